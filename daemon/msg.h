@@ -1,0 +1,325 @@
+/*
+ * Every message between the processes of sentry-profd: its struct, who sends
+ * it to whom, which descriptors go with it, and its rule.
+ *
+ * A message is one datagram (lib/base/ipc.h): the struct as it stands here,
+ * host byte order, same build on both sides. A message of an unknown type, a
+ * wrong size, with a missing descriptor, or that breaks its rule ends the
+ * sender: the receiver never repairs it. The broker kills the child; a child
+ * exits.
+ *
+ * Each child has its socket to the broker at MSG_FD and gets MSG_INIT first.
+ * A child whose broker is gone (end of the socket) ends.
+ */
+#ifndef DAEMON_MSG_H
+#define DAEMON_MSG_H
+
+#include <limits.h>
+#include <stdint.h>
+
+#include "lib/base/ipc.h"
+
+/* A child's socket to the broker. */
+#define MSG_FD 3
+
+/* Lengths of texts that travel, NUL included. */
+#define MSG_TEXT_MAX	 256  /* release, environment, platform: 200 at Sentry */
+#define MSG_DSN_MAX	 1024
+#define MSG_BUILD_ID_MAX 129  /* 64 bytes in hex */
+#define MSG_ID_SIZE	 33   /* 32 hex digits */
+
+enum msg_type {
+	/* broker -> each child */
+	MSG_INIT = 1,
+	/* broker -> capture */
+	MSG_RING_MAKE,
+	MSG_TARGET_ADD,
+	MSG_CAPTURE_STOP,
+	/* capture -> broker */
+	MSG_RING_MADE,
+	MSG_TARGET_STATE,
+	MSG_CAPTURE_DONE,
+	/* capture -> unwind, on a socket of their own */
+	MSG_RING_HEAD,
+	/* unwind -> capture, there */
+	MSG_RING_CREDIT,
+	MSG_STACK_HINT,
+	/* broker -> unwind */
+	MSG_SESSION_OPEN,
+	MSG_RING_OPEN,
+	MSG_FILE,
+	MSG_TABLE,
+	/* unwind -> broker */
+	MSG_WANT,
+	MSG_CHUNK,
+	MSG_CHUNK_LOST,
+	MSG_SESSION_CLOSED,
+	MSG_UNWIND_STATS,
+	MSG_TABLE_DONE,
+	/* broker -> ship */
+	MSG_DSN,
+	MSG_ENVELOPE,
+	/* ship -> broker */
+	MSG_ENVELOPE_DONE,
+};
+
+struct msg_header {
+	uint32_t type;
+	uint32_t size; /* of the whole message */
+};
+
+/*
+ * What a child is to become. uid and gid: MSG_ID_KEEP leaves them as they are
+ * (the daemon was started by an ordinary user).
+ * To capture comes one descriptor: the heartbeat page (daemon/heartbeat.h).
+ */
+#define MSG_ID_KEEP UINT32_MAX
+struct msg_init {
+	struct msg_header h;
+	uint32_t uid;
+	uint32_t gid;
+	uint32_t debug;	      /* log at debug level */
+	uint32_t seccomp_kill; /* tests: a forbidden call kills instead of failing */
+};
+
+/*
+ * Make a ring. With it: capture's end of a socket to the unwind process that
+ * is to read it. A ring of this id that exists already is replaced: its reader
+ * died, so its targets start from nothing in the new one.
+ */
+struct msg_ring_make {
+	struct msg_header h;
+	uint32_t ring;
+	uint32_t reserved;
+};
+
+/* The ring exists. With it: its memfd, sealed. */
+struct msg_ring_made {
+	struct msg_header h;
+	uint32_t ring;
+	uint32_t reserved;
+};
+
+/* Attach to a process. With it: a pidfd of it, so that the pid is no other's. */
+struct msg_target_add {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t ring;
+	int32_t pid;
+	uint32_t slot; /* its counters' place in the heartbeat page */
+	/* Tick n is at epoch_ns + n * period_ns, CLOCK_MONOTONIC. */
+	uint64_t epoch_ns;
+	uint64_t period_ns;
+};
+
+/*
+ * Take what is pending, write RECORD_END for every target, say
+ * MSG_CAPTURE_DONE and exit: the kernel detaches without stopping a thread.
+ */
+struct msg_capture_stop {
+	struct msg_header h;
+};
+
+enum target_state {
+	TARGET_ATTACHED = 1, /* all threads are seized */
+	TARGET_REFUSED,	     /* error says why: EPERM, ESRCH, EBUSY (traced) */
+	TARGET_GONE,	     /* the process has ended; RECORD_END is written */
+	TARGET_EXEC,	     /* a new program; RECORD_EXEC is written */
+};
+
+struct msg_target_state {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t state; /* enum target_state */
+	int32_t error;	/* errno, with TARGET_REFUSED */
+	uint32_t reserved;
+};
+
+struct msg_capture_done {
+	struct msg_header h;
+};
+
+/* Records up to here may be read. Sent every few ticks, and at a record's end. */
+struct msg_ring_head {
+	struct msg_header h;
+	uint64_t head;
+};
+
+/* Records up to here have been read. */
+struct msg_ring_credit {
+	struct msg_header h;
+	uint64_t tail;
+};
+
+/*
+ * How much of a thread's stack is of use: up to top (exclusive). 0: not known,
+ * copy what there is. A hint: capture checks it against the stack pointer.
+ */
+struct msg_stack_hint {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t tid;
+	uint64_t top;
+};
+
+/*
+ * A target whose samples will come through a ring. Sent before that ring has
+ * its first record of the target.
+ */
+struct msg_session_open {
+	struct msg_header h;
+	uint32_t target;
+	int32_t pid;
+	uint32_t max_frames;
+	uint32_t reserved;
+	uint64_t chunk_us;
+	uint64_t wall_offset_us;
+	uint64_t hash_seed;
+	char profiler_id[MSG_ID_SIZE];
+	char platform[MSG_TEXT_MAX];
+	char environment[MSG_TEXT_MAX];
+	char release_given[MSG_TEXT_MAX]; /* by configuration, else "" */
+	char release_env[MSG_TEXT_MAX];	  /* by the daemon's environment, else "" */
+	char exe[PATH_MAX];		  /* the link /proc/PID/exe, a target's bytes */
+};
+
+/*
+ * Read this ring (replaces one of the same id). With it: the memfd, and
+ * unwind's end of the socket to capture.
+ */
+struct msg_ring_open {
+	struct msg_header h;
+	uint32_t ring;
+	uint32_t reserved;
+};
+
+enum want_kind {
+	WANT_MAPS = 1, /* a copy of /proc/PID/maps */
+	WANT_IMAGE,    /* the file mapped at start-end, or a copy of its bytes */
+	WANT_DEBUG,    /* a separate debug file by build-id */
+	WANT_ENVIRON,  /* a copy of /proc/PID/environ */
+};
+
+/*
+ * Unwind asks for a file. One request at a time: it waits for the MSG_FILE
+ * that answers. start < end, both page-aligned; build_id is lower-case hex,
+ * else the request is a broken rule.
+ */
+struct msg_want {
+	struct msg_header h;
+	uint32_t request; /* counts up from 1 */
+	uint32_t kind;	  /* enum want_kind */
+	uint32_t target;
+	uint32_t reserved;
+	uint64_t start, end;		 /* WANT_IMAGE */
+	char build_id[MSG_BUILD_ID_MAX]; /* WANT_DEBUG */
+};
+
+/* The answer: error 0 and a descriptor, or an errno and none. */
+struct msg_file {
+	struct msg_header h;
+	uint32_t request;
+	int32_t error;
+};
+
+/*
+ * A finished chunk. With it: its payload in a memfd sealed against every
+ * change. platform is that of the payload, byte for byte.
+ */
+struct msg_chunk {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t reserved;
+	uint64_t size; /* of the payload */
+	char chunk_id[MSG_ID_SIZE];
+	char platform[MSG_TEXT_MAX];
+};
+
+/*
+ * A chunk that was not made into a payload. reason: enum profile_fault, whose
+ * names are in proto/profile.h, or CHUNK_LOST_*.
+ */
+enum chunk_lost {
+	CHUNK_LOST_MEMORY = 1000, /* no memory or no space for the payload */
+	CHUNK_LOST_TOO_LARGE,	  /* above the server's limit in spite of the cut */
+};
+struct msg_chunk_lost {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t reason;
+};
+
+/* How stacks ended, since the target's session was opened. */
+#define MSG_UNWIND_ENDS_MAX 16
+struct msg_unwind_stats {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t reserved;
+	uint64_t stacks;		     /* all that were walked */
+	uint64_t frame_pointer;		     /* of these, by heuristic in part */
+	uint64_t ends[MSG_UNWIND_ENDS_MAX]; /* by enum unwind_end */
+	uint64_t malformed;		     /* records refused */
+};
+
+/* The target's RECORD_END was read; its last chunk and stats have been sent. */
+struct msg_session_closed {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t reserved;
+};
+
+/*
+ * Write the table of the target's hottest functions. With it: the descriptor
+ * to write to. Answered by MSG_TABLE_DONE.
+ */
+struct msg_table {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t max_rows;
+};
+struct msg_table_done {
+	struct msg_header h;
+	uint32_t target;
+	int32_t error;
+};
+
+/* Where envelopes go. "" or no such message: nowhere, files only. */
+struct msg_dsn {
+	struct msg_header h;
+	char dsn[MSG_DSN_MAX];
+};
+
+/*
+ * An envelope to make of a chunk: written to a file, sent, or both. With it:
+ * the payload's memfd; then, if to_file, the file, empty and open for writing.
+ */
+struct msg_envelope {
+	struct msg_header h;
+	uint64_t seq; /* counts up */
+	uint64_t size;
+	uint32_t to_file;
+	uint32_t to_server;
+	char chunk_id[MSG_ID_SIZE];
+	char platform[MSG_TEXT_MAX];
+};
+
+enum ship_result {
+	SHIP_NOTHING,	    /* was not asked for */
+	SHIP_DONE,	    /* written, or answered by 2xx */
+	SHIP_NETWORK_ERROR, /* no answer: DNS, connect, TLS, timeout, reset */
+	SHIP_SEND_ERROR,    /* the server refused it: 4xx, 5xx */
+	SHIP_RATE_LIMITED,  /* 429, or not sent because of a limit */
+	SHIP_WRITE_ERROR,   /* the file could not be written */
+};
+
+/* What became of an envelope. error: errno or HTTP status, 0 if neither. */
+struct msg_envelope_done {
+	struct msg_header h;
+	uint64_t seq;
+	uint32_t written; /* enum ship_result */
+	uint32_t sent;	  /* enum ship_result */
+	int32_t write_error;
+	int32_t http_status;
+};
+
+#endif

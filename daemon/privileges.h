@@ -1,0 +1,40 @@
+/*
+ * Giving up power for good: user ids, capabilities, what exec could bring
+ * back. libc only, so that the processes that must not link more can use it.
+ *
+ * A child is started by the broker as root with the broker's bounding set and
+ * calls privileges_drop before it reads the first byte that is not the
+ * broker's.
+ */
+#ifndef DAEMON_PRIVILEGES_H
+#define DAEMON_PRIVILEGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/util.h"
+
+/* A set of capabilities: bit n is capability n of <linux/capability.h>. */
+typedef uint64_t capability_set;
+#define CAPABILITY(name) (UINT64_C(1) << (name))
+
+/*
+ * Becomes uid and gid without supplementary groups (MSG_ID_KEEP: stays),
+ * keeps of its capabilities those in keep, drops the others and the whole
+ * bounding set, sets no_new_privs and, with dumpable false, forbids core files
+ * and being traced by its own user. Returns 0 or -errno; after an error the
+ * process must exit.
+ */
+must_check int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep,
+			       bool dumpable);
+
+/*
+ * For the broker, as root: keeps of its capabilities those in keep, and in the
+ * bounding set those in bound, so that a child can be started with them.
+ */
+must_check int privileges_limit(capability_set keep, capability_set bound);
+
+/* The effective capabilities of this process. */
+must_check int privileges_get(capability_set *ret);
+
+#endif

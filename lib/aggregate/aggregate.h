@@ -1,0 +1,108 @@
+/*
+ * The open chunk of one target: takes ticks and unwound stacks, gives a
+ * profile (proto/profile.h) when the chunk is closed.
+ *
+ * Stacks are a trie, frames are interned by address, and a run of the same
+ * stack of a thread is kept as its first and last sample. Each chunk stands
+ * for itself: it starts with its threads' current stacks and ends with a copy
+ * of them at the next chunk's first timestamp, so that no time is lost between
+ * two chunks.
+ *
+ * Beside the chunks it sums up the whole session by function, for the table
+ * that a person reads.
+ */
+#ifndef LIB_AGGREGATE_AGGREGATE_H
+#define LIB_AGGREGATE_AGGREGATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "lib/base/util.h"
+#include "lib/unwind/unwind.h"
+#include "proto/profile.h"
+
+struct aggregate;
+
+struct aggregate_options {
+	uint64_t chunk_us;	/* a chunk's length; at most 60 s */
+	size_t chunk_bytes;	/* a chunk's payload is cut near this */
+	uint64_t wall_offset_us; /* Unix time minus monotonic time, fixed for the session */
+	const char *main_path;	/* the executable, as maps names it; may be "" */
+	uint64_t hash_seed;
+};
+
+/* options are copied, strings included; space must outlive the aggregate. */
+must_check int aggregate_new(const struct aggregate_options *options,
+			     struct unwind_space *space, struct aggregate **ret);
+void aggregate_free(struct aggregate *a);
+
+/*
+ * All times are monotonic nanoseconds of ticks (record.time_ns), all calls for
+ * a thread in the order of time. Each returns 0 or -ENOMEM. A tid that was not
+ * announced is announced without a name.
+ */
+must_check int aggregate_thread(struct aggregate *a, uint32_t tid,
+				bool is_main, const char *comm, size_t comm_size);
+
+/*
+ * The thread's stack from this tick on. running: it was on or waiting for a
+ * processor.
+ */
+must_check int aggregate_sample(struct aggregate *a, uint32_t tid,
+				uint64_t time_ns,
+				const struct unwind_stack *stack, bool running);
+
+/* From this tick on it is not known what the thread does. */
+must_check int aggregate_missed(struct aggregate *a, uint32_t tid,
+				uint64_t time_ns);
+
+/* The thread is gone since this tick. */
+must_check int aggregate_exit(struct aggregate *a, uint32_t tid,
+			      uint64_t time_ns);
+
+/* All threads are gone since this tick (exec, a new capture, the end). */
+must_check int aggregate_exit_all(struct aggregate *a, uint64_t time_ns);
+
+/*
+ * A tick: threads without a record since their last one go on as they were.
+ * settled_ns is the time of the last tick for which all samples are in.
+ * *ret_due is set if the chunk ought to be closed now: it has its length in
+ * time or bytes.
+ */
+must_check int aggregate_tick(struct aggregate *a, uint64_t time_ns,
+			      uint64_t settled_ns, bool *ret_due);
+
+/*
+ * Closes the chunk at end_ns (the settled tick that is the next chunk's
+ * first): *ret is the profile, ids, release and sdk still to be filled in by
+ * the caller. It belongs to the aggregate and is valid until
+ * aggregate_next. Names and images are looked up here. *ret->n_samples may be
+ * 0: nothing happened.
+ */
+must_check int aggregate_close(struct aggregate *a, uint64_t end_ns,
+			       struct profile *ret);
+
+/*
+ * Opens the next chunk with the threads' current stacks. Samples later than
+ * end_ns that came before the close are in it.
+ */
+must_check int aggregate_next(struct aggregate *a);
+
+/* Time by function over the session, for a person. */
+struct aggregate_totals {
+	uint64_t running_ns; /* thread time on, or waiting for, a processor */
+	uint64_t waiting_ns; /* thread time blocked */
+};
+void aggregate_totals(const struct aggregate *a, struct aggregate_totals *ret);
+
+/*
+ * Writes the table of the hottest functions (at most max_rows) to out: self
+ * and total time while running, and time waiting. Control bytes in names are
+ * escaped, C++ and Rust names as they are in the file. Returns 0 or -EIO.
+ */
+must_check int aggregate_write_table(struct aggregate *a, size_t max_rows,
+				     FILE *out);
+
+#endif

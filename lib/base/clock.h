@@ -1,0 +1,43 @@
+/*
+ * The clocks. daemon/ reads them; lib/ and proto/ take times as arguments, or
+ * a clock_fn where a time is needed in the middle of an operation.
+ */
+#ifndef LIB_BASE_CLOCK_H
+#define LIB_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#include "lib/base/util.h"
+
+/* Returns nanoseconds of some clock that never goes back. */
+typedef uint64_t (*clock_fn)(void);
+
+static inline uint64_t clock_read_ns(clockid_t id)
+{
+	struct timespec ts;
+
+	/* Fails for an unknown id or a bad address only. */
+	(void)clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* CLOCK_MONOTONIC: ticks, pauses, the heartbeat. */
+static inline uint64_t clock_mono_ns(void)
+{
+	return clock_read_ns(CLOCK_MONOTONIC);
+}
+
+/* CLOCK_BOOTTIME: deadlines that have to go on while the machine sleeps. */
+static inline uint64_t clock_boot_ns(void)
+{
+	return clock_read_ns(CLOCK_BOOTTIME);
+}
+
+/* CLOCK_REALTIME: read once per profiler_id, and for sent_at. */
+static inline uint64_t clock_wall_ns(void)
+{
+	return clock_read_ns(CLOCK_REALTIME);
+}
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * Small things that every directory may use and that belong to no module.
+ * Nothing here allocates, logs or keeps state.
+ */
+#ifndef LIB_BASE_UTIL_H
+#define LIB_BASE_UTIL_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#define must_check	 __attribute__((warn_unused_result))
+#define printf_like(f, a) __attribute__((format(printf, f, a)))
+#define array_size(a)	 (sizeof(a) / sizeof((a)[0]))
+
+#define NS_PER_SEC UINT64_C(1000000000)
+#define NS_PER_MS  UINT64_C(1000000)
+#define NS_PER_US  UINT64_C(1000)
+
+static inline uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline size_t min_size(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Round n up to a multiple of a power of two. The caller rules out overflow. */
+static inline size_t align_up(size_t n, size_t align)
+{
+	return (n + align - 1) & ~(align - 1);
+}
+
+/* Close *fd if it is open and mark it closed. errno is kept. */
+static inline void close_fd(int *fd)
+{
+	int saved = errno;
+
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+	errno = saved;
+}
+
+#endif

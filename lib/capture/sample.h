@@ -1,0 +1,109 @@
+/*
+ * The raw record: what capture saw of a thread at a tick, as it stands in the
+ * ring (lib/base/ring.h). This is the contract between capture and unwind, and
+ * the format of recorded samples in tests; it has no code.
+ *
+ * How a thread's time is told:
+ * - Time is cut into ticks, numbered from the start of the daemon's run.
+ *   RECORD_TICK announces each that a target was looked at.
+ * - RECORD_SAMPLE is a thread's registers and stack at its tick. It holds until
+ *   the thread's next record: a tick without a record of the thread means that
+ *   it is unchanged (blocked in the same place), or that it was interrupted at
+ *   the record's tick and has not executed an instruction since.
+ * - RECORD_MISSED says that it is not known any more what the thread does,
+ *   from its tick on, until the thread's next sample.
+ * - Records of one thread are in the order of their ticks, but a sample may
+ *   stand behind later RECORD_TICKs: the thread took that long to stop. Every
+ *   sample up to and including the tick `settled` of the last RECORD_TICK has
+ *   been written; what is beyond it may still come.
+ * - A new ring, and RECORD_RESET, start from nothing: threads are announced
+ *   and sampled anew.
+ *
+ * Byte order and sizes are the host's; the reader takes nothing for granted
+ * but the size of each record.
+ */
+#ifndef LIB_CAPTURE_SAMPLE_H
+#define LIB_CAPTURE_SAMPLE_H
+
+#include <stdint.h>
+
+#include "lib/base/ring.h"
+
+enum record_type {
+	RECORD_TICK = 1,
+	RECORD_THREAD, /* a thread, before its first sample; or its new name */
+	RECORD_SAMPLE,
+	RECORD_MISSED,
+	RECORD_EXIT,  /* the thread is gone: alive for the last time before this tick */
+	RECORD_EXEC,  /* a new program: all threads but tid are gone, so is the memory */
+	RECORD_RESET, /* capture starts anew with this target */
+	RECORD_END,   /* the target's last record */
+};
+
+/* The start of every record. */
+struct record {
+	struct ring_record ring;
+	uint32_t target; /* the broker's number of the target */
+	uint32_t tid;	 /* 0 where the record is about the process */
+	uint64_t tick;
+	uint64_t time_ns; /* of the tick, CLOCK_MONOTONIC, the same for all threads */
+};
+
+struct record_tick {
+	struct record h;
+	uint64_t settled;
+};
+
+#define COMM_SIZE 16 /* TASK_COMM_LEN, its NUL included */
+
+struct record_thread {
+	struct record h;
+	uint32_t is_main;
+	char comm[COMM_SIZE]; /* bytes the target chose; a NUL is not certain */
+	uint32_t reserved;
+};
+
+/*
+ * Registers by DWARF number. x86_64: rax rdx rcx rbx rsi rdi rbp rsp r8..r15,
+ * return address column = 16 holds rip. aarch64: x0..x30, sp = 31, pc = 32.
+ */
+#define SAMPLE_REGS_MAX 33
+
+#define SAMPLE_X86_64_RBP 6
+#define SAMPLE_X86_64_RSP 7
+#define SAMPLE_X86_64_RIP 16
+
+enum sample_arch {
+	SAMPLE_ARCH_X86_64 = 1,
+	SAMPLE_ARCH_AARCH64 = 2,
+};
+
+enum sample_flags {
+	/* It was running, or waiting for a processor; else blocked. */
+	SAMPLE_RUNNING = 1 << 0,
+	/* Stack above the copied bytes was left out because of the cap. */
+	SAMPLE_CAPPED = 1 << 1,
+	/*
+	 * The callee-saved registers are those of an earlier stop at the same
+	 * place (call, sp and pc): likely right, to be checked.
+	 */
+	SAMPLE_REMEMBERED = 1 << 2,
+};
+
+struct record_sample {
+	struct record h;
+	uint32_t flags;
+	uint32_t arch;
+	uint64_t regs_known; /* bit n: regs[n] is valid; sp and pc always are */
+	uint64_t regs[SAMPLE_REGS_MAX];
+	uint64_t stack_addr; /* of stack[0]; equals the stack pointer, less the
+				red zone where there is one */
+	uint32_t stack_size; /* bytes in stack[], padding of the record excluded */
+	uint32_t reserved;
+	uint8_t stack[];
+};
+
+/* Where a stack is deeper than this, its root is cut off and that is said. */
+#define SAMPLE_STACK_MAX (512u * 1024)
+
+#endif

@@ -1,0 +1,160 @@
+/*
+ * Offline unwinding: from a recorded sample (lib/capture/sample.h) to the
+ * addresses of its frames, their images and their names.
+ *
+ * This is the one header of lib/unwind that others include. It is not an
+ * unwinder of live processes: nothing here touches the target. Files come by
+ * descriptor through struct unwind_files, because the process that runs this
+ * may not open any; they are read by pread, never mapped.
+ *
+ * Everything read here was written by a stranger: the maps, the ELF files, the
+ * stack bytes. Wrong input gives shorter stacks and missing names, never a
+ * crash, a hang, or unbounded memory.
+ *
+ * Single-threaded. An image (one file, by device, inode, size and change time)
+ * is compiled once in a cache and shared by all spaces that map it.
+ */
+#ifndef LIB_UNWIND_UNWIND_H
+#define LIB_UNWIND_UNWIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/util.h"
+#include "lib/capture/sample.h"
+
+struct unwind_cache; /* the images of all targets of this process */
+struct unwind_space; /* one target's address space: its maps */
+
+/*
+ * How files get here. Each function waits for its answer, returns 0 and a
+ * read-only descriptor that the caller closes, or a negative errno (the image
+ * stays without CFI and names then). ctx is the last parameter of
+ * unwind_space_new.
+ */
+struct unwind_files {
+	/*
+	 * The file, or for memory without a file (the vDSO, code of a file
+	 * that cannot be opened) a copy of the bytes, mapped at [start, end).
+	 */
+	int (*image)(void *ctx, uint64_t start, uint64_t end, int *ret_fd);
+	/* A separate debug file; build_id is lower-case hex. */
+	int (*debug)(void *ctx, const char *build_id, int *ret_fd);
+};
+
+/* Why a stack ends where it ends. */
+enum unwind_end {
+	UNWIND_END_ROOT,       /* the CFI or the ABI says that this is the root */
+	UNWIND_END_NO_MAP,     /* the pc lies in no executable mapping */
+	UNWIND_END_NO_CFI,     /* nothing says how to go on, no frame pointer helps */
+	UNWIND_END_BAD_CFA,    /* the rule's result is impossible: not on the stack,
+				  not above the last one, misaligned */
+	UNWIND_END_UNREADABLE, /* it needs stack bytes that were not copied */
+	UNWIND_END_UNKNOWN_REGISTER, /* it needs a register that is not known */
+	UNWIND_END_CAPPED,     /* the copy of the stack was cut at SAMPLE_STACK_MAX */
+	UNWIND_END_MAX_FRAMES, /* deeper than the caller's limit */
+	UNWIND_END_CYCLE,      /* the walk does not get on */
+	UNWIND_END_N
+};
+
+/* A short name for stats and tests, such as "root" or "bad_cfa". */
+const char *unwind_end_name(enum unwind_end end);
+
+/*
+ * A frame. addr is what is sent: the leaf's pc, a caller's unmodified return
+ * address, and for the frame that a signal interrupted pc + 1 (x86) or pc + 4
+ * (arm64), so that "subtract one instruction" is right for every frame but the
+ * leaf.
+ */
+struct unwind_frame {
+	uint64_t addr;
+	uint32_t is_leaf; /* look up addr itself; else addr - 1 */
+	uint32_t by_heuristic; /* found without CFI: frame pointer or search */
+};
+
+#define UNWIND_FRAMES_MAX 4096
+
+struct unwind_stack {
+	struct unwind_frame frames[UNWIND_FRAMES_MAX]; /* leaf first */
+	size_t n;	      /* at least 1: the leaf */
+	enum unwind_end end;
+	bool frame_pointer;   /* some frame needed by_heuristic */
+	/*
+	 * The end (exclusive) of the highest stack bytes that the walk read, 0
+	 * if it read none: capture is told, to copy no more than that. Where
+	 * end is UNREADABLE it is what would have been needed, if known.
+	 */
+	uint64_t stack_top;
+};
+
+struct unwind_cache_options {
+	size_t max_bytes;   /* of rows and symbols; least recently used go first */
+	uint64_t hash_seed;
+};
+
+must_check int unwind_cache_new(const struct unwind_cache_options *options,
+				struct unwind_cache **ret);
+/* All spaces must be gone. Takes NULL. */
+void unwind_cache_free(struct unwind_cache *c);
+
+/* A space without maps. files and ctx are kept and must outlive it. */
+must_check int unwind_space_new(struct unwind_cache *c,
+				const struct unwind_files *files, void *ctx,
+				struct unwind_space **ret);
+void unwind_space_free(struct unwind_space *s);
+
+/*
+ * Takes the text of /proc/PID/maps. Mappings that are as before keep their
+ * images. *ret_remapped is set if an executable range that existed before now
+ * belongs to another file or offset, or is gone (so that addresses recorded
+ * until now must not be mixed with new ones). Returns 0, -EINVAL if the text
+ * is no maps file (the old maps stay), -E2BIG above UNWIND_MAPS_MAX lines,
+ * -ENOMEM.
+ */
+#define UNWIND_MAPS_MAX 65536
+must_check int unwind_space_set_maps(struct unwind_space *s, const char *text,
+				     size_t size, bool *ret_remapped);
+
+/* True if addr lies in an executable mapping of the last maps. */
+bool unwind_space_covers(const struct unwind_space *s, uint64_t addr);
+
+/*
+ * The frames of a sample. size is the record's size as the ring gave it; the
+ * record is checked against it. max_frames (1 to UNWIND_FRAMES_MAX) bounds the
+ * walk. Always gives at least the leaf, and a reason. Returns 0, or -EINVAL if
+ * the record is malformed.
+ */
+must_check int unwind_walk(struct unwind_space *s,
+			   const struct record_sample *sample, size_t size,
+			   size_t max_frames, struct unwind_stack *ret);
+
+/* An image as debug_meta needs it. Valid as long as its space's maps. */
+struct unwind_image {
+	const char *path;    /* as in maps, " (deleted)" taken off; "[vdso]" */
+	const uint8_t *id;   /* build-id, or 16 bytes made from .text; may be NULL */
+	size_t id_size;
+	bool has_build_id;   /* id is a real build-id */
+	uint64_t addr;	     /* bias + p_vaddr of the first PT_LOAD */
+	uint64_t vmaddr;     /* that p_vaddr */
+	uint64_t size;	     /* up to the end of the last PT_LOAD */
+	uint64_t device, inode; /* of the file; 0, 0 for the vDSO */
+};
+
+/*
+ * The image that addr lies in. Returns 0, or -ENOENT if addr lies in none or
+ * the file is no ELF file that can be read.
+ */
+must_check int unwind_image_at(struct unwind_space *s, uint64_t addr,
+			       struct unwind_image *ret);
+
+/*
+ * The symbol that covers addr (already lowered by one where it is a return
+ * address). *ret_name is raw (mangled), owned by the image, valid until the
+ * next call of this module; *ret_offset is addr's distance from its start.
+ * Returns 0 or -ENOENT.
+ */
+must_check int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
+				const char **ret_name, uint64_t *ret_offset);
+
+#endif
