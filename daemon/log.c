@@ -46,16 +46,16 @@ static void print_line(const char *level, const char *format, va_list args)
 		return;
 }
 
-#define LOG_FUNCTION(name, level, condition)                                   \
-	void name(const char *format, ...)                                     \
-	{                                                                      \
-		va_list args;                                                  \
-                                                                               \
-		if (!(condition))                                              \
-			return;                                                \
-		va_start(args, format);                                        \
-		print_line(level, format, args);                               \
-		va_end(args);                                                  \
+#define LOG_FUNCTION(name, level, condition)     \
+	void name(const char *format, ...)       \
+	{                                        \
+		va_list args;                    \
+                                                 \
+		if (!(condition))                \
+			return;                  \
+		va_start(args, format);          \
+		print_line(level, format, args); \
+		va_end(args);                    \
 	}
 
 LOG_FUNCTION(log_error, "", true)

@@ -23,10 +23,10 @@
 #define MSG_FD 3
 
 /* Lengths of texts that travel, NUL included. */
-#define MSG_TEXT_MAX	 256  /* release, environment, platform: 200 at Sentry */
+#define MSG_TEXT_MAX	 256 /* release, environment, platform: 200 at Sentry */
 #define MSG_DSN_MAX	 1024
-#define MSG_BUILD_ID_MAX 129  /* 64 bytes in hex */
-#define MSG_ID_SIZE	 33   /* 32 hex digits */
+#define MSG_BUILD_ID_MAX 129 /* 64 bytes in hex */
+#define MSG_ID_SIZE	 33  /* 32 hex digits */
 
 enum msg_type {
 	/* broker -> each child */
@@ -78,8 +78,9 @@ struct msg_init {
 	struct msg_header h;
 	uint32_t uid;
 	uint32_t gid;
-	uint32_t debug;	      /* log at debug level */
-	uint32_t seccomp_kill; /* tests: a forbidden call kills instead of failing */
+	uint32_t debug;	       /* log at debug level */
+	uint32_t seccomp_kill; /* tests: a forbidden call kills instead of
+				  failing */
 };
 
 /*
@@ -100,7 +101,8 @@ struct msg_ring_made {
 	uint32_t reserved;
 };
 
-/* Attach to a process. With it: a pidfd of it, so that the pid is no other's. */
+/* Attach to a process. With it: a pidfd of it, so that the pid is no other's.
+ */
 struct msg_target_add {
 	struct msg_header h;
 	uint32_t target;
@@ -139,7 +141,8 @@ struct msg_capture_done {
 	struct msg_header h;
 };
 
-/* Records up to here may be read. Sent every few ticks, and at a record's end. */
+/* Records up to here may be read. Sent every few ticks, and at a record's end.
+ */
 struct msg_ring_head {
 	struct msg_header h;
 	uint64_t head;
@@ -179,8 +182,9 @@ struct msg_session_open {
 	char platform[MSG_TEXT_MAX];
 	char environment[MSG_TEXT_MAX];
 	char release_given[MSG_TEXT_MAX]; /* by configuration, else "" */
-	char release_env[MSG_TEXT_MAX];	  /* by the daemon's environment, else "" */
-	char exe[PATH_MAX];		  /* the link /proc/PID/exe, a target's bytes */
+	char release_env[MSG_TEXT_MAX]; /* by the daemon's environment, else ""
+					 */
+	char exe[PATH_MAX]; /* the link /proc/PID/exe, a target's bytes */
 };
 
 /*
@@ -195,9 +199,9 @@ struct msg_ring_open {
 
 enum want_kind {
 	WANT_MAPS = 1, /* a copy of /proc/PID/maps */
-	WANT_IMAGE,    /* the file mapped at start-end, or a copy of its bytes */
-	WANT_DEBUG,    /* a separate debug file by build-id */
-	WANT_ENVIRON,  /* a copy of /proc/PID/environ */
+	WANT_IMAGE,   /* the file mapped at start-end, or a copy of its bytes */
+	WANT_DEBUG,   /* a separate debug file by build-id */
+	WANT_ENVIRON, /* a copy of /proc/PID/environ */
 };
 
 /*
@@ -241,7 +245,7 @@ struct msg_chunk {
  */
 enum chunk_lost {
 	CHUNK_LOST_MEMORY = 1000, /* no memory or no space for the payload */
-	CHUNK_LOST_TOO_LARGE,	  /* above the server's limit in spite of the cut */
+	CHUNK_LOST_TOO_LARGE, /* above the server's limit in spite of the cut */
 };
 struct msg_chunk_lost {
 	struct msg_header h;
@@ -255,10 +259,10 @@ struct msg_unwind_stats {
 	struct msg_header h;
 	uint32_t target;
 	uint32_t reserved;
-	uint64_t stacks;		     /* all that were walked */
-	uint64_t frame_pointer;		     /* of these, by heuristic in part */
+	uint64_t stacks;		    /* all that were walked */
+	uint64_t frame_pointer;		    /* of these, by heuristic in part */
 	uint64_t ends[MSG_UNWIND_ENDS_MAX]; /* by enum unwind_end */
-	uint64_t malformed;		     /* records refused */
+	uint64_t malformed;		    /* records refused */
 };
 
 /* The target's RECORD_END was read; its last chunk and stats have been sent. */

@@ -17,6 +17,7 @@
 #ifndef LIB_BASE_RING_H
 #define LIB_BASE_RING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,7 +27,8 @@
 
 /* Every record starts with this. */
 struct ring_record {
-	uint32_t size; /* bytes, this header included, a multiple of RING_ALIGN */
+	uint32_t size; /* bytes, this header included, a multiple of RING_ALIGN
+			*/
 	uint32_t type; /* 0 is a pad; the rest is the users' */
 };
 
@@ -37,9 +39,9 @@ struct ring_writer {
 	uint8_t *base; /* NULL before init and after fini */
 	size_t size;
 	int fd;
-	uint64_t head;	   /* committed up to here */
-	uint64_t tail;	   /* read up to here, by the reader's word */
-	uint64_t reserved; /* start of the reservation */
+	uint64_t head;	      /* committed up to here */
+	uint64_t tail;	      /* read up to here, by the reader's word */
+	uint64_t reserved;    /* start of the reservation */
 	size_t reserved_size; /* 0: no reservation */
 };
 

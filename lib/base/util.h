@@ -10,9 +10,9 @@
 #include <stdint.h>
 #include <unistd.h>
 
-#define must_check	 __attribute__((warn_unused_result))
+#define must_check	  __attribute__((warn_unused_result))
 #define printf_like(f, a) __attribute__((format(printf, f, a)))
-#define array_size(a)	 (sizeof(a) / sizeof((a)[0]))
+#define array_size(a)	  (sizeof(a) / sizeof((a)[0]))
 
 #define NS_PER_SEC UINT64_C(1000000000)
 #define NS_PER_MS  UINT64_C(1000000)

@@ -34,8 +34,10 @@ enum record_type {
 	RECORD_THREAD, /* a thread, before its first sample; or its new name */
 	RECORD_SAMPLE,
 	RECORD_MISSED,
-	RECORD_EXIT,  /* the thread is gone: alive for the last time before this tick */
-	RECORD_EXEC,  /* a new program: all threads but tid are gone, so is the memory */
+	RECORD_EXIT,  /* the thread is gone: alive for the last time before this
+			 tick */
+	RECORD_EXEC,  /* a new program: all threads but tid are gone, so is the
+			 memory */
 	RECORD_RESET, /* capture starts anew with this target */
 	RECORD_END,   /* the target's last record */
 };
@@ -46,7 +48,8 @@ struct record {
 	uint32_t target; /* the broker's number of the target */
 	uint32_t tid;	 /* 0 where the record is about the process */
 	uint64_t tick;
-	uint64_t time_ns; /* of the tick, CLOCK_MONOTONIC, the same for all threads */
+	uint64_t time_ns; /* of the tick, CLOCK_MONOTONIC, the same for all
+			     threads */
 };
 
 struct record_tick {
@@ -98,7 +101,8 @@ struct record_sample {
 	uint64_t regs[SAMPLE_REGS_MAX];
 	uint64_t stack_addr; /* of stack[0]; equals the stack pointer, less the
 				red zone where there is one */
-	uint32_t stack_size; /* bytes in stack[], padding of the record excluded */
+	uint32_t stack_size; /* bytes in stack[], padding of the record excluded
+			      */
 	uint32_t reserved;
 	uint8_t stack[];
 };

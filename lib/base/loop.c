@@ -1,0 +1,105 @@
+#include "lib/base/loop.h"
+
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+struct loop_source {
+	int fd; /* -1: removed, waits to be freed after the round */
+	loop_fn fn;
+	void *ctx;
+	struct loop_source *next_removed;
+};
+
+struct loop {
+	int epoll_fd;
+	struct loop_source *removed;
+};
+
+/* Handlers of one round; more are found in the next. */
+#define LOOP_EVENTS 64
+
+int loop_new(struct loop **ret)
+{
+	struct loop *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return -ENOMEM;
+	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (l->epoll_fd < 0) {
+		int r = -errno;
+
+		free(l);
+		return r;
+	}
+	*ret = l;
+	return 0;
+}
+
+static void free_removed(struct loop *l)
+{
+	while (l->removed != NULL) {
+		struct loop_source *source = l->removed;
+
+		l->removed = source->next_removed;
+		free(source);
+	}
+}
+
+void loop_free(struct loop *l)
+{
+	if (l == NULL)
+		return;
+	free_removed(l);
+	close_fd(&l->epoll_fd);
+	free(l);
+}
+
+int loop_add(struct loop *l, int fd, loop_fn fn, void *ctx,
+	     struct loop_source **ret_source)
+{
+	struct loop_source *source = calloc(1, sizeof(*source));
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = source};
+
+	if (source == NULL)
+		return -ENOMEM;
+	*source = (struct loop_source){.fd = fd, .fn = fn, .ctx = ctx};
+	if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) {
+		int r = -errno;
+
+		free(source);
+		return r;
+	}
+	*ret_source = source;
+	return 0;
+}
+
+void loop_remove(struct loop *l, struct loop_source **source)
+{
+	struct loop_source *s = *source;
+
+	if (s == NULL)
+		return;
+	(void)epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+	/* An event of this round may still point to it. */
+	s->fd = -1;
+	s->next_removed = l->removed;
+	l->removed = s;
+	*source = NULL;
+}
+
+int loop_run_once(struct loop *l, int timeout_ms)
+{
+	struct epoll_event events[LOOP_EVENTS];
+	int n = epoll_wait(l->epoll_fd, events, LOOP_EVENTS, timeout_ms);
+
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	for (int i = 0; i < n; i++) {
+		struct loop_source *source = events[i].data.ptr;
+
+		if (source->fd >= 0)
+			source->fn(source->ctx);
+	}
+	free_removed(l);
+	return 0;
+}

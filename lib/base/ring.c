@@ -1,0 +1,189 @@
+#include "lib/base/ring.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+#define RING_SEALS \
+	(F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static bool size_is_valid(uint64_t size)
+{
+	return size >= (uint64_t)sysconf(_SC_PAGESIZE) &&
+	       size <= RING_SIZE_MAX && (size & (size - 1)) == 0;
+}
+
+int ring_writer_init(struct ring_writer *w, size_t size)
+{
+	void *base = MAP_FAILED;
+	int fd = -1, r;
+
+	if (!size_is_valid(size))
+		return -EINVAL;
+	fd = memfd_create("ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)size) < 0)
+		goto fail;
+	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+		goto fail;
+	/* From here on this mapping is the only way to write. */
+	if (fcntl(fd, F_ADD_SEALS, RING_SEALS) < 0)
+		goto fail;
+	*w = (struct ring_writer){.base = base, .size = size, .fd = fd};
+	return 0;
+fail:
+	r = -errno;
+	if (base != MAP_FAILED)
+		(void)munmap(base, size);
+	close_fd(&fd);
+	return r;
+}
+
+void ring_writer_fini(struct ring_writer *w)
+{
+	if (w == NULL || w->base == NULL)
+		return;
+	(void)munmap(w->base, w->size);
+	close_fd(&w->fd);
+	*w = (struct ring_writer){.fd = -1};
+}
+
+static struct ring_record *record_at(const struct ring_writer *w, uint64_t at)
+{
+	return (struct ring_record *)(void *)(w->base + (at & (w->size - 1)));
+}
+
+int ring_reserve(struct ring_writer *w, size_t size, void **ret)
+{
+	uint64_t start = w->head;
+	size_t left;
+
+	assert(w->reserved_size == 0);
+	if (size > w->size / 2)
+		return -E2BIG;
+	size = align_up(max_u64(size, sizeof(struct ring_record)), RING_ALIGN);
+	left = w->size - (size_t)(start & (w->size - 1));
+	/*
+	 * Too near the end of the lap, or everything has been read: start at
+	 * the beginning of the memory. The second keeps a reader that follows
+	 * closely within few pages, warm in the cache.
+	 */
+	if (size > left || (w->tail == w->head && left < w->size))
+		start += left;
+	if (start + size - w->tail > w->size) {
+		/* The shortcut is not worth a refusal. */
+		start = w->head;
+		if (size > left || start + size - w->tail > w->size)
+			return -ENOBUFS;
+	}
+	w->reserved = start;
+	w->reserved_size = size;
+	*ret = record_at(w, start);
+	return 0;
+}
+
+void ring_commit(struct ring_writer *w, uint32_t type, size_t used)
+{
+	struct ring_record *record = record_at(w, w->reserved);
+	size_t size = align_up(used, RING_ALIGN);
+
+	assert(w->reserved_size != 0 && size <= w->reserved_size);
+	assert(used >= sizeof(*record) && type != 0);
+	memset((uint8_t *)record + used, 0, size - used);
+	*record = (struct ring_record){.size = (uint32_t)size, .type = type};
+	if (w->reserved != w->head)
+		*record_at(w, w->head) = (struct ring_record){
+			.size = (uint32_t)(w->reserved - w->head)};
+	w->head = w->reserved + size;
+	w->reserved_size = 0;
+}
+
+void ring_abort(struct ring_writer *w)
+{
+	assert(w->reserved_size != 0);
+	w->reserved_size = 0;
+}
+
+int ring_credit(struct ring_writer *w, uint64_t tail)
+{
+	if (tail < w->tail || tail > w->head)
+		return -EPROTO;
+	w->tail = tail;
+	return 0;
+}
+
+int ring_reader_init(struct ring_reader *r, int fd)
+{
+	struct stat st;
+	void *base;
+	int seals;
+
+	seals = fcntl(fd, F_GET_SEALS);
+	if (seals < 0 || (seals & RING_SEALS) != RING_SEALS)
+		return -EPROTO;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size < 0 || !size_is_valid((uint64_t)st.st_size))
+		return -EPROTO;
+	base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	*r = (struct ring_reader){.base = base, .size = (size_t)st.st_size};
+	return 0;
+}
+
+void ring_reader_fini(struct ring_reader *r)
+{
+	if (r == NULL || r->base == NULL)
+		return;
+	(void)munmap((void *)(uintptr_t)r->base, r->size);
+	*r = (struct ring_reader){0};
+}
+
+int ring_advance(struct ring_reader *r, uint64_t head)
+{
+	if (head < r->head || head - r->tail > r->size || head % RING_ALIGN)
+		return -EPROTO;
+	r->head = head;
+	return 0;
+}
+
+int ring_next(struct ring_reader *r, const struct ring_record **ret,
+	      size_t *ret_size)
+{
+	while (r->tail != r->head) {
+		size_t at = (size_t)(r->tail & (r->size - 1));
+		const struct ring_record *record =
+			(const struct ring_record *)(const void *)(r->base +
+								   at);
+		/* Read once: the writer could change them behind the checks. */
+		uint32_t size = *(const volatile uint32_t *)&record->size;
+		uint32_t type = *(const volatile uint32_t *)&record->type;
+
+		if (size < sizeof(*record) || size % RING_ALIGN ||
+		    size > r->size - at || size > r->head - r->tail)
+			return -EPROTO;
+		if (type == 0) {
+			r->tail += size;
+			continue;
+		}
+		*ret = record;
+		*ret_size = size;
+		return 1;
+	}
+	return 0;
+}
+
+void ring_release(struct ring_reader *r, size_t size)
+{
+	assert(size <= r->head - r->tail);
+	r->tail += size;
+}
