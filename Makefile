@@ -1,11 +1,34 @@
 # sentry-profd: builds with GNU make. Everything that is made stands in build/.
+#
+#   make            the five executables
+#   make demo       installs what is missing, builds, profiles a real program
+#   make check      installs what is missing, builds, runs every test
+#                   (make check T=ring: those whose name contains "ring")
+#   make install    into $(DESTDIR)$(PREFIX); make uninstall
+#   V=1 shows the commands, WERROR=1 (the default where CI=true) makes
+#   warnings errors.
+#
+# Nothing that needs a compiler or a library runs while this file is read:
+# make check has to come as far as installing them.
 VERSION = 0.1.0
 PREFIX = /usr/local
 DESTDIR =
+SBINDIR = $(PREFIX)/sbin
+BINDIR = $(PREFIX)/bin
+LIBEXECDIR = $(PREFIX)/libexec/sentry-profd
+MANDIR = $(PREFIX)/share/man
+DOCDIR = $(PREFIX)/share/doc/sentry-profd
 
-CC ?= gcc
+# make has defaults of its own (cc) that ?= would keep.
+ifeq ($(origin CC),default)
+CC = gcc
+endif
+ifeq ($(origin CXX),default)
+CXX = g++
+endif
 AR ?= ar
 PKG_CONFIG ?= pkg-config
+INSTALL ?= install
 B = build
 
 CFLAGS ?= -O2 -g
@@ -17,11 +40,16 @@ HARDENING = -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong \
 ifeq ($(shell uname -m),x86_64)
 HARDENING += -fcf-protection
 endif
+ifeq ($(CI),true)
+WERROR ?= 1
+endif
 ifdef WERROR
 WARNINGS += -Werror
 endif
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DSENTRY_PROFD_VERSION='"$(VERSION)"' \
 	-I. $(WARNINGS) $(HARDENING) $(CFLAGS)
+# Where the broker looks for its siblings if they are not beside itself.
+DAEMON_CFLAGS = -DLIBEXECDIR='"$(LIBEXECDIR)"'
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,--as-needed \
 	$(LDFLAGS)
 
@@ -70,6 +98,17 @@ ALL_OBJS =
 
 all: $(BINS)
 
+# A file whose time changes when the text of a variable does: what was built
+# with other flags is built again.
+define stamp_rules
+$(B)/$(1): FORCE
+	@mkdir -p $$(@D)
+	@echo '$(subst ','\'',$(2))' | cmp -s - $$@ || \
+		echo '$(subst ','\'',$(2))' > $$@
+endef
+$(eval $(call stamp_rules,flags,$(CC) $(ALL_CFLAGS)))
+$(eval $(call stamp_rules,daemon-flags,$(DAEMON_CFLAGS)))
+
 define archive_rules
 $(B)/$(1).a: $(call lib_objs,$(dir_$(1)))
 ALL_OBJS += $(call lib_objs,$(dir_$(1)))
@@ -90,10 +129,17 @@ $(B)/$(1): $$($(1)_OBJ) $$(call archives,$$($(1)_LIB))
 endef
 $(foreach e,$(EXES),$(eval $(call exe_rules,$(e))))
 
-$(B)/obj/%.o: %.c Makefile
+DAEMON_OBJS = $(sort $(filter $(B)/obj/daemon/%,$(ALL_OBJS)))
+$(DAEMON_OBJS): $(B)/daemon-flags
+$(DAEMON_OBJS): ALL_CFLAGS += $(DAEMON_CFLAGS)
+
+$(B)/obj/%.o: %.c Makefile $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# All objects, unlinked: enough to see another compiler's warnings.
+objs: $(sort $(ALL_OBJS))
 
 # Unit tests: one program for each tests/unit/*/check_*.c, run by make unit.
 CHECKS = $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*/check_*.c))
@@ -105,22 +151,70 @@ $(B)/tests/%: $(B)/obj/tests/unit/%.o $(B)/obj/tests/unit/main.o \
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $^ $(ALL_LDFLAGS) $(call pkg,$(TEST_PKG))
 
-# Programs that the tests run as targets: tests/targets/*.c, see their head
-# line for flags: "// cflags: ...".
-TARGETS = $(patsubst tests/targets/%.c,$(B)/targets/%,$(wildcard tests/targets/*.c))
+# Programs that the tests run as targets: tests/targets/*.c and *.cc. A line
+# "// cflags: ..." in a source gives flags of its own, last on the line so that
+# libraries can be among them.
+TARGETS = $(patsubst tests/targets/%.c,$(B)/targets/%,$(wildcard tests/targets/*.c)) \
+	$(patsubst tests/targets/%.cc,$(B)/targets/%,$(wildcard tests/targets/*.cc))
+target_flags = $$(sed -n 's,^// cflags: ,,p' $<)
+
 $(B)/targets/%: tests/targets/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -pthread \
-		$$(sed -n 's,^// cflags: ,,p' $<) -o $@ $<
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -pthread -o $@ $< \
+		$(target_flags)
+
+$(B)/targets/%: tests/targets/%.cc Makefile
+	@mkdir -p $(@D)
+	$(call say,CXX,$<)
+	$(Q)$(CXX) -std=gnu++17 -O2 -g -pthread -o $@ $< $(target_flags)
 
 unit: $(CHECKS) $(TARGETS)
 	$(Q)status=0; for t in $(CHECKS); do $$t || status=1; done; exit $$status
 
+# In make check nothing is built before its tools are there, so it works by
+# calling itself; and on all processors, unless -j says something else.
+SCRIPTS = $(sort $(wildcard tests/arch/test_*.py tests/integration/test_*.py \
+	tests/integration/test_*.sh))
+JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+T =
+
+check:
+	$(Q)tests/tools/deps.sh test
+	$(Q)$(MAKE) --no-print-directory $(JOBS) all $(CHECKS) $(TARGETS)
+	$(Q)$(MAKE) --no-print-directory $(JOBS) objs B=$(B)/clang CC=clang
+	$(Q)BUILD=$(B) tests/tools/run_tests.sh '$(T)' $(sort $(CHECKS)) $(SCRIPTS)
+
+demo:
+	$(Q)tests/tools/deps.sh demo
+	$(Q)$(MAKE) --no-print-directory $(JOBS) all
+	$(Q)BUILD=$(B) tests/tools/demo.sh
+
+HELPERS = sentry-profd-capture sentry-profd-unwind sentry-profd-ship
+DOCS = README.md $(wildcard docs/*.md) docs/CHANGES
+
+install: all
+	$(INSTALL) -d $(DESTDIR)$(SBINDIR) $(DESTDIR)$(BINDIR) \
+		$(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(MANDIR)/man8 \
+		$(DESTDIR)$(DOCDIR)
+	$(INSTALL) -m 755 $(B)/sentry-profd $(DESTDIR)$(SBINDIR)
+	$(INSTALL) -m 755 $(B)/sentry-profctl $(DESTDIR)$(BINDIR)
+	$(INSTALL) -m 755 $(HELPERS:%=$(B)/%) $(DESTDIR)$(LIBEXECDIR)
+	$(INSTALL) -m 644 docs/sentry-profd.8 $(DESTDIR)$(MANDIR)/man8
+	$(INSTALL) -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)
+
+uninstall:
+	rm -f $(DESTDIR)$(SBINDIR)/sentry-profd \
+		$(DESTDIR)$(BINDIR)/sentry-profctl \
+		$(DESTDIR)$(MANDIR)/man8/sentry-profd.8
+	rm -rf $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR)
+
 clean:
 	rm -rf $(B)
 
-.PHONY: all unit clean
+FORCE:
+.PHONY: all objs unit check demo install uninstall clean FORCE
 .SECONDARY:
+.DELETE_ON_ERROR:
 -include $(ALL_OBJS:.o=.d)
 -include $(patsubst $(B)/tests/%,$(B)/obj/tests/unit/%.d,$(CHECKS))

@@ -1,0 +1,98 @@
+#!/bin/sh
+# Installs what building needs and is not there. Usage: deps.sh build|demo|test
+#
+# Where apt-get is (Debian, Ubuntu): the commands are printed before they run.
+# Elsewhere: says what is missing. If nothing is, this prints nothing and
+# changes nothing.
+#
+# None of these packages starts a service. In particular redis-server is not
+# among them: Debian's redis-tools holds the same executable.
+set -eu
+
+build='gcc libc6-dev make pkg-config libdw-dev libelf-dev libunwind-dev
+	libjansson-dev libcurl4-openssl-dev zlib1g-dev libseccomp-dev
+	libinih-dev'
+demo='redis-tools'
+# binutils: readelf and nm. linux-perf is what profiles are compared with.
+test='check g++ clang binutils python3 openssl mandoc'
+
+case ${1-} in
+build) packages=$build ;;
+demo) packages="$build $demo" ;;
+test) packages="$build $demo $test" ;;
+*)
+	echo "usage: $0 build|demo|test" >&2
+	exit 2
+	;;
+esac
+
+# Without apt-get: are the same things there, by whatever name?
+elsewhere()
+{
+	commands='gcc make pkg-config'
+	[ "$1" = build ] || commands="$commands redis-benchmark"
+	modules='libdw libelf libunwind-ptrace jansson libcurl zlib libseccomp
+		inih'
+	if [ "$1" = test ]; then
+		commands="$commands g++ clang readelf python3 openssl mandoc"
+		modules="$modules check"
+	fi
+	missing=
+	for c in $commands; do
+		command -v "$c" >/dev/null 2>&1 || missing="$missing $c"
+	done
+	for m in $modules; do
+		pkg-config --exists "$m" 2>/dev/null || missing="$missing $m"
+	done
+	[ -z "$missing" ] && return 0
+	echo "These are missing; please install them:$missing" >&2
+	echo "(Only where there is apt-get is this done for you.)" >&2
+	return 1
+}
+
+if ! command -v apt-get >/dev/null 2>&1; then
+	elsewhere "$1"
+	exit
+fi
+
+# Ubuntu's perf is a package for each kernel: there it is left out.
+if [ "$1" = test ] && grep -q '^ID=debian$' /etc/os-release; then
+	packages="$packages linux-perf"
+fi
+
+# dpkg-query fails for names that it has never heard of: they are missing too.
+# shellcheck disable=SC2086
+installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $packages \
+	2>/dev/null) || true
+missing=
+for p in $packages; do
+	case "
+$installed
+" in
+	*"
+installed $p
+"*) ;;
+	*) missing="$missing $p" ;;
+	esac
+done
+[ -n "$missing" ] || exit 0
+
+# --no-remove: if something that is here is in the way, apt-get fails and says
+# what, rather than taking it away.
+update='apt-get update'
+install="apt-get install -y --no-install-recommends --no-remove$missing"
+echo "These packages are missing. To be run now, as root:"
+echo "  $update"
+echo "  $install"
+
+export DEBIAN_FRONTEND=noninteractive
+if [ "$(id -u)" -eq 0 ]; then
+	as_root=
+elif command -v sudo >/dev/null 2>&1; then
+	as_root='sudo env DEBIAN_FRONTEND=noninteractive'
+else
+	echo "You are not root and there is no sudo: run these yourself." >&2
+	exit 1
+fi
+$as_root $update
+exec $as_root $install
