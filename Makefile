@@ -93,6 +93,8 @@ sentry-profctl_SRC = profctl
 sentry-profctl_LIB = base
 sentry-profctl_PKG = libdw libelf libunwind-ptrace
 
+# The files with main().
+MAINS = profd captured unwindd shipd profctl
 BINS = $(EXES:%=$(B)/%)
 ALL_OBJS =
 
@@ -141,15 +143,35 @@ $(B)/obj/%.o: %.c Makefile $(B)/flags
 # All objects, unlinked: enough to see another compiler's warnings.
 objs: $(sort $(ALL_OBJS))
 
-# Unit tests: one program for each tests/unit/*/check_*.c, run by make unit.
-CHECKS = $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*/check_*.c))
-TEST_PKG = check libdw libelf jansson libcurl zlib libseccomp libunwind-ptrace
+# Unit tests: one program for each tests/unit/DIR/check_*.c. It gets what its
+# directory may use and no more, so that a broken one stops no other's tests.
+unit_base_LIB = base
+unit_capture_LIB = capture base
+unit_unwind_LIB = unwind base
+unit_unwind_PKG = libdw libelf
+unit_aggregate_LIB = aggregate unwind base proto
+unit_aggregate_PKG = libdw libelf jansson
+unit_proto_LIB = proto base
+unit_proto_PKG = jansson
+unit_ship_LIB = ship proto base
+unit_ship_PKG = libcurl zlib jansson
+# Of daemon/ everything that is not a process's main file.
+unit_daemon_OBJ = $(filter-out $(MAINS:%=$(B)/obj/daemon/%.o),$(DAEMON_OBJS))
+unit_daemon_LIB = aggregate unwind capture ship proto base
+unit_daemon_PKG = libdw libelf jansson libcurl zlib libseccomp
 
-$(B)/tests/%: $(B)/obj/tests/unit/%.o $(B)/obj/tests/unit/main.o \
-		$(call archives,aggregate unwind capture ship proto base)
-	@mkdir -p $(@D)
-	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $^ $(ALL_LDFLAGS) $(call pkg,$(TEST_PKG))
+UNIT_DIRS = $(patsubst tests/unit/%/,%,$(wildcard tests/unit/*/))
+CHECKS = $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*/check_*.c))
+
+define unit_rules
+$(B)/tests/$(1)/%: $(B)/obj/tests/unit/$(1)/%.o $(B)/obj/tests/unit/main.o \
+		$(unit_$(1)_OBJ) $(call archives,$(unit_$(1)_LIB))
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC) $$(ALL_CFLAGS) -o $$@ $$^ $$(ALL_LDFLAGS) \
+		$$(call pkg,check $(unit_$(1)_PKG))
+endef
+$(foreach d,$(UNIT_DIRS),$(eval $(call unit_rules,$(d))))
 
 # Programs that the tests run as targets: tests/targets/*.c and *.cc. A line
 # "// cflags: ..." in a source gives flags of its own, last on the line so that

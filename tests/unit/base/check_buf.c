@@ -1,0 +1,174 @@
+#include "lib/base/buf.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/unit/suite.h"
+
+START_TEST(an_empty_buffer_is_an_empty_string)
+{
+	struct buf b;
+
+	buf_init(&b, 10);
+	ck_assert_str_eq(buf_string(&b), "");
+	ck_assert_uint_eq(b.len, 0);
+	ck_assert_ptr_null(b.data);
+	buf_clear(&b);
+	buf_fini(&b);
+	buf_fini(NULL);
+}
+END_TEST
+
+START_TEST(what_is_added_stands_in_order_and_ends_in_a_nul)
+{
+	struct buf b;
+
+	buf_init(&b, 1000);
+	ck_assert_int_eq(buf_add(&b, "a\0b", 3), 0);
+	ck_assert_int_eq(buf_add(&b, NULL, 0), 0);
+	ck_assert_int_eq(buf_add_string(&b, "cd"), 0);
+	ck_assert_int_eq(buf_printf(&b, "%d-%s", 42, "x"), 0);
+	ck_assert_uint_eq(b.len, 9);
+	ck_assert_mem_eq(b.data, "a\0bcd42-x\0", 10);
+	buf_clear(&b);
+	ck_assert_str_eq(buf_string(&b), "");
+	ck_assert_int_eq(buf_add_string(&b, "again"), 0);
+	ck_assert_str_eq(buf_string(&b), "again");
+	buf_fini(&b);
+	ck_assert_str_eq(buf_string(&b), "");
+	ck_assert_uint_eq(b.max, 1000);
+}
+END_TEST
+
+/* The bound holds for each way to add, and a refusal changes nothing. */
+START_TEST(nothing_goes_past_max)
+{
+	struct buf b;
+
+	buf_init(&b, 8);
+	ck_assert_int_eq(buf_add_string(&b, "12345678"), 0);
+	ck_assert_int_eq(buf_add_string(&b, ""), 0);
+	ck_assert_int_eq(buf_add(&b, "9", 1), -E2BIG);
+	ck_assert_int_eq(buf_add_string(&b, "9"), -E2BIG);
+	ck_assert_int_eq(buf_printf(&b, "%d", 9), -E2BIG);
+	ck_assert_str_eq(buf_string(&b), "12345678");
+	buf_clear(&b);
+	ck_assert_int_eq(buf_add(&b, "123456789", 9), -E2BIG);
+	ck_assert_int_eq(buf_add(&b, "", SIZE_MAX), -E2BIG);
+	ck_assert_str_eq(buf_string(&b), "");
+	buf_fini(&b);
+}
+END_TEST
+
+/* An unbounded buffer must not wrap around where the NUL is counted in. */
+START_TEST(sizes_do_not_overflow)
+{
+	struct buf b;
+
+	buf_init(&b, SIZE_MAX);
+	ck_assert_int_eq(buf_add(&b, "", SIZE_MAX), -E2BIG);
+	ck_assert_int_eq(buf_add(&b, "", SIZE_MAX - 1), -ENOMEM);
+	ck_assert_int_eq(buf_add_string(&b, "ok"), 0);
+	ck_assert_str_eq(buf_string(&b), "ok");
+	buf_fini(&b);
+}
+END_TEST
+
+START_TEST(it_grows_to_any_size)
+{
+	enum { N = 100000 };
+	struct buf b;
+
+	buf_init(&b, N);
+	for (int i = 0; i < N; i++) {
+		char c = (char)('a' + i % 26);
+
+		ck_assert_int_eq(buf_add(&b, &c, 1), 0);
+	}
+	for (int i = 0; i < N; i++)
+		ck_assert_int_eq(b.data[i], 'a' + i % 26);
+	ck_assert_int_eq(b.data[N], '\0');
+	ck_assert_int_eq(buf_add(&b, "x", 1), -E2BIG);
+	buf_fini(&b);
+}
+END_TEST
+
+/* A pipe that holds n bytes and ends there. */
+static int pipe_of(size_t n)
+{
+	int fds[2];
+
+	ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
+	for (size_t i = 0; i < n; i++) {
+		char c = (char)('0' + i % 10);
+
+		ck_assert_int_eq(write(fds[1], &c, 1), 1);
+	}
+	(void)close(fds[1]);
+	return fds[0];
+}
+
+static int read_of(struct buf *b, size_t n)
+{
+	int fd = pipe_of(n);
+	int r = buf_read_fd(b, fd);
+
+	(void)close(fd);
+	return r;
+}
+
+START_TEST(a_descriptor_is_read_to_its_end_or_to_max)
+{
+	struct buf b;
+
+	buf_init(&b, 12000);
+	ck_assert_int_eq(buf_add_string(&b, "x"), 0);
+	ck_assert_int_eq(read_of(&b, 0), 0);
+	ck_assert_str_eq(buf_string(&b), "x");
+	ck_assert_int_eq(read_of(&b, 9999), 0);
+	ck_assert_uint_eq(b.len, 10000);
+	ck_assert_mem_eq(b.data, "x01234", 6);
+	ck_assert_mem_eq(b.data + 9996, "5678\0", 5);
+	/* To the byte: 2,000 fit, 2,001 do not. */
+	ck_assert_int_eq(read_of(&b, 2000), 0);
+	ck_assert_uint_eq(b.len, 12000);
+	b.len = 10000;
+	ck_assert_int_eq(read_of(&b, 2001), -E2BIG);
+	ck_assert_uint_eq(b.len, 12000);
+	buf_fini(&b);
+}
+END_TEST
+
+START_TEST(an_error_of_read_is_passed_on)
+{
+	struct buf b;
+	int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	buf_init(&b, 100);
+	ck_assert_int_eq(buf_read_fd(&b, fd), -EISDIR);
+	ck_assert_str_eq(buf_string(&b), "");
+	(void)close(fd);
+	ck_assert_int_eq(buf_read_fd(&b, fd), -EBADF);
+	buf_fini(&b);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("base/buf");
+	TCase *t = tcase_create("buf");
+
+	tcase_add_test(t, an_empty_buffer_is_an_empty_string);
+	tcase_add_test(t, what_is_added_stands_in_order_and_ends_in_a_nul);
+	tcase_add_test(t, nothing_goes_past_max);
+	tcase_add_test(t, sizes_do_not_overflow);
+	tcase_add_test(t, it_grows_to_any_size);
+	tcase_add_test(t, a_descriptor_is_read_to_its_end_or_to_max);
+	tcase_add_test(t, an_error_of_read_is_passed_on);
+	suite_add_tcase(s, t);
+	return s;
+}
