@@ -106,6 +106,11 @@ void ring_commit(struct ring_writer *w, uint32_t type, size_t used)
 	w->reserved_size = 0;
 }
 
+size_t ring_space(const struct ring_writer *w)
+{
+	return w->size - (size_t)(w->head - w->tail);
+}
+
 void ring_abort(struct ring_writer *w)
 {
 	assert(w->reserved_size != 0);

@@ -69,6 +69,9 @@ must_check int ring_reserve(struct ring_writer *w, size_t size, void **ret);
  */
 void ring_commit(struct ring_writer *w, uint32_t type, size_t used);
 
+/* Bytes that are free, some of which a record may not be able to use. */
+size_t ring_space(const struct ring_writer *w);
+
 /* Ends the reservation without a record. */
 void ring_abort(struct ring_writer *w);
 

@@ -1,0 +1,61 @@
+/*
+ * Looking at a thread without stopping it: has it run, is it blocked, where.
+ *
+ * Two files of proc(5) kept open: task/TID/schedstat (run time and time
+ * slices, cumulative: equal to an earlier reading means that the thread has
+ * not run since) and task/TID/syscall (call, sp and pc of a blocked thread).
+ * schedstat of a *running* thread can stand still for ticks, so it counts only
+ * against a reading that stood before a look at syscall which said "blocked".
+ */
+#ifndef LIB_CAPTURE_ACTIVITY_H
+#define LIB_CAPTURE_ACTIVITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/util.h"
+
+struct activity {
+	int schedstat_fd;
+	int syscall_fd;
+};
+
+struct activity_mark {
+	uint64_t run_ns;
+	uint64_t slices;
+};
+
+enum activity_state {
+	ACTIVITY_RUNNING, /* on a processor or waiting for one */
+	ACTIVITY_BLOCKED, /* in a call, or in a page fault (call -1) */
+	ACTIVITY_DEAD,
+};
+
+struct activity_place {
+	long call; /* -1: not in a call */
+	uint64_t sp;
+	uint64_t pc;
+};
+
+/*
+ * Opens the files of a thread below the descriptor of its /proc/PID. Returns
+ * 0, -ENOENT or -ESRCH if the thread is gone, or openat's error.
+ */
+must_check int activity_open(struct activity *a, int proc_fd, uint32_t tid);
+void activity_close(struct activity *a);
+
+/*
+ * False if it cannot be read, or if this kernel does not account (then a mark
+ * is never equal to another).
+ */
+bool activity_mark(const struct activity *a, struct activity_mark *ret);
+
+/* *ret_place is written with ACTIVITY_BLOCKED. */
+enum activity_state activity_look(const struct activity *a,
+				  struct activity_place *ret_place);
+
+/* For tests: the meaning of a line of task/TID/syscall. */
+enum activity_state activity_parse(const char *line,
+				   struct activity_place *ret_place);
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * What capture has to know of the processor: a stopped thread's registers in
+ * DWARF order, and where an interrupted call's number and result are.
+ */
+#ifndef LIB_CAPTURE_ARCH_H
+#define LIB_CAPTURE_ARCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include "lib/base/util.h"
+#include "lib/capture/sample.h"
+
+#if defined(__x86_64__)
+
+#define ARCH_SAMPLE SAMPLE_ARCH_X86_64
+#define ARCH_SP	    SAMPLE_X86_64_RSP
+#define ARCH_PC	    SAMPLE_X86_64_RIP
+#define ARCH_REGS   17
+/* Bytes below the stack pointer that a function may use: System V ABI 3.2.2. */
+#define ARCH_RED_ZONE 128
+/* rbx, rbp and r12 to r15, by DWARF number: what a call gives back unchanged.
+ */
+#define ARCH_CALLEE_SAVED \
+	(1u << 3 | 1u << 6 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15)
+
+#elif defined(__aarch64__)
+
+#define ARCH_SAMPLE	  SAMPLE_ARCH_AARCH64
+#define ARCH_SP		  31
+#define ARCH_PC		  32
+#define ARCH_REGS	  33
+#define ARCH_RED_ZONE	  0
+/* x19 to x29; the link register is not one of them. */
+#define ARCH_CALLEE_SAVED 0x3ff80000u
+
+#else
+#error "no description of this processor"
+#endif
+
+#define ARCH_REGS_ALL ((UINT64_C(1) << ARCH_REGS) - 1)
+
+/*
+ * The registers of a thread in a ptrace-stop. Returns 0, -ESRCH if it has
+ * died, -ENOEXEC if it is a 32-bit one.
+ */
+must_check int arch_get_regs(pid_t tid, struct user_regs_struct *ret);
+
+/* The same in DWARF order, into regs[ARCH_REGS]. */
+void arch_to_dwarf(const struct user_regs_struct *regs, uint64_t *ret_regs);
+
+/*
+ * The call that a stopped thread was taken out of: true, its number and its
+ * result (a negative errno, or one of the kernel's restart codes). False where
+ * it was not in a call, or where this processor's restarts are not known here.
+ */
+bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr,
+			   long *ret_result);
+
+/* Gives the interrupted call another result. Returns 0 or -errno. */
+must_check int arch_set_result(pid_t tid, long result);
+
+/* First argument of the interrupted call. */
+uint64_t arch_argument(const struct user_regs_struct *regs);
+
+#endif

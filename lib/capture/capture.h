@@ -1,0 +1,93 @@
+/*
+ * The sampler: attaches to processes with ptrace, looks at every thread at
+ * every tick, writes what it saw into rings (lib/capture/sample.h).
+ *
+ * What it does to a target: PTRACE_SEIZE of its threads, which stops none; at
+ * a tick, an interrupt of the threads that are running, each continued as soon
+ * as its registers and stack are copied; nothing to those that are blocked.
+ * It does not unwind, and while a thread is stopped it does not allocate.
+ *
+ * It never detaches by itself: when the process that runs it exits, the kernel
+ * detaches all threads without stopping one (capture_finish first).
+ *
+ * Only one struct capture per process: it reaps every child (waitpid -1), and
+ * the thread that made it has to make every call.
+ */
+#ifndef LIB_CAPTURE_CAPTURE_H
+#define LIB_CAPTURE_CAPTURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/ring.h"
+#include "lib/base/util.h"
+#include "lib/capture/counters.h"
+
+struct capture;
+
+/*
+ * A ring that targets write to; the caller owns it, frees it after the capture,
+ * and after every call tells the reader the ring's new head.
+ */
+struct capture_sink {
+	struct ring_writer ring;
+};
+
+enum capture_event {
+	CAPTURE_GONE, /* the process has ended; its RECORD_END is written */
+	CAPTURE_EXEC, /* it runs a new program */
+};
+
+struct capture_options {
+	clock_fn now_ns;
+	struct capture_beat *beat; /* write-only */
+	/* Told in the middle of capture_tick or capture_reap: take a note. */
+	void (*event)(void *ctx, uint32_t target, enum capture_event event);
+	void *ctx;
+};
+
+must_check int capture_new(const struct capture_options *options,
+			   struct capture **ret);
+void capture_free(struct capture *c);
+
+/* Threads of all targets: two descriptors each, within RLIMIT_NOFILE. */
+#define CAPTURE_THREADS_MAX 100000
+
+/*
+ * Attaches to process pid, which pidfd (the caller's) pins. target is the
+ * number that its records carry; not 0. counters is write-only and outlives
+ * the target. tick: the current one; the first sample is at the next.
+ * Returns 0, -ESRCH (gone), -EPERM, -EBUSY (traced by another), -ENOMEM,
+ * -EMFILE.
+ */
+must_check int capture_add(struct capture *c, uint32_t target, int32_t pid,
+			   int pidfd, struct capture_sink *sink,
+			   struct capture_counters *counters, uint64_t tick);
+
+/*
+ * The tick has come: looks at every thread of every target. The stops that
+ * follow are announced by SIGCHLD: call capture_reap then.
+ */
+void capture_tick(struct capture *c, uint64_t tick, uint64_t time_ns);
+
+/* Takes all wait statuses that are there. */
+void capture_reap(struct capture *c);
+
+/* Threads that were interrupted and have not stopped yet. */
+size_t capture_pending(const struct capture *c);
+
+/* The sink has a new reader, which knows nothing: everything is told anew. */
+void capture_reset(struct capture *c, const struct capture_sink *sink);
+
+/* How much of a thread's stack is of use; 0: not known. See msg_stack_hint. */
+void capture_hint(struct capture *c, uint32_t target, uint32_t tid,
+		  uint64_t top);
+
+/*
+ * Ends sampling: what is pending counts as missed, every target gets its
+ * RECORD_END. False if a ring had no room: call again after a credit.
+ */
+must_check bool capture_finish(struct capture *c);
+
+#endif

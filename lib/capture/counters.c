@@ -1,0 +1,90 @@
+#include "lib/capture/counters.h"
+
+#include <stddef.h>
+
+/*
+ * Bucket of a duration: its octave above the base, and the three bits below
+ * the highest one.
+ */
+static size_t bucket_of(uint64_t ns)
+{
+	unsigned int octave;
+	size_t bucket;
+
+	if (ns >> PAUSE_BASE_SHIFT == 0)
+		return 0;
+	octave = 63u - (unsigned int)__builtin_clzll(ns);
+	bucket = (octave - PAUSE_BASE_SHIFT) * 8 + ((ns >> (octave - 3)) & 7);
+	return bucket < PAUSE_BUCKETS ? bucket : PAUSE_BUCKETS - 1;
+}
+
+static uint64_t bucket_end(size_t bucket)
+{
+	unsigned int octave = (unsigned int)(bucket / 8) + PAUSE_BASE_SHIFT;
+
+	return ((uint64_t)8 + bucket % 8 + 1) << (octave - 3);
+}
+
+void counters_pause(struct capture_counters *c, uint64_t ns)
+{
+	c->pauses[bucket_of(ns)]++;
+	if (ns > c->pause_max_ns)
+		c->pause_max_ns = ns;
+}
+
+uint64_t counters_pause_percentile(const struct capture_counters *c,
+				   double share)
+{
+	uint64_t all = 0, seen = 0;
+
+	for (size_t i = 0; i < PAUSE_BUCKETS; i++)
+		all += c->pauses[i];
+	for (size_t i = 0; i < PAUSE_BUCKETS; i++) {
+		seen += c->pauses[i];
+		if (seen > 0 && (double)seen >= share * (double)all) {
+			uint64_t end = bucket_end(i);
+
+			return end < c->pause_max_ns ? end : c->pause_max_ns;
+		}
+	}
+	return 0;
+}
+
+void counters_add(struct capture_counters *sum,
+		  const struct capture_counters *more)
+{
+	sum->ticks += more->ticks;
+	sum->expected += more->expected;
+	sum->captured += more->captured;
+	sum->repeated += more->repeated;
+	sum->filled += more->filled;
+	for (size_t i = 0; i < MISSED_N; i++)
+		sum->missed[i] += more->missed[i];
+	sum->stops += more->stops;
+	sum->event_stops += more->event_stops;
+	sum->rewritten += more->rewritten;
+	sum->threads += more->threads;
+	if (more->pause_max_ns > sum->pause_max_ns)
+		sum->pause_max_ns = more->pause_max_ns;
+	for (size_t i = 0; i < PAUSE_BUCKETS; i++)
+		sum->pauses[i] += more->pauses[i];
+}
+
+const char *missed_reason_name(enum missed_reason reason)
+{
+	switch (reason) {
+	case MISSED_RING_FULL:
+		return "ring_full";
+	case MISSED_LATE:
+		return "sampler_late";
+	case MISSED_EXITED:
+		return "thread_exited";
+	case MISSED_NOT_STOPPED:
+		return "not_stopped";
+	case MISSED_NOT_ATTACHED:
+		return "not_attached";
+	case MISSED_N:
+		break;
+	}
+	return "unknown";
+}

@@ -1,0 +1,176 @@
+#include "lib/capture/target.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/capture/snapshot.h"
+
+/*
+ * Samples leave this much of the ring to the other records, and to the first
+ * sample of a thread, whose depth is not known yet.
+ */
+#define RING_HEADROOM (2 * (sizeof(struct record_sample) + SAMPLE_STACK_MAX))
+
+static struct record head(const struct target *t, uint32_t tid, uint64_t tick,
+			  uint64_t time_ns)
+{
+	return (struct record){
+		.target = t->id, .tid = tid, .tick = tick, .time_ns = time_ns};
+}
+
+/*
+ * A record that must not be lost: without room for it the reader has lost
+ * track, and is told everything anew once there is some.
+ */
+static void *reserve(struct target *t, size_t size)
+{
+	void *record;
+
+	if (ring_reserve(&t->sink->ring, size, &record) == 0)
+		return record;
+	t->needs_reset = true;
+	return NULL;
+}
+
+bool target_tell(struct target *t, enum record_type type, uint32_t tid,
+		 uint64_t tick, uint64_t time_ns)
+{
+	struct record *record = reserve(t, sizeof(*record));
+
+	if (record == NULL)
+		return false;
+	*record = head(t, tid, tick, time_ns);
+	ring_commit(&t->sink->ring, type, sizeof(*record));
+	return true;
+}
+
+/* Everything before the oldest interrupt that has not led to a stop. */
+static uint64_t settled_tick(const struct target *t, uint64_t tick)
+{
+	uint64_t settled = tick;
+
+	for (const struct thread *th = t->capture->pending; th != NULL;
+	     th = th->next_pending)
+		if (th->target == t && th->pending_tick <= settled)
+			settled = th->pending_tick - 1;
+	return settled;
+}
+
+bool target_tell_tick(struct target *t, uint64_t tick, uint64_t time_ns)
+{
+	struct record_tick *record = reserve(t, sizeof(*record));
+
+	if (record == NULL)
+		return false;
+	record->h = head(t, 0, tick, time_ns);
+	record->settled = settled_tick(t, tick);
+	ring_commit(&t->sink->ring, RECORD_TICK, sizeof(*record));
+	return true;
+}
+
+/* A file of task/TID into text, NUL-terminated. False if it is gone. */
+static bool read_file(const struct thread *th, const char *name, char *text,
+		      size_t size)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "task/%u/%s", th->tid, name);
+	fd = openat(th->target->proc_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, size - 1);
+	close_fd(&fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return true;
+}
+
+/* "Seccomp: 2" is a filter (proc(5)); unlike Name it comes from the kernel. */
+static bool read_filtered(const struct thread *th)
+{
+	char text[4096];
+	const char *line;
+
+	if (!read_file(th, "status", text, sizeof(text)))
+		return false;
+	line = strstr(text, "\nSeccomp:\t");
+	return line != NULL && line[10] == '2';
+}
+
+/*
+ * Threads are named after they start, mostly soon: at the first tick, the 8th,
+ * the 64th, the 512th and then every 512.
+ */
+static bool name_is_due(uint32_t age)
+{
+	return age == 8 || age == 64 || age % 512 == 0;
+}
+
+bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns)
+{
+	struct target *t = th->target;
+	struct record_thread *record;
+	char comm[COMM_SIZE + 1] = "";
+
+	if (th->announced && !name_is_due(th->age))
+		return true;
+	th->filtered = read_filtered(th);
+	(void)read_file(th, "comm", comm, sizeof(comm));
+	comm[strcspn(comm, "\n")] = '\0';
+	if (th->announced && strncmp(comm, th->comm, COMM_SIZE) == 0)
+		return true;
+	record = reserve(t, sizeof(*record));
+	if (record == NULL)
+		return false;
+	record->h = head(t, th->tid, tick, time_ns);
+	record->is_main = th->tid == (uint32_t)t->pid;
+	record->reserved = 0;
+	memcpy(record->comm, comm, COMM_SIZE);
+	ring_commit(&t->sink->ring, RECORD_THREAD, sizeof(*record));
+	memcpy(th->comm, comm, COMM_SIZE);
+	th->announced = true;
+	return true;
+}
+
+bool thread_has_room(const struct thread *th)
+{
+	const struct target *t = th->target;
+
+	return ring_space(&t->sink->ring) >=
+	       t->pending_bytes + th->last_size + RING_HEADROOM;
+}
+
+int thread_sample(struct thread *th, uint64_t tick, uint64_t time_ns,
+		  const uint64_t *regs, uint64_t regs_known, uint32_t flags,
+		  const struct activity_mark *fresh)
+{
+	struct target *t = th->target;
+	struct ring_writer *ring = &t->sink->ring;
+	struct record_sample *record;
+	struct activity_mark after;
+	void *memory;
+	size_t size;
+	int r;
+
+	r = ring_reserve(ring, snapshot_size(regs[ARCH_SP], th->hint_top),
+			 &memory);
+	if (r < 0)
+		return r;
+	record = memory;
+	record->h = head(t, th->tid, tick, time_ns);
+	size = snapshot_take(record, t->pid, regs, regs_known, flags,
+			     th->hint_top);
+	if (fresh != NULL &&
+	    (!activity_mark(&th->activity, &after) ||
+	     after.run_ns != fresh->run_ns || after.slices != fresh->slices)) {
+		ring_abort(ring);
+		return -EAGAIN;
+	}
+	ring_commit(ring, RECORD_SAMPLE, size);
+	th->last_size = size;
+	return 0;
+}

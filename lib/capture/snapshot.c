@@ -1,0 +1,63 @@
+#include "lib/capture/snapshot.h"
+
+#include <string.h>
+#include <sys/uio.h>
+
+#include "lib/capture/arch.h"
+
+static uint64_t stack_start(uint64_t sp)
+{
+	return sp < ARCH_RED_ZONE ? sp : sp - ARCH_RED_ZONE;
+}
+
+/* Bytes to ask for from stack_start on. */
+static size_t stack_want(uint64_t sp, uint64_t hint_top)
+{
+	uint64_t start = stack_start(sp);
+
+	if (hint_top > sp && hint_top - start <= SAMPLE_STACK_MAX)
+		return (size_t)(hint_top - start);
+	return SAMPLE_STACK_MAX;
+}
+
+size_t snapshot_size(uint64_t sp, uint64_t hint_top)
+{
+	return sizeof(struct record_sample) + stack_want(sp, hint_top);
+}
+
+static ssize_t read_memory(int32_t pid, uint64_t addr, void *to, size_t size)
+{
+	struct iovec local = {.iov_base = to, .iov_len = size};
+	struct iovec remote = {.iov_base = (void *)(uintptr_t)addr,
+			       .iov_len = size};
+
+	return process_vm_readv(pid, &local, 1, &remote, 1, 0);
+}
+
+size_t snapshot_take(struct record_sample *record, int32_t pid,
+		     const uint64_t *regs, uint64_t regs_known, uint32_t flags,
+		     uint64_t hint_top)
+{
+	uint64_t start = stack_start(regs[ARCH_SP]);
+	size_t want = stack_want(regs[ARCH_SP], hint_top);
+	ssize_t n = read_memory(pid, start, record->stack, want);
+
+	/* The red zone may lie in the guard page below the stack. */
+	if (n < 0 && start < regs[ARCH_SP]) {
+		want -= (size_t)(regs[ARCH_SP] - start);
+		start = regs[ARCH_SP];
+		n = read_memory(pid, start, record->stack, want);
+	}
+	record->flags = flags;
+	record->arch = ARCH_SAMPLE;
+	record->regs_known = regs_known;
+	memcpy(record->regs, regs, ARCH_REGS * sizeof(regs[0]));
+	memset(record->regs + ARCH_REGS, 0,
+	       (SAMPLE_REGS_MAX - ARCH_REGS) * sizeof(regs[0]));
+	record->stack_addr = start;
+	record->stack_size = n < 0 ? 0 : (uint32_t)n;
+	record->reserved = 0;
+	if (record->stack_size == SAMPLE_STACK_MAX)
+		record->flags |= SAMPLE_CAPPED;
+	return sizeof(*record) + record->stack_size;
+}

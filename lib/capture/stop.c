@@ -1,0 +1,136 @@
+#include "lib/capture/target.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+
+#include "lib/capture/syscalls.h"
+
+/* ESRCH: killed while it was stopped; wait will say so. */
+static void resume(const struct thread *th, enum tracee_status status,
+		   int signal)
+{
+	if (status == TRACEE_GROUP_STOP)
+		(void)ptrace(PTRACE_LISTEN, th->tid, NULL, NULL);
+	else
+		(void)ptrace(PTRACE_CONT, th->tid, NULL,
+			     (void *)(intptr_t)(status == TRACEE_SIGNAL ? signal
+									: 0));
+}
+
+/*
+ * Only reached by a read(2) that returned EINTR with nothing read. Looking at
+ * the link blocks on nothing of the target's.
+ */
+static bool reads_inotify(const struct thread *th,
+			  const struct user_regs_struct *regs)
+{
+	static const char inotify[] = "anon_inode:inotify";
+	char path[64], link[sizeof(inotify)];
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "task/%u/fd/%u", th->tid,
+		       (unsigned int)arch_argument(regs));
+	n = readlinkat(th->target->proc_fd, path, link, sizeof(link));
+	return n == (ssize_t)sizeof(inotify) - 1 &&
+	       memcmp(link, inotify, sizeof(inotify) - 1) == 0;
+}
+
+/* Makes a call restart that returns EINTR merely because we are here. */
+static void repair_result(struct thread *th,
+			  const struct user_regs_struct *regs)
+{
+	enum restart_rule rule;
+	long nr, result;
+
+	if (!arch_interrupted_call(regs, &nr, &result))
+		return;
+	rule = syscall_restart_rule(nr, result, th->filtered);
+	if (rule == RESTART_IF_INOTIFY && reads_inotify(th, regs))
+		rule = RESTART_REWRITE;
+	if (rule == RESTART_REWRITE &&
+	    arch_set_result(th->tid, RESULT_ERESTARTNOHAND) == 0)
+		th->target->counters->rewritten++;
+}
+
+/*
+ * True where the call would not have been interrupted without us: our own
+ * interrupt, or a signal (a traced thread is woken by those that it ignores;
+ * where a handler runs, the kernel makes EINTR of the rewritten result). A
+ * stopping signal, and the SIGCONT after it, interrupt calls anyway.
+ */
+static bool must_repair(const struct thread *th, enum tracee_status status,
+			int signal, bool ours)
+{
+	if (status == TRACEE_TRAP)
+		return ours && !th->after_stop;
+	return status == TRACEE_SIGNAL && !tracee_signal_stops(signal) &&
+	       !th->after_stop;
+}
+
+/* The registers are good for later samples of the same wait. */
+static void remember(struct thread *th, const uint64_t *regs,
+		     const struct user_regs_struct *raw)
+{
+	long nr, result;
+
+	if (!arch_interrupted_call(raw, &nr, &result) ||
+	    !syscall_was_waiting(result))
+		return;
+	th->place_known = true;
+	th->place = (struct activity_place){
+		.call = nr, .sp = regs[ARCH_SP], .pc = regs[ARCH_PC]};
+	memcpy(th->regs, regs, sizeof(th->regs));
+}
+
+static void take_sample(struct thread *th, const struct user_regs_struct *raw)
+{
+	struct capture_counters *counters = th->target->counters;
+	uint64_t regs[ARCH_REGS];
+
+	arch_to_dwarf(raw, regs);
+	remember(th, regs, raw);
+	if (thread_sample(th, th->pending_tick, th->pending_ns, regs,
+			  ARCH_REGS_ALL, SAMPLE_RUNNING, NULL) == 0) {
+		counters->captured++;
+		counters->filled += th->unaccounted - 1;
+	} else {
+		counters->missed[MISSED_RING_FULL] += th->unaccounted;
+	}
+}
+
+void thread_stopped(struct thread *th, enum tracee_status status, int signal)
+{
+	struct target *t = th->target;
+	const struct capture_options *options = &t->capture->options;
+	uint64_t since = options->now_ns();
+	bool ours = status == TRACEE_TRAP && (th->pending || th->stop_expected);
+	bool repair = must_repair(th, status, signal, ours);
+	struct user_regs_struct raw;
+
+	options->beat->touching = t->id;
+	/* Any stop takes a pending interrupt with it (kernel/signal.c). */
+	if ((th->pending || repair) &&
+	    arch_get_regs((pid_t)th->tid, &raw) == 0) {
+		if (th->pending)
+			take_sample(th, &raw);
+		if (repair)
+			repair_result(th, &raw);
+	} else if (th->pending) {
+		t->counters->missed[MISSED_EXITED] += th->unaccounted;
+	}
+	resume(th, status, signal);
+	if (ours) {
+		counters_pause(t->counters, options->now_ns() - since);
+		t->counters->stops++;
+	} else {
+		t->counters->event_stops++;
+	}
+	thread_clear_pending(th);
+	th->stop_expected = false;
+	th->marked = false;
+	th->after_stop = status == TRACEE_GROUP_STOP ||
+			 (th->after_stop && status == TRACEE_TRAP);
+	options->beat->touching = 0;
+}

@@ -1,0 +1,39 @@
+/*
+ * Which interrupted system calls must be made to restart.
+ *
+ * Most calls restart by themselves after a ptrace-stop. Some return EINTR as
+ * soon as anything wakes them, a tracer included, though nothing has happened:
+ * for these the result is set to -ERESTARTNOHAND, which the kernel turns into
+ * a restart, or into EINTR if a handler really runs (signal(7), "Interruption
+ * of system calls"; arch/x86/kernel/signal.c). For any other call that would
+ * be wrong: close(2) has given its descriptor back before it returns EINTR.
+ */
+#ifndef LIB_CAPTURE_SYSCALLS_H
+#define LIB_CAPTURE_SYSCALLS_H
+
+#include <stdbool.h>
+
+/* The kernel's own results for calls that a signal took out of their wait. */
+#define RESULT_ERESTARTSYS	     (-512)
+#define RESULT_ERESTARTNOINTR	     (-513)
+#define RESULT_ERESTARTNOHAND	     (-514)
+#define RESULT_ERESTART_RESTARTBLOCK (-516)
+
+enum restart_rule {
+	RESTART_LEAVE,	    /* the result is right as it is */
+	RESTART_REWRITE,    /* to RESULT_ERESTARTNOHAND */
+	RESTART_IF_INOTIFY, /* a read: the same, if its descriptor is inotify's
+			     */
+};
+
+/*
+ * nr and result of a call of the native ABI; filtered: the thread is under a
+ * seccomp filter, which may lack restart_syscall, the call that results of
+ * RESULT_ERESTART_RESTARTBLOCK need.
+ */
+enum restart_rule syscall_restart_rule(long nr, long result, bool filtered);
+
+/* True for a result that means: taken out of a wait. */
+bool syscall_was_waiting(long result);
+
+#endif

@@ -1,0 +1,316 @@
+#include "lib/capture/target.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+
+/* Clone and exec keep the table true; exit is told by wait anyway. */
+#define SEIZE_OPTIONS (PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC)
+
+/* Passes over the task directory while threads keep coming. */
+#define SCAN_PASSES_MAX 64
+
+/* What a thread's first sample is reckoned to take of the ring. */
+#define FIRST_SAMPLE_BYTES 32768
+
+struct thread *capture_thread(struct capture *c, uint32_t tid)
+{
+	uint32_t index;
+
+	if (!table_get(&c->threads, tid, &index))
+		return NULL;
+	return c->by_index[index];
+}
+
+static int take_index(struct capture *c, uint32_t *ret)
+{
+	struct thread **by_index;
+	uint32_t *free_indices;
+	size_t n;
+
+	if (c->n_free > 0) {
+		*ret = c->free_indices[--c->n_free];
+		return 0;
+	}
+	if (c->n_by_index >= CAPTURE_THREADS_MAX)
+		return -EMFILE;
+	n = c->n_by_index + 1;
+	if ((n & (n - 1)) == 0) {
+		by_index = realloc(c->by_index, 2 * n * sizeof(*by_index));
+		if (by_index == NULL)
+			return -ENOMEM;
+		c->by_index = by_index;
+		free_indices =
+			realloc(c->free_indices, 2 * n * sizeof(*free_indices));
+		if (free_indices == NULL)
+			return -ENOMEM;
+		c->free_indices = free_indices;
+	}
+	*ret = (uint32_t)c->n_by_index++;
+	return 0;
+}
+
+int target_adopt(struct target *t, uint32_t tid)
+{
+	struct capture *c = t->capture;
+	struct thread *th;
+	uint32_t index;
+	int r;
+
+	th = calloc(1, sizeof(*th));
+	if (th == NULL)
+		return -ENOMEM;
+	th->target = t;
+	th->tid = tid;
+	th->last_size = FIRST_SAMPLE_BYTES;
+	r = activity_open(&th->activity, t->proc_fd, tid);
+	if (r < 0)
+		goto fail;
+	r = take_index(c, &index);
+	if (r < 0)
+		goto fail;
+	r = table_put(&c->threads, tid, index);
+	if (r < 0) {
+		c->free_indices[c->n_free++] = index;
+		goto fail;
+	}
+	c->by_index[index] = th;
+	th->next = t->threads;
+	if (th->next != NULL)
+		th->next->prev = th;
+	t->threads = th;
+	t->n_threads++;
+	return 0;
+fail:
+	activity_close(&th->activity);
+	free(th);
+	return r;
+}
+
+void thread_set_pending(struct thread *th, uint64_t tick, uint64_t time_ns)
+{
+	struct capture *c = th->target->capture;
+
+	th->pending = true;
+	th->pending_tick = tick;
+	th->pending_ns = time_ns;
+	th->target->pending_bytes += th->last_size;
+	th->prev_pending = NULL;
+	th->next_pending = c->pending;
+	if (c->pending != NULL)
+		c->pending->prev_pending = th;
+	c->pending = th;
+	c->n_pending++;
+}
+
+void thread_clear_pending(struct thread *th)
+{
+	struct capture *c = th->target->capture;
+	struct target *t = th->target;
+
+	if (!th->pending)
+		return;
+	th->pending = false;
+	th->unaccounted = 0;
+	/* last_size may have changed by the sample in between. */
+	if (--c->n_pending == 0 || t->pending_bytes < th->last_size)
+		t->pending_bytes = 0;
+	else
+		t->pending_bytes -= th->last_size;
+	if (th->next_pending != NULL)
+		th->next_pending->prev_pending = th->prev_pending;
+	if (th->prev_pending != NULL)
+		th->prev_pending->next_pending = th->next_pending;
+	else
+		c->pending = th->next_pending;
+}
+
+static void forget(struct thread *th, enum missed_reason reason)
+{
+	struct target *t = th->target;
+	struct capture *c = t->capture;
+	uint32_t index;
+
+	if (th->pending)
+		t->counters->missed[reason] += th->unaccounted;
+	thread_clear_pending(th);
+	if (table_get(&c->threads, th->tid, &index)) {
+		(void)table_remove(&c->threads, th->tid);
+		c->free_indices[c->n_free++] = index;
+	}
+	if (th->next != NULL)
+		th->next->prev = th->prev;
+	if (th->prev != NULL)
+		th->prev->next = th->next;
+	else
+		t->threads = th->next;
+	t->n_threads--;
+	activity_close(&th->activity);
+	free(th);
+}
+
+void thread_remove(struct thread *th, enum missed_reason reason)
+{
+	struct target *t = th->target;
+
+	if (th->announced && !th->dead)
+		(void)target_tell(t, RECORD_EXIT, th->tid, t->last_tick,
+				  t->last_ns);
+	forget(th, reason);
+}
+
+void target_forget_threads(struct target *t)
+{
+	for (struct thread *th = t->threads, *next; th != NULL; th = next) {
+		next = th->next;
+		forget(th, MISSED_EXITED);
+	}
+}
+
+/* The tracer and the thread group of a thread, from its status file. */
+static int read_status(const struct target *t, uint32_t tid,
+		       uint32_t *ret_tracer)
+{
+	static const char key[] = "\nTracerPid:\t";
+	char path[64], text[4096];
+	const char *line;
+	ssize_t n;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "task/%u/status", tid);
+	fd = openat(t->proc_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	close_fd(&fd);
+	if (n <= 0)
+		return -ESRCH;
+	text[n] = '\0';
+	line = strstr(text, key);
+	if (line == NULL)
+		return -EPROTO;
+	*ret_tracer = (uint32_t)strtoul(line + sizeof(key) - 1, NULL, 10);
+	return 0;
+}
+
+/* Returns 1 if the thread is new and seized, 0 if there is nothing to do. */
+static int seize(struct target *t, uint32_t tid)
+{
+	uint32_t tracer;
+	int r;
+
+	if (ptrace(PTRACE_SEIZE, tid, NULL, SEIZE_OPTIONS) < 0) {
+		r = -errno;
+		if (r != -EPERM || read_status(t, tid, &tracer) < 0)
+			return r == -ESRCH ? 0 : r;
+		/* The kernel was first; its first stop makes it known. */
+		if (tracer == (uint32_t)getpid())
+			return 0;
+		return tracer != 0 ? -EBUSY : -EPERM;
+	}
+	r = target_adopt(t, tid);
+	return r == 0 ? 1 : r == -ENOENT || r == -ESRCH ? 0 : r;
+}
+
+int target_scan(struct target *t)
+{
+	int found, all = 0, refused = 0;
+
+	/* A thread that is not seized yet can make others unseen by us. */
+	for (int pass = 0; pass < SCAN_PASSES_MAX; pass++) {
+		struct dirent *entry;
+		DIR *dir;
+		int fd;
+
+		found = 0;
+		fd = openat(t->proc_fd, "task",
+			    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			return -errno;
+		dir = fdopendir(fd);
+		if (dir == NULL) {
+			close_fd(&fd);
+			return -ENOMEM;
+		}
+		while ((entry = readdir(dir)) != NULL) {
+			unsigned long tid = strtoul(entry->d_name, NULL, 10);
+			int r;
+
+			if (tid == 0 || tid > INT32_MAX ||
+			    capture_thread(t->capture, (uint32_t)tid) != NULL)
+				continue;
+			r = seize(t, (uint32_t)tid);
+			if (r > 0)
+				found++;
+			else if (r < 0 && refused == 0)
+				refused = r;
+		}
+		(void)closedir(dir);
+		all += found;
+		if (found == 0)
+			break;
+	}
+	/* A dead leader cannot be seized, its threads can. */
+	return all > 0 || t->n_threads > 0 ? all : refused;
+}
+
+int target_new(struct capture *c, uint32_t id, int32_t pid, int pidfd,
+	       struct capture_sink *sink, struct capture_counters *counters,
+	       uint64_t tick, struct target **ret)
+{
+	struct target *t = calloc(1, sizeof(*t));
+	char path[32];
+	int r;
+
+	if (t == NULL)
+		return -ENOMEM;
+	*t = (struct target){.capture = c,
+			     .id = id,
+			     .pid = pid,
+			     .sink = sink,
+			     .counters = counters,
+			     .proc_fd = -1,
+			     .task_fd = -1,
+			     .added_tick = tick,
+			     .last_tick = tick};
+	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
+	t->proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (t->proc_fd < 0) {
+		r = errno == ENOENT ? -ESRCH : -errno;
+		goto fail;
+	}
+	/*
+	 * If the process is still there now, the directory is its own: the pid
+	 * cannot have been given to another before it was gone.
+	 */
+	if (syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) < 0 &&
+	    errno == ESRCH) {
+		r = -ESRCH;
+		goto fail;
+	}
+	t->task_fd = openat(t->proc_fd, "task", O_PATH | O_CLOEXEC);
+	if (t->task_fd < 0) {
+		r = -errno;
+		goto fail;
+	}
+	*ret = t;
+	return 0;
+fail:
+	target_free(t);
+	return r;
+}
+
+void target_free(struct target *t)
+{
+	if (t == NULL)
+		return;
+	target_forget_threads(t);
+	close_fd(&t->proc_fd);
+	close_fd(&t->task_fd);
+	free(t);
+}

@@ -1,0 +1,134 @@
+/*
+ * Inside lib/capture: a target, its threads, and the bookkeeping of ticks.
+ * Others use lib/capture/capture.h.
+ */
+#ifndef LIB_CAPTURE_TARGET_H
+#define LIB_CAPTURE_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/table.h"
+#include "lib/capture/activity.h"
+#include "lib/capture/arch.h"
+#include "lib/capture/capture.h"
+#include "lib/capture/sample.h"
+#include "lib/capture/tracee.h"
+
+struct thread {
+	struct target *target;
+	struct thread *next, *prev; /* of the target */
+	struct thread *next_pending, *prev_pending;
+	uint32_t tid;
+	uint32_t age; /* ticks it was seen at */
+
+	struct activity activity;
+	/* It has not run since it was found blocked, if this is still equal. */
+	struct activity_mark mark;
+	bool marked;
+
+	bool dead;	 /* the leader has exited, its threads have not */
+	bool announced;	 /* the reader has its RECORD_THREAD */
+	bool filtered;	 /* under a seccomp filter */
+	bool after_stop; /* a group-stop was its last event */
+
+	/*
+	 * Interrupted at pending_tick and not stopped since. unaccounted: ticks
+	 * since then, that one included, that are in no counter but expected.
+	 */
+	bool pending;
+	bool stop_expected; /* interrupted, sampled without the stop */
+	uint64_t pending_tick;
+	uint64_t pending_ns;
+	uint64_t unaccounted;
+
+	uint64_t hint_top;
+	size_t last_size; /* ring bytes of its last sample */
+
+	/* Registers of its last stop out of a wait, good for the same place. */
+	bool place_known;
+	struct activity_place place;
+	uint64_t regs[ARCH_REGS];
+
+	char comm[COMM_SIZE];
+};
+
+struct target {
+	struct capture *capture;
+	struct target *next;
+	struct thread *threads;
+	struct capture_sink *sink;
+	struct capture_counters *counters;
+	uint32_t id;
+	int32_t pid;
+	int proc_fd; /* /proc/PID */
+	int task_fd; /* /proc/PID/task */
+	uint64_t n_threads;
+	uint64_t added_tick;
+	uint64_t last_tick;
+	uint64_t last_ns;
+	size_t pending_bytes; /* ring bytes that pending samples will take */
+	bool needs_reset;     /* the reader has lost track */
+	bool ended;	      /* no threads are left; RECORD_END is due */
+};
+
+struct capture {
+	struct capture_options options;
+	struct target *targets;
+	struct table threads; /* tid -> index in by_index */
+	struct thread **by_index;
+	size_t n_by_index;
+	uint32_t *free_indices;
+	size_t n_free;
+	struct thread *pending;
+	size_t n_pending;
+	/* Not of a target, attached by the kernel: to be let go when they stop.
+	 */
+	struct table strangers;
+};
+
+/* target.c: threads come and go */
+struct thread *capture_thread(struct capture *c, uint32_t tid);
+must_check int target_new(struct capture *c, uint32_t id, int32_t pid,
+			  int pidfd, struct capture_sink *sink,
+			  struct capture_counters *counters, uint64_t tick,
+			  struct target **ret);
+void target_free(struct target *t);
+/*
+ * Seizes the threads of /proc/PID/task that are not known. Returns how many
+ * are new, -EPERM or -EBUSY if the first could not be seized, or an error of
+ * the files.
+ */
+must_check int target_scan(struct target *t);
+/* A thread the kernel attached by itself, or seized: keeps book of it. */
+must_check int target_adopt(struct target *t, uint32_t tid);
+void thread_remove(struct thread *th, enum missed_reason reason);
+void thread_set_pending(struct thread *th, uint64_t tick, uint64_t time_ns);
+void thread_clear_pending(struct thread *th);
+/* Exec: all threads but the leader are gone, and what was known of it. */
+void target_forget_threads(struct target *t);
+
+/* record.c: what is told to the reader */
+bool target_tell(struct target *t, enum record_type type, uint32_t tid,
+		 uint64_t tick, uint64_t time_ns);
+bool target_tell_tick(struct target *t, uint64_t tick, uint64_t time_ns);
+/* Reads the thread's name at its first tick and now and then. */
+bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns);
+/* True if the ring has room for another sample beside the pending ones. */
+bool thread_has_room(const struct thread *th);
+/*
+ * Writes a sample. fresh, if given: the activity is read again after the copy,
+ * and the sample is dropped (-EAGAIN) unless it is still this. -ENOBUFS if the
+ * ring is full.
+ */
+must_check int thread_sample(struct thread *th, uint64_t tick, uint64_t time_ns,
+			     const uint64_t *regs, uint64_t regs_known,
+			     uint32_t flags, const struct activity_mark *fresh);
+
+/* tick.c */
+void target_tick(struct target *t, uint64_t tick, uint64_t time_ns);
+
+/* stop.c */
+void thread_stopped(struct thread *th, enum tracee_status status, int signal);
+
+#endif

@@ -1,0 +1,238 @@
+#include "lib/capture/target.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+
+/*
+ * An interrupted thread that neither stops nor blocks for this long is told as
+ * missed. A runnable thread of 64 on 2 processors waits 130 ms for its turn.
+ */
+#define PENDING_MAX_NS (1 * NS_PER_SEC)
+
+/* Ticks between two comparisons of the number of threads. */
+#define SCAN_TICKS 16
+
+static bool same_mark(const struct activity_mark *a,
+		      const struct activity_mark *b)
+{
+	return a->run_ns == b->run_ns && a->slices == b->slices;
+}
+
+static bool same_place(const struct activity_place *a,
+		       const struct activity_place *b)
+{
+	/* Not the call: after a stop, restart_syscall stands for another. */
+	return a->sp == b->sp && a->pc == b->pc;
+}
+
+/*
+ * Takes a sample of a blocked thread without stopping it. Returns 0, -ENOBUFS,
+ * or -EAGAIN if it ran in between.
+ */
+static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
+			  const struct activity_place *place,
+			  const struct activity_mark *mark)
+{
+	uint64_t regs[ARCH_REGS] = {0};
+	uint64_t known = UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC;
+	uint32_t flags = 0;
+	int r;
+
+	if (th->place_known && same_place(&th->place, place)) {
+		for (unsigned int i = 0; i < ARCH_REGS; i++)
+			if (ARCH_CALLEE_SAVED & (1u << i))
+				regs[i] = th->regs[i];
+		known |= ARCH_CALLEE_SAVED;
+		flags |= SAMPLE_REMEMBERED;
+	}
+	regs[ARCH_SP] = place->sp;
+	regs[ARCH_PC] = place->pc;
+	r = thread_sample(th, tick, time_ns, regs, known, flags, mark);
+	if (r == 0) {
+		th->mark = *mark;
+		th->marked = true;
+	}
+	return r;
+}
+
+/* The leader stays a zombie until the last thread is gone (proc(5), stat). */
+static bool leader_is_dead(const struct thread *th)
+{
+	char text[512];
+	const char *state;
+	ssize_t n;
+	int fd;
+
+	if (th->tid != (uint32_t)th->target->pid)
+		return false;
+	fd = openat(th->target->proc_fd, "stat", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	n = read(fd, text, sizeof(text) - 1);
+	close_fd(&fd);
+	if (n <= 0)
+		return true;
+	text[n] = '\0';
+	/* The name before it may hold anything, a parenthesis too. */
+	state = NULL;
+	for (const char *p = text; *p != '\0'; p++)
+		if (*p == ')')
+			state = p;
+	return state != NULL && state[1] == ' ' &&
+	       (state[2] == 'Z' || state[2] == 'X');
+}
+
+static void interrupt(struct thread *th, uint64_t tick, uint64_t time_ns)
+{
+	struct capture_counters *counters = th->target->counters;
+
+	if (ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
+		/* It is dying; wait will say so. */
+		counters->missed[MISSED_EXITED]++;
+		return;
+	}
+	thread_set_pending(th, tick, time_ns);
+	th->unaccounted = 1;
+	/* It runs, so it is past what a stop did to its call. */
+	th->after_stop = false;
+}
+
+/* A thread that was interrupted at an earlier tick. */
+static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t time_ns)
+{
+	struct target *t = th->target;
+	struct activity_place place;
+	struct activity_mark mark;
+
+	th->unaccounted += ticks;
+	/* At the 8th tick, the 16th, the 32nd... it is worth a look. */
+	if (th->unaccounted < 8 || (th->unaccounted & (th->unaccounted - 1)))
+		return;
+	/*
+	 * In uninterruptible sleep it will not stop. It has been in the kernel
+	 * since the interrupt, so its stack is that of the interrupt's tick.
+	 */
+	if (activity_mark(&th->activity, &mark) &&
+	    activity_look(&th->activity, &place) == ACTIVITY_BLOCKED &&
+	    sample_blocked(th, th->pending_tick, th->pending_ns, &place,
+			   &mark) == 0) {
+		t->counters->captured++;
+		t->counters->filled += th->unaccounted - 1;
+		thread_clear_pending(th);
+		th->stop_expected = true;
+		return;
+	}
+	if (time_ns - th->pending_ns > PENDING_MAX_NS) {
+		t->counters->missed[MISSED_NOT_STOPPED] += th->unaccounted;
+		(void)target_tell(t, RECORD_MISSED, th->tid, th->pending_tick,
+				  th->pending_ns);
+		thread_clear_pending(th);
+		th->stop_expected = true;
+	}
+}
+
+/* ticks: 1, and those that went by while the sampler did not run. */
+static void look_at(struct thread *th, uint64_t ticks, uint64_t tick,
+		    uint64_t time_ns)
+{
+	struct capture_counters *counters = th->target->counters;
+	struct activity_place place;
+	struct activity_mark mark;
+	enum activity_state state;
+	bool marked;
+
+	marked = activity_mark(&th->activity, &mark);
+	if (marked && th->marked && same_mark(&mark, &th->mark) &&
+	    th->announced) {
+		counters->repeated += ticks;
+		return;
+	}
+	th->marked = false;
+	counters->missed[MISSED_LATE] += ticks - 1;
+	if (!thread_announce(th, tick, time_ns) || !thread_has_room(th)) {
+		counters->missed[MISSED_RING_FULL]++;
+		return;
+	}
+	state = activity_look(&th->activity, &place);
+	if (state != ACTIVITY_RUNNING && leader_is_dead(th)) {
+		th->dead = true;
+		counters->expected--;
+		(void)target_tell(th->target, RECORD_EXIT, th->tid, tick,
+				  time_ns);
+		return;
+	}
+	if (state == ACTIVITY_BLOCKED) {
+		/* Without a mark no change in between would be seen. */
+		if (!marked)
+			mark = (struct activity_mark){0};
+		switch (sample_blocked(th, tick, time_ns, &place, &mark)) {
+		case 0:
+			counters->captured++;
+			return;
+		case -ENOBUFS:
+			counters->missed[MISSED_RING_FULL]++;
+			return;
+		default:
+			break;
+		}
+	}
+	interrupt(th, tick, time_ns);
+}
+
+/* Threads made with CLONE_UNTRACED are not attached by the kernel. */
+static void scan_for_threads(struct target *t)
+{
+	struct stat st;
+
+	/* A link for each thread, and the two of a directory. */
+	if (fstat(t->task_fd, &st) < 0 || st.st_nlink < 2 ||
+	    st.st_nlink - 2 == t->n_threads)
+		return;
+	(void)!target_scan(t);
+}
+
+static void tell_anew(struct target *t, uint64_t tick, uint64_t time_ns)
+{
+	t->needs_reset = false;
+	if (!target_tell(t, RECORD_RESET, 0, tick, time_ns))
+		return;
+	for (struct thread *th = t->threads; th != NULL; th = th->next) {
+		th->announced = false;
+		th->marked = false;
+	}
+}
+
+void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
+{
+	struct capture_counters *counters = t->counters;
+	uint64_t ticks;
+
+	if (tick <= t->last_tick || t->ended)
+		return;
+	ticks = tick - t->last_tick;
+	t->last_tick = tick;
+	t->last_ns = time_ns;
+	counters->ticks += ticks;
+	t->capture->options.beat->touching = t->id;
+	if (t->needs_reset)
+		tell_anew(t, tick, time_ns);
+	if (tick % SCAN_TICKS == 0)
+		scan_for_threads(t);
+	for (struct thread *th = t->threads; th != NULL; th = th->next) {
+		uint64_t due = th->age == 0 ? 1 : ticks;
+
+		if (th->dead)
+			continue;
+		th->age++;
+		counters->expected += due;
+		if (th->pending)
+			look_at_pending(th, due, time_ns);
+		else
+			look_at(th, due, tick, time_ns);
+	}
+	(void)target_tell_tick(t, tick, time_ns);
+	counters->threads = t->n_threads;
+	t->capture->options.beat->touching = 0;
+}

@@ -1,0 +1,37 @@
+#include "lib/capture/tracee.h"
+
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+bool tracee_signal_stops(int signal)
+{
+	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN ||
+	       signal == SIGTTOU;
+}
+
+enum tracee_status tracee_classify(int status, int *ret_signal)
+{
+	int signal;
+
+	*ret_signal = 0;
+	if (!WIFSTOPPED(status))
+		return TRACEE_DEAD;
+	signal = WSTOPSIG(status);
+	switch (status >> 16) {
+	case 0:
+		*ret_signal = signal;
+		return TRACEE_SIGNAL;
+	case PTRACE_EVENT_STOP:
+		if (!tracee_signal_stops(signal))
+			return TRACEE_TRAP;
+		*ret_signal = signal;
+		return TRACEE_GROUP_STOP;
+	case PTRACE_EVENT_CLONE:
+		return TRACEE_CLONE;
+	case PTRACE_EVENT_EXEC:
+		return TRACEE_EXEC;
+	default:
+		return TRACEE_OTHER;
+	}
+}

@@ -1,0 +1,32 @@
+/*
+ * Wait statuses of a seized thread: classify first, act second.
+ *
+ * The classes are those of ptrace(2) for PTRACE_SEIZE. Pure functions, no
+ * system call.
+ */
+#ifndef LIB_CAPTURE_TRACEE_H
+#define LIB_CAPTURE_TRACEE_H
+
+#include <stdbool.h>
+
+enum tracee_status {
+	TRACEE_TRAP,	   /* PTRACE_EVENT_STOP, SIGTRAP: an interrupt, a new
+			      thread's first stop, or a SIGCONT's notice */
+	TRACEE_GROUP_STOP, /* PTRACE_EVENT_STOP with a stopping signal */
+	TRACEE_SIGNAL,	   /* signal-delivery-stop */
+	TRACEE_CLONE,	   /* PTRACE_EVENT_CLONE, in the parent */
+	TRACEE_EXEC,	   /* PTRACE_EVENT_EXEC */
+	TRACEE_OTHER,	   /* an event that was not asked for: continue */
+	TRACEE_DEAD,	   /* exited or killed */
+};
+
+/*
+ * What a status of waitpid(2) means. *ret_signal is the signal of
+ * TRACEE_SIGNAL and TRACEE_GROUP_STOP, else 0.
+ */
+enum tracee_status tracee_classify(int status, int *ret_signal);
+
+/* SIGSTOP, SIGTSTP, SIGTTIN or SIGTTOU. */
+bool tracee_signal_stops(int signal);
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * What the walk has to know of x86-64: register numbers, and two readings of
+ * machine code that help where a frame pointer is not known. Pure functions.
+ */
+#ifndef LIB_UNWIND_ARCH_X86_64_H
+#define LIB_UNWIND_ARCH_X86_64_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* DWARF numbers: System V psABI for AMD64, figure 3.36. */
+#define X86_64_RAX    0
+#define X86_64_RDX    1
+#define X86_64_RCX    2
+#define X86_64_RBX    3
+#define X86_64_RSI    4
+#define X86_64_RDI    5
+#define X86_64_RBP    6
+#define X86_64_RSP    7
+#define X86_64_R8     8
+#define X86_64_RIP    16
+#define X86_64_N_REGS 17
+
+/* What is added to the pc that a signal interrupted (see unwind.h). */
+#define X86_64_PC_STEP 1
+
+enum x86_64_call {
+	X86_64_CALL_NONE,     /* no call instruction ends here */
+	X86_64_CALL_DIRECT,   /* call rel32: its target is known */
+	X86_64_CALL_INDIRECT, /* through a register or memory */
+};
+
+/* The longest call that is looked for: prefix, FF /2, SIB, disp32. */
+#define X86_64_CALL_MAX 8
+
+/*
+ * Does a call instruction end where code[n] would stand? n is at most
+ * X86_64_CALL_MAX here (more is not looked at). *ret_displacement is set for a
+ * direct call: its target is the return address plus that. Instructions can't
+ * be decoded backwards with certainty: "yes" means that it may be a call.
+ */
+enum x86_64_call x86_64_call_before(const uint8_t *code, size_t n,
+				    int32_t *ret_displacement);
+
+/* As much of a function's start as x86_64_frame_size looks at. */
+#define X86_64_PROLOGUE_MAX 48
+
+/*
+ * The distance from the frame pointer down to the stack pointer that a
+ * function has after its prologue, read from its first n bytes: push %rbp,
+ * mov %rsp,%rbp, pushes, sub $n,%rsp. False if it starts in another way. Right
+ * only where nothing else is pushed or allocated: a guess to be checked.
+ */
+bool x86_64_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size);
+
+/*
+ * Is this rt_sigreturn's trampoline: mov $15,%rax (or %eax); syscall? For C
+ * libraries that give it no CFI (musl).
+ */
+#define X86_64_SIGRETURN_MAX 9
+bool x86_64_is_sigreturn(const uint8_t *code, size_t n);
+
+/*
+ * Where rt_sigreturn finds DWARF register reg (0 to 16), as an offset from the
+ * stack pointer in the trampoline: struct rt_sigframe after its return address
+ * has been popped, arch/x86/include/asm/sigframe.h.
+ */
+uint32_t x86_64_sigframe_offset(unsigned int reg);
+
+#endif
