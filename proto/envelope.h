@@ -1,0 +1,62 @@
+/*
+ * The envelope: header lines around payloads that are not read here.
+ * Source: Sentry's SDK development documentation, "Envelopes" and "Envelope
+ * Items".
+ *
+ *     envelope_header         {"event_id":...,"sent_at":...,"sdk":{...}}\n
+ *     envelope_item_header    {"type":...,"platform":...,"length":...}\n
+ *     the payload             length bytes
+ *     ENVELOPE_LINE_END       \n
+ *
+ * further items in the same way. Every line is compact JSON in ASCII and
+ * UTF-8, and contains its newline.
+ */
+#ifndef PROTO_ENVELOPE_H
+#define PROTO_ENVELOPE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * With the NUL that follows the line. Texts in them are an SDK's name and
+ * version and a platform of up to 255 bytes, each byte escaped in the worst
+ * case as \u00XX.
+ */
+#define ENVELOPE_HEADER_SIZE 2048
+
+/* Ends each line, and follows each payload. */
+#define ENVELOPE_LINE_END "\n"
+
+#define ENVELOPE_EVENT_ID_BYTES 16
+
+struct envelope {
+	uint8_t event_id[ENVELOPE_EVENT_ID_BYTES]; /* random */
+	/*
+	 * Unix time at which it is sent, ENVELOPE_NOT_SENT for one that is
+	 * kept: the server corrects times by it, so a stored one is wrong.
+	 */
+	int64_t sent_at_us;
+	const char *sdk_name;
+	const char *sdk_version;
+};
+#define ENVELOPE_NOT_SENT INT64_MIN
+
+struct envelope_item {
+	const char *type;
+	const char *platform;	  /* NULL: left out */
+	const char *content_type; /* NULL: left out */
+	uint64_t length;	  /* bytes of the payload */
+};
+
+/*
+ * Both write one line, followed by a NUL, to ret, and its length without the
+ * NUL to *ret_len. They return 0, -EINVAL if a text is not UTF-8 or a time is
+ * not within the years 1970 to 9999, -E2BIG if the line does not fit, -ENOMEM.
+ */
+int envelope_header(const struct envelope *e, char *ret, size_t size,
+		    size_t *ret_len) __attribute__((warn_unused_result));
+int envelope_item_header(const struct envelope_item *item, char *ret,
+			 size_t size, size_t *ret_len)
+	__attribute__((warn_unused_result));
+
+#endif

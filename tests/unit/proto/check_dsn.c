@@ -1,0 +1,278 @@
+#include "proto/dsn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+static const struct {
+	const char *text;
+	const char *endpoint;
+	const char *auth; /* what follows the client */
+} good[] = {
+	{"https://0123456789abcdef0123456789abcdef@o1.ingest.sentry.io/42",
+	 "https://o1.ingest.sentry.io/api/42/envelope/",
+	 "sentry_key=0123456789abcdef0123456789abcdef"},
+	{"http://key@localhost:8000/1", "http://localhost:8000/api/1/envelope/",
+	 "sentry_key=key"},
+	{"https://key:secret@host/1", "https://host/api/1/envelope/",
+	 "sentry_key=key, sentry_secret=secret"},
+	/* An empty secret is none. */
+	{"https://key:@host/1", "https://host/api/1/envelope/",
+	 "sentry_key=key"},
+	{"https://key@host/a/pre-fix/7",
+	 "https://host/a/pre-fix/api/7/envelope/", "sentry_key=key"},
+	{"https://key@[::1]/1", "https://[::1]/api/1/envelope/",
+	 "sentry_key=key"},
+	{"https://key@[2001:db8::7]:65535/p/1",
+	 "https://[2001:db8::7]:65535/p/api/1/envelope/", "sentry_key=key"},
+	{"HTTPS://key@Host/1", "https://Host/api/1/envelope/",
+	 "sentry_key=key"},
+	{"https://key@host//1", "https://host/api/1/envelope/",
+	 "sentry_key=key"},
+	{"https://key@host/p//1", "https://host/p/api/1/envelope/",
+	 "sentry_key=key"},
+};
+
+START_TEST(accepts)
+{
+	char text[DSN_ENDPOINT_SIZE];
+	char auth[DSN_AUTH_SIZE] = "Sentry sentry_version=7, "
+				   "sentry_client=sentry.native.profd/1.2.3, ";
+	struct dsn d;
+
+	strncat(auth, good[_i].auth, sizeof(auth) - strlen(auth) - 1);
+	ck_assert_int_eq(dsn_parse(&d, good[_i].text), DSN_OK);
+	ck_assert_int_eq(dsn_endpoint(&d, text, sizeof(text)), 0);
+	ck_assert_str_eq(text, good[_i].endpoint);
+	ck_assert_int_eq(
+		dsn_auth(&d, "sentry.native.profd/1.2.3", text, sizeof(text)),
+		0);
+	ck_assert_str_eq(text, auth);
+}
+END_TEST
+
+static const struct {
+	const char *text;
+	enum dsn_result result;
+} bad[] = {
+	{"", DSN_EMPTY},
+	{" ", DSN_BAD_SCHEME},
+	{"https", DSN_BAD_SCHEME},
+	{"https:/", DSN_BAD_SCHEME},
+	{"ftp://key@host/1", DSN_BAD_SCHEME},
+	{" https://key@host/1", DSN_BAD_SCHEME},
+	{"key@host/1", DSN_BAD_SCHEME},
+	{"https://", DSN_NO_KEY},
+	{"https://host/1", DSN_NO_KEY},
+	{"https://@host/1", DSN_NO_KEY},
+	{"https://:secret@host/1", DSN_NO_KEY},
+	{"https://host/key@1", DSN_NO_KEY},
+	{"https://k\r\nX-Evil: 1@host/1", DSN_BAD_KEY},
+	{"https://k\nk@host/1", DSN_BAD_KEY},
+	{"https://k k@host/1", DSN_BAD_KEY},
+	{"https://k\tk@host/1", DSN_BAD_KEY},
+	{"https://k\177@host/1", DSN_BAD_KEY},
+	{"https://k\303\244@host/1", DSN_BAD_KEY},
+	{"https://k,sentry_secret=x@host/1", DSN_BAD_KEY},
+	{"https://k@k@host/1", DSN_BAD_KEY},
+	{"https://k:s\r\n@host/1", DSN_BAD_SECRET},
+	{"https://k:s:s@host/1", DSN_BAD_SECRET},
+	{"https://key@", DSN_NO_HOST},
+	{"https://key@/1", DSN_NO_HOST},
+	{"https://key@:80/1", DSN_NO_HOST},
+	{"https://key@ho st/1", DSN_BAD_HOST},
+	{"https://key@host\n/1", DSN_BAD_HOST},
+	{"https://key@host?x/1", DSN_BAD_HOST},
+	{"https://key@[::1/1", DSN_BAD_HOST},
+	{"https://key@[::1]x/1", DSN_BAD_HOST},
+	{"https://key@[]/1", DSN_BAD_HOST},
+	{"https://key@[fe80::1%25eth0]/1", DSN_BAD_HOST},
+	{"https://key@[host]/1", DSN_BAD_HOST},
+	{"https://key@::1/1", DSN_BAD_PORT},
+	{"https://key@host:/1", DSN_BAD_PORT},
+	{"https://key@host:0/1", DSN_BAD_PORT},
+	{"https://key@host:65536/1", DSN_BAD_PORT},
+	{"https://key@host:99999999999999999999/1", DSN_BAD_PORT},
+	{"https://key@host:8x/1", DSN_BAD_PORT},
+	{"https://key@host:+8/1", DSN_BAD_PORT},
+	{"https://key@[::1]:/1", DSN_BAD_PORT},
+	{"https://key@host/a b/1", DSN_BAD_PATH},
+	{"https://key@host/../1", DSN_BAD_PATH},
+	{"https://key@host/a/./1", DSN_BAD_PATH},
+	{"https://key@host/a%2f/1", DSN_BAD_PATH},
+	{"https://key@host", DSN_NO_PROJECT},
+	{"https://key@host/", DSN_NO_PROJECT},
+	{"https://key@host/1/", DSN_NO_PROJECT},
+	{"https://key@host/1\n", DSN_BAD_PROJECT},
+	{"https://key@host/1?x=y", DSN_BAD_PROJECT},
+	{"https://key@host/1#x", DSN_BAD_PROJECT},
+	{"https://key@host/..", DSN_BAD_PROJECT},
+};
+
+START_TEST(refuses)
+{
+	struct dsn d;
+
+	memset(&d, 0x5a, sizeof(d));
+	ck_assert_int_eq(dsn_parse(&d, bad[_i].text), bad[_i].result);
+	/* Not touched. */
+	for (size_t i = 0; i < sizeof(d); i++)
+		ck_assert_int_eq(((const uint8_t *)&d)[i], 0x5a);
+	ck_assert_str_ne(dsn_result_text(bad[_i].result), "");
+}
+END_TEST
+
+/* A part of n times c between before and after. */
+static enum dsn_result parse_long(struct dsn *ret, const char *before, size_t n,
+				  const char *after)
+{
+	char text[4 * DSN_SIZE];
+	size_t at = strlen(before);
+
+	ck_assert_uint_lt(at + n + strlen(after), sizeof(text));
+	memcpy(text, before, at);
+	memset(text + at, 'a', n);
+	memcpy(text + at + n, after, strlen(after) + 1);
+	return dsn_parse(ret, text);
+}
+
+START_TEST(bounds_each_part)
+{
+	struct dsn d;
+
+	ck_assert_int_eq(parse_long(&d, "https://", DSN_KEY_SIZE - 1, "@h/1"),
+			 DSN_OK);
+	ck_assert_uint_eq(strlen(d.public_key), DSN_KEY_SIZE - 1);
+	ck_assert_int_eq(parse_long(&d, "https://", DSN_KEY_SIZE, "@h/1"),
+			 DSN_BAD_KEY);
+	ck_assert_int_eq(parse_long(&d, "https://k:", DSN_KEY_SIZE, "@h/1"),
+			 DSN_BAD_SECRET);
+	ck_assert_int_eq(parse_long(&d, "https://k@", DSN_HOST_SIZE, "/1"),
+			 DSN_BAD_HOST);
+	ck_assert_int_eq(parse_long(&d, "https://k@[", DSN_HOST_SIZE, "]/1"),
+			 DSN_BAD_HOST);
+	ck_assert_int_eq(parse_long(&d, "https://k@h/", DSN_PATH_SIZE, "/1"),
+			 DSN_BAD_PATH);
+	ck_assert_int_eq(parse_long(&d, "https://k@h/", DSN_PROJECT_SIZE, ""),
+			 DSN_BAD_PROJECT);
+	ck_assert_int_eq(parse_long(&d, "https://k@h/1", DSN_SIZE, ""),
+			 DSN_TOO_LONG);
+}
+END_TEST
+
+START_TEST(longest_fits_and_small_buffers_fail)
+{
+	char text[DSN_ENDPOINT_SIZE];
+	char client[65];
+	struct dsn d;
+
+	memset(&d, 'a', sizeof(d));
+	memset(client, 'c', sizeof(client) - 1);
+	client[sizeof(client) - 1] = '\0';
+	d.https = true;
+	d.port = 65535;
+	d.public_key[DSN_KEY_SIZE - 1] = '\0';
+	d.secret[DSN_KEY_SIZE - 1] = '\0';
+	d.host[DSN_HOST_SIZE - 1] = '\0';
+	d.path[DSN_PATH_SIZE - 1] = '\0';
+	d.project[DSN_PROJECT_SIZE - 1] = '\0';
+	ck_assert_int_eq(dsn_endpoint(&d, text, sizeof(text)), 0);
+	ck_assert_int_eq(dsn_auth(&d, client, text, DSN_AUTH_SIZE), 0);
+	ck_assert_int_eq(dsn_auth(&d, client, text, strlen(text)), -E2BIG);
+	ck_assert_int_eq(dsn_endpoint(&d, text, 40), -E2BIG);
+}
+END_TEST
+
+START_TEST(every_result_has_its_own_text)
+{
+	for (int a = DSN_OK; a <= DSN_BAD_PROJECT; a++) {
+		for (int b = DSN_OK; b < a; b++)
+			ck_assert_str_ne(dsn_result_text((enum dsn_result)a),
+					 dsn_result_text((enum dsn_result)b));
+	}
+	ck_assert_str_eq(dsn_result_text(DSN_NO_KEY),
+			 "the DSN has no public key: "
+			 "expected https://KEY@HOST/PROJECT");
+}
+END_TEST
+
+/* xorshift64: the same bytes in every run. */
+static uint64_t random_next(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+static void check_header_text(const char *text)
+{
+	for (; *text != '\0'; text++)
+		ck_assert(*text >= 0x20 && *text < 0x7f);
+}
+
+/* Whatever is accepted can break neither URL nor header, and parses again. */
+static void check_accepted(const struct dsn *d)
+{
+	char text[DSN_ENDPOINT_SIZE];
+
+	ck_assert_int_eq(dsn_endpoint(d, text, sizeof(text)), 0);
+	check_header_text(text);
+	ck_assert_ptr_null(strchr(text, ' '));
+	ck_assert_ptr_null(strchr(text, '?'));
+	ck_assert_ptr_null(strchr(text, '@'));
+	ck_assert_int_eq(dsn_auth(d, "c/1", text, sizeof(text)), 0);
+	check_header_text(text);
+}
+
+START_TEST(survives_random_bytes)
+{
+	static const char start[] = "https://key:s@[::1]:80/p/1";
+	/* Mostly what has a meaning, so that the parser is got into. */
+	static const char bytes[] = "/:@[]%.?#\r\n\0 kp18a\377,=-";
+	uint64_t state = 88172645463325252u;
+	size_t accepted = 0;
+
+	for (int round = 0; round < 300000; round++) {
+		char text[sizeof(start) + 8];
+		size_t len = sizeof(start) - 1;
+		struct dsn d;
+
+		memcpy(text, start, sizeof(start));
+		for (uint64_t n = random_next(&state) % 5; n > 0; n--) {
+			size_t at = random_next(&state) % len;
+			char c = bytes[random_next(&state) % sizeof(bytes)];
+
+			if (random_next(&state) % 2 == 0) {
+				text[at] = c;
+			} else {
+				memmove(text + at, text + at + 1, len - at);
+				len--;
+			}
+		}
+		if (dsn_parse(&d, text) == DSN_OK) {
+			check_accepted(&d);
+			accepted++;
+		}
+	}
+	/* Else the loop has shown nothing. */
+	ck_assert_uint_gt(accepted, 1000);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("dsn");
+	TCase *c = tcase_create("dsn");
+
+	tcase_add_loop_test(c, accepts, 0, sizeof(good) / sizeof(good[0]));
+	tcase_add_loop_test(c, refuses, 0, sizeof(bad) / sizeof(bad[0]));
+	tcase_add_test(c, bounds_each_part);
+	tcase_add_test(c, longest_fits_and_small_buffers_fail);
+	tcase_add_test(c, every_result_has_its_own_text);
+	tcase_add_test(c, survives_random_bytes);
+	suite_add_tcase(s, c);
+	return s;
+}

@@ -1,0 +1,175 @@
+#include "proto/envelope.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+static struct envelope make_envelope(void)
+{
+	return (struct envelope){
+		.event_id = {0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77,
+			     0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff},
+		.sent_at_us = 1767323045000678,
+		.sdk_name = "sentry.native.profd",
+		.sdk_version = "0.1.0",
+	};
+}
+
+static struct envelope_item make_item(void)
+{
+	return (struct envelope_item){
+		.type = "profile_chunk",
+		.platform = "rust",
+		.content_type = "application/json",
+		.length = 1234567,
+	};
+}
+
+START_TEST(writes_the_header)
+{
+	char line[ENVELOPE_HEADER_SIZE];
+	struct envelope e = make_envelope();
+	size_t len;
+
+	ck_assert_int_eq(envelope_header(&e, line, sizeof(line), &len), 0);
+	ck_assert_str_eq(line,
+			 "{\"event_id\":\"00112233445566778899aabbccddeeff\","
+			 "\"sent_at\":\"2026-01-02T03:04:05.000678Z\","
+			 "\"sdk\":{\"name\":\"sentry.native.profd\","
+			 "\"version\":\"0.1.0\"}}\n");
+	ck_assert_uint_eq(len, strlen(line));
+}
+END_TEST
+
+START_TEST(leaves_sent_at_out_of_what_is_kept)
+{
+	char line[ENVELOPE_HEADER_SIZE];
+	struct envelope e = make_envelope();
+	size_t len;
+
+	e.sent_at_us = ENVELOPE_NOT_SENT;
+	ck_assert_int_eq(envelope_header(&e, line, sizeof(line), &len), 0);
+	ck_assert_str_eq(line,
+			 "{\"event_id\":\"00112233445566778899aabbccddeeff\","
+			 "\"sdk\":{\"name\":\"sentry.native.profd\","
+			 "\"version\":\"0.1.0\"}}\n");
+}
+END_TEST
+
+START_TEST(writes_the_item_header)
+{
+	char line[ENVELOPE_HEADER_SIZE];
+	struct envelope_item item = make_item();
+	size_t len;
+
+	ck_assert_int_eq(envelope_item_header(&item, line, sizeof(line), &len),
+			 0);
+	ck_assert_str_eq(line, "{\"type\":\"profile_chunk\","
+			       "\"platform\":\"rust\",\"length\":1234567,"
+			       "\"content_type\":\"application/json\"}\n");
+	ck_assert_uint_eq(len, strlen(line));
+
+	item.type = "client_report";
+	item.platform = NULL;
+	item.content_type = NULL;
+	item.length = 0;
+	ck_assert_int_eq(envelope_item_header(&item, line, sizeof(line), &len),
+			 0);
+	ck_assert_str_eq(line, "{\"type\":\"client_report\",\"length\":0}\n");
+}
+END_TEST
+
+START_TEST(escapes_texts)
+{
+	char line[ENVELOPE_HEADER_SIZE];
+	struct envelope_item item = make_item();
+	size_t len;
+
+	item.platform = "a\"b\nc\\";
+	ck_assert_int_eq(envelope_item_header(&item, line, sizeof(line), &len),
+			 0);
+	ck_assert_ptr_nonnull(strstr(line, "\"a\\\"b\\nc\\\\\""));
+	ck_assert_ptr_eq(strchr(line, '\n'), line + len - 1);
+}
+END_TEST
+
+START_TEST(refuses_what_it_cannot_write)
+{
+	char line[ENVELOPE_HEADER_SIZE];
+	struct envelope e = make_envelope();
+	struct envelope_item item = make_item();
+	size_t len;
+
+	e.sent_at_us = -1;
+	ck_assert_int_eq(envelope_header(&e, line, sizeof(line), &len),
+			 -EINVAL);
+	e.sent_at_us = INT64_C(253402300800) * 1000000;
+	ck_assert_int_eq(envelope_header(&e, line, sizeof(line), &len),
+			 -EINVAL);
+	e.sent_at_us--;
+	ck_assert_int_eq(envelope_header(&e, line, sizeof(line), &len), 0);
+	ck_assert_ptr_nonnull(strstr(line, "\"9999-12-31T23:59:59.999999Z\""));
+	item.platform = "\377";
+	ck_assert_int_eq(envelope_item_header(&item, line, sizeof(line), &len),
+			 -EINVAL);
+	item.platform = "rust";
+	item.length = UINT64_MAX;
+	ck_assert_int_eq(envelope_item_header(&item, line, sizeof(line), &len),
+			 -EINVAL);
+}
+END_TEST
+
+START_TEST(fits_or_fails)
+{
+	char whole[ENVELOPE_HEADER_SIZE];
+	char line[ENVELOPE_HEADER_SIZE + 1];
+	struct envelope_item item = make_item();
+	size_t need, len;
+
+	ck_assert_int_eq(
+		envelope_item_header(&item, whole, sizeof(whole), &need), 0);
+	for (size_t size = 0; size <= need + 1; size++) {
+		int r;
+
+		memset(line, 'x', sizeof(line));
+		r = envelope_item_header(&item, line, size, &len);
+		ck_assert_int_eq(r, size > need ? 0 : -E2BIG);
+		ck_assert_int_eq(line[size], 'x');
+	}
+	ck_assert_str_eq(line, whole);
+}
+END_TEST
+
+START_TEST(worst_platform_fits)
+{
+	char platform[256];
+	char line[ENVELOPE_HEADER_SIZE];
+	struct envelope_item item = make_item();
+	size_t len;
+
+	memset(platform, '\001', sizeof(platform) - 1);
+	platform[sizeof(platform) - 1] = '\0';
+	item.platform = platform;
+	item.length = INT64_MAX;
+	ck_assert_int_eq(envelope_item_header(&item, line, sizeof(line), &len),
+			 0);
+	ck_assert_uint_gt(len, 6 * 255);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("envelope");
+	TCase *c = tcase_create("envelope");
+
+	tcase_add_test(c, writes_the_header);
+	tcase_add_test(c, leaves_sent_at_out_of_what_is_kept);
+	tcase_add_test(c, writes_the_item_header);
+	tcase_add_test(c, escapes_texts);
+	tcase_add_test(c, refuses_what_it_cannot_write);
+	tcase_add_test(c, fits_or_fails);
+	tcase_add_test(c, worst_platform_fits);
+	suite_add_tcase(s, c);
+	return s;
+}

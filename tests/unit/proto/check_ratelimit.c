@@ -1,0 +1,236 @@
+#include "proto/ratelimit.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+#define S   UINT64_C(1000000000)
+#define NOW (1000 * S)
+/* Sun, 06 Nov 1994 08:49:37 GMT */
+#define WALL 784111777
+
+/* Seconds from NOW that an answer limits chunk, profile, transaction, span. */
+static const struct {
+	int status;
+	const char *limits;
+	const char *retry_after;
+	uint32_t all;
+	uint32_t chunk;
+	uint32_t transaction;
+	uint32_t span;
+} cases[] = {
+	{200, NULL, NULL, 0, 0, 0, 0},
+	{500, NULL, "30", 0, 0, 0, 0},
+	{429, NULL, NULL, 60, 60, 60, 60},
+
+	/* The grammar. On any status. */
+	{200, "60:profile_chunk:organization:quota:", NULL, 0, 60, 0, 0},
+	{200, "60:profile_chunk", NULL, 0, 60, 0, 0},
+	{200, "60:transaction;profile_chunk;span:key", NULL, 0, 60, 60, 60},
+	{429, "60:profile_chunk:key, 2700:transaction:org", NULL, 0, 60, 2700,
+	 0},
+	{429, "60::organization", NULL, 60, 60, 60, 60},
+	{429, "60:", NULL, 60, 60, 60, 60},
+	{429, "60", NULL, 60, 60, 60, 60},
+	{429, "10::org, 60:span:org", NULL, 10, 10, 10, 60},
+	{200, " 60 : profile_chunk ; span : key ", NULL, 0, 60, 0, 60},
+	{200, "60:metric_bucket:organization:quota:custom", NULL, 0, 0, 0, 0},
+	{200, "5:profile_chunk,60:profile_chunk,7:profile_chunk", NULL, 0, 60,
+	 0, 0},
+	{200, "0:profile_chunk", NULL, 0, 0, 0, 0},
+	{200, "60:;:key", NULL, 0, 0, 0, 0},
+
+	/* Unknown categories. */
+	{429, "60:error;attachment:key", NULL, 0, 0, 0, 0},
+	{429, "60:bogus;profile_chunk:key", NULL, 0, 60, 0, 0},
+	{200, "60:profile_chunks;rofile_chunk;PROFILE_CHUNK", NULL, 0, 0, 0, 0},
+	/* With a limit of whatever kind Retry-After does not count. */
+	{429, "60:error:key", "30", 0, 0, 0, 0},
+
+	/* Seconds. */
+	{200, "1.0:span", NULL, 0, 0, 0, 1},
+	{200, "1.000001:span", NULL, 0, 0, 0, 2},
+	{200, "0.5:span", NULL, 0, 0, 0, 1},
+	{200, ".5:span", NULL, 0, 0, 0, 1},
+	{200, "5.:span", NULL, 0, 0, 0, 5},
+	{200, "86400:span", NULL, 0, 0, 0, 86400},
+	{200, "86399.5:span", NULL, 0, 0, 0, 86400},
+	{200, "86400.5:span", NULL, 0, 0, 0, 86400},
+	{200, "86401:span", NULL, 0, 0, 0, 86400},
+	{200, "18446744073709551617:span", NULL, 0, 0, 0, 86400},
+	{200, "4294967297:span", NULL, 0, 0, 0, 86400},
+
+	/* Malformed. */
+	{200,
+	 "-60:span,x:span,1e3:span,0x10:span,inf:span,nan:span,:span,"
+	 "1.2.3:span,.:span,6 0:span",
+	 NULL, 0, 0, 0, 0},
+	{200, "x:span,7:span", NULL, 0, 0, 0, 7},
+	{200, ",,;;::", NULL, 0, 0, 0, 0},
+	{200, "", NULL, 0, 0, 0, 0},
+	{429, "", "30", 30, 30, 30, 30},
+	{429, "nonsense", "30", 30, 30, 30, 30},
+	{429, "nonsense", NULL, 60, 60, 60, 60},
+
+	/* Retry-After. */
+	{429, NULL, "120", 120, 120, 120, 120},
+	{429, NULL, " 120 ", 120, 120, 120, 120},
+	{429, NULL, "1.2", 2, 2, 2, 2},
+	{429, NULL, "0", 0, 0, 0, 0},
+	{429, NULL, "999999999999", 86400, 86400, 86400, 86400},
+	{429, NULL, "soon", 60, 60, 60, 60},
+	{429, NULL, "-5", 60, 60, 60, 60},
+	{429, NULL, "", 60, 60, 60, 60},
+	{429, NULL, "Sun, 06 Nov 1994 08:51:07 GMT", 90, 90, 90, 90},
+	{429, NULL, "Sunday, 06-Nov-94 08:51:07 GMT", 90, 90, 90, 90},
+	{429, NULL, "Sun Nov  6 08:51:07 1994", 90, 90, 90, 90},
+	{429, NULL, " Sun, 06 Nov 1994 08:51:07 GMT ", 90, 90, 90, 90},
+	{429, NULL, "Mon, 07 Nov 1994 08:49:37 GMT", 86400, 86400, 86400,
+	 86400},
+	{429, NULL, "Fri, 31 Dec 9999 23:59:59 GMT", 86400, 86400, 86400,
+	 86400},
+	/* Past, or no date. */
+	{429, NULL, "Sun, 06 Nov 1994 08:49:37 GMT", 60, 60, 60, 60},
+	{429, NULL, "Sun, 06 Nov 1904 08:51:07 GMT", 60, 60, 60, 60},
+	{429, NULL, "Sun, 06 Nov 1994 08:51:07", 60, 60, 60, 60},
+	{429, NULL, "Sun, 06 Nov 1994 08:51:07 GMT+1", 60, 60, 60, 60},
+	{429, NULL, "Sun, 06 Nux 1994 08:51:07 GMT", 60, 60, 60, 60},
+	{429, NULL, "Sun, 06 No 1994 08:51:07 GMT", 60, 60, 60, 60},
+	{429, NULL, "Sun, 32 Nov 1994 08:51:07 GMT", 60, 60, 60, 60},
+	{429, NULL, "Sun, 06 Nov 1994 24:51:07 GMT", 60, 60, 60, 60},
+	{429, NULL, "Sun, 06 Nov 1994 08:60:07 GMT", 60, 60, 60, 60},
+};
+
+static uint64_t seconds_left(const struct ratelimit *r,
+			     enum ratelimit_category category)
+{
+	uint64_t until = ratelimit_until(r, category);
+
+	if (until == 0)
+		return 0;
+	ck_assert_uint_ge(until, NOW);
+	ck_assert_uint_eq((until - NOW) % S, 0);
+	return (until - NOW) / S;
+}
+
+START_TEST(reads_an_answer)
+{
+	struct ratelimit_answer a = {cases[_i].status, cases[_i].limits,
+				     cases[_i].retry_after};
+	struct ratelimit r;
+
+	ratelimit_init(&r);
+	ratelimit_update(&r, &a, NOW, WALL);
+	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_ALL), cases[_i].all);
+	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_PROFILE_CHUNK),
+			  cases[_i].chunk);
+	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_TRANSACTION),
+			  cases[_i].transaction);
+	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_SPAN), cases[_i].span);
+}
+END_TEST
+
+/* A two-digit year is of this century or the last, by the time of day. */
+START_TEST(two_digit_years)
+{
+	struct ratelimit_answer a = {429, NULL,
+				     "Thursday, 01-Jan-26 00:01:30 GMT"};
+	struct ratelimit r;
+
+	ratelimit_init(&r);
+	ratelimit_update(&r, &a, NOW, 1767225600);
+	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_ALL), 90);
+	/* 99 is 1999 in 2026: past. */
+	a.retry_after = "Friday, 01-Jan-99 00:01:30 GMT";
+	ratelimit_init(&r);
+	ratelimit_update(&r, &a, NOW, 1767225600);
+	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_ALL), 60);
+}
+END_TEST
+
+START_TEST(keeps_the_later_deadline)
+{
+	struct ratelimit_answer a = {200, "100:profile_chunk", NULL};
+	struct ratelimit r;
+
+	ratelimit_init(&r);
+	ck_assert(!ratelimit_active(&r, RATELIMIT_PROFILE_CHUNK, NOW));
+	ratelimit_update(&r, &a, NOW, WALL);
+	a.limits = "10:profile_chunk, 20::";
+	ratelimit_update(&r, &a, NOW + S, WALL);
+	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_PROFILE_CHUNK), 100);
+	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_SPAN), 21);
+	/* A good answer lifts nothing. */
+	a.limits = NULL;
+	ratelimit_update(&r, &a, NOW + 2 * S, WALL);
+	ck_assert(ratelimit_active(&r, RATELIMIT_PROFILE_CHUNK,
+				   NOW + 100 * S - 1));
+	ck_assert(
+		!ratelimit_active(&r, RATELIMIT_PROFILE_CHUNK, NOW + 100 * S));
+}
+END_TEST
+
+static uint64_t random_next(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+START_TEST(survives_random_bytes)
+{
+	static const char starts[][56] = {
+		"60:profile_chunk;span:key:reason, 7.5::org",
+		"Sun, 06 Nov 1994 08:51:07 GMT",
+		"Sunday, 06-Nov-94 08:51:07 GMT",
+		"Sun Nov  6 08:51:07 1994",
+	};
+	static const char bytes[] = ":;,. -+09\t\0aGN\377\r\n";
+	uint64_t state = 88172645463325252u;
+	size_t limited = 0;
+
+	for (int round = 0; round < 300000; round++) {
+		char text[sizeof(starts[0])];
+		struct ratelimit_answer a = {429, NULL, NULL};
+		struct ratelimit r;
+		size_t len;
+
+		memcpy(text, starts[random_next(&state) % 4], sizeof(text));
+		len = strlen(text);
+		for (uint64_t n = random_next(&state) % 6; n > 0; n--)
+			text[random_next(&state) % len] =
+				bytes[random_next(&state) % sizeof(bytes)];
+		if (random_next(&state) % 2 == 0)
+			a.limits = text;
+		else
+			a.retry_after = text;
+
+		ratelimit_init(&r);
+		ratelimit_update(&r, &a, NOW, WALL);
+		for (int c = 0; c < RATELIMIT_CATEGORY_N; c++) {
+			uint64_t s =
+				seconds_left(&r, (enum ratelimit_category)c);
+
+			ck_assert_uint_le(s, RATELIMIT_MAX_S);
+			limited += s != 0 && s != RATELIMIT_DEFAULT_S;
+		}
+	}
+	ck_assert_uint_gt(limited, 1000);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("ratelimit");
+	TCase *c = tcase_create("ratelimit");
+
+	tcase_add_loop_test(c, reads_an_answer, 0,
+			    sizeof(cases) / sizeof(cases[0]));
+	tcase_add_test(c, two_digit_years);
+	tcase_add_test(c, keeps_the_later_deadline);
+	tcase_add_test(c, survives_random_bytes);
+	suite_add_tcase(s, c);
+	return s;
+}
