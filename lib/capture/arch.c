@@ -6,7 +6,7 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 
-int arch_get_regs(pid_t tid, struct user_regs_struct *ret)
+int arch_get_regs(uint32_t tid, struct user_regs_struct *ret)
 {
 	struct iovec iov = {.iov_base = ret, .iov_len = sizeof(*ret)};
 
@@ -38,7 +38,7 @@ bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr,
 	return true;
 }
 
-int arch_set_result(pid_t tid, long result)
+int arch_set_result(uint32_t tid, long result)
 {
 	if (ptrace(PTRACE_POKEUSER, tid, offsetof(struct user_regs_struct, rax),
 		   result) < 0)
@@ -74,7 +74,7 @@ bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr,
 	return false;
 }
 
-int arch_set_result(pid_t tid, long result)
+int arch_set_result(uint32_t tid, long result)
 {
 	(void)tid;
 	(void)result;

@@ -46,7 +46,7 @@
  * The registers of a thread in a ptrace-stop. Returns 0, -ESRCH if it has
  * died, -ENOEXEC if it is a 32-bit one.
  */
-must_check int arch_get_regs(pid_t tid, struct user_regs_struct *ret);
+must_check int arch_get_regs(uint32_t tid, struct user_regs_struct *ret);
 
 /* The same in DWARF order, into regs[ARCH_REGS]. */
 void arch_to_dwarf(const struct user_regs_struct *regs, uint64_t *ret_regs);
@@ -60,7 +60,7 @@ bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr,
 			   long *ret_result);
 
 /* Gives the interrupted call another result. Returns 0 or -errno. */
-must_check int arch_set_result(pid_t tid, long result);
+must_check int arch_set_result(uint32_t tid, long result);
 
 /* First argument of the interrupted call. */
 uint64_t arch_argument(const struct user_regs_struct *regs);

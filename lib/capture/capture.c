@@ -9,12 +9,6 @@
 
 #include "lib/capture/target.h"
 
-/*
- * waitpid(-1) walks all tracees, waitpid(tid) one: with few pending among many
- * it is cheaper to ask for each. The factor is from docs/ARCHITECTURE.md.
- */
-#define ASK_EACH_FACTOR 32
-
 int capture_new(const struct capture_options *options, struct capture **ret)
 {
 	struct capture *c = calloc(1, sizeof(*c));
@@ -206,26 +200,11 @@ static void handle_status(struct capture *c, uint32_t tid, int status)
 	}
 }
 
-static void reap_pending(struct capture *c)
-{
-	for (struct thread *th = c->pending, *next; th != NULL; th = next) {
-		uint32_t tid = th->tid;
-		int status;
-
-		next = th->next_pending;
-		if (waitpid((pid_t)tid, &status, __WALL | WNOHANG) > 0)
-			handle_status(c, tid, status);
-	}
-}
-
 void capture_reap(struct capture *c)
 {
 	int status;
 	pid_t tid;
 
-	if (c->n_pending > 0 &&
-	    c->n_pending * ASK_EACH_FACTOR < c->threads.used)
-		reap_pending(c);
 	while ((tid = waitpid(-1, &status, __WALL | WNOHANG)) > 0)
 		handle_status(c, (uint32_t)tid, status);
 	free_ended(c);

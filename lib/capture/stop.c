@@ -111,8 +111,7 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 
 	options->beat->touching = t->id;
 	/* Any stop takes a pending interrupt with it (kernel/signal.c). */
-	if ((th->pending || repair) &&
-	    arch_get_regs((pid_t)th->tid, &raw) == 0) {
+	if ((th->pending || repair) && arch_get_regs(th->tid, &raw) == 0) {
 		if (th->pending)
 			take_sample(th, &raw);
 		if (repair)
