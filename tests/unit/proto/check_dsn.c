@@ -207,24 +207,25 @@ static uint64_t random_next(uint64_t *state)
 	return *state;
 }
 
-static void check_header_text(const char *text)
+/* Printable ASCII without the bytes in but. */
+static bool is_clean(const char *text, const char *but)
 {
-	for (; *text != '\0'; text++)
-		ck_assert(*text >= 0x20 && *text < 0x7f);
+	for (; *text != '\0'; text++) {
+		if (*text < 0x20 || *text >= 0x7f || strchr(but, *text) != NULL)
+			return false;
+	}
+	return true;
 }
 
-/* Whatever is accepted can break neither URL nor header, and parses again. */
+/* Whatever is accepted can break neither URL nor header. */
 static void check_accepted(const struct dsn *d)
 {
 	char text[DSN_ENDPOINT_SIZE];
 
 	ck_assert_int_eq(dsn_endpoint(d, text, sizeof(text)), 0);
-	check_header_text(text);
-	ck_assert_ptr_null(strchr(text, ' '));
-	ck_assert_ptr_null(strchr(text, '?'));
-	ck_assert_ptr_null(strchr(text, '@'));
+	ck_assert(is_clean(text, " ?#@%"));
 	ck_assert_int_eq(dsn_auth(d, "c/1", text, sizeof(text)), 0);
-	check_header_text(text);
+	ck_assert(is_clean(text, "\"@%;"));
 }
 
 START_TEST(survives_random_bytes)
@@ -235,7 +236,7 @@ START_TEST(survives_random_bytes)
 	uint64_t state = 88172645463325252u;
 	size_t accepted = 0;
 
-	for (int round = 0; round < 300000; round++) {
+	for (int round = 0; round < 100000; round++) {
 		char text[sizeof(start) + 8];
 		size_t len = sizeof(start) - 1;
 		struct dsn d;
