@@ -38,6 +38,7 @@ enum msg_type {
 	/* capture -> broker */
 	MSG_RING_MADE,
 	MSG_TARGET_STATE,
+	MSG_RING_BROKEN,
 	MSG_CAPTURE_DONE,
 	/* capture -> unwind, on a socket of their own */
 	MSG_RING_HEAD,
@@ -96,6 +97,13 @@ struct msg_ring_make {
 
 /* The ring exists. With it: its memfd, sealed. */
 struct msg_ring_made {
+	struct msg_header h;
+	uint32_t ring;
+	uint32_t reserved;
+};
+
+/* The ring's reader has sent something that breaks a rule. */
+struct msg_ring_broken {
 	struct msg_header h;
 	uint32_t ring;
 	uint32_t reserved;

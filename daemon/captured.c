@@ -1,0 +1,524 @@
+/*
+ * sentry-profd-capture: the process that may ptrace. It drives lib/capture by
+ * a timer and by SIGCHLD, and hands rings to the unwind processes.
+ *
+ * It opens nothing but files of /proc, and nothing while a thread is stopped.
+ */
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+#include "daemon/child.h"
+#include "daemon/heartbeat.h"
+#include "daemon/log.h"
+#include "daemon/msg.h"
+#include "daemon/privileges.h"
+#include "lib/base/loop.h"
+#include "lib/capture/capture.h"
+
+/* One for each uid whose processes are profiled. */
+#define RINGS_MAX 64
+
+/*
+ * 16 MiB: 64 busy threads with 16 KiB of stack each make 1 MiB a tick, so the
+ * reader may be away for 150 ms. Memory is only used where records lie.
+ */
+#define RING_BYTES (16u << 20)
+
+/* The reader is told every so many ticks, or when this much waits for it. */
+#define HEAD_TICKS 10
+#define HEAD_BYTES (RING_BYTES / 8)
+
+/*
+ * A real-time thread that runs this long without a pause has gone wrong: the
+ * kernel ends it by SIGXCPU, and the broker starts another.
+ */
+#define REALTIME_US_MAX 500000
+
+/* At the end: how long stops and credits are waited for. */
+#define FINISH_NS (500 * NS_PER_MS)
+
+struct ring_link {
+	bool used;
+	bool broken;
+	uint32_t id;
+	int fd; /* to the unwind process; -1: none */
+	struct loop_source *source;
+	struct capture_sink sink;
+	uint64_t told; /* the head that the reader knows */
+};
+
+struct slot {
+	uint32_t target; /* 0: free */
+	bool gone;
+	bool exec;
+};
+
+static struct {
+	struct loop *loop;
+	struct capture *capture;
+	struct heartbeat *heartbeat;
+	struct ring_link rings[RINGS_MAX];
+	struct slot slots[HEARTBEAT_SLOTS];
+	struct loop_source *broker, *signals, *timer;
+	int signal_fd;
+	int timer_fd; /* -1 until the first target */
+	uint64_t epoch_ns, period_ns;
+	uint64_t tick;
+	bool finishing;
+} me = {.signal_fd = -1, .timer_fd = -1};
+
+static void beat(void)
+{
+	me.heartbeat->beat.time_ns = clock_mono_ns();
+}
+
+static void die(const char *what, int error)
+{
+	log_error("%s: %s", what, strerror(error));
+	exit(EXIT_FAILURE);
+}
+
+static void send_broker(const void *message, size_t size, const int *fds,
+			size_t n_fds)
+{
+	/* The broker is gone: so are we, and the kernel detaches. */
+	if (ipc_send(MSG_FD, message, size, fds, n_fds) < 0)
+		exit(EXIT_FAILURE);
+}
+
+static void send_state(uint32_t target, enum target_state state, int error)
+{
+	const struct msg_target_state m = {
+		.h = MSG_HEADER(MSG_TARGET_STATE, msg_target_state),
+		.target = target,
+		.state = state,
+		.error = error,
+	};
+
+	send_broker(&m, sizeof(m), NULL, 0);
+}
+
+static struct slot *slot_of(uint32_t target)
+{
+	for (size_t i = 0; i < HEARTBEAT_SLOTS; i++)
+		if (me.slots[i].target == target)
+			return &me.slots[i];
+	return NULL;
+}
+
+/* In the middle of taking stops: only a note. */
+static void note_event(void *ctx, uint32_t target, enum capture_event event)
+{
+	struct slot *slot = slot_of(target);
+
+	(void)ctx;
+	if (slot == NULL)
+		return;
+	switch (event) {
+	case CAPTURE_GONE:
+		slot->gone = true;
+		break;
+	case CAPTURE_EXEC:
+		slot->exec = true;
+		break;
+	}
+}
+
+static void send_notes(void)
+{
+	for (size_t i = 0; i < HEARTBEAT_SLOTS; i++) {
+		struct slot *slot = &me.slots[i];
+
+		if (slot->exec)
+			send_state(slot->target, TARGET_EXEC, 0);
+		slot->exec = false;
+		if (slot->gone) {
+			send_state(slot->target, TARGET_GONE, 0);
+			*slot = (struct slot){0};
+		}
+	}
+}
+
+static void tell_head(struct ring_link *ring)
+{
+	const struct msg_ring_head m = {
+		.h = MSG_HEADER(MSG_RING_HEAD, msg_ring_head),
+		.head = ring->sink.ring.head,
+	};
+
+	if (!ring->used || ring->fd < 0 || ring->told == m.head)
+		return;
+	/* A reader that is not there, or does not read, is the broker's. */
+	if (ipc_send(ring->fd, &m, sizeof(m), NULL, 0) == 0)
+		ring->told = m.head;
+}
+
+static void tell_heads(bool all)
+{
+	for (size_t i = 0; i < RINGS_MAX; i++) {
+		struct ring_link *ring = &me.rings[i];
+
+		if (ring->used &&
+		    (all || ring->sink.ring.head - ring->told >= HEAD_BYTES))
+			tell_head(ring);
+	}
+}
+
+static void close_link(struct ring_link *ring)
+{
+	loop_remove(me.loop, &ring->source);
+	close_fd(&ring->fd);
+}
+
+static void ring_is_broken(struct ring_link *ring)
+{
+	const struct msg_ring_broken m = {
+		.h = MSG_HEADER(MSG_RING_BROKEN, msg_ring_broken),
+		.ring = ring->id,
+	};
+
+	close_link(ring);
+	send_broker(&m, sizeof(m), NULL, 0);
+}
+
+static bool handle_reader_message(struct ring_link *ring,
+				  const struct ipc_message *m)
+{
+	const struct msg_ring_credit *credit;
+	const struct msg_stack_hint *hint;
+
+	switch (msg_type_of(m)) {
+	case MSG_RING_CREDIT:
+		credit = msg_of_size(m, sizeof(*credit));
+		return credit != NULL &&
+		       ring_credit(&ring->sink.ring, credit->tail) == 0;
+	case MSG_STACK_HINT:
+		hint = msg_of_size(m, sizeof(*hint));
+		if (hint == NULL)
+			return false;
+		capture_hint(me.capture, hint->target, hint->tid, hint->top);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void on_reader(void *ctx)
+{
+	struct ring_link *ring = ctx;
+	struct ipc_message m;
+	int r;
+
+	for (;;) {
+		r = ipc_recv(ring->fd, &m);
+		if (r == -EAGAIN)
+			return;
+		if (r == 0) {
+			close_link(ring);
+			return;
+		}
+		if (r < 0 || m.n_fds != 0 || !handle_reader_message(ring, &m)) {
+			if (r > 0)
+				ipc_close_fds(&m);
+			ring_is_broken(ring);
+			return;
+		}
+	}
+}
+
+static struct ring_link *ring_of(uint32_t id)
+{
+	for (size_t i = 0; i < RINGS_MAX; i++)
+		if (me.rings[i].used && me.rings[i].id == id)
+			return &me.rings[i];
+	return NULL;
+}
+
+static int make_ring(uint32_t id, int link_fd)
+{
+	struct ring_link *ring = ring_of(id);
+	struct msg_ring_made made = {
+		.h = MSG_HEADER(MSG_RING_MADE, msg_ring_made),
+		.ring = id,
+	};
+	int r;
+
+	for (size_t i = 0; ring == NULL && i < RINGS_MAX; i++)
+		if (!me.rings[i].used)
+			ring = &me.rings[i];
+	if (ring == NULL)
+		return -EPROTO;
+	if (ring->used) {
+		close_link(ring);
+		ring_writer_fini(&ring->sink.ring);
+		capture_reset(me.capture, &ring->sink);
+	}
+	*ring = (struct ring_link){.used = true, .id = id, .fd = link_fd};
+	r = ring_writer_init(&ring->sink.ring, RING_BYTES);
+	if (r == 0 && fcntl(link_fd, F_SETFL, O_NONBLOCK) < 0)
+		r = -errno;
+	if (r == 0)
+		r = loop_add(me.loop, link_fd, on_reader, ring, &ring->source);
+	if (r < 0)
+		return r;
+	send_broker(&made, sizeof(made), &ring->sink.ring.fd, 1);
+	close_fd(&ring->sink.ring.fd);
+	return 0;
+}
+
+static uint64_t tick_at(uint64_t now)
+{
+	return now <= me.epoch_ns ? 0 : (now - me.epoch_ns) / me.period_ns;
+}
+
+static void on_timer(void *ctx)
+{
+	uint64_t expirations, now;
+
+	(void)ctx;
+	if (read(me.timer_fd, &expirations, sizeof(expirations)) < 0)
+		return;
+	beat();
+	now = clock_mono_ns();
+	if (tick_at(now) <= me.tick)
+		return;
+	me.tick = tick_at(now);
+	capture_tick(me.capture, me.tick, now);
+	tell_heads(me.tick % HEAD_TICKS == 0);
+}
+
+static int start_timer(uint64_t epoch_ns, uint64_t period_ns)
+{
+	uint64_t first;
+	struct itimerspec timer;
+
+	if (period_ns == 0)
+		return -EPROTO;
+	if (me.timer_fd >= 0)
+		return epoch_ns == me.epoch_ns && period_ns == me.period_ns
+			       ? 0
+			       : -EPROTO;
+	me.epoch_ns = epoch_ns;
+	me.period_ns = period_ns;
+	me.tick = tick_at(clock_mono_ns());
+	first = epoch_ns + (me.tick + 1) * period_ns;
+	timer = (struct itimerspec){
+		.it_value = {.tv_sec = (time_t)(first / NS_PER_SEC),
+			     .tv_nsec = (long)(first % NS_PER_SEC)},
+		.it_interval = {.tv_sec = (time_t)(period_ns / NS_PER_SEC),
+				.tv_nsec = (long)(period_ns % NS_PER_SEC)},
+	};
+	me.timer_fd =
+		timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (me.timer_fd < 0 ||
+	    timerfd_settime(me.timer_fd, TFD_TIMER_ABSTIME, &timer, NULL) < 0)
+		return -errno;
+	return loop_add(me.loop, me.timer_fd, on_timer, NULL, &me.timer);
+}
+
+static int add_target(const struct msg_target_add *m, int pidfd)
+{
+	struct ring_link *ring = ring_of(m->ring);
+	int r;
+
+	if (m->target == 0 || m->slot >= HEARTBEAT_SLOTS || ring == NULL ||
+	    m->pid <= 0 || me.slots[m->slot].target != 0)
+		return -EPROTO;
+	r = start_timer(m->epoch_ns, m->period_ns);
+	if (r < 0)
+		return r;
+	r = capture_add(me.capture, m->target, m->pid, pidfd, &ring->sink,
+			&me.heartbeat->slots[m->slot],
+			tick_at(clock_mono_ns()));
+	if (r < 0) {
+		send_state(m->target, TARGET_REFUSED, -r);
+		return 0;
+	}
+	me.slots[m->slot] = (struct slot){.target = m->target};
+	send_state(m->target, TARGET_ATTACHED, 0);
+	return 0;
+}
+
+static int handle_broker_message(struct ipc_message *m)
+{
+	const struct msg_ring_make *ring;
+	const struct msg_target_add *add;
+	int fd = ipc_take_fd(m, 0);
+	int r = -EPROTO;
+
+	switch (msg_type_of(m)) {
+	case MSG_RING_MAKE:
+		ring = msg_of_size(m, sizeof(*ring));
+		if (ring != NULL && fd >= 0)
+			return make_ring(ring->ring, fd);
+		break;
+	case MSG_TARGET_ADD:
+		add = msg_of_size(m, sizeof(*add));
+		if (add != NULL && fd >= 0)
+			r = add_target(add, fd);
+		break;
+	case MSG_CAPTURE_STOP:
+		if (msg_of_size(m, sizeof(struct msg_capture_stop)) != NULL)
+			r = 0;
+		me.finishing = true;
+		break;
+	default:
+		break;
+	}
+	close_fd(&fd);
+	return r;
+}
+
+static void on_broker(void *ctx)
+{
+	struct ipc_message m;
+	int r = ipc_recv(MSG_FD, &m);
+
+	(void)ctx;
+	if (r == 0)
+		exit(EXIT_SUCCESS);
+	if (r > 0)
+		r = handle_broker_message(&m);
+	ipc_close_fds(&m);
+	if (r < 0 && r != -EAGAIN)
+		die("a message of the broker", -r);
+}
+
+static void on_signals(void *ctx)
+{
+	struct signalfd_siginfo info;
+
+	(void)ctx;
+	while (read(me.signal_fd, &info, sizeof(info)) > 0)
+		;
+	capture_reap(me.capture);
+}
+
+/*
+ * SCHED_FIFO, so that a stopped thread does not wait for a processor to be
+ * continued, and ticks are not late. Refused in some cgroups: then a high
+ * priority among ordinary processes.
+ */
+static void raise_priority(void)
+{
+	const struct sched_param fifo = {.sched_priority = 1};
+	const struct rlimit limit = {.rlim_cur = REALTIME_US_MAX,
+				     .rlim_max = REALTIME_US_MAX};
+
+	(void)prctl(PR_SET_TIMERSLACK, 1UL);
+	if (setrlimit(RLIMIT_RTTIME, &limit) == 0 &&
+	    sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &fifo) ==
+		    0) {
+		log_debug("sampling runs under SCHED_FIFO 1");
+		return;
+	}
+	if (setpriority(PRIO_PROCESS, 0, -20) == 0)
+		log_debug("sampling runs at nice -20: SCHED_FIFO is refused");
+	else
+		log_debug("sampling runs at normal priority: SCHED_FIFO and a "
+			  "higher priority are refused");
+}
+
+static void set_up(const struct msg_init *init, int heartbeat_fd)
+{
+	const capability_set keep = CAPABILITY(CAP_SYS_PTRACE) |
+				    CAPABILITY(CAP_DAC_READ_SEARCH) |
+				    CAPABILITY(CAP_SYS_NICE);
+	const struct capture_options options = {
+		.now_ns = clock_mono_ns,
+		.beat = &me.heartbeat->beat,
+		.event = note_event,
+	};
+	struct rlimit files;
+	sigset_t signals;
+	int r;
+
+	r = privileges_drop(init->uid, init->gid, keep, false);
+	if (r < 0)
+		die("cannot give up privileges", -r);
+	/* A hung capture must not outlive the broker that would kill it. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		die("prctl", errno);
+	raise_priority();
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+	close_fd(&heartbeat_fd);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
+		die("sigprocmask", errno);
+	me.signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (me.signal_fd < 0)
+		die("signalfd", errno);
+	r = capture_new(&options, &me.capture);
+	if (r == 0)
+		r = loop_new(&me.loop);
+	if (r == 0)
+		r = loop_add(me.loop, me.signal_fd, on_signals, NULL,
+			     &me.signals);
+	if (r == 0)
+		r = loop_add(me.loop, MSG_FD, on_broker, NULL, &me.broker);
+	if (r < 0)
+		die("cannot start", -r);
+}
+
+/* Running threads stop within a moment; what does not is given up. */
+static void finish(void)
+{
+	const struct msg_capture_done done = {
+		.h = MSG_HEADER(MSG_CAPTURE_DONE, msg_capture_done),
+	};
+	uint64_t deadline = clock_mono_ns() + FINISH_NS;
+	bool told = false;
+
+	loop_remove(me.loop, &me.timer);
+	while (clock_mono_ns() < deadline && !told) {
+		if (capture_pending(me.capture) == 0)
+			told = capture_finish(me.capture);
+		tell_heads(true);
+		beat();
+		if (!told && loop_run_once(me.loop, 10) < 0)
+			break;
+	}
+	if (!told)
+		(void)!capture_finish(me.capture);
+	tell_heads(true);
+	send_broker(&done, sizeof(done), NULL, 0);
+	exit(EXIT_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+	struct ipc_message message;
+	const struct msg_init *init =
+		child_start(argc, argv, "sentry-profd-capture", &message);
+	int heartbeat_fd = ipc_take_fd(&message, 0);
+	int r = 0;
+
+	me.heartbeat = mmap(NULL, sizeof(*me.heartbeat), PROT_READ | PROT_WRITE,
+			    MAP_SHARED, heartbeat_fd, 0);
+	if (me.heartbeat == MAP_FAILED)
+		die("the heartbeat page", errno);
+	set_up(init, heartbeat_fd);
+	ipc_close_fds(&message);
+	while (r == 0 && !me.finishing) {
+		beat();
+		r = loop_run_once(me.loop, HEARTBEAT_EVERY_MS);
+		send_notes();
+	}
+	if (r < 0)
+		die("epoll_wait", -r);
+	finish();
+}
