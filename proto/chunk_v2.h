@@ -6,7 +6,6 @@
 #ifndef PROTO_CHUNK_V2_H
 #define PROTO_CHUNK_V2_H
 
-#include <stdint.h>
 #include <stdio.h>
 
 #include "proto/profile.h"
@@ -15,22 +14,13 @@
 #define CHUNK_V2_SIZE_MAX (50u * 1000u * 1000u)
 
 /*
- * Upper bounds of the payload's parts in bytes, for who has to cut a chunk
- * before it grows too large: one sample; one frame index in a stack; a stack's
- * brackets; a frame without its strings (each string counts JSON-escaped: at
- * most CHUNK_V2_ESCAPE times its bytes).
- */
-#define CHUNK_V2_SAMPLE_BYTES 96
-#define CHUNK_V2_INDEX_BYTES  12
-#define CHUNK_V2_STACK_BYTES  4
-#define CHUNK_V2_FRAME_BYTES  128
-#define CHUNK_V2_ESCAPE	      6
-
-/*
- * Writes the payload, one line of compact JSON, to out; only the frames, nodes
- * and threads that samples use. Streams: needs memory for an index of nodes,
- * not for the text. The profile must have passed profile_check. Returns 0,
- * -ENOMEM, or -EIO / the stream's errno if writing failed.
+ * Writes the payload, one line of compact JSON, to out, and flushes it; only
+ * the frames, nodes and threads that samples use. Streams: needs memory for an
+ * index of nodes and frames, not for the text. The profile must have passed
+ * profile_check. Its size is at most the sum of the bounds in profile.h; what
+ * they cannot know (strings) is for the caller to compare with
+ * CHUNK_V2_SIZE_MAX. Returns 0, -ENOMEM, or the stream's errno (-EIO if it
+ * gave none) if writing failed.
  */
 int chunk_v2_write(const struct profile *p, FILE *out);
 

@@ -17,19 +17,22 @@
 
 /* A hex id of 16 random bytes, NUL-terminated: 32 lower-case digits. */
 #define PROFILE_ID_SIZE 33
-/* A UUID with dashes, NUL-terminated. */
-#define PROFILE_DEBUG_ID_SIZE 37
 
 struct profile_image {
 	const char *code_file;
-	char debug_id[PROFILE_DEBUG_ID_SIZE];
+	/*
+	 * The build-id, or what stands for it in a file without one. Formats
+	 * make of it what they need (proto/debug_meta.h: a debug_id).
+	 */
+	const uint8_t *id;
+	size_t id_size;
 	uint64_t addr;	 /* where its first segment is in memory */
 	uint64_t vmaddr; /* where the file wants it */
 	uint64_t size;	 /* bytes */
 };
 
 struct profile_frame {
-	uint64_t addr;	      /* see ingestion: leaf pc or raw return address */
+	uint64_t addr; /* the leaf's pc, a caller's return address as it is */
 	const char *function; /* raw symbol, or NULL */
 	const char *package;  /* path of its image, or NULL */
 	bool in_app;
@@ -64,7 +67,7 @@ struct profile {
 	const char *sdk_name;
 	const char *sdk_version;
 
-	const struct profile_image *images;
+	const struct profile_image *images; /* by addr */
 	size_t n_images;
 	const struct profile_frame *frames;
 	size_t n_frames;
@@ -72,7 +75,7 @@ struct profile {
 	size_t n_nodes;
 	const struct profile_sample *samples; /* by time, then tid */
 	size_t n_samples;
-	const struct profile_thread *threads;
+	const struct profile_thread *threads; /* by tid */
 	size_t n_threads;
 };
 
@@ -82,18 +85,20 @@ struct profile {
  */
 enum profile_fault {
 	PROFILE_OK,
-	PROFILE_NO_SAMPLES,	   /* no thread has two samples with a stack */
-	PROFILE_BAD_ID,		   /* profiler_id, chunk_id, a debug_id */
-	PROFILE_MISSING_METADATA,  /* platform, release, environment, sdk */
-	PROFILE_TOO_LONG,	   /* more than PROFILE_DURATION_MAX_US */
-	PROFILE_BAD_INDEX,	   /* a node, frame or parent out of range, a parent
-				      that does not stand before its child */
-	PROFILE_BAD_TEXT,	   /* a string that is not UTF-8 */
-	PROFILE_NO_ADDRESS,	   /* a frame without an address */
-	PROFILE_BAD_ORDER,	   /* samples not by time */
+	PROFILE_NO_SAMPLES, /* no thread has two samples with a stack */
+	PROFILE_BAD_ID,	    /* profiler_id, chunk_id, an image without id */
+	PROFILE_MISSING_METADATA, /* platform, release, environment, sdk */
+	PROFILE_TOO_LONG,	  /* more than PROFILE_DURATION_MAX_US */
+	PROFILE_BAD_INDEX,  /* a node, frame or parent out of range, a parent
+			       that does not stand before its child */
+	PROFILE_BAD_TEXT,   /* a string that is not UTF-8 */
+	PROFILE_NO_ADDRESS, /* a frame without an address */
+	PROFILE_BAD_ORDER,  /* samples not by time and tid, a thread twice at a
+			       time, threads not by tid */
 	PROFILE_ROOT_WITHOUT_NAME, /* a stack's frame next to the root has no
-				      function: the server would cut the stack */
-	PROFILE_IMAGES_OVERLAP,
+				      function: the server would cut the stack
+				    */
+	PROFILE_IMAGES_OVERLAP,	   /* or are not by address */
 	PROFILE_UNKNOWN_THREAD,	   /* a sample's tid is not among the threads */
 	PROFILE_FAULT_N
 };
@@ -101,10 +106,47 @@ enum profile_fault {
 /* The server's limit: newest minus oldest timestamp of a chunk. */
 #define PROFILE_DURATION_MAX_US (66u * 1000000u)
 
-/* Checks every rule that can be checked before encoding. */
+/*
+ * Checks every rule that can be checked before encoding; gives the first fault
+ * in the order of the list above, so that the same profile always has the same
+ * one. Allocates nothing. Nodes and frames that no sample uses are checked too:
+ * the server does so.
+ */
 enum profile_fault profile_check(const struct profile *p);
 
-/* A short name for stats, such as "duration_too_long". */
+/* A short name for stats, such as "duration_too_long"; "unknown" if it has
+ * none. */
 const char *profile_fault_name(enum profile_fault fault);
+
+/* The thread's index in p->threads, or PROFILE_NONE. */
+uint32_t profile_find_thread(const struct profile *p, uint32_t tid);
+
+/*
+ * The length of the UTF-8 sequence at the start of s, 1 to 4; 0 if s starts
+ * with none (RFC 3629: no surrogates, no overlong forms). s is not empty.
+ */
+size_t profile_utf8_length(const char *s);
+
+/*
+ * Upper bounds of what the parts take in a payload, for who has to cut a chunk
+ * before it grows too large; strings come on top, PROFILE_ESCAPE_BYTES for a
+ * byte at most (\u0000).
+ */
+#define PROFILE_SAMPLE_BYTES 84
+#define PROFILE_STACK_BYTES  3 /* the frame indices come on top */
+#define PROFILE_FRAME_BYTES  84
+#define PROFILE_THREAD_BYTES 25
+#define PROFILE_IMAGE_BYTES  220
+#define PROFILE_ESCAPE_BYTES 6
+
+/* The bytes of a frame's index and its comma in a stack. */
+static inline size_t profile_index_bytes(uint32_t frame)
+{
+	size_t n = 2;
+
+	for (; frame >= 10; frame /= 10)
+		n++;
+	return n;
+}
 
 #endif

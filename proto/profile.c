@@ -1,0 +1,285 @@
+#include "proto/profile.h"
+
+#include <string.h>
+
+/* Is the byte one that continues a sequence, within [low, high]? */
+static bool follows(char c, uint8_t low, uint8_t high)
+{
+	return (uint8_t)c >= low && (uint8_t)c <= high;
+}
+
+/* The table of RFC 3629, section 4. */
+size_t profile_utf8_length(const char *s)
+{
+	uint8_t first = (uint8_t)s[0];
+	/* What the second byte may be: no overlong form, no surrogate. */
+	uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+	uint8_t high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+	size_t n;
+
+	if (first < 0x80)
+		return 1;
+	if (first < 0xc2 || first > 0xf4 || !follows(s[1], low, high))
+		return 0;
+	n = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+	for (size_t i = 2; i < n; i++)
+		if (!follows(s[i], 0x80, 0xbf))
+			return 0;
+	return n;
+}
+
+static bool is_utf8(const char *s)
+{
+	while (*s != '\0') {
+		size_t n = profile_utf8_length(s);
+
+		if (n == 0)
+			return false;
+		s += n;
+	}
+	return true;
+}
+
+uint32_t profile_find_thread(const struct profile *p, uint32_t tid)
+{
+	size_t low = 0, high = p->n_threads;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (p->threads[mid].tid == tid)
+			return (uint32_t)mid;
+		if (p->threads[mid].tid < tid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return PROFILE_NONE;
+}
+
+/*
+ * Pairs of samples are compared only while there may be none: with more
+ * samples than threads, two must be of one thread.
+ */
+static bool has_pair(const struct profile *p)
+{
+	size_t with_stack = 0;
+
+	for (size_t i = 0; i < p->n_samples; i++)
+		with_stack += p->samples[i].node != PROFILE_NONE;
+	if (with_stack > p->n_threads)
+		return true;
+	for (size_t i = 0; i < p->n_samples; i++) {
+		if (p->samples[i].node == PROFILE_NONE)
+			continue;
+		for (size_t j = i + 1; j < p->n_samples; j++)
+			if (p->samples[j].tid == p->samples[i].tid &&
+			    p->samples[j].node != PROFILE_NONE)
+				return true;
+	}
+	return false;
+}
+
+static bool is_hex_id(const char id[PROFILE_ID_SIZE])
+{
+	return strnlen(id, PROFILE_ID_SIZE) == PROFILE_ID_SIZE - 1 &&
+	       strspn(id, "0123456789abcdef") == PROFILE_ID_SIZE - 1;
+}
+
+static bool ids_good(const struct profile *p)
+{
+	for (size_t i = 0; i < p->n_images; i++)
+		if (p->images[i].id == NULL || p->images[i].id_size == 0)
+			return false;
+	return is_hex_id(p->profiler_id) && is_hex_id(p->chunk_id);
+}
+
+static bool metadata_given(const struct profile *p)
+{
+	const char *texts[] = {p->platform, p->release, p->environment,
+			       p->sdk_name, p->sdk_version};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (texts[i] == NULL || texts[i][0] == '\0')
+			return false;
+	return true;
+}
+
+/* Not by first and last: the order has not been checked yet. */
+static bool duration_good(const struct profile *p)
+{
+	uint64_t oldest = UINT64_MAX, newest = 0;
+
+	for (size_t i = 0; i < p->n_samples; i++) {
+		uint64_t time = p->samples[i].time_us;
+
+		oldest = time < oldest ? time : oldest;
+		newest = time > newest ? time : newest;
+	}
+	return newest - oldest <= PROFILE_DURATION_MAX_US;
+}
+
+static bool indices_good(const struct profile *p)
+{
+	/* An index must fit, and PROFILE_NONE must be none. */
+	if (p->n_nodes >= PROFILE_NONE || p->n_frames >= PROFILE_NONE ||
+	    p->n_threads >= PROFILE_NONE)
+		return false;
+	for (size_t i = 0; i < p->n_nodes; i++) {
+		const struct profile_node *node = &p->nodes[i];
+
+		if (node->frame >= p->n_frames ||
+		    (node->parent != PROFILE_NONE && node->parent >= i))
+			return false;
+	}
+	for (size_t i = 0; i < p->n_samples; i++)
+		if (p->samples[i].node != PROFILE_NONE &&
+		    p->samples[i].node >= p->n_nodes)
+			return false;
+	return true;
+}
+
+static bool texts_good(const struct profile *p)
+{
+	if (!is_utf8(p->platform) || !is_utf8(p->release) ||
+	    !is_utf8(p->environment) || !is_utf8(p->sdk_name) ||
+	    !is_utf8(p->sdk_version))
+		return false;
+	for (size_t i = 0; i < p->n_images; i++)
+		if (!is_utf8(p->images[i].code_file))
+			return false;
+	for (size_t i = 0; i < p->n_threads; i++)
+		if (!is_utf8(p->threads[i].name))
+			return false;
+	for (size_t i = 0; i < p->n_frames; i++) {
+		const struct profile_frame *f = &p->frames[i];
+
+		if ((f->function != NULL && !is_utf8(f->function)) ||
+		    (f->package != NULL && !is_utf8(f->package)))
+			return false;
+	}
+	return true;
+}
+
+static bool addresses_given(const struct profile *p)
+{
+	for (size_t i = 0; i < p->n_frames; i++)
+		if (p->frames[i].addr == 0)
+			return false;
+	return true;
+}
+
+static bool order_good(const struct profile *p)
+{
+	for (size_t i = 1; i < p->n_threads; i++)
+		if (p->threads[i].tid <= p->threads[i - 1].tid)
+			return false;
+	for (size_t i = 1; i < p->n_samples; i++) {
+		const struct profile_sample *a = &p->samples[i - 1];
+		const struct profile_sample *b = &p->samples[i];
+
+		if (b->time_us < a->time_us ||
+		    (b->time_us == a->time_us && b->tid <= a->tid))
+			return false;
+	}
+	return true;
+}
+
+static bool roots_named(const struct profile *p)
+{
+	for (size_t i = 0; i < p->n_nodes; i++) {
+		uint32_t parent = p->nodes[i].parent;
+		const char *function = p->frames[p->nodes[i].frame].function;
+
+		if (parent == PROFILE_NONE ||
+		    p->nodes[parent].parent != PROFILE_NONE)
+			continue;
+		if (function == NULL || function[0] == '\0')
+			return false;
+	}
+	return true;
+}
+
+static bool images_apart(const struct profile *p)
+{
+	for (size_t i = 0; i < p->n_images; i++) {
+		const struct profile_image *image = &p->images[i];
+
+		if (image->size > UINT64_MAX - image->addr)
+			return false;
+		if (i + 1 < p->n_images &&
+		    (image[1].addr <= image->addr ||
+		     image[1].addr - image->addr < image->size))
+			return false;
+	}
+	return true;
+}
+
+static bool threads_known(const struct profile *p)
+{
+	for (size_t i = 0; i < p->n_samples; i++)
+		if (profile_find_thread(p, p->samples[i].tid) == PROFILE_NONE)
+			return false;
+	return true;
+}
+
+/* In the order of enum profile_fault; each may rely on those before it. */
+enum profile_fault profile_check(const struct profile *p)
+{
+	if (!has_pair(p))
+		return PROFILE_NO_SAMPLES;
+	if (!ids_good(p))
+		return PROFILE_BAD_ID;
+	if (!metadata_given(p))
+		return PROFILE_MISSING_METADATA;
+	if (!duration_good(p))
+		return PROFILE_TOO_LONG;
+	if (!indices_good(p))
+		return PROFILE_BAD_INDEX;
+	if (!texts_good(p))
+		return PROFILE_BAD_TEXT;
+	if (!addresses_given(p))
+		return PROFILE_NO_ADDRESS;
+	if (!order_good(p))
+		return PROFILE_BAD_ORDER;
+	if (!roots_named(p))
+		return PROFILE_ROOT_WITHOUT_NAME;
+	if (!images_apart(p))
+		return PROFILE_IMAGES_OVERLAP;
+	if (!threads_known(p))
+		return PROFILE_UNKNOWN_THREAD;
+	return PROFILE_OK;
+}
+
+const char *profile_fault_name(enum profile_fault fault)
+{
+	switch (fault) {
+	case PROFILE_OK:
+		return "ok";
+	case PROFILE_NO_SAMPLES:
+		return "not_enough_samples";
+	case PROFILE_BAD_ID:
+		return "bad_id";
+	case PROFILE_MISSING_METADATA:
+		return "missing_metadata";
+	case PROFILE_TOO_LONG:
+		return "duration_too_long";
+	case PROFILE_BAD_INDEX:
+		return "bad_index";
+	case PROFILE_BAD_TEXT:
+		return "bad_text";
+	case PROFILE_NO_ADDRESS:
+		return "frame_without_address";
+	case PROFILE_BAD_ORDER:
+		return "bad_order";
+	case PROFILE_ROOT_WITHOUT_NAME:
+		return "root_without_name";
+	case PROFILE_IMAGES_OVERLAP:
+		return "images_overlap";
+	case PROFILE_UNKNOWN_THREAD:
+		return "unknown_thread";
+	case PROFILE_FAULT_N:
+		break;
+	}
+	return "unknown";
+}
