@@ -47,6 +47,7 @@ enum msg_type {
 	MSG_STACK_HINT,
 	/* broker -> unwind */
 	MSG_SESSION_OPEN,
+	MSG_SESSION_CLOSE,
 	MSG_RING_OPEN,
 	MSG_FILE,
 	MSG_TABLE,
@@ -192,12 +193,22 @@ struct msg_session_open {
 	char release_given[MSG_TEXT_MAX]; /* by configuration, else "" */
 	char release_env[MSG_TEXT_MAX]; /* by the daemon's environment, else ""
 					 */
-	char exe[PATH_MAX]; /* the link /proc/PID/exe, a target's bytes */
 };
 
 /*
- * Read this ring (replaces one of the same id). With it: the memfd, and
- * unwind's end of the socket to capture.
+ * The target's RECORD_END will not come (it was left out, or ended while there
+ * was no capture): close its session with what is there. Answered by
+ * MSG_SESSION_CLOSED.
+ */
+struct msg_session_close {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t reserved;
+};
+
+/*
+ * Read this ring; it replaces the one before, whose writer died. With it: the
+ * memfd, and unwind's end of the socket to capture.
  */
 struct msg_ring_open {
 	struct msg_header h;

@@ -45,15 +45,15 @@ bool target_tell(struct target *t, enum record_type type, uint32_t tid,
 	return true;
 }
 
-/* Everything before the oldest interrupt that has not led to a stop. */
-static uint64_t settled_tick(const struct target *t, uint64_t tick)
+/* The tick of the oldest interrupt that has not led to a stop. */
+static uint64_t settled_ns(const struct target *t, uint64_t time_ns)
 {
-	uint64_t settled = tick;
+	uint64_t settled = time_ns;
 
 	for (const struct thread *th = t->capture->pending; th != NULL;
 	     th = th->next_pending)
-		if (th->target == t && th->pending_tick <= settled)
-			settled = th->pending_tick - 1;
+		if (th->target == t)
+			settled = min_u64(settled, th->pending_ns);
 	return settled;
 }
 
@@ -64,7 +64,7 @@ bool target_tell_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	if (record == NULL)
 		return false;
 	record->h = head(t, 0, tick, time_ns);
-	record->settled = settled_tick(t, tick);
+	record->settled_ns = settled_ns(t, time_ns);
 	ring_commit(&t->sink->ring, RECORD_TICK, sizeof(*record));
 	return true;
 }

@@ -13,9 +13,8 @@
  * - RECORD_MISSED says that it is not known any more what the thread does,
  *   from its tick on, until the thread's next sample.
  * - Records of one thread are in the order of their ticks, but a sample may
- *   stand behind later RECORD_TICKs: the thread took that long to stop. Every
- *   sample up to and including the tick `settled` of the last RECORD_TICK has
- *   been written; what is beyond it may still come.
+ *   stand behind later RECORD_TICKs: the thread took that long to stop.
+ *   RECORD_TICK says up to where nothing more is to come.
  * - A new ring, and RECORD_RESET, start from nothing: threads are announced
  *   and sampled anew.
  *
@@ -54,7 +53,8 @@ struct record {
 
 struct record_tick {
 	struct record h;
-	uint64_t settled;
+	/* Every sample of a tick before this time has been written. */
+	uint64_t settled_ns;
 };
 
 #define COMM_SIZE 16 /* TASK_COMM_LEN, its NUL included */

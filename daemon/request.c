@@ -1,0 +1,131 @@
+#include "daemon/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/child.h"
+#include "daemon/log.h"
+
+/*
+ * The broker has little to say while it answers: new targets, a table, a ring.
+ * HEARTBEAT_SLOTS targets could come at once, each with one message.
+ */
+#define KEPT_MAX 512
+
+struct kept {
+	struct kept *next;
+	struct ipc_message message;
+};
+
+static struct kept *kept_first, **kept_end = &kept_first;
+static size_t n_kept;
+static uint32_t last_request;
+
+static void fail(const char *what)
+{
+	log_error("%s", what);
+	exit(EXIT_FAILURE);
+}
+
+static void keep(const struct ipc_message *m)
+{
+	struct kept *k = malloc(sizeof(*k));
+
+	if (k == NULL || n_kept == KEPT_MAX)
+		fail("too many messages while waiting for a file");
+	k->next = NULL;
+	k->message = *m;
+	*kept_end = k;
+	kept_end = &k->next;
+	n_kept++;
+}
+
+static int wait_for_answer(uint32_t request, int *ret_fd)
+{
+	struct ipc_message m;
+	const struct msg_file *file;
+	int fd;
+
+	for (;;) {
+		int r = ipc_recv(MSG_FD, &m);
+
+		if (r == 0)
+			exit(EXIT_SUCCESS);
+		if (r < 0)
+			fail("the broker's socket fails");
+		if (msg_type_of(&m) != MSG_FILE) {
+			keep(&m);
+			continue;
+		}
+		file = msg_of_size(&m, sizeof(*file));
+		if (file == NULL || file->request != request)
+			fail("the broker's answer is not to the question");
+		fd = ipc_take_fd(&m, 0);
+		ipc_close_fds(&m);
+		if (file->error == 0 && fd < 0)
+			fail("the broker's answer has no descriptor");
+		if (file->error != 0) {
+			close_fd(&fd);
+			return file->error > 0 ? -file->error : -EIO;
+		}
+		*ret_fd = fd;
+		return 0;
+	}
+}
+
+static int ask(struct msg_want *want, int *ret_fd)
+{
+	want->h = (struct msg_header)MSG_HEADER(MSG_WANT, msg_want);
+	want->request = ++last_request;
+	if (ipc_send(MSG_FD, want, sizeof(*want), NULL, 0) < 0)
+		exit(EXIT_SUCCESS);
+	return wait_for_answer(want->request, ret_fd);
+}
+
+int request_file(enum want_kind kind, uint32_t target, int *ret_fd)
+{
+	struct msg_want want = {.kind = kind, .target = target};
+
+	return ask(&want, ret_fd);
+}
+
+int request_image(uint32_t target, uint64_t start, uint64_t end, int *ret_fd)
+{
+	struct msg_want want = {.kind = WANT_IMAGE,
+				.target = target,
+				.start = start,
+				.end = end};
+
+	return ask(&want, ret_fd);
+}
+
+int request_debug(uint32_t target, const char *build_id, int *ret_fd)
+{
+	struct msg_want want = {.kind = WANT_DEBUG, .target = target};
+	size_t size = strlen(build_id) + 1;
+
+	if (size > sizeof(want.build_id))
+		return -ENOENT;
+	memcpy(want.build_id, build_id, size);
+	return ask(&want, ret_fd);
+}
+
+bool request_has_message(void)
+{
+	return kept_first != NULL;
+}
+
+int request_next_message(struct ipc_message *ret)
+{
+	struct kept *k = kept_first;
+
+	if (k == NULL)
+		return ipc_recv(MSG_FD, ret);
+	kept_first = k->next;
+	if (kept_first == NULL)
+		kept_end = &kept_first;
+	n_kept--;
+	*ret = k->message;
+	free(k);
+	return 1;
+}

@@ -1,0 +1,31 @@
+/*
+ * The unwind process asks the broker for files (MSG_WANT, MSG_FILE) and waits
+ * for each answer. Other messages that come meanwhile are kept in order for
+ * request_next_message.
+ */
+#ifndef DAEMON_REQUEST_H
+#define DAEMON_REQUEST_H
+
+#include "daemon/msg.h"
+
+/*
+ * Each returns 0 and a descriptor that the caller closes, or the negative
+ * errno of the answer. A broker that is gone or breaks the rules ends the
+ * process.
+ */
+must_check int request_file(enum want_kind kind, uint32_t target, int *ret_fd);
+must_check int request_image(uint32_t target, uint64_t start, uint64_t end,
+			     int *ret_fd);
+must_check int request_debug(uint32_t target, const char *build_id,
+			     int *ret_fd);
+
+/*
+ * The next message of the broker: one that was kept, or received now (waits).
+ * Returns 1, or 0 when the broker is gone. As ipc_recv otherwise.
+ */
+must_check int request_next_message(struct ipc_message *ret);
+
+/* True if a message was kept: it has to be taken before waiting in poll. */
+bool request_has_message(void);
+
+#endif

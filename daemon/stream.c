@@ -1,0 +1,566 @@
+#include "daemon/stream.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "daemon/child.h"
+#include "daemon/log.h"
+#include "daemon/request.h"
+#include "lib/aggregate/aggregate.h"
+#include "lib/base/buf.h"
+#include "lib/base/clock.h"
+#include "lib/base/table.h"
+#include "proto/chunk_v2.h"
+#include "proto/debug_meta.h"
+
+#define SDK_NAME "sentry.native.profd"
+
+/* UNWIND_MAPS_MAX lines of 256 bytes on average. */
+#define MAPS_BYTES_MAX (16u << 20)
+/* ARG_MAX is 2 MiB as a rule; what is beyond is not looked at. */
+#define ENVIRON_BYTES_MAX (4u << 20)
+
+/* 20 MB of payload: a chunk of 60 s rarely has 1. The server takes 50. */
+#define CHUNK_BYTES_MAX (20u * 1000 * 1000)
+
+/* Maps are read anew when a pc is in none of them, but not at every sample, */
+#define MAPS_UNKNOWN_NS (200 * NS_PER_MS)
+/* and now and then, since a library can be replaced by another in place. */
+#define MAPS_EVERY_NS (5 * NS_PER_SEC)
+
+/* Hints that a thread gets; one that changes more often has several stacks. */
+#define HINTS_MAX 16
+
+#define CHUNK_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
+
+struct hint {
+	uint64_t top;
+	uint32_t sent;
+};
+
+struct stream {
+	struct msg_session_open open;
+	struct unwind_cache *cache;
+	struct unwind_space *space;
+	struct aggregate *aggregate;
+	struct buf exe; /* path of the main executable */
+	char release[MSG_TEXT_MAX];
+	stream_hint_fn send_hint;
+
+	struct table hint_of; /* tid -> index in hints */
+	struct hint *hints;
+	uint32_t n_hints;
+
+	bool has_maps;
+	uint64_t maps_ns; /* when they were read, in ticks' time */
+	uint64_t time_ns; /* of the last record */
+	bool closed;
+	struct msg_unwind_stats stats;
+};
+
+static void send_broker(const void *message, size_t size, const int *fds,
+			size_t n_fds)
+{
+	if (ipc_send(MSG_FD, message, size, fds, n_fds) < 0)
+		exit(EXIT_SUCCESS);
+}
+
+static int get_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
+{
+	const struct stream *s = ctx;
+
+	return request_image(s->open.target, start, end, ret_fd);
+}
+
+static int get_debug(void *ctx, const char *build_id, int *ret_fd)
+{
+	const struct stream *s = ctx;
+
+	return request_debug(s->open.target, build_id, ret_fd);
+}
+
+static const struct unwind_files files = {
+	.image = get_image,
+	.debug = get_debug,
+};
+
+/* The text behind one of the broker's answers. */
+static int request_text(const struct stream *s, enum want_kind kind, size_t max,
+			struct buf *ret)
+{
+	int fd, r;
+
+	buf_init(ret, max);
+	r = request_file(kind, s->open.target, &fd);
+	if (r < 0)
+		return r;
+	r = buf_read_fd(ret, fd);
+	close_fd(&fd);
+	if (r < 0)
+		buf_fini(ret);
+	return r;
+}
+
+/* A new program: nothing that was known of the old one holds. */
+static int open_program(struct stream *s)
+{
+	struct aggregate_options options = {
+		.chunk_us = s->open.chunk_us,
+		.chunk_bytes = CHUNK_BYTES_MAX,
+		.wall_offset_us = s->open.wall_offset_us,
+		.hash_seed = s->open.hash_seed,
+	};
+	int r;
+
+	aggregate_free(s->aggregate);
+	s->aggregate = NULL;
+	unwind_space_free(s->space);
+	s->space = NULL;
+	s->has_maps = false;
+	s->release[0] = '\0';
+	buf_fini(&s->exe);
+	if (request_text(s, WANT_EXE, PATH_MAX, &s->exe) < 0)
+		buf_clear(&s->exe);
+	r = unwind_space_new(s->cache, &files, s, &s->space);
+	if (r < 0)
+		return r;
+	options.main_path = buf_string(&s->exe);
+	return aggregate_new(&options, s->space, &s->aggregate);
+}
+
+int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
+	       stream_hint_fn hint, struct stream **ret)
+{
+	struct stream *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (s == NULL)
+		return -ENOMEM;
+	s->open = *open;
+	s->cache = cache;
+	s->send_hint = hint;
+	s->stats = (struct msg_unwind_stats){
+		.h = MSG_HEADER(MSG_UNWIND_STATS, msg_unwind_stats),
+		.target = open->target,
+	};
+	buf_init(&s->exe, PATH_MAX);
+	table_init(&s->hint_of, open->hash_seed);
+	r = open_program(s);
+	if (r < 0) {
+		stream_free(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+void stream_free(struct stream *s)
+{
+	if (s == NULL)
+		return;
+	aggregate_free(s->aggregate);
+	unwind_space_free(s->space);
+	buf_fini(&s->exe);
+	table_fini(&s->hint_of);
+	free(s->hints);
+	free(s);
+}
+
+uint32_t stream_target(const struct stream *s)
+{
+	return s->open.target;
+}
+
+/* SENTRY_RELEASE of the target's own environment, if it has one. */
+static bool release_of_target(const struct stream *s, char *ret, size_t size)
+{
+	static const char key[] = "SENTRY_RELEASE=";
+	struct buf text;
+	bool found = false;
+
+	if (request_text(s, WANT_ENVIRON, ENVIRON_BYTES_MAX, &text) < 0)
+		return false;
+	for (size_t at = 0; at < text.len && !found;) {
+		const char *entry = text.data + at;
+		size_t n = strnlen(entry, text.len - at);
+
+		if (n > sizeof(key) - 1 && n < size + sizeof(key) - 1 &&
+		    strncmp(entry, key, sizeof(key) - 1) == 0) {
+			memcpy(ret, entry + sizeof(key) - 1,
+			       n - (sizeof(key) - 1));
+			ret[n - (sizeof(key) - 1)] = '\0';
+			found = true;
+		}
+		at += n + 1;
+	}
+	buf_fini(&text);
+	return found;
+}
+
+/* "redis-server@15dfff3239aa", made of what is certain to be there. */
+static void make_release(const struct stream *s, char *ret, size_t size)
+{
+	const char *exe = buf_string(&s->exe);
+	const char *name = strrchr(exe, '/');
+	struct unwind_image image;
+	size_t at;
+	int n;
+
+	name = name == NULL ? exe : name + 1;
+	n = snprintf(ret, size, "%.128s@", *name == '\0' ? "unknown" : name);
+	at = n < 0 ? 0 : (size_t)n;
+	if (unwind_image_of_path(s->space, exe, &image) < 0 ||
+	    image.id == NULL) {
+		(void)snprintf(ret + at, size - at, "unknown");
+		return;
+	}
+	/* 12 hex digits of the build-id. */
+	for (size_t i = 0; i < 6 && i < image.id_size; i++)
+		at += (size_t)snprintf(ret + at, size - at, "%02x",
+				       image.id[i]);
+}
+
+static const char *release(struct stream *s)
+{
+	if (s->release[0] != '\0')
+		return s->release;
+	if (s->open.release_given[0] != '\0') {
+		memcpy(s->release, s->open.release_given, sizeof(s->release));
+	} else if (release_of_target(s, s->release, sizeof(s->release))) {
+		log_debug("release %s: SENTRY_RELEASE of the target",
+			  s->release);
+	} else if (s->open.release_env[0] != '\0') {
+		memcpy(s->release, s->open.release_env, sizeof(s->release));
+	} else {
+		make_release(s, s->release, sizeof(s->release));
+		log_warning("no release is given: using %s (--release R or "
+			    "SENTRY_RELEASE sets it)",
+			    s->release);
+	}
+	return s->release;
+}
+
+/* A random UUID of version 4, as 32 hex digits. */
+static void make_id(char ret[PROFILE_ID_SIZE])
+{
+	uint8_t bytes[16];
+
+	/* Waits at boot at most; cannot fail for so few bytes. */
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		abort();
+	bytes[6] = (uint8_t)((bytes[6] & 0x0f) | 0x40);
+	bytes[8] = (uint8_t)((bytes[8] & 0x3f) | 0x80);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		(void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static void chunk_is_lost(const struct stream *s, uint32_t reason)
+{
+	const struct msg_chunk_lost m = {
+		.h = MSG_HEADER(MSG_CHUNK_LOST, msg_chunk_lost),
+		.target = s->open.target,
+		.reason = reason,
+	};
+
+	send_broker(&m, sizeof(m), NULL, 0);
+}
+
+/* The payload in a memfd that nobody can change any more. */
+static int encode(const struct profile *profile, int *ret_fd,
+		  uint64_t *ret_size)
+{
+	FILE *out = NULL;
+	off_t size;
+	int fd, copy, r;
+
+	fd = memfd_create("chunk", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (copy >= 0)
+		out = fdopen(copy, "w");
+	if (out == NULL) {
+		r = -errno;
+		close_fd(&copy);
+		goto fail;
+	}
+	r = chunk_v2_write(profile, out);
+	if (fclose(out) != 0 && r == 0)
+		r = -errno;
+	if (r < 0)
+		goto fail;
+	size = lseek(fd, 0, SEEK_END);
+	if (size < 0 || lseek(fd, 0, SEEK_SET) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, CHUNK_SEALS) < 0) {
+		r = -errno;
+		goto fail;
+	}
+	*ret_fd = fd;
+	*ret_size = (uint64_t)size;
+	return 0;
+fail:
+	close_fd(&fd);
+	return r;
+}
+
+static void send_chunk(const struct stream *s, const struct profile *profile)
+{
+	struct msg_chunk m = {
+		.h = MSG_HEADER(MSG_CHUNK, msg_chunk),
+		.target = s->open.target,
+	};
+	int fd, r;
+
+	r = encode(profile, &fd, &m.size);
+	if (r < 0) {
+		log_warning("a chunk is lost: %s", strerror(-r));
+		chunk_is_lost(s, CHUNK_LOST_MEMORY);
+		return;
+	}
+	if (m.size > CHUNK_V2_SIZE_MAX) {
+		chunk_is_lost(s, CHUNK_LOST_TOO_LARGE);
+	} else {
+		memcpy(m.chunk_id, profile->chunk_id, sizeof(m.chunk_id));
+		memcpy(m.platform, s->open.platform, sizeof(m.platform));
+		send_broker(&m, sizeof(m), &fd, 1);
+	}
+	close_fd(&fd);
+}
+
+/* Closes the chunk at end_ns, sends it, and opens the next. */
+static int cut_chunk(struct stream *s, uint64_t end_ns)
+{
+	struct profile profile;
+	enum profile_fault fault;
+	int r;
+
+	r = aggregate_close(s->aggregate, end_ns, &profile);
+	if (r < 0) {
+		if (r != -ENOMEM)
+			return r;
+		chunk_is_lost(s, CHUNK_LOST_MEMORY);
+		return aggregate_next(s->aggregate);
+	}
+	if (profile.n_samples > 0) {
+		memcpy(profile.profiler_id, s->open.profiler_id,
+		       sizeof(profile.profiler_id));
+		make_id(profile.chunk_id);
+		profile.platform = s->open.platform;
+		profile.release = release(s);
+		profile.environment = s->open.environment;
+		profile.sdk_name = SDK_NAME;
+		profile.sdk_version = SENTRY_PROFD_VERSION;
+		fault = profile_check(&profile);
+		if (fault == PROFILE_OK) {
+			send_chunk(s, &profile);
+		} else {
+			log_debug("a chunk would be rejected: %s",
+				  profile_fault_name(fault));
+			chunk_is_lost(s, fault);
+		}
+	}
+	send_broker(&s->stats, sizeof(s->stats), NULL, 0);
+	return aggregate_next(s->aggregate);
+}
+
+/*
+ * Reads the maps. Where a used range is another file now, what was recorded
+ * with the old ones goes out first.
+ */
+static int read_maps(struct stream *s)
+{
+	struct buf text;
+	bool remapped = false;
+	int r;
+
+	s->maps_ns = s->time_ns;
+	r = request_text(s, WANT_MAPS, MAPS_BYTES_MAX, &text);
+	if (r < 0)
+		return 0; /* it is ending: go on with what is known */
+	if (s->has_maps)
+		r = unwind_space_would_remap(s->space, buf_string(&text),
+					     text.len, &remapped);
+	if (r == 0 && remapped)
+		r = cut_chunk(s, s->time_ns);
+	if (r == 0)
+		r = unwind_space_set_maps(s->space, buf_string(&text),
+					  text.len);
+	buf_fini(&text);
+	if (r == 0)
+		s->has_maps = true;
+	/* Maps that are no maps are the target's own loss. */
+	return r == -ENOMEM ? r : 0;
+}
+
+static int hint_index(struct stream *s, uint32_t tid, uint32_t *ret)
+{
+	struct hint *hints;
+
+	if (table_get(&s->hint_of, tid, ret))
+		return 0;
+	if ((s->n_hints & (s->n_hints + 1)) == 0) {
+		hints = realloc(s->hints,
+				2 * (s->n_hints + 1) * sizeof(*hints));
+		if (hints == NULL)
+			return -ENOMEM;
+		s->hints = hints;
+	}
+	s->hints[s->n_hints] = (struct hint){0};
+	*ret = s->n_hints;
+	return table_put(&s->hint_of, tid, s->n_hints++);
+}
+
+static void hint(struct stream *s, uint32_t tid,
+		 const struct unwind_stack *stack)
+{
+	uint64_t top = stack->end == UNWIND_END_UNREADABLE ||
+				       stack->end == UNWIND_END_BAD_CFA
+			       ? 0
+			       : stack->stack_top;
+	struct hint *h;
+	uint32_t index;
+
+	if (hint_index(s, tid, &index) < 0)
+		return;
+	h = &s->hints[index];
+	/* A shallower stack needs no new hint. */
+	if (h->sent >= HINTS_MAX || (top != 0 && top <= h->top) ||
+	    top == h->top)
+		return;
+	if (++h->sent == HINTS_MAX)
+		top = 0;
+	h->top = top;
+	s->send_hint(s->open.target, tid, top);
+}
+
+static int take_sample(struct stream *s, const struct record_sample *record,
+		       size_t size)
+{
+	/* 64 KiB: kept off the stack. */
+	static struct unwind_stack stack;
+	int r;
+
+	if (!s->has_maps || s->time_ns - s->maps_ns >= MAPS_EVERY_NS) {
+		r = read_maps(s);
+		if (r < 0)
+			return r;
+	}
+	r = unwind_walk(s->space, record, size, s->open.max_frames, &stack);
+	if (r == 0 && stack.end == UNWIND_END_NO_MAP &&
+	    s->time_ns - s->maps_ns >= MAPS_UNKNOWN_NS) {
+		r = read_maps(s);
+		if (r == 0)
+			r = unwind_walk(s->space, record, size,
+					s->open.max_frames, &stack);
+	}
+	if (r < 0) {
+		s->stats.malformed++;
+		return r == -EINVAL ? -EPROTO : r;
+	}
+	s->stats.stacks++;
+	s->stats.ends[stack.end]++;
+	s->stats.frame_pointer += stack.frame_pointer;
+	hint(s, record->h.tid, &stack);
+	return aggregate_sample(s->aggregate, record->h.tid, record->h.time_ns,
+				&stack, record->flags & SAMPLE_RUNNING);
+}
+
+static int take_tick(struct stream *s, const struct record_tick *record)
+{
+	bool due;
+	int r;
+
+	r = aggregate_tick(s->aggregate, record->h.time_ns, record->settled_ns,
+			   &due);
+	if (r == 0 && due)
+		r = cut_chunk(s, record->settled_ns);
+	return r;
+}
+
+int stream_record(struct stream *s, const struct record *record, size_t size)
+{
+	const struct record_thread *thread = (const void *)record;
+	uint32_t type = record->ring.type;
+	int r;
+
+	if (s->closed)
+		return -EPROTO;
+	s->time_ns = max_u64(s->time_ns, record->time_ns);
+	switch (type) {
+	case RECORD_TICK:
+		if (size < sizeof(struct record_tick))
+			return -EPROTO;
+		return take_tick(s, (const void *)record);
+	case RECORD_THREAD:
+		if (size < sizeof(*thread))
+			return -EPROTO;
+		return aggregate_thread(s->aggregate, record->tid,
+					thread->is_main, thread->comm,
+					sizeof(thread->comm));
+	case RECORD_SAMPLE:
+		if (size < sizeof(struct record_sample))
+			return -EPROTO;
+		return take_sample(s, (const void *)record, size);
+	case RECORD_MISSED:
+		return aggregate_missed(s->aggregate, record->tid,
+					record->time_ns);
+	case RECORD_EXIT:
+		return aggregate_exit(s->aggregate, record->tid,
+				      record->time_ns);
+	case RECORD_RESET:
+		return aggregate_exit_all(s->aggregate, record->time_ns);
+	case RECORD_EXEC:
+		r = aggregate_exit_all(s->aggregate, record->time_ns);
+		if (r == 0)
+			r = cut_chunk(s, record->time_ns);
+		return r < 0 ? r : open_program(s);
+	case RECORD_END:
+		return stream_close(s);
+	default:
+		return -EPROTO;
+	}
+}
+
+int stream_interrupted(struct stream *s)
+{
+	return s->closed ? 0 : aggregate_exit_all(s->aggregate, s->time_ns);
+}
+
+int stream_close(struct stream *s)
+{
+	const struct msg_session_closed m = {
+		.h = MSG_HEADER(MSG_SESSION_CLOSED, msg_session_closed),
+		.target = s->open.target,
+	};
+	int r;
+
+	if (s->closed)
+		return 0;
+	r = aggregate_exit_all(s->aggregate, s->time_ns);
+	if (r == 0)
+		r = cut_chunk(s, s->time_ns);
+	s->closed = true;
+	send_broker(&m, sizeof(m), NULL, 0);
+	return r;
+}
+
+int stream_write_table(struct stream *s, size_t max_rows, int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
+	int r;
+
+	if (out == NULL) {
+		close_fd(&copy);
+		return -EIO;
+	}
+	r = aggregate_write_table(s->aggregate, max_rows, out);
+	if (fclose(out) != 0 && r == 0)
+		r = -EIO;
+	return r;
+}

@@ -1,0 +1,44 @@
+/*
+ * A target's stream in the unwind process: records in, chunks out. It joins
+ * the unwinder, the aggregate and the encoder, and asks the broker for files.
+ */
+#ifndef DAEMON_STREAM_H
+#define DAEMON_STREAM_H
+
+#include "daemon/msg.h"
+#include "lib/capture/sample.h"
+#include "lib/unwind/unwind.h"
+
+struct stream;
+
+/* For hints to capture: how much of a thread's stack is of use. */
+typedef void (*stream_hint_fn)(uint32_t target, uint32_t tid, uint64_t top);
+
+must_check int stream_new(const struct msg_session_open *open,
+			  struct unwind_cache *cache, stream_hint_fn hint,
+			  struct stream **ret);
+void stream_free(struct stream *s);
+
+uint32_t stream_target(const struct stream *s);
+
+/*
+ * Takes a record of this target. Returns 0, -EPROTO if it is malformed (by
+ * capture's fault: the ring cannot be trusted any more), or -ENOMEM. Chunks go
+ * to the broker as they become due.
+ */
+must_check int stream_record(struct stream *s, const struct record *record,
+			     size_t size);
+
+/* Capture died: what the threads do is not known until it is back. */
+must_check int stream_interrupted(struct stream *s);
+
+/*
+ * Closes the last chunk and tells the broker that the session is closed. The
+ * stream takes no more records; its table can still be written.
+ */
+must_check int stream_close(struct stream *s);
+
+/* The table of the hottest functions to fd, which stays the caller's. */
+must_check int stream_write_table(struct stream *s, size_t max_rows, int fd);
+
+#endif

@@ -1,0 +1,298 @@
+/*
+ * sentry-profd-unwind: the process that reads what targets wrote. It has no
+ * privilege, opens nothing and talks to the broker and to capture only.
+ *
+ * One process serves the targets of one uid, through one ring.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <fcntl.h>
+
+#include "daemon/child.h"
+#include "daemon/heartbeat.h"
+#include "daemon/log.h"
+#include "daemon/privileges.h"
+#include "daemon/request.h"
+#include "daemon/sandbox.h"
+#include "daemon/stream.h"
+#include "lib/base/ring.h"
+
+/* Rows and symbols of the images of one user's targets. */
+#define CACHE_BYTES_MAX (256u << 20)
+
+/* The writer gets its room back when this much has been read. */
+#define CREDIT_BYTES (1u << 20)
+
+static struct {
+	struct unwind_cache *cache;
+	struct stream *streams[HEARTBEAT_SLOTS];
+	size_t n_streams;
+	struct ring_reader ring;
+	int link_fd; /* to capture; -1: none */
+	uint64_t credited;
+} me = {.link_fd = -1};
+
+static void die(const char *what, int error)
+{
+	log_error("%s: %s", what, strerror(error));
+	exit(EXIT_FAILURE);
+}
+
+static struct stream *stream_of(uint32_t target)
+{
+	for (size_t i = 0; i < me.n_streams; i++)
+		if (stream_target(me.streams[i]) == target)
+			return me.streams[i];
+	return NULL;
+}
+
+/* Capture may be gone: the broker makes a new link. */
+static void send_capture(const void *message, size_t size)
+{
+	int r = me.link_fd < 0 ? 0
+			       : ipc_send(me.link_fd, message, size, NULL, 0);
+
+	if (r < 0 && r != -EPIPE && r != -EAGAIN)
+		die("the link to capture", -r);
+}
+
+static void send_hint(uint32_t target, uint32_t tid, uint64_t top)
+{
+	const struct msg_stack_hint m = {
+		.h = MSG_HEADER(MSG_STACK_HINT, msg_stack_hint),
+		.target = target,
+		.tid = tid,
+		.top = top,
+	};
+
+	send_capture(&m, sizeof(m));
+}
+
+static void give_credit(void)
+{
+	const struct msg_ring_credit m = {
+		.h = MSG_HEADER(MSG_RING_CREDIT, msg_ring_credit),
+		.tail = me.ring.tail,
+	};
+
+	if (me.credited == me.ring.tail)
+		return;
+	me.credited = me.ring.tail;
+	send_capture(&m, sizeof(m));
+}
+
+static void take_record(const struct ring_record *ring_record, size_t size)
+{
+	const struct record *record = (const void *)ring_record;
+	struct stream *stream;
+	int r;
+
+	if (size < sizeof(*record))
+		die("a record of the ring", EPROTO);
+	stream = stream_of(record->target);
+	/* One that was closed early: capture did not know yet. */
+	if (stream == NULL)
+		return;
+	r = stream_record(stream, record, size);
+	if (r < 0)
+		die("a record of the ring", -r);
+}
+
+static void read_ring(void)
+{
+	const struct ring_record *record;
+	size_t size;
+	int r;
+
+	while ((r = ring_next(&me.ring, &record, &size)) > 0) {
+		take_record(record, size);
+		ring_release(&me.ring, size);
+		if (me.ring.tail - me.credited >= CREDIT_BYTES)
+			give_credit();
+	}
+	if (r < 0)
+		die("the ring", -r);
+	give_credit();
+}
+
+static void close_link(void)
+{
+	close_fd(&me.link_fd);
+	for (size_t i = 0; i < me.n_streams; i++)
+		if (stream_interrupted(me.streams[i]) < 0)
+			die("a session", ENOMEM);
+}
+
+/* Takes all heads that wait, then reads the ring once. */
+static void on_link(void)
+{
+	struct ipc_message m;
+	const struct msg_ring_head *head;
+	int r;
+
+	while ((r = ipc_recv(me.link_fd, &m)) > 0) {
+		head = msg_type_of(&m) == MSG_RING_HEAD
+			       ? msg_of_size(&m, sizeof(*head))
+			       : NULL;
+		if (head == NULL || ring_advance(&me.ring, head->head) < 0)
+			die("a message of capture", EPROTO);
+	}
+	read_ring();
+	if (r == 0)
+		close_link();
+	else if (r != -EAGAIN)
+		die("the link to capture", -r);
+}
+
+static int open_ring(int ring_fd, int link_fd)
+{
+	int r;
+
+	if (me.link_fd >= 0) {
+		on_link();
+		if (me.link_fd >= 0)
+			close_link();
+	}
+	ring_reader_fini(&me.ring);
+	r = ring_reader_init(&me.ring, ring_fd);
+	if (r < 0)
+		return r;
+	me.credited = 0;
+	if (fcntl(link_fd, F_SETFL, O_NONBLOCK) < 0)
+		return -errno;
+	me.link_fd = link_fd;
+	return 0;
+}
+
+static int open_session(const struct msg_session_open *open)
+{
+	struct stream *stream;
+	int r;
+
+	if (stream_of(open->target) != NULL ||
+	    me.n_streams == array_size(me.streams))
+		return -EPROTO;
+	r = stream_new(open, me.cache, send_hint, &stream);
+	if (r == 0)
+		me.streams[me.n_streams++] = stream;
+	return r;
+}
+
+static int write_table(const struct msg_table *m, int fd)
+{
+	struct stream *stream = stream_of(m->target);
+	struct msg_table_done done = {
+		.h = MSG_HEADER(MSG_TABLE_DONE, msg_table_done),
+		.target = m->target,
+	};
+
+	if (stream == NULL)
+		return -EPROTO;
+	done.error = -stream_write_table(stream, m->max_rows, fd);
+	return ipc_send(MSG_FD, &done, sizeof(done), NULL, 0);
+}
+
+static int close_session(const struct msg_session_close *m)
+{
+	struct stream *stream = stream_of(m->target);
+
+	return stream == NULL ? 0 : stream_close(stream);
+}
+
+static int handle_message(struct ipc_message *m)
+{
+	int first = ipc_take_fd(m, 0), second = ipc_take_fd(m, 1);
+	const void *message;
+	int r = -EPROTO;
+
+	switch (msg_type_of(m)) {
+	case MSG_SESSION_OPEN:
+		message = msg_of_size(m, sizeof(struct msg_session_open));
+		if (message != NULL)
+			r = open_session(message);
+		break;
+	case MSG_SESSION_CLOSE:
+		message = msg_of_size(m, sizeof(struct msg_session_close));
+		if (message != NULL)
+			r = close_session(message);
+		break;
+	case MSG_RING_OPEN:
+		message = msg_of_size(m, sizeof(struct msg_ring_open));
+		if (message == NULL || second < 0)
+			break;
+		r = open_ring(first, second);
+		if (r == 0)
+			second = -1;
+		break;
+	case MSG_TABLE:
+		message = msg_of_size(m, sizeof(struct msg_table));
+		if (message != NULL && first >= 0)
+			r = write_table(message, first);
+		break;
+	default:
+		break;
+	}
+	close_fd(&first);
+	close_fd(&second);
+	return r;
+}
+
+static void on_broker(void)
+{
+	struct ipc_message m;
+	int r = request_next_message(&m);
+
+	if (r == 0)
+		exit(EXIT_SUCCESS);
+	if (r > 0)
+		r = handle_message(&m);
+	ipc_close_fds(&m);
+	if (r < 0)
+		die("a message of the broker", -r);
+}
+
+static void set_up(const struct msg_init *init)
+{
+	struct unwind_cache_options options = {.max_bytes = CACHE_BYTES_MAX};
+	int r;
+
+	r = privileges_drop(init->uid, init->gid, 0, false);
+	if (r < 0)
+		die("cannot give up privileges", -r);
+	r = sandbox_enter(SANDBOX_UNWIND, init->seccomp_kill);
+	if (r < 0)
+		die("cannot enter the sandbox", -r);
+	if (getrandom(&options.hash_seed, sizeof(options.hash_seed), 0) < 0)
+		die("getrandom", errno);
+	r = unwind_cache_new(&options, &me.cache);
+	if (r < 0)
+		die("cannot start", -r);
+}
+
+int main(int argc, char **argv)
+{
+	struct ipc_message message;
+	const struct msg_init *init =
+		child_start(argc, argv, "sentry-profd-unwind", &message);
+
+	set_up(init);
+	ipc_close_fds(&message);
+	for (;;) {
+		struct pollfd fds[] = {
+			{.fd = MSG_FD, .events = POLLIN},
+			{.fd = me.link_fd, .events = POLLIN},
+		};
+
+		while (request_has_message())
+			on_broker();
+		fds[1].fd = me.link_fd;
+		if (poll(fds, array_size(fds), -1) < 0 && errno != EINTR)
+			die("poll", errno);
+		if (fds[1].revents != 0 && me.link_fd >= 0)
+			on_link();
+		if (fds[0].revents != 0)
+			on_broker();
+	}
+}
