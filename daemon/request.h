@@ -6,6 +6,8 @@
 #ifndef DAEMON_REQUEST_H
 #define DAEMON_REQUEST_H
 
+#include <stdbool.h>
+
 #include "daemon/msg.h"
 
 /*

@@ -106,15 +106,22 @@ void unwind_space_free(struct unwind_space *s);
 
 /*
  * Takes the text of /proc/PID/maps. Mappings that are as before keep their
- * images. *ret_remapped is set if an executable range that existed before now
- * belongs to another file or offset, or is gone (so that addresses recorded
- * until now must not be mixed with new ones). Returns 0, -EINVAL if the text
- * is no maps file (the old maps stay), -E2BIG above UNWIND_MAPS_MAX lines,
- * -ENOMEM.
+ * images. Returns 0, -EINVAL if the text is no maps file (the old maps stay),
+ * -E2BIG above UNWIND_MAPS_MAX lines, -ENOMEM.
  */
 #define UNWIND_MAPS_MAX 65536
 must_check int unwind_space_set_maps(struct unwind_space *s, const char *text,
-				     size_t size, bool *ret_remapped);
+				     size_t size);
+
+/*
+ * Whether that text, taken by unwind_space_set_maps, would change or take away
+ * an executable range that is known now: addresses recorded until now must be
+ * looked up before, and not be mixed with later ones. New ranges do not count.
+ * Errors as unwind_space_set_maps; nothing is changed.
+ */
+must_check int unwind_space_would_remap(const struct unwind_space *s,
+					const char *text, size_t size,
+					bool *ret_remapped);
 
 /* True if addr lies in an executable mapping of the last maps. */
 bool unwind_space_covers(const struct unwind_space *s, uint64_t addr);
@@ -147,6 +154,13 @@ struct unwind_image {
  */
 must_check int unwind_image_at(struct unwind_space *s, uint64_t addr,
 			       struct unwind_image *ret);
+
+/*
+ * The image of the first executable mapping whose path is this. As
+ * unwind_image_at.
+ */
+must_check int unwind_image_of_path(struct unwind_space *s, const char *path,
+				    struct unwind_image *ret);
 
 /*
  * The symbol that covers addr (already lowered by one where it is a return
