@@ -221,6 +221,7 @@ enum want_kind {
 	WANT_IMAGE,   /* the file mapped at start-end, or a copy of its bytes */
 	WANT_DEBUG,   /* a separate debug file by build-id */
 	WANT_ENVIRON, /* a copy of /proc/PID/environ */
+	WANT_EXE,     /* where the link /proc/PID/exe points, as text */
 };
 
 /*
