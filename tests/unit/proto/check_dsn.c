@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/random.h"
 #include "tests/unit/suite.h"
 
 static const struct {
@@ -198,15 +199,6 @@ START_TEST(every_result_has_its_own_text)
 }
 END_TEST
 
-/* xorshift64: the same bytes in every run. */
-static uint64_t random_next(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 /* Printable ASCII without the bytes in but. */
 static bool is_clean(const char *text, const char *but)
 {
@@ -233,7 +225,7 @@ START_TEST(survives_random_bytes)
 	static const char start[] = "https://key:s@[::1]:80/p/1";
 	/* Mostly what has a meaning, so that the parser is got into. */
 	static const char bytes[] = "/:@[]%.?#\r\n\0 kp18a\377,=-";
-	uint64_t state = 88172645463325252u;
+	uint64_t state = 1;
 	size_t accepted = 0;
 
 	for (int round = 0; round < 100000; round++) {

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "tests/unit/random.h"
 #include "tests/unit/suite.h"
 
 #define S   UINT64_C(1000000000)
@@ -171,14 +172,6 @@ START_TEST(keeps_the_later_deadline)
 }
 END_TEST
 
-static uint64_t random_next(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 START_TEST(survives_random_bytes)
 {
 	static const char starts[][56] = {
@@ -188,7 +181,7 @@ START_TEST(survives_random_bytes)
 		"Sun Nov  6 08:51:07 1994",
 	};
 	static const char bytes[] = ":;,. -+09\t\0aGN\377\r\n";
-	uint64_t state = 88172645463325252u;
+	uint64_t state = 1;
 	size_t limited = 0;
 
 	for (int round = 0; round < 50000; round++) {

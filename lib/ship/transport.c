@@ -1,0 +1,339 @@
+#include "lib/ship/transport.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <curl/curl.h>
+
+#include "lib/base/buf.h"
+
+/*
+ * The answer to an envelope is a short JSON text that nobody reads. What is
+ * longer is not read to its end.
+ */
+#define RESPONSE_MAX (64 * 1024)
+
+/* Some dozen limits; a server that sends more is not understood. */
+#define RATE_LIMITS_MAX (16 * 1024)
+
+/* Debian's bundle has 220 kB. */
+#define AUTHORITIES_MAX (8 * 1024 * 1024)
+
+struct transport {
+	CURLM *multi;
+	CURL *easy;
+	struct curl_slist *headers;
+	bool busy;
+	size_t response_bytes;
+	struct buf authorities;
+	struct buf rate_limits;
+	char client[65];
+	char error[CURL_ERROR_SIZE];
+};
+
+static size_t drop_response(char *bytes, size_t one, size_t n, void *ctx)
+{
+	struct transport *t = ctx;
+
+	(void)bytes;
+	(void)one;
+	if (n > RESPONSE_MAX - t->response_bytes)
+		return CURL_WRITEFUNC_ERROR;
+	t->response_bytes += n;
+	return n;
+}
+
+/*
+ * libcurl takes other authorities instead of its own, not beside them: so the
+ * system's are read and put in front. Where they cannot be read the others
+ * stand alone, which trusts less, not more.
+ */
+static int join_authorities(struct buf *ret, const char *more, size_t size)
+{
+	const curl_version_info_data *info = curl_version_info(CURLVERSION_NOW);
+	int fd = -1;
+	int r;
+
+	if (info->cainfo != NULL)
+		fd = open(info->cainfo, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && buf_read_fd(ret, fd) < 0)
+		buf_clear(ret);
+	close_fd(&fd);
+
+	r = buf_add(ret, "\n", 1);
+	if (r == 0)
+		r = buf_add(ret, more, size);
+	return r;
+}
+
+/* What is the same for every request. A failure can only be one of memory. */
+static CURLcode set_options(struct transport *t,
+			    const struct transport_options *o)
+{
+	struct curl_blob authorities = {
+		.data = t->authorities.data,
+		.len = t->authorities.len,
+		.flags = CURL_BLOB_NOCOPY,
+	};
+	CURLcode c = CURLE_OK;
+
+#define SET(option, value)                                            \
+	do {                                                          \
+		if (c == CURLE_OK)                                    \
+			c = curl_easy_setopt(t->easy, option, value); \
+	} while (0)
+	SET(CURLOPT_PROTOCOLS_STR, "http,https");
+	SET(CURLOPT_FOLLOWLOCATION, 0L);
+	SET(CURLOPT_PATH_AS_IS, 1L);
+	SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+	SET(CURLOPT_POST, 1L);
+	SET(CURLOPT_USERAGENT, t->client);
+	/* A proxy gets none of our headers: there is a key among them. */
+	SET(CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
+	SET(CURLOPT_SSL_VERIFYPEER, 1L);
+	SET(CURLOPT_SSL_VERIFYHOST, 2L);
+	SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	if (authorities.len > 0)
+		SET(CURLOPT_CAINFO_BLOB, &authorities);
+	SET(CURLOPT_CONNECTTIMEOUT_MS, o->connect_timeout_ms);
+	SET(CURLOPT_TIMEOUT_MS, o->total_timeout_ms);
+	SET(CURLOPT_NOSIGNAL, 1L);
+	/* Do not wait for a name server that we have given up on. */
+	SET(CURLOPT_QUICK_EXIT, 1L);
+	SET(CURLOPT_ERRORBUFFER, t->error);
+	SET(CURLOPT_WRITEFUNCTION, drop_response);
+	SET(CURLOPT_WRITEDATA, t);
+#undef SET
+	return c;
+}
+
+int transport_new(struct transport **ret, const struct transport_options *o)
+{
+	struct transport *t;
+	int r = -ENOMEM;
+
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return -ENOMEM;
+	t = calloc(1, sizeof(*t));
+	if (t == NULL)
+		goto out;
+	buf_init(&t->authorities, AUTHORITIES_MAX);
+	buf_init(&t->rate_limits, RATE_LIMITS_MAX);
+	(void)snprintf(t->client, sizeof(t->client), "%s", o->client);
+
+	if (o->authorities != NULL) {
+		r = join_authorities(&t->authorities, o->authorities,
+				     o->authorities_size);
+		if (r < 0)
+			goto out;
+	}
+	r = -ENOMEM;
+	t->multi = curl_multi_init();
+	t->easy = curl_easy_init();
+	if (t->multi == NULL || t->easy == NULL ||
+	    set_options(t, o) != CURLE_OK)
+		goto out;
+	*ret = t;
+	return 0;
+out:
+	if (t != NULL)
+		transport_free(t);
+	else
+		curl_global_cleanup();
+	return r;
+}
+
+void transport_free(struct transport *t)
+{
+	if (t == NULL)
+		return;
+	transport_abort(t);
+	curl_easy_cleanup(t->easy);
+	(void)curl_multi_cleanup(t->multi);
+	curl_slist_free_all(t->headers);
+	buf_fini(&t->rate_limits);
+	buf_fini(&t->authorities);
+	free(t);
+	curl_global_cleanup();
+}
+
+static int add_header(struct curl_slist **list, const char *line)
+{
+	struct curl_slist *longer = curl_slist_append(*list, line);
+
+	if (longer == NULL)
+		return -ENOMEM;
+	*list = longer;
+	return 0;
+}
+
+static int make_headers(const struct transport *t, const struct dsn *dsn,
+			struct curl_slist **ret)
+{
+	static const char name[] = "X-Sentry-Auth: ";
+	char auth[sizeof(name) + DSN_AUTH_SIZE];
+	struct curl_slist *list = NULL;
+	int r;
+
+	memcpy(auth, name, sizeof(name));
+	r = dsn_auth(dsn, t->client, auth + sizeof(name) - 1, DSN_AUTH_SIZE);
+	if (r == 0)
+		r = add_header(&list, auth);
+	if (r == 0)
+		r = add_header(&list,
+			       "Content-Type: application/x-sentry-envelope");
+	if (r == 0)
+		r = add_header(&list, "Content-Encoding: gzip");
+	/* Left out: libcurl would ask before it sends a large body. */
+	if (r == 0)
+		r = add_header(&list, "Expect:");
+	if (r == 0)
+		*ret = list;
+	else
+		curl_slist_free_all(list);
+	return r;
+}
+
+int transport_set_target(struct transport *t, const struct dsn *dsn)
+{
+	char url[DSN_ENDPOINT_SIZE];
+	struct curl_slist *headers;
+	int r;
+
+	assert(!t->busy);
+	r = dsn_endpoint(dsn, url, sizeof(url));
+	if (r == 0)
+		r = make_headers(t, dsn, &headers);
+	if (r < 0)
+		return r;
+	if (curl_easy_setopt(t->easy, CURLOPT_URL, url) != CURLE_OK ||
+	    curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, headers) !=
+		    CURLE_OK) {
+		(void)curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
+		curl_slist_free_all(headers);
+		return -ENOMEM;
+	}
+	curl_slist_free_all(t->headers);
+	t->headers = headers;
+	return 0;
+}
+
+int transport_post(struct transport *t, const void *body, size_t size)
+{
+	assert(!t->busy && t->headers != NULL);
+	t->response_bytes = 0;
+	t->error[0] = '\0';
+	if (curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE,
+			     (curl_off_t)size) != CURLE_OK ||
+	    curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, body) != CURLE_OK ||
+	    curl_multi_add_handle(t->multi, t->easy) != CURLM_OK)
+		return -ENOMEM;
+	t->busy = true;
+	return 0;
+}
+
+bool transport_busy(const struct transport *t)
+{
+	return t->busy;
+}
+
+int transport_wait(struct transport *t, int fd, int timeout_ms,
+		   bool *ret_readable)
+{
+	struct curl_waitfd wait = {.fd = fd, .events = CURL_WAIT_POLLIN};
+
+	/* curl_multi_poll has no "without end"; to wake up in vain is cheap. */
+	if (timeout_ms < 0)
+		timeout_ms = 60 * 60 * 1000;
+	if (curl_multi_poll(t->multi, &wait, fd >= 0 ? 1 : 0, timeout_ms,
+			    NULL) != CURLM_OK)
+		return -EIO;
+	*ret_readable = wait.revents != 0;
+	return 0;
+}
+
+static const char *get_header(struct transport *t, const char *name)
+{
+	struct curl_header *h;
+
+	if (curl_easy_header(t->easy, name, 0, CURLH_HEADER, -1, &h) !=
+	    CURLHE_OK)
+		return NULL;
+	return h->value;
+}
+
+/* A header that may come several times means the same as one with commas. */
+static const char *join_headers(struct transport *t, const char *name,
+				struct buf *b)
+{
+	struct curl_header *h;
+
+	buf_clear(b);
+	for (size_t i = 0; curl_easy_header(t->easy, name, i, CURLH_HEADER, -1,
+					    &h) == CURLHE_OK;
+	     i++) {
+		if (buf_printf(b, "%s%s", i > 0 ? "," : "", h->value) < 0)
+			break;
+	}
+	return b->len > 0 ? buf_string(b) : NULL;
+}
+
+/*
+ * Once there is a status the server has decided: that the connection broke
+ * down in the rest of the answer, or that we would not read it, is nothing.
+ */
+static void read_answer(struct transport *t, CURLcode code,
+			struct transport_answer *ret)
+{
+	long status = 0;
+
+	*ret = (struct transport_answer){0};
+	(void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (status < 200) {
+		ret->error = t->error[0] != '\0' ? t->error
+						 : curl_easy_strerror(code);
+		return;
+	}
+	ret->status = (int)status;
+	ret->rate_limits =
+		join_headers(t, "X-Sentry-Rate-Limits", &t->rate_limits);
+	ret->retry_after = get_header(t, "Retry-After");
+	ret->sentry_error = get_header(t, "X-Sentry-Error");
+}
+
+int transport_step(struct transport *t, struct transport_answer *ret)
+{
+	CURLMsg *m;
+	int running, left;
+
+	if (!t->busy)
+		return 0;
+	if (curl_multi_perform(t->multi, &running) != CURLM_OK) {
+		/* Out of memory, inside: the request will not end. */
+		transport_abort(t);
+		*ret = (struct transport_answer){.error = "out of memory"};
+		return 1;
+	}
+	while ((m = curl_multi_info_read(t->multi, &left)) != NULL) {
+		CURLcode code = m->data.result;
+
+		if (m->msg != CURLMSG_DONE)
+			continue;
+		(void)curl_multi_remove_handle(t->multi, t->easy);
+		t->busy = false;
+		read_answer(t, code, ret);
+		return 1;
+	}
+	return 0;
+}
+
+void transport_abort(struct transport *t)
+{
+	if (!t->busy)
+		return;
+	(void)curl_multi_remove_handle(t->multi, t->easy);
+	t->busy = false;
+}

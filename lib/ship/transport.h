@@ -1,0 +1,87 @@
+/*
+ * Posts envelopes to a server over HTTP(S), by libcurl: one request at a time
+ * on a connection that is kept open between them.
+ *
+ * Never blocks but in transport_wait: the caller goes on with other work while
+ * a request is under way. It does not retry, keep limits, or judge a status:
+ * it says what the server answered, or that it did not.
+ *
+ * Certificate and host name are always verified, redirects are not followed
+ * (they would carry the key to who knows where), no protocol but http and
+ * https is spoken. libcurl itself reads http_proxy, https_proxy, all_proxy and
+ * no_proxy in the environment, and looks up names on a thread of its own.
+ */
+#ifndef LIB_SHIP_TRANSPORT_H
+#define LIB_SHIP_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/base/util.h"
+#include "proto/dsn.h"
+
+struct transport;
+
+struct transport_options {
+	const char *client; /* NAME/VERSION: in User-Agent and X-Sentry-Auth */
+	/*
+	 * Certificates in PEM of authorities to trust besides the system's;
+	 * not needed after transport_new. NULL: none.
+	 */
+	const char *authorities;
+	size_t authorities_size;
+	long connect_timeout_ms; /* name, connection and TLS */
+	long total_timeout_ms;
+};
+
+/* What came of a request. Texts are valid until the next one or the end. */
+struct transport_answer {
+	int status;	   /* HTTP's, 200 or more; 0: there was no answer */
+	const char *error; /* why there was none; else NULL */
+	/* Headers of the answer, NULL where absent. The server's bytes. */
+	const char *rate_limits;  /* X-Sentry-Rate-Limits, joined by commas */
+	const char *retry_after;  /* Retry-After */
+	const char *sentry_error; /* X-Sentry-Error */
+};
+
+/*
+ * Initializes libcurl. Reads the system's authorities if it has to put others
+ * beside them. Returns 0 or -ENOMEM.
+ */
+must_check int transport_new(struct transport **ret,
+			     const struct transport_options *o);
+/* Ends what is under way. Takes NULL. */
+void transport_free(struct transport *t);
+
+/* Where the next requests go. Not while busy. Returns 0 or -ENOMEM. */
+must_check int transport_set_target(struct transport *t, const struct dsn *dsn);
+
+/*
+ * Starts to post a body of application/x-sentry-envelope, compressed by gzip.
+ * It must stay as it is until transport_step says that the request has ended.
+ * Not while busy, and not before transport_set_target. Returns 0 or -ENOMEM.
+ */
+must_check int transport_post(struct transport *t, const void *body,
+			      size_t size);
+
+/* True from transport_post until transport_step has returned its answer. */
+bool transport_busy(const struct transport *t);
+
+/*
+ * Waits up to timeout_ms (-1: without end) until fd is readable or closed by
+ * its peer, or transport_step has something to do. fd -1: for that alone.
+ * Returns 0, or -EIO if waiting itself failed.
+ */
+must_check int transport_wait(struct transport *t, int fd, int timeout_ms,
+			      bool *ret_readable);
+
+/*
+ * Does what can be done without waiting. Returns 1 and the answer if the
+ * request has ended now, 0 if it has not, or there is none.
+ */
+int transport_step(struct transport *t, struct transport_answer *ret);
+
+/* Gives up the request, if there is one; it may have been sent or not. */
+void transport_abort(struct transport *t);
+
+#endif

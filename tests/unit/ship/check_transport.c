@@ -1,0 +1,416 @@
+#include "lib/ship/transport.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "lib/base/buf.h"
+#include "lib/ship/gzip.h"
+#include "tests/unit/ship/server.h"
+#include "tests/unit/suite.h"
+
+#define CLIENT "sentry.native.profd/0.1.0"
+
+static const char envelope[] =
+	"{\"event_id\":\"00112233445566778899aabbccddeeff\","
+	"\"sent_at\":\"2026-01-02T03:04:05.000678Z\","
+	"\"sdk\":{\"name\":\"sentry.native.profd\",\"version\":\"0.1.0\"}}\n"
+	"{\"type\":\"profile_chunk\",\"platform\":\"rust\",\"length\":19,"
+	"\"content_type\":\"application/json\"}\n"
+	"{\"platform\":\"rust\"}\n";
+
+static struct server server;
+static struct transport *transport;
+static struct buf body;
+
+static void setup(void)
+{
+	struct gzip g;
+
+	/* What the machine's proxy is does not matter here. */
+	unsetenv("http_proxy");
+	unsetenv("https_proxy");
+	unsetenv("all_proxy");
+	buf_init(&body, 64 * 1024);
+	ck_assert_int_eq(gzip_init(&g, &body), 0);
+	ck_assert_int_eq(gzip_add(&g, envelope, sizeof(envelope) - 1), 0);
+	ck_assert_int_eq(gzip_finish(&g), 0);
+	gzip_fini(&g);
+}
+
+static void teardown(void)
+{
+	transport_free(transport);
+	transport = NULL;
+	buf_fini(&body);
+	server_stop(&server);
+}
+
+static void target(const char *text)
+{
+	struct dsn dsn;
+
+	ck_assert_int_eq(dsn_parse(&dsn, text), DSN_OK);
+	ck_assert_int_eq(transport_set_target(transport, &dsn), 0);
+}
+
+/* A transport to dsn that trusts the authority in the file ca, if not "". */
+static void open_transport(const char *dsn, const char *ca, long timeout_ms)
+{
+	struct transport_options o = {
+		.client = CLIENT,
+		.connect_timeout_ms = timeout_ms,
+		.total_timeout_ms = timeout_ms,
+	};
+	struct buf pem;
+
+	buf_init(&pem, 64 * 1024);
+	if (ca[0] != '\0') {
+		int fd = open(ca, O_RDONLY | O_CLOEXEC);
+
+		ck_assert_int_ge(fd, 0);
+		ck_assert_int_eq(buf_read_fd(&pem, fd), 0);
+		close_fd(&fd);
+		o.authorities = pem.data;
+		o.authorities_size = pem.len;
+	}
+	ck_assert_int_eq(transport_new(&transport, &o), 0);
+	buf_fini(&pem);
+	target(dsn);
+}
+
+/* Long enough that nothing but a defect reaches it. */
+#define NEVER_MS 60000
+
+static void start(const char *script, const char *const *args)
+{
+	server_start(&server, script, args);
+	open_transport(server.dsn, server.ca, NEVER_MS);
+}
+
+static const char *const plain[] = {NULL};
+static const char *const tls[] = {"--tls", NULL};
+
+static struct transport_answer post(void)
+{
+	struct transport_answer a;
+	bool ignored;
+
+	ck_assert(!transport_busy(transport));
+	ck_assert_int_eq(transport_post(transport, body.data, body.len), 0);
+	ck_assert(transport_busy(transport));
+	while (transport_step(transport, &a) == 0)
+		ck_assert_int_eq(transport_wait(transport, -1, -1, &ignored),
+				 0);
+	ck_assert(!transport_busy(transport));
+	return a;
+}
+
+static void assert_status(int status)
+{
+	struct transport_answer a = post();
+
+	ck_assert_msg(a.status == status, "status %d: %s", a.status, a.error);
+	ck_assert_ptr_null(a.error);
+}
+
+/* No answer, and an error that contains text. */
+static void assert_none(const char *text)
+{
+	struct transport_answer a = post();
+
+	ck_assert_int_eq(a.status, 0);
+	ck_assert_ptr_nonnull(a.error);
+	ck_assert_msg(strcasestr(a.error, text) != NULL, "error: %s", a.error);
+	ck_assert_ptr_null(strstr(a.error, "0123456789abcdef"));
+	ck_assert_ptr_null(a.rate_limits);
+	ck_assert_ptr_null(a.retry_after);
+	ck_assert_ptr_null(a.sentry_error);
+}
+
+START_TEST(sends_and_keeps_the_connection)
+{
+	json_t *first, *second;
+	char *data;
+	size_t size;
+
+	start(NULL, tls);
+	assert_status(200);
+	assert_status(200);
+	first = server_request(&server, 0);
+	second = server_request(&server, 1);
+	ck_assert_ptr_nonnull(first);
+	ck_assert_ptr_nonnull(second);
+	ck_assert_uint_eq(json_array_size(json_object_get(first, "problems")),
+			  0);
+	ck_assert(json_equal(json_object_get(first, "connection"),
+			     json_object_get(second, "connection")));
+	ck_assert_str_eq(json_string_value(json_object_get(first, "path")),
+			 "/api/42/envelope/");
+	data = server_read_file(&server, "0001.envelope", &size);
+	ck_assert_uint_eq(size, sizeof(envelope) - 1);
+	ck_assert_str_eq(data, envelope);
+	free(data);
+	json_decref(first);
+	json_decref(second);
+}
+END_TEST
+
+/* libcurl asks with "Expect" before larger bodies, if it is let. */
+START_TEST(does_not_ask_before_a_large_body)
+{
+	uint8_t *large = calloc(1, 3000000);
+	json_t *request;
+
+	start(NULL, plain);
+	buf_fini(&body);
+	buf_init(&body, 3000000);
+	ck_assert_int_eq(buf_add(&body, large, 3000000), 0);
+	free(large);
+	/* Not gzip. */
+	assert_status(400);
+	request = server_request(&server, 0);
+	ck_assert_uint_eq(json_array_size(json_object_get(request, "problems")),
+			  1);
+	ck_assert_int_eq(
+		json_integer_value(json_object_get(request, "compressed_size")),
+		3000000);
+	json_decref(request);
+}
+END_TEST
+
+START_TEST(gives_the_headers_of_an_answer)
+{
+	struct transport_answer a;
+
+	start("{\"status\": 429, \"headers\": {\"X-Sentry-Rate-Limits\": "
+	      "[\"60:a:b\", \"70:c:d\"], \"Retry-After\": \"77\"}}\n"
+	      "{\"status\": 400, \"headers\": {\"X-Sentry-Error\": "
+	      "\"bad chunk\"}}\n",
+	      tls);
+	a = post();
+	ck_assert_int_eq(a.status, 429);
+	ck_assert_str_eq(a.rate_limits, "60:a:b,70:c:d");
+	ck_assert_str_eq(a.retry_after, "77");
+	ck_assert_ptr_null(a.sentry_error);
+	a = post();
+	ck_assert_int_eq(a.status, 400);
+	ck_assert_ptr_null(a.rate_limits);
+	ck_assert_ptr_null(a.retry_after);
+	ck_assert_str_eq(a.sentry_error, "bad chunk");
+	/* None of them stays. */
+	a = post();
+	ck_assert_int_eq(a.status, 200);
+	ck_assert_ptr_null(a.sentry_error);
+}
+END_TEST
+
+START_TEST(passes_on_every_status)
+{
+	start("{\"status\": 413}\n{\"status\": 500}\n{\"status\": 204, "
+	      "\"body\": \"\"}\n"
+	      "{\"status\": 302, \"headers\": {\"Location\": "
+	      "\"/api/42/envelope/\"}}\n",
+	      plain);
+	assert_status(413);
+	assert_status(500);
+	assert_status(204);
+	/* Not followed: the fourth request is the fourth line. */
+	assert_status(302);
+	ck_assert_ptr_null(server_request(&server, 4));
+}
+END_TEST
+
+START_TEST(takes_a_status_without_its_body)
+{
+	char script[100 * 1024];
+	int n;
+
+	n = snprintf(script, sizeof(script),
+		     "{\"do\": \"truncate\"}\n{\"body\": \"%090000d\"}\n", 0);
+	ck_assert_int_lt(n, (int)sizeof(script));
+	start(script, plain);
+	assert_status(200);
+	assert_status(200);
+	assert_status(200);
+}
+END_TEST
+
+START_TEST(reports_a_closed_connection)
+{
+	start("{\"do\": \"close\"}\n", tls);
+	assert_none("");
+	assert_status(200);
+}
+END_TEST
+
+START_TEST(gives_up_a_stall)
+{
+	server_start(&server, "{\"do\": \"stall\"}\n", plain);
+	open_transport(server.dsn, server.ca, 300);
+	assert_none("timed out");
+	assert_status(200);
+}
+END_TEST
+
+START_TEST(reports_a_refused_connection)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET,
+				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(a);
+	char dsn[64];
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	/* Bound and not listening: nobody else can have the port. */
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, len), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+	(void)snprintf(dsn, sizeof(dsn), "https://key@127.0.0.1:%d/1",
+		       ntohs(a.sin_port));
+	open_transport(dsn, "", NEVER_MS);
+	assert_none("connect");
+	close_fd(&fd);
+}
+END_TEST
+
+START_TEST(refuses_an_unknown_authority)
+{
+	server_start(&server, NULL, tls);
+	open_transport(server.dsn, "", NEVER_MS);
+	assert_none("certificate");
+}
+END_TEST
+
+/* The one that is given does not make the others' certificates good. */
+START_TEST(refuses_another_authority)
+{
+	struct server other;
+
+	server_start(&other, NULL, tls);
+	server_start(&server, NULL, tls);
+	open_transport(server.dsn, other.ca, NEVER_MS);
+	assert_none("certificate");
+	target(other.dsn);
+	assert_status(200);
+	server_stop(&other);
+}
+END_TEST
+
+START_TEST(refuses_another_host_name)
+{
+	static const char *const elsewhere[] = {"--tls", "--name",
+						"example.org", NULL};
+
+	start(NULL, elsewhere);
+	assert_none("subject name");
+}
+END_TEST
+
+START_TEST(uses_the_proxy_of_the_environment)
+{
+	char proxy[64];
+	json_t *request;
+
+	server_start(&server, NULL, plain);
+	(void)snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d",
+		       server.port);
+	setenv("http_proxy", proxy, 1);
+	open_transport("http://0123456789abcdef0123456789abcdef@"
+		       "sentry.invalid/42",
+		       "", NEVER_MS);
+	assert_status(200);
+	request = server_request(&server, 0);
+	ck_assert_str_eq(json_string_value(json_object_get(request, "path")),
+			 "http://sentry.invalid/api/42/envelope/");
+	json_decref(request);
+}
+END_TEST
+
+/* The status of a proxy that does not connect is not the server's answer. */
+START_TEST(takes_no_answer_from_a_proxy)
+{
+	char proxy[64];
+
+	/* It knows no CONNECT: 501. */
+	server_start(&server, NULL, plain);
+	(void)snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d",
+		       server.port);
+	setenv("https_proxy", proxy, 1);
+	open_transport("https://key@sentry.invalid/42", "", NEVER_MS);
+	assert_none("tunnel");
+}
+END_TEST
+
+START_TEST(aborts)
+{
+	struct transport_answer a;
+
+	start("{\"do\": \"stall\"}\n", plain);
+	ck_assert_int_eq(transport_post(transport, body.data, body.len), 0);
+	ck_assert_int_eq(transport_step(transport, &a), 0);
+	transport_abort(transport);
+	ck_assert(!transport_busy(transport));
+	ck_assert_int_eq(transport_step(transport, &a), 0);
+}
+END_TEST
+
+START_TEST(waits_for_a_descriptor)
+{
+	bool readable;
+	int fds[2];
+
+	open_transport("https://key@localhost/1", "", NEVER_MS);
+	ck_assert_int_eq(pipe(fds), 0);
+	ck_assert_int_eq(transport_wait(transport, fds[0], 0, &readable), 0);
+	ck_assert(!readable);
+	ck_assert_int_eq(write(fds[1], "x", 1), 1);
+	ck_assert_int_eq(transport_wait(transport, fds[0], -1, &readable), 0);
+	ck_assert(readable);
+	close_fd(&fds[0]);
+	close_fd(&fds[1]);
+}
+END_TEST
+
+/* At the end of its broker's socket, too, a process has to wake up. */
+START_TEST(wakes_up_at_a_socket_s_end)
+{
+	bool readable;
+	int fds[2];
+
+	open_transport("https://key@localhost/1", "", NEVER_MS);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
+	/* Unread data makes the end an error, ECONNRESET. */
+	ck_assert_int_eq(send(fds[0], "x", 1, 0), 1);
+	close_fd(&fds[1]);
+	ck_assert_int_eq(transport_wait(transport, fds[0], -1, &readable), 0);
+	ck_assert(readable);
+	close_fd(&fds[0]);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("transport");
+	TCase *c = tcase_create("transport");
+
+	/* python3 and openssl take a while to start on a busy machine. */
+	tcase_set_timeout(c, 60);
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, sends_and_keeps_the_connection);
+	tcase_add_test(c, does_not_ask_before_a_large_body);
+	tcase_add_test(c, gives_the_headers_of_an_answer);
+	tcase_add_test(c, passes_on_every_status);
+	tcase_add_test(c, takes_a_status_without_its_body);
+	tcase_add_test(c, reports_a_closed_connection);
+	tcase_add_test(c, gives_up_a_stall);
+	tcase_add_test(c, reports_a_refused_connection);
+	tcase_add_test(c, refuses_an_unknown_authority);
+	tcase_add_test(c, refuses_another_authority);
+	tcase_add_test(c, refuses_another_host_name);
+	tcase_add_test(c, uses_the_proxy_of_the_environment);
+	tcase_add_test(c, takes_no_answer_from_a_proxy);
+	tcase_add_test(c, aborts);
+	tcase_add_test(c, waits_for_a_descriptor);
+	tcase_add_test(c, wakes_up_at_a_socket_s_end);
+	suite_add_tcase(s, c);
+	return s;
+}
