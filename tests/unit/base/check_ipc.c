@@ -1,0 +1,263 @@
+#include "lib/base/ipc.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "tests/unit/suite.h"
+
+static int ends[2];
+static struct ipc_message m;
+
+static void set_up(void)
+{
+	ck_assert_int_eq(ipc_pair(ends), 0);
+}
+
+static void tear_down(void)
+{
+	close_fd(&ends[0]);
+	close_fd(&ends[1]);
+}
+
+static void set_nonblocking(int fd)
+{
+	ck_assert_int_eq(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+}
+
+/* How many descriptors this process has open. */
+static int count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while (readdir(dir) != NULL)
+		n++;
+	ck_assert_int_eq(closedir(dir), 0);
+	return n;
+}
+
+static int open_null(void)
+{
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+/* sendmsg as a peer that does not keep to ipc_send's limits might call it. */
+static void send_raw(int fd, size_t size, size_t n_fds)
+{
+	static uint8_t bytes[2 * IPC_SIZE_MAX];
+	int null_fd = open_null();
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(64 * sizeof(int))];
+	struct iovec iov = {.iov_base = bytes, .iov_len = size};
+	struct msghdr raw = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	memset(control, 0, sizeof(control));
+	if (n_fds > 0) {
+		struct cmsghdr *c = (struct cmsghdr *)(void *)control;
+
+		raw.msg_control = control;
+		raw.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+		for (size_t i = 0; i < n_fds; i++)
+			memcpy(CMSG_DATA(c) + i * sizeof(int), &null_fd,
+			       sizeof(int));
+	}
+	ck_assert_int_eq(sendmsg(fd, &raw, 0), (ssize_t)size);
+	(void)close(null_fd);
+}
+
+START_TEST(both_ends_are_cloexec)
+{
+	ck_assert_int_eq(fcntl(ends[0], F_GETFD), FD_CLOEXEC);
+	ck_assert_int_eq(fcntl(ends[1], F_GETFD), FD_CLOEXEC);
+}
+END_TEST
+
+START_TEST(a_message_arrives_whole_and_alone)
+{
+	static uint8_t large[IPC_SIZE_MAX];
+
+	memset(large, 0x5a, sizeof(large));
+	ck_assert_int_eq(ipc_send(ends[0], "one", 3, NULL, 0), 0);
+	ck_assert_int_eq(ipc_send(ends[0], large, sizeof(large), NULL, 0), 0);
+	ck_assert_int_eq(ipc_send(ends[1], "back", 4, NULL, 0), 0);
+	ck_assert_int_eq(ipc_recv(ends[1], &m), 1);
+	ck_assert_uint_eq(m.size, 3);
+	ck_assert_mem_eq(m.bytes, "one", 3);
+	ck_assert_uint_eq(m.n_fds, 0);
+	ck_assert_int_eq(ipc_recv(ends[1], &m), 1);
+	ck_assert_uint_eq(m.size, sizeof(large));
+	ck_assert_mem_eq(m.bytes, large, sizeof(large));
+	ck_assert_int_eq(ipc_recv(ends[0], &m), 1);
+	ck_assert_uint_eq(m.size, 4);
+}
+END_TEST
+
+START_TEST(descriptors_come_along_in_order)
+{
+	int before = count_fds(), fds[IPC_FDS_MAX];
+	struct stat sent, got;
+
+	for (size_t i = 0; i < IPC_FDS_MAX; i++)
+		fds[i] = memfd_create("test", 0);
+	ck_assert_int_eq(ipc_send(ends[0], "x", 1, fds, IPC_FDS_MAX), 0);
+	ck_assert_int_eq(ipc_recv(ends[1], &m), 1);
+	ck_assert_uint_eq(m.n_fds, IPC_FDS_MAX);
+	for (size_t i = 0; i < IPC_FDS_MAX; i++) {
+		int fd = ipc_take_fd(&m, i);
+
+		ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+		ck_assert_int_eq(fstat(fds[i], &sent), 0);
+		ck_assert_int_eq(fstat(fd, &got), 0);
+		ck_assert_uint_eq(sent.st_ino, got.st_ino);
+		ck_assert_int_eq(ipc_take_fd(&m, i), -1);
+		(void)close(fd);
+		/* The sender's is still its own. */
+		ck_assert_int_eq(close(fds[i]), 0);
+	}
+	ck_assert_int_eq(ipc_take_fd(&m, IPC_FDS_MAX), -1);
+	ipc_close_fds(&m);
+	ck_assert_int_eq(count_fds(), before);
+}
+END_TEST
+
+START_TEST(what_nobody_took_is_closed)
+{
+	int before = count_fds(), fd;
+
+	send_raw(ends[0], 10, 3);
+	ck_assert_int_eq(ipc_recv(ends[1], &m), 1);
+	ck_assert_uint_eq(m.n_fds, 3);
+	fd = ipc_take_fd(&m, 1);
+	ck_assert_int_eq(count_fds(), before + 3);
+	ipc_close_fds(&m);
+	ck_assert_int_eq(count_fds(), before + 1);
+	ipc_close_fds(&m);
+	ck_assert_int_eq(close(fd), 0);
+}
+END_TEST
+
+START_TEST(what_is_too_much_is_not_sent)
+{
+	static uint8_t large[IPC_SIZE_MAX + 1];
+	int fds[IPC_FDS_MAX + 1] = {0};
+
+	set_nonblocking(ends[1]);
+	ck_assert_int_eq(ipc_send(ends[0], large, 0, NULL, 0), -EINVAL);
+	ck_assert_int_eq(ipc_send(ends[0], large, sizeof(large), NULL, 0),
+			 -EINVAL);
+	ck_assert_int_eq(ipc_send(ends[0], large, 1, fds, array_size(fds)),
+			 -EINVAL);
+	ck_assert_int_eq(ipc_recv(ends[1], &m), -EAGAIN);
+}
+END_TEST
+
+/* A peer's broken message leaves no descriptor behind. */
+START_TEST(what_is_too_much_is_not_taken)
+{
+	int before = count_fds();
+
+	send_raw(ends[0], IPC_SIZE_MAX + 1, 0);
+	send_raw(ends[0], IPC_SIZE_MAX + 1, 2);
+	send_raw(ends[0], 10, IPC_FDS_MAX + 1);
+	send_raw(ends[0], 10, 60);
+	for (int i = 0; i < 4; i++) {
+		ck_assert_int_eq(ipc_recv(ends[1], &m), -EPROTO);
+		ck_assert_uint_eq(m.n_fds, 0);
+		ck_assert_uint_eq(m.size, 0);
+	}
+	ck_assert_int_eq(count_fds(), before);
+	/* The next good one is not harmed. */
+	ck_assert_int_eq(ipc_send(ends[0], "x", 1, NULL, 0), 0);
+	ck_assert_int_eq(ipc_recv(ends[1], &m), 1);
+}
+END_TEST
+
+START_TEST(an_empty_message_counts_as_the_end)
+{
+	int before = count_fds();
+
+	send_raw(ends[0], 0, 2);
+	ck_assert_int_eq(ipc_recv(ends[1], &m), 0);
+	ck_assert_uint_eq(m.n_fds, 0);
+	ck_assert_int_eq(count_fds(), before);
+}
+END_TEST
+
+START_TEST(a_peer_that_is_gone_is_an_end_and_not_a_signal)
+{
+	ck_assert_int_eq(ipc_send(ends[1], "last", 4, NULL, 0), 0);
+	close_fd(&ends[1]);
+	ck_assert_int_eq(ipc_send(ends[0], "x", 1, NULL, 0), -EPIPE);
+	ck_assert_int_eq(ipc_recv(ends[0], &m), 1);
+	ck_assert_mem_eq(m.bytes, "last", 4);
+	ck_assert_int_eq(ipc_recv(ends[0], &m), 0);
+	ck_assert_int_eq(ipc_recv(ends[0], &m), 0);
+}
+END_TEST
+
+/* The kernel says ECONNRESET where the peer left something unread. */
+START_TEST(a_peer_that_goes_without_reading_is_an_end)
+{
+	ck_assert_int_eq(ipc_send(ends[0], "unread", 6, NULL, 0), 0);
+	close_fd(&ends[1]);
+	ck_assert_int_eq(ipc_recv(ends[0], &m), 0);
+	ck_assert_int_eq(ipc_send(ends[0], "x", 1, NULL, 0), -EPIPE);
+}
+END_TEST
+
+START_TEST(a_nonblocking_end_never_waits)
+{
+	int n = 0, r;
+
+	set_nonblocking(ends[0]);
+	ck_assert_int_eq(ipc_recv(ends[0], &m), -EAGAIN);
+	do
+		r = ipc_send(ends[0], m.bytes, 1000, NULL, 0);
+	while (r == 0 && ++n < 1000000);
+	ck_assert_int_eq(r, -EAGAIN);
+	ck_assert_int_gt(n, 0);
+	ck_assert_int_eq(ipc_recv(ends[1], &m), 1);
+	ck_assert_uint_eq(m.size, 1000);
+}
+END_TEST
+
+START_TEST(an_error_of_the_system_is_passed_on)
+{
+	ck_assert_int_eq(ipc_send(-1, "x", 1, NULL, 0), -EBADF);
+	ck_assert_int_eq(ipc_recv(-1, &m), -EBADF);
+	ck_assert_int_eq(ipc_send(ends[0], "x", 1, (const int[]){-1}, 1),
+			 -EBADF);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("base/ipc");
+	TCase *t = tcase_create("ipc");
+
+	tcase_add_checked_fixture(t, set_up, tear_down);
+	tcase_add_test(t, both_ends_are_cloexec);
+	tcase_add_test(t, a_message_arrives_whole_and_alone);
+	tcase_add_test(t, descriptors_come_along_in_order);
+	tcase_add_test(t, what_nobody_took_is_closed);
+	tcase_add_test(t, what_is_too_much_is_not_sent);
+	tcase_add_test(t, what_is_too_much_is_not_taken);
+	tcase_add_test(t, an_empty_message_counts_as_the_end);
+	tcase_add_test(t, a_peer_that_is_gone_is_an_end_and_not_a_signal);
+	tcase_add_test(t, a_peer_that_goes_without_reading_is_an_end);
+	tcase_add_test(t, a_nonblocking_end_never_waits);
+	tcase_add_test(t, an_error_of_the_system_is_passed_on);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,243 @@
+#include "lib/base/loop.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/time.h>
+
+#include "tests/unit/suite.h"
+
+/* A pipe, watched, and what its handler is to do. */
+struct watched {
+	int fds[2];
+	struct loop_source *source;
+	int calls;
+	struct watched *to_remove;
+	struct watched *to_add;
+};
+
+static struct loop *loop;
+
+static void set_up(void)
+{
+	ck_assert_int_eq(loop_new(&loop), 0);
+}
+
+static void tear_down(void)
+{
+	loop_free(loop);
+}
+
+static void on_readable(void *ctx);
+
+static void watch(struct watched *p)
+{
+	ck_assert_int_eq(loop_add(loop, p->fds[0], on_readable, p, &p->source),
+			 0);
+}
+
+static void on_readable(void *ctx)
+{
+	struct watched *p = ctx;
+
+	p->calls++;
+	if (p->to_remove != NULL)
+		loop_remove(loop, &p->to_remove->source);
+	if (p->to_add != NULL)
+		watch(p->to_add);
+	p->to_add = NULL;
+}
+
+static struct watched make(void)
+{
+	struct watched p = {.calls = 0};
+
+	ck_assert_int_eq(pipe2(p.fds, O_CLOEXEC | O_NONBLOCK), 0);
+	return p;
+}
+
+static void fill(const struct watched *p)
+{
+	ck_assert_int_eq(write(p->fds[1], "x", 1), 1);
+}
+
+static void drain(const struct watched *p)
+{
+	char c;
+
+	ck_assert_int_eq(read(p->fds[0], &c, 1), 1);
+}
+
+static void run(void)
+{
+	ck_assert_int_eq(loop_run_once(loop, 0), 0);
+}
+
+START_TEST(a_handler_runs_as_long_as_there_is_something_to_read)
+{
+	struct watched p = make();
+
+	watch(&p);
+	run();
+	ck_assert_int_eq(p.calls, 0);
+	fill(&p);
+	run();
+	run();
+	ck_assert_int_eq(p.calls, 2);
+	drain(&p);
+	run();
+	ck_assert_int_eq(p.calls, 2);
+	/* The end of a pipe too. */
+	(void)close(p.fds[1]);
+	run();
+	ck_assert_int_eq(p.calls, 3);
+	loop_remove(loop, &p.source);
+	ck_assert_ptr_null(p.source);
+	loop_remove(loop, &p.source);
+	run();
+	ck_assert_int_eq(p.calls, 3);
+}
+END_TEST
+
+START_TEST(a_handler_may_remove_itself)
+{
+	struct watched p = make();
+
+	p.to_remove = &p;
+	watch(&p);
+	fill(&p);
+	run();
+	run();
+	ck_assert_int_eq(p.calls, 1);
+}
+END_TEST
+
+/* Both are ready in the same round; whoever is first, the other must not run.
+ */
+START_TEST(a_handler_may_remove_another_of_the_same_round)
+{
+	struct watched a = make(), b = make();
+
+	a.to_remove = &b;
+	b.to_remove = &a;
+	watch(&a);
+	watch(&b);
+	fill(&a);
+	fill(&b);
+	run();
+	ck_assert_int_eq(a.calls + b.calls, 1);
+	run();
+	ck_assert_int_eq(a.calls + b.calls, 2);
+}
+END_TEST
+
+/* The removed source's memory must not be the new one's within the round. */
+START_TEST(a_handler_may_remove_one_and_add_another)
+{
+	struct watched a = make(), b = make(), c = make();
+
+	a.to_remove = &b;
+	a.to_add = &c;
+	b.to_remove = &a;
+	b.to_add = &c;
+	watch(&a);
+	watch(&b);
+	fill(&a);
+	fill(&b);
+	run();
+	ck_assert_int_eq(a.calls + b.calls, 1);
+	ck_assert_int_eq(c.calls, 0);
+	fill(&c);
+	run();
+	ck_assert_int_eq(c.calls, 1);
+}
+END_TEST
+
+START_TEST(many_sources_all_get_their_turn)
+{
+	enum { N = 150 };
+	struct watched many[N];
+
+	for (int i = 0; i < N; i++) {
+		many[i] = make();
+		fill(&many[i]);
+	}
+	for (int i = 0; i < N; i++)
+		watch(&many[i]);
+	/* 64 a round: three rounds are all. */
+	run();
+	run();
+	run();
+	for (int i = 0; i < N; i++) {
+		ck_assert_int_ge(many[i].calls, 1);
+		loop_remove(loop, &many[i].source);
+	}
+}
+END_TEST
+
+START_TEST(what_cannot_be_watched_is_refused)
+{
+	struct loop_source *source = NULL;
+	struct watched p = make();
+	int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	ck_assert_int_ge(file, 0);
+	ck_assert_int_eq(loop_add(loop, file, on_readable, &p, &source),
+			 -EPERM);
+	ck_assert_int_eq(loop_add(loop, -1, on_readable, &p, &source), -EBADF);
+	ck_assert_ptr_null(source);
+	watch(&p);
+	ck_assert_int_eq(loop_add(loop, p.fds[0], on_readable, &p, &source),
+			 -EEXIST);
+	ck_assert_ptr_null(source);
+}
+END_TEST
+
+START_TEST(freeing_closes_no_descriptor_of_a_user)
+{
+	struct watched p = make();
+
+	watch(&p);
+	loop_remove(loop, &p.source);
+	loop_free(loop);
+	loop = NULL;
+	ck_assert_int_ge(fcntl(p.fds[0], F_GETFD), 0);
+	loop_free(NULL);
+}
+END_TEST
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+/* The timer repeats, so that one signal at least arrives during the wait. */
+START_TEST(a_signal_ends_the_wait_and_is_no_error)
+{
+	struct sigaction action = {.sa_handler = on_signal};
+	struct itimerval every_ms = {.it_interval.tv_usec = 1000,
+				     .it_value.tv_usec = 1000};
+
+	ck_assert_int_eq(sigaction(SIGALRM, &action, NULL), 0);
+	ck_assert_int_eq(setitimer(ITIMER_REAL, &every_ms, NULL), 0);
+	ck_assert_int_eq(loop_run_once(loop, -1), 0);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("base/loop");
+	TCase *t = tcase_create("loop");
+
+	tcase_add_checked_fixture(t, set_up, tear_down);
+	tcase_add_test(t, a_handler_runs_as_long_as_there_is_something_to_read);
+	tcase_add_test(t, a_handler_may_remove_itself);
+	tcase_add_test(t, a_handler_may_remove_another_of_the_same_round);
+	tcase_add_test(t, a_handler_may_remove_one_and_add_another);
+	tcase_add_test(t, many_sources_all_get_their_turn);
+	tcase_add_test(t, what_cannot_be_watched_is_refused);
+	tcase_add_test(t, freeing_closes_no_descriptor_of_a_user);
+	tcase_add_test(t, a_signal_ends_the_wait_and_is_no_error);
+	suite_add_tcase(s, t);
+	return s;
+}

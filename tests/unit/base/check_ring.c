@@ -1,0 +1,470 @@
+#include "lib/base/ring.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tests/unit/random.h"
+#include "tests/unit/suite.h"
+
+#define SIZE 4096
+#define ALL_SEALS \
+	(F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static struct ring_writer w;
+static struct ring_reader r;
+
+static void set_up(void)
+{
+	ck_assert_int_eq(ring_writer_init(&w, SIZE), 0);
+	ck_assert_int_eq(ring_reader_init(&r, w.fd), 0);
+	ck_assert_uint_eq(r.size, SIZE);
+}
+
+static void tear_down(void)
+{
+	ring_reader_fini(&r);
+	ring_writer_fini(&w);
+}
+
+/* Writes a record of size bytes whose payload is filled with byte. */
+static int put(size_t size, uint32_t type, int byte)
+{
+	void *at = NULL;
+	int result = ring_reserve(&w, size, &at);
+
+	if (result < 0)
+		return result;
+	memset((uint8_t *)at + sizeof(struct ring_record), byte,
+	       size - sizeof(struct ring_record));
+	ring_commit(&w, type, size);
+	return 0;
+}
+
+/* Takes one record and gives it back, to the writer too. */
+static uint32_t get(void)
+{
+	const struct ring_record *record = NULL;
+	size_t size = 0;
+	uint32_t type;
+
+	ck_assert_int_eq(ring_advance(&r, w.head), 0);
+	ck_assert_int_eq(ring_next(&r, &record, &size), 1);
+	ck_assert_uint_eq(record->size, size);
+	type = record->type;
+	ring_release(&r, size);
+	ck_assert_int_eq(ring_credit(&w, r.tail), 0);
+	return type;
+}
+
+static int next(void)
+{
+	const struct ring_record *record;
+	size_t size;
+
+	return ring_next(&r, &record, &size);
+}
+
+START_TEST(only_sizes_that_fit_are_accepted)
+{
+	static const size_t bad[] = {0,	   1,	  SIZE / 2,
+				     6000, 12288, (size_t)RING_SIZE_MAX * 2};
+	struct ring_writer other;
+
+	for (size_t i = 0; i < array_size(bad); i++)
+		ck_assert_int_eq(ring_writer_init(&other, bad[i]), -EINVAL);
+	ring_writer_fini(NULL);
+	ring_reader_fini(NULL);
+}
+END_TEST
+
+/* What keeps every other process from writing, and the reader from SIGBUS. */
+START_TEST(the_memory_is_sealed)
+{
+	ck_assert_int_eq(fcntl(w.fd, F_GET_SEALS), ALL_SEALS);
+	ck_assert_int_eq(fcntl(w.fd, F_GETFD), FD_CLOEXEC);
+	ck_assert_ptr_eq(mmap(NULL, SIZE, PROT_WRITE, MAP_SHARED, w.fd, 0),
+			 MAP_FAILED);
+	ck_assert_int_eq(write(w.fd, "x", 1), -1);
+	ck_assert_int_eq(ftruncate(w.fd, 0), -1);
+	ck_assert_int_eq(ftruncate(w.fd, 2 * SIZE), -1);
+}
+END_TEST
+
+START_TEST(a_record_comes_out_as_it_went_in)
+{
+	const struct ring_record *record = NULL, *again = NULL;
+	size_t size = 0;
+	uint8_t expected[16];
+
+	/* Something older in the same place. */
+	ck_assert_int_eq(put(32, 1, 0xff), 0);
+	ck_assert_uint_eq(get(), 1);
+	ck_assert_int_eq(next(), 0);
+	ck_assert_int_eq(put(19, 5, 0xaa), 0);
+	ck_assert_uint_eq(w.head, SIZE + 24);
+	ck_assert_int_eq(next(), 0);
+	ck_assert_int_eq(ring_advance(&r, w.head), 0);
+	ck_assert_int_eq(ring_next(&r, &record, &size), 1);
+	ck_assert_uint_eq(record->type, 5);
+	ck_assert_uint_eq(size, 24);
+	/* The padding is zero: nothing older shines through. */
+	memset(expected, 0, sizeof(expected));
+	memset(expected, 0xaa, 11);
+	ck_assert_mem_eq(record + 1, expected, 16);
+	/* It stays the next one until it is given back. */
+	ck_assert_int_eq(ring_next(&r, &again, &size), 1);
+	ck_assert_ptr_eq(record, again);
+	ring_release(&r, size);
+	ck_assert_int_eq(next(), 0);
+}
+END_TEST
+
+START_TEST(what_is_not_committed_is_not_there)
+{
+	void *at = NULL;
+
+	ck_assert_int_eq(ring_reserve(&w, 100, &at), 0);
+	ring_abort(&w);
+	ck_assert_uint_eq(w.head, 0);
+	/* A reservation gives back what it did not use. */
+	ck_assert_int_eq(ring_reserve(&w, 1000, &at), 0);
+	ring_commit(&w, 1, 16);
+	ck_assert_uint_eq(w.head, 16);
+	ck_assert_uint_eq(get(), 1);
+	ck_assert_int_eq(next(), 0);
+}
+END_TEST
+
+START_TEST(a_record_is_at_most_half_the_ring)
+{
+	void *at = NULL;
+
+	ck_assert_int_eq(ring_reserve(&w, SIZE / 2 + 1, &at), -E2BIG);
+	ck_assert_int_eq(ring_reserve(&w, SIZE_MAX, &at), -E2BIG);
+	ck_assert_ptr_null(at);
+	ck_assert_int_eq(put(SIZE / 2, 1, 0), 0);
+	ck_assert_uint_eq(get(), 1);
+}
+END_TEST
+
+START_TEST(a_full_ring_refuses_until_it_is_read)
+{
+	for (uint32_t i = 0; i < SIZE / 64; i++)
+		ck_assert_int_eq(put(64, i + 1, 0), 0);
+	ck_assert_int_eq(put(8, 99, 0), -ENOBUFS);
+	ck_assert_uint_eq(w.head, SIZE);
+	ck_assert_uint_eq(get(), 1);
+	ck_assert_int_eq(put(72, 99, 0), -ENOBUFS);
+	ck_assert_int_eq(put(64, 99, 0), 0);
+	ck_assert_int_eq(put(8, 99, 0), -ENOBUFS);
+	for (uint32_t i = 1; i < SIZE / 64; i++)
+		ck_assert_uint_eq(get(), i + 1);
+	ck_assert_uint_eq(get(), 99);
+	ck_assert_int_eq(next(), 0);
+}
+END_TEST
+
+/* The rest of the lap is passed over, and counts as used until then. */
+START_TEST(a_record_that_does_not_fit_the_lap_starts_the_next)
+{
+	const struct ring_record *record = NULL;
+	size_t size = 0;
+
+	ck_assert_int_eq(put(1000, 1, 0), 0);
+	ck_assert_int_eq(put(1000, 2, 0), 0);
+	ck_assert_int_eq(put(1000, 3, 0), 0);
+	ck_assert_uint_eq(get(), 1);
+	ck_assert_int_eq(put(1104, 4, 0), -ENOBUFS);
+	ck_assert_uint_eq(get(), 2);
+	ck_assert_int_eq(put(1104, 4, 0), 0);
+	ck_assert_uint_eq(w.head, SIZE + 1104);
+	ck_assert_uint_eq(get(), 3);
+	ck_assert_int_eq(ring_next(&r, &record, &size), 1);
+	ck_assert_ptr_eq(record, r.base);
+	ck_assert_uint_eq(size, 1104);
+	ck_assert_uint_eq(get(), 4);
+	ck_assert_uint_eq(r.tail, w.head);
+}
+END_TEST
+
+/* A reader that keeps up stays in the first pages of the memory. */
+START_TEST(an_empty_ring_starts_at_the_beginning_of_the_memory)
+{
+	for (int i = 0; i < 100; i++) {
+		const struct ring_record *record = NULL;
+		size_t size = 0;
+
+		ck_assert_int_eq(put(1000, 1, 0), 0);
+		ck_assert_int_eq(ring_advance(&r, w.head), 0);
+		ck_assert_int_eq(ring_next(&r, &record, &size), 1);
+		ck_assert_ptr_eq(record, r.base);
+		ring_release(&r, size);
+		ck_assert_int_eq(ring_credit(&w, r.tail), 0);
+	}
+	/* But not at the price of a refusal: 1,000 + 2,048 + 1,048 is all. */
+	ck_assert_int_eq(put(1000, 1, 0), 0);
+	ck_assert_uint_eq(get(), 1);
+	ck_assert_int_eq(put(SIZE / 2, 2, 0), 0);
+	ck_assert_uint_eq(get(), 2);
+}
+END_TEST
+
+START_TEST(a_credit_is_checked)
+{
+	ck_assert_int_eq(put(64, 1, 0), 0);
+	ck_assert_int_eq(put(64, 2, 0), 0);
+	ck_assert_int_eq(ring_credit(&w, 64), 0);
+	ck_assert_int_eq(ring_credit(&w, 64), 0);
+	ck_assert_int_eq(ring_credit(&w, 63), -EPROTO);
+	ck_assert_int_eq(ring_credit(&w, 0), -EPROTO);
+	ck_assert_int_eq(ring_credit(&w, 129), -EPROTO);
+	ck_assert_int_eq(ring_credit(&w, UINT64_MAX), -EPROTO);
+	ck_assert_uint_eq(w.tail, 64);
+	ck_assert_int_eq(ring_credit(&w, 128), 0);
+}
+END_TEST
+
+START_TEST(a_head_is_checked)
+{
+	ck_assert_int_eq(ring_advance(&r, 64), 0);
+	ck_assert_int_eq(ring_advance(&r, 64), 0);
+	ck_assert_int_eq(ring_advance(&r, 56), -EPROTO);
+	ck_assert_int_eq(ring_advance(&r, 68), -EPROTO);
+	ck_assert_int_eq(ring_advance(&r, SIZE + 8), -EPROTO);
+	ck_assert_int_eq(ring_advance(&r, UINT64_MAX - 7), -EPROTO);
+	ck_assert_uint_eq(r.head, 64);
+	ck_assert_int_eq(ring_advance(&r, SIZE), 0);
+}
+END_TEST
+
+/*
+ * A queue of any records in any order of steps, with a head and a tail that
+ * reach the other side late.
+ */
+#define QUEUE 1024
+
+START_TEST(random_steps_agree_with_a_queue)
+{
+	uint64_t random = (uint64_t)_i;
+	struct {
+		size_t size;
+		uint32_t type;
+	} queue[QUEUE];
+	size_t in = 0, out = 0;
+
+	for (int step = 0; step < 20000; step++) {
+		size_t size = 8 + random_next(&random) % 500;
+		uint32_t type = 1 + (uint32_t)(random_next(&random) % 1000);
+		const struct ring_record *record;
+		void *at;
+
+		switch (random_next(&random) % 6) {
+		case 0:
+		case 1:
+			if (put(size, type, (int)type) < 0)
+				break;
+			queue[in % QUEUE].size = align_up(size, RING_ALIGN);
+			queue[in++ % QUEUE].type = type;
+			break;
+		case 2:
+			if (ring_reserve(&w, size, &at) == 0)
+				ring_abort(&w);
+			break;
+		case 3:
+			ck_assert_int_eq(ring_advance(&r, w.head), 0);
+			break;
+		case 4:
+			ck_assert_int_eq(ring_credit(&w, r.tail), 0);
+			break;
+		default:
+			if (ring_next(&r, &record, &size) != 1)
+				break;
+			ck_assert_uint_lt(out, in);
+			if (record->type != queue[out % QUEUE].type ||
+			    size != queue[out % QUEUE].size ||
+			    (size > 8 && *(const uint8_t *)(record + 1) !=
+						 (uint8_t)record->type))
+				ck_abort_msg("record %zu is another", out);
+			out++;
+			ring_release(&r, size);
+		}
+	}
+	ck_assert_uint_gt(out, 1000);
+}
+END_TEST
+
+/* A memfd of our own making, in place of a writer's. */
+static int make_memfd(size_t size, const void *bytes, int seals)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, (off_t)size), 0);
+	if (bytes != NULL)
+		ck_assert_int_eq(pwrite(fd, bytes, size, 0), (ssize_t)size);
+	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+START_TEST(the_reader_takes_only_sealed_memory_of_a_fitting_size)
+{
+	static const struct {
+		size_t size;
+		int seals;
+		int expected;
+	} cases[] = {
+		{SIZE, ALL_SEALS, 0},
+		{SIZE, ALL_SEALS & ~F_SEAL_FUTURE_WRITE, -EPROTO},
+		{SIZE, ALL_SEALS & ~F_SEAL_SHRINK, -EPROTO},
+		{SIZE, ALL_SEALS & ~F_SEAL_GROW, -EPROTO},
+		{SIZE, ALL_SEALS & ~F_SEAL_SEAL, -EPROTO},
+		{0, ALL_SEALS, -EPROTO},
+		{SIZE / 2, ALL_SEALS, -EPROTO},
+		{3 * SIZE, ALL_SEALS, -EPROTO},
+		{(size_t)RING_SIZE_MAX * 2, ALL_SEALS, -EPROTO},
+	};
+	struct ring_reader other;
+	int fds[2];
+
+	for (size_t i = 0; i < array_size(cases); i++) {
+		int fd = make_memfd(cases[i].size, NULL, cases[i].seals);
+
+		ck_assert_int_eq(ring_reader_init(&other, fd),
+				 cases[i].expected);
+		if (cases[i].expected == 0)
+			ring_reader_fini(&other);
+		(void)close(fd);
+	}
+	ck_assert_int_eq(pipe(fds), 0);
+	ck_assert_int_eq(ring_reader_init(&other, fds[0]), -EPROTO);
+	ck_assert_int_eq(ring_reader_init(&other, -1), -EPROTO);
+}
+END_TEST
+
+/* A reader of memory that holds these bytes, up to head. */
+static struct ring_reader reader_of(const void *bytes, uint64_t head)
+{
+	struct ring_reader reader = {0};
+	int fd = make_memfd(SIZE, bytes, ALL_SEALS);
+
+	ck_assert_int_eq(ring_reader_init(&reader, fd), 0);
+	ck_assert_int_eq(ring_advance(&reader, head), 0);
+	(void)close(fd);
+	return reader;
+}
+
+START_TEST(a_record_of_an_impossible_size_ends_the_ring)
+{
+	static const struct {
+		uint32_t size;
+		uint32_t type;
+		uint64_t head;
+	} cases[] = {
+		{0, 1, 64},
+		{0, 0, 64},
+		{4, 1, 64},
+		{7, 1, 64},
+		{12, 1, 64},
+		{72, 1, 64},
+		{72, 0, 64},
+		{SIZE, 1, 64},
+		{UINT32_MAX, 1, SIZE},
+		{SIZE + 8, 1, SIZE},
+		{UINT32_MAX - 7, 0, SIZE},
+	};
+
+	for (size_t i = 0; i < array_size(cases); i++) {
+		uint32_t words[SIZE / 4] = {cases[i].size, cases[i].type};
+		const struct ring_record *record = NULL;
+		struct ring_reader reader = reader_of(words, cases[i].head);
+		size_t size = 0;
+
+		ck_assert_int_eq(ring_next(&reader, &record, &size), -EPROTO);
+		ck_assert_ptr_null(record);
+		ring_reader_fini(&reader);
+	}
+}
+END_TEST
+
+/* A record may end at the end of the memory, and not one step beyond. */
+START_TEST(a_record_never_reaches_over_the_end_of_the_memory)
+{
+	uint32_t words[SIZE / 4] = {SIZE - 64, 1};
+	const struct ring_record *record = NULL;
+	struct ring_reader reader;
+	size_t size = 0;
+
+	words[(SIZE - 64) / 4] = 72;
+	words[(SIZE - 64) / 4 + 1] = 1;
+	reader = reader_of(words, SIZE);
+	ck_assert_int_eq(ring_next(&reader, &record, &size), 1);
+	ring_release(&reader, size);
+	ck_assert_int_eq(ring_advance(&reader, SIZE + 64), 0);
+	ck_assert_int_eq(ring_next(&reader, &record, &size), -EPROTO);
+	ring_reader_fini(&reader);
+}
+END_TEST
+
+START_TEST(any_bytes_are_read_within_bounds_and_to_an_end)
+{
+	uint64_t random = (uint64_t)_i;
+	uint32_t words[SIZE / 4];
+	struct ring_reader reader;
+	uint64_t head = align_up(random_next(&random) % SIZE, RING_ALIGN);
+
+	/* Small multiples of 8 mostly, so that it gets somewhere. */
+	for (size_t i = 0; i < array_size(words); i += 2) {
+		uint64_t dice = random_next(&random);
+
+		words[i] = dice % 50 ? (uint32_t)(dice >> 32) % 16 * 8
+				     : (uint32_t)(dice >> 32);
+		words[i + 1] = (uint32_t)(dice >> 16) % 3;
+	}
+	reader = reader_of(words, head);
+	for (int steps = 0;; steps++) {
+		const struct ring_record *record = NULL;
+		size_t size = 0, at;
+
+		ck_assert_int_le(steps, SIZE / 8);
+		if (ring_next(&reader, &record, &size) != 1)
+			break;
+		at = (size_t)((const uint8_t *)record - reader.base);
+		if (at > SIZE || size > SIZE - at || size < 8 ||
+		    reader.tail + size > head)
+			ck_abort_msg("record out of bounds");
+		ring_release(&reader, size);
+	}
+	ring_reader_fini(&reader);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("base/ring");
+	TCase *t = tcase_create("ring");
+
+	tcase_add_checked_fixture(t, set_up, tear_down);
+	tcase_add_test(t, only_sizes_that_fit_are_accepted);
+	tcase_add_test(t, the_memory_is_sealed);
+	tcase_add_test(t, a_record_comes_out_as_it_went_in);
+	tcase_add_test(t, what_is_not_committed_is_not_there);
+	tcase_add_test(t, a_record_is_at_most_half_the_ring);
+	tcase_add_test(t, a_full_ring_refuses_until_it_is_read);
+	tcase_add_test(t, a_record_that_does_not_fit_the_lap_starts_the_next);
+	tcase_add_test(t, an_empty_ring_starts_at_the_beginning_of_the_memory);
+	tcase_add_test(t, a_credit_is_checked);
+	tcase_add_test(t, a_head_is_checked);
+	tcase_add_loop_test(t, random_steps_agree_with_a_queue, 0, 20);
+	suite_add_tcase(s, t);
+	t = tcase_create("hostile memory");
+	tcase_add_test(t,
+		       the_reader_takes_only_sealed_memory_of_a_fitting_size);
+	tcase_add_test(t, a_record_of_an_impossible_size_ends_the_ring);
+	tcase_add_test(t, a_record_never_reaches_over_the_end_of_the_memory);
+	tcase_add_loop_test(t, any_bytes_are_read_within_bounds_and_to_an_end,
+			    0, 200);
+	suite_add_tcase(s, t);
+	return s;
+}
