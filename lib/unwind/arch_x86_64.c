@@ -66,7 +66,7 @@ bool x86_64_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size)
 	size_t pos = 0;
 
 	(void)take(code, n, &pos, "\xf3\x0f\x1e\xfa", 4); /* endbr64 */
-	if (!take(code, n, &pos, "\x55", 1)) /* push %rbp */
+	if (!take(code, n, &pos, "\x55", 1))		  /* push %rbp */
 		return false;
 	if (!take(code, n, &pos, "\x48\x89\xe5", 3) && /* mov %rsp,%rbp */
 	    !take(code, n, &pos, "\x48\x8b\xec", 3))
@@ -101,7 +101,8 @@ bool x86_64_is_sigreturn(const uint8_t *code, size_t n)
 
 uint32_t x86_64_sigframe_offset(unsigned int reg)
 {
-	/* struct ucontext: flags, link and stack_t stand before the registers */
+	/* struct ucontext: flags, link and stack_t stand before the registers
+	 */
 	static const uint32_t gregs = 40;
 	/* struct sigcontext: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp,
 	 * rip; asm/sigcontext.h */

@@ -31,8 +31,8 @@ static bool take_number(struct cursor *c, unsigned int base, uint64_t *ret)
 
 	for (; c->p < c->end && digit(*c->p, base) >= 0; c->p++) {
 		if (__builtin_mul_overflow(value, base, &value) ||
-		    __builtin_add_overflow(
-			    value, (uint64_t)digit(*c->p, base), &value))
+		    __builtin_add_overflow(value, (uint64_t)digit(*c->p, base),
+					   &value))
 			return false;
 	}
 	*ret = value;
@@ -115,7 +115,7 @@ static char *copy_path(char *out, const struct cursor *c)
 int maps_parse(struct maps *m, const char *text, size_t size, size_t max_lines)
 {
 	const char *end = text + size;
-	struct maps new = { NULL, 0, NULL };
+	struct maps new = {NULL, 0, NULL};
 	uint64_t last_end = 0;
 	size_t lines = 0;
 	char *string;
@@ -137,8 +137,8 @@ int maps_parse(struct maps *m, const char *text, size_t size, size_t max_lines)
 	string = new.strings;
 	while (text < end) {
 		const char *eol = memchr(text, '\n', (size_t)(end - text));
-		struct cursor c = { text, eol };
-		struct map map = { 0 };
+		struct cursor c = {text, eol};
+		struct map map = {0};
 		bool exec = false;
 
 		if (!parse_line(&c, &map, &exec) || map.start < last_end)

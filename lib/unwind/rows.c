@@ -288,7 +288,9 @@ int rows_finish(struct rows_builder *b, struct rows *ret)
 
 	if (b->open) {
 		err = append(b, b->end, ROWS_RULE_NONE);
-		if (err && err != -E2BIG)
+		if (err == -E2BIG)
+			r->rule[r->n - 1] = ROWS_RULE_NONE;
+		else if (err)
 			return err;
 		b->open = false;
 	}

@@ -26,8 +26,8 @@ enum rule_cfa {
 };
 
 enum rule_fp {
-	RULE_FP_SAME,	/* the frame has not touched it */
-	RULE_FP_SAVED,	/* at CFA + fp_offset */
+	RULE_FP_SAME,  /* the frame has not touched it */
+	RULE_FP_SAVED, /* at CFA + fp_offset */
 	RULE_FP_UNDEFINED,
 };
 
@@ -50,9 +50,9 @@ struct rule {
 enum reg_kind {
 	REG_UNDEFINED,
 	REG_SAME,
-	REG_SAVED,     /* at CFA + value */
-	REG_CFA,       /* is CFA + value */
-	REG_REGISTER,  /* is register number value */
+	REG_SAVED,	/* at CFA + value */
+	REG_CFA,	/* is CFA + value */
+	REG_REGISTER,	/* is register number value */
 	REG_SAVED_EXPR, /* at the address that the expression gives */
 	REG_EXPR,	/* is what the expression gives */
 };
@@ -79,13 +79,13 @@ struct full_rule {
  * libLLVM-14 needs some thousand rules; where there are more, the surplus
  * becomes ROWS_RULE_NONE.
  */
-#define ROWS_START	0x8000u
-#define ROWS_RULES_MAX	0x8000u
+#define ROWS_START     0x8000u
+#define ROWS_RULES_MAX 0x8000u
 /* Rules that need expressions: real files have fewer than ten. */
-#define ROWS_FULL_MAX	1024u
-#define ROWS_OPS_MAX	16384u
+#define ROWS_FULL_MAX 1024u
+#define ROWS_OPS_MAX  16384u
 /* Five times libLLVM-14, 24 MB. */
-#define ROWS_MAX	(4u << 20)
+#define ROWS_MAX (4u << 20)
 
 struct rows {
 	uint32_t *pc; /* relative to base, ascending */
@@ -105,7 +105,8 @@ struct rows {
 void rows_init(struct rows *r);
 void rows_fini(struct rows *r);
 
-/* The rule at an address of the file; rules[ROWS_RULE_NONE] if there is none. */
+/* The rule at an address of the file; rules[ROWS_RULE_NONE] if there is none.
+ */
 const struct rule *rows_find(const struct rows *r, uint64_t vaddr);
 
 /* The start of the function (of the FDE) that vaddr lies in; false: none. */

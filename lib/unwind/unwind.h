@@ -45,14 +45,16 @@ struct unwind_files {
 
 /* Why a stack ends where it ends. */
 enum unwind_end {
-	UNWIND_END_ROOT,       /* the CFI or the ABI says that this is the root */
-	UNWIND_END_NO_MAP,     /* the pc lies in no executable mapping */
-	UNWIND_END_NO_CFI,     /* nothing says how to go on, no frame pointer helps */
-	UNWIND_END_BAD_CFA,    /* the rule's result is impossible: not on the stack,
-				  not above the last one, misaligned */
+	UNWIND_END_ROOT,    /* the CFI or the ABI says that this is the root */
+	UNWIND_END_NO_MAP,  /* the pc lies in no executable mapping */
+	UNWIND_END_NO_CFI,  /* nothing says how to go on, no frame pointer helps
+			     */
+	UNWIND_END_BAD_CFA, /* the rule's result is impossible: not on the
+			       stack, not above the last one, misaligned */
 	UNWIND_END_UNREADABLE, /* it needs stack bytes that were not copied */
 	UNWIND_END_UNKNOWN_REGISTER, /* it needs a register that is not known */
-	UNWIND_END_CAPPED,     /* the copy of the stack was cut at SAMPLE_STACK_MAX */
+	UNWIND_END_CAPPED, /* the copy of the stack was cut at SAMPLE_STACK_MAX
+			    */
 	UNWIND_END_MAX_FRAMES, /* deeper than the caller's limit */
 	UNWIND_END_CYCLE,      /* the walk does not get on */
 	UNWIND_END_N
@@ -69,7 +71,7 @@ const char *unwind_end_name(enum unwind_end end);
  */
 struct unwind_frame {
 	uint64_t addr;
-	uint32_t is_leaf; /* look up addr itself; else addr - 1 */
+	uint32_t is_leaf;      /* look up addr itself; else addr - 1 */
 	uint32_t by_heuristic; /* found without CFI: frame pointer or search */
 };
 
@@ -77,9 +79,9 @@ struct unwind_frame {
 
 struct unwind_stack {
 	struct unwind_frame frames[UNWIND_FRAMES_MAX]; /* leaf first */
-	size_t n;	      /* at least 1: the leaf */
+	size_t n; /* at least 1: the leaf */
 	enum unwind_end end;
-	bool frame_pointer;   /* some frame needed by_heuristic */
+	bool frame_pointer; /* some frame needed by_heuristic */
 	/*
 	 * The end (exclusive) of the highest stack bytes that the walk read, 0
 	 * if it read none: capture is told, to copy no more than that. Where
@@ -89,7 +91,8 @@ struct unwind_stack {
 };
 
 struct unwind_cache_options {
-	size_t max_bytes;   /* of rows and symbols; least recently used go first */
+	size_t max_bytes; /* of rows and symbols; least recently used go first
+			   */
 	uint64_t hash_seed;
 };
 
@@ -138,13 +141,14 @@ must_check int unwind_walk(struct unwind_space *s,
 
 /* An image as debug_meta needs it. Valid as long as its space's maps. */
 struct unwind_image {
-	const char *path;    /* as in maps, " (deleted)" taken off; "[vdso]" */
-	const uint8_t *id;   /* build-id, or 16 bytes made from .text; may be NULL */
+	const char *path; /* as in maps, " (deleted)" taken off; "[vdso]" */
+	const uint8_t
+		*id; /* build-id, or 16 bytes made from .text; may be NULL */
 	size_t id_size;
-	bool has_build_id;   /* id is a real build-id */
-	uint64_t addr;	     /* bias + p_vaddr of the first PT_LOAD */
-	uint64_t vmaddr;     /* that p_vaddr */
-	uint64_t size;	     /* up to the end of the last PT_LOAD */
+	bool has_build_id;	/* id is a real build-id */
+	uint64_t addr;		/* bias + p_vaddr of the first PT_LOAD */
+	uint64_t vmaddr;	/* that p_vaddr */
+	uint64_t size;		/* up to the end of the last PT_LOAD */
 	uint64_t device, inode; /* of the file; 0, 0 for the vDSO */
 };
 

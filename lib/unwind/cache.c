@@ -1,0 +1,260 @@
+#include "lib/unwind/cache.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+int unwind_cache_new(const struct unwind_cache_options *options,
+		     struct unwind_cache **ret)
+{
+	struct unwind_cache *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->options = *options;
+	*ret = c;
+	return 0;
+}
+
+void unwind_cache_free(struct unwind_cache *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->n; i++) {
+		assert(c->images[i]->refs == 0);
+		image_free(c->images[i]);
+	}
+	free(c->images);
+	free(c);
+}
+
+void cache_begin(struct unwind_cache *c)
+{
+	c->clock++;
+}
+
+/* The image that was used the longest ago, not in this call; NULL: none. */
+static struct image *oldest(const struct unwind_cache *c, bool unreferenced,
+			    size_t *ret_index)
+{
+	struct image *found = NULL;
+
+	for (size_t i = 0; i < c->n; i++) {
+		struct image *image = c->images[i];
+
+		if (image->last_use == c->clock ||
+		    (unreferenced ? image->refs > 0 : image_bytes(image) == 0))
+			continue;
+		if (!found || image->last_use < found->last_use) {
+			found = image;
+			*ret_index = i;
+		}
+	}
+	return found;
+}
+
+static void remove_at(struct unwind_cache *c, size_t index)
+{
+	image_free(c->images[index]);
+	c->images[index] = c->images[--c->n];
+}
+
+static void evict(struct unwind_cache *c)
+{
+	size_t bytes = 0;
+	size_t index = 0;
+
+	for (size_t i = 0; i < c->n; i++)
+		bytes += image_bytes(c->images[i]);
+	while (bytes > c->options.max_bytes) {
+		struct image *image = oldest(c, false, &index);
+
+		if (!image)
+			break;
+		bytes -= image_bytes(image);
+		c->generation++;
+		if (image->refs == 0)
+			remove_at(c, index);
+		else
+			image_drop(image);
+	}
+}
+
+void cache_end(struct unwind_cache *c)
+{
+	while (c->n_open > 0)
+		close_fd(&c->open[--c->n_open].fd);
+	if (c->grown)
+		evict(c);
+	c->grown = false;
+}
+
+static int source_open(const struct cache_source *source, int *ret_fd)
+{
+	int fd = -1;
+	int r;
+
+	r = source->files->image(source->ctx, source->start, source->end, &fd);
+	if (r)
+		return r;
+	*ret_fd = fd;
+	return 0;
+}
+
+/* Keeps fd open until the end of the call. */
+static void keep_open(struct unwind_cache *c, struct image *i, int fd)
+{
+	if (c->n_open == CACHE_OPEN_MAX) {
+		close_fd(&c->open[0].fd);
+		memmove(&c->open[0], &c->open[1],
+			(CACHE_OPEN_MAX - 1) * sizeof(c->open[0]));
+		c->n_open--;
+	}
+	c->open[c->n_open++] = (struct cache_open){i, fd};
+}
+
+static int add(struct unwind_cache *c, int fd,
+	       const struct image_identity *identity, struct image **ret)
+{
+	struct image *image;
+	size_t index;
+	int r;
+
+	if (c->n == CACHE_IMAGES_MAX) {
+		if (!oldest(c, true, &index))
+			return -ENOSPC;
+		remove_at(c, index);
+	}
+	if (c->n == c->cap) {
+		size_t cap = c->cap ? c->cap * 2 : 64;
+		struct image **new = reallocarray(c->images, cap, sizeof(*new));
+
+		if (!new)
+			return -ENOMEM;
+		c->images = new;
+		c->cap = cap;
+	}
+	r = image_new(fd, identity, &image);
+	if (r)
+		return r;
+	c->images[c->n++] = image;
+	*ret = image;
+	return 0;
+}
+
+int cache_get(struct unwind_cache *c, const struct cache_source *source,
+	      struct image **ret)
+{
+	struct image_identity identity;
+	struct image *found = NULL;
+	int fd = -1;
+	int r;
+
+	r = source_open(source, &fd);
+	if (r)
+		return r;
+	r = image_identify(fd, c->options.hash_seed, &identity);
+	for (size_t i = 0; i < c->n && r == 0 && !found; i++) {
+		if (image_identity_equal(&c->images[i]->identity, &identity))
+			found = c->images[i];
+	}
+	if (r == 0 && !found)
+		r = add(c, fd, &identity, &found);
+	if (r) {
+		close_fd(&fd);
+		return r;
+	}
+	keep_open(c, found, fd);
+	found->refs++;
+	found->last_use = c->clock;
+	*ret = found;
+	return 0;
+}
+
+void cache_put(struct unwind_cache *c, struct image *i)
+{
+	(void)c;
+	if (!i)
+		return;
+	assert(i->refs > 0);
+	i->refs--;
+}
+
+int cache_fd(struct unwind_cache *c, struct image *i,
+	     const struct cache_source *source)
+{
+	struct image_identity identity;
+	int fd = -1;
+	int r;
+
+	for (size_t k = 0; k < c->n_open; k++) {
+		if (c->open[k].image == i)
+			return c->open[k].fd;
+	}
+	r = source_open(source, &fd);
+	if (r)
+		return r;
+	r = image_identify(fd, c->options.hash_seed, &identity);
+	if (r == 0 && !image_identity_equal(&identity, &i->identity))
+		r = -ESTALE;
+	if (r) {
+		close_fd(&fd);
+		return r;
+	}
+	keep_open(c, i, fd);
+	return fd;
+}
+
+int cache_rows(struct unwind_cache *c, struct image *i,
+	       const struct cache_source *source)
+{
+	int fd;
+
+	i->last_use = c->clock;
+	if (i->rows_tried)
+		return 0;
+	fd = cache_fd(c, i, source);
+	if (fd < 0)
+		return fd;
+	c->grown = true;
+	return image_load_rows(i, fd);
+}
+
+/* The separate debug file, or -1. */
+static int open_debug(const struct image *i, const struct cache_source *source)
+{
+	static const char digits[] = "0123456789abcdef";
+	char hex[2 * IMAGE_ID_MAX + 1];
+	int fd = -1;
+
+	if (i->has_symtab || !i->has_build_id || !source->files->debug)
+		return -1;
+	for (size_t k = 0; k < i->id_size; k++) {
+		hex[2 * k] = digits[i->id[k] >> 4];
+		hex[2 * k + 1] = digits[i->id[k] & 15];
+	}
+	hex[2 * i->id_size] = '\0';
+	if (source->files->debug(source->ctx, hex, &fd))
+		return -1;
+	return fd;
+}
+
+int cache_symbols(struct unwind_cache *c, struct image *i,
+		  const struct cache_source *source)
+{
+	int debug_fd;
+	int fd;
+	int r;
+
+	i->last_use = c->clock;
+	if (i->symbols_tried)
+		return 0;
+	fd = cache_fd(c, i, source);
+	if (fd < 0)
+		return fd;
+	debug_fd = open_debug(i, source);
+	c->grown = true;
+	r = image_load_symbols(i, fd, debug_fd);
+	close_fd(&debug_fd);
+	return r;
+}

@@ -1,0 +1,82 @@
+/*
+ * The images of all targets of this process, found by who the file is.
+ *
+ * An image lives as long as a space maps it, and afterwards until its place
+ * is needed. What it weighs (rows, names) is bounded for all images together:
+ * at the end of a call those that were not used the longest lose it, and get
+ * it again by asking for the file.
+ */
+#ifndef LIB_UNWIND_CACHE_H
+#define LIB_UNWIND_CACHE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/util.h"
+#include "lib/unwind/image.h"
+#include "lib/unwind/unwind.h"
+
+/*
+ * Files held open within one call, so that it asks once for each. A stack goes
+ * through few images; beyond that the file is asked for again.
+ */
+#define CACHE_OPEN_MAX 8
+/* 200 targets with 100 libraries each that no other target has. */
+#define CACHE_IMAGES_MAX 20000
+
+struct cache_open {
+	struct image *image;
+	int fd;
+};
+
+struct unwind_cache {
+	struct unwind_cache_options options;
+	struct image **images;
+	size_t n;
+	size_t cap;
+	uint64_t clock;	     /* counts calls */
+	uint64_t generation; /* grows when rows that were given out are freed */
+	struct cache_open open[CACHE_OPEN_MAX];
+	size_t n_open;
+	bool grown; /* bytes were added in this call */
+};
+
+/* Where a mapping's file comes from. */
+struct cache_source {
+	const struct unwind_files *files;
+	void *ctx;
+	uint64_t start;
+	uint64_t end;
+};
+
+/* Every public function of unwind.h works between these two. */
+void cache_begin(struct unwind_cache *c);
+void cache_end(struct unwind_cache *c);
+
+/*
+ * The image of a mapping, made if it is new; the caller has a reference.
+ * Returns 0, the error of files->image, -EINVAL if it is no regular file,
+ * -ENOMEM, -ENOSPC above CACHE_IMAGES_MAX.
+ */
+must_check int cache_get(struct unwind_cache *c,
+			 const struct cache_source *source, struct image **ret);
+/* Gives the reference back. Takes NULL. */
+void cache_put(struct unwind_cache *c, struct image *i);
+
+/*
+ * The image's file, open until cache_end, which closes it. Returns a negative
+ * errno if it can't be had, -ESTALE if it is another file by now.
+ */
+must_check int cache_fd(struct unwind_cache *c, struct image *i,
+			const struct cache_source *source);
+
+/*
+ * Have the rows, have the symbols compiled. Returns 0, also if the file has
+ * none, or the error of cache_fd, -ENOMEM.
+ */
+must_check int cache_rows(struct unwind_cache *c, struct image *i,
+			  const struct cache_source *source);
+must_check int cache_symbols(struct unwind_cache *c, struct image *i,
+			     const struct cache_source *source);
+
+#endif

@@ -1,0 +1,132 @@
+#include "lib/unwind/code.h"
+
+#include "lib/unwind/arch_x86_64.h"
+
+/* An image that has so many answers forgets them and starts again. */
+#define FACTS_MAX 65536
+
+/* What calls holds: one of these, or the target relative to base plus N. */
+enum { FACT_NONE, FACT_INDIRECT, FACT_N };
+
+/* What starts holds: these two bits, and the frame size above them. */
+#define FACT_SIGRETURN	 1u
+#define FACT_HAS_FRAME	 2u
+#define FACT_FRAME_SHIFT 2
+
+/* Reads up to n bytes of code at addr from the image's file. */
+static size_t read_code(struct unwind_space *s, struct space_mapping *m,
+			const struct map *map, uint64_t vaddr, uint8_t *bytes,
+			size_t n)
+{
+	struct cache_source source = space_source(s, map);
+	uint64_t offset;
+	uint64_t left;
+	int fd;
+
+	if (!image_file_offset(m->image, vaddr, &offset, &left))
+		return 0;
+	n = (size_t)min_u64(n, left);
+	fd = cache_fd(s->cache, m->image, &source);
+	if (fd < 0 || pread_all(fd, bytes, n, offset))
+		return 0;
+	return n;
+}
+
+/* Forgetting an answer costs time only. */
+static void remember(struct unwind_space *s, struct table *t, uint64_t key,
+		     uint32_t fact)
+{
+	if (t->used >= FACTS_MAX)
+		table_clear(t);
+	if (table_put(t, key, fact) == 0)
+		s->cache->grown = true;
+}
+
+static struct space_mapping *mapping_with_image(struct unwind_space *s,
+						uint64_t addr,
+						const struct map **ret_map)
+{
+	struct space_mapping *m = space_mapping(s, addr, ret_map);
+
+	return m && m->image && !m->lost ? m : NULL;
+}
+
+enum code_call code_call_before(struct unwind_space *s, uint64_t addr,
+				uint64_t *ret_target)
+{
+	const struct map *map;
+	struct space_mapping *m = mapping_with_image(s, addr - 1, &map);
+	uint8_t code[X86_64_CALL_MAX];
+	uint32_t fact = FACT_NONE;
+	uint64_t target;
+	int32_t displacement;
+	uint64_t vaddr;
+	size_t n;
+
+	if (!m)
+		return CODE_CALL_UNKNOWN;
+	vaddr = addr - m->bias;
+	if (!table_get(&m->image->calls, vaddr, &fact)) {
+		n = read_code(s, m, map, vaddr - sizeof(code), code,
+			      sizeof(code));
+		if (n < sizeof(code))
+			return CODE_CALL_UNKNOWN;
+		switch (x86_64_call_before(code, n, &displacement)) {
+		case X86_64_CALL_NONE:
+			break;
+		case X86_64_CALL_DIRECT:
+			target = vaddr + (uint64_t)(int64_t)displacement -
+				 m->image->base + FACT_N;
+			/* Code does not call itself out of its file. */
+			if (target >= FACT_N && target <= UINT32_MAX)
+				fact = (uint32_t)target;
+			break;
+		case X86_64_CALL_INDIRECT:
+			fact = FACT_INDIRECT;
+			break;
+		}
+		remember(s, &m->image->calls, vaddr, fact);
+	}
+	if (fact == FACT_NONE)
+		return CODE_CALL_NONE;
+	if (fact == FACT_INDIRECT)
+		return CODE_CALL_INDIRECT;
+	*ret_target = m->bias + m->image->base + (fact - FACT_N);
+	return CODE_CALL_DIRECT;
+}
+
+static uint32_t facts_at(struct unwind_space *s, uint64_t addr)
+{
+	const struct map *map;
+	struct space_mapping *m = mapping_with_image(s, addr, &map);
+	uint8_t code[X86_64_PROLOGUE_MAX];
+	uint32_t fact = 0;
+	uint32_t size;
+	size_t n;
+
+	if (!m)
+		return 0;
+	if (table_get(&m->image->starts, addr - m->bias, &fact))
+		return fact;
+	n = read_code(s, m, map, addr - m->bias, code, sizeof(code));
+	if (x86_64_is_sigreturn(code, n))
+		fact |= FACT_SIGRETURN;
+	if (x86_64_frame_size(code, n, &size) &&
+	    size <= UINT32_MAX >> FACT_FRAME_SHIFT)
+		fact |= FACT_HAS_FRAME | size << FACT_FRAME_SHIFT;
+	remember(s, &m->image->starts, addr - m->bias, fact);
+	return fact;
+}
+
+bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size)
+{
+	uint32_t fact = facts_at(s, addr);
+
+	*ret_size = fact >> FACT_FRAME_SHIFT;
+	return (fact & FACT_HAS_FRAME) != 0;
+}
+
+bool code_is_sigreturn(struct unwind_space *s, uint64_t addr)
+{
+	return (facts_at(s, addr) & FACT_SIGRETURN) != 0;
+}

@@ -1,0 +1,32 @@
+/*
+ * What the machine code of images says: what stands before a return address,
+ * how large a function's frame is. Read from the file, eight bytes here and
+ * forty there, when a walk does not know a frame pointer; each answer is kept
+ * with its image.
+ */
+#ifndef LIB_UNWIND_CODE_H
+#define LIB_UNWIND_CODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/unwind/space.h"
+
+enum code_call {
+	CODE_CALL_UNKNOWN,  /* the code can't be read */
+	CODE_CALL_NONE,	    /* no call ends there: no return address */
+	CODE_CALL_INDIRECT, /* a call whose target is not known */
+	CODE_CALL_DIRECT,   /* a call to *ret_target */
+};
+
+/* What ends at the return address addr. *ret_target is an address in memory. */
+enum code_call code_call_before(struct unwind_space *s, uint64_t addr,
+				uint64_t *ret_target);
+
+/* x86_64_frame_size of the function that starts at addr. */
+bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size);
+
+/* Does rt_sigreturn's trampoline start at addr? */
+bool code_is_sigreturn(struct unwind_space *s, uint64_t addr);
+
+#endif

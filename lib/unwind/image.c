@@ -1,0 +1,312 @@
+#include "lib/unwind/image.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/unwind/cfi.h"
+
+/* All notes of a segment: build-id, ABI tag, properties: a few hundred bytes */
+#define NOTES_MAX (64u << 10)
+/* The server's fallback: docs/FORMATS.md, debug_id. */
+#define TEXT_ID_BYTES 4096
+#define TEXT_ID_SIZE  16
+/* The smallest page of any of our architectures. */
+#define PAGE_MIN 4096u
+
+/* Two independent FNV-1a sums: copies are small, and compared by them alone. */
+static int hash_contents(int fd, uint64_t size, uint64_t seed, uint64_t ret[2])
+{
+	uint64_t a = UINT64_C(0xcbf29ce484222325) ^ seed;
+	uint64_t b = ~a;
+	uint8_t bytes[4096];
+
+	for (uint64_t pos = 0; pos < size;) {
+		size_t n = (size_t)min_u64(size - pos, sizeof(bytes));
+		int r = pread_all(fd, bytes, n, pos);
+
+		if (r)
+			return r;
+		for (size_t i = 0; i < n; i++) {
+			a = (a ^ bytes[i]) * UINT64_C(0x100000001b3);
+			b = (b + bytes[i]) * UINT64_C(0x9e3779b97f4a7c15);
+			b ^= b >> 29;
+		}
+		pos += n;
+	}
+	ret[0] = a | 1; /* not 0: this is what says "by contents" */
+	ret[1] = b;
+	return 0;
+}
+
+int image_identify(int fd, uint64_t seed, struct image_identity *ret)
+{
+	struct image_identity id = {0};
+	struct stat st;
+	int r;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_size <= 0)
+		return -EINVAL;
+	id.size = (uint64_t)st.st_size;
+	/* A memfd, or a file on a tmpfs: those may be known by contents, too.
+	 */
+	if (fcntl(fd, F_GET_SEALS) >= 0 && id.size <= IMAGE_CONTENT_MAX) {
+		r = hash_contents(fd, id.size, seed, id.content);
+		if (r)
+			return r;
+	} else {
+		id.device = st.st_dev;
+		id.inode = st.st_ino;
+		id.ctime_ns = (uint64_t)st.st_ctim.tv_sec * NS_PER_SEC +
+			      (uint64_t)st.st_ctim.tv_nsec;
+	}
+	*ret = id;
+	return 0;
+}
+
+bool image_identity_equal(const struct image_identity *a,
+			  const struct image_identity *b)
+{
+	return a->device == b->device && a->inode == b->inode &&
+	       a->size == b->size && a->ctime_ns == b->ctime_ns &&
+	       a->content[0] == b->content[0] && a->content[1] == b->content[1];
+}
+
+/* The first note of type 3 in n bytes. The server does not look at its name. */
+static bool find_build_id(struct image *i, const uint8_t *p, size_t n,
+			  size_t align)
+{
+	size_t pos = 0;
+
+	align = align == 8 ? 8 : 4;
+	while (n - pos >= sizeof(Elf64_Nhdr)) {
+		Elf64_Nhdr h;
+		size_t left;
+
+		memcpy(&h, p + pos, sizeof(h));
+		pos += sizeof(h);
+		left = n - pos;
+		if (h.n_namesz > left || align_up(pos + h.n_namesz, align) > n)
+			return false;
+		pos = align_up(pos + h.n_namesz, align);
+		if (h.n_descsz > n - pos)
+			return false;
+		if (h.n_type == NT_GNU_BUILD_ID && h.n_descsz > 0) {
+			i->id_size = min_size(h.n_descsz, IMAGE_ID_MAX);
+			memcpy(i->id, p + pos, i->id_size);
+			i->has_build_id = true;
+			return true;
+		}
+		if (align_up(pos + h.n_descsz, align) > n)
+			return false;
+		pos = align_up(pos + h.n_descsz, align);
+	}
+	return false;
+}
+
+static bool notes_at(struct image *i, const struct elf_file *f, uint64_t offset,
+		     uint64_t size, uint64_t align)
+{
+	uint8_t *notes;
+	bool found;
+
+	if (elf_file_read(f, offset, size, NOTES_MAX, &notes))
+		return false;
+	found = find_build_id(i, notes, size, (size_t)align);
+	free(notes);
+	return found;
+}
+
+/* What symbolic makes up for a file without a build-id. */
+static void id_from_text(struct image *i, const struct elf_file *f)
+{
+	GElf_Shdr shdr;
+	uint8_t *text;
+	size_t n;
+
+	if (!elf_file_section(f, ".text", &shdr) || shdr.sh_type == SHT_NOBITS)
+		return;
+	n = (size_t)min_u64(shdr.sh_size, TEXT_ID_BYTES);
+	if (elf_file_read(f, shdr.sh_offset, n, TEXT_ID_BYTES, &text))
+		return;
+	for (size_t k = 0; k < n; k++)
+		i->id[k % TEXT_ID_SIZE] ^= text[k];
+	i->id_size = TEXT_ID_SIZE;
+	free(text);
+}
+
+static void read_id(struct image *i, const struct elf_file *f)
+{
+	GElf_Shdr shdr;
+	GElf_Phdr p;
+
+	for (size_t k = 0; k < f->n_phdrs; k++) {
+		if (gelf_getphdr(f->elf, (int)k, &p) && p.p_type == PT_NOTE &&
+		    notes_at(i, f, p.p_offset, p.p_filesz, p.p_align))
+			return;
+	}
+	if (elf_file_section(f, ".note.gnu.build-id", &shdr) &&
+	    shdr.sh_type == SHT_NOTE &&
+	    notes_at(i, f, shdr.sh_offset, shdr.sh_size, shdr.sh_addralign))
+		return;
+	id_from_text(i, f);
+}
+
+/* The segments, and the addresses from the first to the last. */
+static int read_segments(struct image *i, const struct elf_file *f)
+{
+	uint64_t end = 0;
+	GElf_Phdr p;
+
+	i->segments = calloc(f->n_phdrs + 1, sizeof(*i->segments));
+	if (!i->segments)
+		return -ENOMEM;
+	for (size_t k = 0; k < f->n_phdrs; k++) {
+		uint64_t p_end;
+
+		if (!gelf_getphdr(f->elf, (int)k, &p) || p.p_type != PT_LOAD ||
+		    __builtin_add_overflow(p.p_vaddr, p.p_memsz, &p_end))
+			continue;
+		if (i->n_segments == 0)
+			i->base = p.p_vaddr;
+		end = max_u64(end, p_end);
+		i->segments[i->n_segments++] = (struct image_segment){
+			.offset = p.p_offset,
+			.vaddr = p.p_vaddr,
+			.file_size = p.p_filesz,
+			.exec = (p.p_flags & PF_X) != 0,
+		};
+	}
+	i->size = end > i->base ? end - i->base : 0;
+	return 0;
+}
+
+int image_new(int fd, const struct image_identity *identity, struct image **ret)
+{
+	struct image *i = calloc(1, sizeof(*i));
+	struct elf_file f;
+	int r;
+
+	if (!i)
+		return -ENOMEM;
+	i->identity = *identity;
+	rows_init(&i->rows);
+	symbols_init(&i->symbols);
+	table_init(&i->calls, 0);
+	table_init(&i->starts, 0);
+	if (elf_file_open(&f, fd) == 0) {
+		r = read_segments(i, &f);
+		if (r == 0)
+			read_id(i, &f);
+		i->entry = f.ehdr.e_entry;
+		i->has_symtab = symbols_has_symtab(&f);
+		i->is_elf = i->n_segments > 0 && i->size > 0 &&
+			    f.ehdr.e_machine == EM_X86_64;
+		elf_file_close(&f);
+		if (r) {
+			image_free(i);
+			return r;
+		}
+	}
+	*ret = i;
+	return 0;
+}
+
+void image_free(struct image *i)
+{
+	if (!i)
+		return;
+	image_drop(i);
+	free(i->segments);
+	free(i);
+}
+
+int image_load_rows(struct image *i, int fd)
+{
+	struct elf_file f;
+	int r = 0;
+
+	if (i->rows_tried || !i->is_elf)
+		return 0;
+	if (elf_file_open(&f, fd) == 0) {
+		r = cfi_compile(&f, i->base, &i->rows);
+		elf_file_close(&f);
+	}
+	i->rows_tried = r == 0;
+	return r;
+}
+
+int image_load_symbols(struct image *i, int fd, int debug_fd)
+{
+	struct elf_file f;
+	struct elf_file debug;
+	bool has_debug;
+	int r = 0;
+
+	if (i->symbols_tried || !i->is_elf)
+		return 0;
+	if (elf_file_open(&f, fd) == 0) {
+		has_debug =
+			debug_fd >= 0 && elf_file_open(&debug, debug_fd) == 0;
+		r = symbols_load(&f, has_debug ? &debug : NULL, i->base,
+				 &i->symbols);
+		if (has_debug)
+			elf_file_close(&debug);
+		elf_file_close(&f);
+	}
+	i->symbols_tried = r == 0;
+	return r;
+}
+
+void image_drop(struct image *i)
+{
+	rows_fini(&i->rows);
+	symbols_fini(&i->symbols);
+	table_fini(&i->calls);
+	table_fini(&i->starts);
+	i->rows_tried = false;
+	i->symbols_tried = false;
+}
+
+size_t image_bytes(const struct image *i)
+{
+	/* A table's slot is a key and a value. */
+	return i->rows.bytes + i->symbols.bytes +
+	       (i->calls.cap + i->starts.cap) * 2 * sizeof(uint64_t);
+}
+
+bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset,
+		uint64_t *ret)
+{
+	for (size_t k = 0; i->is_elf && k < i->n_segments; k++) {
+		const struct image_segment *s = &i->segments[k];
+
+		/* The kernel maps from the page that the segment starts in. */
+		if (!s->exec || map_offset < (s->offset & ~(PAGE_MIN - 1ull)) ||
+		    (map_offset >= s->offset &&
+		     map_offset - s->offset >= s->file_size))
+			continue;
+		*ret = map_start - map_offset + s->offset - s->vaddr;
+		return true;
+	}
+	return false;
+}
+
+bool image_file_offset(const struct image *i, uint64_t vaddr,
+		       uint64_t *ret_offset, uint64_t *ret_left)
+{
+	for (size_t k = 0; k < i->n_segments; k++) {
+		const struct image_segment *s = &i->segments[k];
+
+		if (vaddr < s->vaddr || vaddr - s->vaddr >= s->file_size ||
+		    s->offset > UINT64_MAX - s->file_size)
+			continue;
+		*ret_offset = s->offset + (vaddr - s->vaddr);
+		*ret_left = s->file_size - (vaddr - s->vaddr);
+		return true;
+	}
+	return false;
+}

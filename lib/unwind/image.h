@@ -1,0 +1,113 @@
+/*
+ * An image: one ELF file (or the vDSO) as this process knows it, shared by all
+ * targets that map it. Who the file is and what it looks like is read when it
+ * is opened; rows and names are compiled when they are first needed, and may
+ * be dropped again to save memory.
+ *
+ * No descriptor is kept: whoever needs the file opens it again and proves by
+ * image_is that it is the same.
+ */
+#ifndef LIB_UNWIND_IMAGE_H
+#define LIB_UNWIND_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/table.h"
+#include "lib/base/util.h"
+#include "lib/unwind/elf_file.h"
+#include "lib/unwind/rows.h"
+#include "lib/unwind/symbols.h"
+
+/*
+ * Who a file is. The change time tells when it was overwritten in place. A
+ * copy of memory (a memfd) has no identity of its own and is known by its
+ * contents: then content is not 0 and device and inode are.
+ */
+struct image_identity {
+	uint64_t device;
+	uint64_t inode;
+	uint64_t size;
+	uint64_t ctime_ns;
+	uint64_t content[2];
+};
+
+/* The vDSO has 8 KiB. Larger copies of memory are not looked at. */
+#define IMAGE_CONTENT_MAX (1u << 20)
+
+/* 20 bytes (SHA-1) by default; ld --build-id=0x... takes any length. */
+#define IMAGE_ID_MAX 64
+
+struct image_segment {
+	uint64_t offset;
+	uint64_t vaddr;
+	uint64_t file_size;
+	bool exec;
+};
+
+struct image {
+	struct image_identity identity;
+	size_t refs;	   /* mappings of spaces */
+	uint64_t last_use; /* the cache's clock */
+
+	bool is_elf; /* else nothing below is valid */
+	struct image_segment *segments;
+	size_t n_segments;
+	uint64_t base;	/* p_vaddr of the first PT_LOAD */
+	uint64_t size;	/* up to the end of the last */
+	uint64_t entry; /* e_entry */
+	uint8_t id[IMAGE_ID_MAX];
+	size_t id_size; /* 0: none could be made */
+	bool has_build_id;
+	bool has_symtab;
+
+	bool rows_tried; /* rows are what could be had, even if empty */
+	struct rows rows;
+	bool symbols_tried;
+	struct symbols symbols;
+	struct table calls;  /* code.c: what stands before return addresses */
+	struct table starts; /* code.c: what stands at addresses */
+};
+
+/*
+ * Who the file behind fd is. Returns 0, -EINVAL if it is not a regular file,
+ * -E2BIG for too large a copy of memory, -errno. seed goes into the hash.
+ */
+must_check int image_identify(int fd, uint64_t seed,
+			      struct image_identity *ret);
+bool image_identity_equal(const struct image_identity *a,
+			  const struct image_identity *b);
+
+/*
+ * Makes an image of the file behind fd. It may turn out not to be an ELF file,
+ * that is no error. Returns 0 or -ENOMEM.
+ */
+must_check int image_new(int fd, const struct image_identity *identity,
+			 struct image **ret);
+void image_free(struct image *i);
+
+/* Compiles the CFI, once. Returns 0 or -ENOMEM. */
+must_check int image_load_rows(struct image *i, int fd);
+
+/* Reads the symbols, once. debug_fd is a separate debug file, or -1. */
+must_check int image_load_symbols(struct image *i, int fd, int debug_fd);
+
+/* Frees rows, symbols and what else can be had again. */
+void image_drop(struct image *i);
+
+/* The bytes of memory that image_drop gives back. */
+size_t image_bytes(const struct image *i);
+
+/*
+ * The load bias of a mapping of the file: what is added to an address of the
+ * file to get the one in memory. False if no segment fits.
+ */
+bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset,
+		uint64_t *ret);
+
+/* Where in the file vaddr's byte is, and how many follow in its segment. */
+bool image_file_offset(const struct image *i, uint64_t vaddr,
+		       uint64_t *ret_offset, uint64_t *ret_left);
+
+#endif

@@ -1,0 +1,216 @@
+#include "lib/unwind/space.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct rule rule_unmapped;
+static const struct rule rule_none;
+
+int unwind_space_new(struct unwind_cache *c, const struct unwind_files *files,
+		     void *ctx, struct unwind_space **ret)
+{
+	struct unwind_space *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->cache = c;
+	s->files = files;
+	s->ctx = ctx;
+	*ret = s;
+	return 0;
+}
+
+static void put_images(struct unwind_cache *c, struct space_mapping *mappings,
+		       size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		cache_put(c, mappings[i].image);
+}
+
+void unwind_space_free(struct unwind_space *s)
+{
+	if (!s)
+		return;
+	put_images(s->cache, s->mappings, s->maps.n);
+	free(s->mappings);
+	maps_fini(&s->maps);
+	free(s->places);
+	free(s);
+}
+
+static bool same_file(const struct map *a, const struct map *b)
+{
+	return a->device == b->device && a->inode == b->inode &&
+	       strcmp(a->path, b->path) == 0;
+}
+
+/* Is every address of old still mapped to the same file and offset in maps? */
+static bool still_there(const struct map *old, const struct maps *maps)
+{
+	uint64_t at = old->start;
+
+	while (at < old->end) {
+		const struct map *now = maps_find(maps, at);
+
+		if (!now || !same_file(old, now))
+			return false;
+		/* Memory without a file has no offset that means something. */
+		if (old->inode != 0 &&
+		    now->offset - now->start != old->offset - old->start)
+			return false;
+		at = now->end;
+	}
+	return true;
+}
+
+/*
+ * May the image of old stand for new? Memory without a file was copied as it
+ * lay in its range, so that must be the same.
+ */
+static bool keeps_image(const struct map *old, const struct map *new)
+{
+	return same_file(old, new) && old->start == new->start &&
+	       old->offset == new->offset &&
+	       (old->inode != 0 || old->end == new->end);
+}
+
+int unwind_space_set_maps(struct unwind_space *s, const char *text, size_t size)
+{
+	struct space_mapping *mappings;
+	struct maps maps;
+	int r;
+
+	r = maps_parse(&maps, text, size, UNWIND_MAPS_MAX);
+	if (r)
+		return r;
+	mappings = calloc(maps.n + 1, sizeof(*mappings));
+	if (!mappings) {
+		maps_fini(&maps);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < s->maps.n; i++) {
+		const struct map *old = &s->maps.v[i];
+		const struct map *now = maps_find(&maps, old->start);
+
+		if (now && keeps_image(old, now)) {
+			mappings[now - maps.v] = s->mappings[i];
+			memset(&s->mappings[i], 0, sizeof(s->mappings[i]));
+		}
+	}
+	put_images(s->cache, s->mappings, s->maps.n);
+	free(s->mappings);
+	maps_fini(&s->maps);
+	s->maps = maps;
+	s->mappings = mappings;
+	free(s->places);
+	s->places = NULL;
+	return 0;
+}
+
+int unwind_space_would_remap(const struct unwind_space *s, const char *text,
+			     size_t size, bool *ret_remapped)
+{
+	bool remapped = false;
+	struct maps maps;
+	int r;
+
+	r = maps_parse(&maps, text, size, UNWIND_MAPS_MAX);
+	if (r)
+		return r;
+	for (size_t i = 0; i < s->maps.n && !remapped; i++)
+		remapped = !still_there(&s->maps.v[i], &maps);
+	maps_fini(&maps);
+	*ret_remapped = remapped;
+	return 0;
+}
+
+bool unwind_space_covers(const struct unwind_space *s, uint64_t addr)
+{
+	return maps_find(&s->maps, addr) != NULL;
+}
+
+struct cache_source space_source(const struct unwind_space *s,
+				 const struct map *map)
+{
+	return (struct cache_source){s->files, s->ctx, map->start, map->end};
+}
+
+struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
+				    const struct map **ret_map)
+{
+	const struct map *map = maps_find(&s->maps, addr);
+	struct cache_source source;
+	struct space_mapping *m;
+	struct image *image;
+
+	if (!map)
+		return NULL;
+	*ret_map = map;
+	m = &s->mappings[map - s->maps.v];
+	if (m->tried)
+		return m;
+	m->tried = true;
+	source = space_source(s, map);
+	if (cache_get(s->cache, &source, &image))
+		return m;
+	if (image_bias(image, map->start, map->offset, &m->bias))
+		m->image = image;
+	else
+		cache_put(s->cache, image);
+	return m;
+}
+
+void space_begin(struct unwind_space *s)
+{
+	if (s->places && s->generation != s->cache->generation)
+		memset(s->places, 0, SPACE_PLACES * sizeof(*s->places));
+	s->generation = s->cache->generation;
+}
+
+static void look_up(struct unwind_space *s, uint64_t addr, struct place *ret)
+{
+	const struct map *map;
+	struct space_mapping *m = space_mapping(s, addr, &map);
+	struct cache_source source;
+
+	*ret = (struct place){addr, &rule_unmapped, NULL, 0};
+	if (!m)
+		return;
+	ret->rule = &rule_none;
+	if (!m->image || m->lost)
+		return;
+	source = space_source(s, map);
+	if (cache_rows(s->cache, m->image, &source)) {
+		m->lost = true;
+		return;
+	}
+	ret->image = m->image;
+	ret->bias = m->bias;
+	ret->rule = rows_find(&m->image->rows, addr - m->bias);
+}
+
+const struct place *space_place(struct unwind_space *s, uint64_t addr)
+{
+	static struct place uncached;
+	struct place *p;
+
+	if (!s->places) {
+		s->places = calloc(SPACE_PLACES, sizeof(*s->places));
+		if (!s->places) {
+			look_up(s, addr, &uncached);
+			return &uncached;
+		}
+	}
+	p = &s->places[(addr ^ addr >> 9) % SPACE_PLACES];
+	/* Address 0 is in an empty place, but never mapped. */
+	if (p->addr != addr || addr == 0)
+		look_up(s, addr, p);
+	if (p->image)
+		p->image->last_use = s->cache->clock;
+	return p;
+}
+
+bool space_unmapped(const struct place *p)
+{
+	return p->rule == &rule_unmapped;
+}

@@ -1,0 +1,65 @@
+/*
+ * A target's address space: its executable mappings, the images behind them,
+ * and a small cache from addresses to rules.
+ */
+#ifndef LIB_UNWIND_SPACE_H
+#define LIB_UNWIND_SPACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/util.h"
+#include "lib/unwind/cache.h"
+#include "lib/unwind/maps.h"
+#include "lib/unwind/unwind.h"
+
+/*
+ * What is known of an address. Stacks of a target go through the same few
+ * hundred addresses again and again, so they are kept, direct-mapped.
+ */
+struct place {
+	uint64_t addr;
+	const struct rule *rule; /* never NULL; of image->rows */
+	struct image *image;	 /* NULL: no file, or none that can be read */
+	uint64_t bias; /* address in memory less address in the file */
+};
+
+/* 16 KB a space: small beside what a target costs otherwise. */
+#define SPACE_PLACES 512
+
+/* What a mapping has got by and by. */
+struct space_mapping {
+	struct image *image; /* a reference */
+	uint64_t bias;
+	bool tried; /* the file was asked for */
+	bool lost;  /* it was had once and can't be any more */
+};
+
+struct unwind_space {
+	struct unwind_cache *cache;
+	const struct unwind_files *files;
+	void *ctx;
+	struct maps maps;
+	struct space_mapping *mappings; /* as many as maps */
+	struct place *places;		/* NULL until the first look-up */
+	uint64_t generation; /* of the cache, that places belong to */
+};
+
+/* Forgets places whose rules may be gone. Call at the start of each call. */
+void space_begin(struct unwind_space *s);
+
+/* What is known of addr; opens its image and compiles its rows if needed. */
+const struct place *space_place(struct unwind_space *s, uint64_t addr);
+
+/* True if p's address lies in no executable mapping. */
+bool space_unmapped(const struct place *p);
+
+/* The mapping of an address with its image (which may be NULL); NULL: none. */
+struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
+				    const struct map **ret_map);
+
+/* Where the file of a mapping comes from. */
+struct cache_source space_source(const struct unwind_space *s,
+				 const struct map *map);
+
+#endif

@@ -1,0 +1,203 @@
+#include "lib/unwind/unwind.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "lib/unwind/arch_x86_64.h"
+#include "lib/unwind/search.h"
+#include "lib/unwind/space.h"
+#include "lib/unwind/walk.h"
+
+const char *unwind_end_name(enum unwind_end end)
+{
+	static const char *const names[UNWIND_END_N] = {
+		[UNWIND_END_ROOT] = "root",
+		[UNWIND_END_NO_MAP] = "no_map",
+		[UNWIND_END_NO_CFI] = "no_cfi",
+		[UNWIND_END_BAD_CFA] = "bad_cfa",
+		[UNWIND_END_UNREADABLE] = "unreadable",
+		[UNWIND_END_UNKNOWN_REGISTER] = "unknown_register",
+		[UNWIND_END_CAPPED] = "capped",
+		[UNWIND_END_MAX_FRAMES] = "max_frames",
+		[UNWIND_END_CYCLE] = "cycle",
+	};
+
+	assert(end < UNWIND_END_N);
+	return names[end];
+}
+
+#define SP_AND_PC \
+	(UINT64_C(1) << SAMPLE_X86_64_RSP | UINT64_C(1) << SAMPLE_X86_64_RIP)
+#define ALL_REGS ((UINT64_C(1) << X86_64_N_REGS) - 1)
+
+/* Is the record what it says, as far as memory goes? */
+static bool sample_valid(const struct record_sample *sample, size_t size)
+{
+	uint64_t end;
+
+	return size >= sizeof(*sample) &&
+	       sample->stack_size <= size - sizeof(*sample) &&
+	       sample->arch == SAMPLE_ARCH_X86_64 &&
+	       (sample->regs_known & SP_AND_PC) == SP_AND_PC &&
+	       !__builtin_add_overflow(sample->stack_addr, sample->stack_size,
+				       &end);
+}
+
+static void start(const struct record_sample *sample, uint64_t known,
+		  struct walk *w, struct walk_frame *f)
+{
+	w->stack.bytes = sample->stack;
+	w->stack.lo = sample->stack_addr;
+	w->stack.hi = sample->stack_addr + sample->stack_size;
+	w->capped = (sample->flags & SAMPLE_CAPPED) != 0;
+	w->top = 0;
+	w->missing = 0;
+	memset(f, 0, sizeof(*f));
+	for (unsigned int i = 0; i < X86_64_N_REGS; i++)
+		f->regs.r[i] = sample->regs[i];
+	f->regs.known = known;
+	f->addr = sample->regs[SAMPLE_X86_64_RIP];
+	f->is_leaf = true;
+}
+
+static void add_frame(struct unwind_stack *out, const struct walk_frame *f)
+{
+	out->frames[out->n++] = (struct unwind_frame){
+		.addr = f->addr,
+		.is_leaf = f->is_leaf,
+		.by_heuristic = f->by_heuristic,
+	};
+	out->frame_pointer |= f->by_heuristic;
+}
+
+/* The walk from f to its end. */
+static void run(struct walk *w, struct walk_frame *f, size_t max_frames,
+		struct unwind_stack *out)
+{
+	enum unwind_end end;
+
+	out->n = 0;
+	out->frame_pointer = false;
+	for (;;) {
+		bool searched = false;
+
+		add_frame(out, f);
+		end = walk_step(w, f);
+		if (end == UNWIND_END_UNKNOWN_REGISTER &&
+		    search_frame_pointer(w, f)) {
+			searched = true;
+			end = walk_step(w, f);
+		}
+		if (end != WALK_ON)
+			break;
+		f->by_heuristic |= searched;
+		if (out->n == max_frames) {
+			end = UNWIND_END_MAX_FRAMES;
+			break;
+		}
+	}
+	out->end = end;
+	out->stack_top = w->top;
+	if (end == UNWIND_END_UNREADABLE)
+		out->stack_top = max_u64(w->top, w->missing);
+}
+
+static bool is_good(enum unwind_end end)
+{
+	return end == UNWIND_END_ROOT || end == UNWIND_END_CAPPED ||
+	       end == UNWIND_END_MAX_FRAMES;
+}
+
+int unwind_walk(struct unwind_space *s, const struct record_sample *sample,
+		size_t size, size_t max_frames, struct unwind_stack *ret)
+{
+	struct walk w = {.space = s};
+	struct walk_frame f;
+
+	assert(max_frames >= 1 && max_frames <= UNWIND_FRAMES_MAX);
+	if (!sample_valid(sample, size))
+		return -EINVAL;
+	cache_begin(s->cache);
+	space_begin(s);
+	start(sample, sample->regs_known & ALL_REGS, &w, &f);
+	run(&w, &f, max_frames, ret);
+	/*
+	 * Remembered registers that do not lead to the root may be wrong, and
+	 * then what was found with them is wrong, too.
+	 */
+	if (sample->flags & SAMPLE_REMEMBERED && !is_good(ret->end)) {
+		start(sample, SP_AND_PC, &w, &f);
+		run(&w, &f, max_frames, ret);
+	}
+	cache_end(s->cache);
+	return 0;
+}
+
+static void fill_image(const struct map *map, const struct space_mapping *m,
+		       struct unwind_image *ret)
+{
+	const struct image *i = m->image;
+	const bool has_file = i->identity.content[0] == 0;
+
+	*ret = (struct unwind_image){
+		.path = map->path,
+		.id = i->id_size > 0 ? i->id : NULL,
+		.id_size = i->id_size,
+		.has_build_id = i->has_build_id,
+		.addr = m->bias + i->base,
+		.vmaddr = i->base,
+		.size = i->size,
+		.device = has_file ? i->identity.device : map->device,
+		.inode = has_file ? i->identity.inode : map->inode,
+	};
+}
+
+int unwind_image_at(struct unwind_space *s, uint64_t addr,
+		    struct unwind_image *ret)
+{
+	const struct map *map = NULL;
+	struct space_mapping *m;
+	int r = -ENOENT;
+
+	cache_begin(s->cache);
+	space_begin(s);
+	m = space_mapping(s, addr, &map);
+	if (m && m->image) {
+		fill_image(map, m, ret);
+		r = 0;
+	}
+	cache_end(s->cache);
+	return r;
+}
+
+int unwind_image_of_path(struct unwind_space *s, const char *path,
+			 struct unwind_image *ret)
+{
+	for (size_t i = 0; i < s->maps.n; i++) {
+		if (strcmp(s->maps.v[i].path, path) == 0)
+			return unwind_image_at(s, s->maps.v[i].start, ret);
+	}
+	return -ENOENT;
+}
+
+int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
+		     const char **ret_name, uint64_t *ret_offset)
+{
+	const struct map *map = NULL;
+	struct space_mapping *m;
+	int r = -ENOENT;
+
+	cache_begin(s->cache);
+	space_begin(s);
+	m = space_mapping(s, addr, &map);
+	if (m && m->image) {
+		struct cache_source source = space_source(s, map);
+
+		if (cache_symbols(s->cache, m->image, &source) == 0 &&
+		    symbols_find(&m->image->symbols, addr - m->bias, ret_name,
+				 ret_offset))
+			r = 0;
+	}
+	cache_end(s->cache);
+	return r;
+}

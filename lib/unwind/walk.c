@@ -1,0 +1,284 @@
+#include "lib/unwind/walk.h"
+
+#include <string.h>
+
+#include "lib/unwind/arch_x86_64.h"
+#include "lib/unwind/code.h"
+
+#define SP X86_64_RSP
+#define FP X86_64_RBP
+#define PC X86_64_RIP
+
+#define BIT(n) (UINT64_C(1) << (n))
+
+/*
+ * A signal frame may lead to lower addresses (another stack), so progress is
+ * not shown by addresses there. Handlers interrupted by signals nest a few
+ * deep; more than this goes round in circles.
+ */
+#define SIGNALS_MAX 64
+
+/* Code of a C library's entry that has no CFI (musl): _start and its C part. */
+#define ENTRY_SIZE 64
+
+/* Could not read n bytes at addr: whose fault is it? */
+static enum unwind_end unreadable(struct walk *w, uint64_t addr, size_t n)
+{
+	uint64_t sum;
+
+	if (addr < w->stack.lo || __builtin_add_overflow(addr, n, &sum))
+		return UNWIND_END_BAD_CFA;
+	if (sum - w->stack.hi > SAMPLE_STACK_MAX)
+		return UNWIND_END_BAD_CFA;
+	w->missing = sum;
+	return w->capped ? UNWIND_END_CAPPED : UNWIND_END_UNREADABLE;
+}
+
+static inline bool read_word(struct walk *w, uint64_t addr, uint64_t *ret)
+{
+	uint64_t at = addr - w->stack.lo;
+	uint64_t size = w->stack.hi - w->stack.lo;
+
+	if (addr < w->stack.lo || size < 8 || at > size - 8)
+		return false;
+	memcpy(ret, w->stack.bytes + at, 8);
+	if (addr + 8 > w->top)
+		w->top = addr + 8;
+	return true;
+}
+
+/* To the caller whose return address is ra; its registers are in place. */
+static enum unwind_end enter(struct walk *w, struct walk_frame *f, uint64_t ra,
+			     bool by_heuristic)
+{
+	/* The ABI's mark of the outermost frame, and musl's. */
+	if (ra == 0)
+		return UNWIND_END_ROOT;
+	if (space_unmapped(space_place(w->space, ra - 1)))
+		return UNWIND_END_NO_MAP;
+	f->addr = ra;
+	f->is_leaf = false;
+	f->by_heuristic = by_heuristic;
+	return WALK_ON;
+}
+
+static enum unwind_end step_simple(struct walk *w, struct walk_frame *f,
+				   const struct rule *rule)
+{
+	uint64_t *r = f->regs.r;
+	uint64_t known = BIT(SP) | BIT(PC) | (f->regs.known & BIT(FP));
+	uint64_t cfa = r[SP];
+	uint64_t fp = r[FP];
+	uint64_t ra;
+
+	if (rule->ra == RULE_RA_UNDEFINED)
+		return UNWIND_END_ROOT;
+	if (rule->cfa == RULE_CFA_FP) {
+		if (!(known & BIT(FP)))
+			return UNWIND_END_UNKNOWN_REGISTER;
+		cfa = r[FP];
+	}
+	cfa += (uint64_t)(int64_t)rule->cfa_offset;
+	/* A caller's frame lies above; the ABI aligns it. */
+	if (cfa <= r[SP] || cfa % 8 != 0)
+		return UNWIND_END_BAD_CFA;
+	if (!read_word(w, cfa + (uint64_t)(int64_t)rule->ra_offset, &ra))
+		return unreadable(w, cfa + (uint64_t)(int64_t)rule->ra_offset,
+				  8);
+	if (rule->fp == RULE_FP_SAVED) {
+		uint64_t at = cfa + (uint64_t)(int64_t)rule->fp_offset;
+
+		if (!read_word(w, at, &fp))
+			return unreadable(w, at, 8);
+		known |= BIT(FP);
+	} else if (rule->fp == RULE_FP_UNDEFINED) {
+		known &= ~BIT(FP);
+	}
+	r[SP] = cfa;
+	r[FP] = fp;
+	r[PC] = ra;
+	f->regs.known = known;
+	return enter(w, f, ra, false);
+}
+
+static enum unwind_end end_of_expr(struct walk *w, enum expr_result result)
+{
+	switch (result) {
+	case EXPR_OK:
+		return WALK_ON;
+	case EXPR_UNKNOWN_REGISTER:
+		return UNWIND_END_UNKNOWN_REGISTER;
+	case EXPR_UNREADABLE:
+		return unreadable(w, w->missing, 8);
+	case EXPR_INVALID:
+		return UNWIND_END_BAD_CFA;
+	}
+	return UNWIND_END_BAD_CFA;
+}
+
+/* A register of the caller by a full rule. */
+static enum expr_result restore(struct walk *w, const struct rows *rows,
+				const struct frame_regs *regs, uint64_t cfa,
+				const struct reg_rule *rule, unsigned int reg,
+				uint64_t *ret)
+{
+	uint64_t value = cfa + (uint64_t)(int64_t)rule->value;
+	unsigned int from = reg;
+	enum expr_result r;
+
+	switch ((enum reg_kind)rule->kind) {
+	case REG_UNDEFINED:
+		return EXPR_UNKNOWN_REGISTER;
+	case REG_REGISTER:
+		from = (unsigned int)rule->value;
+		__attribute__((fallthrough));
+	case REG_SAME:
+		if (!(regs->known & BIT(from)))
+			return EXPR_UNKNOWN_REGISTER;
+		*ret = regs->r[from];
+		return EXPR_OK;
+	case REG_CFA:
+		*ret = value;
+		return EXPR_OK;
+	case REG_SAVED:
+		break;
+	case REG_SAVED_EXPR:
+	case REG_EXPR:
+		r = expr_eval(rows->ops + rule->ops, rule->n_ops, regs,
+			      &w->stack, cfa, &w->top, &w->missing, &value);
+		if (r)
+			return r;
+		if (rule->kind == REG_SAVED_EXPR)
+			break;
+		*ret = value;
+		return EXPR_OK;
+	}
+	if (read_word(w, value, ret))
+		return EXPR_OK;
+	w->missing = value;
+	return EXPR_UNREADABLE;
+}
+
+static enum unwind_end step_full(struct walk *w, struct walk_frame *f,
+				 const struct rows *rows,
+				 const struct full_rule *full)
+{
+	/* The pc that expressions see is the one that the rule was found by. */
+	struct frame_regs old = f->regs;
+	struct frame_regs new = {0};
+	uint64_t sp = old.r[SP];
+	enum expr_result r;
+	uint64_t cfa = 0;
+	uint64_t ra;
+
+	r = expr_eval(rows->ops + full->cfa_ops, full->cfa_n_ops, &old,
+		      &w->stack, 0, &w->top, &w->missing, &cfa);
+	if (r)
+		return end_of_expr(w, r);
+	if (!full->is_signal && (cfa <= sp || cfa % 8 != 0))
+		return UNWIND_END_BAD_CFA;
+	for (unsigned int reg = 0; reg < X86_64_N_REGS; reg++) {
+		r = restore(w, rows, &old, cfa, &full->regs[reg], reg,
+			    &new.r[reg]);
+		if (r == EXPR_OK)
+			new.known |= BIT(reg);
+		else if (reg == PC)
+			return end_of_expr(w, r);
+	}
+	/* The caller's stack pointer is the CFA unless a rule says more. */
+	if (full->regs[SP].kind == REG_SAME || !(new.known &BIT(SP))) {
+		new.r[SP] = cfa;
+		new.known |= BIT(SP);
+	}
+	if (full->is_signal && ++f->signals > SIGNALS_MAX)
+		return UNWIND_END_CYCLE;
+	f->regs = new;
+	ra = new.r[PC];
+	/* No return address: see unwind.h on what is sent. */
+	if (full->is_signal && ra != 0)
+		ra += X86_64_PC_STEP;
+	return enter(w, f, ra, false);
+}
+
+/* What the kernel put on the stack for a handler; sp is behind its address. */
+static enum unwind_end step_sigreturn(struct walk *w, struct walk_frame *f)
+{
+	uint64_t sp = f->regs.r[SP];
+
+	if (++f->signals > SIGNALS_MAX)
+		return UNWIND_END_CYCLE;
+	for (unsigned int reg = 0; reg < X86_64_N_REGS; reg++) {
+		uint64_t at = sp + x86_64_sigframe_offset(reg);
+
+		if (!read_word(w, at, &f->regs.r[reg]))
+			return unreadable(w, at, 8);
+	}
+	f->regs.known = BIT(X86_64_N_REGS) - 1;
+	return enter(w, f, f->regs.r[PC] + X86_64_PC_STEP, false);
+}
+
+/*
+ * Without CFI: a frame pointer, if that is what the register holds. It points
+ * to the saved one of the caller, above which is the return address.
+ */
+static enum unwind_end step_frame_pointer(struct walk *w, struct walk_frame *f)
+{
+	uint64_t *r = f->regs.r;
+	uint64_t fp = r[FP];
+	uint64_t next;
+	uint64_t ra;
+
+	if (!(f->regs.known & BIT(FP)))
+		return UNWIND_END_UNKNOWN_REGISTER;
+	/* "The deepest frame": psABI, 3.4.1, initial stack and registers. */
+	if (fp == 0 && !f->is_leaf)
+		return UNWIND_END_ROOT;
+	if (fp % 8 != 0 || fp < r[SP] || !read_word(w, fp, &next) ||
+	    !read_word(w, fp + 8, &ra))
+		return UNWIND_END_NO_CFI;
+	if (next != 0 && next <= fp)
+		return UNWIND_END_NO_CFI;
+	if (ra != 0 && !unwind_space_covers(w->space, ra - 1))
+		return UNWIND_END_NO_CFI;
+	r[SP] = fp + 16;
+	r[FP] = next;
+	r[PC] = ra;
+	f->regs.known = BIT(SP) | BIT(PC) | BIT(FP);
+	return enter(w, f, ra, true);
+}
+
+static enum unwind_end step_without_cfi(struct walk *w, struct walk_frame *f,
+					const struct place *p)
+{
+	const struct image *i = p->image;
+	uint64_t entry;
+
+	if (i) {
+		entry = i->entry + p->bias;
+		if (f->addr >= entry && f->addr - entry < ENTRY_SIZE)
+			return UNWIND_END_ROOT;
+		if (!f->is_leaf && code_is_sigreturn(w->space, f->addr))
+			return step_sigreturn(w, f);
+	}
+	return step_frame_pointer(w, f);
+}
+
+enum unwind_end walk_step(struct walk *w, struct walk_frame *f)
+{
+	const struct place *p = space_place(w->space, walk_lookup(f));
+	const struct rule *rule = p->rule;
+
+	switch ((enum rule_cfa)rule->cfa) {
+	case RULE_CFA_SP:
+	case RULE_CFA_FP:
+		return step_simple(w, f, rule);
+	case RULE_CFA_FULL:
+		return step_full(w, f, &p->image->rows,
+				 &p->image->rows.full[rule->cfa_offset]);
+	case RULE_CFA_NONE:
+		break;
+	}
+	if (space_unmapped(p))
+		return UNWIND_END_NO_MAP;
+	return step_without_cfi(w, f, p);
+}

@@ -1,0 +1,49 @@
+/*
+ * One step from a frame to its caller, on a copied stack.
+ */
+#ifndef LIB_UNWIND_WALK_H
+#define LIB_UNWIND_WALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/unwind/expr.h"
+#include "lib/unwind/space.h"
+#include "lib/unwind/unwind.h"
+
+/* A frame, and all that the next step needs. */
+struct walk_frame {
+	struct frame_regs regs;
+	uint64_t addr;	   /* as it is sent */
+	bool is_leaf;	   /* look up addr itself; else addr - 1 */
+	bool by_heuristic; /* how this frame was found */
+	uint32_t signals;  /* signal frames passed until here */
+};
+
+struct walk {
+	struct unwind_space *space;
+	struct stack_bytes stack;
+	bool capped; /* the stack goes on above its bytes */
+	/* The end of the highest byte read, and what could not be read. */
+	uint64_t top;
+	uint64_t missing;
+};
+
+/* The end of a step that is no end: there is a caller. */
+#define WALK_ON UNWIND_END_N
+
+/*
+ * From frame f to its caller, in f. Returns WALK_ON, or why there is none; f
+ * is then as before, but for its registers. UNWIND_END_UNKNOWN_REGISTER with
+ * the frame pointer unknown is what search.h may help with.
+ */
+enum unwind_end walk_step(struct walk *w, struct walk_frame *f);
+
+/* The address to look up for f. */
+static inline uint64_t walk_lookup(const struct walk_frame *f)
+{
+	return f->is_leaf ? f->addr : f->addr - 1;
+}
+
+#endif
