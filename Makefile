@@ -147,8 +147,9 @@ objs: $(sort $(ALL_OBJS))
 # directory may use and no more, so that a broken one stops no other's tests.
 unit_base_LIB = base
 unit_capture_LIB = capture base
+unit_unwind_OBJ = $(B)/obj/tests/unit/unwind/record.o
 unit_unwind_LIB = unwind base
-unit_unwind_PKG = libdw libelf
+unit_unwind_PKG = libdw libelf libunwind-ptrace
 unit_aggregate_LIB = aggregate unwind base proto
 unit_aggregate_PKG = libdw libelf jansson
 unit_proto_LIB = proto base

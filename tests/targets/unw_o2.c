@@ -1,0 +1,3 @@
+// cflags: -O2
+/* As distributions build: no frame pointers. */
+#include "unw_chain.h"

@@ -1,0 +1,3 @@
+// cflags: -O2 -static
+/* Everything in one file, not position-independent. */
+#include "unw_chain.h"

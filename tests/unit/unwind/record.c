@@ -1,0 +1,360 @@
+#include "tests/unit/unwind/record.h"
+
+#include <check.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libunwind-ptrace.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+
+#include "lib/base/buf.h"
+
+#define MAPS_TEXT_MAX (16u << 20)
+#define RED_ZONE      128
+
+/* The directory of the test program is build/tests/unwind. */
+static void target_path(const char *name, char *path, size_t size)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	ck_assert_int_gt(n, 0);
+	self[n] = '\0';
+	for (int i = 0; i < 3; i++)
+		*strrchr(self, '/') = '\0';
+	n = snprintf(path, size, "%s/targets/%s", self, name);
+	ck_assert(n > 0 && (size_t)n < size);
+}
+
+static char *read_text(const char *path, size_t *ret_size)
+{
+	struct buf b;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	ck_assert_msg(fd >= 0, "%s: %s", path, strerror(errno));
+	buf_init(&b, MAPS_TEXT_MAX);
+	ck_assert_int_eq(buf_read_fd(&b, fd), 0);
+	close_fd(&fd);
+	*ret_size = b.len;
+	return b.data;
+}
+
+void target_read_maps(struct target *t)
+{
+	char path[64];
+	size_t size;
+	char *text;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)t->pid);
+	text = read_text(path, &size);
+	ck_assert_int_eq(unwind_space_set_maps(t->space, text, size), 0);
+	free(text);
+}
+
+static void make_space(struct target *t)
+{
+	const struct unwind_cache_options options = { .max_bytes = 64u << 20 };
+
+	ck_assert_int_eq(unwind_cache_new(&options, &t->cache), 0);
+	ck_assert_int_eq(
+		unwind_space_new(t->cache, &target_files, t, &t->space), 0);
+	target_read_maps(t);
+}
+
+void target_adopt(struct target *t, pid_t pid)
+{
+	memset(t, 0, sizeof(*t));
+	t->pid = pid;
+	t->in = -1;
+	t->out = -1;
+	make_space(t);
+}
+
+#define ARGS_MAX 8
+
+void target_start(struct target *t, const char *name, const char *const *args)
+{
+	char path[PATH_MAX];
+	char *argv[ARGS_MAX + 2] = { path };
+	int in[2];
+	int out[2];
+	size_t n = 0;
+
+	memset(t, 0, sizeof(*t));
+	target_path(name, path, sizeof(path));
+	for (size_t i = 0; args && args[i] && i < ARGS_MAX; i++) {
+		argv[i + 1] = strdup(args[i]);
+		ck_assert_ptr_nonnull(argv[i + 1]);
+	}
+	ck_assert_int_eq(pipe2(in, O_CLOEXEC), 0);
+	ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
+	t->pid = fork();
+	ck_assert_int_ge(t->pid, 0);
+	if (t->pid == 0) {
+		if (dup2(in[0], STDIN_FILENO) >= 0 &&
+		    dup2(out[1], STDOUT_FILENO) >= 0)
+			(void)execv(path, argv);
+		_exit(127);
+	}
+	(void)close(in[0]);
+	(void)close(out[1]);
+	for (size_t i = 1; argv[i]; i++)
+		free(argv[i]);
+	t->in = in[1];
+	t->out = out[0];
+	while (!strstr(t->text, "ready\n")) {
+		ssize_t got = read(t->out, t->text + n, sizeof(t->text) - 1 - n);
+
+		ck_assert_msg(got > 0, "%s ended before it was ready", name);
+		n += (size_t)got;
+	}
+	make_space(t);
+}
+
+void target_stop(struct target *t)
+{
+	if (t->in >= 0) {
+		(void)kill(t->pid, SIGKILL);
+		while (waitpid(t->pid, NULL, __WALL) < 0 && errno == EINTR)
+			;
+	}
+	close_fd(&t->in);
+	close_fd(&t->out);
+	unwind_space_free(t->space);
+	unwind_cache_free(t->cache);
+}
+
+size_t target_threads(const struct target *t, pid_t *tids, size_t max)
+{
+	char path[64];
+	struct dirent *e;
+	size_t n = 0;
+	DIR *d;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)t->pid);
+	d = opendir(path);
+	ck_assert_ptr_nonnull(d);
+	while ((e = readdir(d)) && n < max) {
+		long tid = strtol(e->d_name, NULL, 10);
+
+		if (tid > 0)
+			tids[n++] = (pid_t)tid;
+	}
+	(void)closedir(d);
+	return n;
+}
+
+long target_wait_blocked(const struct target *t, pid_t tid)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall",
+		       (int)t->pid, (int)tid);
+	for (;;) {
+		size_t size;
+		char *text = read_text(path, &size);
+		bool blocked = text && text[0] >= '0' && text[0] <= '9';
+		long nr = blocked ? strtol(text, NULL, 10) : -1;
+
+		free(text);
+		if (blocked)
+			return nr;
+	}
+}
+
+/* A copy of the target's memory, for what is no file. */
+static int copy_memory(pid_t pid, uint64_t start, uint64_t end, int *ret_fd)
+{
+	size_t size = (size_t)(end - start);
+	int fd = memfd_create("copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *bytes = malloc(size);
+	struct iovec local = { bytes, size };
+	struct iovec remote = { .iov_len = size };
+
+	memcpy(&remote.iov_base, &start, sizeof(start));
+	ck_assert(fd >= 0 && bytes);
+	if (process_vm_readv(pid, &local, 1, &remote, 1, 0) != (ssize_t)size ||
+	    write(fd, bytes, size) != (ssize_t)size) {
+		free(bytes);
+		close_fd(&fd);
+		return -EIO;
+	}
+	free(bytes);
+	*ret_fd = fd;
+	return 0;
+}
+
+static int open_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
+{
+	const struct target *t = ctx;
+	char path[128];
+	int fd;
+
+	(void)snprintf(path, sizeof(path),
+		       "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)t->pid,
+		       start, end);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return copy_memory(t->pid, start, end, ret_fd);
+	*ret_fd = fd;
+	return 0;
+}
+
+static int open_debug(void *ctx, const char *build_id, int *ret_fd)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	(void)ctx;
+	(void)snprintf(path, sizeof(path),
+		       "/usr/lib/debug/.build-id/%.2s/%s.debug", build_id,
+		       build_id + 2);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+const struct unwind_files target_files = { open_image, open_debug };
+
+/* ptrace takes and returns everything in a pointer. */
+static void do_ptrace(int request, pid_t tid, void *data)
+{
+	ck_assert_msg(ptrace((enum __ptrace_request)request, tid, NULL,
+			     data) == 0,
+		      "ptrace %d of %d: %s", request, (int)tid,
+		      strerror(errno));
+}
+
+void thread_seize(pid_t tid)
+{
+	do_ptrace(PTRACE_SEIZE, tid, NULL);
+}
+
+void thread_interrupt(pid_t tid)
+{
+	int status;
+
+	do_ptrace(PTRACE_INTERRUPT, tid, NULL);
+	for (;;) {
+		ck_assert_int_eq(waitpid(tid, &status, __WALL), tid);
+		ck_assert(WIFSTOPPED(status));
+		if (status >> 16 == PTRACE_EVENT_STOP)
+			return;
+		/* A signal of the target's own: hand it on. */
+		ck_assert_int_eq(ptrace(PTRACE_CONT, tid, NULL,
+					(void *)(uintptr_t)WSTOPSIG(status)),
+				 0);
+	}
+}
+
+void thread_continue(pid_t tid)
+{
+	do_ptrace(PTRACE_CONT, tid, NULL);
+}
+
+void thread_detach(pid_t tid)
+{
+	do_ptrace(PTRACE_DETACH, tid, NULL);
+}
+
+/* The end of the mapping that addr lies in. */
+static uint64_t mapping_end(pid_t pid, uint64_t addr)
+{
+	char path[64];
+	uint64_t end = 0;
+	size_t size;
+	char *text;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	text = read_text(path, &size);
+	for (char *line = text; line && *line; line = strchr(line, '\n') + 1) {
+		uint64_t from;
+		uint64_t to;
+
+		ck_assert_int_eq(
+			sscanf(line, "%" SCNx64 "-%" SCNx64, &from, &to), 2);
+		if (addr >= from && addr < to)
+			end = to;
+	}
+	free(text);
+	ck_assert_uint_gt(end, 0);
+	return end;
+}
+
+struct record_sample *record_thread(const struct target *t, pid_t tid,
+				    size_t *ret_size)
+{
+	struct user_regs_struct u;
+	struct record_sample *s;
+	struct iovec remote = { 0 };
+	struct iovec local;
+	uint64_t start;
+	size_t size;
+
+	do_ptrace(PTRACE_GETREGS, tid, &u);
+	start = u.rsp - RED_ZONE;
+	size = (size_t)(mapping_end(t->pid, u.rsp) - start);
+	s = calloc(1, sizeof(*s) + size);
+	ck_assert_ptr_nonnull(s);
+	if (size > SAMPLE_STACK_MAX) {
+		size = SAMPLE_STACK_MAX;
+		s->flags |= SAMPLE_CAPPED;
+	}
+	memcpy(&remote.iov_base, &start, sizeof(start));
+	remote.iov_len = size;
+	local = (struct iovec){ s->stack, size };
+	ck_assert_int_eq(process_vm_readv(t->pid, &local, 1, &remote, 1, 0),
+			 (ssize_t)size);
+	s->h.ring.size = (uint32_t)(sizeof(*s) + size);
+	s->h.ring.type = RECORD_SAMPLE;
+	s->h.tid = (uint32_t)tid;
+	s->arch = SAMPLE_ARCH_X86_64;
+	s->regs_known = (1u << 17) - 1;
+	memcpy(s->regs,
+	       (const uint64_t[]){ u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi,
+				   u.rbp, u.rsp, u.r8, u.r9, u.r10, u.r11,
+				   u.r12, u.r13, u.r14, u.r15, u.rip },
+	       17 * sizeof(uint64_t));
+	s->stack_addr = start;
+	s->stack_size = (uint32_t)size;
+	*ret_size = sizeof(*s) + size;
+	return s;
+}
+
+size_t oracle_walk(pid_t tid, uint64_t *addrs, size_t max, bool *ret_complete)
+{
+	unw_addr_space_t space = unw_create_addr_space(&_UPT_accessors, 0);
+	void *ui = _UPT_create(tid);
+	bool interrupted = false;
+	unw_cursor_t cursor;
+	size_t n = 0;
+	int r = 1;
+
+	ck_assert(space && ui);
+	ck_assert_int_eq(unw_init_remote(&cursor, space, ui), 0);
+	while (n < max && r > 0) {
+		unw_word_t ip;
+
+		ck_assert_int_eq(unw_get_reg(&cursor, UNW_REG_IP, &ip), 0);
+		if (ip == 0 && n > 0)
+			break;
+		addrs[n++] = ip + interrupted;
+		interrupted = unw_is_signal_frame(&cursor) > 0;
+		r = unw_step(&cursor);
+	}
+	*ret_complete = r >= 0;
+	_UPT_destroy(ui);
+	unw_destroy_addr_space(space);
+	return n;
+}
