@@ -1,0 +1,266 @@
+#include "daemon/files.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "daemon/child.h"
+#include "daemon/open.h"
+#include "daemon/process.h"
+#include "lib/base/clock.h"
+
+struct request {
+	struct request *next;
+	struct open_order order;
+	struct msg_want want;
+	int pidfd;
+	files_fn fn;
+	void *ctx; /* NULL fn: nobody waits any more */
+};
+
+struct files {
+	struct loop *loop;
+	struct request *first, **end;
+	/* The helper; its socket is -1 if there is none. */
+	int32_t pid;
+	int fd;
+	struct loop_source *source;
+	uint64_t since_ns; /* when the first request was given to it */
+	uint64_t idle_ns;  /* when it had nothing to do */
+	bool busy;
+};
+
+struct answer {
+	int32_t error;
+};
+
+int files_new(struct loop *loop, struct files **ret)
+{
+	struct files *f = calloc(1, sizeof(*f));
+
+	if (f == NULL)
+		return -ENOMEM;
+	f->loop = loop;
+	f->fd = -1;
+	f->end = &f->first;
+	*ret = f;
+	return 0;
+}
+
+/* The helper ends at the end of its socket; one that hangs must be killed. */
+static void drop_helper(struct files *f, bool hangs)
+{
+	if (f->fd < 0)
+		return;
+	loop_remove(f->loop, &f->source);
+	close_fd(&f->fd);
+	f->busy = false;
+	if (hangs)
+		(void)kill(f->pid, SIGKILL);
+}
+
+static void free_request(struct request *r)
+{
+	close_fd(&r->pidfd);
+	free(r);
+}
+
+void files_free(struct files *f)
+{
+	if (f == NULL)
+		return;
+	drop_helper(f, true);
+	while (f->first != NULL) {
+		struct request *r = f->first;
+
+		f->first = r->next;
+		free_request(r);
+	}
+	free(f);
+}
+
+/* The helper's life: one order after the other until the broker is gone. */
+__attribute__((noreturn)) static void help(int fd)
+{
+	struct ipc_message m;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		struct answer answer = {0};
+		int opened = -1;
+
+		if (ipc_recv(fd, &m) <= 0 ||
+		    m.size != sizeof(struct open_order))
+			_exit(0);
+		answer.error = -open_for((const void *)m.bytes, &opened);
+		if (ipc_send(fd, &answer, sizeof(answer), &opened,
+			     answer.error == 0 ? 1 : 0) < 0)
+			_exit(0);
+		close_fd(&opened);
+	}
+}
+
+static void on_helper(void *ctx);
+
+static int start_helper(struct files *f)
+{
+	int pair[2], r;
+	pid_t pid;
+
+	r = ipc_pair(pair);
+	if (r < 0)
+		return r;
+	pid = fork();
+	if (pid < 0) {
+		r = -errno;
+		close_fd(&pair[0]);
+		close_fd(&pair[1]);
+		return r;
+	}
+	if (pid == 0) {
+		/* Nothing of the broker's but this socket and the terminal. */
+		if (dup2(pair[1], MSG_FD) < 0 ||
+		    close_range(MSG_FD + 1, ~0u, 0) < 0)
+			_exit(1);
+		help(MSG_FD);
+	}
+	close_fd(&pair[1]);
+	f->pid = pid;
+	f->fd = pair[0];
+	return loop_add(f->loop, f->fd, on_helper, f, &f->source);
+}
+
+static void answer_first(struct files *f, int error, int fd)
+{
+	struct request *r = f->first;
+
+	f->first = r->next;
+	if (f->first == NULL)
+		f->end = &f->first;
+	f->busy = false;
+	if (r->fn != NULL)
+		r->fn(r->ctx, &r->want, error, fd);
+	else
+		close_fd(&fd);
+	free_request(r);
+}
+
+/* Gives the helper what is next. */
+static void proceed(struct files *f)
+{
+	while (!f->busy && f->first != NULL) {
+		int r = f->fd >= 0 ? 0 : start_helper(f);
+
+		if (r == 0)
+			r = ipc_send(f->fd, &f->first->order,
+				     sizeof(f->first->order), NULL, 0);
+		if (r == 0) {
+			f->busy = true;
+			f->since_ns = clock_mono_ns();
+			return;
+		}
+		drop_helper(f, true);
+		answer_first(f, r, -1);
+	}
+	f->idle_ns = clock_mono_ns();
+}
+
+static void on_helper(void *ctx)
+{
+	struct files *f = ctx;
+	struct ipc_message m;
+	const struct answer *answer = (const void *)m.bytes;
+	int r = ipc_recv(f->fd, &m);
+	int fd = ipc_take_fd(&m, 0), error;
+
+	ipc_close_fds(&m);
+	if (r != 1 || m.size != sizeof(*answer) || !f->busy) {
+		/* It died: killed by somebody. The request is tried no more. */
+		close_fd(&fd);
+		drop_helper(f, true);
+		if (f->first != NULL)
+			answer_first(f, -EIO, -1);
+		proceed(f);
+		return;
+	}
+	error = -answer->error;
+	/* Alive now: so the pid was its own when the file was opened. */
+	if (error == 0 && !process_is_alive(f->first->pidfd)) {
+		close_fd(&fd);
+		error = -ESRCH;
+	}
+	answer_first(f, error, fd);
+	proceed(f);
+}
+
+/* A build-id becomes a path: nothing but hex digits. */
+static bool is_hex(const char *text, size_t size)
+{
+	size_t n = strnlen(text, size);
+
+	return n < size && n >= 4 && strspn(text, "0123456789abcdef") == n;
+}
+
+int files_request(struct files *f, const struct msg_want *want, int32_t pid,
+		  int pidfd, files_fn fn, void *ctx)
+{
+	struct request *r;
+
+	if (want->kind < WANT_MAPS || want->kind > WANT_EXE ||
+	    (want->kind == WANT_IMAGE && want->start >= want->end) ||
+	    (want->kind == WANT_DEBUG &&
+	     !is_hex(want->build_id, sizeof(want->build_id))))
+		return -EINVAL;
+	r = calloc(1, sizeof(*r));
+	if (r == NULL)
+		return -ENOMEM;
+	*r = (struct request){
+		.order = {.pid = pid,
+			  .kind = want->kind,
+			  .start = want->start,
+			  .end = want->end},
+		.want = *want,
+		.pidfd = fcntl(pidfd, F_DUPFD_CLOEXEC, 0),
+		.fn = fn,
+		.ctx = ctx,
+	};
+	if (r->pidfd < 0) {
+		int error = -errno;
+
+		free(r);
+		return error;
+	}
+	memcpy(r->order.build_id, want->build_id, sizeof(r->order.build_id));
+	*f->end = r;
+	f->end = &r->next;
+	proceed(f);
+	return 0;
+}
+
+void files_forget(struct files *f, const void *ctx)
+{
+	for (struct request *r = f->first; r != NULL; r = r->next)
+		if (r->ctx == ctx)
+			r->fn = NULL;
+}
+
+void files_check(struct files *f)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (f->fd < 0)
+		return;
+	if (!f->busy) {
+		if (now - f->idle_ns > NS_PER_SEC)
+			drop_helper(f, false);
+		return;
+	}
+	if (now - f->since_ns < FILES_TIMEOUT_MS * NS_PER_MS)
+		return;
+	drop_helper(f, true);
+	answer_first(f, -ETIMEDOUT, -1);
+	proceed(f);
+}

@@ -1,0 +1,44 @@
+/*
+ * Opening files for the unwind processes, which may not open any.
+ *
+ * Reading a target's memory, or opening a file that it maps, can hang for as
+ * long as the target likes (FUSE, userfaultfd). So a helper does it: a fork of
+ * the broker that does one request at a time and is killed if it takes longer
+ * than FILES_TIMEOUT_MS. The broker itself never waits.
+ */
+#ifndef DAEMON_FILES_H
+#define DAEMON_FILES_H
+
+#include "daemon/msg.h"
+#include "lib/base/loop.h"
+
+#define FILES_TIMEOUT_MS 1000
+
+struct files;
+
+/*
+ * The answer: 0 and a descriptor, now the callee's; or an errno and -1.
+ * -ETIMEDOUT: the target made the helper hang.
+ */
+typedef void (*files_fn)(void *ctx, const struct msg_want *want, int error,
+			 int fd);
+
+must_check int files_new(struct loop *loop, struct files **ret);
+void files_free(struct files *f); /* takes NULL; pending ones are dropped */
+
+/*
+ * Opens what want names, of process pid (pinned by pidfd, which is duplicated).
+ * fn is called later, with a copy of want. Returns 0, -EINVAL if want breaks
+ * its rule, -ENOMEM, or an error of fork and socketpair.
+ */
+must_check int files_request(struct files *f, const struct msg_want *want,
+			     int32_t pid, int pidfd, files_fn fn, void *ctx);
+
+/* Requests made with this ctx are no longer of interest. */
+void files_forget(struct files *f, const void *ctx);
+
+/* To be called several times a second: kills a helper that hangs. */
+void files_check(struct files *f);
+
+
+#endif

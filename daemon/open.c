@@ -1,0 +1,239 @@
+#include "daemon/open.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+
+#define COPY_BLOCK 65536
+
+static int write_all(int fd, const char *bytes, size_t n)
+{
+	while (n > 0) {
+		ssize_t written = write(fd, bytes, n);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return -errno;
+		bytes += written;
+		n -= (size_t)written;
+	}
+	return 0;
+}
+
+static int new_copy(int *ret_fd)
+{
+	*ret_fd = memfd_create("copy", MFD_CLOEXEC);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
+/* Up to max bytes of path from offset on, in a memfd. */
+static int copy_file(const char *path, uint64_t offset, uint64_t max,
+		     int *ret_fd)
+{
+	static char block[COPY_BLOCK];
+	int from, to = -1, r = 0;
+
+	from = open(path, O_RDONLY | O_CLOEXEC);
+	if (from < 0)
+		return -errno;
+	r = new_copy(&to);
+	if (r == 0 && lseek(from, (off_t)offset, SEEK_SET) < 0)
+		r = -errno;
+	while (r == 0 && max > 0) {
+		ssize_t n = read(from, block, min_u64(max, sizeof(block)));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			r = -errno;
+		if (n <= 0)
+			break;
+		max -= (uint64_t)n;
+		r = write_all(to, block, (size_t)n);
+	}
+	if (r == 0 && lseek(to, 0, SEEK_SET) < 0)
+		r = -errno;
+	close_fd(&from);
+	if (r < 0)
+		close_fd(&to);
+	else
+		*ret_fd = to;
+	return r;
+}
+
+static int copy_link(const char *path, int *ret_fd)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlink(path, target, sizeof(target));
+	int r;
+
+	if (n < 0)
+		return -errno;
+	r = new_copy(ret_fd);
+	if (r == 0)
+		r = write_all(*ret_fd, target, (size_t)n);
+	if (r == 0 && lseek(*ret_fd, 0, SEEK_SET) < 0)
+		r = -errno;
+	if (r < 0)
+		close_fd(ret_fd);
+	return r;
+}
+
+static int check_regular(int *fd)
+{
+	struct stat st;
+
+	if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode))
+		return 0;
+	close_fd(fd);
+	return -ENXIO;
+}
+
+/* The line of maps that starts at start: its dev:inode and path. */
+static int find_mapping(const struct open_order *o, dev_t *ret_dev,
+			ino_t *ret_ino, char ret_path[PATH_MAX])
+{
+	char line[PATH_MAX + 128], path[64];
+	FILE *maps;
+	int r = -ENOENT;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", o->pid);
+	maps = fopen(path, "re");
+	if (maps == NULL)
+		return -errno;
+	while (r == -ENOENT && fgets(line, sizeof(line), maps) != NULL) {
+		unsigned long long start, end, ino;
+		unsigned int dev_major, dev_minor;
+		int at = 0;
+
+		if (sscanf(line, "%llx-%llx %*s %*x %x:%x %llu %n", &start,
+			   &end, &dev_major, &dev_minor, &ino, &at) < 5 ||
+		    start != o->start || end != o->end || line[at] != '/')
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		*ret_dev = makedev(dev_major, dev_minor);
+		*ret_ino = (ino_t)ino;
+		(void)snprintf(ret_path, PATH_MAX, "%s", line + at);
+		r = 0;
+	}
+	(void)fclose(maps);
+	return r;
+}
+
+/*
+ * Without CAP_CHECKPOINT_RESTORE, for a process of our own uid: the path in
+ * maps, looked up inside the target's root, is the file if it has its
+ * dev:inode.
+ */
+static int open_by_path(const struct open_order *o, int *ret_fd)
+{
+	struct open_how how = {
+		.flags = OPEN_FLAGS,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	char path[PATH_MAX], root_path[64];
+	struct stat st;
+	int root, fd, r;
+	dev_t dev;
+	ino_t ino;
+
+	r = find_mapping(o, &dev, &ino, path);
+	if (r < 0)
+		return r;
+	(void)snprintf(root_path, sizeof(root_path), "/proc/%d/root", o->pid);
+	root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	r = fd < 0 ? -errno : 0;
+	close_fd(&root);
+	if (r < 0)
+		return r;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_dev != dev ||
+	    st.st_ino != ino) {
+		close_fd(&fd);
+		return -ENOENT;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+static bool is_own_process(int32_t pid)
+{
+	char path[32];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
+	return geteuid() != 0 && stat(path, &st) == 0 &&
+	       st.st_uid == geteuid();
+}
+
+static int open_image(const struct open_order *o, int *ret_fd)
+{
+	char path[96];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx",
+		       o->pid, (unsigned long long)o->start,
+		       (unsigned long long)o->end);
+	*ret_fd = open(path, OPEN_FLAGS);
+	if (*ret_fd >= 0)
+		return check_regular(ret_fd);
+	if (errno != ENOENT) {
+		r = is_own_process(o->pid) ? open_by_path(o, ret_fd) : -errno;
+		if (r == 0)
+			return 0;
+	}
+	/* The vDSO, or a file that cannot be had: what is mapped of it. */
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", o->pid);
+	return copy_file(path, o->start,
+			 min_u64(o->end - o->start, OPEN_COPY_MAX), ret_fd);
+}
+
+/* The host's debug files only; the build-id is hex digits. */
+static int open_debug(const struct open_order *o, int *ret_fd)
+{
+	char path[64 + MSG_BUILD_ID_MAX];
+
+	(void)snprintf(path, sizeof(path),
+		       "/usr/lib/debug/.build-id/%.2s/%s.debug", o->build_id,
+		       o->build_id + 2);
+	*ret_fd = open(path, OPEN_FLAGS);
+	return *ret_fd < 0 ? -errno : check_regular(ret_fd);
+}
+
+int open_for(const struct open_order *order, int *ret_fd)
+{
+	char path[64];
+	const char *name = "";
+
+	switch ((enum want_kind)order->kind) {
+	case WANT_IMAGE:
+		return open_image(order, ret_fd);
+	case WANT_DEBUG:
+		return open_debug(order, ret_fd);
+	case WANT_MAPS:
+		name = "maps";
+		break;
+	case WANT_ENVIRON:
+		name = "environ";
+		break;
+	case WANT_EXE:
+		name = "exe";
+		break;
+	}
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", order->pid, name);
+	if (order->kind == WANT_EXE)
+		return copy_link(path, ret_fd);
+	return copy_file(path, 0, OPEN_COPY_MAX, ret_fd);
+}

@@ -1,0 +1,29 @@
+/*
+ * What the helper of files.h does for one order: open or copy a file of a
+ * target. Runs in the helper: every call here may hang.
+ */
+#ifndef DAEMON_OPEN_H
+#define DAEMON_OPEN_H
+
+#include <stdbool.h>
+
+#include "daemon/msg.h"
+
+/* A checked msg_want, and the process it is about. */
+struct open_order {
+	int32_t pid;
+	uint32_t kind; /* enum want_kind */
+	uint64_t start, end;
+	char build_id[MSG_BUILD_ID_MAX];
+};
+
+/* Copies are bounded by what the reader takes. */
+#define OPEN_COPY_MAX (64u << 20)
+
+/*
+ * Returns 0 and a descriptor open for reading: a regular file, or a memfd with
+ * a copy, at its start. Or a negative errno.
+ */
+must_check int open_for(const struct open_order *order, int *ret_fd);
+
+#endif

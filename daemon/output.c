@@ -1,0 +1,199 @@
+#include "daemon/output.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NAME_SIZE 96
+
+/* Directories that are tried, should a name be taken. */
+#define NEW_DIRS_MAX 100
+
+/*
+ * Root has given up the right to write anywhere (CAP_DAC_OVERRIDE), not the one
+ * to become somebody: files belong to the owner of their directory.
+ */
+static void act_as_owner(int dir_fd)
+{
+	struct stat st;
+
+	if (geteuid() != 0 || fstat(dir_fd, &st) < 0)
+		return;
+	(void)setfsgid(st.st_gid);
+	(void)setfsuid(st.st_uid);
+}
+
+static void act_as_self(void)
+{
+	int saved = errno;
+
+	(void)setfsuid(geteuid());
+	(void)setfsgid(getegid());
+	errno = saved;
+}
+
+static int open_dir(int at, const char *path)
+{
+	return openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Makes the last part of path as the owner of the directory that it is in. */
+static int make_dir(const char *path)
+{
+	char parent[PATH_MAX];
+	size_t n = strlen(path);
+	const char *name = path;
+	int fd, r = 0;
+
+	if (n >= sizeof(parent))
+		return -ENAMETOOLONG;
+	memcpy(parent, path, n + 1);
+	while (n > 1 && parent[n - 1] == '/')
+		parent[--n] = '\0';
+	while (n > 0 && parent[n - 1] != '/')
+		n--;
+	name = path + n;
+	parent[n] = '\0';
+	fd = open_dir(AT_FDCWD, n == 0 ? "." : parent);
+	if (fd < 0)
+		return -errno;
+	act_as_owner(fd);
+	if (mkdirat(fd, name, 0755) < 0)
+		r = -errno;
+	act_as_self();
+	close_fd(&fd);
+	return r;
+}
+
+static int make_new_dir(char ret[PATH_MAX])
+{
+	time_t now = time(NULL);
+	struct tm tm;
+	char stamp[32];
+
+	(void)localtime_r(&now, &tm);
+	if (strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm) == 0)
+		return -EINVAL;
+	for (int i = 0; i < NEW_DIRS_MAX; i++) {
+		int r;
+
+		if (i == 0)
+			(void)snprintf(ret, PATH_MAX, "sentry-profd-%s", stamp);
+		else
+			(void)snprintf(ret, PATH_MAX, "sentry-profd-%s-%d",
+				       stamp, i);
+		r = make_dir(ret);
+		if (r != -EEXIST)
+			return r;
+	}
+	return -EEXIST;
+}
+
+static int create(int dir_fd, const char *name, int flags)
+{
+	int fd, r = 0;
+
+	act_as_owner(dir_fd);
+	fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
+	if (fd < 0)
+		r = -errno;
+	act_as_self();
+	return fd < 0 ? r : fd;
+}
+
+int output_open(struct output *o, const char *path)
+{
+	static const char probe[] = ".sentry-profd-probe";
+	int r = 0, fd;
+
+	*o = (struct output){.dir_fd = -1};
+	if (path == NULL) {
+		r = make_new_dir(o->path);
+	} else {
+		if (strlen(path) >= sizeof(o->path))
+			return -ENAMETOOLONG;
+		memcpy(o->path, path, strlen(path) + 1);
+		if (access(path, F_OK) < 0 && errno == ENOENT)
+			r = make_dir(path);
+	}
+	if (r < 0)
+		return r;
+	o->dir_fd = open_dir(AT_FDCWD, o->path);
+	if (o->dir_fd < 0)
+		return -errno;
+	fd = create(o->dir_fd, probe, 0);
+	if (fd < 0) {
+		output_close(o);
+		return fd;
+	}
+	close_fd(&fd);
+	act_as_owner(o->dir_fd);
+	(void)unlinkat(o->dir_fd, probe, 0);
+	act_as_self();
+	return 0;
+}
+
+void output_close(struct output *o)
+{
+	close_fd(&o->dir_fd);
+}
+
+static void make_name(char ret[NAME_SIZE], uint64_t seq, const char *chunk_id,
+		      bool complete)
+{
+	(void)snprintf(ret, NAME_SIZE, "%s%06llu-%.32s.envelope%s",
+		       complete ? "" : ".", (unsigned long long)seq, chunk_id,
+		       complete ? "" : ".part");
+}
+
+int output_create(const struct output *o, uint64_t seq, const char *chunk_id,
+		  int *ret_fd)
+{
+	char name[NAME_SIZE];
+	int fd;
+
+	make_name(name, seq, chunk_id, false);
+	fd = create(o->dir_fd, name, O_TRUNC);
+	if (fd < 0)
+		return fd;
+	*ret_fd = fd;
+	return 0;
+}
+
+int output_finish(const struct output *o, uint64_t seq, const char *chunk_id)
+{
+	char from[NAME_SIZE], to[NAME_SIZE];
+	int r = 0;
+
+	make_name(from, seq, chunk_id, false);
+	make_name(to, seq, chunk_id, true);
+	act_as_owner(o->dir_fd);
+	if (renameat(o->dir_fd, from, o->dir_fd, to) < 0)
+		r = -errno;
+	act_as_self();
+	return r;
+}
+
+void output_remove(const struct output *o, uint64_t seq, const char *chunk_id)
+{
+	char name[NAME_SIZE];
+
+	make_name(name, seq, chunk_id, false);
+	act_as_owner(o->dir_fd);
+	(void)unlinkat(o->dir_fd, name, 0);
+	act_as_self();
+}
+
+int output_open_file(const char *path, int *ret_fd)
+{
+	int fd = create(AT_FDCWD, path, O_TRUNC);
+
+	if (fd < 0)
+		return fd;
+	*ret_fd = fd;
+	return 0;
+}

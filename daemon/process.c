@@ -1,0 +1,129 @@
+#include "daemon/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+/* include/linux/sched.h; field 9 of proc(5)'s stat. */
+#define PF_KTHREAD 0x00200000u
+
+/* Both files are of the kernel's making and much shorter. */
+#define PROCESS_FILE_MAX 4096
+
+static bool read_file(int32_t pid, const char *name,
+		      char ret[PROCESS_FILE_MAX])
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, ret, PROCESS_FILE_MAX - 1);
+	close_fd(&fd);
+	if (n <= 0)
+		return false;
+	ret[n] = '\0';
+	return true;
+}
+
+/*
+ * State, flags and number of threads: fields 3, 9 and 20. The name before
+ * them is in parentheses and may hold any byte, so the last one counts.
+ */
+static bool read_stat(int32_t pid, char *ret_state, unsigned int *ret_flags,
+		      long *ret_threads)
+{
+	char text[PROCESS_FILE_MAX];
+	const char *at;
+
+	if (!read_file(pid, "stat", text))
+		return false;
+	at = strrchr(text, ')');
+	return at != NULL &&
+	       sscanf(at + 1,
+		      " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u "
+		      "%*d %*d %*d %*d %ld",
+		      ret_state, ret_flags, ret_threads) == 3;
+}
+
+/* The number behind a key of status; the kernel escapes newlines in Name. */
+static bool find_number(const char *text, const char *key, int skip,
+			long *ret)
+{
+	const char *at = strstr(text, key);
+	char *end;
+
+	if (at == NULL)
+		return false;
+	at += strlen(key);
+	for (;; at = end) {
+		*ret = strtol(at, &end, 10);
+		if (end == at)
+			return false;
+		if (skip-- == 0)
+			return true;
+	}
+}
+
+enum process_fault process_look(int32_t pid, struct process *ret)
+{
+	char text[PROCESS_FILE_MAX], state;
+	unsigned int flags;
+	long threads, tgid, uid, tracer;
+	int pidfd;
+
+	*ret = (struct process){.pid = pid, .pidfd = -1};
+	if (!read_stat(pid, &state, &flags, &threads) ||
+	    !read_file(pid, "status", text))
+		return PROCESS_GONE;
+	if (flags & PF_KTHREAD)
+		return PROCESS_KERNEL_THREAD;
+	/* Real, effective, saved, file system. */
+	if (!find_number(text, "\nTgid:", 0, &tgid) ||
+	    !find_number(text, "\nUid:", 1, &uid) ||
+	    !find_number(text, "\nTracerPid:", 0, &tracer))
+		return PROCESS_UNREADABLE;
+	if (tgid != pid) {
+		ret->pid = (int32_t)tgid;
+		return PROCESS_THREAD;
+	}
+	/* A leader that has exited before its threads is a zombie as well. */
+	if (state == 'X' || (state == 'Z' && threads <= 1))
+		return PROCESS_ZOMBIE;
+	ret->uid = (uint32_t)uid;
+	ret->tracer = (int32_t)tracer;
+	if (tracer != 0)
+		return PROCESS_TRACED;
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0)
+		return errno == ESRCH ? PROCESS_GONE : PROCESS_UNREADABLE;
+	ret->pidfd = pidfd;
+	return PROCESS_OK;
+}
+
+bool process_is_alive(int pidfd)
+{
+	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&ended, 1, 0) == 0;
+}
+
+void process_name(int32_t pid, char ret[PROCESS_NAME_SIZE])
+{
+	char text[PROCESS_FILE_MAX];
+	size_t n;
+
+	memcpy(ret, "?", 2);
+	if (!read_file(pid, "comm", text))
+		return;
+	n = strcspn(text, "\n");
+	n = n < PROCESS_NAME_SIZE ? n : PROCESS_NAME_SIZE - 1;
+	memcpy(ret, text, n);
+	ret[n] = '\0';
+}

@@ -1,0 +1,40 @@
+/*
+ * What the broker may know of a process before it is attached: the kernel's
+ * words in /proc/PID/stat and status, read with fixed bounds.
+ */
+#ifndef DAEMON_PROCESS_H
+#define DAEMON_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/util.h"
+
+struct process {
+	int32_t pid;
+	int pidfd;	/* the caller's; pins the identity */
+	uint32_t uid;	/* effective */
+	int32_t tracer; /* 0: none */
+};
+
+enum process_fault {
+	PROCESS_OK,
+	PROCESS_GONE,
+	PROCESS_KERNEL_THREAD,
+	PROCESS_ZOMBIE,
+	PROCESS_THREAD, /* a thread's id; ret->pid is its process */
+	PROCESS_TRACED, /* ret->tracer */
+	PROCESS_UNREADABLE,
+};
+
+/* Looks at pid. With PROCESS_OK *ret has a pidfd, else -1. */
+enum process_fault process_look(int32_t pid, struct process *ret);
+
+/* True while the process behind pidfd has not ended. */
+bool process_is_alive(int pidfd);
+
+/* Its name (comm) for a message; "?" if it is gone. Bytes the target chose. */
+#define PROCESS_NAME_SIZE 65
+void process_name(int32_t pid, char ret[PROCESS_NAME_SIZE]);
+
+#endif

@@ -1,0 +1,118 @@
+#include "daemon/spawn.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/msg.h"
+
+#ifndef LIBEXECDIR
+#define LIBEXECDIR "/usr/local/libexec/sentry-profd"
+#endif
+
+#define ENVIRONMENT_MAX 16
+
+static int find_executable(const char *name, char ret[PATH_MAX])
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	const char *slash;
+
+	if (n < 0)
+		return -errno;
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	if (slash == NULL)
+		return -ENOENT;
+	n = snprintf(ret, PATH_MAX, "%.*s/%s", (int)(slash - self), self, name);
+	if (n > 0 && n < PATH_MAX && access(ret, X_OK) == 0)
+		return 0;
+	n = snprintf(ret, PATH_MAX, "%s/%s", LIBEXECDIR, name);
+	if (n > 0 && n < PATH_MAX && access(ret, X_OK) == 0)
+		return 0;
+	return -ENOENT;
+}
+
+/* Between fork and exec: only calls that are safe there. */
+__attribute__((noreturn)) static void become(const char *path,
+					     char *const *argv,
+					     char *const *envp, int fd)
+{
+	sigset_t none;
+	int null;
+
+	(void)setpgid(0, 0);
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	null = open("/dev/null", O_RDWR);
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
+	    dup2(null, STDOUT_FILENO) < 0 || dup2(fd, MSG_FD) < 0 ||
+	    close_range(MSG_FD + 1, ~0u, 0) < 0)
+		_exit(127);
+	(void)execve(path, argv, envp);
+	_exit(127);
+}
+
+int spawn_child(const char *name, const char *const *environment,
+		int32_t *ret_pid, int *ret_fd)
+{
+	char path[PATH_MAX], *argv[] = {path, NULL};
+	char *envp[ENVIRONMENT_MAX + 1] = {NULL};
+	size_t n = 0;
+	int pair[2], r;
+	pid_t pid;
+
+	r = find_executable(name, path);
+	if (r < 0)
+		return r;
+	r = ipc_pair(pair);
+	if (r < 0)
+		return r;
+	for (; *environment != NULL; environment++) {
+		const char *value = getenv(*environment);
+
+		if (value == NULL || n == ENVIRONMENT_MAX)
+			continue;
+		if (asprintf(&envp[n], "%s=%s", *environment, value) < 0) {
+			envp[n] = NULL;
+			r = -ENOMEM;
+			goto out;
+		}
+		n++;
+	}
+	if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0) {
+		r = -errno;
+		goto out;
+	}
+	/* dup2 onto itself would keep CLOEXEC. */
+	if (pair[1] == MSG_FD) {
+		r = fcntl(pair[1], F_DUPFD_CLOEXEC, MSG_FD + 1);
+		if (r < 0) {
+			r = -errno;
+			goto out;
+		}
+		close_fd(&pair[1]);
+		pair[1] = r;
+		r = 0;
+	}
+	pid = fork();
+	if (pid == 0)
+		become(path, argv, envp, pair[1]);
+	if (pid < 0) {
+		r = -errno;
+		goto out;
+	}
+	*ret_pid = pid;
+	*ret_fd = pair[0];
+	pair[0] = -1;
+out:
+	for (size_t i = 0; i < n; i++)
+		free(envp[i]);
+	close_fd(&pair[0]);
+	close_fd(&pair[1]);
+	return r;
+}
