@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""The project keeps to the rules of docs/ARCHITECTURE.md (see rules.py)."""
+
+import glob
+import os
+import sys
+
+import rules
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+BUILD = os.path.abspath(os.environ.get("BUILD", "build"))
+
+
+def main():
+    document = rules.read(os.path.join(ROOT, "docs/ARCHITECTURE.md"))
+    includes = rules.include_rules(document)
+    links = rules.link_rules(document)
+    bad = []
+    if len(includes) < 8 or len(links) != 5:
+        bad.append("docs/ARCHITECTURE.md: the tables are not found")
+
+    bad += rules.check_includes(ROOT, includes)
+    bad += rules.check_calls(ROOT)
+    bad += rules.check_top_level(ROOT)
+    # In two parts, so that this file does not break its own rule.
+    bad += rules.check_paths(ROOT, [ROOT + "/", "/wo" + "rk/", "/ro" + "ot/",
+                                    "sha" + "red/"])
+
+    objects = glob.glob(f"{BUILD}/obj/**/*.o", recursive=True)
+    if not objects:
+        bad.append(f"{BUILD}: no objects")
+    for path in sorted(objects):
+        directory = os.path.relpath(path, f"{BUILD}/obj").split("/")[0]
+        if directory != "tests":
+            bad += rules.check_object(path, directory in ("lib", "proto"))
+    for name, allowed in links.items():
+        bad += rules.check_links(f"{BUILD}/{name}", allowed)
+        bad += rules.check_hardening(f"{BUILD}/{name}")
+
+    print("\n".join(bad))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
