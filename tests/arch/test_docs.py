@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""What the documents say of options, messages and files is so."""
+
+import glob
+import os
+import re
+import subprocess
+import unittest
+
+import rules
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+BUILD = os.path.abspath(os.environ.get("BUILD", "build"))
+
+
+def read(path):
+    return rules.read(os.path.join(ROOT, path))
+
+
+class Documents(unittest.TestCase):
+    def test_manual_pages_are_well_formed(self):
+        # Not style: it complains of references to pages not installed here.
+        for page in glob.glob(f"{ROOT}/docs/*.8"):
+            lint = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page],
+                                  capture_output=True, text=True)
+            self.assertEqual(lint.stdout + lint.stderr, "")
+
+    def test_the_manual_page_and_help_have_the_same_options(self):
+        text = rules.run(f"{BUILD}/sentry-profd", "--help")
+        known = set(re.findall(r"^  --([\w-]+)", text, re.MULTILINE))
+        page = read("docs/sentry-profd.8")
+        described = set(re.findall(r"^\.It Fl -([\w-]+)", page, re.MULTILINE))
+        synopsis = set(re.findall(r"Fl -([\w-]+)", page.split(".Sh DESC")[0]))
+        self.assertGreater(len(known), 10)
+        self.assertEqual(described, known)
+        self.assertEqual(synopsis, known)
+
+    def test_every_message_is_in_the_table(self):
+        names = set(re.findall(r"^\tMSG_(\w+)(?: = 1)?,", read("daemon/msg.h"),
+                               re.MULTILINE))
+        document = read("docs/ARCHITECTURE.md")
+        section = document.split("## Messages")[1].split("## ")[0]
+        self.assertGreater(len(names), 10)
+        self.assertEqual(set(re.findall(r"\b[A-Z]{2,}(?:_[A-Z]+)*\b", section))
+                         - {"MSG", "DSN"}, names - {"DSN"})
+
+    def test_links_lead_somewhere(self):
+        for path in ["README.md"] + [os.path.relpath(p, ROOT) for p in
+                                     glob.glob(f"{ROOT}/docs/*.md")]:
+            for link in re.findall(r"\]\(([^)#]+)", read(path)):
+                if "://" not in link:
+                    place = os.path.join(ROOT, os.path.dirname(path), link)
+                    self.assertTrue(os.path.exists(place), f"{path}: {link}")
+
+
+if __name__ == "__main__":
+    unittest.main()
