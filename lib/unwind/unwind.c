@@ -91,6 +91,9 @@ static void run(struct walk *w, struct walk_frame *f, size_t max_frames,
 		if (end != WALK_ON)
 			break;
 		f->by_heuristic |= searched;
+		/* Nothing called the trampoline, either. */
+		if (f->interrupted && out->n > 1)
+			out->frames[out->n - 1].addr += X86_64_PC_STEP;
 		if (out->n == max_frames) {
 			end = UNWIND_END_MAX_FRAMES;
 			break;

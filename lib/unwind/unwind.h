@@ -65,8 +65,9 @@ const char *unwind_end_name(enum unwind_end end);
 
 /*
  * A frame. addr is what is sent: the leaf's pc, a caller's unmodified return
- * address, and for the frame that a signal interrupted pc + 1 (x86) or pc + 4
- * (arm64), so that "subtract one instruction" is right for every frame but the
+ * address, and for the frame that a signal interrupted and the trampoline that
+ * its handler returns to, which nothing called, pc + 1 (x86) or pc + 4 (arm64),
+ * so that "subtract one instruction" is right for every frame but the
  * leaf.
  */
 struct unwind_frame {

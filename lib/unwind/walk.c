@@ -59,7 +59,21 @@ static enum unwind_end enter(struct walk *w, struct walk_frame *f, uint64_t ra,
 	f->addr = ra;
 	f->is_leaf = false;
 	f->by_heuristic = by_heuristic;
+	f->interrupted = false;
 	return WALK_ON;
+}
+
+/* To the frame that a signal interrupted: its pc is no return address. */
+static enum unwind_end enter_interrupted(struct walk *w, struct walk_frame *f)
+{
+	uint64_t pc = f->regs.r[PC];
+	enum unwind_end end;
+
+	if (++f->signals > SIGNALS_MAX)
+		return UNWIND_END_CYCLE;
+	end = enter(w, f, pc + (pc != 0 ? X86_64_PC_STEP : 0), false);
+	f->interrupted = end == WALK_ON;
+	return end;
 }
 
 static enum unwind_end step_simple(struct walk *w, struct walk_frame *f,
@@ -169,7 +183,6 @@ static enum unwind_end step_full(struct walk *w, struct walk_frame *f,
 	uint64_t sp = old.r[SP];
 	enum expr_result r;
 	uint64_t cfa = 0;
-	uint64_t ra;
 
 	r = expr_eval(rows->ops + full->cfa_ops, full->cfa_n_ops, &old,
 		      &w->stack, 0, &w->top, &w->missing, &cfa);
@@ -190,14 +203,10 @@ static enum unwind_end step_full(struct walk *w, struct walk_frame *f,
 		new.r[SP] = cfa;
 		new.known |= BIT(SP);
 	}
-	if (full->is_signal && ++f->signals > SIGNALS_MAX)
-		return UNWIND_END_CYCLE;
 	f->regs = new;
-	ra = new.r[PC];
-	/* No return address: see unwind.h on what is sent. */
-	if (full->is_signal && ra != 0)
-		ra += X86_64_PC_STEP;
-	return enter(w, f, ra, false);
+	if (!full->is_signal)
+		return enter(w, f, new.r[PC], false);
+	return enter_interrupted(w, f);
 }
 
 /* What the kernel put on the stack for a handler; sp is behind its address. */
@@ -205,8 +214,6 @@ static enum unwind_end step_sigreturn(struct walk *w, struct walk_frame *f)
 {
 	uint64_t sp = f->regs.r[SP];
 
-	if (++f->signals > SIGNALS_MAX)
-		return UNWIND_END_CYCLE;
 	for (unsigned int reg = 0; reg < X86_64_N_REGS; reg++) {
 		uint64_t at = sp + x86_64_sigframe_offset(reg);
 
@@ -214,7 +221,7 @@ static enum unwind_end step_sigreturn(struct walk *w, struct walk_frame *f)
 			return unreadable(w, at, 8);
 	}
 	f->regs.known = BIT(X86_64_N_REGS) - 1;
-	return enter(w, f, f->regs.r[PC] + X86_64_PC_STEP, false);
+	return enter_interrupted(w, f);
 }
 
 /*

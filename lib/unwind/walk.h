@@ -18,6 +18,7 @@ struct walk_frame {
 	uint64_t addr;	   /* as it is sent */
 	bool is_leaf;	   /* look up addr itself; else addr - 1 */
 	bool by_heuristic; /* how this frame was found */
+	bool interrupted;  /* by a signal: the frame before is a trampoline */
 	uint32_t signals;  /* signal frames passed until here */
 };
 

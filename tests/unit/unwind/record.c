@@ -2,6 +2,7 @@
 
 #include <check.h>
 #include <dirent.h>
+#include <elfutils/libdwfl.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libunwind-ptrace.h>
@@ -62,7 +63,7 @@ void target_read_maps(struct target *t)
 
 static void make_space(struct target *t)
 {
-	const struct unwind_cache_options options = { .max_bytes = 64u << 20 };
+	const struct unwind_cache_options options = {.max_bytes = 64u << 20};
 
 	ck_assert_int_eq(unwind_cache_new(&options, &t->cache), 0);
 	ck_assert_int_eq(
@@ -84,7 +85,7 @@ void target_adopt(struct target *t, pid_t pid)
 void target_start(struct target *t, const char *name, const char *const *args)
 {
 	char path[PATH_MAX];
-	char *argv[ARGS_MAX + 2] = { path };
+	char *argv[ARGS_MAX + 2] = {path};
 	int in[2];
 	int out[2];
 	size_t n = 0;
@@ -112,7 +113,8 @@ void target_start(struct target *t, const char *name, const char *const *args)
 	t->in = in[1];
 	t->out = out[0];
 	while (!strstr(t->text, "ready\n")) {
-		ssize_t got = read(t->out, t->text + n, sizeof(t->text) - 1 - n);
+		ssize_t got =
+			read(t->out, t->text + n, sizeof(t->text) - 1 - n);
 
 		ck_assert_msg(got > 0, "%s ended before it was ready", name);
 		n += (size_t)got;
@@ -129,6 +131,8 @@ void target_stop(struct target *t)
 	}
 	close_fd(&t->in);
 	close_fd(&t->out);
+	if (t->dwfl)
+		dwfl_end(t->dwfl);
 	unwind_space_free(t->space);
 	unwind_cache_free(t->cache);
 }
@@ -177,8 +181,8 @@ static int copy_memory(pid_t pid, uint64_t start, uint64_t end, int *ret_fd)
 	size_t size = (size_t)(end - start);
 	int fd = memfd_create("copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	void *bytes = malloc(size);
-	struct iovec local = { bytes, size };
-	struct iovec remote = { .iov_len = size };
+	struct iovec local = {bytes, size};
+	struct iovec remote = {.iov_len = size};
 
 	memcpy(&remote.iov_base, &start, sizeof(start));
 	ck_assert(fd >= 0 && bytes);
@@ -225,15 +229,14 @@ static int open_debug(void *ctx, const char *build_id, int *ret_fd)
 	return 0;
 }
 
-const struct unwind_files target_files = { open_image, open_debug };
+const struct unwind_files target_files = {open_image, open_debug};
 
 /* ptrace takes and returns everything in a pointer. */
 static void do_ptrace(int request, pid_t tid, void *data)
 {
-	ck_assert_msg(ptrace((enum __ptrace_request)request, tid, NULL,
-			     data) == 0,
-		      "ptrace %d of %d: %s", request, (int)tid,
-		      strerror(errno));
+	ck_assert_msg(
+		ptrace((enum __ptrace_request)request, tid, NULL, data) == 0,
+		"ptrace %d of %d: %s", request, (int)tid, strerror(errno));
 }
 
 void thread_seize(pid_t tid)
@@ -297,7 +300,7 @@ struct record_sample *record_thread(const struct target *t, pid_t tid,
 {
 	struct user_regs_struct u;
 	struct record_sample *s;
-	struct iovec remote = { 0 };
+	struct iovec remote = {0};
 	struct iovec local;
 	uint64_t start;
 	size_t size;
@@ -313,7 +316,7 @@ struct record_sample *record_thread(const struct target *t, pid_t tid,
 	}
 	memcpy(&remote.iov_base, &start, sizeof(start));
 	remote.iov_len = size;
-	local = (struct iovec){ s->stack, size };
+	local = (struct iovec){s->stack, size};
 	ck_assert_int_eq(process_vm_readv(t->pid, &local, 1, &remote, 1, 0),
 			 (ssize_t)size);
 	s->h.ring.size = (uint32_t)(sizeof(*s) + size);
@@ -322,9 +325,9 @@ struct record_sample *record_thread(const struct target *t, pid_t tid,
 	s->arch = SAMPLE_ARCH_X86_64;
 	s->regs_known = (1u << 17) - 1;
 	memcpy(s->regs,
-	       (const uint64_t[]){ u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi,
-				   u.rbp, u.rsp, u.r8, u.r9, u.r10, u.r11,
-				   u.r12, u.r13, u.r14, u.r15, u.rip },
+	       (const uint64_t[]){u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi,
+				  u.rbp, u.rsp, u.r8, u.r9, u.r10, u.r11, u.r12,
+				  u.r13, u.r14, u.r15, u.rip},
 	       17 * sizeof(uint64_t));
 	s->stack_addr = start;
 	s->stack_size = (uint32_t)size;
@@ -336,7 +339,6 @@ size_t oracle_walk(pid_t tid, uint64_t *addrs, size_t max, bool *ret_complete)
 {
 	unw_addr_space_t space = unw_create_addr_space(&_UPT_accessors, 0);
 	void *ui = _UPT_create(tid);
-	bool interrupted = false;
 	unw_cursor_t cursor;
 	size_t n = 0;
 	int r = 1;
@@ -349,12 +351,58 @@ size_t oracle_walk(pid_t tid, uint64_t *addrs, size_t max, bool *ret_complete)
 		ck_assert_int_eq(unw_get_reg(&cursor, UNW_REG_IP, &ip), 0);
 		if (ip == 0 && n > 0)
 			break;
-		addrs[n++] = ip + interrupted;
-		interrupted = unw_is_signal_frame(&cursor) > 0;
+		/* True of the interrupted frame; before it is the trampoline */
+		addrs[n] = ip;
+		if (n > 0 && unw_is_signal_frame(&cursor) > 0) {
+			addrs[n]++;
+			addrs[n - 1] += n > 1;
+		}
+		n++;
 		r = unw_step(&cursor);
 	}
 	*ret_complete = r >= 0;
 	_UPT_destroy(ui);
 	unw_destroy_addr_space(space);
 	return n;
+}
+
+struct dwfl_stack {
+	uint64_t *addrs;
+	size_t max;
+	size_t n;
+};
+
+static int add_dwfl_frame(Dwfl_Frame *frame, void *arg)
+{
+	struct dwfl_stack *s = arg;
+	Dwarf_Addr pc;
+	bool is_activation;
+
+	ck_assert(dwfl_frame_pc(frame, &pc, &is_activation));
+	/* It goes on where the pc is 0. */
+	if (s->n == s->max || (s->n > 0 && pc == 0))
+		return DWARF_CB_ABORT;
+	s->addrs[s->n] = pc + (s->n > 0 && is_activation);
+	s->n++;
+	return DWARF_CB_OK;
+}
+
+size_t dwfl_walk(struct target *t, pid_t tid, uint64_t *addrs, size_t max)
+{
+	static const Dwfl_Callbacks callbacks = {
+		.find_elf = dwfl_linux_proc_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+	};
+	struct dwfl_stack s = {addrs, max, 0};
+
+	if (!t->dwfl) {
+		t->dwfl = dwfl_begin(&callbacks);
+		ck_assert_ptr_nonnull(t->dwfl);
+		ck_assert_int_eq(dwfl_linux_proc_report(t->dwfl, t->pid), 0);
+		ck_assert_int_eq(dwfl_report_end(t->dwfl, NULL, NULL), 0);
+		ck_assert_int_eq(dwfl_linux_proc_attach(t->dwfl, t->pid, true),
+				 0);
+	}
+	(void)dwfl_getthread_frames(t->dwfl, tid, add_dwfl_frame, &s);
+	return s.n;
 }

@@ -23,6 +23,7 @@ struct target {
 	char text[TARGET_TEXT_MAX]; /* all that it printed up to "ready" */
 	struct unwind_cache *cache;
 	struct unwind_space *space;
+	struct Dwfl *dwfl; /* of dwfl_walk */
 };
 
 /* Runs build/targets/NAME ARG..., NULL-terminated, until it prints "ready". */
@@ -64,5 +65,11 @@ struct record_sample *record_thread(const struct target *t, pid_t tid,
  * without an error.
  */
 size_t oracle_walk(pid_t tid, uint64_t *addrs, size_t max, bool *ret_complete);
+
+/*
+ * What libdwfl sees, which knows files without PT_GNU_EH_FRAME, such as static
+ * executables; libunwind does not.
+ */
+size_t dwfl_walk(struct target *t, pid_t tid, uint64_t *addrs, size_t max);
 
 #endif

@@ -1,0 +1,238 @@
+/*
+ * Walks on programs that know their own stacks, frame by frame against
+ * libunwind-ptrace at the same stop, and from sp and pc alone.
+ */
+#include "lib/unwind/walk.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "lib/base/buf.h"
+#include "tests/unit/suite.h"
+#include "tests/unit/unwind/record.h"
+
+#define FRAMES	     256
+#define RANDOM_STOPS 200
+#define THREADS	     5
+
+#define SP_AND_PC \
+	(UINT64_C(1) << SAMPLE_X86_64_RSP | UINT64_C(1) << SAMPLE_X86_64_RIP)
+
+static const char *const programs[] = {
+	"unw_o0", "unw_o2", "unw_o3", "unw_fp", "unw_static", "unw_nopie",
+};
+#define N_PROGRAMS 6
+
+static const struct {
+	const char *name;
+	long nr;
+} blocking[] = {
+	{"nanosleep", SYS_clock_nanosleep},
+	{"read", SYS_read},
+	{"poll", SYS_poll},
+	{"futex", SYS_futex},
+	{"signal", SYS_clock_nanosleep},
+	{"raise", SYS_clock_nanosleep},
+	{"qsort", SYS_read},
+};
+#define N_BLOCKING 7
+
+static struct unwind_stack ours;
+static struct unwind_stack other;
+
+static void describe(struct target *t, struct buf *b, uint64_t addr, bool leaf)
+{
+	const char *name = "?";
+	uint64_t offset = 0;
+
+	if (unwind_symbol_at(t->space, leaf ? addr : addr - 1, &name, &offset))
+		name = "?";
+	ck_assert_int_eq(buf_printf(b, "%#" PRIx64 " %s+%#" PRIx64 "\n", addr,
+				    name, offset),
+			 0);
+}
+
+/* Fails with both stacks where they are not the same. */
+static void assert_same(struct target *t, const struct unwind_stack *a,
+			const uint64_t *addrs, size_t n, const char *what)
+{
+	bool same = a->n == n;
+	struct buf b;
+
+	for (size_t i = 0; i < n && same; i++)
+		same = a->frames[i].addr == addrs[i];
+	if (same)
+		return;
+	buf_init(&b, 1u << 20);
+	ck_assert_int_eq(buf_printf(&b, "%s\nours, end %s:\n", what,
+				    unwind_end_name(a->end)),
+			 0);
+	for (size_t i = 0; i < a->n; i++)
+		describe(t, &b, a->frames[i].addr, i == 0);
+	ck_assert_int_eq(buf_add_string(&b, "theirs:\n"), 0);
+	for (size_t i = 0; i < n; i++)
+		describe(t, &b, addrs[i], i == 0);
+	ck_abort_msg("%s", buf_string(&b));
+}
+
+static void walk(struct target *t, const struct record_sample *s, size_t size,
+		 struct unwind_stack *ret)
+{
+	ck_assert_int_eq(unwind_walk(t->space, s, size, FRAMES, ret), 0);
+}
+
+/* One stopped thread: ours, the oracle's, and ours from sp and pc. */
+static void compare_stop(struct target *t, pid_t tid, bool sp_and_pc,
+			 const char *what)
+{
+	bool is_static = strncmp(what, "unw_static", 10) == 0;
+	uint64_t addrs[FRAMES];
+	uint64_t bare[FRAMES];
+	struct record_sample *s;
+	bool complete;
+	size_t size;
+	size_t n;
+
+	s = record_thread(t, tid, &size);
+	walk(t, s, size, &ours);
+	n = dwfl_walk(t, tid, addrs, FRAMES);
+	assert_same(t, &ours, addrs, n, what);
+	if (!is_static) {
+		n = oracle_walk(tid, addrs, FRAMES, &complete);
+		assert_same(t, &ours, addrs, n, what);
+	}
+	ck_assert_msg(ours.end == UNWIND_END_ROOT, "%s: %s", what,
+		      unwind_end_name(ours.end));
+	ck_assert(!ours.frame_pointer);
+	if (sp_and_pc) {
+		s->regs_known = SP_AND_PC;
+		for (size_t i = 0; i < SAMPLE_REGS_MAX; i++) {
+			if (!(SP_AND_PC >> i & 1))
+				s->regs[i] = UINT64_C(0xdeaddeaddeaddead);
+		}
+		walk(t, s, size, &other);
+		for (size_t i = 0; i < other.n; i++)
+			bare[i] = other.frames[i].addr;
+		assert_same(t, &ours, bare, other.n, what);
+		ck_assert_int_eq(other.end, UNWIND_END_ROOT);
+		ck_assert_uint_eq(other.stack_top, ours.stack_top);
+	}
+	free(s);
+}
+
+static bool has_word(const char *text, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (text = strstr(text, word); text; text = strstr(text + 1, word)) {
+		if (text[-1] == ' ' && (text[n] == ' ' || text[n] == '\n'))
+			return true;
+	}
+	return false;
+}
+
+/* The names in ours that the target has announced. */
+static void own_names(struct target *t, struct buf *b)
+{
+	bool first = true;
+
+	for (size_t i = 0; i < ours.n; i++) {
+		uint64_t addr = ours.frames[i].addr - !ours.frames[i].is_leaf;
+		const char *name = "?";
+		uint64_t offset;
+
+		if (unwind_symbol_at(t->space, addr, &name, &offset) ||
+		    !has_word(t->text, name))
+			continue;
+		if (!first)
+			ck_assert_int_eq(buf_add_string(b, " "), 0);
+		first = false;
+		ck_assert_int_eq(buf_add_string(b, name), 0);
+	}
+}
+
+static void wait_for(struct target *t, pid_t tid, long nr)
+{
+	while (target_wait_blocked(t, tid) != nr)
+		;
+}
+
+START_TEST(test_blocked)
+{
+	const char *program = programs[_i / N_BLOCKING];
+	const char *mode = blocking[_i % N_BLOCKING].name;
+	const char *args[] = {mode, NULL};
+	char expect[512];
+	char what[64];
+	struct target t;
+	struct buf b;
+
+	target_start(&t, program, args);
+	wait_for(&t, t.pid, blocking[_i % N_BLOCKING].nr);
+	(void)snprintf(what, sizeof(what), "%s %s", program, mode);
+	thread_seize(t.pid);
+	thread_interrupt(t.pid);
+	compare_stop(&t, t.pid, true, what);
+	buf_init(&b, 4096);
+	own_names(&t, &b);
+	(void)snprintf(expect, sizeof(expect), "expect %s\nready\n",
+		       buf_string(&b));
+	ck_assert_str_eq(expect, t.text);
+	buf_fini(&b);
+	thread_detach(t.pid);
+	target_stop(&t);
+}
+END_TEST
+
+START_TEST(test_threads)
+{
+	const char *args[] = {"threads", NULL};
+	pid_t tids[THREADS + 1];
+	struct target t;
+	size_t n;
+
+	target_start(&t, programs[_i], args);
+	n = target_threads(&t, tids, THREADS + 1);
+	ck_assert_uint_eq(n, THREADS);
+	for (size_t i = 0; i < n; i++) {
+		(void)target_wait_blocked(&t, tids[i]);
+		thread_seize(tids[i]);
+		thread_interrupt(tids[i]);
+		compare_stop(&t, tids[i], true, programs[_i]);
+		thread_detach(tids[i]);
+	}
+	target_stop(&t);
+}
+END_TEST
+
+START_TEST(test_random_stops)
+{
+	const char *args[] = {"work", NULL};
+	struct target t;
+
+	target_start(&t, programs[_i], args);
+	thread_seize(t.pid);
+	for (int i = 0; i < RANDOM_STOPS; i++) {
+		thread_interrupt(t.pid);
+		compare_stop(&t, t.pid, false, programs[_i]);
+		thread_continue(t.pid);
+	}
+	target_stop(&t);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("unwind/walk");
+	TCase *tc = tcase_create("programs");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_loop_test(tc, test_blocked, 0, N_PROGRAMS * N_BLOCKING);
+	tcase_add_loop_test(tc, test_threads, 0, N_PROGRAMS);
+	tcase_add_loop_test(tc, test_random_stops, 0, N_PROGRAMS);
+	suite_add_tcase(s, tc);
+	return s;
+}
