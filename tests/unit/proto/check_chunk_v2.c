@@ -1,0 +1,341 @@
+/*
+ * The payload byte for byte against tests/golden/chunk_v2_*.json, and its types
+ * against docs/FORMATS.md. To renew a golden file after a change of the
+ * format, write what the failing test prints into it, and read it.
+ */
+#include "proto/chunk_v2.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/proto/good_profile.h"
+#include "tests/unit/suite.h"
+
+static char *payload(const struct profile *p, size_t *ret_size)
+{
+	char *text = NULL;
+	FILE *f = open_memstream(&text, ret_size);
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(profile_check(p), PROFILE_OK);
+	ck_assert_int_eq(chunk_v2_write(p, f), 0);
+	ck_assert_int_eq(fclose(f), 0);
+	return text;
+}
+
+/* Whatever JSON cannot say directly, the largest numbers, the longest stack. */
+static void extremes(struct good_profile *g)
+{
+	g->p.platform = "native";
+	g->p.release = "a\"b\\c/d@1";
+	g->p.environment = "\xc3\xbc\xe2\x82\xac\xf0\x9f\x94\xa5";
+	g->p.n_images = 1;
+	g->images[0].id_size = 8;
+	g->images[0].code_file = "/tmp/a\nb";
+	g->images[0].addr = 0;
+	g->images[0].vmaddr = UINT64_C(0xffffffffff600000);
+	g->images[0].size = UINT64_MAX;
+	g->frames[0].function = "_ZN3foo3barIcEEvT_\x01\x1f\x7f";
+	g->frames[1].addr = UINT64_MAX;
+	g->frames[1].function = NULL;
+	g->frames[3].function = "";
+	g->threads[1].name = "\xef\xbf\xbd\t";
+	g->threads[2].tid = UINT32_MAX;
+	for (size_t i = 0; i < g->p.n_samples; i++) {
+		if (g->samples[i].tid == 101)
+			g->samples[i].tid = UINT32_MAX;
+		/* From the first microsecond of 1970 on. */
+		g->samples[i].time_us -= UINT64_C(1724777211000000) - 1;
+	}
+}
+
+/* Two samples, one frame. */
+static void smallest(struct good_profile *g)
+{
+	g->p.n_images = 0;
+	g->p.n_samples = 2;
+	for (size_t i = 0; i < 2; i++) {
+		g->samples[i].tid = 100;
+		g->samples[i].node = 0;
+		g->samples[i].time_us = UINT64_C(1724777211000000) + i;
+	}
+}
+
+static void as_it_is(struct good_profile *g)
+{
+	(void)g;
+}
+
+static const struct {
+	void (*change)(struct good_profile *g);
+	const char *golden;
+} cases[] = {
+	{as_it_is, "tests/golden/chunk_v2_full.json"},
+	{extremes, "tests/golden/chunk_v2_extremes.json"},
+	{smallest, "tests/golden/chunk_v2_smallest.json"},
+};
+
+START_TEST(golden)
+{
+	struct good_profile g;
+	char *text, *expected = NULL;
+	size_t size, expected_cap = 0;
+	ssize_t expected_size;
+	FILE *f = fopen(cases[_i].golden, "r");
+
+	ck_assert_msg(f != NULL, "no %s: run in the project's directory",
+		      cases[_i].golden);
+	/* A line feed ends the file, for editors; it is not in the payload. */
+	expected_size = getline(&expected, &expected_cap, f);
+	ck_assert_int_gt(expected_size, 0);
+	ck_assert_int_eq(fgetc(f), EOF);
+	expected[expected_size - 1] = '\0';
+	(void)fclose(f);
+	good_profile_init(&g);
+	cases[_i].change(&g);
+	text = payload(&g.p, &size);
+	ck_assert_str_eq(text, expected);
+	ck_assert_uint_eq(size, strlen(expected));
+	free(text);
+	free(expected);
+}
+END_TEST
+
+static void check_keys(const json_t *object, const char *const *keys, size_t n)
+{
+	ck_assert(json_is_object(object));
+	ck_assert_uint_eq(json_object_size(object), n);
+	for (size_t i = 0; i < n; i++)
+		ck_assert_msg(json_object_get(object, keys[i]) != NULL, "no %s",
+			      keys[i]);
+}
+#define CHECK_KEYS(object, ...)                                 \
+	check_keys(object, (const char *const[]){__VA_ARGS__},  \
+		   sizeof((const char *const[]){__VA_ARGS__}) / \
+			   sizeof(char *))
+
+static void check_no_null(const json_t *value)
+{
+	const char *key;
+	json_t *member;
+	size_t i;
+
+	ck_assert(!json_is_null(value));
+	json_object_foreach((json_t *)(uintptr_t)value, key, member)
+		check_no_null(member);
+	json_array_foreach(value, i, member) check_no_null(member);
+}
+
+/* "0x" and lower-case hex digits, the first one not 0 unless it is all. */
+static void check_addr(const json_t *value)
+{
+	const char *s = json_string_value(value);
+	char again[32];
+
+	ck_assert_ptr_nonnull(s);
+	(void)snprintf(again, sizeof(again), "0x%" PRIx64,
+		       (uint64_t)strtoull(s, NULL, 16));
+	ck_assert_str_eq(s, again);
+}
+
+static void check_images(const json_t *images)
+{
+	const json_t *image;
+	size_t i;
+
+	json_array_foreach(images, i, image)
+	{
+		CHECK_KEYS(image, "type", "code_file", "debug_id", "image_addr",
+			   "image_vmaddr", "image_size");
+		ck_assert_str_eq(
+			json_string_value(json_object_get(image, "type")),
+			"symbolic");
+		ck_assert_uint_eq(strlen(json_string_value(
+					  json_object_get(image, "debug_id"))),
+				  36);
+		check_addr(json_object_get(image, "image_addr"));
+		check_addr(json_object_get(image, "image_vmaddr"));
+		ck_assert(json_is_number(json_object_get(image, "image_size")));
+	}
+}
+
+static void check_frames(const json_t *frames)
+{
+	const json_t *frame;
+	size_t i;
+
+	json_array_foreach(frames, i, frame)
+	{
+		const char *key;
+		json_t *value;
+
+		check_addr(json_object_get(frame, "instruction_addr"));
+		ck_assert(json_is_boolean(json_object_get(frame, "in_app")));
+		json_object_foreach((json_t *)(uintptr_t)frame, key, value)
+			ck_assert(strcmp(key, "instruction_addr") == 0 ||
+				  strcmp(key, "in_app") == 0 ||
+				  ((strcmp(key, "function") == 0 ||
+				    strcmp(key, "package") == 0) &&
+				   json_is_string(value)));
+	}
+}
+
+/* Every index in range, every stack and every frame used. */
+static void check_profile_object(const json_t *profile)
+{
+	const json_t *samples = json_object_get(profile, "samples");
+	const json_t *stacks = json_object_get(profile, "stacks");
+	const json_t *frames = json_object_get(profile, "frames");
+	const json_t *threads = json_object_get(profile, "thread_metadata");
+	char used_stacks[8] = "", used_frames[8] = "";
+	const json_t *sample, *stack, *index;
+	size_t i, j;
+	json_t *thread;
+	const char *key;
+
+	CHECK_KEYS(profile, "samples", "stacks", "frames", "thread_metadata");
+	check_frames(frames);
+	json_array_foreach(samples, i, sample)
+	{
+		const json_t *id = json_object_get(sample, "stack_id");
+		const json_t *tid = json_object_get(sample, "thread_id");
+
+		CHECK_KEYS(sample, "timestamp", "thread_id", "stack_id");
+		ck_assert(json_is_real(json_object_get(sample, "timestamp")));
+		ck_assert(json_is_integer(id));
+		ck_assert_int_ge(json_integer_value(id), 0);
+		ck_assert_uint_lt((size_t)json_integer_value(id),
+				  json_array_size(stacks));
+		used_stacks[json_integer_value(id)] = 1;
+		ck_assert_ptr_nonnull(
+			json_object_get(threads, json_string_value(tid)));
+	}
+	json_array_foreach(stacks, i, stack)
+	{
+		ck_assert(used_stacks[i]);
+		json_array_foreach(stack, j, index)
+		{
+			ck_assert_uint_lt((size_t)json_integer_value(index),
+					  json_array_size(frames));
+			used_frames[json_integer_value(index)] = 1;
+		}
+	}
+	for (i = 0; i < json_array_size(frames); i++)
+		ck_assert(used_frames[i]);
+	json_object_foreach((json_t *)(uintptr_t)threads, key, thread)
+		ck_assert_uint_eq(json_object_size(thread),
+				  json_object_get(thread, "name") != NULL);
+}
+
+START_TEST(types)
+{
+	static const char *const texts[] = {"profiler_id", "chunk_id",
+					    "platform", "release",
+					    "environment"};
+	struct good_profile g;
+	char *text;
+	size_t size;
+	json_t *root;
+
+	good_profile_init(&g);
+	cases[_i].change(&g);
+	/* jansson's integers are signed. */
+	if (g.images[0].size == UINT64_MAX)
+		g.images[0].size = INT64_MAX;
+	text = payload(&g.p, &size);
+	ck_assert_ptr_null(strchr(text, '\n'));
+	root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	ck_assert_ptr_nonnull(root);
+	check_no_null(root);
+	CHECK_KEYS(root, "version", "profiler_id", "chunk_id", "platform",
+		   "release", "environment", "client_sdk", "debug_meta",
+		   "profile");
+	ck_assert_str_eq(json_string_value(json_object_get(root, "version")),
+			 "2");
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		ck_assert(json_is_string(json_object_get(root, texts[i])));
+	CHECK_KEYS(json_object_get(root, "client_sdk"), "name", "version");
+	CHECK_KEYS(json_object_get(root, "debug_meta"), "images");
+	check_images(
+		json_object_get(json_object_get(root, "debug_meta"), "images"));
+	check_profile_object(json_object_get(root, "profile"));
+	json_decref(root);
+	free(text);
+}
+END_TEST
+
+/* The bounds of profile.h hold for the longest of everything. */
+START_TEST(bounds)
+{
+	struct good_profile g;
+	size_t size, with, fixed;
+
+	good_profile_init(&g);
+	smallest(&g);
+	g.samples[0].tid = g.samples[1].tid = UINT32_MAX;
+	g.threads[2] = (struct profile_thread){UINT32_MAX, ""};
+	g.frames[1] = (struct profile_frame){UINT64_MAX, "", "", false};
+	g.samples[0].time_us = UINT64_MAX - 1;
+	g.samples[1].time_us = UINT64_MAX;
+	free(payload(&g.p, &size));
+
+	/* "stack_id":0 is 9 digits shorter than the longest. */
+	g.p.n_samples = 1;
+	g.p.samples = g.samples;
+	ck_assert_int_eq(profile_check(&g.p), PROFILE_NO_SAMPLES);
+	{
+		char *text = NULL;
+		FILE *f = open_memstream(&text, &with);
+
+		ck_assert_int_eq(chunk_v2_write(&g.p, f), 0);
+		(void)fclose(f);
+		free(text);
+	}
+	ck_assert_uint_le(size - with + 9, PROFILE_SAMPLE_BYTES);
+
+	/* Everything but the head. */
+	fixed = strlen("{\"version\":\"2\",\"profiler_id\":\"\",\"chunk_id\":"
+		       "\"\",\"platform\":\"rust\",\"release\":\"worker@1.2.3\""
+		       ",\"environment\":\"production\",\"client_sdk\":{"
+		       "\"name\":\"sentry.native.profd\",\"version\":\"0.1.0\"}"
+		       ",\"debug_meta\":{\"images\":[]},\"profile\":{"
+		       "\"frames\":[],\"stacks\":[],\"samples\":[],"
+		       "\"thread_metadata\":{}}}") +
+		64;
+	ck_assert_uint_le(size + (size_t)2 * 9,
+			  fixed + 2 * PROFILE_SAMPLE_BYTES +
+				  PROFILE_FRAME_BYTES + PROFILE_STACK_BYTES +
+				  profile_index_bytes(0) +
+				  PROFILE_THREAD_BYTES);
+}
+END_TEST
+
+START_TEST(no_space)
+{
+	struct good_profile g;
+	FILE *f = fopen("/dev/full", "w");
+
+	ck_assert_ptr_nonnull(f);
+	good_profile_init(&g);
+	ck_assert_int_eq(chunk_v2_write(&g.p, f), -ENOSPC);
+	(void)fclose(f);
+}
+END_TEST
+
+#define N(a) ((int)(sizeof(a) / sizeof((a)[0])))
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("chunk_v2");
+	TCase *c = tcase_create("chunk_v2");
+
+	tcase_add_loop_test(c, golden, 0, N(cases));
+	tcase_add_loop_test(c, types, 0, N(cases));
+	tcase_add_test(c, bounds);
+	tcase_add_test(c, no_space);
+	suite_add_tcase(s, c);
+	return s;
+}

@@ -1,0 +1,86 @@
+#include "proto/debug_meta.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "tests/unit/proto/good_profile.h"
+#include "tests/unit/suite.h"
+
+START_TEST(id_of_build_id)
+{
+	char id[DEBUG_META_ID_SIZE];
+
+	ck_assert_int_eq(
+		debug_meta_id(good_build_id, sizeof(good_build_id), id), 0);
+	ck_assert_str_eq(id, "32ffdf15-aa39-3b7c-16a7-1e6b2e3b6e40");
+}
+END_TEST
+
+/* Linkers make build-ids of 8 (xxhash) and 16 bytes (md5, uuid) too. */
+START_TEST(id_of_other_sizes)
+{
+	char id[DEBUG_META_ID_SIZE];
+
+	ck_assert_int_eq(debug_meta_id(good_text_id, 16, id), 0);
+	ck_assert_str_eq(id, "04030201-0605-0807-090a-0b0c0d0e0f10");
+	ck_assert_int_eq(debug_meta_id(good_text_id, 8, id), 0);
+	ck_assert_str_eq(id, "04030201-0605-0807-0000-000000000000");
+	ck_assert_int_eq(debug_meta_id(good_text_id, 1, id), 0);
+	ck_assert_str_eq(id, "00000001-0000-0000-0000-000000000000");
+	ck_assert_int_eq(debug_meta_id(good_text_id, 0, id), -EINVAL);
+}
+END_TEST
+
+static char *images_json(const struct profile_image *images, size_t n)
+{
+	struct json_out o;
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	ck_assert_ptr_nonnull(f);
+	json_out_init(&o, f);
+	debug_meta_write(images, n, &o);
+	ck_assert_int_eq(json_out_finish(&o), 0);
+	ck_assert_int_eq(fclose(f), 0);
+	return text;
+}
+
+START_TEST(images)
+{
+	struct good_profile g;
+	char *text;
+
+	good_profile_init(&g);
+	g.images[1].code_file = "/a \"b\"\\\n\xc3\xa4";
+	text = images_json(g.images, 2);
+	ck_assert_str_eq(
+		text,
+		"{\"images\":["
+		"{\"type\":\"symbolic\",\"code_file\":\"/opt/app/worker\","
+		"\"debug_id\":\"32ffdf15-aa39-3b7c-16a7-1e6b2e3b6e40\","
+		"\"image_addr\":\"0x555555554000\",\"image_vmaddr\":\"0x0\","
+		"\"image_size\":81920},"
+		"{\"type\":\"symbolic\","
+		"\"code_file\":\"/a \\\"b\\\"\\\\\\n\xc3\xa4\","
+		"\"debug_id\":\"04030201-0605-0807-090a-0b0c0d0e0f10\","
+		"\"image_addr\":\"0x7ffff7c00000\","
+		"\"image_vmaddr\":\"0x10000\",\"image_size\":2113536}]}");
+	free(text);
+	text = images_json(NULL, 0);
+	ck_assert_str_eq(text, "{\"images\":[]}");
+	free(text);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("debug_meta");
+	TCase *c = tcase_create("debug_meta");
+
+	tcase_add_test(c, id_of_build_id);
+	tcase_add_test(c, id_of_other_sizes);
+	tcase_add_test(c, images);
+	suite_add_tcase(s, c);
+	return s;
+}
