@@ -77,20 +77,22 @@ EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 
 # daemon/ sources, archives and libraries of each executable: the link table
 # of docs/ARCHITECTURE.md, checked by tests/arch.
-sentry-profd_SRC = profd targets session files spawn privileges log
-sentry-profd_LIB = base
+sentry-profd_SRC = profd children targets delivery stats options process \
+	files open spawn output accounts id child privileges log
+sentry-profd_LIB = capture unwind proto base
 sentry-profd_PKG =
 sentry-profd-capture_SRC = captured child privileges log
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
-sentry-profd-unwind_SRC = unwindd child privileges sandbox log
+sentry-profd-unwind_SRC = unwindd stream request id child privileges sandbox \
+	log
 sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf jansson libseccomp
-sentry-profd-ship_SRC = shipd child privileges sandbox log
+sentry-profd-ship_SRC = shipd outbox child privileges sandbox log
 sentry-profd-ship_LIB = ship proto base
 sentry-profd-ship_PKG = libcurl zlib jansson libseccomp
-sentry-profctl_SRC = profctl
-sentry-profctl_LIB = base
+sentry-profctl_SRC = profctl log
+sentry-profctl_LIB = capture base
 sentry-profctl_PKG = libdw libelf libunwind-ptrace
 
 # The files with main().
@@ -150,8 +152,9 @@ unit_capture_LIB = capture base
 unit_unwind_OBJ = $(B)/obj/tests/unit/unwind/record.o
 unit_unwind_LIB = unwind base
 unit_unwind_PKG = libdw libelf libunwind-ptrace
-unit_aggregate_LIB = aggregate unwind base proto
-unit_aggregate_PKG = libdw libelf jansson
+unit_aggregate_OBJ = $(B)/obj/tests/unit/aggregate/fake_unwind.o
+unit_aggregate_LIB = aggregate base proto
+unit_aggregate_PKG = jansson
 unit_proto_LIB = proto base
 unit_proto_PKG = jansson
 unit_ship_LIB = ship proto base
@@ -195,6 +198,10 @@ $(B)/targets/%: tests/targets/%.cc Makefile
 unit: $(CHECKS) $(TARGETS)
 	$(Q)status=0; for t in $(CHECKS); do $$t || status=1; done; exit $$status
 
+# The unit tests with errors of memory and arithmetic made visible.
+SANITIZE = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
+asan: $(CHECKS) $(TARGETS)
+
 # In make check nothing is built before its tools are there, so it works by
 # calling itself; and on all processors, unless -j says something else.
 SCRIPTS = $(sort $(wildcard tests/arch/test_*.py tests/integration/test_*.py \
@@ -206,7 +213,10 @@ check:
 	$(Q)tests/tools/deps.sh test
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all $(CHECKS) $(TARGETS)
 	$(Q)$(MAKE) --no-print-directory $(JOBS) objs B=$(B)/clang CC=clang
-	$(Q)BUILD=$(B) tests/tools/run_tests.sh '$(T)' $(sort $(CHECKS)) $(SCRIPTS)
+	$(Q)$(MAKE) --no-print-directory $(JOBS) asan B=$(B)/asan \
+		CFLAGS='$(SANITIZE)'
+	$(Q)BUILD=$(B) tests/tools/run_tests.sh '$(T)' $(sort $(CHECKS)) \
+		$(patsubst $(B)/%,$(B)/asan/%,$(sort $(CHECKS))) $(SCRIPTS)
 
 demo:
 	$(Q)tests/tools/deps.sh demo
@@ -236,7 +246,7 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: all objs unit check demo install uninstall clean FORCE
+.PHONY: all objs unit asan check demo install uninstall clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(ALL_OBJS:.o=.d)

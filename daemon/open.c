@@ -144,8 +144,8 @@ static int open_by_path(const struct open_order *o, int *ret_fd)
 	char path[PATH_MAX], root_path[64];
 	struct stat st;
 	int root, fd, r;
-	dev_t dev;
-	ino_t ino;
+	dev_t dev = 0;
+	ino_t ino = 0;
 
 	r = find_mapping(o, &dev, &ino, path);
 	if (r < 0)
@@ -174,8 +174,7 @@ static bool is_own_process(int32_t pid)
 	struct stat st;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
-	return geteuid() != 0 && stat(path, &st) == 0 &&
-	       st.st_uid == geteuid();
+	return geteuid() != 0 && stat(path, &st) == 0 && st.st_uid == geteuid();
 }
 
 static int open_image(const struct open_order *o, int *ret_fd)

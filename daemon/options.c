@@ -17,8 +17,10 @@ static const char help[] =
 	"Sentry. Without --dsn and --output the envelopes go into a new\n"
 	"directory in the current one.\n"
 	"\n"
-	"  --pid PID            process to profile; may be given several times\n"
-	"  --duration SECONDS   stop after this long (default: until stopped, or\n"
+	"  --pid PID            process to profile; may be given several "
+	"times\n"
+	"  --duration SECONDS   stop after this long (default: until stopped, "
+	"or\n"
 	"                       the target ends)\n"
 	"  --dsn DSN            where to send to (default: $SENTRY_DSN)\n"
 	"  --output DIR         write every envelope into this directory\n"
@@ -26,8 +28,10 @@ static const char help[] =
 	"  --rate HZ            samples a second, 1 to 1000 (default: 101)\n"
 	"  --chunk-seconds N    length of a chunk, 1 to 60 (default: 60)\n"
 	"  --max-frames N       frames of a stack, 1 to 4096 (default: 512)\n"
-	"  --release R          release of the target (default: $SENTRY_RELEASE\n"
-	"                       of the target, then of this command, then made\n"
+	"  --release R          release of the target (default: "
+	"$SENTRY_RELEASE\n"
+	"                       of the target, then of this command, then "
+	"made\n"
 	"                       of the executable's name and build-id)\n"
 	"  --environment E      default: $SENTRY_ENVIRONMENT, then production\n"
 	"  --platform P         rust (default; Sentry symbolicates) or native\n"
@@ -36,11 +40,11 @@ static const char help[] =
 	"  --version            print the version\n"
 	"  --help               print this text\n"
 	"\n"
-	"SIGINT and SIGTERM finish the last chunk and leave the target running.\n";
+	"SIGINT and SIGTERM finish the last chunk and leave the target "
+	"running.\n";
 
-__attribute__((noreturn)) static void usage_error(const char *option,
-						  const char *problem,
-						  const char *value)
+__attribute__((noreturn)) static void
+usage_error(const char *option, const char *problem, const char *value)
 {
 	log_error("%s: %s: '%s' (--help shows the usage)", option, problem,
 		  value);

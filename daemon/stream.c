@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "daemon/child.h"
+#include "daemon/id.h"
 #include "daemon/log.h"
 #include "daemon/request.h"
 #include "lib/aggregate/aggregate.h"
@@ -245,20 +245,6 @@ static const char *release(struct stream *s)
 	return s->release;
 }
 
-/* A random UUID of version 4, as 32 hex digits. */
-static void make_id(char ret[PROFILE_ID_SIZE])
-{
-	uint8_t bytes[16];
-
-	/* Waits at boot at most; cannot fail for so few bytes. */
-	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-		abort();
-	bytes[6] = (uint8_t)((bytes[6] & 0x0f) | 0x40);
-	bytes[8] = (uint8_t)((bytes[8] & 0x3f) | 0x80);
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		(void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
-}
-
 static void chunk_is_lost(const struct stream *s, uint32_t reason)
 {
 	const struct msg_chunk_lost m = {
@@ -349,7 +335,7 @@ static int cut_chunk(struct stream *s, uint64_t end_ns)
 	if (profile.n_samples > 0) {
 		memcpy(profile.profiler_id, s->open.profiler_id,
 		       sizeof(profile.profiler_id));
-		make_id(profile.chunk_id);
+		id_make(profile.chunk_id);
 		profile.platform = s->open.platform;
 		profile.release = release(s);
 		profile.environment = s->open.environment;

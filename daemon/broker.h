@@ -1,0 +1,195 @@
+/*
+ * The broker's state, shared by its parts and by nobody else:
+ *   profd.c     main: start, the loop, the end
+ *   children.c  starts, watches and restarts the other processes
+ *   targets.c   the processes that are profiled
+ *   delivery.c  chunks on their way to files and to Sentry
+ *   stats.c     the figures of the run
+ *
+ * Single-threaded, one broker per process; a call never waits for a child.
+ */
+#ifndef DAEMON_BROKER_H
+#define DAEMON_BROKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/files.h"
+#include "daemon/heartbeat.h"
+#include "daemon/msg.h"
+#include "daemon/options.h"
+#include "daemon/output.h"
+#include "lib/base/loop.h"
+
+struct broker;
+
+/* What a process has used, over all its lives. */
+struct usage {
+	double cpu_s;
+	uint64_t rss_bytes;
+};
+
+struct child {
+	struct broker *broker;
+	const char *name;
+	int32_t pid; /* 0: not running */
+	int fd;	     /* -1: not running */
+	struct loop_source *source;
+	void (*on_message)(struct child *child, struct ipc_message *m);
+	struct usage usage;
+	uint64_t started_ns;
+	uint64_t restart_ns; /* when it is due to be started again; 0: no */
+	uint32_t failures;   /* ends in a row, each soon after its start */
+};
+
+/* One for each uid whose processes are profiled; its ring has its number. */
+struct unwind {
+	struct child child; /* the first member: a child of these is one */
+	uint32_t id;
+	uint32_t uid;
+	int link_fd; /* its end of the socket to capture, until the ring is made
+		      */
+};
+
+enum target_phase {
+	TARGET_WAITING,	 /* to be attached */
+	TARGET_PROFILED, /* attached */
+	TARGET_CLOSING,	 /* no more records will come but those in the ring */
+	TARGET_CLOSED,	 /* its last chunk is made */
+};
+
+#define DISCARD_REASONS_MAX 32
+
+struct chunk_counts {
+	uint64_t made;
+	uint64_t written;
+	uint64_t sent;
+	uint64_t discarded[DISCARD_REASONS_MAX]; /* by enum discard */
+};
+
+/* Why a chunk does not arrive; the first ones are enum profile_fault. */
+enum discard {
+	DISCARD_MEMORY = 20,
+	DISCARD_TOO_LARGE,
+	DISCARD_NETWORK_ERROR,
+	DISCARD_SEND_ERROR,
+	DISCARD_RATE_LIMITED,
+	DISCARD_QUEUE_OVERFLOW,
+	DISCARD_WRITE_ERROR,
+	DISCARD_SHUTDOWN,
+	DISCARD_N
+};
+
+struct target {
+	uint32_t id;
+	int32_t pid;
+	int pidfd;
+	uint32_t uid;
+	uint32_t slot;
+	struct unwind *unwind;
+	enum target_phase phase;
+	bool attached_once;
+	bool left_out; /* it made capture or the helper hang */
+	int attach_error;
+
+	/* Of capture processes that are gone; the last one's is in its page. */
+	struct capture_counters past;
+	uint64_t missed_no_capture; /* while there was none, or it died */
+	uint64_t dead_ns;	    /* when the last one died; 0: it lives */
+	uint64_t dead_threads;
+
+	struct msg_unwind_stats unwind_past; /* of unwind processes that died */
+	struct msg_unwind_stats unwind_now;
+	uint64_t unwind_lost;
+	struct chunk_counts chunks;
+};
+
+struct envelope; /* delivery.c */
+
+struct broker {
+	struct options options;
+	struct loop *loop;
+	struct files *files;
+	struct output output;
+	int stats_fd; /* -1: none */
+	bool privileged;
+	bool has_dsn;
+	char dsn[MSG_DSN_MAX];
+
+	struct child capture;
+	struct heartbeat *heartbeat;
+	bool capture_done; /* it said so, or was not needed any more */
+	struct unwind *unwinds[HEARTBEAT_SLOTS];
+	size_t n_unwinds;
+	struct child ship;
+	struct target targets[HEARTBEAT_SLOTS];
+	size_t n_targets;
+
+	uint64_t epoch_ns;
+	uint64_t period_ns;
+	uint64_t wall_offset_us;
+	uint64_t started_ns; /* first target attached; 0: not yet */
+	uint64_t ended_ns;   /* sampling has stopped; 0: not yet */
+	bool stopping;
+
+	struct envelope *envelopes; /* oldest first */
+	size_t n_envelopes;
+	uint64_t last_seq;
+	uint64_t files_written;
+
+	size_t tables_awaited;
+};
+
+/* children.c */
+must_check int children_start(struct broker *b);
+/* Starts the unwind process of a uid, or returns the one that runs. */
+must_check int children_unwind(struct broker *b, uint32_t uid,
+			       struct unwind **ret);
+/* A child cannot be trusted any more, or does not read: it is killed. */
+void child_fail(struct child *child, const char *why);
+/* Sends, or fails the child. A child that is not running gets nothing. */
+void child_send(struct child *child, const void *message, size_t size,
+		const int *fds, size_t n_fds);
+/* SIGCHLD: takes note of who has ended. */
+void children_reap(struct broker *b);
+/* Several times a second: heartbeat, restarts that are due. */
+void children_check(struct broker *b);
+/* Closes their sockets, waits for their end, kills what is left. */
+void children_end(struct broker *b);
+
+/* targets.c */
+/* Looks at the process; on a fault prints one line. */
+must_check int target_open(struct broker *b, int32_t pid);
+/* Tells capture and unwind of it (again, after one of them was replaced). */
+void target_start(struct broker *b, struct target *t);
+void targets_of_unwind_start(struct broker *b, struct unwind *u);
+void target_on_state(struct broker *b, const struct msg_target_state *m);
+/* capture is gone: keeps its counters; hung_target made it hang (0: none). */
+void targets_capture_died(struct broker *b, uint32_t hung_target);
+void targets_unwind_died(struct broker *b, struct unwind *u);
+/* No more samples: asks unwind to close what is open. */
+void targets_close(struct broker *b);
+struct target *target_of(struct broker *b, uint32_t id);
+bool targets_all_closed(const struct broker *b);
+bool targets_any_open(const struct broker *b);
+void unwind_on_message(struct child *child, struct ipc_message *m);
+void capture_on_message(struct child *child, struct ipc_message *m);
+
+/* delivery.c */
+/* A chunk's payload, sealed; fd stays the caller's. */
+must_check int delivery_chunk(struct broker *b, struct target *t,
+			      const struct msg_chunk *m, int fd);
+void ship_on_message(struct child *child, struct ipc_message *m);
+/* ship was replaced: what is on its way is handed over again. */
+void delivery_resend(struct broker *b);
+/* Gives up what is still on its way. */
+void delivery_give_up(struct broker *b);
+const char *discard_name(uint32_t reason);
+
+/* stats.c */
+must_check int stats_write(struct broker *b);
+/* All figures of capture for a target, dead ones and the living. */
+void target_counters(const struct broker *b, const struct target *t,
+		     struct capture_counters *ret);
+
+#endif

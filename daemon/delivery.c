@@ -1,0 +1,253 @@
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "daemon/broker.h"
+#include "daemon/child.h"
+#include "daemon/log.h"
+#include "proto/profile.h"
+
+/* The server's limit for a payload. */
+#define PAYLOAD_MAX (UINT64_C(50) * 1000 * 1000)
+
+/*
+ * Chunks on their way: a minute of one for every target of a large host, and
+ * as much again while ship is slow. A payload has a few 100 KB as a rule.
+ */
+#define ENVELOPES_MAX 512
+
+#define PAYLOAD_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
+
+struct envelope {
+	struct envelope *next;
+	struct msg_envelope message;
+	uint32_t target;
+	int payload_fd;
+};
+
+const char *discard_name(uint32_t reason)
+{
+	switch ((enum discard)reason) {
+	case DISCARD_MEMORY:
+		return "internal_sdk_error";
+	case DISCARD_TOO_LARGE:
+		return "too_large";
+	case DISCARD_NETWORK_ERROR:
+		return "network_error";
+	case DISCARD_SEND_ERROR:
+		return "send_error";
+	case DISCARD_RATE_LIMITED:
+		return "ratelimit_backoff";
+	case DISCARD_QUEUE_OVERFLOW:
+		return "queue_overflow";
+	case DISCARD_WRITE_ERROR:
+		return "write_error";
+	case DISCARD_SHUTDOWN:
+		return "shutdown";
+	case DISCARD_N:
+		break;
+	}
+	/* No thread has two samples: Sentry's word for it. */
+	if (reason == PROFILE_NO_SAMPLES)
+		return "insufficient_data";
+	return profile_fault_name((enum profile_fault)reason);
+}
+
+static void discard(struct broker *b, uint32_t target, enum discard reason)
+{
+	struct target *t = target_of(b, target);
+
+	t->chunks.discarded[reason]++;
+}
+
+static void free_envelope(struct envelope *e)
+{
+	close_fd(&e->payload_fd);
+	free(e);
+}
+
+static struct envelope *take_out(struct broker *b, uint64_t seq)
+{
+	for (struct envelope **at = &b->envelopes; *at != NULL;
+	     at = &(*at)->next) {
+		struct envelope *e = *at;
+
+		if (e->message.seq != seq)
+			continue;
+		*at = e->next;
+		b->n_envelopes--;
+		return e;
+	}
+	return NULL;
+}
+
+/* To ship, with a new file where one is wanted. */
+static void hand_over(struct broker *b, struct envelope *e)
+{
+	int fds[2] = {e->payload_fd, -1};
+	int r;
+
+	if (e->message.to_file) {
+		r = output_create(&b->output, e->message.seq,
+				  e->message.chunk_id, &fds[1]);
+		if (r < 0) {
+			log_error("cannot write an envelope in %s: %s",
+				  b->output.path, strerror(-r));
+			e->message.to_file = false;
+		}
+	}
+	child_send(&b->ship, &e->message, sizeof(e->message), fds,
+		   e->message.to_file ? 2 : 1);
+	close_fd(&fds[1]);
+}
+
+static bool payload_is_sealed(int fd, uint64_t size)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	return seals >= 0 && (seals & PAYLOAD_SEALS) == PAYLOAD_SEALS &&
+	       fstat(fd, &st) == 0 && (uint64_t)st.st_size == size &&
+	       size <= PAYLOAD_MAX;
+}
+
+static bool is_id(const char *text, size_t size)
+{
+	return strnlen(text, size) == size - 1 &&
+	       strspn(text, "0123456789abcdef") == size - 1;
+}
+
+int delivery_chunk(struct broker *b, struct target *t,
+		   const struct msg_chunk *m, int fd)
+{
+	struct envelope *e, **end;
+
+	/* The chunk id becomes a file name, the platform a header. */
+	if (fd < 0 || !payload_is_sealed(fd, m->size) ||
+	    !is_id(m->chunk_id, sizeof(m->chunk_id)) ||
+	    strncmp(m->platform, b->options.platform, sizeof(m->platform)) != 0)
+		return -EPROTO;
+	t->chunks.made++;
+	e = calloc(1, sizeof(*e));
+	if (e != NULL)
+		e->payload_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (e == NULL || e->payload_fd < 0 || b->n_envelopes >= ENVELOPES_MAX) {
+		discard(b, t->id, DISCARD_QUEUE_OVERFLOW);
+		if (e != NULL)
+			free_envelope(e);
+		return 0;
+	}
+	e->target = t->id;
+	e->message = (struct msg_envelope){
+		.h = MSG_HEADER(MSG_ENVELOPE, msg_envelope),
+		.seq = ++b->last_seq,
+		.size = m->size,
+		.to_file = b->output.dir_fd >= 0,
+		.to_server = b->has_dsn,
+	};
+	memcpy(e->message.chunk_id, m->chunk_id, sizeof(m->chunk_id));
+	memcpy(e->message.platform, b->options.platform,
+	       sizeof(e->message.platform));
+	for (end = &b->envelopes; *end != NULL; end = &(*end)->next)
+		;
+	*end = e;
+	b->n_envelopes++;
+	hand_over(b, e);
+	return 0;
+}
+
+static void take_file(struct broker *b, const struct envelope *e,
+		      const struct msg_envelope_done *done)
+{
+	struct target *t = target_of(b, e->target);
+	int r = -done->write_error;
+
+	if (e->message.to_file && done->written == SHIP_DONE) {
+		r = output_finish(&b->output, e->message.seq,
+				  e->message.chunk_id);
+		if (r == 0) {
+			t->chunks.written++;
+			b->files_written++;
+			return;
+		}
+	}
+	if (e->message.to_file) {
+		log_error("cannot write an envelope in %s: %s", b->output.path,
+			  strerror(-r));
+		output_remove(&b->output, e->message.seq, e->message.chunk_id);
+	}
+	if (!b->has_dsn)
+		t->chunks.discarded[DISCARD_WRITE_ERROR]++;
+}
+
+static void take_answer(struct broker *b, const struct envelope *e,
+			const struct msg_envelope_done *done)
+{
+	switch ((enum ship_result)done->sent) {
+	case SHIP_DONE:
+		target_of(b, e->target)->chunks.sent++;
+		return;
+	case SHIP_SEND_ERROR:
+		log_warning("the server refused a chunk: status %d",
+			    done->http_status);
+		discard(b, e->target, DISCARD_SEND_ERROR);
+		return;
+	case SHIP_RATE_LIMITED:
+		discard(b, e->target, DISCARD_RATE_LIMITED);
+		return;
+	case SHIP_QUEUE_OVERFLOW:
+		discard(b, e->target, DISCARD_QUEUE_OVERFLOW);
+		return;
+	case SHIP_INTERNAL_ERROR:
+		discard(b, e->target, DISCARD_MEMORY);
+		return;
+	case SHIP_NOTHING:
+	case SHIP_WRITE_ERROR:
+	case SHIP_NETWORK_ERROR:
+		break;
+	}
+	log_warning("a chunk could not be sent: the server did not answer");
+	discard(b, e->target, DISCARD_NETWORK_ERROR);
+}
+
+void ship_on_message(struct child *child, struct ipc_message *m)
+{
+	struct broker *b = child->broker;
+	const struct msg_envelope_done *done = msg_of_size(m, sizeof(*done));
+	struct envelope *e = NULL;
+
+	if (done != NULL && done->h.type == MSG_ENVELOPE_DONE)
+		e = take_out(b, done->seq);
+	if (e == NULL) {
+		child_fail(child, "answers what was not asked");
+		return;
+	}
+	if (b->output.dir_fd >= 0)
+		take_file(b, e, done);
+	if (b->has_dsn)
+		take_answer(b, e, done);
+	free_envelope(e);
+}
+
+void delivery_resend(struct broker *b)
+{
+	for (struct envelope *e = b->envelopes; e != NULL; e = e->next)
+		hand_over(b, e);
+}
+
+void delivery_give_up(struct broker *b)
+{
+	while (b->envelopes != NULL) {
+		struct envelope *e = b->envelopes;
+
+		if (e->message.to_file)
+			output_remove(&b->output, e->message.seq,
+				      e->message.chunk_id);
+		discard(b, e->target, DISCARD_SHUTDOWN);
+		b->envelopes = e->next;
+		b->n_envelopes--;
+		free_envelope(e);
+	}
+}

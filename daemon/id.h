@@ -1,0 +1,9 @@
+/* Random ids as Sentry wants them: a UUID of version 4 as 32 hex digits. */
+#ifndef DAEMON_ID_H
+#define DAEMON_ID_H
+
+#include "daemon/msg.h"
+
+void id_make(char ret[MSG_ID_SIZE]);
+
+#endif

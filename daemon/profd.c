@@ -1,0 +1,368 @@
+/*
+ * sentry-profd: the broker. It opens what the others need, starts and watches
+ * them, and keeps the figures. It traces nothing, and parses nothing that a
+ * target wrote.
+ */
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "daemon/broker.h"
+#include "daemon/child.h"
+#include "daemon/log.h"
+#include "daemon/privileges.h"
+#include "lib/base/clock.h"
+#include "proto/dsn.h"
+
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_CHECKPOINT_RESTORE 40
+#endif
+
+/* Heartbeat, restarts and deadlines are looked after this often. */
+#define CHECK_MS 100
+
+/* How long each step of the end may take. */
+#define STOP_NS	   (3 * NS_PER_SEC)  /* capture lets go, last chunks are made */
+#define DELIVER_NS (15 * NS_PER_SEC) /* they are written and sent */
+#define TABLE_NS   (3 * NS_PER_SEC)
+#define TABLE_ROWS 20
+
+static struct broker broker;
+static unsigned int n_signals;
+static int signal_fd = -1;
+
+static void take_dsn(struct broker *b)
+{
+	struct dsn dsn;
+	enum dsn_result result;
+
+	if (b->options.dsn == NULL)
+		return;
+	result = dsn_parse(&dsn, b->options.dsn);
+	explicit_bzero(&dsn, sizeof(dsn));
+	if (result == DSN_EMPTY) {
+		log_warning("the DSN is empty: nothing is sent");
+		return;
+	}
+	if (result != DSN_OK) {
+		log_error("%s", dsn_result_text(result));
+		exit(2);
+	}
+	/* It fits: dsn_parse takes no more than DSN_SIZE. */
+	(void)snprintf(b->dsn, sizeof(b->dsn), "%s", b->options.dsn);
+	b->has_dsn = true;
+}
+
+static int open_output(struct broker *b)
+{
+	const char *path = b->options.output;
+	int r;
+
+	b->output.dir_fd = -1;
+	if (path == NULL && b->has_dsn)
+		return 0;
+	r = output_open(&b->output, path);
+	if (r < 0)
+		log_error("cannot write into %s: %s",
+			  path == NULL ? "the current directory" : path,
+			  strerror(-r));
+	return r;
+}
+
+static int open_stats(struct broker *b)
+{
+	int r;
+
+	b->stats_fd = -1;
+	if (b->options.stats == NULL)
+		return 0;
+	r = output_open_file(b->options.stats, &b->stats_fd);
+	if (r < 0)
+		log_error("cannot write %s: %s", b->options.stats,
+			  strerror(-r));
+	return r;
+}
+
+/*
+ * Root keeps what the table in docs/ARCHITECTURE.md says. What capture needs
+ * beyond it, and what a child needs to drop all the rest, stays within reach
+ * of an exec only.
+ */
+static int limit_privileges(struct broker *b)
+{
+	const capability_set keep =
+		CAPABILITY(CAP_SYS_PTRACE) |
+		CAPABILITY(CAP_CHECKPOINT_RESTORE) |
+		CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_SETUID) |
+		CAPABILITY(CAP_SETGID) | CAPABILITY(CAP_KILL);
+	const capability_set bound =
+		keep | CAPABILITY(CAP_SYS_NICE) | CAPABILITY(CAP_SETPCAP);
+	int r;
+
+	if (geteuid() != 0)
+		return 0;
+	r = privileges_limit(keep, bound);
+	if (r < 0) {
+		log_error("cannot give up privileges: %s", strerror(-r));
+		return r;
+	}
+	b->privileged = true;
+	return 0;
+}
+
+static void on_signals(void *ctx)
+{
+	struct broker *b = ctx;
+	struct signalfd_siginfo info;
+
+	while (read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD) {
+			children_reap(b);
+			continue;
+		}
+		n_signals++;
+		b->stopping = true;
+	}
+}
+
+static int watch_signals(struct broker *b, struct loop_source **ret)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGCHLD);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
+		return -errno;
+	signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signal_fd < 0)
+		return -errno;
+	return loop_add(b->loop, signal_fd, on_signals, b, ret);
+}
+
+static void run_once(struct broker *b, int timeout_ms)
+{
+	int r = loop_run_once(b->loop, timeout_ms);
+
+	if (r < 0) {
+		log_error("epoll_wait: %s", strerror(-r));
+		exit(EXIT_FAILURE);
+	}
+	children_check(b);
+	files_check(b->files);
+}
+
+/* Milliseconds to wait until a deadline, at most CHECK_MS. */
+static int wait_ms(uint64_t deadline_ns)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (now >= deadline_ns)
+		return 0;
+	return (int)min_u64((deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS,
+			    CHECK_MS);
+}
+
+static void profile(struct broker *b)
+{
+	uint64_t deadline = UINT64_MAX;
+
+	while (!b->stopping && targets_any_open(b)) {
+		if (b->started_ns != 0 && b->options.duration_s > 0)
+			deadline = b->started_ns +
+				   (uint64_t)(b->options.duration_s * 1e9);
+		if (clock_mono_ns() >= deadline)
+			break;
+		run_once(b, wait_ms(deadline));
+	}
+	b->stopping = true;
+}
+
+/* Capture lets go of the targets; unwind makes the last chunks. */
+static void stop_sampling(struct broker *b)
+{
+	const struct msg_capture_stop stop = {
+		.h = MSG_HEADER(MSG_CAPTURE_STOP, msg_capture_stop),
+	};
+	uint64_t deadline = clock_mono_ns() + STOP_NS;
+
+	b->ended_ns = clock_mono_ns();
+	child_send(&b->capture, &stop, sizeof(stop), NULL, 0);
+	while (b->capture.pid != 0 && clock_mono_ns() < deadline)
+		run_once(b, wait_ms(deadline));
+	if (b->capture.pid != 0)
+		child_fail(&b->capture, "does not end");
+	/*
+	 * Sessions whose RECORD_END was written close by themselves; this is
+	 * for those that have none.
+	 */
+	deadline = clock_mono_ns() + STOP_NS;
+	targets_close(b);
+	while (!targets_all_closed(b) && clock_mono_ns() < deadline)
+		run_once(b, wait_ms(deadline));
+}
+
+/* A second signal ends the wait for the network. */
+static void deliver(struct broker *b)
+{
+	uint64_t deadline = clock_mono_ns() + DELIVER_NS;
+	unsigned int signals = n_signals;
+
+	while (b->envelopes != NULL && clock_mono_ns() < deadline &&
+	       n_signals == signals)
+		run_once(b, wait_ms(deadline));
+	if (b->envelopes != NULL)
+		log_warning("%zu chunks were still on their way: given up",
+			    b->n_envelopes);
+	delivery_give_up(b);
+}
+
+static void print_tables(struct broker *b)
+{
+	uint64_t deadline = clock_mono_ns() + TABLE_NS;
+
+	(void)fflush(stdout);
+	for (size_t i = 0; i < b->n_targets; i++) {
+		const struct target *t = &b->targets[i];
+		const struct msg_table m = {
+			.h = MSG_HEADER(MSG_TABLE, msg_table),
+			.target = t->id,
+			.max_rows = TABLE_ROWS,
+		};
+
+		if (!t->attached_once || t->unwind == NULL ||
+		    t->unwind->child.fd < 0)
+			continue;
+		if (b->n_targets > 1) {
+			printf("process %d\n", t->pid);
+			(void)fflush(stdout);
+		}
+		b->tables_awaited = 1;
+		child_send(&t->unwind->child, &m, sizeof(m),
+			   (int[]){STDOUT_FILENO}, 1);
+		while (b->tables_awaited > 0 && t->unwind->child.fd >= 0 &&
+		       clock_mono_ns() < deadline)
+			run_once(b, wait_ms(deadline));
+	}
+}
+
+static void print_outcome(const struct broker *b)
+{
+	uint64_t sent = 0, lost = 0;
+
+	for (size_t i = 0; i < b->n_targets; i++) {
+		const struct chunk_counts *c = &b->targets[i].chunks;
+
+		sent += c->sent;
+		for (size_t d = 0; d < DISCARD_REASONS_MAX; d++)
+			lost += c->discarded[d];
+	}
+	if (b->output.dir_fd >= 0)
+		printf("%llu envelope%s in %s\n",
+		       (unsigned long long)b->files_written,
+		       b->files_written == 1 ? "" : "s", b->output.path);
+	if (b->has_dsn)
+		printf("%llu chunk%s sent\n", (unsigned long long)sent,
+		       sent == 1 ? "" : "s");
+	if (lost > 0)
+		printf("%llu chunk%s discarded (--stats tells why)\n",
+		       (unsigned long long)lost, lost == 1 ? "" : "s");
+}
+
+static void greet(const struct broker *b)
+{
+	if (b->options.quiet)
+		return;
+	if (b->options.output == NULL && b->output.dir_fd >= 0)
+		printf("no DSN is given: envelopes go into %s\n",
+		       b->output.path);
+	(void)fflush(stdout);
+}
+
+static bool attached_any(const struct broker *b)
+{
+	for (size_t i = 0; i < b->n_targets; i++)
+		if (b->targets[i].attached_once)
+			return true;
+	return false;
+}
+
+static int start(struct broker *b, struct loop_source **signals)
+{
+	int r;
+
+	for (size_t i = 0; i < b->options.n_pids; i++) {
+		r = target_open(b, b->options.pids[i]);
+		if (r < 0)
+			return r;
+	}
+	r = open_output(b);
+	if (r == 0)
+		r = open_stats(b);
+	if (r == 0)
+		r = limit_privileges(b);
+	if (r == 0)
+		r = loop_new(&b->loop);
+	if (r == 0)
+		r = files_new(b->loop, &b->files);
+	if (r == 0)
+		r = watch_signals(b, signals);
+	if (r == 0)
+		r = children_start(b);
+	if (r < 0)
+		return r;
+	b->period_ns = NS_PER_SEC / b->options.rate_hz;
+	b->epoch_ns = clock_mono_ns();
+	/* Fixed for the run: the wall clock may be set in between. */
+	b->wall_offset_us = (clock_wall_ns() - b->epoch_ns) / NS_PER_US;
+	for (size_t i = 0; i < b->n_targets; i++)
+		target_start(b, &b->targets[i]);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct broker *b = &broker;
+	struct loop_source *signals = NULL;
+	int status = EXIT_SUCCESS, r;
+
+	options_parse(argc, argv, &b->options);
+	log_init("sentry-profd", b->options.debug);
+	(void)signal(SIGPIPE, SIG_IGN);
+	take_dsn(b);
+	r = start(b, &signals);
+	if (r < 0) {
+		children_end(b);
+		return EXIT_FAILURE;
+	}
+	greet(b);
+	profile(b);
+	stop_sampling(b);
+	deliver(b);
+	if (!attached_any(b))
+		status = EXIT_FAILURE;
+	if (!b->options.quiet && attached_any(b)) {
+		print_tables(b);
+		print_outcome(b);
+	}
+	children_end(b);
+	if (b->stats_fd >= 0 && stats_write(b) < 0) {
+		log_error("cannot write %s", b->options.stats);
+		status = EXIT_FAILURE;
+	}
+	for (size_t i = 0; i < b->n_targets; i++)
+		if (b->targets[i].left_out ||
+		    b->targets[i].attach_error == EPERM)
+			status = EXIT_FAILURE;
+	files_free(b->files);
+	output_close(&b->output);
+	loop_remove(b->loop, &signals);
+	loop_free(b->loop);
+	return status;
+}

@@ -1,0 +1,214 @@
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "daemon/broker.h"
+#include "lib/base/clock.h"
+#include "lib/unwind/unwind.h"
+
+/* A target's figures, or the sum of all. */
+struct figures {
+	struct capture_counters capture;
+	uint64_t missed_no_capture;
+	uint64_t ends[MSG_UNWIND_ENDS_MAX];
+	uint64_t frame_pointer;
+	struct chunk_counts chunks;
+};
+
+void target_counters(const struct broker *b, const struct target *t,
+		     struct capture_counters *ret)
+{
+	*ret = t->past;
+	/* What died was added when it died. */
+	if (t->dead_ns == 0 && t->attached_once && b->heartbeat != NULL)
+		counters_add(ret, &b->heartbeat->slots[t->slot]);
+}
+
+static void figures_of(const struct broker *b, const struct target *t,
+		       struct figures *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	target_counters(b, t, &ret->capture);
+	ret->missed_no_capture = t->missed_no_capture;
+	for (size_t e = 0; e < MSG_UNWIND_ENDS_MAX; e++)
+		ret->ends[e] = t->unwind_past.ends[e] + t->unwind_now.ends[e];
+	ret->frame_pointer =
+		t->unwind_past.frame_pointer + t->unwind_now.frame_pointer;
+	ret->chunks = t->chunks;
+}
+
+static void figures_add(struct figures *sum, const struct figures *more)
+{
+	counters_add(&sum->capture, &more->capture);
+	sum->missed_no_capture += more->missed_no_capture;
+	for (size_t e = 0; e < MSG_UNWIND_ENDS_MAX; e++)
+		sum->ends[e] += more->ends[e];
+	sum->frame_pointer += more->frame_pointer;
+	sum->chunks.made += more->chunks.made;
+	sum->chunks.written += more->chunks.written;
+	sum->chunks.sent += more->chunks.sent;
+	for (size_t i = 0; i < DISCARD_REASONS_MAX; i++)
+		sum->chunks.discarded[i] += more->chunks.discarded[i];
+}
+
+/* "name": n, with a comma before all but the first. */
+static void put_count(FILE *out, bool *first, const char *name, uint64_t n)
+{
+	fprintf(out, "%s\"%s\": %llu", *first ? "" : ", ", name,
+		(unsigned long long)n);
+	*first = false;
+}
+
+static void put_missed(FILE *out, const struct figures *f)
+{
+	bool first = true;
+
+	fprintf(out, "  \"missed\": {");
+	for (size_t i = 0; i < MISSED_N; i++)
+		if (f->capture.missed[i] != 0)
+			put_count(out, &first,
+				  missed_reason_name((enum missed_reason)i),
+				  f->capture.missed[i]);
+	if (f->missed_no_capture != 0)
+		put_count(out, &first, "no_capture", f->missed_no_capture);
+	fprintf(out, "},\n");
+}
+
+static void put_unwind(FILE *out, const struct figures *f)
+{
+	bool first = true;
+
+	fprintf(out,
+		"  \"unwind\": {\"complete\": %llu, \"truncated\": %llu, "
+		"\"failed\": {",
+		(unsigned long long)f->ends[UNWIND_END_ROOT],
+		(unsigned long long)(f->ends[UNWIND_END_CAPPED] +
+				     f->ends[UNWIND_END_MAX_FRAMES]));
+	for (size_t e = 0; e < UNWIND_END_N; e++)
+		if (e != UNWIND_END_ROOT && e != UNWIND_END_CAPPED &&
+		    e != UNWIND_END_MAX_FRAMES && f->ends[e] != 0)
+			put_count(out, &first,
+				  unwind_end_name((enum unwind_end)e),
+				  f->ends[e]);
+	fprintf(out, "}, \"frame_pointer\": %llu},\n",
+		(unsigned long long)f->frame_pointer);
+}
+
+static void put_chunks(FILE *out, const struct figures *f)
+{
+	bool first = true;
+
+	fprintf(out,
+		"  \"chunks\": {\"made\": %llu, \"written\": %llu, "
+		"\"sent\": %llu, \"spooled\": 0, \"idle\": 0, \"discarded\": {",
+		(unsigned long long)f->chunks.made,
+		(unsigned long long)f->chunks.written,
+		(unsigned long long)f->chunks.sent);
+	for (uint32_t i = 0; i < DISCARD_N; i++)
+		if (f->chunks.discarded[i] != 0)
+			put_count(out, &first, discard_name(i),
+				  f->chunks.discarded[i]);
+	fprintf(out, "}}");
+}
+
+/* The part that stands for each target and for their sum. */
+static void put_figures(FILE *out, const struct broker *b,
+			const struct figures *f)
+{
+	const struct capture_counters *c = &f->capture;
+	uint64_t end = b->ended_ns != 0 ? b->ended_ns : clock_mono_ns();
+	double duration =
+		b->started_ns == 0 ? 0.0 : (double)(end - b->started_ns) / 1e9;
+
+	fprintf(out,
+		"  \"ticks\": %llu, \"rate_hz\": %u, \"duration_s\": %.3f,\n"
+		"  \"samples_expected\": %llu, \"samples_taken\": %llu,\n"
+		"  \"captured\": %llu, \"repeated\": %llu, \"filled\": %llu,\n",
+		(unsigned long long)c->ticks, b->options.rate_hz, duration,
+		(unsigned long long)c->expected,
+		(unsigned long long)(c->captured + c->repeated + c->filled),
+		(unsigned long long)c->captured,
+		(unsigned long long)c->repeated, (unsigned long long)c->filled);
+	put_missed(out, f);
+	fprintf(out,
+		"  \"stops\": %llu, \"event_stops\": %llu, \"rewritten\": "
+		"%llu,\n"
+		"  \"stop_us\": {\"p50\": %.1f, \"p99\": %.1f, \"max\": "
+		"%.1f},\n",
+		(unsigned long long)c->stops,
+		(unsigned long long)c->event_stops,
+		(unsigned long long)c->rewritten,
+		(double)counters_pause_percentile(c, 0.50) / 1e3,
+		(double)counters_pause_percentile(c, 0.99) / 1e3,
+		(double)c->pause_max_ns / 1e3);
+	put_unwind(out, f);
+	put_chunks(out, f);
+}
+
+static struct usage own_usage(void)
+{
+	struct rusage r;
+
+	(void)getrusage(RUSAGE_SELF, &r);
+	return (struct usage){
+		.cpu_s =
+			(double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
+			(double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6,
+		.rss_bytes = (uint64_t)r.ru_maxrss * 1024,
+	};
+}
+
+static void put_usage(FILE *out, const struct broker *b)
+{
+	struct usage own = own_usage(), unwind = {0};
+
+	for (size_t i = 0; i < b->n_unwinds; i++) {
+		const struct usage *u = &b->unwinds[i]->child.usage;
+
+		unwind.cpu_s += u->cpu_s;
+		unwind.rss_bytes = max_u64(unwind.rss_bytes, u->rss_bytes);
+	}
+	fprintf(out,
+		"  \"cpu_seconds\": {\"broker\": %.3f, \"capture\": %.3f, "
+		"\"unwind\": %.3f, \"ship\": %.3f},\n"
+		"  \"rss_peak_bytes\": {\"broker\": %llu, \"capture\": %llu, "
+		"\"unwind\": %llu, \"ship\": %llu},\n",
+		own.cpu_s, b->capture.usage.cpu_s, unwind.cpu_s,
+		b->ship.usage.cpu_s, (unsigned long long)own.rss_bytes,
+		(unsigned long long)b->capture.usage.rss_bytes,
+		(unsigned long long)unwind.rss_bytes,
+		(unsigned long long)b->ship.usage.rss_bytes);
+}
+
+int stats_write(struct broker *b)
+{
+	FILE *out = fdopen(b->stats_fd, "w");
+	struct figures sum, one;
+	bool failed;
+
+	if (out == NULL)
+		return -errno;
+	b->stats_fd = -1;
+	memset(&sum, 0, sizeof(sum));
+	for (size_t i = 0; i < b->n_targets; i++) {
+		figures_of(b, &b->targets[i], &one);
+		figures_add(&sum, &one);
+	}
+	fprintf(out, "{\n");
+	put_usage(out, b);
+	put_figures(out, b, &sum);
+	fprintf(out, ",\n  \"targets\": [");
+	for (size_t i = 0; i < b->n_targets; i++) {
+		figures_of(b, &b->targets[i], &one);
+		fprintf(out, "%s{\n  \"pid\": %d,\n", i == 0 ? "" : ", ",
+			b->targets[i].pid);
+		put_figures(out, b, &one);
+		fprintf(out, "}");
+	}
+	fprintf(out, "]\n}\n");
+	failed = ferror(out);
+	if (fclose(out) != 0 || failed)
+		return -EIO;
+	return 0;
+}

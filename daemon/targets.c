@@ -1,0 +1,560 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "daemon/broker.h"
+#include "daemon/child.h"
+#include "daemon/id.h"
+#include "daemon/log.h"
+#include "daemon/process.h"
+#include "lib/base/clock.h"
+
+#define YAMA "/proc/sys/kernel/yama/ptrace_scope"
+
+struct target *target_of(struct broker *b, uint32_t id)
+{
+	for (size_t i = 0; i < b->n_targets; i++)
+		if (b->targets[i].id == id)
+			return &b->targets[i];
+	return NULL;
+}
+
+bool targets_all_closed(const struct broker *b)
+{
+	for (size_t i = 0; i < b->n_targets; i++)
+		if (b->targets[i].phase != TARGET_CLOSED)
+			return false;
+	return true;
+}
+
+bool targets_any_open(const struct broker *b)
+{
+	for (size_t i = 0; i < b->n_targets; i++)
+		if (b->targets[i].phase == TARGET_WAITING ||
+		    b->targets[i].phase == TARGET_PROFILED)
+			return true;
+	return false;
+}
+
+/* 1: only descendants and root, 2: only root, 3: nobody (Yama.txt). */
+static char yama_scope(void)
+{
+	FILE *file = fopen(YAMA, "re");
+	int c = file == NULL ? '0' : fgetc(file);
+
+	if (file != NULL)
+		(void)fclose(file);
+	return (char)c;
+}
+
+static void say_not_permitted(int32_t pid, uint32_t uid)
+{
+	char scope = yama_scope();
+
+	if (scope == '3')
+		log_error("not permitted to trace process %d: Yama forbids it "
+			  "to everybody (" YAMA " is 3 until the next boot)",
+			  pid);
+	else if (geteuid() == 0)
+		log_error("not permitted to trace process %d: root needs "
+			  "CAP_SYS_PTRACE for it; in a container, start that "
+			  "with --cap-add SYS_PTRACE",
+			  pid);
+	else if (uid == geteuid() && scope != '0')
+		log_error("not permitted to trace process %d: Yama allows it "
+			  "to root only (" YAMA " is %c); run sentry-profd as "
+			  "root",
+			  pid, scope);
+	else
+		log_error("not permitted to trace process %d, which runs as "
+			  "uid %u: only root, or that user for an ordinary "
+			  "process of his own, may; run sentry-profd as root "
+			  "(Yama or a container may forbid it all the same)",
+			  pid, uid);
+}
+
+static void say_traced(int32_t pid, int32_t tracer)
+{
+	char name[PROCESS_NAME_SIZE];
+
+	process_name(tracer, name);
+	log_error("process %d is already traced by %s (pid %d): a process can "
+		  "have one tracer; end that one first",
+		  pid, name, tracer);
+}
+
+static void say_gone(int32_t pid)
+{
+	log_error("no process %d: nothing runs here with this pid", pid);
+}
+
+static int say_fault(enum process_fault fault, int32_t pid,
+		     const struct process *p)
+{
+	char name[PROCESS_NAME_SIZE];
+
+	switch (fault) {
+	case PROCESS_OK:
+		return 0;
+	case PROCESS_GONE:
+		say_gone(pid);
+		return -ESRCH;
+	case PROCESS_KERNEL_THREAD:
+		process_name(pid, name);
+		log_error("process %d (%s) is a kernel thread: it has no user "
+			  "stack to profile; perf can profile the kernel",
+			  pid, name);
+		return -EINVAL;
+	case PROCESS_ZOMBIE:
+		log_error("process %d has ended already (it is a zombie): its "
+			  "parent has not taken note of it yet",
+			  pid);
+		return -ESRCH;
+	case PROCESS_THREAD:
+		log_error("%d is a thread of process %d: give --pid %d", pid,
+			  p->pid, p->pid);
+		return -EINVAL;
+	case PROCESS_TRACED:
+		say_traced(pid, p->tracer);
+		return -EBUSY;
+	case PROCESS_UNREADABLE:
+		log_error("process %d cannot be looked at: is /proc mounted "
+			  "with hidepid?",
+			  pid);
+		return -EACCES;
+	}
+	return -EINVAL;
+}
+
+int target_open(struct broker *b, int32_t pid)
+{
+	struct process process;
+	struct target *t;
+	int r;
+
+	if (pid == getpid()) {
+		log_error("process %d is this sentry-profd itself", pid);
+		return -EINVAL;
+	}
+	r = say_fault(process_look(pid, &process), pid, &process);
+	if (r < 0)
+		return r;
+	t = &b->targets[b->n_targets];
+	*t = (struct target){
+		.id = (uint32_t)b->n_targets + 1,
+		.pid = pid,
+		.pidfd = process.pidfd,
+		.uid = process.uid,
+		.slot = (uint32_t)b->n_targets,
+	};
+	b->n_targets++;
+	return 0;
+}
+
+static void open_session(struct broker *b, struct target *t)
+{
+	struct msg_session_open m = {
+		.h = MSG_HEADER(MSG_SESSION_OPEN, msg_session_open),
+		.target = t->id,
+		.pid = t->pid,
+		.max_frames = b->options.max_frames,
+		.chunk_us = b->options.chunk_seconds * UINT64_C(1000000),
+		.wall_offset_us = b->wall_offset_us,
+	};
+
+	id_make(m.profiler_id);
+	if (getrandom(&m.hash_seed, sizeof(m.hash_seed), 0) < 0)
+		abort();
+	memcpy(m.platform, b->options.platform, sizeof(m.platform));
+	memcpy(m.environment, b->options.environment, sizeof(m.environment));
+	memcpy(m.release_given, b->options.release, sizeof(m.release_given));
+	memcpy(m.release_env, b->options.release_env, sizeof(m.release_env));
+	child_send(&t->unwind->child, &m, sizeof(m), NULL, 0);
+}
+
+static void attach(struct broker *b, const struct target *t)
+{
+	const struct msg_target_add m = {
+		.h = MSG_HEADER(MSG_TARGET_ADD, msg_target_add),
+		.target = t->id,
+		.ring = t->unwind->id,
+		.pid = t->pid,
+		.slot = t->slot,
+		.epoch_ns = b->epoch_ns,
+		.period_ns = b->period_ns,
+	};
+
+	child_send(&b->capture, &m, sizeof(m), &t->pidfd, 1);
+}
+
+void target_start(struct broker *b, struct target *t)
+{
+	if (t->phase != TARGET_WAITING && t->phase != TARGET_PROFILED)
+		return;
+	if (t->unwind == NULL) {
+		if (children_unwind(b, t->uid, &t->unwind) < 0) {
+			t->phase = TARGET_CLOSED;
+			return;
+		}
+		open_session(b, t);
+	}
+	attach(b, t);
+}
+
+void targets_of_unwind_start(struct broker *b, struct unwind *u)
+{
+	for (size_t i = 0; i < b->n_targets; i++) {
+		struct target *t = &b->targets[i];
+
+		if (t->unwind == u &&
+		    (t->phase == TARGET_WAITING || t->phase == TARGET_PROFILED))
+			open_session(b, t);
+	}
+}
+
+/* No records come any more: what there is becomes the last chunk. */
+static void close_session(struct target *t)
+{
+	const struct msg_session_close m = {
+		.h = MSG_HEADER(MSG_SESSION_CLOSE, msg_session_close),
+		.target = t->id,
+	};
+
+	if (t->phase == TARGET_CLOSED)
+		return;
+	if (t->unwind == NULL || t->unwind->child.fd < 0) {
+		t->phase = TARGET_CLOSED;
+		return;
+	}
+	t->phase = TARGET_CLOSING;
+	child_send(&t->unwind->child, &m, sizeof(m), NULL, 0);
+}
+
+void targets_close(struct broker *b)
+{
+	for (size_t i = 0; i < b->n_targets; i++)
+		close_session(&b->targets[i]);
+}
+
+static void target_attached(struct broker *b, struct target *t)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (t->dead_ns != 0 && now > t->dead_ns) {
+		uint64_t ticks = (now - t->dead_ns) / b->period_ns;
+
+		t->past.ticks += ticks;
+		t->past.expected += ticks * t->dead_threads;
+		t->missed_no_capture += ticks * t->dead_threads;
+	}
+	t->dead_ns = 0;
+	t->attached_once = true;
+	t->phase = TARGET_PROFILED;
+	if (b->started_ns == 0)
+		b->started_ns = now;
+	log_debug("attached to process %d", t->pid);
+}
+
+static void target_refused(struct target *t, int error)
+{
+	struct process look;
+	enum process_fault fault;
+
+	t->attach_error = error;
+	if (error == ESRCH) {
+		if (!t->attached_once)
+			say_gone(t->pid);
+	} else if (error == EPERM || error == EACCES) {
+		fault = process_look(t->pid, &look);
+		close_fd(&look.pidfd);
+		if (fault == PROCESS_TRACED)
+			say_traced(t->pid, look.tracer);
+		else
+			say_not_permitted(t->pid, t->uid);
+	} else if (error == EBUSY) {
+		fault = process_look(t->pid, &look);
+		close_fd(&look.pidfd);
+		say_traced(t->pid, look.tracer);
+	} else {
+		log_error("cannot attach to process %d: %s", t->pid,
+			  strerror(error));
+	}
+	close_session(t);
+}
+
+void target_on_state(struct broker *b, const struct msg_target_state *m)
+{
+	struct target *t = target_of(b, m->target);
+
+	if (t == NULL) {
+		child_fail(&b->capture, "names a target that is none");
+		return;
+	}
+	switch ((enum target_state)m->state) {
+	case TARGET_ATTACHED:
+		target_attached(b, t);
+		return;
+	case TARGET_REFUSED:
+		target_refused(t, m->error);
+		return;
+	case TARGET_GONE:
+		log_debug("process %d has ended", t->pid);
+		if (t->phase == TARGET_PROFILED)
+			t->phase = TARGET_CLOSING;
+		return;
+	case TARGET_EXEC:
+		log_debug("process %d runs a new program", t->pid);
+		return;
+	}
+	child_fail(&b->capture, "sends a state that is none");
+}
+
+static uint64_t accounted(const struct capture_counters *c)
+{
+	uint64_t n = c->captured + c->repeated + c->filled;
+
+	for (size_t i = 0; i < MISSED_N; i++)
+		n += c->missed[i];
+	return n;
+}
+
+void targets_capture_died(struct broker *b, uint32_t hung_target)
+{
+	for (size_t i = 0; i < b->n_targets; i++) {
+		struct target *t = &b->targets[i];
+		const struct capture_counters *now =
+			&b->heartbeat->slots[t->slot];
+
+		if (t->phase != TARGET_PROFILED || t->dead_ns != 0)
+			continue;
+		t->dead_ns = b->heartbeat->beat.time_ns;
+		t->dead_threads = now->threads;
+		if (now->expected > accounted(now))
+			t->missed_no_capture += now->expected - accounted(now);
+		counters_add(&t->past, now);
+		if (t->id != hung_target)
+			continue;
+		t->left_out = true;
+		log_error("process %d makes reads of its memory hang: it is "
+			  "left out",
+			  t->pid);
+		close_session(t);
+	}
+}
+
+void targets_unwind_died(struct broker *b, struct unwind *u)
+{
+	files_forget(b->files, &u->child);
+	for (size_t i = 0; i < b->n_targets; i++) {
+		struct target *t = &b->targets[i];
+		struct msg_unwind_stats *past = &t->unwind_past;
+
+		if (t->unwind != u)
+			continue;
+		past->stacks += t->unwind_now.stacks;
+		past->frame_pointer += t->unwind_now.frame_pointer;
+		past->malformed += t->unwind_now.malformed;
+		for (size_t e = 0; e < MSG_UNWIND_ENDS_MAX; e++)
+			past->ends[e] += t->unwind_now.ends[e];
+		memset(&t->unwind_now, 0, sizeof(t->unwind_now));
+		t->unwind_lost++;
+		/* There is nobody left to make its last chunk. */
+		if (t->phase == TARGET_CLOSING || b->stopping)
+			t->phase = TARGET_CLOSED;
+	}
+}
+
+static void ring_made(struct broker *b, const struct msg_ring_made *made,
+		      int ring_fd)
+{
+	struct unwind *u = NULL;
+	struct msg_ring_open m = {
+		.h = MSG_HEADER(MSG_RING_OPEN, msg_ring_open),
+		.ring = made->ring,
+	};
+
+	for (size_t i = 0; i < b->n_unwinds; i++)
+		if (b->unwinds[i]->id == made->ring)
+			u = b->unwinds[i];
+	if (u == NULL || ring_fd < 0) {
+		child_fail(&b->capture, "makes a ring that nobody asked for");
+		return;
+	}
+	/* Made for an unwind process that has died: another is on its way. */
+	if (u->link_fd < 0)
+		return;
+	child_send(&u->child, &m, sizeof(m), (int[]){ring_fd, u->link_fd}, 2);
+	close_fd(&u->link_fd);
+}
+
+static void ring_broken(struct broker *b, const struct msg_ring_broken *m)
+{
+	for (size_t i = 0; i < b->n_unwinds; i++)
+		if (b->unwinds[i]->id == m->ring)
+			child_fail(&b->unwinds[i]->child,
+				   "breaks the rules of its ring");
+}
+
+void capture_on_message(struct child *child, struct ipc_message *m)
+{
+	struct broker *b = child->broker;
+	int fd = ipc_take_fd(m, 0);
+	const void *message = NULL;
+
+	switch (msg_type_of(m)) {
+	case MSG_RING_MADE:
+		message = msg_of_size(m, sizeof(struct msg_ring_made));
+		if (message != NULL)
+			ring_made(b, message, fd);
+		break;
+	case MSG_RING_BROKEN:
+		message = msg_of_size(m, sizeof(struct msg_ring_broken));
+		if (message != NULL)
+			ring_broken(b, message);
+		break;
+	case MSG_TARGET_STATE:
+		message = msg_of_size(m, sizeof(struct msg_target_state));
+		if (message != NULL)
+			target_on_state(b, message);
+		break;
+	case MSG_CAPTURE_DONE:
+		message = msg_of_size(m, sizeof(struct msg_capture_done));
+		b->capture_done = true;
+		break;
+	default:
+		break;
+	}
+	close_fd(&fd);
+	if (message == NULL)
+		child_fail(child, "sends a message that is none");
+}
+
+static void send_file(void *ctx, const struct msg_want *want, int error, int fd)
+{
+	struct child *child = ctx;
+	struct target *t = target_of(child->broker, want->target);
+	const struct msg_file m = {
+		.h = MSG_HEADER(MSG_FILE, msg_file),
+		.request = want->request,
+		.error = -error,
+	};
+
+	child_send(child, &m, sizeof(m), &fd, error == 0 ? 1 : 0);
+	close_fd(&fd);
+	if (error == -ETIMEDOUT && t != NULL && !t->left_out) {
+		t->left_out = true;
+		log_error("process %d makes reads of its files hang: it is "
+			  "left out",
+			  t->pid);
+	}
+}
+
+static void answer_want(struct child *child, const struct msg_want *want)
+{
+	struct broker *b = child->broker;
+	struct target *t = target_of(b, want->target);
+	int r;
+
+	if (t == NULL || &t->unwind->child != child) {
+		child_fail(child, "asks for files of a target not its own");
+		return;
+	}
+	/* Once is enough. */
+	if (t->left_out) {
+		send_file(child, want, -EIO, -1);
+		return;
+	}
+	r = files_request(b->files, want, t->pid, t->pidfd, send_file, child);
+	if (r == -EINVAL)
+		child_fail(child, "asks for what is no file");
+	else if (r < 0)
+		send_file(child, want, r, -1);
+}
+
+static void take_chunk(struct child *child, const struct msg_chunk *m, int fd)
+{
+	struct broker *b = child->broker;
+	struct target *t = target_of(b, m->target);
+
+	if (t == NULL || &t->unwind->child != child ||
+	    delivery_chunk(b, t, m, fd) < 0)
+		child_fail(child, "sends a chunk that is none");
+}
+
+static void take_lost(struct child *child, const struct msg_chunk_lost *m)
+{
+	struct target *t = target_of(child->broker, m->target);
+	uint32_t reason = m->reason == CHUNK_LOST_MEMORY ? DISCARD_MEMORY
+			  : m->reason == CHUNK_LOST_TOO_LARGE
+				  ? DISCARD_TOO_LARGE
+				  : m->reason;
+
+	if (t == NULL || reason >= DISCARD_N) {
+		child_fail(child, "loses a chunk that is none");
+		return;
+	}
+	t->chunks.made++;
+	t->chunks.discarded[reason]++;
+}
+
+static void session_closed(struct child *child,
+			   const struct msg_session_closed *m)
+{
+	struct target *t = target_of(child->broker, m->target);
+
+	if (t == NULL || &t->unwind->child != child) {
+		child_fail(child, "closes a session not its own");
+		return;
+	}
+	t->phase = TARGET_CLOSED;
+}
+
+void unwind_on_message(struct child *child, struct ipc_message *m)
+{
+	struct broker *b = child->broker;
+	int fd = ipc_take_fd(m, 0);
+	const void *message = NULL;
+	const struct msg_unwind_stats *stats;
+	struct target *t;
+
+	switch (msg_type_of(m)) {
+	case MSG_WANT:
+		message = msg_of_size(m, sizeof(struct msg_want));
+		if (message != NULL)
+			answer_want(child, message);
+		break;
+	case MSG_CHUNK:
+		message = msg_of_size(m, sizeof(struct msg_chunk));
+		if (message != NULL)
+			take_chunk(child, message, fd);
+		break;
+	case MSG_CHUNK_LOST:
+		message = msg_of_size(m, sizeof(struct msg_chunk_lost));
+		if (message != NULL)
+			take_lost(child, message);
+		break;
+	case MSG_UNWIND_STATS:
+		message = stats = msg_of_size(m, sizeof(*stats));
+		t = stats == NULL ? NULL : target_of(b, stats->target);
+		if (t != NULL)
+			t->unwind_now = *stats;
+		break;
+	case MSG_SESSION_CLOSED:
+		message = msg_of_size(m, sizeof(struct msg_session_closed));
+		if (message != NULL)
+			session_closed(child, message);
+		break;
+	case MSG_TABLE_DONE:
+		message = msg_of_size(m, sizeof(struct msg_table_done));
+		if (b->tables_awaited > 0)
+			b->tables_awaited--;
+		break;
+	default:
+		break;
+	}
+	close_fd(&fd);
+	if (message == NULL)
+		child_fail(child, "sends a message that is none");
+}
