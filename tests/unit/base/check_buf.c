@@ -79,7 +79,7 @@ END_TEST
 
 START_TEST(it_grows_to_any_size)
 {
-	enum { N = 100000 };
+	enum { N = 20000 };
 	struct buf b;
 
 	buf_init(&b, N);

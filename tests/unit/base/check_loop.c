@@ -128,6 +128,8 @@ START_TEST(a_handler_may_remove_another_of_the_same_round)
 	ck_assert_int_eq(a.calls + b.calls, 1);
 	run();
 	ck_assert_int_eq(a.calls + b.calls, 2);
+	loop_remove(loop, &a.source);
+	loop_remove(loop, &b.source);
 }
 END_TEST
 
@@ -150,6 +152,9 @@ START_TEST(a_handler_may_remove_one_and_add_another)
 	fill(&c);
 	run();
 	ck_assert_int_eq(c.calls, 1);
+	loop_remove(loop, &a.source);
+	loop_remove(loop, &b.source);
+	loop_remove(loop, &c.source);
 }
 END_TEST
 
@@ -190,6 +195,7 @@ START_TEST(what_cannot_be_watched_is_refused)
 	ck_assert_int_eq(loop_add(loop, p.fds[0], on_readable, &p, &source),
 			 -EEXIST);
 	ck_assert_ptr_null(source);
+	loop_remove(loop, &p.source);
 }
 END_TEST
 
