@@ -328,12 +328,14 @@ struct msg_envelope {
 };
 
 enum ship_result {
-	SHIP_NOTHING,	    /* was not asked for */
-	SHIP_DONE,	    /* written, or answered by 2xx */
-	SHIP_NETWORK_ERROR, /* no answer: DNS, connect, TLS, timeout, reset */
-	SHIP_SEND_ERROR,    /* the server refused it: 4xx, 5xx */
-	SHIP_RATE_LIMITED,  /* 429, or not sent because of a limit */
-	SHIP_WRITE_ERROR,   /* the file could not be written */
+	SHIP_NOTHING,	     /* was not asked for */
+	SHIP_DONE,	     /* written, or answered by 2xx */
+	SHIP_NETWORK_ERROR,  /* no answer: DNS, connect, TLS, timeout, reset */
+	SHIP_SEND_ERROR,     /* the server refused it: 4xx, 5xx */
+	SHIP_RATE_LIMITED,   /* 429, or not sent because of a limit */
+	SHIP_WRITE_ERROR,    /* the file could not be written */
+	SHIP_QUEUE_OVERFLOW, /* newer ones took its place: the server is slow */
+	SHIP_INTERNAL_ERROR, /* no memory to send it */
 };
 
 /* What became of an envelope. error: errno or HTTP status, 0 if neither. */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -73,6 +74,8 @@ static inline void server_start(struct server *s, const char *script,
 
 	*s = (struct server){.dir = "/tmp/check-ship-XXXXXX"};
 	ck_assert_ptr_nonnull(mkdtemp(s->dir));
+	/* For a client of another uid. */
+	ck_assert_int_eq(chmod(s->dir, 0755), 0);
 	if (script != NULL)
 		server_write_file(s, "script", script);
 	ck_assert_int_eq(pipe2(in, O_CLOEXEC), 0);

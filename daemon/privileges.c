@@ -1,0 +1,162 @@
+#include "daemon/privileges.h"
+
+#include <grp.h>
+#include <linux/capability.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "daemon/msg.h"
+
+/* The kernel's count grows with its versions; a set here has 64 bits. */
+#define CAPABILITY_N 64
+
+struct capabilities {
+	capability_set effective;
+	capability_set permitted;
+	capability_set inheritable;
+};
+
+static int caps_get(struct capabilities *ret)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, data) < 0)
+		return -errno;
+	ret->effective = data[0].effective | (capability_set)data[1].effective
+						     << 32;
+	ret->permitted = data[0].permitted | (capability_set)data[1].permitted
+						     << 32;
+	ret->inheritable =
+		data[0].inheritable | (capability_set)data[1].inheritable << 32;
+	return 0;
+}
+
+static int caps_set(const struct capabilities *caps)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {
+		{
+			.effective = (uint32_t)caps->effective,
+			.permitted = (uint32_t)caps->permitted,
+			.inheritable = (uint32_t)caps->inheritable,
+		},
+		{
+			.effective = (uint32_t)(caps->effective >> 32),
+			.permitted = (uint32_t)(caps->permitted >> 32),
+			.inheritable = (uint32_t)(caps->inheritable >> 32),
+		},
+	};
+
+	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
+}
+
+/* Of what is permitted keeps that, and makes it effective. */
+static int caps_keep(capability_set keep)
+{
+	struct capabilities caps;
+	int r;
+
+	r = caps_get(&caps);
+	if (r < 0)
+		return r;
+	caps.permitted &= keep;
+	caps.effective = caps.permitted;
+	/* Takes the ambient set with it: capabilities(7). */
+	caps.inheritable = 0;
+	return caps_set(&caps);
+}
+
+static int bounding_limit(capability_set bound)
+{
+	for (int cap = 0; cap < CAPABILITY_N; cap++) {
+		if (bound & UINT64_C(1) << cap)
+			continue;
+		switch (prctl(PR_CAPBSET_READ, cap, 0, 0, 0)) {
+		case 0:
+			continue;
+		case 1:
+			break;
+		default:
+			/* The first that this kernel does not have. */
+			return errno == EINVAL ? 0 : -errno;
+		}
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int become(uint32_t uid, uint32_t gid)
+{
+	if (gid != MSG_ID_KEEP) {
+		if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0)
+			return -errno;
+	}
+	if (uid != MSG_ID_KEEP && setresuid(uid, uid, uid) < 0)
+		return -errno;
+	return 0;
+}
+
+int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep,
+		    bool dumpable)
+{
+	struct capabilities caps;
+	int r;
+
+	r = caps_get(&caps);
+	if (r < 0)
+		return r;
+	/*
+	 * Without CAP_SETPCAP the bounding set stays: it limits what exec can
+	 * give, and no_new_privs, below, says that exec gives nothing.
+	 */
+	if (caps.effective & CAPABILITY(CAP_SETPCAP)) {
+		r = bounding_limit(0);
+		if (r < 0)
+			return r;
+	}
+	/* Else leaving uid 0 would empty the permitted set: capabilities(7). */
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
+		return -errno;
+	r = become(uid, gid);
+	if (r < 0)
+		return r;
+	if (prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) < 0)
+		return -errno;
+	r = caps_keep(keep);
+	if (r < 0)
+		return r;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	/* Last: the kernel sets it anew at every change of ids above. */
+	if (prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+int privileges_limit(capability_set keep, capability_set bound)
+{
+	int r;
+
+	r = bounding_limit(bound);
+	if (r < 0)
+		return r;
+	return caps_keep(keep);
+}
+
+int privileges_get(capability_set *ret)
+{
+	struct capabilities caps;
+	int r;
+
+	r = caps_get(&caps);
+	if (r == 0)
+		*ret = caps.effective;
+	return r;
+}

@@ -1,0 +1,285 @@
+/*
+ * sentry-profd-ship: the process that talks to the server and writes envelopes
+ * to files. It has no privilege; it opens no file to write, the broker does;
+ * and it never looks into a payload.
+ *
+ * A file is written when its message comes. What is to be sent waits in a
+ * queue, one request at a time, while the loop goes on.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "daemon/child.h"
+#include "daemon/log.h"
+#include "daemon/outbox.h"
+#include "daemon/privileges.h"
+#include "daemon/sandbox.h"
+#include "lib/base/buf.h"
+#include "lib/base/clock.h"
+#include "proto/chunk_v2.h"
+#include "proto/sdk.h"
+
+/* Sentry's SDKs do not wait longer for a server either. */
+#define CONNECT_TIMEOUT_MS 10000
+#define TOTAL_TIMEOUT_MS   30000
+
+/* The SDKs' shutdown_timeout. */
+#define SHUTDOWN_NS (2 * NS_PER_SEC)
+
+/* A system's whole bundle has 220 kB. */
+#define AUTHORITIES_BYTES_MAX (4u << 20)
+
+#define NO_LATER_CHANGE (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+static struct outbox outbox;
+static struct transport *transport;
+static uint64_t last_seq;
+
+static void die(const char *what, int error)
+{
+	log_error("%s: %s", what, strerror(error));
+	exit(EXIT_FAILURE);
+}
+
+static void sending_free(struct sending *s)
+{
+	close_fd(&s->package.payload_fd);
+	free(s);
+}
+
+/* Tells the broker what became of s, and frees it. */
+static void report(struct sending *s, enum ship_result sent, int http_status)
+{
+	int r;
+
+	s->done.sent = sent;
+	s->done.http_status = http_status;
+	r = ipc_send(MSG_FD, &s->done, sizeof(s->done), NULL, 0);
+	/* A broker that is gone: its socket's end will say so. */
+	if (r < 0 && r != -EPIPE)
+		die("cannot answer the broker", -r);
+	sending_free(s);
+}
+
+static int take_dsn(const struct msg_dsn *m)
+{
+	struct dsn dsn;
+
+	if (m == NULL || memchr(m->dsn, '\0', sizeof(m->dsn)) == NULL)
+		return -EPROTO;
+	switch (dsn_parse(&dsn, m->dsn)) {
+	case DSN_OK:
+		outbox_set_dsn(&outbox, &dsn);
+		return 0;
+	case DSN_EMPTY:
+		outbox_set_dsn(&outbox, NULL);
+		return 0;
+	case DSN_TOO_LONG:
+	case DSN_BAD_SCHEME:
+	case DSN_NO_KEY:
+	case DSN_BAD_KEY:
+	case DSN_BAD_SECRET:
+	case DSN_NO_HOST:
+	case DSN_BAD_HOST:
+	case DSN_BAD_PORT:
+	case DSN_BAD_PATH:
+	case DSN_NO_PROJECT:
+	case DSN_BAD_PROJECT:
+		break;
+	}
+	return -EPROTO;
+}
+
+static bool is_id(const char id[MSG_ID_SIZE])
+{
+	return id[MSG_ID_SIZE - 1] == '\0' &&
+	       strspn(id, "0123456789abcdef") == MSG_ID_SIZE - 1;
+}
+
+static int check_envelope(const struct msg_envelope *m)
+{
+	if (m->seq <= last_seq || m->to_file > 1 || m->to_server > 1 ||
+	    m->size == 0 || m->size > CHUNK_V2_SIZE_MAX ||
+	    !is_id(m->chunk_id) || m->platform[0] == '\0' ||
+	    memchr(m->platform, '\0', sizeof(m->platform)) == NULL)
+		return -EPROTO;
+	return 0;
+}
+
+/* A payload is as large as its message says, and stays so. */
+static int check_payload(int fd, uint64_t size)
+{
+	struct stat st;
+	int seals;
+
+	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size != size)
+		return -EPROTO;
+	seals = fcntl(fd, F_GET_SEALS);
+	if (seals < 0 || (seals & NO_LATER_CHANGE) != NO_LATER_CHANGE)
+		return -EPROTO;
+	return 0;
+}
+
+/* Takes file, and closes it before it says that all is in it. */
+static void write_file(struct sending *s, int file)
+{
+	int r = package_write(&s->package, file);
+
+	/* An error that came late, by NFS for one. */
+	if (close(file) < 0 && r == 0)
+		r = -errno;
+	s->done.written = r == 0 ? SHIP_DONE : SHIP_WRITE_ERROR;
+	s->done.write_error = -r;
+	if (r < 0)
+		log_warning("chunk %s could not be written: %s", s->chunk_id,
+			    strerror(-r));
+}
+
+static struct sending *sending_new(const struct msg_envelope *m, int payload)
+{
+	struct sending *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		die("an envelope", ENOMEM);
+	memcpy(s->chunk_id, m->chunk_id, sizeof(s->chunk_id));
+	memcpy(s->platform, m->platform, sizeof(s->platform));
+	s->done.h = (struct msg_header)MSG_HEADER(MSG_ENVELOPE_DONE,
+						  msg_envelope_done);
+	s->done.seq = m->seq;
+	s->package = (struct package){
+		.sdk_name = SDK_NAME,
+		.sdk_version = SDK_VERSION,
+		.platform = s->platform,
+		.payload_fd = payload,
+		.payload_size = m->size,
+	};
+	if (getrandom(s->package.event_id, sizeof(s->package.event_id), 0) !=
+	    sizeof(s->package.event_id))
+		die("getrandom", errno);
+	return s;
+}
+
+static int take_envelope(const struct msg_envelope *m, struct ipc_message *fds)
+{
+	struct sending *s;
+
+	if (m == NULL || check_envelope(m) < 0 ||
+	    fds->n_fds != 1 + (size_t)m->to_file ||
+	    check_payload(fds->fds[0], m->size) < 0)
+		return -EPROTO;
+	last_seq = m->seq;
+	s = sending_new(m, ipc_take_fd(fds, 0));
+	if (m->to_file)
+		write_file(s, ipc_take_fd(fds, 1));
+	if (m->to_server)
+		outbox_add(&outbox, s);
+	else
+		report(s, SHIP_NOTHING, 0);
+	return 0;
+}
+
+/* Returns false at the end of the broker's socket. */
+static bool on_broker(void)
+{
+	struct ipc_message m;
+	int r = ipc_recv(MSG_FD, &m);
+
+	if (r == 0)
+		return false;
+	if (r > 0) {
+		r = -EPROTO;
+		if (msg_type_of(&m) == MSG_DSN && m.n_fds == 0)
+			r = take_dsn(msg_of_size(&m, sizeof(struct msg_dsn)));
+		else if (msg_type_of(&m) == MSG_ENVELOPE)
+			r = take_envelope(
+				msg_of_size(&m, sizeof(struct msg_envelope)),
+				&m);
+		ipc_close_fds(&m);
+	}
+	if (r < 0)
+		die("a message of the broker", -r);
+	return true;
+}
+
+/* SSL_CERT_FILE, into *ret; without it the system's authorities stand alone. */
+static void read_authorities(struct buf *ret)
+{
+	const char *path = getenv("SSL_CERT_FILE");
+	int fd, r;
+
+	if (path == NULL || path[0] == '\0')
+		return;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	r = fd < 0 ? -errno : buf_read_fd(ret, fd);
+	close_fd(&fd);
+	if (r < 0) {
+		log_warning("SSL_CERT_FILE: %s: %s", path, strerror(-r));
+		buf_clear(ret);
+	}
+}
+
+static void open_transport(void)
+{
+	struct transport_options options = {
+		.client = SDK_NAME "/" SDK_VERSION,
+		.connect_timeout_ms = CONNECT_TIMEOUT_MS,
+		.total_timeout_ms = TOTAL_TIMEOUT_MS,
+	};
+	struct buf authorities;
+	int r;
+
+	buf_init(&authorities, AUTHORITIES_BYTES_MAX);
+	read_authorities(&authorities);
+	if (authorities.len > 0) {
+		options.authorities = authorities.data;
+		options.authorities_size = authorities.len;
+	}
+	r = transport_new(&transport, &options);
+	if (r < 0)
+		die("cannot start", -r);
+	buf_fini(&authorities);
+}
+
+static void set_up(const struct msg_init *init)
+{
+	/* ^C and a service's stop are the broker's: it says when to end. */
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+	int r;
+
+	for (size_t i = 0; i < array_size(signals); i++)
+		(void)signal(signals[i], SIG_IGN);
+	r = privileges_drop(init->uid, init->gid, 0, false);
+	if (r < 0)
+		die("cannot give up privileges", -r);
+	open_transport();
+	outbox_init(&outbox, transport, report);
+	r = sandbox_enter(SANDBOX_SHIP, init->seccomp_kill);
+	if (r < 0)
+		die("cannot enter the sandbox", -r);
+}
+
+int main(int argc, char **argv)
+{
+	struct ipc_message message;
+	const struct msg_init *init =
+		child_start(argc, argv, "sentry-profd-ship", &message);
+	bool readable;
+
+	set_up(init);
+	ipc_close_fds(&message);
+	for (;;) {
+		if (transport_wait(transport, MSG_FD, -1, &readable) < 0)
+			die("waiting", EIO);
+		if (readable && !on_broker())
+			break;
+		outbox_step(&outbox);
+	}
+	/* Nobody waits for answers any more; what is left may still be sent. */
+	outbox_finish(&outbox, SHUTDOWN_NS);
+	return EXIT_SUCCESS;
+}

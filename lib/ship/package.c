@@ -1,0 +1,118 @@
+#include "lib/ship/package.h"
+
+#include <string.h>
+
+#include "lib/ship/gzip.h"
+
+#define COPY_BYTES (64 * 1024)
+
+/* Both header lines. */
+struct head {
+	char text[2 * ENVELOPE_HEADER_SIZE];
+	size_t len;
+};
+
+static int make_head(const struct package *p, int64_t sent_at_us,
+		     struct head *ret)
+{
+	struct envelope envelope = {
+		.sent_at_us = sent_at_us,
+		.sdk_name = p->sdk_name,
+		.sdk_version = p->sdk_version,
+	};
+	struct envelope_item item = {
+		.type = "profile_chunk",
+		.platform = p->platform,
+		.content_type = "application/json",
+		.length = p->payload_size,
+	};
+	size_t first, second;
+	int r;
+
+	memcpy(envelope.event_id, p->event_id, sizeof(envelope.event_id));
+	r = envelope_header(&envelope, ret->text, ENVELOPE_HEADER_SIZE, &first);
+	if (r == 0)
+		r = envelope_item_header(&item, ret->text + first,
+					 ENVELOPE_HEADER_SIZE, &second);
+	if (r == 0)
+		ret->len = first + second;
+	return r;
+}
+
+static int write_all(int fd, const void *bytes, size_t n)
+{
+	const uint8_t *at = bytes;
+
+	while (n > 0) {
+		ssize_t written = write(fd, at, n);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return -errno;
+		at += written;
+		n -= (size_t)written;
+	}
+	return 0;
+}
+
+static int copy(int from, uint64_t size, int to)
+{
+	uint8_t bytes[COPY_BYTES];
+	uint64_t at = 0;
+
+	while (at < size) {
+		size_t want = (size_t)min_u64(size - at, sizeof(bytes));
+		ssize_t n = pread(from, bytes, want, (off_t)at);
+		int r;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		r = write_all(to, bytes, (size_t)n);
+		if (r < 0)
+			return r;
+		at += (uint64_t)n;
+	}
+	return 0;
+}
+
+int package_write(const struct package *p, int fd)
+{
+	struct head head;
+	int r;
+
+	r = make_head(p, ENVELOPE_NOT_SENT, &head);
+	if (r == 0)
+		r = write_all(fd, head.text, head.len);
+	if (r == 0)
+		r = copy(p->payload_fd, p->payload_size, fd);
+	if (r == 0)
+		r = write_all(fd, ENVELOPE_LINE_END, strlen(ENVELOPE_LINE_END));
+	return r;
+}
+
+int package_compress(const struct package *p, int64_t sent_at_us,
+		     struct buf *ret)
+{
+	struct head head;
+	struct gzip g;
+	int r;
+
+	r = make_head(p, sent_at_us, &head);
+	if (r < 0)
+		return r;
+	r = gzip_init(&g, ret);
+	if (r < 0)
+		return r;
+	r = gzip_add(&g, head.text, head.len);
+	if (r == 0)
+		r = gzip_add_fd(&g, p->payload_fd, p->payload_size);
+	if (r == 0)
+		r = gzip_add(&g, ENVELOPE_LINE_END, strlen(ENVELOPE_LINE_END));
+	if (r == 0)
+		r = gzip_finish(&g);
+	gzip_fini(&g);
+	return r;
+}

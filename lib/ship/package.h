@@ -1,0 +1,36 @@
+/*
+ * An envelope around one profile chunk, whose payload is a file that is never
+ * read as a whole: written to another file, or compressed to be sent.
+ */
+#ifndef LIB_SHIP_PACKAGE_H
+#define LIB_SHIP_PACKAGE_H
+
+#include <stdint.h>
+
+#include "lib/base/buf.h"
+#include "proto/envelope.h"
+
+struct package {
+	uint8_t event_id[ENVELOPE_EVENT_ID_BYTES]; /* random */
+	const char *sdk_name;
+	const char *sdk_version;
+	const char *platform; /* the payload's, byte for byte */
+	int payload_fd;	      /* read by pread: its position stays */
+	uint64_t payload_size;
+};
+
+/*
+ * Writes the envelope as it is to fd, without sent_at. Returns 0 or -errno:
+ * of write(2); -EIO if the payload is shorter than it should be; -ENOMEM;
+ * -EINVAL if the platform is not UTF-8. After an error fd has a part of it.
+ */
+must_check int package_write(const struct package *p, int fd);
+
+/*
+ * Appends the envelope, compressed, to *ret. Returns 0, -E2BIG if it does not
+ * fit, or an error as above, of pread(2) instead of write(2).
+ */
+must_check int package_compress(const struct package *p, int64_t sent_at_us,
+				struct buf *ret);
+
+#endif

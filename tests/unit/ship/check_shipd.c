@@ -1,0 +1,842 @@
+/*
+ * sentry-profd-ship as a process: this test is its broker. Every test that
+ * has two rounds runs once with the filter as it is shipped and once with one
+ * that kills.
+ */
+#include <arpa/inet.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "daemon/child.h"
+#include "lib/base/buf.h"
+#include "tests/unit/ship/server.h"
+#include "tests/unit/suite.h"
+
+#define KEY	 "0123456789abcdef0123456789abcdef"
+#define CHUNK_ID "c0ffeec0ffeec0ffeec0ffeec0ffee00"
+#define PAYLOAD	 "{\"platform\":\"rust\",\"text\":\"\303\244\"}"
+
+/* What an ordinary process is, wherever the test runs as root. */
+#define NOBODY 65534
+
+static struct server server;
+static struct buf log_text;
+static pid_t ship;
+static int ship_fd = -1;
+static int log_fd = -1;
+
+static const char *const plain[] = {NULL};
+static const char *const tls[] = {"--tls", NULL};
+
+/* Next to this program's directory: BUILD/tests/ship/check_shipd. */
+static void ship_path(char ret[static PATH_MAX])
+{
+	ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 64);
+
+	ck_assert_int_gt(n, 0);
+	ret[n] = '\0';
+	for (int up = 0; up < 3; up++)
+		*strrchr(ret, '/') = '\0';
+	(void)strncat(ret, "/sentry-profd-ship", 32);
+}
+
+/* Starts it with fd 3 and, if it is not NULL, an argument. */
+static void exec_ship(int fd, const char *argument)
+{
+	char path[PATH_MAX];
+
+	ship_path(path);
+	log_fd = memfd_create("log", MFD_CLOEXEC);
+	ck_assert_int_ge(log_fd, 0);
+	ship = fork();
+	ck_assert_int_ge(ship, 0);
+	if (ship != 0)
+		return;
+	(void)dup2(log_fd, STDOUT_FILENO);
+	(void)dup2(log_fd, STDERR_FILENO);
+	if (fd < 0)
+		(void)close(MSG_FD);
+	else if (fd == MSG_FD)
+		(void)fcntl(fd, F_SETFD, 0);
+	else
+		(void)dup2(fd, MSG_FD);
+	(void)execl(path, path, argument, NULL);
+	_exit(127);
+}
+
+static void send_message(const void *m, size_t size, const int *fds,
+			 size_t n_fds)
+{
+	ck_assert_int_eq(ipc_send(ship_fd, m, size, fds, n_fds), 0);
+}
+
+static void send_dsn(const char *text)
+{
+	struct msg_dsn m = {.h = MSG_HEADER(MSG_DSN, msg_dsn)};
+
+	(void)snprintf(m.dsn, sizeof(m.dsn), "%s", text);
+	send_message(&m, sizeof(m), NULL, 0);
+}
+
+static void start_ship(bool seccomp_kill)
+{
+	struct msg_init init = {
+		.h = MSG_HEADER(MSG_INIT, msg_init),
+		.uid = getuid() == 0 ? NOBODY : MSG_ID_KEEP,
+		.gid = getuid() == 0 ? NOBODY : MSG_ID_KEEP,
+		.debug = 1,
+		.seccomp_kill = seccomp_kill,
+	};
+	int fds[2];
+
+	ck_assert_int_eq(ipc_pair(fds), 0);
+	exec_ship(fds[1], NULL);
+	close_fd(&fds[1]);
+	ship_fd = fds[0];
+	send_message(&init, sizeof(init), NULL, 0);
+}
+
+/* Waits for the end; the log is in log_text then. */
+static void wait_ship(int expected)
+{
+	int status;
+
+	close_fd(&ship_fd);
+	ck_assert_int_eq(waitpid(ship, &status, 0), ship);
+	ship = 0;
+	ck_assert_int_eq(lseek(log_fd, 0, SEEK_SET), 0);
+	ck_assert_int_eq(buf_read_fd(&log_text, log_fd), 0);
+	close_fd(&log_fd);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == expected,
+		      "status %#x, log: %s", (unsigned int)status,
+		      buf_string(&log_text));
+	ck_assert_ptr_null(strstr(buf_string(&log_text), KEY));
+}
+
+static void assert_logged(const char *text)
+{
+	ck_assert_msg(strstr(buf_string(&log_text), text) != NULL,
+		      "no \"%s\" in: %s", text, buf_string(&log_text));
+}
+
+static void setup(void)
+{
+	unsetenv("http_proxy");
+	unsetenv("https_proxy");
+	unsetenv("all_proxy");
+	unsetenv("SSL_CERT_FILE");
+	buf_init(&log_text, 1024 * 1024);
+}
+
+static void teardown(void)
+{
+	if (ship > 0) {
+		(void)kill(ship, SIGKILL);
+		(void)waitpid(ship, NULL, 0);
+		ship = 0;
+	}
+	close_fd(&ship_fd);
+	close_fd(&log_fd);
+	buf_fini(&log_text);
+	server_stop(&server);
+}
+
+/* Server and ship, which trusts the server. */
+static void start(bool seccomp_kill, const char *script,
+		  const char *const *args)
+{
+	server_start(&server, script, args);
+	if (server.ca[0] != '\0')
+		setenv("SSL_CERT_FILE", server.ca, 1);
+	start_ship(seccomp_kill);
+	send_dsn(server.dsn);
+}
+
+static int make_payload(const char *text, int seals)
+{
+	int fd = memfd_create("payload", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+static struct msg_envelope make_envelope(uint64_t seq, bool to_file,
+					 bool to_server)
+{
+	return (struct msg_envelope){
+		.h = MSG_HEADER(MSG_ENVELOPE, msg_envelope),
+		.seq = seq,
+		.size = sizeof(PAYLOAD) - 1,
+		.to_file = to_file,
+		.to_server = to_server,
+		.chunk_id = CHUNK_ID,
+		.platform = "rust",
+	};
+}
+
+/* file: to write to, or -1. */
+static void send_envelope(uint64_t seq, int file, bool to_server)
+{
+	struct msg_envelope m = make_envelope(seq, file >= 0, to_server);
+	int fds[] = {make_payload(PAYLOAD, SEALS), file};
+
+	send_message(&m, sizeof(m), fds, file >= 0 ? 2 : 1);
+	close_fd(&fds[0]);
+}
+
+static struct msg_envelope_done wait_done(void)
+{
+	struct ipc_message m;
+	struct msg_envelope_done done;
+	int r = ipc_recv(ship_fd, &m);
+
+	if (r != 1)
+		wait_ship(-1);
+	ck_assert_uint_eq(m.size, sizeof(done));
+	ck_assert_uint_eq(m.n_fds, 0);
+	memcpy(&done, m.bytes, sizeof(done));
+	ck_assert_uint_eq(done.h.type, MSG_ENVELOPE_DONE);
+	ck_assert_uint_eq(done.h.size, sizeof(done));
+	return done;
+}
+
+static void assert_done(uint64_t seq, enum ship_result written,
+			enum ship_result sent, int status)
+{
+	struct msg_envelope_done done = wait_done();
+
+	ck_assert_uint_eq(done.seq, seq);
+	ck_assert_uint_eq(done.written, written);
+	ck_assert_int_eq(done.write_error, 0);
+	ck_assert_uint_eq(done.sent, sent);
+	ck_assert_int_eq(done.http_status, status);
+}
+
+/* Sends one and expects that. */
+static void assert_sent(uint64_t seq, enum ship_result sent, int status)
+{
+	send_envelope(seq, -1, true);
+	assert_done(seq, SHIP_NOTHING, sent, status);
+}
+
+static size_t count_requests(void)
+{
+	size_t n = 0;
+
+	for (json_t *r; (r = server_request(&server, n)) != NULL; n++)
+		json_decref(r);
+	return n;
+}
+
+static void assert_no_problems(size_t n)
+{
+	json_t *r = server_request(&server, n);
+	char *text;
+
+	ck_assert_ptr_nonnull(r);
+	text = json_dumps(json_object_get(r, "problems"), JSON_ENCODE_ANY);
+	ck_assert_str_eq(text, "[]");
+	free(text);
+	json_decref(r);
+}
+
+static json_t *parse_line(char **at)
+{
+	char *end = strchr(*at, '\n');
+	json_t *line;
+
+	ck_assert_ptr_nonnull(end);
+	*end = '\0';
+	line = json_loads(*at, 0, NULL);
+	ck_assert_ptr_nonnull(line);
+	*at = end + 1;
+	return line;
+}
+
+/* text: the envelope, is changed. Returns the event id, to be freed. */
+static char *check_envelope(char *text, bool has_sent_at)
+{
+	json_t *header = parse_line(&text);
+	json_t *item = parse_line(&text);
+	json_t *expected;
+	const char *id = json_string_value(json_object_get(header, "event_id"));
+	char *copy;
+
+	ck_assert_ptr_nonnull(id);
+	ck_assert_uint_eq(strlen(id), 32);
+	ck_assert_str_ne(id, CHUNK_ID);
+	copy = strdup(id);
+	ck_assert(has_sent_at == (json_object_get(header, "sent_at") != NULL));
+	expected = json_pack("{s:s, s:s}", "name", "sentry.native.profd",
+			     "version", SENTRY_PROFD_VERSION);
+	ck_assert(json_equal(json_object_get(header, "sdk"), expected));
+	json_decref(expected);
+	expected = json_pack("{s:s, s:s, s:i, s:s}", "type", "profile_chunk",
+			     "platform", "rust", "length",
+			     (int)sizeof(PAYLOAD) - 1, "content_type",
+			     "application/json");
+	ck_assert(json_equal(item, expected));
+	json_decref(expected);
+	ck_assert_str_eq(text, PAYLOAD "\n");
+	json_decref(header);
+	json_decref(item);
+	return copy;
+}
+
+START_TEST(sends)
+{
+	char *first, *second, *ids[2];
+	size_t size;
+
+	start(_i, NULL, tls);
+	assert_sent(1, SHIP_DONE, 200);
+	assert_sent(2, SHIP_DONE, 200);
+	assert_no_problems(0);
+	assert_no_problems(1);
+	first = server_read_file(&server, "0001.envelope", &size);
+	second = server_read_file(&server, "0002.envelope", &size);
+	ids[0] = check_envelope(first, true);
+	ids[1] = check_envelope(second, true);
+	ck_assert_str_ne(ids[0], ids[1]);
+	free(ids[0]);
+	free(ids[1]);
+	free(first);
+	free(second);
+	wait_ship(0);
+}
+END_TEST
+
+START_TEST(obeys_limits)
+{
+	start(_i,
+	      "{\"status\": 200, \"headers\": {\"X-Sentry-Rate-Limits\": "
+	      "\"600:error:key\"}}\n"
+	      "{\"status\": 200, \"headers\": {\"X-Sentry-Rate-Limits\": "
+	      "\"600:profile_chunk:key\"}}\n",
+	      plain);
+	assert_sent(1, SHIP_DONE, 200);
+	assert_sent(2, SHIP_DONE, 200);
+	assert_sent(3, SHIP_RATE_LIMITED, 0);
+	ck_assert_uint_eq(count_requests(), 2);
+	/* Another place has its own limits. */
+	send_dsn(server.dsn);
+	assert_sent(4, SHIP_DONE, 200);
+	wait_ship(0);
+	assert_logged("takes no profiles for 600 s");
+}
+END_TEST
+
+START_TEST(stops_at_429)
+{
+	int file = memfd_create("file", MFD_CLOEXEC);
+
+	start(_i, "{\"status\": 429}\n", plain);
+	send_envelope(1, -1, true);
+	send_envelope(2, -1, true);
+	assert_done(1, SHIP_NOTHING, SHIP_RATE_LIMITED, 429);
+	/* It waited, and is not sent any more. */
+	assert_done(2, SHIP_NOTHING, SHIP_RATE_LIMITED, 0);
+	/* Files have no limit. */
+	send_envelope(3, file, true);
+	assert_done(3, SHIP_DONE, SHIP_RATE_LIMITED, 0);
+	ck_assert_uint_eq(count_requests(), 1);
+	close_fd(&file);
+	wait_ship(0);
+	assert_logged("takes no profiles for 60 s");
+}
+END_TEST
+
+START_TEST(reports_refusals)
+{
+	start(_i,
+	      "{\"status\": 400, \"headers\": {\"X-Sentry-Error\": "
+	      "\"odd chunk\"}}\n"
+	      "{\"status\": 413}\n{\"status\": 500}\n{\"status\": 302}\n",
+	      plain);
+	assert_sent(1, SHIP_SEND_ERROR, 400);
+	assert_sent(2, SHIP_SEND_ERROR, 413);
+	assert_sent(3, SHIP_SEND_ERROR, 500);
+	assert_sent(4, SHIP_SEND_ERROR, 302);
+	wait_ship(0);
+	assert_logged("debug: X-Sentry-Error: odd chunk");
+}
+END_TEST
+
+START_TEST(reports_a_refused_connection)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET,
+				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(a);
+	char dsn[64];
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, len), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+	(void)snprintf(dsn, sizeof(dsn), "https://" KEY "@127.0.0.1:%d/1",
+		       ntohs(a.sin_port));
+	start_ship(_i);
+	send_dsn(dsn);
+	assert_sent(1, SHIP_NETWORK_ERROR, 0);
+	wait_ship(0);
+	assert_logged("connect");
+	close_fd(&fd);
+}
+END_TEST
+
+START_TEST(refuses_an_unknown_authority)
+{
+	server_start(&server, NULL, tls);
+	start_ship(_i);
+	send_dsn(server.dsn);
+	assert_sent(1, SHIP_NETWORK_ERROR, 0);
+	wait_ship(0);
+	assert_logged("certificate");
+	ck_assert_uint_eq(count_requests(), 1);
+}
+END_TEST
+
+START_TEST(refuses_another_host_name)
+{
+	static const char *const elsewhere[] = {"--tls", "--name",
+						"example.org", NULL};
+
+	start(_i, NULL, elsewhere);
+	assert_sent(1, SHIP_NETWORK_ERROR, 0);
+	wait_ship(0);
+	assert_logged("subject name");
+}
+END_TEST
+
+START_TEST(goes_on_without_a_bad_certificate_file)
+{
+	setenv("SSL_CERT_FILE", "/does/not/exist", 1);
+	server_start(&server, NULL, plain);
+	start_ship(_i);
+	send_dsn(server.dsn);
+	assert_sent(1, SHIP_DONE, 200);
+	wait_ship(0);
+	assert_logged("SSL_CERT_FILE: /does/not/exist: No such file");
+}
+END_TEST
+
+/*
+ * RFC 2606: there is no such name. What the filter has to allow for that
+ * depends on the name server's answer, or that there is none.
+ */
+START_TEST(looks_up_names)
+{
+	start_ship(true);
+	send_dsn("https://" KEY "@sentry.invalid/1");
+	assert_sent(1, SHIP_NETWORK_ERROR, 0);
+	wait_ship(0);
+	/* "Could not resolve host" or "Resolving timed out". */
+	assert_logged("esolv");
+}
+END_TEST
+
+/* A server that never accepts: the connection stands in its queue. */
+static int stall(char dsn[static 64])
+{
+	struct sockaddr_in a = {.sin_family = AF_INET,
+				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, len), 0);
+	ck_assert_int_eq(listen(fd, 8), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+	(void)snprintf(dsn, 64, "http://" KEY "@127.0.0.1:%d/1",
+		       ntohs(a.sin_port));
+	return fd;
+}
+
+/* The request is under way, not only asked for. */
+static void wait_connection(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	ck_assert_int_eq(poll(&p, 1, -1), 1);
+}
+
+START_TEST(writes_files_while_the_server_stalls)
+{
+	char dsn[64];
+	int listening = stall(dsn);
+	int file = memfd_create("file", MFD_CLOEXEC);
+
+	start_ship(_i);
+	send_dsn(dsn);
+	send_envelope(1, -1, true);
+	wait_connection(listening);
+	send_envelope(2, file, false);
+	assert_done(2, SHIP_DONE, SHIP_NOTHING, 0);
+	/* Resets the connection. */
+	close_fd(&listening);
+	assert_done(1, SHIP_NOTHING, SHIP_NETWORK_ERROR, 0);
+	wait_ship(0);
+	close_fd(&file);
+}
+END_TEST
+
+START_TEST(drops_the_oldest_of_too_many)
+{
+	char dsn[64];
+	int listening = stall(dsn);
+
+	start_ship(_i);
+	send_dsn(dsn);
+	send_envelope(1, -1, true);
+	wait_connection(listening);
+	/* 32 may wait. */
+	for (uint64_t seq = 2; seq <= 34; seq++)
+		send_envelope(seq, -1, true);
+	assert_done(2, SHIP_NOTHING, SHIP_QUEUE_OVERFLOW, 0);
+	send_dsn("");
+	send_envelope(35, -1, false);
+	assert_done(35, SHIP_NOTHING, SHIP_NOTHING, 0);
+	close_fd(&listening);
+	assert_done(1, SHIP_NOTHING, SHIP_NETWORK_ERROR, 0);
+	/* The others have nowhere to go now. */
+	for (uint64_t seq = 3; seq <= 34; seq++)
+		assert_done(seq, SHIP_NOTHING, SHIP_NOTHING, 0);
+	wait_ship(0);
+}
+END_TEST
+
+START_TEST(ends_though_the_server_stalls)
+{
+	char dsn[64];
+	int listening = stall(dsn);
+
+	start_ship(true);
+	send_dsn(dsn);
+	send_envelope(1, -1, true);
+	send_envelope(2, -1, true);
+	wait_connection(listening);
+	wait_ship(0);
+	assert_logged("2 chunks were not sent");
+	close_fd(&listening);
+}
+END_TEST
+
+START_TEST(sends_what_is_left_at_the_end)
+{
+	start(_i, NULL, plain);
+	send_envelope(1, -1, true);
+	send_envelope(2, -1, true);
+	wait_ship(0);
+	ck_assert_uint_eq(count_requests(), 2);
+	assert_no_problems(1);
+}
+END_TEST
+
+static char *read_file(int fd)
+{
+	struct buf b;
+
+	buf_init(&b, 1024 * 1024);
+	ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
+	ck_assert_int_eq(buf_read_fd(&b, fd), 0);
+	ck_assert_ptr_nonnull(b.data);
+	return b.data;
+}
+
+START_TEST(writes_files_without_a_server)
+{
+	int file = memfd_create("file", MFD_CLOEXEC);
+	char *text, *id;
+
+	start_ship(_i);
+	/* Asked to send, with nowhere to send to. */
+	send_envelope(1, file, true);
+	assert_done(1, SHIP_DONE, SHIP_NOTHING, 0);
+	text = read_file(file);
+	id = check_envelope(text, false);
+	free(id);
+	free(text);
+	close_fd(&file);
+	send_envelope(2, -1, false);
+	assert_done(2, SHIP_NOTHING, SHIP_NOTHING, 0);
+	wait_ship(0);
+}
+END_TEST
+
+START_TEST(writes_and_sends)
+{
+	int file = memfd_create("file", MFD_CLOEXEC);
+	char *written, *sent, *ids[2];
+	size_t size;
+
+	start(_i, NULL, tls);
+	send_envelope(1, file, true);
+	assert_done(1, SHIP_DONE, SHIP_DONE, 200);
+	assert_no_problems(0);
+	written = read_file(file);
+	sent = server_read_file(&server, "0001.envelope", &size);
+	/* The same event, whichever way it comes. */
+	ids[0] = check_envelope(written, false);
+	ids[1] = check_envelope(sent, true);
+	ck_assert_str_eq(ids[0], ids[1]);
+	free(ids[0]);
+	free(ids[1]);
+	free(written);
+	free(sent);
+	close_fd(&file);
+	wait_ship(0);
+}
+END_TEST
+
+START_TEST(reports_a_full_disk)
+{
+	struct msg_envelope_done done;
+	int file = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+	start(_i, NULL, plain);
+	send_envelope(1, file, true);
+	done = wait_done();
+	ck_assert_uint_eq(done.written, SHIP_WRITE_ERROR);
+	ck_assert_int_eq(done.write_error, ENOSPC);
+	/* Sent all the same. */
+	ck_assert_uint_eq(done.sent, SHIP_DONE);
+	close_fd(&file);
+	wait_ship(0);
+	assert_logged("No space left");
+}
+END_TEST
+
+static void status_line(const char *name, char ret[static 128])
+{
+	char path[64];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", ship);
+	f = fopen(path, "r");
+	ck_assert_ptr_nonnull(f);
+	while (fgets(ret, 128, f) != NULL) {
+		if (strncmp(ret, name, strlen(name)) == 0) {
+			(void)fclose(f);
+			ret[strcspn(ret, "\n")] = '\0';
+			return;
+		}
+	}
+	ck_abort_msg("no %s", name);
+}
+
+START_TEST(has_no_power)
+{
+	static const char *const expected[][2] = {
+		{"Uid:", "Uid:\t65534\t65534\t65534\t65534"},
+		{"Gid:", "Gid:\t65534\t65534\t65534\t65534"},
+		{"Groups:", "Groups:\t "},
+		{"CapInh:", "CapInh:\t0000000000000000"},
+		{"CapPrm:", "CapPrm:\t0000000000000000"},
+		{"CapEff:", "CapEff:\t0000000000000000"},
+		{"CapBnd:", "CapBnd:\t0000000000000000"},
+		{"CapAmb:", "CapAmb:\t0000000000000000"},
+		{"NoNewPrivs:", "NoNewPrivs:\t1"},
+		{"Seccomp:", "Seccomp:\t2"},
+	};
+	char line[128], path[64];
+	struct stat st;
+
+	start_ship(_i);
+	send_envelope(1, -1, false);
+	assert_done(1, SHIP_NOTHING, SHIP_NOTHING, 0);
+	/* Ids and capabilities are an ordinary user's own if he starts it. */
+	for (size_t i = getuid() == 0 ? 0 : array_size(expected) - 2;
+	     i < array_size(expected); i++) {
+		status_line(expected[i][0], line);
+		ck_assert_str_eq(line, expected[i][1]);
+	}
+	/* proc(5): root's, for a process that is not dumpable. */
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd", ship);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_uint_eq(st.st_uid, 0);
+	wait_ship(0);
+}
+END_TEST
+
+START_TEST(leaves_signals_to_the_broker)
+{
+	start_ship(_i);
+	send_envelope(1, -1, false);
+	assert_done(1, SHIP_NOTHING, SHIP_NOTHING, 0);
+	ck_assert_int_eq(kill(ship, SIGINT), 0);
+	ck_assert_int_eq(kill(ship, SIGTERM), 0);
+	ck_assert_int_eq(kill(ship, SIGHUP), 0);
+	send_envelope(2, -1, false);
+	assert_done(2, SHIP_NOTHING, SHIP_NOTHING, 0);
+	wait_ship(0);
+}
+END_TEST
+
+enum rule {
+	RULE_TYPE,
+	RULE_SIZE,
+	RULE_NO_PAYLOAD,
+	RULE_NO_FILE,
+	RULE_TOO_MANY,
+	RULE_PAYLOAD_SIZE,
+	RULE_EMPTY,
+	RULE_LARGE,
+	RULE_NOT_SEALED,
+	RULE_NOT_MEMFD,
+	RULE_SEQ,
+	RULE_CHUNK_ID,
+	RULE_PLATFORM_EMPTY,
+	RULE_PLATFORM_END,
+	RULE_BOOLEAN,
+	RULE_DSN,
+	RULE_DSN_END,
+	RULE_N
+};
+
+static void break_envelope(enum rule rule)
+{
+	struct msg_envelope m = make_envelope(2, false, true);
+	int fds[] = {make_payload(PAYLOAD, SEALS), STDERR_FILENO};
+	size_t size = sizeof(m);
+	size_t n_fds = 1;
+
+	if (rule == RULE_TYPE)
+		m.h.type = MSG_TARGET_ADD;
+	else if (rule == RULE_SIZE)
+		m.h.size = (uint32_t)(size -= 8);
+	else if (rule == RULE_NO_PAYLOAD)
+		n_fds = 0;
+	else if (rule == RULE_NO_FILE)
+		m.to_file = 1;
+	else if (rule == RULE_TOO_MANY)
+		n_fds = 2;
+	else if (rule == RULE_PAYLOAD_SIZE)
+		m.size--;
+	else if (rule == RULE_SEQ)
+		m.seq = 1;
+	else if (rule == RULE_CHUNK_ID)
+		m.chunk_id[31] = 'G';
+	else if (rule == RULE_PLATFORM_EMPTY)
+		m.platform[0] = '\0';
+	else if (rule == RULE_PLATFORM_END)
+		memset(m.platform, 'a', sizeof(m.platform));
+	else if (rule == RULE_BOOLEAN)
+		m.to_server = 2;
+
+	if (rule == RULE_EMPTY || rule == RULE_NOT_SEALED ||
+	    rule == RULE_LARGE) {
+		close_fd(&fds[0]);
+		fds[0] = make_payload(rule == RULE_EMPTY ? "" : PAYLOAD,
+				      rule == RULE_NOT_SEALED
+					      ? SEALS & ~F_SEAL_GROW
+					      : F_SEAL_WRITE);
+	}
+	if (rule == RULE_EMPTY)
+		m.size = 0;
+	if (rule == RULE_LARGE) {
+		m.size = 50 * 1000 * 1000 + 1;
+		ck_assert_int_eq(ftruncate(fds[0], (off_t)m.size), 0);
+		ck_assert_int_eq(fcntl(fds[0], F_ADD_SEALS, SEALS), 0);
+	}
+	if (rule == RULE_NOT_MEMFD) {
+		close_fd(&fds[0]);
+		fds[0] = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+		m.size = (uint64_t)lseek(fds[0], 0, SEEK_END);
+	}
+	send_message(&m, size, fds, n_fds);
+	close_fd(&fds[0]);
+}
+
+/* One line, and the end; what was right before is done. */
+START_TEST(dies_of_a_broken_rule)
+{
+	struct msg_dsn dsn = {.h = MSG_HEADER(MSG_DSN, msg_dsn)};
+	struct ipc_message m;
+
+	start_ship(true);
+	send_envelope(1, -1, false);
+	assert_done(1, SHIP_NOTHING, SHIP_NOTHING, 0);
+	if (_i == RULE_DSN) {
+		send_dsn("https://" KEY "\r\n@host/1");
+	} else if (_i == RULE_DSN_END) {
+		memset(dsn.dsn, 'a', sizeof(dsn.dsn));
+		send_message(&dsn, sizeof(dsn), NULL, 0);
+	} else {
+		break_envelope((enum rule)_i);
+	}
+	ck_assert_int_eq(ipc_recv(ship_fd, &m), 0);
+	wait_ship(1);
+	assert_logged("sentry-profd-ship: a message of the broker: "
+		      "Protocol error\n");
+}
+END_TEST
+
+/* The same envelope unbroken is taken: else the test above shows nothing. */
+START_TEST(takes_the_rule_kept)
+{
+	start_ship(true);
+	send_envelope(1, -1, false);
+	assert_done(1, SHIP_NOTHING, SHIP_NOTHING, 0);
+	break_envelope(RULE_N);
+	assert_done(2, SHIP_NOTHING, SHIP_NOTHING, 0);
+	wait_ship(0);
+}
+END_TEST
+
+START_TEST(is_not_started_by_hand)
+{
+	exec_ship(-1, NULL);
+	wait_ship(2);
+	assert_logged("sentry-profd-ship: ");
+	assert_logged("is started by sentry-profd");
+}
+END_TEST
+
+START_TEST(tells_its_version)
+{
+	exec_ship(-1, "--version");
+	wait_ship(0);
+	ck_assert_str_eq(buf_string(&log_text),
+			 "sentry-profd-ship " SENTRY_PROFD_VERSION "\n");
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("shipd");
+	TCase *c = tcase_create("shipd");
+
+	/* python3 and openssl take a while to start on a busy machine. */
+	tcase_set_timeout(c, 60);
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_loop_test(c, sends, 0, 2);
+	tcase_add_loop_test(c, obeys_limits, 0, 2);
+	tcase_add_loop_test(c, stops_at_429, 0, 2);
+	tcase_add_loop_test(c, reports_refusals, 0, 2);
+	tcase_add_loop_test(c, reports_a_refused_connection, 0, 2);
+	tcase_add_loop_test(c, refuses_an_unknown_authority, 0, 2);
+	tcase_add_loop_test(c, refuses_another_host_name, 0, 2);
+	tcase_add_loop_test(c, goes_on_without_a_bad_certificate_file, 0, 2);
+	tcase_add_test(c, looks_up_names);
+	tcase_add_loop_test(c, writes_files_while_the_server_stalls, 0, 2);
+	tcase_add_loop_test(c, drops_the_oldest_of_too_many, 0, 2);
+	tcase_add_test(c, ends_though_the_server_stalls);
+	tcase_add_loop_test(c, sends_what_is_left_at_the_end, 0, 2);
+	tcase_add_loop_test(c, writes_files_without_a_server, 0, 2);
+	tcase_add_loop_test(c, writes_and_sends, 0, 2);
+	tcase_add_loop_test(c, reports_a_full_disk, 0, 2);
+	tcase_add_loop_test(c, has_no_power, 0, 2);
+	tcase_add_loop_test(c, leaves_signals_to_the_broker, 0, 2);
+	tcase_add_loop_test(c, dies_of_a_broken_rule, 0, RULE_N);
+	tcase_add_test(c, takes_the_rule_kept);
+	tcase_add_test(c, is_not_started_by_hand);
+	tcase_add_test(c, tells_its_version);
+	suite_add_tcase(s, c);
+	return s;
+}
