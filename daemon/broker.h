@@ -130,7 +130,8 @@ struct broker {
 	uint64_t wall_offset_us;
 	uint64_t started_ns; /* first target attached; 0: not yet */
 	uint64_t ended_ns;   /* sampling has stopped; 0: not yet */
-	bool stopping;
+	bool stopping;	     /* the last chunks are being made */
+	bool ending;	     /* the children are to end, and stay so */
 
 	struct envelope *envelopes; /* oldest first */
 	size_t n_envelopes;

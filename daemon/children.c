@@ -275,9 +275,7 @@ static void child_died(struct child *child, int status,
 		if (b->capture_done || b->ended_ns != 0)
 			return;
 		targets_capture_died(b, 0);
-	} else if (child == &b->ship) {
-		;
-	} else {
+	} else if (child != &b->ship) {
 		struct unwind *u = (struct unwind *)child;
 
 		close_fd(&u->link_fd);
@@ -285,7 +283,8 @@ static void child_died(struct child *child, int status,
 		if (b->stopping)
 			return;
 	}
-	plan_restart(child, status);
+	if (!b->ending)
+		plan_restart(child, status);
 }
 
 static struct child *child_of(struct broker *b, int32_t pid)
@@ -402,9 +401,7 @@ void children_end(struct broker *b)
 	uint64_t deadline = clock_mono_ns() + END_MS * NS_PER_MS;
 	bool killed = false, running;
 
-	/* None of them is to be started again. */
-	b->capture_done = true;
-	b->stopping = true;
+	b->ending = true;
 	do {
 		running = end_child(&b->capture);
 		running |= end_child(&b->ship);

@@ -40,5 +40,4 @@ void files_forget(struct files *f, const void *ctx);
 /* To be called several times a second: kills a helper that hangs. */
 void files_check(struct files *f);
 
-
 #endif

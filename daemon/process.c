@@ -13,8 +13,7 @@
 /* Both files are of the kernel's making and much shorter. */
 #define PROCESS_FILE_MAX 4096
 
-static bool read_file(int32_t pid, const char *name,
-		      char ret[PROCESS_FILE_MAX])
+static bool read_file(int32_t pid, const char *name, char ret[PROCESS_FILE_MAX])
 {
 	char path[64];
 	ssize_t n;
@@ -53,8 +52,7 @@ static bool read_stat(int32_t pid, char *ret_state, unsigned int *ret_flags,
 }
 
 /* The number behind a key of status; the kernel escapes newlines in Name. */
-static bool find_number(const char *text, const char *key, int skip,
-			long *ret)
+static bool find_number(const char *text, const char *key, int skip, long *ret)
 {
 	const char *at = strstr(text, key);
 	char *end;

@@ -38,9 +38,8 @@ static int find_executable(const char *name, char ret[PATH_MAX])
 }
 
 /* Between fork and exec: only calls that are safe there. */
-__attribute__((noreturn)) static void become(const char *path,
-					     char *const *argv,
-					     char *const *envp, int fd)
+__attribute__((noreturn)) static void
+become(const char *path, char *const *argv, char *const *envp, int fd)
 {
 	sigset_t none;
 	int null;

@@ -13,6 +13,9 @@
 #define RING_SEALS \
 	(F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
+/* A lap may end early once this part of it is used. */
+#define REUSE_SHARE 4
+
 static bool size_is_valid(uint64_t size)
 {
 	return size >= (uint64_t)sysconf(_SC_PAGESIZE) &&
@@ -72,11 +75,13 @@ int ring_reserve(struct ring_writer *w, size_t size, void **ret)
 	size = align_up(max_u64(size, sizeof(struct ring_record)), RING_ALIGN);
 	left = w->size - (size_t)(start & (w->size - 1));
 	/*
-	 * Too near the end of the lap, or everything has been read: start at
-	 * the beginning of the memory. The second keeps a reader that follows
-	 * closely within few pages, warm in the cache.
+	 * Too near the end of the lap, or everything has been read and a good
+	 * part of the lap is used: start at the beginning of the memory. The
+	 * second keeps a reader that follows closely within few pages. Until
+	 * the reader has passed the pad, no more than was used is free.
 	 */
-	if (size > left || (w->tail == w->head && left < w->size))
+	if (size > left ||
+	    (w->tail == w->head && w->size - left >= w->size / REUSE_SHARE))
 		start += left;
 	if (start + size - w->tail > w->size) {
 		/* The shortcut is not worth a refusal. */
