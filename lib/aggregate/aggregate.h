@@ -3,10 +3,20 @@
  * profile (proto/profile.h) when the chunk is closed.
  *
  * Stacks are a trie, frames are interned by address, and a run of the same
- * stack of a thread is kept as its first and last sample. Each chunk stands
- * for itself: it starts with its threads' current stacks and ends with a copy
- * of them at the next chunk's first timestamp, so that no time is lost between
- * two chunks.
+ * stack of a thread is kept as its first and last sample. What a reader makes
+ * of samples: each lasts until the next one of its thread, an empty stack ends
+ * the bar. So:
+ * - a thread that exits leaves a copy of its stack at that tick;
+ * - from a missed tick on the thread has an empty stack: no time is invented;
+ * - each chunk stands for itself: it starts with its threads' current stacks
+ *   and ends with a copy of them at the next chunk's first timestamp, so that
+ *   no time is lost between two chunks.
+ *
+ * Chunks join without a hole, except where ticks stood still (the daemon was
+ * stopped, the machine slept) for more than 5 s: there a chunk ends at the last
+ * tick before and the next starts at the first tick after; what the threads
+ * did in between nobody knows. lib/aggregate/span.h has the rules, which also
+ * keep every chunk below the server's 66 s, whatever ticks do.
  *
  * Beside the chunks it sums up the whole session by function, for the table
  * that a person reads.
@@ -26,25 +36,33 @@
 struct aggregate;
 
 struct aggregate_options {
-	uint64_t chunk_us;	/* a chunk's length; at most 60 s */
-	size_t chunk_bytes;	/* a chunk's payload is cut near this */
-	uint64_t wall_offset_us; /* Unix time minus monotonic time, fixed for the session */
-	const char *main_path;	/* the executable, as maps names it; may be "" */
+	uint64_t chunk_us;  /* a chunk's length; at most 60 s */
+	size_t chunk_bytes; /* a chunk's payload is cut near this */
+	/* Unix time minus monotonic time, fixed for the session. */
+	uint64_t wall_offset_us;
+	const char *main_path; /* the executable, as maps names it; may be "" */
 	uint64_t hash_seed;
 };
 
-/* options are copied, strings included; space must outlive the aggregate. */
+/*
+ * options are copied, strings included; space must outlive the aggregate.
+ * Returns 0, -ENOMEM, or -EINVAL if chunk_us is 0 or above 60 s.
+ */
 must_check int aggregate_new(const struct aggregate_options *options,
-			     struct unwind_space *space, struct aggregate **ret);
+			     struct unwind_space *space,
+			     struct aggregate **ret);
 void aggregate_free(struct aggregate *a);
 
 /*
  * All times are monotonic nanoseconds of ticks (record.time_ns), all calls for
- * a thread in the order of time. Each returns 0 or -ENOMEM. A tid that was not
- * announced is announced without a name.
+ * a thread in the order of time; one that is older than the thread's last, or
+ * than the open chunk, counts as if it were of that time. Each returns 0 or
+ * -ENOMEM: the record is lost. A tid that was not
+ * announced is announced without a name. None may be called between
+ * aggregate_close and aggregate_next.
  */
-must_check int aggregate_thread(struct aggregate *a, uint32_t tid,
-				bool is_main, const char *comm, size_t comm_size);
+must_check int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main,
+				const char *comm, size_t comm_size);
 
 /*
  * The thread's stack from this tick on. running: it was on or waiting for a
@@ -76,17 +94,20 @@ must_check int aggregate_tick(struct aggregate *a, uint64_t time_ns,
 
 /*
  * Closes the chunk at end_ns (the settled tick that is the next chunk's
- * first): *ret is the profile, ids, release and sdk still to be filled in by
- * the caller. It belongs to the aggregate and is valid until
- * aggregate_next. Names and images are looked up here. *ret->n_samples may be
- * 0: nothing happened.
+ * first; span.h says when another time is taken): *ret is the profile, ids,
+ * platform, release and sdk still to be filled in by the caller. It belongs to
+ * the aggregate and is valid until aggregate_next. Names and images are looked
+ * up here, in the space's maps of now. *ret->n_samples may be 0: nothing
+ * happened. Returns 0, or -ENOMEM: the chunk is lost; aggregate_next goes on.
  */
 must_check int aggregate_close(struct aggregate *a, uint64_t end_ns,
 			       struct profile *ret);
 
 /*
- * Opens the next chunk with the threads' current stacks. Samples later than
- * end_ns that came before the close are in it.
+ * Opens the next chunk with the threads' stacks at the end of the last one.
+ * Samples later than that which came before the close are in it. Returns 0, or
+ * -ENOMEM: the next chunk is open, but knows no thread's stack until its next
+ * sample.
  */
 must_check int aggregate_next(struct aggregate *a);
 
@@ -98,9 +119,10 @@ struct aggregate_totals {
 void aggregate_totals(const struct aggregate *a, struct aggregate_totals *ret);
 
 /*
- * Writes the table of the hottest functions (at most max_rows) to out: self
- * and total time while running, and time waiting. Control bytes in names are
- * escaped, C++ and Rust names as they are in the file. Returns 0 or -EIO.
+ * Writes the table of the hottest functions (at most max_rows, and one row for
+ * the others) to out: self and total time while running, and time waiting, up
+ * to the last settled tick. Control bytes in names are escaped, C++ and Rust
+ * names as they are in the file. Returns 0, -ENOMEM or -EIO.
  */
 must_check int aggregate_write_table(struct aggregate *a, size_t max_rows,
 				     FILE *out);

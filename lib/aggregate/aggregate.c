@@ -1,0 +1,289 @@
+#include "lib/aggregate/aggregate.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/aggregate/array.h"
+#include "lib/aggregate/open_chunk.h"
+
+/*
+ * What is set aside for a frame's strings while they are not known; most
+ * are shorter together. LOOKUP_PAYLOAD_MAX bounds what they really take.
+ */
+#define FRAME_TEXT_BYTES 160
+
+/*
+ * Nodes at which a chunk is cut. Threads whose stacks have little in common
+ * make a trie that is larger than its text: this keeps it, with its table of
+ * 2^19 slots, below 16 MB. Deep stacks of 100 busy threads that do share their
+ * callers stay below it for a minute.
+ */
+#define NODES_DUE 350000
+
+int aggregate_new(const struct aggregate_options *options,
+		  struct unwind_space *space, struct aggregate **ret)
+{
+	static const char deleted[] = " (deleted)";
+	struct aggregate *a;
+	size_t n;
+
+	if (options->chunk_us == 0 || options->chunk_us > SPAN_CHUNK_MAX_US)
+		return -EINVAL;
+	a = calloc(1, sizeof(*a));
+	if (a == NULL)
+		return -ENOMEM;
+	a->options = *options;
+	a->space = space;
+	names_clean(options->main_path, NAMES_KEEP_CONTROL, a->main_path,
+		    sizeof(a->main_path));
+	a->options.main_path = a->main_path;
+	/* Images are named without this, and the file is the same. */
+	n = strlen(a->main_path);
+	if (n >= sizeof(deleted) &&
+	    strcmp(a->main_path + n - (sizeof(deleted) - 1), deleted) == 0)
+		a->main_path[n - (sizeof(deleted) - 1)] = '\0';
+	span_init(&a->span, options->chunk_us * NS_PER_US);
+	threads_init(&a->threads, options->hash_seed);
+	functions_init(&a->functions, options->hash_seed);
+	stacks_init(&a->stacks, options->hash_seed);
+	lookup_init(&a->lookup, options->hash_seed);
+	*ret = a;
+	return 0;
+}
+
+void aggregate_free(struct aggregate *a)
+{
+	if (a == NULL)
+		return;
+	threads_fini(&a->threads);
+	functions_fini(&a->functions);
+	stacks_fini(&a->stacks);
+	lookup_fini(&a->lookup);
+	free(a->samples);
+	free(a->ahead);
+	free(a->profile_threads);
+	free(a);
+}
+
+int open_chunk_emit(struct aggregate *a, struct thread *t, uint64_t time_us,
+		    uint32_t node)
+{
+	struct profile_sample *samples;
+
+	if (t->last == PROFILE_NONE && node == PROFILE_NONE)
+		return 0;
+	if (t->last != PROFILE_NONE && a->samples[t->last].time_us >= time_us) {
+		a->samples[t->last].node = node;
+		return 0;
+	}
+	samples = array_grow(a->samples, a->n_samples, &a->cap_samples,
+			     sizeof(*samples));
+	if (samples == NULL)
+		return -ENOMEM;
+	a->samples = samples;
+	t->last = (uint32_t)a->n_samples;
+	samples[a->n_samples++] = (struct profile_sample){
+		.time_us = time_us,
+		.tid = t->tid,
+		.node = node,
+	};
+	return 0;
+}
+
+/* The run ends before time_ns: its last sample, at the tick before that. */
+static int end_run(struct aggregate *a, struct thread *t, uint64_t time_ns)
+{
+	uint64_t last_ns = max_u64(span_tick_before(&a->span, time_ns),
+				   min_u64(t->seen_ns, time_ns));
+	uint64_t last_us = open_chunk_unix_us(a, last_ns);
+
+	if (t->node == PROFILE_NONE || t->last == PROFILE_NONE ||
+	    last_ns == time_ns || last_us <= a->samples[t->last].time_us)
+		return 0;
+	return open_chunk_emit(a, t, last_us, t->node);
+}
+
+/* The thread's time until time_ns belongs to its stack. */
+static void charge(struct aggregate *a, struct thread *t, uint64_t time_ns)
+{
+	uint64_t ns = span_between(&a->span, t->since_ns, time_ns);
+
+	if (t->node != PROFILE_NONE && ns > 0) {
+		stacks_charge(&a->stacks, t->node, ns, t->running);
+		if (t->running)
+			a->totals.running_ns += ns;
+		else
+			a->totals.waiting_ns += ns;
+	}
+	t->since_ns = max_u64(t->since_ns, time_ns);
+}
+
+/* The thread, and *time_ns moved into the open chunk and behind its last. */
+static int take(struct aggregate *a, uint32_t tid, uint64_t *time_ns,
+		struct thread **ret)
+{
+	int r;
+
+	assert(!a->closed);
+	r = threads_get(&a->threads, tid, ret);
+	if (r < 0)
+		return r;
+	span_note(&a->span, *time_ns);
+	*time_ns = max_u64(*time_ns, a->span.start_ns);
+	*time_ns = max_u64(*time_ns, (*ret)->since_ns);
+	return 0;
+}
+
+int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main,
+		     const char *comm, size_t comm_size)
+{
+	struct thread *t;
+	int r;
+
+	assert(!a->closed);
+	r = threads_get(&a->threads, tid, &t);
+	if (r < 0)
+		return r;
+	names_thread(comm, comm_size, is_main, a->main_path, t->name);
+	return 0;
+}
+
+int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
+		     const struct unwind_stack *stack, bool running)
+{
+	struct thread *t;
+	uint32_t node;
+	int r = take(a, tid, &time_ns, &t);
+
+	if (r == 0)
+		r = stacks_add(&a->stacks, stack->frames, stack->n, &node);
+	if (r < 0)
+		return r;
+	/*
+	 * The number of a thread that is gone was given to a new one: the copy
+	 * at its exit must not last until the new one's first sample.
+	 */
+	if (t->exited && t->last != PROFILE_NONE)
+		a->samples[t->last].node = PROFILE_NONE;
+	t->exited = false;
+	if (node != t->node) {
+		r = end_run(a, t, time_ns);
+		if (r == 0)
+			r = open_chunk_emit(
+				a, t, open_chunk_unix_us(a, time_ns), node);
+		if (r < 0)
+			return r;
+	}
+	charge(a, t, time_ns);
+	t->node = node;
+	t->running = running;
+	t->seen_ns = time_ns;
+	return 0;
+}
+
+int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns)
+{
+	struct thread *t;
+	int r = take(a, tid, &time_ns, &t);
+
+	if (r < 0 || t->node == PROFILE_NONE)
+		return r;
+	r = end_run(a, t, time_ns);
+	if (r == 0)
+		r = open_chunk_emit(a, t, open_chunk_unix_us(a, time_ns),
+				    PROFILE_NONE);
+	if (r < 0)
+		return r;
+	charge(a, t, time_ns);
+	t->node = PROFILE_NONE;
+	return 0;
+}
+
+int aggregate_exit(struct aggregate *a, uint32_t tid, uint64_t time_ns)
+{
+	struct thread *t;
+	int r = take(a, tid, &time_ns, &t);
+
+	if (r < 0 || t->exited)
+		return r;
+	if (t->node != PROFILE_NONE)
+		r = open_chunk_emit(a, t, open_chunk_unix_us(a, time_ns),
+				    t->node);
+	if (r < 0)
+		return r;
+	charge(a, t, time_ns);
+	t->node = PROFILE_NONE;
+	t->exited = true;
+	t->exit_us = open_chunk_unix_us(a, time_ns);
+	return 0;
+}
+
+int aggregate_exit_all(struct aggregate *a, uint64_t time_ns)
+{
+	for (size_t i = 0; i < a->threads.n; i++) {
+		int r = aggregate_exit(a, a->threads.list[i].tid, time_ns);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+size_t open_chunk_bytes(const struct aggregate *a)
+{
+	/* Each thread may get one more sample at the end. */
+	return a->stacks.payload_bytes + a->stacks.n_frames * FRAME_TEXT_BYTES +
+	       a->n_samples * PROFILE_SAMPLE_BYTES +
+	       a->threads.n * (PROFILE_SAMPLE_BYTES + PROFILE_THREAD_BYTES);
+}
+
+/*
+ * Too large, and at least twice what it was when it was opened: the stacks of
+ * very many threads are large from the start, and a chunk a tick does not make
+ * them smaller.
+ */
+static bool is_large(const struct aggregate *a)
+{
+	size_t bytes = open_chunk_bytes(a), nodes = a->stacks.n_nodes;
+
+	return (bytes >= a->options.chunk_bytes &&
+		bytes / 2 >= a->open_bytes) ||
+	       (nodes >= NODES_DUE && nodes / 2 >= a->open_nodes);
+}
+
+int aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t settled_ns,
+		   bool *ret_due)
+{
+	assert(!a->closed);
+	span_tick(&a->span, time_ns, settled_ns);
+	*ret_due = span_due(&a->span) ||
+		   (is_large(a) && span_closable(&a->span) > a->span.start_ns);
+	return 0;
+}
+
+int open_chunk_count(struct aggregate *a, uint64_t time_ns)
+{
+	int r;
+
+	for (size_t i = 0; i < a->threads.n; i++)
+		charge(a, &a->threads.list[i], time_ns);
+	r = lookup_update(&a->lookup, &a->stacks, a->space, a->main_path);
+	if (r < 0)
+		return r;
+	return functions_add(&a->functions, &a->stacks, a->lookup.frames);
+}
+
+void aggregate_totals(const struct aggregate *a, struct aggregate_totals *ret)
+{
+	*ret = a->totals;
+}
+
+int aggregate_write_table(struct aggregate *a, size_t max_rows, FILE *out)
+{
+	int r = 0;
+
+	if (!a->closed)
+		r = open_chunk_count(a, span_closable(&a->span));
+	return r < 0 ? r : functions_write(&a->functions, max_rows, out);
+}

@@ -1,0 +1,325 @@
+#include "lib/aggregate/functions.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/aggregate/array.h"
+#include "lib/aggregate/names.h"
+
+/* Wider names push their module to the right instead of losing their end. */
+#define NAME_COLUMNS 32
+/* Longer than this nobody reads; mangled names reach thousands of bytes. */
+#define NAME_SHOWN 160
+
+void functions_init(struct functions *f, uint64_t hash_seed)
+{
+	*f = (struct functions){0};
+	text_init(&f->text, hash_seed);
+	table_init(&f->by_name, hash_seed);
+}
+
+void functions_fini(struct functions *f)
+{
+	if (f == NULL)
+		return;
+	text_fini(&f->text);
+	free(f->rows);
+	table_fini(&f->by_name);
+	functions_init(f, f->by_name.seed);
+}
+
+/* name and module are interned: equal strings are equal pointers. */
+static int find_row(struct functions *f, const char *name, const char *module,
+		    uint32_t *ret)
+{
+	uint64_t key = (uint64_t)(uintptr_t)name * 31 + (uintptr_t)module;
+	struct functions_row *rows;
+	int r;
+
+	/* Rows of the same key stand at the next ones. */
+	for (; table_get(&f->by_name, key, ret); key++)
+		if (f->rows[*ret].name == name &&
+		    f->rows[*ret].module == module)
+			return 0;
+	rows = array_grow(f->rows, f->n, &f->cap, sizeof(*rows));
+	if (rows == NULL)
+		return -ENOMEM;
+	f->rows = rows;
+	r = table_put(&f->by_name, key, (uint32_t)f->n);
+	if (r < 0)
+		return r;
+	*ret = (uint32_t)f->n++;
+	f->rows[*ret] = (struct functions_row){.name = name, .module = module};
+	return 0;
+}
+
+static int row_of_frame(struct functions *f, const struct profile_frame *frame,
+			uint32_t *ret)
+{
+	const char *path = frame->package != NULL ? frame->package : "";
+	const char *function = frame->function;
+	const char *name, *module;
+	char unnamed[NAME_SIZE + 2];
+	int r;
+
+	if (function == NULL) {
+		(void)snprintf(unnamed, sizeof(unnamed), "[%s]",
+			       path[0] != '\0' ? names_base(path) : "unknown");
+		function = unnamed;
+	}
+	r = text_intern(&f->text, function, &name);
+	if (r == 0)
+		r = text_intern(&f->text, path, &module);
+	return r < 0 ? r : find_row(f, name, module, ret);
+}
+
+/* Hottest first; what decides who stays when there are too many. */
+static int compare_weight(const void *a, const void *b)
+{
+	const struct functions_row *x = a, *l = b;
+	uint64_t of_x = x->total_ns + x->waiting_ns;
+	uint64_t of_y = l->total_ns + l->waiting_ns;
+
+	return of_x > of_y ? -1 : of_x < of_y;
+}
+
+/* Keeps the hotter half, with the strings that it needs. */
+static int prune(struct functions *f)
+{
+	struct functions kept;
+	int r = 0;
+
+	qsort(f->rows, f->n, sizeof(f->rows[0]), compare_weight);
+	functions_init(&kept, f->by_name.seed);
+	kept.stacks = f->stacks;
+	kept.others_self_ns = f->others_self_ns;
+	kept.others_waiting_ns = f->others_waiting_ns;
+	kept.n_others = f->n_others;
+	for (size_t i = 0; i < f->n && r == 0; i++) {
+		const struct functions_row *row = &f->rows[i];
+		const char *name, *module;
+		uint32_t index;
+
+		if (i >= FUNCTIONS_MAX / 2) {
+			kept.others_self_ns += row->self_ns;
+			kept.others_waiting_ns += row->waiting_ns;
+			kept.n_others++;
+			continue;
+		}
+		r = text_intern(&kept.text, row->name, &name);
+		if (r == 0)
+			r = text_intern(&kept.text, row->module, &module);
+		if (r == 0)
+			r = find_row(&kept, name, module, &index);
+		if (r == 0) {
+			kept.rows[index] = *row;
+			kept.rows[index].name = name;
+			kept.rows[index].module = module;
+		}
+	}
+	if (r < 0) {
+		functions_fini(&kept);
+		return r;
+	}
+	functions_fini(f);
+	*f = kept;
+	return 0;
+}
+
+/* row_of: by frame. */
+static void add_stack(struct functions *f, const struct stacks *s,
+		      const uint32_t *row_of, const struct stacks_time *time)
+{
+	uint32_t node = time->node;
+	struct functions_row *leaf = &f->rows[row_of[s->nodes[node].frame]];
+
+	leaf->self_ns += time->running_ns;
+	leaf->waiting_ns += time->waiting_ns;
+	f->stacks++;
+	for (; node != PROFILE_NONE; node = s->nodes[node].parent) {
+		struct functions_row *row =
+			&f->rows[row_of[s->nodes[node].frame]];
+
+		if (row->stamp != f->stacks)
+			row->total_ns += time->running_ns;
+		row->stamp = f->stacks;
+	}
+}
+
+int functions_add(struct functions *f, struct stacks *s,
+		  const struct profile_frame *frames)
+{
+	uint32_t *row_of;
+	int r = 0;
+
+	if (f->n > FUNCTIONS_MAX)
+		r = prune(f);
+	if (r < 0 || s->n_frames == 0)
+		return r;
+	row_of = calloc(s->n_frames, sizeof(row_of[0]));
+	if (row_of == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n_frames && r == 0; i++)
+		r = row_of_frame(f, &frames[i], &row_of[i]);
+	for (size_t i = 0; i < s->n_times && r == 0; i++) {
+		struct stacks_time *time = &s->times[i];
+
+		if (time->running_ns == 0 && time->waiting_ns == 0)
+			continue;
+		add_stack(f, s, row_of, time);
+		time->running_ns = time->waiting_ns = 0;
+	}
+	free(row_of);
+	return r;
+}
+
+static int compare_shown(const void *a, const void *b)
+{
+	const struct functions_row *x = a, *l = b;
+	int r;
+
+	if (x->self_ns != l->self_ns)
+		return x->self_ns > l->self_ns ? -1 : 1;
+	if (x->waiting_ns != l->waiting_ns)
+		return x->waiting_ns > l->waiting_ns ? -1 : 1;
+	if (x->total_ns != l->total_ns)
+		return x->total_ns > l->total_ns ? -1 : 1;
+	r = strcmp(x->name, l->name);
+	return r != 0 ? r : strcmp(x->module, l->module);
+}
+
+static double seconds(uint64_t ns)
+{
+	return (double)ns / (double)NS_PER_SEC;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole == 0 ? 0 : 100 * (double)part / (double)whole;
+}
+
+/*
+ * Writes a name so that the terminal shows it and obeys none of it: control
+ * characters, C1 among them, as \xNN. Returns the columns it takes, counting
+ * one a character.
+ */
+static size_t write_name(const char *s, FILE *out)
+{
+	size_t columns = 0;
+
+	while (*s != '\0') {
+		uint8_t c = (uint8_t)*s;
+		size_t n = profile_utf8_length(s);
+		bool c1 = c == 0xc2 && (uint8_t)s[1] < 0xa0;
+
+		if (columns >= NAME_SHOWN) {
+			(void)fputs("...", out);
+			return columns + 3;
+		}
+		if (n == 0 || c < 0x20 || c == 0x7f || c1) {
+			columns += (size_t)fprintf(out, "\\x%02x",
+						   c1 ? (uint8_t)s[1] : c);
+			s += c1 ? 2 : 1;
+			continue;
+		}
+		columns++;
+		(void)fwrite(s, 1, n, out);
+		s += n;
+	}
+	return columns;
+}
+
+/* Blank where there is nothing, so that the eye finds what there is. */
+static void write_time(uint64_t ns, uint64_t whole_ns, FILE *out)
+{
+	if (ns == 0)
+		(void)fprintf(out, "%11s  %6s", "-", "");
+	else
+		(void)fprintf(out, "%9.2f s  %5.1f%%", seconds(ns),
+			      percent(ns, whole_ns));
+}
+
+static void write_row(const struct functions_row *row, uint64_t running_ns,
+		      FILE *out)
+{
+	size_t columns;
+
+	write_time(row->self_ns, running_ns, out);
+	write_time(row->total_ns, running_ns, out);
+	if (row->waiting_ns == 0)
+		(void)fprintf(out, "%11s", "-");
+	else
+		(void)fprintf(out, "%9.2f s", seconds(row->waiting_ns));
+	(void)fputs("  ", out);
+	columns = write_name(row->name, out);
+	if (row->module[0] != '\0') {
+		(void)fprintf(out, "%*s",
+			      (int)(columns < NAME_COLUMNS
+					    ? NAME_COLUMNS - columns + 2
+					    : 2),
+			      "");
+		(void)write_name(names_base(row->module), out);
+	}
+	(void)fputc('\n', out);
+}
+
+static void write_others(const struct functions *f,
+			 const struct functions_row *rest, size_t n_rest,
+			 uint64_t running_ns, FILE *out)
+{
+	struct functions_row sum = {
+		.name = "",
+		.module = "",
+		.self_ns = f->others_self_ns,
+		.waiting_ns = f->others_waiting_ns,
+	};
+	uint64_t n = f->n_others + n_rest;
+
+	for (size_t i = 0; i < n_rest; i++) {
+		sum.self_ns += rest[i].self_ns;
+		sum.waiting_ns += rest[i].waiting_ns;
+	}
+	if (n == 0)
+		return;
+	write_time(sum.self_ns, running_ns, out);
+	write_time(0, 0, out);
+	if (sum.waiting_ns == 0)
+		(void)fprintf(out, "%11s", "-");
+	else
+		(void)fprintf(out, "%9.2f s", seconds(sum.waiting_ns));
+	(void)fprintf(out, "  (%" PRIu64 " other function%s)\n", n,
+		      n == 1 ? "" : "s");
+}
+
+int functions_write(const struct functions *f, size_t max_rows, FILE *out)
+{
+	struct functions_row *rows = calloc(f->n + 1, sizeof(rows[0]));
+	uint64_t running_ns = f->others_self_ns;
+	uint64_t waiting_ns = f->others_waiting_ns;
+	size_t shown = min_size(f->n, max_rows);
+
+	if (rows == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->n; i++) {
+		rows[i] = f->rows[i];
+		running_ns += rows[i].self_ns;
+		waiting_ns += rows[i].waiting_ns;
+	}
+	qsort(rows, f->n, sizeof(rows[0]), compare_shown);
+	(void)fprintf(
+		out,
+		"Hottest functions, thread time: %.2f s running, %.2f s "
+		"waiting. Self: in the function\nitself; total: with what "
+		"it called; waiting: blocked in it.\n\n",
+		seconds(running_ns), seconds(waiting_ns));
+	(void)fprintf(out, "%11s  %6s%11s  %6s%11s  %-*s  %s\n", "SELF", "",
+		      "TOTAL", "", "WAITING", NAME_COLUMNS, "FUNCTION",
+		      "MODULE");
+	for (size_t i = 0; i < shown; i++)
+		write_row(&rows[i], running_ns, out);
+	write_others(f, rows + shown, f->n - shown, running_ns, out);
+	free(rows);
+	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
+}

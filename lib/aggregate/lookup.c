@@ -1,0 +1,230 @@
+#include "lib/aggregate/lookup.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/aggregate/array.h"
+#include "lib/aggregate/names.h"
+
+void lookup_init(struct lookup *l, uint64_t hash_seed)
+{
+	*l = (struct lookup){0};
+	text_init(&l->text, hash_seed);
+	table_init(&l->image_at, hash_seed);
+}
+
+void lookup_fini(struct lookup *l)
+{
+	if (l == NULL)
+		return;
+	text_fini(&l->text);
+	free(l->frames);
+	free(l->images);
+	table_fini(&l->image_at);
+	free(l->profile_images);
+	lookup_init(l, l->image_at.seed);
+}
+
+/* Where a frame is looked up: in the call, not behind it. */
+static uint64_t lookup_addr(const struct stacks_frame *f)
+{
+	return f->is_leaf ? f->addr : f->addr - 1;
+}
+
+/* Makes text valid and interns it. */
+static int intern(struct lookup *l, const char *s, const char **ret)
+{
+	char clean[NAME_SIZE];
+
+	names_clean(s, NAMES_KEEP_CONTROL, clean, sizeof(clean));
+	return text_intern(&l->text, clean, ret);
+}
+
+static int add_image(struct lookup *l, const struct unwind_image *image,
+		     const char *path)
+{
+	struct lookup_image *images, *entry;
+	uint32_t index;
+	int r;
+
+	if (table_get(&l->image_at, image->addr, &index)) {
+		if (image->size <= l->images[index].size)
+			return 0;
+	} else {
+		images = array_grow(l->images, l->n_images, &l->cap_images,
+				    sizeof(*images));
+		if (images == NULL)
+			return -ENOMEM;
+		l->images = images;
+		index = (uint32_t)l->n_images;
+		r = table_put(&l->image_at, image->addr, index);
+		if (r < 0)
+			return r;
+		l->n_images++;
+	}
+	entry = &l->images[index];
+	*entry = (struct lookup_image){
+		.path = path,
+		.addr = image->addr,
+		.vmaddr = image->vmaddr,
+		.size = image->size,
+	};
+	if (image->id != NULL) {
+		entry->id_size = min_size(image->id_size, LOOKUP_ID_MAX);
+		memcpy(entry->id, image->id, entry->id_size);
+	}
+	return 0;
+}
+
+/* The bytes that s takes in JSON at most. */
+static size_t escaped_bytes(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s != '\0'; s++)
+		n += (uint8_t)*s < 0x20	       ? PROFILE_ESCAPE_BYTES
+		     : *s == '"' || *s == '\\' ? 2
+					       : 1;
+	return n;
+}
+
+/* Takes s into the budget; false if it would pass it. */
+static bool afford(struct lookup *l, const char *s)
+{
+	size_t n = escaped_bytes(s);
+
+	if (n > LOOKUP_PAYLOAD_MAX - l->payload_bytes)
+		return false;
+	l->payload_bytes += n;
+	return true;
+}
+
+static int look_up(struct lookup *l, const struct stacks_frame *f,
+		   struct unwind_space *space, const char *main_path,
+		   struct profile_frame *ret)
+{
+	struct profile_frame frame = {.addr = f->addr};
+	struct unwind_image image;
+	const char *name;
+	uint64_t offset;
+	int r;
+
+	if (unwind_image_at(space, lookup_addr(f), &image) == 0) {
+		r = intern(l, image.path, &frame.package);
+		if (r == 0)
+			r = add_image(l, &image, frame.package);
+		if (r < 0)
+			return r;
+		frame.in_app = names_in_app(frame.package, main_path);
+		if (!afford(l, frame.package))
+			frame.package = NULL;
+	}
+	if (unwind_symbol_at(space, lookup_addr(f), &name, &offset) == 0 &&
+	    name[0] != '\0') {
+		r = intern(l, name, &frame.function);
+		if (r < 0)
+			return r;
+		if (!afford(l, frame.function))
+			frame.function = NULL;
+	}
+	*ret = frame;
+	return 0;
+}
+
+int lookup_update(struct lookup *l, const struct stacks *s,
+		  struct unwind_space *space, const char *main_path)
+{
+	while (l->n_frames < s->n_frames) {
+		struct profile_frame *frames =
+			array_grow(l->frames, l->n_frames, &l->cap_frames,
+				   sizeof(*frames));
+		int r;
+
+		if (frames == NULL)
+			return -ENOMEM;
+		l->frames = frames;
+		r = look_up(l, &s->frames[l->n_frames], space, main_path,
+			    &frames[l->n_frames]);
+		if (r < 0)
+			return r;
+		l->n_frames++;
+	}
+	return 0;
+}
+
+static int name_by_offset(struct lookup *l, const struct stacks_frame *f,
+			  struct unwind_space *space,
+			  struct profile_frame *frame)
+{
+	char name[NAME_SIZE + sizeof("+0x0123456789abcdef")];
+	struct unwind_image image;
+
+	(void)snprintf(name, sizeof(name), "unknown+0x%" PRIx64, f->addr);
+	if (frame->package != NULL &&
+	    unwind_image_at(space, lookup_addr(f), &image) == 0 &&
+	    afford(l, frame->package))
+		(void)snprintf(name, sizeof(name), "%s+0x%" PRIx64,
+			       names_base(frame->package),
+			       f->addr - image.addr);
+	frame->in_app = false;
+	return text_intern(&l->text, name, &frame->function);
+}
+
+static int compare_images(const void *a, const void *b)
+{
+	const struct lookup_image *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static int finish_images(struct lookup *l)
+{
+	/* One more: calloc(0) may be NULL. */
+	struct profile_image *out = calloc(l->n_images + 1, sizeof(*out));
+
+	if (out == NULL)
+		return -ENOMEM;
+	free(l->profile_images);
+	l->profile_images = out;
+	l->n_profile_images = 0;
+	if (l->n_images > 0)
+		qsort(l->images, l->n_images, sizeof(l->images[0]),
+		      compare_images);
+	table_clear(&l->image_at);
+	for (size_t i = 0; i < l->n_images; i++) {
+		const struct lookup_image *image = &l->images[i];
+		uint64_t room = UINT64_MAX - image->addr;
+
+		if (i + 1 < l->n_images)
+			room = image[1].addr - image->addr;
+		/* Without an id the server can do nothing with it. */
+		if (image->id_size == 0)
+			continue;
+		out[l->n_profile_images++] = (struct profile_image){
+			.code_file = image->path,
+			.id = image->id,
+			.id_size = image->id_size,
+			.addr = image->addr,
+			.vmaddr = image->vmaddr,
+			.size = min_u64(image->size, room),
+		};
+	}
+	return 0;
+}
+
+int lookup_finish(struct lookup *l, const struct stacks *s,
+		  struct unwind_space *space)
+{
+	for (size_t i = 0; i < l->n_frames; i++) {
+		int r;
+
+		if (!s->frames[i].near_root || l->frames[i].function != NULL)
+			continue;
+		r = name_by_offset(l, &s->frames[i], space, &l->frames[i]);
+		if (r < 0)
+			return r;
+	}
+	return finish_images(l);
+}

@@ -1,0 +1,91 @@
+#include "lib/aggregate/names.h"
+
+#include <string.h>
+
+#include "lib/base/util.h"
+#include "proto/profile.h"
+
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+/* s starts with a whole UTF-8 sequence. */
+static bool is_control(const char *s)
+{
+	uint8_t first = (uint8_t)s[0];
+
+	return first < 0x20 || first == 0x7f ||
+	       (first == 0xc2 && (uint8_t)s[1] < 0xa0);
+}
+
+void names_clean(const char *s, enum names_control control, char *out,
+		 size_t size)
+{
+	size_t used = 0;
+
+	while (*s != '\0') {
+		size_t n = profile_utf8_length(s);
+		const char *from = s;
+
+		s += n > 0 ? n : 1;
+		if (n == 0 ||
+		    (control == NAMES_REPLACE_CONTROL && is_control(from))) {
+			from = REPLACEMENT;
+			n = sizeof(REPLACEMENT) - 1;
+		}
+		if (n >= size - used)
+			break;
+		memcpy(out + used, from, n);
+		used += n;
+	}
+	out[used] = '\0';
+}
+
+const char *names_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+void names_thread(const char *comm, size_t comm_size, bool is_main,
+		  const char *main_path, char out[THREAD_NAME_SIZE])
+{
+	const char *base = names_base(main_path);
+	char text[COMM_SIZE + 1] = "";
+
+	memcpy(text, comm, min_size(comm_size, COMM_SIZE));
+	/* The kernel cuts the name off at COMM_SIZE - 1 bytes. */
+	if (is_main && text[0] != '\0' &&
+	    strlen(text) == strnlen(base, COMM_SIZE - 1) &&
+	    strncmp(text, base, COMM_SIZE - 1) == 0)
+		memcpy(text, "main", sizeof("main"));
+	names_clean(text, NAMES_REPLACE_CONTROL, out, THREAD_NAME_SIZE);
+}
+
+static const char *skip(const char *path, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return strncmp(path, prefix, n) == 0 ? path + n : NULL;
+}
+
+/* /lib, /lib32, /lib64, /libx32, and the same in /usr; not /library. */
+static bool is_library_directory(const char *path)
+{
+	static const char *const abis[] = {"/", "32/", "64/", "x32/", "exec/"};
+	const char *rest = skip(path, "/usr");
+
+	rest = skip(rest != NULL ? rest : path, "/lib");
+	if (rest == NULL)
+		return false;
+	for (size_t i = 0; i < array_size(abis); i++)
+		if (skip(rest, abis[i]) != NULL)
+			return true;
+	return false;
+}
+
+bool names_in_app(const char *path, const char *main_path)
+{
+	if (path == NULL || path[0] != '/')
+		return false;
+	return strcmp(path, main_path) == 0 || !is_library_directory(path);
+}

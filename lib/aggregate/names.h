@@ -1,0 +1,52 @@
+/*
+ * What things are called for a person: bytes of a target made valid text, names
+ * of threads, and which files count as the application.
+ */
+#ifndef LIB_AGGREGATE_NAMES_H
+#define LIB_AGGREGATE_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/capture/sample.h"
+
+/*
+ * The longest symbol or path that is kept whole, in bytes, NUL included:
+ * PATH_MAX. Few mangled C++ names are longer; those are cut.
+ */
+#define NAME_SIZE 4096
+
+/* A comm in which each byte became U+FFFD, NUL included. */
+#define THREAD_NAME_SIZE (3 * COMM_SIZE + 1)
+
+enum names_control {
+	NAMES_KEEP_CONTROL,    /* the reader of the result escapes them */
+	NAMES_REPLACE_CONTROL, /* C0, DEL and C1 become U+FFFD too */
+};
+
+/*
+ * Copies s with each byte that is not UTF-8 replaced by U+FFFD; what does not
+ * fit into size bytes (NUL included, at least 1) is cut off between characters.
+ */
+void names_clean(const char *s, enum names_control control, char *out,
+		 size_t size);
+
+/*
+ * A thread's name from its comm (COMM_SIZE bytes at most are read, up to a
+ * NUL). The main thread has, unless it gave itself another, the executable's
+ * name there: it is called "main" then. main_path may be "".
+ */
+void names_thread(const char *comm, size_t comm_size, bool is_main,
+		  const char *main_path, char out[THREAD_NAME_SIZE]);
+
+/* The part behind the last slash; path itself if that is empty. */
+const char *names_base(const char *path);
+
+/*
+ * Does a file belong to the application? The main executable does wherever it
+ * lies; a file in the system's library directories, the vDSO ("[...]"), and
+ * no file (NULL) do not; any other does.
+ */
+bool names_in_app(const char *path, const char *main_path);
+
+#endif

@@ -1,0 +1,93 @@
+#include "lib/aggregate/span.h"
+
+void span_init(struct span *s, uint64_t chunk_ns)
+{
+	*s = (struct span){.chunk_ns = chunk_ns};
+}
+
+static uint64_t after(uint64_t time_ns, uint64_t start_ns)
+{
+	return time_ns > start_ns ? time_ns - start_ns : 0;
+}
+
+void span_note(struct span *s, uint64_t time_ns)
+{
+	if (!s->started) {
+		s->started = true;
+		s->start_ns = s->newest_ns = s->settled_ns = time_ns;
+	}
+	/* A second gap before the first is over becomes part of it. */
+	if (after(time_ns, s->newest_ns) > SPAN_GAP_NS) {
+		if (s->gap_to_ns == 0)
+			s->gap_from_ns = s->newest_ns;
+		s->gap_to_ns = time_ns;
+	}
+	s->newest_ns = max_u64(s->newest_ns, time_ns);
+}
+
+void span_tick(struct span *s, uint64_t time_ns, uint64_t settled_ns)
+{
+	span_note(s, time_ns);
+	s->settled_ns = max_u64(s->settled_ns, settled_ns);
+	if (s->n_ticks == 0 ||
+	    time_ns > s->ticks[(s->n_ticks - 1) % SPAN_TICKS])
+		s->ticks[s->n_ticks++ % SPAN_TICKS] = time_ns;
+}
+
+uint64_t span_tick_before(const struct span *s, uint64_t time_ns)
+{
+	uint64_t known = min_u64(s->n_ticks, SPAN_TICKS);
+
+	for (uint64_t i = 1; i <= known; i++) {
+		uint64_t tick = s->ticks[(s->n_ticks - i) % SPAN_TICKS];
+
+		if (tick < time_ns)
+			return tick;
+	}
+	return 0;
+}
+
+uint64_t span_between(const struct span *s, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t lost = after(min_u64(to_ns, s->gap_to_ns),
+			      max_u64(from_ns, s->gap_from_ns));
+
+	return after(to_ns, from_ns) - lost;
+}
+
+uint64_t span_closable(const struct span *s)
+{
+	return max_u64(s->settled_ns, after(s->newest_ns, SPAN_LAG_NS));
+}
+
+bool span_due(const struct span *s)
+{
+	uint64_t closable = span_closable(s);
+
+	return after(closable, s->start_ns) >= s->chunk_ns ||
+	       (s->gap_to_ns != 0 && closable >= s->gap_to_ns);
+}
+
+void span_end(const struct span *s, uint64_t end_ns, uint64_t *ret_end_ns,
+	      uint64_t *ret_next_ns)
+{
+	uint64_t end = max_u64(end_ns, after(s->newest_ns, SPAN_LAG_NS));
+	uint64_t next = end = max_u64(end, s->start_ns);
+
+	if (s->gap_to_ns != 0 && end > s->gap_from_ns) {
+		end = s->gap_from_ns;
+		next = s->gap_to_ns;
+	}
+	if (end - s->start_ns > s->chunk_ns + SPAN_LAG_NS)
+		next = end = s->start_ns + s->chunk_ns;
+	*ret_end_ns = end;
+	*ret_next_ns = next;
+}
+
+void span_restart(struct span *s, uint64_t start_ns)
+{
+	s->start_ns = start_ns;
+	s->newest_ns = max_u64(s->newest_ns, start_ns);
+	if (start_ns >= s->gap_to_ns)
+		s->gap_from_ns = s->gap_to_ns = 0;
+}

@@ -1,0 +1,146 @@
+#include "lib/aggregate/stacks.h"
+
+#include <stdlib.h>
+
+#include "lib/aggregate/array.h"
+
+void stacks_init(struct stacks *s, uint64_t hash_seed)
+{
+	*s = (struct stacks){0};
+	table_init(&s->leaves, hash_seed);
+	table_init(&s->callers, hash_seed);
+	table_init(&s->children, hash_seed);
+}
+
+void stacks_fini(struct stacks *s)
+{
+	if (s == NULL)
+		return;
+	free(s->frames);
+	free(s->nodes);
+	free(s->time_of);
+	free(s->times);
+	table_fini(&s->leaves);
+	table_fini(&s->callers);
+	table_fini(&s->children);
+	stacks_init(s, s->children.seed);
+}
+
+static int add_frame(struct stacks *s, uint64_t addr, bool is_leaf,
+		     uint32_t *ret)
+{
+	struct table *table = is_leaf ? &s->leaves : &s->callers;
+	struct stacks_frame *frames;
+	int r;
+
+	if (table_get(table, addr, ret))
+		return 0;
+	frames = array_grow(s->frames, s->n_frames, &s->cap_frames,
+			    sizeof(*frames));
+	if (frames == NULL)
+		return -ENOMEM;
+	s->frames = frames;
+	r = table_put(table, addr, (uint32_t)s->n_frames);
+	if (r < 0)
+		return r;
+	*ret = (uint32_t)s->n_frames++;
+	s->frames[*ret] = (struct stacks_frame){addr, is_leaf, false};
+	s->payload_bytes += PROFILE_FRAME_BYTES;
+	return 0;
+}
+
+static int add_node(struct stacks *s, uint32_t parent, uint32_t frame,
+		    uint32_t *ret)
+{
+	uint64_t key = (uint64_t)parent << 32 | frame;
+	struct profile_node *nodes;
+	uint32_t *time_of;
+	int r;
+
+	if (table_get(&s->children, key, ret))
+		return 0;
+	nodes = array_grow(s->nodes, s->n_nodes, &s->cap_nodes, sizeof(*nodes));
+	if (nodes == NULL)
+		return -ENOMEM;
+	s->nodes = nodes;
+	time_of = array_grow(s->time_of, s->n_nodes, &s->cap_time_of,
+			     sizeof(*time_of));
+	if (time_of == NULL)
+		return -ENOMEM;
+	s->time_of = time_of;
+	r = table_put(&s->children, key, (uint32_t)s->n_nodes);
+	if (r < 0)
+		return r;
+	*ret = (uint32_t)s->n_nodes++;
+	s->nodes[*ret] = (struct profile_node){parent, frame};
+	s->time_of[*ret] = PROFILE_NONE;
+	if (parent == PROFILE_NONE || s->nodes[parent].parent == PROFILE_NONE)
+		s->frames[frame].near_root = true;
+	return 0;
+}
+
+/* Makes node a stack. */
+static int add_time(struct stacks *s, uint32_t node)
+{
+	struct stacks_time *times;
+
+	if (s->time_of[node] != PROFILE_NONE)
+		return 0;
+	times = array_grow(s->times, s->n_times, &s->cap_times, sizeof(*times));
+	if (times == NULL)
+		return -ENOMEM;
+	s->times = times;
+	s->time_of[node] = (uint32_t)s->n_times;
+	s->times[s->n_times++] = (struct stacks_time){.node = node};
+	s->payload_bytes += PROFILE_STACK_BYTES;
+	for (; node != PROFILE_NONE; node = s->nodes[node].parent)
+		s->payload_bytes += profile_index_bytes(s->nodes[node].frame);
+	return 0;
+}
+
+int stacks_add(struct stacks *s, const struct unwind_frame *frames, size_t n,
+	       uint32_t *ret_node)
+{
+	uint32_t node = PROFILE_NONE;
+
+	for (size_t i = n; i-- > 0;) {
+		uint32_t frame;
+		int r;
+
+		if (frames[i].addr == 0)
+			continue;
+		r = add_frame(s, frames[i].addr, frames[i].is_leaf != 0,
+			      &frame);
+		if (r == 0)
+			r = add_node(s, node, frame, &node);
+		if (r < 0)
+			return r;
+	}
+	*ret_node = node;
+	return node == PROFILE_NONE ? 0 : add_time(s, node);
+}
+
+int stacks_copy(struct stacks *s, const struct stacks *from, uint32_t node,
+		uint32_t *ret_node)
+{
+	struct unwind_frame frames[UNWIND_FRAMES_MAX];
+	size_t n = 0;
+
+	for (; node != PROFILE_NONE; node = from->nodes[node].parent) {
+		const struct stacks_frame *f =
+			&from->frames[from->nodes[node].frame];
+
+		frames[n++] = (struct unwind_frame){f->addr, f->is_leaf, 0};
+	}
+	return stacks_add(s, frames, n, ret_node);
+}
+
+void stacks_charge(struct stacks *s, uint32_t node, uint64_t ns, bool running)
+{
+	struct stacks_time *time = &s->times[s->time_of[node]];
+
+	if (running)
+		time->running_ns += ns;
+	else
+		time->waiting_ns += ns;
+}

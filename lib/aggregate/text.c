@@ -1,0 +1,97 @@
+#include "lib/aggregate/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/aggregate/array.h"
+
+/* Holds some hundred names; a longer string gets a block of its own. */
+#define BLOCK_BYTES 16384
+
+struct text_block {
+	struct text_block *next;
+	size_t used, size;
+	char bytes[];
+};
+
+void text_init(struct text *t, uint64_t hash_seed)
+{
+	*t = (struct text){0};
+	table_init(&t->by_hash, hash_seed);
+}
+
+void text_fini(struct text *t)
+{
+	if (t == NULL)
+		return;
+	while (t->blocks != NULL) {
+		struct text_block *next = t->blocks->next;
+
+		free(t->blocks);
+		t->blocks = next;
+	}
+	free(t->strings);
+	table_fini(&t->by_hash);
+	text_init(t, t->by_hash.seed);
+}
+
+/* FNV-1a, started at the seed: strings come from targets. */
+static uint64_t hash(const struct text *t, const char *s)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ t->by_hash.seed;
+
+	for (; *s != '\0'; s++)
+		h = (h ^ (uint8_t)*s) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+/* Room for n bytes in the newest block. */
+static int reserve(struct text *t, size_t n)
+{
+	struct text_block *block = t->blocks;
+	size_t size = n > BLOCK_BYTES ? n : BLOCK_BYTES;
+
+	if (block != NULL && block->size - block->used >= n)
+		return 0;
+	block = malloc(sizeof(*block) + size);
+	if (block == NULL)
+		return -ENOMEM;
+	block->next = t->blocks;
+	block->used = 0;
+	block->size = size;
+	t->blocks = block;
+	return 0;
+}
+
+int text_intern(struct text *t, const char *s, const char **ret)
+{
+	uint64_t key = hash(t, s);
+	size_t n = strlen(s) + 1;
+	const char **strings;
+	uint32_t index;
+	char *copy;
+	int r;
+
+	/* Strings of the same hash stand at the next keys. */
+	for (; table_get(&t->by_hash, key, &index); key++) {
+		if (strcmp(t->strings[index], s) != 0)
+			continue;
+		*ret = t->strings[index];
+		return 0;
+	}
+	strings = array_grow(t->strings, t->n, &t->cap, sizeof(strings[0]));
+	if (strings == NULL)
+		return -ENOMEM;
+	t->strings = strings;
+	r = reserve(t, n);
+	if (r == 0)
+		r = table_put(&t->by_hash, key, (uint32_t)t->n);
+	if (r < 0)
+		return r;
+	copy = t->blocks->bytes + t->blocks->used;
+	memcpy(copy, s, n);
+	t->blocks->used += n;
+	t->strings[t->n++] = copy;
+	*ret = copy;
+	return 0;
+}

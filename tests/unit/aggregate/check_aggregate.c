@@ -1,0 +1,546 @@
+#include "lib/aggregate/aggregate.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+#include "lib/aggregate/span.h"
+#include "tests/unit/aggregate/fake_unwind.h"
+#include "tests/unit/aggregate/letters.h"
+#include "tests/unit/suite.h"
+
+#define MS NS_PER_MS
+
+static const struct fake_symbol symbols[] = {{0x10000, 0x12000, "some"}};
+static struct unwind_space space;
+static struct aggregate *a;
+static struct profile chunk;
+static bool due;
+
+static void open_with(uint64_t chunk_us, size_t chunk_bytes)
+{
+	const struct aggregate_options options = {
+		.chunk_us = chunk_us,
+		.chunk_bytes = chunk_bytes,
+		.wall_offset_us = LETTERS_WALL_US,
+		.main_path = "/opt/a-program-of-a-long-name",
+	};
+
+	aggregate_free(a);
+	a = NULL;
+	ck_assert_int_eq(aggregate_new(&options, &space, &a), 0);
+}
+
+static void set_up(void)
+{
+	space = (struct unwind_space){.symbols = symbols, .n_symbols = 1};
+	open_with(1000000, 20000000);
+}
+
+static void tear_down(void)
+{
+	aggregate_free(a);
+	a = NULL;
+}
+
+static void sample(uint32_t tid, uint64_t ms, const char *word)
+{
+	ck_assert_int_eq(
+		aggregate_sample(a, tid, ms * MS, letters_stack(word), true),
+		0);
+}
+
+static void missed(uint32_t tid, uint64_t ms)
+{
+	ck_assert_int_eq(aggregate_missed(a, tid, ms * MS), 0);
+}
+
+static void gone(uint32_t tid, uint64_t ms)
+{
+	ck_assert_int_eq(aggregate_exit(a, tid, ms * MS), 0);
+}
+
+static void tick_settled(uint64_t ms, uint64_t settled_ms)
+{
+	ck_assert_int_eq(aggregate_tick(a, ms * MS, settled_ms * MS, &due), 0);
+}
+
+static void tick(uint64_t ms)
+{
+	tick_settled(ms, ms);
+}
+
+static void ticks(uint64_t from_ms, uint64_t to_ms)
+{
+	for (; from_ms <= to_ms; from_ms += 10)
+		tick(from_ms);
+}
+
+/* Closes the chunk, compares its samples, opens the next. */
+#define CHUNK(end_ms, expected)                                               \
+	do {                                                                  \
+		ck_assert_int_eq(aggregate_close(a, (end_ms)*MS, &chunk), 0); \
+		ck_assert_str_eq(letters_samples(&chunk), expected);          \
+		ck_assert_int_eq(aggregate_next(a), 0);                       \
+	} while (0)
+
+START_TEST(run_is_first_and_last)
+{
+	sample(1, 0, "am");
+	ticks(0, 40);
+	sample(1, 50, "bm");
+	tick(50);
+	sample(1, 60, "am");
+	ticks(60, 100);
+	CHUNK(100, "0 1:am, 40 1:am, 50 1:bm, 60 1:am, 100 1:am");
+}
+END_TEST
+
+/* The same stack sampled anew makes no run of its own, only told so. */
+START_TEST(repeated_samples)
+{
+	for (uint64_t ms = 0; ms <= 40; ms += 10) {
+		sample(1, ms, "am");
+		tick(ms);
+	}
+	sample(1, 50, "bm");
+	CHUNK(60, "0 1:am, 40 1:am, 50 1:bm, 60 1:bm");
+}
+END_TEST
+
+/* The run's last sample does not depend on whether its tick came first. */
+START_TEST(samples_before_and_behind_their_tick)
+{
+	tick(0);
+	sample(1, 0, "am");
+	ticks(10, 30);
+	sample(1, 30, "bm");
+	sample(1, 40, "cm");
+	tick(40);
+	CHUNK(50, "0 1:am, 20 1:am, 30 1:bm, 40 1:cm, 50 1:cm");
+}
+END_TEST
+
+/* A thread that took three ticks to stop. */
+START_TEST(late_sample)
+{
+	sample(1, 0, "am");
+	sample(2, 0, "bm");
+	tick(0);
+	sample(2, 10, "cm");
+	tick_settled(10, 0);
+	tick_settled(20, 0);
+	tick_settled(30, 0);
+	sample(1, 10, "dm");
+	tick(40);
+	CHUNK(40, "0 1:am, 0 2:bm, 10 1:dm, 10 2:cm, 40 1:dm, 40 2:cm");
+}
+END_TEST
+
+START_TEST(exit_leaves_a_copy)
+{
+	sample(1, 0, "am");
+	ticks(0, 30);
+	gone(1, 30);
+	sample(2, 30, "bm"); /* a life of one tick */
+	gone(2, 40);
+	ticks(40, 60);
+	CHUNK(60, "0 1:am, 30 1:am, 30 2:bm, 40 2:bm");
+	ticks(70, 80);
+	CHUNK(80, "");
+}
+END_TEST
+
+START_TEST(missed_is_not_known)
+{
+	sample(1, 0, "am");
+	ticks(0, 30);
+	missed(1, 40);
+	missed(1, 50);
+	ticks(40, 60);
+	CHUNK(60, "0 1:am, 30 1:am, 40 1:-");
+	/* What is not known is not carried over. */
+	missed(1, 70);
+	tick(70);
+	sample(1, 80, "am");
+	ticks(80, 90);
+	CHUNK(90, "80 1:am, 90 1:am");
+}
+END_TEST
+
+START_TEST(chunks_join)
+{
+	sample(1, 0, "am");
+	sample(2, 0, "bm");
+	ticks(0, 30);
+	sample(2, 40, "cm");
+	ticks(40, 50);
+	CHUNK(50, "0 1:am, 0 2:bm, 30 2:bm, 40 2:cm, 50 1:am, 50 2:cm");
+	ticks(60, 80);
+	CHUNK(80, "50 1:am, 50 2:cm, 80 1:am, 80 2:cm");
+	sample(1, 80, "xm");
+	tick(90);
+	CHUNK(90, "80 1:xm, 80 2:cm, 90 1:xm, 90 2:cm");
+}
+END_TEST
+
+/* What came before the close and is later than the end is the next chunk's. */
+START_TEST(samples_behind_the_end)
+{
+	sample(1, 0, "am");
+	ticks(0, 30);
+	sample(1, 40, "bm");
+	sample(2, 40, "cm");
+	tick_settled(40, 20);
+	missed(1, 50);
+	sample(1, 60, "dm");
+	tick_settled(60, 20);
+	CHUNK(20, "0 1:am, 20 1:am");
+	tick(70);
+	CHUNK(70, "20 1:am, 30 1:am, 40 1:bm, 40 2:cm, 50 1:-, 60 1:dm, "
+		  "70 1:dm, 70 2:cm");
+}
+END_TEST
+
+START_TEST(sample_at_the_end)
+{
+	sample(1, 0, "am");
+	ticks(0, 20);
+	sample(1, 20, "bm");
+	CHUNK(20, "0 1:am, 10 1:am, 20 1:am");
+	tick(30);
+	CHUNK(30, "20 1:bm, 30 1:bm");
+}
+END_TEST
+
+START_TEST(exit_at_the_end)
+{
+	sample(1, 0, "am");
+	sample(2, 0, "bm");
+	ticks(0, 20);
+	ck_assert_int_eq(aggregate_exit_all(a, 20 * MS), 0);
+	CHUNK(20, "0 1:am, 0 2:bm, 20 1:am, 20 2:bm");
+	ticks(30, 40);
+	CHUNK(40, "");
+}
+END_TEST
+
+START_TEST(exit_behind_the_end)
+{
+	sample(1, 0, "am");
+	ticks(0, 30);
+	gone(1, 30);
+	CHUNK(20, "0 1:am, 20 1:am");
+	ticks(40, 50);
+	CHUNK(50, "20 1:am, 30 1:am");
+	tick(60);
+	CHUNK(60, "");
+}
+END_TEST
+
+/* The kernel gives the number of a dead thread to a new one. */
+START_TEST(tid_used_again)
+{
+	ck_assert_int_eq(aggregate_thread(a, 1, false, "old", 3), 0);
+	sample(1, 0, "am");
+	ticks(0, 20);
+	gone(1, 20);
+	tick(30);
+	ck_assert_int_eq(aggregate_thread(a, 1, false, "new", 3), 0);
+	sample(1, 50, "bm");
+	ticks(50, 60);
+	CHUNK(60, "0 1:am, 20 1:-, 50 1:bm, 60 1:bm");
+	gone(1, 70);
+	tick(70);
+	CHUNK(70, "60 1:bm, 70 1:bm");
+	sample(1, 80, "cm");
+	ticks(80, 90);
+	CHUNK(90, "80 1:cm, 90 1:cm");
+}
+END_TEST
+
+/* Older than the open chunk: from its start on. */
+START_TEST(sample_from_before_the_chunk)
+{
+	sample(1, 0, "am");
+	ticks(0, 50);
+	CHUNK(50, "0 1:am, 50 1:am");
+	sample(1, 30, "bm");
+	ticks(60, 70);
+	CHUNK(70, "50 1:bm, 70 1:bm");
+}
+END_TEST
+
+START_TEST(due_by_time)
+{
+	sample(1, 5, "am");
+	ticks(10, 1000);
+	ck_assert(!due);
+	tick_settled(1010, 1000);
+	ck_assert(!due);
+	tick(1010);
+	ck_assert(due);
+	CHUNK(1010, "5 1:am, 1010 1:am");
+	tick(1020);
+	ck_assert(!due);
+}
+END_TEST
+
+/* Stopped for five minutes: neither chunk nor table has them. */
+START_TEST(gap)
+{
+	struct aggregate_totals totals;
+
+	open_with(SPAN_CHUNK_MAX_US, 20000000);
+	sample(1, 0, "am");
+	sample(2, 0, "bm");
+	ticks(0, 100);
+	ck_assert(!due);
+	sample(2, 300100, "cm");
+	tick(300100);
+	ck_assert(due);
+	CHUNK(300100, "0 1:am, 0 2:bm, 100 1:am, 100 2:bm");
+	ck_assert_int_eq(profile_check(&chunk), PROFILE_BAD_ID);
+	tick(300110);
+	ck_assert(!due);
+	tick(300120);
+	CHUNK(300120, "300100 1:am, 300100 2:cm, 300120 1:am, 300120 2:cm");
+	aggregate_totals(a, &totals);
+	ck_assert_uint_eq(totals.running_ns, 2 * 120 * MS);
+}
+END_TEST
+
+/* Closed in the middle of things: the gap waits for its turn. */
+START_TEST(close_before_the_gap)
+{
+	sample(1, 0, "am");
+	ticks(0, 100);
+	tick_settled(9000, 100);
+	/* Settled or not: nothing older than 5 s is waited for. */
+	CHUNK(50, "0 1:am, 100 1:am");
+	tick(9010);
+	CHUNK(9010, "9000 1:am, 9010 1:am");
+}
+END_TEST
+
+/* A tick that settles at last must not make a chunk of two minutes. */
+START_TEST(settled_leaps)
+{
+	open_with(1000000, 20000000);
+	sample(1, 0, "am");
+	for (uint64_t ms = 0; ms <= 4000; ms += 10)
+		tick_settled(ms, 0);
+	ck_assert(!due);
+	/* More than chunk and lag: it is cut to the chunk. */
+	for (uint64_t ms = 4010; ms <= 7000; ms += 10)
+		tick_settled(ms, 0);
+	sample(1, 7010, "bm");
+	tick(7010);
+	ck_assert(due);
+	CHUNK(7010, "0 1:am, 1000 1:am");
+	tick(7020);
+	ck_assert(due);
+	CHUNK(7020, "1000 1:am, 2000 1:am");
+	tick(7030);
+	ck_assert(due);
+	CHUNK(7030, "2000 1:am, 7000 1:am, 7010 1:bm, 7030 1:bm");
+}
+END_TEST
+
+/* A thread in uninterruptible sleep holds nothing up for more than 5 s. */
+START_TEST(settled_stands_still)
+{
+	size_t chunks = 0;
+
+	sample(1, 0, "am");
+	for (uint64_t ms = 0; ms <= 60000; ms += 10) {
+		tick_settled(ms, 0);
+		if (!due)
+			continue;
+		ck_assert_int_eq(aggregate_close(a, 0, &chunk), 0);
+		ck_assert_uint_eq(chunk.n_samples, 2);
+		ck_assert_uint_eq(chunk.samples[1].time_us -
+					  chunk.samples[0].time_us,
+				  1000000);
+		ck_assert_int_eq(aggregate_next(a), 0);
+		chunks++;
+	}
+	ck_assert_uint_eq(chunks, 55);
+	sample(1, 10, "bm");
+	tick(60000);
+	CHUNK(60000, "55000 1:bm, 60000 1:bm");
+}
+END_TEST
+
+START_TEST(due_by_bytes)
+{
+	static const char *const words[] = {"am", "bm"};
+
+	open_with(SPAN_CHUNK_MAX_US, 10000);
+	due = false;
+	for (uint64_t i = 0; i < 1000 && !due; i++) {
+		sample(1, 10 * i, words[i % 2]);
+		tick(10 * i);
+	}
+	ck_assert(due);
+	ck_assert_int_eq(aggregate_close(a, 990 * MS, &chunk), 0);
+	/* Some 80 bytes a sample, and a little for all else. */
+	ck_assert_uint_gt(chunk.n_samples, 90);
+	ck_assert_uint_lt(chunk.n_samples, 120);
+	ck_assert_int_eq(aggregate_next(a), 0);
+	tick(2000);
+	ck_assert(!due);
+}
+END_TEST
+
+/* Threads whose bare stacks pass the limit do not make a chunk a tick. */
+START_TEST(large_from_the_start)
+{
+	open_with(1000000, 2000);
+	for (uint32_t tid = 1; tid <= 100; tid++)
+		sample(tid, 0, "abcdefghijklm");
+	tick(0);
+	ck_assert(!due); /* not at the very instant it was opened */
+	tick(10);
+	ck_assert(due);
+	ck_assert_int_eq(aggregate_close(a, 10 * MS, &chunk), 0);
+	ck_assert_int_eq(aggregate_next(a), 0);
+	ticks(20, 1000);
+	ck_assert(!due);
+	tick(1010);
+	ck_assert(due);
+}
+END_TEST
+
+START_TEST(threads_in_the_profile)
+{
+	static const char odd[16] = {'t',    '\x1b', '\xff', '\xc3',
+				     '\xa4', 0,	     'x'};
+
+	ck_assert_int_eq(aggregate_thread(a, 30, true, "a-program-of-a-", 16),
+			 0);
+	ck_assert_int_eq(aggregate_thread(a, 20, false, odd, 16), 0);
+	ck_assert_int_eq(aggregate_thread(a, 25, false, "no samples", 10), 0);
+	sample(30, 0, "am");
+	sample(10, 0, "am");
+	sample(20, 0, "am");
+	ticks(0, 10);
+	ck_assert_int_eq(aggregate_close(a, 10 * MS, &chunk), 0);
+	ck_assert_uint_eq(chunk.n_threads, 3);
+	ck_assert_uint_eq(chunk.threads[0].tid, 10);
+	ck_assert_str_eq(chunk.threads[0].name, "");
+	ck_assert_uint_eq(chunk.threads[1].tid, 20);
+	ck_assert_str_eq(chunk.threads[1].name,
+			 "t\xef\xbf\xbd\xef\xbf\xbd\xc3\xa4");
+	ck_assert_uint_eq(chunk.threads[2].tid, 30);
+	ck_assert_str_eq(chunk.threads[2].name, "main");
+}
+END_TEST
+
+START_TEST(nothing_happened)
+{
+	CHUNK(0, "");
+	ticks(0, 100);
+	CHUNK(100, "");
+	ck_assert_int_eq(aggregate_thread(a, 1, false, "x", 1), 0);
+	gone(1, 110);
+	missed(2, 110);
+	CHUNK(120, "");
+}
+END_TEST
+
+START_TEST(options)
+{
+	const struct aggregate_options too_long = {
+		.chunk_us = SPAN_CHUNK_MAX_US + 1,
+		.main_path = "",
+	};
+	const struct aggregate_options nothing = {.main_path = ""};
+	struct aggregate *other = NULL;
+
+	ck_assert_int_eq(aggregate_new(&too_long, &space, &other), -EINVAL);
+	ck_assert_int_eq(aggregate_new(&nothing, &space, &other), -EINVAL);
+	ck_assert_ptr_null(other);
+	aggregate_free(NULL);
+}
+END_TEST
+
+/* Time by state: running until it blocks, whatever stack it has. */
+START_TEST(totals)
+{
+	struct aggregate_totals t;
+
+	ck_assert_int_eq(aggregate_sample(a, 1, 0, letters_stack("am"), true),
+			 0);
+	tick(0);
+	ck_assert_int_eq(
+		aggregate_sample(a, 1, 30 * MS, letters_stack("am"), false), 0);
+	ticks(10, 100);
+	missed(1, 110);
+	sample(1, 150, "am");
+	gone(1, 170);
+	aggregate_totals(a, &t);
+	ck_assert_uint_eq(t.running_ns, 50 * MS);
+	ck_assert_uint_eq(t.waiting_ns, 80 * MS);
+	CHUNK(200, "0 1:am, 100 1:am, 110 1:-, 150 1:am, 170 1:am");
+	aggregate_totals(a, &t);
+	ck_assert_uint_eq(t.running_ns, 50 * MS);
+	ck_assert_uint_eq(t.waiting_ns, 80 * MS);
+}
+END_TEST
+
+/* The table in the middle of a chunk has what is settled, and takes nothing
+ * away from the chunk. */
+START_TEST(table_of_an_open_chunk)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	sample(1, 0, "am");
+	ticks(0, 500);
+	ck_assert_int_eq(aggregate_write_table(a, 10, f), 0);
+	ck_assert_ptr_nonnull(strstr(text, " 0.50 s running"));
+	ticks(510, 1000);
+	CHUNK(1000, "0 1:am, 1000 1:am");
+	rewind(f);
+	ck_assert_int_eq(aggregate_write_table(a, 10, f), 0);
+	ck_assert_ptr_nonnull(strstr(text, " 1.00 s running"));
+	(void)fclose(f);
+	free(text);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("aggregate");
+	TCase *c = tcase_create("aggregate");
+
+	tcase_add_checked_fixture(c, set_up, tear_down);
+	tcase_add_test(c, run_is_first_and_last);
+	tcase_add_test(c, repeated_samples);
+	tcase_add_test(c, samples_before_and_behind_their_tick);
+	tcase_add_test(c, late_sample);
+	tcase_add_test(c, exit_leaves_a_copy);
+	tcase_add_test(c, missed_is_not_known);
+	tcase_add_test(c, chunks_join);
+	tcase_add_test(c, samples_behind_the_end);
+	tcase_add_test(c, sample_at_the_end);
+	tcase_add_test(c, exit_at_the_end);
+	tcase_add_test(c, exit_behind_the_end);
+	tcase_add_test(c, tid_used_again);
+	tcase_add_test(c, sample_from_before_the_chunk);
+	tcase_add_test(c, due_by_time);
+	tcase_add_test(c, gap);
+	tcase_add_test(c, close_before_the_gap);
+	tcase_add_test(c, settled_leaps);
+	tcase_add_test(c, settled_stands_still);
+	tcase_add_test(c, due_by_bytes);
+	tcase_add_test(c, large_from_the_start);
+	tcase_add_test(c, threads_in_the_profile);
+	tcase_add_test(c, nothing_happened);
+	tcase_add_test(c, options);
+	tcase_add_test(c, totals);
+	tcase_add_test(c, table_of_an_open_chunk);
+	suite_add_tcase(s, c);
+	return s;
+}

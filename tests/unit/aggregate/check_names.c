@@ -1,0 +1,136 @@
+#include "lib/aggregate/names.h"
+
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+#define R "\xef\xbf\xbd"
+
+static const struct {
+	const char *in;
+	enum names_control control;
+	size_t size;
+	const char *out;
+} cleaned[] = {
+	{"", NAMES_KEEP_CONTROL, 1, ""},
+	{"plain", NAMES_KEEP_CONTROL, 100, "plain"},
+	{"\xc3\xa4\xe2\x82\xac", NAMES_KEEP_CONTROL, 100,
+	 "\xc3\xa4\xe2\x82\xac"},
+	{"a\xff\xfe"
+	 "b",
+	 NAMES_KEEP_CONTROL, 100, "a" R R "b"},
+	{"\xc3", NAMES_KEEP_CONTROL, 100, R},
+	{"a\nb\x7f", NAMES_KEEP_CONTROL, 100, "a\nb\x7f"},
+	{"a\nb\x7f\x1b[31m", NAMES_REPLACE_CONTROL, 100, "a" R "b" R R "[31m"},
+	{"\xc2\x85\xc2\xa0", NAMES_REPLACE_CONTROL, 100, R "\xc2\xa0"},
+	/* Cut between characters. */
+	{"abc", NAMES_KEEP_CONTROL, 4, "abc"},
+	{"abcd", NAMES_KEEP_CONTROL, 4, "abc"},
+	{"ab\xc3\xa4", NAMES_KEEP_CONTROL, 4, "ab"},
+	{"a\xff", NAMES_KEEP_CONTROL, 4, "a"},
+	{"abc", NAMES_KEEP_CONTROL, 1, ""},
+};
+
+START_TEST(clean)
+{
+	char out[128];
+
+	memset(out, 'x', sizeof(out));
+	names_clean(cleaned[_i].in, cleaned[_i].control, out, cleaned[_i].size);
+	ck_assert_str_eq(out, cleaned[_i].out);
+}
+END_TEST
+
+static const struct {
+	const char *comm;
+	size_t size;
+	bool is_main;
+	const char *main_path;
+	const char *out;
+} threads[] = {
+	{"worker-1", 16, false, "/usr/bin/app", "worker-1"},
+	{"app", 16, true, "/usr/bin/app", "main"},
+	{"app", 16, false, "/usr/bin/app", "app"},
+	{"app", 16, true, "app", "main"},
+	{"ap", 16, true, "/usr/bin/app", "ap"},
+	{"apps", 16, true, "/usr/bin/app", "apps"},
+	{"renamed", 16, true, "/usr/bin/app", "renamed"},
+	{"a-name-of-fifte", 16, true, "/bin/a-name-of-fifteen", "main"},
+	{"a-name-of-fift", 16, true, "/bin/a-name-of-fifteen",
+	 "a-name-of-fift"},
+	{"", 16, true, "", ""},
+	/* Without a NUL: all its bytes and no more. */
+	{"0123456789abcdefXX", 16, false, "", "0123456789abcdef"},
+	{"0123456789abcdefXX", 18, false, "", "0123456789abcdef"},
+	{"abc", 2, false, "", "ab"},
+	{"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 15,
+	 false, "", R R R R R R R R R R R R R R R},
+	{"a\nb", 4, false, "", "a" R "b"},
+};
+
+START_TEST(thread_names)
+{
+	char comm[32] = "", out[THREAD_NAME_SIZE];
+
+	memcpy(comm, threads[_i].comm, strlen(threads[_i].comm));
+	names_thread(comm, threads[_i].size, threads[_i].is_main,
+		     threads[_i].main_path, out);
+	ck_assert_str_eq(out, threads[_i].out);
+}
+END_TEST
+
+START_TEST(base)
+{
+	ck_assert_str_eq(names_base("/usr/lib/libc.so.6"), "libc.so.6");
+	ck_assert_str_eq(names_base("[vdso]"), "[vdso]");
+	ck_assert_str_eq(names_base("/tmp/"), "/tmp/");
+	ck_assert_str_eq(names_base(""), "");
+}
+END_TEST
+
+static const struct {
+	const char *path;
+	bool in_app;
+} files[] = {
+	{"/opt/app/bin/app", true},
+	{"/usr/lib/app/main", true}, /* the main executable */
+	{"/usr/lib/app/plugin.so", false},
+	{"/usr/lib/x86_64-linux-gnu/libc.so.6", false},
+	{"/lib/x86_64-linux-gnu/libc.so.6", false},
+	{"/lib64/ld-linux-x86-64.so.2", false},
+	{"/usr/lib64/libc.so.6", false},
+	{"/lib32/libc.so.6", false},
+	{"/libx32/libc.so.6", false},
+	{"/usr/libexec/helper", false},
+	{"/library/thing.so", true},
+	{"/usr/library/thing.so", true},
+	{"/usr/local/lib/libapp.so", true},
+	{"/home/me/lib/libapp.so", true},
+	{"/usr/bin/python3.11", true},
+	{"[vdso]", false},
+	{"//anon", true},
+	{"", false},
+	{NULL, false},
+};
+
+START_TEST(in_app)
+{
+	ck_assert_int_eq(names_in_app(files[_i].path, "/usr/lib/app/main"),
+			 files[_i].in_app);
+}
+END_TEST
+
+#define N(a) ((int)(sizeof(a) / sizeof((a)[0])))
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("names");
+	TCase *c = tcase_create("names");
+
+	tcase_add_loop_test(c, clean, 0, N(cleaned));
+	tcase_add_loop_test(c, thread_names, 0, N(threads));
+	tcase_add_test(c, base);
+	tcase_add_loop_test(c, in_app, 0, N(files));
+	suite_add_tcase(s, c);
+	return s;
+}

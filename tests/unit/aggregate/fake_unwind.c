@@ -1,0 +1,31 @@
+#include "tests/unit/aggregate/fake_unwind.h"
+
+int unwind_image_at(struct unwind_space *s, uint64_t addr,
+		    struct unwind_image *ret)
+{
+	for (size_t i = 0; i < s->n_images; i++) {
+		const struct fake_image *image = &s->images[i];
+
+		if (addr < image->start || addr >= image->end)
+			continue;
+		*ret = image->image;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
+		     const char **ret_name, uint64_t *ret_offset)
+{
+	s->lookups++;
+	for (size_t i = 0; i < s->n_symbols; i++) {
+		const struct fake_symbol *symbol = &s->symbols[i];
+
+		if (addr < symbol->start || addr >= symbol->end)
+			continue;
+		*ret_name = symbol->name;
+		*ret_offset = addr - symbol->start;
+		return 0;
+	}
+	return -ENOENT;
+}

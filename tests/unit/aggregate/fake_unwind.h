@@ -1,0 +1,28 @@
+/*
+ * The part of lib/unwind that lib/aggregate calls, made of tables: so that its
+ * tests know every name and image, and need no ELF file.
+ */
+#ifndef TESTS_UNIT_AGGREGATE_FAKE_UNWIND_H
+#define TESTS_UNIT_AGGREGATE_FAKE_UNWIND_H
+
+#include "lib/unwind/unwind.h"
+
+struct fake_image {
+	uint64_t start, end; /* where it is found */
+	struct unwind_image image;
+};
+
+struct fake_symbol {
+	uint64_t start, end;
+	const char *name;
+};
+
+struct unwind_space {
+	const struct fake_image *images;
+	size_t n_images;
+	const struct fake_symbol *symbols;
+	size_t n_symbols;
+	size_t lookups; /* of symbols */
+};
+
+#endif
