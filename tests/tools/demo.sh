@@ -1,0 +1,69 @@
+#!/bin/sh
+# What a newcomer sees first: a real server under load, profiled for 5 seconds.
+# Ends what it started, also on ^C.
+set -eu
+
+seconds=5
+build=${BUILD:-build}
+dir=$(mktemp -d)
+socket=$dir/socket
+server=
+load=
+status=1
+
+end()
+{
+	trap - EXIT INT TERM
+	for pid in $load $server; do
+		kill "$pid" 2>/dev/null || true
+		wait "$pid" 2>/dev/null || true
+	done
+	rm -rf "$dir"
+	exit $status
+}
+trap end EXIT
+trap 'status=130; end' INT
+trap 'status=143; end' TERM
+
+# One executable is Debian's redis-check-rdb and its redis-server: it goes by
+# its name. The copy is for the name in the profile.
+cp "$(command -v redis-server || command -v redis-check-rdb)" \
+	"$dir/redis-server"
+"$dir/redis-server" --port 0 --unixsocket "$socket" --save '' --dir "$dir" \
+	>"$dir/log" 2>&1 </dev/null &
+server=$!
+tries=0
+until redis-cli -s "$socket" ping >/dev/null 2>&1; do
+	tries=$((tries + 1))
+	if [ $tries -gt 100 ]; then
+		echo "redis-server does not start:" >&2
+		cat "$dir/log" >&2
+		exit 1
+	fi
+	sleep 0.1
+done
+
+# A list of 5,000 words; then clients that have it sorted over and over.
+redis-benchmark -s "$socket" -q -n 5000 -r 100000000 \
+	rpush words word:__rand_int__ >/dev/null
+redis-benchmark -s "$socket" -q -l -n 1000000 -c 4 \
+	sort words alpha limit 0 10 >/dev/null 2>&1 </dev/null &
+load=$!
+
+set -- "$build/sentry-profd" --pid $server --duration $seconds
+# Yama lets a user trace the descendants of the tracer only.
+yama=$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)
+if [ "$(id -u)" -ne 0 ] && [ "$yama" -ne 0 ]; then
+	set -- sudo "$@"
+fi
+
+echo "redis-server is running as process $server, busy sorting for 4 clients."
+echo "It knows nothing of what comes now; $seconds seconds:"
+echo
+echo "\$ $*"
+status=0
+"$@" || status=$?
+[ $status -ne 0 ] || cat <<END
+
+To send profiles to Sentry: $build/sentry-profd --pid PID --dsn DSN
+END
