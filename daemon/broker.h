@@ -142,6 +142,7 @@ struct broker {
 };
 
 /* children.c */
+void children_init(struct broker *b);
 must_check int children_start(struct broker *b);
 /* Starts the unwind process of a uid, or returns the one that runs. */
 must_check int children_unwind(struct broker *b, uint32_t uid,

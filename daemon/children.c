@@ -181,10 +181,8 @@ static int start_ship(struct broker *b)
 	return r;
 }
 
-int children_start(struct broker *b)
+void children_init(struct broker *b)
 {
-	int r;
-
 	b->capture = (struct child){.broker = b,
 				    .name = "sentry-profd-capture",
 				    .fd = -1,
@@ -193,7 +191,12 @@ int children_start(struct broker *b)
 				 .name = "sentry-profd-ship",
 				 .fd = -1,
 				 .on_message = ship_on_message};
-	r = start_ship(b);
+}
+
+int children_start(struct broker *b)
+{
+	int r = start_ship(b);
+
 	return r < 0 ? r : start_capture(b);
 }
 

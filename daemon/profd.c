@@ -31,7 +31,7 @@
 #define TABLE_NS   (3 * NS_PER_SEC)
 #define TABLE_ROWS 20
 
-static struct broker broker;
+static struct broker broker = {.stats_fd = -1, .output = {.dir_fd = -1}};
 static unsigned int n_signals;
 static int signal_fd = -1;
 
@@ -62,7 +62,6 @@ static int open_output(struct broker *b)
 	const char *path = b->options.output;
 	int r;
 
-	b->output.dir_fd = -1;
 	if (path == NULL && b->has_dsn)
 		return 0;
 	r = output_open(&b->output, path);
@@ -77,7 +76,6 @@ static int open_stats(struct broker *b)
 {
 	int r;
 
-	b->stats_fd = -1;
 	if (b->options.stats == NULL)
 		return 0;
 	r = output_open_file(b->options.stats, &b->stats_fd);
@@ -302,9 +300,9 @@ static int start(struct broker *b, struct loop_source **signals)
 		if (r < 0)
 			return r;
 	}
-	r = open_output(b);
+	r = open_stats(b);
 	if (r == 0)
-		r = open_stats(b);
+		r = open_output(b);
 	if (r == 0)
 		r = limit_privileges(b);
 	if (r == 0)
@@ -335,6 +333,7 @@ int main(int argc, char **argv)
 	options_parse(argc, argv, &b->options);
 	log_init("sentry-profd", b->options.debug);
 	(void)signal(SIGPIPE, SIG_IGN);
+	children_init(b);
 	take_dsn(b);
 	r = start(b, &signals);
 	if (r < 0) {
