@@ -177,6 +177,9 @@ $(B)/tests/$(1)/%: $(B)/obj/tests/unit/$(1)/%.o $(B)/obj/tests/unit/main.o \
 endef
 $(foreach d,$(UNIT_DIRS),$(eval $(call unit_rules,$(d))))
 
+# It starts the process that it tests.
+$(B)/tests/ship/check_shipd: | $(B)/sentry-profd-ship
+
 # Programs that the tests run as targets: tests/targets/*.c and *.cc. A line
 # "// cflags: ..." in a source gives flags of its own, last on the line so that
 # libraries can be among them.

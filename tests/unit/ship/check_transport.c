@@ -1,7 +1,10 @@
 #include "lib/ship/transport.h"
 
 #include <arpa/inet.h>
+#include <curl/curl.h>
 #include <netinet/in.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 
 #include "lib/base/buf.h"
@@ -295,6 +298,30 @@ START_TEST(refuses_another_authority)
 }
 END_TEST
 
+/*
+ * The system's authorities count as before where others are given: its bundle
+ * is another file, for this process alone.
+ */
+START_TEST(trusts_the_system_s_authorities_too)
+{
+	const curl_version_info_data *info = curl_version_info(CURLVERSION_NOW);
+	struct server other;
+
+	ck_assert_ptr_nonnull(info->cainfo);
+	server_start(&other, NULL, tls);
+	server_start(&server, NULL, tls);
+	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
+	ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	ck_assert_int_eq(mount(server.ca, info->cainfo, NULL, MS_BIND, NULL),
+			 0);
+	open_transport(server.dsn, other.ca, NEVER_MS);
+	assert_status(200);
+	target(other.dsn);
+	assert_status(200);
+	server_stop(&other);
+}
+END_TEST
+
 START_TEST(refuses_another_host_name)
 {
 	static const char *const elsewhere[] = {"--tls", "--name",
@@ -405,6 +432,9 @@ Suite *suite(void)
 	tcase_add_test(c, reports_a_refused_connection);
 	tcase_add_test(c, refuses_an_unknown_authority);
 	tcase_add_test(c, refuses_another_authority);
+	/* It mounts. */
+	if (getuid() == 0)
+		tcase_add_test(c, trusts_the_system_s_authorities_too);
 	tcase_add_test(c, refuses_another_host_name);
 	tcase_add_test(c, uses_the_proxy_of_the_environment);
 	tcase_add_test(c, takes_no_answer_from_a_proxy);

@@ -1,0 +1,149 @@
+/* What needs root is left out where the test does not run as root. */
+#include "daemon/privileges.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "daemon/msg.h"
+#include "tests/unit/suite.h"
+
+#define NOBODY 65534
+#define KEEP   (CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_CHECKPOINT_RESTORE))
+
+static bool bounding_has(int cap)
+{
+	return prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1;
+}
+
+static capability_set effective(void)
+{
+	capability_set set;
+
+	ck_assert_int_eq(privileges_get(&set), 0);
+	return set;
+}
+
+static void assert_ids(uid_t expected)
+{
+	uid_t u[3];
+	gid_t g[3];
+
+	ck_assert_int_eq(getresuid(&u[0], &u[1], &u[2]), 0);
+	ck_assert_int_eq(getresgid(&g[0], &g[1], &g[2]), 0);
+	for (size_t i = 0; i < 3; i++) {
+		ck_assert_uint_eq(u[i], expected);
+		ck_assert_uint_eq(g[i], expected);
+	}
+}
+
+START_TEST(drops_everything)
+{
+	ck_assert_uint_ne(effective(), 0);
+	ck_assert(bounding_has(CAP_SYS_PTRACE));
+	ck_assert_int_eq(privileges_drop(NOBODY, NOBODY, 0, false), 0);
+	assert_ids(NOBODY);
+	ck_assert_int_eq(getgroups(0, NULL), 0);
+	ck_assert_uint_eq(effective(), 0);
+	for (int cap = 0; cap < 64; cap++)
+		ck_assert(!bounding_has(cap));
+	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
+	ck_assert_int_eq(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_GET_KEEPCAPS, 0, 0, 0, 0), 0);
+	ck_assert_int_ne(setresuid(0, 0, 0), 0);
+	ck_assert_int_ne(setgid(0), 0);
+	ck_assert_int_lt(open("/proc/1/mem", O_RDONLY | O_CLOEXEC), 0);
+}
+END_TEST
+
+START_TEST(keeps_what_it_is_told_to)
+{
+	ck_assert_int_eq(privileges_drop(NOBODY, NOBODY, KEEP, true), 0);
+	assert_ids(NOBODY);
+	ck_assert_uint_eq(effective(), KEEP);
+	ck_assert(!bounding_has(CAP_SYS_PTRACE));
+	ck_assert_int_eq(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 1);
+	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
+	ck_assert_int_ne(setresuid(0, 0, 0), 0);
+	/* Again, to less. */
+	ck_assert_int_eq(privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, 0, false),
+			 0);
+	ck_assert_uint_eq(effective(), 0);
+}
+END_TEST
+
+START_TEST(keeps_ids)
+{
+	ck_assert_int_eq(privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, KEEP, false),
+			 0);
+	assert_ids(0);
+	ck_assert_uint_eq(effective(), KEEP);
+}
+END_TEST
+
+START_TEST(works_for_an_ordinary_user)
+{
+	ck_assert_int_eq(setgroups(0, NULL), 0);
+	ck_assert_int_eq(setresgid(NOBODY, NOBODY, NOBODY), 0);
+	ck_assert_int_eq(setresuid(NOBODY, NOBODY, NOBODY), 0);
+	/* What he does not have he cannot keep. */
+	ck_assert_int_eq(privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, KEEP, false),
+			 0);
+	ck_assert_uint_eq(effective(), 0);
+	assert_ids(NOBODY);
+	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
+	ck_assert_int_eq(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 0);
+	/* And become another he cannot either. */
+	ck_assert_int_eq(privileges_drop(1, MSG_ID_KEEP, 0, false), -EPERM);
+	ck_assert_int_eq(privileges_drop(MSG_ID_KEEP, 1, 0, false), -EPERM);
+}
+END_TEST
+
+START_TEST(limits_the_broker)
+{
+	capability_set bound = KEEP | CAPABILITY(CAP_SYS_NICE);
+
+	ck_assert_int_eq(privileges_limit(KEEP, bound), 0);
+	assert_ids(0);
+	ck_assert_uint_eq(effective(), KEEP);
+	for (int cap = 0; cap < 64; cap++)
+		ck_assert(bounding_has(cap) ==
+			  ((bound & CAPABILITY(cap)) != 0));
+	/* A child that it starts may have what is in the bounding set. */
+	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 0);
+	/* CAP_SETPCAP is gone: it can drop no more of the bounding set. */
+	ck_assert_int_eq(privileges_limit(KEEP, KEEP), -EPERM);
+	ck_assert_int_eq(privileges_limit(0, bound), 0);
+	ck_assert_uint_eq(effective(), 0);
+}
+END_TEST
+
+START_TEST(drops_an_ordinary_user_s)
+{
+	ck_assert_int_eq(privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, 0, false),
+			 0);
+	ck_assert_uint_eq(effective(), 0);
+	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("privileges");
+	TCase *c = tcase_create("privileges");
+
+	/* Each test gives up its own process's power: CK_FORK=no cannot be. */
+	tcase_add_test(c, drops_an_ordinary_user_s);
+	if (getuid() == 0) {
+		tcase_add_test(c, drops_everything);
+		tcase_add_test(c, keeps_what_it_is_told_to);
+		tcase_add_test(c, keeps_ids);
+		tcase_add_test(c, works_for_an_ordinary_user);
+		tcase_add_test(c, limits_the_broker);
+	}
+	suite_add_tcase(s, c);
+	return s;
+}
