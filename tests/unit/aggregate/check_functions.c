@@ -1,0 +1,253 @@
+#include "lib/aggregate/functions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/aggregate/letters.h"
+#include "tests/unit/golden.h"
+#include "tests/unit/suite.h"
+
+#define S NS_PER_SEC
+
+static struct stacks stacks;
+static struct functions functions;
+static struct profile_frame frames[64];
+
+static void set_up(void)
+{
+	stacks_init(&stacks, 0);
+	functions_init(&functions, 0);
+	memset(frames, 0, sizeof(frames));
+}
+
+static void tear_down(void)
+{
+	stacks_fini(&stacks);
+	functions_fini(&functions);
+}
+
+/* Letters are functions of /opt/app; p to z those of /lib/libc.so.6. */
+static void name_frames(void)
+{
+	static const char names[] = "a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0k\0l\0m\0n\0"
+				    "o\0p\0q\0r\0s\0t\0u\0v\0w\0x\0y\0z";
+
+	ck_assert_uint_le(stacks.n_frames, array_size(frames));
+	for (size_t i = 0; i < stacks.n_frames; i++) {
+		size_t letter = (stacks.frames[i].addr - 0x10000) / 0x100;
+
+		frames[i].function = &names[2 * letter];
+		frames[i].package =
+			letter < 'p' - 'a' ? "/opt/app" : "/lib/libc.so.6";
+	}
+}
+
+static void spend(const char *word, uint64_t ns, bool running)
+{
+	const struct unwind_stack *stack = letters_stack(word);
+	uint32_t node;
+
+	ck_assert_int_eq(stacks_add(&stacks, stack->frames, stack->n, &node),
+			 0);
+	stacks_charge(&stacks, node, ns, running);
+}
+
+static void count(void)
+{
+	name_frames();
+	ck_assert_int_eq(functions_add(&functions, &stacks, frames), 0);
+}
+
+static char *table(size_t max_rows)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(functions_write(&functions, max_rows, f), 0);
+	ck_assert_int_eq(fclose(f), 0);
+	return text;
+}
+
+static void check_table(size_t max_rows, const char *name)
+{
+	char *text = table(max_rows);
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "tests/golden/functions_%s.txt",
+		       name);
+	golden_check(text, path);
+	free(text);
+}
+
+START_TEST(shares)
+{
+	spend("am", 7 * S, true);
+	spend("bm", 3 * S, true);
+	spend("pm", 20 * S, false);
+	count();
+	check_table(10, "shares");
+}
+END_TEST
+
+/* Recursion counts once in total. */
+START_TEST(recursion)
+{
+	spend("aabam", 4 * S, true);
+	spend("ba", S, true);
+	count();
+	check_table(10, "recursion");
+}
+END_TEST
+
+START_TEST(sums_over_chunks)
+{
+	spend("am", S, true);
+	count();
+	/* Counted is counted. */
+	count();
+	stacks_fini(&stacks);
+	spend("xam", 2 * S, true);
+	spend("am", S, true);
+	count();
+	check_table(10, "sums_over_chunks");
+}
+END_TEST
+
+START_TEST(rest_in_one_row)
+{
+	spend("am", 5 * S, true);
+	spend("bm", 3 * S, true);
+	spend("cm", 2 * S, true);
+	spend("pm", 2 * S, false);
+	count();
+	check_table(1, "rest_in_one_row");
+	check_table(0, "rest_in_one_row_only");
+}
+END_TEST
+
+START_TEST(nothing)
+{
+	count();
+	check_table(10, "nothing");
+}
+END_TEST
+
+/* Code without symbols is one function a file. */
+START_TEST(unnamed)
+{
+	spend("abpq", 3 * S, true);
+	spend("bc", S, true);
+	name_frames();
+	for (size_t i = 0; i < stacks.n_frames; i++) {
+		frames[i].function = NULL;
+		if (stacks.frames[i].addr == letters_addr('c') + 8)
+			frames[i].package = NULL;
+	}
+	ck_assert_int_eq(functions_add(&functions, &stacks, frames), 0);
+	check_table(10, "unnamed");
+}
+END_TEST
+
+/* Same name, two files: two functions. */
+START_TEST(same_name)
+{
+	spend("ap", S, true);
+	spend("pa", S, true);
+	name_frames();
+	for (size_t i = 0; i < stacks.n_frames; i++)
+		frames[i].function = "init";
+	ck_assert_int_eq(functions_add(&functions, &stacks, frames), 0);
+	check_table(10, "same_name");
+}
+END_TEST
+
+/* The terminal gets no byte that it would obey. */
+START_TEST(escapes)
+{
+	static char endless[1001];
+	char *text;
+
+	spend("a", S, true);
+	name_frames();
+	frames[0].function = "e\x1b[31m\r\n\t\x7f\xc2\x9bz\xc3\xa4";
+	frames[0].package = "/tmp/\x1b]0;x\x07.so";
+	ck_assert_int_eq(functions_add(&functions, &stacks, frames), 0);
+	text = table(10);
+	ck_assert_ptr_nonnull(
+		strstr(text, "  e\\x1b[31m\\x0d\\x0a\\x09\\x7f\\x9bz\xc3\xa4"
+			     "   \\x1b]0;x\\x07.so\n"));
+	free(text);
+
+	memset(endless, 'x', sizeof(endless) - 1);
+	spend("a", S, true);
+	frames[0].function = endless;
+	ck_assert_int_eq(functions_add(&functions, &stacks, frames), 0);
+	text = table(10);
+	ck_assert_ptr_nonnull(strstr(text, "xxx...  \\x1b]"));
+	ck_assert_uint_lt(strlen(text), 1000);
+	free(text);
+}
+END_TEST
+
+/* More functions than are kept: the coldest go, their time stays. */
+START_TEST(bounded)
+{
+	static char names[3 * FUNCTIONS_MAX][8];
+	uint64_t total = 0;
+	char *text;
+
+	for (uint64_t i = 0; i < array_size(names); i++) {
+		struct unwind_frame frame = {0x1000, 1, 0};
+		uint32_t node;
+
+		(void)snprintf(names[i], sizeof(names[i]), "f%d", (int)i);
+		frames[0] = (struct profile_frame){.function = names[i]};
+		ck_assert_int_eq(stacks_add(&stacks, &frame, 1, &node), 0);
+		stacks_charge(&stacks, node, (i + 1) * 1000, true);
+		total += (i + 1) * 1000;
+		ck_assert_int_eq(functions_add(&functions, &stacks, frames), 0);
+		ck_assert_uint_le(functions.n, FUNCTIONS_MAX + 1);
+	}
+	ck_assert_uint_gt(functions.n_others, 0);
+	ck_assert_uint_eq(functions.n_others + functions.n, array_size(names));
+	for (size_t i = 0; i < functions.n; i++)
+		total -= functions.rows[i].self_ns;
+	ck_assert_uint_eq(total, functions.others_self_ns);
+	/* The hottest is still there. */
+	text = table(1);
+	ck_assert_ptr_nonnull(strstr(text, "  f12287\n"));
+	free(text);
+}
+END_TEST
+
+START_TEST(no_space)
+{
+	FILE *f = fopen("/dev/full", "w");
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(functions_write(&functions, 10, f), -EIO);
+	(void)fclose(f);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("functions");
+	TCase *c = tcase_create("functions");
+
+	tcase_add_checked_fixture(c, set_up, tear_down);
+	tcase_add_test(c, shares);
+	tcase_add_test(c, recursion);
+	tcase_add_test(c, sums_over_chunks);
+	tcase_add_test(c, rest_in_one_row);
+	tcase_add_test(c, nothing);
+	tcase_add_test(c, unnamed);
+	tcase_add_test(c, same_name);
+	tcase_add_test(c, escapes);
+	tcase_add_test(c, bounded);
+	tcase_add_test(c, no_space);
+	suite_add_tcase(s, c);
+	return s;
+}

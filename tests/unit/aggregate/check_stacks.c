@@ -1,0 +1,170 @@
+#include "lib/aggregate/stacks.h"
+
+#include "tests/unit/aggregate/letters.h"
+#include "tests/unit/suite.h"
+
+static struct stacks s;
+
+static void set_up(void)
+{
+	stacks_init(&s, 0);
+}
+
+static void tear_down(void)
+{
+	stacks_fini(&s);
+}
+
+static uint32_t add(const char *word)
+{
+	const struct unwind_stack *stack = letters_stack(word);
+	uint32_t node = 12345;
+
+	ck_assert_int_eq(stacks_add(&s, stack->frames, stack->n, &node), 0);
+	return node;
+}
+
+static void check_word(const struct stacks *of, uint32_t node,
+		       const char *expected)
+{
+	char word[64];
+	size_t n = 0;
+
+	for (; node != PROFILE_NONE; node = of->nodes[node].parent)
+		word[n++] =
+			(char)('a' + (of->frames[of->nodes[node].frame].addr -
+				      0x10000) /
+					     0x100);
+	word[n] = '\0';
+	ck_assert_str_eq(word, expected);
+}
+
+START_TEST(shares_callers)
+{
+	uint32_t ab = add("abm"), cb = add("cbm"), again = add("abm");
+
+	ck_assert_uint_eq(ab, again);
+	ck_assert_uint_ne(ab, cb);
+	ck_assert_uint_eq(s.nodes[ab].parent, s.nodes[cb].parent);
+	ck_assert_uint_eq(s.n_nodes, 4);
+	ck_assert_uint_eq(s.n_frames, 4);
+	ck_assert_uint_eq(s.n_times, 2);
+	check_word(&s, ab, "abm");
+	check_word(&s, cb, "cbm");
+}
+END_TEST
+
+/* As a leaf and as a caller an address is two frames. */
+START_TEST(leaf_and_caller)
+{
+	struct unwind_frame frames[] = {{0x1000, 1, 0}, {0x1000, 0, 0}};
+	uint32_t node;
+
+	ck_assert_int_eq(stacks_add(&s, frames, 2, &node), 0);
+	ck_assert_uint_eq(s.n_frames, 2);
+	ck_assert(s.frames[s.nodes[node].frame].is_leaf);
+	ck_assert(!s.frames[s.nodes[s.nodes[node].parent].frame].is_leaf);
+	/* Neither with the highest bit nor without are two the same. */
+	frames[0].addr = UINT64_C(0xffffffffff601000);
+	ck_assert_int_eq(stacks_add(&s, frames, 1, &node), 0);
+	frames[0].addr = UINT64_C(0x7fffffffff601000);
+	ck_assert_int_eq(stacks_add(&s, frames, 1, &node), 0);
+	ck_assert_uint_eq(s.n_frames, 4);
+}
+END_TEST
+
+START_TEST(near_root)
+{
+	uint32_t deep = add("abcd"), one = add("x"), two = add("yz");
+
+	ck_assert(!s.frames[s.nodes[deep].frame].near_root);
+	deep = s.nodes[deep].parent;
+	ck_assert(!s.frames[s.nodes[deep].frame].near_root);
+	deep = s.nodes[deep].parent;
+	ck_assert(s.frames[s.nodes[deep].frame].near_root);
+	deep = s.nodes[deep].parent;
+	ck_assert(s.frames[s.nodes[deep].frame].near_root);
+	ck_assert(s.frames[s.nodes[one].frame].near_root);
+	ck_assert(s.frames[s.nodes[two].frame].near_root);
+}
+END_TEST
+
+START_TEST(no_address)
+{
+	const struct unwind_frame frames[] = {
+		{0, 1, 0}, {0x10108, 0, 0}, {0, 0, 0}, {0x10008, 0, 0}};
+	uint32_t node;
+
+	ck_assert_int_eq(stacks_add(&s, frames, 4, &node), 0);
+	check_word(&s, node, "ba");
+	ck_assert_int_eq(stacks_add(&s, frames, 1, &node), 0);
+	ck_assert_uint_eq(node, PROFILE_NONE);
+	ck_assert_int_eq(stacks_add(&s, frames, 0, &node), 0);
+	ck_assert_uint_eq(node, PROFILE_NONE);
+	ck_assert_uint_eq(s.n_times, 1);
+}
+END_TEST
+
+START_TEST(copy)
+{
+	struct stacks to;
+	uint32_t node;
+
+	stacks_init(&to, 1);
+	add("zz");
+	ck_assert_int_eq(stacks_copy(&to, &s, add("abcdm"), &node), 0);
+	check_word(&to, node, "abcdm");
+	ck_assert(to.frames[to.nodes[node].frame].is_leaf);
+	ck_assert_uint_eq(to.n_nodes, 5);
+	ck_assert_int_eq(stacks_copy(&to, &s, PROFILE_NONE, &node), 0);
+	ck_assert_uint_eq(node, PROFILE_NONE);
+	stacks_fini(&to);
+	stacks_fini(NULL);
+}
+END_TEST
+
+START_TEST(charge)
+{
+	uint32_t a = add("am"), b = add("bm");
+
+	stacks_charge(&s, a, 5, true);
+	stacks_charge(&s, b, 7, false);
+	stacks_charge(&s, a, 6, true);
+	ck_assert_uint_eq(s.times[s.time_of[a]].running_ns, 11);
+	ck_assert_uint_eq(s.times[s.time_of[a]].waiting_ns, 0);
+	ck_assert_uint_eq(s.times[s.time_of[b]].waiting_ns, 7);
+}
+END_TEST
+
+/* Frames and stacks once each: "[0,1],". */
+START_TEST(payload)
+{
+	add("am");
+	ck_assert_uint_eq(s.payload_bytes,
+			  2 * PROFILE_FRAME_BYTES + PROFILE_STACK_BYTES + 4);
+	add("am");
+	ck_assert_uint_eq(s.payload_bytes,
+			  2 * PROFILE_FRAME_BYTES + PROFILE_STACK_BYTES + 4);
+	add("bam");
+	ck_assert_uint_eq(s.payload_bytes, 4 * PROFILE_FRAME_BYTES +
+						   2 * PROFILE_STACK_BYTES +
+						   10);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *suite = suite_create("stacks");
+	TCase *c = tcase_create("stacks");
+
+	tcase_add_checked_fixture(c, set_up, tear_down);
+	tcase_add_test(c, shares_callers);
+	tcase_add_test(c, leaf_and_caller);
+	tcase_add_test(c, near_root);
+	tcase_add_test(c, no_address);
+	tcase_add_test(c, copy);
+	tcase_add_test(c, charge);
+	tcase_add_test(c, payload);
+	suite_add_tcase(suite, c);
+	return suite;
+}

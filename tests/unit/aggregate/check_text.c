@@ -1,0 +1,76 @@
+#include "lib/aggregate/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+#define N_STRINGS 20000
+
+static const char *intern(struct text *t, const char *s)
+{
+	const char *copy = NULL;
+
+	ck_assert_int_eq(text_intern(t, s, &copy), 0);
+	ck_assert_str_eq(copy, s);
+	return copy;
+}
+
+START_TEST(same_string_same_pointer)
+{
+	static const char *first[N_STRINGS];
+	struct text t;
+	char s[32];
+
+	text_init(&t, 7);
+	for (int i = 0; i < N_STRINGS; i++) {
+		(void)snprintf(s, sizeof(s), "name-%d", i);
+		first[i] = intern(&t, s);
+		ck_assert_ptr_ne(first[i], s);
+	}
+	for (int i = 0; i < N_STRINGS; i++) {
+		(void)snprintf(s, sizeof(s), "name-%d", i);
+		ck_assert_ptr_eq(intern(&t, s), first[i]);
+	}
+	text_fini(&t);
+	ck_assert_uint_eq(t.n, 0);
+	intern(&t, "again");
+	text_fini(&t);
+	text_fini(NULL);
+}
+END_TEST
+
+/* Longer than a block, and in front of and behind short ones. */
+START_TEST(long_strings)
+{
+	struct text t;
+	char *s = malloc(100001);
+	const char *empty, *copy;
+
+	ck_assert_ptr_nonnull(s);
+	memset(s, 'x', 100000);
+	s[100000] = '\0';
+	text_init(&t, 0);
+	empty = intern(&t, "");
+	copy = intern(&t, s);
+	intern(&t, "behind");
+	s[99999] = 'y';
+	ck_assert_ptr_ne(intern(&t, s), copy);
+	ck_assert_ptr_eq(intern(&t, ""), empty);
+	ck_assert_str_eq(empty, "");
+	text_fini(&t);
+	free(s);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("text");
+	TCase *c = tcase_create("text");
+
+	tcase_add_test(c, same_string_same_pointer);
+	tcase_add_test(c, long_strings);
+	suite_add_tcase(s, c);
+	return s;
+}
