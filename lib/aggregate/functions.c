@@ -308,12 +308,12 @@ int functions_write(const struct functions *f, size_t max_rows, FILE *out)
 		waiting_ns += rows[i].waiting_ns;
 	}
 	qsort(rows, f->n, sizeof(rows[0]), compare_shown);
-	(void)fprintf(
-		out,
-		"Hottest functions, thread time: %.2f s running, %.2f s "
-		"waiting. Self: in the function\nitself; total: with what "
-		"it called; waiting: blocked in it.\n\n",
-		seconds(running_ns), seconds(waiting_ns));
+	(void)fprintf(out,
+		      "Hottest functions. All threads together ran for %.2f s "
+		      "and waited for %.2f s.\n"
+		      "SELF: in the function itself; TOTAL: with what it "
+		      "called; WAITING: blocked in it.\n\n",
+		      seconds(running_ns), seconds(waiting_ns));
 	(void)fprintf(out, "%11s  %6s%11s  %6s%11s  %-*s  %s\n", "SELF", "",
 		      "TOTAL", "", "WAITING", NAME_COLUMNS, "FUNCTION",
 		      "MODULE");

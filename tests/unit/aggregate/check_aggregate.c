@@ -499,12 +499,12 @@ START_TEST(table_of_an_open_chunk)
 	sample(1, 0, "am");
 	ticks(0, 500);
 	ck_assert_int_eq(aggregate_write_table(a, 10, f), 0);
-	ck_assert_ptr_nonnull(strstr(text, " 0.50 s running"));
+	ck_assert_ptr_nonnull(strstr(text, "ran for 0.50 s "));
 	ticks(510, 1000);
 	CHUNK(1000, "0 1:am, 1000 1:am");
 	rewind(f);
 	ck_assert_int_eq(aggregate_write_table(a, 10, f), 0);
-	ck_assert_ptr_nonnull(strstr(text, " 1.00 s running"));
+	ck_assert_ptr_nonnull(strstr(text, "ran for 1.00 s "));
 	(void)fclose(f);
 	free(text);
 }
