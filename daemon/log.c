@@ -17,7 +17,8 @@ void log_init(const char *name, bool debug)
 	log_debugging = debug;
 }
 
-static void print_line(const char *level, const char *format, va_list args)
+static void printf_like(2, 0)
+	print_line(const char *level, const char *format, va_list args)
 {
 	char text[LINE_MAX_BYTES];
 	char line[4 * LINE_MAX_BYTES];
