@@ -80,6 +80,30 @@ START_TEST(keeps_every_byte)
 }
 END_TEST
 
+/* All at once, and nothing that can be compressed: output in many pieces. */
+START_TEST(takes_much_at_a_time)
+{
+	uint64_t state = 2;
+	struct gzip g;
+	struct buf b;
+	uint8_t *out;
+	size_t size;
+
+	for (size_t i = 0; i < PAYLOAD_BYTES; i++)
+		payload[i] = (uint8_t)random_next(&state);
+	buf_init(&b, 2 * PAYLOAD_BYTES);
+	ck_assert_int_eq(gzip_init(&g, &b), 0);
+	ck_assert_int_eq(gzip_add(&g, payload, PAYLOAD_BYTES), 0);
+	ck_assert_int_eq(gzip_finish(&g), 0);
+	gzip_fini(&g);
+	out = gunzip(&b, &size);
+	ck_assert_uint_eq(size, PAYLOAD_BYTES);
+	ck_assert(memcmp(out, payload, PAYLOAD_BYTES) == 0);
+	free(out);
+	buf_fini(&b);
+}
+END_TEST
+
 START_TEST(compresses_nothing)
 {
 	struct gzip g;
@@ -133,6 +157,7 @@ Suite *suite(void)
 
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, keeps_every_byte);
+	tcase_add_test(c, takes_much_at_a_time);
 	tcase_add_test(c, compresses_nothing);
 	tcase_add_test(c, fails_on_a_short_file);
 	tcase_add_test(c, stops_at_the_maximum);

@@ -4,6 +4,7 @@
  * that kills.
  */
 #include <arpa/inet.h>
+#include <grp.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -67,6 +68,9 @@ static void exec_ship(int fd, const char *argument)
 	ck_assert_int_ge(ship, 0);
 	if (ship != 0)
 		return;
+	/* Something to be given up. */
+	if (getuid() == 0 && setgroups(1, &(gid_t){1}) < 0)
+		_exit(127);
 	(void)dup2(log_fd, STDOUT_FILENO);
 	(void)dup2(log_fd, STDERR_FILENO);
 	if (fd < 0)
