@@ -1,0 +1,158 @@
+/*
+ * The largest load that is promised: 100 threads that are busy for 60 s at
+ * 101 Hz, no tick like the one before. Aggregating and writing it stays below
+ * 64 MB of memory, every chunk below its size.
+ */
+#include "lib/aggregate/aggregate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "proto/chunk_v2.h"
+#include "tests/unit/aggregate/fake_unwind.h"
+#include "tests/unit/random.h"
+#include "tests/unit/suite.h"
+
+#define THREADS	    100
+#define HZ	    101
+#define TICKS	    (60 * HZ)
+#define CHUNK_BYTES (20u * 1000 * 1000)
+#define RSS_KB_MAX  (64 * 1000)
+
+/* The shape of the stacks; depth counts the frames that vary. */
+static const struct shape {
+	const char *name;
+	size_t common, depth;
+	uint64_t choices; /* functions that a caller calls */
+} shapes[] = {
+	/* A server's: the same way in, then a few levels that differ. */
+	{"server", 20, 6, 4},
+	/* A compiler's: deep, and soon different. */
+	{"compiler", 10, 40, 3},
+	/* No two stacks have anything in common but the root. */
+	{"noise", 1, 30, 1000},
+	/* Two leaves in turn: samples only. */
+	{"spin", 20, 1, 2},
+};
+
+static struct unwind_stack stack;
+
+static void make_stack(const struct shape *shape, uint64_t *state,
+		       uint64_t tick)
+{
+	size_t n = shape->common + shape->depth;
+	uint64_t addr = 0x555555550000;
+
+	stack.n = n;
+	for (size_t i = 0; i < n; i++) {
+		struct unwind_frame *f = &stack.frames[n - 1 - i];
+		uint64_t choice = 0;
+
+		if (i >= shape->common)
+			choice = shape->choices == 2
+					 ? tick % 2
+					 : random_next(state) % shape->choices;
+		addr = 0x555555550000 + 0x100000 * i + 0x40 * choice;
+		*f = (struct unwind_frame){addr, i == n - 1, 0};
+	}
+}
+
+static size_t samples, chunks;
+static long bytes;
+
+static void write_chunk(struct aggregate *a, uint64_t end_ns, FILE *out)
+{
+	struct profile p;
+	long size;
+
+	rewind(out);
+	ck_assert_int_eq(aggregate_close(a, end_ns, &p), 0);
+	for (size_t i = 0; i < 32; i++)
+		p.profiler_id[i] = p.chunk_id[i] = 'a';
+	p.platform = p.release = p.environment = "x";
+	p.sdk_name = p.sdk_version = "x";
+	ck_assert_int_eq(profile_check(&p), PROFILE_OK);
+	ck_assert_int_eq(chunk_v2_write(&p, out), 0);
+	size = ftell(out);
+	/* Not far above the cut, and not wastefully below. */
+	ck_assert_int_lt(size, CHUNK_BYTES + CHUNK_BYTES / 20);
+	samples += p.n_samples;
+	bytes += size;
+	chunks++;
+	ck_assert_int_eq(aggregate_next(a), 0);
+}
+
+START_TEST(bulk)
+{
+	static const uint8_t id[20] = {1};
+	const struct fake_image image = {0,
+					 UINT64_MAX,
+					 {.path = "/opt/app/program",
+					  .id = id,
+					  .id_size = 20,
+					  .addr = 0x555555550000,
+					  .size = 1 << 30}};
+	const struct fake_symbol symbol = {0, UINT64_MAX,
+					   "_ZN3app9component8functionERKSsb"};
+	struct unwind_space space = {&image, 1, &symbol, 1, 0};
+	const struct aggregate_options options = {
+		.chunk_us = 60000000,
+		.chunk_bytes = CHUNK_BYTES,
+		.wall_offset_us = UINT64_C(1700000000000000),
+		.main_path = "/opt/app/program",
+	};
+	struct aggregate *a = NULL;
+	struct rusage usage;
+	/* Its pages are not the process's own. */
+	FILE *out = fdopen(memfd_create("chunk", MFD_CLOEXEC), "w");
+	uint64_t state = 1, time_ns = 0, last_ns = 0;
+
+	ck_assert_ptr_nonnull(out);
+	ck_assert_int_eq(aggregate_new(&options, &space, &a), 0);
+	for (uint64_t tick = 0; tick <= TICKS; tick++) {
+		bool due;
+
+		time_ns = NS_PER_SEC + tick * NS_PER_SEC / HZ;
+		for (uint32_t tid = 1; tid <= THREADS; tid++) {
+			make_stack(&shapes[_i], &state, tick);
+			ck_assert_int_eq(
+				aggregate_sample(a, tid, time_ns, &stack, true),
+				0);
+		}
+		ck_assert_int_eq(aggregate_tick(a, time_ns, time_ns, &due), 0);
+		if (!due)
+			continue;
+		last_ns = time_ns;
+		write_chunk(a, time_ns, out);
+	}
+	/* Whatever is left. */
+	if (time_ns > last_ns)
+		write_chunk(a, time_ns, out);
+	ck_assert_int_eq(getrusage(RUSAGE_SELF, &usage), 0);
+	if (getenv("BULK_PRINT") != NULL)
+		(void)fprintf(stderr,
+			      "%s: %zu chunks, %ld bytes, %zu samples, "
+			      "%.2f s user, %ld KB\n",
+			      shapes[_i].name, chunks, bytes, samples,
+			      (double)usage.ru_utime.tv_sec +
+				      (double)usage.ru_utime.tv_usec / 1e6,
+			      usage.ru_maxrss);
+	ck_assert_int_lt(usage.ru_maxrss, RSS_KB_MAX);
+	ck_assert_uint_gt(samples, TICKS * THREADS * 9 / 10);
+	aggregate_free(a);
+	(void)fclose(out);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("bulk");
+	TCase *c = tcase_create("bulk");
+
+	tcase_set_timeout(c, 120);
+	tcase_add_loop_test(c, bulk, 0, (int)array_size(shapes));
+	suite_add_tcase(s, c);
+	return s;
+}

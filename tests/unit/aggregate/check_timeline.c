@@ -1,0 +1,231 @@
+/*
+ * Threads that do what they like, records that come late, chunks that are
+ * closed at any moment: whatever happens, what a reader of the chunks adds up
+ * is what happened.
+ */
+#include "lib/aggregate/aggregate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/aggregate/fake_unwind.h"
+#include "tests/unit/aggregate/letters.h"
+#include "tests/unit/random.h"
+#include "tests/unit/suite.h"
+
+#define THREADS	  6
+#define STACKS	  4
+#define TICKS	  3000
+#define TICK_NS	  (10 * NS_PER_MS)
+#define QUEUE_MAX 512
+/* Records wait for at most this many ticks: less than SPAN_LAG_NS. */
+#define DELAY_MAX 400
+
+enum what {
+	SAMPLE,
+	MISSED,
+	EXIT,
+};
+
+struct event {
+	uint64_t tick;
+	enum what what;
+	char stack; /* 0 to STACKS - 1 */
+	bool running;
+};
+
+struct actor {
+	bool alive;
+	int stack; /* -1: not known */
+	bool running;
+	struct event queue[QUEUE_MAX]; /* written, not yet read */
+	size_t n_queue;
+	uint64_t held_until; /* a tick: no record is read before */
+	uint64_t expected_us[STACKS], got_us[STACKS];
+};
+
+static struct actor actors[THREADS];
+static struct aggregate *a;
+static uint64_t state;
+static uint64_t expected_running_ns;
+
+static uint64_t pick(uint64_t n)
+{
+	return random_next(&state) % n;
+}
+
+static void deliver(uint32_t tid, const struct event *e)
+{
+	static const char *const words[STACKS] = {"acm", "bcm", "cm", "m"};
+	uint64_t time_ns = e->tick * TICK_NS;
+	int r = 0;
+
+	switch (e->what) {
+	case SAMPLE:
+		r = aggregate_sample(a, tid, time_ns,
+				     letters_stack(words[(int)e->stack]),
+				     e->running);
+		break;
+	case MISSED:
+		r = aggregate_missed(a, tid, time_ns);
+		break;
+	case EXIT:
+		r = aggregate_exit(a, tid, time_ns);
+		break;
+	}
+	ck_assert_int_eq(r, 0);
+}
+
+/* One tick of a thread's life. */
+static void live(struct actor *t, uint64_t tick)
+{
+	struct event e = {.tick = tick};
+	uint64_t dice = pick(100);
+
+	if (dice < 40) {
+		e.what = SAMPLE;
+		e.stack = (char)pick(STACKS);
+		e.running = pick(2) == 0;
+		t->alive = true;
+		t->stack = e.stack;
+		t->running = e.running;
+	} else if (dice < 50 && t->alive) {
+		e.what = MISSED;
+		t->stack = -1;
+	} else if (dice < 53 && t->alive) {
+		e.what = EXIT;
+		t->alive = false;
+		t->stack = -1;
+	} else {
+		e.tick = UINT64_MAX; /* nothing is written */
+	}
+	if (e.tick != UINT64_MAX)
+		t->queue[t->n_queue++] = e;
+	if (t->stack < 0)
+		return;
+	t->expected_us[t->stack] += TICK_NS / 1000;
+	expected_running_ns += t->running ? TICK_NS : 0;
+}
+
+/* Reads what is not held back; returns the settled tick. */
+static uint64_t settle(uint64_t tick)
+{
+	uint64_t settled = tick;
+
+	for (uint32_t tid = 0; tid < THREADS; tid++) {
+		struct actor *t = &actors[tid];
+
+		if (t->held_until > tick) {
+			if (t->n_queue > 0)
+				settled =
+					min_u64(settled, t->queue[0].tick - 1);
+			continue;
+		}
+		for (size_t i = 0; i < t->n_queue; i++)
+			deliver(tid, &t->queue[i]);
+		t->n_queue = 0;
+		if (pick(200) == 0)
+			t->held_until = tick + pick(DELAY_MAX);
+	}
+	return settled;
+}
+
+static uint32_t stack_of(const struct profile *p, uint32_t node)
+{
+	char word[64];
+
+	letters_of_node(p, node, word);
+	return word[0] == 'm' ? 3 : (uint32_t)(word[0] - 'a');
+}
+
+static void read_chunk(struct profile *p)
+{
+	const struct profile_sample *last[THREADS] = {NULL};
+	enum profile_fault fault;
+
+	memset(p->profiler_id, 'a', sizeof(p->profiler_id) - 1);
+	memset(p->chunk_id, 'b', sizeof(p->chunk_id) - 1);
+	p->platform = p->release = p->environment = "x";
+	p->sdk_name = p->sdk_version = "x";
+	fault = profile_check(p);
+	ck_assert_msg(fault == PROFILE_OK || fault == PROFILE_NO_SAMPLES, "%s",
+		      profile_fault_name(fault));
+	for (size_t i = 0; i < p->n_samples; i++) {
+		const struct profile_sample *s = &p->samples[i];
+		const struct profile_sample *before = last[s->tid];
+
+		if (before != NULL && before->node != PROFILE_NONE)
+			actors[s->tid].got_us[stack_of(p, before->node)] +=
+				s->time_us - before->time_us;
+		last[s->tid] = s;
+	}
+}
+
+static void close_chunk(uint64_t tick)
+{
+	struct profile p;
+
+	ck_assert_int_eq(aggregate_close(a, tick * TICK_NS, &p), 0);
+	read_chunk(&p);
+	ck_assert_int_eq(aggregate_next(a), 0);
+}
+
+START_TEST(adds_up)
+{
+	const struct fake_symbol symbol = {0, UINT64_MAX, "f"};
+	struct unwind_space space = {.symbols = &symbol, .n_symbols = 1};
+	const struct aggregate_options options = {
+		.chunk_us = 1000000,
+		.chunk_bytes = _i % 2 == 0 ? 20000000 : 20000,
+		.wall_offset_us = LETTERS_WALL_US,
+		.main_path = "",
+	};
+	struct aggregate_totals totals;
+	size_t chunks = 0;
+
+	state = (uint64_t)_i;
+	expected_running_ns = 0;
+	memset(actors, 0, sizeof(actors));
+	for (size_t i = 0; i < THREADS; i++)
+		actors[i].stack = -1;
+	ck_assert_int_eq(aggregate_new(&options, &space, &a), 0);
+	for (uint64_t tick = 1; tick < TICKS; tick++) {
+		uint64_t settled;
+		bool due;
+
+		for (size_t i = 0; i < THREADS; i++)
+			live(&actors[i], tick);
+		settled = settle(tick);
+		ck_assert_int_eq(aggregate_tick(a, tick * TICK_NS,
+						settled * TICK_NS, &due),
+				 0);
+		if (due || pick(150) == 0) {
+			close_chunk(settled);
+			chunks++;
+		}
+	}
+	for (size_t i = 0; i < THREADS; i++)
+		actors[i].held_until = 0;
+	ck_assert_uint_eq(settle(TICKS), TICKS);
+	ck_assert_int_eq(aggregate_exit_all(a, TICKS * TICK_NS), 0);
+	close_chunk(TICKS);
+	ck_assert_uint_gt(chunks, 20);
+	for (size_t i = 0; i < THREADS; i++)
+		for (size_t j = 0; j < STACKS; j++)
+			ck_assert_uint_eq(actors[i].got_us[j],
+					  actors[i].expected_us[j]);
+	aggregate_totals(a, &totals);
+	ck_assert_uint_eq(totals.running_ns, expected_running_ns);
+	aggregate_free(a);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("timeline");
+	TCase *c = tcase_create("timeline");
+
+	tcase_add_loop_test(c, adds_up, 0, 40);
+	suite_add_tcase(s, c);
+	return s;
+}
