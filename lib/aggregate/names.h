@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/capture/sample.h"
+#include "lib/unwind/unwind.h"
 
 /*
  * The longest symbol or path that is kept whole, in bytes, NUL included:
