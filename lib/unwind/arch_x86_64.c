@@ -89,6 +89,30 @@ bool x86_64_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size)
 	return true;
 }
 
+bool x86_64_jumps_to(const uint8_t *code, size_t n, int64_t distance)
+{
+	for (size_t i = 0; i + 5 <= n; i++) {
+		int32_t displacement;
+
+		if (code[i] != 0xe9 &&
+		    (i == 0 || code[i - 1] != 0x0f || (code[i] & 0xf0) != 0x80))
+			continue;
+		memcpy(&displacement, code + i + 1, sizeof(displacement));
+		if ((int64_t)i + 5 + displacement == distance)
+			return true;
+	}
+	return false;
+}
+
+bool x86_64_is_stub(const uint8_t *code, size_t n)
+{
+	size_t pos = 0;
+
+	(void)take(code, n, &pos, "\xf3\x0f\x1e\xfa", 4); /* endbr64 */
+	(void)take(code, n, &pos, "\xf2", 1);		  /* bnd */
+	return take(code, n, &pos, "\xff\x25", 2);	  /* jmp *n(%rip) */
+}
+
 bool x86_64_is_sigreturn(const uint8_t *code, size_t n)
 {
 	size_t pos = 0;

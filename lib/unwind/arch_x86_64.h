@@ -19,6 +19,7 @@
 #define X86_64_RBP    6
 #define X86_64_RSP    7
 #define X86_64_R8     8
+#define X86_64_R12    12
 #define X86_64_RIP    16
 #define X86_64_N_REGS 17
 
@@ -53,6 +54,22 @@ enum x86_64_call x86_64_call_before(const uint8_t *code, size_t n,
  * only where nothing else is pushed or allocated: a guess to be checked.
  */
 bool x86_64_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size);
+
+/* Functions that only pass on to another are short. */
+#define X86_64_TAIL_MAX 256
+
+/*
+ * Is there a jmp or jcc rel32 in code to distance from its start? Bytes in the
+ * middle of an instruction count, too: "yes" means that it may be.
+ */
+bool x86_64_jumps_to(const uint8_t *code, size_t n, int64_t distance);
+
+/*
+ * Is this a jump through memory, as PLT stubs are: nothing has been pushed.
+ * Static executables have such stubs without CFI (for STT_GNU_IFUNC).
+ */
+#define X86_64_STUB_MAX 8
+bool x86_64_is_stub(const uint8_t *code, size_t n);
 
 /*
  * Is this rt_sigreturn's trampoline: mov $15,%rax (or %eax); syscall? For C

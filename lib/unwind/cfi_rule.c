@@ -85,6 +85,22 @@ static bool fits(Dwarf_Word number, int32_t *ret)
 	return true;
 }
 
+/*
+ * What the ABI says of registers that the CFI does not mention: callee-saved
+ * ones are as they were, others lost. libdw 0.188 has rax for rbx there
+ * (backends/x86_64_cfi.c); that a program says so itself is not seen.
+ */
+static void apply_abi(int reg, struct reg_rule *rule)
+{
+	bool callee_saved = reg == X86_64_RBX || reg == X86_64_RBP ||
+			    (reg >= X86_64_R12 && reg < X86_64_RIP);
+
+	if (callee_saved && reg != X86_64_RBP && rule->kind == REG_UNDEFINED)
+		rule->kind = REG_SAME;
+	if (!callee_saved && rule->kind == REG_SAME)
+		rule->kind = REG_UNDEFINED;
+}
+
 /* The rule of one register. Returns 0, -EINVAL if it cannot be said. */
 static int read_register(struct rows_builder *b, Dwarf_Frame *frame, int reg,
 			 struct reg_rule *ret)
@@ -142,6 +158,8 @@ static int read_full(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 			return r;
 		if (r)
 			memset(&full.regs[reg], 0, sizeof(full.regs[reg]));
+		else if (!is_signal)
+			apply_abi(reg, &full.regs[reg]);
 	}
 	ret->cfa = RULE_CFA_FULL;
 	return rows_add_full(b, &full, &ret->cfa_offset);
@@ -182,6 +200,32 @@ static bool read_simple(const Dwarf_Op *cfa, size_t n_cfa,
 	return true;
 }
 
+/* Where the callee-saved registers beside fp are. */
+static int read_saved(struct rows_builder *b, Dwarf_Frame *frame,
+		      struct rule *ret)
+{
+	static const int regs[RULE_SAVED_N] = {X86_64_RBX, X86_64_R12,
+					       X86_64_R12 + 1, X86_64_R12 + 2,
+					       X86_64_R12 + 3};
+
+	for (size_t i = 0; i < RULE_SAVED_N; i++) {
+		struct reg_rule rule;
+		int r = read_register(b, frame, regs[i], &rule);
+
+		if (r == -ENOMEM)
+			return r;
+		ret->saved[i] = RULE_SAVED_UNDEFINED;
+		apply_abi(regs[i], &rule);
+		if (r == 0 && rule.kind == REG_SAME)
+			ret->saved[i] = RULE_SAVED_SAME;
+		else if (r == 0 && rule.kind == REG_SAVED && rule.value < 0 &&
+			 rule.value % 8 == 0 &&
+			 rule.value / -8 < RULE_SAVED_UNDEFINED)
+			ret->saved[i] = (uint8_t)(rule.value / -8);
+	}
+	return 0;
+}
+
 /* The rule of a row: RULE_CFA_NONE where it is not understood. */
 int cfi_read_rule(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 		  struct rule *ret)
@@ -212,7 +256,7 @@ int cfi_read_rule(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 		return r;
 	if (r == 0 && !is_signal && read_simple(cfa, n_cfa, &fp, &ra, &rule)) {
 		*ret = rule;
-		return 0;
+		return read_saved(b, frame, ret);
 	}
 	memset(&rule, 0, sizeof(rule));
 	r = read_full(b, frame, is_signal, cfa, n_cfa, &rule);

@@ -8,10 +8,11 @@
 /* What calls holds: one of these, or the target relative to base plus N. */
 enum { FACT_NONE, FACT_INDIRECT, FACT_N };
 
-/* What starts holds: these two bits, and the frame size above them. */
+/* What starts holds: these bits, and the frame size above them. */
 #define FACT_SIGRETURN	 1u
 #define FACT_HAS_FRAME	 2u
-#define FACT_FRAME_SHIFT 2
+#define FACT_STUB	 4u
+#define FACT_FRAME_SHIFT 3
 
 /* Reads up to n bytes of code at addr from the image's file. */
 static size_t read_code(struct unwind_space *s, struct space_mapping *m,
@@ -111,6 +112,8 @@ static uint32_t facts_at(struct unwind_space *s, uint64_t addr)
 	n = read_code(s, m, map, addr - m->bias, code, sizeof(code));
 	if (x86_64_is_sigreturn(code, n))
 		fact |= FACT_SIGRETURN;
+	if (x86_64_is_stub(code, n))
+		fact |= FACT_STUB;
 	if (x86_64_frame_size(code, n, &size) &&
 	    size <= UINT32_MAX >> FACT_FRAME_SHIFT)
 		fact |= FACT_HAS_FRAME | size << FACT_FRAME_SHIFT;
@@ -126,7 +129,50 @@ bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size)
 	return (fact & FACT_HAS_FRAME) != 0;
 }
 
+bool code_is_stub(struct unwind_space *s, uint64_t addr)
+{
+	return (facts_at(s, addr) & FACT_STUB) != 0;
+}
+
 bool code_is_sigreturn(struct unwind_space *s, uint64_t addr)
 {
 	return (facts_at(s, addr) & FACT_SIGRETURN) != 0;
+}
+
+/* The first bytes of a function, no further than its end. */
+static size_t read_function(struct unwind_space *s, struct space_mapping *m,
+			    const struct map *map, uint64_t vaddr,
+			    uint8_t *bytes, size_t n)
+{
+	const struct rows *rows = &m->image->rows;
+	uint64_t start;
+
+	while (n > 0 &&
+	       (!rows_function(rows, vaddr + n - 1, &start) || start != vaddr))
+		n--;
+	return n > 0 ? read_code(s, m, map, vaddr, bytes, n) : 0;
+}
+
+bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to)
+{
+	const struct map *map;
+	struct space_mapping *m = mapping_with_image(s, from, &map);
+	uint8_t code[X86_64_TAIL_MAX];
+	uint64_t base;
+	uint32_t fact;
+	uint64_t key;
+	size_t n;
+
+	if (!m)
+		return false;
+	base = m->bias + m->image->base;
+	if (from - base > UINT32_MAX || to - base > UINT32_MAX)
+		return false;
+	key = (from - base) << 32 | (to - base);
+	if (table_get(&m->image->jumps, key, &fact))
+		return fact != 0;
+	n = read_function(s, m, map, from - m->bias, code, sizeof(code));
+	fact = x86_64_jumps_to(code, n, (int64_t)(to - from));
+	remember(s, &m->image->jumps, key, fact);
+	return fact != 0;
 }

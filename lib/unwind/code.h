@@ -26,6 +26,15 @@ enum code_call code_call_before(struct unwind_space *s, uint64_t addr,
 /* x86_64_frame_size of the function that starts at addr. */
 bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size);
 
+/*
+ * Does the function that starts at from jump to the one that starts at to, in
+ * the same image: a tail call?
+ */
+bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to);
+
+/* Is at addr a jump through memory: x86_64_is_stub? */
+bool code_is_stub(struct unwind_space *s, uint64_t addr);
+
 /* Does rt_sigreturn's trampoline start at addr? */
 bool code_is_sigreturn(struct unwind_space *s, uint64_t addr);
 

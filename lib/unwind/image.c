@@ -197,6 +197,7 @@ int image_new(int fd, const struct image_identity *identity, struct image **ret)
 	symbols_init(&i->symbols);
 	table_init(&i->calls, 0);
 	table_init(&i->starts, 0);
+	table_init(&i->jumps, 0);
 	if (elf_file_open(&f, fd) == 0) {
 		r = read_segments(i, &f);
 		if (r == 0)
@@ -267,6 +268,7 @@ void image_drop(struct image *i)
 	symbols_fini(&i->symbols);
 	table_fini(&i->calls);
 	table_fini(&i->starts);
+	table_fini(&i->jumps);
 	i->rows_tried = false;
 	i->symbols_tried = false;
 }
@@ -275,7 +277,8 @@ size_t image_bytes(const struct image *i)
 {
 	/* A table's slot is a key and a value. */
 	return i->rows.bytes + i->symbols.bytes +
-	       (i->calls.cap + i->starts.cap) * 2 * sizeof(uint64_t);
+	       (i->calls.cap + i->starts.cap + i->jumps.cap) * 2 *
+		       sizeof(uint64_t);
 }
 
 bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset,

@@ -68,6 +68,7 @@ struct image {
 	struct symbols symbols;
 	struct table calls;  /* code.c: what stands before return addresses */
 	struct table starts; /* code.c: what stands at addresses */
+	struct table jumps;  /* code.c: which functions end in which others */
 };
 
 /*

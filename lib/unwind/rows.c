@@ -114,13 +114,14 @@ void rows_builder_fini(struct rows_builder *b)
 
 static uint32_t hash_rule(const struct rule *rule)
 {
-	uint64_t words[2];
-	uint64_t h;
+	uint64_t words[3];
+	uint64_t h = 0;
 
-	_Static_assert(sizeof(words) == sizeof(*rule), "a rule is 16 bytes");
+	_Static_assert(sizeof(words) == sizeof(*rule), "a rule is 24 bytes");
 	memcpy(words, rule, sizeof(words));
-	h = (words[0] ^ (words[1] << 29 | words[1] >> 35)) *
-	    UINT64_C(0x9e3779b97f4a7c15);
+	for (size_t i = 0; i < array_size(words); i++)
+		h = ((h << 29 | h >> 35) ^ words[i]) *
+		    UINT64_C(0x9e3779b97f4a7c15);
 	return (uint32_t)(h >> 32);
 }
 

@@ -36,7 +36,14 @@ enum rule_ra {
 	RULE_RA_UNDEFINED, /* this is the root */
 };
 
-/* The usual rule: what needs more is a full rule. */
+/* The other callee-saved registers: rbx, r12 to r15. */
+#define RULE_SAVED_N	     5
+#define RULE_SAVED_SAME	     0
+#define RULE_SAVED_UNDEFINED 255
+
+/*
+ * The usual rule: what needs more is a full rule. Rules are compared as bytes.
+ */
 struct rule {
 	int32_t cfa_offset;
 	int32_t fp_offset;
@@ -44,7 +51,13 @@ struct rule {
 	uint8_t cfa;
 	uint8_t fp;
 	uint8_t ra;
-	uint8_t reserved; /* zero: rules are compared as bytes */
+	/*
+	 * Where the other callee-saved registers are: 8 * n below the CFA.
+	 * Hardly a frame needs them (the lazy binding of the dynamic linker has
+	 * its CFA in rbx), so the walk restores them only when it has to.
+	 */
+	uint8_t saved[RULE_SAVED_N];
+	uint8_t reserved[4];
 };
 
 enum reg_kind {

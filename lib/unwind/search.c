@@ -23,7 +23,7 @@ enum {
 	CALL_REFUTED = 0, /* no call stands before the return address */
 	CALL_OTHER = 1,	  /* one to another function: a tail call is possible */
 	CALL_POSSIBLE = 2, /* an indirect one, or through the PLT */
-	CALL_CERTAIN = 3,  /* one to this function */
+	CALL_CERTAIN = 3,  /* one to this function, or one that jumps to it */
 	FRAME_FITS = 4,	   /* added: the frame is as large as the code says */
 	END_CAPPED = 8,	   /* added: the walk reaches the end of the copy */
 	END_ROOT = 16,	   /* added: the walk reaches the root */
@@ -56,6 +56,8 @@ static int judge_call(struct search *s, uint64_t ra)
 		break;
 	}
 	if (s->function != 0 && target == s->function)
+		return CALL_CERTAIN;
+	if (s->function != 0 && code_jumps_to(s->w->space, target, s->function))
 		return CALL_CERTAIN;
 	/* A PLT's stub leads anywhere; its CFI is the one with expressions. */
 	target_place = space_place(s->w->space, target);

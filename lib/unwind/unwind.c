@@ -87,6 +87,23 @@ static void run(struct walk *w, struct walk_frame *f, size_t max_frames,
 		out->stack_top = max_u64(w->top, w->missing);
 }
 
+/* The walk with these registers. */
+static void walk_from(const struct record_sample *sample, uint64_t known,
+		      struct walk *w, size_t max_frames,
+		      struct unwind_stack *ret)
+{
+	struct walk_frame f;
+
+	w->all_saved = false;
+	start(sample, known, w, &f);
+	run(w, &f, max_frames, ret);
+	if (ret->end != UNWIND_END_UNKNOWN_REGISTER)
+		return;
+	w->all_saved = true;
+	start(sample, known, w, &f);
+	run(w, &f, max_frames, ret);
+}
+
 static bool is_good(enum unwind_end end)
 {
 	return end == UNWIND_END_ROOT || end == UNWIND_END_CAPPED ||
@@ -97,23 +114,19 @@ int unwind_walk(struct unwind_space *s, const struct record_sample *sample,
 		size_t size, size_t max_frames, struct unwind_stack *ret)
 {
 	struct walk w = {.space = s};
-	struct walk_frame f;
 
 	assert(max_frames >= 1 && max_frames <= UNWIND_FRAMES_MAX);
 	if (!sample_valid(sample, size))
 		return -EINVAL;
 	cache_begin(s->cache);
 	space_begin(s);
-	start(sample, sample->regs_known & ALL_REGS, &w, &f);
-	run(&w, &f, max_frames, ret);
+	walk_from(sample, sample->regs_known & ALL_REGS, &w, max_frames, ret);
 	/*
 	 * Remembered registers that do not lead to the root may be wrong, and
 	 * then what was found with them is wrong, too.
 	 */
-	if (sample->flags & SAMPLE_REMEMBERED && !is_good(ret->end)) {
-		start(sample, SP_AND_PC, &w, &f);
-		run(&w, &f, max_frames, ret);
-	}
+	if (sample->flags & SAMPLE_REMEMBERED && !is_good(ret->end))
+		walk_from(sample, SP_AND_PC, &w, max_frames, ret);
 	cache_end(s->cache);
 	return 0;
 }

@@ -76,6 +76,28 @@ static enum unwind_end enter_interrupted(struct walk *w, struct walk_frame *f)
 	return end;
 }
 
+/* The callee-saved registers beside fp that the caller had. */
+static uint64_t restore_saved(struct walk *w, struct walk_frame *f,
+			      const struct rule *rule, uint64_t cfa)
+{
+	static const uint8_t regs[RULE_SAVED_N] = {
+		X86_64_RBX, X86_64_R12, X86_64_R12 + 1, X86_64_R12 + 2,
+		X86_64_R12 + 3};
+	uint64_t known = 0;
+
+	for (size_t i = 0; i < RULE_SAVED_N; i++) {
+		uint64_t bit = BIT(regs[i]);
+
+		if (rule->saved[i] == RULE_SAVED_SAME)
+			known |= f->regs.known & bit;
+		else if (rule->saved[i] != RULE_SAVED_UNDEFINED &&
+			 read_word(w, cfa - 8u * rule->saved[i],
+				   &f->regs.r[regs[i]]))
+			known |= bit;
+	}
+	return known;
+}
+
 static enum unwind_end step_simple(struct walk *w, struct walk_frame *f,
 				   const struct rule *rule)
 {
@@ -108,6 +130,8 @@ static enum unwind_end step_simple(struct walk *w, struct walk_frame *f,
 	} else if (rule->fp == RULE_FP_UNDEFINED) {
 		known &= ~BIT(FP);
 	}
+	if (w->all_saved)
+		known |= restore_saved(w, f, rule, cfa);
 	r[SP] = cfa;
 	r[FP] = fp;
 	r[PC] = ra;
@@ -254,6 +278,18 @@ static enum unwind_end step_frame_pointer(struct walk *w, struct walk_frame *f)
 	return enter(w, f, ra, true);
 }
 
+/* In a stub that has only been jumped to: the return address is on top. */
+static enum unwind_end step_stub(struct walk *w, struct walk_frame *f)
+{
+	static const struct rule rule = {
+		.cfa = RULE_CFA_SP, .cfa_offset = 8, .ra_offset = -8};
+	enum unwind_end end = step_simple(w, f, &rule);
+
+	if (end == WALK_ON)
+		f->by_heuristic = true;
+	return end;
+}
+
 static enum unwind_end step_without_cfi(struct walk *w, struct walk_frame *f,
 					const struct place *p)
 {
@@ -266,6 +302,9 @@ static enum unwind_end step_without_cfi(struct walk *w, struct walk_frame *f,
 			return UNWIND_END_ROOT;
 		if (!f->is_leaf && code_is_sigreturn(w->space, f->addr))
 			return step_sigreturn(w, f);
+		if ((f->is_leaf || f->interrupted) &&
+		    code_is_stub(w->space, walk_lookup(f)))
+			return step_stub(w, f);
 	}
 	return step_frame_pointer(w, f);
 }

@@ -26,6 +26,11 @@ struct walk {
 	struct unwind_space *space;
 	struct stack_bytes stack;
 	bool capped; /* the stack goes on above its bytes */
+	/*
+	 * Restore all callee-saved registers, not only the frame pointer: a
+	 * walk that ends with an unknown register is worth a second try.
+	 */
+	bool all_saved;
 	/* The end of the highest byte read, and what could not be read. */
 	uint64_t top;
 	uint64_t missing;

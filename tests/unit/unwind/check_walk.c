@@ -15,8 +15,10 @@
 #include "tests/unit/unwind/record.h"
 
 #define FRAMES	     256
-#define RANDOM_STOPS 200
-#define THREADS	     5
+#define RANDOM_STOPS 300
+/* Between two stops; a prime, so that loops are met everywhere. */
+#define STEPS_MAX 397
+#define THREADS	  5
 
 #define SP_AND_PC \
 	(UINT64_C(1) << SAMPLE_X86_64_RSP | UINT64_C(1) << SAMPLE_X86_64_RIP)
@@ -55,16 +57,23 @@ static void describe(struct target *t, struct buf *b, uint64_t addr, bool leaf)
 			 0);
 }
 
+static bool is_same(const struct unwind_stack *a, const uint64_t *addrs,
+		    size_t n)
+{
+	bool same = a->n == n;
+
+	for (size_t i = 0; i < n && same; i++)
+		same = a->frames[i].addr == addrs[i];
+	return same;
+}
+
 /* Fails with both stacks where they are not the same. */
 static void assert_same(struct target *t, const struct unwind_stack *a,
 			const uint64_t *addrs, size_t n, const char *what)
 {
-	bool same = a->n == n;
 	struct buf b;
 
-	for (size_t i = 0; i < n && same; i++)
-		same = a->frames[i].addr == addrs[i];
-	if (same)
+	if (is_same(a, addrs, n))
 		return;
 	buf_init(&b, 1u << 20);
 	ck_assert_int_eq(buf_printf(&b, "%s\nours, end %s:\n", what,
@@ -84,7 +93,12 @@ static void walk(struct target *t, const struct record_sample *s, size_t size,
 	ck_assert_int_eq(unwind_walk(t->space, s, size, FRAMES, ret), 0);
 }
 
-/* One stopped thread: ours, the oracle's, and ours from sp and pc. */
+/*
+ * One stopped thread: ours, the oracles', and ours from sp and pc. Where the
+ * oracles differ one of them is right: libunwind finds no CFI in files without
+ * PT_GNU_EH_FRAME (static executables) and in the vDSO, which is no file;
+ * libdwfl loses rbx, by which the dynamic linker's lazy binding is unwound.
+ */
 static void compare_stop(struct target *t, pid_t tid, bool sp_and_pc,
 			 const char *what)
 {
@@ -98,15 +112,17 @@ static void compare_stop(struct target *t, pid_t tid, bool sp_and_pc,
 
 	s = record_thread(t, tid, &size);
 	walk(t, s, size, &ours);
-	n = dwfl_walk(t, tid, addrs, FRAMES);
-	assert_same(t, &ours, addrs, n, what);
-	if (!is_static) {
-		n = oracle_walk(tid, addrs, FRAMES, &complete);
-		assert_same(t, &ours, addrs, n, what);
+	n = oracle_walk(tid, addrs, FRAMES, &complete);
+	if (!is_same(&ours, addrs, n)) {
+		n = dwfl_walk(t, tid, addrs, FRAMES);
+		/* Both oracles jump over the caller of a stub without CFI. */
+		if (!ours.frames[1].by_heuristic)
+			assert_same(t, &ours, addrs, n, what);
 	}
 	ck_assert_msg(ours.end == UNWIND_END_ROOT, "%s: %s", what,
 		      unwind_end_name(ours.end));
-	ck_assert(!ours.frame_pointer);
+	/* IFUNC stubs have no CFI; all else has. */
+	ck_assert(!ours.frame_pointer || is_static);
 	if (sp_and_pc) {
 		s->regs_known = SP_AND_PC;
 		for (size_t i = 0; i < SAMPLE_REGS_MAX; i++) {
@@ -119,6 +135,10 @@ static void compare_stop(struct target *t, pid_t tid, bool sp_and_pc,
 		assert_same(t, &ours, bare, other.n, what);
 		ck_assert_int_eq(other.end, UNWIND_END_ROOT);
 		ck_assert_uint_eq(other.stack_top, ours.stack_top);
+		/* These two keep their frames by the frame pointer. */
+		if (strcmp(what, "unw_o0 nanosleep") == 0 ||
+		    strcmp(what, "unw_fp nanosleep") == 0)
+			ck_assert(other.frame_pointer);
 	}
 	free(s);
 }
@@ -208,17 +228,23 @@ START_TEST(test_threads)
 }
 END_TEST
 
+/*
+ * Stops after a number of instructions, so that a stop is anywhere: prologues,
+ * epilogues, the PLT, the vDSO. The same ones in each run.
+ */
 START_TEST(test_random_stops)
 {
 	const char *args[] = {"work", NULL};
+	uint32_t random = 1;
 	struct target t;
 
 	target_start(&t, programs[_i], args);
 	thread_seize(t.pid);
+	thread_interrupt(t.pid);
 	for (int i = 0; i < RANDOM_STOPS; i++) {
-		thread_interrupt(t.pid);
+		random = random * 1664525 + 1013904223;
+		thread_step(t.pid, 1 + (random >> 8) % STEPS_MAX);
 		compare_stop(&t, t.pid, false, programs[_i]);
-		thread_continue(t.pid);
 	}
 	target_stop(&t);
 }

@@ -266,6 +266,17 @@ void thread_continue(pid_t tid)
 	do_ptrace(PTRACE_CONT, tid, NULL);
 }
 
+void thread_step(pid_t tid, unsigned int n)
+{
+	int status;
+
+	while (n-- > 0) {
+		do_ptrace(PTRACE_SINGLESTEP, tid, NULL);
+		ck_assert_int_eq(waitpid(tid, &status, __WALL), tid);
+		ck_assert(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
+	}
+}
+
 void thread_detach(pid_t tid)
 {
 	do_ptrace(PTRACE_DETACH, tid, NULL);

@@ -49,6 +49,8 @@ void thread_seize(pid_t tid);
 /* Stops a seized thread. */
 void thread_interrupt(pid_t tid);
 void thread_continue(pid_t tid);
+/* Lets a stopped thread execute n instructions. */
+void thread_step(pid_t tid, unsigned int n);
 /* Lets a stopped thread go for ever. */
 void thread_detach(pid_t tid);
 
