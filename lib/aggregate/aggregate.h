@@ -65,8 +65,8 @@ must_check int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main,
 				const char *comm, size_t comm_size);
 
 /*
- * The thread's stack from this tick on. running: it was on or waiting for a
- * processor.
+ * The thread's stack from this tick on. running: it was on a processor,
+ * neither blocked nor waiting for one.
  */
 must_check int aggregate_sample(struct aggregate *a, uint32_t tid,
 				uint64_t time_ns,
@@ -113,8 +113,8 @@ must_check int aggregate_next(struct aggregate *a);
 
 /* Time by function over the session, for a person. */
 struct aggregate_totals {
-	uint64_t running_ns; /* thread time on, or waiting for, a processor */
-	uint64_t waiting_ns; /* thread time blocked */
+	uint64_t running_ns; /* thread time on a processor */
+	uint64_t waiting_ns; /* thread time blocked, or waiting for one */
 };
 void aggregate_totals(const struct aggregate *a, struct aggregate_totals *ret);
 

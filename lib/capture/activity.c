@@ -54,7 +54,7 @@ bool activity_mark(const struct activity *a, struct activity_mark *ret)
 	if (read_line(a->schedstat_fd, line) < 0)
 		return false;
 	mark.run_ns = strtoull(line, &end, 10);
-	(void)strtoull(end, &end, 10);
+	mark.wait_ns = strtoull(end, &end, 10);
 	mark.slices = strtoull(end, &end, 10);
 	if (mark.slices == 0)
 		return false;

@@ -22,6 +22,7 @@ struct activity {
 
 struct activity_mark {
 	uint64_t run_ns;
+	uint64_t wait_ns; /* runnable, without a processor */
 	uint64_t slices;
 };
 

@@ -144,33 +144,32 @@ bool thread_has_room(const struct thread *th)
 	       t->pending_bytes + th->last_size + RING_HEADROOM;
 }
 
-int thread_sample(struct thread *th, uint64_t tick, uint64_t time_ns,
-		  const uint64_t *regs, uint64_t regs_known, uint32_t flags,
-		  const struct activity_mark *fresh)
+int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
+		const uint64_t *regs, uint64_t regs_known, uint32_t flags,
+		struct record_sample **ret, size_t *ret_size)
 {
 	struct target *t = th->target;
-	struct ring_writer *ring = &t->sink->ring;
-	struct record_sample *record;
-	struct activity_mark after;
 	void *memory;
-	size_t size;
 	int r;
 
-	r = ring_reserve(ring, snapshot_size(regs[ARCH_SP], th->hint_top),
-			 &memory);
+	r = ring_reserve(&t->sink->ring,
+			 snapshot_size(regs[ARCH_SP], th->hint_top), &memory);
 	if (r < 0)
 		return r;
-	record = memory;
-	record->h = head(t, th->tid, tick, time_ns);
-	size = snapshot_take(record, t->pid, regs, regs_known, flags,
-			     th->hint_top);
-	if (fresh != NULL &&
-	    (!activity_mark(&th->activity, &after) ||
-	     after.run_ns != fresh->run_ns || after.slices != fresh->slices)) {
-		ring_abort(ring);
-		return -EAGAIN;
-	}
-	ring_commit(ring, RECORD_SAMPLE, size);
-	th->last_size = size;
+	*ret = memory;
+	(*ret)->h = head(t, th->tid, tick, time_ns);
+	*ret_size = snapshot_take(*ret, t->pid, regs, regs_known, flags,
+				  th->hint_top);
 	return 0;
+}
+
+void thread_commit(struct thread *th, size_t size)
+{
+	ring_commit(&th->target->sink->ring, RECORD_SAMPLE, size);
+	th->last_size = size;
+}
+
+void thread_drop(struct thread *th)
+{
+	ring_abort(&th->target->sink->ring);
 }

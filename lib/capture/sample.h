@@ -82,7 +82,7 @@ enum sample_arch {
 };
 
 enum sample_flags {
-	/* It was running, or waiting for a processor; else blocked. */
+	/* It was on a processor; else waiting for one, or blocked. */
 	SAMPLE_RUNNING = 1 << 0,
 	/* Stack above the copied bytes was left out because of the cap. */
 	SAMPLE_CAPPED = 1 << 1,

@@ -84,19 +84,55 @@ static void remember(struct thread *th, const uint64_t *regs,
 	memcpy(th->regs, regs, sizeof(th->regs));
 }
 
-static void take_sample(struct thread *th, const struct user_regs_struct *raw)
+/*
+ * A thread that stops this soon after the interrupt was on a processor, or had
+ * waited for one too shortly to matter.
+ */
+#define STOPS_AT_ONCE_NS (50 * NS_PER_US)
+
+/*
+ * Where was it at the tick: on a processor, or waiting for one? It waited if
+ * most of the time from interrupt to stop is in its waiting time.
+ */
+static bool was_on_processor(const struct thread *th, uint64_t stopped_ns)
 {
-	struct capture_counters *counters = th->target->counters;
+	uint64_t latency = stopped_ns - th->interrupt_ns;
+	struct activity_mark now;
+
+	if (latency < STOPS_AT_ONCE_NS || th->look.slices == 0 ||
+	    !activity_mark(&th->activity, &now))
+		return true;
+	return (now.wait_ns - th->look.wait_ns) * 2 < latency;
+}
+
+static int take_sample(struct thread *th, const struct user_regs_struct *raw,
+		       struct record_sample **ret, size_t *ret_size)
+{
 	uint64_t regs[ARCH_REGS];
 
 	arch_to_dwarf(raw, regs);
 	remember(th, regs, raw);
-	if (thread_sample(th, th->pending_tick, th->pending_ns, regs,
-			  ARCH_REGS_ALL, SAMPLE_RUNNING, NULL) == 0) {
+	return thread_copy(th, th->pending_tick, th->pending_ns, regs,
+			   ARCH_REGS_ALL, 0, ret, ret_size);
+}
+
+/* After the thread goes on: what is left to do of its sample. */
+static void finish_sample(struct thread *th, int error,
+			  struct record_sample *record, size_t size,
+			  uint64_t stopped_ns)
+{
+	struct capture_counters *counters = th->target->counters;
+
+	if (error == 0) {
+		if (was_on_processor(th, stopped_ns))
+			record->flags |= SAMPLE_RUNNING;
+		thread_commit(th, size);
 		counters->captured++;
 		counters->filled += th->unaccounted - 1;
 	} else {
-		counters->missed[MISSED_RING_FULL] += th->unaccounted;
+		counters->missed[error == -ENOBUFS ? MISSED_RING_FULL
+						   : MISSED_EXITED] +=
+			th->unaccounted;
 	}
 }
 
@@ -107,18 +143,19 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	uint64_t since = options->now_ns();
 	bool ours = status == TRACEE_TRAP && (th->pending || th->stop_expected);
 	bool repair = must_repair(th, status, signal, ours);
+	struct record_sample *record = NULL;
 	struct user_regs_struct raw;
+	size_t size = 0;
+	int r = 0;
 
 	options->beat->touching = t->id;
 	/* Any stop takes a pending interrupt with it (kernel/signal.c). */
-	if ((th->pending || repair) && arch_get_regs(th->tid, &raw) == 0) {
-		if (th->pending)
-			take_sample(th, &raw);
-		if (repair)
-			repair_result(th, &raw);
-	} else if (th->pending) {
-		t->counters->missed[MISSED_EXITED] += th->unaccounted;
-	}
+	if (th->pending || repair)
+		r = arch_get_regs(th->tid, &raw);
+	if (r == 0 && repair)
+		repair_result(th, &raw);
+	if (r == 0 && th->pending)
+		r = take_sample(th, &raw, &record, &size);
 	resume(th, status, signal);
 	if (ours) {
 		counters_pause(t->counters, options->now_ns() - since);
@@ -126,6 +163,8 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	} else {
 		t->counters->event_stops++;
 	}
+	if (th->pending)
+		finish_sample(th, r, record, size, since);
 	thread_clear_pending(th);
 	th->stop_expected = false;
 	th->marked = false;

@@ -39,7 +39,9 @@ struct thread {
 	bool pending;
 	bool stop_expected; /* interrupted, sampled without the stop */
 	uint64_t pending_tick;
-	uint64_t pending_ns;
+	uint64_t pending_ns; /* of that tick */
+	uint64_t interrupt_ns;
+	struct activity_mark look; /* as it was before the interrupt */
 	uint64_t unaccounted;
 
 	uint64_t hint_top;
@@ -117,13 +119,15 @@ bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns);
 /* True if the ring has room for another sample beside the pending ones. */
 bool thread_has_room(const struct thread *th);
 /*
- * Writes a sample. fresh, if given: the activity is read again after the copy,
- * and the sample is dropped (-EAGAIN) unless it is still this. -ENOBUFS if the
- * ring is full.
+ * Copies a sample into the ring: *ret is the record, *ret_size what it takes.
+ * To be ended by thread_commit or thread_drop. -ENOBUFS if the ring is full.
  */
-must_check int thread_sample(struct thread *th, uint64_t tick, uint64_t time_ns,
-			     const uint64_t *regs, uint64_t regs_known,
-			     uint32_t flags, const struct activity_mark *fresh);
+must_check int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
+			   const uint64_t *regs, uint64_t regs_known,
+			   uint32_t flags, struct record_sample **ret,
+			   size_t *ret_size);
+void thread_commit(struct thread *th, size_t size);
+void thread_drop(struct thread *th);
 
 /* tick.c */
 void target_tick(struct target *t, uint64_t tick, uint64_t time_ns);

@@ -37,7 +37,10 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 {
 	uint64_t regs[ARCH_REGS] = {0};
 	uint64_t known = UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC;
+	struct record_sample *record;
+	struct activity_mark after;
 	uint32_t flags = 0;
+	size_t size;
 	int r;
 
 	if (th->place_known && same_place(&th->place, place)) {
@@ -49,12 +52,17 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 	}
 	regs[ARCH_SP] = place->sp;
 	regs[ARCH_PC] = place->pc;
-	r = thread_sample(th, tick, time_ns, regs, known, flags, mark);
-	if (r == 0) {
-		th->mark = *mark;
-		th->marked = true;
+	r = thread_copy(th, tick, time_ns, regs, known, flags, &record, &size);
+	if (r < 0)
+		return r;
+	if (!activity_mark(&th->activity, &after) || !same_mark(&after, mark)) {
+		thread_drop(th);
+		return -EAGAIN;
 	}
-	return r;
+	thread_commit(th, size);
+	th->mark = *mark;
+	th->marked = true;
+	return 0;
 }
 
 /* The leader stays a zombie until the last thread is gone (proc(5), stat). */
@@ -84,9 +92,13 @@ static bool leader_is_dead(const struct thread *th)
 	       (state[2] == 'Z' || state[2] == 'X');
 }
 
-static void interrupt(struct thread *th, uint64_t tick, uint64_t time_ns)
+static void interrupt(struct thread *th, uint64_t tick, uint64_t time_ns,
+		      const struct activity_mark *look)
 {
 	struct capture_counters *counters = th->target->counters;
+
+	th->look = *look;
+	th->interrupt_ns = th->target->capture->options.now_ns();
 
 	if (ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
 		/* It is dying; wait will say so. */
@@ -163,10 +175,10 @@ static void look_at(struct thread *th, uint64_t ticks, uint64_t tick,
 				  time_ns);
 		return;
 	}
+	/* Without a mark no change in between would be seen. */
+	if (!marked)
+		mark = (struct activity_mark){0};
 	if (state == ACTIVITY_BLOCKED) {
-		/* Without a mark no change in between would be seen. */
-		if (!marked)
-			mark = (struct activity_mark){0};
 		switch (sample_blocked(th, tick, time_ns, &place, &mark)) {
 		case 0:
 			counters->captured++;
@@ -178,7 +190,7 @@ static void look_at(struct thread *th, uint64_t ticks, uint64_t tick,
 			break;
 		}
 	}
-	interrupt(th, tick, time_ns);
+	interrupt(th, tick, time_ns, &mark);
 }
 
 /* Threads made with CLONE_UNTRACED are not attached by the kernel. */
