@@ -1,0 +1,55 @@
+#!/bin/sh
+# make demo, but for installing and building: it shows functions by name, leaves
+# an envelope, and ends what it started, also when it is interrupted.
+set -eu
+
+BUILD=$(realpath "$BUILD")
+export BUILD
+demo=$(realpath tests/tools/demo.sh)
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+
+fail()
+{
+	cat output
+	echo "$1"
+	exit 1
+}
+
+# The server that output names is gone.
+server_is_gone()
+{
+	server=$(sed -n 's/.* running as process \([0-9]*\).*/\1/p' output)
+	[ -n "$server" ] || fail "no server"
+	! kill -0 "$server" 2>/dev/null || fail "the server is still there"
+}
+
+"$demo" >output 2>&1 || fail "status $?"
+grep -q ' zslInsert  *redis-server$' output || fail "no known function"
+server_is_gone
+envelope=$(echo sentry-profd-*/000001-*.envelope)
+[ "$(wc -l <"$envelope")" -eq 3 ] || fail "$envelope: not three lines"
+sed -n 2p "$envelope" | grep -q '"type":"profile_chunk"' || fail "no chunk"
+
+# ^C, which a terminal sends to the script and all that it runs: they get a
+# session of their own. What a shell starts by & ignores it, unless told not to.
+# The pipe ends the wait when the profiling has begun.
+mkfifo pipe
+setsid env --default-signal=INT "$demo" >pipe 2>&1 &
+demo_pid=$!
+exec 3<pipe
+: >output
+while read -r line <&3; do
+	echo "$line" >>output
+	case $line in
+	*envelopes*) break ;;
+	esac
+done
+kill -INT -$demo_pid
+cat <&3 >>output
+status=0
+wait $demo_pid || status=$?
+[ $status -eq 130 ] || fail "status $status after ^C"
+grep -q '^[0-9]* envelopes* in ' output || fail "no orderly end after ^C"
+server_is_gone

@@ -1,0 +1,55 @@
+#!/bin/sh
+# make install puts everything in its place, what was installed works from
+# there, and make uninstall leaves nothing.
+set -eu
+
+dir=$(mktemp -d)
+target=
+end()
+{
+	[ -z "$target" ] || kill "$target"
+	rm -rf "$dir"
+}
+trap end EXIT
+
+# This make is no part of the one that runs the tests.
+unset MAKEFLAGS MAKELEVEL MFLAGS
+
+# Built elsewhere, because PREFIX goes into the executables; what does not
+# depend on it need not be compiled again.
+mkdir "$dir/build"
+cp -a "$BUILD/obj" "$BUILD/flags" "$dir/build"
+
+make -j2 B="$dir/build" PREFIX="$dir/prefix" install
+make -j2 B="$dir/build" PREFIX="$dir/prefix" DESTDIR="$dir/staged" install
+
+expected='bin/sentry-profctl
+libexec/sentry-profd/sentry-profd-capture
+libexec/sentry-profd/sentry-profd-ship
+libexec/sentry-profd/sentry-profd-unwind
+sbin/sentry-profd
+share/doc/sentry-profd/ARCHITECTURE.md
+share/doc/sentry-profd/CHANGES
+share/doc/sentry-profd/HACKING.md
+share/doc/sentry-profd/README.md
+share/man/man8/sentry-profd.8'
+for root in "$dir/prefix" "$dir/staged$dir/prefix"; do
+	(cd "$root" && find . -type f | sed 's,^\./,,' |
+		grep -v -x share/doc/sentry-profd/FORMATS.md |
+		LC_ALL=C sort) >"$dir/found"
+	echo "$expected" | diff - "$dir/found"
+done
+
+sleep 1000 &
+target=$!
+"$dir/prefix/sbin/sentry-profd" --pid $target --duration 0.2 --quiet \
+	--output "$dir/out"
+ls "$dir/out"/000001-*.envelope
+
+make B="$dir/build" PREFIX="$dir/prefix" uninstall
+make B="$dir/build" PREFIX="$dir/prefix" DESTDIR="$dir/staged" uninstall
+left=$(find "$dir/prefix" "$dir/staged" -type f)
+[ -z "$left" ] || {
+	echo "left behind: $left"
+	exit 1
+}
