@@ -91,14 +91,20 @@ static void remember(struct thread *th, const uint64_t *regs,
 #define STOPS_AT_ONCE_NS (50 * NS_PER_US)
 
 /*
- * Where was it at the tick: on a processor, or waiting for one? It waited if
- * most of the time from interrupt to stop is in its waiting time.
+ * Where was it at the tick: on a processor, waiting for one, or blocked? It
+ * waited if most of the time from interrupt to stop is in its waiting time. It
+ * was blocked if it is still where it was when it was seen so: a thread that
+ * is woken often is woken often while we look.
  */
-static bool was_on_processor(const struct thread *th, uint64_t stopped_ns)
+static bool was_on_processor(const struct thread *th, const uint64_t *regs,
+			     uint64_t stopped_ns)
 {
 	uint64_t latency = stopped_ns - th->interrupt_ns;
 	struct activity_mark now;
 
+	if (th->was_blocked && th->blocked_at.sp == regs[ARCH_SP] &&
+	    th->blocked_at.pc == regs[ARCH_PC])
+		return false;
 	if (latency < STOPS_AT_ONCE_NS || th->look.slices == 0 ||
 	    !activity_mark(&th->activity, &now))
 		return true;
@@ -124,7 +130,7 @@ static void finish_sample(struct thread *th, int error,
 	struct capture_counters *counters = th->target->counters;
 
 	if (error == 0) {
-		if (was_on_processor(th, stopped_ns))
+		if (was_on_processor(th, record->regs, stopped_ns))
 			record->flags |= SAMPLE_RUNNING;
 		thread_commit(th, size);
 		counters->captured++;

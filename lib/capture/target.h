@@ -42,6 +42,9 @@ struct thread {
 	uint64_t pending_ns; /* of that tick */
 	uint64_t interrupt_ns;
 	struct activity_mark look; /* as it was before the interrupt */
+	/* It was blocked here when it was looked at, and woken in between. */
+	bool was_blocked;
+	struct activity_place blocked_at;
 	uint64_t unaccounted;
 
 	uint64_t hint_top;

@@ -93,11 +93,15 @@ static bool leader_is_dead(const struct thread *th)
 }
 
 static void interrupt(struct thread *th, uint64_t tick, uint64_t time_ns,
-		      const struct activity_mark *look)
+		      const struct activity_mark *look,
+		      const struct activity_place *blocked_at)
 {
 	struct capture_counters *counters = th->target->counters;
 
 	th->look = *look;
+	th->was_blocked = blocked_at != NULL;
+	if (blocked_at != NULL)
+		th->blocked_at = *blocked_at;
 	th->interrupt_ns = th->target->capture->options.now_ns();
 
 	if (ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
@@ -190,7 +194,8 @@ static void look_at(struct thread *th, uint64_t ticks, uint64_t tick,
 			break;
 		}
 	}
-	interrupt(th, tick, time_ns, &mark);
+	interrupt(th, tick, time_ns, &mark,
+		  state == ACTIVITY_BLOCKED ? &place : NULL);
 }
 
 /* Threads made with CLONE_UNTRACED are not attached by the kernel. */
