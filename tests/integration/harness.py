@@ -32,6 +32,7 @@ import tempfile
 import time
 import traceback
 
+import chunk_rules
 import server as envelope_server
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -227,7 +228,7 @@ class Envelope:
         self.header, self.items = envelope_server.read_envelope(data)
         chunks = [i for i in self.items if i[0]['type'] == 'profile_chunk']
         self.item, self.payload = chunks[0] if chunks else (None, None)
-        self.chunk = json.loads(self.payload) if chunks else None
+        self.chunk = chunk_rules.load(self.payload) if chunks else None
 
 
 class Profd(Program):

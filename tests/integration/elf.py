@@ -1,0 +1,187 @@
+"""What the checks need of an ELF file, read here once more and differently.
+
+64 bits, little-endian. Nothing is shared with the code under test.
+"""
+
+import bisect
+import functools
+import lzma
+import pathlib
+import struct
+import uuid
+
+PT_LOAD, PT_NOTE = 1, 4
+PF_X = 1
+SHT_SYMTAB, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 2, 7, 8, 11
+SHF_EXECINSTR = 4
+NT_GNU_BUILD_ID = 3
+STT_NOTYPE, STT_FUNC, STT_GNU_IFUNC = 0, 2, 10
+
+DEBUG_DIR = pathlib.Path('/usr/lib/debug/.build-id')
+
+
+class Segment:
+    def __init__(self, data, at):
+        (self.type, self.flags, self.offset, self.vaddr, _, self.filesz,
+         self.memsz, _) = struct.unpack_from('<IIQQQQQQ', data, at)
+
+
+class Section:
+    def __init__(self, data, at):
+        (self.name_at, self.type, self.flags, self.addr, self.offset,
+         self.size, self.link, _, _, self.entsize) = \
+            struct.unpack_from('<IIQQQQIIQQ', data, at)
+
+
+def c_string(data, at):
+    return data[at:data.index(b'\0', at)].decode(errors='replace')
+
+
+class Elf:
+    def __init__(self, data):
+        if data[:6] != b'\x7fELF\x02\x01':
+            raise ValueError('no 64-bit little-endian ELF file')
+        self.data = data
+        phoff, shoff = struct.unpack_from('<QQ', data, 32)
+        phentsize, phnum, shentsize, shnum, shstrndx = \
+            struct.unpack_from('<HHHHH', data, 54)
+        self.segments = [Segment(data, phoff + i * phentsize)
+                         for i in range(phnum)]
+        self.loads = [s for s in self.segments if s.type == PT_LOAD]
+        self.sections = []
+        # What is in memory, the vDSO for one, may have no sections.
+        if shoff and shoff + shnum * shentsize <= len(data):
+            self.sections = [Section(data, shoff + i * shentsize)
+                             for i in range(shnum)]
+        for s in self.sections:
+            s.name = c_string(data, self.sections[shstrndx].offset +
+                              s.name_at)
+
+    def section(self, name):
+        for s in self.sections:
+            if s.name == name:
+                return s
+        return None
+
+    def bytes_of(self, section):
+        if section.type == SHT_NOBITS:
+            return b''
+        return self.data[section.offset:section.offset + section.size]
+
+    @functools.cached_property
+    def build_id(self):
+        """Of the first note that holds one; b'' without."""
+        for s in self.segments:
+            if s.type == PT_NOTE:
+                found = find_build_id(self.data[s.offset:
+                                                s.offset + s.filesz])
+                if found:
+                    return found
+        s = self.section('.note.gnu.build-id')
+        return find_build_id(self.bytes_of(s)) if s else b''
+
+    @functools.cached_property
+    def debug_id(self):
+        code = self.build_id
+        if not code:
+            # The start of .text, folded into 16 bytes.
+            folded = [0] * 16
+            for i, b in enumerate(self.bytes_of(self.section('.text'))[:4096]):
+                folded[i % 16] ^= b
+            code = bytes(folded)
+        return str(uuid.UUID(bytes_le=code[:16].ljust(16, b'\0')))
+
+    @property
+    def vmaddr(self):
+        return self.loads[0].vaddr
+
+    @property
+    def size(self):
+        """Of what is in memory, from the first segment to the last's end."""
+        return max(s.vaddr + s.memsz for s in self.loads) - self.vmaddr
+
+    def bias(self, map_start, map_offset):
+        """Of an executable mapping; None if no segment is mapped there."""
+        for s in self.loads:
+            page_offset = s.offset - s.offset % 4096
+            if s.flags & PF_X and \
+                    page_offset <= map_offset < s.offset + s.filesz:
+                return map_start - map_offset + s.offset - s.vaddr
+        return None
+
+    def read(self, vaddr, n):
+        """n bytes at vaddr, as far as the file has them."""
+        for s in self.loads:
+            if s.vaddr <= vaddr < s.vaddr + s.filesz:
+                at = vaddr - s.vaddr + s.offset
+                return self.data[at:min(at + n, s.offset + s.filesz)]
+        return b''
+
+    @functools.cached_property
+    def symbols(self):
+        """[(start, size, name)] of what may be a function, by start.
+
+        From the file, from the small table that some distributions pack into
+        it, and from its debug file where that is installed.
+        """
+        found = set(read_symbols(self))
+        packed = self.section('.gnu_debugdata')
+        if packed:
+            found.update(read_symbols(
+                Elf(lzma.decompress(self.bytes_of(packed)))))
+        code = self.build_id.hex()
+        debug = DEBUG_DIR / code[:2] / (code[2:] + '.debug')
+        if code and debug.exists():
+            found.update(read_symbols(Elf(debug.read_bytes())))
+        return sorted(found)
+
+    @functools.cached_property
+    def symbol_starts(self):
+        return [s[0] for s in self.symbols]
+
+    @functools.cached_property
+    def largest_symbol(self):
+        return max((s[1] for s in self.symbols), default=0)
+
+    def names_at(self, vaddr):
+        """The symbols that cover vaddr by their size, and those without a
+        size that start at the nearest address before it."""
+        sized, unsized, unsized_at = set(), set(), None
+        i = bisect.bisect_right(self.symbol_starts, vaddr) - 1
+        while i >= 0 and vaddr - self.symbol_starts[i] <= max(
+                self.largest_symbol, 1 << 16):
+            start, size, name = self.symbols[i]
+            if start <= vaddr < start + size:
+                sized.add(name)
+            elif size == 0 and unsized_at in (None, start):
+                unsized_at = start
+                unsized.add(name)
+            i -= 1
+        return sized, unsized
+
+
+def find_build_id(notes):
+    at = 0
+    while at + 12 <= len(notes):
+        namesz, descsz, kind = struct.unpack_from('<III', notes, at)
+        name_at = at + 12
+        desc_at = name_at + (namesz + 3) // 4 * 4
+        if kind == NT_GNU_BUILD_ID and notes[name_at:name_at + 4] == b'GNU\0':
+            return notes[desc_at:desc_at + descsz]
+        at = desc_at + (descsz + 3) // 4 * 4
+    return b''
+
+
+def read_symbols(elf):
+    for s in elf.sections:
+        if s.type not in (SHT_SYMTAB, SHT_DYNSYM):
+            continue
+        table = elf.bytes_of(s)
+        strings = elf.bytes_of(elf.sections[s.link])
+        for name_at, info, _, shndx, value, size in \
+                struct.iter_unpack('<IBBHQQ', table):
+            kind = info & 15
+            if shndx == 0 or name_at == 0 or value == 0 or \
+                    kind not in (STT_NOTYPE, STT_FUNC, STT_GNU_IFUNC):
+                continue
+            yield value, size, c_string(strings, name_at)

@@ -1,0 +1,86 @@
+"""Where the ELF files of a living process lie in its memory.
+
+Read from /proc/PID/maps and the files' program headers, to be compared with
+what a chunk says. It must be made while the process lives; the files' bytes
+are kept.
+"""
+
+import bisect
+import os
+import re
+
+from elf import Elf
+
+# A call leaves the address of the next instruction: one of these stands right
+# before a return address. Direct; or indirect, with and without prefixes,
+# ModRM's middle bits being 2.
+CALL = re.compile(
+    rb'\xe8.{4}'
+    rb'|[\x40-\x4f\x3e\x2e]{0,2}\xff(?:[\x10-\x13\x16-\x17\xd0-\xd7]'
+    rb'|\x14.|[\x50-\x53\x55-\x57].|\x54..|\x15.{4}'
+    rb'|[\x90-\x93\x95-\x97].{4}|\x94.{5})', re.S)
+CALL_BYTES_MAX = 9
+
+
+class Mapping:
+    def __init__(self, start, end, path, elf, bias):
+        self.start, self.end, self.path = start, end, path
+        self.elf, self.bias = elf, bias
+
+    @property
+    def image(self):
+        """(image_addr, image_vmaddr, image_size, debug_id) as they ought to
+        be."""
+        return (self.bias + self.elf.vmaddr, self.elf.vmaddr, self.elf.size,
+                self.elf.debug_id)
+
+
+class Layout:
+    def __init__(self, pid):
+        self.pid = pid
+        self.exe = os.readlink(f'/proc/{pid}/exe')
+        self.mappings = []
+        files = {}
+        with open(f'/proc/{pid}/maps') as f:
+            lines = f.read().splitlines()
+        for line in lines:
+            fields = line.split(None, 5)
+            path = fields[5] if len(fields) == 6 else ''
+            if 'x' not in fields[1] or not re.match(r'/|\[vdso\]', path):
+                continue
+            start, end = (int(a, 16) for a in fields[0].split('-'))
+            if path not in files:
+                files[path] = self.read(path, start, end)
+            elf = files[path]
+            bias = elf.bias(start, int(fields[2], 16)) if elf else None
+            if bias is not None:
+                self.mappings.append(Mapping(start, end, path, elf, bias))
+        self.starts = [m.start for m in self.mappings]
+
+    def read(self, path, start, end):
+        if path == '[vdso]':
+            with open(f'/proc/{self.pid}/mem', 'rb') as f:
+                f.seek(start)
+                data = f.read(end - start)
+        else:
+            with open(f'/proc/{self.pid}/map_files/{start:x}-{end:x}',
+                      'rb') as f:
+                data = f.read()
+        try:
+            return Elf(data)
+        except ValueError:
+            return None
+
+    def at(self, address):
+        i = bisect.bisect_right(self.starts, address) - 1
+        if i >= 0 and address < self.mappings[i].end:
+            return self.mappings[i]
+        return None
+
+    def follows_call(self, address):
+        """Does a call stand right before address? None: not known."""
+        m = self.at(address - 1)
+        if m is None:
+            return None
+        before = m.elf.read(address - CALL_BYTES_MAX - m.bias, CALL_BYTES_MAX)
+        return any(CALL.fullmatch(before, i) for i in range(len(before)))
