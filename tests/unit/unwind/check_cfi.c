@@ -1,0 +1,245 @@
+/*
+ * Rows against libdw's own reading of the whole file (by its search table),
+ * at random addresses of the C library; and broken files.
+ */
+#include "lib/unwind/cfi.h"
+
+#include <dlfcn.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "lib/unwind/arch_x86_64.h"
+#include "tests/unit/suite.h"
+
+#define ADDRESSES     20000
+#define BROKEN_FILES  60
+#define LIBC_ROWS_MAX (250u << 10)
+
+static int open_libc(void)
+{
+	Dl_info info;
+	void *fn = dlsym(RTLD_DEFAULT, "getenv");
+	int fd;
+
+	ck_assert_int_ne(dladdr(fn, &info), 0);
+	fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+static uint32_t next_random(uint32_t *state)
+{
+	*state = *state * 1664525 + 1013904223;
+	return *state >> 4;
+}
+
+/* The offset of a register's place from the CFA, if it is that simple. */
+static bool saved_at(Dwarf_Frame *frame, int reg, int64_t *ret, bool *ret_same,
+		     bool *ret_undefined)
+{
+	Dwarf_Op mem[3];
+	Dwarf_Op *ops = mem;
+	size_t n = 0;
+
+	ck_assert_int_eq(dwarf_frame_register(frame, reg, mem, &ops, &n), 0);
+	*ret_same = n == 0 && !ops;
+	*ret_undefined = n == 0 && ops;
+	*ret = n == 2 ? (int64_t)ops[1].number : 0;
+	return n == 0 || (ops[0].atom == DW_OP_call_frame_cfa && n <= 2 &&
+			  (n == 1 || ops[1].atom == DW_OP_plus_uconst));
+}
+
+static void compare_rule(const struct rule *rule, Dwarf_Frame *frame,
+			 bool is_signal, uint64_t pc)
+{
+	Dwarf_Op *cfa;
+	size_t n_cfa;
+	int64_t at;
+	bool same;
+	bool undefined;
+
+	ck_assert(saved_at(frame, X86_64_RIP, &at, &same, &undefined) ||
+		  rule->cfa == RULE_CFA_FULL);
+	if (undefined) {
+		ck_assert_int_eq(rule->ra, RULE_RA_UNDEFINED);
+		return;
+	}
+	ck_assert_int_eq(dwarf_frame_cfa(frame, &cfa, &n_cfa), 0);
+	if (rule->cfa == RULE_CFA_FULL)
+		return;
+	ck_assert_msg(!is_signal, "%#lx", (unsigned long)pc);
+	ck_assert_uint_eq(n_cfa, 1);
+	ck_assert_uint_eq(cfa->atom, DW_OP_bregx);
+	ck_assert_uint_eq(cfa->number,
+			  rule->cfa == RULE_CFA_SP ? X86_64_RSP : X86_64_RBP);
+	ck_assert_int_eq((int64_t)cfa->number2, rule->cfa_offset);
+	ck_assert_int_eq(at, rule->ra_offset);
+	ck_assert(saved_at(frame, X86_64_RBP, &at, &same, &undefined));
+	if (rule->fp == RULE_FP_SAVED)
+		ck_assert_int_eq(at, rule->fp_offset);
+	ck_assert_int_eq(rule->fp == RULE_FP_SAME, same);
+	ck_assert_int_eq(rule->fp == RULE_FP_UNDEFINED, undefined);
+	ck_assert(saved_at(frame, X86_64_R12, &at, &same, &undefined));
+	ck_assert_int_eq(-8 * rule->saved[1], at);
+}
+
+START_TEST(test_libc)
+{
+	int fd = open_libc();
+	uint32_t random = 7;
+	struct elf_file f;
+	struct rows rows;
+	uint64_t text = 0;
+	uint64_t size = 0;
+	Dwarf_CFI *cfi;
+	size_t found = 0;
+
+	ck_assert_int_eq(elf_file_open(&f, fd), 0);
+	ck_assert_int_eq(cfi_compile(&f, 0, &rows), 0);
+	ck_assert_uint_gt(rows.n, 10000);
+	ck_assert_uint_le(rows.bytes, LIBC_ROWS_MAX);
+	for (int i = 0; i < (int)f.n_phdrs; i++) {
+		GElf_Phdr p;
+
+		ck_assert_ptr_nonnull(gelf_getphdr(f.elf, i, &p));
+		if (p.p_type == PT_LOAD && p.p_flags & PF_X) {
+			text = p.p_vaddr;
+			size = p.p_memsz;
+		}
+	}
+	cfi = dwarf_getcfi_elf(f.elf);
+	ck_assert_ptr_nonnull(cfi);
+	for (int i = 0; i < ADDRESSES; i++) {
+		uint64_t pc = text + next_random(&random) % size;
+		const struct rule *rule = rows_find(&rows, pc);
+		Dwarf_Frame *frame;
+		bool is_signal;
+
+		if (dwarf_cfi_addrframe(cfi, pc, &frame)) {
+			ck_assert_int_eq(rule->cfa, RULE_CFA_NONE);
+			continue;
+		}
+		found++;
+		ck_assert_int_ne(rule->cfa, RULE_CFA_NONE);
+		ck_assert_int_ge(
+			dwarf_frame_info(frame, NULL, NULL, &is_signal), 0);
+		compare_rule(rule, frame, is_signal, pc);
+		free(frame);
+	}
+	ck_assert_uint_gt(found, ADDRESSES / 2);
+	(void)dwarf_cfi_end(cfi);
+	rows_fini(&rows);
+	elf_file_close(&f);
+	close_fd(&fd);
+}
+END_TEST
+
+/* A copy of the file behind fd that can be written to. */
+static int copy(int fd, off_t *ret_size)
+{
+	int to = memfd_create("copy", MFD_CLOEXEC);
+	char bytes[65536];
+	off_t size = 0;
+	ssize_t n;
+
+	ck_assert_int_ge(to, 0);
+	while ((n = read(fd, bytes, sizeof(bytes))) > 0) {
+		ck_assert_int_eq(write(to, bytes, (size_t)n), n);
+		size += n;
+	}
+	*ret_size = size;
+	return to;
+}
+
+START_TEST(test_without_section_headers)
+{
+	int fd = open_libc();
+	off_t size;
+	int bare = copy(fd, &size);
+	struct elf_file f;
+	struct rows whole;
+	struct rows rows;
+	const uint64_t no_sections = 0;
+	const uint16_t none = 0;
+
+	ck_assert_int_eq(elf_file_open(&f, fd), 0);
+	ck_assert_int_eq(cfi_compile(&f, 0, &whole), 0);
+	elf_file_close(&f);
+	ck_assert_int_eq(
+		pwrite(bare, &no_sections, 8, offsetof(Elf64_Ehdr, e_shoff)),
+		8);
+	ck_assert_int_eq(pwrite(bare, &none, 2, offsetof(Elf64_Ehdr, e_shnum)),
+			 2);
+	ck_assert_int_eq(
+		pwrite(bare, &none, 2, offsetof(Elf64_Ehdr, e_shstrndx)), 2);
+	ck_assert_int_eq(elf_file_open(&f, bare), 0);
+	ck_assert_ptr_null(elf_file_section(&f, ".eh_frame", &(GElf_Shdr){0}));
+	ck_assert_int_eq(cfi_compile(&f, 0, &rows), 0);
+	ck_assert_uint_eq(rows.n, whole.n);
+	ck_assert_mem_eq(rows.pc, whole.pc, whole.n * sizeof(*whole.pc));
+	elf_file_close(&f);
+	rows_fini(&rows);
+	rows_fini(&whole);
+	close_fd(&bare);
+	close_fd(&fd);
+}
+END_TEST
+
+/* Damages bytes of the CFI and of the headers: nothing may break here. */
+START_TEST(test_broken)
+{
+	int fd = open_libc();
+	uint32_t random = (uint32_t)_i + 1;
+	off_t size;
+	int bad = copy(fd, &size);
+	GElf_Shdr shdr = {0};
+	struct elf_file f;
+	struct rows rows;
+
+	ck_assert_int_eq(elf_file_open(&f, fd), 0);
+	ck_assert_ptr_nonnull(elf_file_section(&f, ".eh_frame", &shdr));
+	elf_file_close(&f);
+	for (int i = 0; i < 200; i++) {
+		uint8_t byte = (uint8_t)next_random(&random);
+		uint64_t at =
+			shdr.sh_offset + next_random(&random) % shdr.sh_size;
+
+		if (_i % 4 == 0 && i < 4)
+			at = next_random(&random) % 1024;
+		ck_assert_int_eq(pwrite(bad, &byte, 1, (off_t)at), 1);
+	}
+	if (_i % 4 == 1)
+		ck_assert_int_eq(ftruncate(bad, (off_t)(next_random(&random) %
+							(uint32_t)size)),
+				 0);
+	if (elf_file_open(&f, bad) == 0) {
+		ck_assert_int_eq(cfi_compile(&f, 0, &rows), 0);
+		for (size_t i = 1; i < rows.n; i++)
+			ck_assert_uint_gt(rows.pc[i], rows.pc[i - 1]);
+		for (size_t i = 0; i < rows.n; i++)
+			ck_assert_uint_lt(rows.rule[i] & ~ROWS_START,
+					  rows.n_rules);
+		rows_fini(&rows);
+		elf_file_close(&f);
+	}
+	close_fd(&bad);
+	close_fd(&fd);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("unwind/cfi");
+	TCase *tc = tcase_create("libc");
+
+	tcase_add_test(tc, test_libc);
+	tcase_add_test(tc, test_without_section_headers);
+	tcase_add_loop_test(tc, test_broken, 0, BROKEN_FILES);
+	suite_add_tcase(s, tc);
+	return s;
+}
