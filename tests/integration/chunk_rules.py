@@ -469,22 +469,19 @@ def stream_problems(chunks):
     for a, b in zip(chunks, chunks[1:]):
         end = max(s['timestamp'] for s in a['profile']['samples'])
         start = min(s['timestamp'] for s in b['profile']['samples'])
-        if start < end:
-            found.append('two chunks overlap')
-        # A thread that goes on does so with the same stack.
-        last, then = stacks_at(a, end), stacks_at(b, start)
-        for tid in last.keys() & then.keys():
-            if start == end and last[tid] != then[tid]:
-                found.append(f'thread {tid}: another stack in the next chunk')
+        # Each chunk stands for itself: where the next one starts, this one
+        # ends, or the time between is nobody's.
+        if start != end:
+            found.append(f'{start - end:+.6f} s between two chunks')
+        before, after = by_thread(a['profile']), by_thread(b['profile'])
+        for tid in before.keys() & after.keys():
+            # An empty stack says that nothing is known.
+            stack = a['profile']['stacks'][before[tid][-1]['stack_id']]
+            if stack and before[tid][-1]['timestamp'] != end:
+                found.append(f'thread {tid} ends before its chunk')
+            if stack and after[tid][0]['timestamp'] != start:
+                found.append(f'thread {tid} starts after its chunk')
     return found
-
-
-def stacks_at(chunk, time):
-    """{thread_id: addresses of its stack} of the samples at a time."""
-    p = chunk['profile']
-    return {s['thread_id']: [p['frames'][f]['instruction_addr']
-                             for f in p['stacks'][s['stack_id']]]
-            for s in p['samples'] if s['timestamp'] == time}
 
 
 # What the server makes of samples: time.

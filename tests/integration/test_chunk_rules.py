@@ -208,14 +208,18 @@ def test_faults_of_a_stream_are_seen(box):
     stranger = dict(b, profiler_id='0' * 32)
     for chunks, text in (([a, stranger], 'profiler_id'),
                          ([a, a], 'twice'),
-                         ([b, a], 'overlap')):
+                         ([b, a], 'between two chunks'),
+                         ([without(a, -1), b], 'ends before'),
+                         ([a, without(b, 0)], 'starts after')):
         found = chunk_rules.stream_problems(chunks)
         check(any(text in p for p in found), f'{text}: {found}')
-    other = copy.deepcopy(b)
-    for f in other['profile']['frames']:
-        f['instruction_addr'] = '0x1'
-    found = chunk_rules.stream_problems([a, other])
-    check(any('another stack' in p for p in found), f'{found}')
+
+
+def without(chunk, i):
+    """Without a sample; of all threads there is one at either end."""
+    chunk = copy.deepcopy(chunk)
+    del chunk['profile']['samples'][i]
+    return chunk
 
 
 def test_constants_are_no_json(box):
