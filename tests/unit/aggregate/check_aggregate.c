@@ -298,8 +298,11 @@ START_TEST(gap)
 	sample(2, 300100, "cm");
 	tick(300100);
 	ck_assert(due);
-	CHUNK(300100, "0 1:am, 0 2:bm, 100 1:am, 100 2:bm");
+	ck_assert_int_eq(aggregate_close(a, UINT64_C(300100) * MS, &chunk), 0);
+	ck_assert_str_eq(letters_samples(&chunk),
+			 "0 1:am, 0 2:bm, 100 1:am, 100 2:bm");
 	ck_assert_int_eq(profile_check(&chunk), PROFILE_BAD_ID);
+	ck_assert_int_eq(aggregate_next(a), 0);
 	tick(300110);
 	ck_assert(!due);
 	tick(300120);
