@@ -49,15 +49,21 @@ static char *read_text(const char *path, size_t *ret_size)
 	return b.data;
 }
 
-void target_read_maps(struct target *t)
+char *target_maps_text(const struct target *t)
 {
 	char path[64];
 	size_t size;
-	char *text;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)t->pid);
-	text = read_text(path, &size);
-	ck_assert_int_eq(unwind_space_set_maps(t->space, text, size), 0);
+	return read_text(path, &size);
+}
+
+void target_read_maps(struct target *t)
+{
+	char *text = target_maps_text(t);
+
+	ck_assert_int_eq(unwind_space_set_maps(t->space, text, strlen(text)),
+			 0);
 	free(text);
 }
 
@@ -283,15 +289,11 @@ void thread_detach(pid_t tid)
 }
 
 /* The end of the mapping that addr lies in. */
-static uint64_t mapping_end(pid_t pid, uint64_t addr)
+static uint64_t mapping_end(const struct target *t, uint64_t addr)
 {
-	char path[64];
+	char *text = target_maps_text(t);
 	uint64_t end = 0;
-	size_t size;
-	char *text;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	text = read_text(path, &size);
 	for (char *line = text; line && *line; line = strchr(line, '\n') + 1) {
 		uint64_t from;
 		uint64_t to;
@@ -318,7 +320,7 @@ struct record_sample *record_thread(const struct target *t, pid_t tid,
 
 	do_ptrace(PTRACE_GETREGS, tid, &u);
 	start = u.rsp - RED_ZONE;
-	size = (size_t)(mapping_end(t->pid, u.rsp) - start);
+	size = (size_t)(mapping_end(t, u.rsp) - start);
 	s = calloc(1, sizeof(*s) + size);
 	ck_assert_ptr_nonnull(s);
 	if (size > SAMPLE_STACK_MAX) {

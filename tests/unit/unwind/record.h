@@ -36,6 +36,9 @@ void target_stop(struct target *t);
 /* Takes the maps that the target has now. */
 void target_read_maps(struct target *t);
 
+/* Their text; the caller frees it. */
+char *target_maps_text(const struct target *t);
+
 /* The target's threads, at most max. */
 size_t target_threads(const struct target *t, pid_t *tids, size_t max);
 

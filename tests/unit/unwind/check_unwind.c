@@ -1,0 +1,357 @@
+/*
+ * The public interface on made-up samples, where the code is in memory without
+ * a file: only frame pointers help, and every way to end can be had.
+ */
+#include "lib/unwind/unwind.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/unwind/cache.h"
+#include "tests/unit/suite.h"
+#include "tests/unit/unwind/record.h"
+
+#define CODE  UINT64_C(0x400000)
+#define STACK UINT64_C(0x7fff0000)
+#define WORDS 512
+
+#define BIT(n)	  (UINT64_C(1) << (n))
+#define SP_AND_PC (BIT(SAMPLE_X86_64_RSP) | BIT(SAMPLE_X86_64_RIP))
+
+static const char maps_text[] = "400000-500000 rwxp 00000000 00:00 0 \n"
+				"7fff0000-7fff8000 rw-p 00000000 00:00 0 \n";
+
+static int no_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
+{
+	(void)ctx;
+	(void)start;
+	(void)end;
+	(void)ret_fd;
+	return -ENOENT;
+}
+
+static const struct unwind_files no_files = {no_image, NULL};
+static const struct unwind_cache_options options = {.max_bytes = 1u << 20};
+
+static struct unwind_cache *cache;
+static struct unwind_space *space;
+static struct record_sample *sample;
+static size_t sample_size;
+static uint64_t *stack;
+static struct unwind_stack out;
+
+static void set_up(void)
+{
+	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
+	ck_assert_int_eq(unwind_space_new(cache, &no_files, NULL, &space), 0);
+	ck_assert_int_eq(
+		unwind_space_set_maps(space, maps_text, sizeof(maps_text) - 1),
+		0);
+	sample_size = sizeof(*sample) + WORDS * 8;
+	sample = calloc(1, sample_size);
+	ck_assert_ptr_nonnull(sample);
+	sample->arch = SAMPLE_ARCH_X86_64;
+	sample->regs_known = SP_AND_PC | BIT(SAMPLE_X86_64_RBP);
+	sample->regs[SAMPLE_X86_64_RSP] = STACK;
+	sample->regs[SAMPLE_X86_64_RBP] = STACK + 16;
+	sample->regs[SAMPLE_X86_64_RIP] = CODE;
+	sample->stack_addr = STACK;
+	sample->stack_size = WORDS * 8;
+	stack = (uint64_t *)(void *)sample->stack;
+	/* Frame pointers at words 2, 10, 20; the last one is the first's. */
+	stack[2] = STACK + 80;
+	stack[3] = CODE + 0x100;
+	stack[10] = STACK + 160;
+	stack[11] = CODE + 0x200;
+	stack[20] = 0;
+	stack[21] = CODE + 0x300;
+}
+
+static void tear_down(void)
+{
+	free(sample);
+	unwind_space_free(space);
+	unwind_cache_free(cache);
+}
+
+static void walk(void)
+{
+	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 16, &out), 0);
+}
+
+START_TEST(test_frame_pointers)
+{
+	walk();
+	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
+	ck_assert_uint_eq(out.n, 4);
+	for (size_t i = 0; i < 4; i++) {
+		ck_assert_uint_eq(out.frames[i].addr, CODE + i * 0x100);
+		ck_assert_uint_eq(out.frames[i].is_leaf, i == 0);
+		ck_assert_uint_eq(out.frames[i].by_heuristic, i != 0);
+	}
+	ck_assert(out.frame_pointer);
+	ck_assert_uint_eq(out.stack_top, STACK + 176);
+}
+END_TEST
+
+START_TEST(test_search)
+{
+	sample->regs_known = SP_AND_PC;
+	sample->regs[SAMPLE_X86_64_RBP] = 1;
+	walk();
+	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
+	ck_assert_uint_eq(out.n, 4);
+	ck_assert(out.frames[1].by_heuristic);
+	ck_assert_uint_eq(out.stack_top, STACK + 176);
+	/* A pair that leads nowhere is no frame. */
+	stack[20] = 8;
+	walk();
+	ck_assert_int_eq(out.end, UNWIND_END_UNKNOWN_REGISTER);
+	ck_assert_uint_eq(out.n, 1);
+}
+END_TEST
+
+START_TEST(test_remembered)
+{
+	sample->flags = SAMPLE_REMEMBERED;
+	sample->regs[SAMPLE_X86_64_RBP] = STACK + 80;
+	walk();
+	/* It leads to the root: taken as it is. */
+	ck_assert_uint_eq(out.n, 3);
+	sample->regs[SAMPLE_X86_64_RBP] = STACK + 88;
+	walk();
+	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
+	ck_assert_uint_eq(out.n, 4);
+}
+END_TEST
+
+START_TEST(test_ends)
+{
+	/* Not a frame pointer: odd, below sp, not on the stack, not upward. */
+	static const uint64_t bad[] = {STACK + 17, STACK - 8, 8,
+				       STACK + 0x100000};
+
+	for (size_t i = 0; i < array_size(bad); i++) {
+		sample->regs[SAMPLE_X86_64_RBP] = bad[i];
+		walk();
+		ck_assert_int_eq(out.end, UNWIND_END_NO_CFI);
+		ck_assert_uint_eq(out.n, 1);
+	}
+	sample->regs[SAMPLE_X86_64_RBP] = STACK + 16;
+	stack[2] = STACK + 16;
+	walk();
+	ck_assert_int_eq(out.end, UNWIND_END_NO_CFI);
+	stack[2] = STACK + 80;
+	stack[11] = STACK;
+	walk();
+	ck_assert_int_eq(out.end, UNWIND_END_NO_CFI);
+	ck_assert_uint_eq(out.n, 2);
+	stack[11] = 0;
+	walk();
+	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
+	ck_assert_uint_eq(out.n, 2);
+	sample->regs[SAMPLE_X86_64_RIP] = 0x1000;
+	walk();
+	ck_assert_int_eq(out.end, UNWIND_END_NO_MAP);
+	ck_assert_uint_eq(out.n, 1);
+	ck_assert_uint_eq(out.frames[0].addr, 0x1000);
+	ck_assert_uint_eq(out.stack_top, 0);
+}
+END_TEST
+
+START_TEST(test_max_frames)
+{
+	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out), 0);
+	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
+	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 3, &out), 0);
+	ck_assert_int_eq(out.end, UNWIND_END_MAX_FRAMES);
+	ck_assert_uint_eq(out.n, 3);
+	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 1, &out), 0);
+	ck_assert_uint_eq(out.n, 1);
+}
+END_TEST
+
+START_TEST(test_malformed)
+{
+	ck_assert_int_eq(
+		unwind_walk(space, sample, sizeof(*sample) - 1, 4, &out),
+		-EINVAL);
+	ck_assert_int_eq(unwind_walk(space, sample, sample_size - 8, 4, &out),
+			 -EINVAL);
+	sample->arch = 99;
+	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out),
+			 -EINVAL);
+	sample->arch = SAMPLE_ARCH_X86_64;
+	sample->stack_addr = UINT64_MAX - 8;
+	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out),
+			 -EINVAL);
+	sample->stack_addr = STACK;
+	sample->regs_known = BIT(SAMPLE_X86_64_RSP);
+	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out),
+			 -EINVAL);
+}
+END_TEST
+
+static bool would_remap(const char *text)
+{
+	bool remapped;
+
+	ck_assert_int_eq(
+		unwind_space_would_remap(space, text, strlen(text), &remapped),
+		0);
+	return remapped;
+}
+
+START_TEST(test_remap)
+{
+	static const char before[] = "1000-3000 r-xp 0 fe:01 1 /a\n"
+				     "5000-6000 rwxp 0 00:00 0 \n";
+	struct unwind_image image;
+
+	ck_assert_int_eq(
+		unwind_space_set_maps(space, before, sizeof(before) - 1), 0);
+	ck_assert(unwind_space_covers(space, 0x2fff));
+	ck_assert(!unwind_space_covers(space, 0x3000));
+	ck_assert(!would_remap(before));
+	/* New ranges, split ranges, grown memory. */
+	ck_assert(!would_remap("1000-3000 r-xp 0 fe:01 1 /a\n"
+			       "3000-4000 r-xp 0 fe:01 2 /b\n"
+			       "5000-7000 rwxp 0 00:00 0 \n"));
+	ck_assert(!would_remap("1000-2000 r-xp 0 fe:01 1 /a\n"
+			       "2000-3000 rwxp 1000 fe:01 1 /a\n"
+			       "5000-6000 rwxp 0 00:00 0 \n"));
+	/* Gone, another file, another offset, cut off. */
+	ck_assert(would_remap("1000-3000 r-xp 0 fe:01 1 /a\n"));
+	ck_assert(would_remap("1000-3000 r-xp 0 fe:01 2 /a\n"
+			      "5000-6000 rwxp 0 00:00 0 \n"));
+	ck_assert(would_remap("1000-3000 r-xp 1000 fe:01 1 /a\n"
+			      "5000-6000 rwxp 0 00:00 0 \n"));
+	ck_assert(would_remap("1000-2000 r-xp 0 fe:01 1 /a\n"
+			      "5000-6000 rwxp 0 00:00 0 \n"));
+	ck_assert(would_remap("1000-3000 r--p 0 fe:01 1 /a\n"
+			      "5000-6000 rwxp 0 00:00 0 \n"));
+	ck_assert(would_remap(""));
+	/* Asking has changed nothing, and nonsense changes nothing. */
+	ck_assert_int_eq(unwind_space_set_maps(space, "x\n", 2), -EINVAL);
+	ck_assert(unwind_space_covers(space, 0x2fff));
+	ck_assert_int_eq(unwind_image_at(space, 0x1000, &image), -ENOENT);
+	ck_assert_int_eq(unwind_image_of_path(space, "/b", &image), -ENOENT);
+}
+END_TEST
+
+/* Counts what is asked for; otherwise as the broker does it. */
+struct counted {
+	struct target *target;
+	size_t images;
+};
+
+static int counted_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
+{
+	struct counted *c = ctx;
+
+	c->images++;
+	return target_files.image(c->target, start, end, ret_fd);
+}
+
+static const struct unwind_files counted_files = {counted_image, NULL};
+
+static void read_maps(const struct target *from, struct unwind_space *to)
+{
+	char *text = target_maps_text(from);
+
+	ck_assert_int_eq(unwind_space_set_maps(to, text, strlen(text)), 0);
+	free(text);
+}
+
+/* Two targets of the same program share its images; a tiny budget drops them.
+ */
+START_TEST(test_shared_and_evicted)
+{
+	const struct unwind_cache_options tiny = {.max_bytes = 1};
+	const char *args[] = {"nanosleep", NULL};
+	struct unwind_space *spaces[2];
+	struct record_sample *samples[2];
+	struct counted counts[2] = {{NULL, 0}, {NULL, 0}};
+	struct unwind_cache *shared;
+	struct target t[2];
+	size_t sizes[2];
+	const char *name;
+	uint64_t offset;
+	size_t images;
+	size_t kept;
+
+	ck_assert_int_eq(unwind_cache_new(_i ? &tiny : &options, &shared), 0);
+	for (int i = 0; i < 2; i++) {
+		target_start(&t[i], "unw_o2", args);
+		(void)target_wait_blocked(&t[i], t[i].pid);
+		thread_seize(t[i].pid);
+		thread_interrupt(t[i].pid);
+		samples[i] = record_thread(&t[i], t[i].pid, &sizes[i]);
+		thread_detach(t[i].pid);
+		counts[i].target = &t[i];
+		ck_assert_int_eq(unwind_space_new(shared, &counted_files,
+						  &counts[i], &spaces[i]),
+				 0);
+		read_maps(&t[i], spaces[i]);
+		ck_assert_uint_eq(counts[i].images, 0);
+		ck_assert_int_eq(
+			unwind_walk(spaces[i], samples[i], sizes[i], 64, &out),
+			0);
+		ck_assert_int_eq(out.end, UNWIND_END_ROOT);
+	}
+	/* The program and libc; one request for each, by each. */
+	ck_assert_uint_eq(shared->n, 2);
+	ck_assert_uint_eq(counts[0].images, 2);
+	ck_assert_uint_eq(counts[1].images, 2);
+	images = counts[0].images;
+	read_maps(&t[0], spaces[0]);
+	ck_assert_int_eq(unwind_walk(spaces[0], samples[0], sizes[0], 64, &out),
+			 0);
+	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
+	if (_i == 0)
+		ck_assert_uint_eq(counts[0].images, images);
+	for (size_t i = 0; i < shared->n; i++) {
+		ck_assert_uint_eq(shared->images[i]->refs, 2);
+		/* What the last call used may stay, whatever it weighs. */
+		ck_assert_uint_gt(image_bytes(shared->images[i]), 0);
+	}
+	/* A call that uses the leaf's image only: the other one goes. */
+	ck_assert_int_eq(
+		unwind_symbol_at(spaces[0], out.frames[0].addr, &name, &offset),
+		0);
+	ck_assert_str_eq(name, "clock_nanosleep");
+	kept = 0;
+	for (size_t i = 0; i < shared->n; i++)
+		kept += image_bytes(shared->images[i]) != 0;
+	ck_assert_uint_eq(kept, _i == 0 ? 2 : 1);
+	ck_assert_int_eq(unwind_walk(spaces[1], samples[1], sizes[1], 64, &out),
+			 0);
+	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
+	for (int i = 0; i < 2; i++) {
+		free(samples[i]);
+		unwind_space_free(spaces[i]);
+		target_stop(&t[i]);
+	}
+	unwind_cache_free(shared);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("unwind/unwind");
+	TCase *tc = tcase_create("made up");
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, test_frame_pointers);
+	tcase_add_test(tc, test_search);
+	tcase_add_test(tc, test_remembered);
+	tcase_add_test(tc, test_ends);
+	tcase_add_test(tc, test_max_frames);
+	tcase_add_test(tc, test_malformed);
+	tcase_add_test(tc, test_remap);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("cache");
+	tcase_add_loop_test(tc, test_shared_and_evicted, 0, 2);
+	suite_add_tcase(s, tc);
+	return s;
+}
