@@ -265,8 +265,9 @@ START_TEST(sample_from_before_the_chunk)
 	ticks(0, 50);
 	CHUNK(50, "0 1:am, 50 1:am");
 	sample(1, 30, "bm");
+	sample(2, 40, "cm"); /* its first, too */
 	ticks(60, 70);
-	CHUNK(70, "50 1:bm, 70 1:bm");
+	CHUNK(70, "50 1:bm, 50 2:cm, 70 1:bm, 70 2:cm");
 }
 END_TEST
 

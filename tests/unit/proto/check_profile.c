@@ -26,6 +26,14 @@ static void one_sample_a_thread(struct good_profile *g)
 	g->p.n_samples = 2;
 }
 
+/* As many samples as threads, still. */
+static void one_sample_each(struct good_profile *g)
+{
+	g->p.n_samples = 2;
+	g->p.threads++;
+	g->p.n_threads = 2;
+}
+
 /* Empty stacks do not count. */
 static void one_stack_a_thread(struct good_profile *g)
 {
@@ -239,6 +247,7 @@ static const struct {
 } broken[] = {
 	{no_samples, PROFILE_NO_SAMPLES},
 	{one_sample_a_thread, PROFILE_NO_SAMPLES},
+	{one_sample_each, PROFILE_NO_SAMPLES},
 	{one_stack_a_thread, PROFILE_NO_SAMPLES},
 	{short_profiler_id, PROFILE_BAD_ID},
 	{upper_case_chunk_id, PROFILE_BAD_ID},

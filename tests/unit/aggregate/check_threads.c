@@ -1,0 +1,74 @@
+#include "lib/aggregate/threads.h"
+
+#include "proto/profile.h"
+#include "tests/unit/suite.h"
+
+static struct threads threads;
+
+static void set_up(void)
+{
+	threads_init(&threads, 0);
+}
+
+static void tear_down(void)
+{
+	threads_fini(&threads);
+}
+
+static struct thread *get(uint32_t tid)
+{
+	struct thread *t = NULL;
+
+	ck_assert_int_eq(threads_get(&threads, tid, &t), 0);
+	ck_assert_uint_eq(t->tid, tid);
+	return t;
+}
+
+START_TEST(starts_from_nothing)
+{
+	struct thread *t = get(7);
+
+	ck_assert_str_eq(t->name, "");
+	ck_assert_uint_eq(t->node, PROFILE_NONE);
+	ck_assert_uint_eq(t->last, PROFILE_NONE);
+	ck_assert_uint_eq(t->carry, PROFILE_NONE);
+	ck_assert(!t->exited && !t->ahead);
+	t->node = 3;
+	ck_assert_uint_eq(get(7)->node, 3);
+	ck_assert_ptr_null(threads_find(&threads, 8));
+	threads_fini(NULL);
+}
+END_TEST
+
+/* The dead go, those with something ahead a chunk later. */
+START_TEST(drop_exited)
+{
+	for (uint32_t tid = 0; tid < 1000; tid++)
+		get(tid);
+	for (uint32_t tid = 0; tid < 1000; tid++) {
+		get(tid)->exited = tid % 2 == 0;
+		get(tid)->ahead = tid % 4 == 0;
+	}
+	ck_assert_int_eq(threads_drop_exited(&threads), 0);
+	ck_assert_uint_eq(threads.n, 750);
+	for (uint32_t tid = 0; tid < 1000; tid++) {
+		struct thread *t = threads_find(&threads, tid);
+
+		ck_assert_int_eq(t != NULL, tid % 4 != 2);
+		if (t != NULL)
+			ck_assert_uint_eq(t->tid, tid);
+	}
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("threads");
+	TCase *c = tcase_create("threads");
+
+	tcase_add_checked_fixture(c, set_up, tear_down);
+	tcase_add_test(c, starts_from_nothing);
+	tcase_add_test(c, drop_exited);
+	suite_add_tcase(s, c);
+	return s;
+}
