@@ -293,7 +293,8 @@ static void on_timer(void *ctx)
 	if (tick_at(now) <= me.tick)
 		return;
 	me.tick = tick_at(now);
-	capture_tick(me.capture, me.tick, now);
+	capture_tick(me.capture, me.tick, me.epoch_ns + me.tick * me.period_ns,
+		     now);
 	tell_heads(me.tick % HEAD_TICKS == 0);
 }
 

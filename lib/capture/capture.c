@@ -87,8 +87,10 @@ static void free_ended(struct capture *c)
 	}
 }
 
-void capture_tick(struct capture *c, uint64_t tick, uint64_t time_ns)
+void capture_tick(struct capture *c, uint64_t tick, uint64_t due_ns,
+		  uint64_t time_ns)
 {
+	c->due_ns = due_ns;
 	for (struct target *t = c->targets; t != NULL; t = t->next)
 		target_tick(t, tick, time_ns);
 	capture_reap(c);

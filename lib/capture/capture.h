@@ -66,10 +66,12 @@ must_check int capture_add(struct capture *c, uint32_t target, int32_t pid,
 			   struct capture_counters *counters, uint64_t tick);
 
 /*
- * The tick has come: looks at every thread of every target. The stops that
- * follow are announced by SIGCHLD: call capture_reap then.
+ * The tick, which was due at due_ns, has come, and it is time_ns now: looks at
+ * every thread of every target. The stops that follow are announced by
+ * SIGCHLD: call capture_reap then.
  */
-void capture_tick(struct capture *c, uint64_t tick, uint64_t time_ns);
+void capture_tick(struct capture *c, uint64_t tick, uint64_t due_ns,
+		  uint64_t time_ns);
 
 /* Takes all wait statuses that are there. */
 void capture_reap(struct capture *c);

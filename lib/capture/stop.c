@@ -85,30 +85,27 @@ static void remember(struct thread *th, const uint64_t *regs,
 }
 
 /*
- * A thread that stops this soon after the interrupt was on a processor, or had
- * waited for one too shortly to matter.
- */
-#define STOPS_AT_ONCE_NS (50 * NS_PER_US)
-
-/*
- * Where was it at the tick: on a processor, waiting for one, or blocked? It
- * waited if most of the time from interrupt to stop is in its waiting time. It
- * was blocked if it is still where it was when it was seen so: a thread that
- * is woken often is woken often while we look.
+ * Where was the thread when the tick was due: on a processor, waiting for one,
+ * or blocked?
+ *
+ * It was blocked if it is still where it was when it was seen so: one that is
+ * woken often is woken while we look. It waited if waiting and what it ran
+ * since reach back behind that moment; the wait of a thread whose processor we
+ * took for the tick itself begins with it.
  */
 static bool was_on_processor(const struct thread *th, const uint64_t *regs,
 			     uint64_t stopped_ns)
 {
-	uint64_t latency = stopped_ns - th->interrupt_ns;
 	struct activity_mark now;
 
 	if (th->was_blocked && th->blocked_at.sp == regs[ARCH_SP] &&
 	    th->blocked_at.pc == regs[ARCH_PC])
 		return false;
-	if (latency < STOPS_AT_ONCE_NS || th->look.slices == 0 ||
-	    !activity_mark(&th->activity, &now))
+	if (th->look.slices == 0 || !activity_mark(&th->activity, &now) ||
+	    now.wait_ns == th->look.wait_ns)
 		return true;
-	return (now.wait_ns - th->look.wait_ns) * 2 < latency;
+	return now.wait_ns - th->look.wait_ns + now.run_ns - th->look.run_ns <=
+	       stopped_ns - th->due_ns;
 }
 
 static int take_sample(struct thread *th, const struct user_regs_struct *raw,

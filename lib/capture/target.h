@@ -39,8 +39,8 @@ struct thread {
 	bool pending;
 	bool stop_expected; /* interrupted, sampled without the stop */
 	uint64_t pending_tick;
-	uint64_t pending_ns; /* of that tick */
-	uint64_t interrupt_ns;
+	uint64_t pending_ns;	   /* of that tick */
+	uint64_t due_ns;	   /* when that tick was due */
 	struct activity_mark look; /* as it was before the interrupt */
 	/* It was blocked here when it was looked at, and woken in between. */
 	bool was_blocked;
@@ -79,6 +79,7 @@ struct target {
 
 struct capture {
 	struct capture_options options;
+	uint64_t due_ns; /* when the tick under way was due */
 	struct target *targets;
 	struct table threads; /* tid -> index in by_index */
 	struct thread **by_index;

@@ -102,7 +102,7 @@ static void interrupt(struct thread *th, uint64_t tick, uint64_t time_ns,
 	th->was_blocked = blocked_at != NULL;
 	if (blocked_at != NULL)
 		th->blocked_at = *blocked_at;
-	th->interrupt_ns = th->target->capture->options.now_ns();
+	th->due_ns = th->target->capture->due_ns;
 
 	if (ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
 		/* It is dying; wait will say so. */
