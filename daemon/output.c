@@ -113,12 +113,15 @@ int output_open(struct output *o, const char *path)
 	*o = (struct output){.dir_fd = -1};
 	if (path == NULL) {
 		r = make_new_dir(o->path);
+		o->made = r == 0;
 	} else {
 		if (strlen(path) >= sizeof(o->path))
 			return -ENAMETOOLONG;
 		memcpy(o->path, path, strlen(path) + 1);
-		if (access(path, F_OK) < 0 && errno == ENOENT)
+		if (access(path, F_OK) < 0 && errno == ENOENT) {
 			r = make_dir(path);
+			o->made = r == 0;
+		}
 	}
 	if (r < 0)
 		return r;
@@ -137,8 +140,25 @@ int output_open(struct output *o, const char *path)
 	return 0;
 }
 
+static void remove_made(const struct output *o)
+{
+	char dot[PATH_MAX + 4];
+	int parent;
+
+	(void)snprintf(dot, sizeof(dot), "%s/..", o->path);
+	parent = open_dir(AT_FDCWD, dot);
+	if (parent < 0)
+		return;
+	act_as_owner(parent);
+	(void)rmdir(o->path);
+	act_as_self();
+	close_fd(&parent);
+}
+
 void output_close(struct output *o)
 {
+	if (o->made && o->dir_fd >= 0)
+		remove_made(o);
 	close_fd(&o->dir_fd);
 }
 

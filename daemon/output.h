@@ -14,6 +14,7 @@
 
 struct output {
 	int dir_fd; /* -1: none */
+	bool made;  /* by us; taken away again if it stays empty */
 	char path[PATH_MAX];
 };
 
@@ -23,6 +24,7 @@ struct output {
  * Returns 0 or -errno.
  */
 must_check int output_open(struct output *o, const char *path);
+/* A directory that we made and that is empty goes as it came. */
 void output_close(struct output *o);
 
 /*

@@ -338,6 +338,7 @@ int main(int argc, char **argv)
 	r = start(b, &signals);
 	if (r < 0) {
 		children_end(b);
+		output_close(&b->output);
 		return EXIT_FAILURE;
 	}
 	greet(b);

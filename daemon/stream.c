@@ -377,8 +377,11 @@ static int read_maps(struct stream *s)
 		r = unwind_space_set_maps(s->space, buf_string(&text),
 					  text.len);
 	buf_fini(&text);
-	if (r == 0)
+	if (r == 0 && !s->has_maps) {
 		s->has_maps = true;
+		/* At the chunk's end the target's environment may be gone. */
+		(void)release(s);
+	}
 	/* Maps that are no maps are the target's own loss. */
 	return r == -ENOMEM ? r : 0;
 }
