@@ -101,6 +101,7 @@ BINS = $(EXES:%=$(B)/%)
 ALL_OBJS =
 
 all: $(BINS)
+	@:
 
 # A file whose time changes when the text of a variable does: what was built
 # with other flags is built again.
@@ -144,6 +145,7 @@ $(B)/obj/%.o: %.c Makefile $(B)/flags
 
 # All objects, unlinked: enough to see another compiler's warnings.
 objs: $(sort $(ALL_OBJS))
+	@:
 
 # Unit tests: one program for each tests/unit/DIR/check_*.c. It gets what its
 # directory may use and no more, so that a broken one stops no other's tests.
@@ -198,6 +200,9 @@ $(B)/targets/%: tests/targets/%.cc Makefile
 	$(call say,CXX,$<)
 	$(Q)$(CXX) -std=gnu++17 -O2 -g -pthread -o $@ $< $(target_flags)
 
+built: $(BINS) $(CHECKS) $(TARGETS)
+	@:
+
 unit: $(CHECKS) $(TARGETS)
 	$(Q)status=0; for t in $(CHECKS); do $$t || status=1; done; exit $$status
 
@@ -207,6 +212,7 @@ SANITIZE = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 NO_ASAN = $(B)/tests/aggregate/check_bulk
 ASAN_CHECKS = $(sort $(filter-out $(NO_ASAN),$(CHECKS)))
 asan: $(ASAN_CHECKS) $(TARGETS)
+	@:
 
 # In make check nothing is built before its tools are there, so it works by
 # calling itself; and on all processors, unless -j says something else.
@@ -217,7 +223,7 @@ T =
 
 check:
 	$(Q)tests/tools/deps.sh test
-	$(Q)$(MAKE) --no-print-directory $(JOBS) all $(CHECKS) $(TARGETS)
+	$(Q)$(MAKE) --no-print-directory $(JOBS) built
 	$(Q)$(MAKE) --no-print-directory $(JOBS) objs B=$(B)/clang CC=clang
 	$(Q)$(MAKE) --no-print-directory $(JOBS) asan B=$(B)/asan \
 		CFLAGS='$(SANITIZE)'
@@ -252,7 +258,7 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: all objs unit asan check demo install uninstall clean FORCE
+.PHONY: all objs built unit asan check demo install uninstall clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(ALL_OBJS:.o=.d)
