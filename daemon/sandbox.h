@@ -20,7 +20,9 @@ enum sandbox {
 
 /*
  * Installs the filter for good; needs no_new_privs. Returns 0 or -errno.
- * What fails in kill mode: opening a file stays ENOENT in SANDBOX_UNWIND.
+ * In kill mode, too, what libraries only try fails instead: opening a file in
+ * SANDBOX_UNWIND (ENOENT); in SANDBOX_SHIP clone3, Unix and netlink sockets,
+ * and mapping a library.
  */
 must_check int sandbox_enter(enum sandbox sandbox, bool kill);
 
