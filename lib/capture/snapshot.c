@@ -1,5 +1,6 @@
 #include "lib/capture/snapshot.h"
 
+#include <stdbool.h>
 #include <string.h>
 #include <sys/uio.h>
 
@@ -10,14 +11,17 @@ static uint64_t stack_start(uint64_t sp)
 	return sp < ARCH_RED_ZONE ? sp : sp - ARCH_RED_ZONE;
 }
 
+static bool hint_is_of_use(uint64_t sp, uint64_t hint_top)
+{
+	return hint_top > sp && hint_top - stack_start(sp) <= SAMPLE_STACK_MAX;
+}
+
 /* Bytes to ask for from stack_start on. */
 static size_t stack_want(uint64_t sp, uint64_t hint_top)
 {
-	uint64_t start = stack_start(sp);
-
-	if (hint_top > sp && hint_top - start <= SAMPLE_STACK_MAX)
-		return (size_t)(hint_top - start);
-	return SAMPLE_STACK_MAX;
+	return hint_is_of_use(sp, hint_top)
+		       ? (size_t)(hint_top - stack_start(sp))
+		       : SAMPLE_STACK_MAX;
 }
 
 size_t snapshot_size(uint64_t sp, uint64_t hint_top)
@@ -57,7 +61,9 @@ size_t snapshot_take(struct record_sample *record, int32_t pid,
 	record->stack_addr = start;
 	record->stack_size = n < 0 ? 0 : (uint32_t)n;
 	record->reserved = 0;
-	if (record->stack_size == SAMPLE_STACK_MAX)
+	/* All that was asked for is there: only a hint says that it ends. */
+	if (record->stack_size == want &&
+	    !hint_is_of_use(regs[ARCH_SP], hint_top))
 		record->flags |= SAMPLE_CAPPED;
 	return sizeof(*record) + record->stack_size;
 }

@@ -1,0 +1,196 @@
+#include "lib/capture/snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/capture/arch.h"
+#include "tests/unit/suite.h"
+
+#define KNOWN (UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC)
+
+/* A stack of our own: nothing, then bytes, then nothing. */
+static struct {
+	uint8_t *guard;
+	uint8_t *bytes;
+	size_t size;
+	uint64_t bottom, top;
+} stack;
+
+static uint64_t regs[ARCH_REGS];
+static struct record_sample *record;
+
+static void make_stack(size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *all = mmap(NULL, size + 2 * page, PROT_NONE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(all, MAP_FAILED);
+	stack.guard = all;
+	stack.bytes = all + page;
+	stack.size = size;
+	ck_assert_int_eq(mprotect(stack.bytes, size, PROT_READ | PROT_WRITE),
+			 0);
+	for (size_t i = 0; i < size; i++)
+		stack.bytes[i] = (uint8_t)(i * 7 + i / 256);
+	stack.bottom = (uint64_t)(uintptr_t)stack.bytes;
+	stack.top = stack.bottom + size;
+}
+
+static void set_up(void)
+{
+	record = malloc(sizeof(*record) + SAMPLE_STACK_MAX);
+	ck_assert_ptr_nonnull(record);
+	/* What the ring held before must not shine through. */
+	memset(record, 0xa5, sizeof(*record) + SAMPLE_STACK_MAX);
+	memset(regs, 0, sizeof(regs));
+	regs[ARCH_PC] = 0x401000;
+}
+
+static void tear_down(void)
+{
+	free(record);
+	if (stack.guard != NULL)
+		(void)munmap(stack.guard,
+			     stack.size + 2 * (size_t)sysconf(_SC_PAGESIZE));
+	stack.guard = NULL;
+}
+
+static size_t take(uint64_t sp, uint64_t hint)
+{
+	size_t size;
+
+	regs[ARCH_SP] = sp;
+	size = snapshot_take(record, getpid(), regs, KNOWN, SAMPLE_RUNNING,
+			     hint);
+	ck_assert_uint_le(size, snapshot_size(sp, hint));
+	ck_assert_uint_eq(size, sizeof(*record) + record->stack_size);
+	ck_assert_uint_eq(record->arch, ARCH_SAMPLE);
+	ck_assert_uint_eq(record->regs_known, KNOWN);
+	ck_assert_uint_eq(record->reserved, 0);
+	ck_assert_int_eq(memcmp(record->regs, regs, sizeof(regs)), 0);
+	for (size_t i = ARCH_REGS; i < SAMPLE_REGS_MAX; i++)
+		ck_assert_uint_eq(record->regs[i], 0);
+	if (record->stack_size > 0)
+		ck_assert_int_eq(memcmp(record->stack,
+					stack.bytes + (record->stack_addr -
+						       stack.bottom),
+					record->stack_size),
+				 0);
+	return size;
+}
+
+START_TEST(copies_red_zone_to_end)
+{
+	make_stack(65536);
+	(void)take(stack.bottom + 1000, 0);
+	ck_assert_uint_eq(record->stack_addr,
+			  stack.bottom + 1000 - ARCH_RED_ZONE);
+	ck_assert_uint_eq(record->stack_size, 65536 - 1000 + ARCH_RED_ZONE);
+	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
+}
+END_TEST
+
+START_TEST(copies_up_to_the_hint)
+{
+	make_stack(65536);
+	(void)take(stack.bottom + 1000, stack.bottom + 5000);
+	ck_assert_uint_eq(record->stack_addr + record->stack_size,
+			  stack.bottom + 5000);
+	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
+}
+END_TEST
+
+/* At or below the stack pointer, or too far above it: as if there were none. */
+START_TEST(a_hint_that_cannot_be_right_is_none)
+{
+	const uint64_t sp = UINT64_C(0x7f0000001000);
+	const uint64_t hints[] = {1, sp - 1, sp,
+				  sp - ARCH_RED_ZONE + SAMPLE_STACK_MAX + 1,
+				  UINT64_MAX};
+
+	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
+		ck_assert_uint_eq(snapshot_size(sp, hints[i]),
+				  sizeof(*record) + SAMPLE_STACK_MAX);
+	ck_assert_uint_eq(snapshot_size(sp, sp + 8),
+			  sizeof(*record) + 8 + ARCH_RED_ZONE);
+}
+END_TEST
+
+START_TEST(a_deep_stack_is_cut_and_says_so)
+{
+	make_stack(SAMPLE_STACK_MAX + 4096);
+	(void)take(stack.bottom + ARCH_RED_ZONE, 0);
+	ck_assert_uint_eq(record->stack_size, SAMPLE_STACK_MAX);
+	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING | SAMPLE_CAPPED);
+}
+END_TEST
+
+/* The whole stack of use, as long as it may be: nothing was left out. */
+START_TEST(a_hint_at_the_cap_is_not_cut)
+{
+	make_stack(SAMPLE_STACK_MAX + 4096);
+	(void)take(stack.bottom + ARCH_RED_ZONE,
+		   stack.bottom + SAMPLE_STACK_MAX);
+	ck_assert_uint_eq(record->stack_size, SAMPLE_STACK_MAX);
+	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
+}
+END_TEST
+
+#if ARCH_RED_ZONE > 0
+START_TEST(a_red_zone_that_cannot_be_read_is_left_out)
+{
+	make_stack(8192);
+	(void)take(stack.bottom + 8, 0);
+	ck_assert_uint_eq(record->stack_addr, stack.bottom + 8);
+	ck_assert_uint_eq(record->stack_size, 8192 - 8);
+	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
+}
+END_TEST
+
+START_TEST(cut_without_a_red_zone_says_so_too)
+{
+	make_stack(SAMPLE_STACK_MAX + 4096);
+	(void)take(stack.bottom, 0);
+	ck_assert_uint_eq(record->stack_addr, stack.bottom);
+	ck_assert_uint_ge(record->stack_size, SAMPLE_STACK_MAX - ARCH_RED_ZONE);
+	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING | SAMPLE_CAPPED);
+}
+END_TEST
+#endif
+
+/* A stack pointer to nowhere is the target's business: registers only. */
+START_TEST(no_stack_gives_registers_only)
+{
+	const uint64_t nowhere[] = {0, 8, UINT64_MAX, UINT64_MAX - 4096,
+				    UINT64_C(0xffff800000000000)};
+
+	for (size_t i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++) {
+		ck_assert_uint_eq(take(nowhere[i], 0), sizeof(*record));
+		ck_assert_uint_eq(record->stack_size, 0);
+		ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
+	}
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("snapshot");
+	TCase *tc = tcase_create("copies");
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, copies_red_zone_to_end);
+	tcase_add_test(tc, copies_up_to_the_hint);
+	tcase_add_test(tc, a_hint_that_cannot_be_right_is_none);
+	tcase_add_test(tc, a_deep_stack_is_cut_and_says_so);
+	tcase_add_test(tc, a_hint_at_the_cap_is_not_cut);
+#if ARCH_RED_ZONE > 0
+	tcase_add_test(tc, a_red_zone_that_cannot_be_read_is_left_out);
+	tcase_add_test(tc, cut_without_a_red_zone_says_so_too);
+#endif
+	tcase_add_test(tc, no_stack_gives_registers_only);
+	suite_add_tcase(s, tc);
+	return s;
+}
