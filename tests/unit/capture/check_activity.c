@@ -1,0 +1,224 @@
+#include "lib/capture/activity.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "tests/unit/suite.h"
+
+static struct activity_place place;
+
+START_TEST(parses_a_blocked_call)
+{
+	ck_assert_int_eq(activity_parse("232 0x4 0x7ffc1 0x40 0xffffffff 0x0 "
+					"0x8 0x7ffe5b3a1d58 0x7f1c2a3b4c5d\n",
+					&place),
+			 ACTIVITY_BLOCKED);
+	ck_assert_int_eq(place.call, 232);
+	ck_assert_uint_eq(place.sp, UINT64_C(0x7ffe5b3a1d58));
+	ck_assert_uint_eq(place.pc, UINT64_C(0x7f1c2a3b4c5d));
+}
+END_TEST
+
+START_TEST(parses_a_page_fault)
+{
+	ck_assert_int_eq(activity_parse("-1 0x7ffe5b3a1d58 0x401000\n", &place),
+			 ACTIVITY_BLOCKED);
+	ck_assert_int_eq(place.call, -1);
+	ck_assert_uint_eq(place.sp, UINT64_C(0x7ffe5b3a1d58));
+	ck_assert_uint_eq(place.pc, UINT64_C(0x401000));
+}
+END_TEST
+
+START_TEST(parses_running)
+{
+	ck_assert_int_eq(activity_parse("running\n", &place), ACTIVITY_RUNNING);
+}
+END_TEST
+
+/* A zombie's line, lines cut short, and no lines. Nothing is written. */
+START_TEST(anything_else_is_dead)
+{
+	static const char *const lines[] = {
+		"-1 0x0 0x0\n",
+		"",
+		"\n",
+		"runner\n",
+		"232\n",
+		"232 0x4 0x7ffc1 0x40 0xffffffff 0x0 0x8 0x7ffe5b3a1d58\n",
+		"-1\n",
+		"-1 0x7ffe5b3a1d58\n",
+		"x 0x1 0x2\n",
+	};
+
+	place = (struct activity_place){.call = 1, .sp = 2, .pc = 3};
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		ck_assert_int_eq(activity_parse(lines[i], &place),
+				 ACTIVITY_DEAD);
+		ck_assert_uint_eq(place.sp, 2);
+		ck_assert_uint_eq(place.pc, 3);
+	}
+}
+END_TEST
+
+/* A thread of our own, blocked in a read until it gets a byte. */
+struct sleeper {
+	pthread_t thread;
+	int fds[2];
+	atomic_int tid;
+	atomic_int rounds;
+};
+
+static void *sleep_in_read(void *arg)
+{
+	struct sleeper *s = arg;
+	char byte;
+
+	s->tid = (int)syscall(SYS_gettid);
+	while (read(s->fds[0], &byte, 1) == 1)
+		s->rounds++;
+	return NULL;
+}
+
+static int open_proc(void)
+{
+	int fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+static void until_blocked(const struct activity *a)
+{
+	while (activity_look(a, &place) != ACTIVITY_BLOCKED ||
+	       place.call != SYS_read)
+		;
+}
+
+START_TEST(a_mark_changes_when_a_thread_has_run)
+{
+	struct sleeper s = {.tid = 0};
+	struct activity_mark before, same, after;
+	struct activity a;
+	int proc = open_proc();
+
+	ck_assert_int_eq(pipe2(s.fds, O_CLOEXEC), 0);
+	ck_assert_int_eq(pthread_create(&s.thread, NULL, sleep_in_read, &s), 0);
+	while (s.tid == 0)
+		;
+	ck_assert_int_eq(activity_open(&a, proc, (uint32_t)s.tid), 0);
+	until_blocked(&a);
+	ck_assert(activity_mark(&a, &before));
+	for (int i = 0; i < 1000; i++) {
+		ck_assert(activity_mark(&a, &same));
+		ck_assert_uint_eq(same.run_ns, before.run_ns);
+		ck_assert_uint_eq(same.slices, before.slices);
+	}
+	ck_assert_int_eq(write(s.fds[1], "", 1), 1);
+	while (s.rounds == 0)
+		;
+	until_blocked(&a);
+	ck_assert(activity_mark(&a, &after));
+	ck_assert_uint_gt(after.slices, before.slices);
+	ck_assert_uint_gt(after.run_ns, before.run_ns);
+
+	(void)close(s.fds[1]);
+	ck_assert_int_eq(pthread_join(s.thread, NULL), 0);
+	/* Joined is not yet gone from /proc. */
+	while (activity_look(&a, &place) != ACTIVITY_DEAD)
+		;
+	while (activity_mark(&a, &after))
+		;
+	activity_close(&a);
+	ck_assert_int_eq(a.schedstat_fd, -1);
+	ck_assert_int_eq(a.syscall_fd, -1);
+	activity_close(&a);
+	(void)close(s.fds[0]);
+	(void)close(proc);
+}
+END_TEST
+
+static atomic_int busy_tid;
+static atomic_bool ending;
+
+static void *keep_busy(void *unused)
+{
+	busy_tid = (int)syscall(SYS_gettid);
+	while (!ending)
+		;
+	return unused;
+}
+
+START_TEST(a_busy_thread_is_running)
+{
+	struct activity a;
+	pthread_t thread;
+	int proc = open_proc();
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, keep_busy, NULL), 0);
+	while (busy_tid == 0)
+		;
+	ck_assert_int_eq(activity_open(&a, proc, (uint32_t)busy_tid), 0);
+	/* On a processor or without one: on this line it says the same. */
+	for (int i = 0; i < 1000; i++)
+		ck_assert_int_eq(activity_look(&a, &place), ACTIVITY_RUNNING);
+	ending = true;
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	activity_close(&a);
+	(void)close(proc);
+}
+END_TEST
+
+START_TEST(a_thread_that_is_not_there)
+{
+	struct activity a;
+	int proc = open_proc();
+
+	/* No thread has the number of the idle task. */
+	ck_assert_int_eq(activity_open(&a, proc, 0), -ENOENT);
+	ck_assert_int_eq(a.schedstat_fd, -1);
+	ck_assert_int_eq(a.syscall_fd, -1);
+	(void)close(proc);
+}
+END_TEST
+
+/* A kernel without accounting: no mark is equal to another. */
+START_TEST(no_accounting_gives_no_mark)
+{
+	struct activity a = {.syscall_fd = -1};
+	struct activity_mark mark;
+
+	a.schedstat_fd = memfd_create("schedstat", MFD_CLOEXEC);
+	ck_assert_int_ge(a.schedstat_fd, 0);
+	ck_assert_int_eq(write(a.schedstat_fd, "0 0 0\n", 6), 6);
+	ck_assert(!activity_mark(&a, &mark));
+	ck_assert_int_eq(pwrite(a.schedstat_fd, "7 8 9\n", 6, 0), 6);
+	ck_assert(activity_mark(&a, &mark));
+	ck_assert_uint_eq(mark.run_ns, 7);
+	ck_assert_uint_eq(mark.wait_ns, 8);
+	ck_assert_uint_eq(mark.slices, 9);
+	activity_close(&a);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("activity");
+	TCase *tc = tcase_create("lines");
+
+	tcase_add_test(tc, parses_a_blocked_call);
+	tcase_add_test(tc, parses_a_page_fault);
+	tcase_add_test(tc, parses_running);
+	tcase_add_test(tc, anything_else_is_dead);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("threads");
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, a_mark_changes_when_a_thread_has_run);
+	tcase_add_test(tc, a_busy_thread_is_running);
+	tcase_add_test(tc, a_thread_that_is_not_there);
+	tcase_add_test(tc, no_accounting_gives_no_mark);
+	suite_add_tcase(s, tc);
+	return s;
+}

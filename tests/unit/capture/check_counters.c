@@ -1,0 +1,133 @@
+#include "lib/capture/counters.h"
+
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+static struct capture_counters counters;
+
+START_TEST(no_pauses_no_percentile)
+{
+	ck_assert_uint_eq(counters_pause_percentile(&counters, 0.5), 0);
+	ck_assert_uint_eq(counters_pause_percentile(&counters, 1.0), 0);
+}
+END_TEST
+
+/* The bound of the bucket: never below the pause, never 1/8 above it. */
+START_TEST(a_bucket_is_an_eighth_of_an_octave)
+{
+	const uint64_t pauses[] = {256,	   257,	    287,       288,
+				   1000,   8191,    12600,     65536,
+				   999999, 4000000, 123456789, 200000000};
+
+	for (size_t i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
+		uint64_t got;
+
+		memset(&counters, 0, sizeof(counters));
+		counters_pause(&counters, pauses[i]);
+		/* Another, so that the maximum does not hide the bound. */
+		counters_pause(&counters, UINT64_C(1) << 40);
+		got = counters_pause_percentile(&counters, 0.5);
+		ck_assert_uint_ge(got, pauses[i]);
+		ck_assert_uint_le(got, pauses[i] + pauses[i] / 8 + 1);
+	}
+}
+END_TEST
+
+START_TEST(percentiles_of_a_thousand)
+{
+	/* 1 us to 1 ms in steps of 1 us. */
+	for (uint64_t i = 1; i <= 1000; i++)
+		counters_pause(&counters, i * 1000);
+	ck_assert_uint_eq(counters.pause_max_ns, 1000000);
+	ck_assert_uint_ge(counters_pause_percentile(&counters, 0.5), 500000);
+	ck_assert_uint_le(counters_pause_percentile(&counters, 0.5), 562500);
+	ck_assert_uint_ge(counters_pause_percentile(&counters, 0.99), 990000);
+	/* Not above the longest, though its bucket goes on. */
+	ck_assert_uint_eq(counters_pause_percentile(&counters, 0.99), 1000000);
+	ck_assert_uint_eq(counters_pause_percentile(&counters, 1.0), 1000000);
+}
+END_TEST
+
+START_TEST(the_shortest_and_the_longest_have_a_bucket)
+{
+	counters_pause(&counters, 0);
+	counters_pause(&counters, 255);
+	ck_assert_uint_eq(counters.pauses[0], 2);
+	counters_pause(&counters, UINT64_MAX);
+	ck_assert_uint_eq(counters.pauses[PAUSE_BUCKETS - 1], 1);
+	ck_assert_uint_eq(counters.pause_max_ns, UINT64_MAX);
+}
+END_TEST
+
+/* Every field: the struct is taken as the uint64_t that it consists of. */
+START_TEST(sums_every_figure)
+{
+	enum { WORDS = sizeof(struct capture_counters) / sizeof(uint64_t) };
+	struct capture_counters one, two;
+	uint64_t a[WORDS], b[WORDS], sum[WORDS];
+
+	_Static_assert(sizeof(a) == sizeof(one), "nothing but uint64_t");
+	for (size_t i = 0; i < WORDS; i++) {
+		a[i] = 1000 + i;
+		b[i] = 1000000 * (i + 1);
+	}
+	memcpy(&one, a, sizeof(one));
+	memcpy(&two, b, sizeof(two));
+	counters_add(&one, &two);
+	ck_assert_uint_eq(one.pause_max_ns, two.pause_max_ns);
+	one.pause_max_ns = 0;
+	two.pause_max_ns = 0;
+	memcpy(sum, &one, sizeof(one));
+	memcpy(b, &two, sizeof(two));
+	for (size_t i = 0; i < WORDS; i++)
+		ck_assert_uint_eq(sum[i], b[i] == 0 ? 0 : a[i] + b[i]);
+}
+END_TEST
+
+START_TEST(the_longest_of_both_stays)
+{
+	struct capture_counters more = {.pause_max_ns = 5};
+
+	counters.pause_max_ns = 9;
+	counters_add(&counters, &more);
+	ck_assert_uint_eq(counters.pause_max_ns, 9);
+}
+END_TEST
+
+START_TEST(every_reason_has_a_name)
+{
+	for (int i = 0; i < MISSED_N; i++)
+		for (int j = 0; j <= MISSED_N; j++)
+			if (i != j)
+				ck_assert_str_ne(missed_reason_name(
+							 (enum missed_reason)i),
+						 missed_reason_name((
+							 enum missed_reason)j));
+}
+END_TEST
+
+static void set_up(void)
+{
+	memset(&counters, 0, sizeof(counters));
+}
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("counters");
+	TCase *tc = tcase_create("pauses");
+
+	tcase_add_checked_fixture(tc, set_up, NULL);
+	tcase_add_test(tc, no_pauses_no_percentile);
+	tcase_add_test(tc, a_bucket_is_an_eighth_of_an_octave);
+	tcase_add_test(tc, percentiles_of_a_thousand);
+	tcase_add_test(tc, the_shortest_and_the_longest_have_a_bucket);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("sums");
+	tcase_add_checked_fixture(tc, set_up, NULL);
+	tcase_add_test(tc, sums_every_figure);
+	tcase_add_test(tc, the_longest_of_both_stays);
+	tcase_add_test(tc, every_reason_has_a_name);
+	suite_add_tcase(s, tc);
+	return s;
+}
