@@ -16,9 +16,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/table.h"
 #include "proto/chunk_v2.h"
-#include "proto/debug_meta.h"
-
-#define SDK_NAME "sentry.native.profd"
+#include "proto/sdk.h"
 
 /* UNWIND_MAPS_MAX lines of 256 bytes on average. */
 #define MAPS_BYTES_MAX (16u << 20)
@@ -340,7 +338,7 @@ static int cut_chunk(struct stream *s, uint64_t end_ns)
 		profile.release = release(s);
 		profile.environment = s->open.environment;
 		profile.sdk_name = SDK_NAME;
-		profile.sdk_version = SENTRY_PROFD_VERSION;
+		profile.sdk_version = SDK_VERSION;
 		fault = profile_check(&profile);
 		if (fault == PROFILE_OK) {
 			send_chunk(s, &profile);
