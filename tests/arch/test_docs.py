@@ -2,9 +2,11 @@
 """What the documents say of options, messages and files is so."""
 
 import glob
+import json
 import os
 import re
 import subprocess
+import tempfile
 import unittest
 
 import rules
@@ -35,6 +37,33 @@ class Documents(unittest.TestCase):
         self.assertGreater(len(known), 10)
         self.assertEqual(described, known)
         self.assertEqual(synopsis, known)
+
+    def test_the_manual_page_describes_every_figure(self):
+        page = read("docs/sentry-profd.8")
+        section = page.split(".Sh STATISTICS")[1].split(".Sh ")[0]
+        described = set(re.findall(r"\b[a-z]\w+", section))
+
+        def names(value):
+            if isinstance(value, list):
+                for item in value:
+                    yield from names(item)
+            elif isinstance(value, dict):
+                for key, item in value.items():
+                    yield key
+                    yield from names(item)
+
+        target = subprocess.Popen(["sleep", "1000"])
+        try:
+            with tempfile.TemporaryDirectory() as directory:
+                rules.run(f"{BUILD}/sentry-profd", "--pid", str(target.pid),
+                          "--duration", "0.1", "--output", f"{directory}/out",
+                          "--stats", f"{directory}/stats")
+                found = set(names(json.loads(rules.read(f"{directory}/stats"))))
+        finally:
+            target.kill()
+            target.wait()
+        self.assertGreater(len(found), 30)
+        self.assertEqual(found - described, {"pid"})
 
     def test_every_message_is_in_the_table(self):
         names = set(re.findall(r"^\tMSG_(\w+)(?: = 1)?,", read("daemon/msg.h"),
