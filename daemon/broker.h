@@ -39,6 +39,7 @@ struct child {
 	struct usage usage;
 	uint64_t started_ns;
 	uint64_t restart_ns; /* when it is due to be started again; 0: no */
+	uint64_t killed_ns;  /* when we killed it; 0: we did not */
 	uint32_t failures;   /* ends in a row, each soon after its start */
 };
 
@@ -77,6 +78,7 @@ enum discard {
 	DISCARD_QUEUE_OVERFLOW,
 	DISCARD_WRITE_ERROR,
 	DISCARD_SHUTDOWN,
+	DISCARD_UNWIND_DIED,
 	DISCARD_N
 };
 
@@ -100,7 +102,6 @@ struct target {
 
 	struct msg_unwind_stats unwind_past; /* of unwind processes that died */
 	struct msg_unwind_stats unwind_now;
-	uint64_t unwind_lost;
 	struct chunk_counts chunks;
 };
 

@@ -25,6 +25,13 @@
 /* How long the children may take to end by themselves. */
 #define END_MS 2500
 
+/*
+ * What was killed is gone at once, as a rule. It may take a moment if it traces
+ * thousands of threads; and for ever if it is in a read of a target's memory
+ * that only a FUSE server can end (request_wait_answer() in fs/fuse/dev.c).
+ */
+#define KILLED_MS 2000
+
 static const char *const no_environment[] = {NULL};
 
 /* libcurl's proxies and the certificate authorities. */
@@ -36,11 +43,12 @@ static const char *const ship_environment[] = {
 
 void child_fail(struct child *child, const char *why)
 {
-	if (child->pid == 0)
+	if (child->pid == 0 || child->killed_ns != 0)
 		return;
 	log_warning("%s (pid %d) %s: it is replaced", child->name, child->pid,
 		    why);
 	(void)kill(child->pid, SIGKILL);
+	child->killed_ns = clock_mono_ns();
 	loop_remove(child->broker->loop, &child->source);
 	close_fd(&child->fd);
 }
@@ -103,6 +111,7 @@ static int start(struct child *child, const char *const *environment,
 	}
 	child->started_ns = clock_mono_ns();
 	child->restart_ns = 0;
+	child->killed_ns = 0;
 	r = loop_add(b->loop, child->fd, on_child, child, &child->source);
 	if (r < 0)
 		return r;
@@ -275,9 +284,10 @@ static void child_died(struct child *child, int status,
 	add_usage(child, usage);
 	child->pid = 0;
 	if (child == &b->capture) {
+		if (!b->capture_done)
+			targets_capture_died(b, 0);
 		if (b->capture_done || b->ended_ns != 0)
 			return;
-		targets_capture_died(b, 0);
 	} else if (child != &b->ship) {
 		struct unwind *u = (struct unwind *)child;
 
@@ -316,6 +326,32 @@ void children_reap(struct broker *b)
 	}
 }
 
+/* It was killed and does not die: we go on as if it had. */
+static void give_up(struct child *child)
+{
+	static const struct rusage unknown;
+
+	log_error("%s (pid %d) cannot be killed: it hangs in the kernel, and "
+		  "until it is free nobody else can trace what it traced",
+		  child->name, child->pid);
+	child_died(child, SIGKILL, &unknown);
+}
+
+static void check_killed(struct child *child)
+{
+	if (child->pid != 0 && child->killed_ns != 0 &&
+	    clock_mono_ns() - child->killed_ns >= KILLED_MS * NS_PER_MS)
+		give_up(child);
+}
+
+static void check_all_killed(struct broker *b)
+{
+	check_killed(&b->capture);
+	check_killed(&b->ship);
+	for (size_t i = 0; i < b->n_unwinds; i++)
+		check_killed(&b->unwinds[i]->child);
+}
+
 static bool is_stopped(int32_t pid)
 {
 	siginfo_t info = {0};
@@ -332,7 +368,7 @@ static void check_heartbeat(struct broker *b)
 	uint64_t now = clock_mono_ns(), since;
 	uint32_t touching;
 
-	if (b->capture.pid == 0 || b->capture_done)
+	if (b->capture.pid == 0 || b->capture_done || b->capture.killed_ns != 0)
 		return;
 	since = max_u64(
 		__atomic_load_n(&b->heartbeat->beat.time_ns, __ATOMIC_RELAXED),
@@ -385,6 +421,7 @@ static void check_restart(struct child *child)
 void children_check(struct broker *b)
 {
 	check_heartbeat(b);
+	check_all_killed(b);
 	if (b->ended_ns == 0)
 		check_restart(&b->capture);
 	check_restart(&b->ship);
@@ -399,31 +436,35 @@ static bool end_child(struct child *child)
 	return child->pid != 0;
 }
 
+static void kill_child(struct child *child)
+{
+	if (child->pid == 0 || child->killed_ns != 0)
+		return;
+	(void)kill(child->pid, SIGKILL);
+	child->killed_ns = clock_mono_ns();
+}
+
 void children_end(struct broker *b)
 {
 	uint64_t deadline = clock_mono_ns() + END_MS * NS_PER_MS;
-	bool killed = false, running;
+	bool running;
 
 	b->ending = true;
-	do {
+	for (;;) {
 		running = end_child(&b->capture);
 		running |= end_child(&b->ship);
 		for (size_t i = 0; i < b->n_unwinds; i++)
 			running |= end_child(&b->unwinds[i]->child);
 		if (!running)
 			return;
-		if (!killed && clock_mono_ns() >= deadline) {
-			killed = true;
-			if (b->capture.pid != 0)
-				(void)kill(b->capture.pid, SIGKILL);
-			if (b->ship.pid != 0)
-				(void)kill(b->ship.pid, SIGKILL);
+		if (clock_mono_ns() >= deadline) {
+			kill_child(&b->capture);
+			kill_child(&b->ship);
 			for (size_t i = 0; i < b->n_unwinds; i++)
-				if (b->unwinds[i]->child.pid != 0)
-					(void)kill(b->unwinds[i]->child.pid,
-						   SIGKILL);
+				kill_child(&b->unwinds[i]->child);
 		}
 		(void)!loop_run_once(b->loop, 100);
 		children_reap(b);
-	} while (running);
+		check_all_killed(b);
+	}
 }

@@ -46,6 +46,8 @@ const char *discard_name(uint32_t reason)
 		return "write_error";
 	case DISCARD_SHUTDOWN:
 		return "shutdown";
+	case DISCARD_UNWIND_DIED:
+		return "unwind_died";
 	case DISCARD_N:
 		break;
 	}

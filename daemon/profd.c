@@ -357,8 +357,10 @@ int main(int argc, char **argv)
 		status = EXIT_FAILURE;
 	}
 	for (size_t i = 0; i < b->n_targets; i++)
+		/* ESRCH: it has ended, which is a normal end. */
 		if (b->targets[i].left_out ||
-		    b->targets[i].attach_error == EPERM)
+		    (b->targets[i].attach_error != 0 &&
+		     b->targets[i].attach_error != ESRCH))
 			status = EXIT_FAILURE;
 	files_free(b->files);
 	output_close(&b->output);

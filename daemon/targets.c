@@ -359,7 +359,11 @@ void targets_unwind_died(struct broker *b, struct unwind *u)
 		for (size_t e = 0; e < MSG_UNWIND_ENDS_MAX; e++)
 			past->ends[e] += t->unwind_now.ends[e];
 		memset(&t->unwind_now, 0, sizeof(t->unwind_now));
-		t->unwind_lost++;
+		/* The chunk that it was making. */
+		if (t->phase == TARGET_PROFILED || t->phase == TARGET_CLOSING) {
+			t->chunks.made++;
+			t->chunks.discarded[DISCARD_UNWIND_DIED]++;
+		}
 		/* There is nobody left to make its last chunk. */
 		if (t->phase == TARGET_CLOSING || b->stopping)
 			t->phase = TARGET_CLOSED;
