@@ -104,31 +104,34 @@ static int request_text(const struct stream *s, enum want_kind kind, size_t max,
 	return r;
 }
 
-/* A new program: nothing that was known of the old one holds. */
+/* A new program, or the first: nothing that was known of the old one holds. */
 static int open_program(struct stream *s)
 {
-	struct aggregate_options options = {
+	const struct aggregate_options options = {
 		.chunk_us = s->open.chunk_us,
 		.chunk_bytes = CHUNK_BYTES_MAX,
 		.wall_offset_us = s->open.wall_offset_us,
 		.hash_seed = s->open.hash_seed,
+		.main_path = "",
 	};
+	struct unwind_space *space;
 	int r;
 
-	aggregate_free(s->aggregate);
-	s->aggregate = NULL;
-	unwind_space_free(s->space);
-	s->space = NULL;
 	s->has_maps = false;
 	s->release[0] = '\0';
 	buf_fini(&s->exe);
 	if (request_text(s, WANT_EXE, PATH_MAX, &s->exe) < 0)
 		buf_clear(&s->exe);
-	r = unwind_space_new(s->cache, &files, s, &s->space);
+	r = unwind_space_new(s->cache, &files, s, &space);
 	if (r < 0)
 		return r;
-	options.main_path = buf_string(&s->exe);
-	return aggregate_new(&options, s->space, &s->aggregate);
+	unwind_space_free(s->space);
+	s->space = space;
+	if (s->aggregate == NULL)
+		r = aggregate_new(&options, space, &s->aggregate);
+	if (r == 0)
+		aggregate_exec(s->aggregate, space, buf_string(&s->exe));
+	return r;
 }
 
 int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
@@ -223,6 +226,22 @@ static void make_release(const struct stream *s, char *ret, size_t size)
 				       image.id[i]);
 }
 
+/*
+ * Sentry takes no control characters in a release, and nobody text that is not
+ * UTF-8: the target chose these bytes.
+ */
+static void clean_release(char *text)
+{
+	while (*text != '\0') {
+		size_t n = profile_utf8_length(text);
+
+		if (n == 0 ||
+		    (n == 1 && ((unsigned char)*text < 0x20 || *text == 0x7f)))
+			*text = '_';
+		text += max_u64(n, 1);
+	}
+}
+
 static const char *release(struct stream *s)
 {
 	if (s->release[0] != '\0')
@@ -240,6 +259,7 @@ static const char *release(struct stream *s)
 			    "SENTRY_RELEASE sets it)",
 			    s->release);
 	}
+	clean_release(s->release);
 	return s->release;
 }
 

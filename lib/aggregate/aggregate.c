@@ -21,21 +21,14 @@
  */
 #define NODES_DUE 350000
 
-int aggregate_new(const struct aggregate_options *options,
-		  struct unwind_space *space, struct aggregate **ret)
+void aggregate_exec(struct aggregate *a, struct unwind_space *space,
+		    const char *main_path)
 {
 	static const char deleted[] = " (deleted)";
-	struct aggregate *a;
 	size_t n;
 
-	if (options->chunk_us == 0 || options->chunk_us > SPAN_CHUNK_MAX_US)
-		return -EINVAL;
-	a = calloc(1, sizeof(*a));
-	if (a == NULL)
-		return -ENOMEM;
-	a->options = *options;
 	a->space = space;
-	names_clean(options->main_path, NAMES_KEEP_CONTROL, a->main_path,
+	names_clean(main_path, NAMES_KEEP_CONTROL, a->main_path,
 		    sizeof(a->main_path));
 	a->options.main_path = a->main_path;
 	/* Images are named without this, and the file is the same. */
@@ -43,6 +36,20 @@ int aggregate_new(const struct aggregate_options *options,
 	if (n >= sizeof(deleted) &&
 	    strcmp(a->main_path + n - (sizeof(deleted) - 1), deleted) == 0)
 		a->main_path[n - (sizeof(deleted) - 1)] = '\0';
+}
+
+int aggregate_new(const struct aggregate_options *options,
+		  struct unwind_space *space, struct aggregate **ret)
+{
+	struct aggregate *a;
+
+	if (options->chunk_us == 0 || options->chunk_us > SPAN_CHUNK_MAX_US)
+		return -EINVAL;
+	a = calloc(1, sizeof(*a));
+	if (a == NULL)
+		return -ENOMEM;
+	a->options = *options;
+	aggregate_exec(a, space, options->main_path);
 	span_init(&a->span, options->chunk_us * NS_PER_US);
 	threads_init(&a->threads, options->hash_seed);
 	functions_init(&a->functions, options->hash_seed);

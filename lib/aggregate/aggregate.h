@@ -111,6 +111,13 @@ must_check int aggregate_close(struct aggregate *a, uint64_t end_ns,
  */
 must_check int aggregate_next(struct aggregate *a);
 
+/*
+ * The process runs another program from here on, in another space: everybody
+ * has exited and the chunk was cut. The session's table goes on.
+ */
+void aggregate_exec(struct aggregate *a, struct unwind_space *space,
+		    const char *main_path);
+
 /* Time by function over the session, for a person. */
 struct aggregate_totals {
 	uint64_t running_ns; /* thread time on a processor */

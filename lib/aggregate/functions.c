@@ -293,33 +293,65 @@ static void write_others(const struct functions *f,
 		      n == 1 ? "" : "s");
 }
 
+static int compare_waiting(const void *a, const void *b)
+{
+	const struct functions_row *x = a, *l = b;
+
+	if (x->waiting_ns != l->waiting_ns)
+		return x->waiting_ns > l->waiting_ns ? -1 : 1;
+	return compare_shown(a, b);
+}
+
+/*
+ * Puts the rows to show first: the hottest, but for a quarter of the places,
+ * which go to those where threads wait longest. A busy program has more hot
+ * functions than there is room, an idle one is about its waiting.
+ */
+static void choose(struct functions_row *rows, size_t n, size_t max_rows)
+{
+	size_t hottest = max_rows - max_rows / 4;
+
+	qsort(rows, n, sizeof(rows[0]), compare_shown);
+	if (n <= max_rows)
+		return;
+	qsort(rows + hottest, n - hottest, sizeof(rows[0]), compare_waiting);
+	qsort(rows, max_rows, sizeof(rows[0]), compare_shown);
+}
+
 int functions_write(const struct functions *f, size_t max_rows, FILE *out)
 {
 	struct functions_row *rows = calloc(f->n + 1, sizeof(rows[0]));
 	uint64_t running_ns = f->others_self_ns;
 	uint64_t waiting_ns = f->others_waiting_ns;
-	size_t shown = min_size(f->n, max_rows);
+	size_t n = 0, shown;
 
 	if (rows == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < f->n; i++) {
-		rows[i] = f->rows[i];
-		running_ns += rows[i].self_ns;
-		waiting_ns += rows[i].waiting_ns;
+		const struct functions_row *row = &f->rows[i];
+
+		/* Only callers of what waits have none of the three. */
+		if (row->total_ns == 0 && row->waiting_ns == 0)
+			continue;
+		rows[n++] = *row;
+		running_ns += row->self_ns;
+		waiting_ns += row->waiting_ns;
 	}
-	qsort(rows, f->n, sizeof(rows[0]), compare_shown);
+	shown = min_size(n, max_rows);
+	choose(rows, n, max_rows);
 	(void)fprintf(out,
 		      "Hottest functions. All threads together ran for %.2f s "
 		      "and waited for %.2f s.\n"
 		      "SELF: in the function itself; TOTAL: with what it "
-		      "called; WAITING: blocked in it.\n\n",
+		      "called;\nWAITING: blocked in it, or there without a "
+		      "processor.\n\n",
 		      seconds(running_ns), seconds(waiting_ns));
 	(void)fprintf(out, "%11s  %6s%11s  %6s%11s  %-*s  %s\n", "SELF", "",
 		      "TOTAL", "", "WAITING", NAME_COLUMNS, "FUNCTION",
 		      "MODULE");
 	for (size_t i = 0; i < shown; i++)
 		write_row(&rows[i], running_ns, out);
-	write_others(f, rows + shown, f->n - shown, running_ns, out);
+	write_others(f, rows + shown, n - shown, running_ns, out);
 	free(rows);
 	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
 }

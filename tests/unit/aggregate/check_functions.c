@@ -127,6 +127,30 @@ START_TEST(rest_in_one_row)
 }
 END_TEST
 
+/* Of four rows one is for who waits longest, though three more are hotter. */
+START_TEST(waiting_has_its_place)
+{
+	spend("am", 5 * S, true);
+	spend("bm", 4 * S, true);
+	spend("cm", 3 * S, true);
+	spend("dm", 2 * S, true);
+	spend("pm", 2 * S, false);
+	spend("qm", 9 * S, false);
+	count();
+	check_table(4, "waiting_has_its_place");
+}
+END_TEST
+
+/* Who only calls what waits has nothing to show. */
+START_TEST(callers_of_waits_are_not_shown)
+{
+	spend("am", 5 * S, true);
+	spend("pz", 2 * S, false);
+	count();
+	check_table(10, "callers_of_waits");
+}
+END_TEST
+
 START_TEST(nothing)
 {
 	count();
@@ -242,6 +266,8 @@ Suite *suite(void)
 	tcase_add_test(c, recursion);
 	tcase_add_test(c, sums_over_chunks);
 	tcase_add_test(c, rest_in_one_row);
+	tcase_add_test(c, waiting_has_its_place);
+	tcase_add_test(c, callers_of_waits_are_not_shown);
 	tcase_add_test(c, nothing);
 	tcase_add_test(c, unnamed);
 	tcase_add_test(c, same_name);
