@@ -184,6 +184,11 @@ static void look_up(struct unwind_space *s, uint64_t addr, struct place *ret)
 		m->lost = true;
 		return;
 	}
+	/*
+	 * Names are asked for when a chunk ends, and its target may have ended
+	 * before: what it takes to tell them is read while the file is there.
+	 */
+	(void)!cache_symbols(s->cache, m->image, &source);
 	ret->image = m->image;
 	ret->bias = m->bias;
 	ret->rule = rows_find(&m->image->rows, addr - m->bias);
