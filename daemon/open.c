@@ -11,6 +11,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "daemon/process.h"
+
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
 #define COPY_BLOCK 65536
@@ -211,7 +213,7 @@ static int open_debug(const struct open_order *o, int *ret_fd)
 	return *ret_fd < 0 ? -errno : check_regular(ret_fd);
 }
 
-int open_for(const struct open_order *order, int *ret_fd)
+static int open_of(const struct open_order *order, int *ret_fd)
 {
 	char path[64];
 	const char *name = "";
@@ -235,4 +237,23 @@ int open_for(const struct open_order *order, int *ret_fd)
 	if (order->kind == WANT_EXE)
 		return copy_link(path, ret_fd);
 	return copy_file(path, 0, OPEN_COPY_MAX, ret_fd);
+}
+
+int open_for(const struct open_order *order, int *ret_fd)
+{
+	struct open_order of_thread = *order;
+	char path[64];
+	int r;
+
+	of_thread.pid = process_living_thread(order->pid);
+	r = open_of(&of_thread, ret_fd);
+	if (r < 0 || of_thread.pid == order->pid)
+		return r;
+	/* Still a thread of that process: nobody else had its number. */
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d", order->pid,
+		       of_thread.pid);
+	if (access(path, F_OK) == 0)
+		return 0;
+	close_fd(ret_fd);
+	return -ESRCH;
 }

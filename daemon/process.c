@@ -1,5 +1,6 @@
 #include "daemon/process.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -110,6 +111,32 @@ bool process_is_alive(int pidfd)
 	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
 
 	return poll(&ended, 1, 0) == 0;
+}
+
+int32_t process_living_thread(int32_t pid)
+{
+	char path[64], state;
+	unsigned int flags;
+	struct dirent *entry;
+	int32_t found = pid;
+	long threads;
+	DIR *dir;
+
+	if (!read_stat(pid, &state, &flags, &threads) || state != 'Z')
+		return pid;
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir != NULL && found == pid && (entry = readdir(dir)) != NULL) {
+		long tid = strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0 && tid <= INT32_MAX &&
+		    read_stat((int32_t)tid, &state, &flags, &threads) &&
+		    state != 'Z' && state != 'X')
+			found = (int32_t)tid;
+	}
+	if (dir != NULL)
+		(void)closedir(dir);
+	return found;
 }
 
 void process_name(int32_t pid, char ret[PROCESS_NAME_SIZE])

@@ -33,6 +33,13 @@ enum process_fault process_look(int32_t pid, struct process *ret);
 /* True while the process behind pidfd has not ended. */
 bool process_is_alive(int pidfd);
 
+/*
+ * A thread of pid that has not exited: as a rule pid itself. What the threads
+ * share is in that one's files of /proc, and not in those of a leader that has
+ * exited.
+ */
+int32_t process_living_thread(int32_t pid);
+
 /* Its name (comm) for a message; "?" if it is gone. Bytes the target chose. */
 #define PROCESS_NAME_SIZE 65
 void process_name(int32_t pid, char ret[PROCESS_NAME_SIZE]);

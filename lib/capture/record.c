@@ -158,8 +158,9 @@ int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
 		return r;
 	*ret = memory;
 	(*ret)->h = head(t, th->tid, tick, time_ns);
-	*ret_size = snapshot_take(*ret, t->pid, regs, regs_known, flags,
-				  th->hint_top);
+	/* By the thread: a leader that has exited has no memory any more. */
+	*ret_size = snapshot_take(*ret, (int32_t)th->tid, regs, regs_known,
+				  flags, th->hint_top);
 	return 0;
 }
 
