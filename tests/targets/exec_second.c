@@ -1,0 +1,36 @@
+/*
+ * What exec_first becomes: its main thread is busy in second_main(), its thread
+ * "second" in second_thread(). Says "second PID"; until it is killed.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static volatile uint64_t rounds;
+
+static __attribute__((noipa)) void second_main(void)
+{
+	for (;;)
+		rounds++;
+}
+
+static __attribute__((noipa)) void *second_thread(void *unused)
+{
+	while (unused == NULL)
+		rounds += 2;
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, second_thread, NULL) != 0)
+		return EXIT_FAILURE;
+	(void)pthread_setname_np(thread, "second");
+	printf("second %ld\n", (long)getpid());
+	(void)fflush(stdout);
+	second_main();
+}

@@ -1,0 +1,30 @@
+/*
+ * Traces a process: "tracer PID" attaches to its main thread, says "ready PID"
+ * and lets it run, stopping for nothing, until it is killed.
+ */
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	pid_t pid = argc == 2 ? (pid_t)strtol(argv[1], NULL, 10) : 0;
+	int status;
+
+	if (pid <= 0)
+		return 2;
+	if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) < 0) {
+		perror("PTRACE_SEIZE");
+		return EXIT_FAILURE;
+	}
+	printf("ready %ld\n", (long)getpid());
+	(void)fflush(stdout);
+	while (waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status))
+		(void)ptrace(PTRACE_CONT, pid, NULL,
+			     (void *)(intptr_t)WSTOPSIG(status));
+	return EXIT_SUCCESS;
+}
