@@ -150,6 +150,7 @@ objs: $(sort $(ALL_OBJS))
 # Unit tests: one program for each tests/unit/DIR/check_*.c. It gets what its
 # directory may use and no more, so that a broken one stops no other's tests.
 unit_base_LIB = base
+unit_capture_OBJ = $(B)/obj/tests/unit/capture/live.o
 unit_capture_LIB = capture base
 unit_unwind_OBJ = $(B)/obj/tests/unit/unwind/record.o
 unit_unwind_LIB = unwind base
@@ -187,9 +188,10 @@ $(B)/tests/ship/check_shipd: | $(B)/sentry-profd-ship
 # libraries can be among them.
 TARGETS = $(patsubst tests/targets/%.c,$(B)/targets/%,$(wildcard tests/targets/*.c)) \
 	$(patsubst tests/targets/%.cc,$(B)/targets/%,$(wildcard tests/targets/*.cc))
+TARGET_HEADERS = $(wildcard tests/targets/*.h)
 target_flags = $$(sed -n 's,^// cflags: ,,p' $<)
 
-$(B)/targets/%: tests/targets/%.c Makefile
+$(B)/targets/%: tests/targets/%.c $(TARGET_HEADERS) Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -pthread -o $@ $< \

@@ -1,10 +1,8 @@
 #include "lib/capture/capture.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "lib/capture/target.h"
@@ -17,7 +15,6 @@ int capture_new(const struct capture_options *options, struct capture **ret)
 		return -ENOMEM;
 	c->options = *options;
 	table_init(&c->threads, 0);
-	table_init(&c->strangers, 0);
 	*ret = c;
 	return 0;
 }
@@ -33,7 +30,6 @@ void capture_free(struct capture *c)
 		target_free(t);
 	}
 	table_fini(&c->threads);
-	table_fini(&c->strangers);
 	free(c->by_index);
 	free(c->free_indices);
 	free(c);
@@ -96,77 +92,85 @@ void capture_tick(struct capture *c, uint64_t tick, uint64_t due_ns,
 	capture_reap(c);
 }
 
-/* Tgid of a thread that the kernel attached by itself; 0 if it is gone. */
-static uint32_t thread_group_of(uint32_t tid)
+static struct target *target_of(struct capture *c, uint32_t pid)
 {
-	static const char key[] = "\nTgid:\t";
-	char path[32], text[4096];
-	const char *line;
-	ssize_t n;
-	int fd;
+	for (struct target *t = c->targets; t != NULL; t = t->next)
+		if ((uint32_t)t->pid == pid && !t->ended)
+			return t;
+	return NULL;
+}
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/status", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	close_fd(&fd);
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	line = strstr(text, key);
-	return line == NULL
-		       ? 0
-		       : (uint32_t)strtoul(line + sizeof(key) - 1, NULL, 10);
+/*
+ * The target that a stopped thread belongs to, or NULL. Signal 0 is not sent;
+ * ESRCH means that the process has no such thread, and any other error that it
+ * has one (tgkill(2)). No file is opened: the thread is waiting for us.
+ */
+static struct target *target_of_thread(struct capture *c, uint32_t tid)
+{
+	for (struct target *t = c->targets; t != NULL; t = t->next)
+		if (!t->ended && (syscall(SYS_tgkill, t->pid, tid, 0) == 0 ||
+				  errno != ESRCH))
+			return t;
+	return NULL;
 }
 
 /*
  * A stop of a thread that is not known: a new thread of a target, or a process
- * made by clone(2) without SIGCHLD, which the kernel attaches as well.
+ * made by clone(2) without SIGCHLD, which the kernel attaches as well and
+ * which is let go.
  */
 static void first_stop(struct capture *c, uint32_t tid,
 		       enum tracee_status status, int signal)
 {
-	uint32_t group, ignored;
+	struct target *t = target_of_thread(c, tid);
+	void *data = (void *)(intptr_t)(status == TRACEE_SIGNAL ? signal : 0);
 
-	if (table_get(&c->strangers, tid, &ignored)) {
-		(void)table_remove(&c->strangers, tid);
-		(void)ptrace(PTRACE_DETACH, tid, NULL,
-			     (void *)(intptr_t)signal);
+	if (t == NULL) {
+		(void)ptrace(PTRACE_DETACH, tid, NULL, data);
 		return;
 	}
 	/* It goes on at once: what follows opens files. */
 	if (status == TRACEE_GROUP_STOP)
 		(void)ptrace(PTRACE_LISTEN, tid, NULL, NULL);
 	else
-		(void)ptrace(PTRACE_CONT, tid, NULL, (void *)(intptr_t)signal);
-	group = thread_group_of(tid);
-	for (struct target *t = c->targets; t != NULL; t = t->next) {
-		if ((uint32_t)t->pid != group)
-			continue;
-		t->counters->event_stops++;
-		(void)!target_adopt(t, tid);
-		return;
-	}
-	if (group != 0 && table_put(&c->strangers, tid, 1) == 0)
-		(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+		(void)ptrace(PTRACE_CONT, tid, NULL, data);
+	t->counters->event_stops++;
+	/* If that fails, it is found by a scan, or dead. */
+	(void)!target_adopt(t, tid);
 }
 
+/*
+ * Reported under the number of the leader, whoever called exec; the leader
+ * itself may not be known, because it was dead when we came.
+ */
 static void handle_exec(struct capture *c, uint32_t tid)
 {
-	struct thread *leader = capture_thread(c, tid);
-	struct target *t;
+	struct target *t = target_of(c, tid);
 
-	(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
-	if (leader == NULL)
+	if (t == NULL) {
+		(void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
 		return;
-	t = leader->target;
+	}
+	(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
 	t->counters->event_stops++;
-	/* The thread that called exec goes on as the leader, under its tid. */
 	target_forget_threads(t);
 	(void)!target_adopt(t, tid);
 	(void)target_tell(t, RECORD_EXEC, tid, t->last_tick, t->last_ns);
 	c->options.event(c->options.ctx, t->id, CAPTURE_EXEC);
+}
+
+static void handle_death(struct capture *c, uint32_t tid)
+{
+	struct thread *th = capture_thread(c, tid);
+	struct target *t = th != NULL ? th->target : target_of(c, tid);
+
+	if (t == NULL)
+		return;
+	if (th != NULL)
+		thread_remove(th, MISSED_EXITED);
+	/* A thread whose first stop is still to come keeps the target alive. */
+	if (t->n_threads == 0 && target_scan(t) <= 0)
+		end_target(t);
 }
 
 static void handle_status(struct capture *c, uint32_t tid, int status)
@@ -174,17 +178,10 @@ static void handle_status(struct capture *c, uint32_t tid, int status)
 	int signal;
 	enum tracee_status kind = tracee_classify(status, &signal);
 	struct thread *th = capture_thread(c, tid);
-	struct target *t;
 
 	switch (kind) {
 	case TRACEE_DEAD:
-		(void)table_remove(&c->strangers, tid);
-		if (th == NULL)
-			return;
-		t = th->target;
-		thread_remove(th, MISSED_EXITED);
-		if (t->n_threads == 0)
-			end_target(t);
+		handle_death(c, tid);
 		return;
 	case TRACEE_EXEC:
 		handle_exec(c, tid);

@@ -172,91 +172,136 @@ void target_forget_threads(struct target *t)
 	}
 }
 
-/* The tracer and the thread group of a thread, from its status file. */
+struct thread_status {
+	char state;
+	uint32_t tracer;
+};
+
+/* Name, the first line, is the target's: it cannot hold a newline. */
 static int read_status(const struct target *t, uint32_t tid,
-		       uint32_t *ret_tracer)
+		       struct thread_status *ret)
 {
-	static const char key[] = "\nTracerPid:\t";
+	static const char state_key[] = "\nState:\t";
+	static const char tracer_key[] = "\nTracerPid:\t";
 	char path[64], text[4096];
-	const char *line;
+	const char *state, *tracer;
 	ssize_t n;
 	int fd;
 
 	(void)snprintf(path, sizeof(path), "task/%u/status", tid);
 	fd = openat(t->proc_fd, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
+		return errno == ENOENT ? -ESRCH : -errno;
 	n = read(fd, text, sizeof(text) - 1);
 	close_fd(&fd);
 	if (n <= 0)
 		return -ESRCH;
 	text[n] = '\0';
-	line = strstr(text, key);
-	if (line == NULL)
+	state = strstr(text, state_key);
+	tracer = strstr(text, tracer_key);
+	if (state == NULL || tracer == NULL)
 		return -EPROTO;
-	*ret_tracer = (uint32_t)strtoul(line + sizeof(key) - 1, NULL, 10);
+	ret->state = state[sizeof(state_key) - 1];
+	ret->tracer =
+		(uint32_t)strtoul(tracer + sizeof(tracer_key) - 1, NULL, 10);
 	return 0;
 }
 
-/* Returns 1 if the thread is new and seized, 0 if there is nothing to do. */
-static int seize(struct target *t, uint32_t tid)
+/*
+ * Makes sure that we trace a thread. Returns 0, -ESRCH if it is dead, -EBUSY,
+ * -EPERM.
+ *
+ * Only a thread that nobody traces is seized. While a process with threads of
+ * ours waits in execve(2) until we have reaped them, PTRACE_SEIZE would wait
+ * for that exec, and so for us.
+ */
+static int seize(const struct target *t, uint32_t tid)
 {
-	uint32_t tracer;
-	int r;
+	struct thread_status status;
+	int r, error = 0;
 
-	if (ptrace(PTRACE_SEIZE, tid, NULL, SEIZE_OPTIONS) < 0) {
-		r = -errno;
-		if (r != -EPERM || read_status(t, tid, &tracer) < 0)
-			return r == -ESRCH ? 0 : r;
-		/* The kernel was first; its first stop makes it known. */
-		if (tracer == (uint32_t)getpid())
+	for (;;) {
+		r = read_status(t, tid, &status);
+		if (r < 0)
+			return r;
+		/* A leader whose threads live on, or not reaped yet. */
+		if (status.state == 'Z' || status.state == 'X')
+			return -ESRCH;
+		/* The kernel was first: PTRACE_O_TRACECLONE. */
+		if (status.tracer == (uint32_t)getpid())
 			return 0;
-		return tracer != 0 ? -EBUSY : -EPERM;
+		if (status.tracer != 0)
+			return -EBUSY;
+		if (error < 0)
+			return error;
+		if (ptrace(PTRACE_SEIZE, tid, NULL, SEIZE_OPTIONS) == 0)
+			return 0;
+		error = -errno;
 	}
-	r = target_adopt(t, tid);
-	return r == 0 ? 1 : r == -ENOENT || r == -ESRCH ? 0 : r;
+}
+
+/* Returns 1 if the thread is new and known now, 0 if there is nothing to do. */
+static int attach(struct target *t, uint32_t tid)
+{
+	int r = seize(t, tid);
+
+	if (r == 0)
+		r = target_adopt(t, tid);
+	if (r == -ENOENT || r == -ESRCH)
+		return 0;
+	return r == 0 ? 1 : r;
+}
+
+/* One pass over the task directory. Returns how many threads are new. */
+static int scan_once(struct target *t, int *ret_refused)
+{
+	struct dirent *entry;
+	int fd, found = 0;
+	DIR *dir;
+
+	fd = openat(t->proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	dir = fdopendir(fd);
+	if (dir == NULL) {
+		close_fd(&fd);
+		return -ENOMEM;
+	}
+	t->n_refused = 0;
+	while ((entry = readdir(dir)) != NULL) {
+		unsigned long tid = strtoul(entry->d_name, NULL, 10);
+		int r;
+
+		if (tid == 0 || tid > INT32_MAX ||
+		    capture_thread(t->capture, (uint32_t)tid) != NULL)
+			continue;
+		r = attach(t, (uint32_t)tid);
+		if (r > 0)
+			found++;
+		if (r < 0) {
+			t->n_refused++;
+			*ret_refused = r;
+		}
+	}
+	(void)closedir(dir);
+	return found;
 }
 
 int target_scan(struct target *t)
 {
-	int found, all = 0, refused = 0;
+	int all = 0, error = 0;
 
 	/* A thread that is not seized yet can make others unseen by us. */
 	for (int pass = 0; pass < SCAN_PASSES_MAX; pass++) {
-		struct dirent *entry;
-		DIR *dir;
-		int fd;
+		int found = scan_once(t, &error);
 
-		found = 0;
-		fd = openat(t->proc_fd, "task",
-			    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd < 0)
-			return -errno;
-		dir = fdopendir(fd);
-		if (dir == NULL) {
-			close_fd(&fd);
-			return -ENOMEM;
-		}
-		while ((entry = readdir(dir)) != NULL) {
-			unsigned long tid = strtoul(entry->d_name, NULL, 10);
-			int r;
-
-			if (tid == 0 || tid > INT32_MAX ||
-			    capture_thread(t->capture, (uint32_t)tid) != NULL)
-				continue;
-			r = seize(t, (uint32_t)tid);
-			if (r > 0)
-				found++;
-			else if (r < 0 && refused == 0)
-				refused = r;
-		}
-		(void)closedir(dir);
-		all += found;
-		if (found == 0)
+		if (found < 0)
+			error = found;
+		if (found <= 0)
 			break;
+		all += found;
 	}
-	/* A dead leader cannot be seized, its threads can. */
-	return all > 0 || t->n_threads > 0 ? all : refused;
+	return t->n_threads > 0 ? all : error;
 }
 
 int target_new(struct capture *c, uint32_t id, int32_t pid, int pidfd,
@@ -276,7 +321,6 @@ int target_new(struct capture *c, uint32_t id, int32_t pid, int pidfd,
 			     .counters = counters,
 			     .proc_fd = -1,
 			     .task_fd = -1,
-			     .added_tick = tick,
 			     .last_tick = tick};
 	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
 	t->proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -69,7 +69,7 @@ struct target {
 	int proc_fd; /* /proc/PID */
 	int task_fd; /* /proc/PID/task */
 	uint64_t n_threads;
-	uint64_t added_tick;
+	uint64_t n_refused; /* there at the last scan, and not attached */
 	uint64_t last_tick;
 	uint64_t last_ns;
 	size_t pending_bytes; /* ring bytes that pending samples will take */
@@ -88,9 +88,6 @@ struct capture {
 	size_t n_free;
 	struct thread *pending;
 	size_t n_pending;
-	/* Not of a target, attached by the kernel: to be let go when they stop.
-	 */
-	struct table strangers;
 };
 
 /* target.c: threads come and go */
@@ -101,9 +98,9 @@ must_check int target_new(struct capture *c, uint32_t id, int32_t pid,
 			  struct target **ret);
 void target_free(struct target *t);
 /*
- * Seizes the threads of /proc/PID/task that are not known. Returns how many
- * are new, -EPERM or -EBUSY if the first could not be seized, or an error of
- * the files.
+ * Seizes the threads of /proc/PID/task that are not known, and counts those
+ * that cannot be. Returns how many are new; if none is known in the end, an
+ * error: -EPERM, -EBUSY, one of the files, or 0 if there was none to be seized.
  */
 must_check int target_scan(struct target *t);
 /* A thread the kernel attached by itself, or seized: keeps book of it. */

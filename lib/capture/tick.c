@@ -237,6 +237,8 @@ void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 		tell_anew(t, tick, time_ns);
 	if (tick % SCAN_TICKS == 0)
 		scan_for_threads(t);
+	counters->expected += ticks * t->n_refused;
+	counters->missed[MISSED_NOT_ATTACHED] += ticks * t->n_refused;
 	for (struct thread *th = t->threads; th != NULL; th = th->next) {
 		uint64_t due = th->age == 0 ? 1 : ticks;
 

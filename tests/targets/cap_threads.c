@@ -1,0 +1,193 @@
+/*
+ * A process whose threads come and go on command. Usage: cap_threads
+ * [leaderless]: then the main thread exits at once and another one obeys.
+ * Says "ready TID" with the number of the thread that obeys.
+ *
+ * Lines on its input, each answered by "ok" and a number:
+ *   busy N     N threads that never wait              number of the last
+ *   asleep N   N threads that wait for "join"         number of the last
+ *   storm N    N threads that start threads, until "join"
+ *   join       ends all of these
+ *   name TEXT  gives the last thread a name
+ *   exec       runs itself anew, from a thread that is not the leader
+ *   clone      makes a process by clone(2) that gives no SIGCHLD: its pid
+ *   child      makes a process by fork(2), and waits for its end
+ * At the input's end it ends.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define THREADS_MAX 256
+
+static pthread_t threads[THREADS_MAX];
+static size_t n_threads;
+static atomic_bool ending;
+static atomic_int last_tid;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t end = PTHREAD_COND_INITIALIZER;
+static char program[] = /* Not self: a leader that is gone has none. */
+	"/proc/thread-self/exe";
+
+static void *busy(void *unused)
+{
+	atomic_store(&last_tid, (int)syscall(SYS_gettid));
+	while (!atomic_load(&ending))
+		;
+	return unused;
+}
+
+static void *asleep(void *unused)
+{
+	pthread_mutex_lock(&lock);
+	atomic_store(&last_tid, (int)syscall(SYS_gettid));
+	while (!atomic_load(&ending))
+		pthread_cond_wait(&end, &lock);
+	pthread_mutex_unlock(&lock);
+	return unused;
+}
+
+static void *nothing(void *unused)
+{
+	return unused;
+}
+
+static void *storm(void *unused)
+{
+	pthread_t thread;
+
+	atomic_store(&last_tid, (int)syscall(SYS_gettid));
+	while (!atomic_load(&ending))
+		if (pthread_create(&thread, NULL, nothing, NULL) == 0)
+			pthread_join(thread, NULL);
+	return unused;
+}
+
+static int start(void *(*function)(void *), long n)
+{
+	for (long i = 0; i < n && n_threads < THREADS_MAX; i++) {
+		atomic_store(&last_tid, 0);
+		if (pthread_create(&threads[n_threads++], NULL, function,
+				   NULL) != 0)
+			abort();
+		while (atomic_load(&last_tid) == 0)
+			sched_yield();
+	}
+	return atomic_load(&last_tid);
+}
+
+static void join(void)
+{
+	pthread_mutex_lock(&lock);
+	atomic_store(&ending, true);
+	pthread_cond_broadcast(&end);
+	pthread_mutex_unlock(&lock);
+	while (n_threads > 0)
+		pthread_join(threads[--n_threads], NULL);
+	atomic_store(&ending, false);
+}
+
+static void *run_anew(void *unused)
+{
+	execl(program, "cap_threads", NULL);
+	abort();
+	return unused;
+}
+
+static int stay(void *unused)
+{
+	(void)unused;
+	for (;;)
+		pause();
+	return 0;
+}
+
+static int clone_quietly(void)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+
+	return clone(stay, stack + sizeof(stack), 0, NULL);
+}
+
+static void give_name(const char *name)
+{
+	char path[64];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/comm",
+		       atomic_load(&last_tid));
+	file = fopen(path, "w");
+	if (file == NULL || fputs(name, file) < 0 || fclose(file) != 0)
+		abort();
+}
+
+static int fork_and_wait(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	while (waitpid(pid, NULL, 0) < 0)
+		;
+	return pid;
+}
+
+static int obey_line(const char *command, const char *argument)
+{
+	long n = strtol(argument, NULL, 10);
+	pthread_t thread;
+
+	if (strcmp(command, "busy") == 0)
+		return start(busy, n);
+	if (strcmp(command, "asleep") == 0)
+		return start(asleep, n);
+	if (strcmp(command, "storm") == 0)
+		return start(storm, n);
+	if (strcmp(command, "join") == 0)
+		join();
+	else if (strcmp(command, "name") == 0)
+		give_name(argument);
+	else if (strcmp(command, "clone") == 0)
+		return clone_quietly();
+	else if (strcmp(command, "child") == 0)
+		return fork_and_wait();
+	else if (strcmp(command, "exec") == 0 &&
+		 pthread_create(&thread, NULL, run_anew, NULL) == 0)
+		pthread_join(thread, NULL);
+	return 0;
+}
+
+static void *obey(void *unused)
+{
+	char line[64], command[16], argument[32];
+
+	/* One byte at a time: what follows "exec" is the next program's. */
+	setvbuf(stdin, NULL, _IONBF, 0);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("ready %d\n", (int)syscall(SYS_gettid));
+	while (fgets(line, sizeof(line), stdin) != NULL) {
+		argument[0] = '\0';
+		if (sscanf(line, "%15s %31s", command, argument) >= 1)
+			printf("ok %d\n", obey_line(command, argument));
+	}
+	_exit(0);
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+
+	if (argc < 2 || strcmp(argv[1], "leaderless") != 0)
+		obey(NULL);
+	if (pthread_create(&thread, NULL, obey, NULL) != 0)
+		return 1;
+	pthread_exit(NULL);
+}

@@ -1,0 +1,336 @@
+#include "lib/capture/capture.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/unit/capture/live.h"
+#include "tests/unit/suite.h"
+
+static struct live l;
+
+static void threads(const char *argument)
+{
+	live_begin(&l, "cap_threads", argument, NULL);
+}
+
+static void tear_down(void)
+{
+	live_end(&l);
+}
+
+START_TEST(a_blocked_thread_is_never_stopped)
+{
+	pid_t tid;
+
+	threads(NULL);
+	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
+	live_until_blocked(tid);
+	live_until_blocked(l.pid);
+	live_ticks(&l, 100);
+	ck_assert_uint_eq(l.counters.stops, 0);
+	ck_assert_uint_eq(l.counters.captured, 2);
+	ck_assert_uint_eq(l.counters.repeated, 198);
+	ck_assert_uint_eq(live_thread(&l, tid)->samples, 1);
+	ck_assert_uint_eq(live_thread(&l, tid)->running, 0);
+	ck_assert_uint_gt(live_thread(&l, tid)->stack_size, 0);
+	live_check_sum(&l);
+}
+END_TEST
+
+START_TEST(busy_threads_are_captured_at_every_tick)
+{
+	pid_t tid;
+
+	threads(NULL);
+	tid = (pid_t)live_ask(&l, "busy 3", "ok");
+	live_until_blocked(l.pid);
+	live_ticks(&l, 100);
+	ck_assert_uint_eq(live_thread(&l, tid)->samples, 100);
+	ck_assert_uint_eq(l.counters.expected, 400);
+	ck_assert_uint_eq(l.counters.captured, 301);
+	ck_assert_uint_eq(l.counters.repeated, 99);
+	ck_assert_uint_eq(l.counters.stops, 300);
+	ck_assert_uint_eq(live_missed(&l), 0);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* Ticks as fast as they can be: many come before the stop. */
+START_TEST(ticks_before_a_stop_are_filled)
+{
+	threads(NULL);
+	(void)live_ask(&l, "busy 4", "ok");
+	l.tick_ns = 1;
+	do {
+		live_tick(&l);
+		live_patience();
+	} while (l.counters.filled < 1000 || l.counters.captured < 1000);
+	live_settle(&l);
+	ck_assert_uint_eq(live_missed(&l), 0);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* Every combination of late ticks, threads that come, run, sleep and go. */
+START_TEST(the_sum_holds_in_any_weather)
+{
+	threads(NULL);
+	for (int round = 0; round < 20; round++) {
+		(void)live_ask(&l, "busy 2", "ok");
+		live_tick_late(&l, 3);
+		(void)live_ask(&l, "asleep 2", "ok");
+		live_tick(&l);
+		live_tick_late(&l, 7);
+		(void)live_ask(&l, "storm 1", "ok");
+		live_tick(&l);
+		(void)live_ask(&l, "join", "ok");
+		live_tick(&l);
+		live_settle(&l);
+		live_check_sum(&l);
+	}
+	ck_assert_uint_gt(l.counters.missed[MISSED_LATE], 0);
+	ck_assert_uint_eq(l.records[RECORD_TICK], 20 * 5);
+	ck_assert_uint_eq(l.counters.ticks, 20 * 13);
+}
+END_TEST
+
+START_TEST(new_threads_are_sampled_and_their_end_is_told)
+{
+	pid_t tid;
+
+	threads(NULL);
+	live_ticks(&l, 3);
+	tid = (pid_t)live_ask(&l, "asleep 20", "ok");
+	/* The first stop of each has come before it can answer. */
+	live_ticks(&l, 1);
+	ck_assert_uint_eq(l.counters.threads, 21);
+	ck_assert_uint_eq(live_thread(&l, tid)->samples, 1);
+	ck_assert(!live_thread(&l, tid)->is_main);
+	ck_assert(live_thread(&l, l.pid)->is_main);
+	(void)live_ask(&l, "join", "ok");
+	while (l.records[RECORD_EXIT] < 20)
+		live_wait(&l);
+	ck_assert(live_thread(&l, tid)->exited);
+	live_ticks(&l, 1);
+	ck_assert_uint_eq(l.counters.threads, 1);
+	live_check_sum(&l);
+}
+END_TEST
+
+START_TEST(the_end_is_the_last_record)
+{
+	int status;
+
+	threads(NULL);
+	(void)live_ask(&l, "busy 2", "ok");
+	live_ticks(&l, 5);
+	close_fd(&l.in);
+	while (l.gone == 0)
+		live_wait(&l);
+	ck_assert_uint_eq(l.gone, 1);
+	ck_assert(l.ended);
+	ck_assert_uint_eq(l.counters.threads, 0);
+	live_tick(&l);
+	live_check_sum(&l);
+	/* Nothing is left to be reaped, and nobody. */
+	ck_assert_int_eq(waitpid(-1, &status, __WALL | WNOHANG), -1);
+	ck_assert_int_eq(errno, ECHILD);
+}
+END_TEST
+
+/* Killed in the middle of anything, 200 times. */
+START_TEST(a_kill_at_any_moment_is_an_end)
+{
+	uint32_t random = 1;
+
+	for (int round = 0; round < 200; round++) {
+		unsigned int n;
+
+		threads(round % 4 == 0 ? "leaderless" : NULL);
+		(void)live_ask(&l, "busy 2", "ok");
+		if (round % 3 == 0)
+			(void)live_ask(&l, "storm 1", "ok");
+		random = random * 1664525 + 1013904223;
+		n = random >> 28;
+		while (n-- > 0)
+			live_tick(&l);
+		ck_assert_int_eq(kill(l.pid, SIGKILL), 0);
+		n = random >> 24 & 3;
+		while (n-- > 0)
+			live_tick(&l);
+		while (l.gone == 0)
+			live_wait(&l);
+		ck_assert(l.ended);
+		live_check_sum(&l);
+		live_end(&l);
+	}
+	threads(NULL);
+}
+END_TEST
+
+START_TEST(finishing_lets_the_target_run_on)
+{
+	threads(NULL);
+	(void)live_ask(&l, "busy 2", "ok");
+	live_ticks(&l, 5);
+	live_tick(&l);
+	live_settle(&l);
+	ck_assert(capture_finish(l.capture));
+	live_read(&l);
+	ck_assert_uint_eq(l.gone, 1);
+	ck_assert(l.ended);
+	ck_assert_int_eq(live_ask(&l, "join", "ok"), 0);
+	ck_assert_uint_eq(l.counters.expected,
+			  l.counters.captured + l.counters.repeated +
+				  l.counters.filled + live_missed(&l));
+}
+END_TEST
+
+START_TEST(what_is_pending_at_the_end_is_missed)
+{
+	threads(NULL);
+	(void)live_ask(&l, "busy 4", "ok");
+	do {
+		live_tick(&l);
+		live_patience();
+	} while (capture_pending(l.capture) == 0);
+	ck_assert(capture_finish(l.capture));
+	live_check_sum(&l);
+	ck_assert_uint_gt(l.counters.missed[MISSED_NOT_STOPPED], 0);
+	/* Interrupted all the same: the stops that come are answered. */
+	ck_assert_int_eq(live_ask(&l, "join", "ok"), 0);
+}
+END_TEST
+
+START_TEST(a_process_that_is_gone)
+{
+	int fds[2];
+
+	threads(NULL);
+	l.child = fork();
+	if (l.child == 0)
+		_exit(0);
+	fds[0] = (int)syscall(SYS_pidfd_open, l.child, 0);
+	ck_assert_int_eq(waitpid(l.child, NULL, 0), l.child);
+	ck_assert_int_eq(capture_add(l.capture, LIVE_TARGET, l.child, fds[0],
+				     &l.sink, &l.counters, 0),
+			 -ESRCH);
+	/* The same number in other hands: the pidfd tells. */
+	ck_assert_int_eq(capture_add(l.capture, LIVE_TARGET, getpid(), fds[0],
+				     &l.sink, &l.counters, 0),
+			 -ESRCH);
+	(void)close(fds[0]);
+	l.child = l.pid;
+}
+END_TEST
+
+START_TEST(a_zombie_is_gone)
+{
+	pid_t zombie;
+	siginfo_t info;
+	int pidfd;
+
+	threads(NULL);
+	zombie = fork();
+	if (zombie == 0)
+		_exit(0);
+	pidfd = (int)syscall(SYS_pidfd_open, zombie, 0);
+	ck_assert_int_eq(waitid(P_PID, (id_t)zombie, &info, WEXITED | WNOWAIT),
+			 0);
+	ck_assert_int_eq(capture_add(l.capture, LIVE_TARGET, zombie, pidfd,
+				     &l.sink, &l.counters, 0),
+			 -ESRCH);
+	ck_assert_int_eq(waitpid(zombie, NULL, 0), zombie);
+	(void)close(pidfd);
+}
+END_TEST
+
+START_TEST(a_second_tracer_is_told_so)
+{
+	pid_t tracer;
+	int fds[2];
+	char byte;
+
+	live_start(&l, "cap_threads", NULL, NULL);
+	live_open(&l, 1u << 24);
+	ck_assert_int_eq(pipe(fds), 0);
+	tracer = fork();
+	if (tracer == 0) {
+		byte = ptrace(PTRACE_SEIZE, l.pid, NULL, NULL) == 0;
+		(void)!write(fds[1], &byte, 1);
+		for (;;)
+			pause();
+	}
+	ck_assert_int_eq(read(fds[0], &byte, 1), 1);
+	ck_assert_int_eq(byte, 1);
+	ck_assert_int_eq(live_add(&l), -EBUSY);
+	ck_assert_uint_eq(l.counters.threads, 0);
+	ck_assert_int_eq(kill(tracer, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
+	/* It has let go: now it is ours. */
+	ck_assert_int_eq(live_add(&l), 0);
+	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), getpid());
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+}
+END_TEST
+
+/* Nothing is opened for good, whatever came and went. */
+START_TEST(descriptors_are_given_back)
+{
+	int before, after;
+
+	before = dup(0);
+	(void)close(before);
+	for (int round = 0; round < 3; round++) {
+		threads(NULL);
+		(void)live_ask(&l, "busy 3", "ok");
+		live_ticks(&l, 3);
+		(void)live_ask(&l, "join", "ok");
+		(void)live_ask(&l, "asleep 9", "ok");
+		live_ticks(&l, 3);
+		live_end(&l);
+	}
+	after = dup(0);
+	(void)close(after);
+	ck_assert_int_eq(before, after);
+	threads(NULL);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("capture");
+	TCase *tc = tcase_create("samples");
+
+	tcase_set_timeout(tc, 2 * LIVE_PATIENCE_S);
+	tcase_add_checked_fixture(tc, NULL, tear_down);
+	tcase_add_test(tc, a_blocked_thread_is_never_stopped);
+	tcase_add_test(tc, busy_threads_are_captured_at_every_tick);
+	tcase_add_test(tc, ticks_before_a_stop_are_filled);
+	tcase_add_test(tc, the_sum_holds_in_any_weather);
+	tcase_add_test(tc, new_threads_are_sampled_and_their_end_is_told);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("ends");
+	tcase_set_timeout(tc, 2 * LIVE_PATIENCE_S);
+	tcase_add_checked_fixture(tc, NULL, tear_down);
+	tcase_add_test(tc, the_end_is_the_last_record);
+	tcase_add_test(tc, a_kill_at_any_moment_is_an_end);
+	tcase_add_test(tc, finishing_lets_the_target_run_on);
+	tcase_add_test(tc, what_is_pending_at_the_end_is_missed);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("beginnings");
+	tcase_set_timeout(tc, 2 * LIVE_PATIENCE_S);
+	tcase_add_checked_fixture(tc, NULL, tear_down);
+	tcase_add_test(tc, a_process_that_is_gone);
+	tcase_add_test(tc, a_zombie_is_gone);
+	tcase_add_test(tc, a_second_tracer_is_told_so);
+	tcase_add_test(tc, descriptors_are_given_back);
+	suite_add_tcase(s, tc);
+	return s;
+}

@@ -1,0 +1,275 @@
+#include "lib/capture/target.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/unit/capture/live.h"
+#include "tests/unit/suite.h"
+
+/* Ticks until the threads are counted again, with some to spare. */
+#define SCAN_SOON 40
+
+static struct live l;
+
+static void threads(const char *argument)
+{
+	live_begin(&l, "cap_threads", argument, NULL);
+}
+
+/* The main thread is gone for good before we come. */
+static void leaderless(void)
+{
+	memset(&l, 0, sizeof(l));
+	live_start(&l, "cap_threads", "leaderless", NULL);
+	while (live_state(l.pid) != 'Z')
+		live_patience();
+	live_open(&l, 1u << 24);
+	ck_assert_int_eq(live_add(&l), 0);
+}
+
+static void tear_down(void)
+{
+	live_end(&l);
+}
+
+/* What a new program must be, in every way that it can come about. */
+static void check_exec(void)
+{
+	live_say(&l, "exec");
+	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
+	live_settle(&l);
+	ck_assert_uint_eq(l.execs, 1);
+	ck_assert_uint_eq(l.records[RECORD_EXEC], 1);
+	live_until_blocked(l.pid);
+	live_ticks(&l, 10);
+	ck_assert_uint_eq(l.counters.threads, 1);
+	ck_assert_uint_eq(live_thread(&l, l.pid)->samples, 1);
+	ck_assert(!live_thread(&l, l.pid)->exited);
+	live_check_sum(&l);
+	/* And it ends as any other does. */
+	close_fd(&l.in);
+	while (l.gone == 0)
+		live_wait(&l);
+	ck_assert(l.ended);
+	live_check_sum(&l);
+}
+
+START_TEST(exec_by_another_thread_leaves_the_leader)
+{
+	threads(NULL);
+	(void)live_ask(&l, "busy 2", "ok");
+	(void)live_ask(&l, "asleep 3", "ok");
+	live_ticks(&l, 5);
+	check_exec();
+}
+END_TEST
+
+START_TEST(exec_while_all_are_interrupted)
+{
+	threads(NULL);
+	(void)live_ask(&l, "busy 4", "ok");
+	live_say(&l, "exec");
+	while (l.execs == 0) {
+		live_tick(&l);
+		live_patience();
+	}
+	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
+	live_settle(&l);
+	live_check_sum(&l);
+	live_ticks(&l, 2);
+	ck_assert_uint_eq(l.counters.threads, 1);
+	live_check_sum(&l);
+}
+END_TEST
+
+START_TEST(exec_where_the_leader_died_while_we_looked)
+{
+	threads("leaderless");
+	while (live_state(l.pid) != 'Z')
+		live_reap(&l);
+	live_ticks(&l, 5);
+	check_exec();
+}
+END_TEST
+
+START_TEST(exec_where_the_leader_was_dead_before_we_came)
+{
+	leaderless();
+	live_ticks(&l, 5);
+	ck_assert_uint_eq(l.counters.threads, 1);
+	check_exec();
+}
+END_TEST
+
+START_TEST(a_dead_leader_is_not_expected)
+{
+	threads("leaderless");
+	while (live_state(l.pid) != 'Z')
+		live_reap(&l);
+	live_until_blocked(l.first);
+	live_ticks(&l, 50);
+	/* The one that obeys; at most a tick saw the leader. */
+	ck_assert_uint_le(l.counters.expected, 52);
+	ck_assert_uint_eq(live_thread(&l, l.first)->samples, 1);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* Its number still names the process, but it has no memory any more. */
+START_TEST(threads_of_a_dead_leader_have_stacks)
+{
+	pid_t tid;
+
+	leaderless();
+	tid = (pid_t)live_ask(&l, "busy 1", "ok");
+	live_until_blocked(l.first);
+	live_ticks(&l, 5);
+	ck_assert_uint_gt(live_thread(&l, tid)->stack_size, 0);
+	ck_assert_uint_gt(live_thread(&l, l.first)->stack_size, 0);
+}
+END_TEST
+
+START_TEST(a_process_without_sigchld_is_let_go)
+{
+	pid_t pid;
+
+	threads(NULL);
+	for (int i = 0; i < 10; i++) {
+		pid = (pid_t)live_ask(&l, "clone", "ok");
+		while (live_status(pid, "TracerPid:") != 0) {
+			live_reap(&l);
+			live_patience();
+		}
+		/* In pause(2), not in a stop. */
+		while (live_state(pid) != 'S')
+			live_patience();
+		ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	}
+	live_ticks(&l, 2);
+	ck_assert_uint_eq(l.counters.threads, 1);
+	live_check_sum(&l);
+}
+END_TEST
+
+START_TEST(children_are_not_followed)
+{
+	threads(NULL);
+	for (int i = 0; i < 50; i++) {
+		ck_assert_int_gt(live_ask(&l, "child", "ok"), 0);
+		live_tick(&l);
+	}
+	live_settle(&l);
+	ck_assert_uint_eq(l.counters.threads, 1);
+	live_check_sum(&l);
+}
+END_TEST
+
+START_TEST(a_storm_of_threads)
+{
+	threads(NULL);
+	(void)live_ask(&l, "storm 4", "ok");
+	while (l.counters.event_stops < 2000) {
+		live_tick(&l);
+		live_patience();
+	}
+	(void)live_ask(&l, "join", "ok");
+	live_settle(&l);
+	live_ticks(&l, 1);
+	ck_assert_uint_eq(l.counters.threads, 1);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* Another tracer has one of the threads: that is told, and later mended. */
+START_TEST(a_thread_that_is_refused_is_missed)
+{
+	pid_t tid, tracer;
+	int fds[2];
+	char byte;
+
+	memset(&l, 0, sizeof(l));
+	live_start(&l, "cap_threads", NULL, NULL);
+	live_open(&l, 1u << 24);
+	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
+	ck_assert_int_eq(pipe(fds), 0);
+	tracer = fork();
+	if (tracer == 0) {
+		byte = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0;
+		(void)!write(fds[1], &byte, 1);
+		for (;;)
+			pause();
+	}
+	ck_assert_int_eq(read(fds[0], &byte, 1), 1);
+	ck_assert_int_eq(byte, 1);
+	ck_assert_int_eq(live_add(&l), 0);
+	live_ticks(&l, 50);
+	ck_assert_uint_eq(l.counters.expected, 100);
+	ck_assert_uint_eq(l.counters.missed[MISSED_NOT_ATTACHED], 50);
+	live_check_sum(&l);
+	ck_assert_int_eq(kill(tracer, SIGKILL), 0);
+	while (live_status(tid, "TracerPid:") != 0)
+		live_patience();
+	live_ticks(&l, SCAN_SOON);
+	ck_assert_int_eq(live_status(tid, "TracerPid:"), getpid());
+	ck_assert_uint_eq(live_thread(&l, tid)->samples, 1);
+	live_check_sum(&l);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+}
+END_TEST
+
+START_TEST(a_thread_that_found_no_descriptor_is_found_again)
+{
+	struct rlimit before, none;
+	pid_t tid;
+	int next;
+
+	threads(NULL);
+	live_ticks(&l, 1);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	next = dup(0);
+	(void)close(next);
+	none = before;
+	none.rlim_cur = (rlim_t)next;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
+	live_ticks(&l, 1);
+	ck_assert_uint_eq(l.counters.threads, 1);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	live_ticks(&l, SCAN_SOON);
+	ck_assert_uint_eq(l.counters.threads, 2);
+	ck_assert_uint_eq(live_thread(&l, tid)->samples, 1);
+	live_check_sum(&l);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("target");
+	TCase *tc = tcase_create("programs");
+
+	tcase_set_timeout(tc, 2 * LIVE_PATIENCE_S);
+	tcase_add_checked_fixture(tc, NULL, tear_down);
+	tcase_add_test(tc, exec_by_another_thread_leaves_the_leader);
+	tcase_add_test(tc, exec_while_all_are_interrupted);
+	tcase_add_test(tc, exec_where_the_leader_died_while_we_looked);
+	tcase_add_test(tc, exec_where_the_leader_was_dead_before_we_came);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("threads");
+	tcase_set_timeout(tc, 2 * LIVE_PATIENCE_S);
+	tcase_add_checked_fixture(tc, NULL, tear_down);
+	tcase_add_test(tc, a_dead_leader_is_not_expected);
+	tcase_add_test(tc, threads_of_a_dead_leader_have_stacks);
+	tcase_add_test(tc, a_process_without_sigchld_is_let_go);
+	tcase_add_test(tc, children_are_not_followed);
+	tcase_add_test(tc, a_storm_of_threads);
+	tcase_add_test(tc, a_thread_that_is_refused_is_missed);
+	tcase_add_test(tc, a_thread_that_found_no_descriptor_is_found_again);
+	suite_add_tcase(s, tc);
+	return s;
+}

@@ -1,0 +1,442 @@
+#include "tests/unit/capture/live.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define LIVE_RING_BYTES (16u << 20)
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	ck_assert_int_eq(clock_gettime(CLOCK_MONOTONIC, &t), 0);
+	return (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+void live_patience(void)
+{
+	static uint64_t first;
+
+	if (first == 0)
+		first = now_ns();
+	ck_assert_msg(now_ns() - first < LIVE_PATIENCE_S * NS_PER_SEC,
+		      "what the test waits for does not come");
+}
+
+static void on_event(void *ctx, uint32_t target, enum capture_event event)
+{
+	struct live *l = ctx;
+
+	ck_assert_uint_eq(target, LIVE_TARGET);
+	switch (event) {
+	case CAPTURE_GONE:
+		l->gone++;
+		break;
+	case CAPTURE_EXEC:
+		l->execs++;
+		break;
+	}
+}
+
+/* The directory of the test program is build/tests/capture. */
+static void target_path(const char *name, char *path, size_t size)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	ck_assert_int_gt(n, 0);
+	self[n] = '\0';
+	for (int i = 0; i < 3; i++)
+		*strrchr(self, '/') = '\0';
+	n = snprintf(path, size, "%s/targets/%s", self, name);
+	ck_assert(n > 0 && (size_t)n < size);
+}
+
+static void block_sigchld(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGCHLD);
+	ck_assert_int_eq(sigprocmask(SIG_BLOCK, set, NULL), 0);
+}
+
+void live_start(struct live *l, const char *name, const char *argument,
+		const char *argument2)
+{
+	char path[PATH_MAX];
+	int in[2], out[2];
+	sigset_t none;
+
+	target_path(name, path, sizeof(path));
+	ck_assert_int_eq(pipe2(in, O_CLOEXEC), 0);
+	ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
+	l->child = fork();
+	ck_assert_int_ge(l->child, 0);
+	if (l->child == 0) {
+		sigemptyset(&none);
+		(void)sigprocmask(SIG_SETMASK, &none, NULL);
+		if (dup2(in[0], STDIN_FILENO) >= 0 &&
+		    dup2(out[1], STDOUT_FILENO) >= 0)
+			(void)execl(path, name, argument, argument2, NULL);
+		_exit(127);
+	}
+	(void)close(in[0]);
+	(void)close(out[1]);
+	l->in = in[1];
+	l->out = out[0];
+	l->first = (pid_t)live_answer(l, "ready");
+	l->pid = l->child;
+	l->pidfd = (int)syscall(SYS_pidfd_open, l->pid, 0);
+	ck_assert_int_ge(l->pidfd, 0);
+}
+
+void live_open(struct live *l, size_t ring_bytes)
+{
+	const struct capture_options options = {
+		.now_ns = now_ns,
+		.beat = &l->beat,
+		.event = on_event,
+		.ctx = l,
+	};
+	sigset_t set;
+
+	block_sigchld(&set);
+	ck_assert_int_eq(ring_writer_init(&l->sink.ring, ring_bytes), 0);
+	ck_assert_int_eq(ring_reader_init(&l->reader, l->sink.ring.fd), 0);
+	ck_assert_int_eq(capture_new(&options, &l->capture), 0);
+	l->threads = calloc(LIVE_THREADS_MAX, sizeof(*l->threads));
+	ck_assert_ptr_nonnull(l->threads);
+	l->reads = true;
+	l->tick_ns = LIVE_TICK_NS;
+}
+
+int live_add(struct live *l)
+{
+	return capture_add(l->capture, LIVE_TARGET, l->pid, l->pidfd, &l->sink,
+			   &l->counters, l->tick);
+}
+
+void live_begin(struct live *l, const char *name, const char *argument,
+		const char *argument2)
+{
+	*l = (struct live){.pidfd = -1, .in = -1, .out = -1};
+	live_start(l, name, argument, argument2);
+	live_open(l, LIVE_RING_BYTES);
+	ck_assert_int_eq(live_add(l), 0);
+}
+
+void live_end(struct live *l)
+{
+	close_fd(&l->in);
+	(void)kill(l->child, SIGKILL);
+	while (l->capture != NULL && l->counters.threads > 0 && l->gone == 0)
+		live_wait(l);
+	/* Threads of it that capture did not come to know, too. */
+	while (waitpid(-1, NULL, __WALL) > 0)
+		;
+	capture_free(l->capture);
+	ring_reader_fini(&l->reader);
+	ring_writer_fini(&l->sink.ring);
+	close_fd(&l->out);
+	close_fd(&l->pidfd);
+	free(l->threads);
+}
+
+void live_say(struct live *l, const char *line)
+{
+	size_t n = strlen(line);
+
+	ck_assert_int_eq(write(l->in, line, n), (ssize_t)n);
+	ck_assert_int_eq(write(l->in, "\n", 1), 1);
+}
+
+/* The target needs us to go on: its stops are taken while we wait. */
+static char next_byte(struct live *l)
+{
+	char byte;
+	ssize_t n;
+
+	ck_assert_int_eq(fcntl(l->out, F_SETFL, O_NONBLOCK), 0);
+	for (;;) {
+		n = read(l->out, &byte, 1);
+		if (n == 1)
+			return byte;
+		ck_assert_msg(n < 0 && errno == EAGAIN,
+			      "the program has ended");
+		if (l->capture != NULL)
+			live_reap(l);
+		live_patience();
+	}
+}
+
+long live_answer(struct live *l, const char *word)
+{
+	char line[128];
+	size_t n = strlen(word), i = 0;
+
+	while (i < sizeof(line) - 1 && (line[i] = next_byte(l)) != '\n')
+		i++;
+	line[i] = '\0';
+	ck_assert_msg(strncmp(line, word, n) == 0 && line[n] == ' ',
+		      "\"%s\" instead of \"%s\"", line, word);
+	return strtol(line + n, NULL, 10);
+}
+
+long live_ask(struct live *l, const char *line, const char *word)
+{
+	live_say(l, line);
+	return live_answer(l, word);
+}
+
+void live_reap(struct live *l)
+{
+	capture_reap(l->capture);
+	if (l->reads)
+		live_read(l);
+}
+
+void live_tick_late(struct live *l, uint64_t ticks)
+{
+	l->tick += ticks;
+	capture_tick(l->capture, l->tick, l->tick * l->tick_ns,
+		     l->tick * l->tick_ns);
+	if (l->reads)
+		live_read(l);
+}
+
+void live_tick(struct live *l)
+{
+	live_tick_late(l, 1);
+}
+
+void live_wait(struct live *l)
+{
+	const struct timespec second = {.tv_sec = 1};
+	sigset_t set;
+
+	block_sigchld(&set);
+	(void)sigtimedwait(&set, NULL, &second);
+	live_reap(l);
+	live_patience();
+}
+
+void live_settle(struct live *l)
+{
+	live_reap(l);
+	while (capture_pending(l->capture) > 0)
+		live_wait(l);
+}
+
+void live_ticks(struct live *l, unsigned int n)
+{
+	while (n-- > 0) {
+		live_tick(l);
+		live_settle(l);
+	}
+}
+
+static struct live_thread *find(struct live *l, uint32_t tid)
+{
+	/* The newest: a number may be given again. */
+	for (size_t i = l->n_threads; i-- > 0;)
+		if (l->threads[i].tid == tid)
+			return &l->threads[i];
+	return NULL;
+}
+
+const struct live_thread *live_thread(const struct live *l, pid_t tid)
+{
+	for (size_t i = l->n_threads; i-- > 0;)
+		if (l->threads[i].tid == (uint32_t)tid)
+			return &l->threads[i];
+	ck_abort_msg("thread %d was not announced", (int)tid);
+	return NULL;
+}
+
+static void see_thread(struct live *l, const struct record_thread *record)
+{
+	struct live_thread *th = find(l, record->h.tid);
+
+	if (th == NULL || th->exited) {
+		ck_assert_uint_lt(l->n_threads, LIVE_THREADS_MAX);
+		th = &l->threads[l->n_threads++];
+		*th = (struct live_thread){.tid = record->h.tid};
+	}
+	th->announced = true;
+	th->is_main = record->is_main;
+	memcpy(th->comm, record->comm, COMM_SIZE);
+}
+
+/* The thread of a record that may only come while the reader knows it. */
+static struct live_thread *known(struct live *l, const struct record *record)
+{
+	struct live_thread *th = find(l, record->tid);
+
+	ck_assert_msg(th != NULL && th->announced && !th->exited,
+		      "a record of thread %u, which is not there", record->tid);
+	ck_assert_uint_ge(record->tick, th->last_tick);
+	th->last_tick = record->tick;
+	return th;
+}
+
+static void see_sample(struct live *l, const struct record_sample *record,
+		       size_t size)
+{
+	struct live_thread *th = known(l, &record->h);
+
+	ck_assert_uint_ge(size, sizeof(*record));
+	ck_assert_uint_le(record->stack_size, size - sizeof(*record));
+	ck_assert_msg(th->samples == 0 ||
+			      record->h.tick > th->last_sample_tick ||
+			      th->missing,
+		      "two samples of thread %u at tick %u", th->tid,
+		      (unsigned int)record->h.tick);
+	ck_assert_uint_ge(record->h.time_ns, l->settled_ns);
+	th->samples++;
+	th->running += (record->flags & SAMPLE_RUNNING) != 0;
+	th->missing = false;
+	th->last_sample_tick = record->h.tick;
+	th->pc = record->regs[record->arch == SAMPLE_ARCH_X86_64
+				      ? SAMPLE_X86_64_RIP
+				      : 32];
+	th->flags = record->flags;
+	th->stack_size = record->stack_size;
+}
+
+static void forget_all(struct live *l)
+{
+	for (size_t i = 0; i < l->n_threads; i++)
+		l->threads[i].exited = true;
+}
+
+static void see_tick(struct live *l, const struct record_tick *record)
+{
+	ck_assert_uint_ge(record->settled_ns, l->settled_ns);
+	ck_assert_uint_le(record->settled_ns, record->h.time_ns);
+	l->settled_ns = record->settled_ns;
+}
+
+static void see(struct live *l, const struct record *record, size_t size)
+{
+	uint32_t type = record->ring.type;
+
+	ck_assert_uint_ge(size, sizeof(*record));
+	ck_assert_uint_lt(type, LIVE_TYPES);
+	ck_assert_uint_eq(record->target, LIVE_TARGET);
+	ck_assert_msg(!l->ended, "a record after the last");
+	l->records[type]++;
+	switch ((enum record_type)type) {
+	case RECORD_TICK:
+		see_tick(l, (const void *)record);
+		break;
+	case RECORD_THREAD:
+		see_thread(l, (const void *)record);
+		break;
+	case RECORD_SAMPLE:
+		see_sample(l, (const void *)record, size);
+		break;
+	case RECORD_MISSED:
+		known(l, record)->missing = true;
+		break;
+	case RECORD_EXIT:
+		known(l, record)->exited = true;
+		break;
+	case RECORD_EXEC:
+	case RECORD_RESET:
+		forget_all(l);
+		break;
+	case RECORD_END:
+		l->ended = true;
+		break;
+	}
+}
+
+void live_read(struct live *l)
+{
+	const struct ring_record *record;
+	size_t size;
+	int r;
+
+	ck_assert_int_eq(ring_advance(&l->reader, l->sink.ring.head), 0);
+	while ((r = ring_next(&l->reader, &record, &size)) > 0) {
+		see(l, (const void *)record, size);
+		ring_release(&l->reader, size);
+	}
+	ck_assert_int_eq(r, 0);
+	ck_assert_int_eq(ring_credit(&l->sink.ring, l->reader.tail), 0);
+}
+
+/* A file of a thread, by its number alone; false if it is gone. */
+static bool read_proc(pid_t tid, const char *name, char *text, size_t size)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, size - 1);
+	close_fd(&fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return true;
+}
+
+void live_until_blocked(pid_t tid)
+{
+	char text[256];
+
+	do {
+		live_patience();
+		ck_assert(read_proc(tid, "syscall", text, sizeof(text)));
+	} while (text[0] < '0' || text[0] > '9');
+}
+
+long live_status(pid_t tid, const char *key)
+{
+	char text[4096], *line;
+
+	if (!read_proc(tid, "status", text, sizeof(text)))
+		return -1;
+	line = strstr(text, key);
+	ck_assert_ptr_nonnull(line);
+	return strtol(line + strlen(key) + 1, NULL, 10);
+}
+
+char live_state(pid_t tid)
+{
+	char text[512], *state;
+
+	if (!read_proc(tid, "stat", text, sizeof(text)))
+		return 0;
+	state = strrchr(text, ')');
+	return state == NULL ? 0 : state[2];
+}
+
+uint64_t live_missed(const struct live *l)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < MISSED_N; i++)
+		sum += l->counters.missed[i];
+	return sum;
+}
+
+void live_check_sum(const struct live *l)
+{
+	const struct capture_counters *c = &l->counters;
+
+	ck_assert_uint_eq(capture_pending(l->capture), 0);
+	ck_assert_uint_eq(c->expected, c->captured + c->repeated + c->filled +
+					       live_missed(l));
+}

@@ -1,0 +1,121 @@
+/*
+ * lib/capture on a real process, in the test's own: starts a program of
+ * tests/targets, attaches to it, gives ticks by hand, and reads what comes out
+ * of the ring, every record checked against lib/capture/sample.h as it comes.
+ *
+ * Ticks are 10 ms apart in the records and as close as the test calls them in
+ * fact. Waiting is for an event, and has an end only so that a broken test
+ * fails: LIVE_PATIENCE_S.
+ */
+#ifndef TESTS_UNIT_CAPTURE_LIVE_H
+#define TESTS_UNIT_CAPTURE_LIVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/base/ring.h"
+#include "lib/capture/capture.h"
+#include "lib/capture/sample.h"
+
+#define LIVE_PATIENCE_S 60
+
+#define LIVE_TARGET  7
+#define LIVE_TICK_NS (10 * NS_PER_MS)
+
+/* Records of a type, of all threads. */
+#define LIVE_TYPES 16
+
+/* What the records say of a thread, since it was announced. */
+struct live_thread {
+	uint32_t tid;
+	bool announced;
+	bool is_main;
+	bool exited;
+	bool missing; /* a RECORD_MISSED was its last */
+	char comm[COMM_SIZE + 1];
+	uint64_t samples;
+	uint64_t running; /* of these */
+	uint64_t last_tick;
+	uint64_t last_sample_tick;
+	/* Of its last sample. */
+	uint64_t pc;
+	uint32_t flags;
+	uint32_t stack_size;
+};
+
+#define LIVE_THREADS_MAX 20000
+
+struct live {
+	struct capture *capture;
+	struct capture_sink sink;
+	struct ring_reader reader;
+	struct capture_counters counters;
+	struct capture_beat beat;
+	uint64_t tick, tick_ns;
+	unsigned int gone, execs; /* events */
+	bool reads;		  /* false: the reader is away */
+	bool more;		  /* capture_reap had enough for once */
+
+	pid_t child; /* the program */
+	pid_t pid;   /* the target: the program, or its child */
+	pid_t first; /* the number behind "ready" */
+	int pidfd;
+	int in, out;
+
+	uint64_t records[LIVE_TYPES];
+	uint64_t settled_ns;
+	bool ended;
+	struct live_thread *threads; /* LIVE_THREADS_MAX of them */
+	size_t n_threads;
+};
+
+/* Starts build/targets/NAME with arguments up to NULL, waits for "ready". */
+void live_start(struct live *l, const char *name, const char *argument,
+		const char *argument2);
+/* A capture and a ring of ring_bytes; live_start may come before or after. */
+void live_open(struct live *l, size_t ring_bytes);
+/* capture_add of the target; returns what it returns. */
+int live_add(struct live *l);
+/* All of these, and the target is attached. */
+void live_begin(struct live *l, const char *name, const char *argument,
+		const char *argument2);
+/* Ends the target, takes its statuses and frees everything. */
+void live_end(struct live *l);
+
+/* A line to the program, and the first number of the one it answers. */
+void live_say(struct live *l, const char *line);
+long live_answer(struct live *l, const char *word);
+long live_ask(struct live *l, const char *line, const char *word);
+
+/* A tick, and what has stopped by now. */
+void live_tick(struct live *l);
+/* As if the sampler had not run for ticks - 1 before. */
+void live_tick_late(struct live *l, uint64_t ticks);
+/* Takes what has stopped by now. */
+void live_reap(struct live *l);
+/* Until no interrupt is under way. */
+void live_settle(struct live *l);
+/* Until a status of a tracee has come. */
+void live_wait(struct live *l);
+/* n ticks, each waited for. */
+void live_ticks(struct live *l, unsigned int n);
+
+/* The reader reads, and gives credit. */
+void live_read(struct live *l);
+const struct live_thread *live_thread(const struct live *l, pid_t tid);
+
+/* Waits until the thread is blocked in a call. */
+void live_until_blocked(pid_t tid);
+/* A number of /proc/PID/task/TID/status, such as "TracerPid"; -1: gone. */
+long live_status(pid_t tid, const char *key);
+/* The state letter of a thread; 0: gone. */
+char live_state(pid_t tid);
+
+uint64_t live_missed(const struct live *l);
+/* expected = captured + repeated + filled + missed, nothing pending. */
+void live_check_sum(const struct live *l);
+/* Fails the test when it is called for longer than LIVE_PATIENCE_S. */
+void live_patience(void);
+
+#endif
