@@ -205,6 +205,18 @@ static NOINLINE void leaf_qsort(void)
 	AFTER_CALL();
 }
 
+/* The last instruction of its caller is the call: it never comes back. */
+static NOINLINE __attribute__((noreturn)) void never(void)
+{
+	for (;;)
+		leaf_read();
+}
+
+static NOINLINE void leaf_noreturn(void)
+{
+	never();
+}
+
 static const struct mode {
 	const char *name;
 	void (*fn)(void);
@@ -218,6 +230,7 @@ static const struct mode {
 	{ "work", leaf_work, "" },
 	{ "signal", leaf_signal, "leaf_nanosleep on_signal leaf_signal" },
 	{ "raise", leaf_raise, "leaf_nanosleep on_signal leaf_raise" },
+	{ "noreturn", leaf_noreturn, "leaf_read never leaf_noreturn" },
 	{ "qsort", leaf_qsort, "leaf_read compare_and_block leaf_qsort" },
 };
 

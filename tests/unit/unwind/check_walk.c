@@ -40,7 +40,7 @@ static const struct {
 	{"raise", SYS_clock_nanosleep},
 	{"qsort", SYS_read},
 };
-#define N_BLOCKING 7
+#define N_BLOCKING 8
 
 static struct unwind_stack ours;
 static struct unwind_stack other;

@@ -172,9 +172,12 @@ long target_wait_blocked(const struct target *t, pid_t tid)
 	for (;;) {
 		size_t size;
 		char *text = read_text(path, &size);
-		bool blocked = text && text[0] >= '0' && text[0] <= '9';
-		long nr = blocked ? strtol(text, NULL, 10) : -1;
+		bool blocked;
+		long nr;
 
+		ck_assert_msg(size > 0, "the target has ended");
+		blocked = text[0] >= '0' && text[0] <= '9';
+		nr = blocked ? strtol(text, NULL, 10) : -1;
 		free(text);
 		if (blocked)
 			return nr;
