@@ -1,0 +1,250 @@
+#!/usr/bin/python3
+"""SIGKILL to each of the four processes, at random moments.
+
+At least 50 kills in all, of a daemon that profiles one busy program. After each
+the program goes on with all its threads; when the broker is gone so are the others,
+and nobody traces the program; a child that is gone is replaced, and what was
+lost is counted.
+
+The moments are drawn from a seed, which is printed when a test fails; with
+SEED=N in the environment they are drawn again (what the processes did at these
+moments is another matter).
+"""
+
+import contextlib
+import os
+import random
+import signal
+import struct
+import time
+
+import harness
+from harness import Failure, check, children, proc_status, threads, wait_for
+
+# Some of the last ones of a run come when there is nobody left to kill: so a few
+# more than 50.
+BROKER_KILLS = 16
+RUNS = 14
+CHILD_KILLS = 3  # in each of these runs
+
+SEED = int(os.environ.get('SEED') or random.randrange(10**6))
+
+# The kernel lets go of tracees as soon as their tracer dies; the other
+# processes notice that their broker's socket has ended.
+GONE_S = 2
+
+# What a thread of the target may take to be seen going on: on two processors
+# four threads calculate, and others.
+ALIVE_S = 5
+
+
+class Progress:
+    """tests/targets/progress.c, and the counters of its threads."""
+
+    def __init__(self, box):
+        self.path = box.make_dir('progress') / 'counters'
+        self.program = box.target('progress', self.path)
+        self.pid = self.program.pid
+
+    def counters(self):
+        data = self.path.read_bytes()
+        return struct.unpack(f'{len(data) // 8}Q', data)
+
+    def check_going_on(self):
+        """Each thread gets something done; the one that waits is not stopped.
+        """
+        before = self.counters()
+
+        def all_advance():
+            check(self.program.running(),
+                  f'the target has ended: {self.program.report()}')
+            return all(b > a + 3 for a, b in zip(before, self.counters()))
+        try:
+            wait_for(all_advance, '', ALIVE_S)
+            wait_for(lambda: harness.state(self.pid) not in 'tT', '', ALIVE_S)
+        except Failure:
+            raise Failure(f'the target stands still: {before}, then '
+                          f'{self.counters()}, {self.describe()}') from None
+
+    def describe(self):
+        return ', '.join(
+            f'{tid} {proc_status(tid, "Name")}: '
+            f'{proc_status(tid, "State")}, '
+            f'tracer {proc_status(tid, "TracerPid")}'
+            for tid in threads(self.pid))
+
+    def check_untouched(self):
+        """Nobody traces it, nothing of it is stopped."""
+        def is_free():
+            return all(harness.tracer(tid) == 0 and
+                       harness.state(tid) not in 'tT'
+                       for tid in threads(self.pid))
+        try:
+            wait_for(is_free, '', GONE_S)
+        except Failure:
+            raise Failure(f'not left alone: {self.describe()}') from None
+
+    def speed(self, run):
+        """Rounds that the busy threads do in a second of their processor time
+        while run() runs: what else the machine does has no part in it."""
+        def sums():
+            return sum(self.counters()[:-3]), harness.cpu_seconds(self.pid)
+        rounds, seconds = sums()
+        run()
+        rounds_after, seconds_after = sums()
+        return (rounds_after - rounds) / (seconds_after - seconds)
+
+
+def seeded(test):
+    """A test(box, rng) as one of a box, that tells the seed if it fails."""
+    def run(box):
+        try:
+            test(box, random.Random(f'{SEED} {test.__name__}'))
+        except Failure as e:
+            raise Failure(f'{e} (SEED={SEED})') from e
+    return run
+
+
+def kill_broker(target, profd):
+    os.kill(profd.pid, signal.SIGKILL)
+    profd.wait()
+
+    def others_are_gone():
+        return set(children(os.getpid())) <= {target.pid}
+    try:
+        wait_for(others_are_gone, '', GONE_S)
+    except Failure:
+        left = [f'{harness.exe_name(p)} ({harness.state(p)})'
+                for p in children(os.getpid()) if p != target.pid]
+        raise Failure(f'still there {GONE_S} s after the broker: {left}') \
+            from None
+    target.check_untouched()
+    target.check_going_on()
+
+
+@seeded
+def test_broker(box, rng):
+    target = Progress(box)
+    for _ in range(BROKER_KILLS):
+        profd = box.profd([target])
+        # Half of them while it starts, which takes 50 ms.
+        if rng.random() < 0.5:
+            time.sleep(rng.uniform(0, 0.1))
+        else:
+            profd.wait_attached()
+            time.sleep(rng.uniform(0, 0.5))
+        check(profd.running(), f'the broker has ended: {profd.stderr}')
+        kill_broker(target, profd)
+
+
+def kill_child(profd, kind):
+    """Kills a child at once; if there is none, the one that is to come."""
+    def kill():
+        check(profd.running(), f'the broker has ended: {profd.stderr}')
+        for pid in profd.helpers()[kind]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+                return pid
+        return 0
+    return wait_for(kill, f'a process to kill: {kind}')
+
+
+def wait_replaced(profd, kind, killed):
+    wait_for(lambda: set(profd.helpers()[kind]) - {killed},
+             f'{kind} is replaced')
+    profd.wait_attached()
+
+
+def check_sums(profd):
+    stats = profd.stats
+    missed, chunks = stats['missed'], stats['chunks']
+    check(stats['samples_expected'] ==
+          stats['samples_taken'] + sum(missed.values()),
+          f'expected is not taken and missed: {stats}')
+    check(stats['samples_taken'] ==
+          stats['captured'] + stats['repeated'] + stats['filled'],
+          f'taken is not the sum of its parts: {stats}')
+    check(chunks['made'] == chunks['written'] +
+          sum(chunks['discarded'].values()), f'chunks are missing: {chunks}')
+    check(chunks['written'] == len(profd.envelopes),
+          f'{len(profd.envelopes)} files, {chunks}')
+
+
+def check_losses(profd, kills):
+    """What was lost by these kills, and nothing else."""
+    missed, chunks = profd.stats['missed'], profd.stats['chunks']
+    # The second start is not before 100 ms: ten ticks.
+    if kills.count('capture') > 1:
+        check(missed.get('no_capture', 0) > 0,
+              f'capture died twice, and nothing was missed: {missed}')
+    check((chunks['discarded'].get('unwind_died', 0) > 0) ==
+          ('unwind' in kills), f'chunks lost with {kills}: {chunks}')
+
+
+def check_samples_went_on(profd, target, since):
+    """The busy threads have samples after the last replacement."""
+    last = {}
+    for chunk in profd.chunks:
+        for s in chunk['profile']['samples']:
+            tid = s['thread_id']
+            last[tid] = max(last.get(tid, 0), s['timestamp'])
+    busy = [t for t in threads(target.pid)
+            if proc_status(t, 'Name').startswith('busy')]
+    check(len(busy) == 4, 'the target has four busy threads')
+    for tid in busy:
+        check(last.get(str(tid), 0) > since,
+              f'thread {tid}: no samples after the last replacement')
+
+
+def run_and_kill(box, rng, target, order):
+    """A run in which children are killed."""
+    profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
+    replaced = None
+    for n, kind in enumerate(order):
+        if n == len(order) - 1 and rng.random() < 0.3:
+            # While it ends, if it is still there then.
+            profd.signal(signal.SIGINT)
+            time.sleep(rng.uniform(0, 0.05))
+            for pid in profd.helpers()[kind]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            replaced = None
+            break
+        time.sleep(rng.uniform(0, 0.4))
+        killed = kill_child(profd, kind)
+        target.check_going_on()
+        # One that was killed while another was being replaced counts too.
+        if rng.random() < 0.7 or n == len(order) - 1:
+            wait_replaced(profd, kind, killed)
+            replaced = time.time()
+    if replaced:
+        profd.wait_attached()
+        replaced = time.time()
+        time.sleep(0.3)
+        profd.signal(signal.SIGINT)
+    profd.finish()
+    target.check_untouched()
+    target.check_going_on()
+    check_sums(profd)
+    if replaced:
+        check_losses(profd, order)
+        check_samples_went_on(profd, target, replaced)
+
+
+@seeded
+def test_children(box, rng):
+    target = Progress(box)
+    before = target.speed(lambda: time.sleep(1))
+    kinds = ['capture', 'unwind', 'ship'] * (RUNS * CHILD_KILLS // 3)
+    rng.shuffle(kinds)
+
+    def all_runs():
+        for i in range(0, len(kinds), CHILD_KILLS):
+            run_and_kill(box, rng, target, kinds[i:i + CHILD_KILLS])
+    during = target.speed(all_runs)
+    check(during > 0.5 * before,
+          f'{during:.0f} rounds a second, {before:.0f} without the daemon')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
