@@ -1,0 +1,213 @@
+#!/usr/bin/python3
+"""Targets that make whoever looks at them hang, and a capture that is stopped.
+
+tests/targets/hang.c is the hostile target. Another program, "shares", is
+profiled at the same time and must not suffer.
+"""
+
+import os
+import re
+import signal
+import time
+
+import harness
+from harness import Skip, check, wait_for
+
+# A heartbeat is given up after a second; the rest is for a loaded machine.
+REPLACED_S = 10
+
+HUNG = r'sentry-profd: process {} makes reads of its memory hang: it is left out'
+
+
+def need_root():
+    if os.geteuid() != 0:
+        raise Skip('a userfaultfd of kernel accesses, and mounts, are root\'s')
+
+
+def need_fuse():
+    need_root()
+    try:
+        os.close(os.open('/dev/fuse', os.O_RDWR | os.O_CLOEXEC))
+    except OSError as e:
+        raise Skip(f'/dev/fuse: {os.strerror(e.errno)}') from None
+
+
+def capture_of(profd):
+    found = profd.helpers()['capture']
+    return found[0] if found else 0
+
+
+def wait_replaced(profd, old, since):
+    new = wait_for(lambda: capture_of(profd) not in (0, old) and
+                   capture_of(profd), 'another capture', REPLACED_S)
+    print(f'  replaced after {time.monotonic() - since:.1f} s')
+    return new
+
+
+def hang_target(box, how):
+    return box.target('hang', how, box.make_dir('mount'))
+
+
+def go_deep(target):
+    target.signal(signal.SIGUSR1)
+    target.wait_line('deep')
+
+
+def wait_error(profd, pattern):
+    wait_for(lambda: re.search(f'^{pattern}$', profd.stderr, re.M),
+             f'the line "{pattern}"', REPLACED_S)
+
+
+def check_untouched(target):
+    check(target.running(), f'the target has ended: {target.report()}')
+    for tid in harness.threads(target.pid):
+        check(harness.tracer(tid) == 0, f'{tid} is traced')
+        check(harness.state(tid) not in 'tT', f'{tid} is stopped')
+
+
+def samples_after(profd, pid, since):
+    """Samples of a process's main thread in the chunks, after that time."""
+    return sum(s['thread_id'] == str(pid) and s['timestamp'] > since
+               for c in profd.chunks for s in c['profile']['samples'])
+
+
+def check_stats(profd, bystander):
+    stats = profd.stats
+    for figures in [stats] + stats['targets']:
+        check(figures['samples_expected'] == figures['samples_taken'] +
+              sum(figures['missed'].values()),
+              f'expected is not taken and missed: {figures}')
+    figures, = [t for t in stats['targets'] if t['pid'] == bystander.pid]
+    check(figures['missed'].get('no_capture', 0) > 0,
+          f'nothing was missed while there was no capture: {figures}')
+
+
+def hang_in_memory(box, how):
+    """It hangs capture, is left out for good, and the other one goes on."""
+    hostile = hang_target(box, how)
+    other = box.target('shares')
+    profd = box.profd([other, hostile], '--chunk-seconds', '1')
+    profd.wait_attached()
+    old = capture_of(profd)
+    since = time.monotonic()
+    go_deep(hostile)
+    new = wait_replaced(profd, old, since)
+    wait_error(profd, HUNG.format(hostile.pid))
+    wait_for(lambda: harness.tracer(other.pid) == new,
+             'the other target is traced again')
+    again = time.time()
+    check_untouched(hostile)
+    # Two chunks' time without another hang.
+    chunks = len(profd.chunks)
+    wait_for(lambda: len(profd.chunks) >= chunks + 2, 'more chunks')
+    check(capture_of(profd) == new, 'capture was replaced once more')
+    profd.signal(signal.SIGINT)
+    profd.finish(status=1)
+    check(profd.stderr.count('is left out') == 1, 'one line says it')
+    check(samples_after(profd, other.pid, again) > 0,
+          'no samples of the other target after capture was replaced')
+    check_stats(profd, other)
+    check_untouched(hostile)
+    check_untouched(other)
+
+
+def test_userfaultfd(box):
+    need_root()
+    hang_in_memory(box, 'uffd')
+
+
+def test_fuse(box):
+    need_fuse()
+    hang_in_memory(box, 'fuse')
+
+
+def test_hung_from_the_start(box):
+    """It hangs at the first look; it is the only target."""
+    need_root()
+    hostile = hang_target(box, 'uffd')
+    go_deep(hostile)
+    profd = box.profd([hostile])
+    profd.finish(status=1)
+    check(re.search(HUNG.format(hostile.pid), profd.stderr),
+          f'no error line: {profd.stderr}')
+    check_untouched(hostile)
+
+
+def test_interrupted_while_it_hangs(box):
+    """^C before the heartbeat is given up."""
+    need_root()
+    hostile = hang_target(box, 'uffd')
+    profd = box.profd([hostile]).wait_attached()
+    go_deep(hostile)
+    profd.signal(signal.SIGINT)
+    profd.finish(status=1)
+    check_untouched(hostile)
+
+
+def test_capture_that_cannot_be_killed(box):
+    """A FUSE server that takes a request and does not answer it: the kernel
+    waits for it whatever comes. The broker does not."""
+    need_fuse()
+    hostile = hang_target(box, 'jam')
+    profd = box.profd([hostile]).wait_attached()
+    old = capture_of(profd)
+    go_deep(hostile)
+    profd.finish(status=1)
+    check(re.search(HUNG.format(hostile.pid), profd.stderr) and
+          re.search(rf'pid {old}\) cannot be killed', profd.stderr),
+          f'no error line: {profd.stderr}')
+    check(harness.state(old) == 'D', f'capture was not stuck: '
+                                     f'{harness.state(old)}')
+    # With its server's end it is free, and ends.
+    hostile.end()
+    wait_for(lambda: harness.state(old) in ('', 'Z'), 'the end of capture')
+
+
+def test_files_that_hang(box):
+    """A target whose executable cannot be opened. It is profiled all the same,
+    by addresses, and so is the other one, with names."""
+    need_fuse()
+    hostile = hang_target(box, 'code')
+    other = box.target('shares')
+    profd = box.profd([other, hostile], '--chunk-seconds', '1')
+    profd.wait_attached()
+    old = capture_of(profd)
+    go_deep(hostile)
+    wait_error(profd, f'sentry-profd: process {hostile.pid} makes reads of '
+                      'its files hang: .*')
+    since = time.time()
+    chunks = len(profd.chunks)
+    wait_for(lambda: len(profd.chunks) >= chunks + 4, 'more chunks')
+    check(capture_of(profd) == old, 'capture was replaced, and did not hang')
+    profd.signal(signal.SIGINT)
+    profd.finish(status=1)
+    check(samples_after(profd, other.pid, since) > 0,
+          'no samples of the other target')
+    names = {f.get('function') for c in profd.chunks
+             for f in c['profile']['frames']}
+    check('busy_seventy' in names, f'the other target has no names: {names}')
+    hostile.end()
+
+
+def test_stopped_capture(box):
+    """SIGSTOP to capture: nobody's fault, so all targets stay."""
+    targets = [box.target('shares') for _ in range(2)]
+    profd = box.profd(targets, '--chunk-seconds', '1').wait_attached()
+    old = capture_of(profd)
+    since = time.monotonic()
+    os.kill(old, signal.SIGSTOP)
+    wait_replaced(profd, old, since)
+    profd.wait_attached()
+    again = time.time()
+    time.sleep(0.3)
+    profd.signal(signal.SIGINT)
+    profd.finish()
+    for target in targets:
+        check(samples_after(profd, target.pid, again) > 0,
+              'no samples after capture was replaced')
+        check_stats(profd, target)
+        check_untouched(target)
+
+
+if __name__ == '__main__':
+    harness.main(globals())
