@@ -26,7 +26,7 @@
 static const char *const programs[] = {
 	"unw_o0", "unw_o2", "unw_o3", "unw_fp", "unw_static", "unw_nopie",
 };
-#define N_PROGRAMS 6
+#define N_PROGRAMS ((int)array_size(programs))
 
 static const struct {
 	const char *name;
@@ -39,8 +39,9 @@ static const struct {
 	{"signal", SYS_clock_nanosleep},
 	{"raise", SYS_clock_nanosleep},
 	{"qsort", SYS_read},
+	{"noreturn", SYS_read},
 };
-#define N_BLOCKING 8
+#define N_BLOCKING ((int)array_size(blocking))
 
 static struct unwind_stack ours;
 static struct unwind_stack other;
