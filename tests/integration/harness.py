@@ -100,7 +100,7 @@ def proc_text(pid, name):
 
 def proc_status(pid, field):
     """A field of /proc/PID/status as text, '' if there is no such process."""
-    found = re.search(rf'^{field}:\s*(.*)$', proc_text(pid, 'status'), re.M)
+    found = re.search(rf'^{field}:[ \t]*(.*)$', proc_text(pid, 'status'), re.M)
     return found[1] if found else ''
 
 
