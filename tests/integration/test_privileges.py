@@ -1,0 +1,246 @@
+#!/usr/bin/python3
+"""What the running processes may do, as /proc has it: the table of processes
+in docs/ARCHITECTURE.md is true. And what they hold: descriptors, environment.
+"""
+
+import os
+import pathlib
+import re
+
+import harness
+from harness import Skip, check, proc_status, wait_for
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# <linux/capability.h>
+CAPABILITIES = {
+    'CAP_DAC_READ_SEARCH': 2,
+    'CAP_KILL': 5,
+    'CAP_SETGID': 6,
+    'CAP_SETUID': 7,
+    'CAP_SETPCAP': 8,
+    'CAP_SYS_PTRACE': 19,
+    'CAP_SYS_NICE': 23,
+    'CAP_CHECKPOINT_RESTORE': 40,
+}
+
+# What capture needs and the broker does not, and what a child needs to give up
+# its bounding set: the broker can hand them on and does not have them.
+HANDED_ON = {'CAP_SYS_NICE', 'CAP_SETPCAP'}
+
+SECCOMP_FILTER = '2'
+
+
+def need_root():
+    if os.geteuid() != 0:
+        raise Skip('privileges are root\'s to give up')
+
+
+def bits(names):
+    return sum(1 << CAPABILITIES[name] for name in names)
+
+
+def documented():
+    """{kind: capability names} by the table of processes."""
+    text = (ROOT / 'docs/ARCHITECTURE.md').read_text()
+    rows = re.findall(r'^\| `sentry-profd(?:-(\w+))?` \|[^|]*\|([^|]*)\|$',
+                      text, re.M)
+    found = {kind or 'broker': set(re.findall(r'CAP_\w+', keeps))
+             for kind, keeps in rows}
+    check(set(found) == {'broker', 'capture', 'unwind', 'ship'},
+          f'the table of processes in docs/ARCHITECTURE.md: {found}')
+    return found
+
+
+def processes(profd):
+    """{kind: pid}, one of each kind, all of them at work."""
+    profd.wait_attached()
+
+    def sandboxed():
+        found = profd.helpers()
+        return all(found.values()) and all(
+            proc_status(pid, 'Seccomp') == SECCOMP_FILTER
+            for kind in ('unwind', 'ship') for pid in found[kind]) and found
+    found = wait_for(sandboxed, 'three children, two under a filter')
+    return {'broker': profd.pid} | {k: pids[0] for k, pids in found.items()}
+
+
+def capability_set(pid, field):
+    return int(proc_status(pid, field), 16)
+
+
+def check_capabilities(kind, pid, names):
+    own = bits(names)
+    bounding = bits(names | HANDED_ON) if kind == 'broker' else 0
+    for field, expected in (('CapEff', own), ('CapPrm', own), ('CapInh', 0),
+                            ('CapAmb', 0), ('CapBnd', bounding)):
+        found = capability_set(pid, field)
+        check(found == expected,
+              f'{kind}: {field} is {found:x}, not {expected:x}')
+
+
+def ids(pid, field):
+    return {int(n) for n in proc_status(pid, field).split()}
+
+
+def test_ids_and_capabilities(box):
+    need_root()
+    found = processes(box.profd([box.target('shares')]))
+    table = documented()
+    for kind, pid in found.items():
+        check_capabilities(kind, pid, table[kind])
+    own = {}
+    for kind in ('capture', 'unwind', 'ship'):
+        pid = found[kind]
+        # Real, effective, saved and that of files: one, and not root's.
+        for field in ('Uid', 'Gid'):
+            n = ids(pid, field)
+            check(len(n) == 1 and 0 not in n, f'{kind}: {field} is {n}')
+        check(proc_status(pid, 'Groups') == '',
+              f'{kind} has groups: {proc_status(pid, "Groups")}')
+        own[kind] = ids(pid, 'Uid').pop()
+    check(len(set(own.values())) == 3, f'they share a uid: {own}')
+
+
+def test_no_way_back(box):
+    need_root()
+    found = processes(box.profd([box.target('shares')]))
+    for kind in ('capture', 'unwind', 'ship'):
+        pid = found[kind]
+        check(proc_status(pid, 'NoNewPrivs') == '1',
+              f'{kind} may have new privileges')
+        # The files of a process that is not dumpable are root's: proc(5).
+        check(os.stat(f'/proc/{pid}/mem').st_uid == 0, f'{kind} is dumpable')
+    for kind in ('unwind', 'ship'):
+        check(proc_status(found[kind], 'Seccomp') == SECCOMP_FILTER,
+              f'{kind} is under no filter')
+
+
+# Their places in a filter's program differ with what there is to allow; that
+# they do work under it is shown by the next test and by the unit tests.
+def test_profile_with_filters_that_kill(box):
+    server = box.server()
+    target = box.target('threads')
+    env = server.env | {'SENTRY_PROFD_SECCOMP_KILL': '1'}
+    profd = box.profd([target], '--duration', '4', '--chunk-seconds', '1',
+                      '--dsn', server.dsn, table=True, env=env)
+    found = processes(profd)
+    profd.finish()
+    check('signal' not in profd.stderr, f'a process died: {profd.stderr}')
+    server.check_requests()
+    chunks = profd.stats['chunks']
+    check(chunks['made'] >= 3 and chunks['made'] == chunks['sent'] ==
+          chunks['written'] == len(server.chunks) == len(profd.chunks),
+          f'made, sent, written, received, files: {chunks}, '
+          f'{len(server.chunks)}, {len(profd.chunks)}')
+    names = {f.get('function', '') for c in profd.chunks
+             for f in c['profile']['frames']}
+    check(any('TreeJob' in n or 'SortJob' in n for n in names),
+          f'no names of the target: {sorted(names)}')
+    check('Hottest functions' in profd.stdout, f'no table: {profd.stdout}')
+    for pid in found.values():
+        check(harness.state(pid) in ('', 'Z'), 'a process is left')
+
+
+# Debian's numbers for accounts begin at 1000 and end at 59999.
+def test_each_user_has_an_unwind_process(box):
+    need_root()
+    users = (60001, 60002)
+    targets = [box.target('shares'), box.target('shares')]
+    targets += [box.target('shares', user=u, group=u) for u in users]
+    profd = box.profd(targets)
+    processes(profd)
+    unwinds = profd.helpers()['unwind']
+    check(len(unwinds) == 3,
+          f'{len(unwinds)} unwind processes for targets of three users')
+    for pid in unwinds:
+        check_capabilities('unwind', pid, set())
+    profd.interrupt()
+    for t in profd.stats['targets']:
+        check(t['unwind']['complete'] > 0, f'no stacks of {t["pid"]}: {t}')
+
+
+def descriptors(pid):
+    """{number: what it leads to}; sockets and pipes without their inode."""
+    found = {}
+    for number in os.listdir(f'/proc/{pid}/fd'):
+        try:
+            link = os.readlink(f'/proc/{pid}/fd/{number}')
+        except OSError:
+            continue
+        found[int(number)] = re.sub(r':\[\d+\]$', '', link)
+    return found
+
+
+def counts(pid):
+    return sorted(descriptors(pid).values())
+
+
+def test_descriptors(box):
+    """Each has what it needs, and not more the longer it runs."""
+    need_root()
+    target = box.target('short_threads')
+    profd = box.profd([target], '--chunk-seconds', '1')
+    found = processes(profd)
+    wait_for(lambda: len(profd.chunks) >= 1, 'the first chunk')
+    terminal = [n for n in ('/dev/null', str(profd.err_path))]
+    for kind in ('unwind', 'ship'):
+        links = set(descriptors(found[kind]).values())
+        check(all(not l.startswith('/') or l in terminal for l in links),
+              f'{kind} has files open: {links}')
+    paths = [l for l in descriptors(found['capture']).values()
+             if l.startswith('/') and l not in terminal and
+             not l.startswith('/memfd:')]
+    check(paths and all(l.startswith(f'/proc/{target.pid}')
+                        for l in paths),
+          f'capture has files open that are not the target\'s: {paths}')
+
+    def at_rest(kind):
+        # No helper, no chunk under way: the fewest of some looks.
+        return min((counts(found[kind]) for _ in range(50)), key=len)
+    before = {kind: at_rest(kind) for kind in ('broker', 'unwind', 'ship')}
+    wait_for(lambda: len(profd.chunks) >= 4, 'three more chunks')
+    for kind, first in before.items():
+        wait_for(lambda k=kind, f=first: len(counts(found[k])) <= len(f),
+                 f'{kind} to have no more descriptors than {first}; it has '
+                 f'{counts(found[kind])}')
+    # Two for each thread that lives, and some of its own.
+    wait_for(lambda: len(counts(found['capture'])) <=
+             2 * len(harness.threads(target.pid)) + 16,
+             'capture to close what belongs to threads that have ended')
+    profd.interrupt()
+
+
+# What of the environment goes to ship, and to nobody else.
+FOR_SHIP = {'http_proxy', 'https_proxy', 'HTTPS_PROXY', 'all_proxy',
+            'ALL_PROXY', 'no_proxy', 'NO_PROXY', 'SSL_CERT_FILE',
+            'SSL_CERT_DIR'}
+
+
+def test_environment_and_command_line(box):
+    server = box.server()
+    key = 'c0ffee00c0ffee00c0ffee00c0ffee00'
+    dsn = f'https://{key}@localhost:{server.port}/42'
+    for args, more in (((), {'SENTRY_DSN': dsn}), (('--dsn', dsn), {})):
+        env = server.env | {'PASSWORD': key, 'SENTRY_RELEASE': key,
+                            'no_proxy': 'localhost'} | more
+        profd = box.profd([box.target('shares')], *args, env=env)
+        found = processes(profd)
+        for kind in ('capture', 'unwind', 'ship'):
+            proc = pathlib.Path(f'/proc/{found[kind]}')
+            environ = proc.joinpath('environ').read_bytes()
+            command = proc.joinpath('cmdline').read_bytes()
+            names = {e.partition(b'=')[0].decode()
+                     for e in environ.split(b'\0') if e}
+            check(names <= (FOR_SHIP if kind == 'ship' else set()),
+                  f'{kind} has in its environment {names}')
+            check(kind != 'ship' or {'SSL_CERT_FILE', 'no_proxy'} <= names,
+                  f'ship does not have what it needs: {names}')
+            check(key.encode() not in environ + command,
+                  f'{kind}: the key can be read')
+            check(command.count(b'\0') == 1, f'{kind} has arguments')
+        profd.end()
+
+
+if __name__ == '__main__':
+    harness.main(globals())
