@@ -436,11 +436,10 @@ static void hint(struct stream *s, uint32_t tid,
 		return;
 	h = &s->hints[index];
 	/* A shallower stack needs no new hint. */
-	if (h->sent >= HINTS_MAX || (top != 0 && top <= h->top) ||
-	    top == h->top)
+	if (h->sent >= HINTS_MAX ||
+	    (h->sent > 0 && (top == h->top || (top != 0 && top < h->top))))
 		return;
-	if (++h->sent == HINTS_MAX)
-		top = 0;
+	h->sent++;
 	h->top = top;
 	s->send_hint(s->open.target, tid, top);
 }

@@ -51,6 +51,11 @@ uint64_t arch_argument(const struct user_regs_struct *regs)
 	return regs->rdi;
 }
 
+uint64_t arch_thread_pointer(const struct user_regs_struct *regs)
+{
+	return regs->fs_base;
+}
+
 #elif defined(__aarch64__)
 
 void arch_to_dwarf(const struct user_regs_struct *r, uint64_t *ret_regs)
@@ -84,6 +89,12 @@ int arch_set_result(uint32_t tid, long result)
 uint64_t arch_argument(const struct user_regs_struct *regs)
 {
 	return regs->regs[0];
+}
+
+uint64_t arch_thread_pointer(const struct user_regs_struct *regs)
+{
+	(void)regs;
+	return 0;
 }
 
 #endif

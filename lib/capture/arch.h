@@ -62,6 +62,12 @@ bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr,
 /* Gives the interrupted call another result. Returns 0 or -errno. */
 must_check int arch_set_result(uint32_t tid, long result);
 
+/*
+ * The thread pointer. glibc and musl lay out a thread's own data at the end of
+ * its stack, but for the main thread's. 0 where it is not known.
+ */
+uint64_t arch_thread_pointer(const struct user_regs_struct *regs);
+
 /* First argument of the interrupted call. */
 uint64_t arch_argument(const struct user_regs_struct *regs);
 

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "lib/capture/snapshot.h"
 #include "lib/capture/target.h"
 
 int capture_new(const struct capture_options *options, struct capture **ret)
@@ -227,7 +228,7 @@ void capture_hint(struct capture *c, uint32_t target, uint32_t tid,
 	struct thread *th = capture_thread(c, tid);
 
 	if (th != NULL && th->target->id == target)
-		th->hint_top = top;
+		th->hint_top = max_u64(top, SNAPSHOT_NO_HINT);
 }
 
 bool capture_finish(struct capture *c)

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/capture/snapshot.h"
@@ -101,6 +102,29 @@ static bool read_filtered(const struct thread *th)
 	return line != NULL && line[10] == '2';
 }
 
+/* What _start finds there (arguments, environment) is of no use; its own is. */
+#define START_FRAME 64
+
+/*
+ * Where the main thread's stack begins: field 28 of stat, after the name, which
+ * may hold anything (proc(5)). 0 if the kernel does not tell.
+ */
+static uint64_t read_start_of_stack(const struct thread *th)
+{
+	char text[1024];
+	uint64_t start;
+	const char *at;
+
+	if (th->tid != (uint32_t)th->target->pid ||
+	    !read_file(th, "stat", text, sizeof(text)))
+		return 0;
+	at = strrchr(text, ')');
+	for (int field = 2; at != NULL && field < 28; field++)
+		at = strchr(at + 1, ' ');
+	start = at == NULL ? 0 : strtoull(at, NULL, 10);
+	return start == 0 ? 0 : start + START_FRAME;
+}
+
 /*
  * Threads are named after they start, mostly soon: at the first tick, the 8th,
  * the 64th, the 512th and then every 512.
@@ -119,6 +143,8 @@ bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns)
 	if (th->announced && !name_is_due(th->age))
 		return true;
 	th->filtered = read_filtered(th);
+	if (th->hint_top == 0)
+		th->hint_top = read_start_of_stack(th);
 	(void)read_file(th, "comm", comm, sizeof(comm));
 	comm[strcspn(comm, "\n")] = '\0';
 	if (th->announced && strncmp(comm, th->comm, COMM_SIZE) == 0)

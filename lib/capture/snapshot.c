@@ -16,12 +16,21 @@ static bool hint_is_of_use(uint64_t sp, uint64_t hint_top)
 	return hint_top > sp && hint_top - stack_start(sp) <= SAMPLE_STACK_MAX;
 }
 
+/*
+ * A thread whose stack pointer is above the end of its stack is on another one,
+ * and has several (coroutines): too often for the largest copy each time, which
+ * takes 0.3 ms.
+ */
+#define OTHER_STACK_MAX (128u * 1024)
+
 /* Bytes to ask for from stack_start on. */
 static size_t stack_want(uint64_t sp, uint64_t hint_top)
 {
-	return hint_is_of_use(sp, hint_top)
-		       ? (size_t)(hint_top - stack_start(sp))
-		       : SAMPLE_STACK_MAX;
+	if (hint_is_of_use(sp, hint_top))
+		return (size_t)(hint_top - stack_start(sp));
+	if (hint_top > SNAPSHOT_NO_HINT && hint_top <= sp)
+		return OTHER_STACK_MAX;
+	return SAMPLE_STACK_MAX;
 }
 
 size_t snapshot_size(uint64_t sp, uint64_t hint_top)

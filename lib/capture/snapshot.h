@@ -15,8 +15,14 @@
 #include "lib/capture/sample.h"
 
 /*
+ * Hints: where a thread's stack ends, as far as it is of use. Up to this one
+ * they say that it is not known.
+ */
+#define SNAPSHOT_NO_HINT 1
+
+/*
  * The most bytes of ring that a sample of a thread can take, with this stack
- * pointer and hint (0: none). A hint that cannot be right counts as none.
+ * pointer and hint.
  */
 size_t snapshot_size(uint64_t sp, uint64_t hint_top);
 

@@ -115,6 +115,8 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 
 	arch_to_dwarf(raw, regs);
 	remember(th, regs, raw);
+	if (th->hint_top == 0)
+		th->hint_top = arch_thread_pointer(raw);
 	return thread_copy(th, th->pending_tick, th->pending_ns, regs,
 			   ARCH_REGS_ALL, 0, ret, ret_size);
 }

@@ -47,6 +47,7 @@ struct thread {
 	struct activity_place blocked_at;
 	uint64_t unaccounted;
 
+	/* By the reader's word, or a guess; 0: neither, yet. */
 	uint64_t hint_top;
 	size_t last_size; /* ring bytes of its last sample */
 

@@ -103,11 +103,11 @@ START_TEST(copies_up_to_the_hint)
 }
 END_TEST
 
-/* At or below the stack pointer, or too far above it: as if there were none. */
-START_TEST(a_hint_that_cannot_be_right_is_none)
+/* Too far above the stack pointer, or none: as much as there may be. */
+START_TEST(a_hint_that_is_too_far_is_none)
 {
 	const uint64_t sp = UINT64_C(0x7f0000001000);
-	const uint64_t hints[] = {1, sp - 1, sp,
+	const uint64_t hints[] = {0, SNAPSHOT_NO_HINT,
 				  sp - ARCH_RED_ZONE + SAMPLE_STACK_MAX + 1,
 				  UINT64_MAX};
 
@@ -116,6 +116,16 @@ START_TEST(a_hint_that_cannot_be_right_is_none)
 				  sizeof(*record) + SAMPLE_STACK_MAX);
 	ck_assert_uint_eq(snapshot_size(sp, sp + 8),
 			  sizeof(*record) + 8 + ARCH_RED_ZONE);
+}
+END_TEST
+
+START_TEST(on_another_stack_less_is_copied)
+{
+	const uint64_t sp = UINT64_C(0x7f0000001000);
+
+	ck_assert_uint_eq(snapshot_size(sp, sp), sizeof(*record) + 128u * 1024);
+	ck_assert_uint_eq(snapshot_size(sp, sp - 4096),
+			  sizeof(*record) + 128u * 1024);
 }
 END_TEST
 
