@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/unwind/cache.h"
+#include "lib/unwind/space.h"
 #include "tests/unit/suite.h"
 #include "tests/unit/unwind/record.h"
 
@@ -275,6 +276,8 @@ START_TEST(test_shared_and_evicted)
 	struct unwind_cache *shared;
 	struct target t[2];
 	size_t sizes[2];
+	const struct map *map;
+	struct image *leaf;
 	const char *name;
 	uint64_t offset;
 	size_t images;
@@ -315,7 +318,17 @@ START_TEST(test_shared_and_evicted)
 		/* What the last call used may stay, whatever it weighs. */
 		ck_assert_uint_gt(image_bytes(shared->images[i]), 0);
 	}
-	/* A call that uses the leaf's image only: the other one goes. */
+	/* Names came along: they can be had when the target is no more. */
+	ck_assert_int_eq(
+		unwind_symbol_at(spaces[0], out.frames[0].addr, &name, &offset),
+		0);
+	ck_assert_str_eq(name, "clock_nanosleep");
+	if (_i == 0)
+		ck_assert_uint_eq(counts[0].images, images);
+	/* A call that reads the leaf's image only: the other one goes. */
+	leaf = space_mapping(spaces[0], out.frames[0].addr, &map)->image;
+	image_drop(leaf);
+	shared->generation++;
 	ck_assert_int_eq(
 		unwind_symbol_at(spaces[0], out.frames[0].addr, &name, &offset),
 		0);
