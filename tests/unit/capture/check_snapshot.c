@@ -193,7 +193,8 @@ Suite *suite(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, copies_red_zone_to_end);
 	tcase_add_test(tc, copies_up_to_the_hint);
-	tcase_add_test(tc, a_hint_that_cannot_be_right_is_none);
+	tcase_add_test(tc, a_hint_that_is_too_far_is_none);
+	tcase_add_test(tc, on_another_stack_less_is_copied);
 	tcase_add_test(tc, a_deep_stack_is_cut_and_says_so);
 	tcase_add_test(tc, a_hint_at_the_cap_is_not_cut);
 #if ARCH_RED_ZONE > 0
