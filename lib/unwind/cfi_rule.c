@@ -242,7 +242,8 @@ int cfi_read_rule(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 	r = read_register(b, frame, X86_64_RIP, &ra);
 	if (r)
 		return r == -ENOMEM ? r : 0;
-	/* What libdw says where the CFI says nothing: no frame is its caller. */
+	/* What libdw says where the CFI says nothing: no frame is its caller.
+	 */
 	if (ra.kind == REG_SAME)
 		return 0;
 	/* A root: where its CFA would be does not matter. */
