@@ -198,6 +198,9 @@ static int close_session(const struct msg_session_close *m)
 {
 	struct stream *stream = stream_of(m->target);
 
+	/* What capture wrote before it ended comes first. */
+	if (me.link_fd >= 0)
+		on_link();
 	return stream == NULL ? 0 : stream_close(stream);
 }
 
