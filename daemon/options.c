@@ -77,8 +77,9 @@ static double parse_seconds(const char *option, const char *text)
 
 	errno = 0;
 	n = strtod(text, &end);
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
-	    !isfinite(n) || n <= 0 || n > max)
+	/* strtod takes 0x10, 1e3 and inf as well. */
+	if (text[strspn(text, "0123456789.")] != '\0' || text[0] == '\0' ||
+	    *end != '\0' || errno != 0 || !isfinite(n) || n <= 0 || n > max)
 		usage_error(option, "not a positive number of seconds", text);
 	return n;
 }
