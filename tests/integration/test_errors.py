@@ -1,0 +1,295 @@
+#!/usr/bin/python3
+"""What cannot be done is said in one line, with status 1, or 2 for a wrong
+usage; and nothing of it is left in the target.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import harness
+from harness import BUILD, Skip, check, wait_for
+
+EXECUTABLES = ('sentry-profd', 'sentry-profd-capture', 'sentry-profd-unwind',
+               'sentry-profd-ship')
+
+# An unprivileged user whom nobody is.
+STRANGER = 60001
+
+# include/linux/sched.h
+PF_KTHREAD = 0x00200000
+
+
+def say_in_one_line(box, status, pattern, argv, **options):
+    """Runs it; it has to end with this status and this line."""
+    program = box.start(argv, **options)
+    ended = program.wait()
+    lines = program.stderr.splitlines()
+    check(len(lines) == 1 and
+          re.fullmatch(f'sentry-profd: {pattern}', lines[0]),
+          f'not in one line "{pattern}": {program.stderr} '
+          f'(arguments: {argv[1:]})')
+    check(ended == status, f'status {ended}, not {status}: {lines[0]}')
+    check(program.stdout == '', f'it also says {program.stdout}')
+
+
+def refuse(box, status, pattern, *args, **options):
+    say_in_one_line(box, status, pattern, [BUILD / 'sentry-profd', *args],
+                    **options)
+
+
+def check_untouched(target):
+    check(target.running(), f'the target has ended: {target.report()}')
+    for tid in harness.threads(target.pid):
+        check(harness.tracer(tid) == 0 and harness.state(tid) not in 'tT',
+              f'thread {tid}: tracer {harness.tracer(tid)}, state '
+              f'{harness.state(tid)}')
+
+
+def for_strangers(box):
+    """The executables where everybody may run them; returns the directory."""
+    if os.geteuid() != 0:
+        raise Skip('only root can become another user')
+    directory = box.make_dir('build')
+    directory.chmod(0o755)
+    for name in EXECUTABLES:
+        shutil.copy2(BUILD / name, directory)
+        (directory / name).chmod(0o755)
+    return directory
+
+
+def as_stranger():
+    return {'user': STRANGER, 'group': STRANGER, 'extra_groups': ()}
+
+
+def test_no_such_process(box):
+    most = int(pathlib.Path('/proc/sys/kernel/pid_max').read_text())
+    refuse(box, 1, f'no process {most + 1}: nothing runs here with this pid',
+           '--pid', most + 1)
+
+
+def test_not_permitted(box):
+    directory = for_strangers(box)
+    target = box.target('shares')
+    output = box.make_dir('output')
+    os.chown(output, STRANGER, STRANGER)
+    say_in_one_line(box, 1, f'not permitted to trace process {target.pid}, '
+                    'which runs as uid 0: .*run sentry-profd as root.*',
+                    [directory / 'sentry-profd', '--pid', target.pid,
+                     '--output', output], **as_stranger())
+    check_untouched(target)
+
+
+def test_already_traced(box):
+    target = box.target('shares')
+    tracer = box.target('tracer', target.pid)
+    refuse(box, 1, f'process {target.pid} is already traced by tracer '
+           rf'\(pid {tracer.pid}\): .*', '--pid', target.pid)
+    check(harness.tracer(target.pid) == tracer.pid and target.running(),
+          'its tracer has lost it')
+
+
+def test_traced_by_another_of_ours(box):
+    target = box.target('shares')
+    first = box.profd([target], '--duration', '1').wait_attached()
+    refuse(box, 1, f'process {target.pid} is already traced by '
+           r'sentry-profd-ca\w* \(pid \d+\): .*', '--pid', target.pid)
+    first.finish()
+    check(first.stats['samples_taken'] > 0, 'the first has no samples')
+    check_untouched(target)
+
+
+def test_kernel_thread(box):
+    def is_kernel_thread(pid):
+        fields = harness.proc_text(pid, 'stat').rpartition(')')[2].split()
+        return fields and int(fields[6]) & PF_KTHREAD
+    found = [p for p in os.listdir('/proc') if p.isdecimal() and
+             is_kernel_thread(p)]
+    if not found:
+        raise Skip('no kernel thread is in sight')
+    refuse(box, 1, rf'process {found[0]} \(.*\) is a kernel thread: .*',
+           '--pid', found[0])
+
+
+def test_zombie(box):
+    child = subprocess.Popen(['true'], stdin=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: harness.state(child.pid) == 'Z', 'a zombie')
+        refuse(box, 1, f'process {child.pid} has ended already '
+               r'\(it is a zombie\): .*', '--pid', child.pid)
+    finally:
+        child.wait()
+
+
+def test_itself(box):
+    say_in_one_line(box, 1, r'process \d+ is this sentry-profd itself',
+                    ['sh', '-c', 'exec "$0" --pid $$', BUILD / 'sentry-profd'])
+
+
+def test_thread(box):
+    target = box.target('shares')
+    tid = [t for t in harness.threads(target.pid) if t != target.pid][0]
+    refuse(box, 1, f'{tid} is a thread of process {target.pid}: '
+           f'give --pid {target.pid}', '--pid', tid)
+    check_untouched(target)
+
+
+def test_one_of_two_is_wrong(box):
+    """The good one is not touched, whichever comes first."""
+    target = box.target('shares')
+    other = box.target('shares')
+    tracer = box.target('tracer', other.pid)
+    for pids in ((target.pid, other.pid), (other.pid, target.pid)):
+        refuse(box, 1, f'process {other.pid} is already traced by tracer '
+               rf'\(pid {tracer.pid}\): .*', '--pid', pids[0],
+               '--pid', pids[1])
+    check_untouched(target)
+
+
+def refuse_for(box, target, pattern, *args, status=2, **options):
+    refuse(box, status, pattern, '--pid', target.pid, *args, **options)
+
+
+NO_NUMBER = ('', 'x', '1x', ' 1', '-1', '+1', '0x10', '1e2', '0', 'nan', 'inf',
+             '99999999999999999999')
+NUMBERS = {
+    '--pid': ('not a number from 1 to 2147483647', ('2147483648', '1.5')),
+    '--duration': ('not a positive number of seconds', ('.', '1.2.3')),
+    '--rate': ('not a number from 1 to 1000', ('1001', '1.5')),
+    '--chunk-seconds': ('not a number from 1 to 60', ('61', '1.5')),
+    '--max-frames': ('not a number from 1 to 4096', ('4097', '1.5')),
+}
+
+
+def test_numbers(box):
+    target = box.target('shares')
+    for option, (problem, more) in NUMBERS.items():
+        for value in NO_NUMBER + more:
+            refuse_for(box, target,
+                       f"{option}: {problem}: '{re.escape(value)}'.*",
+                       option, value)
+        refuse_for(box, target, f'{option}: needs a value: .*', option)
+    check_untouched(target)
+
+
+def test_usage(box):
+    target = box.target('shares')
+    refuse(box, 2, 'no --pid is given: .*')
+    refuse_for(box, target, f"--pid: given twice: '{target.pid}'.*",
+               '--pid', target.pid)
+    refuse_for(box, target, '--pid: too many processes: .*',
+               *[a for n in range(1, 257) for a in ('--pid', 1000000 + n)])
+    refuse_for(box, target, "option: not known: '--speed'.*", '--speed', '5')
+    refuse_for(box, target, "argument: not expected: 'now'.*", 'now')
+    refuse_for(box, target, "--platform: neither rust nor native: 'c'.*",
+               '--platform', 'c')
+    for option in ('--release', '--environment'):
+        refuse_for(box, target, f'{option}: empty: .*', option, '')
+        refuse_for(box, target, f'{option}: longer than 200 bytes: .*',
+                   option, 'x' * 201)
+        # One line, whatever the argument holds.
+        refuse_for(box, target, f'{option}: contains control characters: '
+                   r"'a\\x0ab'.*", option, 'a\nb')
+    check_untouched(target)
+
+
+def test_help_and_version(box):
+    for option, pattern in (('--help', r'usage: sentry-profd --pid PID.*'),
+                            ('--version', r'sentry-profd \d+\.\d+\.\d+\n')):
+        program = box.start([BUILD / 'sentry-profd', option])
+        check(program.wait() == 0 and program.stderr == '' and
+              re.fullmatch(pattern, program.stdout, re.S),
+              f'{option}: {program.report()}')
+
+
+KEY = '0123456789abcdef0123456789abcdef'
+DSNS = {
+    f'ftp://{KEY}@localhost/1': 'does not start with https:// or http://',
+    'https://localhost/1': 'has no public key',
+    'https://@localhost/1': 'has no public key',
+    f'https://{KEY[1:]}*@localhost/1': "'s public key has a character .*",
+    f'https://{KEY}:a b@localhost/1': "'s secret key has a character .*",
+    f'https://{KEY}@/1': 'has no host',
+    f'https://{KEY}@local host/1': "'s host is neither .*",
+    f'https://{KEY}@[::1/1': "'s host is neither .*",
+    f'https://{KEY}@localhost:0/1': "'s port is not a number .*",
+    f'https://{KEY}@localhost:65536/1': "'s port is not a number .*",
+    f'https://{KEY}@localhost:https/1': "'s port is not a number .*",
+    f'https://{KEY}@localhost/a?b/1': "'s path has a character .*",
+    f'https://{KEY}@localhost': 'has no project id .*',
+    f'https://{KEY}@localhost/': 'has no project id .*',
+    f'https://{KEY}@localhost/1#2': "'s project id has a character .*",
+    f'https://{KEY}@localhost/{"1" * 2000}': 'is too long',
+}
+
+
+def test_dsn(box):
+    target = box.target('shares')
+    for dsn, problem in DSNS.items():
+        pattern = 'the DSN ?' + problem + \
+                  ': expected https://KEY@HOST/PROJECT'
+        refuse_for(box, target, pattern, '--dsn', dsn)
+        refuse_for(box, target, pattern,
+                   env=harness.environment(SENTRY_DSN=dsn))
+    check_untouched(target)
+
+
+def test_unwritable(box):
+    """Paths that nobody can write to, root included."""
+    target = box.target('shares')
+    directory = box.make_dir('here')
+    (directory / 'file').write_text('')
+    for option, words in (('--output', 'cannot write into '),
+                          ('--stats', 'cannot write ')):
+        for path, error in (('absent/below', 'No such file or directory'),
+                            ('file/below', 'Not a directory')):
+            refuse_for(box, target, f'{words}{path}: {error}', option, path,
+                       status=1, cwd=directory)
+    refuse_for(box, target, 'cannot write into file: Not a directory',
+               '--output', 'file', status=1, cwd=directory)
+    refuse_for(box, target, 'cannot write .: Is a directory',
+               '--stats', '.', status=1, cwd=directory)
+    check(sorted(os.listdir(directory)) == ['file'],
+          f'something was left: {os.listdir(directory)}')
+    check_untouched(target)
+
+
+def test_unwritable_by_a_stranger(box):
+    """Directories of root's, for somebody who is not."""
+    executables = for_strangers(box)
+    target = box.target('shares', **as_stranger())
+    directory = box.make_dir('roots')
+    argv = [executables / 'sentry-profd', '--pid', target.pid]
+    for args, pattern in (
+            (('--output', directory), f'into {directory}'),
+            (('--output', directory / 'new'), f'into {directory}/new'),
+            (('--stats', directory / 'stats'), f'{directory}/stats'),
+            ((), 'into the current directory')):
+        say_in_one_line(box, 1, f'cannot write {pattern}: Permission denied',
+                        argv + list(args), cwd=directory, **as_stranger())
+    check(os.listdir(directory) == [], 'something was written')
+    check_untouched(target)
+
+
+def test_without_its_other_executables(box):
+    directory = box.make_dir('build')
+    shutil.copy2(BUILD / 'sentry-profd', directory)
+    target = box.target('shares')
+    say_in_one_line(box, 1, 'sentry-profd-ship cannot be started: .*',
+                    [directory / 'sentry-profd', '--pid', target.pid,
+                     '--output', directory])
+    check_untouched(target)
+
+
+def test_others_are_not_started_by_hand(box):
+    for name in EXECUTABLES[1:]:
+        program = box.start([BUILD / name])
+        check(program.wait() == 2 and program.stderr ==
+              f'{name}: this program is started by sentry-profd, not by '
+              'hand\n', program.report())
+
+
+if __name__ == '__main__':
+    harness.main(globals())
