@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "lib/capture/snapshot.h"
+#include "lib/capture/repair.h"
 #include "lib/capture/target.h"
 
 int capture_new(const struct capture_options *options, struct capture **ret)
@@ -125,7 +126,11 @@ static void first_stop(struct capture *c, uint32_t tid,
 {
 	struct target *t = target_of_thread(c, tid);
 	void *data = (void *)(intptr_t)(status == TRACEE_SIGNAL ? signal : 0);
+	struct user_regs_struct regs;
 
+	if (status != TRACEE_GROUP_STOP && arch_get_regs(tid, &regs) == 0 &&
+	    repair_call(tid, &regs, signal) && t != NULL)
+		t->counters->rewritten++;
 	if (t == NULL) {
 		(void)ptrace(PTRACE_DETACH, tid, NULL, data);
 		return;

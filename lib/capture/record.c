@@ -90,18 +90,6 @@ static bool read_file(const struct thread *th, const char *name, char *text,
 	return true;
 }
 
-/* "Seccomp: 2" is a filter (proc(5)); unlike Name it comes from the kernel. */
-static bool read_filtered(const struct thread *th)
-{
-	char text[4096];
-	const char *line;
-
-	if (!read_file(th, "status", text, sizeof(text)))
-		return false;
-	line = strstr(text, "\nSeccomp:\t");
-	return line != NULL && line[10] == '2';
-}
-
 /* What _start finds there (arguments, environment) is of no use; its own is. */
 #define START_FRAME 64
 
@@ -142,7 +130,6 @@ bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns)
 
 	if (th->announced && !name_is_due(th->age))
 		return true;
-	th->filtered = read_filtered(th);
 	if (th->hint_top == 0)
 		th->hint_top = read_start_of_stack(th);
 	(void)read_file(th, "comm", comm, sizeof(comm));

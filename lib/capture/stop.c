@@ -1,10 +1,9 @@
 #include "lib/capture/target.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 
+#include "lib/capture/repair.h"
 #include "lib/capture/syscalls.h"
 
 /* ESRCH: killed while it was stopped; wait will say so. */
@@ -20,52 +19,15 @@ static void resume(const struct thread *th, enum tracee_status status,
 }
 
 /*
- * Only reached by a read(2) that returned EINTR with nothing read. Looking at
- * the link blocks on nothing of the target's.
+ * True where a call that was interrupted may have been so because of us: an
+ * interrupt of ours; the notice of a SIGCONT, which wakes every traced thread,
+ * stopped or not; a signal, since a traced thread is woken by those that it
+ * ignores. A group-stop interrupts calls anyway, and with it what follows until
+ * the thread has left the kernel.
  */
-static bool reads_inotify(const struct thread *th,
-			  const struct user_regs_struct *regs)
+static bool may_be_ours(const struct thread *th, enum tracee_status status)
 {
-	static const char inotify[] = "anon_inode:inotify";
-	char path[64], link[sizeof(inotify)];
-	ssize_t n;
-
-	(void)snprintf(path, sizeof(path), "task/%u/fd/%u", th->tid,
-		       (unsigned int)arch_argument(regs));
-	n = readlinkat(th->target->proc_fd, path, link, sizeof(link));
-	return n == (ssize_t)sizeof(inotify) - 1 &&
-	       memcmp(link, inotify, sizeof(inotify) - 1) == 0;
-}
-
-/* Makes a call restart that returns EINTR merely because we are here. */
-static void repair_result(struct thread *th,
-			  const struct user_regs_struct *regs)
-{
-	enum restart_rule rule;
-	long nr, result;
-
-	if (!arch_interrupted_call(regs, &nr, &result))
-		return;
-	rule = syscall_restart_rule(nr, result, th->filtered);
-	if (rule == RESTART_IF_INOTIFY && reads_inotify(th, regs))
-		rule = RESTART_REWRITE;
-	if (rule == RESTART_REWRITE &&
-	    arch_set_result(th->tid, RESULT_ERESTARTNOHAND) == 0)
-		th->target->counters->rewritten++;
-}
-
-/*
- * True where the call would not have been interrupted without us: our own
- * interrupt, or a signal (a traced thread is woken by those that it ignores;
- * where a handler runs, the kernel makes EINTR of the rewritten result). A
- * stopping signal, and the SIGCONT after it, interrupt calls anyway.
- */
-static bool must_repair(const struct thread *th, enum tracee_status status,
-			int signal, bool ours)
-{
-	if (status == TRACEE_TRAP)
-		return ours && !th->after_stop;
-	return status == TRACEE_SIGNAL && !tracee_signal_stops(signal) &&
+	return (status == TRACEE_TRAP || status == TRACEE_SIGNAL) &&
 	       !th->after_stop;
 }
 
@@ -147,7 +109,7 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	const struct capture_options *options = &t->capture->options;
 	uint64_t since = options->now_ns();
 	bool ours = status == TRACEE_TRAP && (th->pending || th->stop_expected);
-	bool repair = must_repair(th, status, signal, ours);
+	bool repair = may_be_ours(th, status);
 	struct record_sample *record = NULL;
 	struct user_regs_struct raw;
 	size_t size = 0;
@@ -157,8 +119,8 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	/* Any stop takes a pending interrupt with it (kernel/signal.c). */
 	if (th->pending || repair)
 		r = arch_get_regs(th->tid, &raw);
-	if (r == 0 && repair)
-		repair_result(th, &raw);
+	if (r == 0 && repair && repair_call(th->tid, &raw, signal))
+		t->counters->rewritten++;
 	if (r == 0 && th->pending)
 		r = take_sample(th, &raw, &record, &size);
 	resume(th, status, signal);
@@ -173,7 +135,8 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	thread_clear_pending(th);
 	th->stop_expected = false;
 	th->marked = false;
-	th->after_stop = status == TRACEE_GROUP_STOP ||
-			 (th->after_stop && status == TRACEE_TRAP);
+	th->listening = status == TRACEE_GROUP_STOP;
+	th->after_stop =
+		th->listening || (th->after_stop && status == TRACEE_TRAP);
 	options->beat->touching = 0;
 }

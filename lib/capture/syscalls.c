@@ -9,10 +9,10 @@ bool syscall_was_waiting(long result)
 				    result >= RESULT_ERESTART_RESTARTBLOCK);
 }
 
-enum restart_rule syscall_restart_rule(long nr, long result, bool filtered)
+enum restart_rule syscall_restart_rule(long nr, long result)
 {
-	if (result == RESULT_ERESTART_RESTARTBLOCK && filtered)
-		return RESTART_REWRITE;
+	if (result == RESULT_ERESTART_RESTARTBLOCK)
+		return RESTART_IF_FILTERED;
 	if (result != -EINTR)
 		return RESTART_LEAVE;
 	switch (nr) {
@@ -39,7 +39,10 @@ enum restart_rule syscall_restart_rule(long nr, long result, bool filtered)
 	case SYS_connect:
 		return RESTART_REWRITE;
 	case SYS_read:
-		return RESTART_IF_INOTIFY;
+	case SYS_readv:
+	case SYS_write:
+	case SYS_writev:
+		return RESTART_IF_SOCKET;
 	default:
 		return RESTART_LEAVE;
 	}

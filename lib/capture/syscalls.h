@@ -20,18 +20,18 @@
 #define RESULT_ERESTART_RESTARTBLOCK (-516)
 
 enum restart_rule {
-	RESTART_LEAVE,	    /* the result is right as it is */
-	RESTART_REWRITE,    /* to RESULT_ERESTARTNOHAND */
-	RESTART_IF_INOTIFY, /* a read: the same, if its descriptor is inotify's
-			     */
+	RESTART_LEAVE,	   /* the result is right as it is */
+	RESTART_REWRITE,   /* to RESULT_ERESTARTNOHAND */
+	RESTART_IF_SOCKET, /* the same, if its first argument is a socket */
+	/*
+	 * The same, if the thread is under a seccomp filter, which may lack
+	 * restart_syscall, the call that RESULT_ERESTART_RESTARTBLOCK needs.
+	 */
+	RESTART_IF_FILTERED,
 };
 
-/*
- * nr and result of a call of the native ABI; filtered: the thread is under a
- * seccomp filter, which may lack restart_syscall, the call that results of
- * RESULT_ERESTART_RESTARTBLOCK need.
- */
-enum restart_rule syscall_restart_rule(long nr, long result, bool filtered);
+/* nr and result of a call of the native ABI. */
+enum restart_rule syscall_restart_rule(long nr, long result);
 
 /* True for a result that means: taken out of a wait. */
 bool syscall_was_waiting(long result);

@@ -29,8 +29,8 @@ struct thread {
 
 	bool dead;	 /* the leader has exited, its threads have not */
 	bool announced;	 /* the reader has its RECORD_THREAD */
-	bool filtered;	 /* under a seccomp filter */
-	bool after_stop; /* a group-stop was its last event */
+	bool listening;	 /* in a group-stop */
+	bool after_stop; /* it may not have left the kernel since one */
 
 	/*
 	 * Interrupted at pending_tick and not stopped since. unaccounted: ticks

@@ -111,8 +111,6 @@ static void interrupt(struct thread *th, uint64_t tick, uint64_t time_ns,
 	}
 	thread_set_pending(th, tick, time_ns);
 	th->unaccounted = 1;
-	/* It runs, so it is past what a stop did to its call. */
-	th->after_stop = false;
 }
 
 /* A thread that was interrupted at an earlier tick. */
@@ -159,6 +157,9 @@ static void look_at(struct thread *th, uint64_t ticks, uint64_t tick,
 	enum activity_state state;
 	bool marked;
 
+	/* A tick later it is past what a stop did to its call. */
+	if (!th->listening)
+		th->after_stop = false;
 	marked = activity_mark(&th->activity, &mark);
 	if (marked && th->marked && same_mark(&mark, &th->mark) &&
 	    th->announced) {

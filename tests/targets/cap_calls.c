@@ -5,10 +5,11 @@
  * something wakes it; with one, the thread waits that long, runs as long, and
  * waits again. Says "ready TID" with the number of the thread that waits.
  *
- * Lines on its input, each answered by one: "count" by "eintr N other N
- * handled N" (calls that failed with EINTR, that returned otherwise, SIGUSR1
- * handled), "filter" by "ok" (from now on the thread is under a seccomp filter
- * that kills the process for restart_syscall). At the input's end it ends.
+ * Lines on its input, each answered by one: "eintr", "other" and "handled" by
+ * that and a number (calls that failed with EINTR, calls that returned
+ * otherwise, SIGUSR1 handled); "filter" by "ok 0" (from now on the thread is
+ * under a seccomp filter that kills the process for restart_syscall). SIGTSTP
+ * is ignored. At the input's end it ends.
  */
 #include <errno.h>
 #include <linux/aio_abi.h>
@@ -315,10 +316,13 @@ static void answer(const char *line)
 		atomic_store(&filter_wanted, true);
 		while (!atomic_load(&filtered))
 			;
-		printf("ok\n");
-	} else {
-		printf("eintr %lu other %lu handled %lu\n", atomic_load(&eintr),
-		       atomic_load(&other), atomic_load(&handled));
+		printf("ok 0\n");
+	} else if (strcmp(line, "eintr\n") == 0) {
+		printf("eintr %lu\n", atomic_load(&eintr));
+	} else if (strcmp(line, "other\n") == 0) {
+		printf("other %lu\n", atomic_load(&other));
+	} else if (strcmp(line, "handled\n") == 0) {
+		printf("handled %lu\n", atomic_load(&handled));
 	}
 }
 
@@ -340,6 +344,7 @@ int main(int argc, char **argv)
 	if (calls[i].make != NULL)
 		calls[i].make();
 	sigaction(SIGUSR1, &action, NULL);
+	signal(SIGTSTP, SIG_IGN);
 	sigemptyset(&waited);
 	sigaddset(&waited, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &waited, NULL);

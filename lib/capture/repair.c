@@ -1,0 +1,83 @@
+#include "lib/capture/repair.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/capture/syscalls.h"
+#include "lib/capture/tracee.h"
+
+/*
+ * Like recv(2), read(2) of a socket with a timeout returns EINTR before it has
+ * taken a byte. Looking at the link blocks on nothing of the target's.
+ */
+static bool is_of_socket(uint32_t tid, const struct user_regs_struct *regs)
+{
+	static const char socket[] = "socket:[";
+	char path[64], link[sizeof(socket) - 1];
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/fd/%u", tid,
+		       (unsigned int)arch_argument(regs));
+	n = readlink(path, link, sizeof(link));
+	return n == (ssize_t)sizeof(link) &&
+	       memcmp(link, socket, sizeof(link)) == 0;
+}
+
+/* A number of the thread's status file; 0 if it cannot be read. */
+static uint64_t status_number(uint32_t tid, const char *key, int base)
+{
+	char path[64], text[4096];
+	const char *line;
+	ssize_t n;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/status", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close_fd(&fd);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	line = strstr(text, key);
+	return line == NULL ? 0 : strtoull(line + strlen(key), NULL, base);
+}
+
+/* Asked now: a filter can be installed at any time. */
+static bool is_filtered(uint32_t tid)
+{
+	return status_number(tid, "\nSeccomp:\t", 10) == 2;
+}
+
+static bool is_ignored(uint32_t tid, int signal)
+{
+	return status_number(tid, "\nSigIgn:\t", 16) >> (signal - 1) & 1;
+}
+
+bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal)
+{
+	bool rewrite = false;
+	long nr, result;
+
+	if (!arch_interrupted_call(regs, &nr, &result))
+		return false;
+	switch (syscall_restart_rule(nr, result)) {
+	case RESTART_LEAVE:
+		break;
+	case RESTART_REWRITE:
+		rewrite = true;
+		break;
+	case RESTART_IF_SOCKET:
+		rewrite = is_of_socket(tid, regs);
+		break;
+	case RESTART_IF_FILTERED:
+		rewrite = is_filtered(tid);
+		break;
+	}
+	if (rewrite && tracee_signal_stops(signal))
+		rewrite = is_ignored(tid, signal);
+	return rewrite && arch_set_result(tid, RESULT_ERESTARTNOHAND) == 0;
+}

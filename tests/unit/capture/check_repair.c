@@ -1,0 +1,196 @@
+#include "lib/capture/repair.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tests/unit/capture/live.h"
+#include "tests/unit/suite.h"
+
+/* One wait, interrupted so often. */
+#define INTERRUPTS 300
+
+static struct live l;
+
+static void waiting(const char *call, const char *us)
+{
+	live_begin(&l, "cap_calls", call, us);
+}
+
+static void tear_down(void)
+{
+	live_end(&l);
+}
+
+static long count(const char *word)
+{
+	return live_ask(&l, word, word);
+}
+
+/* Until n more stops that nobody asked for have been answered. */
+static void until_stopped(uint64_t before, uint64_t n)
+{
+	while (l.counters.event_stops + l.counters.stops < before + n)
+		live_wait(&l);
+}
+
+static uint64_t stops(void)
+{
+	return l.counters.event_stops + l.counters.stops;
+}
+
+/* Of these calls the first are restarted by us. */
+#define REWRITTEN 13
+
+static const char *const calls[] = {
+	"epoll_wait",  "epoll_pwait",  "epoll_pwait2", "semop",
+	"semtimedop",  "sigtimedwait", "io_getevents", "recv",
+	"read_socket", "readv_socket", "send",	       "write_socket",
+	"accept",      "read_inotify", "poll",	       "nanosleep",
+	"pause"};
+
+START_TEST(no_wait_is_ended_by_an_interrupt)
+{
+	waiting(calls[_i], NULL);
+	for (int i = 0; i < INTERRUPTS; i++) {
+		uint64_t before = stops();
+
+		live_until_blocked(l.first);
+		ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL),
+				 0);
+		until_stopped(before, 1);
+	}
+	live_until_blocked(l.first);
+	ck_assert_int_eq(count("eintr"), 0);
+	ck_assert_int_eq(count("other"), 0);
+	ck_assert_uint_eq(l.counters.rewritten,
+			  _i < REWRITTEN ? INTERRUPTS : 0);
+}
+END_TEST
+
+static const struct {
+	const char *call;
+	const char *us;
+	uint64_t hits; /* interrupts that met a wait */
+} races[] = {
+	{"epoll_pwait2", "50", 300}, {"epoll_wait", "1000", 10},
+	{"semtimedop", "50", 300},   {"sigtimedwait", "50", 300},
+	{"recv", "1000", 10},
+};
+
+/* Found running, interrupted when it waits: as ticks do it. */
+START_TEST(no_wait_is_ended_by_a_tick)
+{
+	waiting(races[_i].call, races[_i].us);
+	while (l.counters.rewritten < races[_i].hits) {
+		live_tick(&l);
+		live_settle(&l);
+		live_patience();
+	}
+	ck_assert_int_eq(count("eintr"), 0);
+	ck_assert_int_gt(count("other"), 0);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* What a traced thread is woken by, and an untraced one is not. */
+static const int ignored[] = {SIGCHLD, SIGWINCH, SIGURG, SIGCONT, SIGTSTP};
+
+START_TEST(no_wait_is_ended_by_a_signal_that_is_ignored)
+{
+	waiting("epoll_wait", NULL);
+	for (int i = 0; i < INTERRUPTS; i++) {
+		uint64_t before = stops();
+
+		live_until_blocked(l.first);
+		ck_assert_int_eq(
+			syscall(SYS_tgkill, l.pid, l.first, ignored[_i]), 0);
+		/* SIGCONT stops both threads, before it is delivered. */
+		until_stopped(before, ignored[_i] == SIGCONT ? 3 : 1);
+	}
+	live_until_blocked(l.first);
+	ck_assert_int_eq(count("eintr"), 0);
+	ck_assert_int_eq(count("other"), 0);
+}
+END_TEST
+
+START_TEST(a_handler_that_runs_ends_the_wait)
+{
+	waiting("epoll_wait", NULL);
+	for (int i = 1; i <= INTERRUPTS; i++) {
+		live_until_blocked(l.first);
+		/* Both at once, in either order. */
+		if (i % 3 == 0)
+			(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
+		ck_assert_int_eq(kill(l.pid, SIGUSR1), 0);
+		if (i % 3 == 1)
+			(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
+		while (count("handled") < i)
+			live_patience();
+		while (count("eintr") < i)
+			live_patience();
+	}
+	live_until_blocked(l.first);
+	ck_assert_int_eq(count("handled"), INTERRUPTS);
+	ck_assert_int_eq(count("eintr"), INTERRUPTS);
+	ck_assert_int_eq(count("other"), 0);
+}
+END_TEST
+
+/* restart_syscall(2) would kill it; installed long after we came. */
+START_TEST(a_filter_is_not_run_into)
+{
+	waiting("poll", "1000");
+	live_ticks(&l, 1);
+	(void)live_ask(&l, "filter", "ok");
+	while (l.counters.rewritten < 100) {
+		uint64_t before = stops();
+
+		live_until_blocked(l.first);
+		ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL),
+				 0);
+		until_stopped(before, 1);
+		live_patience();
+	}
+	ck_assert_int_eq(count("eintr"), 0);
+	ck_assert_uint_eq(l.gone, 0);
+}
+END_TEST
+
+START_TEST(no_call_no_repair)
+{
+	struct user_regs_struct regs;
+
+	/* No call at all: nothing is asked of the kernel. */
+	memset(&regs, 0, sizeof(regs));
+#if defined(__x86_64__)
+	regs.orig_rax = UINT64_MAX;
+	regs.rax = (unsigned long long)-EINTR;
+#endif
+	ck_assert(!repair_call(0, &regs, 0));
+	waiting("pause", NULL);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("repair");
+	TCase *tc = tcase_create("waits");
+
+	tcase_set_timeout(tc, 2 * LIVE_PATIENCE_S);
+	tcase_add_checked_fixture(tc, NULL, tear_down);
+	tcase_add_loop_test(tc, no_wait_is_ended_by_an_interrupt, 0,
+			    sizeof(calls) / sizeof(calls[0]));
+	tcase_add_loop_test(tc, no_wait_is_ended_by_a_tick, 0,
+			    sizeof(races) / sizeof(races[0]));
+	tcase_add_loop_test(tc, no_wait_is_ended_by_a_signal_that_is_ignored, 0,
+			    sizeof(ignored) / sizeof(ignored[0]));
+	tcase_add_test(tc, a_handler_that_runs_ends_the_wait);
+	tcase_add_test(tc, a_filter_is_not_run_into);
+	tcase_add_test(tc, no_call_no_repair);
+	suite_add_tcase(s, tc);
+	return s;
+}

@@ -1,0 +1,225 @@
+#include "lib/capture/target.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/unit/capture/live.h"
+#include "tests/unit/suite.h"
+
+static struct live l;
+
+static void tear_down(void)
+{
+	live_end(&l);
+}
+
+static long count(const char *word)
+{
+	return live_ask(&l, word, word);
+}
+
+static void until_state(pid_t tid, char state)
+{
+	while (live_state(tid) != state) {
+		live_reap(&l);
+		live_patience();
+	}
+}
+
+/* The child of a parent that tells what it sees. */
+static void child_of_another(void)
+{
+	memset(&l, 0, sizeof(l));
+	live_start(&l, "cap_parent", NULL, NULL);
+	l.pid = l.first;
+	close_fd(&l.pidfd);
+	l.pidfd = (int)syscall(SYS_pidfd_open, l.pid, 0);
+	live_open(&l, 1u << 24);
+	ck_assert_int_eq(live_add(&l), 0);
+}
+
+START_TEST(the_parent_sees_a_stop_and_its_end)
+{
+	child_of_another();
+	for (int i = 0; i < 20; i++) {
+		int signal = i % 2 == 0 ? SIGSTOP : SIGTSTP;
+		uint64_t before = l.counters.event_stops;
+
+		(void)live_ask(&l, "", "alive");
+		live_tick(&l);
+		ck_assert_int_eq(kill(l.pid, signal), 0);
+		ck_assert_int_eq(live_answer(&l, "stopped"), signal);
+		/* Ticks, and even interrupts, do not wake it. */
+		live_ticks(&l, 3);
+		ck_assert_int_eq(live_state(l.pid), 't');
+		ck_assert_int_eq(kill(l.pid, SIGCONT), 0);
+		(void)live_answer(&l, "continued");
+		/* Both signals, the stop, and the notice of its end. */
+		while (l.counters.event_stops < before + 4)
+			live_wait(&l);
+		(void)live_ask(&l, "", "alive");
+	}
+	live_settle(&l);
+	live_check_sum(&l);
+	close_fd(&l.in);
+	ck_assert_int_eq(live_answer(&l, "exited"), 3);
+}
+END_TEST
+
+START_TEST(a_stopped_process_stays_stopped_when_we_come)
+{
+	child_of_another();
+	live_end(&l);
+	memset(&l, 0, sizeof(l));
+	live_start(&l, "cap_parent", NULL, NULL);
+	l.pid = l.first;
+	close_fd(&l.pidfd);
+	l.pidfd = (int)syscall(SYS_pidfd_open, l.pid, 0);
+	ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
+	ck_assert_int_eq(live_answer(&l, "stopped"), SIGSTOP);
+	live_open(&l, 1u << 24);
+	ck_assert_int_eq(live_add(&l), 0);
+	while (l.counters.event_stops == 0)
+		live_wait(&l);
+	live_ticks(&l, 5);
+	ck_assert_int_eq(live_state(l.pid), 't');
+	ck_assert_uint_eq(l.counters.stops, 0);
+	live_check_sum(&l);
+	ck_assert_int_eq(kill(l.pid, SIGCONT), 0);
+	(void)live_answer(&l, "continued");
+	(void)live_ask(&l, "", "alive");
+}
+END_TEST
+
+/* By ticks, by our interrupts of what is already stopped, by its death. */
+START_TEST(a_stopped_process_can_be_killed)
+{
+	child_of_another();
+	ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
+	ck_assert_int_eq(live_answer(&l, "stopped"), SIGSTOP);
+	live_ticks(&l, 2);
+	ck_assert_int_eq(kill(l.pid, SIGKILL), 0);
+	ck_assert_int_eq(live_answer(&l, "killed"), SIGKILL);
+	while (l.gone == 0)
+		live_wait(&l);
+	live_check_sum(&l);
+}
+END_TEST
+
+START_TEST(all_threads_stop_and_go_on)
+{
+	live_begin(&l, "cap_threads", NULL, NULL);
+	(void)live_ask(&l, "busy 3", "ok");
+	(void)live_ask(&l, "asleep 2", "ok");
+	for (int i = 0; i < 10; i++) {
+		uint64_t before = l.counters.event_stops;
+
+		live_tick(&l);
+		ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
+		/* Its delivery, and the stop of six. */
+		while (l.counters.event_stops + l.counters.stops < before + 7)
+			live_wait(&l);
+		live_settle(&l);
+		live_ticks(&l, 2);
+		ck_assert_int_eq(live_state(l.pid), 't');
+		ck_assert_int_eq(kill(l.pid, SIGCONT), 0);
+		ck_assert_int_gt(live_ask(&l, "asleep 1", "ok"), 0);
+		live_settle(&l);
+		live_check_sum(&l);
+	}
+	ck_assert_int_eq(live_ask(&l, "join", "ok"), 0);
+}
+END_TEST
+
+START_TEST(each_signal_is_delivered_once)
+{
+	live_begin(&l, "cap_calls", "epoll_pwait2", "50");
+	for (int i = 1; i <= 300; i++) {
+		live_tick(&l);
+		ck_assert_int_eq(kill(l.pid, SIGUSR1), 0);
+		live_tick(&l);
+		while (count("handled") < i)
+			live_patience();
+	}
+	live_settle(&l);
+	ck_assert_int_eq(count("handled"), 300);
+	live_check_sum(&l);
+}
+END_TEST
+
+static void stop_and_go_on(bool traced)
+{
+	until_state(l.first, 'S');
+	live_until_blocked(l.first);
+	ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
+	until_state(l.first, traced ? 't' : 'T');
+	until_state(l.pid, traced ? 't' : 'T');
+	ck_assert_int_eq(kill(l.pid, SIGCONT), 0);
+}
+
+/* SIGSTOP and SIGCONT end an epoll_wait with EINTR (signal(7)). */
+START_TEST(a_stop_ends_a_wait_as_it_does_without_us)
+{
+	memset(&l, 0, sizeof(l));
+	live_start(&l, "cap_calls", "epoll_wait", NULL);
+	stop_and_go_on(false);
+	while (count("eintr") < 1)
+		live_patience();
+	live_open(&l, 1u << 24);
+	ck_assert_int_eq(live_add(&l), 0);
+	stop_and_go_on(true);
+	while (count("eintr") < 2)
+		live_patience();
+	live_until_blocked(l.first);
+	ck_assert_int_eq(count("eintr"), 2);
+}
+END_TEST
+
+/* What was owed to the stop is over with the next wait. */
+START_TEST(after_a_stop_waits_are_repaired_again)
+{
+	live_begin(&l, "cap_calls", "epoll_wait", NULL);
+	stop_and_go_on(true);
+	while (count("eintr") < 1)
+		live_patience();
+	live_until_blocked(l.first);
+	live_ticks(&l, 2);
+	for (int i = 0; i < 20; i++) {
+		uint64_t before = l.counters.event_stops;
+
+		live_until_blocked(l.first);
+		ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH),
+				 0);
+		while (l.counters.event_stops == before)
+			live_wait(&l);
+	}
+	live_until_blocked(l.first);
+	ck_assert_int_eq(count("eintr"), 1);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("stop");
+	TCase *tc = tcase_create("group-stops");
+
+	tcase_set_timeout(tc, 2 * LIVE_PATIENCE_S);
+	tcase_add_checked_fixture(tc, NULL, tear_down);
+	tcase_add_test(tc, the_parent_sees_a_stop_and_its_end);
+	tcase_add_test(tc, a_stopped_process_stays_stopped_when_we_come);
+	tcase_add_test(tc, a_stopped_process_can_be_killed);
+	tcase_add_test(tc, all_threads_stop_and_go_on);
+	tcase_add_test(tc, a_stop_ends_a_wait_as_it_does_without_us);
+	tcase_add_test(tc, after_a_stop_waits_are_repaired_again);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("signals");
+	tcase_set_timeout(tc, 2 * LIVE_PATIENCE_S);
+	tcase_add_checked_fixture(tc, NULL, tear_down);
+	tcase_add_test(tc, each_signal_is_delivered_once);
+	suite_add_tcase(s, tc);
+	return s;
+}

@@ -1,0 +1,95 @@
+#include "lib/capture/syscalls.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+
+#include "tests/unit/suite.h"
+
+/* Above every call's number on every processor. */
+#define CALLS_MAX 1024
+
+static const long rewritten[] = {
+#ifdef SYS_epoll_wait
+	SYS_epoll_wait,
+#endif
+	SYS_epoll_pwait, SYS_epoll_pwait2,    SYS_semop,	SYS_semtimedop,
+	SYS_recvfrom,	 SYS_rt_sigtimedwait, SYS_io_getevents, SYS_recvmsg,
+	SYS_recvmmsg,	 SYS_sendto,	      SYS_sendmsg,	SYS_sendmmsg,
+	SYS_accept,	 SYS_accept4,	      SYS_connect,
+};
+
+/* Harmless where the descriptor is a socket. */
+static const long by_socket[] = {
+	SYS_read,
+	SYS_readv,
+	SYS_write,
+	SYS_writev,
+};
+
+static enum restart_rule rule_of(long nr)
+{
+	for (size_t i = 0; i < sizeof(rewritten) / sizeof(rewritten[0]); i++)
+		if (rewritten[i] == nr)
+			return RESTART_REWRITE;
+	for (size_t i = 0; i < sizeof(by_socket) / sizeof(by_socket[0]); i++)
+		if (by_socket[i] == nr)
+			return RESTART_IF_SOCKET;
+	return RESTART_LEAVE;
+}
+
+/* close(2) above all: it has freed its descriptor when it returns EINTR. */
+START_TEST(eintr_is_rewritten_for_the_calls_of_the_list)
+{
+	for (long nr = 0; nr < CALLS_MAX; nr++)
+		ck_assert_msg(syscall_restart_rule(nr, -EINTR) == rule_of(nr),
+			      "call %ld", nr);
+	ck_assert_int_eq(syscall_restart_rule(SYS_close, -EINTR),
+			 RESTART_LEAVE);
+	ck_assert_int_eq(syscall_restart_rule(SYS_io_uring_enter, -EINTR),
+			 RESTART_LEAVE);
+}
+END_TEST
+
+START_TEST(other_results_are_left)
+{
+	for (long nr = 0; nr < CALLS_MAX; nr++)
+		for (long result = -600; result < 100; result++)
+			if (result != -EINTR &&
+			    result != RESULT_ERESTART_RESTARTBLOCK)
+				ck_assert_int_eq(
+					syscall_restart_rule(nr, result),
+					RESTART_LEAVE);
+}
+END_TEST
+
+/* It needs a call that the filter may not let through. */
+START_TEST(a_restart_block_is_for_the_unfiltered)
+{
+	for (long nr = 0; nr < CALLS_MAX; nr++)
+		ck_assert_int_eq(
+			syscall_restart_rule(nr, RESULT_ERESTART_RESTARTBLOCK),
+			RESTART_IF_FILTERED);
+}
+END_TEST
+
+START_TEST(what_was_waiting)
+{
+	for (long result = -600; result < 100; result++)
+		ck_assert_int_eq(syscall_was_waiting(result),
+				 result == -EINTR ||
+					 (result >= -516 && result <= -512));
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("syscalls");
+	TCase *tc = tcase_create("rules");
+
+	tcase_add_test(tc, eintr_is_rewritten_for_the_calls_of_the_list);
+	tcase_add_test(tc, other_results_are_left);
+	tcase_add_test(tc, a_restart_block_is_for_the_unfiltered);
+	tcase_add_test(tc, what_was_waiting);
+	suite_add_tcase(s, tc);
+	return s;
+}
