@@ -20,7 +20,7 @@
 #include "daemon/log.h"
 #include "lib/base/util.h"
 #include "lib/capture/arch.h"
-#include "lib/capture/syscalls.h"
+#include "lib/capture/repair.h"
 #include "lib/capture/tracee.h"
 
 #define STACK_FRAMES_MAX 512
@@ -84,21 +84,10 @@ static void print_stack(unw_addr_space_t space, pid_t tid)
 		_UPT_destroy(accessor);
 }
 
-/* As capture does: nobody's call fails because we have looked. */
-static void repair(pid_t tid)
-{
-	struct user_regs_struct regs;
-	long nr, result;
-
-	if (arch_get_regs((uint32_t)tid, &regs) == 0 &&
-	    arch_interrupted_call(&regs, &nr, &result) &&
-	    syscall_restart_rule(nr, result, true) == RESTART_REWRITE)
-		(void)!arch_set_result((uint32_t)tid, RESULT_ERESTARTNOHAND);
-}
-
 /* Returns 0, or -errno if the thread could not be traced. */
 static int look_at(unw_addr_space_t space, pid_t pid, pid_t tid)
 {
+	struct user_regs_struct regs;
 	enum tracee_status kind;
 	int status, signal;
 
@@ -112,8 +101,9 @@ static int look_at(unw_addr_space_t space, pid_t pid, pid_t tid)
 		return 0;
 	print_name(pid, tid);
 	print_stack(space, tid);
-	if (kind == TRACEE_TRAP)
-		repair(tid);
+	/* Nobody's call fails because we have looked. */
+	if (kind == TRACEE_TRAP && arch_get_regs((uint32_t)tid, &regs) == 0)
+		(void)repair_call((uint32_t)tid, &regs, 0);
 	(void)ptrace(PTRACE_DETACH, tid, NULL,
 		     (void *)(intptr_t)(kind == TRACEE_SIGNAL ? signal : 0));
 	return 0;
