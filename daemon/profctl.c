@@ -63,7 +63,7 @@ static void print_stack(unw_addr_space_t space, pid_t tid)
 				 : unw_init_remote(&cursor, space, accessor);
 
 	for (int n = 0; r >= 0 && n < STACK_FRAMES_MAX; n++) {
-		char symbol[SYMBOL_MAX] = "?";
+		char symbol[SYMBOL_MAX] = "";
 		unw_word_t pc = 0, offset = 0;
 
 		(void)unw_get_reg(&cursor, UNW_REG_IP, &pc);
@@ -71,9 +71,11 @@ static void print_stack(unw_addr_space_t space, pid_t tid)
 			break;
 		(void)unw_get_proc_name(&cursor, symbol, sizeof(symbol),
 					&offset);
-		printf("  #%-3d 0x%016llx %s+0x%llx\n", n,
-		       (unsigned long long)pc, symbol,
-		       (unsigned long long)offset);
+		printf("  #%-3d 0x%016llx", n, (unsigned long long)pc);
+		if (symbol[0] != '\0')
+			printf(" %s+0x%llx", symbol,
+			       (unsigned long long)offset);
+		(void)putchar('\n');
 		r = unw_step(&cursor);
 		if (r == 0)
 			break;
