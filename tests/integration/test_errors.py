@@ -10,13 +10,8 @@ import shutil
 import subprocess
 
 import harness
+import stranger
 from harness import BUILD, Skip, check, wait_for
-
-EXECUTABLES = ('sentry-profd', 'sentry-profd-capture', 'sentry-profd-unwind',
-               'sentry-profd-ship')
-
-# An unprivileged user whom nobody is.
-STRANGER = 60001
 
 # include/linux/sched.h
 PF_KTHREAD = 0x00200000
@@ -48,22 +43,6 @@ def check_untouched(target):
               f'{harness.state(tid)}')
 
 
-def for_strangers(box):
-    """The executables where everybody may run them; returns the directory."""
-    if os.geteuid() != 0:
-        raise Skip('only root can become another user')
-    directory = box.make_dir('build')
-    directory.chmod(0o755)
-    for name in EXECUTABLES:
-        shutil.copy2(BUILD / name, directory)
-        (directory / name).chmod(0o755)
-    return directory
-
-
-def as_stranger():
-    return {'user': STRANGER, 'group': STRANGER, 'extra_groups': ()}
-
-
 def test_no_such_process(box):
     most = int(pathlib.Path('/proc/sys/kernel/pid_max').read_text())
     refuse(box, 1, f'no process {most + 1}: nothing runs here with this pid',
@@ -71,14 +50,14 @@ def test_no_such_process(box):
 
 
 def test_not_permitted(box):
-    directory = for_strangers(box)
+    stranger.need_root()
+    directory = stranger.copy(box, stranger.EXECUTABLES)
     target = box.target('shares')
-    output = box.make_dir('output')
-    os.chown(output, STRANGER, STRANGER)
+    output = stranger.make_dir(box, 'output')
     say_in_one_line(box, 1, f'not permitted to trace process {target.pid}, '
                     'which runs as uid 0: .*run sentry-profd as root.*',
                     [directory / 'sentry-profd', '--pid', target.pid,
-                     '--output', output], **as_stranger())
+                     '--output', output], **stranger.options())
     check_untouched(target)
 
 
@@ -258,8 +237,9 @@ def test_unwritable(box):
 
 def test_unwritable_by_a_stranger(box):
     """Directories of root's, for somebody who is not."""
-    executables = for_strangers(box)
-    target = box.target('shares', **as_stranger())
+    stranger.need_root()
+    executables = stranger.copy(box, stranger.EXECUTABLES)
+    target = stranger.target(box, 'shares')
     directory = box.make_dir('roots')
     argv = [executables / 'sentry-profd', '--pid', target.pid]
     for args, pattern in (
@@ -268,7 +248,7 @@ def test_unwritable_by_a_stranger(box):
             (('--stats', directory / 'stats'), f'{directory}/stats'),
             ((), 'into the current directory')):
         say_in_one_line(box, 1, f'cannot write {pattern}: Permission denied',
-                        argv + list(args), cwd=directory, **as_stranger())
+                        argv + list(args), cwd=directory, **stranger.options())
     check(os.listdir(directory) == [], 'something was written')
     check_untouched(target)
 
@@ -284,7 +264,7 @@ def test_without_its_other_executables(box):
 
 
 def test_others_are_not_started_by_hand(box):
-    for name in EXECUTABLES[1:]:
+    for name in stranger.EXECUTABLES[1:]:
         program = box.start([BUILD / name])
         check(program.wait() == 2 and program.stderr ==
               f'{name}: this program is started by sentry-profd, not by '

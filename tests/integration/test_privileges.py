@@ -8,6 +8,7 @@ import pathlib
 import re
 
 import harness
+import stranger
 from harness import Skip, check, proc_status, wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -142,20 +143,20 @@ def test_profile_with_filters_that_kill(box):
         check(harness.state(pid) in ('', 'Z'), 'a process is left')
 
 
-# Debian's numbers for accounts begin at 1000 and end at 59999.
 def test_each_user_has_an_unwind_process(box):
     need_root()
-    users = (60001, 60002)
     targets = [box.target('shares'), box.target('shares')]
-    targets += [box.target('shares', user=u, group=u) for u in users]
-    profd = box.profd(targets)
+    targets += [stranger.target(box, 'shares', uid=stranger.UID + n)
+                for n in range(2)]
+    profd = box.profd(targets, '--duration', '1')
+    wait_for(lambda: len(profd.helpers()['unwind']) == 3,
+             'an unwind process for each of three users')
     processes(profd)
     unwinds = profd.helpers()['unwind']
-    check(len(unwinds) == 3,
-          f'{len(unwinds)} unwind processes for targets of three users')
+    check(len(unwinds) == 3, f'there are {len(unwinds)}')
     for pid in unwinds:
         check_capabilities('unwind', pid, set())
-    profd.interrupt()
+    profd.finish()
     for t in profd.stats['targets']:
         check(t['unwind']['complete'] > 0, f'no stacks of {t["pid"]}: {t}')
 
