@@ -15,11 +15,11 @@ import contextlib
 import os
 import random
 import signal
-import struct
 import time
 
 import harness
 from harness import Failure, check, children, proc_status, threads, wait_for
+from progress import Progress
 
 # Some of the last ones of a run come when there is nobody left to kill: so a few
 # more than 50.
@@ -29,70 +29,8 @@ CHILD_KILLS = 3  # in each of these runs
 
 SEED = int(os.environ.get('SEED') or random.randrange(10**6))
 
-# The kernel lets go of tracees as soon as their tracer dies; the other
-# processes notice that their broker's socket has ended.
+# The others notice that their broker's socket has ended.
 GONE_S = 2
-
-# What a thread of the target may take to be seen going on: on two processors
-# four threads calculate, and others.
-ALIVE_S = 5
-
-
-class Progress:
-    """tests/targets/progress.c, and the counters of its threads."""
-
-    def __init__(self, box):
-        self.path = box.make_dir('progress') / 'counters'
-        self.program = box.target('progress', self.path)
-        self.pid = self.program.pid
-
-    def counters(self):
-        data = self.path.read_bytes()
-        return struct.unpack(f'{len(data) // 8}Q', data)
-
-    def check_going_on(self):
-        """Each thread gets something done; the one that waits is not stopped.
-        """
-        before = self.counters()
-
-        def all_advance():
-            check(self.program.running(),
-                  f'the target has ended: {self.program.report()}')
-            return all(b > a + 3 for a, b in zip(before, self.counters()))
-        try:
-            wait_for(all_advance, '', ALIVE_S)
-            wait_for(lambda: harness.state(self.pid) not in 'tT', '', ALIVE_S)
-        except Failure:
-            raise Failure(f'the target stands still: {before}, then '
-                          f'{self.counters()}, {self.describe()}') from None
-
-    def describe(self):
-        return ', '.join(
-            f'{tid} {proc_status(tid, "Name")}: '
-            f'{proc_status(tid, "State")}, '
-            f'tracer {proc_status(tid, "TracerPid")}'
-            for tid in threads(self.pid))
-
-    def check_untouched(self):
-        """Nobody traces it, nothing of it is stopped."""
-        def is_free():
-            return all(harness.tracer(tid) == 0 and
-                       harness.state(tid) not in 'tT'
-                       for tid in threads(self.pid))
-        try:
-            wait_for(is_free, '', GONE_S)
-        except Failure:
-            raise Failure(f'not left alone: {self.describe()}') from None
-
-    def speed(self, run):
-        """Rounds that the busy threads do in a second of their processor time
-        while run() runs: what else the machine does has no part in it."""
-        def sums():
-            return sum(self.counters()[:-3]), harness.cpu_seconds(self.pid)
-        rounds, seconds = sums()
-        run()
-        rounds_after, seconds_after = sums()
-        return (rounds_after - rounds) / (seconds_after - seconds)
 
 
 def seeded(test):

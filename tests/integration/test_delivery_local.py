@@ -1,0 +1,211 @@
+#!/usr/bin/python3
+"""Runs without a server: how they end, what is kept, what is printed."""
+
+import os
+import re
+import signal
+import time
+
+import chunk_rules
+import harness
+from elf import Elf
+from harness import BUILD, check
+from layout import Layout
+
+TABLE = re.compile(r'^ *SELF +TOTAL +WAITING +FUNCTION +MODULE$', re.M)
+
+
+def chunk_of(profd):
+    chunk, = profd.chunks
+    return chunk
+
+
+def names_of(chunk):
+    return {f.get('function') for f in chunk['profile']['frames']}
+
+
+def check_runs_on(target):
+    """Nobody traces it, and its threads do what they did before."""
+    check(target.running(), 'the target has ended')
+    for tid in harness.threads(target.pid):
+        check(harness.tracer(tid) == 0, f'thread {tid} is still traced')
+        check(harness.state(tid) not in ('t', 'T'), f'thread {tid} stands')
+    used = harness.cpu_seconds(target.pid)
+    harness.wait_for(lambda: harness.cpu_seconds(target.pid) > used,
+                     'the target gets on with its work')
+
+
+def check_table(profd):
+    check(TABLE.search(profd.stdout), f'no table: {profd.stdout}')
+    rows = [line.split() for line in profd.stdout.splitlines()
+            if line.endswith(' shares')]
+    check(rows and rows[0][-2:] == ['busy_seventy', 'shares'],
+          f'busy_seventy is not the hottest: {profd.stdout}')
+
+
+def test_new_directory_without_dsn_and_output(box):
+    cwd = box.make_dir('cwd')
+    profd = box.profd([box.target('shares')], '--duration', '0.5',
+                      output=None, cwd=cwd, table=True).finish()
+    directory, = cwd.iterdir()
+    check(directory.is_dir(), 'it is no directory')
+    check(re.search(rf'\b{directory.name}$', profd.stdout, re.M),
+          f'its name is not printed: {profd.stdout}')
+    check(len(list(directory.glob('*.envelope'))) == 1, 'the envelope')
+    check(sorted(p.suffix for p in directory.iterdir()) == ['.envelope'],
+          'something else was left there')
+    check_table(profd)
+
+
+def test_quiet_prints_nothing(box):
+    cwd = box.make_dir('cwd')
+    profd = box.profd([box.target('shares')], '--duration', '0.5',
+                      '--release', 'r@1', output=None, cwd=cwd).finish()
+    check(profd.stdout == '' and profd.stderr == '',
+          f'it says: {profd.stdout}{profd.stderr}')
+    check(len(list(cwd.glob('*/*.envelope'))) == 1, 'the envelope')
+
+
+def test_end_of_the_target(box):
+    # It reads everything of the target that it needs while there is one.
+    target = box.target('shares', '2', env=harness.environment(
+        SENTRY_RELEASE='ended@1'))
+    layout = Layout(target.pid)
+    profd = box.profd([target]).finish()
+    check(target.wait() == 0, 'the target did not end well')
+    envelope, = profd.envelopes
+    found = chunk_rules.problems(envelope, layout)
+    check(found == [], f'{found[:5]}')
+    check({'busy_seventy', 'busy_thirty', 'sleeper'} <=
+          names_of(envelope.chunk), 'names are missing')
+    check(envelope.chunk['release'] == 'ended@1', 'the release')
+    stats = profd.stats
+    check(stats['chunks']['made'] == stats['chunks']['written'] == 1,
+          f'{stats["chunks"]}')
+    # The last chunk reaches up to the end.
+    seconds = chunk_rules.thread_seconds(envelope.chunk)[str(target.pid)]
+    check(abs(seconds - stats['duration_s']) < 0.5,
+          f'{seconds} s of {stats["duration_s"]}')
+
+
+def test_target_that_is_killed(box):
+    target = box.target('shares')
+    profd = box.profd([target]).wait_attached()
+    seen_for(0.3)
+    target.signal(signal.SIGKILL)
+    profd.finish()
+    check(target.wait() == -signal.SIGKILL, 'it died of something else')
+    check('busy_seventy' in names_of(chunk_of(profd)), 'the last chunk')
+
+
+def seen_for(seconds):
+    """For there to be samples, that is ticks. Nothing is waited for."""
+    time.sleep(seconds)
+
+
+def check_signal(box, number):
+    target = box.target('shares')
+    profd = box.profd([target], table=True).wait_attached()
+    seen_for(0.5)
+    profd.interrupt(number)
+    check_runs_on(target)
+    check_table(profd)
+    chunk = chunk_of(profd)
+    check('busy_seventy' in names_of(chunk), 'the last chunk')
+    check(chunk_rules.thread_seconds(chunk)[str(target.pid)] > 0.2,
+          'the last chunk is too short')
+
+
+def test_sigint(box):
+    check_signal(box, signal.SIGINT)
+
+
+def test_sigterm(box):
+    check_signal(box, signal.SIGTERM)
+
+
+def test_duration(box):
+    target = box.target('shares')
+    profd = box.profd([target], '--duration', '1').finish()
+    check_runs_on(target)
+    check(1 <= profd.stats['duration_s'] < 3, f'{profd.stats["duration_s"]}')
+
+
+def run_for_release(box, *args, target=None, profd=None):
+    """The release in the chunk; target and profd: SENTRY_RELEASE of them."""
+    def env(value):
+        return harness.environment(**({'SENTRY_RELEASE': value} if value
+                                      else {}))
+    program = box.target('shares', env=env(target))
+    return box.profd([program], '--duration', '0.3', *args,
+                     env=env(profd)).finish()
+
+
+def test_release(box):
+    for args, target, profd, ought in (
+            (['--release', 'given@1'], 'target@1', 'own@1', 'given@1'),
+            ([], 'target@1', 'own@1', 'target@1'),
+            ([], None, 'own@1', 'own@1')):
+        run = run_for_release(box, *args, target=target, profd=profd)
+        chunk = chunk_of(run)
+        check(chunk['release'] == ought, f'{chunk["release"]}, not {ought}')
+        check('release' not in run.stderr, f'a warning: {run.stderr}')
+        check(chunk['environment'] == 'production', 'the environment')
+
+
+def test_release_made_of_the_executable(box):
+    run = run_for_release(box)
+    build_id = Elf((BUILD / 'targets/shares').read_bytes()).build_id.hex()
+    ought = f'shares@{build_id[:12]}'
+    check(chunk_of(run)['release'] == ought, f'not {ought}')
+    check(f'warning: no release is given: using {ought}' in run.stderr,
+          f'no warning: {run.stderr}')
+
+
+def test_environment_and_platform(box):
+    target = box.target('shares')
+    profd = box.profd([target], '--duration', '0.3', '--platform', 'native',
+                      env=harness.environment(SENTRY_ENVIRONMENT='lab'))
+    envelope, = profd.finish().envelopes
+    check(envelope.chunk['environment'] == 'lab', 'SENTRY_ENVIRONMENT')
+    found = chunk_rules.problems(envelope, platform='native')
+    check(found == [], f'{found[:5]}')
+    profd = box.profd([target], '--duration', '0.3', '--environment', 'mine',
+                      env=harness.environment(SENTRY_ENVIRONMENT='lab'))
+    check(chunk_of(profd.finish())['environment'] == 'mine', '--environment')
+
+
+def test_max_frames(box):
+    target = box.target('shares')
+    profd = box.profd([target], '--duration', '0.3', '--max-frames',
+                      '2').finish()
+    stacks = chunk_of(profd)['profile']['stacks']
+    check({len(s) for s in stacks} == {2}, f'{stacks}')
+    unwind = profd.stats['unwind']
+    check(unwind['truncated'] > 0 and unwind['complete'] == 0, f'{unwind}')
+
+
+def test_target_was_upgraded(box):
+    """The file that runs is read, not the one that now has its name."""
+    copy = box.dir / 'program'
+    copy.write_bytes((BUILD / 'targets/shares').read_bytes())
+    copy.chmod(0o755)
+    target = box.start([copy])
+    target.wait_line('ready.*')
+    other = box.dir / 'other'
+    other.write_bytes((BUILD / 'targets/threads').read_bytes())
+    os.rename(other, copy)
+    profd = box.profd([target], '--duration', '0.5').finish()
+    chunk = chunk_of(profd)
+    check('busy_seventy' in names_of(chunk), f'{names_of(chunk)}')
+    own = [i for i in chunk['debug_meta']['images']
+           if i['code_file'] == str(copy)]
+    check([i['debug_id'] for i in own] ==
+          [Elf((BUILD / 'targets/shares').read_bytes()).debug_id],
+          f'{chunk["debug_meta"]["images"]}')
+    check(all(f['in_app'] for f in chunk['profile']['frames']
+              if f.get('function') == 'busy_seventy'), 'in_app')
+
+
+if __name__ == '__main__':
+    harness.main(globals())

@@ -1,0 +1,148 @@
+#!/usr/bin/python3
+"""What arrives at a server, and what is told if it does not."""
+
+import contextlib
+import socket
+
+import chunk_rules
+import harness
+from harness import check
+from layout import Layout
+
+KEY = '0123456789abcdef0123456789abcdef'
+
+
+def check_counts(profd, discarded, sent=0):
+    """Every chunk that was made was sent, or is among those discarded."""
+    chunks = profd.stats['chunks']
+    check(chunks['made'] > 0, 'no chunk was made')
+    check(chunks['made'] == chunks['sent'] + chunks['spooled'] +
+          sum(chunks['discarded'].values()), f'chunks got lost: {chunks}')
+    check(chunks['sent'] == sent, f'sent: {chunks}')
+    check(set(chunks['discarded']) == set(discarded), f'reasons: {chunks}')
+
+
+def test_file_and_server_get_the_same(box):
+    server = box.server()
+    target = box.target('shares')
+    layout = Layout(target.pid)
+    profd = box.profd([target], '--duration', '3.5', '--chunk-seconds', '1',
+                      '--dsn', server.dsn, env=server.env).finish()
+    server.check_requests()
+    written, received = profd.envelopes, server.envelopes
+    check(len(written) >= 3, f'{len(written)} chunks of 1 s in 3.5 s')
+    check(profd.stats['chunks']['written'] == len(written), 'written')
+    check_counts(profd, [], sent=len(written))
+    check([e.payload for e in received] == [e.payload for e in written],
+          'the server has other chunks than the directory')
+    for n, (ours, theirs) in enumerate(zip(written, received), 1):
+        check(ours.where == f'{n:06}-{ours.chunk["chunk_id"]}.envelope',
+              f'a file is called {ours.where}')
+        for e, sent in ((ours, False), (theirs, True)):
+            found = chunk_rules.problems(e, layout, sent=sent)
+            check(found == [], f'{found[:5]}')
+        check('sent_at' in theirs.header, 'sent_at')
+    check(len({e.header['event_id'] for e in received}) == len(received),
+          'two envelopes of one event_id')
+    # One after the other on one connection.
+    check(len({r['connection'] for r in server.requests}) == 1,
+          'the connection was not kept')
+
+
+def test_sentry_dsn_stands_in(box):
+    server = box.server(tls=False)
+    target = box.target('shares')
+    # Both: the option holds.
+    for env, args in ((server.dsn, []),
+                      ('http://nobody@localhost:1/1', ['--dsn', server.dsn])):
+        before = len(server.requests)
+        profd = box.profd([target], '--duration', '0.5', *args, output=None,
+                          env=harness.environment(SENTRY_DSN=env)).finish()
+        check_counts(profd, [], sent=1)
+        check(len(server.requests) == before + 1, 'not one more request')
+    server.check_requests()
+    check(list(profd.output.glob('*.envelope')) == [],
+          'something was written without --output')
+
+
+def check_limited(box, answer, sent):
+    """After the first answer nothing more is sent."""
+    server = box.server(tls=False, script=[answer])
+    profd = box.profd([box.target('shares')], '--duration', '3.5',
+                      '--chunk-seconds', '1', '--dsn', server.dsn).finish()
+    server.check_requests()
+    check(len(server.requests) == 1,
+          f'{len(server.requests)} requests in spite of the limit')
+    check(profd.stats['chunks']['made'] >= 3, f'{profd.stats["chunks"]}')
+    check_counts(profd, ['ratelimit_backoff'], sent=sent)
+    # Files have nothing to do with the server's limits.
+    check(len(profd.envelopes) == profd.stats['chunks']['made'], 'files')
+
+
+def test_limit_of_429(box):
+    check_limited(box, {'status': 429, 'headers': {
+        'X-Sentry-Rate-Limits': '60:profile_chunk:organization'}}, sent=0)
+
+
+def test_limit_that_comes_with_200(box):
+    check_limited(box, {'status': 200, 'headers': {
+        'X-Sentry-Rate-Limits': '60:error;profile_chunk:key'}}, sent=1)
+
+
+def test_limit_of_others_is_not_ours(box):
+    server = box.server(tls=False, script=[{'status': 200, 'headers': {
+        'X-Sentry-Rate-Limits': '60:error;transaction:key'}}])
+    profd = box.profd([box.target('shares')], '--duration', '2.5',
+                      '--chunk-seconds', '1', '--dsn', server.dsn).finish()
+    server.check_requests()
+    check(len(server.requests) == profd.stats['chunks']['made'] >= 2,
+          'a limit of other categories was taken for ours')
+    check_counts(profd, [], sent=len(server.requests))
+
+
+def test_refused_by_the_server(box):
+    server = box.server(tls=False, status=500)
+    profd = box.profd([box.target('shares')], '--duration', '1', '--dsn',
+                      server.dsn, output=None).finish()
+    check(len(server.requests) == 1, 'a refused chunk was sent again')
+    check_counts(profd, ['send_error'])
+    check('500' in profd.stderr, f'the status is not told: {profd.stderr}')
+
+
+def test_nobody_listens(box):
+    # Bound and not listening: nobody else gets the port.
+    with contextlib.closing(socket.socket()) as s:
+        s.bind(('127.0.0.1', 0))
+        dsn = f'https://{KEY}@127.0.0.1:{s.getsockname()[1]}/42'
+        profd = box.profd([box.target('shares')], '--duration', '1', '--dsn',
+                          dsn).finish()
+    check_counts(profd, ['network_error'])
+    check('not sent' in profd.stderr, f'it is not told: {profd.stderr}')
+    check(KEY not in profd.stderr + profd.stdout, 'the key is shown')
+    check(len(profd.envelopes) == profd.stats['chunks']['written'] == 1,
+          'the file is there all the same')
+
+
+def check_not_trusted(box, server, env):
+    profd = box.profd([box.target('shares')], '--duration', '1', '--dsn',
+                      server.dsn, output=None, env=env).finish()
+    check_counts(profd, ['network_error'])
+    check(all('tls_error' in r for r in server.requests),
+          f'the server got {server.requests}')
+
+
+def test_certificate_of_a_stranger(box):
+    check_not_trusted(box, box.server(), box.server().env)
+
+
+def test_certificate_of_nobody(box):
+    check_not_trusted(box, box.server(), harness.environment())
+
+
+def test_certificate_of_another_host(box):
+    server = box.server(names=['sentry.example'])
+    check_not_trusted(box, server, server.env)
+
+
+if __name__ == '__main__':
+    harness.main(globals())

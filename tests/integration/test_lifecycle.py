@@ -1,0 +1,370 @@
+#!/usr/bin/python3
+"""What a target may do while it is profiled: exec, fork, lose its main thread,
+create threads all the time, load and unload code, be stopped, end.
+"""
+
+import os
+import re
+import signal
+import time
+
+import chunk_rules
+import harness
+from harness import BUILD, check, wait_for
+from progress import Progress
+
+
+def functions(chunk):
+    return {f.get('function', '') for f in chunk['profile']['frames']}
+
+
+def all_functions(profd):
+    return set().union(*(functions(c) for c in profd.chunks))
+
+
+def thread_names(chunk):
+    return {t['name'] for t in chunk['profile']['thread_metadata'].values()}
+
+
+def check_rules(profd, but=None):
+    """Each chunk would be accepted, and they follow each other; but for faults
+    that match this pattern."""
+    found = [f'{e.where}: {text}' for e in profd.envelopes
+             for text in chunk_rules.problems(e)]
+    found += chunk_rules.stream_problems(profd.chunks)
+    if but:
+        found = [f for f in found if not re.search(but, f)]
+    check(found == [], f'{found[:5]}')
+
+
+def check_sums(profd):
+    stats = profd.stats
+    missed, chunks = stats['missed'], stats['chunks']
+    check(stats['samples_expected'] ==
+          stats['samples_taken'] + sum(missed.values()),
+          f'expected is not taken and missed: {stats}')
+    check(chunks['made'] == chunks['written'] == len(profd.envelopes),
+          f'{chunks}, and {len(profd.envelopes)} files')
+
+
+def check_complete(profd, share=1.0):
+    """At least this share of the stacks reaches its root."""
+    ends = profd.stats['unwind']
+    whole = ends['complete'] + ends['truncated'] + \
+        sum(ends['failed'].values())
+    check(whole > 0 and ends['complete'] >= share * whole,
+          f'too many stacks are not complete: {ends}')
+
+
+def check_quiet(profd):
+    """Nothing went wrong: but for the release, which is made up here."""
+    lines = [l for l in profd.stderr.splitlines()
+             if 'no release is given' not in l]
+    check(lines == [], f'{lines}')
+
+
+def wait_chunks(profd, n):
+    wait_for(lambda: len(profd.chunks) >= n, f'{n} chunks')
+
+
+def exec_by(box, who):
+    target = box.target('exec_first', who, BUILD / 'targets/exec_second')
+    profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
+    wait_chunks(profd, 1)
+    target.signal(signal.SIGUSR1)
+    target.wait_line(f'second {target.pid}')
+    wait_chunks(profd, len(profd.chunks) + 2)
+    profd.interrupt()
+    check_quiet(profd)
+    check_sums(profd)
+    # Between the last tick of the one program and the first of the other.
+    check_rules(profd, but=r'\+0\.0\d+ s between two chunks')
+    check_complete(profd, 0.9)
+    first = [c for c in profd.chunks if 'first' in thread_names(c)]
+    second = [c for c in profd.chunks if 'second' in thread_names(c)]
+    check(len(first) >= 1 and len(second) >= 1,
+          f'{len(first)} chunks of the first program, {len(second)} of the '
+          'second')
+    check(not [c for c in first if c in second], 'a chunk of both programs')
+    for chunks, own, other in ((first, 'first', 'second'),
+                               (second, 'second', 'first')):
+        for chunk in chunks:
+            names = functions(chunk)
+            check({f'{own}_main', f'{own}_thread'} <= names and
+                  not {f'{other}_main', f'{other}_thread'} & names,
+                  f'a chunk of exec_{own} has {names}')
+            check(chunk['release'].startswith(f'exec_{own}@'),
+                  f'its release is {chunk["release"]}')
+
+
+def test_exec_by_the_main_thread(box):
+    exec_by(box, 'leader')
+
+
+def test_exec_by_another_thread(box):
+    exec_by(box, 'thread')
+
+
+def survivors_stacks(chunk):
+    """The stacks of the thread that goes on, as far as its own functions."""
+    tid, = chunk_rules.thread_ids(chunk, 'survivor')
+    return {tuple(n for n in b.names if n.startswith('survivor'))
+            for b in chunk_rules.bars(chunk) if b.thread == tid}
+
+
+def check_survivor(chunk):
+    stacks = survivors_stacks(chunk)
+    check(stacks and all(s[-2:] == ('survivor_run', 'survivor')
+                         for s in stacks),
+          f'the stacks of the survivor: {stacks}')
+
+
+def wait_main_thread_is_gone(target):
+    wait_for(lambda: harness.state(target.pid) == 'Z', 'the main thread exits')
+
+
+def test_main_thread_exits(box):
+    target = box.target('leaderless')
+    profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
+    wait_chunks(profd, 1)
+    target.signal(signal.SIGUSR1)
+    wait_main_thread_is_gone(target)
+    gone = time.time()
+    wait_chunks(profd, len(profd.chunks) + 2)
+    target.signal(signal.SIGUSR2)
+    check(target.wait() == 3, f'the target: {target.report()}')
+    profd.finish()
+    check_quiet(profd)
+    check_sums(profd)
+    check_rules(profd)
+    # In the midst of its exit a thread has no frame that it will return from.
+    check_complete(profd, 0.9)
+    for chunk in profd.chunks:
+        check_survivor(chunk)
+    last = max(s['timestamp'] for c in profd.chunks
+               for s in c['profile']['samples']
+               if s['thread_id'] == str(target.pid))
+    check(last < gone + 0.2, f'the main thread has samples {last - gone:.3f} '
+                             's after its end')
+
+
+def test_main_thread_has_exited_before(box):
+    target = box.target('leaderless')
+    target.signal(signal.SIGUSR1)
+    wait_main_thread_is_gone(target)
+    profd = box.profd([target], '--duration', '2').finish()
+    check_quiet(profd)
+    check_sums(profd)
+    check_rules(profd)
+    check_complete(profd)
+    chunk, = profd.chunks
+    check_survivor(chunk)
+    check(chunk['release'].startswith('leaderless@'),
+          f'its release is {chunk["release"]}')
+    # One thread is alive.
+    stats = profd.stats
+    check(stats['samples_expected'] == stats['ticks'],
+          f'a dead thread is expected: {stats}')
+    check(target.running(), 'the target has ended')
+
+
+def test_target_ends(box):
+    """Its end is a normal one, with the last chunk kept."""
+    target = box.target('shares', '2')
+    profd = box.profd([target]).wait_attached()
+    check(target.wait() == 0, f'the target: {target.report()}')
+    end = time.time()
+    profd.finish()
+    check_quiet(profd)
+    check_sums(profd)
+    check_rules(profd)
+    chunk, = profd.chunks
+    last = max(s['timestamp'] for s in chunk['profile']['samples'])
+    # Its processor may have been somebody else's for a while.
+    check(end - 0.5 < last < end + 0.1,
+          f'the last sample is {end - last:.3f} s before the end')
+
+
+def test_one_of_two_is_killed(box):
+    target, other = box.target('shares'), box.target('shares')
+    profd = box.profd([target, other]).wait_attached()
+    time.sleep(0.5)
+    target.signal(signal.SIGKILL)
+    target.wait()
+    time.sleep(0.5)
+    check(profd.running(), 'the daemon ended with one of its targets')
+    profd.interrupt()
+    check_quiet(profd)
+    check_sums(profd)
+    check(len(profd.chunks) == 2, f'{len(profd.chunks)} chunks')
+    ticks = {t['pid']: t['ticks'] for t in profd.stats['targets']}
+    check(0 < ticks[target.pid] < ticks[other.pid], f'ticks: {ticks}')
+    check(other.running() and harness.tracer(other.pid) == 0,
+          'the other target is not as it was')
+
+
+def is_stopped(target):
+    """As its parent sees it: us. A shell would say "Stopped"."""
+    info = os.waitid(os.P_PID, target.pid,
+                     os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+    return info is not None and info.si_status == signal.SIGSTOP
+
+
+def check_standing_still(target):
+    """Threads on their way into the stop have arrived when two looks in a row
+    see the same; then nothing moves."""
+    before = target.counters()
+
+    def at_rest():
+        nonlocal before
+        time.sleep(0.05)
+        before, last = target.counters(), before
+        return before == last
+    wait_for(at_rest, 'the target stands still')
+    time.sleep(0.3)
+    check(target.counters() == before, 'the target runs although it is stopped')
+
+
+def test_target_is_stopped_and_continued(box):
+    target = Progress(box)
+    profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
+    for _ in range(3):
+        target.check_going_on()
+        target.program.signal(signal.SIGSTOP)
+        wait_for(lambda: is_stopped(target), 'its parent to see it stopped')
+        check_standing_still(target)
+        target.program.signal(signal.SIGCONT)
+        target.check_going_on()
+    profd.interrupt()
+    check_quiet(profd)
+    check_sums(profd)
+    check_rules(profd)
+    target.check_untouched()
+    target.check_going_on()
+
+
+def test_stopped_target_stays_stopped(box):
+    """Attached to, profiled, and let go."""
+    target = Progress(box)
+    target.program.signal(signal.SIGSTOP)
+    wait_for(lambda: is_stopped(target), 'its parent to see it stopped')
+    check_standing_still(target)
+    profd = box.profd([target], '--duration', '1').finish()
+    check_quiet(profd)
+    check_sums(profd)
+    check_standing_still(target)
+    check(harness.state(target.pid) == 'T' and harness.tracer(target.pid) == 0,
+          f'the target is left like this: {target.describe()}')
+    target.program.signal(signal.SIGCONT)
+    target.check_going_on()
+
+
+def test_threads_come_and_go(box):
+    """200 a second, with a tick of 10 ms: most are never seen."""
+    target = box.target('short_threads')
+    profd = box.profd([target], '--duration', '4').finish()
+    target.signal(signal.SIGUSR1)
+    check(target.wait() == 0, f'the target: {target.report()}')
+    n = int(target.wait_line(r'threads (\d+)')[1])
+    check(n > 200, f'the target got {n} threads done')
+    check_quiet(profd)
+    check_sums(profd)
+    check_rules(profd)
+    check('short_lived' in all_functions(profd),
+          f'no short-lived thread was seen: {all_functions(profd)}')
+    # That of clone3 has no call frame information at the call itself.
+    check_complete(profd, 0.7)
+
+
+def test_children_are_left_alone(box):
+    """Made by fork, vfork and exec, and clone."""
+    target = box.target('forks')
+    profd = box.profd([target], '--duration', '3').wait_attached()
+    strangers = set()
+    while profd.running():
+        for pid in harness.children(target.pid):
+            if harness.exe_name(pid) == 'forks' and harness.tracer(pid):
+                strangers.add(pid)
+        time.sleep(0.001)
+    profd.finish()
+    target.signal(signal.SIGUSR1)
+    check(target.wait() == 0, f'the target: {target.report()}')
+    n, traced = map(int, target.wait_line(
+        r'children (\d+) traced (\d+)').groups())
+    check(n > 20 and traced == 0, f'{n} children, {traced} of them traced')
+    check_quiet(profd)
+    check_sums(profd)
+    check_rules(profd)
+    check('child_work' not in all_functions(profd), 'a child was profiled')
+    threads = {tid for c in profd.chunks
+               for tid in c['profile']['thread_metadata']}
+    check(threads == {str(target.pid)}, f'threads: {threads}')
+
+
+def test_code_comes_and_goes(box):
+    """Names are those of what is loaded, also where something else was."""
+    target = box.target('plugins')
+    profd = box.profd([target], '--duration', '4').finish()
+    target.signal(signal.SIGUSR1)
+    check(target.wait() == 0, f'the target: {target.report()}')
+    check_quiet(profd)
+    check_sums(profd)
+    check_complete(profd, 0.7)
+    callers = {'lgamma': set(), '__b64_ntop': set()}
+    for chunk in profd.chunks:
+        for bar in chunk_rules.bars(chunk):
+            for name, found in callers.items():
+                if name in bar.names[:-1]:
+                    found.add(bar.names[bar.names.index(name) + 1])
+    check(callers == {'lgamma': {'use_libm'}, '__b64_ntop': {'use_libresolv'}},
+          f'who calls what was loaded: {callers}')
+
+
+def test_short_runs(box):
+    """The end comes while unwind still reads its first file."""
+    target = box.target('shares')
+    for _ in range(5):
+        profd = box.profd([target], '--duration', '0.1').finish()
+        check_quiet(profd)
+        check_sums(profd)
+        chunk, = profd.chunks
+        times = [s['timestamp'] for s in chunk['profile']['samples']]
+        ticks = profd.stats['ticks']
+        # From the first tick to the one after the last.
+        check(max(times) - min(times) > (ticks - 3) / 101,
+              f'{ticks} ticks, and {max(times) - min(times):.3f} s in the '
+              'chunk')
+
+
+def test_signals_end_it(box):
+    target = Progress(box)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        profd = box.profd([target], table=True).wait_attached()
+        time.sleep(0.3)
+        profd.interrupt(number)
+        check_quiet(profd)
+        check_sums(profd)
+        check('calculate' in profd.stdout, f'no table: {profd.stdout}')
+        target.check_untouched()
+    target.check_going_on()
+
+
+def test_stopped_broker(box):
+    """Who stops the daemon does not stop the target."""
+    target = Progress(box)
+    profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
+    profd.signal(signal.SIGSTOP)
+    wait_for(lambda: harness.state(profd.pid) == 'T', 'the broker is stopped')
+    for _ in range(5):
+        target.check_going_on()
+        time.sleep(0.3)
+    profd.signal(signal.SIGCONT)
+    profd.interrupt()
+    check_quiet(profd)
+    check_sums(profd)
+    check_rules(profd)
+    target.check_untouched()
+
+
+if __name__ == '__main__':
+    harness.main(globals())

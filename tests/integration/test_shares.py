@@ -1,0 +1,120 @@
+#!/usr/bin/python3
+"""A program of known shares, seen through the chunks as the server sees it.
+
+70 % of its main thread's time is in busy_seventy(), 30 % in busy_thirty();
+its other thread, "sleeper", sleeps.
+"""
+
+import collections
+
+import chunk_rules
+import harness
+from harness import check
+from layout import Layout
+
+
+def self_shares(chunks, tid):
+    """Percent of a thread's time by its innermost function."""
+    seconds = collections.Counter()
+    for chunk in chunks:
+        for bar in chunk_rules.bars(chunk):
+            if bar.thread == tid:
+                seconds[bar.names[0]] += bar.seconds
+    whole = sum(seconds.values())
+    return {name: 100 * s / whole for name, s in seconds.items()}
+
+
+def seconds_of(chunks, tid):
+    return sum(chunk_rules.thread_seconds(c)[tid] for c in chunks)
+
+
+def check_shares(chunks, tid, tolerance):
+    shares = self_shares(chunks, tid)
+    for name, share in (('busy_seventy', 70), ('busy_thirty', 30)):
+        check(abs(shares.get(name, 0) - share) <= tolerance,
+              f'{name} has {shares.get(name, 0):.1f} %: {shares}')
+
+
+def check_sleeper(chunks, tid):
+    """All of its time is in one stack: its own."""
+    stacks = {tuple(bar.names) for c in chunks for bar in chunk_rules.bars(c)
+              if bar.thread == tid}
+    check(len(stacks) == 1, f'the sleeper was seen in {stacks}')
+    stack, = stacks
+    check('sleeper_thread' in stack and
+          stack.index('sleeper') + 1 == stack.index('sleeper_thread'),
+          f'the stack of the sleeper: {stack}')
+
+
+def check_no_time_is_lost(profd, pid, chunks):
+    """The run's length is in the chunks, for each thread."""
+    stats = next(t for t in profd.stats['targets'] if t['pid'] == pid)
+    period = 1 / stats['rate_hz']
+    tids = {str(t) for t in harness.threads(pid)}
+    check(len(tids) == 2, 'the target has two threads')
+    for tid in tids:
+        # What could not be seen is told, and is no time.
+        missed = sum(stats['missed'].values()) * period
+        seconds = seconds_of(chunks, tid)
+        check(stats['duration_s'] - missed - 2 * period <= seconds <=
+              stats['duration_s'] + 2 * period,
+              f'thread {tid} has {seconds:.3f} s of '
+              f'{stats["duration_s"]:.3f} (missed: {stats["missed"]})')
+
+
+# At the default rate 909 samples would have a standard deviation of 1.5
+# points. 6,000 have 0.6, so that 3 points are no matter of luck.
+def test_shares_within_three_points(box):
+    target = box.target('shares')
+    layout = Layout(target.pid)
+    profd = box.profd([target], '--duration', '6', '--rate', '1000').finish()
+    envelope, = profd.envelopes
+    found = chunk_rules.problems(envelope, layout, rate_hz=1000)
+    check(found == [], f'{found[:5]}')
+    chunk = envelope.chunk
+    check(chunk_rules.thread_ids(chunk, 'main') == [str(target.pid)],
+          'the main thread is called main')
+    sleeper, = chunk_rules.thread_ids(chunk, 'sleeper')
+    check_shares([chunk], str(target.pid), 3)
+    check_sleeper([chunk], sleeper)
+    check_no_time_is_lost(profd, target.pid, [chunk])
+    # It is known not to have run: its stack was read once.
+    check(profd.stats['repeated'] > 0.9 * profd.stats['ticks'],
+          f'the sleeper was not left alone: {profd.stats}')
+
+
+def test_two_processes_and_many_chunks(box):
+    targets = [box.target('shares') for _ in range(2)]
+    layouts = {t.pid: Layout(t.pid) for t in targets}
+    profd = box.profd(targets, '--duration', '9',
+                      '--chunk-seconds', '2').finish()
+    streams = collections.defaultdict(list)
+    for envelope in profd.envelopes:
+        streams[envelope.chunk['profiler_id']].append(envelope)
+    check(len(streams) == 2, f'{len(streams)} profiler_ids for 2 processes')
+    stats = profd.stats
+    check(stats['chunks']['made'] == stats['chunks']['written'] ==
+          len(profd.envelopes), f'{stats["chunks"]}')
+    for target in targets:
+        tid = str(target.pid)
+        own, = [s for s in streams.values()
+                if tid in s[0].chunk['profile']['thread_metadata']]
+        chunks = [e.chunk for e in own]
+        check(len(chunks) in (5, 6), f'{len(chunks)} chunks of 2 s in 9 s')
+        for envelope in own:
+            found = chunk_rules.problems(envelope, layouts[target.pid])
+            check(found == [], f'{found[:5]}')
+        found = chunk_rules.stream_problems(chunks)
+        check(found == [], f'{found[:5]}')
+        check_shares(chunks, tid, 8)
+        sleeper, = chunk_rules.thread_ids(chunks[0], 'sleeper')
+        check_sleeper(chunks, sleeper)
+        check_no_time_is_lost(profd, target.pid, chunks)
+    for key in ('samples_expected', 'samples_taken', 'captured', 'repeated',
+                'filled', 'stops', 'event_stops'):
+        check(stats[key] == sum(t[key] for t in stats['targets']),
+              f'{key} is not the sum over the targets')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
