@@ -1,0 +1,68 @@
+"""tests/targets/progress.c, whose threads show what they get done."""
+
+import struct
+
+import harness
+from harness import Failure, check, proc_status, threads, wait_for
+
+# What a thread of the target may take to be seen going on: on two processors
+# four threads calculate, and others.
+ALIVE_S = 5
+
+# The kernel lets go of tracees as soon as their tracer dies.
+FREE_S = 2
+
+
+class Progress:
+    def __init__(self, box):
+        self.path = box.make_dir('progress') / 'counters'
+        self.program = box.target('progress', self.path)
+        self.pid = self.program.pid
+
+    def counters(self):
+        data = self.path.read_bytes()
+        return struct.unpack(f'{len(data) // 8}Q', data)
+
+    def check_going_on(self):
+        """Each thread gets something done; the one that waits is not stopped.
+        """
+        before = self.counters()
+
+        def all_advance():
+            check(self.program.running(),
+                  f'the target has ended: {self.program.report()}')
+            return all(b > a + 3 for a, b in zip(before, self.counters()))
+        try:
+            wait_for(all_advance, '', ALIVE_S)
+            wait_for(lambda: harness.state(self.pid) not in 'tT', '', ALIVE_S)
+        except Failure:
+            raise Failure(f'the target stands still: {before}, then '
+                          f'{self.counters()}, {self.describe()}') from None
+
+    def describe(self):
+        return ', '.join(
+            f'{tid} {proc_status(tid, "Name")}: '
+            f'{proc_status(tid, "State")}, '
+            f'tracer {proc_status(tid, "TracerPid")}'
+            for tid in threads(self.pid))
+
+    def check_untouched(self):
+        """Nobody traces it, nothing of it is stopped."""
+        def is_free():
+            return all(harness.tracer(tid) == 0 and
+                       harness.state(tid) not in 'tT'
+                       for tid in threads(self.pid))
+        try:
+            wait_for(is_free, '', FREE_S)
+        except Failure:
+            raise Failure(f'not left alone: {self.describe()}') from None
+
+    def speed(self, run):
+        """Rounds that the busy threads do in a second of their processor time
+        while run() runs: what else the machine does has no part in it."""
+        def sums():
+            return sum(self.counters()[:-3]), harness.cpu_seconds(self.pid)
+        rounds, seconds = sums()
+        run()
+        rounds_after, seconds_after = sums()
+        return (rounds_after - rounds) / (seconds_after - seconds)
