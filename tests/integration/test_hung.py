@@ -138,7 +138,10 @@ def test_interrupted_while_it_hangs(box):
     need_root()
     hostile = hang_target(box, 'uffd')
     profd = box.profd([hostile]).wait_attached()
+    capture = capture_of(profd)
     go_deep(hostile)
+    wait_for(lambda: 'userfault' in harness.proc_text(capture, 'wchan'),
+             'capture to wait for the userfaultfd', REPLACED_S)
     profd.signal(signal.SIGINT)
     profd.finish(status=1)
     check_untouched(hostile)
