@@ -391,18 +391,22 @@ def frame_problems(chunk):
 def leaves_and_callers(profile):
     """{frame index} of leaves, and of what is a return address.
 
-    What a signal interrupted is neither: it is left out, and so is the
-    trampoline that stands before it.
+    Where a signal interrupted is neither: it is left out, and so is the
+    trampoline before it. An exception's handler is entered by a return to it,
+    whatever stands before.
     """
     frames = profile['frames']
-    leaves, callers, interrupted = set(), set(), set()
+    leaves, callers, others = set(), set(), set()
     for stack in profile['stacks']:
         leaves.update(stack[:1])
         callers.update(stack[1:])
         for f, outer in zip(stack, stack[1:]):
-            if frames[f].get('function') == '__restore_rt':
-                interrupted.update((f, outer))
-    return leaves, callers - interrupted
+            name = frames[f].get('function', '')
+            if name == '__restore_rt':
+                others.update((f, outer))
+            elif name.startswith('_Unwind_'):
+                others.add(outer)
+    return leaves, callers - others
 
 
 def layout_problems(chunk, layout):

@@ -117,6 +117,12 @@ class Elf:
                 return self.data[at:min(at + n, s.offset + s.filesz)]
         return b''
 
+    def vaddr_of(self, offset):
+        for s in self.loads:
+            if s.flags & PF_X and s.offset <= offset < s.offset + s.filesz:
+                return offset - s.offset + s.vaddr
+        return offset
+
     @functools.cached_property
     def symbols(self):
         """[(start, size, name)] of what may be a function, by start.
@@ -158,6 +164,16 @@ class Elf:
                 unsized.add(name)
             i -= 1
         return sized, unsized
+
+    def function_at(self, vaddr):
+        """(start, a name) of the function there; (0, None) for none."""
+        i = bisect.bisect_right(self.symbol_starts, vaddr) - 1
+        while i >= 0 and vaddr - self.symbol_starts[i] <= self.largest_symbol:
+            start, size, name = self.symbols[i]
+            if start <= vaddr < start + size:
+                return start, name
+            i -= 1
+        return 0, None
 
 
 def find_build_id(notes):

@@ -1,0 +1,64 @@
+#!/usr/bin/python3
+"""A C++ program: four workers, templates, recursion, exceptions."""
+
+import chunk_rules
+import harness
+from harness import check
+from layout import Layout
+
+WORK = '_ZN4demo4Pool4workEv'
+SORT = '_ZN4demo7SortJob3runEm'
+TREE = '_ZN4demo7TreeJob3runEm'
+WALK = '_ZNK4demo4Tree4walkEv'
+THROW = '_ZN4demo8ThrowJob3runEm'
+DIVE = '_ZN4demo8ThrowJob4diveEm'
+
+# In the unwinder of exceptions there are some instructions between two stacks,
+# of which its tables tell nothing: the end of uw_install_context, where the
+# stack pointer is that of the handler already. 1 in 1,000 stacks may be there.
+MAY_FAIL = 0.01
+
+
+def test_cplusplus(box):
+    target = box.target('threads')
+    layout = Layout(target.pid)
+    profd = box.profd([target], '--duration', '6',
+                      '--chunk-seconds', '4').finish()
+    check(target.running(), 'the target has ended')
+    envelopes = profd.envelopes
+    for e in envelopes:
+        found = chunk_rules.problems(e, layout)
+        check(found == [], f'{found[:5]}')
+    chunks = [e.chunk for e in envelopes]
+    found = chunk_rules.stream_problems(chunks)
+    check(found == [], f'{found}')
+
+    unwind = profd.stats['unwind']
+    failed = sum(unwind['failed'].values())
+    check(unwind['truncated'] == 0 and
+          failed <= MAY_FAIL * unwind['complete'], f'{unwind}')
+
+    names = sorted(t['name'] for t in
+                   chunks[0]['profile']['thread_metadata'].values())
+    check(names == ['main'] + [f'worker {i}' for i in range(4)], f'{names}')
+
+    bars = [b for c in chunks for b in chunk_rules.bars(c)]
+    seconds = sum(b.seconds for b in bars)
+    check(abs(seconds - 5 * profd.stats['duration_s']) < 0.5,
+          f'{seconds} s of five threads')
+    workers = [b for b in bars if b.thread != str(target.pid)]
+    check(sum(WORK in b.names for b in workers) >=
+          (1 - 2 * MAY_FAIL) * len(workers), 'workers are in Pool::work')
+    for inner, outer in ((SORT, WORK), (TREE, WORK), (THROW, WORK),
+                         (WALK, TREE), (DIVE, THROW)):
+        seen = [b.names for b in workers if inner in b.names]
+        check(seen, f'{inner} was not seen')
+        check(sum(outer in names[names.index(inner):] for names in seen) >=
+              (1 - 2 * MAY_FAIL) * len(seen), f'{inner} without {outer}')
+    check(any(b.names.count(WALK) > 5 for b in workers), 'recursion')
+    check(any(b.names.count(DIVE) > 10 for b in workers),
+          'exceptions from the depth')
+
+
+if __name__ == '__main__':
+    harness.main(globals())

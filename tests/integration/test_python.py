@@ -1,0 +1,78 @@
+#!/usr/bin/python3
+"""Debian's python3: a large executable, and a thread that sleeps."""
+
+import shutil
+
+import chunk_rules
+import harness
+from harness import Skip, check
+from layout import Layout
+
+PYTHON = '/usr/bin/python3'
+
+PROGRAM = '''
+import threading, time
+
+def sleeper():
+    while True:
+        time.sleep(1000)
+
+def fibonacci(n):
+    return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+thread = threading.Thread(target=sleeper, daemon=True)
+thread.start()
+print('ready', flush=True)
+while True:
+    fibonacci(20)
+    sorted(str(n) for n in range(1000))
+'''
+
+
+def test_python(box):
+    if not shutil.which(PYTHON):
+        raise Skip('no python3')
+    python = box.start([PYTHON, '-c', PROGRAM])
+    python.wait_line('ready')
+    harness.wait_for(lambda: len(harness.threads(python.pid)) == 2,
+                     'two threads')
+    layout = Layout(python.pid)
+    profd = box.profd([python], '--duration', '4').finish()
+    check(python.running(), f'python has ended: {python.stderr}')
+    envelope, = profd.envelopes
+    found = chunk_rules.problems(envelope, layout)
+    check(found == [], f'{found[:5]}')
+    stats = profd.stats
+    check(stats['unwind']['failed'] == {} and
+          stats['unwind']['truncated'] == 0, f'{stats["unwind"]}')
+
+    chunk = envelope.chunk
+    main = str(python.pid)
+    # /usr/bin/python3 is a link, and "python3" not the executable's name.
+    threads = chunk['profile']['thread_metadata']
+    check(threads[main]['name'] in ('main', 'python3'), f'{threads}')
+    check(len(threads) == 2, f'{threads}')
+    bars = chunk_rules.bars(chunk)
+    busy = [b for b in bars if b.thread == main]
+    evaluates = sum(b.seconds for b in busy
+                    if '_PyEval_EvalFrameDefault' in b.names)
+    check(evaluates > 0.95 * sum(b.seconds for b in busy),
+          f'{evaluates} s in the interpreter')
+    deepest = max(len(b.frames) for b in busy)
+    # The interpreter calls itself once for each Python call at most.
+    check(deepest < 100, f'a stack of {deepest} frames')
+    check({b.names[-1] for b in busy} == {'_start'},
+          f'{ {b.names[-1] for b in busy} }')
+
+    # The other thread slept all the time: its stack did not change.
+    asleep = [b for b in bars if b.thread != main]
+    check(len({tuple(b.names) for b in asleep}) == 1,
+          f'the sleeper was seen in { {tuple(b.names) for b in asleep} }')
+    check(abs(sum(b.seconds for b in asleep) - 4) < 0.2,
+          f'{sum(b.seconds for b in asleep)} s of sleep')
+    check('_PyEval_EvalFrameDefault' in asleep[0].names,
+          f'{asleep[0].names}')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
