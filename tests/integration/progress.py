@@ -29,13 +29,13 @@ class Progress:
         before = self.counters()
 
         def all_advance():
-            check(self.program.running(),
-                  f'the target has ended: {self.program.report()}')
             return all(b > a + 3 for a, b in zip(before, self.counters()))
         try:
             wait_for(all_advance, '', ALIVE_S)
             wait_for(lambda: harness.state(self.pid) not in 'tT', '', ALIVE_S)
         except Failure:
+            check(self.program.running(),
+                  f'the target has ended: {self.program.report()}')
             raise Failure(f'the target stands still: {before}, then '
                           f'{self.counters()}, {self.describe()}') from None
 
