@@ -3,11 +3,13 @@
  * them, and keeps the figures. It traces nothing, and parses nothing that a
  * target wrote.
  */
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -34,6 +36,40 @@
 static struct broker broker = {.stats_fd = -1, .output = {.dir_fd = -1}};
 static unsigned int n_signals;
 static int signal_fd = -1;
+
+/*
+ * What we were started with may be anything. Descriptors 0 to 2 are given to
+ * the children, so nothing else may come to lie there; an ignored SIGCHLD would
+ * keep their ends from us, and capture's tracees from it; SIGTTOU would stop
+ * the children, which are in process groups of their own, at a word on stderr.
+ */
+static void clean_inheritance(void)
+{
+	struct rlimit files;
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	close_fd(&fd);
+	(void)signal(SIGCHLD, SIG_DFL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGTTOU, SIG_IGN);
+	/* Each chunk on its way holds a descriptor, each target another. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
+/* nohup(1) wants no end by SIGHUP; a blocked signal would come all the same. */
+static bool is_ignored(int number)
+{
+	struct sigaction action;
+
+	return sigaction(number, NULL, &action) == 0 &&
+	       action.sa_handler == SIG_IGN;
+}
 
 static void take_dsn(struct broker *b)
 {
@@ -135,7 +171,8 @@ static int watch_signals(struct broker *b, struct loop_source **ret)
 	sigaddset(&signals, SIGCHLD);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
+	if (!is_ignored(SIGHUP))
+		sigaddset(&signals, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
 		return -errno;
 	signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -330,9 +367,9 @@ int main(int argc, char **argv)
 	struct loop_source *signals = NULL;
 	int status = EXIT_SUCCESS, r;
 
+	clean_inheritance();
 	options_parse(argc, argv, &b->options);
 	log_init("sentry-profd", b->options.debug);
-	(void)signal(SIGPIPE, SIG_IGN);
 	children_init(b);
 	take_dsn(b);
 	r = start(b, &signals);

@@ -47,10 +47,12 @@ become(const char *path, char *const *argv, char *const *envp, int fd)
 	(void)setpgid(0, 0);
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	null = open("/dev/null", O_RDWR);
+	/* After this there is a descriptor left to open one. */
+	if (dup2(fd, MSG_FD) < 0 || close_range(MSG_FD + 1, ~0u, 0) < 0)
+		_exit(127);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
-	    dup2(null, STDOUT_FILENO) < 0 || dup2(fd, MSG_FD) < 0 ||
-	    close_range(MSG_FD + 1, ~0u, 0) < 0)
+	    dup2(null, STDOUT_FILENO) < 0)
 		_exit(127);
 	(void)execve(path, argv, envp);
 	_exit(127);
