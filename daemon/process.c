@@ -70,14 +70,19 @@ static bool find_number(const char *text, const char *key, int skip, long *ret)
 	}
 }
 
-enum process_fault process_look(int32_t pid, struct process *ret)
+bool process_is_alive(int pidfd)
+{
+	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&ended, 1, 0) == 0;
+}
+
+static enum process_fault look(int32_t pid, struct process *ret)
 {
 	char text[PROCESS_FILE_MAX], state;
 	unsigned int flags;
 	long threads, tgid, uid, tracer;
-	int pidfd;
 
-	*ret = (struct process){.pid = pid, .pidfd = -1};
 	if (!read_stat(pid, &state, &flags, &threads) ||
 	    !read_file(pid, "status", text))
 		return PROCESS_GONE;
@@ -97,20 +102,27 @@ enum process_fault process_look(int32_t pid, struct process *ret)
 		return PROCESS_ZOMBIE;
 	ret->uid = (uint32_t)uid;
 	ret->tracer = (int32_t)tracer;
-	if (tracer != 0)
-		return PROCESS_TRACED;
-	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (pidfd < 0)
-		return errno == ESRCH ? PROCESS_GONE : PROCESS_UNREADABLE;
-	ret->pidfd = pidfd;
-	return PROCESS_OK;
+	return tracer != 0 ? PROCESS_TRACED : PROCESS_OK;
 }
 
-bool process_is_alive(int pidfd)
+enum process_fault process_look(int32_t pid, struct process *ret)
 {
-	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+	/* First: what is read while it has not ended is of no other process. */
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int error = errno;
+	enum process_fault fault;
 
-	return poll(&ended, 1, 0) == 0;
+	*ret = (struct process){.pid = pid, .pidfd = -1};
+	fault = look(pid, ret);
+	if (fault == PROCESS_OK && pidfd < 0)
+		fault = error == ESRCH ? PROCESS_GONE : PROCESS_UNREADABLE;
+	if (fault == PROCESS_OK && !process_is_alive(pidfd))
+		fault = PROCESS_GONE;
+	if (fault == PROCESS_OK)
+		ret->pidfd = pidfd;
+	else
+		close_fd(&pidfd);
+	return fault;
 }
 
 int32_t process_living_thread(int32_t pid)
