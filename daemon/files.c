@@ -1,6 +1,7 @@
 #include "daemon/files.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ struct files {
 	struct loop *loop;
 	struct request *first, **end;
 	/* The helper; its socket is -1 if there is none. */
-	int32_t pid;
+	int32_t pid; /* 0: it is gone, the number may be somebody else's */
 	int fd;
 	struct loop_source *source;
 	uint64_t since_ns; /* when the first request was given to it */
@@ -58,8 +59,15 @@ static void drop_helper(struct files *f, bool hangs)
 	loop_remove(f->loop, &f->source);
 	close_fd(&f->fd);
 	f->busy = false;
-	if (hangs)
+	if (hangs && f->pid != 0)
 		(void)kill(f->pid, SIGKILL);
+	f->pid = 0;
+}
+
+void files_reaped(struct files *f, int32_t pid)
+{
+	if (f->pid == pid)
+		f->pid = 0;
 }
 
 static void free_request(struct request *r)
@@ -121,6 +129,8 @@ static int start_helper(struct files *f)
 		return r;
 	}
 	if (pid == 0) {
+		/* ^Z stops the broker, and no request in the middle. */
+		(void)setpgid(0, 0);
 		/* Nothing of the broker's but this socket and the terminal. */
 		if (dup2(pair[1], MSG_FD) < 0 ||
 		    close_range(MSG_FD + 1, ~0u, 0) < 0)
@@ -204,6 +214,14 @@ static bool is_hex(const char *text, size_t size)
 	return n < size && n >= 4 && strspn(text, "0123456789abcdef") == n;
 }
 
+static bool is_waiting(const struct files *f, const void *ctx)
+{
+	for (const struct request *r = f->first; r != NULL; r = r->next)
+		if (r->ctx == ctx && r->fn != NULL)
+			return true;
+	return false;
+}
+
 int files_request(struct files *f, const struct msg_want *want, int32_t pid,
 		  int pidfd, files_fn fn, void *ctx)
 {
@@ -212,7 +230,8 @@ int files_request(struct files *f, const struct msg_want *want, int32_t pid,
 	if (want->kind < WANT_MAPS || want->kind > WANT_EXE ||
 	    (want->kind == WANT_IMAGE && want->start >= want->end) ||
 	    (want->kind == WANT_DEBUG &&
-	     !is_hex(want->build_id, sizeof(want->build_id))))
+	     !is_hex(want->build_id, sizeof(want->build_id))) ||
+	    is_waiting(f, ctx))
 		return -EINVAL;
 	r = calloc(1, sizeof(*r));
 	if (r == NULL)
@@ -249,6 +268,7 @@ void files_forget(struct files *f, const void *ctx)
 
 void files_check(struct files *f)
 {
+	struct pollfd answer = {.fd = f->fd, .events = POLLIN};
 	uint64_t now = clock_mono_ns();
 
 	if (f->fd < 0)
@@ -259,6 +279,9 @@ void files_check(struct files *f)
 		return;
 	}
 	if (now - f->since_ns < FILES_TIMEOUT_MS * NS_PER_MS)
+		return;
+	/* It was us who were away, stopped by a signal. */
+	if (poll(&answer, 1, 0) > 0)
 		return;
 	drop_helper(f, true);
 	answer_first(f, -ETIMEDOUT, -1);

@@ -29,10 +29,14 @@ void files_free(struct files *f); /* takes NULL; pending ones are dropped */
 /*
  * Opens what want names, of process pid (pinned by pidfd, which is duplicated).
  * fn is called later, with a copy of want. Returns 0, -EINVAL if want breaks
- * its rule, -ENOMEM, or an error of fork and socketpair.
+ * its rule (a second one of the same ctx, before the first is answered, does),
+ * -ENOMEM, or an error of fork and socketpair.
  */
 must_check int files_request(struct files *f, const struct msg_want *want,
 			     int32_t pid, int pidfd, files_fn fn, void *ctx);
+
+/* A process that is no child of daemon/broker.h has been reaped. */
+void files_reaped(struct files *f, int32_t pid);
 
 /* Requests made with this ctx are no longer of interest. */
 void files_forget(struct files *f, const void *ctx);
