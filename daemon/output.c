@@ -93,12 +93,18 @@ static int make_new_dir(char ret[PATH_MAX])
 	return -EEXIST;
 }
 
-static int create(int dir_fd, const char *name, int flags)
+/*
+ * A new file, in the place of one that may be there: the directory may be
+ * everybody's, and what lies there under our name a link or a FIFO.
+ */
+static int create(int dir_fd, const char *name)
 {
 	int fd, r = 0;
 
 	act_as_owner(dir_fd);
-	fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
+	(void)unlinkat(dir_fd, name, 0);
+	fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+		    0644);
 	if (fd < 0)
 		r = -errno;
 	act_as_self();
@@ -128,7 +134,7 @@ int output_open(struct output *o, const char *path)
 	o->dir_fd = open_dir(AT_FDCWD, o->path);
 	if (o->dir_fd < 0)
 		return -errno;
-	fd = create(o->dir_fd, probe, 0);
+	fd = create(o->dir_fd, probe);
 	if (fd < 0) {
 		output_close(o);
 		return fd;
@@ -177,7 +183,7 @@ int output_create(const struct output *o, uint64_t seq, const char *chunk_id,
 	int fd;
 
 	make_name(name, seq, chunk_id, false);
-	fd = create(o->dir_fd, name, O_TRUNC);
+	fd = create(o->dir_fd, name);
 	if (fd < 0)
 		return fd;
 	*ret_fd = fd;
@@ -210,10 +216,10 @@ void output_remove(const struct output *o, uint64_t seq, const char *chunk_id)
 
 int output_open_file(const char *path, int *ret_fd)
 {
-	int fd = create(AT_FDCWD, path, O_TRUNC);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 
 	if (fd < 0)
-		return fd;
+		return -errno;
 	*ret_fd = fd;
 	return 0;
 }
