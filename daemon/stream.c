@@ -494,8 +494,9 @@ int stream_record(struct stream *s, const struct record *record, size_t size)
 	uint32_t type = record->ring.type;
 	int r;
 
+	/* It was closed early: capture did not know yet. */
 	if (s->closed)
-		return -EPROTO;
+		return 0;
 	s->time_ns = max_u64(s->time_ns, record->time_ns);
 	switch (type) {
 	case RECORD_TICK:

@@ -188,20 +188,28 @@ static int write_table(const struct msg_table *m, int fd)
 		.target = m->target,
 	};
 
-	if (stream == NULL)
-		return -EPROTO;
-	done.error = -stream_write_table(stream, m->max_rows, fd);
+	/* Its session was in a process before us. */
+	done.error = stream == NULL
+			     ? ENOENT
+			     : -stream_write_table(stream, m->max_rows, fd);
 	return ipc_send(MSG_FD, &done, sizeof(done), NULL, 0);
 }
 
 static int close_session(const struct msg_session_close *m)
 {
+	const struct msg_session_closed closed = {
+		.h = MSG_HEADER(MSG_SESSION_CLOSED, msg_session_closed),
+		.target = m->target,
+	};
 	struct stream *stream = stream_of(m->target);
 
 	/* What capture wrote before it ended comes first. */
 	if (me.link_fd >= 0)
 		on_link();
-	return stream == NULL ? 0 : stream_close(stream);
+	if (stream != NULL)
+		return stream_close(stream);
+	/* Its session was in a process before us. */
+	return ipc_send(MSG_FD, &closed, sizeof(closed), NULL, 0);
 }
 
 static int handle_message(struct ipc_message *m)
