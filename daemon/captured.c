@@ -26,7 +26,7 @@
 #include "lib/capture/capture.h"
 
 /* One for each uid whose processes are profiled. */
-#define RINGS_MAX 64
+#define RINGS_MAX HEARTBEAT_SLOTS
 
 /*
  * 16 MiB: 64 busy threads with 16 KiB of stack each make 1 MiB a tick, so the
