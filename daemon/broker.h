@@ -50,6 +50,7 @@ struct unwind {
 	uint32_t uid;
 	int link_fd; /* its end of the socket to capture, until the ring is made
 		      */
+	uint32_t rings_awaited; /* of this capture; the last one counts */
 };
 
 enum target_phase {
@@ -88,7 +89,7 @@ struct target {
 	int pidfd;
 	uint32_t uid;
 	uint32_t slot;
-	struct unwind *unwind;
+	struct unwind *unwind; /* NULL: not started, it gets no messages */
 	enum target_phase phase;
 	bool attached_once;
 	bool left_out; /* it made capture or the helper hang */

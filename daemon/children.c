@@ -1,6 +1,7 @@
 #include "daemon/broker.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,9 @@
  * that only a FUSE server can end (request_wait_answer() in fs/fuse/dev.c).
  */
 #define KILLED_MS 2000
+
+/* More than the socket's buffer holds: what a child left there when it died. */
+#define LEFT_MESSAGES_MAX 4096
 
 static const char *const no_environment[] = {NULL};
 
@@ -66,6 +70,12 @@ void child_send(struct child *child, const void *message, size_t size,
 		child_fail(child, "does not take its messages");
 }
 
+static void close_socket(struct child *child)
+{
+	loop_remove(child->broker->loop, &child->source);
+	close_fd(&child->fd);
+}
+
 static void on_child(void *ctx)
 {
 	struct child *child = ctx;
@@ -76,8 +86,7 @@ static void on_child(void *ctx)
 		return;
 	if (r == 0) {
 		/* Its end of the socket is closed; SIGCHLD says the rest. */
-		loop_remove(child->broker->loop, &child->source);
-		close_fd(&child->fd);
+		close_socket(child);
 		return;
 	}
 	if (r < 0) {
@@ -86,6 +95,21 @@ static void on_child(void *ctx)
 	}
 	child->on_message(child, &m);
 	ipc_close_fds(&m);
+}
+
+/*
+ * What it sent before it died counts. The socket need not have an end: a child
+ * may have handed its own on.
+ */
+static void take_last_messages(struct child *child)
+{
+	struct pollfd readable = {.fd = child->fd, .events = POLLIN};
+
+	for (int i = 0; i < LEFT_MESSAGES_MAX && child->fd >= 0 &&
+			poll(&readable, 1, 0) > 0;
+	     i++)
+		on_child(child);
+	close_socket(child);
 }
 
 static int start(struct child *child, const char *const *environment,
@@ -113,21 +137,26 @@ static int start(struct child *child, const char *const *environment,
 	child->restart_ns = 0;
 	child->killed_ns = 0;
 	r = loop_add(b->loop, child->fd, on_child, child, &child->source);
-	if (r < 0)
+	if (r < 0) {
+		child_fail(child, "cannot be listened to");
 		return r;
+	}
 	child_send(child, &init, sizeof(init), &init_fd, init_fd < 0 ? 0 : 1);
 	return 0;
 }
 
+/* Sealed in its size: shrunk, it would be a SIGBUS for us who read it. */
 static int new_heartbeat(struct broker *b, int *ret_fd)
 {
-	int fd = memfd_create("heartbeat", MFD_CLOEXEC);
+	int fd = memfd_create("heartbeat", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	void *page;
 	int r;
 
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, sizeof(struct heartbeat)) < 0)
+	if (ftruncate(fd, sizeof(struct heartbeat)) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) <
+		    0)
 		goto fail;
 	page = mmap(NULL, sizeof(struct heartbeat), PROT_READ, MAP_SHARED, fd,
 		    0);
@@ -154,12 +183,15 @@ static int make_ring(struct broker *b, struct unwind *u)
 	int pair[2], r;
 
 	close_fd(&u->link_fd);
+	if (b->capture.fd < 0)
+		return 0; /* the next capture makes all rings */
 	r = ipc_pair(pair);
 	if (r < 0)
 		return r;
 	child_send(&b->capture, &m, sizeof(m), &pair[0], 1);
 	close_fd(&pair[0]);
 	u->link_fd = pair[1];
+	u->rings_awaited++;
 	return 0;
 }
 
@@ -172,8 +204,12 @@ static int start_capture(struct broker *b)
 		return r;
 	r = start(&b->capture, no_environment, ACCOUNT_CAPTURE, fd);
 	close_fd(&fd);
-	for (size_t i = 0; i < b->n_unwinds && r == 0; i++)
+	for (size_t i = 0; i < b->n_unwinds && r == 0; i++) {
+		b->unwinds[i]->rings_awaited = 0;
 		r = make_ring(b, b->unwinds[i]);
+	}
+	if (r < 0)
+		child_fail(&b->capture, "cannot be given its rings");
 	return r;
 }
 
@@ -230,15 +266,18 @@ int children_unwind(struct broker *b, uint32_t uid, struct unwind **ret)
 	u->uid = uid;
 	u->link_fd = -1;
 	r = start(&u->child, no_environment, ACCOUNT_UNWIND, -1);
-	if (r == 0)
-		r = make_ring(b, u);
-	if (r < 0) {
+	if (r < 0 && u->child.pid == 0) {
 		free(u);
 		return r;
 	}
 	b->unwinds[b->n_unwinds++] = u;
-	*ret = u;
-	return 0;
+	if (r == 0)
+		r = make_ring(b, u);
+	if (r == 0)
+		*ret = u;
+	else
+		child_fail(&u->child, "cannot be given a ring");
+	return r;
 }
 
 static void add_usage(struct child *child, const struct rusage *usage)
@@ -278,9 +317,8 @@ static void child_died(struct child *child, int status,
 		       const struct rusage *usage)
 {
 	struct broker *b = child->broker;
-	/* What it sent before it died counts. */
-	while (child->fd >= 0)
-		on_child(child);
+
+	take_last_messages(child);
 	add_usage(child, usage);
 	child->pid = 0;
 	if (child == &b->capture) {
@@ -323,6 +361,8 @@ void children_reap(struct broker *b)
 
 		if (child != NULL)
 			child_died(child, status, &usage);
+		else
+			files_reaped(b->files, pid);
 	}
 }
 
@@ -431,8 +471,7 @@ void children_check(struct broker *b)
 
 static bool end_child(struct child *child)
 {
-	loop_remove(child->broker->loop, &child->source);
-	close_fd(&child->fd);
+	close_socket(child);
 	return child->pid != 0;
 }
 
