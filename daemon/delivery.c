@@ -7,10 +7,8 @@
 #include "daemon/broker.h"
 #include "daemon/child.h"
 #include "daemon/log.h"
+#include "proto/chunk_v2.h"
 #include "proto/profile.h"
-
-/* The server's limit for a payload. */
-#define PAYLOAD_MAX (UINT64_C(50) * 1000 * 1000)
 
 /*
  * Chunks on their way: a minute of one for every target of a large host, and
@@ -112,7 +110,7 @@ static bool payload_is_sealed(int fd, uint64_t size)
 
 	return seals >= 0 && (seals & PAYLOAD_SEALS) == PAYLOAD_SEALS &&
 	       fstat(fd, &st) == 0 && (uint64_t)st.st_size == size &&
-	       size <= PAYLOAD_MAX;
+	       size > 0 && size <= CHUNK_V2_SIZE_MAX;
 }
 
 static bool is_id(const char *text, size_t size)
@@ -164,7 +162,7 @@ static void take_file(struct broker *b, const struct envelope *e,
 		      const struct msg_envelope_done *done)
 {
 	struct target *t = target_of(b, e->target);
-	int r = -done->write_error;
+	int error = done->write_error, r;
 
 	if (e->message.to_file && done->written == SHIP_DONE) {
 		r = output_finish(&b->output, e->message.seq,
@@ -174,10 +172,11 @@ static void take_file(struct broker *b, const struct envelope *e,
 			b->files_written++;
 			return;
 		}
+		error = -r;
 	}
 	if (e->message.to_file) {
 		log_error("cannot write an envelope in %s: %s", b->output.path,
-			  strerror(-r));
+			  strerror(error));
 		output_remove(&b->output, e->message.seq, e->message.chunk_id);
 	}
 	if (!b->has_dsn)
@@ -241,6 +240,10 @@ void delivery_resend(struct broker *b)
 
 void delivery_give_up(struct broker *b)
 {
+	if (b->envelopes != NULL)
+		log_warning("%zu chunk%s still on the way: given up",
+			    b->n_envelopes,
+			    b->n_envelopes == 1 ? " is" : "s are");
 	while (b->envelopes != NULL) {
 		struct envelope *e = b->envelopes;
 

@@ -35,6 +35,7 @@
 
 static struct broker broker = {.stats_fd = -1, .output = {.dir_fd = -1}};
 static unsigned int n_signals;
+static unsigned int n_stop_signals; /* of these, 1 or 0 ended the profiling */
 static int signal_fd = -1;
 
 /*
@@ -216,6 +217,7 @@ static void profile(struct broker *b)
 			break;
 		run_once(b, wait_ms(deadline));
 	}
+	n_stop_signals = b->stopping ? 1 : 0;
 	b->stopping = true;
 }
 
@@ -243,19 +245,14 @@ static void stop_sampling(struct broker *b)
 		run_once(b, wait_ms(deadline));
 }
 
-/* A second signal ends the wait for the network. */
+/* A signal after the one that ended the profiling ends the wait. */
 static void deliver(struct broker *b)
 {
 	uint64_t deadline = clock_mono_ns() + DELIVER_NS;
-	unsigned int signals = n_signals;
 
 	while (b->envelopes != NULL && clock_mono_ns() < deadline &&
-	       n_signals == signals)
+	       n_signals <= n_stop_signals)
 		run_once(b, wait_ms(deadline));
-	if (b->envelopes != NULL)
-		log_warning("%zu chunks were still on their way: given up",
-			    b->n_envelopes);
-	delivery_give_up(b);
 }
 
 static void print_tables(struct broker *b)
@@ -384,11 +381,13 @@ int main(int argc, char **argv)
 	deliver(b);
 	if (!attached_any(b))
 		status = EXIT_FAILURE;
-	if (!b->options.quiet && attached_any(b)) {
+	if (!b->options.quiet && attached_any(b))
 		print_tables(b);
-		print_outcome(b);
-	}
 	children_end(b);
+	/* Not before: chunks come and are answered until the end. */
+	delivery_give_up(b);
+	if (!b->options.quiet && attached_any(b))
+		print_outcome(b);
 	if (b->stats_fd >= 0 && stats_write(b) < 0) {
 		log_error("cannot write %s", b->options.stats);
 		status = EXIT_FAILURE;

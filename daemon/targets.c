@@ -232,27 +232,39 @@ static void close_session(struct target *t)
 	child_send(&t->unwind->child, &m, sizeof(m), NULL, 0);
 }
 
+/* Ticks at which it was profiled, had there been a capture. */
+static void count_absence(const struct broker *b, struct target *t,
+			  uint64_t now)
+{
+	uint64_t ticks;
+
+	if (t->phase != TARGET_PROFILED || t->dead_ns == 0 || now < t->dead_ns)
+		return;
+	ticks = (now - t->dead_ns) / b->period_ns;
+	t->past.ticks += ticks;
+	t->past.expected += ticks * t->dead_threads;
+	t->missed_no_capture += ticks * t->dead_threads;
+}
+
 void targets_close(struct broker *b)
 {
-	for (size_t i = 0; i < b->n_targets; i++)
+	for (size_t i = 0; i < b->n_targets; i++) {
+		count_absence(b, &b->targets[i], b->ended_ns);
 		close_session(&b->targets[i]);
+	}
 }
 
 static void target_attached(struct broker *b, struct target *t)
 {
 	uint64_t now = clock_mono_ns();
 
-	if (t->dead_ns != 0 && now > t->dead_ns) {
-		uint64_t ticks = (now - t->dead_ns) / b->period_ns;
-
-		t->past.ticks += ticks;
-		t->past.expected += ticks * t->dead_threads;
-		t->missed_no_capture += ticks * t->dead_threads;
-	}
+	count_absence(b, t, now);
 	t->dead_ns = 0;
 	t->attached_once = true;
-	t->phase = TARGET_PROFILED;
-	if (b->started_ns == 0)
+	/* It may have ended already: unwind was faster to say so. */
+	if (t->phase == TARGET_WAITING)
+		t->phase = TARGET_PROFILED;
+	if (b->started_ns == 0 && b->ended_ns == 0)
 		b->started_ns = now;
 	log_debug("attached to process %d", t->pid);
 }
@@ -301,8 +313,11 @@ void target_on_state(struct broker *b, const struct msg_target_state *m)
 		return;
 	case TARGET_GONE:
 		log_debug("process %d has ended", t->pid);
-		if (t->phase == TARGET_PROFILED)
-			t->phase = TARGET_CLOSING;
+		if (t->phase != TARGET_PROFILED)
+			return;
+		/* Its RECORD_END died with the reader. */
+		t->phase = t->unwind->child.fd < 0 ? TARGET_CLOSED
+						   : TARGET_CLOSING;
 		return;
 	case TARGET_EXEC:
 		log_debug("process %d runs a new program", t->pid);
@@ -320,21 +335,29 @@ static uint64_t accounted(const struct capture_counters *c)
 	return n;
 }
 
+/* Out of its page, also those of a target that has ended. */
+static void keep_counters(const struct broker *b, struct target *t)
+{
+	/* A copy: a capture that hangs is not dead yet. */
+	const struct capture_counters now = b->heartbeat->slots[t->slot];
+
+	if (!t->attached_once || t->dead_ns != 0)
+		return;
+	t->dead_ns = max_u64(b->heartbeat->beat.time_ns, b->capture.started_ns);
+	t->dead_threads = now.threads;
+	if (now.expected > accounted(&now))
+		t->missed_no_capture += now.expected - accounted(&now);
+	counters_add(&t->past, &now);
+}
+
 void targets_capture_died(struct broker *b, uint32_t hung_target)
 {
 	for (size_t i = 0; i < b->n_targets; i++) {
 		struct target *t = &b->targets[i];
-		const struct capture_counters *now =
-			&b->heartbeat->slots[t->slot];
 
-		if (t->phase != TARGET_PROFILED || t->dead_ns != 0)
-			continue;
-		t->dead_ns = b->heartbeat->beat.time_ns;
-		t->dead_threads = now->threads;
-		if (now->expected > accounted(now))
-			t->missed_no_capture += now->expected - accounted(now);
-		counters_add(&t->past, now);
-		if (t->id != hung_target)
+		keep_counters(b, t);
+		if (t->id != hung_target ||
+		    (t->phase != TARGET_WAITING && t->phase != TARGET_PROFILED))
 			continue;
 		t->left_out = true;
 		log_error("process %d makes reads of its memory hang: it is "
@@ -387,7 +410,9 @@ static void ring_made(struct broker *b, const struct msg_ring_made *made,
 		return;
 	}
 	/* Made for an unwind process that has died: another is on its way. */
-	if (u->link_fd < 0)
+	if (u->rings_awaited > 0)
+		u->rings_awaited--;
+	if (u->rings_awaited > 0 || u->link_fd < 0)
 		return;
 	child_send(&u->child, &m, sizeof(m), (int[]){ring_fd, u->link_fd}, 2);
 	close_fd(&u->link_fd);
@@ -424,8 +449,11 @@ void capture_on_message(struct child *child, struct ipc_message *m)
 			target_on_state(b, message);
 		break;
 	case MSG_CAPTURE_DONE:
-		message = msg_of_size(m, sizeof(struct msg_capture_done));
-		b->capture_done = true;
+		/* Not before it was told to stop: ended_ns. */
+		if (b->ended_ns != 0)
+			message =
+				msg_of_size(m, sizeof(struct msg_capture_done));
+		b->capture_done = message != NULL;
 		break;
 	default:
 		break;
@@ -455,13 +483,21 @@ static void send_file(void *ctx, const struct msg_want *want, int error, int fd)
 	}
 }
 
+/* A target whose unwind process is child; NULL: none, or another's. */
+static struct target *own_target(struct child *child, uint32_t id)
+{
+	struct target *t = target_of(child->broker, id);
+
+	return t != NULL && t->unwind == (struct unwind *)child ? t : NULL;
+}
+
 static void answer_want(struct child *child, const struct msg_want *want)
 {
 	struct broker *b = child->broker;
-	struct target *t = target_of(b, want->target);
+	struct target *t = own_target(child, want->target);
 	int r;
 
-	if (t == NULL || &t->unwind->child != child) {
+	if (t == NULL) {
 		child_fail(child, "asks for files of a target not its own");
 		return;
 	}
@@ -479,17 +515,15 @@ static void answer_want(struct child *child, const struct msg_want *want)
 
 static void take_chunk(struct child *child, const struct msg_chunk *m, int fd)
 {
-	struct broker *b = child->broker;
-	struct target *t = target_of(b, m->target);
+	struct target *t = own_target(child, m->target);
 
-	if (t == NULL || &t->unwind->child != child ||
-	    delivery_chunk(b, t, m, fd) < 0)
+	if (t == NULL || delivery_chunk(child->broker, t, m, fd) < 0)
 		child_fail(child, "sends a chunk that is none");
 }
 
 static void take_lost(struct child *child, const struct msg_chunk_lost *m)
 {
-	struct target *t = target_of(child->broker, m->target);
+	struct target *t = own_target(child, m->target);
 	uint32_t reason = m->reason == CHUNK_LOST_MEMORY ? DISCARD_MEMORY
 			  : m->reason == CHUNK_LOST_TOO_LARGE
 				  ? DISCARD_TOO_LARGE
@@ -506,13 +540,23 @@ static void take_lost(struct child *child, const struct msg_chunk_lost *m)
 static void session_closed(struct child *child,
 			   const struct msg_session_closed *m)
 {
-	struct target *t = target_of(child->broker, m->target);
+	struct target *t = own_target(child, m->target);
 
-	if (t == NULL || &t->unwind->child != child) {
+	if (t == NULL) {
 		child_fail(child, "closes a session not its own");
 		return;
 	}
 	t->phase = TARGET_CLOSED;
+}
+
+static void take_stats(struct child *child, const struct msg_unwind_stats *m)
+{
+	struct target *t = own_target(child, m->target);
+
+	if (t == NULL)
+		child_fail(child, "has figures of a target not its own");
+	else
+		t->unwind_now = *m;
 }
 
 void unwind_on_message(struct child *child, struct ipc_message *m)
@@ -520,8 +564,6 @@ void unwind_on_message(struct child *child, struct ipc_message *m)
 	struct broker *b = child->broker;
 	int fd = ipc_take_fd(m, 0);
 	const void *message = NULL;
-	const struct msg_unwind_stats *stats;
-	struct target *t;
 
 	switch (msg_type_of(m)) {
 	case MSG_WANT:
@@ -540,10 +582,9 @@ void unwind_on_message(struct child *child, struct ipc_message *m)
 			take_lost(child, message);
 		break;
 	case MSG_UNWIND_STATS:
-		message = stats = msg_of_size(m, sizeof(*stats));
-		t = stats == NULL ? NULL : target_of(b, stats->target);
-		if (t != NULL)
-			t->unwind_now = *stats;
+		message = msg_of_size(m, sizeof(struct msg_unwind_stats));
+		if (message != NULL)
+			take_stats(child, message);
 		break;
 	case MSG_SESSION_CLOSED:
 		message = msg_of_size(m, sizeof(struct msg_session_closed));
