@@ -32,6 +32,8 @@ struct capture;
  */
 struct capture_sink {
 	struct ring_writer ring;
+	/* Of capture: ring bytes that samples under way will take. */
+	size_t promised;
 };
 
 enum capture_event {

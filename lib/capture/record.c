@@ -132,7 +132,9 @@ bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns)
 		return true;
 	if (th->hint_top == 0)
 		th->hint_top = read_start_of_stack(th);
-	(void)read_file(th, "comm", comm, sizeof(comm));
+	/* Gone: the name that is known is the better one. */
+	if (!read_file(th, "comm", comm, sizeof(comm)) && th->announced)
+		return true;
 	comm[strcspn(comm, "\n")] = '\0';
 	if (th->announced && strncmp(comm, th->comm, COMM_SIZE) == 0)
 		return true;
@@ -149,12 +151,26 @@ bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns)
 	return true;
 }
 
+bool thread_is_known(const struct thread *th)
+{
+	return th->announced && !th->target->needs_reset;
+}
+
+void thread_missed(struct thread *th, enum missed_reason reason, uint64_t ticks,
+		   uint64_t tick, uint64_t time_ns)
+{
+	th->target->counters->missed[reason] += ticks;
+	if (thread_is_known(th) && !th->unknown)
+		th->unknown = target_tell(th->target, RECORD_MISSED, th->tid,
+					  tick, time_ns);
+}
+
 bool thread_has_room(const struct thread *th)
 {
-	const struct target *t = th->target;
+	const struct capture_sink *sink = th->target->sink;
 
-	return ring_space(&t->sink->ring) >=
-	       t->pending_bytes + th->last_size + RING_HEADROOM;
+	return ring_space(&sink->ring) >=
+	       sink->promised + th->last_size + RING_HEADROOM;
 }
 
 int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
@@ -181,6 +197,7 @@ void thread_commit(struct thread *th, size_t size)
 {
 	ring_commit(&th->target->sink->ring, RECORD_SAMPLE, size);
 	th->last_size = size;
+	th->unknown = false;
 }
 
 void thread_drop(struct thread *th)

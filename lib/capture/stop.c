@@ -77,6 +77,9 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 
 	arch_to_dwarf(raw, regs);
 	remember(th, regs, raw);
+	/* It was interrupted for a reader that is gone. */
+	if (!thread_is_known(th))
+		return -ENOBUFS;
 	if (th->hint_top == 0)
 		th->hint_top = arch_thread_pointer(raw);
 	return thread_copy(th, th->pending_tick, th->pending_ns, regs,
@@ -97,9 +100,10 @@ static void finish_sample(struct thread *th, int error,
 		counters->captured++;
 		counters->filled += th->unaccounted - 1;
 	} else {
-		counters->missed[error == -ENOBUFS ? MISSED_RING_FULL
-						   : MISSED_EXITED] +=
-			th->unaccounted;
+		thread_missed(
+			th,
+			error == -ENOBUFS ? MISSED_RING_FULL : MISSED_EXITED,
+			th->unaccounted, th->pending_tick, th->pending_ns);
 	}
 }
 

@@ -99,7 +99,8 @@ void thread_set_pending(struct thread *th, uint64_t tick, uint64_t time_ns)
 	th->pending = true;
 	th->pending_tick = tick;
 	th->pending_ns = time_ns;
-	th->target->pending_bytes += th->last_size;
+	th->promised = th->last_size;
+	th->target->sink->promised += th->promised;
 	th->prev_pending = NULL;
 	th->next_pending = c->pending;
 	if (c->pending != NULL)
@@ -110,18 +111,16 @@ void thread_set_pending(struct thread *th, uint64_t tick, uint64_t time_ns)
 
 void thread_clear_pending(struct thread *th)
 {
+	struct capture_sink *sink = th->target->sink;
 	struct capture *c = th->target->capture;
-	struct target *t = th->target;
 
 	if (!th->pending)
 		return;
 	th->pending = false;
 	th->unaccounted = 0;
-	/* last_size may have changed by the sample in between. */
-	if (--c->n_pending == 0 || t->pending_bytes < th->last_size)
-		t->pending_bytes = 0;
-	else
-		t->pending_bytes -= th->last_size;
+	c->n_pending--;
+	/* The sink may be a new one. */
+	sink->promised -= min_size(sink->promised, th->promised);
 	if (th->next_pending != NULL)
 		th->next_pending->prev_pending = th->prev_pending;
 	if (th->prev_pending != NULL)

@@ -29,6 +29,7 @@ struct thread {
 
 	bool dead;	 /* the leader has exited, its threads have not */
 	bool announced;	 /* the reader has its RECORD_THREAD */
+	bool unknown;	 /* and a RECORD_MISSED since the last sample */
 	bool listening;	 /* in a group-stop */
 	bool after_stop; /* it may not have left the kernel since one */
 
@@ -46,6 +47,8 @@ struct thread {
 	bool was_blocked;
 	struct activity_place blocked_at;
 	uint64_t unaccounted;
+	uint64_t next_look; /* at so many */
+	size_t promised;    /* its part of the sink's */
 
 	/* By the reader's word, or a guess; 0: neither, yet. */
 	uint64_t hint_top;
@@ -73,9 +76,9 @@ struct target {
 	uint64_t n_refused; /* there at the last scan, and not attached */
 	uint64_t last_tick;
 	uint64_t last_ns;
-	size_t pending_bytes; /* ring bytes that pending samples will take */
-	bool needs_reset;     /* the reader has lost track */
-	bool ended;	      /* no threads are left; RECORD_END is due */
+	uint64_t scan_tick; /* the next one at which threads are counted */
+	bool needs_reset;   /* the reader has lost track */
+	bool ended;	    /* no threads are left; RECORD_END is due */
 };
 
 struct capture {
@@ -118,6 +121,11 @@ bool target_tell(struct target *t, enum record_type type, uint32_t tid,
 bool target_tell_tick(struct target *t, uint64_t tick, uint64_t time_ns);
 /* Reads the thread's name at its first tick and now and then. */
 bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns);
+/* False if what is written of it would not be understood. */
+bool thread_is_known(const struct thread *th);
+/* Ticks from this one on are lost: counted, and told once a gap. */
+void thread_missed(struct thread *th, enum missed_reason reason, uint64_t ticks,
+		   uint64_t tick, uint64_t time_ns);
 /* True if the ring has room for another sample beside the pending ones. */
 bool thread_has_room(const struct thread *th);
 /*

@@ -14,6 +14,12 @@
 /* Ticks between two comparisons of the number of threads. */
 #define SCAN_TICKS 16
 
+/*
+ * After so many ticks a thread that has not stopped is looked at, then after
+ * twice as many, and so on: most stop within the first.
+ */
+#define PENDING_LOOK_TICKS 8
+
 static bool same_mark(const struct activity_mark *a,
 		      const struct activity_mark *b)
 {
@@ -29,7 +35,9 @@ static bool same_place(const struct activity_place *a,
 
 /*
  * Takes a sample of a blocked thread without stopping it. Returns 0, -ENOBUFS,
- * or -EAGAIN if it ran in between.
+ * or -EAGAIN if it ran in between. mark: from before it was found blocked;
+ * NULL where the kernel does not account: then it has to be in the same place
+ * before and after, and is sampled anew at each tick.
  */
 static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 			  const struct activity_place *place,
@@ -38,8 +46,10 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 	uint64_t regs[ARCH_REGS] = {0};
 	uint64_t known = UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC;
 	struct record_sample *record;
+	struct activity_place place_after;
 	struct activity_mark after;
 	uint32_t flags = 0;
+	bool unchanged;
 	size_t size;
 	int r;
 
@@ -55,13 +65,21 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 	r = thread_copy(th, tick, time_ns, regs, known, flags, &record, &size);
 	if (r < 0)
 		return r;
-	if (!activity_mark(&th->activity, &after) || !same_mark(&after, mark)) {
+	if (mark != NULL)
+		unchanged = activity_mark(&th->activity, &after) &&
+			    same_mark(&after, mark);
+	else
+		unchanged = activity_look(&th->activity, &place_after) ==
+				    ACTIVITY_BLOCKED &&
+			    same_place(&place_after, place);
+	if (!unchanged) {
 		thread_drop(th);
 		return -EAGAIN;
 	}
 	thread_commit(th, size);
-	th->mark = *mark;
-	th->marked = true;
+	th->marked = mark != NULL;
+	if (mark != NULL)
+		th->mark = *mark;
 	return 0;
 }
 
@@ -92,6 +110,15 @@ static bool leader_is_dead(const struct thread *th)
 	       (state[2] == 'Z' || state[2] == 'X');
 }
 
+/* It is expected no more; the wait status comes with its last thread's. */
+static void leader_died(struct thread *th, uint64_t tick, uint64_t time_ns)
+{
+	th->dead = true;
+	if (th->announced)
+		(void)target_tell(th->target, RECORD_EXIT, th->tid, tick,
+				  time_ns);
+}
+
 static void interrupt(struct thread *th, uint64_t tick, uint64_t time_ns,
 		      const struct activity_mark *look,
 		      const struct activity_place *blocked_at)
@@ -111,27 +138,40 @@ static void interrupt(struct thread *th, uint64_t tick, uint64_t time_ns,
 	}
 	thread_set_pending(th, tick, time_ns);
 	th->unaccounted = 1;
+	th->next_look = PENDING_LOOK_TICKS;
 }
 
 /* A thread that was interrupted at an earlier tick. */
-static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t time_ns)
+static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
+			    uint64_t time_ns)
 {
 	struct target *t = th->target;
 	struct activity_place place;
 	struct activity_mark mark;
+	enum activity_state state;
+	bool marked;
 
 	th->unaccounted += ticks;
-	/* At the 8th tick, the 16th, the 32nd... it is worth a look. */
-	if (th->unaccounted < 8 || (th->unaccounted & (th->unaccounted - 1)))
+	if (th->unaccounted < th->next_look)
 		return;
+	th->next_look = 2 * th->unaccounted;
+	marked = activity_mark(&th->activity, &mark);
+	state = activity_look(&th->activity, &place);
+	if (state == ACTIVITY_DEAD && leader_is_dead(th)) {
+		/* Alive at the interrupt, for all we know, and not since. */
+		t->counters->expected -= th->unaccounted - 1;
+		t->counters->missed[MISSED_EXITED]++;
+		thread_clear_pending(th);
+		leader_died(th, tick, time_ns);
+		return;
+	}
 	/*
 	 * In uninterruptible sleep it will not stop. It has been in the kernel
 	 * since the interrupt, so its stack is that of the interrupt's tick.
 	 */
-	if (activity_mark(&th->activity, &mark) &&
-	    activity_look(&th->activity, &place) == ACTIVITY_BLOCKED &&
+	if (state == ACTIVITY_BLOCKED && thread_is_known(th) &&
 	    sample_blocked(th, th->pending_tick, th->pending_ns, &place,
-			   &mark) == 0) {
+			   marked ? &mark : NULL) == 0) {
 		t->counters->captured++;
 		t->counters->filled += th->unaccounted - 1;
 		thread_clear_pending(th);
@@ -139,9 +179,8 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t time_ns)
 		return;
 	}
 	if (time_ns - th->pending_ns > PENDING_MAX_NS) {
-		t->counters->missed[MISSED_NOT_STOPPED] += th->unaccounted;
-		(void)target_tell(t, RECORD_MISSED, th->tid, th->pending_tick,
-				  th->pending_ns);
+		thread_missed(th, MISSED_NOT_STOPPED, th->unaccounted,
+			      th->pending_tick, th->pending_ns);
 		thread_clear_pending(th);
 		th->stop_expected = true;
 	}
@@ -161,40 +200,42 @@ static void look_at(struct thread *th, uint64_t ticks, uint64_t tick,
 	if (!th->listening)
 		th->after_stop = false;
 	marked = activity_mark(&th->activity, &mark);
-	if (marked && th->marked && same_mark(&mark, &th->mark) &&
-	    th->announced) {
+	/* A thread that mostly sleeps is given a name, too. */
+	if (th->target->needs_reset || !thread_announce(th, tick, time_ns)) {
+		counters->missed[MISSED_RING_FULL] += ticks;
+		return;
+	}
+	if (marked && th->marked && same_mark(&mark, &th->mark)) {
 		counters->repeated += ticks;
 		return;
 	}
 	th->marked = false;
 	counters->missed[MISSED_LATE] += ticks - 1;
-	if (!thread_announce(th, tick, time_ns) || !thread_has_room(th)) {
-		counters->missed[MISSED_RING_FULL]++;
+	if (!thread_has_room(th)) {
+		thread_missed(th, MISSED_RING_FULL, 1, tick, time_ns);
 		return;
 	}
 	state = activity_look(&th->activity, &place);
 	if (state != ACTIVITY_RUNNING && leader_is_dead(th)) {
-		th->dead = true;
 		counters->expected--;
-		(void)target_tell(th->target, RECORD_EXIT, th->tid, tick,
-				  time_ns);
+		leader_died(th, tick, time_ns);
 		return;
 	}
-	/* Without a mark no change in between would be seen. */
-	if (!marked)
-		mark = (struct activity_mark){0};
 	if (state == ACTIVITY_BLOCKED) {
-		switch (sample_blocked(th, tick, time_ns, &place, &mark)) {
+		switch (sample_blocked(th, tick, time_ns, &place,
+				       marked ? &mark : NULL)) {
 		case 0:
 			counters->captured++;
 			return;
 		case -ENOBUFS:
-			counters->missed[MISSED_RING_FULL]++;
+			thread_missed(th, MISSED_RING_FULL, 1, tick, time_ns);
 			return;
 		default:
 			break;
 		}
 	}
+	if (!marked)
+		mark = (struct activity_mark){0};
 	interrupt(th, tick, time_ns, &mark,
 		  state == ACTIVITY_BLOCKED ? &place : NULL);
 }
@@ -219,6 +260,7 @@ static void tell_anew(struct target *t, uint64_t tick, uint64_t time_ns)
 	for (struct thread *th = t->threads; th != NULL; th = th->next) {
 		th->announced = false;
 		th->marked = false;
+		th->unknown = false;
 	}
 }
 
@@ -236,8 +278,10 @@ void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	t->capture->options.beat->touching = t->id;
 	if (t->needs_reset)
 		tell_anew(t, tick, time_ns);
-	if (tick % SCAN_TICKS == 0)
+	if (tick >= t->scan_tick) {
+		t->scan_tick = tick + SCAN_TICKS;
 		scan_for_threads(t);
+	}
 	counters->expected += ticks * t->n_refused;
 	counters->missed[MISSED_NOT_ATTACHED] += ticks * t->n_refused;
 	for (struct thread *th = t->threads; th != NULL; th = th->next) {
@@ -248,7 +292,7 @@ void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 		th->age++;
 		counters->expected += due;
 		if (th->pending)
-			look_at_pending(th, due, time_ns);
+			look_at_pending(th, due, tick, time_ns);
 		else
 			look_at(th, due, tick, time_ns);
 	}

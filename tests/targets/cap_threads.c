@@ -12,7 +12,9 @@
  *   exec       runs itself anew, from a thread that is not the leader
  *   clone      makes a process by clone(2) that gives no SIGCHLD: its pid
  *   child      makes a process by fork(2), and waits for its end
- * At the input's end it ends.
+ *   vfork      the same by vfork(2): it ends with the next byte of the input
+ * And "leave": the main thread exits, another one obeys and says "ready TID".
+ * At the input's end the process ends.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -139,6 +141,20 @@ static int fork_and_wait(void)
 	return pid;
 }
 
+static int vfork_and_wait(void)
+{
+	pid_t pid = vfork();
+	char byte;
+
+	if (pid == 0) {
+		(void)!read(STDIN_FILENO, &byte, 1);
+		_exit(0);
+	}
+	while (waitpid(pid, NULL, 0) < 0)
+		;
+	return pid;
+}
+
 static int obey_line(const char *command, const char *argument)
 {
 	long n = strtol(argument, NULL, 10);
@@ -158,10 +174,23 @@ static int obey_line(const char *command, const char *argument)
 		return clone_quietly();
 	else if (strcmp(command, "child") == 0)
 		return fork_and_wait();
+	else if (strcmp(command, "vfork") == 0)
+		return vfork_and_wait();
 	else if (strcmp(command, "exec") == 0 &&
 		 pthread_create(&thread, NULL, run_anew, NULL) == 0)
 		pthread_join(thread, NULL);
 	return 0;
+}
+
+static void *obey(void *unused);
+
+static void leave(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, obey, NULL) != 0)
+		abort();
+	pthread_exit(NULL);
 }
 
 static void *obey(void *unused)
@@ -174,6 +203,8 @@ static void *obey(void *unused)
 	printf("ready %d\n", (int)syscall(SYS_gettid));
 	while (fgets(line, sizeof(line), stdin) != NULL) {
 		argument[0] = '\0';
+		if (strcmp(line, "leave\n") == 0)
+			leave();
 		if (sscanf(line, "%15s %31s", command, argument) >= 1)
 			printf("ok %d\n", obey_line(command, argument));
 	}
@@ -183,11 +214,7 @@ static void *obey(void *unused)
 
 int main(int argc, char **argv)
 {
-	pthread_t thread;
-
-	if (argc < 2 || strcmp(argv[1], "leaderless") != 0)
-		obey(NULL);
-	if (pthread_create(&thread, NULL, obey, NULL) != 0)
-		return 1;
-	pthread_exit(NULL);
+	if (argc >= 2 && strcmp(argv[1], "leaderless") == 0)
+		leave();
+	obey(NULL);
 }

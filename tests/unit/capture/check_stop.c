@@ -25,7 +25,8 @@ static long count(const char *word)
 static void until_state(pid_t tid, char state)
 {
 	while (live_state(tid) != state) {
-		live_reap(&l);
+		if (l.capture != NULL)
+			live_reap(&l);
 		live_patience();
 	}
 }

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "lib/capture/arch.h"
+
 #define LIVE_RING_BYTES (16u << 20)
 
 static uint64_t now_ns(void)
@@ -303,9 +305,7 @@ static void see_sample(struct live *l, const struct record_sample *record,
 	th->running += (record->flags & SAMPLE_RUNNING) != 0;
 	th->missing = false;
 	th->last_sample_tick = record->h.tick;
-	th->pc = record->regs[record->arch == SAMPLE_ARCH_X86_64
-				      ? SAMPLE_X86_64_RIP
-				      : 32];
+	th->sp = record->regs[ARCH_SP];
 	th->flags = record->flags;
 	th->stack_size = record->stack_size;
 }

@@ -39,7 +39,7 @@ struct live_thread {
 	uint64_t last_tick;
 	uint64_t last_sample_tick;
 	/* Of its last sample. */
-	uint64_t pc;
+	uint64_t sp;
 	uint32_t flags;
 	uint32_t stack_size;
 };

@@ -1,0 +1,221 @@
+#include "lib/capture/target.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/unit/capture/live.h"
+#include "tests/unit/suite.h"
+
+/* Room for what is kept free, and for some samples of small stacks. */
+#define SMALL_RING (2u << 20)
+
+static struct live l;
+
+static void threads(size_t ring_bytes)
+{
+	memset(&l, 0, sizeof(l));
+	live_start(&l, "cap_threads", NULL, NULL);
+	live_open(&l, ring_bytes);
+	ck_assert_int_eq(live_add(&l), 0);
+}
+
+static void tear_down(void)
+{
+	live_end(&l);
+}
+
+/* The reader is away, until ticks are missed for want of room. */
+static void fill_ring(void)
+{
+	l.reads = false;
+	while (l.counters.missed[MISSED_RING_FULL] == 0) {
+		live_tick(&l);
+		live_settle(&l);
+	}
+}
+
+START_TEST(without_room_nothing_is_stopped)
+{
+	uint64_t stops, repeated, missed;
+	pid_t tid;
+
+	threads(SMALL_RING);
+	tid = (pid_t)live_ask(&l, "busy 1", "ok");
+	live_until_blocked(l.pid);
+	live_ticks(&l, 1);
+	fill_ring();
+	stops = l.counters.stops;
+	repeated = l.counters.repeated;
+	missed = l.counters.missed[MISSED_RING_FULL];
+	live_ticks(&l, 100);
+	ck_assert_uint_eq(l.counters.stops, stops);
+	ck_assert_uint_eq(l.counters.missed[MISSED_RING_FULL], missed + 100);
+	/* Who sleeps needs no room. */
+	ck_assert_uint_eq(l.counters.repeated, repeated + 100);
+	live_check_sum(&l);
+	/* The reader knows that it does not know, and is told so once. */
+	live_read(&l);
+	ck_assert(live_thread(&l, tid)->missing);
+	ck_assert_uint_eq(l.records[RECORD_MISSED], 1);
+	l.reads = true;
+	live_ticks(&l, 5);
+	ck_assert(!live_thread(&l, tid)->missing);
+	ck_assert_uint_eq(live_thread(&l, tid)->last_sample_tick, l.tick);
+	ck_assert_uint_eq(l.records[RECORD_RESET], 0);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* Not even a tick can be told: then all of it is told anew. */
+START_TEST(a_reader_that_lost_track_starts_anew)
+{
+	uint64_t repeated, ticks;
+	pid_t tid;
+
+	threads(SMALL_RING);
+	tid = (pid_t)live_ask(&l, "busy 1", "ok");
+	live_until_blocked(l.pid);
+	live_ticks(&l, 1);
+	fill_ring();
+	do {
+		ticks = l.sink.ring.head;
+		live_tick(&l);
+	} while (l.sink.ring.head != ticks);
+	live_tick(&l);
+	/* What it does not know cannot be repeated. */
+	repeated = l.counters.repeated;
+	live_ticks(&l, 10);
+	ck_assert_uint_eq(l.counters.repeated, repeated);
+	live_check_sum(&l);
+	live_read(&l);
+	l.reads = true;
+	ck_assert_uint_eq(l.records[RECORD_RESET], 0);
+	live_ticks(&l, 5);
+	ck_assert_uint_eq(l.records[RECORD_RESET], 1);
+	ck_assert_uint_eq(live_thread(&l, tid)->samples, 5);
+	ck_assert_uint_eq(live_thread(&l, l.pid)->samples, 1);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* Threads end, and the process, while there is room for nothing. */
+START_TEST(the_end_waits_for_room)
+{
+	uint64_t head;
+
+	threads(SMALL_RING);
+	(void)live_ask(&l, "busy 1", "ok");
+	fill_ring();
+	do {
+		head = l.sink.ring.head;
+		live_tick(&l);
+	} while (l.sink.ring.head != head);
+	ck_assert_int_eq(kill(l.pid, SIGKILL), 0);
+	while (l.counters.threads > 0)
+		live_wait(&l);
+	live_tick(&l);
+	ck_assert_uint_eq(l.gone, 0);
+	live_read(&l);
+	l.reads = true;
+	live_tick(&l);
+	ck_assert_uint_eq(l.gone, 1);
+	ck_assert(l.ended);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* The new reader does not know the threads that are about to stop. */
+START_TEST(a_new_reader_while_threads_are_interrupted)
+{
+	pid_t tid;
+
+	threads(16u << 20);
+	tid = (pid_t)live_ask(&l, "busy 4", "ok");
+	for (int i = 0; i < 50; i++) {
+		live_tick(&l);
+		capture_reset(l.capture, &l.sink);
+		/* What a new one knows. */
+		for (size_t j = 0; j < l.n_threads; j++)
+			l.threads[j].exited = true;
+		live_settle(&l);
+		live_check_sum(&l);
+		live_ticks(&l, 2);
+		ck_assert_uint_eq(live_thread(&l, tid)->last_sample_tick,
+				  l.tick);
+	}
+	ck_assert_uint_eq(l.records[RECORD_RESET], 50);
+	live_check_sum(&l);
+}
+END_TEST
+
+START_TEST(a_hint_shortens_the_copy)
+{
+	const struct live_thread *th;
+	uint32_t whole;
+	pid_t tid;
+
+	threads(16u << 20);
+	tid = (pid_t)live_ask(&l, "busy 1", "ok");
+	live_ticks(&l, 2);
+	th = live_thread(&l, tid);
+	whole = th->stack_size;
+	capture_hint(l.capture, LIVE_TARGET, (uint32_t)tid, th->sp + 256);
+	live_ticks(&l, 1);
+	ck_assert_uint_lt(th->stack_size, 1024);
+	/* Another target's hint, and one of nobody. */
+	capture_hint(l.capture, LIVE_TARGET + 1, (uint32_t)tid, 0);
+	capture_hint(l.capture, LIVE_TARGET, 0, th->sp + 16);
+	live_ticks(&l, 1);
+	ck_assert_uint_lt(th->stack_size, 1024);
+	capture_hint(l.capture, LIVE_TARGET, (uint32_t)tid, 0);
+	live_ticks(&l, 1);
+	ck_assert_uint_ge(th->stack_size + 4096, whole);
+}
+END_TEST
+
+/* Named after its first sample, and never found running since. */
+START_TEST(a_sleeper_is_given_its_name)
+{
+	const struct live_thread *th;
+	pid_t tid;
+
+	threads(16u << 20);
+	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
+	live_until_blocked(tid);
+	live_ticks(&l, 2);
+	th = live_thread(&l, tid);
+	ck_assert_str_eq(th->comm, "cap_threads");
+	(void)live_ask(&l, "name fifteen-letters", "ok");
+	live_ticks(&l, 8);
+	ck_assert_uint_eq(th->samples, 1);
+	ck_assert_str_eq(th->comm, "fifteen-letters");
+	(void)live_ask(&l, "name later", "ok");
+	live_ticks(&l, 512);
+	ck_assert_uint_eq(th->samples, 1);
+	ck_assert_str_eq(th->comm, "later");
+	ck_assert(!th->is_main);
+	ck_assert_uint_eq(l.counters.stops, 0);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("record");
+	TCase *tc = tcase_create("a full ring");
+
+	tcase_set_timeout(tc, 2 * LIVE_PATIENCE_S);
+	tcase_add_checked_fixture(tc, NULL, tear_down);
+	tcase_add_test(tc, without_room_nothing_is_stopped);
+	tcase_add_test(tc, a_reader_that_lost_track_starts_anew);
+	tcase_add_test(tc, the_end_waits_for_room);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("readers");
+	tcase_set_timeout(tc, 2 * LIVE_PATIENCE_S);
+	tcase_add_checked_fixture(tc, NULL, tear_down);
+	tcase_add_test(tc, a_new_reader_while_threads_are_interrupted);
+	tcase_add_test(tc, a_hint_shortens_the_copy);
+	tcase_add_test(tc, a_sleeper_is_given_its_name);
+	suite_add_tcase(s, tc);
+	return s;
+}

@@ -1,0 +1,235 @@
+#include "lib/capture/target.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/unit/capture/live.h"
+#include "tests/unit/suite.h"
+
+static struct live l;
+
+static void threads(const char *argument)
+{
+	live_begin(&l, "cap_threads", argument, NULL);
+}
+
+static void tear_down(void)
+{
+	live_end(&l);
+}
+
+static struct thread *thread_of(pid_t tid)
+{
+	struct thread *th = capture_thread(l.capture, (uint32_t)tid);
+
+	ck_assert_ptr_nonnull(th);
+	return th;
+}
+
+/* A file of /proc as it might be. Returns what was there. */
+static int replace(int *fd, const char *text)
+{
+	int was = *fd;
+	size_t n = strlen(text);
+
+	*fd = memfd_create("proc", MFD_CLOEXEC);
+	ck_assert_int_ge(*fd, 0);
+	ck_assert_int_eq(write(*fd, text, n), (ssize_t)n);
+	return was;
+}
+
+static void put_back(int *fd, int was)
+{
+	close_fd(fd);
+	*fd = was;
+}
+
+/* Interrupts a thread that is not running, as if it had been. */
+static void interrupt(pid_t tid)
+{
+	struct thread *th = thread_of(tid);
+	int was = replace(&th->activity.syscall_fd, "running\n");
+
+	th->marked = false;
+	live_tick(&l);
+	put_back(&th->activity.syscall_fd, was);
+}
+
+/* In vfork(2) a thread waits for its child in uninterruptible sleep. */
+static void sleep_uninterruptibly(void)
+{
+	live_say(&l, "vfork");
+	while (live_state(l.pid) != 'D') {
+		live_reap(&l);
+		live_patience();
+	}
+}
+
+static void wake(void)
+{
+	ck_assert_int_eq(write(l.in, "!", 1), 1);
+	(void)live_answer(&l, "ok");
+}
+
+/* Every other tick is late: the numbers of those that come are odd. */
+START_TEST(uninterruptible_sleep_is_sampled_in_the_end)
+{
+	uint64_t pending_tick;
+
+	threads(NULL);
+	live_ticks(&l, 1);
+	sleep_uninterruptibly();
+	interrupt(l.pid);
+	ck_assert_uint_eq(capture_pending(l.capture), 1);
+	pending_tick = l.tick;
+	for (int i = 0; i < 10; i++)
+		live_tick_late(&l, 2);
+	ck_assert_uint_eq(capture_pending(l.capture), 0);
+	ck_assert_uint_eq(live_thread(&l, l.pid)->last_sample_tick,
+			  pending_tick);
+	ck_assert_uint_gt(l.counters.filled, 0);
+	ck_assert_uint_gt(l.counters.repeated, 0);
+	ck_assert_uint_eq(live_missed(&l), 0);
+	ck_assert_uint_eq(l.counters.stops, 0);
+	live_check_sum(&l);
+	/* The interrupt is still there, and the stop is ours when it comes. */
+	wake();
+	ck_assert_uint_eq(l.counters.stops, 1);
+	live_settle(&l);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* Neither stopped nor blocked, for a second by the ticks' time. */
+START_TEST(what_does_not_stop_is_missed_after_a_while)
+{
+	struct thread *th;
+	int was;
+
+	threads(NULL);
+	live_ticks(&l, 1);
+	sleep_uninterruptibly();
+	th = thread_of(l.pid);
+	was = replace(&th->activity.syscall_fd, "running\n");
+	th->marked = false;
+	live_tick(&l);
+	for (int i = 0; i < 127; i++)
+		live_tick(&l);
+	ck_assert_uint_eq(l.counters.missed[MISSED_NOT_STOPPED], 128);
+	ck_assert(live_thread(&l, l.pid)->missing);
+	put_back(&th->activity.syscall_fd, was);
+	wake();
+	live_settle(&l);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* Interrupted on its way out: no stop will come, and no status either. */
+START_TEST(a_leader_that_dies_instead_of_stopping)
+{
+	threads(NULL);
+	live_ticks(&l, 1);
+	l.first = (pid_t)live_ask(&l, "leave", "ready");
+	while (live_state(l.pid) != 'Z') {
+		live_reap(&l);
+		live_patience();
+	}
+	live_until_blocked(l.first);
+	interrupt(l.pid);
+	ck_assert_uint_eq(capture_pending(l.capture), 1);
+	for (int i = 0; i < 20; i++)
+		live_tick(&l);
+	ck_assert_uint_eq(capture_pending(l.capture), 0);
+	/* At the interrupt it was expected for the last time. */
+	ck_assert_uint_eq(l.counters.missed[MISSED_EXITED], 1);
+	ck_assert_uint_eq(l.counters.expected, 1 + 1 + 21);
+	ck_assert(live_thread(&l, l.pid)->exited);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* A kernel without scheduler statistics: looked at twice, never stopped. */
+START_TEST(without_accounting_a_sleeper_is_copied_at_each_tick)
+{
+	struct thread *th;
+	int was;
+
+	threads(NULL);
+	live_until_blocked(l.pid);
+	th = thread_of(l.pid);
+	was = replace(&th->activity.schedstat_fd, "0 0 0\n");
+	live_ticks(&l, 20);
+	ck_assert_uint_eq(l.counters.captured, 20);
+	ck_assert_uint_eq(l.counters.stops, 0);
+	ck_assert_uint_eq(live_thread(&l, l.pid)->samples, 20);
+	live_check_sum(&l);
+	put_back(&th->activity.schedstat_fd, was);
+}
+END_TEST
+
+/* The sampler ran late: what nobody saw is missed, who slept is known. */
+START_TEST(late_ticks_are_counted)
+{
+	threads(NULL);
+	(void)live_ask(&l, "busy 1", "ok");
+	live_until_blocked(l.pid);
+	live_ticks(&l, 1);
+	live_tick_late(&l, 10);
+	live_settle(&l);
+	ck_assert_uint_eq(l.counters.ticks, 11);
+	ck_assert_uint_eq(l.counters.expected, 22);
+	ck_assert_uint_eq(l.counters.repeated, 10);
+	ck_assert_uint_eq(l.counters.missed[MISSED_LATE], 9);
+	ck_assert_uint_eq(l.counters.captured, 3);
+	live_check_sum(&l);
+}
+END_TEST
+
+START_TEST(a_tick_comes_once)
+{
+	threads(NULL);
+	live_ticks(&l, 3);
+	live_tick_late(&l, 0);
+	live_settle(&l);
+	ck_assert_uint_eq(l.counters.ticks, 3);
+	ck_assert_uint_eq(l.counters.expected, 3);
+	ck_assert_uint_eq(l.records[RECORD_TICK], 3);
+}
+END_TEST
+
+/* What blocked threads remember of their last stop. */
+START_TEST(registers_are_remembered_for_the_same_place)
+{
+	threads(NULL);
+	live_until_blocked(l.pid);
+	live_ticks(&l, 1);
+	ck_assert_uint_eq(live_thread(&l, l.pid)->flags & SAMPLE_REMEMBERED, 0);
+	interrupt(l.pid);
+	live_settle(&l);
+	live_until_blocked(l.pid);
+	live_ticks(&l, 1);
+	ck_assert_uint_eq(live_thread(&l, l.pid)->samples, 3);
+	ck_assert_uint_ne(live_thread(&l, l.pid)->flags & SAMPLE_REMEMBERED, 0);
+	live_check_sum(&l);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("tick");
+	TCase *tc = tcase_create("ticks");
+
+	tcase_set_timeout(tc, 2 * LIVE_PATIENCE_S);
+	tcase_add_checked_fixture(tc, NULL, tear_down);
+	tcase_add_test(tc, uninterruptible_sleep_is_sampled_in_the_end);
+	tcase_add_test(tc, what_does_not_stop_is_missed_after_a_while);
+	tcase_add_test(tc, a_leader_that_dies_instead_of_stopping);
+	tcase_add_test(tc, without_accounting_a_sleeper_is_copied_at_each_tick);
+	tcase_add_test(tc, late_ticks_are_counted);
+	tcase_add_test(tc, a_tick_comes_once);
+	tcase_add_test(tc, registers_are_remembered_for_the_same_place);
+	suite_add_tcase(s, tc);
+	return s;
+}
