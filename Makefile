@@ -265,3 +265,4 @@ FORCE:
 .DELETE_ON_ERROR:
 -include $(ALL_OBJS:.o=.d)
 -include $(patsubst $(B)/tests/%,$(B)/obj/tests/unit/%.d,$(CHECKS))
+-include $(patsubst %.o,%.d,$(foreach d,$(UNIT_DIRS),$(unit_$(d)_OBJ)))
