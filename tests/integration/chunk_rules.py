@@ -401,10 +401,9 @@ def leaves_and_callers(profile):
         leaves.update(stack[:1])
         callers.update(stack[1:])
         for f, outer in zip(stack, stack[1:]):
-            name = frames[f].get('function', '')
-            if name == '__restore_rt':
+            if frames[f].get('function') == '__restore_rt':
                 others.update((f, outer))
-            elif name.startswith('_Unwind_'):
+            elif '/libgcc_s.so' in frames[f].get('package', ''):
                 others.add(outer)
     return leaves, callers - others
 

@@ -63,7 +63,7 @@ def next_to_root(e):
 
 
 def subtracted(e):
-    f = e.frames[e.stacks[0][1]]
+    f = e.frame('main')
     f['instruction_addr'] = hex(int(f['instruction_addr'], 16) - 1)
 
 

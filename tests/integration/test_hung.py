@@ -212,5 +212,38 @@ def test_stopped_capture(box):
         check_untouched(target)
 
 
+def stop(profd, kind):
+    pid, = wait_for(lambda: profd.helpers()[kind], kind)
+    os.kill(pid, signal.SIGSTOP)
+
+
+def test_stopped_unwind(box):
+    """Nobody makes the last chunk, and nobody waits for it for long."""
+    target = box.target('shares')
+    profd = box.profd([target]).wait_attached()
+    stop(profd, 'unwind')
+    profd.interrupt()
+    check(profd.chunks == [], 'a chunk of nobody')
+    check_untouched(target)
+
+
+def test_stopped_ship(box):
+    """A second signal says that the last envelopes are not waited for."""
+    target = box.target('shares')
+    profd = box.profd([target]).wait_attached()
+    stop(profd, 'ship')
+    time.sleep(0.3)
+    profd.signal(signal.SIGINT)
+    wait_for(lambda: list(profd.output.glob('.*.part')),
+             'an envelope that is not written')
+    profd.signal(signal.SIGINT)
+    profd.finish(timeout=10)
+    chunks = profd.stats['chunks']
+    check(chunks['made'] == 1 and chunks['written'] == 0 and
+          chunks['discarded'] == {'shutdown': 1}, f'{chunks}')
+    check(list(profd.output.iterdir()) == [], 'a part of an envelope is left')
+    check_untouched(target)
+
+
 if __name__ == '__main__':
     harness.main(globals())

@@ -184,5 +184,21 @@ def test_children(box, rng):
           f'{during:.0f} rounds a second, {before:.0f} without the daemon')
 
 
+def test_ship_with_an_envelope_on_its_way(box):
+    """Its successor gets it."""
+    target = Progress(box)
+    profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
+    ship, = wait_for(lambda: profd.helpers()['ship'], 'ship')
+    os.kill(ship, signal.SIGSTOP)
+    wait_for(lambda: list(profd.output.glob('.*.part')),
+             'an envelope that is not written')
+    os.kill(ship, signal.SIGKILL)
+    wait_for(lambda: profd.chunks, 'the envelope, after all')
+    profd.interrupt()
+    check_sums(profd)
+    check(profd.stats['chunks']['discarded'] == {}, f'{profd.stats["chunks"]}')
+    check(list(profd.output.glob('.*')) == [], 'a part of an envelope is left')
+
+
 if __name__ == '__main__':
     harness.main(globals())

@@ -1,0 +1,186 @@
+#!/usr/bin/python3
+"""A child of the broker that was taken over, for test_broker.py.
+
+It stands in for sentry-profd-capture, -unwind or -ship. In its first life it
+does what the file "attack" beside it says, a name of ATTACKS; after that, and
+in its other lives, it takes what it is told until the broker is gone.
+"""
+
+import fcntl
+import os
+import pathlib
+import re
+import socket
+import struct
+import sys
+
+HERE = pathlib.Path(__file__).parent
+broker = socket.socket(fileno=3)
+
+# In the order of enum msg_type (daemon/msg.h), which the test writes down here.
+TYPES = {name: n for n, name in
+         enumerate((HERE / 'types').read_text().split(), 1)}
+ID = b'0123456789abcdef' * 2 + b'\0'
+PLATFORM = b'rust'.ljust(256, b'\0')
+HUGE = 2**64 - 1
+SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE | \
+    fcntl.F_SEAL_SEAL
+
+
+def send(name, layout, *values, fds=()):
+    body = struct.pack('=' + layout, *values)
+    header = struct.pack('=II', TYPES[name], 8 + len(body))
+    socket.send_fds(broker, [header + body], fds)
+
+
+def memfd(size, seals=SEALS):
+    fd = os.memfd_create('chunk', os.MFD_ALLOW_SEALING)
+    os.write(fd, b'x' * size)
+    if seals:
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+    return fd
+
+
+def chunk(target=1, size=2, told=None, seals=SEALS, id_=ID, platform=PLATFORM):
+    fd = memfd(size, seals)
+    # Padded to a multiple of 8, as the compiler does.
+    send('CHUNK', 'IIQ33s256s7x', target, 0, size if told is None else told,
+         id_, platform, fds=[fd])
+
+
+def want(target=1, kind=1, start=0, end=0, build_id=b''):
+    send('WANT', 'IIIIQQ129s7x', 1, kind, target, 0, start, end, build_id)
+
+
+def flood():
+    for _ in range(64):
+        want()
+
+
+def keep_socket():
+    """A child of this one holds on to the socket, and this one ends."""
+    if os.fork() != 0:
+        os._exit(0)
+
+
+def shrink_heartbeat():
+    try:
+        os.ftruncate(heartbeat, 0)
+    except PermissionError:
+        os._exit(0)
+
+
+# Each of these ends its sender.
+FATAL = {
+    'short': lambda: broker.send(b'\1'),
+    'unknown type': lambda: broker.send(struct.pack('=II', 999, 8)),
+    'wrong size': lambda: send('CHUNK_LOST', 'I', 1),
+    'too large': lambda: broker.send(bytes(20000)),
+    'descriptors': lambda: socket.send_fds(
+        broker, [struct.pack('=II', 999, 8)], [0, 1, 2, 0, 1]),
+    # of unwind
+    'want: flood': flood,
+    'want: of nobody': lambda: want(target=7),
+    'want: no kind': lambda: want(kind=9),
+    'want: path': lambda: want(kind=3, build_id=b'../../etc/passwd'),
+    'want: endless id': lambda: want(kind=3, build_id=b'a' * 129),
+    'want: upside down': lambda: want(kind=2, start=8192, end=4096),
+    'chunk: no descriptor': lambda: send('CHUNK', 'IIQ33s256s7x', 1, 0, 2, ID,
+                                         PLATFORM),
+    'chunk: not sealed': lambda: chunk(seals=0),
+    'chunk: empty': lambda: chunk(size=0),
+    'chunk: larger than it is': lambda: chunk(told=3),
+    'chunk: of nobody': lambda: chunk(target=2),
+    'chunk: bad id': lambda: chunk(id_=b'../..'.ljust(33, b'\0')),
+    'chunk: endless id': lambda: chunk(id_=b'a' * 33),
+    'chunk: endless platform': lambda: chunk(platform=b'r' * 256),
+    'lost: no reason': lambda: send('CHUNK_LOST', 'II', 1, 31),
+    'lost: huge reason': lambda: send('CHUNK_LOST', 'II', 1, 2**32 - 1),
+    'lost: of nobody': lambda: send('CHUNK_LOST', 'II', 0, 1),
+    'closed: of nobody': lambda: send('SESSION_CLOSED', 'II', 9, 0),
+    'stats: of nobody': lambda: send('UNWIND_STATS', 'II19Q', 9, 0,
+                                     *[HUGE] * 19),
+    # of capture
+    'state: of nobody': lambda: send('TARGET_STATE', 'IIiI', 9, 1, 0, 0),
+    'state: none': lambda: send('TARGET_STATE', 'IIiI', 1, 99, 0, 0),
+    'ring: nobody\'s': lambda: send('RING_MADE', 'II', 9, 0, fds=[memfd(1)]),
+    'ring: no descriptor': lambda: send('RING_MADE', 'II', 1, 0),
+    'done: early': lambda: send('CAPTURE_DONE', ''),
+    # of ship
+    'done: unknown': lambda: send('ENVELOPE_DONE', 'QIIii', 77, 1, 1, 0, 0),
+}
+
+
+def closed_twice():
+    for _ in range(2):
+        send('SESSION_CLOSED', 'II', 1, 0)
+    send('CHUNK_LOST', 'II', 1, 1)
+    chunk()
+
+
+def huge_stats():
+    send('UNWIND_STATS', 'II19Q', 1, 0, *[HUGE] * 19)
+
+
+def states():
+    """Every state after every other; what they say is not true."""
+    for first in range(1, 5):
+        for second in range(1, 5):
+            for state in (first, second):
+                send('TARGET_STATE', 'IIiI', 1, state, -2**31, 0)
+
+
+def rings():
+    for _ in range(3):
+        send('RING_MADE', 'II', 1, 0, fds=[memfd(1)])
+    for _ in range(3):
+        send('RING_BROKEN', 'II', 1, 0)
+    send('RING_BROKEN', 'II', 9, 0)
+
+
+# These are no reason to end it, or it ends by itself.
+OTHERS = {
+    'closed twice': closed_twice,
+    'huge stats': huge_stats,
+    'states': states,
+    'rings': rings,
+    'keep socket': keep_socket,
+    'shrink': shrink_heartbeat,
+}
+
+heartbeat = -1
+
+
+def obey(data):
+    """The least that the broker waits for, and a ship's nonsense."""
+    kind, _, what = struct.unpack_from('=IIQ', data.ljust(16, b'\0'))
+    if kind == TYPES['CAPTURE_STOP']:
+        sys.exit()
+    if kind == TYPES['SESSION_CLOSE']:
+        send('SESSION_CLOSED', 'II', what & 0xffffffff, 0)
+    if kind == TYPES['ENVELOPE']:
+        send('ENVELOPE_DONE', 'QIIii', what, 99, 99, -2**31, -2**31)
+
+
+def main():
+    global heartbeat
+    attack = HERE / 'attack'
+    data, fds, _, _ = socket.recv_fds(broker, 16384, 4)
+    heartbeat = fds[0] if fds else -1
+    if attack.exists():
+        name = attack.read_text()
+        attack.unlink()
+        # What it is told first: targets, sessions, rings.
+        if 'ship' not in sys.argv[0]:
+            broker.recv(16384)
+            broker.recv(16384)
+        {**FATAL, **OTHERS}[name]()
+    while data:
+        data, fds, _, _ = socket.recv_fds(broker, 16384, 4)
+        for fd in fds:
+            os.close(fd)
+        obey(data)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,103 @@
+#!/usr/bin/python3
+"""Programs that know their own stacks, built in several ways, all at once."""
+
+import collections
+import shutil
+import subprocess
+
+import chunk_rules
+import harness
+from harness import BUILD, Skip, check
+from layout import Layout
+
+PROGRAMS = ('unw_fp', 'unw_nopie', 'unw_o0', 'unw_o2', 'unw_o3', 'unw_static')
+# Ways to wait in the depth: in a call, in a signal's handler (of a fault, of
+# raise()), below a call that does not return, in a callback of libc's.
+MODES = ('nanosleep', 'read', 'poll', 'futex', 'signal', 'raise', 'noreturn',
+         'qsort')
+
+
+def check_stacks(box, programs):
+    """programs: {Program: names that it expects on its stack, innermost
+    first}."""
+    layouts = {p.pid: Layout(p.pid) for p in programs}
+    profd = box.profd(programs, '--duration', '1').finish()
+    chunks = {}
+    for envelope in profd.envelopes:
+        # The layout's process is its main thread.
+        pid, = map(int, envelope.chunk['profile']['thread_metadata'])
+        found = chunk_rules.problems(envelope, layouts[pid])
+        check(found == [], f'{envelope.chunk["release"]}: {found[:5]}')
+        chunks[pid] = envelope.chunk
+    wrong = []
+    for program, expected in programs.items():
+        check(program.pid in chunks, f'no chunk of {program.name}')
+        own = set(expected)
+        for bar in chunk_rules.bars(chunks[program.pid]):
+            seen = [n for n in bar.names if n in own]
+            if seen != expected:
+                wrong.append(f'{program.name}: {bar.names}, not {expected}')
+    check(wrong == [], '\n'.join(wrong))
+    unwind = profd.stats['unwind']
+    check(unwind['failed'] == {} and unwind['truncated'] == 0 and
+          unwind['complete'] >= len(programs), f'{unwind}')
+    return profd
+
+
+def start(box, program, mode):
+    target = box.target(program, mode)
+    target.name = f'{program} {mode}'
+    return target, target.wait_line('expect (.*)')[1].split()
+
+
+def asleep(target):
+    """Has it got to where it waits?"""
+    return harness.proc_text(target.pid, 'syscall').split()[:1] not in \
+        ([], ['running'])
+
+
+def test_waiting_in_the_depth(box):
+    programs = dict(start(box, p, m) for p in PROGRAMS for m in MODES)
+    for target in programs:
+        harness.wait_for(lambda t=target: asleep(t), f'{target.name} waits')
+    profd = check_stacks(box, programs)
+    check(profd.stats['stops'] <= len(programs),
+          f'threads that wait were stopped: {profd.stats["stops"]}')
+
+
+def test_running(box):
+    check_stacks(box, dict(start(box, p, 'spin') for p in ('unw_o2',
+                                                           'unw_fp')))
+
+
+# Whoever has no names keeps its stack, and the server must not cut it off.
+def test_without_symbols(box):
+    if not shutil.which('strip'):
+        raise Skip('no strip (Debian: binutils)')
+    stripped = box.dir / 'stripped'
+    subprocess.run(['strip', '-o', stripped, BUILD / 'targets/unw_static'],
+                   check=True)
+    target = box.start([stripped, 'nanosleep'])
+    target.wait_line('ready')
+    harness.wait_for(lambda: asleep(target), 'it waits')
+    layout = Layout(target.pid)
+    profd = box.profd([target], '--duration', '0.5').finish()
+    envelope, = profd.envelopes
+    found = chunk_rules.problems(envelope, layout)
+    check(found == [], f'{found[:5]}')
+    frames = envelope.chunk['profile']['frames']
+    names = collections.Counter(f.get('function') for f in frames)
+    by_offset = [f for f in frames
+                 if (f.get('function') or '').startswith('stripped+0x')]
+    stack, = envelope.chunk['profile']['stacks']
+    check(by_offset == [frames[i] for i in sorted(stack[-2:])] and
+          names[None] == len(frames) - 2, f'{names}')
+    check(not any(f['in_app'] for f in by_offset),
+          'a made-up name is not the application')
+    check(all(f['in_app'] for f in frames if 'function' not in f), f'{frames}')
+    check(len(frames) >= 6 and profd.stats['unwind']['failed'] == {},
+          f'{profd.stats["unwind"]}')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
