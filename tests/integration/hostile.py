@@ -9,17 +9,13 @@ in its other lives, it takes what it is told until the broker is gone.
 import fcntl
 import os
 import pathlib
-import re
 import socket
 import struct
 import sys
 
 HERE = pathlib.Path(__file__).parent
-broker = socket.socket(fileno=3)
-
-# In the order of enum msg_type (daemon/msg.h), which the test writes down here.
-TYPES = {name: n for n, name in
-         enumerate((HERE / 'types').read_text().split(), 1)}
+broker = None
+TYPES = {}  # of daemon/msg.h; the test writes their names down beside us
 ID = b'0123456789abcdef' * 2 + b'\0'
 PLATFORM = b'rust'.ljust(256, b'\0')
 HUGE = 2**64 - 1
@@ -60,14 +56,14 @@ def flood():
 def keep_socket():
     """A child of this one holds on to the socket, and this one ends."""
     if os.fork() != 0:
-        os._exit(0)
+        sys.exit()
 
 
 def shrink_heartbeat():
     try:
         os.ftruncate(heartbeat, 0)
     except PermissionError:
-        os._exit(0)
+        sys.exit()
 
 
 # Each of these ends its sender.
@@ -146,6 +142,7 @@ OTHERS = {
     'rings': rings,
     'keep socket': keep_socket,
     'shrink': shrink_heartbeat,
+    'nothing': lambda: None,
 }
 
 heartbeat = -1
@@ -163,7 +160,10 @@ def obey(data):
 
 
 def main():
-    global heartbeat
+    global broker, heartbeat
+    broker = socket.socket(fileno=3)
+    names = (HERE / 'types').read_text().split()
+    TYPES.update((name, n) for n, name in enumerate(names, 1))
     attack = HERE / 'attack'
     data, fds, _, _ = socket.recv_fds(broker, 16384, 4)
     heartbeat = fds[0] if fds else -1
@@ -174,7 +174,10 @@ def main():
         if 'ship' not in sys.argv[0]:
             broker.recv(16384)
             broker.recv(16384)
-        {**FATAL, **OTHERS}[name]()
+        try:
+            {**FATAL, **OTHERS}[name]()
+        finally:
+            (HERE / 'done').touch()
     while data:
         data, fds, _, _ = socket.recv_fds(broker, 16384, 4)
         for fd in fds:
