@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 #include <fcntl.h>
 
@@ -37,6 +38,12 @@
 /* The reader is told every so many ticks, or when this much waits for it. */
 #define HEAD_TICKS 10
 #define HEAD_BYTES (RING_BYTES / 8)
+
+/*
+ * Where stops come faster than they can be answered, the targets that make
+ * them are left waiting for this long after each portion.
+ */
+#define BEHIND_PAUSE_NS ((long)NS_PER_MS)
 
 /*
  * A real-time thread that runs this long without a pause has gone wrong: the
@@ -74,6 +81,8 @@ static struct {
 	int timer_fd; /* -1 until the first target */
 	uint64_t epoch_ns, period_ns;
 	uint64_t tick;
+	uint64_t told_tick; /* when the readers were told of their heads */
+	bool behind;	    /* more wait statuses are there than were taken */
 	bool finishing;
 } me = {.signal_fd = -1, .timer_fd = -1};
 
@@ -284,6 +293,7 @@ static uint64_t tick_at(uint64_t now)
 static void on_timer(void *ctx)
 {
 	uint64_t expirations, now;
+	bool told;
 
 	(void)ctx;
 	if (read(me.timer_fd, &expirations, sizeof(expirations)) < 0)
@@ -293,9 +303,12 @@ static void on_timer(void *ctx)
 	if (tick_at(now) <= me.tick)
 		return;
 	me.tick = tick_at(now);
-	capture_tick(me.capture, me.tick, me.epoch_ns + me.tick * me.period_ns,
-		     now);
-	tell_heads(me.tick % HEAD_TICKS == 0);
+	me.behind = capture_tick(me.capture, me.tick,
+				 me.epoch_ns + me.tick * me.period_ns, now);
+	told = me.tick - me.told_tick >= HEAD_TICKS;
+	if (told)
+		me.told_tick = me.tick;
+	tell_heads(told);
 }
 
 static int start_timer(uint64_t epoch_ns, uint64_t period_ns)
@@ -402,7 +415,26 @@ static void on_signals(void *ctx)
 	(void)ctx;
 	while (read(me.signal_fd, &info, sizeof(info)) > 0)
 		;
-	capture_reap(me.capture);
+	me.behind = capture_reap(me.capture);
+}
+
+/*
+ * One round of events. Where there is no end of stops it sleeps all the same:
+ * under SCHED_FIFO the others, and RLIMIT_RTTIME, wait for that.
+ */
+static int run_once(int timeout_ms)
+{
+	const struct timespec pause = {.tv_nsec = BEHIND_PAUSE_NS};
+	int r;
+
+	beat();
+	if (me.behind)
+		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+	r = loop_run_once(me.loop, me.behind ? 0 : timeout_ms);
+	if (me.behind)
+		me.behind = capture_reap(me.capture);
+	send_notes();
+	return r;
 }
 
 /*
@@ -492,6 +524,7 @@ static void finish(void)
 		beat();
 		if (!told && loop_run_once(me.loop, 10) < 0)
 			break;
+		(void)capture_reap(me.capture);
 	}
 	if (!told)
 		(void)!capture_finish(me.capture);
@@ -514,11 +547,8 @@ int main(int argc, char **argv)
 		die("the heartbeat page", errno);
 	set_up(init, heartbeat_fd);
 	ipc_close_fds(&message);
-	while (r == 0 && !me.finishing) {
-		beat();
-		r = loop_run_once(me.loop, HEARTBEAT_EVERY_MS);
-		send_notes();
-	}
+	while (r == 0 && !me.finishing)
+		r = run_once(HEARTBEAT_EVERY_MS);
 	if (r < 0)
 		die("epoll_wait", -r);
 	finish();

@@ -9,6 +9,12 @@
 #include "lib/capture/repair.h"
 #include "lib/capture/target.h"
 
+/*
+ * Wait statuses taken at once, 10 to 20 us each: half a tick. A process that
+ * starts threads without end must not keep us from ticks and heartbeats.
+ */
+#define REAP_MAX 256
+
 int capture_new(const struct capture_options *options, struct capture **ret)
 {
 	struct capture *c = calloc(1, sizeof(*c));
@@ -69,13 +75,24 @@ static void end_target(struct target *t)
 	t->counters->threads = 0;
 }
 
+/* Now: after the last tick, whose samples hold until then. */
+static uint64_t time_after(const struct target *t)
+{
+	return max_u64(t->capture->options.now_ns(), t->last_ns);
+}
+
+static bool tell_end(struct target *t)
+{
+	target_tell_gone(t, t->last_tick, time_after(t));
+	return target_tell(t, RECORD_END, 0, t->last_tick, time_after(t));
+}
+
 static void free_ended(struct capture *c)
 {
 	for (struct target **at = &c->targets; *at != NULL;) {
 		struct target *t = *at;
 
-		if (!t->ended ||
-		    !target_tell(t, RECORD_END, 0, t->last_tick, t->last_ns)) {
+		if (!t->ended || !tell_end(t)) {
 			at = &t->next;
 			continue;
 		}
@@ -85,13 +102,13 @@ static void free_ended(struct capture *c)
 	}
 }
 
-void capture_tick(struct capture *c, uint64_t tick, uint64_t due_ns,
+bool capture_tick(struct capture *c, uint64_t tick, uint64_t due_ns,
 		  uint64_t time_ns)
 {
 	c->due_ns = due_ns;
 	for (struct target *t = c->targets; t != NULL; t = t->next)
 		target_tick(t, tick, time_ns);
-	capture_reap(c);
+	return capture_reap(c);
 }
 
 static struct target *target_of(struct capture *c, uint32_t pid)
@@ -161,7 +178,8 @@ static void handle_exec(struct capture *c, uint32_t tid)
 	t->counters->event_stops++;
 	target_forget_threads(t);
 	(void)!target_adopt(t, tid);
-	(void)target_tell(t, RECORD_EXEC, tid, t->last_tick, t->last_ns);
+	t->n_gone = 0;
+	(void)target_tell(t, RECORD_EXEC, tid, t->last_tick, time_after(t));
 	c->options.event(c->options.ctx, t->id, CAPTURE_EXEC);
 }
 
@@ -205,14 +223,43 @@ static void handle_status(struct capture *c, uint32_t tid, int status)
 	}
 }
 
-void capture_reap(struct capture *c)
+/*
+ * waitpid(-1) finds the newest tracee first: while threads come faster than
+ * their stops are answered, those that we have interrupted would wait for ever.
+ */
+static void reap_pending(struct capture *c)
 {
+	struct thread *next;
+	int status;
+
+	for (struct thread *th = c->pending; th != NULL; th = next) {
+		uint32_t tid = th->tid;
+
+		next = th->next_pending;
+		if (waitpid((pid_t)tid, &status, __WALL | WNOHANG) <= 0)
+			continue;
+		handle_status(c, tid, status);
+		/* Exec takes all of its process's threads with it. */
+		if (status >> 16 == PTRACE_EVENT_EXEC)
+			return;
+	}
+}
+
+bool capture_reap(struct capture *c)
+{
+	unsigned int n = 0;
 	int status;
 	pid_t tid;
 
-	while ((tid = waitpid(-1, &status, __WALL | WNOHANG)) > 0)
+	while (n < REAP_MAX &&
+	       (tid = waitpid(-1, &status, __WALL | WNOHANG)) > 0) {
 		handle_status(c, (uint32_t)tid, status);
+		n++;
+	}
+	if (n == REAP_MAX)
+		reap_pending(c);
 	free_ended(c);
+	return n == REAP_MAX;
 }
 
 size_t capture_pending(const struct capture *c)

@@ -70,13 +70,18 @@ must_check int capture_add(struct capture *c, uint32_t target, int32_t pid,
 /*
  * The tick, which was due at due_ns, has come, and it is time_ns now: looks at
  * every thread of every target. The stops that follow are announced by
- * SIGCHLD: call capture_reap then.
+ * SIGCHLD: call capture_reap then. Some may be there already: returns what
+ * capture_reap returns.
  */
-void capture_tick(struct capture *c, uint64_t tick, uint64_t due_ns,
+bool capture_tick(struct capture *c, uint64_t tick, uint64_t due_ns,
 		  uint64_t time_ns);
 
-/* Takes all wait statuses that are there. */
-void capture_reap(struct capture *c);
+/*
+ * Takes the wait statuses that are there, up to a number. Returns true if that
+ * was reached: there may be more, which no SIGCHLD announces; call it again
+ * after a pause.
+ */
+bool capture_reap(struct capture *c);
 
 /* Threads that were interrupted and have not stopped yet. */
 size_t capture_pending(const struct capture *c);

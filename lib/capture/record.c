@@ -46,6 +46,13 @@ bool target_tell(struct target *t, enum record_type type, uint32_t tid,
 	return true;
 }
 
+void target_tell_gone(struct target *t, uint64_t tick, uint64_t time_ns)
+{
+	for (size_t i = 0; i < t->n_gone; i++)
+		(void)target_tell(t, RECORD_EXIT, t->gone[i], tick, time_ns);
+	t->n_gone = 0;
+}
+
 /* The tick of the oldest interrupt that has not led to a stop. */
 static uint64_t settled_ns(const struct target *t, uint64_t time_ns)
 {

@@ -153,13 +153,29 @@ static void forget(struct thread *th, enum missed_reason reason)
 	free(th);
 }
 
+/* Notes that the reader has to be told of a thread's end. */
+static void note_gone(struct target *t, uint32_t tid)
+{
+	size_t cap = t->cap_gone == 0 ? 16 : 2 * t->cap_gone;
+	uint32_t *gone;
+
+	if (t->n_gone == t->cap_gone) {
+		gone = realloc(t->gone, cap * sizeof(*gone));
+		if (gone == NULL) {
+			/* It is told everything anew instead. */
+			t->needs_reset = true;
+			return;
+		}
+		t->gone = gone;
+		t->cap_gone = cap;
+	}
+	t->gone[t->n_gone++] = tid;
+}
+
 void thread_remove(struct thread *th, enum missed_reason reason)
 {
-	struct target *t = th->target;
-
 	if (th->announced && !th->dead)
-		(void)target_tell(t, RECORD_EXIT, th->tid, t->last_tick,
-				  t->last_ns);
+		note_gone(th->target, th->tid);
 	forget(th, reason);
 }
 
@@ -355,5 +371,6 @@ void target_free(struct target *t)
 	target_forget_threads(t);
 	close_fd(&t->proc_fd);
 	close_fd(&t->task_fd);
+	free(t->gone);
 	free(t);
 }

@@ -73,6 +73,12 @@ struct target {
 	int proc_fd; /* /proc/PID */
 	int task_fd; /* /proc/PID/task */
 	uint64_t n_threads;
+	/*
+	 * Threads that have died since the last tick. The reader is told at the
+	 * next: a sample holds until then.
+	 */
+	uint32_t *gone;
+	size_t n_gone, cap_gone;
 	uint64_t n_refused; /* there at the last scan, and not attached */
 	uint64_t last_tick;
 	uint64_t last_ns;
@@ -118,6 +124,8 @@ void target_forget_threads(struct target *t);
 /* record.c: what is told to the reader */
 bool target_tell(struct target *t, enum record_type type, uint32_t tid,
 		 uint64_t tick, uint64_t time_ns);
+/* RECORD_EXIT of the threads that have died. */
+void target_tell_gone(struct target *t, uint64_t tick, uint64_t time_ns);
 bool target_tell_tick(struct target *t, uint64_t tick, uint64_t time_ns);
 /* Reads the thread's name at its first tick and now and then. */
 bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns);

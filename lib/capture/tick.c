@@ -276,6 +276,7 @@ void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	t->last_ns = time_ns;
 	counters->ticks += ticks;
 	t->capture->options.beat->touching = t->id;
+	target_tell_gone(t, tick, time_ns);
 	if (t->needs_reset)
 		tell_anew(t, tick, time_ns);
 	if (tick >= t->scan_tick) {

@@ -1,13 +1,16 @@
 #include "lib/capture/capture.h"
 
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/capture/target.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
@@ -113,12 +116,86 @@ START_TEST(new_threads_are_sampled_and_their_end_is_told)
 	ck_assert(!live_thread(&l, tid)->is_main);
 	ck_assert(live_thread(&l, l.pid)->is_main);
 	(void)live_ask(&l, "join", "ok");
+	/* Told at the tick that follows: their last sample holds until then. */
 	while (l.records[RECORD_EXIT] < 20)
-		live_wait(&l);
+		live_ticks(&l, 1);
 	ck_assert(live_thread(&l, tid)->exited);
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(l.counters.threads, 1);
 	live_check_sum(&l);
+}
+END_TEST
+
+/* Stops every thread, and takes no status. Returns how many are there. */
+static unsigned int stop_all(void)
+{
+	char path[64];
+	struct dirent *entry;
+	unsigned int n = 0;
+	siginfo_t info;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)l.pid);
+	dir = opendir(path);
+	ck_assert_ptr_nonnull(dir);
+	while ((entry = readdir(dir)) != NULL) {
+		unsigned long tid = strtoul(entry->d_name, NULL, 10);
+
+		if (tid == 0)
+			continue;
+		ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL), 0);
+		ck_assert_int_eq(waitid(P_PID, (id_t)tid, &info,
+					WSTOPPED | WNOWAIT | __WALL),
+				 0);
+		n++;
+	}
+	(void)closedir(dir);
+	return n;
+}
+
+/* So that a storm of them does not keep us from everything else. */
+START_TEST(statuses_are_taken_in_portions)
+{
+	uint64_t before;
+	unsigned int n;
+
+	threads(NULL);
+	(void)live_ask(&l, "asleep 400", "ok");
+	live_ticks(&l, 1);
+	before = l.counters.event_stops;
+	n = stop_all();
+	ck_assert_uint_eq(n, 401);
+	live_reap(&l);
+	ck_assert(l.more);
+	ck_assert_uint_lt(l.counters.event_stops, before + n);
+	live_reap(&l);
+	ck_assert(!l.more);
+	ck_assert_uint_eq(l.counters.event_stops, before + n);
+}
+END_TEST
+
+/* The oldest is the last that waitpid(2) finds. */
+START_TEST(who_was_interrupted_does_not_wait_for_newer_threads)
+{
+	struct thread *th;
+	siginfo_t info = {.si_pid = 0};
+
+	threads(NULL);
+	(void)live_ask(&l, "asleep 400", "ok");
+	live_until_blocked(l.pid);
+	th = capture_thread(l.capture, (uint32_t)l.pid);
+	(void)stop_all();
+	thread_set_pending(th, l.tick, l.tick * l.tick_ns);
+	live_reap(&l);
+	ck_assert(l.more);
+	ck_assert_uint_eq(capture_pending(l.capture), 0);
+	/* Taken, in spite of 145 that are still there. */
+	ck_assert_int_eq(waitid(P_PID, (id_t)l.pid, &info,
+				WSTOPPED | WNOWAIT | WNOHANG | __WALL),
+			 0);
+	ck_assert_int_eq(info.si_pid, 0);
+	live_reap(&l);
+	ck_assert(!l.more);
 }
 END_TEST
 
@@ -315,6 +392,8 @@ Suite *suite(void)
 	tcase_add_test(tc, ticks_before_a_stop_are_filled);
 	tcase_add_test(tc, the_sum_holds_in_any_weather);
 	tcase_add_test(tc, new_threads_are_sampled_and_their_end_is_told);
+	tcase_add_test(tc, statuses_are_taken_in_portions);
+	tcase_add_test(tc, who_was_interrupted_does_not_wait_for_newer_threads);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("ends");
 	tcase_set_timeout(tc, 2 * LIVE_PATIENCE_S);

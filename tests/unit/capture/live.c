@@ -199,7 +199,7 @@ long live_ask(struct live *l, const char *line, const char *word)
 
 void live_reap(struct live *l)
 {
-	capture_reap(l->capture);
+	l->more = capture_reap(l->capture);
 	if (l->reads)
 		live_read(l);
 }
@@ -207,8 +207,8 @@ void live_reap(struct live *l)
 void live_tick_late(struct live *l, uint64_t ticks)
 {
 	l->tick += ticks;
-	capture_tick(l->capture, l->tick, l->tick * l->tick_ns,
-		     l->tick * l->tick_ns);
+	l->more = capture_tick(l->capture, l->tick, l->tick * l->tick_ns,
+			       l->tick * l->tick_ns);
 	if (l->reads)
 		live_read(l);
 }
@@ -224,7 +224,8 @@ void live_wait(struct live *l)
 	sigset_t set;
 
 	block_sigchld(&set);
-	(void)sigtimedwait(&set, NULL, &second);
+	if (!l->more)
+		(void)sigtimedwait(&set, NULL, &second);
 	live_reap(l);
 	live_patience();
 }
