@@ -1,6 +1,7 @@
 #include "daemon/open.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "daemon/process.h"
@@ -16,6 +18,10 @@
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
 #define COPY_BLOCK 65536
+
+#ifndef FUSE_SUPER_MAGIC
+#define FUSE_SUPER_MAGIC 0x65735546
+#endif
 
 static int write_all(int fd, const char *bytes, size_t n)
 {
@@ -38,16 +44,12 @@ static int new_copy(int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-/* Up to max bytes of path from offset on, in a memfd. */
-static int copy_file(const char *path, uint64_t offset, uint64_t max,
-		     int *ret_fd)
+/* Up to max bytes of from, from offset on, in a memfd. */
+static int copy_fd(int from, uint64_t offset, uint64_t max, int *ret_fd)
 {
 	static char block[COPY_BLOCK];
-	int from, to = -1, r = 0;
+	int to = -1, r;
 
-	from = open(path, O_RDONLY | O_CLOEXEC);
-	if (from < 0)
-		return -errno;
 	r = new_copy(&to);
 	if (r == 0 && lseek(from, (off_t)offset, SEEK_SET) < 0)
 		r = -errno;
@@ -65,11 +67,22 @@ static int copy_file(const char *path, uint64_t offset, uint64_t max,
 	}
 	if (r == 0 && lseek(to, 0, SEEK_SET) < 0)
 		r = -errno;
-	close_fd(&from);
 	if (r < 0)
 		close_fd(&to);
 	else
 		*ret_fd = to;
+	return r;
+}
+
+static int copy_file(const char *path, uint64_t offset, uint64_t max,
+		     int *ret_fd)
+{
+	int from = open(path, O_RDONLY | O_CLOEXEC), r;
+
+	if (from < 0)
+		return -errno;
+	r = copy_fd(from, offset, max, ret_fd);
+	close_fd(&from);
 	return r;
 }
 
@@ -99,6 +112,30 @@ static int check_regular(int *fd)
 		return 0;
 	close_fd(fd);
 	return -ENXIO;
+}
+
+/*
+ * A file whose server is a process hangs whom it likes: who reads it, and even
+ * who closes it (fuse_flush() in fs/fuse/file.c). So it does not leave the
+ * helper: *fd becomes a copy. A server can refuse statfs, a disk does not.
+ */
+static int copy_of_fuse(int *fd)
+{
+	struct statfs fs;
+	struct stat st;
+	int copy = -1, r;
+
+	if (fstatfs(*fd, &fs) == 0 && fs.f_type != FUSE_SUPER_MAGIC)
+		return 0;
+	r = fstat(*fd, &st) < 0 ? -errno : 0;
+	if (r == 0 && (uint64_t)st.st_size > OPEN_COPY_MAX)
+		r = -EFBIG;
+	if (r == 0)
+		r = copy_fd(*fd, 0, OPEN_COPY_MAX, &copy);
+	close_fd(fd);
+	if (r == 0)
+		*fd = copy;
+	return r;
 }
 
 /* The line of maps that starts at start: its dev:inode and path. */
@@ -188,13 +225,15 @@ static int open_image(const struct open_order *o, int *ret_fd)
 		       o->pid, (unsigned long long)o->start,
 		       (unsigned long long)o->end);
 	*ret_fd = open(path, OPEN_FLAGS);
-	if (*ret_fd >= 0)
-		return check_regular(ret_fd);
-	if (errno != ENOENT) {
-		r = is_own_process(o->pid) ? open_by_path(o, ret_fd) : -errno;
-		if (r == 0)
-			return 0;
-	}
+	r = *ret_fd < 0 ? -errno : check_regular(ret_fd);
+	if (r == -ENXIO)
+		return r;
+	if (r != 0 && r != -ENOENT && is_own_process(o->pid))
+		r = open_by_path(o, ret_fd);
+	if (r == 0)
+		r = copy_of_fuse(ret_fd);
+	if (r == 0)
+		return 0;
 	/* The vDSO, or a file that cannot be had: what is mapped of it. */
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", o->pid);
 	return copy_file(path, o->start,

@@ -15,6 +15,7 @@ import time
 
 import harness
 import hostile
+import test_hung
 from harness import Skip, check, proc_status, wait_for
 
 HERE = pathlib.Path(__file__).parent
@@ -109,8 +110,10 @@ def test_kept_rules(box):
     """What a child may say, however odd, leaves the broker in order."""
     target = box.target('shares')
     for attack in hostile.OTHERS:
+        ends = attack in ('keep socket', 'shrink')
         run_hostile(box, target, child_of_attack(attack), attack,
-                    lambda p: (p.exes / 'done').exists())
+                    lambda p: 'starting it again' in p.stderr if ends
+                    else (p.exes / 'done').exists())
 
 
 def test_ship_that_talks_nonsense(box):
@@ -120,6 +123,23 @@ def test_ship_that_talks_nonsense(box):
     check(profd.stats['chunks']['discarded'] ==
           {'write_error': profd.stats['chunks']['made']},
           f'chunks of a ship that writes none: {profd.stats["chunks"]}')
+
+
+def test_file_that_nobody_may_close(box):
+    """A target's file system that hangs whoever closes the target's file."""
+    test_hung.need_fuse()
+    hung = box.target('hang', 'close', box.make_dir('mount'))
+    other = box.target('shares')
+    profd = box.profd([other, hung], '--chunk-seconds', '1').wait_attached()
+    test_hung.go_deep(hung)
+    wait_for(lambda: 'makes reads of its files hang' in profd.stderr,
+             'the file to hang its reader')
+    chunks = len(profd.chunks)
+    wait_for(lambda: len(profd.chunks) > chunks + 1, 'the broker to go on')
+    profd.signal(signal.SIGINT)
+    profd.finish(status=1)
+    check_sums(profd)
+    hung.end()
 
 
 # Children that die.

@@ -2,15 +2,17 @@
  * A program whose memory and files cannot be read without hanging: what a
  * hostile target does to its profiler.
  *
- * Usage: hang uffd|fuse|jam|code DIR
+ * Usage: hang uffd|fuse|jam|code|close DIR
  *   uffd  a thread ("deep") runs in frames that have pages below a userfaultfd
  *         among them which nobody fills
  *   fuse  the same, by pages of a file of a FUSE file system in DIR, whose
  *         server takes no requests any more
  *   jam   the same, with a server that takes requests and never answers:
- * whoever waits for it cannot even be killed code  a thread ("code") runs code
- * of a file of such a file system; the server answers reads, and no open but
- * this program's own
+ *         whoever waits for it cannot even be killed
+ *   code  a thread ("code") runs code of a file of such a file system; the
+ *         server answers reads, and no open but this program's own
+ *   close the same; the server answers reads and opens, and no close but this
+ *         program's own
  *
  * Says "ready PID" with the thread in harmless frames yet; on SIGUSR1 it goes
  * where it hangs those who look, and then says "deep". It runs on until it is
@@ -67,7 +69,7 @@ static char *window(void)
 
 enum { FILE_NODE = 2 };
 
-enum server { SERVE_NO_READ, SERVE_NO_OPEN };
+enum server { SERVE_NO_READ, SERVE_NO_OPEN, SERVE_NO_CLOSE };
 
 static void reply(int fd, const struct fuse_in_header *in, int error,
 		  const void *body, size_t size)
@@ -113,7 +115,7 @@ static void fill_code(char page[PAGE])
 
 static void answer(int fd, const struct fuse_in_header *in, enum server how)
 {
-	static bool opened;
+	static bool opened, closed;
 	struct fuse_init_out init = {
 		.major = FUSE_KERNEL_VERSION,
 		.minor = 31,
@@ -137,16 +139,21 @@ static void answer(int fd, const struct fuse_in_header *in, enum server how)
 		reply(fd, in, 0, &attr, sizeof(attr));
 		return;
 	case FUSE_OPEN:
-		if (!opened)
+		if (!opened || how == SERVE_NO_CLOSE)
 			reply(fd, in, 0, &open_out, sizeof(open_out));
 		opened = true;
 		return;
 	case FUSE_READ:
-		if (how != SERVE_NO_OPEN)
+		if (how == SERVE_NO_READ)
 			return;
 		fill_code(page);
 		reply(fd, in, 0, page,
 		      read_in->size < PAGE ? read_in->size : PAGE);
+		return;
+	case FUSE_FLUSH:
+		if (!closed || how != SERVE_NO_CLOSE)
+			reply(fd, in, 0, NULL, 0);
+		closed = true;
 		return;
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
@@ -306,10 +313,10 @@ static void start_deep(const char *how, const char *dir)
 	(void)pthread_setname_np(thread, "deep");
 }
 
-static void start_code(const char *dir)
+static void start_code(const char *dir, enum server how)
 {
 	pid_t server;
-	int fd = open_fuse_file(dir, SERVE_NO_OPEN, &server);
+	int fd = open_fuse_file(dir, how, &server);
 	void *code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC,
 			  MAP_PRIVATE | MAP_POPULATE, fd, 0);
 	pthread_t thread;
@@ -333,7 +340,9 @@ int main(int argc, char **argv)
 	sigaddset(&signals, SIGUSR1);
 	(void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	if (strcmp(argv[1], "code") == 0)
-		start_code(argv[2]);
+		start_code(argv[2], SERVE_NO_OPEN);
+	else if (strcmp(argv[1], "close") == 0)
+		start_code(argv[2], SERVE_NO_CLOSE);
 	else
 		start_deep(argv[1], argv[2]);
 	printf("ready %ld\n", (long)getpid());
