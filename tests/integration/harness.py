@@ -122,10 +122,12 @@ def threads(pid):
 
 
 def exe_name(pid):
+    """Its executable's name; of a process that only root may look at the first
+    15 bytes."""
     try:
         return os.path.basename(os.readlink(f'/proc/{pid}/exe'))
     except OSError:
-        return ''
+        return proc_text(pid, 'comm').rstrip('\n')
 
 
 def children(pid):
@@ -258,9 +260,9 @@ class Profd(Program):
         """Its living children: {'capture': [pid], 'unwind': [...], ...}."""
         found = {'capture': [], 'unwind': [], 'ship': []}
         for pid in children(self.pid):
-            kind = exe_name(pid).rpartition('-')[2]
-            if kind in found:
-                found[kind].append(pid)
+            for kind in found:
+                if f'sentry-profd-{kind}'[:15] == exe_name(pid)[:15]:
+                    found[kind].append(pid)
         return found
 
     def wait_attached(self):

@@ -34,7 +34,7 @@ SECCOMP_FILTER = '2'
 
 def need_root():
     if os.geteuid() != 0:
-        raise Skip('privileges are root\'s to give up')
+        raise Skip('only root has privileges to give up, and may look')
 
 
 def bits(names):
@@ -219,6 +219,7 @@ FOR_SHIP = {'http_proxy', 'https_proxy', 'HTTPS_PROXY', 'all_proxy',
 
 
 def test_environment_and_command_line(box):
+    need_root()
     server = box.server()
     key = 'c0ffee00c0ffee00c0ffee00c0ffee00'
     dsn = f'https://{key}@localhost:{server.port}/42'
