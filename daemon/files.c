@@ -283,6 +283,9 @@ void files_check(struct files *f)
 	/* It was us who were away, stopped by a signal. */
 	if (poll(&answer, 1, 0) > 0)
 		return;
+	if (process_is_running(f->pid) &&
+	    now - f->since_ns < FILES_BUSY_MS * NS_PER_MS)
+		return;
 	drop_helper(f, true);
 	answer_first(f, -ETIMEDOUT, -1);
 	proceed(f);

@@ -3,8 +3,9 @@
  *
  * Reading a target's memory, or opening a file that it maps, can hang for as
  * long as the target likes (FUSE, userfaultfd). So a helper does it: a fork of
- * the broker that does one request at a time and is killed if it takes longer
- * than FILES_TIMEOUT_MS. The broker itself never waits.
+ * the broker that does one request at a time and is killed if it sleeps in one
+ * for longer than FILES_TIMEOUT_MS, or is busy with it (the machine is, or the
+ * file is large) for longer than FILES_BUSY_MS. The broker itself never waits.
  */
 #ifndef DAEMON_FILES_H
 #define DAEMON_FILES_H
@@ -13,6 +14,7 @@
 #include "lib/base/loop.h"
 
 #define FILES_TIMEOUT_MS 1000
+#define FILES_BUSY_MS	 10000
 
 struct files;
 

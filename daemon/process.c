@@ -125,6 +125,15 @@ enum process_fault process_look(int32_t pid, struct process *ret)
 	return fault;
 }
 
+bool process_is_running(int32_t pid)
+{
+	unsigned int flags;
+	long threads;
+	char state;
+
+	return read_stat(pid, &state, &flags, &threads) && state == 'R';
+}
+
 int32_t process_living_thread(int32_t pid)
 {
 	char path[64], state;

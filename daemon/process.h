@@ -33,6 +33,9 @@ enum process_fault process_look(int32_t pid, struct process *ret);
 /* True while the process behind pidfd has not ended. */
 bool process_is_alive(int pidfd);
 
+/* True if it computes, or waits for nothing but a processor. */
+bool process_is_running(int32_t pid);
+
 /*
  * A thread of pid that has not exited: as a rule pid itself. What the threads
  * share is in that one's files of /proc, and not in those of a leader that has
