@@ -255,6 +255,8 @@ static void scan_for_threads(struct target *t)
 static void tell_anew(struct target *t, uint64_t tick, uint64_t time_ns)
 {
 	t->needs_reset = false;
+	/* Who starts from nothing does not know who is gone. */
+	t->n_gone = 0;
 	if (!target_tell(t, RECORD_RESET, 0, tick, time_ns))
 		return;
 	for (struct thread *th = t->threads; th != NULL; th = th->next) {
@@ -276,7 +278,8 @@ void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	t->last_ns = time_ns;
 	counters->ticks += ticks;
 	t->capture->options.beat->touching = t->id;
-	target_tell_gone(t, tick, time_ns);
+	if (!t->needs_reset)
+		target_tell_gone(t, tick, time_ns);
 	if (t->needs_reset)
 		tell_anew(t, tick, time_ns);
 	if (tick >= t->scan_tick) {

@@ -125,6 +125,33 @@ START_TEST(the_end_waits_for_room)
 }
 END_TEST
 
+/* All that the reader knew, the next one does not. */
+static void replace_reader(void)
+{
+	capture_reset(l.capture, &l.sink);
+	for (size_t i = 0; i < l.n_threads; i++)
+		l.threads[i].exited = true;
+}
+
+/* Their end is nothing that it has to be told. */
+START_TEST(a_new_reader_after_threads_have_ended)
+{
+	threads(16u << 20);
+	(void)live_ask(&l, "asleep 5", "ok");
+	live_ticks(&l, 2);
+	(void)live_ask(&l, "join", "ok");
+	while (live_status(l.pid, "Threads:") > 1)
+		live_wait(&l);
+	live_reap(&l);
+	replace_reader();
+	live_ticks(&l, 2);
+	ck_assert_uint_eq(l.records[RECORD_RESET], 1);
+	ck_assert_uint_eq(l.records[RECORD_EXIT], 0);
+	ck_assert_uint_eq(l.counters.threads, 1);
+	live_check_sum(&l);
+}
+END_TEST
+
 /* The new reader does not know the threads that are about to stop. */
 START_TEST(a_new_reader_while_threads_are_interrupted)
 {
@@ -134,10 +161,7 @@ START_TEST(a_new_reader_while_threads_are_interrupted)
 	tid = (pid_t)live_ask(&l, "busy 4", "ok");
 	for (int i = 0; i < 50; i++) {
 		live_tick(&l);
-		capture_reset(l.capture, &l.sink);
-		/* What a new one knows. */
-		for (size_t j = 0; j < l.n_threads; j++)
-			l.threads[j].exited = true;
+		replace_reader();
 		live_settle(&l);
 		live_check_sum(&l);
 		live_ticks(&l, 2);
@@ -204,15 +228,16 @@ Suite *suite(void)
 	Suite *s = suite_create("record");
 	TCase *tc = tcase_create("a full ring");
 
-	tcase_set_timeout(tc, 2 * LIVE_PATIENCE_S);
+	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, without_room_nothing_is_stopped);
 	tcase_add_test(tc, a_reader_that_lost_track_starts_anew);
 	tcase_add_test(tc, the_end_waits_for_room);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("readers");
-	tcase_set_timeout(tc, 2 * LIVE_PATIENCE_S);
+	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, NULL, tear_down);
+	tcase_add_test(tc, a_new_reader_after_threads_have_ended);
 	tcase_add_test(tc, a_new_reader_while_threads_are_interrupted);
 	tcase_add_test(tc, a_hint_shortens_the_copy);
 	tcase_add_test(tc, a_sleeper_is_given_its_name);
