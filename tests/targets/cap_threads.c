@@ -27,7 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define THREADS_MAX 256
+#define THREADS_MAX 512
 
 static pthread_t threads[THREADS_MAX];
 static size_t n_threads;

@@ -19,6 +19,8 @@
 #include "lib/capture/sample.h"
 
 #define LIVE_PATIENCE_S 60
+/* Of a test case in which many programs are started one after the other. */
+#define LIVE_TIMEOUT_S (10 * LIVE_PATIENCE_S)
 
 #define LIVE_TARGET  7
 #define LIVE_TICK_NS (10 * NS_PER_MS)
@@ -115,7 +117,7 @@ char live_state(pid_t tid);
 uint64_t live_missed(const struct live *l);
 /* expected = captured + repeated + filled + missed, nothing pending. */
 void live_check_sum(const struct live *l);
-/* Fails the test when it is called for longer than LIVE_PATIENCE_S. */
+/* Fails the test when a program is waited for longer than LIVE_PATIENCE_S. */
 void live_patience(void);
 
 #endif
