@@ -388,24 +388,27 @@ def frame_problems(chunk):
     return found
 
 
-def leaves_and_callers(profile):
-    """{frame index} of leaves, and of what is a return address.
+def uses_of_frames(profile):
+    """{frame index} of leaves, of callers, and of callers that certainly are
+    return addresses.
 
-    Where a signal interrupted is neither: it is left out, and so is the
-    trampoline before it. An exception's handler is entered by a return to it,
-    whatever stands before.
+    Where a signal interrupted is none, nor is the trampoline before it. What
+    called the unwinder of exceptions may be none: it enters a handler by
+    returning to it, and shortly before has that one's registers, with which
+    nobody finds the way through its own stack.
     """
     frames = profile['frames']
-    leaves, callers, others = set(), set(), set()
+    leaves, callers, returns = set(), set(), set()
     for stack in profile['stacks']:
         leaves.update(stack[:1])
         callers.update(stack[1:])
-        for f, outer in zip(stack, stack[1:]):
-            if frames[f].get('function') == '__restore_rt':
-                others.update((f, outer))
-            elif '/libgcc_s.so' in frames[f].get('package', ''):
-                others.add(outer)
-    return leaves, callers - others
+        for inner, f in zip(stack, stack[1:]):
+            if '/libgcc_s.so' in frames[inner].get('package', ''):
+                break
+            if '__restore_rt' not in (frames[inner].get('function'),
+                                      frames[f].get('function')):
+                returns.add(f)
+    return leaves, callers, returns
 
 
 def layout_problems(chunk, layout):
@@ -419,11 +422,12 @@ def layout_problems(chunk, layout):
         if said not in ought:
             found.append(f'image {path}: {said} is not in {ought}')
     frames = chunk['profile']['frames']
-    leaves, callers = leaves_and_callers(chunk['profile'])
+    leaves, callers, returns = uses_of_frames(chunk['profile'])
     for i in leaves:
         found += place_problems(frames[i], 0, layout)
     for i in callers:
         found += place_problems(frames[i], 1, layout)
+    for i in returns:
         # Raw addresses: it is the server that subtracts one.
         if layout.follows_call(int(frames[i]['instruction_addr'], 16)) is \
                 False:

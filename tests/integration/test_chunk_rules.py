@@ -3,6 +3,7 @@
 
 import copy
 import json
+import re
 
 import chunk_rules
 import harness
@@ -206,20 +207,16 @@ def test_faults_of_a_stream_are_seen(box):
     found = chunk_rules.stream_problems([a, b])
     check(found == [], f'good chunks: {found}')
     stranger = dict(b, profiler_id='0' * 32)
+    early, late = copy.deepcopy(a), copy.deepcopy(b)
+    early['profile']['samples'][-1]['timestamp'] -= 1e-5
+    late['profile']['samples'][0]['timestamp'] += 1e-5
     for chunks, text in (([a, stranger], 'profiler_id'),
                          ([a, a], 'twice'),
                          ([b, a], 'between two chunks'),
-                         ([without(a, -1), b], 'ends before'),
-                         ([a, without(b, 0)], 'starts after')):
+                         ([early, b], 'ends before|between two chunks'),
+                         ([a, late], 'starts after|between two chunks')):
         found = chunk_rules.stream_problems(chunks)
-        check(any(text in p for p in found), f'{text}: {found}')
-
-
-def without(chunk, i):
-    """Without a sample; of all threads there is one at either end."""
-    chunk = copy.deepcopy(chunk)
-    del chunk['profile']['samples'][i]
-    return chunk
+        check(any(re.search(text, p) for p in found), f'{text}: {found}')
 
 
 def test_constants_are_no_json(box):

