@@ -33,10 +33,14 @@ static void printf_like(2, 0)
 	at = (size_t)head;
 	for (const char *p = text; *p != '\0'; p++) {
 		unsigned char c = (unsigned char)*p;
+		/* U+0080 to U+009F: a terminal obeys these, too. */
+		bool c1 = c == 0xc2 && (unsigned char)p[1] < 0xa0;
 
 		if (at + 6 >= sizeof(line))
 			break;
-		if (c < 0x20 || c == 0x7f)
+		if (c1)
+			c = (unsigned char)*++p;
+		if (c < 0x20 || c == 0x7f || c1)
 			at += (size_t)snprintf(line + at, 5, "\\x%02x", c);
 		else
 			line[at++] = (char)c;

@@ -347,6 +347,28 @@ def test_full_disk(box):
         subprocess.run(['umount', '-l', directory], check=True)
 
 
+NAMED_TRACER = r"""
+import ctypes, sys, time
+libc = ctypes.CDLL(None)
+libc.prctl(15, b'a\xc2\x9b31m\x1b[0m')
+PTRACE_SEIZE = 0x4206
+if libc.ptrace(PTRACE_SEIZE, int(sys.argv[1]), None, None) == 0:
+    print('ready', flush=True)
+time.sleep(1000)
+"""
+
+
+def test_name_that_speaks_to_the_terminal(box):
+    """CSI, as one character and as two, is shown and not sent."""
+    target = box.target('shares')
+    tracer = box.start([sys.executable, '-c', NAMED_TRACER, target.pid])
+    tracer.wait_line('ready')
+    profd = box.profd([target])
+    profd.finish(status=1)
+    check(r'by a\x9b31m\x1b[0m (pid' in profd.stderr,
+          f'the tracer\'s name: {profd.stderr!r}')
+
+
 def test_traps_in_the_directory(box):
     """A directory of everybody's, where others have laid FIFOs and links."""
     target = box.target('shares')
