@@ -200,8 +200,11 @@ static int start_capture(struct broker *b)
 	int fd = -1, r;
 
 	r = new_heartbeat(b, &fd);
-	if (r < 0)
+	if (r < 0) {
+		log_error("no memory to share with %s: %s", b->capture.name,
+			  strerror(-r));
 		return r;
+	}
 	r = start(&b->capture, no_environment, ACCOUNT_CAPTURE, fd);
 	close_fd(&fd);
 	for (size_t i = 0; i < b->n_unwinds && r == 0; i++) {

@@ -42,7 +42,8 @@ static int signal_fd = -1;
  * What we were started with may be anything. Descriptors 0 to 2 are given to
  * the children, so nothing else may come to lie there; an ignored SIGCHLD would
  * keep their ends from us, and capture's tracees from it; SIGTTOU would stop
- * the children, which are in process groups of their own, at a word on stderr.
+ * the children, which are in process groups of their own, at a word on stderr;
+ * a file that may not grow is an error like a full disk.
  */
 static void clean_inheritance(void)
 {
@@ -56,6 +57,7 @@ static void clean_inheritance(void)
 	(void)signal(SIGCHLD, SIG_DFL);
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGTTOU, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
 	/* Each chunk on its way holds a descriptor, each target another. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
@@ -339,14 +341,18 @@ static int start(struct broker *b, struct loop_source **signals)
 		r = open_output(b);
 	if (r == 0)
 		r = limit_privileges(b);
-	if (r == 0)
-		r = loop_new(&b->loop);
+	if (r < 0)
+		return r;
+	r = loop_new(&b->loop);
 	if (r == 0)
 		r = files_new(b->loop, &b->files);
 	if (r == 0)
 		r = watch_signals(b, signals);
-	if (r == 0)
-		r = children_start(b);
+	if (r < 0) {
+		log_error("cannot start: %s", strerror(-r));
+		return r;
+	}
+	r = children_start(b);
 	if (r < 0)
 		return r;
 	b->period_ns = NS_PER_SEC / b->options.rate_hz;
