@@ -477,8 +477,8 @@ static void send_file(void *ctx, const struct msg_want *want, int error, int fd)
 	close_fd(&fd);
 	if (error == -ETIMEDOUT && t != NULL && !t->left_out) {
 		t->left_out = true;
-		log_error("process %d makes reads of its files hang: it is "
-			  "left out",
+		log_error("process %d makes reads of its files hang: they are "
+			  "read no more",
 			  t->pid);
 	}
 }
