@@ -13,6 +13,9 @@
 #include "daemon/process.h"
 #include "lib/base/clock.h"
 
+/* Of every architecture: larger pages are multiples of it. */
+#define PAGE_MIN 4096
+
 struct request {
 	struct request *next;
 	struct open_order order;
@@ -228,7 +231,9 @@ int files_request(struct files *f, const struct msg_want *want, int32_t pid,
 	struct request *r;
 
 	if (want->kind < WANT_MAPS || want->kind > WANT_EXE ||
-	    (want->kind == WANT_IMAGE && want->start >= want->end) ||
+	    (want->kind == WANT_IMAGE &&
+	     (want->start >= want->end || want->start % PAGE_MIN != 0 ||
+	      want->end % PAGE_MIN != 0)) ||
 	    (want->kind == WANT_DEBUG &&
 	     !is_hex(want->build_id, sizeof(want->build_id))) ||
 	    is_waiting(f, ctx))

@@ -146,6 +146,7 @@ struct msg_target_state {
 	uint32_t reserved;
 };
 
+/* The answer to MSG_CAPTURE_STOP, and to nothing else. */
 struct msg_capture_done {
 	struct msg_header h;
 };
@@ -198,7 +199,8 @@ struct msg_session_open {
 /*
  * The target's RECORD_END will not come (it was left out, or ended while there
  * was no capture): close its session with what is there. Answered by
- * MSG_SESSION_CLOSED.
+ * MSG_SESSION_CLOSED, also where there is no such session (any more: it was in
+ * a process that died).
  */
 struct msg_session_close {
 	struct msg_header h;
@@ -294,7 +296,7 @@ struct msg_session_closed {
 
 /*
  * Write the table of the target's hottest functions. With it: the descriptor
- * to write to. Answered by MSG_TABLE_DONE.
+ * to write to. Answered by MSG_TABLE_DONE; ENOENT: there is no such session.
  */
 struct msg_table {
 	struct msg_header h;

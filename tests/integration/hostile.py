@@ -81,6 +81,7 @@ FATAL = {
     'want: path': lambda: want(kind=3, build_id=b'../../etc/passwd'),
     'want: endless id': lambda: want(kind=3, build_id=b'a' * 129),
     'want: upside down': lambda: want(kind=2, start=8192, end=4096),
+    'want: no page': lambda: want(kind=2, start=4097, end=8192),
     'chunk: no descriptor': lambda: send('CHUNK', 'IIQ33s256s7x', 1, 0, 2, ID,
                                          PLATFORM),
     'chunk: not sealed': lambda: chunk(seals=0),
