@@ -63,8 +63,9 @@ class Layout:
                 f.seek(start)
                 data = f.read(end - start)
         else:
-            with open(f'/proc/{self.pid}/map_files/{start:x}-{end:x}',
-                      'rb') as f:
+            # The file itself, whatever has its name now; for root only.
+            mapped = f'/proc/{self.pid}/map_files/{start:x}-{end:x}'
+            with open(mapped if os.geteuid() == 0 else path, 'rb') as f:
                 data = f.read()
         try:
             return Elf(data)
