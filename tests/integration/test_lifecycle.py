@@ -272,8 +272,11 @@ def test_threads_come_and_go(box):
     check_rules(profd)
     check('short_lived' in all_functions(profd),
           f'no short-lived thread was seen: {all_functions(profd)}')
-    # That of clone3 has no call frame information at the call itself.
-    check_complete(profd, 0.7)
+    # clone3 has no call frame information at the call itself: there, where all
+    # these threads wait for a processor, stacks end, and nowhere else.
+    bars = [b for c in profd.chunks for b in chunk_rules.bars(c)]
+    odd = [b.names for b in bars if b.names[-1] not in ('_start', 'clone3')]
+    check(len(odd) <= 0.05 * len(bars), f'stacks without a root: {odd[:5]}')
 
 
 def test_children_are_left_alone(box):
