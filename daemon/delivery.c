@@ -183,6 +183,7 @@ static void take_file(struct broker *b, const struct envelope *e,
 		t->chunks.discarded[DISCARD_WRITE_ERROR]++;
 }
 
+/* ship has said on stderr what went wrong; here it is counted. */
 static void take_answer(struct broker *b, const struct envelope *e,
 			const struct msg_envelope_done *done)
 {
@@ -191,8 +192,6 @@ static void take_answer(struct broker *b, const struct envelope *e,
 		target_of(b, e->target)->chunks.sent++;
 		return;
 	case SHIP_SEND_ERROR:
-		log_warning("the server refused a chunk: status %d",
-			    done->http_status);
 		discard(b, e->target, DISCARD_SEND_ERROR);
 		return;
 	case SHIP_RATE_LIMITED:
@@ -209,7 +208,6 @@ static void take_answer(struct broker *b, const struct envelope *e,
 	case SHIP_NETWORK_ERROR:
 		break;
 	}
-	log_warning("a chunk could not be sent: the server did not answer");
 	discard(b, e->target, DISCARD_NETWORK_ERROR);
 }
 
