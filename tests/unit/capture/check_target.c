@@ -234,6 +234,26 @@ START_TEST(a_thread_that_is_refused_is_missed)
 }
 END_TEST
 
+/* As one whose first stop is still to come: not known, and alive. */
+START_TEST(the_last_known_thread_is_not_always_the_last)
+{
+	leaderless();
+	(void)live_ask(&l, "asleep 1", "ok");
+	live_ticks(&l, 1);
+	thread_remove(capture_thread(l.capture, (uint32_t)l.first),
+		      MISSED_EXITED);
+	(void)live_ask(&l, "join", "ok");
+	while (live_status(l.first, "Threads:") > 2)
+		live_wait(&l);
+	live_reap(&l);
+	ck_assert_uint_eq(l.gone, 0);
+	live_ticks(&l, 1);
+	ck_assert_uint_eq(l.counters.threads, 1);
+	ck_assert_uint_eq(live_thread(&l, l.first)->last_sample_tick, l.tick);
+	live_check_sum(&l);
+}
+END_TEST
+
 START_TEST(a_thread_that_found_no_descriptor_is_found_again)
 {
 	struct rlimit before, none;
@@ -280,6 +300,7 @@ Suite *suite(void)
 	tcase_add_test(tc, children_are_not_followed);
 	tcase_add_test(tc, a_storm_of_threads);
 	tcase_add_test(tc, a_thread_that_is_refused_is_missed);
+	tcase_add_test(tc, the_last_known_thread_is_not_always_the_last);
 	tcase_add_test(tc, a_thread_that_found_no_descriptor_is_found_again);
 	suite_add_tcase(s, tc);
 	return s;
