@@ -18,6 +18,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -104,10 +105,11 @@ static void make_listener(void)
 
 static void make_semaphore(void)
 {
+	/* In a namespace of its own it goes with us, however we end. */
+	(void)unshare(CLONE_NEWIPC);
 	fd = semget(IPC_PRIVATE, 1, 0600);
 	if (fd < 0)
 		abort();
-	/* Marked for removal would wake the waiter: removed at the end. */
 }
 
 static void make_inotify(void)
