@@ -388,7 +388,7 @@ def frame_problems(chunk):
     return found
 
 
-def uses_of_frames(profile):
+def uses_of_frames(profile, layout):
     """{frame index} of leaves, of callers, and of callers that certainly are
     return addresses.
 
@@ -399,14 +399,15 @@ def uses_of_frames(profile):
     """
     frames = profile['frames']
     leaves, callers, returns = set(), set(), set()
+    trampolines = {i for i, f in enumerate(frames) if layout.is_trampoline(
+        int(f['instruction_addr'], 16))}
     for stack in profile['stacks']:
         leaves.update(stack[:1])
         callers.update(stack[1:])
         for inner, f in zip(stack, stack[1:]):
             if '/libgcc_s.so' in frames[inner].get('package', ''):
                 break
-            if '__restore_rt' not in (frames[inner].get('function'),
-                                      frames[f].get('function')):
+            if not trampolines & {inner, f}:
                 returns.add(f)
     return leaves, callers, returns
 
@@ -422,7 +423,8 @@ def layout_problems(chunk, layout):
         if said not in ought:
             found.append(f'image {path}: {said} is not in {ought}')
     frames = chunk['profile']['frames']
-    leaves, callers, returns = uses_of_frames(chunk['profile'])
+    leaves, callers, returns = uses_of_frames(chunk['profile'],
+                                               layout)
     for i in leaves:
         found += place_problems(frames[i], 0, layout)
     for i in callers:

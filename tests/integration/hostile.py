@@ -49,7 +49,8 @@ def want(target=1, kind=1, start=0, end=0, build_id=b''):
 
 
 def flood():
-    for _ in range(64):
+    """Until the broker has two at once, and ends it."""
+    while True:
         want()
 
 

@@ -19,6 +19,8 @@ CALL = re.compile(
     rb'|[\x40-\x4f\x3e\x2e]{0,2}\xff(?:[\x10-\x13\x16-\x17\xd0-\xd7]'
     rb'|\x14.|[\x50-\x53\x55-\x57].|\x54..|\x15.{4}'
     rb'|[\x90-\x93\x95-\x97].{4}|\x94.{5})', re.S)
+# mov $15, %rax; syscall
+SIGRETURN = bytes.fromhex('48c7c00f0000000f05')
 CALL_BYTES_MAX = 9
 
 
@@ -77,6 +79,13 @@ class Layout:
         if i >= 0 and address < self.mappings[i].end:
             return self.mappings[i]
         return None
+
+    def is_trampoline(self, address):
+        """Is it one behind the start of the code that ends a signal handler?
+        Its name is in no .dynsym."""
+        m = self.at(address - 1)
+        return m is not None and m.elf.read(
+            address - 1 - m.bias, len(SIGRETURN)) == SIGRETURN
 
     def follows_call(self, address):
         """Does a call stand right before address? None: not known."""

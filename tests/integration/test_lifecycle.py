@@ -273,9 +273,12 @@ def test_threads_come_and_go(box):
     check('short_lived' in all_functions(profd),
           f'no short-lived thread was seen: {all_functions(profd)}')
     # clone3 has no call frame information at the call itself: there, where all
-    # these threads wait for a processor, stacks end, and nowhere else.
+    # these threads wait for a processor, stacks end with one frame. Its name is
+    # in no .dynsym.
     bars = [b for c in profd.chunks for b in chunk_rules.bars(c)]
-    odd = [b.names for b in bars if b.names[-1] not in ('_start', 'clone3')]
+    odd = [b.names for b in bars if len(b.names) > 1 and
+           b.names[-1] not in ('_start', 'clone3') and
+           not b.names[-1].startswith('libc.so.6+')]
     check(len(odd) <= 0.05 * len(bars), f'stacks without a root: {odd[:5]}')
 
 
