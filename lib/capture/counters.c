@@ -64,6 +64,7 @@ void counters_add(struct capture_counters *sum,
 	sum->event_stops += more->event_stops;
 	sum->rewritten += more->rewritten;
 	sum->threads += more->threads;
+	sum->cost_ns += more->cost_ns;
 	if (more->pause_max_ns > sum->pause_max_ns)
 		sum->pause_max_ns = more->pause_max_ns;
 	for (size_t i = 0; i < PAUSE_BUCKETS; i++)

@@ -142,5 +142,6 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	th->listening = status == TRACEE_GROUP_STOP;
 	th->after_stop =
 		th->listening || (th->after_stop && status == TRACEE_TRAP);
+	t->counters->cost_ns += options->now_ns() - since;
 	options->beat->touching = 0;
 }

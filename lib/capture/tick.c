@@ -269,10 +269,11 @@ static void tell_anew(struct target *t, uint64_t tick, uint64_t time_ns)
 void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 {
 	struct capture_counters *counters = t->counters;
-	uint64_t ticks;
+	uint64_t ticks, since;
 
 	if (tick <= t->last_tick || t->ended)
 		return;
+	since = t->capture->options.now_ns();
 	ticks = tick - t->last_tick;
 	t->last_tick = tick;
 	t->last_ns = time_ns;
@@ -302,5 +303,6 @@ void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	}
 	(void)target_tell_tick(t, tick, time_ns);
 	counters->threads = t->n_threads;
+	counters->cost_ns += t->capture->options.now_ns() - since;
 	t->capture->options.beat->touching = 0;
 }
