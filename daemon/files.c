@@ -230,7 +230,7 @@ int files_request(struct files *f, const struct msg_want *want, int32_t pid,
 {
 	struct request *r;
 
-	if (want->kind < WANT_MAPS || want->kind > WANT_EXE ||
+	if (want->kind < WANT_MAPS || want->kind >= WANT_END ||
 	    (want->kind == WANT_IMAGE &&
 	     (want->start >= want->end || want->start % PAGE_MIN != 0 ||
 	      want->end % PAGE_MIN != 0)) ||

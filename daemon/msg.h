@@ -224,6 +224,8 @@ enum want_kind {
 	WANT_DEBUG,   /* a separate debug file by build-id */
 	WANT_ENVIRON, /* a copy of /proc/PID/environ */
 	WANT_EXE,     /* where the link /proc/PID/exe points, as text */
+	WANT_CMDLINE, /* the beginning of /proc/PID/cmdline: argv[0] */
+	WANT_END,
 };
 
 /*

@@ -256,6 +256,7 @@ static int open_of(const struct open_order *order, int *ret_fd)
 {
 	char path[64];
 	const char *name = "";
+	uint64_t max = OPEN_COPY_MAX;
 
 	switch ((enum want_kind)order->kind) {
 	case WANT_IMAGE:
@@ -271,11 +272,17 @@ static int open_of(const struct open_order *order, int *ret_fd)
 	case WANT_EXE:
 		name = "exe";
 		break;
+	case WANT_CMDLINE:
+		name = "cmdline";
+		max = PATH_MAX; /* a longer argv[0] is no file's name */
+		break;
+	case WANT_END:
+		return -EINVAL;
 	}
 	(void)snprintf(path, sizeof(path), "/proc/%d/%s", order->pid, name);
 	if (order->kind == WANT_EXE)
 		return copy_link(path, ret_fd);
-	return copy_file(path, 0, OPEN_COPY_MAX, ret_fd);
+	return copy_file(path, 0, max, ret_fd);
 }
 
 int open_for(const struct open_order *order, int *ret_fd)

@@ -46,7 +46,8 @@ struct stream {
 	struct unwind_cache *cache;
 	struct unwind_space *space;
 	struct aggregate *aggregate;
-	struct buf exe; /* path of the main executable */
+	struct buf exe;	    /* path of the main executable */
+	struct buf cmdline; /* its beginning: argv[0] as a string */
 	char release[MSG_TEXT_MAX];
 	stream_hint_fn send_hint;
 
@@ -113,6 +114,7 @@ static int open_program(struct stream *s)
 		.wall_offset_us = s->open.wall_offset_us,
 		.hash_seed = s->open.hash_seed,
 		.main_path = "",
+		.main_argv0 = "",
 	};
 	struct unwind_space *space;
 	int r;
@@ -120,8 +122,11 @@ static int open_program(struct stream *s)
 	s->has_maps = false;
 	s->release[0] = '\0';
 	buf_fini(&s->exe);
+	buf_fini(&s->cmdline);
 	if (request_text(s, WANT_EXE, PATH_MAX, &s->exe) < 0)
 		buf_clear(&s->exe);
+	if (request_text(s, WANT_CMDLINE, PATH_MAX, &s->cmdline) < 0)
+		buf_clear(&s->cmdline);
 	r = unwind_space_new(s->cache, &files, s, &space);
 	if (r < 0)
 		return r;
@@ -130,7 +135,8 @@ static int open_program(struct stream *s)
 	if (s->aggregate == NULL)
 		r = aggregate_new(&options, space, &s->aggregate);
 	if (r == 0)
-		aggregate_exec(s->aggregate, space, buf_string(&s->exe));
+		aggregate_exec(s->aggregate, space, buf_string(&s->exe),
+			       buf_string(&s->cmdline));
 	return r;
 }
 
@@ -150,6 +156,7 @@ int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
 		.target = open->target,
 	};
 	buf_init(&s->exe, PATH_MAX);
+	buf_init(&s->cmdline, PATH_MAX);
 	table_init(&s->hint_of, open->hash_seed);
 	r = open_program(s);
 	if (r < 0) {
@@ -167,6 +174,7 @@ void stream_free(struct stream *s)
 	aggregate_free(s->aggregate);
 	unwind_space_free(s->space);
 	buf_fini(&s->exe);
+	buf_fini(&s->cmdline);
 	table_fini(&s->hint_of);
 	free(s->hints);
 	free(s);

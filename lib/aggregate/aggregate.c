@@ -1,6 +1,7 @@
 #include "lib/aggregate/aggregate.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@
 #define NODES_DUE 350000
 
 void aggregate_exec(struct aggregate *a, struct unwind_space *space,
-		    const char *main_path)
+		    const char *main_path, const char *main_argv0)
 {
 	static const char deleted[] = " (deleted)";
 	size_t n;
@@ -36,6 +37,9 @@ void aggregate_exec(struct aggregate *a, struct unwind_space *space,
 	if (n >= sizeof(deleted) &&
 	    strcmp(a->main_path + n - (sizeof(deleted) - 1), deleted) == 0)
 		a->main_path[n - (sizeof(deleted) - 1)] = '\0';
+	/* Bytes that are compared, and never shown. */
+	(void)snprintf(a->main_argv0, sizeof(a->main_argv0), "%s", main_argv0);
+	a->options.main_argv0 = a->main_argv0;
 }
 
 int aggregate_new(const struct aggregate_options *options,
@@ -49,7 +53,7 @@ int aggregate_new(const struct aggregate_options *options,
 	if (a == NULL)
 		return -ENOMEM;
 	a->options = *options;
-	aggregate_exec(a, space, options->main_path);
+	aggregate_exec(a, space, options->main_path, options->main_argv0);
 	span_init(&a->span, options->chunk_us * NS_PER_US);
 	threads_init(&a->threads, options->hash_seed);
 	functions_init(&a->functions, options->hash_seed);
@@ -152,7 +156,8 @@ int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main,
 	r = threads_get(&a->threads, tid, &t);
 	if (r < 0)
 		return r;
-	names_thread(comm, comm_size, is_main, a->main_path, t->name);
+	names_thread(comm, comm_size, is_main, a->main_path, a->main_argv0,
+		     t->name);
 	return 0;
 }
 

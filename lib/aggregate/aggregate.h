@@ -41,6 +41,7 @@ struct aggregate_options {
 	/* Unix time minus monotonic time, fixed for the session. */
 	uint64_t wall_offset_us;
 	const char *main_path; /* the executable, as maps names it; may be "" */
+	const char *main_argv0; /* what it was called by; may be "" */
 	uint64_t hash_seed;
 };
 
@@ -116,7 +117,7 @@ must_check int aggregate_next(struct aggregate *a);
  * has exited and the chunk was cut. The session's table goes on.
  */
 void aggregate_exec(struct aggregate *a, struct unwind_space *space,
-		    const char *main_path);
+		    const char *main_path, const char *main_argv0);
 
 /* Time by function over the session, for a person. */
 struct aggregate_totals {

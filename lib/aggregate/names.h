@@ -34,10 +34,17 @@ void names_clean(const char *s, enum names_control control, char *out,
 /*
  * A thread's name from its comm (COMM_SIZE bytes at most are read, up to a
  * NUL). The main thread has, unless it gave itself another, the executable's
- * name there: it is called "main" then. main_path may be "".
+ * name there: it is called "main" then.
+ *
+ * That name is the one that exec was given, which is a link's if it was called
+ * by one: so it is that of the file, main_path, or that of main_argv0, of which
+ * only the first word counts: a program may have written a title there
+ * ("redis-server *:6379"), and part of that into comm as well, which then is a
+ * name that it gave itself. Both may be "".
  */
 void names_thread(const char *comm, size_t comm_size, bool is_main,
-		  const char *main_path, char out[THREAD_NAME_SIZE]);
+		  const char *main_path, const char *main_argv0,
+		  char out[THREAD_NAME_SIZE]);
 
 /* The part behind the last slash; path itself if that is empty. */
 const char *names_base(const char *path);

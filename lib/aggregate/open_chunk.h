@@ -17,6 +17,7 @@
 struct aggregate {
 	struct aggregate_options options;
 	char main_path[NAME_SIZE];
+	char main_argv0[NAME_SIZE];
 	struct unwind_space *space;
 
 	struct span span;

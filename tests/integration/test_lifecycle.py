@@ -68,7 +68,10 @@ def wait_chunks(profd, n):
 
 
 def exec_by(box, who):
-    target = box.target('exec_first', who, BUILD / 'targets/exec_second')
+    # By a link, as much of Debian is: its name is the thread's.
+    link = box.make_dir('link') / 'a-name-of-its-own'
+    link.symlink_to((BUILD / 'targets/exec_second').resolve())
+    target = box.target('exec_first', who, link)
     profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
     wait_chunks(profd, 1)
     target.signal(signal.SIGUSR1)
@@ -95,6 +98,8 @@ def exec_by(box, who):
                   f'a chunk of exec_{own} has {names}')
             check(chunk['release'].startswith(f'exec_{own}@'),
                   f'its release is {chunk["release"]}')
+            check(thread_names(chunk) == {'main', own},
+                  f'its threads are {thread_names(chunk)}')
 
 
 def test_exec_by_the_main_thread(box):

@@ -101,6 +101,9 @@ def test_chunks_reach_the_server(box):
         found = chunk_rules.problems(e, layout, sent=True)
         check(found == [], f'{found[:5]}')
         check('redis' in e.chunk['release'], f'{e.chunk["release"]}')
+        # By whichever of its names it was started.
+        name = e.chunk['profile']['thread_metadata'][str(redis.pid)]['name']
+        check(name == 'main', f'the main thread is "{name}"')
     chunks = [e.chunk for e in envelopes]
     found = chunk_rules.stream_problems(chunks)
     check(found == [], f'{found}')

@@ -23,6 +23,7 @@ static void open_with(uint64_t chunk_us, size_t chunk_bytes)
 		.chunk_bytes = chunk_bytes,
 		.wall_offset_us = LETTERS_WALL_US,
 		.main_path = "/opt/a-program-of-a-long-name",
+		.main_argv0 = "",
 	};
 
 	aggregate_free(a);
@@ -457,8 +458,10 @@ START_TEST(options)
 	const struct aggregate_options too_long = {
 		.chunk_us = SPAN_CHUNK_MAX_US + 1,
 		.main_path = "",
+		.main_argv0 = "",
 	};
-	const struct aggregate_options nothing = {.main_path = ""};
+	const struct aggregate_options nothing = {.main_path = "",
+						  .main_argv0 = ""};
 	struct aggregate *other = NULL;
 
 	ck_assert_int_eq(aggregate_new(&too_long, &space, &other), -EINVAL);

@@ -102,6 +102,7 @@ START_TEST(bulk)
 		.chunk_bytes = CHUNK_BYTES,
 		.wall_offset_us = UINT64_C(1700000000000000),
 		.main_path = "/opt/app/program",
+		.main_argv0 = "",
 	};
 	struct aggregate *a = NULL;
 	struct rusage usage;

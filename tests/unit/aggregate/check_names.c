@@ -74,8 +74,51 @@ START_TEST(thread_names)
 
 	memcpy(comm, threads[_i].comm, strlen(threads[_i].comm));
 	names_thread(comm, threads[_i].size, threads[_i].is_main,
-		     threads[_i].main_path, out);
+		     threads[_i].main_path, "", out);
 	ck_assert_str_eq(out, threads[_i].out);
+}
+END_TEST
+
+static const struct {
+	const char *comm;
+	bool is_main;
+	const char *main_path;
+	const char *out;
+	const char *main_argv0;
+} called[] = {
+	/* Called by another name than the file's. */
+	{"python3", true, "/usr/bin/python3.11", "main", "python3"},
+	{"python3", true, "/usr/bin/python3.11", "main", "/usr/bin/python3"},
+	{"python3", false, "/usr/bin/python3.11", "python3", "python3"},
+	{"python3.11", true, "/usr/bin/python3.11", "main", "python3"},
+	{"redis-server", true, "/usr/bin/redis-check-rdb", "main",
+	 "/usr/bin/redis-server *:6379"},
+	{"a-link-of-fifte", true, "/bin/file", "main", "./a-link-of-fifteen"},
+	{"a-link-of-fift", true, "/bin/file", "a-link-of-fift",
+	 "./a-link-of-fifteen"},
+	{"renamed", true, "/usr/bin/python3.11", "renamed", "python3"},
+	{"python", true, "/usr/bin/python3.11", "python", "python3"},
+	/* argv[0] is what the program, or who started it, wrote there. */
+	{"nginx", true, "/usr/sbin/nginx", "main",
+	 "nginx: master process /usr/sbin/nginx"},
+	{"gunicorn: maste", true, "/usr/bin/python3.11", "gunicorn: maste",
+	 "gunicorn: master [app]"},
+	{"bash", true, "/usr/bin/bash", "main", "-bash"},
+	{"sh", true, "/usr/bin/dash", "sh", "-sh"},
+	{"", true, "/bin/app", "", ""},
+	{"", true, "/bin/app", "", "/bin/ "},
+	{"app", true, "", "app", " app"},
+	{"app", true, "", "app", "app/"},
+};
+
+START_TEST(names_of_links)
+{
+	char out[THREAD_NAME_SIZE];
+
+	names_thread(called[_i].comm, strlen(called[_i].comm),
+		     called[_i].is_main, called[_i].main_path,
+		     called[_i].main_argv0, out);
+	ck_assert_str_eq(out, called[_i].out);
 }
 END_TEST
 
@@ -129,6 +172,7 @@ Suite *suite(void)
 
 	tcase_add_loop_test(c, clean, 0, N(cleaned));
 	tcase_add_loop_test(c, thread_names, 0, N(threads));
+	tcase_add_loop_test(c, names_of_links, 0, N(called));
 	tcase_add_test(c, base);
 	tcase_add_loop_test(c, in_app, 0, N(files));
 	suite_add_tcase(s, c);

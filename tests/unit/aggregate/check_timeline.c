@@ -179,6 +179,7 @@ START_TEST(adds_up)
 		.chunk_bytes = _i % 2 == 0 ? 20000000 : 20000,
 		.wall_offset_us = LETTERS_WALL_US,
 		.main_path = "",
+		.main_argv0 = "",
 	};
 	struct aggregate_totals totals;
 	size_t chunks = 0;
