@@ -5,6 +5,7 @@
  *   targets.c   the processes that are profiled
  *   delivery.c  chunks on their way to files and to Sentry
  *   stats.c     the figures of the run
+ *   usage.c     of these, processor time and memory
  *
  * Single-threaded, one broker per process; a call never waits for a child.
  */
@@ -104,6 +105,7 @@ struct target {
 	struct msg_unwind_stats unwind_past; /* of unwind processes that died */
 	struct msg_unwind_stats unwind_now;
 	struct chunk_counts chunks;
+	uint64_t payload_bytes; /* of its chunks that went on to ship */
 };
 
 struct envelope; /* delivery.c */

@@ -139,6 +139,7 @@ int delivery_chunk(struct broker *b, struct target *t,
 			free_envelope(e);
 		return 0;
 	}
+	t->payload_bytes += m->size;
 	e->target = t->id;
 	e->message = (struct msg_envelope){
 		.h = MSG_HEADER(MSG_ENVELOPE, msg_envelope),

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "daemon/broker.h"
+#include "daemon/usage.h"
 #include "lib/base/clock.h"
 #include "lib/unwind/unwind.h"
 
@@ -159,31 +160,26 @@ static struct usage own_usage(void)
 	};
 }
 
-static void put_usage(FILE *out, const struct broker *b)
+static void put_usage(FILE *out, const struct usage of[USAGE_N])
 {
-	struct usage own = own_usage(), unwind = {0};
-
-	for (size_t i = 0; i < b->n_unwinds; i++) {
-		const struct usage *u = &b->unwinds[i]->child.usage;
-
-		unwind.cpu_s += u->cpu_s;
-		unwind.rss_bytes = max_u64(unwind.rss_bytes, u->rss_bytes);
-	}
 	fprintf(out,
-		"  \"cpu_seconds\": {\"broker\": %.3f, \"capture\": %.3f, "
-		"\"unwind\": %.3f, \"ship\": %.3f},\n"
+		"  \"cpu_seconds\": {\"broker\": %.6f, \"capture\": %.6f, "
+		"\"unwind\": %.6f, \"ship\": %.6f},\n"
 		"  \"rss_peak_bytes\": {\"broker\": %llu, \"capture\": %llu, "
 		"\"unwind\": %llu, \"ship\": %llu},\n",
-		own.cpu_s, b->capture.usage.cpu_s, unwind.cpu_s,
-		b->ship.usage.cpu_s, (unsigned long long)own.rss_bytes,
-		(unsigned long long)b->capture.usage.rss_bytes,
-		(unsigned long long)unwind.rss_bytes,
-		(unsigned long long)b->ship.usage.rss_bytes);
+		of[USAGE_BROKER].cpu_s, of[USAGE_CAPTURE].cpu_s,
+		of[USAGE_UNWIND].cpu_s, of[USAGE_SHIP].cpu_s,
+		(unsigned long long)of[USAGE_BROKER].rss_bytes,
+		(unsigned long long)of[USAGE_CAPTURE].rss_bytes,
+		(unsigned long long)of[USAGE_UNWIND].rss_bytes,
+		(unsigned long long)of[USAGE_SHIP].rss_bytes);
 }
 
 int stats_write(struct broker *b)
 {
 	FILE *out = fdopen(b->stats_fd, "w");
+	const struct usage own = own_usage();
+	struct usage usage[USAGE_N];
 	struct figures sum, one;
 	bool failed;
 
@@ -196,13 +192,16 @@ int stats_write(struct broker *b)
 		figures_add(&sum, &one);
 	}
 	fprintf(out, "{\n");
-	put_usage(out, b);
+	usage_of_all(b, own, usage);
+	put_usage(out, usage);
 	put_figures(out, b, &sum);
 	fprintf(out, ",\n  \"targets\": [");
 	for (size_t i = 0; i < b->n_targets; i++) {
 		figures_of(b, &b->targets[i], &one);
 		fprintf(out, "%s{\n  \"pid\": %d,\n", i == 0 ? "" : ", ",
 			b->targets[i].pid);
+		usage_of_target(b, own, &b->targets[i], usage);
+		put_usage(out, usage);
 		put_figures(out, b, &one);
 		fprintf(out, "}");
 	}

@@ -59,6 +59,7 @@ struct stream {
 	uint64_t maps_ns; /* when they were read, in ticks' time */
 	uint64_t time_ns; /* of the last record */
 	bool closed;
+	uint64_t working_ns; /* since when; 0: it is not */
 	struct msg_unwind_stats stats;
 };
 
@@ -69,18 +70,61 @@ static void send_broker(const void *message, size_t size, const int *fds,
 		exit(EXIT_SUCCESS);
 }
 
+void stream_work(struct stream *s, uint64_t now_ns)
+{
+	s->working_ns = now_ns;
+}
+
+void stream_rest(struct stream *s, uint64_t now_ns)
+{
+	if (s->working_ns != 0)
+		s->stats.cost_ns += now_ns - s->working_ns;
+	s->working_ns = 0;
+}
+
+/* Waiting for the broker costs nothing. */
+static bool pause_work(struct stream *s)
+{
+	bool working = s->working_ns != 0;
+
+	if (working)
+		stream_rest(s, clock_mono_ns());
+	return working;
+}
+
+static void resume_work(struct stream *s, bool working)
+{
+	if (working)
+		stream_work(s, clock_mono_ns());
+}
+
 static int get_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
-	const struct stream *s = ctx;
+	struct stream *s = ctx;
+	bool working = pause_work(s);
+	int r = request_image(s->open.target, start, end, ret_fd);
 
-	return request_image(s->open.target, start, end, ret_fd);
+	resume_work(s, working);
+	return r;
 }
 
 static int get_debug(void *ctx, const char *build_id, int *ret_fd)
 {
-	const struct stream *s = ctx;
+	struct stream *s = ctx;
+	bool working = pause_work(s);
+	int r = request_debug(s->open.target, build_id, ret_fd);
 
-	return request_debug(s->open.target, build_id, ret_fd);
+	resume_work(s, working);
+	return r;
+}
+
+static int get_file(struct stream *s, enum want_kind kind, int *ret_fd)
+{
+	bool working = pause_work(s);
+	int r = request_file(kind, s->open.target, ret_fd);
+
+	resume_work(s, working);
+	return r;
 }
 
 static const struct unwind_files files = {
@@ -89,13 +133,13 @@ static const struct unwind_files files = {
 };
 
 /* The text behind one of the broker's answers. */
-static int request_text(const struct stream *s, enum want_kind kind, size_t max,
+static int request_text(struct stream *s, enum want_kind kind, size_t max,
 			struct buf *ret)
 {
 	int fd, r;
 
 	buf_init(ret, max);
-	r = request_file(kind, s->open.target, &fd);
+	r = get_file(s, kind, &fd);
 	if (r < 0)
 		return r;
 	r = buf_read_fd(ret, fd);
@@ -158,11 +202,13 @@ int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
 	buf_init(&s->exe, PATH_MAX);
 	buf_init(&s->cmdline, PATH_MAX);
 	table_init(&s->hint_of, open->hash_seed);
+	stream_work(s, clock_mono_ns());
 	r = open_program(s);
 	if (r < 0) {
 		stream_free(s);
 		return r;
 	}
+	stream_rest(s, clock_mono_ns());
 	*ret = s;
 	return 0;
 }
@@ -186,7 +232,7 @@ uint32_t stream_target(const struct stream *s)
 }
 
 /* SENTRY_RELEASE of the target's own environment, if it has one. */
-static bool release_of_target(const struct stream *s, char *ret, size_t size)
+static bool release_of_target(struct stream *s, char *ret, size_t size)
 {
 	static const char key[] = "SENTRY_RELEASE=";
 	struct buf text;
@@ -376,6 +422,7 @@ static int cut_chunk(struct stream *s, uint64_t end_ns)
 			chunk_is_lost(s, fault);
 		}
 	}
+	resume_work(s, pause_work(s)); /* up to now */
 	send_broker(&s->stats, sizeof(s->stats), NULL, 0);
 	return aggregate_next(s->aggregate);
 }

@@ -22,6 +22,13 @@ void stream_free(struct stream *s);
 uint32_t stream_target(const struct stream *s);
 
 /*
+ * The time from the one to the other counts as spent on this target. What
+ * stream_new takes does anyway.
+ */
+void stream_work(struct stream *s, uint64_t now_ns);
+void stream_rest(struct stream *s, uint64_t now_ns);
+
+/*
  * Takes a record of this target. Returns 0, -EPROTO if it is malformed (by
  * capture's fault: the ring cannot be trusted any more), or -ENOMEM. Chunks go
  * to the broker as they become due.

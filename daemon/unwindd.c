@@ -17,6 +17,7 @@
 #include "daemon/request.h"
 #include "daemon/sandbox.h"
 #include "daemon/stream.h"
+#include "lib/base/clock.h"
 #include "lib/base/ring.h"
 
 /* Rows and symbols of the images of one user's targets. */
@@ -29,6 +30,7 @@ static struct {
 	struct unwind_cache *cache;
 	struct stream *streams[HEARTBEAT_SLOTS];
 	size_t n_streams;
+	struct stream *working; /* whose time it is; NULL: nobody's */
 	struct ring_reader ring;
 	int link_fd; /* to capture; -1: none */
 	uint64_t credited;
@@ -46,6 +48,24 @@ static struct stream *stream_of(uint32_t target)
 		if (stream_target(me.streams[i]) == target)
 			return me.streams[i];
 	return NULL;
+}
+
+/*
+ * One reading of the clock for all records of a target in a row: a record of
+ * one that sleeps takes not much longer than a reading.
+ */
+static void work_for(struct stream *stream)
+{
+	uint64_t now;
+
+	if (stream == me.working)
+		return;
+	now = clock_mono_ns();
+	if (me.working != NULL)
+		stream_rest(me.working, now);
+	if (stream != NULL)
+		stream_work(stream, now);
+	me.working = stream;
 }
 
 /* Capture may be gone: the broker makes a new link. */
@@ -95,6 +115,7 @@ static void take_record(const struct ring_record *ring_record, size_t size)
 	/* One that was closed early: capture did not know yet. */
 	if (stream == NULL)
 		return;
+	work_for(stream);
 	r = stream_record(stream, record, size);
 	if (r < 0)
 		die("a record of the ring", -r);
@@ -114,6 +135,7 @@ static void read_ring(void)
 	}
 	if (r < 0)
 		die("the ring", -r);
+	work_for(NULL);
 	give_credit();
 }
 
@@ -202,12 +224,17 @@ static int close_session(const struct msg_session_close *m)
 		.target = m->target,
 	};
 	struct stream *stream = stream_of(m->target);
+	int r;
 
 	/* What capture wrote before it ended comes first. */
 	if (me.link_fd >= 0)
 		on_link();
-	if (stream != NULL)
-		return stream_close(stream);
+	if (stream != NULL) {
+		work_for(stream);
+		r = stream_close(stream);
+		work_for(NULL);
+		return r;
+	}
 	/* Its session was in a process before us. */
 	return ipc_send(MSG_FD, &closed, sizeof(closed), NULL, 0);
 }

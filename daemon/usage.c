@@ -1,0 +1,78 @@
+#include "daemon/usage.h"
+
+/* What a target is charged by, in units that only the sum gives a meaning. */
+struct weights {
+	uint64_t capture;
+	uint64_t unwind;
+	uint64_t ship;
+};
+
+static struct weights weights_of(const struct broker *b, const struct target *t)
+{
+	struct capture_counters counters;
+
+	target_counters(b, t, &counters);
+	return (struct weights){
+		.capture = counters.cost_ns,
+		.unwind = t->unwind_past.cost_ns + t->unwind_now.cost_ns,
+		.ship = t->payload_bytes,
+	};
+}
+
+/* Where nobody has a weight, all of the n have the same. */
+static double share(double whole, uint64_t weight, uint64_t sum, size_t n)
+{
+	return sum > 0 ? whole * ((double)weight / (double)sum)
+		       : whole / (double)n;
+}
+
+void usage_of_all(const struct broker *b, struct usage own,
+		  struct usage ret[USAGE_N])
+{
+	ret[USAGE_BROKER] = own;
+	ret[USAGE_CAPTURE] = b->capture.usage;
+	ret[USAGE_UNWIND] = (struct usage){0};
+	ret[USAGE_SHIP] = b->ship.usage;
+	for (size_t i = 0; i < b->n_unwinds; i++) {
+		const struct usage *u = &b->unwinds[i]->child.usage;
+
+		ret[USAGE_UNWIND].cpu_s += u->cpu_s;
+		ret[USAGE_UNWIND].rss_bytes =
+			max_u64(ret[USAGE_UNWIND].rss_bytes, u->rss_bytes);
+	}
+}
+
+void usage_of_target(const struct broker *b, struct usage own,
+		     const struct target *t, struct usage ret[USAGE_N])
+{
+	const struct weights mine = weights_of(b, t);
+	struct weights all = {0};
+	size_t n_unwind = 0;
+
+	for (size_t i = 0; i < b->n_targets; i++) {
+		const struct target *other = &b->targets[i];
+		const struct weights w = weights_of(b, other);
+
+		all.capture += w.capture;
+		all.ship += w.ship;
+		if (other->unwind != t->unwind)
+			continue;
+		all.unwind += w.unwind;
+		n_unwind++;
+	}
+	ret[USAGE_BROKER] = own;
+	ret[USAGE_BROKER].cpu_s /= (double)b->n_targets;
+	ret[USAGE_CAPTURE] = b->capture.usage;
+	ret[USAGE_CAPTURE].cpu_s = share(b->capture.usage.cpu_s, mine.capture,
+					 all.capture, b->n_targets);
+	ret[USAGE_UNWIND] = (struct usage){0};
+	if (t->unwind != NULL) {
+		ret[USAGE_UNWIND] = t->unwind->child.usage;
+		ret[USAGE_UNWIND].cpu_s =
+			share(ret[USAGE_UNWIND].cpu_s, mine.unwind, all.unwind,
+			      n_unwind);
+	}
+	ret[USAGE_SHIP] = b->ship.usage;
+	ret[USAGE_SHIP].cpu_s =
+		share(b->ship.usage.cpu_s, mine.ship, all.ship, b->n_targets);
+}
