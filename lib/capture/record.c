@@ -195,8 +195,8 @@ int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
 	*ret = memory;
 	(*ret)->h = head(t, th->tid, tick, time_ns);
 	/* By the thread: a leader that has exited has no memory any more. */
-	*ret_size = snapshot_take(*ret, (int32_t)th->tid, regs, regs_known,
-				  flags, th->hint_top);
+	*ret_size = snapshot_take(*ret, t->pagemap_fd, (int32_t)th->tid, regs,
+				  regs_known, flags, th->hint_top);
 	return 0;
 }
 

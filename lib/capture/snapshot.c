@@ -2,9 +2,9 @@
 
 #include <stdbool.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "lib/capture/arch.h"
+#include "lib/capture/memory.h"
 
 static uint64_t stack_start(uint64_t sp)
 {
@@ -38,28 +38,31 @@ size_t snapshot_size(uint64_t sp, uint64_t hint_top)
 	return sizeof(struct record_sample) + stack_want(sp, hint_top);
 }
 
-static ssize_t read_memory(int32_t pid, uint64_t addr, void *to, size_t size)
-{
-	struct iovec local = {.iov_base = to, .iov_len = size};
-	struct iovec remote = {.iov_base = (void *)(uintptr_t)addr,
-			       .iov_len = size};
+/*
+ * Below a top that is known, all is stack, however much of it was never
+ * touched. Else a longer hole is taken for the room between two stacks: a
+ * guard page, and what the next one has not used yet.
+ */
+#define HOLE_PAGES_MAX 32
 
-	return process_vm_readv(pid, &local, 1, &remote, 1, 0);
-}
-
-size_t snapshot_take(struct record_sample *record, int32_t pid,
+size_t snapshot_take(struct record_sample *record, int pagemap_fd, int32_t tid,
 		     const uint64_t *regs, uint64_t regs_known, uint32_t flags,
 		     uint64_t hint_top)
 {
+	size_t hole_max = hint_is_of_use(regs[ARCH_SP], hint_top)
+				  ? MEMORY_PAGES_MAX
+				  : HOLE_PAGES_MAX;
 	uint64_t start = stack_start(regs[ARCH_SP]);
 	size_t want = stack_want(regs[ARCH_SP], hint_top);
-	ssize_t n = read_memory(pid, start, record->stack, want);
+	ssize_t n = memory_read(pagemap_fd, tid, start, record->stack, want,
+				hole_max);
 
-	/* The red zone may lie in the guard page below the stack. */
+	/* The red zone may lie in what cannot be read. */
 	if (n < 0 && start < regs[ARCH_SP]) {
 		want -= (size_t)(regs[ARCH_SP] - start);
 		start = regs[ARCH_SP];
-		n = read_memory(pid, start, record->stack, want);
+		n = memory_read(pagemap_fd, tid, start, record->stack, want,
+				hole_max);
 	}
 	record->flags = flags;
 	record->arch = ARCH_SAMPLE;

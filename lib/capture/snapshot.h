@@ -1,9 +1,8 @@
 /*
  * Writing a thread's registers and live stack into the ring.
  *
- * The stack goes by process_vm_readv(2) straight into the reserved record.
- * That read can hang for as long as the target likes (FUSE, userfaultfd): the
- * caller shows in the heartbeat what it is about to touch.
+ * The stack goes straight into the reserved record, as lib/capture/memory.h
+ * reads it: the caller shows in the heartbeat what it is about to touch.
  */
 #ifndef LIB_CAPTURE_SNAPSHOT_H
 #define LIB_CAPTURE_SNAPSHOT_H
@@ -27,13 +26,13 @@
 size_t snapshot_size(uint64_t sp, uint64_t hint_top);
 
 /*
- * Copies the stack of process pid from regs' stack pointer into a record that
+ * Copies the stack of thread tid from regs' stack pointer into a record that
  * ring_reserve gave for snapshot_size bytes, and fills in everything but the
  * record's start (h). regs_known tells which registers count; sp and pc must
- * be among them. Returns the record's size in bytes. A stack that cannot be
- * read gives a record with registers only.
+ * be among them. pagemap_fd: see memory_read. Returns the record's size in
+ * bytes. A stack that cannot be read gives a record with registers only.
  */
-size_t snapshot_take(struct record_sample *record, int32_t pid,
+size_t snapshot_take(struct record_sample *record, int pagemap_fd, int32_t tid,
 		     const uint64_t *regs, uint64_t regs_known, uint32_t flags,
 		     uint64_t hint_top);
 

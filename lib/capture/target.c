@@ -9,6 +9,8 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
+#include "lib/capture/memory.h"
+
 /* Clone and exec keep the table true; exit is told by wait anyway. */
 #define SEIZE_OPTIONS (PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC)
 
@@ -85,6 +87,9 @@ int target_adopt(struct target *t, uint32_t tid)
 		th->next->prev = th;
 	t->threads = th;
 	t->n_threads++;
+	/* The leader's would do, but it may have exited before the others. */
+	if (t->pagemap_fd < 0)
+		(void)!memory_open(t->proc_fd, tid, &t->pagemap_fd);
 	return 0;
 fail:
 	activity_close(&th->activity);
@@ -185,6 +190,7 @@ void target_forget_threads(struct target *t)
 		next = th->next;
 		forget(th, MISSED_EXITED);
 	}
+	close_fd(&t->pagemap_fd);
 }
 
 struct thread_status {
@@ -336,6 +342,7 @@ int target_new(struct capture *c, uint32_t id, int32_t pid, int pidfd,
 			     .counters = counters,
 			     .proc_fd = -1,
 			     .task_fd = -1,
+			     .pagemap_fd = -1,
 			     .last_tick = tick};
 	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
 	t->proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -72,6 +72,7 @@ struct target {
 	int32_t pid;
 	int proc_fd; /* /proc/PID */
 	int task_fd; /* /proc/PID/task */
+	int pagemap_fd; /* of its memory; -1: not to be had, or no thread yet */
 	uint64_t n_threads;
 	/*
 	 * Threads that have died since the last tick. The reader is told at the

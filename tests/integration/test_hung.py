@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Targets that make whoever looks at them hang, and a capture that is stopped.
+"""Targets that would make whoever looks at them hang, and a stopped capture.
 
 tests/targets/hang.c is the hostile target. Another program, "shares", is
 profiled at the same time and must not suffer.
@@ -13,8 +13,9 @@ import time
 import harness
 from harness import Skip, check, wait_for
 
-# A heartbeat is given up after a second; the rest is for a loaded machine.
-REPLACED_S = 10
+# A heartbeat is given up after a second; the rest is for a loaded machine, and
+# for a race that has to be won first.
+REPLACED_S = 30
 
 HUNG = r'sentry-profd: process {} makes reads of its memory hang: it is left out'
 
@@ -82,11 +83,68 @@ def check_stats(profd, bystander):
           f'nothing was missed while there was no capture: {figures}')
 
 
-def hang_in_memory(box, how):
-    """It hangs capture, is left out for good, and the other one goes on."""
+def deep_stacks(profd, target, since):
+    """Names of the frames of its thread "deep", leaf first, stack by stack."""
+    for chunk in profd.chunks:
+        profile = chunk['profile']
+        tids = [t for t, m in profile['thread_metadata'].items()
+                if m.get('name') == 'deep']
+        for sample in profile['samples']:
+            if sample['thread_id'] in tids and sample['timestamp'] > since:
+                yield [profile['frames'][i].get('function')
+                       for i in profile['stacks'][sample['stack_id']]]
+
+
+def look_around(box, how):
+    """What would make capture hang is not touched: nobody misses a sample, and
+    the stacks around it are right."""
     hostile = hang_target(box, how)
     other = box.target('shares')
     profd = box.profd([other, hostile], '--chunk-seconds', '1')
+    profd.wait_attached()
+    old = capture_of(profd)
+    go_deep(hostile)
+    since = time.time()
+    chunks = len(profd.chunks)
+    wait_for(lambda: len(profd.chunks) >= chunks + 3, 'more chunks')
+    check(capture_of(profd) == old, 'capture was replaced')
+    profd.interrupt()
+    check('hang' not in profd.stderr.replace('using hang@', ''),
+          f'somebody hung: {profd.stderr}')
+    for figures in profd.stats['targets']:
+        check('no_capture' not in figures['missed'], f'{figures}')
+    names = ['innermost', 'deep', 'run_deep']
+    seen = list(deep_stacks(profd, hostile, since))
+    right = sum(stack[stack.index('innermost'):][:3] == names
+                for stack in seen if 'innermost' in stack)
+    check(right > 50, f'{right} of {len(seen)} stacks are right: {seen[-1:]}')
+    check_untouched(hostile)
+    check_untouched(other)
+
+
+def test_userfaultfd(box):
+    need_root()
+    look_around(box, 'uffd')
+
+
+def test_fuse(box):
+    need_fuse()
+    look_around(box, 'fuse')
+
+
+def test_fuse_that_never_answers(box):
+    need_fuse()
+    look_around(box, 'jam')
+
+
+def test_hang_in_a_race(box):
+    """A page that is taken away between the look and the read: it hangs
+    capture, is left out for good, and the other one goes on."""
+    need_root()
+    hostile = hang_target(box, 'race')
+    other = box.target('shares')
+    profd = box.profd([other, hostile], '--rate', '1000', '--chunk-seconds',
+                      '1')
     profd.wait_attached()
     old = capture_of(profd)
     since = time.monotonic()
@@ -110,23 +168,12 @@ def hang_in_memory(box, how):
     check_untouched(hostile)
     check_untouched(other)
 
-
-def test_userfaultfd(box):
-    need_root()
-    hang_in_memory(box, 'uffd')
-
-
-def test_fuse(box):
-    need_fuse()
-    hang_in_memory(box, 'fuse')
-
-
 def test_hung_from_the_start(box):
-    """It hangs at the first look; it is the only target."""
+    """It hangs at one of the first looks; it is the only target."""
     need_root()
-    hostile = hang_target(box, 'uffd')
+    hostile = hang_target(box, 'race')
     go_deep(hostile)
-    profd = box.profd([hostile])
+    profd = box.profd([hostile], '--rate', '1000')
     profd.finish(status=1)
     check(re.search(HUNG.format(hostile.pid), profd.stderr),
           f'no error line: {profd.stderr}')
@@ -136,8 +183,8 @@ def test_hung_from_the_start(box):
 def test_interrupted_while_it_hangs(box):
     """^C before the heartbeat is given up."""
     need_root()
-    hostile = hang_target(box, 'uffd')
-    profd = box.profd([hostile]).wait_attached()
+    hostile = hang_target(box, 'race')
+    profd = box.profd([hostile], '--rate', '1000').wait_attached()
     capture = capture_of(profd)
     go_deep(hostile)
     wait_for(lambda: 'userfault' in harness.proc_text(capture, 'wchan'),
@@ -151,11 +198,11 @@ def test_capture_that_cannot_be_killed(box):
     """A FUSE server that takes a request and does not answer it: the kernel
     waits for it whatever comes. The broker does not."""
     need_fuse()
-    hostile = hang_target(box, 'jam')
-    profd = box.profd([hostile]).wait_attached()
+    hostile = hang_target(box, 'race-jam')
+    profd = box.profd([hostile], '--rate', '1000').wait_attached()
     old = capture_of(profd)
     go_deep(hostile)
-    profd.finish(status=1)
+    profd.finish(status=1, timeout=REPLACED_S + 10)
     check(re.search(HUNG.format(hostile.pid), profd.stderr) and
           re.search(rf'pid {old}\) cannot be killed', profd.stderr),
           f'no error line: {profd.stderr}')

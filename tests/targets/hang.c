@@ -2,13 +2,16 @@
  * A program whose memory and files cannot be read without hanging: what a
  * hostile target does to its profiler.
  *
- * Usage: hang uffd|fuse|jam|code|close DIR
+ * Usage: hang uffd|fuse|jam|race|race-jam|code|close DIR
  *   uffd  a thread ("deep") runs in frames that have pages below a userfaultfd
  *         among them which nobody fills
  *   fuse  the same, by pages of a file of a FUSE file system in DIR, whose
  *         server takes no requests any more
  *   jam   the same, with a server that takes requests and never answers:
  *         whoever waits for it cannot even be killed
+ *   race  like uffd, but the pages come and go, until somebody waits for one
+ *   race-jam  like jam, but the pages come and go; the server answers this
+ *         program
  *   code  a thread ("code") runs code of a file of such a file system; the
  *         server answers reads, and no open but this program's own
  *   close the same; the server answers reads and opens, and no close but this
@@ -22,6 +25,7 @@
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <linux/userfaultfd.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -34,6 +38,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -69,7 +74,17 @@ static char *window(void)
 
 enum { FILE_NODE = 2 };
 
-enum server { SERVE_NO_READ, SERVE_NO_OPEN, SERVE_NO_CLOSE };
+enum server { SERVE_NO_READ, SERVE_OWN_READ, SERVE_NO_OPEN, SERVE_NO_CLOSE };
+
+static bool is_this_program(uint32_t tid)
+{
+	struct stat own, other;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/exe", tid);
+	return stat(path, &other) == 0 && stat("/proc/self/exe", &own) == 0 &&
+	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
 
 static void reply(int fd, const struct fuse_in_header *in, int error,
 		  const void *body, size_t size)
@@ -144,7 +159,8 @@ static void answer(int fd, const struct fuse_in_header *in, enum server how)
 		opened = true;
 		return;
 	case FUSE_READ:
-		if (how == SERVE_NO_READ)
+		if (how == SERVE_NO_READ ||
+		    (how == SERVE_OWN_READ && !is_this_program(in->pid)))
 			return;
 		fill_code(page);
 		reply(fd, in, 0, page,
@@ -174,6 +190,7 @@ static void serve(int fd, enum server how)
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)prctl(PR_SET_NAME, "hang-server");
+	(void)setpriority(PRIO_PROCESS, 0, -20);
 	for (;;) {
 		ssize_t n = read(fd, &request, sizeof(request));
 
@@ -211,23 +228,32 @@ static int open_fuse_file(const char *dir, enum server how, pid_t *ret_server)
 	return fd;
 }
 
-static void map_fuse(const char *dir, bool jam)
+/* Of "race" and "race-jam": what brings the pages, or takes them away. */
+static int uffd = -1, race_file = -1;
+
+static void map_fuse(const char *dir, const char *how)
 {
+	const bool race = strcmp(how, "race-jam") == 0;
 	pid_t server;
-	int fd = open_fuse_file(dir, SERVE_NO_READ, &server);
+	int fd = open_fuse_file(dir, race ? SERVE_OWN_READ : SERVE_NO_READ,
+				&server);
 
 	if (mmap(window(), WINDOW_BYTES, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
 		die("mmap");
+	if (race) {
+		race_file = fd;
+		return;
+	}
 	/* Closing waits for the server, too. */
 	(void)close(fd);
-	if (!jam)
+	if (strcmp(how, "fuse") == 0)
 		(void)kill(server, SIGSTOP);
 }
 
 static void register_uffd(void)
 {
-	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	struct uffdio_api api = {.api = UFFD_API};
 	struct uffdio_register range = {
 		.range = {.start = (uintptr_t)window(), .len = WINDOW_BYTES},
@@ -237,6 +263,48 @@ static void register_uffd(void)
 	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) < 0 ||
 	    ioctl(fd, UFFDIO_REGISTER, &range) < 0)
 		die("userfaultfd");
+	uffd = fd;
+}
+
+/*
+ * A process that shares the memory, and that nobody profiles, so that it goes
+ * on while the target is stopped. Nobody else touches the page but those who
+ * look.
+ */
+static int run_race(void *unused)
+{
+	struct uffdio_zeropage zeros = {
+		.range = {.start = (uintptr_t)window(), .len = PAGE}};
+	struct pollfd waits = {.fd = uffd, .events = POLLIN};
+
+	(void)unused;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* It has to run while the other processor looks. */
+	(void)setpriority(PRIO_PROCESS, 0, -20);
+	while (!go_deep)
+		(void)usleep(1000);
+	/* Whoever waits for a page keeps it waiting from here on. */
+	while (uffd < 0 || poll(&waits, 1, 0) == 0) {
+		if (uffd < 0)
+			(void)*(volatile char *)window();
+		else if (ioctl(uffd, UFFDIO_ZEROPAGE, &zeros) < 0)
+			break;
+		(void)madvise(window(), PAGE, MADV_DONTNEED);
+		if (uffd < 0)
+			(void)posix_fadvise(race_file, 0, PAGE,
+					    POSIX_FADV_DONTNEED);
+	}
+	for (;;)
+		(void)pause();
+}
+
+static void start_race(void)
+{
+	static char race_stack[65536] __attribute__((aligned(16)));
+
+	if (clone(run_race, race_stack + sizeof(race_stack), CLONE_VM | SIGCHLD,
+		  NULL) < 0)
+		die("clone");
 }
 
 static void say(const char *line)
@@ -302,15 +370,17 @@ static void start_deep(const char *how, const char *dir)
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (stack == MAP_FAILED)
 		die("mmap");
-	if (strcmp(how, "uffd") == 0)
+	if (strcmp(how, "uffd") == 0 || strcmp(how, "race") == 0)
 		register_uffd();
 	else
-		map_fuse(dir, strcmp(how, "jam") == 0);
+		map_fuse(dir, how);
 	(void)pthread_attr_init(&attr);
 	if (pthread_attr_setstack(&attr, stack, STACK_BYTES) != 0 ||
 	    pthread_create(&thread, &attr, run_deep, NULL) != 0)
 		die("pthread_create");
 	(void)pthread_setname_np(thread, "deep");
+	if (strncmp(how, "race", 4) == 0)
+		start_race();
 }
 
 static void start_code(const char *dir, enum server how)

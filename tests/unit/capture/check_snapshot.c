@@ -1,14 +1,19 @@
 #include "lib/capture/snapshot.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/capture/arch.h"
+#include "lib/capture/memory.h"
 #include "tests/unit/suite.h"
 
 #define KNOWN (UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC)
+
+/* What is beyond so many pages of nothing is taken for something else. */
+#define MARGIN_PAGES 64
 
 /* A stack of our own: nothing, then bytes, then nothing. */
 static struct {
@@ -18,18 +23,20 @@ static struct {
 	uint64_t bottom, top;
 } stack;
 
+/* Of this process; -1 in the tests of a kernel without. */
+static int pagemap_fd;
 static uint64_t regs[ARCH_REGS];
 static struct record_sample *record;
 
 static void make_stack(size_t size)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uint8_t *all = mmap(NULL, size + 2 * page, PROT_NONE,
+	const size_t margin = MARGIN_PAGES * (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *all = mmap(NULL, size + 2 * margin, PROT_NONE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	ck_assert_ptr_ne(all, MAP_FAILED);
 	stack.guard = all;
-	stack.bytes = all + page;
+	stack.bytes = all + margin;
 	stack.size = size;
 	ck_assert_int_eq(mprotect(stack.bytes, size, PROT_READ | PROT_WRITE),
 			 0);
@@ -39,8 +46,9 @@ static void make_stack(size_t size)
 	stack.top = stack.bottom + size;
 }
 
-static void set_up(void)
+static void set_up_without_pagemap(void)
 {
+	pagemap_fd = -1;
 	record = malloc(sizeof(*record) + SAMPLE_STACK_MAX);
 	ck_assert_ptr_nonnull(record);
 	/* What the ring held before must not shine through. */
@@ -49,12 +57,25 @@ static void set_up(void)
 	regs[ARCH_PC] = 0x401000;
 }
 
+static void set_up(void)
+{
+	int proc_fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	set_up_without_pagemap();
+	ck_assert_int_eq(memory_open(proc_fd, (uint32_t)getpid(), &pagemap_fd),
+			 0);
+	close_fd(&proc_fd);
+}
+
 static void tear_down(void)
 {
 	free(record);
+	close_fd(&pagemap_fd);
 	if (stack.guard != NULL)
 		(void)munmap(stack.guard,
-			     stack.size + 2 * (size_t)sysconf(_SC_PAGESIZE));
+			     stack.size +
+				     2 * MARGIN_PAGES *
+					     (size_t)sysconf(_SC_PAGESIZE));
 	stack.guard = NULL;
 }
 
@@ -63,8 +84,8 @@ static size_t take(uint64_t sp, uint64_t hint)
 	size_t size;
 
 	regs[ARCH_SP] = sp;
-	size = snapshot_take(record, getpid(), regs, KNOWN, SAMPLE_RUNNING,
-			     hint);
+	size = snapshot_take(record, pagemap_fd, getpid(), regs, KNOWN,
+			     SAMPLE_RUNNING, hint);
 	ck_assert_uint_le(size, snapshot_size(sp, hint));
 	ck_assert_uint_eq(size, sizeof(*record) + record->stack_size);
 	ck_assert_uint_eq(record->arch, ARCH_SAMPLE);
@@ -171,6 +192,34 @@ START_TEST(cut_without_a_red_zone_says_so_too)
 END_TEST
 #endif
 
+/* Up to the hint, all is stack: pages in between that are zeros still. */
+START_TEST(a_deep_frame_need_not_be_touched)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	make_stack(100 * page);
+	ck_assert_int_eq(
+		madvise(stack.bytes + 2 * page, 90 * page, MADV_DONTNEED), 0);
+	(void)take(stack.bottom + page, stack.top);
+	ck_assert_uint_eq(record->stack_addr + record->stack_size, stack.top);
+	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
+}
+END_TEST
+
+START_TEST(another_stack_s_pages_are_left_alone)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	make_stack(100 * page);
+	ck_assert_int_eq(
+		madvise(stack.bytes + 2 * page, 90 * page, MADV_DONTNEED), 0);
+	(void)take(stack.bottom + page, 0);
+	ck_assert_uint_eq(record->stack_addr + record->stack_size,
+			  stack.bottom + 2 * page);
+	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
+}
+END_TEST
+
 /* A stack pointer to nowhere is the target's business: registers only. */
 START_TEST(no_stack_gives_registers_only)
 {
@@ -185,23 +234,34 @@ START_TEST(no_stack_gives_registers_only)
 }
 END_TEST
 
-Suite *suite(void)
+static void add_tests(TCase *tc)
 {
-	Suite *s = suite_create("snapshot");
-	TCase *tc = tcase_create("copies");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, copies_red_zone_to_end);
 	tcase_add_test(tc, copies_up_to_the_hint);
 	tcase_add_test(tc, a_hint_that_is_too_far_is_none);
 	tcase_add_test(tc, on_another_stack_less_is_copied);
 	tcase_add_test(tc, a_deep_stack_is_cut_and_says_so);
 	tcase_add_test(tc, a_hint_at_the_cap_is_not_cut);
-#if ARCH_RED_ZONE > 0
-	tcase_add_test(tc, a_red_zone_that_cannot_be_read_is_left_out);
-	tcase_add_test(tc, cut_without_a_red_zone_says_so_too);
-#endif
 	tcase_add_test(tc, no_stack_gives_registers_only);
-	suite_add_tcase(s, tc);
+}
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("snapshot");
+	TCase *with = tcase_create("with a pagemap");
+	TCase *without = tcase_create("without one");
+
+	tcase_add_checked_fixture(with, set_up, tear_down);
+	add_tests(with);
+	tcase_add_test(with, a_deep_frame_need_not_be_touched);
+	tcase_add_test(with, another_stack_s_pages_are_left_alone);
+	suite_add_tcase(s, with);
+	tcase_add_checked_fixture(without, set_up_without_pagemap, tear_down);
+	add_tests(without);
+#if ARCH_RED_ZONE > 0
+	tcase_add_test(without, a_red_zone_that_cannot_be_read_is_left_out);
+	tcase_add_test(without, cut_without_a_red_zone_says_so_too);
+#endif
+	suite_add_tcase(s, without);
 	return s;
 }
