@@ -46,9 +46,13 @@ int arch_set_result(uint32_t tid, long result)
 	return 0;
 }
 
-uint64_t arch_argument(const struct user_regs_struct *regs)
+uint64_t arch_argument(const struct user_regs_struct *regs, unsigned int n)
 {
-	return regs->rdi;
+	const uint64_t arguments[ARCH_ARGUMENTS] = {
+		regs->rdi, regs->rsi, regs->rdx, regs->r10, regs->r8, regs->r9,
+	};
+
+	return arguments[n];
 }
 
 uint64_t arch_thread_pointer(const struct user_regs_struct *regs)
@@ -86,9 +90,9 @@ int arch_set_result(uint32_t tid, long result)
 	return -ENOSYS;
 }
 
-uint64_t arch_argument(const struct user_regs_struct *regs)
+uint64_t arch_argument(const struct user_regs_struct *regs, unsigned int n)
 {
-	return regs->regs[0];
+	return regs->regs[n];
 }
 
 uint64_t arch_thread_pointer(const struct user_regs_struct *regs)

@@ -68,7 +68,8 @@ must_check int arch_set_result(uint32_t tid, long result);
  */
 uint64_t arch_thread_pointer(const struct user_regs_struct *regs);
 
-/* First argument of the interrupted call. */
-uint64_t arch_argument(const struct user_regs_struct *regs);
+/* An argument of the interrupted call: n is 0 to ARCH_ARGUMENTS - 1. */
+#define ARCH_ARGUMENTS 6
+uint64_t arch_argument(const struct user_regs_struct *regs, unsigned int n);
 
 #endif

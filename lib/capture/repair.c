@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "lib/capture/syscalls.h"
 #include "lib/capture/tracee.h"
@@ -12,17 +13,27 @@
  * Like recv(2), read(2) of a socket with a timeout returns EINTR before it has
  * taken a byte. Looking at the link blocks on nothing of the target's.
  */
-static bool is_of_socket(uint32_t tid, const struct user_regs_struct *regs)
+static bool is_socket(uint32_t tid, uint64_t fd)
 {
 	static const char socket[] = "socket:[";
 	char path[64], link[sizeof(socket) - 1];
 	ssize_t n;
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/fd/%u", tid,
-		       (unsigned int)arch_argument(regs));
+		       (unsigned int)fd);
 	n = readlink(path, link, sizeof(link));
 	return n == (ssize_t)sizeof(link) &&
 	       memcmp(link, socket, sizeof(link)) == 0;
+}
+
+/*
+ * tcdrain(3) has nothing done when it returns EINTR. With 0 for an argument
+ * the same ioctl sends a break, which may have begun.
+ */
+static bool is_drain(const struct user_regs_struct *regs)
+{
+	return (unsigned int)arch_argument(regs, 1) == TCSBRK &&
+	       arch_argument(regs, 2) != 0;
 }
 
 /* A number of the thread's status file; 0 if it cannot be read. */
@@ -71,7 +82,14 @@ bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal)
 		rewrite = true;
 		break;
 	case RESTART_IF_SOCKET:
-		rewrite = is_of_socket(tid, regs);
+		rewrite = is_socket(tid, arch_argument(regs, 0));
+		break;
+	case RESTART_IF_EITHER_SOCKET:
+		rewrite = is_socket(tid, arch_argument(regs, 0)) ||
+			  is_socket(tid, arch_argument(regs, 2));
+		break;
+	case RESTART_IF_DRAIN:
+		rewrite = is_drain(regs);
 		break;
 	case RESTART_IF_FILTERED:
 		rewrite = is_filtered(tid);

@@ -27,6 +27,18 @@ enum restart_rule syscall_restart_rule(long nr, long result)
 	case SYS_semtimedop:
 	case SYS_rt_sigtimedwait:
 	case SYS_io_getevents:
+		/*
+		 * These restart by themselves, but where the kernel cannot
+		 * write what is left of the time into the caller's timespec
+		 * (fs/select.c).
+		 */
+#ifdef SYS_select
+	case SYS_select:
+#endif
+	case SYS_pselect6:
+	case SYS_ppoll:
+	/* Only if it has submitted nothing. */
+	case SYS_io_uring_enter:
 	/* With a timeout (SO_RCVTIMEO, SO_SNDTIMEO) these return EINTR. */
 	case SYS_recvfrom:
 	case SYS_recvmsg:
@@ -42,7 +54,14 @@ enum restart_rule syscall_restart_rule(long nr, long result)
 	case SYS_readv:
 	case SYS_write:
 	case SYS_writev:
+	case SYS_preadv2:
+	case SYS_pwritev2:
+	case SYS_sendfile:
 		return RESTART_IF_SOCKET;
+	case SYS_splice:
+		return RESTART_IF_EITHER_SOCKET;
+	case SYS_ioctl:
+		return RESTART_IF_DRAIN;
 	default:
 		return RESTART_LEAVE;
 	}

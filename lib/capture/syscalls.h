@@ -23,6 +23,10 @@ enum restart_rule {
 	RESTART_LEAVE,	   /* the result is right as it is */
 	RESTART_REWRITE,   /* to RESULT_ERESTARTNOHAND */
 	RESTART_IF_SOCKET, /* the same, if its first argument is a socket */
+	/* The same, if its first or its third argument is one: splice(2). */
+	RESTART_IF_EITHER_SOCKET,
+	/* The same, if it is the ioctl of tcdrain(3). */
+	RESTART_IF_DRAIN,
 	/*
 	 * The same, if the thread is under a seccomp filter, which may lack
 	 * restart_syscall, the call that RESULT_ERESTART_RESTARTBLOCK needs.

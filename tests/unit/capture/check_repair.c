@@ -74,6 +74,108 @@ START_TEST(no_wait_is_ended_by_an_interrupt)
 }
 END_TEST
 
+/* All kinds of waits, and whether the interrupted call is changed for it. */
+static const struct {
+	const char *call;
+	bool rewritten;
+} waits[] = {
+	{"epoll_wait", true},
+	{"epoll_pwait", true},
+	{"epoll_pwait2", true},
+	{"poll", false},
+	{"ppoll", false},
+	{"ppoll_read_only", true},
+	{"pselect", false},
+	{"pselect_read_only", true},
+	{"select", false},
+	{"nanosleep", false},
+	{"clock_nanosleep", false},
+	{"clock_nanosleep_absolute", false},
+	{"sigtimedwait", true},
+	{"semtimedop", true},
+	{"mq_timedreceive", false},
+	{"mq_timedsend", false},
+	{"recv_timeout", true},
+	{"recvmsg_timeout", true},
+	{"recvmmsg_timeout", true},
+	{"read_timeout", true},
+	{"readv_timeout", true},
+	{"preadv2_timeout", true},
+	{"send_timeout", true},
+	{"sendmsg_timeout", true},
+	{"sendmmsg_timeout", true},
+	{"write_timeout", true},
+	{"writev_timeout", true},
+	{"pwritev2_timeout", true},
+	{"accept_timeout", true},
+	{"connect_timeout", true},
+	{"sendfile_timeout", true},
+	{"splice_timeout", true},
+	{"splice_in_timeout", true},
+	{"futex", false},
+	{"futex_waitv", false},
+	{"cond_timedwait", false},
+	{"mutex_timedlock", false},
+	{"sem_timedwait", false},
+	{"io_getevents", true},
+	{"io_pgetevents", false},
+	{"io_uring_enter", true},
+	{"timerfd", false},
+	{"wait4", false},
+	{"waitid", false},
+	{"read_pipe", false},
+	{"readv_pipe", false},
+	{"write_pipe", false},
+	{"read_tty", false},
+	{"recv", false},
+	{"poll_woken", false},
+	{"select_woken", false},
+	{"epoll_woken", true},
+	{"eventfd", false},
+	{"inotify", false},
+	{"signalfd", false},
+	{"sigwaitinfo", true},
+	{"pause", false},
+	{"sigsuspend", false},
+	{"semop", true},
+	{"msgrcv", false},
+	{"msgsnd", false},
+	{"mq_receive", false},
+	{"mq_send", false},
+	{"accept", false},
+	{"flock", false},
+	{"record_lock", false},
+	{"cond", false},
+	{"sem", false},
+	{"splice_pipe", false},
+	{"tee", false},
+	{"open_fifo", false},
+};
+
+#define WAIT_INTERRUPTS 50
+
+START_TEST(no_kind_of_wait_is_ended)
+{
+	live_begin(&l, "cap_waits", waits[_i].call, NULL);
+	for (int i = 0; i < WAIT_INTERRUPTS; i++) {
+		uint64_t before = stops();
+
+		live_until_blocked(l.first);
+		ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL),
+				 0);
+		until_stopped(before, 1);
+	}
+	live_until_blocked(l.first);
+	ck_assert_msg(count("eintr") == 0, "%s: EINTR", waits[_i].call);
+	ck_assert_msg(count("other") == 0, "%s has ended", waits[_i].call);
+	if (waits[_i].rewritten)
+		ck_assert_msg(l.counters.rewritten > WAIT_INTERRUPTS / 2, "%s",
+			      waits[_i].call);
+	else
+		ck_assert_msg(l.counters.rewritten == 0, "%s", waits[_i].call);
+}
+END_TEST
+
 static const struct {
 	const char *call;
 	const char *us;
@@ -194,6 +296,12 @@ Suite *suite(void)
 	tcase_add_test(tc, a_handler_that_runs_ends_the_wait);
 	tcase_add_test(tc, a_filter_is_not_run_into);
 	tcase_add_test(tc, no_call_no_repair);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("kinds of waits");
+	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
+	tcase_add_checked_fixture(tc, NULL, tear_down);
+	tcase_add_loop_test(tc, no_kind_of_wait_is_ended, 0,
+			    sizeof(waits) / sizeof(waits[0]));
 	suite_add_tcase(s, tc);
 	return s;
 }
