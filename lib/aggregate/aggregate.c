@@ -77,10 +77,28 @@ void aggregate_free(struct aggregate *a)
 	free(a);
 }
 
+static int append(struct aggregate *a, uint32_t tid, uint64_t time_us,
+		  uint32_t node)
+{
+	struct profile_sample *samples;
+
+	samples = array_grow(a->samples, a->n_samples, &a->cap_samples,
+			     sizeof(*samples));
+	if (samples == NULL)
+		return -ENOMEM;
+	a->samples = samples;
+	samples[a->n_samples++] = (struct profile_sample){
+		.time_us = time_us,
+		.tid = tid,
+		.node = node,
+	};
+	return 0;
+}
+
 int open_chunk_emit(struct aggregate *a, struct thread *t, uint64_t time_us,
 		    uint32_t node)
 {
-	struct profile_sample *samples;
+	int r;
 
 	if (t->last == PROFILE_NONE && node == PROFILE_NONE)
 		return 0;
@@ -88,18 +106,10 @@ int open_chunk_emit(struct aggregate *a, struct thread *t, uint64_t time_us,
 		a->samples[t->last].node = node;
 		return 0;
 	}
-	samples = array_grow(a->samples, a->n_samples, &a->cap_samples,
-			     sizeof(*samples));
-	if (samples == NULL)
-		return -ENOMEM;
-	a->samples = samples;
-	t->last = (uint32_t)a->n_samples;
-	samples[a->n_samples++] = (struct profile_sample){
-		.time_us = time_us,
-		.tid = t->tid,
-		.node = node,
-	};
-	return 0;
+	r = append(a, t->tid, time_us, node);
+	if (r == 0)
+		t->last = (uint32_t)(a->n_samples - 1);
+	return r;
 }
 
 /* The run ends before time_ns: its last sample, at the tick before that. */
@@ -146,6 +156,27 @@ static int take(struct aggregate *a, uint32_t tid, uint64_t *time_ns,
 	return 0;
 }
 
+/*
+ * A thread that was gone is there again: its number was given to a new one, or
+ * a new capture has found it. The copy at its exit must not last until its next
+ * sample, so it becomes an empty stack; the last sample of the run is then at
+ * the tick before that, where no sample was needed until now. A run with one
+ * sample only would be dropped by the server.
+ */
+static int revive(struct aggregate *a, struct thread *t)
+{
+	int r = 0;
+
+	if (t->exited && t->last != PROFILE_NONE) {
+		if (t->before_us != 0)
+			r = append(a, t->tid, t->before_us,
+				   a->samples[t->last].node);
+		a->samples[t->last].node = PROFILE_NONE;
+	}
+	t->exited = false;
+	return r;
+}
+
 int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main,
 		     const char *comm, size_t comm_size)
 {
@@ -154,6 +185,8 @@ int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main,
 
 	assert(!a->closed);
 	r = threads_get(&a->threads, tid, &t);
+	if (r == 0)
+		r = revive(a, t);
 	if (r < 0)
 		return r;
 	names_thread(comm, comm_size, is_main, a->main_path, a->main_argv0,
@@ -170,15 +203,10 @@ int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 
 	if (r == 0)
 		r = stacks_add(&a->stacks, stack->frames, stack->n, &node);
+	if (r == 0)
+		r = revive(a, t);
 	if (r < 0)
 		return r;
-	/*
-	 * The number of a thread that is gone was given to a new one: the copy
-	 * at its exit must not last until the new one's first sample.
-	 */
-	if (t->exited && t->last != PROFILE_NONE)
-		a->samples[t->last].node = PROFILE_NONE;
-	t->exited = false;
 	if (node != t->node) {
 		r = end_run(a, t, time_ns);
 		if (r == 0)
@@ -212,6 +240,19 @@ int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 	return 0;
 }
 
+/* The tick before time_ns, if the run has no sample there; else 0. */
+static uint64_t tick_without_sample(const struct aggregate *a,
+				    const struct thread *t, uint64_t time_ns)
+{
+	uint64_t us =
+		open_chunk_unix_us(a, span_tick_before(&a->span, time_ns));
+
+	return t->node != PROFILE_NONE && t->last != PROFILE_NONE &&
+			       a->samples[t->last].time_us < us
+		       ? us
+		       : 0;
+}
+
 int aggregate_exit(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 {
 	struct thread *t;
@@ -219,6 +260,7 @@ int aggregate_exit(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 
 	if (r < 0 || t->exited)
 		return r;
+	t->before_us = tick_without_sample(a, t, time_ns);
 	if (t->node != PROFILE_NONE)
 		r = open_chunk_emit(a, t, open_chunk_unix_us(a, time_ns),
 				    t->node);

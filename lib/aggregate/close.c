@@ -28,6 +28,7 @@ static int split(struct aggregate *a, uint64_t end_us)
 
 	for (size_t i = 0; i < a->threads.n; i++) {
 		a->threads.list[i].ahead = false;
+		a->threads.list[i].ends = false;
 		a->threads.list[i].carry = a->threads.list[i].node;
 	}
 	sort_samples(a->samples, a->n_samples);
@@ -46,8 +47,10 @@ static int split(struct aggregate *a, uint64_t end_us)
 
 		t->carry = PROFILE_NONE;
 		t->ahead = true;
-		/* Gone at the end: the closing copy is all that is left. */
-		if (!t->exited || t->exit_us != end_us)
+		if ((t->exited && t->exit_us == end_us) ||
+		    (s->node == PROFILE_NONE && s->time_us == end_us))
+			t->ends = true;
+		else
 			a->ahead[a->n_ahead++] = *s;
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -74,10 +77,10 @@ static int add_closing(struct aggregate *a, uint64_t end_us)
 		r = open_chunk_emit(a, t, end_us, t->carry);
 		if (r < 0)
 			return r;
-		if (t->exited && t->exit_us == end_us) {
+		if (t->ends)
 			t->carry = PROFILE_NONE;
+		if (t->exited && t->exit_us == end_us)
 			t->ahead = false;
-		}
 	}
 	sort_samples(a->samples + first, a->n_samples - first);
 	return 0;

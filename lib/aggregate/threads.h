@@ -26,11 +26,13 @@ struct thread {
 	/* In the open chunk. */
 	uint32_t last; /* its newest sample's index, or PROFILE_NONE */
 	bool exited;
-	uint64_t exit_us; /* if exited: Unix time, as samples have it */
+	uint64_t exit_us;   /* if exited: Unix time, as samples have it */
+	uint64_t before_us; /* the tick before that; 0: it has a sample there */
 
 	/* Set by the close of the chunk. */
 	uint32_t carry; /* its stack where the chunk ends */
 	bool ahead;	/* it has samples behind the end */
+	bool ends; /* its stack ends there: only the closing copy is left */
 };
 
 struct threads {

@@ -238,6 +238,69 @@ START_TEST(exit_behind_the_end)
 }
 END_TEST
 
+/* Capture died, or we were stopped: nobody knows what went on until it came
+ * back. What was known before stays. */
+static void interrupted(uint64_t ms)
+{
+	ck_assert_int_eq(aggregate_exit_all(a, ms * MS), 0);
+}
+
+static void announced(uint32_t tid, const char *name)
+{
+	ck_assert_int_eq(aggregate_thread(a, tid, false, name, strlen(name)),
+			 0);
+}
+
+START_TEST(interrupted_and_resumed)
+{
+	sample(1, 0, "am");
+	sample(2, 20, "bm");
+	ticks(0, 30);
+	interrupted(30);
+	announced(1, "one");
+	announced(2, "two");
+	sample(1, 100, "am");
+	sample(2, 100, "cm");
+	ticks(100, 120);
+	CHUNK(120, "0 1:am, 20 1:am, 20 2:bm, 30 1:-, 30 2:-, 100 1:am, "
+		   "100 2:cm, 120 1:am, 120 2:cm");
+}
+END_TEST
+
+/* The first tick afterwards ends the chunk; the names are told but once. */
+START_TEST(names_after_an_interruption)
+{
+	sample(1, 0, "am");
+	ticks(0, 900);
+	interrupted(900);
+	announced(1, "one");
+	tick(1100);
+	CHUNK(1100, "0 1:am, 890 1:am, 900 1:-");
+	sample(1, 1110, "am");
+	ticks(1110, 1130);
+	ck_assert_int_eq(aggregate_close(a, 1130 * MS, &chunk), 0);
+	ck_assert_str_eq(letters_samples(&chunk), "1110 1:am, 1130 1:am");
+	ck_assert_str_eq(chunk.threads[0].name, "one");
+}
+END_TEST
+
+/* As above, so long that the chunk ends with what is known. */
+START_TEST(names_after_a_long_interruption)
+{
+	sample(1, 0, "am");
+	ticks(0, 100);
+	interrupted(100);
+	announced(1, "one");
+	tick(9000);
+	CHUNK(9000, "0 1:am, 90 1:am, 100 1:am");
+	sample(1, 9010, "am");
+	ticks(9010, 9030);
+	ck_assert_int_eq(aggregate_close(a, 9030 * MS, &chunk), 0);
+	ck_assert_str_eq(letters_samples(&chunk), "9010 1:am, 9030 1:am");
+	ck_assert_str_eq(chunk.threads[0].name, "one");
+}
+END_TEST
+
 /* The kernel gives the number of a dead thread to a new one. */
 START_TEST(tid_used_again)
 {
@@ -249,7 +312,7 @@ START_TEST(tid_used_again)
 	ck_assert_int_eq(aggregate_thread(a, 1, false, "new", 3), 0);
 	sample(1, 50, "bm");
 	ticks(50, 60);
-	CHUNK(60, "0 1:am, 20 1:-, 50 1:bm, 60 1:bm");
+	CHUNK(60, "0 1:am, 10 1:am, 20 1:-, 50 1:bm, 60 1:bm");
 	gone(1, 70);
 	tick(70);
 	CHUNK(70, "60 1:bm, 70 1:bm");
@@ -534,6 +597,9 @@ Suite *suite(void)
 	tcase_add_test(c, sample_at_the_end);
 	tcase_add_test(c, exit_at_the_end);
 	tcase_add_test(c, exit_behind_the_end);
+	tcase_add_test(c, interrupted_and_resumed);
+	tcase_add_test(c, names_after_an_interruption);
+	tcase_add_test(c, names_after_a_long_interruption);
 	tcase_add_test(c, tid_used_again);
 	tcase_add_test(c, sample_from_before_the_chunk);
 	tcase_add_test(c, due_by_time);
