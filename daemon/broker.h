@@ -1,6 +1,7 @@
 /*
  * The broker's state, shared by its parts and by nobody else:
  *   profd.c     main: start, the loop, the end
+ *   pause.c     SIGTSTP and SIGCONT
  *   children.c  starts, watches and restarts the other processes
  *   targets.c   the processes that are profiled
  *   delivery.c  chunks on their way to files and to Sentry
@@ -95,6 +96,8 @@ struct target {
 	bool attached_once;
 	bool left_out; /* it made capture or the helper hang */
 	int attach_error;
+	uint64_t retry_ns; /* waiting for another tracer's end: look again then;
+			      0: it has none */
 
 	/* Of capture processes that are gone; the last one's is in its page. */
 	struct capture_counters past;
@@ -132,10 +135,14 @@ struct broker {
 	uint64_t epoch_ns;
 	uint64_t period_ns;
 	uint64_t wall_offset_us;
+	/* By broker_now_ns. */
 	uint64_t started_ns; /* first target attached; 0: not yet */
 	uint64_t ended_ns;   /* sampling has stopped; 0: not yet */
 	bool stopping;	     /* the last chunks are being made */
 	bool ending;	     /* the children are to end, and stay so */
+	bool pause_asked;    /* by SIGTSTP, and no SIGCONT came since */
+	bool pausing;	     /* capture is to end, and to stay so */
+	uint64_t away_ns;    /* how long we have been stopped by that */
 
 	struct envelope *envelopes; /* oldest first */
 	size_t n_envelopes;
@@ -144,6 +151,12 @@ struct broker {
 
 	size_t tables_awaited;
 };
+
+/* profd.c */
+/* Waits for events, up to timeout_ms, and deals with them. */
+void broker_run_once(struct broker *b, int timeout_ms);
+/* CLOCK_MONOTONIC without the time that we were stopped by SIGTSTP. */
+uint64_t broker_now_ns(const struct broker *b);
 
 /* children.c */
 void children_init(struct broker *b);
@@ -166,12 +179,19 @@ void children_end(struct broker *b);
 /* targets.c */
 /* Looks at the process; on a fault prints one line. */
 must_check int target_open(struct broker *b, int32_t pid);
-/* Tells capture and unwind of it (again, after one of them was replaced). */
+/*
+ * Tells capture and unwind of it (again, after one of them was replaced). One
+ * that somebody else has attached to meanwhile waits.
+ */
 void target_start(struct broker *b, struct target *t);
 void targets_of_unwind_start(struct broker *b, struct unwind *u);
 void target_on_state(struct broker *b, const struct msg_target_state *m);
 /* capture is gone: keeps its counters; hung_target made it hang (0: none). */
 void targets_capture_died(struct broker *b, uint32_t hung_target);
+/* We have been stopped until now: nothing is expected of that time. */
+void targets_resumed(struct broker *b, uint64_t now_ns);
+/* Now and then: attaches where another tracer has let go. */
+void targets_check(struct broker *b);
 void targets_unwind_died(struct broker *b, struct unwind *u);
 /* No more samples: asks unwind to close what is open. */
 void targets_close(struct broker *b);

@@ -84,6 +84,7 @@ static struct {
 	uint64_t told_tick; /* when the readers were told of their heads */
 	bool behind;	    /* more wait statuses are there than were taken */
 	bool finishing;
+	bool keep_sessions;
 } me = {.signal_fd = -1, .timer_fd = -1};
 
 static void beat(void)
@@ -367,6 +368,7 @@ static int handle_broker_message(struct ipc_message *m)
 {
 	const struct msg_ring_make *ring;
 	const struct msg_target_add *add;
+	const struct msg_capture_stop *stop;
 	int fd = ipc_take_fd(m, 0);
 	int r = -EPROTO;
 
@@ -382,8 +384,11 @@ static int handle_broker_message(struct ipc_message *m)
 			r = add_target(add, fd);
 		break;
 	case MSG_CAPTURE_STOP:
-		if (msg_of_size(m, sizeof(struct msg_capture_stop)) != NULL)
+		stop = msg_of_size(m, sizeof(*stop));
+		if (stop != NULL) {
+			me.keep_sessions = stop->keep_sessions != 0;
 			r = 0;
+		}
 		me.finishing = true;
 		break;
 	default:
@@ -507,6 +512,11 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		die("cannot start", -r);
 }
 
+static bool tell_ends(void)
+{
+	return me.keep_sessions || capture_finish(me.capture);
+}
+
 /* Running threads stop within a moment; what does not is given up. */
 static void finish(void)
 {
@@ -519,7 +529,7 @@ static void finish(void)
 	loop_remove(me.loop, &me.timer);
 	while (clock_mono_ns() < deadline && !told) {
 		if (capture_pending(me.capture) == 0)
-			told = capture_finish(me.capture);
+			told = tell_ends();
 		tell_heads(true);
 		beat();
 		if (!told && loop_run_once(me.loop, 10) < 0)
@@ -527,7 +537,7 @@ static void finish(void)
 		(void)capture_reap(me.capture);
 	}
 	if (!told)
-		(void)!capture_finish(me.capture);
+		(void)!tell_ends();
 	tell_heads(true);
 	send_broker(&done, sizeof(done), NULL, 0);
 	exit(EXIT_SUCCESS);

@@ -327,7 +327,7 @@ static void child_died(struct child *child, int status,
 	if (child == &b->capture) {
 		if (!b->capture_done)
 			targets_capture_died(b, 0);
-		if (b->capture_done || b->ended_ns != 0)
+		if (b->capture_done || b->ended_ns != 0 || b->pausing)
 			return;
 	} else if (child != &b->ship) {
 		struct unwind *u = (struct unwind *)child;
@@ -465,7 +465,7 @@ void children_check(struct broker *b)
 {
 	check_heartbeat(b);
 	check_all_killed(b);
-	if (b->ended_ns == 0)
+	if (b->ended_ns == 0 && !b->pausing)
 		check_restart(&b->capture);
 	check_restart(&b->ship);
 	for (size_t i = 0; i < b->n_unwinds; i++)

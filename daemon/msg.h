@@ -126,9 +126,12 @@ struct msg_target_add {
 /*
  * Take what is pending, write RECORD_END for every target, say
  * MSG_CAPTURE_DONE and exit: the kernel detaches without stopping a thread.
+ * keep_sessions: without RECORD_END, another capture will go on with them.
  */
 struct msg_capture_stop {
 	struct msg_header h;
+	uint32_t keep_sessions;
+	uint32_t reserved;
 };
 
 enum target_state {

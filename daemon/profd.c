@@ -16,6 +16,7 @@
 #include "daemon/broker.h"
 #include "daemon/child.h"
 #include "daemon/log.h"
+#include "daemon/pause.h"
 #include "daemon/privileges.h"
 #include "lib/base/clock.h"
 #include "proto/dsn.h"
@@ -161,6 +162,9 @@ static void on_signals(void *ctx)
 			children_reap(b);
 			continue;
 		}
+		b->pause_asked = info.ssi_signo == SIGTSTP;
+		if (info.ssi_signo == SIGTSTP || info.ssi_signo == SIGCONT)
+			continue;
 		n_signals++;
 		b->stopping = true;
 	}
@@ -176,6 +180,10 @@ static int watch_signals(struct broker *b, struct loop_source **ret)
 	sigaddset(&signals, SIGTERM);
 	if (!is_ignored(SIGHUP))
 		sigaddset(&signals, SIGHUP);
+	if (!is_ignored(SIGTSTP)) {
+		sigaddset(&signals, SIGTSTP);
+		sigaddset(&signals, SIGCONT);
+	}
 	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
 		return -errno;
 	signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -184,7 +192,7 @@ static int watch_signals(struct broker *b, struct loop_source **ret)
 	return loop_add(b->loop, signal_fd, on_signals, b, ret);
 }
 
-static void run_once(struct broker *b, int timeout_ms)
+void broker_run_once(struct broker *b, int timeout_ms)
 {
 	int r = loop_run_once(b->loop, timeout_ms);
 
@@ -194,12 +202,20 @@ static void run_once(struct broker *b, int timeout_ms)
 	}
 	children_check(b);
 	files_check(b->files);
+	targets_check(b);
+	if (b->pause_asked && !b->pausing)
+		pause_broker(b);
+}
+
+uint64_t broker_now_ns(const struct broker *b)
+{
+	return clock_mono_ns() - b->away_ns;
 }
 
 /* Milliseconds to wait until a deadline, at most CHECK_MS. */
-static int wait_ms(uint64_t deadline_ns)
+static int wait_ms(const struct broker *b, uint64_t deadline_ns)
 {
-	uint64_t now = clock_mono_ns();
+	uint64_t now = broker_now_ns(b);
 
 	if (now >= deadline_ns)
 		return 0;
@@ -215,9 +231,9 @@ static void profile(struct broker *b)
 		if (b->started_ns != 0 && b->options.duration_s > 0)
 			deadline = b->started_ns +
 				   (uint64_t)(b->options.duration_s * 1e9);
-		if (clock_mono_ns() >= deadline)
+		if (broker_now_ns(b) >= deadline)
 			break;
-		run_once(b, wait_ms(deadline));
+		broker_run_once(b, wait_ms(b, deadline));
 	}
 	n_stop_signals = b->stopping ? 1 : 0;
 	b->stopping = true;
@@ -229,37 +245,37 @@ static void stop_sampling(struct broker *b)
 	const struct msg_capture_stop stop = {
 		.h = MSG_HEADER(MSG_CAPTURE_STOP, msg_capture_stop),
 	};
-	uint64_t deadline = clock_mono_ns() + STOP_NS;
+	uint64_t deadline = broker_now_ns(b) + STOP_NS;
 
-	b->ended_ns = clock_mono_ns();
+	b->ended_ns = broker_now_ns(b);
 	child_send(&b->capture, &stop, sizeof(stop), NULL, 0);
-	while (b->capture.pid != 0 && clock_mono_ns() < deadline)
-		run_once(b, wait_ms(deadline));
+	while (b->capture.pid != 0 && broker_now_ns(b) < deadline)
+		broker_run_once(b, wait_ms(b, deadline));
 	if (b->capture.pid != 0)
 		child_fail(&b->capture, "does not end");
 	/*
 	 * Sessions whose RECORD_END was written close by themselves; this is
 	 * for those that have none.
 	 */
-	deadline = clock_mono_ns() + STOP_NS;
+	deadline = broker_now_ns(b) + STOP_NS;
 	targets_close(b);
-	while (!targets_all_closed(b) && clock_mono_ns() < deadline)
-		run_once(b, wait_ms(deadline));
+	while (!targets_all_closed(b) && broker_now_ns(b) < deadline)
+		broker_run_once(b, wait_ms(b, deadline));
 }
 
 /* A signal after the one that ended the profiling ends the wait. */
 static void deliver(struct broker *b)
 {
-	uint64_t deadline = clock_mono_ns() + DELIVER_NS;
+	uint64_t deadline = broker_now_ns(b) + DELIVER_NS;
 
-	while (b->envelopes != NULL && clock_mono_ns() < deadline &&
+	while (b->envelopes != NULL && broker_now_ns(b) < deadline &&
 	       n_signals <= n_stop_signals)
-		run_once(b, wait_ms(deadline));
+		broker_run_once(b, wait_ms(b, deadline));
 }
 
 static void print_tables(struct broker *b)
 {
-	uint64_t deadline = clock_mono_ns() + TABLE_NS;
+	uint64_t deadline = broker_now_ns(b) + TABLE_NS;
 
 	(void)fflush(stdout);
 	for (size_t i = 0; i < b->n_targets; i++) {
@@ -281,8 +297,8 @@ static void print_tables(struct broker *b)
 		child_send(&t->unwind->child, &m, sizeof(m),
 			   (int[]){STDOUT_FILENO}, 1);
 		while (b->tables_awaited > 0 && t->unwind->child.fd >= 0 &&
-		       clock_mono_ns() < deadline)
-			run_once(b, wait_ms(deadline));
+		       broker_now_ns(b) < deadline)
+			broker_run_once(b, wait_ms(b, deadline));
 	}
 }
 

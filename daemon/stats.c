@@ -118,7 +118,7 @@ static void put_figures(FILE *out, const struct broker *b,
 			const struct figures *f)
 {
 	const struct capture_counters *c = &f->capture;
-	uint64_t end = b->ended_ns != 0 ? b->ended_ns : clock_mono_ns();
+	uint64_t end = b->ended_ns != 0 ? b->ended_ns : broker_now_ns(b);
 	double duration =
 		b->started_ns == 0 ? 0.0 : (double)(end - b->started_ns) / 1e9;
 

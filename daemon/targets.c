@@ -11,6 +11,9 @@
 #include "daemon/process.h"
 #include "lib/base/clock.h"
 
+/* How often a target is looked at that somebody else traces. */
+#define RETRY_NS NS_PER_SEC
+
 #define YAMA "/proc/sys/kernel/yama/ptrace_scope"
 
 struct target *target_of(struct broker *b, uint32_t id)
@@ -83,6 +86,23 @@ static void say_traced(int32_t pid, int32_t tracer)
 	log_error("process %d is already traced by %s (pid %d): a process can "
 		  "have one tracer; end that one first",
 		  pid, name, tracer);
+}
+
+static void say_traced_now(int32_t pid, int32_t tracer)
+{
+	char name[PROCESS_NAME_SIZE];
+
+	if (tracer == 0) {
+		log_warning("process %d has a thread that is traced by "
+			    "another process now: it is profiled again when "
+			    "that lets go",
+			    pid);
+		return;
+	}
+	process_name(tracer, name);
+	log_warning("process %d is traced by %s (pid %d) now: it is profiled "
+		    "again when that lets go",
+		    pid, name, tracer);
 }
 
 static void say_gone(int32_t pid)
@@ -189,8 +209,52 @@ static void attach(struct broker *b, const struct target *t)
 	child_send(&b->capture, &m, sizeof(m), &t->pidfd, 1);
 }
 
+/* Ticks at which it was profiled, had there been a capture. */
+static void count_absence(const struct broker *b, struct target *t,
+			  uint64_t now)
+{
+	uint64_t ticks;
+
+	if (t->phase != TARGET_PROFILED || t->dead_ns == 0 || now < t->dead_ns)
+		return;
+	ticks = (now - t->dead_ns) / b->period_ns;
+	t->past.ticks += ticks;
+	t->past.expected += ticks * t->dead_threads;
+	t->missed_no_capture += ticks * t->dead_threads;
+}
+
+/*
+ * It was ours and has another tracer now: a debugger that came while there was
+ * no capture. Nothing is expected of it as long as it has.
+ */
+static void wait_for_tracer(struct broker *b, struct target *t, int32_t tracer)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (t->retry_ns == 0)
+		say_traced_now(t->pid, tracer);
+	count_absence(b, t, now);
+	t->phase = TARGET_WAITING;
+	t->retry_ns = now + RETRY_NS;
+}
+
+/* Somebody else's tracer, of a target that was ours once; 0: none. */
+static int32_t other_tracer(const struct target *t)
+{
+	struct process look;
+	enum process_fault fault;
+
+	if (!t->attached_once)
+		return 0;
+	fault = process_look(t->pid, &look);
+	close_fd(&look.pidfd);
+	return fault == PROCESS_TRACED ? look.tracer : 0;
+}
+
 void target_start(struct broker *b, struct target *t)
 {
+	int32_t tracer;
+
 	if (t->phase != TARGET_WAITING && t->phase != TARGET_PROFILED)
 		return;
 	if (t->unwind == NULL) {
@@ -200,7 +264,29 @@ void target_start(struct broker *b, struct target *t)
 		}
 		open_session(b, t);
 	}
+	tracer = other_tracer(t);
+	if (tracer != 0) {
+		wait_for_tracer(b, t, tracer);
+		return;
+	}
+	if (t->retry_ns != 0)
+		t->retry_ns = UINT64_MAX; /* the answer is on its way */
 	attach(b, t);
+}
+
+void targets_check(struct broker *b)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (b->capture.fd < 0 || b->stopping || b->pausing)
+		return;
+	for (size_t i = 0; i < b->n_targets; i++) {
+		struct target *t = &b->targets[i];
+
+		if (t->phase == TARGET_WAITING && t->retry_ns != 0 &&
+		    now >= t->retry_ns)
+			target_start(b, t);
+	}
 }
 
 void targets_of_unwind_start(struct broker *b, struct unwind *u)
@@ -232,24 +318,12 @@ static void close_session(struct target *t)
 	child_send(&t->unwind->child, &m, sizeof(m), NULL, 0);
 }
 
-/* Ticks at which it was profiled, had there been a capture. */
-static void count_absence(const struct broker *b, struct target *t,
-			  uint64_t now)
-{
-	uint64_t ticks;
-
-	if (t->phase != TARGET_PROFILED || t->dead_ns == 0 || now < t->dead_ns)
-		return;
-	ticks = (now - t->dead_ns) / b->period_ns;
-	t->past.ticks += ticks;
-	t->past.expected += ticks * t->dead_threads;
-	t->missed_no_capture += ticks * t->dead_threads;
-}
-
 void targets_close(struct broker *b)
 {
+	uint64_t now = clock_mono_ns();
+
 	for (size_t i = 0; i < b->n_targets; i++) {
-		count_absence(b, &b->targets[i], b->ended_ns);
+		count_absence(b, &b->targets[i], now);
 		close_session(&b->targets[i]);
 	}
 }
@@ -260,20 +334,31 @@ static void target_attached(struct broker *b, struct target *t)
 
 	count_absence(b, t, now);
 	t->dead_ns = 0;
+	t->retry_ns = 0;
 	t->attached_once = true;
 	/* It may have ended already: unwind was faster to say so. */
 	if (t->phase == TARGET_WAITING)
 		t->phase = TARGET_PROFILED;
 	if (b->started_ns == 0 && b->ended_ns == 0)
-		b->started_ns = now;
+		b->started_ns = broker_now_ns(b);
 	log_debug("attached to process %d", t->pid);
 }
 
-static void target_refused(struct target *t, int error)
+static void target_refused(struct broker *b, struct target *t, int error)
 {
 	struct process look;
 	enum process_fault fault;
+	int32_t tracer;
 
+	if (t->attached_once && (error == EPERM || error == EBUSY) &&
+	    (t->phase == TARGET_PROFILED || t->phase == TARGET_WAITING)) {
+		tracer = other_tracer(t);
+		/* EBUSY alone: it has let go already, or has one thread. */
+		if (tracer != 0 || error == EBUSY) {
+			wait_for_tracer(b, t, tracer);
+			return;
+		}
+	}
 	t->attach_error = error;
 	if (error == ESRCH) {
 		if (!t->attached_once)
@@ -309,7 +394,7 @@ void target_on_state(struct broker *b, const struct msg_target_state *m)
 		target_attached(b, t);
 		return;
 	case TARGET_REFUSED:
-		target_refused(t, m->error);
+		target_refused(b, t, m->error);
 		return;
 	case TARGET_GONE:
 		log_debug("process %d has ended", t->pid);
@@ -367,6 +452,13 @@ void targets_capture_died(struct broker *b, uint32_t hung_target)
 	}
 }
 
+void targets_resumed(struct broker *b, uint64_t now_ns)
+{
+	for (size_t i = 0; i < b->n_targets; i++)
+		if (b->targets[i].dead_ns != 0)
+			b->targets[i].dead_ns = now_ns;
+}
+
 void targets_unwind_died(struct broker *b, struct unwind *u)
 {
 	files_forget(b->files, &u->child);
@@ -384,7 +476,7 @@ void targets_unwind_died(struct broker *b, struct unwind *u)
 			past->ends[e] += t->unwind_now.ends[e];
 		memset(&t->unwind_now, 0, sizeof(t->unwind_now));
 		/* The chunk that it was making. */
-		if (t->phase == TARGET_PROFILED || t->phase == TARGET_CLOSING) {
+		if (t->attached_once && t->phase != TARGET_CLOSED) {
 			t->chunks.made++;
 			t->chunks.discarded[DISCARD_UNWIND_DIED]++;
 		}
@@ -450,11 +542,11 @@ void capture_on_message(struct child *child, struct ipc_message *m)
 			target_on_state(b, message);
 		break;
 	case MSG_CAPTURE_DONE:
-		/* Not before it was told to stop: ended_ns. */
-		if (b->ended_ns != 0)
+		/* Not before it was told to stop. */
+		if (b->ended_ns != 0 || b->pausing)
 			message =
 				msg_of_size(m, sizeof(struct msg_capture_done));
-		b->capture_done = message != NULL;
+		b->capture_done = message != NULL && b->ended_ns != 0;
 		break;
 	default:
 		break;

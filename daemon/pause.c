@@ -1,0 +1,65 @@
+#include "daemon/pause.h"
+
+#include <signal.h>
+
+#include "daemon/child.h"
+#include "daemon/log.h"
+#include "lib/base/clock.h"
+
+/* capture waits half as long for threads that do not stop. */
+#define LET_GO_NS NS_PER_SEC
+#define POLL_MS	  100
+
+static void let_go(struct broker *b)
+{
+	const struct msg_capture_stop stop = {
+		.h = MSG_HEADER(MSG_CAPTURE_STOP, msg_capture_stop),
+		.keep_sessions = 1,
+	};
+	uint64_t deadline = clock_mono_ns() + LET_GO_NS;
+
+	if (b->ended_ns == 0)
+		child_send(&b->capture, &stop, sizeof(stop), NULL, 0);
+	while (b->capture.pid != 0) {
+		if (clock_mono_ns() >= deadline)
+			child_fail(&b->capture, "does not let go");
+		broker_run_once(b, POLL_MS);
+	}
+}
+
+/*
+ * The signal is blocked, so it is pending when it is unblocked, and SIGCONT
+ * takes it back until then. In an orphaned process group, a service's, the
+ * kernel drops it: nobody there would send SIGCONT.
+ */
+static void stop_self(void)
+{
+	sigset_t stop;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	(void)raise(SIGTSTP);
+	(void)sigprocmask(SIG_UNBLOCK, &stop, NULL);
+	(void)sigprocmask(SIG_BLOCK, &stop, NULL);
+}
+
+void pause_broker(struct broker *b)
+{
+	uint64_t since = clock_mono_ns(), now;
+
+	b->pausing = true;
+	let_go(b);
+	/* Until here there were ticks. */
+	since = max_u64(since, b->heartbeat->beat.time_ns);
+	if (b->pause_asked) {
+		log_debug("SIGTSTP: all processes are let go until SIGCONT");
+		stop_self();
+	}
+	now = clock_mono_ns();
+	b->away_ns += now - since;
+	targets_resumed(b, now);
+	b->capture.failures = 0;
+	b->capture.restart_ns = now;
+	b->pause_asked = false;
+	b->pausing = false;
+}

@@ -1,0 +1,270 @@
+#!/usr/bin/python3
+"""SIGTSTP lets go of the targets before it stops the daemon, SIGCONT takes them
+again; a debugger that came meanwhile is waited for.
+"""
+
+import os
+import re
+import signal
+import time
+
+import chunk_rules
+import harness
+from harness import check, wait_for
+from progress import Progress
+
+
+def start(box, targets, *args):
+    """In a process group of its own, as a shell would: one that is orphaned
+    the kernel does not stop."""
+    return box.profd(targets, *args, process_group=0).wait_attached()
+
+
+def wait_samples(profd, n=1):
+    """Waits for so many chunks more."""
+    n += len(profd.chunks)
+    wait_for(lambda: len(profd.chunks) >= n, 'chunks')
+
+
+def suspend(profd):
+    """As a shell does, and as it sees it."""
+    profd.signal(signal.SIGTSTP)
+    info = wait_for(lambda: os.waitid(os.P_PID, profd.pid, os.WSTOPPED |
+                                      os.WNOHANG | os.WNOWAIT),
+                    'the daemon is stopped')
+    check(info.si_status == signal.SIGTSTP, f'it is stopped by {info}')
+
+
+def check_free(target):
+    """At once: not a moment after the daemon has stopped."""
+    for tid in harness.threads(target.pid):
+        check(harness.tracer(tid) == 0 and harness.state(tid) not in 'tT',
+              f'thread {tid}: tracer {harness.tracer(tid)}, state '
+              f'{harness.state(tid)}')
+
+
+def lines(profd):
+    return [l for l in profd.stderr.splitlines()
+            if 'no release is given' not in l]
+
+
+def check_figures(profd):
+    found = [text for e in profd.envelopes for text in chunk_rules.problems(e)]
+    for profiler in {c['profiler_id'] for c in profd.chunks}:
+        found += chunk_rules.stream_problems(
+            [c for c in profd.chunks if c['profiler_id'] == profiler])
+    # What nobody knows is in no chunk, and who was seen at one tick only
+    # before it has one sample.
+    found = [f for f in found if not
+             re.search(r'^\+.* s between two|not two samples with', f)]
+    check(found == [], f'{found[:5]}')
+    for figures in (profd.stats, *profd.stats['targets']):
+        check(figures['samples_expected'] == figures['samples_taken'] +
+              sum(figures['missed'].values()), f'{figures}')
+
+
+def busy_bars(profd):
+    names = {}
+    for chunk in profd.chunks:
+        for tid, thread in chunk['profile']['thread_metadata'].items():
+            names[tid] = thread.get('name', '')
+    return [b for c in profd.chunks for b in chunk_rules.bars(c)
+            if names[b.thread].startswith('busy')]
+
+
+def check_away(profd, begin, end):
+    """Nobody has time between these two, and all have some before and after."""
+    bars = busy_bars(profd)
+    threads = {b.thread for b in bars}
+    check(len(threads) == 4, f'{threads}')
+    for tid in threads:
+        own = [b for b in bars if b.thread == tid]
+        check(min(b.start for b in own) < begin and
+              max(b.start + b.seconds for b in own) > end,
+              f'thread {tid} has no time before or after')
+    # To a tick.
+    invented = [(b.start, b.seconds) for b in bars
+                if b.start < end - 0.01 and b.start + b.seconds > begin + 0.01]
+    check(invented == [], f'time between {begin} and {end}: {invented[:5]}')
+
+
+def test_suspended_and_continued(box):
+    target = Progress(box)
+    began = time.time()
+    profd = start(box, [target], '--chunk-seconds', '1')
+    away = []
+    for _ in range(2):
+        wait_samples(profd)
+        suspend(profd)
+        check_free(target)
+        begin = time.time()
+        check(profd.helpers()['capture'] == [], 'capture is still there')
+        target.check_going_on()
+        wait_for(lambda: time.time() > begin + 0.5, 'time passes')
+        end = time.time()
+        check_free(target)
+        profd.signal(signal.SIGCONT)
+        profd.wait_attached()
+        away.append((begin, end))
+    wait_samples(profd, 2)
+    profd.interrupt()
+    most = time.time() - began - sum(end - begin for begin, end in away)
+    check(lines(profd) == [], f'{profd.stderr}')
+    check_figures(profd)
+    for begin, end in away:
+        check_away(profd, begin, end)
+    stats = profd.stats
+    # Nothing of that time is expected, nor counts.
+    check(stats['duration_s'] < most, f'{stats["duration_s"]} s of {most}')
+    check(abs(stats['ticks'] - stats['rate_hz'] * stats['duration_s']) <= 10,
+          f'{stats["ticks"]} ticks in {stats["duration_s"]} s')
+    check(stats['missed'].get('no_capture', 0) < 0.3 *
+          stats['samples_expected'], f'{stats["missed"]}')
+    target.check_untouched()
+
+
+def test_the_duration_stands_still(box):
+    target = Progress(box)
+    profd = start(box, [target], '--duration', '2')
+    began = time.monotonic()
+    suspend(profd)
+    wait_for(lambda: time.monotonic() > began + 3, 'the time passes')
+    profd.signal(signal.SIGCONT)
+    profd.finish()
+    check(1.9 < profd.stats['duration_s'] < 2.5, f'{profd.stats}')
+    check_figures(profd)
+
+
+def test_ended_while_suspended(box):
+    """A signal that came while it was stopped ends it when it goes on."""
+    target = Progress(box)
+    profd = start(box, [target], '--chunk-seconds', '1')
+    wait_samples(profd)
+    suspend(profd)
+    profd.signal(signal.SIGTERM)
+    profd.signal(signal.SIGCONT)
+    profd.finish()
+    check_figures(profd)
+    check(lines(profd) == [], f'{profd.stderr}')
+    target.check_untouched()
+
+
+def test_target_ends_meanwhile(box):
+    target = Progress(box)
+    profd = start(box, [target], '--chunk-seconds', '1')
+    wait_samples(profd)
+    suspend(profd)
+    target.program.end()
+    profd.signal(signal.SIGCONT)
+    profd.finish()
+    check_figures(profd)
+    check(lines(profd) == [], f'{profd.stderr}')
+
+
+def test_capture_does_not_let_go(box):
+    """One that hangs is killed."""
+    target = Progress(box)
+    profd = start(box, [target], '--chunk-seconds', '1')
+    capture, = profd.helpers()['capture']
+    os.kill(capture, signal.SIGSTOP)
+    suspend(profd)
+    check_free(target)
+    target.check_going_on()
+    profd.signal(signal.SIGCONT)
+    profd.wait_attached()
+    profd.interrupt()
+    check_figures(profd)
+    target.check_untouched()
+
+
+def test_ignored(box):
+    """As by a shell without job control, for some."""
+    target, output = Progress(box), box.make_dir('output')
+    profd = box.start(['sh', '-c', 'trap "" TSTP; exec "$@"', 'sh',
+                       harness.BUILD / 'sentry-profd', '--quiet',
+                       '--chunk-seconds', '1', '--pid', target.pid,
+                       '--output', output], process_group=0)
+    capture = wait_for(lambda: harness.tracer(target.pid), 'a tracer')
+    profd.signal(signal.SIGTSTP)
+    wait_for(lambda: len(list(output.glob('*.envelope'))) >= 2, 'chunks')
+    check(harness.tracer(target.pid) == capture, 'it has another tracer')
+    profd.signal(signal.SIGINT)
+    check(profd.wait() == 0, profd.report())
+
+
+def wait_for_line(profd, pattern):
+    wait_for(lambda: pattern in profd.stderr, f'the line "{pattern}"')
+
+
+def traced_by(target, tracer):
+    return (f'sentry-profd: warning: process {target.pid} is traced by tracer (pid '
+            f'{tracer.pid}) now: it is profiled again when that lets go')
+
+
+def test_a_debugger_came_meanwhile(box):
+    """It is no error, and with its end the profile goes on."""
+    target, other = Progress(box), box.target('shares')
+    profd = start(box, [target, other], '--chunk-seconds', '1')
+    wait_samples(profd, 2)
+    suspend(profd)
+    tracer = box.target('tracer', target.pid)
+    begin = time.time()
+    profd.signal(signal.SIGCONT)
+    wait_for_line(profd, traced_by(target, tracer))
+    wait_for(lambda: harness.tracer(other.pid), 'the other one is profiled')
+    # It is looked at again and again, and said once.
+    wait_samples(profd, 3)
+    check(harness.tracer(target.pid) == tracer.pid, 'its tracer has lost it')
+    end = time.time()
+    tracer.end()
+    profd.wait_attached()
+    wait_samples(profd, 4)
+    profd.interrupt()
+    check(lines(profd) == [traced_by(target, tracer)], f'{profd.stderr}')
+    check_figures(profd)
+    check_away(profd, begin, end)
+    of_target = profd.stats['targets'][0]
+    check(of_target['missed'].get('no_capture', 0) <
+          0.3 * of_target['samples_expected'], f'{of_target}')
+    target.check_untouched()
+
+
+def test_ended_while_a_debugger_is_there(box):
+    target = Progress(box)
+    profd = start(box, [target], '--chunk-seconds', '1')
+    wait_samples(profd)
+    suspend(profd)
+    tracer = box.target('tracer', target.pid)
+    profd.signal(signal.SIGCONT)
+    wait_for_line(profd, traced_by(target, tracer))
+    profd.interrupt()
+    check_figures(profd)
+    check(harness.tracer(target.pid) == tracer.pid, 'its tracer has lost it')
+
+
+def test_a_debugger_is_faster_than_the_next_capture(box):
+    target = Progress(box)
+    profd = start(box, [target], '--chunk-seconds', '1')
+    wait_samples(profd)
+    # The second in a row is not started again at once.
+    first, = profd.helpers()['capture']
+    os.kill(first, signal.SIGKILL)
+    second = wait_for(lambda: [p for p in profd.helpers()['capture']
+                               if p != first], 'another capture')[0]
+    profd.signal(signal.SIGSTOP)
+    os.kill(second, signal.SIGKILL)
+    wait_for(lambda: harness.tracer(target.pid) == 0, 'the target is let go')
+    tracer = box.target('tracer', target.pid)
+    profd.signal(signal.SIGCONT)
+    wait_for_line(profd, traced_by(target, tracer))
+    tracer.end()
+    profd.wait_attached()
+    wait_samples(profd, 2)
+    profd.interrupt()
+    check_figures(profd)
+    check(profd.stderr.count(traced_by(target, tracer)) == 1, profd.stderr)
+    target.check_untouched()
+
+
+if __name__ == '__main__':
+    harness.main(globals())
