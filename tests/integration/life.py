@@ -1,0 +1,95 @@
+"""Programs that behave in a way that POSIX and Linux fix (tests/targets/life.h),
+without the daemon and under it: they must not see a difference.
+"""
+
+import subprocess
+
+import harness
+from harness import BUILD, Failure, check
+
+# The default, and the most that there is.
+RATES = (101, 1000)
+
+
+def start(box, name, *args, **options):
+    """One that waits to be told to begin."""
+    options.setdefault('stdin', subprocess.PIPE)
+    program = box.start([BUILD / 'targets' / name, *args], **options)
+    program.wait_line(r'ready \d+')
+    return program
+
+
+def begin(program):
+    program.process.stdin.write(b'\n')
+    program.process.stdin.flush()
+
+
+def transcript(program):
+    """What it said, once it has ended well."""
+    status = program.wait()
+    if status != 0:
+        raise Failure(f'{program.name} has seen something wrong: '
+                      f'{program.report()}')
+    return [l for l in program.stdout.splitlines()
+            if not l.startswith('ready ')]
+
+
+def check_sums(profd):
+    stats = profd.stats
+    check(stats['samples_expected'] == stats['samples_taken'] +
+          sum(stats['missed'].values()),
+          f'expected is not taken and missed: {stats}')
+    check(stats['samples_taken'] == stats['captured'] + stats['repeated'] +
+          stats['filled'], f'taken is not the sum of its parts: {stats}')
+
+
+def check_quiet(profd):
+    """Nothing went wrong: but for the release, which is made up here."""
+    lines = [l for l in profd.stderr.splitlines()
+             if 'no release is given' not in l]
+    check(lines == [], f'{lines}')
+
+
+def check_profd(profd):
+    """It ended well, and was at work."""
+    profd.finish()
+    check_quiet(profd)
+    check_sums(profd)
+    check(profd.stats['samples_taken'] > 0, f'no samples: {profd.stats}')
+
+
+def profiled(box, program, rate):
+    """Profiles a program that waits, from its beginning to its end."""
+    profd = box.profd([program], '--rate', rate).wait_attached()
+    begin(program)
+    lines = transcript(program)
+    check_profd(profd)
+    return lines, profd
+
+
+def check_same(alone, under, rate):
+    if alone == under:
+        return
+    for i, (a, b) in enumerate(zip(alone, under)):
+        check(a == b, f'line {i + 1} is "{a}" without us, "{b}" at {rate} Hz')
+    raise Failure(f'{len(alone)} lines without us, {len(under)} at {rate} Hz')
+
+
+def compare(box, name, *args, stops=True, rates=RATES, **options):
+    """Runs a program without the daemon and under it: the same lines."""
+    program = start(box, name, *args, **options)
+    begin(program)
+    alone = transcript(program)
+    check(alone, f'{name} says nothing')
+    for rate in rates:
+        program = start(box, name, *args, **options)
+        under, profd = profiled(box, program, rate)
+        check_same(alone, under, rate)
+        if stops:
+            check(profd.stats['stops'] > 0,
+                  f'no thread was stopped at {rate} Hz: {profd.stats}')
+    return alone
+
+
+__all__ = ['harness', 'start', 'begin', 'transcript', 'check_profd',
+           'check_quiet', 'check_sums', 'profiled', 'check_same', 'compare']

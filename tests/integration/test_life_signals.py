@@ -1,0 +1,41 @@
+#!/usr/bin/python3
+"""Signals under profiling arrive as they do without: each once, with its
+siginfo, at its thread, and what they do to calls is what signal(7) says.
+"""
+
+import os
+import random
+
+import harness
+import life
+from harness import Failure
+
+SEED = int(os.environ.get('SEED') or random.randrange(10**6))
+
+
+def test_each_signal_in_every_way(box):
+    """Two thousand and more, of all 62 that can be caught, from a seed."""
+    try:
+        life.compare(box, 'life_signals', SEED, 1302)
+    except Failure as e:
+        raise Failure(f'{e} (SEED={SEED})') from e
+
+
+def test_calls_that_wait(box):
+    """Ignored signals end none of 27, handlers those that signal(7) names."""
+    life.compare(box, 'life_waits', 100)
+
+
+def test_faults(box):
+    """Of eight kinds, and single steps."""
+    life.compare(box, 'life_faults', 1000)
+
+
+def test_order(box):
+    """Blocked ones, merged ones, nested handlers, handlers for once, signals
+    that are taken without a handler."""
+    life.compare(box, 'life_order', SEED, 3000)
+
+
+if __name__ == '__main__':
+    harness.main(globals())

@@ -1,0 +1,141 @@
+/*
+ * What the programs life_*.c have in common. Each does something whose outcome
+ * POSIX and Linux fix, checks it, and says it in lines that are the same every
+ * time: tests/integration/life.py compares those of a run without the daemon
+ * with those of runs under it.
+ *
+ * It says "ready PID", begins with the first line of its input, and ends with
+ * status 0 if nothing was wrong.
+ */
+#ifndef TESTS_TARGETS_LIFE_H
+#define TESTS_TARGETS_LIFE_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What does not come within this time does not come. */
+#define PATIENCE_S 60
+
+/* Wrong things are told, but not without end. */
+#define WRONG_MAX 20
+
+static atomic_uint n_wrong;
+
+__attribute__((format(printf, 1, 2), unused)) static void
+wrong(const char *format, ...)
+{
+	va_list arguments;
+
+	if (atomic_fetch_add(&n_wrong, 1) >= WRONG_MAX)
+		return;
+	va_start(arguments, format);
+	fputs("wrong: ", stderr);
+	vfprintf(stderr, format, arguments);
+	fputs("\n", stderr);
+	va_end(arguments);
+}
+
+__attribute__((noreturn, unused)) static void give_up(const char *what)
+{
+	fprintf(stderr, "wrong: %s (%s)\n", what, strerror(errno));
+	_exit(2);
+}
+
+__attribute__((unused)) static void must(bool condition, const char *what)
+{
+	if (!condition)
+		give_up(what);
+}
+
+__attribute__((unused)) static pid_t thread_number(void)
+{
+	return (pid_t)syscall(SYS_gettid);
+}
+
+__attribute__((unused)) static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Called in a loop that waits: ends the program when it was called too long. */
+__attribute__((unused)) static void patience(uint64_t since_ns,
+					     const char *what)
+{
+	if (now_ns() - since_ns > PATIENCE_S * UINT64_C(1000000000))
+		give_up(what);
+	(void)sched_yield();
+}
+
+/* xorshift64: the same numbers for the same seed, everywhere. */
+__attribute__((unused)) static uint64_t draw(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* Keeps a processor busy, so that the next thing happens at any moment of a
+ * tick. */
+__attribute__((unused)) static void run_for(uint64_t ns)
+{
+	uint64_t since = now_ns();
+
+	while (now_ns() - since < ns)
+		;
+}
+
+/* Says that all is set up, and waits until it is to begin. */
+__attribute__((unused)) static void begin(void)
+{
+	char byte;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("ready %ld\n", (long)getpid());
+	while (read(STDIN_FILENO, &byte, 1) == 1)
+		if (byte == '\n')
+			return;
+	_exit(0);
+}
+
+/* The status that main() returns. */
+__attribute__((unused)) static int finish(void)
+{
+	return n_wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* Call that another thread of this process is blocked in; -1: none. */
+__attribute__((unused)) static long blocked_in(pid_t tid)
+{
+	char path[64], text[256];
+	ssize_t n;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof(text) - 1);
+	(void)close(fd);
+	if (n <= 0 || text[0] < '0' || text[0] > '9')
+		return -1;
+	text[n] = '\0';
+	return strtol(text, NULL, 10);
+}
+
+#endif
