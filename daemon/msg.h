@@ -136,9 +136,11 @@ struct msg_capture_stop {
 
 enum target_state {
 	TARGET_ATTACHED = 1, /* all threads are seized */
-	TARGET_REFUSED,	     /* error says why: EPERM, ESRCH, EBUSY (traced) */
-	TARGET_GONE,	     /* the process has ended; RECORD_END is written */
-	TARGET_EXEC,	     /* a new program; RECORD_EXEC is written */
+	/* error says why: EPERM, ESRCH, EBUSY (traced), ENOEXEC (32-bit: also
+	 * later, after an exec). It is let go. */
+	TARGET_REFUSED,
+	TARGET_GONE, /* the process has ended; RECORD_END is written */
+	TARGET_EXEC, /* a new program; RECORD_EXEC is written */
 };
 
 struct msg_target_state {

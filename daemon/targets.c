@@ -374,6 +374,10 @@ static void target_refused(struct broker *b, struct target *t, int error)
 		fault = process_look(t->pid, &look);
 		close_fd(&look.pidfd);
 		say_traced(t->pid, look.tracer);
+	} else if (error == ENOEXEC) {
+		log_error("process %d is a 32-bit program: only 64-bit ones "
+			  "can be profiled",
+			  t->pid);
 	} else {
 		log_error("cannot attach to process %d: %s", t->pid,
 			  strerror(error));
