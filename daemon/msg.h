@@ -348,14 +348,14 @@ enum ship_result {
 	SHIP_INTERNAL_ERROR, /* no memory to send it */
 };
 
-/* What became of an envelope. error: errno or HTTP status, 0 if neither. */
+/* What became of an envelope. write_error: errno, 0 if there was none. */
 struct msg_envelope_done {
 	struct msg_header h;
 	uint64_t seq;
 	uint32_t written; /* enum ship_result */
 	uint32_t sent;	  /* enum ship_result */
 	int32_t write_error;
-	int32_t http_status;
+	uint32_t reserved;
 };
 
 #endif

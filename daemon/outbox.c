@@ -43,7 +43,7 @@ void outbox_add(struct outbox *o, struct sending *s)
 
 		log_warning("chunk %s was dropped: the server is too slow",
 			    oldest->chunk_id);
-		o->done(oldest, SHIP_QUEUE_OVERFLOW, 0);
+		o->done(oldest, SHIP_QUEUE_OVERFLOW);
 	}
 	o->queue[o->n_queue++] = s;
 	o->queue_bytes += s->package.payload_size;
@@ -72,21 +72,21 @@ static void send_next(struct outbox *o)
 		int r;
 
 		if (!o->has_dsn) {
-			o->done(s, SHIP_NOTHING, 0);
+			o->done(s, SHIP_NOTHING);
 			continue;
 		}
 		if (ratelimit_active(&o->limits, RATELIMIT_PROFILE_CHUNK,
 				     clock_boot_ns())) {
 			log_debug("chunk %s is not sent: rate limit",
 				  s->chunk_id);
-			o->done(s, SHIP_RATE_LIMITED, 0);
+			o->done(s, SHIP_RATE_LIMITED);
 			continue;
 		}
 		r = post(o, s);
 		if (r < 0) {
 			log_warning("chunk %s was not sent: %s", s->chunk_id,
 				    strerror(-r));
-			o->done(s, SHIP_INTERNAL_ERROR, 0);
+			o->done(s, SHIP_INTERNAL_ERROR);
 			continue;
 		}
 		o->current = s;
@@ -141,7 +141,7 @@ static void take_answer(struct outbox *o, const struct transport_answer *a)
 		log_debug("X-Sentry-Error: %s", a->sentry_error);
 	if (a->status != 0)
 		take_limits(o, a);
-	o->done(s, result, a->status);
+	o->done(s, result);
 }
 
 void outbox_step(struct outbox *o)

@@ -29,8 +29,7 @@ struct sending {
 };
 
 /* Called once for each envelope, which is then the callee's to free. */
-typedef void (*outbox_fn)(struct sending *s, enum ship_result result,
-			  int http_status);
+typedef void (*outbox_fn)(struct sending *s, enum ship_result result);
 
 struct outbox {
 	struct transport *transport;

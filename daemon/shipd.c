@@ -53,12 +53,11 @@ static void sending_free(struct sending *s)
 }
 
 /* Tells the broker what became of s, and frees it. */
-static void report(struct sending *s, enum ship_result sent, int http_status)
+static void report(struct sending *s, enum ship_result sent)
 {
 	int r;
 
 	s->done.sent = sent;
-	s->done.http_status = http_status;
 	r = ipc_send(MSG_FD, &s->done, sizeof(s->done), NULL, 0);
 	/* A broker that is gone: its socket's end will say so. */
 	if (r < 0 && r != -EPIPE)
@@ -179,7 +178,7 @@ static int take_envelope(const struct msg_envelope *m, struct ipc_message *fds)
 	if (m->to_server)
 		outbox_add(&outbox, s);
 	else
-		report(s, SHIP_NOTHING, 0);
+		report(s, SHIP_NOTHING);
 	return 0;
 }
 
