@@ -4,6 +4,7 @@
 #   make demo       installs what is missing, builds, profiles a real program
 #   make check      installs what is missing, builds, runs every test
 #                   (make check T=ring: those whose name contains "ring")
+#   make bench      installs what is missing, builds, measures (T=, SECONDS=)
 #   make install    into $(DESTDIR)$(PREFIX); make uninstall
 #   V=1 shows the commands, WERROR=1 (the default where CI=true) makes
 #   warnings errors.
@@ -202,7 +203,26 @@ $(B)/targets/%: tests/targets/%.cc Makefile
 	$(call say,CXX,$<)
 	$(Q)$(CXX) -std=gnu++17 -O2 -g -pthread -o $@ $< $(target_flags)
 
-built: $(BINS) $(CHECKS) $(TARGETS)
+# What make bench compares with, and the target that measures itself.
+BENCH = $(B)/bench/target $(B)/bench/bare $(B)/bench/naive
+target_SRC = target gaps waits
+bare_SRC = bare tracer
+naive_SRC = naive tracer
+naive_PKG = libunwind-ptrace
+BENCH_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/bench/*.c))
+ALL_OBJS += $(BENCH_OBJS)
+
+define bench_rules
+$(B)/bench/$(1): $$($(1)_SRC:%=$(B)/obj/tests/bench/%.o) \
+		$$(call archives,capture base)
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC) $$(ALL_CFLAGS) -pthread -o $$@ $$^ $$(ALL_LDFLAGS) \
+		$$(if $$($(1)_PKG),$$(call pkg,$$($(1)_PKG)))
+endef
+$(foreach b,target bare naive,$(eval $(call bench_rules,$(b))))
+
+built: $(BINS) $(CHECKS) $(TARGETS) $(BENCH)
 	@:
 
 unit: $(CHECKS) $(TARGETS)
@@ -232,6 +252,15 @@ check:
 	$(Q)BUILD=$(B) tests/tools/run_tests.sh '$(T)' $(sort $(CHECKS)) \
 		$(ASAN_CHECKS:$(B)/%=$(B)/asan/%) $(SCRIPTS)
 
+# Seconds of each measurement; the whole takes about a hundred times that.
+SECONDS = 2
+DOC =
+bench:
+	$(Q)tests/tools/deps.sh bench
+	$(Q)$(MAKE) --no-print-directory $(JOBS) $(BINS) $(BENCH)
+	$(Q)BUILD=$(B) tests/bench/bench.py --seconds $(SECONDS) \
+		$(if $(DOC),--doc $(DOC)) $(T)
+
 demo:
 	$(Q)tests/tools/deps.sh demo
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all
@@ -260,7 +289,7 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: all objs built unit asan check demo install uninstall clean FORCE
+.PHONY: all objs built unit asan check bench demo install uninstall clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(ALL_OBJS:.o=.d)

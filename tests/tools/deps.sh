@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what building needs and is not there. Usage: deps.sh build|demo|test
+# Installs what building needs and is not there. Usage: deps.sh build|demo|test|bench
 #
 # Where apt-get is (Debian, Ubuntu): the commands are printed before they run.
 # Elsewhere: says what is missing. If nothing is, this prints nothing and
@@ -16,12 +16,16 @@ demo='redis-tools'
 # binutils: readelf and nm. linux-perf is what profiles are compared with.
 test='check g++ clang binutils python3 openssl mandoc'
 
+# What make bench compares with.
+bench='python3 bpftrace'
+
 case ${1-} in
 build) packages=$build ;;
 demo) packages="$build $demo" ;;
 test) packages="$build $demo $test" ;;
+bench) packages="$build $bench" ;;
 *)
-	echo "usage: $0 build|demo|test" >&2
+	echo "usage: $0 build|demo|test|bench" >&2
 	exit 2
 	;;
 esac
@@ -30,7 +34,11 @@ esac
 elsewhere()
 {
 	commands='gcc make pkg-config'
-	[ "$1" = build ] || commands="$commands redis-benchmark"
+	case $1 in
+	demo | test) commands="$commands redis-benchmark" ;;
+	esac
+	# Without perf or bpftrace their rows say so.
+	[ "$1" != bench ] || commands="$commands python3"
 	modules='libdw libelf libunwind-ptrace jansson libcurl zlib libseccomp
 		inih'
 	if [ "$1" = test ]; then
@@ -56,7 +64,8 @@ if ! command -v apt-get >/dev/null 2>&1; then
 fi
 
 # Ubuntu's perf is a package for each kernel: there it is left out.
-if [ "$1" = test ] && grep -q '^ID=debian$' /etc/os-release; then
+if { [ "$1" = test ] || [ "$1" = bench ]; } &&
+	grep -q '^ID=debian$' /etc/os-release; then
 	packages="$packages linux-perf"
 fi
 

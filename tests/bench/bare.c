@@ -1,0 +1,125 @@
+/*
+ * bare PID HZ: the least that stopping can cost. At each tick it interrupts all
+ * threads, and of each that stops it reads the registers and the live stack,
+ * and lets it go on: five system calls a sample. It keeps nothing, looks at no
+ * thread without stopping it, and repairs no interrupted call.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "lib/base/util.h"
+#include "lib/capture/arch.h"
+#include "tests/bench/tracer.h"
+
+#define PID_LIMIT (4 * 1024 * 1024) /* PID_MAX_LIMIT of linux/threads.h */
+#define STACK_MAX (64u * 1024)
+
+static struct tracer tracer;
+static volatile bool pending[PID_LIMIT];
+
+/*
+ * In the handler, so that no tick is lost between two system calls. It
+ * interrupts waitpid: the program sees then whether it is over.
+ */
+static void on_tick(int signal, siginfo_t *info, void *context)
+{
+	uint64_t ticks = 1 + (uint64_t)info->si_overrun;
+
+	(void)signal;
+	(void)context;
+	tracer.ticks += ticks;
+	tracer.expected += ticks * tracer.n;
+	for (size_t i = 0; i < tracer.n; i++) {
+		pid_t tid = tracer.tids[i];
+
+		if (pending[tid]) {
+			tracer.filled += ticks;
+			continue;
+		}
+		pending[tid] = true;
+		(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	}
+}
+
+static void start_ticks(uint64_t period_ns)
+{
+	struct sigaction action = {.sa_sigaction = on_tick,
+				   .sa_flags = SA_SIGINFO};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL,
+				 .sigev_signo = SIGALRM};
+	const struct timespec period = {.tv_nsec = (long)period_ns};
+	const struct itimerspec times = {.it_interval = period,
+					 .it_value = period};
+	timer_t timer;
+
+	if (sigaction(SIGALRM, &action, NULL) < 0 ||
+	    timer_create(CLOCK_MONOTONIC, &event, &timer) < 0 ||
+	    timer_settime(timer, 0, &times, NULL) < 0)
+		exit(EXIT_FAILURE);
+}
+
+static uint64_t stack_pointer(const struct user_regs_struct *regs)
+{
+#if defined(__x86_64__)
+	return regs->rsp;
+#else
+	return regs->sp;
+#endif
+}
+
+/* What the daemon reads: from the red zone to the thread's own data. */
+static void sample(pid_t tid)
+{
+	static uint8_t stack[STACK_MAX];
+	struct user_regs_struct regs;
+	struct iovec iov = {.iov_base = &regs, .iov_len = sizeof(regs)};
+	uint64_t sp, top, n;
+	struct iovec local = {.iov_base = stack}, remote;
+	ssize_t got;
+
+	if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &iov) < 0)
+		return;
+	sp = stack_pointer(&regs) - ARCH_RED_ZONE;
+	top = arch_thread_pointer(&regs);
+	n = top > sp ? min_u64(top - sp, STACK_MAX) : STACK_MAX;
+	local.iov_len = (size_t)n;
+	remote.iov_base = (void *)(uintptr_t)sp;
+	remote.iov_len = (size_t)n;
+	got = process_vm_readv(tid, &local, 1, &remote, 1, 0);
+	if (got > 0)
+		tracer.bytes += (uint64_t)got;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t period_ns;
+	int status;
+	pid_t tid;
+
+	tracer = tracer_start(argc, argv, &period_ns);
+	tracer_raise_priority();
+	start_ticks(period_ns);
+	while (!tracer_is_over()) {
+		tid = waitpid(-1, &status, __WALL);
+		if (tid < 0 && errno == EINTR)
+			continue;
+		if (tid < 0 || tid >= PID_LIMIT)
+			return EXIT_FAILURE;
+		if (!WIFSTOPPED(status))
+			continue;
+		/* The interrupt's stop; in the target all signals are main's.
+		 */
+		sample(tid);
+		tracer.stops++;
+		pending[tid] = false;
+		(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
+	}
+	tracer_finish(&tracer);
+}

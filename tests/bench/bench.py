@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""make bench: what profiling costs the target and the machine.
+
+    bench.py [--seconds S] [--doc FILE] [PATTERN]
+
+Runs the scenarios whose names contain PATTERN. In each the variants (see
+variants.py) take turns on the same target, and every figure is compared with
+one of the same run. Prints Markdown; --doc also puts it into FILE, in place of
+what stands below its line "<!-- make bench -->".
+
+All of it runs on two processors, and, where that is permitted, before other
+processes (nice -15, of a session's group too where the kernel has those). BENCH_SMOKE=1 is for the test of this program: it
+measures next to nothing, on targets that are next to nothing.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import os
+import pathlib
+import signal
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / 'tests/integration'))
+
+import harness  # noqa: E402
+import measure  # noqa: E402
+import report  # noqa: E402
+import variants  # noqa: E402
+
+CPUS = 2
+NICE = -15
+RATE_HZ = 101
+REPEATS = 3
+MARK = '<!-- make bench -->\n'
+SMOKE = os.environ.get('BENCH_SMOKE') == '1'
+
+# What each repetition measures; and what takes longer, only the first.
+OFTEN = (variants.Nothing, variants.Bare, variants.Ours)
+ONCE = (variants.Naive, variants.Perf, variants.Bpftrace)
+
+
+@dataclasses.dataclass
+class Scenario:
+    name: str
+    options: dict
+    often: tuple = OFTEN
+    once: tuple = ()
+    processes: int = 1
+    rates: tuple = (RATE_HZ,)
+    repeats: int = REPEATS
+    # {(class, rate): [measure.Run]}, {class: why it did not run}
+    runs: dict = dataclasses.field(default_factory=dict)
+    unable: dict = dataclasses.field(default_factory=dict)
+
+    @property
+    def busy(self):
+        return self.options.get('busy', 0)
+
+
+def scenarios():
+    """perf and bpftrace do not see threads that sleep."""
+    if SMOKE:
+        return [
+            Scenario('busy-2', {'busy': 2}, once=ONCE[:1]),
+            Scenario('mixed', {'busy': 2, 'sleepers': 20}, once=ONCE[:1]),
+            Scenario('fleet', {'sleepers': 3, 'tickers': 1}, processes=3,
+                     often=(variants.Ours,)),
+            Scenario('waits', {'waiters': 1}, rates=(RATE_HZ, 1000),
+                     often=(variants.Nothing, variants.Ours)),
+        ]
+    return [
+        *(Scenario(f'busy-{n}', {'busy': n}, once=ONCE)
+          for n in (1, 2, 8, 64)),
+        *(Scenario(f'sleeping-{n}', {'sleepers': n}, often=OFTEN[1:],
+                   once=ONCE[:1], repeats=1) for n in (10, 100, 1000)),
+        Scenario('mixed', {'busy': 2, 'sleepers': 1000}, once=ONCE),
+        # A main thread, 18 that wait for ever, and one that works a moment
+        # once a second.
+        Scenario('fleet', {'sleepers': 18, 'tickers': 1}, processes=100,
+                 often=(variants.Ours,)),
+        # 3 x 20 threads: over 1,000 waits of each kind in a second and more.
+        Scenario('waits', {'waiters': 20}, rates=(RATE_HZ, 1000),
+                 often=(variants.Nothing, variants.Ours)),
+    ]
+
+
+def say(text):
+    if sys.stderr.isatty():
+        print(f'\r\x1b[K{text}', end='', file=sys.stderr, flush=True)
+
+
+def run(scenario, box, seconds):
+    target = measure.Target(box, scenario.processes, **scenario.options)
+    for repeat in range(1 if SMOKE else scenario.repeats):
+        for cls in scenario.often + (scenario.once if repeat == 0 else ()):
+            rates = (RATE_HZ,) if cls is variants.Nothing else scenario.rates
+            for rate in rates:
+                say(f'{scenario.name} {repeat + 1}: {cls.name}')
+                try:
+                    scenario.runs.setdefault((cls, rate), []).append(
+                        measure.measure(cls, box, target, seconds, rate))
+                except variants.Unable as e:
+                    scenario.unable[cls] = str(e)
+    say('')
+
+
+def go_first():
+    # A session of its own is a group of its own for the scheduler (sched(7),
+    # autogroup). The terminal's SIGINT does not reach it: it ends with make.
+    harness.libc.prctl(harness.PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    with contextlib.suppress(OSError):
+        os.setsid()
+        pathlib.Path('/proc/self/autogroup').write_text(str(NICE))
+    with contextlib.suppress(OSError):
+        os.nice(NICE)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--seconds', type=float, default=2)
+    parser.add_argument('--doc')
+    parser.add_argument('pattern', nargs='?', default='')
+    args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda n, _: sys.exit(128 + n))
+    harness.libc.prctl(harness.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CPUS])
+    go_first()
+    done = []
+    for scenario in scenarios():
+        if args.pattern not in scenario.name:
+            continue
+        box = harness.Box()
+        try:
+            run(scenario, box, 0.2 if SMOKE else args.seconds)
+            done.append(scenario)
+        finally:
+            left = box.end()
+            box.remove()
+        if left:
+            sys.exit(f'{scenario.name}: left behind: {left}')
+    if not done:
+        sys.exit(f'no scenario has "{args.pattern}" in its name')
+    text = report.text(done)
+    print(text)
+    if args.doc:
+        path = pathlib.Path(args.doc)
+        before, mark, _ = path.read_text().partition(MARK)
+        path.write_text(before + mark + '\n' + text + '\n')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,99 @@
+#include "tests/bench/tracer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/util.h"
+
+#define THREADS_MAX 4096
+
+static volatile sig_atomic_t over;
+
+static void on_term(int signal)
+{
+	(void)signal;
+	over = 1;
+}
+
+bool tracer_is_over(void)
+{
+	return over != 0;
+}
+
+static _Noreturn void fail(const char *what)
+{
+	(void)fprintf(stderr, "%s: %s\n", what, strerror(errno));
+	exit(EXIT_FAILURE);
+}
+
+static void attach_all(struct tracer *tracer, pid_t pid)
+{
+	struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	tracer->tids = calloc(THREADS_MAX, sizeof(*tracer->tids));
+	if (dir == NULL || tracer->tids == NULL)
+		fail(path);
+	while ((entry = readdir(dir)) != NULL && tracer->n < THREADS_MAX) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid <= 0 || tid == pid)
+			continue;
+		if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
+			fail("PTRACE_SEIZE");
+		tracer->tids[tracer->n++] = tid;
+	}
+	(void)closedir(dir);
+}
+
+struct tracer tracer_start(int argc, char **argv, uint64_t *ret_period_ns)
+{
+	const struct sigaction action = {.sa_handler = on_term};
+	struct tracer tracer = {0};
+	unsigned long hz = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
+
+	if (hz == 0) {
+		(void)fprintf(stderr, "usage: %s PID HZ\n", argv[0]);
+		exit(2);
+	}
+	if (sigaction(SIGTERM, &action, NULL) < 0)
+		fail("sigaction");
+	attach_all(&tracer, (pid_t)strtol(argv[1], NULL, 10));
+	*ret_period_ns = NS_PER_SEC / hz;
+	printf("attached\n");
+	(void)fflush(stdout);
+	return tracer;
+}
+
+void tracer_raise_priority(void)
+{
+	const struct sched_param fifo = {.sched_priority = 1};
+
+	if (sched_setscheduler(0, SCHED_FIFO, &fifo) < 0)
+		(void)fprintf(stderr, "SCHED_FIFO: %s\n", strerror(errno));
+}
+
+_Noreturn void tracer_finish(const struct tracer *tracer)
+{
+	printf("{\"ticks\": %llu, \"expected\": %llu, \"stops\": %llu, "
+	       "\"filled\": %llu, \"bytes\": %llu, \"frames\": %llu, "
+	       "\"cpu_ns\": %llu}\n",
+	       (unsigned long long)tracer->ticks,
+	       (unsigned long long)tracer->expected,
+	       (unsigned long long)tracer->stops,
+	       (unsigned long long)tracer->filled,
+	       (unsigned long long)tracer->bytes,
+	       (unsigned long long)tracer->frames,
+	       (unsigned long long)clock_read_ns(CLOCK_PROCESS_CPUTIME_ID));
+	exit(EXIT_SUCCESS);
+}

@@ -1,0 +1,214 @@
+"""The ways to profile that are compared, each behind the same few calls.
+
+    v = Variant(box, targets, rate)     targets are harness.Programs
+    v.start()       returns when it samples; raises Unable where it cannot
+    v.cpu()         processor seconds of its processes until now
+    v.stop()        ends it; returns a Result
+
+What cannot run here says why in Unable.
+"""
+
+import dataclasses
+import json
+import re
+import resource
+import shutil
+import signal
+import time
+
+import harness
+
+ATTACH_S = 20
+# perf script may take many times as long as what was recorded.
+SCRIPT_S = 60
+
+
+class Unable(Exception):
+    """It cannot run here, or did not end in time; the text says why."""
+
+
+@dataclasses.dataclass
+class Result:
+    samples: int            # taken by looking: each costs something
+    complete: float = None  # share of the samples that there should be
+    cpu_s: float = 0.0      # from its start to its end
+    rss_bytes: int = None
+    stop_us: dict = None    # by its own account
+    frames: float = None
+    sampled_s: float = None
+
+
+def task_seconds(pid):
+    """Processor time in nanosecond steps; of the threads that live."""
+    total = 0
+    for tid in harness.threads(pid):
+        fields = harness.proc_text(pid, f'task/{tid}/schedstat').split()
+        total += int(fields[0]) if fields else 0
+    return total / 1e9
+
+
+def children_seconds():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+class Variant:
+    def __init__(self, box, targets, rate):
+        self.box, self.targets, self.rate = box, targets, rate
+        self.pid = targets[0].pid
+
+    def cpu(self):
+        return task_seconds(self.program.pid)
+
+    def end(self, number, timeout=ATTACH_S):
+        """Its processor seconds, those of the processes it started too."""
+        before = children_seconds()
+        self.program.signal(number)
+        self.program.wait(timeout)
+        return children_seconds() - before
+
+
+class Nothing(Variant):
+    name = 'nothing'
+
+    def start(self):
+        pass
+
+    def cpu(self):
+        return 0.0
+
+    def stop(self):
+        return Result(samples=0)
+
+
+class Ours(Variant):
+    name = 'sentry-profd'
+
+    def start(self):
+        self.program = self.box.profd(self.targets, '--rate', self.rate)
+        self.program.wait_attached()
+        self.pids = [self.program.pid] + [
+            pid for pids in self.program.helpers().values() for pid in pids]
+
+    def cpu(self):
+        return sum(task_seconds(pid) for pid in self.pids)
+
+    def stop(self):
+        self.program.interrupt()
+        stats = self.program.stats
+        shutil.rmtree(self.program.output, ignore_errors=True)
+        return Result(
+            samples=stats['captured'],
+            complete=stats['samples_taken'] / stats['samples_expected'],
+            cpu_s=sum(stats['cpu_seconds'].values()),
+            rss_bytes=sum(stats['rss_peak_bytes'].values()),
+            stop_us=stats['stop_us'], sampled_s=stats['duration_s'])
+
+
+class Tracer(Variant):
+    """One of tests/bench/."""
+
+    def start(self):
+        self.program = self.box.start(
+            [harness.BUILD / 'bench' / self.name, self.pid, self.rate])
+        try:
+            self.program.wait_line('attached')
+        except harness.Failure as e:
+            raise Unable(str(e).splitlines()[0]) from None
+
+    def stop(self):
+        self.program.signal(signal.SIGTERM)
+        self.program.wait()
+        said = json.loads(self.program.wait_line(r'\{.*\}')[0])
+        return Result(
+            samples=said['stops'],
+            complete=(said['stops'] + said['filled']) /
+            max(said['expected'], 1),
+            cpu_s=said['cpu_ns'] / 1e9,
+            sampled_s=said['ticks'] / self.rate,
+            frames=said['frames'] / max(said['stops'], 1) or None)
+
+
+class Bare(Tracer):
+    name = 'bare'
+
+
+class Naive(Tracer):
+    name = 'naive'
+
+
+def last_line(text):
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip() if lines else 'no word'
+
+
+class Perf(Variant):
+    """perf record and the perf script that has to follow. It samples threads
+    on a processor only."""
+    name = 'perf'
+
+    def start(self):
+        if not shutil.which('perf'):
+            raise Unable('perf is not installed')
+        self.data = self.box.make_dir('perf') / 'data'
+        self.program = self.box.start(
+            ['perf', 'record', '-e', 'cpu-clock', '-F', self.rate,
+             '--call-graph', 'dwarf', '-o', self.data, '-p', self.pid])
+        deadline = time.monotonic() + ATTACH_S
+        while not (self.data.exists() and self.data.stat().st_size > 0):
+            if not self.program.running() or time.monotonic() > deadline:
+                raise Unable(last_line(self.program.stderr))
+            time.sleep(harness.POLL_S)
+
+    def stop(self):
+        cpu_s = self.end(signal.SIGINT)
+        if not self.data.exists():
+            raise Unable(last_line(self.program.stderr))
+        # Without inlined functions, of which ours gives none either: with
+        # them each address costs a run of addr2line.
+        before = children_seconds()
+        script = self.box.start(['perf', 'script', '-i', self.data,
+                                 '--no-inline', '-F', 'comm,tid,time,ip,sym'])
+        try:
+            script.wait(SCRIPT_S)
+        except harness.Failure:
+            raise Unable(f'perf script takes over {SCRIPT_S} s') from None
+        blocks = [b for b in script.stdout.split('\n\n') if b.strip()]
+        self.data.unlink()
+        script.out_path.unlink()
+        if not blocks:
+            raise Unable('perf script prints nothing')
+        return Result(samples=len(blocks),
+                      frames=sum(b.count('\n') for b in blocks) / len(blocks),
+                      cpu_s=cpu_s + children_seconds() - before)
+
+
+class Bpftrace(Variant):
+    """Aggregates in the kernel; unwinds by frame pointers, so that stacks of
+    programs without them are cut short."""
+    name = 'bpftrace'
+
+    def start(self):
+        if not shutil.which('bpftrace'):
+            raise Unable('bpftrace is not installed')
+        probe = (f'profile:hz:{self.rate} /pid == {self.pid}/ '
+                 '{ @[ustack] = count(); }')
+        self.program = self.box.start(['bpftrace', '-e', probe])
+        try:
+            self.program.wait_line('Attaching.*')
+        except harness.Failure:
+            raise Unable(last_line(self.program.stderr)) from None
+
+    def stop(self):
+        cpu_s = self.end(signal.SIGINT)
+        said = self.program.stdout
+        stacks = re.findall(r'@\[([^]]*)\]: (\d+)', said)
+        samples = sum(int(n) for _, n in stacks)
+        if samples == 0:
+            raise Unable('no sample: ' + last_line(self.program.stderr))
+        frames = sum(len(s.split('\n')) - 2 + (s.count('\n') == 0)
+                     for s, n in stacks for _ in range(int(n)))
+        return Result(samples=samples, cpu_s=cpu_s, frames=frames / samples)
+
+
+ALL = (Nothing, Bare, Ours, Naive, Perf, Bpftrace)

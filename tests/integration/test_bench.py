@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""make bench still works: what it measures has its shape. Not its speed."""
+
+import collections
+import json
+import re
+import signal
+import sys
+
+import harness
+from harness import BUILD, ROOT, check
+
+FRAMES = 30
+RATE_HZ = 101
+
+
+def test_all_of_it(box):
+    env = harness.environment(BENCH_SMOKE='1')
+    bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py'], env=env)
+    check(bench.wait() == 0, bench.stderr)
+    text = bench.stdout
+    for scenario in ('busy-2', 'mixed', 'fleet', 'waits'):
+        check(f'(`T={scenario}`)' in text, f'no table of {scenario}: {text}')
+    rows = re.findall(r'^\| (.*) \| (ok|NOT OK) \|$', text, re.M)
+    asked = collections.Counter(re.split('[,:]', what)[0] for what, _ in rows)
+    check(asked == {'pause': 2, 'CPU a sample': 1, 'completeness': 1,
+                    'target slower': 1, 'CPU': 2,
+                    'waits of 20 ms in epoll_wait': 2,
+                    'waits of 20 ms in nanosleep': 2,
+                    'waits of 20 ms in poll': 2}, f'asked: {asked}')
+    for name in ('bare', 'sentry-profd', 'naive'):
+        found = re.findall(rf'^\| {name} \| ([\d,.]+) \|', text, re.M)
+        check(len(found) == 2, f'pauses of {name}: {text}')
+
+
+def test_one_scenario(box):
+    env = harness.environment(BENCH_SMOKE='1')
+    bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py', 'fleet'],
+                      env=env)
+    check(bench.wait() == 0, bench.stderr)
+    check('(`T=fleet`)' in bench.stdout and '(`T=busy' not in bench.stdout,
+          bench.stdout)
+    bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py', 'none'],
+                      env=env)
+    check(bench.wait() == 1, 'there is a scenario "none"')
+
+
+class Target:
+    def __init__(self, box):
+        self.program = box.start([BUILD / 'bench/target', 'busy=2'])
+        self.program.wait_line(r'ready \d+')
+        self.pid = self.program.pid
+
+    def account(self):
+        n = self.program.stdout.count('\n')
+        self.program.signal(signal.SIGUSR1)
+        harness.wait_for(lambda: self.program.stdout.count('\n') > n,
+                         'the account')
+        return json.loads(self.program.stdout.splitlines()[-1])
+
+
+def test_the_target_sees_each_stop(box):
+    target = Target(box)
+    check(target.account()['stop']['n'] == 0, 'stops, and nobody traces it')
+    for name in ('bare', 'naive'):
+        before = target.account()['stop']
+        tracer = box.start([BUILD / 'bench' / name, target.pid, RATE_HZ])
+        tracer.wait_line('attached')
+        harness.wait_for(
+            lambda: target.account()['stop']['n'] - before['n'] >= 20,
+            f'stops by {name}')
+        tracer.signal(signal.SIGTERM)
+        check(tracer.wait() == 0, tracer.stderr)
+        said = json.loads(tracer.stdout.splitlines()[-1])
+        harness.wait_for(lambda: harness.tracer(target.pid) == 0, 'let go')
+        seen = target.account()['stop']['n'] - before['n']
+        # Two stops in one gap, where the target got no processor between
+        # them; and the last, if the tracer's end was what ended it.
+        check(0.8 * said['stops'] - 2 <= seen <= said['stops'] + 2,
+              f'{name} stopped {said["stops"]} times, {seen} were seen')
+        check(said['stops'] + said['filled'] <= said['expected'] + 2,
+              f'more than there are: {said}')
+        if name == 'naive':
+            check(round(said['frames'] / said['stops']) == FRAMES,
+                  f'not {FRAMES} frames: {said}')
+
+
+def test_stacks_have_30_frames(box):
+    target = Target(box)
+    profd = box.profd([target], '--duration', '1').finish()
+    chunk = profd.chunks[0]
+    busy = {t for t, meta in chunk['profile']['thread_metadata'].items()
+            if meta['name'] == 'busy'}
+    depths = collections.Counter(
+        len(chunk['profile']['stacks'][s['stack_id']])
+        for s in chunk['profile']['samples'] if s['thread_id'] in busy)
+    check(len(busy) == 2, f'threads: {chunk["profile"]["thread_metadata"]}')
+    check(depths.most_common(1)[0][0] == FRAMES, f'frames: {depths}')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
