@@ -474,6 +474,7 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 				    CAPABILITY(CAP_SYS_NICE);
 	const struct capture_options options = {
 		.now_ns = clock_mono_ns,
+		.process_ns = clock_process_ns,
 		.beat = &me.heartbeat->beat,
 		.event = note_event,
 	};

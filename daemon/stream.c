@@ -34,6 +34,9 @@
 /* Hints that a thread gets; one that changes more often has several stacks. */
 #define HINTS_MAX 16
 
+/* Beyond the bytes that a walk was short of. */
+#define HINT_SLACK 16384
+
 #define CHUNK_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
 
 struct hint {
@@ -480,13 +483,13 @@ static int hint_index(struct stream *s, uint32_t tid, uint32_t *ret)
 static void hint(struct stream *s, uint32_t tid,
 		 const struct unwind_stack *stack)
 {
-	uint64_t top = stack->end == UNWIND_END_UNREADABLE ||
-				       stack->end == UNWIND_END_BAD_CFA
-			       ? 0
-			       : stack->stack_top;
+	uint64_t top = stack->end == UNWIND_END_BAD_CFA ? 0 : stack->stack_top;
 	struct hint *h;
 	uint32_t index;
 
+	/* What was not there was needed: the frames above will be, too. */
+	if (stack->end == UNWIND_END_UNREADABLE && top != 0)
+		top += HINT_SLACK;
 	if (hint_index(s, tid, &index) < 0)
 		return;
 	h = &s->hints[index];

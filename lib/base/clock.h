@@ -34,6 +34,24 @@ static inline uint64_t clock_boot_ns(void)
 	return clock_read_ns(CLOCK_BOOTTIME);
 }
 
+/*
+ * What the threads of a process have run, in ns, those included that have
+ * ended: as of the last time that the scheduler wrote it down. 0 or -errno.
+ */
+typedef int (*clock_process_fn)(int32_t pid, uint64_t *ret);
+
+static inline int clock_process_ns(int32_t pid, uint64_t *ret)
+{
+	/* The kernel's encoding of CPUCLOCK_SCHED, see clock_getres(2). */
+	const clockid_t id = (clockid_t)(~(uint32_t)pid << 3 | 2);
+	struct timespec ts;
+
+	if (clock_gettime(id, &ts) < 0)
+		return -errno;
+	*ret = (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
+	return 0;
+}
+
 /* CLOCK_REALTIME: read once per profiler_id, and for sent_at. */
 static inline uint64_t clock_wall_ns(void)
 {

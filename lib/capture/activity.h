@@ -51,6 +51,13 @@ void activity_close(struct activity *a);
  */
 bool activity_mark(const struct activity *a, struct activity_mark *ret);
 
+/* Between two marks with the same numbers the thread has not run. */
+static inline bool activity_same(const struct activity_mark *a,
+				 const struct activity_mark *b)
+{
+	return a->run_ns == b->run_ns && a->slices == b->slices;
+}
+
 /* *ret_place is written with ACTIVITY_BLOCKED. */
 enum activity_state activity_look(const struct activity *a,
 				  struct activity_place *ret_place);

@@ -279,15 +279,19 @@ void capture_hint(struct capture *c, uint32_t target, uint32_t tid,
 {
 	struct thread *th = capture_thread(c, tid);
 
-	if (th != NULL && th->target->id == target)
-		th->hint_top = max_u64(top, SNAPSHOT_NO_HINT);
+	if (th == NULL || th->target->id != target)
+		return;
+	th->hint_top = max_u64(top, SNAPSHOT_NO_HINT);
+	/* More than it was given: it is given that at the next tick. */
+	if (top > th->copied_top)
+		thread_wake(th);
 }
 
 bool capture_finish(struct capture *c)
 {
 	for (struct target *t = c->targets; t != NULL; t = t->next) {
-		for (struct thread *th = t->threads; th != NULL;
-		     th = th->next) {
+		/* Who is interrupted is awake. */
+		for (struct thread *th = t->awake; th != NULL; th = th->next) {
 			if (!th->pending)
 				continue;
 			t->counters->missed[MISSED_NOT_STOPPED] +=

@@ -43,6 +43,7 @@ enum capture_event {
 
 struct capture_options {
 	clock_fn now_ns;
+	clock_process_fn process_ns;
 	struct capture_beat *beat; /* write-only */
 	/* Told in the middle of capture_tick or capture_reap: take a note. */
 	void (*event)(void *ctx, uint32_t target, enum capture_event event);
@@ -89,7 +90,10 @@ size_t capture_pending(const struct capture *c);
 /* The sink has a new reader, which knows nothing: everything is told anew. */
 void capture_reset(struct capture *c, const struct capture_sink *sink);
 
-/* How much of a thread's stack is of use; 0: not known. See msg_stack_hint. */
+/*
+ * How much of a thread's stack is of use; 0: not known. See msg_stack_hint. A
+ * blocked thread of whose stack less was copied is sampled anew.
+ */
 void capture_hint(struct capture *c, uint32_t target, uint32_t tid,
 		  uint64_t top);
 

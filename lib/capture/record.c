@@ -121,30 +121,18 @@ static uint64_t read_start_of_stack(const struct thread *th)
 }
 
 /*
- * Threads are named after they start, mostly soon: at the first tick, the 8th,
- * the 64th, the 512th and then every 512.
+ * Threads are named after they start, mostly soon: their names are read again
+ * after so many ticks, then after 8 times as many, up to the most.
  */
-static bool name_is_due(uint32_t age)
-{
-	return age == 8 || age == 64 || age % 512 == 0;
-}
+#define NAME_TICKS     8
+#define NAME_TICKS_MAX 512
 
-bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns)
+static bool tell_name(struct thread *th, const char comm[COMM_SIZE],
+		      uint64_t tick, uint64_t time_ns)
 {
 	struct target *t = th->target;
 	struct record_thread *record;
-	char comm[COMM_SIZE + 1] = "";
 
-	if (th->announced && !name_is_due(th->age))
-		return true;
-	if (th->hint_top == 0)
-		th->hint_top = read_start_of_stack(th);
-	/* Gone: the name that is known is the better one. */
-	if (!read_file(th, "comm", comm, sizeof(comm)) && th->announced)
-		return true;
-	comm[strcspn(comm, "\n")] = '\0';
-	if (th->announced && strncmp(comm, th->comm, COMM_SIZE) == 0)
-		return true;
 	record = reserve(t, sizeof(*record));
 	if (record == NULL)
 		return false;
@@ -154,8 +142,60 @@ bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns)
 	memcpy(record->comm, comm, COMM_SIZE);
 	ring_commit(&t->sink->ring, RECORD_THREAD, sizeof(*record));
 	memcpy(th->comm, comm, COMM_SIZE);
-	th->announced = true;
 	return true;
+}
+
+static bool read_name(const struct thread *th, char ret[COMM_SIZE + 1])
+{
+	memset(ret, 0, COMM_SIZE + 1);
+	if (!read_file(th, "comm", ret, COMM_SIZE + 1))
+		return false;
+	ret[strcspn(ret, "\n")] = '\0';
+	return true;
+}
+
+bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns)
+{
+	char comm[COMM_SIZE + 1];
+
+	if (th->announced)
+		return true;
+	if (th->hint_top == 0)
+		th->hint_top = read_start_of_stack(th);
+	/* Gone: it has none. */
+	(void)read_name(th, comm);
+	if (!tell_name(th, comm, tick, time_ns))
+		return false;
+	th->announced = true;
+	th->name_wait = NAME_TICKS;
+	th->name_tick = tick + th->name_wait;
+	return true;
+}
+
+static void rename_due(struct thread *list, uint64_t tick, uint64_t time_ns)
+{
+	char comm[COMM_SIZE + 1];
+
+	for (struct thread *th = list; th != NULL; th = th->next) {
+		if (!th->announced || tick < th->name_tick)
+			continue;
+		th->name_wait =
+			min_u64(NAME_TICKS * th->name_wait, NAME_TICKS_MAX);
+		th->name_tick = tick + th->name_wait;
+		/* Gone: the name that is known is the better one. */
+		if (read_name(th, comm) &&
+		    strncmp(comm, th->comm, COMM_SIZE) != 0)
+			(void)tell_name(th, comm, tick, time_ns);
+	}
+}
+
+void target_rename(struct target *t, uint64_t tick, uint64_t time_ns)
+{
+	if (tick < t->names_tick)
+		return;
+	t->names_tick = tick + NAME_TICKS;
+	rename_due(t->awake, tick, time_ns);
+	rename_due(t->asleep, tick, time_ns);
 }
 
 bool thread_is_known(const struct thread *th)
@@ -197,6 +237,7 @@ int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
 	/* By the thread: a leader that has exited has no memory any more. */
 	*ret_size = snapshot_take(*ret, t->pagemap_fd, (int32_t)th->tid, regs,
 				  regs_known, flags, th->hint_top);
+	th->copied_top = (*ret)->stack_addr + (*ret)->stack_size;
 	return 0;
 }
 

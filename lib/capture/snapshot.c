@@ -40,10 +40,11 @@ size_t snapshot_size(uint64_t sp, uint64_t hint_top)
 
 /*
  * Below a top that is known, all is stack, however much of it was never
- * touched. Else a longer hole is taken for the room between two stacks: a
- * guard page, and what the next one has not used yet.
+ * touched. Else what was not may be the room between two stacks: only the page
+ * that the red zone or the next frame lies in may be missing. The reader says
+ * so if it needs more (struct msg_stack_hint).
  */
-#define HOLE_PAGES_MAX 32
+#define HOLE_PAGES_MAX 1
 
 size_t snapshot_take(struct record_sample *record, int pagemap_fd, int32_t tid,
 		     const uint64_t *regs, uint64_t regs_known, uint32_t flags,

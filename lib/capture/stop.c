@@ -138,7 +138,7 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 		finish_sample(th, r, record, size, since);
 	thread_clear_pending(th);
 	th->stop_expected = false;
-	th->marked = false;
+	thread_wake(th);
 	th->listening = status == TRACEE_GROUP_STOP;
 	th->after_stop =
 		th->listening || (th->after_stop && status == TRACEE_TRAP);

@@ -82,11 +82,7 @@ int target_adopt(struct target *t, uint32_t tid)
 		goto fail;
 	}
 	c->by_index[index] = th;
-	th->next = t->threads;
-	if (th->next != NULL)
-		th->next->prev = th;
-	t->threads = th;
-	t->n_threads++;
+	thread_link(th);
 	/* The leader's would do, but it may have exited before the others. */
 	if (t->pagemap_fd < 0)
 		(void)!memory_open(t->proc_fd, tid, &t->pagemap_fd);
@@ -147,13 +143,7 @@ static void forget(struct thread *th, enum missed_reason reason)
 		(void)table_remove(&c->threads, th->tid);
 		c->free_indices[c->n_free++] = index;
 	}
-	if (th->next != NULL)
-		th->next->prev = th->prev;
-	if (th->prev != NULL)
-		th->prev->next = th->next;
-	else
-		t->threads = th->next;
-	t->n_threads--;
+	thread_unlink(th);
 	activity_close(&th->activity);
 	free(th);
 }
@@ -186,10 +176,10 @@ void thread_remove(struct thread *th, enum missed_reason reason)
 
 void target_forget_threads(struct target *t)
 {
-	for (struct thread *th = t->threads, *next; th != NULL; th = next) {
-		next = th->next;
-		forget(th, MISSED_EXITED);
-	}
+	while (t->asleep != NULL)
+		forget(t->asleep, MISSED_EXITED);
+	while (t->awake != NULL)
+		forget(t->awake, MISSED_EXITED);
 	close_fd(&t->pagemap_fd);
 }
 

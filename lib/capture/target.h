@@ -17,16 +17,16 @@
 
 struct thread {
 	struct target *target;
-	struct thread *next, *prev; /* of the target */
+	struct thread *next, *prev; /* of the target's awake or asleep */
 	struct thread *next_pending, *prev_pending;
 	uint32_t tid;
-	uint32_t age; /* ticks it was seen at */
 
 	struct activity activity;
-	/* It has not run since it was found blocked, if this is still equal. */
+	/* It has not run since it was found blocked, if this is still so. */
+	bool asleep;
 	struct activity_mark mark;
-	bool marked;
 
+	bool seen;	 /* at a tick */
 	bool dead;	 /* the leader has exited, its threads have not */
 	bool announced;	 /* the reader has its RECORD_THREAD */
 	bool unknown;	 /* and a RECORD_MISSED since the last sample */
@@ -40,9 +40,11 @@ struct thread {
 	bool pending;
 	bool stop_expected; /* interrupted, sampled without the stop */
 	uint64_t pending_tick;
-	uint64_t pending_ns;	   /* of that tick */
-	uint64_t due_ns;	   /* when that tick was due */
-	struct activity_mark look; /* as it was before the interrupt */
+	uint64_t pending_ns; /* of that tick */
+	uint64_t due_ns;     /* when that tick was due */
+	/* As it was at the last tick; if pending, before the interrupt. */
+	struct activity_mark look;
+	bool look_known;
 	/* It was blocked here when it was looked at, and woken in between. */
 	bool was_blocked;
 	struct activity_place blocked_at;
@@ -52,7 +54,8 @@ struct thread {
 
 	/* By the reader's word, or a guess; 0: neither, yet. */
 	uint64_t hint_top;
-	size_t last_size; /* ring bytes of its last sample */
+	size_t last_size;    /* ring bytes of its last sample */
+	uint64_t copied_top; /* end of the stack in that */
 
 	/* Registers of its last stop out of a wait, good for the same place. */
 	bool place_known;
@@ -60,20 +63,26 @@ struct thread {
 	uint64_t regs[ARCH_REGS];
 
 	char comm[COMM_SIZE];
+	uint64_t name_tick; /* when it is read again */
+	uint64_t name_wait; /* ticks between that and the next time */
 };
 
 struct target {
 	struct capture *capture;
 	struct target *next;
-	struct thread *threads;
+	struct thread *awake, *asleep;
 	struct capture_sink *sink;
 	struct capture_counters *counters;
 	uint32_t id;
 	int32_t pid;
-	int proc_fd; /* /proc/PID */
-	int task_fd; /* /proc/PID/task */
+	int proc_fd;	/* /proc/PID */
+	int task_fd;	/* /proc/PID/task */
 	int pagemap_fd; /* of its memory; -1: not to be had, or no thread yet */
-	uint64_t n_threads;
+	uint64_t n_threads, n_asleep;
+	/* sleepers.c: run times of those asleep, and of those that have ended.
+	 */
+	uint64_t asleep_ns, ended_ns;
+	bool ended_known;
 	/*
 	 * Threads that have died since the last tick. The reader is told at the
 	 * next: a sample holds until then.
@@ -83,9 +92,10 @@ struct target {
 	uint64_t n_refused; /* there at the last scan, and not attached */
 	uint64_t last_tick;
 	uint64_t last_ns;
-	uint64_t scan_tick; /* the next one at which threads are counted */
-	bool needs_reset;   /* the reader has lost track */
-	bool ended;	    /* no threads are left; RECORD_END is due */
+	uint64_t scan_tick;  /* the next one at which threads are counted */
+	uint64_t names_tick; /* and at which names are read again */
+	bool needs_reset;    /* the reader has lost track */
+	bool ended;	     /* no threads are left; RECORD_END is due */
 };
 
 struct capture {
@@ -122,14 +132,26 @@ void thread_clear_pending(struct thread *th);
 /* Exec: all threads but the leader are gone, and what was known of it. */
 void target_forget_threads(struct target *t);
 
+/* sleepers.c */
+void thread_link(struct thread *th);
+void thread_unlink(struct thread *th);
+/* It was found blocked, and has not run after the mark. */
+void thread_sleep(struct thread *th, const struct activity_mark *mark);
+/* It may have run. */
+void thread_wake(struct thread *th);
+/* Wakes those that have run, and fills in look of all that are awake. */
+void target_look(struct target *t);
+
 /* record.c: what is told to the reader */
 bool target_tell(struct target *t, enum record_type type, uint32_t tid,
 		 uint64_t tick, uint64_t time_ns);
 /* RECORD_EXIT of the threads that have died. */
 void target_tell_gone(struct target *t, uint64_t tick, uint64_t time_ns);
 bool target_tell_tick(struct target *t, uint64_t tick, uint64_t time_ns);
-/* Reads the thread's name at its first tick and now and then. */
+/* Before its first record. False if there is no room to tell. */
 bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns);
+/* Reads the names again that are due, and tells the reader of new ones. */
+void target_rename(struct target *t, uint64_t tick, uint64_t time_ns);
 /* False if what is written of it would not be understood. */
 bool thread_is_known(const struct thread *th);
 /* Ticks from this one on are lost: counted, and told once a gap. */

@@ -20,12 +20,6 @@
  */
 #define PENDING_LOOK_TICKS 8
 
-static bool same_mark(const struct activity_mark *a,
-		      const struct activity_mark *b)
-{
-	return a->run_ns == b->run_ns && a->slices == b->slices;
-}
-
 static bool same_place(const struct activity_place *a,
 		       const struct activity_place *b)
 {
@@ -67,7 +61,7 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 		return r;
 	if (mark != NULL)
 		unchanged = activity_mark(&th->activity, &after) &&
-			    same_mark(&after, mark);
+			    activity_same(&after, mark);
 	else
 		unchanged = activity_look(&th->activity, &place_after) ==
 				    ACTIVITY_BLOCKED &&
@@ -77,9 +71,8 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 		return -EAGAIN;
 	}
 	thread_commit(th, size);
-	th->marked = mark != NULL;
 	if (mark != NULL)
-		th->mark = *mark;
+		thread_sleep(th, mark);
 	return 0;
 }
 
@@ -120,12 +113,12 @@ static void leader_died(struct thread *th, uint64_t tick, uint64_t time_ns)
 }
 
 static void interrupt(struct thread *th, uint64_t tick, uint64_t time_ns,
-		      const struct activity_mark *look,
 		      const struct activity_place *blocked_at)
 {
 	struct capture_counters *counters = th->target->counters;
 
-	th->look = *look;
+	if (!th->look_known)
+		th->look = (struct activity_mark){0};
 	th->was_blocked = blocked_at != NULL;
 	if (blocked_at != NULL)
 		th->blocked_at = *blocked_at;
@@ -186,30 +179,24 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 	}
 }
 
-/* ticks: 1, and those that went by while the sampler did not run. */
+/*
+ * A thread that is awake. ticks: 1, and those that went by while the sampler
+ * did not run.
+ */
 static void look_at(struct thread *th, uint64_t ticks, uint64_t tick,
 		    uint64_t time_ns)
 {
 	struct capture_counters *counters = th->target->counters;
 	struct activity_place place;
-	struct activity_mark mark;
 	enum activity_state state;
-	bool marked;
 
 	/* A tick later it is past what a stop did to its call. */
 	if (!th->listening)
 		th->after_stop = false;
-	marked = activity_mark(&th->activity, &mark);
-	/* A thread that mostly sleeps is given a name, too. */
 	if (th->target->needs_reset || !thread_announce(th, tick, time_ns)) {
 		counters->missed[MISSED_RING_FULL] += ticks;
 		return;
 	}
-	if (marked && th->marked && same_mark(&mark, &th->mark)) {
-		counters->repeated += ticks;
-		return;
-	}
-	th->marked = false;
 	counters->missed[MISSED_LATE] += ticks - 1;
 	if (!thread_has_room(th)) {
 		thread_missed(th, MISSED_RING_FULL, 1, tick, time_ns);
@@ -223,7 +210,7 @@ static void look_at(struct thread *th, uint64_t ticks, uint64_t tick,
 	}
 	if (state == ACTIVITY_BLOCKED) {
 		switch (sample_blocked(th, tick, time_ns, &place,
-				       marked ? &mark : NULL)) {
+				       th->look_known ? &th->look : NULL)) {
 		case 0:
 			counters->captured++;
 			return;
@@ -234,10 +221,7 @@ static void look_at(struct thread *th, uint64_t ticks, uint64_t tick,
 			break;
 		}
 	}
-	if (!marked)
-		mark = (struct activity_mark){0};
-	interrupt(th, tick, time_ns, &mark,
-		  state == ACTIVITY_BLOCKED ? &place : NULL);
+	interrupt(th, tick, time_ns, state == ACTIVITY_BLOCKED ? &place : NULL);
 }
 
 /* Threads made with CLONE_UNTRACED are not attached by the kernel. */
@@ -259,16 +243,31 @@ static void tell_anew(struct target *t, uint64_t tick, uint64_t time_ns)
 	t->n_gone = 0;
 	if (!target_tell(t, RECORD_RESET, 0, tick, time_ns))
 		return;
-	for (struct thread *th = t->threads; th != NULL; th = th->next) {
+	while (t->asleep != NULL)
+		thread_wake(t->asleep);
+	for (struct thread *th = t->awake; th != NULL; th = th->next) {
 		th->announced = false;
-		th->marked = false;
 		th->unknown = false;
 	}
+}
+
+/* Those asleep are as they were, and that is all there is to say of them. */
+static void count_sleepers(struct target *t, uint64_t ticks)
+{
+	struct capture_counters *counters = t->counters;
+	const uint64_t n = ticks * t->n_asleep;
+
+	counters->expected += n;
+	if (t->needs_reset)
+		counters->missed[MISSED_RING_FULL] += n;
+	else
+		counters->repeated += n;
 }
 
 void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 {
 	struct capture_counters *counters = t->counters;
+	struct thread *next;
 	uint64_t ticks, since;
 
 	if (tick <= t->last_tick || t->ended)
@@ -289,12 +288,16 @@ void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	}
 	counters->expected += ticks * t->n_refused;
 	counters->missed[MISSED_NOT_ATTACHED] += ticks * t->n_refused;
-	for (struct thread *th = t->threads; th != NULL; th = th->next) {
-		uint64_t due = th->age == 0 ? 1 : ticks;
+	target_look(t);
+	target_rename(t, tick, time_ns);
+	count_sleepers(t, ticks);
+	for (struct thread *th = t->awake; th != NULL; th = next) {
+		uint64_t due = th->seen ? ticks : 1;
 
+		next = th->next;
 		if (th->dead)
 			continue;
-		th->age++;
+		th->seen = true;
 		counters->expected += due;
 		if (th->pending)
 			look_at_pending(th, due, tick, time_ns);

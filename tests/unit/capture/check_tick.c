@@ -52,7 +52,7 @@ static void interrupt(pid_t tid)
 	struct thread *th = thread_of(tid);
 	int was = replace(&th->activity.syscall_fd, "running\n");
 
-	th->marked = false;
+	thread_wake(th);
 	live_tick(&l);
 	put_back(&th->activity.syscall_fd, was);
 }
@@ -113,7 +113,7 @@ START_TEST(what_does_not_stop_is_missed_after_a_while)
 	sleep_uninterruptibly();
 	th = thread_of(l.pid);
 	was = replace(&th->activity.syscall_fd, "running\n");
-	th->marked = false;
+	thread_wake(th);
 	live_tick(&l);
 	for (int i = 0; i < 127; i++)
 		live_tick(&l);

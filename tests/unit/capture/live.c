@@ -105,6 +105,7 @@ void live_open(struct live *l, size_t ring_bytes)
 {
 	const struct capture_options options = {
 		.now_ns = now_ns,
+		.process_ns = clock_process_ns,
 		.beat = &l->beat,
 		.event = on_event,
 		.ctx = l,

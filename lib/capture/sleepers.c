@@ -1,0 +1,135 @@
+#include "lib/capture/target.h"
+
+/*
+ * Who sleeps is not looked at, nor even asked whether it has run, as long as
+ * the process's CPU clock tells that nobody asleep has. That clock is the sum
+ * of all threads' run times, of those that have ended too; both it and
+ * schedstat show the sum as the scheduler last wrote it down
+ * (thread_group_cputime() and proc_pid_schedstat()). So what is left of it
+ * after the run times of those that are awake, as read now, and of those
+ * asleep, as they were when they fell asleep, stays the same to the nanosecond
+ * until somebody asleep runs. Where it does not (also because the scheduler
+ * wrote in between, or a thread has ended), every sleeper is asked.
+ */
+
+static void put_into(struct thread **list, struct thread *th)
+{
+	th->prev = NULL;
+	th->next = *list;
+	if (th->next != NULL)
+		th->next->prev = th;
+	*list = th;
+}
+
+static void take_out(struct thread **list, struct thread *th)
+{
+	if (th->next != NULL)
+		th->next->prev = th->prev;
+	if (th->prev != NULL)
+		th->prev->next = th->next;
+	else
+		*list = th->next;
+}
+
+void thread_link(struct thread *th)
+{
+	put_into(&th->target->awake, th);
+	th->target->n_threads++;
+}
+
+void thread_unlink(struct thread *th)
+{
+	thread_wake(th);
+	take_out(&th->target->awake, th);
+	th->target->n_threads--;
+}
+
+void thread_sleep(struct thread *th, const struct activity_mark *mark)
+{
+	struct target *t = th->target;
+
+	thread_wake(th);
+	take_out(&t->awake, th);
+	put_into(&t->asleep, th);
+	t->n_asleep++;
+	t->asleep_ns += mark->run_ns;
+	th->asleep = true;
+	th->mark = *mark;
+}
+
+void thread_wake(struct thread *th)
+{
+	struct target *t = th->target;
+
+	if (!th->asleep)
+		return;
+	take_out(&t->asleep, th);
+	put_into(&t->awake, th);
+	t->n_asleep--;
+	t->asleep_ns -= th->mark.run_ns;
+	th->asleep = false;
+}
+
+/*
+ * Looks at those that are awake and, if *sum_ns is asked for, sums up what they
+ * have run. Returns false if one of them cannot be read.
+ */
+static bool look_at_awake(struct target *t, uint64_t *sum_ns)
+{
+	bool all = true;
+
+	for (struct thread *th = t->awake; th != NULL; th = th->next) {
+		struct activity_mark mark;
+		bool known;
+
+		if (th->dead || (th->pending && sum_ns == NULL))
+			continue;
+		known = activity_mark(&th->activity, &mark);
+		/* Of a pending one, the look before its interrupt counts. */
+		if (!th->pending) {
+			th->look_known = known;
+			if (known)
+				th->look = mark;
+		}
+		if (!known)
+			all = false;
+		else if (sum_ns != NULL)
+			*sum_ns += mark.run_ns;
+	}
+	return all;
+}
+
+/* Returns what those that have run since they fell asleep have run in all. */
+static uint64_t wake_who_ran(struct target *t)
+{
+	struct thread *next;
+	uint64_t sum_ns = 0;
+
+	for (struct thread *th = t->asleep; th != NULL; th = next) {
+		next = th->next;
+		th->look_known = activity_mark(&th->activity, &th->look);
+		if (th->look_known && activity_same(&th->look, &th->mark))
+			continue;
+		thread_wake(th);
+		if (th->look_known)
+			sum_ns += th->look.run_ns;
+	}
+	return sum_ns;
+}
+
+void target_look(struct target *t)
+{
+	/* With few sleepers, to ask them is cheaper than to ask the clock. */
+	const bool worth_it = t->n_asleep > t->n_threads - t->n_asleep;
+	uint64_t awake_ns = 0, process_ns = 0, ended_ns;
+	bool known;
+
+	known = look_at_awake(t, worth_it ? &awake_ns : NULL) && worth_it &&
+		t->capture->options.process_ns(t->pid, &process_ns) == 0;
+	ended_ns = process_ns - awake_ns - t->asleep_ns;
+	if (known && t->ended_known && ended_ns == t->ended_ns)
+		return;
+	awake_ns += wake_who_ran(t);
+	t->ended_known = known;
+	t->ended_ns = process_ns - awake_ns - t->asleep_ns;
+}
