@@ -43,6 +43,7 @@ struct child {
 	uint64_t restart_ns; /* when it is due to be started again; 0: no */
 	uint64_t killed_ns;  /* when we killed it; 0: we did not */
 	uint32_t failures;   /* ends in a row, each soon after its start */
+	uint64_t said_ns;    /* when the last of these was told; 0: none was */
 };
 
 /* One for each uid whose processes are profiled; its ring has its number. */

@@ -23,6 +23,9 @@
 #define BACKOFF_FIRST_NS (100 * NS_PER_MS)
 #define BACKOFF_MAX_NS	 (5 * NS_PER_SEC)
 
+/* How often it is told that a child does not start, or does not last. */
+#define SAY_EVERY_NS (60 * NS_PER_SEC)
+
 /* How long the children may take to end by themselves. */
 #define END_MS 2500
 
@@ -45,12 +48,24 @@ static const char *const ship_environment[] = {
 	"SSL_CERT_DIR", NULL,
 };
 
+/* One that ends now is replaced by another. */
+static bool is_wanted(const struct child *child)
+{
+	const struct broker *b = child->broker;
+
+	if (b->ending)
+		return false;
+	if (child == &b->capture)
+		return !b->capture_done && b->ended_ns == 0 && !b->pausing;
+	return child == &b->ship || !b->stopping;
+}
+
 void child_fail(struct child *child, const char *why)
 {
 	if (child->pid == 0 || child->killed_ns != 0)
 		return;
-	log_warning("%s (pid %d) %s: it is replaced", child->name, child->pid,
-		    why);
+	log_warning("%s (pid %d) %s: it is %s", child->name, child->pid, why,
+		    is_wanted(child) ? "replaced" : "ended");
 	(void)kill(child->pid, SIGKILL);
 	child->killed_ns = clock_mono_ns();
 	loop_remove(child->broker->loop, &child->source);
@@ -112,6 +127,17 @@ static void take_last_messages(struct child *child)
 	close_socket(child);
 }
 
+/* The first failure in a row, and then one a minute: it may go on for ever. */
+static bool is_worth_saying(struct child *child)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (child->said_ns != 0 && now - child->said_ns < SAY_EVERY_NS)
+		return false;
+	child->said_ns = now;
+	return true;
+}
+
 static int start(struct child *child, const char *const *environment,
 		 enum account account, int init_fd)
 {
@@ -129,8 +155,9 @@ static int start(struct child *child, const char *const *environment,
 		account_ids(account, &init.uid, &init.gid);
 	r = spawn_child(child->name, environment, &child->pid, &child->fd);
 	if (r < 0) {
-		log_error("%s cannot be started: %s", child->name,
-			  strerror(-r));
+		if (child->failures == 0 || is_worth_saying(child))
+			log_error("%s cannot be started: %s", child->name,
+				  strerror(-r));
 		return r;
 	}
 	child->started_ns = clock_mono_ns();
@@ -201,8 +228,9 @@ static int start_capture(struct broker *b)
 
 	r = new_heartbeat(b, &fd);
 	if (r < 0) {
-		log_error("no memory to share with %s: %s", b->capture.name,
-			  strerror(-r));
+		if (b->capture.failures == 0 || is_worth_saying(&b->capture))
+			log_error("no memory to share with %s: %s",
+				  b->capture.name, strerror(-r));
 		return r;
 	}
 	r = start(&b->capture, no_environment, ACCOUNT_CAPTURE, fd);
@@ -304,8 +332,11 @@ static void plan_restart(struct child *child, int status)
 		wait = min_u64(BACKOFF_FIRST_NS
 				       << min_u64(child->failures - 1, 16),
 			       BACKOFF_MAX_NS);
-	child->failures++;
+	if (child->failures++ == 0)
+		child->said_ns = 0;
 	child->restart_ns = now + wait;
+	if (!is_worth_saying(child))
+		return;
 	if (WIFSIGNALED(status))
 		log_warning("%s was ended by signal %d: starting it again",
 			    child->name, WTERMSIG(status));
@@ -327,17 +358,13 @@ static void child_died(struct child *child, int status,
 	if (child == &b->capture) {
 		if (!b->capture_done)
 			targets_capture_died(b, 0);
-		if (b->capture_done || b->ended_ns != 0 || b->pausing)
-			return;
 	} else if (child != &b->ship) {
 		struct unwind *u = (struct unwind *)child;
 
 		close_fd(&u->link_fd);
 		targets_unwind_died(b, u);
-		if (b->stopping)
-			return;
 	}
-	if (!b->ending)
+	if (is_wanted(child))
 		plan_restart(child, status);
 }
 

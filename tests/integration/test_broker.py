@@ -63,14 +63,20 @@ def message_types():
     return re.findall(r'MSG_(\w+)', body)
 
 
-def run_hostile(box, target, child, attack, until):
-    """A broker with this child taken over; interrupted when until(it)."""
+def take_over(box, child, program):
+    """A directory with the executables, of which this one is another."""
     directory = box.make_dir('exes')
     for name in ('', '-capture', '-unwind', '-ship'):
         shutil.copy(harness.BUILD / f'sentry-profd{name}', directory)
     stand_in = directory / f'sentry-profd-{child}'
-    shutil.copy(HERE / 'hostile.py', stand_in)
+    stand_in.write_text(program)
     stand_in.chmod(0o755)
+    return directory
+
+
+def run_hostile(box, target, child, attack, until):
+    """A broker with this child taken over; interrupted when until(it)."""
+    directory = take_over(box, child, (HERE / 'hostile.py').read_text())
     (directory / 'types').write_text('\n'.join(message_types()))
     (directory / 'attack').write_text(attack)
     profd = profd_by(box, [], [target], '--quiet', '--chunk-seconds', '1',
@@ -143,6 +149,24 @@ def test_file_that_nobody_may_close(box):
 
 
 # Children that die.
+
+def test_child_that_never_works(box):
+    """It is tried again, less and less often, and told once."""
+    target = box.target('shares')
+    for child in 'capture', 'unwind':
+        starts = box.make_dir('starts') / 'starts'
+        directory = take_over(box, child,
+                              f'#!/bin/sh\necho x >>{starts}\nexit 3\n')
+        profd = profd_by(box, [], [target], '--quiet',
+                         exe=directory / 'sentry-profd')
+        wait_for(lambda: starts.exists() and
+                 len(starts.read_text().split()) >= 4, f'{child}: four starts')
+        profd.signal(signal.SIGINT)
+        profd.wait()
+        check(profd.stderr == f'sentry-profd: warning: sentry-profd-{child} '
+              'ended with status 3: starting it again\n',
+              f'{child}: {profd.stderr}')
+
 
 def descriptors(pid):
     return sorted(os.readlink(f'/proc/{pid}/fd/{fd}').partition(':')[0]
