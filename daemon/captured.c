@@ -68,6 +68,7 @@ struct slot {
 	uint32_t target; /* 0: free */
 	bool gone;
 	bool exec;
+	bool foreign;
 };
 
 static struct {
@@ -141,6 +142,9 @@ static void note_event(void *ctx, uint32_t target, enum capture_event event)
 	case CAPTURE_EXEC:
 		slot->exec = true;
 		break;
+	case CAPTURE_FOREIGN:
+		slot->foreign = true;
+		break;
 	}
 }
 
@@ -152,10 +156,12 @@ static void send_notes(void)
 		if (slot->exec)
 			send_state(slot->target, TARGET_EXEC, 0);
 		slot->exec = false;
-		if (slot->gone) {
+		if (slot->foreign)
+			send_state(slot->target, TARGET_REFUSED, ENOEXEC);
+		else if (slot->gone)
 			send_state(slot->target, TARGET_GONE, 0);
+		if (slot->foreign || slot->gone)
 			*slot = (struct slot){0};
-		}
 	}
 }
 

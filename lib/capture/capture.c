@@ -97,7 +97,8 @@ static void free_ended(struct capture *c)
 			continue;
 		}
 		*at = t->next;
-		c->options.event(c->options.ctx, t->id, CAPTURE_GONE);
+		c->options.event(c->options.ctx, t->id,
+				 t->foreign ? CAPTURE_FOREIGN : CAPTURE_GONE);
 		target_free(t);
 	}
 }
@@ -169,9 +170,16 @@ static void first_stop(struct capture *c, uint32_t tid,
 static void handle_exec(struct capture *c, uint32_t tid)
 {
 	struct target *t = target_of(c, tid);
+	struct user_regs_struct regs;
 
-	if (t == NULL) {
+	/* The new program's one thread is here: to let go now leaves none. */
+	if (t == NULL || arch_get_regs(tid, &regs) == -ENOEXEC) {
 		(void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
+		if (t != NULL) {
+			target_forget_threads(t);
+			t->foreign = true;
+			end_target(t);
+		}
 		return;
 	}
 	(void)ptrace(PTRACE_CONT, tid, NULL, NULL);

@@ -39,6 +39,8 @@ struct capture_sink {
 enum capture_event {
 	CAPTURE_GONE, /* the process has ended; its RECORD_END is written */
 	CAPTURE_EXEC, /* it runs a new program */
+	/* That is a 32-bit one: it was let go, its RECORD_END is written. */
+	CAPTURE_FOREIGN,
 };
 
 struct capture_options {
@@ -61,8 +63,8 @@ void capture_free(struct capture *c);
  * Attaches to process pid, which pidfd (the caller's) pins. target is the
  * number that its records carry; not 0. counters is write-only and outlives
  * the target. tick: the current one; the first sample is at the next.
- * Returns 0, -ESRCH (gone), -EPERM, -EBUSY (traced by another), -ENOMEM,
- * -EMFILE.
+ * Returns 0, -ESRCH (gone), -EPERM, -EBUSY (traced by another), -ENOEXEC
+ * (a 32-bit program), -ENOMEM, -EMFILE.
  */
 must_check int capture_add(struct capture *c, uint32_t target, int32_t pid,
 			   int pidfd, struct capture_sink *sink,

@@ -315,6 +315,26 @@ int target_scan(struct target *t)
 	return t->n_threads > 0 ? all : error;
 }
 
+/*
+ * The auxiliary vector is made of words of the program's size. Its first type
+ * is a small number: read as 64 bits its upper half is 0, and in a vector of
+ * 32 bits the value stands there, that of AT_SYSINFO or AT_HWCAP
+ * (create_elf_tables() in fs/binfmt_elf.c).
+ */
+static bool is_32_bit(const struct target *t)
+{
+	uint32_t words[2];
+	ssize_t n;
+	int fd;
+
+	fd = openat(t->proc_fd, "auxv", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, words, sizeof(words));
+	close_fd(&fd);
+	return n == sizeof(words) && words[1] != 0;
+}
+
 int target_new(struct capture *c, uint32_t id, int32_t pid, int pidfd,
 	       struct capture_sink *sink, struct capture_counters *counters,
 	       uint64_t tick, struct target **ret)
@@ -352,6 +372,10 @@ int target_new(struct capture *c, uint32_t id, int32_t pid, int pidfd,
 	t->task_fd = openat(t->proc_fd, "task", O_PATH | O_CLOEXEC);
 	if (t->task_fd < 0) {
 		r = -errno;
+		goto fail;
+	}
+	if (is_32_bit(t)) {
+		r = -ENOEXEC;
 		goto fail;
 	}
 	*ret = t;

@@ -96,6 +96,7 @@ struct target {
 	uint64_t names_tick; /* and at which names are read again */
 	bool needs_reset;    /* the reader has lost track */
 	bool ended;	     /* no threads are left; RECORD_END is due */
+	bool foreign;	     /* because it became a 32-bit program */
 };
 
 struct capture {

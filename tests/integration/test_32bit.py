@@ -1,0 +1,84 @@
+#!/usr/bin/python3
+"""32-bit programs are refused in one line, also one that a target becomes by
+exec(2); nothing of us is left in them.
+"""
+
+import os
+import re
+import struct
+import subprocess
+
+import harness
+from harness import Skip, check, wait_for
+
+# /proc/PID/stat and the rest need no more than this: jump to itself.
+BASE = 0x08048000
+CODE = b'\xeb\xfe'
+LINE = 'sentry-profd: process {} is a 32-bit program: only 64-bit ones can ' \
+    'be profiled'
+
+
+def program(box):
+    """An executable of i386 that runs for ever."""
+    if os.uname().machine != 'x86_64':
+        raise Skip('the 32-bit program is one of i386')
+    size = 52 + 32 + len(CODE)
+    ident = b'\x7fELF\x01\x01\x01'.ljust(16, b'\0')
+    header = struct.pack('<16sHHIIIIIHHHHHH', ident, 2, 3, 1, BASE + 84, 52,
+                         0, 0, 52, 32, 1, 0, 0, 0)
+    segment = struct.pack('<IIIIIIII', 1, 0, BASE, BASE, size, size, 5, 4096)
+    path = box.make_dir('i386') / 'spin32'
+    path.write_bytes(header + segment + CODE)
+    path.chmod(0o755)
+    return path
+
+
+def start(box, argv, **options):
+    try:
+        return box.start(argv, **options)
+    except OSError as e:
+        raise Skip(f'no 32-bit programs run here: {e.strerror}') from None
+
+
+def exe(pid):
+    return os.path.basename(os.readlink(f'/proc/{pid}/exe'))
+
+
+def check_untouched(target):
+    check(target.running(), 'the target has ended')
+    check(harness.tracer(target.pid) == 0 and
+          harness.state(target.pid) == 'R', 'the target does not run freely')
+
+
+def test_refused(box):
+    target = start(box, [program(box)])
+    profd = box.profd([target])
+    profd.finish(status=1)
+    check(profd.stderr.splitlines() == [LINE.format(target.pid)],
+          f'not in one line: {profd.stderr}')
+    check_untouched(target)
+
+
+def test_became_one(box):
+    path = program(box)
+    start(box, [path]).end()
+    target = box.start(['/bin/sh', '-c', f'read line; exec {path}'],
+                       stdin=subprocess.PIPE)
+    profd = box.profd([target]).wait_attached()
+    # The shell waits for its line, and is seen to.
+    wait_for(lambda: harness.state(target.pid) == 'S', 'the shell to wait')
+    target.process.stdin.write(b'\n')
+    target.process.stdin.flush()
+    profd.finish(status=1)
+    check(LINE.format(target.pid) in profd.stderr.splitlines(),
+          f'no line: {profd.stderr}')
+    wait_for(lambda: exe(target.pid) == 'spin32', 'the 32-bit program')
+    check_untouched(target)
+    stats = profd.stats
+    check(stats['chunks']['made'] == stats['chunks']['written'],
+          f'a chunk was lost: {stats["chunks"]}')
+    check(not re.search('warning.*lost', profd.stderr), profd.stderr)
+
+
+if __name__ == '__main__':
+    harness.main(globals())
