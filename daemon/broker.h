@@ -1,6 +1,7 @@
 /*
  * The broker's state, shared by its parts and by nobody else:
  *   profd.c     main: start, the loop, the end
+ *   broker.c    a turn of the loop, and its clock
  *   pause.c     SIGTSTP and SIGCONT
  *   children.c  starts, watches and restarts the other processes
  *   targets.c   the processes that are profiled
@@ -153,7 +154,7 @@ struct broker {
 	size_t tables_awaited;
 };
 
-/* profd.c */
+/* broker.c */
 /* Waits for events, up to timeout_ms, and deals with them. */
 void broker_run_once(struct broker *b, int timeout_ms);
 /* CLOCK_MONOTONIC without the time that we were stopped by SIGTSTP. */

@@ -192,26 +192,6 @@ static int watch_signals(struct broker *b, struct loop_source **ret)
 	return loop_add(b->loop, signal_fd, on_signals, b, ret);
 }
 
-void broker_run_once(struct broker *b, int timeout_ms)
-{
-	int r = loop_run_once(b->loop, timeout_ms);
-
-	if (r < 0) {
-		log_error("epoll_wait: %s", strerror(-r));
-		exit(EXIT_FAILURE);
-	}
-	children_check(b);
-	files_check(b->files);
-	targets_check(b);
-	if (b->pause_asked && !b->pausing)
-		pause_broker(b);
-}
-
-uint64_t broker_now_ns(const struct broker *b)
-{
-	return clock_mono_ns() - b->away_ns;
-}
-
 /* Milliseconds to wait until a deadline, at most CHECK_MS. */
 static int wait_ms(const struct broker *b, uint64_t deadline_ns)
 {
