@@ -18,6 +18,9 @@ SUB_BITS = 5
 # first; that is a cost of its start, not of a sample. In parts of a window.
 WARM = 0.35
 
+# The daemon's --chunk-seconds.
+CHUNK_S = 60
+
 
 def bucket_us(index):
     """The middle of a bucket."""
@@ -126,14 +129,26 @@ class Run:
     window: Window
     result: variants.Result
     sampled_s: float
+    end_s: float         # processor seconds of its end: chunk, perf script
     cost_s: float = 0.0  # processor seconds of a sample
     share: float = 0.0   # of a processor
 
+    def set_costs(self, fixed_s):
+        """fixed_s: what the end takes where there is nearly no sample. A chunk
+        is of CHUNK_S, which is longer than anybody waits for a benchmark; so
+        is what perf records at a time, for all we know. Of that part the
+        samples of CHUNK_S have their share, and the start is left out.
+        """
+        w = self.window
+        fixed_s = min(fixed_s, self.end_s)
+        self.share = w.cpu_s / w.seconds + fixed_s / CHUNK_S + \
+            (self.end_s - fixed_s) / self.sampled_s
+        if self.result.samples:
+            self.cost_s = self.share * self.sampled_s / self.result.samples
+
 
 def measure(cls, box, target, seconds, rate):
-    """Returns a Run; raises variants.Unable. The costs leave out the start,
-    and what comes at the end (chunk, perf script) is shared by all samples.
-    """
+    """Returns a Run, without its costs; raises variants.Unable."""
     variant = cls(box, target.programs, rate)
     variant.start()
     start = time.monotonic()
@@ -143,10 +158,6 @@ def measure(cls, box, target, seconds, rate):
     until_end = variant.cpu()
     sampled_s = time.monotonic() - start
     result = variant.stop()
-    sampled_s = result.sampled_s or sampled_s
-    run = Run(window=w, result=result, sampled_s=sampled_s)
-    end = max(result.cpu_s - until_end, 0)
-    run.share = w.cpu_s / w.seconds + end / sampled_s
-    if result.samples:
-        run.cost_s = run.share * sampled_s / result.samples
-    return run
+    return Run(window=w, result=result,
+               sampled_s=result.sampled_s or sampled_s,
+               end_s=max(result.cpu_s - until_end, 0))

@@ -36,6 +36,8 @@ class Result:
     stop_us: dict = None    # by its own account
     frames: float = None
     sampled_s: float = None
+    missed: dict = dataclasses.field(default_factory=dict)  # {reason: share}
+    warnings: list = dataclasses.field(default_factory=list)
 
 
 def task_seconds(pid):
@@ -53,6 +55,9 @@ def children_seconds():
 
 
 class Variant:
+    # Its end takes time even where it has no samples.
+    has_end = False
+
     def __init__(self, box, targets, rate):
         self.box, self.targets, self.rate = box, targets, rate
         self.pid = targets[0].pid
@@ -83,15 +88,17 @@ class Nothing(Variant):
 
 class Ours(Variant):
     name = 'sentry-profd'
+    has_end = True
 
     def start(self):
-        self.program = self.box.profd(self.targets, '--rate', self.rate)
+        self.program = self.box.profd(self.targets, '--rate', self.rate,
+                                      '--release', 'bench')
         self.program.wait_attached()
-        self.pids = [self.program.pid] + [
-            pid for pids in self.program.helpers().values() for pid in pids]
 
     def cpu(self):
-        return sum(task_seconds(pid) for pid in self.pids)
+        pids = [self.program.pid] + [
+            pid for pids in self.program.helpers().values() for pid in pids]
+        return sum(task_seconds(pid) for pid in pids)
 
     def stop(self):
         self.program.interrupt()
@@ -102,6 +109,10 @@ class Ours(Variant):
             complete=stats['samples_taken'] / stats['samples_expected'],
             cpu_s=sum(stats['cpu_seconds'].values()),
             rss_bytes=sum(stats['rss_peak_bytes'].values()),
+            missed={reason: n / stats['samples_expected']
+                    for reason, n in stats['missed'].items() if n},
+            warnings=sorted({re.sub(r'\d+', 'N', line) for line in re.findall(
+                'warning: (.*)', self.program.stderr)}),
             stop_us=stats['stop_us'], sampled_s=stats['duration_s'])
 
 
@@ -146,6 +157,7 @@ class Perf(Variant):
     """perf record and the perf script that has to follow. It samples threads
     on a processor only."""
     name = 'perf'
+    has_end = True
 
     def start(self):
         if not shutil.which('perf'):

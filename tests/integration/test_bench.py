@@ -22,14 +22,14 @@ def test_all_of_it(box):
     for scenario in ('busy-2', 'mixed', 'fleet', 'waits'):
         check(f'(`T={scenario}`)' in text, f'no table of {scenario}: {text}')
     rows = re.findall(r'^\| (.*) \| (ok|NOT OK) \|$', text, re.M)
-    asked = collections.Counter(re.split('[,:]', what)[0] for what, _ in rows)
-    check(asked == {'pause': 2, 'CPU a sample': 1, 'completeness': 1,
+    asked = collections.Counter(re.split(' p[59]|[,:]', what)[0] for what, _ in rows)
+    check(asked == {'pause': 2, 'stopped': 2, 'CPU a sample': 1, 'completeness': 1,
                     'target slower': 1, 'CPU': 2,
                     'waits of 20 ms in epoll_wait': 2,
                     'waits of 20 ms in nanosleep': 2,
                     'waits of 20 ms in poll': 2}, f'asked: {asked}')
     for name in ('bare', 'sentry-profd', 'naive'):
-        found = re.findall(rf'^\| {name} \| ([\d,.]+) \|', text, re.M)
+        found = re.findall(rf'^\| {name} \| ([\d,.]+) / ([\d,.]+) \|', text, re.M)
         check(len(found) == 2, f'pauses of {name}: {text}')
 
 
