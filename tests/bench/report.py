@@ -223,7 +223,10 @@ def waits(scenario):
         base = []
         for (cls, rate), runs in scenario.runs.items():
             n = sum(r.window.waits[kind][0] for r in runs)
-            means = [r.window.waits[kind][1] for r in runs]
+            means = [r.window.waits[kind][1] for r in runs
+                     if r.window.waits[kind][0]]
+            if not means or (base == [] and cls is not variants.Nothing):
+                continue
             row = [kind, cls.name, f'{n:,}', number(median(means), 3), '']
             if cls is variants.Nothing:
                 base = means
