@@ -127,7 +127,10 @@ struct broker {
 
 	struct child capture;
 	struct heartbeat *heartbeat;
-	bool capture_done; /* it said so, or was not needed any more */
+	uint64_t last_beat_ns; /* its newest, as far as we have seen */
+	uint32_t beat_looks;   /* that found no newer one, */
+	uint64_t beat_look_ns; /* and when the last of these was */
+	bool capture_done;     /* it said so, or was not needed any more */
 	struct unwind *unwinds[HEARTBEAT_SLOTS];
 	size_t n_unwinds;
 	struct child ship;

@@ -259,6 +259,27 @@ def test_stopped_capture(box):
         check_untouched(target)
 
 
+def test_all_stood_still(box):
+    """The machine, or both of them, without a processor: that capture has no
+    beat then is not its fault."""
+    target = box.target('shares')
+    profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
+    capture = capture_of(profd)
+    for pid in profd.pid, capture:
+        os.kill(pid, signal.SIGSTOP)
+        wait_for(lambda: harness.state(pid) == 'T', f'{pid} is stopped')
+    since = time.monotonic()
+    wait_for(lambda: time.monotonic() > since + 1.5, 'the beat is old')
+    for pid in profd.pid, capture:
+        os.kill(pid, signal.SIGCONT)
+    chunks = len(profd.chunks)
+    wait_for(lambda: len(profd.chunks) >= chunks + 2, 'more chunks')
+    check(capture_of(profd) == capture, f'it was replaced: {profd.stderr}')
+    profd.interrupt()
+    check('heartbeat' not in profd.stderr, profd.stderr)
+    check_untouched(target)
+
+
 def stop(profd, kind):
     pid, = wait_for(lambda: profd.helpers()[kind], kind)
     os.kill(pid, signal.SIGSTOP)
