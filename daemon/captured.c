@@ -52,7 +52,7 @@
 #define REALTIME_US_MAX 500000
 
 /* At the end: how long stops and credits are waited for. */
-#define FINISH_NS (500 * NS_PER_MS)
+#define FINISH_NS (2 * NS_PER_SEC)
 
 struct ring_link {
 	bool used;
@@ -535,7 +535,7 @@ static void finish(void)
 
 	loop_remove(me.loop, &me.timer);
 	while (clock_mono_ns() < deadline && !told) {
-		if (capture_pending(me.capture) == 0)
+		if (capture_settle(me.capture))
 			told = tell_ends();
 		tell_heads(true);
 		beat();

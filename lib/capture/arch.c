@@ -15,7 +15,20 @@ int arch_get_regs(uint32_t tid, struct user_regs_struct *ret)
 	return iov.iov_len == sizeof(*ret) ? 0 : -ENOEXEC;
 }
 
+int arch_set_regs(uint32_t tid, const struct user_regs_struct *regs)
+{
+	struct user_regs_struct copy = *regs;
+	struct iovec iov = {.iov_base = &copy, .iov_len = sizeof(copy)};
+
+	if (ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &iov) < 0)
+		return -errno;
+	return 0;
+}
+
 #if defined(__x86_64__)
+
+/* The selector of 64-bit code (__USER_CS). */
+#define CODE_64 0x33
 
 void arch_to_dwarf(const struct user_regs_struct *r, uint64_t *ret_regs)
 {
@@ -60,6 +73,35 @@ uint64_t arch_thread_pointer(const struct user_regs_struct *regs)
 	return regs->fs_base;
 }
 
+/* The kernel restarts calls in the same way: arch/x86/kernel/signal.c. */
+bool arch_call_again(const struct user_regs_struct *regs,
+		     const uint8_t before[2], long nr,
+		     const uint64_t arguments[ARCH_ARGUMENTS],
+		     struct user_regs_struct *ret)
+{
+	static const uint8_t syscall_code[2] = {0x0f, 0x05};
+
+	if (regs->cs != CODE_64 || memcmp(before, syscall_code, 2) != 0)
+		return false;
+	*ret = *regs;
+	ret->rip -= sizeof(syscall_code);
+	ret->rax = (unsigned long long)nr;
+	/* It is not in a call any more: nothing is restarted. */
+	ret->orig_rax = UINT64_MAX;
+	ret->rdi = arguments[0];
+	ret->rsi = arguments[1];
+	ret->rdx = arguments[2];
+	ret->r10 = arguments[3];
+	ret->r8 = arguments[4];
+	ret->r9 = arguments[5];
+	return true;
+}
+
+void arch_with_result(struct user_regs_struct *regs, uint64_t result)
+{
+	regs->rax = result;
+}
+
 #elif defined(__aarch64__)
 
 void arch_to_dwarf(const struct user_regs_struct *r, uint64_t *ret_regs)
@@ -99,6 +141,24 @@ uint64_t arch_thread_pointer(const struct user_regs_struct *regs)
 {
 	(void)regs;
 	return 0;
+}
+
+bool arch_call_again(const struct user_regs_struct *regs,
+		     const uint8_t before[2], long nr,
+		     const uint64_t arguments[ARCH_ARGUMENTS],
+		     struct user_regs_struct *ret)
+{
+	(void)regs;
+	(void)before;
+	(void)nr;
+	(void)arguments;
+	(void)ret;
+	return false;
+}
+
+void arch_with_result(struct user_regs_struct *regs, uint64_t result)
+{
+	regs->regs[0] = result;
 }
 
 #endif

@@ -72,4 +72,22 @@ uint64_t arch_thread_pointer(const struct user_regs_struct *regs);
 #define ARCH_ARGUMENTS 6
 uint64_t arch_argument(const struct user_regs_struct *regs, unsigned int n);
 
+/*
+ * Makes registers with which a stopped thread, taken out of the call that regs
+ * show, runs the call nr with these arguments, and stands behind it as regs
+ * do. before: the two bytes of code in front of its pc. False where that is not
+ * possible: it did not come out of a call of the native ABI, or this is not
+ * known for the processor.
+ */
+bool arch_call_again(const struct user_regs_struct *regs,
+		     const uint8_t before[2], long nr,
+		     const uint64_t arguments[ARCH_ARGUMENTS],
+		     struct user_regs_struct *ret);
+
+/* regs with another result of the call. */
+void arch_with_result(struct user_regs_struct *regs, uint64_t result);
+
+/* Returns 0, or -ESRCH if the thread has died. */
+must_check int arch_set_regs(uint32_t tid, const struct user_regs_struct *regs);
+
 #endif

@@ -221,6 +221,7 @@ static void handle_status(struct capture *c, uint32_t tid, int status)
 	case TRACEE_TRAP:
 	case TRACEE_GROUP_STOP:
 	case TRACEE_SIGNAL:
+	case TRACEE_CALL:
 	case TRACEE_CLONE:
 	case TRACEE_OTHER:
 		if (th == NULL)
@@ -293,6 +294,39 @@ void capture_hint(struct capture *c, uint32_t target, uint32_t tid,
 	/* More than it was given: it is given that at the next tick. */
 	if (top > th->copied_top)
 		thread_wake(th);
+}
+
+/*
+ * The rests of calls have this long until they are cut off: few take it, and
+ * whoever ends us waits.
+ */
+#define RESTS_NS (1 * NS_PER_SEC)
+
+/* True if there are any. */
+static bool end_rests(struct capture *c)
+{
+	uint64_t now = c->options.now_ns();
+	bool found = false;
+
+	if (c->finish_ns == 0)
+		c->finish_ns = now;
+	c->finishing = now - c->finish_ns >= RESTS_NS;
+	for (struct target *t = c->targets; t != NULL; t = t->next)
+		for (struct thread *th = t->threads; th != NULL;
+		     th = th->next) {
+			if (th->rest.state == REST_NONE)
+				continue;
+			found = true;
+			if (c->finishing)
+				(void)ptrace(PTRACE_INTERRUPT, th->tid, NULL,
+					     NULL);
+		}
+	return found;
+}
+
+bool capture_settle(struct capture *c)
+{
+	return !end_rests(c) && c->n_pending == 0;
 }
 
 bool capture_finish(struct capture *c)

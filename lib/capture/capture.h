@@ -100,6 +100,14 @@ void capture_hint(struct capture *c, uint32_t target, uint32_t tid,
 		  uint64_t top);
 
 /*
+ * Before that, after the last tick: true if no thread has a stop of ours before
+ * it and none is in the rest of a call (lib/capture/rest.h), which would come
+ * back with that alone if we left. Call it again after the next stops; rests
+ * that take long are cut off, so that the target gets what is done.
+ */
+must_check bool capture_settle(struct capture *c);
+
+/*
  * Ends sampling: what is pending counts as missed, every target gets its
  * RECORD_END. False if a ring had no room: call again after a credit.
  */

@@ -63,6 +63,7 @@ void counters_add(struct capture_counters *sum,
 	sum->stops += more->stops;
 	sum->event_stops += more->event_stops;
 	sum->rewritten += more->rewritten;
+	sum->continued += more->continued;
 	sum->threads += more->threads;
 	sum->cost_ns += more->cost_ns;
 	if (more->pause_max_ns > sum->pause_max_ns)

@@ -40,6 +40,7 @@ struct capture_counters {
 	uint64_t stops;	      /* by our interrupts */
 	uint64_t event_stops; /* clone, exec, signals, group-stops */
 	uint64_t rewritten;   /* results of interrupted calls set to restart */
+	uint64_t continued;   /* calls cut short whose rest was run */
 	uint64_t threads;     /* alive and known now */
 	uint64_t cost_ns;     /* of our time, spent on this target */
 	uint64_t pause_max_ns;

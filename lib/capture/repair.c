@@ -1,11 +1,10 @@
 #include "lib/capture/repair.h"
 
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "lib/capture/status.h"
 #include "lib/capture/syscalls.h"
 #include "lib/capture/tracee.h"
 
@@ -36,38 +35,6 @@ static bool is_drain(const struct user_regs_struct *regs)
 	       arch_argument(regs, 2) != 0;
 }
 
-/* A number of the thread's status file; 0 if it cannot be read. */
-static uint64_t status_number(uint32_t tid, const char *key, int base)
-{
-	char path[64], text[4096];
-	const char *line;
-	ssize_t n;
-	int fd;
-
-	(void)snprintf(path, sizeof(path), "/proc/%u/status", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	close_fd(&fd);
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	line = strstr(text, key);
-	return line == NULL ? 0 : strtoull(line + strlen(key), NULL, base);
-}
-
-/* Asked now: a filter can be installed at any time. */
-static bool is_filtered(uint32_t tid)
-{
-	return status_number(tid, "\nSeccomp:\t", 10) == 2;
-}
-
-static bool is_ignored(uint32_t tid, int signal)
-{
-	return status_number(tid, "\nSigIgn:\t", 16) >> (signal - 1) & 1;
-}
-
 bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal)
 {
 	bool rewrite = false;
@@ -92,10 +59,10 @@ bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal)
 		rewrite = is_drain(regs);
 		break;
 	case RESTART_IF_FILTERED:
-		rewrite = is_filtered(tid);
+		rewrite = status_is_filtered(tid);
 		break;
 	}
 	if (rewrite && tracee_signal_stops(signal))
-		rewrite = is_ignored(tid, signal);
+		rewrite = status_ignores(tid, signal);
 	return rewrite && arch_set_result(tid, RESULT_ERESTARTNOHAND) == 0;
 }

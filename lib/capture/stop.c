@@ -6,16 +6,21 @@
 #include "lib/capture/repair.h"
 #include "lib/capture/syscalls.h"
 
-/* ESRCH: killed while it was stopped; wait will say so. */
+/*
+ * A thread in the rest of a call comes to us at its begin and its end. ESRCH:
+ * killed while it was stopped; wait will say so.
+ */
 static void resume(const struct thread *th, enum tracee_status status,
 		   int signal)
 {
+	void *data = (void *)(intptr_t)(status == TRACEE_SIGNAL ? signal : 0);
+
 	if (status == TRACEE_GROUP_STOP)
 		(void)ptrace(PTRACE_LISTEN, th->tid, NULL, NULL);
+	else if (th->rest.state != REST_NONE)
+		(void)ptrace(PTRACE_SYSCALL, th->tid, NULL, data);
 	else
-		(void)ptrace(PTRACE_CONT, th->tid, NULL,
-			     (void *)(intptr_t)(status == TRACEE_SIGNAL ? signal
-									: 0));
+		(void)ptrace(PTRACE_CONT, th->tid, NULL, data);
 }
 
 /*
@@ -29,6 +34,28 @@ static bool may_be_ours(const struct thread *th, enum tracee_status status)
 {
 	return (status == TRACEE_TRAP || status == TRACEE_SIGNAL) &&
 	       !th->after_stop;
+}
+
+/* What was interrupted is to come out as if it had not been. */
+static void mend_call(struct thread *th, struct user_regs_struct *raw,
+		      enum tracee_status status, int signal)
+{
+	const struct capture *c = th->target->capture;
+	struct capture_counters *counters = th->target->counters;
+
+	if (th->rest.state != REST_NONE)
+		rest_stopped(&th->rest, status == TRACEE_CALL,
+			     (status == TRACEE_CALL || status == TRACEE_TRAP) &&
+				     !c->finishing,
+			     th->pending || th->stop_expected, raw);
+	if (th->rest.state != REST_NONE || !may_be_ours(th, status))
+		return;
+	if (repair_call(th->tid, raw, signal))
+		counters->rewritten++;
+	else if (!c->finishing &&
+		 rest_begin(&th->rest, th->tid, th->target->pagemap_fd, raw,
+			    signal))
+		counters->continued++;
 }
 
 /* The registers are good for later samples of the same wait. */
@@ -113,7 +140,7 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	const struct capture_options *options = &t->capture->options;
 	uint64_t since = options->now_ns();
 	bool ours = status == TRACEE_TRAP && (th->pending || th->stop_expected);
-	bool repair = may_be_ours(th, status);
+	bool mend = may_be_ours(th, status) || th->rest.state != REST_NONE;
 	struct record_sample *record = NULL;
 	struct user_regs_struct raw;
 	size_t size = 0;
@@ -121,10 +148,10 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 
 	options->beat->touching = t->id;
 	/* Any stop takes a pending interrupt with it (kernel/signal.c). */
-	if (th->pending || repair)
+	if (th->pending || mend)
 		r = arch_get_regs(th->tid, &raw);
-	if (r == 0 && repair && repair_call(th->tid, &raw, signal))
-		t->counters->rewritten++;
+	if (r == 0 && mend)
+		mend_call(th, &raw, status, signal);
 	if (r == 0 && th->pending)
 		r = take_sample(th, &raw, &record, &size);
 	resume(th, status, signal);

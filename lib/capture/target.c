@@ -11,8 +11,12 @@
 
 #include "lib/capture/memory.h"
 
-/* Clone and exec keep the table true; exit is told by wait anyway. */
-#define SEIZE_OPTIONS (PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC)
+/*
+ * Clone and exec keep the table true; exit is told by wait anyway. SYSGOOD
+ * tells the stops at calls, which we seldom ask for, from a SIGTRAP.
+ */
+#define SEIZE_OPTIONS \
+	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
 
 /* Passes over the task directory while threads keep coming. */
 #define SCAN_PASSES_MAX 64

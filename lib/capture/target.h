@@ -12,6 +12,7 @@
 #include "lib/capture/activity.h"
 #include "lib/capture/arch.h"
 #include "lib/capture/capture.h"
+#include "lib/capture/rest.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/tracee.h"
 
@@ -65,6 +66,8 @@ struct thread {
 	char comm[COMM_SIZE];
 	uint64_t name_tick; /* when it is read again */
 	uint64_t name_wait; /* ticks between that and the next time */
+
+	struct rest rest; /* of a call that we cut short */
 };
 
 struct target {
@@ -101,7 +104,9 @@ struct target {
 
 struct capture {
 	struct capture_options options;
-	uint64_t due_ns; /* when the tick under way was due */
+	uint64_t finish_ns; /* since when it is to end; 0: it is not */
+	bool finishing;	    /* and no rest of a call is run any more */
+	uint64_t due_ns;    /* when the tick under way was due */
 	struct target *targets;
 	struct table threads; /* tid -> index in by_index */
 	struct thread **by_index;

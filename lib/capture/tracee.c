@@ -20,6 +20,8 @@ enum tracee_status tracee_classify(int status, int *ret_signal)
 	signal = WSTOPSIG(status);
 	switch (status >> 16) {
 	case 0:
+		if (signal == (SIGTRAP | 0x80))
+			return TRACEE_CALL;
 		*ret_signal = signal;
 		return TRACEE_SIGNAL;
 	case PTRACE_EVENT_STOP:

@@ -1,7 +1,8 @@
 /*
  * Wait statuses of a seized thread: classify first, act second.
  *
- * The classes are those of ptrace(2) for PTRACE_SEIZE. Pure functions, no
+ * The classes are those of ptrace(2) for PTRACE_SEIZE and
+ * PTRACE_O_TRACESYSGOOD. Pure functions, no
  * system call.
  */
 #ifndef LIB_CAPTURE_TRACEE_H
@@ -14,6 +15,7 @@ enum tracee_status {
 			      thread's first stop, or a SIGCONT's notice */
 	TRACEE_GROUP_STOP, /* PTRACE_EVENT_STOP with a stopping signal */
 	TRACEE_SIGNAL,	   /* signal-delivery-stop */
+	TRACEE_CALL,	   /* begin or end of a call, after PTRACE_SYSCALL */
 	TRACEE_CLONE,	   /* PTRACE_EVENT_CLONE, in the parent */
 	TRACEE_EXEC,	   /* PTRACE_EVENT_EXEC */
 	TRACEE_OTHER,	   /* an event that was not asked for: continue */

@@ -1,0 +1,431 @@
+#include "lib/capture/partial.h"
+
+#include <fcntl.h>
+#include <linux/io_uring.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <sys/xattr.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/capture/memory.h"
+
+/* No call moves more (MAX_RW_COUNT, include/linux/fs.h). */
+#define RW_MAX UINT64_C(0x7ffff000)
+
+/* UIO_MAXIOV of the kernel, and how many are read at once. */
+#define IOV_MAX_COUNT 1024
+#define IOV_PORTION   32
+
+/* Of a struct io_event, include/uapi/linux/aio_abi.h. */
+#define IO_EVENT_BYTES 32
+
+/* Flags of send(2) and recv(2) that do not change what a part means. */
+#define SEND_FLAGS (MSG_NOSIGNAL | MSG_MORE)
+#define RECV_FLAGS (MSG_WAITALL | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC)
+
+static uint64_t argument(const struct partial *p, unsigned int n)
+{
+	return arch_argument(&p->regs, n);
+}
+
+static bool read_all(const struct partial *p, uint64_t addr, void *to,
+		     size_t size)
+{
+	return memory_read(p->pagemap_fd, (int32_t)p->tid, addr, to, size, 0) ==
+	       (ssize_t)size;
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+/*
+ * The kernel's name for a socket's protocol (net/socket.c, sockfs). Before
+ * Linux 5.15 all of AF_UNIX is "UNIX": then it is none of these.
+ */
+static enum partial_file socket_kind(const char *path)
+{
+	char name[32] = "";
+	ssize_t n =
+		getxattr(path, "system.sockprotoname", name, sizeof(name) - 1);
+
+	if (n <= 0)
+		return PARTIAL_OTHER;
+	if (starts_with(name, "TCP") || starts_with(name, "MPTCP") ||
+	    strcmp(name, "UNIX-STREAM") == 0)
+		return PARTIAL_STREAM;
+	if (strcmp(name, "UDP") == 0 || strcmp(name, "UDPv6") == 0)
+		return PARTIAL_DATAGRAM;
+	return PARTIAL_OTHER;
+}
+
+/* Documentation/admin-guide/devices.txt */
+static enum partial_file device_kind(const struct statx *st)
+{
+	const unsigned int major = st->stx_rdev_major;
+	const unsigned int minor = st->stx_rdev_minor;
+
+	if (major == 1 && (minor == 5 || minor == 8 || minor == 9))
+		return PARTIAL_SOURCE;
+	if (major == 4 || major == 5 || (major >= 136 && major <= 143))
+		return PARTIAL_TTY;
+	return PARTIAL_OTHER;
+}
+
+/* Asks no file system: a server of FUSE could take its time. */
+static enum partial_file file_kind(const struct partial *p, unsigned int n)
+{
+	char path[64];
+	struct statx st;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/fd/%u", p->tid,
+		       (unsigned int)argument(p, n));
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0)
+		return PARTIAL_OTHER;
+	switch (st.stx_mode & S_IFMT) {
+	case S_IFIFO:
+		return PARTIAL_PIPE;
+	case S_IFREG:
+		return PARTIAL_REGULAR;
+	case S_IFCHR:
+		return device_kind(&st);
+	case S_IFSOCK:
+		return socket_kind(path);
+	default:
+		return PARTIAL_OTHER;
+	}
+}
+
+/* Where the iovecs of a call are. */
+struct iovs {
+	uint64_t addr;
+	uint64_t n;
+};
+
+static bool read_msghdr(const struct partial *p, struct msghdr *ret)
+{
+	return read_all(p, argument(p, 1), ret, sizeof(*ret));
+}
+
+/*
+ * Of sendmsg(2) and recvmsg(2) those without an address and control messages:
+ * sent ones went with the first part, received ones would be lost.
+ */
+static bool find_iovs(const struct partial *p, struct iovs *ret)
+{
+	struct msghdr m;
+
+	switch (p->nr) {
+	case SYS_writev:
+		*ret = (struct iovs){argument(p, 1), argument(p, 2)};
+		break;
+	case SYS_sendmsg:
+	case SYS_recvmsg:
+		if (!read_msghdr(p, &m) ||
+		    (p->nr == SYS_sendmsg ? m.msg_name != NULL
+					  : m.msg_control != NULL))
+			return false;
+		*ret = (struct iovs){(uintptr_t)m.msg_iov, m.msg_iovlen};
+		break;
+	default:
+		return false;
+	}
+	return ret->n <= IOV_MAX_COUNT;
+}
+
+/*
+ * Adds up the iovecs; with at, *ret is what is left of the one that byte is
+ * in. Returns the sum up to and with that one, at most RW_MAX.
+ */
+static uint64_t walk_iovs(const struct partial *p, uint64_t at,
+			  struct iovec *ret)
+{
+	struct iovec portion[IOV_PORTION];
+	struct iovs iovs;
+	uint64_t sum = 0;
+
+	if (!find_iovs(p, &iovs))
+		return 0;
+	for (uint64_t i = 0; i < iovs.n; i++) {
+		const struct iovec *iov = &portion[i % IOV_PORTION];
+
+		if (i % IOV_PORTION == 0 &&
+		    !read_all(p, iovs.addr + i * sizeof(*iov), portion,
+			      (size_t)min_u64(IOV_PORTION, iovs.n - i) *
+				      sizeof(*iov)))
+			return 0;
+		if (iov->iov_len > RW_MAX)
+			return 0;
+		if (ret != NULL && at < sum + iov->iov_len) {
+			ret->iov_base = (uint8_t *)iov->iov_base + (at - sum);
+			ret->iov_len = iov->iov_len - (size_t)(at - sum);
+			return sum + iov->iov_len;
+		}
+		sum += iov->iov_len;
+	}
+	return ret != NULL ? 0 : min_u64(sum, RW_MAX);
+}
+
+static bool flags_are(uint64_t flags, int wanted, int allowed)
+{
+	return (flags & (uint64_t)wanted) == (uint64_t)wanted &&
+	       (flags & ~(uint64_t)allowed & UINT32_MAX) == 0;
+}
+
+/*
+ * With a timeout recvmmsg(2) comes back with what it has when that is over,
+ * and says so by what it leaves of it: nothing (net/socket.c).
+ */
+static bool has_time_left(const struct partial *p)
+{
+	struct timespec left;
+
+	return argument(p, 4) == 0 ||
+	       (read_all(p, argument(p, 4), &left, sizeof(left)) &&
+		(left.tv_sec != 0 || left.tv_nsec != 0));
+}
+
+/*
+ * What was asked for; 0 if this call is left as it came. Most calls never come
+ * further than the switch.
+ */
+static uint64_t whole(const struct partial *p)
+{
+	switch (p->nr) {
+	case SYS_write: /* fs/pipe.c, drivers/tty/tty_io.c, and see send */
+	case SYS_read:	/* drivers/char/mem.c, random.c */
+	case SYS_copy_file_range:
+		return min_u64(
+			argument(p, p->nr == SYS_copy_file_range ? 4 : 2),
+			RW_MAX);
+	case SYS_writev:
+		return walk_iovs(p, 0, NULL);
+	case SYS_getrandom:
+		return min_u64(argument(p, 1), RW_MAX);
+	case SYS_sendfile:
+		return min_u64(argument(p, 3), RW_MAX);
+	case SYS_splice:
+		return min_u64(argument(p, 4), RW_MAX);
+	case SYS_sendto:
+		return argument(p, 4) == 0 &&
+				       flags_are(argument(p, 3), 0, SEND_FLAGS)
+			       ? min_u64(argument(p, 2), RW_MAX)
+			       : 0;
+	case SYS_recvfrom:
+		return flags_are(argument(p, 3), MSG_WAITALL, RECV_FLAGS)
+			       ? min_u64(argument(p, 2), RW_MAX)
+			       : 0;
+	case SYS_sendmsg:
+		return flags_are(argument(p, 2), 0, SEND_FLAGS)
+			       ? walk_iovs(p, 0, NULL)
+			       : 0;
+	case SYS_recvmsg:
+		return flags_are(argument(p, 2), MSG_WAITALL, RECV_FLAGS)
+			       ? walk_iovs(p, 0, NULL)
+			       : 0;
+	case SYS_recvmmsg:
+		return flags_are(argument(p, 3), 0, RECV_FLAGS & ~MSG_WAITALL)
+			       ? argument(p, 2) & UINT32_MAX
+			       : 0;
+	case SYS_sendmmsg:
+		return flags_are(argument(p, 3), 0, SEND_FLAGS)
+			       ? argument(p, 2) & UINT32_MAX
+			       : 0;
+	case SYS_io_getevents:
+		/* A timeout would have ended it too. */
+		return argument(p, 4) == 0 ? argument(p, 1) : 0;
+	case SYS_io_uring_enter:
+		/*
+		 * All is submitted; whether it has waited, the result does not
+		 * say (io_uring/io_uring.c): "one more" is the wait.
+		 */
+		return p->done == (argument(p, 1) & UINT32_MAX) &&
+				       (argument(p, 2) & UINT32_MAX) != 0 &&
+				       (argument(p, 3) &
+					IORING_ENTER_GETEVENTS) != 0
+			       ? p->done + 1
+			       : 0;
+	default:
+		return 0;
+	}
+}
+
+/* Is this a file of which only we can have cut the call short? */
+static bool is_of_such(struct partial *p)
+{
+	switch (p->nr) {
+	case SYS_write:
+	case SYS_writev:
+		p->file = file_kind(p, 0);
+		return p->file == PARTIAL_PIPE || p->file == PARTIAL_STREAM ||
+		       p->file == PARTIAL_TTY;
+	case SYS_read:
+		p->file = file_kind(p, 0);
+		return p->file == PARTIAL_SOURCE;
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+		p->file = file_kind(p, 0);
+		return p->file == PARTIAL_STREAM;
+	case SYS_sendmmsg:
+		/* Of a stream the last message may be a part itself. */
+		p->file = file_kind(p, 0);
+		return p->file == PARTIAL_DATAGRAM;
+	case SYS_recvmmsg:
+		return has_time_left(p);
+	case SYS_sendfile:
+		/* Into a pipe it gives what fits. */
+		p->file = file_kind(p, 0);
+		return p->file == PARTIAL_REGULAR || p->file == PARTIAL_STREAM;
+	case SYS_splice:
+		p->file = file_kind(p, 0);
+		return p->file == PARTIAL_PIPE;
+	default:
+		return true;
+	}
+}
+
+bool partial_find(struct partial *p)
+{
+	long result;
+
+	p->file = PARTIAL_ANY;
+	if (!arch_interrupted_call(&p->regs, &p->nr, &result) || result <= 0)
+		return false;
+	p->done = (uint64_t)result;
+	p->whole = whole(p);
+	return p->done < p->whole && is_of_such(p);
+}
+
+/*
+ * A connection that has been closed meanwhile gives no SIGPIPE for the rest:
+ * the kernel gives none for a call that has sent something.
+ */
+static void send_rest(const struct partial *p, const struct iovec *iov,
+		      uint64_t flags, struct partial_call *ret)
+{
+	ret->asked = iov->iov_len;
+	ret->nr = SYS_write;
+	ret->arguments[0] = argument(p, 0);
+	ret->arguments[1] = (uintptr_t)iov->iov_base;
+	ret->arguments[2] = iov->iov_len;
+	if (p->file == PARTIAL_STREAM) {
+		ret->nr = SYS_sendto;
+		ret->arguments[3] = flags | MSG_NOSIGNAL;
+	}
+}
+
+static void receive_rest(const struct partial *p, const struct iovec *iov,
+			 uint64_t flags, struct partial_call *ret)
+{
+	ret->asked = iov->iov_len;
+	ret->nr = SYS_recvfrom;
+	ret->arguments[0] = argument(p, 0);
+	ret->arguments[1] = (uintptr_t)iov->iov_base;
+	ret->arguments[2] = iov->iov_len;
+	ret->arguments[3] = flags;
+}
+
+/* Arguments like those of the first, but for two. */
+static void advance(const struct partial *p, unsigned int address, size_t step,
+		    unsigned int count, struct partial_call *ret)
+{
+	ret->nr = p->nr;
+	ret->asked = p->whole - p->done;
+	for (unsigned int i = 0; i < ARCH_ARGUMENTS; i++)
+		ret->arguments[i] = argument(p, i);
+	ret->arguments[address] += step * p->done;
+	ret->arguments[count] = ret->asked;
+}
+
+/* The kernel has moved the offsets that there are, in file or memory. */
+static void move_rest(const struct partial *p, unsigned int count,
+		      struct partial_call *ret)
+{
+	advance(p, 0, 0, count, ret);
+}
+
+bool partial_next(const struct partial *p, struct partial_call *ret)
+{
+	struct iovec iov;
+
+	if (p->done >= p->whole)
+		return false;
+	*ret = (struct partial_call){.counts = true};
+	switch (p->nr) {
+	case SYS_write:
+	case SYS_sendto:
+	case SYS_recvfrom:
+		iov.iov_base = (void *)(uintptr_t)(argument(p, 1) + p->done);
+		iov.iov_len = p->whole - p->done;
+		break;
+	case SYS_writev:
+	case SYS_sendmsg:
+	case SYS_recvmsg:
+		if (walk_iovs(p, p->done, &iov) == 0)
+			return false;
+		iov.iov_len = min_size(iov.iov_len, p->whole - p->done);
+		break;
+	default:
+		break;
+	}
+	switch (p->nr) {
+	case SYS_write:
+	case SYS_writev:
+		send_rest(p, &iov, 0, ret);
+		return true;
+	case SYS_sendto:
+		send_rest(p, &iov, argument(p, 3), ret);
+		return true;
+	case SYS_sendmsg:
+		send_rest(p, &iov, argument(p, 2), ret);
+		return true;
+	case SYS_recvfrom:
+		receive_rest(p, &iov, argument(p, 3), ret);
+		return true;
+	case SYS_recvmsg:
+		receive_rest(p, &iov, argument(p, 2), ret);
+		return true;
+	case SYS_read:
+		advance(p, 1, 1, 2, ret);
+		return true;
+	case SYS_getrandom:
+		advance(p, 0, 1, 1, ret);
+		return true;
+	case SYS_sendfile:
+		move_rest(p, 3, ret);
+		return true;
+	case SYS_copy_file_range:
+		move_rest(p, 4, ret);
+		return true;
+	case SYS_splice:
+		/* Where the pipe is empty, nobody cut it short. */
+		move_rest(p, 4, ret);
+		ret->arguments[5] |= SPLICE_F_NONBLOCK;
+		return true;
+	case SYS_recvmmsg:
+	case SYS_sendmmsg:
+		advance(p, 1, sizeof(struct mmsghdr), 2, ret);
+		return true;
+	case SYS_io_getevents:
+		advance(p, 3, IO_EVENT_BYTES, 1, ret);
+		ret->arguments[2] -= p->done;
+		return true;
+	case SYS_io_uring_enter:
+		advance(p, 0, 0, 1, ret);
+		ret->arguments[1] = 0;
+		ret->counts = false;
+		return true;
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,65 @@
+/*
+ * Calls that may come back with a part of what was asked for because a signal
+ * was pending, or a stop of ours: what was asked, and the call for the rest.
+ *
+ * Only calls are here that come back with a part for no other reason, or for
+ * which running the rest does no harm then: it returns at once, with an error
+ * or nothing. recv(2) without MSG_WAITALL, splice(2) from a file, tee(2) and
+ * vmsplice(2) give what is there; the rest of these would wait for ever.
+ * Sources: pipe(7), send(2), recv(2), recvmmsg(2), sendfile(2), getrandom(2)
+ * and the kernel's files named at each.
+ *
+ * Nothing is written to the target's memory: what cannot be said in
+ * registers is done piece by piece.
+ */
+#ifndef LIB_CAPTURE_PARTIAL_H
+#define LIB_CAPTURE_PARTIAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/capture/arch.h"
+
+/* What the call works on, where that decides. */
+enum partial_file {
+	PARTIAL_ANY,
+	PARTIAL_OTHER,
+	PARTIAL_PIPE,
+	PARTIAL_STREAM,	  /* a socket: TCP or a stream of AF_UNIX */
+	PARTIAL_DATAGRAM, /* a socket of UDP */
+	PARTIAL_REGULAR,
+	PARTIAL_TTY,
+	PARTIAL_SOURCE, /* /dev/zero and /dev/urandom: never empty */
+};
+
+struct partial {
+	uint32_t tid;
+	int pagemap_fd; /* see lib/capture/memory.h */
+	/* As the call came back. */
+	struct user_regs_struct regs;
+	long nr;
+	uint64_t whole; /* bytes, or messages: what was asked for */
+	uint64_t done;	/* of these */
+	enum partial_file file;
+};
+
+/* A call for the rest, or for a piece of it. */
+struct partial_call {
+	long nr;
+	uint64_t arguments[ARCH_ARGUMENTS];
+	uint64_t asked; /* its result, if it does all of it */
+	bool counts;	/* its result is to be added to what is done */
+};
+
+/*
+ * True if the call that a stopped thread was taken out of came back with a part
+ * and can be gone on with. regs, tid and pagemap_fd are the caller's; the rest
+ * is filled in. Most calls are told by their number alone; else memory of the
+ * thread is read and its descriptors are looked at, which opens nothing.
+ */
+bool partial_find(struct partial *p);
+
+/* The next call; false if there is none, or its arguments cannot be read. */
+bool partial_next(const struct partial *p, struct partial_call *ret);
+
+#endif

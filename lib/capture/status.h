@@ -1,0 +1,21 @@
+/*
+ * What /proc/TID/status says of a thread that is stopped, asked only where a
+ * call of its was interrupted and the answer hangs on it: it opens a file
+ * while the thread waits. A file that cannot be read answers no.
+ */
+#ifndef LIB_CAPTURE_STATUS_H
+#define LIB_CAPTURE_STATUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* It is under a seccomp filter now; one can be installed at any time. */
+bool status_is_filtered(uint32_t tid);
+
+/* The signal's action is to be ignored: SIG_IGN, not the default. */
+bool status_ignores(uint32_t tid, int signal);
+
+/* Neither a handler nor a default action but to ignore it (signal(7)). */
+bool status_goes_unnoticed(uint32_t tid, int signal);
+
+#endif
