@@ -302,8 +302,22 @@ void capture_hint(struct capture *c, uint32_t target, uint32_t tid,
  */
 #define RESTS_NS (1 * NS_PER_SEC)
 
-/* True if there are any. */
-static bool end_rests(struct capture *c)
+/* True if there are any in the list. */
+static bool end_rests(struct thread *list, bool cut)
+{
+	bool found = false;
+
+	for (struct thread *th = list; th != NULL; th = th->next) {
+		if (th->rest.state == REST_NONE)
+			continue;
+		found = true;
+		if (cut)
+			(void)ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL);
+	}
+	return found;
+}
+
+bool capture_settle(struct capture *c)
 {
 	uint64_t now = c->options.now_ns();
 	bool found = false;
@@ -311,22 +325,11 @@ static bool end_rests(struct capture *c)
 	if (c->finish_ns == 0)
 		c->finish_ns = now;
 	c->finishing = now - c->finish_ns >= RESTS_NS;
-	for (struct target *t = c->targets; t != NULL; t = t->next)
-		for (struct thread *th = t->threads; th != NULL;
-		     th = th->next) {
-			if (th->rest.state == REST_NONE)
-				continue;
-			found = true;
-			if (c->finishing)
-				(void)ptrace(PTRACE_INTERRUPT, th->tid, NULL,
-					     NULL);
-		}
-	return found;
-}
-
-bool capture_settle(struct capture *c)
-{
-	return !end_rests(c) && c->n_pending == 0;
+	for (struct target *t = c->targets; t != NULL; t = t->next) {
+		found |= end_rests(t->awake, c->finishing);
+		found |= end_rests(t->asleep, c->finishing);
+	}
+	return !found && c->n_pending == 0;
 }
 
 bool capture_finish(struct capture *c)
