@@ -4,7 +4,9 @@
  *   broker.c    a turn of the loop, and its clock
  *   pause.c     SIGTSTP and SIGCONT
  *   children.c  starts, watches and restarts the other processes
+ *   inbox.c     what capture and unwind say
  *   targets.c   the processes that are profiled
+ *   refusal.c   the lines for those that cannot be
  *   delivery.c  chunks on their way to files and to Sentry
  *   stats.c     the figures of the run
  *   usage.c     of these, processor time and memory
@@ -203,6 +205,8 @@ void targets_close(struct broker *b);
 struct target *target_of(struct broker *b, uint32_t id);
 bool targets_all_closed(const struct broker *b);
 bool targets_any_open(const struct broker *b);
+
+/* inbox.c */
 void unwind_on_message(struct child *child, struct ipc_message *m);
 void capture_on_message(struct child *child, struct ipc_message *m);
 

@@ -21,6 +21,20 @@ const void *msg_of_size(const struct ipc_message *m, size_t size)
 	return msg_type_of(m) != 0 && m->size == size ? m->bytes : NULL;
 }
 
+int msg_handle(const struct msg_rule *rules, size_t n, void *ctx,
+	       struct ipc_message *m)
+{
+	uint32_t type = msg_type_of(m);
+
+	for (size_t i = 0; i < n; i++)
+		if (rules[i].type == type)
+			return m->size == rules[i].size &&
+					       m->n_fds >= rules[i].fds
+				       ? rules[i].handle(ctx, m)
+				       : -EPROTO;
+	return -EPROTO;
+}
+
 static bool is_broker_socket(void)
 {
 	int type;

@@ -65,11 +65,13 @@ static void report(struct sending *s, enum ship_result sent)
 	sending_free(s);
 }
 
-static int take_dsn(const struct msg_dsn *m)
+static int take_dsn(void *ctx, struct ipc_message *message)
 {
+	const struct msg_dsn *m = (const void *)message->bytes;
 	struct dsn dsn;
 
-	if (m == NULL || memchr(m->dsn, '\0', sizeof(m->dsn)) == NULL)
+	(void)ctx;
+	if (message->n_fds != 0 || memchr(m->dsn, '\0', sizeof(m->dsn)) == NULL)
 		return -EPROTO;
 	switch (dsn_parse(&dsn, m->dsn)) {
 	case DSN_OK:
@@ -163,12 +165,13 @@ static struct sending *sending_new(const struct msg_envelope *m, int payload)
 	return s;
 }
 
-static int take_envelope(const struct msg_envelope *m, struct ipc_message *fds)
+static int take_envelope(void *ctx, struct ipc_message *fds)
 {
+	const struct msg_envelope *m = (const void *)fds->bytes;
 	struct sending *s;
 
-	if (m == NULL || check_envelope(m) < 0 ||
-	    fds->n_fds != 1 + (size_t)m->to_file ||
+	(void)ctx;
+	if (check_envelope(m) < 0 || fds->n_fds != 1 + (size_t)m->to_file ||
 	    check_payload(fds->fds[0], m->size) < 0)
 		return -EPROTO;
 	last_seq = m->seq;
@@ -185,21 +188,18 @@ static int take_envelope(const struct msg_envelope *m, struct ipc_message *fds)
 /* Returns false at the end of the broker's socket. */
 static bool on_broker(void)
 {
+	static const struct msg_rule rules[] = {
+		MSG_RULE(MSG_DSN, msg_dsn, 0, take_dsn),
+		MSG_RULE(MSG_ENVELOPE, msg_envelope, 1, take_envelope),
+	};
 	struct ipc_message m;
 	int r = ipc_recv(MSG_FD, &m);
 
 	if (r == 0)
 		return false;
-	if (r > 0) {
-		r = -EPROTO;
-		if (msg_type_of(&m) == MSG_DSN && m.n_fds == 0)
-			r = take_dsn(msg_of_size(&m, sizeof(struct msg_dsn)));
-		else if (msg_type_of(&m) == MSG_ENVELOPE)
-			r = take_envelope(
-				msg_of_size(&m, sizeof(struct msg_envelope)),
-				&m);
-		ipc_close_fds(&m);
-	}
+	if (r > 0)
+		r = msg_handle(rules, array_size(rules), NULL, &m);
+	ipc_close_fds(&m);
 	if (r < 0)
 		die("a message of the broker", -r);
 	return true;

@@ -9,12 +9,11 @@
 #include "daemon/id.h"
 #include "daemon/log.h"
 #include "daemon/process.h"
+#include "daemon/refusal.h"
 #include "lib/base/clock.h"
 
 /* How often a target is looked at that somebody else traces. */
 #define RETRY_NS NS_PER_SEC
-
-#define YAMA "/proc/sys/kernel/yama/ptrace_scope"
 
 struct target *target_of(struct broker *b, uint32_t id)
 {
@@ -41,113 +40,6 @@ bool targets_any_open(const struct broker *b)
 	return false;
 }
 
-/* 1: only descendants and root, 2: only root, 3: nobody (Yama.txt). */
-static char yama_scope(void)
-{
-	FILE *file = fopen(YAMA, "re");
-	int c = file == NULL ? '0' : fgetc(file);
-
-	if (file != NULL)
-		(void)fclose(file);
-	return (char)c;
-}
-
-static void say_not_permitted(int32_t pid, uint32_t uid)
-{
-	char scope = yama_scope();
-
-	if (scope == '3')
-		log_error("not permitted to trace process %d: Yama forbids it "
-			  "to everybody (" YAMA " is 3 until the next boot)",
-			  pid);
-	else if (geteuid() == 0)
-		log_error("not permitted to trace process %d: root needs "
-			  "CAP_SYS_PTRACE for it; in a container, start that "
-			  "with --cap-add SYS_PTRACE",
-			  pid);
-	else if (uid == geteuid() && scope != '0')
-		log_error("not permitted to trace process %d: Yama allows it "
-			  "to root only (" YAMA " is %c); run sentry-profd as "
-			  "root",
-			  pid, scope);
-	else
-		log_error("not permitted to trace process %d, which runs as "
-			  "uid %u: only root, or that user for an ordinary "
-			  "process of his own, may; run sentry-profd as root "
-			  "(Yama or a container may forbid it all the same)",
-			  pid, uid);
-}
-
-static void say_traced(int32_t pid, int32_t tracer)
-{
-	char name[PROCESS_NAME_SIZE];
-
-	process_name(tracer, name);
-	log_error("process %d is already traced by %s (pid %d): a process can "
-		  "have one tracer; end that one first",
-		  pid, name, tracer);
-}
-
-static void say_traced_now(int32_t pid, int32_t tracer)
-{
-	char name[PROCESS_NAME_SIZE];
-
-	if (tracer == 0) {
-		log_warning("process %d has a thread that is traced by "
-			    "another process now: it is profiled again when "
-			    "that lets go",
-			    pid);
-		return;
-	}
-	process_name(tracer, name);
-	log_warning("process %d is traced by %s (pid %d) now: it is profiled "
-		    "again when that lets go",
-		    pid, name, tracer);
-}
-
-static void say_gone(int32_t pid)
-{
-	log_error("no process %d: nothing runs here with this pid", pid);
-}
-
-static int say_fault(enum process_fault fault, int32_t pid,
-		     const struct process *p)
-{
-	char name[PROCESS_NAME_SIZE];
-
-	switch (fault) {
-	case PROCESS_OK:
-		return 0;
-	case PROCESS_GONE:
-		say_gone(pid);
-		return -ESRCH;
-	case PROCESS_KERNEL_THREAD:
-		process_name(pid, name);
-		log_error("process %d (%s) is a kernel thread: it has no user "
-			  "stack to profile; perf can profile the kernel",
-			  pid, name);
-		return -EINVAL;
-	case PROCESS_ZOMBIE:
-		log_error("process %d has ended already (it is a zombie): its "
-			  "parent has not taken note of it yet",
-			  pid);
-		return -ESRCH;
-	case PROCESS_THREAD:
-		log_error("%d is a thread of process %d: give --pid %d", pid,
-			  p->pid, p->pid);
-		return -EINVAL;
-	case PROCESS_TRACED:
-		say_traced(pid, p->tracer);
-		return -EBUSY;
-	case PROCESS_UNREADABLE:
-		log_error("process %d cannot be looked at: is /proc mounted "
-			  "with hidepid?",
-			  pid);
-		return -EACCES;
-	}
-	return -EINVAL;
-}
-
 int target_open(struct broker *b, int32_t pid)
 {
 	struct process process;
@@ -158,7 +50,7 @@ int target_open(struct broker *b, int32_t pid)
 		log_error("process %d is this sentry-profd itself", pid);
 		return -EINVAL;
 	}
-	r = say_fault(process_look(pid, &process), pid, &process);
+	r = refusal_of_look(process_look(pid, &process), pid, &process);
 	if (r < 0)
 		return r;
 	t = &b->targets[b->n_targets];
@@ -232,7 +124,7 @@ static void wait_for_tracer(struct broker *b, struct target *t, int32_t tracer)
 	uint64_t now = clock_mono_ns();
 
 	if (t->retry_ns == 0)
-		say_traced_now(t->pid, tracer);
+		refusal_for_now(t->pid, tracer);
 	count_absence(b, t, now);
 	t->phase = TARGET_WAITING;
 	t->retry_ns = now + RETRY_NS;
@@ -346,8 +238,6 @@ static void target_attached(struct broker *b, struct target *t)
 
 static void target_refused(struct broker *b, struct target *t, int error)
 {
-	struct process look;
-	enum process_fault fault;
 	int32_t tracer;
 
 	if (t->attached_once && (error == EPERM || error == EBUSY) &&
@@ -360,28 +250,9 @@ static void target_refused(struct broker *b, struct target *t, int error)
 		}
 	}
 	t->attach_error = error;
-	if (error == ESRCH) {
-		if (!t->attached_once)
-			say_gone(t->pid);
-	} else if (error == EPERM || error == EACCES) {
-		fault = process_look(t->pid, &look);
-		close_fd(&look.pidfd);
-		if (fault == PROCESS_TRACED)
-			say_traced(t->pid, look.tracer);
-		else
-			say_not_permitted(t->pid, t->uid);
-	} else if (error == EBUSY) {
-		fault = process_look(t->pid, &look);
-		close_fd(&look.pidfd);
-		say_traced(t->pid, look.tracer);
-	} else if (error == ENOEXEC) {
-		log_error("process %d is a 32-bit program: only 64-bit ones "
-			  "can be profiled",
-			  t->pid);
-	} else {
-		log_error("cannot attach to process %d: %s", t->pid,
-			  strerror(error));
-	}
+	/* The end of one that was profiled is a normal one. */
+	if (error != ESRCH || !t->attached_once)
+		refusal_of_attach(t->pid, t->uid, error);
 	close_session(t);
 }
 
@@ -488,215 +359,4 @@ void targets_unwind_died(struct broker *b, struct unwind *u)
 		if (t->phase == TARGET_CLOSING || b->stopping)
 			t->phase = TARGET_CLOSED;
 	}
-}
-
-static void ring_made(struct broker *b, const struct msg_ring_made *made,
-		      int ring_fd)
-{
-	struct unwind *u = NULL;
-	struct msg_ring_open m = {
-		.h = MSG_HEADER(MSG_RING_OPEN, msg_ring_open),
-		.ring = made->ring,
-	};
-
-	for (size_t i = 0; i < b->n_unwinds; i++)
-		if (b->unwinds[i]->id == made->ring)
-			u = b->unwinds[i];
-	if (u == NULL || ring_fd < 0) {
-		child_fail(&b->capture, "makes a ring that nobody asked for");
-		return;
-	}
-	/* Made for an unwind process that has died: another is on its way. */
-	if (u->rings_awaited > 0)
-		u->rings_awaited--;
-	if (u->rings_awaited > 0 || u->link_fd < 0)
-		return;
-	child_send(&u->child, &m, sizeof(m), (int[]){ring_fd, u->link_fd}, 2);
-	close_fd(&u->link_fd);
-}
-
-static void ring_broken(struct broker *b, const struct msg_ring_broken *m)
-{
-	for (size_t i = 0; i < b->n_unwinds; i++)
-		if (b->unwinds[i]->id == m->ring)
-			child_fail(&b->unwinds[i]->child,
-				   "breaks the rules of its ring");
-}
-
-void capture_on_message(struct child *child, struct ipc_message *m)
-{
-	struct broker *b = child->broker;
-	int fd = ipc_take_fd(m, 0);
-	const void *message = NULL;
-
-	switch (msg_type_of(m)) {
-	case MSG_RING_MADE:
-		message = msg_of_size(m, sizeof(struct msg_ring_made));
-		if (message != NULL)
-			ring_made(b, message, fd);
-		break;
-	case MSG_RING_BROKEN:
-		message = msg_of_size(m, sizeof(struct msg_ring_broken));
-		if (message != NULL)
-			ring_broken(b, message);
-		break;
-	case MSG_TARGET_STATE:
-		message = msg_of_size(m, sizeof(struct msg_target_state));
-		if (message != NULL)
-			target_on_state(b, message);
-		break;
-	case MSG_CAPTURE_DONE:
-		/* Not before it was told to stop. */
-		if (b->ended_ns != 0 || b->pausing)
-			message =
-				msg_of_size(m, sizeof(struct msg_capture_done));
-		b->capture_done = message != NULL && b->ended_ns != 0;
-		break;
-	default:
-		break;
-	}
-	close_fd(&fd);
-	if (message == NULL)
-		child_fail(child, "sends a message that is none");
-}
-
-static void send_file(void *ctx, const struct msg_want *want, int error, int fd)
-{
-	struct child *child = ctx;
-	struct target *t = target_of(child->broker, want->target);
-	const struct msg_file m = {
-		.h = MSG_HEADER(MSG_FILE, msg_file),
-		.request = want->request,
-		.error = -error,
-	};
-
-	child_send(child, &m, sizeof(m), &fd, error == 0 ? 1 : 0);
-	close_fd(&fd);
-	if (error == -ETIMEDOUT && t != NULL && !t->left_out) {
-		t->left_out = true;
-		log_error("process %d makes reads of its files hang: they are "
-			  "read no more",
-			  t->pid);
-	}
-}
-
-/* A target whose unwind process is child; NULL: none, or another's. */
-static struct target *own_target(struct child *child, uint32_t id)
-{
-	struct target *t = target_of(child->broker, id);
-
-	return t != NULL && t->unwind == (struct unwind *)child ? t : NULL;
-}
-
-static void answer_want(struct child *child, const struct msg_want *want)
-{
-	struct broker *b = child->broker;
-	struct target *t = own_target(child, want->target);
-	int r;
-
-	if (t == NULL) {
-		child_fail(child, "asks for files of a target not its own");
-		return;
-	}
-	/* Once is enough. */
-	if (t->left_out) {
-		send_file(child, want, -EIO, -1);
-		return;
-	}
-	r = files_request(b->files, want, t->pid, t->pidfd, send_file, child);
-	if (r == -EINVAL)
-		child_fail(child, "asks for what is no file");
-	else if (r < 0)
-		send_file(child, want, r, -1);
-}
-
-static void take_chunk(struct child *child, const struct msg_chunk *m, int fd)
-{
-	struct target *t = own_target(child, m->target);
-
-	if (t == NULL || delivery_chunk(child->broker, t, m, fd) < 0)
-		child_fail(child, "sends a chunk that is none");
-}
-
-static void take_lost(struct child *child, const struct msg_chunk_lost *m)
-{
-	struct target *t = own_target(child, m->target);
-	uint32_t reason = m->reason == CHUNK_LOST_MEMORY ? DISCARD_MEMORY
-			  : m->reason == CHUNK_LOST_TOO_LARGE
-				  ? DISCARD_TOO_LARGE
-				  : m->reason;
-
-	if (t == NULL || reason >= DISCARD_N) {
-		child_fail(child, "loses a chunk that is none");
-		return;
-	}
-	t->chunks.made++;
-	t->chunks.discarded[reason]++;
-}
-
-static void session_closed(struct child *child,
-			   const struct msg_session_closed *m)
-{
-	struct target *t = own_target(child, m->target);
-
-	if (t == NULL) {
-		child_fail(child, "closes a session not its own");
-		return;
-	}
-	t->phase = TARGET_CLOSED;
-}
-
-static void take_stats(struct child *child, const struct msg_unwind_stats *m)
-{
-	struct target *t = own_target(child, m->target);
-
-	if (t == NULL)
-		child_fail(child, "has figures of a target not its own");
-	else
-		t->unwind_now = *m;
-}
-
-void unwind_on_message(struct child *child, struct ipc_message *m)
-{
-	struct broker *b = child->broker;
-	int fd = ipc_take_fd(m, 0);
-	const void *message = NULL;
-
-	switch (msg_type_of(m)) {
-	case MSG_WANT:
-		message = msg_of_size(m, sizeof(struct msg_want));
-		if (message != NULL)
-			answer_want(child, message);
-		break;
-	case MSG_CHUNK:
-		message = msg_of_size(m, sizeof(struct msg_chunk));
-		if (message != NULL)
-			take_chunk(child, message, fd);
-		break;
-	case MSG_CHUNK_LOST:
-		message = msg_of_size(m, sizeof(struct msg_chunk_lost));
-		if (message != NULL)
-			take_lost(child, message);
-		break;
-	case MSG_UNWIND_STATS:
-		message = msg_of_size(m, sizeof(struct msg_unwind_stats));
-		if (message != NULL)
-			take_stats(child, message);
-		break;
-	case MSG_SESSION_CLOSED:
-		message = msg_of_size(m, sizeof(struct msg_session_closed));
-		if (message != NULL)
-			session_closed(child, message);
-		break;
-	case MSG_TABLE_DONE:
-		message = msg_of_size(m, sizeof(struct msg_table_done));
-		if (b->tables_awaited > 0)
-			b->tables_awaited--;
-		break;
-	default:
-		break;
-	}
-	close_fd(&fd);
-	if (message == NULL)
-		child_fail(child, "sends a message that is none");
 }

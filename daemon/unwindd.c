@@ -168,31 +168,34 @@ static void on_link(void)
 		die("the link to capture", -r);
 }
 
-static int open_ring(int ring_fd, int link_fd)
+static int open_ring(void *ctx, struct ipc_message *m)
 {
 	int r;
 
+	(void)ctx;
 	if (me.link_fd >= 0) {
 		on_link();
 		if (me.link_fd >= 0)
 			close_link();
 	}
 	ring_reader_fini(&me.ring);
-	r = ring_reader_init(&me.ring, ring_fd);
+	r = ring_reader_init(&me.ring, m->fds[0]);
 	if (r < 0)
 		return r;
 	me.credited = 0;
-	if (fcntl(link_fd, F_SETFL, O_NONBLOCK) < 0)
+	if (fcntl(m->fds[1], F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
-	me.link_fd = link_fd;
+	me.link_fd = ipc_take_fd(m, 1);
 	return 0;
 }
 
-static int open_session(const struct msg_session_open *open)
+static int open_session(void *ctx, struct ipc_message *m)
 {
+	const struct msg_session_open *open = (const void *)m->bytes;
 	struct stream *stream;
 	int r;
 
+	(void)ctx;
 	if (stream_of(open->target) != NULL ||
 	    me.n_streams == array_size(me.streams))
 		return -EPROTO;
@@ -202,23 +205,26 @@ static int open_session(const struct msg_session_open *open)
 	return r;
 }
 
-static int write_table(const struct msg_table *m, int fd)
+static int write_table(void *ctx, struct ipc_message *message)
 {
+	const struct msg_table *m = (const void *)message->bytes;
 	struct stream *stream = stream_of(m->target);
 	struct msg_table_done done = {
 		.h = MSG_HEADER(MSG_TABLE_DONE, msg_table_done),
 		.target = m->target,
 	};
 
+	(void)ctx;
 	/* Its session was in a process before us. */
-	done.error = stream == NULL
-			     ? ENOENT
-			     : -stream_write_table(stream, m->max_rows, fd);
+	done.error = stream == NULL ? ENOENT
+				    : -stream_write_table(stream, m->max_rows,
+							  message->fds[0]);
 	return ipc_send(MSG_FD, &done, sizeof(done), NULL, 0);
 }
 
-static int close_session(const struct msg_session_close *m)
+static int close_session(void *ctx, struct ipc_message *message)
 {
+	const struct msg_session_close *m = (const void *)message->bytes;
 	const struct msg_session_closed closed = {
 		.h = MSG_HEADER(MSG_SESSION_CLOSED, msg_session_closed),
 		.target = m->target,
@@ -226,6 +232,7 @@ static int close_session(const struct msg_session_close *m)
 	struct stream *stream = stream_of(m->target);
 	int r;
 
+	(void)ctx;
 	/* What capture wrote before it ended comes first. */
 	if (me.link_fd >= 0)
 		on_link();
@@ -239,53 +246,22 @@ static int close_session(const struct msg_session_close *m)
 	return ipc_send(MSG_FD, &closed, sizeof(closed), NULL, 0);
 }
 
-static int handle_message(struct ipc_message *m)
-{
-	int first = ipc_take_fd(m, 0), second = ipc_take_fd(m, 1);
-	const void *message;
-	int r = -EPROTO;
-
-	switch (msg_type_of(m)) {
-	case MSG_SESSION_OPEN:
-		message = msg_of_size(m, sizeof(struct msg_session_open));
-		if (message != NULL)
-			r = open_session(message);
-		break;
-	case MSG_SESSION_CLOSE:
-		message = msg_of_size(m, sizeof(struct msg_session_close));
-		if (message != NULL)
-			r = close_session(message);
-		break;
-	case MSG_RING_OPEN:
-		message = msg_of_size(m, sizeof(struct msg_ring_open));
-		if (message == NULL || second < 0)
-			break;
-		r = open_ring(first, second);
-		if (r == 0)
-			second = -1;
-		break;
-	case MSG_TABLE:
-		message = msg_of_size(m, sizeof(struct msg_table));
-		if (message != NULL && first >= 0)
-			r = write_table(message, first);
-		break;
-	default:
-		break;
-	}
-	close_fd(&first);
-	close_fd(&second);
-	return r;
-}
-
 static void on_broker(void)
 {
+	static const struct msg_rule rules[] = {
+		MSG_RULE(MSG_SESSION_OPEN, msg_session_open, 0, open_session),
+		MSG_RULE(MSG_SESSION_CLOSE, msg_session_close, 0,
+			 close_session),
+		MSG_RULE(MSG_RING_OPEN, msg_ring_open, 2, open_ring),
+		MSG_RULE(MSG_TABLE, msg_table, 1, write_table),
+	};
 	struct ipc_message m;
 	int r = request_next_message(&m);
 
 	if (r == 0)
 		exit(EXIT_SUCCESS);
 	if (r > 0)
-		r = handle_message(&m);
+		r = msg_handle(rules, array_size(rules), NULL, &m);
 	ipc_close_fds(&m);
 	if (r < 0)
 		die("a message of the broker", -r);

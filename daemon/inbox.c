@@ -1,0 +1,215 @@
+/*
+ * What capture and unwind say to the broker: each message's rule in
+ * daemon/msg.h is checked here, or by what is called from here.
+ */
+#include "daemon/broker.h"
+#include "daemon/child.h"
+#include "daemon/log.h"
+
+static int ring_made(void *ctx, struct ipc_message *message)
+{
+	const struct msg_ring_made *made = (const void *)message->bytes;
+	struct broker *b = ctx;
+	struct unwind *u = NULL;
+	struct msg_ring_open m = {
+		.h = MSG_HEADER(MSG_RING_OPEN, msg_ring_open),
+		.ring = made->ring,
+	};
+
+	for (size_t i = 0; i < b->n_unwinds; i++)
+		if (b->unwinds[i]->id == made->ring)
+			u = b->unwinds[i];
+	if (u == NULL) {
+		child_fail(&b->capture, "makes a ring that nobody asked for");
+		return 0;
+	}
+	/* Made for an unwind process that has died: another is on its way. */
+	if (u->rings_awaited > 0)
+		u->rings_awaited--;
+	if (u->rings_awaited > 0 || u->link_fd < 0)
+		return 0;
+	child_send(&u->child, &m, sizeof(m),
+		   (int[]){message->fds[0], u->link_fd}, 2);
+	close_fd(&u->link_fd);
+	return 0;
+}
+
+static int ring_broken(void *ctx, struct ipc_message *message)
+{
+	const struct msg_ring_broken *m = (const void *)message->bytes;
+	struct broker *b = ctx;
+
+	for (size_t i = 0; i < b->n_unwinds; i++)
+		if (b->unwinds[i]->id == m->ring)
+			child_fail(&b->unwinds[i]->child,
+				   "breaks the rules of its ring");
+	return 0;
+}
+
+static int target_state(void *ctx, struct ipc_message *m)
+{
+	target_on_state(ctx, (const void *)m->bytes);
+	return 0;
+}
+
+/* Not before it was told to stop. */
+static int capture_done(void *ctx, struct ipc_message *m)
+{
+	struct broker *b = ctx;
+
+	(void)m;
+	if (b->ended_ns == 0 && !b->pausing)
+		return -EPROTO;
+	b->capture_done = b->ended_ns != 0;
+	return 0;
+}
+
+void capture_on_message(struct child *child, struct ipc_message *m)
+{
+	static const struct msg_rule rules[] = {
+		MSG_RULE(MSG_RING_MADE, msg_ring_made, 1, ring_made),
+		MSG_RULE(MSG_RING_BROKEN, msg_ring_broken, 0, ring_broken),
+		MSG_RULE(MSG_TARGET_STATE, msg_target_state, 0, target_state),
+		MSG_RULE(MSG_CAPTURE_DONE, msg_capture_done, 0, capture_done),
+	};
+
+	if (msg_handle(rules, array_size(rules), child->broker, m) < 0)
+		child_fail(child, "sends a message that is none");
+}
+
+static void send_file(void *ctx, const struct msg_want *want, int error, int fd)
+{
+	struct child *child = ctx;
+	struct target *t = target_of(child->broker, want->target);
+	const struct msg_file m = {
+		.h = MSG_HEADER(MSG_FILE, msg_file),
+		.request = want->request,
+		.error = -error,
+	};
+
+	child_send(child, &m, sizeof(m), &fd, error == 0 ? 1 : 0);
+	close_fd(&fd);
+	if (error == -ETIMEDOUT && t != NULL && !t->left_out) {
+		t->left_out = true;
+		log_error("process %d makes reads of its files hang: they are "
+			  "read no more",
+			  t->pid);
+	}
+}
+
+/* A target whose unwind process is child; NULL: none, or another's. */
+static struct target *own_target(struct child *child, uint32_t id)
+{
+	struct target *t = target_of(child->broker, id);
+
+	return t != NULL && t->unwind == (struct unwind *)child ? t : NULL;
+}
+
+static int answer_want(void *ctx, struct ipc_message *message)
+{
+	const struct msg_want *want = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct broker *b = child->broker;
+	struct target *t = own_target(child, want->target);
+	int r;
+
+	if (t == NULL) {
+		child_fail(child, "asks for files of a target not its own");
+		return 0;
+	}
+	/* Once is enough. */
+	if (t->left_out) {
+		send_file(child, want, -EIO, -1);
+		return 0;
+	}
+	r = files_request(b->files, want, t->pid, t->pidfd, send_file, child);
+	if (r == -EINVAL)
+		child_fail(child, "asks for what is no file");
+	else if (r < 0)
+		send_file(child, want, r, -1);
+	return 0;
+}
+
+static int take_chunk(void *ctx, struct ipc_message *message)
+{
+	const struct msg_chunk *m = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct target *t = own_target(child, m->target);
+
+	if (t == NULL ||
+	    delivery_chunk(child->broker, t, m, message->fds[0]) < 0)
+		child_fail(child, "sends a chunk that is none");
+	return 0;
+}
+
+static int take_lost(void *ctx, struct ipc_message *message)
+{
+	const struct msg_chunk_lost *m = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct target *t = own_target(child, m->target);
+	uint32_t reason = m->reason == CHUNK_LOST_MEMORY ? DISCARD_MEMORY
+			  : m->reason == CHUNK_LOST_TOO_LARGE
+				  ? DISCARD_TOO_LARGE
+				  : m->reason;
+
+	if (t == NULL || reason >= DISCARD_N) {
+		child_fail(child, "loses a chunk that is none");
+		return 0;
+	}
+	t->chunks.made++;
+	t->chunks.discarded[reason]++;
+	return 0;
+}
+
+static int session_closed(void *ctx, struct ipc_message *message)
+{
+	const struct msg_session_closed *m = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct target *t = own_target(child, m->target);
+
+	if (t == NULL) {
+		child_fail(child, "closes a session not its own");
+		return 0;
+	}
+	t->phase = TARGET_CLOSED;
+	return 0;
+}
+
+static int take_stats(void *ctx, struct ipc_message *message)
+{
+	const struct msg_unwind_stats *m = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct target *t = own_target(child, m->target);
+
+	if (t == NULL)
+		child_fail(child, "has figures of a target not its own");
+	else
+		t->unwind_now = *m;
+	return 0;
+}
+
+static int table_done(void *ctx, struct ipc_message *m)
+{
+	struct broker *b = ((struct child *)ctx)->broker;
+
+	(void)m;
+	if (b->tables_awaited > 0)
+		b->tables_awaited--;
+	return 0;
+}
+
+void unwind_on_message(struct child *child, struct ipc_message *m)
+{
+	static const struct msg_rule rules[] = {
+		MSG_RULE(MSG_WANT, msg_want, 0, answer_want),
+		MSG_RULE(MSG_CHUNK, msg_chunk, 1, take_chunk),
+		MSG_RULE(MSG_CHUNK_LOST, msg_chunk_lost, 0, take_lost),
+		MSG_RULE(MSG_UNWIND_STATS, msg_unwind_stats, 0, take_stats),
+		MSG_RULE(MSG_SESSION_CLOSED, msg_session_closed, 0,
+			 session_closed),
+		MSG_RULE(MSG_TABLE_DONE, msg_table_done, 0, table_done),
+	};
+
+	if (msg_handle(rules, array_size(rules), child, m) < 0)
+		child_fail(child, "sends a message that is none");
+}

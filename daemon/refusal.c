@@ -1,0 +1,151 @@
+#include "daemon/refusal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/log.h"
+
+#define YAMA "/proc/sys/kernel/yama/ptrace_scope"
+
+/* 1: only descendants and root, 2: only root, 3: nobody (Yama.txt). */
+static char yama_scope(void)
+{
+	FILE *file = fopen(YAMA, "re");
+	int c = file == NULL ? '0' : fgetc(file);
+
+	if (file != NULL)
+		(void)fclose(file);
+	return (char)c;
+}
+
+static void say_not_permitted(int32_t pid, uint32_t uid)
+{
+	char scope = yama_scope();
+
+	if (scope == '3')
+		log_error("not permitted to trace process %d: Yama forbids it "
+			  "to everybody (" YAMA " is 3 until the next boot)",
+			  pid);
+	else if (geteuid() == 0)
+		log_error("not permitted to trace process %d: root needs "
+			  "CAP_SYS_PTRACE for it; in a container, start that "
+			  "with --cap-add SYS_PTRACE",
+			  pid);
+	else if (uid == geteuid() && scope != '0')
+		log_error("not permitted to trace process %d: Yama allows it "
+			  "to root only (" YAMA " is %c); run sentry-profd as "
+			  "root",
+			  pid, scope);
+	else
+		log_error("not permitted to trace process %d, which runs as "
+			  "uid %u: only root, or that user for an ordinary "
+			  "process of his own, may; run sentry-profd as root "
+			  "(Yama or a container may forbid it all the same)",
+			  pid, uid);
+}
+
+static void say_traced(int32_t pid, int32_t tracer)
+{
+	char name[PROCESS_NAME_SIZE];
+
+	process_name(tracer, name);
+	log_error("process %d is already traced by %s (pid %d): a process can "
+		  "have one tracer; end that one first",
+		  pid, name, tracer);
+}
+
+void refusal_for_now(int32_t pid, int32_t tracer)
+{
+	char name[PROCESS_NAME_SIZE];
+
+	if (tracer == 0) {
+		log_warning("process %d has a thread that is traced by "
+			    "another process now: it is profiled again when "
+			    "that lets go",
+			    pid);
+		return;
+	}
+	process_name(tracer, name);
+	log_warning("process %d is traced by %s (pid %d) now: it is profiled "
+		    "again when that lets go",
+		    pid, name, tracer);
+}
+
+static void say_gone(int32_t pid)
+{
+	log_error("no process %d: nothing runs here with this pid", pid);
+}
+
+int refusal_of_look(enum process_fault fault, int32_t pid,
+		    const struct process *p)
+{
+	char name[PROCESS_NAME_SIZE];
+
+	switch (fault) {
+	case PROCESS_OK:
+		return 0;
+	case PROCESS_GONE:
+		say_gone(pid);
+		return -ESRCH;
+	case PROCESS_KERNEL_THREAD:
+		process_name(pid, name);
+		log_error("process %d (%s) is a kernel thread: it has no user "
+			  "stack to profile; perf can profile the kernel",
+			  pid, name);
+		return -EINVAL;
+	case PROCESS_ZOMBIE:
+		log_error("process %d has ended already (it is a zombie): its "
+			  "parent has not taken note of it yet",
+			  pid);
+		return -ESRCH;
+	case PROCESS_THREAD:
+		log_error("%d is a thread of process %d: give --pid %d", pid,
+			  p->pid, p->pid);
+		return -EINVAL;
+	case PROCESS_TRACED:
+		say_traced(pid, p->tracer);
+		return -EBUSY;
+	case PROCESS_UNREADABLE:
+		log_error("process %d cannot be looked at: is /proc mounted "
+			  "with hidepid?",
+			  pid);
+		return -EACCES;
+	}
+	return -EINVAL;
+}
+
+static void say_traced_or(int32_t pid, uint32_t uid, int error)
+{
+	struct process look;
+	enum process_fault fault = process_look(pid, &look);
+
+	close_fd(&look.pidfd);
+	if (fault == PROCESS_TRACED || error == EBUSY)
+		say_traced(pid, look.tracer);
+	else
+		say_not_permitted(pid, uid);
+}
+
+void refusal_of_attach(int32_t pid, uint32_t uid, int error)
+{
+	switch (error) {
+	case ESRCH:
+		say_gone(pid);
+		return;
+	case EPERM:
+	case EACCES:
+	case EBUSY:
+		say_traced_or(pid, uid, error);
+		return;
+	case ENOEXEC:
+		log_error("process %d is a 32-bit program: only 64-bit ones "
+			  "can be profiled",
+			  pid);
+		return;
+	default:
+		log_error("cannot attach to process %d: %s", pid,
+			  strerror(error));
+	}
+}
