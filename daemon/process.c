@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "lib/base/small_file.h"
+
 /* include/linux/sched.h; field 9 of proc(5)'s stat. */
 #define PF_KTHREAD 0x00200000u
 
@@ -17,19 +19,10 @@
 static bool read_file(int32_t pid, const char *name, char ret[PROCESS_FILE_MAX])
 {
 	char path[64];
-	ssize_t n;
-	int fd;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, ret, PROCESS_FILE_MAX - 1);
-	close_fd(&fd);
-	if (n <= 0)
-		return false;
-	ret[n] = '\0';
-	return true;
+	return small_file_read(AT_FDCWD, path, ret, PROCESS_FILE_MAX) == 0 &&
+	       ret[0] != '\0';
 }
 
 /*

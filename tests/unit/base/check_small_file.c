@@ -1,0 +1,68 @@
+#include "lib/base/small_file.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/unit/suite.h"
+
+START_TEST(below_a_directory)
+{
+	int dir = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char comm[17] = "";
+	char text[64];
+	size_t n;
+
+	ck_assert_int_ge(dir, 0);
+	ck_assert_int_eq(small_file_read(dir, "comm", text, sizeof(text)), 0);
+	n = strlen(text);
+	ck_assert_uint_gt(n, 1);
+	ck_assert_int_eq(text[n - 1], '\n');
+	/* What does not fit is left out. */
+	memset(comm, 'x', sizeof(comm) - 1);
+	ck_assert_int_eq(small_file_read(dir, "comm", comm, 4), 0);
+	ck_assert_uint_eq(strlen(comm), 3);
+	ck_assert_int_eq(strncmp(comm, text, 3), 0);
+	ck_assert_int_eq(comm[4], 'x');
+	ck_assert_int_eq(small_file_read(dir, "comm", comm, 1), 0);
+	ck_assert_str_eq(comm, "");
+	close_fd(&dir);
+}
+END_TEST
+
+START_TEST(by_its_path)
+{
+	char text[8] = "full";
+
+	ck_assert_int_eq(
+		small_file_read(AT_FDCWD, "/dev/null", text, sizeof(text)), 0);
+	ck_assert_str_eq(text, "");
+}
+END_TEST
+
+START_TEST(errors)
+{
+	char text[8] = "full";
+
+	ck_assert_int_eq(small_file_read(AT_FDCWD, "/proc/self/nothing", text,
+					 sizeof(text)),
+			 -ENOENT);
+	ck_assert_str_eq(text, "");
+	ck_assert_int_eq(small_file_read(AT_FDCWD, "/proc", text, sizeof(text)),
+			 -EISDIR);
+	ck_assert_int_eq(small_file_read(-1, "comm", text, sizeof(text)),
+			 -EBADF);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("small_file");
+	TCase *c = tcase_create("small_file");
+
+	tcase_add_test(c, below_a_directory);
+	tcase_add_test(c, by_its_path);
+	tcase_add_test(c, errors);
+	suite_add_tcase(s, c);
+	return s;
+}
