@@ -78,16 +78,16 @@ EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 
 # daemon/ sources, archives and libraries of each executable: the link table
 # of docs/ARCHITECTURE.md, checked by tests/arch.
-sentry-profd_SRC = profd broker pause children inbox targets refusal delivery \
-	stats usage options process files open spawn output accounts id child \
+sentry-profd_SRC = profd broker pause children watch inbox targets refusal \
+	delivery stats usage options process files open spawn output accounts id child \
 	privileges log
 sentry-profd_LIB = capture unwind proto base
 sentry-profd_PKG =
 sentry-profd-capture_SRC = captured child privileges log
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
-sentry-profd-unwind_SRC = unwindd stream request id child privileges sandbox \
-	log
+sentry-profd-unwind_SRC = unwindd stream release request id child privileges \
+	sandbox log
 sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf jansson libseccomp
 sentry-profd-ship_SRC = shipd outbox child privileges sandbox log

@@ -3,7 +3,8 @@
  *   profd.c     main: start, the loop, the end
  *   broker.c    a turn of the loop, and its clock
  *   pause.c     SIGTSTP and SIGCONT
- *   children.c  starts, watches and restarts the other processes
+ *   children.c  starts and restarts the other processes
+ *   watch.c     the heartbeat of capture
  *   inbox.c     what capture and unwind say
  *   targets.c   the processes that are profiled
  *   refusal.c   the lines for those that cannot be
@@ -182,6 +183,10 @@ void children_reap(struct broker *b);
 void children_check(struct broker *b);
 /* Closes their sockets, waits for their end, kills what is left. */
 void children_end(struct broker *b);
+
+/* watch.c */
+/* Kills a capture that shows no heartbeat, and leaves out who is to blame. */
+void watch_heartbeat(struct broker *b);
 
 /* targets.c */
 /* Looks at the process; on a fault prints one line. */

@@ -10,6 +10,7 @@
 #include "daemon/child.h"
 #include "daemon/id.h"
 #include "daemon/log.h"
+#include "daemon/release.h"
 #include "daemon/request.h"
 #include "lib/aggregate/aggregate.h"
 #include "lib/base/buf.h"
@@ -235,68 +236,17 @@ uint32_t stream_target(const struct stream *s)
 }
 
 /* SENTRY_RELEASE of the target's own environment, if it has one. */
-static bool release_of_target(struct stream *s, char *ret, size_t size)
+static bool release_of_target(struct stream *s)
 {
-	static const char key[] = "SENTRY_RELEASE=";
 	struct buf text;
-	bool found = false;
+	bool found;
 
 	if (request_text(s, WANT_ENVIRON, ENVIRON_BYTES_MAX, &text) < 0)
 		return false;
-	for (size_t at = 0; at < text.len && !found;) {
-		const char *entry = text.data + at;
-		size_t n = strnlen(entry, text.len - at);
-
-		if (n > sizeof(key) - 1 && n < size + sizeof(key) - 1 &&
-		    strncmp(entry, key, sizeof(key) - 1) == 0) {
-			memcpy(ret, entry + sizeof(key) - 1,
-			       n - (sizeof(key) - 1));
-			ret[n - (sizeof(key) - 1)] = '\0';
-			found = true;
-		}
-		at += n + 1;
-	}
+	found = release_of_environ(buf_string(&text), text.len, s->release,
+				   sizeof(s->release));
 	buf_fini(&text);
 	return found;
-}
-
-/* "redis-server@15dfff3239aa", made of what is certain to be there. */
-static void make_release(const struct stream *s, char *ret, size_t size)
-{
-	const char *exe = buf_string(&s->exe);
-	const char *name = strrchr(exe, '/');
-	struct unwind_image image;
-	size_t at;
-	int n;
-
-	name = name == NULL ? exe : name + 1;
-	n = snprintf(ret, size, "%.128s@", *name == '\0' ? "unknown" : name);
-	at = n < 0 ? 0 : (size_t)n;
-	if (unwind_image_of_path(s->space, exe, &image) < 0 ||
-	    image.id == NULL) {
-		(void)snprintf(ret + at, size - at, "unknown");
-		return;
-	}
-	/* 12 hex digits of the build-id. */
-	for (size_t i = 0; i < 6 && i < image.id_size; i++)
-		at += (size_t)snprintf(ret + at, size - at, "%02x",
-				       image.id[i]);
-}
-
-/*
- * Sentry takes no control characters in a release, and nobody text that is not
- * UTF-8: the target chose these bytes.
- */
-static void clean_release(char *text)
-{
-	while (*text != '\0') {
-		size_t n = profile_utf8_length(text);
-
-		if (n == 0 ||
-		    (n == 1 && ((unsigned char)*text < 0x20 || *text == 0x7f)))
-			*text = '_';
-		text += max_u64(n, 1);
-	}
 }
 
 static const char *release(struct stream *s)
@@ -305,18 +255,19 @@ static const char *release(struct stream *s)
 		return s->release;
 	if (s->open.release_given[0] != '\0') {
 		memcpy(s->release, s->open.release_given, sizeof(s->release));
-	} else if (release_of_target(s, s->release, sizeof(s->release))) {
+	} else if (release_of_target(s)) {
 		log_debug("release %s: SENTRY_RELEASE of the target",
 			  s->release);
 	} else if (s->open.release_env[0] != '\0') {
 		memcpy(s->release, s->open.release_env, sizeof(s->release));
 	} else {
-		make_release(s, s->release, sizeof(s->release));
+		release_of_image(buf_string(&s->exe), s->space, s->release,
+				 sizeof(s->release));
 		log_warning("no release is given: using %s (--release R or "
 			    "SENTRY_RELEASE sets it)",
 			    s->release);
 	}
-	clean_release(s->release);
+	release_clean(s->release);
 	return s->release;
 }
 

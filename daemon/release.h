@@ -1,0 +1,32 @@
+/*
+ * What a target's release is called where nobody has said it.
+ */
+#ifndef DAEMON_RELEASE_H
+#define DAEMON_RELEASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/unwind/unwind.h"
+
+/*
+ * SENTRY_RELEASE in the len bytes of an environment (proc(5), environ). False
+ * if it is not there, empty, or does not fit into size bytes with its NUL.
+ */
+bool release_of_environ(const char *text, size_t len, char *ret, size_t size);
+
+/*
+ * "redis-server@15dfff3239aa", made of what is certain to be there: the
+ * executable's name and the first 12 digits of its build-id. size: 160 at
+ * least.
+ */
+void release_of_image(const char *exe, struct unwind_space *space, char *ret,
+		      size_t size);
+
+/*
+ * Makes it what may be sent. Sentry takes no control characters in a release,
+ * and nobody text that is not UTF-8: the target chose these bytes.
+ */
+void release_clean(char *text);
+
+#endif
