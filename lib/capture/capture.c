@@ -56,10 +56,11 @@ int capture_add(struct capture *c, uint32_t id, int32_t pid, int pidfd,
 	c->options.beat->touching = id;
 	r = target_scan(t);
 	c->options.beat->touching = 0;
-	if (r < 0 || t->n_threads == 0) {
+	if ((r < 0 || t->n_threads == 0) && t->held_up_ticks == 0) {
 		target_free(t);
 		return r < 0 ? r : -ESRCH;
 	}
+	t->added = true;
 	t->next = c->targets;
 	c->targets = t;
 	counters->threads = t->n_threads;
@@ -75,16 +76,10 @@ static void end_target(struct target *t)
 	t->counters->threads = 0;
 }
 
-/* Now: after the last tick, whose samples hold until then. */
-static uint64_t time_after(const struct target *t)
-{
-	return max_u64(t->capture->options.now_ns(), t->last_ns);
-}
-
 static bool tell_end(struct target *t)
 {
-	target_tell_gone(t, t->last_tick, time_after(t));
-	return target_tell(t, RECORD_END, 0, t->last_tick, time_after(t));
+	target_tell_gone(t, t->last_tick, target_now(t));
+	return target_tell(t, RECORD_END, 0, t->last_tick, target_now(t));
 }
 
 static void free_ended(struct capture *c)
@@ -107,8 +102,13 @@ bool capture_tick(struct capture *c, uint64_t tick, uint64_t due_ns,
 		  uint64_t time_ns)
 {
 	c->due_ns = due_ns;
-	for (struct target *t = c->targets; t != NULL; t = t->next)
+	for (struct target *t = c->targets; t != NULL; t = t->next) {
+		bool was_held_up = t->held_up_ticks > 0;
+
 		target_tick(t, tick, time_ns);
+		if (was_held_up && t->held_up_ticks == 0 && t->n_threads == 0)
+			end_target(t);
+	}
 	return capture_reap(c);
 }
 
@@ -184,11 +184,8 @@ static void handle_exec(struct capture *c, uint32_t tid)
 	}
 	(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
 	t->counters->event_stops++;
-	target_forget_threads(t);
+	target_executed(t);
 	(void)!target_adopt(t, tid);
-	t->n_gone = 0;
-	(void)target_tell(t, RECORD_EXEC, tid, t->last_tick, time_after(t));
-	c->options.event(c->options.ctx, t->id, CAPTURE_EXEC);
 }
 
 static void handle_death(struct capture *c, uint32_t tid)
@@ -200,8 +197,10 @@ static void handle_death(struct capture *c, uint32_t tid)
 		return;
 	if (th != NULL)
 		thread_remove(th, MISSED_EXITED);
+	/* If the others died of an exec, we were perhaps not told of it. */
+	t->doubt |= t->n_threads == 1;
 	/* A thread whose first stop is still to come keeps the target alive. */
-	if (t->n_threads == 0 && target_scan(t) <= 0)
+	if (t->n_threads == 0 && target_scan(t) <= 0 && t->held_up_ticks == 0)
 		end_target(t);
 }
 

@@ -11,7 +11,8 @@
  * detaches all threads without stopping one (capture_finish first).
  *
  * Only one struct capture per process: it reaps every child (waitpid -1), and
- * the thread that made it has to make every call.
+ * the thread that made it has to make every call. SIGALRM and ITIMER_REAL are
+ * in use, and given back, within a call.
  */
 #ifndef LIB_CAPTURE_CAPTURE_H
 #define LIB_CAPTURE_CAPTURE_H
@@ -46,7 +47,11 @@ enum capture_event {
 struct capture_options {
 	clock_fn now_ns;
 	clock_process_fn process_ns;
-	struct capture_beat *beat; /* write-only */
+	/*
+	 * Write-only. time_ns is renewed while many threads are attached or
+	 * looked at, touching around what can hang; else it is the caller's.
+	 */
+	struct capture_beat *beat;
 	/* Told in the middle of capture_tick or capture_reap: take a note. */
 	void (*event)(void *ctx, uint32_t target, enum capture_event event);
 	void *ctx;
@@ -63,8 +68,9 @@ void capture_free(struct capture *c);
  * Attaches to process pid, which pidfd (the caller's) pins. target is the
  * number that its records carry; not 0. counters is write-only and outlives
  * the target. tick: the current one; the first sample is at the next.
- * Returns 0, -ESRCH (gone), -EPERM, -EBUSY (traced by another), -ENOEXEC
- * (a 32-bit program), -ENOMEM, -EMFILE.
+ * If the process is in the middle of an exec, it, or the rest of its threads,
+ * is attached at a tick to come. Returns 0, -ESRCH (gone), -EPERM, -EBUSY
+ * (traced by another), -ENOEXEC (a 32-bit program), -ENOMEM, -EMFILE.
  */
 must_check int capture_add(struct capture *c, uint32_t target, int32_t pid,
 			   int pidfd, struct capture_sink *sink,

@@ -1,25 +1,13 @@
 #include "lib/capture/target.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
 #include <sys/syscall.h>
 
 #include "lib/capture/memory.h"
-
-/*
- * Clone and exec keep the table true; exit is told by wait anyway. SYSGOOD
- * tells the stops at calls, which we seldom ask for, from a SIGTRAP.
- */
-#define SEIZE_OPTIONS \
-	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
-
-/* Passes over the task directory while threads keep coming. */
-#define SCAN_PASSES_MAX 64
 
 /* What a thread's first sample is reckoned to take of the ring. */
 #define FIRST_SAMPLE_BYTES 32768
@@ -187,138 +175,6 @@ void target_forget_threads(struct target *t)
 	close_fd(&t->pagemap_fd);
 }
 
-struct thread_status {
-	char state;
-	uint32_t tracer;
-};
-
-/* Name, the first line, is the target's: it cannot hold a newline. */
-static int read_status(const struct target *t, uint32_t tid,
-		       struct thread_status *ret)
-{
-	static const char state_key[] = "\nState:\t";
-	static const char tracer_key[] = "\nTracerPid:\t";
-	char path[64], text[4096];
-	const char *state, *tracer;
-	ssize_t n;
-	int fd;
-
-	(void)snprintf(path, sizeof(path), "task/%u/status", tid);
-	fd = openat(t->proc_fd, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	close_fd(&fd);
-	if (n <= 0)
-		return -ESRCH;
-	text[n] = '\0';
-	state = strstr(text, state_key);
-	tracer = strstr(text, tracer_key);
-	if (state == NULL || tracer == NULL)
-		return -EPROTO;
-	ret->state = state[sizeof(state_key) - 1];
-	ret->tracer =
-		(uint32_t)strtoul(tracer + sizeof(tracer_key) - 1, NULL, 10);
-	return 0;
-}
-
-/*
- * Makes sure that we trace a thread. Returns 0, -ESRCH if it is dead, -EBUSY,
- * -EPERM.
- *
- * Only a thread that nobody traces is seized. While a process with threads of
- * ours waits in execve(2) until we have reaped them, PTRACE_SEIZE would wait
- * for that exec, and so for us.
- */
-static int seize(const struct target *t, uint32_t tid)
-{
-	struct thread_status status;
-	int r, error = 0;
-
-	for (;;) {
-		r = read_status(t, tid, &status);
-		if (r < 0)
-			return r;
-		/* A leader whose threads live on, or not reaped yet. */
-		if (status.state == 'Z' || status.state == 'X')
-			return -ESRCH;
-		/* The kernel was first: PTRACE_O_TRACECLONE. */
-		if (status.tracer == (uint32_t)getpid())
-			return 0;
-		if (status.tracer != 0)
-			return -EBUSY;
-		if (error < 0)
-			return error;
-		if (ptrace(PTRACE_SEIZE, tid, NULL, SEIZE_OPTIONS) == 0)
-			return 0;
-		error = -errno;
-	}
-}
-
-/* Returns 1 if the thread is new and known now, 0 if there is nothing to do. */
-static int attach(struct target *t, uint32_t tid)
-{
-	int r = seize(t, tid);
-
-	if (r == 0)
-		r = target_adopt(t, tid);
-	if (r == -ENOENT || r == -ESRCH)
-		return 0;
-	return r == 0 ? 1 : r;
-}
-
-/* One pass over the task directory. Returns how many threads are new. */
-static int scan_once(struct target *t, int *ret_refused)
-{
-	struct dirent *entry;
-	int fd, found = 0;
-	DIR *dir;
-
-	fd = openat(t->proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	dir = fdopendir(fd);
-	if (dir == NULL) {
-		close_fd(&fd);
-		return -ENOMEM;
-	}
-	t->n_refused = 0;
-	while ((entry = readdir(dir)) != NULL) {
-		unsigned long tid = strtoul(entry->d_name, NULL, 10);
-		int r;
-
-		if (tid == 0 || tid > INT32_MAX ||
-		    capture_thread(t->capture, (uint32_t)tid) != NULL)
-			continue;
-		r = attach(t, (uint32_t)tid);
-		if (r > 0)
-			found++;
-		if (r < 0) {
-			t->n_refused++;
-			*ret_refused = r;
-		}
-	}
-	(void)closedir(dir);
-	return found;
-}
-
-int target_scan(struct target *t)
-{
-	int all = 0, error = 0;
-
-	/* A thread that is not seized yet can make others unseen by us. */
-	for (int pass = 0; pass < SCAN_PASSES_MAX; pass++) {
-		int found = scan_once(t, &error);
-
-		if (found < 0)
-			error = found;
-		if (found <= 0)
-			break;
-		all += found;
-	}
-	return t->n_threads > 0 ? all : error;
-}
-
 /*
  * The auxiliary vector is made of words of the program's size. Its first type
  * is a small number: read as 64 bits its upper half is 0, and in a vector of
@@ -387,6 +243,28 @@ int target_new(struct capture *c, uint32_t id, int32_t pid, int pidfd,
 fail:
 	target_free(t);
 	return r;
+}
+
+void target_executed(struct target *t)
+{
+	target_forget_threads(t);
+	t->n_gone = 0;
+	(void)target_tell(t, RECORD_EXEC, (uint32_t)t->pid, t->last_tick,
+			  target_now(t));
+	t->capture->options.event(t->capture->options.ctx, t->id, CAPTURE_EXEC);
+}
+
+/* After the last tick, whose samples hold until then. */
+uint64_t target_now(const struct target *t)
+{
+	return max_u64(t->capture->options.now_ns(), t->last_ns);
+}
+
+void target_beat(const struct target *t)
+{
+	const struct capture_options *options = &t->capture->options;
+
+	options->beat->time_ns = options->now_ns();
 }
 
 void target_free(struct target *t)

@@ -95,8 +95,16 @@ struct target {
 	uint64_t n_refused; /* there at the last scan, and not attached */
 	uint64_t last_tick;
 	uint64_t last_ns;
-	uint64_t scan_tick;  /* the next one at which threads are counted */
+	uint64_t scan_tick; /* the next one at which threads are counted */
+	/*
+	 * An exec was in the way of the last scan: so many ticks until it is
+	 * made up for. 0: there was none.
+	 */
+	uint64_t held_up_ticks;
 	uint64_t names_tick; /* and at which names are read again */
+	bool renamed;	     /* one that was seized has taken its place */
+	bool added;	     /* past its first scan */
+	bool doubt;	     /* is the leader still the one that we trace? */
 	bool needs_reset;    /* the reader has lost track */
 	bool ended;	     /* no threads are left; RECORD_END is due */
 	bool foreign;	     /* because it became a 32-bit program */
@@ -124,12 +132,9 @@ must_check int target_new(struct capture *c, uint32_t id, int32_t pid,
 			  struct capture_counters *counters, uint64_t tick,
 			  struct target **ret);
 void target_free(struct target *t);
-/*
- * Seizes the threads of /proc/PID/task that are not known, and counts those
- * that cannot be. Returns how many are new; if none is known in the end, an
- * error: -EPERM, -EBUSY, one of the files, or 0 if there was none to be seized.
- */
-must_check int target_scan(struct target *t);
+uint64_t target_now(const struct target *t);
+/* For what takes long, and gets on: what is told by capture_options.beat. */
+void target_beat(const struct target *t);
 /* A thread the kernel attached by itself, or seized: keeps book of it. */
 must_check int target_adopt(struct target *t, uint32_t tid);
 void thread_remove(struct thread *th, enum missed_reason reason);
@@ -137,6 +142,22 @@ void thread_set_pending(struct thread *th, uint64_t tick, uint64_t time_ns);
 void thread_clear_pending(struct thread *th);
 /* Exec: all threads but the leader are gone, and what was known of it. */
 void target_forget_threads(struct target *t);
+/* That, and the reader and the caller are told. */
+void target_executed(struct target *t);
+
+/* attach.c: PTRACE_SEIZE */
+/*
+ * Seizes the threads of /proc/PID/task that are not known, and counts those
+ * that cannot be. Returns how many are new; if none is known in the end, an
+ * error: -EPERM, -EBUSY, one of the files, or 0 if there was none to be seized.
+ *
+ * With held_up_ticks set there are more, and it is to be called again at
+ * scan_tick. A leader that is found after the first scan is that of a new
+ * program: target_executed.
+ */
+must_check int target_scan(struct target *t);
+/* True if the leader that is known is not the one that is there. */
+bool target_lost_leader(const struct target *t);
 
 /* sleepers.c */
 void thread_link(struct thread *th);

@@ -11,6 +11,15 @@
  */
 #define PENDING_MAX_NS (1 * NS_PER_SEC)
 
+/*
+ * Tens of thousands of threads take longer than the heartbeat may. So many
+ * take 10 ms, at their first tick.
+ */
+#define BEAT_THREADS 256
+
+/* Nearly always there is a sign; if not, the leader is looked at this often. */
+#define DOUBT_TICKS 512
+
 /* Ticks between two comparisons of the number of threads. */
 #define SCAN_TICKS 16
 
@@ -125,7 +134,8 @@ static void interrupt(struct thread *th, uint64_t tick, uint64_t time_ns,
 	th->due_ns = th->target->capture->due_ns;
 
 	if (ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
-		/* It is dying; wait will say so. */
+		/* It is dying; wait will say so. Or it is another's by now. */
+		th->target->doubt |= th->tid == (uint32_t)th->target->pid;
 		counters->missed[MISSED_EXITED]++;
 		return;
 	}
@@ -230,10 +240,22 @@ static void scan_for_threads(struct target *t)
 	struct stat st;
 
 	/* A link for each thread, and the two of a directory. */
-	if (fstat(t->task_fd, &st) < 0 || st.st_nlink < 2 ||
-	    st.st_nlink - 2 == t->n_threads)
+	if (t->held_up_ticks == 0 &&
+	    (fstat(t->task_fd, &st) < 0 || st.st_nlink < 2 ||
+	     st.st_nlink - 2 == t->n_threads))
 		return;
 	(void)!target_scan(t);
+}
+
+/* Is the one that is known still the one that is there? */
+static void find_leader(struct target *t, uint64_t tick)
+{
+	t->doubt = false;
+	if (!target_lost_leader(t))
+		return;
+	/* The scan finds the new one, and tells. */
+	target_forget_threads(t);
+	t->scan_tick = tick;
 }
 
 static void tell_anew(struct target *t, uint64_t tick, uint64_t time_ns)
@@ -269,6 +291,7 @@ void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	struct capture_counters *counters = t->counters;
 	struct thread *next;
 	uint64_t ticks, since;
+	unsigned int n = 0;
 
 	if (tick <= t->last_tick || t->ended)
 		return;
@@ -282,6 +305,8 @@ void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 		target_tell_gone(t, tick, time_ns);
 	if (t->needs_reset)
 		tell_anew(t, tick, time_ns);
+	if (t->doubt || tick / DOUBT_TICKS != (tick - ticks) / DOUBT_TICKS)
+		find_leader(t, tick);
 	if (tick >= t->scan_tick) {
 		t->scan_tick = tick + SCAN_TICKS;
 		scan_for_threads(t);
@@ -297,6 +322,8 @@ void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 		next = th->next;
 		if (th->dead)
 			continue;
+		if (++n % BEAT_THREADS == 0)
+			target_beat(t);
 		th->seen = true;
 		counters->expected += due;
 		if (th->pending)

@@ -14,9 +14,9 @@ FREE_S = 2
 
 
 class Progress:
-    def __init__(self, box):
+    def __init__(self, box, **options):
         self.path = box.make_dir('progress') / 'counters'
-        self.program = box.target('progress', self.path)
+        self.program = box.target('progress', self.path, **options)
         self.pid = self.program.pid
 
     def counters(self):

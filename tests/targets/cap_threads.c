@@ -10,6 +10,7 @@
  *   join       ends all of these
  *   name TEXT  gives the last thread a name
  *   exec       runs itself anew, from a thread that is not the leader
+ *   hidden exec  the same, from a thread that the kernel attaches to no tracer
  *   clone      makes a process by clone(2) that gives no SIGCHLD: its pid
  *   child      makes a process by fork(2), and waits for its end
  *   vfork      the same by vfork(2): it ends with the next byte of the input
@@ -103,6 +104,25 @@ static void *run_anew(void *unused)
 	return unused;
 }
 
+static int exec_now(void *unused)
+{
+	return run_anew(unused) != NULL;
+}
+
+/* As a thread of pthread_create, but untraced. */
+static void exec_hidden(void)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+
+	if (clone(exec_now, stack + sizeof(stack),
+		  CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+			  CLONE_THREAD | CLONE_SYSVSEM | CLONE_UNTRACED,
+		  NULL) < 0)
+		abort();
+	for (;;)
+		pause();
+}
+
 static int stay(void *unused)
 {
 	(void)unused;
@@ -170,6 +190,8 @@ static int obey_line(const char *command, const char *argument)
 		join();
 	else if (strcmp(command, "name") == 0)
 		give_name(argument);
+	else if (strcmp(command, "hidden") == 0)
+		exec_hidden();
 	else if (strcmp(command, "clone") == 0)
 		return clone_quietly();
 	else if (strcmp(command, "child") == 0)

@@ -1,0 +1,269 @@
+#include "lib/capture/target.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/time.h>
+
+/*
+ * Clone and exec keep the table true; exit is told by wait anyway. SYSGOOD
+ * tells the stops at calls, which we seldom ask for, from a SIGTRAP.
+ */
+#define SEIZE_OPTIONS \
+	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
+
+/* Passes over the task directory while threads keep coming. */
+#define SCAN_PASSES_MAX 64
+
+/*
+ * An execve(2) that nothing holds up keeps others from attaching for less than
+ * a millisecond.
+ */
+#define SEIZE_WAIT_US 2000
+
+/*
+ * After a scan that was held up, ticks until the next: 1, 2, 4, up to this. A
+ * program that is read from a file system that hangs takes 0.2 % of the time.
+ */
+#define HELD_UP_TICKS_MAX 128
+
+struct thread_status {
+	char state;
+	uint32_t tracer;
+};
+
+/* Name, the first line, is the target's: it cannot hold a newline. */
+static int read_status(const struct target *t, uint32_t tid,
+		       struct thread_status *ret)
+{
+	static const char state_key[] = "\nState:\t";
+	static const char tracer_key[] = "\nTracerPid:\t";
+	char path[64], text[4096];
+	const char *state, *tracer;
+	ssize_t n;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "task/%u/status", tid);
+	fd = openat(t->proc_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	close_fd(&fd);
+	if (n <= 0)
+		return -ESRCH;
+	text[n] = '\0';
+	state = strstr(text, state_key);
+	tracer = strstr(text, tracer_key);
+	if (state == NULL || tracer == NULL)
+		return -EPROTO;
+	ret->state = state[sizeof(state_key) - 1];
+	ret->tracer =
+		(uint32_t)strtoul(tracer + sizeof(tracer_key) - 1, NULL, 10);
+	return 0;
+}
+
+/*
+ * PTRACE_SEIZE waits while a thread of the process is in execve(2), which waits
+ * until the other threads are dead and, where we trace them, reaped by us: each
+ * would wait for the other. A signal interrupts that, but the kernel takes the
+ * wait up again when its handler returns (-ERESTARTNOINTR of ptrace_attach,
+ * kernel/ptrace.c). So the handler does not return.
+ */
+static sigjmp_buf waited_enough;
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+	siglongjmp(waited_enough, 1);
+}
+
+struct alarm {
+	struct sigaction action;
+	sigset_t mask;
+};
+
+/* For the time of a scan SIGALRM is ours. */
+static void alarm_take(struct alarm *ret_before)
+{
+	const struct sigaction action = {.sa_handler = on_alarm};
+	sigset_t set;
+
+	(void)sigaction(SIGALRM, &action, &ret_before->action);
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	(void)sigprocmask(SIG_UNBLOCK, &set, &ret_before->mask);
+}
+
+static void alarm_give_back(const struct alarm *before)
+{
+	(void)sigprocmask(SIG_SETMASK, &before->mask, NULL);
+	(void)sigaction(SIGALRM, &before->action, NULL);
+}
+
+/*
+ * PTRACE_SEIZE that waits for SEIZE_WAIT_US at most. -EINTR then, and when the
+ * time is over just as it has succeeded: TracerPid tells. The alarm can come
+ * nowhere but in these three system calls, where a jump leaves nothing undone.
+ */
+static int seize_in_time(uint32_t tid)
+{
+	const struct itimerval wait = {.it_value.tv_usec = SEIZE_WAIT_US};
+	const struct itimerval never = {.it_value.tv_usec = 0};
+	int r;
+
+	if (sigsetjmp(waited_enough, 1) != 0)
+		return -EINTR;
+	(void)setitimer(ITIMER_REAL, &wait, NULL);
+	r = ptrace(PTRACE_SEIZE, tid, NULL, SEIZE_OPTIONS) == 0 ? 0 : -errno;
+	(void)setitimer(ITIMER_REAL, &never, NULL);
+	return r;
+}
+
+/*
+ * Makes sure that we trace a thread. Returns 0, -ESRCH if it is dead, -EBUSY,
+ * -EPERM, -EINTR if the process is in the middle of an exec.
+ */
+static int seize(struct target *t, uint32_t tid)
+{
+	struct thread_status status;
+	int r, error = 0;
+
+	for (;;) {
+		r = read_status(t, tid, &status);
+		t->renamed |= r == -ESRCH && error == -EINTR;
+		if (r < 0)
+			return r;
+		/* A leader whose threads live on, or not reaped yet. */
+		if (status.state == 'Z' || status.state == 'X')
+			return -ESRCH;
+		/* The kernel was first: PTRACE_O_TRACECLONE. */
+		if (status.tracer == (uint32_t)getpid())
+			return 0;
+		if (status.tracer != 0)
+			return -EBUSY;
+		if (error < 0)
+			return error;
+		error = seize_in_time(tid);
+		if (error == 0)
+			return 0;
+	}
+}
+
+/* Returns 1 if the thread is new and known now, 0 if there is nothing to do. */
+static int attach(struct target *t, uint32_t tid)
+{
+	int r = seize(t, tid);
+
+	if (r == 0 && t->added && tid == (uint32_t)t->pid)
+		target_executed(t);
+	if (r == 0)
+		r = target_adopt(t, tid);
+	/*
+	 * One that we trace is there until we reap it, dead or alive. But the
+	 * exec that PTRACE_SEIZE has waited for made it the leader.
+	 */
+	t->renamed |= r == -ENOENT;
+	if (r == -ENOENT || r == -ESRCH)
+		return 0;
+	return r == 0 ? 1 : r;
+}
+
+/*
+ * One pass over the task directory. Returns how many threads are new, or
+ * -EINTR if an exec is under way. *ret_refused: why one was refused.
+ */
+static int scan_once(struct target *t, int *ret_refused)
+{
+	struct dirent *entry;
+	int fd, found = 0;
+	DIR *dir;
+
+	fd = openat(t->proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	dir = fdopendir(fd);
+	if (dir == NULL) {
+		close_fd(&fd);
+		return -ENOMEM;
+	}
+	t->n_refused = 0;
+	while (found >= 0 && (entry = readdir(dir)) != NULL) {
+		unsigned long tid = strtoul(entry->d_name, NULL, 10);
+		int r;
+
+		if (tid == 0 || tid > INT32_MAX ||
+		    capture_thread(t->capture, (uint32_t)tid) != NULL)
+			continue;
+		r = attach(t, (uint32_t)tid);
+		/* Thousands of them take longer than a beat may. */
+		target_beat(t);
+		if (r > 0)
+			found++;
+		if (r == -EINTR)
+			found = r;
+		else if (r < 0) {
+			t->n_refused++;
+			*ret_refused = r;
+		}
+	}
+	(void)closedir(dir);
+	return found;
+}
+
+/* Comes back at a tick to come, when what is dead will have been reaped. */
+static void held_up(struct target *t)
+{
+	t->held_up_ticks = t->held_up_ticks == 0 ? 1 : 2 * t->held_up_ticks;
+	t->held_up_ticks = min_u64(t->held_up_ticks, HELD_UP_TICKS_MAX);
+	t->scan_tick = t->last_tick + t->held_up_ticks;
+}
+
+int target_scan(struct target *t)
+{
+	int all = 0, error = 0, found = 0;
+	struct alarm before;
+
+	alarm_take(&before);
+	/* A thread that is not seized yet can make others unseen by us. */
+	for (int pass = 0; pass < SCAN_PASSES_MAX; pass++) {
+		found = scan_once(t, &error);
+		if (t->renamed) {
+			/* The next pass finds it, and whoever else is there. */
+			target_forget_threads(t);
+			t->renamed = false;
+			continue;
+		}
+		if (found <= 0)
+			break;
+		all += found;
+	}
+	alarm_give_back(&before);
+	if (found == -EINTR) {
+		held_up(t);
+		return all;
+	}
+	t->held_up_ticks = 0;
+	if (found < 0)
+		error = found;
+	return t->n_threads > 0 ? all : error;
+}
+
+/*
+ * A thread that we do not trace has called exec, and is the leader now: the
+ * one that we knew is gone without a word (ptrace(2), "execve(2) under
+ * ptrace").
+ */
+bool target_lost_leader(const struct target *t)
+{
+	struct thread_status status;
+
+	return capture_thread(t->capture, (uint32_t)t->pid) != NULL &&
+	       read_status(t, (uint32_t)t->pid, &status) == 0 &&
+	       status.state != 'Z' && status.state != 'X' &&
+	       status.tracer != (uint32_t)getpid();
+}

@@ -1,0 +1,41 @@
+#!/usr/bin/python3
+"""Programs that run themselves anew all the time, from any thread, while others
+of their threads come and go: each exec ends, and no target is left out.
+"""
+
+import os
+import random
+import signal
+import time
+
+import harness
+import life
+from harness import check, wait_for
+
+SEED = int(os.environ.get('SEED') or random.randrange(10**6))
+
+
+def test_execs_under_profiling(box):
+    life.compare(box, 'life_execs', 60, stops=False)
+
+
+def test_attached_in_the_middle(box):
+    """At any moment of an exec, again and again."""
+    rng = random.Random(SEED)
+    target = life.start(box, 'life_execs', 1000000)
+    life.begin(target)
+    for n in range(12):
+        profd = box.profd([target], '--rate', '1000')
+        profd.wait_attached()
+        time.sleep(rng.uniform(0.05, 0.5))
+        check(target.running(), f'the target has ended: {target.report()}')
+        profd.interrupt()
+        life.check_quiet(profd)
+        life.check_sums(profd)
+        check(profd.stats['samples_taken'] > 0, f'no samples: {profd.stats}')
+    target.signal(signal.SIGKILL)
+    wait_for(lambda: not target.running(), 'the end of the target')
+
+
+if __name__ == '__main__':
+    harness.main(globals())

@@ -1,0 +1,210 @@
+#include "lib/capture/target.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/unit/capture/live.h"
+#include "tests/unit/suite.h"
+
+static struct live l;
+
+static void threads(void)
+{
+	live_begin(&l, "cap_threads", NULL, NULL);
+}
+
+static void tear_down(void)
+{
+	live_end(&l);
+}
+
+static void until_state(pid_t tid, char state)
+{
+	while (live_state(tid) != state)
+		live_patience();
+}
+
+/* Ticks until the new program runs and is attached; what it then is. */
+static void check_new_program(void)
+{
+	while (l.execs == 0 || l.counters.threads != 1) {
+		live_tick(&l);
+		live_patience();
+	}
+	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
+	live_until_blocked(l.pid);
+	live_ticks(&l, 3);
+	/* Twice, if it was seized at the very end of its exec. */
+	ck_assert_uint_ge(l.execs, 1);
+	ck_assert_uint_eq(l.records[RECORD_EXEC], l.execs);
+	ck_assert_uint_eq(l.counters.threads, 1);
+	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), getpid());
+	ck_assert_uint_gt(live_thread(&l, l.pid)->samples, 0);
+	live_check_sum(&l);
+	close_fd(&l.in);
+	while (l.gone == 0)
+		live_wait(&l);
+	live_check_sum(&l);
+}
+
+/* The leader that was traced is gone without a word. */
+START_TEST(exec_by_a_thread_that_is_not_known)
+{
+	threads();
+	live_ticks(&l, 5);
+	live_say(&l, "hidden exec");
+	check_new_program();
+}
+END_TEST
+
+/* Nor was there a leader. */
+START_TEST(exec_where_nobody_that_is_known_is_left)
+{
+	memset(&l, 0, sizeof(l));
+	live_start(&l, "cap_threads", "leaderless", NULL);
+	until_state(l.pid, 'Z');
+	live_open(&l, 1u << 24);
+	ck_assert_int_eq(live_add(&l), 0);
+	live_ticks(&l, 5);
+	live_say(&l, "hidden exec");
+	check_new_program();
+}
+END_TEST
+
+/*
+ * The exec waits until its process's other threads are reaped by us,
+ * PTRACE_SEIZE of the one that calls it waits for the exec.
+ */
+START_TEST(an_exec_that_waits_for_us_is_not_waited_for)
+{
+	pid_t tid;
+
+	threads();
+	tid = (pid_t)live_ask(&l, "asleep 5", "ok");
+	live_ticks(&l, 5);
+	live_say(&l, "hidden exec");
+	until_state(tid, 'Z');
+	until_state(l.pid, 'Z');
+	/* Without a look at what has died. */
+	capture_thread(l.capture, (uint32_t)tid)->target->scan_tick = 0;
+	live_tick(&l);
+	check_new_program();
+}
+END_TEST
+
+/* Another tracer, which keeps an exec waiting for as long as it is asked to. */
+static pid_t start_tracer(pid_t tid)
+{
+	pid_t tracer;
+	int fds[2];
+	char byte;
+
+	ck_assert_int_eq(pipe(fds), 0);
+	tracer = fork();
+	if (tracer == 0) {
+		byte = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0;
+		(void)!write(fds[1], &byte, 1);
+		for (;;)
+			pause();
+	}
+	ck_assert_int_eq(read(fds[0], &byte, 1), 1);
+	ck_assert_int_eq(byte, 1);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+	return tracer;
+}
+
+START_TEST(a_process_in_the_middle_of_an_exec_is_added)
+{
+	pid_t tid, tracer;
+
+	memset(&l, 0, sizeof(l));
+	live_start(&l, "cap_threads", NULL, NULL);
+	live_open(&l, 1u << 24);
+	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
+	tracer = start_tracer(tid);
+	live_say(&l, "hidden exec");
+	until_state(tid, 'Z');
+	ck_assert_int_eq(live_add(&l), 0);
+	ck_assert_uint_eq(l.counters.threads, 0);
+	/* It comes back again and again, and more and more seldom. */
+	live_ticks(&l, 20);
+	ck_assert_uint_eq(l.gone, 0);
+	ck_assert_uint_eq(l.counters.threads, 0);
+	ck_assert_uint_eq(l.counters.expected, 0);
+	ck_assert_int_eq(kill(tracer, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
+	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
+	while (l.counters.threads == 0) {
+		live_tick(&l);
+		live_patience();
+	}
+	live_until_blocked(l.pid);
+	live_ticks(&l, 3);
+	ck_assert_uint_gt(live_thread(&l, l.pid)->samples, 0);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* And if it dies of it, that is an end like any other. */
+START_TEST(a_process_that_dies_in_the_middle_of_an_exec)
+{
+	pid_t tid, tracer;
+
+	memset(&l, 0, sizeof(l));
+	live_start(&l, "cap_threads", NULL, NULL);
+	live_open(&l, 1u << 24);
+	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
+	tracer = start_tracer(tid);
+	live_say(&l, "hidden exec");
+	until_state(tid, 'Z');
+	ck_assert_int_eq(live_add(&l), 0);
+	ck_assert_int_eq(kill(l.child, SIGKILL), 0);
+	ck_assert_int_eq(kill(tracer, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
+	while (l.gone == 0) {
+		live_tick(&l);
+		live_patience();
+	}
+	ck_assert(l.ended);
+	live_check_sum(&l);
+}
+END_TEST
+
+START_TEST(attaching_keeps_the_heart_beating)
+{
+	uint64_t beat;
+
+	memset(&l, 0, sizeof(l));
+	live_start(&l, "cap_threads", NULL, NULL);
+	live_open(&l, 1u << 24);
+	(void)live_ask(&l, "asleep 300", "ok");
+	ck_assert_uint_eq(l.beat.time_ns, 0);
+	ck_assert_int_eq(live_add(&l), 0);
+	beat = l.beat.time_ns;
+	ck_assert_uint_gt(beat, 0);
+	/* And so does a look at many of them. */
+	live_tick(&l);
+	ck_assert_uint_gt(l.beat.time_ns, beat);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("attach");
+	TCase *tc = tcase_create("exec");
+
+	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
+	tcase_add_checked_fixture(tc, NULL, tear_down);
+	tcase_add_test(tc, exec_by_a_thread_that_is_not_known);
+	tcase_add_test(tc, exec_where_nobody_that_is_known_is_left);
+	tcase_add_test(tc, an_exec_that_waits_for_us_is_not_waited_for);
+	tcase_add_test(tc, a_process_in_the_middle_of_an_exec_is_added);
+	tcase_add_test(tc, a_process_that_dies_in_the_middle_of_an_exec);
+	tcase_add_test(tc, attaching_keeps_the_heart_beating);
+	suite_add_tcase(s, tc);
+	return s;
+}
