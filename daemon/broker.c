@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/governor.h"
 #include "daemon/log.h"
 #include "daemon/pause.h"
 #include "lib/base/clock.h"
@@ -18,6 +19,7 @@ void broker_run_once(struct broker *b, int timeout_ms)
 	children_check(b);
 	files_check(b->files);
 	targets_check(b);
+	governor_check(b);
 	if (b->pause_asked && !b->pausing)
 		pause_broker(b);
 }

@@ -10,6 +10,7 @@
  *   refusal.c   the lines for those that cannot be
  *   delivery.c  chunks on their way to files and to Sentry
  *   stats.c     the figures of the run
+ *   governor.c  keeps all of them within the CPU budget
  *   usage.c     of these, processor time and memory
  *
  * Single-threaded, one broker per process; a call never waits for a child.
@@ -44,10 +45,12 @@ struct child {
 	void (*on_message)(struct child *child, struct ipc_message *m);
 	struct usage usage;
 	uint64_t started_ns;
-	uint64_t restart_ns; /* when it is due to be started again; 0: no */
-	uint64_t killed_ns;  /* when we killed it; 0: we did not */
-	uint32_t failures;   /* ends in a row, each soon after its start */
-	uint64_t said_ns;    /* when the last of these was told; 0: none was */
+	uint64_t restart_ns;  /* when it is due to be started again; 0: no */
+	uint64_t killed_ns;   /* when we killed it; 0: we did not */
+	uint32_t failures;    /* ends in a row, each soon after its start */
+	uint64_t said_ns;     /* when the last of these was told; 0: none was */
+	int32_t governed_pid; /* whose processor time the governor has seen */
+	uint64_t governed_ns; /* and how much of it */
 };
 
 /* One for each uid whose processes are profiled; its ring has its number. */
@@ -90,6 +93,14 @@ enum discard {
 	DISCARD_N
 };
 
+/* What the governor knows of a target. */
+struct governed {
+	double cost; /* of one processor, at the full rate; an average */
+	uint64_t cost_ns, captured; /* of its counters at the last look */
+	uint32_t lowest_hz;
+	uint64_t lowered_ns; /* how long its rate was lowered */
+};
+
 struct target {
 	uint32_t id;
 	int32_t pid;
@@ -114,6 +125,9 @@ struct target {
 	struct msg_unwind_stats unwind_now;
 	struct chunk_counts chunks;
 	uint64_t payload_bytes; /* of its chunks that went on to ship */
+
+	uint32_t rate_hz; /* that it is sampled at */
+	struct governed governed;
 };
 
 struct envelope; /* delivery.c */
@@ -139,6 +153,9 @@ struct broker {
 	struct child ship;
 	struct target targets[HEARTBEAT_SLOTS];
 	size_t n_targets;
+
+	uint64_t governed_at_ns; /* when the governor looked */
+	uint64_t governed_ns;	 /* and what the broker itself had used */
 
 	uint64_t epoch_ns;
 	uint64_t period_ns;

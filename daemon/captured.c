@@ -374,6 +374,7 @@ static int handle_broker_message(struct ipc_message *m)
 {
 	const struct msg_ring_make *ring;
 	const struct msg_target_add *add;
+	const struct msg_target_rate *rate;
 	const struct msg_capture_stop *stop;
 	int fd = ipc_take_fd(m, 0);
 	int r = -EPROTO;
@@ -388,6 +389,15 @@ static int handle_broker_message(struct ipc_message *m)
 		add = msg_of_size(m, sizeof(*add));
 		if (add != NULL && fd >= 0)
 			r = add_target(add, fd);
+		break;
+	case MSG_TARGET_RATE:
+		rate = msg_of_size(m, sizeof(*rate));
+		if (rate == NULL || rate->ticks == 0 ||
+		    rate->ticks > rate->of_ticks)
+			break;
+		capture_rate(me.capture, rate->target, rate->ticks,
+			     rate->of_ticks);
+		r = 0;
 		break;
 	case MSG_CAPTURE_STOP:
 		stop = msg_of_size(m, sizeof(*stop));
@@ -464,13 +474,16 @@ static void raise_priority(void)
 	    sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &fifo) ==
 		    0) {
 		log_debug("sampling runs under SCHED_FIFO 1");
+		me.heartbeat->scheduler = SCHEDULER_FIFO;
 		return;
 	}
-	if (setpriority(PRIO_PROCESS, 0, -20) == 0)
+	if (setpriority(PRIO_PROCESS, 0, -20) == 0) {
 		log_debug("sampling runs at nice -20: SCHED_FIFO is refused");
-	else
+		me.heartbeat->scheduler = SCHEDULER_NICE;
+	} else {
 		log_debug("sampling runs at normal priority: SCHED_FIFO and a "
 			  "higher priority are refused");
+	}
 }
 
 static void set_up(const struct msg_init *init, int heartbeat_fd)

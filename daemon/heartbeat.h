@@ -11,8 +11,17 @@
 /* Targets at a time. */
 #define HEARTBEAT_SLOTS 256
 
+/* What the sampler runs under: the strongest that was permitted. */
+enum heartbeat_scheduler {
+	SCHEDULER_NORMAL,
+	SCHEDULER_NICE,
+	SCHEDULER_FIFO,
+};
+
 struct heartbeat {
 	struct capture_beat beat;
+	uint32_t scheduler; /* enum heartbeat_scheduler */
+	uint32_t reserved;
 	struct capture_counters slots[HEARTBEAT_SLOTS];
 };
 

@@ -34,6 +34,7 @@ enum msg_type {
 	/* broker -> capture */
 	MSG_RING_MAKE,
 	MSG_TARGET_ADD,
+	MSG_TARGET_RATE,
 	MSG_CAPTURE_STOP,
 	/* capture -> broker */
 	MSG_RING_MADE,
@@ -121,6 +122,18 @@ struct msg_target_add {
 	/* Tick n is at epoch_ns + n * period_ns, CLOCK_MONOTONIC. */
 	uint64_t epoch_ns;
 	uint64_t period_ns;
+};
+
+/*
+ * Look at a target at so many of every of_ticks ticks, spread evenly; 0 <
+ * ticks <= of_ticks. A target that is gone is no fault.
+ */
+struct msg_target_rate {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t ticks;
+	uint32_t of_ticks;
+	uint32_t reserved;
 };
 
 /*

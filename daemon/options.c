@@ -28,6 +28,10 @@ static const char help[] =
 	"  --rate HZ            samples a second, 1 to 1000 (default: 101)\n"
 	"  --chunk-seconds N    length of a chunk, 1 to 60 (default: 60)\n"
 	"  --max-frames N       frames of a stack, 1 to 4096 (default: 512)\n"
+	"  --cpu-budget PERCENT of one processor that sentry-profd may "
+	"use; above it\n"
+	"                       it samples at a lower rate (default: 5; 0: "
+	"no limit)\n"
 	"  --release R          release of the target (default: "
 	"$SENTRY_RELEASE\n"
 	"                       of the target, then of this command, then "
@@ -139,6 +143,7 @@ enum option_id {
 	OPTION_RATE,
 	OPTION_CHUNK_SECONDS,
 	OPTION_MAX_FRAMES,
+	OPTION_CPU_BUDGET,
 	OPTION_RELEASE,
 	OPTION_ENVIRONMENT,
 	OPTION_PLATFORM,
@@ -157,6 +162,7 @@ static const struct option long_options[] = {
 	{"rate", required_argument, NULL, OPTION_RATE},
 	{"chunk-seconds", required_argument, NULL, OPTION_CHUNK_SECONDS},
 	{"max-frames", required_argument, NULL, OPTION_MAX_FRAMES},
+	{"cpu-budget", required_argument, NULL, OPTION_CPU_BUDGET},
 	{"release", required_argument, NULL, OPTION_RELEASE},
 	{"environment", required_argument, NULL, OPTION_ENVIRONMENT},
 	{"platform", required_argument, NULL, OPTION_PLATFORM},
@@ -197,6 +203,10 @@ static void take_option(struct options *o, int option, const char *value)
 		o->max_frames = parse_number("--max-frames", value, 1,
 					     UNWIND_FRAMES_MAX);
 		break;
+	case OPTION_CPU_BUDGET:
+		o->cpu_budget = parse_number("--cpu-budget", value, 0,
+					     OPTIONS_CPU_BUDGET_MAX);
+		break;
 	case OPTION_RELEASE:
 		parse_text("--release", value, o->release);
 		break;
@@ -235,6 +245,7 @@ void options_parse(int argc, char **argv, struct options *ret)
 		.rate_hz = 101,
 		.chunk_seconds = 60,
 		.max_frames = 512,
+		.cpu_budget = 5,
 		.platform = "rust",
 	};
 	/* getopt writes its own line, which begins with argv[0]. */

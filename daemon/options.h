@@ -15,6 +15,8 @@
 
 #define OPTIONS_RATE_MAX_HZ	  1000
 #define OPTIONS_CHUNK_MAX_SECONDS 60
+/* A hundred processors: more is a mistake. */
+#define OPTIONS_CPU_BUDGET_MAX 10000
 
 struct options {
 	int32_t pids[HEARTBEAT_SLOTS];
@@ -26,7 +28,8 @@ struct options {
 	uint32_t rate_hz;
 	uint32_t chunk_seconds;
 	uint32_t max_frames;
-	char release[MSG_TEXT_MAX];	/* "" if not given */
+	uint32_t cpu_budget;	    /* percent of one processor; 0: no limit */
+	char release[MSG_TEXT_MAX]; /* "" if not given */
 	char release_env[MSG_TEXT_MAX]; /* SENTRY_RELEASE, "" if not set */
 	char environment[MSG_TEXT_MAX];
 	char platform[MSG_TEXT_MAX];

@@ -15,6 +15,8 @@ struct figures {
 	uint64_t ends[MSG_UNWIND_ENDS_MAX];
 	uint64_t frame_pointer;
 	struct chunk_counts chunks;
+	uint32_t lowest_hz;
+	uint64_t lowered_ns;
 };
 
 void target_counters(const struct broker *b, const struct target *t,
@@ -37,6 +39,8 @@ static void figures_of(const struct broker *b, const struct target *t,
 	ret->frame_pointer =
 		t->unwind_past.frame_pointer + t->unwind_now.frame_pointer;
 	ret->chunks = t->chunks;
+	ret->lowest_hz = t->governed.lowest_hz;
+	ret->lowered_ns = t->governed.lowered_ns;
 }
 
 static void figures_add(struct figures *sum, const struct figures *more)
@@ -51,6 +55,8 @@ static void figures_add(struct figures *sum, const struct figures *more)
 	sum->chunks.sent += more->chunks.sent;
 	for (size_t i = 0; i < DISCARD_REASONS_MAX; i++)
 		sum->chunks.discarded[i] += more->chunks.discarded[i];
+	sum->lowest_hz = (uint32_t)min_u64(sum->lowest_hz, more->lowest_hz);
+	sum->lowered_ns = max_u64(sum->lowered_ns, more->lowered_ns);
 }
 
 /* "name": n, with a comma before all but the first. */
@@ -94,6 +100,16 @@ static void put_unwind(FILE *out, const struct figures *f)
 				  f->ends[e]);
 	fprintf(out, "}, \"frame_pointer\": %llu},\n",
 		(unsigned long long)f->frame_pointer);
+}
+
+static void put_governor(FILE *out, const struct broker *b,
+			 const struct figures *f)
+{
+	fprintf(out,
+		"  \"governor\": {\"cpu_budget_percent\": %u, "
+		"\"lowest_rate_hz\": %u, \"lowered_s\": %.1f},\n",
+		b->options.cpu_budget, f->lowest_hz,
+		(double)f->lowered_ns / 1e9);
 }
 
 static void put_chunks(FILE *out, const struct figures *f)
@@ -144,6 +160,7 @@ static void put_figures(FILE *out, const struct broker *b,
 		(double)counters_pause_percentile(c, 0.50) / 1e3,
 		(double)counters_pause_percentile(c, 0.99) / 1e3,
 		(double)c->pause_max_ns / 1e3);
+	put_governor(out, b, f);
 	put_unwind(out, f);
 	put_chunks(out, f);
 }
@@ -176,6 +193,22 @@ static void put_usage(FILE *out, const struct usage of[USAGE_N])
 		(unsigned long long)of[USAGE_SHIP].rss_bytes);
 }
 
+/* Of the last capture. */
+static const char *scheduler_name(const struct broker *b)
+{
+	switch (b->heartbeat == NULL
+			? SCHEDULER_NORMAL
+			: (enum heartbeat_scheduler)b->heartbeat->scheduler) {
+	case SCHEDULER_FIFO:
+		return "fifo";
+	case SCHEDULER_NICE:
+		return "nice";
+	case SCHEDULER_NORMAL:
+		break;
+	}
+	return "normal";
+}
+
 int stats_write(struct broker *b)
 {
 	FILE *out = fdopen(b->stats_fd, "w");
@@ -188,11 +221,12 @@ int stats_write(struct broker *b)
 		return -errno;
 	b->stats_fd = -1;
 	memset(&sum, 0, sizeof(sum));
+	sum.lowest_hz = b->options.rate_hz;
 	for (size_t i = 0; i < b->n_targets; i++) {
 		figures_of(b, &b->targets[i], &one);
 		figures_add(&sum, &one);
 	}
-	fprintf(out, "{\n");
+	fprintf(out, "{\n  \"scheduler\": \"%s\",\n", scheduler_name(b));
 	usage_of_all(b, own, usage);
 	put_usage(out, usage);
 	put_figures(out, b, &sum);

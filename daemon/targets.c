@@ -6,6 +6,7 @@
 
 #include "daemon/broker.h"
 #include "daemon/child.h"
+#include "daemon/governor.h"
 #include "daemon/id.h"
 #include "daemon/log.h"
 #include "daemon/process.h"
@@ -60,6 +61,8 @@ int target_open(struct broker *b, int32_t pid)
 		.pidfd = process.pidfd,
 		.uid = process.uid,
 		.slot = (uint32_t)b->n_targets,
+		.rate_hz = b->options.rate_hz,
+		.governed.lowest_hz = b->options.rate_hz,
 	};
 	b->n_targets++;
 	return 0;
@@ -99,6 +102,8 @@ static void attach(struct broker *b, const struct target *t)
 	};
 
 	child_send(&b->capture, &m, sizeof(m), &t->pidfd, 1);
+	if (t->rate_hz != b->options.rate_hz)
+		governor_tell(b, t);
 }
 
 /* Ticks at which it was profiled, had there been a capture. */

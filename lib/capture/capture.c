@@ -331,6 +331,17 @@ bool capture_settle(struct capture *c)
 	return !found && c->n_pending == 0;
 }
 
+void capture_rate(struct capture *c, uint32_t target, uint32_t ticks,
+		  uint32_t of_ticks)
+{
+	for (struct target *t = c->targets; t != NULL; t = t->next) {
+		if (t->id != target)
+			continue;
+		t->rate_ticks = ticks;
+		t->rate_of = of_ticks;
+	}
+}
+
 bool capture_finish(struct capture *c)
 {
 	for (struct target *t = c->targets; t != NULL; t = t->next) {

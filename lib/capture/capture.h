@@ -86,6 +86,13 @@ bool capture_tick(struct capture *c, uint64_t tick, uint64_t due_ns,
 		  uint64_t time_ns);
 
 /*
+ * From here on the target is looked at at ticks of every of_ticks only, spread
+ * evenly; only those count as its ticks. 0 < ticks <= of_ticks.
+ */
+void capture_rate(struct capture *c, uint32_t target, uint32_t ticks,
+		  uint32_t of_ticks);
+
+/*
  * Takes the wait statuses that are there, up to a number. Returns true if that
  * was reached: there may be more, which no SIGCHLD announces; call it again
  * after a pause.

@@ -154,6 +154,13 @@ static bool read_name(const struct thread *th, char ret[COMM_SIZE + 1])
 	return true;
 }
 
+/* Not all threads of a large process at one tick. */
+static void wait_for_name(struct thread *th, uint64_t tick, uint64_t ticks)
+{
+	th->name_wait = ticks;
+	th->name_tick = tick + ticks + th->tid % ticks;
+}
+
 bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns)
 {
 	char comm[COMM_SIZE + 1];
@@ -167,8 +174,7 @@ bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns)
 	if (!tell_name(th, comm, tick, time_ns))
 		return false;
 	th->announced = true;
-	th->name_wait = NAME_TICKS;
-	th->name_tick = tick + th->name_wait;
+	wait_for_name(th, tick, NAME_TICKS);
 	return true;
 }
 
@@ -179,9 +185,9 @@ static void rename_due(struct thread *list, uint64_t tick, uint64_t time_ns)
 	for (struct thread *th = list; th != NULL; th = th->next) {
 		if (!th->announced || tick < th->name_tick)
 			continue;
-		th->name_wait =
-			min_u64(NAME_TICKS * th->name_wait, NAME_TICKS_MAX);
-		th->name_tick = tick + th->name_wait;
+		wait_for_name(th, tick,
+			      min_u64(NAME_TICKS * th->name_wait,
+				      NAME_TICKS_MAX));
 		/* Gone: the name that is known is the better one. */
 		if (read_name(th, comm) &&
 		    strncmp(comm, th->comm, COMM_SIZE) != 0)

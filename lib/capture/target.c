@@ -213,7 +213,9 @@ int target_new(struct capture *c, uint32_t id, int32_t pid, int pidfd,
 			     .proc_fd = -1,
 			     .task_fd = -1,
 			     .pagemap_fd = -1,
-			     .last_tick = tick};
+			     .last_tick = tick,
+			     .rate_ticks = 1,
+			     .rate_of = 1};
 	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
 	t->proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (t->proc_fd < 0) {

@@ -95,6 +95,8 @@ struct target {
 	uint64_t n_refused; /* there at the last scan, and not attached */
 	uint64_t last_tick;
 	uint64_t last_ns;
+	/* Looked at at rate_ticks of every rate_of ticks. */
+	uint32_t rate_ticks, rate_of;
 	uint64_t scan_tick; /* the next one at which threads are counted */
 	/*
 	 * An exec was in the way of the last scan: so many ticks until it is

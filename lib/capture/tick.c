@@ -286,6 +286,17 @@ static void count_sleepers(struct target *t, uint64_t ticks)
 		counters->repeated += n;
 }
 
+/*
+ * How many of the ticks after the last one at which it was looked at, up to
+ * this one, are its own: those at which the sum of its rate, taken at each,
+ * comes past a whole number.
+ */
+static uint64_t ticks_due(const struct target *t, uint64_t tick)
+{
+	return tick * t->rate_ticks / t->rate_of -
+	       t->last_tick * t->rate_ticks / t->rate_of;
+}
+
 void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 {
 	struct capture_counters *counters = t->counters;
@@ -296,7 +307,9 @@ void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	if (tick <= t->last_tick || t->ended)
 		return;
 	since = t->capture->options.now_ns();
-	ticks = tick - t->last_tick;
+	ticks = ticks_due(t, tick);
+	if (ticks == 0)
+		return;
 	t->last_tick = tick;
 	t->last_ns = time_ns;
 	counters->ticks += ticks;

@@ -211,11 +211,12 @@ START_TEST(a_sleeper_is_given_its_name)
 	th = live_thread(&l, tid);
 	ck_assert_str_eq(th->comm, "cap_threads");
 	(void)live_ask(&l, "name fifteen-letters", "ok");
-	live_ticks(&l, 8);
+	/* After 8 to 15 ticks, and looked for every 8. */
+	live_ticks(&l, 24);
 	ck_assert_uint_eq(th->samples, 1);
 	ck_assert_str_eq(th->comm, "fifteen-letters");
 	(void)live_ask(&l, "name later", "ok");
-	live_ticks(&l, 512);
+	live_ticks(&l, 1024);
 	ck_assert_uint_eq(th->samples, 1);
 	ck_assert_str_eq(th->comm, "later");
 	ck_assert(!th->is_main);

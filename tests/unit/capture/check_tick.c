@@ -199,6 +199,39 @@ START_TEST(a_tick_comes_once)
 }
 END_TEST
 
+/* At a lower rate: evenly, and a tick that is left out is none. */
+START_TEST(ticks_are_left_out)
+{
+	uint64_t last, ticks;
+
+	threads(NULL);
+	live_until_blocked(l.pid);
+	live_ticks(&l, 2);
+	capture_rate(l.capture, LIVE_TARGET + 1, 1, 4);
+	live_ticks(&l, 1);
+	ck_assert_uint_eq(l.records[RECORD_TICK], 3);
+	capture_rate(l.capture, LIVE_TARGET, 2, 5);
+	ticks = l.records[RECORD_TICK];
+	for (int i = 0; i < 20; i++) {
+		last = l.records[RECORD_TICK];
+		live_ticks(&l, 2);
+		ck_assert_uint_le(l.records[RECORD_TICK] - last, 1);
+		last = l.records[RECORD_TICK];
+		live_ticks(&l, 3);
+		ck_assert_uint_ge(l.records[RECORD_TICK] - last, 1);
+	}
+	ck_assert_uint_eq(l.records[RECORD_TICK] - ticks, 40);
+	ck_assert_uint_eq(l.counters.ticks, 43);
+	ck_assert_uint_eq(l.counters.expected, 43);
+	ck_assert_uint_eq(live_missed(&l), 0);
+	live_check_sum(&l);
+	/* The last of these was late: of its ten ticks four count. */
+	live_tick_late(&l, 10);
+	ck_assert_uint_eq(l.counters.ticks, 47);
+	live_check_sum(&l);
+}
+END_TEST
+
 /* What blocked threads remember of their last stop. */
 START_TEST(registers_are_remembered_for_the_same_place)
 {
@@ -229,6 +262,7 @@ Suite *suite(void)
 	tcase_add_test(tc, without_accounting_a_sleeper_is_copied_at_each_tick);
 	tcase_add_test(tc, late_ticks_are_counted);
 	tcase_add_test(tc, a_tick_comes_once);
+	tcase_add_test(tc, ticks_are_left_out);
 	tcase_add_test(tc, registers_are_remembered_for_the_same_place);
 	suite_add_tcase(s, tc);
 	return s;

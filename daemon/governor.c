@@ -1,0 +1,220 @@
+#include "daemon/governor.h"
+
+#include "daemon/broker.h"
+#include "daemon/child.h"
+#include "daemon/log.h"
+#include "lib/base/clock.h"
+
+#define CHECK_NS NS_PER_SEC
+
+/*
+ * What is compared with the budget is an average over about this long: the
+ * first stacks of a large program, whose files have to be read, take some
+ * hundred milliseconds once.
+ */
+#define AVERAGE_NS (10 * NS_PER_SEC)
+
+/*
+ * Rates are set for this part of the budget, and stay as long as they keep
+ * within it and need more than the other part.
+ */
+#define AIM  0.9
+#define ROOM 0.7
+
+/* What the targets cost if none may cost more than level. */
+static double cost_at(const double *costs, size_t n, double level, double least)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double floor = costs[i] * least;
+		double cost = costs[i] < level ? costs[i] : level;
+
+		sum += cost > floor ? cost : floor;
+	}
+	return sum;
+}
+
+void governor_share(const double *costs, size_t n, double budget,
+		    uint32_t full_hz, uint32_t *ret_rates)
+{
+	const uint32_t least_hz =
+		full_hz < GOVERNOR_RATE_MIN_HZ ? full_hz : GOVERNOR_RATE_MIN_HZ;
+	const double least = (double)least_hz / full_hz;
+	double low = 0, high = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (costs[i] > high)
+			high = costs[i];
+	/* Halved so often, the level is exact to a part in a million. */
+	if (cost_at(costs, n, high, least) > budget) {
+		for (int i = 0; i < 20; i++) {
+			double level = (low + high) / 2;
+
+			if (cost_at(costs, n, level, least) > budget)
+				high = level;
+			else
+				low = level;
+		}
+	} else {
+		low = high;
+	}
+	for (size_t i = 0; i < n; i++) {
+		double rate = costs[i] > low ? full_hz * low / costs[i]
+					     : (double)full_hz;
+
+		ret_rates[i] = rate < least_hz ? least_hz : (uint32_t)rate;
+	}
+}
+
+/* What a child has used since the last look. */
+static double used_by(struct child *child)
+{
+	uint64_t now = 0, before = child->governed_ns;
+
+	if (child->pid == 0 || clock_process_ns(child->pid, &now) < 0)
+		return 0;
+	/* Another process than the last time has used all of it since. */
+	if (child->governed_pid != child->pid)
+		before = 0;
+	child->governed_pid = child->pid;
+	child->governed_ns = now;
+	return (double)(now - before);
+}
+
+/* What a target has been looked at for since the last time. */
+struct work {
+	double capture;
+	double unwind;
+};
+
+static void take_work(const struct broker *b, struct target *t,
+		      struct work *ret)
+{
+	struct capture_counters now;
+
+	target_counters(b, t, &now);
+	ret->capture = (double)(now.cost_ns - t->governed.cost_ns);
+	ret->unwind = (double)(now.captured - t->governed.captured);
+	t->governed.cost_ns = now.cost_ns;
+	t->governed.captured = now.captured;
+}
+
+static double part(double whole, double share, double sum, size_t n)
+{
+	return sum > 0 ? whole * share / sum : whole / (double)n;
+}
+
+/* Takes the last second into the targets' averages. */
+static void measure(struct broker *b, uint64_t elapsed_ns)
+{
+	static struct work works[HEARTBEAT_SLOTS];
+	const double weight =
+		elapsed_ns >= AVERAGE_NS ? 1 : (double)elapsed_ns / AVERAGE_NS;
+	double capture = used_by(&b->capture), unwind = 0, others;
+	struct work sum = {0};
+	uint64_t own;
+
+	for (size_t i = 0; i < b->n_unwinds; i++)
+		unwind += used_by(&b->unwinds[i]->child);
+	others = used_by(&b->ship);
+	own = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+	others += (double)(own - b->governed_ns);
+	b->governed_ns = own;
+	for (size_t i = 0; i < b->n_targets; i++) {
+		take_work(b, &b->targets[i], &works[i]);
+		sum.capture += works[i].capture;
+		sum.unwind += works[i].unwind;
+	}
+	for (size_t i = 0; i < b->n_targets; i++) {
+		struct target *t = &b->targets[i];
+		double used = part(capture, works[i].capture, sum.capture,
+				   b->n_targets) +
+			      part(unwind, works[i].unwind, sum.unwind,
+				   b->n_targets) +
+			      others / (double)b->n_targets;
+		double cost = used / (double)elapsed_ns * b->options.rate_hz /
+			      t->rate_hz;
+
+		t->governed.cost += (cost - t->governed.cost) * weight;
+	}
+}
+
+void governor_tell(struct broker *b, const struct target *t)
+{
+	const struct msg_target_rate m = {
+		.h = MSG_HEADER(MSG_TARGET_RATE, msg_target_rate),
+		.target = t->id,
+		.ticks = t->rate_hz,
+		.of_ticks = b->options.rate_hz,
+	};
+
+	child_send(&b->capture, &m, sizeof(m), NULL, 0);
+}
+
+static void set_rate(struct broker *b, struct target *t, uint32_t rate_hz,
+		     double all)
+{
+	const uint32_t full_hz = b->options.rate_hz;
+
+	if (rate_hz == t->rate_hz)
+		return;
+	if (t->rate_hz == full_hz)
+		log_warning("%.1f %% of a processor are more than the budget "
+			    "of %u %%: process %d is sampled at %u Hz",
+			    100 * all, b->options.cpu_budget, t->pid, rate_hz);
+	else if (rate_hz == full_hz)
+		log_warning("process %d is sampled at %u Hz again", t->pid,
+			    rate_hz);
+	else
+		log_debug("process %d is sampled at %u Hz", t->pid, rate_hz);
+	t->rate_hz = rate_hz;
+	if (rate_hz < t->governed.lowest_hz)
+		t->governed.lowest_hz = rate_hz;
+	governor_tell(b, t);
+}
+
+static void govern(struct broker *b)
+{
+	static struct target *targets[HEARTBEAT_SLOTS];
+	static double costs[HEARTBEAT_SLOTS];
+	static uint32_t rates[HEARTBEAT_SLOTS];
+	const double budget = b->options.cpu_budget / 100.0;
+	bool lowered = false;
+	double all = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->n_targets; i++) {
+		struct target *t = &b->targets[i];
+
+		if (t->phase != TARGET_PROFILED)
+			continue;
+		lowered |= t->rate_hz < b->options.rate_hz;
+		all += t->governed.cost * t->rate_hz / b->options.rate_hz;
+		costs[n] = t->governed.cost;
+		targets[n++] = t;
+	}
+	if (all <= budget && (!lowered || all > ROOM * budget))
+		return;
+	governor_share(costs, n, AIM * budget, b->options.rate_hz, rates);
+	for (size_t i = 0; i < n; i++)
+		set_rate(b, targets[i], rates[i], all);
+}
+
+void governor_check(struct broker *b)
+{
+	uint64_t now = clock_mono_ns();
+	uint64_t elapsed = now - b->governed_at_ns;
+
+	if (b->governed_at_ns != 0 && elapsed < CHECK_NS)
+		return;
+	if (b->governed_at_ns != 0) {
+		for (size_t i = 0; i < b->n_targets; i++)
+			if (b->targets[i].rate_hz < b->options.rate_hz)
+				b->targets[i].governed.lowered_ns += elapsed;
+		measure(b, elapsed);
+	}
+	b->governed_at_ns = now;
+	if (b->options.cpu_budget > 0 && b->ended_ns == 0)
+		govern(b);
+}

@@ -1,0 +1,37 @@
+/*
+ * The governor keeps the processes together within a share of one processor
+ * (--cpu-budget): when they use more, the targets that cost most are looked at
+ * at fewer ticks, and at all of them again when there is room.
+ *
+ * A rate is lowered by leaving out ticks, evenly: those that remain keep their
+ * true times, so durations in the profile stay right, and no new lockstep with
+ * a target's own timers comes up.
+ */
+#ifndef DAEMON_GOVERNOR_H
+#define DAEMON_GOVERNOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct broker;
+struct target;
+
+/* No rate is lowered below this; one that was asked for may be lower. */
+#define GOVERNOR_RATE_MIN_HZ 11
+
+/* Once a second it looks at what all have used; to be called more often. */
+void governor_check(struct broker *b);
+
+/* What capture has to be told when it is started anew. */
+void governor_tell(struct broker *b, const struct target *t);
+
+/*
+ * The rates at which n targets stay within a budget. costs: of one processor,
+ * at the full rate; budget in the same unit. Every target is allowed the same
+ * cost, as large as it can be; who costs less keeps the full rate. Fills in
+ * rates from GOVERNOR_RATE_MIN_HZ (or full_hz, if that is lower) to full_hz.
+ */
+void governor_share(const double *costs, size_t n, double budget,
+		    uint32_t full_hz, uint32_t *ret_rates);
+
+#endif

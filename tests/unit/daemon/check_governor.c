@@ -1,0 +1,84 @@
+#include "daemon/governor.h"
+
+#include "tests/unit/suite.h"
+
+#define FULL 101
+
+static uint32_t rates[8];
+
+/* What the targets cost at their rates. */
+static double cost(const double *costs, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += costs[i] * rates[i] / FULL;
+	return sum;
+}
+
+START_TEST(within_the_budget_all_keep_their_rate)
+{
+	const double costs[] = {0.02, 0.0, 0.03};
+
+	governor_share(costs, 3, 0.05, FULL, rates);
+	for (size_t i = 0; i < 3; i++)
+		ck_assert_uint_eq(rates[i], FULL);
+	governor_share(costs, 0, 0.05, FULL, rates);
+}
+END_TEST
+
+START_TEST(who_costs_most_is_lowered)
+{
+	const double costs[] = {0.001, 0.2, 0.002};
+
+	governor_share(costs, 3, 0.05, FULL, rates);
+	ck_assert_uint_eq(rates[0], FULL);
+	ck_assert_uint_eq(rates[2], FULL);
+	ck_assert_uint_lt(rates[1], FULL / 4);
+	ck_assert_double_le(cost(costs, 3), 0.05);
+	/* And by no more than it takes. */
+	ck_assert_double_ge(cost(costs, 3), 0.045);
+}
+END_TEST
+
+START_TEST(those_that_cost_more_may_cost_the_same)
+{
+	const double costs[] = {0.04, 0.08, 0.01, 0.02};
+
+	governor_share(costs, 4, 0.08, FULL, rates);
+	ck_assert_uint_eq(rates[2], FULL);
+	ck_assert_uint_eq(rates[3], FULL);
+	ck_assert_double_eq_tol(costs[0] * rates[0], costs[1] * rates[1], 0.08);
+	ck_assert_double_le(cost(costs, 4), 0.08);
+	ck_assert_double_ge(cost(costs, 4), 0.075);
+}
+END_TEST
+
+START_TEST(no_rate_is_below_the_lowest)
+{
+	const double costs[] = {3.0, 0.001};
+
+	governor_share(costs, 2, 0.01, FULL, rates);
+	ck_assert_uint_eq(rates[0], GOVERNOR_RATE_MIN_HZ);
+	governor_share(costs, 2, 0.0001, FULL, rates);
+	ck_assert_uint_eq(rates[0], GOVERNOR_RATE_MIN_HZ);
+	ck_assert_uint_eq(rates[1], GOVERNOR_RATE_MIN_HZ);
+	/* It was asked for less. */
+	governor_share(costs, 2, 0.0001, 5, rates);
+	ck_assert_uint_eq(rates[0], 5);
+	ck_assert_uint_eq(rates[1], 5);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("governor");
+	TCase *tc = tcase_create("share");
+
+	tcase_add_test(tc, within_the_budget_all_keep_their_rate);
+	tcase_add_test(tc, who_costs_most_is_lowered);
+	tcase_add_test(tc, those_that_cost_more_may_cost_the_same);
+	tcase_add_test(tc, no_rate_is_below_the_lowest);
+	suite_add_tcase(s, tc);
+	return s;
+}
