@@ -51,11 +51,11 @@ static int read_status(const struct target *t, uint32_t tid,
 	(void)snprintf(path, sizeof(path), "task/%u/status", tid);
 	fd = openat(t->proc_fd, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
+		return -errno;
 	n = read(fd, text, sizeof(text) - 1);
 	close_fd(&fd);
 	if (n <= 0)
-		return -ESRCH;
+		return -ENOENT;
 	text[n] = '\0';
 	state = strstr(text, state_key);
 	tracer = strstr(text, tracer_key);
@@ -125,8 +125,9 @@ static int seize_in_time(uint32_t tid)
 }
 
 /*
- * Makes sure that we trace a thread. Returns 0, -ESRCH if it is dead, -EBUSY,
- * -EPERM, -EINTR if the process is in the middle of an exec.
+ * Makes sure that we trace a thread. Returns 0, -ESRCH if it is dead, -ENOENT
+ * if there is none of this number, -EBUSY, -EPERM, -EINTR if the process is in
+ * the middle of an exec.
  */
 static int seize(struct target *t, uint32_t tid)
 {
@@ -135,7 +136,7 @@ static int seize(struct target *t, uint32_t tid)
 
 	for (;;) {
 		r = read_status(t, tid, &status);
-		t->renamed |= r == -ESRCH && error == -EINTR;
+		t->renamed |= r == -ENOENT && error == -EINTR;
 		if (r < 0)
 			return r;
 		/* A leader whose threads live on, or not reaped yet. */
@@ -154,11 +155,19 @@ static int seize(struct target *t, uint32_t tid)
 	}
 }
 
+struct scan {
+	int error;     /* why a thread is refused */
+	bool vanished; /* one that was there, dead or with another number */
+};
+
 /* Returns 1 if the thread is new and known now, 0 if there is nothing to do. */
-static int attach(struct target *t, uint32_t tid)
+static int attach(struct target *t, uint32_t tid, struct scan *scan)
 {
 	int r = seize(t, tid);
 
+	scan->vanished |= r == -ENOENT;
+	if (r == -ENOENT)
+		return 0;
 	if (r == 0 && t->added && tid == (uint32_t)t->pid)
 		target_executed(t);
 	if (r == 0)
@@ -175,9 +184,9 @@ static int attach(struct target *t, uint32_t tid)
 
 /*
  * One pass over the task directory. Returns how many threads are new, or
- * -EINTR if an exec is under way. *ret_refused: why one was refused.
+ * -EINTR if an exec is under way.
  */
-static int scan_once(struct target *t, int *ret_refused)
+static int scan_once(struct target *t, struct scan *scan)
 {
 	struct dirent *entry;
 	int fd, found = 0;
@@ -192,6 +201,7 @@ static int scan_once(struct target *t, int *ret_refused)
 		return -ENOMEM;
 	}
 	t->n_refused = 0;
+	scan->vanished = false;
 	while (found >= 0 && (entry = readdir(dir)) != NULL) {
 		unsigned long tid = strtoul(entry->d_name, NULL, 10);
 		int r;
@@ -199,7 +209,7 @@ static int scan_once(struct target *t, int *ret_refused)
 		if (tid == 0 || tid > INT32_MAX ||
 		    capture_thread(t->capture, (uint32_t)tid) != NULL)
 			continue;
-		r = attach(t, (uint32_t)tid);
+		r = attach(t, (uint32_t)tid, scan);
 		/* Thousands of them take longer than a beat may. */
 		target_beat(t);
 		if (r > 0)
@@ -208,7 +218,7 @@ static int scan_once(struct target *t, int *ret_refused)
 			found = r;
 		else if (r < 0) {
 			t->n_refused++;
-			*ret_refused = r;
+			scan->error = r;
 		}
 	}
 	(void)closedir(dir);
@@ -225,20 +235,24 @@ static void held_up(struct target *t)
 
 int target_scan(struct target *t)
 {
-	int all = 0, error = 0, found = 0;
+	struct scan scan = {.error = 0};
+	int all = 0, found = 0;
 	struct alarm before;
 
 	alarm_take(&before);
-	/* A thread that is not seized yet can make others unseen by us. */
+	/*
+	 * A thread that is not seized yet can make others unseen by us, or
+	 * become the leader by an exec.
+	 */
 	for (int pass = 0; pass < SCAN_PASSES_MAX; pass++) {
-		found = scan_once(t, &error);
+		found = scan_once(t, &scan);
 		if (t->renamed) {
 			/* The next pass finds it, and whoever else is there. */
 			target_forget_threads(t);
 			t->renamed = false;
 			continue;
 		}
-		if (found <= 0)
+		if (found < 0 || (found == 0 && !scan.vanished))
 			break;
 		all += found;
 	}
@@ -249,8 +263,8 @@ int target_scan(struct target *t)
 	}
 	t->held_up_ticks = 0;
 	if (found < 0)
-		error = found;
-	return t->n_threads > 0 ? all : error;
+		scan.error = found;
+	return t->n_threads > 0 ? all : scan.error;
 }
 
 /*

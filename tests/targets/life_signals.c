@@ -371,8 +371,8 @@ int main(int argc, char **argv)
 		(void)usleep(1000);
 	}
 	send_all(seed + 2, rounds, true);
-	(void)kill(sender, SIGKILL);
 	printf("arrived %lu\n", atomic_load(&shared->arrived));
+	(void)kill(sender, SIGKILL);
 	if (atomic_load(&shared->wrong) > 0)
 		wrong("%u more", atomic_load(&shared->wrong));
 	_exit(finish());
