@@ -5,6 +5,7 @@
 #   make check      installs what is missing, builds, runs every test
 #                   (make check T=ring: those whose name contains "ring")
 #   make bench      installs what is missing, builds, measures (T=, SECONDS=)
+#   make soak       the long storms: minutes of kills, threads and signals
 #   make install    into $(DESTDIR)$(PREFIX); make uninstall
 #   V=1 shows the commands, WERROR=1 (the default where CI=true) makes
 #   warnings errors.
@@ -270,6 +271,12 @@ demo:
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all
 	$(Q)BUILD=$(B) tests/tools/demo.sh
 
+# KILLS=, STORM_SECONDS= and MINUTES= set how long: see the script.
+soak:
+	$(Q)tests/tools/deps.sh test
+	$(Q)$(MAKE) --no-print-directory $(JOBS) built
+	$(Q)BUILD=$(B) tests/soak/soak.sh
+
 HELPERS = sentry-profd-capture sentry-profd-unwind sentry-profd-ship
 DOCS = README.md $(wildcard docs/*.md) docs/CHANGES
 
@@ -293,7 +300,7 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: all objs built unit asan check bench benched demo install uninstall clean FORCE
+.PHONY: soak all objs built unit asan check bench benched demo install uninstall clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(ALL_OBJS:.o=.d)
