@@ -61,6 +61,8 @@ struct unwind {
 	int link_fd; /* its end of the socket to capture, until the ring is made
 		      */
 	uint32_t rings_awaited; /* of this capture; the last one counts */
+	bool ring_due;		/* when it knows of all its targets */
+	uint32_t sessions_asked;
 };
 
 enum target_phase {
@@ -68,6 +70,13 @@ enum target_phase {
 	TARGET_PROFILED, /* attached */
 	TARGET_CLOSING,	 /* no more records will come but those in the ring */
 	TARGET_CLOSED,	 /* its last chunk is made */
+};
+
+/* A target's session in the unwind process that runs. */
+enum session {
+	SESSION_NONE,
+	SESSION_ASKED, /* it has been told, and has not answered */
+	SESSION_OPEN,
 };
 
 #define DISCARD_REASONS_MAX 32
@@ -109,6 +118,8 @@ struct target {
 	uint32_t slot;
 	struct unwind *unwind; /* NULL: not started, it gets no messages */
 	enum target_phase phase;
+	enum session session;
+	bool attach_due; /* capture is to be told of it then */
 	bool attached_once;
 	bool left_out; /* it made capture or the helper hang */
 	int attach_error;
@@ -169,8 +180,8 @@ struct broker {
 	bool pausing;	     /* capture is to end, and to stay so */
 	uint64_t away_ns;    /* how long we have been stopped by that */
 
-	struct envelope *envelopes; /* oldest first */
-	size_t n_envelopes;
+	struct envelope *envelopes;   /* oldest first */
+	size_t n_envelopes, n_handed; /* to ship */
 	uint64_t last_seq;
 	uint64_t files_written;
 
@@ -189,6 +200,8 @@ must_check int children_start(struct broker *b);
 /* Starts the unwind process of a uid, or returns the one that runs. */
 must_check int children_unwind(struct broker *b, uint32_t uid,
 			       struct unwind **ret);
+/* Capture is asked for its ring, and it gets it when that is made. */
+must_check int unwind_make_ring(struct broker *b, struct unwind *u);
 /* A child cannot be trusted any more, or does not read: it is killed. */
 void child_fail(struct child *child, const char *why);
 /* Sends, or fails the child. A child that is not running gets nothing. */
@@ -213,7 +226,6 @@ must_check int target_open(struct broker *b, int32_t pid);
  * that somebody else has attached to meanwhile waits.
  */
 void target_start(struct broker *b, struct target *t);
-void targets_of_unwind_start(struct broker *b, struct unwind *u);
 void target_on_state(struct broker *b, const struct msg_target_state *m);
 /* capture is gone: keeps its counters; hung_target made it hang (0: none). */
 void targets_capture_died(struct broker *b, uint32_t hung_target);

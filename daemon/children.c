@@ -200,8 +200,7 @@ fail:
 	return r;
 }
 
-/* The unwind process gets its ring when capture has made it. */
-static int make_ring(struct broker *b, struct unwind *u)
+int unwind_make_ring(struct broker *b, struct unwind *u)
 {
 	const struct msg_ring_make m = {
 		.h = MSG_HEADER(MSG_RING_MAKE, msg_ring_make),
@@ -237,7 +236,7 @@ static int start_capture(struct broker *b)
 	close_fd(&fd);
 	for (size_t i = 0; i < b->n_unwinds && r == 0; i++) {
 		b->unwinds[i]->rings_awaited = 0;
-		r = make_ring(b, b->unwinds[i]);
+		r = unwind_make_ring(b, b->unwinds[i]);
 	}
 	if (r < 0)
 		child_fail(&b->capture, "cannot be given its rings");
@@ -303,7 +302,7 @@ int children_unwind(struct broker *b, uint32_t uid, struct unwind **ret)
 	}
 	b->unwinds[b->n_unwinds++] = u;
 	if (r == 0)
-		r = make_ring(b, u);
+		r = unwind_make_ring(b, u);
 	if (r == 0)
 		*ret = u;
 	else
@@ -439,10 +438,10 @@ static void start_again(struct child *child)
 	} else {
 		u = (struct unwind *)child;
 		r = start(child, no_environment, ACCOUNT_UNWIND, -1);
+		/* Its ring comes when it knows of all its targets. */
+		u->ring_due = r == 0;
 		if (r == 0)
-			targets_of_unwind_start(b, u);
-		if (r == 0)
-			r = make_ring(b, u);
+			targets_check(b);
 	}
 	if (r < 0)
 		child->restart_ns = clock_mono_ns() + BACKOFF_MAX_NS;

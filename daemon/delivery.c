@@ -23,6 +23,7 @@ struct envelope {
 	struct msg_envelope message;
 	uint32_t target;
 	int payload_fd;
+	bool handed; /* to the ship that runs */
 };
 
 const char *discard_name(uint32_t reason)
@@ -78,6 +79,8 @@ static struct envelope *take_out(struct broker *b, uint64_t seq)
 			continue;
 		*at = e->next;
 		b->n_envelopes--;
+		if (e->handed)
+			b->n_handed--;
 		return e;
 	}
 	return NULL;
@@ -101,6 +104,30 @@ static void hand_over(struct broker *b, struct envelope *e)
 	child_send(&b->ship, &e->message, sizeof(e->message), fds,
 		   e->message.to_file ? 2 : 1);
 	close_fd(&fds[1]);
+	e->handed = true;
+	b->n_handed++;
+}
+
+/* The oldest first, as many as ship may have. */
+static void hand_over_next(struct broker *b)
+{
+	for (struct envelope *e = b->envelopes;
+	     e != NULL && b->n_handed < MSG_ENVELOPES_MAX; e = e->next)
+		if (!e->handed)
+			hand_over(b, e);
+}
+
+/* Makes room: what has waited longest gives way. */
+static void drop_oldest(struct broker *b)
+{
+	for (struct envelope *e = b->envelopes; e != NULL; e = e->next) {
+		if (e->handed)
+			continue;
+		(void)take_out(b, e->message.seq);
+		discard(b, e->target, DISCARD_QUEUE_OVERFLOW);
+		free_envelope(e);
+		return;
+	}
 }
 
 static bool payload_is_sealed(int fd, uint64_t size)
@@ -133,12 +160,14 @@ int delivery_chunk(struct broker *b, struct target *t,
 	e = calloc(1, sizeof(*e));
 	if (e != NULL)
 		e->payload_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (e == NULL || e->payload_fd < 0 || b->n_envelopes >= ENVELOPES_MAX) {
-		discard(b, t->id, DISCARD_QUEUE_OVERFLOW);
+	if (e == NULL || e->payload_fd < 0) {
+		discard(b, t->id, DISCARD_MEMORY);
 		if (e != NULL)
 			free_envelope(e);
 		return 0;
 	}
+	if (b->n_envelopes >= ENVELOPES_MAX)
+		drop_oldest(b);
 	t->payload_bytes += m->size;
 	e->target = t->id;
 	e->message = (struct msg_envelope){
@@ -155,7 +184,7 @@ int delivery_chunk(struct broker *b, struct target *t,
 		;
 	*end = e;
 	b->n_envelopes++;
-	hand_over(b, e);
+	hand_over_next(b);
 	return 0;
 }
 
@@ -229,12 +258,15 @@ void ship_on_message(struct child *child, struct ipc_message *m)
 	if (b->has_dsn)
 		take_answer(b, e, done);
 	free_envelope(e);
+	hand_over_next(b);
 }
 
 void delivery_resend(struct broker *b)
 {
+	b->n_handed = 0;
 	for (struct envelope *e = b->envelopes; e != NULL; e = e->next)
-		hand_over(b, e);
+		e->handed = false;
+	hand_over_next(b);
 }
 
 void delivery_give_up(struct broker *b)

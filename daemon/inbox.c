@@ -161,6 +161,22 @@ static int take_lost(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
+static int session_opened(void *ctx, struct ipc_message *message)
+{
+	const struct msg_session_opened *m = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct target *t = own_target(child, m->target);
+
+	if (t == NULL || t->session != SESSION_ASKED) {
+		child_fail(child, "opens a session that nobody asked for");
+		return 0;
+	}
+	t->session = SESSION_OPEN;
+	t->unwind->sessions_asked--;
+	targets_check(child->broker);
+	return 0;
+}
+
 static int session_closed(void *ctx, struct ipc_message *message)
 {
 	const struct msg_session_closed *m = (const void *)message->bytes;
@@ -205,6 +221,8 @@ void unwind_on_message(struct child *child, struct ipc_message *m)
 		MSG_RULE(MSG_CHUNK, msg_chunk, 1, take_chunk),
 		MSG_RULE(MSG_CHUNK_LOST, msg_chunk_lost, 0, take_lost),
 		MSG_RULE(MSG_UNWIND_STATS, msg_unwind_stats, 0, take_stats),
+		MSG_RULE(MSG_SESSION_OPENED, msg_session_opened, 0,
+			 session_opened),
 		MSG_RULE(MSG_SESSION_CLOSED, msg_session_closed, 0,
 			 session_closed),
 		MSG_RULE(MSG_TABLE_DONE, msg_table_done, 0, table_done),

@@ -56,6 +56,7 @@ enum msg_type {
 	MSG_WANT,
 	MSG_CHUNK,
 	MSG_CHUNK_LOST,
+	MSG_SESSION_OPENED,
 	MSG_SESSION_CLOSED,
 	MSG_UNWIND_STATS,
 	MSG_TABLE_DONE,
@@ -194,9 +195,12 @@ struct msg_stack_hint {
 };
 
 /*
- * A target whose samples will come through a ring. Sent before that ring has
- * its first record of the target.
+ * A target whose samples will come through a ring: answered by
+ * MSG_SESSION_OPENED before that ring has its first record of the target. No
+ * more than MSG_SESSIONS_ASKED_MAX are unanswered at a time, so that the socket
+ * has room for what unwind needs to answer.
  */
+#define MSG_SESSIONS_ASKED_MAX 8
 struct msg_session_open {
 	struct msg_header h;
 	uint32_t target;
@@ -308,6 +312,12 @@ struct msg_unwind_stats {
 	uint64_t cost_ns; /* time spent on it, without waits for files */
 };
 
+struct msg_session_opened {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t reserved;
+};
+
 /* The target's RECORD_END was read; its last chunk and stats have been sent. */
 struct msg_session_closed {
 	struct msg_header h;
@@ -339,7 +349,10 @@ struct msg_dsn {
 /*
  * An envelope to make of a chunk: written to a file, sent, or both. With it:
  * the payload's memfd; then, if to_file, the file, empty and open for writing.
+ * No more than MSG_ENVELOPES_MAX are unanswered at a time, which ship's queue
+ * and its socket hold: a hundred targets' chunks are made at the same tick.
  */
+#define MSG_ENVELOPES_MAX 24
 struct msg_envelope {
 	struct msg_header h;
 	uint64_t seq; /* counts up */

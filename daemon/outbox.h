@@ -19,6 +19,7 @@
  */
 #define OUTBOX_MAX	 32
 #define OUTBOX_BYTES_MAX (256u << 20)
+_Static_assert(OUTBOX_MAX >= MSG_ENVELOPES_MAX, "the broker would overflow it");
 
 /* An envelope. From malloc; the payload's descriptor is its own. */
 struct sending {

@@ -87,6 +87,8 @@ static void open_session(struct broker *b, struct target *t)
 	memcpy(m.release_given, b->options.release, sizeof(m.release_given));
 	memcpy(m.release_env, b->options.release_env, sizeof(m.release_env));
 	child_send(&t->unwind->child, &m, sizeof(m), NULL, 0);
+	t->session = SESSION_ASKED;
+	t->unwind->sessions_asked++;
 }
 
 static void attach(struct broker *b, const struct target *t)
@@ -148,19 +150,17 @@ static int32_t other_tracer(const struct target *t)
 	return fault == PROCESS_TRACED ? look.tracer : 0;
 }
 
-void target_start(struct broker *b, struct target *t)
+/* Unwind first: a record of a target that it does not know breaks a rule. */
+static void advance(struct broker *b, struct target *t)
 {
 	int32_t tracer;
 
-	if (t->phase != TARGET_WAITING && t->phase != TARGET_PROFILED)
-		return;
-	if (t->unwind == NULL) {
-		if (children_unwind(b, t->uid, &t->unwind) < 0) {
-			t->phase = TARGET_CLOSED;
-			return;
-		}
+	if (t->session == SESSION_NONE && t->unwind->child.fd >= 0 &&
+	    t->unwind->sessions_asked < MSG_SESSIONS_ASKED_MAX)
 		open_session(b, t);
-	}
+	if (t->session != SESSION_OPEN || !t->attach_due || b->capture.fd < 0)
+		return;
+	t->attach_due = false;
 	tracer = other_tracer(t);
 	if (tracer != 0) {
 		wait_for_tracer(b, t, tracer);
@@ -171,29 +171,58 @@ void target_start(struct broker *b, struct target *t)
 	attach(b, t);
 }
 
+static bool is_open(const struct target *t)
+{
+	return t->phase == TARGET_WAITING || t->phase == TARGET_PROFILED;
+}
+
+void target_start(struct broker *b, struct target *t)
+{
+	if (!is_open(t))
+		return;
+	if (t->unwind == NULL && children_unwind(b, t->uid, &t->unwind) < 0) {
+		t->phase = TARGET_CLOSED;
+		return;
+	}
+	t->attach_due = true;
+	advance(b, t);
+}
+
+/* One that was started anew: it has been told of all its targets. */
+static bool is_complete(const struct broker *b, const struct unwind *u)
+{
+	for (size_t i = 0; i < b->n_targets; i++) {
+		const struct target *t = &b->targets[i];
+
+		if (t->unwind == u && is_open(t) && t->session != SESSION_OPEN)
+			return false;
+	}
+	return u->child.fd >= 0;
+}
+
 void targets_check(struct broker *b)
 {
 	uint64_t now = clock_mono_ns();
 
-	if (b->capture.fd < 0 || b->stopping || b->pausing)
+	if (b->stopping || b->pausing)
 		return;
 	for (size_t i = 0; i < b->n_targets; i++) {
 		struct target *t = &b->targets[i];
 
 		if (t->phase == TARGET_WAITING && t->retry_ns != 0 &&
 		    now >= t->retry_ns)
-			target_start(b, t);
+			t->attach_due = true;
+		if (t->unwind != NULL && is_open(t))
+			advance(b, t);
 	}
-}
+	for (size_t i = 0; i < b->n_unwinds; i++) {
+		struct unwind *u = b->unwinds[i];
 
-void targets_of_unwind_start(struct broker *b, struct unwind *u)
-{
-	for (size_t i = 0; i < b->n_targets; i++) {
-		struct target *t = &b->targets[i];
-
-		if (t->unwind == u &&
-		    (t->phase == TARGET_WAITING || t->phase == TARGET_PROFILED))
-			open_session(b, t);
+		if (!u->ring_due || !is_complete(b, u))
+			continue;
+		u->ring_due = false;
+		if (unwind_make_ring(b, u) < 0)
+			child_fail(&u->child, "cannot be given a ring");
 	}
 }
 
@@ -342,12 +371,14 @@ void targets_resumed(struct broker *b, uint64_t now_ns)
 void targets_unwind_died(struct broker *b, struct unwind *u)
 {
 	files_forget(b->files, &u->child);
+	u->sessions_asked = 0;
 	for (size_t i = 0; i < b->n_targets; i++) {
 		struct target *t = &b->targets[i];
 		struct msg_unwind_stats *past = &t->unwind_past;
 
 		if (t->unwind != u)
 			continue;
+		t->session = SESSION_NONE;
 		past->stacks += t->unwind_now.stacks;
 		past->frame_pointer += t->unwind_now.frame_pointer;
 		past->malformed += t->unwind_now.malformed;

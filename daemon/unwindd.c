@@ -192,6 +192,10 @@ static int open_ring(void *ctx, struct ipc_message *m)
 static int open_session(void *ctx, struct ipc_message *m)
 {
 	const struct msg_session_open *open = (const void *)m->bytes;
+	const struct msg_session_opened opened = {
+		.h = MSG_HEADER(MSG_SESSION_OPENED, msg_session_opened),
+		.target = open->target,
+	};
 	struct stream *stream;
 	int r;
 
@@ -200,9 +204,10 @@ static int open_session(void *ctx, struct ipc_message *m)
 	    me.n_streams == array_size(me.streams))
 		return -EPROTO;
 	r = stream_new(open, me.cache, send_hint, &stream);
-	if (r == 0)
-		me.streams[me.n_streams++] = stream;
-	return r;
+	if (r < 0)
+		return r;
+	me.streams[me.n_streams++] = stream;
+	return ipc_send(MSG_FD, &opened, sizeof(opened), NULL, 0);
 }
 
 static int write_table(void *ctx, struct ipc_message *message)
