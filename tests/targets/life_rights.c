@@ -1,0 +1,129 @@
+/*
+ * What the kernel decides by looking at a process, or at its tracer.
+ *
+ * Usage: life_rights filters N | crash | ids | exec PROGRAM
+ *   filters  calls under a seccomp filter: each answer as filter(s) have it
+ *   crash    a thread dies by SIGSEGV while others calculate and wait
+ *   ids      says its user IDs, and whether it was started in secure mode
+ *   exec     runs PROGRAM with "ids": a set-user-ID copy of this one
+ */
+#include "life.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <stddef.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+
+#define IS(number, action)                                   \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), \
+		BPF_STMT(BPF_RET | BPF_K, (action))
+
+static atomic_ulong trapped;
+
+static void on_trap(int signal, siginfo_t *info, void *unused)
+{
+	(void)unused;
+	if (signal != SIGSYS || info->si_syscall != SYS_getppid)
+		wrong("a trap for call %d", info->si_syscall);
+	atomic_fetch_add(&trapped, 1);
+}
+
+static void install_filter(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		IS(SYS_restart_syscall, SECCOMP_RET_KILL_PROCESS),
+		IS(SYS_getppid, SECCOMP_RET_TRAP),
+		IS(SYS_getpgid, SECCOMP_RET_ERRNO | EILSEQ),
+		IS(SYS_getsid, SECCOMP_RET_TRACE | 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {
+		.len = sizeof(code) / sizeof(code[0]), .filter = code};
+
+	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+		     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0,
+	     "seccomp");
+}
+
+static void *calculate(void *unused)
+{
+	for (;;)
+		run_for(1000000);
+	return unused;
+}
+
+static void *wait_for_ever(void *unused)
+{
+	for (;;)
+		(void)poll(NULL, 0, -1);
+	return unused;
+}
+
+static void start(void *(*function)(void *))
+{
+	pthread_t thread;
+
+	must(pthread_create(&thread, NULL, function, NULL) == 0,
+	     "pthread_create");
+}
+
+static int filters(long rounds)
+{
+	struct sigaction action = {.sa_sigaction = on_trap,
+				   .sa_flags = SA_SIGINFO};
+	const struct timespec nap = {.tv_nsec = 300000};
+
+	(void)sigaction(SIGSYS, &action, NULL);
+	install_filter();
+	start(calculate);
+	for (long n = 0; n < rounds; n++) {
+		(void)syscall(SYS_getppid);
+		if (syscall(SYS_getpgid, 0) != -1 || errno != EILSEQ)
+			wrong("SECCOMP_RET_ERRNO: %s", strerror(errno));
+		/* There is no tracer that wants to know. */
+		if (syscall(SYS_getsid, 0) != -1 || errno != ENOSYS)
+			wrong("SECCOMP_RET_TRACE: %s", strerror(errno));
+		if (poll(NULL, 0, 1) != 0 || nanosleep(&nap, NULL) != 0)
+			wrong("a wait fails: %s", strerror(errno));
+	}
+	printf("trapped %lu\n", atomic_load(&trapped));
+	return finish();
+}
+
+static int crash(void)
+{
+	start(calculate);
+	start(wait_for_ever);
+	run_for(300000000);
+	*(volatile char *)(uintptr_t)4242 = 1;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	uid_t real, effective, saved;
+
+	if (argc < 2)
+		return 2;
+	if (strcmp(argv[1], "ids") == 0) {
+		must(getresuid(&real, &effective, &saved) == 0, "getresuid");
+		printf("ids %u %u %u secure %lu\n", real, effective, saved,
+		       getauxval(AT_SECURE));
+		return 0;
+	}
+	begin();
+	if (strcmp(argv[1], "crash") == 0)
+		return crash();
+	if (argc < 3)
+		return 2;
+	if (strcmp(argv[1], "filters") == 0)
+		return filters(strtol(argv[2], NULL, 10));
+	start(calculate);
+	run_for(300000000);
+	execl(argv[2], argv[2], "ids", NULL);
+	give_up("exec");
+}
