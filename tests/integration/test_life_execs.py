@@ -10,7 +10,7 @@ import time
 
 import harness
 import life
-from harness import check, wait_for
+from harness import check
 
 SEED = int(os.environ.get('SEED') or random.randrange(10**6))
 
@@ -33,8 +33,10 @@ def test_attached_in_the_middle(box):
         life.check_quiet(profd)
         life.check_sums(profd)
         check(profd.stats['samples_taken'] > 0, f'no samples: {profd.stats}')
+    profd = box.profd([target], '--rate', '1000').wait_attached()
     target.signal(signal.SIGKILL)
-    wait_for(lambda: not target.running(), 'the end of the target')
+    target.wait()
+    life.check_profd(profd)
 
 
 if __name__ == '__main__':

@@ -149,6 +149,33 @@ START_TEST(a_process_in_the_middle_of_an_exec_is_added)
 }
 END_TEST
 
+/* All that we know are dead, and the one that is left is out of reach. */
+START_TEST(an_exec_that_waits_for_another_tracer_is_no_end)
+{
+	pid_t tid, tracer;
+
+	memset(&l, 0, sizeof(l));
+	live_start(&l, "cap_threads", "leaderless", NULL);
+	until_state(l.pid, 'Z');
+	live_open(&l, 1u << 24);
+	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
+	tracer = start_tracer(tid);
+	ck_assert_int_eq(live_add(&l), 0);
+	live_ticks(&l, 3);
+	ck_assert_uint_eq(l.counters.threads, 1);
+	live_say(&l, "hidden exec");
+	until_state(tid, 'Z');
+	while (l.counters.threads > 0) {
+		live_tick(&l);
+		live_patience();
+	}
+	live_ticks(&l, 20);
+	ck_assert_uint_eq(l.gone, 0);
+	ck_assert_int_eq(kill(tracer, SIGKILL), 0);
+	check_new_program();
+}
+END_TEST
+
 /* And if it dies of it, that is an end like any other. */
 START_TEST(a_process_that_dies_in_the_middle_of_an_exec)
 {
@@ -203,6 +230,7 @@ Suite *suite(void)
 	tcase_add_test(tc, exec_where_nobody_that_is_known_is_left);
 	tcase_add_test(tc, an_exec_that_waits_for_us_is_not_waited_for);
 	tcase_add_test(tc, a_process_in_the_middle_of_an_exec_is_added);
+	tcase_add_test(tc, an_exec_that_waits_for_another_tracer_is_no_end);
 	tcase_add_test(tc, a_process_that_dies_in_the_middle_of_an_exec);
 	tcase_add_test(tc, attaching_keeps_the_heart_beating);
 	suite_add_tcase(s, tc);
