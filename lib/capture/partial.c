@@ -313,7 +313,6 @@ bool partial_find(struct partial *p)
 static void send_rest(const struct partial *p, const struct iovec *iov,
 		      uint64_t flags, struct partial_call *ret)
 {
-	ret->asked = iov->iov_len;
 	ret->nr = SYS_write;
 	ret->arguments[0] = argument(p, 0);
 	ret->arguments[1] = (uintptr_t)iov->iov_base;
@@ -327,7 +326,6 @@ static void send_rest(const struct partial *p, const struct iovec *iov,
 static void receive_rest(const struct partial *p, const struct iovec *iov,
 			 uint64_t flags, struct partial_call *ret)
 {
-	ret->asked = iov->iov_len;
 	ret->nr = SYS_recvfrom;
 	ret->arguments[0] = argument(p, 0);
 	ret->arguments[1] = (uintptr_t)iov->iov_base;
@@ -340,11 +338,10 @@ static void advance(const struct partial *p, unsigned int address, size_t step,
 		    unsigned int count, struct partial_call *ret)
 {
 	ret->nr = p->nr;
-	ret->asked = p->whole - p->done;
 	for (unsigned int i = 0; i < ARCH_ARGUMENTS; i++)
 		ret->arguments[i] = argument(p, i);
 	ret->arguments[address] += step * p->done;
-	ret->arguments[count] = ret->asked;
+	ret->arguments[count] = p->whole - p->done;
 }
 
 /* The kernel has moved the offsets that there are, in file or memory. */
@@ -413,6 +410,10 @@ bool partial_next(const struct partial *p, struct partial_call *ret)
 		ret->arguments[5] |= SPLICE_F_NONBLOCK;
 		return true;
 	case SYS_recvmmsg:
+		if (!has_time_left(p))
+			return false;
+		advance(p, 1, sizeof(struct mmsghdr), 2, ret);
+		return true;
 	case SYS_sendmmsg:
 		advance(p, 1, sizeof(struct mmsghdr), 2, ret);
 		return true;

@@ -47,8 +47,7 @@ struct partial {
 struct partial_call {
 	long nr;
 	uint64_t arguments[ARCH_ARGUMENTS];
-	uint64_t asked; /* its result, if it does all of it */
-	bool counts;	/* its result is to be added to what is done */
+	bool counts; /* its result is to be added to what is done */
 };
 
 /*

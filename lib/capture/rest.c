@@ -5,11 +5,11 @@
 #include "lib/capture/syscalls.h"
 
 /*
- * A part that brings nothing is run again where a signal may have been the
- * reason: one that is there shows itself before. This often, in case that it
- * is another.
+ * A part that brings nothing is run again where an interrupt may have been the
+ * reason; a signal that is there shows itself before. This often: interrupts
+ * come a tick apart, and no call that is known goes on like this without one.
  */
-#define IN_VAIN_MAX 16
+#define IN_VAIN_MAX 1000
 
 /* Sends the thread into the next part. False: there is none. */
 static bool run_next(struct rest *r)
@@ -30,8 +30,6 @@ static bool run_next(struct rest *r)
 	    arch_set_regs(p->tid, &regs) < 0)
 		return false;
 	r->state = REST_AHEAD;
-	r->disturbed = false;
-	r->asked = call.asked;
 	r->counts = call.counts;
 	return true;
 }
@@ -63,8 +61,11 @@ static void end(struct rest *r)
 	(void)!arch_set_regs(r->partial.tid, &r->partial.regs);
 }
 
-/* At the end of a part. */
-static void add(struct rest *r, bool goes_on, bool interrupted,
+/*
+ * At the end of a part. If that was a part only, the next one shows whether
+ * there is more: nobody can tell whether we were the reason.
+ */
+static void add(struct rest *r, bool goes_on,
 		const struct user_regs_struct *regs)
 {
 	struct partial *p = &r->partial;
@@ -77,8 +78,7 @@ static void add(struct rest *r, bool goes_on, bool interrupted,
 		p->done += (uint64_t)result;
 		r->in_vain = 0;
 		arch_with_result(&p->regs, p->done);
-		again = (uint64_t)result == r->asked || interrupted ||
-			r->disturbed;
+		again = true;
 	} else {
 		again = syscall_was_waiting(result) &&
 			++r->in_vain < IN_VAIN_MAX;
@@ -87,7 +87,7 @@ static void add(struct rest *r, bool goes_on, bool interrupted,
 		end(r);
 }
 
-void rest_stopped(struct rest *r, bool at_call, bool goes_on, bool interrupted,
+void rest_stopped(struct rest *r, bool at_call, bool goes_on,
 		  struct user_regs_struct *regs)
 {
 	switch (r->state) {
@@ -98,10 +98,9 @@ void rest_stopped(struct rest *r, bool at_call, bool goes_on, bool interrupted,
 			r->state = REST_INSIDE;
 		else if (!goes_on)
 			end(r);
-		r->disturbed |= interrupted;
 		break;
 	case REST_INSIDE:
-		add(r, goes_on, interrupted, regs);
+		add(r, goes_on, regs);
 		break;
 	}
 	*regs = r->partial.regs;

@@ -28,11 +28,8 @@ enum rest_state {
 
 struct rest {
 	enum rest_state state;
-	/* It was interrupted by us since it was sent on its way. */
-	bool disturbed;
 	unsigned int in_vain; /* parts in a row that brought nothing */
-	uint64_t asked;	      /* of the part under way */
-	bool counts;
+	bool counts;	      /* what the part under way brings */
 	struct partial partial;
 };
 
@@ -47,11 +44,10 @@ bool rest_begin(struct rest *r, uint32_t tid, int pagemap_fd,
 /*
  * A stop of a thread with a rest; at_call: at the begin or end of a call, else
  * any other kind. goes_on: it may still go on after this stop: it is no
- * group-stop, no signal, and we are not about to leave. interrupted: we have
- * interrupted it. regs are its registers; they become those that it would have
- * without us.
+ * group-stop, no signal, and we are not about to leave. regs are its registers;
+ * they become those that it would have without us.
  */
-void rest_stopped(struct rest *r, bool at_call, bool goes_on, bool interrupted,
+void rest_stopped(struct rest *r, bool at_call, bool goes_on,
 		  struct user_regs_struct *regs);
 
 #endif

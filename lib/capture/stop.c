@@ -47,7 +47,7 @@ static void mend_call(struct thread *th, struct user_regs_struct *raw,
 		rest_stopped(&th->rest, status == TRACEE_CALL,
 			     (status == TRACEE_CALL || status == TRACEE_TRAP) &&
 				     !c->finishing,
-			     th->pending || th->stop_expected, raw);
+			     raw);
 	if (th->rest.state != REST_NONE || !may_be_ours(th, status))
 		return;
 	if (repair_call(th->tid, raw, signal))

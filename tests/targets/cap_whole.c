@@ -9,13 +9,17 @@
  * Lines on its input, each answered by one: "short", "wrong" by that and the
  * number of calls that came back with a part, and of those whose data was not
  * what it should be; "whole", "least": calls that did all, of all kinds and of
- * the kind with the fewest. "names": a line for each kind, with its name and
- * short, wrong, whole. At the input's end it ends.
+ * the kind with the fewest; "handled": SIGUSR1 handled by the first thread.
+ * "names": a line for each kind, with its name and short, wrong, whole.
+ * "filter" by "ok 0": from now on a seccomp filter that lets everything through
+ * is installed. At the input's end it ends.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/filter.h>
 #include <linux/io_uring.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
@@ -27,6 +31,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -266,10 +271,11 @@ static ssize_t call_copy_file_range(struct work *w)
 /* The other way round: the thread receives, the other one sends in bits. */
 static void send_bit(struct work *w)
 {
-	const size_t n = 1 + w->sent % 3000;
+	ssize_t n = write(w->peer, next_bytes(w), 1 + w->sent % 3000);
 
-	need(write(w->peer, next_bytes(w), n) == (ssize_t)n);
-	w->sent += n;
+	/* SIGSTOP cuts it short. */
+	need(n > 0 || errno == EINTR);
+	w->sent += n < 0 ? 0 : (uint64_t)n;
 }
 
 static ssize_t received(struct work *w, const uint8_t *got, ssize_t n)
@@ -521,6 +527,27 @@ static void start(void *(*function)(void *), struct work *w)
 	need(pthread_create(&thread, NULL, function, w) == 0);
 }
 
+static atomic_ulong handled;
+
+static void on_signal(int number)
+{
+	(void)number;
+	atomic_fetch_add(&handled, 1);
+}
+
+static void install_filter(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {.len = 1, .filter = code};
+
+	need(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	     syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+		     SECCOMP_FILTER_FLAG_TSYNC, &program) == 0);
+	printf("ok 0\n");
+}
+
 static void answer(const char *line)
 {
 	unsigned long shorter = 0, wrong = 0, whole = 0, least = ULONG_MAX;
@@ -545,12 +572,19 @@ static void answer(const char *line)
 		printf("whole %lu\n", whole);
 	else if (strcmp(line, "least\n") == 0)
 		printf("least %lu\n", least);
+	else if (strcmp(line, "handled\n") == 0)
+		printf("handled %lu\n", handled);
+	else if (strcmp(line, "filter\n") == 0)
+		install_filter();
 }
 
 int main(int argc, char **argv)
 {
+	const struct sigaction action = {.sa_handler = on_signal,
+					 .sa_flags = SA_RESTART};
 	char line[64];
 
+	sigaction(SIGUSR1, &action, NULL);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < N_KINDS; i++) {
 		if (argc > 1 && strcmp(argv[1], "--list") == 0)

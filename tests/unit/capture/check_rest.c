@@ -1,0 +1,204 @@
+#include "lib/capture/rest.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tests/unit/capture/live.h"
+#include "tests/unit/suite.h"
+
+/* Calls in whose middle the thread is blocked, again and again. */
+static const char *const kinds[] = {
+	"write_pipe",  "writev_pipe", "write_tty", "write_unix",  "write_tcp",
+	"writev_unix", "send_unix",   "send_tcp",  "recv_unix",	  "recv_tcp",
+	"recvmsg_tcp", "sendmsg_tcp", "recvmmsg",  "sendfile_tcp"};
+
+#define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+/*
+ * When a signal ends recvmmsg(2) in the middle, the next call on the socket
+ * fails with an error that is none, 512 (net/socket.c): also without us.
+ */
+static bool is_sound(const char *kind)
+{
+	return strcmp(kind, "recvmmsg") != 0;
+}
+
+/* Rests that are run for each; so many interrupts while one gets on. */
+#define RESTS	 20
+#define IN_A_ROW 5
+
+static struct live l;
+
+static void tear_down(void)
+{
+	live_end(&l);
+}
+
+static long count(const char *word)
+{
+	return live_ask(&l, word, word);
+}
+
+/* What is under way is brought to its end, so that it counts. */
+static void until_all_is_done(void)
+{
+	long whole = count("whole");
+
+	while (count("whole") < whole + 1)
+		live_patience();
+}
+
+static void until_asleep(void)
+{
+	while (live_state(l.first) != 'S') {
+		live_reap(&l);
+		live_patience();
+	}
+}
+
+static void interrupt_once(void)
+{
+	uint64_t before = l.counters.stops + l.counters.event_stops;
+
+	until_asleep();
+	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
+	while (l.counters.stops + l.counters.event_stops == before)
+		live_wait(&l);
+}
+
+START_TEST(interrupts_take_nothing_away)
+{
+	live_begin(&l, "cap_whole", kinds[_i], NULL);
+	while (l.counters.continued < RESTS) {
+		for (int i = 0; i < IN_A_ROW; i++)
+			interrupt_once();
+		until_all_is_done();
+	}
+	until_all_is_done();
+	ck_assert_int_eq(count("short"), 0);
+	ck_assert_int_eq(count("wrong"), 0);
+}
+END_TEST
+
+/* A traced thread is woken by what an untraced one does not notice. */
+START_TEST(ignored_signals_take_nothing_away)
+{
+	live_begin(&l, "cap_whole", kinds[_i], NULL);
+	for (int i = 1; l.counters.continued < RESTS; i++) {
+		uint64_t before = l.counters.event_stops;
+
+		until_asleep();
+		ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH),
+				 0);
+		while (l.counters.event_stops == before)
+			live_wait(&l);
+		if (i % IN_A_ROW == 0)
+			until_all_is_done();
+	}
+	until_all_is_done();
+	ck_assert_int_eq(count("short"), 0);
+	ck_assert_int_eq(count("wrong"), 0);
+}
+END_TEST
+
+/* A part is what it gets without us, too; no byte is lost or sent twice. */
+START_TEST(handlers_are_run_in_between)
+{
+	live_begin(&l, "cap_whole", kinds[_i], NULL);
+	for (int i = 1; i <= RESTS; i++) {
+		(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
+		if (i % 2 == 0)
+			live_reap(&l);
+		ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGUSR1),
+				 0);
+		(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
+		while (count("handled") < i)
+			live_patience();
+	}
+	until_all_is_done();
+	ck_assert_int_eq(count("handled"), RESTS);
+	if (is_sound(kinds[_i]))
+		ck_assert_int_eq(count("wrong"), 0);
+}
+END_TEST
+
+START_TEST(the_process_is_stopped_in_between)
+{
+	live_begin(&l, "cap_whole", kinds[_i], NULL);
+	for (int i = 0; i < RESTS / 4; i++) {
+		(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
+		if (i % 2 == 0)
+			live_reap(&l);
+		ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
+		while (live_state(l.first) != 't') {
+			live_reap(&l);
+			live_patience();
+		}
+		(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
+		ck_assert_int_eq(kill(l.pid, SIGCONT), 0);
+		until_all_is_done();
+	}
+	if (is_sound(kinds[_i]))
+		ck_assert_int_eq(count("wrong"), 0);
+}
+END_TEST
+
+START_TEST(it_is_killed_in_between)
+{
+	live_begin(&l, "cap_whole", kinds[_i], NULL);
+	while (l.counters.continued < 1)
+		interrupt_once();
+	ck_assert_int_eq(kill(l.pid, SIGKILL), 0);
+	while (l.gone == 0)
+		live_wait(&l);
+}
+END_TEST
+
+/* It may look at arguments. The parts are what others are spared. */
+START_TEST(under_a_filter_nothing_is_run)
+{
+	live_begin(&l, "cap_whole", "write_pipe", NULL);
+	ck_assert_int_eq(live_ask(&l, "filter", "ok"), 0);
+	while (count("short") == 0)
+		interrupt_once();
+	until_all_is_done();
+	ck_assert_uint_eq(l.counters.continued, 0);
+	ck_assert_int_eq(count("wrong"), 0);
+}
+END_TEST
+
+/* Before it leaves, what it began is at its end. */
+START_TEST(it_settles)
+{
+	live_begin(&l, "cap_whole", "write_pipe", NULL);
+	for (int i = 0; i < RESTS; i++) {
+		until_all_is_done();
+		interrupt_once();
+	}
+	while (!capture_settle(l.capture))
+		live_wait(&l);
+	ck_assert_int_eq(count("short"), 0);
+	ck_assert_int_eq(count("wrong"), 0);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("rest");
+	TCase *tc = tcase_create("rests of calls");
+
+	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
+	tcase_add_checked_fixture(tc, NULL, tear_down);
+	tcase_add_loop_test(tc, interrupts_take_nothing_away, 0, N_KINDS);
+	tcase_add_loop_test(tc, ignored_signals_take_nothing_away, 0, N_KINDS);
+	tcase_add_loop_test(tc, handlers_are_run_in_between, 0, N_KINDS);
+	tcase_add_loop_test(tc, the_process_is_stopped_in_between, 0, N_KINDS);
+	tcase_add_loop_test(tc, it_is_killed_in_between, 0, N_KINDS);
+	tcase_add_test(tc, under_a_filter_nothing_is_run);
+	tcase_add_test(tc, it_settles);
+	suite_add_tcase(s, tc);
+	return s;
+}
