@@ -37,6 +37,25 @@ static int find_executable(const char *name, char ret[PATH_MAX])
 	return -ENOENT;
 }
 
+/*
+ * What the terminal sent to the broker's process group while the child was in
+ * it. The broker blocks these, so they are pending, and to ignore a signal
+ * forgets it.
+ */
+static void drop_pending(void)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP};
+	struct sigaction action;
+
+	for (size_t i = 0; i < array_size(signals); i++) {
+		if (sigaction(signals[i], NULL, &action) < 0 ||
+		    action.sa_handler == SIG_IGN)
+			continue;
+		(void)signal(signals[i], SIG_IGN);
+		(void)signal(signals[i], SIG_DFL);
+	}
+}
+
 /* Between fork and exec: only calls that are safe there. */
 __attribute__((noreturn)) static void
 become(const char *path, char *const *argv, char *const *envp, int fd)
@@ -45,6 +64,7 @@ become(const char *path, char *const *argv, char *const *envp, int fd)
 	int null;
 
 	(void)setpgid(0, 0);
+	drop_pending();
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	/* After this there is a descriptor left to open one. */

@@ -29,10 +29,12 @@ libexec/sentry-profd/sentry-profd-ship
 libexec/sentry-profd/sentry-profd-unwind
 sbin/sentry-profd
 share/doc/sentry-profd/ARCHITECTURE.md
+share/doc/sentry-profd/BENCHMARKS.md
 share/doc/sentry-profd/CHANGES
 share/doc/sentry-profd/FORMATS.md
 share/doc/sentry-profd/HACKING.md
 share/doc/sentry-profd/README.md
+share/doc/sentry-profd/SAFETY.md
 share/doc/sentry-profd/UNWINDING.md
 share/man/man8/sentry-profd.8'
 for root in "$dir/prefix" "$dir/staged$dir/prefix"; do
