@@ -95,9 +95,12 @@ FATAL = {
     'lost: no reason': lambda: send('CHUNK_LOST', 'II', 1, 31),
     'lost: huge reason': lambda: send('CHUNK_LOST', 'II', 1, 2**32 - 1),
     'lost: of nobody': lambda: send('CHUNK_LOST', 'II', 0, 1),
+    'opened: of nobody': lambda: send('SESSION_OPENED', 'II', 9, 0),
+    'opened: twice': lambda: [send('SESSION_OPENED', 'II', 1, 0)
+                              for _ in range(2)],
     'closed: of nobody': lambda: send('SESSION_CLOSED', 'II', 9, 0),
-    'stats: of nobody': lambda: send('UNWIND_STATS', 'II19Q', 9, 0,
-                                     *[HUGE] * 19),
+    'stats: of nobody': lambda: send('UNWIND_STATS', 'II20Q', 9, 0,
+                                     *[HUGE] * 20),
     # of capture
     'state: of nobody': lambda: send('TARGET_STATE', 'IIiI', 9, 1, 0, 0),
     'state: none': lambda: send('TARGET_STATE', 'IIiI', 1, 99, 0, 0),
@@ -105,7 +108,7 @@ FATAL = {
     'ring: no descriptor': lambda: send('RING_MADE', 'II', 1, 0),
     'done: early': lambda: send('CAPTURE_DONE', ''),
     # of ship
-    'done: unknown': lambda: send('ENVELOPE_DONE', 'QIIii', 77, 1, 1, 0, 0),
+    'done: unknown': lambda: send('ENVELOPE_DONE', 'QIIiI', 77, 1, 1, 0, 0),
 }
 
 
@@ -117,7 +120,7 @@ def closed_twice():
 
 
 def huge_stats():
-    send('UNWIND_STATS', 'II19Q', 1, 0, *[HUGE] * 19)
+    send('UNWIND_STATS', 'II20Q', 1, 0, *[HUGE] * 20)
 
 
 def states():
@@ -155,10 +158,12 @@ def obey(data):
     kind, _, what = struct.unpack_from('=IIQ', data.ljust(16, b'\0'))
     if kind == TYPES['CAPTURE_STOP']:
         sys.exit()
+    if kind == TYPES['SESSION_OPEN']:
+        send('SESSION_OPENED', 'II', what & 0xffffffff, 0)
     if kind == TYPES['SESSION_CLOSE']:
         send('SESSION_CLOSED', 'II', what & 0xffffffff, 0)
     if kind == TYPES['ENVELOPE']:
-        send('ENVELOPE_DONE', 'QIIii', what, 99, 99, -2**31, -2**31)
+        send('ENVELOPE_DONE', 'QIIiI', what, 99, 99, -2**31, 2**32 - 1)
 
 
 def main():

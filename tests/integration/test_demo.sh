@@ -46,6 +46,10 @@ while read -r line <&3; do
 	*envelopes*) break ;;
 	esac
 done
+server=$(sed -n 's/.* running as process \([0-9]*\).*/\1/p' output)
+while grep -q '^TracerPid:.0$' /proc/$server/status; do
+	sleep 0.1
+done
 kill -INT -$demo_pid
 cat <&3 >>output
 status=0
