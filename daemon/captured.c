@@ -51,6 +51,16 @@
  */
 #define REALTIME_US_MAX 500000
 
+/*
+ * Of each window it may use this much of a processor at real-time priority.
+ * Beyond, it looks at nobody until the window ends, and answers stops at the
+ * priority of everybody else: whatever makes it busy, the machine goes on.
+ */
+#define SHARE_WINDOW_NS (100 * NS_PER_MS)
+#define SHARE_NS	(SHARE_WINDOW_NS / 2)
+/* The clock of it costs a system call. */
+#define SHARE_LOOK_NS (5 * NS_PER_MS)
+
 /* At the end: how long stops and credits are waited for. */
 #define FINISH_NS (2 * NS_PER_SEC)
 
@@ -85,6 +95,12 @@ static struct {
 	uint64_t told_tick; /* when the readers were told of their heads */
 	bool behind;	    /* more wait statuses are there than were taken */
 	bool finishing;
+	struct {
+		uint64_t window_ns; /* its start */
+		uint64_t look_ns;
+		uint64_t used_ns; /* of the processor, at that */
+		bool exceeded;
+	} share;
 	bool keep_sessions;
 } me = {.signal_fd = -1, .timer_fd = -1};
 
@@ -307,7 +323,8 @@ static void on_timer(void *ctx)
 		return;
 	beat();
 	now = clock_mono_ns();
-	if (tick_at(now) <= me.tick)
+	/* Ticks that it leaves out are late at the next one. */
+	if (tick_at(now) <= me.tick || me.share.exceeded)
 		return;
 	me.tick = tick_at(now);
 	me.behind = capture_tick(me.capture, me.tick,
@@ -439,6 +456,45 @@ static void on_signals(void *ctx)
 	me.behind = capture_reap(me.capture);
 }
 
+static void set_realtime(bool on)
+{
+	const struct sched_param fifo = {.sched_priority = 1}, other = {0};
+
+	if (me.heartbeat->scheduler != SCHEDULER_FIFO)
+		return;
+	if (on)
+		(void)sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK,
+					 &fifo);
+	else
+		(void)sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK,
+					 &other);
+}
+
+static void keep_share(void)
+{
+	uint64_t now = clock_mono_ns(), used;
+
+	if (now - me.share.look_ns < SHARE_LOOK_NS)
+		return;
+	me.share.look_ns = now;
+	used = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+	if (now - me.share.window_ns >= SHARE_WINDOW_NS) {
+		me.share.window_ns = now;
+		me.share.used_ns = used;
+		if (me.share.exceeded)
+			set_realtime(true);
+		me.share.exceeded = false;
+	} else if (!me.share.exceeded && used - me.share.used_ns > SHARE_NS) {
+		me.share.exceeded = true;
+		set_realtime(false);
+		log_debug("more than half a processor is used: nobody is "
+			  "looked at for %u ms",
+			  (unsigned int)((SHARE_WINDOW_NS -
+					  (now - me.share.window_ns)) /
+					 NS_PER_MS));
+	}
+}
+
 /*
  * One round of events. Where there is no end of stops it sleeps all the same:
  * under SCHED_FIFO the others, and RLIMIT_RTTIME, wait for that.
@@ -449,6 +505,7 @@ static int run_once(int timeout_ms)
 	int r;
 
 	beat();
+	keep_share();
 	if (me.behind)
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 	r = loop_run_once(me.loop, me.behind ? 0 : timeout_ms);

@@ -4,11 +4,12 @@
  *
  * One process serves the targets of one uid, through one ring.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <fcntl.h>
+#include <sys/resource.h>
 
 #include "daemon/child.h"
 #include "daemon/heartbeat.h"
@@ -22,6 +23,9 @@
 
 /* Rows and symbols of the images of one user's targets. */
 #define CACHE_BYTES_MAX (256u << 20)
+
+/* A sample costs it some microseconds: nobody is kept waiting. */
+#define UNWIND_NICE (-10)
 
 /* The writer gets its room back when this much has been read. */
 #define CREDIT_BYTES (1u << 20)
@@ -277,6 +281,11 @@ static void set_up(const struct msg_init *init)
 	struct unwind_cache_options options = {.max_bytes = CACHE_BYTES_MAX};
 	int r;
 
+	/*
+	 * Among many busy threads its turn would come when the ring is full.
+	 * Refused to an ordinary user.
+	 */
+	(void)setpriority(PRIO_PROCESS, 0, UNWIND_NICE);
 	r = privileges_drop(init->uid, init->gid, 0, false);
 	if (r < 0)
 		die("cannot give up privileges", -r);

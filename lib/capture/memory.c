@@ -37,11 +37,14 @@ static bool is_there(uint64_t entry)
 }
 
 /* An address above the user's half gives no entries: n becomes less. */
-static int look_up(int pagemap_fd, struct range *range)
+static int look_up(int pagemap_fd, const struct memory_seen *seen,
+		   struct range *range)
 {
 	ssize_t n;
 
-	if (pagemap_fd < 0) {
+	if (pagemap_fd < 0 ||
+	    (seen != NULL && range->first * range->page_size >= seen->lo &&
+	     (range->first + range->n) * range->page_size <= seen->hi)) {
 		for (size_t i = 0; i < range->n; i++)
 			range->entries[i] = PAGE_PRESENT;
 		return 0;
@@ -108,8 +111,8 @@ static size_t make_runs(const struct range *range, size_t pages, uint64_t addr,
 	return filled;
 }
 
-ssize_t memory_read(int pagemap_fd, int32_t tid, uint64_t addr, void *to,
-		    size_t size, size_t hole_max)
+ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid,
+		    uint64_t addr, void *to, size_t size, size_t hole_max)
 {
 	struct range range = {.page_size = (uint64_t)getpagesize()};
 	struct runs runs;
@@ -123,13 +126,18 @@ ssize_t memory_read(int pagemap_fd, int32_t tid, uint64_t addr, void *to,
 	range.first = addr / range.page_size;
 	range.n = (size_t)((end - 1) / range.page_size - range.first) + 1;
 	range.n = min_size(range.n, MEMORY_PAGES_MAX);
-	r = look_up(pagemap_fd, &range);
+	r = look_up(pagemap_fd, seen, &range);
 	if (r < 0)
 		return r;
 	filled = make_runs(&range, pages_to_read(&range, hole_max), addr, end,
 			   to, &runs);
 	if (runs.n == 0)
 		return -EFAULT;
+	if (seen != NULL && runs.n == 1 && runs.local[0].iov_len == size)
+		*seen = (struct memory_seen){
+			.lo = range.first * range.page_size,
+			.hi = (range.first + range.n) * range.page_size,
+		};
 	n = process_vm_readv(tid, runs.local, runs.n, runs.remote, runs.n, 0);
 	if (n < 0)
 		return errno == ESRCH ? -ESRCH : -EFAULT;

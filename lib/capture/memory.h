@@ -32,13 +32,24 @@
 must_check int memory_open(int proc_fd, uint32_t tid, int *ret_fd);
 
 /*
+ * Pages that were all there at the last look, from lo up to hi. It saves the
+ * look for a stack that is read again and again; the caller empties it now and
+ * then: {0}.
+ */
+struct memory_seen {
+	uint64_t lo, hi;
+};
+
+/*
  * Copies up to size bytes (MEMORY_PAGES_MAX pages) at addr of thread tid,
  * pages that are not in memory as zeros. Ends before size at the last page
  * that is there, at a hole of more than hole_max pages, or where it cannot be
- * read. pagemap_fd may be -1. Returns how many bytes of to are good; -EFAULT
- * if there are none, -ESRCH if the memory is gone.
+ * read. pagemap_fd may be -1. *seen is used, and filled in; it may be NULL.
+ * Returns how many bytes of to are good; -EFAULT if there are none, -ESRCH if
+ * the memory is gone.
  */
-must_check ssize_t memory_read(int pagemap_fd, int32_t tid, uint64_t addr,
-			       void *to, size_t size, size_t hole_max);
+must_check ssize_t memory_read(int pagemap_fd, struct memory_seen *seen,
+			       int32_t tid, uint64_t addr, void *to,
+			       size_t size, size_t hole_max);
 
 #endif

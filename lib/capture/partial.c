@@ -38,8 +38,8 @@ static uint64_t argument(const struct partial *p, unsigned int n)
 static bool read_all(const struct partial *p, uint64_t addr, void *to,
 		     size_t size)
 {
-	return memory_read(p->pagemap_fd, (int32_t)p->tid, addr, to, size, 0) ==
-	       (ssize_t)size;
+	return memory_read(p->pagemap_fd, NULL, (int32_t)p->tid, addr, to, size,
+			   0) == (ssize_t)size;
 }
 
 static bool starts_with(const char *text, const char *start)

@@ -185,9 +185,9 @@ static void rename_due(struct thread *list, uint64_t tick, uint64_t time_ns)
 	for (struct thread *th = list; th != NULL; th = th->next) {
 		if (!th->announced || tick < th->name_tick)
 			continue;
-		wait_for_name(th, tick,
-			      min_u64(NAME_TICKS * th->name_wait,
-				      NAME_TICKS_MAX));
+		wait_for_name(
+			th, tick,
+			min_u64(NAME_TICKS * th->name_wait, NAME_TICKS_MAX));
 		/* Gone: the name that is known is the better one. */
 		if (read_name(th, comm) &&
 		    strncmp(comm, th->comm, COMM_SIZE) != 0)
@@ -226,6 +226,9 @@ bool thread_has_room(const struct thread *th)
 	       sink->promised + th->last_size + RING_HEADROOM;
 }
 
+/* It is looked anew, after so many ticks, which of its pages are there. */
+#define MEMORY_TICKS 16
+
 int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
 		const uint64_t *regs, uint64_t regs_known, uint32_t flags,
 		struct record_sample **ret, size_t *ret_size)
@@ -239,10 +242,15 @@ int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
 	if (r < 0)
 		return r;
 	*ret = memory;
+	if (tick - th->memory_tick >= MEMORY_TICKS) {
+		th->memory_tick = tick;
+		th->seen_memory = (struct memory_seen){0};
+	}
 	(*ret)->h = head(t, th->tid, tick, time_ns);
 	/* By the thread: a leader that has exited has no memory any more. */
-	*ret_size = snapshot_take(*ret, t->pagemap_fd, (int32_t)th->tid, regs,
-				  regs_known, flags, th->hint_top);
+	*ret_size = snapshot_take(*ret, t->pagemap_fd, &th->seen_memory,
+				  (int32_t)th->tid, regs, regs_known, flags,
+				  th->hint_top);
 	th->copied_top = (*ret)->stack_addr + (*ret)->stack_size;
 	return 0;
 }

@@ -22,7 +22,7 @@ static bool run_next(struct rest *r)
 
 	arch_to_dwarf(&p->regs, sp_pc);
 	if (!partial_next(p, &call) ||
-	    memory_read(p->pagemap_fd, (int32_t)p->tid,
+	    memory_read(p->pagemap_fd, NULL, (int32_t)p->tid,
 			sp_pc[ARCH_PC] - sizeof(before), before, sizeof(before),
 			0) != (ssize_t)sizeof(before) ||
 	    !arch_call_again(&p->regs, before, call.nr, call.arguments,

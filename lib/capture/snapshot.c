@@ -46,7 +46,8 @@ size_t snapshot_size(uint64_t sp, uint64_t hint_top)
  */
 #define HOLE_PAGES_MAX 1
 
-size_t snapshot_take(struct record_sample *record, int pagemap_fd, int32_t tid,
+size_t snapshot_take(struct record_sample *record, int pagemap_fd,
+		     struct memory_seen *seen, int32_t tid,
 		     const uint64_t *regs, uint64_t regs_known, uint32_t flags,
 		     uint64_t hint_top)
 {
@@ -55,15 +56,15 @@ size_t snapshot_take(struct record_sample *record, int pagemap_fd, int32_t tid,
 				  : HOLE_PAGES_MAX;
 	uint64_t start = stack_start(regs[ARCH_SP]);
 	size_t want = stack_want(regs[ARCH_SP], hint_top);
-	ssize_t n = memory_read(pagemap_fd, tid, start, record->stack, want,
-				hole_max);
+	ssize_t n = memory_read(pagemap_fd, seen, tid, start, record->stack,
+				want, hole_max);
 
 	/* The red zone may lie in what cannot be read. */
 	if (n < 0 && start < regs[ARCH_SP]) {
 		want -= (size_t)(regs[ARCH_SP] - start);
 		start = regs[ARCH_SP];
-		n = memory_read(pagemap_fd, tid, start, record->stack, want,
-				hole_max);
+		n = memory_read(pagemap_fd, seen, tid, start, record->stack,
+				want, hole_max);
 	}
 	record->flags = flags;
 	record->arch = ARCH_SAMPLE;

@@ -11,6 +11,7 @@
 
 #include "lib/base/ring.h"
 #include "lib/base/util.h"
+#include "lib/capture/memory.h"
 #include "lib/capture/sample.h"
 
 /*
@@ -29,10 +30,12 @@ size_t snapshot_size(uint64_t sp, uint64_t hint_top);
  * Copies the stack of thread tid from regs' stack pointer into a record that
  * ring_reserve gave for snapshot_size bytes, and fills in everything but the
  * record's start (h). regs_known tells which registers count; sp and pc must
- * be among them. pagemap_fd: see memory_read. Returns the record's size in
- * bytes. A stack that cannot be read gives a record with registers only.
+ * be among them. pagemap_fd and seen: see memory_read. Returns the record's
+ * size in bytes. A stack that cannot be read gives a record with registers
+ * only.
  */
-size_t snapshot_take(struct record_sample *record, int pagemap_fd, int32_t tid,
+size_t snapshot_take(struct record_sample *record, int pagemap_fd,
+		     struct memory_seen *seen, int32_t tid,
 		     const uint64_t *regs, uint64_t regs_known, uint32_t flags,
 		     uint64_t hint_top);
 

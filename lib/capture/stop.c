@@ -74,13 +74,19 @@ static void remember(struct thread *th, const uint64_t *regs,
 }
 
 /*
+ * An interrupt reaches a thread on a processor within some 10 us; one that
+ * waits gets its processor that soon once in some hundred times.
+ */
+#define AT_ONCE_NS (50 * NS_PER_US)
+
+/*
  * Where was the thread when the tick was due: on a processor, waiting for one,
  * or blocked?
  *
  * It was blocked if it is still where it was when it was seen so: one that is
- * woken often is woken while we look. It waited if waiting and what it ran
- * since reach back behind that moment; the wait of a thread whose processor we
- * took for the tick itself begins with it.
+ * woken often is woken while we look. It ran if it stopped at once. It waited
+ * if waiting and what it ran since reach back behind that moment; the wait of a
+ * thread whose processor we took for the tick itself begins with it.
  */
 static bool was_on_processor(const struct thread *th, const uint64_t *regs,
 			     uint64_t stopped_ns)
@@ -90,6 +96,8 @@ static bool was_on_processor(const struct thread *th, const uint64_t *regs,
 	if (th->was_blocked && th->blocked_at.sp == regs[ARCH_SP] &&
 	    th->blocked_at.pc == regs[ARCH_PC])
 		return false;
+	if (stopped_ns - th->interrupt_ns < AT_ONCE_NS)
+		return true;
 	if (th->look.slices == 0 || !activity_mark(&th->activity, &now) ||
 	    now.wait_ns == th->look.wait_ns)
 		return true;

@@ -12,6 +12,7 @@
 #include "lib/capture/activity.h"
 #include "lib/capture/arch.h"
 #include "lib/capture/capture.h"
+#include "lib/capture/memory.h"
 #include "lib/capture/rest.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/tracee.h"
@@ -41,8 +42,9 @@ struct thread {
 	bool pending;
 	bool stop_expected; /* interrupted, sampled without the stop */
 	uint64_t pending_tick;
-	uint64_t pending_ns; /* of that tick */
-	uint64_t due_ns;     /* when that tick was due */
+	uint64_t pending_ns;   /* of that tick */
+	uint64_t due_ns;       /* when that tick was due */
+	uint64_t interrupt_ns; /* when it was interrupted */
 	/* As it was at the last tick; if pending, before the interrupt. */
 	struct activity_mark look;
 	bool look_known;
@@ -55,8 +57,10 @@ struct thread {
 
 	/* By the reader's word, or a guess; 0: neither, yet. */
 	uint64_t hint_top;
-	size_t last_size;    /* ring bytes of its last sample */
-	uint64_t copied_top; /* end of the stack in that */
+	struct memory_seen seen_memory;
+	uint64_t memory_tick; /* when that was emptied */
+	size_t last_size;     /* ring bytes of its last sample */
+	uint64_t copied_top;  /* end of the stack in that */
 
 	/* Registers of its last stop out of a wait, good for the same place. */
 	bool place_known;

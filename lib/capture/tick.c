@@ -132,6 +132,7 @@ static void interrupt(struct thread *th, uint64_t tick, uint64_t time_ns,
 	if (blocked_at != NULL)
 		th->blocked_at = *blocked_at;
 	th->due_ns = th->target->capture->due_ns;
+	th->interrupt_ns = th->target->capture->options.now_ns();
 
 	if (ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
 		/* It is dying; wait will say so. Or it is another's by now. */

@@ -17,6 +17,7 @@ static size_t page;
 static uint8_t *area;
 static uint8_t copy[(PAGES + 1) * 65536];
 static int pagemap_fd;
+static struct memory_seen seen;
 
 static void set_up(void)
 {
@@ -37,6 +38,7 @@ static void set_up(void)
 	ck_assert_int_eq(mprotect(area, PAGES * page, PROT_READ | PROT_WRITE),
 			 0);
 	memset(copy, 0xa5, sizeof(copy));
+	seen = (struct memory_seen){0};
 }
 
 static void tear_down(void)
@@ -53,8 +55,8 @@ static void touch(size_t first, size_t n)
 
 static ssize_t take(size_t offset, size_t size, size_t hole_max)
 {
-	return memory_read(pagemap_fd, getpid(), (uintptr_t)area + offset, copy,
-			   size, hole_max);
+	return memory_read(pagemap_fd, &seen, getpid(),
+			   (uintptr_t)area + offset, copy, size, hole_max);
 }
 
 /* The first n bytes of the copy are those of the area from offset on. */
@@ -95,6 +97,29 @@ START_TEST(a_hole_is_zeros_and_stays_a_hole)
 	for (size_t i = 2; i < 5; i++)
 		ck_assert(is_untouched(i));
 	check_copy(50, 6 * page - 50);
+}
+END_TEST
+
+/* Only where all of it was there, and until it is forgotten. */
+START_TEST(what_was_there_is_not_looked_for_again)
+{
+	touch(0, 4);
+	ck_assert_int_eq(take(page, 2 * page, 0), (ssize_t)(2 * page));
+	ck_assert_uint_eq(seen.lo, (uintptr_t)area + page);
+	ck_assert_uint_eq(seen.hi, (uintptr_t)area + 3 * page);
+	ck_assert_int_eq(madvise(area + 2 * page, page, MADV_DONTNEED), 0);
+	/* Read, and so it is there again. */
+	ck_assert_int_eq(take(page + 8, 2 * page - 8, 0),
+			 (ssize_t)(2 * page - 8));
+	ck_assert(!is_untouched(2));
+	/* Beyond what was seen it is looked. */
+	ck_assert_int_eq(madvise(area + 2 * page, page, MADV_DONTNEED), 0);
+	ck_assert_int_eq(take(page, 3 * page, 0), (ssize_t)page);
+	ck_assert(is_untouched(2));
+	seen = (struct memory_seen){0};
+	ck_assert_int_eq(take(page, 2 * page, 0), (ssize_t)page);
+	ck_assert_uint_eq(seen.hi, 0);
+	ck_assert(is_untouched(2));
 }
 END_TEST
 
@@ -144,8 +169,8 @@ START_TEST(no_address_of_a_process)
 				    UINT64_C(0xffff800000000000)};
 
 	for (size_t i = 0; i < array_size(nowhere); i++)
-		ck_assert_int_lt(memory_read(pagemap_fd, getpid(), nowhere[i],
-					     copy, 100, PAGES),
+		ck_assert_int_lt(memory_read(pagemap_fd, &seen, getpid(),
+					     nowhere[i], copy, 100, PAGES),
 				 0);
 	ck_assert_int_eq(take(0, 0, PAGES), -EFAULT);
 }
@@ -196,6 +221,7 @@ Suite *suite(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, what_is_there_is_copied);
 	tcase_add_test(tc, a_hole_is_zeros_and_stays_a_hole);
+	tcase_add_test(tc, what_was_there_is_not_looked_for_again);
 	tcase_add_test(tc, a_longer_hole_is_the_end);
 	tcase_add_test(tc, nothing_is_there_behind_the_last_page);
 	tcase_add_test(tc, a_hole_at_the_start);

@@ -25,6 +25,7 @@ static struct {
 
 /* Of this process; -1 in the tests of a kernel without. */
 static int pagemap_fd;
+static struct memory_seen seen;
 static uint64_t regs[ARCH_REGS];
 static struct record_sample *record;
 
@@ -49,6 +50,7 @@ static void make_stack(size_t size)
 static void set_up_without_pagemap(void)
 {
 	pagemap_fd = -1;
+	seen = (struct memory_seen){0};
 	record = malloc(sizeof(*record) + SAMPLE_STACK_MAX);
 	ck_assert_ptr_nonnull(record);
 	/* What the ring held before must not shine through. */
@@ -84,7 +86,7 @@ static size_t take(uint64_t sp, uint64_t hint)
 	size_t size;
 
 	regs[ARCH_SP] = sp;
-	size = snapshot_take(record, pagemap_fd, getpid(), regs, KNOWN,
+	size = snapshot_take(record, pagemap_fd, &seen, getpid(), regs, KNOWN,
 			     SAMPLE_RUNNING, hint);
 	ck_assert_uint_le(size, snapshot_size(sp, hint));
 	ck_assert_uint_eq(size, sizeof(*record) + record->stack_size);
