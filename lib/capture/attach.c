@@ -10,6 +10,8 @@
 #include <sys/ptrace.h>
 #include <sys/time.h>
 
+#include "lib/base/small_file.h"
+
 /*
  * Clone and exec keep the table true; exit is told by wait anyway. SYSGOOD
  * tells the stops at calls, which we seldom ask for, from a SIGTRAP.
@@ -45,18 +47,12 @@ static int read_status(const struct target *t, uint32_t tid,
 	static const char tracer_key[] = "\nTracerPid:\t";
 	char path[64], text[4096];
 	const char *state, *tracer;
-	ssize_t n;
-	int fd;
+	int r;
 
 	(void)snprintf(path, sizeof(path), "task/%u/status", tid);
-	fd = openat(t->proc_fd, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	close_fd(&fd);
-	if (n <= 0)
-		return -ENOENT;
-	text[n] = '\0';
+	r = small_file_read(t->proc_fd, path, text, sizeof(text));
+	if (r < 0)
+		return r == -ESRCH ? -ENOENT : r;
 	state = strstr(text, state_key);
 	tracer = strstr(text, tracer_key);
 	if (state == NULL || tracer == NULL)

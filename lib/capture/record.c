@@ -1,10 +1,10 @@
 #include "lib/capture/target.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/small_file.h"
 #include "lib/capture/snapshot.h"
 
 /*
@@ -82,19 +82,10 @@ static bool read_file(const struct thread *th, const char *name, char *text,
 		      size_t size)
 {
 	char path[64];
-	ssize_t n;
-	int fd;
 
 	(void)snprintf(path, sizeof(path), "task/%u/%s", th->tid, name);
-	fd = openat(th->target->proc_fd, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, text, size - 1);
-	close_fd(&fd);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	return true;
+	return small_file_read(th->target->proc_fd, path, text, size) == 0 &&
+	       text[0] != '\0';
 }
 
 /* What _start finds there (arguments, environment) is of no use; its own is. */

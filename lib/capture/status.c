@@ -6,25 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/util.h"
+#include "lib/base/small_file.h"
 
 /* A field's number; 0 if it cannot be read. */
 static uint64_t number(uint32_t tid, const char *key, int base)
 {
 	char path[64], text[4096];
 	const char *line;
-	ssize_t n;
-	int fd;
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/status", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (small_file_read(AT_FDCWD, path, text, sizeof(text)) < 0)
 		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	close_fd(&fd);
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
 	line = strstr(text, key);
 	return line == NULL ? 0 : strtoull(line + strlen(key), NULL, base);
 }

@@ -1,9 +1,10 @@
 #include "lib/capture/target.h"
 
-#include <fcntl.h>
-#include <stdio.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+
+#include "lib/base/small_file.h"
 
 /*
  * An interrupted thread that neither stops nor blocks for this long is told as
@@ -90,24 +91,14 @@ static bool leader_is_dead(const struct thread *th)
 {
 	char text[512];
 	const char *state;
-	ssize_t n;
-	int fd;
 
 	if (th->tid != (uint32_t)th->target->pid)
 		return false;
-	fd = openat(th->target->proc_fd, "stat", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (small_file_read(th->target->proc_fd, "stat", text, sizeof(text)) <
+	    0)
 		return true;
-	n = read(fd, text, sizeof(text) - 1);
-	close_fd(&fd);
-	if (n <= 0)
-		return true;
-	text[n] = '\0';
 	/* The name before it may hold anything, a parenthesis too. */
-	state = NULL;
-	for (const char *p = text; *p != '\0'; p++)
-		if (*p == ')')
-			state = p;
+	state = strrchr(text, ')');
 	return state != NULL && state[1] == ' ' &&
 	       (state[2] == 'Z' || state[2] == 'X');
 }
