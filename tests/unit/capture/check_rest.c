@@ -9,6 +9,16 @@
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
+/*
+ * The search for leaks at the end of each of so many tests takes longer than
+ * all of them; the other checks of lib/capture make it.
+ */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "detect_leaks=0";
+}
+
 /* Calls in whose middle the thread is blocked, again and again. */
 static const char *const kinds[] = {
 	"write_pipe",  "writev_pipe", "write_tty", "write_unix",  "write_tcp",
@@ -27,8 +37,14 @@ static bool is_sound(const char *kind)
 }
 
 /* Rests that are run for each; so many interrupts while one gets on. */
+#ifdef __SANITIZE_ADDRESS__
+/* To see errors of memory a few are enough, and each takes long. */
+#define RESTS	 4
+#define IN_A_ROW 2
+#else
 #define RESTS	 20
 #define IN_A_ROW 5
+#endif
 
 static struct live l;
 
