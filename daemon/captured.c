@@ -327,8 +327,9 @@ static void on_timer(void *ctx)
 	if (tick_at(now) <= me.tick || me.share.exceeded)
 		return;
 	me.tick = tick_at(now);
-	me.behind = capture_tick(me.capture, me.tick,
-				 me.epoch_ns + me.tick * me.period_ns, now);
+	if (capture_tick(me.capture, me.tick,
+			 me.epoch_ns + me.tick * me.period_ns, now))
+		me.behind = true;
 	told = me.tick - me.told_tick >= HEAD_TICKS;
 	if (told)
 		me.told_tick = me.tick;

@@ -109,7 +109,11 @@ bool capture_tick(struct capture *c, uint64_t tick, uint64_t due_ns,
 		if (was_held_up && t->held_up_ticks == 0 && t->n_threads == 0)
 			end_target(t);
 	}
-	return capture_reap(c);
+	/* With nobody interrupted, what stops is announced by SIGCHLD. */
+	if (c->pending != NULL)
+		return capture_reap(c);
+	free_ended(c);
+	return false;
 }
 
 static struct target *target_of(struct capture *c, uint32_t pid)
@@ -279,7 +283,7 @@ void capture_reset(struct capture *c, const struct capture_sink *sink)
 {
 	for (struct target *t = c->targets; t != NULL; t = t->next)
 		if (t->sink == sink)
-			t->needs_reset = true;
+			target_reset(t);
 }
 
 void capture_hint(struct capture *c, uint32_t target, uint32_t tid,

@@ -30,7 +30,7 @@ static void *reserve(struct target *t, size_t size)
 
 	if (ring_reserve(&t->sink->ring, size, &record) == 0)
 		return record;
-	t->needs_reset = true;
+	target_reset(t);
 	return NULL;
 }
 
@@ -154,6 +154,7 @@ static void wait_for_name(struct thread *th, uint64_t tick, uint64_t ticks)
 
 bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns)
 {
+	struct target *t = th->target;
 	char comm[COMM_SIZE + 1];
 
 	if (th->announced)
@@ -166,33 +167,44 @@ bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns)
 		return false;
 	th->announced = true;
 	wait_for_name(th, tick, NAME_TICKS);
+	t->names_tick = min_u64(t->names_tick, th->name_tick);
 	return true;
 }
 
-static void rename_due(struct thread *list, uint64_t tick, uint64_t time_ns)
+/* Returns the first tick at which one is due again. */
+static uint64_t rename_due(struct thread *list, uint64_t tick, uint64_t time_ns)
 {
+	uint64_t next = UINT64_MAX;
 	char comm[COMM_SIZE + 1];
 
 	for (struct thread *th = list; th != NULL; th = th->next) {
-		if (!th->announced || tick < th->name_tick)
+		if (!th->announced)
 			continue;
+		if (tick < th->name_tick) {
+			next = min_u64(next, th->name_tick);
+			continue;
+		}
 		wait_for_name(
 			th, tick,
 			min_u64(NAME_TICKS * th->name_wait, NAME_TICKS_MAX));
+		next = min_u64(next, th->name_tick);
 		/* Gone: the name that is known is the better one. */
 		if (read_name(th, comm) &&
 		    strncmp(comm, th->comm, COMM_SIZE) != 0)
 			(void)tell_name(th, comm, tick, time_ns);
 	}
+	return next;
 }
 
 void target_rename(struct target *t, uint64_t tick, uint64_t time_ns)
 {
+	uint64_t next;
+
 	if (tick < t->names_tick)
 		return;
-	t->names_tick = tick + NAME_TICKS;
-	rename_due(t->awake, tick, time_ns);
-	rename_due(t->asleep, tick, time_ns);
+	next = min_u64(rename_due(t->awake, tick, time_ns),
+		       rename_due(t->asleep, tick, time_ns));
+	t->names_tick = max_u64(next, tick + NAME_TICKS);
 }
 
 bool thread_is_known(const struct thread *th)

@@ -35,6 +35,7 @@ void thread_link(struct thread *th)
 {
 	put_into(&th->target->awake, th);
 	th->target->n_threads++;
+	th->target->next_tick = 0;
 }
 
 void thread_unlink(struct thread *th)
@@ -67,6 +68,8 @@ void thread_wake(struct thread *th)
 	put_into(&t->awake, th);
 	t->n_asleep--;
 	t->asleep_ns -= th->mark.run_ns;
+	t->next_tick = 0;
+	t->idle_tick = t->last_tick;
 	th->asleep = false;
 }
 

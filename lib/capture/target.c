@@ -140,6 +140,12 @@ static void forget(struct thread *th, enum missed_reason reason)
 	free(th);
 }
 
+void target_reset(struct target *t)
+{
+	t->needs_reset = true;
+	t->next_tick = 0;
+}
+
 /* Notes that the reader has to be told of a thread's end. */
 static void note_gone(struct target *t, uint32_t tid)
 {
@@ -150,13 +156,14 @@ static void note_gone(struct target *t, uint32_t tid)
 		gone = realloc(t->gone, cap * sizeof(*gone));
 		if (gone == NULL) {
 			/* It is told everything anew instead. */
-			t->needs_reset = true;
+			target_reset(t);
 			return;
 		}
 		t->gone = gone;
 		t->cap_gone = cap;
 	}
 	t->gone[t->n_gone++] = tid;
+	t->next_tick = 0;
 }
 
 void thread_remove(struct thread *th, enum missed_reason reason)

@@ -99,6 +99,8 @@ struct target {
 	uint64_t n_refused; /* there at the last scan, and not attached */
 	uint64_t last_tick;
 	uint64_t last_ns;
+	uint64_t idle_tick; /* the last one at which somebody was awake */
+	uint64_t next_tick; /* not to be looked at before, while all sleep */
 	/* Looked at at rate_ticks of every rate_of ticks. */
 	uint32_t rate_ticks, rate_of;
 	uint64_t scan_tick; /* the next one at which threads are counted */
@@ -164,6 +166,9 @@ void target_executed(struct target *t);
 must_check int target_scan(struct target *t);
 /* True if the leader that is known is not the one that is there. */
 bool target_lost_leader(const struct target *t);
+
+/* The reader is to be told everything anew, at the next tick. */
+void target_reset(struct target *t);
 
 /* sleepers.c */
 void thread_link(struct thread *th);

@@ -289,6 +289,25 @@ static uint64_t ticks_due(const struct target *t, uint64_t tick)
 	       t->last_tick * t->rate_ticks / t->rate_of;
 }
 
+/*
+ * A process in which nobody has run for so many ticks is looked at at every
+ * other one, after twice as many at every third, and so on: whatever happens
+ * in between is seen late by less than a hundredth of the time that it slept.
+ */
+#define REST_TICKS     128
+#define REST_TICKS_MAX 8
+
+static void rest(struct target *t, uint64_t tick)
+{
+	if (t->awake != NULL || t->needs_reset) {
+		t->idle_tick = tick;
+		return;
+	}
+	t->next_tick =
+		tick + 1 +
+		min_u64((tick - t->idle_tick) / REST_TICKS, REST_TICKS_MAX - 1);
+}
+
 void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 {
 	struct capture_counters *counters = t->counters;
@@ -296,7 +315,7 @@ void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	uint64_t ticks, since;
 	unsigned int n = 0;
 
-	if (tick <= t->last_tick || t->ended)
+	if (tick <= t->last_tick || tick < t->next_tick || t->ended)
 		return;
 	since = t->capture->options.now_ns();
 	ticks = ticks_due(t, tick);
@@ -338,6 +357,7 @@ void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	}
 	(void)target_tell_tick(t, tick, time_ns);
 	counters->threads = t->n_threads;
+	rest(t, tick);
 	counters->cost_ns += t->capture->options.now_ns() - since;
 	t->capture->options.beat->touching = 0;
 }

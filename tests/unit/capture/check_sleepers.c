@@ -114,6 +114,53 @@ START_TEST(who_has_run_is_seen_at_the_next_tick)
 }
 END_TEST
 
+/* The longer nobody runs, the fewer looks, and no tick is lost. */
+START_TEST(who_has_long_slept_is_looked_at_more_rarely)
+{
+	uint64_t looks, samples;
+
+	begin();
+	looks = l.records[RECORD_TICK];
+	live_ticks(&l, 100);
+	ck_assert_uint_eq(l.records[RECORD_TICK] - looks, 100);
+	live_ticks(&l, 2000);
+	looks = l.records[RECORD_TICK];
+	live_ticks(&l, 80);
+	ck_assert_uint_eq(l.records[RECORD_TICK] - looks, 10);
+	/* Who runs then is seen at the next look. */
+	samples = samples_of(l.pid);
+	run_main();
+	live_ticks(&l, 8);
+	ck_assert_uint_eq(samples_of(l.pid), samples + 1);
+	/* And from then on each tick is one again. */
+	looks = l.records[RECORD_TICK];
+	live_ticks(&l, 100);
+	ck_assert_uint_eq(l.records[RECORD_TICK] - looks, 100);
+	ck_assert_uint_eq(l.counters.ticks, l.tick);
+	live_check_sum(&l);
+}
+END_TEST
+
+START_TEST(what_happens_ends_the_rest)
+{
+	uint64_t looks;
+
+	begin();
+	live_ticks(&l, 1100);
+	capture_reset(l.capture, &l.sink);
+	looks = l.records[RECORD_TICK];
+	live_ticks(&l, 1);
+	ck_assert_uint_eq(l.records[RECORD_TICK] - looks, 1);
+	live_ticks(&l, 1100);
+	(void)live_ask(&l, "asleep 1", "ok");
+	looks = l.records[RECORD_TICK];
+	live_reap(&l);
+	live_ticks(&l, 1);
+	ck_assert_uint_eq(l.records[RECORD_TICK] - looks, 1);
+	live_check_sum(&l);
+}
+END_TEST
+
 /* The run times of those that end go into what must stay the same. */
 START_TEST(threads_come_and_go)
 {
@@ -176,6 +223,8 @@ Suite *suite(void)
 	tcase_add_test(tc, all_fall_asleep);
 	tcase_add_test(tc, who_sleeps_is_not_asked_while_nobody_runs);
 	tcase_add_test(tc, who_has_run_is_seen_at_the_next_tick);
+	tcase_add_test(tc, who_has_long_slept_is_looked_at_more_rarely);
+	tcase_add_test(tc, what_happens_ends_the_rest);
 	tcase_add_test(tc, threads_come_and_go);
 	tcase_add_test(tc, a_reset_wakes_all);
 	tcase_add_test(tc, a_hint_for_more_wakes);
