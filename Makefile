@@ -232,8 +232,10 @@ unit: $(CHECKS) $(TARGETS)
 
 # The unit tests with errors of memory and arithmetic made visible.
 SANITIZE = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
-# What measures memory would measure the sanitizer's.
-NO_ASAN = $(B)/tests/aggregate/check_bulk
+# What measures memory would measure the sanitizer's; and what interrupts other
+# programs thousands of times takes minutes with it.
+NO_ASAN = $(B)/tests/aggregate/check_bulk $(B)/tests/capture/check_repair \
+	$(B)/tests/capture/check_rest
 ASAN_CHECKS = $(sort $(filter-out $(NO_ASAN),$(CHECKS)))
 asan: $(ASAN_CHECKS) $(TARGETS)
 	@:

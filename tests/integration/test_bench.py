@@ -81,8 +81,9 @@ def test_the_target_sees_each_stop(box):
         check(said['stops'] + said['filled'] <= said['expected'] + 2,
               f'more than there are: {said}')
         if name == 'naive':
-            check(round(said['frames'] / said['stops']) == FRAMES,
-                  f'not {FRAMES} frames: {said}')
+            # Where libc has no debug file, libunwind goes on past the first.
+            check(FRAMES <= round(said['frames'] / said['stops']) <=
+                  FRAMES + 3, f'not {FRAMES} frames: {said}')
 
 
 def test_stacks_have_30_frames(box):

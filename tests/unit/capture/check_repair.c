@@ -10,16 +10,6 @@
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
-/*
- * The search for leaks at the end of each of so many tests takes longer than
- * all of them; the other checks of lib/capture make it.
- */
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-	return "detect_leaks=0";
-}
-
 /* One wait, interrupted so often. */
 #define INTERRUPTS 300
 
