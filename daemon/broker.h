@@ -222,8 +222,8 @@ void watch_heartbeat(struct broker *b);
 /* Looks at the process; on a fault prints one line. */
 must_check int target_open(struct broker *b, int32_t pid);
 /*
- * Tells capture and unwind of it (again, after one of them was replaced). One
- * that somebody else has attached to meanwhile waits.
+ * It is to be attached, again after capture was replaced: as soon as unwind
+ * knows of it, and nobody else has attached to it meanwhile.
  */
 void target_start(struct broker *b, struct target *t);
 void target_on_state(struct broker *b, const struct msg_target_state *m);
@@ -231,7 +231,10 @@ void target_on_state(struct broker *b, const struct msg_target_state *m);
 void targets_capture_died(struct broker *b, uint32_t hung_target);
 /* We have been stopped until now: nothing is expected of that time. */
 void targets_resumed(struct broker *b, uint64_t now_ns);
-/* Now and then: attaches where another tracer has let go. */
+/*
+ * At every turn: tells unwind and capture of those that they can be told of
+ * now, also where another tracer has let go.
+ */
 void targets_check(struct broker *b);
 void targets_unwind_died(struct broker *b, struct unwind *u);
 /* No more samples: asks unwind to close what is open. */

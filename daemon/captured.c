@@ -223,30 +223,29 @@ static void ring_is_broken(struct ring_link *ring)
 	send_broker(&m, sizeof(m), NULL, 0);
 }
 
-static bool handle_reader_message(struct ring_link *ring,
-				  const struct ipc_message *m)
+static int take_credit(void *ctx, struct ipc_message *message)
 {
-	const struct msg_ring_credit *credit;
-	const struct msg_stack_hint *hint;
+	const struct msg_ring_credit *m = (const void *)message->bytes;
+	struct ring_link *ring = ctx;
 
-	switch (msg_type_of(m)) {
-	case MSG_RING_CREDIT:
-		credit = msg_of_size(m, sizeof(*credit));
-		return credit != NULL &&
-		       ring_credit(&ring->sink.ring, credit->tail) == 0;
-	case MSG_STACK_HINT:
-		hint = msg_of_size(m, sizeof(*hint));
-		if (hint == NULL)
-			return false;
-		capture_hint(me.capture, hint->target, hint->tid, hint->top);
-		return true;
-	default:
-		return false;
-	}
+	return ring_credit(&ring->sink.ring, m->tail);
+}
+
+static int take_hint(void *ctx, struct ipc_message *message)
+{
+	const struct msg_stack_hint *m = (const void *)message->bytes;
+
+	(void)ctx;
+	capture_hint(me.capture, m->target, m->tid, m->top);
+	return 0;
 }
 
 static void on_reader(void *ctx)
 {
+	static const struct msg_rule rules[] = {
+		MSG_RULE(MSG_RING_CREDIT, msg_ring_credit, 0, take_credit),
+		MSG_RULE(MSG_STACK_HINT, msg_stack_hint, 0, take_hint),
+	};
 	struct ring_link *ring = ctx;
 	struct ipc_message m;
 	int r;
@@ -259,7 +258,8 @@ static void on_reader(void *ctx)
 			close_link(ring);
 			return;
 		}
-		if (r < 0 || m.n_fds != 0 || !handle_reader_message(ring, &m)) {
+		if (r < 0 || m.n_fds != 0 ||
+		    msg_handle(rules, array_size(rules), ring, &m) < 0) {
 			if (r > 0)
 				ipc_close_fds(&m);
 			ring_is_broken(ring);
@@ -276,15 +276,17 @@ static struct ring_link *ring_of(uint32_t id)
 	return NULL;
 }
 
-static int make_ring(uint32_t id, int link_fd)
+static int make_ring(void *ctx, struct ipc_message *message)
 {
-	struct ring_link *ring = ring_of(id);
-	struct msg_ring_made made = {
+	const struct msg_ring_make *m = (const void *)message->bytes;
+	const struct msg_ring_made made = {
 		.h = MSG_HEADER(MSG_RING_MADE, msg_ring_made),
-		.ring = id,
+		.ring = m->ring,
 	};
+	struct ring_link *ring = ring_of(m->ring);
 	int r;
 
+	(void)ctx;
 	for (size_t i = 0; ring == NULL && i < RINGS_MAX; i++)
 		if (!me.rings[i].used)
 			ring = &me.rings[i];
@@ -295,12 +297,13 @@ static int make_ring(uint32_t id, int link_fd)
 		ring_writer_fini(&ring->sink.ring);
 		capture_reset(me.capture, &ring->sink);
 	}
-	*ring = (struct ring_link){.used = true, .id = id, .fd = link_fd};
+	*ring = (struct ring_link){
+		.used = true, .id = m->ring, .fd = ipc_take_fd(message, 0)};
 	r = ring_writer_init(&ring->sink.ring, RING_BYTES);
-	if (r == 0 && fcntl(link_fd, F_SETFL, O_NONBLOCK) < 0)
+	if (r == 0 && fcntl(ring->fd, F_SETFL, O_NONBLOCK) < 0)
 		r = -errno;
 	if (r == 0)
-		r = loop_add(me.loop, link_fd, on_reader, ring, &ring->source);
+		r = loop_add(me.loop, ring->fd, on_reader, ring, &ring->source);
 	if (r < 0)
 		return r;
 	send_broker(&made, sizeof(made), &ring->sink.ring.fd, 1);
@@ -365,19 +368,21 @@ static int start_timer(uint64_t epoch_ns, uint64_t period_ns)
 	return loop_add(me.loop, me.timer_fd, on_timer, NULL, &me.timer);
 }
 
-static int add_target(const struct msg_target_add *m, int pidfd)
+static int add_target(void *ctx, struct ipc_message *message)
 {
+	const struct msg_target_add *m = (const void *)message->bytes;
 	struct ring_link *ring = ring_of(m->ring);
 	int r;
 
+	(void)ctx;
 	if (m->target == 0 || m->slot >= HEARTBEAT_SLOTS || ring == NULL ||
 	    m->pid <= 0 || me.slots[m->slot].target != 0)
 		return -EPROTO;
 	r = start_timer(m->epoch_ns, m->period_ns);
 	if (r < 0)
 		return r;
-	r = capture_add(me.capture, m->target, m->pid, pidfd, &ring->sink,
-			&me.heartbeat->slots[m->slot],
+	r = capture_add(me.capture, m->target, m->pid, message->fds[0],
+			&ring->sink, &me.heartbeat->slots[m->slot],
 			tick_at(clock_mono_ns()));
 	if (r < 0) {
 		send_state(m->target, TARGET_REFUSED, -r);
@@ -388,52 +393,35 @@ static int add_target(const struct msg_target_add *m, int pidfd)
 	return 0;
 }
 
-static int handle_broker_message(struct ipc_message *m)
+static int set_rate(void *ctx, struct ipc_message *message)
 {
-	const struct msg_ring_make *ring;
-	const struct msg_target_add *add;
-	const struct msg_target_rate *rate;
-	const struct msg_capture_stop *stop;
-	int fd = ipc_take_fd(m, 0);
-	int r = -EPROTO;
+	const struct msg_target_rate *m = (const void *)message->bytes;
 
-	switch (msg_type_of(m)) {
-	case MSG_RING_MAKE:
-		ring = msg_of_size(m, sizeof(*ring));
-		if (ring != NULL && fd >= 0)
-			return make_ring(ring->ring, fd);
-		break;
-	case MSG_TARGET_ADD:
-		add = msg_of_size(m, sizeof(*add));
-		if (add != NULL && fd >= 0)
-			r = add_target(add, fd);
-		break;
-	case MSG_TARGET_RATE:
-		rate = msg_of_size(m, sizeof(*rate));
-		if (rate == NULL || rate->ticks == 0 ||
-		    rate->ticks > rate->of_ticks)
-			break;
-		capture_rate(me.capture, rate->target, rate->ticks,
-			     rate->of_ticks);
-		r = 0;
-		break;
-	case MSG_CAPTURE_STOP:
-		stop = msg_of_size(m, sizeof(*stop));
-		if (stop != NULL) {
-			me.keep_sessions = stop->keep_sessions != 0;
-			r = 0;
-		}
-		me.finishing = true;
-		break;
-	default:
-		break;
-	}
-	close_fd(&fd);
-	return r;
+	(void)ctx;
+	if (m->ticks == 0 || m->ticks > m->of_ticks)
+		return -EPROTO;
+	capture_rate(me.capture, m->target, m->ticks, m->of_ticks);
+	return 0;
+}
+
+static int stop(void *ctx, struct ipc_message *message)
+{
+	const struct msg_capture_stop *m = (const void *)message->bytes;
+
+	(void)ctx;
+	me.keep_sessions = m->keep_sessions != 0;
+	me.finishing = true;
+	return 0;
 }
 
 static void on_broker(void *ctx)
 {
+	static const struct msg_rule rules[] = {
+		MSG_RULE(MSG_RING_MAKE, msg_ring_make, 1, make_ring),
+		MSG_RULE(MSG_TARGET_ADD, msg_target_add, 1, add_target),
+		MSG_RULE(MSG_TARGET_RATE, msg_target_rate, 0, set_rate),
+		MSG_RULE(MSG_CAPTURE_STOP, msg_capture_stop, 0, stop),
+	};
 	struct ipc_message m;
 	int r = ipc_recv(MSG_FD, &m);
 
@@ -441,7 +429,7 @@ static void on_broker(void *ctx)
 	if (r == 0)
 		exit(EXIT_SUCCESS);
 	if (r > 0)
-		r = handle_broker_message(&m);
+		r = msg_handle(rules, array_size(rules), NULL, &m);
 	ipc_close_fds(&m);
 	if (r < 0 && r != -EAGAIN)
 		die("a message of the broker", -r);
@@ -457,18 +445,22 @@ static void on_signals(void *ctx)
 	me.behind = capture_reap(me.capture);
 }
 
-static void set_realtime(bool on)
+/* SCHED_FIFO, or everybody's; false if it is refused. */
+static bool set_realtime(bool on)
 {
-	const struct sched_param fifo = {.sched_priority = 1}, other = {0};
+	const struct sched_param param = {.sched_priority = on ? 1 : 0};
 
-	if (me.heartbeat->scheduler != SCHEDULER_FIFO)
-		return;
-	if (on)
-		(void)sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK,
-					 &fifo);
-	else
-		(void)sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK,
-					 &other);
+	return sched_setscheduler(
+		       0, (on ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK,
+		       &param) == 0;
+}
+
+/* Where it never was real-time there is nothing to give up. */
+static void exceed_share(bool exceeded)
+{
+	me.share.exceeded = exceeded;
+	if (me.heartbeat->scheduler == SCHEDULER_FIFO)
+		(void)set_realtime(!exceeded);
 }
 
 static void keep_share(void)
@@ -483,11 +475,9 @@ static void keep_share(void)
 		me.share.window_ns = now;
 		me.share.used_ns = used;
 		if (me.share.exceeded)
-			set_realtime(true);
-		me.share.exceeded = false;
+			exceed_share(false);
 	} else if (!me.share.exceeded && used - me.share.used_ns > SHARE_NS) {
-		me.share.exceeded = true;
-		set_realtime(false);
+		exceed_share(true);
 		log_debug("more than half a processor is used: nobody is "
 			  "looked at for %u ms",
 			  (unsigned int)((SHARE_WINDOW_NS -
@@ -523,14 +513,11 @@ static int run_once(int timeout_ms)
  */
 static void raise_priority(void)
 {
-	const struct sched_param fifo = {.sched_priority = 1};
 	const struct rlimit limit = {.rlim_cur = REALTIME_US_MAX,
 				     .rlim_max = REALTIME_US_MAX};
 
 	(void)prctl(PR_SET_TIMERSLACK, 1UL);
-	if (setrlimit(RLIMIT_RTTIME, &limit) == 0 &&
-	    sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &fifo) ==
-		    0) {
+	if (setrlimit(RLIMIT_RTTIME, &limit) == 0 && set_realtime(true)) {
 		log_debug("sampling runs under SCHED_FIFO 1");
 		me.heartbeat->scheduler = SCHEDULER_FIFO;
 		return;

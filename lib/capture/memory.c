@@ -6,12 +6,10 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* Bits of an entry. */
-#define PAGE_PRESENT (UINT64_C(1) << 63)
-#define PAGE_SWAPPED (UINT64_C(1) << 62)
-#define PAGE_WRITE_WATCHED                                 \
-	(UINT64_C(1) << 57) /* uffd: may be no swap at all \
-			     */
+/* Bits of an entry. One that is watched for writes may be no swap at all. */
+#define PAGE_PRESENT	   (UINT64_C(1) << 63)
+#define PAGE_SWAPPED	   (UINT64_C(1) << 62)
+#define PAGE_WRITE_WATCHED (UINT64_C(1) << 57)
 
 struct range {
 	uint64_t page_size;

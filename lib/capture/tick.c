@@ -311,11 +311,13 @@ static void rest(struct target *t, uint64_t tick)
 void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 {
 	struct capture_counters *counters = t->counters;
+	/* Ticks may have been left out since, by its rate or its rest. */
+	const uint64_t last_tick = t->last_tick;
 	struct thread *next;
 	uint64_t ticks, since;
 	unsigned int n = 0;
 
-	if (tick <= t->last_tick || tick < t->next_tick || t->ended)
+	if (tick <= last_tick || tick < t->next_tick || t->ended)
 		return;
 	since = t->capture->options.now_ns();
 	ticks = ticks_due(t, tick);
@@ -329,7 +331,7 @@ void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 		target_tell_gone(t, tick, time_ns);
 	if (t->needs_reset)
 		tell_anew(t, tick, time_ns);
-	if (t->doubt || tick / DOUBT_TICKS != (tick - ticks) / DOUBT_TICKS)
+	if (t->doubt || tick / DOUBT_TICKS != last_tick / DOUBT_TICKS)
 		find_leader(t, tick);
 	if (tick >= t->scan_tick) {
 		t->scan_tick = tick + SCAN_TICKS;

@@ -1,0 +1,57 @@
+#!/usr/bin/python3
+"""A hundred targets at once: more sessions and chunks than the sockets between
+the processes hold.
+"""
+
+import harness
+from harness import check, wait_for
+
+TARGETS = 100
+
+
+def start(box, chunk_seconds, *args, **options):
+    targets = [box.start(['sleep', 'infinity']) for _ in range(TARGETS)]
+    return targets, box.profd(targets, '--chunk-seconds', str(chunk_seconds),
+                              *args, **options)
+
+
+def end(targets, profd):
+    """Its figures. Nobody was replaced, no target harmed."""
+    profd.interrupt()
+    for line in ('replaced', 'starting it again', 'was dropped'):
+        check(line not in profd.stderr, profd.stderr[-2000:])
+    for target in targets:
+        check(target.running() and harness.tracer(target.pid) == 0,
+              'a target was harmed')
+    chunks = profd.stats['chunks']
+    check(chunks['made'] >= TARGETS, f'{chunks}')
+    return chunks
+
+
+def test_files(box):
+    targets, profd = start(box, 1)
+    wait_for(lambda: len(list(profd.output.glob('*.envelope'))) >= TARGETS,
+             'a chunk of each')
+    chunks = end(targets, profd)
+    check(chunks['written'] == chunks['made'] and not chunks['discarded'],
+          f'{chunks}')
+    check(all(t['chunks']['made'] > 0 for t in profd.stats['targets']),
+          'a target has no chunk')
+
+
+def test_server(box):
+    """The chunks of all are made at the same ticks: more than ship is given
+    at once. What is made at the end may come too late.
+    """
+    server = box.server()
+    targets, profd = start(box, 10, '--dsn', server.dsn, output=False,
+                           env=server.env)
+    wait_for(lambda: len(server.requests) >= TARGETS, 'a chunk of each')
+    chunks = end(targets, profd)
+    check(chunks['sent'] >= TARGETS and
+          chunks['sent'] + sum(chunks['discarded'].values()) == chunks['made'],
+          f'{chunks}')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
