@@ -5,7 +5,7 @@
 #   make check      installs what is missing, builds, runs every test
 #                   (make check T=ring: those whose name contains "ring")
 #   make bench      installs what is missing, builds, measures (T=, SECONDS=)
-#   make soak       the long storms: minutes of kills, threads and signals
+#   make soak       the long storms: 20 minutes of kills, threads and signals
 #   make install    into $(DESTDIR)$(PREFIX); make uninstall
 #   V=1 shows the commands, WERROR=1 (the default where CI=true) makes
 #   warnings errors.
@@ -273,11 +273,11 @@ demo:
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all
 	$(Q)BUILD=$(B) tests/tools/demo.sh
 
-# KILLS=, STORM_SECONDS= and MINUTES= set how long: see the script.
+# KILLS, STORM_SECONDS and MINUTES in the environment set how long.
 soak:
 	$(Q)tests/tools/deps.sh test
 	$(Q)$(MAKE) --no-print-directory $(JOBS) built
-	$(Q)BUILD=$(B) tests/soak/soak.sh
+	$(Q)BUILD=$(B) tests/soak/soak.py
 
 HELPERS = sentry-profd-capture sentry-profd-unwind sentry-profd-ship
 DOCS = README.md $(wildcard docs/*.md) docs/CHANGES

@@ -1,0 +1,105 @@
+#!/usr/bin/python3
+"""The long storms, which make check runs in a short form only.
+
+KILLS (1000) SIGKILLs to each of our processes at random moments (kills.py);
+STORM_SECONDS (30) of 1,000 threads a second, at each rate; and the tests of
+what a target could see of us over and over, from new seeds, for MINUTES (6).
+With these figures it takes 15 to 25 minutes.
+
+Each step says how it went, and the last lines are a summary. A fault does not
+end the others; its output, with the seed, stands where it happened. Status 1 if
+there was any.
+"""
+
+import collections
+import itertools
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).parent
+TESTS = HERE.parent / 'integration'
+MINUTES = float(os.environ.get('MINUTES') or 6)
+
+AT_LENGTH = ('transparency_calls', 'transparency_parts', 'life_signals',
+             'life_jobs', 'life_execs', 'life_family', 'life_rights',
+             'job_control', 'lifecycle')
+
+RESULT = re.compile(r'(ok|skip|FAIL) +(test_\w+) \(([\d.]+) s\)')
+
+
+class Soak:
+    def __init__(self):
+        self.start = time.monotonic()
+        self.results = collections.Counter()
+        self.faults = []
+        self.figures = []
+
+    def minutes(self):
+        return (time.monotonic() - self.start) / 60
+
+    def say(self, text):
+        print(f'{self.minutes():5.1f} min  {text}', flush=True)
+
+    def take_line(self, name, line):
+        found = RESULT.match(line)
+        if line.startswith('{'):
+            self.figures.append(json.loads(line))
+            return
+        if found:
+            self.results[found[1]] += 1
+        if found and found[1] == 'FAIL':
+            self.faults.append(f'{name}: {line}')
+        if not found or found[1] != 'ok':
+            print(f'           {line}', flush=True)
+
+    def run(self, script, **env):
+        """One step; what it says is shown as it comes."""
+        began = time.monotonic()
+        before = len(self.faults)
+        step = subprocess.Popen(
+            [sys.executable, script], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env=dict(os.environ, PYTHONDONTWRITEBYTECODE='1', **env))
+        for line in step.stdout:
+            self.take_line(script.name, line.rstrip('\n'))
+        status = step.wait()
+        if status not in (0, 77) and len(self.faults) == before:
+            self.faults.append(f'{script.name}: status {status}')
+        word = 'ok' if len(self.faults) == before else 'FAULT'
+        self.say(f'{script.name}: {word} ({time.monotonic() - began:.0f} s)')
+
+    def summary(self):
+        self.say('summary')
+        for figures in self.figures:
+            print('  ' + ', '.join(f'{k} {v}' for k, v in figures.items()))
+        print('  tests: ' +
+              ', '.join(f'{k} {v}' for k, v in self.results.items()))
+        for fault in self.faults:
+            print(f'  {fault}')
+        print('nothing was harmed' if not self.faults else
+              f'{len(self.faults)} faults')
+
+
+def main():
+    soak = Soak()
+    soak.run(HERE / 'kills.py')
+    soak.run(TESTS / 'test_life_storm.py',
+             STORM_SECONDS=os.environ.get('STORM_SECONDS') or '30')
+    # An environment with a seed would draw the same moments again.
+    os.environ.pop('SEED', None)
+    end = soak.minutes() + MINUTES
+    for name in itertools.cycle(AT_LENGTH):
+        if soak.minutes() >= end:
+            break
+        soak.run(TESTS / f'test_{name}.py')
+    soak.summary()
+    sys.exit(1 if soak.faults else 0)
+
+
+if __name__ == '__main__':
+    main()
