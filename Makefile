@@ -94,8 +94,8 @@ sentry-profd-unwind_PKG = libdw libelf jansson libseccomp
 sentry-profd-ship_SRC = shipd outbox child privileges sandbox log
 sentry-profd-ship_LIB = ship proto base
 sentry-profd-ship_PKG = libcurl zlib jansson libseccomp
-sentry-profctl_SRC = profctl log
-sentry-profctl_LIB = capture base
+sentry-profctl_SRC = profctl stack thread_copy live oracle open process log
+sentry-profctl_LIB = capture unwind base
 sentry-profctl_PKG = libdw libelf libunwind-ptrace
 
 # The files with main().
@@ -168,7 +168,7 @@ unit_ship_PKG = libcurl zlib jansson
 # Of daemon/ everything that is not a process's main file.
 unit_daemon_OBJ = $(filter-out $(MAINS:%=$(B)/obj/daemon/%.o),$(DAEMON_OBJS))
 unit_daemon_LIB = aggregate unwind capture ship proto base
-unit_daemon_PKG = libdw libelf jansson libcurl zlib libseccomp
+unit_daemon_PKG = libdw libelf libunwind-ptrace jansson libcurl zlib libseccomp
 
 UNIT_DIRS = $(patsubst tests/unit/%/,%,$(wildcard tests/unit/*/))
 CHECKS = $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*/check_*.c))
@@ -280,6 +280,7 @@ soak:
 	$(Q)BUILD=$(B) tests/soak/soak.py
 
 HELPERS = sentry-profd-capture sentry-profd-unwind sentry-profd-ship
+MANS = docs/sentry-profd.8 docs/sentry-profctl.8
 DOCS = README.md $(wildcard docs/*.md) docs/CHANGES
 
 install: all
@@ -289,13 +290,13 @@ install: all
 	$(INSTALL) -m 755 $(B)/sentry-profd $(DESTDIR)$(SBINDIR)
 	$(INSTALL) -m 755 $(B)/sentry-profctl $(DESTDIR)$(BINDIR)
 	$(INSTALL) -m 755 $(HELPERS:%=$(B)/%) $(DESTDIR)$(LIBEXECDIR)
-	$(INSTALL) -m 644 docs/sentry-profd.8 $(DESTDIR)$(MANDIR)/man8
+	$(INSTALL) -m 644 $(MANS) $(DESTDIR)$(MANDIR)/man8
 	$(INSTALL) -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)
 
 uninstall:
 	rm -f $(DESTDIR)$(SBINDIR)/sentry-profd \
 		$(DESTDIR)$(BINDIR)/sentry-profctl \
-		$(DESTDIR)$(MANDIR)/man8/sentry-profd.8
+		$(MANS:docs/%=$(DESTDIR)$(MANDIR)/man8/%)
 	rm -rf $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR)
 
 clean:

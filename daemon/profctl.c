@@ -1,156 +1,116 @@
 /*
  * sentry-profctl: for the operator.
  *
- *   sentry-profctl stack PID    the stacks of all threads, now, by libunwind
+ *   sentry-profctl stack PID    the stacks of all threads, now
  *
- * It works by itself, with the rights of who runs it; no daemon is needed. Each
- * thread is stopped while its stack is unwound (about a millisecond): this is
- * a tool to look with, not the profiler.
+ * It works by itself, with the rights of who runs it; no daemon is needed.
  */
-#include <dirent.h>
-#include <signal.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
-
-#include <libunwind-ptrace.h>
 
 #include "daemon/log.h"
-#include "lib/base/util.h"
-#include "lib/capture/arch.h"
-#include "lib/capture/repair.h"
-#include "lib/capture/tracee.h"
+#include "daemon/stack.h"
 
-#define STACK_FRAMES_MAX 512
-#define SYMBOL_MAX	 512
+enum {
+	EXIT_USAGE = 2,
+	EXIT_DIFFERENT = 3,
+};
 
 static const char help[] =
-	"usage: sentry-profctl stack PID\n"
+	"usage: sentry-profctl stack [--oracle[=NAME]] PID\n"
 	"       sentry-profctl --version | --help\n"
 	"\n"
-	"stack PID  prints the stack of every thread of the process, unwound\n"
-	"           by libunwind: what sentry-profd's stacks can be compared\n"
-	"           with. Each thread is stopped for about a millisecond.\n";
+	"stack PID  prints the stack of every thread of the process, as\n"
+	"           sentry-profd sees them, and why each ends where it ends.\n"
+	"\n"
+	"  --oracle[=NAME]  compare each stack with what another unwinder "
+	"sees\n"
+	"                   at the same stop: libunwind (the default), dwfl "
+	"or\n"
+	"                   all. Where one differs, the status is 3.\n";
 
-static void print_name(pid_t pid, pid_t tid)
+static bool choose_oracle(const char *name, struct stack_options *options)
 {
-	char path[64], comm[64] = "?\n";
-	FILE *file;
+	const bool all = name != NULL && strcmp(name, "all") == 0;
+	const bool dwfl = name != NULL && strcmp(name, "dwfl") == 0;
+	const bool unwind = name == NULL || strcmp(name, "libunwind") == 0;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
-	file = fopen(path, "re");
-	if (file != NULL) {
-		if (fgets(comm, sizeof(comm), file) == NULL)
-			memcpy(comm, "?\n", 3);
-		(void)fclose(file);
-	}
-	printf("thread %d ", tid);
-	for (const char *p = comm; *p != '\0' && *p != '\n'; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			printf("\\x%02x", (unsigned char)*p);
-		else
-			(void)putchar(*p);
-	(void)putchar('\n');
+	options->oracles[ORACLE_LIBUNWIND] |= unwind || all;
+	options->oracles[ORACLE_LIBDWFL] |= dwfl || all;
+	return all || dwfl || unwind;
 }
 
-static void print_stack(unw_addr_space_t space, pid_t tid)
+static bool parse_pid(const char *text, int32_t *ret)
 {
-	void *accessor = _UPT_create(tid);
-	unw_cursor_t cursor;
-	int r = accessor == NULL ? -UNW_ENOMEM
-				 : unw_init_remote(&cursor, space, accessor);
+	char *end;
+	long pid = strtol(text, &end, 10);
 
-	for (int n = 0; r >= 0 && n < STACK_FRAMES_MAX; n++) {
-		char symbol[SYMBOL_MAX] = "";
-		unw_word_t pc = 0, offset = 0;
-
-		(void)unw_get_reg(&cursor, UNW_REG_IP, &pc);
-		if (pc == 0)
-			break;
-		(void)unw_get_proc_name(&cursor, symbol, sizeof(symbol),
-					&offset);
-		printf("  #%-3d 0x%016llx", n, (unsigned long long)pc);
-		if (symbol[0] != '\0')
-			printf(" %s+0x%llx", symbol,
-			       (unsigned long long)offset);
-		(void)putchar('\n');
-		r = unw_step(&cursor);
-		if (r == 0)
-			break;
-	}
-	if (r < 0)
-		printf("  ended: %s\n", unw_strerror(r));
-	if (accessor != NULL)
-		_UPT_destroy(accessor);
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || pid < 1 ||
+	    pid > INT32_MAX)
+		return false;
+	*ret = (int32_t)pid;
+	return true;
 }
 
-/* Returns 0, or -errno if the thread could not be traced. */
-static int look_at(unw_addr_space_t space, pid_t pid, pid_t tid)
+static int fail(int32_t pid, int error)
 {
-	struct user_regs_struct regs;
-	enum tracee_status kind;
-	int status, signal;
-
-	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
-		return -errno;
-	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0 ||
-	    waitpid(tid, &status, __WALL) < 0)
-		return 0;
-	kind = tracee_classify(status, &signal);
-	if (kind == TRACEE_DEAD)
-		return 0;
-	print_name(pid, tid);
-	print_stack(space, tid);
-	/* Nobody's call fails because we have looked. */
-	if (kind == TRACEE_TRAP && arch_get_regs((uint32_t)tid, &regs) == 0)
-		(void)repair_call((uint32_t)tid, &regs, 0);
-	(void)ptrace(PTRACE_DETACH, tid, NULL,
-		     (void *)(intptr_t)(kind == TRACEE_SIGNAL ? signal : 0));
-	return 0;
-}
-
-static int print_stacks(pid_t pid)
-{
-	unw_addr_space_t space = unw_create_addr_space(&_UPT_accessors, 0);
-	char path[64];
-	struct dirent *entry;
-	int looked = 0, error = 0;
-	DIR *dir;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
-	if (space == NULL || dir == NULL) {
+	switch (error) {
+	case -ESRCH:
 		log_error("no process %d: nothing runs here with this pid",
 			  pid);
-		return EXIT_FAILURE;
+		break;
+	case -ENOEXEC:
+		log_error("process %d is a 32-bit program: not supported", pid);
+		break;
+	case -ETIMEDOUT:
+		log_error("process %d does not stop: it waits in the kernel",
+			  pid);
+		break;
+	default:
+		log_error("cannot trace process %d: %s (root may, or its owner "
+			  "where Yama allows it; and only one tracer at a "
+			  "time)",
+			  pid, strerror(-error));
+		break;
 	}
-	unw_set_caching_policy(space, UNW_CACHE_GLOBAL);
-	while ((entry = readdir(dir)) != NULL) {
-		long tid = strtol(entry->d_name, NULL, 10);
-		int r = tid <= 0 ? 0 : look_at(space, pid, (pid_t)tid);
-
-		if (tid > 0 && r == 0)
-			looked++;
-		else if (r < 0)
-			error = -r;
-	}
-	(void)closedir(dir);
-	unw_destroy_addr_space(space);
-	if (looked > 0)
-		return EXIT_SUCCESS;
-	log_error("cannot trace process %d: %s (root may, or its owner where "
-		  "Yama allows it; and only one tracer at a time)",
-		  pid, strerror(error));
 	return EXIT_FAILURE;
+}
+
+static int stack(int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{"oracle", optional_argument, NULL, 'o'},
+		{0},
+	};
+	struct stack_options options = {0};
+	struct stack_outcome outcome;
+	int c, r;
+
+	while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+		if (c == 'o' && choose_oracle(optarg, &options))
+			continue;
+		if (c == 'o')
+			log_error("stack: no such oracle: '%s'", optarg);
+		return EXIT_USAGE;
+	}
+	if (optind + 1 != argc) {
+		(void)fputs(help, stderr);
+		return EXIT_USAGE;
+	}
+	if (!parse_pid(argv[optind], &options.pid)) {
+		log_error("stack: not a pid: '%s'", argv[optind]);
+		return EXIT_USAGE;
+	}
+	r = stack_print(&options, &outcome);
+	if (r < 0)
+		return fail(options.pid, r);
+	return outcome.differ > 0 ? EXIT_DIFFERENT : EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)
 {
-	char *end;
-	long pid;
-
 	log_init("sentry-profctl", false);
 	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
 		printf("sentry-profctl %s\n", SENTRY_PROFD_VERSION);
@@ -160,15 +120,8 @@ int main(int argc, char **argv)
 		(void)fputs(help, stdout);
 		return EXIT_SUCCESS;
 	}
-	if (argc != 3 || strcmp(argv[1], "stack") != 0) {
-		(void)fputs(help, stderr);
-		return 2;
-	}
-	pid = strtol(argv[2], &end, 10);
-	if (argv[2][0] < '0' || argv[2][0] > '9' || *end != '\0' || pid < 1 ||
-	    pid > INT32_MAX) {
-		log_error("stack: not a pid: '%s'", argv[2]);
-		return 2;
-	}
-	return print_stacks((pid_t)pid);
+	if (argc >= 2 && strcmp(argv[1], "stack") == 0)
+		return stack(argc - 1, argv + 1);
+	(void)fputs(help, stderr);
+	return EXIT_USAGE;
 }

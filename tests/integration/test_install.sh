@@ -36,6 +36,7 @@ share/doc/sentry-profd/HACKING.md
 share/doc/sentry-profd/README.md
 share/doc/sentry-profd/SAFETY.md
 share/doc/sentry-profd/UNWINDING.md
+share/man/man8/sentry-profctl.8
 share/man/man8/sentry-profd.8'
 for root in "$dir/prefix" "$dir/staged$dir/prefix"; do
 	(cd "$root" && find . -type f | sed 's,^\./,,' | LC_ALL=C sort) >"$dir/found"

@@ -1,0 +1,135 @@
+#include "daemon/live.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/open.h"
+#include "daemon/process.h"
+
+/* UNWIND_MAPS_MAX lines of usual length; longer ones are refused anyway. */
+#define MAPS_TEXT_MAX (16u << 20)
+
+/* Rows and names of a large browser. */
+#define CACHE_BYTES_MAX (256u << 20)
+
+static int open_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
+{
+	const struct live *l = ctx;
+	const struct open_order order = {
+		.pid = l->pid, .kind = WANT_IMAGE, .start = start, .end = end};
+
+	return open_for(&order, ret_fd);
+}
+
+static int open_debug(void *ctx, const char *build_id, int *ret_fd)
+{
+	const struct live *l = ctx;
+	struct open_order order = {.pid = l->pid, .kind = WANT_DEBUG};
+	size_t n = strlen(build_id);
+
+	if (n >= sizeof(order.build_id))
+		return -ENAMETOOLONG;
+	memcpy(order.build_id, build_id, n + 1);
+	return open_for(&order, ret_fd);
+}
+
+static const struct unwind_files files = {open_image, open_debug};
+
+int live_init(struct live *l, int32_t pid)
+{
+	const struct unwind_cache_options options = {.max_bytes =
+							     CACHE_BYTES_MAX};
+	char path[64];
+	int r;
+
+	*l = (struct live){.pid = pid, .proc_fd = -1};
+	buf_init(&l->maps, MAPS_TEXT_MAX);
+	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
+	l->proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (l->proc_fd < 0)
+		return -errno;
+	r = unwind_cache_new(&options, &l->cache);
+	if (r == 0)
+		r = unwind_space_new(l->cache, &files, l, &l->space);
+	return r;
+}
+
+void live_fini(struct live *l)
+{
+	unwind_space_free(l->space);
+	unwind_cache_free(l->cache);
+	buf_fini(&l->maps);
+	close_fd(&l->proc_fd);
+}
+
+int live_read_maps(struct live *l, bool *ret_changed)
+{
+	struct buf text;
+	char path[64];
+	int fd, r;
+
+	(void)snprintf(path, sizeof(path), "task/%d/maps",
+		       process_living_thread(l->pid));
+	fd = openat(l->proc_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	buf_init(&text, MAPS_TEXT_MAX);
+	r = buf_read_fd(&text, fd);
+	close_fd(&fd);
+	if (r == 0 && text.len == 0)
+		r = -ESRCH;
+	if (r == 0)
+		*ret_changed = text.len != l->maps.len ||
+			       memcmp(text.data, l->maps.data, text.len) != 0;
+	if (r == 0 && *ret_changed)
+		r = unwind_space_set_maps(l->space, text.data, text.len);
+	if (r == 0 && *ret_changed) {
+		buf_fini(&l->maps);
+		l->maps = text;
+	} else {
+		buf_fini(&text);
+	}
+	return r;
+}
+
+uint64_t live_mapping_end(const struct live *l, uint64_t addr)
+{
+	const char *line = buf_string(&l->maps);
+
+	while (line != NULL && *line != '\0') {
+		char *at;
+		uint64_t start = strtoull(line, &at, 16);
+		uint64_t end = *at == '-' ? strtoull(at + 1, NULL, 16) : 0;
+
+		if (addr >= start && addr < end)
+			return end;
+		line = strchr(line, '\n');
+		line = line != NULL ? line + 1 : NULL;
+	}
+	return 0;
+}
+
+int32_t live_next_thread(const struct live *l, int32_t after)
+{
+	int fd = openat(l->proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	int32_t next = 0;
+
+	if (dir == NULL) {
+		close_fd(&fd);
+		return 0;
+	}
+	while ((entry = readdir(dir)) != NULL) {
+		long tid = strtol(entry->d_name, NULL, 10);
+
+		if (tid > after && tid <= INT32_MAX &&
+		    (next == 0 || tid < next))
+			next = (int32_t)tid;
+	}
+	(void)closedir(dir);
+	return next;
+}

@@ -1,0 +1,317 @@
+#include "daemon/stack.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/live.h"
+#include "daemon/process.h"
+#include "daemon/thread_copy.h"
+
+/* What one thread was found to do. */
+struct copy {
+	int32_t tid;
+	bool stopped; /* for it: all registers are known */
+	struct record_sample *record;
+	size_t size;
+};
+
+struct looker {
+	const struct stack_options *options;
+	struct stack_outcome *outcome;
+	struct live live;
+	struct oracle *oracles[ORACLE_N];
+	int error; /* of the last thread that could not be looked at */
+};
+
+static struct unwind_stack ours;
+static struct oracle_stack theirs;
+
+/* Text that a target chose; a terminal obeys U+0080 to U+009F, too. */
+static void print_escaped(const char *text)
+{
+	for (const char *p = text; *p != '\0'; p++) {
+		unsigned char c = (unsigned char)*p;
+		bool c1 = c == 0xc2 && (unsigned char)p[1] < 0xa0 && p[1];
+
+		if (c1)
+			c = (unsigned char)*++p;
+		if (c < 0x20 || c == 0x7f || c1)
+			printf("\\x%02x", c);
+		else
+			(void)putchar(c);
+	}
+}
+
+static void print_thread(int32_t tid)
+{
+	char name[PROCESS_NAME_SIZE];
+
+	process_name(tid, name);
+	printf("thread %d ", tid);
+	print_escaped(name);
+	(void)putchar('\n');
+}
+
+/* "name+0x12 (module)", or "(module+0x12)" by the addresses of its file. */
+static void print_place(struct live *l, uint64_t addr, uint64_t lookup)
+{
+	struct unwind_image image;
+	const char *name, *base;
+	uint64_t offset;
+	bool named;
+
+	named = unwind_symbol_at(l->space, lookup, &name, &offset) == 0;
+	if (named) {
+		(void)putchar(' ');
+		print_escaped(name);
+		printf("+0x%" PRIx64, offset + (addr - lookup));
+	}
+	if (unwind_image_at(l->space, lookup, &image) < 0)
+		return;
+	base = strrchr(image.path, '/');
+	printf(" (");
+	print_escaped(base != NULL ? base + 1 : image.path);
+	if (!named)
+		printf("+0x%" PRIx64, addr - image.addr + image.vmaddr);
+	(void)putchar(')');
+}
+
+static void print_frame(struct live *l, const char *mark, size_t n,
+			const struct unwind_frame *f)
+{
+	printf("%s#%-3zu 0x%016" PRIx64, mark, n, f->addr);
+	print_place(l, f->addr, f->is_leaf ? f->addr : f->addr - 1);
+	printf(f->by_heuristic ? " guessed\n" : "\n");
+}
+
+/* Theirs from the first that differs. */
+static void print_theirs(struct live *l, enum oracle_kind kind, size_t first)
+{
+	printf("> %s differs from #%zu on:\n", oracle_name(kind), first);
+	for (size_t i = first; i < theirs.n; i++) {
+		const struct unwind_frame f = {theirs.addrs[i], i == 0, 0};
+
+		print_frame(l, "  > ", i, &f);
+	}
+	printf("  > ended: %s\n", theirs.end);
+}
+
+static void print_ours(struct live *l, size_t first_differing)
+{
+	for (size_t i = 0; i < ours.n; i++)
+		print_frame(l, i == first_differing ? "> " : "  ", i,
+			    &ours.frames[i]);
+	printf("%sended: %s\n", first_differing == ours.n ? "> " : "  ",
+	       unwind_end_name(ours.end));
+}
+
+static int walk(struct looker *k, const struct record_sample *record,
+		size_t size)
+{
+	return unwind_walk(k->live.space, record, size, UNWIND_FRAMES_MAX,
+			   &ours);
+}
+
+/* The largest copy; it is kept smaller. */
+static union {
+	struct record_sample record;
+	uint8_t bytes[THREAD_COPY_MAX];
+} buffer;
+
+static int keep(struct copy *c, size_t size)
+{
+	struct record_sample *record = malloc(size);
+
+	if (record == NULL)
+		return -ENOMEM;
+	memcpy(record, &buffer, size);
+	free(c->record);
+	c->record = record;
+	c->size = size;
+	return 0;
+}
+
+static int take_stopped(const struct looker *k, struct copy *c)
+{
+	struct thread_stop stop;
+	size_t size;
+	int r;
+
+	r = thread_stop(c->tid, &stop);
+	if (r < 0)
+		return r;
+	r = thread_copy_stopped(&k->live, &stop, &buffer.record, &size);
+	thread_release(&stop);
+	if (r == 0)
+		r = keep(c, size);
+	c->stopped = r == 0;
+	return r;
+}
+
+static int take(const struct looker *k, struct copy *c)
+{
+	size_t size;
+
+	if (thread_copy_blocked(&k->live, c->tid, &buffer.record, &size) == 0)
+		return keep(c, size);
+	return take_stopped(k, c);
+}
+
+/* The wait alone told less than all registers may. */
+static bool is_in_doubt(const struct copy *c)
+{
+	return !c->stopped &&
+	       (ours.frame_pointer ||
+		(ours.end != UNWIND_END_ROOT && ours.end != UNWIND_END_CAPPED));
+}
+
+static void print_copy(struct looker *k, struct copy *c)
+{
+	int r = walk(k, c->record, c->size);
+
+	if (r == 0 && is_in_doubt(c) && take_stopped(k, c) == 0)
+		r = walk(k, c->record, c->size);
+	if (r < 0) {
+		k->error = r;
+		return;
+	}
+	print_thread(c->tid);
+	print_ours(&k->live, SIZE_MAX);
+	k->outcome->threads++;
+}
+
+/*
+ * First all are copied, so that their stacks are of one moment as nearly as
+ * can be, then unwound.
+ */
+static int look(struct looker *k)
+{
+	struct copy *copies = NULL;
+	bool changed;
+	size_t n = 0;
+	int r = 0;
+
+	for (int32_t tid = 0;
+	     r == 0 && (tid = live_next_thread(&k->live, tid)) != 0;) {
+		struct copy *more =
+			reallocarray(copies, n + 1, sizeof(*copies));
+
+		if (more == NULL) {
+			r = -ENOMEM;
+			break;
+		}
+		copies = more;
+		copies[n] = (struct copy){.tid = tid};
+		k->error = take(k, &copies[n]);
+		if (k->error == 0)
+			n++;
+	}
+	/* Libraries may have come; of those that went nothing is left. */
+	if (r == 0 && n > 0)
+		(void)!live_read_maps(&k->live, &changed);
+	for (size_t i = 0; i < n; i++) {
+		if (r == 0)
+			print_copy(k, &copies[i]);
+		free(copies[i].record);
+	}
+	free(copies);
+	return r;
+}
+
+static void compare(struct looker *k, int32_t tid)
+{
+	size_t firsts[ORACLE_N], first = SIZE_MAX;
+	bool differs[ORACLE_N] = {false};
+
+	for (int i = 0; i < ORACLE_N; i++) {
+		if (k->oracles[i] == NULL)
+			continue;
+		oracle_walk(k->oracles[i], tid, &theirs);
+		differs[i] = !oracle_agrees(&ours, &theirs, &firsts[i]);
+		if (differs[i])
+			first = min_size(first, firsts[i]);
+	}
+	print_ours(&k->live, first);
+	for (int i = 0; i < ORACLE_N; i++) {
+		if (k->oracles[i] == NULL)
+			continue;
+		if (!differs[i]) {
+			printf("  %s: the same\n",
+			       oracle_name((enum oracle_kind)i));
+			continue;
+		}
+		oracle_walk(k->oracles[i], tid, &theirs);
+		print_theirs(&k->live, (enum oracle_kind)i, firsts[i]);
+	}
+	k->outcome->differ += first != SIZE_MAX;
+}
+
+/* Everything at one stop. */
+static int compare_thread(struct looker *k, int32_t tid)
+{
+	struct thread_stop stop;
+	bool changed = false;
+	size_t size;
+	int r;
+
+	r = thread_stop(tid, &stop);
+	if (r < 0)
+		return r;
+	r = live_read_maps(&k->live, &changed);
+	for (int i = 0; i < ORACLE_N && changed; i++)
+		if (k->oracles[i] != NULL)
+			oracle_forget(k->oracles[i]);
+	if (r == 0)
+		r = thread_copy_stopped(&k->live, &stop, &buffer.record, &size);
+	if (r == 0)
+		r = walk(k, &buffer.record, size);
+	if (r == 0) {
+		print_thread(tid);
+		compare(k, tid);
+		k->outcome->threads++;
+	}
+	thread_release(&stop);
+	return r;
+}
+
+static int look_and_compare(struct looker *k)
+{
+	for (int32_t tid = 0; (tid = live_next_thread(&k->live, tid)) != 0;) {
+		int r = compare_thread(k, tid);
+
+		if (r < 0)
+			k->error = r;
+	}
+	return 0;
+}
+
+int stack_print(const struct stack_options *options, struct stack_outcome *ret)
+{
+	struct looker k = {.options = options, .outcome = ret};
+	bool changed, with_oracle = false;
+	int r;
+
+	*ret = (struct stack_outcome){0};
+	r = live_init(&k.live, options->pid);
+	if (r == -ENOENT)
+		r = -ESRCH;
+	for (int i = 0; i < ORACLE_N && r == 0; i++) {
+		if (!options->oracles[i])
+			continue;
+		with_oracle = true;
+		r = oracle_new((enum oracle_kind)i, options->pid,
+			       &k.oracles[i]);
+	}
+	if (r == 0)
+		r = live_read_maps(&k.live, &changed);
+	if (r == 0)
+		r = with_oracle ? look_and_compare(&k) : look(&k);
+	if (r == 0 && ret->threads == 0)
+		r = k.error != 0 ? k.error : -ESRCH;
+	for (int i = 0; i < ORACLE_N; i++)
+		oracle_free(k.oracles[i]);
+	live_fini(&k.live);
+	return r;
+}

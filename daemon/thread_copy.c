@@ -1,0 +1,173 @@
+#include "daemon/thread_copy.h"
+
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "lib/base/clock.h"
+#include "lib/capture/activity.h"
+#include "lib/capture/arch.h"
+#include "lib/capture/memory.h"
+#include "lib/capture/repair.h"
+#include "lib/capture/snapshot.h"
+#include "lib/capture/status.h"
+
+/* A thread that can stop does so within some time slices. */
+#define STOP_WAIT_NS NS_PER_SEC
+/* Between two looks; the kernel makes it some 70 us. */
+#define STOP_POLL_NS (10 * NS_PER_US)
+
+/* Waits for the stop, or the end, of a thread. */
+static int wait_stop(struct thread_stop *stop)
+{
+	const struct timespec pause = {.tv_nsec = STOP_POLL_NS};
+	const uint64_t deadline_ns = clock_mono_ns() + STOP_WAIT_NS;
+	int status;
+
+	while (clock_mono_ns() < deadline_ns) {
+		pid_t r = waitpid(stop->tid, &status, __WALL | WNOHANG);
+
+		if (r < 0 && errno != EINTR)
+			return -ESRCH;
+		if (r == stop->tid) {
+			stop->status = tracee_classify(status, &stop->signal);
+			return stop->status == TRACEE_DEAD ? -ESRCH : 0;
+		}
+		(void)nanosleep(&pause, NULL);
+	}
+	return -ETIMEDOUT;
+}
+
+int thread_stop(int32_t tid, struct thread_stop *ret)
+{
+	*ret = (struct thread_stop){.tid = tid};
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
+		return -errno;
+	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0)
+		return -errno;
+	return wait_stop(ret);
+}
+
+/* What ptrace(2) is to deliver when the thread goes on. */
+static void *delivery(const struct thread_stop *stop)
+{
+	const int signal = stop->status == TRACEE_SIGNAL ? stop->signal : 0;
+
+	return (void *)(intptr_t)signal;
+}
+
+int thread_step(struct thread_stop *stop)
+{
+	int r;
+
+	if (ptrace(PTRACE_SINGLESTEP, stop->tid, NULL, delivery(stop)) < 0)
+		return -errno;
+	r = wait_stop(stop);
+	/* The step's own. */
+	if (r == 0 && stop->status == TRACEE_SIGNAL && stop->signal == SIGTRAP)
+		stop->status = TRACEE_OTHER;
+	return r;
+}
+
+void thread_release(const struct thread_stop *stop)
+{
+	const uint32_t tid = (uint32_t)stop->tid;
+	struct user_regs_struct regs;
+
+	/* Nobody's call fails because somebody has looked. */
+	if (arch_get_regs(tid, &regs) == 0) {
+		if (stop->status == TRACEE_TRAP)
+			(void)repair_call(tid, &regs, 0);
+		else if (stop->status == TRACEE_SIGNAL &&
+			 status_goes_unnoticed(tid, stop->signal))
+			(void)repair_call(tid, &regs, stop->signal);
+	}
+	(void)ptrace(PTRACE_DETACH, stop->tid, NULL, delivery(stop));
+}
+
+/*
+ * The stack ends with its mapping, as far as is known from outside. What was
+ * never touched of it reads as zeros.
+ */
+static size_t copy(const struct live *l, int32_t tid, const uint64_t *regs,
+		   uint64_t regs_known, struct record_sample *record)
+{
+	const uint64_t sp = regs[ARCH_SP];
+	uint64_t top = live_mapping_end(l, sp);
+	uint32_t flags = 0;
+	int pagemap_fd;
+	size_t size;
+
+	if (top > sp && top - sp > SAMPLE_STACK_MAX - ARCH_RED_ZONE) {
+		top = sp + SAMPLE_STACK_MAX - ARCH_RED_ZONE;
+		flags |= SAMPLE_CAPPED;
+	}
+	if (memory_open(l->proc_fd, (uint32_t)tid, &pagemap_fd) < 0)
+		pagemap_fd = -1;
+	record->h = (struct record){
+		.ring.type = RECORD_SAMPLE,
+		.tid = (uint32_t)tid,
+	};
+	size = snapshot_take(record, pagemap_fd, NULL, tid, regs, regs_known,
+			     flags, top);
+	record->h.ring.size = (uint32_t)size;
+	close_fd(&pagemap_fd);
+	return size;
+}
+
+int thread_copy_stopped(const struct live *l, const struct thread_stop *stop,
+			struct record_sample *record, size_t *ret_size)
+{
+	struct user_regs_struct raw;
+	uint64_t regs[ARCH_REGS];
+	int r = arch_get_regs((uint32_t)stop->tid, &raw);
+
+	if (r < 0)
+		return r;
+	arch_to_dwarf(&raw, regs);
+	*ret_size = copy(l, stop->tid, regs, ARCH_REGS_ALL, record);
+	return 0;
+}
+
+/* Both looks find it blocked, in the same place, and it has not run between. */
+static bool stayed(const struct activity *a, const struct activity_mark *mark,
+		   const struct activity_place *place)
+{
+	struct activity_place now;
+	struct activity_mark mark_now;
+
+	return activity_look(a, &now) == ACTIVITY_BLOCKED &&
+	       now.call == place->call && now.sp == place->sp &&
+	       now.pc == place->pc && activity_mark(a, &mark_now) &&
+	       activity_same(mark, &mark_now);
+}
+
+int thread_copy_blocked(const struct live *l, int32_t tid,
+			struct record_sample *record, size_t *ret_size)
+{
+	uint64_t regs[ARCH_REGS] = {0};
+	struct activity_place place;
+	struct activity_mark mark;
+	struct activity activity;
+	int r;
+
+	r = activity_open(&activity, l->proc_fd, (uint32_t)tid);
+	if (r < 0)
+		return r == -ENOENT ? -ESRCH : r;
+	r = -EBUSY;
+	if (activity_mark(&activity, &mark) &&
+	    activity_look(&activity, &place) == ACTIVITY_BLOCKED &&
+	    place.call >= 0) {
+		regs[ARCH_SP] = place.sp;
+		regs[ARCH_PC] = place.pc;
+		*ret_size =
+			copy(l, tid, regs,
+			     UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC,
+			     record);
+		if (stayed(&activity, &mark, &place))
+			r = 0;
+	}
+	activity_close(&activity);
+	return r;
+}

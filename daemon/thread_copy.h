@@ -1,0 +1,69 @@
+/*
+ * Copies what one thread of another process does, registers and stack, as a
+ * record of lib/capture/sample.h, by the means of lib/capture: for who looks
+ * at a process once (sentry-profctl) or stop by stop (tests). No sampler.
+ *
+ * A thread that is blocked in a call can be copied without being stopped; of
+ * its registers sp and pc are known then. A thread that was stopped goes on by
+ * thread_release, as if nothing had been: a call that the stop interrupted is
+ * started again. If this process ends before, the kernel lets it go.
+ */
+#ifndef DAEMON_THREAD_COPY_H
+#define DAEMON_THREAD_COPY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/live.h"
+#include "lib/base/util.h"
+#include "lib/capture/sample.h"
+#include "lib/capture/tracee.h"
+
+struct thread_stop {
+	int32_t tid;
+	enum tracee_status status;
+	int signal; /* to be delivered when the thread goes on; 0: none */
+};
+
+/*
+ * Attaches to a thread and stops it. Returns 0; -ESRCH if it is gone, -EPERM
+ * if it may not be traced or is traced already, -ETIMEDOUT if it has not
+ * stopped within a second (it waits in the kernel, for a disk as a rule): it
+ * will stop later, and has to be left to the end of this process.
+ */
+must_check int thread_stop(int32_t tid, struct thread_stop *ret);
+
+/*
+ * Lets it execute one instruction and stop again. Returns 0, or -ESRCH if it
+ * has died.
+ */
+must_check int thread_step(struct thread_stop *stop);
+
+/* Mends what the stop has done, and detaches. */
+void thread_release(const struct thread_stop *stop);
+
+/*
+ * The bytes of a copy: as many as a record of capture has, at most. A stack
+ * that is larger is flagged SAMPLE_CAPPED.
+ */
+#define THREAD_COPY_MAX (sizeof(struct record_sample) + SAMPLE_STACK_MAX)
+
+/*
+ * Copies a stopped thread into record, which has room for THREAD_COPY_MAX
+ * bytes and is aligned for it. l has the maps, which tell how large the stack
+ * is. Returns 0 with the bytes used, or -ESRCH, -ENOEXEC (a 32-bit one).
+ */
+must_check int thread_copy_stopped(const struct live *l,
+				   const struct thread_stop *stop,
+				   struct record_sample *record,
+				   size_t *ret_size);
+
+/*
+ * The same of a thread that is blocked in a call, without stopping it. Also
+ * returns -EBUSY if it is not, or has run meanwhile.
+ */
+must_check int thread_copy_blocked(const struct live *l, int32_t tid,
+				   struct record_sample *record,
+				   size_t *ret_size);
+
+#endif

@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+"""sentry-profctl stack: the stacks of programs that know their own."""
+
+import os
+import re
+import signal
+import subprocess
+
+import harness
+from harness import BUILD, check
+
+FRAME = re.compile(r'[> ] #(\d+) +0x[0-9a-f]{16}(?: (\S+)\+0x[0-9a-f]+)?'
+                   r'(?: \(([^)]*)\))?( guessed)?')
+
+
+class Thread:
+    def __init__(self, tid, name):
+        self.tid, self.name = tid, name
+        self.frames = []  # (name, module, guessed)
+        self.end = None
+        self.oracles = []
+
+    @property
+    def names(self):
+        return [f[0] for f in self.frames]
+
+
+def parse(text):
+    """{tid: Thread}; every line has to be one that is known."""
+    threads = {}
+    thread = None
+    for line in text.splitlines():
+        if m := re.fullmatch(r'thread (\d+) (.*)', line):
+            thread = threads[int(m[1])] = Thread(int(m[1]), m[2])
+        elif m := FRAME.fullmatch(line):
+            check(int(m[1]) == len(thread.frames), f'order: {line}')
+            thread.frames.append((m[2], m[3], bool(m[4])))
+        elif m := re.fullmatch(r'[> ] ended: (\w+)', line):
+            thread.end = m[1]
+        elif re.match(r'  > ', line):
+            pass
+        elif m := re.fullmatch(r'  (\w+): the same|> (\w+) differs.*', line):
+            thread.oracles.append(m[1] or m[2])
+        else:
+            raise harness.Failure(f'what is this? {line!r}')
+    return threads
+
+
+def run(*args, status=0):
+    done = subprocess.run([BUILD / 'sentry-profctl', *map(str, args)],
+                          capture_output=True, text=True,
+                          env=harness.environment(), check=False)
+    check(done.returncode == status,
+          f'{args}: status {done.returncode}: {done.stdout}{done.stderr}')
+    return done
+
+
+def blocked(tid):
+    return harness.proc_text(tid, 'syscall').split()[:1] not in \
+        ([], ['running'])
+
+
+def test_a_waiting_program(box):
+    for program in ('unw_o2', 'unw_fp', 'unw_o0', 'unw_static'):
+        target = box.target(program, 'signal')
+        expected = target.wait_line('expect (.*)')[1].split()
+        harness.wait_for(lambda t=target: blocked(t.pid), 'it waits')
+        threads = parse(run('stack', target.pid).stdout)
+        check(list(threads) == [target.pid], f'{threads}')
+        thread = threads[target.pid]
+        own = [n for n in thread.names if n in expected]
+        check(own == expected and thread.end == 'root',
+              f'{program}: {thread.names} {thread.end}')
+        check(thread.name == program, thread.name)
+        check(thread.frames[0][1] in ('libc.so.6', program),
+              f'{thread.frames[0]}')
+
+
+def test_all_threads_and_those_that_run(box):
+    target = box.target('unw_o2', 'threads')
+    tids = harness.threads(target.pid)
+    harness.wait_for(lambda: all(map(blocked, tids)), 'they wait')
+    threads = parse(run('stack', target.pid).stdout)
+    check(sorted(threads) == tids and len(tids) == 5, f'{threads} {tids}')
+    leaves = sorted(n for t in threads.values() for n in t.names
+                    if n and n.startswith('leaf_'))
+    check(leaves == ['leaf_futex', 'leaf_nanosleep', 'leaf_poll',
+                     'leaf_read'], f'{leaves}')
+    spinning = box.target('unw_fp', 'spin')
+    thread, = parse(run('stack', spinning.pid).stdout).values()
+    check(thread.names[:5] == ['leaf_spin', 'third', 'second', 'first',
+                               'main'] and thread.end == 'root',
+          f'{thread.names}')
+    check(harness.state(spinning.pid) == 'R' and
+          harness.tracer(spinning.pid) == 0, 'it does not go on')
+
+
+def switches(pid):
+    return [harness.proc_status(pid, f'{kind}_ctxt_switches')
+            for kind in ('voluntary', 'nonvoluntary')]
+
+
+def test_whoever_waits_is_not_stopped(box):
+    target = box.start(['sleep', '1000'])
+    harness.wait_for(lambda: harness.exe_name(target.pid) == 'sleep' and
+                     blocked(target.pid), 'it waits')
+    before = switches(target.pid)
+    thread, = parse(run('stack', target.pid).stdout).values()
+    check(thread.end == 'root', thread.end)
+    check(switches(target.pid) == before, 'it was stopped')
+    run('stack', '--oracle', target.pid)
+    check(switches(target.pid) != before, 'so does a stop show')
+
+
+def test_oracles(box):
+    target = box.target('unw_o2', 'threads')
+    tids = harness.threads(target.pid)
+    for name, expected in (('', ['libunwind']), ('=libunwind', ['libunwind']),
+                           ('=dwfl', ['libdwfl']),
+                           ('=all', ['libunwind', 'libdwfl'])):
+        done = run('stack', f'--oracle{name}', target.pid)
+        threads = parse(done.stdout)
+        check(sorted(threads) == tids, f'{threads}')
+        for thread in threads.values():
+            check(thread.oracles == expected and thread.end == 'root',
+                  f'{name}: {thread.oracles} {thread.end}')
+        check('differs' not in done.stdout, done.stdout)
+    check(all(map(blocked, tids)), 'they wait on')
+
+
+def test_an_oracle_that_sees_less_is_marked(box):
+    """libunwind knows no file without PT_GNU_EH_FRAME."""
+    target = box.target('unw_static', 'nanosleep')
+    done = run('stack', '--oracle', target.pid, status=3)
+    thread, = parse(done.stdout).values()
+    check(thread.end == 'root' and 'main' in thread.names, done.stdout)
+    marked = re.findall(r'^> (?:#|ended)', done.stdout, re.M)
+    check(len(marked) == 1 and '> libunwind differs from #' in done.stdout,
+          done.stdout)
+    run('stack', '--oracle=dwfl', target.pid)
+
+
+def test_a_stopped_process_stays_stopped(box):
+    target = box.target('unw_o2', 'spin')
+    target.signal(signal.SIGSTOP)
+    harness.wait_for(lambda: harness.state(target.pid) == 'T', 'it stops')
+    thread, = parse(run('stack', target.pid).stdout).values()
+    check('leaf_spin' in thread.names, f'{thread.names}')
+    harness.wait_for(lambda: harness.state(target.pid) == 'T',
+                     'it is stopped again')
+
+
+def test_names_are_shown_and_not_obeyed(box):
+    path = box.dir / 'a\x1b[2J\u009bb'
+    os.link(BUILD / 'targets/unw_o2', path)
+    target = box.start([path, 'read'])
+    target.wait_line('ready')
+    text = run('stack', target.pid).stdout
+    check('\x1b' not in text and '\u009b' not in text, repr(text))
+    check('a\\x1b[2J\\x9bb' in text, repr(text))
+
+
+def test_what_cannot_be_looked_at(box):
+    gone = subprocess.Popen(['true'])
+    gone.wait()
+    check('no process' in run('stack', gone.pid, status=1).stderr, 'gone')
+    target = box.target('unw_o2', 'spin')
+    box.profd([target]).wait_attached()
+    check('one tracer' in run('stack', target.pid, status=1).stderr, 'traced')
+    for args in ((), ('stack',), ('stack', 'x'), ('stack', '0'),
+                 ('stack', '1', '2'), ('stack', '--oracle=x', '1'),
+                 ('stack', '--nothing', '1'), ('other',)):
+        done = run(*args, status=2)
+        check(done.stdout == '' and done.stderr != '', f'{args}')
+    check('stack' in run('--help').stdout, 'help')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
