@@ -8,6 +8,9 @@
 #include "daemon/pause.h"
 #include "lib/base/clock.h"
 
+/* Heartbeat, restarts and deadlines are looked after this often. */
+#define CHECK_MS 100
+
 void broker_run_once(struct broker *b, int timeout_ms)
 {
 	int r = loop_run_once(b->loop, timeout_ms);
@@ -27,4 +30,14 @@ void broker_run_once(struct broker *b, int timeout_ms)
 uint64_t broker_now_ns(const struct broker *b)
 {
 	return clock_mono_ns() - b->away_ns;
+}
+
+int broker_wait_ms(const struct broker *b, uint64_t deadline_ns)
+{
+	uint64_t now = broker_now_ns(b);
+
+	if (now >= deadline_ns)
+		return 0;
+	return (int)min_u64((deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS,
+			    CHECK_MS);
 }

@@ -1,12 +1,16 @@
 /*
  * The broker's state, shared by its parts and by nobody else:
- *   profd.c     main: start, the loop, the end
+ *   profd.c     main: start, the loop
+ *   finish.c    the end
  *   broker.c    a turn of the loop, and its clock
  *   pause.c     SIGTSTP and SIGCONT
  *   children.c  starts and restarts the other processes
+ *   socket.c    talks with them
+ *   reap.c      takes note of their ends
  *   watch.c     the heartbeat of capture
  *   inbox.c     what capture and unwind say
  *   targets.c   the processes that are profiled
+ *   past.c      what they lost with children that died
  *   refusal.c   the lines for those that cannot be
  *   delivery.c  chunks on their way to files and to Sentry
  *   stats.c     the figures of the run
@@ -175,6 +179,7 @@ struct broker {
 	uint64_t started_ns; /* first target attached; 0: not yet */
 	uint64_t ended_ns;   /* sampling has stopped; 0: not yet */
 	bool stopping;	     /* the last chunks are being made */
+	bool hurried;	     /* another signal came since: deliver no more */
 	bool ending;	     /* the children are to end, and stay so */
 	bool pause_asked;    /* by SIGTSTP, and no SIGCONT came since */
 	bool pausing;	     /* capture is to end, and to stay so */
@@ -193,6 +198,12 @@ struct broker {
 void broker_run_once(struct broker *b, int timeout_ms);
 /* CLOCK_MONOTONIC without the time that we were stopped by SIGTSTP. */
 uint64_t broker_now_ns(const struct broker *b);
+/*
+ * How many milliseconds broker_run_once may wait for a deadline by
+ * broker_now_ns; what is looked after several times a second does not wait for
+ * it.
+ */
+int broker_wait_ms(const struct broker *b, uint64_t deadline_ns);
 
 /* children.c */
 void children_init(struct broker *b);
@@ -202,15 +213,32 @@ must_check int children_unwind(struct broker *b, uint32_t uid,
 			       struct unwind **ret);
 /* Capture is asked for its ring, and it gets it when that is made. */
 must_check int unwind_make_ring(struct broker *b, struct unwind *u);
+/* Several times a second: heartbeat, restarts that are due. */
+void children_check(struct broker *b);
+
+/* socket.c */
 /* A child cannot be trusted any more, or does not read: it is killed. */
 void child_fail(struct child *child, const char *why);
 /* Sends, or fails the child. A child that is not running gets nothing. */
 void child_send(struct child *child, const void *message, size_t size,
 		const int *fds, size_t n_fds);
+/* A loop_fn of its socket: takes one message. */
+void child_on_readable(void *ctx);
+/* What it sent before it died counts; then its socket is closed. */
+void child_take_last(struct child *child);
+void child_close(struct child *child);
+
+/* reap.c */
+/* The longest wait before another start of a child that does not last. */
+#define CHILD_BACKOFF_MAX_NS (5 * NS_PER_SEC)
+/* If it ended now, would it be replaced by another? */
+bool child_is_wanted(const struct child *child);
+/* The first failure in a row, and then one a minute: it may go on for ever. */
+bool child_is_worth_saying(struct child *child);
 /* SIGCHLD: takes note of who has ended. */
 void children_reap(struct broker *b);
-/* Several times a second: heartbeat, restarts that are due. */
-void children_check(struct broker *b);
+/* Those that were killed and do not die: goes on as if they had. */
+void children_check_killed(struct broker *b);
 /* Closes their sockets, waits for their end, kills what is left. */
 void children_end(struct broker *b);
 
@@ -227,21 +255,28 @@ must_check int target_open(struct broker *b, int32_t pid);
  */
 void target_start(struct broker *b, struct target *t);
 void target_on_state(struct broker *b, const struct msg_target_state *m);
-/* capture is gone: keeps its counters; hung_target made it hang (0: none). */
-void targets_capture_died(struct broker *b, uint32_t hung_target);
-/* We have been stopped until now: nothing is expected of that time. */
-void targets_resumed(struct broker *b, uint64_t now_ns);
 /*
  * At every turn: tells unwind and capture of those that they can be told of
  * now, also where another tracer has let go.
  */
 void targets_check(struct broker *b);
-void targets_unwind_died(struct broker *b, struct unwind *u);
-/* No more samples: asks unwind to close what is open. */
+/* No records come any more: what there is becomes the last chunk. */
+void target_close(struct target *t);
+/* That, of all. */
 void targets_close(struct broker *b);
 struct target *target_of(struct broker *b, uint32_t id);
 bool targets_all_closed(const struct broker *b);
 bool targets_any_open(const struct broker *b);
+
+/* past.c */
+/* capture is gone: keeps its counters; hung_target made it hang (0: none). */
+void targets_capture_died(struct broker *b, uint32_t hung_target);
+void targets_unwind_died(struct broker *b, struct unwind *u);
+/* Ticks at which it was profiled, had there been a capture, are missed. */
+void target_count_absence(const struct broker *b, struct target *t,
+			  uint64_t now_ns);
+/* We have been stopped until now: nothing is expected of that time. */
+void targets_resumed(struct broker *b, uint64_t now_ns);
 
 /* inbox.c */
 void unwind_on_message(struct child *child, struct ipc_message *m);

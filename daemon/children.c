@@ -1,13 +1,9 @@
 #include "daemon/broker.h"
 
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/accounts.h"
@@ -15,29 +11,6 @@
 #include "daemon/log.h"
 #include "daemon/spawn.h"
 #include "lib/base/clock.h"
-
-/* A child that ends sooner than this after its start has failed to work. */
-#define SETTLED_NS (10 * NS_PER_SEC)
-
-/* The wait before another start: none, then doubling up to this. */
-#define BACKOFF_FIRST_NS (100 * NS_PER_MS)
-#define BACKOFF_MAX_NS	 (5 * NS_PER_SEC)
-
-/* How often it is told that a child does not start, or does not last. */
-#define SAY_EVERY_NS (60 * NS_PER_SEC)
-
-/* How long the children may take to end by themselves. */
-#define END_MS 2500
-
-/*
- * What was killed is gone at once, as a rule. It may take a moment if it traces
- * thousands of threads; and for ever if it is in a read of a target's memory
- * that only a FUSE server can end (request_wait_answer() in fs/fuse/dev.c).
- */
-#define KILLED_MS 2000
-
-/* More than the socket's buffer holds: what a child left there when it died. */
-#define LEFT_MESSAGES_MAX 4096
 
 static const char *const no_environment[] = {NULL};
 
@@ -47,96 +20,6 @@ static const char *const ship_environment[] = {
 	"ALL_PROXY",	"no_proxy",    "NO_PROXY",    "SSL_CERT_FILE",
 	"SSL_CERT_DIR", NULL,
 };
-
-/* One that ends now is replaced by another. */
-static bool is_wanted(const struct child *child)
-{
-	const struct broker *b = child->broker;
-
-	if (b->ending)
-		return false;
-	if (child == &b->capture)
-		return !b->capture_done && b->ended_ns == 0 && !b->pausing;
-	return child == &b->ship || !b->stopping;
-}
-
-void child_fail(struct child *child, const char *why)
-{
-	if (child->pid == 0 || child->killed_ns != 0)
-		return;
-	log_warning("%s (pid %d) %s: it is %s", child->name, child->pid, why,
-		    is_wanted(child) ? "replaced" : "ended");
-	(void)kill(child->pid, SIGKILL);
-	child->killed_ns = clock_mono_ns();
-	loop_remove(child->broker->loop, &child->source);
-	close_fd(&child->fd);
-}
-
-void child_send(struct child *child, const void *message, size_t size,
-		const int *fds, size_t n_fds)
-{
-	int r;
-
-	if (child->fd < 0)
-		return;
-	r = ipc_send(child->fd, message, size, fds, n_fds);
-	/* EPIPE: it has ended, SIGCHLD is on its way. */
-	if (r < 0 && r != -EPIPE)
-		child_fail(child, "does not take its messages");
-}
-
-static void close_socket(struct child *child)
-{
-	loop_remove(child->broker->loop, &child->source);
-	close_fd(&child->fd);
-}
-
-static void on_child(void *ctx)
-{
-	struct child *child = ctx;
-	struct ipc_message m;
-	int r = ipc_recv(child->fd, &m);
-
-	if (r == -EAGAIN)
-		return;
-	if (r == 0) {
-		/* Its end of the socket is closed; SIGCHLD says the rest. */
-		close_socket(child);
-		return;
-	}
-	if (r < 0) {
-		child_fail(child, "breaks the rules of its socket");
-		return;
-	}
-	child->on_message(child, &m);
-	ipc_close_fds(&m);
-}
-
-/*
- * What it sent before it died counts. The socket need not have an end: a child
- * may have handed its own on.
- */
-static void take_last_messages(struct child *child)
-{
-	struct pollfd readable = {.fd = child->fd, .events = POLLIN};
-
-	for (int i = 0; i < LEFT_MESSAGES_MAX && child->fd >= 0 &&
-			poll(&readable, 1, 0) > 0;
-	     i++)
-		on_child(child);
-	close_socket(child);
-}
-
-/* The first failure in a row, and then one a minute: it may go on for ever. */
-static bool is_worth_saying(struct child *child)
-{
-	uint64_t now = clock_mono_ns();
-
-	if (child->said_ns != 0 && now - child->said_ns < SAY_EVERY_NS)
-		return false;
-	child->said_ns = now;
-	return true;
-}
 
 static int start(struct child *child, const char *const *environment,
 		 enum account account, int init_fd)
@@ -155,7 +38,7 @@ static int start(struct child *child, const char *const *environment,
 		account_ids(account, &init.uid, &init.gid);
 	r = spawn_child(child->name, environment, &child->pid, &child->fd);
 	if (r < 0) {
-		if (child->failures == 0 || is_worth_saying(child))
+		if (child->failures == 0 || child_is_worth_saying(child))
 			log_error("%s cannot be started: %s", child->name,
 				  strerror(-r));
 		return r;
@@ -163,7 +46,8 @@ static int start(struct child *child, const char *const *environment,
 	child->started_ns = clock_mono_ns();
 	child->restart_ns = 0;
 	child->killed_ns = 0;
-	r = loop_add(b->loop, child->fd, on_child, child, &child->source);
+	r = loop_add(b->loop, child->fd, child_on_readable, child,
+		     &child->source);
 	if (r < 0) {
 		child_fail(child, "cannot be listened to");
 		return r;
@@ -227,7 +111,8 @@ static int start_capture(struct broker *b)
 
 	r = new_heartbeat(b, &fd);
 	if (r < 0) {
-		if (b->capture.failures == 0 || is_worth_saying(&b->capture))
+		if (b->capture.failures == 0 ||
+		    child_is_worth_saying(&b->capture))
 			log_error("no memory to share with %s: %s",
 				  b->capture.name, strerror(-r));
 		return r;
@@ -310,117 +195,6 @@ int children_unwind(struct broker *b, uint32_t uid, struct unwind **ret)
 	return r;
 }
 
-static void add_usage(struct child *child, const struct rusage *usage)
-{
-	uint64_t rss = (uint64_t)usage->ru_maxrss * 1024;
-
-	child->usage.cpu_s +=
-		(double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
-		(double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) /
-			1e6;
-	child->usage.rss_bytes = max_u64(child->usage.rss_bytes, rss);
-}
-
-static void plan_restart(struct child *child, int status)
-{
-	uint64_t now = clock_mono_ns(), wait = 0;
-
-	if (now - child->started_ns >= SETTLED_NS)
-		child->failures = 0;
-	if (child->failures > 0)
-		wait = min_u64(BACKOFF_FIRST_NS
-				       << min_u64(child->failures - 1, 16),
-			       BACKOFF_MAX_NS);
-	if (child->failures++ == 0)
-		child->said_ns = 0;
-	child->restart_ns = now + wait;
-	if (!is_worth_saying(child))
-		return;
-	if (WIFSIGNALED(status))
-		log_warning("%s was ended by signal %d: starting it again",
-			    child->name, WTERMSIG(status));
-	else if (WEXITSTATUS(status) == 127)
-		log_error("%s cannot be executed", child->name);
-	else
-		log_warning("%s ended with status %d: starting it again",
-			    child->name, WEXITSTATUS(status));
-}
-
-static void child_died(struct child *child, int status,
-		       const struct rusage *usage)
-{
-	struct broker *b = child->broker;
-
-	take_last_messages(child);
-	add_usage(child, usage);
-	child->pid = 0;
-	if (child == &b->capture) {
-		if (!b->capture_done)
-			targets_capture_died(b, 0);
-	} else if (child != &b->ship) {
-		struct unwind *u = (struct unwind *)child;
-
-		close_fd(&u->link_fd);
-		targets_unwind_died(b, u);
-	}
-	if (is_wanted(child))
-		plan_restart(child, status);
-}
-
-static struct child *child_of(struct broker *b, int32_t pid)
-{
-	if (b->capture.pid == pid)
-		return &b->capture;
-	if (b->ship.pid == pid)
-		return &b->ship;
-	for (size_t i = 0; i < b->n_unwinds; i++)
-		if (b->unwinds[i]->child.pid == pid)
-			return &b->unwinds[i]->child;
-	return NULL;
-}
-
-void children_reap(struct broker *b)
-{
-	struct rusage usage;
-	int status;
-	pid_t pid;
-
-	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
-		struct child *child = child_of(b, pid);
-
-		if (child != NULL)
-			child_died(child, status, &usage);
-		else
-			files_reaped(b->files, pid);
-	}
-}
-
-/* It was killed and does not die: we go on as if it had. */
-static void give_up(struct child *child)
-{
-	static const struct rusage unknown;
-
-	log_error("%s (pid %d) cannot be killed: it hangs in the kernel, and "
-		  "until it is free nobody else can trace what it traced",
-		  child->name, child->pid);
-	child_died(child, SIGKILL, &unknown);
-}
-
-static void check_killed(struct child *child)
-{
-	if (child->pid != 0 && child->killed_ns != 0 &&
-	    clock_mono_ns() - child->killed_ns >= KILLED_MS * NS_PER_MS)
-		give_up(child);
-}
-
-static void check_all_killed(struct broker *b)
-{
-	check_killed(&b->capture);
-	check_killed(&b->ship);
-	for (size_t i = 0; i < b->n_unwinds; i++)
-		check_killed(&b->unwinds[i]->child);
-}
-
 static void start_again(struct child *child)
 {
 	struct broker *b = child->broker;
@@ -444,7 +218,7 @@ static void start_again(struct child *child)
 			targets_check(b);
 	}
 	if (r < 0)
-		child->restart_ns = clock_mono_ns() + BACKOFF_MAX_NS;
+		child->restart_ns = clock_mono_ns() + CHILD_BACKOFF_MAX_NS;
 }
 
 static void check_restart(struct child *child)
@@ -457,49 +231,10 @@ static void check_restart(struct child *child)
 void children_check(struct broker *b)
 {
 	watch_heartbeat(b);
-	check_all_killed(b);
+	children_check_killed(b);
 	if (b->ended_ns == 0 && !b->pausing)
 		check_restart(&b->capture);
 	check_restart(&b->ship);
 	for (size_t i = 0; i < b->n_unwinds; i++)
 		check_restart(&b->unwinds[i]->child);
-}
-
-static bool end_child(struct child *child)
-{
-	close_socket(child);
-	return child->pid != 0;
-}
-
-static void kill_child(struct child *child)
-{
-	if (child->pid == 0 || child->killed_ns != 0)
-		return;
-	(void)kill(child->pid, SIGKILL);
-	child->killed_ns = clock_mono_ns();
-}
-
-void children_end(struct broker *b)
-{
-	uint64_t deadline = clock_mono_ns() + END_MS * NS_PER_MS;
-	bool running;
-
-	b->ending = true;
-	for (;;) {
-		running = end_child(&b->capture);
-		running |= end_child(&b->ship);
-		for (size_t i = 0; i < b->n_unwinds; i++)
-			running |= end_child(&b->unwinds[i]->child);
-		if (!running)
-			return;
-		if (clock_mono_ns() >= deadline) {
-			kill_child(&b->capture);
-			kill_child(&b->ship);
-			for (size_t i = 0; i < b->n_unwinds; i++)
-				kill_child(&b->unwinds[i]->child);
-		}
-		(void)!loop_run_once(b->loop, 100);
-		children_reap(b);
-		check_all_killed(b);
-	}
 }

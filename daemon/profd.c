@@ -15,6 +15,7 @@
 
 #include "daemon/broker.h"
 #include "daemon/child.h"
+#include "daemon/finish.h"
 #include "daemon/log.h"
 #include "daemon/pause.h"
 #include "daemon/privileges.h"
@@ -25,18 +26,7 @@
 #define CAP_CHECKPOINT_RESTORE 40
 #endif
 
-/* Heartbeat, restarts and deadlines are looked after this often. */
-#define CHECK_MS 100
-
-/* How long each step of the end may take. */
-#define STOP_NS	   (3 * NS_PER_SEC)  /* capture lets go, last chunks are made */
-#define DELIVER_NS (15 * NS_PER_SEC) /* they are written and sent */
-#define TABLE_NS   (3 * NS_PER_SEC)
-#define TABLE_ROWS 20
-
 static struct broker broker = {.stats_fd = -1, .output = {.dir_fd = -1}};
-static unsigned int n_signals;
-static unsigned int n_stop_signals; /* of these, 1 or 0 ended the profiling */
 static int signal_fd = -1;
 
 /*
@@ -165,7 +155,7 @@ static void on_signals(void *ctx)
 		b->pause_asked = info.ssi_signo == SIGTSTP;
 		if (info.ssi_signo == SIGTSTP || info.ssi_signo == SIGCONT)
 			continue;
-		n_signals++;
+		b->hurried = b->stopping;
 		b->stopping = true;
 	}
 }
@@ -192,17 +182,6 @@ static int watch_signals(struct broker *b, struct loop_source **ret)
 	return loop_add(b->loop, signal_fd, on_signals, b, ret);
 }
 
-/* Milliseconds to wait until a deadline, at most CHECK_MS. */
-static int wait_ms(const struct broker *b, uint64_t deadline_ns)
-{
-	uint64_t now = broker_now_ns(b);
-
-	if (now >= deadline_ns)
-		return 0;
-	return (int)min_u64((deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS,
-			    CHECK_MS);
-}
-
 static void profile(struct broker *b)
 {
 	uint64_t deadline = UINT64_MAX;
@@ -213,96 +192,9 @@ static void profile(struct broker *b)
 				   (uint64_t)(b->options.duration_s * 1e9);
 		if (broker_now_ns(b) >= deadline)
 			break;
-		broker_run_once(b, wait_ms(b, deadline));
+		broker_run_once(b, broker_wait_ms(b, deadline));
 	}
-	n_stop_signals = b->stopping ? 1 : 0;
 	b->stopping = true;
-}
-
-/* Capture lets go of the targets; unwind makes the last chunks. */
-static void stop_sampling(struct broker *b)
-{
-	const struct msg_capture_stop stop = {
-		.h = MSG_HEADER(MSG_CAPTURE_STOP, msg_capture_stop),
-	};
-	uint64_t deadline = broker_now_ns(b) + STOP_NS;
-
-	b->ended_ns = broker_now_ns(b);
-	child_send(&b->capture, &stop, sizeof(stop), NULL, 0);
-	while (b->capture.pid != 0 && broker_now_ns(b) < deadline)
-		broker_run_once(b, wait_ms(b, deadline));
-	if (b->capture.pid != 0)
-		child_fail(&b->capture, "does not end");
-	/*
-	 * Sessions whose RECORD_END was written close by themselves; this is
-	 * for those that have none.
-	 */
-	deadline = broker_now_ns(b) + STOP_NS;
-	targets_close(b);
-	while (!targets_all_closed(b) && broker_now_ns(b) < deadline)
-		broker_run_once(b, wait_ms(b, deadline));
-}
-
-/* A signal after the one that ended the profiling ends the wait. */
-static void deliver(struct broker *b)
-{
-	uint64_t deadline = broker_now_ns(b) + DELIVER_NS;
-
-	while (b->envelopes != NULL && broker_now_ns(b) < deadline &&
-	       n_signals <= n_stop_signals)
-		broker_run_once(b, wait_ms(b, deadline));
-}
-
-static void print_tables(struct broker *b)
-{
-	uint64_t deadline = broker_now_ns(b) + TABLE_NS;
-
-	(void)fflush(stdout);
-	for (size_t i = 0; i < b->n_targets; i++) {
-		const struct target *t = &b->targets[i];
-		const struct msg_table m = {
-			.h = MSG_HEADER(MSG_TABLE, msg_table),
-			.target = t->id,
-			.max_rows = TABLE_ROWS,
-		};
-
-		if (!t->attached_once || t->unwind == NULL ||
-		    t->unwind->child.fd < 0)
-			continue;
-		if (b->n_targets > 1) {
-			printf("process %d\n", t->pid);
-			(void)fflush(stdout);
-		}
-		b->tables_awaited = 1;
-		child_send(&t->unwind->child, &m, sizeof(m),
-			   (int[]){STDOUT_FILENO}, 1);
-		while (b->tables_awaited > 0 && t->unwind->child.fd >= 0 &&
-		       broker_now_ns(b) < deadline)
-			broker_run_once(b, wait_ms(b, deadline));
-	}
-}
-
-static void print_outcome(const struct broker *b)
-{
-	uint64_t sent = 0, lost = 0;
-
-	for (size_t i = 0; i < b->n_targets; i++) {
-		const struct chunk_counts *c = &b->targets[i].chunks;
-
-		sent += c->sent;
-		for (size_t d = 0; d < DISCARD_REASONS_MAX; d++)
-			lost += c->discarded[d];
-	}
-	if (b->output.dir_fd >= 0)
-		printf("%llu envelope%s in %s\n",
-		       (unsigned long long)b->files_written,
-		       b->files_written == 1 ? "" : "s", b->output.path);
-	if (b->has_dsn)
-		printf("%llu chunk%s sent\n", (unsigned long long)sent,
-		       sent == 1 ? "" : "s");
-	if (lost > 0)
-		printf("%llu chunk%s discarded (--stats tells why)\n",
-		       (unsigned long long)lost, lost == 1 ? "" : "s");
 }
 
 static void greet(const struct broker *b)
@@ -379,17 +271,17 @@ int main(int argc, char **argv)
 	}
 	greet(b);
 	profile(b);
-	stop_sampling(b);
-	deliver(b);
+	finish_sampling(b);
+	finish_delivery(b);
 	if (!attached_any(b))
 		status = EXIT_FAILURE;
 	if (!b->options.quiet && attached_any(b))
-		print_tables(b);
+		finish_print_tables(b);
 	children_end(b);
 	/* Not before: chunks come and are answered until the end. */
 	delivery_give_up(b);
 	if (!b->options.quiet && attached_any(b))
-		print_outcome(b);
+		finish_print_outcome(b);
 	if (b->stats_fd >= 0 && stats_write(b) < 0) {
 		log_error("cannot write %s", b->options.stats);
 		status = EXIT_FAILURE;

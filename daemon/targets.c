@@ -108,20 +108,6 @@ static void attach(struct broker *b, const struct target *t)
 		governor_tell(b, t);
 }
 
-/* Ticks at which it was profiled, had there been a capture. */
-static void count_absence(const struct broker *b, struct target *t,
-			  uint64_t now)
-{
-	uint64_t ticks;
-
-	if (t->phase != TARGET_PROFILED || t->dead_ns == 0 || now < t->dead_ns)
-		return;
-	ticks = (now - t->dead_ns) / b->period_ns;
-	t->past.ticks += ticks;
-	t->past.expected += ticks * t->dead_threads;
-	t->missed_no_capture += ticks * t->dead_threads;
-}
-
 /*
  * It was ours and has another tracer now: a debugger that came while there was
  * no capture. Nothing is expected of it as long as it has.
@@ -132,7 +118,7 @@ static void wait_for_tracer(struct broker *b, struct target *t, int32_t tracer)
 
 	if (t->retry_ns == 0)
 		refusal_for_now(t->pid, tracer);
-	count_absence(b, t, now);
+	target_count_absence(b, t, now);
 	t->phase = TARGET_WAITING;
 	t->retry_ns = now + RETRY_NS;
 }
@@ -226,8 +212,7 @@ void targets_check(struct broker *b)
 	}
 }
 
-/* No records come any more: what there is becomes the last chunk. */
-static void close_session(struct target *t)
+void target_close(struct target *t)
 {
 	const struct msg_session_close m = {
 		.h = MSG_HEADER(MSG_SESSION_CLOSE, msg_session_close),
@@ -249,8 +234,8 @@ void targets_close(struct broker *b)
 	uint64_t now = clock_mono_ns();
 
 	for (size_t i = 0; i < b->n_targets; i++) {
-		count_absence(b, &b->targets[i], now);
-		close_session(&b->targets[i]);
+		target_count_absence(b, &b->targets[i], now);
+		target_close(&b->targets[i]);
 	}
 }
 
@@ -258,7 +243,7 @@ static void target_attached(struct broker *b, struct target *t)
 {
 	uint64_t now = clock_mono_ns();
 
-	count_absence(b, t, now);
+	target_count_absence(b, t, now);
 	t->dead_ns = 0;
 	t->retry_ns = 0;
 	t->attached_once = true;
@@ -287,7 +272,7 @@ static void target_refused(struct broker *b, struct target *t, int error)
 	/* The end of one that was profiled is a normal one. */
 	if (error != ESRCH || !t->attached_once)
 		refusal_of_attach(t->pid, t->uid, error);
-	close_session(t);
+	target_close(t);
 }
 
 void target_on_state(struct broker *b, const struct msg_target_state *m)
@@ -318,81 +303,4 @@ void target_on_state(struct broker *b, const struct msg_target_state *m)
 		return;
 	}
 	child_fail(&b->capture, "sends a state that is none");
-}
-
-static uint64_t accounted(const struct capture_counters *c)
-{
-	uint64_t n = c->captured + c->repeated + c->filled;
-
-	for (size_t i = 0; i < MISSED_N; i++)
-		n += c->missed[i];
-	return n;
-}
-
-/* Out of its page, also those of a target that has ended. */
-static void keep_counters(const struct broker *b, struct target *t)
-{
-	/* A copy: a capture that hangs is not dead yet. */
-	const struct capture_counters now = b->heartbeat->slots[t->slot];
-
-	if (!t->attached_once || t->dead_ns != 0)
-		return;
-	t->dead_ns = max_u64(b->heartbeat->beat.time_ns, b->capture.started_ns);
-	t->dead_threads = now.threads;
-	if (now.expected > accounted(&now))
-		t->missed_no_capture += now.expected - accounted(&now);
-	counters_add(&t->past, &now);
-}
-
-void targets_capture_died(struct broker *b, uint32_t hung_target)
-{
-	for (size_t i = 0; i < b->n_targets; i++) {
-		struct target *t = &b->targets[i];
-
-		keep_counters(b, t);
-		if (t->id != hung_target ||
-		    (t->phase != TARGET_WAITING && t->phase != TARGET_PROFILED))
-			continue;
-		t->left_out = true;
-		log_error("process %d makes reads of its memory hang: it is "
-			  "left out",
-			  t->pid);
-		close_session(t);
-	}
-}
-
-void targets_resumed(struct broker *b, uint64_t now_ns)
-{
-	for (size_t i = 0; i < b->n_targets; i++)
-		if (b->targets[i].dead_ns != 0)
-			b->targets[i].dead_ns = now_ns;
-}
-
-void targets_unwind_died(struct broker *b, struct unwind *u)
-{
-	files_forget(b->files, &u->child);
-	u->sessions_asked = 0;
-	for (size_t i = 0; i < b->n_targets; i++) {
-		struct target *t = &b->targets[i];
-		struct msg_unwind_stats *past = &t->unwind_past;
-
-		if (t->unwind != u)
-			continue;
-		t->session = SESSION_NONE;
-		past->stacks += t->unwind_now.stacks;
-		past->frame_pointer += t->unwind_now.frame_pointer;
-		past->malformed += t->unwind_now.malformed;
-		past->cost_ns += t->unwind_now.cost_ns;
-		for (size_t e = 0; e < MSG_UNWIND_ENDS_MAX; e++)
-			past->ends[e] += t->unwind_now.ends[e];
-		memset(&t->unwind_now, 0, sizeof(t->unwind_now));
-		/* The chunk that it was making. */
-		if (t->attached_once && t->phase != TARGET_CLOSED) {
-			t->chunks.made++;
-			t->chunks.discarded[DISCARD_UNWIND_DIED]++;
-		}
-		/* There is nobody left to make its last chunk. */
-		if (t->phase == TARGET_CLOSING || b->stopping)
-			t->phase = TARGET_CLOSED;
-	}
 }

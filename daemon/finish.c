@@ -1,0 +1,97 @@
+#include "daemon/finish.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "daemon/child.h"
+#include "lib/base/clock.h"
+
+/* How long each step of the end may take. */
+#define STOP_NS	   (3 * NS_PER_SEC)  /* capture lets go, last chunks are made */
+#define DELIVER_NS (15 * NS_PER_SEC) /* they are written and sent */
+#define TABLE_NS   (3 * NS_PER_SEC)
+#define TABLE_ROWS 20
+
+void finish_sampling(struct broker *b)
+{
+	const struct msg_capture_stop stop = {
+		.h = MSG_HEADER(MSG_CAPTURE_STOP, msg_capture_stop),
+	};
+	uint64_t deadline = broker_now_ns(b) + STOP_NS;
+
+	b->ended_ns = broker_now_ns(b);
+	child_send(&b->capture, &stop, sizeof(stop), NULL, 0);
+	while (b->capture.pid != 0 && broker_now_ns(b) < deadline)
+		broker_run_once(b, broker_wait_ms(b, deadline));
+	if (b->capture.pid != 0)
+		child_fail(&b->capture, "does not end");
+	/*
+	 * Sessions whose RECORD_END was written close by themselves; this is
+	 * for those that have none.
+	 */
+	deadline = broker_now_ns(b) + STOP_NS;
+	targets_close(b);
+	while (!targets_all_closed(b) && broker_now_ns(b) < deadline)
+		broker_run_once(b, broker_wait_ms(b, deadline));
+}
+
+void finish_delivery(struct broker *b)
+{
+	uint64_t deadline = broker_now_ns(b) + DELIVER_NS;
+
+	while (b->envelopes != NULL && broker_now_ns(b) < deadline &&
+	       !b->hurried)
+		broker_run_once(b, broker_wait_ms(b, deadline));
+}
+
+void finish_print_tables(struct broker *b)
+{
+	uint64_t deadline = broker_now_ns(b) + TABLE_NS;
+
+	(void)fflush(stdout);
+	for (size_t i = 0; i < b->n_targets; i++) {
+		const struct target *t = &b->targets[i];
+		const struct msg_table m = {
+			.h = MSG_HEADER(MSG_TABLE, msg_table),
+			.target = t->id,
+			.max_rows = TABLE_ROWS,
+		};
+
+		if (!t->attached_once || t->unwind == NULL ||
+		    t->unwind->child.fd < 0)
+			continue;
+		if (b->n_targets > 1) {
+			printf("process %d\n", t->pid);
+			(void)fflush(stdout);
+		}
+		b->tables_awaited = 1;
+		child_send(&t->unwind->child, &m, sizeof(m),
+			   (int[]){STDOUT_FILENO}, 1);
+		while (b->tables_awaited > 0 && t->unwind->child.fd >= 0 &&
+		       broker_now_ns(b) < deadline)
+			broker_run_once(b, broker_wait_ms(b, deadline));
+	}
+}
+
+void finish_print_outcome(const struct broker *b)
+{
+	uint64_t sent = 0, lost = 0;
+
+	for (size_t i = 0; i < b->n_targets; i++) {
+		const struct chunk_counts *c = &b->targets[i].chunks;
+
+		sent += c->sent;
+		for (size_t d = 0; d < DISCARD_REASONS_MAX; d++)
+			lost += c->discarded[d];
+	}
+	if (b->output.dir_fd >= 0)
+		printf("%llu envelope%s in %s\n",
+		       (unsigned long long)b->files_written,
+		       b->files_written == 1 ? "" : "s", b->output.path);
+	if (b->has_dsn)
+		printf("%llu chunk%s sent\n", (unsigned long long)sent,
+		       sent == 1 ? "" : "s");
+	if (lost > 0)
+		printf("%llu chunk%s discarded (--stats tells why)\n",
+		       (unsigned long long)lost, lost == 1 ? "" : "s");
+}

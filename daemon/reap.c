@@ -1,0 +1,201 @@
+/*
+ * How children end: by themselves, killed, or because the broker does; and
+ * when another one takes their place.
+ */
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "daemon/broker.h"
+#include "daemon/log.h"
+#include "lib/base/clock.h"
+
+/* A child that ends sooner than this after its start has failed to work. */
+#define SETTLED_NS (10 * NS_PER_SEC)
+
+/* The wait before another start: none, then doubling up to this. */
+#define BACKOFF_FIRST_NS (100 * NS_PER_MS)
+
+/* How often it is told that a child does not start, or does not last. */
+#define SAY_EVERY_NS (60 * NS_PER_SEC)
+
+/* How long the children may take to end by themselves. */
+#define END_MS 2500
+
+/*
+ * What was killed is gone at once, as a rule. It may take a moment if it traces
+ * thousands of threads; and for ever if it is in a read of a target's memory
+ * that only a FUSE server can end (request_wait_answer() in fs/fuse/dev.c).
+ */
+#define KILLED_MS 2000
+
+bool child_is_wanted(const struct child *child)
+{
+	const struct broker *b = child->broker;
+
+	if (b->ending)
+		return false;
+	if (child == &b->capture)
+		return !b->capture_done && b->ended_ns == 0 && !b->pausing;
+	return child == &b->ship || !b->stopping;
+}
+
+bool child_is_worth_saying(struct child *child)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (child->said_ns != 0 && now - child->said_ns < SAY_EVERY_NS)
+		return false;
+	child->said_ns = now;
+	return true;
+}
+
+static void add_usage(struct child *child, const struct rusage *usage)
+{
+	uint64_t rss = (uint64_t)usage->ru_maxrss * 1024;
+
+	child->usage.cpu_s +=
+		(double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
+		(double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) /
+			1e6;
+	child->usage.rss_bytes = max_u64(child->usage.rss_bytes, rss);
+}
+
+static void plan_restart(struct child *child, int status)
+{
+	uint64_t now = clock_mono_ns(), wait = 0;
+
+	if (now - child->started_ns >= SETTLED_NS)
+		child->failures = 0;
+	if (child->failures > 0)
+		wait = min_u64(BACKOFF_FIRST_NS
+				       << min_u64(child->failures - 1, 16),
+			       CHILD_BACKOFF_MAX_NS);
+	if (child->failures++ == 0)
+		child->said_ns = 0;
+	child->restart_ns = now + wait;
+	if (!child_is_worth_saying(child))
+		return;
+	if (WIFSIGNALED(status))
+		log_warning("%s was ended by signal %d: starting it again",
+			    child->name, WTERMSIG(status));
+	else if (WEXITSTATUS(status) == 127)
+		log_error("%s cannot be executed", child->name);
+	else
+		log_warning("%s ended with status %d: starting it again",
+			    child->name, WEXITSTATUS(status));
+}
+
+static void child_died(struct child *child, int status,
+		       const struct rusage *usage)
+{
+	struct broker *b = child->broker;
+
+	child_take_last(child);
+	add_usage(child, usage);
+	child->pid = 0;
+	if (child == &b->capture) {
+		if (!b->capture_done)
+			targets_capture_died(b, 0);
+	} else if (child != &b->ship) {
+		struct unwind *u = (struct unwind *)child;
+
+		close_fd(&u->link_fd);
+		targets_unwind_died(b, u);
+	}
+	if (child_is_wanted(child))
+		plan_restart(child, status);
+}
+
+static struct child *child_of(struct broker *b, int32_t pid)
+{
+	if (b->capture.pid == pid)
+		return &b->capture;
+	if (b->ship.pid == pid)
+		return &b->ship;
+	for (size_t i = 0; i < b->n_unwinds; i++)
+		if (b->unwinds[i]->child.pid == pid)
+			return &b->unwinds[i]->child;
+	return NULL;
+}
+
+void children_reap(struct broker *b)
+{
+	struct rusage usage;
+	int status;
+	pid_t pid;
+
+	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
+		struct child *child = child_of(b, pid);
+
+		if (child != NULL)
+			child_died(child, status, &usage);
+		else
+			files_reaped(b->files, pid);
+	}
+}
+
+/* It was killed and does not die: we go on as if it had. */
+static void give_up(struct child *child)
+{
+	static const struct rusage unknown;
+
+	log_error("%s (pid %d) cannot be killed: it hangs in the kernel, and "
+		  "until it is free nobody else can trace what it traced",
+		  child->name, child->pid);
+	child_died(child, SIGKILL, &unknown);
+}
+
+static void check_killed(struct child *child)
+{
+	if (child->pid != 0 && child->killed_ns != 0 &&
+	    clock_mono_ns() - child->killed_ns >= KILLED_MS * NS_PER_MS)
+		give_up(child);
+}
+
+void children_check_killed(struct broker *b)
+{
+	check_killed(&b->capture);
+	check_killed(&b->ship);
+	for (size_t i = 0; i < b->n_unwinds; i++)
+		check_killed(&b->unwinds[i]->child);
+}
+
+static bool end_child(struct child *child)
+{
+	child_close(child);
+	return child->pid != 0;
+}
+
+static void kill_child(struct child *child)
+{
+	if (child->pid == 0 || child->killed_ns != 0)
+		return;
+	(void)kill(child->pid, SIGKILL);
+	child->killed_ns = clock_mono_ns();
+}
+
+void children_end(struct broker *b)
+{
+	uint64_t deadline = clock_mono_ns() + END_MS * NS_PER_MS;
+	bool running;
+
+	b->ending = true;
+	for (;;) {
+		running = end_child(&b->capture);
+		running |= end_child(&b->ship);
+		for (size_t i = 0; i < b->n_unwinds; i++)
+			running |= end_child(&b->unwinds[i]->child);
+		if (!running)
+			return;
+		if (clock_mono_ns() >= deadline) {
+			kill_child(&b->capture);
+			kill_child(&b->ship);
+			for (size_t i = 0; i < b->n_unwinds; i++)
+				kill_child(&b->unwinds[i]->child);
+		}
+		(void)!loop_run_once(b->loop, 100);
+		children_reap(b);
+		children_check_killed(b);
+	}
+}

@@ -1,0 +1,77 @@
+/*
+ * A child's socket: what it is sent, what it says, and what is done with one
+ * that breaks a rule.
+ */
+#include <poll.h>
+#include <signal.h>
+
+#include "daemon/broker.h"
+#include "daemon/log.h"
+#include "lib/base/clock.h"
+
+/* More than the socket's buffer holds: what a child left there when it died. */
+#define LEFT_MESSAGES_MAX 4096
+
+void child_fail(struct child *child, const char *why)
+{
+	if (child->pid == 0 || child->killed_ns != 0)
+		return;
+	log_warning("%s (pid %d) %s: it is %s", child->name, child->pid, why,
+		    child_is_wanted(child) ? "replaced" : "ended");
+	(void)kill(child->pid, SIGKILL);
+	child->killed_ns = clock_mono_ns();
+	loop_remove(child->broker->loop, &child->source);
+	close_fd(&child->fd);
+}
+
+void child_send(struct child *child, const void *message, size_t size,
+		const int *fds, size_t n_fds)
+{
+	int r;
+
+	if (child->fd < 0)
+		return;
+	r = ipc_send(child->fd, message, size, fds, n_fds);
+	/* EPIPE: it has ended, SIGCHLD is on its way. */
+	if (r < 0 && r != -EPIPE)
+		child_fail(child, "does not take its messages");
+}
+
+void child_close(struct child *child)
+{
+	loop_remove(child->broker->loop, &child->source);
+	close_fd(&child->fd);
+}
+
+void child_on_readable(void *ctx)
+{
+	struct child *child = ctx;
+	struct ipc_message m;
+	int r = ipc_recv(child->fd, &m);
+
+	if (r == -EAGAIN)
+		return;
+	if (r == 0) {
+		/* Its end of the socket is closed; SIGCHLD says the rest. */
+		child_close(child);
+		return;
+	}
+	if (r < 0) {
+		child_fail(child, "breaks the rules of its socket");
+		return;
+	}
+	child->on_message(child, &m);
+	ipc_close_fds(&m);
+}
+
+/* The socket need not have an end: a child may have handed its own on. */
+void child_take_last(struct child *child)
+{
+	struct pollfd readable = {.fd = child->fd, .events = POLLIN};
+
+	for (int i = 0; i < LEFT_MESSAGES_MAX && child->fd >= 0 &&
+			poll(&readable, 1, 0) > 0;
+	     i++)
+		child_on_readable(child);
+	child_close(child);
+}
