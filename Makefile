@@ -84,7 +84,7 @@ sentry-profd_SRC = profd finish broker pause children socket reap watch inbox \
 	files open spawn output accounts id child privileges log
 sentry-profd_LIB = capture unwind proto base
 sentry-profd_PKG =
-sentry-profd-capture_SRC = captured child privileges log
+sentry-profd-capture_SRC = captured readers realtime slots child privileges log
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
 sentry-profd-unwind_SRC = unwindd stream release request id child privileges \

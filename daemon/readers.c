@@ -1,0 +1,191 @@
+#include "daemon/readers.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "daemon/child.h"
+#include "daemon/heartbeat.h"
+
+/* One for each uid whose processes are profiled. */
+#define RINGS_MAX HEARTBEAT_SLOTS
+
+/*
+ * 16 MiB: 64 busy threads with 16 KiB of stack each make 1 MiB a tick, so the
+ * reader may be away for 150 ms. Memory is only used where records lie.
+ */
+#define RING_BYTES (16u << 20)
+
+/* The reader is told every so many ticks, or when this much waits for it. */
+#define HEAD_TICKS 10
+#define HEAD_BYTES (RING_BYTES / 8)
+
+struct reader {
+	struct readers *all;
+	uint32_t ring;
+	int fd; /* to the unwind process; -1: none */
+	struct loop_source *source;
+	struct capture_sink sink;
+	uint64_t told; /* the head that the reader knows */
+};
+
+struct readers {
+	struct readers_options options;
+	struct reader *list[RINGS_MAX];
+	size_t n;
+	uint64_t told_tick; /* when all were told */
+};
+
+int readers_new(const struct readers_options *options, struct readers **ret)
+{
+	struct readers *r = calloc(1, sizeof(*r));
+
+	if (r == NULL)
+		return -ENOMEM;
+	r->options = *options;
+	*ret = r;
+	return 0;
+}
+
+static void tell_head(struct reader *reader)
+{
+	const struct msg_ring_head m = {
+		.h = MSG_HEADER(MSG_RING_HEAD, msg_ring_head),
+		.head = reader->sink.ring.head,
+	};
+
+	if (reader->fd < 0 || reader->told == m.head)
+		return;
+	/* A reader that is not there, or does not read, is the broker's. */
+	if (ipc_send(reader->fd, &m, sizeof(m), NULL, 0) == 0)
+		reader->told = m.head;
+}
+
+void readers_tell(struct readers *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		tell_head(r->list[i]);
+}
+
+void readers_tick(struct readers *r, uint64_t tick)
+{
+	if (tick - r->told_tick >= HEAD_TICKS) {
+		r->told_tick = tick;
+		readers_tell(r);
+		return;
+	}
+	for (size_t i = 0; i < r->n; i++) {
+		struct reader *reader = r->list[i];
+
+		if (reader->sink.ring.head - reader->told >= HEAD_BYTES)
+			tell_head(reader);
+	}
+}
+
+static void close_link(struct reader *reader)
+{
+	loop_remove(reader->all->options.loop, &reader->source);
+	close_fd(&reader->fd);
+}
+
+static int take_credit(void *ctx, struct ipc_message *message)
+{
+	const struct msg_ring_credit *m = (const void *)message->bytes;
+	struct reader *reader = ctx;
+
+	return ring_credit(&reader->sink.ring, m->tail);
+}
+
+static int take_hint(void *ctx, struct ipc_message *message)
+{
+	const struct msg_stack_hint *m = (const void *)message->bytes;
+	struct reader *reader = ctx;
+
+	capture_hint(reader->all->options.capture, m->target, m->tid, m->top);
+	return 0;
+}
+
+static void on_reader(void *ctx)
+{
+	static const struct msg_rule rules[] = {
+		MSG_RULE(MSG_RING_CREDIT, msg_ring_credit, 0, take_credit),
+		MSG_RULE(MSG_STACK_HINT, msg_stack_hint, 0, take_hint),
+	};
+	struct reader *reader = ctx;
+	struct ipc_message m;
+	int r;
+
+	for (;;) {
+		r = ipc_recv(reader->fd, &m);
+		if (r == -EAGAIN)
+			return;
+		if (r == 0) {
+			close_link(reader);
+			return;
+		}
+		if (r < 0 || m.n_fds != 0 ||
+		    msg_handle(rules, array_size(rules), reader, &m) < 0) {
+			if (r > 0)
+				ipc_close_fds(&m);
+			close_link(reader);
+			reader->all->options.broken(reader->ring);
+			return;
+		}
+	}
+}
+
+static struct reader *reader_of(struct readers *r, uint32_t ring)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->list[i]->ring == ring)
+			return r->list[i];
+	return NULL;
+}
+
+/* The one of that number, without a ring; or NULL. */
+static struct reader *empty_reader(struct readers *r, uint32_t ring)
+{
+	struct reader *reader = reader_of(r, ring);
+
+	if (reader != NULL) {
+		close_link(reader);
+		ring_writer_fini(&reader->sink.ring);
+		capture_reset(r->options.capture, &reader->sink);
+	} else if (r->n == RINGS_MAX ||
+		   (reader = calloc(1, sizeof(*reader))) == NULL) {
+		return NULL;
+	} else {
+		r->list[r->n++] = reader;
+	}
+	*reader = (struct reader){.all = r, .ring = ring, .fd = -1};
+	return reader;
+}
+
+int readers_make(struct readers *r, uint32_t ring, int link_fd, int *ret_fd)
+{
+	struct reader *reader = empty_reader(r, ring);
+	int e;
+
+	if (reader == NULL) {
+		close_fd(&link_fd);
+		return r->n == RINGS_MAX ? -EPROTO : -ENOMEM;
+	}
+	reader->fd = link_fd;
+	e = ring_writer_init(&reader->sink.ring, RING_BYTES);
+	if (e == 0 && fcntl(reader->fd, F_SETFL, O_NONBLOCK) < 0)
+		e = -errno;
+	if (e == 0)
+		e = loop_add(r->options.loop, reader->fd, on_reader, reader,
+			     &reader->source);
+	if (e < 0)
+		return e;
+	*ret_fd = reader->sink.ring.fd;
+	reader->sink.ring.fd = -1;
+	return 0;
+}
+
+struct capture_sink *readers_sink(struct readers *r, uint32_t ring)
+{
+	struct reader *reader = reader_of(r, ring);
+
+	return reader == NULL ? NULL : &reader->sink;
+}

@@ -1,0 +1,86 @@
+#include "daemon/realtime.h"
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "daemon/log.h"
+#include "lib/base/clock.h"
+
+/*
+ * A real-time thread that runs this long without a pause has gone wrong: the
+ * kernel ends it by SIGXCPU, and the broker starts another.
+ */
+#define REALTIME_US_MAX 500000
+
+/*
+ * Of each window it may use this much of a processor at real-time priority.
+ * Beyond, it looks at nobody until the window ends, and answers stops at the
+ * priority of everybody else: whatever makes it busy, the machine goes on.
+ */
+#define SHARE_WINDOW_NS (100 * NS_PER_MS)
+#define SHARE_NS	(SHARE_WINDOW_NS / 2)
+/* The clock of it costs a system call. */
+#define SHARE_LOOK_NS (5 * NS_PER_MS)
+
+/* SCHED_FIFO, or everybody's; false if it is refused. */
+static bool set_fifo(bool on)
+{
+	const struct sched_param param = {.sched_priority = on ? 1 : 0};
+
+	return sched_setscheduler(
+		       0, (on ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK,
+		       &param) == 0;
+}
+
+void realtime_start(struct realtime *r)
+{
+	const struct rlimit limit = {.rlim_cur = REALTIME_US_MAX,
+				     .rlim_max = REALTIME_US_MAX};
+
+	*r = (struct realtime){.scheduler = SCHEDULER_NORMAL};
+	(void)prctl(PR_SET_TIMERSLACK, 1UL);
+	if (setrlimit(RLIMIT_RTTIME, &limit) == 0 && set_fifo(true)) {
+		log_debug("sampling runs under SCHED_FIFO 1");
+		r->scheduler = SCHEDULER_FIFO;
+		return;
+	}
+	if (setpriority(PRIO_PROCESS, 0, -20) == 0) {
+		log_debug("sampling runs at nice -20: SCHED_FIFO is refused");
+		r->scheduler = SCHEDULER_NICE;
+	} else {
+		log_debug("sampling runs at normal priority: SCHED_FIFO and a "
+			  "higher priority are refused");
+	}
+}
+
+/* Where it never was real-time there is nothing to give up. */
+static void exceed(struct realtime *r, bool exceeded)
+{
+	r->exceeded = exceeded;
+	if (r->scheduler == SCHEDULER_FIFO)
+		(void)set_fifo(!exceeded);
+}
+
+void realtime_keep_share(struct realtime *r, uint64_t now)
+{
+	uint64_t used;
+
+	if (now - r->look_ns < SHARE_LOOK_NS)
+		return;
+	r->look_ns = now;
+	used = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+	if (now - r->window_ns >= SHARE_WINDOW_NS) {
+		r->window_ns = now;
+		r->used_ns = used;
+		if (r->exceeded)
+			exceed(r, false);
+	} else if (!r->exceeded && used - r->used_ns > SHARE_NS) {
+		exceed(r, true);
+		log_debug("more than half a processor is used: nobody is "
+			  "looked at for %u ms",
+			  (unsigned int)((SHARE_WINDOW_NS -
+					  (now - r->window_ns)) /
+					 NS_PER_MS));
+	}
+}

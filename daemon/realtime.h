@@ -1,0 +1,32 @@
+/*
+ * Running before others without taking the machine from them: the priority of
+ * the sampler, and the limit on its share of a processor.
+ */
+#ifndef DAEMON_REALTIME_H
+#define DAEMON_REALTIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/heartbeat.h"
+
+struct realtime {
+	enum heartbeat_scheduler scheduler;
+	/* Its share is used up: nobody is to be looked at. */
+	bool exceeded;
+	uint64_t window_ns; /* its start */
+	uint64_t look_ns;
+	uint64_t used_ns; /* of the processor, at the window's start */
+};
+
+/*
+ * SCHED_FIFO, so that a stopped thread does not wait for a processor to be
+ * continued, and ticks are not late. Refused in some cgroups: then a high
+ * priority among ordinary processes, or none. Logs which.
+ */
+void realtime_start(struct realtime *r);
+
+/* Every now and then; now is of CLOCK_MONOTONIC. Renews exceeded. */
+void realtime_keep_share(struct realtime *r, uint64_t now);
+
+#endif
