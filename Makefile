@@ -81,7 +81,7 @@ EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 # of docs/ARCHITECTURE.md, checked by tests/arch.
 sentry-profd_SRC = profd finish broker pause children socket reap watch inbox \
 	targets past refusal governor delivery stats usage options process \
-	files open spawn output accounts id child privileges log
+	files open rooted spawn output accounts id child privileges log
 sentry-profd_LIB = capture unwind proto base
 sentry-profd_PKG =
 sentry-profd-capture_SRC = captured readers realtime slots child privileges log
@@ -90,13 +90,14 @@ sentry-profd-capture_PKG =
 sentry-profd-unwind_SRC = unwindd stream release request id child privileges \
 	sandbox log
 sentry-profd-unwind_LIB = aggregate unwind base proto
-sentry-profd-unwind_PKG = libdw libelf jansson libseccomp
+sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp
 sentry-profd-ship_SRC = shipd outbox child privileges sandbox log
 sentry-profd-ship_LIB = ship proto base
 sentry-profd-ship_PKG = libcurl zlib jansson libseccomp
-sentry-profctl_SRC = profctl stack thread_copy live oracle open process log
+sentry-profctl_SRC = profctl stack thread_copy live oracle open rooted process \
+	log
 sentry-profctl_LIB = capture unwind base
-sentry-profctl_PKG = libdw libelf libunwind-ptrace
+sentry-profctl_PKG = libdw libelf liblzma libzstd libunwind-ptrace
 
 # The files with main().
 MAINS = profd captured unwindd shipd profctl
@@ -157,7 +158,7 @@ unit_capture_OBJ = $(B)/obj/tests/unit/capture/live.o
 unit_capture_LIB = capture base
 unit_unwind_OBJ = $(B)/obj/tests/unit/unwind/record.o
 unit_unwind_LIB = unwind base
-unit_unwind_PKG = libdw libelf libunwind-ptrace
+unit_unwind_PKG = libdw libelf liblzma libzstd libunwind-ptrace
 unit_aggregate_OBJ = $(B)/obj/tests/unit/aggregate/fake_unwind.o
 unit_aggregate_LIB = aggregate base proto
 unit_aggregate_PKG = jansson
@@ -168,7 +169,8 @@ unit_ship_PKG = libcurl zlib jansson
 # Of daemon/ everything that is not a process's main file.
 unit_daemon_OBJ = $(filter-out $(MAINS:%=$(B)/obj/daemon/%.o),$(DAEMON_OBJS))
 unit_daemon_LIB = aggregate unwind capture ship proto base
-unit_daemon_PKG = libdw libelf libunwind-ptrace jansson libcurl zlib libseccomp
+unit_daemon_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson libcurl \
+	zlib libseccomp
 
 UNIT_DIRS = $(patsubst tests/unit/%/,%,$(wildcard tests/unit/*/))
 CHECKS = $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*/check_*.c))

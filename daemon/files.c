@@ -217,6 +217,47 @@ static bool is_hex(const char *text, size_t size)
 	return n < size && n >= 4 && strspn(text, "0123456789abcdef") == n;
 }
 
+/* A name becomes the last component of a path. */
+static bool is_file_name(const char *text, size_t size)
+{
+	size_t n = strnlen(text, size);
+
+	if (n == 0 || n == size || text[0] == '.')
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (text[i] <= ' ' || text[i] >= 0x7f || text[i] == '/')
+			return false;
+	return true;
+}
+
+static bool is_range(const struct msg_want *want)
+{
+	return want->start < want->end && want->start % PAGE_MIN == 0 &&
+	       want->end % PAGE_MIN == 0;
+}
+
+static bool want_is_valid(const struct msg_want *want)
+{
+	switch ((enum want_kind)want->kind) {
+	case WANT_MAPS:
+	case WANT_ENVIRON:
+	case WANT_EXE:
+	case WANT_CMDLINE:
+	case WANT_PERF_MAP:
+		return true;
+	case WANT_IMAGE:
+		return is_range(want);
+	case WANT_DEBUG:
+		return is_hex(want->name, sizeof(want->name));
+	case WANT_DEBUG_LINK:
+		return is_range(want) &&
+		       is_file_name(want->name, sizeof(want->name));
+	case WANT_END:
+		break;
+	}
+	return false;
+}
+
 static bool is_waiting(const struct files *f, const void *ctx)
 {
 	for (const struct request *r = f->first; r != NULL; r = r->next)
@@ -230,13 +271,7 @@ int files_request(struct files *f, const struct msg_want *want, int32_t pid,
 {
 	struct request *r;
 
-	if (want->kind < WANT_MAPS || want->kind >= WANT_END ||
-	    (want->kind == WANT_IMAGE &&
-	     (want->start >= want->end || want->start % PAGE_MIN != 0 ||
-	      want->end % PAGE_MIN != 0)) ||
-	    (want->kind == WANT_DEBUG &&
-	     !is_hex(want->build_id, sizeof(want->build_id))) ||
-	    is_waiting(f, ctx))
+	if (!want_is_valid(want) || is_waiting(f, ctx))
 		return -EINVAL;
 	r = calloc(1, sizeof(*r));
 	if (r == NULL)
@@ -257,7 +292,7 @@ int files_request(struct files *f, const struct msg_want *want, int32_t pid,
 		free(r);
 		return error;
 	}
-	memcpy(r->order.build_id, want->build_id, sizeof(r->order.build_id));
+	memcpy(r->order.name, want->name, sizeof(r->order.name));
 	*f->end = r;
 	f->end = &r->next;
 	proceed(f);

@@ -24,19 +24,50 @@ static int open_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	return open_for(&order, ret_fd);
 }
 
+static int open_by_name(struct open_order *order, const char *name, int *ret_fd)
+{
+	size_t n = strlen(name);
+
+	if (n >= sizeof(order->name))
+		return -ENAMETOOLONG;
+	memcpy(order->name, name, n + 1);
+	return open_for(order, ret_fd);
+}
+
 static int open_debug(void *ctx, const char *build_id, int *ret_fd)
 {
 	const struct live *l = ctx;
 	struct open_order order = {.pid = l->pid, .kind = WANT_DEBUG};
-	size_t n = strlen(build_id);
 
-	if (n >= sizeof(order.build_id))
-		return -ENAMETOOLONG;
-	memcpy(order.build_id, build_id, n + 1);
+	return open_by_name(&order, build_id, ret_fd);
+}
+
+static int open_debug_link(void *ctx, uint64_t start, uint64_t end,
+			   const char *name, int *ret_fd)
+{
+	const struct live *l = ctx;
+	struct open_order order = {.pid = l->pid,
+				   .kind = WANT_DEBUG_LINK,
+				   .start = start,
+				   .end = end};
+
+	return open_by_name(&order, name, ret_fd);
+}
+
+static int open_perf_map(void *ctx, int *ret_fd)
+{
+	const struct live *l = ctx;
+	const struct open_order order = {.pid = l->pid, .kind = WANT_PERF_MAP};
+
 	return open_for(&order, ret_fd);
 }
 
-static const struct unwind_files files = {open_image, open_debug};
+static const struct unwind_files files = {
+	.image = open_image,
+	.debug = open_debug,
+	.debug_link = open_debug_link,
+	.perf_map = open_perf_map,
+};
 
 int live_init(struct live *l, int32_t pid)
 {

@@ -23,10 +23,10 @@
 #define MSG_FD 3
 
 /* Lengths of texts that travel, NUL included. */
-#define MSG_TEXT_MAX	 256 /* release, environment, platform: 200 at Sentry */
-#define MSG_DSN_MAX	 1024
-#define MSG_BUILD_ID_MAX 129 /* 64 bytes in hex */
-#define MSG_ID_SIZE	 33  /* 32 hex digits */
+#define MSG_TEXT_MAX 256 /* release, environment, platform: 200 at Sentry */
+#define MSG_DSN_MAX  1024
+#define MSG_NAME_MAX 256 /* NAME_MAX; a build-id in hex has 128 */
+#define MSG_ID_SIZE  33	 /* 32 hex digits */
 
 enum msg_type {
 	/* broker -> each child */
@@ -242,17 +242,21 @@ struct msg_ring_open {
 
 enum want_kind {
 	WANT_MAPS = 1, /* a copy of /proc/PID/maps */
-	WANT_IMAGE,   /* the file mapped at start-end, or a copy of its bytes */
-	WANT_DEBUG,   /* a separate debug file by build-id */
-	WANT_ENVIRON, /* a copy of /proc/PID/environ */
-	WANT_EXE,     /* where the link /proc/PID/exe points, as text */
-	WANT_CMDLINE, /* the beginning of /proc/PID/cmdline: argv[0] */
+	WANT_IMAGE, /* the file mapped at start-end, or a copy of its bytes */
+	WANT_DEBUG, /* a separate debug file by build-id */
+	WANT_DEBUG_LINK, /* one by the name that the file mapped at start-end
+			    gives it */
+	WANT_PERF_MAP,	 /* /tmp/perf-PID.map: names of code made at run time */
+	WANT_ENVIRON,	 /* a copy of /proc/PID/environ */
+	WANT_EXE,	 /* where the link /proc/PID/exe points, as text */
+	WANT_CMDLINE,	 /* the beginning of /proc/PID/cmdline: argv[0] */
 	WANT_END,
 };
 
 /*
  * Unwind asks for a file. One request at a time: it waits for the MSG_FILE
- * that answers. start < end, both page-aligned; build_id is lower-case hex,
+ * that answers. start < end, both page-aligned; a build-id is lower-case hex, a
+ * file's name one component of printable ASCII that does not start with a dot;
  * else the request is a broken rule.
  */
 struct msg_want {
@@ -261,8 +265,8 @@ struct msg_want {
 	uint32_t kind;	  /* enum want_kind */
 	uint32_t target;
 	uint32_t reserved;
-	uint64_t start, end;		 /* WANT_IMAGE */
-	char build_id[MSG_BUILD_ID_MAX]; /* WANT_DEBUG */
+	uint64_t start, end;	 /* WANT_IMAGE, WANT_DEBUG_LINK */
+	char name[MSG_NAME_MAX]; /* WANT_DEBUG, WANT_DEBUG_LINK */
 };
 
 /* The answer: error 0 and a descriptor, or an errno and none. */

@@ -2,20 +2,17 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "daemon/process.h"
-
-#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+#include "daemon/rooted.h"
 
 #define COPY_BLOCK 65536
 
@@ -176,30 +173,18 @@ static int find_mapping(const struct open_order *o, dev_t *ret_dev,
  */
 static int open_by_path(const struct open_order *o, int *ret_fd)
 {
-	struct open_how how = {
-		.flags = OPEN_FLAGS,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	char path[PATH_MAX], root_path[64];
+	char path[PATH_MAX];
 	struct stat st;
-	int root, fd, r;
+	int fd = -1, r;
 	dev_t dev = 0;
 	ino_t ino = 0;
 
 	r = find_mapping(o, &dev, &ino, path);
+	if (r == 0)
+		r = rooted_open(o->pid, path, 0, &fd);
 	if (r < 0)
 		return r;
-	(void)snprintf(root_path, sizeof(root_path), "/proc/%d/root", o->pid);
-	root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
-		return -errno;
-	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	r = fd < 0 ? -errno : 0;
-	close_fd(&root);
-	if (r < 0)
-		return r;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_dev != dev ||
-	    st.st_ino != ino) {
+	if (fstat(fd, &st) < 0 || st.st_dev != dev || st.st_ino != ino) {
 		close_fd(&fd);
 		return -ENOENT;
 	}
@@ -224,7 +209,7 @@ static int open_image(const struct open_order *o, int *ret_fd)
 	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx",
 		       o->pid, (unsigned long long)o->start,
 		       (unsigned long long)o->end);
-	*ret_fd = open(path, OPEN_FLAGS);
+	*ret_fd = open(path, ROOTED_OPEN_FLAGS);
 	r = *ret_fd < 0 ? -errno : check_regular(ret_fd);
 	if (r == -ENXIO)
 		return r;
@@ -240,16 +225,47 @@ static int open_image(const struct open_order *o, int *ret_fd)
 			 min_u64(o->end - o->start, OPEN_COPY_MAX), ret_fd);
 }
 
-/* The host's debug files only; the build-id is hex digits. */
-static int open_debug(const struct open_order *o, int *ret_fd)
+/*
+ * Beside the file that is mapped there. Where that is the kernel knows, or
+ * says in maps; the names in it are the target's choice, and lead nowhere but
+ * through its own root.
+ */
+static int open_debug_link(const struct open_order *o, int *ret_fd)
 {
-	char path[64 + MSG_BUILD_ID_MAX];
+	static const char deleted[] = " (deleted)";
+	char link[96], path[PATH_MAX];
+	ssize_t n;
+	dev_t dev;
+	ino_t ino;
+	int r;
 
-	(void)snprintf(path, sizeof(path),
-		       "/usr/lib/debug/.build-id/%.2s/%s.debug", o->build_id,
-		       o->build_id + 2);
-	*ret_fd = open(path, OPEN_FLAGS);
-	return *ret_fd < 0 ? -errno : check_regular(ret_fd);
+	(void)snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx",
+		       o->pid, (unsigned long long)o->start,
+		       (unsigned long long)o->end);
+	n = readlink(link, path, sizeof(path) - 1);
+	r = n < 0 ? find_mapping(o, &dev, &ino, path) : 0;
+	if (r < 0)
+		return r;
+	if (n >= 0)
+		path[n] = '\0';
+	n = (ssize_t)strlen(path) - (ssize_t)strlen(deleted);
+	if (n > 0 && strcmp(path + n, deleted) == 0)
+		path[n] = '\0';
+	return rooted_debug_link(o->pid, path, o->name, ret_fd);
+}
+
+/* What rooted.h opens, unless it would hang whoever reads it. */
+static int open_rooted(const struct open_order *o, int *ret_fd)
+{
+	int r = -EINVAL;
+
+	if (o->kind == WANT_DEBUG)
+		r = rooted_debug(o->pid, o->name, ret_fd);
+	else if (o->kind == WANT_DEBUG_LINK)
+		r = open_debug_link(o, ret_fd);
+	else if (o->kind == WANT_PERF_MAP)
+		r = rooted_perf_map(o->pid, ret_fd);
+	return r < 0 ? r : copy_of_fuse(ret_fd);
 }
 
 static int open_of(const struct open_order *order, int *ret_fd)
@@ -262,7 +278,9 @@ static int open_of(const struct open_order *order, int *ret_fd)
 	case WANT_IMAGE:
 		return open_image(order, ret_fd);
 	case WANT_DEBUG:
-		return open_debug(order, ret_fd);
+	case WANT_DEBUG_LINK:
+	case WANT_PERF_MAP:
+		return open_rooted(order, ret_fd);
 	case WANT_MAPS:
 		name = "maps";
 		break;

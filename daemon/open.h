@@ -14,7 +14,7 @@ struct open_order {
 	int32_t pid;
 	uint32_t kind; /* enum want_kind */
 	uint64_t start, end;
-	char build_id[MSG_BUILD_ID_MAX];
+	char name[MSG_NAME_MAX];
 };
 
 /* Copies are bounded by what the reader takes. */

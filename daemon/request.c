@@ -99,15 +99,32 @@ int request_image(uint32_t target, uint64_t start, uint64_t end, int *ret_fd)
 	return ask(&want, ret_fd);
 }
 
+static int ask_by_name(struct msg_want *want, const char *name, int *ret_fd)
+{
+	size_t size = strlen(name) + 1;
+
+	if (size > sizeof(want->name))
+		return -ENOENT;
+	memcpy(want->name, name, size);
+	return ask(want, ret_fd);
+}
+
 int request_debug(uint32_t target, const char *build_id, int *ret_fd)
 {
 	struct msg_want want = {.kind = WANT_DEBUG, .target = target};
-	size_t size = strlen(build_id) + 1;
 
-	if (size > sizeof(want.build_id))
-		return -ENOENT;
-	memcpy(want.build_id, build_id, size);
-	return ask(&want, ret_fd);
+	return ask_by_name(&want, build_id, ret_fd);
+}
+
+int request_debug_link(uint32_t target, uint64_t start, uint64_t end,
+		       const char *name, int *ret_fd)
+{
+	struct msg_want want = {.kind = WANT_DEBUG_LINK,
+				.target = target,
+				.start = start,
+				.end = end};
+
+	return ask_by_name(&want, name, ret_fd);
 }
 
 bool request_has_message(void)

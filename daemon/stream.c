@@ -122,6 +122,17 @@ static int get_debug(void *ctx, const char *build_id, int *ret_fd)
 	return r;
 }
 
+static int get_debug_link(void *ctx, uint64_t start, uint64_t end,
+			  const char *name, int *ret_fd)
+{
+	struct stream *s = ctx;
+	bool working = pause_work(s);
+	int r = request_debug_link(s->open.target, start, end, name, ret_fd);
+
+	resume_work(s, working);
+	return r;
+}
+
 static int get_file(struct stream *s, enum want_kind kind, int *ret_fd)
 {
 	bool working = pause_work(s);
@@ -131,9 +142,16 @@ static int get_file(struct stream *s, enum want_kind kind, int *ret_fd)
 	return r;
 }
 
+static int get_perf_map(void *ctx, int *ret_fd)
+{
+	return get_file(ctx, WANT_PERF_MAP, ret_fd);
+}
+
 static const struct unwind_files files = {
 	.image = get_image,
 	.debug = get_debug,
+	.debug_link = get_debug_link,
+	.perf_map = get_perf_map,
 };
 
 /* The text behind one of the broker's answers. */

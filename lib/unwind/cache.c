@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/unwind/debug_file.h"
+
 int unwind_cache_new(const struct unwind_cache_options *options,
 		     struct unwind_cache **ret)
 {
@@ -220,31 +222,12 @@ int cache_rows(struct unwind_cache *c, struct image *i,
 	return image_load_rows(i, fd);
 }
 
-/* The separate debug file, or -1. */
-static int open_debug(const struct image *i, const struct cache_source *source)
-{
-	static const char digits[] = "0123456789abcdef";
-	char hex[2 * IMAGE_ID_MAX + 1];
-	int fd = -1;
-
-	if (i->has_symtab || !i->has_build_id || !source->files->debug)
-		return -1;
-	for (size_t k = 0; k < i->id_size; k++) {
-		hex[2 * k] = digits[i->id[k] >> 4];
-		hex[2 * k + 1] = digits[i->id[k] & 15];
-	}
-	hex[2 * i->id_size] = '\0';
-	if (source->files->debug(source->ctx, hex, &fd))
-		return -1;
-	return fd;
-}
-
 int cache_symbols(struct unwind_cache *c, struct image *i,
 		  const struct cache_source *source)
 {
-	int debug_fd;
+	int debug_fd = -1;
 	int fd;
-	int r;
+	int r = 0;
 
 	i->last_use = c->clock;
 	if (i->symbols_tried)
@@ -252,9 +235,11 @@ int cache_symbols(struct unwind_cache *c, struct image *i,
 	fd = cache_fd(c, i, source);
 	if (fd < 0)
 		return fd;
-	debug_fd = open_debug(i, source);
+	if (!i->has_symtab)
+		r = debug_file_open(i, fd, source, true, &debug_fd);
 	c->grown = true;
-	r = image_load_symbols(i, fd, debug_fd);
+	if (r == 0)
+		r = image_load_symbols(i, fd, debug_fd);
 	close_fd(&debug_fd);
 	return r;
 }

@@ -5,6 +5,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/unwind/unpack.h"
+
+/* Newer than some versions of elf.h and libelf. */
+#ifndef ELFCOMPRESS_ZSTD
+#define ELFCOMPRESS_ZSTD 2
+#endif
+
+/* What stands before the bytes of a .zdebug_ section: "ZLIB", and a size. */
+#define GNU_COMPRESSED_HEADER 12
+
 int pread_all(int fd, void *bytes, size_t n, uint64_t offset)
 {
 	uint8_t *p = bytes;
@@ -94,6 +104,27 @@ void elf_file_close(struct elf_file *f)
 	f->elf = NULL;
 }
 
+static const char *section_name(const struct elf_file *f, const GElf_Shdr *shdr)
+{
+	const char *name = elf_strptr(f->elf, f->shstrndx, shdr->sh_name);
+
+	return name ? name : "";
+}
+
+static bool has_prefix(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+/* Is its the name, or that of the same section compressed as of old? */
+static bool is_section(const char *its, const char *name)
+{
+	return strcmp(its, name) == 0 ||
+	       (has_prefix(its, ".zdebug_") && has_prefix(name, ".debug_") &&
+		strcmp(its + strlen(".zdebug_"), name + strlen(".debug_")) ==
+			0);
+}
+
 Elf_Scn *elf_file_section(const struct elf_file *f, const char *name,
 			  GElf_Shdr *ret)
 {
@@ -103,12 +134,8 @@ Elf_Scn *elf_file_section(const struct elf_file *f, const char *name,
 	if (f->shstrndx == 0)
 		return NULL;
 	while ((scn = elf_nextscn(f->elf, scn)) && n++ < ELF_SECTIONS_MAX) {
-		const char *its;
-
-		if (!gelf_getshdr(scn, ret))
-			continue;
-		its = elf_strptr(f->elf, f->shstrndx, ret->sh_name);
-		if (its && strcmp(its, name) == 0)
+		if (gelf_getshdr(scn, ret) &&
+		    is_section(section_name(f, ret), name))
 			return scn;
 	}
 	return NULL;
@@ -136,20 +163,12 @@ int elf_file_read(const struct elf_file *f, uint64_t offset, uint64_t size,
 	return 0;
 }
 
-/* libelf decompresses in place and keeps the result until elf_end. */
-static int decompress(Elf_Scn *scn, size_t max, uint8_t **ret, size_t *ret_size)
+/* Copies what libelf has decompressed, which it keeps until elf_end. */
+static int copy_data(Elf_Scn *scn, size_t max, uint8_t **ret, size_t *ret_size)
 {
-	GElf_Chdr chdr;
-	Elf_Data *data;
+	Elf_Data *data = elf_rawdata(scn, NULL);
 	uint8_t *copy;
 
-	if (!gelf_getchdr(scn, &chdr))
-		return -ENODATA;
-	if (chdr.ch_size > max)
-		return -E2BIG;
-	if (elf_compress(scn, 0, 0) < 0)
-		return -ENODATA;
-	data = elf_rawdata(scn, NULL);
 	if (!data || !data->d_buf || data->d_size == 0)
 		return -ENODATA;
 	if (data->d_size > max)
@@ -163,22 +182,84 @@ static int decompress(Elf_Scn *scn, size_t max, uint8_t **ret, size_t *ret_size)
 	return 0;
 }
 
+/* size and max have been compared; the bytes are in the file. */
+static int decompress_zstd(const struct elf_file *f, const GElf_Shdr *shdr,
+			   size_t size, uint8_t **ret, size_t *ret_size)
+{
+	uint8_t *in;
+	int r;
+
+	if (shdr->sh_size <= sizeof(Elf64_Chdr) || size == 0)
+		return -ENODATA;
+	r = elf_file_read(f, shdr->sh_offset, shdr->sh_size, shdr->sh_size,
+			  &in);
+	if (r)
+		return r;
+	r = unpack_zstd(in + sizeof(Elf64_Chdr),
+			shdr->sh_size - sizeof(Elf64_Chdr), size, ret);
+	free(in);
+	if (r == 0)
+		*ret_size = size;
+	return r;
+}
+
+static int decompress(const struct elf_file *f, Elf_Scn *scn,
+		      const GElf_Shdr *shdr, size_t max, uint8_t **ret,
+		      size_t *ret_size)
+{
+	GElf_Chdr chdr;
+
+	if (!gelf_getchdr(scn, &chdr))
+		return -ENODATA;
+	if (chdr.ch_size > max)
+		return -E2BIG;
+	if (chdr.ch_type == ELFCOMPRESS_ZSTD)
+		return decompress_zstd(f, shdr, chdr.ch_size, ret, ret_size);
+	if (elf_compress(scn, 0, 0) < 0)
+		return -ENODATA;
+	return copy_data(scn, max, ret, ret_size);
+}
+
+/* A .zdebug_ section: before SHF_COMPRESSED, and of old tools still. */
+static int decompress_gnu(const struct elf_file *f, Elf_Scn *scn,
+			  const GElf_Shdr *shdr, size_t max, uint8_t **ret,
+			  size_t *ret_size)
+{
+	uint8_t header[GNU_COMPRESSED_HEADER];
+	uint64_t size = 0;
+
+	if (shdr->sh_size <= sizeof(header) ||
+	    pread_all(f->fd, header, sizeof(header), shdr->sh_offset) ||
+	    memcmp(header, "ZLIB", 4) != 0)
+		return -ENODATA;
+	for (size_t i = 4; i < sizeof(header); i++)
+		size = size << 8 | header[i];
+	if (size > max)
+		return -E2BIG;
+	if (elf_compress_gnu(scn, 0, 0) < 0)
+		return -ENODATA;
+	return copy_data(scn, max, ret, ret_size);
+}
+
 int elf_file_contents(const struct elf_file *f, Elf_Scn *scn,
 		      const GElf_Shdr *shdr, size_t max, uint8_t **ret,
 		      size_t *ret_size)
 {
+	bool is_gnu = f->shstrndx != 0 &&
+		      has_prefix(section_name(f, shdr), ".zdebug_");
 	int r;
 
 	if (shdr->sh_type == SHT_NOBITS)
 		return -ENODATA;
-	if (shdr->sh_flags & SHF_COMPRESSED) {
+	if (shdr->sh_flags & SHF_COMPRESSED || is_gnu) {
 		/* What libelf is to read has to be in the file and bounded. */
 		if (shdr->sh_size > max)
 			return -E2BIG;
 		if (shdr->sh_offset > f->size ||
 		    shdr->sh_size > f->size - shdr->sh_offset)
 			return -ENODATA;
-		return decompress(scn, max, ret, ret_size);
+		return is_gnu ? decompress_gnu(f, scn, shdr, max, ret, ret_size)
+			      : decompress(f, scn, shdr, max, ret, ret_size);
 	}
 	r = elf_file_read(f, shdr->sh_offset, shdr->sh_size, max, ret);
 	if (r == 0)

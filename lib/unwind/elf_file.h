@@ -39,7 +39,10 @@ struct elf_file {
 must_check int elf_file_open(struct elf_file *f, int fd);
 void elf_file_close(struct elf_file *f);
 
-/* The section of that name, with its header; NULL if there is none. */
+/*
+ * The section of that name, with its header; NULL if there is none. ".debug_x"
+ * finds ".zdebug_x", too.
+ */
 Elf_Scn *elf_file_section(const struct elf_file *f, const char *name,
 			  GElf_Shdr *ret);
 
@@ -51,8 +54,9 @@ must_check int elf_file_read(const struct elf_file *f, uint64_t offset,
 			     uint64_t size, size_t max, uint8_t **ret);
 
 /*
- * A section's contents, decompressed. Returns as elf_file_read, -ENODATA for
- * a section without contents in the file, too.
+ * A section's contents, decompressed (SHF_COMPRESSED by zlib or zstd, .zdebug_
+ * by zlib). Returns as elf_file_read, -ENODATA for a section without contents
+ * in the file, too.
  */
 must_check int elf_file_contents(const struct elf_file *f, Elf_Scn *scn,
 				 const GElf_Shdr *shdr, size_t max,

@@ -7,11 +7,6 @@
 
 #include "lib/unwind/cfi.h"
 
-/* All notes of a segment: build-id, ABI tag, properties: a few hundred bytes */
-#define NOTES_MAX (64u << 10)
-/* The server's fallback: docs/FORMATS.md, debug_id. */
-#define TEXT_ID_BYTES 4096
-#define TEXT_ID_SIZE  16
 /* The smallest page of any of our architectures. */
 #define PAGE_MIN 4096u
 
@@ -75,86 +70,6 @@ bool image_identity_equal(const struct image_identity *a,
 	       a->content[0] == b->content[0] && a->content[1] == b->content[1];
 }
 
-/* The first note of type 3 in n bytes. The server does not look at its name. */
-static bool find_build_id(struct image *i, const uint8_t *p, size_t n,
-			  size_t align)
-{
-	size_t pos = 0;
-
-	align = align == 8 ? 8 : 4;
-	while (n - pos >= sizeof(Elf64_Nhdr)) {
-		Elf64_Nhdr h;
-		size_t left;
-
-		memcpy(&h, p + pos, sizeof(h));
-		pos += sizeof(h);
-		left = n - pos;
-		if (h.n_namesz > left || align_up(pos + h.n_namesz, align) > n)
-			return false;
-		pos = align_up(pos + h.n_namesz, align);
-		if (h.n_descsz > n - pos)
-			return false;
-		if (h.n_type == NT_GNU_BUILD_ID && h.n_descsz > 0) {
-			i->id_size = min_size(h.n_descsz, IMAGE_ID_MAX);
-			memcpy(i->id, p + pos, i->id_size);
-			i->has_build_id = true;
-			return true;
-		}
-		if (align_up(pos + h.n_descsz, align) > n)
-			return false;
-		pos = align_up(pos + h.n_descsz, align);
-	}
-	return false;
-}
-
-static bool notes_at(struct image *i, const struct elf_file *f, uint64_t offset,
-		     uint64_t size, uint64_t align)
-{
-	uint8_t *notes;
-	bool found;
-
-	if (elf_file_read(f, offset, size, NOTES_MAX, &notes))
-		return false;
-	found = find_build_id(i, notes, size, (size_t)align);
-	free(notes);
-	return found;
-}
-
-/* What symbolic makes up for a file without a build-id. */
-static void id_from_text(struct image *i, const struct elf_file *f)
-{
-	GElf_Shdr shdr;
-	uint8_t *text;
-	size_t n;
-
-	if (!elf_file_section(f, ".text", &shdr) || shdr.sh_type == SHT_NOBITS)
-		return;
-	n = (size_t)min_u64(shdr.sh_size, TEXT_ID_BYTES);
-	if (elf_file_read(f, shdr.sh_offset, n, TEXT_ID_BYTES, &text))
-		return;
-	for (size_t k = 0; k < n; k++)
-		i->id[k % TEXT_ID_SIZE] ^= text[k];
-	i->id_size = TEXT_ID_SIZE;
-	free(text);
-}
-
-static void read_id(struct image *i, const struct elf_file *f)
-{
-	GElf_Shdr shdr;
-	GElf_Phdr p;
-
-	for (size_t k = 0; k < f->n_phdrs; k++) {
-		if (gelf_getphdr(f->elf, (int)k, &p) && p.p_type == PT_NOTE &&
-		    notes_at(i, f, p.p_offset, p.p_filesz, p.p_align))
-			return;
-	}
-	if (elf_file_section(f, ".note.gnu.build-id", &shdr) &&
-	    shdr.sh_type == SHT_NOTE &&
-	    notes_at(i, f, shdr.sh_offset, shdr.sh_size, shdr.sh_addralign))
-		return;
-	id_from_text(i, f);
-}
-
 /* The segments, and the addresses from the first to the last. */
 static int read_segments(struct image *i, const struct elf_file *f)
 {
@@ -201,7 +116,7 @@ int image_new(int fd, const struct image_identity *identity, struct image **ret)
 	if (elf_file_open(&f, fd) == 0) {
 		r = read_segments(i, &f);
 		if (r == 0)
-			read_id(i, &f);
+			build_id_read(&f, &i->id);
 		i->entry = f.ehdr.e_entry;
 		i->has_symtab = symbols_has_symtab(&f);
 		i->is_elf = i->n_segments > 0 && i->size > 0 &&

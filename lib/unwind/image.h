@@ -16,6 +16,7 @@
 
 #include "lib/base/table.h"
 #include "lib/base/util.h"
+#include "lib/unwind/build_id.h"
 #include "lib/unwind/elf_file.h"
 #include "lib/unwind/rows.h"
 #include "lib/unwind/symbols.h"
@@ -36,9 +37,6 @@ struct image_identity {
 /* The vDSO has 8 KiB. Larger copies of memory are not looked at. */
 #define IMAGE_CONTENT_MAX (1u << 20)
 
-/* 20 bytes (SHA-1) by default; ld --build-id=0x... takes any length. */
-#define IMAGE_ID_MAX 64
-
 struct image_segment {
 	uint64_t offset;
 	uint64_t vaddr;
@@ -57,9 +55,7 @@ struct image {
 	uint64_t base;	/* p_vaddr of the first PT_LOAD */
 	uint64_t size;	/* up to the end of the last */
 	uint64_t entry; /* e_entry */
-	uint8_t id[IMAGE_ID_MAX];
-	size_t id_size; /* 0: none could be made */
-	bool has_build_id;
+	struct build_id id;
 	bool has_symtab;
 
 	bool rows_tried; /* rows are what could be had, even if empty */

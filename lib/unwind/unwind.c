@@ -139,9 +139,9 @@ static void fill_image(const struct map *map, const struct space_mapping *m,
 
 	*ret = (struct unwind_image){
 		.path = map->path,
-		.id = i->id_size > 0 ? i->id : NULL,
-		.id_size = i->id_size,
-		.has_build_id = i->has_build_id,
+		.id = i->id.size > 0 ? i->id.bytes : NULL,
+		.id_size = i->id.size,
+		.has_build_id = i->id.is_real,
 		.addr = m->bias + i->base,
 		.vmaddr = i->base,
 		.size = i->size,

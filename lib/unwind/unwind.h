@@ -41,7 +41,18 @@ struct unwind_files {
 	int (*image)(void *ctx, uint64_t start, uint64_t end, int *ret_fd);
 	/* A separate debug file; build_id is lower-case hex. */
 	int (*debug)(void *ctx, const char *build_id, int *ret_fd);
+	/*
+	 * One by the name that the file mapped at [start, end) gives it: one
+	 * component of a path, printable ASCII, no dot in front. NULL: none.
+	 */
+	int (*debug_link)(void *ctx, uint64_t start, uint64_t end,
+			  const char *name, int *ret_fd);
+	/* /tmp/perf-PID.map of the target. NULL: none. */
+	int (*perf_map)(void *ctx, int *ret_fd);
 };
+
+/* The name of a debug file, NUL included: NAME_MAX. */
+#define UNWIND_DEBUG_LINK_MAX 256
 
 /* Why a stack ends where it ends. */
 enum unwind_end {

@@ -15,6 +15,8 @@ LIBRARY_HEADERS = {
     "elfutils": r"elfutils/.*|dwarf\.h|gelf\.h|libelf\.h",
     "curl": r"curl/.*",
     "zlib": r"zlib\.h",
+    "lzma": r"lzma\.h",
+    "zstd": r"zstd.*\.h",
     "seccomp": r"seccomp\.h",
     "inih": r"ini\.h",
     "libunwind": r"libunwind.*",

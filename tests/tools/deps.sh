@@ -9,8 +9,8 @@
 # among them: Debian's redis-tools holds the same executable.
 set -eu
 
-build='gcc libc6-dev make pkg-config libdw-dev libelf-dev libunwind-dev
-	libjansson-dev libcurl4-openssl-dev zlib1g-dev libseccomp-dev
+build='gcc libc6-dev make pkg-config libdw-dev libelf-dev liblzma-dev
+	libzstd-dev libunwind-dev libjansson-dev libcurl4-openssl-dev zlib1g-dev libseccomp-dev
 	libinih-dev'
 demo='redis-tools'
 # binutils: readelf and nm. linux-perf is what profiles are compared with.
@@ -39,7 +39,7 @@ elsewhere()
 	esac
 	# Without perf or bpftrace their rows say so.
 	[ "$1" != bench ] || commands="$commands python3"
-	modules='libdw libelf libunwind-ptrace jansson libcurl zlib libseccomp
+	modules='libdw libelf liblzma libzstd libunwind-ptrace jansson libcurl zlib libseccomp
 		inih'
 	if [ "$1" = test ]; then
 		commands="$commands g++ clang readelf python3 openssl mandoc"

@@ -31,7 +31,7 @@ static int no_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	return -ENOENT;
 }
 
-static const struct unwind_files no_files = {no_image, NULL};
+static const struct unwind_files no_files = {.image = no_image};
 static const struct unwind_cache_options options = {.max_bytes = 1u << 20};
 
 static struct unwind_cache *cache;
@@ -254,7 +254,7 @@ static int counted_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	return target_files.image(c->target, start, end, ret_fd);
 }
 
-static const struct unwind_files counted_files = {counted_image, NULL};
+static const struct unwind_files counted_files = {.image = counted_image};
 
 static void read_maps(const struct target *from, struct unwind_space *to)
 {

@@ -238,7 +238,8 @@ static int open_debug(void *ctx, const char *build_id, int *ret_fd)
 	return 0;
 }
 
-const struct unwind_files target_files = {open_image, open_debug};
+const struct unwind_files target_files = {.image = open_image,
+					  .debug = open_debug};
 
 /* ptrace takes and returns everything in a pointer. */
 static void do_ptrace(int request, pid_t tid, void *data)

@@ -1,0 +1,126 @@
+#include "daemon/rooted.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "lib/base/small_file.h"
+
+/* /proc/PID/status: about 1.5 KB, more with many groups. */
+#define STATUS_MAX 16384
+
+int rooted_open(int32_t pid, const char *path, uint64_t resolve, int *ret_fd)
+{
+	struct open_how how = {
+		.flags = ROOTED_OPEN_FLAGS,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | resolve,
+	};
+	char root_path[64];
+	struct stat st;
+	int root, fd, r = 0;
+
+	(void)snprintf(root_path, sizeof(root_path), "/proc/%d/root", pid);
+	root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	if (fd < 0)
+		r = -errno;
+	else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		r = -ENXIO;
+	close_fd(&root);
+	if (r < 0)
+		close_fd(&fd);
+	else
+		*ret_fd = fd;
+	return r;
+}
+
+int rooted_debug(int32_t pid, const char *build_id, int *ret_fd)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path),
+		       "/usr/lib/debug/.build-id/%.2s/%s.debug", build_id,
+		       build_id + 2);
+	*ret_fd = open(path, ROOTED_OPEN_FLAGS);
+	if (*ret_fd >= 0 && fstat(*ret_fd, &st) == 0 && S_ISREG(st.st_mode))
+		return 0;
+	close_fd(ret_fd);
+	return rooted_open(pid, path, 0, ret_fd);
+}
+
+int rooted_debug_link(int32_t pid, const char *path, const char *name,
+		      int *ret_fd)
+{
+	static const char *const places[][2] = {
+		{"", ""}, {"", "/.debug"}, {"/usr/lib/debug", ""}};
+	const char *slash = strrchr(path, '/');
+	int dir_size = slash == NULL ? 0 : (int)(slash - path);
+	char at[PATH_MAX];
+
+	if (path[0] != '/')
+		return -ENOENT;
+	for (size_t i = 0; i < array_size(places); i++) {
+		int n = snprintf(at, sizeof(at), "%s%.*s%s/%s", places[i][0],
+				 dir_size, path, places[i][1], name);
+
+		if (n >= 0 && (size_t)n < sizeof(at) &&
+		    rooted_open(pid, at, 0, ret_fd) == 0)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+/* The number in a line of /proc/PID/status; the last of several. */
+static int read_field(const char *status, const char *name, bool last,
+		      unsigned long *ret)
+{
+	const char *line = strstr(status, name);
+	const char *field;
+
+	if (line == NULL)
+		return -ENOENT;
+	for (field = line + strlen(name); *field == '\t' || *field == ' ';) {
+		char *end;
+
+		*ret = strtoul(field, &end, 10);
+		if (!last)
+			return 0;
+		field = end;
+	}
+	return 0;
+}
+
+int rooted_perf_map(int32_t pid, int *ret_fd)
+{
+	char status[STATUS_MAX], path[64];
+	unsigned long uid = 0, own_pid = 0;
+	struct stat st;
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	r = small_file_read(AT_FDCWD, path, status, sizeof(status));
+	if (r == 0)
+		r = read_field(status, "\nUid:", false, &uid);
+	/* Of the process: pid may be another one of its threads. */
+	if (r == 0)
+		r = read_field(status, "\nNStgid:", true, &own_pid);
+	if (r < 0)
+		return r;
+	(void)snprintf(path, sizeof(path), "/tmp/perf-%lu.map", own_pid);
+	r = rooted_open(pid, path, RESOLVE_NO_SYMLINKS, ret_fd);
+	if (r < 0)
+		return r;
+	if (fstat(*ret_fd, &st) == 0 && st.st_uid == uid)
+		return 0;
+	close_fd(ret_fd);
+	return -EPERM;
+}

@@ -1,0 +1,158 @@
+#!/usr/bin/python3
+"""Names of stripped programs: from debug files of every kind, and none from
+those that are not the program's."""
+
+import lzma
+import os
+import shutil
+import subprocess
+
+import harness
+from harness import BUILD, Skip, check
+
+SOURCE = BUILD / 'targets/unw_static'
+
+
+def need(*tools):
+    for tool in tools:
+        if not shutil.which(tool):
+            raise Skip(f'no {tool} (Debian: binutils)')
+
+
+def run(*argv):
+    subprocess.run([str(a) for a in argv], check=True)
+
+
+def build_id(path):
+    text = subprocess.run(['readelf', '-n', path], check=True,
+                          capture_output=True, text=True).stdout
+    return text.partition('Build ID: ')[2].split()[0]
+
+
+class Stripped:
+    """A copy of the program without symbols, and what was taken from it."""
+
+    def __init__(self, box, name, keep_id=True):
+        need('strip', 'objcopy', 'readelf')
+        self.box = box
+        self.dir = box.make_dir(name)
+        self.debug = self.dir / 'program.debug'
+        whole = self.dir / 'whole'
+        run('objcopy', *([] if keep_id else
+                         ['--remove-section=.note.gnu.build-id']),
+            SOURCE, whole)
+        self.path = self.dir / 'program'
+        run('strip', '-o', self.path, whole)
+        run('objcopy', '--only-keep-debug', whole, self.debug)
+
+    def profile(self, argv=None, **options):
+        """(the names that it expects, those that were found), innermost
+        first."""
+        target = self.box.start(argv or [self.path, 'nanosleep'], **options)
+        expected = target.wait_line('expect (.*)')[1].split()
+        profd = self.box.profd([target], '--duration', '0.3').finish()
+        target.end()
+        chunk, = profd.chunks
+        stack = max(chunk['profile']['stacks'], key=len)
+        names = [chunk['profile']['frames'][f].get('function') for f in stack]
+        return expected, [n for n in names if n and '+0x' not in n]
+
+    def check_named(self, argv=None, **options):
+        expected, found = self.profile(argv, **options)
+        check([n for n in found if n in expected] == expected,
+              f'{found}, not {expected}')
+
+    def check_nameless(self):
+        expected, found = self.profile()
+        check(found == [], f'names out of nowhere: {found}')
+
+
+def test_debugdata(box):
+    program = Stripped(box, 'debugdata')
+    program.check_nameless()
+    run('strip', '--strip-debug', program.debug)
+    packed = program.dir / 'packed'
+    packed.write_bytes(lzma.compress(program.debug.read_bytes()))
+    run('objcopy', f'--add-section=.gnu_debugdata={packed}', program.path)
+    program.check_named()
+
+
+def test_debugdata_that_is_none(box):
+    program = Stripped(box, 'broken')
+    packed = program.dir / 'packed'
+    whole = lzma.compress(program.debug.read_bytes())
+    packed.write_bytes(whole[:len(whole) // 2])
+    run('objcopy', f'--add-section=.gnu_debugdata={packed}', program.path)
+    program.check_nameless()
+
+
+def test_link(box):
+    """Beside the program, in .debug there; and only with its checksum."""
+    program = Stripped(box, 'link', keep_id=False)
+    run('objcopy', f'--add-gnu-debuglink={program.debug}', program.path)
+    program.check_named()
+    beside = program.dir / '.debug'
+    beside.mkdir()
+    moved = program.debug.rename(beside / 'program.debug')
+    program.check_named()
+    data = bytearray(moved.read_bytes())
+    data[-1] ^= 1
+    moved.write_bytes(data)
+    program.check_nameless()
+
+
+def test_link_is_a_name(box):
+    """One that leads elsewhere is not followed."""
+    program = Stripped(box, 'path', keep_id=False)
+    elsewhere = program.dir / 'sub'
+    elsewhere.mkdir()
+    run('objcopy', f'--add-gnu-debuglink={program.debug}', program.path)
+    data = program.path.read_bytes()
+    moved = program.debug.rename(elsewhere / 'm.debug')
+    check(data.count(b'program.debug\0') == 1, 'the link is not where it is')
+    program.path.write_bytes(data.replace(b'program.debug\0',
+                                          b'sub/././m.dbg\0'))
+    moved.rename(elsewhere / 'm.dbg')
+    program.check_nameless()
+
+
+def in_root(box, program):
+    """A root directory with the program and its debug file by build-id."""
+    if os.geteuid() != 0:
+        raise Skip('needs root: chroot')
+    root = box.make_dir('root')
+    shutil.copy(program.path, root / 'program')
+    code = build_id(program.path)
+    place = root / 'usr/lib/debug/.build-id' / code[:2]
+    place.mkdir(parents=True)
+    return root, place / f'{code[2:]}.debug'
+
+
+def test_build_id_in_the_targets_root(box):
+    program = Stripped(box, 'container')
+    root, place = in_root(box, program)
+    argv = ['chroot', root, '/program', 'nanosleep']
+    shutil.copy(program.debug, place)
+    program.check_named(argv)
+    # By a link, as packages have it: it stays within the root.
+    place.unlink()
+    shutil.copy(program.debug, root / 'elsewhere')
+    place.symlink_to('/elsewhere')
+    program.check_named(argv)
+
+
+def test_build_id_of_another(box):
+    """What lies where the debug file ought to be is not believed."""
+    program = Stripped(box, 'other')
+    root, place = in_root(box, program)
+    own = bytes.fromhex(build_id(program.path))
+    data = program.debug.read_bytes()
+    check(data.count(own) == 1, 'the build-id is not where it is')
+    place.write_bytes(data.replace(own, own[::-1]))
+    expected, found = program.profile(['chroot', root, '/program',
+                                       'nanosleep'])
+    check(found == [], f'names of another program: {found}')
+
+
+if __name__ == '__main__':
+    harness.main(globals())

@@ -1,0 +1,148 @@
+/* What is packed is packed here, by the same libraries; then it is spoiled. */
+#include "lib/unwind/unpack.h"
+
+#include <lzma.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "lib/unwind/debug_file.h"
+#include "tests/unit/random.h"
+#include "tests/unit/suite.h"
+
+#define SIZE   100000
+#define PACKED (SIZE + 4096)
+
+static uint8_t plain[SIZE];
+static uint8_t packed[PACKED];
+static size_t packed_size;
+
+static void set_up(void)
+{
+	for (size_t i = 0; i < SIZE; i++)
+		plain[i] = (uint8_t)(i * i >> 9);
+}
+
+static void pack_xz(const uint8_t *bytes, size_t n)
+{
+	packed_size = 0;
+	ck_assert_int_eq(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL,
+						 bytes, n, packed, &packed_size,
+						 sizeof(packed)),
+			 LZMA_OK);
+}
+
+START_TEST(test_xz)
+{
+	uint8_t *out;
+	size_t size;
+
+	pack_xz(plain, SIZE);
+	ck_assert_int_eq(unpack_xz(packed, packed_size, SIZE, &out, &size), 0);
+	ck_assert_uint_eq(size, SIZE);
+	ck_assert_int_eq(memcmp(out, plain, SIZE), 0);
+	free(out);
+	/* One byte more than is wanted. */
+	ck_assert_int_eq(unpack_xz(packed, packed_size, SIZE - 1, &out, &size),
+			 -E2BIG);
+	for (size_t n = 0; n < packed_size; n += packed_size / 50)
+		ck_assert_int_eq(unpack_xz(packed, n, SIZE, &out, &size),
+				 -ENODATA);
+}
+END_TEST
+
+/* A megabyte of nothing in a few hundred bytes: the limit holds. */
+START_TEST(test_xz_bomb)
+{
+	static uint8_t nothing[1u << 20];
+	uint8_t *out;
+	size_t size;
+
+	pack_xz(nothing, sizeof(nothing));
+	ck_assert_uint_lt(packed_size, 1000);
+	ck_assert_int_eq(unpack_xz(packed, packed_size, 65536, &out, &size),
+			 -E2BIG);
+	ck_assert_int_eq(
+		unpack_xz(packed, packed_size, sizeof(nothing), &out, &size),
+		0);
+	ck_assert_uint_eq(size, sizeof(nothing));
+	free(out);
+}
+END_TEST
+
+START_TEST(test_xz_spoiled)
+{
+	uint64_t random = 1;
+
+	pack_xz(plain, SIZE);
+	for (size_t i = 0; i < 100; i++) {
+		size_t at = random_next(&random) % packed_size;
+		uint8_t *out;
+		size_t size;
+
+		packed[at] ^= (uint8_t)(1 + random_next(&random) % 255);
+		/* It has checksums: once spoiled, always. */
+		ck_assert_int_ne(
+			unpack_xz(packed, packed_size, SIZE, &out, &size), 0);
+		if (i % 10 == 9)
+			pack_xz(plain, SIZE);
+	}
+}
+END_TEST
+
+START_TEST(test_zstd)
+{
+	uint8_t *out;
+
+	packed_size = ZSTD_compress(packed, sizeof(packed), plain, SIZE, 3);
+	ck_assert(!ZSTD_isError(packed_size));
+	ck_assert_int_eq(unpack_zstd(packed, packed_size, SIZE, &out), 0);
+	ck_assert_int_eq(memcmp(out, plain, SIZE), 0);
+	free(out);
+	/* The header says another size than what comes out. */
+	ck_assert_int_eq(unpack_zstd(packed, packed_size, SIZE - 1, &out),
+			 -ENODATA);
+	ck_assert_int_eq(unpack_zstd(packed, packed_size, SIZE + 1, &out),
+			 -ENODATA);
+	for (size_t n = 0; n < packed_size; n += packed_size / 50)
+		ck_assert_int_eq(unpack_zstd(packed, n, SIZE, &out), -ENODATA);
+}
+END_TEST
+
+START_TEST(test_names)
+{
+	char longest[UNWIND_DEBUG_LINK_MAX + 1];
+
+	ck_assert(debug_file_is_name("libx.so.1.debug", 16));
+	ck_assert(debug_file_is_name("0123.debug\0\1\2", 13));
+	ck_assert(!debug_file_is_name("", 1));
+	ck_assert(!debug_file_is_name("open", 4)); /* without its NUL */
+	ck_assert(!debug_file_is_name("..", 3));
+	ck_assert(!debug_file_is_name(".hidden", 8));
+	ck_assert(!debug_file_is_name("a/b", 4));
+	ck_assert(!debug_file_is_name("a b", 4));
+	ck_assert(!debug_file_is_name("a\nb", 4));
+	ck_assert(!debug_file_is_name("\xc3\xa4", 3));
+	memset(longest, 'x', sizeof(longest));
+	longest[UNWIND_DEBUG_LINK_MAX - 1] = '\0';
+	ck_assert(debug_file_is_name(longest, sizeof(longest)));
+	longest[UNWIND_DEBUG_LINK_MAX - 1] = 'x';
+	longest[UNWIND_DEBUG_LINK_MAX] = '\0';
+	ck_assert(!debug_file_is_name(longest, sizeof(longest)));
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("unwind/unpack");
+	TCase *tc = tcase_create("unpack");
+
+	tcase_add_checked_fixture(tc, set_up, NULL);
+	tcase_add_test(tc, test_xz);
+	tcase_add_test(tc, test_xz_bomb);
+	tcase_add_test(tc, test_xz_spoiled);
+	tcase_add_test(tc, test_zstd);
+	tcase_add_test(tc, test_names);
+	suite_add_tcase(s, tc);
+	return s;
+}
