@@ -8,34 +8,48 @@
 
 #include "lib/base/small_file.h"
 
-/* A field's number; 0 if it cannot be read. */
-static uint64_t number(uint32_t tid, const char *key, int base)
+/* A field's number, 0 where there is none. False if it cannot be read. */
+static bool number(uint32_t tid, const char *key, int base, uint64_t *ret)
 {
 	char path[64], text[4096];
 	const char *line;
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/status", tid);
 	if (small_file_read(AT_FDCWD, path, text, sizeof(text)) < 0)
-		return 0;
+		return false;
 	line = strstr(text, key);
-	return line == NULL ? 0 : strtoull(line + strlen(key), NULL, base);
+	*ret = line == NULL ? 0 : strtoull(line + strlen(key), NULL, base);
+	return true;
+}
+
+static bool holds(uint64_t signals, int signal)
+{
+	return (signals >> (signal - 1) & 1) != 0;
 }
 
 bool status_is_filtered(uint32_t tid)
 {
-	return number(tid, "\nSeccomp:\t", 10) == 2;
+	uint64_t mode;
+
+	return !number(tid, "\nSeccomp:\t", 10, &mode) || mode != 0;
 }
 
 bool status_ignores(uint32_t tid, int signal)
 {
-	return number(tid, "\nSigIgn:\t", 16) >> (signal - 1) & 1;
+	uint64_t ignored;
+
+	return number(tid, "\nSigIgn:\t", 16, &ignored) &&
+	       holds(ignored, signal);
 }
 
 bool status_goes_unnoticed(uint32_t tid, int signal)
 {
+	uint64_t caught;
+
 	if (status_ignores(tid, signal))
 		return true;
 	return (signal == SIGCHLD || signal == SIGCONT || signal == SIGURG ||
 		signal == SIGWINCH) &&
-	       (number(tid, "\nSigCgt:\t", 16) >> (signal - 1) & 1) == 0;
+	       number(tid, "\nSigCgt:\t", 16, &caught) &&
+	       !holds(caught, signal);
 }

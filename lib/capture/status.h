@@ -1,7 +1,8 @@
 /*
  * What /proc/TID/status says of a thread that is stopped, asked only where a
  * call of its was interrupted and the answer hangs on it: it opens a file
- * while the thread waits. A file that cannot be read answers no.
+ * while the thread waits. Of a file that cannot be read the answer is the one
+ * by which less is done to the thread.
  */
 #ifndef LIB_CAPTURE_STATUS_H
 #define LIB_CAPTURE_STATUS_H
@@ -9,7 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* It is under a seccomp filter now; one can be installed at any time. */
+/*
+ * It is under a seccomp filter now, or in strict mode; that can begin at any
+ * time.
+ */
 bool status_is_filtered(uint32_t tid);
 
 /* The signal's action is to be ignored: SIG_IGN, not the default. */

@@ -1,0 +1,140 @@
+#include "lib/capture/status.h"
+
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/unit/suite.h"
+
+/* The process looked at is this one: Check runs each test in its own. */
+static uint32_t self(void)
+{
+	return (uint32_t)getpid();
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+/* signal(7): what these do by default is nothing. */
+static const int ignored_by_default[] = {SIGCHLD, SIGCONT, SIGURG, SIGWINCH};
+
+START_TEST(default_that_is_to_do_nothing)
+{
+	const int number = ignored_by_default[_i];
+
+	ck_assert(signal(number, SIG_DFL) != SIG_ERR);
+	ck_assert(status_goes_unnoticed(self(), number));
+	ck_assert(!status_ignores(self(), number));
+	ck_assert(signal(number, on_signal) != SIG_ERR);
+	ck_assert(!status_goes_unnoticed(self(), number));
+	ck_assert(!status_ignores(self(), number));
+	ck_assert(signal(number, SIG_IGN) != SIG_ERR);
+	ck_assert(status_goes_unnoticed(self(), number));
+	ck_assert(status_ignores(self(), number));
+}
+END_TEST
+
+/* The first, the last, a neighbour's bit, and one that stops. */
+static const int others[] = {SIGHUP, SIGUSR1, SIGPIPE, SIGTSTP, 64};
+
+START_TEST(default_that_does_something)
+{
+	const int number = others[_i];
+
+	ck_assert(signal(number, SIG_DFL) != SIG_ERR);
+	ck_assert(!status_goes_unnoticed(self(), number));
+	ck_assert(!status_ignores(self(), number));
+	ck_assert(signal(number, SIG_IGN) != SIG_ERR);
+	ck_assert(status_goes_unnoticed(self(), number));
+	ck_assert(status_ignores(self(), number));
+	ck_assert(signal(number, on_signal) != SIG_ERR);
+	ck_assert(!status_goes_unnoticed(self(), number));
+	ck_assert(!status_ignores(self(), number));
+}
+END_TEST
+
+START_TEST(filters)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {.len = 1, .filter = code};
+
+	ck_assert(!status_is_filtered(self()));
+	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	ck_assert_int_eq(
+		syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), 0);
+	ck_assert(status_is_filtered(self()));
+}
+END_TEST
+
+START_TEST(strict_mode)
+{
+	int to_child[2], from_child[2];
+	char byte = 0;
+	pid_t child;
+
+	ck_assert_int_eq(pipe2(to_child, O_CLOEXEC), 0);
+	ck_assert_int_eq(pipe2(from_child, O_CLOEXEC), 0);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child == 0) {
+		if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0) == 0)
+			(void)!write(from_child[1], &byte, 1);
+		(void)!read(to_child[0], &byte, 1);
+		(void)syscall(SYS_exit, 0);
+	}
+	ck_assert_int_eq(read(from_child[0], &byte, 1), 1);
+	ck_assert(status_is_filtered((uint32_t)child));
+	ck_assert_int_eq(write(to_child[1], &byte, 1), 1);
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+}
+END_TEST
+
+/*
+ * Its name stands before all that is looked for, and is its own. The kernel
+ * writes a newline in it as two characters.
+ */
+START_TEST(a_name_is_no_field)
+{
+	ck_assert(signal(SIGUSR1, SIG_DFL) != SIG_ERR);
+	ck_assert_int_eq(prctl(PR_SET_NAME, "\nSeccomp:\t2", 0, 0, 0), 0);
+	ck_assert(!status_is_filtered(self()));
+	ck_assert_int_eq(prctl(PR_SET_NAME, "\nSigIgn:\tffff", 0, 0, 0), 0);
+	ck_assert(!status_ignores(self(), SIGUSR1));
+}
+END_TEST
+
+/* Of one that is gone, what leaves it alone is taken to be so. */
+START_TEST(nobody)
+{
+	ck_assert(status_is_filtered(0));
+	ck_assert(!status_ignores(0, SIGCHLD));
+	ck_assert(!status_goes_unnoticed(0, SIGCHLD));
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("status");
+	TCase *tc = tcase_create("fields");
+
+	tcase_add_loop_test(tc, default_that_is_to_do_nothing, 0,
+			    sizeof(ignored_by_default) /
+				    sizeof(ignored_by_default[0]));
+	tcase_add_loop_test(tc, default_that_does_something, 0,
+			    sizeof(others) / sizeof(others[0]));
+	tcase_add_test(tc, filters);
+	tcase_add_test(tc, strict_mode);
+	tcase_add_test(tc, a_name_is_no_field);
+	tcase_add_test(tc, nobody);
+	suite_add_tcase(s, tc);
+	return s;
+}
