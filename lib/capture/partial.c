@@ -3,14 +3,9 @@
 #include <fcntl.h>
 #include <linux/io_uring.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/uio.h>
-#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,66 +37,9 @@ static bool read_all(const struct partial *p, uint64_t addr, void *to,
 			   0) == (ssize_t)size;
 }
 
-static bool starts_with(const char *text, const char *start)
+static enum descriptor_kind file_kind(const struct partial *p, unsigned int n)
 {
-	return strncmp(text, start, strlen(start)) == 0;
-}
-
-/*
- * The kernel's name for a socket's protocol (net/socket.c, sockfs). Before
- * Linux 5.15 all of AF_UNIX is "UNIX": then it is none of these.
- */
-static enum partial_file socket_kind(const char *path)
-{
-	char name[32] = "";
-	ssize_t n =
-		getxattr(path, "system.sockprotoname", name, sizeof(name) - 1);
-
-	if (n <= 0)
-		return PARTIAL_OTHER;
-	if (starts_with(name, "TCP") || starts_with(name, "MPTCP") ||
-	    strcmp(name, "UNIX-STREAM") == 0)
-		return PARTIAL_STREAM;
-	if (strcmp(name, "UDP") == 0 || strcmp(name, "UDPv6") == 0)
-		return PARTIAL_DATAGRAM;
-	return PARTIAL_OTHER;
-}
-
-/* Documentation/admin-guide/devices.txt */
-static enum partial_file device_kind(const struct statx *st)
-{
-	const unsigned int major = st->stx_rdev_major;
-	const unsigned int minor = st->stx_rdev_minor;
-
-	if (major == 1 && (minor == 5 || minor == 8 || minor == 9))
-		return PARTIAL_SOURCE;
-	if (major == 4 || major == 5 || (major >= 136 && major <= 143))
-		return PARTIAL_TTY;
-	return PARTIAL_OTHER;
-}
-
-/* Asks no file system: a server of FUSE could take its time. */
-static enum partial_file file_kind(const struct partial *p, unsigned int n)
-{
-	char path[64];
-	struct statx st;
-
-	(void)snprintf(path, sizeof(path), "/proc/%u/fd/%u", p->tid,
-		       (unsigned int)argument(p, n));
-	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0)
-		return PARTIAL_OTHER;
-	switch (st.stx_mode & S_IFMT) {
-	case S_IFIFO:
-		return PARTIAL_PIPE;
-	case S_IFREG:
-		return PARTIAL_REGULAR;
-	case S_IFCHR:
-		return device_kind(&st);
-	case S_IFSOCK:
-		return socket_kind(path);
-	default:
-		return PARTIAL_OTHER;
-	}
+	return descriptor_kind(p->tid, argument(p, n));
 }
 
 /* Where the iovecs of a call are. */
@@ -265,30 +203,32 @@ static bool is_of_such(struct partial *p)
 	case SYS_write:
 	case SYS_writev:
 		p->file = file_kind(p, 0);
-		return p->file == PARTIAL_PIPE || p->file == PARTIAL_STREAM ||
-		       p->file == PARTIAL_TTY;
+		return p->file == DESCRIPTOR_PIPE ||
+		       p->file == DESCRIPTOR_STREAM ||
+		       p->file == DESCRIPTOR_TTY;
 	case SYS_read:
 		p->file = file_kind(p, 0);
-		return p->file == PARTIAL_SOURCE;
+		return p->file == DESCRIPTOR_SOURCE;
 	case SYS_sendto:
 	case SYS_sendmsg:
 	case SYS_recvfrom:
 	case SYS_recvmsg:
 		p->file = file_kind(p, 0);
-		return p->file == PARTIAL_STREAM;
+		return p->file == DESCRIPTOR_STREAM;
 	case SYS_sendmmsg:
 		/* Of a stream the last message may be a part itself. */
 		p->file = file_kind(p, 0);
-		return p->file == PARTIAL_DATAGRAM;
+		return p->file == DESCRIPTOR_DATAGRAM;
 	case SYS_recvmmsg:
 		return has_time_left(p);
 	case SYS_sendfile:
 		/* Into a pipe it gives what fits. */
 		p->file = file_kind(p, 0);
-		return p->file == PARTIAL_REGULAR || p->file == PARTIAL_STREAM;
+		return p->file == DESCRIPTOR_REGULAR ||
+		       p->file == DESCRIPTOR_STREAM;
 	case SYS_splice:
 		p->file = file_kind(p, 0);
-		return p->file == PARTIAL_PIPE;
+		return p->file == DESCRIPTOR_PIPE;
 	default:
 		return true;
 	}
@@ -298,12 +238,39 @@ bool partial_find(struct partial *p)
 {
 	long result;
 
-	p->file = PARTIAL_ANY;
+	p->file = DESCRIPTOR_OTHER;
 	if (!arch_interrupted_call(&p->regs, &p->nr, &result) || result <= 0)
 		return false;
 	p->done = (uint64_t)result;
 	p->whole = whole(p);
 	return p->done < p->whole && is_of_such(p);
+}
+
+bool partial_is_alike(const struct partial *p)
+{
+	switch (p->nr) {
+	case SYS_write:
+		/*
+		 * What goes to a socket is sent. Those who name a size to a
+		 * filter write little, to terminals perhaps; into a pipe that
+		 * is never done in parts (PIPE_BUF).
+		 */
+		return p->file == DESCRIPTOR_PIPE;
+	case SYS_sendto:
+		return (argument(p, 3) & MSG_NOSIGNAL) != 0;
+	case SYS_read:
+	case SYS_recvfrom:
+	case SYS_recvmmsg:
+	case SYS_sendmmsg:
+	case SYS_getrandom:
+	case SYS_sendfile:
+	case SYS_copy_file_range:
+	case SYS_io_getevents:
+	case SYS_io_uring_enter:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /*
@@ -317,7 +284,7 @@ static void send_rest(const struct partial *p, const struct iovec *iov,
 	ret->arguments[0] = argument(p, 0);
 	ret->arguments[1] = (uintptr_t)iov->iov_base;
 	ret->arguments[2] = iov->iov_len;
-	if (p->file == PARTIAL_STREAM) {
+	if (p->file == DESCRIPTOR_STREAM) {
 		ret->nr = SYS_sendto;
 		ret->arguments[3] = flags | MSG_NOSIGNAL;
 	}

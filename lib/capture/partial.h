@@ -19,18 +19,7 @@
 #include <stdint.h>
 
 #include "lib/capture/arch.h"
-
-/* What the call works on, where that decides. */
-enum partial_file {
-	PARTIAL_ANY,
-	PARTIAL_OTHER,
-	PARTIAL_PIPE,
-	PARTIAL_STREAM,	  /* a socket: TCP or a stream of AF_UNIX */
-	PARTIAL_DATAGRAM, /* a socket of UDP */
-	PARTIAL_REGULAR,
-	PARTIAL_TTY,
-	PARTIAL_SOURCE, /* /dev/zero and /dev/urandom: never empty */
-};
+#include "lib/capture/descriptor.h"
 
 struct partial {
 	uint32_t tid;
@@ -38,9 +27,9 @@ struct partial {
 	/* As the call came back. */
 	struct user_regs_struct regs;
 	long nr;
-	uint64_t whole; /* bytes, or messages: what was asked for */
-	uint64_t done;	/* of these */
-	enum partial_file file;
+	uint64_t whole;		   /* bytes, or messages: what was asked for */
+	uint64_t done;		   /* of these */
+	enum descriptor_kind file; /* where that decides */
 };
 
 /* A call for the rest, or for a piece of it. */
@@ -57,6 +46,13 @@ struct partial_call {
  * thread is read and its descriptors are looked at, which opens nothing.
  */
 bool partial_find(struct partial *p);
+
+/*
+ * True if the calls for the rest are the first one again with no argument
+ * changed but its address and its size: what a seccomp filter has let through
+ * once, unless it names a buffer or a size (docs/SAFETY.md).
+ */
+bool partial_is_alike(const struct partial *p);
 
 /* The next call; false if there is none, or its arguments cannot be read. */
 bool partial_next(const struct partial *p, struct partial_call *ret);

@@ -1,29 +1,11 @@
 #include "lib/capture/repair.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 
+#include "lib/capture/descriptor.h"
 #include "lib/capture/status.h"
 #include "lib/capture/syscalls.h"
 #include "lib/capture/tracee.h"
-
-/*
- * Like recv(2), read(2) of a socket with a timeout returns EINTR before it has
- * taken a byte. Looking at the link blocks on nothing of the target's.
- */
-static bool is_socket(uint32_t tid, uint64_t fd)
-{
-	static const char socket[] = "socket:[";
-	char path[64], link[sizeof(socket) - 1];
-	ssize_t n;
-
-	(void)snprintf(path, sizeof(path), "/proc/%u/fd/%u", tid,
-		       (unsigned int)fd);
-	n = readlink(path, link, sizeof(link));
-	return n == (ssize_t)sizeof(link) &&
-	       memcmp(link, socket, sizeof(link)) == 0;
-}
 
 /*
  * tcdrain(3) has nothing done when it returns EINTR. With 0 for an argument
@@ -49,11 +31,11 @@ bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal)
 		rewrite = true;
 		break;
 	case RESTART_IF_SOCKET:
-		rewrite = is_socket(tid, arch_argument(regs, 0));
+		rewrite = descriptor_is_socket(tid, arch_argument(regs, 0));
 		break;
 	case RESTART_IF_EITHER_SOCKET:
-		rewrite = is_socket(tid, arch_argument(regs, 0)) ||
-			  is_socket(tid, arch_argument(regs, 2));
+		rewrite = descriptor_is_socket(tid, arch_argument(regs, 0)) ||
+			  descriptor_is_socket(tid, arch_argument(regs, 2));
 		break;
 	case RESTART_IF_DRAIN:
 		rewrite = is_drain(regs);

@@ -20,9 +20,13 @@
 #define RESULT_ERESTART_RESTARTBLOCK (-516)
 
 enum restart_rule {
-	RESTART_LEAVE,	   /* the result is right as it is */
-	RESTART_REWRITE,   /* to RESULT_ERESTARTNOHAND */
-	RESTART_IF_SOCKET, /* the same, if its first argument is a socket */
+	RESTART_LEAVE,	 /* the result is right as it is */
+	RESTART_REWRITE, /* to RESULT_ERESTARTNOHAND */
+	/*
+	 * The same, if its first argument is a socket: like recv(2), read(2)
+	 * of one with a timeout has not taken a byte when it returns EINTR.
+	 */
+	RESTART_IF_SOCKET,
 	/* The same, if its first or its third argument is one: splice(2). */
 	RESTART_IF_EITHER_SOCKET,
 	/* The same, if it is the ioctl of tcdrain(3). */
