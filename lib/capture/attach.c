@@ -168,6 +168,8 @@ static int attach(struct target *t, uint32_t tid, struct scan *scan)
 		target_executed(t);
 	if (r == 0)
 		r = target_adopt(t, tid);
+	if (r == 0)
+		capture_thread(t->capture, tid)->may_dump = true;
 	/*
 	 * One that we trace is there until we reap it, dead or alive. But the
 	 * exec that PTRACE_SEIZE has waited for made it the leader.

@@ -53,3 +53,8 @@ bool status_goes_unnoticed(uint32_t tid, int signal)
 	       number(tid, "\nSigCgt:\t", 16, &caught) &&
 	       !holds(caught, signal);
 }
+
+bool status_dumps_core(uint32_t tid)
+{
+	return number(tid, "\nCoreDumping:\t", 10) != 0;
+}

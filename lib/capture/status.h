@@ -1,8 +1,8 @@
 /*
- * What /proc/TID/status says of a thread that is stopped, asked only where a
- * call of its was interrupted and the answer hangs on it: it opens a file
- * while the thread waits. Of a file that cannot be read the answer is the one
- * by which less is done to the thread.
+ * What /proc/TID/status says of a thread. Most of it is asked only where a call
+ * of its was interrupted and the answer hangs on it: that opens a file while
+ * the thread waits. Of a file that cannot be read the answer is the one by which
+ * less is done to the thread.
  */
 #ifndef LIB_CAPTURE_STATUS_H
 #define LIB_CAPTURE_STATUS_H
@@ -21,5 +21,8 @@ bool status_ignores(uint32_t tid, int signal);
 
 /* Neither a handler nor a default action but to ignore it (signal(7)). */
 bool status_goes_unnoticed(uint32_t tid, int signal);
+
+/* Its process is writing a core. */
+bool status_dumps_core(uint32_t tid);
 
 #endif

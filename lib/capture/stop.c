@@ -174,6 +174,8 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	thread_clear_pending(th);
 	th->stop_expected = false;
 	thread_wake(th);
+	/* Who is interrupted and stops writes no core. */
+	th->may_dump = status == TRACEE_SIGNAL && tracee_signal_dumps(signal);
 	th->listening = status == TRACEE_GROUP_STOP;
 	th->after_stop =
 		th->listening || (th->after_stop && status == TRACEE_TRAP);

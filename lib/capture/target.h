@@ -34,6 +34,7 @@ struct thread {
 	bool unknown;	 /* and a RECORD_MISSED since the last sample */
 	bool listening;	 /* in a group-stop */
 	bool after_stop; /* it may not have left the kernel since one */
+	bool may_dump;	 /* a core: it had a signal for that, or is new to us */
 
 	/*
 	 * Interrupted at pending_tick and not stopped since. unaccounted: ticks

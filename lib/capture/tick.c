@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/small_file.h"
+#include "lib/capture/status.h"
 
 /*
  * An interrupted thread that neither stops nor blocks for this long is told as
@@ -112,11 +113,27 @@ static void leader_died(struct thread *th, uint64_t tick, uint64_t time_ns)
 				  time_ns);
 }
 
+/*
+ * A core that goes into a pipe, as to systemd-coredump(8), ends where an
+ * interrupt meets who writes it: pipe_write() returns, and do_coredump() takes
+ * that for the end (fs/coredump.c). An interrupt from before is forgotten when
+ * the core begins (zap_process()). Its signal came past us, unless it is that
+ * of SECCOMP_RET_KILL_PROCESS, which no tracer sees.
+ */
+static bool dumps_core(const struct thread *th)
+{
+	return th->may_dump && status_dumps_core(th->tid);
+}
+
 static void interrupt(struct thread *th, uint64_t tick, uint64_t time_ns,
 		      const struct activity_place *blocked_at)
 {
 	struct capture_counters *counters = th->target->counters;
 
+	if (dumps_core(th)) {
+		counters->missed[MISSED_EXITED]++;
+		return;
+	}
 	if (!th->look_known)
 		th->look = (struct activity_mark){0};
 	th->was_blocked = blocked_at != NULL;

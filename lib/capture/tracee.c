@@ -10,6 +10,25 @@ bool tracee_signal_stops(int signal)
 	       signal == SIGTTOU;
 }
 
+bool tracee_signal_dumps(int signal)
+{
+	switch (signal) {
+	case SIGQUIT:
+	case SIGILL:
+	case SIGTRAP:
+	case SIGABRT:
+	case SIGBUS:
+	case SIGFPE:
+	case SIGSEGV:
+	case SIGXCPU:
+	case SIGXFSZ:
+	case SIGSYS:
+		return true;
+	default:
+		return false;
+	}
+}
+
 enum tracee_status tracee_classify(int status, int *ret_signal)
 {
 	int signal;

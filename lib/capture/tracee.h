@@ -31,4 +31,7 @@ enum tracee_status tracee_classify(int status, int *ret_signal);
 /* SIGSTOP, SIGTSTP, SIGTTIN or SIGTTOU. */
 bool tracee_signal_stops(int signal);
 
+/* Its default action ends the process with a core (signal(7)). */
+bool tracee_signal_dumps(int signal);
+
 #endif

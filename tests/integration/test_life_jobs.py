@@ -109,7 +109,8 @@ class Shell:
         env = harness.environment(PS1='<prompt>', TERM='dumb', HISTFILE='',
                                   INPUTRC='/dev/null')
         self.program = box.start(
-            ['setsid', '--ctty', 'bash', '--norc', '--noprofile',
+            # Whoever runs this in the background ignores ^C, and so would all.
+            ['env', '--default-signal=INT,QUIT', 'setsid', '--ctty', 'bash', '--norc', '--noprofile',
              '--noediting', '-i'], stdin=side, env=env)
         # Its output belongs on the terminal, too.
         os.close(side)
@@ -179,7 +180,13 @@ def use_job(box, rate):
         wait_for(lambda: os.tcgetpgrp(shell.fd) == os.getpgid(pid),
                  'the job is in the foreground')
     shell.say('\x03')
-    wait_for(lambda: harness.state(pid) == '', 'the job ends')
+    try:
+        wait_for(lambda: harness.state(pid) == '', 'the job ends')
+    except Failure as e:
+        shell.read()
+        raise Failure(f'{e}: state {harness.state(pid)}, group '
+                      f'{os.getpgid(pid)}, the terminal\'s '
+                      f'{os.tcgetpgrp(shell.fd)}: {shell.text!r}') from None
     shell.say('echo status $?\n')
     expect(r'status \d+\r')
     if profd:

@@ -1,9 +1,10 @@
 /*
  * What the kernel decides by looking at a process, or at its tracer.
  *
- * Usage: life_rights filters N | crash | ids | exec PROGRAM
+ * Usage: life_rights filters N | crash MIB | ids | exec PROGRAM
  *   filters  calls under a seccomp filter: each answer as filter(s) have it
- *   crash    a thread dies by SIGSEGV while others calculate and wait
+ *   crash    a thread dies by SIGSEGV while others calculate and wait; MIB of
+ *            memory are in use
  *   ids      says its user IDs, and whether it was started in secure mode
  *   exec     runs PROGRAM with "ids": a set-user-ID copy of this one
  */
@@ -94,8 +95,13 @@ static int filters(long rounds)
 	return finish();
 }
 
-static int crash(void)
+static int crash(size_t mib)
 {
+	uint64_t *words = malloc((mib << 20) + 1), state = 1;
+
+	must(words != NULL, "malloc");
+	for (size_t i = 0; i < (mib << 20) / sizeof(*words); i++)
+		words[i] = draw(&state);
 	start(calculate);
 	start(wait_for_ever);
 	run_for(300000000);
@@ -115,11 +121,11 @@ int main(int argc, char **argv)
 		       getauxval(AT_SECURE));
 		return 0;
 	}
-	begin();
-	if (strcmp(argv[1], "crash") == 0)
-		return crash();
 	if (argc < 3)
 		return 2;
+	begin();
+	if (strcmp(argv[1], "crash") == 0)
+		return crash(strtoul(argv[2], NULL, 10));
 	if (strcmp(argv[1], "filters") == 0)
 		return filters(strtol(argv[2], NULL, 10));
 	start(calculate);

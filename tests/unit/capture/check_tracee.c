@@ -60,6 +60,21 @@ START_TEST(four_signals_stop)
 }
 END_TEST
 
+/* Those with "Core" in signal(7); SIGIOT is SIGABRT. */
+START_TEST(ten_signals_dump)
+{
+	static const int core[] = {SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
+				   SIGFPE,  SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS};
+	uint64_t set = 0;
+
+	for (size_t i = 0; i < sizeof(core) / sizeof(core[0]); i++)
+		set |= UINT64_C(1) << core[i];
+	for (int signal = 1; signal < 64; signal++)
+		ck_assert_int_eq(tracee_signal_dumps(signal),
+				 set >> signal & 1);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("tracee");
@@ -68,6 +83,7 @@ Suite *suite(void)
 	tcase_add_loop_test(tc, classifies, 0,
 			    sizeof(statuses) / sizeof(statuses[0]));
 	tcase_add_test(tc, four_signals_stop);
+	tcase_add_test(tc, ten_signals_dump);
 	suite_add_tcase(s, tc);
 	return s;
 }
