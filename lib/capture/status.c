@@ -56,5 +56,7 @@ bool status_goes_unnoticed(uint32_t tid, int signal)
 
 bool status_dumps_core(uint32_t tid)
 {
-	return number(tid, "\nCoreDumping:\t", 10) != 0;
+	uint64_t dumps;
+
+	return !number(tid, "\nCoreDumping:\t", 10, &dumps) || dumps != 0;
 }
