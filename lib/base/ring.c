@@ -16,6 +16,13 @@
 /* A lap may end early once this part of it is used. */
 #define REUSE_SHARE 4
 
+/*
+ * What another processor has written comes from far: it is on its way while
+ * the record before it is worked on. A page holds a usual sample.
+ */
+#define FETCH_AHEAD_BYTES 4096
+#define CACHE_LINE_BYTES  64
+
 static bool size_is_valid(uint64_t size)
 {
 	return size >= (uint64_t)sysconf(_SC_PAGESIZE) &&
@@ -166,6 +173,15 @@ int ring_advance(struct ring_reader *r, uint64_t head)
 	return 0;
 }
 
+static void fetch_ahead(struct ring_reader *r, uint64_t from)
+{
+	uint64_t until = min_u64(from + FETCH_AHEAD_BYTES, r->head);
+
+	for (r->fetched = max_u64(r->fetched, from); r->fetched < until;
+	     r->fetched += CACHE_LINE_BYTES)
+		__builtin_prefetch(r->base + (r->fetched & (r->size - 1)));
+}
+
 int ring_next(struct ring_reader *r, const struct ring_record **ret,
 	      size_t *ret_size)
 {
@@ -185,6 +201,7 @@ int ring_next(struct ring_reader *r, const struct ring_record **ret,
 			r->tail += size;
 			continue;
 		}
+		fetch_ahead(r, r->tail + size);
 		*ret = record;
 		*ret_size = size;
 		return 1;

@@ -83,6 +83,7 @@ struct ring_reader {
 	size_t size;
 	uint64_t head;
 	uint64_t tail;
+	uint64_t fetched; /* the processor was told to read up to here */
 };
 
 /*
