@@ -194,15 +194,39 @@ int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main,
 	return 0;
 }
 
+/*
+ * The stack's node and how many frames it has. Where it begins at the root as
+ * the thread's last one did, only the rest is looked up.
+ */
+static int add_stack(struct aggregate *a, const struct thread *t,
+		     const struct unwind_stack *stack, uint32_t *ret_node,
+		     size_t *ret_depth)
+{
+	uint32_t base = PROFILE_NONE;
+	size_t n = stack->n, depth = 0;
+
+	if (stack->like_n > 0 && stack->like_id == t->stack_id &&
+	    t->node != PROFILE_NONE && stack->like_n <= t->depth) {
+		depth = stack->like_n;
+		base = stacks_caller(&a->stacks, t->node, t->depth - depth);
+		n -= depth;
+	}
+	for (size_t i = 0; i < n; i++)
+		depth += stack->frames[i].addr != 0;
+	*ret_depth = depth;
+	return stacks_add_to(&a->stacks, base, stack->frames, n, ret_node);
+}
+
 int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 		     const struct unwind_stack *stack, bool running)
 {
 	struct thread *t;
+	size_t depth = 0;
 	uint32_t node;
 	int r = take(a, tid, &time_ns, &t);
 
 	if (r == 0)
-		r = stacks_add(&a->stacks, stack->frames, stack->n, &node);
+		r = add_stack(a, t, stack, &node, &depth);
 	if (r == 0)
 		r = revive(a, t);
 	if (r < 0)
@@ -217,6 +241,8 @@ int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 	}
 	charge(a, t, time_ns);
 	t->node = node;
+	t->depth = depth;
+	t->stack_id = stack->id;
 	t->running = running;
 	t->seen_ns = time_ns;
 	return 0;

@@ -98,10 +98,11 @@ static int add_time(struct stacks *s, uint32_t node)
 	return 0;
 }
 
-int stacks_add(struct stacks *s, const struct unwind_frame *frames, size_t n,
-	       uint32_t *ret_node)
+int stacks_add_to(struct stacks *s, uint32_t base,
+		  const struct unwind_frame *frames, size_t n,
+		  uint32_t *ret_node)
 {
-	uint32_t node = PROFILE_NONE;
+	uint32_t node = base;
 
 	for (size_t i = n; i-- > 0;) {
 		uint32_t frame;
@@ -118,6 +119,19 @@ int stacks_add(struct stacks *s, const struct unwind_frame *frames, size_t n,
 	}
 	*ret_node = node;
 	return node == PROFILE_NONE ? 0 : add_time(s, node);
+}
+
+int stacks_add(struct stacks *s, const struct unwind_frame *frames, size_t n,
+	       uint32_t *ret_node)
+{
+	return stacks_add_to(s, PROFILE_NONE, frames, n, ret_node);
+}
+
+uint32_t stacks_caller(const struct stacks *s, uint32_t node, size_t n)
+{
+	while (n-- > 0)
+		node = s->nodes[node].parent;
+	return node;
 }
 
 int stacks_copy(struct stacks *s, const struct stacks *from, uint32_t node,

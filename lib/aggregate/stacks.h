@@ -69,6 +69,17 @@ void stacks_fini(struct stacks *s);
 must_check int stacks_add(struct stacks *s, const struct unwind_frame *frames,
 			  size_t n, uint32_t *ret_node);
 
+/*
+ * The same for the n innermost frames of a stack whose others are those of
+ * base, a node; PROFILE_NONE: there are no others.
+ */
+must_check int stacks_add_to(struct stacks *s, uint32_t base,
+			     const struct unwind_frame *frames, size_t n,
+			     uint32_t *ret_node);
+
+/* The node that is n callers away from node, which has that many. */
+uint32_t stacks_caller(const struct stacks *s, uint32_t node, size_t n);
+
 /* The same for a stack of another trie; node may be PROFILE_NONE. */
 must_check int stacks_copy(struct stacks *s, const struct stacks *from,
 			   uint32_t node, uint32_t *ret_node);

@@ -19,6 +19,9 @@ struct thread {
 
 	/* Now. */
 	uint32_t node; /* its stack, PROFILE_NONE: not known, or gone */
+	/* If node is not PROFILE_NONE: its frames, and unwind_stack.id. */
+	size_t depth;
+	uint64_t stack_id;
 	bool running;
 	uint64_t since_ns; /* up to here its time is accounted for */
 	uint64_t seen_ns;  /* last time a record confirmed the stack */

@@ -36,6 +36,7 @@ struct unwind_cache {
 	size_t cap;
 	uint64_t clock;	     /* counts calls */
 	uint64_t generation; /* grows when rows that were given out are freed */
+	uint64_t stack_ids;  /* unwind_stack.id was given out up to this */
 	struct cache_open open[CACHE_OPEN_MAX];
 	size_t n_open;
 	bool grown; /* bytes were added in this call */

@@ -35,6 +35,7 @@ void unwind_space_free(struct unwind_space *s)
 	free(s->mappings);
 	maps_fini(&s->maps);
 	free(s->places);
+	memos_fini(&s->memos);
 	free(s);
 }
 
@@ -104,6 +105,7 @@ int unwind_space_set_maps(struct unwind_space *s, const char *text, size_t size)
 	s->mappings = mappings;
 	free(s->places);
 	s->places = NULL;
+	memos_clear(&s->memos);
 	return 0;
 }
 
@@ -162,8 +164,11 @@ struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
 
 void space_begin(struct unwind_space *s)
 {
-	if (s->places && s->generation != s->cache->generation)
+	if (s->generation == s->cache->generation)
+		return;
+	if (s->places)
 		memset(s->places, 0, SPACE_PLACES * sizeof(*s->places));
+	memos_clear(&s->memos);
 	s->generation = s->cache->generation;
 }
 

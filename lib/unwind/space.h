@@ -11,6 +11,7 @@
 #include "lib/base/util.h"
 #include "lib/unwind/cache.h"
 #include "lib/unwind/maps.h"
+#include "lib/unwind/memo.h"
 #include "lib/unwind/unwind.h"
 
 /*
@@ -43,6 +44,7 @@ struct unwind_space {
 	struct space_mapping *mappings; /* as many as maps */
 	struct place *places;		/* NULL until the first look-up */
 	uint64_t generation; /* of the cache, that places belong to */
+	struct memos memos;
 };
 
 /* Forgets places whose rules may be gone. Call at the start of each call. */

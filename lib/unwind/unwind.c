@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/unwind/arch_x86_64.h"
+#include "lib/unwind/memo.h"
 #include "lib/unwind/search.h"
 #include "lib/unwind/space.h"
 #include "lib/unwind/walk.h"
@@ -34,6 +35,8 @@ static void start(const struct record_sample *sample, uint64_t known,
 	w->capped = (sample->flags & SAMPLE_CAPPED) != 0;
 	w->top = 0;
 	w->missing = 0;
+	w->step.usual = false;
+	w->step.image = NULL;
 	memset(f, 0, sizeof(*f));
 	for (unsigned int i = 0; i < X86_64_N_REGS; i++)
 		f->regs.r[i] = sample->regs[i];
@@ -53,22 +56,32 @@ static void add_frame(struct unwind_stack *out, const struct walk_frame *f)
 }
 
 /* The walk from f to its end. */
-static void run(struct walk *w, struct walk_frame *f, size_t max_frames,
-		struct unwind_stack *out)
+static void run(struct walk *w, struct walk_frame *f, uint32_t tid,
+		size_t max_frames, struct unwind_stack *out)
 {
+	/* 20 KiB: kept off the stack. */
+	static struct memo_walk memo;
 	enum unwind_end end;
 
 	out->n = 0;
 	out->frame_pointer = false;
+	out->like_n = 0;
+	out->like_id = 0;
+	memo_begin(&memo, w->all_saved ? NULL : &w->space->memos, tid);
 	for (;;) {
 		bool searched = false;
 
 		add_frame(out, f);
+		if (memo_follow(&memo, w, f, max_frames, out)) {
+			end = UNWIND_END_ROOT;
+			break;
+		}
 		end = walk_step(w, f);
 		if (end == UNWIND_END_UNKNOWN_REGISTER &&
 		    search_frame_pointer(w, f)) {
 			searched = true;
 			end = walk_step(w, f);
+			w->step.usual = false;
 		}
 		if (end != WALK_ON)
 			break;
@@ -85,6 +98,7 @@ static void run(struct walk *w, struct walk_frame *f, size_t max_frames,
 	out->stack_top = w->top;
 	if (end == UNWIND_END_UNREADABLE)
 		out->stack_top = max_u64(w->top, w->missing);
+	memo_end(&memo, w, out);
 }
 
 /* The walk with these registers. */
@@ -96,12 +110,12 @@ static void walk_from(const struct record_sample *sample, uint64_t known,
 
 	w->all_saved = false;
 	start(sample, known, w, &f);
-	run(w, &f, max_frames, ret);
+	run(w, &f, sample->h.tid, max_frames, ret);
 	if (ret->end != UNWIND_END_UNKNOWN_REGISTER)
 		return;
 	w->all_saved = true;
 	start(sample, known, w, &f);
-	run(w, &f, max_frames, ret);
+	run(w, &f, sample->h.tid, max_frames, ret);
 }
 
 static bool is_good(enum unwind_end end)

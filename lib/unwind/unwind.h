@@ -100,6 +100,14 @@ struct unwind_stack {
 	 * end is UNREADABLE it is what would have been needed, if known.
 	 */
 	uint64_t stack_top;
+	/*
+	 * Stacks with the same id, within a cache, have the same frames (addr
+	 * and is_leaf). The like_n frames at the root are those of the stack
+	 * like_id, which was walked before; 0: none is known to be.
+	 */
+	uint64_t id;
+	uint64_t like_id;
+	size_t like_n;
 };
 
 struct unwind_cache_options {

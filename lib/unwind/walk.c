@@ -52,9 +52,12 @@ static enum unwind_end enter(struct walk *w, struct walk_frame *f, uint64_t ra,
 			     bool by_heuristic)
 {
 	/* The ABI's mark of the outermost frame, and musl's. */
-	if (ra == 0)
+	if (ra == 0) {
+		w->step.usual = false;
 		return UNWIND_END_ROOT;
-	if (space_unmapped(space_place(w->space, ra - 1)))
+	}
+	f->place = space_place(w->space, ra - 1);
+	if (space_unmapped(f->place))
 		return UNWIND_END_NO_MAP;
 	f->addr = ra;
 	f->is_leaf = false;
@@ -99,14 +102,22 @@ static uint64_t restore_saved(struct walk *w, struct walk_frame *f,
 }
 
 static enum unwind_end step_simple(struct walk *w, struct walk_frame *f,
-				   const struct rule *rule)
+				   const struct rule *rule, struct image *image)
 {
+	struct walk_step *step = &w->step;
 	uint64_t *r = f->regs.r;
 	uint64_t known = BIT(SP) | BIT(PC) | (f->regs.known & BIT(FP));
 	uint64_t cfa = r[SP];
 	uint64_t fp = r[FP];
 	uint64_t ra;
 
+	*step = (struct walk_step){
+		.usual = !w->all_saved,
+		.fp_read = rule->fp == RULE_FP_SAVED,
+		.ra_at = rule->ra_offset,
+		.fp_at = rule->fp_offset,
+		.image = image,
+	};
 	if (rule->ra == RULE_RA_UNDEFINED)
 		return UNWIND_END_ROOT;
 	if (rule->cfa == RULE_CFA_FP) {
@@ -283,8 +294,9 @@ static enum unwind_end step_stub(struct walk *w, struct walk_frame *f)
 {
 	static const struct rule rule = {
 		.cfa = RULE_CFA_SP, .cfa_offset = 8, .ra_offset = -8};
-	enum unwind_end end = step_simple(w, f, &rule);
+	enum unwind_end end = step_simple(w, f, &rule, NULL);
 
+	w->step.usual = false;
 	if (end == WALK_ON)
 		f->by_heuristic = true;
 	return end;
@@ -311,13 +323,18 @@ static enum unwind_end step_without_cfi(struct walk *w, struct walk_frame *f,
 
 enum unwind_end walk_step(struct walk *w, struct walk_frame *f)
 {
-	const struct place *p = space_place(w->space, walk_lookup(f));
-	const struct rule *rule = p->rule;
+	const struct place *p = f->place;
+	const struct rule *rule;
+
+	if (p == NULL || p->addr != walk_lookup(f))
+		p = space_place(w->space, walk_lookup(f));
+	rule = p->rule;
+	w->step.usual = false;
 
 	switch ((enum rule_cfa)rule->cfa) {
 	case RULE_CFA_SP:
 	case RULE_CFA_FP:
-		return step_simple(w, f, rule);
+		return step_simple(w, f, rule, p->image);
 	case RULE_CFA_FULL:
 		return step_full(w, f, &p->image->rows,
 				 &p->image->rows.full[rule->cfa_offset]);

@@ -20,6 +20,21 @@ struct walk_frame {
 	bool by_heuristic; /* how this frame was found */
 	bool interrupted;  /* by a signal: the frame before is a trampoline */
 	uint32_t signals;  /* signal frames passed until here */
+	const struct place *place; /* of walk_lookup, if its address is that */
+};
+
+/* How a step came to its caller. */
+struct walk_step {
+	/*
+	 * By a struct rule, as it stands there, or to the root by one: nothing
+	 * else than the address, sp and fp of the frame, and the words below,
+	 * had a part in it.
+	 */
+	bool usual;
+	bool fp_read;
+	int32_t ra_at; /* where the words were, from the caller's sp */
+	int32_t fp_at;
+	struct image *image; /* whose rule it was */
 };
 
 struct walk {
@@ -34,6 +49,7 @@ struct walk {
 	/* The end of the highest byte read, and what could not be read. */
 	uint64_t top;
 	uint64_t missing;
+	struct walk_step step; /* the last one */
 };
 
 /* The end of a step that is no end: there is a caller. */

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 
 #include "lib/aggregate/span.h"
+#include "lib/base/buf.h"
 #include "tests/unit/aggregate/fake_unwind.h"
 #include "tests/unit/aggregate/letters.h"
+#include "tests/unit/random.h"
 #include "tests/unit/suite.h"
 
 #define MS NS_PER_MS
@@ -580,6 +582,106 @@ START_TEST(table_of_an_open_chunk)
 }
 END_TEST
 
+#define LIKE_THREADS 3
+#define LIKE_STEPS   400
+
+/* What a thread's last stack was, and its id. */
+static struct {
+	char word[16];
+	uint64_t id;
+} lasts[LIKE_THREADS];
+
+/* As many frames at the root of word as in the thread's last stack. */
+static size_t common(size_t thread, const char *word)
+{
+	const char *last = lasts[thread].word;
+	size_t n = strlen(word), m = strlen(last), same = 0;
+
+	if (strcmp(word, last) == 0)
+		return n;
+	/* A leaf is no caller. */
+	while (same + 1 < n && same + 1 < m &&
+	       word[n - 1 - same] == last[m - 1 - same])
+		same++;
+	return same;
+}
+
+/* A random stack; with_ids: with what is known of the one before. */
+static void like_sample(uint64_t *random, uint64_t ms, bool with_ids)
+{
+	static uint64_t id;
+	size_t thread = random_next(random) % LIKE_THREADS;
+	size_t other = random_next(random) % LIKE_THREADS;
+	size_t n = 1 + random_next(random) % 6;
+	struct unwind_stack *stack;
+	char word[16] = "";
+
+	for (size_t i = 0; i < n; i++)
+		word[i] = "ab"[random_next(random) % 2];
+	word[n] = 'm';
+	stack = (struct unwind_stack *)(uintptr_t)letters_stack(word);
+	if (with_ids) {
+		/* Like that of another thread is of no use, and no harm. */
+		stack->like_id = lasts[other].id;
+		stack->like_n = stack->like_id == 0 ? 0 : common(other, word);
+		stack->id = ++id;
+	}
+	ck_assert_int_eq(
+		aggregate_sample(a, 1 + (uint32_t)thread, ms * MS, stack, true),
+		0);
+	memcpy(lasts[thread].word, word, sizeof(word));
+	lasts[thread].id = stack->id;
+	stack->id = stack->like_id = stack->like_n = 0;
+}
+
+static char *like_run(uint64_t random, bool with_ids)
+{
+	struct buf text;
+
+	buf_init(&text, 1u << 20);
+	memset(lasts, 0, sizeof(lasts));
+	open_with(1000000, 20000000);
+	for (uint64_t i = 1; i < LIKE_STEPS; i++) {
+		uint32_t tid =
+			1 + (uint32_t)(random_next(&random) % LIKE_THREADS);
+
+		tick(10 * i);
+		like_sample(&random, 10 * i, with_ids);
+		switch (random_next(&random) % 16) {
+		case 0:
+			missed(tid, 10 * i + 10);
+			break;
+		case 1:
+			gone(tid, 10 * i + 10);
+			break;
+		case 2:
+			ck_assert_int_eq(
+				aggregate_close(a, 10 * i * MS, &chunk), 0);
+			ck_assert_int_eq(
+				buf_add_string(&text, letters_samples(&chunk)),
+				0);
+			ck_assert_int_eq(aggregate_next(a), 0);
+			break;
+		default:
+			break;
+		}
+	}
+	ck_assert_uint_gt(text.len, LIKE_STEPS);
+	return text.data;
+}
+
+/* A stack that is known in part is the same as one of which nothing is. */
+START_TEST(like_the_last)
+{
+	char *without = like_run((uint64_t)_i, false);
+	char *with = like_run((uint64_t)_i, true);
+
+	ck_assert_str_eq(with, without);
+	free(with);
+	free(without);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("aggregate");
@@ -613,6 +715,7 @@ Suite *suite(void)
 	tcase_add_test(c, nothing_happened);
 	tcase_add_test(c, options);
 	tcase_add_test(c, totals);
+	tcase_add_loop_test(c, like_the_last, 0, 20);
 	tcase_add_test(c, table_of_an_open_chunk);
 	suite_add_tcase(s, c);
 	return s;
