@@ -91,6 +91,8 @@ sentry-profd-unwind_SRC = unwindd stream release request id child privileges \
 	sandbox log
 sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp
+# An archive without a file for pkg-config.
+sentry-profd-unwind_LIBS = -liberty
 sentry-profd-ship_SRC = shipd outbox child privileges sandbox log
 sentry-profd-ship_LIB = ship proto base
 sentry-profd-ship_PKG = libcurl zlib jansson libseccomp
@@ -98,6 +100,7 @@ sentry-profctl_SRC = profctl stack thread_copy live oracle open rooted process \
 	log
 sentry-profctl_LIB = capture unwind base
 sentry-profctl_PKG = libdw libelf liblzma libzstd libunwind-ptrace
+sentry-profctl_LIBS = -liberty
 
 # The files with main().
 MAINS = profd captured unwindd shipd profctl
@@ -134,7 +137,7 @@ ALL_OBJS += $$($(1)_OBJ)
 $(B)/$(1): $$($(1)_OBJ) $$(call archives,$$($(1)_LIB))
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -o $$@ $$^ $$(ALL_LDFLAGS) \
-		$$(if $$($(1)_PKG),$$(call pkg,$$($(1)_PKG)))
+		$$(if $$($(1)_PKG),$$(call pkg,$$($(1)_PKG))) $$($(1)_LIBS)
 endef
 $(foreach e,$(EXES),$(eval $(call exe_rules,$(e))))
 
@@ -159,6 +162,7 @@ unit_capture_LIB = capture base
 unit_unwind_OBJ = $(B)/obj/tests/unit/unwind/record.o
 unit_unwind_LIB = unwind base
 unit_unwind_PKG = libdw libelf liblzma libzstd libunwind-ptrace
+unit_unwind_LIBS = -liberty
 unit_aggregate_OBJ = $(B)/obj/tests/unit/aggregate/fake_unwind.o
 unit_aggregate_LIB = aggregate base proto
 unit_aggregate_PKG = jansson
@@ -171,6 +175,7 @@ unit_daemon_OBJ = $(filter-out $(MAINS:%=$(B)/obj/daemon/%.o),$(DAEMON_OBJS))
 unit_daemon_LIB = aggregate unwind capture ship proto base
 unit_daemon_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson libcurl \
 	zlib libseccomp
+unit_daemon_LIBS = -liberty
 
 UNIT_DIRS = $(patsubst tests/unit/%/,%,$(wildcard tests/unit/*/))
 CHECKS = $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*/check_*.c))
@@ -181,7 +186,7 @@ $(B)/tests/$(1)/%: $(B)/obj/tests/unit/$(1)/%.o $(B)/obj/tests/unit/main.o \
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -o $$@ $$^ $$(ALL_LDFLAGS) \
-		$$(call pkg,check $(unit_$(1)_PKG))
+		$$(call pkg,check $(unit_$(1)_PKG)) $(unit_$(1)_LIBS)
 endef
 $(foreach d,$(UNIT_DIRS),$(eval $(call unit_rules,$(d))))
 

@@ -206,7 +206,7 @@ struct msg_session_open {
 	uint32_t target;
 	int32_t pid;
 	uint32_t max_frames;
-	uint32_t reserved;
+	uint32_t symbols; /* enum unwind_symbols */
 	uint64_t chunk_us;
 	uint64_t wall_offset_us;
 	uint64_t hash_seed;

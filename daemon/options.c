@@ -39,6 +39,9 @@ static const char help[] =
 	"                       of the executable's name and build-id)\n"
 	"  --environment E      default: $SENTRY_ENVIRONMENT, then production\n"
 	"  --platform P         rust (default; Sentry symbolicates) or native\n"
+	"  --symbols S          none, names (default) or lines: what is read "
+	"from\n"
+	"                       the target's files\n"
 	"  --debug              say more on stderr\n"
 	"  --quiet              no table at the end, no progress\n"
 	"  --version            print the version\n"
@@ -105,6 +108,20 @@ static void parse_text(const char *option, const char *text,
 	memcpy(ret, text, n + 1);
 }
 
+static enum unwind_symbols parse_symbols(const char *text)
+{
+	static const char *const words[] = {
+		[UNWIND_SYMBOLS_NONE] = "none",
+		[UNWIND_SYMBOLS_NAMES] = "names",
+		[UNWIND_SYMBOLS_LINES] = "lines",
+	};
+
+	for (size_t i = 0; i < array_size(words); i++)
+		if (strcmp(text, words[i]) == 0)
+			return (enum unwind_symbols)i;
+	usage_error("--symbols", "neither none, names nor lines", text);
+}
+
 static void add_pid(struct options *o, const char *text)
 {
 	int32_t pid = (int32_t)parse_number("--pid", text, 1, INT32_MAX);
@@ -147,6 +164,7 @@ enum option_id {
 	OPTION_RELEASE,
 	OPTION_ENVIRONMENT,
 	OPTION_PLATFORM,
+	OPTION_SYMBOLS,
 	OPTION_DEBUG,
 	OPTION_QUIET,
 	OPTION_VERSION,
@@ -166,6 +184,7 @@ static const struct option long_options[] = {
 	{"release", required_argument, NULL, OPTION_RELEASE},
 	{"environment", required_argument, NULL, OPTION_ENVIRONMENT},
 	{"platform", required_argument, NULL, OPTION_PLATFORM},
+	{"symbols", required_argument, NULL, OPTION_SYMBOLS},
 	{"debug", no_argument, NULL, OPTION_DEBUG},
 	{"quiet", no_argument, NULL, OPTION_QUIET},
 	{"version", no_argument, NULL, OPTION_VERSION},
@@ -219,6 +238,9 @@ static void take_option(struct options *o, int option, const char *value)
 				    value);
 		parse_text("--platform", value, o->platform);
 		break;
+	case OPTION_SYMBOLS:
+		o->symbols = parse_symbols(value);
+		break;
 	case OPTION_DEBUG:
 		o->debug = true;
 		break;
@@ -247,6 +269,7 @@ void options_parse(int argc, char **argv, struct options *ret)
 		.max_frames = 512,
 		.cpu_budget = 5,
 		.platform = "rust",
+		.symbols = UNWIND_SYMBOLS_NAMES,
 	};
 	/* getopt writes its own line, which begins with argv[0]. */
 	opterr = 0;

@@ -12,6 +12,7 @@
 #include "daemon/heartbeat.h"
 #include "daemon/msg.h"
 #include "lib/base/util.h"
+#include "lib/unwind/unwind.h"
 
 #define OPTIONS_RATE_MAX_HZ	  1000
 #define OPTIONS_CHUNK_MAX_SECONDS 60
@@ -33,6 +34,7 @@ struct options {
 	char release_env[MSG_TEXT_MAX]; /* SENTRY_RELEASE, "" if not set */
 	char environment[MSG_TEXT_MAX];
 	char platform[MSG_TEXT_MAX];
+	enum unwind_symbols symbols;
 	bool debug;
 	bool quiet;
 };

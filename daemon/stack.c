@@ -9,6 +9,9 @@
 #include "daemon/process.h"
 #include "daemon/thread_copy.h"
 
+/* A demangled name; a longer one is shown as it is. */
+#define NAME_SHOWN_MAX 1024
+
 /* What one thread was found to do. */
 struct copy {
 	int32_t tid;
@@ -58,12 +61,15 @@ static void print_thread(int32_t tid)
 static void print_place(struct live *l, uint64_t addr, uint64_t lookup)
 {
 	struct unwind_image image;
+	char demangled[NAME_SHOWN_MAX];
 	const char *name, *base;
 	uint64_t offset;
 	bool named;
 
 	named = unwind_symbol_at(l->space, lookup, &name, &offset) == 0;
 	if (named) {
+		if (unwind_demangle(name, false, demangled, sizeof(demangled)))
+			name = demangled;
 		(void)putchar(' ');
 		print_escaped(name);
 		printf("+0x%" PRIx64, offset + (addr - lookup));

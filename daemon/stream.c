@@ -179,6 +179,8 @@ static int open_program(struct stream *s)
 		.chunk_bytes = CHUNK_BYTES_MAX,
 		.wall_offset_us = s->open.wall_offset_us,
 		.hash_seed = s->open.hash_seed,
+		/* Where the server symbolicates it demangles, too. */
+		.demangle = strcmp(s->open.platform, "rust") != 0,
 		.main_path = "",
 		.main_argv0 = "",
 	};
@@ -196,6 +198,7 @@ static int open_program(struct stream *s)
 	r = unwind_space_new(s->cache, &files, s, &space);
 	if (r < 0)
 		return r;
+	unwind_space_want(space, (enum unwind_symbols)s->open.symbols);
 	unwind_space_free(s->space);
 	s->space = space;
 	if (s->aggregate == NULL)

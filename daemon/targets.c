@@ -75,6 +75,7 @@ static void open_session(struct broker *b, struct target *t)
 		.target = t->id,
 		.pid = t->pid,
 		.max_frames = b->options.max_frames,
+		.symbols = (uint32_t)b->options.symbols,
 		.chunk_us = b->options.chunk_seconds * UINT64_C(1000000),
 		.wall_offset_us = b->wall_offset_us,
 	};

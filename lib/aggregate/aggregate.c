@@ -59,6 +59,7 @@ int aggregate_new(const struct aggregate_options *options,
 	functions_init(&a->functions, options->hash_seed);
 	stacks_init(&a->stacks, options->hash_seed);
 	lookup_init(&a->lookup, options->hash_seed);
+	a->lookup.demangle = options->demangle;
 	*ret = a;
 	return 0;
 }

@@ -43,6 +43,8 @@ struct aggregate_options {
 	const char *main_path; /* the executable, as maps names it; may be "" */
 	const char *main_argv0; /* what it was called by; may be "" */
 	uint64_t hash_seed;
+	/* C++ and Rust names as people write them, else as in the file. */
+	bool demangle;
 };
 
 /*
@@ -130,7 +132,7 @@ void aggregate_totals(const struct aggregate *a, struct aggregate_totals *ret);
  * Writes the table of the hottest functions (at most max_rows, and one row for
  * the others) to out: self and total time while running, and time waiting, up
  * to the last settled tick. Control bytes in names are escaped, C++ and Rust
- * names as they are in the file. Returns 0, -ENOMEM or -EIO.
+ * names are as people write them. Returns 0, -ENOMEM or -EIO.
  */
 must_check int aggregate_write_table(struct aggregate *a, size_t max_rows,
 				     FILE *out);

@@ -10,7 +10,7 @@
 
 /* Wider names push their module to the right instead of losing their end. */
 #define NAME_COLUMNS 32
-/* Longer than this nobody reads; mangled names reach thousands of bytes. */
+/* Longer than this nobody reads; names reach thousands of bytes. */
 #define NAME_SHOWN 160
 
 void functions_init(struct functions *f, uint64_t hash_seed)
@@ -244,8 +244,12 @@ static void write_time(uint64_t ns, uint64_t whole_ns, FILE *out)
 static void write_row(const struct functions_row *row, uint64_t running_ns,
 		      FILE *out)
 {
+	char demangled[NAME_SIZE];
+	const char *name = row->name;
 	size_t columns;
 
+	if (unwind_demangle(name, false, demangled, sizeof(demangled)))
+		name = demangled;
 	write_time(row->self_ns, running_ns, out);
 	write_time(row->total_ns, running_ns, out);
 	if (row->waiting_ns == 0)
@@ -253,7 +257,7 @@ static void write_row(const struct functions_row *row, uint64_t running_ns,
 	else
 		(void)fprintf(out, "%9.2f s", seconds(row->waiting_ns));
 	(void)fputs("  ", out);
-	columns = write_name(row->name, out);
+	columns = write_name(name, out);
 	if (row->module[0] != '\0') {
 		(void)fprintf(out, "%*s",
 			      (int)(columns < NAME_COLUMNS

@@ -17,6 +17,8 @@ void lookup_init(struct lookup *l, uint64_t hash_seed)
 
 void lookup_fini(struct lookup *l)
 {
+	bool demangle;
+
 	if (l == NULL)
 		return;
 	text_fini(&l->text);
@@ -24,7 +26,9 @@ void lookup_fini(struct lookup *l)
 	free(l->images);
 	table_fini(&l->image_at);
 	free(l->profile_images);
+	demangle = l->demangle;
 	lookup_init(l, l->image_at.seed);
+	l->demangle = demangle;
 }
 
 /* Where a frame is looked up: in the call, not behind it. */
@@ -106,6 +110,7 @@ static int look_up(struct lookup *l, const struct stacks_frame *f,
 		   struct profile_frame *ret)
 {
 	struct profile_frame frame = {.addr = f->addr};
+	char demangled[NAME_SIZE];
 	struct unwind_image image;
 	const char *name;
 	uint64_t offset;
@@ -123,6 +128,9 @@ static int look_up(struct lookup *l, const struct stacks_frame *f,
 	}
 	if (unwind_symbol_at(space, lookup_addr(f), &name, &offset) == 0 &&
 	    name[0] != '\0') {
+		if (l->demangle &&
+		    unwind_demangle(name, true, demangled, sizeof(demangled)))
+			name = demangled;
 		r = intern(l, name, &frame.function);
 		if (r < 0)
 			return r;

@@ -5,6 +5,7 @@
 #ifndef LIB_AGGREGATE_LOOKUP_H
 #define LIB_AGGREGATE_LOOKUP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,7 @@ struct lookup {
 	struct profile_image *profile_images; /* made by lookup_finish */
 	size_t n_profile_images;
 	size_t payload_bytes;
+	bool demangle; /* set by the caller; lookup_fini keeps it */
 };
 
 /* Empty. Allocates nothing. */

@@ -16,8 +16,14 @@ int unwind_space_new(struct unwind_cache *c, const struct unwind_files *files,
 	s->cache = c;
 	s->files = files;
 	s->ctx = ctx;
+	s->symbols = UNWIND_SYMBOLS_NAMES;
 	*ret = s;
 	return 0;
+}
+
+void unwind_space_want(struct unwind_space *s, enum unwind_symbols symbols)
+{
+	s->symbols = symbols;
 }
 
 static void put_images(struct unwind_cache *c, struct space_mapping *mappings,
@@ -193,7 +199,8 @@ static void look_up(struct unwind_space *s, uint64_t addr, struct place *ret)
 	 * Names are asked for when a chunk ends, and its target may have ended
 	 * before: what it takes to tell them is read while the file is there.
 	 */
-	(void)!cache_symbols(s->cache, m->image, &source);
+	if (s->symbols != UNWIND_SYMBOLS_NONE)
+		(void)!cache_symbols(s->cache, m->image, &source);
 	ret->image = m->image;
 	ret->bias = m->bias;
 	ret->rule = rows_find(&m->image->rows, addr - m->bias);

@@ -40,6 +40,7 @@ struct unwind_space {
 	struct unwind_cache *cache;
 	const struct unwind_files *files;
 	void *ctx;
+	enum unwind_symbols symbols;
 	struct maps maps;
 	struct space_mapping *mappings; /* as many as maps */
 	struct place *places;		/* NULL until the first look-up */

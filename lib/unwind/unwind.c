@@ -202,7 +202,7 @@ int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
 	cache_begin(s->cache);
 	space_begin(s);
 	m = space_mapping(s, addr, &map);
-	if (m && m->image) {
+	if (m && m->image && s->symbols != UNWIND_SYMBOLS_NONE) {
 		struct cache_source source = space_source(s, map);
 
 		if (cache_symbols(s->cache, m->image, &source) == 0 &&

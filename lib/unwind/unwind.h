@@ -187,6 +187,17 @@ must_check int unwind_image_of_path(struct unwind_space *s, const char *path,
 				    struct unwind_image *ret);
 
 /*
+ * What is asked of files beside call frame information. A new space wants
+ * names.
+ */
+enum unwind_symbols {
+	UNWIND_SYMBOLS_NONE, /* unwind_symbol_at finds nothing */
+	UNWIND_SYMBOLS_NAMES,
+	UNWIND_SYMBOLS_LINES, /* and where they stand in the source */
+};
+void unwind_space_want(struct unwind_space *s, enum unwind_symbols symbols);
+
+/*
  * The symbol that covers addr (already lowered by one where it is a return
  * address). *ret_name is raw (mangled), owned by the image, valid until the
  * next call of this module; *ret_offset is addr's distance from its start.
@@ -194,5 +205,13 @@ must_check int unwind_image_of_path(struct unwind_space *s, const char *path,
  */
 must_check int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
 				const char **ret_name, uint64_t *ret_offset);
+
+/*
+ * A C++ or Rust symbol (legacy and v0) as people write it; with_parameters: of
+ * a C++ function, those too. False if it is none, or one that is too large;
+ * then there is nothing in out, whose size is at least 1.
+ */
+bool unwind_demangle(const char *raw, bool with_parameters, char *out,
+		     size_t size);
 
 #endif

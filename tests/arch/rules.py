@@ -17,6 +17,7 @@ LIBRARY_HEADERS = {
     "zlib": r"zlib\.h",
     "lzma": r"lzma\.h",
     "zstd": r"zstd.*\.h",
+    "libiberty": r"libiberty/.*",
     "seccomp": r"seccomp\.h",
     "inih": r"ini\.h",
     "libunwind": r"libunwind.*",

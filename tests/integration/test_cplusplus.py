@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """A C++ program: four workers, templates, recursion, exceptions."""
 
+import re
+
 import chunk_rules
 import harness
 from harness import check
@@ -58,6 +60,37 @@ def test_cplusplus(box):
     check(any(b.names.count(WALK) > 5 for b in workers), 'recursion')
     check(any(b.names.count(DIVE) > 10 for b in workers),
           'exceptions from the depth')
+
+
+def functions(profd):
+    return {f.get('function') for c in profd.chunks
+            for f in c['profile']['frames']}
+
+
+def test_names_for_people(box):
+    """In the table, and in what the server shows as it is sent."""
+    target = box.target('threads')
+    profd = box.profd([target], '--duration', '1', table=True).finish()
+    check(re.search(r' demo::SortJob::run +threads$', profd.stdout, re.M),
+          profd.stdout)
+    check('_ZN' not in profd.stdout, profd.stdout)
+    check(WORK in functions(profd), 'names are raw where the server demangles')
+    profd = box.profd([target], '--duration', '1', '--platform',
+                      'native').finish()
+    found = functions(profd)
+    check('demo::Pool::work()' in found and
+          not any(n and n.startswith('_ZN4demo') for n in found), f'{found}')
+
+
+def test_no_names(box):
+    """Addresses only; the frames next to roots, which must have a name, are
+    called by their offset."""
+    target = box.target('threads')
+    profd = box.profd([target], '--duration', '1', '--symbols', 'none',
+                      table=True).finish()
+    named = {n for n in functions(profd) if n}
+    check(named and all('+0x' in n for n in named), f'{named}')
+    check(re.search(r' \[threads\] ', profd.stdout), profd.stdout)
 
 
 if __name__ == '__main__':

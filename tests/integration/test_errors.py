@@ -162,6 +162,8 @@ def test_usage(box):
                *[a for n in range(1, 257) for a in ('--pid', 1000000 + n)])
     refuse_for(box, target, "option: not known: '--speed'.*", '--speed', '5')
     refuse_for(box, target, "argument: not expected: 'now'.*", 'now')
+    refuse_for(box, target, "--symbols: neither none, names nor lines: 'all'.*",
+               '--symbols', 'all')
     refuse_for(box, target, "--platform: neither rust nor native: 'c'.*",
                '--platform', 'c')
     for option in ('--release', '--environment'):

@@ -249,6 +249,20 @@ START_TEST(only_new_frames)
 }
 END_TEST
 
+START_TEST(demangled)
+{
+	l.demangle = true;
+	ADD(0x10150, 0x90010, 0x10040, 0x10050);
+	finish();
+	check_frame(0x10150, "N3app4workEv()", "/opt/app", true);
+	check_frame(0x90010, "__vdso_clock_gettime", "[vdso]", false);
+	/* In the next chunk, too. */
+	lookup_fini(&l);
+	finish();
+	check_frame(0x10150, "N3app4workEv()", "/opt/app", true);
+}
+END_TEST
+
 /* A target whose names are endless gets a chunk without them. */
 START_TEST(budget)
 {
@@ -291,6 +305,7 @@ Suite *suite(void)
 	tcase_add_test(c, images_used);
 	tcase_add_test(c, images_that_overlap);
 	tcase_add_test(c, only_new_frames);
+	tcase_add_test(c, demangled);
 	tcase_add_test(c, budget);
 	suite_add_tcase(suite, c);
 	return suite;

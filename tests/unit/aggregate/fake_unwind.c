@@ -1,5 +1,8 @@
 #include "tests/unit/aggregate/fake_unwind.h"
 
+#include <stdio.h>
+#include <string.h>
+
 int unwind_image_at(struct unwind_space *s, uint64_t addr,
 		    struct unwind_image *ret)
 {
@@ -28,4 +31,14 @@ int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
 		return 0;
 	}
 	return -ENOENT;
+}
+
+/* "_Zabc" is called "abc", or with parameters "abc()". */
+bool unwind_demangle(const char *raw, bool with_parameters, char *out,
+		     size_t size)
+{
+	if (strncmp(raw, "_Z", 2) != 0)
+		return false;
+	(void)snprintf(out, size, "%s%s", raw + 2, with_parameters ? "()" : "");
+	return true;
 }

@@ -1,0 +1,76 @@
+#include "lib/unwind/demangle.h"
+
+#include <ctype.h>
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <string.h>
+
+struct output {
+	char *bytes;
+	size_t size; /* room, NUL included */
+	size_t used;
+	jmp_buf full;
+};
+
+/*
+ * libiberty cannot be told to stop, so it is left where it stands: for C++ it
+ * has allocated nothing by then, for Rust at most one identifier.
+ */
+static void take(const char *text, size_t n, void *opaque)
+{
+	struct output *o = opaque;
+
+	if (n >= o->size - o->used)
+		longjmp(o->full, 1);
+	memcpy(o->bytes + o->used, text, n);
+	o->used += n;
+}
+
+/* References into the name: a letter, base-36 or base-62 digits, "_". */
+static size_t count_references(const char *name)
+{
+	size_t n = 0;
+
+	for (const char *at = name; *at != '\0'; at++) {
+		const char *end = at + 1;
+
+		if (*at != 'S' && *at != 'T' && *at != 'B')
+			continue;
+		while (isalnum((unsigned char)*end))
+			end++;
+		n += *end == '_';
+	}
+	return n;
+}
+
+static bool is_mangled(const char *raw)
+{
+	return (raw[0] == '_' && (raw[1] == 'Z' || raw[1] == 'R')) &&
+	       strnlen(raw, DEMANGLE_NAME_MAX + 1) <= DEMANGLE_NAME_MAX &&
+	       count_references(raw) <= DEMANGLE_REFERENCES_MAX;
+}
+
+static bool demangle(const char *raw, int options, struct output *o)
+{
+	if (setjmp(o->full) != 0)
+		return false;
+	/* Rust's older names are valid C++ ones, with a hash at the end. */
+	if (rust_demangle_callback(raw, options, take, o))
+		return true;
+	o->used = 0;
+	return cplus_demangle_v3_callback(raw, options, take, o) != 0;
+}
+
+bool unwind_demangle(const char *raw, bool with_parameters, char *out,
+		     size_t size)
+{
+	struct output o = {.bytes = out, .size = size};
+	int options = with_parameters ? DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP
+				      : DMGL_NO_OPTS;
+
+	if (!is_mangled(raw) || !demangle(raw, options, &o) || o.used == 0)
+		return false;
+	out[o.used] = '\0';
+	return true;
+}
