@@ -213,23 +213,26 @@ $(B)/targets/%: tests/targets/%.cc Makefile
 	$(Q)$(CXX) -std=gnu++17 -O2 -g -pthread -o $@ $< $(target_flags)
 
 # What make bench compares with, and the target that measures itself.
-BENCH = $(B)/bench/target $(B)/bench/bare $(B)/bench/naive
+BENCH = $(patsubst %,$(B)/bench/%,target bare naive unwind)
 target_SRC = target gaps waits
 bare_SRC = bare tracer
 naive_SRC = naive tracer
 naive_PKG = libunwind-ptrace
+unwind_SRC = unwind recorded
+unwind_LIB = aggregate unwind ship proto
+unwind_PKG = libdw libelf liblzma libzstd jansson zlib
 BENCH_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/bench/*.c))
 ALL_OBJS += $(BENCH_OBJS)
 
 define bench_rules
 $(B)/bench/$(1): $$($(1)_SRC:%=$(B)/obj/tests/bench/%.o) \
-		$$(call archives,capture base)
+		$$(call archives,$$($(1)_LIB) capture base)
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -pthread -o $$@ $$^ $$(ALL_LDFLAGS) \
 		$$(if $$($(1)_PKG),$$(call pkg,$$($(1)_PKG)))
 endef
-$(foreach b,target bare naive,$(eval $(call bench_rules,$(b))))
+$(foreach b,target bare naive unwind,$(eval $(call bench_rules,$(b))))
 
 built: $(BINS) $(CHECKS) $(TARGETS) $(BENCH)
 	@:

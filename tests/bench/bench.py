@@ -26,6 +26,7 @@ sys.path.insert(0, str(ROOT / 'tests/integration'))
 
 import harness  # noqa: E402
 import measure  # noqa: E402
+import replay  # noqa: E402
 import report  # noqa: E402
 import variants  # noqa: E402
 
@@ -129,6 +130,18 @@ def go_first():
         os.nice(NICE)
 
 
+@contextlib.contextmanager
+def new_box(name):
+    box = harness.Box()
+    try:
+        yield box
+    finally:
+        left = box.end()
+        box.remove()
+    if left:
+        sys.exit(f'{name}: left behind: {left}')
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--seconds', type=float, default=1.5)
@@ -139,22 +152,23 @@ def main():
     harness.libc.prctl(harness.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CPUS])
     go_first()
-    done = []
+    done, unwinding = [], None
     for scenario in scenarios():
         if args.pattern not in scenario.name:
             continue
-        box = harness.Box()
-        try:
+        with new_box(scenario.name) as box:
             run(scenario, box, 0.2 if SMOKE else args.seconds)
             done.append(scenario)
-        finally:
-            left = box.end()
-            box.remove()
-        if left:
-            sys.exit(f'{scenario.name}: left behind: {left}')
-    if not done:
+    if args.pattern in replay.NAME:
+        say(replay.NAME)
+        with new_box(replay.NAME) as box:
+            unwinding = replay.run(box, *((5, 1) if SMOKE else ()))
+        say('')
+    if not done and unwinding is None:
         sys.exit(f'no scenario has "{args.pattern}" in its name')
     text = report.text(done)
+    if unwinding is not None:
+        text += '\n' + replay.text(unwinding)
     print(text)
     if args.doc:
         path = pathlib.Path(args.doc)

@@ -19,7 +19,7 @@ def test_all_of_it(box):
     bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py'], env=env)
     check(bench.wait() == 0, bench.stderr)
     text = bench.stdout
-    for scenario in ('busy-2', 'mixed', 'fleet', 'waits'):
+    for scenario in ('busy-2', 'mixed', 'fleet', 'waits', 'unwind'):
         check(f'(`T={scenario}`)' in text, f'no table of {scenario}: {text}')
     rows = re.findall(r'^\| (.*) \| (ok|NOT OK) \|$', text, re.M)
     asked = collections.Counter(re.split(' p[59]|[,:]', what)[0] for what, _ in rows)
@@ -40,6 +40,13 @@ def test_one_scenario(box):
     check(bench.wait() == 0, bench.stderr)
     check('(`T=fleet`)' in bench.stdout and '(`T=busy' not in bench.stdout,
           bench.stdout)
+    bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py', 'unwind'],
+                      env=env)
+    check(bench.wait() == 0, bench.stderr)
+    found = re.findall(r'^\| (walk|reading|chunk)\b.* \| ([\d,]+) \|$',
+                       bench.stdout, re.M)
+    check(len(found) == 9 and '30 frames' in bench.stdout, bench.stdout)
+    check(int(found[0][1].replace(',', '')) > 0, 'a walk takes no time')
     bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py', 'none'],
                       env=env)
     check(bench.wait() == 1, 'there is a scenario "none"')

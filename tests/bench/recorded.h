@@ -1,0 +1,46 @@
+/*
+ * Records of a live process, as the ring gave them, to play again: what the
+ * unwinder costs is measured without those who fill the ring.
+ */
+#ifndef TESTS_BENCH_RECORDED_H
+#define TESTS_BENCH_RECORDED_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/capture/sample.h"
+#include "lib/unwind/unwind.h"
+
+struct recorded {
+	pid_t pid;
+	struct unwind_cache *cache;
+	struct unwind_space *space;
+	uint8_t *bytes;
+	size_t size;
+	size_t room;
+	/* Where each record starts, in the order of the ring. */
+	size_t *at;
+	size_t n;
+	size_t samples;
+	uint64_t first_ns, last_ns; /* of ticks */
+};
+
+/*
+ * Samples a process for ticks, by lib/capture. It stays traced until the
+ * caller exits, so that its files and memory can still be read. What fails ends
+ * the program.
+ */
+void recorded_make(struct recorded *r, pid_t pid, uint64_t period_ns,
+		   uint64_t ticks);
+
+static inline const struct record *recorded_at(const struct recorded *r,
+					       size_t i)
+{
+	return (const void *)(r->bytes + r->at[i]);
+}
+
+/* The record as a sample, NULL if it is another one. */
+const struct record_sample *recorded_sample(const struct recorded *r, size_t i);
+
+#endif

@@ -1,0 +1,49 @@
+"""What comes after the stop, of records that are played again (unwind.c)."""
+
+import json
+
+import harness
+import measure
+import report
+
+NAME = 'unwind'
+BUSY = 8
+RATE_HZ = 101
+# Of each run; the program takes the median of what it measures.
+TICKS = 200
+ROUNDS = 3
+
+# What the program calls it, and what it is.
+ROWS = [
+    ('warm', 'walk, warm: the thread was there a moment ago'),
+    ('warm_stranger', 'walk, warm: a thread that was never seen'),
+    ('cold_read', 'reading the copied stacks, caches cold'),
+    ('cold_walk', 'walk, caches cold'),
+    ('cold_all', 'walk and aggregate, caches cold'),
+    ('close', 'chunk: its end, names included'),
+    ('encode', 'chunk: JSON'),
+    ('pack', 'chunk: compressed, to be sent'),
+    ('copy', 'chunk: as it is, to a file'),
+]
+
+
+def run(box, ticks=TICKS, rounds=ROUNDS):
+    """The program's figures: of each the least of the rounds, in ns."""
+    target = measure.Target(box, busy=BUSY)
+    found = []
+    for _ in range(rounds):
+        program = box.start([harness.BUILD / 'bench/unwind',
+                             target.programs[0].pid, RATE_HZ, ticks])
+        program.wait(60)
+        found.append(json.loads(program.stdout))
+    return {key: min(f[key] for f in found) for key in found[0]}
+
+
+def text(figures):
+    rows = [[what, f'{figures[key]:,.0f}'] for key, what in ROWS]
+    head = ('### Unwinding, of recorded samples (`T=unwind`)\n\n'
+            f'{figures["frames"]:.0f} frames in '
+            f'{figures["stack_bytes"]:,.0f} bytes of stack; a chunk has '
+            f'{figures["chunk_bytes"]:.0f} bytes a sample, '
+            f'{figures["packed_bytes"]:.1f} compressed.\n\n')
+    return head + report.table(['', 'ns a sample'], rows)
