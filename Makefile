@@ -87,8 +87,8 @@ sentry-profd_PKG =
 sentry-profd-capture_SRC = captured readers realtime slots child privileges log
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
-sentry-profd-unwind_SRC = unwindd stream release request id child privileges \
-	sandbox log
+sentry-profd-unwind_SRC = unwindd stream program hints chunk release request \
+	id child privileges sandbox log
 sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp
 # An archive without a file for pkg-config.

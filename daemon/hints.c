@@ -1,0 +1,63 @@
+#include "daemon/hints.h"
+
+#include <stdlib.h>
+
+/* Hints that a thread gets; one that changes more often has several stacks. */
+#define HINTS_MAX 16
+
+/* Beyond the bytes that a walk was short of. */
+#define HINT_SLACK 16384
+
+void hints_init(struct hints *h, uint64_t hash_seed)
+{
+	*h = (struct hints){0};
+	table_init(&h->by_tid, hash_seed);
+}
+
+void hints_fini(struct hints *h)
+{
+	table_fini(&h->by_tid);
+	free(h->list);
+	h->list = NULL;
+	h->n = 0;
+}
+
+static struct hint *hint_of(struct hints *h, uint32_t tid)
+{
+	struct hint *list;
+	uint32_t index;
+
+	if (table_get(&h->by_tid, tid, &index))
+		return &h->list[index];
+	if ((h->n & (h->n + 1)) == 0) {
+		list = reallocarray(h->list, 2 * ((size_t)h->n + 1),
+				    sizeof(*list));
+		if (list == NULL)
+			return NULL;
+		h->list = list;
+	}
+	if (table_put(&h->by_tid, tid, h->n) < 0)
+		return NULL;
+	h->list[h->n] = (struct hint){0};
+	return &h->list[h->n++];
+}
+
+bool hints_take(struct hints *h, uint32_t tid, const struct unwind_stack *stack,
+		uint64_t *ret_top)
+{
+	uint64_t top = stack->end == UNWIND_END_BAD_CFA ? 0 : stack->stack_top;
+	struct hint *hint = hint_of(h, tid);
+
+	/* What was not there was needed: the frames above will be, too. */
+	if (stack->end == UNWIND_END_UNREADABLE && top != 0)
+		top += HINT_SLACK;
+	/* A shallower stack needs no new hint. */
+	if (hint == NULL || hint->sent >= HINTS_MAX ||
+	    (hint->sent > 0 &&
+	     (top == hint->top || (top != 0 && top < hint->top))))
+		return false;
+	hint->sent++;
+	hint->top = top;
+	*ret_top = top;
+	return true;
+}

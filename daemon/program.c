@@ -1,0 +1,209 @@
+#include "daemon/program.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "daemon/log.h"
+#include "daemon/release.h"
+#include "daemon/request.h"
+#include "lib/base/clock.h"
+
+/* UNWIND_MAPS_MAX lines of 256 bytes on average. */
+#define MAPS_BYTES_MAX (16u << 20)
+/* ARG_MAX is 2 MiB as a rule; what is beyond is not looked at. */
+#define ENVIRON_BYTES_MAX (4u << 20)
+
+void work_begin(struct work *w, uint64_t now_ns)
+{
+	w->since_ns = now_ns;
+}
+
+void work_end(struct work *w, uint64_t now_ns)
+{
+	if (w->since_ns != 0)
+		w->sum_ns += now_ns - w->since_ns;
+	w->since_ns = 0;
+}
+
+/* Waiting for the broker costs nothing. */
+static bool pause_work(struct work *w)
+{
+	bool working = w->since_ns != 0;
+
+	if (working)
+		work_end(w, clock_mono_ns());
+	return working;
+}
+
+static void resume_work(struct work *w, bool working)
+{
+	if (working)
+		work_begin(w, clock_mono_ns());
+}
+
+void work_update(struct work *w)
+{
+	resume_work(w, pause_work(w));
+}
+
+static int get_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
+{
+	struct program *p = ctx;
+	bool working = pause_work(p->work);
+	int r = request_image(p->open->target, start, end, ret_fd);
+
+	resume_work(p->work, working);
+	return r;
+}
+
+static int get_debug(void *ctx, const char *build_id, int *ret_fd)
+{
+	struct program *p = ctx;
+	bool working = pause_work(p->work);
+	int r = request_debug(p->open->target, build_id, ret_fd);
+
+	resume_work(p->work, working);
+	return r;
+}
+
+static int get_debug_link(void *ctx, uint64_t start, uint64_t end,
+			  const char *name, int *ret_fd)
+{
+	struct program *p = ctx;
+	bool working = pause_work(p->work);
+	int r = request_debug_link(p->open->target, start, end, name, ret_fd);
+
+	resume_work(p->work, working);
+	return r;
+}
+
+static int get_file(struct program *p, enum want_kind kind, int *ret_fd)
+{
+	bool working = pause_work(p->work);
+	int r = request_file(kind, p->open->target, ret_fd);
+
+	resume_work(p->work, working);
+	return r;
+}
+
+static int get_perf_map(void *ctx, int *ret_fd)
+{
+	return get_file(ctx, WANT_PERF_MAP, ret_fd);
+}
+
+static const struct unwind_files files = {
+	.image = get_image,
+	.debug = get_debug,
+	.debug_link = get_debug_link,
+	.perf_map = get_perf_map,
+};
+
+/* The text behind one of the broker's answers. */
+static int get_text(struct program *p, enum want_kind kind, size_t max,
+		    struct buf *ret)
+{
+	int fd, r;
+
+	buf_init(ret, max);
+	r = get_file(p, kind, &fd);
+	if (r < 0)
+		return r;
+	r = buf_read_fd(ret, fd);
+	close_fd(&fd);
+	if (r < 0)
+		buf_fini(ret);
+	return r;
+}
+
+int program_open(struct program *p, const struct msg_session_open *open,
+		 struct work *work, struct unwind_cache *cache)
+{
+	struct unwind_space *space;
+	int r = unwind_space_new(cache, &files, p, &space);
+
+	if (r < 0)
+		return r;
+	unwind_space_want(space, (enum unwind_symbols)open->symbols);
+	program_fini(p);
+	p->open = open;
+	p->work = work;
+	p->space = space;
+	if (get_text(p, WANT_EXE, PATH_MAX, &p->exe) < 0)
+		buf_clear(&p->exe);
+	if (get_text(p, WANT_CMDLINE, PATH_MAX, &p->cmdline) < 0)
+		buf_clear(&p->cmdline);
+	return 0;
+}
+
+void program_fini(struct program *p)
+{
+	unwind_space_free(p->space);
+	buf_fini(&p->exe);
+	buf_fini(&p->cmdline);
+	*p = (struct program){0};
+}
+
+int program_get_maps(struct program *p, struct buf *ret)
+{
+	return get_text(p, WANT_MAPS, MAPS_BYTES_MAX, ret);
+}
+
+int program_would_remap(const struct program *p, const struct buf *maps,
+			bool *ret)
+{
+	*ret = false;
+	if (!p->has_maps)
+		return 0;
+	return unwind_space_would_remap(p->space, buf_string(maps), maps->len,
+					ret);
+}
+
+int program_set_maps(struct program *p, const struct buf *maps)
+{
+	int r = unwind_space_set_maps(p->space, buf_string(maps), maps->len);
+
+	if (r == 0 && !p->has_maps) {
+		p->has_maps = true;
+		/* At the chunk's end the target's environment may be gone. */
+		(void)program_release(p);
+	}
+	return r;
+}
+
+/* SENTRY_RELEASE of the target's own environment, if it has one. */
+static bool release_of_target(struct program *p)
+{
+	struct buf text;
+	bool found;
+
+	if (get_text(p, WANT_ENVIRON, ENVIRON_BYTES_MAX, &text) < 0)
+		return false;
+	found = release_of_environ(buf_string(&text), text.len, p->release,
+				   sizeof(p->release));
+	buf_fini(&text);
+	return found;
+}
+
+const char *program_release(struct program *p)
+{
+	const struct msg_session_open *open = p->open;
+
+	if (p->release[0] != '\0')
+		return p->release;
+	if (open->release_given[0] != '\0') {
+		memcpy(p->release, open->release_given, sizeof(p->release));
+	} else if (release_of_target(p)) {
+		log_debug("release %s: SENTRY_RELEASE of the target",
+			  p->release);
+	} else if (open->release_env[0] != '\0') {
+		memcpy(p->release, open->release_env, sizeof(p->release));
+	} else {
+		release_of_image(buf_string(&p->exe), p->space, p->release,
+				 sizeof(p->release));
+		log_warning("no release is given: using %s (--release R or "
+			    "SENTRY_RELEASE sets it)",
+			    p->release);
+	}
+	release_clean(p->release);
+	return p->release;
+}

@@ -1,0 +1,62 @@
+/*
+ * The program that a target runs, as far as the broker's files tell: its
+ * mappings, what it is called, its release. An exec makes another one.
+ */
+#ifndef DAEMON_PROGRAM_H
+#define DAEMON_PROGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/msg.h"
+#include "lib/base/buf.h"
+#include "lib/unwind/unwind.h"
+
+/* Time spent on a target. */
+struct work {
+	uint64_t since_ns; /* 0: nothing is done for it now */
+	uint64_t sum_ns;
+};
+
+void work_begin(struct work *w, uint64_t now_ns);
+void work_end(struct work *w, uint64_t now_ns);
+/* What is done now counts up to now. */
+void work_update(struct work *w);
+
+struct program {
+	const struct msg_session_open *open;
+	struct work *work; /* waiting for the broker is none */
+	struct unwind_space *space;
+	struct buf exe;	    /* path of the main executable */
+	struct buf cmdline; /* its beginning: argv[0] as a string */
+	char release[MSG_TEXT_MAX];
+	bool has_maps;
+};
+
+/*
+ * The program of now; takes the place of the one that p had. open, work and
+ * cache outlive it. p: zeroed, or as the last call left it. Returns 0 or
+ * -ENOMEM; then it is the old one.
+ */
+must_check int program_open(struct program *p,
+			    const struct msg_session_open *open,
+			    struct work *work, struct unwind_cache *cache);
+void program_fini(struct program *p);
+
+/*
+ * The text of its maps, for program_set_maps. Returns 0 or an error: it is
+ * ending.
+ */
+must_check int program_get_maps(struct program *p, struct buf *ret);
+
+/* As unwind_space_would_remap, false for the first maps. */
+must_check int program_would_remap(const struct program *p,
+				   const struct buf *maps, bool *ret);
+
+/* Takes the maps. Returns 0, or -ENOMEM; maps that are none are left out. */
+must_check int program_set_maps(struct program *p, const struct buf *maps);
+
+/* What its chunks say; found out once. */
+const char *program_release(struct program *p);
+
+#endif
