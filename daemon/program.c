@@ -200,9 +200,11 @@ const char *program_release(struct program *p)
 	} else {
 		release_of_image(buf_string(&p->exe), p->space, p->release,
 				 sizeof(p->release));
-		log_warning("no release is given: using %s (--release R or "
-			    "SENTRY_RELEASE sets it)",
-			    p->release);
+		release_clean(p->release);
+		if (release_is_new(p->release))
+			log_warning("no release is given: using %s (--release "
+				    "R or SENTRY_RELEASE sets it)",
+				    p->release);
 	}
 	release_clean(p->release);
 	return p->release;

@@ -46,6 +46,21 @@ void release_of_image(const char *exe, struct unwind_space *space, char *ret,
 				       image.id[i]);
 }
 
+bool release_is_new(const char *release)
+{
+	static char *told[RELEASE_TOLD_MAX];
+	static size_t n;
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(told[i], release) == 0)
+			return false;
+	if (n < RELEASE_TOLD_MAX) {
+		told[n] = strdup(release);
+		n += told[n] != NULL;
+	}
+	return true;
+}
+
 void release_clean(char *text)
 {
 	while (*text != '\0') {

@@ -24,6 +24,13 @@ void release_of_image(const char *exe, struct unwind_space *space, char *ret,
 		      size_t size);
 
 /*
+ * True the first time that it is asked of a release: a hundred processes of a
+ * program need no more than one line. Beyond RELEASE_TOLD_MAX, always.
+ */
+#define RELEASE_TOLD_MAX 256
+bool release_is_new(const char *release);
+
+/*
  * Makes it what may be sent. Sentry takes no control characters in a release,
  * and nobody text that is not UTF-8: the target chose these bytes.
  */

@@ -160,6 +160,15 @@ def test_release_made_of_the_executable(box):
           f'no warning: {run.stderr}')
 
 
+def test_one_warning_for_a_program(box):
+    targets = [box.target('shares') for _ in range(3)]
+    run = box.profd(targets, '--duration', '0.5').finish()
+    check(len({e.chunk['release'] for e in run.envelopes}) == 1 and
+          len(run.envelopes) == 3, 'three chunks of one release')
+    check(run.stderr.count('no release is given') == 1,
+          f'not one warning: {run.stderr}')
+
+
 def test_environment_and_platform(box):
     target = box.target('shares')
     profd = box.profd([target], '--duration', '0.3', '--platform', 'native',

@@ -1,5 +1,6 @@
 #include "daemon/release.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/unit/suite.h"
@@ -43,6 +44,25 @@ START_TEST(clean)
 }
 END_TEST
 
+START_TEST(told_once)
+{
+	char text[16];
+
+	ck_assert(release_is_new("a@1"));
+	ck_assert(release_is_new("b@1"));
+	ck_assert(!release_is_new("a@1"));
+	ck_assert(!release_is_new("b@1"));
+	for (int i = 2; i < RELEASE_TOLD_MAX; i++) {
+		(void)snprintf(text, sizeof(text), "c@%d", i);
+		ck_assert(release_is_new(text));
+	}
+	ck_assert(!release_is_new(text));
+	/* There is no room for more. */
+	ck_assert(release_is_new("d@1"));
+	ck_assert(release_is_new("d@1"));
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("release");
@@ -51,6 +71,7 @@ Suite *suite(void)
 	tcase_add_loop_test(c, of_environ, 0,
 			    (int)(sizeof(environs) / sizeof(environs[0])));
 	tcase_add_test(c, clean);
+	tcase_add_test(c, told_once);
 	suite_add_tcase(s, c);
 	return s;
 }
