@@ -62,6 +62,8 @@ int target_adopt(struct target *t, uint32_t tid)
 	th->target = t;
 	th->tid = tid;
 	th->last_size = FIRST_SAMPLE_BYTES;
+	/* An exec was in the way of the first scan: this is the rest. */
+	th->first = !t->added || t->held_up_ticks > 0;
 	r = activity_open(&th->activity, t->proc_fd, tid);
 	if (r < 0)
 		goto fail;

@@ -28,6 +28,7 @@ struct thread {
 	bool asleep;
 	struct activity_mark mark;
 
+	bool first;	 /* it was there before us, and waits for its turn */
 	bool seen;	 /* at a tick */
 	bool dead;	 /* the leader has exited, its threads have not */
 	bool announced;	 /* the reader has its RECORD_THREAD */
@@ -100,6 +101,7 @@ struct target {
 	uint64_t n_refused; /* there at the last scan, and not attached */
 	uint64_t last_tick;
 	uint64_t last_ns;
+	uint64_t first_ns;  /* of its first tick; 0: there was none */
 	uint64_t idle_tick; /* the last one at which somebody was awake */
 	uint64_t next_tick; /* not to be looked at before, while all sleep */
 	/* Looked at at rate_ticks of every rate_of ticks. */
@@ -124,6 +126,10 @@ struct capture {
 	uint64_t finish_ns; /* since when it is to end; 0: it is not */
 	bool finishing;	    /* and no rest of a call is run any more */
 	uint64_t due_ns;    /* when the tick under way was due */
+	/* Of the threads that were there before us, tick.c takes so many more
+	 * up, since then. */
+	unsigned int firsts_left;
+	uint64_t firsts_ns;
 	struct target *targets;
 	struct table threads; /* tid -> index in by_index */
 	struct thread **by_index;

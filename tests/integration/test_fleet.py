@@ -9,8 +9,12 @@ from harness import check, wait_for
 TARGETS = 100
 
 
-def start(box, chunk_seconds, *args, **options):
-    targets = [box.start(['sleep', 'infinity']) for _ in range(TARGETS)]
+def start(box, chunk_seconds, *args, argv=('sleep', 'infinity'), ready=None,
+          **options):
+    targets = [box.start(argv) for _ in range(TARGETS)]
+    if ready:
+        for target in targets:
+            target.wait_line(ready)
     return targets, box.profd(targets, '--chunk-seconds', str(chunk_seconds),
                               *args, **options)
 
@@ -37,6 +41,20 @@ def test_files(box):
           f'{chunks}')
     check(all(t['chunks']['made'] > 0 for t in profd.stats['targets']),
           'a target has no chunk')
+
+
+def test_start(box):
+    """Of the first samples of 2,000 threads, larger than the ring together,
+    none is lost."""
+    argv = (harness.BUILD / 'bench/target', 'sleepers=19')
+    targets, profd = start(box, 1, argv=argv, ready='ready.*')
+    wait_for(lambda: len(list(profd.output.glob('*.envelope'))) >= TARGETS,
+             'a chunk of each')
+    end(targets, profd)
+    check('ring_full' not in profd.stats['missed'], f'{profd.stats["missed"]}')
+    for t in profd.stats['targets']:
+        check(t['captured'] >= 20 and t['samples_expected'] ==
+              t['samples_taken'] + sum(t['missed'].values()), f'{t}')
 
 
 def test_server(box):

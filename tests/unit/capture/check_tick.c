@@ -73,6 +73,74 @@ static void wake(void)
 	(void)live_answer(&l, "ok");
 }
 
+/* As many threads as were sampled at a tick for the first time. */
+#define FIRSTS 64
+
+/* A process with n threads asleep before anybody looks at it. */
+static void attach_to_many(const char *asleep, size_t ring_bytes)
+{
+	l = (struct live){.pidfd = -1, .in = -1, .out = -1};
+	live_start(&l, "cap_threads", NULL, NULL);
+	live_until_blocked((pid_t)live_ask(&l, asleep, "ok"));
+	live_open(&l, ring_bytes);
+	ck_assert_int_eq(live_add(&l), 0);
+}
+
+START_TEST(a_large_process_is_taken_up_in_portions)
+{
+	pid_t late;
+
+	attach_to_many("asleep 199", 16u << 20);
+	for (uint64_t tick = 1; tick <= 4; tick++) {
+		live_tick(&l);
+		live_settle(&l);
+		ck_assert_uint_eq(l.counters.captured,
+				  min_u64(tick * FIRSTS, 200));
+	}
+	ck_assert_uint_eq(l.counters.expected,
+			  FIRSTS + 2 * FIRSTS + 3 * FIRSTS + 200);
+	/* Whoever comes later is sampled at once. */
+	late = (pid_t)live_ask(&l, "asleep 100", "ok");
+	live_ticks(&l, 1);
+	ck_assert_uint_eq(live_thread(&l, late)->samples, 1);
+	ck_assert_uint_eq(l.counters.threads, 300);
+	ck_assert_uint_ge(l.counters.captured, 300);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* The portion is one of time, whatever the rate is. */
+START_TEST(a_portion_of_many_ticks)
+{
+	attach_to_many("asleep 199", 16u << 20);
+	l.tick_ns = NS_PER_MS;
+	live_ticks(&l, 9);
+	ck_assert_uint_eq(l.counters.captured, FIRSTS);
+	live_ticks(&l, 1);
+	ck_assert_uint_eq(l.counters.captured, 2 * FIRSTS);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* A reader that is away is waited for, but not for ever. */
+START_TEST(a_large_process_waits_for_half_a_ring)
+{
+	const size_t size = 4u << 20;
+	uint64_t captured;
+
+	attach_to_many("asleep 1999", size);
+	l.reads = false;
+	live_ticks(&l, 100);
+	captured = l.counters.captured;
+	ck_assert_uint_lt(captured, 2000);
+	ck_assert_uint_lt(ring_space(&l.sink.ring), size / 2);
+	ck_assert_uint_eq(live_missed(&l), 0);
+	live_ticks(&l, 199);
+	ck_assert_uint_gt(l.counters.missed[MISSED_RING_FULL], 0);
+	live_check_sum(&l);
+}
+END_TEST
+
 /* Every other tick is late: the numbers of those that come are odd. */
 START_TEST(uninterruptible_sleep_is_sampled_in_the_end)
 {
@@ -263,6 +331,9 @@ Suite *suite(void)
 	tcase_add_test(tc, late_ticks_are_counted);
 	tcase_add_test(tc, a_tick_comes_once);
 	tcase_add_test(tc, ticks_are_left_out);
+	tcase_add_test(tc, a_large_process_is_taken_up_in_portions);
+	tcase_add_test(tc, a_portion_of_many_ticks);
+	tcase_add_test(tc, a_large_process_waits_for_half_a_ring);
 	tcase_add_test(tc, registers_are_remembered_for_the_same_place);
 	suite_add_tcase(s, tc);
 	return s;
