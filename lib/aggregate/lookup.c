@@ -113,10 +113,12 @@ static int look_up(struct lookup *l, const struct stacks_frame *f,
 	char demangled[NAME_SIZE];
 	struct unwind_image image;
 	const char *name;
+	bool has_image;
 	uint64_t offset;
 	int r;
 
-	if (unwind_image_at(space, lookup_addr(f), &image) == 0) {
+	has_image = unwind_image_at(space, lookup_addr(f), &image) == 0;
+	if (has_image) {
 		r = intern(l, image.path, &frame.package);
 		if (r == 0)
 			r = add_image(l, &image, frame.package);
@@ -134,6 +136,9 @@ static int look_up(struct lookup *l, const struct stacks_frame *f,
 		r = intern(l, name, &frame.function);
 		if (r < 0)
 			return r;
+		/* Code that it made itself, and told the names of. */
+		if (!has_image)
+			frame.in_app = true;
 		if (!afford(l, frame.function))
 			frame.function = NULL;
 	}

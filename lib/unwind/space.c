@@ -17,6 +17,7 @@ int unwind_space_new(struct unwind_cache *c, const struct unwind_files *files,
 	s->files = files;
 	s->ctx = ctx;
 	s->symbols = UNWIND_SYMBOLS_NAMES;
+	perf_map_init(&s->perf_map);
 	*ret = s;
 	return 0;
 }
@@ -41,6 +42,7 @@ void unwind_space_free(struct unwind_space *s)
 	free(s->mappings);
 	maps_fini(&s->maps);
 	free(s->places);
+	perf_map_fini(&s->perf_map);
 	memos_fini(&s->memos);
 	free(s);
 }
@@ -109,6 +111,8 @@ int unwind_space_set_maps(struct unwind_space *s, const char *text, size_t size)
 	maps_fini(&s->maps);
 	s->maps = maps;
 	s->mappings = mappings;
+	s->perf_map_asked = false;
+	perf_map_renew(&s->perf_map);
 	free(s->places);
 	s->places = NULL;
 	memos_clear(&s->memos);
@@ -143,6 +147,16 @@ struct cache_source space_source(const struct unwind_space *s,
 	return (struct cache_source){s->files, s->ctx, map->start, map->end};
 }
 
+/*
+ * Code that the program made: no file, under whatever name it has given to it
+ * (PR_SET_VMA_ANON_NAME). The vDSO is like a file.
+ */
+static bool is_anonymous(const struct map *map)
+{
+	return map->inode == 0 &&
+	       (map->path[0] == '\0' || strncmp(map->path, "[anon:", 6) == 0);
+}
+
 struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
 				    const struct map **ret_map)
 {
@@ -158,6 +172,8 @@ struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
 	if (m->tried)
 		return m;
 	m->tried = true;
+	if (is_anonymous(map))
+		return m;
 	source = space_source(s, map);
 	if (cache_get(s->cache, &source, &image))
 		return m;
@@ -166,6 +182,34 @@ struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
 	else
 		cache_put(s->cache, image);
 	return m;
+}
+
+/* Opens the file once for the same maps: a program may begin to write it. */
+static void open_perf_map(struct unwind_space *s)
+{
+	int fd;
+
+	if (s->perf_map_asked || !s->files->perf_map ||
+	    s->symbols == UNWIND_SYMBOLS_NONE)
+		return;
+	s->perf_map_asked = true;
+	if (s->files->perf_map(s->ctx, &fd) == 0)
+		perf_map_open(&s->perf_map, fd);
+}
+
+bool space_find_made(struct unwind_space *s, uint64_t addr,
+		     const char **ret_name, uint64_t *ret_offset)
+{
+	for (int i = 0; i < 2; i++) {
+		if (perf_map_find(&s->perf_map, addr, ret_name, ret_offset))
+			return true;
+		/* First what was added to the file, then another one. */
+		if (i == 1)
+			open_perf_map(s);
+		if (perf_map_update(&s->perf_map) < 0)
+			return false;
+	}
+	return perf_map_find(&s->perf_map, addr, ret_name, ret_offset);
 }
 
 void space_begin(struct unwind_space *s)
@@ -188,6 +232,8 @@ static void look_up(struct unwind_space *s, uint64_t addr, struct place *ret)
 	if (!m)
 		return;
 	ret->rule = &rule_none;
+	if (!m->image)
+		open_perf_map(s);
 	if (!m->image || m->lost)
 		return;
 	source = space_source(s, map);
@@ -197,7 +243,8 @@ static void look_up(struct unwind_space *s, uint64_t addr, struct place *ret)
 	}
 	/*
 	 * Names are asked for when a chunk ends, and its target may have ended
-	 * before: what it takes to tell them is read while the file is there.
+	 * before: what it takes to tell them is read while the file is there,
+	 * or, as the one for code without a file, opened.
 	 */
 	if (s->symbols != UNWIND_SYMBOLS_NONE)
 		(void)!cache_symbols(s->cache, m->image, &source);

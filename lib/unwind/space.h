@@ -11,6 +11,7 @@
 #include "lib/base/util.h"
 #include "lib/unwind/cache.h"
 #include "lib/unwind/maps.h"
+#include "lib/unwind/perf_map.h"
 #include "lib/unwind/memo.h"
 #include "lib/unwind/unwind.h"
 
@@ -41,6 +42,8 @@ struct unwind_space {
 	const struct unwind_files *files;
 	void *ctx;
 	enum unwind_symbols symbols;
+	struct perf_map perf_map;
+	bool perf_map_asked; /* for its file, since the maps were set */
 	struct maps maps;
 	struct space_mapping *mappings; /* as many as maps */
 	struct place *places;		/* NULL until the first look-up */
@@ -60,6 +63,13 @@ bool space_unmapped(const struct place *p);
 /* The mapping of an address with its image (which may be NULL); NULL: none. */
 struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
 				    const struct map **ret_map);
+
+/*
+ * The name of code that the program made itself, at an address without an ELF
+ * file; as perf_map_find.
+ */
+bool space_find_made(struct unwind_space *s, uint64_t addr,
+		     const char **ret_name, uint64_t *ret_offset);
 
 /* Where the file of a mapping comes from. */
 struct cache_source space_source(const struct unwind_space *s,

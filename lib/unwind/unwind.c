@@ -202,6 +202,8 @@ int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
 	cache_begin(s->cache);
 	space_begin(s);
 	m = space_mapping(s, addr, &map);
+	if (m && !m->image && space_find_made(s, addr, ret_name, ret_offset))
+		r = 0;
 	if (m && m->image && s->symbols != UNWIND_SYMBOLS_NONE) {
 		struct cache_source source = space_source(s, map);
 

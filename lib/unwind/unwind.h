@@ -199,9 +199,9 @@ void unwind_space_want(struct unwind_space *s, enum unwind_symbols symbols);
 
 /*
  * The symbol that covers addr (already lowered by one where it is a return
- * address). *ret_name is raw (mangled), owned by the image, valid until the
- * next call of this module; *ret_offset is addr's distance from its start.
- * Returns 0 or -ENOENT.
+ * address): of its file or, where it lies in no ELF file, of the target's perf
+ * map. *ret_name is raw (mangled), valid until the next call of this module;
+ * *ret_offset is addr's distance from its start. Returns 0 or -ENOENT.
  */
 must_check int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
 				const char **ret_name, uint64_t *ret_offset);

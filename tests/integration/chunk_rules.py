@@ -383,8 +383,11 @@ def frame_problems(chunk):
             found.append(f'{address:#x} lies in {inside[0]["code_file"]}, '
                          f'not in {package}')
         # Nobody's code is not the application's, nor is the system's. (Who
-        # the main executable is the layout knows.)
-        if f['in_app'] and (package is None or package[0] != '/'):
+        # the main executable is the layout knows.) What the program made
+        # itself is, and known by its name.
+        made = package is None and not inside and \
+            not BY_OFFSET.fullmatch(f.get('function', '?+0x0'))
+        if f['in_app'] and not made and (package or '?')[0] != '/':
             found.append(f'in_app without a file: {f}')
     return found
 
