@@ -130,7 +130,8 @@ setTimeout(() => console.log('ready'), 0);
 setTimeout(() => { for (;;) between(200000); }, 100);
 ''')
     target = box.start(['node', '--perf-basic-prof',
-                        '--no-turbo-inlining', script])
+                        '--no-turbo-inlining', script],
+                       cwd=box.dir)
     target.wait_line('ready')
     with own_map(target) as path:
         # Compiled, with frame pointers, not interpreted.
