@@ -133,7 +133,7 @@ static void on_timer(void *ctx)
 	if (capture_tick(me.capture, me.tick,
 			 me.epoch_ns + me.tick * me.period_ns, now))
 		me.behind = true;
-	readers_tick(me.readers, me.tick);
+	readers_tick(me.readers, now);
 }
 
 static int start_timer(uint64_t epoch_ns, uint64_t period_ns)
@@ -258,6 +258,9 @@ static int run_once(int timeout_ms)
 	r = loop_run_once(me.loop, me.behind ? 0 : timeout_ms);
 	if (me.behind)
 		me.behind = capture_reap(me.capture);
+	/* Whoever waits for an end, or has to look at a new program. */
+	if (me.slots.noted)
+		readers_tell(me.readers);
 	slots_tell(&me.slots, send_state);
 	return r;
 }

@@ -170,14 +170,16 @@ struct msg_capture_done {
 	struct msg_header h;
 };
 
-/* Records up to here may be read. Sent every few ticks, and at a record's end.
+/*
+ * Records up to here may be read. Sent a few times a second, when much has come
+ * together, and when a target has ended or runs a new program.
  */
 struct msg_ring_head {
 	struct msg_header h;
 	uint64_t head;
 };
 
-/* Records up to here have been read. */
+/* Records up to here have been read. Sent when that is worth a wake. */
 struct msg_ring_credit {
 	struct msg_header h;
 	uint64_t tail;

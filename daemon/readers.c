@@ -15,9 +15,18 @@
  */
 #define RING_BYTES (16u << 20)
 
-/* The reader is told every so many ticks, or when this much waits for it. */
-#define HEAD_TICKS 10
-#define HEAD_BYTES (RING_BYTES / 8)
+/*
+ * A reader is told of its head when this much waits for it, or after this long.
+ * Each wake costs it more than some twenty samples, since all its caches are
+ * others' by then. Where something is new it has questions and hints, and is
+ * told more often.
+ */
+#define HEAD_BYTES   (RING_BYTES / 8)
+#define HEAD_NS	     (500 * NS_PER_MS)
+#define HEAD_NEWS_NS (100 * NS_PER_MS)
+
+/* So long is a target new, or a thread whose stack the reader wants more of. */
+#define NEWS_NS (2 * NS_PER_SEC)
 
 struct reader {
 	struct readers *all;
@@ -26,13 +35,15 @@ struct reader {
 	struct loop_source *source;
 	struct capture_sink sink;
 	uint64_t told; /* the head that the reader knows */
+	bool has_news;
 };
 
 struct readers {
 	struct readers_options options;
 	struct reader *list[RINGS_MAX];
 	size_t n;
-	uint64_t told_tick; /* when all were told */
+	uint64_t told_ns; /* when all were told */
+	uint64_t news_ns; /* up to when something is new */
 };
 
 int readers_new(const struct readers_options *options, struct readers **ret)
@@ -66,10 +77,16 @@ void readers_tell(struct readers *r)
 		tell_head(r->list[i]);
 }
 
-void readers_tick(struct readers *r, uint64_t tick)
+void readers_tick(struct readers *r, uint64_t now_ns)
 {
-	if (tick - r->told_tick >= HEAD_TICKS) {
-		r->told_tick = tick;
+	for (size_t i = 0; i < r->n; i++) {
+		if (r->list[i]->has_news)
+			r->news_ns = now_ns + NEWS_NS;
+		r->list[i]->has_news = false;
+	}
+	if (now_ns - r->told_ns >=
+	    (now_ns < r->news_ns ? HEAD_NEWS_NS : HEAD_NS)) {
+		r->told_ns = now_ns;
 		readers_tell(r);
 		return;
 	}
@@ -100,6 +117,7 @@ static int take_hint(void *ctx, struct ipc_message *message)
 	const struct msg_stack_hint *m = (const void *)message->bytes;
 	struct reader *reader = ctx;
 
+	reader->has_news = true;
 	capture_hint(reader->all->options.capture, m->target, m->tid, m->top);
 	return 0;
 }
@@ -156,7 +174,8 @@ static struct reader *empty_reader(struct readers *r, uint32_t ring)
 	} else {
 		r->list[r->n++] = reader;
 	}
-	*reader = (struct reader){.all = r, .ring = ring, .fd = -1};
+	*reader = (struct reader){
+		.all = r, .ring = ring, .fd = -1, .has_news = true};
 	return reader;
 }
 
@@ -187,5 +206,8 @@ struct capture_sink *readers_sink(struct readers *r, uint32_t ring)
 {
 	struct reader *reader = reader_of(r, ring);
 
-	return reader == NULL ? NULL : &reader->sink;
+	if (reader == NULL)
+		return NULL;
+	reader->has_news = true;
+	return &reader->sink;
 }

@@ -35,11 +35,13 @@ must_check int readers_new(const struct readers_options *options,
 must_check int readers_make(struct readers *r, uint32_t ring, int link_fd,
 			    int *ret_fd);
 
-/* Where targets of that ring write to, as long as we live; or NULL. */
+/*
+ * Where a new target of that ring writes to, as long as we live; or NULL.
+ */
 struct capture_sink *readers_sink(struct readers *r, uint32_t ring);
 
 /* After a tick: tells the readers for whom enough has come together. */
-void readers_tick(struct readers *r, uint64_t tick);
+void readers_tick(struct readers *r, uint64_t now_ns);
 
 /* Tells all. */
 void readers_tell(struct readers *r);

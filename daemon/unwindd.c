@@ -27,8 +27,14 @@
 /* A sample costs it some microseconds: nobody is kept waiting. */
 #define UNWIND_NICE (-10)
 
-/* The writer gets its room back when this much has been read. */
-#define CREDIT_BYTES (1u << 20)
+/*
+ * The writer gets its room back when this much has been read, a sixteenth of
+ * the ring: less is not worth waking it. At the end of what there is to read,
+ * so that it may start at the ring's beginning again; before that end only
+ * where there is much.
+ */
+#define CREDIT_BYTES	   (1u << 20)
+#define CREDIT_EARLY_BYTES (2 * CREDIT_BYTES)
 
 static struct {
 	struct unwind_cache *cache;
@@ -101,8 +107,6 @@ static void give_credit(void)
 		.tail = me.ring.tail,
 	};
 
-	if (me.credited == me.ring.tail)
-		return;
 	me.credited = me.ring.tail;
 	send_capture(&m, sizeof(m));
 }
@@ -134,13 +138,14 @@ static void read_ring(void)
 	while ((r = ring_next(&me.ring, &record, &size)) > 0) {
 		take_record(record, size);
 		ring_release(&me.ring, size);
-		if (me.ring.tail - me.credited >= CREDIT_BYTES)
+		if (me.ring.tail - me.credited >= CREDIT_EARLY_BYTES)
 			give_credit();
 	}
 	if (r < 0)
 		die("the ring", -r);
+	if (me.ring.tail - me.credited >= CREDIT_BYTES)
+		give_credit();
 	work_for(NULL);
-	give_credit();
 }
 
 static void close_link(void)
@@ -151,24 +156,30 @@ static void close_link(void)
 			die("a session", ENOMEM);
 }
 
-/* Takes all heads that wait, then reads the ring once. */
-static void on_link(void)
+/*
+ * Takes the head that waits and reads the ring. all: everything that waits,
+ * which costs one more system call to see that nothing does.
+ */
+static void on_link(bool all)
 {
 	struct ipc_message m;
 	const struct msg_ring_head *head;
 	int r;
 
-	while ((r = ipc_recv(me.link_fd, &m)) > 0) {
+	do {
+		r = ipc_recv(me.link_fd, &m);
+		if (r <= 0)
+			break;
 		head = msg_type_of(&m) == MSG_RING_HEAD
 			       ? msg_of_size(&m, sizeof(*head))
 			       : NULL;
 		if (head == NULL || ring_advance(&me.ring, head->head) < 0)
 			die("a message of capture", EPROTO);
-	}
+	} while (all);
 	read_ring();
 	if (r == 0)
 		close_link();
-	else if (r != -EAGAIN)
+	else if (r < 0 && r != -EAGAIN)
 		die("the link to capture", -r);
 }
 
@@ -178,7 +189,7 @@ static int open_ring(void *ctx, struct ipc_message *m)
 
 	(void)ctx;
 	if (me.link_fd >= 0) {
-		on_link();
+		on_link(true);
 		if (me.link_fd >= 0)
 			close_link();
 	}
@@ -244,7 +255,7 @@ static int close_session(void *ctx, struct ipc_message *message)
 	(void)ctx;
 	/* What capture wrote before it ended comes first. */
 	if (me.link_fd >= 0)
-		on_link();
+		on_link(true);
 	if (stream != NULL) {
 		work_for(stream);
 		r = stream_close(stream);
@@ -319,7 +330,7 @@ int main(int argc, char **argv)
 		if (poll(fds, array_size(fds), -1) < 0 && errno != EINTR)
 			die("poll", errno);
 		if (fds[1].revents != 0 && me.link_fd >= 0)
-			on_link();
+			on_link(false);
 		if (fds[0].revents != 0)
 			on_broker();
 	}

@@ -1,0 +1,148 @@
+/*
+ * When a reader is told of its head: time is an argument, so each moment is
+ * exact.
+ */
+#include "daemon/readers.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "daemon/child.h"
+#include "lib/base/clock.h"
+#include "tests/unit/suite.h"
+
+#define MS   NS_PER_MS
+#define RING 7
+
+static struct loop *loop;
+static struct capture *capture;
+static struct readers *readers;
+static struct capture_sink *sink;
+static int fds[2];
+
+static void no_event(void *ctx, uint32_t target, enum capture_event event)
+{
+	(void)ctx;
+	(void)target;
+	(void)event;
+}
+
+static void no_break(uint32_t ring)
+{
+	ck_abort_msg("ring %u is broken", ring);
+}
+
+static void set_up(void)
+{
+	static struct capture_beat beat;
+	const struct capture_options capture_options = {
+		.now_ns = clock_mono_ns,
+		.process_ns = clock_process_ns,
+		.beat = &beat,
+		.event = no_event,
+	};
+	struct readers_options options = {.broken = no_break};
+	int ring_fd;
+
+	ck_assert_int_eq(capture_new(&capture_options, &capture), 0);
+	ck_assert_int_eq(loop_new(&loop), 0);
+	options.loop = loop;
+	options.capture = capture;
+	ck_assert_int_eq(readers_new(&options, &readers), 0);
+	ck_assert_int_eq(ipc_pair(fds), 0);
+	ck_assert_int_ge(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
+	ck_assert_int_eq(readers_make(readers, RING, fds[0], &ring_fd), 0);
+	close_fd(&ring_fd);
+	sink = readers_sink(readers, RING);
+	ck_assert_ptr_nonnull(sink);
+}
+
+static void add_record(size_t size)
+{
+	void *room;
+
+	ck_assert_int_eq(ring_reserve(&sink->ring, size, &room), 0);
+	ring_commit(&sink->ring, 1, size);
+}
+
+/* Was the head told at this tick? Then it is that of now. */
+static bool told_at(uint64_t now_ns)
+{
+	struct ipc_message m;
+	const struct msg_ring_head *head = (const void *)m.bytes;
+	int r;
+
+	readers_tick(readers, now_ns);
+	r = ipc_recv(fds[1], &m);
+	if (r == -EAGAIN)
+		return false;
+	ck_assert_int_eq(r, 1);
+	ck_assert_uint_eq(head->h.type, MSG_RING_HEAD);
+	ck_assert_uint_eq(head->head, sink->ring.head);
+	ck_assert_int_eq(ipc_recv(fds[1], &m), -EAGAIN);
+	return true;
+}
+
+/* The time from start_ns on until it is told, in steps of 10 ms. */
+static uint64_t told_after(uint64_t start_ns)
+{
+	uint64_t now_ns = start_ns;
+
+	do {
+		now_ns += 10 * MS;
+		add_record(64);
+	} while (!told_at(now_ns) && now_ns < start_ns + 5000 * MS);
+	return now_ns - start_ns;
+}
+
+START_TEST(often_while_something_is_new)
+{
+	const struct msg_stack_hint hint = {
+		.h = MSG_HEADER(MSG_STACK_HINT, msg_stack_hint),
+	};
+	uint64_t now_ns = 10000 * MS;
+
+	add_record(64);
+	ck_assert(told_at(now_ns));
+	/* The target is new for two seconds. */
+	for (int i = 0; i < 19; i++, now_ns += 100 * MS)
+		ck_assert_uint_eq(told_after(now_ns), 100 * MS);
+	ck_assert_uint_eq(told_after(now_ns), 500 * MS);
+	now_ns += 500 * MS;
+	ck_assert_uint_eq(told_after(now_ns), 500 * MS);
+	now_ns += 500 * MS;
+	/* A hint: some thread is new, or goes deeper. */
+	ck_assert_int_eq(ipc_send(fds[1], &hint, sizeof(hint), NULL, 0), 0);
+	ck_assert_int_eq(loop_run_once(loop, -1), 0);
+	ck_assert_uint_eq(told_after(now_ns), 100 * MS);
+}
+END_TEST
+
+START_TEST(at_once_when_there_is_much)
+{
+	uint64_t now_ns = 10000 * MS;
+
+	add_record(64);
+	ck_assert(told_at(now_ns));
+	now_ns += 10 * MS;
+	add_record(1u << 20);
+	ck_assert(!told_at(now_ns));
+	now_ns += 10 * MS;
+	add_record(1u << 20);
+	ck_assert(told_at(now_ns));
+	/* There is nothing more to tell. */
+	ck_assert(!told_at(now_ns + 5000 * MS));
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("readers");
+	TCase *c = tcase_create("readers");
+
+	tcase_add_checked_fixture(c, set_up, NULL);
+	tcase_add_test(c, often_while_something_is_new);
+	tcase_add_test(c, at_once_when_there_is_much);
+	suite_add_tcase(s, c);
+	return s;
+}
