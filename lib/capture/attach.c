@@ -34,6 +34,14 @@
  */
 #define HELD_UP_TICKS_MAX 128
 
+/*
+ * A thread takes 20 to 50 us to attach to: tens of thousands take a second, in
+ * which nobody else would have a tick. So a scan gives way after this time, and
+ * goes on after that pause.
+ */
+#define SCAN_NS	      (5 * NS_PER_MS)
+#define SCAN_PAUSE_NS (3 * SCAN_NS)
+
 struct thread_status {
 	char state;
 	uint32_t tracer;
@@ -151,17 +159,12 @@ static int seize(struct target *t, uint32_t tid)
 	}
 }
 
-struct scan {
-	int error;     /* why a thread is refused */
-	bool vanished; /* one that was there, dead or with another number */
-};
-
 /* Returns 1 if the thread is new and known now, 0 if there is nothing to do. */
-static int attach(struct target *t, uint32_t tid, struct scan *scan)
+static int attach(struct target *t, uint32_t tid)
 {
 	int r = seize(t, tid);
 
-	scan->vanished |= r == -ENOENT;
+	t->pass.vanished |= r == -ENOENT;
 	if (r == -ENOENT)
 		return 0;
 	if (r == 0 && t->added && tid == (uint32_t)t->pid)
@@ -180,47 +183,77 @@ static int attach(struct target *t, uint32_t tid, struct scan *scan)
 	return r == 0 ? 1 : r;
 }
 
-/*
- * One pass over the task directory. Returns how many threads are new, or
- * -EINTR if an exec is under way.
- */
-static int scan_once(struct target *t, struct scan *scan)
+void target_end_pass(struct target *t)
 {
-	struct dirent *entry;
-	int fd, found = 0;
-	DIR *dir;
+	if (t->pass.dir != NULL)
+		(void)closedir(t->pass.dir);
+	t->pass = (struct target_pass){0};
+}
+
+static int begin_pass(struct target *t)
+{
+	int fd;
 
 	fd = openat(t->proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	dir = fdopendir(fd);
-	if (dir == NULL) {
+	t->pass = (struct target_pass){.dir = fdopendir(fd)};
+	if (t->pass.dir == NULL) {
 		close_fd(&fd);
 		return -ENOMEM;
 	}
-	t->n_refused = 0;
-	scan->vanished = false;
-	while (found >= 0 && (entry = readdir(dir)) != NULL) {
-		unsigned long tid = strtoul(entry->d_name, NULL, 10);
-		int r;
+	return 0;
+}
 
-		if (tid == 0 || tid > INT32_MAX ||
-		    capture_thread(t->capture, (uint32_t)tid) != NULL)
-			continue;
-		r = attach(t, (uint32_t)tid, scan);
-		/* Thousands of them take longer than a beat may. */
-		target_beat(t);
-		if (r > 0)
-			found++;
-		if (r == -EINTR)
-			found = r;
-		else if (r < 0) {
-			t->n_refused++;
-			scan->error = r;
-		}
+/* A thread of the directory. -EINTR if an exec is under way. */
+static int pass_by(struct target *t, uint32_t tid)
+{
+	struct target_pass *pass = &t->pass;
+	int r;
+
+	if (capture_thread(t->capture, tid) != NULL)
+		return 0;
+	/* The next has no room either, and would be traced and not known. */
+	r = pass->full ? pass->error : attach(t, tid);
+	/* Thousands of them take longer than a beat may. */
+	target_beat(t);
+	if (r > 0)
+		pass->found++;
+	if (r >= 0 || r == -EINTR)
+		return r;
+	pass->full |= r == -EMFILE || r == -ENFILE;
+	pass->refused++;
+	pass->error = r;
+	return 0;
+}
+
+/*
+ * One pass over the task directory, or what is left of it. Returns 0 at its
+ * end, -EAGAIN if the time was over before, -EINTR if an exec is under way, or
+ * that of a directory which cannot be read.
+ */
+static int make_pass(struct target *t, uint64_t until_ns)
+{
+	struct dirent *entry;
+	int r;
+
+	if (t->pass.dir == NULL) {
+		r = begin_pass(t);
+		if (r < 0)
+			return r;
 	}
-	(void)closedir(dir);
-	return found;
+	while ((entry = readdir(t->pass.dir)) != NULL) {
+		unsigned long tid = strtoul(entry->d_name, NULL, 10);
+
+		if (tid == 0 || tid > INT32_MAX)
+			continue;
+		r = pass_by(t, (uint32_t)tid);
+		if (r == -EINTR)
+			return r;
+		if (t->capture->options.now_ns() >= until_ns)
+			return -EAGAIN;
+	}
+	return 0;
 }
 
 /* Comes back at a tick to come, when what is dead will have been reaped. */
@@ -231,38 +264,60 @@ static void held_up(struct target *t)
 	t->scan_tick = t->last_tick + t->held_up_ticks;
 }
 
+/* Goes on with the pass after a pause. */
+static void put_off(struct target *t)
+{
+	t->held_up_ticks = 1;
+	t->scan_tick = t->last_tick + 1;
+	t->scan_ns = t->capture->options.now_ns() + SCAN_PAUSE_NS;
+}
+
 int target_scan(struct target *t)
 {
-	struct scan scan = {.error = 0};
-	int all = 0, found = 0;
-	struct alarm before;
+	uint64_t until_ns = t->capture->options.now_ns() + SCAN_NS;
+	const size_t before = t->n_threads;
+	struct alarm alarm;
+	int r = 0, error = 0;
 
-	alarm_take(&before);
+	alarm_take(&alarm);
 	/*
 	 * A thread that is not seized yet can make others unseen by us, or
 	 * become the leader by an exec.
 	 */
-	for (int pass = 0; pass < SCAN_PASSES_MAX; pass++) {
-		found = scan_once(t, &scan);
+	for (int n = 0; n < SCAN_PASSES_MAX; n++) {
+		bool again;
+
+		r = make_pass(t, until_ns);
+		if (t->pass.error < 0)
+			error = t->pass.error;
 		if (t->renamed) {
 			/* The next pass finds it, and whoever else is there. */
 			target_forget_threads(t);
 			t->renamed = false;
+			target_end_pass(t);
 			continue;
 		}
-		if (found < 0 || (found == 0 && !scan.vanished))
+		if (r == -EAGAIN)
 			break;
-		all += found;
+		again = t->pass.found > 0 || t->pass.vanished;
+		if (r == 0)
+			t->n_refused = t->pass.refused;
+		target_end_pass(t);
+		if (r < 0 || !again)
+			break;
 	}
-	alarm_give_back(&before);
-	if (found == -EINTR) {
+	alarm_give_back(&alarm);
+	t->held_up_ticks = r == -EINTR ? t->held_up_ticks : 0;
+	if (r == -EINTR)
 		held_up(t);
-		return all;
-	}
-	t->held_up_ticks = 0;
-	if (found < 0)
-		scan.error = found;
-	return t->n_threads > 0 ? all : scan.error;
+	else if (r == -EAGAIN && (t->n_threads > 0 || error == 0))
+		put_off(t);
+	else if (r < 0 && r != -EAGAIN)
+		error = r;
+	if (t->n_threads > 0 || t->held_up_ticks > 0)
+		return t->n_threads > before ? (int)(t->n_threads - before) : 0;
+	target_end_pass(t);
+	return error;
 }
 
 /*

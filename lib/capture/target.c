@@ -283,6 +283,7 @@ void target_free(struct target *t)
 	if (t == NULL)
 		return;
 	target_forget_threads(t);
+	target_end_pass(t);
 	close_fd(&t->proc_fd);
 	close_fd(&t->task_fd);
 	free(t->gone);

@@ -5,6 +5,7 @@
 #ifndef LIB_CAPTURE_TARGET_H
 #define LIB_CAPTURE_TARGET_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -76,6 +77,15 @@ struct thread {
 	struct rest rest; /* of a call that we cut short */
 };
 
+/* Over the threads of a process: attach.c */
+struct target_pass {
+	DIR *dir;  /* NULL: none is under way */
+	int error; /* why a thread is refused */
+	uint64_t found, refused;
+	bool vanished; /* one that was there, dead or with another number */
+	bool full;     /* no descriptors are left for more */
+};
+
 struct target {
 	struct capture *capture;
 	struct target *next;
@@ -108,10 +118,13 @@ struct target {
 	uint32_t rate_ticks, rate_of;
 	uint64_t scan_tick; /* the next one at which threads are counted */
 	/*
-	 * An exec was in the way of the last scan: so many ticks until it is
-	 * made up for. 0: there was none.
+	 * The last scan did not come to its end, because of an exec, or of the
+	 * time it takes: so many ticks until it goes on. 0: it did.
 	 */
 	uint64_t held_up_ticks;
+	uint64_t scan_ns;      /* and not before this time */
+	uint64_t refused_tick; /* when those refused are tried again */
+	struct target_pass pass;
 	uint64_t names_tick; /* and at which names are read again */
 	bool renamed;	     /* one that was seized has taken its place */
 	bool added;	     /* past its first scan */
@@ -173,6 +186,8 @@ void target_executed(struct target *t);
 must_check int target_scan(struct target *t);
 /* True if the leader that is known is not the one that is there. */
 bool target_lost_leader(const struct target *t);
+/* What is left of a scan that was put off is not made. */
+void target_end_pass(struct target *t);
 
 /* The reader is to be told everything anew, at the next tick. */
 void target_reset(struct target *t);

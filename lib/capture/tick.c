@@ -37,6 +37,16 @@
 /* Ticks between two comparisons of the number of threads. */
 #define SCAN_TICKS 16
 
+/* And, where more than a few are refused, until those are tried again. */
+#define REFUSED_FEW   256
+#define REFUSED_TICKS 128
+
+/*
+ * Looking at more threads than this takes is left for the next tick: where tens
+ * of thousands are new, the others would have no ticks.
+ */
+#define LOOK_NS (20 * NS_PER_MS)
+
 /*
  * After so many ticks a thread that has not stopped is looked at, then after
  * twice as many, and so on: most stop within the first.
@@ -256,15 +266,22 @@ static void look_at(struct thread *th, uint64_t ticks, uint64_t tick,
 }
 
 /* Threads made with CLONE_UNTRACED are not attached by the kernel. */
-static void scan_for_threads(struct target *t)
+static void scan_for_threads(struct target *t, uint64_t tick, uint64_t time_ns)
 {
+	bool retry = t->n_refused > 0 && tick >= t->refused_tick;
 	struct stat st;
 
-	/* A link for each thread, and the two of a directory. */
-	if (t->held_up_ticks == 0 &&
-	    (fstat(t->task_fd, &st) < 0 || st.st_nlink < 2 ||
-	     st.st_nlink - 2 == t->n_threads))
+	if (t->pass.dir != NULL && time_ns < t->scan_ns) {
+		t->scan_tick = tick + 1;
 		return;
+	}
+	/* A link for each thread, and the two of a directory. */
+	if (t->held_up_ticks == 0 && !retry &&
+	    (fstat(t->task_fd, &st) < 0 || st.st_nlink < 2 ||
+	     st.st_nlink - 2 == t->n_threads + t->n_refused))
+		return;
+	t->refused_tick = tick + (t->n_refused > REFUSED_FEW ? REFUSED_TICKS
+							     : SCAN_TICKS);
 	(void)!target_scan(t);
 }
 
@@ -366,6 +383,7 @@ void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	struct thread *next;
 	uint64_t ticks, since;
 	unsigned int n = 0;
+	bool late = false;
 
 	if (tick <= last_tick || tick < t->next_tick || t->ended)
 		return;
@@ -387,7 +405,7 @@ void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 		find_leader(t, tick);
 	if (tick >= t->scan_tick) {
 		t->scan_tick = tick + SCAN_TICKS;
-		scan_for_threads(t);
+		scan_for_threads(t, tick, time_ns);
 	}
 	counters->expected += ticks * t->n_refused;
 	counters->missed[MISSED_NOT_ATTACHED] += ticks * t->n_refused;
@@ -398,12 +416,18 @@ void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 		uint64_t due = th->seen ? ticks : 1;
 
 		next = th->next;
-		if (++n % BEAT_THREADS == 0)
+		if (++n % BEAT_THREADS == 0) {
 			target_beat(t);
+			late |= t->capture->options.now_ns() - since > LOOK_NS;
+		}
 		if (th->dead || !has_its_turn(th, time_ns))
 			continue;
 		th->seen = true;
 		counters->expected += due;
+		if (late && !th->pending) {
+			thread_missed(th, MISSED_LATE, due, tick, time_ns);
+			continue;
+		}
 		if (th->pending)
 			look_at_pending(th, due, tick, time_ns);
 		else

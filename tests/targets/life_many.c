@@ -2,8 +2,9 @@
  * A process of many threads, nearly all of which wait: in epoll_wait, which
  * fails with EINTR as soon as anything wakes it, and until all are told to go.
  *
- * Usage: life_many N [SIGNALS]. One more calculates for a while; then SIGNALS
- * times a signal that is ignored by default is sent to a thread that waits.
+ * Usage: life_many N SIGNALS. When it begins MORE others come, and the main
+ * thread calculates for a while; then the last of them is sent a signal SIGNALS
+ * times that is ignored by default.
  */
 #include "life.h"
 
@@ -12,6 +13,9 @@
 
 /* No guard pages: a process may have 65,530 mappings. */
 #define STACK 16384
+
+/* Of the first, a few descriptors may be left. */
+#define MORE 4
 
 static int told[2], epoll;
 static atomic_ulong waiting, woken, failed;
@@ -43,20 +47,27 @@ static pthread_t start(char *stack)
 	return thread;
 }
 
+static void until_waiting(unsigned long n)
+{
+	uint64_t since = now_ns();
+
+	while (atomic_load(&waiting) < n)
+		patience(since, "threads that wait");
+}
+
 int main(int argc, char **argv)
 {
 	struct epoll_event event = {.events = EPOLLHUP};
 	unsigned long n, signals;
 	pthread_t *threads;
-	uint64_t since;
 	char *stacks;
 
-	if (argc < 2)
+	if (argc != 3)
 		return 2;
 	n = strtoul(argv[1], NULL, 10);
-	signals = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
-	threads = calloc(n, sizeof(*threads));
-	stacks = mmap(NULL, n * STACK, PROT_READ | PROT_WRITE,
+	signals = strtoul(argv[2], NULL, 10);
+	threads = calloc(n + MORE, sizeof(*threads));
+	stacks = mmap(NULL, (n + MORE) * STACK, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	must(threads != NULL && stacks != MAP_FAILED && epoll >= 0 &&
@@ -65,10 +76,12 @@ int main(int argc, char **argv)
 	     "setting up");
 	for (unsigned long i = 0; i < n; i++)
 		threads[i] = start(stacks + i * STACK);
-	since = now_ns();
-	while (atomic_load(&waiting) < n)
-		patience(since, "threads that wait");
+	until_waiting(n);
 	begin();
+	for (int i = 0; i < MORE; i++, n++) {
+		threads[n] = start(stacks + n * STACK);
+		until_waiting(n + 1);
+	}
 	run_for(1000000000);
 	for (unsigned long i = 0; i < signals; i++) {
 		(void)syscall(SYS_tgkill, getpid(), atomic_load(&someone),

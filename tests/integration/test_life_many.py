@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+"""Processes of more threads than there are descriptors for, or time in a tick.
+Those that cannot be attached to are counted, nobody else suffers, and the target
+does not notice.
+"""
+
+import pathlib
+
+import harness
+import life
+from harness import BUILD, Skip, check, wait_for
+
+# Numbers that others may need for their processes.
+SPARE = 6000
+MOST = 30000
+
+
+def total(figures, reason):
+    return figures['missed'].get(reason, 0)
+
+
+def start(box, targets, limits):
+    directory = box.make_dir('profd')
+    output, stats = directory / 'output', directory / 'stats.json'
+    argv = ['sh', '-c', f'{limits}; exec "$@"', 'sh', BUILD / 'sentry-profd',
+            '--quiet', '--chunk-seconds', '1', '--output', output, '--stats',
+            stats]
+    for target in targets:
+        argv += ['--pid', target.pid]
+    return box.start(argv, cls=harness.Profd, pids=[t.pid for t in targets],
+                     stats_path=stats, output=output)
+
+
+def watch(box, n, limits=':'):
+    """Attaches to a process of n threads that wait, and to another; returns the
+    figures of both."""
+    other = box.target('shares')
+    target = life.start(box, 'life_many', n, 20)
+    profd = start(box, [other, target], limits)
+    capture = wait_for(lambda: profd.helpers()['capture'], 'capture')
+    # All that can be is attached, and what is left over is counted, when
+    # nothing changes any more.
+    def settled():
+        before = attached(target)
+        chunks = len(profd.chunks)
+        wait_for(lambda: len(profd.chunks) > chunks, 'a chunk')
+        return before > 0 and attached(target) == before
+    wait_for(settled, 'it is attached to', 4 * harness.PATIENCE_S)
+    check(profd.helpers()['capture'] == capture,
+          f'capture was replaced: {profd.stderr}')
+    life.begin(target)
+    check(target.wait(4 * harness.PATIENCE_S) == 0, target.report())
+    check(life.transcript(target) == [f'woken {n + 4} failed 0'], target.stdout)
+    profd.interrupt()
+    life.check_quiet(profd)
+    life.check_sums(profd)
+    check(harness.tracer(other.pid) == 0, 'it is still traced')
+    return profd.stats['targets']
+
+
+def attached(target):
+    return sum(harness.tracer(t) != 0 for t in harness.threads(target.pid))
+
+
+def check_other(figures):
+    """It has its ticks, if not all of them where the processors are busy."""
+    check(figures['samples_taken'] > 0.5 * figures['samples_expected'],
+          f'the other target suffers: {figures}')
+
+
+def test_tens_of_thousands(box):
+    most = int(pathlib.Path('/proc/sys/kernel/pid_max').read_text())
+    n = min(MOST, most - SPARE)
+    if n < 10000:
+        raise Skip(f'no more than {most} threads may run here')
+    other, many = watch(box, n)
+    print(f'  {n} threads: {many["samples_taken"]} samples, missed '
+          f'{many["missed"]}; {many["cpu_seconds"]["capture"]:.1f} s of '
+          f'processor time in {many["duration_s"]:.1f} s; the other one '
+          f'{other["samples_taken"]} of {other["samples_expected"]}')
+    check(many['samples_taken'] > 0, f'{many}')
+    check_other(other)
+
+
+def test_more_than_there_are_descriptors(box):
+    """Those that are traced, because the kernel or we were faster, and not
+    known, are repaired like others."""
+    other, many = watch(box, 400, 'ulimit -n 120')
+    check(total(many, 'not_attached') > 100 * many['ticks'],
+          f'they are not counted: {many}')
+    check(total(many, 'not_attached') < 400 * many['ticks'],
+          f'none was attached to: {many}')
+    check_other(other)
+
+
+if __name__ == '__main__':
+    harness.main(globals())
