@@ -37,8 +37,10 @@
 /*
  * A thread takes 20 to 50 us to attach to: tens of thousands take a second, in
  * which nobody else would have a tick. So a scan gives way after this time, and
- * goes on after that pause.
+ * goes on after that pause. The first one of a target may take longer, since it
+ * comes once.
  */
+#define SCAN_FIRST_NS (100 * NS_PER_MS)
 #define SCAN_NS	      (5 * NS_PER_MS)
 #define SCAN_PAUSE_NS (3 * SCAN_NS)
 
@@ -269,12 +271,13 @@ static void put_off(struct target *t)
 {
 	t->held_up_ticks = 1;
 	t->scan_tick = t->last_tick + 1;
-	t->scan_ns = t->capture->options.now_ns() + SCAN_PAUSE_NS;
+	t->scan_ns = t->last_ns + SCAN_PAUSE_NS;
 }
 
 int target_scan(struct target *t)
 {
-	uint64_t until_ns = t->capture->options.now_ns() + SCAN_NS;
+	const uint64_t until_ns = t->capture->options.now_ns() +
+				  (t->added ? SCAN_NS : SCAN_FIRST_NS);
 	const size_t before = t->n_threads;
 	struct alarm alarm;
 	int r = 0, error = 0;

@@ -23,7 +23,7 @@ def start(box, targets, limits):
     directory = box.make_dir('profd')
     output, stats = directory / 'output', directory / 'stats.json'
     argv = ['sh', '-c', f'{limits}; exec "$@"', 'sh', BUILD / 'sentry-profd',
-            '--quiet', '--chunk-seconds', '1', '--output', output, '--stats',
+            '--quiet', '--cpu-budget', '0', '--chunk-seconds', '1', '--output', output, '--stats',
             stats]
     for target in targets:
         argv += ['--pid', target.pid]
