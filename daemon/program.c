@@ -135,6 +135,18 @@ int program_open(struct program *p, const struct msg_session_open *open,
 	return 0;
 }
 
+bool program_is_other(struct program *p)
+{
+	struct buf exe;
+	bool other;
+
+	if (get_text(p, WANT_EXE, PATH_MAX, &exe) < 0)
+		return false;
+	other = strcmp(buf_string(&exe), buf_string(&p->exe)) != 0;
+	buf_fini(&exe);
+	return other;
+}
+
 void program_fini(struct program *p)
 {
 	unwind_space_free(p->space);

@@ -43,6 +43,9 @@ must_check int program_open(struct program *p,
 			    struct work *work, struct unwind_cache *cache);
 void program_fini(struct program *p);
 
+/* Does its process run another executable by now? */
+bool program_is_other(struct program *p);
+
 /*
  * The text of its maps, for program_set_maps. Returns 0 or an error: it is
  * ending.

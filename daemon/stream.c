@@ -31,6 +31,7 @@ struct stream {
 	uint64_t maps_ns; /* when they were read, in ticks' time */
 	uint64_t time_ns; /* of the last record */
 	bool closed;
+	bool was_away; /* capture was: nobody told of an exec */
 	struct work work;
 	struct msg_unwind_stats stats;
 };
@@ -209,6 +210,25 @@ static int take_tick(struct stream *s, const struct record_tick *record)
 	return r;
 }
 
+/* From time_ns on. */
+static int change_program(struct stream *s, uint64_t time_ns)
+{
+	int r = aggregate_exit_all(s->aggregate, time_ns);
+
+	if (r == 0)
+		r = cut_chunk(s, time_ns);
+	return r < 0 ? r : open_program(s);
+}
+
+/* Who was not watched may be another program now, or have other mappings. */
+static int look_again(struct stream *s)
+{
+	s->was_away = false;
+	if (program_is_other(&s->program))
+		return change_program(s, s->time_ns);
+	return s->program.has_maps ? read_maps(s) : 0;
+}
+
 int stream_record(struct stream *s, const struct record *record, size_t size)
 {
 	const struct record_thread *thread = (const void *)record;
@@ -219,6 +239,9 @@ int stream_record(struct stream *s, const struct record *record, size_t size)
 	if (s->closed)
 		return 0;
 	s->time_ns = max_u64(s->time_ns, record->time_ns);
+	r = s->was_away ? look_again(s) : 0;
+	if (r < 0)
+		return r;
 	switch (type) {
 	case RECORD_TICK:
 		if (size < sizeof(struct record_tick))
@@ -243,10 +266,7 @@ int stream_record(struct stream *s, const struct record *record, size_t size)
 	case RECORD_RESET:
 		return aggregate_exit_all(s->aggregate, record->time_ns);
 	case RECORD_EXEC:
-		r = aggregate_exit_all(s->aggregate, record->time_ns);
-		if (r == 0)
-			r = cut_chunk(s, record->time_ns);
-		return r < 0 ? r : open_program(s);
+		return change_program(s, record->time_ns);
 	case RECORD_END:
 		return stream_close(s);
 	default:
@@ -256,6 +276,7 @@ int stream_record(struct stream *s, const struct record *record, size_t size)
 
 int stream_interrupted(struct stream *s)
 {
+	s->was_away = true;
 	return s->closed ? 0 : aggregate_exit_all(s->aggregate, s->time_ns);
 }
 

@@ -106,6 +106,30 @@ def test_exec_by_the_main_thread(box):
     exec_by(box, 'leader')
 
 
+def test_exec_while_nobody_looks(box):
+    """The daemon is suspended: there is no capture that would be told."""
+    target = box.target('exec_first', 'leader', BUILD / 'targets/exec_second')
+    profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
+    wait_chunks(profd, 1)
+    profd.signal(signal.SIGTSTP)
+    wait_for(lambda: harness.state(profd.pid) == 'T', 'it is suspended')
+    target.signal(signal.SIGUSR1)
+    target.wait_line(f'second {target.pid}')
+    profd.signal(signal.SIGCONT)
+    profd.wait_attached()
+    wait_chunks(profd, len(profd.chunks) + 2)
+    profd.interrupt()
+    check_quiet(profd)
+    check_sums(profd)
+    for chunk in profd.chunks:
+        release, names = chunk['release'], thread_names(chunk)
+        check(release.startswith('exec_first@') and names == {'main', 'first'}
+              or release.startswith('exec_second@') and
+              names == {'main', 'second'}, f'{release} has {names}')
+    check(profd.chunks[-1]['release'].startswith('exec_second@'),
+          f'the last is still {profd.chunks[-1]["release"]}')
+
+
 def test_exec_by_another_thread(box):
     exec_by(box, 'thread')
 
