@@ -52,7 +52,6 @@ struct child {
 	uint64_t restart_ns;  /* when it is due to be started again; 0: no */
 	uint64_t killed_ns;   /* when we killed it; 0: we did not */
 	uint32_t failures;    /* ends in a row, each soon after its start */
-	uint64_t said_ns;     /* when the last of these was told; 0: none was */
 	int32_t governed_pid; /* whose processor time the governor has seen */
 	uint64_t governed_ns; /* and how much of it */
 };
@@ -229,12 +228,13 @@ void child_take_last(struct child *child);
 void child_close(struct child *child);
 
 /* reap.c */
-/* The longest wait before another start of a child that does not last. */
-#define CHILD_BACKOFF_MAX_NS (5 * NS_PER_SEC)
 /* If it ended now, would it be replaced by another? */
 bool child_is_wanted(const struct child *child);
-/* The first failure in a row, and then one a minute: it may go on for ever. */
-bool child_is_worth_saying(struct child *child);
+/*
+ * It does not run, or has ended: plans another start, soon for the first
+ * failure in a row. Says so then, and once more when it goes on like that.
+ */
+void child_failed(struct child *child, const char *what);
 /* SIGCHLD: takes note of who has ended. */
 void children_reap(struct broker *b);
 /* Those that were killed and do not die: goes on as if they had. */

@@ -38,7 +38,7 @@ static int start(struct child *child, const char *const *environment,
 		account_ids(account, &init.uid, &init.gid);
 	r = spawn_child(child->name, environment, &child->pid, &child->fd);
 	if (r < 0) {
-		if (child->failures == 0 || child_is_worth_saying(child))
+		if (child->failures == 0)
 			log_error("%s cannot be started: %s", child->name,
 				  strerror(-r));
 		return r;
@@ -111,8 +111,7 @@ static int start_capture(struct broker *b)
 
 	r = new_heartbeat(b, &fd);
 	if (r < 0) {
-		if (b->capture.failures == 0 ||
-		    child_is_worth_saying(&b->capture))
+		if (b->capture.failures == 0)
 			log_error("no memory to share with %s: %s",
 				  b->capture.name, strerror(-r));
 		return r;
@@ -217,8 +216,8 @@ static void start_again(struct child *child)
 		if (r == 0)
 			targets_check(b);
 	}
-	if (r < 0)
-		child->restart_ns = clock_mono_ns() + CHILD_BACKOFF_MAX_NS;
+	if (r < 0 && child->pid == 0)
+		child_failed(child, "cannot be started");
 }
 
 static void check_restart(struct child *child)

@@ -78,7 +78,6 @@ void targets_unwind_died(struct broker *b, struct unwind *u)
 
 		if (t->unwind != u)
 			continue;
-		t->session = SESSION_NONE;
 		past->stacks += t->unwind_now.stacks;
 		past->frame_pointer += t->unwind_now.frame_pointer;
 		past->malformed += t->unwind_now.malformed;
@@ -86,11 +85,13 @@ void targets_unwind_died(struct broker *b, struct unwind *u)
 		for (size_t e = 0; e < MSG_UNWIND_ENDS_MAX; e++)
 			past->ends[e] += t->unwind_now.ends[e];
 		memset(&t->unwind_now, 0, sizeof(t->unwind_now));
-		/* The chunk that it was making. */
-		if (t->attached_once && t->phase != TARGET_CLOSED) {
+		/* The chunk that it was making, if it got that far. */
+		if (t->attached_once && t->session == SESSION_OPEN &&
+		    !u->ring_due && t->phase != TARGET_CLOSED) {
 			t->chunks.made++;
 			t->chunks.discarded[DISCARD_UNWIND_DIED]++;
 		}
+		t->session = SESSION_NONE;
 		/* There is nobody left to make its last chunk. */
 		if (t->phase == TARGET_CLOSING || b->stopping)
 			t->phase = TARGET_CLOSED;

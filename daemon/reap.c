@@ -3,11 +3,13 @@
  * when another one takes their place.
  */
 #include <signal.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "daemon/broker.h"
 #include "daemon/log.h"
+#include "daemon/spawn.h"
 #include "lib/base/clock.h"
 
 /* A child that ends sooner than this after its start has failed to work. */
@@ -15,9 +17,10 @@
 
 /* The wait before another start: none, then doubling up to this. */
 #define BACKOFF_FIRST_NS (100 * NS_PER_MS)
+#define BACKOFF_MAX_NS	 (5 * NS_PER_SEC)
 
-/* How often it is told that a child does not start, or does not last. */
-#define SAY_EVERY_NS (60 * NS_PER_SEC)
+/* So many failures in a row, the last after the longest wait, are no chance. */
+#define FAILURES_TOLD 8
 
 /* How long the children may take to end by themselves. */
 #define END_MS 2500
@@ -40,14 +43,36 @@ bool child_is_wanted(const struct child *child)
 	return child == &b->ship || !b->stopping;
 }
 
-bool child_is_worth_saying(struct child *child)
+/* What is lost until it lasts. */
+static const char *loss_without(const struct child *child)
 {
-	uint64_t now = clock_mono_ns();
+	const struct broker *b = child->broker;
 
-	if (child->said_ns != 0 && now - child->said_ns < SAY_EVERY_NS)
-		return false;
-	child->said_ns = now;
-	return true;
+	if (child == &b->capture)
+		return "nothing is sampled";
+	return child == &b->ship ? "no chunk is delivered" : "no chunk is made";
+}
+
+void child_failed(struct child *child, const char *what)
+{
+	uint64_t now = clock_mono_ns(), wait = 0;
+
+	if (now - child->started_ns >= SETTLED_NS)
+		child->failures = 0;
+	if (child->failures > 0)
+		wait = min_u64(BACKOFF_FIRST_NS
+				       << min_u64(child->failures - 1, 16),
+			       BACKOFF_MAX_NS);
+	child->failures++;
+	child->restart_ns = now + wait;
+	if (child->failures == 1)
+		log_warning("%s %s: starting it again", child->name, what);
+	else if (child->failures == FAILURES_TOLD)
+		log_error("%s %s, as %u times before: it is tried again every "
+			  "%u s, and %s until it lasts",
+			  child->name, what, FAILURES_TOLD - 1,
+			  (unsigned int)(BACKOFF_MAX_NS / NS_PER_SEC),
+			  loss_without(child));
 }
 
 static void add_usage(struct child *child, const struct rusage *usage)
@@ -63,27 +88,17 @@ static void add_usage(struct child *child, const struct rusage *usage)
 
 static void plan_restart(struct child *child, int status)
 {
-	uint64_t now = clock_mono_ns(), wait = 0;
+	char what[48];
 
-	if (now - child->started_ns >= SETTLED_NS)
-		child->failures = 0;
-	if (child->failures > 0)
-		wait = min_u64(BACKOFF_FIRST_NS
-				       << min_u64(child->failures - 1, 16),
-			       CHILD_BACKOFF_MAX_NS);
-	if (child->failures++ == 0)
-		child->said_ns = 0;
-	child->restart_ns = now + wait;
-	if (!child_is_worth_saying(child))
-		return;
 	if (WIFSIGNALED(status))
-		log_warning("%s was ended by signal %d: starting it again",
-			    child->name, WTERMSIG(status));
-	else if (WEXITSTATUS(status) == 127)
-		log_error("%s cannot be executed", child->name);
+		(void)snprintf(what, sizeof(what), "was ended by signal %d",
+			       WTERMSIG(status));
+	else if (WEXITSTATUS(status) == SPAWN_FAILED)
+		(void)snprintf(what, sizeof(what), "cannot be executed");
 	else
-		log_warning("%s ended with status %d: starting it again",
-			    child->name, WEXITSTATUS(status));
+		(void)snprintf(what, sizeof(what), "ended with status %d",
+			       WEXITSTATUS(status));
+	child_failed(child, what);
 }
 
 static void child_died(struct child *child, int status,
@@ -131,7 +146,7 @@ void children_reap(struct broker *b)
 		if (child != NULL)
 			child_died(child, status, &usage);
 		else
-			files_reaped(b->files, pid);
+			files_reaped(b->files, pid, &usage);
 	}
 }
 

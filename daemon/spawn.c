@@ -69,13 +69,13 @@ become(const char *path, char *const *argv, char *const *envp, int fd)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	/* After this there is a descriptor left to open one. */
 	if (dup2(fd, MSG_FD) < 0 || close_range(MSG_FD + 1, ~0u, 0) < 0)
-		_exit(127);
+		_exit(SPAWN_FAILED);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
 	    dup2(null, STDOUT_FILENO) < 0)
-		_exit(127);
+		_exit(SPAWN_FAILED);
 	(void)execve(path, argv, envp);
-	_exit(127);
+	_exit(SPAWN_FAILED);
 }
 
 int spawn_child(const char *name, const char *const *environment,

@@ -160,12 +160,40 @@ def test_child_that_never_works(box):
         profd = profd_by(box, [], [target], '--quiet',
                          exe=directory / 'sentry-profd')
         wait_for(lambda: starts.exists() and
-                 len(starts.read_text().split()) >= 4, f'{child}: four starts')
+                 len(starts.read_text().split()) >= 8 and
+                 'it is tried again' in profd.stderr, f'{child}: eight starts')
         profd.signal(signal.SIGINT)
         profd.wait()
-        check(profd.stderr == f'sentry-profd: warning: sentry-profd-{child} '
-              'ended with status 3: starting it again\n',
+        lost = 'nothing is sampled' if child == 'capture' else \
+            'no chunk is made'
+        ended = f'sentry-profd-{child} ended with status 3'
+        check(profd.stderr ==
+              f'sentry-profd: warning: {ended}: starting it again\n'
+              f'sentry-profd: {ended}, as 7 times before: it is tried again '
+              f'every 5 s, and {lost} until it lasts\n',
               f'{child}: {profd.stderr}')
+
+
+def test_unwind_that_does_not_start_again(box):
+    """What it was making is lost once, not once for each attempt."""
+    target = box.target('shares')
+    starts = box.make_dir('starts') / 'starts'
+    directory = take_over(
+        box, 'unwind', f'#!/bin/sh\necho x >>{starts}\n'
+        f'[ $(wc -l <{starts}) = 1 ] || exit 3\n'
+        f'exec {harness.BUILD.resolve()}/sentry-profd-unwind\n')
+    profd = profd_by(box, [], [target], '--quiet', '--chunk-seconds', '1',
+                     exe=directory / 'sentry-profd')
+    wait_for(lambda: profd.chunks, 'a chunk')
+    profd.wait_attached()
+    unwind, = profd.helpers()['unwind']
+    os.kill(unwind, signal.SIGKILL)
+    wait_for(lambda: len(starts.read_text().split()) >= 5, 'four attempts')
+    profd.signal(signal.SIGINT)
+    profd.wait()
+    check_sums(profd)
+    check(profd.stats['chunks']['discarded'] == {'unwind_died': 1},
+          f'{profd.stats["chunks"]}')
 
 
 def descriptors(pid):
