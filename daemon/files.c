@@ -35,6 +35,7 @@ struct files {
 	uint64_t since_ns; /* when the first request was given to it */
 	uint64_t idle_ns;  /* when it had nothing to do */
 	bool busy;
+	uint64_t used_ns; /* by those that were reaped */
 };
 
 struct answer {
@@ -67,10 +68,26 @@ static void drop_helper(struct files *f, bool hangs)
 	f->pid = 0;
 }
 
-void files_reaped(struct files *f, int32_t pid)
+static uint64_t time_ns(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * NS_PER_SEC +
+	       (uint64_t)time->tv_usec * NS_PER_US;
+}
+
+void files_reaped(struct files *f, int32_t pid, const struct rusage *usage)
 {
 	if (f->pid == pid)
 		f->pid = 0;
+	f->used_ns += time_ns(&usage->ru_utime) + time_ns(&usage->ru_stime);
+}
+
+uint64_t files_used_ns(const struct files *f)
+{
+	uint64_t living_ns = 0;
+
+	if (f->pid != 0)
+		(void)!clock_process_ns(f->pid, &living_ns);
+	return f->used_ns + living_ns;
 }
 
 static void free_request(struct request *r)

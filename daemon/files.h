@@ -10,6 +10,8 @@
 #ifndef DAEMON_FILES_H
 #define DAEMON_FILES_H
 
+#include <sys/resource.h>
+
 #include "daemon/msg.h"
 #include "lib/base/loop.h"
 
@@ -38,7 +40,10 @@ must_check int files_request(struct files *f, const struct msg_want *want,
 			     int32_t pid, int pidfd, files_fn fn, void *ctx);
 
 /* A process that is no child of daemon/broker.h has been reaped. */
-void files_reaped(struct files *f, int32_t pid);
+void files_reaped(struct files *f, int32_t pid, const struct rusage *usage);
+
+/* Processor time of the helpers, those included that are gone, in ns. */
+uint64_t files_used_ns(const struct files *f);
 
 /* Requests made with this ctx are no longer of interest. */
 void files_forget(struct files *f, const void *ctx);

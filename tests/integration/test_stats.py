@@ -1,8 +1,11 @@
 #!/usr/bin/python3
 """--stats: what the figures of several targets have to do with their sum."""
 
+import os
+import resource
+
 import harness
-from harness import check
+from harness import check, wait_for
 from progress import Progress
 
 PROCESSES = {'broker', 'capture', 'unwind', 'ship'}
@@ -29,6 +32,29 @@ def test_what_each_target_costs(box):
           2 * of_idle['cpu_seconds']['capture'] > 0 and
           min(t['cpu_seconds']['unwind'] for t in stats['targets']) > 0,
           f'{of_busy["cpu_seconds"]}, {of_idle["cpu_seconds"]}')
+
+
+def used():
+    """By the processes that were waited for, and those that they waited for."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def test_nobody_is_left_out(box):
+    """All of what our processes use is in the figures: a tenth of it here is
+    the helper's that opens files, a fork of the broker."""
+    targets = [box.start(['sleep', 'infinity']) for _ in range(60)]
+    before = used()
+    stats = box.profd(targets, '--duration', '0.5').finish().stats
+
+    def alone():
+        harness.reap()
+        return len(harness.children(os.getpid())) == len(targets)
+    wait_for(alone, 'the helper ends')
+    in_stats = sum(stats['cpu_seconds'].values())
+    left_out = used() - before - in_stats
+    check(abs(left_out) < 0.05 * in_stats,
+          f'{left_out:.4f} s are not in {stats["cpu_seconds"]}')
 
 
 if __name__ == '__main__':
