@@ -22,6 +22,7 @@ int capture_new(const struct capture_options *options, struct capture **ret)
 	if (c == NULL)
 		return -ENOMEM;
 	c->options = *options;
+	c->waits_ns = REST_NEVER;
 	table_init(&c->threads, 0);
 	*ret = c;
 	return 0;
@@ -102,6 +103,7 @@ bool capture_tick(struct capture *c, uint64_t tick, uint64_t due_ns,
 		  uint64_t time_ns)
 {
 	c->due_ns = due_ns;
+	capture_end_waits(c, c->options.now_ns());
 	for (struct target *t = c->targets; t != NULL; t = t->next) {
 		bool was_held_up = t->held_up_ticks > 0;
 
@@ -311,7 +313,7 @@ static bool end_rests(struct thread *list, bool cut)
 	bool found = false;
 
 	for (struct thread *th = list; th != NULL; th = th->next) {
-		if (th->rest.state == REST_NONE)
+		if (!rest_is_at_risk(&th->rest))
 			continue;
 		found = true;
 		if (cut)

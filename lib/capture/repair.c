@@ -17,7 +17,8 @@ static bool is_drain(const struct user_regs_struct *regs)
 	       arch_argument(regs, 2) != 0;
 }
 
-bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal)
+bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs,
+		   int signal)
 {
 	bool rewrite = false;
 	long nr, result;
@@ -46,5 +47,11 @@ bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal)
 	}
 	if (rewrite && tracee_signal_stops(signal))
 		rewrite = status_ignores(tid, signal);
-	return rewrite && arch_set_result(tid, RESULT_ERESTARTNOHAND) == 0;
+	return rewrite;
+}
+
+bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal)
+{
+	return repair_is_due(tid, regs, signal) &&
+	       arch_set_result(tid, RESULT_ERESTARTNOHAND) == 0;
 }

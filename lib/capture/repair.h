@@ -15,12 +15,15 @@
 #include "lib/capture/arch.h"
 
 /*
- * regs: those of the stopped thread tid. signal: that of a
- * signal-delivery-stop, else 0. One that stops the process interrupts calls
- * without us, too, unless the process ignores it. Returns true if the result
- * was rewritten. Files of /proc are opened only where a call was interrupted
- * and the answer hangs on them.
+ * True if it is to go on. regs: those of the stopped thread tid. signal: that
+ * of a signal-delivery-stop, else 0. One that stops the process interrupts
+ * calls without us, too, unless the process ignores it. Files of /proc are
+ * opened only where a call was interrupted and the answer hangs on them.
  */
+bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs,
+		   int signal);
+
+/* If so, rewrites the result; returns true if that was done. */
 bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal);
 
 #endif

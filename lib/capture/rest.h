@@ -1,14 +1,21 @@
 /*
- * Running the rest of a call that came back with a part because of us.
+ * Running a call of a thread's again because it was taken out of it by us, or
+ * by a signal that it would not have noticed without us.
  *
- * The thread is sent back to its syscall instruction with the arguments of
- * lib/capture/partial.h, under PTRACE_SYSCALL: it stops where the call begins
- * and where it ends, results are added, and it goes on with the registers that
- * it would have had without us. A signal that it handles, a group-stop, or an
- * error ends that: it gets the sum so far, as it would from the kernel, which
- * shows the error at the next call.
+ * The rest of a call that came back with a part: the thread is sent back to
+ * its syscall instruction with the arguments of lib/capture/partial.h, under
+ * PTRACE_SYSCALL: it stops where the call begins and where it ends, results are
+ * added, and it goes on with the registers that it would have had without us.
+ * A signal that it handles, a group-stop, or an error ends that: it gets the
+ * sum so far, as it would from the kernel, which shows the error at the next
+ * call.
  *
- * Beware: a tracer that is killed in between leaves the thread with the result
+ * A wait with a relative timeout, which begins anew when it is run again: the
+ * same, with the arguments as they are, so that nothing is lost if we leave in
+ * the middle. What is watched is the time. When it is over, whoever calls
+ * interrupts the thread, and the call gets the result that it has then.
+ *
+ * Beware: a tracer that is killed in a rest leaves the thread with the result
  * of the last part alone (docs/SAFETY.md).
  */
 #ifndef LIB_CAPTURE_REST_H
@@ -26,28 +33,56 @@ enum rest_state {
 	REST_INSIDE, /* in it */
 };
 
+#define REST_NEVER UINT64_MAX
+
 struct rest {
 	enum rest_state state;
+	bool whole;	      /* the call as it was: a wait, not a rest */
 	unsigned int in_vain; /* parts in a row that brought nothing */
 	bool counts;	      /* what the part under way brings */
 	struct partial partial;
+	uint64_t since_ns;
+	uint64_t until_ns; /* then the call's time is over; REST_NEVER */
+	long timed_out;	   /* and this is its result, if it is a whole one */
+};
+
+/* A stop of a thread by which a call of its may have been interrupted. */
+struct rest_stop {
+	uint32_t tid;
+	int pagemap_fd; /* see lib/capture/memory.h */
+	const struct user_regs_struct *regs;
+	int signal;	   /* of a signal-delivery-stop, else 0 */
+	uint64_t since_ns; /* when it was in the call, no earlier known */
+	uint64_t now_ns;
 };
 
 /*
- * For a thread in a stop that may have cut its call short; signal: that of a
- * signal-delivery-stop, else 0. Returns true if a rest is to be run: the thread
- * has to be continued by PTRACE_SYSCALL as long as state is not REST_NONE.
+ * For a call that came back with a part. Returns true if a rest is to be run:
+ * the thread has to be continued by PTRACE_SYSCALL as long as state is not
+ * REST_NONE.
  */
-bool rest_begin(struct rest *r, uint32_t tid, int pagemap_fd,
-		const struct user_regs_struct *regs, int signal);
+bool rest_begin(struct rest *r, const struct rest_stop *stop);
+
+/*
+ * For a wait that was interrupted and whose relative timeout would begin anew.
+ * Returns true if it goes on with what is left of it, in the same way. False:
+ * it is another call, or was interrupted by what interrupts it without us.
+ */
+bool rest_wait(struct rest *r, const struct rest_stop *stop);
 
 /*
  * A stop of a thread with a rest; at_call: at the begin or end of a call, else
  * any other kind. goes_on: it may still go on after this stop: it is no
- * group-stop, no signal, and we are not about to leave. regs are its registers;
- * they become those that it would have without us.
+ * group-stop, no signal, and rests are not being cut off. regs are its
+ * registers; they become those that it would have without us.
  */
-void rest_stopped(struct rest *r, bool at_call, bool goes_on,
+void rest_stopped(struct rest *r, bool at_call, bool goes_on, uint64_t now_ns,
 		  struct user_regs_struct *regs);
+
+/* True if a result would be lost if we left now. */
+static inline bool rest_is_at_risk(const struct rest *r)
+{
+	return r->state != REST_NONE && !r->whole;
+}
 
 #endif

@@ -13,6 +13,9 @@ enum restart_rule syscall_restart_rule(long nr, long result)
 {
 	if (result == RESULT_ERESTART_RESTARTBLOCK)
 		return RESTART_IF_FILTERED;
+	/* Starts again by itself, but with its whole time: see rest.h. */
+	if (nr == SYS_io_pgetevents && result == RESULT_ERESTARTNOHAND)
+		return RESTART_REWRITE;
 	if (result != -EINTR)
 		return RESTART_LEAVE;
 	switch (nr) {

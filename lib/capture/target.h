@@ -28,6 +28,8 @@ struct thread {
 	/* It has not run since it was found blocked, if this is still so. */
 	bool asleep;
 	struct activity_mark mark;
+	struct activity_place asleep_at;
+	uint64_t asleep_since_ns;
 
 	bool first;	 /* it was there before us, and waits for its turn */
 	bool seen;	 /* at a tick */
@@ -74,7 +76,7 @@ struct thread {
 	uint64_t name_tick; /* when it is read again */
 	uint64_t name_wait; /* ticks between that and the next time */
 
-	struct rest rest; /* of a call that we cut short */
+	struct rest rest; /* of a call that we took it out of */
 };
 
 /* Over the threads of a process: attach.c */
@@ -143,6 +145,7 @@ struct capture {
 	 * up, since then. */
 	unsigned int firsts_left;
 	uint64_t firsts_ns;
+	uint64_t waits_ns; /* no wait's time is over before */
 	struct target *targets;
 	struct table threads; /* tid -> index in by_index */
 	struct thread **by_index;
@@ -229,6 +232,19 @@ must_check int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
 			   size_t *ret_size);
 void thread_commit(struct thread *th, size_t size);
 void thread_drop(struct thread *th);
+
+/* waits.c: waits whose timeouts would begin anew because of us */
+/*
+ * Since when the stopped thread has been in the call that it was taken out of,
+ * as far as is known: not before it has begun, and not after now_ns.
+ */
+uint64_t thread_waits_since(const struct thread *th,
+			    const struct user_regs_struct *raw,
+			    uint64_t now_ns);
+/* After a stop, if it has a rest: its time will be watched. */
+void thread_watch_wait(const struct thread *th);
+/* Interrupts those whose time is over. */
+void capture_end_waits(struct capture *c, uint64_t now_ns);
 
 /* tick.c */
 void target_tick(struct target *t, uint64_t tick, uint64_t time_ns);

@@ -104,8 +104,11 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 		return -EAGAIN;
 	}
 	thread_commit(th, size);
-	if (mark != NULL)
+	if (mark != NULL) {
 		thread_sleep(th, mark);
+		th->asleep_at = *place;
+		th->asleep_since_ns = th->target->capture->options.now_ns();
+	}
 	return 0;
 }
 

@@ -13,11 +13,20 @@
  * calls that failed with EINTR, "wrong" that came out in another unexpected
  * way, "right", "other" (both): that came out as expected, "least": the fewest
  * that came out as expected of a kind; "names" by a line for each kind: its
- * name and these three. At the input's end it ends.
+ * name and these three; "lengths" by a line for each: its name, how long its
+ * calls took, in microseconds, in the mean and at most, and how many there were
+ * since the last such line. "wake", answered by "ok 0": what ends the waits
+ * happens once. "filter", "ok 0": from now on all are under a seccomp filter
+ * that kills for restart_syscall. "storm MICROSECONDS", "ok 0": each waiting
+ * thread gets a SIGWINCH, which it ignores, so often. "lull", "ok 0": no more.
+ * SIGALRM is handled by whom it is sent to. At the input's end it ends.
  */
 // cflags: -lrt
 #include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
+#include <stddef.h>
 
 #include "cap_woken.h"
 
@@ -76,6 +85,7 @@ static const struct wait_kind kinds[] = {
 	{"poll_woken", make_pair, woken_poll, write_other},
 	{"select_woken", make_pair, woken_select, write_other},
 	{"epoll_woken", make_watched, woken_epoll, write_other},
+	{"epoll_woken_timed", make_watched, woken_epoll_timed, write_other},
 	{"eventfd", make_eventfd, woken_eventfd, wake_eventfd},
 	{"inotify", make_inotify, woken_inotify, write_other},
 	{"signalfd", make_signalfd, woken_signalfd, wake_signalfd},
@@ -112,10 +122,31 @@ static void on_signal(int number)
 	handled = 1;
 }
 
+static unsigned long now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (unsigned long)t.tv_sec * 1000000000 + (unsigned long)t.tv_nsec;
+}
+
+static void measure(struct wait *w, unsigned long ns)
+{
+	unsigned long longest = atomic_load(&w->longest_ns);
+
+	atomic_fetch_add(&w->ns, ns);
+	atomic_fetch_add(&w->n, 1);
+	while (ns > longest &&
+	       !atomic_compare_exchange_weak(&w->longest_ns, &longest, ns))
+		;
+}
+
 static void *wait_again(void *arg)
 {
 	struct wait *w = arg;
+	unsigned long since;
 	sigset_t set;
+	bool right;
 
 	/* The handler runs here or in nobody. */
 	sigemptyset(&set);
@@ -125,7 +156,10 @@ static void *wait_again(void *arg)
 	atomic_store(&w->tid, (int)syscall(SYS_gettid));
 	for (;;) {
 		errno = 0;
-		if (w->kind->call(w)) {
+		since = now_ns();
+		right = w->kind->call(w);
+		measure(w, now_ns() - since);
+		if (right) {
 			atomic_fetch_add(&w->right, 1);
 		} else if (errno == EINTR) {
 			atomic_fetch_add(&w->eintr, 1);
@@ -152,6 +186,81 @@ static void *wake_again(void *arg)
 	return NULL;
 }
 
+static void install_filter(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_restart_syscall, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {.len = 4, .filter = code};
+
+	need(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	     syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+		     SECCOMP_FILTER_FLAG_TSYNC, &program) == 0);
+}
+
+static atomic_long storm_us;
+
+static void *storm(void *arg)
+{
+	long us;
+
+	(void)arg;
+	while ((us = atomic_load(&storm_us)) > 0) {
+		const struct timespec t = {.tv_sec = us / 1000000,
+					   .tv_nsec = us % 1000000 * 1000};
+
+		for (size_t i = 0; i < n_waits; i++)
+			if (atomic_load(&waits[i].tid) != 0)
+				send_signal(&waits[i], SIGWINCH);
+		nanosleep(&t, NULL);
+	}
+	return NULL;
+}
+
+static void start(void *(*function)(void *), void *arg)
+{
+	pthread_t thread;
+
+	need(pthread_create(&thread, NULL, function, arg) == 0);
+}
+
+static bool obey(const char *line)
+{
+	if (strcmp(line, "wake\n") == 0) {
+		for (size_t i = 0; i < n_waits; i++)
+			if (waits[i].kind->wake != NULL)
+				waits[i].kind->wake(&waits[i]);
+	} else if (strcmp(line, "filter\n") == 0) {
+		install_filter();
+	} else if (strncmp(line, "storm ", 6) == 0) {
+		atomic_store(&storm_us, strtol(line + 6, NULL, 10));
+		start(storm, NULL);
+	} else if (strcmp(line, "lull\n") == 0) {
+		atomic_store(&storm_us, 0);
+	} else {
+		return false;
+	}
+	puts("ok 0");
+	return true;
+}
+
+static void print_lengths(void)
+{
+	for (size_t i = 0; i < n_waits; i++) {
+		struct wait *w = &waits[i];
+		unsigned long n = atomic_exchange(&w->n, 0);
+		unsigned long ns = atomic_exchange(&w->ns, 0);
+
+		printf("%s %lu %lu %lu\n", w->kind->name,
+		       n == 0 ? 0 : ns / n / 1000,
+		       atomic_exchange(&w->longest_ns, 0) / 1000, n);
+	}
+}
+
 static void answer(const char *line)
 {
 	unsigned long eintr = 0, wrong = 0, right = 0, least = ULONG_MAX;
@@ -171,6 +280,8 @@ static void answer(const char *line)
 		printf("eintr %lu\n", eintr);
 	else if (strcmp(line, "wrong\n") == 0)
 		printf("wrong %lu\n", wrong);
+	else if (strcmp(line, "right\n") == 0)
+		printf("right %lu\n", right);
 	else if (strcmp(line, "other\n") == 0)
 		printf("other %lu\n", wrong + right);
 	else if (strcmp(line, "least\n") == 0)
@@ -192,13 +303,6 @@ static bool makes_children(size_t kind)
 {
 	return kinds[kind].call == woken_wait4 ||
 	       kinds[kind].call == woken_waitid;
-}
-
-static void start(void *(*function)(void *), void *arg)
-{
-	pthread_t thread;
-
-	need(pthread_create(&thread, NULL, function, arg) == 0);
 }
 
 /* Nothing is left behind that outlives a process. */
@@ -226,6 +330,7 @@ int main(int argc, char **argv)
 	/* In a namespace of its own it goes with us, however we end. */
 	(void)unshare(CLONE_NEWIPC);
 	sigaction(SIGUSR1, &action, NULL);
+	sigaction(SIGALRM, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
@@ -250,8 +355,12 @@ int main(int argc, char **argv)
 	while (atomic_load(&waits[0].tid) == 0)
 		;
 	printf("ready %d\n", atomic_load(&waits[0].tid));
-	while (fgets(line, sizeof(line), stdin) != NULL)
-		answer(line);
+	while (fgets(line, sizeof(line), stdin) != NULL) {
+		if (strcmp(line, "lengths\n") == 0)
+			print_lengths();
+		else if (!obey(line))
+			answer(line);
+	}
 	clean_up();
 	_exit(0);
 }

@@ -38,6 +38,8 @@ struct wait {
 	atomic_int tid;
 	atomic_ulong eintr, wrong, right;
 	atomic_int wrong_errno;
+	/* Of the calls since it was last asked for. */
+	atomic_ulong ns, longest_ns, n;
 };
 
 struct wait_kind {

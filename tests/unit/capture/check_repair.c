@@ -42,6 +42,26 @@ static uint64_t stops(void)
 	return l.counters.event_stops + l.counters.stops;
 }
 
+static void until_asleep(void)
+{
+	while (live_state(l.first) != 'S') {
+		live_reap(&l);
+		live_patience();
+	}
+}
+
+/* One with a timeout stops on its way back into the call, too. */
+static void interrupt_once(void)
+{
+	uint64_t before;
+
+	until_asleep();
+	before = stops();
+	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
+	until_stopped(before, 1);
+	until_asleep();
+}
+
 /* Of these calls the first are restarted by us. */
 #define REWRITTEN 13
 
@@ -56,19 +76,14 @@ START_TEST(no_wait_is_ended_by_an_interrupt)
 {
 	waiting(calls[_i], NULL);
 	for (int i = 0; i < INTERRUPTS; i++) {
-		uint64_t before = stops();
-
-		live_until_blocked(l.first);
-		ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL),
-				 0);
-		until_stopped(before, 1);
+		interrupt_once();
 	}
 	live_until_blocked(l.first);
 	ck_assert_int_eq(count("eintr"), 0);
 	ck_assert_int_eq(count("other"), 0);
-	/* Few of them can have met it on its way into the call. */
+	/* Once only, where it is watched from then on. */
 	if (_i < REWRITTEN)
-		ck_assert_uint_gt(l.counters.rewritten, INTERRUPTS / 2);
+		ck_assert_uint_gt(l.counters.rewritten, 0);
 	else
 		ck_assert_uint_eq(l.counters.rewritten, 0);
 }
@@ -118,7 +133,7 @@ static const struct {
 	{"mutex_timedlock", false},
 	{"sem_timedwait", false},
 	{"io_getevents", true},
-	{"io_pgetevents", false},
+	{"io_pgetevents", true},
 	{"io_uring_enter", true},
 	{"timerfd", false},
 	{"wait4", false},
@@ -131,6 +146,7 @@ static const struct {
 	{"poll_woken", false},
 	{"select_woken", false},
 	{"epoll_woken", true},
+	{"epoll_woken_timed", true},
 	{"eventfd", false},
 	{"inotify", false},
 	{"signalfd", false},
@@ -158,19 +174,13 @@ START_TEST(no_kind_of_wait_is_ended)
 {
 	live_begin(&l, "cap_waits", waits[_i].call, NULL);
 	for (int i = 0; i < WAIT_INTERRUPTS; i++) {
-		uint64_t before = stops();
-
-		live_until_blocked(l.first);
-		ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL),
-				 0);
-		until_stopped(before, 1);
+		interrupt_once();
 	}
 	live_until_blocked(l.first);
 	ck_assert_msg(count("eintr") == 0, "%s: EINTR", waits[_i].call);
 	ck_assert_msg(count("other") == 0, "%s has ended", waits[_i].call);
 	if (waits[_i].rewritten)
-		ck_assert_msg(l.counters.rewritten > WAIT_INTERRUPTS / 2, "%s",
-			      waits[_i].call);
+		ck_assert_msg(l.counters.rewritten > 0, "%s", waits[_i].call);
 	else
 		ck_assert_msg(l.counters.rewritten == 0, "%s", waits[_i].call);
 }
@@ -252,12 +262,7 @@ START_TEST(a_filter_is_not_run_into)
 	live_ticks(&l, 1);
 	(void)live_ask(&l, "filter", "ok");
 	while (l.counters.rewritten < 100) {
-		uint64_t before = stops();
-
-		live_until_blocked(l.first);
-		ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL),
-				 0);
-		until_stopped(before, 1);
+		interrupt_once();
 		live_patience();
 	}
 	ck_assert_int_eq(count("eintr"), 0);

@@ -23,6 +23,19 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
+/* What capture takes for the time is later by so much. */
+static uint64_t later_ns;
+
+static uint64_t capture_now_ns(void)
+{
+	return now_ns() + later_ns;
+}
+
+void live_later(uint64_t ns)
+{
+	later_ns += ns;
+}
+
 /* Since when it is waited, with the program that was started last. */
 static uint64_t waiting_since;
 
@@ -80,6 +93,7 @@ void live_start(struct live *l, const char *name, const char *argument,
 	sigset_t none;
 
 	waiting_since = 0;
+	later_ns = 0;
 	target_path(name, path, sizeof(path));
 	ck_assert_int_eq(pipe2(in, O_CLOEXEC), 0);
 	ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
@@ -106,7 +120,7 @@ void live_start(struct live *l, const char *name, const char *argument,
 void live_open(struct live *l, size_t ring_bytes)
 {
 	const struct capture_options options = {
-		.now_ns = now_ns,
+		.now_ns = capture_now_ns,
 		.process_ns = clock_process_ns,
 		.beat = &l->beat,
 		.event = on_event,

@@ -103,6 +103,9 @@ void live_wait(struct live *l);
 /* n ticks, each waited for. */
 void live_ticks(struct live *l, unsigned int n);
 
+/* From now on it is later by so much than it is, for capture. */
+void live_later(uint64_t ns);
+
 /* The reader reads, and gives credit. */
 void live_read(struct live *l);
 const struct live_thread *live_thread(const struct live *l, pid_t tid);

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Waits of a target take as long as they do without us.
+
+cap_waits has a thread for each kind of call that waits, and measures how long
+its calls take.
+"""
+
+import subprocess
+
+import harness
+from harness import check
+from test_transparency_calls import ask, number
+
+# A wait, and the pauses between the signals that come during it: without us
+# they are not noticed, and with us it would never end if its time began anew at
+# each.
+WAIT_US = 200_000
+STORM_US = 50_000
+
+# It ends a tick after its time at the latest, and may have begun up to a tick,
+# or up to the first signal, before we knew of it; the rest is the machine's.
+STORM_MOST_US = 2 * WAIT_US
+
+# The time of these stands in their sockets: docs/SAFETY.md.
+SOCKETS = ('recv_timeout', 'recvmsg_timeout', 'recvmmsg_timeout',
+           'read_timeout', 'readv_timeout', 'preadv2_timeout', 'send_timeout',
+           'sendmsg_timeout', 'sendmmsg_timeout', 'write_timeout',
+           'writev_timeout', 'pwritev2_timeout', 'accept_timeout',
+           'connect_timeout', 'sendfile_timeout', 'splice_timeout',
+           'splice_in_timeout')
+
+# Some calls of each kind.
+LEAST = 5
+
+
+class Waits:
+    """cap_waits, and the names of its waits that end by a timeout."""
+
+    def __init__(self, box, us):
+        listed = subprocess.run(
+            [harness.BUILD / 'targets/cap_waits', '--list'],
+            capture_output=True, text=True, check=True)
+        self.names = [name for name in listed.stdout.split()
+                      if name not in ('wait4', 'waitid')]
+        self.timed = self.names[:self.names.index('timerfd')]
+        self.target = box.target('cap_waits', str(us), stdin=subprocess.PIPE)
+
+    def lengths(self):
+        """Mean, longest and number for each since the last time."""
+        lines = ask(self.target, 'lengths', len(self.names))
+        return {name: (int(mean), int(longest), int(n))
+                for name, mean, longest, n in map(str.split, lines)}
+
+    def wait_for(self, least, names):
+        """Until so many of these have ended; returns their lengths."""
+        sums = {name: (0, 0, 0) for name in names}
+
+        def enough():
+            for name, (mean, longest, n) in self.lengths().items():
+                if name not in sums:
+                    continue
+                mean_, longest_, n_ = sums[name]
+                sums[name] = ((mean * n + mean_ * n_) // max(n + n_, 1),
+                              max(longest, longest_), n + n_)
+            return min(n for _, _, n in sums.values()) >= least
+        harness.wait_for(enough, 'a number of waits of each kind')
+        return sums
+
+
+def test_under_signals_that_are_ignored(box):
+    waits = Waits(box, WAIT_US)
+    timed = [name for name in waits.timed if name not in SOCKETS
+             # Those that wait for 100 us.
+             and not name.endswith('read_only')]
+    profd = box.profd([waits.target], '--rate', '101').wait_attached()
+    ask(waits.target, f'storm {STORM_US}')
+    # Those that were under way began before it.
+    waits.wait_for(1, timed)
+    for name, (mean, longest, n) in waits.wait_for(LEAST, timed).items():
+        check(mean >= WAIT_US, f'{name}: {mean} us in the mean of {n}')
+        check(mean < STORM_MOST_US,
+              f'{name}: {mean} us in the mean of {n}, {longest} at most')
+    ask(waits.target, 'lull')
+    check(number(waits.target, 'eintr') == 0, 'EINTR')
+    check(number(waits.target, 'wrong') == 0, 'a wrong result')
+    profd.interrupt()
+    check(profd.stats['rewritten'] > 0, 'no signal has hit a wait')
+
+
+def test_of_20_ms(box):
+    """Each kind, with us and without, in turns."""
+    waits = Waits(box, 20_000)
+    timed = [name for name in waits.timed if not name.endswith('read_only')]
+    without, ours = {}, {}
+    for turn in range(4):
+        profd = None
+        if turn % 2 == 1:
+            profd = box.profd([waits.target], '--rate', '1000')
+            profd.wait_attached()
+        waits.lengths()
+        found = waits.wait_for(20, timed)
+        into = ours if profd else without
+        for name, (mean, _, _) in found.items():
+            into[name] = min(mean, into.get(name, mean))
+        if profd:
+            profd.interrupt()
+    for name in timed:
+        check(ours[name] >= 19_900 and without[name] >= 19_900,
+              f'{name} ended early: {without[name]}, {ours[name]} us')
+        # The machine's own scatter is in it: a wait that began anew once in a
+        # while would show all the same.
+        check(ours[name] < 1.25 * without[name],
+              f'{name}: {ours[name]} us, {without[name]} without us')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
