@@ -87,8 +87,9 @@ class Load:
             for tid in harness.threads(target.pid):
                 wait_for(lambda t=tid: harness.tracer(t) == 0,
                          f'thread {tid} of {target.name} is let go')
-        check(harness.state(self.stopped.pid) == 'T',
-              f'it is not stopped any more: {self.stopped.report()}')
+        # From the one stop into the other it is awake, in the kernel.
+        wait_for(lambda: harness.state(self.stopped.pid) == 'T',
+                 'what was stopped is stopped')
         for target in (self.plugins, self.checking):
             wait_for(lambda t=target: harness.state(t.pid) not in 'tT',
                      f'{target.name} is not stopped')

@@ -1,0 +1,175 @@
+#!/usr/bin/python3
+"""The daemon lets go when it is told to, at once, whatever its targets do just
+then: nobody is traced afterwards, what was stopped is stopped, and what ran
+runs.
+"""
+
+import os
+import select
+import signal
+import sys
+import time
+
+import harness
+import life
+from harness import check, wait_for
+from progress import Progress
+
+# From the signal to the last thread that is free. Most of it is this machine's.
+AT_ONCE_S = 3
+
+# A call that is being gone on with is waited for that long (lib/capture).
+REST_S = 1
+
+
+def say(profd, number):
+    """Returns when nobody is traced any more, and how long that took."""
+    tids = [t for pid in profd.pids for t in harness.threads(pid)]
+    since = time.monotonic()
+    profd.signal(number)
+    wait_for(lambda: all(harness.tracer(t) == 0 for t in tids),
+             'all are let go')
+    return time.monotonic() - since
+
+
+def end(profd, number):
+    if number == signal.SIGTSTP:
+        wait_for(lambda: os.waitid(os.P_PID, profd.pid, os.WSTOPPED |
+                                   os.WNOHANG | os.WNOWAIT), 'its stop')
+        profd.signal(signal.SIGCONT)
+        profd.wait_attached()
+        profd.signal(signal.SIGINT)
+    if number == signal.SIGKILL:
+        profd.wait()
+        return
+    profd.finish()
+    life.check_quiet(profd)
+    life.check_sums(profd)
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGTSTP, signal.SIGKILL)
+
+
+def start(box, targets, *args):
+    # One that is orphaned the kernel does not stop.
+    return box.profd(targets, *args, process_group=0).wait_attached()
+
+
+def test_a_thousand_threads(box):
+    target = life.start(box, 'life_many', 1000, 0)
+    other = Progress(box)
+    for number in SIGNALS:
+        profd = start(box, [target, other], '--rate', '1000')
+        other.check_going_on()
+        seconds = say(profd, number)
+        print(f'  {number.name}: {seconds * 1000:.0f} ms')
+        check(seconds < AT_ONCE_S, f'{number.name} took {seconds:.1f} s')
+        end(profd, number)
+        other.check_untouched()
+        other.check_going_on()
+    life.begin(target)
+    check(life.transcript(target) == ['woken 1004 failed 0'], target.stdout)
+
+
+def test_in_a_storm(box):
+    for number in SIGNALS:
+        target = life.start(box, 'life_storm', 1000, 2)
+        profd = start(box, [target], '--rate', '1000')
+        life.begin(target)
+        born = wait_for(lambda: max(harness.threads(target.pid)) > target.pid +
+                        100, 'threads come')
+        seconds = say(profd, number)
+        check(born and seconds < AT_ONCE_S,
+              f'{number.name} took {seconds:.1f} s')
+        # Who came meanwhile is free as well.
+        if number != signal.SIGTSTP:
+            wait_for(lambda: all(harness.tracer(t) == 0
+                                 for t in harness.threads(target.pid)),
+                     'the storm is let go', AT_ONCE_S)
+        end(profd, number)
+        life.transcript(target)
+
+
+def test_stopped_ones(box):
+    """They stay stopped, and are not traced."""
+    target = Progress(box)
+    many = life.start(box, 'life_many', 200, 0)
+    for program in (target.program, many):
+        program.signal(signal.SIGSTOP)
+        wait_for(lambda p=program: harness.state(p.pid) == 'T', 'its stop')
+    for number in SIGNALS:
+        profd = start(box, [target, many], '--rate', '1000')
+        before = target.counters()
+        seconds = say(profd, number)
+        check(seconds < AT_ONCE_S, f'{number.name} took {seconds:.1f} s')
+        end(profd, number)
+        # On their way from the one stop into the other they are awake, in the
+        # kernel.
+        for pid in (target.pid, many.pid):
+            wait_for(lambda p=pid: {harness.state(t)
+                                    for t in harness.threads(p)} == {'T'},
+                     f'they are stopped after {number.name}')
+        check(target.counters() == before, f'{number.name} lets them run')
+    for program in (target.program, many):
+        program.signal(signal.SIGCONT)
+    target.check_going_on()
+    life.begin(many)
+    # As signal(7) has it for epoll_wait(2): SIGCONT interrupts it.
+    check(life.transcript(many) == ['woken 4 failed 200'], many.stdout)
+
+
+WRITER = '''
+import os, sys
+print('ready', os.getpid(), flush=True)
+data = bytes(range(256)) * 4096
+while data:
+    n = os.write(int(sys.argv[1]), data)
+    print('wrote', n, flush=True)
+    data = data[n:]
+'''
+
+
+def rest_of(pid):
+    """How much the write that it is in has still to write; 0: it is in none."""
+    words = harness.proc_text(pid, 'syscall').split()
+    return int(words[3], 16) if len(words) > 4 and words[0] == '1' else 0
+
+
+def until_in_a_rest(writer, reader):
+    """Reads until the call is gone on with: it was begun with all."""
+    data = b''
+    while not 0 < rest_of(writer.pid) < 1 << 20:
+        check(writer.running() and len(data) < 1 << 20, 'no rest was seen')
+        if select.select([reader], [], [], 0)[0]:
+            data += os.read(reader, 4096)
+    return data
+
+
+def test_in_the_rest_of_a_call(box):
+    """A write to a pipe that nobody reads: it is cut off after a second, and
+    returns what it has written."""
+    for number in SIGNALS[:3]:
+        reader, pipe = os.pipe()
+        writer = box.start([sys.executable, '-c', WRITER, pipe],
+                           pass_fds=(pipe,))
+        writer.wait_line(r'ready \d+')
+        os.close(pipe)
+        profd = start(box, [writer], '--rate', '1000')
+        data = until_in_a_rest(writer, reader)
+        seconds = say(profd, number)
+        print(f'  {number.name}: {seconds:.2f} s')
+        check(seconds < REST_S + AT_ONCE_S, f'{seconds:.1f} s')
+        if number == signal.SIGTSTP:
+            profd.signal(signal.SIGCONT)
+        while len(data) < 1 << 20:
+            data += os.read(reader, 65536)
+        check(data == bytes(range(256)) * 4096, 'other bytes')
+        check(writer.wait() == 0, writer.report())
+        wrote = [int(l.split()[1]) for l in writer.stdout.splitlines()[1:]]
+        check(sum(wrote) == 1 << 20, f'{wrote}')
+        profd.finish()
+        os.close(reader)
+
+
+if __name__ == '__main__':
+    harness.main(globals())
