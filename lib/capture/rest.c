@@ -85,16 +85,17 @@ static bool is_unnoticed(const struct rest_stop *stop)
 }
 
 /*
- * Under a seccomp filter nothing is run: a filter may look at the arguments,
- * and kill. Syscall user dispatch is no matter: the same instruction
- * was let through a moment ago.
+ * Under a seccomp filter no other call is run: it may lack that one, and kill.
+ * Syscall user dispatch is no matter: the same instruction was let through a
+ * moment ago.
  */
 bool rest_begin(struct rest *r, const struct rest_stop *stop)
 {
 	struct partial *p = &r->partial;
 
 	take(r, stop, false);
-	if (!partial_find(p) || status_is_filtered(stop->tid) ||
+	if (!partial_find(p) ||
+	    (!partial_is_alike(p) && status_is_filtered(stop->tid)) ||
 	    !is_unnoticed(stop))
 		return false;
 	(void)limit(r);
