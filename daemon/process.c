@@ -104,16 +104,19 @@ enum process_fault process_look(int32_t pid, struct process *ret)
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	int error = errno;
 	enum process_fault fault;
+	bool there;
 
 	*ret = (struct process){.pid = pid, .pidfd = -1};
 	fault = look(pid, ret);
-	if (fault == PROCESS_OK && pidfd < 0)
+	/* One that is traced is there as well. */
+	there = fault == PROCESS_OK || fault == PROCESS_TRACED;
+	if (there && pidfd < 0)
 		fault = error == ESRCH ? PROCESS_GONE : PROCESS_UNREADABLE;
-	if (fault == PROCESS_OK && !process_is_alive(pidfd))
+	else if (there && !process_is_alive(pidfd))
 		fault = PROCESS_GONE;
-	if (fault == PROCESS_OK)
+	else if (there)
 		ret->pidfd = pidfd;
-	else
+	if (ret->pidfd < 0)
 		close_fd(&pidfd);
 	return fault;
 }

@@ -27,7 +27,7 @@ enum process_fault {
 	PROCESS_UNREADABLE,
 };
 
-/* Looks at pid. With PROCESS_OK *ret has a pidfd, else -1. */
+/* Looks at pid. With PROCESS_OK or _TRACED *ret has a pidfd, else -1. */
 enum process_fault process_look(int32_t pid, struct process *ret);
 
 /* True while the process behind pidfd has not ended. */

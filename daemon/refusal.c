@@ -62,14 +62,14 @@ void refusal_for_now(int32_t pid, int32_t tracer)
 
 	if (tracer == 0) {
 		log_warning("process %d has a thread that is traced by "
-			    "another process now: it is profiled again when "
-			    "that lets go",
+			    "another process now: it is profiled when that "
+			    "lets go",
 			    pid);
 		return;
 	}
 	process_name(tracer, name);
 	log_warning("process %d is traced by %s (pid %d) now: it is profiled "
-		    "again when that lets go",
+		    "when that lets go",
 		    pid, name, tracer);
 }
 

@@ -43,6 +43,7 @@ bool targets_any_open(const struct broker *b)
 
 int target_open(struct broker *b, int32_t pid)
 {
+	enum process_fault fault;
 	struct process process;
 	struct target *t;
 	int r;
@@ -51,9 +52,13 @@ int target_open(struct broker *b, int32_t pid)
 		log_error("process %d is this sentry-profd itself", pid);
 		return -EINVAL;
 	}
-	r = refusal_of_look(process_look(pid, &process), pid, &process);
-	if (r < 0)
-		return r;
+	/* Who traces it now is waited for (advance). */
+	fault = process_look(pid, &process);
+	if (fault != PROCESS_TRACED) {
+		r = refusal_of_look(fault, pid, &process);
+		if (r < 0)
+			return r;
+	}
 	t = &b->targets[b->n_targets];
 	*t = (struct target){
 		.id = (uint32_t)b->n_targets + 1,
@@ -110,8 +115,8 @@ static void attach(struct broker *b, const struct target *t)
 }
 
 /*
- * It was ours and has another tracer now: a debugger that came while there was
- * no capture. Nothing is expected of it as long as it has.
+ * It has another tracer: a debugger that was there first, or came while there
+ * was no capture. Nothing is expected of it as long as it has.
  */
 static void wait_for_tracer(struct broker *b, struct target *t, int32_t tracer)
 {
@@ -124,14 +129,12 @@ static void wait_for_tracer(struct broker *b, struct target *t, int32_t tracer)
 	t->retry_ns = now + RETRY_NS;
 }
 
-/* Somebody else's tracer, of a target that was ours once; 0: none. */
+/* Somebody else's tracer; 0: none. */
 static int32_t other_tracer(const struct target *t)
 {
 	struct process look;
 	enum process_fault fault;
 
-	if (!t->attached_once)
-		return 0;
 	fault = process_look(t->pid, &look);
 	close_fd(&look.pidfd);
 	return fault == PROCESS_TRACED ? look.tracer : 0;
@@ -260,7 +263,7 @@ static void target_refused(struct broker *b, struct target *t, int error)
 {
 	int32_t tracer;
 
-	if (t->attached_once && (error == EPERM || error == EBUSY) &&
+	if ((error == EPERM || error == EBUSY) &&
 	    (t->phase == TARGET_PROFILED || t->phase == TARGET_WAITING)) {
 		tracer = other_tracer(t);
 		/* EBUSY alone: it has let go already, or has one thread. */

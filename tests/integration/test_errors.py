@@ -61,25 +61,6 @@ def test_not_permitted(box):
     check_untouched(target)
 
 
-def test_already_traced(box):
-    target = box.target('shares')
-    tracer = box.target('tracer', target.pid)
-    refuse(box, 1, f'process {target.pid} is already traced by tracer '
-           rf'\(pid {tracer.pid}\): .*', '--pid', target.pid)
-    check(harness.tracer(target.pid) == tracer.pid and target.running(),
-          'its tracer has lost it')
-
-
-def test_traced_by_another_of_ours(box):
-    target = box.target('shares')
-    first = box.profd([target], '--duration', '1').wait_attached()
-    refuse(box, 1, f'process {target.pid} is already traced by '
-           r'sentry-profd-ca\w* \(pid \d+\): .*', '--pid', target.pid)
-    first.finish()
-    check(first.stats['samples_taken'] > 0, 'the first has no samples')
-    check_untouched(target)
-
-
 def test_kernel_thread(box):
     def is_kernel_thread(pid):
         fields = harness.proc_text(pid, 'stat').rpartition(')')[2].split()
@@ -118,12 +99,10 @@ def test_thread(box):
 def test_one_of_two_is_wrong(box):
     """The good one is not touched, whichever comes first."""
     target = box.target('shares')
-    other = box.target('shares')
-    tracer = box.target('tracer', other.pid)
-    for pids in ((target.pid, other.pid), (other.pid, target.pid)):
-        refuse(box, 1, f'process {other.pid} is already traced by tracer '
-               rf'\(pid {tracer.pid}\): .*', '--pid', pids[0],
-               '--pid', pids[1])
+    tid = [t for t in harness.threads(target.pid) if t != target.pid][0]
+    for pids in ((target.pid, tid), (tid, target.pid)):
+        refuse(box, 1, f'{tid} is a thread of process {target.pid}: '
+               f'give --pid {target.pid}', '--pid', pids[0], '--pid', pids[1])
     check_untouched(target)
 
 

@@ -14,7 +14,7 @@ build='gcc libc6-dev make pkg-config libdw-dev libelf-dev liblzma-dev
 	libinih-dev'
 demo='redis-tools'
 # binutils: readelf and nm. linux-perf is what profiles are compared with.
-test='check g++ clang binutils python3 openssl mandoc'
+test='check g++ clang binutils python3 openssl mandoc strace'
 
 # What make bench compares with.
 bench='python3 bpftrace'

@@ -1,0 +1,151 @@
+#!/usr/bin/python3
+"""A target that somebody else traces is waited for: one line names who it is,
+and when that lets go, or dies, the target is profiled. test_job_control.py has
+those that come later.
+"""
+
+import shutil
+import signal
+import time
+
+import harness
+import life
+from harness import BUILD, Skip, check, wait_for
+
+
+def line(target, name, pid):
+    return (f'sentry-profd: warning: process {target.pid} is traced by {name} '
+            f'(pid {pid}) now: it is profiled when that lets go')
+
+
+def wait_for_line(profd, text):
+    wait_for(lambda: text in profd.stderr.splitlines(), f'"{text}"')
+
+
+def check_profiled(profd, *lines):
+    """From here on it is, and nothing more was said."""
+    profd.wait_attached()
+    chunks = len(profd.chunks)
+    wait_for(lambda: len(profd.chunks) > chunks + 1, 'chunks')
+    profd.interrupt()
+    said = [l for l in profd.stderr.splitlines() if 'no release' not in l]
+    check(said == list(lines), f'{said}')
+    life.check_sums(profd)
+    check(profd.stats['samples_taken'] > 0, f'{profd.stats}')
+
+
+def test_one_that_dies(box):
+    target, other = box.target('shares'), box.target('shares')
+    tracer = box.target('tracer', target.pid)
+    profd = box.profd([target, other], '--chunk-seconds', '1')
+    wait_for_line(profd, line(target, 'tracer', tracer.pid))
+    # The other one does not wait.
+    wait_for(lambda: harness.tracer(other.pid), 'the other is profiled')
+    check(harness.tracer(target.pid) == tracer.pid, 'its tracer has lost it')
+    tracer.end()
+    check_profiled(profd, line(target, 'tracer', tracer.pid))
+
+
+def test_one_that_comes_and_goes(box):
+    """It is taken between two of its visits, or after the last."""
+    target = box.target('shares')
+    tracers = [box.target('tracer', target.pid)]
+    profd = box.profd([target], '--chunk-seconds', '1')
+    wait_for_line(profd, line(target, 'tracer', tracers[0].pid))
+    for _ in range(20):
+        tracers[-1].end()
+        tracers.append(box.start([BUILD / 'targets/tracer', target.pid]))
+        time.sleep(0.02)
+    tracers[-1].end()
+    check_profiled(profd, line(target, 'tracer', tracers[0].pid))
+
+
+def test_ended_before_it_lets_go(box):
+    target = box.target('shares')
+    tracer = box.target('tracer', target.pid)
+    profd = box.profd([target])
+    wait_for_line(profd, line(target, 'tracer', tracer.pid))
+    profd.signal(signal.SIGINT)
+    profd.finish(status=1)
+    check(harness.tracer(target.pid) == tracer.pid and target.running(),
+          'its tracer has lost it')
+
+
+def test_the_target_ends_before(box):
+    target = box.target('shares')
+    tracer = box.target('tracer', target.pid)
+    profd = box.profd([target])
+    wait_for_line(profd, line(target, 'tracer', tracer.pid))
+    target.end()
+    profd.finish(status=1)
+    check(f'sentry-profd: no process {target.pid}: ' in profd.stderr,
+          profd.stderr)
+
+
+def test_another_of_ours(box):
+    target = box.target('shares')
+    first = box.profd([target], '--chunk-seconds', '1').wait_attached()
+    capture, = first.helpers()['capture']
+    second = box.profd([target], '--chunk-seconds', '1')
+    said = line(target, harness.proc_text(capture, 'comm').strip(), capture)
+    wait_for_line(second, said)
+    wait_for(lambda: len(first.chunks) > 1, 'chunks of the first')
+    first.interrupt()
+    check_profiled(second, said)
+
+
+def need(program):
+    if not shutil.which(program):
+        raise Skip(f'{program} is not there')
+
+
+def wait_traced(target):
+    return wait_for(lambda: harness.tracer(target.pid), 'its tracer')
+
+
+def test_strace(box):
+    need('strace')
+    target = box.target('shares')
+    strace = box.start(['strace', '-f', '-o', '/dev/null', '-p', target.pid])
+    pid = wait_traced(target)
+    profd = box.profd([target], '--chunk-seconds', '1')
+    wait_for_line(profd, line(target, 'strace', pid))
+    strace.signal(signal.SIGINT)
+    strace.wait()
+    check_profiled(profd, line(target, 'strace', pid))
+
+
+def test_gdb(box):
+    need('gdb')
+    target = box.target('shares')
+    gdb = box.start(['gdb', '-nx', '-batch', '-p', target.pid, '-ex',
+                     'shell sleep 3', '-ex', 'detach'])
+    pid = wait_traced(target)
+    profd = box.profd([target], '--chunk-seconds', '1')
+    wait_for_line(profd, line(target, 'gdb', pid))
+    gdb.wait()
+    check_profiled(profd, line(target, 'gdb', pid))
+
+
+def test_the_daemon_under_strace(box):
+    """All of it is traced, and traces; and strace may be told to go."""
+    need('strace')
+    target = box.target('shares')
+    profd = box.profd([target], '--chunk-seconds', '1')
+    strace = box.start(['strace', '-f', '-o', '/dev/null', '-p', profd.pid])
+    wait_for(lambda: harness.tracer(profd.pid), 'strace')
+    profd.wait_attached()
+    capture, = profd.helpers()['capture']
+    second = box.start(['strace', '-f', '-o', '/dev/null', '-p', capture])
+    wait_for(lambda: harness.tracer(capture) or not second.running(), 'strace')
+    chunks = len(profd.chunks)
+    wait_for(lambda: len(profd.chunks) > chunks + 1, 'chunks')
+    second.signal(signal.SIGINT)
+    strace.signal(signal.SIGINT)
+    strace.wait()
+    check(profd.helpers()['capture'] == [capture], 'capture was replaced')
+    check_profiled(profd)
+
+
+if __name__ == '__main__':
+    harness.main(globals())
