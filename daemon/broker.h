@@ -170,6 +170,8 @@ struct broker {
 
 	uint64_t governed_at_ns; /* when the governor looked */
 	uint64_t governed_ns;	 /* and what the broker itself had used */
+	bool governor_gave_up; /* the lowest rates are too much, and it said so
+				*/
 
 	uint64_t epoch_ns;
 	uint64_t period_ns;

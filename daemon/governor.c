@@ -35,6 +35,28 @@ static double cost_at(const double *costs, size_t n, double level, double least)
 	return sum;
 }
 
+static bool is_prime(uint32_t n)
+{
+	for (uint32_t d = 2; d * d <= n; d++)
+		if (n % d == 0)
+			return false;
+	return n >= 2;
+}
+
+/*
+ * Left-out ticks keep a rate only on average: at 20 Hz the samples are where a
+ * loop of 20 Hz is, to a tick. So a lowered rate is a prime, as 101 is, and the
+ * lowest is one.
+ */
+static uint32_t prime_up_to(double rate, uint32_t least_hz)
+{
+	uint32_t hz = (uint32_t)rate;
+
+	while (hz > least_hz && !is_prime(hz))
+		hz--;
+	return hz < least_hz ? least_hz : hz;
+}
+
 void governor_share(const double *costs, size_t n, double budget,
 		    uint32_t full_hz, uint32_t *ret_rates)
 {
@@ -60,10 +82,10 @@ void governor_share(const double *costs, size_t n, double budget,
 		low = high;
 	}
 	for (size_t i = 0; i < n; i++) {
-		double rate = costs[i] > low ? full_hz * low / costs[i]
-					     : (double)full_hz;
-
-		ret_rates[i] = rate < least_hz ? least_hz : (uint32_t)rate;
+		ret_rates[i] = costs[i] > low
+				       ? prime_up_to(full_hz * low / costs[i],
+						     least_hz)
+				       : full_hz;
 	}
 }
 
@@ -183,7 +205,7 @@ static void govern(struct broker *b)
 	static double costs[HEARTBEAT_SLOTS];
 	static uint32_t rates[HEARTBEAT_SLOTS];
 	const double budget = b->options.cpu_budget / 100.0;
-	bool lowered = false;
+	bool lowered = false, all_lowest = true;
 	double all = 0;
 	size_t n = 0;
 
@@ -200,8 +222,16 @@ static void govern(struct broker *b)
 	if (all <= budget && (!lowered || all > ROOM * budget))
 		return;
 	governor_share(costs, n, AIM * budget, b->options.rate_hz, rates);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		all_lowest &= targets[i]->rate_hz <= GOVERNOR_RATE_MIN_HZ;
 		set_rate(b, targets[i], rates[i], all);
+	}
+	if (all > budget && all_lowest && !b->governor_gave_up)
+		log_warning("%.1f %% of a processor are more than the budget "
+			    "of %u %% at the lowest rate of all: more is not "
+			    "saved",
+			    100 * all, b->options.cpu_budget);
+	b->governor_gave_up = all > budget && all_lowest;
 }
 
 void governor_check(struct broker *b)

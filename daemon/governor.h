@@ -4,8 +4,8 @@
  * at fewer ticks, and at all of them again when there is room.
  *
  * A rate is lowered by leaving out ticks, evenly: those that remain keep their
- * true times, so durations in the profile stay right, and no new lockstep with
- * a target's own timers comes up.
+ * true times, so durations in the profile stay right. What remains is a prime
+ * number a second, so that it is no target's own timer's.
  */
 #ifndef DAEMON_GOVERNOR_H
 #define DAEMON_GOVERNOR_H
@@ -29,7 +29,8 @@ void governor_tell(struct broker *b, const struct target *t);
  * The rates at which n targets stay within a budget. costs: of one processor,
  * at the full rate; budget in the same unit. Every target is allowed the same
  * cost, as large as it can be; who costs less keeps the full rate. Fills in
- * rates from GOVERNOR_RATE_MIN_HZ (or full_hz, if that is lower) to full_hz.
+ * rates: full_hz, or a prime from GOVERNOR_RATE_MIN_HZ on (or full_hz, if that
+ * is lower).
  */
 void governor_share(const double *costs, size_t n, double budget,
 		    uint32_t full_hz, uint32_t *ret_rates);

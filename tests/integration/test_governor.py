@@ -9,6 +9,7 @@ import signal
 import chunk_rules
 import harness
 from harness import check, wait_for
+from test_shares import luck, share_problems
 
 LOWERED = r'% of a processor are more than the budget of 1 %: process {} is ' \
     r'sampled at (\d+) Hz'
@@ -46,6 +47,73 @@ def test_lowered(box):
     whole = profd.stats['duration_s']
     check(abs(seconds + missed - whole) < 0.25,
           f'{seconds:.2f} s of {whole:.2f} s')
+    # And is shared out as it was.
+    found = share_problems(profd.chunks, tid, luck(profd.chunks, tid))
+    check(found == [], f'{found}')
+
+
+LOWEST_HZ = 11
+
+
+def test_lowest(box):
+    """More than the budget at any rate: the lowest, and one line."""
+    busy = [box.start([harness.BUILD / 'bench/target', 'busy=24'])
+            for _ in range(2)]
+    for target in busy:
+        target.wait_line('ready.*')
+    profd = box.profd(busy, '--rate', '1000', '--cpu-budget', '1',
+                      '--chunk-seconds', '2')
+    wait_for(lambda: 'at the lowest rate of all' in profd.stderr,
+             'it gives up', timeout=60)
+    chunks = len(profd.chunks)
+    wait_for(lambda: len(profd.chunks) >= chunks + 6, 'three chunks of each')
+    late = profd.chunks[chunks + 2:]
+    profd.interrupt()
+    check(profd.stderr.count('at the lowest rate of all') == 1, profd.stderr)
+    for figures in profd.stats['targets']:
+        check(figures['governor']['lowest_rate_hz'] == LOWEST_HZ and
+              figures['governor']['lowered_s'] > 1, f'{figures["governor"]}')
+    for chunk in late:
+        profile = chunk['profile']
+        found = chunk_rules.time_problems(profile, LOWEST_HZ)
+        times = sorted({s['timestamp'] for s in profile['samples']})
+        check(found == [] and len(times) > 3,
+              f'{found}, {len(times)} timestamps')
+        # Evenly: where nobody got to run in between, some are left out.
+        ticks = [LOWEST_HZ * (b - a) for a, b in zip(times[:-1], times[1:-1])]
+        even = sum(abs(n - max(1, round(n))) < 0.1 for n in ticks)
+        check(even > 0.8 * len(ticks), f'{ticks}')
+
+
+def tell(target, line):
+    target.process.stdin.write(line)
+    target.process.stdin.flush()
+
+
+def test_recovers(box):
+    target = box.target('cap_threads', stdin=-1)
+    tell(target, b'busy 4\n')
+    target.wait_line(r'ok \d+')
+    profd = box.profd([target], '--rate', '1000', '--cpu-budget', '2',
+                      '--chunk-seconds', '1')
+    wait_for(lambda: re.search(r'is sampled at \d+ Hz\n', profd.stderr),
+             'a lower rate')
+    tell(target, b'join\n')
+    wait_for(lambda: 'is sampled at 1000 Hz again' in profd.stderr,
+             'the full rate', timeout=90)
+    profd.interrupt()
+    governor = profd.stats['governor']
+    check(governor['lowest_rate_hz'] < 1000 and governor['lowered_s'] > 0,
+          f'{governor}')
+
+
+def test_values_that_are_none(box):
+    target = box.start(['sleep', 'infinity'])
+    for value in ('', '-1', '10001', '1.5', '5%', 'none'):
+        profd = box.profd([target], '--cpu-budget', value)
+        profd.finish(status=2)
+        check('--cpu-budget' in profd.stderr and
+              harness.tracer(target.pid) == 0, f'{value}: {profd.stderr}')
 
 
 def test_no_limit(box):

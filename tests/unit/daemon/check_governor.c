@@ -70,6 +70,27 @@ START_TEST(no_rate_is_below_the_lowest)
 }
 END_TEST
 
+/* Of a loop of 20, 25 or 50 Hz always the same part would be seen. */
+START_TEST(a_lowered_rate_is_a_prime)
+{
+	unsigned int lowered = 0;
+
+	for (unsigned int i = 1; i < 1000; i++) {
+		const double costs[] = {i / 1000.0, 0.3};
+
+		governor_share(costs, 2, 0.05, FULL, rates);
+		for (size_t k = 0; k < 2; k++) {
+			lowered += rates[k] < FULL;
+			ck_assert_uint_le(rates[k], FULL);
+			ck_assert_uint_ge(rates[k], GOVERNOR_RATE_MIN_HZ);
+			for (uint32_t d = 2; d < rates[k]; d++)
+				ck_assert_uint_ne(rates[k] % d, 0);
+		}
+	}
+	ck_assert_uint_gt(lowered, 1000);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("governor");
@@ -79,6 +100,7 @@ Suite *suite(void)
 	tcase_add_test(tc, who_costs_most_is_lowered);
 	tcase_add_test(tc, those_that_cost_more_may_cost_the_same);
 	tcase_add_test(tc, no_rate_is_below_the_lowest);
+	tcase_add_test(tc, a_lowered_rate_is_a_prime);
 	suite_add_tcase(s, tc);
 	return s;
 }
