@@ -296,7 +296,8 @@ static void on_broker(void)
 
 static void set_up(const struct msg_init *init)
 {
-	struct unwind_cache_options options = {.max_bytes = CACHE_BYTES_MAX};
+	struct unwind_cache_options options = {.max_bytes = CACHE_BYTES_MAX,
+					       .cpu_ns = clock_cpu_ns};
 	int r;
 
 	/*
