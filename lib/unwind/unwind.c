@@ -83,6 +83,9 @@ static void run(struct walk *w, struct walk_frame *f, uint32_t tid,
 			end = walk_step(w, f);
 			w->step.usual = false;
 		}
+		/* Nothing called it, so that is where it starts. */
+		if (f->planted)
+			out->frames[out->n - 1].addr += X86_64_PC_STEP;
 		if (end != WALK_ON)
 			break;
 		f->by_heuristic |= searched;
@@ -214,29 +217,4 @@ int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
 	}
 	cache_end(s->cache);
 	return r;
-}
-
-int unwind_lines_at(struct unwind_space *s, uint64_t addr,
-		    struct unwind_line ret[UNWIND_LINES_MAX], size_t *ret_n)
-{
-	const struct map *map = NULL;
-	struct space_mapping *m;
-	size_t n = 0;
-
-	if (s->symbols != UNWIND_SYMBOLS_LINES)
-		return -ENOENT;
-	cache_begin(s->cache);
-	space_begin(s);
-	m = space_mapping(s, addr, &map);
-	if (m && m->image) {
-		struct cache_source source = space_source(s, map);
-
-		if (cache_lines(s->cache, m->image, &source) == 0 &&
-		    m->image->lines)
-			n = lines_find(m->image->lines, addr - m->bias, ret);
-		s->cache->grown = true;
-	}
-	cache_end(s->cache);
-	*ret_n = n;
-	return n > 0 ? 0 : -ENOENT;
 }

@@ -22,10 +22,15 @@
 #define ENTRY_SIZE 64
 
 /* Could not read n bytes at addr: whose fault is it? */
-static enum unwind_end unreadable(struct walk *w, uint64_t addr, size_t n)
+static enum unwind_end unreadable(struct walk *w, const struct walk_frame *f,
+				  uint64_t addr, size_t n)
 {
 	uint64_t sum;
 
+	/* What a signal interrupted may have another stack: none was copied. */
+	if (f->signals > 0 &&
+	    (f->regs.r[SP] < w->stack.lo || f->regs.r[SP] > w->stack.hi))
+		return UNWIND_END_UNREADABLE;
 	if (addr < w->stack.lo || __builtin_add_overflow(addr, n, &sum))
 		return UNWIND_END_BAD_CFA;
 	if (sum - w->stack.hi > SAMPLE_STACK_MAX)
@@ -130,13 +135,13 @@ static enum unwind_end step_simple(struct walk *w, struct walk_frame *f,
 	if (cfa <= r[SP] || cfa % 8 != 0)
 		return UNWIND_END_BAD_CFA;
 	if (!read_word(w, cfa + (uint64_t)(int64_t)rule->ra_offset, &ra))
-		return unreadable(w, cfa + (uint64_t)(int64_t)rule->ra_offset,
-				  8);
+		return unreadable(w, f,
+				  cfa + (uint64_t)(int64_t)rule->ra_offset, 8);
 	if (rule->fp == RULE_FP_SAVED) {
 		uint64_t at = cfa + (uint64_t)(int64_t)rule->fp_offset;
 
 		if (!read_word(w, at, &fp))
-			return unreadable(w, at, 8);
+			return unreadable(w, f, at, 8);
 		known |= BIT(FP);
 	} else if (rule->fp == RULE_FP_UNDEFINED) {
 		known &= ~BIT(FP);
@@ -150,7 +155,8 @@ static enum unwind_end step_simple(struct walk *w, struct walk_frame *f,
 	return enter(w, f, ra, false);
 }
 
-static enum unwind_end end_of_expr(struct walk *w, enum expr_result result)
+static enum unwind_end end_of_expr(struct walk *w, const struct walk_frame *f,
+				   enum expr_result result)
 {
 	switch (result) {
 	case EXPR_OK:
@@ -158,7 +164,7 @@ static enum unwind_end end_of_expr(struct walk *w, enum expr_result result)
 	case EXPR_UNKNOWN_REGISTER:
 		return UNWIND_END_UNKNOWN_REGISTER;
 	case EXPR_UNREADABLE:
-		return unreadable(w, w->missing, 8);
+		return unreadable(w, f, w->missing, 8);
 	case EXPR_INVALID:
 		return UNWIND_END_BAD_CFA;
 	}
@@ -222,22 +228,28 @@ static enum unwind_end step_full(struct walk *w, struct walk_frame *f,
 	r = expr_eval(rows->ops + full->cfa_ops, full->cfa_n_ops, &old,
 		      &w->stack, 0, &w->top, &w->missing, &cfa);
 	if (r)
-		return end_of_expr(w, r);
-	if (!full->is_signal && (cfa <= sp || cfa % 8 != 0))
-		return UNWIND_END_BAD_CFA;
+		return end_of_expr(w, f, r);
 	for (unsigned int reg = 0; reg < X86_64_N_REGS; reg++) {
 		r = restore(w, rows, &old, cfa, &full->regs[reg], reg,
 			    &new.r[reg]);
 		if (r == EXPR_OK)
 			new.known |= BIT(reg);
 		else if (reg == PC)
-			return end_of_expr(w, r);
+			return end_of_expr(w, f, r);
 	}
 	/* The caller's stack pointer is the CFA unless a rule says more. */
 	if (full->regs[SP].kind == REG_SAME || !(new.known &BIT(SP))) {
 		new.r[SP] = cfa;
 		new.known |= BIT(SP);
 	}
+	/*
+	 * In longjmp(3) the CFA is no place on the stack, but that is; and its
+	 * last instructions have set it already.
+	 */
+	if (!full->is_signal &&
+	    (new.r[SP] < sp || (new.r[SP] == sp && !f->is_leaf) ||
+	     new.r[SP] % 8 != 0))
+		return UNWIND_END_BAD_CFA;
 	f->regs = new;
 	if (!full->is_signal)
 		return enter(w, f, new.r[PC], false);
@@ -253,7 +265,7 @@ static enum unwind_end step_sigreturn(struct walk *w, struct walk_frame *f)
 		uint64_t at = sp + x86_64_sigframe_offset(reg);
 
 		if (!read_word(w, at, &f->regs.r[reg]))
-			return unreadable(w, at, 8);
+			return unreadable(w, f, at, 8);
 	}
 	f->regs.known = BIT(X86_64_N_REGS) - 1;
 	return enter_interrupted(w, f);
@@ -302,6 +314,31 @@ static enum unwind_end step_stub(struct walk *w, struct walk_frame *f)
 	return end;
 }
 
+/* By the rule of p, if it is one. */
+static enum unwind_end step_by_rule(struct walk *w, struct walk_frame *f,
+				    const struct place *p)
+{
+	const struct rule *rule = p->rule;
+
+	if (rule->cfa == RULE_CFA_FULL)
+		return step_full(w, f, &p->image->rows,
+				 &p->image->rows.full[rule->cfa_offset]);
+	return step_simple(w, f, rule, p->image);
+}
+
+/*
+ * A return address that no call has left: somebody put the start of a function
+ * there, to be returned to (makecontext(3) does). No rule is in front of it.
+ */
+static bool is_planted(const struct walk_frame *f, const struct place *p)
+{
+	uint64_t start;
+
+	return !f->is_leaf && !f->interrupted &&
+	       rows_function(&p->image->rows, f->addr - p->bias, &start) &&
+	       start == f->addr - p->bias;
+}
+
 static enum unwind_end step_without_cfi(struct walk *w, struct walk_frame *f,
 					const struct place *p)
 {
@@ -314,6 +351,18 @@ static enum unwind_end step_without_cfi(struct walk *w, struct walk_frame *f,
 			return UNWIND_END_ROOT;
 		if (!f->is_leaf && code_is_sigreturn(w->space, f->addr))
 			return step_sigreturn(w, f);
+		if (is_planted(f, p)) {
+			enum unwind_end end = step_by_rule(
+				w, f, space_place(w->space, f->addr));
+
+			f->planted = !f->interrupted;
+			/* Where it would return to is no address: an argument.
+			 */
+			if (end == UNWIND_END_NO_MAP)
+				end = UNWIND_END_ROOT;
+			w->step.usual = false;
+			return end;
+		}
 		if ((f->is_leaf || f->interrupted) &&
 		    code_is_stub(w->space, walk_lookup(f)))
 			return step_stub(w, f);
@@ -324,23 +373,13 @@ static enum unwind_end step_without_cfi(struct walk *w, struct walk_frame *f,
 enum unwind_end walk_step(struct walk *w, struct walk_frame *f)
 {
 	const struct place *p = f->place;
-	const struct rule *rule;
 
 	if (p == NULL || p->addr != walk_lookup(f))
 		p = space_place(w->space, walk_lookup(f));
-	rule = p->rule;
 	w->step.usual = false;
-
-	switch ((enum rule_cfa)rule->cfa) {
-	case RULE_CFA_SP:
-	case RULE_CFA_FP:
-		return step_simple(w, f, rule, p->image);
-	case RULE_CFA_FULL:
-		return step_full(w, f, &p->image->rows,
-				 &p->image->rows.full[rule->cfa_offset]);
-	case RULE_CFA_NONE:
-		break;
-	}
+	f->planted = false;
+	if (p->rule->cfa != RULE_CFA_NONE)
+		return step_by_rule(w, f, p);
 	if (space_unmapped(p))
 		return UNWIND_END_NO_MAP;
 	return step_without_cfi(w, f, p);

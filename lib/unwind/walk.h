@@ -19,6 +19,7 @@ struct walk_frame {
 	bool is_leaf;	   /* look up addr itself; else addr - 1 */
 	bool by_heuristic; /* how this frame was found */
 	bool interrupted;  /* by a signal: the frame before is a trampoline */
+	bool planted;	   /* its step found that no call left its address */
 	uint32_t signals;  /* signal frames passed until here */
 	const struct place *place; /* of walk_lookup, if its address is that */
 };
