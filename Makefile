@@ -195,16 +195,17 @@ $(B)/tests/ship/check_shipd: | $(B)/sentry-profd-ship
 
 # Programs that the tests run as targets: tests/targets/*.c and *.cc. A line
 # "// cflags: ..." in a source gives flags of its own, last on the line so that
-# libraries can be among them.
+# libraries can be among them; "// cc: ..." another compiler.
 TARGETS = $(patsubst tests/targets/%.c,$(B)/targets/%,$(wildcard tests/targets/*.c)) \
 	$(patsubst tests/targets/%.cc,$(B)/targets/%,$(wildcard tests/targets/*.cc))
 TARGET_HEADERS = $(wildcard tests/targets/*.h)
 target_flags = $$(sed -n 's,^// cflags: ,,p' $<)
+target_cc = $$(sed -n 's,^// cc: ,,p' $< | grep . || echo $(CC))
 
 $(B)/targets/%: tests/targets/%.c $(TARGET_HEADERS) Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -pthread -o $@ $< \
+	$(Q)$(target_cc) -std=gnu11 -D_GNU_SOURCE -O2 -g -pthread -o $@ $< \
 		$(target_flags)
 
 $(B)/targets/%: tests/targets/%.cc Makefile
@@ -234,7 +235,19 @@ $(B)/bench/$(1): $$($(1)_SRC:%=$(B)/obj/tests/bench/%.o) \
 endef
 $(foreach b,target bare naive unwind,$(eval $(call bench_rules,$(b))))
 
-built: $(BINS) $(CHECKS) $(TARGETS) $(BENCH)
+# Our stacks against those of other unwinders, stop by stop.
+ORACLE = $(B)/oracle/differ
+ORACLE_OBJS = $(B)/obj/tests/oracle/differ.o
+ALL_OBJS += $(ORACLE_OBJS)
+$(ORACLE): $(ORACLE_OBJS) $(patsubst %,$(B)/obj/daemon/%.o,\
+		$(filter-out profctl stack,$(sentry-profctl_SRC))) \
+		$(call archives,$(sentry-profctl_LIB))
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $^ $(ALL_LDFLAGS) \
+		$(call pkg,$(sentry-profctl_PKG) jansson) $(sentry-profctl_LIBS)
+
+built: $(BINS) $(CHECKS) $(TARGETS) $(BENCH) $(ORACLE)
 	@:
 
 unit: $(CHECKS) $(TARGETS)

@@ -13,8 +13,8 @@
 #include "lib/capture/snapshot.h"
 #include "lib/capture/status.h"
 
-/* A thread that can stop does so within some time slices. */
-#define STOP_WAIT_NS NS_PER_SEC
+/* A thread that can stop does so when it gets a processor. */
+#define STOP_WAIT_NS (5 * NS_PER_SEC)
 /* Between two looks; the kernel makes it some 70 us. */
 #define STOP_POLL_NS (10 * NS_PER_US)
 

@@ -28,8 +28,8 @@ struct thread_stop {
 /*
  * Attaches to a thread and stops it. Returns 0; -ESRCH if it is gone, -EPERM
  * if it may not be traced or is traced already, -ETIMEDOUT if it has not
- * stopped within a second (it waits in the kernel, for a disk as a rule): it
- * will stop later, and has to be left to the end of this process.
+ * stopped within some seconds (it waits in the kernel, for a disk as a rule):
+ * it will stop later, and has to be left to the end of this process.
  */
 must_check int thread_stop(int32_t tid, struct thread_stop *ret);
 

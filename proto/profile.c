@@ -155,8 +155,7 @@ static bool texts_good(const struct profile *p)
 		const struct profile_frame *f = &p->frames[i];
 
 		if ((f->function != NULL && !is_utf8(f->function)) ||
-		    (f->package != NULL && !is_utf8(f->package)) ||
-		    (f->file != NULL && !is_utf8(f->file)))
+		    (f->package != NULL && !is_utf8(f->package)))
 			return false;
 	}
 	return true;

@@ -3,8 +3,10 @@
 
 KILLS (1000) SIGKILLs to each of our processes at random moments (kills.py);
 STORM_SECONDS (30) of 1,000 threads a second, at each rate; and the tests of
-what a target could see of us over and over, from new seeds, for MINUTES (10).
-With these figures it takes 15 to 25 minutes.
+what a target could see of us over and over, from new seeds, for MINUTES (6);
+and STOPS (100000) at random moments of programs of all kinds, ten real ones
+among them, whose stacks are compared with those of other unwinders
+(tests/oracle). With these figures it takes 20 to 35 minutes.
 
 Each step says how it went, and the last lines are a summary. A fault does not
 end the others; its output, with the seed, stands where it happened. Status 1 if
@@ -23,11 +25,11 @@ import time
 
 HERE = pathlib.Path(__file__).parent
 TESTS = HERE.parent / 'integration'
-MINUTES = float(os.environ.get('MINUTES') or 10)
+MINUTES = float(os.environ.get('MINUTES') or 6)
 
 AT_LENGTH = ('transparency_calls', 'transparency_parts', 'life_signals',
-             'life_jobs', 'life_execs', 'life_family', 'life_odd', 'life_rights',
-             'job_control', 'let_go', 'other_tracers', 'lifecycle')
+             'life_jobs', 'life_execs', 'life_family', 'life_rights',
+             'job_control', 'lifecycle')
 
 RESULT = re.compile(r'(ok|skip|FAIL) +(test_\w+) \(([\d.]+) s\)')
 
@@ -97,6 +99,8 @@ def main():
         if soak.minutes() >= end:
             break
         soak.run(TESTS / f'test_{name}.py')
+    soak.run(HERE.parent / 'oracle/differ.py',
+             STOPS=os.environ.get('STOPS') or '100000', LEAST='10')
     soak.summary()
     sys.exit(1 if soak.faults else 0)
 

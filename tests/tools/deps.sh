@@ -10,11 +10,11 @@
 set -eu
 
 build='gcc libc6-dev make pkg-config libdw-dev libelf-dev liblzma-dev
-	libzstd-dev libiberty-dev libunwind-dev libjansson-dev
-	libcurl4-openssl-dev zlib1g-dev libseccomp-dev libinih-dev'
+	libzstd-dev libiberty-dev libunwind-dev libjansson-dev libcurl4-openssl-dev zlib1g-dev libseccomp-dev
+	libinih-dev'
 demo='redis-tools'
 # binutils: readelf and nm. linux-perf is what profiles are compared with.
-test='check g++ clang binutils python3 openssl mandoc strace'
+test='check g++ clang binutils python3 openssl mandoc strace musl-tools'
 
 # What make bench compares with.
 bench='python3 bpftrace'
@@ -42,7 +42,7 @@ elsewhere()
 	modules='libdw libelf liblzma libzstd libunwind-ptrace jansson libcurl zlib libseccomp
 		inih'
 	if [ "$1" = test ]; then
-		commands="$commands g++ clang readelf python3 openssl mandoc"
+		commands="$commands musl-gcc g++ clang readelf python3 openssl mandoc"
 		modules="$modules check"
 	fi
 	missing=

@@ -1,0 +1,65 @@
+#!/usr/bin/python3
+"""The short form of tests/oracle/differ.py: some thousand random stops."""
+
+import os
+import pathlib
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / 'tests/oracle'))
+
+import differ  # noqa: E402
+import rules  # noqa: E402
+
+STOPS = 200
+STEPS = 100
+SEED = 1
+
+
+class Differ(unittest.TestCase):
+    def compare(self, names):
+        names = differ.installed(names)
+        total, wrong = differ.compare(names, STOPS, STEPS, SEED)
+        self.assertEqual(wrong, 0, 'see above')
+        self.assertEqual(total, STOPS * len(names))
+
+    def test_the_zoo(self):
+        self.compare([n for n in differ.programs() if n not in differ.REAL])
+
+    def test_real_programs(self):
+        # What takes a compiler, a database or a service is for make soak.
+        self.compare(['python3', 'perl', 'bash', 'redis', 'xz', 'cc1plus',
+                      'node'])
+
+
+def line(ours, end, theirs, module='/usr/bin/env'):
+    def frames(names):
+        return [[0x1000 + 16 * i, n, 8, module, 8, False]
+                for i, n in enumerate(names.split())]
+    return {'ours': {'frames': frames(ours), 'end': end},
+            'libunwind': {'frames': frames(theirs), 'end': 'end',
+                          'first': len(os.path.commonprefix(
+                              [ours.split(), theirs.split()]))}}
+
+
+class Rules(unittest.TestCase):
+    """What nobody has explained is not explained by chance."""
+
+    def test_a_frame_too_few_and_one_too_many(self):
+        for ours, theirs in (('a b', 'a b c'), ('a b c', 'a b'),
+                             ('a x c', 'a b c'), ('a', 'a b')):
+            self.assertEqual(rules.explain(line(ours, 'root', theirs)),
+                             {'libunwind': None}, (ours, theirs))
+
+    def test_the_vdso_explains_only_what_is_above_it(self):
+        found = line('a b', 'root', 'a c')
+        found['ours']['frames'][0][3] = '[vdso]'
+        self.assertEqual(rules.explain(found), {'libunwind': 'vdso'})
+        found = line('a b c', 'root', 'a d c')
+        found['ours']['frames'][2][3] = '[vdso]'
+        self.assertEqual(rules.explain(found), {'libunwind': None})
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)

@@ -1,0 +1,107 @@
+#!/usr/bin/python3
+"""Programs of many kinds that know their stacks, frame by frame.
+
+The zoo_* targets print the return addresses of their functions (zoo.h). Each is
+looked at twice: as it waits, by stack pointer and pc alone where these are
+enough, and with all registers.
+"""
+
+import subprocess
+
+import harness
+from harness import BUILD, check
+from test_profctl import parse, run
+
+MODES = ('frames', 'tail', 'noreturn', 'deep', 'split', 'callback', 'exiting',
+         'signal_fault', 'signal_nested', 'signal_first', 'context', 'jumped',
+         'threads')
+
+READ = '0'  # the call that they wait in
+
+
+def programs(musl):
+    found = sorted(p.name for p in (BUILD / 'targets').glob('zoo_*')
+                   if '.' not in p.name)
+    check(len(found) > 15, f'{found}')
+    return [name for name in found if ('musl' in name) == musl]
+
+
+def start(box, program, mode):
+    """Returns the program and {tid: addresses, innermost first}."""
+    target = box.start([BUILD / 'targets' / program, mode],
+                       stdin=subprocess.PIPE)
+    target.wait_line('ready .*')
+    stacks = {}
+    for line in target.stdout.splitlines():
+        word, *numbers = line.split()
+        if word == 'stack':
+            stacks[int(numbers[0])] = [int(n, 16) for n in numbers[1:]]
+    for tid in stacks:
+        harness.wait_for(lambda t=tid: harness.proc_text(
+            t, 'syscall').split()[:1] == [READ], 'it waits')
+    return target, stacks
+
+
+def of_program(thread, program, expected):
+    """Its frames below the one that waits, but for those that it cannot know:
+    what calls a function of libc that calls back, and the start of it all."""
+    modules = [f.module for f in thread.frames]
+    return [f.addr for i, f in enumerate(thread.frames)
+            if modules[i] == program and f.name != '_start' and
+            (i > 0 and modules[i - 1] == program or f.addr in expected)][1:]
+
+
+def problems(thread, program, expected):
+    addrs = [f.addr for f in thread.frames]
+    rest = iter(addrs)
+    if not all(a in rest for a in expected):
+        yield f'not {[hex(a) for a in expected]}'
+    if 'static' not in program:
+        own = of_program(thread, program, expected)
+        if own != [a for a in expected if a in own]:
+            yield f'of its own {[hex(a) for a in own]}'
+    if thread.end != 'root':
+        yield f'ends with {thread.end}'
+    guessed = [f.name for f in thread.frames if f.guessed]
+    if guessed:
+        yield f'guessed {guessed}'
+
+
+def look(box, program, mode):
+    target, stacks = start(box, program, mode)
+    for options in ((), ('--oracle=dwfl',)):
+        # That it differs (3) is its affair here: see tests/oracle.
+        done = run('stack', *options, target.pid, status=(0, 3))
+        threads = parse(done.stdout)
+        for tid, expected in stacks.items():
+            check(tid in threads, f'{program} {mode}: no thread {tid}')
+            found = list(problems(threads[tid], program, expected))
+            check(found == [], f'{program} {mode} {options}: {found}\n'
+                               f'{done.stdout}')
+        check(mode != 'threads' or len(threads) == 5, f'{threads}')
+    target.end()
+
+
+def make_test(mode):
+    def test(box):
+        for program in programs(musl=False):
+            look(box, program, mode)
+    return test
+
+
+for mode_name in MODES:
+    globals()[f'test_{mode_name}'] = make_test(mode_name)
+
+
+def test_10000_levels(box):
+    """More than is walked: the innermost 4096 frames, and why no more."""
+    target, stacks = start(box, 'zoo_o2', 'deepest')
+    thread, = parse(run('stack', target.pid).stdout).values()
+    expected, = stacks.values()
+    check(thread.end == 'max_frames' and len(thread.frames) == 4096,
+          f'{thread.end} {len(thread.frames)}')
+    check([f.addr for f in thread.frames[2:]] == expected[:4094], 'frames')
+
+
+if __name__ == '__main__':
+    harness.main(globals())

@@ -1,0 +1,329 @@
+/*
+ * Stops a process's threads at random moments and compares what this project's
+ * unwinder makes of a copy with what libunwind-ptrace and libdwfl see of the
+ * live thread at the same stop.
+ *
+ * usage: differ PID STOPS SEED STEPS
+ *
+ * STOPS are compared, up to STEPS of them, chosen at random, by single steps
+ * from one moment: so every instruction of a hot function is met. A thread that
+ * is blocked is looked at without a stop before, too.
+ *
+ * On stdout a line of JSON for each stop where somebody differs, and one with
+ * the sums at the end; tests/oracle/differ.py explains them.
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "daemon/live.h"
+#include "daemon/oracle.h"
+#include "daemon/thread_copy.h"
+#include "lib/capture/arch.h"
+
+/* Between two moments, at most; running code is then somewhere else. */
+#define PAUSE_MAX_NS (2 * NS_PER_MS)
+
+/* Moments in a row without a thread that stops: the process is ending. */
+#define FAILURES_MAX 1000
+
+struct differ {
+	struct live live;
+	struct oracle *oracles[ORACLE_N];
+	uint64_t random;
+	unsigned long stops, by_step, compared_blocked, capped;
+	unsigned long ends[UNWIND_END_N];
+	unsigned long agree[ORACLE_N];
+	unsigned long guessed;
+};
+
+static struct unwind_stack ours, of_blocked;
+static struct oracle_stack theirs[ORACLE_N];
+
+static union {
+	struct record_sample record;
+	uint8_t bytes[THREAD_COPY_MAX];
+} buffer, blocked;
+
+/* SplitMix64 (Steele, Lea, Flood: Fast splittable generators, 2014). */
+static uint64_t draw(struct differ *d, uint64_t below)
+{
+	uint64_t z = d->random += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (z ^ z >> 31) % below;
+}
+
+/* JSON is UTF-8; a target's names need not be. */
+static void to_ascii(char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text >= 0x80)
+			*text = '?';
+}
+
+/* [address, name, offset, module, offset in its file, guessed] */
+static json_t *frame_json(struct differ *d, uint64_t addr, bool is_leaf,
+			  bool guessed)
+{
+	const uint64_t lookup = is_leaf ? addr : addr - 1;
+	struct unwind_space *space = d->live.space;
+	struct unwind_image image;
+	char name[256] = "", module[256] = "";
+	uint64_t offset = 0, at = 0;
+	const char *found;
+
+	if (unwind_symbol_at(space, lookup, &found, &offset) == 0)
+		(void)snprintf(name, sizeof(name), "%s", found);
+	if (unwind_image_at(space, lookup, &image) == 0) {
+		(void)snprintf(module, sizeof(module), "%s", image.path);
+		at = lookup - image.addr + image.vmaddr;
+	} else if (!unwind_space_covers(space, lookup)) {
+		(void)snprintf(module, sizeof(module), "unmapped");
+	}
+	to_ascii(name);
+	to_ascii(module);
+	return json_pack("[I,s,I,s,I,b]", (json_int_t)addr, name,
+			 (json_int_t)offset, module, (json_int_t)at, guessed);
+}
+
+static json_t *ours_json(struct differ *d, const struct unwind_stack *s)
+{
+	json_t *frames = json_array();
+
+	for (size_t i = 0; i < s->n; i++)
+		(void)json_array_append_new(
+			frames,
+			frame_json(d, s->frames[i].addr, s->frames[i].is_leaf,
+				   s->frames[i].by_heuristic));
+	return json_pack("{s:o,s:s}", "frames", frames, "end",
+			 unwind_end_name(s->end));
+}
+
+static json_t *theirs_json(struct differ *d, const struct oracle_stack *s,
+			   size_t first)
+{
+	json_t *frames = json_array();
+
+	for (size_t i = 0; i < s->n; i++)
+		(void)json_array_append_new(
+			frames, frame_json(d, s->addrs[i], i == 0, false));
+	return json_pack("{s:o,s:s,s:i}", "frames", frames, "end", s->end,
+			 "first", (int)first);
+}
+
+static void put(json_t *value)
+{
+	(void)json_dumpf(value, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
+	(void)putchar('\n');
+	json_decref(value);
+}
+
+/* The bytes around the leaf's pc, for who reads the report. */
+static json_t *code_json(const struct differ *d, uint64_t pc)
+{
+	uint8_t code[16] = {0};
+	char hex[2 * sizeof(code) + 1];
+	struct iovec local = {code, sizeof(code)};
+	struct iovec remote = {(void *)(uintptr_t)pc, sizeof(code)};
+
+	(void)!process_vm_readv(d->live.pid, &local, 1, &remote, 1, 0);
+	for (size_t i = 0; i < sizeof(code); i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", code[i]);
+	return json_string(hex);
+}
+
+static void compare_oracles(struct differ *d, int32_t tid)
+{
+	json_t *line = NULL;
+
+	for (int i = 0; i < ORACLE_N; i++) {
+		size_t first;
+
+		oracle_walk(d->oracles[i], tid, &theirs[i]);
+		if (oracle_agrees(&ours, &theirs[i], &first)) {
+			d->agree[i]++;
+			continue;
+		}
+		if (line == NULL)
+			line = json_pack("{s:I,s:o,s:o}", "tid",
+					 (json_int_t)tid, "ours",
+					 ours_json(d, &ours), "code",
+					 code_json(d, ours.frames[0].addr));
+		(void)json_object_set_new(line,
+					  oracle_name((enum oracle_kind)i),
+					  theirs_json(d, &theirs[i], first));
+	}
+	if (line != NULL)
+		put(line);
+}
+
+static int compare(struct differ *d, const struct thread_stop *stop)
+{
+	bool changed = false;
+	size_t size;
+	int r;
+
+	r = live_read_maps(&d->live, &changed);
+	for (int i = 0; i < ORACLE_N && changed; i++)
+		oracle_forget(d->oracles[i]);
+	if (r == 0)
+		r = thread_copy_stopped(&d->live, stop, &buffer.record, &size);
+	if (r == 0)
+		r = unwind_walk(d->live.space, &buffer.record, size,
+				UNWIND_FRAMES_MAX, &ours);
+	if (r < 0)
+		return r;
+	compare_oracles(d, stop->tid);
+	d->stops++;
+	d->ends[ours.end]++;
+	d->guessed += ours.frame_pointer;
+	if (ours.end != UNWIND_END_ROOT)
+		put(json_pack("{s:I,s:o}", "tid", (json_int_t)stop->tid,
+			      "early", ours_json(d, &ours)));
+	return 0;
+}
+
+/* The same wait, copied before the stop: its stack should be no other. */
+static void compare_blocked(struct differ *d, size_t size)
+{
+	bool same = true;
+
+	if (blocked.record.regs[ARCH_SP] != buffer.record.regs[ARCH_SP] ||
+	    blocked.record.regs[ARCH_PC] != buffer.record.regs[ARCH_PC] ||
+	    unwind_walk(d->live.space, &blocked.record, size, UNWIND_FRAMES_MAX,
+			&of_blocked) < 0)
+		return;
+	d->compared_blocked++;
+	same = of_blocked.n == ours.n;
+	for (size_t i = 0; i < ours.n && same; i++)
+		same = of_blocked.frames[i].addr == ours.frames[i].addr;
+	if (!same)
+		put(json_pack("{s:o,s:o}", "ours", ours_json(d, &ours),
+			      "blocked", ours_json(d, &of_blocked)));
+}
+
+/* In the middle of a call a step would wait for its end. */
+static bool can_step(const struct differ *d, const struct thread_stop *stop)
+{
+	static const uint8_t syscall_code[] = {0x0f, 0x05};
+	struct user_regs_struct regs;
+	uint8_t code[2] = {0};
+	struct iovec local = {code, sizeof(code)};
+	struct iovec remote = {.iov_len = sizeof(code)};
+	long nr, result;
+
+	if (stop->status == TRACEE_GROUP_STOP ||
+	    arch_get_regs((uint32_t)stop->tid, &regs) < 0 ||
+	    arch_interrupted_call(&regs, &nr, &result))
+		return false;
+	remote.iov_base = (void *)(uintptr_t)regs.rip;
+	return process_vm_readv(d->live.pid, &local, 1, &remote, 1, 0) ==
+		       (ssize_t)sizeof(code) &&
+	       memcmp(code, syscall_code, sizeof(code)) != 0;
+}
+
+static int32_t any_thread(struct differ *d)
+{
+	int32_t tid = 0, chosen = 0;
+	uint64_t n = 0;
+
+	while ((tid = live_next_thread(&d->live, tid)) != 0)
+		if (draw(d, ++n) == 0)
+			chosen = tid;
+	return chosen;
+}
+
+/* One moment of one thread, and the steps from there. */
+static int look(struct differ *d, unsigned long stops, uint64_t steps)
+{
+	int32_t tid = any_thread(d);
+	struct thread_stop stop;
+	bool was_blocked;
+	size_t size;
+	int r;
+
+	if (tid == 0)
+		return -ESRCH;
+	was_blocked =
+		thread_copy_blocked(&d->live, tid, &blocked.record, &size) == 0;
+	r = thread_stop(tid, &stop);
+	if (r < 0)
+		return r;
+	r = compare(d, &stop);
+	if (r == 0 && was_blocked)
+		compare_blocked(d, size);
+	steps = draw(d, 1 + steps);
+	while (r == 0 && steps-- > 0 && d->stops < stops &&
+	       can_step(d, &stop)) {
+		r = thread_step(&stop);
+		if (r == 0)
+			r = compare(d, &stop);
+		d->by_step++;
+	}
+	if (r != -ESRCH)
+		thread_release(&stop);
+	return r;
+}
+
+static void put_sums(const struct differ *d)
+{
+	json_t *ends = json_object();
+
+	for (int i = 0; i < UNWIND_END_N; i++)
+		if (d->ends[i] > 0)
+			(void)json_object_set_new(
+				ends, unwind_end_name((enum unwind_end)i),
+				json_integer((json_int_t)d->ends[i]));
+	put(json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "stops",
+		      (json_int_t)d->stops, "steps", (json_int_t)d->by_step,
+		      "blocked_compared", (json_int_t)d->compared_blocked,
+		      "guessed", (json_int_t)d->guessed, "libunwind_agrees",
+		      (json_int_t)d->agree[ORACLE_LIBUNWIND], "libdwfl_agrees",
+		      (json_int_t)d->agree[ORACLE_LIBDWFL], "ends", ends));
+}
+
+int main(int argc, char **argv)
+{
+	struct differ d = {0};
+	unsigned long stops;
+	unsigned int failures = 0;
+	uint64_t steps;
+	bool changed;
+	int r = 0;
+
+	if (argc != 5) {
+		(void)fputs("usage: differ PID STOPS SEED STEPS\n", stderr);
+		return 2;
+	}
+	stops = strtoul(argv[2], NULL, 10);
+	d.random = strtoull(argv[3], NULL, 10);
+	steps = strtoull(argv[4], NULL, 10);
+	if (live_init(&d.live, (int32_t)strtol(argv[1], NULL, 10)) < 0 ||
+	    live_read_maps(&d.live, &changed) < 0 ||
+	    oracle_new(ORACLE_LIBUNWIND, d.live.pid, &d.oracles[0]) < 0 ||
+	    oracle_new(ORACLE_LIBDWFL, d.live.pid, &d.oracles[1]) < 0) {
+		(void)fprintf(stderr, "differ: no process %s\n", argv[1]);
+		return 1;
+	}
+	while (d.stops < stops && failures < FAILURES_MAX) {
+		const struct timespec pause = {
+			.tv_nsec = (long)draw(&d, PAUSE_MAX_NS)};
+
+		(void)nanosleep(&pause, NULL);
+		r = look(&d, stops, steps);
+		failures = r < 0 ? failures + 1 : 0;
+	}
+	put_sums(&d);
+	if (d.stops < stops)
+		(void)fprintf(stderr, "differ: process %s: %s\n", argv[1],
+			      strerror(-r));
+	for (int i = 0; i < ORACLE_N; i++)
+		oracle_free(d.oracles[i]);
+	live_fini(&d.live);
+	return 0;
+}

@@ -1,0 +1,356 @@
+#!/usr/bin/python3
+"""Our stacks against libunwind's and libdwfl's, at random stops.
+
+usage: differ.py [--total N] [--steps N] [--seed N] [--least N] [NAME...]
+
+Runs the programs of tests/targets/zoo_* and real ones from Debian's packages,
+with --total (STOPS) stops among them, and explains every difference by a known fault
+of the oracle (rules.py). One that nobody has explained is printed, and the
+status is 1. Real programs that are not installed are left out, but --least
+(LEAST) of them have to be there.
+"""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import rules
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(ROOT, os.environ.get('BUILD', 'build'))
+
+# Programs without an end, in what their interpreters have.
+PYTHON = '''
+import hashlib, json, re, zlib
+def f(n): return n if n < 2 else f(n - 1) + f(n - 2)
+i = 0
+while True:
+    i += 1; f(10); json.dumps({'a': [1, 2, i]})
+    sorted([3, 1, i], key=lambda x: -x); re.sub(r'(\\w+) (\\w+)', r'\\2', 'a b')
+    zlib.compress(b'x' * 2000); hashlib.sha256(b'y' * 1000).hexdigest()
+'''
+PERL = '''
+sub f { my $n = shift; return $n < 2 ? $n : f($n - 1) + f($n - 2) }
+for (my $i = 0;; $i++) { f(8); my @a = sort { $a <=> $b }
+  map { ($_ * $i) % 97 } 1..50; my $s = join(",", @a);
+  $s =~ s/(\\d+),(\\d+)/$2-$1/g; sprintf("%f %s", $i, $s); }
+'''
+BASH = '''
+f() { local n=$1; if ((n < 2)); then r=$n; return; fi
+  f $((n - 1)); local a=$r; f $((n - 2)); r=$((r + a)); }
+while :; do f 8; x="abc$r"; x=${x//a/b}; [[ $x =~ ^b(.*)$ ]]; done
+'''
+NODE = '''
+function f(n) { return n < 2 ? n : f(n - 1) + f(n - 2) }
+let o = {};
+function step() { for (let i = 0; i < 200; i++) {
+  o['k' + i % 50] = JSON.stringify({a: i, b: [1, 2, 3]}); f(12);
+  [3, 1, 2, i].sort((a, b) => a - b); 'abc def'.replace(/(\\w+) (\\w+)/, '$2');
+} setImmediate(step); }
+step();
+'''
+SQLITE = '''with recursive c(x) as (select 1 union all select x + 1 from c)
+select max(hex(x) || lower(hex(randomblob(8)))) from c where x % 3 = 0;'''
+POSTGRES = '''select max(md5(x::text)) from generate_series(1, 1000000000) x
+where x::text ~ '(1+)2*';
+'''.replace('\n', ' ')
+GO = '''package main
+import ("fmt"; "sort"; "strings")
+func f(n int) int { if n < 2 { return n }; return f(n-1) + f(n-2) }
+func work() { for i := 0; ; i++ { s := fmt.Sprintf("%d-%x", i%1000, i)
+  x := make([]int, 50); for j := range x { x[j] = i * j % 97 }
+  sort.Slice(x, func(a, b int) bool { return x[a] < x[b] })
+  _ = strings.Repeat(s, 3); f(8) } }
+func main() { go work(); go work(); select {} }
+'''
+RUST = '''use std::collections::HashMap;
+fn rec(n: u32) -> u64 { if n == 0 { return 1; }
+  let v: Vec<u64> = (0..n as u64).collect(); v.iter().sum::<u64>() + rec(n-1) }
+fn main() { let mut m: HashMap<String, u64> = HashMap::new(); let mut i = 0u64;
+  loop { *m.entry(format!("{:?}-{}", i % 100, i % 7)).or_insert(0) +=
+    rec((i % 20) as u32);
+  let mut v: Vec<u64> = (0..100).map(|x| (x * i) % 101).collect(); v.sort();
+  let _ = std::panic::catch_unwind(|| { if i % 50 == 49 {
+    std::panic::resume_unwind(Box::new(1)); } }); i += 1; } }
+'''
+JAVA = '''import java.util.*;
+public class Hot { static int f(int n) { return n < 2 ? n : f(n-1) + f(n-2); }
+public static void main(String[] a) { Map<String, Integer> m = new HashMap<>();
+for (int i = 0; ; i++) { m.merge("" + (i % 1000), i, Integer::sum); f(12);
+List<Integer> l = new ArrayList<>(); for (int j = 0; j < 100; j++)
+l.add((j * i) % 97); Collections.sort(l); } } }
+'''
+CXX = '''#include <map>
+#include <regex>
+int main() { std::regex r("(a+)(b*)"); std::map<std::string, int> m;
+std::smatch s; std::string t = "aab"; return std::regex_match(t, s, r); }
+'''
+
+
+class Runner:
+    """Starts programs and their load in a directory, and ends them."""
+
+    def __init__(self, directory):
+        self.dir = pathlib.Path(directory)
+        self.processes = []
+
+    def write(self, name, text):
+        (self.dir / name).write_text(text)
+        return self.dir / name
+
+    def start(self, *argv, **options):
+        options = {'stdin': subprocess.DEVNULL, 'stdout': subprocess.DEVNULL,
+                   'stderr': subprocess.DEVNULL, 'cwd': self.dir, **options}
+        process = subprocess.Popen([str(a) for a in argv], **options)
+        self.processes.append(process)
+        return process.pid
+
+    def compile(self, *argv):
+        env = {**os.environ, 'GOCACHE': str(self.dir / 'go')}
+        subprocess.run([str(a) for a in argv], check=True, cwd=self.dir,
+                       stdout=subprocess.DEVNULL, env=env)
+
+    def end(self):
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()
+            if process.stdout:
+                process.stdout.close()
+
+
+def redis(r):
+    exe = shutil.copy(shutil.which('redis-server') or
+                      shutil.which('redis-check-rdb'), r.dir / 'redis-server')
+    socket = r.dir / 'socket'
+    pid = r.start(exe, '--port', 0, '--unixsocket', socket, '--save', '')
+    while not socket.exists():
+        time.sleep(0.01)
+    r.start('redis-benchmark', '-s', socket, '-q', '-l', '-n', 100000, '-r',
+            1000, 'eval', 'return redis.call("zadd", "z", 1, KEYS[1])', 1,
+            '__rand_int__')
+    return pid
+
+
+def xz(r):
+    # Random, so that it is not soon done.
+    with open('/dev/urandom', 'rb') as data:
+        return r.start('xz', '-T1', '-6', '-c', stdin=data)
+
+
+def nginx(r):
+    r.write('conf', f'''daemon off; master_process off; pid {r.dir}/pid;
+error_log {r.dir}/log; events {{}} http {{ access_log off; gzip on;
+gzip_types *; gzip_min_length 1;
+client_body_temp_path {r.dir}; proxy_temp_path {r.dir};
+fastcgi_temp_path {r.dir}; uwsgi_temp_path {r.dir}; scgi_temp_path {r.dir};
+server {{ listen unix:{r.dir}/socket; root {r.dir}; }} }}''')
+    r.write('page', 'a page of text ' * 5000)
+    pid = r.start('nginx', '-p', r.dir, '-c', r.dir / 'conf')
+    while not (r.dir / 'socket').exists():
+        time.sleep(0.01)
+    r.start('sh', '-c', f'while curl -s --compressed --unix-socket '
+            f'{r.dir}/socket http://x/page -o /dev/null; do :; done')
+    return pid
+
+
+def postgres(r):
+    bin_dir = sorted(pathlib.Path('/usr/lib/postgresql').glob('*/bin'))[-1]
+    r.dir.chmod(0o777)
+    user = ['runuser', '-u', 'postgres', '--'] if os.geteuid() == 0 else []
+    r.compile(*user, bin_dir / 'initdb', '-D', r.dir / 'db')
+    with open(r.write('sql', POSTGRES), 'rb') as sql:
+        return r.start(*user, bin_dir / 'postgres', '--single', '-D',
+                       r.dir / 'db', 'postgres', stdin=sql)
+
+
+def go(r):
+    r.compile('go', 'build', '-o', 'hot', r.write('hot.go', GO))
+    return r.start(r.dir / 'hot')
+
+
+def rust(r):
+    r.compile('rustc', '-O', '-o', 'hot', r.write('hot.rs', RUST))
+    return r.start(r.dir / 'hot')
+
+
+def java(r):
+    r.write('Hot.java', JAVA)
+    r.compile('javac', 'Hot.java')
+    return r.start('java', '-Xmx64m', '-cp', r.dir, 'Hot')
+
+
+def cc1plus(r):
+    exe = subprocess.run(['g++', '-print-prog-name=cc1plus'], check=True,
+                         capture_output=True, text=True).stdout.strip()
+    source = r.write('hot.cc', CXX)
+    return r.start(exe, '-quiet', '-O2', '-o', '/dev/null', source)
+
+
+# name: (command that has to be there, start). What ends is begun again.
+REAL = {
+    'python3': ('/usr/bin/python3',
+                lambda r: r.start('/usr/bin/python3', '-c', PYTHON)),
+    'perl': ('perl', lambda r: r.start('perl', '-e', PERL)),
+    'bash': ('bash', lambda r: r.start('bash', '-c', BASH)),
+    'redis': ('redis-check-rdb', redis),
+    'xz': ('xz', xz),
+    'cc1plus': ('g++', cc1plus),
+    'node': ('node', lambda r: r.start('node', '--perf-basic-prof', '-e',
+                                       NODE)),
+    'sqlite3': ('sqlite3', lambda r: r.start('sqlite3', ':memory:', SQLITE)),
+    'nginx': ('nginx', nginx),
+    'postgres': ('postgres', postgres),
+    'java': ('javac', java),
+    'go': ('go', go),
+    'rust': ('rustc', rust),
+}
+
+
+def zoo(name):
+    """Works for ever; libc's own copies are of many kinds."""
+    def start(r):
+        r.processes.append(subprocess.Popen(
+            [BUILD / 'targets' / name, 'work'], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE))
+        r.processes[-1].stdout.readline()
+        return r.processes[-1].pid
+    return start
+
+
+def programs():
+    found = {p.name: (str(p), zoo(p.name))
+             for p in sorted((BUILD / 'targets').glob('zoo_*'))
+             if '.' not in p.name}
+    return {**found, **REAL}
+
+
+class Sums:
+    def __init__(self):
+        self.stops = 0
+        self.blocked = 0
+        self.agree = collections.Counter()
+        self.ends = collections.Counter()
+        self.early = collections.Counter()
+        self.explained = collections.Counter()
+        self.unexplained = []  # (what, line)
+
+    def add(self, line):
+        if 'stops' in line:
+            self.stops += line['stops']
+            self.blocked += line['blocked_compared']
+            self.ends.update(line['ends'])
+            for oracle in rules.RULES:
+                self.agree[oracle] += line[f'{oracle}_agrees']
+        elif 'early' in line:
+            stack = rules.Stack(line['early'])
+            self.early[stack.end, place(stack)] += 1
+        elif 'blocked' in line:
+            self.unexplained.append(('without a stop', line))
+        else:
+            for oracle, fault in rules.explain(line).items():
+                if fault:
+                    self.explained[oracle, fault] += 1
+                else:
+                    self.unexplained.append((oracle, line))
+
+
+def place(stack):
+    """Where it ended, without addresses."""
+    last = stack.frames[-1]
+    return f'{last.name or "?"} in ' \
+           f'{os.path.basename(last.module) or "memory without a file"}'
+
+
+def differ(pid, stops, seed, steps):
+    done = subprocess.run(
+        [BUILD / 'oracle/differ', str(pid), str(stops), str(seed), str(steps)],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+# A program that ends, such as a compiler, is run again.
+RUNS_MAX = 1000
+
+
+def run(start, stops, seed, steps):
+    sums = Sums()
+    for i in range(RUNS_MAX):
+        with tempfile.TemporaryDirectory(prefix='differ.') as directory:
+            runner = Runner(directory)
+            try:
+                pid = start(runner)
+                for line in differ(pid, stops - sums.stops, seed + i, steps):
+                    sums.add(line)
+            finally:
+                runner.end()
+        if sums.stops >= stops:
+            break
+    return sums
+
+
+def report(name, sums):
+    agree = ', '.join(f'{o} agrees {n}' for o, n in sorted(sums.agree.items()))
+    print(f'{name}: {sums.stops} stops, {agree}; {sums.blocked} compared '
+          f'without a stop; ends {dict(sums.ends)}')
+    for (oracle, fault), n in sums.explained.most_common():
+        print(f'    {n:6} {oracle}: {fault}')
+    for (end, where), n in sums.early.most_common(8):
+        print(f'    {n:6} {end}: {where}')
+    for what, line in sums.unexplained[:3]:
+        print(f'  NOT EXPLAINED: {what}\n{rules.describe(line)}')
+    if len(sums.unexplained) > 3:
+        print(f'  and {len(sums.unexplained) - 3} more not explained')
+    sys.stdout.flush()
+
+
+def installed(names, least=0):
+    """Those of names that are there."""
+    known = programs()
+    found = [n for n in names if shutil.which(known[n][0])]
+    for name in set(names) - set(found):
+        print(f'{name}: not installed')
+    real = [n for n in found if n in REAL]
+    if len(real) < least:
+        sys.exit(f'of real programs only {", ".join(real)} are installed')
+    return found
+
+
+def compare(names, stops, steps, seed):
+    """So many stops each. Returns (stops, differences not explained)."""
+    total = wrong = 0
+    for name in names:
+        sums = run(programs()[name][1], stops, seed, steps)
+        report(name, sums)
+        total += sums.stops
+        wrong += len(sums.unexplained)
+    return total, wrong
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--total', type=int,
+                        default=int(os.environ.get('STOPS') or 20000))
+    parser.add_argument('--steps', type=int, default=50)
+    parser.add_argument('--seed', type=int, default=time.time_ns() % 10**6)
+    parser.add_argument('--least', type=int,
+                        default=int(os.environ.get('LEAST') or 0))
+    parser.add_argument('names', nargs='*')
+    args = parser.parse_args()
+    names = installed(args.names or programs(), args.least)
+    print(f'seed {args.seed}')
+    total, wrong = compare(names, -(-args.total // len(names)), args.steps,
+                           args.seed)
+    print(f'{total} stops, {wrong} differences not explained')
+    return 1 if wrong or total < args.total else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

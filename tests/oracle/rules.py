@@ -1,0 +1,189 @@
+"""Where the other unwinders are wrong, by name.
+
+explain() takes a line of tests/oracle/differ.c and says, for each oracle that
+differs, by which of its known faults; None is a difference that nobody has
+explained, and with that a fault of ours until it is shown to be one of theirs.
+"""
+
+import functools
+import os
+import re
+import struct
+import subprocess
+
+PT_LOAD, PT_GNU_EH_FRAME = 1, 0x6474e550
+
+
+class Frame:
+    def __init__(self, fields):
+        (self.addr, self.name, self.offset, self.module, self.at,
+         self.guessed) = fields
+
+    def __str__(self):
+        where = os.path.basename(self.module) or 'memory'
+        guessed = ' guessed' if self.guessed else ''
+        return f'{self.addr:#x} {self.name or "?"}+{self.offset:#x} ' \
+               f'({where}){guessed}'
+
+
+class Stack:
+    def __init__(self, value):
+        self.frames = [Frame(f) for f in value['frames']]
+        self.end = value['end']
+        self.first = value.get('first')
+
+    def __str__(self):
+        return ''.join(f'      {f}\n' for f in self.frames) + \
+            f'      ended: {self.end}\n'
+
+
+@functools.lru_cache(None)
+def segments(path):
+    """[(type, offset, vaddr, flags)] of an ELF file, [] if it is none."""
+    try:
+        with open(path, 'rb') as f:
+            head = f.read(64)
+            if head[:5] != b'\x7fELF\x02':
+                return []
+            start, = struct.unpack_from('<Q', head, 32)
+            size, n = struct.unpack_from('<HH', head, 54)
+            f.seek(start)
+            table = f.read(size * n)
+    except OSError:
+        return []
+    found = []
+    for i in range(n):
+        kind, flags, offset, vaddr = struct.unpack_from('<IIQQ', table,
+                                                        size * i)
+        found.append((kind, offset, vaddr, flags))
+    return found
+
+
+def has_table(path):
+    return any(s[0] == PT_GNU_EH_FRAME for s in segments(path))
+
+
+def is_shifted(path):
+    """Text and search table are not as far apart in memory as in the file."""
+    table = [v - o for k, o, v, _ in segments(path) if k == PT_GNU_EH_FRAME]
+    text = [v - o for k, o, v, f in segments(path) if k == PT_LOAD and f & 1]
+    return bool(table) and any(t != table[0] for t in text)
+
+
+@functools.lru_cache(None)
+def has_debug_frame(path):
+    if not segments(path):
+        return False
+    text = subprocess.run(['readelf', '-SW', path], capture_output=True,
+                          text=True, check=False).stdout
+    return '.debug_frame' in text
+
+
+# Each rule: (ours, theirs) -> bool. theirs.first is the first frame that
+# differs; the step that led there is that of the frame before, with the
+# registers that the frames before that have left.
+
+def below(ours, theirs):
+    return ours.frames[:theirs.first]
+
+
+def no_search_table(ours, theirs):
+    """libunwind looks for CFI by PT_GNU_EH_FRAME only (or in a .debug_frame
+    that is not compressed), and without it guesses by rbp."""
+    return any(f.module.startswith('/') and segments(f.module) and
+               not has_table(f.module) for f in below(ours, theirs))
+
+
+def shifted_segments(ours, theirs):
+    """libunwind takes p_vaddr - p_offset to be the same for text and for
+    .eh_frame_hdr; lld gives each segment its own."""
+    return any(is_shifted(f.module) for f in below(ours, theirs))
+
+
+def only_debug_frame(ours, theirs):
+    """libunwind, as Debian builds it, does not read .debug_frame."""
+    return any(has_debug_frame(f.module) for f in below(ours, theirs))
+
+
+def vdso(ours, theirs):
+    """libunwind finds no CFI in the vDSO, which is no file."""
+    return any(f.module == '[vdso]' for f in below(ours, theirs))
+
+
+def lost_rbx(ours, theirs):
+    """libdwfl loses rbx, by which the dynamic linker's lazy binding is
+    unwound."""
+    return any(re.search(r'/ld-linux|/ld-2', f.module)
+               for f in below(ours, theirs))
+
+
+def in_longjmp(ours, theirs):
+    """libunwind loses rbp, which is in another register there."""
+    return any(re.fullmatch('_*longjmp', f.name) for f in below(ours, theirs))
+
+
+def planted(ours, theirs):
+    """A return address that no call has left (makecontext): nobody has CFI
+    one before it. Ours is by one greater, so that it is found there."""
+    i = theirs.first
+    return i < min(len(ours.frames), len(theirs.frames)) and \
+        ours.frames[i].addr == theirs.frames[i].addr + 1 and \
+        ours.frames[i].offset == 0
+
+
+def trampoline(ours, theirs):
+    """The return from a signal without CFI for it (Go, musl): ours knows it
+    by its code."""
+    return any(re.search('sigreturn|restore_rt', f.name)
+               for f in ours.frames[:theirs.first + 1])
+
+
+def stub(ours, theirs):
+    """A PLT stub of a static executable has no CFI: they go on with the
+    caller's caller."""
+    return any(f.guessed for f in ours.frames[:theirs.first + 1])
+
+
+def beyond_code(ours, theirs):
+    """A return address that lies in no executable memory is no frame; they
+    print it and end."""
+    i = theirs.first
+    return ours.end in ('no_map', 'no_cfi') and len(ours.frames) == i and \
+        len(theirs.frames) == i + 1 and theirs.frames[i].module == 'unmapped'
+
+
+def made_code(ours, theirs):
+    """In code that a program made, without CFI, they take rbp for a frame
+    pointer where the pair that it points to is none."""
+    return ours.end == 'no_cfi' and len(ours.frames) == theirs.first and \
+        ours.frames[-1].module == ''
+
+
+RULES = {
+    'libunwind': (vdso, no_search_table, shifted_segments,
+                  only_debug_frame, in_longjmp, trampoline, planted, beyond_code,
+                  stub, made_code),
+    'libdwfl': (trampoline, planted, beyond_code, lost_rbx, stub, made_code),
+}
+
+
+def explain(line):
+    """{oracle: name of its fault, or None} for those that differ."""
+    ours = Stack(line['ours'])
+    found = {}
+    for oracle, rules in RULES.items():
+        if oracle in line:
+            theirs = Stack(line[oracle])
+            found[oracle] = next((r.__name__ for r in rules
+                                  if r(ours, theirs)), None)
+    return found
+
+
+def describe(line):
+    text = ''
+    for key in ('ours', 'early', 'blocked', 'libunwind', 'libdwfl'):
+        if key in line:
+            first = line[key].get('first')
+            note = '' if first is None else f', differs from #{first} on'
+            text += f'    {key}{note}:\n{Stack(line[key])}'
+    return text

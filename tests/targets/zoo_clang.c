@@ -1,0 +1,4 @@
+// cc: clang
+// cflags: -O2
+/* By another compiler. */
+#include "zoo.h"

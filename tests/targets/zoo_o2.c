@@ -1,0 +1,3 @@
+// cflags: -O2
+/* As distributions build. */
+#include "zoo.h"

@@ -1,0 +1,3 @@
+// cflags: -Os
+/* For size: pushes for arguments, shared epilogues. */
+#include "zoo.h"

@@ -1,0 +1,3 @@
+// cflags: -O2 -static
+/* libc within, no loader. */
+#include "zoo.h"

@@ -1,0 +1,3 @@
+// cflags: -O2 -static-pie -fPIE
+/* libc within, anywhere. */
+#include "zoo.h"
