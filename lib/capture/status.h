@@ -1,8 +1,8 @@
 /*
  * What /proc/TID/status says of a thread. Most of it is asked only where a call
  * of its was interrupted and the answer hangs on it: that opens a file while
- * the thread waits. Of a file that cannot be read the answer is the one by which
- * less is done to the thread.
+ * the thread waits. Of a file that cannot be read the answer is the one by
+ * which less is done to the thread.
  */
 #ifndef LIB_CAPTURE_STATUS_H
 #define LIB_CAPTURE_STATUS_H
