@@ -222,6 +222,7 @@ naive_PKG = libunwind-ptrace
 unwind_SRC = unwind recorded
 unwind_LIB = aggregate unwind ship proto
 unwind_PKG = libdw libelf liblzma libzstd jansson zlib
+unwind_LIBS = -liberty
 BENCH_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/bench/*.c))
 ALL_OBJS += $(BENCH_OBJS)
 
@@ -231,7 +232,7 @@ $(B)/bench/$(1): $$($(1)_SRC:%=$(B)/obj/tests/bench/%.o) \
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -pthread -o $$@ $$^ $$(ALL_LDFLAGS) \
-		$$(if $$($(1)_PKG),$$(call pkg,$$($(1)_PKG)))
+		$$($(1)_LIBS) $$(if $$($(1)_PKG),$$(call pkg,$$($(1)_PKG)))
 endef
 $(foreach b,target bare naive unwind,$(eval $(call bench_rules,$(b))))
 
