@@ -43,6 +43,7 @@ static struct {
 	struct readers *readers;
 	struct slots slots;
 	struct loop_source *broker, *signals, *timer;
+	sigset_t child_signal;
 	int signal_fd;
 	int timer_fd; /* -1 until the first target */
 	uint64_t epoch_ns, period_ns;
@@ -237,9 +238,28 @@ static void on_signals(void *ctx)
 	struct signalfd_siginfo info;
 
 	(void)ctx;
-	while (read(me.signal_fd, &info, sizeof(info)) > 0)
-		;
+	(void)!read(me.signal_fd, &info, sizeof(info));
 	me.behind = capture_reap(me.capture);
+}
+
+/*
+ * As long as threads are on their way to a stop: the next one, or the next
+ * tick, whichever comes first. False: nothing has stopped. It takes SIGCHLD as
+ * it comes; by epoll and the signalfd a stop would cost three calls.
+ */
+static bool take_stop(uint64_t now)
+{
+	const uint64_t next = me.epoch_ns + (me.tick + 1) * me.period_ns;
+	const struct timespec timeout = {
+		.tv_nsec = (long)min_u64(next - now,
+					 HEARTBEAT_EVERY_MS * NS_PER_MS),
+	};
+
+	if (capture_pending(me.capture) == 0 || now >= next ||
+	    sigtimedwait(&me.child_signal, NULL, &timeout) < 0)
+		return false;
+	me.behind = capture_reap(me.capture);
+	return true;
 }
 
 /*
@@ -249,15 +269,18 @@ static void on_signals(void *ctx)
 static int run_once(int timeout_ms)
 {
 	const struct timespec pause = {.tv_nsec = BEHIND_PAUSE_NS};
-	int r;
+	const uint64_t now = clock_mono_ns();
+	int r = 0;
 
-	beat();
-	realtime_keep_share(&me.realtime, clock_mono_ns());
+	me.heartbeat->beat.time_ns = now;
+	realtime_keep_share(&me.realtime, now);
 	if (me.behind)
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-	r = loop_run_once(me.loop, me.behind ? 0 : timeout_ms);
-	if (me.behind)
-		me.behind = capture_reap(me.capture);
+	if (me.behind || !take_stop(now)) {
+		r = loop_run_once(me.loop, me.behind ? 0 : timeout_ms);
+		if (me.behind)
+			me.behind = capture_reap(me.capture);
+	}
 	/* Whoever waits for an end, or has to look at a new program. */
 	if (me.slots.noted)
 		readers_tell(me.readers);
@@ -278,7 +301,6 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		.ctx = &me.slots,
 	};
 	struct rlimit files;
-	sigset_t signals;
 	int r;
 
 	r = privileges_drop(init->uid, init->gid, keep, false);
@@ -294,11 +316,12 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
 	close_fd(&heartbeat_fd);
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGCHLD);
-	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
+	sigemptyset(&me.child_signal);
+	sigaddset(&me.child_signal, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &me.child_signal, NULL) < 0)
 		die("sigprocmask", errno);
-	me.signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	me.signal_fd =
+		signalfd(-1, &me.child_signal, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (me.signal_fd < 0)
 		die("signalfd", errno);
 	r = capture_new(&options, &me.capture);

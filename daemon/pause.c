@@ -6,8 +6,11 @@
 #include "daemon/log.h"
 #include "lib/base/clock.h"
 
-/* capture waits half as long for threads that do not stop. */
-#define LET_GO_NS NS_PER_SEC
+/*
+ * capture itself gives up after two seconds, and cuts off the rests of calls
+ * after one: to end it before would leave a call with its last part alone.
+ */
+#define LET_GO_NS (3 * NS_PER_SEC)
 #define POLL_MS	  100
 
 static void let_go(struct broker *b)

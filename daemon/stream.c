@@ -56,6 +56,8 @@ static int open_program(struct stream *s)
 		.hash_seed = s->open.hash_seed,
 		/* Where the server symbolicates it demangles, too. */
 		.demangle = strcmp(s->open.platform, "rust") != 0,
+		/* There it also finds what was inlined, for every frame. */
+		.inlined = strcmp(s->open.platform, "rust") != 0,
 		.main_path = "",
 		.main_argv0 = "",
 	};

@@ -20,6 +20,7 @@
 #include "daemon/stream.h"
 #include "lib/base/clock.h"
 #include "lib/base/ring.h"
+#include "lib/base/table.h"
 
 /* Rows and symbols of the images of one user's targets. */
 #define CACHE_BYTES_MAX (256u << 20)
@@ -40,6 +41,7 @@ static struct {
 	struct unwind_cache *cache;
 	struct stream *streams[HEARTBEAT_SLOTS];
 	size_t n_streams;
+	struct table by_target; /* index in streams; the broker's numbers */
 	struct stream *working; /* whose time it is; NULL: nobody's */
 	struct ring_reader ring;
 	int link_fd; /* to capture; -1: none */
@@ -54,10 +56,10 @@ static void die(const char *what, int error)
 
 static struct stream *stream_of(uint32_t target)
 {
-	for (size_t i = 0; i < me.n_streams; i++)
-		if (stream_target(me.streams[i]) == target)
-			return me.streams[i];
-	return NULL;
+	uint32_t index;
+
+	return table_get(&me.by_target, target, &index) ? me.streams[index]
+							: NULL;
 }
 
 /*
@@ -221,6 +223,11 @@ static int open_session(void *ctx, struct ipc_message *m)
 	r = stream_new(open, me.cache, send_hint, &stream);
 	if (r < 0)
 		return r;
+	r = table_put(&me.by_target, open->target, (uint32_t)me.n_streams);
+	if (r < 0) {
+		stream_free(stream);
+		return r;
+	}
 	me.streams[me.n_streams++] = stream;
 	return ipc_send(MSG_FD, &opened, sizeof(opened), NULL, 0);
 }
@@ -289,7 +296,8 @@ static void on_broker(void)
 
 static void set_up(const struct msg_init *init)
 {
-	struct unwind_cache_options options = {.max_bytes = CACHE_BYTES_MAX};
+	struct unwind_cache_options options = {.max_bytes = CACHE_BYTES_MAX,
+					       .cpu_ns = clock_cpu_ns};
 	int r;
 
 	/*

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "proto/debug_meta.h"
 #include "proto/json_out.h"
@@ -87,6 +88,19 @@ static void write_member(struct json_out *o, const char *head,
 	json_out_string(o, value);
 }
 
+static void write_source(const struct profile_frame *frame, struct json_out *o)
+{
+	const char *slash = strrchr(frame->file, '/');
+
+	write_member(o, ",\"abs_path\":", frame->file);
+	write_member(o,
+		     ",\"filename\":", slash != NULL ? slash + 1 : frame->file);
+	if (frame->line != 0) {
+		json_out_raw(o, ",\"lineno\":");
+		json_out_u64(o, frame->line);
+	}
+}
+
 static void write_frames(const struct profile *p, const struct used *u,
 			 struct json_out *o)
 {
@@ -105,6 +119,8 @@ static void write_frames(const struct profile *p, const struct used *u,
 			write_member(o, ",\"function\":", frame->function);
 		if (frame->package != NULL)
 			write_member(o, ",\"package\":", frame->package);
+		if (frame->file != NULL)
+			write_source(frame, o);
 		json_out_raw(o, frame->in_app ? ",\"in_app\":true}"
 					      : ",\"in_app\":false}");
 		comma = ",";

@@ -155,7 +155,8 @@ static bool texts_good(const struct profile *p)
 		const struct profile_frame *f = &p->frames[i];
 
 		if ((f->function != NULL && !is_utf8(f->function)) ||
-		    (f->package != NULL && !is_utf8(f->package)))
+		    (f->package != NULL && !is_utf8(f->package)) ||
+		    (f->file != NULL && !is_utf8(f->file)))
 			return false;
 	}
 	return true;

@@ -33,9 +33,11 @@ struct profile_image {
 
 struct profile_frame {
 	uint64_t addr; /* the leaf's pc, a caller's return address as it is */
-	const char *function; /* raw symbol, or NULL */
+	const char *function; /* its name, or NULL */
 	const char *package;  /* path of its image, or NULL */
 	bool in_app;
+	const char *file; /* path of the source, or NULL */
+	uint32_t line;	  /* in it; 0: not known */
 };
 
 /*
@@ -134,7 +136,7 @@ size_t profile_utf8_length(const char *s);
  */
 #define PROFILE_SAMPLE_BYTES 84
 #define PROFILE_STACK_BYTES  3 /* the frame indices come on top */
-#define PROFILE_FRAME_BYTES  84
+#define PROFILE_FRAME_BYTES  126
 #define PROFILE_THREAD_BYTES 25
 #define PROFILE_IMAGE_BYTES  220
 #define PROFILE_ESCAPE_BYTES 6

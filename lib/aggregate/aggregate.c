@@ -60,6 +60,7 @@ int aggregate_new(const struct aggregate_options *options,
 	stacks_init(&a->stacks, options->hash_seed);
 	lookup_init(&a->lookup, options->hash_seed);
 	a->lookup.demangle = options->demangle;
+	a->lookup.inlined_too = options->inlined;
 	*ret = a;
 	return 0;
 }
@@ -72,6 +73,7 @@ void aggregate_free(struct aggregate *a)
 	functions_fini(&a->functions);
 	stacks_fini(&a->stacks);
 	lookup_fini(&a->lookup);
+	expand_fini(&a->expand);
 	free(a->samples);
 	free(a->ahead);
 	free(a->profile_threads);

@@ -45,6 +45,8 @@ struct aggregate_options {
 	uint64_t hash_seed;
 	/* C++ and Rust names as people write them, else as in the file. */
 	bool demangle;
+	/* Inlined functions, where they are known, are frames of their own. */
+	bool inlined;
 };
 
 /*

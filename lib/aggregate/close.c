@@ -148,7 +148,8 @@ int aggregate_close(struct aggregate *a, uint64_t end_ns, struct profile *ret)
 		.threads = a->profile_threads,
 		.n_threads = a->n_profile_threads,
 	};
-	return 0;
+	return expand_inlined(&a->expand, &a->lookup, &a->stacks, a->samples,
+			      ret);
 }
 
 /* Copies the stacks that are still needed into a trie of their own. */
@@ -223,6 +224,7 @@ int aggregate_next(struct aggregate *a)
 	a->samples = NULL;
 	a->n_samples = a->cap_samples = 0;
 	lookup_fini(&a->lookup);
+	expand_fini(&a->expand);
 	free(a->profile_threads);
 	a->profile_threads = NULL;
 	r = threads_drop_exited(&a->threads);

@@ -17,7 +17,7 @@ void lookup_init(struct lookup *l, uint64_t hash_seed)
 
 void lookup_fini(struct lookup *l)
 {
-	bool demangle;
+	bool demangle, inlined_too;
 
 	if (l == NULL)
 		return;
@@ -26,9 +26,13 @@ void lookup_fini(struct lookup *l)
 	free(l->images);
 	table_fini(&l->image_at);
 	free(l->profile_images);
+	free(l->inlined_of);
+	free(l->inlined);
 	demangle = l->demangle;
+	inlined_too = l->inlined_too;
 	lookup_init(l, l->image_at.seed);
 	l->demangle = demangle;
+	l->inlined_too = inlined_too;
 }
 
 /* Where a frame is looked up: in the call, not behind it. */
@@ -105,17 +109,85 @@ static bool afford(struct lookup *l, const char *s)
 	return true;
 }
 
+/* *ret is NULL if there is no budget for it. */
+static int take_name(struct lookup *l, const char *name, const char **ret)
+{
+	char demangled[NAME_SIZE];
+	int r;
+
+	if (l->demangle &&
+	    unwind_demangle(name, true, demangled, sizeof(demangled)))
+		name = demangled;
+	r = intern(l, name, ret);
+	if (r == 0 && !afford(l, *ret))
+		*ret = NULL;
+	return r;
+}
+
+/* A file's name is written twice, once without its directory. */
+static int take_source(struct lookup *l, const struct unwind_line *line,
+		       struct profile_frame *frame)
+{
+	int r;
+
+	if (line->file == NULL || line->file[0] == '\0')
+		return 0;
+	r = intern(l, line->file, &frame->file);
+	if (r == 0 &&
+	    (!afford(l, frame->file) || !afford(l, names_base(frame->file))))
+		frame->file = NULL;
+	frame->line = line->line;
+	return r;
+}
+
+/* n functions, innermost first, inlined where frame is. */
+static int take_inlined(struct lookup *l, const struct unwind_line *lines,
+			size_t n, const struct profile_frame *frame,
+			struct lookup_span *ret)
+{
+	ret->first = (uint32_t)l->n_inlined;
+	for (size_t i = 0; i < n; i++) {
+		struct profile_frame *v, inlined = *frame;
+		int r;
+
+		/* One without a name would tell nothing. */
+		if (lines[i].function == NULL || lines[i].function[0] == '\0')
+			continue;
+		inlined.file = NULL;
+		inlined.line = 0;
+		r = take_name(l, lines[i].function, &inlined.function);
+		if (r == 0)
+			r = take_source(l, &lines[i], &inlined);
+		if (r < 0)
+			return r;
+		if (inlined.function == NULL)
+			continue;
+		/* The package stands in each of them. */
+		if (frame->package != NULL && !afford(l, frame->package))
+			inlined.package = NULL;
+		v = array_grow(l->inlined, l->n_inlined, &l->cap_inlined,
+			       sizeof(*v));
+		if (v == NULL)
+			return -ENOMEM;
+		l->inlined = v;
+		l->inlined[l->n_inlined++] = inlined;
+	}
+	ret->n = (uint32_t)l->n_inlined - ret->first;
+	return 0;
+}
+
 static int look_up(struct lookup *l, const struct stacks_frame *f,
 		   struct unwind_space *space, const char *main_path,
-		   struct profile_frame *ret)
+		   struct profile_frame *ret, struct lookup_span *ret_inlined)
 {
 	struct profile_frame frame = {.addr = f->addr};
-	char demangled[NAME_SIZE];
+	struct unwind_line lines[UNWIND_LINES_MAX];
 	struct unwind_image image;
 	const char *name;
 	bool has_image;
 	uint64_t offset;
-	int r;
+	size_t n_lines;
+	int r = 0;
 
 	has_image = unwind_image_at(space, lookup_addr(f), &image) == 0;
 	if (has_image) {
@@ -130,20 +202,20 @@ static int look_up(struct lookup *l, const struct stacks_frame *f,
 	}
 	if (unwind_symbol_at(space, lookup_addr(f), &name, &offset) == 0 &&
 	    name[0] != '\0') {
-		if (l->demangle &&
-		    unwind_demangle(name, true, demangled, sizeof(demangled)))
-			name = demangled;
-		r = intern(l, name, &frame.function);
-		if (r < 0)
-			return r;
+		r = take_name(l, name, &frame.function);
 		/* Code that it made itself, and told the names of. */
 		if (!has_image)
 			frame.in_app = true;
-		if (!afford(l, frame.function))
-			frame.function = NULL;
+	}
+	if (r == 0 &&
+	    unwind_lines_at(space, lookup_addr(f), lines, &n_lines) == 0) {
+		r = take_source(l, &lines[n_lines - 1], &frame);
+		if (r == 0 && l->inlined_too)
+			r = take_inlined(l, lines, n_lines - 1, &frame,
+					 ret_inlined);
 	}
 	*ret = frame;
-	return 0;
+	return r;
 }
 
 int lookup_update(struct lookup *l, const struct stacks *s,
@@ -153,13 +225,20 @@ int lookup_update(struct lookup *l, const struct stacks *s,
 		struct profile_frame *frames =
 			array_grow(l->frames, l->n_frames, &l->cap_frames,
 				   sizeof(*frames));
+		struct lookup_span *spans;
 		int r;
 
 		if (frames == NULL)
 			return -ENOMEM;
 		l->frames = frames;
+		spans = array_grow(l->inlined_of, l->n_frames,
+				   &l->cap_inlined_of, sizeof(*spans));
+		if (spans == NULL)
+			return -ENOMEM;
+		l->inlined_of = spans;
+		spans[l->n_frames] = (struct lookup_span){0};
 		r = look_up(l, &s->frames[l->n_frames], space, main_path,
-			    &frames[l->n_frames]);
+			    &frames[l->n_frames], &spans[l->n_frames]);
 		if (r < 0)
 			return r;
 		l->n_frames++;

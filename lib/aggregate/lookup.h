@@ -33,17 +33,28 @@ struct lookup_image {
 	uint8_t id[LOOKUP_ID_MAX];
 };
 
+/* Of a frame: what was inlined there, innermost first, in lookup.inlined. */
+struct lookup_span {
+	uint32_t first, n;
+};
+
 struct lookup {
 	struct text text;
 	struct profile_frame *frames; /* by the index in stacks */
 	size_t n_frames, cap_frames;
+	struct lookup_span *inlined_of; /* by frame */
+	size_t cap_inlined_of;
+	struct profile_frame *inlined;
+	size_t n_inlined, cap_inlined;
 	struct lookup_image *images;
 	size_t n_images, cap_images;
 	struct table image_at;		      /* image.addr to index */
 	struct profile_image *profile_images; /* made by lookup_finish */
 	size_t n_profile_images;
 	size_t payload_bytes;
-	bool demangle; /* set by the caller; lookup_fini keeps it */
+	/* Set by the caller; lookup_fini keeps them. */
+	bool demangle;
+	bool inlined_too; /* look for inlined functions */
 };
 
 /* Empty. Allocates nothing. */
@@ -53,7 +64,9 @@ void lookup_fini(struct lookup *l);
 
 /*
  * Looks up the frames of s that l does not have yet. A frame without a symbol
- * has function NULL, one in no image package NULL. 0 or -ENOMEM.
+ * has function NULL, one in no image package NULL. Its source is where the
+ * function that its symbol names is: at the call of what was inlined, if
+ * something was. 0 or -ENOMEM.
  */
 must_check int lookup_update(struct lookup *l, const struct stacks *s,
 			     struct unwind_space *space, const char *main_path);

@@ -7,6 +7,7 @@
 #define LIB_AGGREGATE_OPEN_CHUNK_H
 
 #include "lib/aggregate/aggregate.h"
+#include "lib/aggregate/expand.h"
 #include "lib/aggregate/functions.h"
 #include "lib/aggregate/names.h"
 #include "lib/aggregate/span.h"
@@ -35,6 +36,7 @@ struct aggregate {
 	bool closed;
 	uint64_t next_ns;
 	struct lookup lookup;
+	struct expand expand;
 	struct profile_sample *ahead; /* samples of the next chunk */
 	size_t n_ahead;
 	struct profile_thread *profile_threads;

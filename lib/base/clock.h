@@ -34,6 +34,12 @@ static inline uint64_t clock_boot_ns(void)
 	return clock_read_ns(CLOCK_BOOTTIME);
 }
 
+/* CLOCK_PROCESS_CPUTIME_ID: what the caller itself has used. */
+static inline uint64_t clock_cpu_ns(void)
+{
+	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 /*
  * What the threads of a process have run, in ns, those included that have
  * ended: as of the last time that the scheduler wrote it down. 0 or -errno.

@@ -99,25 +99,6 @@ static void free_ended(struct capture *c)
 	}
 }
 
-bool capture_tick(struct capture *c, uint64_t tick, uint64_t due_ns,
-		  uint64_t time_ns)
-{
-	c->due_ns = due_ns;
-	capture_end_waits(c, c->options.now_ns());
-	for (struct target *t = c->targets; t != NULL; t = t->next) {
-		bool was_held_up = t->held_up_ticks > 0;
-
-		target_tick(t, tick, time_ns);
-		if (was_held_up && t->held_up_ticks == 0 && t->n_threads == 0)
-			end_target(t);
-	}
-	/* With nobody interrupted, what stops is announced by SIGCHLD. */
-	if (c->pending != NULL)
-		return capture_reap(c);
-	free_ended(c);
-	return false;
-}
-
 static struct target *target_of(struct capture *c, uint32_t pid)
 {
 	for (struct target *t = c->targets; t != NULL; t = t->next)
@@ -241,7 +222,7 @@ static void handle_status(struct capture *c, uint32_t tid, int status)
  * waitpid(-1) finds the newest tracee first: while threads come faster than
  * their stops are answered, those that we have interrupted would wait for ever.
  */
-static void reap_pending(struct capture *c)
+static void take_pending(struct capture *c)
 {
 	struct thread *next;
 	int status;
@@ -259,21 +240,64 @@ static void reap_pending(struct capture *c)
 	}
 }
 
-bool capture_reap(struct capture *c)
+/* Takes wait statuses that are there; returns how many. */
+static unsigned int take_any(struct capture *c, unsigned int max)
 {
 	unsigned int n = 0;
 	int status;
 	pid_t tid;
 
-	while (n < REAP_MAX &&
-	       (tid = waitpid(-1, &status, __WALL | WNOHANG)) > 0) {
+	while (n < max && (tid = waitpid(-1, &status, __WALL | WNOHANG)) > 0) {
 		handle_status(c, (uint32_t)tid, status);
 		n++;
 	}
-	if (n == REAP_MAX)
-		reap_pending(c);
+	return n;
+}
+
+bool capture_reap(struct capture *c)
+{
+	const bool more = take_any(c, REAP_MAX) == REAP_MAX;
+
+	if (more)
+		take_pending(c);
 	free_ended(c);
-	return n == REAP_MAX;
+	return more;
+}
+
+/*
+ * While a target with many threads is looked at, those that were interrupted
+ * first are not kept waiting: of the stops so many are taken after each
+ * portion.
+ */
+#define STOPS_BETWEEN 16
+/* Of more threads than this, waitpid(-1) itself takes too long for that. */
+#define BETWEEN_THREADS_MAX 2048
+
+static void tick(struct capture *c, struct target *t, uint64_t number,
+		 uint64_t time_ns)
+{
+	if (target_tick(t, number, time_ns))
+		while (target_tick_on(t))
+			if (c->pending != NULL &&
+			    c->n_by_index - c->n_free <= BETWEEN_THREADS_MAX)
+				(void)take_any(c, STOPS_BETWEEN);
+	/* No thread is left whose death would be told to us. */
+	if (t->n_threads == 0 && t->held_up_ticks == 0)
+		end_target(t);
+}
+
+bool capture_tick(struct capture *c, uint64_t number, uint64_t due_ns,
+		  uint64_t time_ns)
+{
+	c->due_ns = due_ns;
+	capture_end_waits(c, c->options.now_ns());
+	for (struct target *t = c->targets; t != NULL; t = t->next)
+		tick(c, t, number, time_ns);
+	/* With nobody interrupted, what stops is announced by SIGCHLD. */
+	if (c->pending != NULL)
+		return capture_reap(c);
+	free_ended(c);
+	return false;
 }
 
 size_t capture_pending(const struct capture *c)

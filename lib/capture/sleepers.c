@@ -23,6 +23,9 @@ static void put_into(struct thread **list, struct thread *th)
 
 static void take_out(struct thread **list, struct thread *th)
 {
+	/* Stops are taken, and threads die, in the middle of a tick. */
+	if (th->target->next_awake == th)
+		th->target->next_awake = th->next;
 	if (th->next != NULL)
 		th->next->prev = th->prev;
 	if (th->prev != NULL)
@@ -75,7 +78,7 @@ void thread_wake(struct thread *th)
 
 /*
  * Looks at those that are awake and, if *sum_ns is asked for, sums up what they
- * have run. Returns false if one of them cannot be read.
+ * have run. Returns false if one of them was not read.
  */
 static bool look_at_awake(struct target *t, uint64_t *sum_ns)
 {
@@ -87,6 +90,10 @@ static bool look_at_awake(struct target *t, uint64_t *sum_ns)
 
 		if (th->dead || (th->pending && sum_ns == NULL))
 			continue;
+		if (th->prompt >= PROMPT_STOPS && sum_ns == NULL) {
+			th->look_known = false;
+			continue;
+		}
 		known = activity_mark(&th->activity, &mark);
 		/* Of a pending one, the look before its interrupt counts. */
 		if (!th->pending) {

@@ -91,7 +91,7 @@ static void remember(struct thread *th, const uint64_t *regs,
 
 /*
  * An interrupt reaches a thread on a processor within some 10 us; one that
- * waits gets its processor that soon once in some hundred times.
+ * waits gets its processor that soon after the tick once in some hundred times.
  */
 #define AT_ONCE_NS (50 * NS_PER_US)
 
@@ -102,17 +102,20 @@ static void remember(struct thread *th, const uint64_t *regs,
  * It was blocked if it is still where it was when it was seen so: one that is
  * woken often is woken while we look. It ran if it stopped at once. It waited
  * if waiting and what it ran since reach back behind that moment; the wait of a
- * thread whose processor we took for the tick itself begins with it.
+ * thread whose processor we took for the tick itself begins with it. What it
+ * had waited before was not looked up where it always stopped at once.
  */
-static bool was_on_processor(const struct thread *th, const uint64_t *regs,
+static bool was_on_processor(struct thread *th, const uint64_t *regs,
 			     uint64_t stopped_ns)
 {
+	const bool at_once = stopped_ns - th->pending_ns < AT_ONCE_NS;
 	struct activity_mark now;
 
+	th->prompt = at_once ? th->prompt + 1 : 0;
 	if (th->was_blocked && th->blocked_at.sp == regs[ARCH_SP] &&
 	    th->blocked_at.pc == regs[ARCH_PC])
 		return false;
-	if (stopped_ns - th->interrupt_ns < AT_ONCE_NS)
+	if (at_once)
 		return true;
 	if (th->look.slices == 0 || !activity_mark(&th->activity, &now) ||
 	    now.wait_ns == th->look.wait_ns)

@@ -47,9 +47,9 @@ struct thread {
 	bool pending;
 	bool stop_expected; /* interrupted, sampled without the stop */
 	uint64_t pending_tick;
-	uint64_t pending_ns;   /* of that tick */
-	uint64_t due_ns;       /* when that tick was due */
-	uint64_t interrupt_ns; /* when it was interrupted */
+	uint64_t pending_ns; /* of that tick */
+	uint64_t due_ns;     /* when that tick was due */
+	unsigned int prompt; /* stops in a row that came at once */
 	/* As it was at the last tick; if pending, before the interrupt. */
 	struct activity_mark look;
 	bool look_known;
@@ -92,6 +92,10 @@ struct target {
 	struct capture *capture;
 	struct target *next;
 	struct thread *awake, *asleep;
+	struct thread *next_awake; /* that the tick under way comes to */
+	uint64_t late_ns;	   /* from then on it looks at nobody more */
+	uint64_t n_visited;	   /* of them, in that */
+	uint64_t due_ticks; /* that one, and those that it makes up for */
 	struct capture_sink *sink;
 	struct capture_counters *counters;
 	uint32_t id;
@@ -246,10 +250,30 @@ void thread_watch_wait(const struct thread *th);
 /* Interrupts those whose time is over. */
 void capture_end_waits(struct capture *c, uint64_t now_ns);
 
+/* look.c */
+/*
+ * A thread that is awake, at the target's last tick: a blocked one is sampled,
+ * any other interrupted. ticks: that one, and those that went by while the
+ * sampler did not run.
+ */
+void thread_look(struct thread *th, uint64_t ticks);
+
 /* tick.c */
-void target_tick(struct target *t, uint64_t tick, uint64_t time_ns);
+/*
+ * Begins a tick. False if it is none of this target's; else target_tick_on is
+ * to be called until it returns false. It looks at some threads at a time;
+ * in between, stops may be taken.
+ */
+must_check bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns);
+must_check bool target_tick_on(struct target *t);
 
 /* stop.c */
+/*
+ * A thread that has stopped at once so many times in a row has a processor to
+ * itself: what is needed to tell whether it waited for one is not asked for.
+ */
+#define PROMPT_STOPS 16
+
 void thread_stopped(struct thread *th, enum tracee_status status, int signal);
 
 #endif

@@ -1,23 +1,6 @@
 #include "lib/capture/target.h"
 
-#include <string.h>
-#include <sys/ptrace.h>
 #include <sys/stat.h>
-
-#include "lib/base/small_file.h"
-#include "lib/capture/status.h"
-
-/*
- * An interrupted thread that neither stops nor blocks for this long is told as
- * missed. A runnable thread of 64 on 2 processors waits 130 ms for its turn.
- */
-#define PENDING_MAX_NS (1 * NS_PER_SEC)
-
-/*
- * Tens of thousands of threads take longer than the heartbeat may. So many
- * take 10 ms, at their first tick.
- */
-#define BEAT_THREADS 256
 
 /* Nearly always there is a sign; if not, the leader is looked at this often. */
 #define DOUBT_TICKS 512
@@ -46,227 +29,6 @@
  * of thousands are new, the others would have no ticks.
  */
 #define LOOK_NS (20 * NS_PER_MS)
-
-/*
- * After so many ticks a thread that has not stopped is looked at, then after
- * twice as many, and so on: most stop within the first.
- */
-#define PENDING_LOOK_TICKS 8
-
-static bool same_place(const struct activity_place *a,
-		       const struct activity_place *b)
-{
-	/* Not the call: after a stop, restart_syscall stands for another. */
-	return a->sp == b->sp && a->pc == b->pc;
-}
-
-/*
- * Takes a sample of a blocked thread without stopping it. Returns 0, -ENOBUFS,
- * or -EAGAIN if it ran in between. mark: from before it was found blocked;
- * NULL where the kernel does not account: then it has to be in the same place
- * before and after, and is sampled anew at each tick.
- */
-static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
-			  const struct activity_place *place,
-			  const struct activity_mark *mark)
-{
-	uint64_t regs[ARCH_REGS] = {0};
-	uint64_t known = UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC;
-	struct record_sample *record;
-	struct activity_place place_after;
-	struct activity_mark after;
-	uint32_t flags = 0;
-	bool unchanged;
-	size_t size;
-	int r;
-
-	if (th->place_known && same_place(&th->place, place)) {
-		for (unsigned int i = 0; i < ARCH_REGS; i++)
-			if (ARCH_CALLEE_SAVED & (1u << i))
-				regs[i] = th->regs[i];
-		known |= ARCH_CALLEE_SAVED;
-		flags |= SAMPLE_REMEMBERED;
-	}
-	regs[ARCH_SP] = place->sp;
-	regs[ARCH_PC] = place->pc;
-	r = thread_copy(th, tick, time_ns, regs, known, flags, &record, &size);
-	if (r < 0)
-		return r;
-	if (mark != NULL)
-		unchanged = activity_mark(&th->activity, &after) &&
-			    activity_same(&after, mark);
-	else
-		unchanged = activity_look(&th->activity, &place_after) ==
-				    ACTIVITY_BLOCKED &&
-			    same_place(&place_after, place);
-	if (!unchanged) {
-		thread_drop(th);
-		return -EAGAIN;
-	}
-	thread_commit(th, size);
-	if (mark != NULL) {
-		thread_sleep(th, mark);
-		th->asleep_at = *place;
-		th->asleep_since_ns = th->target->capture->options.now_ns();
-	}
-	return 0;
-}
-
-/* The leader stays a zombie until the last thread is gone (proc(5), stat). */
-static bool leader_is_dead(const struct thread *th)
-{
-	char text[512];
-	const char *state;
-
-	if (th->tid != (uint32_t)th->target->pid)
-		return false;
-	if (small_file_read(th->target->proc_fd, "stat", text, sizeof(text)) <
-	    0)
-		return true;
-	/* The name before it may hold anything, a parenthesis too. */
-	state = strrchr(text, ')');
-	return state != NULL && state[1] == ' ' &&
-	       (state[2] == 'Z' || state[2] == 'X');
-}
-
-/* It is expected no more; the wait status comes with its last thread's. */
-static void leader_died(struct thread *th, uint64_t tick, uint64_t time_ns)
-{
-	th->dead = true;
-	if (th->announced)
-		(void)target_tell(th->target, RECORD_EXIT, th->tid, tick,
-				  time_ns);
-}
-
-/*
- * A core that goes into a pipe, as to systemd-coredump(8), ends where an
- * interrupt meets who writes it: pipe_write() returns, and do_coredump() takes
- * that for the end (fs/coredump.c). An interrupt from before is forgotten when
- * the core begins (zap_process()). Its signal came past us, unless it is that
- * of SECCOMP_RET_KILL_PROCESS, which no tracer sees.
- */
-static bool dumps_core(const struct thread *th)
-{
-	return th->may_dump && status_dumps_core(th->tid);
-}
-
-static void interrupt(struct thread *th, uint64_t tick, uint64_t time_ns,
-		      const struct activity_place *blocked_at)
-{
-	struct capture_counters *counters = th->target->counters;
-
-	if (dumps_core(th)) {
-		counters->missed[MISSED_EXITED]++;
-		return;
-	}
-	if (!th->look_known)
-		th->look = (struct activity_mark){0};
-	th->was_blocked = blocked_at != NULL;
-	if (blocked_at != NULL)
-		th->blocked_at = *blocked_at;
-	th->due_ns = th->target->capture->due_ns;
-	th->interrupt_ns = th->target->capture->options.now_ns();
-
-	if (ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
-		/* It is dying; wait will say so. Or it is another's by now. */
-		th->target->doubt |= th->tid == (uint32_t)th->target->pid;
-		counters->missed[MISSED_EXITED]++;
-		return;
-	}
-	thread_set_pending(th, tick, time_ns);
-	th->unaccounted = 1;
-	th->next_look = PENDING_LOOK_TICKS;
-}
-
-/* A thread that was interrupted at an earlier tick. */
-static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
-			    uint64_t time_ns)
-{
-	struct target *t = th->target;
-	struct activity_place place;
-	struct activity_mark mark;
-	enum activity_state state;
-	bool marked;
-
-	th->unaccounted += ticks;
-	if (th->unaccounted < th->next_look)
-		return;
-	th->next_look = 2 * th->unaccounted;
-	marked = activity_mark(&th->activity, &mark);
-	state = activity_look(&th->activity, &place);
-	if (state == ACTIVITY_DEAD && leader_is_dead(th)) {
-		/* Alive at the interrupt, for all we know, and not since. */
-		t->counters->expected -= th->unaccounted - 1;
-		t->counters->missed[MISSED_EXITED]++;
-		thread_clear_pending(th);
-		leader_died(th, tick, time_ns);
-		return;
-	}
-	/*
-	 * In uninterruptible sleep it will not stop. It has been in the kernel
-	 * since the interrupt, so its stack is that of the interrupt's tick.
-	 */
-	if (state == ACTIVITY_BLOCKED && thread_is_known(th) &&
-	    sample_blocked(th, th->pending_tick, th->pending_ns, &place,
-			   marked ? &mark : NULL) == 0) {
-		t->counters->captured++;
-		t->counters->filled += th->unaccounted - 1;
-		thread_clear_pending(th);
-		th->stop_expected = true;
-		return;
-	}
-	if (time_ns - th->pending_ns > PENDING_MAX_NS) {
-		thread_missed(th, MISSED_NOT_STOPPED, th->unaccounted,
-			      th->pending_tick, th->pending_ns);
-		thread_clear_pending(th);
-		th->stop_expected = true;
-	}
-}
-
-/*
- * A thread that is awake. ticks: 1, and those that went by while the sampler
- * did not run.
- */
-static void look_at(struct thread *th, uint64_t ticks, uint64_t tick,
-		    uint64_t time_ns)
-{
-	struct capture_counters *counters = th->target->counters;
-	struct activity_place place;
-	enum activity_state state;
-
-	/* A tick later it is past what a stop did to its call. */
-	if (!th->listening)
-		th->after_stop = false;
-	if (th->target->needs_reset || !thread_announce(th, tick, time_ns)) {
-		counters->missed[MISSED_RING_FULL] += ticks;
-		return;
-	}
-	counters->missed[MISSED_LATE] += ticks - 1;
-	if (!thread_has_room(th)) {
-		thread_missed(th, MISSED_RING_FULL, 1, tick, time_ns);
-		return;
-	}
-	state = activity_look(&th->activity, &place);
-	if (state != ACTIVITY_RUNNING && leader_is_dead(th)) {
-		counters->expected--;
-		leader_died(th, tick, time_ns);
-		return;
-	}
-	if (state == ACTIVITY_BLOCKED) {
-		switch (sample_blocked(th, tick, time_ns, &place,
-				       th->look_known ? &th->look : NULL)) {
-		case 0:
-			counters->captured++;
-			return;
-		case -ENOBUFS:
-			thread_missed(th, MISSED_RING_FULL, 1, tick, time_ns);
-			return;
-		default:
-			break;
-		}
-	}
-	interrupt(th, tick, time_ns, state == ACTIVITY_BLOCKED ? &place : NULL);
-}
 
 /* Threads made with CLONE_UNTRACED are not attached by the kernel. */
 static void scan_for_threads(struct target *t, uint64_t tick, uint64_t time_ns)
@@ -378,26 +140,32 @@ static bool has_its_turn(struct thread *th, uint64_t time_ns)
 	return true;
 }
 
-void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
+/*
+ * Threads in a portion: few, as those that are interrupted stop meanwhile, and
+ * wait for us; not too few, since to ask for stops goes through all threads.
+ */
+#define PORTION_MIN   4
+#define PORTION_MAX   256 /* tens of thousands take longer than a heartbeat */
+#define PORTION_SHARE 16
+
+bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 {
 	struct capture_counters *counters = t->counters;
 	/* Ticks may have been left out since, by its rate or its rest. */
 	const uint64_t last_tick = t->last_tick;
-	struct thread *next;
 	uint64_t ticks, since;
-	unsigned int n = 0;
-	bool late = false;
 
 	if (tick <= last_tick || tick < t->next_tick || t->ended)
-		return;
+		return false;
 	since = t->capture->options.now_ns();
 	ticks = ticks_due(t, tick);
 	if (ticks == 0)
-		return;
+		return false;
 	t->last_tick = tick;
 	t->last_ns = time_ns;
 	if (t->first_ns == 0)
 		t->first_ns = time_ns;
+	t->due_ticks = ticks;
 	counters->ticks += ticks;
 	t->capture->options.beat->touching = t->id;
 	if (!t->needs_reset)
@@ -415,30 +183,53 @@ void target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	target_look(t);
 	target_rename(t, tick, time_ns);
 	count_sleepers(t, ticks);
-	for (struct thread *th = t->awake; th != NULL; th = next) {
-		uint64_t due = th->seen ? ticks : 1;
-
-		next = th->next;
-		if (++n % BEAT_THREADS == 0) {
-			target_beat(t);
-			late |= t->capture->options.now_ns() - since > LOOK_NS;
-		}
-		if (th->dead || !has_its_turn(th, time_ns))
-			continue;
-		th->seen = true;
-		counters->expected += due;
-		if (late && !th->pending) {
-			thread_missed(th, MISSED_LATE, due, tick, time_ns);
-			continue;
-		}
-		if (th->pending)
-			look_at_pending(th, due, tick, time_ns);
-		else
-			look_at(th, due, tick, time_ns);
-	}
-	(void)target_tell_tick(t, tick, time_ns);
-	counters->threads = t->n_threads;
-	rest(t, tick);
+	t->next_awake = t->awake;
+	t->late_ns = since + LOOK_NS;
+	t->n_visited = 0;
 	counters->cost_ns += t->capture->options.now_ns() - since;
-	t->capture->options.beat->touching = 0;
+	return true;
+}
+
+static void visit(struct thread *th, bool late)
+{
+	struct target *t = th->target;
+	const uint64_t ticks = th->seen ? t->due_ticks : 1;
+
+	if (th->dead || !has_its_turn(th, t->last_ns))
+		return;
+	th->seen = true;
+	t->counters->expected += ticks;
+	if (late && !th->pending)
+		thread_missed(th, MISSED_LATE, ticks, t->last_tick, t->last_ns);
+	else
+		thread_look(th, ticks);
+}
+
+bool target_tick_on(struct target *t)
+{
+	const struct capture_options *options = &t->capture->options;
+	const uint64_t since = options->now_ns();
+	const bool late = t->n_visited >= PORTION_MAX && since > t->late_ns;
+	uint64_t left =
+		min_u64(max_u64(t->n_threads / PORTION_SHARE, PORTION_MIN),
+			PORTION_MAX);
+
+	options->beat->touching = t->id;
+	for (; t->next_awake != NULL && left > 0; left--) {
+		struct thread *th = t->next_awake;
+
+		t->next_awake = th->next;
+		t->n_visited++;
+		visit(th, late);
+	}
+	if (t->next_awake == NULL && !t->ended) {
+		(void)target_tell_tick(t, t->last_tick, t->last_ns);
+		t->counters->threads = t->n_threads;
+		rest(t, t->last_tick);
+	} else {
+		target_beat(t);
+	}
+	t->counters->cost_ns += options->now_ns() - since;
+	options->beat->touching = 0;
+	return t->next_awake != NULL;
 }

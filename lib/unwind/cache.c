@@ -243,3 +243,26 @@ int cache_symbols(struct unwind_cache *c, struct image *i,
 	close_fd(&debug_fd);
 	return r;
 }
+
+int cache_lines(struct unwind_cache *c, struct image *i,
+		const struct cache_source *source)
+{
+	int debug_fd = -1;
+	int fd;
+	int r = 0;
+
+	i->last_use = c->clock;
+	if (i->lines_tried)
+		return 0;
+	fd = cache_fd(c, i, source);
+	if (fd < 0)
+		return fd;
+	if (!i->has_debug_info)
+		r = debug_file_open(i, fd, source, false, &debug_fd);
+	c->grown = true;
+	if (r == 0)
+		r = image_load_lines(i, debug_fd >= 0 ? debug_fd : fd,
+				     c->options.cpu_ns);
+	close_fd(&debug_fd);
+	return r;
+}

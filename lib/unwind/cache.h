@@ -72,12 +72,14 @@ must_check int cache_fd(struct unwind_cache *c, struct image *i,
 			const struct cache_source *source);
 
 /*
- * Have the rows, have the symbols compiled. Returns 0, also if the file has
- * none, or the error of cache_fd, -ENOMEM.
+ * Have the rows, the symbols, the debug information read. Returns 0, also if
+ * the file has none, or the error of cache_fd, -ENOMEM.
  */
 must_check int cache_rows(struct unwind_cache *c, struct image *i,
 			  const struct cache_source *source);
 must_check int cache_symbols(struct unwind_cache *c, struct image *i,
 			     const struct cache_source *source);
+must_check int cache_lines(struct unwind_cache *c, struct image *i,
+			   const struct cache_source *source);
 
 #endif

@@ -103,6 +103,7 @@ int image_new(int fd, const struct image_identity *identity, struct image **ret)
 {
 	struct image *i = calloc(1, sizeof(*i));
 	struct elf_file f;
+	GElf_Shdr info;
 	int r;
 
 	if (!i)
@@ -119,6 +120,9 @@ int image_new(int fd, const struct image_identity *identity, struct image **ret)
 			build_id_read(&f, &i->id);
 		i->entry = f.ehdr.e_entry;
 		i->has_symtab = symbols_has_symtab(&f);
+		i->has_debug_info =
+			elf_file_section(&f, ".debug_info", &info) &&
+			info.sh_type != SHT_NOBITS;
 		i->is_elf = i->n_segments > 0 && i->size > 0 &&
 			    f.ehdr.e_machine == EM_X86_64;
 		elf_file_close(&f);
@@ -177,8 +181,26 @@ int image_load_symbols(struct image *i, int fd, int debug_fd)
 	return r;
 }
 
+int image_load_lines(struct image *i, int fd, clock_fn cpu_ns)
+{
+	struct elf_file f;
+	int r = 0;
+
+	if (i->lines_tried || !i->is_elf)
+		return 0;
+	if (elf_file_open(&f, fd) == 0) {
+		r = lines_open(&f, cpu_ns, &i->lines);
+		elf_file_close(&f);
+	}
+	i->lines_tried = r == 0;
+	return r;
+}
+
 void image_drop(struct image *i)
 {
+	lines_free(i->lines);
+	i->lines = NULL;
+	i->lines_tried = false;
 	rows_fini(&i->rows);
 	symbols_fini(&i->symbols);
 	table_fini(&i->calls);
@@ -192,6 +214,7 @@ size_t image_bytes(const struct image *i)
 {
 	/* A table's slot is a key and a value. */
 	return i->rows.bytes + i->symbols.bytes +
+	       (i->lines ? lines_bytes(i->lines) : 0) +
 	       (i->calls.cap + i->starts.cap + i->jumps.cap) * 2 *
 		       sizeof(uint64_t);
 }

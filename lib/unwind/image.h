@@ -15,9 +15,11 @@
 #include <stdint.h>
 
 #include "lib/base/table.h"
+#include "lib/base/clock.h"
 #include "lib/base/util.h"
 #include "lib/unwind/build_id.h"
 #include "lib/unwind/elf_file.h"
+#include "lib/unwind/lines.h"
 #include "lib/unwind/rows.h"
 #include "lib/unwind/symbols.h"
 
@@ -57,11 +59,14 @@ struct image {
 	uint64_t entry; /* e_entry */
 	struct build_id id;
 	bool has_symtab;
+	bool has_debug_info;
 
 	bool rows_tried; /* rows are what could be had, even if empty */
 	struct rows rows;
 	bool symbols_tried;
 	struct symbols symbols;
+	bool lines_tried;
+	struct lines *lines; /* NULL: there is no debug information */
 	struct table calls;  /* code.c: what stands before return addresses */
 	struct table starts; /* code.c: what stands at addresses */
 	struct table jumps;  /* code.c: which functions end in which others */
@@ -89,6 +94,12 @@ must_check int image_load_rows(struct image *i, int fd);
 
 /* Reads the symbols, once. debug_fd is a separate debug file, or -1. */
 must_check int image_load_symbols(struct image *i, int fd, int debug_fd);
+
+/*
+ * Reads the debug information of fd, which is the file's or its debug file's,
+ * once. cpu_ns: as for lines_open.
+ */
+must_check int image_load_lines(struct image *i, int fd, clock_fn cpu_ns);
 
 /* Frees rows, symbols and what else can be had again. */
 void image_drop(struct image *i);

@@ -218,3 +218,28 @@ int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
 	cache_end(s->cache);
 	return r;
 }
+
+int unwind_lines_at(struct unwind_space *s, uint64_t addr,
+		    struct unwind_line ret[UNWIND_LINES_MAX], size_t *ret_n)
+{
+	const struct map *map = NULL;
+	struct space_mapping *m;
+	size_t n = 0;
+
+	if (s->symbols != UNWIND_SYMBOLS_LINES)
+		return -ENOENT;
+	cache_begin(s->cache);
+	space_begin(s);
+	m = space_mapping(s, addr, &map);
+	if (m && m->image) {
+		struct cache_source source = space_source(s, map);
+
+		if (cache_lines(s->cache, m->image, &source) == 0 &&
+		    m->image->lines)
+			n = lines_find(m->image->lines, addr - m->bias, ret);
+		s->cache->grown = true;
+	}
+	cache_end(s->cache);
+	*ret_n = n;
+	return n > 0 ? 0 : -ENOENT;
+}

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/util.h"
 #include "lib/capture/sample.h"
 
@@ -114,6 +115,11 @@ struct unwind_cache_options {
 	size_t max_bytes; /* of rows and symbols; least recently used go first
 			   */
 	uint64_t hash_seed;
+	/*
+	 * The processor time used until now: it bounds what reading a file's
+	 * lines may cost. NULL: it may cost what it takes.
+	 */
+	clock_fn cpu_ns;
 };
 
 must_check int unwind_cache_new(const struct unwind_cache_options *options,
@@ -205,6 +211,26 @@ void unwind_space_want(struct unwind_space *s, enum unwind_symbols symbols);
  */
 must_check int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
 				const char **ret_name, uint64_t *ret_offset);
+
+/* A place in the source. Texts are a stranger's and may be any bytes. */
+struct unwind_line {
+	const char *function; /* raw, or NULL */
+	const char *file;     /* its path where it was compiled, or NULL */
+	uint32_t line;	      /* 0: not known */
+};
+
+/* Functions inlined into each other at one address, and the one around. */
+#define UNWIND_LINES_MAX 32
+
+/*
+ * Where addr (lowered as for unwind_symbol_at) stands in the source, if the
+ * space wants lines: the innermost function first, each with the place in it;
+ * the last is the one that the symbol names. Valid until the next call of this
+ * module. Returns 0 or -ENOENT.
+ */
+must_check int unwind_lines_at(struct unwind_space *s, uint64_t addr,
+			       struct unwind_line ret[UNWIND_LINES_MAX],
+			       size_t *ret_n);
 
 /*
  * A C++ or Rust symbol (legacy and v0) as people write it; with_parameters: of

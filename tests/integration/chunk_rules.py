@@ -227,7 +227,16 @@ def frame_shape_problems(frame):
         found.append(f'instruction_addr {address} is not a string 0x...')
     if not isinstance(frame['in_app'], bool):
         found.append('in_app is neither true nor false')
-    for name in ('function', 'package', 'module'):
+    # A line is one of a file.
+    if 'lineno' in frame and (not is_int(frame['lineno']) or
+                              frame['lineno'] <= 0 or
+                              'abs_path' not in frame):
+        found.append(f'lineno {frame["lineno"]} of a frame')
+    if ('filename' in frame or 'abs_path' in frame) and \
+            str(frame.get('abs_path')).rpartition('/')[2] != \
+            frame.get('filename'):
+        found.append(f'filename {frame.get("filename")} is not of its path')
+    for name in ('function', 'package', 'module', 'filename', 'abs_path'):
         if not is_text(frame.get(name, 'absent')):
             found.append(f'{name} of a frame is no text')
     return found
@@ -339,6 +348,15 @@ def thread_problems(profile):
     return found
 
 
+def inlined_frames(frames, stacks):
+    """{frame index} of those whose caller in a stack has the same address but
+    another name. Recursion is the same frame twice."""
+    return {inner for s in stacks for inner, f in zip(s, s[1:])
+            if inner != f and frames[inner]['instruction_addr'] ==
+            frames[f]['instruction_addr'] and
+            frames[inner].get('function') != frames[f].get('function')}
+
+
 def waste_problems(chunk):
     """Everything is there once, and is used."""
     found = []
@@ -351,11 +369,18 @@ def waste_problems(chunk):
     if len({tuple(s) for s in stacks}) != len(stacks):
         found.append('two equal stacks')
     # As a leaf an address is what is executed, as a caller the one before it
-    # is: the same number, two places.
-    for what, used in (('leaf', {s[0] for s in stacks if s}),
-                       ('caller', {f for s in stacks for f in s[1:]})):
+    # is: the same number, two places. And functions that were inlined there
+    # are frames of their own, beside each other.
+    leaves = {s[0] for s in stacks if s}
+    callers = {f for s in stacks for f in s[1:]}
+    inlined = inlined_frames(frames, stacks)
+    for what, used in (('leaf', leaves - inlined),
+                       ('caller', callers - inlined)):
         if len({frames[f]['instruction_addr'] for f in used}) != len(used):
             found.append(f'two {what} frames of one address')
+    for f in inlined:
+        if 'function' not in frames[f]:
+            found.append(f'an inlined frame without a name: {frames[f]}')
     starts = [(int(i['image_addr'], 16), i)
               for i in chunk['debug_meta']['images']]
     for start, image in starts:

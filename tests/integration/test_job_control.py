@@ -116,7 +116,7 @@ def test_suspended_and_continued(box):
     stats = profd.stats
     # Nothing of that time is expected, nor counts.
     check(stats['duration_s'] < most, f'{stats["duration_s"]} s of {most}')
-    check(abs(stats['ticks'] - stats['rate_hz'] * stats['duration_s']) <= 10,
+    check(abs(stats['ticks'] - stats['rate_hz'] * stats['duration_s']) <= 20,
           f'{stats["ticks"]} ticks in {stats["duration_s"]} s')
     check(stats['missed'].get('no_capture', 0) < 0.3 *
           stats['samples_expected'], f'{stats["missed"]}')

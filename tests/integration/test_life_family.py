@@ -23,7 +23,9 @@ def in_namespaces(box, *options):
     shell = box.start(['unshare', *options, BUILD / 'targets/life_family', 40],
                       stdin=subprocess.PIPE)
     shell.wait_line(r'ready \d+')
-    target, = harness.children(shell.pid) or [shell.pid]
+    target = shell.pid
+    while harness.exe_name(target) != 'life_family':
+        target, = harness.children(target)
     profd = box.profd([target], '--rate', 1000).wait_attached()
     life.begin(shell)
     lines = life.transcript(shell)
@@ -33,6 +35,11 @@ def in_namespaces(box, *options):
 
 def test_in_a_pid_namespace(box):
     in_namespaces(box, '--pid', '--fork', '--mount-proc')
+
+
+def test_in_nested_pid_namespaces(box):
+    in_namespaces(box, '--pid', '--fork', '--mount-proc', 'unshare', '--pid',
+                  '--fork', '--mount-proc')
 
 
 def test_in_a_user_namespace(box):

@@ -5,6 +5,7 @@ each other, are as they are without us.
 
 import harness
 import life
+import stranger
 
 
 def test_siblings(box):
@@ -51,6 +52,13 @@ def test_tracer_of_its_own(box):
 def test_leaderless_exec(box):
     """The main thread has ended when another one runs the program anew."""
     life.compare(box, 'life_odd', 'leader', 40, stops=False)
+
+
+def test_hidden(box):
+    """chroot(2), PR_SET_DUMPABLE, and another user."""
+    stranger.need_root()
+    harness.check(life.compare(box, 'life_odd', 'hidden', 300)[0] ==
+                  'user 65534', 'it has not changed its user')
 
 
 def test_targets_that_read_each_other(box):

@@ -17,6 +17,17 @@ def test_filters(box):
     life.compare(box, 'life_rights', 'filters', 600)
 
 
+def test_strict_mode(box):
+    """SECCOMP_MODE_STRICT: what is done for its calls are these calls."""
+    life.compare(box, 'life_filters', 'strict', 60)
+
+
+def test_calls_without_restart_syscall(box):
+    """A filter kills for it; each call that would need it, with a signal. And
+    SECCOMP_RET_LOG."""
+    life.compare(box, 'life_filters', 'waits', 80)
+
+
 def run_setuid(box, rate, by=None):
     """A program of nobody's becomes root's by exec; the target's last words."""
     directory = stranger.copy(box, ['targets/life_rights'])

@@ -11,6 +11,7 @@
  *   seize    traces a child of its own, by PTRACE_SEIZE
  *   read     two processes read each other's memory; both are to be profiled
  *   leader   the main thread ends; then another runs the program anew
+ *   hidden   sees no /proc (chroot(2)), is not dumpable, and nobody's; by root
  */
 #include "life.h"
 
@@ -315,6 +316,30 @@ __attribute__((noreturn)) static void leader(void)
 	pthread_exit(NULL);
 }
 
+static void hidden(void)
+{
+	const uid_t nobody = 65534;
+
+	must(chroot("/usr") == 0 && chdir("/") == 0, "chroot");
+	for (long n = 0; n < rounds; n++) {
+		int want = n < rounds / 2 ? (int)(n % 2) : 0;
+
+		/* A change of the user ID clears it as well. */
+		if (n == rounds / 2)
+			must(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0 &&
+				     setresuid(nobody, nobody, nobody) == 0,
+			     "setresuid");
+		else if (n < rounds / 2)
+			(void)prctl(PR_SET_DUMPABLE, want, 0, 0, 0);
+		if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != want)
+			wrong("dumpable is not %d", want);
+		if (access("/proc/self", F_OK) == 0)
+			wrong("there is a /proc");
+		(void)usleep(1000);
+	}
+	printf("user %u\n", getuid());
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -323,7 +348,7 @@ int main(int argc, char **argv)
 	} kinds[] = {
 		{"clone3", by_clone3},	   {"untraced", untraced},
 		{"vfork", late_vfork},	   {"spawns", spawns},
-		{"seize", seize_children},
+		{"seize", seize_children}, {"hidden", hidden},
 	};
 
 	if (argc < 3)

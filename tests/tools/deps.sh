@@ -10,8 +10,8 @@
 set -eu
 
 build='gcc libc6-dev make pkg-config libdw-dev libelf-dev liblzma-dev
-	libzstd-dev libiberty-dev libunwind-dev libjansson-dev libcurl4-openssl-dev zlib1g-dev libseccomp-dev
-	libinih-dev'
+	libzstd-dev libiberty-dev libunwind-dev libjansson-dev
+	libcurl4-openssl-dev zlib1g-dev libseccomp-dev libinih-dev'
 demo='redis-tools'
 # binutils: readelf and nm. linux-perf is what profiles are compared with.
 test='check g++ clang binutils python3 openssl mandoc strace musl-tools'

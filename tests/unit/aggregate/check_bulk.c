@@ -96,7 +96,10 @@ START_TEST(bulk)
 					  .size = 1 << 30}};
 	const struct fake_symbol symbol = {0, UINT64_MAX,
 					   "_ZN3app9component8functionERKSsb"};
-	struct unwind_space space = {&image, 1, &symbol, 1, 0};
+	struct unwind_space space = {.images = &image,
+				     .n_images = 1,
+				     .symbols = &symbol,
+				     .n_symbols = 1};
 	const struct aggregate_options options = {
 		.chunk_us = 60000000,
 		.chunk_bytes = CHUNK_BYTES,

@@ -42,3 +42,18 @@ bool unwind_demangle(const char *raw, bool with_parameters, char *out,
 	(void)snprintf(out, size, "%s%s", raw + 2, with_parameters ? "()" : "");
 	return true;
 }
+
+int unwind_lines_at(struct unwind_space *s, uint64_t addr,
+		    struct unwind_line ret[UNWIND_LINES_MAX], size_t *ret_n)
+{
+	for (size_t i = 0; i < s->n_lines; i++) {
+		const struct fake_lines *l = &s->lines[i];
+
+		if (addr < l->start || addr >= l->end)
+			continue;
+		memcpy(ret, l->lines, l->n * sizeof(ret[0]));
+		*ret_n = l->n;
+		return 0;
+	}
+	return -ENOENT;
+}

@@ -17,12 +17,20 @@ struct fake_symbol {
 	const char *name;
 };
 
+struct fake_lines {
+	uint64_t start, end;
+	size_t n;
+	struct unwind_line lines[UNWIND_LINES_MAX];
+};
+
 struct unwind_space {
 	const struct fake_image *images;
 	size_t n_images;
 	const struct fake_symbol *symbols;
 	size_t n_symbols;
 	size_t lookups; /* of symbols */
+	const struct fake_lines *lines;
+	size_t n_lines;
 };
 
 #endif

@@ -192,6 +192,8 @@ START_TEST(a_process_that_dies_in_the_middle_of_an_exec)
 	ck_assert_int_eq(kill(l.child, SIGKILL), 0);
 	ck_assert_int_eq(kill(tracer, SIGKILL), 0);
 	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
+	/* In life it is a child of another: capture is told nothing. */
+	ck_assert_int_eq(waitpid(l.child, NULL, 0), l.child);
 	while (l.gone == 0) {
 		live_tick(&l);
 		live_patience();

@@ -166,8 +166,11 @@ static void check_frames(const json_t *frames)
 		json_object_foreach((json_t *)(uintptr_t)frame, key, value)
 			ck_assert(strcmp(key, "instruction_addr") == 0 ||
 				  strcmp(key, "in_app") == 0 ||
+				  strcmp(key, "lineno") == 0 ||
 				  ((strcmp(key, "function") == 0 ||
-				    strcmp(key, "package") == 0) &&
+				    strcmp(key, "package") == 0 ||
+				    strcmp(key, "abs_path") == 0 ||
+				    strcmp(key, "filename") == 0) &&
 				   json_is_string(value)));
 	}
 }
@@ -266,7 +269,8 @@ START_TEST(bounds)
 	smallest(&g);
 	g.samples[0].tid = g.samples[1].tid = UINT32_MAX;
 	g.threads[2] = (struct profile_thread){UINT32_MAX, ""};
-	g.frames[1] = (struct profile_frame){UINT64_MAX, "", "", false};
+	g.frames[1] = (struct profile_frame){UINT64_MAX, "", "",
+					     false,	 "", UINT32_MAX};
 	g.samples[0].time_us = UINT64_MAX - 1;
 	g.samples[1].time_us = UINT64_MAX;
 	free(payload(&g.p, &size));

@@ -47,13 +47,17 @@ static inline void good_profile_init(struct good_profile *g)
 		.vmaddr = 0x10000,
 		.size = 2113536,
 	};
-	g->frames[0] = (struct profile_frame){0x555555555080, "main", app, 1};
-	g->frames[1] = (struct profile_frame){0x7ffff7c2724a,
-					      "libc.so.6+0x2724a", libc, 0};
+	g->frames[0] = (struct profile_frame){
+		0x555555555080, "main", app, 1, "/build/src/main.c", 42};
+	g->frames[1] = (struct profile_frame){
+		0x7ffff7c2724a, "libc.so.6+0x2724a", libc, 0, NULL, 0};
 	/* Used by no sample. */
-	g->frames[2] = (struct profile_frame){0x555555555999, "idle", app, 1};
-	g->frames[3] = (struct profile_frame){0x5555555551c3, NULL, app, 1};
-	g->frames[4] = (struct profile_frame){0x7fff00001000, "x", NULL, 0};
+	g->frames[2] =
+		(struct profile_frame){0x555555555999, "idle", app, 1, NULL, 0};
+	g->frames[3] =
+		(struct profile_frame){0x5555555551c3, NULL, app, 1, "x.c", 0};
+	g->frames[4] =
+		(struct profile_frame){0x7fff00001000, "x", NULL, 0, NULL, 0};
 	/* Roots: libc, then main; main's callees: idle, frame 3, frame 4. */
 	g->nodes[0] = (struct profile_node){PROFILE_NONE, 1};
 	g->nodes[1] = (struct profile_node){0, 0};

@@ -1,0 +1,248 @@
+#include "lib/capture/target.h"
+
+#include <string.h>
+#include <sys/ptrace.h>
+
+#include "lib/base/small_file.h"
+#include "lib/capture/status.h"
+
+/*
+ * An interrupted thread that neither stops nor blocks for this long is told as
+ * missed. A runnable thread of 64 on 2 processors waits 130 ms for its turn.
+ */
+#define PENDING_MAX_NS (1 * NS_PER_SEC)
+
+/*
+ * After so many ticks a thread that has not stopped is looked at, then after
+ * twice as many, and so on: most stop within the first.
+ */
+#define PENDING_LOOK_TICKS 8
+
+static bool same_place(const struct activity_place *a,
+		       const struct activity_place *b)
+{
+	/* Not the call: after a stop, restart_syscall stands for another. */
+	return a->sp == b->sp && a->pc == b->pc;
+}
+
+/*
+ * Takes a sample of a blocked thread without stopping it. Returns 0, -ENOBUFS,
+ * or -EAGAIN if it ran in between. mark: from before it was found blocked;
+ * NULL where the kernel does not account: then it has to be in the same place
+ * before and after, and is sampled anew at each tick.
+ */
+static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
+			  const struct activity_place *place,
+			  const struct activity_mark *mark)
+{
+	uint64_t regs[ARCH_REGS] = {0};
+	uint64_t known = UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC;
+	struct record_sample *record;
+	struct activity_place place_after;
+	struct activity_mark after;
+	uint32_t flags = 0;
+	bool unchanged;
+	size_t size;
+	int r;
+
+	if (th->place_known && same_place(&th->place, place)) {
+		for (unsigned int i = 0; i < ARCH_REGS; i++)
+			if (ARCH_CALLEE_SAVED & (1u << i))
+				regs[i] = th->regs[i];
+		known |= ARCH_CALLEE_SAVED;
+		flags |= SAMPLE_REMEMBERED;
+	}
+	regs[ARCH_SP] = place->sp;
+	regs[ARCH_PC] = place->pc;
+	r = thread_copy(th, tick, time_ns, regs, known, flags, &record, &size);
+	if (r < 0)
+		return r;
+	if (mark != NULL)
+		unchanged = activity_mark(&th->activity, &after) &&
+			    activity_same(&after, mark);
+	else
+		unchanged = activity_look(&th->activity, &place_after) ==
+				    ACTIVITY_BLOCKED &&
+			    same_place(&place_after, place);
+	if (!unchanged) {
+		thread_drop(th);
+		return -EAGAIN;
+	}
+	thread_commit(th, size);
+	if (mark != NULL) {
+		thread_sleep(th, mark);
+		th->asleep_at = *place;
+		th->asleep_since_ns = th->target->capture->options.now_ns();
+	}
+	return 0;
+}
+
+/* The leader stays a zombie until the last thread is gone (proc(5), stat). */
+static bool leader_is_dead(const struct thread *th)
+{
+	char text[512];
+	const char *state;
+
+	if (th->tid != (uint32_t)th->target->pid)
+		return false;
+	if (small_file_read(th->target->proc_fd, "stat", text, sizeof(text)) <
+	    0)
+		return true;
+	/* The name before it may hold anything, a parenthesis too. */
+	state = strrchr(text, ')');
+	return state != NULL && state[1] == ' ' &&
+	       (state[2] == 'Z' || state[2] == 'X');
+}
+
+/* It is expected no more; the wait status comes with its last thread's. */
+static void leader_died(struct thread *th, uint64_t tick, uint64_t time_ns)
+{
+	th->dead = true;
+	if (th->announced)
+		(void)target_tell(th->target, RECORD_EXIT, th->tid, tick,
+				  time_ns);
+}
+
+/*
+ * A core that goes into a pipe, as to systemd-coredump(8), ends where an
+ * interrupt meets who writes it: pipe_write() returns, and do_coredump() takes
+ * that for the end (fs/coredump.c). An interrupt from before is forgotten when
+ * the core begins (zap_process()). Its signal came past us, unless it is that
+ * of SECCOMP_RET_KILL_PROCESS, which no tracer sees.
+ */
+static bool dumps_core(const struct thread *th)
+{
+	return th->may_dump && status_dumps_core(th->tid);
+}
+
+static void interrupt(struct thread *th, uint64_t tick, uint64_t time_ns,
+		      const struct activity_place *blocked_at)
+{
+	struct capture_counters *counters = th->target->counters;
+
+	if (dumps_core(th)) {
+		counters->missed[MISSED_EXITED]++;
+		return;
+	}
+	if (!th->look_known)
+		th->look = (struct activity_mark){0};
+	th->was_blocked = blocked_at != NULL;
+	if (blocked_at != NULL)
+		th->blocked_at = *blocked_at;
+	th->due_ns = th->target->capture->due_ns;
+	if (ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
+		/* It is dying; wait will say so. Or it is another's by now. */
+		th->target->doubt |= th->tid == (uint32_t)th->target->pid;
+		counters->missed[MISSED_EXITED]++;
+		return;
+	}
+	thread_set_pending(th, tick, time_ns);
+	th->unaccounted = 1;
+	th->next_look = PENDING_LOOK_TICKS;
+}
+
+/* A thread that was interrupted at an earlier tick. */
+static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
+			    uint64_t time_ns)
+{
+	struct target *t = th->target;
+	struct activity_place place;
+	struct activity_mark mark;
+	enum activity_state state;
+	bool marked;
+
+	th->unaccounted += ticks;
+	if (th->unaccounted < th->next_look)
+		return;
+	th->next_look = 2 * th->unaccounted;
+	marked = activity_mark(&th->activity, &mark);
+	state = activity_look(&th->activity, &place);
+	if (state == ACTIVITY_DEAD && leader_is_dead(th)) {
+		/* Alive at the interrupt, for all we know, and not since. */
+		t->counters->expected -= th->unaccounted - 1;
+		t->counters->missed[MISSED_EXITED]++;
+		thread_clear_pending(th);
+		leader_died(th, tick, time_ns);
+		return;
+	}
+	/*
+	 * In uninterruptible sleep it will not stop. It has been in the kernel
+	 * since the interrupt, so its stack is that of the interrupt's tick.
+	 */
+	if (state == ACTIVITY_BLOCKED && thread_is_known(th) &&
+	    sample_blocked(th, th->pending_tick, th->pending_ns, &place,
+			   marked ? &mark : NULL) == 0) {
+		t->counters->captured++;
+		t->counters->filled += th->unaccounted - 1;
+		thread_clear_pending(th);
+		th->stop_expected = true;
+		return;
+	}
+	if (time_ns - th->pending_ns > PENDING_MAX_NS) {
+		thread_missed(th, MISSED_NOT_STOPPED, th->unaccounted,
+			      th->pending_tick, th->pending_ns);
+		thread_clear_pending(th);
+		th->stop_expected = true;
+	}
+}
+
+/*
+ * A thread that is awake. ticks: 1, and those that went by while the sampler
+ * did not run.
+ */
+static void look_at(struct thread *th, uint64_t ticks, uint64_t tick,
+		    uint64_t time_ns)
+{
+	struct capture_counters *counters = th->target->counters;
+	struct activity_place place;
+	enum activity_state state;
+
+	/* A tick later it is past what a stop did to its call. */
+	if (!th->listening)
+		th->after_stop = false;
+	if (th->target->needs_reset || !thread_announce(th, tick, time_ns)) {
+		counters->missed[MISSED_RING_FULL] += ticks;
+		return;
+	}
+	counters->missed[MISSED_LATE] += ticks - 1;
+	if (!thread_has_room(th)) {
+		thread_missed(th, MISSED_RING_FULL, 1, tick, time_ns);
+		return;
+	}
+	state = activity_look(&th->activity, &place);
+	if (state == ACTIVITY_BLOCKED && th->prompt >= PROMPT_STOPS) {
+		/* The mark that goes before was not asked for. */
+		th->prompt = 0;
+		th->look_known = activity_mark(&th->activity, &th->look);
+		state = activity_look(&th->activity, &place);
+	}
+	if (state != ACTIVITY_RUNNING && leader_is_dead(th)) {
+		counters->expected--;
+		leader_died(th, tick, time_ns);
+		return;
+	}
+	if (state == ACTIVITY_BLOCKED) {
+		switch (sample_blocked(th, tick, time_ns, &place,
+				       th->look_known ? &th->look : NULL)) {
+		case 0:
+			counters->captured++;
+			return;
+		case -ENOBUFS:
+			thread_missed(th, MISSED_RING_FULL, 1, tick, time_ns);
+			return;
+		default:
+			break;
+		}
+	}
+	interrupt(th, tick, time_ns, state == ACTIVITY_BLOCKED ? &place : NULL);
+}
+
+void thread_look(struct thread *th, uint64_t ticks)
+{
+	const struct target *t = th->target;
+
+	if (th->pending)
+		look_at_pending(th, ticks, t->last_tick, t->last_ns);
+	else
+		look_at(th, ticks, t->last_tick, t->last_ns);
+}

@@ -1,0 +1,121 @@
+#!/usr/bin/python3
+"""--symbols lines: file, line and inlined functions."""
+
+import re
+import shutil
+import subprocess
+
+import chunk_rules
+import harness
+from harness import BUILD, ROOT, Skip, check
+
+
+def run(*argv):
+    subprocess.run([str(a) for a in argv], check=True)
+
+
+def expected(target):
+    return [(f, name, int(line)) for f, name, line in
+            re.findall(r'^expect (\S+) (\S+) (\d+)$', target.stdout, re.M)]
+
+
+def profile(box, target, *options):
+    profd = box.profd([target], '--duration', '0.3', '--symbols', 'lines',
+                      *options).finish()
+    envelope, = profd.envelopes
+    platform = 'native' if 'native' in options else 'rust'
+    found = chunk_rules.problems(envelope, platform=platform)
+    check(found == [], f'{found[:5]}')
+    frames = envelope.chunk['profile']['frames']
+    stack = max(envelope.chunk['profile']['stacks'], key=len)
+    return [frames[i] for i in stack]
+
+
+def places(frames):
+    return [(f.get('function'), f.get('filename'), f.get('lineno'))
+            for f in frames]
+
+
+def check_native(box, target):
+    frames = profile(box, target, '--platform', 'native')
+    seen, ours = places(frames), expected(target)
+    check(ours[0] in seen, f'{ours[0]} is not in {seen}')
+    at = seen.index(ours[0])
+    check(seen[at:at + 4] == ours, f'{seen}, not {ours}')
+    inlined = frames[at:at + 3]
+    check(len({f['instruction_addr'] for f in inlined}) == 1 and
+          all(f['in_app'] for f in inlined), f'{inlined}')
+    check(frames[at - 1]['function'] == 'wait_here', f'{frames[at - 1]}')
+
+
+def start(box, path):
+    target = box.start([path])
+    target.wait_line('ready.*')
+    return target
+
+
+def test_inlined(box):
+    """Frames of their own, all of one address."""
+    target = start(box, BUILD / 'targets/inlined')
+    check_native(box, target)
+
+
+def test_where_the_server_does_it(box):
+    """One frame an address: its function, and the line in that one."""
+    target = start(box, BUILD / 'targets/inlined')
+    frames = profile(box, target)
+    ours = expected(target)
+    seen = places(frames)
+    at = seen.index(ours[2])
+    check(seen[at:at + 2] == ours[2:], f'{seen}, not {ours[2:]}')
+    check(frames[at - 1]['function'] == 'wait_here', f'{seen}')
+    check(frames[at]['abs_path'].endswith('tests/targets/inlined.c'),
+          f'{frames[at]}')
+
+
+def test_not_asked_for(box):
+    target = start(box, BUILD / 'targets/inlined')
+    profd = box.profd([target], '--duration', '0.3', '--platform',
+                      'native').finish()
+    frames = profd.chunks[0]['profile']['frames']
+    check(not any('lineno' in f or 'filename' in f for f in frames),
+          f'{frames}')
+
+
+def need(*tools):
+    for tool in tools:
+        if not shutil.which(tool):
+            raise Skip(f'no {tool}')
+
+
+def test_formats(box):
+    """DWARF 4 and 5, of both compilers, compressed in every way."""
+    need('gcc', 'clang', 'objcopy')
+    source = ROOT / 'tests/targets/inlined.c'
+    for compiler in ('gcc', 'clang'):
+        for version in ('4', '5'):
+            path = box.dir / f'{compiler}-{version}'
+            run(compiler, '-O2', '-g', f'-gdwarf-{version}', '-o', path,
+                source)
+            check_native(box, start(box, path))
+    for kind in ('zlib', 'zlib-gnu', 'zstd'):
+        packed = box.dir / kind
+        made = subprocess.run(['objcopy', f'--compress-debug-sections={kind}',
+                               BUILD / 'targets/inlined', packed],
+                              capture_output=True)
+        if made.returncode == 0:
+            check_native(box, start(box, packed))
+
+
+def test_separate_file(box):
+    need('strip', 'objcopy')
+    path = box.dir / 'program'
+    debug = box.dir / 'program.debug'
+    run('objcopy', '--only-keep-debug', BUILD / 'targets/inlined', debug)
+    run('strip', '-o', path, BUILD / 'targets/inlined')
+    run('objcopy', f'--add-gnu-debuglink={debug}', path)
+    check_native(box, start(box, path))
+
+
+if __name__ == '__main__':
+    harness.main(globals())

@@ -1,0 +1,208 @@
+/* Stacks of letters, in some of which functions were inlined. */
+#include "lib/aggregate/expand.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/unit/aggregate/fake_unwind.h"
+#include "tests/unit/suite.h"
+
+static const struct fake_image image = {
+	0x1000, 0x9000, {.path = "/opt/app", .addr = 0x1000, .size = 0x8000}};
+
+static const struct fake_symbol symbols[] = {
+	{0x1000, 0x1100, "main"},
+	{0x1100, 0x1200, "outer"},
+	{0x1200, 0x1300, "plain"},
+	{0x1300, 0x1400, "around"},
+};
+
+static const struct fake_lines lines[] = {
+	{0x1000, 0x1100, 1, {{"main", "/src/main.c", 10}}},
+	{0x1100,
+	 0x1180,
+	 3,
+	 {{"innermost", "/src/a.h", 1},
+	  {"between", "/src/b.h", 2},
+	  {"outer", "/src/c.c", 3}}},
+	{0x1180, 0x1200, 1, {{"outer", "/src/c.c", 30}}},
+	/* One whose name is not known, and one in no file. */
+	{0x1300,
+	 0x1400,
+	 3,
+	 {{NULL, "/src/a.h", 7}, {"known", NULL, 8}, {NULL, "/src/d.c", 9}}},
+};
+
+static struct unwind_space space;
+static struct stacks s;
+static struct lookup l;
+static struct expand e;
+static struct profile p;
+static struct profile_sample samples[8];
+
+static void set_up(void)
+{
+	space = (struct unwind_space){
+		.images = &image,
+		.n_images = 1,
+		.symbols = symbols,
+		.n_symbols = array_size(symbols),
+		.lines = lines,
+		.n_lines = array_size(lines),
+	};
+	stacks_init(&s, 0);
+	lookup_init(&l, 0);
+	l.inlined_too = true;
+	p = (struct profile){.samples = samples};
+}
+
+static void tear_down(void)
+{
+	expand_fini(&e);
+	lookup_fini(&l);
+	stacks_fini(&s);
+}
+
+/* A sample of these addresses, leaf first. */
+static void add(size_t n, const uint64_t *addrs)
+{
+	struct unwind_frame frames[8];
+
+	for (size_t i = 0; i < n; i++)
+		frames[i] = (struct unwind_frame){addrs[i], i == 0, 0};
+	ck_assert_int_eq(
+		stacks_add(&s, frames, n, &samples[p.n_samples++].node), 0);
+}
+#define ADD(...)                                                  \
+	add(sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), \
+	    (uint64_t[]){__VA_ARGS__})
+
+static void expand(void)
+{
+	ck_assert_int_eq(lookup_update(&l, &s, &space, "/opt/app"), 0);
+	ck_assert_int_eq(lookup_finish(&l, &s, &space), 0);
+	p.frames = l.frames;
+	p.n_frames = l.n_frames;
+	p.nodes = s.nodes;
+	p.n_nodes = s.n_nodes;
+	ck_assert_int_eq(expand_inlined(&e, &l, &s, samples, &p), 0);
+}
+
+/* The stack of sample i: functions with their files and lines, leaf first. */
+static void check_stack(size_t i, const char *expected)
+{
+	uint32_t node = samples[i].node;
+	char text[512] = "";
+	size_t used = 0;
+
+	for (; node != PROFILE_NONE; node = p.nodes[node].parent) {
+		const struct profile_frame *f = &p.frames[p.nodes[node].frame];
+
+		ck_assert_uint_lt(node, p.n_nodes);
+		ck_assert_uint_lt(p.nodes[node].frame, p.n_frames);
+		ck_assert(p.nodes[node].parent == PROFILE_NONE ||
+			  p.nodes[node].parent < node);
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+					 "%s%s %s:%u", used > 0 ? ", " : "",
+					 f->function, f->file ? f->file : "?",
+					 f->line);
+	}
+	ck_assert_str_eq(text, expected);
+}
+
+START_TEST(test_inlined)
+{
+	ADD(0x1210, 0x1120, 0x1020);
+	ADD(0x1110, 0x1020);
+	ADD(0x1190, 0x1020);
+	expand();
+	check_stack(0, "plain ?:0, innermost /src/a.h:1, between /src/b.h:2, "
+		       "outer /src/c.c:3, main /src/main.c:10");
+	check_stack(1, "innermost /src/a.h:1, between /src/b.h:2, "
+		       "outer /src/c.c:3, main /src/main.c:10");
+	check_stack(2, "outer /src/c.c:30, main /src/main.c:10");
+	/* All of one address, and of the file that it lies in. */
+	for (size_t i = 0; i < p.n_frames; i++) {
+		if (p.frames[i].addr != 0x1120)
+			continue;
+		ck_assert_str_eq(p.frames[i].package, "/opt/app");
+		ck_assert(p.frames[i].in_app);
+	}
+}
+END_TEST
+
+/* A root with something inlined: still each frame near it has a name. */
+START_TEST(test_root)
+{
+	ADD(0x1120);
+	ADD(0x1320, 0x1120);
+	expand();
+	check_stack(0, "innermost /src/a.h:1, between /src/b.h:2, "
+		       "outer /src/c.c:3");
+	check_stack(1, "known ?:0, around /src/d.c:9, innermost /src/a.h:1, "
+		       "between /src/b.h:2, outer /src/c.c:3");
+}
+END_TEST
+
+START_TEST(test_nothing_inlined)
+{
+	ADD(0x1210, 0x1020);
+	samples[p.n_samples++].node = PROFILE_NONE;
+	expand();
+	ck_assert_ptr_eq(p.frames, l.frames);
+	ck_assert_ptr_eq(p.nodes, s.nodes);
+	ck_assert_uint_eq(samples[1].node, PROFILE_NONE);
+	check_stack(0, "plain ?:0, main /src/main.c:10");
+}
+END_TEST
+
+START_TEST(test_not_asked_for)
+{
+	l.inlined_too = false;
+	ADD(0x1110, 0x1020);
+	expand();
+	check_stack(0, "outer /src/c.c:3, main /src/main.c:10");
+}
+END_TEST
+
+/* Stacks that would be larger than the server takes stay as they are. */
+START_TEST(test_too_large)
+{
+	struct unwind_frame *frames =
+		calloc(UNWIND_FRAMES_MAX, sizeof(*frames));
+	size_t bytes = 0;
+
+	ck_assert_ptr_nonnull(frames);
+	for (size_t i = 0; i < UNWIND_FRAMES_MAX; i++)
+		frames[i] = (struct unwind_frame){0x1120, i == 0, 0};
+	/* Each with a leaf of its own: a stack of its own. */
+	for (uint64_t leaf = 0; bytes < EXPAND_PAYLOAD_MAX; leaf++) {
+		uint32_t node;
+
+		frames[0].addr = 0x2000 + leaf;
+		ck_assert_int_eq(
+			stacks_add(&s, frames, UNWIND_FRAMES_MAX, &node), 0);
+		bytes += 3 * (size_t)UNWIND_FRAMES_MAX * 8;
+	}
+	ADD(0x1110, 0x1020);
+	expand();
+	ck_assert_ptr_eq(p.frames, l.frames);
+	check_stack(0, "outer /src/c.c:3, main /src/main.c:10");
+	free(frames);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *suite_ = suite_create("aggregate/expand");
+	TCase *tc = tcase_create("expand");
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, test_inlined);
+	tcase_add_test(tc, test_root);
+	tcase_add_test(tc, test_nothing_inlined);
+	tcase_add_test(tc, test_not_asked_for);
+	tcase_add_test(tc, test_too_large);
+	suite_add_tcase(suite_, tc);
+	return suite_;
+}

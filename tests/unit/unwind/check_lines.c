@@ -1,0 +1,296 @@
+/*
+ * This very program's lines and inlined functions, against libdw's own way to
+ * find them in the whole file; and debug information that is broken.
+ */
+#include "lib/unwind/lines.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "lib/unwind/lines_check.h"
+#include "tests/unit/random.h"
+#include "tests/unit/suite.h"
+
+#define ADDRESSES    5000
+#define BROKEN_FILES 150
+#define BROKEN_BYTES 40
+
+static int fd;
+static struct elf_file f;
+static struct lines *lines;
+static uint64_t text, text_size;
+
+static void set_up(void)
+{
+	GElf_Shdr shdr;
+
+	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(elf_file_open(&f, fd), 0);
+	ck_assert(elf_file_section(&f, ".text", &shdr) != NULL);
+	text = shdr.sh_addr;
+	text_size = shdr.sh_size;
+	ck_assert_int_eq(lines_open(&f, NULL, &lines), 0);
+	ck_assert_ptr_nonnull(lines);
+}
+
+static void tear_down(void)
+{
+	lines_free(lines);
+	elf_file_close(&f);
+	close_fd(&fd);
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static const char *file_of_call(Dwarf_Die *unit, Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word index;
+	Dwarf_Files *files;
+	size_t n;
+
+	ck_assert_int_eq(dwarf_getsrcfiles(unit, &files, &n), 0);
+	ck_assert_int_eq(
+		dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attr),
+				&index),
+		0);
+	return dwarf_filesrc(files, index, NULL, NULL);
+}
+
+/* True if there were inlined functions. */
+static bool compare(Dwarf *dwarf, uint64_t addr)
+{
+	struct unwind_line found[UNWIND_LINES_MAX];
+	size_t n = lines_find(lines, addr, found), k = 0;
+	Dwarf_Die unit, *innermost = NULL, *scopes = NULL;
+	Dwarf_Line *row;
+	int n_scopes, line = 0;
+
+	if (!dwarf_addrdie(dwarf, addr, &unit)) {
+		ck_assert_uint_eq(n, 0);
+		return false;
+	}
+	ck_assert_uint_ge(n, 1);
+	row = dwarf_getsrc_die(&unit, addr);
+	if (row)
+		ck_assert_int_eq(dwarf_lineno(row, &line), 0);
+	ck_assert_uint_eq(found[0].line, (uint32_t)line);
+	ck_assert(same(found[0].file,
+		       row ? dwarf_linesrc(row, NULL, NULL) : NULL));
+	/* From the innermost out: those of the code, not of the text. */
+	n_scopes = dwarf_getscopes(&unit, addr, &innermost);
+	if (n_scopes > 0)
+		n_scopes = dwarf_getscopes_die(&innermost[0], &scopes);
+	free(innermost);
+	for (int i = 0; i < n_scopes; i++) {
+		int tag = dwarf_tag(&scopes[i]);
+		Dwarf_Attribute attr;
+		const char *name;
+
+		if (tag != DW_TAG_subprogram &&
+		    tag != DW_TAG_inlined_subroutine)
+			continue;
+		name = dwarf_formstring(
+			dwarf_attr_integrate(&scopes[i], DW_AT_name, &attr));
+		ck_assert_uint_lt(k, n);
+		ck_assert_msg(same(found[k].function, name), "%lx: %s, not %s",
+			      (unsigned long)addr, found[k].function, name);
+		k++;
+		if (tag == DW_TAG_subprogram)
+			break;
+		ck_assert_uint_lt(k, n);
+		ck_assert(same(found[k].file, file_of_call(&unit, &scopes[i])));
+	}
+	free(scopes);
+	ck_assert_uint_eq(n, k > 0 ? k : 1);
+	return n > 1;
+}
+
+START_TEST(test_against_libdw)
+{
+	Dwarf *dwarf = dwarf_begin(fd, DWARF_C_READ);
+	uint64_t random = 1;
+	size_t inlined = 0;
+
+	ck_assert_ptr_nonnull(dwarf);
+	for (size_t i = 0; i < ADDRESSES; i++)
+		inlined +=
+			compare(dwarf, text + random_next(&random) % text_size);
+	ck_assert_uint_gt(inlined, 10);
+	ck_assert(!lines_cut(lines));
+	dwarf_end(dwarf);
+}
+END_TEST
+
+START_TEST(test_outside)
+{
+	struct unwind_line found[UNWIND_LINES_MAX];
+
+	ck_assert_uint_eq(lines_find(lines, 0, found), 0);
+	ck_assert_uint_eq(lines_find(lines, UINT64_MAX, found), 0);
+}
+END_TEST
+
+/* Each reading of the clock is a second later than the one before. */
+static uint64_t fast_clock(void)
+{
+	static uint64_t now;
+
+	return now += NS_PER_SEC;
+}
+
+START_TEST(test_time)
+{
+	struct unwind_line found[UNWIND_LINES_MAX];
+	struct lines *hasty;
+
+	ck_assert_int_eq(lines_open(&f, fast_clock, &hasty), 0);
+	ck_assert_ptr_nonnull(hasty);
+	for (uint64_t at = 0; at < text_size; at += 16)
+		(void)lines_find(hasty, text + at, found);
+	ck_assert(lines_cut(hasty));
+	lines_free(hasty);
+}
+END_TEST
+
+static uint8_t *read_whole(size_t *ret_size)
+{
+	struct stat st;
+	uint8_t *bytes;
+
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	*ret_size = (size_t)st.st_size;
+	bytes = malloc(*ret_size);
+	ck_assert_ptr_nonnull(bytes);
+	ck_assert_int_eq(pread_all(fd, bytes, *ret_size, 0), 0);
+	return bytes;
+}
+
+/* Whatever stands in one of the sections: an answer, or none. */
+START_TEST(test_broken)
+{
+	static const char *const names[] = {
+		".debug_info", ".debug_abbrev",	  ".debug_line",
+		".debug_str",  ".debug_rnglists", ".debug_line_str"};
+	GElf_Shdr shdr;
+	uint64_t random = (uint64_t)_i + 1;
+	size_t size;
+	uint8_t *bytes = read_whole(&size);
+	const char *name = names[(size_t)_i % array_size(names)];
+	int copy = memfd_create("broken", MFD_CLOEXEC);
+	struct unwind_line found[UNWIND_LINES_MAX];
+	struct elf_file broken;
+	struct lines *l = NULL;
+
+	ck_assert_int_ge(copy, 0);
+	if (!elf_file_section(&f, name, &shdr) || shdr.sh_size == 0)
+		goto out;
+	/* The tables that speak of all others are at the start. */
+	for (size_t i = 0; i < BROKEN_BYTES; i++) {
+		uint64_t range =
+			i % 2 ? shdr.sh_size : min_u64(shdr.sh_size, 256);
+
+		bytes[shdr.sh_offset + random_next(&random) % range] =
+			(uint8_t)random_next(&random);
+	}
+	ck_assert_int_eq(write(copy, bytes, size), (ssize_t)size);
+	ck_assert_int_eq(elf_file_open(&broken, copy), 0);
+	ck_assert_int_eq(lines_open(&broken, NULL, &l), 0);
+	for (size_t i = 0; i < 300 && l; i++) {
+		size_t n = lines_find(
+			l, text + random_next(&random) % text_size, found);
+
+		ck_assert_uint_le(n, UNWIND_LINES_MAX);
+		for (size_t k = 0; k < n; k++) {
+			if (found[k].function)
+				(void)strlen(found[k].function);
+			if (found[k].file)
+				(void)strlen(found[k].file);
+		}
+	}
+	elf_file_close(&broken);
+	lines_free(l);
+out:
+	free(bytes);
+	close_fd(&copy);
+}
+END_TEST
+
+/* A line table of version 5 with no directories and no files. */
+static const uint8_t good[] = {18, 0, 0, 0, 5,	 0,  8, 0, 10, 0, 0,
+			       0,  1, 1, 1, 251, 14, 1, 0, 0,  0, 0};
+
+START_TEST(test_programs)
+{
+	uint8_t bytes[sizeof(good) + 32];
+	size_t size;
+
+	ck_assert(lines_check_program(good, sizeof(good), 0, &size));
+	ck_assert_uint_eq(size, sizeof(good) - 6);
+	for (size_t n = 0; n < sizeof(good); n++)
+		ck_assert(!lines_check_program(good, n, 0, &size));
+	ck_assert(!lines_check_program(good, sizeof(good), 1, &size));
+	ck_assert(!lines_check_program(good, sizeof(good), UINT64_MAX, &size));
+	/* What libdw divides by, and a version that is none. */
+	for (size_t at = 13; at <= 17; at++) {
+		memcpy(bytes, good, sizeof(good));
+		bytes[at] = 0;
+		ck_assert_int_eq(
+			lines_check_program(bytes, sizeof(good), 0, &size),
+			at == 14 || at == 15);
+	}
+	memcpy(bytes, good, sizeof(good));
+	bytes[4] = 6;
+	ck_assert(!lines_check_program(bytes, sizeof(good), 0, &size));
+	/* A billion directories that take no bytes. */
+	memcpy(bytes, good, sizeof(good));
+	bytes[0] += 4;
+	memcpy(bytes + 18, (const uint8_t[]){0, 0x80, 0x80, 0x80, 4, 0, 0, 0},
+	       8);
+	ck_assert(!lines_check_program(bytes, sizeof(good) + 4, 0, &size));
+	/* As many of one form, of which there are not so many bytes. */
+	memcpy(bytes + 18,
+	       (const uint8_t[]){1, 1, DW_FORM_udata, 0x80, 0x80, 4, 0, 0}, 8);
+	ck_assert(!lines_check_program(bytes, sizeof(good) + 4, 0, &size));
+}
+END_TEST
+
+START_TEST(test_abbrevs)
+{
+	/* Code 1, a compile unit with children, a name; the end. */
+	static const uint8_t bytes[] = {1, 17, 1, 3, 8, 0, 0, 0, 9, 9};
+
+	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 0, 100), 8);
+	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 7, 100), 1);
+	ck_assert_uint_le(lines_check_abbrevs(bytes, sizeof(bytes), 8, 100), 2);
+	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 99, 100),
+			  0);
+	/* No more than is asked for is looked at: here one entry. */
+	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 0, 1), 7);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("unwind/lines");
+	TCase *tc = tcase_create("lines");
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_set_timeout(tc, 30);
+	tcase_add_test(tc, test_against_libdw);
+	tcase_add_test(tc, test_outside);
+	tcase_add_test(tc, test_time);
+	tcase_add_loop_test(tc, test_broken, 0, BROKEN_FILES);
+	tcase_add_test(tc, test_programs);
+	tcase_add_test(tc, test_abbrevs);
+	suite_add_tcase(s, tc);
+	return s;
+}
