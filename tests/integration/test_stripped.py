@@ -50,12 +50,17 @@ class Stripped:
         first."""
         target = self.box.start(argv or [self.path, 'nanosleep'], **options)
         expected = target.wait_line('expect (.*)')[1].split()
-        profd = self.box.profd([target], '--duration', '0.3').finish()
+        found = self.names(target)
         target.end()
+        return expected, found
+
+    def names(self, target):
+        """Those that are found on its stack, innermost first."""
+        profd = self.box.profd([target], '--duration', '0.3').finish()
         chunk, = profd.chunks
         stack = max(chunk['profile']['stacks'], key=len)
         names = [chunk['profile']['frames'][f].get('function') for f in stack]
-        return expected, [n for n in names if n and '+0x' not in n]
+        return [n for n in names if n and '+0x' not in n]
 
     def check_named(self, argv=None, **options):
         expected, found = self.profile(argv, **options)
@@ -99,6 +104,27 @@ def test_link(box):
     data[-1] ^= 1
     moved.write_bytes(data)
     program.check_nameless()
+
+
+def test_files_that_are_gone(box):
+    """The program was deleted, its debug file replaced by another: what is
+    there counts, if it is the right one."""
+    program = Stripped(box, 'gone', keep_id=False)
+    run('objcopy', f'--add-gnu-debuglink={program.debug}', program.path)
+    target = box.start([program.path, 'nanosleep'])
+    expected = target.wait_line('expect (.*)')[1].split()
+    program.path.unlink()
+    check([n for n in program.names(target) if n in expected] == expected,
+          'the program was deleted')
+    right = program.debug.read_bytes()
+    program.debug.unlink()
+    program.debug.write_bytes(right[:-1] + b'x')
+    check(program.names(target) == [], 'another file has its name')
+    program.debug.unlink()
+    check(program.names(target) == [], 'the debug file was deleted')
+    program.debug.write_bytes(right)
+    check([n for n in program.names(target) if n in expected] == expected,
+          'it is back')
 
 
 def test_link_is_a_name(box):
