@@ -176,3 +176,33 @@ bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to)
 	remember(s, &m->image->jumps, key, fact);
 	return fact != 0;
 }
+
+bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc)
+{
+	const struct map *map;
+	struct space_mapping *m = mapping_with_image(s, pc, &map);
+	const struct map *target_map;
+	struct space_mapping *target_m;
+	uint64_t target, offset;
+	const char *name;
+
+	if (!m)
+		return false;
+	switch (code_call_before(s, ra, &target)) {
+	case CODE_CALL_UNKNOWN:
+	case CODE_CALL_NONE:
+		return false;
+	case CODE_CALL_DIRECT:
+		if (target <= pc && pc - target < CODE_LEAF_MAX)
+			return true;
+		/* One to another function of the same file; or of a PLT. */
+		target_m = mapping_with_image(s, target, &target_map);
+		if (target_m && target_m->image == m->image)
+			return false;
+		break;
+	case CODE_CALL_INDIRECT:
+		break;
+	}
+	return symbols_find(&m->image->symbols, pc - m->bias, &name, &offset) &&
+	       offset < CODE_LEAF_MAX;
+}

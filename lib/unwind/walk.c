@@ -314,6 +314,15 @@ static enum unwind_end step_stub(struct walk *w, struct walk_frame *f)
 	return end;
 }
 
+/* Nothing has been pushed since the call: its return address is on top. */
+static bool is_just_called(struct walk *w, const struct walk_frame *f)
+{
+	uint64_t ra;
+
+	return read_word(w, f->regs.r[SP], &ra) &&
+	       code_may_call(w->space, ra, walk_lookup(f));
+}
+
 /* By the rule of p, if it is one. */
 static enum unwind_end step_by_rule(struct walk *w, struct walk_frame *f,
 				    const struct place *p)
@@ -364,7 +373,8 @@ static enum unwind_end step_without_cfi(struct walk *w, struct walk_frame *f,
 			return end;
 		}
 		if ((f->is_leaf || f->interrupted) &&
-		    code_is_stub(w->space, walk_lookup(f)))
+		    (code_is_stub(w->space, walk_lookup(f)) ||
+		     is_just_called(w, f)))
 			return step_stub(w, f);
 	}
 	return step_frame_pointer(w, f);
