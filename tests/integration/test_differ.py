@@ -18,14 +18,20 @@ SEED = 1
 
 
 class Differ(unittest.TestCase):
-    def compare(self, names):
+    def compare(self, names, stops=STOPS, steps=STEPS):
         names = differ.installed(names)
-        total, wrong = differ.compare(names, STOPS, STEPS, SEED)
+        total, wrong = differ.compare(names, stops, steps, SEED)
         self.assertEqual(wrong, 0, 'see above')
-        self.assertEqual(total, STOPS * len(names))
+        self.assertEqual(total, stops * len(names))
 
     def test_the_zoo(self):
         self.compare([n for n in differ.programs() if n not in differ.REAL])
+
+    def test_every_instruction_of_a_way(self):
+        """Thousands of steps without a gap: prologues and epilogues, the
+        dynamic linker's binding, signals, jumps."""
+        self.compare(['zoo_o0', 'zoo_o2', 'zoo_os', 'zoo_clang_os', 'zoo_cet',
+                      'zoo_lazy'], stops=3000, steps=6000)
 
     def test_real_programs(self):
         # What takes a compiler, a database or a service is for make soak.

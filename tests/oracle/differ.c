@@ -162,15 +162,22 @@ static void compare_oracles(struct differ *d, int32_t tid)
 		put(line);
 }
 
-static int compare(struct differ *d, const struct thread_stop *stop)
+static int read_maps(struct differ *d)
 {
 	bool changed = false;
+	int r = live_read_maps(&d->live, &changed);
+
+	for (int i = 0; i < ORACLE_N && changed; i++)
+		oracle_forget(d->oracles[i]);
+	return r;
+}
+
+static int compare(struct differ *d, const struct thread_stop *stop)
+{
 	size_t size;
 	int r;
 
-	r = live_read_maps(&d->live, &changed);
-	for (int i = 0; i < ORACLE_N && changed; i++)
-		oracle_forget(d->oracles[i]);
+	r = read_maps(d);
 	if (r == 0)
 		r = thread_copy_stopped(&d->live, stop, &buffer.record, &size);
 	if (r == 0)
@@ -249,6 +256,10 @@ static int look(struct differ *d, unsigned long stops, uint64_t steps)
 
 	if (tid == 0)
 		return -ESRCH;
+	/* They tell how much of a stack there is to copy. */
+	r = read_maps(d);
+	if (r < 0)
+		return r;
 	was_blocked =
 		thread_copy_blocked(&d->live, tid, &blocked.record, &size) == 0;
 	r = thread_stop(tid, &stop);

@@ -119,7 +119,7 @@ def lost_rbx(ours, theirs):
 
 def in_longjmp(ours, theirs):
     """libunwind loses rbp, which is in another register there."""
-    return any(re.fullmatch('_*longjmp', f.name) for f in below(ours, theirs))
+    return any(re.fullmatch('_*longjmp(_chk)?', f.name) for f in below(ours, theirs))
 
 
 def planted(ours, theirs):
@@ -139,8 +139,9 @@ def trampoline(ours, theirs):
 
 
 def stub(ours, theirs):
-    """A PLT stub of a static executable has no CFI: they go on with the
-    caller's caller."""
+    """Code without CFI that has pushed nothing (a static executable's PLT,
+    the call in clone3, musl's copies): they go on with the caller's caller,
+    or nowhere."""
     return any(f.guessed for f in ours.frames[:theirs.first + 1])
 
 
@@ -148,7 +149,7 @@ def beyond_code(ours, theirs):
     """A return address that lies in no executable memory is no frame; they
     print it and end."""
     i = theirs.first
-    return ours.end in ('no_map', 'no_cfi') and len(ours.frames) == i and \
+    return ours.end != 'root' and len(ours.frames) == i and \
         len(theirs.frames) == i + 1 and theirs.frames[i].module == 'unmapped'
 
 
