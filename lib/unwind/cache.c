@@ -213,7 +213,7 @@ int cache_rows(struct unwind_cache *c, struct image *i,
 	int fd;
 
 	i->last_use = c->clock;
-	if (i->rows_tried)
+	if (i->cfi_tried)
 		return 0;
 	fd = cache_fd(c, i, source);
 	if (fd < 0)

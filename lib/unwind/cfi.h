@@ -1,5 +1,8 @@
 /*
- * From an ELF file's call frame information to rows, by libdw.
+ * From an ELF file's call frame information to rows, by libdw: of a small file
+ * all at once, of a large one (a browser, LLVM) the part that is asked for, so
+ * that nobody waits for a second until 150 MB of code are compiled of which a
+ * stack goes through twenty functions.
  *
  * libdw executes the CFI; it never sees the file. It would read more of it
  * than is needed (the whole file, or all of its debug sections), look for
@@ -25,11 +28,40 @@
 #define CFI_FDES_MAX (1u << 20)
 
 /*
- * Compiles all CFI of a file; addresses are relative to base, the p_vaddr of
- * its first segment. Where .eh_frame and .debug_frame speak of the same
- * address the first one counts. What is malformed is left out. Returns 0 with
- * the rows (perhaps none), or -ENOMEM.
+ * Files with more functions are compiled in parts, as they are needed; below
+ * it takes some 20 ms. Such a file's section stays in memory meanwhile.
  */
+#define CFI_WHOLE_MAX 16384
+/* Functions of a part: a millisecond or two. */
+#define CFI_PART_FDES 512
+
+/* The call frame information of a file; the file may be closed. */
+struct cfi;
+
+/*
+ * Reads and checks it; addresses are relative to base, the p_vaddr of the
+ * file's first segment. Where .eh_frame and .debug_frame speak of the same
+ * address the first one counts. What is malformed is left out. Returns 0,
+ * perhaps without a single row, or -ENOMEM.
+ */
+must_check int cfi_open(const struct elf_file *f, uint64_t base,
+			struct cfi **ret);
+/* The same with other limits than those above; part_fdes is at least 1. */
+must_check int cfi_open_parts(const struct elf_file *f, uint64_t base,
+			      size_t whole_max, size_t part_fdes,
+			      struct cfi **ret);
+void cfi_free(struct cfi *c); /* takes NULL */
+
+/*
+ * The rows for vaddr and what is around it, compiled now if they are not yet;
+ * c's, never NULL. Without memory, and if c is NULL, there are none in it.
+ */
+const struct rows *cfi_rows(struct cfi *c, uint64_t vaddr);
+
+/* The memory that it takes, about. */
+size_t cfi_bytes(const struct cfi *c);
+
+/* All of a file's CFI at once; as cfi_open. */
 must_check int cfi_compile(const struct elf_file *f, uint64_t base,
 			   struct rows *ret);
 

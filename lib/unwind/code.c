@@ -144,7 +144,7 @@ static size_t read_function(struct unwind_space *s, struct space_mapping *m,
 			    const struct map *map, uint64_t vaddr,
 			    uint8_t *bytes, size_t n)
 {
-	const struct rows *rows = &m->image->rows;
+	const struct rows *rows = image_rows(m->image, vaddr);
 	uint64_t start;
 
 	while (n > 0 &&

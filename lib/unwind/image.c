@@ -5,8 +5,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "lib/unwind/cfi.h"
-
 /* The smallest page of any of our architectures. */
 #define PAGE_MIN 4096u
 
@@ -109,7 +107,6 @@ int image_new(int fd, const struct image_identity *identity, struct image **ret)
 	if (!i)
 		return -ENOMEM;
 	i->identity = *identity;
-	rows_init(&i->rows);
 	symbols_init(&i->symbols);
 	table_init(&i->calls, 0);
 	table_init(&i->starts, 0);
@@ -149,14 +146,19 @@ int image_load_rows(struct image *i, int fd)
 	struct elf_file f;
 	int r = 0;
 
-	if (i->rows_tried || !i->is_elf)
+	if (i->cfi_tried || !i->is_elf)
 		return 0;
 	if (elf_file_open(&f, fd) == 0) {
-		r = cfi_compile(&f, i->base, &i->rows);
+		r = cfi_open(&f, i->base, &i->cfi);
 		elf_file_close(&f);
 	}
-	i->rows_tried = r == 0;
+	i->cfi_tried = r == 0;
 	return r;
+}
+
+const struct rows *image_rows(struct image *i, uint64_t vaddr)
+{
+	return cfi_rows(i->cfi, vaddr);
 }
 
 int image_load_symbols(struct image *i, int fd, int debug_fd)
@@ -201,19 +203,20 @@ void image_drop(struct image *i)
 	lines_free(i->lines);
 	i->lines = NULL;
 	i->lines_tried = false;
-	rows_fini(&i->rows);
+	cfi_free(i->cfi);
+	i->cfi = NULL;
 	symbols_fini(&i->symbols);
 	table_fini(&i->calls);
 	table_fini(&i->starts);
 	table_fini(&i->jumps);
-	i->rows_tried = false;
+	i->cfi_tried = false;
 	i->symbols_tried = false;
 }
 
 size_t image_bytes(const struct image *i)
 {
 	/* A table's slot is a key and a value. */
-	return i->rows.bytes + i->symbols.bytes +
+	return cfi_bytes(i->cfi) + i->symbols.bytes +
 	       (i->lines ? lines_bytes(i->lines) : 0) +
 	       (i->calls.cap + i->starts.cap + i->jumps.cap) * 2 *
 		       sizeof(uint64_t);

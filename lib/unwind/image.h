@@ -18,6 +18,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/util.h"
 #include "lib/unwind/build_id.h"
+#include "lib/unwind/cfi.h"
 #include "lib/unwind/elf_file.h"
 #include "lib/unwind/lines.h"
 #include "lib/unwind/rows.h"
@@ -61,8 +62,8 @@ struct image {
 	bool has_symtab;
 	bool has_debug_info;
 
-	bool rows_tried; /* rows are what could be had, even if empty */
-	struct rows rows;
+	bool cfi_tried;	 /* cfi is what could be had */
+	struct cfi *cfi; /* may be NULL */
 	bool symbols_tried;
 	struct symbols symbols;
 	bool lines_tried;
@@ -89,8 +90,11 @@ must_check int image_new(int fd, const struct image_identity *identity,
 			 struct image **ret);
 void image_free(struct image *i);
 
-/* Compiles the CFI, once. Returns 0 or -ENOMEM. */
+/* Reads the CFI, once. Returns 0 or -ENOMEM. */
 must_check int image_load_rows(struct image *i, int fd);
+
+/* The rows around vaddr, if they were loaded; as cfi_rows. */
+const struct rows *image_rows(struct image *i, uint64_t vaddr);
 
 /* Reads the symbols, once. debug_fd is a separate debug file, or -1. */
 must_check int image_load_symbols(struct image *i, int fd, int debug_fd);

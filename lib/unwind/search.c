@@ -140,8 +140,7 @@ static void find_function(struct search *s, uint64_t lookup)
 	uint64_t vaddr;
 	uint32_t size;
 
-	if (!p->image ||
-	    !rows_function(&p->image->rows, lookup - p->bias, &vaddr))
+	if (!p->image || !rows_function(p->rows, lookup - p->bias, &vaddr))
 		return;
 	s->function = vaddr + p->bias;
 	if (code_frame_size(s->w->space, s->function, &size))

@@ -228,7 +228,7 @@ static void look_up(struct unwind_space *s, uint64_t addr, struct place *ret)
 	struct space_mapping *m = space_mapping(s, addr, &map);
 	struct cache_source source;
 
-	*ret = (struct place){addr, &rule_unmapped, NULL, 0};
+	*ret = (struct place){addr, &rule_unmapped, NULL, NULL, 0};
 	if (!m)
 		return;
 	ret->rule = &rule_none;
@@ -250,7 +250,10 @@ static void look_up(struct unwind_space *s, uint64_t addr, struct place *ret)
 		(void)!cache_symbols(s->cache, m->image, &source);
 	ret->image = m->image;
 	ret->bias = m->bias;
-	ret->rule = rows_find(&m->image->rows, addr - m->bias);
+	ret->rows = image_rows(m->image, addr - m->bias);
+	ret->rule = rows_find(ret->rows, addr - m->bias);
+	/* A part may have been compiled. */
+	s->cache->grown = true;
 }
 
 const struct place *space_place(struct unwind_space *s, uint64_t addr)

@@ -21,7 +21,8 @@
  */
 struct place {
 	uint64_t addr;
-	const struct rule *rule; /* never NULL; of image->rows */
+	const struct rule *rule; /* never NULL; of rows */
+	const struct rows *rows; /* around addr; NULL where image is */
 	struct image *image;	 /* NULL: no file, or none that can be read */
 	uint64_t bias; /* address in memory less address in the file */
 };

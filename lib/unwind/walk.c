@@ -330,8 +330,8 @@ static enum unwind_end step_by_rule(struct walk *w, struct walk_frame *f,
 	const struct rule *rule = p->rule;
 
 	if (rule->cfa == RULE_CFA_FULL)
-		return step_full(w, f, &p->image->rows,
-				 &p->image->rows.full[rule->cfa_offset]);
+		return step_full(w, f, p->rows,
+				 &p->rows->full[rule->cfa_offset]);
 	return step_simple(w, f, rule, p->image);
 }
 
@@ -344,7 +344,7 @@ static bool is_planted(const struct walk_frame *f, const struct place *p)
 	uint64_t start;
 
 	return !f->is_leaf && !f->interrupted &&
-	       rows_function(&p->image->rows, f->addr - p->bias, &start) &&
+	       rows_function(p->rows, f->addr - p->bias, &start) &&
 	       start == f->addr - p->bias;
 }
 

@@ -88,6 +88,55 @@ static void compare_rule(const struct rule *rule, Dwarf_Frame *frame,
 	ck_assert_int_eq(-8 * rule->saved[1], at);
 }
 
+/* In parts of one, of seven, of many functions: the same rules everywhere. */
+START_TEST(test_parts)
+{
+	static const size_t sizes[] = {1, 7, 512};
+	int fd = open_libc();
+	uint32_t random = 11;
+	struct elf_file f;
+	struct rows whole;
+	struct cfi *cfi;
+	size_t start_bytes;
+
+	ck_assert_int_eq(elf_file_open(&f, fd), 0);
+	ck_assert_int_eq(cfi_compile(&f, 0, &whole), 0);
+	ck_assert_int_eq(cfi_open_parts(&f, 0, 0, sizes[_i], &cfi), 0);
+	elf_file_close(&f);
+	close_fd(&fd);
+	start_bytes = cfi_bytes(cfi);
+	for (size_t i = 0; i < ADDRESSES; i++) {
+		uint64_t first = whole.pc[0] - 64;
+		uint64_t vaddr =
+			first + next_random(&random) %
+					(whole.pc[whole.n - 1] + 64 - first);
+		const struct rows *part = cfi_rows(cfi, vaddr);
+		const struct rule *rule = rows_find(part, vaddr);
+		const struct rule *expected = rows_find(&whole, vaddr);
+		uint64_t start = 0, expected_start = 0;
+
+		if (expected->cfa == RULE_CFA_FULL) {
+			ck_assert_int_eq(rule->cfa, RULE_CFA_FULL);
+			ck_assert_uint_eq(
+				part->full[rule->cfa_offset].is_signal,
+				whole.full[expected->cfa_offset].is_signal);
+		} else {
+			ck_assert_mem_eq(rule, expected, sizeof(*rule));
+		}
+		ck_assert_int_eq(rows_function(part, vaddr, &start),
+				 rows_function(&whole, vaddr, &expected_start));
+		ck_assert_uint_eq(start, expected_start);
+		/* Once compiled it stays where it is. */
+		ck_assert_ptr_eq(cfi_rows(cfi, vaddr), part);
+	}
+	ck_assert_uint_gt(cfi_bytes(cfi), start_bytes);
+	ck_assert_uint_eq(cfi_rows(cfi, 0)->n, 0);
+	ck_assert_uint_eq(cfi_rows(NULL, 0)->n, 0);
+	rows_fini(&whole);
+	cfi_free(cfi);
+}
+END_TEST
+
 START_TEST(test_libc)
 {
 	int fd = open_libc();
@@ -238,6 +287,7 @@ Suite *suite(void)
 	TCase *tc = tcase_create("libc");
 
 	tcase_add_test(tc, test_libc);
+	tcase_add_loop_test(tc, test_parts, 0, 3);
 	tcase_add_test(tc, test_without_section_headers);
 	tcase_add_loop_test(tc, test_broken, 0, BROKEN_FILES);
 	suite_add_tcase(s, tc);
