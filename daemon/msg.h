@@ -315,6 +315,7 @@ struct msg_unwind_stats {
 	uint64_t frame_pointer;		    /* of these, by heuristic in part */
 	uint64_t ends[MSG_UNWIND_ENDS_MAX]; /* by enum unwind_end */
 	uint64_t malformed;		    /* records refused */
+	uint64_t without_lines;		    /* addresses, because of a limit */
 	uint64_t cost_ns; /* time spent on it, without waits for files */
 };
 

@@ -14,6 +14,7 @@ struct figures {
 	uint64_t missed_no_capture;
 	uint64_t ends[MSG_UNWIND_ENDS_MAX];
 	uint64_t frame_pointer;
+	uint64_t without_lines;
 	struct chunk_counts chunks;
 	uint32_t lowest_hz;
 	uint64_t lowered_ns;
@@ -38,6 +39,8 @@ static void figures_of(const struct broker *b, const struct target *t,
 		ret->ends[e] = t->unwind_past.ends[e] + t->unwind_now.ends[e];
 	ret->frame_pointer =
 		t->unwind_past.frame_pointer + t->unwind_now.frame_pointer;
+	ret->without_lines =
+		t->unwind_past.without_lines + t->unwind_now.without_lines;
 	ret->chunks = t->chunks;
 	ret->lowest_hz = t->governed.lowest_hz;
 	ret->lowered_ns = t->governed.lowered_ns;
@@ -50,6 +53,7 @@ static void figures_add(struct figures *sum, const struct figures *more)
 	for (size_t e = 0; e < MSG_UNWIND_ENDS_MAX; e++)
 		sum->ends[e] += more->ends[e];
 	sum->frame_pointer += more->frame_pointer;
+	sum->without_lines += more->without_lines;
 	sum->chunks.made += more->chunks.made;
 	sum->chunks.written += more->chunks.written;
 	sum->chunks.sent += more->chunks.sent;
@@ -98,8 +102,9 @@ static void put_unwind(FILE *out, const struct figures *f)
 			put_count(out, &first,
 				  unwind_end_name((enum unwind_end)e),
 				  f->ends[e]);
-	fprintf(out, "}, \"frame_pointer\": %llu},\n",
-		(unsigned long long)f->frame_pointer);
+	fprintf(out, "}, \"frame_pointer\": %llu, \"without_lines\": %llu},\n",
+		(unsigned long long)f->frame_pointer,
+		(unsigned long long)f->without_lines);
 }
 
 static void put_governor(FILE *out, const struct broker *b,

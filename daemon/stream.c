@@ -119,6 +119,7 @@ static void send_stats(struct stream *s)
 {
 	work_update(&s->work);
 	s->stats.cost_ns = s->work.sum_ns;
+	s->stats.without_lines += unwind_space_take_cut(s->program.space);
 	if (ipc_send(MSG_FD, &s->stats, sizeof(s->stats), NULL, 0) < 0)
 		exit(EXIT_SUCCESS);
 }

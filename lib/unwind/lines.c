@@ -117,7 +117,9 @@ int lines_open(const struct elf_file *f, clock_fn now_ns, struct lines **ret)
 	if (r == 0 && l->source.dwarf)
 		r = index_units(l);
 	lines_budget_stop(&l->budget);
-	if (r || l->n_units == 0) {
+	l->budget.cut |= l->source.too_large;
+	/* One that only says that it was too much is kept, too. */
+	if (r || (l->n_units == 0 && !l->budget.cut)) {
 		lines_free(l);
 		l = NULL;
 	}

@@ -49,8 +49,9 @@ struct lines;
 
 /*
  * Reads the sections of f, which may be closed then. *ret is NULL if it has no
- * debug information, or too much. now_ns is the processor time that was used;
- * NULL: time is no limit. Returns 0 or -ENOMEM.
+ * debug information; of what is too large nothing is read, and it is cut.
+ * now_ns is the processor time that was used; NULL: time is no limit. Returns 0
+ * or -ENOMEM.
  */
 must_check int lines_open(const struct elf_file *f, clock_fn now_ns,
 			  struct lines **ret);

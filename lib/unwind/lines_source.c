@@ -114,6 +114,7 @@ int lines_source_open(struct lines_source *s, const struct elf_file *f,
 		r = build(s, &p);
 	for (size_t i = 0; i < LINES_SECTION_N; i++)
 		free(p.bytes[i]);
+	s->too_large = r == -E2BIG;
 	if (r)
 		return r == -ENOMEM ? r : 0;
 	s->elf = elf_memory((char *)s->file, s->size);

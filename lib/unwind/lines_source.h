@@ -6,6 +6,7 @@
 #define LIB_UNWIND_LINES_SOURCE_H
 
 #include <elfutils/libdw.h>
+#include <stdbool.h>
 
 #include "lib/unwind/elf_file.h"
 
@@ -26,7 +27,8 @@ struct lines_source {
 	uint8_t *file;
 	size_t size;
 	Elf *elf;
-	Dwarf *dwarf; /* NULL: the file has no debug information to use */
+	Dwarf *dwarf;	/* NULL: the file has no debug information to use */
+	bool too_large; /* it has more than max bytes */
 	/* In file; size 0: there is none. */
 	struct {
 		const uint8_t *bytes;

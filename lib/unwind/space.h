@@ -43,6 +43,7 @@ struct unwind_space {
 	const struct unwind_files *files;
 	void *ctx;
 	enum unwind_symbols symbols;
+	uint64_t lines_cut; /* addresses without lines because of a limit */
 	struct perf_map perf_map;
 	bool perf_map_asked; /* for its file, since the maps were set */
 	struct maps maps;

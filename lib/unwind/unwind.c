@@ -237,9 +237,19 @@ int unwind_lines_at(struct unwind_space *s, uint64_t addr,
 		if (cache_lines(s->cache, m->image, &source) == 0 &&
 		    m->image->lines)
 			n = lines_find(m->image->lines, addr - m->bias, ret);
+		if (n == 0 && m->image->lines && lines_cut(m->image->lines))
+			s->lines_cut++;
 		s->cache->grown = true;
 	}
 	cache_end(s->cache);
 	*ret_n = n;
 	return n > 0 ? 0 : -ENOENT;
+}
+
+uint64_t unwind_space_take_cut(struct unwind_space *s)
+{
+	uint64_t n = s->lines_cut;
+
+	s->lines_cut = 0;
+	return n;
 }

@@ -233,6 +233,12 @@ must_check int unwind_lines_at(struct unwind_space *s, uint64_t addr,
 			       size_t *ret_n);
 
 /*
+ * How many addresses had no lines because their file's debug information is
+ * too large, or cost too much, to be read whole; since the last call of this.
+ */
+uint64_t unwind_space_take_cut(struct unwind_space *s);
+
+/*
  * A C++ or Rust symbol (legacy and v0) as people write it; with_parameters: of
  * a C++ function, those too. False if it is none, or one that is too large;
  * then there is nothing in out, whose size is at least 1.

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "lib/unwind/lines_check.h"
+#include "lib/unwind/lines_source.h"
 #include "tests/unit/random.h"
 #include "tests/unit/suite.h"
 
@@ -161,6 +162,37 @@ START_TEST(test_time)
 }
 END_TEST
 
+/* More than is read is said to be there: nothing is, and that is said. */
+START_TEST(test_too_large)
+{
+	struct lines_source source;
+	struct lines *none;
+	int empty = memfd_create("empty", MFD_CLOEXEC);
+	struct elf_file stub;
+	Elf64_Ehdr ehdr;
+	Elf64_Phdr phdr = {0};
+
+	ck_assert_int_eq(lines_source_open(&source, &f, 100), 0);
+	ck_assert_ptr_null(source.dwarf);
+	ck_assert(source.too_large);
+	lines_source_close(&source);
+	/* A file without any is no such. */
+	ck_assert_int_eq(pread_all(fd, &ehdr, sizeof(ehdr), 0), 0);
+	ehdr.e_phoff = sizeof(ehdr);
+	ehdr.e_phnum = 1;
+	ehdr.e_shoff = 0;
+	ehdr.e_shnum = 0;
+	ehdr.e_shstrndx = 0;
+	ck_assert_int_eq(write(empty, &ehdr, sizeof(ehdr)), sizeof(ehdr));
+	ck_assert_int_eq(write(empty, &phdr, sizeof(phdr)), sizeof(phdr));
+	ck_assert_int_eq(elf_file_open(&stub, empty), 0);
+	ck_assert_int_eq(lines_open(&stub, NULL, &none), 0);
+	ck_assert_ptr_null(none);
+	elf_file_close(&stub);
+	close_fd(&empty);
+}
+END_TEST
+
 static uint8_t *read_whole(size_t *ret_size)
 {
 	struct stat st;
@@ -288,6 +320,7 @@ Suite *suite(void)
 	tcase_add_test(tc, test_against_libdw);
 	tcase_add_test(tc, test_outside);
 	tcase_add_test(tc, test_time);
+	tcase_add_test(tc, test_too_large);
 	tcase_add_loop_test(tc, test_broken, 0, BROKEN_FILES);
 	tcase_add_test(tc, test_programs);
 	tcase_add_test(tc, test_abbrevs);
