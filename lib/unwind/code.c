@@ -177,7 +177,8 @@ bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to)
 	return fact != 0;
 }
 
-bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc)
+bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc,
+		   uint64_t max)
 {
 	const struct map *map;
 	struct space_mapping *m = mapping_with_image(s, pc, &map);
@@ -193,7 +194,7 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc)
 	case CODE_CALL_NONE:
 		return false;
 	case CODE_CALL_DIRECT:
-		if (target <= pc && pc - target < CODE_LEAF_MAX)
+		if (target <= pc && pc - target < max)
 			return true;
 		/* One to another function of the same file; or of a PLT. */
 		target_m = mapping_with_image(s, target, &target_map);
@@ -204,5 +205,5 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc)
 		break;
 	}
 	return symbols_find(&m->image->symbols, pc - m->bias, &name, &offset) &&
-	       offset < CODE_LEAF_MAX;
+	       offset < max;
 }

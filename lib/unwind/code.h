@@ -33,18 +33,21 @@ bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size);
 bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to);
 
 /*
+ * May the call before the return address ra be one of the code at pc, which has
+ * no CFI? It leads to a place in front of pc, at most max bytes; or, through a
+ * PLT or a pointer, anywhere, and pc's symbol begins that near.
+ */
+bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc,
+		   uint64_t max);
+
+/*
  * Code that pushes nothing is short: system calls, copies, stubs. Longer code
  * has saved something before it comes so far.
  */
 #define CODE_LEAF_MAX 512
 
-/*
- * May the call before the return address ra be one of the code at pc, which has
- * no CFI and has pushed nothing? It leads to a place just in front of pc; or,
- * through a PLT or a pointer, anywhere, and pc's symbol begins just in front of
- * it.
- */
-bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc);
+/* Ciphers that are written by hand reach 30 KB. */
+#define CODE_FRAMED_MAX (64u * 1024)
 
 /* Is at addr a jump through memory: x86_64_is_stub? */
 bool code_is_stub(struct unwind_space *s, uint64_t addr);

@@ -290,9 +290,11 @@ static enum unwind_end step_frame_pointer(struct walk *w, struct walk_frame *f)
 	if (fp % 8 != 0 || fp < r[SP] || !read_word(w, fp, &next) ||
 	    !read_word(w, fp + 8, &ra))
 		return UNWIND_END_NO_CFI;
-	if (next != 0 && next <= fp)
-		return UNWIND_END_NO_CFI;
 	if (ra != 0 && !unwind_space_covers(w->space, ra - 1))
+		return UNWIND_END_NO_CFI;
+	/* To a caller without frame pointers that one may be anything. */
+	if (next != 0 && next <= fp &&
+	    !code_may_call(w->space, ra, walk_lookup(f), CODE_FRAMED_MAX))
 		return UNWIND_END_NO_CFI;
 	r[SP] = fp + 16;
 	r[FP] = next;
@@ -320,7 +322,7 @@ static bool is_just_called(struct walk *w, const struct walk_frame *f)
 	uint64_t ra;
 
 	return read_word(w, f->regs.r[SP], &ra) &&
-	       code_may_call(w->space, ra, walk_lookup(f));
+	       code_may_call(w->space, ra, walk_lookup(f), CODE_LEAF_MAX);
 }
 
 /* By the rule of p, if it is one. */
