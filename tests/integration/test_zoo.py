@@ -16,30 +16,39 @@ MODES = ('frames', 'tail', 'noreturn', 'deep', 'split', 'callback', 'exiting',
          'signal_fault', 'signal_nested', 'signal_first', 'context', 'jumped',
          'threads')
 
+# Of those that are built with ZOO_MORE, with the frames that are guessed.
+MORE = {'alternate': 0, 'coroutine': 0, 'frame_pointer': 1,
+        'no_frame_pointer': 0, 'cloned': 0}
+
+THROW = ('destructor', 'handler', 'again', 'uncaught')
+
 READ = '0'  # the call that they wait in
 
 
 def programs(musl):
     found = sorted(p.name for p in (BUILD / 'targets').glob('zoo_*')
-                   if '.' not in p.name)
+                   if '.' not in p.name and p.name != 'zoo_throw')
     check(len(found) > 15, f'{found}')
     return [name for name in found if ('musl' in name) == musl]
 
 
 def start(box, program, mode):
-    """Returns the program and {tid: addresses, innermost first}."""
+    """Returns the program, {tid: addresses, innermost first}, and the ends
+    that are right."""
     target = box.start([BUILD / 'targets' / program, mode],
                        stdin=subprocess.PIPE)
     target.wait_line('ready .*')
-    stacks = {}
+    stacks, ends = {}, ['root']
     for line in target.stdout.splitlines():
         word, *numbers = line.split()
         if word == 'stack':
             stacks[int(numbers[0])] = [int(n, 16) for n in numbers[1:]]
+        if word == 'end':
+            ends = numbers
     for tid in stacks:
         harness.wait_for(lambda t=tid: harness.proc_text(
             t, 'syscall').split()[:1] == [READ], 'it waits')
-    return target, stacks
+    return target, stacks, ends
 
 
 def of_program(thread, program, expected):
@@ -48,10 +57,11 @@ def of_program(thread, program, expected):
     modules = [f.module for f in thread.frames]
     return [f.addr for i, f in enumerate(thread.frames)
             if modules[i] == program and f.name != '_start' and
+            not f.guessed and not (f.name or '').startswith('zoo_') and
             (i > 0 and modules[i - 1] == program or f.addr in expected)][1:]
 
 
-def problems(thread, program, expected):
+def problems(thread, program, expected, ends, n_guessed):
     addrs = [f.addr for f in thread.frames]
     rest = iter(addrs)
     if not all(a in rest for a in expected):
@@ -60,22 +70,23 @@ def problems(thread, program, expected):
         own = of_program(thread, program, expected)
         if own != [a for a in expected if a in own]:
             yield f'of its own {[hex(a) for a in own]}'
-    if thread.end != 'root':
+    if thread.end not in ends:
         yield f'ends with {thread.end}'
     guessed = [f.name for f in thread.frames if f.guessed]
-    if guessed:
+    if len(guessed) != n_guessed:
         yield f'guessed {guessed}'
 
 
-def look(box, program, mode):
-    target, stacks = start(box, program, mode)
+def look(box, program, mode, guessed=0):
+    target, stacks, ends = start(box, program, mode)
     for options in ((), ('--oracle=dwfl',)):
         # That it differs (3) is its affair here: see tests/oracle.
         done = run('stack', *options, target.pid, status=(0, 3))
         threads = parse(done.stdout)
         for tid, expected in stacks.items():
             check(tid in threads, f'{program} {mode}: no thread {tid}')
-            found = list(problems(threads[tid], program, expected))
+            found = list(problems(threads[tid], program, expected, ends,
+                                  guessed))
             check(found == [], f'{program} {mode} {options}: {found}\n'
                                f'{done.stdout}')
         check(mode != 'threads' or len(threads) == 5, f'{threads}')
@@ -93,9 +104,20 @@ for mode_name in MODES:
     globals()[f'test_{mode_name}'] = make_test(mode_name)
 
 
+def test_more(box):
+    for program in ('zoo_more', 'zoo_more_fp', 'zoo_more_clang'):
+        for mode, guessed in MORE.items():
+            look(box, program, mode, guessed)
+
+
+def test_exceptions(box):
+    for mode in THROW:
+        look(box, 'zoo_throw', mode)
+
+
 def test_10000_levels(box):
     """More than is walked: the innermost 4096 frames, and why no more."""
-    target, stacks = start(box, 'zoo_o2', 'deepest')
+    target, stacks, _ = start(box, 'zoo_o2', 'deepest')
     thread, = parse(run('stack', target.pid).stdout).values()
     expected, = stacks.values()
     check(thread.end == 'max_frames' and len(thread.frames) == 4096,

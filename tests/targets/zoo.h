@@ -547,6 +547,10 @@ static void work(void)
 	}
 }
 
+#ifdef ZOO_MORE
+#include "zoo_more.h"
+#endif
+
 static const struct mode {
 	const char *name;
 	void (*run)(void);
@@ -568,6 +572,13 @@ static const struct mode {
 	{"jumped", jumped},
 	{"threads", threads},
 	{"work", work},
+#ifdef ZOO_MORE
+	{"alternate", alternate},
+	{"coroutine", coroutine},
+	{"frame_pointer", frame_pointer},
+	{"no_frame_pointer", no_frame_pointer},
+	{"cloned", cloned},
+#endif
 };
 
 static NOINLINE void run(const struct mode *m)

@@ -1,0 +1,3 @@
+// cflags: -O2 -DZOO_MORE
+/* More kinds of stacks, optimized. */
+#include "zoo.h"

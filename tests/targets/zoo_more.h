@@ -1,0 +1,167 @@
+/*
+ * More that the zoo_* targets can do, with glibc on x86-64: part of zoo.h where
+ * ZOO_MORE is defined. A line "end REASON" says that a stack cannot be told to
+ * its root, and why; then the addresses are those up to there.
+ */
+
+static void expect_end(const char *reason)
+{
+	printf("end %s\n", reason);
+	fflush(stdout);
+}
+
+/* A handler on a stack of its own: what it interrupted is on another. */
+static void on_alternate(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *u = context;
+
+	(void)sig, (void)info;
+	expect_end("unreadable");
+	depth = 0;
+	push((uintptr_t)u->uc_mcontext.gregs[REG_RIP] + 1);
+	wait_here();
+	AFTER_CALL();
+}
+
+static void alternate(void)
+{
+	stack_t stack = {.ss_size = STACK_BYTES};
+
+	ENTER();
+	stack.ss_sp = malloc(STACK_BYTES);
+	sigaltstack(&stack, NULL);
+	handle(SIGSEGV, SA_ONSTACK, (void *)on_alternate);
+	fault();
+	LEAVE();
+}
+
+/*
+ * A switch of stacks by hand, as libraries of coroutines have it. A new stack
+ * holds what the switch pops, and the start of the trampoline as its return
+ * address.
+ */
+__asm__(".text\n"
+	".type zoo_switch, @function\n"
+	"zoo_switch:\n"
+	".cfi_startproc\n"
+	"	pushq %rbp\n"
+	".cfi_adjust_cfa_offset 8\n"
+	".cfi_rel_offset rbp, 0\n"
+	"	pushq %rbx\n"
+	".cfi_adjust_cfa_offset 8\n"
+	".cfi_rel_offset rbx, 0\n"
+	"	movq %rsp, (%rdi)\n"
+	"	movq %rsi, %rsp\n"
+	"	popq %rbx\n"
+	".cfi_adjust_cfa_offset -8\n"
+	".cfi_restore rbx\n"
+	"	popq %rbp\n"
+	".cfi_adjust_cfa_offset -8\n"
+	".cfi_restore rbp\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size zoo_switch, . - zoo_switch\n"
+	"	.p2align 4\n"
+	".type zoo_trampoline, @function\n"
+	"zoo_trampoline:\n"
+	".cfi_startproc\n"
+	".cfi_undefined rip\n"
+	"	call *%rbx\n"
+	"	hlt\n"
+	".cfi_endproc\n"
+	".size zoo_trampoline, . - zoo_trampoline\n");
+void zoo_switch(void **save, void *stack);
+void zoo_trampoline(void);
+
+static void *stacks[2];
+
+static void in_coroutine(void)
+{
+	ENTER();
+	variadic(3, 1, 2, 3);
+	LEAVE();
+}
+
+static void coroutine(void)
+{
+	uintptr_t *top;
+
+	top = (uintptr_t *)((char *)malloc(STACK_BYTES) + STACK_BYTES) - 2;
+	*--top = (uintptr_t)zoo_trampoline;
+	*--top = 0; /* rbp */
+	*--top = (uintptr_t)in_coroutine; /* rbx */
+	depth = 0;
+	zoo_switch(&stacks[0], top);
+	AFTER_CALL();
+}
+
+/* Hand-written code without CFI. */
+__asm__(".text\n"
+	".type zoo_with_frame, @function\n"
+	"zoo_with_frame:\n"
+	"	pushq %rbp\n"
+	"	movq %rsp, %rbp\n"
+	"	subq $64, %rsp\n"
+	"	call *%rdi\n"
+	"	leave\n"
+	"	ret\n"
+	".size zoo_with_frame, . - zoo_with_frame\n"
+	".type zoo_without_frame, @function\n"
+	"zoo_without_frame:\n"
+	"	subq $40, %rsp\n"
+	"	xorl %ebp, %ebp\n"
+	"	incl %ebp\n"
+	"	call *%rdi\n"
+	"	addq $40, %rsp\n"
+	"	ret\n"
+	".size zoo_without_frame, . - zoo_without_frame\n");
+void zoo_with_frame(void (*function)(void));
+void zoo_without_frame(void (*function)(void));
+
+static void below_assembly(void)
+{
+	ENTER();
+	wait_here();
+	LEAVE();
+}
+
+static void frame_pointer(void)
+{
+	ENTER();
+	zoo_with_frame(below_assembly);
+	LEAVE();
+}
+
+static void no_frame_pointer(void)
+{
+	ENTER();
+	expect_end("no_cfi unknown_register");
+	depth = 0;
+	zoo_without_frame(below_assembly);
+	LEAVE();
+}
+
+/* A thread by the system call, on memory of its own. */
+
+static int in_clone(void *arg)
+{
+	(void)arg;
+	depth = 0;
+	ENTER();
+	wait_here();
+	LEAVE();
+	return 0;
+}
+
+static void cloned(void)
+{
+	char *stack = malloc(STACK_BYTES);
+
+	ENTER();
+	clone(in_clone, stack + STACK_BYTES,
+	      CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD,
+	      NULL);
+	/* The thread's variables are this one's, too: it waits without them. */
+	for (;;)
+		pause();
+}

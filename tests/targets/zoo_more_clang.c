@@ -1,0 +1,4 @@
+// cc: clang
+// cflags: -O1 -DZOO_MORE
+/* More kinds of stacks, by another compiler. */
+#include "zoo.h"

@@ -1,0 +1,3 @@
+// cflags: -O2 -DZOO_MORE -fno-omit-frame-pointer
+/* More kinds of stacks, with frame pointers. */
+#include "zoo.h"
