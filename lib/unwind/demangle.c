@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+/* Some thousand lifetimes. */
+#define BINDER_DIGITS_MAX 2
+
 struct output {
 	char *bytes;
 	size_t size; /* room, NUL included */
@@ -47,11 +50,31 @@ static size_t count_references(const char *name)
 	return n;
 }
 
+/*
+ * Rust's v0 says in base 62 how many lifetimes a function type or "dyn" binds;
+ * libiberty counts them one by one, also where it prints none.
+ */
+static bool binds_many(const char *raw)
+{
+	for (const char *at = raw; *at != '\0'; at++) {
+		size_t digits = 0;
+
+		if ((at[0] != 'F' && at[0] != 'D') || at[1] != 'G')
+			continue;
+		while (isalnum((unsigned char)at[2 + digits]))
+			digits++;
+		if (digits > BINDER_DIGITS_MAX && at[2 + digits] == '_')
+			return true;
+	}
+	return false;
+}
+
 static bool is_mangled(const char *raw)
 {
 	return (raw[0] == '_' && (raw[1] == 'Z' || raw[1] == 'R')) &&
 	       strnlen(raw, DEMANGLE_NAME_MAX + 1) <= DEMANGLE_NAME_MAX &&
-	       count_references(raw) <= DEMANGLE_REFERENCES_MAX;
+	       count_references(raw) <= DEMANGLE_REFERENCES_MAX &&
+	       !(raw[1] == 'R' && binds_many(raw));
 }
 
 static bool demangle(const char *raw, int options, struct output *o)

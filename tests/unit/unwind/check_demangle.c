@@ -93,6 +93,18 @@ START_TEST(test_growth)
 }
 END_TEST
 
+/* Found by throwing together parts of names: it took two minutes. */
+START_TEST(test_lifetimes)
+{
+	expect_none("_RNvXINtC7mycraye3N12DGLOBAL__N_11fENS_1gEFItC3std3Vec4u8E"
+		    "E3bar",
+		    sizeof(out));
+	expect("_RINvC1a1fFGa_EuE", true,
+	       "a::f::<for<'a, 'b, 'c, 'd, 'e, 'f, "
+	       "'g, 'h, 'i, 'j, 'k, 'l> fn()>");
+}
+END_TEST
+
 START_TEST(test_long)
 {
 	char name[DEMANGLE_NAME_MAX + 64];
@@ -149,6 +161,7 @@ Suite *suite(void)
 	tcase_add_test(tc, test_rust);
 	tcase_add_test(tc, test_none);
 	tcase_add_test(tc, test_growth);
+	tcase_add_test(tc, test_lifetimes);
 	tcase_add_test(tc, test_long);
 	tcase_add_test(tc, test_nonsense);
 	suite_add_tcase(s, tc);
