@@ -11,6 +11,9 @@ import re
 import struct
 import subprocess
 
+# mov $15,%rax; syscall
+SIGRETURN = bytes.fromhex('48c7c00f0000000f05')
+
 PT_LOAD, PT_GNU_EH_FRAME = 1, 0x6474e550
 
 
@@ -79,6 +82,24 @@ def has_debug_frame(path):
     return '.debug_frame' in text
 
 
+def file_bytes(frame, n):
+    """n bytes of the file at what a frame's address is looked up by."""
+    for kind, offset, vaddr, flags in segments(frame.module):
+        if kind == PT_LOAD and flags & 1 and vaddr <= frame.at:
+            with open(frame.module, 'rb') as f:
+                f.seek(frame.at - vaddr + offset)
+                return f.read(n)
+    return b''
+
+
+@functools.lru_cache(None)
+def row_starts(path):
+    """Where the rules of its .eh_frame change."""
+    text = subprocess.run(['readelf', '--debug-dump=frames-interp', path],
+                          capture_output=True, text=True, check=False).stdout
+    return {int(a, 16) for a in re.findall(r'^([0-9a-f]{16}) ', text, re.M)}
+
+
 # Each rule: (ours, theirs) -> bool. theirs.first is the first frame that
 # differs; the step that led there is that of the frame before, with the
 # registers that the frames before that have left.
@@ -134,8 +155,9 @@ def planted(ours, theirs):
 def trampoline(ours, theirs):
     """The return from a signal without CFI for it (Go, musl): ours knows it
     by its code."""
-    return any(re.search('sigreturn|restore_rt', f.name)
-               for f in ours.frames[:theirs.first + 1])
+    return any(re.search('sigreturn|restore_rt', f.name) or
+               file_bytes(f, len(SIGRETURN)) == SIGRETURN
+               for f in ours.frames[1:theirs.first + 1])
 
 
 def stub(ours, theirs):
@@ -147,10 +169,10 @@ def stub(ours, theirs):
 
 def beyond_code(ours, theirs):
     """A return address that lies in no executable memory is no frame; they
-    print it and end."""
+    take it for one, and some go on from there."""
     i = theirs.first
     return ours.end != 'root' and len(ours.frames) == i and \
-        len(theirs.frames) == i + 1 and theirs.frames[i].module == 'unmapped'
+        len(theirs.frames) > i and theirs.frames[i].module == 'unmapped'
 
 
 def made_code(ours, theirs):
@@ -160,10 +182,18 @@ def made_code(ours, theirs):
         ours.frames[-1].module == ''
 
 
+def kept_rule(ours, theirs):
+    """libunwind keeps rules by address alone. One that was a return address
+    (looked up one before) and is a leaf's pc then, as landing pads are, gets
+    the rule of the instruction before. Without its cache it is right."""
+    return theirs.first == 1 and ours.frames[0].module.startswith('/') and \
+        ours.frames[0].at in row_starts(ours.frames[0].module)
+
+
 RULES = {
     'libunwind': (vdso, no_search_table, shifted_segments,
                   only_debug_frame, in_longjmp, trampoline, planted, beyond_code,
-                  stub, made_code),
+                  stub, made_code, kept_rule),
     'libdwfl': (trampoline, planted, beyond_code, lost_rbx, stub, made_code),
 }
 
