@@ -10,8 +10,8 @@
 
 /* A declaration, its definition, an abstract instance. */
 #define ORIGINS_MAX 4
-/* What libdw keeps of a byte of a line table, at most: a row. */
-#define TABLE_BYTES_A_BYTE 40
+/* What libdw keeps of a row of a line table. */
+#define ROW_BYTES 40
 
 struct lines {
 	struct lines_source source;
@@ -37,20 +37,29 @@ static int add_unit(struct lines *l, Dwarf_Off die, struct lines_unit **ret)
 	return 0;
 }
 
-/* Its line table, if libdw may read it. */
-static bool table_is_good(struct lines *l, Dwarf_Die *unit)
+/*
+ * Decodes its line table, if libdw may read it. How many rows that gives is
+ * known afterwards: one table more than there is room for may be read.
+ */
+static bool read_table(struct lines *l, Dwarf_Die *unit)
 {
+	struct lines_budget *b = &l->budget;
 	Dwarf_Attribute attr;
+	Dwarf_Lines *rows;
 	Dwarf_Word offset;
-	size_t size;
+	size_t n;
 
-	return dwarf_formudata(dwarf_attr(unit, DW_AT_stmt_list, &attr),
-			       &offset) == 0 &&
-	       lines_check_program(l->source.sections[LINES_LINE].bytes,
-				   l->source.sections[LINES_LINE].size, offset,
-				   &size) &&
-	       lines_budget_take(&l->budget, &l->budget.tables,
-				 size * TABLE_BYTES_A_BYTE);
+	if (dwarf_formudata(dwarf_attr(unit, DW_AT_stmt_list, &attr),
+			    &offset) ||
+	    !lines_check_program(l->source.sections[LINES_LINE].bytes,
+				 l->source.sections[LINES_LINE].size, offset))
+		return false;
+	if (!lines_budget_take(b, &b->tables, 1) ||
+	    dwarf_getsrclines(unit, &rows, &n))
+		return false;
+	if (!lines_budget_take(b, &b->tables, n * ROW_BYTES))
+		b->tables = 0;
+	return true;
 }
 
 static int index_unit(struct lines *l, Dwarf_Off offset, Dwarf_Off abbrevs)
@@ -262,7 +271,7 @@ static size_t find(struct lines *l, struct lines_unit *u, uint64_t vaddr,
 	if (!dwarf_offdie(l->source.dwarf, u->die, &unit))
 		return 0;
 	if (!u->tried) {
-		u->has_table = table_is_good(l, &unit);
+		u->has_table = read_table(l, &unit);
 		/* Without memory there is what was read. */
 		(void)!lines_unit_read(u, &unit, &l->budget);
 	}

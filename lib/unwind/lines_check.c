@@ -129,8 +129,7 @@ static bool enter_unit(struct reader *r)
 	return is_64;
 }
 
-bool lines_check_program(const uint8_t *section, size_t size, uint64_t offset,
-			 size_t *ret_size)
+bool lines_check_program(const uint8_t *section, size_t size, uint64_t offset)
 {
 	struct reader r = {section, section + size, false};
 	uint64_t version, max_ops = 1, range, opcode_base;
@@ -141,7 +140,6 @@ bool lines_check_program(const uint8_t *section, size_t size, uint64_t offset,
 	version = read_fixed(&r, 2);
 	if (r.failed || version < 2 || version > 5)
 		return false;
-	*ret_size = (size_t)(r.end - r.at);
 	if (version >= 5)
 		skip(&r, 2); /* sizes of addresses and of selectors */
 	skip(&r, is_64 ? 8 : 4);

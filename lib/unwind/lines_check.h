@@ -15,12 +15,8 @@
  */
 #define LINES_PROGRAM_MAX (2u << 20)
 
-/*
- * May libdw decode the line table at offset of .debug_line? *ret_size: its
- * bytes.
- */
-bool lines_check_program(const uint8_t *section, size_t size, uint64_t offset,
-			 size_t *ret_size);
+/* May libdw decode the line table at offset of .debug_line? */
+bool lines_check_program(const uint8_t *section, size_t size, uint64_t offset);
 
 /*
  * The bytes of the abbreviations at offset of .debug_abbrev, up to their end

@@ -6,7 +6,7 @@
 #include "lib/unwind/lines.h"
 
 /* A reading of the clock may cost as much as an entry. */
-#define STEPS_A_READING 64
+#define STEPS_A_READING 16
 
 void lines_budget_start(struct lines_budget *b)
 {

@@ -9,6 +9,9 @@ import chunk_rules
 import harness
 from harness import BUILD, ROOT, Skip, check
 
+# A forbidden call of the sandboxed processes ends them.
+STRICT = harness.environment(SENTRY_PROFD_SECCOMP_KILL='1')
+
 
 def run(*argv):
     subprocess.run([str(a) for a in argv], check=True)
@@ -21,7 +24,7 @@ def expected(target):
 
 def profile(box, target, *options):
     profd = box.profd([target], '--duration', '0.3', '--symbols', 'lines',
-                      *options).finish()
+                      *options, env=STRICT).finish()
     envelope, = profd.envelopes
     check(profd.stats['unwind']['without_lines'] == 0, 'nothing is too large')
     platform = 'native' if 'native' in options else 'rust'
