@@ -7,8 +7,10 @@ import os
 import shutil
 import subprocess
 
+import chunk_rules
 import harness
 from harness import BUILD, Skip, check
+from layout import Layout
 
 SOURCE = BUILD / 'targets/unw_static'
 
@@ -182,6 +184,25 @@ def test_build_id_of_another(box):
     expected, found = program.profile(['chroot', root, '/program',
                                        'nanosleep'])
     check(found == [], f'names of another program: {found}')
+
+
+def test_mapped_twice(box):
+    """One file at two addresses: both have its names, each its own image."""
+    target = box.target('twice')
+    layout = Layout(target.pid)
+    profd = box.profd([target], '--duration', '0.5', env=STRICT).finish()
+    envelope, = profd.envelopes
+    found = chunk_rules.problems(envelope, layout)
+    check(found == [], f'{found[:5]}')
+    profile = envelope.chunk['profile']
+    through = {f['instruction_addr'] for s in profile['stacks']
+               for f in (profile['frames'][i] for i in s)
+               if f.get('function') == 'qsort_r'}
+    libc = [i for i in envelope.chunk['debug_meta']['images']
+            if '/libc.so.6' in i['code_file']]
+    check(len(through) == 2, f'{profile["frames"]}')
+    check(len(libc) == 2 and len({i['image_addr'] for i in libc}) == 2 and
+          len({i['debug_id'] for i in libc}) == 1, f'{libc}')
 
 
 if __name__ == '__main__':
