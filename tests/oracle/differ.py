@@ -324,14 +324,18 @@ def installed(names, least=0):
 
 
 def compare(names, stops, steps, seed):
-    """So many stops each. Returns (stops, differences not explained)."""
+    """So many stops each. Returns (stops, differences not explained, names of
+    programs of which a stack did not end at its root, with the places)."""
     total = wrong = 0
+    early = {}
     for name in names:
         sums = run(programs()[name][1], stops, seed, steps)
         report(name, sums)
         total += sums.stops
         wrong += len(sums.unexplained)
-    return total, wrong
+        if sums.early:
+            early[name] = sorted(sums.early)
+    return total, wrong, early
 
 
 def main():
@@ -346,8 +350,8 @@ def main():
     args = parser.parse_args()
     names = installed(args.names or programs(), args.least)
     print(f'seed {args.seed}')
-    total, wrong = compare(names, -(-args.total // len(names)), args.steps,
-                           args.seed)
+    total, wrong, _ = compare(names, -(-args.total // len(names)), args.steps,
+                              args.seed)
     print(f'{total} stops, {wrong} differences not explained')
     return 1 if wrong or total < args.total else 0
 
