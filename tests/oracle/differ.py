@@ -228,6 +228,8 @@ def programs():
     found = {p.name: (str(p), zoo(p.name))
              for p in sorted((BUILD / 'targets').glob('zoo_*'))
              if '.' not in p.name}
+    # Libraries come and go, at the same addresses.
+    found['plugins'] = (str(BUILD / 'targets/plugins'), zoo('plugins'))
     return {**found, **REAL}
 
 
