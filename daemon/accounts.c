@@ -1,8 +1,15 @@
 #include "daemon/accounts.h"
 
+#include <fcntl.h>
+#include <linux/capability.h>
 #include <pwd.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "daemon/msg.h"
+#include "daemon/privileges.h"
+#include "lib/base/small_file.h"
 
 /*
  * Debian keeps 65000 to 65533 free of accounts, and systemd gives numbers
@@ -17,7 +24,50 @@ static const struct {
 	[ACCOUNT_SHIP] = {"sentry-profd-ship", 65523},
 };
 
-void account_ids(enum account account, uint32_t *ret_uid, uint32_t *ret_gid)
+/*
+ * Does id exist here? A user namespace has those that a line of its map names:
+ * the first of them inside, outside, and how many (user_namespaces(7)).
+ */
+static bool is_mapped(const char *map, uint32_t id)
+{
+	FILE *file = fopen(map, "re");
+	unsigned int first, outside, n;
+	bool found = false;
+
+	/* A kernel without user namespaces. */
+	if (file == NULL)
+		return errno == ENOENT;
+	while (!found && fscanf(file, "%u %u %u", &first, &outside, &n) == 3)
+		found = id >= first && id - first < n;
+	(void)fclose(file);
+	return found;
+}
+
+/* As in the namespace of an ordinary user who mapped only himself. */
+static bool setgroups_is_denied(void)
+{
+	char word[16];
+
+	return small_file_read(AT_FDCWD, "/proc/self/setgroups", word,
+			       sizeof(word)) == 0 &&
+	       strncmp(word, "deny", 4) == 0;
+}
+
+static void keep_what_stays(uint32_t *uid, uint32_t *gid)
+{
+	capability_set own;
+
+	if (privileges_get(&own) < 0)
+		return;
+	if (!(own & CAPABILITY(CAP_SETUID)) ||
+	    !is_mapped("/proc/self/uid_map", *uid))
+		*uid = MSG_ID_KEEP;
+	if (!(own & CAPABILITY(CAP_SETGID)) || setgroups_is_denied() ||
+	    !is_mapped("/proc/self/gid_map", *gid))
+		*gid = MSG_ID_KEEP;
+}
+
+static void look_up(enum account account, uint32_t *ret_uid, uint32_t *ret_gid)
 {
 	FILE *file = fopen("/etc/passwd", "re");
 	struct passwd *entry;
@@ -35,4 +85,10 @@ void account_ids(enum account account, uint32_t *ret_uid, uint32_t *ret_gid)
 		break;
 	}
 	(void)fclose(file);
+}
+
+void account_ids(enum account account, uint32_t *ret_uid, uint32_t *ret_gid)
+{
+	look_up(account, ret_uid, ret_gid);
+	keep_what_stays(ret_uid, ret_gid);
 }

@@ -17,6 +17,9 @@ enum account {
 /*
  * The ids of the account. Where it does not exist (the daemon was built and
  * not installed), a number of its own out of a range that no account has.
+ * MSG_ID_KEEP is one that nobody can become here: a rootless container's user
+ * namespace may have no user but its root, and a container's root may be
+ * without CAP_SETUID or CAP_SETGID.
  */
 void account_ids(enum account account, uint32_t *ret_uid, uint32_t *ret_gid);
 

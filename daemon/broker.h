@@ -52,6 +52,8 @@ struct child {
 	uint64_t restart_ns;  /* when it is due to be started again; 0: no */
 	uint64_t killed_ns;   /* when we killed it; 0: we did not */
 	uint32_t failures;    /* ends in a row, each soon after its start */
+	bool is_ready;	      /* it has said so */
+	bool was_ready;	      /* it, or one in its place before */
 	int32_t governed_pid; /* whose processor time the governor has seen */
 	uint64_t governed_ns; /* and how much of it */
 };
@@ -181,6 +183,8 @@ struct broker {
 	uint64_t ended_ns;   /* sampling has stopped; 0: not yet */
 	bool stopping;	     /* the last chunks are being made */
 	bool hurried;	     /* another signal came since: deliver no more */
+	bool failed;	     /* a child cannot be started: all comes to its end
+			      */
 	bool ending;	     /* the children are to end, and stay so */
 	bool pause_asked;    /* by SIGTSTP, and no SIGCONT came since */
 	bool pausing;	     /* capture is to end, and to stay so */

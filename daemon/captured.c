@@ -389,6 +389,7 @@ int main(int argc, char **argv)
 		die("the heartbeat page", errno);
 	set_up(init, heartbeat_fd);
 	ipc_close_fds(&message);
+	child_is_ready();
 	while (r == 0 && !me.finishing)
 		r = run_once(HEARTBEAT_EVERY_MS);
 	if (r < 0)

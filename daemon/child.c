@@ -69,3 +69,11 @@ const struct msg_init *child_start(int argc, char **argv, const char *name,
 	log_init(name, init->debug);
 	return init;
 }
+
+void child_is_ready(void)
+{
+	const struct msg_ready m = {.h = MSG_HEADER(MSG_READY, msg_ready)};
+
+	if (ipc_send(MSG_FD, &m, sizeof(m), NULL, 0) < 0)
+		exit(EXIT_FAILURE);
+}

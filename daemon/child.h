@@ -15,6 +15,9 @@
 const struct msg_init *child_start(int argc, char **argv, const char *name,
 				   struct ipc_message *ret_init);
 
+/* Tells the broker that all is set up. Exits if the broker is gone. */
+void child_is_ready(void);
+
 /*
  * The message as a struct of this size, or NULL if it is of another size or
  * its header is wrong.

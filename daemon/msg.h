@@ -31,6 +31,8 @@
 enum msg_type {
 	/* broker -> each child */
 	MSG_INIT = 1,
+	/* each child -> broker */
+	MSG_READY,
 	/* broker -> capture */
 	MSG_RING_MAKE,
 	MSG_TARGET_ADD,
@@ -85,6 +87,14 @@ struct msg_init {
 	uint32_t debug;	       /* log at debug level */
 	uint32_t seccomp_kill; /* tests: a forbidden call kills instead of
 				  failing */
+};
+
+/*
+ * The first message of each child: it has become what it is to be, and works.
+ * One that ends before has no place here, and would end again.
+ */
+struct msg_ready {
+	struct msg_header h;
 };
 
 /*

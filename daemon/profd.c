@@ -19,6 +19,7 @@
 #include "daemon/log.h"
 #include "daemon/pause.h"
 #include "daemon/privileges.h"
+#include "daemon/refusal.h"
 #include "lib/base/clock.h"
 #include "proto/dsn.h"
 
@@ -182,14 +183,21 @@ static int watch_signals(struct broker *b, struct loop_source **ret)
 	return loop_add(b->loop, signal_fd, on_signals, b, ret);
 }
 
+/* As long as nobody is attached, --duration counts from our own start. */
+static uint64_t deadline_of(const struct broker *b)
+{
+	uint64_t since = b->started_ns != 0 ? b->started_ns : b->epoch_ns;
+
+	if (b->options.duration_s <= 0)
+		return UINT64_MAX;
+	return since + (uint64_t)(b->options.duration_s * 1e9);
+}
+
 static void profile(struct broker *b)
 {
-	uint64_t deadline = UINT64_MAX;
-
 	while (!b->stopping && targets_any_open(b)) {
-		if (b->started_ns != 0 && b->options.duration_s > 0)
-			deadline = b->started_ns +
-				   (uint64_t)(b->options.duration_s * 1e9);
+		uint64_t deadline = deadline_of(b);
+
 		if (broker_now_ns(b) >= deadline)
 			break;
 		broker_run_once(b, broker_wait_ms(b, deadline));
@@ -213,6 +221,27 @@ static bool attached_any(const struct broker *b)
 		if (b->targets[i].attached_once)
 			return true;
 	return false;
+}
+
+/* Of those that still wait, says so. */
+static bool all_are_well(const struct broker *b)
+{
+	bool well = !b->failed && attached_any(b);
+
+	for (size_t i = 0; i < b->n_targets; i++) {
+		const struct target *t = &b->targets[i];
+
+		/* ESRCH: it has ended, which is a normal end. */
+		if (t->left_out ||
+		    (t->attach_error != 0 && t->attach_error != ESRCH))
+			well = false;
+		if (t->attached_once || t->left_out || t->attach_error != 0)
+			continue;
+		well = false;
+		if (!b->failed)
+			refusal_of_all(t->pid, t->retry_ns != 0);
+	}
+	return well;
 }
 
 static int start(struct broker *b, struct loop_source **signals)
@@ -273,9 +302,7 @@ int main(int argc, char **argv)
 	profile(b);
 	finish_sampling(b);
 	finish_delivery(b);
-	if (!attached_any(b))
-		status = EXIT_FAILURE;
-	if (!b->options.quiet && attached_any(b))
+	if (!b->options.quiet && attached_any(b) && !b->failed)
 		finish_print_tables(b);
 	children_end(b);
 	/* Not before: chunks come and are answered until the end. */
@@ -286,12 +313,8 @@ int main(int argc, char **argv)
 		log_error("cannot write %s", b->options.stats);
 		status = EXIT_FAILURE;
 	}
-	for (size_t i = 0; i < b->n_targets; i++)
-		/* ESRCH: it has ended, which is a normal end. */
-		if (b->targets[i].left_out ||
-		    (b->targets[i].attach_error != 0 &&
-		     b->targets[i].attach_error != ESRCH))
-			status = EXIT_FAILURE;
+	if (!all_are_well(b))
+		status = EXIT_FAILURE;
 	files_free(b->files);
 	output_close(&b->output);
 	loop_remove(b->loop, &signals);

@@ -22,6 +22,12 @@
 /* So many failures in a row, the last after the longest wait, are no chance. */
 #define FAILURES_TOLD 8
 
+/*
+ * A child that ends by itself before it was ready would do so again. One that
+ * was ended, by the kernel for want of memory for one, is tried so many times.
+ */
+#define FIRST_TRIES 3
+
 /* How long the children may take to end by themselves. */
 #define END_MS 2500
 
@@ -86,6 +92,26 @@ static void add_usage(struct child *child, const struct rusage *usage)
 	child->usage.rss_bytes = max_u64(child->usage.rss_bytes, rss);
 }
 
+/* No child in this place has worked yet, and none will. */
+static bool is_hopeless(const struct child *child, int status)
+{
+	return !child->was_ready &&
+	       (WIFEXITED(status) || child->failures + 1 >= FIRST_TRIES);
+}
+
+/* Said of the first: what keeps one from its start keeps others, too. */
+static void end_all(struct broker *b, const struct child *child,
+		    const char *what)
+{
+	if (!b->failed)
+		log_error("%s %s before it was ready: without it there is no "
+			  "profile",
+			  child->name, what);
+	b->failed = true;
+	b->stopping = true;
+	b->hurried = true;
+}
+
 static void plan_restart(struct child *child, int status)
 {
 	char what[48];
@@ -98,7 +124,10 @@ static void plan_restart(struct child *child, int status)
 	else
 		(void)snprintf(what, sizeof(what), "ended with status %d",
 			       WEXITSTATUS(status));
-	child_failed(child, what);
+	if (is_hopeless(child, status))
+		end_all(child->broker, child, what);
+	else
+		child_failed(child, what);
 }
 
 static void child_died(struct child *child, int status,

@@ -78,6 +78,18 @@ static void say_gone(int32_t pid)
 	log_error("no process %d: nothing runs here with this pid", pid);
 }
 
+void refusal_of_end(int32_t pid)
+{
+	log_error("process %d has ended before it could be profiled", pid);
+}
+
+void refusal_of_all(int32_t pid, bool traced)
+{
+	log_error("process %d was not profiled: %s", pid,
+		  traced ? "another process traced it all the time"
+			 : "the end came before it was attached to");
+}
+
 int refusal_of_look(enum process_fault fault, int32_t pid,
 		    const struct process *p)
 {

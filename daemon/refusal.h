@@ -4,6 +4,8 @@
 #ifndef DAEMON_REFUSAL_H
 #define DAEMON_REFUSAL_H
 
+#include <stdbool.h>
+
 #include "daemon/process.h"
 
 /* What process_look says of pid. Returns 0 with PROCESS_OK, else an errno. */
@@ -12,6 +14,12 @@ must_check int refusal_of_look(enum process_fault fault, int32_t pid,
 
 /* capture cannot attach to pid, which runs as uid: error, an errno, is why. */
 void refusal_of_attach(int32_t pid, uint32_t uid, int error);
+
+/* It has ended while it waited for that. */
+void refusal_of_end(int32_t pid);
+
+/* We have come to our end, and it still waited: traced by another, or not. */
+void refusal_of_all(int32_t pid, bool traced);
 
 /* It was profiled, and tracer (0: not known) has it now: not an error. */
 void refusal_for_now(int32_t pid, int32_t tracer);

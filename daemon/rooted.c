@@ -15,30 +15,39 @@
 /* /proc/PID/status: about 1.5 KB, more with many groups. */
 #define STATUS_MAX 16384
 
+/*
+ * What fd, opened by O_PATH, leads to, if it is a regular file: until then
+ * nothing was opened. A device may do something when it is.
+ */
+static int open_regular(int fd, int *ret_fd)
+{
+	char path[64];
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return -ENXIO;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	*ret_fd = open(path, ROOTED_OPEN_FLAGS);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
 int rooted_open(int32_t pid, const char *path, uint64_t resolve, int *ret_fd)
 {
 	struct open_how how = {
-		.flags = ROOTED_OPEN_FLAGS,
+		.flags = O_PATH | O_CLOEXEC,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | resolve,
 	};
 	char root_path[64];
-	struct stat st;
-	int root, fd, r = 0;
+	int root, fd, r;
 
 	(void)snprintf(root_path, sizeof(root_path), "/proc/%d/root", pid);
 	root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
 	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	if (fd < 0)
-		r = -errno;
-	else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		r = -ENXIO;
+	r = fd < 0 ? -errno : open_regular(fd, ret_fd);
+	close_fd(&fd);
 	close_fd(&root);
-	if (r < 0)
-		close_fd(&fd);
-	else
-		*ret_fd = fd;
 	return r;
 }
 

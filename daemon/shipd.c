@@ -271,6 +271,7 @@ int main(int argc, char **argv)
 
 	set_up(init);
 	ipc_close_fds(&message);
+	child_is_ready();
 	for (;;) {
 		if (transport_wait(transport, MSG_FD, -1, &readable) < 0)
 			die("waiting", EIO);

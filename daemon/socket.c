@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "daemon/broker.h"
+#include "daemon/child.h"
 #include "daemon/log.h"
 #include "lib/base/clock.h"
 
@@ -43,6 +44,19 @@ void child_close(struct child *child)
 	close_fd(&child->fd);
 }
 
+/* The first message, and no other. */
+static void take_ready(struct child *child, const struct ipc_message *m)
+{
+	const struct msg_ready *ready = msg_of_size(m, sizeof(*ready));
+
+	if (ready == NULL || ready->h.type != MSG_READY) {
+		child_fail(child, "does not say first that it is ready");
+		return;
+	}
+	child->is_ready = true;
+	child->was_ready = true;
+}
+
 void child_on_readable(void *ctx)
 {
 	struct child *child = ctx;
@@ -60,7 +74,10 @@ void child_on_readable(void *ctx)
 		child_fail(child, "breaks the rules of its socket");
 		return;
 	}
-	child->on_message(child, &m);
+	if (child->is_ready)
+		child->on_message(child, &m);
+	else
+		take_ready(child, &m);
 	ipc_close_fds(&m);
 }
 

@@ -170,9 +170,14 @@ void target_start(struct broker *b, struct target *t)
 {
 	if (!is_open(t))
 		return;
-	if (t->unwind == NULL && children_unwind(b, t->uid, &t->unwind) < 0) {
-		t->phase = TARGET_CLOSED;
-		return;
+	if (t->unwind == NULL) {
+		int r = children_unwind(b, t->uid, &t->unwind);
+
+		if (r < 0) {
+			t->attach_error = -r;
+			t->phase = TARGET_CLOSED;
+			return;
+		}
 	}
 	t->attach_due = true;
 	advance(b, t);
@@ -190,6 +195,27 @@ static bool is_complete(const struct broker *b, const struct unwind *u)
 	return u->child.fd >= 0;
 }
 
+/*
+ * capture tells of the end of those that it knows. Of the others nobody would,
+ * as long as there is no capture, or no unwind that knows of them.
+ */
+static bool ended_unseen(const struct broker *b, const struct target *t)
+{
+	return (t->attach_due || b->capture.fd < 0) &&
+	       !process_is_alive(t->pidfd);
+}
+
+static void target_ended_unseen(struct broker *b, struct target *t)
+{
+	if (!t->attached_once) {
+		t->attach_error = ESRCH;
+		refusal_of_end(t->pid);
+	}
+	t->attach_due = false;
+	target_count_absence(b, t, clock_mono_ns());
+	target_close(t);
+}
+
 void targets_check(struct broker *b)
 {
 	uint64_t now = clock_mono_ns();
@@ -202,6 +228,8 @@ void targets_check(struct broker *b)
 		if (t->phase == TARGET_WAITING && t->retry_ns != 0 &&
 		    now >= t->retry_ns)
 			t->attach_due = true;
+		if (is_open(t) && ended_unseen(b, t))
+			target_ended_unseen(b, t);
 		if (t->unwind != NULL && is_open(t))
 			advance(b, t);
 	}
@@ -225,7 +253,9 @@ void target_close(struct target *t)
 
 	if (t->phase == TARGET_CLOSED)
 		return;
-	if (t->unwind == NULL || t->unwind->child.fd < 0) {
+	/* One that is not ready has nothing of it, and may never answer. */
+	if (t->unwind == NULL || t->unwind->child.fd < 0 ||
+	    !t->unwind->child.is_ready) {
 		t->phase = TARGET_CLOSED;
 		return;
 	}

@@ -326,6 +326,7 @@ int main(int argc, char **argv)
 
 	set_up(init);
 	ipc_close_fds(&message);
+	child_is_ready();
 	for (;;) {
 		struct pollfd fds[] = {
 			{.fd = MSG_FD, .events = POLLIN},

@@ -60,15 +60,58 @@ def test_one_that_comes_and_goes(box):
     check_profiled(profd, line(target, 'tracer', tracers[0].pid))
 
 
+def in_vain(target):
+    return (f'sentry-profd: process {target.pid} was not profiled: another '
+            'process traced it all the time')
+
+
+def check_in_vain(profd, target, tracer):
+    profd.finish(status=1)
+    check(in_vain(target) in profd.stderr.splitlines(), profd.stderr)
+    check(harness.tracer(target.pid) == tracer.pid and target.running(),
+          'its tracer has lost it')
+
+
 def test_ended_before_it_lets_go(box):
     target = box.target('shares')
     tracer = box.target('tracer', target.pid)
     profd = box.profd([target])
     wait_for_line(profd, line(target, 'tracer', tracer.pid))
     profd.signal(signal.SIGINT)
-    profd.finish(status=1)
-    check(harness.tracer(target.pid) == tracer.pid and target.running(),
-          'its tracer has lost it')
+    check_in_vain(profd, target, tracer)
+
+
+def test_duration_before_it_lets_go(box):
+    """It counts from the start where nobody is attached."""
+    target = box.target('shares')
+    tracer = box.target('tracer', target.pid)
+    profd = box.profd([target], '--duration', '0.5')
+    check_in_vain(profd, target, tracer)
+    check(profd.stats['duration_s'] == 0, f'{profd.stats}')
+
+
+def test_duration_with_one_that_lets_go(box):
+    """And from the first attachment as soon as there is one."""
+    target = box.target('shares')
+    tracer = box.target('tracer', target.pid)
+    profd = box.profd([target], '--duration', '3')
+    wait_for_line(profd, line(target, 'tracer', tracer.pid))
+    tracer.end()
+    profd.finish()
+    life.check_sums(profd)
+    check(3 <= profd.stats['duration_s'] < 3.5, f'{profd.stats}')
+
+
+def test_duration_with_another_target(box):
+    """That one is profiled for all of it, and the outcome is no success."""
+    target, other = box.target('shares'), box.target('shares')
+    tracer = box.target('tracer', target.pid)
+    profd = box.profd([target, other], '--duration', '2')
+    check_in_vain(profd, target, tracer)
+    figures = {t['pid']: t for t in profd.stats['targets']}
+    check(figures[target.pid]['samples_expected'] == 0 and
+          figures[other.pid]['samples_taken'] > 100, f'{figures}')
+    check(f'process {other.pid}' not in profd.stderr, profd.stderr)
 
 
 def test_the_target_ends_before(box):
@@ -78,8 +121,8 @@ def test_the_target_ends_before(box):
     wait_for_line(profd, line(target, 'tracer', tracer.pid))
     target.end()
     profd.finish(status=1)
-    check(f'sentry-profd: no process {target.pid}: ' in profd.stderr,
-          profd.stderr)
+    check(f'sentry-profd: process {target.pid} has ended before it could be '
+          'profiled' in profd.stderr.splitlines(), profd.stderr)
 
 
 def test_another_of_ours(box):

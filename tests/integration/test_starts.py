@@ -1,0 +1,174 @@
+#!/usr/bin/python3
+"""What keeps profiling from its start: a user namespace that has no other
+user, children that cannot be started, targets that are never attached. The
+daemon goes on without what it can do without, or ends with one line.
+"""
+
+import os
+import signal
+import subprocess
+
+import harness
+import life
+import stranger
+from harness import BUILD, Skip, check, state, wait_for
+
+NAMESPACE = ['unshare', '-Urpf', '--mount-proc', '--kill-child']
+
+# sh: the target is a child of its own, so its pid is known.
+IN_NAMESPACE = r'''
+"$1" > target & target=$!
+until grep -q ready target; do sleep 0.01; done
+"$2" --pid $target --duration 2 --output output --stats stats.json --quiet
+status=$?
+kill -9 $target
+exit $status
+'''
+
+
+def in_namespace(box, **options):
+    """sentry-profd and a target in a user namespace whose only user is root."""
+    if subprocess.run([*NAMESPACE, 'true'], capture_output=True,
+                      check=False).returncode != 0:
+        raise Skip('user namespaces are refused')
+    directory = box.make_dir('namespace')
+    if options:
+        os.chown(directory, stranger.UID, stranger.UID)
+    bin_dir = stranger.copy(box, [*stranger.EXECUTABLES, 'targets/shares'])
+    return box.start([*NAMESPACE, 'sh', '-c', IN_NAMESPACE, 'sh',
+                      bin_dir / 'shares', bin_dir / 'sentry-profd'],
+                     cls=harness.Profd, pids=[], cwd=directory,
+                     stats_path=directory / 'stats.json',
+                     output=directory / 'output', **options)
+
+
+def check_namespace(profd):
+    profd.finish()
+    life.check_sums(profd)
+    stats = profd.stats
+    check(stats['captured'] > 50 and stats['chunks']['written'] == 1, f'{stats}')
+    check(sum(stats['unwind']['failed'].values()) <= 2, f'{stats["unwind"]}')
+    names = {f.get('function') for c in profd.chunks
+             for f in c['profile']['frames']}
+    check({'busy_seventy', 'busy_thirty'} <= names, f'{names}')
+    check('privileges' not in profd.stderr, profd.stderr)
+
+
+def test_user_namespace_of_root(box):
+    check_namespace(in_namespace(box))
+
+
+def test_user_namespace_of_a_user(box):
+    stranger.need_root()
+    check_namespace(in_namespace(box, **stranger.options()))
+
+
+def replaced(box, kind, script):
+    """The executables, of which the one of kind is a script."""
+    directory = stranger.copy(box, stranger.EXECUTABLES)
+    path = directory / f'sentry-profd-{kind}'
+    path.rename(directory / 'real')
+    path.write_text(f'#!/bin/sh\n{script}\n')
+    path.chmod(0o755)
+    return directory
+
+
+def profd_of(box, directory, target, *args):
+    home = box.make_dir('profd')
+    return box.start(
+        [directory / 'sentry-profd', '--pid', target.pid, '--quiet', '--output',
+         home / 'output', '--stats', home / 'stats.json', '--cpu-budget', '0',
+         *args],
+        cls=harness.Profd, pids=[target.pid], stats_path=home / 'stats.json',
+        output=home / 'output')
+
+
+def lines(profd):
+    """What it says, but for the release, and the chunk that ship is owed."""
+    return [l for l in profd.stderr.splitlines()
+            if 'no release' not in l and 'still on the way' not in l]
+
+
+def test_a_child_that_cannot_start(box):
+    target = box.target('shares')
+    for kind in ('capture', 'unwind', 'ship'):
+        profd = profd_of(box, replaced(box, kind, 'exit 3'), target)
+        profd.finish(status=1)
+        check(lines(profd) == [
+            f'sentry-profd: sentry-profd-{kind} ended with status 3 before it '
+            'was ready: without it there is no profile'], profd.stderr)
+        check(harness.tracer(target.pid) == 0, 'it is traced')
+
+
+def test_a_child_that_is_killed_at_its_start(box):
+    """By what may have passed: it is tried again, but not for ever."""
+    target = box.target('shares')
+    for kind in ('capture', 'unwind', 'ship'):
+        profd = profd_of(box, replaced(box, kind, 'kill -9 $$'), target)
+        profd.finish(status=1)
+        name = f'sentry-profd-{kind} was ended by signal 9'
+        check(lines(profd) == [
+            f'sentry-profd: warning: {name}: starting it again',
+            f'sentry-profd: {name} before it was ready: without it there is '
+            'no profile'], profd.stderr)
+        once = replaced(box, kind, 'here=${0%/*}\n[ -e $here/mark ] && '
+                        'exec $here/real\n: > $here/mark\nkill -9 $$')
+        once.chmod(0o777)
+        profd = profd_of(box, once, target, '--duration', '1')
+        profd.finish()
+        check(lines(profd) == [
+            f'sentry-profd: warning: {name}: starting it again'], profd.stderr)
+
+
+def silent_unwind(box, target, *args):
+    return profd_of(box, replaced(box, 'unwind', 'exec sleep infinity'),
+                    target, *args)
+
+
+def test_duration_without_an_attachment(box):
+    """unwind does not answer, so nobody is attached."""
+    target = box.target('shares')
+    profd = silent_unwind(box, target, '--duration', '0.5')
+    profd.finish(status=1)
+    check(lines(profd) == [
+        f'sentry-profd: process {target.pid} was not profiled: the end came '
+        'before it was attached to'], profd.stderr)
+
+
+def test_target_ends_without_an_attachment(box):
+    target = box.target('shares')
+    profd = silent_unwind(box, target)
+    wait_for(lambda: len(harness.children(profd.pid)) == 3, 'three children')
+    target.end()
+    profd.finish(status=1)
+    check(lines(profd) == [
+        f'sentry-profd: process {target.pid} has ended before it could be '
+        'profiled'], profd.stderr)
+
+
+def test_target_ends_without_capture(box):
+    """It was profiled, capture died, and no other one can be started."""
+    target = box.target('shares')
+    directory = replaced(box, 'capture', 'here=${0%/*}\necho >> $here/starts\n'
+                         '[ -e $here/mark ] && exit 3\n: > $here/mark\n'
+                         'exec $here/real')
+    directory.chmod(0o777)
+    profd = profd_of(box, directory, target, '--chunk-seconds', '1')
+
+    def capture():
+        pid = harness.tracer(target.pid)
+        return pid if pid != 0 else None
+    pid = wait_for(capture, 'it is attached')
+    wait_for(lambda: profd.chunks, 'a chunk')
+    os.kill(pid, signal.SIGKILL)
+    starts = directory / 'starts'
+    wait_for(lambda: len(starts.read_text()) >= 4, 'it is started in vain')
+    target.end()
+    wait_for(lambda: state(target.pid) == '', 'the target has ended')
+    profd.finish()
+    life.check_sums(profd)
+    check(profd.stats['missed'].get('no_capture', 0) > 0, f'{profd.stats}')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
