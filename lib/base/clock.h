@@ -6,6 +6,7 @@
 #define LIB_BASE_CLOCK_H
 
 #include <stdint.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "lib/base/util.h"
@@ -56,6 +57,16 @@ static inline int clock_process_ns(int32_t pid, uint64_t *ret)
 		return -errno;
 	*ret = (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
 	return 0;
+}
+
+/* How often the caller has lost its processor to somebody else. */
+static inline uint64_t clock_preempted(void)
+{
+	struct rusage usage;
+
+	/* Fails for a bad address only. */
+	(void)getrusage(RUSAGE_SELF, &usage);
+	return (uint64_t)usage.ru_nivcsw;
 }
 
 /* CLOCK_REALTIME: read once per profiler_id, and for sent_at. */

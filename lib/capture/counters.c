@@ -85,6 +85,8 @@ const char *missed_reason_name(enum missed_reason reason)
 		return "not_stopped";
 	case MISSED_NOT_ATTACHED:
 		return "not_attached";
+	case MISSED_MEMORY_SLOW:
+		return "memory_slow";
 	case MISSED_N:
 		break;
 	}

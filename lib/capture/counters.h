@@ -19,6 +19,7 @@ enum missed_reason {
 	MISSED_EXITED, /* the thread died between interrupt and stop */
 	MISSED_NOT_STOPPED, /* neither stopped nor blocked for PENDING_MAX_NS */
 	MISSED_NOT_ATTACHED, /* a thread that could not be seized, or not yet */
+	MISSED_MEMORY_SLOW,  /* its memory made us wait, and is left alone */
 	MISSED_N
 };
 

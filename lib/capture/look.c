@@ -27,9 +27,9 @@ static bool same_place(const struct activity_place *a,
 
 /*
  * Takes a sample of a blocked thread without stopping it. Returns 0, -ENOBUFS,
- * or -EAGAIN if it ran in between. mark: from before it was found blocked;
- * NULL where the kernel does not account: then it has to be in the same place
- * before and after, and is sampled anew at each tick.
+ * -EBUSY, or -EAGAIN if it ran in between. mark: from before it was found
+ * blocked; NULL where the kernel does not account: then it has to be in the
+ * same place before and after, and is sampled anew at each tick.
  */
 static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 			  const struct activity_place *place,
@@ -196,6 +196,7 @@ static void look_at(struct thread *th, uint64_t ticks, uint64_t tick,
 	struct capture_counters *counters = th->target->counters;
 	struct activity_place place;
 	enum activity_state state;
+	int r;
 
 	/* A tick later it is past what a stop did to its call. */
 	if (!th->listening)
@@ -207,6 +208,10 @@ static void look_at(struct thread *th, uint64_t ticks, uint64_t tick,
 	counters->missed[MISSED_LATE] += ticks - 1;
 	if (!thread_has_room(th)) {
 		thread_missed(th, MISSED_RING_FULL, 1, tick, time_ns);
+		return;
+	}
+	if (target_is_slow(th->target)) {
+		thread_missed(th, MISSED_MEMORY_SLOW, 1, tick, time_ns);
 		return;
 	}
 	state = activity_look(&th->activity, &place);
@@ -222,16 +227,16 @@ static void look_at(struct thread *th, uint64_t ticks, uint64_t tick,
 		return;
 	}
 	if (state == ACTIVITY_BLOCKED) {
-		switch (sample_blocked(th, tick, time_ns, &place,
-				       th->look_known ? &th->look : NULL)) {
-		case 0:
+		r = sample_blocked(th, tick, time_ns, &place,
+				   th->look_known ? &th->look : NULL);
+		if (r == 0) {
 			counters->captured++;
 			return;
-		case -ENOBUFS:
-			thread_missed(th, MISSED_RING_FULL, 1, tick, time_ns);
+		}
+		if (r != -EAGAIN) {
+			thread_missed(th, missed_reason_of(r), 1, tick,
+				      time_ns);
 			return;
-		default:
-			break;
 		}
 	}
 	interrupt(th, tick, time_ns, state == ACTIVITY_BLOCKED ? &place : NULL);

@@ -237,9 +237,12 @@ int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
 		struct record_sample **ret, size_t *ret_size)
 {
 	struct target *t = th->target;
+	uint64_t since;
 	void *memory;
 	int r;
 
+	if (target_is_slow(t))
+		return -EBUSY;
 	r = ring_reserve(&t->sink->ring,
 			 snapshot_size(regs[ARCH_SP], th->hint_top), &memory);
 	if (r < 0)
@@ -250,12 +253,26 @@ int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
 		th->seen_memory = (struct memory_seen){0};
 	}
 	(*ret)->h = head(t, th->tid, tick, time_ns);
+	since = t->capture->options.now_ns();
 	/* By the thread: a leader that has exited has no memory any more. */
 	*ret_size = snapshot_take(*ret, t->pagemap_fd, &th->seen_memory,
 				  (int32_t)th->tid, regs, regs_known, flags,
 				  th->hint_top);
+	target_was_read(t, since, *ret_size);
 	th->copied_top = (*ret)->stack_addr + (*ret)->stack_size;
 	return 0;
+}
+
+enum missed_reason missed_reason_of(int error)
+{
+	switch (error) {
+	case -ENOBUFS:
+		return MISSED_RING_FULL;
+	case -EBUSY:
+		return MISSED_MEMORY_SLOW;
+	default:
+		return MISSED_EXITED;
+	}
 }
 
 void thread_commit(struct thread *th, size_t size)

@@ -154,10 +154,8 @@ static void finish_sample(struct thread *th, int error,
 		counters->captured++;
 		counters->filled += th->unaccounted - 1;
 	} else {
-		thread_missed(
-			th,
-			error == -ENOBUFS ? MISSED_RING_FULL : MISSED_EXITED,
-			th->unaccounted, th->pending_tick, th->pending_ns);
+		thread_missed(th, missed_reason_of(error), th->unaccounted,
+			      th->pending_tick, th->pending_ns);
 	}
 }
 

@@ -131,13 +131,14 @@ struct target {
 	uint64_t scan_ns;      /* and not before this time */
 	uint64_t refused_tick; /* when those refused are tried again */
 	struct target_pass pass;
-	uint64_t names_tick; /* and at which names are read again */
-	bool renamed;	     /* one that was seized has taken its place */
-	bool added;	     /* past its first scan */
-	bool doubt;	     /* is the leader still the one that we trace? */
-	bool needs_reset;    /* the reader has lost track */
-	bool ended;	     /* no threads are left; RECORD_END is due */
-	bool foreign;	     /* because it became a 32-bit program */
+	uint64_t names_tick;	/* and at which names are read again */
+	uint64_t slow_until_ns; /* slow.c: what reads took, as a debt */
+	bool renamed;		/* one that was seized has taken its place */
+	bool added;		/* past its first scan */
+	bool doubt;		/* is the leader still the one that we trace? */
+	bool needs_reset;	/* the reader has lost track */
+	bool ended;		/* no threads are left; RECORD_END is due */
+	bool foreign;		/* because it became a 32-bit program */
 };
 
 struct capture {
@@ -149,7 +150,8 @@ struct capture {
 	 * up, since then. */
 	unsigned int firsts_left;
 	uint64_t firsts_ns;
-	uint64_t waits_ns; /* no wait's time is over before */
+	uint64_t waits_ns;  /* no wait's time is over before */
+	uint64_t preempted; /* options.preempted() as of this tick */
 	struct target *targets;
 	struct table threads; /* tid -> index in by_index */
 	struct thread **by_index;
@@ -228,14 +230,23 @@ void thread_missed(struct thread *th, enum missed_reason reason, uint64_t ticks,
 bool thread_has_room(const struct thread *th);
 /*
  * Copies a sample into the ring: *ret is the record, *ret_size what it takes.
- * To be ended by thread_commit or thread_drop. -ENOBUFS if the ring is full.
+ * To be ended by thread_commit or thread_drop. -ENOBUFS if the ring is full,
+ * -EBUSY if the target's memory is slow.
  */
 must_check int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
 			   const uint64_t *regs, uint64_t regs_known,
 			   uint32_t flags, struct record_sample **ret,
 			   size_t *ret_size);
+/* Why a sample is missing for which this, or a call for it, has failed. */
+enum missed_reason missed_reason_of(int error);
 void thread_commit(struct thread *th, size_t size);
 void thread_drop(struct thread *th);
+
+/* slow.c: memory that makes us wait */
+/* It has done so for long enough, and is to be left alone. */
+bool target_is_slow(const struct target *t);
+/* After a read of so many bytes. */
+void target_was_read(struct target *t, uint64_t since_ns, size_t size);
 
 /* waits.c: waits whose timeouts would begin anew because of us */
 /*

@@ -166,6 +166,8 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	if (t->first_ns == 0)
 		t->first_ns = time_ns;
 	t->due_ticks = ticks;
+	if (t->slow_until_ns < since)
+		t->slow_until_ns = 0;
 	counters->ticks += ticks;
 	t->capture->options.beat->touching = t->id;
 	if (!t->needs_reset)

@@ -23,17 +23,34 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
-/* What capture takes for the time is later by so much. */
-static uint64_t later_ns;
+/*
+ * What capture takes for the time is later by so much; or if it stands still,
+ * goes on by so much whenever it is asked for.
+ */
+static uint64_t later_ns, still_ns, step_ns;
 
 static uint64_t capture_now_ns(void)
 {
-	return now_ns() + later_ns;
+	later_ns += step_ns;
+	return (still_ns != 0 ? still_ns : now_ns()) + later_ns;
+}
+
+/* Nobody takes our processor while the clock stands still. */
+static uint64_t preempted(void)
+{
+	return still_ns != 0 ? 0 : clock_preempted();
 }
 
 void live_later(uint64_t ns)
 {
 	later_ns += ns;
+}
+
+void live_step(uint64_t ns)
+{
+	if (still_ns == 0)
+		still_ns = now_ns();
+	step_ns = ns;
 }
 
 /* Since when it is waited, with the program that was started last. */
@@ -93,7 +110,7 @@ void live_start(struct live *l, const char *name, const char *argument,
 	sigset_t none;
 
 	waiting_since = 0;
-	later_ns = 0;
+	later_ns = still_ns = step_ns = 0;
 	target_path(name, path, sizeof(path));
 	ck_assert_int_eq(pipe2(in, O_CLOEXEC), 0);
 	ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
@@ -122,6 +139,7 @@ void live_open(struct live *l, size_t ring_bytes)
 	const struct capture_options options = {
 		.now_ns = capture_now_ns,
 		.process_ns = clock_process_ns,
+		.preempted = preempted,
 		.beat = &l->beat,
 		.event = on_event,
 		.ctx = l,

@@ -105,6 +105,8 @@ void live_ticks(struct live *l, unsigned int n);
 
 /* From now on it is later by so much than it is, for capture. */
 void live_later(uint64_t ns);
+/* From now on its clock stands still but for so much each time it is read. */
+void live_step(uint64_t ns);
 
 /* The reader reads, and gives credit. */
 void live_read(struct live *l);

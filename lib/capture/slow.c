@@ -1,0 +1,59 @@
+#include "lib/capture/target.h"
+
+/*
+ * Whoever reads a process's memory, or its pagemap, waits for its mmap_lock
+ * (mm/process_vm_access.c, fs/proc/task_mmu.c): as long as a thread of it takes
+ * for a fork(2), an mprotect(2) or a munmap(2) of gigabytes. Meanwhile the
+ * thread whose stack is read stands still, and all targets wait for us. There
+ * is no way to ask for the lock without waiting for it, nor to see that it is
+ * taken; but that it was is seen afterwards.
+ *
+ * So a read that took too long is paid for: its target's memory is left alone
+ * until all that was waited for is 1 of SLOW_SHARE parts of the time.
+ */
+#define SLOW_SHARE 20
+
+/* What a copy takes otherwise: a part of this, and a nanosecond for a byte. */
+#define READ_NS (100 * NS_PER_US)
+
+/* So much may be waited for at a stretch before that begins. */
+#define SLOW_NS (1 * NS_PER_MS)
+
+static bool is_slow(const struct target *t, uint64_t now_ns)
+{
+	return t->slow_until_ns > now_ns + SLOW_SHARE * SLOW_NS;
+}
+
+bool target_is_slow(const struct target *t)
+{
+	return t->slow_until_ns != 0 &&
+	       is_slow(t, t->capture->options.now_ns());
+}
+
+/*
+ * Since the tick, or the last question: whoever had our processor was not the
+ * target's memory.
+ */
+static bool was_preempted(struct capture *c)
+{
+	const uint64_t before = c->preempted;
+
+	c->preempted = c->options.preempted();
+	return c->preempted != before;
+}
+
+void target_was_read(struct target *t, uint64_t since_ns, size_t size)
+{
+	const uint64_t now_ns = t->capture->options.now_ns();
+	const uint64_t took_ns = now_ns - since_ns;
+	uint64_t n_slow = 1;
+
+	if (took_ns <= READ_NS + size || was_preempted(t->capture))
+		return;
+	/* The share is that of all of them together. */
+	for (const struct target *u = t->capture->targets; u != NULL;
+	     u = u->next)
+		n_slow += u != t && is_slow(u, now_ns);
+	t->slow_until_ns = max_u64(t->slow_until_ns, now_ns) +
+			   n_slow * SLOW_SHARE * took_ns;
+}

@@ -1,0 +1,160 @@
+#include "lib/capture/target.h"
+
+#include "tests/unit/capture/live.h"
+#include "tests/unit/suite.h"
+
+static struct live l;
+static struct target *t;
+static pid_t busy;
+
+static void set_up(void)
+{
+	live_begin(&l, "cap_threads", NULL, NULL);
+	busy = (pid_t)live_ask(&l, "busy 1", "ok");
+	live_until_blocked(l.pid);
+	live_step(0);
+	live_ticks(&l, 5);
+	t = l.capture->targets;
+}
+
+static void tear_down(void)
+{
+	live_end(&l);
+}
+
+static uint64_t missed(void)
+{
+	return l.counters.missed[MISSED_MEMORY_SLOW];
+}
+
+START_TEST(a_slow_read_is_paid_for)
+{
+	uint64_t captured = l.counters.captured, stops, repeated;
+
+	live_step(25 * NS_PER_MS);
+	live_ticks(&l, 1);
+	live_step(0);
+	ck_assert_uint_eq(l.counters.captured, captured + 1);
+	/* Nobody is stopped, and the reader knows that it does not know. */
+	stops = l.counters.stops;
+	repeated = l.counters.repeated;
+	live_ticks(&l, 10);
+	ck_assert_uint_eq(missed(), 10);
+	ck_assert_uint_eq(l.counters.stops, stops);
+	ck_assert_uint_eq(l.counters.repeated, repeated + 10);
+	ck_assert_uint_eq(l.records[RECORD_MISSED], 1);
+	ck_assert(live_thread(&l, busy)->missing);
+	/* It has been a twentieth of the time. */
+	live_later(20 * 25 * NS_PER_MS);
+	live_ticks(&l, 10);
+	ck_assert_uint_eq(missed(), 10);
+	ck_assert_uint_ge(l.counters.captured, captured + 11);
+	ck_assert(!live_thread(&l, busy)->missing);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* The second of two that were interrupted, after the first was slow. */
+START_TEST(who_is_stopped_goes_on_unread)
+{
+	uint64_t captured = l.counters.captured, stops = l.counters.stops;
+
+	(void)live_ask(&l, "join", "ok");
+	(void)live_ask(&l, "busy 2", "ok");
+	live_ticks(&l, 1);
+	captured = l.counters.captured;
+	stops = l.counters.stops;
+	live_step(25 * NS_PER_MS);
+	live_ticks(&l, 1);
+	live_step(0);
+	ck_assert_uint_eq(l.counters.stops, stops + 2);
+	ck_assert_uint_eq(l.counters.captured, captured + 1);
+	ck_assert_uint_eq(missed(), 1);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* Whenever it may be read it takes that long. */
+START_TEST(no_more_than_a_twentieth)
+{
+	uint64_t start, waited = 0, now;
+
+	start = t->capture->options.now_ns();
+	for (int i = 0; i < 10000; i++) {
+		live_later(NS_PER_MS);
+		if (target_is_slow(t))
+			continue;
+		now = t->capture->options.now_ns();
+		live_later(15 * NS_PER_MS);
+		waited += 15 * NS_PER_MS;
+		target_was_read(t, now, 4096);
+	}
+	now = t->capture->options.now_ns() - start;
+	/* The first may come at once. */
+	ck_assert_uint_le(20 * (waited - 15 * NS_PER_MS), now);
+	ck_assert_uint_ge(22 * waited, now);
+}
+END_TEST
+
+/* What takes less than a copy may take is never counted. */
+START_TEST(a_read_in_time_is_none)
+{
+	for (int i = 0; i < 100; i++)
+		target_was_read(t, t->capture->options.now_ns(), 1u << 20);
+	ck_assert_uint_eq(t->slow_until_ns, 0);
+	ck_assert(!target_is_slow(t));
+}
+END_TEST
+
+/* Short ones, at each of very many ticks, add up. */
+START_TEST(short_waits_add_up)
+{
+	int n = 0;
+
+	while (!target_is_slow(t) && n < 10) {
+		uint64_t now = t->capture->options.now_ns();
+
+		target_was_read(t, now - 400 * NS_PER_US, 4096);
+		n++;
+	}
+	ck_assert_int_ge(n, 2);
+	ck_assert_int_le(n, 3);
+	live_later(20 * 3 * NS_PER_MS);
+	ck_assert(!target_is_slow(t));
+}
+END_TEST
+
+/* Of many targets that are slow, each has its part of the share. */
+START_TEST(the_share_is_of_all)
+{
+	struct target other = {.capture = l.capture, .next = NULL};
+	uint64_t now, alone, both;
+
+	now = t->capture->options.now_ns();
+	target_was_read(t, now - 10 * NS_PER_MS, 4096);
+	alone = t->slow_until_ns - now;
+	t->next = &other;
+	target_was_read(&other, now - 10 * NS_PER_MS, 4096);
+	both = other.slow_until_ns - now;
+	t->next = NULL;
+	ck_assert_uint_ge(alone, 20 * 10 * NS_PER_MS);
+	ck_assert_uint_ge(both, 2 * 20 * 10 * NS_PER_MS);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("slow");
+	TCase *tc = tcase_create("slow");
+
+	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, a_slow_read_is_paid_for);
+	tcase_add_test(tc, who_is_stopped_goes_on_unread);
+	tcase_add_test(tc, no_more_than_a_twentieth);
+	tcase_add_test(tc, a_read_in_time_is_none);
+	tcase_add_test(tc, short_waits_add_up);
+	tcase_add_test(tc, the_share_is_of_all);
+	suite_add_tcase(s, tc);
+	return s;
+}
