@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "daemon/files.h"
+#include "daemon/governor.h"
 #include "daemon/heartbeat.h"
 #include "daemon/msg.h"
 #include "daemon/options.h"
@@ -109,10 +110,11 @@ enum discard {
 
 /* What the governor knows of a target. */
 struct governed {
-	double cost; /* of one processor, at the full rate; an average */
+	struct governor_cost cost;
 	uint64_t cost_ns, captured; /* of its counters at the last look */
 	uint32_t lowest_hz;
-	uint64_t lowered_ns; /* how long its rate was lowered */
+	uint64_t lowered_ns;  /* how long its rate was lowered */
+	uint64_t exceeded_ns; /* and all at their lowest were still too much */
 };
 
 struct target {

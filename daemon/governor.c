@@ -8,11 +8,17 @@
 #define CHECK_NS NS_PER_SEC
 
 /*
- * What is compared with the budget is an average over about this long: the
- * first stacks of a large program, whose files have to be read, take some
- * hundred milliseconds once.
+ * What is compared with the budget is an average over about so many seconds:
+ * what has to be read of files that come later takes some hundred milliseconds
+ * once.
  */
-#define AVERAGE_NS (10 * NS_PER_SEC)
+#define AVERAGE_SECONDS 10
+
+/*
+ * After a change of the rate what was known before counts as one second: half
+ * the rate is not half the cost where many threads share a processor.
+ */
+#define CHANGED_SECONDS 3
 
 /*
  * Rates are set for this part of the budget, and stay as long as they keep
@@ -89,6 +95,24 @@ void governor_share(const double *costs, size_t n, double budget,
 	}
 }
 
+void governor_cost_take(struct governor_cost *c, double cost)
+{
+	c->n++;
+	switch (c->n) {
+	case 1:
+		return;
+	case 2:
+		c->first = cost;
+		return;
+	case 3:
+		c->average = cost < c->first ? cost : c->first;
+		return;
+	default:
+		c->average += (cost - c->average) /
+			      (double)min_u64(c->n - 2, AVERAGE_SECONDS);
+	}
+}
+
 /* What a child has used since the last look. */
 static double used_by(struct child *child)
 {
@@ -131,8 +155,6 @@ static double part(double whole, double share, double sum, size_t n)
 static void measure(struct broker *b, uint64_t elapsed_ns)
 {
 	static struct work works[HEARTBEAT_SLOTS];
-	const double weight =
-		elapsed_ns >= AVERAGE_NS ? 1 : (double)elapsed_ns / AVERAGE_NS;
 	double capture = used_by(&b->capture), unwind = 0, others;
 	struct work sum = {0};
 	uint64_t own;
@@ -161,7 +183,8 @@ static void measure(struct broker *b, uint64_t elapsed_ns)
 		double cost = used / (double)elapsed_ns * b->options.rate_hz /
 			      t->rate_hz;
 
-		t->governed.cost += (cost - t->governed.cost) * weight;
+		if (t->phase == TARGET_PROFILED)
+			governor_cost_take(&t->governed.cost, cost);
 	}
 }
 
@@ -194,6 +217,8 @@ static void set_rate(struct broker *b, struct target *t, uint32_t rate_hz,
 	else
 		log_debug("process %d is sampled at %u Hz", t->pid, rate_hz);
 	t->rate_hz = rate_hz;
+	t->governed.cost.n =
+		(uint32_t)min_u64(t->governed.cost.n, CHANGED_SECONDS);
 	if (rate_hz < t->governed.lowest_hz)
 		t->governed.lowest_hz = rate_hz;
 	governor_tell(b, t);
@@ -215,8 +240,9 @@ static void govern(struct broker *b)
 		if (t->phase != TARGET_PROFILED)
 			continue;
 		lowered |= t->rate_hz < b->options.rate_hz;
-		all += t->governed.cost * t->rate_hz / b->options.rate_hz;
-		costs[n] = t->governed.cost;
+		all += t->governed.cost.average * t->rate_hz /
+		       b->options.rate_hz;
+		costs[n] = t->governed.cost.average;
 		targets[n++] = t;
 	}
 	if (all <= budget && (!lowered || all > ROOM * budget))
@@ -229,9 +255,22 @@ static void govern(struct broker *b)
 	if (all > budget && all_lowest && !b->governor_gave_up)
 		log_warning("%.1f %% of a processor are more than the budget "
 			    "of %u %% at the lowest rate of all: more is not "
-			    "saved",
+			    "saved (stops that a process's own signals and "
+			    "new threads make are the same at any rate)",
 			    100 * all, b->options.cpu_budget);
 	b->governor_gave_up = all > budget && all_lowest;
+}
+
+static void count_time(struct broker *b, uint64_t elapsed_ns)
+{
+	for (size_t i = 0; i < b->n_targets; i++) {
+		struct target *t = &b->targets[i];
+
+		if (t->rate_hz < b->options.rate_hz)
+			t->governed.lowered_ns += elapsed_ns;
+		if (b->governor_gave_up && t->phase == TARGET_PROFILED)
+			t->governed.exceeded_ns += elapsed_ns;
+	}
 }
 
 void governor_check(struct broker *b)
@@ -242,9 +281,7 @@ void governor_check(struct broker *b)
 	if (b->governed_at_ns != 0 && elapsed < CHECK_NS)
 		return;
 	if (b->governed_at_ns != 0) {
-		for (size_t i = 0; i < b->n_targets; i++)
-			if (b->targets[i].rate_hz < b->options.rate_hz)
-				b->targets[i].governed.lowered_ns += elapsed;
+		count_time(b, elapsed);
 		measure(b, elapsed);
 	}
 	b->governed_at_ns = now;

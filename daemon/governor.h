@@ -19,6 +19,25 @@ struct target;
 /* No rate is lowered below this; one that was asked for may be lower. */
 #define GOVERNOR_RATE_MIN_HZ 11
 
+/*
+ * What a target costs at the full rate, of one processor: an average of what it
+ * cost in each second. All 0 is one that was not looked at yet.
+ */
+struct governor_cost {
+	double average; /* 0: not known yet */
+	double first;	/* what the first second that counts was */
+	uint32_t n;	/* seconds that were looked at */
+};
+
+/*
+ * Takes another second, in which it cost so much. The first second does not
+ * count: it has the attachment, and most of what stands behind the first stacks
+ * of a program, whose files are read once. Nor does the larger one of the next
+ * two. So the average is there after three seconds; then each of all seconds
+ * counts the same, up to ten.
+ */
+void governor_cost_take(struct governor_cost *c, double cost);
+
 /* Once a second it looks at what all have used; to be called more often. */
 void governor_check(struct broker *b);
 

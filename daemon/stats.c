@@ -18,6 +18,7 @@ struct figures {
 	struct chunk_counts chunks;
 	uint32_t lowest_hz;
 	uint64_t lowered_ns;
+	uint64_t exceeded_ns;
 };
 
 void target_counters(const struct broker *b, const struct target *t,
@@ -44,6 +45,7 @@ static void figures_of(const struct broker *b, const struct target *t,
 	ret->chunks = t->chunks;
 	ret->lowest_hz = t->governed.lowest_hz;
 	ret->lowered_ns = t->governed.lowered_ns;
+	ret->exceeded_ns = t->governed.exceeded_ns;
 }
 
 static void figures_add(struct figures *sum, const struct figures *more)
@@ -61,6 +63,7 @@ static void figures_add(struct figures *sum, const struct figures *more)
 		sum->chunks.discarded[i] += more->chunks.discarded[i];
 	sum->lowest_hz = (uint32_t)min_u64(sum->lowest_hz, more->lowest_hz);
 	sum->lowered_ns = max_u64(sum->lowered_ns, more->lowered_ns);
+	sum->exceeded_ns = max_u64(sum->exceeded_ns, more->exceeded_ns);
 }
 
 /* "name": n, with a comma before all but the first. */
@@ -112,9 +115,10 @@ static void put_governor(FILE *out, const struct broker *b,
 {
 	fprintf(out,
 		"  \"governor\": {\"cpu_budget_percent\": %u, "
-		"\"lowest_rate_hz\": %u, \"lowered_s\": %.1f},\n",
+		"\"lowest_rate_hz\": %u, \"lowered_s\": %.1f, "
+		"\"exceeded_s\": %.1f},\n",
 		b->options.cpu_budget, f->lowest_hz,
-		(double)f->lowered_ns / 1e9);
+		(double)f->lowered_ns / 1e9, (double)f->exceeded_ns / 1e9);
 }
 
 static void put_chunks(FILE *out, const struct figures *f)

@@ -85,6 +85,22 @@ def test_lowest(box):
         check(even > 0.8 * len(ticks), f'{ticks}')
 
 
+def test_what_no_rate_saves(box):
+    """A stop for each thread that is born: at any rate, and it is said."""
+    births = box.target('short_threads')
+    profd = box.profd([births], '--cpu-budget', '1', '--chunk-seconds', '1')
+    wait_for(lambda: 'new threads make are the same at any rate' in
+             profd.stderr, 'it gives up', timeout=60)
+    chunks = len(profd.chunks)
+    wait_for(lambda: len(profd.chunks) > chunks + 2, 'more chunks')
+    profd.interrupt()
+    stats = profd.stats
+    check(stats['event_stops'] > stats['stops'], f'{stats}')
+    check(stats['governor']['lowest_rate_hz'] == LOWEST_HZ and
+          0 < stats['governor']['exceeded_s'] <=
+          stats['governor']['lowered_s'], f'{stats["governor"]}')
+
+
 def tell(target, line):
     target.process.stdin.write(line)
     target.process.stdin.flush()
@@ -94,7 +110,7 @@ def test_recovers(box):
     target = box.target('cap_threads', stdin=-1)
     tell(target, b'busy 4\n')
     target.wait_line(r'ok \d+')
-    profd = box.profd([target], '--rate', '1000', '--cpu-budget', '2',
+    profd = box.profd([target], '--rate', '1000', '--cpu-budget', '3',
                       '--chunk-seconds', '1')
     wait_for(lambda: re.search(r'is sampled at \d+ Hz\n', profd.stderr),
              'a lower rate')
@@ -123,7 +139,8 @@ def test_no_limit(box):
     wait_for(lambda: len(profd.chunks) > 3, 'chunks')
     profd.interrupt()
     check(profd.stats['governor'] == {
-        'cpu_budget_percent': 0, 'lowest_rate_hz': 1000, 'lowered_s': 0.0},
+        'cpu_budget_percent': 0, 'lowest_rate_hz': 1000, 'lowered_s': 0.0,
+        'exceeded_s': 0.0},
           f'{profd.stats["governor"]}')
     check(profd.stats['scheduler'] in ('fifo', 'nice', 'normal'),
           f'{profd.stats["scheduler"]}')

@@ -91,6 +91,54 @@ START_TEST(a_lowered_rate_is_a_prime)
 }
 END_TEST
 
+/* Takes n seconds of that cost. */
+static void take(struct governor_cost *c, unsigned int n, double each)
+{
+	for (unsigned int i = 0; i < n; i++)
+		governor_cost_take(c, each);
+}
+
+START_TEST(a_steady_cost_is_known_after_three_seconds)
+{
+	struct governor_cost c = {0};
+
+	take(&c, 2, 0.1);
+	ck_assert_double_eq(c.average, 0);
+	take(&c, 1, 0.1);
+	ck_assert_double_eq_tol(c.average, 0.1, 1e-9);
+	take(&c, 100, 0.1);
+	ck_assert_double_eq_tol(c.average, 0.1, 1e-9);
+}
+END_TEST
+
+/* What the first stacks of a large program cost, wherever a second begins. */
+START_TEST(what_is_paid_once_does_not_count)
+{
+	for (unsigned int at = 0; at < 3; at++) {
+		struct governor_cost c = {0};
+
+		take(&c, at, 0.01);
+		take(&c, 1, 0.8);
+		take(&c, 3, 0.01);
+		ck_assert_double_eq_tol(c.average, 0.01, 1e-9);
+	}
+}
+END_TEST
+
+START_TEST(later_it_is_an_average_over_ten_seconds)
+{
+	struct governor_cost c = {0};
+
+	take(&c, 60, 0.02);
+	take(&c, 1, 0.22);
+	ck_assert_double_eq_tol(c.average, 0.04, 1e-9);
+	take(&c, 10, 0.22);
+	ck_assert_double_ge(c.average, 0.12);
+	take(&c, 40, 0.22);
+	ck_assert_double_ge(c.average, 0.21);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("governor");
@@ -101,6 +149,11 @@ Suite *suite(void)
 	tcase_add_test(tc, those_that_cost_more_may_cost_the_same);
 	tcase_add_test(tc, no_rate_is_below_the_lowest);
 	tcase_add_test(tc, a_lowered_rate_is_a_prime);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("cost");
+	tcase_add_test(tc, a_steady_cost_is_known_after_three_seconds);
+	tcase_add_test(tc, what_is_paid_once_does_not_count);
+	tcase_add_test(tc, later_it_is_an_average_over_ten_seconds);
 	suite_add_tcase(s, tc);
 	return s;
 }
