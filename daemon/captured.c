@@ -296,7 +296,7 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 	const struct capture_options options = {
 		.now_ns = clock_mono_ns,
 		.process_ns = clock_process_ns,
-		.preempted = clock_preempted,
+		.switches = clock_switches,
 		.beat = &me.heartbeat->beat,
 		.event = slots_note,
 		.ctx = &me.slots,

@@ -59,14 +59,23 @@ static inline int clock_process_ns(int32_t pid, uint64_t *ret)
 	return 0;
 }
 
-/* How often the caller has lost its processor to somebody else. */
-static inline uint64_t clock_preempted(void)
+/* How often the caller has given its processor up to wait, and lost it. */
+struct clock_switches {
+	uint64_t waited;
+	uint64_t preempted;
+};
+typedef void (*clock_switches_fn)(struct clock_switches *ret);
+
+static inline void clock_switches(struct clock_switches *ret)
 {
 	struct rusage usage;
 
 	/* Fails for a bad address only. */
 	(void)getrusage(RUSAGE_SELF, &usage);
-	return (uint64_t)usage.ru_nivcsw;
+	*ret = (struct clock_switches){
+		.waited = (uint64_t)usage.ru_nvcsw,
+		.preempted = (uint64_t)usage.ru_nivcsw,
+	};
 }
 
 /* CLOCK_REALTIME: read once per profiler_id, and for sent_at. */

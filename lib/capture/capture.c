@@ -290,7 +290,7 @@ bool capture_tick(struct capture *c, uint64_t number, uint64_t due_ns,
 		  uint64_t time_ns)
 {
 	c->due_ns = due_ns;
-	c->preempted = c->options.preempted();
+	c->options.switches(&c->switches);
 	capture_end_waits(c, c->options.now_ns());
 	for (struct target *t = c->targets; t != NULL; t = t->next)
 		tick(c, t, number, time_ns);

@@ -47,7 +47,7 @@ enum capture_event {
 struct capture_options {
 	clock_fn now_ns;
 	clock_process_fn process_ns;
-	clock_fn preempted; /* clock_preempted: what it counts, not a time */
+	clock_switches_fn switches;
 	/*
 	 * Write-only. time_ns is renewed while many threads are attached or
 	 * looked at, touching around what can hang; else it is the caller's.

@@ -115,13 +115,13 @@ static bool dumps_core(const struct thread *th)
 	return th->may_dump && status_dumps_core(th->tid);
 }
 
-static void interrupt(struct thread *th, uint64_t tick, uint64_t time_ns,
+static void interrupt(struct thread *th, const struct stand *stand,
 		      const struct activity_place *blocked_at)
 {
 	struct capture_counters *counters = th->target->counters;
 
 	if (dumps_core(th)) {
-		counters->missed[MISSED_EXITED]++;
+		counters->missed[MISSED_EXITED] += stand->ticks;
 		return;
 	}
 	if (!th->look_known)
@@ -133,12 +133,13 @@ static void interrupt(struct thread *th, uint64_t tick, uint64_t time_ns,
 	if (ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
 		/* It is dying; wait will say so. Or it is another's by now. */
 		th->target->doubt |= th->tid == (uint32_t)th->target->pid;
-		counters->missed[MISSED_EXITED]++;
+		counters->missed[MISSED_EXITED] += stand->ticks;
 		return;
 	}
-	thread_set_pending(th, tick, time_ns);
-	th->unaccounted = 1;
-	th->next_look = PENDING_LOOK_TICKS;
+	thread_set_pending(th, stand->tick, stand->time_ns);
+	th->asked_ns = th->target->last_ns;
+	th->unaccounted = stand->ticks;
+	th->next_look = stand->ticks - 1 + PENDING_LOOK_TICKS;
 }
 
 /* A thread that was interrupted at an earlier tick. */
@@ -178,7 +179,7 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 		th->stop_expected = true;
 		return;
 	}
-	if (time_ns - th->pending_ns > PENDING_MAX_NS) {
+	if (time_ns - th->asked_ns > PENDING_MAX_NS) {
 		thread_missed(th, MISSED_NOT_STOPPED, th->unaccounted,
 			      th->pending_tick, th->pending_ns);
 		thread_clear_pending(th);
@@ -186,12 +187,15 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 	}
 }
 
-/*
- * A thread that is awake. ticks: 1, and those that went by while the sampler
- * did not run.
- */
-static void look_at(struct thread *th, uint64_t ticks, uint64_t tick,
-		    uint64_t time_ns)
+static void missed(struct thread *th, int error, const struct stand *stand)
+{
+	thread_missed(th, missed_reason_of(error), stand->ticks, stand->tick,
+		      stand->time_ns);
+}
+
+/* A thread that is awake, and not on its way to a stop. */
+static void look_at(struct thread *th, uint64_t ticks,
+		    const struct stand *stand)
 {
 	struct capture_counters *counters = th->target->counters;
 	struct activity_place place;
@@ -201,17 +205,19 @@ static void look_at(struct thread *th, uint64_t ticks, uint64_t tick,
 	/* A tick later it is past what a stop did to its call. */
 	if (!th->listening)
 		th->after_stop = false;
-	if (th->target->needs_reset || !thread_announce(th, tick, time_ns)) {
+	if (th->target->needs_reset ||
+	    !thread_announce(th, stand->tick, stand->time_ns)) {
 		counters->missed[MISSED_RING_FULL] += ticks;
 		return;
 	}
-	counters->missed[MISSED_LATE] += ticks - 1;
+	counters->missed[MISSED_LATE] += ticks - stand->ticks - stand->before;
+	counters->repeated += stand->before;
 	if (!thread_has_room(th)) {
-		thread_missed(th, MISSED_RING_FULL, 1, tick, time_ns);
+		missed(th, -ENOBUFS, stand);
 		return;
 	}
 	if (target_is_slow(th->target)) {
-		thread_missed(th, MISSED_MEMORY_SLOW, 1, tick, time_ns);
+		missed(th, -EBUSY, stand);
 		return;
 	}
 	state = activity_look(&th->activity, &place);
@@ -222,32 +228,32 @@ static void look_at(struct thread *th, uint64_t ticks, uint64_t tick,
 		state = activity_look(&th->activity, &place);
 	}
 	if (state != ACTIVITY_RUNNING && leader_is_dead(th)) {
-		counters->expected--;
-		leader_died(th, tick, time_ns);
+		counters->expected -= stand->ticks;
+		leader_died(th, stand->tick, stand->time_ns);
 		return;
 	}
 	if (state == ACTIVITY_BLOCKED) {
-		r = sample_blocked(th, tick, time_ns, &place,
+		r = sample_blocked(th, stand->tick, stand->time_ns, &place,
 				   th->look_known ? &th->look : NULL);
 		if (r == 0) {
 			counters->captured++;
+			counters->filled += stand->ticks - 1;
 			return;
 		}
 		if (r != -EAGAIN) {
-			thread_missed(th, missed_reason_of(r), 1, tick,
-				      time_ns);
+			missed(th, r, stand);
 			return;
 		}
 	}
-	interrupt(th, tick, time_ns, state == ACTIVITY_BLOCKED ? &place : NULL);
+	interrupt(th, stand, state == ACTIVITY_BLOCKED ? &place : NULL);
 }
 
-void thread_look(struct thread *th, uint64_t ticks)
+void thread_look(struct thread *th, uint64_t ticks, const struct stand *stand)
 {
 	const struct target *t = th->target;
 
 	if (th->pending)
 		look_at_pending(th, ticks, t->last_tick, t->last_ns);
 	else
-		look_at(th, ticks, t->last_tick, t->last_ns);
+		look_at(th, ticks, stand);
 }

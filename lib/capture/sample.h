@@ -10,6 +10,8 @@
  *   the thread's next record: a tick without a record of the thread means that
  *   it is unchanged (blocked in the same place), or that it was interrupted at
  *   the record's tick and has not executed an instruction since.
+ * - A target in which nobody runs is not looked at at each tick. What is found
+ *   after ticks were left out is told as of one of these: tick.c.
  * - RECORD_MISSED says that it is not known any more what the thread does,
  *   from its tick on, until the thread's next sample.
  * - Records of one thread are in the order of their ticks, but a sample may

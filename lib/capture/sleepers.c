@@ -121,8 +121,13 @@ static uint64_t wake_who_ran(struct target *t)
 		if (th->look_known && activity_same(&th->look, &th->mark))
 			continue;
 		thread_wake(th);
-		if (th->look_known)
-			sum_ns += th->look.run_ns;
+		if (!th->look_known)
+			continue;
+		sum_ns += th->look.run_ns;
+		t->woke_ns =
+			max_u64(t->woke_ns, th->look.run_ns - th->mark.run_ns +
+						    th->look.wait_ns -
+						    th->mark.wait_ns);
 	}
 	return sum_ns;
 }

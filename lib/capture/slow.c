@@ -31,15 +31,17 @@ bool target_is_slow(const struct target *t)
 }
 
 /*
- * Since the tick, or the last question: whoever had our processor was not the
- * target's memory.
+ * Since the tick, or the last question. Whoever had our processor was not the
+ * target's memory, nor whoever had that of the virtual machine, which is no
+ * switch. That we wait for stops in between may hide the latter.
  */
-static bool was_preempted(struct capture *c)
+static bool has_waited(struct capture *c)
 {
-	const uint64_t before = c->preempted;
+	const struct clock_switches before = c->switches;
 
-	c->preempted = c->options.preempted();
-	return c->preempted != before;
+	c->options.switches(&c->switches);
+	return c->switches.waited != before.waited &&
+	       c->switches.preempted == before.preempted;
 }
 
 void target_was_read(struct target *t, uint64_t since_ns, size_t size)
@@ -48,7 +50,7 @@ void target_was_read(struct target *t, uint64_t since_ns, size_t size)
 	const uint64_t took_ns = now_ns - since_ns;
 	uint64_t n_slow = 1;
 
-	if (took_ns <= READ_NS + size || was_preempted(t->capture))
+	if (took_ns <= READ_NS + size || !has_waited(t->capture))
 		return;
 	/* The share is that of all of them together. */
 	for (const struct target *u = t->capture->targets; u != NULL;

@@ -108,7 +108,7 @@ static void remember(struct thread *th, const uint64_t *regs,
 static bool was_on_processor(struct thread *th, const uint64_t *regs,
 			     uint64_t stopped_ns)
 {
-	const bool at_once = stopped_ns - th->pending_ns < AT_ONCE_NS;
+	const bool at_once = stopped_ns - th->asked_ns < AT_ONCE_NS;
 	struct activity_mark now;
 
 	th->prompt = at_once ? th->prompt + 1 : 0;

@@ -18,6 +18,18 @@
 #include "lib/capture/sample.h"
 #include "lib/capture/tracee.h"
 
+/*
+ * What a look finds stands for so many ticks, of which this is the first: for
+ * more than one if some were left out because nobody had run (tick.c). At the
+ * others of those, before it, everybody is told to be as at the last look.
+ */
+struct stand {
+	uint64_t ticks;
+	uint64_t tick;
+	uint64_t time_ns;
+	uint64_t before;
+};
+
 struct thread {
 	struct target *target;
 	struct thread *next, *prev; /* of the target's awake or asleep */
@@ -41,13 +53,15 @@ struct thread {
 	bool may_dump;	 /* a core: it had a signal for that, or is new to us */
 
 	/*
-	 * Interrupted at pending_tick and not stopped since. unaccounted: ticks
-	 * since then, that one included, that are in no counter but expected.
+	 * Interrupted and not stopped since. Its sample will be of
+	 * pending_tick; unaccounted: ticks since then, that one included, that
+	 * are in no counter but expected.
 	 */
 	bool pending;
 	bool stop_expected; /* interrupted, sampled without the stop */
 	uint64_t pending_tick;
 	uint64_t pending_ns; /* of that tick */
+	uint64_t asked_ns;   /* of the tick at which it was interrupted */
 	uint64_t due_ns;     /* when that tick was due */
 	unsigned int prompt; /* stops in a row that came at once */
 	/* As it was at the last tick; if pending, before the interrupt. */
@@ -96,6 +110,8 @@ struct target {
 	uint64_t late_ns;	   /* from then on it looks at nobody more */
 	uint64_t n_visited;	   /* of them, in that */
 	uint64_t due_ticks; /* that one, and those that it makes up for */
+	struct stand stand; /* in that, of who was seen before */
+	uint64_t left_out;  /* since the last look, because all sleep */
 	struct capture_sink *sink;
 	struct capture_counters *counters;
 	uint32_t id;
@@ -108,6 +124,8 @@ struct target {
 	 */
 	uint64_t asleep_ns, ended_ns;
 	bool ended_known;
+	uint64_t
+		woke_ns; /* the longest that one of those woken has run since */
 	/*
 	 * Threads that have died since the last tick. The reader is told at the
 	 * next: a sample holds until then.
@@ -150,8 +168,8 @@ struct capture {
 	 * up, since then. */
 	unsigned int firsts_left;
 	uint64_t firsts_ns;
-	uint64_t waits_ns;  /* no wait's time is over before */
-	uint64_t preempted; /* options.preempted() as of this tick */
+	uint64_t waits_ns;		/* no wait's time is over before */
+	struct clock_switches switches; /* slow.c: our own */
 	struct target *targets;
 	struct table threads; /* tid -> index in by_index */
 	struct thread **by_index;
@@ -264,10 +282,10 @@ void capture_end_waits(struct capture *c, uint64_t now_ns);
 /* look.c */
 /*
  * A thread that is awake, at the target's last tick: a blocked one is sampled,
- * any other interrupted. ticks: that one, and those that went by while the
- * sampler did not run.
+ * any other interrupted. ticks: that one, and those that went by since the last
+ * look; what the look does not stand for is missed.
  */
-void thread_look(struct thread *th, uint64_t ticks);
+void thread_look(struct thread *th, uint64_t ticks, const struct stand *stand);
 
 /* tick.c */
 /*

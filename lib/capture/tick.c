@@ -102,8 +102,13 @@ static uint64_t ticks_due(const struct target *t, uint64_t tick)
 
 /*
  * A process in which nobody has run for so many ticks is looked at at every
- * other one, after twice as many at every third, and so on: whatever happens
- * in between is seen late by less than a hundredth of the time that it slept.
+ * other one, after twice as many at every third, and so on.
+ *
+ * What a look after n ticks finds in one stands for all of them: who computes
+ * for less than a tick is met by one of n such looks. Who has done so for m
+ * whole ticks could have been met in m ways more, and will be at each tick from
+ * here on: that stands for n - m. So of any stretch of time, however long, as
+ * much is told as it takes, on the average over where in the n it begins.
  */
 #define REST_TICKS     128
 #define REST_TICKS_MAX 8
@@ -117,6 +122,30 @@ static void rest(struct target *t, uint64_t tick)
 	t->next_tick =
 		tick + 1 +
 		min_u64((tick - t->idle_tick) / REST_TICKS, REST_TICKS_MAX - 1);
+}
+
+/*
+ * rested: the look was put off to this tick; if not, something has happened,
+ * and what is found is because of that. since_ns: of the last look.
+ */
+static void set_stand(struct target *t, bool rested, uint64_t last_tick,
+		      uint64_t since_ns)
+{
+	const uint64_t n = t->due_ticks;
+	const uint64_t tick_ns = (t->last_ns - since_ns) / n;
+	const uint64_t left_out = min_u64(t->left_out, n - 1);
+	uint64_t back = 0;
+
+	if (rested && left_out > 0)
+		back = left_out -
+		       min_u64(left_out, t->woke_ns / max_u64(tick_ns, 1));
+	t->left_out = 0;
+	t->stand = (struct stand){
+		.ticks = 1 + back,
+		.tick = t->last_tick - (t->last_tick - last_tick) * back / n,
+		.time_ns = t->last_ns - tick_ns * back,
+		.before = left_out - back,
+	};
 }
 
 /* False if a thread that was there before us has to wait for its turn. */
@@ -152,11 +181,16 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 {
 	struct capture_counters *counters = t->counters;
 	/* Ticks may have been left out since, by its rate or its rest. */
-	const uint64_t last_tick = t->last_tick;
+	const uint64_t last_tick = t->last_tick, last_ns = t->last_ns;
+	const bool rested = t->next_tick > last_tick;
 	uint64_t ticks, since;
 
-	if (tick <= last_tick || tick < t->next_tick || t->ended)
+	if (tick <= last_tick || t->ended)
 		return false;
+	if (tick < t->next_tick) {
+		t->left_out = ticks_due(t, tick);
+		return false;
+	}
 	since = t->capture->options.now_ns();
 	ticks = ticks_due(t, tick);
 	if (ticks == 0)
@@ -182,8 +216,10 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	}
 	counters->expected += ticks * t->n_refused;
 	counters->missed[MISSED_NOT_ATTACHED] += ticks * t->n_refused;
+	t->woke_ns = 0;
 	target_look(t);
-	target_rename(t, tick, time_ns);
+	set_stand(t, rested, last_tick, last_ns);
+	target_rename(t, t->stand.tick, t->stand.time_ns);
 	count_sleepers(t, ticks);
 	t->next_awake = t->awake;
 	t->late_ns = since + LOOK_NS;
@@ -195,6 +231,9 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 static void visit(struct thread *th, bool late)
 {
 	struct target *t = th->target;
+	const struct stand now = {
+		.ticks = 1, .tick = t->last_tick, .time_ns = t->last_ns};
+	const struct stand *stand = th->seen ? &t->stand : &now;
 	const uint64_t ticks = th->seen ? t->due_ticks : 1;
 
 	if (th->dead || !has_its_turn(th, t->last_ns))
@@ -204,7 +243,7 @@ static void visit(struct thread *th, bool late)
 	if (late && !th->pending)
 		thread_missed(th, MISSED_LATE, ticks, t->last_tick, t->last_ns);
 	else
-		thread_look(th, ticks);
+		thread_look(th, ticks, stand);
 }
 
 bool target_tick_on(struct target *t)

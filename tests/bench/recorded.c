@@ -185,7 +185,7 @@ void recorded_make(struct recorded *r, pid_t pid, uint64_t period_ns,
 	const struct capture_options options = {
 		.now_ns = clock_mono_ns,
 		.process_ns = clock_process_ns,
-		.preempted = clock_preempted,
+		.switches = clock_switches,
 		.beat = &beat,
 		.event = no_event,
 	};

@@ -1,5 +1,7 @@
 #include "lib/capture/target.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -130,13 +132,119 @@ START_TEST(who_has_long_slept_is_looked_at_more_rarely)
 	/* Who runs then is seen at the next look. */
 	samples = samples_of(l.pid);
 	run_main();
-	live_ticks(&l, 8);
+	for (looks = 0; samples_of(l.pid) == samples; looks++)
+		live_ticks(&l, 1);
+	ck_assert_uint_le(looks, 8);
 	ck_assert_uint_eq(samples_of(l.pid), samples + 1);
 	/* And from then on each tick is one again. */
 	looks = l.records[RECORD_TICK];
 	live_ticks(&l, 100);
 	ck_assert_uint_eq(l.records[RECORD_TICK] - looks, 100);
 	ck_assert_uint_eq(l.counters.ticks, l.tick);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* The kernel's words on a thread, as they might be. */
+struct script {
+	struct thread *th;
+	int schedstat, syscall; /* its own files */
+	int run, state;		/* ours */
+};
+
+static int made_up(const char *text)
+{
+	int fd = memfd_create("proc", MFD_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	return fd;
+}
+
+static void say(struct script *s, uint64_t run_ns, bool running)
+{
+	char text[64];
+
+	(void)snprintf(text, sizeof(text), "%llu 0 %d\n",
+		       (unsigned long long)(NS_PER_SEC + run_ns), 1);
+	close_fd(&s->run);
+	s->run = made_up(text);
+	s->th->activity.schedstat_fd = s->run;
+	s->th->activity.syscall_fd = running ? s->state : s->syscall;
+	/* The process's clock knows nothing of it. */
+	s->th->target->ended_known = false;
+}
+
+/*
+ * Half ticks that it is told to run, of so many that it does, from phase / 2
+ * and a quarter of a tick after a look on.
+ */
+static uint64_t told(struct script *s, uint64_t halves, uint64_t phase)
+{
+	const uint64_t half_ns = LIVE_TICK_NS / 2;
+	const uint64_t start_ns = phase * half_ns + half_ns / 2;
+	uint64_t samples = samples_of(l.pid), since = 0, sum = 0;
+
+	for (uint64_t n = 1; n <= 10 + (phase + halves) / 2; n++) {
+		uint64_t ran = n * LIVE_TICK_NS < start_ns
+				       ? 0
+				       : n * LIVE_TICK_NS - start_ns;
+		bool running = ran > 0 && ran < halves * half_ns;
+		const struct live_thread *th;
+
+		say(s, min_u64(ran, halves * half_ns), running);
+		live_ticks(&l, 1);
+		live_until_blocked(l.pid);
+		th = live_thread(&l, l.pid);
+		if (th->samples == samples)
+			continue;
+		samples = th->samples;
+		if (since != 0)
+			sum += 2 * (th->last_sample_tick - since);
+		since = running ? th->last_sample_tick : 0;
+	}
+	ck_assert_uint_eq(since, 0);
+	return sum;
+}
+
+/* However long it takes: over all moments at which it can begin, on average. */
+START_TEST(what_is_seen_after_a_rest_stands_for_what_is_not)
+{
+	static const uint64_t halves[] = {1, 2, 3, 5, 8, 15, 16, 17, 40};
+	struct target *t;
+	struct script s;
+
+	live_begin(&l, "cap_threads", NULL, NULL);
+	live_until_blocked(l.pid);
+	live_ticks(&l, 1200);
+	s.th = thread_of(l.pid);
+	t = s.th->target;
+	s.schedstat = s.th->activity.schedstat_fd;
+	s.syscall = s.th->activity.syscall_fd;
+	s.run = -1;
+	s.state = made_up("running\n");
+	for (size_t i = 0; i < array_size(halves); i++) {
+		uint64_t sum = 0;
+
+		for (uint64_t phase = 0; phase < 16; phase++) {
+			say(&s, 0, false);
+			live_ticks(&l, 8);
+			ck_assert_ptr_null(t->awake);
+			/* It has slept for as long as it takes. */
+			t->idle_tick = 0;
+			do
+				live_ticks(&l, 1);
+			while (t->last_tick != l.tick);
+			ck_assert_uint_eq(t->next_tick, l.tick + 8);
+			sum += told(&s, halves[i], phase);
+		}
+		ck_assert_uint_eq(sum, 16 * halves[i]);
+	}
+	close_fd(&s.run);
+	close_fd(&s.state);
+	s.th->activity.schedstat_fd = s.schedstat;
+	s.th->activity.syscall_fd = s.syscall;
+	ck_assert_uint_eq(live_missed(&l), 0);
 	live_check_sum(&l);
 }
 END_TEST
@@ -224,6 +332,7 @@ Suite *suite(void)
 	tcase_add_test(tc, who_sleeps_is_not_asked_while_nobody_runs);
 	tcase_add_test(tc, who_has_run_is_seen_at_the_next_tick);
 	tcase_add_test(tc, who_has_long_slept_is_looked_at_more_rarely);
+	tcase_add_test(tc, what_is_seen_after_a_rest_stands_for_what_is_not);
 	tcase_add_test(tc, what_happens_ends_the_rest);
 	tcase_add_test(tc, threads_come_and_go);
 	tcase_add_test(tc, a_reset_wakes_all);

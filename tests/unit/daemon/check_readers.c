@@ -38,7 +38,7 @@ static void set_up(void)
 	const struct capture_options capture_options = {
 		.now_ns = clock_mono_ns,
 		.process_ns = clock_process_ns,
-		.preempted = clock_preempted,
+		.switches = clock_switches,
 		.beat = &beat,
 		.event = no_event,
 	};
