@@ -6,6 +6,7 @@
 #                   (make check T=ring: those whose name contains "ring")
 #   make bench      installs what is missing, builds, measures (T=, SECONDS=)
 #   make soak       the long storms: 20 minutes of kills, threads and signals
+#   make fuzz       every parser with nonsense (make fuzz T=cfi SECONDS=600)
 #   make install    into $(DESTDIR)$(PREFIX); make uninstall
 #   V=1 shows the commands, WERROR=1 (the default where CI=true) makes
 #   warnings errors.
@@ -248,6 +249,20 @@ $(ORACLE): $(ORACLE_OBJS) $(patsubst %,$(B)/obj/daemon/%.o,\
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $^ $(ALL_LDFLAGS) \
 		$(call pkg,$(sentry-profctl_PKG) jansson) $(sentry-profctl_LIBS)
 
+# What a stranger's bytes reach, tests/fuzz/fuzz_NAME.c: replayed by make check
+# under the sanitizers, and by make fuzz in the hands of clang's libFuzzer.
+FUZZ = $(patsubst tests/fuzz/fuzz_%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_MAIN = $(B)/obj/tests/fuzz/replay.o
+FUZZ_LDFLAGS =
+FUZZ_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/fuzz/*.c))
+ALL_OBJS += $(FUZZ_OBJS)
+$(B)/fuzz/%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/fuzz.o \
+		$(FUZZ_MAIN) $(call archives,unwind base)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(FUZZ_LDFLAGS) -o $@ $^ $(ALL_LDFLAGS) \
+		$(call pkg,$(unit_unwind_PKG)) $(unit_unwind_LIBS)
+
 built: $(BINS) $(CHECKS) $(TARGETS) $(BENCH) $(ORACLE)
 	@:
 
@@ -261,7 +276,7 @@ SANITIZE = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 NO_ASAN = $(B)/tests/aggregate/check_bulk $(B)/tests/capture/check_repair \
 	$(B)/tests/capture/check_rest
 ASAN_CHECKS = $(sort $(filter-out $(NO_ASAN),$(CHECKS)))
-asan: $(ASAN_CHECKS) $(TARGETS)
+asan: $(ASAN_CHECKS) $(FUZZ) $(TARGETS)
 	@:
 
 # In make check nothing is built before its tools are there, so it works by
@@ -278,7 +293,8 @@ check:
 	$(Q)$(MAKE) --no-print-directory $(JOBS) asan B=$(B)/asan \
 		CFLAGS='$(SANITIZE)'
 	$(Q)BUILD=$(B) tests/tools/run_tests.sh '$(T)' $(sort $(CHECKS)) \
-		$(ASAN_CHECKS:$(B)/%=$(B)/asan/%) $(SCRIPTS)
+		$(ASAN_CHECKS:$(B)/%=$(B)/asan/%) \
+		$(FUZZ:$(B)/%=$(B)/asan/%) $(SCRIPTS)
 
 benched: $(BINS) $(BENCH)
 	@:
@@ -291,6 +307,19 @@ bench:
 	$(Q)$(MAKE) --no-print-directory $(JOBS) benched
 	$(Q)BUILD=$(B) tests/bench/bench.py --seconds $(SECONDS) \
 		$(if $(DOC),--doc $(DOC)) $(T)
+
+# Each target whose name contains T for SECONDS; what it found goes on from
+# $(B)/fuzzer/found, what breaks one lies in $(B)/fuzzer.
+fuzz: SECONDS = 60
+fuzz:
+	$(Q)tests/tools/deps.sh test
+	$(Q)$(MAKE) --no-print-directory $(JOBS) fuzzers B=$(B)/fuzzer CC=clang \
+		CFLAGS='$(SANITIZE) -U_FORTIFY_SOURCE -fsanitize=fuzzer-no-link' \
+		FUZZ_MAIN= FUZZ_LDFLAGS=-fsanitize=fuzzer
+	$(Q)BUILD=$(B) tests/tools/fuzz.sh '$(T)' $(SECONDS)
+
+fuzzers: $(FUZZ)
+	@:
 
 demo:
 	$(Q)tests/tools/deps.sh demo
@@ -327,7 +356,7 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: soak all objs built unit asan check bench benched demo install uninstall clean FORCE
+.PHONY: soak all objs built unit asan check bench benched fuzz fuzzers demo install uninstall clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(ALL_OBJS:.o=.d)

@@ -131,10 +131,14 @@ static bool enter_unit(struct reader *r)
 
 bool lines_check_program(const uint8_t *section, size_t size, uint64_t offset)
 {
-	struct reader r = {section, section + size, false};
+	struct reader r = {section, section, false};
 	uint64_t version, max_ops = 1, range, opcode_base;
 	bool is_64;
 
+	/* Of a section that is not there nothing is read, nor counted on. */
+	if (size == 0)
+		return false;
+	r.end += size;
 	skip(&r, offset);
 	is_64 = enter_unit(&r);
 	version = read_fixed(&r, 2);
@@ -164,9 +168,12 @@ bool lines_check_program(const uint8_t *section, size_t size, uint64_t offset)
 size_t lines_check_abbrevs(const uint8_t *section, size_t size, uint64_t offset,
 			   size_t max)
 {
-	struct reader r = {section, section + size, false};
+	struct reader r = {section, section, false};
 	const uint8_t *start;
 
+	if (size == 0)
+		return 0;
+	r.end += size;
 	skip(&r, offset);
 	start = r.at;
 	while (!r.failed && (size_t)(r.at - start) < max) {

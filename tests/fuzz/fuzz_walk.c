@@ -1,0 +1,177 @@
+/*
+ * The walk: a header, the registers, the code and the call frame information of
+ * the image that it goes through, and the stack. The same stack a second time,
+ * and then with a word changed, has the frames that a thread has of which
+ * nothing is known.
+ */
+#include "tests/fuzz/fuzz.h"
+
+#include <assert.h>
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/unwind/arch_x86_64.h"
+#include "lib/unwind/unwind.h"
+
+#define IMAGE	 UINT64_C(0x400000)
+#define STACK	 UINT64_C(0x7fff00000000)
+#define CFI_ADDR 0x10000
+#define FRAMES	 64
+
+#define SP_AND_PC \
+	(UINT64_C(1) << SAMPLE_X86_64_RSP | UINT64_C(1) << SAMPLE_X86_64_RIP)
+
+/* A file, and code that the program made itself. */
+static const char maps_text[] =
+	"400000-410000 r-xp 00000000 fe:01 1 /a\n"
+	"500000-510000 rwxp 00000000 00:00 0 \n"
+	"7fff00000000-7fff00010000 rw-p 00000000 00:00 0 [stack]\n";
+
+struct header {
+	uint32_t known;
+	uint16_t text_size;
+	uint16_t cfi_size;
+	uint8_t flags;
+	uint8_t is_debug_frame;
+	uint16_t changed; /* the word of the stack that is another one later */
+	uint32_t reserved;
+	uint64_t with;
+};
+
+struct input {
+	struct header header;
+	uint64_t regs[X86_64_N_REGS];
+	struct fuzz_section sections[2];
+	struct fuzz_input stack;
+};
+
+static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
+{
+	const struct input *in = ctx;
+
+	(void)end;
+	if (start != IMAGE)
+		return -ENOENT;
+	*ret_fd = fuzz_elf(in->sections, array_size(in->sections));
+	return 0;
+}
+
+static int no_debug(void *ctx, const char *build_id, int *ret_fd)
+{
+	(void)ctx;
+	(void)build_id;
+	(void)ret_fd;
+	return -ENOENT;
+}
+
+static const struct unwind_files files = {.image = image, .debug = no_debug};
+
+static void parse(const uint8_t *data, size_t size, struct input *ret)
+{
+	struct fuzz_input in = {data, size};
+	size_t text_size, cfi_size;
+
+	fuzz_take(&in, &ret->header, sizeof(ret->header));
+	fuzz_take(&in, ret->regs, sizeof(ret->regs));
+	text_size = ret->header.text_size;
+	cfi_size = ret->header.cfi_size;
+	ret->sections[0] = (struct fuzz_section){
+		.name = ".text",
+		.type = SHT_PROGBITS,
+		.bytes = fuzz_take_bytes(&in, &text_size),
+	};
+	ret->sections[0].size = text_size;
+	ret->sections[1] = (struct fuzz_section){
+		.name = ret->header.is_debug_frame & 1 ? ".debug_frame"
+						       : ".eh_frame",
+		.type = SHT_PROGBITS,
+		.addr = CFI_ADDR,
+		.bytes = fuzz_take_bytes(&in, &cfi_size),
+	};
+	ret->sections[1].size = cfi_size;
+	ret->stack = in;
+}
+
+static struct record_sample *make_sample(const struct input *in, size_t *ret)
+{
+	size_t size = sizeof(struct record_sample) + in->stack.left;
+	struct record_sample *s = calloc(1, size);
+
+	assert(s);
+	s->h.tid = 1;
+	s->flags = in->header.flags;
+	s->arch = SAMPLE_ARCH_X86_64;
+	s->regs_known = in->header.known | SP_AND_PC;
+	memcpy(s->regs, in->regs, sizeof(in->regs));
+	s->stack_addr = STACK;
+	s->stack_size = (uint32_t)in->stack.left;
+	if (in->stack.left > 0)
+		memcpy(s->stack, in->stack.bytes, in->stack.left);
+	*ret = size;
+	return s;
+}
+
+static void walk(struct unwind_space *space, const struct record_sample *s,
+		 size_t size, struct unwind_stack *ret)
+{
+	assert(unwind_walk(space, s, size, FRAMES, ret) == 0);
+	assert(ret->n >= 1 && ret->n <= FRAMES);
+	assert((unsigned int)ret->end < UNWIND_END_N);
+	assert(ret->like_n <= ret->n);
+	for (size_t i = 0; i < ret->n; i++)
+		assert(ret->frames[i].is_leaf == (i == 0));
+}
+
+static void assert_same(const struct unwind_stack *a,
+			const struct unwind_stack *b)
+{
+	assert(a->n == b->n && a->end == b->end);
+	for (size_t i = 0; i < a->n; i++)
+		assert(a->frames[i].addr == b->frames[i].addr);
+	assert(a->stack_top == b->stack_top);
+}
+
+static void use(struct unwind_space *space, struct record_sample *s,
+		size_t size, const struct header *h)
+{
+	static struct unwind_stack first, again, other, fresh;
+
+	walk(space, s, size, &first);
+	walk(space, s, size, &again);
+	assert_same(&first, &again);
+	if (s->stack_size >= 8)
+		memcpy(s->stack + h->changed % (s->stack_size / 8) * 8,
+		       &h->with, sizeof(h->with));
+	walk(space, s, size, &other);
+	/* It says so itself which frames are those of the last one. */
+	if (other.like_id == again.id)
+		for (size_t i = 1; i <= other.like_n; i++)
+			assert(other.frames[other.n - i].addr ==
+			       again.frames[again.n - i].addr);
+	s->h.tid = 2;
+	walk(space, s, size, &fresh);
+	assert_same(&other, &fresh);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct unwind_cache_options options = {.max_bytes = 16u << 20};
+	struct unwind_cache *cache;
+	struct unwind_space *space;
+	struct record_sample *s;
+	struct input in;
+	size_t sample_size;
+
+	parse(data, size, &in);
+	assert(unwind_cache_new(&options, &cache) == 0);
+	assert(unwind_space_new(cache, &files, &in, &space) == 0);
+	assert(unwind_space_set_maps(space, maps_text, sizeof(maps_text) - 1) ==
+	       0);
+	s = make_sample(&in, &sample_size);
+	use(space, s, sample_size, &in.header);
+	free(s);
+	unwind_space_free(space);
+	unwind_cache_free(cache);
+	return 0;
+}
