@@ -129,6 +129,7 @@ struct target {
 	bool attach_due; /* capture is to be told of it then */
 	bool attached_once;
 	bool left_out; /* it made capture or the helper hang */
+	bool short_told; /* that there are too few descriptors for it */
 	int attach_error;
 	uint64_t retry_ns; /* waiting for another tracer's end: look again then;
 			      0: it has none */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "daemon/log.h"
@@ -140,6 +141,31 @@ static void say_traced_or(int32_t pid, uint32_t uid, int error)
 		say_not_permitted(pid, uid);
 }
 
+/* capture has the same hard limit, and takes all of it. */
+static unsigned long long descriptors_max(void)
+{
+	struct rlimit files = {0};
+
+	(void)getrlimit(RLIMIT_NOFILE, &files);
+	return (unsigned long long)files.rlim_max;
+}
+
+bool refusal_of_threads(int32_t pid, uint64_t n, int error)
+{
+	if (error == EMFILE)
+		log_warning("%llu threads of process %d are not sampled: a "
+			    "thread takes two descriptors, and the hard limit "
+			    "is %llu; start sentry-profd with a higher one "
+			    "(ulimit -Hn, LimitNOFILE=)",
+			    (unsigned long long)n, pid, descriptors_max());
+	else if (error == ENFILE)
+		log_warning("%llu threads of process %d are not sampled: the "
+			    "machine has too many open files; raise "
+			    "/proc/sys/fs/file-max",
+			    (unsigned long long)n, pid);
+	return error == EMFILE || error == ENFILE;
+}
+
 void refusal_of_attach(int32_t pid, uint32_t uid, int error)
 {
 	switch (error) {
@@ -155,6 +181,12 @@ void refusal_of_attach(int32_t pid, uint32_t uid, int error)
 		log_error("process %d is a 32-bit program: only 64-bit ones "
 			  "can be profiled",
 			  pid);
+		return;
+	case EMFILE:
+		log_error("cannot attach to process %d: the hard limit of "
+			  "descriptors is %llu; start sentry-profd with a "
+			  "higher one (ulimit -Hn, LimitNOFILE=)",
+			  pid, descriptors_max());
 		return;
 	default:
 		log_error("cannot attach to process %d: %s", pid,

@@ -21,6 +21,12 @@ void refusal_of_end(int32_t pid);
 /* We have come to our end, and it still waited: traced by another, or not. */
 void refusal_of_all(int32_t pid, bool traced);
 
+/*
+ * So many of its threads are not attached: error is EMFILE or ENFILE. Of other
+ * errors nothing is said, and false returned.
+ */
+bool refusal_of_threads(int32_t pid, uint64_t n, int error);
+
 /* It was profiled, and tracer (0: not known) has it now: not an error. */
 void refusal_for_now(int32_t pid, int32_t tracer);
 

@@ -216,6 +216,17 @@ static void target_ended_unseen(struct broker *b, struct target *t)
 	target_close(t);
 }
 
+/* Once for each target: a scan may find a thread or two fewer each time. */
+static void check_refused(const struct broker *b, struct target *t)
+{
+	const struct capture_counters *now = &b->heartbeat->slots[t->slot];
+
+	if (!t->short_told && t->phase == TARGET_PROFILED && t->dead_ns == 0 &&
+	    now->refused > 0)
+		t->short_told = refusal_of_threads(t->pid, now->refused,
+						   (int)now->refused_error);
+}
+
 void targets_check(struct broker *b)
 {
 	uint64_t now = clock_mono_ns();
@@ -232,6 +243,7 @@ void targets_check(struct broker *b)
 			target_ended_unseen(b, t);
 		if (t->unwind != NULL && is_open(t))
 			advance(b, t);
+		check_refused(b, t);
 	}
 	for (size_t i = 0; i < b->n_unwinds; i++) {
 		struct unwind *u = b->unwinds[i];

@@ -303,8 +303,10 @@ int target_scan(struct target *t)
 		if (r == -EAGAIN)
 			break;
 		again = t->pass.found > 0 || t->pass.vanished;
-		if (r == 0)
+		if (r == 0) {
 			t->n_refused = t->pass.refused;
+			t->refused_error = t->pass.error;
+		}
 		target_end_pass(t);
 		if (r < 0 || !again)
 			break;

@@ -43,7 +43,10 @@ struct capture_counters {
 	uint64_t rewritten;   /* results of interrupted calls set to restart */
 	uint64_t continued;   /* calls cut short whose rest was run */
 	uint64_t threads;     /* alive and known now */
-	uint64_t cost_ns;     /* of our time, spent on this target */
+	uint64_t
+		refused; /* there at the last scan, and could not be attached */
+	uint64_t refused_error; /* the errno of the last of these */
+	uint64_t cost_ns;	/* of our time, spent on this target */
 	uint64_t pause_max_ns;
 	uint64_t pauses[PAUSE_BUCKETS];
 };

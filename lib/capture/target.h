@@ -133,6 +133,7 @@ struct target {
 	uint32_t *gone;
 	size_t n_gone, cap_gone;
 	uint64_t n_refused; /* there at the last scan, and not attached */
+	int refused_error;  /* -errno, of the last of these */
 	uint64_t last_tick;
 	uint64_t last_ns;
 	uint64_t first_ns;  /* of its first tick; 0: there was none */

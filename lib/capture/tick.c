@@ -214,6 +214,8 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 		t->scan_tick = tick + SCAN_TICKS;
 		scan_for_threads(t, tick, time_ns);
 	}
+	counters->refused = t->n_refused;
+	counters->refused_error = (uint64_t)-t->refused_error;
 	counters->expected += ticks * t->n_refused;
 	counters->missed[MISSED_NOT_ATTACHED] += ticks * t->n_refused;
 	t->woke_ns = 0;

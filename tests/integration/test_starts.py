@@ -5,6 +5,7 @@ daemon goes on without what it can do without, or ends with one line.
 """
 
 import os
+import re
 import signal
 import subprocess
 
@@ -144,6 +145,39 @@ def test_target_ends_without_an_attachment(box):
     check(lines(profd) == [
         f'sentry-profd: process {target.pid} has ended before it could be '
         'profiled'], profd.stderr)
+
+
+def limited_profd(box, targets, descriptors):
+    home = box.make_dir('profd')
+    argv = ['sh', '-c', f'ulimit -n {descriptors}; exec "$@"', 'sh',
+            BUILD / 'sentry-profd', '--chunk-seconds', '1', '--quiet',
+            '--output', home / 'output', '--stats', home / 'stats.json']
+    for t in targets:
+        argv += ['--pid', t.pid]
+    return box.start(argv, cls=harness.Profd, pids=[t.pid for t in targets],
+                     stats_path=home / 'stats.json', output=home / 'output')
+
+
+def test_too_few_descriptors(box):
+    """What there is room for is profiled; the rest is counted, and told once.
+    """
+    target = box.target('cap_threads', stdin=subprocess.PIPE)
+    target.process.stdin.write(b'asleep 200\n')
+    target.process.stdin.flush()
+    target.wait_line(r'ok \d+')
+    profd = limited_profd(box, [target], 64)
+    wait_for(lambda: len(profd.chunks) > 3, 'chunks')
+    profd.interrupt()
+    told = lines(profd)
+    found = re.match(r'sentry-profd: warning: (\d+) threads of process (\d+) '
+                     r'are not sampled: a thread takes two descriptors, and '
+                     r'the hard limit is 64; ', told[0] if told else '')
+    check(len(told) == 1 and found, profd.stderr)
+    check(160 < int(found[1]) < 200 and int(found[2]) == target.pid, told)
+    life.check_sums(profd)
+    stats = profd.stats
+    check(stats['samples_taken'] > 0 and stats['missed']['not_attached'] >
+          stats['samples_taken'], f'{stats}')
 
 
 def test_target_ends_without_capture(box):
