@@ -65,6 +65,9 @@ void counters_add(struct capture_counters *sum,
 	sum->rewritten += more->rewritten;
 	sum->continued += more->continued;
 	sum->threads += more->threads;
+	sum->refused += more->refused;
+	if (more->refused > 0)
+		sum->refused_error = more->refused_error;
 	sum->cost_ns += more->cost_ns;
 	if (more->pause_max_ns > sum->pause_max_ns)
 		sum->pause_max_ns = more->pause_max_ns;
