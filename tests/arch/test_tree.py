@@ -23,9 +23,11 @@ def main():
     bad += rules.check_includes(ROOT, includes)
     bad += rules.check_calls(ROOT)
     bad += rules.check_top_level(ROOT)
-    # In two parts, so that this file does not break its own rule.
-    bad += rules.check_paths(ROOT, [ROOT + "/", "/wo" + "rk/", "/ro" + "ot/",
-                                    "sha" + "red/"])
+    # In two parts, so that this file does not break its own rule. A checkout
+    # in /src says nothing about who writes of /src/main.c.
+    own = [ROOT + "/"] if ROOT.count("/") > 1 else []
+    bad += rules.check_paths(ROOT, own + ["/wo" + "rk/", "/ro" + "ot/",
+                                          "sha" + "red/"])
 
     objects = glob.glob(f"{BUILD}/obj/**/*.o", recursive=True)
     if not objects:

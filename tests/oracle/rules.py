@@ -13,6 +13,8 @@ import subprocess
 
 # mov $15,%rax; syscall
 SIGRETURN = bytes.fromhex('48c7c00f0000000f05')
+# ror $0x11,%r8: glibc's longjmp makes a pointer of what setjmp has kept
+UNMANGLE = bytes.fromhex('49c1c811')
 
 PT_LOAD, PT_GNU_EH_FRAME = 1, 0x6474e550
 
@@ -82,13 +84,15 @@ def has_debug_frame(path):
     return '.debug_frame' in text
 
 
-def file_bytes(frame, n):
-    """n bytes of the file at what a frame's address is looked up by."""
+def file_bytes(frame, n, before=0):
+    """n bytes of the file at what a frame's address is looked up by, and some
+    before it.
+    """
     for kind, offset, vaddr, flags in segments(frame.module):
-        if kind == PT_LOAD and flags & 1 and vaddr <= frame.at:
+        if kind == PT_LOAD and flags & 1 and vaddr + before <= frame.at:
             with open(frame.module, 'rb') as f:
-                f.seek(frame.at - vaddr + offset)
-                return f.read(n)
+                f.seek(frame.at - before - vaddr + offset)
+                return f.read(n + before)
     return b''
 
 
@@ -138,9 +142,15 @@ def lost_rbx(ours, theirs):
                for f in below(ours, theirs))
 
 
+def is_longjmp(frame):
+    """By its name, where libc's own names are known, or by its code."""
+    return bool(re.fullmatch('_*longjmp(_chk)?', frame.name)) or \
+        not frame.name and UNMANGLE in file_bytes(frame, 96, before=96)
+
+
 def in_longjmp(ours, theirs):
     """libunwind loses rbp, which is in another register there."""
-    return any(re.fullmatch('_*longjmp(_chk)?', f.name) for f in below(ours, theirs))
+    return any(is_longjmp(f) for f in below(ours, theirs))
 
 
 def planted(ours, theirs):
