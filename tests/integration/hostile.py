@@ -99,8 +99,8 @@ FATAL = {
     'opened: twice': lambda: [send('SESSION_OPENED', 'II', 1, 0)
                               for _ in range(2)],
     'closed: of nobody': lambda: send('SESSION_CLOSED', 'II', 9, 0),
-    'stats: of nobody': lambda: send('UNWIND_STATS', 'II20Q', 9, 0,
-                                     *[HUGE] * 20),
+    'stats: of nobody': lambda: send('UNWIND_STATS', 'II21Q', 9, 0,
+                                     *[HUGE] * 21),
     # of capture
     'state: of nobody': lambda: send('TARGET_STATE', 'IIiI', 9, 1, 0, 0),
     'state: none': lambda: send('TARGET_STATE', 'IIiI', 1, 99, 0, 0),
@@ -120,7 +120,7 @@ def closed_twice():
 
 
 def huge_stats():
-    send('UNWIND_STATS', 'II20Q', 1, 0, *[HUGE] * 20)
+    send('UNWIND_STATS', 'II21Q', 1, 0, *[HUGE] * 21)
 
 
 def states():

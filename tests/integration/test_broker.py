@@ -416,9 +416,10 @@ def test_name_that_speaks_to_the_terminal(box):
     tracer = box.start([sys.executable, '-c', NAMED_TRACER, target.pid])
     tracer.wait_line('ready')
     profd = box.profd([target])
+    wait_for(lambda: r'by a\x9b31m\x1b[0m (pid' in profd.stderr,
+             'the tracer\'s name')
+    profd.signal(signal.SIGINT)
     profd.finish(status=1)
-    check(r'by a\x9b31m\x1b[0m (pid' in profd.stderr,
-          f'the tracer\'s name: {profd.stderr!r}')
 
 
 def test_traps_in_the_directory(box):

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/capture/target.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
@@ -203,7 +204,8 @@ START_TEST(the_process_is_stopped_in_between)
 	begin("epoll_wait", false);
 	disturb();
 	ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
-	while (live_state(l.first) != 't') {
+	/* Not only about to be: SIGCONT takes back a stop on its way. */
+	while (!capture_thread(l.capture, (uint32_t)l.first)->listening) {
 		live_reap(&l);
 		live_patience();
 	}
