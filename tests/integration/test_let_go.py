@@ -118,10 +118,13 @@ def test_stopped_ones(box):
     check(life.transcript(many) == ['woken 4 failed 200'], many.stdout)
 
 
+# What goes through the pipe in some hundred ticks, or more.
+SIZE = 64 << 20
+
 WRITER = '''
 import os, sys
 print('ready', os.getpid(), flush=True)
-data = bytes(range(256)) * 4096
+data = bytes(range(256)) * (int(sys.argv[2]) // 256)
 while data:
     n = os.write(int(sys.argv[1]), data)
     print('wrote', n, flush=True)
@@ -137,9 +140,9 @@ def rest_of(pid):
 
 def until_in_a_rest(writer, reader):
     """Reads until the call is gone on with: it was begun with all."""
-    data = b''
-    while not 0 < rest_of(writer.pid) < 1 << 20:
-        check(writer.running() and len(data) < 1 << 20, 'no rest was seen')
+    data = bytearray()
+    while not 0 < rest_of(writer.pid) < SIZE:
+        check(writer.running() and len(data) < SIZE, 'no rest was seen')
         if select.select([reader], [], [], 0)[0]:
             data += os.read(reader, 4096)
     return data
@@ -150,7 +153,7 @@ def test_in_the_rest_of_a_call(box):
     returns what it has written."""
     for number in SIGNALS[:3]:
         reader, pipe = os.pipe()
-        writer = box.start([sys.executable, '-c', WRITER, pipe],
+        writer = box.start([sys.executable, '-c', WRITER, pipe, SIZE],
                            pass_fds=(pipe,))
         writer.wait_line(r'ready \d+')
         os.close(pipe)
@@ -161,12 +164,12 @@ def test_in_the_rest_of_a_call(box):
         check(seconds < REST_S + AT_ONCE_S, f'{seconds:.1f} s')
         if number == signal.SIGTSTP:
             profd.signal(signal.SIGCONT)
-        while len(data) < 1 << 20:
+        while len(data) < SIZE:
             data += os.read(reader, 65536)
-        check(data == bytes(range(256)) * 4096, 'other bytes')
+        check(data == bytes(range(256)) * (SIZE // 256), 'other bytes')
         check(writer.wait() == 0, writer.report())
         wrote = [int(l.split()[1]) for l in writer.stdout.splitlines()[1:]]
-        check(sum(wrote) == 1 << 20, f'{wrote}')
+        check(sum(wrote) == SIZE, f'{wrote}')
         profd.finish()
         os.close(reader)
 
