@@ -90,6 +90,7 @@ enum session {
 struct chunk_counts {
 	uint64_t made;
 	uint64_t written;
+	uint64_t unwritten; /* there should have been a file, and is none */
 	uint64_t sent;
 	uint64_t discarded[DISCARD_REASONS_MAX]; /* by enum discard */
 };
@@ -128,7 +129,7 @@ struct target {
 	enum session session;
 	bool attach_due; /* capture is to be told of it then */
 	bool attached_once;
-	bool left_out; /* it made capture or the helper hang */
+	bool left_out;	 /* it made capture or the helper hang */
 	bool short_told; /* that there are too few descriptors for it */
 	int attach_error;
 	uint64_t retry_ns; /* waiting for another tracer's end: look again then;

@@ -63,6 +63,14 @@ static void discard(struct broker *b, uint32_t target, enum discard reason)
 	t->chunks.discarded[reason]++;
 }
 
+/* Before ship has said that there is a file. */
+static void discard_both(struct broker *b, uint32_t target, enum discard reason)
+{
+	discard(b, target, reason);
+	if (b->output.dir_fd >= 0)
+		target_of(b, target)->chunks.unwritten++;
+}
+
 static void free_envelope(struct envelope *e)
 {
 	close_fd(&e->payload_fd);
@@ -124,7 +132,7 @@ static void drop_oldest(struct broker *b)
 		if (e->handed)
 			continue;
 		(void)take_out(b, e->message.seq);
-		discard(b, e->target, DISCARD_QUEUE_OVERFLOW);
+		discard_both(b, e->target, DISCARD_QUEUE_OVERFLOW);
 		free_envelope(e);
 		return;
 	}
@@ -161,7 +169,7 @@ int delivery_chunk(struct broker *b, struct target *t,
 	if (e != NULL)
 		e->payload_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (e == NULL || e->payload_fd < 0) {
-		discard(b, t->id, DISCARD_MEMORY);
+		discard_both(b, t->id, DISCARD_MEMORY);
 		if (e != NULL)
 			free_envelope(e);
 		return 0;
@@ -209,6 +217,7 @@ static void take_file(struct broker *b, const struct envelope *e,
 			  strerror(error));
 		output_remove(&b->output, e->message.seq, e->message.chunk_id);
 	}
+	t->chunks.unwritten++;
 	if (!b->has_dsn)
 		t->chunks.discarded[DISCARD_WRITE_ERROR]++;
 }
@@ -281,7 +290,7 @@ void delivery_give_up(struct broker *b)
 		if (e->message.to_file)
 			output_remove(&b->output, e->message.seq,
 				      e->message.chunk_id);
-		discard(b, e->target, DISCARD_SHUTDOWN);
+		discard_both(b, e->target, DISCARD_SHUTDOWN);
 		b->envelopes = e->next;
 		b->n_envelopes--;
 		free_envelope(e);

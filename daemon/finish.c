@@ -75,12 +75,13 @@ void finish_print_tables(struct broker *b)
 
 void finish_print_outcome(const struct broker *b)
 {
-	uint64_t sent = 0, lost = 0;
+	uint64_t sent = 0, lost = 0, unwritten = 0;
 
 	for (size_t i = 0; i < b->n_targets; i++) {
 		const struct chunk_counts *c = &b->targets[i].chunks;
 
 		sent += c->sent;
+		unwritten += c->unwritten;
 		for (size_t d = 0; d < DISCARD_REASONS_MAX; d++)
 			lost += c->discarded[d];
 	}
@@ -88,6 +89,10 @@ void finish_print_outcome(const struct broker *b)
 		printf("%llu envelope%s in %s\n",
 		       (unsigned long long)b->files_written,
 		       b->files_written == 1 ? "" : "s", b->output.path);
+	if (unwritten > 0)
+		printf("%llu envelope%s could not be written\n",
+		       (unsigned long long)unwritten,
+		       unwritten == 1 ? "" : "s");
 	if (b->has_dsn)
 		printf("%llu chunk%s sent\n", (unsigned long long)sent,
 		       sent == 1 ? "" : "s");

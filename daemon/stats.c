@@ -58,6 +58,7 @@ static void figures_add(struct figures *sum, const struct figures *more)
 	sum->without_lines += more->without_lines;
 	sum->chunks.made += more->chunks.made;
 	sum->chunks.written += more->chunks.written;
+	sum->chunks.unwritten += more->chunks.unwritten;
 	sum->chunks.sent += more->chunks.sent;
 	for (size_t i = 0; i < DISCARD_REASONS_MAX; i++)
 		sum->chunks.discarded[i] += more->chunks.discarded[i];
@@ -127,9 +128,11 @@ static void put_chunks(FILE *out, const struct figures *f)
 
 	fprintf(out,
 		"  \"chunks\": {\"made\": %llu, \"written\": %llu, "
-		"\"sent\": %llu, \"spooled\": 0, \"idle\": 0, \"discarded\": {",
+		"\"unwritten\": %llu, \"sent\": %llu, \"spooled\": 0, "
+		"\"idle\": 0, \"discarded\": {",
 		(unsigned long long)f->chunks.made,
 		(unsigned long long)f->chunks.written,
+		(unsigned long long)f->chunks.unwritten,
 		(unsigned long long)f->chunks.sent);
 	for (uint32_t i = 0; i < DISCARD_N; i++)
 		if (f->chunks.discarded[i] != 0)

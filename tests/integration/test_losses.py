@@ -1,0 +1,129 @@
+#!/usr/bin/python3
+"""What is lost is counted: for each target the samples that were expected are
+all taken or missed, and the chunks that were made all arrived or have a reason
+why not, whichever process dies, and whatever cannot be written or sent.
+"""
+
+import os
+import shutil
+import signal
+
+import harness
+from harness import check, wait_for
+
+# Before there was an envelope that could have been written.
+NEVER_AN_ENVELOPE = ('insufficient_data', 'unwind_died', 'too_large')
+
+
+def check_identities(profd, server=False):
+    for f in [profd.stats, *profd.stats['targets']]:
+        check(f['samples_expected'] == f['samples_taken'] +
+              sum(f['missed'].values()), f'samples: {f}')
+        check(f['samples_taken'] == f['captured'] + f['repeated'] +
+              f['filled'], f'samples taken: {f}')
+        chunks = f['chunks']
+        lost = chunks['discarded']
+        arrived = chunks['sent'] if server else chunks['written']
+        check(chunks['made'] == arrived + sum(lost.values()), f'{chunks}')
+        files = chunks['made'] - sum(lost.get(r, 0) for r in NEVER_AN_ENVELOPE)
+        check(files == chunks['written'] + chunks['unwritten'], f'{chunks}')
+    chunks = profd.stats['chunks']
+    check(chunks['made'] > 0, f'{chunks}')
+    check(chunks['written'] == len(profd.envelopes),
+          f'{len(profd.envelopes)} files, {chunks}')
+
+
+def targets(box):
+    return [box.target('shares'), box.target('short_threads'),
+            box.target('threads')]
+
+
+def kill(profd, kind):
+    """Kills one of them, and waits until another has taken its place."""
+    pid = profd.helpers()[kind][0]
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: profd.helpers()[kind] not in ([], [pid]), f'a new {kind}')
+    profd.wait_attached()
+    chunks = len(profd.chunks)
+    wait_for(lambda: len(profd.chunks) > chunks + 3, 'more chunks')
+
+
+def test_each_process_dies(box):
+    """To a server and to files, at a rate that is more than it takes."""
+    server = box.server()
+    profd = box.profd(targets(box), '--dsn', server.dsn, '--chunk-seconds', '1',
+                      '--rate', '1000', env=server.env).wait_attached()
+    for kind in ('unwind', 'ship', 'capture', 'unwind', 'capture', 'ship'):
+        kill(profd, kind)
+    profd.interrupt()
+    check_identities(profd, server=True)
+    stats = profd.stats
+    check(stats['missed'].get('no_capture', 0) > 0, f'{stats["missed"]}')
+    check(0 < stats['chunks']['discarded'].get('unwind_died', 0) <= 6,
+          f'{stats["chunks"]}')
+    # One that ship had sent before it died is sent again, and counts once.
+    check(stats['chunks']['sent'] <= len(server.chunks),
+          f'{len(server.chunks)} arrived, {stats["chunks"]}')
+
+
+def lose_the_directory(box, *args, **options):
+    profd = box.profd([box.target('shares')], '--chunk-seconds', '1', *args,
+                      **options)
+    wait_for(lambda: len(profd.chunks) > 1, 'chunks')
+    shutil.rmtree(profd.output)
+    wait_for(lambda: profd.stderr.count('cannot write an envelope') > 3,
+             'files that cannot be written')
+    profd.output.mkdir()
+    profd.interrupt()
+    for f in profd.stats['targets']:
+        chunks = f['chunks']
+        check(chunks['unwritten'] > 1, f'{chunks}')
+    return profd
+
+
+def test_no_files_and_a_server(box):
+    """The chunks arrive all the same: only the copy is lost."""
+    server = box.server()
+    profd = lose_the_directory(box, '--dsn', server.dsn, env=server.env)
+    chunks = profd.stats['chunks']
+    check(chunks['made'] == chunks['sent'] + sum(chunks['discarded'].values())
+          == chunks['written'] + chunks['unwritten'], f'{chunks}')
+    check('write_error' not in chunks['discarded'], f'{chunks}')
+    check(len(server.chunks) == chunks['sent'], f'{chunks}')
+
+
+def test_no_files(box):
+    profd = lose_the_directory(box)
+    chunks = profd.stats['chunks']
+    check(chunks['made'] == chunks['written'] + chunks['unwritten'] and
+          chunks['unwritten'] == chunks['discarded'].get('write_error'),
+          f'{chunks}')
+
+
+def test_no_server(box):
+    port = harness.free_port()
+    profd = box.profd(targets(box), '--dsn', f'http://key@127.0.0.1:{port}/1',
+                      '--chunk-seconds', '1')
+    wait_for(lambda: len(profd.chunks) > 6, 'chunks')
+    profd.interrupt()
+    check_identities(profd, server=True)
+    check(profd.stats['chunks']['sent'] == 0, f'{profd.stats["chunks"]}')
+
+
+def test_an_end_in_the_middle(box):
+    """ship does not answer, and is given up: the server is slow for ever."""
+    profd = box.profd(targets(box), '--chunk-seconds', '1').wait_attached()
+    wait_for(lambda: len(profd.chunks) > 2, 'chunks')
+    ship, = profd.helpers()['ship']
+    os.kill(ship, signal.SIGSTOP)
+    profd.signal(signal.SIGINT)
+    wait_for(lambda: not profd.helpers()['capture'], 'the end of sampling')
+    profd.signal(signal.SIGINT)
+    profd.finish()
+    check_identities(profd)
+    check(profd.stats['chunks']['discarded'].get('shutdown', 0) > 0,
+          f'{profd.stats["chunks"]}')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
