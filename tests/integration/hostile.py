@@ -69,6 +69,8 @@ def shrink_heartbeat():
 
 # Each of these ends its sender.
 FATAL = {
+    'not ready': lambda: want(),
+    'ready: twice': lambda: send('READY', ''),
     'short': lambda: broker.send(b'\1'),
     'unknown type': lambda: broker.send(struct.pack('=II', 999, 8)),
     'wrong size': lambda: send('CHUNK_LOST', 'I', 1),
@@ -174,6 +176,8 @@ def main():
     attack = HERE / 'attack'
     data, fds, _, _ = socket.recv_fds(broker, 16384, 4)
     heartbeat = fds[0] if fds else -1
+    if not attack.exists() or attack.read_text() != 'not ready':
+        send('READY', '')
     if attack.exists():
         name = attack.read_text()
         attack.unlink()

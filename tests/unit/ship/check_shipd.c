@@ -97,6 +97,18 @@ static void send_dsn(const char *text)
 	send_message(&m, sizeof(m), NULL, 0);
 }
 
+/* The first that it says. */
+static void wait_ready(void)
+{
+	struct ipc_message m;
+	struct msg_ready ready;
+
+	ck_assert_int_eq(ipc_recv(ship_fd, &m), 1);
+	ck_assert_uint_eq(m.size, sizeof(ready));
+	memcpy(&ready, m.bytes, sizeof(ready));
+	ck_assert_uint_eq(ready.h.type, MSG_READY);
+}
+
 static void start_ship(bool seccomp_kill)
 {
 	struct msg_init init = {
@@ -113,6 +125,7 @@ static void start_ship(bool seccomp_kill)
 	close_fd(&fds[1]);
 	ship_fd = fds[0];
 	send_message(&init, sizeof(init), NULL, 0);
+	wait_ready();
 }
 
 /* Waits for the end; the log is in log_text then. */

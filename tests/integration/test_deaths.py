@@ -1,0 +1,154 @@
+#!/usr/bin/python3
+"""Children of the broker that die: others take their places, nothing is kept of
+the dead but their figures.
+"""
+
+import os
+import signal
+import time
+
+import harness
+from harness import check, proc_status, wait_for
+from test_broker import check_sums, profd_by, take_over
+
+# Kills of each child in the test of what a broker keeps of them.
+KILLS = 4
+
+# Pages that malloc keeps. A heartbeat page alone has 400 KB.
+RSS_SLACK_KB = 300
+
+
+def test_child_that_never_works(box):
+    """After the first, that is: it is tried again, less and less often, and
+    told once. test_starts.py has what does not work from the beginning."""
+    target = box.target('shares')
+    for child in 'capture', 'unwind':
+        starts = box.make_dir('starts') / 'starts'
+        directory = take_over(box, child,
+                              f'#!/bin/sh\necho x >>{starts}\n'
+                              f'[ $(wc -l <{starts}) = 1 ] || exit 3\n'
+                              f'exec {harness.BUILD.resolve()}/'
+                              f'sentry-profd-{child}\n')
+        profd = profd_by(box, [], [target], '--quiet', '--release', 'a@1',
+                         exe=directory / 'sentry-profd')
+        profd.wait_attached()
+        os.kill(profd.helpers()[child][0], signal.SIGKILL)
+        wait_for(lambda: starts.exists() and
+                 len(starts.read_text().split()) >= 8 and
+                 'it is tried again' in profd.stderr, f'{child}: eight starts')
+        profd.signal(signal.SIGINT)
+        profd.wait()
+        lost = 'nothing is sampled' if child == 'capture' else \
+            'no chunk is made'
+        ended = f'sentry-profd-{child} ended with status 3'
+        check(profd.stderr ==
+              f'sentry-profd: warning: sentry-profd-{child} was ended by '
+              'signal 9: starting it again\n'
+              f'sentry-profd: {ended}, as 7 times before: it is tried again '
+              f'every 5 s, and {lost} until it lasts\n',
+              f'{child}: {profd.stderr}')
+
+
+def test_unwind_that_does_not_start_again(box):
+    """What it was making is lost once, not once for each attempt."""
+    target = box.target('shares')
+    starts = box.make_dir('starts') / 'starts'
+    directory = take_over(
+        box, 'unwind', f'#!/bin/sh\necho x >>{starts}\n'
+        f'[ $(wc -l <{starts}) = 1 ] || exit 3\n'
+        f'exec {harness.BUILD.resolve()}/sentry-profd-unwind\n')
+    profd = profd_by(box, [], [target], '--quiet', '--chunk-seconds', '1',
+                     exe=directory / 'sentry-profd')
+    wait_for(lambda: profd.chunks, 'a chunk')
+    profd.wait_attached()
+    unwind, = profd.helpers()['unwind']
+    os.kill(unwind, signal.SIGKILL)
+    wait_for(lambda: len(starts.read_text().split()) >= 5, 'four attempts')
+    profd.signal(signal.SIGINT)
+    profd.wait()
+    check_sums(profd)
+    check(profd.stats['chunks']['discarded'] == {'unwind_died': 1},
+          f'{profd.stats["chunks"]}')
+
+
+def descriptors(pid):
+    return sorted(os.readlink(f'/proc/{pid}/fd/{fd}').partition(':')[0]
+                  for fd in os.listdir(f'/proc/{pid}/fd'))
+
+
+def test_nothing_is_kept_of_dead_children(box):
+    target = box.target('shares')
+    profd = box.profd([target]).wait_attached()
+
+    def settled():
+        """All are there, and the helper for files is not."""
+        helpers = profd.helpers()
+        return all(helpers.values()) and \
+            len(harness.children(profd.pid)) == 3 and helpers
+
+    def kill_all():
+        old = wait_for(settled, 'the children')
+        for pid in sum(old.values(), []):
+            os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: settled() and
+                 not set(sum(old.values(), [])) &
+                 set(sum(profd.helpers().values(), [])), 'new children')
+        profd.wait_attached()
+        wait_for(settled, 'the children')
+
+    def look():
+        wait_for(settled, 'the children')
+        return descriptors(profd.pid), int(
+            proc_status(profd.pid, 'VmRSS').split()[0])
+
+    kill_all()
+    fds, rss = look()
+    for _ in range(KILLS):
+        kill_all()
+    # A ring on its way holds a socket for a moment.
+    wait_for(lambda: descriptors(profd.pid) == fds,
+             f'the descriptors of before: {fds}')
+    grown = look()[1] - rss
+    check(grown < RSS_SLACK_KB, f'the broker has {grown} KB more')
+    profd.interrupt()
+    check_sums(profd)
+
+
+def test_figures_of_the_ended_outlive_capture(box):
+    ended, other = box.target('shares'), box.target('shares')
+    profd = box.profd([ended, other], '--chunk-seconds', '1').wait_attached()
+    wait_for(lambda: profd.chunks, 'a chunk')
+    ended.end()
+    old, = profd.helpers()['capture']
+    profd.pids.remove(ended.pid)
+    wait_for(lambda: harness.tracer(other.pid) == old, 'capture to go on')
+    chunks = len(profd.chunks)
+    wait_for(lambda: len(profd.chunks) > chunks + 1, 'more chunks')
+    os.kill(old, signal.SIGKILL)
+    wait_for(lambda: harness.tracer(other.pid) not in (0, old),
+             'another capture')
+    profd.interrupt()
+    check_sums(profd)
+    figures, = [t for t in profd.stats['targets'] if t['pid'] == ended.pid]
+    check(figures['samples_taken'] > 0,
+          f'the samples of the one that ended are forgotten: {figures}')
+
+
+def test_table_after_a_death(box):
+    """An unwind process that never knew one target has the other's table."""
+    ended, other = box.target('shares'), box.target('shares')
+    profd = box.profd([ended, other], table=True).wait_attached()
+    ended.end()
+    profd.pids.remove(ended.pid)
+    old, = profd.helpers()['unwind']
+    os.kill(old, signal.SIGKILL)
+    wait_for(lambda: set(profd.helpers()['unwind']) - {old}, 'another unwind')
+    time.sleep(0.5)  # samples, for a table
+    profd.interrupt()
+    check_sums(profd)
+    table = profd.stdout.partition(f'process {other.pid}\n')[2]
+    check('busy_seventy' in table, f'no table: {profd.stdout}')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
