@@ -13,12 +13,22 @@ struct output {
 	char *bytes;
 	size_t size; /* room, NUL included */
 	size_t used;
+	bool is_rust;
+	bool overflown;
 	jmp_buf full;
 };
 
+/* Identifiers are of these; what stands between them is not. */
+static bool is_of_identifier(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c > 127;
+}
+
 /*
- * libiberty cannot be told to stop, so it is left where it stands: for C++ it
- * has allocated nothing by then, for Rust at most one identifier.
+ * libiberty cannot be told to stop, so it is left where it stands. For C++ it
+ * has allocated nothing by then; for Rust it may hold an identifier (those with
+ * letters beyond ASCII), which it frees once that is printed: what does not fit
+ * is dropped, and it is left at the next thing that is no identifier.
  */
 static void take(const char *text, size_t n, void *opaque)
 {
@@ -27,8 +37,12 @@ static void take(const char *text, size_t n, void *opaque)
 	/* It also calls with nothing, which may be NULL. */
 	if (n == 0)
 		return;
-	if (n >= o->size - o->used)
-		longjmp(o->full, 1);
+	o->overflown |= n >= o->size - o->used;
+	if (o->overflown) {
+		if (!o->is_rust || !is_of_identifier(text[0]))
+			longjmp(o->full, 1);
+		return;
+	}
 	memcpy(o->bytes + o->used, text, n);
 	o->used += n;
 }
@@ -82,8 +96,11 @@ static bool demangle(const char *raw, int options, struct output *o)
 	if (setjmp(o->full) != 0)
 		return false;
 	/* Rust's older names are valid C++ ones, with a hash at the end. */
+	o->is_rust = true;
 	if (rust_demangle_callback(raw, options, take, o))
-		return true;
+		return !o->overflown;
+	o->is_rust = false;
+	o->overflown = false;
 	o->used = 0;
 	return cplus_demangle_v3_callback(raw, options, take, o) != 0;
 }
