@@ -171,14 +171,18 @@ bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns)
 	return true;
 }
 
-/* Returns the first tick at which one is due again. */
+/*
+ * Returns the first tick at which one is due again. The name of who is asleep
+ * is left alone in the end: another thread can change it, but hardly does.
+ */
 static uint64_t rename_due(struct thread *list, uint64_t tick, uint64_t time_ns)
 {
 	uint64_t next = UINT64_MAX;
 	char comm[COMM_SIZE + 1];
 
 	for (struct thread *th = list; th != NULL; th = th->next) {
-		if (!th->announced)
+		if (!th->announced ||
+		    (th->asleep && th->name_wait == NAME_TICKS_MAX))
 			continue;
 		if (tick < th->name_tick) {
 			next = min_u64(next, th->name_tick);

@@ -71,6 +71,7 @@ void thread_wake(struct thread *th)
 	put_into(&t->awake, th);
 	t->n_asleep--;
 	t->asleep_ns -= th->mark.run_ns;
+	t->names_tick = min_u64(t->names_tick, th->name_tick);
 	t->next_tick = 0;
 	t->idle_tick = t->last_tick;
 	th->asleep = false;

@@ -103,15 +103,26 @@ struct target_pass {
 };
 
 struct target {
-	struct capture *capture;
+	/* All that is touched at a tick at which it is left alone. */
 	struct target *next;
+	uint64_t last_tick;
+	uint64_t next_tick; /* not to be looked at before, while all sleep */
+	uint64_t n_threads, n_asleep;
+	/*
+	 * The last scan did not come to its end, because of an exec, or of the
+	 * time it takes: so many ticks until it goes on. 0: it did.
+	 */
+	uint64_t held_up_ticks;
+	bool ended; /* no threads are left; RECORD_END is due */
+
+	struct capture *capture;
+	uint64_t rest_tick; /* what next_tick was, if something ended that */
 	struct thread *awake, *asleep;
 	struct thread *next_awake; /* that the tick under way comes to */
 	uint64_t late_ns;	   /* from then on it looks at nobody more */
 	uint64_t n_visited;	   /* of them, in that */
 	uint64_t due_ticks; /* that one, and those that it makes up for */
 	struct stand stand; /* in that, of who was seen before */
-	uint64_t left_out;  /* since the last look, because all sleep */
 	struct capture_sink *sink;
 	struct capture_counters *counters;
 	uint32_t id;
@@ -119,7 +130,6 @@ struct target {
 	int proc_fd;	/* /proc/PID */
 	int task_fd;	/* /proc/PID/task */
 	int pagemap_fd; /* of its memory; -1: not to be had, or no thread yet */
-	uint64_t n_threads, n_asleep;
 	/* sleepers.c: run times of those asleep, and of those that have ended.
 	 */
 	uint64_t asleep_ns, ended_ns;
@@ -134,19 +144,12 @@ struct target {
 	size_t n_gone, cap_gone;
 	uint64_t n_refused; /* there at the last scan, and not attached */
 	int refused_error;  /* -errno, of the last of these */
-	uint64_t last_tick;
 	uint64_t last_ns;
 	uint64_t first_ns;  /* of its first tick; 0: there was none */
 	uint64_t idle_tick; /* the last one at which somebody was awake */
-	uint64_t next_tick; /* not to be looked at before, while all sleep */
 	/* Looked at at rate_ticks of every rate_of ticks. */
 	uint32_t rate_ticks, rate_of;
-	uint64_t scan_tick; /* the next one at which threads are counted */
-	/*
-	 * The last scan did not come to its end, because of an exec, or of the
-	 * time it takes: so many ticks until it goes on. 0: it did.
-	 */
-	uint64_t held_up_ticks;
+	uint64_t scan_tick;    /* the next one at which threads are counted */
 	uint64_t scan_ns;      /* and not before this time */
 	uint64_t refused_tick; /* when those refused are tried again */
 	struct target_pass pass;
@@ -156,7 +159,6 @@ struct target {
 	bool added;		/* past its first scan */
 	bool doubt;		/* is the leader still the one that we trace? */
 	bool needs_reset;	/* the reader has lost track */
-	bool ended;		/* no threads are left; RECORD_END is due */
 	bool foreign;		/* because it became a 32-bit program */
 };
 

@@ -102,7 +102,9 @@ static uint64_t ticks_due(const struct target *t, uint64_t tick)
 
 /*
  * A process in which nobody has run for so many ticks is looked at at every
- * other one, after twice as many at every third, and so on.
+ * other one, after twice as many at every third, and so on: the sooner, the
+ * more threads there are in all, since the kernel goes through all of a process
+ * to tell its clock: 5 us for 20 whose memory is cold.
  *
  * What a look after n ticks finds in one stands for all of them: who computes
  * for less than a tick is met by one of n such looks. Who has done so for m
@@ -110,36 +112,43 @@ static uint64_t ticks_due(const struct target *t, uint64_t tick)
  * here on: that stands for n - m. So of any stretch of time, however long, as
  * much is told as it takes, on the average over where in the n it begins.
  */
-#define REST_TICKS     128
+#define REST_AFTER_MIN 8
+#define REST_AFTER_MAX 128
+#define REST_THREADS   (1 << 14) /* divided by how many there are */
 #define REST_TICKS_MAX 8
 
 static void rest(struct target *t, uint64_t tick)
 {
-	if (t->awake != NULL || t->needs_reset) {
+	const struct capture *c = t->capture;
+	uint64_t after;
+
+	if (t->asleep == NULL || t->awake != NULL || t->needs_reset) {
 		t->idle_tick = tick;
 		return;
 	}
+	after = REST_THREADS / (c->n_by_index - c->n_free);
+	after = max_u64(min_u64(after, REST_AFTER_MAX), REST_AFTER_MIN);
 	t->next_tick =
 		tick + 1 +
-		min_u64((tick - t->idle_tick) / REST_TICKS, REST_TICKS_MAX - 1);
+		min_u64((tick - t->idle_tick) / after, REST_TICKS_MAX - 1);
+	t->rest_tick = t->next_tick;
 }
 
 /*
  * rested: the look was put off to this tick; if not, something has happened,
- * and what is found is because of that. since_ns: of the last look.
+ * and what is found is because of that. left_out: of the due ticks, because all
+ * slept. since_ns: of the last look.
  */
-static void set_stand(struct target *t, bool rested, uint64_t last_tick,
-		      uint64_t since_ns)
+static void set_stand(struct target *t, bool rested, uint64_t left_out,
+		      uint64_t last_tick, uint64_t since_ns)
 {
 	const uint64_t n = t->due_ticks;
 	const uint64_t tick_ns = (t->last_ns - since_ns) / n;
-	const uint64_t left_out = min_u64(t->left_out, n - 1);
 	uint64_t back = 0;
 
 	if (rested && left_out > 0)
 		back = left_out -
 		       min_u64(left_out, t->woke_ns / max_u64(tick_ns, 1));
-	t->left_out = 0;
 	t->stand = (struct stand){
 		.ticks = 1 + back,
 		.tick = t->last_tick - (t->last_tick - last_tick) * back / n,
@@ -183,18 +192,18 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	/* Ticks may have been left out since, by its rate or its rest. */
 	const uint64_t last_tick = t->last_tick, last_ns = t->last_ns;
 	const bool rested = t->next_tick > last_tick;
-	uint64_t ticks, since;
+	uint64_t ticks, since, left_out = 0;
 
-	if (tick <= last_tick || t->ended)
+	if (tick <= last_tick || tick < t->next_tick || t->ended)
 		return false;
-	if (tick < t->next_tick) {
-		t->left_out = ticks_due(t, tick);
-		return false;
-	}
 	since = t->capture->options.now_ns();
 	ticks = ticks_due(t, tick);
 	if (ticks == 0)
 		return false;
+	if (t->rest_tick > last_tick)
+		left_out =
+			min_u64(ticks_due(t, min_u64(t->rest_tick, tick) - 1),
+				ticks - 1);
 	t->last_tick = tick;
 	t->last_ns = time_ns;
 	if (t->first_ns == 0)
@@ -220,7 +229,7 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	counters->missed[MISSED_NOT_ATTACHED] += ticks * t->n_refused;
 	t->woke_ns = 0;
 	target_look(t);
-	set_stand(t, rested, last_tick, last_ns);
+	set_stand(t, rested, left_out, last_tick, last_ns);
 	target_rename(t, t->stand.tick, t->stand.time_ns);
 	count_sleepers(t, ticks);
 	t->next_awake = t->awake;

@@ -145,6 +145,24 @@ START_TEST(who_has_long_slept_is_looked_at_more_rarely)
 }
 END_TEST
 
+/* To ask a process of many threads costs more. */
+START_TEST(of_many_the_sooner)
+{
+	uint64_t looks;
+
+	live_begin(&l, "cap_threads", NULL, NULL);
+	last = (pid_t)live_ask(&l, "asleep 511", "ok");
+	/* All of them have come to sleep, and have slept for 256 ticks. */
+	do
+		live_ticks(&l, 1);
+	while (l.tick <= l.capture->targets->idle_tick + 8 * 32);
+	looks = l.records[RECORD_TICK];
+	live_ticks(&l, 80);
+	ck_assert_uint_eq(l.records[RECORD_TICK] - looks, 10);
+	live_check_sum(&l);
+}
+END_TEST
+
 /* The kernel's words on a thread, as they might be. */
 struct script {
 	struct thread *th;
@@ -332,6 +350,7 @@ Suite *suite(void)
 	tcase_add_test(tc, who_sleeps_is_not_asked_while_nobody_runs);
 	tcase_add_test(tc, who_has_run_is_seen_at_the_next_tick);
 	tcase_add_test(tc, who_has_long_slept_is_looked_at_more_rarely);
+	tcase_add_test(tc, of_many_the_sooner);
 	tcase_add_test(tc, what_is_seen_after_a_rest_stands_for_what_is_not);
 	tcase_add_test(tc, what_happens_ends_the_rest);
 	tcase_add_test(tc, threads_come_and_go);
