@@ -1,14 +1,26 @@
 #include "lib/capture/descriptor.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
+
 /* Of the link in /proc: "/proc/", "/fd/", two numbers of 32 bits. */
 #define PATH_BYTES 64
+
+/* So long a close that is the last may wait for the data to be gone. */
+#define LINGER_US 1000
 
 static void path_of(uint32_t tid, uint64_t fd, char path[PATH_BYTES])
 {
@@ -76,14 +88,114 @@ enum descriptor_kind descriptor_kind(uint32_t tid, uint64_t fd)
 	}
 }
 
-bool descriptor_is_socket(uint32_t tid, uint64_t fd)
+/* The inode's number; 0: it is no socket. */
+static uint64_t socket_inode(uint32_t tid, uint64_t fd)
 {
-	static const char socket[] = "socket:[";
-	char path[PATH_BYTES], link[sizeof(socket) - 1];
+	static const char start[] = "socket:[";
+	char path[PATH_BYTES], link[64];
 	ssize_t n;
 
 	path_of(tid, fd, path);
-	n = readlink(path, link, sizeof(link));
-	return n == (ssize_t)sizeof(link) &&
-	       memcmp(link, socket, sizeof(link)) == 0;
+	n = readlink(path, link, sizeof(link) - 1);
+	if (n < 0)
+		return 0;
+	link[n] = '\0';
+	return starts_with(link, start)
+		       ? strtoull(link + sizeof(start) - 1, NULL, 10)
+		       : 0;
+}
+
+bool descriptor_is_socket(uint32_t tid, uint64_t fd)
+{
+	return socket_inode(tid, fd) != 0;
+}
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+}
+
+/*
+ * The wait of SO_LINGER is one that a signal ends, and no other: the data goes
+ * on being sent (net/ipv4/tcp.c, sk_stream_wait_close). The alarm repeats, so
+ * that it cannot come too early.
+ */
+static void close_lingering(int fd)
+{
+	const struct sigaction action = {.sa_handler = on_alarm};
+	const struct itimerval often = {.it_interval.tv_usec = LINGER_US,
+					.it_value.tv_usec = LINGER_US};
+	const struct itimerval never = {.it_value.tv_usec = 0};
+	struct sigaction action_before;
+	sigset_t set, set_before;
+
+	(void)sigaction(SIGALRM, &action, &action_before);
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	(void)sigprocmask(SIG_UNBLOCK, &set, &set_before);
+	(void)setitimer(ITIMER_REAL, &often, NULL);
+	(void)close(fd);
+	(void)setitimer(ITIMER_REAL, &never, NULL);
+	(void)sigprocmask(SIG_SETMASK, &set_before, NULL);
+	(void)sigaction(SIGALRM, &action_before, NULL);
+}
+
+void descriptor_close(int fd)
+{
+	struct linger linger;
+	socklen_t size = sizeof(linger);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &size) == 0 &&
+	    linger.l_onoff != 0)
+		close_lingering(fd);
+	else
+		(void)close(fd);
+}
+
+static bool timeout_of(int fd, int option, uint64_t *ret)
+{
+	struct timeval tv;
+	socklen_t size = sizeof(tv);
+
+	if (getsockopt(fd, SOL_SOCKET, option, &tv, &size) < 0)
+		return false;
+	*ret = (uint64_t)tv.tv_sec * NS_PER_SEC +
+	       (uint64_t)tv.tv_usec * NS_PER_US;
+	return true;
+}
+
+static int ask(int fd, uint64_t inode, struct descriptor_socket *ret)
+{
+	struct descriptor_socket s;
+	socklen_t size = sizeof(int);
+	struct stat st;
+	int domain;
+
+	if (fstat(fd, &st) < 0 || st.st_ino != inode ||
+	    !timeout_of(fd, SO_RCVTIMEO, &s.receive_ns) ||
+	    !timeout_of(fd, SO_SNDTIMEO, &s.send_ns) ||
+	    getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0)
+		return -ENOTSOCK;
+	s.is_unix = domain == AF_UNIX;
+	*ret = s;
+	return 0;
+}
+
+int descriptor_socket(int32_t pid, uint32_t tid, uint64_t fd,
+		      struct descriptor_socket *ret)
+{
+	const uint64_t inode = socket_inode(tid, fd);
+	int pidfd, copy, r;
+
+	if (inode == 0)
+		return -ENOTSOCK;
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0)
+		return -errno;
+	copy = (int)syscall(SYS_pidfd_getfd, pidfd, (unsigned int)fd, 0);
+	r = copy < 0 ? -errno : ask(copy, inode, ret);
+	if (copy >= 0)
+		descriptor_close(copy);
+	close_fd(&pidfd);
+	return r;
 }

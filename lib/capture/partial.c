@@ -10,13 +10,7 @@
 #include <unistd.h>
 
 #include "lib/capture/memory.h"
-
-/* No call moves more (MAX_RW_COUNT, include/linux/fs.h). */
-#define RW_MAX UINT64_C(0x7ffff000)
-
-/* UIO_MAXIOV of the kernel, and how many are read at once. */
-#define IOV_MAX_COUNT 1024
-#define IOV_PORTION   32
+#include "lib/capture/pieces.h"
 
 /* Of a struct io_event, include/uapi/linux/aio_abi.h. */
 #define IO_EVENT_BYTES 32
@@ -42,12 +36,6 @@ static enum descriptor_kind file_kind(const struct partial *p, unsigned int n)
 	return descriptor_kind(p->tid, argument(p, n));
 }
 
-/* Where the iovecs of a call are. */
-struct iovs {
-	uint64_t addr;
-	uint64_t n;
-};
-
 static bool read_msghdr(const struct partial *p, struct msghdr *ret)
 {
 	return read_all(p, argument(p, 1), ret, sizeof(*ret));
@@ -57,13 +45,13 @@ static bool read_msghdr(const struct partial *p, struct msghdr *ret)
  * Of sendmsg(2) and recvmsg(2) those without an address and control messages:
  * sent ones went with the first part, received ones would be lost.
  */
-static bool find_iovs(const struct partial *p, struct iovs *ret)
+static bool find_pieces(const struct partial *p, struct pieces *ret)
 {
 	struct msghdr m;
 
 	switch (p->nr) {
 	case SYS_writev:
-		*ret = (struct iovs){argument(p, 1), argument(p, 2)};
+		*ret = (struct pieces){argument(p, 1), argument(p, 2)};
 		break;
 	case SYS_sendmsg:
 	case SYS_recvmsg:
@@ -71,45 +59,21 @@ static bool find_iovs(const struct partial *p, struct iovs *ret)
 		    (p->nr == SYS_sendmsg ? m.msg_name != NULL
 					  : m.msg_control != NULL))
 			return false;
-		*ret = (struct iovs){(uintptr_t)m.msg_iov, m.msg_iovlen};
+		*ret = (struct pieces){(uintptr_t)m.msg_iov, m.msg_iovlen};
 		break;
 	default:
 		return false;
 	}
-	return ret->n <= IOV_MAX_COUNT;
+	return true;
 }
 
-/*
- * Adds up the iovecs; with at, *ret is what is left of the one that byte is
- * in. Returns the sum up to and with that one, at most RW_MAX.
- */
-static uint64_t walk_iovs(const struct partial *p, uint64_t at,
-			  struct iovec *ret)
+static uint64_t walk(const struct partial *p, uint64_t at, struct iovec *ret)
 {
-	struct iovec portion[IOV_PORTION];
-	struct iovs iovs;
-	uint64_t sum = 0;
+	struct pieces pieces;
 
-	if (!find_iovs(p, &iovs))
+	if (!find_pieces(p, &pieces))
 		return 0;
-	for (uint64_t i = 0; i < iovs.n; i++) {
-		const struct iovec *iov = &portion[i % IOV_PORTION];
-
-		if (i % IOV_PORTION == 0 &&
-		    !read_all(p, iovs.addr + i * sizeof(*iov), portion,
-			      (size_t)min_u64(IOV_PORTION, iovs.n - i) *
-				      sizeof(*iov)))
-			return 0;
-		if (iov->iov_len > RW_MAX)
-			return 0;
-		if (ret != NULL && at < sum + iov->iov_len) {
-			ret->iov_base = (uint8_t *)iov->iov_base + (at - sum);
-			ret->iov_len = iov->iov_len - (size_t)(at - sum);
-			return sum + iov->iov_len;
-		}
-		sum += iov->iov_len;
-	}
-	return ret != NULL ? 0 : min_u64(sum, RW_MAX);
+	return pieces_walk(p->tid, p->pagemap_fd, &pieces, at, ret);
 }
 
 static bool flags_are(uint64_t flags, int wanted, int allowed)
@@ -143,31 +107,31 @@ static uint64_t whole(const struct partial *p)
 	case SYS_copy_file_range:
 		return min_u64(
 			argument(p, p->nr == SYS_copy_file_range ? 4 : 2),
-			RW_MAX);
+			PIECES_MAX_BYTES);
 	case SYS_writev:
-		return walk_iovs(p, 0, NULL);
+		return walk(p, 0, NULL);
 	case SYS_getrandom:
-		return min_u64(argument(p, 1), RW_MAX);
+		return min_u64(argument(p, 1), PIECES_MAX_BYTES);
 	case SYS_sendfile:
-		return min_u64(argument(p, 3), RW_MAX);
+		return min_u64(argument(p, 3), PIECES_MAX_BYTES);
 	case SYS_splice:
-		return min_u64(argument(p, 4), RW_MAX);
+		return min_u64(argument(p, 4), PIECES_MAX_BYTES);
 	case SYS_sendto:
 		return argument(p, 4) == 0 &&
 				       flags_are(argument(p, 3), 0, SEND_FLAGS)
-			       ? min_u64(argument(p, 2), RW_MAX)
+			       ? min_u64(argument(p, 2), PIECES_MAX_BYTES)
 			       : 0;
 	case SYS_recvfrom:
 		return flags_are(argument(p, 3), MSG_WAITALL, RECV_FLAGS)
-			       ? min_u64(argument(p, 2), RW_MAX)
+			       ? min_u64(argument(p, 2), PIECES_MAX_BYTES)
 			       : 0;
 	case SYS_sendmsg:
 		return flags_are(argument(p, 2), 0, SEND_FLAGS)
-			       ? walk_iovs(p, 0, NULL)
+			       ? walk(p, 0, NULL)
 			       : 0;
 	case SYS_recvmsg:
 		return flags_are(argument(p, 2), MSG_WAITALL, RECV_FLAGS)
-			       ? walk_iovs(p, 0, NULL)
+			       ? walk(p, 0, NULL)
 			       : 0;
 	case SYS_recvmmsg:
 		return flags_are(argument(p, 3), 0, RECV_FLAGS & ~MSG_WAITALL)
@@ -273,6 +237,12 @@ bool partial_is_alike(const struct partial *p)
 	}
 }
 
+bool partial_is_on_socket(const struct partial *p)
+{
+	return p->file == DESCRIPTOR_STREAM || p->file == DESCRIPTOR_DATAGRAM ||
+	       p->nr == SYS_recvmmsg;
+}
+
 /*
  * A connection that has been closed meanwhile gives no SIGPIPE for the rest:
  * the kernel gives none for a call that has sent something.
@@ -281,6 +251,7 @@ static void send_rest(const struct partial *p, const struct iovec *iov,
 		      uint64_t flags, struct partial_call *ret)
 {
 	ret->nr = SYS_write;
+	ret->asked = iov->iov_len;
 	ret->arguments[0] = argument(p, 0);
 	ret->arguments[1] = (uintptr_t)iov->iov_base;
 	ret->arguments[2] = iov->iov_len;
@@ -294,6 +265,7 @@ static void receive_rest(const struct partial *p, const struct iovec *iov,
 			 uint64_t flags, struct partial_call *ret)
 {
 	ret->nr = SYS_recvfrom;
+	ret->asked = iov->iov_len;
 	ret->arguments[0] = argument(p, 0);
 	ret->arguments[1] = (uintptr_t)iov->iov_base;
 	ret->arguments[2] = iov->iov_len;
@@ -308,7 +280,8 @@ static void advance(const struct partial *p, unsigned int address, size_t step,
 	for (unsigned int i = 0; i < ARCH_ARGUMENTS; i++)
 		ret->arguments[i] = argument(p, i);
 	ret->arguments[address] += step * p->done;
-	ret->arguments[count] = p->whole - p->done;
+	ret->asked = p->whole - p->done;
+	ret->arguments[count] = ret->asked;
 }
 
 /* The kernel has moved the offsets that there are, in file or memory. */
@@ -335,7 +308,7 @@ bool partial_next(const struct partial *p, struct partial_call *ret)
 	case SYS_writev:
 	case SYS_sendmsg:
 	case SYS_recvmsg:
-		if (walk_iovs(p, p->done, &iov) == 0)
+		if (walk(p, p->done, &iov) == 0)
 			return false;
 		iov.iov_len = min_size(iov.iov_len, p->whole - p->done);
 		break;

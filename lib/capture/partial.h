@@ -36,7 +36,8 @@ struct partial {
 struct partial_call {
 	long nr;
 	uint64_t arguments[ARCH_ARGUMENTS];
-	bool counts; /* its result is to be added to what is done */
+	bool counts;	/* its result is to be added to what is done */
+	uint64_t asked; /* that result, if it does all; if it counts */
 };
 
 /*
@@ -53,6 +54,9 @@ bool partial_find(struct partial *p);
  * once, unless it names a buffer or a size (docs/SAFETY.md).
  */
 bool partial_is_alike(const struct partial *p);
+
+/* True if it may have come back because its socket's timeout was over. */
+bool partial_is_on_socket(const struct partial *p);
 
 /* The next call; false if there is none, or its arguments cannot be read. */
 bool partial_next(const struct partial *p, struct partial_call *ret);

@@ -1,17 +1,24 @@
 #include "lib/capture/rest.h"
 
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "lib/base/clock.h"
 #include "lib/capture/memory.h"
 #include "lib/capture/repair.h"
 #include "lib/capture/status.h"
 #include "lib/capture/syscalls.h"
-#include "lib/capture/timeout.h"
 
 /*
- * A part that brings nothing is run again where an interrupt may have been the
- * reason; a signal that is there shows itself before. This often: interrupts
- * come a tick apart, and no call that is known goes on like this without one.
+ * A part that was taken out of its wait is run again; a signal that is there
+ * shows itself before. This often: interrupts come a tick apart, and no call
+ * that is known goes on like this without one.
  */
 #define IN_VAIN_MAX 1000
+
+/* A stop that is due follows the last within this time. */
+#define JUST_NS (5 * NS_PER_MS)
 
 /* The call as it was. */
 static void all_of_it(const struct partial *p, struct partial_call *ret)
@@ -20,6 +27,7 @@ static void all_of_it(const struct partial *p, struct partial_call *ret)
 	for (unsigned int i = 0; i < ARCH_ARGUMENTS; i++)
 		ret->arguments[i] = arch_argument(&p->regs, i);
 	ret->counts = false;
+	ret->asked = 0;
 }
 
 static bool next_call(const struct rest *r, struct partial_call *ret)
@@ -50,31 +58,56 @@ static bool run_next(struct rest *r)
 		return false;
 	r->state = REST_AHEAD;
 	r->counts = call.counts;
+	r->asked = call.asked;
 	return true;
 }
 
 static void take(struct rest *r, const struct rest_stop *stop, bool whole)
 {
 	r->whole = whole;
+	r->ended_ns = 0;
 	r->in_vain = 0;
 	r->since_ns = stop->since_ns;
 	r->until_ns = REST_NEVER;
+	r->late = stop->since_ns < stop->now_ns;
 	r->partial.tid = stop->tid;
 	r->partial.pagemap_fd = stop->pagemap_fd;
 	r->partial.regs = *stop->regs;
 }
 
 /* Fills in when its time is over, and what then. False: it has none. */
-static bool limit(struct rest *r)
+static bool limit(struct rest *r, const struct rest_stop *stop)
 {
-	const struct partial *p = &r->partial;
-	struct timeout timeout;
+	const struct timeout_call c = {stop->pid, stop->tid, stop->pagemap_fd,
+				       stop->regs};
 
-	if (!timeout_find(p->tid, p->pagemap_fd, &p->regs, &timeout))
+	if (!timeout_find(&c, &r->timeout))
 		return false;
-	r->until_ns = r->since_ns + timeout.ns;
-	r->timed_out = timeout.result;
+	r->until_ns = r->since_ns + r->timeout.ns;
 	return true;
+}
+
+/*
+ * The same of a call that came back with a part. False: that is over, or
+ * whether there is one cannot be told. Then it is not gone on with: it might go
+ * on for ever.
+ */
+static bool limit_rest(struct rest *r, const struct rest_stop *stop)
+{
+	const struct timeout_call c = {stop->pid, stop->tid, stop->pagemap_fd,
+				       stop->regs};
+	int has;
+
+	if (!partial_is_on_socket(&r->partial)) {
+		(void)limit(r, stop);
+		return true;
+	}
+	has = timeout_of_socket(&c, &r->timeout);
+	if (has <= 0)
+		return has == 0;
+	r->until_ns = (r->timeout.by_piece ? stop->now_ns : r->since_ns) +
+		      r->timeout.ns;
+	return stop->now_ns < r->until_ns;
 }
 
 /* No handler is run at this stop, which would have to find EINTR. */
@@ -82,6 +115,23 @@ static bool is_unnoticed(const struct rest_stop *stop)
 {
 	return stop->signal == 0 ||
 	       status_goes_unnoticed(stop->tid, stop->signal);
+}
+
+/*
+ * An interrupt that was sent while the last part's end had not been taken yet
+ * is shown after it: that part has ended for a reason, and must not be taken
+ * for one that this has cut short. No instruction was run since.
+ */
+static bool has_just_ended(const struct rest *r, const struct rest_stop *stop)
+{
+	uint64_t here[ARCH_REGS], there[ARCH_REGS];
+
+	if (r->ended_ns == 0 || r->ended_ns == stop->now_ns ||
+	    stop->now_ns - r->ended_ns > JUST_NS)
+		return false;
+	arch_to_dwarf(stop->regs, here);
+	arch_to_dwarf(&r->partial.regs, there);
+	return memcmp(here, there, sizeof(here)) == 0;
 }
 
 /*
@@ -93,77 +143,108 @@ bool rest_begin(struct rest *r, const struct rest_stop *stop)
 {
 	struct partial *p = &r->partial;
 
+	if (has_just_ended(r, stop))
+		return false;
 	take(r, stop, false);
 	if (!partial_find(p) ||
 	    (!partial_is_alike(p) && status_is_filtered(stop->tid)) ||
 	    !is_unnoticed(stop))
 		return false;
-	(void)limit(r);
-	return run_next(r);
+	return limit_rest(r, stop) && run_next(r);
 }
 
 /* It goes on behind the call. ESRCH: killed while it was stopped. */
-static void end(struct rest *r)
+static void end(struct rest *r, const struct rest_stop *stop)
 {
 	r->state = REST_NONE;
+	r->ended_ns = stop->interrupted ? stop->now_ns : 0;
 	(void)!arch_set_regs(r->partial.tid, &r->partial.regs);
 }
 
-static void end_with(struct rest *r, long result)
+static void end_with(struct rest *r, const struct rest_stop *stop, long result)
 {
 	arch_with_result(&r->partial.regs, (uint64_t)result);
-	end(r);
+	end(r, stop);
 }
 
 bool rest_wait(struct rest *r, const struct rest_stop *stop)
 {
-	long result;
+	long nr, result;
 
+	if (!arch_interrupted_call(stop->regs, &nr, &result) ||
+	    !repair_is_due(stop->tid, stop->regs, stop->signal))
+		return false;
 	take(r, stop, true);
-	return arch_interrupted_call(stop->regs, &r->partial.nr, &result) &&
-	       repair_is_due(stop->tid, stop->regs, stop->signal) && limit(r) &&
-	       is_unnoticed(stop) && run_next(r);
+	r->partial.nr = nr;
+	return limit(r, stop) && is_unnoticed(stop) && run_next(r);
 }
 
 /*
- * At the end of a part. If that was a part only, the next one shows whether
- * there is more: nobody can tell whether we were the reason.
+ * True if a part came back early because of us. What a signal has interrupted,
+ * that goes unnoticed without us or not, shows itself on the way into the next
+ * part, and ends it there.
  */
-static void add(struct rest *r, bool goes_on, bool over, long result)
+static bool was_cut_short(const struct rest *r, const struct rest_stop *stop)
+{
+	return r->interrupted || stop->interrupted ||
+	       status_has_pending(stop->tid);
+}
+
+/* True if there may be more: at the end of a part. */
+static bool add(struct rest *r, const struct rest_stop *stop, long result)
 {
 	struct partial *p = &r->partial;
-	bool again;
+	bool over = stop->now_ns >= r->until_ns;
 
-	if (result > 0 && r->counts) {
+	if (syscall_was_waiting(result))
+		return !over && ++r->in_vain < IN_VAIN_MAX;
+	if (result < 0 || (result == 0 && r->counts))
+		return false;
+	r->in_vain = 0;
+	if (r->counts) {
 		p->done += (uint64_t)result;
-		r->in_vain = 0;
 		arch_with_result(&p->regs, p->done);
-		again = true;
-	} else {
-		again = syscall_was_waiting(result) && !over &&
-			++r->in_vain < IN_VAIN_MAX;
 	}
-	if (!goes_on || !again || !run_next(r))
-		end(r);
+	if (r->timeout.by_piece && r->until_ns != REST_NEVER) {
+		r->until_ns = stop->now_ns + r->timeout.ns;
+		over = false;
+	}
+	if (over || p->done == p->whole)
+		return false;
+	return (r->counts && (uint64_t)result == r->asked) ||
+	       was_cut_short(r, stop);
+}
+
+static void came_back(struct rest *r, const struct rest_stop *stop, long result)
+{
+	const bool again = add(r, stop, result);
+
+	r->late = true;
+	if (!stop->goes_on || !again || !run_next(r))
+		end(r, stop);
 }
 
 /*
  * At the end of a wait. What took it out of it is shown by a stop to come, or
  * it was an interrupt of ours: then none may come, and it must not see this.
  */
-static void came_out(struct rest *r, bool over, long result)
+static void came_out(struct rest *r, const struct rest_stop *stop, long result)
 {
+	/* Of a connection that was already being made, for the kernel. */
+	if (r->partial.nr == SYS_connect && result == -EALREADY)
+		result = r->timeout.result;
 	if (!syscall_was_waiting(result)) {
-		end_with(r, result);
+		end_with(r, stop, result);
 		return;
 	}
-	if (over) {
-		end_with(r, r->timed_out);
+	if (stop->now_ns >= r->until_ns) {
+		end_with(r, stop, r->timeout.result);
 		return;
 	}
 	arch_with_result(&r->partial.regs, (uint64_t)result);
+	r->late = true;
 	if (!run_next(r))
-		end(r);
+		end(r, stop);
 }
 
 /*
@@ -180,34 +261,42 @@ static bool is_at_it(const struct rest *r, const struct user_regs_struct *regs)
 	       here[ARCH_PC] == there[ARCH_PC];
 }
 
-static void stopped_inside(struct rest *r, bool goes_on, uint64_t now_ns,
-			   const struct user_regs_struct *regs)
+/*
+ * An interrupt that was sent when the thread had stopped here already is on its
+ * way still.
+ */
+static void begin_inside(struct rest *r, const struct rest_stop *stop)
 {
-	const bool over = now_ns >= r->until_ns;
-	long nr, result;
-
-	if (!arch_interrupted_call(regs, &nr, &result))
-		result = 0;
-	if (r->whole)
-		came_out(r, over, result);
-	else
-		add(r, goes_on, over, result);
+	r->state = REST_INSIDE;
+	r->interrupted = stop->interrupted;
 }
 
-void rest_stopped(struct rest *r, bool at_call, bool goes_on, uint64_t now_ns,
+static void stopped_inside(struct rest *r, const struct rest_stop *stop)
+{
+	long nr, result;
+
+	if (!arch_interrupted_call(stop->regs, &nr, &result))
+		result = 0;
+	if (r->whole)
+		came_out(r, stop, result);
+	else
+		came_back(r, stop, result);
+}
+
+void rest_stopped(struct rest *r, const struct rest_stop *stop,
 		  struct user_regs_struct *regs)
 {
 	if (r->state == REST_NONE)
 		return;
-	if (at_call && r->state == REST_AHEAD && !is_at_it(r, regs)) {
+	if (stop->at_call && r->state == REST_AHEAD && !is_at_it(r, regs)) {
 		r->state = REST_NONE;
 		return;
 	}
-	if (at_call && r->state == REST_AHEAD)
-		r->state = REST_INSIDE;
-	else if (at_call)
-		stopped_inside(r, goes_on, now_ns, regs);
-	else if (!goes_on)
-		end(r);
+	if (stop->at_call && r->state == REST_AHEAD)
+		begin_inside(r, stop);
+	else if (stop->at_call)
+		stopped_inside(r, stop);
+	else if (!stop->goes_on)
+		end(r, stop);
 	*regs = r->partial.regs;
 }

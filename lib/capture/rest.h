@@ -6,14 +6,18 @@
  * its syscall instruction with the arguments of lib/capture/partial.h, under
  * PTRACE_SYSCALL: it stops where the call begins and where it ends, results are
  * added, and it goes on with the registers that it would have had without us.
- * A signal that it handles, a group-stop, or an error ends that: it gets the
- * sum so far, as it would from the kernel, which shows the error at the next
- * call.
+ * A part that nobody interrupted is the last: the call had a reason of its own,
+ * such as the timeout of its socket. So are those that a signal that it
+ * handles, a group-stop, or an error ended: it gets the sum so far, as it would
+ * from the kernel, which shows the error at the next call.
  *
  * A wait with a relative timeout, which begins anew when it is run again: the
  * same, with the arguments as they are, so that nothing is lost if we leave in
- * the middle. What is watched is the time. When it is over, whoever calls
- * interrupts the thread, and the call gets the result that it has then.
+ * the middle.
+ *
+ * Of both the time is watched, from when the thread is known to have been in
+ * the call. When it is over, whoever calls interrupts the thread, and the call
+ * gets the result that it has then.
  *
  * Beware: a tracer that is killed in a rest leaves the thread with the result
  * of the last part alone (docs/SAFETY.md).
@@ -26,6 +30,7 @@
 
 #include "lib/capture/arch.h"
 #include "lib/capture/partial.h"
+#include "lib/capture/timeout.h"
 
 enum rest_state {
 	REST_NONE,
@@ -40,20 +45,35 @@ struct rest {
 	bool whole;	      /* the call as it was: a wait, not a rest */
 	unsigned int in_vain; /* parts in a row that brought nothing */
 	bool counts;	      /* what the part under way brings */
+	bool interrupted;     /* by us, perhaps, where it begins */
+	uint64_t asked;	      /* what it brings, if it is not cut short */
 	struct partial partial;
 	uint64_t since_ns;
 	uint64_t until_ns; /* then the call's time is over; REST_NEVER */
-	long timed_out;	   /* and this is its result, if it is a whole one */
+	/* The kernel will not end it by then, since for it it began later. */
+	bool late;
+	struct timeout timeout; /* if until_ns is not REST_NEVER */
+	/* At the stop of this time, which an interrupt may follow; 0: none. */
+	uint64_t ended_ns;
 };
 
 /* A stop of a thread by which a call of its may have been interrupted. */
 struct rest_stop {
+	int32_t pid;
 	uint32_t tid;
 	int pagemap_fd; /* see lib/capture/memory.h */
 	const struct user_regs_struct *regs;
 	int signal;	   /* of a signal-delivery-stop, else 0 */
 	uint64_t since_ns; /* when it was in the call, no earlier known */
 	uint64_t now_ns;
+	bool at_call; /* at the begin or end of a call */
+	/* An interrupt of ours was on its way to it, which this stop took. */
+	bool interrupted;
+	/*
+	 * A rest may still go on after it: it is no group-stop, no signal, and
+	 * rests are not being cut off.
+	 */
+	bool goes_on;
 };
 
 /*
@@ -71,12 +91,10 @@ bool rest_begin(struct rest *r, const struct rest_stop *stop);
 bool rest_wait(struct rest *r, const struct rest_stop *stop);
 
 /*
- * A stop of a thread with a rest; at_call: at the begin or end of a call, else
- * any other kind. goes_on: it may still go on after this stop: it is no
- * group-stop, no signal, and rests are not being cut off. regs are its
- * registers; they become those that it would have without us.
+ * A stop of a thread with a rest. regs are its registers; they become those
+ * that it would have without us.
  */
-void rest_stopped(struct rest *r, bool at_call, bool goes_on, uint64_t now_ns,
+void rest_stopped(struct rest *r, const struct rest_stop *stop,
 		  struct user_regs_struct *regs);
 
 /* True if a result would be lost if we left now. */

@@ -54,6 +54,16 @@ bool status_goes_unnoticed(uint32_t tid, int signal)
 	       !holds(caught, signal);
 }
 
+bool status_has_pending(uint32_t tid)
+{
+	uint64_t own, shared, blocked;
+
+	return number(tid, "\nSigPnd:\t", 16, &own) &&
+	       number(tid, "\nShdPnd:\t", 16, &shared) &&
+	       number(tid, "\nSigBlk:\t", 16, &blocked) &&
+	       ((own | shared) & ~blocked) != 0;
+}
+
 bool status_dumps_core(uint32_t tid)
 {
 	uint64_t dumps;

@@ -22,6 +22,9 @@ bool status_ignores(uint32_t tid, int signal);
 /* Neither a handler nor a default action but to ignore it (signal(7)). */
 bool status_goes_unnoticed(uint32_t tid, int signal);
 
+/* A signal is on its way to it that it has not blocked. */
+bool status_has_pending(uint32_t tid);
+
 /* Its process is writing a core. */
 bool status_dumps_core(uint32_t tid);
 

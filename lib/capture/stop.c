@@ -36,42 +36,41 @@ static bool may_be_ours(const struct thread *th, enum tracee_status status)
 	       !th->after_stop;
 }
 
-/*
- * What was interrupted is to come out as if it had not been. Interrupts of ours
- * meet a wait where it begins: it is started again as it is. What else does it
- * comes at any time, again and again.
- */
+/* What was interrupted is to come out as if it had not been. */
 static void mend_call(struct thread *th, struct user_regs_struct *raw,
-		      enum tracee_status status, int signal, bool ours,
-		      uint64_t now_ns)
+		      enum tracee_status status, int signal, uint64_t now_ns)
 {
 	const struct capture *c = th->target->capture;
 	struct capture_counters *counters = th->target->counters;
 	struct rest_stop stop = {
+		.pid = th->target->pid,
 		.tid = th->tid,
 		.pagemap_fd = th->target->pagemap_fd,
 		.regs = raw,
 		.signal = signal,
 		.now_ns = now_ns,
+		.since_ns = thread_waits_since(th, raw, now_ns),
+		.at_call = status == TRACEE_CALL,
+		.interrupted = th->pending || th->stop_expected,
+		.goes_on = (status == TRACEE_CALL || status == TRACEE_TRAP) &&
+			   !c->finishing,
 	};
-	const bool was_waiting = th->rest.state != REST_NONE;
+	bool was_wait, ours;
 
-	stop.since_ns = thread_waits_since(th, raw, now_ns);
-	if (was_waiting)
-		rest_stopped(&th->rest, status == TRACEE_CALL,
-			     (status == TRACEE_CALL || status == TRACEE_TRAP) &&
-				     !c->finishing,
-			     now_ns, raw);
-	if (th->rest.state != REST_NONE || !may_be_ours(th, status))
+	was_wait = th->rest.state != REST_NONE && th->rest.whole;
+	rest_stopped(&th->rest, &stop, raw);
+	/* A wait's end that has taken an interrupt shows what that cut short.
+	 */
+	ours = may_be_ours(th, status) ||
+	       (was_wait && stop.interrupted && !th->after_stop);
+	if (th->rest.state != REST_NONE || !ours)
 		return;
-	if ((!ours || was_waiting) && rest_wait(&th->rest, &stop))
+	if (rest_wait(&th->rest, &stop))
 		counters->rewritten++;
 	else if (repair_call(th->tid, raw, signal))
 		counters->rewritten++;
 	else if (!c->finishing && rest_begin(&th->rest, &stop))
 		counters->continued++;
-	if (th->rest.state != REST_NONE)
-		thread_watch_wait(th);
 }
 
 /* The registers are good for later samples of the same wait. */
@@ -176,7 +175,8 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	if (th->pending || mend)
 		r = arch_get_regs(th->tid, &raw);
 	if (r == 0 && mend)
-		mend_call(th, &raw, status, signal, ours, since);
+		mend_call(th, &raw, status, signal, since);
+	thread_watch_wait(th);
 	if (r == 0 && th->pending)
 		r = take_sample(th, &raw, &record, &size);
 	resume(th, status, signal);

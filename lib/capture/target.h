@@ -277,7 +277,7 @@ void target_was_read(struct target *t, uint64_t since_ns, size_t size);
 uint64_t thread_waits_since(const struct thread *th,
 			    const struct user_regs_struct *raw,
 			    uint64_t now_ns);
-/* After a stop, if it has a rest: its time will be watched. */
+/* After a stop: if it has a rest with a time, that will be watched. */
 void thread_watch_wait(const struct thread *th);
 /* Interrupts those whose time is over. */
 void capture_end_waits(struct capture *c, uint64_t now_ns);

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "lib/base/clock.h"
+#include "lib/capture/descriptor.h"
 #include "lib/capture/memory.h"
 
 /* What is longer is no matter to anybody: a hundred years. */
@@ -17,13 +18,8 @@
 #define ENTER_ABS_TIMER	  (1u << 5)
 #define ENTER_EXT_ARG_REG (1u << 6)
 
-struct call {
-	uint32_t tid;
-	int pagemap_fd;
-	const struct user_regs_struct *regs;
-};
-
-static bool read_all(const struct call *c, uint64_t addr, void *to, size_t size)
+static bool read_all(const struct timeout_call *c, uint64_t addr, void *to,
+		     size_t size)
 {
 	return memory_read(c->pagemap_fd, NULL, (int32_t)c->tid, addr, to, size,
 			   0) == (ssize_t)size;
@@ -41,8 +37,8 @@ static bool milliseconds(uint64_t argument, uint64_t *ret)
 }
 
 /* A timespec, or a timeval with its unit; NULL is for ever. */
-static bool seconds_at(const struct call *c, uint64_t addr, uint64_t unit_ns,
-		       uint64_t *ret)
+static bool seconds_at(const struct timeout_call *c, uint64_t addr,
+		       uint64_t unit_ns, uint64_t *ret)
 {
 	struct timespec t;
 
@@ -54,19 +50,20 @@ static bool seconds_at(const struct call *c, uint64_t addr, uint64_t unit_ns,
 	return true;
 }
 
-static bool timespec_at(const struct call *c, unsigned int n, uint64_t *ret)
+static bool timespec_at(const struct timeout_call *c, unsigned int n,
+			uint64_t *ret)
 {
 	return seconds_at(c, arch_argument(c->regs, n), 1, ret);
 }
 
 /* The three sets of select(2). */
-static bool has_sets(const struct call *c)
+static bool has_sets(const struct timeout_call *c)
 {
 	return arch_argument(c->regs, 1) != 0 ||
 	       arch_argument(c->regs, 2) != 0 || arch_argument(c->regs, 3) != 0;
 }
 
-static bool of_io_uring(const struct call *c, uint64_t *ret)
+static bool of_io_uring(const struct timeout_call *c, uint64_t *ret)
 {
 	const uint64_t flags = arch_argument(c->regs, 3);
 	struct io_uring_getevents_arg arg;
@@ -78,7 +75,7 @@ static bool of_io_uring(const struct call *c, uint64_t *ret)
 }
 
 /* Only this command of futex(2) has a relative one. */
-static bool of_futex(const struct call *c, uint64_t *ret)
+static bool of_futex(const struct timeout_call *c, uint64_t *ret)
 {
 	return ((int)arch_argument(c->regs, 1) & FUTEX_CMD_MASK) ==
 		       FUTEX_WAIT &&
@@ -86,7 +83,7 @@ static bool of_futex(const struct call *c, uint64_t *ret)
 }
 
 /* Others run by a processor's time. */
-static bool of_sleep(const struct call *c, uint64_t *ret)
+static bool of_sleep(const struct timeout_call *c, uint64_t *ret)
 {
 	const clockid_t clock = (clockid_t)arch_argument(c->regs, 0);
 
@@ -96,7 +93,7 @@ static bool of_sleep(const struct call *c, uint64_t *ret)
 	       timespec_at(c, 2, ret);
 }
 
-static bool find(const struct call *c, long nr, struct timeout *t)
+static bool find(const struct timeout_call *c, long nr, struct timeout *t)
 {
 	const struct user_regs_struct *regs = c->regs;
 
@@ -145,14 +142,84 @@ static bool find(const struct call *c, long nr, struct timeout *t)
 	}
 }
 
-bool timeout_find(uint32_t tid, int pagemap_fd,
-		  const struct user_regs_struct *regs, struct timeout *ret)
+/*
+ * True if a call may wait for the socket that is its first argument, and for
+ * what.
+ */
+static bool is_on_socket(long nr, bool *ret_sends)
 {
-	const struct call c = {tid, pagemap_fd, regs};
+	*ret_sends = false;
+	switch (nr) {
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_recvmmsg:
+	case SYS_read:
+	case SYS_readv:
+	case SYS_preadv2:
+	case SYS_accept:
+	case SYS_accept4:
+		return true;
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
+	case SYS_write:
+	case SYS_writev:
+	case SYS_pwritev2:
+	case SYS_sendfile:
+	case SYS_connect:
+		*ret_sends = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Messages are waited for one by one, what is sent from a file goes by pages,
+ * and AF_UNIX sends in pieces of 32 KiB (net/unix/af_unix.c).
+ */
+static bool is_by_piece(long nr, bool sends, bool is_unix)
+{
+	return nr == SYS_recvmmsg || nr == SYS_sendmmsg || nr == SYS_sendfile ||
+	       (sends && is_unix);
+}
+
+int timeout_of_socket(const struct timeout_call *c, struct timeout *ret)
+{
+	struct descriptor_socket s;
+	long nr, result;
+	uint64_t ns;
+	bool sends;
+	int r;
+
+	if (!arch_interrupted_call(c->regs, &nr, &result) ||
+	    !is_on_socket(nr, &sends))
+		return -ENOTSOCK;
+	r = descriptor_socket(c->pid, c->tid, arch_argument(c->regs, 0), &s);
+	if (r < 0)
+		return r;
+	ns = sends ? s.send_ns : s.receive_ns;
+	if (ns == 0)
+		return 0;
+	*ret = (struct timeout){.ns = ns,
+				.result = nr == SYS_connect && !s.is_unix
+						  ? -EINPROGRESS
+						  : -EAGAIN,
+				.by_piece = is_by_piece(nr, sends, s.is_unix)};
+	return 1;
+}
+
+bool timeout_find(const struct timeout_call *c, struct timeout *ret)
+{
 	struct timeout t = {.result = 0};
 	long nr, result;
 
-	if (!arch_interrupted_call(regs, &nr, &result) || !find(&c, nr, &t))
+	if (!arch_interrupted_call(c->regs, &nr, &result))
+		return false;
+	/* These may come out with a code by which they begin anew. */
+	if (nr == SYS_sendfile || nr == SYS_splice)
+		return false;
+	if (timeout_of_socket(c, &t) != 1 && !find(c, nr, &t))
 		return false;
 	*ret = t;
 	return true;

@@ -35,7 +35,8 @@ void thread_watch_wait(const struct thread *th)
 {
 	struct capture *c = th->target->capture;
 
-	c->waits_ns = min_u64(c->waits_ns, th->rest.until_ns);
+	if (th->rest.state != REST_NONE && th->rest.late)
+		c->waits_ns = min_u64(c->waits_ns, th->rest.until_ns);
 }
 
 static void end_waits(struct capture *c, struct thread *list, uint64_t now_ns)

@@ -21,13 +21,10 @@ STORM_US = 50_000
 # or up to the first signal, before we knew of it; the rest is the machine's.
 STORM_MOST_US = 2 * WAIT_US
 
-# The time of these stands in their sockets: docs/SAFETY.md.
-SOCKETS = ('recv_timeout', 'recvmsg_timeout', 'recvmmsg_timeout',
-           'read_timeout', 'readv_timeout', 'preadv2_timeout', 'send_timeout',
-           'sendmsg_timeout', 'sendmmsg_timeout', 'write_timeout',
-           'writev_timeout', 'pwritev2_timeout', 'accept_timeout',
-           'connect_timeout', 'sendfile_timeout', 'splice_timeout',
-           'splice_in_timeout')
+# These come out of their waits in two ways, and begin anew in one of them:
+# docs/SAFETY.md. What comes meanwhile wakes the last two.
+SOCKETS = ('sendfile_timeout', 'splice_timeout', 'splice_in_timeout',
+           'recv_all_timeout', 'recvmmsg_all_timeout')
 
 # Some calls of each kind.
 LEAST = 5
@@ -67,8 +64,10 @@ class Waits:
         return sums
 
 
-def test_under_signals_that_are_ignored(box):
+def check_under_signals(box, filtered):
     waits = Waits(box, WAIT_US)
+    if filtered:
+        ask(waits.target, 'filter')
     timed = [name for name in waits.timed if name not in SOCKETS
              # Those that wait for 100 us.
              and not name.endswith('read_only')]
@@ -87,10 +86,20 @@ def test_under_signals_that_are_ignored(box):
     check(profd.stats['rewritten'] > 0, 'no signal has hit a wait')
 
 
+def test_under_signals_that_are_ignored(box):
+    check_under_signals(box, filtered=False)
+
+
+def test_under_signals_and_a_filter(box):
+    """It kills for restart_syscall: what needs that is run again instead."""
+    check_under_signals(box, filtered=True)
+
+
 def test_of_20_ms(box):
     """Each kind, with us and without, in turns."""
     waits = Waits(box, 20_000)
-    timed = [name for name in waits.timed if not name.endswith('read_only')]
+    timed = [name for name in waits.timed if not name.endswith('read_only')
+             and name != 'recvmmsg_all_timeout']
     without, ours = {}, {}
     for turn in range(4):
         profd = None
@@ -104,12 +113,15 @@ def test_of_20_ms(box):
             into[name] = min(mean, into.get(name, mean))
         if profd:
             profd.interrupt()
+    check(number(waits.target, 'wrong') == 0, 'a wrong result')
     for name in timed:
         check(ours[name] >= 19_900 and without[name] >= 19_900,
               f'{name} ended early: {without[name]}, {ours[name]} us')
-        # The machine's own scatter is in it: a wait that began anew once in a
-        # while would show all the same.
-        check(ours[name] < 1.25 * without[name],
+        # What comes meanwhile wakes one of them, and when that began is not
+        # known before. The machine's own scatter is in it: a wait that began
+        # anew once in a while would show all the same.
+        most = 2.25 if name == 'recv_all_timeout' else 1.25
+        check(ours[name] < most * without[name],
               f'{name}: {ours[name]} us, {without[name]} without us')
 
 

@@ -217,6 +217,14 @@ static bool timed_recv(struct wait *w)
 	return timed_out(recv(w->fd, &byte, 1, 0));
 }
 
+/* All that comes until its time is over: never so much. */
+static bool timed_recv_all(struct wait *w)
+{
+	ssize_t n = recv(w->fd, bytes, sizeof(bytes), MSG_WAITALL);
+
+	return n > 0 ? n < (ssize_t)sizeof(bytes) : timed_out(n);
+}
+
 static bool timed_recvmsg(struct wait *w)
 {
 	char byte;
@@ -233,6 +241,21 @@ static bool timed_recvmmsg(struct wait *w)
 	struct mmsghdr m = {.msg_hdr = {.msg_iov = &iov, .msg_iovlen = 1}};
 
 	return timed_out(recvmmsg(w->fd, &m, 1, 0, NULL));
+}
+
+/* One waits for each as long as for the first. */
+static bool timed_recvmmsg_all(struct wait *w)
+{
+	struct mmsghdr m[64] = {0};
+	struct iovec iov = {bytes, 1};
+	int n;
+
+	for (int i = 0; i < 64; i++) {
+		m[i].msg_hdr.msg_iov = &iov;
+		m[i].msg_hdr.msg_iovlen = 1;
+	}
+	n = recvmmsg(w->fd, m, 64, 0, NULL);
+	return n > 0 || timed_out(n);
 }
 
 static bool timed_read(struct wait *w)
@@ -370,6 +393,38 @@ static bool timed_connect(struct wait *w)
 	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
 		 "cap_waits.%d.%p", getpid(), (void *)w);
 	return timed_out(connect(w->fd, (const void *)&name, sizeof(name)));
+}
+
+/* The kernel drops what comes to a queue that is full. */
+static void make_busy_tcp(struct wait *w)
+{
+	struct sockaddr_in name = {.sin_family = AF_INET};
+	socklen_t size = sizeof(name);
+
+	name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	w->other = socket(AF_INET, SOCK_STREAM, 0);
+	need(bind(w->other, (const void *)&name, sizeof(name)) == 0 &&
+	     listen(w->other, 0) == 0 &&
+	     getsockname(w->other, (void *)&name, &size) == 0);
+	w->fd = socket(AF_INET, SOCK_STREAM, 0);
+	need(connect(w->fd, (const void *)&name, sizeof(name)) == 0);
+}
+
+static bool timed_connect_tcp(struct wait *w)
+{
+	struct wait copy = {.us = w->us};
+	struct sockaddr_in name;
+	socklen_t size = sizeof(name);
+	int r, error;
+
+	need(getpeername(w->fd, (void *)&name, &size) == 0);
+	copy.fd = socket(AF_INET, SOCK_STREAM, 0);
+	limit(&copy, SO_SNDTIMEO);
+	r = connect(copy.fd, (const void *)&name, sizeof(name));
+	error = errno;
+	close(copy.fd);
+	errno = error;
+	return r < 0 && error == EINPROGRESS;
 }
 
 static bool timed_futex(struct wait *w)

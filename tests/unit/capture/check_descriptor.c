@@ -2,11 +2,15 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/util.h"
 #include "tests/unit/suite.h"
 
@@ -87,6 +91,109 @@ START_TEST(kinds_of_files)
 }
 END_TEST
 
+static int ask(pid_t pid, int fd, struct descriptor_socket *ret)
+{
+	return descriptor_socket(pid, (uint32_t)pid, (uint64_t)fd, ret);
+}
+
+static void limit(int fd, int option, long s, long us)
+{
+	const struct timeval tv = {.tv_sec = s, .tv_usec = us};
+
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, option, &tv, sizeof(tv)),
+			 0);
+}
+
+START_TEST(timeouts_of_sockets)
+{
+	int fd = socket(sockets[_i].family, sockets[_i].type | SOCK_CLOEXEC,
+			sockets[_i].protocol);
+	struct descriptor_socket s;
+
+	ck_assert_int_eq(ask(getpid(), fd, &s), 0);
+	ck_assert_uint_eq(s.receive_ns, 0);
+	ck_assert_uint_eq(s.send_ns, 0);
+	ck_assert_int_eq(s.is_unix, sockets[_i].family == AF_UNIX);
+	limit(fd, SO_RCVTIMEO, 3, 500000);
+	ck_assert_int_eq(ask(getpid(), fd, &s), 0);
+	ck_assert_uint_eq(s.receive_ns, 7 * NS_PER_SEC / 2);
+	ck_assert_uint_eq(s.send_ns, 0);
+	limit(fd, SO_SNDTIMEO, 70, 0);
+	ck_assert_int_eq(ask(getpid(), fd, &s), 0);
+	ck_assert_uint_eq(s.send_ns, 70 * NS_PER_SEC);
+	close_fd(&fd);
+}
+END_TEST
+
+/* A child's; it has it still when it was asked, and nobody else does. */
+START_TEST(sockets_of_others)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), was = fd;
+	int end[2];
+	struct descriptor_socket s;
+	pid_t child;
+	char byte;
+
+	ck_assert_int_eq(pipe2(end, O_CLOEXEC), 0);
+	limit(fd, SO_RCVTIMEO, 3, 0);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child == 0) {
+		close_fd(&end[1]);
+		(void)!read(end[0], &byte, 1);
+		_exit(fcntl(fd, F_GETFD) < 0);
+	}
+	close_fd(&fd);
+	ck_assert_int_eq(ask(child, was, &s), 0);
+	ck_assert_uint_eq(s.receive_ns, 3 * NS_PER_SEC);
+	/* Our own table has not got it: it is not that of the thread's. */
+	ck_assert_int_lt(
+		descriptor_socket(getpid(), (uint32_t)child, (uint64_t)was, &s),
+		0);
+	ck_assert_int_eq(ask(getpid(), was, &s), -ENOTSOCK);
+	ck_assert_int_eq(ask(getpid(), end[0], &s), -ENOTSOCK);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(fd, was);
+	ck_assert_int_eq(
+		descriptor_socket(getpid(), (uint32_t)child, (uint64_t)was, &s),
+		-ENOTSOCK);
+	close_fd(&fd);
+	close_fd(&end[1]);
+	ck_assert_int_eq(waitpid(child, &fd, 0), child);
+	ck_assert_int_eq(fd, 0);
+}
+END_TEST
+
+/* An hour, with data that nobody takes. */
+START_TEST(the_last_close_does_not_linger)
+{
+	const struct linger linger = {.l_onoff = 1, .l_linger = 3600};
+	struct sockaddr_in name = {.sin_family = AF_INET};
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t size = sizeof(name);
+	struct sigaction before, after;
+	static char bytes[1 << 16];
+
+	name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ck_assert_int_eq(bind(listener, (void *)&name, sizeof(name)), 0);
+	ck_assert_int_eq(listen(listener, 1), 0);
+	ck_assert_int_eq(getsockname(listener, (void *)&name, &size), 0);
+	ck_assert_int_eq(connect(fd, (void *)&name, sizeof(name)), 0);
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	ck_assert_int_eq(
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)),
+		0);
+	ck_assert_int_eq(sigaction(SIGALRM, NULL, &before), 0);
+	descriptor_close(fd);
+	ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
+	ck_assert_int_eq(sigaction(SIGALRM, NULL, &after), 0);
+	ck_assert(before.sa_handler == after.sa_handler);
+	close_fd(&listener);
+}
+END_TEST
+
 START_TEST(nothing_to_look_at)
 {
 	int fd = epoll_create1(EPOLL_CLOEXEC), was = fd;
@@ -111,6 +218,12 @@ Suite *suite(void)
 	tcase_add_loop_test(tc, kinds_of_files, 0,
 			    sizeof(files) / sizeof(files[0]));
 	tcase_add_test(tc, nothing_to_look_at);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("sockets");
+	tcase_add_loop_test(tc, timeouts_of_sockets, 0,
+			    sizeof(sockets) / sizeof(sockets[0]));
+	tcase_add_test(tc, sockets_of_others);
+	tcase_add_test(tc, the_last_close_does_not_linger);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -1,4 +1,4 @@
-#include "lib/capture/rest.h"
+#include "lib/capture/target.h"
 
 #include <signal.h>
 #include <string.h>
@@ -75,6 +75,8 @@ static void interrupt_once(void)
 	uint64_t before = l.counters.stops + l.counters.event_stops;
 
 	until_asleep();
+	/* As for one that was sampled without its stop. */
+	capture_thread(l.capture, (uint32_t)l.first)->stop_expected = true;
 	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
 	while (l.counters.stops + l.counters.event_stops == before)
 		live_wait(&l);

@@ -113,6 +113,35 @@ START_TEST(a_name_is_no_field)
 END_TEST
 
 /* Of one that is gone, what leaves it alone is taken to be so. */
+/* What another process sees of one that has it blocked, and of one that lets
+ * it through: that is stopped, so that it does not take it.
+ */
+START_TEST(pending_signals)
+{
+	int status;
+	pid_t child = fork();
+	sigset_t set;
+
+	ck_assert_int_ge(child, 0);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	if (child == 0) {
+		(void)sigprocmask(SIG_BLOCK, &set, NULL);
+		(void)raise(SIGSTOP);
+		_exit(1);
+	}
+	ck_assert_int_eq(waitpid(child, &status, WUNTRACED), child);
+	ck_assert(!status_has_pending((uint32_t)child));
+	ck_assert_int_eq(kill(child, SIGUSR1), 0);
+	ck_assert(!status_has_pending((uint32_t)child));
+	ck_assert_int_eq(syscall(SYS_tgkill, child, child, SIGUSR2), 0);
+	ck_assert(status_has_pending((uint32_t)child));
+	ck_assert_int_eq(kill(child, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(!status_has_pending((uint32_t)child));
+}
+END_TEST
+
 START_TEST(nobody)
 {
 	ck_assert(status_is_filtered(0));
@@ -134,6 +163,7 @@ Suite *suite(void)
 	tcase_add_test(tc, filters);
 	tcase_add_test(tc, strict_mode);
 	tcase_add_test(tc, a_name_is_no_field);
+	tcase_add_test(tc, pending_signals);
 	tcase_add_test(tc, nobody);
 	suite_add_tcase(s, tc);
 	return s;

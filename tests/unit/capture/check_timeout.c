@@ -37,7 +37,14 @@ static bool find(long nr, const uint64_t arguments[6], struct timeout *ret)
 		.r9 = arguments[5],
 	};
 
-	return timeout_find((uint32_t)getpid(), -1, &regs, ret);
+	const struct timeout_call c = {
+		.pid = getpid(),
+		.tid = (uint32_t)getpid(),
+		.pagemap_fd = -1,
+		.regs = &regs,
+	};
+
+	return timeout_find(&c, ret);
 }
 
 static void set_up(void)

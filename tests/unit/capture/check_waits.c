@@ -1,15 +1,16 @@
 /*
  * lib/capture/rest.h with waits, and waits.c: how long they take under signals
- * that are ignored. Each would last an hour; what capture takes for the time is
- * the test's.
+ * that are ignored, and interrupts. Each would last an hour, but for one; what
+ * capture takes for the time is the test's.
  */
+#include "lib/capture/target.h"
+
 #include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/capture/target.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
@@ -30,10 +31,15 @@ static long count(const char *word)
 
 /* Relative timeouts that begin anew when the call is run again. */
 static const char *const kinds[] = {
-	"epoll_wait",	   "epoll_pwait",	"epoll_pwait2",
-	"ppoll_read_only", "pselect_read_only", "sigtimedwait",
-	"semtimedop",	   "io_getevents",	"io_pgetevents",
-	"io_uring_enter",
+	"epoll_wait",	   "epoll_pwait",	  "epoll_pwait2",
+	"ppoll_read_only", "pselect_read_only",	  "sigtimedwait",
+	"semtimedop",	   "io_getevents",	  "io_pgetevents",
+	"io_uring_enter",  "recv_timeout",	  "recv_all_timeout",
+	"recvmsg_timeout", "recvmmsg_timeout",	  "read_timeout",
+	"readv_timeout",   "preadv2_timeout",	  "send_timeout",
+	"sendmsg_timeout", "sendmmsg_timeout",	  "write_timeout",
+	"writev_timeout",  "pwritev2_timeout",	  "accept_timeout",
+	"connect_timeout", "connect_tcp_timeout",
 };
 
 /* These only under a filter. */
@@ -139,10 +145,19 @@ END_TEST
 /* It was seen to wait long before the first signal. */
 START_TEST(it_began_when_it_was_seen_first)
 {
-	begin(kinds[_i], false);
-	live_ticks(&l, 2);
-	live_later(HOUR_NS - MINUTE_NS);
-	still_waits();
+	const struct thread *th;
+
+	for (;;) {
+		begin(kinds[_i], false);
+		live_ticks(&l, 2);
+		live_later(HOUR_NS - MINUTE_NS);
+		still_waits();
+		th = capture_thread(l.capture, (uint32_t)l.first);
+		/* Else it has lost its processor on its way: waits.c. */
+		if (th->rest.late)
+			break;
+		live_end(&l);
+	}
 	live_later(MINUTE_NS);
 	live_tick(&l);
 	has_ended();
@@ -163,6 +178,131 @@ START_TEST(interrupts_in_between)
 	live_later(HOUR_NS);
 	live_tick(&l);
 	has_ended();
+}
+END_TEST
+
+static void interrupt(void)
+{
+	struct thread *th = capture_thread(l.capture, (uint32_t)l.first);
+	const uint64_t before = l.counters.stops;
+
+	live_until_blocked(l.first);
+	/* As for one that was sampled without its stop. */
+	th->stop_expected = true;
+	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
+	while (l.counters.stops + l.counters.event_stops == before)
+		live_wait(&l);
+	while (live_state(l.first) != 'S') {
+		live_reap(&l);
+		live_patience();
+	}
+}
+
+/* Those of ticks, which a wait that is woken in vain may meet at any time. */
+START_TEST(interrupts_alone)
+{
+	begin(kinds[_i], false);
+	for (int i = 0; i < 4; i++) {
+		interrupt();
+		live_later(HOUR_NS / 4 - MINUTE_NS);
+		live_tick(&l);
+		live_settle(&l);
+		ck_assert_int_eq(count("other"), 0);
+		ck_assert_int_eq(count("eintr"), 0);
+	}
+	live_later(4 * MINUTE_NS);
+	live_tick(&l);
+	has_ended();
+}
+END_TEST
+
+static void send_byte(void)
+{
+	ck_assert_int_eq(live_ask(&l, "wake", "ok"), 0);
+	live_until_blocked(l.first);
+}
+
+/* It is asked for more than comes, and has something each time. */
+START_TEST(parts_do_not_make_it_longer)
+{
+	begin("recv_all_timeout", false);
+	send_byte();
+	interrupt();
+	ck_assert_uint_eq(l.counters.continued, 1);
+	for (int i = 0; i < 11; i++) {
+		live_later(HOUR_NS / 12);
+		live_tick(&l);
+		live_settle(&l);
+		send_byte();
+		interrupt();
+		ck_assert_int_eq(count("other"), 0);
+	}
+	live_later(HOUR_NS / 12);
+	live_tick(&l);
+	has_ended();
+	ck_assert_uint_eq(l.counters.continued, 1);
+}
+END_TEST
+
+/* Nobody interrupts its last part: a message did not come in time. */
+START_TEST(the_last_part_is_no_part)
+{
+	uint64_t before;
+	long right;
+
+	live_begin(&l, "cap_waits", "50000", "recvmmsg_all_timeout");
+	while (l.counters.continued == 0) {
+		send_byte();
+		interrupt();
+	}
+	before = l.counters.event_stops;
+	right = count("right");
+	ck_assert_int_eq(live_ask(&l, "wake", "ok"), 0);
+	while (count("right") == right) {
+		live_reap(&l);
+		live_patience();
+	}
+	ck_assert_int_eq(count("wrong"), 0);
+	/* Into it and out of it, once. */
+	ck_assert_uint_le(l.counters.event_stops, before + 2);
+}
+END_TEST
+
+/* Run again, connect(2) says something else when its time is over. */
+START_TEST(a_connection_in_the_making)
+{
+	live_begin(&l, "cap_waits", "50000", "connect_tcp_timeout");
+	while (l.counters.rewritten == 0) {
+		live_until_blocked(l.first);
+		(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
+		live_wait(&l);
+	}
+	while (count("other") < 2) {
+		live_reap(&l);
+		live_patience();
+	}
+	ck_assert_int_eq(count("wrong"), 0);
+}
+END_TEST
+
+/* A second interrupt comes while the stop that the first made is not taken. */
+START_TEST(what_has_ended_stays_so)
+{
+	begin("recv_all_timeout", false);
+	send_byte();
+	interrupt();
+	send_byte();
+	live_later(HOUR_NS);
+	capture_thread(l.capture, (uint32_t)l.first)->stop_expected = true;
+	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
+	while (live_state(l.first) != 't')
+		live_patience();
+	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
+	while (count("right") == 0) {
+		live_reap(&l);
+		live_patience();
+	}
+	ck_assert_uint_eq(l.counters.continued, 1);
 }
 END_TEST
 
@@ -252,6 +392,11 @@ Suite *suite(void)
 	tcase_add_loop_test(tc, it_ends_by_a_signal, 0, n);
 	tcase_add_loop_test(tc, it_began_when_it_was_seen_first, 0, n);
 	tcase_add_loop_test(tc, interrupts_in_between, 0, n);
+	tcase_add_loop_test(tc, interrupts_alone, 0, n);
+	tcase_add_test(tc, parts_do_not_make_it_longer);
+	tcase_add_test(tc, the_last_part_is_no_part);
+	tcase_add_test(tc, what_has_ended_stays_so);
+	tcase_add_test(tc, a_connection_in_the_making);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("ends");
 	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
