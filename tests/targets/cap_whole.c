@@ -163,6 +163,19 @@ static void make_tcp(struct work *w)
 	close(listener);
 }
 
+/*
+ * Who asks for all of TTY_BYTES has to wait for it, however fast the other
+ * side is.
+ */
+static void make_narrow_tcp(struct work *w)
+{
+	const int size = TTY_BYTES / 8;
+
+	make_tcp(w);
+	need(setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) ==
+	     0);
+}
+
 static void make_tty(struct work *w)
 {
 	struct termios t;
@@ -468,8 +481,8 @@ static const struct kind kinds[] = {
 	{"sendfile_tcp", make_tcp_and_file, call_sendfile, drain},
 	{"copy_file_range", make_files, call_copy_file_range, NULL},
 	{"recv_unix", make_unix, call_recv, send_bit},
-	{"recv_tcp", make_tcp, call_recv, send_bit},
-	{"recvmsg_tcp", make_tcp, call_recvmsg, send_bit},
+	{"recv_tcp", make_narrow_tcp, call_recv, send_bit},
+	{"recvmsg_tcp", make_narrow_tcp, call_recvmsg, send_bit},
 	{"recvmmsg", make_datagrams, call_recvmmsg, send_number},
 	{"getrandom", NULL, call_getrandom, NULL},
 	{"read_urandom", make_urandom, call_read, NULL},
