@@ -77,7 +77,9 @@ def check_under_signals(box, filtered):
     waits.wait_for(1, timed)
     for name, (mean, longest, n) in waits.wait_for(LEAST, timed).items():
         check(mean >= WAIT_US, f'{name}: {mean} us in the mean of {n}')
-        check(mean < STORM_MOST_US,
+        # One may have waited for the machine; who begins anew does each time.
+        others = (mean * n - longest) / (n - 1)
+        check(others < STORM_MOST_US,
               f'{name}: {mean} us in the mean of {n}, {longest} at most')
     ask(waits.target, 'lull')
     check(number(waits.target, 'eintr') == 0, 'EINTR')
