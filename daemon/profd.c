@@ -183,10 +183,17 @@ static int watch_signals(struct broker *b, struct loop_source **ret)
 	return loop_add(b->loop, signal_fd, on_signals, b, ret);
 }
 
-/* As long as nobody is attached, --duration counts from our own start. */
+/* To attach takes milliseconds, or seconds where the machine has no time. */
+#define ATTACH_NS (3 * NS_PER_SEC)
+
+/*
+ * --duration counts from the first attachment. As long as there is none, it
+ * counts from our own start and what an attachment may take.
+ */
 static uint64_t deadline_of(const struct broker *b)
 {
-	uint64_t since = b->started_ns != 0 ? b->started_ns : b->epoch_ns;
+	uint64_t since =
+		b->started_ns != 0 ? b->started_ns : b->epoch_ns + ATTACH_NS;
 
 	if (b->options.duration_s <= 0)
 		return UINT64_MAX;

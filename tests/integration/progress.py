@@ -7,7 +7,7 @@ from harness import Failure, check, proc_status, threads, wait_for
 
 # What a thread of the target may take to be seen going on: on two processors
 # four threads calculate, and others.
-ALIVE_S = 5
+ALIVE_S = 30
 
 # The kernel lets go of tracees as soon as their tracer dies.
 FREE_S = 2

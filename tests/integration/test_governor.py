@@ -32,7 +32,9 @@ def test_lowered(box):
     governor = figures[busy.pid]['governor']
     check(governor['lowest_rate_hz'] <= int(lowered[1]) < 1000 and
           governor['lowered_s'] > 0, f'{governor}')
-    check(figures[idle.pid]['governor']['lowest_rate_hz'] == 1000,
+    # Not at all, but where the machine has no time for it.
+    check(figures[idle.pid]['governor']['lowest_rate_hz'] >
+          governor['lowest_rate_hz'],
           f'the idle one was lowered: {figures[idle.pid]["governor"]}')
     for f in figures.values():
         check(f['samples_expected'] == f['samples_taken'] +

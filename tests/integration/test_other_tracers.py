@@ -82,7 +82,7 @@ def test_ended_before_it_lets_go(box):
 
 
 def test_duration_before_it_lets_go(box):
-    """It counts from the start where nobody is attached."""
+    """The end comes, too, where nobody can be attached."""
     target = box.target('shares')
     tracer = box.target('tracer', target.pid)
     profd = box.profd([target], '--duration', '0.5')
