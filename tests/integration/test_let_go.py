@@ -16,7 +16,7 @@ from harness import check, wait_for
 from progress import Progress
 
 # From the signal to the last thread that is free. Most of it is this machine's.
-AT_ONCE_S = 3
+AT_ONCE_S = 10
 
 # A call that is being gone on with is waited for that long (lib/capture).
 REST_S = 1
