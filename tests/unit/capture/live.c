@@ -280,14 +280,6 @@ void live_settle(struct live *l)
 		live_wait(l);
 }
 
-void live_ticks(struct live *l, unsigned int n)
-{
-	while (n-- > 0) {
-		live_tick(l);
-		live_settle(l);
-	}
-}
-
 static struct live_thread *find(struct live *l, uint32_t tid)
 {
 	/* The newest: a number may be given again. */
@@ -465,6 +457,35 @@ char live_state(pid_t tid)
 		return 0;
 	state = strrchr(text, ')');
 	return state == NULL ? 0 : state[2];
+}
+
+/*
+ * A thread that was woken, or waits for a page, and has not come to its
+ * processor since is not "running" yet, nor in a call: the sampler rightly
+ * takes it for one that stands still. Waits until none is.
+ */
+static void until_all_run(const struct live *l)
+{
+	char text[256], state;
+
+	for (size_t i = 0; i < l->n_threads; i++) {
+		const pid_t tid = (pid_t)l->threads[i].tid;
+
+		while (!l->threads[i].exited &&
+		       read_proc(tid, "syscall", text, sizeof(text)) &&
+		       text[0] == '-' &&
+		       ((state = live_state(tid)) == 'R' || state == 'D'))
+			live_patience();
+	}
+}
+
+void live_ticks(struct live *l, unsigned int n)
+{
+	while (n-- > 0) {
+		until_all_run(l);
+		live_tick(l);
+		live_settle(l);
+	}
 }
 
 uint64_t live_missed(const struct live *l)

@@ -100,7 +100,7 @@ void live_reap(struct live *l);
 void live_settle(struct live *l);
 /* Until a status of a tracee has come. */
 void live_wait(struct live *l);
-/* n ticks, each waited for. */
+/* n ticks, each waited for, and for who is to run before it. */
 void live_ticks(struct live *l, unsigned int n);
 
 /* From now on it is later by so much than it is, for capture. */
