@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 /* What does not come within this time does not come. */
-#define PATIENCE_S 60
+#define PATIENCE_S 300
 
 /* Wrong things are told, but not without end. */
 #define WRONG_MAX 20

@@ -155,7 +155,6 @@ Suite *suite(void)
 	Suite *s = suite_create("bulk");
 	TCase *c = tcase_create("bulk");
 
-	tcase_set_timeout(c, 120);
 	tcase_add_loop_test(c, bulk, 0, (int)array_size(shapes));
 	suite_add_tcase(s, c);
 	return s;

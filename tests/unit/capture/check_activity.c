@@ -214,7 +214,6 @@ Suite *suite(void)
 	tcase_add_test(tc, anything_else_is_dead);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("threads");
-	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, a_mark_changes_when_a_thread_has_run);
 	tcase_add_test(tc, a_busy_thread_is_running);
 	tcase_add_test(tc, a_thread_that_is_not_there);

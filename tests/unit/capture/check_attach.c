@@ -232,7 +232,6 @@ Suite *suite(void)
 	Suite *s = suite_create("attach");
 	TCase *tc = tcase_create("exec");
 
-	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, exec_by_a_thread_that_is_not_known);
 	tcase_add_test(tc, exec_where_nobody_that_is_known_is_left);

@@ -395,7 +395,6 @@ Suite *suite(void)
 	Suite *s = suite_create("capture");
 	TCase *tc = tcase_create("samples");
 
-	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, a_blocked_thread_is_never_stopped);
 	tcase_add_test(tc, busy_threads_are_captured_at_every_tick);
@@ -406,7 +405,6 @@ Suite *suite(void)
 	tcase_add_test(tc, who_was_interrupted_does_not_wait_for_newer_threads);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("ends");
-	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, the_end_is_the_last_record);
 	tcase_add_test(tc, a_kill_at_any_moment_is_an_end);
@@ -414,7 +412,6 @@ Suite *suite(void)
 	tcase_add_test(tc, what_is_pending_at_the_end_is_missed);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("beginnings");
-	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, a_process_that_is_gone);
 	tcase_add_test(tc, a_zombie_is_gone);

@@ -229,14 +229,12 @@ Suite *suite(void)
 	Suite *s = suite_create("record");
 	TCase *tc = tcase_create("a full ring");
 
-	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, without_room_nothing_is_stopped);
 	tcase_add_test(tc, a_reader_that_lost_track_starts_anew);
 	tcase_add_test(tc, the_end_waits_for_room);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("readers");
-	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, a_new_reader_after_threads_have_ended);
 	tcase_add_test(tc, a_new_reader_while_threads_are_interrupted);

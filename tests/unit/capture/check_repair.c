@@ -290,7 +290,6 @@ Suite *suite(void)
 	Suite *s = suite_create("repair");
 	TCase *tc = tcase_create("waits");
 
-	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_loop_test(tc, no_wait_is_ended_by_an_interrupt, 0,
 			    sizeof(calls) / sizeof(calls[0]));
@@ -303,7 +302,6 @@ Suite *suite(void)
 	tcase_add_test(tc, no_call_no_repair);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("kinds of waits");
-	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_loop_test(tc, no_kind_of_wait_is_ended, 0,
 			    sizeof(waits) / sizeof(waits[0]));

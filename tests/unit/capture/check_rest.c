@@ -218,7 +218,6 @@ Suite *suite(void)
 	Suite *s = suite_create("rest");
 	TCase *tc = tcase_create("rests of calls");
 
-	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_loop_test(tc, interrupts_take_nothing_away, 0, N_KINDS);
 	tcase_add_loop_test(tc, ignored_signals_take_nothing_away, 0, N_KINDS);

@@ -344,7 +344,6 @@ Suite *suite(void)
 	Suite *s = suite_create("sleepers");
 	TCase *tc = tcase_create("sleepers");
 
-	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, all_fall_asleep);
 	tcase_add_test(tc, who_sleeps_is_not_asked_while_nobody_runs);

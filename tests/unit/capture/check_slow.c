@@ -151,7 +151,6 @@ Suite *suite(void)
 	Suite *s = suite_create("slow");
 	TCase *tc = tcase_create("slow");
 
-	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, a_slow_read_is_paid_for);
 	tcase_add_test(tc, who_is_stopped_goes_on_unread);

@@ -208,7 +208,6 @@ Suite *suite(void)
 	Suite *s = suite_create("stop");
 	TCase *tc = tcase_create("group-stops");
 
-	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, the_parent_sees_a_stop_and_its_end);
 	tcase_add_test(tc, a_stopped_process_stays_stopped_when_we_come);
@@ -218,7 +217,6 @@ Suite *suite(void)
 	tcase_add_test(tc, after_a_stop_waits_are_repaired_again);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("signals");
-	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, each_signal_is_delivered_once);
 	suite_add_tcase(s, tc);

@@ -284,7 +284,6 @@ Suite *suite(void)
 	Suite *s = suite_create("target");
 	TCase *tc = tcase_create("programs");
 
-	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, exec_by_another_thread_leaves_the_leader);
 	tcase_add_test(tc, exec_while_all_are_interrupted);
@@ -292,7 +291,6 @@ Suite *suite(void)
 	tcase_add_test(tc, exec_where_the_leader_was_dead_before_we_came);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("threads");
-	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, a_dead_leader_is_not_expected);
 	tcase_add_test(tc, threads_of_a_dead_leader_have_stacks);

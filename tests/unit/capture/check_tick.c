@@ -322,7 +322,6 @@ Suite *suite(void)
 	Suite *s = suite_create("tick");
 	TCase *tc = tcase_create("ticks");
 
-	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, uninterruptible_sleep_is_sampled_in_the_end);
 	tcase_add_test(tc, what_does_not_stop_is_missed_after_a_while);

@@ -384,7 +384,6 @@ Suite *suite(void)
 	Suite *s = suite_create("waits");
 	TCase *tc = tcase_create("length");
 
-	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_loop_test(tc, signals_do_not_make_it_longer, 0, n);
 	tcase_add_loop_test(tc, nor_under_a_filter, 0,
@@ -399,7 +398,6 @@ Suite *suite(void)
 	tcase_add_test(tc, a_connection_in_the_making);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("ends");
-	tcase_set_timeout(tc, LIVE_TIMEOUT_S);
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, events_in_between);
 	tcase_add_test(tc, a_handler_in_between);

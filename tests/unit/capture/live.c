@@ -160,10 +160,18 @@ void live_open(struct live *l, size_t ring_bytes)
 	l->tick_ns = LIVE_TICK_NS;
 }
 
+/* Who takes long to attach comes back later: not because of our machine. */
 int live_add(struct live *l)
 {
-	return capture_add(l->capture, LIVE_TARGET, l->pid, l->pidfd, &l->sink,
-			   &l->counters, l->tick);
+	const uint64_t was_ns = still_ns;
+	int r;
+
+	if (still_ns == 0)
+		still_ns = now_ns();
+	r = capture_add(l->capture, LIVE_TARGET, l->pid, l->pidfd, &l->sink,
+			&l->counters, l->tick);
+	still_ns = was_ns;
+	return r;
 }
 
 void live_begin(struct live *l, const char *name, const char *argument,

@@ -839,7 +839,6 @@ Suite *suite(void)
 	TCase *c = tcase_create("shipd");
 
 	/* python3 and openssl take a while to start on a busy machine. */
-	tcase_set_timeout(c, 60);
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_loop_test(c, sends, 0, 2);
 	tcase_add_loop_test(c, obeys_limits, 0, 2);

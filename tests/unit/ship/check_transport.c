@@ -420,7 +420,6 @@ Suite *suite(void)
 	TCase *c = tcase_create("transport");
 
 	/* python3 and openssl take a while to start on a busy machine. */
-	tcase_set_timeout(c, 60);
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, sends_and_keeps_the_connection);
 	tcase_add_test(c, does_not_ask_before_a_large_body);

@@ -313,7 +313,6 @@ Suite *suite(void)
 	TCase *tc = tcase_create("lines");
 
 	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_set_timeout(tc, 30);
 	tcase_add_test(tc, test_against_libdw);
 	tcase_add_test(tc, test_outside);
 	tcase_add_test(tc, test_time);

@@ -223,7 +223,6 @@ Suite *suite(void)
 	Suite *s = suite_create("unwind/memo");
 	TCase *tc = tcase_create("walks");
 
-	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, same_as_without, 0, (int)array_size(programs));
 	tcase_add_loop_test(tc, around_a_signal, 0, (int)array_size(programs));
 	tcase_add_test(tc, forgets_with_the_maps);

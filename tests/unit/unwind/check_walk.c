@@ -256,7 +256,6 @@ Suite *suite(void)
 	Suite *s = suite_create("unwind/walk");
 	TCase *tc = tcase_create("programs");
 
-	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, test_blocked, 0, N_PROGRAMS * N_BLOCKING);
 	tcase_add_loop_test(tc, test_threads, 0, N_PROGRAMS);
 	tcase_add_loop_test(tc, test_random_stops, 0, N_PROGRAMS);
