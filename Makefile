@@ -237,11 +237,13 @@ $(B)/bench/$(1): $$($(1)_SRC:%=$(B)/obj/tests/bench/%.o) \
 endef
 $(foreach b,target bare naive unwind,$(eval $(call bench_rules,$(b))))
 
-# Our stacks against those of other unwinders, stop by stop.
-ORACLE = $(B)/oracle/differ
-ORACLE_OBJS = $(B)/obj/tests/oracle/differ.o
+# Our stacks against those of other unwinders, stop by stop; and the records of
+# single stops, kept in tests/golden/stacks.
+ORACLE = $(B)/oracle/differ $(B)/oracle/record
+ORACLE_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/oracle/*.c))
 ALL_OBJS += $(ORACLE_OBJS)
-$(ORACLE): $(ORACLE_OBJS) $(patsubst %,$(B)/obj/daemon/%.o,\
+$(ORACLE): $(B)/oracle/%: $(B)/obj/tests/oracle/%.o \
+		$(patsubst %,$(B)/obj/daemon/%.o,\
 		$(filter-out profctl stack,$(sentry-profctl_SRC))) \
 		$(call archives,$(sentry-profctl_LIB))
 	@mkdir -p $(@D)

@@ -330,11 +330,17 @@ static enum unwind_end step_by_rule(struct walk *w, struct walk_frame *f,
 				    const struct place *p)
 {
 	const struct rule *rule = p->rule;
+	const struct full_rule *full;
+	enum unwind_end end;
 
-	if (rule->cfa == RULE_CFA_FULL)
-		return step_full(w, f, p->rows,
-				 &p->rows->full[rule->cfa_offset]);
-	return step_simple(w, f, rule, p->image);
+	if (rule->cfa != RULE_CFA_FULL)
+		return step_simple(w, f, rule, p->image);
+	full = &p->rows->full[rule->cfa_offset];
+	end = step_full(w, f, p->rows, full);
+	/* Where what was interrupted cannot be read, too. */
+	if (end != WALK_ON && full->is_signal)
+		f->planted = !f->is_leaf;
+	return end;
 }
 
 /*
@@ -354,18 +360,21 @@ static enum unwind_end step_without_cfi(struct walk *w, struct walk_frame *f,
 					const struct place *p)
 {
 	const struct image *i = p->image;
+	enum unwind_end end;
 	uint64_t entry;
 
 	if (i) {
 		entry = i->entry + p->bias;
 		if (f->addr >= entry && f->addr - entry < ENTRY_SIZE)
 			return UNWIND_END_ROOT;
-		if (!f->is_leaf && code_is_sigreturn(w->space, f->addr))
-			return step_sigreturn(w, f);
+		if (!f->is_leaf && code_is_sigreturn(w->space, f->addr)) {
+			end = step_sigreturn(w, f);
+			f->planted = end != WALK_ON;
+			return end;
+		}
 		if (is_planted(f, p)) {
-			enum unwind_end end = step_by_rule(
-				w, f, space_place(w->space, f->addr));
-
+			end = step_by_rule(w, f,
+					   space_place(w->space, f->addr));
 			f->planted = !f->interrupted;
 			/* Where it would return to is no address: an argument.
 			 */

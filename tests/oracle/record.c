@@ -1,0 +1,97 @@
+/*
+ * Writes what capture records of a process's main thread: for the samples that
+ * are kept in tests/golden/stacks.
+ *
+ * usage: record PID FILE stopped|blocked|PC
+ *
+ * stopped: at once, with all registers. blocked: without a stop, as it waits in
+ * a call. PC: hexadecimal; it is stopped, and goes there by single steps.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/live.h"
+#include "daemon/thread_copy.h"
+#include "lib/capture/arch.h"
+
+/* A loop comes back to a place sooner. */
+#define STEPS_MAX 10000
+
+static union {
+	struct record_sample record;
+	uint8_t bytes[THREAD_COPY_MAX];
+} buffer;
+
+static int step_to(struct thread_stop *stop, const struct live *live,
+		   uint64_t pc, size_t *ret_size)
+{
+	for (int i = 0; i < STEPS_MAX; i++) {
+		int r = thread_copy_stopped(live, stop, &buffer.record,
+					    ret_size);
+
+		if (r < 0 || pc == 0 || buffer.record.regs[ARCH_PC] == pc)
+			return r;
+		r = thread_step(stop);
+		if (r < 0)
+			return r;
+	}
+	return -ENOENT;
+}
+
+static int record(const struct live *live, const char *how, size_t *ret_size)
+{
+	struct thread_stop stop;
+	uint64_t pc = 0;
+	int r;
+
+	if (strcmp(how, "blocked") == 0)
+		return thread_copy_blocked(live, live->pid, &buffer.record,
+					   ret_size);
+	if (strcmp(how, "stopped") != 0)
+		pc = strtoull(how, NULL, 16);
+	r = thread_stop(live->pid, &stop);
+	if (r < 0)
+		return r;
+	r = step_to(&stop, live, pc, ret_size);
+	thread_release(&stop);
+	return r;
+}
+
+static int write_file(const char *path, size_t size)
+{
+	FILE *f = fopen(path, "we");
+	int r = -EIO;
+
+	if (!f)
+		return -errno;
+	if (fwrite(buffer.bytes, 1, size, f) == size)
+		r = 0;
+	return fclose(f) == 0 ? r : -EIO;
+}
+
+int main(int argc, char **argv)
+{
+	struct live live;
+	bool changed;
+	size_t size;
+	int r;
+
+	if (argc != 4) {
+		(void)fprintf(stderr, "usage: %s PID FILE stopped|blocked|PC\n",
+			      argv[0]);
+		return 2;
+	}
+	r = live_init(&live, (int32_t)strtol(argv[1], NULL, 10));
+	if (r == 0)
+		r = live_read_maps(&live, &changed);
+	if (r == 0)
+		r = record(&live, argv[3], &size);
+	if (r == 0)
+		r = write_file(argv[2], size);
+	live_fini(&live);
+	if (r < 0)
+		(void)fprintf(stderr, "%s: %s\n", argv[0], strerror(-r));
+	return r < 0 ? 1 : 0;
+}
