@@ -38,9 +38,13 @@ import server as envelope_server
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(ROOT, os.environ.get('BUILD', 'build'))
 
-# A loaded machine may take its time; what takes longer than this hangs.
-PATIENCE_S = 30
+# What takes longer than this hangs. A virtual machine may be left with a twentieth
+# of its processors for minutes: no test says how fast something has to be.
+PATIENCE_S = 240
 POLL_S = 0.005
+
+# For who has nothing more to do than to end.
+ORPHAN_S = 30
 
 # A test's environment must not be that of who runs it.
 FOREIGN = re.compile('SENTRY_.*|.*_proxy|.*_PROXY|SSL_CERT_.*|DEBUGINFOD_.*')
@@ -67,12 +71,31 @@ def wait_for(condition, what, timeout=PATIENCE_S):
     """Asks condition() again and again; returns its first true value."""
     deadline = time.monotonic() + timeout
     while True:
+        asked = time.monotonic()
         value = condition()
+        now = time.monotonic()
         if value:
             return value
-        if time.monotonic() > deadline:
+        if now > deadline:
             raise Failure(f'waited {timeout} s in vain: {what}')
-        time.sleep(POLL_S)
+        # What is waited for needs the processors more than who asks.
+        time.sleep(max(POLL_S, now - asked))
+
+
+def in_turns(attempt, turns=5):
+    """attempt() gives a list of what is wrong, or fails. What is wrong because
+    somebody else had the processors is not so in every turn; what is broken is.
+    """
+    for turn in range(turns):
+        try:
+            found = attempt()
+        except Failure:
+            if turn == turns - 1:
+                raise
+            continue
+        if not found:
+            return
+    raise Failure(f'in each of {turns} turns; in the last: {found}')
 
 
 def free_port():
@@ -144,6 +167,13 @@ def cpu_seconds(pid):
     if not fields:
         return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
+def wait_work(pid, seconds):
+    """Waits until a process has used so much more processor time: what it does
+    in that is seen, however little of a processor it is given."""
+    goal = cpu_seconds(pid) + seconds
+    wait_for(lambda: cpu_seconds(pid) >= goal, f'{seconds} s of work')
 
 
 class Program:
@@ -255,6 +285,13 @@ class Profd(Program):
     @property
     def chunks(self):
         return [e.chunk for e in self.envelopes]
+
+    def wait_chunks(self, n=1):
+        """Waits until there are so many more than now."""
+        def written():
+            return len(list(self.output.glob('*.envelope')))
+        n += written()
+        wait_for(lambda: written() >= n, f'{n} chunks')
 
     def helpers(self):
         """Its living children: {'capture': [pid], 'unwind': [...], ...}."""
@@ -408,12 +445,10 @@ class Box:
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
-# The broker's helpers end by themselves when it is gone, but not at once.
-ORPHAN_S = 5
-
-
 def end_orphans():
-    """Ends what the daemon left behind; returns what it was."""
+    """Ends what the daemon left behind; returns what it was. The broker's helpers
+    end by themselves when it is gone, but not at once.
+    """
     deadline = time.monotonic() + ORPHAN_S
     while True:
         reap()

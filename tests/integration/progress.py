@@ -5,14 +5,6 @@ import struct
 import harness
 from harness import Failure, check, proc_status, threads, wait_for
 
-# What a thread of the target may take to be seen going on: on two processors
-# four threads calculate, and others.
-ALIVE_S = 30
-
-# The kernel lets go of tracees as soon as their tracer dies.
-FREE_S = 2
-
-
 class Progress:
     def __init__(self, box, **options):
         self.path = box.make_dir('progress') / 'counters'
@@ -31,8 +23,8 @@ class Progress:
         def all_advance():
             return all(b > a + 3 for a, b in zip(before, self.counters()))
         try:
-            wait_for(all_advance, '', ALIVE_S)
-            wait_for(lambda: harness.state(self.pid) not in 'tT', '', ALIVE_S)
+            wait_for(all_advance, '')
+            wait_for(lambda: harness.state(self.pid) not in 'tT', '')
         except Failure:
             check(self.program.running(),
                   f'the target has ended: {self.program.report()}')
@@ -53,7 +45,7 @@ class Progress:
                        harness.state(tid) not in 'tT'
                        for tid in threads(self.pid))
         try:
-            wait_for(is_free, '', FREE_S)
+            wait_for(is_free, '')
         except Failure:
             raise Failure(f'not left alone: {self.describe()}') from None
 

@@ -133,8 +133,7 @@ def test_file_that_nobody_may_close(box):
     test_hung.go_deep(hung)
     wait_for(lambda: 'makes reads of its files hang' in profd.stderr,
              'the file to hang its reader')
-    chunks = len(profd.chunks)
-    wait_for(lambda: len(profd.chunks) > chunks + 1, 'the broker to go on')
+    profd.wait_chunks(2)
     profd.signal(signal.SIGINT)
     profd.finish(status=1)
     check_sums(profd)

@@ -122,8 +122,7 @@ def test_figures_of_the_ended_outlive_capture(box):
     old, = profd.helpers()['capture']
     profd.pids.remove(ended.pid)
     wait_for(lambda: harness.tracer(other.pid) == old, 'capture to go on')
-    chunks = len(profd.chunks)
-    wait_for(lambda: len(profd.chunks) > chunks + 1, 'more chunks')
+    profd.wait_chunks(2)
     os.kill(old, signal.SIGKILL)
     wait_for(lambda: harness.tracer(other.pid) not in (0, old),
              'another capture')

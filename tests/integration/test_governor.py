@@ -24,8 +24,7 @@ def test_lowered(box):
                       '--chunk-seconds', '1')
     lowered = wait_for(lambda: re.search(LOWERED.format(busy.pid),
                                          profd.stderr), 'a lower rate')
-    chunks = len(profd.chunks)
-    wait_for(lambda: len(profd.chunks) > chunks + 8, 'more chunks')
+    profd.wait_chunks(9)
     profd.signal(signal.SIGINT)
     profd.finish()
     figures = {t['pid']: t for t in profd.stats['targets']}
@@ -41,14 +40,16 @@ def test_lowered(box):
               sum(f['missed'].values()), f'{f}')
     check(figures[busy.pid]['ticks'] < figures[idle.pid]['ticks'],
           'no tick was left out')
-    # Every second of the run is in the chunks, whatever the rate was.
+    # Every second of the run is in the chunks, whatever the rate was; but what
+    # could not be seen is told, and is no time.
     tid = str(busy.pid)
     seconds = sum(chunk_rules.thread_seconds(c).get(tid, 0)
                   for c in profd.chunks)
-    missed = sum(figures[busy.pid]['missed'].values()) / 1000
-    whole = profd.stats['duration_s']
-    check(abs(seconds + missed - whole) < 0.25,
-          f'{seconds:.2f} s of {whole:.2f} s')
+    missed = sum(figures[busy.pid]['missed'].values()) / \
+        governor['lowest_rate_hz']
+    whole = figures[busy.pid]['duration_s']
+    check(whole - missed - 0.25 < seconds < whole + 0.25,
+          f'{seconds:.2f} s of {whole:.2f} s, {missed:.2f} s are missed')
     # And is shared out as it was.
     found = share_problems(profd.chunks, tid, luck(profd.chunks, tid))
     check(found == [], f'{found}')
@@ -66,9 +67,9 @@ def test_lowest(box):
     profd = box.profd(busy, '--rate', '1000', '--cpu-budget', '1',
                       '--chunk-seconds', '2')
     wait_for(lambda: 'at the lowest rate of all' in profd.stderr,
-             'it gives up', timeout=60)
+             'it gives up')
     chunks = len(profd.chunks)
-    wait_for(lambda: len(profd.chunks) >= chunks + 6, 'three chunks of each')
+    profd.wait_chunks(6)
     late = profd.chunks[chunks + 2:]
     profd.interrupt()
     check(profd.stderr.count('at the lowest rate of all') == 1, profd.stderr)
@@ -92,9 +93,8 @@ def test_what_no_rate_saves(box):
     births = box.target('short_threads')
     profd = box.profd([births], '--cpu-budget', '1', '--chunk-seconds', '1')
     wait_for(lambda: 'new threads make are the same at any rate' in
-             profd.stderr, 'it gives up', timeout=60)
-    chunks = len(profd.chunks)
-    wait_for(lambda: len(profd.chunks) > chunks + 2, 'more chunks')
+             profd.stderr, 'it gives up')
+    profd.wait_chunks(3)
     profd.interrupt()
     stats = profd.stats
     check(stats['event_stops'] > stats['stops'], f'{stats}')
@@ -110,7 +110,7 @@ def tell(target, line):
 
 def test_recovers(box):
     target = box.target('cap_threads', stdin=-1)
-    tell(target, b'busy 4\n')
+    tell(target, b'busy 64\n')
     target.wait_line(r'ok \d+')
     profd = box.profd([target], '--rate', '1000', '--cpu-budget', '3',
                       '--chunk-seconds', '1')
@@ -118,7 +118,7 @@ def test_recovers(box):
              'a lower rate')
     tell(target, b'join\n')
     wait_for(lambda: 'is sampled at 1000 Hz again' in profd.stderr,
-             'the full rate', timeout=90)
+             'the full rate')
     profd.interrupt()
     governor = profd.stats['governor']
     check(governor['lowest_rate_hz'] < 1000 and governor['lowered_s'] > 0,
@@ -138,7 +138,7 @@ def test_no_limit(box):
     busy = box.target('shares')
     profd = box.profd([busy], '--rate', '1000', '--cpu-budget', '0',
                       '--chunk-seconds', '1')
-    wait_for(lambda: len(profd.chunks) > 3, 'chunks')
+    profd.wait_chunks(4)
     profd.interrupt()
     check(profd.stats['governor'] == {
         'cpu_budget_percent': 0, 'lowest_rate_hz': 1000, 'lowered_s': 0.0,

@@ -20,12 +20,6 @@ def start(box, targets, *args):
     return box.profd(targets, *args, process_group=0).wait_attached()
 
 
-def wait_samples(profd, n=1):
-    """Waits for so many chunks more."""
-    n += len(profd.chunks)
-    wait_for(lambda: len(profd.chunks) >= n, 'chunks')
-
-
 def suspend(profd):
     """As a shell does, and as it sees it."""
     profd.signal(signal.SIGTSTP)
@@ -95,7 +89,7 @@ def test_suspended_and_continued(box):
     profd = start(box, [target], '--chunk-seconds', '1')
     away = []
     for _ in range(2):
-        wait_samples(profd)
+        profd.wait_chunks()
         suspend(profd)
         check_free(target)
         begin = time.time()
@@ -107,7 +101,7 @@ def test_suspended_and_continued(box):
         profd.signal(signal.SIGCONT)
         profd.wait_attached()
         away.append((begin, end))
-    wait_samples(profd, 2)
+    profd.wait_chunks(2)
     profd.interrupt()
     most = time.time() - began - sum(end - begin for begin, end in away)
     check(lines(profd) == [], f'{profd.stderr}')
@@ -140,7 +134,7 @@ def test_ended_while_suspended(box):
     """A signal that came while it was stopped ends it when it goes on."""
     target = Progress(box)
     profd = start(box, [target], '--chunk-seconds', '1')
-    wait_samples(profd)
+    profd.wait_chunks()
     suspend(profd)
     profd.signal(signal.SIGTERM)
     profd.signal(signal.SIGCONT)
@@ -153,7 +147,7 @@ def test_ended_while_suspended(box):
 def test_target_ends_meanwhile(box):
     target = Progress(box)
     profd = start(box, [target], '--chunk-seconds', '1')
-    wait_samples(profd)
+    profd.wait_chunks()
     suspend(profd)
     target.program.end()
     profd.signal(signal.SIGCONT)
@@ -206,7 +200,7 @@ def test_a_debugger_came_meanwhile(box):
     """It is no error, and with its end the profile goes on."""
     target, other = Progress(box), box.target('shares')
     profd = start(box, [target, other], '--chunk-seconds', '1')
-    wait_samples(profd, 2)
+    profd.wait_chunks(2)
     suspend(profd)
     tracer = box.target('tracer', target.pid)
     begin = time.time()
@@ -214,12 +208,12 @@ def test_a_debugger_came_meanwhile(box):
     wait_for_line(profd, traced_by(target, tracer))
     wait_for(lambda: harness.tracer(other.pid), 'the other one is profiled')
     # It is looked at again and again, and said once.
-    wait_samples(profd, 3)
+    profd.wait_chunks(3)
     check(harness.tracer(target.pid) == tracer.pid, 'its tracer has lost it')
     end = time.time()
     tracer.end()
     profd.wait_attached()
-    wait_samples(profd, 4)
+    profd.wait_chunks(4)
     profd.interrupt()
     check(lines(profd) == [traced_by(target, tracer)], f'{profd.stderr}')
     check_figures(profd)
@@ -233,7 +227,7 @@ def test_a_debugger_came_meanwhile(box):
 def test_ended_while_a_debugger_is_there(box):
     target = Progress(box)
     profd = start(box, [target], '--chunk-seconds', '1')
-    wait_samples(profd)
+    profd.wait_chunks()
     suspend(profd)
     tracer = box.target('tracer', target.pid)
     profd.signal(signal.SIGCONT)
@@ -246,7 +240,7 @@ def test_ended_while_a_debugger_is_there(box):
 def test_a_debugger_is_faster_than_the_next_capture(box):
     target = Progress(box)
     profd = start(box, [target], '--chunk-seconds', '1')
-    wait_samples(profd)
+    profd.wait_chunks()
     # The second in a row is not started again at once.
     first, = profd.helpers()['capture']
     os.kill(first, signal.SIGKILL)
@@ -260,7 +254,7 @@ def test_a_debugger_is_faster_than_the_next_capture(box):
     wait_for_line(profd, traced_by(target, tracer))
     tracer.end()
     profd.wait_attached()
-    wait_samples(profd, 2)
+    profd.wait_chunks(2)
     profd.interrupt()
     check_figures(profd)
     check(profd.stderr.count(traced_by(target, tracer)) == 1, profd.stderr)

@@ -42,8 +42,7 @@ def watch(box, n, limits=':'):
     # nothing changes any more.
     def settled():
         before = attached(target)
-        chunks = len(profd.chunks)
-        wait_for(lambda: len(profd.chunks) > chunks, 'a chunk')
+        profd.wait_chunks()
         return before > 0 and attached(target) == before
     wait_for(settled, 'it is attached to', 4 * harness.PATIENCE_S)
     check(profd.helpers()['capture'] == capture,

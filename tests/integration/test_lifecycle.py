@@ -63,20 +63,16 @@ def check_quiet(profd):
     check(lines == [], f'{lines}')
 
 
-def wait_chunks(profd, n):
-    wait_for(lambda: len(profd.chunks) >= n, f'{n} chunks')
-
-
 def exec_by(box, who):
     # By a link, as much of Debian is: its name is the thread's.
     link = box.make_dir('link') / 'a-name-of-its-own'
     link.symlink_to((BUILD / 'targets/exec_second').resolve())
     target = box.target('exec_first', who, link)
     profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
-    wait_chunks(profd, 1)
+    profd.wait_chunks()
     target.signal(signal.SIGUSR1)
     target.wait_line(f'second {target.pid}')
-    wait_chunks(profd, len(profd.chunks) + 2)
+    profd.wait_chunks(2)
     profd.interrupt()
     check_quiet(profd)
     check_sums(profd)
@@ -110,14 +106,14 @@ def test_exec_while_nobody_looks(box):
     """The daemon is suspended: there is no capture that would be told."""
     target = box.target('exec_first', 'leader', BUILD / 'targets/exec_second')
     profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
-    wait_chunks(profd, 1)
+    profd.wait_chunks()
     profd.signal(signal.SIGTSTP)
     wait_for(lambda: harness.state(profd.pid) == 'T', 'it is suspended')
     target.signal(signal.SIGUSR1)
     target.wait_line(f'second {target.pid}')
     profd.signal(signal.SIGCONT)
     profd.wait_attached()
-    wait_chunks(profd, len(profd.chunks) + 2)
+    profd.wait_chunks(2)
     profd.interrupt()
     check_quiet(profd)
     check_sums(profd)
@@ -155,11 +151,11 @@ def wait_main_thread_is_gone(target):
 def test_main_thread_exits(box):
     target = box.target('leaderless')
     profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
-    wait_chunks(profd, 1)
+    profd.wait_chunks()
     target.signal(signal.SIGUSR1)
     wait_main_thread_is_gone(target)
     gone = time.time()
-    wait_chunks(profd, len(profd.chunks) + 2)
+    profd.wait_chunks(2)
     target.signal(signal.SIGUSR2)
     check(target.wait() == 3, f'the target: {target.report()}')
     profd.finish()

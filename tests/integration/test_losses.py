@@ -44,8 +44,7 @@ def kill(profd, kind):
     os.kill(pid, signal.SIGKILL)
     wait_for(lambda: profd.helpers()[kind] not in ([], [pid]), f'a new {kind}')
     profd.wait_attached()
-    chunks = len(profd.chunks)
-    wait_for(lambda: len(profd.chunks) > chunks + 3, 'more chunks')
+    profd.wait_chunks(4)
 
 
 def test_each_process_dies(box):
@@ -69,7 +68,7 @@ def test_each_process_dies(box):
 def lose_the_directory(box, *args, **options):
     profd = box.profd([box.target('shares')], '--chunk-seconds', '1', *args,
                       **options)
-    wait_for(lambda: len(profd.chunks) > 1, 'chunks')
+    profd.wait_chunks(2)
     shutil.rmtree(profd.output)
     wait_for(lambda: profd.stderr.count('cannot write an envelope') > 3,
              'files that cannot be written')
@@ -104,7 +103,7 @@ def test_no_server(box):
     port = harness.free_port()
     profd = box.profd(targets(box), '--dsn', f'http://key@127.0.0.1:{port}/1',
                       '--chunk-seconds', '1')
-    wait_for(lambda: len(profd.chunks) > 6, 'chunks')
+    profd.wait_chunks(7)
     profd.interrupt()
     check_identities(profd, server=True)
     check(profd.stats['chunks']['sent'] == 0, f'{profd.stats["chunks"]}')
@@ -113,7 +112,7 @@ def test_no_server(box):
 def test_an_end_in_the_middle(box):
     """ship does not answer, and is given up: the server is slow for ever."""
     profd = box.profd(targets(box), '--chunk-seconds', '1').wait_attached()
-    wait_for(lambda: len(profd.chunks) > 2, 'chunks')
+    profd.wait_chunks(3)
     ship, = profd.helpers()['ship']
     os.kill(ship, signal.SIGSTOP)
     profd.signal(signal.SIGINT)

@@ -25,8 +25,7 @@ def wait_for_line(profd, text):
 def check_profiled(profd, *lines):
     """From here on it is, and nothing more was said."""
     profd.wait_attached()
-    chunks = len(profd.chunks)
-    wait_for(lambda: len(profd.chunks) > chunks + 1, 'chunks')
+    profd.wait_chunks(2)
     profd.interrupt()
     said = [l for l in profd.stderr.splitlines() if 'no release' not in l]
     check(said == list(lines), f'{said}')
@@ -181,8 +180,7 @@ def test_the_daemon_under_strace(box):
     capture, = profd.helpers()['capture']
     second = box.start(['strace', '-f', '-o', '/dev/null', '-p', capture])
     wait_for(lambda: harness.tracer(capture) or not second.running(), 'strace')
-    chunks = len(profd.chunks)
-    wait_for(lambda: len(profd.chunks) > chunks + 1, 'chunks')
+    profd.wait_chunks(2)
     second.signal(signal.SIGINT)
     strace.signal(signal.SIGINT)
     strace.wait()

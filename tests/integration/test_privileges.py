@@ -183,7 +183,7 @@ def test_descriptors(box):
     target = box.target('short_threads')
     profd = box.profd([target], '--chunk-seconds', '1')
     found = processes(profd)
-    wait_for(lambda: len(profd.chunks) >= 1, 'the first chunk')
+    profd.wait_chunks()
     terminal = [n for n in ('/dev/null', str(profd.err_path))]
     for kind in ('unwind', 'ship'):
         links = set(descriptors(found[kind]).values())
@@ -200,7 +200,7 @@ def test_descriptors(box):
         # No helper, no chunk under way: the fewest of some looks.
         return min((counts(found[kind]) for _ in range(50)), key=len)
     before = {kind: at_rest(kind) for kind in ('broker', 'unwind', 'ship')}
-    wait_for(lambda: len(profd.chunks) >= 4, 'three more chunks')
+    profd.wait_chunks(3)
     for kind, first in before.items():
         wait_for(lambda k=kind, f=first: len(counts(found[k])) <= len(f),
                  f'{kind} to have no more descriptors than {first}; it has '

@@ -166,7 +166,7 @@ def test_too_few_descriptors(box):
     target.process.stdin.flush()
     target.wait_line(r'ok \d+')
     profd = limited_profd(box, [target], 64)
-    wait_for(lambda: len(profd.chunks) > 3, 'chunks')
+    profd.wait_chunks(4)
     profd.interrupt()
     told = lines(profd)
     found = re.match(r'sentry-profd: warning: (\d+) threads of process (\d+) '
