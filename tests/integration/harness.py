@@ -293,6 +293,12 @@ class Profd(Program):
         n += written()
         wait_for(lambda: written() >= n, f'{n} chunks')
 
+    def report(self):
+        text = super().report()
+        with contextlib.suppress(OSError, ValueError):
+            text += f'--- its figures: {self.stats}\n'
+        return text
+
     def helpers(self):
         """Its living children: {'capture': [pid], 'unwind': [...], ...}."""
         found = {'capture': [], 'unwind': [], 'ship': []}
@@ -311,6 +317,16 @@ class Profd(Program):
             tids = [tid for pid in self.pids for tid in threads(pid)]
             return tids and all(tracer(tid) in capture for tid in tids)
         wait_for(attached, 'capture traces the target')
+        return self
+
+    def wait_looks(self, n=60):
+        """Waits until capture has looked so often: it sleeps until the next
+        tick, or until a thread has stopped."""
+        def looks(pid):
+            return int(proc_status(pid, 'voluntary_ctxt_switches') or 0)
+        capture, = self.helpers()['capture']
+        goal = looks(capture) + n
+        wait_for(lambda: looks(capture) >= goal, f'{n} looks of capture')
         return self
 
     def finish(self, status=0, timeout=PATIENCE_S):
@@ -427,6 +443,18 @@ class Box:
         argv += ['--stats', stats, *args]
         return self.start(argv, cls=Profd, pids=pids, stats_path=stats,
                           output=output or directory, **options)
+
+    def profile(self, targets, *args, work=0.0, **options):
+        """A run of sentry-profd that is over when it has seen something: the
+        same on a machine of any speed. work: seconds that each of the targets
+        has used a processor for, while it was profiled."""
+        profd = self.profd(targets, *args, **options).wait_attached()
+        goals = {pid: cpu_seconds(pid) + work for pid in profd.pids}
+        profd.wait_looks()
+        wait_for(lambda: all(cpu_seconds(pid) >= goal
+                             for pid, goal in goals.items()),
+                 f'{work} s of work')
+        return profd.interrupt()
 
     def server(self, **options):
         return Server(self, **options)

@@ -185,7 +185,7 @@ FAULTS = [
 def test_each_fault_is_seen(box):
     target = box.target('threads')
     layout = Layout(target.pid)
-    profd = box.profd([target], '--duration', '1').finish()
+    profd = box.profile([target], work=0.5)
     good, = profd.envelopes
     found = chunk_rules.problems(good, layout)
     check(found == [], f'a good chunk: {found[:5]}')
@@ -202,8 +202,9 @@ def test_each_fault_is_seen(box):
 
 def test_faults_of_a_stream_are_seen(box):
     target = box.target('shares')
-    profd = box.profd([target], '--duration', '2', '--chunk-seconds', '1')
-    a, b = profd.finish().chunks[:2]
+    profd = box.profd([target], '--chunk-seconds', '1')
+    profd.wait_chunks(2)
+    a, b = profd.interrupt().chunks[:2]
     found = chunk_rules.stream_problems([a, b])
     check(found == [], f'good chunks: {found}')
     stranger = dict(b, profiler_id='0' * 32)

@@ -6,7 +6,7 @@ import socket
 
 import chunk_rules
 import harness
-from harness import check
+from harness import check, wait_for
 from layout import Layout
 
 KEY = '0123456789abcdef0123456789abcdef'
@@ -26,11 +26,12 @@ def test_file_and_server_get_the_same(box):
     server = box.server()
     target = box.target('shares')
     layout = Layout(target.pid)
-    profd = box.profd([target], '--duration', '3.5', '--chunk-seconds', '1',
-                      '--dsn', server.dsn, env=server.env).finish()
+    profd = box.profd([target], '--chunk-seconds', '1', '--dsn', server.dsn,
+                      env=server.env)
+    profd.wait_chunks(3)
+    profd.interrupt()
     server.check_requests()
     written, received = profd.envelopes, server.envelopes
-    check(len(written) >= 3, f'{len(written)} chunks of 1 s in 3.5 s')
     check(profd.stats['chunks']['written'] == len(written), 'written')
     check_counts(profd, [], sent=len(written))
     check([e.payload for e in received] == [e.payload for e in written],
@@ -56,8 +57,8 @@ def test_sentry_dsn_stands_in(box):
     for env, args in ((server.dsn, []),
                       ('http://nobody@localhost:1/1', ['--dsn', server.dsn])):
         before = len(server.requests)
-        profd = box.profd([target], '--duration', '0.5', *args, output=None,
-                          env=harness.environment(SENTRY_DSN=env)).finish()
+        profd = box.profile([target], *args, output=None,
+                            env=harness.environment(SENTRY_DSN=env))
         check_counts(profd, [], sent=1)
         check(len(server.requests) == before + 1, 'not one more request')
     server.check_requests()
@@ -68,12 +69,14 @@ def test_sentry_dsn_stands_in(box):
 def check_limited(box, answer, sent):
     """After the first answer nothing more is sent."""
     server = box.server(tls=False, script=[answer])
-    profd = box.profd([box.target('shares')], '--duration', '3.5',
-                      '--chunk-seconds', '1', '--dsn', server.dsn).finish()
+    profd = box.profd([box.target('shares')], '--chunk-seconds', '1', '--dsn',
+                      server.dsn)
+    wait_for(lambda: server.requests, 'the first chunk')
+    profd.wait_chunks(2)
+    profd.interrupt()
     server.check_requests()
     check(len(server.requests) == 1,
           f'{len(server.requests)} requests in spite of the limit')
-    check(profd.stats['chunks']['made'] >= 3, f'{profd.stats["chunks"]}')
     check_counts(profd, ['ratelimit_backoff'], sent=sent)
     # Files have nothing to do with the server's limits.
     check(len(profd.envelopes) == profd.stats['chunks']['made'], 'files')
@@ -92,8 +95,10 @@ def test_limit_that_comes_with_200(box):
 def test_limit_of_others_is_not_ours(box):
     server = box.server(tls=False, script=[{'status': 200, 'headers': {
         'X-Sentry-Rate-Limits': '60:error;transaction:key'}}])
-    profd = box.profd([box.target('shares')], '--duration', '2.5',
-                      '--chunk-seconds', '1', '--dsn', server.dsn).finish()
+    profd = box.profd([box.target('shares')], '--chunk-seconds', '1', '--dsn',
+                      server.dsn)
+    wait_for(lambda: len(server.requests) >= 2, 'two chunks')
+    profd.interrupt()
     server.check_requests()
     check(len(server.requests) == profd.stats['chunks']['made'] >= 2,
           'a limit of other categories was taken for ours')
@@ -102,8 +107,7 @@ def test_limit_of_others_is_not_ours(box):
 
 def test_refused_by_the_server(box):
     server = box.server(tls=False, status=500)
-    profd = box.profd([box.target('shares')], '--duration', '1', '--dsn',
-                      server.dsn, output=None).finish()
+    profd = box.profile([box.target('shares')], '--dsn', server.dsn, output=None)
     check(len(server.requests) == 1, 'a refused chunk was sent again')
     check_counts(profd, ['send_error'])
     check('500' in profd.stderr, f'the status is not told: {profd.stderr}')
@@ -114,8 +118,7 @@ def test_nobody_listens(box):
     with contextlib.closing(socket.socket()) as s:
         s.bind(('127.0.0.1', 0))
         dsn = f'https://{KEY}@127.0.0.1:{s.getsockname()[1]}/42'
-        profd = box.profd([box.target('shares')], '--duration', '1', '--dsn',
-                          dsn).finish()
+        profd = box.profile([box.target('shares')], '--dsn', dsn)
     check_counts(profd, ['network_error'])
     check('not sent' in profd.stderr, f'it is not told: {profd.stderr}')
     check(KEY not in profd.stderr + profd.stdout, 'the key is shown')
@@ -124,8 +127,8 @@ def test_nobody_listens(box):
 
 
 def check_not_trusted(box, server, env):
-    profd = box.profd([box.target('shares')], '--duration', '1', '--dsn',
-                      server.dsn, output=None, env=env).finish()
+    profd = box.profile([box.target('shares')], '--dsn', server.dsn,
+                        output=None, env=env)
     check_counts(profd, ['network_error'])
     check(all('tls_error' in r for r in server.requests),
           f'the server got {server.requests}')

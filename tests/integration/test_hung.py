@@ -118,18 +118,20 @@ def look_around(box, how):
     old = capture_of(profd)
     go_deep(hostile)
     since = time.time()
+    names = ['innermost', 'deep', 'run_deep']
+
+    def right():
+        return [stack for stack in deep_stacks(profd, hostile, since)
+                if 'innermost' in stack and
+                stack[stack.index('innermost'):][:3] == names]
     profd.wait_chunks(3)
+    wait_for(lambda: len(right()) > 50, 'stacks that are right')
     check(capture_of(profd) == old, 'capture was replaced')
     profd.interrupt()
     check('hang' not in profd.stderr.replace('using hang@', ''),
           f'somebody hung: {profd.stderr}')
     for figures in profd.stats['targets']:
         check('no_capture' not in figures['missed'], f'{figures}')
-    names = ['innermost', 'deep', 'run_deep']
-    seen = list(deep_stacks(profd, hostile, since))
-    right = sum(stack[stack.index('innermost'):][:3] == names
-                for stack in seen if 'innermost' in stack)
-    check(right > 50, f'{right} of {len(seen)} stacks are right: {seen[-1:]}')
     check_untouched(hostile)
     check_untouched(other)
 

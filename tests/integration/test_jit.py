@@ -39,7 +39,7 @@ def lines(target):
 
 
 def profile(box, pid, layout=None):
-    profd = box.profd([pid], '--duration', '0.3', env=STRICT).finish()
+    profd = box.profile([pid], env=STRICT)
     envelope, = profd.envelopes
     found = chunk_rules.problems(envelope, layout)
     check(found == [], f'{found[:5]}')
@@ -140,7 +140,7 @@ setTimeout(() => { for (;;) between(200000); }, 100);
         # Compiled, with frame pointers, not interpreted.
         harness.wait_for(lambda: ':*between' in path.read_text(),
                          'compiled code')
-        profd = box.profd([target], '--duration', '2').finish()
+        profd = box.profile([target], work=1)
     chunk = profd.chunks[-1]
     frames = chunk['profile']['frames']
     for stack in chunk['profile']['stacks']:

@@ -9,7 +9,7 @@ import subprocess
 import harness
 import life
 import stranger
-from harness import BUILD, Skip, check
+from harness import Skip, check
 
 
 def test_filters(box):

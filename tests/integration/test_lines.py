@@ -23,8 +23,7 @@ def expected(target):
 
 
 def profile(box, target, *options):
-    profd = box.profd([target], '--duration', '0.3', '--symbols', 'lines',
-                      *options, env=STRICT).finish()
+    profd = box.profile([target], '--symbols', 'lines', *options, env=STRICT)
     envelope, = profd.envelopes
     check(profd.stats['unwind']['without_lines'] == 0, 'nothing is too large')
     platform = 'native' if 'native' in options else 'rust'
@@ -79,8 +78,7 @@ def test_where_the_server_does_it(box):
 
 def test_not_asked_for(box):
     target = start(box, BUILD / 'targets/inlined')
-    profd = box.profd([target], '--duration', '0.3', '--platform',
-                      'native').finish()
+    profd = box.profile([target], '--platform', 'native')
     frames = profd.chunks[0]['profile']['frames']
     check(not any('lineno' in f or 'filename' in f for f in frames),
           f'{frames}')

@@ -123,10 +123,11 @@ def test_profile_with_filters_that_kill(box):
     server = box.server()
     target = box.target('threads')
     env = server.env | {'SENTRY_PROFD_SECCOMP_KILL': '1'}
-    profd = box.profd([target], '--duration', '4', '--chunk-seconds', '1',
-                      '--dsn', server.dsn, table=True, env=env)
+    profd = box.profd([target], '--chunk-seconds', '1', '--dsn', server.dsn,
+                      table=True, env=env)
     found = processes(profd)
-    profd.finish()
+    profd.wait_chunks(3)
+    profd.interrupt()
     check('signal' not in profd.stderr, f'a process died: {profd.stderr}')
     server.check_requests()
     chunks = profd.stats['chunks']
@@ -148,7 +149,7 @@ def test_each_user_has_an_unwind_process(box):
     targets = [box.target('shares'), box.target('shares')]
     targets += [stranger.target(box, 'shares', uid=stranger.UID + n)
                 for n in range(2)]
-    profd = box.profd(targets, '--duration', '1')
+    profd = box.profd(targets).wait_attached()
     wait_for(lambda: len(profd.helpers()['unwind']) == 3,
              'an unwind process for each of three users')
     processes(profd)
@@ -156,7 +157,8 @@ def test_each_user_has_an_unwind_process(box):
     check(len(unwinds) == 3, f'there are {len(unwinds)}')
     for pid in unwinds:
         check_capabilities('unwind', pid, set())
-    profd.finish()
+    profd.wait_looks()
+    profd.interrupt()
     for t in profd.stats['targets']:
         check(t['unwind']['complete'] > 0, f'no stacks of {t["pid"]}: {t}')
 

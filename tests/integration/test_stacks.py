@@ -21,7 +21,7 @@ def check_stacks(box, programs):
     """programs: {Program: names that it expects on its stack, innermost
     first}."""
     layouts = {p.pid: Layout(p.pid) for p in programs}
-    profd = box.profd(programs, '--duration', '1').finish()
+    profd = box.profile(programs)
     chunks = {}
     for envelope in profd.envelopes:
         # The layout's process is its main thread.
@@ -81,7 +81,7 @@ def test_without_symbols(box):
     target.wait_line('ready')
     harness.wait_for(lambda: asleep(target), 'it waits')
     layout = Layout(target.pid)
-    profd = box.profd([target], '--duration', '0.5').finish()
+    profd = box.profile([target])
     envelope, = profd.envelopes
     found = chunk_rules.problems(envelope, layout)
     check(found == [], f'{found[:5]}')

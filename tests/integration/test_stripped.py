@@ -61,8 +61,7 @@ class Stripped:
 
     def names(self, target):
         """Those that are found on its stack, innermost first."""
-        profd = self.box.profd([target], '--duration', '0.3',
-                               env=STRICT).finish()
+        profd = self.box.profile([target], env=STRICT)
         chunk, = profd.chunks
         stack = max(chunk['profile']['stacks'], key=len)
         names = [chunk['profile']['frames'][f].get('function') for f in stack]
@@ -190,7 +189,7 @@ def test_mapped_twice(box):
     """One file at two addresses: both have its names, each its own image."""
     target = box.target('twice')
     layout = Layout(target.pid)
-    profd = box.profd([target], '--duration', '0.5', env=STRICT).finish()
+    profd = box.profile([target], env=STRICT)
     envelope, = profd.envelopes
     found = chunk_rules.problems(envelope, layout)
     check(found == [], f'{found[:5]}')
