@@ -1,6 +1,9 @@
 #include "lib/capture/status.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -9,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/util.h"
 #include "tests/unit/suite.h"
 
 /* The process looked at is this one: Check runs each test in its own. */
@@ -60,17 +64,45 @@ START_TEST(default_that_does_something)
 }
 END_TEST
 
-START_TEST(filters)
+static void install_filter(void)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	const struct sock_fprog program = {.len = 1, .filter = code};
 
-	ck_assert(!status_is_filtered(self()));
 	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
 	ck_assert_int_eq(
 		syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), 0);
+}
+
+START_TEST(filters)
+{
+	ck_assert(!status_is_filtered(self()));
+	install_filter();
+	ck_assert(status_is_filtered(self()));
+}
+END_TEST
+
+static const size_t group_counts[] = {100, 400, 800, 1200, NGROUPS_MAX};
+
+/* Their numbers stand before what is looked for, on one line. */
+START_TEST(many_groups)
+{
+	static gid_t groups[NGROUPS_MAX];
+
+	for (size_t i = 0; i < array_size(groups); i++)
+		groups[i] = (gid_t)(1000000000 + i);
+	/* Only root may have them. */
+	if (setgroups(group_counts[_i], groups) < 0) {
+		ck_assert_int_eq(errno, EPERM);
+		return;
+	}
+	ck_assert(!status_is_filtered(self()));
+	ck_assert(!status_dumps_core(self()));
+	ck_assert(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
+	ck_assert(status_ignores(self(), SIGUSR1));
+	install_filter();
 	ck_assert(status_is_filtered(self()));
 }
 END_TEST
@@ -112,8 +144,8 @@ START_TEST(a_name_is_no_field)
 }
 END_TEST
 
-/* Of one that is gone, what leaves it alone is taken to be so. */
-/* What another process sees of one that has it blocked, and of one that lets
+/*
+ * What another process sees of one that has it blocked, and of one that lets
  * it through: that is stopped, so that it does not take it.
  */
 START_TEST(pending_signals)
@@ -142,6 +174,7 @@ START_TEST(pending_signals)
 }
 END_TEST
 
+/* Of one that is gone, what leaves it alone is taken to be so. */
 START_TEST(nobody)
 {
 	ck_assert(status_is_filtered(0));
@@ -161,6 +194,7 @@ Suite *suite(void)
 	tcase_add_loop_test(tc, default_that_does_something, 0,
 			    sizeof(others) / sizeof(others[0]));
 	tcase_add_test(tc, filters);
+	tcase_add_loop_test(tc, many_groups, 0, (int)array_size(group_counts));
 	tcase_add_test(tc, strict_mode);
 	tcase_add_test(tc, a_name_is_no_field);
 	tcase_add_test(tc, pending_signals);
