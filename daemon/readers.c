@@ -118,7 +118,8 @@ static int take_hint(void *ctx, struct ipc_message *message)
 	struct reader *reader = ctx;
 
 	reader->has_news = true;
-	capture_hint(reader->all->options.capture, m->target, m->tid, m->top);
+	capture_hint(reader->all->options.capture, &reader->sink, m->target,
+		     m->tid, m->top);
 	return 0;
 }
 

@@ -313,12 +313,12 @@ void capture_reset(struct capture *c, const struct capture_sink *sink)
 			target_reset(t);
 }
 
-void capture_hint(struct capture *c, uint32_t target, uint32_t tid,
-		  uint64_t top)
+void capture_hint(struct capture *c, const struct capture_sink *sink,
+		  uint32_t target, uint32_t tid, uint64_t top)
 {
 	struct thread *th = capture_thread(c, tid);
 
-	if (th == NULL || th->target->id != target)
+	if (th == NULL || th->target->id != target || th->target->sink != sink)
 		return;
 	th->hint_top = max_u64(top, SNAPSHOT_NO_HINT);
 	/* More than it was given: it is given that at the next tick. */

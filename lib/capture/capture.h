@@ -108,10 +108,11 @@ void capture_reset(struct capture *c, const struct capture_sink *sink);
 
 /*
  * How much of a thread's stack is of use; 0: not known. See msg_stack_hint. A
- * blocked thread of whose stack less was copied is sampled anew.
+ * blocked thread of whose stack less was copied is sampled anew. sink: whose
+ * reader says so; of targets that write to another one it says nothing.
  */
-void capture_hint(struct capture *c, uint32_t target, uint32_t tid,
-		  uint64_t top);
+void capture_hint(struct capture *c, const struct capture_sink *sink,
+		  uint32_t target, uint32_t tid, uint64_t top);
 
 /*
  * Before that, after the last tick: true if no thread has a stop of ours before

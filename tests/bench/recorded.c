@@ -120,13 +120,15 @@ static void keep(struct recorded *r, const struct ring_record *record,
 
 /* As the unwind process does: no more is copied than a walk needs. */
 static void hint(struct recorded *r, struct capture *capture,
+		 const struct capture_sink *sink,
 		 const struct record_sample *sample, size_t size)
 {
 	static struct unwind_stack stack;
 
 	if (unwind_walk(r->space, sample, size, FRAMES_MAX, &stack) == 0 &&
 	    stack.end == UNWIND_END_ROOT)
-		capture_hint(capture, TARGET, sample->h.tid, stack.stack_top);
+		capture_hint(capture, sink, TARGET, sample->h.tid,
+			     stack.stack_top);
 }
 
 static void take(struct recorded *r, struct capture *capture,
@@ -139,7 +141,7 @@ static void take(struct recorded *r, struct capture *capture,
 
 	while (error == 0 && (error = ring_next(reader, &record, &size)) > 0) {
 		if (record->type == RECORD_SAMPLE && !warm)
-			hint(r, capture, (const void *)record, size);
+			hint(r, capture, sink, (const void *)record, size);
 		/* What threads are called has to be known. */
 		if (record->type == RECORD_THREAD || warm)
 			keep(r, record, size);

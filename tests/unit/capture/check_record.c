@@ -175,6 +175,7 @@ END_TEST
 
 START_TEST(a_hint_shortens_the_copy)
 {
+	const struct capture_sink other = {0};
 	const struct live_thread *th;
 	uint32_t whole;
 	pid_t tid;
@@ -184,15 +185,17 @@ START_TEST(a_hint_shortens_the_copy)
 	live_ticks(&l, 2);
 	th = live_thread(&l, tid);
 	whole = th->stack_size;
-	capture_hint(l.capture, LIVE_TARGET, (uint32_t)tid, th->sp + 256);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)tid,
+		     th->sp + 256);
 	live_ticks(&l, 1);
 	ck_assert_uint_lt(th->stack_size, 1024);
-	/* Another target's hint, and one of nobody. */
-	capture_hint(l.capture, LIVE_TARGET + 1, (uint32_t)tid, 0);
-	capture_hint(l.capture, LIVE_TARGET, 0, th->sp + 16);
+	/* Another target's hint, one of nobody, and another's of this one. */
+	capture_hint(l.capture, &l.sink, LIVE_TARGET + 1, (uint32_t)tid, 0);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, 0, th->sp + 16);
+	capture_hint(l.capture, &other, LIVE_TARGET, (uint32_t)tid, 0);
 	live_ticks(&l, 1);
 	ck_assert_uint_lt(th->stack_size, 1024);
-	capture_hint(l.capture, LIVE_TARGET, (uint32_t)tid, 0);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)tid, 0);
 	live_ticks(&l, 1);
 	ck_assert_uint_ge(th->stack_size + 4096, whole);
 }

@@ -328,10 +328,11 @@ START_TEST(a_hint_for_more_wakes)
 	begin();
 	th = thread_of(last);
 	samples = samples_of(last);
-	capture_hint(l.capture, LIVE_TARGET, (uint32_t)last, th->copied_top);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)last,
+		     th->copied_top);
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(samples_of(last), samples);
-	capture_hint(l.capture, LIVE_TARGET, (uint32_t)last,
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)last,
 		     th->copied_top + 1);
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(samples_of(last), samples + 1);
