@@ -28,6 +28,13 @@
 /* So long is a target new, or a thread whose stack the reader wants more of. */
 #define NEWS_NS (2 * NS_PER_SEC)
 
+/*
+ * A reader gets so many messages taken at a time, then the others, and the next
+ * tick, have their turn. It sends a credit a megabyte, and hints where threads
+ * are new; one that has gone wrong may send without end.
+ */
+#define MESSAGES_MAX 64
+
 struct reader {
 	struct readers *all;
 	uint32_t ring;
@@ -133,7 +140,7 @@ static void on_reader(void *ctx)
 	struct ipc_message m;
 	int r;
 
-	for (;;) {
+	for (int i = 0; i < MESSAGES_MAX; i++) {
 		r = ipc_recv(reader->fd, &m);
 		if (r == -EAGAIN)
 			return;

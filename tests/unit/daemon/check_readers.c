@@ -5,6 +5,7 @@
 #include "daemon/readers.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 
 #include "daemon/child.h"
@@ -136,6 +137,31 @@ START_TEST(at_once_when_there_is_much)
 }
 END_TEST
 
+static bool has_messages(void)
+{
+	struct pollfd left = {.fd = fds[0], .events = POLLIN};
+
+	return poll(&left, 1, 0) > 0;
+}
+
+START_TEST(one_that_never_stops_lets_others_have_their_turn)
+{
+	const struct msg_stack_hint hint = {
+		.h = MSG_HEADER(MSG_STACK_HINT, msg_stack_hint),
+	};
+	unsigned int sent = 0, rounds = 0;
+
+	/* As many as the socket holds. */
+	while (ipc_send(fds[1], &hint, sizeof(hint), NULL, 0) == 0)
+		sent++;
+	ck_assert_uint_gt(sent, 128);
+	for (; has_messages(); rounds++)
+		ck_assert_int_eq(loop_run_once(loop, -1), 0);
+	ck_assert_uint_ge(rounds, sent / 64);
+	ck_assert_uint_le(rounds, sent / 64 + 1);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("readers");
@@ -144,6 +170,7 @@ Suite *suite(void)
 	tcase_add_checked_fixture(c, set_up, NULL);
 	tcase_add_test(c, often_while_something_is_new);
 	tcase_add_test(c, at_once_when_there_is_much);
+	tcase_add_test(c, one_that_never_stops_lets_others_have_their_turn);
 	suite_add_tcase(s, c);
 	return s;
 }
