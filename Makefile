@@ -40,7 +40,8 @@ WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wformat=2 \
 	-Wundef -Wvla -Wswitch-enum -Wimplicit-fallthrough -Wnull-dereference
 HARDENING = -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong \
 	-fstack-clash-protection -fPIE
-ifeq ($(shell uname -m),x86_64)
+MACHINE ?= $(shell uname -m)
+ifeq ($(MACHINE),x86_64)
 HARDENING += -fcf-protection
 endif
 ifeq ($(CI),true)
@@ -265,6 +266,22 @@ $(B)/fuzz/%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/fuzz.o \
 	$(Q)$(CC) $(ALL_CFLAGS) $(FUZZ_LDFLAGS) -o $@ $^ $(ALL_LDFLAGS) \
 		$(call pkg,$(unit_unwind_PKG)) $(unit_unwind_LIBS)
 
+# The other processor. All is compiled for it but what libunwind's headers for
+# it are needed for (clang is every cross compiler; the C library's headers are
+# Debian's libc6-dev-arm64-cross, those of other libraries are the same); and its
+# recorded samples are unwound here.
+AARCH64_OBJS = $(filter-out %/oracle.o,$(DAEMON_OBJS)) \
+	$(foreach a,$(ARCHIVES),$(call lib_objs,$(dir_$(a))))
+aarch64-objs: $(AARCH64_OBJS)
+	@:
+AARCH64_CC = clang --target=aarch64-linux-gnu -Qunused-arguments \
+	-isystem /usr/aarch64-linux-gnu/include -idirafter /usr/include \
+	$(addprefix -idirafter ,$(wildcard /usr/include/*-linux-gnu))
+AARCH64_CHECKS = $(B)/tests/unwind/check_recorded
+
+aarch64-checks: $(AARCH64_CHECKS)
+	@:
+
 built: $(BINS) $(CHECKS) $(TARGETS) $(BENCH) $(ORACLE)
 	@:
 
@@ -294,8 +311,13 @@ check:
 	$(Q)$(MAKE) --no-print-directory $(JOBS) objs B=$(B)/clang CC=clang
 	$(Q)$(MAKE) --no-print-directory $(JOBS) asan B=$(B)/asan \
 		CFLAGS='$(SANITIZE)'
+	$(Q)$(MAKE) --no-print-directory $(JOBS) aarch64-objs B=$(B)/aarch64 \
+		CC='$(AARCH64_CC)' MACHINE=aarch64
+	$(Q)$(MAKE) --no-print-directory $(JOBS) aarch64-checks \
+		B=$(B)/for-aarch64 CFLAGS='$(SANITIZE) -DUNWIND_FOR_AARCH64'
 	$(Q)BUILD=$(B) tests/tools/run_tests.sh '$(T)' $(sort $(CHECKS)) \
 		$(ASAN_CHECKS:$(B)/%=$(B)/asan/%) \
+		$(AARCH64_CHECKS:$(B)/%=$(B)/for-aarch64/%) \
 		$(FUZZ:$(B)/%=$(B)/asan/%) $(SCRIPTS)
 
 benched: $(BINS) $(BENCH)
@@ -358,7 +380,7 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: soak all objs built unit asan check bench benched fuzz fuzzers demo install uninstall clean FORCE
+.PHONY: soak all objs aarch64-objs aarch64-checks built unit asan check bench benched fuzz fuzzers demo install uninstall clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(ALL_OBJS:.o=.d)

@@ -3,7 +3,7 @@
 #include <dwarf.h>
 #include <string.h>
 
-#include "lib/unwind/arch_x86_64.h"
+#include "lib/unwind/cpu.h"
 
 /* libdw's operation in our form. False if there is none. */
 static bool translate_op(const Dwarf_Op *op, struct expr_op *ret)
@@ -92,12 +92,12 @@ static bool fits(Dwarf_Word number, int32_t *ret)
  */
 static void apply_abi(int reg, struct reg_rule *rule)
 {
-	bool callee_saved = reg == X86_64_RBX || reg == X86_64_RBP ||
-			    (reg >= X86_64_R12 && reg < X86_64_RIP);
+	bool callee_saved = (CPU_CALLEE_SAVED >> reg & 1) != 0;
+	bool is_link = CPU_LINK_REGISTER && reg == CPU_RA;
 
-	if (callee_saved && reg != X86_64_RBP && rule->kind == REG_UNDEFINED)
+	if (callee_saved && reg != CPU_FP && rule->kind == REG_UNDEFINED)
 		rule->kind = REG_SAME;
-	if (!callee_saved && rule->kind == REG_SAME)
+	if (!callee_saved && !is_link && rule->kind == REG_SAME)
 		rule->kind = REG_UNDEFINED;
 }
 
@@ -150,11 +150,11 @@ static int read_full(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 	r = translate(b, cfa, n_cfa, &full.cfa_ops, &full.cfa_n_ops);
 	if (r)
 		return r;
-	for (int reg = 0; reg < X86_64_N_REGS; reg++) {
+	for (int reg = 0; reg < CPU_DWARF_REGS; reg++) {
 		r = read_register(b, frame, reg, &full.regs[reg]);
 		if (r == -ENOMEM)
 			return r;
-		if (r && reg == X86_64_RIP)
+		if (r && reg == CPU_RA)
 			return r;
 		if (r)
 			memset(&full.regs[reg], 0, sizeof(full.regs[reg]));
@@ -173,9 +173,9 @@ static bool read_simple(const Dwarf_Op *cfa, size_t n_cfa,
 	if (n_cfa != 1 || cfa->atom != DW_OP_bregx ||
 	    !fits(cfa->number2, &ret->cfa_offset))
 		return false;
-	if (cfa->number == X86_64_RSP)
+	if (cfa->number == CPU_SP)
 		ret->cfa = RULE_CFA_SP;
-	else if (cfa->number == X86_64_RBP)
+	else if (cfa->number == CPU_FP)
 		ret->cfa = RULE_CFA_FP;
 	else
 		return false;
@@ -194,6 +194,8 @@ static bool read_simple(const Dwarf_Op *cfa, size_t n_cfa,
 	} else if (ra->kind == REG_SAVED) {
 		ret->ra = RULE_RA_SAVED;
 		ret->ra_offset = ra->value;
+	} else if (CPU_LINK_REGISTER && ra->kind == REG_SAME) {
+		ret->ra = RULE_RA_SAME;
 	} else {
 		return false;
 	}
@@ -204,9 +206,7 @@ static bool read_simple(const Dwarf_Op *cfa, size_t n_cfa,
 static int read_saved(struct rows_builder *b, Dwarf_Frame *frame,
 		      struct rule *ret)
 {
-	static const int regs[RULE_SAVED_N] = {X86_64_RBX, X86_64_R12,
-					       X86_64_R12 + 1, X86_64_R12 + 2,
-					       X86_64_R12 + 3};
+	static const int regs[RULE_SAVED_N] = CPU_SAVED_REGS;
 
 	for (size_t i = 0; i < RULE_SAVED_N; i++) {
 		struct reg_rule rule;
@@ -239,12 +239,12 @@ int cfi_read_rule(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 
 	memset(ret, 0, sizeof(*ret));
 	memset(&rule, 0, sizeof(rule));
-	r = read_register(b, frame, X86_64_RIP, &ra);
+	r = read_register(b, frame, CPU_RA, &ra);
 	if (r)
 		return r == -ENOMEM ? r : 0;
 	/* What libdw says where the CFI says nothing: no frame is its caller.
 	 */
-	if (ra.kind == REG_SAME)
+	if (!CPU_LINK_REGISTER && ra.kind == REG_SAME)
 		return 0;
 	/* A root: where its CFA would be does not matter. */
 	if (ra.kind == REG_UNDEFINED) {
@@ -255,7 +255,7 @@ int cfi_read_rule(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 	}
 	if (dwarf_frame_cfa(frame, &cfa, &n_cfa) || n_cfa == 0)
 		return 0;
-	r = read_register(b, frame, X86_64_RBP, &fp);
+	r = read_register(b, frame, CPU_FP, &fp);
 	if (r == -ENOMEM)
 		return r;
 	if (r == 0 && !is_signal && read_simple(cfa, n_cfa, &fp, &ra, &rule)) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/unwind/cfi.h"
+#include "lib/unwind/cpu.h"
 
 /*
  * The file: header, section, section names, section headers. The section's
@@ -23,7 +24,7 @@ static int source_build(struct cfi_source *s, uint8_t *bytes, size_t size,
 		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
 			    ELFDATA2LSB, EV_CURRENT},
 		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
+		.e_machine = CPU_ELF_MACHINE,
 		.e_version = EV_CURRENT,
 		.e_shoff = shdrs_at,
 		.e_ehsize = sizeof(Elf64_Ehdr),

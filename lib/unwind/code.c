@@ -1,6 +1,6 @@
 #include "lib/unwind/code.h"
 
-#include "lib/unwind/arch_x86_64.h"
+#include "lib/unwind/cpu.h"
 
 /* An image that has so many answers forgets them and starts again. */
 #define FACTS_MAX 65536
@@ -57,7 +57,7 @@ enum code_call code_call_before(struct unwind_space *s, uint64_t addr,
 {
 	const struct map *map;
 	struct space_mapping *m = mapping_with_image(s, addr - 1, &map);
-	uint8_t code[X86_64_CALL_MAX];
+	uint8_t code[CPU_CALL_MAX];
 	uint32_t fact = FACT_NONE;
 	uint64_t target;
 	int32_t displacement;
@@ -72,17 +72,17 @@ enum code_call code_call_before(struct unwind_space *s, uint64_t addr,
 			      sizeof(code));
 		if (n < sizeof(code))
 			return CODE_CALL_UNKNOWN;
-		switch (x86_64_call_before(code, n, &displacement)) {
-		case X86_64_CALL_NONE:
+		switch (cpu_call_before(code, n, &displacement)) {
+		case CPU_CALL_NONE:
 			break;
-		case X86_64_CALL_DIRECT:
+		case CPU_CALL_DIRECT:
 			target = vaddr + (uint64_t)(int64_t)displacement -
 				 m->image->base + FACT_N;
 			/* Code does not call itself out of its file. */
 			if (target >= FACT_N && target <= UINT32_MAX)
 				fact = (uint32_t)target;
 			break;
-		case X86_64_CALL_INDIRECT:
+		case CPU_CALL_INDIRECT:
 			fact = FACT_INDIRECT;
 			break;
 		}
@@ -100,7 +100,7 @@ static uint32_t facts_at(struct unwind_space *s, uint64_t addr)
 {
 	const struct map *map;
 	struct space_mapping *m = mapping_with_image(s, addr, &map);
-	uint8_t code[X86_64_PROLOGUE_MAX];
+	uint8_t code[CPU_PROLOGUE_MAX];
 	uint32_t fact = 0;
 	uint32_t size;
 	size_t n;
@@ -110,11 +110,11 @@ static uint32_t facts_at(struct unwind_space *s, uint64_t addr)
 	if (table_get(&m->image->starts, addr - m->bias, &fact))
 		return fact;
 	n = read_code(s, m, map, addr - m->bias, code, sizeof(code));
-	if (x86_64_is_sigreturn(code, n))
+	if (cpu_is_sigreturn(code, n))
 		fact |= FACT_SIGRETURN;
-	if (x86_64_is_stub(code, n))
+	if (cpu_is_stub(code, n))
 		fact |= FACT_STUB;
-	if (x86_64_frame_size(code, n, &size) &&
+	if (cpu_frame_size(code, n, &size) &&
 	    size <= UINT32_MAX >> FACT_FRAME_SHIFT)
 		fact |= FACT_HAS_FRAME | size << FACT_FRAME_SHIFT;
 	remember(s, &m->image->starts, addr - m->bias, fact);
@@ -157,7 +157,7 @@ bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to)
 {
 	const struct map *map;
 	struct space_mapping *m = mapping_with_image(s, from, &map);
-	uint8_t code[X86_64_TAIL_MAX];
+	uint8_t code[CPU_TAIL_MAX];
 	uint64_t base;
 	uint32_t fact;
 	uint64_t key;
@@ -172,7 +172,7 @@ bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to)
 	if (table_get(&m->image->jumps, key, &fact))
 		return fact != 0;
 	n = read_function(s, m, map, from - m->bias, code, sizeof(code));
-	fact = x86_64_jumps_to(code, n, (int64_t)(to - from));
+	fact = cpu_jumps_to(code, n, (int64_t)(to - from));
 	remember(s, &m->image->jumps, key, fact);
 	return fact != 0;
 }

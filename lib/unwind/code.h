@@ -23,7 +23,7 @@ enum code_call {
 enum code_call code_call_before(struct unwind_space *s, uint64_t addr,
 				uint64_t *ret_target);
 
-/* x86_64_frame_size of the function that starts at addr. */
+/* cpu_frame_size of the function that starts at addr. */
 bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size);
 
 /*
@@ -49,7 +49,7 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc,
 /* Ciphers that are written by hand reach 30 KB. */
 #define CODE_FRAMED_MAX (64u * 1024)
 
-/* Is at addr a jump through memory: x86_64_is_stub? */
+/* Is at addr a jump through memory: cpu_is_stub? */
 bool code_is_stub(struct unwind_space *s, uint64_t addr);
 
 /* Does rt_sigreturn's trampoline start at addr? */

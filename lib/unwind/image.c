@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/unwind/cpu.h"
+
 /* The smallest page of any of our architectures. */
 #define PAGE_MIN 4096u
 
@@ -121,7 +123,7 @@ int image_new(int fd, const struct image_identity *identity, struct image **ret)
 			elf_file_section(&f, ".debug_info", &info) &&
 			info.sh_type != SHT_NOBITS;
 		i->is_elf = i->n_segments > 0 && i->size > 0 &&
-			    f.ehdr.e_machine == EM_X86_64;
+			    f.ehdr.e_machine == CPU_ELF_MACHINE;
 		elf_file_close(&f);
 		if (r) {
 			image_free(i);

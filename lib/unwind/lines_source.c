@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/unwind/cpu.h"
+
 /*
  * Not among them: what leads to other files (.gnu_debugaltlink), and what
  * libdw would read for no use here.
@@ -59,7 +61,7 @@ static int build(struct lines_source *s, const struct parts *p)
 		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
 			    ELFDATA2LSB, EV_CURRENT},
 		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
+		.e_machine = CPU_ELF_MACHINE,
 		.e_version = EV_CURRENT,
 		.e_ehsize = sizeof(Elf64_Ehdr),
 		.e_shentsize = sizeof(Elf64_Shdr),

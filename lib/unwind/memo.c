@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/unwind/arch_x86_64.h"
+#include "lib/unwind/cpu.h"
 #include "lib/unwind/walk.h"
 
-#define SP X86_64_RSP
-#define FP X86_64_RBP
-#define PC X86_64_RIP
+#define SP CPU_SP
+#define FP CPU_FP
+#define PC CPU_PC
 
 #define BIT(n) (UINT64_C(1) << (n))
 
@@ -110,15 +110,15 @@ static void note(struct memo_walk *mw, const struct walk_step *step,
 	e->is_leaf = f->is_leaf;
 }
 
-static inline bool has_word(const struct stack_bytes *s, uint64_t at,
-			    uint64_t word)
+static inline bool read_word(const struct stack_bytes *s, uint64_t at,
+			     uint64_t *ret)
 {
-	uint64_t offset = at - s->lo, size = s->hi - s->lo, found;
+	uint64_t offset = at - s->lo, size = s->hi - s->lo;
 
 	if (at < s->lo || size < 8 || offset > size - 8)
 		return false;
-	memcpy(&found, s->bytes + offset, sizeof(found));
-	return found == word;
+	memcpy(ret, s->bytes + offset, sizeof(*ret));
+	return true;
 }
 
 /* Did a step lead to e, from the frame below it that is there? */
@@ -126,9 +126,13 @@ static inline bool is_caller(struct walk *w, const struct memo_frame *e)
 {
 	uint64_t ra_at = e->sp + (uint64_t)(int64_t)e->ra_at;
 	uint64_t fp_at = e->sp + (uint64_t)(int64_t)e->fp_at;
+	uint64_t found;
 
-	if (!has_word(&w->stack, ra_at, e->addr) ||
-	    (e->fp_at != 0 && !has_word(&w->stack, fp_at, e->fp)))
+	if (!read_word(&w->stack, ra_at, &found) ||
+	    cpu_return_address(found) != e->addr)
+		return false;
+	if (e->fp_at != 0 &&
+	    (!read_word(&w->stack, fp_at, &found) || found != e->fp))
 		return false;
 	w->top = max_u64(w->top, ra_at + 8);
 	if (e->fp_at != 0)

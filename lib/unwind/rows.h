@@ -34,9 +34,10 @@ enum rule_fp {
 enum rule_ra {
 	RULE_RA_SAVED,	   /* at CFA + ra_offset */
 	RULE_RA_UNDEFINED, /* this is the root */
+	RULE_RA_SAME,	   /* in its register, where a call has left it */
 };
 
-/* The other callee-saved registers: rbx, r12 to r15. */
+/* Other callee-saved registers, CPU_SAVED_REGS: rbx, r12 to r15 on x86-64. */
 #define RULE_SAVED_N	     5
 #define RULE_SAVED_SAME	     0
 #define RULE_SAVED_UNDEFINED 255

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#include "lib/unwind/arch_x86_64.h"
 #include "lib/unwind/code.h"
+#include "lib/unwind/cpu.h"
 
-#define SP X86_64_RSP
-#define FP X86_64_RBP
+#define SP CPU_SP
+#define FP CPU_FP
 
 /* How far up a frame's end is looked for: larger frames are rare. */
 #define SEARCH_BYTES_MAX (128u * 1024)
@@ -172,7 +172,8 @@ bool search_frame_pointer(struct walk *w, struct walk_frame *f)
 
 		if (has_offset &&
 		    (stack_read(&w->stack, fp + (uint64_t)offset, 8, &ra) ||
-		     !unwind_space_covers(w->space, ra - 1)))
+		     !unwind_space_covers(w->space,
+					  cpu_return_address(ra) - 1)))
 			continue;
 		judge(&s, fp);
 		if (s.best_score == CALL_CERTAIN + FRAME_FITS + END_ROOT)

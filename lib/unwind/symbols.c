@@ -132,6 +132,16 @@ static int add(struct collector *c, const struct candidate *new)
 	return 0;
 }
 
+/*
+ * Marks between code and data, which aarch64 has: "$x" and "$d", and either
+ * with something behind a dot. ELF for the Arm 64-bit Architecture, 5.5.3.
+ */
+static bool is_mapping_symbol(const char *name, size_t n)
+{
+	return n >= 2 && name[0] == '$' && (name[1] == 'x' || name[1] == 'd') &&
+	       (n == 2 || name[2] == '.');
+}
+
 /* Is this a function's symbol? Then *ret describes it. */
 static bool read_symbol(const struct collector *c, const Elf64_Sym *sym,
 			const struct table_source *t, struct candidate *ret)
@@ -162,6 +172,8 @@ static bool read_symbol(const struct collector *c, const Elf64_Sym *sym,
 	ret->name_size = (uint32_t)strnlen(
 		ret->name,
 		min_size(t->strings_size - sym->st_name, SYMBOLS_NAME_MAX));
+	if (type == STT_NOTYPE && is_mapping_symbol(ret->name, ret->name_size))
+		return false;
 	/* A version ("memcpy@@GLIBC_2.14") is no part of the name. */
 	at = memchr(ret->name, '@', ret->name_size);
 	if (at && at > ret->name)

@@ -3,15 +3,14 @@
 #include <assert.h>
 #include <string.h>
 
-#include "lib/unwind/arch_x86_64.h"
+#include "lib/unwind/cpu.h"
 #include "lib/unwind/memo.h"
 #include "lib/unwind/search.h"
 #include "lib/unwind/space.h"
 #include "lib/unwind/walk.h"
 
-#define SP_AND_PC \
-	(UINT64_C(1) << SAMPLE_X86_64_RSP | UINT64_C(1) << SAMPLE_X86_64_RIP)
-#define ALL_REGS ((UINT64_C(1) << X86_64_N_REGS) - 1)
+#define SP_AND_PC (UINT64_C(1) << CPU_SP | UINT64_C(1) << CPU_PC)
+#define ALL_REGS  ((UINT64_C(1) << CPU_N_REGS) - 1)
 
 /* Is the record what it says, as far as memory goes? */
 static bool sample_valid(const struct record_sample *sample, size_t size)
@@ -20,7 +19,7 @@ static bool sample_valid(const struct record_sample *sample, size_t size)
 
 	return size >= sizeof(*sample) &&
 	       sample->stack_size <= size - sizeof(*sample) &&
-	       sample->arch == SAMPLE_ARCH_X86_64 &&
+	       sample->arch == CPU_SAMPLE_ARCH &&
 	       (sample->regs_known & SP_AND_PC) == SP_AND_PC &&
 	       !__builtin_add_overflow(sample->stack_addr, sample->stack_size,
 				       &end);
@@ -38,10 +37,10 @@ static void start(const struct record_sample *sample, uint64_t known,
 	w->step.usual = false;
 	w->step.image = NULL;
 	memset(f, 0, sizeof(*f));
-	for (unsigned int i = 0; i < X86_64_N_REGS; i++)
+	for (unsigned int i = 0; i < CPU_N_REGS; i++)
 		f->regs.r[i] = sample->regs[i];
 	f->regs.known = known;
-	f->addr = sample->regs[SAMPLE_X86_64_RIP];
+	f->addr = sample->regs[CPU_PC];
 	f->is_leaf = true;
 }
 
@@ -85,13 +84,13 @@ static void run(struct walk *w, struct walk_frame *f, uint32_t tid,
 		}
 		/* Nothing called it, so that is where it starts. */
 		if (f->planted)
-			out->frames[out->n - 1].addr += X86_64_PC_STEP;
+			out->frames[out->n - 1].addr += CPU_PC_STEP;
 		if (end != WALK_ON)
 			break;
 		f->by_heuristic |= searched;
 		/* Nothing called the trampoline, either. */
 		if (f->interrupted && out->n > 1)
-			out->frames[out->n - 1].addr += X86_64_PC_STEP;
+			out->frames[out->n - 1].addr += CPU_PC_STEP;
 		if (out->n == max_frames) {
 			end = UNWIND_END_MAX_FRAMES;
 			break;

@@ -20,6 +20,7 @@ struct walk_frame {
 	bool by_heuristic; /* how this frame was found */
 	bool interrupted;  /* by a signal: the frame before is a trampoline */
 	bool planted;	   /* its step found that no call left its address */
+	bool sp_is_bound;  /* its stack pointer is that or above */
 	uint32_t signals;  /* signal frames passed until here */
 	const struct place *place; /* of walk_lookup, if its address is that */
 };

@@ -14,7 +14,9 @@ build='gcc libc6-dev make pkg-config libdw-dev libelf-dev liblzma-dev
 	libcurl4-openssl-dev zlib1g-dev libseccomp-dev libinih-dev'
 demo='redis-tools'
 # binutils: readelf and nm. linux-perf is what profiles are compared with.
-test='check g++ clang binutils python3 openssl mandoc strace musl-tools'
+# libc6-dev-arm64-cross: headers; it stands beside any other compiler.
+test='check g++ clang binutils python3 openssl mandoc strace musl-tools
+	libc6-dev-arm64-cross'
 
 # What make bench compares with.
 bench='python3 bpftrace'
@@ -46,6 +48,8 @@ elsewhere()
 		modules="$modules check"
 	fi
 	missing=
+	[ "$1" != test ] || [ -d /usr/aarch64-linux-gnu/include ] ||
+		missing=' a C library for aarch64 in /usr/aarch64-linux-gnu'
 	for c in $commands; do
 		command -v "$c" >/dev/null 2>&1 || missing="$missing $c"
 	done

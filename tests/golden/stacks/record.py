@@ -147,11 +147,13 @@ class Aarch64:
     objdump = 'aarch64-linux-gnu-objdump'
     indirect, system, step = r'^blr\s', '^svc', 4
     turn = (0, 1, 2, 3, 4, -5, -4, -3, -2, -1)
-    kinds = {'stopped': ('wait', 'stopped'), 'signal': ('signal', 'stopped'),
-             'bare': ('bare', 'stopped')}
+    kinds = {'blocked': ('wait', 'blocked'), 'stopped': ('wait', 'stopped'),
+             'signal': ('signal', 'stopped'), 'bare': ('bare', 'stopped')}
 
     def record(self, argument, how, path):
-        if how == 'stopped':
+        # Of a thread that is looked at without a stop these are known.
+        known = 1 << 31 | 1 << 32 if how == 'blocked' else (1 << 33) - 1
+        if isinstance(how, str):
             how = Code(self.objdump, 'tiny').behind('leaf_wait', self.system)
         qemu = subprocess.Popen(
             [shutil.which('qemu-aarch64'), '-cpu', 'max', '-g', 'gdb',
@@ -166,7 +168,7 @@ class Aarch64:
                 if not stop.startswith('T'):
                     raise OSError(f'{stop} at {pc:#x}')
                 stop = gdb.ask(f'C{stop[1:3]}')
-            return self.write(gdb, path)
+            return self.write(gdb, known, path)
         finally:
             qemu.kill()
             qemu.wait()
@@ -175,7 +177,7 @@ class Aarch64:
     def registers(self, gdb):
         return struct.unpack('<33Q', bytes.fromhex(gdb.ask('g'))[:33 * 8])
 
-    def write(self, gdb, path):
+    def write(self, gdb, known, path):
         registers = self.registers(gdb)
         sp, stack = registers[31], b''
         while len(stack) < STACK_MAX and (
@@ -183,7 +185,7 @@ class Aarch64:
                     1024, 4096 - (sp + len(stack)) % 4096))):
             stack += more
         stack += bytes(-len(stack) % 8)
-        body = struct.pack('<IIQ33QQII', 1, ARCH_AARCH64, (1 << 33) - 1,
+        body = struct.pack('<IIQ33QQII', 1, ARCH_AARCH64, known,
                            *registers, sp, len(stack), 0) + stack
         head = struct.pack('<IIIIQQ', 32 + len(body), RECORD_SAMPLE, 0, 1, 0, 0)
         pathlib.Path(path).write_bytes(head + body)
@@ -196,8 +198,8 @@ class Aarch64:
 
 
 def frames(arch, code, kind, pc):
-    """(address, place, function that is found without CFI), of each."""
-    called = {'signal': 'leaf_signal', 'bare': 'bare', 'bare_blocked': 'bare',
+    """As check_recorded.c prints them."""
+    called = {'signal': 'leaf_signal', 'bare': 'fixed', 'bare_blocked': 'fixed',
               'blocked': 'leaf_wait', 'stopped': 'leaf_wait'}
     outer = [code.behind_call('middle', called.get(kind, 'leaf_run')),
              code.behind_call('outer', 'middle'),
@@ -208,15 +210,28 @@ def frames(arch, code, kind, pc):
                  # The third call: kill.
                  code.behind('leaf_signal', arch.system, 2) + arch.step]
     elif kind.startswith('bare'):
-        inner = [code.behind('bare', arch.indirect)]
+        inner = [code.behind('bare', arch.indirect),
+                 code.behind_call('fixed', 'bare')]
     elif kind.startswith('turn'):
         inner = [code.behind_call('leaf_run', 'turn')]
     else:
         inner = []
-    # By the frame pointer; or the one that middle needs, looked for.
-    guessed = {'bare': 'middle', 'bare_blocked': 'middle', 'blocked': 'outer'}
-    return [(addr, code.where(addr - (i > 0)), guessed.get(kind))
-            for i, addr in enumerate([pc, *inner, *outer])]
+    guessed = []
+    if kind.startswith('bare'):
+        # By the frame pointer; which is all that is known of the second.
+        guessed = ['fixed'] if arch.step == 1 else ['fixed', 'middle']
+    elif kind == 'blocked':
+        # The one that middle needs is looked for.
+        guessed = ['outer']
+    lines = []
+    for i, addr in enumerate([pc, *inner, *outer]):
+        where = code.where(addr - (i > 0))
+        lines.append(f'{addr:#x} {where}' +
+                     ' guessed' * (where.split('+')[0] in guessed))
+    if kind == 'blocked' and arch.step != 1:
+        # Where leaf_wait returns to is in a register that is not known.
+        return [lines[0], 'unknown_register']
+    return [*lines, 'root']
 
 
 def make(arch, out):
@@ -239,10 +254,8 @@ def make(arch, out):
         maps = arch.record(argument, how, path)
         pc, = struct.unpack_from('<Q', path.read_bytes(),
                                  48 + 8 * (16 if arch.name == 'x86_64' else 32))
-        lines = [f'{addr:#x} {where}' +
-                 ' guessed' * (where.split('+')[0] == guessed)
-                 for addr, where, guessed in frames(arch, code, kind, pc)]
-        (out / f'{kind}.frames').write_text('\n'.join([*lines, 'root', '']))
+        (out / f'{kind}.frames').write_text(
+            '\n'.join([*frames(arch, code, kind, pc), '']))
         (out / 'maps').write_text(maps)
 
 

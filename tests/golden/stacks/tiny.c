@@ -3,8 +3,8 @@
  * samples of it (record.py makes both). Its stack is always _start, outer,
  * middle, and then, by the first letter of its argument: "run": leaf_run, which
  * calls turn again and again; "wait": leaf_wait, which reads; "signal":
- * leaf_signal, interrupted by a handler that waits; "bare": a function without
- * CFI that keeps a frame pointer, and waits.
+ * leaf_signal, interrupted by a handler that waits; "bare": fixed, which calls a
+ * function without CFI that keeps a frame pointer, and waits.
  */
 #define NOINLINE __attribute__((noinline, used))
 /* Nothing is a tail call where something follows. */
@@ -68,6 +68,11 @@ static inline long system4(long nr, long a, long b, long c, long d)
 
 #elif defined(__aarch64__)
 
+/*
+ * The word: "$x" is there where bare is. And bare has room above what its frame
+ * pointer points to.
+ */
+
 #define SYS_READ      63
 #define SYS_SIGACTION 134
 #define SYS_GETPID    172
@@ -77,13 +82,14 @@ __asm__(".text\n"
 	"nop\n"
 	"restorer: mov x8, #139\n"
 	"svc #0\n"
+	".word 0\n"
 	"bare: paciasp\n"
-	"stp x29, x30, [sp, #-16]!\n"
+	"stp x29, x30, [sp, #-48]!\n"
 	"mov x29, sp\n"
 	"sub sp, sp, #32\n"
 	"blr x0\n"
 	"add sp, sp, #32\n"
-	"ldp x29, x30, [sp], #16\n"
+	"ldp x29, x30, [sp], #48\n"
 	"autiasp\n"
 	"ret\n"
 	".globl _start\n"
@@ -164,6 +170,16 @@ NOINLINE long leaf_signal(void)
 	return sink;
 }
 
+/* Its frame is found from its stack pointer. */
+NOINLINE long fixed(void)
+{
+	volatile long room[4];
+
+	room[1] = bare(leaf_wait);
+	AFTER_CALL();
+	return room[1];
+}
+
 /* Its frame has a size that only its frame pointer knows. */
 NOINLINE long middle(long n, char what)
 {
@@ -179,7 +195,7 @@ NOINLINE long middle(long n, char what)
 		r = leaf_signal();
 		break;
 	case 'b':
-		r = bare(leaf_wait);
+		r = fixed();
 		break;
 	default:
 		r = leaf_wait();

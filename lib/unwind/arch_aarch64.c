@@ -1,0 +1,109 @@
+#include "lib/unwind/arch_aarch64.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* The Arm Architecture Reference Manual has all of these encodings, in C6.2. */
+
+static uint32_t instruction(const uint8_t *code)
+{
+	uint32_t i;
+
+	memcpy(&i, code, sizeof(i));
+	return i;
+}
+
+/* The lowest bits of value, n of them, as a signed number of instructions. */
+static int32_t distance_of(uint32_t value, unsigned int n)
+{
+	uint32_t sign = 1u << (n - 1);
+
+	value &= (1u << n) - 1;
+	return ((int32_t)(value ^ sign) - (int32_t)sign) * 4;
+}
+
+enum aarch64_call aarch64_call_before(const uint8_t *code, size_t n,
+				      int32_t *ret_displacement)
+{
+	uint32_t i;
+
+	if (n < 4)
+		return AARCH64_CALL_NONE;
+	i = instruction(code + n - 4);
+	if (i >> 26 == 0x25) { /* bl */
+		*ret_displacement = distance_of(i, 26) - 4;
+		return AARCH64_CALL_DIRECT;
+	}
+	if ((i & 0xfffffc1f) == 0xd63f0000 || /* blr */
+	    (i & 0xfefff800) == 0xd63f0800)   /* blraa, blrabz, ... */
+		return AARCH64_CALL_INDIRECT;
+	return AARCH64_CALL_NONE;
+}
+
+bool aarch64_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size)
+{
+	for (size_t at = 0; at + 4 <= n; at += 4) {
+		uint32_t i = instruction(code + at);
+		uint32_t size;
+
+		if ((i & 0xffc003ff) != 0x910003fd) /* add x29,sp,#n */
+			continue;
+		size = i >> 10 & 0xfff;
+		if (at + 8 <= n) {
+			i = instruction(code + at + 4);
+			if ((i & 0xffc003ff) == 0xd10003ff) /* sub sp,sp,#n */
+				size += i >> 10 & 0xfff;
+		}
+		*ret_size = size;
+		return true;
+	}
+	return false;
+}
+
+bool aarch64_jumps_to(const uint8_t *code, size_t n, int64_t distance)
+{
+	for (size_t at = 0; at + 4 <= n; at += 4) {
+		uint32_t i = instruction(code + at);
+		int64_t to;
+
+		if (i >> 26 == 0x05) /* b */
+			to = distance_of(i, 26);
+		else if (i >> 24 == 0x54) /* b.cond */
+			to = distance_of(i >> 5, 19);
+		else
+			continue;
+		if ((int64_t)at + to == distance)
+			return true;
+	}
+	return false;
+}
+
+bool aarch64_is_stub(const uint8_t *code, size_t n)
+{
+	size_t at = 0;
+
+	if (n >= 4 && instruction(code) == 0xd503245f) /* bti c */
+		at = 4;
+	return n - at >= 8 &&
+	       /* adrp x16,PAGE; ldr x17,[x16,#n] */
+	       (instruction(code + at) & 0x9f00001f) == 0x90000010 &&
+	       (instruction(code + at + 4) & 0xffc003ff) == 0xf9400211;
+}
+
+bool aarch64_is_sigreturn(const uint8_t *code, size_t n)
+{
+	return n >= 8 && instruction(code) == 0xd2801168 &&
+	       instruction(code + 4) == 0xd4000001;
+}
+
+uint32_t aarch64_sigframe_offset(unsigned int reg)
+{
+	/*
+	 * siginfo, then of ucontext flags, link, stack_t and 128 bytes of
+	 * sigmask, room up to a multiple of 16, and the fault's address.
+	 */
+	static const uint32_t regs = 128 + (8 + 8 + 24 + 128 + 8) + 8;
+
+	assert(reg < AARCH64_N_REGS);
+	return regs + 8 * reg;
+}

@@ -1,0 +1,135 @@
+#include "lib/unwind/code.h"
+#include "lib/unwind/walk_steps.h"
+
+/* Code of a C library's entry that has no CFI (musl): _start and its C part. */
+#define ENTRY_SIZE 64
+
+/* What the kernel put on the stack for a handler; sp is behind its address. */
+static enum unwind_end step_sigreturn(struct walk *w, struct walk_frame *f)
+{
+	uint64_t sp = f->regs.r[SP];
+
+	for (unsigned int reg = 0; reg < CPU_N_REGS; reg++) {
+		uint64_t at = sp + cpu_sigframe_offset(reg);
+
+		if (!walk_read_word(w, at, &f->regs.r[reg]))
+			return walk_unreadable(w, f, at, 8);
+	}
+	f->regs.known = BIT(CPU_N_REGS) - 1;
+	return walk_enter_interrupted(w, f);
+}
+
+/*
+ * Without CFI: a frame pointer, if that is what the register holds. It points
+ * to the saved one of the caller, above which is the return address.
+ */
+static enum unwind_end step_frame_pointer(struct walk *w, struct walk_frame *f)
+{
+	uint64_t *r = f->regs.r;
+	uint64_t fp = r[FP];
+	enum unwind_end end;
+	uint64_t next;
+	uint64_t ra;
+
+	if (!(f->regs.known & BIT(FP)))
+		return UNWIND_END_UNKNOWN_REGISTER;
+	/* "The deepest frame": psABI, 3.4.1, initial stack and registers. */
+	if (fp == 0 && !f->is_leaf)
+		return UNWIND_END_ROOT;
+	if (fp % 8 != 0 || fp < r[SP] || !walk_read_word(w, fp, &next) ||
+	    !walk_read_word(w, fp + 8, &ra))
+		return UNWIND_END_NO_CFI;
+	ra = cpu_return_address(ra);
+	if (ra != 0 && !unwind_space_covers(w->space, ra - 1))
+		return UNWIND_END_NO_CFI;
+	/* To a caller without frame pointers that one may be anything. */
+	if (next != 0 && next <= fp &&
+	    !code_may_call(w->space, ra, walk_lookup(f), CODE_FRAMED_MAX))
+		return UNWIND_END_NO_CFI;
+	r[SP] = fp + 16;
+	r[FP] = next;
+	r[PC] = ra;
+	f->regs.known = BIT(SP) | BIT(PC) | BIT(FP);
+	end = walk_enter(w, f, ra, true);
+	/* There is no saying where in its frame a function keeps the two. */
+	f->sp_is_bound = CPU_LINK_REGISTER && end == WALK_ON;
+	return end;
+}
+
+/*
+ * In a stub that has only been jumped to: the return address is on top, or in
+ * its register.
+ */
+static enum unwind_end step_stub(struct walk *w, struct walk_frame *f)
+{
+	static const struct rule on_stack = {
+		.cfa = RULE_CFA_SP, .cfa_offset = 8, .ra_offset = -8};
+	static const struct rule in_register = {.cfa = RULE_CFA_SP,
+						.ra = RULE_RA_SAME};
+	enum unwind_end end = walk_simple(
+		w, f, CPU_LINK_REGISTER ? &in_register : &on_stack, NULL);
+
+	w->step.usual = false;
+	if (end == WALK_ON)
+		f->by_heuristic = true;
+	return end;
+}
+
+/* Nothing has been pushed since the call: its return address is on top. */
+static bool is_just_called(struct walk *w, const struct walk_frame *f)
+{
+	uint64_t ra = cpu_return_address(f->regs.r[RA]);
+
+	if (CPU_LINK_REGISTER ? !(f->regs.known & BIT(RA))
+			      : !walk_read_word(w, f->regs.r[SP], &ra))
+		return false;
+	return code_may_call(w->space, ra, walk_lookup(f), CODE_LEAF_MAX);
+}
+
+/*
+ * A return address that no call has left: somebody put the start of a function
+ * there, to be returned to (makecontext(3) does). No rule is in front of it.
+ */
+static bool is_planted(const struct walk_frame *f, const struct place *p)
+{
+	uint64_t start;
+
+	return !f->is_leaf && !f->interrupted &&
+	       rows_function(p->rows, f->addr - p->bias, &start) &&
+	       start == f->addr - p->bias;
+}
+
+enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f,
+				 const struct place *p)
+{
+	const struct image *i = p->image;
+	enum unwind_end end;
+	uint64_t entry;
+
+	if (i) {
+		entry = i->entry + p->bias;
+		if (f->addr >= entry && f->addr - entry < ENTRY_SIZE)
+			return UNWIND_END_ROOT;
+		if (!f->is_leaf && code_is_sigreturn(w->space, f->addr)) {
+			end = step_sigreturn(w, f);
+			f->planted = end != WALK_ON;
+			return end;
+		}
+		if (is_planted(f, p)) {
+			end = walk_by_rule(w, f,
+					   space_place(w->space, f->addr));
+			f->planted = !f->interrupted;
+			/* Where it would return to is no address: an argument.
+			 */
+			if (end == UNWIND_END_NO_MAP)
+				end = UNWIND_END_ROOT;
+			w->step.usual = false;
+			return end;
+		}
+		if ((f->is_leaf || f->interrupted) &&
+		    (code_is_stub(w->space, walk_lookup(f)) ||
+		     is_just_called(w, f)))
+			return step_stub(w, f);
+	}
+	return step_frame_pointer(w, f);
+}
