@@ -81,9 +81,9 @@ EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 
 # daemon/ sources, archives and libraries of each executable: the link table
 # of docs/ARCHITECTURE.md, checked by tests/arch.
-sentry-profd_SRC = profd finish broker pause children socket reap watch inbox \
-	targets past refusal governor delivery stats usage options process \
-	files open rooted spawn output accounts id child privileges log
+sentry-profd_SRC = profd finish broker pause patience children socket reap \
+	watch inbox targets past refusal governor delivery stats usage options \
+	process files open rooted spawn output accounts id child privileges log
 sentry-profd_LIB = capture unwind proto base
 sentry-profd_PKG =
 sentry-profd-capture_SRC = captured readers realtime slots child privileges log

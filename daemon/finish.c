@@ -4,35 +4,59 @@
 #include <unistd.h>
 
 #include "daemon/child.h"
+#include "daemon/patience.h"
+#include "daemon/process.h"
 #include "lib/base/clock.h"
 
-/* How long each step of the end may take. */
-#define STOP_NS	   (3 * NS_PER_SEC)  /* capture lets go, last chunks are made */
-#define DELIVER_NS (15 * NS_PER_SEC) /* they are written and sent */
-#define TABLE_NS   (3 * NS_PER_SEC)
+/* How long the last chunks may take to be written and sent. */
+#define DELIVER_NS (15 * NS_PER_SEC)
 #define TABLE_ROWS 20
+
+static bool anybody_works(const struct broker *b)
+{
+	bool works = b->capture.pid != 0 && process_is_running(b->capture.pid);
+
+	for (size_t i = 0; i < b->n_unwinds && !works; i++) {
+		int32_t pid = b->unwinds[i]->child.pid;
+
+		works = pid != 0 && process_is_running(pid);
+	}
+	return works;
+}
+
+/* Runs the loop once; false when it was asked for long enough. */
+static bool run_in_patience(struct broker *b, struct patience *p)
+{
+	uint64_t end = patience_end_ns(p, broker_now_ns(b), anybody_works(b));
+
+	if (broker_now_ns(b) >= end)
+		return false;
+	broker_run_once(b, broker_wait_ms(b, end));
+	return true;
+}
 
 void finish_sampling(struct broker *b)
 {
 	const struct msg_capture_stop stop = {
 		.h = MSG_HEADER(MSG_CAPTURE_STOP, msg_capture_stop),
 	};
-	uint64_t deadline = broker_now_ns(b) + STOP_NS;
+	struct patience patience;
 
 	b->ended_ns = broker_now_ns(b);
 	child_send(&b->capture, &stop, sizeof(stop), NULL, 0);
-	while (b->capture.pid != 0 && broker_now_ns(b) < deadline)
-		broker_run_once(b, broker_wait_ms(b, deadline));
+	patience_start(&patience, b->ended_ns);
+	while (b->capture.pid != 0 && run_in_patience(b, &patience))
+		continue;
 	if (b->capture.pid != 0)
 		child_fail(&b->capture, "does not end");
 	/*
 	 * Sessions whose RECORD_END was written close by themselves; this is
 	 * for those that have none.
 	 */
-	deadline = broker_now_ns(b) + STOP_NS;
+	patience_start(&patience, broker_now_ns(b));
 	targets_close(b);
-	while (!targets_all_closed(b) && broker_now_ns(b) < deadline)
-		broker_run_once(b, broker_wait_ms(b, deadline));
+	while (!targets_all_closed(b) && run_in_patience(b, &patience))
+		continue;
 }
 
 void finish_delivery(struct broker *b)
@@ -46,9 +70,10 @@ void finish_delivery(struct broker *b)
 
 void finish_print_tables(struct broker *b)
 {
-	uint64_t deadline = broker_now_ns(b) + TABLE_NS;
+	struct patience patience;
 
 	(void)fflush(stdout);
+	patience_start(&patience, broker_now_ns(b));
 	for (size_t i = 0; i < b->n_targets; i++) {
 		const struct target *t = &b->targets[i];
 		const struct msg_table m = {
@@ -68,8 +93,8 @@ void finish_print_tables(struct broker *b)
 		child_send(&t->unwind->child, &m, sizeof(m),
 			   (int[]){STDOUT_FILENO}, 1);
 		while (b->tables_awaited > 0 && t->unwind->child.fd >= 0 &&
-		       broker_now_ns(b) < deadline)
-			broker_run_once(b, broker_wait_ms(b, deadline));
+		       run_in_patience(b, &patience))
+			continue;
 	}
 }
 

@@ -4,14 +4,16 @@
 
 #include "daemon/child.h"
 #include "daemon/log.h"
+#include "daemon/patience.h"
+#include "daemon/process.h"
 #include "lib/base/clock.h"
+
+#define POLL_MS 100
 
 /*
  * capture itself gives up after two seconds, and cuts off the rests of calls
  * after one: to end it before would leave a call with its last part alone.
  */
-#define LET_GO_NS (3 * NS_PER_SEC)
-#define POLL_MS	  100
 
 static void let_go(struct broker *b)
 {
@@ -19,12 +21,16 @@ static void let_go(struct broker *b)
 		.h = MSG_HEADER(MSG_CAPTURE_STOP, msg_capture_stop),
 		.keep_sessions = 1,
 	};
-	uint64_t deadline = clock_mono_ns() + LET_GO_NS;
+	struct patience patience;
+	uint64_t now = clock_mono_ns();
 
 	if (b->ended_ns == 0)
 		child_send(&b->capture, &stop, sizeof(stop), NULL, 0);
+	patience_start(&patience, now);
 	while (b->capture.pid != 0) {
-		if (clock_mono_ns() >= deadline)
+		now = clock_mono_ns();
+		if (now >= patience_end_ns(&patience, now,
+					   process_is_running(b->capture.pid)))
 			child_fail(&b->capture, "does not let go");
 		broker_run_once(b, POLL_MS);
 	}
