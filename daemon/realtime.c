@@ -8,10 +8,15 @@
 #include "lib/base/clock.h"
 
 /*
- * A real-time thread that runs this long without a pause has gone wrong: the
- * kernel ends it by SIGXCPU, and the broker starts another.
+ * A real-time thread that runs this long without a sleep has gone wrong: the
+ * kernel ends it, and the broker starts another. One that has so much to do
+ * that it never sleeps has not: it rests, for a moment, each time that it has
+ * used a processor for so long.
  */
 #define REALTIME_US_MAX 500000
+#define REST_EVERY_NS	(REALTIME_US_MAX * NS_PER_US / 5)
+/* Long enough that the timer does not ring before we are asleep. */
+#define REST_NS (100 * (long)NS_PER_US)
 
 /*
  * Of each window it may use this much of a processor at real-time priority.
@@ -62,6 +67,15 @@ static void exceed(struct realtime *r, bool exceeded)
 		(void)set_fifo(!exceeded);
 }
 
+/* The kernel counts anew from here: enqueue_task_rt() in kernel/sched/rt.c. */
+static void rest(struct realtime *r, uint64_t used)
+{
+	const struct timespec moment = {.tv_nsec = REST_NS};
+
+	(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, NULL);
+	r->rested_ns = used;
+}
+
 void realtime_keep_share(struct realtime *r, uint64_t now)
 {
 	uint64_t used;
@@ -70,6 +84,8 @@ void realtime_keep_share(struct realtime *r, uint64_t now)
 		return;
 	r->look_ns = now;
 	used = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+	if (used - r->rested_ns >= REST_EVERY_NS)
+		rest(r, used);
 	if (now - r->window_ns >= SHARE_WINDOW_NS) {
 		r->window_ns = now;
 		r->used_ns = used;

@@ -16,7 +16,8 @@ struct realtime {
 	bool exceeded;
 	uint64_t window_ns; /* its start */
 	uint64_t look_ns;
-	uint64_t used_ns; /* of the processor, at the window's start */
+	uint64_t used_ns;   /* of the processor, at the window's start */
+	uint64_t rested_ns; /* of the processor, at the last rest */
 };
 
 /*
