@@ -16,6 +16,13 @@
  */
 #define ENVELOPES_MAX 512
 
+/*
+ * And so many bytes of those that ship does not have yet: a payload may have 50
+ * MB, and an unwind process that a target has made its own sends as many as it
+ * likes.
+ */
+#define WAITING_BYTES_MAX (UINT64_C(1) << 30)
+
 #define PAYLOAD_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
 
 struct envelope {
@@ -125,16 +132,48 @@ static void hand_over_next(struct broker *b)
 			hand_over(b, e);
 }
 
-/* Makes room: what has waited longest gives way. */
-static void drop_oldest(struct broker *b)
+/* The target of which most bytes wait; 0: none do. *ret_sum: of all. */
+static uint32_t most_waiting(const struct broker *b, uint64_t *ret_sum)
+{
+	/* By the targets' numbers, which count up from 1. */
+	uint64_t bytes[HEARTBEAT_SLOTS + 1] = {0};
+	uint32_t most = 0;
+
+	*ret_sum = 0;
+	for (const struct envelope *e = b->envelopes; e != NULL; e = e->next) {
+		if (e->handed)
+			continue;
+		*ret_sum += e->message.size;
+		bytes[e->target] += e->message.size;
+		if (bytes[e->target] > bytes[most])
+			most = e->target;
+	}
+	return most;
+}
+
+/* What has waited longest of a target's. */
+static void drop_oldest(struct broker *b, uint32_t target)
 {
 	for (struct envelope *e = b->envelopes; e != NULL; e = e->next) {
-		if (e->handed)
+		if (e->handed || e->target != target)
 			continue;
 		(void)take_out(b, e->message.seq);
 		discard_both(b, e->target, DISCARD_QUEUE_OVERFLOW);
 		free_envelope(e);
 		return;
+	}
+}
+
+/* For a payload of this size. Who has most on the way gives way. */
+static void make_room(struct broker *b, uint64_t size)
+{
+	uint64_t waiting;
+	uint32_t target = most_waiting(b, &waiting);
+
+	while (target != 0 && (b->n_envelopes >= ENVELOPES_MAX ||
+			       waiting + size > WAITING_BYTES_MAX)) {
+		drop_oldest(b, target);
+		target = most_waiting(b, &waiting);
 	}
 }
 
@@ -174,8 +213,7 @@ int delivery_chunk(struct broker *b, struct target *t,
 			free_envelope(e);
 		return 0;
 	}
-	if (b->n_envelopes >= ENVELOPES_MAX)
-		drop_oldest(b);
+	make_room(b, m->size);
 	t->payload_bytes += m->size;
 	e->target = t->id;
 	e->message = (struct msg_envelope){
