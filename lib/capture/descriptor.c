@@ -59,7 +59,7 @@ static enum descriptor_kind device_kind(const struct statx *st)
 	const unsigned int major = st->stx_rdev_major;
 	const unsigned int minor = st->stx_rdev_minor;
 
-	if (major == 1 && (minor == 5 || minor == 8 || minor == 9))
+	if (major == 1 && (minor == 5 || (minor >= 7 && minor <= 9)))
 		return DESCRIPTOR_SOURCE;
 	if (major == 4 || major == 5 || (major >= 136 && major <= 143))
 		return DESCRIPTOR_TTY;

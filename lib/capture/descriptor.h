@@ -23,7 +23,7 @@ enum descriptor_kind {
 	DESCRIPTOR_DATAGRAM, /* a socket of UDP */
 	DESCRIPTOR_REGULAR,
 	DESCRIPTOR_TTY,
-	DESCRIPTOR_SOURCE, /* /dev/zero and /dev/urandom: never empty */
+	DESCRIPTOR_SOURCE, /* /dev/zero, full, random, urandom: never empty */
 };
 
 /* fd: a number of thread tid's, of which the lower half counts. */

@@ -6,6 +6,7 @@
  * which running the rest does no harm then: it returns at once, with an error
  * or nothing. recv(2) without MSG_WAITALL, splice(2) from a file, tee(2) and
  * vmsplice(2) give what is there; the rest of these would wait for ever.
+ * A wait that came back with nothing in its result is a part as well.
  * Sources: pipe(7), send(2), recv(2), recvmmsg(2), sendfile(2), getrandom(2)
  * and the kernel's files named at each.
  *

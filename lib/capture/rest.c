@@ -98,10 +98,8 @@ static bool limit_rest(struct rest *r, const struct rest_stop *stop)
 				       stop->regs};
 	int has;
 
-	if (!partial_is_on_socket(&r->partial)) {
-		(void)limit(r, stop);
-		return true;
-	}
+	if (!partial_is_on_socket(&r->partial))
+		return !limit(r, stop) || stop->now_ns < r->until_ns;
 	has = timeout_of_socket(&c, &r->timeout);
 	if (has <= 0)
 		return has == 0;
@@ -224,6 +222,16 @@ static void came_back(struct rest *r, const struct rest_stop *stop, long result)
 		end(r, stop);
 }
 
+/* True if a wait for several came back with some of them because of us. */
+static bool has_some(const struct rest *r, const struct rest_stop *stop,
+		     long result)
+{
+	struct partial p = r->partial;
+
+	arch_with_result(&p.regs, (uint64_t)result);
+	return result == 0 && partial_find(&p) && was_cut_short(r, stop);
+}
+
 /*
  * At the end of a wait. What took it out of it is shown by a stop to come, or
  * it was an interrupt of ours: then none may come, and it must not see this.
@@ -233,12 +241,12 @@ static void came_out(struct rest *r, const struct rest_stop *stop, long result)
 	/* Of a connection that was already being made, for the kernel. */
 	if (r->partial.nr == SYS_connect && result == -EALREADY)
 		result = r->timeout.result;
-	if (!syscall_was_waiting(result)) {
+	if (!syscall_was_waiting(result) && !has_some(r, stop, result)) {
 		end_with(r, stop, result);
 		return;
 	}
 	if (stop->now_ns >= r->until_ns) {
-		end_with(r, stop, r->timeout.result);
+		end_with(r, stop, result == 0 ? 0 : r->timeout.result);
 		return;
 	}
 	arch_with_result(&r->partial.regs, (uint64_t)result);

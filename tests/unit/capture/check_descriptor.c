@@ -75,6 +75,7 @@ static const struct {
 } files[] = {
 	{"/proc/self/exe", DESCRIPTOR_REGULAR},
 	{"/dev/zero", DESCRIPTOR_SOURCE},
+	{"/dev/full", DESCRIPTOR_SOURCE},
 	{"/dev/urandom", DESCRIPTOR_SOURCE},
 	{"/dev/null", DESCRIPTOR_OTHER},
 	{"/dev/ptmx", DESCRIPTOR_TTY},

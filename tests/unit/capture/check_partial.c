@@ -1,66 +1,15 @@
-#include "lib/capture/partial.h"
-
-#include <fcntl.h>
 #include <linux/io_uring.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "lib/base/util.h"
+#include "tests/unit/capture/uring.h"
 #include "tests/unit/suite.h"
 
-/* Calls of 64-bit x86; elsewhere none is gone on with. */
 #if defined(__x86_64__)
 
-/* The process looked at is this one; the files that calls are made on. */
-enum file { PIPE, UNIX_STREAM, UDP, ZERO, REGULAR, NONE, FILES };
-
-static int files[FILES];
-
-static void set_up(void)
-{
-	int pair[2];
-
-	ck_assert_int_eq(pipe2(pair, O_CLOEXEC), 0);
-	files[PIPE] = pair[1];
-	files[UNIX_STREAM] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	files[UDP] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	files[ZERO] = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-	files[REGULAR] = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	files[NONE] = -1;
-	for (int i = 0; i < NONE; i++)
-		ck_assert_int_ge(files[i], 0);
-}
-
-static struct partial after(long nr, long result, const uint64_t arguments[6])
-{
-	struct partial p = {.tid = (uint32_t)getpid(), .pagemap_fd = -1};
-
-	p.regs.orig_rax = (unsigned long long)nr;
-	p.regs.rax = (unsigned long long)result;
-	p.regs.rdi = arguments[0];
-	p.regs.rsi = arguments[1];
-	p.regs.rdx = arguments[2];
-	p.regs.r10 = arguments[3];
-	p.regs.r8 = arguments[4];
-	p.regs.r9 = arguments[5];
-	return p;
-}
-
-static void check_call(const struct partial_call *call, long nr,
-		       const uint64_t arguments[6])
-{
-	ck_assert_int_eq(call->nr, nr);
-	for (unsigned int i = 0; i < ARCH_ARGUMENTS; i++)
-		ck_assert_msg(call->arguments[i] == arguments[i],
-			      "argument %u of call %ld is 0x%llx, not 0x%llx",
-			      i, nr, (unsigned long long)call->arguments[i],
-			      (unsigned long long)arguments[i]);
-}
+#include "tests/unit/capture/partial.h"
 
 /* The first argument is a descriptor; the fifth of sendfile's is none. */
 static const struct {
@@ -98,7 +47,31 @@ static const struct {
 	{SYS_write, REGULAR, {0, 4096, 1000}, 300, -1, {0}, false},
 	{SYS_write, NONE, {0, 4096, 1000}, 300, -1, {0}, false},
 	{SYS_read, ZERO, {0, 4096, 1000}, 300, SYS_read, {0, 4396, 700}, true},
+	{SYS_read, FULL, {0, 4096, 1000}, 300, SYS_read, {0, 4396, 700}, true},
 	{SYS_read, PIPE, {0, 4096, 1000}, 300, -1, {0}, false},
+	{SYS_pread64,
+	 ZERO,
+	 {0, 4096, 1000, 5},
+	 300,
+	 SYS_pread64,
+	 {0, 4396, 700, 5},
+	 true},
+	{SYS_pread64, REGULAR, {0, 4096, 1000, 5}, 300, -1, {0}, false},
+	{SYS_write,
+	 RANDOM,
+	 {0, 4096, 1000},
+	 300,
+	 SYS_write,
+	 {0, 4396, 700},
+	 true},
+	{SYS_pwrite64,
+	 RANDOM,
+	 {0, 4096, 1000, 5},
+	 300,
+	 SYS_pwrite64,
+	 {0, 4396, 700, 5},
+	 true},
+	{SYS_pwrite64, PIPE, {0, 4096, 1000, 5}, 300, -1, {0}, false},
 	{SYS_sendto,
 	 UNIX_STREAM,
 	 {0, 4096, 1000, MSG_MORE},
@@ -113,6 +86,21 @@ static const struct {
 	 SYS_sendto,
 	 {0, 4097, 999, MSG_NOSIGNAL},
 	 true},
+	{SYS_sendto,
+	 UNIX_STREAM,
+	 {0, 4096, 1000, MSG_NOSIGNAL | MSG_DONTROUTE},
+	 1,
+	 SYS_sendto,
+	 {0, 4097, 999, MSG_NOSIGNAL | MSG_DONTROUTE},
+	 true},
+	/* One notice for each call, by its number. */
+	{SYS_sendto,
+	 UNIX_STREAM,
+	 {0, 4096, 1000, MSG_NOSIGNAL | MSG_ZEROCOPY},
+	 1,
+	 SYS_sendto,
+	 {0, 4097, 999, MSG_NOSIGNAL},
+	 false},
 	{SYS_sendto,
 	 UNIX_STREAM,
 	 {0, 4096, 1000, MSG_DONTWAIT},
@@ -192,8 +180,15 @@ static const struct {
 	 SYS_io_getevents,
 	 {0, 5, 7, 4096 + 3 * 32, 0},
 	 true},
-	/* Its time may be over. */
-	{SYS_io_getevents, NONE, {0, 8, 10, 4096, 4096}, 3, -1, {0}, false},
+	{SYS_io_pgetevents,
+	 NONE,
+	 {0, 8, 10, 4096, 64, 128},
+	 3,
+	 SYS_io_pgetevents,
+	 {0, 5, 7, 4096 + 3 * 32, 64, 128},
+	 true},
+	/* As many as it waited for. */
+	{SYS_io_getevents, NONE, {0, 3, 10, 4096, 0}, 3, -1, {0}, false},
 	{SYS_tee, PIPE, {0, 5, 1000, 0}, 300, -1, {0}, false},
 	{SYS_close, PIPE, {0}, 1, -1, {0}, false},
 };
@@ -242,6 +237,9 @@ START_TEST(waits_of_io_uring)
 	const uint64_t wait[6] = {7, 0, 1, IORING_ENTER_GETEVENTS, 0, 8};
 	const uint64_t no_wait[6] = {7, 2, 0, IORING_ENTER_GETEVENTS};
 	const uint64_t no_events[6] = {7, 2, 1, 0};
+	/* IORING_ENTER_EXT_ARG_REG: a timeout that cannot be read. */
+	const uint64_t registered[6] = {7, 2, 1,
+					IORING_ENTER_GETEVENTS | 1 << 6};
 	struct partial p = after(SYS_io_uring_enter, 2, enter);
 	struct partial_call call;
 
@@ -256,102 +254,56 @@ START_TEST(waits_of_io_uring)
 	ck_assert(!partial_find(&p));
 	p = after(SYS_io_uring_enter, 2, no_events);
 	ck_assert(!partial_find(&p));
+	p = after(SYS_io_uring_enter, 2, registered);
+	ck_assert(!partial_find(&p));
 }
 END_TEST
 
-static uint8_t bytes[64];
-
-#define MANY 100
-
-/* Piece by piece, the empty ones left out. */
-START_TEST(pieces)
+/* With some of the completions, and so with 0 for its result. */
+START_TEST(waits_for_several)
 {
-	struct iovec iov[MANY];
-	struct msghdr m = {.msg_iov = iov, .msg_iovlen = MANY};
-	const struct {
-		long nr, next_nr;
-		uint64_t arguments[6], flags;
-	} kinds[] = {
-		{SYS_writev,
-		 SYS_sendto,
-		 {(uint32_t)files[UNIX_STREAM], (uintptr_t)iov, MANY},
-		 MSG_NOSIGNAL},
-		{SYS_writev,
-		 SYS_write,
-		 {(uint32_t)files[PIPE], (uintptr_t)iov, MANY},
-		 0},
-		{SYS_sendmsg,
-		 SYS_sendto,
-		 {(uint32_t)files[UNIX_STREAM], (uintptr_t)&m, MSG_MORE},
-		 MSG_MORE | MSG_NOSIGNAL},
-		{SYS_recvmsg,
-		 SYS_recvfrom,
-		 {(uint32_t)files[UNIX_STREAM], (uintptr_t)&m, MSG_WAITALL},
-		 MSG_WAITALL},
-	};
-	const uint64_t fd = kinds[_i].arguments[0];
+	struct uring ring;
 	struct partial_call call;
 	struct partial p;
-	uint64_t sum = 0;
+	uint32_t min_wait[6] = {0};
+	uint64_t wait[6] = {0, 0, 3, IORING_ENTER_GETEVENTS};
 
-	for (unsigned int i = 0; i < MANY; i++) {
-		iov[i] = (struct iovec){bytes, i % 5};
-		sum += i % 5;
-	}
-	p = after(kinds[_i].nr, 1, kinds[_i].arguments);
-	ck_assert(partial_find(&p) && !partial_is_alike(&p));
-	ck_assert_uint_eq(p.whole, sum);
-	/* The first piece that is not empty has one byte: it is done. */
-	for (unsigned int i = 2; i < MANY; i++) {
-		uint64_t left = i % 5, step = i % 2 == 0 && left > 1 ? 1 : left;
-
-		while (left > 0) {
-			const uint64_t at = (uintptr_t)bytes + i % 5 - left;
-
-			ck_assert(partial_next(&p, &call) && call.counts);
-			check_call(&call, kinds[_i].next_nr,
-				   (const uint64_t[6]){fd, at, left,
-						       kinds[_i].flags});
-			p.done += step;
-			left -= step;
-			step = left;
-		}
-	}
-	ck_assert_uint_eq(p.done, sum);
-	ck_assert(!partial_next(&p, &call));
-}
-END_TEST
-
-START_TEST(messages_that_are_left_alone)
-{
-	struct iovec iov = {bytes, sizeof(bytes)};
-	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-	const uint64_t receive[6] = {(uint32_t)files[UNIX_STREAM],
-				     (uintptr_t)&m, MSG_WAITALL};
-	const uint64_t send[6] = {(uint32_t)files[UNIX_STREAM], (uintptr_t)&m};
-	struct partial p;
-
-	/* Control messages of the rest would have no place. */
-	m.msg_control = bytes;
-	p = after(SYS_recvmsg, 1, receive);
-	ck_assert(!partial_find(&p));
-	p = after(SYS_sendmsg, 1, send);
+	if (!uring_make(&ring))
+		return;
+	wait[0] = (uint32_t)ring.fd;
+	uring_nops(&ring, 2);
+	p = after(SYS_io_uring_enter, 0, wait);
+	ck_assert(partial_find(&p) && partial_is_alike(&p));
+	ck_assert(partial_next(&p, &call) && !call.counts);
+	check_call(&call, SYS_io_uring_enter, wait);
+	/* With a timeout; with a time after which fewer are enough. */
+	wait[3] = IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG;
+	wait[4] = (uintptr_t)min_wait;
+	p = after(SYS_io_uring_enter, 0, wait);
 	ck_assert(partial_find(&p));
-	m.msg_control = NULL;
-	m.msg_name = bytes;
-	p = after(SYS_sendmsg, 1, send);
+	min_wait[3] = 1;
 	ck_assert(!partial_find(&p));
-	m.msg_name = NULL;
-	m.msg_iovlen = 1025;
-	p = after(SYS_sendmsg, 1, send);
+	/* By a registered number. */
+	wait[3] = IORING_ENTER_GETEVENTS | 1 << 4;
+	p = after(SYS_io_uring_enter, 0, wait);
 	ck_assert(!partial_find(&p));
-	m.msg_iovlen = 1;
-	iov.iov_len = SIZE_MAX;
-	p = after(SYS_sendmsg, 1, send);
+	/* What it submitted and waits for; one is all that it waits for. */
+	wait[3] = IORING_ENTER_GETEVENTS;
+	wait[1] = 2;
+	p = after(SYS_io_uring_enter, 2, wait);
+	ck_assert(partial_find(&p));
+	wait[1] = 0;
+	wait[2] = 1;
+	p = after(SYS_io_uring_enter, 0, wait);
 	ck_assert(!partial_find(&p));
-	m.msg_iov = NULL;
-	p = after(SYS_sendmsg, 1, send);
+	/* All are there, before it is gone on with, or meanwhile. */
+	wait[2] = 3;
+	p = after(SYS_io_uring_enter, 0, wait);
+	ck_assert(partial_find(&p));
+	uring_nops(&ring, 1);
+	ck_assert(!partial_next(&p, &call));
 	ck_assert(!partial_find(&p));
+	uring_end(&ring);
 }
 END_TEST
 
@@ -386,8 +338,7 @@ static void add_tests(TCase *tc)
 			    sizeof(calls) / sizeof(calls[0]));
 	tcase_add_test(tc, bytes_of_getrandom);
 	tcase_add_test(tc, waits_of_io_uring);
-	tcase_add_loop_test(tc, pieces, 0, 4);
-	tcase_add_test(tc, messages_that_are_left_alone);
+	tcase_add_test(tc, waits_for_several);
 	tcase_add_test(tc, time_of_recvmmsg);
 	tcase_add_test(tc, no_call);
 }

@@ -11,9 +11,11 @@
 
 /* Calls in whose middle the thread is blocked, again and again. */
 static const char *const kinds[] = {
-	"write_pipe",  "writev_pipe", "write_tty", "write_unix",  "write_tcp",
-	"writev_unix", "send_unix",   "send_tcp",  "recv_unix",	  "recv_tcp",
-	"recvmsg_tcp", "sendmsg_tcp", "recvmmsg",  "sendfile_tcp"};
+	"write_pipe",	 "writev_pipe",	 "write_tty",	    "write_unix",
+	"write_tcp",	 "writev_unix",	 "send_unix",	    "send_tcp",
+	"recv_unix",	 "recv_tcp",	 "recvmsg_tcp",	    "sendmsg_tcp",
+	"recvmmsg",	 "sendfile_tcp", "pwritev2_pipe",   "send_flag",
+	"send_zerocopy", "io_getevents", "io_uring_several"};
 
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 

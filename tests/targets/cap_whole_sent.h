@@ -1,0 +1,254 @@
+/* Calls that send, and those that move from file to file. */
+#ifndef TESTS_TARGETS_CAP_WHOLE_SENT_H
+#define TESTS_TARGETS_CAP_WHOLE_SENT_H
+
+#include <linux/errqueue.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <termios.h>
+
+#include "cap_whole.h"
+
+static void make_pipe(struct work *w)
+{
+	int pair[2];
+
+	need(pipe(pair) == 0);
+	w->fd = pair[1];
+	w->peer = pair[0];
+}
+
+static void make_unix(struct work *w)
+{
+	int pair[2];
+
+	need(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	w->fd = pair[0];
+	w->peer = pair[1];
+}
+
+static void make_tcp(struct work *w)
+{
+	struct sockaddr_in name = {.sin_family = AF_INET};
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t size = sizeof(name);
+
+	name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	w->fd = socket(AF_INET, SOCK_STREAM, 0);
+	need(bind(listener, (void *)&name, sizeof(name)) == 0 &&
+	     listen(listener, 1) == 0 &&
+	     getsockname(listener, (void *)&name, &size) == 0 &&
+	     connect(w->fd, (void *)&name, size) == 0);
+	w->peer = accept(listener, NULL, NULL);
+	need(w->peer >= 0);
+	close(listener);
+}
+
+/*
+ * Who asks for all of TTY_BYTES has to wait for it, however fast the other
+ * side is. With less room TCP waits for its timers.
+ */
+static void make_narrow_tcp(struct work *w)
+{
+	const int size = TTY_BYTES / 2;
+
+	make_tcp(w);
+	need(setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) ==
+	     0);
+}
+
+static void make_tty(struct work *w)
+{
+	struct termios t;
+
+	w->peer = posix_openpt(O_RDWR | O_NOCTTY);
+	need(w->peer >= 0 && grantpt(w->peer) == 0 && unlockpt(w->peer) == 0);
+	w->fd = open(ptsname(w->peer), O_RDWR | O_NOCTTY);
+	need(w->fd >= 0 && tcgetattr(w->fd, &t) == 0);
+	cfmakeraw(&t);
+	need(tcsetattr(w->fd, TCSANOW, &t) == 0);
+}
+
+static ssize_t call_write(struct work *w)
+{
+	return sent(w, write(w->fd, next_bytes(w), WHOLE), WHOLE);
+}
+
+static ssize_t call_write_tty(struct work *w)
+{
+	return sent(w, write(w->fd, next_bytes(w), TTY_BYTES), TTY_BYTES);
+}
+
+/* Pieces of several sizes, one of them empty. */
+static void cut(uint8_t *from, size_t n, struct iovec iov[PIECES])
+{
+	size_t at = 0;
+
+	for (unsigned int i = 0; i < PIECES; i++) {
+		size_t size = i == 2 ? 0 : n / (2 * PIECES) + i * (n / 64);
+
+		if (i == PIECES - 1)
+			size = n - at;
+		iov[i] = (struct iovec){from + at, size};
+		at += size;
+	}
+}
+
+static ssize_t call_writev(struct work *w)
+{
+	struct iovec iov[PIECES];
+
+	cut(next_bytes(w), WHOLE, iov);
+	return sent(w, writev(w->fd, iov, PIECES), WHOLE);
+}
+
+static ssize_t call_send(struct work *w)
+{
+	return sent(w, send(w->fd, next_bytes(w), WHOLE, 0), WHOLE);
+}
+
+/* With a flag that says nothing to such a socket. */
+static ssize_t call_send_flag(struct work *w)
+{
+	const int flags = w->calls++ % 2 == 0 ? MSG_DONTROUTE : 0;
+
+	return sent(w, send(w->fd, next_bytes(w), WHOLE, flags), WHOLE);
+}
+
+static ssize_t call_pwritev2(struct work *w)
+{
+	struct iovec iov[PIECES];
+
+	cut(next_bytes(w), WHOLE, iov);
+	return sent(w, pwritev2(w->fd, iov, PIECES, -1, 0), WHOLE);
+}
+
+static void make_zerocopy(struct work *w)
+{
+	const int on = 1;
+
+	make_tcp(w);
+	need(setsockopt(w->fd, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)) == 0);
+}
+
+/* The kernel counts the calls, and says of which the bytes are free again. */
+static void take_notices(struct work *w)
+{
+	char control[128];
+	struct msghdr m = {.msg_control = control,
+			   .msg_controllen = sizeof(control)};
+	struct sock_extended_err e;
+
+	while (recvmsg(w->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0) {
+		memcpy(&e, CMSG_DATA((struct cmsghdr *)control), sizeof(e));
+		if (e.ee_data >= w->calls)
+			atomic_fetch_add(&w->wrong, 1);
+		m.msg_controllen = sizeof(control);
+	}
+}
+
+/* Where too much is on its way, there is room later. */
+static ssize_t call_send_zerocopy(struct work *w)
+{
+	ssize_t n;
+
+	do {
+		take_notices(w);
+		n = send(w->fd, next_bytes(w), WHOLE, MSG_ZEROCOPY);
+	} while (n < 0 && errno == ENOBUFS);
+	w->calls++;
+	return sent(w, n, WHOLE);
+}
+
+static ssize_t call_sendmsg(struct work *w)
+{
+	struct iovec iov[PIECES];
+	struct msghdr m = {.msg_iov = iov, .msg_iovlen = PIECES};
+
+	cut(next_bytes(w), WHOLE, iov);
+	return sent(w, sendmsg(w->fd, &m, MSG_NOSIGNAL), WHOLE);
+}
+
+static void make_tcp_and_file(struct work *w)
+{
+	make_tcp(w);
+	w->ring.fd = memfd_create("cap_whole", 0);
+	need(w->ring.fd >= 0 &&
+	     write(w->ring.fd, w->bytes, WHOLE + PATTERN) == WHOLE + PATTERN);
+}
+
+static ssize_t call_sendfile(struct work *w)
+{
+	off_t at = (off_t)(w->sent % PATTERN);
+
+	return sent(w, sendfile(w->fd, w->ring.fd, &at, WHOLE), WHOLE);
+}
+
+static void make_files(struct work *w)
+{
+	char path[64];
+
+	make_tcp_and_file(w);
+	snprintf(path, sizeof(path), "/tmp/cap_whole.XXXXXX");
+	w->fd = mkstemp(path);
+	need(w->fd >= 0 && write(w->fd, w->bytes, WHOLE) == WHOLE &&
+	     unlink(path) == 0);
+	snprintf(path, sizeof(path), "/tmp/cap_whole.XXXXXX");
+	w->peer = mkstemp(path);
+	need(w->peer >= 0 && unlink(path) == 0);
+}
+
+static ssize_t compared_file(struct work *w, ssize_t n)
+{
+	static uint8_t got[WHOLE];
+
+	if (n == WHOLE) {
+		need(pread(w->peer, got, WHOLE, 0) == WHOLE);
+		compare(w, got, 0, WHOLE);
+	}
+	return n < 0 ? n : WHOLE - n;
+}
+
+static ssize_t call_copy_file_range(struct work *w)
+{
+	off_t from = 0, to = 0;
+	ssize_t n = copy_file_range(w->fd, &from, w->peer, &to, WHOLE, 0);
+
+	return compared_file(w, n);
+}
+
+/* What it takes out of the pipe is what it says. */
+static void make_splice(struct work *w)
+{
+	int pair[2];
+
+	make_unix(w);
+	need(pipe(pair) == 0);
+	w->ring.fd = pair[0];
+	/* Writes what the first thread splices. */
+	w->ring.sq_tail = (void *)(uintptr_t)pair[1];
+}
+
+static ssize_t call_splice(struct work *w)
+{
+	const int in = (int)(uintptr_t)w->ring.sq_tail;
+	size_t left = 40000;
+	ssize_t n = write(in, next_bytes(w), left);
+
+	need(n == (ssize_t)left);
+	w->sent += left;
+	n = splice(w->ring.fd, NULL, w->fd, NULL, left, 0);
+	if (n < 0)
+		return -1;
+	for (size_t more = left - (size_t)n; more > 0;) {
+		ssize_t r = splice(w->ring.fd, NULL, w->fd, NULL, more, 0);
+
+		need(r > 0 || errno == EINTR);
+		more -= r > 0 ? (size_t)r : 0;
+	}
+	return (ssize_t)left - n;
+}
+
+#endif

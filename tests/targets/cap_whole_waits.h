@@ -1,0 +1,200 @@
+/* Waits for several things at once. */
+#ifndef TESTS_TARGETS_CAP_WHOLE_WAITS_H
+#define TESTS_TARGETS_CAP_WHOLE_WAITS_H
+
+#include <linux/io_uring.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include "cap_whole_received.h"
+
+/* No wait ends by this. */
+#define LONG_S 3600
+
+static void make_ring(struct work *w)
+{
+	struct io_uring_params p = {0};
+	struct ring *r = &w->ring;
+	uint8_t *rings;
+
+	r->fd = (int)syscall(SYS_io_uring_setup, RING_SPARE, &p);
+	/* Refused in many containers. */
+	if (r->fd < 0)
+		return;
+	rings = mmap(NULL, p.cq_off.cqes + p.cq_entries * 16u + 4096,
+		     PROT_READ | PROT_WRITE, MAP_SHARED, r->fd,
+		     IORING_OFF_SQ_RING);
+	need(rings != MAP_FAILED);
+	r->sq_tail = (void *)(rings + p.sq_off.tail);
+	r->sq_mask = (void *)(rings + p.sq_off.ring_mask);
+	r->sq_array = (void *)(rings + p.sq_off.array);
+	r->cq_head = (void *)(rings + p.cq_off.head);
+	r->cq_tail = (void *)(rings + p.cq_off.tail);
+	r->sqes = mmap(NULL, p.sq_entries * sizeof(*r->sqes),
+		       PROT_READ | PROT_WRITE, MAP_SHARED, r->fd,
+		       IORING_OFF_SQES);
+	need(r->sqes != MAP_FAILED);
+}
+
+/* Puts n of these into the queue. */
+static void queue(struct ring *r, const struct io_uring_sqe *sqe,
+		  unsigned int n)
+{
+	const unsigned int tail = *r->sq_tail;
+
+	for (unsigned int i = 0; i < n; i++) {
+		const unsigned int at = (tail + i) & *r->sq_mask;
+
+		r->sq_array[at] = at;
+		r->sqes[at] = *sqe;
+	}
+	__atomic_store_n(r->sq_tail, tail + n, __ATOMIC_RELEASE);
+}
+
+static void queue_timeout(struct ring *r)
+{
+	static const struct __kernel_timespec t = {.tv_nsec = 50000};
+	const struct io_uring_sqe sqe = {
+		.opcode = IORING_OP_TIMEOUT, .addr = (uintptr_t)&t, .len = 1};
+
+	queue(r, &sqe, 1);
+}
+
+static unsigned int completed(const struct ring *r)
+{
+	return __atomic_load_n(r->cq_tail, __ATOMIC_ACQUIRE) - *r->cq_head;
+}
+
+/* What is not there yet is waited for; returns what that was. */
+static ssize_t take_completed(struct ring *r, unsigned int n)
+{
+	const unsigned int missing = n - completed(r);
+
+	while (completed(r) < n)
+		;
+	__atomic_store_n(r->cq_head, *r->cq_head + n, __ATOMIC_RELEASE);
+	return missing;
+}
+
+static long enter(const struct ring *r, unsigned int submit, unsigned int wait,
+		  unsigned int flags, const void *arg, size_t size)
+{
+	return syscall(SYS_io_uring_enter, r->fd, submit, wait,
+		       IORING_ENTER_GETEVENTS | flags, arg, size);
+}
+
+/* Submits a timeout and waits for it: it has to be there. */
+static ssize_t call_io_uring(struct work *w)
+{
+	struct ring *r = &w->ring;
+
+	if (r->fd < 0)
+		return call_getrandom(w);
+	queue_timeout(r);
+	if (enter(r, 1, 1, 0, NULL, 0) != 1)
+		return -1;
+	return take_completed(r, 1);
+}
+
+static void make_ring_and_pipe(struct work *w)
+{
+	make_pipe(w);
+	make_ring(w);
+}
+
+/* A byte where there is none: so one read after the other is done. */
+static void write_one(struct work *w)
+{
+	int there = 0;
+
+	need(ioctl(w->peer, FIONREAD, &there) == 0);
+	if (there == 0)
+		need(write(w->fd, "x", 1) == 1);
+	usleep(20);
+}
+
+/* Waits for several: with a submit, without, and with a timeout. */
+static ssize_t call_io_uring_several(struct work *w)
+{
+	const struct __kernel_timespec t = {.tv_sec = LONG_S};
+	const struct io_uring_getevents_arg arg = {.ts = (uintptr_t)&t};
+	const struct io_uring_sqe sqe = {.opcode = IORING_OP_READ,
+					 .fd = w->peer,
+					 .addr = (uintptr_t)w->bytes,
+					 .len = 1};
+	const bool timed = w->calls % 3 == 2;
+	struct ring *r = &w->ring;
+	long n;
+
+	if (r->fd < 0)
+		return call_getrandom(w);
+	queue(r, &sqe, RING_SPARE);
+	if (w->calls++ % 3 == 0) {
+		if (enter(r, RING_SPARE, RING_SPARE, 0, NULL, 0) != RING_SPARE)
+			return -1;
+		return take_completed(r, RING_SPARE);
+	}
+	if (enter(r, RING_SPARE, 0, 0, NULL, 0) != RING_SPARE)
+		return -1;
+	n = enter(r, 0, RING_SPARE, timed ? IORING_ENTER_EXT_ARG : 0,
+		  timed ? &arg : NULL, timed ? sizeof(arg) : 0);
+	if (n != 0 && (n > 0 || errno != EINTR))
+		return -1;
+	return take_completed(r, RING_SPARE);
+}
+
+static void make_aio(struct work *w)
+{
+	w->fd = eventfd(0, EFD_NONBLOCK);
+	w->peer = eventfd(0, EFD_NONBLOCK);
+	need(w->fd >= 0 && w->peer >= 0 &&
+	     syscall(SYS_io_setup, 2, &w->aio) == 0);
+}
+
+/* One of the two, by turns. */
+static void post(struct work *w)
+{
+	const uint64_t one = 1;
+
+	need(write(w->sent++ % 2 == 0 ? w->fd : w->peer, &one, sizeof(one)) ==
+	     sizeof(one));
+	usleep(50);
+}
+
+/* Both have to be there: with a timeout, which is far away, and without. */
+static ssize_t call_io_getevents(struct work *w)
+{
+	struct timespec t = {.tv_sec = LONG_S};
+	struct iocb two[2] = {
+		{.aio_lio_opcode = IOCB_CMD_POLL,
+		 .aio_fildes = (uint32_t)w->fd,
+		 .aio_buf = POLLIN},
+		{.aio_lio_opcode = IOCB_CMD_POLL,
+		 .aio_fildes = (uint32_t)w->peer,
+		 .aio_buf = POLLIN},
+	};
+	struct iocb *list[] = {&two[0], &two[1]};
+	struct io_event events[2];
+	uint64_t count;
+	long n, all = 0;
+
+	(void)!read(w->fd, &count, sizeof(count));
+	(void)!read(w->peer, &count, sizeof(count));
+	if (syscall(SYS_io_submit, w->aio, 2, list) != 2)
+		return -1;
+	n = syscall(SYS_io_getevents, w->aio, 2, 2, events,
+		    w->calls++ % 2 == 0 ? &t : NULL);
+	if (n < 0 && errno != EINTR)
+		return -1;
+	for (all = n < 0 ? 0 : n; all < 2;) {
+		long more = syscall(SYS_io_getevents, w->aio, 2 - all, 2 - all,
+				    events, NULL);
+
+		all += more < 0 ? 0 : more;
+	}
+	return n < 0 ? 2 : 2 - n;
+}
+
+#endif
