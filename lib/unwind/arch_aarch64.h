@@ -68,9 +68,14 @@ bool aarch64_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size);
 /* Is there a b or b.cond in code to distance from its start? */
 bool aarch64_jumps_to(const uint8_t *code, size_t n, int64_t distance);
 
-/* Is this a jump through memory, as PLT stubs are? */
-#define AARCH64_STUB_MAX 12
-bool aarch64_is_stub(const uint8_t *code, size_t n);
+/*
+ * As x86_64_way_out; true for a jump through memory, as PLT stubs are. Here the
+ * return address is where the call has left it, and both offsets are 0.
+ */
+#define AARCH64_WAY_OUT_FP_SAME UINT32_MAX
+bool aarch64_way_out(const uint8_t *before, size_t n_before,
+		     const uint8_t *code, size_t n, uint32_t *ret_ra,
+		     uint32_t *ret_fp);
 
 /*
  * Is this rt_sigreturn's trampoline: mov x8,#139; svc #0? The kernel gives its

@@ -65,11 +65,20 @@ bool x86_64_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size);
 bool x86_64_jumps_to(const uint8_t *code, size_t n, int64_t distance);
 
 /*
- * Is this a jump through memory, as PLT stubs are: nothing has been pushed.
- * Static executables have such stubs without CFI (for STT_GNU_IFUNC).
+ * Where the return address is, by what code is about to do: from its first byte
+ * on it leads to ret, past nothing but moves of registers, pops, changes of the
+ * stack pointer by a constant, and calls; or it is a jump of a PLT, before
+ * which something was pushed for the dynamic linker. before: the n_before bytes
+ * in front of it, X86_64_BEFORE_MAX at most are looked at.
+ *
+ * Offsets from the stack pointer, multiples of 8, X86_64_WAY_OUT_MAX at most.
+ * Nothing is said, false, where code does anything else.
  */
-#define X86_64_STUB_MAX 8
-bool x86_64_is_stub(const uint8_t *code, size_t n);
+#define X86_64_BEFORE_MAX      6
+#define X86_64_WAY_OUT_MAX     504
+#define X86_64_WAY_OUT_FP_SAME UINT32_MAX /* on the way it is not restored */
+bool x86_64_way_out(const uint8_t *before, size_t n_before, const uint8_t *code,
+		    size_t n, uint32_t *ret_ra, uint32_t *ret_fp);
 
 /*
  * Is this rt_sigreturn's trampoline: mov $15,%rax (or %eax); syscall? For C

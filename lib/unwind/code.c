@@ -8,11 +8,17 @@
 /* What calls holds: one of these, or the target relative to base plus N. */
 enum { FACT_NONE, FACT_INDIRECT, FACT_N };
 
-/* What starts holds: these bits, and the frame size above them. */
+/*
+ * What starts holds: these bits, the two words of the way out, the second plus
+ * one, and the frame size.
+ */
 #define FACT_SIGRETURN	 1u
 #define FACT_HAS_FRAME	 2u
-#define FACT_STUB	 4u
-#define FACT_FRAME_SHIFT 3
+#define FACT_WAY_OUT	 4u
+#define FACT_RA_SHIFT	 3
+#define FACT_FP_SHIFT	 9
+#define FACT_WORD_MASK	 0x3fu
+#define FACT_FRAME_SHIFT 15
 
 /* Reads up to n bytes of code at addr from the image's file. */
 static size_t read_code(struct unwind_space *s, struct space_mapping *m,
@@ -101,9 +107,10 @@ static uint32_t facts_at(struct unwind_space *s, uint64_t addr)
 	const struct map *map;
 	struct space_mapping *m = mapping_with_image(s, addr, &map);
 	uint8_t code[CPU_PROLOGUE_MAX];
+	uint8_t code_before[CPU_BEFORE_MAX];
 	uint32_t fact = 0;
-	uint32_t size;
-	size_t n;
+	uint32_t size, ra, fp;
+	size_t n, before;
 
 	if (!m)
 		return 0;
@@ -112,8 +119,16 @@ static uint32_t facts_at(struct unwind_space *s, uint64_t addr)
 	n = read_code(s, m, map, addr - m->bias, code, sizeof(code));
 	if (cpu_is_sigreturn(code, n))
 		fact |= FACT_SIGRETURN;
-	if (cpu_is_stub(code, n))
-		fact |= FACT_STUB;
+	before = read_code(s, m, map, addr - m->bias - sizeof(code_before),
+			   code_before, sizeof(code_before));
+	/* Less is what the start of a segment is in front of. */
+	if (before < sizeof(code_before))
+		before = 0;
+	if (cpu_way_out(code_before, before, code, n, &ra, &fp)) {
+		fact |= FACT_WAY_OUT | ra / 8 << FACT_RA_SHIFT;
+		if (fp != CPU_WAY_OUT_FP_SAME)
+			fact |= (fp / 8 + 1) << FACT_FP_SHIFT;
+	}
 	if (cpu_frame_size(code, n, &size) &&
 	    size <= UINT32_MAX >> FACT_FRAME_SHIFT)
 		fact |= FACT_HAS_FRAME | size << FACT_FRAME_SHIFT;
@@ -129,9 +144,15 @@ bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size)
 	return (fact & FACT_HAS_FRAME) != 0;
 }
 
-bool code_is_stub(struct unwind_space *s, uint64_t addr)
+bool code_way_out(struct unwind_space *s, uint64_t addr, uint32_t *ret_ra,
+		  uint32_t *ret_fp)
 {
-	return (facts_at(s, addr) & FACT_STUB) != 0;
+	uint32_t fact = facts_at(s, addr);
+	uint32_t fp = fact >> FACT_FP_SHIFT & FACT_WORD_MASK;
+
+	*ret_ra = 8 * (fact >> FACT_RA_SHIFT & FACT_WORD_MASK);
+	*ret_fp = fp > 0 ? 8 * (fp - 1) : CPU_WAY_OUT_FP_SAME;
+	return (fact & FACT_WAY_OUT) != 0;
 }
 
 bool code_is_sigreturn(struct unwind_space *s, uint64_t addr)

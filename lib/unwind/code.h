@@ -49,8 +49,12 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc,
 /* Ciphers that are written by hand reach 30 KB. */
 #define CODE_FRAMED_MAX (64u * 1024)
 
-/* Is at addr a jump through memory: cpu_is_stub? */
-bool code_is_stub(struct unwind_space *s, uint64_t addr);
+/*
+ * Where the return address and the caller's frame pointer are by what the code
+ * at addr is about to do: cpu_way_out.
+ */
+bool code_way_out(struct unwind_space *s, uint64_t addr, uint32_t *ret_ra,
+		  uint32_t *ret_fp);
 
 /* Does rt_sigreturn's trampoline start at addr? */
 bool code_is_sigreturn(struct unwind_space *s, uint64_t addr);

@@ -50,7 +50,9 @@
 #define cpu_frame_size	    aarch64_frame_size
 #define CPU_TAIL_MAX	    AARCH64_TAIL_MAX
 #define cpu_jumps_to	    aarch64_jumps_to
-#define cpu_is_stub	    aarch64_is_stub
+#define CPU_BEFORE_MAX	    4
+#define CPU_WAY_OUT_FP_SAME AARCH64_WAY_OUT_FP_SAME
+#define cpu_way_out	    aarch64_way_out
 #define cpu_is_sigreturn    aarch64_is_sigreturn
 #define cpu_sigframe_offset aarch64_sigframe_offset
 
@@ -94,7 +96,9 @@ static inline uint64_t cpu_return_address(uint64_t word)
 #define cpu_frame_size	    x86_64_frame_size
 #define CPU_TAIL_MAX	    X86_64_TAIL_MAX
 #define cpu_jumps_to	    x86_64_jumps_to
-#define cpu_is_stub	    x86_64_is_stub
+#define CPU_BEFORE_MAX	    X86_64_BEFORE_MAX
+#define CPU_WAY_OUT_FP_SAME X86_64_WAY_OUT_FP_SAME
+#define cpu_way_out	    x86_64_way_out
 #define cpu_is_sigreturn    x86_64_is_sigreturn
 #define cpu_sigframe_offset x86_64_sigframe_offset
 

@@ -56,19 +56,24 @@ static enum unwind_end step_frame_pointer(struct walk *w, struct walk_frame *f)
 	return end;
 }
 
-/*
- * In a stub that has only been jumped to: the return address is on top, or in
- * its register.
- */
-static enum unwind_end step_stub(struct walk *w, struct walk_frame *f)
+/* The return address is at sp + ra_at, or in its register. */
+static enum unwind_end step_way_out(struct walk *w, struct walk_frame *f,
+				    uint32_t ra_at, uint32_t fp_at)
 {
-	static const struct rule on_stack = {
-		.cfa = RULE_CFA_SP, .cfa_offset = 8, .ra_offset = -8};
-	static const struct rule in_register = {.cfa = RULE_CFA_SP,
-						.ra = RULE_RA_SAME};
-	enum unwind_end end = walk_simple(
-		w, f, CPU_LINK_REGISTER ? &in_register : &on_stack, NULL);
+	struct rule rule = {.cfa = RULE_CFA_SP};
+	enum unwind_end end;
 
+	if (CPU_LINK_REGISTER) {
+		rule.ra = RULE_RA_SAME;
+	} else {
+		rule.cfa_offset = (int32_t)ra_at + 8;
+		rule.ra_offset = -8;
+	}
+	if (fp_at != CPU_WAY_OUT_FP_SAME) {
+		rule.fp = RULE_FP_SAVED;
+		rule.fp_offset = (int32_t)fp_at - rule.cfa_offset;
+	}
+	end = walk_simple(w, f, &rule, NULL);
 	w->step.usual = false;
 	if (end == WALK_ON)
 		f->by_heuristic = true;
@@ -84,6 +89,25 @@ static bool is_just_called(struct walk *w, const struct walk_frame *f)
 			      : !walk_read_word(w, f->regs.r[SP], &ra))
 		return false;
 	return code_may_call(w->space, ra, walk_lookup(f), CODE_LEAF_MAX);
+}
+
+/*
+ * Does the code say how it goes on to its return? Behind a call, it may be that
+ * of another function, where the call was one that does not come back: so what
+ * is found there has to be behind a call, too.
+ */
+static bool has_way_out(struct walk *w, const struct walk_frame *f,
+			uint32_t *ret_ra, uint32_t *ret_fp)
+{
+	const bool at_pc = f->is_leaf || f->interrupted;
+	uint64_t ra, target;
+
+	if (!code_way_out(w->space, at_pc ? walk_lookup(f) : f->addr, ret_ra,
+			  ret_fp))
+		return false;
+	return at_pc || CPU_LINK_REGISTER ||
+	       (walk_read_word(w, f->regs.r[SP] + *ret_ra, &ra) &&
+		code_call_before(w->space, ra, &target) != CODE_CALL_NONE);
 }
 
 /*
@@ -103,6 +127,7 @@ enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f,
 				 const struct place *p)
 {
 	const struct image *i = p->image;
+	uint32_t ra_at, fp_at;
 	enum unwind_end end;
 	uint64_t entry;
 
@@ -126,10 +151,10 @@ enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f,
 			w->step.usual = false;
 			return end;
 		}
-		if ((f->is_leaf || f->interrupted) &&
-		    (code_is_stub(w->space, walk_lookup(f)) ||
-		     is_just_called(w, f)))
-			return step_stub(w, f);
+		if (has_way_out(w, f, &ra_at, &fp_at))
+			return step_way_out(w, f, ra_at, fp_at);
+		if ((f->is_leaf || f->interrupted) && is_just_called(w, f))
+			return step_way_out(w, f, 0, CPU_WAY_OUT_FP_SAME);
 	}
 	return step_frame_pointer(w, f);
 }

@@ -57,18 +57,19 @@ class Code:
     def behind(self, name, pattern, number=0):
         """The address behind an instruction of a function."""
         code = self.functions[name]
-        found = [i for i, (_, text) in enumerate(code)
-                 if re.search(pattern, text)]
-        return code[found[number] + 1][0]
+        found = [addr for addr, text in code if re.search(pattern, text)]
+        # It may be the function's last one.
+        return min(addr for other in self.functions.values()
+                   for addr, _ in other if addr > found[number])
 
     def behind_call(self, name, callee):
         return self.behind(name, fr'^(call|bl)\s.*<{callee}>$')
 
     def where(self, addr):
-        for name, code in self.functions.items():
-            if code[0][0] <= addr <= code[-1][0]:
-                return f'{name}+{addr - code[0][0]:#x}'
-        raise LookupError(hex(addr))
+        start, name = max((code[0][0], name)
+                          for name, code in self.functions.items()
+                          if code[0][0] <= addr)
+        return f'{name}+{addr - start:#x}'
 
 
 class X86:
@@ -78,6 +79,9 @@ class X86:
     indirect, system, step = r'^call\s+\*', '^syscall', 1
     # Of turn's instructions: all of the prologue, one within, the epilogue.
     turn = (0, 1, 2, 3, 4, -4, -3, -2, -1)
+    # At each of their instructions; and within what a function has called.
+    lazy = {'plt': 'plt', 'lazy': 'plt', 'plt0': 'plt', 'resolver': 'plt',
+            'init': 'init', 'kept': 'kept', 'nothing': 'kept'}
     kinds = {'blocked': ('wait', 'blocked'), 'stopped': ('wait', 'stopped'),
              'signal': ('signal', 'stopped'), 'bare': ('bare', 'stopped'),
              'bare_blocked': ('bare', 'blocked')}
@@ -88,7 +92,7 @@ class X86:
             ['./tiny', argument], stdin=subprocess.PIPE, env={},
             preexec_fn=lambda: libc_personality(ADDR_NO_RANDOMIZE))
         try:
-            if argument != 'run':
+            if isinstance(how, str):
                 # Blocked in read(2), which is call 0.
                 call = pathlib.Path(f'/proc/{process.pid}/syscall')
                 while not call.read_text().startswith('0 '):
@@ -147,6 +151,7 @@ class Aarch64:
     objdump = 'aarch64-linux-gnu-objdump'
     indirect, system, step = r'^blr\s', '^svc', 4
     turn = (0, 1, 2, 3, 4, -5, -4, -3, -2, -1)
+    lazy = {}
     kinds = {'blocked': ('wait', 'blocked'), 'stopped': ('wait', 'stopped'),
              'signal': ('signal', 'stopped'), 'bare': ('bare', 'stopped')}
 
@@ -199,9 +204,11 @@ class Aarch64:
 
 def frames(arch, code, kind, pc):
     """As check_recorded.c prints them."""
+    function = kind.split('_')[0]
     called = {'signal': 'leaf_signal', 'bare': 'fixed', 'bare_blocked': 'fixed',
               'blocked': 'leaf_wait', 'stopped': 'leaf_wait'}
-    outer = [code.behind_call('middle', called.get(kind, 'leaf_run')),
+    leaf = 'leaf_lazy' if function in arch.lazy else 'leaf_run'
+    outer = [code.behind_call('middle', called.get(kind, leaf)),
              code.behind_call('outer', 'middle'),
              code.behind_call('_start', 'outer')]
     if kind == 'signal':
@@ -212,6 +219,10 @@ def frames(arch, code, kind, pc):
     elif kind.startswith('bare'):
         inner = [code.behind('bare', arch.indirect),
                  code.behind_call('fixed', 'bare')]
+    elif function in arch.lazy:
+        inner = [code.behind_call('leaf_lazy', arch.lazy[function])]
+        if function == 'nothing':
+            inner.insert(0, code.behind_call('kept', 'nothing'))
     elif kind.startswith('turn'):
         inner = [code.behind_call('leaf_run', 'turn')]
     else:
@@ -223,11 +234,14 @@ def frames(arch, code, kind, pc):
     elif kind == 'blocked':
         # The one that middle needs is looked for.
         guessed = ['outer']
+    elif function in arch.lazy and function != 'resolver':
+        # Nothing but these functions' own code says where they return to.
+        guessed = ['kept', 'leaf_lazy']
     lines = []
     for i, addr in enumerate([pc, *inner, *outer]):
         where = code.where(addr - (i > 0))
         lines.append(f'{addr:#x} {where}' +
-                     ' guessed' * (where.split('+')[0] in guessed))
+                     ' guessed' * (where.split('+')[0] in guessed and i > 0))
     if kind == 'blocked' and arch.step != 1:
         # Where leaf_wait returns to is in a register that is not known.
         return [lines[0], 'unknown_register']
@@ -249,6 +263,12 @@ def make(arch, out):
     for number in arch.turn:
         addr, _ = code.functions['turn'][number]
         kinds[f'turn_{addr - code.start("turn"):02x}'] = ('run', addr)
+    for name in arch.lazy:
+        for addr, text in code.functions[name]:
+            # What is executed, and is not in front of a call to come.
+            if not re.match(r'call|nop|mov +\$|push +%rb', text) or \
+                    addr == code.start('kept'):
+                kinds[f'{name}_{addr - code.start(name):02x}'] = ('lazy', addr)
     for kind, (argument, how) in kinds.items():
         path = out / f'{kind}.sample'
         maps = arch.record(argument, how, path)

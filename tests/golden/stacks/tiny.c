@@ -2,7 +2,7 @@
  * A program without a C library, so small that its executables are kept beside
  * samples of it (record.py makes both). Its stack is always _start, outer,
  * middle, and then, by the first letter of its argument: "run": leaf_run, which
- * calls turn again and again; "wait": leaf_wait, which reads; "signal":
+ * calls turn again and again; "lazy": leaf_lazy, which calls others; "wait": leaf_wait, which reads; "signal":
  * leaf_signal, interrupted by a handler that waits; "bare": fixed, which calls a
  * function without CFI that keeps a frame pointer, and waits.
  */
@@ -33,7 +33,46 @@ void _start(void);
 #define SYS_GETPID    39
 #define SYS_KILL      62
 
+/*
+ * Code without CFI that says by itself how it returns: what lld makes of a call
+ * that is bound when it is made first, crti.o's _init, and a function that
+ * saves registers.
+ */
+long plt(long n);
+long init(void);
+long kept(void);
 __asm__(".text\n"
+	"slots: .quad 0, resolver, lazy\n"
+	"plt0: push slots(%rip)\n"
+	"jmp *slots+8(%rip)\n"
+	"plt: jmp *slots+16(%rip)\n"
+	"lazy: .byte 0x68, 0, 0, 0, 0\n" /* push $0 */
+	".byte 0xe9\n" /* jmp plt0 */
+	".long plt0 - . - 4\n"
+	"resolver: .cfi_startproc\n"
+	".cfi_def_cfa_offset 24\n"
+	"add $16, %rsp\n"
+	".cfi_def_cfa_offset 8\n"
+	"jmp turn\n"
+	".cfi_endproc\n"
+	"init: sub $8, %rsp\n"
+	"mov slots(%rip), %rax\n"
+	"test %rax, %rax\n"
+	"je 1f\n"
+	"call *%rax\n"
+	"1: add $8, %rsp\n"
+	"ret\n"
+	"nothing: xor %eax, %eax\n"
+	"ret\n"
+	"kept: push %rbp\n"
+	"push %rbx\n"
+	"mov $1, %ebp\n"
+	"mov $2, %ebx\n"
+	"call nothing\n"
+	"pop %rbx\n"
+	"pop %rbp\n"
+	"ret\n"
+	".text\n"
 	"nop\n"
 	"restorer: mov $15, %eax\n"
 	"syscall\n"
@@ -146,6 +185,17 @@ NOINLINE long leaf_run(void)
 	return sink;
 }
 
+#if defined(__x86_64__)
+NOINLINE long leaf_lazy(void)
+{
+	for (;;)
+		sink = plt(sink) + init() + kept();
+	return sink;
+}
+#else
+#define leaf_lazy leaf_run
+#endif
+
 NOINLINE long leaf_wait(void)
 {
 	char c;
@@ -190,6 +240,9 @@ NOINLINE long middle(long n, char what)
 	switch (what) {
 	case 'r':
 		r = leaf_run();
+		break;
+	case 'l':
+		r = leaf_lazy();
 		break;
 	case 's':
 		r = leaf_signal();

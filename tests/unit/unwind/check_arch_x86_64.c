@@ -71,6 +71,86 @@ START_TEST(test_frame_size)
 }
 END_TEST
 
+#define SAME X86_64_WAY_OUT_FP_SAME
+#define NONE UINT32_MAX
+
+static const struct {
+	const char *before;
+	size_t n_before;
+	const char *bytes;
+	size_t n;
+	uint32_t ra; /* NONE: nothing is said */
+	uint32_t fp;
+} ways[] = {
+	{"", 0, "\xc3", 1, 0, SAME},
+	{"", 0, "\xf3\xc3", 2, 0, SAME},
+	{"", 0, "\x5b\x41\x5c\xc3", 4, 16, SAME},      /* pop %rbx, %r12 */
+	{"", 0, "\x5b\x5d\xc3", 3, 16, 8},	       /* pop %rbx, %rbp */
+	{"", 0, "\x5b\x41\x5d\xc3", 4, 16, SAME},      /* pop %rbx, %r13 */
+	{"", 0, "\x48\x83\xc4\x78\xc3", 5, 120, SAME}, /* add $120 */
+	{"", 0, "\x48\x83\xc4\x84\xc3", 5, NONE, 0},   /* add $-124 */
+	{"", 0, "\x48\x83\xc4\x0c\xc3", 5, NONE, 0},   /* no multiple of 8 */
+	{"", 0, "\x5c\xc3", 2, NONE, 0},	       /* pop %rsp */
+	{"", 0, "\xc9\xc3", 2, NONE, 0},	       /* leave */
+	{"", 0, "\x90", 1, NONE, 0}, /* cut off, or anything else */
+	{"", 0, "\x5b", 1, NONE, 0},
+	{"", 0, "\x48\x89\xc3\xc3", 4, 0, SAME},     /* mov %rax,%rbx */
+	{"", 0, "\x48\x89\xc4\xc3", 4, NONE, 0},     /* mov %rax,%rsp */
+	{"", 0, "\x48\x89\xc5\xc3", 4, NONE, 0},     /* mov %rax,%rbp */
+	{"", 0, "\x49\x89\xc4\xc3", 4, 0, SAME},     /* mov %rax,%r12 */
+	{"", 0, "\x48\x89\x04\x24\xc3", 5, NONE, 0}, /* mov %rax,(%rsp) */
+	{"", 0, "\xb8\1\0\0\0\xc3", 6, 0, SAME},     /* mov $1,%eax */
+	{"", 0, "\xbc\1\0\0\0\xc3", 6, NONE, 0},     /* mov $1,%esp */
+	{"", 0, "\x48\xb8\1\0\0\0\0\0\0\0\xc3", 11, 0, SAME},
+	{"", 0, "\x74\3\xc3", 3, NONE, 0},		 /* je */
+	{"", 0, "\xeb\0\xc3", 3, NONE, 0},		 /* jmp */
+	{"", 0, "\x48\x83\xec\x08\x5d\xc3", 6, NONE, 0}, /* above is not ours */
+	/* crti.o's _init, whole and behind its sub. */
+	{"", 0,
+	 "\x48\x83\xec\x08\x48\x8b\x05\0\0\0\0\x48\x85\xc0\x74\x02"
+	 "\xff\xd0\x48\x83\xc4\x08\xc3",
+	 23, 0, SAME},
+	{"", 0,
+	 "\x48\x8b\x05\0\0\0\0\x48\x85\xc0\x74\x02\xff\xd0\x48\x83\xc4"
+	 "\x08\xc3",
+	 19, 8, SAME},
+	/* PLT: jmp *n(%rip), with endbr64 and bnd. */
+	{"", 0, "\xff\x25\0\0\0\0", 6, 0, SAME},
+	{"", 0, "\xf3\x0f\x1e\xfa\xf2\xff\x25\0", 8, 0, SAME},
+	{"", 0, "\xff\xe0\0\0", 4, NONE, 0},
+	/* lld's: push $n; jmp, and where that leads. */
+	{"", 0, "\x68\1\0\0\0\xe9", 6, 0, SAME},
+	{"", 0, "\xf3\x0f\x1e\xfa\x68\1\0\0\0\xe9", 10, 0, SAME},
+	{"", 0, "\x68\1\0\0\0\x90", 6, NONE, 0},
+	{"\x68\1\0\0\0", 5, "\xe9\0\0\0\0", 5, 8, SAME},
+	{"\x90\1\0\0\0", 5, "\xe9\0\0\0\0", 5, NONE, 0},
+	{"\x68\1\0\0", 4, "\xe9\0\0\0\0", 5, NONE, 0},
+	{"", 0, "\xff\x35\0\0\0\0\xff\x25", 8, 8, SAME},
+	{"", 0, "\xff\x35\0\0\0\0\xff", 7, NONE, 0},
+	{"", 0, "\xf3\x0f\x1e\xfa\xff\x35\0\0\0\0\xff", 11, NONE, 0},
+	{"\xff\x35\0\0\0\0", 6, "\xff\x25\0\0\0\0", 6, 16, SAME},
+};
+
+START_TEST(test_way_out)
+{
+	uint8_t code[X86_64_PROLOGUE_MAX];
+	uint32_t ra = 1;
+	uint32_t fp = 1;
+
+	/* At its end, so that the sanitizer sees a step too far. */
+	memcpy(code + sizeof(code) - ways[_i].n, ways[_i].bytes, ways[_i].n);
+	ck_assert_int_eq(x86_64_way_out((const uint8_t *)ways[_i].before,
+					ways[_i].n_before,
+					code + sizeof(code) - ways[_i].n,
+					ways[_i].n, &ra, &fp),
+			 ways[_i].ra != NONE);
+	if (ways[_i].ra == NONE)
+		return;
+	ck_assert_uint_eq(ra, ways[_i].ra);
+	ck_assert_uint_eq(fp, ways[_i].fp);
+}
+END_TEST
+
 START_TEST(test_others)
 {
 	const uint8_t *sigreturn =
@@ -85,10 +165,6 @@ START_TEST(test_others)
 	ck_assert(x86_64_jumps_to(jump, 12, 12 + 20));
 	ck_assert(!x86_64_jumps_to(jump, 11, 12 + 20));
 	ck_assert(!x86_64_jumps_to(jump, 12, 12));
-	ck_assert(x86_64_is_stub((const uint8_t *)"\xff\x25\0\0\0\0", 6));
-	ck_assert(x86_64_is_stub(
-		(const uint8_t *)"\xf3\x0f\x1e\xfa\xf2\xff\x25\0", 8));
-	ck_assert(!x86_64_is_stub((const uint8_t *)"\xff\xe0\0\0", 4));
 	/* asm/sigcontext.h: rip follows rsp; both stand behind rcx. */
 	ck_assert_uint_eq(x86_64_sigframe_offset(X86_64_RSP), 160);
 	ck_assert_uint_eq(x86_64_sigframe_offset(X86_64_RIP), 168);
@@ -103,6 +179,7 @@ Suite *suite(void)
 
 	tcase_add_loop_test(tc, test_call, 0, (int)array_size(calls));
 	tcase_add_loop_test(tc, test_frame_size, 0, (int)array_size(prologues));
+	tcase_add_loop_test(tc, test_way_out, 0, (int)array_size(ways));
 	tcase_add_test(tc, test_others);
 	suite_add_tcase(s, tc);
 	return s;
