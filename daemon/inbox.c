@@ -2,6 +2,8 @@
  * What capture and unwind say to the broker: each message's rule in
  * daemon/msg.h is checked here, or by what is called from here.
  */
+#include <string.h>
+
 #include "daemon/broker.h"
 #include "daemon/child.h"
 #include "daemon/log.h"
@@ -204,11 +206,17 @@ static int take_stats(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-static int table_done(void *ctx, struct ipc_message *m)
+static int table_done(void *ctx, struct ipc_message *message)
 {
+	const struct msg_table_done *m = (const void *)message->bytes;
 	struct broker *b = ((struct child *)ctx)->broker;
 
-	(void)m;
+	if (m->error == ENOENT)
+		log_warning("no table: what was sampled last went with a %s "
+			    "that has ended",
+			    ((struct child *)ctx)->name);
+	else if (m->error != 0)
+		log_error("cannot write the table: %s", strerror(m->error));
 	if (b->tables_awaited > 0)
 		b->tables_awaited--;
 	return 0;

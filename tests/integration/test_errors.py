@@ -234,6 +234,18 @@ def test_unwritable_by_a_stranger(box):
     check_untouched(target)
 
 
+def test_table_that_cannot_be_written(box):
+    target = box.target('shares')
+    program = box.start(
+        ['sh', '-c', 'exec "$@" > /dev/full', 'sh', BUILD / 'sentry-profd',
+         '--pid', target.pid, '--duration', '0.2',
+         '--output', box.make_dir('output')])
+    program.wait()
+    check('sentry-profd: cannot write the table: ' in program.stderr,
+          program.stderr)
+    check_untouched(target)
+
+
 def test_without_its_other_executables(box):
     directory = box.make_dir('build')
     shutil.copy2(BUILD / 'sentry-profd', directory)
