@@ -65,5 +65,4 @@ static void printf_like(2, 0)
 
 LOG_FUNCTION(log_error, "", true)
 LOG_FUNCTION(log_warning, "warning: ", true)
-LOG_FUNCTION(log_info, "", true)
 LOG_FUNCTION(log_debug, "debug: ", log_debugging)

@@ -15,7 +15,6 @@ void log_init(const char *name, bool debug);
 
 void log_error(const char *format, ...) printf_like(1, 2);
 void log_warning(const char *format, ...) printf_like(1, 2);
-void log_info(const char *format, ...) printf_like(1, 2);
 void log_debug(const char *format, ...) printf_like(1, 2);
 
 #endif

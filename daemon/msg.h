@@ -84,9 +84,9 @@ struct msg_init {
 	struct msg_header h;
 	uint32_t uid;
 	uint32_t gid;
-	uint32_t debug;	       /* log at debug level */
-	uint32_t seccomp_kill; /* tests: a forbidden call kills instead of
-				  failing */
+	uint32_t debug; /* log at debug level */
+	/* Tests: a forbidden call kills instead of failing. */
+	uint32_t seccomp_kill;
 };
 
 /*
@@ -105,25 +105,21 @@ struct msg_ready {
 struct msg_ring_make {
 	struct msg_header h;
 	uint32_t ring;
-	uint32_t reserved;
 };
 
 /* The ring exists. With it: its memfd, sealed. */
 struct msg_ring_made {
 	struct msg_header h;
 	uint32_t ring;
-	uint32_t reserved;
 };
 
 /* The ring's reader has sent something that breaks a rule. */
 struct msg_ring_broken {
 	struct msg_header h;
 	uint32_t ring;
-	uint32_t reserved;
 };
 
-/* Attach to a process. With it: a pidfd of it, so that the pid is no other's.
- */
+/* Attach to a process. With it: a pidfd, so that the pid is no other's. */
 struct msg_target_add {
 	struct msg_header h;
 	uint32_t target;
@@ -144,7 +140,6 @@ struct msg_target_rate {
 	uint32_t target;
 	uint32_t ticks;
 	uint32_t of_ticks;
-	uint32_t reserved;
 };
 
 /*
@@ -155,13 +150,14 @@ struct msg_target_rate {
 struct msg_capture_stop {
 	struct msg_header h;
 	uint32_t keep_sessions;
-	uint32_t reserved;
 };
 
 enum target_state {
 	TARGET_ATTACHED = 1, /* all threads are seized */
-	/* error says why: EPERM, ESRCH, EBUSY (traced), ENOEXEC (32-bit: also
-	 * later, after an exec). It is let go. */
+	/*
+	 * error says why: EPERM, ESRCH, EBUSY (traced), ENOEXEC (32-bit: also
+	 * later, after an exec). It is let go.
+	 */
 	TARGET_REFUSED,
 	TARGET_GONE, /* the process has ended; RECORD_END is written */
 	TARGET_EXEC, /* a new program; RECORD_EXEC is written */
@@ -172,7 +168,6 @@ struct msg_target_state {
 	uint32_t target;
 	uint32_t state; /* enum target_state */
 	int32_t error;	/* errno, with TARGET_REFUSED */
-	uint32_t reserved;
 };
 
 /* The answer to MSG_CAPTURE_STOP, and to nothing else. */
@@ -226,8 +221,7 @@ struct msg_session_open {
 	char platform[MSG_TEXT_MAX];
 	char environment[MSG_TEXT_MAX];
 	char release_given[MSG_TEXT_MAX]; /* by configuration, else "" */
-	char release_env[MSG_TEXT_MAX]; /* by the daemon's environment, else ""
-					 */
+	char release_env[MSG_TEXT_MAX];	  /* by our environment, else "" */
 };
 
 /*
@@ -239,7 +233,6 @@ struct msg_session_open {
 struct msg_session_close {
 	struct msg_header h;
 	uint32_t target;
-	uint32_t reserved;
 };
 
 /*
@@ -249,19 +242,18 @@ struct msg_session_close {
 struct msg_ring_open {
 	struct msg_header h;
 	uint32_t ring;
-	uint32_t reserved;
 };
 
 enum want_kind {
 	WANT_MAPS = 1, /* a copy of /proc/PID/maps */
 	WANT_IMAGE, /* the file mapped at start-end, or a copy of its bytes */
 	WANT_DEBUG, /* a separate debug file by build-id */
-	WANT_DEBUG_LINK, /* one by the name that the file mapped at start-end
-			    gives it */
-	WANT_PERF_MAP,	 /* /tmp/perf-PID.map: names of code made at run time */
-	WANT_ENVIRON,	 /* a copy of /proc/PID/environ */
-	WANT_EXE,	 /* where the link /proc/PID/exe points, as text */
-	WANT_CMDLINE,	 /* the beginning of /proc/PID/cmdline: argv[0] */
+	/* One by the name that the file mapped at start-end gives it. */
+	WANT_DEBUG_LINK,
+	WANT_PERF_MAP, /* /tmp/perf-PID.map: names of code made at run time */
+	WANT_ENVIRON,  /* a copy of /proc/PID/environ */
+	WANT_EXE,      /* where the link /proc/PID/exe points, as text */
+	WANT_CMDLINE,  /* the beginning of /proc/PID/cmdline: argv[0] */
 	WANT_END,
 };
 
@@ -332,19 +324,17 @@ struct msg_unwind_stats {
 struct msg_session_opened {
 	struct msg_header h;
 	uint32_t target;
-	uint32_t reserved;
 };
 
 /* The target's RECORD_END was read; its last chunk and stats have been sent. */
 struct msg_session_closed {
 	struct msg_header h;
 	uint32_t target;
-	uint32_t reserved;
 };
 
 /*
  * Write the table of the target's hottest functions. With it: the descriptor
- * to write to. Answered by MSG_TABLE_DONE; ENOENT: there is no such session.
+ * to write to.
  */
 struct msg_table {
 	struct msg_header h;
@@ -354,7 +344,7 @@ struct msg_table {
 struct msg_table_done {
 	struct msg_header h;
 	uint32_t target;
-	int32_t error;
+	int32_t error; /* errno; ENOENT: there is no such session */
 };
 
 /* Where envelopes go. "" or no such message: nowhere, files only. */

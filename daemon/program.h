@@ -56,7 +56,7 @@ must_check int program_get_maps(struct program *p, struct buf *ret);
 must_check int program_would_remap(const struct program *p,
 				   const struct buf *maps, bool *ret);
 
-/* Takes the maps. Returns 0, or -ENOMEM; maps that are none are left out. */
+/* Takes the maps. Errors as unwind_space_set_maps. */
 must_check int program_set_maps(struct program *p, const struct buf *maps);
 
 /* What its chunks say; found out once. */
