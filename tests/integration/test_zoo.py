@@ -18,7 +18,7 @@ MODES = ('frames', 'tail', 'noreturn', 'deep', 'split', 'callback', 'exiting',
 
 # Of those that are built with ZOO_MORE, with the frames that are guessed.
 MORE = {'alternate': 0, 'coroutine': 0, 'frame_pointer': 1,
-        'no_frame_pointer': 0, 'cloned': 0}
+        'no_frame_pointer': 0, 'way_out': 1, 'cloned': 0}
 
 THROW = ('destructor', 'handler', 'again', 'uncaught')
 

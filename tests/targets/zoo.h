@@ -112,6 +112,7 @@ static const struct mode {
 	{"coroutine", coroutine},
 	{"frame_pointer", frame_pointer},
 	{"no_frame_pointer", no_frame_pointer},
+	{"way_out", way_out},
 	{"cloned", cloned},
 #endif
 };

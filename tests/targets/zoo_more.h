@@ -108,15 +108,28 @@ __asm__(".text\n"
 	".size zoo_with_frame, . - zoo_with_frame\n"
 	".type zoo_without_frame, @function\n"
 	"zoo_without_frame:\n"
+	"	pushq %rbp\n"
 	"	subq $40, %rsp\n"
-	"	xorl %ebp, %ebp\n"
-	"	incl %ebp\n"
+	"	movl $1, %ebp\n"
+	"	call *%rdi\n"
+	"	leaq 40(%rsp), %rsp\n"
+	"	popq %rbp\n"
+	"	ret\n"
+	".size zoo_without_frame, . - zoo_without_frame\n"
+	/* The same, but that it says in a plainer way how it returns. */
+	".type zoo_way_out, @function\n"
+	"zoo_way_out:\n"
+	"	pushq %rbp\n"
+	"	subq $40, %rsp\n"
+	"	movl $1, %ebp\n"
 	"	call *%rdi\n"
 	"	addq $40, %rsp\n"
+	"	popq %rbp\n"
 	"	ret\n"
-	".size zoo_without_frame, . - zoo_without_frame\n");
+	".size zoo_way_out, . - zoo_way_out\n");
 void zoo_with_frame(void (*function)(void));
 void zoo_without_frame(void (*function)(void));
+void zoo_way_out(void (*function)(void));
 
 static void below_assembly(void)
 {
@@ -138,6 +151,13 @@ static void no_frame_pointer(void)
 	expect_end("no_cfi unknown_register");
 	depth = 0;
 	zoo_without_frame(below_assembly);
+	LEAVE();
+}
+
+static void way_out(void)
+{
+	ENTER();
+	zoo_way_out(below_assembly);
 	LEAVE();
 }
 
