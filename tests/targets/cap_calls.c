@@ -13,8 +13,6 @@
  */
 #include <errno.h>
 #include <linux/aio_abi.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -22,19 +20,19 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
-#include <sys/prctl.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "filter.h"
 
 #define LONG_WAIT_S 3600
 
@@ -267,17 +265,13 @@ static void on_signal(int signal_number)
 
 static void install_filter(void)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_restart_syscall, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	static const struct sock_filter code[] = {
+		FILTER_LOAD_NUMBER,
+		FILTER_CALL(SYS_restart_syscall, SECCOMP_RET_KILL_PROCESS),
+		FILTER_ALLOW,
 	};
-	const struct sock_fprog program = {.len = 4, .filter = code};
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+	if (!filter_install(code, sizeof(code) / sizeof(code[0]), 0))
 		abort();
 	atomic_store(&filtered, true);
 }

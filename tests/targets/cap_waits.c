@@ -23,12 +23,10 @@
  */
 // cflags: -lrt
 #include <limits.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
-#include <stddef.h>
 
 #include "cap_woken.h"
+#include "filter.h"
 
 static const struct wait_kind kinds[] = {
 	{"epoll_wait", make_epoll, timed_epoll_wait, NULL},
@@ -192,18 +190,14 @@ static void *wake_again(void *arg)
 
 static void install_filter(void)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_restart_syscall, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	static const struct sock_filter code[] = {
+		FILTER_LOAD_NUMBER,
+		FILTER_CALL(SYS_restart_syscall, SECCOMP_RET_KILL_PROCESS),
+		FILTER_ALLOW,
 	};
-	const struct sock_fprog program = {.len = 4, .filter = code};
 
-	need(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-	     syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-		     SECCOMP_FILTER_FLAG_TSYNC, &program) == 0);
+	need(filter_install(code, sizeof(code) / sizeof(code[0]),
+			    SECCOMP_FILTER_FLAG_TSYNC));
 }
 
 static atomic_long storm_us;

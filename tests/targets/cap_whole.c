@@ -16,14 +16,12 @@
  * ends.
  */
 #include <limits.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stddef.h>
 #include <sys/prctl.h>
 
 #include "cap_whole_waits.h"
+#include "filter.h"
 
 static const struct kind kinds[] = {
 	{"write_pipe", make_pipe, call_write, drain},
@@ -117,22 +115,18 @@ static void on_signal(int number)
 
 static void install_filter(void)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
+	static const struct sock_filter code[] = {
+		FILTER_LOAD_NUMBER,
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sendto, 0, 3),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			 offsetof(struct seccomp_data, args[3])),
 		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MSG_NOSIGNAL, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		FILTER_ALLOW,
 	};
-	const struct sock_fprog program = {
-		.len = sizeof(code) / sizeof(code[0]), .filter = code};
 
-	need(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-	     syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-		     SECCOMP_FILTER_FLAG_TSYNC, &program) == 0);
+	need(filter_install(code, sizeof(code) / sizeof(code[0]),
+			    SECCOMP_FILTER_FLAG_TSYNC));
 	printf("ok 0\n");
 }
 

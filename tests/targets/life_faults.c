@@ -6,14 +6,11 @@
  * Usage: life_faults N. Each fault N times, by two threads, on a stack of its
  * own; beside them a thread that calculates.
  */
+#include "filter.h"
 #include "life.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <setjmp.h>
-#include <stddef.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 
 #define FAULT_THREADS 2
 #define ALTSTACK      65536
@@ -171,17 +168,13 @@ static atomic_ulong happened[FAULTS];
 /* getppid is trapped: the other threads have their rights. */
 static void install_filter(void)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	static const struct sock_filter code[] = {
+		FILTER_LOAD_NUMBER,
+		FILTER_CALL(SYS_getppid, SECCOMP_RET_TRAP),
+		FILTER_ALLOW,
 	};
-	const struct sock_fprog program = {.len = 4, .filter = code};
 
-	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-		     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0,
+	must(filter_install(code, sizeof(code) / sizeof(code[0]), 0),
 	     "seccomp");
 }
 

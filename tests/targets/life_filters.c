@@ -8,13 +8,11 @@
  *           that kills for it and logs what it lets through: in each wait comes
  *           a signal that is ignored by default
  */
+#include "filter.h"
 #include "life.h"
 
-#include <linux/filter.h>
 #include <linux/futex.h>
-#include <linux/seccomp.h>
 #include <poll.h>
-#include <stddef.h>
 #include <sys/prctl.h>
 
 #define BLOCK (1u << 20)
@@ -89,20 +87,14 @@ static void strict(void)
 
 static void install_filter(void)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_restart_syscall, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_LOG),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	static const struct sock_filter code[] = {
+		FILTER_LOAD_NUMBER,
+		FILTER_CALL(SYS_restart_syscall, SECCOMP_RET_KILL_PROCESS),
+		FILTER_CALL(SYS_getppid, SECCOMP_RET_LOG),
+		FILTER_ALLOW,
 	};
-	const struct sock_fprog program = {
-		.len = sizeof(code) / sizeof(code[0]), .filter = code};
 
-	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-		     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0,
+	must(filter_install(code, sizeof(code) / sizeof(code[0]), 0),
 	     "seccomp");
 }
 

@@ -8,18 +8,12 @@
  *   ids      says its user IDs, and whether it was started in secure mode
  *   exec     runs PROGRAM with "ids": a set-user-ID copy of this one
  */
+#include "filter.h"
 #include "life.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
-#include <stddef.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
-
-#define IS(number, action)                                   \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), \
-		BPF_STMT(BPF_RET | BPF_K, (action))
 
 static atomic_ulong trapped;
 
@@ -33,20 +27,16 @@ static void on_trap(int signal, siginfo_t *info, void *unused)
 
 static void install_filter(void)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		IS(SYS_restart_syscall, SECCOMP_RET_KILL_PROCESS),
-		IS(SYS_getppid, SECCOMP_RET_TRAP),
-		IS(SYS_getpgid, SECCOMP_RET_ERRNO | EILSEQ),
-		IS(SYS_getsid, SECCOMP_RET_TRACE | 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	static const struct sock_filter code[] = {
+		FILTER_LOAD_NUMBER,
+		FILTER_CALL(SYS_restart_syscall, SECCOMP_RET_KILL_PROCESS),
+		FILTER_CALL(SYS_getppid, SECCOMP_RET_TRAP),
+		FILTER_CALL(SYS_getpgid, SECCOMP_RET_ERRNO | EILSEQ),
+		FILTER_CALL(SYS_getsid, SECCOMP_RET_TRACE | 1),
+		FILTER_ALLOW,
 	};
-	const struct sock_fprog program = {
-		.len = sizeof(code) / sizeof(code[0]), .filter = code};
 
-	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-		     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0,
+	must(filter_install(code, sizeof(code) / sizeof(code[0]), 0),
 	     "seccomp");
 }
 
