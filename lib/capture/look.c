@@ -130,7 +130,8 @@ static void interrupt(struct thread *th, const struct stand *stand,
 	if (blocked_at != NULL)
 		th->blocked_at = *blocked_at;
 	th->due_ns = th->target->capture->due_ns;
-	if (ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
+	if (!rest_is_alone(&th->rest) &&
+	    ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
 		/* It is dying; wait will say so. Or it is another's by now. */
 		th->target->doubt |= th->tid == (uint32_t)th->target->pid;
 		counters->missed[MISSED_EXITED] += stand->ticks;

@@ -1,6 +1,9 @@
 #include "lib/capture/repair.h"
 
+#include <linux/bpf.h>
+#include <linux/falloc.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 
 #include "lib/capture/descriptor.h"
 #include "lib/capture/status.h"
@@ -17,6 +20,29 @@ static bool is_drain(const struct user_regs_struct *regs)
 	       arch_argument(regs, 2) != 0;
 }
 
+/*
+ * The check of a program that is loaded has made nothing when it gives up
+ * (kernel/bpf/verifier.c); what fallocate(2) has allocated may be there or not
+ * (hugetlbfs, tmpfs before Linux 6.11), and is not allocated twice. Its other
+ * modes move what is in the file.
+ */
+static bool may_begin_anew(const struct user_regs_struct *regs, long nr)
+{
+	if (nr == SYS_bpf)
+		return (unsigned int)arch_argument(regs, 0) == BPF_PROG_LOAD;
+	return ((unsigned int)arch_argument(regs, 1) &
+		~(unsigned int)FALLOC_FL_KEEP_SIZE) == 0;
+}
+
+bool repair_alone(const struct user_regs_struct *regs)
+{
+	long nr, result;
+
+	return arch_interrupted_call(regs, &nr, &result) &&
+	       syscall_restart_rule(nr, result) == RESTART_ALONE &&
+	       may_begin_anew(regs, nr);
+}
+
 bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs,
 		   int signal)
 {
@@ -27,6 +53,7 @@ bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs,
 		return false;
 	switch (syscall_restart_rule(nr, result)) {
 	case RESTART_LEAVE:
+	case RESTART_ALONE:
 		break;
 	case RESTART_REWRITE:
 		rewrite = true;

@@ -23,7 +23,13 @@
 bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs,
 		   int signal);
 
-/* If so, rewrites the result; returns true if that was done. */
+/*
+ * True if it has given up its work because it was interrupted, and can do all
+ * of it again if nobody interrupts it: not by repair_call, but rest_wait.
+ */
+bool repair_alone(const struct user_regs_struct *regs);
+
+/* If it is due, rewrites the result; returns true if that was done. */
 bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal);
 
 #endif

@@ -65,6 +65,7 @@ static bool run_next(struct rest *r)
 static void take(struct rest *r, const struct rest_stop *stop, bool whole)
 {
 	r->whole = whole;
+	r->alone = false;
 	r->ended_ns = 0;
 	r->in_vain = 0;
 	r->since_ns = stop->since_ns;
@@ -167,14 +168,16 @@ static void end_with(struct rest *r, const struct rest_stop *stop, long result)
 
 bool rest_wait(struct rest *r, const struct rest_stop *stop)
 {
+	const bool alone = repair_alone(stop->regs);
 	long nr, result;
 
 	if (!arch_interrupted_call(stop->regs, &nr, &result) ||
-	    !repair_is_due(stop->tid, stop->regs, stop->signal))
+	    (!alone && !repair_is_due(stop->tid, stop->regs, stop->signal)))
 		return false;
 	take(r, stop, true);
 	r->partial.nr = nr;
-	return limit(r, stop) && is_unnoticed(stop) && run_next(r);
+	r->alone = alone;
+	return (alone || limit(r, stop)) && is_unnoticed(stop) && run_next(r);
 }
 
 /*

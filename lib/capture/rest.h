@@ -15,9 +15,12 @@
  * same, with the arguments as they are, so that nothing is lost if we leave in
  * the middle.
  *
- * Of both the time is watched, from when the thread is known to have been in
- * the call. When it is over, whoever calls interrupts the thread, and the call
- * gets the result that it has then.
+ * A call that gives up where it is interrupted at its work: the same, and it is
+ * not interrupted until it is done.
+ *
+ * Of the first two the time is watched, from when the thread is known to have
+ * been in the call. When it is over, whoever calls interrupts the thread, and
+ * the call gets the result that it has then.
  *
  * Beware: a tracer that is killed in a rest leaves the thread with the result
  * of the last part alone (docs/SAFETY.md).
@@ -43,6 +46,7 @@ enum rest_state {
 struct rest {
 	enum rest_state state;
 	bool whole;	      /* the call as it was: a wait, not a rest */
+	bool alone;	      /* that, at work: it must not be interrupted */
 	unsigned int in_vain; /* parts in a row that brought nothing */
 	bool counts;	      /* what the part under way brings */
 	bool interrupted;     /* by us, perhaps, where it begins */
@@ -84,7 +88,8 @@ struct rest_stop {
 bool rest_begin(struct rest *r, const struct rest_stop *stop);
 
 /*
- * For a wait that was interrupted and whose relative timeout would begin anew.
+ * For a wait that was interrupted and whose relative timeout would begin anew,
+ * and for a call that gives up where it is interrupted (repair_alone).
  * Returns true if it goes on with what is left of it, in the same way. False:
  * it is another call, or was interrupted by what interrupts it without us.
  */
@@ -96,6 +101,15 @@ bool rest_wait(struct rest *r, const struct rest_stop *stop);
  */
 void rest_stopped(struct rest *r, const struct rest_stop *stop,
 		  struct user_regs_struct *regs);
+
+/*
+ * True if the thread is to be left alone until it stops: in the call its stack
+ * is what it was at the last stop, and will be at the next.
+ */
+static inline bool rest_is_alone(const struct rest *r)
+{
+	return r->state != REST_NONE && r->alone;
+}
 
 /* True if a result would be lost if we left now. */
 static inline bool rest_is_at_risk(const struct rest *r)

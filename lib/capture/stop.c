@@ -57,7 +57,8 @@ static void mend_call(struct thread *th, struct user_regs_struct *raw,
 	};
 	bool was_wait, ours;
 
-	was_wait = th->rest.state != REST_NONE && th->rest.whole;
+	was_wait = th->rest.state != REST_NONE && th->rest.whole &&
+		   !th->rest.alone;
 	rest_stopped(&th->rest, &stop, raw);
 	/* A wait's end that has taken an interrupt shows what that cut short.
 	 */

@@ -16,6 +16,8 @@ enum restart_rule syscall_restart_rule(long nr, long result)
 	/* Starts again by itself, but with its whole time: see rest.h. */
 	if (nr == SYS_io_pgetevents && result == RESULT_ERESTARTNOHAND)
 		return RESTART_REWRITE;
+	if (nr == SYS_bpf && result == -EAGAIN)
+		return RESTART_ALONE;
 	if (result != -EINTR)
 		return RESTART_LEAVE;
 	switch (nr) {
@@ -65,6 +67,8 @@ enum restart_rule syscall_restart_rule(long nr, long result)
 		return RESTART_IF_EITHER_SOCKET;
 	case SYS_ioctl:
 		return RESTART_IF_DRAIN;
+	case SYS_fallocate:
+		return RESTART_ALONE;
 	default:
 		return RESTART_LEAVE;
 	}

@@ -36,6 +36,13 @@ enum restart_rule {
 	 * restart_syscall, the call that RESULT_ERESTART_RESTARTBLOCK needs.
 	 */
 	RESTART_IF_FILTERED,
+	/*
+	 * It gives up at once where it is interrupted at its work, and has to
+	 * do all of that again: not by a code of the kernel's, under which it
+	 * would never come to its end, but left alone (lib/capture/rest.h). By
+	 * its arguments: bpf(2) that loads a program, fallocate(2).
+	 */
+	RESTART_ALONE,
 };
 
 /* nr and result of a call of the native ABI. */

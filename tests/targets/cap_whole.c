@@ -51,6 +51,7 @@ static const struct kind kinds[] = {
 	{"io_uring", make_ring, call_io_uring, NULL},
 	{"io_uring_several", make_ring_and_pipe, call_io_uring_several,
 	 write_one},
+	{"bpf", NULL, call_bpf, NULL},
 	{"io_getevents", make_aio, call_io_getevents, post},
 };
 

@@ -1,7 +1,8 @@
-/* Waits for several things at once. */
+/* Waits for several things at once, and work that is done at once or not. */
 #ifndef TESTS_TARGETS_CAP_WHOLE_WAITS_H
 #define TESTS_TARGETS_CAP_WHOLE_WAITS_H
 
+#include <linux/bpf.h>
 #include <linux/io_uring.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -9,6 +10,8 @@
 #include <sys/mman.h>
 
 #include "cap_whole_received.h"
+
+#define BPF_ROUNDS 4000
 
 /* No wait ends by this. */
 #define LONG_S 3600
@@ -195,6 +198,38 @@ static ssize_t call_io_getevents(struct work *w)
 		all += more < 0 ? 0 : more;
 	}
 	return n < 0 ? 2 : 2 - n;
+}
+
+/*
+ * The kernel runs through the loop when it checks the program, for some
+ * milliseconds, and gives up where it is interrupted.
+ */
+static ssize_t call_bpf(struct work *w)
+{
+	const struct bpf_insn program[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_ALU64 | BPF_ADD | BPF_K,
+		 .dst_reg = BPF_REG_0,
+		 .imm = 1},
+		{.code = BPF_JMP | BPF_JLT | BPF_K,
+		 .dst_reg = BPF_REG_0,
+		 .off = -2,
+		 .imm = BPF_ROUNDS},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	union bpf_attr attr;
+	int fd;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
+	attr.insns = (uintptr_t)program;
+	attr.insn_cnt = sizeof(program) / sizeof(program[0]);
+	attr.license = (uintptr_t) "";
+	fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+	if (fd >= 0)
+		return close(fd);
+	/* Refused in many containers. */
+	return errno == EAGAIN ? 1 : call_getrandom(w);
 }
 
 #endif

@@ -1,5 +1,7 @@
 #include "lib/capture/repair.h"
 
+#include <linux/bpf.h>
+#include <linux/falloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -285,6 +287,46 @@ START_TEST(no_call_no_repair)
 }
 END_TEST
 
+#if defined(__x86_64__)
+
+/* What has moved something, or changed the kernel's state, is not done again.
+ */
+START_TEST(what_is_left_alone)
+{
+	const struct {
+		long nr, result;
+		uint64_t arguments[2];
+		bool alone;
+	} kinds[] = {
+		{SYS_bpf, -EAGAIN, {BPF_PROG_LOAD}, true},
+		{SYS_bpf, -EINTR, {BPF_PROG_LOAD}, false},
+		{SYS_bpf, -EAGAIN, {BPF_PROG_TEST_RUN}, false},
+		{SYS_bpf, 7, {BPF_PROG_LOAD}, false},
+		{SYS_fallocate, -EINTR, {3, 0}, true},
+		{SYS_fallocate, -EINTR, {3, FALLOC_FL_KEEP_SIZE}, true},
+		{SYS_fallocate, -EINTR, {3, FALLOC_FL_INSERT_RANGE}, false},
+		{SYS_fallocate, 0, {3, 0}, false},
+		{SYS_epoll_wait, -EINTR, {3, 0}, false},
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct user_regs_struct regs = {
+			.orig_rax = (unsigned long long)kinds[i].nr,
+			.rax = (unsigned long long)kinds[i].result,
+			.rdi = kinds[i].arguments[0],
+			.rsi = kinds[i].arguments[1],
+		};
+
+		ck_assert_msg(repair_alone(&regs) == kinds[i].alone, "call %zu",
+			      i);
+		if (kinds[i].alone)
+			ck_assert(!repair_is_due(0, &regs, 0));
+	}
+}
+END_TEST
+
+#endif
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("repair");
@@ -306,5 +348,10 @@ Suite *suite(void)
 	tcase_add_loop_test(tc, no_kind_of_wait_is_ended, 0,
 			    sizeof(waits) / sizeof(waits[0]));
 	suite_add_tcase(s, tc);
+#if defined(__x86_64__)
+	tc = tcase_create("work");
+	tcase_add_test(tc, what_is_left_alone);
+	suite_add_tcase(s, tc);
+#endif
 	return s;
 }
