@@ -78,6 +78,41 @@ int envelope_header(const struct envelope *e, char *ret, size_t size,
 	return write_line(header, &error, ret, size, ret_len);
 }
 
+static bool is_event_id(const json_t *id)
+{
+	const char *text = json_string_value(id);
+
+	return text != NULL &&
+	       json_string_length(id) == 2 * ENVELOPE_EVENT_ID_BYTES &&
+	       strspn(text, "0123456789abcdef") == 2 * ENVELOPE_EVENT_ID_BYTES;
+}
+
+int envelope_stamp(const char *line, size_t len, int64_t sent_at_us, char *ret,
+		   size_t size, size_t *ret_len)
+{
+	char sent_at[TIME_SIZE];
+	json_error_t error;
+	json_t *kept, *header = NULL;
+	int r;
+
+	r = format_time(sent_at_us, sent_at);
+	if (r < 0)
+		return r;
+	kept = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
+	if (kept == NULL && json_error_code(&error) == json_error_out_of_memory)
+		return -ENOMEM;
+	if (is_event_id(json_object_get(kept, "event_id")) &&
+	    json_is_object(json_object_get(kept, "sdk")))
+		header = json_pack_ex(&error, 0, "{s:O, s:s, s:O}", "event_id",
+				      json_object_get(kept, "event_id"),
+				      "sent_at", sent_at, "sdk",
+				      json_object_get(kept, "sdk"));
+	else
+		r = -EBADMSG;
+	json_decref(kept);
+	return r < 0 ? r : write_line(header, &error, ret, size, ret_len);
+}
+
 int envelope_item_header(const struct envelope_item *item, char *ret,
 			 size_t size, size_t *ret_len)
 {

@@ -59,4 +59,13 @@ int envelope_item_header(const struct envelope_item *item, char *ret,
 			 size_t size, size_t *ret_len)
 	__attribute__((warn_unused_result));
 
+/*
+ * The line of envelope_header that was kept without a time, len bytes with its
+ * newline, as it is to be sent: the same with sent_at_us. Returns as above, or
+ * -EBADMSG if it is no such line.
+ */
+int envelope_stamp(const char *line, size_t len, int64_t sent_at_us, char *ret,
+		   size_t size, size_t *ret_len)
+	__attribute__((warn_unused_result));
+
 #endif

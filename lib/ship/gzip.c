@@ -1,7 +1,6 @@
 #include "lib/ship/gzip.h"
 
 #include <limits.h>
-#include <stdbool.h>
 
 /* Enough for zlib to work through at a time, and no burden on the stack. */
 #define PIECE_BYTES (32 * 1024)
@@ -93,4 +92,74 @@ int gzip_add_fd(struct gzip *g, int fd, uint64_t size)
 int gzip_finish(struct gzip *g)
 {
 	return drain(g, Z_FINISH);
+}
+
+int gunzip_init(struct gunzip *g, int fd)
+{
+	g->stream = (z_stream){0};
+	g->fd = fd;
+	g->at = 0;
+	g->ended = false;
+	return inflateInit2(&g->stream, WINDOW_BITS) == Z_OK ? 0 : -ENOMEM;
+}
+
+void gunzip_fini(struct gunzip *g)
+{
+	(void)inflateEnd(&g->stream);
+}
+
+/* More of the file to work on. Returns 1, 0 at its end, or pread's error. */
+static int fill(struct gunzip *g)
+{
+	ssize_t n;
+
+	do
+		n = pread(g->fd, g->piece, sizeof(g->piece), (off_t)g->at);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	g->at += (uint64_t)n;
+	g->stream.next_in = g->piece;
+	g->stream.avail_in = (unsigned int)n;
+	return n > 0;
+}
+
+/* Behind the end of the stream there is to be nothing. */
+static int end_stream(struct gunzip *g)
+{
+	int r = g->stream.avail_in > 0 ? 1 : fill(g);
+
+	g->ended = true;
+	return r > 0 ? -EBADMSG : r;
+}
+
+int gunzip_next(struct gunzip *g, void *bytes, size_t size, size_t *ret_n)
+{
+	const unsigned int want = (unsigned int)min_size(size, UINT_MAX);
+	int r = 0;
+
+	g->stream.next_out = bytes;
+	g->stream.avail_out = want;
+	while (!g->ended && g->stream.avail_out > 0) {
+		if (g->stream.avail_in == 0) {
+			r = fill(g);
+			if (r <= 0)
+				return r < 0 ? r : -EBADMSG;
+		}
+		switch (inflate(&g->stream, Z_NO_FLUSH)) {
+		case Z_OK:
+			break;
+		case Z_STREAM_END:
+			r = end_stream(g);
+			if (r < 0)
+				return r;
+			break;
+		case Z_MEM_ERROR:
+			return -ENOMEM;
+		default:
+			return -EBADMSG;
+		}
+	}
+	*ret_n = want - g->stream.avail_out;
+	return 0;
 }

@@ -1,11 +1,13 @@
 /*
- * Compresses a body that comes in pieces, from memory and from files, into a
- * buffer: RFC 1952, by zlib. A payload is read piece by piece, so that never
- * more of it is in memory than what it is compressed to.
+ * RFC 1952, by zlib. Compresses a body that comes in pieces, from memory and
+ * from files, into a buffer; and gives back piece by piece what is compressed
+ * in a file. So never more of a payload is in memory than what it is compressed
+ * to.
  */
 #ifndef LIB_SHIP_GZIP_H
 #define LIB_SHIP_GZIP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,5 +36,31 @@ must_check int gzip_finish(struct gzip *g);
  * has fewer, or pread's error.
  */
 must_check int gzip_add_fd(struct gzip *g, int fd, uint64_t size);
+
+/* As much is read at a time. */
+#define GUNZIP_PIECE_BYTES (32 * 1024)
+
+struct gunzip {
+	z_stream stream;
+	int fd;
+	uint64_t at; /* of fd: what was read */
+	bool ended;
+	uint8_t piece[GUNZIP_PIECE_BYTES];
+};
+
+/*
+ * Of the file fd, which must stay open, from its begin to its end, by pread.
+ * Returns 0 or -ENOMEM; after 0 gunzip_fini is due.
+ */
+must_check int gunzip_init(struct gunzip *g, int fd);
+void gunzip_fini(struct gunzip *g);
+
+/*
+ * The next bytes, at most size; 0 of them at the end, when the checksum has
+ * been found right. Returns 0, -EBADMSG if the file is not one whole stream and
+ * nothing else, -ENOMEM, or pread's error.
+ */
+must_check int gunzip_next(struct gunzip *g, void *bytes, size_t size,
+			   size_t *ret_n);
 
 #endif

@@ -116,3 +116,64 @@ int package_compress(const struct package *p, int64_t sent_at_us,
 	gzip_fini(&g);
 	return r;
 }
+
+/*
+ * Reads at least the first line, and up to size bytes. *ret_line: of the line,
+ * with its end.
+ */
+static int read_line(struct gunzip *from, char *bytes, size_t size,
+		     size_t *ret_n, size_t *ret_line)
+{
+	const char *line_end;
+	int r;
+
+	r = gunzip_next(from, bytes, size, ret_n);
+	if (r < 0)
+		return r;
+	line_end = memchr(bytes, ENVELOPE_LINE_END[0],
+			  min_size(*ret_n, ENVELOPE_HEADER_SIZE));
+	if (line_end == NULL)
+		return -EBADMSG;
+	*ret_line = (size_t)(line_end - bytes) + strlen(ENVELOPE_LINE_END);
+	return 0;
+}
+
+static int stamp(struct gunzip *from, int64_t sent_at_us, struct gzip *to)
+{
+	char bytes[COPY_BYTES], head[ENVELOPE_HEADER_SIZE];
+	size_t n, line, head_len;
+	int r;
+
+	r = read_line(from, bytes, sizeof(bytes), &n, &line);
+	if (r == 0)
+		r = envelope_stamp(bytes, line, sent_at_us, head, sizeof(head),
+				   &head_len);
+	if (r == 0)
+		r = gzip_add(to, head, head_len);
+	if (r == 0)
+		r = gzip_add(to, bytes + line, n - line);
+	while (r == 0 && n > 0) {
+		r = gunzip_next(from, bytes, sizeof(bytes), &n);
+		if (r == 0)
+			r = gzip_add(to, bytes, n);
+	}
+	return r == 0 ? gzip_finish(to) : r;
+}
+
+int package_stamp(int fd, int64_t sent_at_us, struct buf *ret)
+{
+	struct gunzip from;
+	struct gzip to;
+	int r;
+
+	r = gunzip_init(&from, fd);
+	if (r < 0)
+		return r;
+	r = gzip_init(&to, ret);
+	if (r == 0) {
+		r = stamp(&from, sent_at_us, &to);
+		gzip_fini(&to);
+	}
+	gunzip_fini(&from);
+	return r;
+}

@@ -33,4 +33,12 @@ must_check int package_write(const struct package *p, int fd);
 must_check int package_compress(const struct package *p, int64_t sent_at_us,
 				struct buf *ret);
 
+/*
+ * Appends the envelope that was kept in the file fd, by package_compress with
+ * ENVELOPE_NOT_SENT, to *ret, compressed, as it is to be sent now. Returns 0,
+ * -E2BIG if it does not fit, -EBADMSG if the file is not such an envelope,
+ * -ENOMEM, or pread(2)'s error.
+ */
+must_check int package_stamp(int fd, int64_t sent_at_us, struct buf *ret);
+
 #endif

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <zlib.h>
 
+#include "lib/ship/gzip.h"
 #include "tests/unit/suite.h"
 
 /* More than is copied at a time. */
@@ -88,6 +89,90 @@ START_TEST(compresses)
 }
 END_TEST
 
+/* A file with n bytes. */
+static int file_of(const char *bytes, size_t n)
+{
+	int fd = memfd_create("file", MFD_CLOEXEC);
+
+	ck_assert_int_eq(write(fd, bytes, n), (ssize_t)n);
+	return fd;
+}
+
+/* Kept without a time, sent with one: every other byte is the same. */
+START_TEST(stamps_what_was_kept)
+{
+	struct buf kept, sent, direct;
+	int fd;
+
+	buf_init(&kept, PAYLOAD_BYTES);
+	buf_init(&sent, PAYLOAD_BYTES);
+	buf_init(&direct, PAYLOAD_BYTES);
+	ck_assert_int_eq(package_compress(&package, ENVELOPE_NOT_SENT, &kept),
+			 0);
+	ck_assert_int_eq(package_compress(&package, 1767323045000678, &direct),
+			 0);
+	fd = file_of(kept.data, kept.len);
+	ck_assert_int_eq(package_stamp(fd, 1767323045000678, &sent), 0);
+	ck_assert_uint_eq(sent.len, direct.len);
+	ck_assert_int_eq(memcmp(sent.data, direct.data, sent.len), 0);
+	close_fd(&fd);
+
+	buf_clear(&sent);
+	sent.max = 100;
+	fd = file_of(kept.data, kept.len);
+	ck_assert_int_eq(package_stamp(fd, 1, &sent), -E2BIG);
+	sent.max = PAYLOAD_BYTES;
+	/* Neither shorter, nor longer, nor with another bit. */
+	ck_assert_int_eq(ftruncate(fd, (off_t)kept.len - 1), 0);
+	ck_assert_int_eq(package_stamp(fd, 1, &sent), -EBADMSG);
+	ck_assert_int_eq(ftruncate(fd, (off_t)kept.len + 1), 0);
+	ck_assert_int_eq(package_stamp(fd, 1, &sent), -EBADMSG);
+	close_fd(&fd);
+	for (size_t i = 0; i < kept.len; i += kept.len / 100) {
+		/* Of its header, flags and the time have no checksum. */
+		if (i >= 3 && i < 10)
+			continue;
+		kept.data[i] ^= 16;
+		fd = file_of(kept.data, kept.len);
+		ck_assert_int_eq(package_stamp(fd, 1, &sent), -EBADMSG);
+		close_fd(&fd);
+		kept.data[i] ^= 16;
+	}
+	buf_fini(&kept);
+	buf_fini(&sent);
+	buf_fini(&direct);
+}
+END_TEST
+
+/* Well compressed, and no envelope: a line too long, or of something else. */
+START_TEST(stamps_nothing_else)
+{
+	static char line[2 * ENVELOPE_HEADER_SIZE];
+	static const char *const others[] = {
+		"",	 "\n", "{}\n",
+		"[1]\n", line, "{\"event_id\":\"1\",\"sdk\":{}}\n"};
+	struct buf kept, sent;
+	struct gzip g;
+	int fd;
+
+	memset(line, ' ', sizeof(line) - 1);
+	for (size_t i = 0; i < array_size(others); i++) {
+		buf_init(&kept, PAYLOAD_BYTES);
+		buf_init(&sent, PAYLOAD_BYTES);
+		ck_assert_int_eq(gzip_init(&g, &kept), 0);
+		ck_assert_int_eq(gzip_add(&g, others[i], strlen(others[i])), 0);
+		ck_assert_int_eq(gzip_finish(&g), 0);
+		gzip_fini(&g);
+		fd = file_of(kept.data, kept.len);
+		ck_assert_int_eq(package_stamp(fd, 1, &sent), -EBADMSG);
+		close_fd(&fd);
+		buf_fini(&kept);
+		buf_fini(&sent);
+	}
+	ck_assert_int_eq(package_stamp(-1, 1, &sent), -EBADF);
+}
+END_TEST
+
 START_TEST(says_why_it_cannot)
 {
 	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
@@ -127,6 +212,8 @@ Suite *suite(void)
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, writes_a_file);
 	tcase_add_test(c, compresses);
+	tcase_add_test(c, stamps_what_was_kept);
+	tcase_add_test(c, stamps_nothing_else);
 	tcase_add_test(c, says_why_it_cannot);
 	tcase_add_test(c, does_not_make_up_bytes);
 	suite_add_tcase(s, c);

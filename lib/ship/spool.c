@@ -1,0 +1,427 @@
+#include "lib/ship/spool.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SUFFIX ".gz"
+#define ASIDE  ".bad"
+/* Where digits of the name begin. */
+#define ID_AT  (16 + 1)
+#define DSN_AT (ID_AT + 2 * SPOOL_ID_BYTES + 1)
+#define END_AT (DSN_AT + 16)
+
+struct spool {
+	struct spool_options options;
+	struct spool_entry *entries; /* by time; those before first are gone */
+	size_t first, end, capacity;
+	uint64_t bytes;
+};
+
+static int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int parse_hex(const char *text, size_t digits, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < digits; i++) {
+		int d = digit(text[i]);
+
+		if (d < 0)
+			return -EINVAL;
+		value = value << 4 | (uint64_t)d;
+	}
+	*ret = value;
+	return 0;
+}
+
+int spool_name_parse(const char *name, struct spool_entry *ret)
+{
+	struct spool_entry e = {0};
+	uint64_t byte;
+
+	if (strlen(name) != SPOOL_NAME_SIZE - 1 || name[ID_AT - 1] != '-' ||
+	    name[DSN_AT - 1] != '-' || strcmp(name + END_AT, SUFFIX) != 0 ||
+	    parse_hex(name, 16, &e.time_ms) < 0 ||
+	    parse_hex(name + DSN_AT, 16, &e.dsn) < 0)
+		return -EINVAL;
+	for (size_t i = 0; i < SPOOL_ID_BYTES; i++) {
+		if (parse_hex(name + ID_AT + 2 * i, 2, &byte) < 0)
+			return -EINVAL;
+		e.id[i] = (uint8_t)byte;
+	}
+	*ret = e;
+	return 0;
+}
+
+void spool_name(const struct spool_entry *e, char ret[SPOOL_NAME_SIZE])
+{
+	(void)snprintf(ret, SPOOL_NAME_SIZE, "%016llx-",
+		       (unsigned long long)e->time_ms);
+	for (size_t i = 0; i < SPOOL_ID_BYTES; i++)
+		(void)snprintf(ret + ID_AT + 2 * i, 3, "%02x", e->id[i]);
+	(void)snprintf(ret + DSN_AT - 1, SPOOL_NAME_SIZE - DSN_AT + 1,
+		       "-%016llx" SUFFIX, (unsigned long long)e->dsn);
+}
+
+static void tell(const struct spool *s, enum spool_event event,
+		 const char *name, int error)
+{
+	s->options.event(s->options.ctx, event, name, error);
+}
+
+/* Forgets an entry; its file is the caller's to remove. */
+static void forget(struct spool *s, size_t at)
+{
+	if (at == s->first)
+		s->first++;
+	else
+		memmove(s->entries + at, s->entries + at + 1,
+			(--s->end - at) * sizeof(*s->entries));
+	if (s->first == s->end)
+		s->first = s->end = 0;
+}
+
+/* A place behind the last. */
+static int make_place(struct spool *s)
+{
+	struct spool_entry *entries;
+	size_t capacity;
+
+	if (s->end < s->capacity)
+		return 0;
+	if (s->first >= s->capacity / 2 && s->first > 0) {
+		memmove(s->entries, s->entries + s->first,
+			(s->end - s->first) * sizeof(*s->entries));
+		s->end -= s->first;
+		s->first = 0;
+		return 0;
+	}
+	capacity = s->capacity == 0 ? 64 : 2 * s->capacity;
+	entries = realloc(s->entries, capacity * sizeof(*entries));
+	if (entries == NULL)
+		return -ENOMEM;
+	s->entries = entries;
+	s->capacity = capacity;
+	return 0;
+}
+
+/* On the disk, or a power failure undoes what was done to the names. */
+static int sync_names(const struct spool *s)
+{
+	return fsync(s->options.dir_fd) < 0 ? -errno : 0;
+}
+
+static void drop_oldest(struct spool *s, enum spool_event why)
+{
+	const struct spool_entry *e = &s->entries[s->first];
+	char name[SPOOL_NAME_SIZE];
+
+	spool_name(e, name);
+	(void)unlinkat(s->options.dir_fd, name, 0);
+	s->bytes -= e->size;
+	forget(s, s->first);
+	tell(s, why, name, 0);
+}
+
+void spool_expire(struct spool *s, uint64_t now_ms)
+{
+	while (spool_count(s) > 0 &&
+	       s->entries[s->first].time_ms + s->options.limits.age_ms < now_ms)
+		drop_oldest(s, SPOOL_EXPIRED);
+}
+
+/* Until so many files and bytes more are within the limits. */
+static void drop_for(struct spool *s, size_t count, uint64_t bytes)
+{
+	const struct spool_limits *limits = &s->options.limits;
+
+	while (spool_count(s) > 0 && (spool_count(s) + count > limits->count ||
+				      s->bytes + bytes > limits->bytes))
+		drop_oldest(s, SPOOL_OVERFLOW);
+}
+
+/* What it takes is counted on. */
+static void set_aside(struct spool *s, const char *name, int error)
+{
+	char aside[NAME_MAX + 1];
+	int n = snprintf(aside, sizeof(aside), "%s" ASIDE, name);
+
+	if (n < 0 || (size_t)n >= sizeof(aside) ||
+	    renameat(s->options.dir_fd, name, s->options.dir_fd, aside) < 0)
+		tell(s, SPOOL_LEFT_ALONE, name, error);
+	else
+		tell(s, SPOOL_SET_ASIDE, name, error);
+}
+
+static bool is_aside(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > strlen(ASIDE) &&
+	       strcmp(name + n - strlen(ASIDE), ASIDE) == 0;
+}
+
+/* Put there when the clock was wrong: it would never be too old. */
+static void make_younger(const struct spool *s, struct spool_entry *e,
+			 uint64_t now_ms)
+{
+	const int dir = s->options.dir_fd;
+	char was[SPOOL_NAME_SIZE], name[SPOOL_NAME_SIZE];
+	const uint64_t time_ms = e->time_ms;
+
+	spool_name(e, was);
+	e->time_ms = now_ms;
+	spool_name(e, name);
+	if (renameat(dir, was, dir, name) < 0)
+		e->time_ms = time_ms;
+}
+
+/* A name of the directory, at the start. */
+static int take_name(struct spool *s, const char *name, uint64_t now_ms)
+{
+	struct spool_entry e;
+	struct stat st;
+	int r;
+
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+	    fstatat(s->options.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    S_ISDIR(st.st_mode))
+		return 0;
+	if (!S_ISREG(st.st_mode)) {
+		tell(s, SPOOL_LEFT_ALONE, name, EINVAL);
+		return 0;
+	}
+	if (name[0] == '.' && spool_name_parse(name + 1, &e) == 0) {
+		(void)unlinkat(s->options.dir_fd, name, 0);
+		return 0;
+	}
+	s->bytes += (uint64_t)st.st_size;
+	if (is_aside(name))
+		return 0;
+	if (spool_name_parse(name, &e) < 0) {
+		set_aside(s, name, EINVAL);
+		return 0;
+	}
+	r = make_place(s);
+	if (r < 0)
+		return r;
+	e.size = (uint64_t)st.st_size;
+	if (e.time_ms > now_ms)
+		make_younger(s, &e, now_ms);
+	s->entries[s->end++] = e;
+	return 0;
+}
+
+static int by_age(const void *a, const void *b)
+{
+	const struct spool_entry *x = a, *y = b;
+
+	if (x->time_ms != y->time_ms)
+		return x->time_ms < y->time_ms ? -1 : 1;
+	return memcmp(x->id, y->id, sizeof(x->id));
+}
+
+static int read_directory(struct spool *s, uint64_t now_ms)
+{
+	struct dirent *entry;
+	int fd, r = 0;
+	DIR *dir;
+
+	/* Not a duplicate: that would share its position. */
+	fd = openat(s->options.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	dir = fdopendir(fd);
+	if (dir == NULL) {
+		close_fd(&fd);
+		return -ENOMEM;
+	}
+	while (r == 0 && (errno = 0, entry = readdir(dir)) != NULL)
+		r = take_name(s, entry->d_name, now_ms);
+	if (r == 0)
+		r = -errno;
+	(void)closedir(dir);
+	return r;
+}
+
+int spool_new(struct spool **ret, const struct spool_options *o,
+	      uint64_t now_ms)
+{
+	struct spool *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (s == NULL)
+		return -ENOMEM;
+	s->options = *o;
+	r = read_directory(s, now_ms);
+	if (r < 0) {
+		spool_free(s);
+		return r;
+	}
+	if (s->end > 0)
+		qsort(s->entries, s->end, sizeof(*s->entries), by_age);
+	spool_expire(s, now_ms);
+	drop_for(s, 0, 0);
+	*ret = s;
+	return 0;
+}
+
+void spool_free(struct spool *s)
+{
+	if (s == NULL)
+		return;
+	free(s->entries);
+	free(s);
+}
+
+static int write_file(int fd, const void *bytes, size_t size)
+{
+	const uint8_t *at = bytes;
+
+	while (size > 0) {
+		ssize_t n = write(fd, at, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		at += n;
+		size -= (size_t)n;
+	}
+	return fsync(fd) < 0 ? -errno : 0;
+}
+
+/* All of it under the name that begins with a dot, then under the other. */
+static int create_file(const struct spool *s, const struct spool_entry *e,
+		       const void *bytes)
+{
+	const int dir = s->options.dir_fd;
+	char name[1 + SPOOL_NAME_SIZE];
+	int fd, r;
+
+	name[0] = '.';
+	spool_name(e, name + 1);
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	r = write_file(fd, bytes, e->size);
+	/* An error that came late, by NFS for one. */
+	if (close(fd) < 0 && r == 0)
+		r = -errno;
+	if (r == 0 && renameat(dir, name, dir, name + 1) < 0)
+		r = -errno;
+	if (r < 0) {
+		(void)unlinkat(dir, name, 0);
+		return r;
+	}
+	r = sync_names(s);
+	if (r < 0)
+		(void)unlinkat(dir, name + 1, 0);
+	return r;
+}
+
+int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
+	      const void *bytes, size_t size, uint64_t now_ms)
+{
+	struct spool_entry e = {.time_ms = now_ms, .dsn = dsn, .size = size};
+	int r;
+
+	memcpy(e.id, id, sizeof(e.id));
+	for (size_t i = s->first; i < s->end; i++)
+		if (memcmp(s->entries[i].id, id, sizeof(e.id)) == 0)
+			return -EEXIST;
+	if (size > s->options.limits.bytes || s->options.limits.count == 0)
+		return -E2BIG;
+	/* They stay in order when the clock is set back. */
+	if (spool_count(s) > 0)
+		e.time_ms = max_u64(now_ms, s->entries[s->end - 1].time_ms);
+	spool_expire(s, now_ms);
+	drop_for(s, 1, size);
+	/* Those that are set aside take the rest. */
+	if (s->bytes + size > s->options.limits.bytes)
+		return -E2BIG;
+	r = make_place(s);
+	if (r == 0)
+		r = create_file(s, &e, bytes);
+	if (r < 0)
+		return r;
+	s->entries[s->end++] = e;
+	s->bytes += size;
+	return 0;
+}
+
+const struct spool_entry *spool_oldest(const struct spool *s, uint64_t dsn)
+{
+	for (size_t i = s->first; i < s->end; i++)
+		if (s->entries[i].dsn == dsn)
+			return &s->entries[i];
+	return NULL;
+}
+
+int spool_open(const struct spool *s, const struct spool_entry *e, int *ret_fd)
+{
+	char name[SPOOL_NAME_SIZE];
+	struct stat st;
+	int fd;
+
+	spool_name(e, name);
+	fd = openat(s->options.dir_fd, name,
+		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    (uint64_t)st.st_size != e->size) {
+		close_fd(&fd);
+		return -EBADMSG;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+static size_t place_of(const struct spool *s, const struct spool_entry *e)
+{
+	return (size_t)(e - s->entries);
+}
+
+void spool_remove(struct spool *s, const struct spool_entry *e)
+{
+	char name[SPOOL_NAME_SIZE];
+
+	spool_name(e, name);
+	(void)unlinkat(s->options.dir_fd, name, 0);
+	(void)sync_names(s);
+	s->bytes -= e->size;
+	forget(s, place_of(s, e));
+}
+
+void spool_set_aside(struct spool *s, const struct spool_entry *e, int error)
+{
+	char name[SPOOL_NAME_SIZE];
+
+	spool_name(e, name);
+	/* Somebody has removed it. */
+	if (error == ENOENT)
+		s->bytes -= e->size;
+	set_aside(s, name, error);
+	forget(s, place_of(s, e));
+}
+
+size_t spool_count(const struct spool *s)
+{
+	return s->end - s->first;
+}
+
+uint64_t spool_bytes(const struct spool *s)
+{
+	return s->bytes;
+}

@@ -1,0 +1,482 @@
+#include "lib/ship/spool.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <linux/ptrace.h>
+
+#include "tests/unit/suite.h"
+
+#define NOW_MS	 UINT64_C(1763755000123)
+#define AGE_MS	 UINT64_C(1000)
+#define BYTES	 1000
+#define COUNT	 5
+#define ONE_SIZE 100
+#define MINE	 UINT64_C(0x1234)
+#define OTHER	 UINT64_C(0xfedcba9876543210)
+
+#define EVENTS (SPOOL_LEFT_ALONE + 1)
+
+static char path[] = "/tmp/check_spool.XXXXXX";
+static int dir;
+static struct spool *spool;
+static unsigned int events[EVENTS];
+static char last_name[NAME_MAX + 1];
+
+static void on_event(void *ctx, enum spool_event event, const char *name,
+		     int error)
+{
+	ck_assert_ptr_eq(ctx, &spool);
+	ck_assert_int_ge(error, 0);
+	events[event]++;
+	(void)snprintf(last_name, sizeof(last_name), "%s", name);
+}
+
+static void open_at(uint64_t now_ms)
+{
+	const struct spool_options options = {
+		.dir_fd = dir,
+		.limits = {.bytes = BYTES, .count = COUNT, .age_ms = AGE_MS},
+		.event = on_event,
+		.ctx = &spool,
+	};
+
+	spool_free(spool);
+	memset(events, 0, sizeof(events));
+	ck_assert_int_eq(spool_new(&spool, &options, now_ms), 0);
+}
+
+static void set_up(void)
+{
+	strcpy(path + strlen(path) - 6, "XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(path));
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(dir, 0);
+	spool = NULL;
+	open_at(NOW_MS);
+}
+
+static unsigned int each_name(void (*what)(const char *name))
+{
+	DIR *names = opendir(path);
+	struct dirent *entry;
+	unsigned int n = 0;
+
+	ck_assert_ptr_nonnull(names);
+	while ((entry = readdir(names)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 ||
+		    strcmp(entry->d_name, "..") == 0)
+			continue;
+		n++;
+		if (what != NULL)
+			what(entry->d_name);
+	}
+	(void)closedir(names);
+	return n;
+}
+
+static void remove_name(const char *name)
+{
+	if (unlinkat(dir, name, 0) < 0)
+		ck_assert_int_eq(unlinkat(dir, name, AT_REMOVEDIR), 0);
+}
+
+static void tear_down(void)
+{
+	spool_free(spool);
+	(void)each_name(remove_name);
+	close_fd(&dir);
+	(void)rmdir(path);
+}
+
+/* Envelope number n, with size bytes of it. */
+static int add(unsigned int n, uint64_t dsn, size_t size, uint64_t now_ms)
+{
+	uint8_t id[SPOOL_ID_BYTES] = {(uint8_t)n};
+	char bytes[2 * BYTES];
+
+	memset(bytes, 'a' + (int)n, sizeof(bytes));
+	return spool_add(spool, id, dsn, bytes, size, now_ms);
+}
+
+static void check_oldest(uint64_t dsn, unsigned int n)
+{
+	const struct spool_entry *e = spool_oldest(spool, dsn);
+	char bytes[2 * BYTES];
+	int fd;
+
+	ck_assert_ptr_nonnull(e);
+	ck_assert_uint_eq(e->id[0], n);
+	ck_assert_int_eq(spool_open(spool, e, &fd), 0);
+	ck_assert_int_eq(read(fd, bytes, sizeof(bytes)), (ssize_t)e->size);
+	for (size_t i = 0; i < e->size; i++)
+		ck_assert_int_eq(bytes[i], 'a' + (int)n);
+	close_fd(&fd);
+}
+
+START_TEST(first_in_first_out)
+{
+	for (unsigned int n = 0; n < 4; n++)
+		ck_assert_int_eq(
+			add(n, n % 2 == 0 ? MINE : OTHER, ONE_SIZE, NOW_MS + n),
+			0);
+	/* A new process finds what the last one left. */
+	for (unsigned int round = 0; round < 2; round++) {
+		ck_assert_uint_eq(spool_count(spool), 4);
+		ck_assert_uint_eq(spool_bytes(spool), 4 * ONE_SIZE);
+		check_oldest(MINE, 0);
+		check_oldest(OTHER, 1);
+		open_at(NOW_MS + 4);
+	}
+	ck_assert_int_eq(add(3, OTHER, ONE_SIZE, NOW_MS), -EEXIST);
+	spool_remove(spool, spool_oldest(spool, OTHER));
+	check_oldest(OTHER, 3);
+	check_oldest(MINE, 0);
+	spool_remove(spool, spool_oldest(spool, MINE));
+	spool_remove(spool, spool_oldest(spool, MINE));
+	ck_assert_ptr_null(spool_oldest(spool, MINE));
+	spool_remove(spool, spool_oldest(spool, OTHER));
+	ck_assert_uint_eq(spool_count(spool), 0);
+	ck_assert_uint_eq(spool_bytes(spool), 0);
+	ck_assert_uint_eq(each_name(NULL), 0);
+}
+END_TEST
+
+START_TEST(many_come_and_go)
+{
+	unsigned int next = 0;
+
+	for (unsigned int n = 0; n < 250; n++) {
+		ck_assert_int_eq(add(n, MINE, 1, NOW_MS), 0);
+		if (n % 3 != 0)
+			continue;
+		while (spool_oldest(spool, MINE)->id[0] < next)
+			spool_remove(spool, spool_oldest(spool, MINE));
+		next = n;
+	}
+	ck_assert_uint_le(spool_count(spool), COUNT);
+	ck_assert_uint_eq(each_name(NULL), spool_count(spool));
+	ck_assert_uint_eq(spool_bytes(spool), spool_count(spool));
+}
+END_TEST
+
+START_TEST(the_oldest_goes_for_bytes)
+{
+	for (unsigned int n = 0; n < 3; n++)
+		ck_assert_int_eq(add(n, MINE, 300, NOW_MS), 0);
+	ck_assert_int_eq(add(3, MINE, 700, NOW_MS), 0);
+	ck_assert_uint_eq(events[SPOOL_OVERFLOW], 2);
+	check_oldest(MINE, 2);
+	ck_assert_uint_eq(spool_bytes(spool), 1000);
+	ck_assert_int_eq(add(4, MINE, BYTES + 1, NOW_MS), -E2BIG);
+	ck_assert_uint_eq(spool_count(spool), 2);
+	ck_assert_uint_eq(each_name(NULL), 2);
+}
+END_TEST
+
+START_TEST(the_oldest_goes_for_count)
+{
+	for (unsigned int n = 0; n < COUNT + 2; n++)
+		ck_assert_int_eq(add(n, MINE, 1, NOW_MS), 0);
+	ck_assert_uint_eq(events[SPOOL_OVERFLOW], 2);
+	check_oldest(MINE, 2);
+	ck_assert_uint_eq(each_name(NULL), COUNT);
+}
+END_TEST
+
+START_TEST(what_is_too_old_goes)
+{
+	ck_assert_int_eq(add(0, MINE, 1, NOW_MS), 0);
+	ck_assert_int_eq(add(1, MINE, 1, NOW_MS + 1), 0);
+	spool_expire(spool, NOW_MS + AGE_MS);
+	ck_assert_uint_eq(spool_count(spool), 2);
+	spool_expire(spool, NOW_MS + AGE_MS + 1);
+	ck_assert_uint_eq(events[SPOOL_EXPIRED], 1);
+	check_oldest(MINE, 1);
+	/* At the start, too. */
+	open_at(NOW_MS + AGE_MS + 2);
+	ck_assert_uint_eq(events[SPOOL_EXPIRED], 1);
+	ck_assert_uint_eq(each_name(NULL), 0);
+}
+END_TEST
+
+/* They stay in order, and get old, whatever the clock said. */
+START_TEST(a_clock_that_is_set_back)
+{
+	ck_assert_int_eq(add(0, MINE, 1, NOW_MS + 1000 * AGE_MS), 0);
+	ck_assert_int_eq(add(1, MINE, 1, NOW_MS), 0);
+	check_oldest(MINE, 0);
+	open_at(NOW_MS);
+	ck_assert_uint_eq(spool_count(spool), 2);
+	check_oldest(MINE, 0);
+	open_at(NOW_MS + AGE_MS + 1);
+	ck_assert_uint_eq(events[SPOOL_EXPIRED], 2);
+}
+END_TEST
+
+static void put(const char *name, size_t size)
+{
+	char bytes[2 * BYTES] = {0};
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, bytes, size), (ssize_t)size);
+	close_fd(&fd);
+}
+
+START_TEST(what_is_no_entry_is_set_aside)
+{
+	struct stat st;
+
+	put("notes.txt", 10);
+	put("0000000000000001-00000000000000000000000000000002-"
+	    "000000000000000g.gz",
+	    10);
+	ck_assert_int_eq(mkdirat(dir, "lost+found", 0700), 0);
+	ck_assert_int_eq(symlinkat("/etc/passwd", dir, "link"), 0);
+	open_at(NOW_MS);
+	ck_assert_uint_eq(events[SPOOL_SET_ASIDE], 2);
+	ck_assert_uint_eq(events[SPOOL_LEFT_ALONE], 1);
+	ck_assert_uint_eq(spool_count(spool), 0);
+	ck_assert_uint_eq(spool_bytes(spool), 20);
+	ck_assert_int_eq(fstatat(dir, "notes.txt.bad", &st, 0), 0);
+	/* Said once. What it takes is part of the limits. */
+	open_at(NOW_MS);
+	ck_assert_uint_eq(events[SPOOL_SET_ASIDE], 0);
+	ck_assert_int_eq(add(0, MINE, BYTES - 20, NOW_MS), 0);
+	ck_assert_int_eq(add(1, MINE, BYTES - 19, NOW_MS), -E2BIG);
+	ck_assert_uint_eq(events[SPOOL_OVERFLOW], 1);
+}
+END_TEST
+
+/* A name of an entry with what spool_add never wrote, and one of two. */
+START_TEST(entries_that_are_not_right)
+{
+	struct spool_entry entry = {.time_ms = NOW_MS, .dsn = MINE};
+	char name[1 + SPOOL_NAME_SIZE] = ".";
+	const struct spool_entry *e;
+	int fd;
+
+	spool_name(&entry, name + 1);
+	put(name, 10); /* killed before it was whole */
+	ck_assert_int_eq(mkfifoat(dir, name + 1, 0600), 0);
+	open_at(NOW_MS);
+	ck_assert_uint_eq(spool_count(spool), 0);
+	ck_assert_uint_eq(events[SPOOL_LEFT_ALONE], 1);
+	ck_assert_uint_eq(each_name(NULL), 1);
+	(void)each_name(remove_name);
+
+	put(name + 1, 10);
+	open_at(NOW_MS);
+	e = spool_oldest(spool, MINE);
+	ck_assert_ptr_nonnull(e);
+	put(name + 1, 20);
+	ck_assert_int_eq(spool_open(spool, e, &fd), -EBADMSG);
+	spool_set_aside(spool, e, EBADMSG);
+	ck_assert_str_eq(last_name, name + 1);
+	ck_assert_uint_eq(events[SPOOL_SET_ASIDE], 1);
+	ck_assert_ptr_null(spool_oldest(spool, MINE));
+	/* Gone behind our back. */
+	ck_assert_int_eq(add(1, MINE, 10, NOW_MS), 0);
+	(void)each_name(remove_name);
+	e = spool_oldest(spool, MINE);
+	ck_assert_int_eq(spool_open(spool, e, &fd), -ENOENT);
+	spool_set_aside(spool, e, ENOENT);
+	ck_assert_uint_eq(spool_count(spool), 0);
+	ck_assert_uint_eq(spool_bytes(spool), 10);
+}
+END_TEST
+
+/* Nothing is left of what cannot be written. */
+START_TEST(a_directory_that_takes_nothing)
+{
+	const struct spool_options nowhere = {
+		.dir_fd = -1, .limits = {.bytes = BYTES, .count = COUNT}};
+	struct spool *none = NULL;
+
+	ck_assert_int_eq(spool_new(&none, &nowhere, NOW_MS), -EBADF);
+	ck_assert_ptr_null(none);
+	ck_assert_int_eq(rmdir(path), 0);
+	ck_assert_int_eq(add(0, MINE, 10, NOW_MS), -ENOENT);
+	ck_assert_uint_eq(spool_count(spool), 0);
+	ck_assert_uint_eq(spool_bytes(spool), 0);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+}
+END_TEST
+
+/* What the process that is killed has come to, in memory of both. */
+struct progress {
+	unsigned int added;   /* so many spool_add have returned 0 */
+	unsigned int removed; /* and of spool_remove */
+};
+
+static void fill_and_empty(struct progress *p)
+{
+	for (unsigned int n = 0; n < 3; n++)
+		p->added += add(n, MINE, 50, NOW_MS) == 0;
+	for (unsigned int n = 0; n < 2; n++) {
+		spool_remove(spool, spool_oldest(spool, MINE));
+		p->removed++;
+	}
+}
+
+/* The state of a traced child; returns the call that it is about to make. */
+static long next_call(pid_t child)
+{
+	struct ptrace_syscall_info info;
+	int status;
+
+	for (;;) {
+		ck_assert_int_eq(ptrace(PTRACE_SYSCALL, child, NULL, NULL), 0);
+		ck_assert_int_eq(waitpid(child, &status, 0), child);
+		if (!WIFSTOPPED(status))
+			return -1;
+		ck_assert_int_gt(ptrace(PTRACE_GET_SYSCALL_INFO, child,
+					sizeof(info), &info),
+				 0);
+		if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
+			return (long)info.entry.nr;
+	}
+}
+
+static pid_t begin_fill(struct progress *p)
+{
+	pid_t child = fork();
+	int status;
+
+	ck_assert_int_ge(child, 0);
+	if (child == 0) {
+		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0)
+			(void)raise(SIGSTOP);
+		fill_and_empty(p);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFSTOPPED(status));
+	/* Without it a call's stop is not known as such. */
+	ck_assert_int_eq(ptrace(PTRACE_SETOPTIONS, child, NULL,
+				PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL),
+			 0);
+	return child;
+}
+
+static struct progress *shared_progress(void)
+{
+	struct progress *p = mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(p, MAP_FAILED);
+	return p;
+}
+
+/* What is there is whole, and in order; what was promised is there. */
+static void check_after_death(const struct progress *p)
+{
+	unsigned int n = p->removed;
+	const struct spool_entry *e;
+
+	open_at(NOW_MS);
+	ck_assert_uint_eq(each_name(NULL), spool_count(spool));
+	ck_assert_uint_eq(events[SPOOL_SET_ASIDE], 0);
+	e = spool_oldest(spool, MINE);
+	/* It was being removed, and is. */
+	if (e != NULL && e->id[0] == n + 1)
+		n++;
+	ck_assert_uint_ge(spool_count(spool), p->added - n);
+	/* It was being added, and is. */
+	ck_assert_uint_le(spool_count(spool), p->added - n + 1);
+	while (spool_count(spool) > 0) {
+		check_oldest(MINE, n++);
+		spool_remove(spool, spool_oldest(spool, MINE));
+	}
+}
+
+/* Killed before its first call, its second, and so on to the end. */
+START_TEST(killed_at_every_call)
+{
+	struct progress *p = shared_progress();
+	unsigned int calls = 0;
+	bool killed;
+
+	do {
+		pid_t child = begin_fill(p);
+
+		calls++;
+		killed = true;
+		for (unsigned int n = 0; killed && n < calls; n++)
+			killed = next_call(child) >= 0;
+		if (killed) {
+			ck_assert_int_eq(kill(child, SIGKILL), 0);
+			ck_assert_int_eq(waitpid(child, NULL, 0), child);
+		}
+		check_after_death(p);
+		*p = (struct progress){0};
+	} while (killed);
+	ck_assert_uint_gt(calls, 3 * 6 + 2 * 2);
+	(void)munmap(p, sizeof(*p));
+}
+END_TEST
+
+/*
+ * Power may fail where nobody can be killed: a name is given to what is on the
+ * disk, and what is told is on the disk itself.
+ */
+START_TEST(on_the_disk_before_it_is_said)
+{
+	static const long order[] = {
+		SYS_openat, SYS_write,	  SYS_fsync,
+		SYS_close,  SYS_renameat, SYS_fsync,
+	};
+	struct progress *p = shared_progress();
+	pid_t child = begin_fill(p);
+	size_t at = 0;
+	long call;
+
+	while ((call = next_call(child)) >= 0) {
+		if (p->added < 3) {
+			ck_assert_int_eq(call, order[at]);
+			at = (at + 1) % array_size(order);
+			continue;
+		}
+		/* One more than it has counted may be gone from the names. */
+		ck_assert_int_eq(
+			call, at++ % 2 == 0 ? (p->removed < 2 ? SYS_unlinkat
+							      : SYS_exit_group)
+					    : SYS_fsync);
+	}
+	ck_assert_uint_eq(p->removed, 2);
+	(void)munmap(p, sizeof(*p));
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("spool");
+	TCase *c = tcase_create("spool");
+
+	tcase_add_checked_fixture(c, set_up, tear_down);
+	tcase_add_test(c, first_in_first_out);
+	tcase_add_test(c, many_come_and_go);
+	tcase_add_test(c, the_oldest_goes_for_bytes);
+	tcase_add_test(c, the_oldest_goes_for_count);
+	tcase_add_test(c, what_is_too_old_goes);
+	tcase_add_test(c, a_clock_that_is_set_back);
+	tcase_add_test(c, what_is_no_entry_is_set_aside);
+	tcase_add_test(c, entries_that_are_not_right);
+	tcase_add_test(c, a_directory_that_takes_nothing);
+	tcase_add_test(c, killed_at_every_call);
+	tcase_add_test(c, on_the_disk_before_it_is_said);
+	suite_add_tcase(s, c);
+	return s;
+}
