@@ -43,7 +43,7 @@ static const char help[] =
 	"from\n"
 	"                       the target's files\n"
 	"  --debug              say more on stderr\n"
-	"  --quiet              no table at the end, no progress\n"
+	"  --quiet              nothing on stdout: no table at the end\n"
 	"  --version            print the version\n"
 	"  --help               print this text\n"
 	"\n"
