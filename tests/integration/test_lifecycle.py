@@ -50,8 +50,7 @@ def check_sums(profd):
 def check_complete(profd, share=1.0):
     """At least this share of the stacks reaches its root."""
     ends = profd.stats['unwind']
-    whole = ends['complete'] + ends['truncated'] + \
-        sum(ends['failed'].values())
+    whole = ends['complete'] + ends['truncated'] + sum(ends['failed'].values())
     check(whole > 0 and ends['complete'] >= share * whole,
           f'too many stacks are not complete: {ends}')
 
