@@ -13,7 +13,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fuse.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -30,6 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fuse.h"
+
 /* So long a close waits. */
 #define FLUSH_US 200
 
@@ -42,24 +43,6 @@ static void die(const char *what)
 {
 	perror(what);
 	exit(EXIT_FAILURE);
-}
-
-static void reply(int fd, uint64_t unique, int error, const void *body,
-		  size_t size)
-{
-	char out[256];
-	const struct fuse_out_header header = {
-		.len = (uint32_t)(sizeof(header) + size),
-		.error = error,
-		.unique = unique,
-	};
-
-	memcpy(out, &header, sizeof(header));
-	if (size > 0)
-		memcpy(out + sizeof(header), body, size);
-	/* ENOENT: the request was taken back. */
-	if (write(fd, out, header.len) < 0 && errno != ENOENT)
-		_exit(1);
 }
 
 static struct fuse_attr attributes(uint64_t node)
@@ -99,15 +82,15 @@ static void flush(int fd, uint64_t unique, bool polite)
 	union request next;
 
 	if (ppoll(&p, 1, &wait, NULL) <= 0 || !next_request(fd, &next)) {
-		reply(fd, unique, 0, NULL, 0);
+		fuse_reply(fd, unique, 0, NULL, 0);
 		return;
 	}
-	reply(fd, unique,
-	      polite && next.header.opcode == FUSE_INTERRUPT &&
-			      next.interrupt.in.unique == unique
-		      ? -EINTR
-		      : 0,
-	      NULL, 0);
+	fuse_reply(fd, unique,
+		   polite && next.header.opcode == FUSE_INTERRUPT &&
+				   next.interrupt.in.unique == unique
+			   ? -EINTR
+			   : 0,
+		   NULL, 0);
 	answer(fd, &next, polite);
 }
 
@@ -123,29 +106,29 @@ static void answer(int fd, const union request *r, bool polite)
 
 	switch (in->opcode) {
 	case FUSE_INIT:
-		reply(fd, in->unique, 0, &init, sizeof(init));
+		fuse_reply(fd, in->unique, 0, &init, sizeof(init));
 		return;
 	case FUSE_LOOKUP:
-		reply(fd, in->unique, 0, &entry, sizeof(entry));
+		fuse_reply(fd, in->unique, 0, &entry, sizeof(entry));
 		return;
 	case FUSE_GETATTR:
-		reply(fd, in->unique, 0, &attr, sizeof(attr));
+		fuse_reply(fd, in->unique, 0, &attr, sizeof(attr));
 		return;
 	case FUSE_OPEN:
-		reply(fd, in->unique, 0, &open_out, sizeof(open_out));
+		fuse_reply(fd, in->unique, 0, &open_out, sizeof(open_out));
 		return;
 	case FUSE_FLUSH:
 		flush(fd, in->unique, polite);
 		return;
 	case FUSE_RELEASE:
-		reply(fd, in->unique, 0, NULL, 0);
+		fuse_reply(fd, in->unique, 0, NULL, 0);
 		return;
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
 	case FUSE_INTERRUPT:
 		return;
 	default:
-		reply(fd, in->unique, -ENOSYS, NULL, 0);
+		fuse_reply(fd, in->unique, -ENOSYS, NULL, 0);
 		return;
 	}
 }

@@ -23,7 +23,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fuse.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
@@ -42,6 +41,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "fuse.h"
 
 #define PAGE	    4096
 #define STACK_BYTES (256 * 1024)
@@ -86,24 +87,6 @@ static bool is_this_program(uint32_t tid)
 	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
-static void reply(int fd, const struct fuse_in_header *in, int error,
-		  const void *body, size_t size)
-{
-	static char out[sizeof(struct fuse_out_header) + PAGE];
-	const struct fuse_out_header header = {
-		.len = (uint32_t)(sizeof(header) + size),
-		.error = error,
-		.unique = in->unique,
-	};
-
-	memcpy(out, &header, sizeof(header));
-	if (size > 0)
-		memcpy(out + sizeof(header), body, size);
-	/* ENOENT: the request was taken back. */
-	if (write(fd, out, header.len) < 0 && errno != ENOENT)
-		_exit(1);
-}
-
 static struct fuse_attr attributes(uint64_t node)
 {
 	return (struct fuse_attr){
@@ -145,17 +128,18 @@ static void answer(int fd, const struct fuse_in_header *in, enum server how)
 
 	switch (in->opcode) {
 	case FUSE_INIT:
-		reply(fd, in, 0, &init, sizeof(init));
+		fuse_reply(fd, in->unique, 0, &init, sizeof(init));
 		return;
 	case FUSE_LOOKUP:
-		reply(fd, in, 0, &entry, sizeof(entry));
+		fuse_reply(fd, in->unique, 0, &entry, sizeof(entry));
 		return;
 	case FUSE_GETATTR:
-		reply(fd, in, 0, &attr, sizeof(attr));
+		fuse_reply(fd, in->unique, 0, &attr, sizeof(attr));
 		return;
 	case FUSE_OPEN:
 		if (!opened || how == SERVE_NO_CLOSE)
-			reply(fd, in, 0, &open_out, sizeof(open_out));
+			fuse_reply(fd, in->unique, 0, &open_out,
+				   sizeof(open_out));
 		opened = true;
 		return;
 	case FUSE_READ:
@@ -163,12 +147,12 @@ static void answer(int fd, const struct fuse_in_header *in, enum server how)
 		    (how == SERVE_OWN_READ && !is_this_program(in->pid)))
 			return;
 		fill_code(page);
-		reply(fd, in, 0, page,
-		      read_in->size < PAGE ? read_in->size : PAGE);
+		fuse_reply(fd, in->unique, 0, page,
+			   read_in->size < PAGE ? read_in->size : PAGE);
 		return;
 	case FUSE_FLUSH:
 		if (!closed || how != SERVE_NO_CLOSE)
-			reply(fd, in, 0, NULL, 0);
+			fuse_reply(fd, in->unique, 0, NULL, 0);
 		closed = true;
 		return;
 	case FUSE_FORGET:
@@ -176,7 +160,7 @@ static void answer(int fd, const struct fuse_in_header *in, enum server how)
 	case FUSE_INTERRUPT:
 		return;
 	default:
-		reply(fd, in, -ENOSYS, NULL, 0);
+		fuse_reply(fd, in->unique, -ENOSYS, NULL, 0);
 		return;
 	}
 }

@@ -26,22 +26,6 @@ static void *calculate(void *unused)
 	return unused;
 }
 
-static int is_traced(void)
-{
-	static const char key[] = "TracerPid:\t";
-	char text[4096];
-	const char *line;
-	int fd = open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
-	ssize_t n = read(fd, text, sizeof(text) - 1);
-
-	(void)close(fd);
-	if (n <= 0)
-		return 1;
-	text[n] = '\0';
-	line = strstr(text, key);
-	return line == NULL || line[sizeof(key) - 1] != '0';
-}
-
 /* What a child does: its status is 7 if nobody traces it. */
 static int child(void *arg)
 {

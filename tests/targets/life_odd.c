@@ -43,22 +43,6 @@ static pthread_t start(void *(*function)(void *), void *argument)
 	return thread;
 }
 
-static bool is_traced(void)
-{
-	static const char key[] = "TracerPid:\t";
-	char text[4096];
-	const char *line;
-	int fd = open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
-	ssize_t n = read(fd, text, sizeof(text) - 1);
-
-	(void)close(fd);
-	if (n <= 0)
-		return true;
-	text[n] = '\0';
-	line = strstr(text, key);
-	return line == NULL || line[sizeof(key) - 1] != '0';
-}
-
 __attribute__((noreturn)) static void be_a_child(long n)
 {
 	run_for((uint64_t)(n * 37123 % 500000));
