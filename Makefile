@@ -83,19 +83,20 @@ EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 # of docs/ARCHITECTURE.md, checked by tests/arch.
 sentry-profd_SRC = profd finish broker pause patience children socket reap \
 	watch inbox targets past refusal governor delivery stats usage options \
-	process files open rooted spawn output accounts id child privileges log
+	process files open rooted spawn output spool_dir accounts id child \
+	privileges log
 sentry-profd_LIB = capture unwind proto base
 sentry-profd_PKG =
 sentry-profd-capture_SRC = captured readers realtime slots child privileges log
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
 sentry-profd-unwind_SRC = unwindd stream program hints chunk release request \
-	id child privileges sandbox log
+	id child privileges sandbox confine log
 sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp
 # An archive without a file for pkg-config.
 sentry-profd-unwind_LIBS = -liberty
-sentry-profd-ship_SRC = shipd outbox child privileges sandbox log
+sentry-profd-ship_SRC = shipd outbox spooled child privileges sandbox confine log
 sentry-profd-ship_LIB = ship proto base
 sentry-profd-ship_PKG = libcurl zlib jansson libseccomp
 sentry-profctl_SRC = profctl stack thread_copy live oracle open rooted process \

@@ -92,6 +92,7 @@ struct chunk_counts {
 	uint64_t written;
 	uint64_t unwritten; /* there should have been a file, and is none */
 	uint64_t sent;
+	uint64_t spooled; /* to be sent later, perhaps by another daemon */
 	uint64_t discarded[DISCARD_REASONS_MAX]; /* by enum discard */
 };
 
@@ -171,6 +172,9 @@ struct broker {
 	struct unwind *unwinds[HEARTBEAT_SLOTS];
 	size_t n_unwinds;
 	struct child ship;
+	int spool_fd;		     /* -1: none */
+	struct msg_spool spool_past; /* of ship processes that died */
+	struct msg_spool spool_now;
 	struct target targets[HEARTBEAT_SLOTS];
 	size_t n_targets;
 
@@ -299,6 +303,12 @@ must_check int delivery_chunk(struct broker *b, struct target *t,
 void ship_on_message(struct child *child, struct ipc_message *m);
 /* ship was replaced: what is on its way is handed over again. */
 void delivery_resend(struct broker *b);
+/* ship has so long until it gives up what the server has not taken. */
+void delivery_finish(struct broker *b, uint64_t timeout_ns);
+/* ship is gone: keeps its figures of the spool. */
+void delivery_ship_died(struct broker *b);
+/* What became of chunks in the spool, and what is there now. */
+void delivery_spool(const struct broker *b, struct msg_spool *ret);
 /* Gives up what is still on its way. */
 void delivery_give_up(struct broker *b);
 const char *discard_name(uint32_t reason);

@@ -131,7 +131,7 @@ static int start_capture(struct broker *b)
 static int start_ship(struct broker *b)
 {
 	struct msg_dsn dsn = {.h = MSG_HEADER(MSG_DSN, msg_dsn)};
-	int r = start(&b->ship, ship_environment, ACCOUNT_SHIP, -1);
+	int r = start(&b->ship, ship_environment, ACCOUNT_SHIP, b->spool_fd);
 
 	if (r == 0 && b->has_dsn) {
 		memcpy(dsn.dsn, b->dsn, sizeof(dsn.dsn));

@@ -70,11 +70,12 @@ static void discard(struct broker *b, uint32_t target, enum discard reason)
 	t->chunks.discarded[reason]++;
 }
 
-/* Before ship has said that there is a file. */
-static void discard_both(struct broker *b, uint32_t target, enum discard reason)
+/* Before there is a file of it, if there should be one. */
+static void discard_both(struct broker *b, uint32_t target, enum discard reason,
+			 bool to_file)
 {
 	discard(b, target, reason);
-	if (b->output.dir_fd >= 0)
+	if (to_file)
 		target_of(b, target)->chunks.unwritten++;
 }
 
@@ -101,6 +102,17 @@ static struct envelope *take_out(struct broker *b, uint64_t seq)
 	return NULL;
 }
 
+static void unwritten(struct broker *b, const struct envelope *e, int error)
+{
+	struct target *t = target_of(b, e->target);
+
+	log_error("cannot write an envelope in %s: %s", b->output.path,
+		  strerror(error));
+	t->chunks.unwritten++;
+	if (!b->has_dsn)
+		t->chunks.discarded[DISCARD_WRITE_ERROR]++;
+}
+
 /* To ship, with a new file where one is wanted. */
 static void hand_over(struct broker *b, struct envelope *e)
 {
@@ -111,8 +123,7 @@ static void hand_over(struct broker *b, struct envelope *e)
 		r = output_create(&b->output, e->message.seq,
 				  e->message.chunk_id, &fds[1]);
 		if (r < 0) {
-			log_error("cannot write an envelope in %s: %s",
-				  b->output.path, strerror(-r));
+			unwritten(b, e, -r);
 			e->message.to_file = false;
 		}
 	}
@@ -158,7 +169,8 @@ static void drop_oldest(struct broker *b, uint32_t target)
 		if (e->handed || e->target != target)
 			continue;
 		(void)take_out(b, e->message.seq);
-		discard_both(b, e->target, DISCARD_QUEUE_OVERFLOW);
+		discard_both(b, e->target, DISCARD_QUEUE_OVERFLOW,
+			     e->message.to_file);
 		free_envelope(e);
 		return;
 	}
@@ -208,7 +220,7 @@ int delivery_chunk(struct broker *b, struct target *t,
 	if (e != NULL)
 		e->payload_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (e == NULL || e->payload_fd < 0) {
-		discard_both(b, t->id, DISCARD_MEMORY);
+		discard_both(b, t->id, DISCARD_MEMORY, b->output.dir_fd >= 0);
 		if (e != NULL)
 			free_envelope(e);
 		return 0;
@@ -234,39 +246,51 @@ int delivery_chunk(struct broker *b, struct target *t,
 	return 0;
 }
 
-static void take_file(struct broker *b, const struct envelope *e,
-		      const struct msg_envelope_done *done)
+static struct envelope *envelope_of(const struct broker *b, uint64_t seq)
 {
-	struct target *t = target_of(b, e->target);
-	int error = done->write_error, r;
+	struct envelope *e = b->envelopes;
 
-	if (e->message.to_file && done->written == SHIP_DONE) {
+	while (e != NULL && e->message.seq != seq)
+		e = e->next;
+	return e;
+}
+
+/* ship has written its file, or could not. Returns what to blame it for. */
+static const char *take_written(struct broker *b,
+				const struct msg_envelope_written *m)
+{
+	struct envelope *e = envelope_of(b, m->seq);
+	int error = m->error, r;
+
+	if (e == NULL || !e->handed || !e->message.to_file)
+		return "writes what was not asked";
+	if (error == 0) {
 		r = output_finish(&b->output, e->message.seq,
 				  e->message.chunk_id);
-		if (r == 0) {
-			t->chunks.written++;
-			b->files_written++;
-			return;
-		}
 		error = -r;
 	}
-	if (e->message.to_file) {
-		log_error("cannot write an envelope in %s: %s", b->output.path,
-			  strerror(error));
+	if (error == 0) {
+		target_of(b, e->target)->chunks.written++;
+		b->files_written++;
+	} else {
 		output_remove(&b->output, e->message.seq, e->message.chunk_id);
+		unwritten(b, e, error);
 	}
-	t->chunks.unwritten++;
-	if (!b->has_dsn)
-		t->chunks.discarded[DISCARD_WRITE_ERROR]++;
+	/* Not again by another ship. */
+	e->message.to_file = false;
+	return NULL;
 }
 
 /* ship has said on stderr what went wrong; here it is counted. */
-static void take_answer(struct broker *b, const struct envelope *e,
-			const struct msg_envelope_done *done)
+static void count_result(struct broker *b, const struct envelope *e,
+			 enum ship_result result)
 {
-	switch ((enum ship_result)done->sent) {
+	switch (result) {
 	case SHIP_DONE:
 		target_of(b, e->target)->chunks.sent++;
+		return;
+	case SHIP_SPOOLED:
+		target_of(b, e->target)->chunks.spooled++;
 		return;
 	case SHIP_SEND_ERROR:
 		discard(b, e->target, DISCARD_SEND_ERROR);
@@ -281,31 +305,89 @@ static void take_answer(struct broker *b, const struct envelope *e,
 		discard(b, e->target, DISCARD_MEMORY);
 		return;
 	case SHIP_NOTHING:
-	case SHIP_WRITE_ERROR:
 	case SHIP_NETWORK_ERROR:
 		break;
 	}
 	discard(b, e->target, DISCARD_NETWORK_ERROR);
 }
 
+static const char *take_done(struct broker *b,
+			     const struct msg_envelope_done *m)
+{
+	struct envelope *e = envelope_of(b, m->seq);
+
+	if (e == NULL || !e->handed || e->message.to_file)
+		return "answers what was not asked";
+	(void)take_out(b, m->seq);
+	if (b->has_dsn)
+		count_result(b, e, (enum ship_result)m->result);
+	free_envelope(e);
+	hand_over_next(b);
+	return NULL;
+}
+
 void ship_on_message(struct child *child, struct ipc_message *m)
 {
 	struct broker *b = child->broker;
-	const struct msg_envelope_done *done = msg_of_size(m, sizeof(*done));
-	struct envelope *e = NULL;
+	const char *wrong = "sends what is no message";
 
-	if (done != NULL && done->h.type == MSG_ENVELOPE_DONE)
-		e = take_out(b, done->seq);
-	if (e == NULL) {
-		child_fail(child, "answers what was not asked");
-		return;
+	switch (msg_type_of(m)) {
+	case MSG_ENVELOPE_WRITTEN:
+		if (msg_of_size(m, sizeof(struct msg_envelope_written)) != NULL)
+			wrong = take_written(b, (const void *)m->bytes);
+		break;
+	case MSG_ENVELOPE_DONE:
+		if (msg_of_size(m, sizeof(struct msg_envelope_done)) != NULL)
+			wrong = take_done(b, (const void *)m->bytes);
+		break;
+	case MSG_SPOOL:
+		if (msg_of_size(m, sizeof(struct msg_spool)) == NULL)
+			break;
+		b->spool_now =
+			*(const struct msg_spool *)(const void *)m->bytes;
+		wrong = NULL;
+		break;
+	default:
+		break;
 	}
-	if (b->output.dir_fd >= 0)
-		take_file(b, e, done);
-	if (b->has_dsn)
-		take_answer(b, e, done);
-	free_envelope(e);
-	hand_over_next(b);
+	if (wrong != NULL)
+		child_fail(child, wrong);
+}
+
+void delivery_finish(struct broker *b, uint64_t timeout_ns)
+{
+	const struct msg_ship_finish m = {
+		.h = MSG_HEADER(MSG_SHIP_FINISH, msg_ship_finish),
+		.timeout_ns = timeout_ns,
+	};
+
+	child_send(&b->ship, &m, sizeof(m), NULL, 0);
+}
+
+/* count and bytes are of the moment, the others add up. */
+void delivery_spool(const struct broker *b, struct msg_spool *ret)
+{
+	const struct msg_spool *past = &b->spool_past;
+
+	*ret = b->spool_now;
+	ret->sent += past->sent;
+	ret->refused += past->refused;
+	ret->rate_limited += past->rate_limited;
+	ret->overflow += past->overflow;
+	ret->expired += past->expired;
+	ret->set_aside += past->set_aside;
+}
+
+void delivery_ship_died(struct broker *b)
+{
+	struct msg_spool all;
+
+	delivery_spool(b, &all);
+	b->spool_past = all;
+	b->spool_now = (struct msg_spool){
+		.count = b->spool_past.count,
+		.bytes = b->spool_past.bytes,
+	};
 }
 
 void delivery_resend(struct broker *b)
@@ -328,7 +410,9 @@ void delivery_give_up(struct broker *b)
 		if (e->message.to_file)
 			output_remove(&b->output, e->message.seq,
 				      e->message.chunk_id);
-		discard_both(b, e->target, DISCARD_SHUTDOWN);
+		if (e->message.to_file || b->has_dsn)
+			discard_both(b, e->target, DISCARD_SHUTDOWN,
+				     e->message.to_file);
 		b->envelopes = e->next;
 		b->n_envelopes--;
 		free_envelope(e);

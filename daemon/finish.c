@@ -8,8 +8,8 @@
 #include "daemon/process.h"
 #include "lib/base/clock.h"
 
-/* How long the last chunks may take to be written and sent. */
-#define DELIVER_NS (15 * NS_PER_SEC)
+/* How long the last chunks may take to be written, and ship to answer. */
+#define DELIVER_NS (13 * NS_PER_SEC)
 #define TABLE_ROWS 20
 
 static bool anybody_works(const struct broker *b)
@@ -61,8 +61,11 @@ void finish_sampling(struct broker *b)
 
 void finish_delivery(struct broker *b)
 {
-	uint64_t deadline = broker_now_ns(b) + DELIVER_NS;
+	const uint64_t send_ns =
+		(uint64_t)(b->options.shutdown_timeout_s * 1e9);
+	const uint64_t deadline = broker_now_ns(b) + send_ns + DELIVER_NS;
 
+	delivery_finish(b, send_ns);
 	while (b->envelopes != NULL && broker_now_ns(b) < deadline &&
 	       !b->hurried)
 		broker_run_once(b, broker_wait_ms(b, deadline));
@@ -100,12 +103,13 @@ void finish_print_tables(struct broker *b)
 
 void finish_print_outcome(const struct broker *b)
 {
-	uint64_t sent = 0, lost = 0, unwritten = 0;
+	uint64_t sent = 0, spooled = 0, lost = 0, unwritten = 0;
 
 	for (size_t i = 0; i < b->n_targets; i++) {
 		const struct chunk_counts *c = &b->targets[i].chunks;
 
 		sent += c->sent;
+		spooled += c->spooled;
 		unwritten += c->unwritten;
 		for (size_t d = 0; d < DISCARD_REASONS_MAX; d++)
 			lost += c->discarded[d];
@@ -121,6 +125,9 @@ void finish_print_outcome(const struct broker *b)
 	if (b->has_dsn)
 		printf("%llu chunk%s sent\n", (unsigned long long)sent,
 		       sent == 1 ? "" : "s");
+	if (spooled > 0)
+		printf("%llu chunk%s put into the spool, to be sent later\n",
+		       (unsigned long long)spooled, spooled == 1 ? "" : "s");
 	if (lost > 0)
 		printf("%llu chunk%s discarded (--stats tells why)\n",
 		       (unsigned long long)lost, lost == 1 ? "" : "s");

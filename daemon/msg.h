@@ -65,8 +65,11 @@ enum msg_type {
 	/* broker -> ship */
 	MSG_DSN,
 	MSG_ENVELOPE,
+	MSG_SHIP_FINISH,
 	/* ship -> broker */
+	MSG_ENVELOPE_WRITTEN,
 	MSG_ENVELOPE_DONE,
+	MSG_SPOOL,
 };
 
 struct msg_header {
@@ -77,7 +80,8 @@ struct msg_header {
 /*
  * What a child is to become. uid and gid: MSG_ID_KEEP leaves them as they are
  * (the daemon was started by an ordinary user).
- * To capture comes one descriptor: the heartbeat page (daemon/heartbeat.h).
+ * To capture comes one descriptor: the heartbeat page (daemon/heartbeat.h). To
+ * ship, where there is a spool: its directory.
  */
 #define MSG_ID_KEEP UINT32_MAX
 struct msg_init {
@@ -372,23 +376,55 @@ struct msg_envelope {
 
 enum ship_result {
 	SHIP_NOTHING,	     /* was not asked for */
-	SHIP_DONE,	     /* written, or answered by 2xx */
-	SHIP_NETWORK_ERROR,  /* no answer: DNS, connect, TLS, timeout, reset */
+	SHIP_DONE,	     /* answered by 2xx */
+	SHIP_SPOOLED,	     /* there was no answer: it is sent later */
+	SHIP_NETWORK_ERROR,  /* no answer, and no place to wait for one */
 	SHIP_SEND_ERROR,     /* the server refused it: 4xx, 5xx */
 	SHIP_RATE_LIMITED,   /* 429, or not sent because of a limit */
-	SHIP_WRITE_ERROR,    /* the file could not be written */
 	SHIP_QUEUE_OVERFLOW, /* newer ones took its place: the server is slow */
 	SHIP_INTERNAL_ERROR, /* no memory to send it */
 };
 
-/* What became of an envelope. write_error: errno, 0 if there was none. */
+/*
+ * All of an envelope is in its file, or, with an errno, is not. Comes at once,
+ * for each with to_file; how it was sent may take long.
+ */
+struct msg_envelope_written {
+	struct msg_header h;
+	uint64_t seq;
+	int32_t error;
+	uint32_t reserved;
+};
+
+/* It was sent, or will not be by this process: the last word on it. */
 struct msg_envelope_done {
 	struct msg_header h;
 	uint64_t seq;
-	uint32_t written; /* enum ship_result */
-	uint32_t sent;	  /* enum ship_result */
-	int32_t write_error;
+	uint32_t result; /* enum ship_result */
 	uint32_t reserved;
+};
+
+/*
+ * The end is near: send for so long, then put into the spool what is left, or
+ * give it up. Each envelope is answered as ever.
+ */
+struct msg_ship_finish {
+	struct msg_header h;
+	uint64_t timeout_ns;
+};
+
+/* The spool, when something has changed. */
+struct msg_spool {
+	struct msg_header h;
+	uint64_t count; /* that wait in it now */
+	uint64_t bytes;
+	/* What became of chunks in it, since this process was started. */
+	uint64_t sent;
+	uint64_t refused; /* by a status */
+	uint64_t rate_limited;
+	uint64_t overflow; /* newer ones took their place */
+	uint64_t expired;
+	uint64_t set_aside; /* not as they were written, or not ours */
 };
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/log.h"
+#include "daemon/spool_dir.h"
 #include "lib/unwind/unwind.h"
 
 static const char help[] =
@@ -25,6 +26,13 @@ static const char help[] =
 	"  --dsn DSN            where to send to (default: $SENTRY_DSN)\n"
 	"  --output DIR         write every envelope into this directory\n"
 	"  --stats FILE         write figures of the run as JSON\n"
+	"  --spool DIR          where chunks wait for a server that does not "
+	"answer;\n"
+	"                       none: in memory (default: for root\n"
+	"                       " SPOOL_DIR_DEFAULT ", else none)\n"
+	"  --shutdown-timeout SECONDS\n"
+	"                       for the server to take the last chunks "
+	"(default: 2)\n"
 	"  --rate HZ            samples a second, 1 to 1000 (default: 101)\n"
 	"  --chunk-seconds N    length of a chunk, 1 to 60 (default: 60)\n"
 	"  --max-frames N       frames of a stack, 1 to 4096 (default: 512)\n"
@@ -157,6 +165,8 @@ enum option_id {
 	OPTION_DSN,
 	OPTION_OUTPUT,
 	OPTION_STATS,
+	OPTION_SPOOL,
+	OPTION_SHUTDOWN_TIMEOUT,
 	OPTION_RATE,
 	OPTION_CHUNK_SECONDS,
 	OPTION_MAX_FRAMES,
@@ -177,6 +187,8 @@ static const struct option long_options[] = {
 	{"dsn", required_argument, NULL, OPTION_DSN},
 	{"output", required_argument, NULL, OPTION_OUTPUT},
 	{"stats", required_argument, NULL, OPTION_STATS},
+	{"spool", required_argument, NULL, OPTION_SPOOL},
+	{"shutdown-timeout", required_argument, NULL, OPTION_SHUTDOWN_TIMEOUT},
 	{"rate", required_argument, NULL, OPTION_RATE},
 	{"chunk-seconds", required_argument, NULL, OPTION_CHUNK_SECONDS},
 	{"max-frames", required_argument, NULL, OPTION_MAX_FRAMES},
@@ -209,6 +221,15 @@ static void take_option(struct options *o, int option, const char *value)
 		break;
 	case OPTION_STATS:
 		o->stats = value;
+		break;
+	case OPTION_SPOOL:
+		if (*value == '\0')
+			usage_error("--spool", "empty", value);
+		o->spool = strcmp(value, "none") == 0 ? "" : value;
+		break;
+	case OPTION_SHUTDOWN_TIMEOUT:
+		o->shutdown_timeout_s =
+			parse_seconds("--shutdown-timeout", value);
 		break;
 	case OPTION_RATE:
 		o->rate_hz =
@@ -265,6 +286,7 @@ void options_parse(int argc, char **argv, struct options *ret)
 
 	*o = (struct options){
 		.rate_hz = 101,
+		.shutdown_timeout_s = 2, /* as Sentry's SDKs */
 		.chunk_seconds = 60,
 		.max_frames = 512,
 		.cpu_budget = 5,

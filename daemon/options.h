@@ -23,9 +23,11 @@ struct options {
 	int32_t pids[HEARTBEAT_SLOTS];
 	size_t n_pids;
 	double duration_s; /* 0: without end */
+	double shutdown_timeout_s;
 	const char *dsn;   /* NULL: none */
 	const char *output;
 	const char *stats;
+	const char *spool; /* NULL: not given; "": none */
 	uint32_t rate_hz;
 	uint32_t chunk_seconds;
 	uint32_t max_frames;

@@ -1,6 +1,11 @@
 /*
  * Envelopes on their way to the server: the queue that they wait in, one
  * request at a time, the server's limits, and what became of each.
+ *
+ * A server that does not answer is tried again after a while (lib/ship/
+ * backoff.h). Until then whatever comes is put on the disk, if there is a
+ * spool, and else stays in the queue as long as there is room. New ones go
+ * before those of the spool, which go one by one, with a pause in between.
  */
 #ifndef DAEMON_OUTBOX_H
 #define DAEMON_OUTBOX_H
@@ -8,9 +13,12 @@
 #include <stdbool.h>
 
 #include "daemon/msg.h"
+#include "daemon/spooled.h"
 #include "lib/base/buf.h"
+#include "lib/ship/backoff.h"
 #include "lib/ship/package.h"
 #include "lib/ship/transport.h"
+#include "proto/chunk_v2.h"
 #include "proto/ratelimit.h"
 
 /*
@@ -19,12 +27,14 @@
  */
 #define OUTBOX_MAX	 32
 #define OUTBOX_BYTES_MAX (256u << 20)
+/* Incompressible bytes become a little more by compression. */
+#define OUTBOX_BODY_MAX (CHUNK_V2_SIZE_MAX + (1u << 20))
 _Static_assert(OUTBOX_MAX >= MSG_ENVELOPES_MAX, "the broker would overflow it");
 
 /* An envelope. From malloc; the payload's descriptor is its own. */
 struct sending {
 	struct package package; /* its platform is the one below */
-	struct msg_envelope_done done;
+	uint64_t seq;		/* the broker's number for it */
 	char chunk_id[MSG_ID_SIZE];
 	char platform[MSG_TEXT_MAX];
 };
@@ -38,15 +48,23 @@ struct outbox {
 	struct dsn dsn;
 	bool has_dsn;
 	struct ratelimit limits;
-	struct sending *current; /* the transport has its body */
+	struct backoff backoff;
+	struct spooled spooled;
+
+	/* The transport has the body of this one, or of one of the spool. */
+	struct sending *current;
 	struct buf body;
+
 	struct sending *queue[OUTBOX_MAX]; /* oldest first */
 	size_t n_queue;
 	uint64_t queue_bytes;
+	uint64_t finish_ns; /* by clock_boot_ns; 0: go on */
 };
 
-/* The transport stays the caller's, and must live as long. */
+/* The transport stays the caller's, and must live as long. No spool yet. */
 void outbox_init(struct outbox *o, struct transport *transport, outbox_fn done);
+/* Ends what is under way, without a word to done. */
+void outbox_fini(struct outbox *o);
 
 /* Where to; NULL: nowhere, envelopes end with SHIP_NOTHING. Lifts limits. */
 void outbox_set_dsn(struct outbox *o, const struct dsn *dsn);
@@ -54,13 +72,19 @@ void outbox_set_dsn(struct outbox *o, const struct dsn *dsn);
 /* Takes s. If there is no room the oldest that waits has to go. */
 void outbox_add(struct outbox *o, struct sending *s);
 
-/* Does what can be done without waiting; transport_wait says when to. */
+/* Does what can be done without waiting for the server. */
 void outbox_step(struct outbox *o);
 
+/* In so many ms outbox_step has something to do; -1: transport_wait says. */
+int outbox_wait_ms(const struct outbox *o);
+
 /*
- * Goes on until everything is sent or timeout_ns have passed. What is left
- * then is given up without a word to done.
+ * From now on only so long: what is left then goes to the disk or is lost. The
+ * spool is left alone.
  */
 void outbox_finish(struct outbox *o, uint64_t timeout_ns);
+
+/* Nothing waits but in the spool. */
+bool outbox_is_empty(const struct outbox *o);
 
 #endif

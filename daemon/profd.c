@@ -13,6 +13,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "daemon/accounts.h"
 #include "daemon/broker.h"
 #include "daemon/child.h"
 #include "daemon/finish.h"
@@ -20,6 +21,7 @@
 #include "daemon/pause.h"
 #include "daemon/privileges.h"
 #include "daemon/refusal.h"
+#include "daemon/spool_dir.h"
 #include "lib/base/clock.h"
 #include "proto/dsn.h"
 
@@ -27,7 +29,8 @@
 #define CAP_CHECKPOINT_RESTORE 40
 #endif
 
-static struct broker broker = {.stats_fd = -1, .output = {.dir_fd = -1}};
+static struct broker broker = {
+	.stats_fd = -1, .spool_fd = -1, .output = {.dir_fd = -1}};
 static int signal_fd = -1;
 
 /*
@@ -113,6 +116,36 @@ static int open_stats(struct broker *b)
 	if (r < 0)
 		log_error("cannot write %s: %s", b->options.stats,
 			  strerror(-r));
+	return r;
+}
+
+/* The one that was asked for has to be there, the default is a help. */
+static int open_spool(struct broker *b)
+{
+	const char *path = b->options.spool;
+	uint32_t uid = MSG_ID_KEEP, gid = MSG_ID_KEEP;
+	int r;
+
+	if (path == NULL && geteuid() == 0)
+		path = SPOOL_DIR_DEFAULT;
+	if (!b->has_dsn || path == NULL || *path == '\0')
+		return 0;
+	if (geteuid() == 0)
+		account_ids(ACCOUNT_SHIP, &uid, &gid);
+	r = spool_dir_open(path, uid, gid, &b->spool_fd);
+	if (r == -EWOULDBLOCK) {
+		log_warning("another sentry-profd has the spool in %s: chunks "
+			    "wait in memory",
+			    path);
+		return 0;
+	}
+	if (r < 0 && b->options.spool == NULL) {
+		log_warning("no spool in %s: %s: chunks wait in memory", path,
+			    strerror(-r));
+		return 0;
+	}
+	if (r < 0)
+		log_error("--spool %s: %s", path, strerror(-r));
 	return r;
 }
 
@@ -263,6 +296,8 @@ static int start(struct broker *b, struct loop_source **signals)
 	r = open_stats(b);
 	if (r == 0)
 		r = open_output(b);
+	if (r == 0)
+		r = open_spool(b);
 	if (r == 0)
 		r = limit_privileges(b);
 	if (r < 0)

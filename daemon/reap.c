@@ -141,7 +141,9 @@ static void child_died(struct child *child, int status,
 	if (child == &b->capture) {
 		if (!b->capture_done)
 			targets_capture_died(b, 0);
-	} else if (child != &b->ship) {
+	} else if (child == &b->ship) {
+		delivery_ship_died(b);
+	} else {
 		struct unwind *u = (struct unwind *)child;
 
 		close_fd(&u->link_fd);

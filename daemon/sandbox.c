@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include "daemon/confine.h"
+
 /*
  * Calls that both processes may make with whatever arguments. None of them
  * reaches what is not in a descriptor that the process has, or in itself.
@@ -226,6 +228,33 @@ static void add_threads(struct filter *f)
 	add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0, NULL);
 }
 
+/* Whoever makes a file puts it on the disk, gives it a name, and removes it. */
+static void add_files_in(struct filter *f, int dir)
+{
+	const uint64_t make = O_WRONLY | O_CREAT | O_EXCL;
+	const uint64_t mask =
+		O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_TMPFILE;
+	const struct scmp_arg_cmp in = {
+		.arg = 0, .op = SCMP_CMP_EQ, .datum_a = (uint64_t)dir};
+	const struct scmp_arg_cmp to = {
+		.arg = 2, .op = SCMP_CMP_EQ, .datum_a = (uint64_t)dir};
+	const struct scmp_arg_cmp open[] = {in,
+					    {.arg = 2,
+					     .op = SCMP_CMP_MASKED_EQ,
+					     .datum_a = mask,
+					     .datum_b = make}};
+	const struct scmp_arg_cmp rename[] = {in, to};
+	const struct scmp_arg_cmp unlink[] = {
+		in, {.arg = 2, .op = SCMP_CMP_EQ, .datum_a = 0}};
+
+	add(f, SCMP_ACT_ALLOW, SCMP_SYS(openat), array_size(open), open);
+	add(f, SCMP_ACT_ALLOW, SCMP_SYS(renameat), array_size(rename), rename);
+	add(f, SCMP_ACT_ALLOW, SCMP_SYS(renameat2), array_size(rename), rename);
+	add(f, SCMP_ACT_ALLOW, SCMP_SYS(unlinkat), array_size(unlink), unlink);
+	add(f, SCMP_ACT_ALLOW, SCMP_SYS(fsync), 0, NULL);
+	add(f, SCMP_ACT_ALLOW, SCMP_SYS(getdents64), 0, NULL);
+}
+
 static void add_ship(struct filter *f)
 {
 	static const uint64_t write_flags =
@@ -247,13 +276,16 @@ static void add_ship(struct filter *f)
 		   PROT_EXEC);
 }
 
-int sandbox_enter(enum sandbox sandbox, bool kill)
+int sandbox_enter(enum sandbox sandbox, bool kill, int write_dir)
 {
 	struct filter f = {
 		.fallback =
 			kill ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_ERRNO(ENOSYS),
 	};
 
+	f.error = confine_writing(write_dir);
+	if (f.error < 0)
+		return f.error;
 	f.ctx = seccomp_init(f.fallback);
 	if (f.ctx == NULL)
 		return -ENOMEM;
@@ -273,6 +305,8 @@ int sandbox_enter(enum sandbox sandbox, bool kill)
 		break;
 	case SANDBOX_SHIP:
 		add_ship(&f);
+		if (write_dir >= 0)
+			add_files_in(&f, write_dir);
 		break;
 	}
 	if (f.error == 0)

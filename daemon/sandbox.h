@@ -15,7 +15,8 @@ enum sandbox {
 	SANDBOX_UNWIND, /* memory, the descriptors it has, memfds; no open, no
 			   socket, no exec, no signal to others */
 	SANDBOX_SHIP,	/* the same, and TCP/UDP sockets, and opening files to
-			   read for the resolver and certificates */
+			   read for the resolver and certificates, and making
+			   files in write_dir */
 };
 
 /*
@@ -23,7 +24,11 @@ enum sandbox {
  * In kill mode, too, what libraries only try fails instead: opening a file in
  * SANDBOX_UNWIND (ENOENT); in SANDBOX_SHIP clone3, Unix and netlink sockets,
  * and mapping a library.
+ *
+ * write_dir: a directory, -1: none. A filter sees its descriptor, and not if a
+ * name begins with a slash: what keeps to the directory is landlock(7), where
+ * the kernel has it (5.13), and elsewhere the rights of the process.
  */
-must_check int sandbox_enter(enum sandbox sandbox, bool kill);
+must_check int sandbox_enter(enum sandbox sandbox, bool kill, int write_dir);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * sentry-profd-ship: the process that talks to the server and writes envelopes
- * to files. It has no privilege; it opens no file to write, the broker does;
- * and it never looks into a payload.
+ * to files. It has no privilege; it opens no file to write but in the spool,
+ * the broker does; and it never looks into a payload.
  *
  * A file is written when its message comes. What is to be sent waits in a
  * queue, one request at a time, while the loop goes on.
@@ -28,7 +28,7 @@
 #define CONNECT_TIMEOUT_MS 10000
 #define TOTAL_TIMEOUT_MS   30000
 
-/* The SDKs' shutdown_timeout. */
+/* The broker is gone, and did not say how long: the SDKs' shutdown_timeout. */
 #define SHUTDOWN_NS (2 * NS_PER_SEC)
 
 /* A system's whole bundle has 220 kB. */
@@ -52,16 +52,37 @@ static void sending_free(struct sending *s)
 	free(s);
 }
 
-/* Tells the broker what became of s, and frees it. */
-static void report(struct sending *s, enum ship_result sent)
+/* A broker that is gone: its socket's end will say so. */
+static void tell(const void *message, size_t size)
 {
-	int r;
+	int r = ipc_send(MSG_FD, message, size, NULL, 0);
 
-	s->done.sent = sent;
-	r = ipc_send(MSG_FD, &s->done, sizeof(s->done), NULL, 0);
-	/* A broker that is gone: its socket's end will say so. */
 	if (r < 0 && r != -EPIPE)
-		die("cannot answer the broker", -r);
+		die("cannot tell the broker", -r);
+}
+
+static void report_spool(void)
+{
+	struct spooled *s = &outbox.spooled;
+
+	if (!s->counts_changed)
+		return;
+	s->counts_changed = false;
+	tell(&s->counts, sizeof(s->counts));
+}
+
+/* Tells the broker what became of s, and frees it. */
+static void report(struct sending *s, enum ship_result result)
+{
+	const struct msg_envelope_done done = {
+		.h = MSG_HEADER(MSG_ENVELOPE_DONE, msg_envelope_done),
+		.seq = s->seq,
+		.result = result,
+	};
+
+	/* Which counts it, if it is there. */
+	report_spool();
+	tell(&done, sizeof(done));
 	sending_free(s);
 }
 
@@ -127,18 +148,22 @@ static int check_payload(int fd, uint64_t size)
 }
 
 /* Takes file, and closes it before it says that all is in it. */
-static void write_file(struct sending *s, int file)
+static void write_file(const struct sending *s, int file)
 {
+	struct msg_envelope_written written = {
+		.h = MSG_HEADER(MSG_ENVELOPE_WRITTEN, msg_envelope_written),
+		.seq = s->seq,
+	};
 	int r = package_write(&s->package, file);
 
 	/* An error that came late, by NFS for one. */
 	if (close(file) < 0 && r == 0)
 		r = -errno;
-	s->done.written = r == 0 ? SHIP_DONE : SHIP_WRITE_ERROR;
-	s->done.write_error = -r;
 	if (r < 0)
 		log_warning("chunk %s could not be written: %s", s->chunk_id,
 			    strerror(-r));
+	written.error = -r;
+	tell(&written, sizeof(written));
 }
 
 static struct sending *sending_new(const struct msg_envelope *m, int payload)
@@ -149,9 +174,7 @@ static struct sending *sending_new(const struct msg_envelope *m, int payload)
 		die("an envelope", ENOMEM);
 	memcpy(s->chunk_id, m->chunk_id, sizeof(s->chunk_id));
 	memcpy(s->platform, m->platform, sizeof(s->platform));
-	s->done.h = (struct msg_header)MSG_HEADER(MSG_ENVELOPE_DONE,
-						  msg_envelope_done);
-	s->done.seq = m->seq;
+	s->seq = m->seq;
 	s->package = (struct package){
 		.sdk_name = SDK_NAME,
 		.sdk_version = SDK_VERSION,
@@ -185,12 +208,22 @@ static int take_envelope(void *ctx, struct ipc_message *fds)
 	return 0;
 }
 
+static int take_finish(void *ctx, struct ipc_message *message)
+{
+	const struct msg_ship_finish *m = (const void *)message->bytes;
+
+	(void)ctx;
+	outbox_finish(&outbox, m->timeout_ns);
+	return 0;
+}
+
 /* Returns false at the end of the broker's socket. */
 static bool on_broker(void)
 {
 	static const struct msg_rule rules[] = {
 		MSG_RULE(MSG_DSN, msg_dsn, 0, take_dsn),
 		MSG_RULE(MSG_ENVELOPE, msg_envelope, 1, take_envelope),
+		MSG_RULE(MSG_SHIP_FINISH, msg_ship_finish, 0, take_finish),
 	};
 	struct ipc_message m;
 	int r = ipc_recv(MSG_FD, &m);
@@ -244,7 +277,16 @@ static void open_transport(void)
 	buf_fini(&authorities);
 }
 
-static void set_up(const struct msg_init *init)
+/* Without one, chunks wait in memory. */
+static void open_spool(int dir_fd)
+{
+	int r = dir_fd < 0 ? 0 : spooled_open(&outbox.spooled, dir_fd);
+
+	if (r < 0)
+		log_error("the spool cannot be read: %s", strerror(-r));
+}
+
+static void set_up(const struct msg_init *init, int spool_fd)
 {
 	/* ^C and a service's stop are the broker's: it says when to end. */
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
@@ -257,9 +299,25 @@ static void set_up(const struct msg_init *init)
 		die("cannot give up privileges", -r);
 	open_transport();
 	outbox_init(&outbox, transport, report);
-	r = sandbox_enter(SANDBOX_SHIP, init->seccomp_kill);
+	r = sandbox_enter(SANDBOX_SHIP, init->seccomp_kill, spool_fd);
 	if (r < 0)
 		die("cannot enter the sandbox", -r);
+	open_spool(spool_fd);
+}
+
+/* Nobody waits for answers any more; what is left may still be sent. */
+static void finish_alone(void)
+{
+	bool ignored;
+
+	outbox_finish(&outbox, SHUTDOWN_NS);
+	for (;;) {
+		outbox_step(&outbox);
+		if (outbox_is_empty(&outbox) ||
+		    transport_wait(transport, -1, outbox_wait_ms(&outbox),
+				   &ignored) < 0)
+			return;
+	}
 }
 
 int main(int argc, char **argv)
@@ -267,19 +325,22 @@ int main(int argc, char **argv)
 	struct ipc_message message;
 	const struct msg_init *init =
 		child_start(argc, argv, "sentry-profd-ship", &message);
+	int spool_fd = message.n_fds > 0 ? ipc_take_fd(&message, 0) : -1;
 	bool readable;
 
-	set_up(init);
+	set_up(init, spool_fd);
 	ipc_close_fds(&message);
 	child_is_ready();
 	for (;;) {
-		if (transport_wait(transport, MSG_FD, -1, &readable) < 0)
+		report_spool();
+		if (transport_wait(transport, MSG_FD, outbox_wait_ms(&outbox),
+				   &readable) < 0)
 			die("waiting", EIO);
 		if (readable && !on_broker())
 			break;
 		outbox_step(&outbox);
 	}
-	/* Nobody waits for answers any more; what is left may still be sent. */
-	outbox_finish(&outbox, SHUTDOWN_NS);
+	finish_alone();
+	outbox_fini(&outbox);
 	return EXIT_SUCCESS;
 }

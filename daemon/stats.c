@@ -60,6 +60,7 @@ static void figures_add(struct figures *sum, const struct figures *more)
 	sum->chunks.written += more->chunks.written;
 	sum->chunks.unwritten += more->chunks.unwritten;
 	sum->chunks.sent += more->chunks.sent;
+	sum->chunks.spooled += more->chunks.spooled;
 	for (size_t i = 0; i < DISCARD_REASONS_MAX; i++)
 		sum->chunks.discarded[i] += more->chunks.discarded[i];
 	sum->lowest_hz = (uint32_t)min_u64(sum->lowest_hz, more->lowest_hz);
@@ -128,12 +129,13 @@ static void put_chunks(FILE *out, const struct figures *f)
 
 	fprintf(out,
 		"  \"chunks\": {\"made\": %llu, \"written\": %llu, "
-		"\"unwritten\": %llu, \"sent\": %llu, \"spooled\": 0, "
+		"\"unwritten\": %llu, \"sent\": %llu, \"spooled\": %llu, "
 		"\"idle\": 0, \"discarded\": {",
 		(unsigned long long)f->chunks.made,
 		(unsigned long long)f->chunks.written,
 		(unsigned long long)f->chunks.unwritten,
-		(unsigned long long)f->chunks.sent);
+		(unsigned long long)f->chunks.sent,
+		(unsigned long long)f->chunks.spooled);
 	for (uint32_t i = 0; i < DISCARD_N; i++)
 		if (f->chunks.discarded[i] != 0)
 			put_count(out, &first, discard_name(i),
@@ -207,6 +209,24 @@ static void put_usage(FILE *out, const struct usage of[USAGE_N])
 		(unsigned long long)of[USAGE_SHIP].rss_bytes);
 }
 
+/* Of all runs: who puts a chunk there is seldom who sends it. */
+static void put_spool(FILE *out, const struct broker *b)
+{
+	struct msg_spool s;
+
+	delivery_spool(b, &s);
+	fprintf(out,
+		"  \"spool\": {\"waiting\": %llu, \"bytes\": %llu, "
+		"\"sent\": %llu, \"send_error\": %llu, "
+		"\"ratelimit_backoff\": %llu, \"cache_overflow\": %llu, "
+		"\"expired\": %llu, \"set_aside\": %llu},\n",
+		(unsigned long long)s.count, (unsigned long long)s.bytes,
+		(unsigned long long)s.sent, (unsigned long long)s.refused,
+		(unsigned long long)s.rate_limited,
+		(unsigned long long)s.overflow, (unsigned long long)s.expired,
+		(unsigned long long)s.set_aside);
+}
+
 /* Of the last capture. */
 static const char *scheduler_name(const struct broker *b)
 {
@@ -243,6 +263,7 @@ int stats_write(struct broker *b)
 	fprintf(out, "{\n  \"scheduler\": \"%s\",\n", scheduler_name(b));
 	usage_of_all(b, own, usage);
 	put_usage(out, usage);
+	put_spool(out, b);
 	put_figures(out, b, &sum);
 	fprintf(out, ",\n  \"targets\": [");
 	for (size_t i = 0; i < b->n_targets; i++) {

@@ -308,7 +308,7 @@ static void set_up(const struct msg_init *init)
 	r = privileges_drop(init->uid, init->gid, 0, false);
 	if (r < 0)
 		die("cannot give up privileges", -r);
-	r = sandbox_enter(SANDBOX_UNWIND, init->seccomp_kill);
+	r = sandbox_enter(SANDBOX_UNWIND, init->seccomp_kill, -1);
 	if (r < 0)
 		die("cannot enter the sandbox", -r);
 	if (getrandom(&options.hash_seed, sizeof(options.hash_seed), 0) < 0)

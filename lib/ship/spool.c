@@ -330,6 +330,15 @@ static int create_file(const struct spool *s, const struct spool_entry *e,
 	return r;
 }
 
+const struct spool_entry *spool_find(const struct spool *s,
+				     const uint8_t id[SPOOL_ID_BYTES])
+{
+	for (size_t i = s->first; i < s->end; i++)
+		if (memcmp(s->entries[i].id, id, SPOOL_ID_BYTES) == 0)
+			return &s->entries[i];
+	return NULL;
+}
+
 int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
 	      const void *bytes, size_t size, uint64_t now_ms)
 {
@@ -337,9 +346,8 @@ int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
 	int r;
 
 	memcpy(e.id, id, sizeof(e.id));
-	for (size_t i = s->first; i < s->end; i++)
-		if (memcmp(s->entries[i].id, id, sizeof(e.id)) == 0)
-			return -EEXIST;
+	if (spool_find(s, id) != NULL)
+		return -EEXIST;
 	if (size > s->options.limits.bytes || s->options.limits.count == 0)
 		return -E2BIG;
 	/* They stay in order when the clock is set back. */

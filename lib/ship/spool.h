@@ -81,6 +81,10 @@ must_check int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES],
 /* The oldest for a DSN, NULL: none. Valid until the spool is changed. */
 const struct spool_entry *spool_oldest(const struct spool *s, uint64_t dsn);
 
+/* The one of this id, NULL: none. Valid until the spool is changed. */
+const struct spool_entry *spool_find(const struct spool *s,
+				     const uint8_t id[SPOOL_ID_BYTES]);
+
 /*
  * Opens its file to read. -EBADMSG if that is not as it was; or openat(2)'s
  * error. Then spool_set_aside is due.

@@ -344,10 +344,12 @@ class Profd(Program):
 class Server:
     """tests/integration/server.py in a process of its own."""
 
-    def __init__(self, box, tls=True, script=None, status=200, names=()):
+    def __init__(self, box, tls=True, script=None, status=200, names=(),
+                 port=0):
         self.dir = box.make_dir('server')
         argv = [sys.executable, ROOT / 'tests/integration/server.py',
-                '--dir', self.dir, '--status', status, '--stdin']
+                '--dir', self.dir, '--port', port, '--status', status,
+                '--stdin']
         if tls:
             argv.append('--tls')
         for name in names:
@@ -440,6 +442,11 @@ class Box:
         # Tests that want fewer samples on a slow machine say so.
         if '--cpu-budget' not in args:
             argv += ['--cpu-budget', '0']
+        # The machine's own has chunks of other servers.
+        if '--spool' not in args:
+            argv += ['--spool', 'none']
+        if '--shutdown-timeout' not in args:
+            argv += ['--shutdown-timeout', PATIENCE_S]
         argv += ['--stats', stats, *args]
         return self.start(argv, cls=Profd, pids=pids, stats_path=stats,
                           output=output or directory, **options)

@@ -110,7 +110,8 @@ FATAL = {
     'ring: no descriptor': lambda: send('RING_MADE', 'II', 1, 0),
     'done: early': lambda: send('CAPTURE_DONE', ''),
     # of ship
-    'done: unknown': lambda: send('ENVELOPE_DONE', 'QIIiI', 77, 1, 1, 0, 0),
+    'done: unknown': lambda: send('ENVELOPE_DONE', 'QII', 77, 1, 0),
+    'written: unknown': lambda: send('ENVELOPE_WRITTEN', 'QiI', 77, 0, 0),
 }
 
 
@@ -165,7 +166,8 @@ def obey(data):
     if kind == TYPES['SESSION_CLOSE']:
         send('SESSION_CLOSED', 'II', what & 0xffffffff, 0)
     if kind == TYPES['ENVELOPE']:
-        send('ENVELOPE_DONE', 'QIIiI', what, 99, 99, -2**31, 2**32 - 1)
+        send('ENVELOPE_WRITTEN', 'QiI', what, -2**31, 2**32 - 1)
+        send('ENVELOPE_DONE', 'QII', what, 99, 2**32 - 1)
 
 
 def main():

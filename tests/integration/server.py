@@ -271,8 +271,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, directory, status, script, context):
-        super().__init__(('127.0.0.1', 0), Handler)
+    def __init__(self, directory, port, status, script, context):
+        super().__init__(('127.0.0.1', port), Handler)
         self.directory = directory
         self.status = status
         self.script = script
@@ -342,6 +342,7 @@ def main():
     parser.add_argument('--dir', required=True)
     parser.add_argument('--tls', action='store_true')
     parser.add_argument('--name', action='append')
+    parser.add_argument('--port', type=int, default=0)
     parser.add_argument('--status', type=int, default=200)
     parser.add_argument('--script')
     parser.add_argument('--stdin', action='store_true')
@@ -356,7 +357,7 @@ def main():
     if args.tls:
         context = make_certificate(args.dir,
                                    args.name or ['localhost', '127.0.0.1'])
-    server = Server(args.dir, args.status, script, context)
+    server = Server(args.dir, args.port, args.status, script, context)
     port = server.server_address[1]
     scheme = 'https' if args.tls else 'http'
     said = {'port': port,

@@ -333,6 +333,10 @@ static const struct {
 /* Of the child: no errno. */
 #define NO_SANDBOX 255
 
+/* Where SANDBOX_SHIP may write, and a name elsewhere. */
+static int write_dir = -1;
+static char elsewhere[64];
+
 /* Runs attempt in a child with this filter; returns wait's status. */
 static int run(enum sandbox sandbox, bool kill, int (*attempt)(void))
 {
@@ -348,7 +352,7 @@ static int run(enum sandbox sandbox, bool kill, int (*attempt)(void))
 		if (pipe(fds) < 0 || dup2(fds[0], STDIN_FILENO) < 0 ||
 		    dup2(terminal, STDOUT_FILENO) < 0 ||
 		    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-		    sandbox_enter(sandbox, kill) < 0)
+		    sandbox_enter(sandbox, kill, write_dir) < 0)
 			_exit(NO_SANDBOX);
 		_exit(attempt());
 	}
@@ -411,6 +415,100 @@ START_TEST(asks_how_much_to_read)
 }
 END_TEST
 
+static int make_file(int dir, const char *name)
+{
+	return call(SYS_openat, dir, POINTER(name),
+		    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+}
+
+static int make_there(void)
+{
+	return make_file(write_dir, "a");
+}
+
+static int make_elsewhere(void)
+{
+	return make_file(AT_FDCWD, elsewhere);
+}
+
+static int make_by_another_name(void)
+{
+	return make_file(write_dir, elsewhere);
+}
+
+static int overwrite_there(void)
+{
+	return call(SYS_openat, write_dir, POINTER("a"), O_WRONLY | O_TRUNC, 0);
+}
+
+static int rename_there(void)
+{
+	return call(SYS_renameat, write_dir, POINTER("a"), write_dir,
+		    POINTER("b"));
+}
+
+static int rename_elsewhere(void)
+{
+	return call(SYS_renameat, write_dir, POINTER("b"), AT_FDCWD,
+		    POINTER(elsewhere));
+}
+
+static int make_directory(void)
+{
+	return call(SYS_mkdirat, write_dir, POINTER("c"), 0700, 0);
+}
+
+static int sync_there(void)
+{
+	return fsync(write_dir) < 0 ? errno : 0;
+}
+
+static int remove_there(void)
+{
+	return call(SYS_unlinkat, write_dir, POINTER("b"), 0, 0);
+}
+
+static int remove_elsewhere(void)
+{
+	return call(SYS_unlinkat, AT_FDCWD, POINTER(elsewhere), 0, 0);
+}
+
+static void check_once(int (*attempt)(void), int expected)
+{
+	int status = run(SANDBOX_SHIP, false, attempt);
+
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == expected,
+		      "status %#x instead of %d", (unsigned int)status,
+		      expected);
+}
+
+START_TEST(writes_in_its_directory)
+{
+	char path[] = "/tmp/check_sandbox.XXXXXX";
+	/* 5.13; the filter cannot see where a name leads. */
+	const bool confined =
+		syscall(SYS_landlock_create_ruleset, NULL, 0, 1) > 0;
+
+	ck_assert_ptr_nonnull(mkdtemp(path));
+	(void)snprintf(elsewhere, sizeof(elsewhere), "%s.elsewhere", path);
+	write_dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(write_dir, 0);
+	check_once(make_there, 0);
+	check_once(overwrite_there, ENOSYS);
+	check_once(rename_there, 0);
+	check_once(rename_elsewhere, ENOSYS);
+	check_once(make_directory, ENOSYS);
+	check_once(sync_there, 0);
+	check_once(remove_elsewhere, ENOSYS);
+	check_once(remove_there, 0);
+	check_once(make_elsewhere, ENOSYS);
+	check_once(make_by_another_name, confined ? EACCES : 0);
+	(void)unlink(elsewhere);
+	close_fd(&write_dir);
+	ck_assert_int_eq(rmdir(path), 0);
+}
+END_TEST
+
 /* clone3 fails in every mode: glibc must be able to go on without it. */
 START_TEST(clone3_is_not_there)
 {
@@ -447,6 +545,7 @@ Suite *suite(void)
 	tcase_add_loop_test(c, ship, 0, n);
 	tcase_add_test(c, without_a_sandbox_they_work);
 	tcase_add_test(c, asks_how_much_to_read);
+	tcase_add_test(c, writes_in_its_directory);
 	tcase_add_test(c, clone3_is_not_there);
 #ifdef __x86_64__
 	tcase_add_loop_test(c, kills_for_other_numbers, SANDBOX_UNWIND,

@@ -219,38 +219,79 @@ static void send_envelope(uint64_t seq, int file, bool to_server)
 	close_fd(&fds[0]);
 }
 
-static struct msg_envelope_done wait_done(void)
+/* The next message of ship: of this type and size. */
+static void receive(uint32_t type, void *ret, size_t size)
 {
+	struct msg_header header;
 	struct ipc_message m;
-	struct msg_envelope_done done;
 	int r = ipc_recv(ship_fd, &m);
 
 	if (r != 1)
 		wait_ship(-1);
-	ck_assert_uint_eq(m.size, sizeof(done));
+	ck_assert_uint_eq(m.size, size);
 	ck_assert_uint_eq(m.n_fds, 0);
-	memcpy(&done, m.bytes, sizeof(done));
-	ck_assert_uint_eq(done.h.type, MSG_ENVELOPE_DONE);
-	ck_assert_uint_eq(done.h.size, sizeof(done));
-	return done;
+	memcpy(&header, m.bytes, sizeof(header));
+	ck_assert_uint_eq(header.type, type);
+	memcpy(ret, m.bytes, size);
 }
 
-static void assert_done(uint64_t seq, enum ship_result written,
-			enum ship_result sent)
+static void assert_written(uint64_t seq, int error)
 {
-	struct msg_envelope_done done = wait_done();
+	struct msg_envelope_written m;
 
-	ck_assert_uint_eq(done.seq, seq);
-	ck_assert_uint_eq(done.written, written);
-	ck_assert_int_eq(done.write_error, 0);
-	ck_assert_uint_eq(done.sent, sent);
+	receive(MSG_ENVELOPE_WRITTEN, &m, sizeof(m));
+	ck_assert_uint_eq(m.seq, seq);
+	ck_assert_int_eq(m.error, error);
+}
+
+static void assert_done(uint64_t seq, enum ship_result result)
+{
+	struct msg_envelope_done m;
+
+	receive(MSG_ENVELOPE_DONE, &m, sizeof(m));
+	ck_assert_uint_eq(m.seq, seq);
+	ck_assert_uint_eq(m.result, result);
 }
 
 /* Sends one and expects that. */
-static void assert_sent(uint64_t seq, enum ship_result sent)
+static void assert_sent(uint64_t seq, enum ship_result result)
 {
 	send_envelope(seq, -1, true);
-	assert_done(seq, SHIP_NOTHING, sent);
+	assert_done(seq, result);
+}
+
+static void wait_logged(const char *text)
+{
+	struct buf log;
+	bool found;
+
+	do {
+		buf_init(&log, 1024 * 1024);
+		ck_assert_int_eq(lseek(log_fd, 0, SEEK_SET), 0);
+		ck_assert_int_eq(buf_read_fd(&log, log_fd), 0);
+		found = strstr(buf_string(&log), text) != NULL;
+		buf_fini(&log);
+	} while (!found && usleep(1000) == 0);
+	ck_assert(found);
+}
+
+static void send_finish(uint64_t timeout_ns)
+{
+	const struct msg_ship_finish m = {
+		.h = MSG_HEADER(MSG_SHIP_FINISH, msg_ship_finish),
+		.timeout_ns = timeout_ns,
+	};
+
+	send_message(&m, sizeof(m), NULL, 0);
+}
+
+/* There is no answer for it, and no time to wait for one. */
+static void assert_not_answered(uint64_t seq)
+{
+	send_envelope(seq, -1, true);
+	wait_logged("does not answer");
+	send_finish(0);
+	assert_done(seq, SHIP_NETWORK_ERROR);
 }
 
 static size_t count_requests(void)
@@ -367,12 +408,13 @@ START_TEST(stops_at_429)
 	start(_i, "{\"status\": 429}\n", plain);
 	send_envelope(1, -1, true);
 	send_envelope(2, -1, true);
-	assert_done(1, SHIP_NOTHING, SHIP_RATE_LIMITED);
+	assert_done(1, SHIP_RATE_LIMITED);
 	/* It waited, and is not sent any more. */
-	assert_done(2, SHIP_NOTHING, SHIP_RATE_LIMITED);
+	assert_done(2, SHIP_RATE_LIMITED);
 	/* Files have no limit. */
 	send_envelope(3, file, true);
-	assert_done(3, SHIP_DONE, SHIP_RATE_LIMITED);
+	assert_written(3, 0);
+	assert_done(3, SHIP_RATE_LIMITED);
 	ck_assert_uint_eq(count_requests(), 1);
 	close_fd(&file);
 	wait_ship(0);
@@ -410,7 +452,7 @@ START_TEST(reports_a_refused_connection)
 		       ntohs(a.sin_port));
 	start_ship(_i);
 	send_dsn(dsn);
-	assert_sent(1, SHIP_NETWORK_ERROR);
+	assert_not_answered(1);
 	wait_ship(0);
 	assert_logged("connect");
 	close_fd(&fd);
@@ -422,7 +464,7 @@ START_TEST(refuses_an_unknown_authority)
 	server_start(&server, NULL, tls);
 	start_ship(_i);
 	send_dsn(server.dsn);
-	assert_sent(1, SHIP_NETWORK_ERROR);
+	assert_not_answered(1);
 	wait_ship(0);
 	assert_logged("certificate");
 	ck_assert_uint_eq(count_requests(), 1);
@@ -435,7 +477,7 @@ START_TEST(refuses_another_host_name)
 						"example.org", NULL};
 
 	start(_i, NULL, elsewhere);
-	assert_sent(1, SHIP_NETWORK_ERROR);
+	assert_not_answered(1);
 	wait_ship(0);
 	assert_logged("subject name");
 }
@@ -461,7 +503,7 @@ START_TEST(looks_up_names)
 {
 	start_ship(true);
 	send_dsn("https://" KEY "@sentry.invalid/1");
-	assert_sent(1, SHIP_NETWORK_ERROR);
+	assert_not_answered(1);
 	wait_ship(0);
 	/* "Could not resolve host" or "Resolving timed out". */
 	assert_logged("esolv");
@@ -503,10 +545,13 @@ START_TEST(writes_files_while_the_server_stalls)
 	send_envelope(1, -1, true);
 	wait_connection(listening);
 	send_envelope(2, file, false);
-	assert_done(2, SHIP_DONE, SHIP_NOTHING);
+	assert_written(2, 0);
+	assert_done(2, SHIP_NOTHING);
 	/* Resets the connection. */
 	close_fd(&listening);
-	assert_done(1, SHIP_NOTHING, SHIP_NETWORK_ERROR);
+	wait_logged("does not answer");
+	send_finish(0);
+	assert_done(1, SHIP_NETWORK_ERROR);
 	wait_ship(0);
 	close_fd(&file);
 }
@@ -524,15 +569,16 @@ START_TEST(drops_the_oldest_of_too_many)
 	/* 32 may wait. */
 	for (uint64_t seq = 2; seq <= 34; seq++)
 		send_envelope(seq, -1, true);
-	assert_done(2, SHIP_NOTHING, SHIP_QUEUE_OVERFLOW);
+	assert_done(2, SHIP_QUEUE_OVERFLOW);
 	send_dsn("");
 	send_envelope(35, -1, false);
-	assert_done(35, SHIP_NOTHING, SHIP_NOTHING);
+	assert_done(35, SHIP_NOTHING);
 	close_fd(&listening);
-	assert_done(1, SHIP_NOTHING, SHIP_NETWORK_ERROR);
+	/* It is the oldest, and its place is taken. */
+	assert_done(1, SHIP_QUEUE_OVERFLOW);
 	/* The others have nowhere to go now. */
 	for (uint64_t seq = 3; seq <= 34; seq++)
-		assert_done(seq, SHIP_NOTHING, SHIP_NOTHING);
+		assert_done(seq, SHIP_NOTHING);
 	wait_ship(0);
 }
 END_TEST
@@ -548,7 +594,7 @@ START_TEST(ends_though_the_server_stalls)
 	send_envelope(2, -1, true);
 	wait_connection(listening);
 	wait_ship(0);
-	assert_logged("2 chunks were not sent");
+	assert_logged("2 chunks were not sent: the time is up");
 	close_fd(&listening);
 }
 END_TEST
@@ -583,14 +629,15 @@ START_TEST(writes_files_without_a_server)
 	start_ship(_i);
 	/* Asked to send, with nowhere to send to. */
 	send_envelope(1, file, true);
-	assert_done(1, SHIP_DONE, SHIP_NOTHING);
+	assert_written(1, 0);
+	assert_done(1, SHIP_NOTHING);
 	text = read_file(file);
 	id = check_envelope(text, false);
 	free(id);
 	free(text);
 	close_fd(&file);
 	send_envelope(2, -1, false);
-	assert_done(2, SHIP_NOTHING, SHIP_NOTHING);
+	assert_done(2, SHIP_NOTHING);
 	wait_ship(0);
 }
 END_TEST
@@ -603,7 +650,8 @@ START_TEST(writes_and_sends)
 
 	start(_i, NULL, tls);
 	send_envelope(1, file, true);
-	assert_done(1, SHIP_DONE, SHIP_DONE);
+	assert_written(1, 0);
+	assert_done(1, SHIP_DONE);
 	assert_no_problems(0);
 	written = read_file(file);
 	sent = server_read_file(&server, "0001.envelope", &size);
@@ -622,16 +670,13 @@ END_TEST
 
 START_TEST(reports_a_full_disk)
 {
-	struct msg_envelope_done done;
 	int file = open("/dev/full", O_WRONLY | O_CLOEXEC);
 
 	start(_i, NULL, plain);
 	send_envelope(1, file, true);
-	done = wait_done();
-	ck_assert_uint_eq(done.written, SHIP_WRITE_ERROR);
-	ck_assert_int_eq(done.write_error, ENOSPC);
+	assert_written(1, ENOSPC);
 	/* Sent all the same. */
-	ck_assert_uint_eq(done.sent, SHIP_DONE);
+	assert_done(1, SHIP_DONE);
 	close_fd(&file);
 	wait_ship(0);
 	assert_logged("No space left");
@@ -675,7 +720,7 @@ START_TEST(has_no_power)
 
 	start_ship(_i);
 	send_envelope(1, -1, false);
-	assert_done(1, SHIP_NOTHING, SHIP_NOTHING);
+	assert_done(1, SHIP_NOTHING);
 	/* Ids and capabilities are an ordinary user's own if he starts it. */
 	for (size_t i = getuid() == 0 ? 0 : array_size(expected) - 2;
 	     i < array_size(expected); i++) {
@@ -694,12 +739,12 @@ START_TEST(leaves_signals_to_the_broker)
 {
 	start_ship(_i);
 	send_envelope(1, -1, false);
-	assert_done(1, SHIP_NOTHING, SHIP_NOTHING);
+	assert_done(1, SHIP_NOTHING);
 	ck_assert_int_eq(kill(ship, SIGINT), 0);
 	ck_assert_int_eq(kill(ship, SIGTERM), 0);
 	ck_assert_int_eq(kill(ship, SIGHUP), 0);
 	send_envelope(2, -1, false);
-	assert_done(2, SHIP_NOTHING, SHIP_NOTHING);
+	assert_done(2, SHIP_NOTHING);
 	wait_ship(0);
 }
 END_TEST
@@ -787,7 +832,7 @@ START_TEST(dies_of_a_broken_rule)
 
 	start_ship(true);
 	send_envelope(1, -1, false);
-	assert_done(1, SHIP_NOTHING, SHIP_NOTHING);
+	assert_done(1, SHIP_NOTHING);
 	if (_i == RULE_DSN) {
 		send_dsn("https://" KEY "\r\n@host/1");
 	} else if (_i == RULE_DSN_END) {
@@ -808,9 +853,9 @@ START_TEST(takes_the_rule_kept)
 {
 	start_ship(true);
 	send_envelope(1, -1, false);
-	assert_done(1, SHIP_NOTHING, SHIP_NOTHING);
+	assert_done(1, SHIP_NOTHING);
 	break_envelope(RULE_N);
-	assert_done(2, SHIP_NOTHING, SHIP_NOTHING);
+	assert_done(2, SHIP_NOTHING);
 	wait_ship(0);
 }
 END_TEST

@@ -1,0 +1,23 @@
+/*
+ * The directory of the spool: made and locked by the broker, which has the
+ * rights to, for ship, which has not.
+ */
+#ifndef DAEMON_SPOOL_DIR_H
+#define DAEMON_SPOOL_DIR_H
+
+#include <stdint.h>
+
+#include "lib/base/util.h"
+
+#define SPOOL_DIR_DEFAULT "/var/lib/sentry-profd/spool"
+
+/*
+ * Opens path, or makes it first and what it is in. In the end it is uid's and
+ * gid's (MSG_ID_KEEP: whose it is), and nobody else can look into it. The
+ * descriptor holds a lock: one daemon for a spool. Returns 0 or -errno: -EPERM
+ * if it is somebody else's, -EWOULDBLOCK if another daemon has it.
+ */
+must_check int spool_dir_open(const char *path, uint32_t uid, uint32_t gid,
+			      int *ret_fd);
+
+#endif

@@ -1,0 +1,252 @@
+#include "daemon/spooled.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/chance.h"
+#include "daemon/child.h"
+#include "daemon/log.h"
+#include "daemon/outbox.h"
+#include "lib/base/clock.h"
+
+/* What Sentry's SDKs leave between two of them. */
+#define PAUSE_NS (100 * NS_PER_MS)
+
+/* A full disk may have room again, and memory may be free again. */
+#define KEEP_PAUSE_NS (10 * NS_PER_SEC)
+#define GIVE_PAUSE_NS (1 * NS_PER_SEC)
+
+/* Of hosts that start at once. */
+#define START_PAUSE_MAX_NS (60 * NS_PER_SEC)
+
+/* Some hours of a dozen targets, compressed; or some days of one. */
+static const struct spool_limits limits = {
+	.bytes = 256u << 20,
+	.count = 1 << 14,
+	.age_ms = UINT64_C(24) * 3600 * 1000,
+};
+
+static uint64_t wall_ms(void)
+{
+	return clock_wall_ns() / NS_PER_MS;
+}
+
+void spooled_init(struct spooled *s)
+{
+	*s = (struct spooled){
+		.counts = {.h = MSG_HEADER(MSG_SPOOL, msg_spool)}};
+}
+
+void spooled_fini(struct spooled *s)
+{
+	spool_free(s->spool);
+	s->spool = NULL;
+}
+
+static void count(struct spooled *s)
+{
+	s->counts.count = spool_count(s->spool);
+	s->counts.bytes = spool_bytes(s->spool);
+	s->counts_changed = true;
+}
+
+static void on_event(void *ctx, enum spool_event event, const char *name,
+		     int error)
+{
+	struct spooled *s = ctx;
+
+	s->counts_changed = true;
+	switch (event) {
+	case SPOOL_OVERFLOW:
+		s->counts.overflow++;
+		if (!s->overflow_told)
+			log_warning("the spool is full: the oldest chunks are "
+				    "removed");
+		s->overflow_told = true;
+		return;
+	case SPOOL_EXPIRED:
+		s->counts.expired++;
+		log_debug("spool: %s is too old", name);
+		return;
+	case SPOOL_SET_ASIDE:
+		s->counts.set_aside++;
+		log_warning("spool: %s is set aside: %s", name,
+			    strerror(error));
+		return;
+	case SPOOL_LEFT_ALONE:
+		log_warning("spool: %s is not of ours", name);
+		return;
+	}
+}
+
+int spooled_open(struct spooled *s, int dir_fd)
+{
+	const struct spool_options options = {
+		.dir_fd = dir_fd,
+		.limits = limits,
+		.event = on_event,
+		.ctx = s,
+	};
+	int r = spool_new(&s->spool, &options, wall_ms());
+
+	if (r < 0)
+		return r;
+	count(s);
+	s->next_ns = clock_boot_ns() + chance_below(START_PAUSE_MAX_NS);
+	if (s->counts.count > 0)
+		log_debug("%llu chunks wait in the spool",
+			  (unsigned long long)s->counts.count);
+	return 0;
+}
+
+/* FNV-1a: tells the DSNs of a host apart, and does not give them away. */
+static uint64_t number_of(const struct dsn *dsn)
+{
+	const char *const parts[] = {dsn->host, dsn->path, dsn->project,
+				     dsn->public_key};
+	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ dsn->port;
+
+	for (size_t i = 0; i < array_size(parts); i++)
+		/* Its end is part of each, so that no two are taken for one. */
+		for (size_t n = 0; n <= strlen(parts[i]); n++)
+			hash = (hash ^ (uint8_t)parts[i][n]) *
+			       UINT64_C(0x100000001b3);
+	return hash;
+}
+
+void spooled_set_dsn(struct spooled *s, const struct dsn *dsn)
+{
+	s->dsn = number_of(dsn);
+}
+
+/* The caller has seen that they are hexadecimal digits. */
+static void id_of(const char *chunk_id, uint8_t ret[SPOOL_ID_BYTES])
+{
+	for (size_t i = 0; i < SPOOL_ID_BYTES; i++) {
+		char byte[3] = {chunk_id[2 * i], chunk_id[2 * i + 1]};
+
+		ret[i] = (uint8_t)strtoul(byte, NULL, 16);
+	}
+}
+
+bool spooled_has(const struct spooled *s, const char *chunk_id)
+{
+	uint8_t id[SPOOL_ID_BYTES];
+
+	id_of(chunk_id, id);
+	return s->spool != NULL && spool_find(s->spool, id) != NULL;
+}
+
+static int put(struct spooled *s, const struct package *p, const char *chunk_id)
+{
+	uint8_t id[SPOOL_ID_BYTES];
+	struct buf kept;
+	int r;
+
+	buf_init(&kept, OUTBOX_BODY_MAX);
+	id_of(chunk_id, id);
+	r = package_compress(p, ENVELOPE_NOT_SENT, &kept);
+	if (r == 0)
+		r = spool_add(s->spool, id, s->dsn, kept.data, kept.len,
+			      wall_ms());
+	buf_fini(&kept);
+	return r;
+}
+
+bool spooled_keep(struct spooled *s, const struct package *p,
+		  const char *chunk_id)
+{
+	int r;
+
+	if (s->spool == NULL || clock_boot_ns() < s->keep_ns)
+		return false;
+	r = put(s, p, chunk_id);
+	if (r < 0) {
+		if (s->keep_ns == 0)
+			log_warning("chunks cannot be put into the spool: %s: "
+				    "they stay in memory",
+				    strerror(-r));
+		s->keep_ns = clock_boot_ns() + KEEP_PAUSE_NS;
+		return false;
+	}
+	s->keep_ns = 0;
+	count(s);
+	log_debug("chunk %s is put into the spool", chunk_id);
+	return true;
+}
+
+void spooled_ask_again(struct spooled *s)
+{
+	s->keep_ns = min_u64(s->keep_ns, 1);
+}
+
+uint64_t spooled_due_ns(const struct spooled *s)
+{
+	if (s->spool == NULL || spool_oldest(s->spool, s->dsn) == NULL)
+		return UINT64_MAX;
+	return s->next_ns;
+}
+
+static int stamp(struct spooled *s, const struct spool_entry *e,
+		 struct buf *ret)
+{
+	int fd = -1, r;
+
+	r = spool_open(s->spool, e, &fd);
+	if (r == 0)
+		r = package_stamp(fd, (int64_t)(clock_wall_ns() / NS_PER_US),
+				  ret);
+	close_fd(&fd);
+	return r;
+}
+
+bool spooled_give(struct spooled *s, struct buf *ret)
+{
+	const struct spool_entry *e;
+	int r;
+
+	spool_expire(s->spool, wall_ms());
+	while ((e = spool_oldest(s->spool, s->dsn)) != NULL) {
+		r = stamp(s, e, ret);
+		if (r == 0) {
+			s->given = true;
+			memcpy(s->given_id, e->id, sizeof(s->given_id));
+			return true;
+		}
+		buf_fini(ret);
+		/* Ours, not the file's. */
+		if (r == -ENOMEM || r == -EMFILE || r == -ENFILE) {
+			s->next_ns = clock_boot_ns() + GIVE_PAUSE_NS;
+			return false;
+		}
+		spool_set_aside(s->spool, e, -r);
+		count(s);
+	}
+	return false;
+}
+
+void spooled_answered(struct spooled *s, int status)
+{
+	const struct spool_entry *e = spool_find(s->spool, s->given_id);
+
+	s->given = false;
+	s->next_ns = clock_boot_ns() + PAUSE_NS;
+	if (status == 0)
+		return;
+	if (status < 300)
+		s->counts.sent++;
+	else if (status == 429)
+		s->counts.rate_limited++;
+	else
+		s->counts.refused++;
+	/* Its place may have been taken meanwhile. */
+	if (e != NULL)
+		spool_remove(s->spool, e);
+	count(s);
+}
+
+void spooled_hurry(struct spooled *s)
+{
+	s->next_ns = min_u64(s->next_ns, clock_boot_ns() + PAUSE_NS);
+	s->overflow_told = false;
+}

@@ -1,0 +1,64 @@
+/*
+ * What ship keeps on the disk until the server answers: puts chunks there, and
+ * gives them back one by one, with a pause in between. Says in the log what
+ * becomes of them, and counts it for the broker.
+ */
+#ifndef DAEMON_SPOOLED_H
+#define DAEMON_SPOOLED_H
+
+#include <stdbool.h>
+
+#include "daemon/msg.h"
+#include "lib/base/buf.h"
+#include "lib/ship/package.h"
+#include "lib/ship/spool.h"
+#include "proto/dsn.h"
+
+struct spooled {
+	struct spool *spool; /* NULL: none, and nothing is kept */
+	uint64_t dsn;	     /* whose chunks are kept and given back */
+	/* By clock_boot_ns. */
+	uint64_t next_ns; /* not before that the next one is given back */
+	uint64_t keep_ns; /* the disk took nothing: not before that again */
+	bool given;	  /* the one with this id, and not answered yet */
+	uint8_t given_id[SPOOL_ID_BYTES];
+	bool overflow_told;
+	struct msg_spool counts;
+	bool counts_changed; /* since the flag was taken back */
+};
+
+/* None; spooled_fini takes that, too. */
+void spooled_init(struct spooled *s);
+
+/*
+ * Takes the spool in this directory, which stays the caller's. Returns 0 or
+ * an error of spool_new: then there is none. Its first chunk is due after a
+ * while, by chance: hosts that start at the same moment have one, too.
+ */
+must_check int spooled_open(struct spooled *s, int dir_fd);
+void spooled_fini(struct spooled *s);
+
+void spooled_set_dsn(struct spooled *s, const struct dsn *dsn);
+
+bool spooled_has(const struct spooled *s, const char *chunk_id);
+
+/* Puts a chunk there; false if that is not possible now. */
+bool spooled_keep(struct spooled *s, const struct package *p,
+		  const char *chunk_id);
+/* The disk is asked again, even if it took nothing a moment ago. */
+void spooled_ask_again(struct spooled *s);
+
+/* When the next is due; UINT64_MAX: there is none. */
+uint64_t spooled_due_ns(const struct spooled *s);
+
+/*
+ * Appends the oldest to *ret, as it is to be sent now; false if there is none.
+ * spooled_answered follows: the server's status, 0: there was no answer.
+ */
+bool spooled_give(struct spooled *s, struct buf *ret);
+void spooled_answered(struct spooled *s, int status);
+
+/* The server answers: what waits is due. */
+void spooled_hurry(struct spooled *s);
+
+#endif
