@@ -83,19 +83,24 @@ def wait_for(condition, what, timeout=PATIENCE_S):
 
 
 def in_turns(attempt, turns=5):
-    """attempt() gives a list of what is wrong, or fails. What is wrong because
-    somebody else had the processors is not so in every turn; what is broken is.
+    """attempt() gives a list of what took too long, or came too rarely. That is
+    not so in every turn if it is because somebody else had the processors. What
+    it raises holds in each of them.
     """
-    for turn in range(turns):
-        try:
-            found = attempt()
-        except Failure:
-            if turn == turns - 1:
-                raise
-            continue
+    for _ in range(turns):
+        found = attempt()
         if not found:
             return
     raise Failure(f'in each of {turns} turns; in the last: {found}')
+
+
+def stretch():
+    """How many times longer than it should something takes that only needs a
+    processor, here and now."""
+    began, used = time.monotonic(), time.process_time()
+    while time.process_time() < used + 0.1:
+        pass
+    return max(1, (time.monotonic() - began) / 0.1)
 
 
 def free_port():

@@ -164,7 +164,7 @@ def test_odd_inheritance(box):
     wait_for(lambda: set(profd.helpers()['capture']) - {capture},
              'another capture')
     profd.wait_attached()
-    time.sleep(0.2)  # two samples for a chunk
+    profd.wait_looks()  # two samples for a chunk
     profd.interrupt()
     check_sums(profd)
     check(profd.chunks, 'no chunk was written')
@@ -177,7 +177,7 @@ def test_sighup(box):
     profd.interrupt(signal.SIGHUP)
     profd = profd_by(box, ['nohup'], [target]).wait_attached()
     profd.signal(signal.SIGHUP)
-    time.sleep(0.2)
+    profd.wait_looks()
     check(profd.running(), 'nohup is of no use')
     profd.interrupt()
 
@@ -211,15 +211,19 @@ def test_interrupted_at_any_moment(box):
 
 
 def test_target_that_ends_at_once(box):
+    quickest = harness.PATIENCE_S
     for ms in (0, 5, 10, 20, 30, 40, 60):
         target = box.start(['sleep', ms / 1000 + 0.05])
         profd = box.profd([target])
         since = time.monotonic()
         status = profd.wait()
         took = time.monotonic() - since
-        check(status in (0, 1) and took < 2.5, f'status {status}, {took} s')
+        check(status in (0, 1), f'status {status}')
+        # Nobody is asked for a sign of life in vain: those waits are of seconds.
+        quickest = min(took, quickest)
         if profd.stats_path.exists() and profd.stats_path.stat().st_size:
             check_sums(profd)
+    check(quickest < 2.5 * harness.stretch(), f'{quickest} s')
 
 
 def test_second_interrupt(box):
@@ -229,14 +233,16 @@ def test_second_interrupt(box):
         port = server.getsockname()[1]
         profd = box.profd([target], '--dsn', f'http://key@127.0.0.1:{port}/1',
                           output=False).wait_attached()
-        time.sleep(0.2)
+        profd.wait_looks()
         profd.signal(signal.SIGINT)
         connection = server.accept()
+        stretch = harness.stretch()
         since = time.monotonic()
         profd.interrupt()
         took = time.monotonic() - since
         connection[0].close()
-    check(took < 5, f'it took {took:.1f} s')
+    # 15 s is what it waits for a server.
+    check(took < 5 * stretch, f'it took {took:.1f} s')
     check_sums(profd, 'sent')
     check(profd.stats['chunks']['discarded'].get('shutdown') == 1,
           f'the chunk on its way: {profd.stats["chunks"]}')
@@ -293,7 +299,7 @@ def test_traps_in_the_directory(box):
     directory = box.make_dir('everybody')
     os.mkfifo(directory / '.sentry-profd-probe')
     profd = box.profd([target], output=directory).wait_attached()
-    time.sleep(0.2)
+    profd.wait_looks()
     profd.interrupt()
     check(profd.chunks, 'no chunk was written')
 

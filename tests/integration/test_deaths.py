@@ -5,7 +5,6 @@ the dead but their figures.
 
 import os
 import signal
-import time
 
 import harness
 from harness import check, proc_status, wait_for
@@ -142,7 +141,7 @@ def test_table_after_a_death(box):
     old, = profd.helpers()['unwind']
     os.kill(old, signal.SIGKILL)
     wait_for(lambda: set(profd.helpers()['unwind']) - {old}, 'another unwind')
-    time.sleep(0.5)  # samples, for a table
+    harness.wait_work(other.pid, 0.5)  # samples, for a table
     profd.interrupt()
     check_sums(profd)
     table = profd.stdout.partition(f'process {other.pid}\n')[2]

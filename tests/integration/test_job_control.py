@@ -83,11 +83,18 @@ def check_away(profd, begin, end):
     check(invented == [], f'time between {begin} and {end}: {invented[:5]}')
 
 
+def seconds_without(profd, target):
+    """For which its threads have no samples since there was no capture."""
+    figures = profd.stats['targets'][0]
+    return figures['missed'].get('no_capture', 0) / figures['rate_hz'] / \
+        len(harness.threads(target.pid))
+
+
 def test_suspended_and_continued(box):
     target = Progress(box)
     began = time.time()
     profd = start(box, [target], '--chunk-seconds', '1')
-    away = []
+    away, attaching = [], 0
     for _ in range(2):
         profd.wait_chunks()
         suspend(profd)
@@ -100,6 +107,7 @@ def test_suspended_and_continued(box):
         check_free(target)
         profd.signal(signal.SIGCONT)
         profd.wait_attached()
+        attaching += time.time() - end
         away.append((begin, end))
     profd.wait_chunks(2)
     profd.interrupt()
@@ -111,22 +119,28 @@ def test_suspended_and_continued(box):
     stats = profd.stats
     # Nothing of that time is expected, nor counts.
     check(stats['duration_s'] < most, f'{stats["duration_s"]} s of {most}')
-    check(abs(stats['ticks'] - stats['rate_hz'] * stats['duration_s']) <= 20,
-          f'{stats["ticks"]} ticks in {stats["duration_s"]} s')
-    check(stats['missed'].get('no_capture', 0) < 0.3 *
-          stats['samples_expected'], f'{stats["missed"]}')
+    late = stats['missed'].get('sampler_late', 0) + 20 + \
+        stats['rate_hz'] * attaching
+    check(abs(stats['ticks'] - stats['rate_hz'] * stats['duration_s']) <= late,
+          f'{stats["ticks"]} ticks in {stats["duration_s"]} s, {late} late')
+    # It was away for a second and more.
+    check(seconds_without(profd, target) < attaching + 0.5,
+          f'{stats["missed"]}, attached after {attaching:.2f} s')
     target.check_untouched()
 
 
 def test_the_duration_stands_still(box):
     target = Progress(box)
-    profd = start(box, [target], '--duration', '2')
     began = time.monotonic()
+    profd = start(box, [target], '--duration', '2')
     suspend(profd)
-    wait_for(lambda: time.monotonic() > began + 3, 'the time passes')
+    paused = time.monotonic()
+    wait_for(lambda: time.monotonic() > paused + 3, 'the time passes')
+    paused = time.monotonic() - paused
     profd.signal(signal.SIGCONT)
     profd.finish()
-    check(1.9 < profd.stats['duration_s'] < 2.5, f'{profd.stats}')
+    check(1.9 < profd.stats['duration_s'] < time.monotonic() - began - paused,
+          f'{profd.stats}')
     check_figures(profd)
 
 
@@ -213,14 +227,14 @@ def test_a_debugger_came_meanwhile(box):
     end = time.time()
     tracer.end()
     profd.wait_attached()
+    attaching = time.time() - end
     profd.wait_chunks(4)
     profd.interrupt()
     check(lines(profd) == [traced_by(target, tracer)], f'{profd.stderr}')
     check_figures(profd)
     check_away(profd, begin, end)
-    of_target = profd.stats['targets'][0]
-    check(of_target['missed'].get('no_capture', 0) <
-          0.3 * of_target['samples_expected'], f'{of_target}')
+    check(seconds_without(profd, target) < attaching + (end - begin) / 2,
+          f'{profd.stats}, attached after {attaching:.2f} s')
     target.check_untouched()
 
 

@@ -15,11 +15,24 @@ import life
 from harness import check, wait_for
 from progress import Progress
 
-# From the signal to the last thread that is free. Most of it is this machine's.
-AT_ONCE_S = 10
+# From the signal to the last thread that is free, where there is time for it:
+# capture gives up after two seconds, and the broker after three. In one of some
+# turns it has.
+AT_ONCE_S = 1
 
 # A call that is being gone on with is waited for that long (lib/capture).
 REST_S = 1
+
+
+def at_once(turn, limit=AT_ONCE_S):
+    """turn() does it, and returns how long that took."""
+    def attempt():
+        stretch = harness.stretch()
+        seconds = turn()
+        print(f'  {seconds * 1000:.0f} ms')
+        return [] if seconds < limit * stretch else \
+            [f'{seconds:.1f} s, and what takes a second took {stretch:.1f}']
+    harness.in_turns(attempt)
 
 
 def say(profd, number):
@@ -59,57 +72,63 @@ def test_a_thousand_threads(box):
     target = life.start(box, 'life_many', 1000, 0)
     other = Progress(box)
     for number in SIGNALS:
-        profd = start(box, [target, other], '--rate', '1000')
-        other.check_going_on()
-        seconds = say(profd, number)
-        print(f'  {number.name}: {seconds * 1000:.0f} ms')
-        check(seconds < AT_ONCE_S, f'{number.name} took {seconds:.1f} s')
-        end(profd, number)
-        other.check_untouched()
-        other.check_going_on()
+        def turn():
+            profd = start(box, [target, other], '--rate', '1000')
+            other.check_going_on()
+            seconds = say(profd, number)
+            end(profd, number)
+            other.check_untouched()
+            other.check_going_on()
+            return seconds
+        at_once(turn)
     life.begin(target)
     check(life.transcript(target) == ['woken 1004 failed 0'], target.stdout)
 
 
 def test_in_a_storm(box):
     for number in SIGNALS:
-        target = life.start(box, 'life_storm', 1000, 2)
-        profd = start(box, [target], '--rate', '1000')
-        life.begin(target)
-        born = wait_for(lambda: max(harness.threads(target.pid)) > target.pid +
-                        100, 'threads come')
-        seconds = say(profd, number)
-        check(born and seconds < AT_ONCE_S,
-              f'{number.name} took {seconds:.1f} s')
-        # Who came meanwhile is free as well.
-        if number != signal.SIGTSTP:
-            wait_for(lambda: all(harness.tracer(t) == 0
-                                 for t in harness.threads(target.pid)),
-                     'the storm is let go', AT_ONCE_S)
-        end(profd, number)
-        life.transcript(target)
+        def turn():
+            target = life.start(box, 'life_storm', 1000, 2)
+            profd = start(box, [target], '--rate', '1000')
+            life.begin(target)
+            wait_for(lambda: max(harness.threads(target.pid)) > target.pid +
+                     100, 'threads come')
+            seconds = say(profd, number)
+            # Who came meanwhile is free as well.
+            if number != signal.SIGTSTP:
+                wait_for(lambda: all(harness.tracer(t) == 0
+                                     for t in harness.threads(target.pid)),
+                         'the storm is let go')
+            end(profd, number)
+            life.transcript(target)
+            return seconds
+        at_once(turn)
 
 
 def test_stopped_ones(box):
     """They stay stopped, and are not traced."""
-    target = Progress(box)
+    target, stopped_ones_ran = Progress(box), []
     many = life.start(box, 'life_many', 200, 0)
     for program in (target.program, many):
         program.signal(signal.SIGSTOP)
         wait_for(lambda p=program: harness.state(p.pid) == 'T', 'its stop')
     for number in SIGNALS:
-        profd = start(box, [target, many], '--rate', '1000')
-        before = target.counters()
-        seconds = say(profd, number)
-        check(seconds < AT_ONCE_S, f'{number.name} took {seconds:.1f} s')
-        end(profd, number)
-        # On their way from the one stop into the other they are awake, in the
-        # kernel.
-        for pid in (target.pid, many.pid):
-            wait_for(lambda p=pid: {harness.state(t)
-                                    for t in harness.threads(p)} == {'T'},
-                     f'they are stopped after {number.name}')
-        check(target.counters() == before, f'{number.name} lets them run')
+        def turn():
+            profd = start(box, [target, many], '--rate', '1000')
+            before = target.counters()
+            seconds = say(profd, number)
+            end(profd, number)
+            # On their way from the one stop into the other they are awake, in
+            # the kernel.
+            for pid in (target.pid, many.pid):
+                wait_for(lambda p=pid: {harness.state(t)
+                                        for t in harness.threads(p)} == {'T'},
+                         f'they are stopped after {number.name}')
+            if target.counters() != before:
+                stopped_ones_ran.append(number.name)
+            return seconds
+        at_once(turn)
+    check(stopped_ones_ran == [], f'{stopped_ones_ran} let them run')
     for program in (target.program, many):
         program.signal(signal.SIGCONT)
     target.check_going_on()
@@ -152,26 +171,29 @@ def test_in_the_rest_of_a_call(box):
     """A write to a pipe that nobody reads: it is cut off after a second, and
     returns what it has written."""
     for number in SIGNALS[:3]:
-        reader, pipe = os.pipe()
-        writer = box.start([sys.executable, '-c', WRITER, pipe, SIZE],
-                           pass_fds=(pipe,))
-        writer.wait_line(r'ready \d+')
-        os.close(pipe)
-        profd = start(box, [writer], '--rate', '1000')
-        data = until_in_a_rest(writer, reader)
-        seconds = say(profd, number)
-        print(f'  {number.name}: {seconds:.2f} s')
-        check(seconds < REST_S + AT_ONCE_S, f'{seconds:.1f} s')
-        if number == signal.SIGTSTP:
-            profd.signal(signal.SIGCONT)
-        while len(data) < SIZE:
-            data += os.read(reader, 65536)
-        check(data == bytes(range(256)) * (SIZE // 256), 'other bytes')
-        check(writer.wait() == 0, writer.report())
-        wrote = [int(l.split()[1]) for l in writer.stdout.splitlines()[1:]]
-        check(sum(wrote) == SIZE, f'{wrote}')
-        profd.finish()
-        os.close(reader)
+        at_once(lambda n=number: in_a_rest(box, n), REST_S + AT_ONCE_S)
+
+
+def in_a_rest(box, number):
+    reader, pipe = os.pipe()
+    writer = box.start([sys.executable, '-c', WRITER, pipe, SIZE],
+                       pass_fds=(pipe,))
+    writer.wait_line(r'ready \d+')
+    os.close(pipe)
+    profd = start(box, [writer], '--rate', '1000')
+    data = until_in_a_rest(writer, reader)
+    seconds = say(profd, number)
+    if number == signal.SIGTSTP:
+        profd.signal(signal.SIGCONT)
+    while len(data) < SIZE:
+        data += os.read(reader, 65536)
+    check(data == bytes(range(256)) * (SIZE // 256), 'other bytes')
+    check(writer.wait() == 0, writer.report())
+    wrote = [int(l.split()[1]) for l in writer.stdout.splitlines()[1:]]
+    check(sum(wrote) == SIZE, f'{wrote}')
+    profd.finish()
+    os.close(reader)
+    return seconds
 
 
 if __name__ == '__main__':

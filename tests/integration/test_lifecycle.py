@@ -168,7 +168,8 @@ def test_main_thread_exits(box):
     last = max(s['timestamp'] for c in profd.chunks
                for s in c['profile']['samples']
                if s['thread_id'] == str(target.pid))
-    check(last < gone + 0.2, f'the main thread has samples {last - gone:.3f} '
+    # Two chunks were made since.
+    check(last < gone + 0.5, f'the main thread has samples {last - gone:.3f} '
                              's after its end')
 
 
@@ -194,8 +195,12 @@ def test_main_thread_has_exited_before(box):
 
 def test_target_ends(box):
     """Its end is a normal one, with the last chunk kept."""
-    target = box.target('shares', '2')
+    target = box.target('shares')
     profd = box.profd([target]).wait_attached()
+    harness.wait_work(target.pid, 0.5)
+    # As when its time is over.
+    before = time.time()
+    target.signal(signal.SIGALRM)
     check(target.wait() == 0, f'the target: {target.report()}')
     end = time.time()
     profd.finish()
@@ -204,18 +209,19 @@ def test_target_ends(box):
     check_rules(profd)
     chunk, = profd.chunks
     last = max(s['timestamp'] for s in chunk['profile']['samples'])
-    # Its processor may have been somebody else's for a while.
-    check(end - 0.5 < last < end + 0.1,
+    # Its processor may have been somebody else's for a while, or ours.
+    missed = sum(profd.stats['missed'].values()) / 101
+    check(before - 0.1 - missed < last < end + 0.1,
           f'the last sample is {end - last:.3f} s before the end')
 
 
 def test_one_of_two_is_killed(box):
     target, other = box.target('shares'), box.target('shares')
     profd = box.profd([target, other]).wait_attached()
-    time.sleep(0.5)
+    profd.wait_looks()
     target.signal(signal.SIGKILL)
     target.wait()
-    time.sleep(0.5)
+    profd.wait_looks()
     check(profd.running(), 'the daemon ended with one of its targets')
     profd.interrupt()
     check_quiet(profd)
@@ -273,7 +279,7 @@ def test_stopped_target_stays_stopped(box):
     target.program.signal(signal.SIGSTOP)
     wait_for(lambda: is_stopped(target), 'its parent to see it stopped')
     check_standing_still(target)
-    profd = box.profd([target], '--duration', '1').finish()
+    profd = box.profile([target])
     check_quiet(profd)
     check_sums(profd)
     check_standing_still(target)
@@ -286,11 +292,11 @@ def test_stopped_target_stays_stopped(box):
 def test_threads_come_and_go(box):
     """200 a second, with a tick of 10 ms: most are never seen."""
     target = box.target('short_threads')
-    profd = box.profd([target], '--duration', '4').finish()
+    profd = box.profile([target], work=0.3)
     target.signal(signal.SIGUSR1)
     check(target.wait() == 0, f'the target: {target.report()}')
     n = int(target.wait_line(r'threads (\d+)')[1])
-    check(n > 200, f'the target got {n} threads done')
+    check(n > 50, f'the target got {n} threads done')
     check_quiet(profd)
     check_sums(profd)
     check_rules(profd)
@@ -309,14 +315,16 @@ def test_threads_come_and_go(box):
 def test_children_are_left_alone(box):
     """Made by fork, vfork and exec, and clone."""
     target = box.target('forks')
-    profd = box.profd([target], '--duration', '3').wait_attached()
-    strangers = set()
-    while profd.running():
+    profd = box.profd([target]).wait_attached()
+    strangers, seen = set(), set()
+    while len(seen) < 60:
+        check(profd.running(), profd.stderr)
         for pid in harness.children(target.pid):
+            seen.add(pid)
             if harness.exe_name(pid) == 'forks' and harness.tracer(pid):
                 strangers.add(pid)
         time.sleep(0.001)
-    profd.finish()
+    profd.interrupt()
     target.signal(signal.SIGUSR1)
     check(target.wait() == 0, f'the target: {target.report()}')
     n, traced = map(int, target.wait_line(
@@ -334,7 +342,7 @@ def test_children_are_left_alone(box):
 def test_code_comes_and_goes(box):
     """Names are those of what is loaded, also where something else was."""
     target = box.target('plugins')
-    profd = box.profd([target], '--duration', '4').finish()
+    profd = box.profile([target], work=2)
     target.signal(signal.SIGUSR1)
     check(target.wait() == 0, f'the target: {target.report()}')
     check_quiet(profd)
@@ -352,25 +360,33 @@ def test_code_comes_and_goes(box):
 
 def test_short_runs(box):
     """The end comes while unwind still reads its first file."""
-    target = box.target('shares')
-    for _ in range(5):
+    target, made = box.target('shares'), 0
+    for _ in range(20):
         profd = box.profd([target], '--duration', '0.1').finish()
         check_quiet(profd)
+        stats = profd.stats
+        # Nothing was seen twice, where the machine was somebody else's.
+        if set(stats['chunks']['discarded']) == {'insufficient_data'}:
+            continue
         check_sums(profd)
         chunk, = profd.chunks
         times = [s['timestamp'] for s in chunk['profile']['samples']]
-        ticks = profd.stats['ticks']
         # From the first tick to the one after the last.
+        ticks = stats['ticks'] - sum(stats['missed'].values())
         check(max(times) - min(times) > (ticks - 3) / 101,
               f'{ticks} ticks, and {max(times) - min(times):.3f} s in the '
               'chunk')
+        made += 1
+        if made == 5:
+            break
+    check(made > 0, 'no run has a chunk')
 
 
 def test_signals_end_it(box):
     target = Progress(box)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         profd = box.profd([target], table=True).wait_attached()
-        time.sleep(0.3)
+        harness.wait_work(target.pid, 0.3)
         profd.interrupt(number)
         check_quiet(profd)
         check_sums(profd)

@@ -87,26 +87,26 @@ def check_no_time_is_lost(profd, pid, chunks):
 
 # At the default rate 909 samples would have a standard deviation of 1.5
 # points. 6,000 have 0.6, so that 3 points are no matter of luck. Where others
-# use the processors too there may be less looks: but not twice.
+# use the processors too there may be less looks: but not in every turn.
 def test_shares_within_three_points(box):
     target = box.target('shares')
     layout = Layout(target.pid)
-    for _ in range(2):
-        profd = box.profd([target], '--duration', '6', '--rate', '1000',
-                          table=True).finish()
-        envelope, = profd.envelopes
-        found = chunk_rules.problems(envelope, layout, rate_hz=1000)
-        check(found == [], f'{found[:5]}')
-        chunk = envelope.chunk
-        check(chunk_rules.thread_ids(chunk, 'main') == [str(target.pid)],
+    for _ in range(3):
+        profd = box.profile([target], '--rate', '1000', table=True, work=5)
+        for envelope in profd.envelopes:
+            found = chunk_rules.problems(envelope, layout, rate_hz=1000)
+            check(found == [], f'{found[:5]}')
+        chunks = profd.chunks
+        check(chunk_rules.thread_ids(chunks[0], 'main') == [str(target.pid)],
               'the main thread is called main')
-        sleeper, = chunk_rules.thread_ids(chunk, 'sleeper')
-        check_sleeper([chunk], sleeper)
-        check_no_time_is_lost(profd, target.pid, [chunk])
+        sleeper, = chunk_rules.thread_ids(chunks[0], 'sleeper')
+        check_sleeper(chunks, sleeper)
+        check_no_time_is_lost(profd, target.pid, chunks)
         # It is known not to have run: its stack was read once.
-        check(profd.stats['repeated'] > 0.9 * profd.stats['ticks'],
+        check(profd.stats['captured'] < profd.stats['ticks'] +
+              0.1 * profd.stats['repeated'],
               f'the sleeper was not left alone: {profd.stats}')
-        wrong = share_problems([chunk], str(target.pid), 3)
+        wrong = share_problems(chunks, str(target.pid), 3)
         if not wrong:
             break
     check(wrong == [], f'{wrong}')
@@ -121,8 +121,11 @@ def test_shares_within_three_points(box):
 def test_two_processes_and_many_chunks(box):
     targets = [box.target('shares') for _ in range(2)]
     layouts = {t.pid: Layout(t.pid) for t in targets}
-    profd = box.profd(targets, '--duration', '9',
-                      '--chunk-seconds', '2').finish()
+    profd = box.profd(targets, '--chunk-seconds', '2')
+    # Of each of the two, and a last one.
+    profd.wait_chunks(8)
+    profd.wait_looks()
+    profd.interrupt()
     streams = collections.defaultdict(list)
     for envelope in profd.envelopes:
         streams[envelope.chunk['profiler_id']].append(envelope)
@@ -135,7 +138,7 @@ def test_two_processes_and_many_chunks(box):
         own, = [s for s in streams.values()
                 if tid in s[0].chunk['profile']['thread_metadata']]
         chunks = [e.chunk for e in own]
-        check(len(chunks) in (5, 6), f'{len(chunks)} chunks of 2 s in 9 s')
+        check(len(chunks) >= 4, f'{len(chunks)} chunks')
         for envelope in own:
             found = chunk_rules.problems(envelope, layouts[target.pid])
             check(found == [], f'{found[:5]}')

@@ -15,7 +15,11 @@ def test_what_each_target_costs(box):
     """A busy one and an idle one share all processes."""
     busy = Progress(box)
     idle = box.start(['sleep', '1000'])
-    profd = box.profd([busy, idle], '--duration', '2').finish()
+    # The idle one never works.
+    profd = box.profd([busy, idle]).wait_attached()
+    harness.wait_work(busy.pid, 1)
+    profd.wait_looks()
+    profd.interrupt()
     stats = profd.stats
     of_busy, of_idle = stats['targets']
     check((of_busy['pid'], of_idle['pid']) == (busy.pid, idle.pid),
@@ -45,7 +49,7 @@ def test_nobody_is_left_out(box):
     the helper's that opens files, a fork of the broker."""
     targets = [box.start(['sleep', 'infinity']) for _ in range(60)]
     before = used()
-    stats = box.profd(targets, '--duration', '0.5').finish().stats
+    stats = box.profile(targets).stats
 
     def alone():
         harness.reap()

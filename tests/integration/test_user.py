@@ -49,9 +49,10 @@ def test_profile(box):
     target = stranger.target(box, 'shares')
     layout = Layout(target.pid) if os.geteuid() == 0 else None
     env = harness.environment(SENTRY_PROFD_SECCOMP_KILL='1')
-    profd = stranger.profd(box, [target], '--duration', '3', env=env)
+    profd = stranger.profd(box, [target], env=env)
     check_processes(profd)
-    profd.finish()
+    harness.wait_work(target.pid, 0.5)
+    profd.interrupt()
     envelope, = profd.envelopes
     found = chunk_rules.problems(envelope, layout)
     check(found == [], f'{found[:5]}')
@@ -77,7 +78,8 @@ def test_executable_that_was_deleted(box):
     stranger.need_ptrace()
     target = stranger.target(box, 'shares')
     os.unlink(os.readlink(f'/proc/{target.pid}/exe'))
-    profd = stranger.profd(box, [target], '--duration', '1').finish()
+    profd = stranger.profd(box, [target]).wait_attached()
+    profd.wait_looks().interrupt()
     chunk, = profd.chunks
     sleeping = [b for b in chunk_rules.bars(chunk)
                 if b.thread != str(target.pid)]
@@ -91,8 +93,9 @@ def test_server(box):
     for path in (server.dir, server.dir / 'ca.pem'):
         path.chmod(path.stat().st_mode | 0o055)
     target = stranger.target(box, 'shares')
-    profd = stranger.profd(box, [target], '--duration', '1', '--dsn',
-                           server.dsn, env=server.env).finish()
+    profd = stranger.profd(box, [target], '--dsn', server.dsn,
+                           env=server.env).wait_attached()
+    profd.wait_looks().interrupt()
     server.check_requests()
     check(profd.stats['chunks']['sent'] == 1, f'{profd.stats["chunks"]}')
 
