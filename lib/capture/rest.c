@@ -248,6 +248,11 @@ static void came_out(struct rest *r, const struct rest_stop *stop, long result)
 		end_with(r, stop, result);
 		return;
 	}
+	/* A filter, or a file's server, that answers so each time. */
+	if (r->alone && result == -EINTR && !was_cut_short(r, stop)) {
+		end_with(r, stop, result);
+		return;
+	}
 	if (stop->now_ns >= r->until_ns) {
 		end_with(r, stop, result == 0 ? 0 : r->timeout.result);
 		return;
