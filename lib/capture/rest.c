@@ -120,13 +120,18 @@ static bool is_unnoticed(const struct rest_stop *stop)
  * An interrupt that was sent while the last part's end had not been taken yet
  * is shown after it: that part has ended for a reason, and must not be taken
  * for one that this has cut short. No instruction was run since.
+ *
+ * A wait of io_uring comes back with the same result, cut short or not, so that
+ * the next looks like it; but of that the ring says whether it lacks anything,
+ * unless its time was over.
  */
 static bool has_just_ended(const struct rest *r, const struct rest_stop *stop)
 {
 	uint64_t here[ARCH_REGS], there[ARCH_REGS];
 
 	if (r->ended_ns == 0 || r->ended_ns == stop->now_ns ||
-	    stop->now_ns - r->ended_ns > JUST_NS)
+	    stop->now_ns - r->ended_ns > JUST_NS ||
+	    (r->partial.nr == SYS_io_uring_enter && r->ended_ns < r->until_ns))
 		return false;
 	arch_to_dwarf(stop->regs, here);
 	arch_to_dwarf(&r->partial.regs, there);
