@@ -155,7 +155,8 @@ def run_and_kill(box, rng, target, order):
     if replaced:
         profd.wait_attached()
         replaced = time.time()
-        time.sleep(0.3)
+        profd.wait_looks()
+        harness.wait_work(target.pid, 0.3)
         profd.signal(signal.SIGINT)
     profd.finish()
     target.check_untouched()
@@ -169,7 +170,7 @@ def run_and_kill(box, rng, target, order):
 @seeded
 def test_children(box, rng):
     target = Progress(box)
-    before = target.speed(lambda: time.sleep(1))
+    before = target.speed(lambda: harness.wait_work(target.pid, 1))
     kinds = ['capture', 'unwind', 'ship'] * (RUNS * CHILD_KILLS // 3)
     rng.shuffle(kinds)
 
