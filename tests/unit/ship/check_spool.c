@@ -59,7 +59,7 @@ static void open_at(uint64_t now_ms)
 
 static void set_up(void)
 {
-	strcpy(path + strlen(path) - 6, "XXXXXX");
+	memcpy(path + strlen(path) - 6, "XXXXXX", 6);
 	ck_assert_ptr_nonnull(mkdtemp(path));
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(dir, 0);
