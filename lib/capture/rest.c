@@ -17,9 +17,6 @@
  */
 #define IN_VAIN_MAX 1000
 
-/* A stop that is due follows the last within this time. */
-#define JUST_NS (5 * NS_PER_MS)
-
 /* The call as it was. */
 static void all_of_it(const struct partial *p, struct partial_call *ret)
 {
@@ -66,7 +63,6 @@ static void take(struct rest *r, const struct rest_stop *stop, bool whole)
 {
 	r->whole = whole;
 	r->alone = false;
-	r->ended_ns = 0;
 	r->in_vain = 0;
 	r->since_ns = stop->since_ns;
 	r->until_ns = REST_NEVER;
@@ -117,28 +113,6 @@ static bool is_unnoticed(const struct rest_stop *stop)
 }
 
 /*
- * An interrupt that was sent while the last part's end had not been taken yet
- * is shown after it: that part has ended for a reason, and must not be taken
- * for one that this has cut short. No instruction was run since.
- *
- * A wait of io_uring comes back with the same result, cut short or not, so that
- * the next looks like it; but of that the ring says whether it lacks anything,
- * unless its time was over.
- */
-static bool has_just_ended(const struct rest *r, const struct rest_stop *stop)
-{
-	uint64_t here[ARCH_REGS], there[ARCH_REGS];
-
-	if (r->ended_ns == 0 || r->ended_ns == stop->now_ns ||
-	    stop->now_ns - r->ended_ns > JUST_NS ||
-	    (r->partial.nr == SYS_io_uring_enter && r->ended_ns < r->until_ns))
-		return false;
-	arch_to_dwarf(stop->regs, here);
-	arch_to_dwarf(&r->partial.regs, there);
-	return memcmp(here, there, sizeof(here)) == 0;
-}
-
-/*
  * Under a seccomp filter no other call is run: it may lack that one, and kill.
  * Syscall user dispatch is no matter: the same instruction was let through a
  * moment ago.
@@ -147,8 +121,6 @@ bool rest_begin(struct rest *r, const struct rest_stop *stop)
 {
 	struct partial *p = &r->partial;
 
-	if (has_just_ended(r, stop))
-		return false;
 	take(r, stop, false);
 	if (!partial_find(p) ||
 	    (!partial_is_alike(p) && status_is_filtered(stop->tid)) ||
@@ -158,17 +130,16 @@ bool rest_begin(struct rest *r, const struct rest_stop *stop)
 }
 
 /* It goes on behind the call. ESRCH: killed while it was stopped. */
-static void end(struct rest *r, const struct rest_stop *stop)
+static void end(struct rest *r)
 {
 	r->state = REST_NONE;
-	r->ended_ns = stop->interrupted ? stop->now_ns : 0;
 	(void)!arch_set_regs(r->partial.tid, &r->partial.regs);
 }
 
-static void end_with(struct rest *r, const struct rest_stop *stop, long result)
+static void end_with(struct rest *r, long result)
 {
 	arch_with_result(&r->partial.regs, (uint64_t)result);
-	end(r, stop);
+	end(r);
 }
 
 bool rest_wait(struct rest *r, const struct rest_stop *stop)
@@ -227,7 +198,7 @@ static void came_back(struct rest *r, const struct rest_stop *stop, long result)
 
 	r->late = true;
 	if (!stop->goes_on || !again || !run_next(r))
-		end(r, stop);
+		end(r);
 }
 
 /* True if a wait for several came back with some of them because of us. */
@@ -250,22 +221,22 @@ static void came_out(struct rest *r, const struct rest_stop *stop, long result)
 	if (r->partial.nr == SYS_connect && result == -EALREADY)
 		result = r->timeout.result;
 	if (!syscall_was_waiting(result) && !has_some(r, stop, result)) {
-		end_with(r, stop, result);
+		end_with(r, result);
 		return;
 	}
 	/* A filter, or a file's server, that answers so each time. */
 	if (r->alone && result == -EINTR && !was_cut_short(r, stop)) {
-		end_with(r, stop, result);
+		end_with(r, result);
 		return;
 	}
 	if (stop->now_ns >= r->until_ns) {
-		end_with(r, stop, result == 0 ? 0 : r->timeout.result);
+		end_with(r, result == 0 ? 0 : r->timeout.result);
 		return;
 	}
 	arch_with_result(&r->partial.regs, (uint64_t)result);
 	r->late = true;
 	if (!run_next(r))
-		end(r, stop);
+		end(r);
 }
 
 /*
@@ -318,6 +289,6 @@ void rest_stopped(struct rest *r, const struct rest_stop *stop,
 	else if (stop->at_call)
 		stopped_inside(r, stop);
 	else if (!stop->goes_on)
-		end(r, stop);
+		end(r);
 	*regs = r->partial.regs;
 }

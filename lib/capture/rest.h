@@ -57,8 +57,6 @@ struct rest {
 	/* The kernel will not end it by then, since for it it began later. */
 	bool late;
 	struct timeout timeout; /* if until_ns is not REST_NEVER */
-	/* At the stop of this time, which an interrupt may follow; 0: none. */
-	uint64_t ended_ns;
 };
 
 /* A stop of a thread by which a call of its may have been interrupted. */

@@ -37,11 +37,35 @@ static bool may_be_ours(const struct thread *th, enum tracee_status status)
 }
 
 /* What was interrupted is to come out as if it had not been. */
-static void mend_call(struct thread *th, struct user_regs_struct *raw,
-		      enum tracee_status status, int signal, uint64_t now_ns)
+static void mend(struct thread *th, const struct user_regs_struct *raw,
+		 const struct rest_stop *stop)
 {
 	const struct capture *c = th->target->capture;
 	struct capture_counters *counters = th->target->counters;
+
+	if (rest_wait(&th->rest, stop))
+		counters->rewritten++;
+	else if (repair_call(th->tid, raw, stop->signal))
+		counters->rewritten++;
+	else if (!c->finishing && !th->ended_rest &&
+		 rest_begin(&th->rest, stop))
+		counters->continued++;
+}
+
+/*
+ * An interrupt that was sent while the end of a rest had not been taken yet is
+ * shown after it, with that call's registers: the last part, which has ended
+ * for a reason, would be taken for one that was cut short. Whether there is one
+ * cannot be seen; so there always is, and the stop that follows is known.
+ */
+static bool stop_again(const struct thread *th)
+{
+	return ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) == 0;
+}
+
+static void mend_call(struct thread *th, struct user_regs_struct *raw,
+		      enum tracee_status status, int signal, uint64_t now_ns)
+{
 	struct rest_stop stop = {
 		.pid = th->target->pid,
 		.tid = th->tid,
@@ -53,25 +77,21 @@ static void mend_call(struct thread *th, struct user_regs_struct *raw,
 		.at_call = status == TRACEE_CALL,
 		.interrupted = th->pending || th->stop_expected,
 		.goes_on = (status == TRACEE_CALL || status == TRACEE_TRAP) &&
-			   !c->finishing,
+			   !th->target->capture->finishing,
 	};
-	bool was_wait, ours;
+	/* One that is left alone has no interrupt on its way. */
+	const bool was_rest =
+		th->rest.state != REST_NONE && !rest_is_alone(&th->rest);
+	const bool was_wait = was_rest && th->rest.whole;
 
-	was_wait = th->rest.state != REST_NONE && th->rest.whole &&
-		   !th->rest.alone;
 	rest_stopped(&th->rest, &stop, raw);
 	/* A wait's end that has taken an interrupt shows what that cut short.
 	 */
-	ours = may_be_ours(th, status) ||
-	       (was_wait && stop.interrupted && !th->after_stop);
-	if (th->rest.state != REST_NONE || !ours)
-		return;
-	if (rest_wait(&th->rest, &stop))
-		counters->rewritten++;
-	else if (repair_call(th->tid, raw, signal))
-		counters->rewritten++;
-	else if (!c->finishing && rest_begin(&th->rest, &stop))
-		counters->continued++;
+	if (th->rest.state == REST_NONE &&
+	    (may_be_ours(th, status) || (was_wait && stop.interrupted)))
+		mend(th, raw, &stop);
+	th->ended_rest = was_rest && th->rest.state == REST_NONE &&
+			 stop.interrupted && stop_again(th);
 }
 
 /* The registers are good for later samples of the same wait. */
@@ -165,7 +185,8 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	const struct capture_options *options = &t->capture->options;
 	uint64_t since = options->now_ns();
 	bool ours = status == TRACEE_TRAP && (th->pending || th->stop_expected);
-	bool mend = may_be_ours(th, status) || th->rest.state != REST_NONE;
+	bool broken = may_be_ours(th, status) || th->rest.state != REST_NONE ||
+		      th->ended_rest;
 	struct record_sample *record = NULL;
 	struct user_regs_struct raw;
 	size_t size = 0;
@@ -173,11 +194,14 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 
 	options->beat->touching = t->id;
 	/* Any stop takes a pending interrupt with it (kernel/signal.c). */
-	if (th->pending || mend)
+	if (th->pending || broken)
 		r = arch_get_regs(th->tid, &raw);
-	if (r == 0 && mend)
+	if (r == 0 && broken)
 		mend_call(th, &raw, status, signal, since);
 	thread_watch_wait(th);
+	/* What it is to do is found in its memory. */
+	if (th->rest.state != REST_NONE)
+		target_was_read(t, since, 0);
 	if (r == 0 && th->pending)
 		r = take_sample(th, &raw, &record, &size);
 	resume(th, status, signal);
@@ -190,7 +214,7 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	if (th->pending)
 		finish_sample(th, r, record, size, since);
 	thread_clear_pending(th);
-	th->stop_expected = false;
+	th->stop_expected = th->ended_rest;
 	thread_wake(th);
 	/* Who is interrupted and stops writes no core. */
 	th->may_dump = status == TRACEE_SIGNAL && tracee_signal_dumps(signal);

@@ -50,6 +50,7 @@ struct thread {
 	bool unknown;	 /* and a RECORD_MISSED since the last sample */
 	bool listening;	 /* in a group-stop */
 	bool after_stop; /* it may not have left the kernel since one */
+	bool ended_rest; /* with its last stop, and has run nothing since */
 	bool may_dump;	 /* a core: it had a signal for that, or is new to us */
 
 	/*

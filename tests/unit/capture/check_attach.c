@@ -80,9 +80,16 @@ END_TEST
  */
 START_TEST(an_exec_that_waits_for_us_is_not_waited_for)
 {
+	const struct sigaction ignored = {.sa_handler = SIG_IGN};
+	struct sigaction action;
+	sigset_t alarm, mask;
 	pid_t tid;
 
 	threads();
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
+	ck_assert_int_eq(sigprocmask(SIG_BLOCK, &alarm, NULL), 0);
+	ck_assert_int_eq(sigaction(SIGALRM, &ignored, NULL), 0);
 	tid = (pid_t)live_ask(&l, "asleep 5", "ok");
 	live_ticks(&l, 5);
 	live_say(&l, "hidden exec");
@@ -91,6 +98,11 @@ START_TEST(an_exec_that_waits_for_us_is_not_waited_for)
 	/* Without a look at what has died. */
 	capture_thread(l.capture, (uint32_t)tid)->target->scan_tick = 0;
 	live_tick(&l);
+	/* The alarm by which it went on is the caller's again. */
+	ck_assert_int_eq(sigaction(SIGALRM, NULL, &action), 0);
+	ck_assert(action.sa_handler == SIG_IGN);
+	ck_assert_int_eq(sigprocmask(SIG_BLOCK, NULL, &mask), 0);
+	ck_assert_int_eq(sigismember(&mask, SIGALRM), 1);
 	check_new_program();
 }
 END_TEST
@@ -203,6 +215,32 @@ START_TEST(a_process_that_dies_in_the_middle_of_an_exec)
 }
 END_TEST
 
+/* The rest of them later, so that the others have their ticks. */
+START_TEST(attaching_gives_way)
+{
+	uint64_t first;
+
+	memset(&l, 0, sizeof(l));
+	live_start(&l, "cap_threads", NULL, NULL);
+	live_open(&l, 1u << 24);
+	(void)live_ask(&l, "asleep 400", "ok");
+	live_step(NS_PER_MS);
+	ck_assert_int_eq(live_add(&l), 0);
+	first = l.counters.threads;
+	ck_assert_uint_gt(first, 1);
+	ck_assert_uint_lt(first, 401);
+	/* Of 10 ms each: it goes on at the second. */
+	live_ticks(&l, 1);
+	ck_assert_uint_eq(l.counters.threads, first);
+	live_ticks(&l, 1);
+	ck_assert_uint_gt(l.counters.threads, first);
+	ck_assert_uint_lt(l.counters.threads, 401);
+	live_step(0);
+	live_ticks(&l, 4);
+	ck_assert_uint_eq(l.counters.threads, 401);
+}
+END_TEST
+
 START_TEST(attaching_keeps_the_heart_beating)
 {
 	uint64_t beat;
@@ -239,6 +277,7 @@ Suite *suite(void)
 	tcase_add_test(tc, a_process_in_the_middle_of_an_exec_is_added);
 	tcase_add_test(tc, an_exec_that_waits_for_another_tracer_is_no_end);
 	tcase_add_test(tc, a_process_that_dies_in_the_middle_of_an_exec);
+	tcase_add_test(tc, attaching_gives_way);
 	tcase_add_test(tc, attaching_keeps_the_heart_beating);
 	suite_add_tcase(s, tc);
 	return s;

@@ -1,5 +1,7 @@
 #include "lib/capture/target.h"
 
+#include <sys/ptrace.h>
+
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
@@ -146,6 +148,27 @@ START_TEST(the_share_is_of_all)
 }
 END_TEST
 
+/* For the rest of a call its arguments are looked up, and its instruction. */
+START_TEST(a_rest_is_paid_for)
+{
+	uint64_t before;
+
+	live_begin(&l, "cap_waits", "recv_all_timeout", NULL);
+	live_until_blocked(l.first);
+	(void)live_ask(&l, "wake", "ok");
+	live_until_blocked(l.first);
+	t = l.capture->targets;
+	live_step(25 * NS_PER_MS);
+	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
+	before = l.counters.event_stops;
+	while (l.counters.event_stops == before)
+		live_wait(&l);
+	live_step(0);
+	ck_assert_uint_eq(l.counters.continued, 1);
+	ck_assert(target_is_slow(t));
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("slow");
@@ -158,6 +181,10 @@ Suite *suite(void)
 	tcase_add_test(tc, a_read_in_time_is_none);
 	tcase_add_test(tc, short_waits_add_up);
 	tcase_add_test(tc, the_share_is_of_all);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("calls");
+	tcase_add_checked_fixture(tc, NULL, tear_down);
+	tcase_add_test(tc, a_rest_is_paid_for);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -159,7 +159,10 @@ static void stop_and_go_on(bool traced)
 	ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
 	until_state(l.first, traced ? 't' : 'T');
 	until_state(l.pid, traced ? 't' : 'T');
-	ck_assert_int_eq(kill(l.pid, SIGCONT), 0);
+	/* A tick does not make it another's stop. */
+	if (traced)
+		live_ticks(&l, 2);
+	ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGCONT), 0);
 }
 
 /* SIGSTOP and SIGCONT end an epoll_wait with EINTR (signal(7)). */
@@ -203,6 +206,50 @@ START_TEST(after_a_stop_waits_are_repaired_again)
 }
 END_TEST
 
+/* As when a shell brings it back, and the window has another size by now. */
+START_TEST(nor_does_it_take_a_tick)
+{
+	live_begin(&l, "cap_calls", "epoll_wait", NULL);
+	for (int i = 1; i <= 5; i++) {
+		uint64_t before;
+
+		stop_and_go_on(true);
+		while (count("eintr") < i)
+			live_patience();
+		live_until_blocked(l.first);
+		before = l.counters.event_stops;
+		ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH),
+				 0);
+		while (l.counters.event_stops == before)
+			live_wait(&l);
+		live_until_blocked(l.first);
+		ck_assert_int_eq(count("eintr"), i);
+	}
+}
+END_TEST
+
+/* It is new, for all we know, and its process is stopped. */
+START_TEST(a_new_thread_of_a_stopped_process_stays_stopped)
+{
+	pid_t tid;
+
+	live_begin(&l, "cap_threads", NULL, NULL);
+	tid = (pid_t)live_ask(&l, "busy 1", "ok");
+	live_ticks(&l, 1);
+	thread_remove(capture_thread(l.capture, (uint32_t)tid), MISSED_EXITED);
+	ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
+	/* It is known again as soon as its stop has been taken. */
+	while (capture_thread(l.capture, (uint32_t)tid) == NULL)
+		live_wait(&l);
+	until_state(tid, 't');
+	live_ticks(&l, 3);
+	ck_assert_int_eq(live_state(tid), 't');
+	ck_assert_int_eq(kill(l.pid, SIGCONT), 0);
+	until_state(tid, 'R');
+	ck_assert_int_eq(live_ask(&l, "join", "ok"), 0);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("stop");
@@ -215,6 +262,8 @@ Suite *suite(void)
 	tcase_add_test(tc, all_threads_stop_and_go_on);
 	tcase_add_test(tc, a_stop_ends_a_wait_as_it_does_without_us);
 	tcase_add_test(tc, after_a_stop_waits_are_repaired_again);
+	tcase_add_test(tc, nor_does_it_take_a_tick);
+	tcase_add_test(tc, a_new_thread_of_a_stopped_process_stays_stopped);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("signals");
 	tcase_add_checked_fixture(tc, NULL, tear_down);

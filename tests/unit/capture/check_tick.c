@@ -76,13 +76,17 @@ static void wake(void)
 /* As many threads as were sampled at a tick for the first time. */
 #define FIRSTS 64
 
-/* A process with n threads asleep before anybody looks at it. */
+/*
+ * A process with n threads asleep before anybody looks at it. Nothing takes
+ * long, for capture, unless it is told so.
+ */
 static void attach_to_many(const char *asleep, size_t ring_bytes)
 {
 	l = (struct live){.pidfd = -1, .in = -1, .out = -1};
 	live_start(&l, "cap_threads", NULL, NULL);
 	live_until_blocked((pid_t)live_ask(&l, asleep, "ok"));
 	live_open(&l, ring_bytes);
+	live_step(0);
 	ck_assert_int_eq(live_add(&l), 0);
 }
 
@@ -128,15 +132,40 @@ START_TEST(a_large_process_waits_for_half_a_ring)
 	const size_t size = 4u << 20;
 	uint64_t captured;
 
-	attach_to_many("asleep 1999", size);
+	attach_to_many("asleep 500", size);
 	l.reads = false;
 	live_ticks(&l, 100);
 	captured = l.counters.captured;
-	ck_assert_uint_lt(captured, 2000);
+	ck_assert_uint_lt(captured, 501);
 	ck_assert_uint_lt(ring_space(&l.sink.ring), size / 2);
 	ck_assert_uint_eq(live_missed(&l), 0);
 	live_ticks(&l, 199);
 	ck_assert_uint_gt(l.counters.missed[MISSED_RING_FULL], 0);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* Threads that are looked at however long it takes. */
+#define LOOKS 256
+
+/* Each look takes longer than all may take: the others wait for a tick. */
+START_TEST(a_look_at_many_threads_is_cut_off)
+{
+	attach_to_many("asleep 511", 16u << 20);
+	live_ticks(&l, 512 / FIRSTS);
+	ck_assert_uint_eq(l.counters.captured, 512);
+	capture_reset(l.capture, &l.sink);
+	live_step(50 * NS_PER_MS);
+	live_tick(&l);
+	live_step(0);
+	ck_assert_uint_eq(l.counters.missed[MISSED_LATE], 512 - LOOKS);
+	live_settle(&l);
+	live_check_sum(&l);
+	/* Those that had waited come as well, when there is time. */
+	live_later(3600 * NS_PER_SEC);
+	live_ticks(&l, 2);
+	ck_assert_uint_eq(l.counters.missed[MISSED_LATE], 512 - LOOKS);
+	ck_assert_uint_ge(l.counters.captured, 2 * 512);
 	live_check_sum(&l);
 }
 END_TEST
@@ -333,6 +362,7 @@ Suite *suite(void)
 	tcase_add_test(tc, a_large_process_is_taken_up_in_portions);
 	tcase_add_test(tc, a_portion_of_many_ticks);
 	tcase_add_test(tc, a_large_process_waits_for_half_a_ring);
+	tcase_add_test(tc, a_look_at_many_threads_is_cut_off);
 	tcase_add_test(tc, registers_are_remembered_for_the_same_place);
 	suite_add_tcase(s, tc);
 	return s;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/unit/capture/live.h"
@@ -285,8 +286,7 @@ START_TEST(a_connection_in_the_making)
 }
 END_TEST
 
-/* A second interrupt comes while the stop that the first made is not taken. */
-START_TEST(what_has_ended_stays_so)
+static void what_has_ended(void)
 {
 	begin("recv_all_timeout", false);
 	send_byte();
@@ -303,6 +303,76 @@ START_TEST(what_has_ended_stays_so)
 		live_patience();
 	}
 	ck_assert_uint_eq(l.counters.continued, 1);
+}
+
+/* A second interrupt comes while the stop that the first made is not taken. */
+START_TEST(what_has_ended_stays_so)
+{
+	what_has_ended();
+}
+END_TEST
+
+/* With the same registers, and at once: it is a part all the same. */
+START_TEST(the_next_call_is_another)
+{
+	what_has_ended();
+	live_step(1);
+	send_byte();
+	send_byte();
+	interrupt();
+	ck_assert_uint_eq(l.counters.continued, 2);
+	ck_assert_int_eq(count("other"), 1);
+}
+END_TEST
+
+/* Of the answer it needs nobody: it is not stopped, or its stop not taken. */
+static void send_byte_untaken(void)
+{
+	struct capture *c = l.capture;
+
+	l.capture = NULL;
+	ck_assert_int_eq(live_ask(&l, "wake", "ok"), 0);
+	l.capture = c;
+}
+
+/*
+ * The interrupt comes when the thread has stopped at the begin of its next
+ * part, before that stop is taken. The part has something, and is cut short.
+ */
+START_TEST(a_part_interrupted_where_it_begins)
+{
+	struct thread *th;
+	siginfo_t info;
+
+	begin("recv_all_timeout", false);
+	send_byte();
+	interrupt();
+	th = capture_thread(l.capture, (uint32_t)l.first);
+	do {
+		live_until_blocked(l.first);
+		th->stop_expected = true;
+		ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL),
+				 0);
+		ck_assert_int_eq(waitid(P_PID, (id_t)l.first, &info,
+					WSTOPPED | WNOWAIT | __WALL),
+				 0);
+		live_reap(&l);
+		live_patience();
+	} while (th->rest.state != REST_AHEAD);
+	while (live_state(l.first) != 't')
+		live_patience();
+	send_byte_untaken();
+	th->stop_expected = true;
+	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
+	while (th->rest.state != REST_INSIDE || live_state(l.first) != 'S') {
+		live_reap(&l);
+		live_patience();
+	}
+	ck_assert_uint_eq(th->rest.partial.done, 2);
+	ck_assert_int_eq(count("other"), 0);
+	live_later(HOUR_NS);
+	live_tick(&l);
+	has_ended();
 }
 END_TEST
 
@@ -395,6 +465,8 @@ Suite *suite(void)
 	tcase_add_test(tc, parts_do_not_make_it_longer);
 	tcase_add_test(tc, the_last_part_is_no_part);
 	tcase_add_test(tc, what_has_ended_stays_so);
+	tcase_add_test(tc, the_next_call_is_another);
+	tcase_add_test(tc, a_part_interrupted_where_it_begins);
 	tcase_add_test(tc, a_connection_in_the_making);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("ends");
