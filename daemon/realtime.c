@@ -9,12 +9,14 @@
 
 /*
  * A real-time thread that runs this long without a sleep has gone wrong: the
- * kernel ends it, and the broker starts another. One that has so much to do
- * that it never sleeps has not: it rests, for a moment, each time that it has
- * used a processor for so long.
+ * kernel ends it by SIGXCPU, which says why, and the broker starts another; at
+ * the hard limit it would be SIGKILL, so that is higher. One that has so much
+ * to do that it never sleeps has not gone wrong: it rests, for a moment, each
+ * time that it has used a processor for so long.
  */
-#define REALTIME_US_MAX 500000
-#define REST_EVERY_NS	(REALTIME_US_MAX * NS_PER_US / 5)
+#define REALTIME_US_MAX	     500000
+#define REALTIME_US_HARD_MAX (2 * REALTIME_US_MAX)
+#define REST_EVERY_NS	     (REALTIME_US_MAX * NS_PER_US / 5)
 /* Long enough that the timer does not ring before we are asleep. */
 #define REST_NS (100 * (long)NS_PER_US)
 
@@ -41,7 +43,7 @@ static bool set_fifo(bool on)
 void realtime_start(struct realtime *r)
 {
 	const struct rlimit limit = {.rlim_cur = REALTIME_US_MAX,
-				     .rlim_max = REALTIME_US_MAX};
+				     .rlim_max = REALTIME_US_HARD_MAX};
 
 	*r = (struct realtime){.scheduler = SCHEDULER_NORMAL};
 	(void)prctl(PR_SET_TIMERSLACK, 1UL);

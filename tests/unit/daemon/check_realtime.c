@@ -1,6 +1,8 @@
 #include "daemon/realtime.h"
 
 #include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,11 +15,17 @@
  */
 #define BUSY_NS (2 * NS_PER_SEC)
 
+/* More than half of a window, in which half may be used. */
+#define MUCH_NS	  (60 * NS_PER_MS)
+#define WINDOW_NS (100 * NS_PER_MS)
+
 /* Never sleeps by itself. */
 static void be_busy(bool keeps_share)
 {
+	const struct rlimit no_core = {0};
 	struct realtime r;
 
+	(void)setrlimit(RLIMIT_CORE, &no_core);
 	realtime_start(&r);
 	while (clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) < BUSY_NS)
 		if (keeps_share)
@@ -49,7 +57,67 @@ START_TEST(who_hangs_is)
 	int status = status_of(false);
 
 	/* Where real-time priority is refused, nobody has to be. */
-	ck_assert(WIFSIGNALED(status) || WEXITSTATUS(status) == 1);
+	ck_assert(WIFSIGNALED(status) ? WTERMSIG(status) == SIGXCPU
+				      : WEXITSTATUS(status) == 1);
+}
+END_TEST
+
+static bool is_real_time(void)
+{
+	return (sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) == SCHED_FIFO;
+}
+
+static void use(uint64_t ns)
+{
+	uint64_t until = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) + ns;
+
+	while (clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) < until)
+		;
+}
+
+START_TEST(a_share_that_is_used_up_comes_back)
+{
+	uint64_t now = 10 * NS_PER_SEC;
+	struct realtime r;
+
+	realtime_start(&r);
+	realtime_keep_share(&r, now);
+	ck_assert(!r.exceeded);
+	ck_assert(is_real_time() == (r.scheduler == SCHEDULER_FIFO));
+	use(MUCH_NS);
+	realtime_keep_share(&r, now + MUCH_NS);
+	ck_assert(r.exceeded);
+	ck_assert(!is_real_time());
+	/* It has to wait for the window's end, */
+	realtime_keep_share(&r, now + WINDOW_NS - 1);
+	ck_assert(r.exceeded);
+	ck_assert(!is_real_time());
+	/* then all is as before. */
+	now += WINDOW_NS + MUCH_NS;
+	realtime_keep_share(&r, now);
+	ck_assert(!r.exceeded);
+	ck_assert(is_real_time() == (r.scheduler == SCHEDULER_FIFO));
+	realtime_keep_share(&r, now + MUCH_NS);
+	ck_assert(!r.exceeded);
+}
+END_TEST
+
+/* As much, in windows of which each has less than half of it. */
+START_TEST(a_share_that_is_not_is_kept)
+{
+	uint64_t now = 10 * NS_PER_SEC;
+	struct realtime r;
+
+	realtime_start(&r);
+	realtime_keep_share(&r, now);
+	for (int i = 0; i < 4; i++) {
+		use(MUCH_NS / 3);
+		now += WINDOW_NS;
+		realtime_keep_share(&r, now - WINDOW_NS / 2);
+		ck_assert(!r.exceeded);
+		realtime_keep_share(&r, now);
+	}
+	ck_assert(!r.exceeded);
 }
 END_TEST
 
@@ -60,6 +128,8 @@ Suite *suite(void)
 
 	tcase_add_test(c, who_has_much_to_do_is_not_ended);
 	tcase_add_test(c, who_hangs_is);
+	tcase_add_test(c, a_share_that_is_used_up_comes_back);
+	tcase_add_test(c, a_share_that_is_not_is_kept);
 	suite_add_tcase(s, c);
 	return s;
 }
