@@ -1,7 +1,6 @@
 #include "lib/capture/rest.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/syscall.h>
 
 #include "lib/base/clock.h"
