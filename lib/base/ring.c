@@ -13,7 +13,7 @@
 #define RING_SEALS \
 	(F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-/* A lap may end early once this part of it is used. */
+/* A lap may end early once this part of it has been read. */
 #define REUSE_SHARE 4
 
 /*
@@ -71,6 +71,14 @@ static struct ring_record *record_at(const struct ring_writer *w, uint64_t at)
 	return (struct ring_record *)(void *)(w->base + (at & (w->size - 1)));
 }
 
+static bool has_left_much(const struct ring_writer *w)
+{
+	const uint64_t lap = ~(uint64_t)(w->size - 1);
+
+	return (w->tail & lap) == (w->head & lap) &&
+	       (w->tail & ~lap) >= w->size / REUSE_SHARE;
+}
+
 int ring_reserve(struct ring_writer *w, size_t size, void **ret)
 {
 	uint64_t start = w->head;
@@ -82,13 +90,12 @@ int ring_reserve(struct ring_writer *w, size_t size, void **ret)
 	size = align_up(max_u64(size, sizeof(struct ring_record)), RING_ALIGN);
 	left = w->size - (size_t)(start & (w->size - 1));
 	/*
-	 * Too near the end of the lap, or everything has been read and a good
-	 * part of the lap is used: start at the beginning of the memory. The
-	 * second keeps a reader that follows closely within few pages. Until
-	 * the reader has passed the pad, no more than was used is free.
+	 * Too near the end of the lap, or the reader follows through it and has
+	 * left a good part behind: start at the beginning of the memory. The
+	 * second keeps both within few pages. Until the reader has passed the
+	 * pad, no more than that part is free.
 	 */
-	if (size > left ||
-	    (w->tail == w->head && w->size - left >= w->size / REUSE_SHARE))
+	if (size > left || has_left_much(w))
 		start += left;
 	if (start + size - w->tail > w->size) {
 		/* The shortcut is not worth a refusal. */

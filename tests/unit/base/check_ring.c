@@ -212,6 +212,18 @@ START_TEST(an_empty_ring_starts_at_the_beginning_of_the_memory)
 END_TEST
 
 /* ...but what is left of the lap is not given away for little. */
+/* A reader that follows by a record, so that the ring is never empty. */
+START_TEST(a_reader_that_follows_stays_near_the_beginning)
+{
+	ck_assert_int_eq(put(SIZE / 32, 1, 1), 0);
+	for (int i = 0; i < 200; i++) {
+		ck_assert_int_eq(put(SIZE / 32, 1, 1), 0);
+		ck_assert_uint_le(w.head & (SIZE - 1), SIZE / 4 + SIZE / 16);
+		ck_assert_uint_eq(get(), 1);
+	}
+}
+END_TEST
+
 START_TEST(an_ended_lap_leaves_a_good_part_of_the_ring)
 {
 	ck_assert_int_eq(put(200, 1, 0), 0);
@@ -482,6 +494,7 @@ Suite *suite(void)
 	tcase_add_test(t, a_full_ring_refuses_until_it_is_read);
 	tcase_add_test(t, a_record_that_does_not_fit_the_lap_starts_the_next);
 	tcase_add_test(t, an_empty_ring_starts_at_the_beginning_of_the_memory);
+	tcase_add_test(t, a_reader_that_follows_stays_near_the_beginning);
 	tcase_add_test(t, an_ended_lap_leaves_a_good_part_of_the_ring);
 	tcase_add_test(t, a_credit_is_checked);
 	tcase_add_test(t, a_head_is_checked);
