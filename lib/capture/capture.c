@@ -256,8 +256,11 @@ static unsigned int take_any(struct capture *c, unsigned int max)
 
 bool capture_reap(struct capture *c)
 {
-	const bool more = take_any(c, REAP_MAX) == REAP_MAX;
+	bool more;
 
+	/* That the caller has waited for stops is no wait for a read. */
+	c->options.switches(&c->switches);
+	more = take_any(c, REAP_MAX) == REAP_MAX;
 	if (more)
 		take_pending(c);
 	free_ended(c);

@@ -31,9 +31,9 @@ bool target_is_slow(const struct target *t)
 }
 
 /*
- * Since the tick, or the last question. Whoever had our processor was not the
- * target's memory, nor whoever had that of the virtual machine, which is no
- * switch. That we wait for stops in between may hide the latter.
+ * Since the tick, the last stops were taken, or the last question. Whoever had
+ * our processor was not the target's memory, nor whoever had that of the
+ * virtual machine, which is no switch.
  */
 static bool has_waited(struct capture *c)
 {
