@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "lib/capture/arch.h"
+#include "lib/capture/target.h"
 
 #define LIVE_RING_BYTES (16u << 20)
 
@@ -174,13 +174,30 @@ int live_add(struct live *l)
 	return r;
 }
 
+/*
+ * A thread that cannot be attached to within milliseconds is left for a tick
+ * to come: it may be in an exec. Here it waits for a processor only.
+ */
+void live_attach(struct live *l)
+{
+	struct target *t;
+
+	ck_assert_int_eq(live_add(l), 0);
+	t = l->capture->targets;
+	while (t->held_up_ticks != 0) {
+		(void)!target_scan(t);
+		live_patience();
+	}
+	l->counters.threads = t->n_threads;
+}
+
 void live_begin(struct live *l, const char *name, const char *argument,
 		const char *argument2)
 {
 	*l = (struct live){.pidfd = -1, .in = -1, .out = -1};
 	live_start(l, name, argument, argument2);
 	live_open(l, LIVE_RING_BYTES);
-	ck_assert_int_eq(live_add(l), 0);
+	live_attach(l);
 }
 
 void live_end(struct live *l)

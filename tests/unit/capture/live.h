@@ -77,7 +77,9 @@ void live_start(struct live *l, const char *name, const char *argument,
 void live_open(struct live *l, size_t ring_bytes);
 /* capture_add of the target; returns what it returns. */
 int live_add(struct live *l);
-/* All of these, and the target is attached. */
+/* live_add, and it is attached to all threads, however long that takes. */
+void live_attach(struct live *l);
+/* All of these. */
 void live_begin(struct live *l, const char *name, const char *argument,
 		const char *argument2);
 /* Ends the target, takes its statuses and frees everything. */
