@@ -329,7 +329,7 @@ static const char *take_done(struct broker *b,
 void ship_on_message(struct child *child, struct ipc_message *m)
 {
 	struct broker *b = child->broker;
-	const char *wrong = "sends what is no message";
+	const char *wrong = "sends a message that is none";
 
 	switch (msg_type_of(m)) {
 	case MSG_ENVELOPE_WRITTEN:

@@ -97,17 +97,17 @@ FATAL = {
     'lost: no reason': lambda: send('CHUNK_LOST', 'II', 1, 31),
     'lost: huge reason': lambda: send('CHUNK_LOST', 'II', 1, 2**32 - 1),
     'lost: of nobody': lambda: send('CHUNK_LOST', 'II', 0, 1),
-    'opened: of nobody': lambda: send('SESSION_OPENED', 'II', 9, 0),
-    'opened: twice': lambda: [send('SESSION_OPENED', 'II', 1, 0)
+    'opened: of nobody': lambda: send('SESSION_OPENED', 'I', 9),
+    'opened: twice': lambda: [send('SESSION_OPENED', 'I', 1)
                               for _ in range(2)],
-    'closed: of nobody': lambda: send('SESSION_CLOSED', 'II', 9, 0),
+    'closed: of nobody': lambda: send('SESSION_CLOSED', 'I', 9),
     'stats: of nobody': lambda: send('UNWIND_STATS', 'II21Q', 9, 0,
                                      *[HUGE] * 21),
     # of capture
-    'state: of nobody': lambda: send('TARGET_STATE', 'IIiI', 9, 1, 0, 0),
-    'state: none': lambda: send('TARGET_STATE', 'IIiI', 1, 99, 0, 0),
-    'ring: nobody\'s': lambda: send('RING_MADE', 'II', 9, 0, fds=[memfd(1)]),
-    'ring: no descriptor': lambda: send('RING_MADE', 'II', 1, 0),
+    'state: of nobody': lambda: send('TARGET_STATE', 'IIi', 9, 1, 0),
+    'state: none': lambda: send('TARGET_STATE', 'IIi', 1, 99, 0),
+    'ring: nobody\'s': lambda: send('RING_MADE', 'I', 9, fds=[memfd(1)]),
+    'ring: no descriptor': lambda: send('RING_MADE', 'I', 1),
     'done: early': lambda: send('CAPTURE_DONE', ''),
     # of ship
     'done: unknown': lambda: send('ENVELOPE_DONE', 'QII', 77, 1, 0),
@@ -117,7 +117,7 @@ FATAL = {
 
 def closed_twice():
     for _ in range(2):
-        send('SESSION_CLOSED', 'II', 1, 0)
+        send('SESSION_CLOSED', 'I', 1)
     send('CHUNK_LOST', 'II', 1, 1)
     chunk()
 
@@ -131,15 +131,15 @@ def states():
     for first in range(1, 5):
         for second in range(1, 5):
             for state in (first, second):
-                send('TARGET_STATE', 'IIiI', 1, state, -2**31, 0)
+                send('TARGET_STATE', 'IIi', 1, state, -2**31)
 
 
 def rings():
     for _ in range(3):
-        send('RING_MADE', 'II', 1, 0, fds=[memfd(1)])
+        send('RING_MADE', 'I', 1, fds=[memfd(1)])
     for _ in range(3):
-        send('RING_BROKEN', 'II', 1, 0)
-    send('RING_BROKEN', 'II', 9, 0)
+        send('RING_BROKEN', 'I', 1)
+    send('RING_BROKEN', 'I', 9)
 
 
 # These are no reason to end it, or it ends by itself.
@@ -162,9 +162,9 @@ def obey(data):
     if kind == TYPES['CAPTURE_STOP']:
         sys.exit()
     if kind == TYPES['SESSION_OPEN']:
-        send('SESSION_OPENED', 'II', what & 0xffffffff, 0)
+        send('SESSION_OPENED', 'I', what & 0xffffffff)
     if kind == TYPES['SESSION_CLOSE']:
-        send('SESSION_CLOSED', 'II', what & 0xffffffff, 0)
+        send('SESSION_CLOSED', 'I', what & 0xffffffff)
     if kind == TYPES['ENVELOPE']:
         send('ENVELOPE_WRITTEN', 'QiI', what, -2**31, 2**32 - 1)
         send('ENVELOPE_DONE', 'QII', what, 99, 2**32 - 1)
