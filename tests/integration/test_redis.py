@@ -65,8 +65,10 @@ def check_stats(stats, made):
           f'samples are lost: {stats}')
     check(stats['samples_taken'] == stats['captured'] + stats['repeated'] +
           stats['filled'], f'samples of no kind: {stats}')
-    # Which a machine that is somebody else's makes late, or impossible.
-    check(set(stats['missed']) <= {'sampler_late', 'not_stopped'},
+    # Which a machine that is somebody else's makes late, or impossible; and
+    # where redis forks to save, its memory may be slow.
+    check(set(stats['missed']) <= {'sampler_late', 'not_stopped',
+                                   'memory_slow'},
           f'{stats["missed"]}')
     late = stats['missed'].get('sampler_late', 0) + 2
     check(abs(stats['ticks'] - stats['rate_hz'] * stats['duration_s']) <= late,
