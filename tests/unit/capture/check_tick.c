@@ -273,6 +273,7 @@ START_TEST(late_ticks_are_counted)
 	(void)live_ask(&l, "busy 1", "ok");
 	live_until_blocked(l.pid);
 	live_ticks(&l, 1);
+	live_until_all_run(&l);
 	live_tick_late(&l, 10);
 	live_settle(&l);
 	ck_assert_uint_eq(l.counters.ticks, 11);

@@ -460,7 +460,8 @@ void live_until_blocked(pid_t tid)
 	do {
 		live_patience();
 		ck_assert(read_proc(tid, "syscall", text, sizeof(text)));
-	} while (text[0] < '0' || text[0] > '9');
+		/* One that was woken and has not run since is not. */
+	} while (text[0] < '0' || text[0] > '9' || live_state(tid) == 'R');
 }
 
 long live_status(pid_t tid, const char *key)
@@ -489,7 +490,7 @@ char live_state(pid_t tid)
  * processor since is not "running" yet, nor in a call: the sampler rightly
  * takes it for one that stands still. Waits until none is.
  */
-static void until_all_run(const struct live *l)
+void live_until_all_run(const struct live *l)
 {
 	char text[256], state;
 
@@ -507,7 +508,7 @@ static void until_all_run(const struct live *l)
 void live_ticks(struct live *l, unsigned int n)
 {
 	while (n-- > 0) {
-		until_all_run(l);
+		live_until_all_run(l);
 		live_tick(l);
 		live_settle(l);
 	}

@@ -112,6 +112,8 @@ void live_step(uint64_t ns);
 void live_read(struct live *l);
 const struct live_thread *live_thread(const struct live *l, pid_t tid);
 
+/* Waits until all that are to run have come to a processor. */
+void live_until_all_run(const struct live *l);
 /* Waits until the thread is blocked in a call. */
 void live_until_blocked(pid_t tid);
 /* A number of /proc/PID/task/TID/status, such as "TracerPid"; -1: gone. */
