@@ -24,7 +24,7 @@ struct options {
 	size_t n_pids;
 	double duration_s; /* 0: without end */
 	double shutdown_timeout_s;
-	const char *dsn;   /* NULL: none */
+	const char *dsn; /* NULL: none */
 	const char *output;
 	const char *stats;
 	const char *spool; /* NULL: not given; "": none */

@@ -65,9 +65,9 @@ START_TEST(other_results_are_left)
 			    !(nr == SYS_bpf && result == -EAGAIN) &&
 			    syscall_restart_rule(nr, result) != RESTART_LEAVE)
 				ck_abort_msg("call %ld, %ld", nr, result);
-	ck_assert_int_eq(syscall_restart_rule(SYS_io_pgetevents,
-					      RESULT_ERESTARTNOHAND),
-			 RESTART_REWRITE);
+	ck_assert_int_eq(
+		syscall_restart_rule(SYS_io_pgetevents, RESULT_ERESTARTNOHAND),
+		RESTART_REWRITE);
 	ck_assert_int_eq(syscall_restart_rule(SYS_bpf, -EAGAIN), RESTART_ALONE);
 }
 END_TEST
