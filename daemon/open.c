@@ -20,21 +20,6 @@
 #define FUSE_SUPER_MAGIC 0x65735546
 #endif
 
-static int write_all(int fd, const char *bytes, size_t n)
-{
-	while (n > 0) {
-		ssize_t written = write(fd, bytes, n);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -errno;
-		bytes += written;
-		n -= (size_t)written;
-	}
-	return 0;
-}
-
 static int new_copy(int *ret_fd)
 {
 	*ret_fd = memfd_create("copy", MFD_CLOEXEC);

@@ -50,4 +50,22 @@ static inline void close_fd(int *fd)
 	errno = saved;
 }
 
+/* All n bytes, in as many parts as it takes. Returns 0 or write(2)'s error. */
+must_check static inline int write_all(int fd, const void *bytes, size_t n)
+{
+	const uint8_t *at = (const uint8_t *)bytes;
+
+	while (n > 0) {
+		ssize_t written = write(fd, at, n);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return -errno;
+		at += written;
+		n -= (size_t)written;
+	}
+	return 0;
+}
+
 #endif

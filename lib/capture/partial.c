@@ -295,9 +295,9 @@ static bool advance(const struct partial *p, struct partial_call *ret)
 {
 	size_t m = 0;
 
-	while (m < sizeof(moves) / sizeof(moves[0]) && moves[m].nr != p->nr)
+	while (m < array_size(moves) && moves[m].nr != p->nr)
 		m++;
-	if (m == sizeof(moves) / sizeof(moves[0]))
+	if (m == array_size(moves))
 		return false;
 	ret->nr = p->nr;
 	for (unsigned int i = 0; i < ARCH_ARGUMENTS; i++)

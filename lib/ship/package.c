@@ -39,23 +39,6 @@ static int make_head(const struct package *p, int64_t sent_at_us,
 	return r;
 }
 
-static int write_all(int fd, const void *bytes, size_t n)
-{
-	const uint8_t *at = bytes;
-
-	while (n > 0) {
-		ssize_t written = write(fd, at, n);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -errno;
-		at += written;
-		n -= (size_t)written;
-	}
-	return 0;
-}
-
 static int copy(int from, uint64_t size, int to)
 {
 	uint8_t bytes[COPY_BYTES];

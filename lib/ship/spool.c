@@ -284,23 +284,6 @@ void spool_free(struct spool *s)
 	free(s);
 }
 
-static int write_file(int fd, const void *bytes, size_t size)
-{
-	const uint8_t *at = bytes;
-
-	while (size > 0) {
-		ssize_t n = write(fd, at, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		at += n;
-		size -= (size_t)n;
-	}
-	return fsync(fd) < 0 ? -errno : 0;
-}
-
 /* All of it under the name that begins with a dot, then under the other. */
 static int create_file(const struct spool *s, const struct spool_entry *e,
 		       const void *bytes)
@@ -314,7 +297,9 @@ static int create_file(const struct spool *s, const struct spool_entry *e,
 	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	r = write_file(fd, bytes, e->size);
+	r = write_all(fd, bytes, e->size);
+	if (r == 0 && fsync(fd) < 0)
+		r = -errno;
 	/* An error that came late, by NFS for one. */
 	if (close(fd) < 0 && r == 0)
 		r = -errno;

@@ -121,16 +121,8 @@ static int to_memfd(const uint8_t *bytes, size_t size)
 {
 	int fd = memfd_create("debugdata", MFD_CLOEXEC);
 
-	for (size_t pos = 0; fd >= 0 && pos < size;) {
-		ssize_t n = write(fd, bytes + pos, size - pos);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			close_fd(&fd);
-		else
-			pos += (size_t)n;
-	}
+	if (fd >= 0 && write_all(fd, bytes, size) < 0)
+		close_fd(&fd);
 	return fd;
 }
 
