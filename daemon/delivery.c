@@ -85,21 +85,25 @@ static void free_envelope(struct envelope *e)
 	free(e);
 }
 
-static struct envelope *take_out(struct broker *b, uint64_t seq)
+static struct envelope *envelope_of(const struct broker *b, uint64_t seq)
 {
-	for (struct envelope **at = &b->envelopes; *at != NULL;
-	     at = &(*at)->next) {
-		struct envelope *e = *at;
+	struct envelope *e = b->envelopes;
 
-		if (e->message.seq != seq)
-			continue;
-		*at = e->next;
-		b->n_envelopes--;
-		if (e->handed)
-			b->n_handed--;
-		return e;
-	}
-	return NULL;
+	while (e != NULL && e->message.seq != seq)
+		e = e->next;
+	return e;
+}
+
+static void take_out(struct broker *b, const struct envelope *e)
+{
+	struct envelope **at = &b->envelopes;
+
+	while (*at != e)
+		at = &(*at)->next;
+	*at = e->next;
+	b->n_envelopes--;
+	if (e->handed)
+		b->n_handed--;
 }
 
 static void unwritten(struct broker *b, const struct envelope *e, int error)
@@ -168,7 +172,7 @@ static void drop_oldest(struct broker *b, uint32_t target)
 	for (struct envelope *e = b->envelopes; e != NULL; e = e->next) {
 		if (e->handed || e->target != target)
 			continue;
-		(void)take_out(b, e->message.seq);
+		take_out(b, e);
 		discard_both(b, e->target, DISCARD_QUEUE_OVERFLOW,
 			     e->message.to_file);
 		free_envelope(e);
@@ -246,24 +250,18 @@ int delivery_chunk(struct broker *b, struct target *t,
 	return 0;
 }
 
-static struct envelope *envelope_of(const struct broker *b, uint64_t seq)
+/* ship has written its file, or could not. */
+static int take_written(void *ctx, struct ipc_message *message)
 {
-	struct envelope *e = b->envelopes;
-
-	while (e != NULL && e->message.seq != seq)
-		e = e->next;
-	return e;
-}
-
-/* ship has written its file, or could not. Returns what to blame it for. */
-static const char *take_written(struct broker *b,
-				const struct msg_envelope_written *m)
-{
+	const struct msg_envelope_written *m = (const void *)message->bytes;
+	struct broker *b = ctx;
 	struct envelope *e = envelope_of(b, m->seq);
 	int error = m->error, r;
 
-	if (e == NULL || !e->handed || !e->message.to_file)
-		return "writes what was not asked";
+	if (e == NULL || !e->handed || !e->message.to_file) {
+		child_fail(&b->ship, "writes what was not asked");
+		return 0;
+	}
 	if (error == 0) {
 		r = output_finish(&b->output, e->message.seq,
 				  e->message.chunk_id);
@@ -278,7 +276,7 @@ static const char *take_written(struct broker *b,
 	}
 	/* Not again by another ship. */
 	e->message.to_file = false;
-	return NULL;
+	return 0;
 }
 
 /* ship has said on stderr what went wrong; here it is counted. */
@@ -311,47 +309,43 @@ static void count_result(struct broker *b, const struct envelope *e,
 	discard(b, e->target, DISCARD_NETWORK_ERROR);
 }
 
-static const char *take_done(struct broker *b,
-			     const struct msg_envelope_done *m)
+static int take_done(void *ctx, struct ipc_message *message)
 {
+	const struct msg_envelope_done *m = (const void *)message->bytes;
+	struct broker *b = ctx;
 	struct envelope *e = envelope_of(b, m->seq);
 
-	if (e == NULL || !e->handed || e->message.to_file)
-		return "answers what was not asked";
-	(void)take_out(b, m->seq);
+	if (e == NULL || !e->handed || e->message.to_file) {
+		child_fail(&b->ship, "answers what was not asked");
+		return 0;
+	}
+	take_out(b, e);
 	if (b->has_dsn)
 		count_result(b, e, (enum ship_result)m->result);
 	free_envelope(e);
 	hand_over_next(b);
-	return NULL;
+	return 0;
+}
+
+static int take_spool(void *ctx, struct ipc_message *message)
+{
+	struct broker *b = ctx;
+
+	memcpy(&b->spool_now, message->bytes, sizeof(b->spool_now));
+	return 0;
 }
 
 void ship_on_message(struct child *child, struct ipc_message *m)
 {
-	struct broker *b = child->broker;
-	const char *wrong = "sends a message that is none";
+	static const struct msg_rule rules[] = {
+		MSG_RULE(MSG_ENVELOPE_WRITTEN, msg_envelope_written, 0,
+			 take_written),
+		MSG_RULE(MSG_ENVELOPE_DONE, msg_envelope_done, 0, take_done),
+		MSG_RULE(MSG_SPOOL, msg_spool, 0, take_spool),
+	};
 
-	switch (msg_type_of(m)) {
-	case MSG_ENVELOPE_WRITTEN:
-		if (msg_of_size(m, sizeof(struct msg_envelope_written)) != NULL)
-			wrong = take_written(b, (const void *)m->bytes);
-		break;
-	case MSG_ENVELOPE_DONE:
-		if (msg_of_size(m, sizeof(struct msg_envelope_done)) != NULL)
-			wrong = take_done(b, (const void *)m->bytes);
-		break;
-	case MSG_SPOOL:
-		if (msg_of_size(m, sizeof(struct msg_spool)) == NULL)
-			break;
-		b->spool_now =
-			*(const struct msg_spool *)(const void *)m->bytes;
-		wrong = NULL;
-		break;
-	default:
-		break;
-	}
-	if (wrong != NULL)
-		child_fail(child, wrong);
+	if (msg_handle(rules, array_size(rules), child->broker, m) < 0)
+		child_fail(child, "sends a message that is none");
 }
 
 void delivery_finish(struct broker *b, uint64_t timeout_ns)
