@@ -64,6 +64,8 @@ static void exec_ship(int fd, const char *argument)
 	ship_path(path);
 	log_fd = memfd_create("log", MFD_CLOEXEC);
 	ck_assert_int_ge(log_fd, 0);
+	/* The offset is shared: reading shall not move where ship writes. */
+	ck_assert_int_eq(fcntl(log_fd, F_SETFL, O_APPEND), 0);
 	ship = fork();
 	ck_assert_int_ge(ship, 0);
 	if (ship != 0)
