@@ -261,11 +261,11 @@ FUZZ_LDFLAGS =
 FUZZ_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/fuzz/*.c))
 ALL_OBJS += $(FUZZ_OBJS)
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/fuzz.o \
-		$(FUZZ_MAIN) $(call archives,unwind base)
+		$(FUZZ_MAIN) $(call archives,unwind ship proto base)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(FUZZ_LDFLAGS) -o $@ $^ $(ALL_LDFLAGS) \
-		$(call pkg,$(unit_unwind_PKG)) $(unit_unwind_LIBS)
+		$(call pkg,$(unit_unwind_PKG) $(unit_ship_PKG)) $(unit_unwind_LIBS)
 
 # The other processor. All is compiled for it but what libunwind's headers for
 # it are needed for (clang is every cross compiler; the C library's headers are

@@ -171,23 +171,24 @@ static bool is_aside(const char *name)
 	       strcmp(name + n - strlen(ASIDE), ASIDE) == 0;
 }
 
-/* Put there when the clock was wrong: it would never be too old. */
-static void make_younger(const struct spool *s, struct spool_entry *e,
-			 uint64_t now_ms)
+/*
+ * Put there when the clock was wrong: it would never be too old. 0 or -errno;
+ * the chunk may be there already, under the other name.
+ */
+static int make_younger(const struct spool *s, const char *name,
+			struct spool_entry *e, uint64_t now_ms)
 {
 	const int dir = s->options.dir_fd;
-	char was[SPOOL_NAME_SIZE], name[SPOOL_NAME_SIZE];
-	const uint64_t time_ms = e->time_ms;
+	char younger[SPOOL_NAME_SIZE];
 
-	spool_name(e, was);
 	e->time_ms = now_ms;
-	spool_name(e, name);
-	if (renameat(dir, was, dir, name) < 0)
-		e->time_ms = time_ms;
+	spool_name(e, younger);
+	return renameat2(dir, name, dir, younger, RENAME_NOREPLACE) < 0 ? -errno
+									: 0;
 }
 
-/* A name of the directory, at the start. */
-static int take_name(struct spool *s, const char *name, uint64_t now_ms)
+/* A name of the directory, at the start: it gets the one that it should have */
+static void mend_name(struct spool *s, const char *name, uint64_t now_ms)
 {
 	struct spool_entry e;
 	struct stat st;
@@ -195,29 +196,40 @@ static int take_name(struct spool *s, const char *name, uint64_t now_ms)
 
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
 	    fstatat(s->options.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    S_ISDIR(st.st_mode))
-		return 0;
+	    S_ISDIR(st.st_mode) || is_aside(name))
+		return;
 	if (!S_ISREG(st.st_mode)) {
 		tell(s, SPOOL_LEFT_ALONE, name, EINVAL);
-		return 0;
+		return;
 	}
 	if (name[0] == '.' && spool_name_parse(name + 1, &e) == 0) {
 		(void)unlinkat(s->options.dir_fd, name, 0);
-		return 0;
+		return;
 	}
+	r = spool_name_parse(name, &e);
+	if (r == 0 && e.time_ms > now_ms)
+		r = make_younger(s, name, &e, now_ms);
+	if (r < 0)
+		set_aside(s, name, -r);
+}
+
+/* What is there now. */
+static int take_name(struct spool *s, const char *name, uint64_t now_ms)
+{
+	struct spool_entry e;
+	struct stat st;
+	int r;
+
+	if (fstatat(s->options.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISREG(st.st_mode))
+		return 0;
 	s->bytes += (uint64_t)st.st_size;
-	if (is_aside(name))
+	if (spool_name_parse(name, &e) < 0 || e.time_ms > now_ms)
 		return 0;
-	if (spool_name_parse(name, &e) < 0) {
-		set_aside(s, name, EINVAL);
-		return 0;
-	}
 	r = make_place(s);
 	if (r < 0)
 		return r;
 	e.size = (uint64_t)st.st_size;
-	if (e.time_ms > now_ms)
-		make_younger(s, &e, now_ms);
 	s->entries[s->end++] = e;
 	return 0;
 }
@@ -234,7 +246,7 @@ static int by_age(const void *a, const void *b)
 static int read_directory(struct spool *s, uint64_t now_ms)
 {
 	struct dirent *entry;
-	int fd, r = 0;
+	int fd, r;
 	DIR *dir;
 
 	/* Not a duplicate: that would share its position. */
@@ -246,6 +258,11 @@ static int read_directory(struct spool *s, uint64_t now_ms)
 		close_fd(&fd);
 		return -ENOMEM;
 	}
+	/* One after the other: what is renamed may be met under both names. */
+	while ((errno = 0, entry = readdir(dir)) != NULL)
+		mend_name(s, entry->d_name, now_ms);
+	r = -errno;
+	rewinddir(dir);
 	while (r == 0 && (errno = 0, entry = readdir(dir)) != NULL)
 		r = take_name(s, entry->d_name, now_ms);
 	if (r == 0)
