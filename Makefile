@@ -81,7 +81,7 @@ EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 
 # daemon/ sources, archives and libraries of each executable: the link table
 # of docs/ARCHITECTURE.md, checked by tests/arch.
-sentry-profd_SRC = profd finish broker pause patience children socket reap \
+sentry-profd_SRC = profd finish broker pause limit patience children socket reap \
 	watch inbox targets past refusal governor delivery stats usage options \
 	process files open rooted spawn output spool_dir accounts id child \
 	privileges log

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/governor.h"
+#include "daemon/limit.h"
 #include "daemon/log.h"
 #include "daemon/pause.h"
 #include "lib/base/clock.h"
@@ -27,6 +28,7 @@ void broker_run_once(struct broker *b, int timeout_ms)
 	}
 	children_check(b);
 	files_check(b->files);
+	limit_check(b);
 	targets_check(b);
 	governor_check(b);
 	if (b->pause_asked && !b->pausing)
@@ -41,8 +43,9 @@ uint64_t broker_now_ns(const struct broker *b)
 int broker_wait_ms(const struct broker *b, uint64_t deadline_ns)
 {
 	uint64_t now = broker_now_ns(b);
-	bool calm =
-		b->capture.pid != 0 && b->ended_ns == 0 && b->beat_looks == 0;
+	bool calm = b->ended_ns == 0 &&
+		    (b->limit.phase == LIMIT_HOLDS ||
+		     (b->capture.pid != 0 && b->beat_looks == 0));
 
 	if (now >= deadline_ns)
 		return 0;

@@ -4,6 +4,7 @@
  *   finish.c    the end
  *   broker.c    a turn of the loop, and its clock
  *   pause.c     SIGTSTP and SIGCONT
+ *   limit.c     the server's limits
  *   children.c  starts and restarts the other processes
  *   socket.c    talks with them
  *   reap.c      takes note of their ends
@@ -31,6 +32,7 @@
 #include "daemon/msg.h"
 #include "daemon/options.h"
 #include "daemon/output.h"
+#include "daemon/patience.h"
 #include "lib/base/loop.h"
 
 struct broker;
@@ -151,6 +153,21 @@ struct target {
 	struct governed governed;
 };
 
+/* The server takes no profiles (limit.c). */
+enum limit_phase {
+	LIMIT_NONE,
+	LIMIT_BEGINS, /* capture is to end, and to stay so */
+	LIMIT_HOLDS,  /* it has, and all targets run alone */
+};
+
+struct limit {
+	enum limit_phase phase;
+	uint64_t until_ns; /* by clock_boot_ns; 0: never */
+	uint64_t since_ns; /* by broker_now_ns: the pause that there is */
+	uint64_t paused_ns, pauses;
+	struct patience patience; /* with capture */
+};
+
 struct envelope; /* delivery.c */
 
 struct broker {
@@ -197,6 +214,7 @@ struct broker {
 	bool pause_asked;    /* by SIGTSTP, and no SIGCONT came since */
 	bool pausing;	     /* capture is to end, and to stay so */
 	uint64_t away_ns;    /* how long we have been stopped by that */
+	struct limit limit;
 
 	struct envelope *envelopes;   /* oldest first */
 	size_t n_envelopes, n_handed; /* to ship */
@@ -289,7 +307,7 @@ void targets_unwind_died(struct broker *b, struct unwind *u);
 /* Ticks at which it was profiled, had there been a capture, are missed. */
 void target_count_absence(const struct broker *b, struct target *t,
 			  uint64_t now_ns);
-/* We have been stopped until now: nothing is expected of that time. */
+/* We have been stopped, or let go, until now: nothing is expected of that. */
 void targets_resumed(struct broker *b, uint64_t now_ns);
 
 /* inbox.c */

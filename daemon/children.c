@@ -134,6 +134,7 @@ static int start_ship(struct broker *b)
 	int r = start(&b->ship, ship_environment, ACCOUNT_SHIP, b->spool_fd);
 
 	if (r == 0 && b->has_dsn) {
+		dsn.limited_until_ns = b->limit.until_ns;
 		memcpy(dsn.dsn, b->dsn, sizeof(dsn.dsn));
 		child_send(&b->ship, &dsn, sizeof(dsn), NULL, 0);
 		explicit_bzero(&dsn, sizeof(dsn));
@@ -232,7 +233,7 @@ void children_check(struct broker *b)
 {
 	watch_heartbeat(b);
 	children_check_killed(b);
-	if (b->ended_ns == 0 && !b->pausing)
+	if (b->ended_ns == 0 && !b->pausing && b->limit.phase == LIMIT_NONE)
 		check_restart(&b->capture);
 	check_restart(&b->ship);
 	for (size_t i = 0; i < b->n_unwinds; i++)

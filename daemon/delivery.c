@@ -6,6 +6,7 @@
 
 #include "daemon/broker.h"
 #include "daemon/child.h"
+#include "daemon/limit.h"
 #include "daemon/log.h"
 #include "proto/chunk_v2.h"
 #include "proto/profile.h"
@@ -335,6 +336,13 @@ static int take_spool(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
+static int take_limited(void *ctx, struct ipc_message *message)
+{
+	const struct msg_limited *m = (const void *)message->bytes;
+
+	return limit_take(ctx, m->until_ns);
+}
+
 void ship_on_message(struct child *child, struct ipc_message *m)
 {
 	static const struct msg_rule rules[] = {
@@ -342,6 +350,7 @@ void ship_on_message(struct child *child, struct ipc_message *m)
 			 take_written),
 		MSG_RULE(MSG_ENVELOPE_DONE, msg_envelope_done, 0, take_done),
 		MSG_RULE(MSG_SPOOL, msg_spool, 0, take_spool),
+		MSG_RULE(MSG_LIMITED, msg_limited, 0, take_limited),
 	};
 
 	if (msg_handle(rules, array_size(rules), child->broker, m) < 0)

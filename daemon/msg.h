@@ -50,6 +50,7 @@ enum msg_type {
 	MSG_STACK_HINT,
 	/* broker -> unwind */
 	MSG_SESSION_OPEN,
+	MSG_SESSION_RENEW,
 	MSG_SESSION_CLOSE,
 	MSG_RING_OPEN,
 	MSG_FILE,
@@ -70,6 +71,7 @@ enum msg_type {
 	MSG_ENVELOPE_WRITTEN,
 	MSG_ENVELOPE_DONE,
 	MSG_SPOOL,
+	MSG_LIMITED,
 };
 
 struct msg_header {
@@ -229,6 +231,17 @@ struct msg_session_open {
 };
 
 /*
+ * capture has let go of the target for a while: what there is of it is a chunk
+ * now, and what comes is another profiler's. A session that is none any more is
+ * no fault.
+ */
+struct msg_session_renew {
+	struct msg_header h;
+	uint32_t target;
+	char profiler_id[MSG_ID_SIZE];
+};
+
+/*
  * The target's RECORD_END will not come (it was left out, or ended while there
  * was no capture): close its session with what is there. Answered by
  * MSG_SESSION_CLOSED, also where there is no such session (any more: it was in
@@ -351,9 +364,13 @@ struct msg_table_done {
 	int32_t error; /* errno; ENOENT: there is no such session */
 };
 
-/* Where envelopes go. "" or no such message: nowhere, files only. */
+/*
+ * Where envelopes go. "" or no such message: nowhere, files only. A ship before
+ * has said MSG_LIMITED until then; 0: none.
+ */
 struct msg_dsn {
 	struct msg_header h;
+	uint64_t limited_until_ns;
 	char dsn[MSG_DSN_MAX];
 };
 
@@ -425,6 +442,15 @@ struct msg_spool {
 	uint64_t overflow; /* newer ones took their place */
 	uint64_t expired;
 	uint64_t set_aside; /* not as they were written, or not ours */
+};
+
+/*
+ * The server takes no profile chunks until then, by CLOCK_BOOTTIME; no longer
+ * than RATELIMIT_MAX_S from now (proto/ratelimit.h). When that has changed.
+ */
+struct msg_limited {
+	struct msg_header h;
+	uint64_t until_ns;
 };
 
 #endif

@@ -21,7 +21,8 @@ void outbox_fini(struct outbox *o)
 	spooled_fini(&o->spooled);
 }
 
-void outbox_set_dsn(struct outbox *o, const struct dsn *dsn)
+void outbox_set_dsn(struct outbox *o, const struct dsn *dsn,
+		    uint64_t limited_until_ns)
 {
 	o->has_dsn = dsn != NULL;
 	if (dsn != NULL) {
@@ -30,6 +31,8 @@ void outbox_set_dsn(struct outbox *o, const struct dsn *dsn)
 	}
 	/* Limits are the other place's, and so is its silence. */
 	ratelimit_init(&o->limits);
+	ratelimit_extend(&o->limits, RATELIMIT_PROFILE_CHUNK, limited_until_ns);
+	o->limited_told_ns = limited_until_ns;
 	backoff_succeeded(&o->backoff);
 }
 
@@ -175,9 +178,8 @@ static void take_limits(struct outbox *o, const struct transport_answer *a)
 			 (int64_t)(clock_wall_ns() / NS_PER_SEC));
 	after = ratelimit_until(&o->limits, RATELIMIT_PROFILE_CHUNK);
 	if (after > before && after > now_ns)
-		log_warning(
-			"the server takes no profiles for %llu s",
-			(unsigned long long)((after - now_ns) / NS_PER_SEC));
+		log_debug("the server takes no profiles for %llu s",
+			  (unsigned long long)((after - now_ns) / NS_PER_SEC));
 }
 
 /* Said once, until it answers. */

@@ -48,6 +48,7 @@ struct outbox {
 	struct dsn dsn;
 	bool has_dsn;
 	struct ratelimit limits;
+	uint64_t limited_told_ns; /* what the broker knows of them */
 	struct backoff backoff;
 	struct spooled spooled;
 
@@ -66,8 +67,12 @@ void outbox_init(struct outbox *o, struct transport *transport, outbox_fn done);
 /* Ends what is under way, without a word to done. */
 void outbox_fini(struct outbox *o);
 
-/* Where to; NULL: nowhere, envelopes end with SHIP_NOTHING. Lifts limits. */
-void outbox_set_dsn(struct outbox *o, const struct dsn *dsn);
+/*
+ * Where to; NULL: nowhere, envelopes end with SHIP_NOTHING. Lifts limits, but
+ * for one on profile chunks that is known already, 0: none.
+ */
+void outbox_set_dsn(struct outbox *o, const struct dsn *dsn,
+		    uint64_t limited_until_ns);
 
 /* Takes s. If there is no room the oldest that waits has to go. */
 void outbox_add(struct outbox *o, struct sending *s);

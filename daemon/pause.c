@@ -24,7 +24,7 @@ static void let_go(struct broker *b)
 	struct patience patience;
 	uint64_t now = clock_mono_ns();
 
-	if (b->ended_ns == 0)
+	if (b->ended_ns == 0 && b->limit.phase == LIMIT_NONE)
 		child_send(&b->capture, &stop, sizeof(stop), NULL, 0);
 	patience_start(&patience, now);
 	while (b->capture.pid != 0) {

@@ -71,6 +71,20 @@ static void report_spool(void)
 	tell(&s->counts, sizeof(s->counts));
 }
 
+static void report_limit(void)
+{
+	const struct msg_limited m = {
+		.h = MSG_HEADER(MSG_LIMITED, msg_limited),
+		.until_ns = ratelimit_until(&outbox.limits,
+					    RATELIMIT_PROFILE_CHUNK),
+	};
+
+	if (m.until_ns == outbox.limited_told_ns)
+		return;
+	outbox.limited_told_ns = m.until_ns;
+	tell(&m, sizeof(m));
+}
+
 /* Tells the broker what became of s, and frees it. */
 static void report(struct sending *s, enum ship_result result)
 {
@@ -96,10 +110,10 @@ static int take_dsn(void *ctx, struct ipc_message *message)
 		return -EPROTO;
 	switch (dsn_parse(&dsn, m->dsn)) {
 	case DSN_OK:
-		outbox_set_dsn(&outbox, &dsn);
+		outbox_set_dsn(&outbox, &dsn, m->limited_until_ns);
 		return 0;
 	case DSN_EMPTY:
-		outbox_set_dsn(&outbox, NULL);
+		outbox_set_dsn(&outbox, NULL, 0);
 		return 0;
 	case DSN_TOO_LONG:
 	case DSN_BAD_SCHEME:
@@ -333,6 +347,7 @@ int main(int argc, char **argv)
 	child_is_ready();
 	for (;;) {
 		report_spool();
+		report_limit();
 		if (transport_wait(transport, MSG_FD, outbox_wait_ms(&outbox),
 				   &readable) < 0)
 			die("waiting", EIO);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "daemon/broker.h"
+#include "daemon/limit.h"
 #include "daemon/usage.h"
 #include "lib/base/clock.h"
 #include "lib/unwind/unwind.h"
@@ -227,6 +228,14 @@ static void put_spool(FILE *out, const struct broker *b)
 		(unsigned long long)s.set_aside);
 }
 
+static void put_limit(FILE *out, const struct broker *b)
+{
+	fprintf(out,
+		"  \"rate_limit\": {\"pauses\": %llu, \"paused_s\": %.3f},\n",
+		(unsigned long long)b->limit.pauses,
+		(double)limit_paused_ns(b) / 1e9);
+}
+
 /* Of the last capture. */
 static const char *scheduler_name(const struct broker *b)
 {
@@ -264,6 +273,7 @@ int stats_write(struct broker *b)
 	usage_of_all(b, own, usage);
 	put_usage(out, usage);
 	put_spool(out, b);
+	put_limit(out, b);
 	put_figures(out, b, &sum);
 	fprintf(out, ",\n  \"targets\": [");
 	for (size_t i = 0; i < b->n_targets; i++) {

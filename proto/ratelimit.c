@@ -87,8 +87,8 @@ static bool parse_seconds(struct span s, uint32_t *ret)
 	return true;
 }
 
-static void extend(struct ratelimit *r, enum ratelimit_category category,
-		   uint64_t until_ns)
+void ratelimit_extend(struct ratelimit *r, enum ratelimit_category category,
+		      uint64_t until_ns)
 {
 	if (r->until_ns[category] < until_ns)
 		r->until_ns[category] = until_ns;
@@ -98,7 +98,7 @@ static void limit_categories(struct ratelimit *r, struct span list,
 			     uint64_t until_ns)
 {
 	if (list.len == 0) {
-		extend(r, RATELIMIT_ALL, until_ns);
+		ratelimit_extend(r, RATELIMIT_ALL, until_ns);
 		return;
 	}
 	while (list.len > 0) {
@@ -108,7 +108,8 @@ static void limit_categories(struct ratelimit *r, struct span list,
 		for (int c = RATELIMIT_ALL + 1; c < RATELIMIT_CATEGORY_N; c++) {
 			if (strlen(category_names[c]) == name.len &&
 			    memcmp(category_names[c], name.at, name.len) == 0)
-				extend(r, (enum ratelimit_category)c, until_ns);
+				ratelimit_extend(r, (enum ratelimit_category)c,
+						 until_ns);
 		}
 	}
 }
@@ -246,9 +247,10 @@ void ratelimit_update(struct ratelimit *r, const struct ratelimit_answer *a,
 	if (a->limits != NULL && take_limits(r, a->limits, now_ns))
 		return;
 	if (a->status == 429)
-		extend(r, RATELIMIT_ALL,
-		       now_ns + parse_retry_after(a->retry_after, unix_s) *
-					NS_PER_S);
+		ratelimit_extend(
+			r, RATELIMIT_ALL,
+			now_ns + parse_retry_after(a->retry_after, unix_s) *
+					 NS_PER_S);
 }
 
 uint64_t ratelimit_until(const struct ratelimit *r,

@@ -57,6 +57,10 @@ void ratelimit_init(struct ratelimit *r);
 void ratelimit_update(struct ratelimit *r, const struct ratelimit_answer *a,
 		      uint64_t now_ns, int64_t unix_s);
 
+/* The category is limited until then, as was known elsewhere. */
+void ratelimit_extend(struct ratelimit *r, enum ratelimit_category category,
+		      uint64_t until_ns);
+
 /* Until when category must not be sent, RATELIMIT_ALL included; 0: no limit. */
 uint64_t ratelimit_until(const struct ratelimit *r,
 			 enum ratelimit_category category);

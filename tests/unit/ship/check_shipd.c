@@ -15,6 +15,7 @@
 
 #include "daemon/child.h"
 #include "lib/base/buf.h"
+#include "lib/base/clock.h"
 #include "tests/unit/ship/server.h"
 #include "tests/unit/suite.h"
 
@@ -91,12 +92,21 @@ static void send_message(const void *m, size_t size, const int *fds,
 	ck_assert_int_eq(ipc_send(ship_fd, m, size, fds, n_fds), 0);
 }
 
-static void send_dsn(const char *text)
+/* limited: until then, by CLOCK_BOOTTIME. */
+static void send_limited_dsn(const char *text, uint64_t limited)
 {
-	struct msg_dsn m = {.h = MSG_HEADER(MSG_DSN, msg_dsn)};
+	struct msg_dsn m = {
+		.h = MSG_HEADER(MSG_DSN, msg_dsn),
+		.limited_until_ns = limited,
+	};
 
 	(void)snprintf(m.dsn, sizeof(m.dsn), "%s", text);
 	send_message(&m, sizeof(m), NULL, 0);
+}
+
+static void send_dsn(const char *text)
+{
+	send_limited_dsn(text, 0);
 }
 
 /* The first that it says. */
@@ -221,18 +231,22 @@ static void send_envelope(uint64_t seq, int file, bool to_server)
 	close_fd(&fds[0]);
 }
 
-/* The next message of ship: of this type and size. */
+/*
+ * The next message of ship: of this type and size. Limits come beside the
+ * others.
+ */
 static void receive(uint32_t type, void *ret, size_t size)
 {
 	struct msg_header header;
 	struct ipc_message m;
-	int r = ipc_recv(ship_fd, &m);
 
-	if (r != 1)
-		wait_ship(-1);
+	do {
+		if (ipc_recv(ship_fd, &m) != 1)
+			wait_ship(-1);
+		ck_assert_uint_eq(m.n_fds, 0);
+		memcpy(&header, m.bytes, sizeof(header));
+	} while (header.type == MSG_LIMITED && type != MSG_LIMITED);
 	ck_assert_uint_eq(m.size, size);
-	ck_assert_uint_eq(m.n_fds, 0);
-	memcpy(&header, m.bytes, sizeof(header));
 	ck_assert_uint_eq(header.type, type);
 	memcpy(ret, m.bytes, size);
 }
@@ -424,6 +438,48 @@ START_TEST(stops_at_429)
 }
 END_TEST
 
+/* Seconds of a limit that is told. */
+static uint64_t receive_limit(void)
+{
+	struct msg_limited m;
+	uint64_t now_ns;
+
+	receive(MSG_LIMITED, &m, sizeof(m));
+	now_ns = clock_boot_ns();
+	return m.until_ns <= now_ns ? 0
+				    : (m.until_ns - now_ns) / NS_PER_SEC + 1;
+}
+
+START_TEST(tells_of_limits)
+{
+	uint64_t told;
+
+	start(_i,
+	      "{\"headers\": {\"X-Sentry-Rate-Limits\": "
+	      "\"90000:profile_chunk:key\"}}\n",
+	      plain);
+	assert_sent(1, SHIP_DONE);
+	told = receive_limit();
+	/* Cut to a day; and some time has passed. */
+	ck_assert_uint_le(told, 24 * 3600);
+	ck_assert_uint_gt(told, 23 * 3600);
+	assert_sent(2, SHIP_RATE_LIMITED);
+	wait_ship(0);
+}
+END_TEST
+
+START_TEST(is_told_of_limits)
+{
+	start(_i, NULL, plain);
+	send_limited_dsn(server.dsn, clock_boot_ns() + 3600 * NS_PER_SEC);
+	assert_sent(1, SHIP_RATE_LIMITED);
+	ck_assert_uint_eq(count_requests(), 0);
+	send_limited_dsn(server.dsn, clock_boot_ns());
+	assert_sent(2, SHIP_DONE);
+	wait_ship(0);
+}
+END_TEST
+
 START_TEST(reports_refusals)
 {
 	start(_i,
@@ -469,6 +525,9 @@ START_TEST(refuses_an_unknown_authority)
 	assert_not_answered(1);
 	wait_ship(0);
 	assert_logged("certificate");
+	/* The server's side of it is written down a little later. */
+	while (count_requests() < 1)
+		(void)usleep(1000);
 	ck_assert_uint_eq(count_requests(), 1);
 }
 END_TEST
@@ -890,6 +949,8 @@ Suite *suite(void)
 	tcase_add_loop_test(c, sends, 0, 2);
 	tcase_add_loop_test(c, obeys_limits, 0, 2);
 	tcase_add_loop_test(c, stops_at_429, 0, 2);
+	tcase_add_loop_test(c, tells_of_limits, 0, 2);
+	tcase_add_loop_test(c, is_told_of_limits, 0, 2);
 	tcase_add_loop_test(c, reports_refusals, 0, 2);
 	tcase_add_loop_test(c, reports_a_refused_connection, 0, 2);
 	tcase_add_loop_test(c, refuses_an_unknown_authority, 0, 2);

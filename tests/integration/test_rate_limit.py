@@ -1,0 +1,106 @@
+#!/usr/bin/python3
+"""While the server takes no profiles nothing is sampled."""
+
+import os
+import signal
+
+import harness
+from harness import check, threads, tracer, wait_for
+
+# Longer than any test; and as short as a limit can be.
+LONG = {'headers': {'X-Sentry-Rate-Limits': '3600:profile_chunk:key'}}
+SHORT = {'headers': {'X-Sentry-Rate-Limits': '1:profile_chunk:key'}}
+
+
+def start(box, script, *args, target=None, **options):
+    server = box.server(script=script)
+    target = target or box.target('shares')
+    profd = box.profd([target], '--chunk-seconds', '1', '--dsn', server.dsn,
+                      *args, env=server.env, **options)
+    return server, target, profd
+
+
+def wait_let_go(profd, target):
+    """No thread is traced, and there is nobody who could."""
+    wait_for(lambda: 'nothing is sampled' in profd.stderr, 'it is said')
+    wait_for(lambda: not profd.helpers()['capture'], 'capture ends')
+    check(all(tracer(tid) == 0 for tid in threads(target.pid)),
+          'a thread is traced')
+
+
+def check_counts(profd):
+    chunks = profd.stats['chunks']
+    check(chunks['made'] == chunks['sent'] + chunks['spooled'] +
+          sum(chunks['discarded'].values()) and chunks['made'] > 0,
+          f'chunks got lost: {chunks}')
+    return chunks
+
+
+def test_targets_are_let_go(box):
+    server, target, profd = start(box, [LONG], '--debug', output=None)
+    wait_let_go(profd, target)
+    # It does not come back for another reason.
+    profd.signal(signal.SIGTSTP)
+    wait_for(lambda: 'SIGTSTP: all processes' in profd.stderr, 'it stops')
+    profd.signal(signal.SIGCONT)
+    ship, = profd.helpers()['ship']
+    os.kill(ship, signal.SIGKILL)
+    wait_for(lambda: profd.helpers()['ship'] not in ([], [ship]),
+             'another ship')
+    check(not profd.helpers()['capture'], 'capture came back')
+    profd.interrupt()
+    check(len(server.requests) == 1, 'something was sent')
+    check(set(check_counts(profd)['discarded']) <= {'ratelimit_backoff'},
+          f'{profd.stats["chunks"]}')
+    limit = profd.stats['rate_limit']
+    check(limit['pauses'] == 1 and limit['paused_s'] > 0, f'{limit}')
+    check(profd.stats['missed'].get('no_capture', 0) == 0,
+          f'ticks are missed: {profd.stats["missed"]}')
+    check(profd.stderr.count('nothing is sampled') == 1,
+          f'said more than once: {profd.stderr}')
+
+
+def test_a_target_that_ends_meanwhile(box):
+    """Its end is the daemon's, as ever."""
+    _, target, profd = start(box, [LONG], output=None)
+    wait_let_go(profd, target)
+    target.end()
+    profd.finish()
+    check_counts(profd)
+
+
+def test_it_goes_on_as_another_profiler(box):
+    """Each answer is a limit: a chunk, a pause, a chunk of another one."""
+    server, _, profd = start(box, [SHORT] * 50, output=None)
+    wait_for(lambda: len(server.requests) >= 3, 'three chunks')
+    profd.interrupt()
+    server.check_requests()
+    check_counts(profd)
+    check(profd.stats['rate_limit']['pauses'] >= 2, f'{profd.stats}')
+    check(profd.stats['rate_limit']['paused_s'] >= 2, f'{profd.stats}')
+    chunks = server.chunks
+    check(len({c['profiler_id'] for c in chunks}) == len(chunks),
+          'the same profiler_id after a pause')
+
+    def times(chunk):
+        return [s['timestamp'] for s in chunk['profile']['samples']]
+    for before, after in zip(chunks, chunks[1:]):
+        # A second, but for the precision of a time stamp.
+        check(min(times(after)) - max(times(before)) > 0.999,
+              'it was sampled in the pause')
+
+
+def test_files_are_written_all_the_same(box):
+    server, target, profd = start(box, [LONG])
+    wait_for(lambda: 'takes no profiles' in profd.stderr, 'it is said')
+    profd.wait_chunks(2)
+    check(profd.helpers()['capture'], 'capture has ended')
+    profd.interrupt()
+    check(len(server.requests) == 1, 'something was sent')
+    check(profd.stats['rate_limit'] == {'pauses': 0, 'paused_s': 0},
+          f'{profd.stats["rate_limit"]}')
+    check_counts(profd)
+
+
+if __name__ == '__main__':
+    harness.main(globals())
