@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "lib/base/util.h"
+
 /* Hints that a thread gets; one that changes more often has several stacks. */
 #define HINTS_MAX 16
 
@@ -42,22 +44,45 @@ static struct hint *hint_of(struct hints *h, uint32_t tid)
 	return &h->list[h->n++];
 }
 
-bool hints_take(struct hints *h, uint32_t tid, const struct unwind_stack *stack,
-		uint64_t *ret_top)
+/* A shallower stack needs no new hint. */
+static bool take_top(struct hint *hint, const struct unwind_stack *stack)
 {
 	uint64_t top = stack->end == UNWIND_END_BAD_CFA ? 0 : stack->stack_top;
-	struct hint *hint = hint_of(h, tid);
 
 	/* What was not there was needed: the frames above will be, too. */
 	if (stack->end == UNWIND_END_UNREADABLE && top != 0)
 		top += HINT_SLACK;
-	/* A shallower stack needs no new hint. */
-	if (hint == NULL || hint->sent >= HINTS_MAX ||
-	    (hint->sent > 0 &&
-	     (top == hint->top || (top != 0 && top < hint->top))))
+	if (hint->sent > 0 &&
+	    (top == hint->top || (top != 0 && top < hint->top)))
 		return false;
-	hint->sent++;
 	hint->top = top;
-	*ret_top = top;
 	return true;
+}
+
+/* What the hint before this has asked for is not asked for again. */
+static bool take_second(struct hint *hint, uint64_t sp,
+			const struct unwind_stack *stack)
+{
+	if (stack->second == 0 ||
+	    (hint->second != 0 && stack->second >= hint->second &&
+	     stack->second - hint->second <= SAMPLE_STACK_MAX))
+		return false;
+	hint->second = stack->second - min_u64(stack->second, HINT_SLACK);
+	hint->second_sp = sp;
+	return true;
+}
+
+const struct hint *hints_take(struct hints *h, uint32_t tid, uint64_t sp,
+			      const struct unwind_stack *stack)
+{
+	struct hint *hint = hint_of(h, tid);
+	bool second;
+
+	if (hint == NULL || hint->sent >= HINTS_MAX)
+		return NULL;
+	second = take_second(hint, sp, stack);
+	if (!take_top(hint, stack) && !second)
+		return NULL;
+	hint->sent++;
+	return hint;
 }

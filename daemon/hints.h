@@ -11,8 +11,11 @@
 #include "lib/base/table.h"
 #include "lib/unwind/unwind.h"
 
+/* What a thread was told, as struct msg_stack_hint has it. */
 struct hint {
 	uint64_t top;
+	uint64_t second;
+	uint64_t second_sp;
 	uint32_t sent;
 };
 
@@ -28,11 +31,11 @@ void hints_init(struct hints *h, uint64_t hash_seed);
 void hints_fini(struct hints *h);
 
 /*
- * Of a thread's stack as it was walked now: true if capture ought to be told
- * *ret_top (struct msg_stack_hint), and counts as told then. Without memory
- * there is no hint.
+ * Of a thread's stack as it was walked now, from stack pointer sp: what capture
+ * ought to be told, and counts as told then; NULL if nothing. Valid until the
+ * next call. Without memory there is no hint.
  */
-bool hints_take(struct hints *h, uint32_t tid, const struct unwind_stack *stack,
-		uint64_t *ret_top);
+const struct hint *hints_take(struct hints *h, uint32_t tid, uint64_t sp,
+			      const struct unwind_stack *stack);
 
 #endif

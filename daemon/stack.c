@@ -139,7 +139,7 @@ static int keep(struct copy *c, size_t size)
 	return 0;
 }
 
-static int take_stopped(const struct looker *k, struct copy *c)
+static int take_stopped(const struct looker *k, struct copy *c, uint64_t second)
 {
 	struct thread_stop stop;
 	size_t size;
@@ -148,7 +148,7 @@ static int take_stopped(const struct looker *k, struct copy *c)
 	r = thread_stop(c->tid, &stop);
 	if (r < 0)
 		return r;
-	r = thread_copy_stopped(&k->live, &stop, &buffer.record, &size);
+	r = thread_copy_stopped(&k->live, &stop, second, &buffer.record, &size);
 	thread_release(&stop);
 	if (r == 0)
 		r = keep(c, size);
@@ -160,9 +160,10 @@ static int take(const struct looker *k, struct copy *c)
 {
 	size_t size;
 
-	if (thread_copy_blocked(&k->live, c->tid, &buffer.record, &size) == 0)
+	if (thread_copy_blocked(&k->live, c->tid, 0, &buffer.record, &size) ==
+	    0)
 		return keep(c, size);
-	return take_stopped(k, c);
+	return take_stopped(k, c, 0);
 }
 
 /* The wait alone told less than all registers may. */
@@ -177,8 +178,11 @@ static void print_copy(struct looker *k, struct copy *c)
 {
 	int r = walk(k, c->record, c->size);
 
-	if (r == 0 && is_in_doubt(c) && take_stopped(k, c) == 0)
-		r = walk(k, c->record, c->size);
+	/* Its registers may lead to another stack. */
+	for (int i = 0; i < 2; i++)
+		if (r == 0 && (is_in_doubt(c) || ours.second != 0) &&
+		    take_stopped(k, c, ours.second) == 0)
+			r = walk(k, c->record, c->size);
 	if (r < 0) {
 		k->error = r;
 		return;
@@ -254,12 +258,28 @@ static void compare(struct looker *k, int32_t tid)
 	k->outcome->differ += first != SIZE_MAX;
 }
 
+/* With a second range, if it is on another stack than its own. */
+static int copy_and_walk(struct looker *k, const struct thread_stop *stop)
+{
+	uint64_t second = 0;
+	size_t size;
+	int r = 0;
+
+	for (int i = 0; r == 0 && (i == 0 || second != 0) && i < 2; i++) {
+		r = thread_copy_stopped(&k->live, stop, second, &buffer.record,
+					&size);
+		if (r == 0)
+			r = walk(k, &buffer.record, size);
+		second = ours.second;
+	}
+	return r;
+}
+
 /* Everything at one stop. */
 static int compare_thread(struct looker *k, int32_t tid)
 {
 	struct thread_stop stop;
 	bool changed = false;
-	size_t size;
 	int r;
 
 	r = thread_stop(tid, &stop);
@@ -270,9 +290,7 @@ static int compare_thread(struct looker *k, int32_t tid)
 		if (k->oracles[i] != NULL)
 			oracle_forget(k->oracles[i]);
 	if (r == 0)
-		r = thread_copy_stopped(&k->live, &stop, &buffer.record, &size);
-	if (r == 0)
-		r = walk(k, &buffer.record, size);
+		r = copy_and_walk(k, &stop);
 	if (r == 0) {
 		print_thread(tid);
 		compare(k, tid);

@@ -166,7 +166,7 @@ static int take_sample(struct stream *s, const struct record_sample *record,
 {
 	/* 64 KiB: kept off the stack. */
 	static struct unwind_stack stack;
-	uint64_t top;
+	const struct hint *hint;
 	int r;
 
 	if (!s->program.has_maps || s->time_ns - s->maps_ns >= MAPS_EVERY_NS) {
@@ -190,8 +190,9 @@ static int take_sample(struct stream *s, const struct record_sample *record,
 	s->stats.stacks++;
 	s->stats.ends[stack.end]++;
 	s->stats.frame_pointer += stack.frame_pointer;
-	if (hints_take(&s->hints, record->h.tid, &stack, &top))
-		s->send_hint(s->open.target, record->h.tid, top);
+	hint = hints_take(&s->hints, record->h.tid, record->stack_addr, &stack);
+	if (hint != NULL)
+		s->send_hint(s->open.target, record->h.tid, hint);
 	return aggregate_sample(s->aggregate, record->h.tid, record->h.time_ns,
 				&stack, record->flags & SAMPLE_RUNNING);
 }

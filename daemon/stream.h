@@ -5,6 +5,7 @@
 #ifndef DAEMON_STREAM_H
 #define DAEMON_STREAM_H
 
+#include "daemon/hints.h"
 #include "daemon/msg.h"
 #include "lib/capture/sample.h"
 #include "lib/unwind/unwind.h"
@@ -12,7 +13,8 @@
 struct stream;
 
 /* For hints to capture: how much of a thread's stack is of use. */
-typedef void (*stream_hint_fn)(uint32_t target, uint32_t tid, uint64_t top);
+typedef void (*stream_hint_fn)(uint32_t target, uint32_t tid,
+			       const struct hint *hint);
 
 must_check int stream_new(const struct msg_session_open *open,
 			  struct unwind_cache *cache, stream_hint_fn hint,

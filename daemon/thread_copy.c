@@ -91,9 +91,11 @@ void thread_release(const struct thread_stop *stop)
  * never touched of it reads as zeros.
  */
 static size_t copy(const struct live *l, int32_t tid, const uint64_t *regs,
-		   uint64_t regs_known, struct record_sample *record)
+		   uint64_t regs_known, uint64_t second,
+		   struct record_sample *record)
 {
 	const uint64_t sp = regs[ARCH_SP];
+	const uint64_t second_end = live_mapping_end(l, second);
 	uint64_t top = live_mapping_end(l, sp);
 	uint32_t flags = 0;
 	int pagemap_fd;
@@ -111,13 +113,18 @@ static size_t copy(const struct live *l, int32_t tid, const uint64_t *regs,
 	};
 	size = snapshot_take(record, pagemap_fd, NULL, tid, regs, regs_known,
 			     flags, top);
+	if (second_end > 0)
+		size = snapshot_add(record, pagemap_fd, tid, second,
+				    (size_t)min_u64(second_end - second,
+						    SAMPLE_STACK_MAX + 1));
 	record->h.ring.size = (uint32_t)size;
 	close_fd(&pagemap_fd);
 	return size;
 }
 
 int thread_copy_stopped(const struct live *l, const struct thread_stop *stop,
-			struct record_sample *record, size_t *ret_size)
+			uint64_t second, struct record_sample *record,
+			size_t *ret_size)
 {
 	struct user_regs_struct raw;
 	uint64_t regs[ARCH_REGS];
@@ -126,7 +133,7 @@ int thread_copy_stopped(const struct live *l, const struct thread_stop *stop,
 	if (r < 0)
 		return r;
 	arch_to_dwarf(&raw, regs);
-	*ret_size = copy(l, stop->tid, regs, ARCH_REGS_ALL, record);
+	*ret_size = copy(l, stop->tid, regs, ARCH_REGS_ALL, second, record);
 	return 0;
 }
 
@@ -143,7 +150,7 @@ static bool stayed(const struct activity *a, const struct activity_mark *mark,
 	       activity_same(mark, &mark_now);
 }
 
-int thread_copy_blocked(const struct live *l, int32_t tid,
+int thread_copy_blocked(const struct live *l, int32_t tid, uint64_t second,
 			struct record_sample *record, size_t *ret_size)
 {
 	uint64_t regs[ARCH_REGS] = {0};
@@ -164,7 +171,7 @@ int thread_copy_blocked(const struct live *l, int32_t tid,
 		*ret_size =
 			copy(l, tid, regs,
 			     UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC,
-			     record);
+			     second, record);
 		if (stayed(&activity, &mark, &place))
 			r = 0;
 	}

@@ -17,6 +17,7 @@
 #include "daemon/live.h"
 #include "lib/base/util.h"
 #include "lib/capture/sample.h"
+#include "lib/capture/snapshot.h"
 #include "lib/capture/tracee.h"
 
 struct thread_stop {
@@ -46,15 +47,19 @@ void thread_release(const struct thread_stop *stop);
  * The bytes of a copy: as many as a record of capture has, at most. A stack
  * that is larger is flagged SAMPLE_CAPPED.
  */
-#define THREAD_COPY_MAX (sizeof(struct record_sample) + SAMPLE_STACK_MAX)
+#define THREAD_COPY_MAX                                    \
+	(sizeof(struct record_sample) + SAMPLE_STACK_MAX + \
+	 SNAPSHOT_SECOND_SIZE(SAMPLE_STACK_MAX))
 
 /*
  * Copies a stopped thread into record, which has room for THREAD_COPY_MAX
  * bytes and is aligned for it. l has the maps, which tell how large the stack
- * is. Returns 0 with the bytes used, or -ESRCH, -ENOEXEC (a 32-bit one).
+ * is. second: where a second range begins (struct unwind_stack), 0: there is
+ * none. Returns 0 with the bytes used, or -ESRCH, -ENOEXEC (a 32-bit one).
  */
 must_check int thread_copy_stopped(const struct live *l,
 				   const struct thread_stop *stop,
+				   uint64_t second,
 				   struct record_sample *record,
 				   size_t *ret_size);
 
@@ -63,6 +68,7 @@ must_check int thread_copy_stopped(const struct live *l,
  * returns -EBUSY if it is not, or has run meanwhile.
  */
 must_check int thread_copy_blocked(const struct live *l, int32_t tid,
+				   uint64_t second,
 				   struct record_sample *record,
 				   size_t *ret_size);
 

@@ -90,13 +90,15 @@ static void send_capture(const void *message, size_t size)
 		die("the link to capture", -r);
 }
 
-static void send_hint(uint32_t target, uint32_t tid, uint64_t top)
+static void send_hint(uint32_t target, uint32_t tid, const struct hint *hint)
 {
 	const struct msg_stack_hint m = {
 		.h = MSG_HEADER(MSG_STACK_HINT, msg_stack_hint),
 		.target = target,
 		.tid = tid,
-		.top = top,
+		.top = hint->top,
+		.second = hint->second,
+		.second_sp = hint->second_sp,
 	};
 
 	send_capture(&m, sizeof(m));

@@ -317,7 +317,8 @@ void capture_reset(struct capture *c, const struct capture_sink *sink)
 }
 
 void capture_hint(struct capture *c, const struct capture_sink *sink,
-		  uint32_t target, uint32_t tid, uint64_t top)
+		  uint32_t target, uint32_t tid, uint64_t top,
+		  const struct snapshot_second *second)
 {
 	struct thread *th = capture_thread(c, tid);
 
@@ -325,8 +326,10 @@ void capture_hint(struct capture *c, const struct capture_sink *sink,
 		return;
 	th->hint_top = max_u64(top, SNAPSHOT_NO_HINT);
 	/* More than it was given: it is given that at the next tick. */
-	if (top > th->copied_top)
+	if (top > th->copied_top ||
+	    (second->addr != 0 && second->addr != th->second.addr))
 		thread_wake(th);
+	th->second = *second;
 }
 
 /*

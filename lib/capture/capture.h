@@ -24,6 +24,7 @@
 #include "lib/base/ring.h"
 #include "lib/base/util.h"
 #include "lib/capture/counters.h"
+#include "lib/capture/snapshot.h"
 
 struct capture;
 
@@ -112,7 +113,8 @@ void capture_reset(struct capture *c, const struct capture_sink *sink);
  * reader says so; of targets that write to another one it says nothing.
  */
 void capture_hint(struct capture *c, const struct capture_sink *sink,
-		  uint32_t target, uint32_t tid, uint64_t top);
+		  uint32_t target, uint32_t tid, uint64_t top,
+		  const struct snapshot_second *second);
 
 /*
  * Before that, after the last tick: true if no thread has a stop of ours before

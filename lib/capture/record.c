@@ -160,7 +160,7 @@ bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns)
 	if (th->announced)
 		return true;
 	if (th->hint_top == 0)
-		th->hint_top = read_start_of_stack(th);
+		th->hint_top = th->own_end = read_start_of_stack(th);
 	/* Gone: it has none. */
 	(void)read_name(th, comm);
 	if (!tell_name(th, comm, tick, time_ns))
@@ -241,14 +241,19 @@ int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
 		struct record_sample **ret, size_t *ret_size)
 {
 	struct target *t = th->target;
-	uint64_t since;
+	uint64_t since, second;
+	size_t second_size;
 	void *memory;
 	int r;
 
 	if (target_is_slow(t))
 		return -EBUSY;
+	second = snapshot_plan(&th->second, regs[ARCH_SP], th->own_end,
+			       &second_size);
 	r = ring_reserve(&t->sink->ring,
-			 snapshot_size(regs[ARCH_SP], th->hint_top), &memory);
+			 snapshot_size(regs[ARCH_SP], th->hint_top) +
+				 SNAPSHOT_SECOND_SIZE(second_size),
+			 &memory);
 	if (r < 0)
 		return r;
 	*ret = memory;
@@ -262,6 +267,9 @@ int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
 	*ret_size = snapshot_take(*ret, t->pagemap_fd, &th->seen_memory,
 				  (int32_t)th->tid, regs, regs_known, flags,
 				  th->hint_top);
+	if (second_size > 0)
+		*ret_size = snapshot_add(*ret, t->pagemap_fd, (int32_t)th->tid,
+					 second, second_size);
 	target_was_read(t, since, *ret_size);
 	th->copied_top = (*ret)->stack_addr + (*ret)->stack_size;
 	return 0;

@@ -93,6 +93,8 @@ enum sample_flags {
 	 * place (call, sp and pc): likely right, to be checked.
 	 */
 	SAMPLE_REMEMBERED = 1 << 2,
+	/* The same as SAMPLE_CAPPED, of the second range. */
+	SAMPLE_SECOND_CAPPED = 1 << 3,
 };
 
 struct record_sample {
@@ -105,11 +107,27 @@ struct record_sample {
 				red zone where there is one */
 	uint32_t stack_size; /* bytes in stack[], padding of the record excluded
 			      */
-	uint32_t reserved;
+	/*
+	 * Bytes of a second range, which the reader has asked for; 0: none.
+	 * Behind stack[], at the next multiple of 8: struct sample_second.
+	 */
+	uint32_t second_size;
 	uint8_t stack[];
 };
 
-/* Where a stack is deeper than this, its root is cut off and that is said. */
+/*
+ * A part of the thread's own stack, where the thread is on another one, such as
+ * that of its signals' handlers.
+ */
+struct sample_second {
+	uint64_t addr; /* of bytes[0] */
+	uint8_t bytes[];
+};
+
+/*
+ * Where a stack is deeper than this, its root is cut off and that is said; of
+ * the second range, too.
+ */
 #define SAMPLE_STACK_MAX (512u * 1024)
 
 #endif

@@ -74,10 +74,58 @@ size_t snapshot_take(struct record_sample *record, int pagemap_fd,
 	       (SAMPLE_REGS_MAX - ARCH_REGS) * sizeof(regs[0]));
 	record->stack_addr = start;
 	record->stack_size = n < 0 ? 0 : (uint32_t)n;
-	record->reserved = 0;
+	record->second_size = 0;
 	/* All that was asked for is there: only a hint says that it ends. */
 	if (record->stack_size == want &&
 	    !hint_is_of_use(regs[ARCH_SP], hint_top))
 		record->flags |= SAMPLE_CAPPED;
 	return sizeof(*record) + record->stack_size;
+}
+
+/*
+ * Handlers' stacks are as large as this: one that the reader has told of is
+ * left when sp is farther away.
+ */
+#define NEAR_BYTES (64u * 1024)
+
+/* The usual limit of a stack, RLIMIT_STACK; below may be anything. */
+#define OWN_STACK_MAX (8u << 20)
+
+uint64_t snapshot_plan(const struct snapshot_second *second, uint64_t sp,
+		       uint64_t own_end, size_t *ret_size)
+{
+	const uint64_t away =
+		sp > second->sp ? sp - second->sp : second->sp - sp;
+	const uint64_t size = own_end - second->addr;
+
+	*ret_size = 0;
+	if (second->addr == 0 || second->addr >= own_end ||
+	    size > OWN_STACK_MAX || away > NEAR_BYTES)
+		return 0;
+	/* One more than the cap says that it was reached. */
+	*ret_size = (size_t)min_u64(size, SAMPLE_STACK_MAX + 1);
+	return second->addr;
+}
+
+size_t snapshot_add(struct record_sample *record, int pagemap_fd, int32_t tid,
+		    uint64_t addr, size_t size)
+{
+	const size_t at = ((size_t)record->stack_size + 7) & ~(size_t)7;
+	struct sample_second *second = (void *)(record->stack + at);
+	const bool capped = size > SAMPLE_STACK_MAX;
+	ssize_t n;
+
+	if (addr >= record->stack_addr &&
+	    addr - record->stack_addr < record->stack_size)
+		return sizeof(*record) + record->stack_size;
+	n = memory_read(pagemap_fd, NULL, tid, addr, second->bytes,
+			min_size(size, SAMPLE_STACK_MAX), MEMORY_PAGES_MAX);
+	if (n <= 0)
+		return sizeof(*record) + record->stack_size;
+	memset(record->stack + record->stack_size, 0, at - record->stack_size);
+	second->addr = addr;
+	record->second_size = (uint32_t)n;
+	if (capped)
+		record->flags |= SAMPLE_SECOND_CAPPED;
+	return sizeof(*record) + at + sizeof(*second) + (size_t)n;
 }

@@ -39,4 +39,31 @@ size_t snapshot_take(struct record_sample *record, int pagemap_fd,
 		     const uint64_t *regs, uint64_t regs_known, uint32_t flags,
 		     uint64_t hint_top);
 
+/*
+ * Which part of a thread's own stack belongs into its samples while it is on
+ * another one, by the reader's word.
+ */
+struct snapshot_second {
+	uint64_t addr; /* from there on; 0: none */
+	uint64_t sp;   /* while the stack pointer is about here */
+};
+
+/*
+ * The second range of a sample with this stack pointer: *ret_size bytes at what
+ * is returned, in the stack that ends at own_end (0: not known, none); size 0:
+ * none. The reader is not believed that it is a stack: no more can be asked
+ * for than what lies below that end.
+ */
+uint64_t snapshot_plan(const struct snapshot_second *second, uint64_t sp,
+		       uint64_t own_end, size_t *ret_size);
+
+/*
+ * Adds those bytes to a record that snapshot_take has made, unless they are in
+ * it. Takes up to SNAPSHOT_SECOND_SIZE more; returns the record's size.
+ */
+#define SNAPSHOT_SECOND_SIZE(n) \
+	((n) == 0 ? 0 : sizeof(struct sample_second) + 7 + (n))
+size_t snapshot_add(struct record_sample *record, int pagemap_fd, int32_t tid,
+		    uint64_t addr, size_t size);
+
 #endif

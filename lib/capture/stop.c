@@ -155,7 +155,7 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 	if (!thread_is_known(th))
 		return -ENOBUFS;
 	if (th->hint_top == 0)
-		th->hint_top = arch_thread_pointer(raw);
+		th->hint_top = th->own_end = arch_thread_pointer(raw);
 	return thread_copy(th, th->pending_tick, th->pending_ns, regs,
 			   ARCH_REGS_ALL, 0, ret, ret_size);
 }

@@ -16,6 +16,7 @@
 #include "lib/capture/memory.h"
 #include "lib/capture/rest.h"
 #include "lib/capture/sample.h"
+#include "lib/capture/snapshot.h"
 #include "lib/capture/tracee.h"
 
 /*
@@ -77,6 +78,8 @@ struct thread {
 
 	/* By the reader's word, or a guess; 0: neither, yet. */
 	uint64_t hint_top;
+	uint64_t own_end; /* of its own stack; 0: not known */
+	struct snapshot_second second;
 	struct memory_seen seen_memory;
 	uint64_t memory_tick; /* when that was emptied */
 	size_t last_size;     /* ring bytes of its last sample */

@@ -10,11 +10,17 @@
 enum expr_result stack_read(const struct stack_bytes *stack, uint64_t addr,
 			    size_t size, uint64_t *ret)
 {
+	const uint8_t *from;
 	uint64_t value = 0;
 
-	if (addr < stack->lo || addr > stack->hi || stack->hi - addr < size)
+	if (addr >= stack->lo && addr <= stack->hi && stack->hi - addr >= size)
+		from = stack->bytes + (addr - stack->lo);
+	else if (addr >= stack->second_lo && addr <= stack->second_hi &&
+		 stack->second_hi - addr >= size)
+		from = stack->second + (addr - stack->second_lo);
+	else
 		return EXPR_UNREADABLE;
-	memcpy(&value, stack->bytes + (addr - stack->lo), size);
+	memcpy(&value, from, size);
 	*ret = value;
 	return EXPR_OK;
 }
@@ -173,7 +179,9 @@ enum expr_result expr_eval(const struct expr_op *ops, size_t n,
 				*ret_missing = s[depth];
 				return EXPR_UNREADABLE;
 			}
-			*top = max_u64(*top, s[depth] + (uint64_t)o->value);
+			if (s[depth] >= stack->lo && s[depth] < stack->hi)
+				*top = max_u64(*top,
+					       s[depth] + (uint64_t)o->value);
 			s[depth] = t;
 			break;
 		case DW_OP_dup:

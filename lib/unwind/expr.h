@@ -20,11 +20,14 @@ struct frame_regs {
 	uint64_t r[SAMPLE_REGS_MAX];
 };
 
-/* The bytes of a stack: [lo, hi). */
+/* The bytes of a stack: [lo, hi), and of a second one, which may be empty. */
 struct stack_bytes {
 	const uint8_t *bytes;
 	uint64_t lo;
 	uint64_t hi;
+	const uint8_t *second;
+	uint64_t second_lo;
+	uint64_t second_hi;
 };
 
 /*
@@ -58,8 +61,8 @@ enum expr_result stack_read(const struct stack_bytes *stack, uint64_t addr,
 
 /*
  * Evaluates n operations. cfa is what DW_OP_call_frame_cfa gives. The end
- * (exclusive) of the highest stack byte that was read raises *top; where the
- * result is EXPR_UNREADABLE, what could not be read goes to *ret_missing.
+ * (exclusive) of the highest byte of [lo, hi) that was read raises *top; where
+ * the result is EXPR_UNREADABLE, what could not be read goes to *ret_missing.
  */
 enum expr_result expr_eval(const struct expr_op *ops, size_t n,
 			   const struct frame_regs *regs,

@@ -81,7 +81,10 @@ static int judge_end(struct search *s, struct walk_frame f)
 
 		if (end == UNWIND_END_ROOT)
 			return END_ROOT;
-		if (end == UNWIND_END_CAPPED)
+		/* What a signal interrupted may be on a stack not copied yet.
+		 */
+		if (end == UNWIND_END_CAPPED ||
+		    (end == UNWIND_END_UNREADABLE && f.signals > 0))
 			return END_CAPPED;
 		if (end != WALK_ON)
 			return 0;

@@ -12,13 +12,37 @@
 #define SP_AND_PC (UINT64_C(1) << CPU_SP | UINT64_C(1) << CPU_PC)
 #define ALL_REGS  ((UINT64_C(1) << CPU_N_REGS) - 1)
 
+/* The second range follows the first, aligned. */
+static size_t second_at(const struct record_sample *sample)
+{
+	return sizeof(*sample) +
+	       (((size_t)sample->stack_size + 7) & ~(size_t)7);
+}
+
+static const struct sample_second *second_of(const struct record_sample *sample)
+{
+	return (const void *)((const uint8_t *)sample + second_at(sample));
+}
+
 /* Is the record what it says, as far as memory goes? */
 static bool sample_valid(const struct record_sample *sample, size_t size)
 {
+	const struct sample_second *second;
 	uint64_t end;
+	size_t at;
 
-	return size >= sizeof(*sample) &&
-	       sample->stack_size <= size - sizeof(*sample) &&
+	if (size < sizeof(*sample))
+		return false;
+	if (sample->second_size > 0) {
+		at = second_at(sample) + sizeof(*second);
+		if (at > size || sample->second_size > size - at)
+			return false;
+		second = second_of(sample);
+		if (__builtin_add_overflow(second->addr, sample->second_size,
+					   &end))
+			return false;
+	}
+	return sample->stack_size <= size - sizeof(*sample) &&
 	       sample->arch == CPU_SAMPLE_ARCH &&
 	       (sample->regs_known & SP_AND_PC) == SP_AND_PC &&
 	       !__builtin_add_overflow(sample->stack_addr, sample->stack_size,
@@ -32,6 +56,13 @@ static void start(const struct record_sample *sample, uint64_t known,
 	w->stack.lo = sample->stack_addr;
 	w->stack.hi = sample->stack_addr + sample->stack_size;
 	w->capped = (sample->flags & SAMPLE_CAPPED) != 0;
+	w->second_capped = (sample->flags & SAMPLE_SECOND_CAPPED) != 0;
+	w->second = 0;
+	if (sample->second_size > 0) {
+		w->stack.second = second_of(sample)->bytes;
+		w->stack.second_lo = second_of(sample)->addr;
+		w->stack.second_hi = w->stack.second_lo + sample->second_size;
+	}
 	w->top = 0;
 	w->missing = 0;
 	w->step.usual = false;
@@ -100,6 +131,9 @@ static void run(struct walk *w, struct walk_frame *f, uint32_t tid,
 	out->stack_top = w->top;
 	if (end == UNWIND_END_UNREADABLE)
 		out->stack_top = max_u64(w->top, w->missing);
+	out->second = end == UNWIND_END_UNREADABLE || end == UNWIND_END_BAD_CFA
+			      ? w->second
+			      : 0;
 	memo_end(&memo, w, out);
 }
 

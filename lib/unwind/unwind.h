@@ -102,6 +102,11 @@ struct unwind_stack {
 	 */
 	uint64_t stack_top;
 	/*
+	 * Not 0: the walk has come to another stack, which it would go on with
+	 * if the sample had its bytes from here on as its second range.
+	 */
+	uint64_t second;
+	/*
 	 * Stacks with the same id, within a cache, have the same frames (addr
 	 * and is_leaf). The like_n frames at the root are those of the stack
 	 * like_id, which was walked before; 0: none is known to be.

@@ -9,19 +9,33 @@
  */
 #define SIGNALS_MAX 64
 
+/* Below its stack pointer a function may keep so much: x86-64's ABI. */
+#define RED_ZONE_MAX 128
+
 enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f,
 				uint64_t addr, size_t n)
 {
+	const struct stack_bytes *s = &w->stack;
+	const uint64_t sp = f->regs.r[SP];
 	uint64_t sum;
 
-	/* What a signal interrupted may have another stack: none was copied. */
-	if (f->signals > 0 &&
-	    (f->regs.r[SP] < w->stack.lo || f->regs.r[SP] > w->stack.hi))
+	if (sp >= s->second_lo && sp < s->second_hi) {
+		if (addr < s->second_lo)
+			return UNWIND_END_BAD_CFA;
+		return w->second_capped ? UNWIND_END_CAPPED
+					: UNWIND_END_UNREADABLE;
+	}
+	/* What a signal interrupted may have another stack. */
+	if (f->signals > 0 && (sp < s->lo || sp > s->hi)) {
+		w->second = sp - min_u64(sp, RED_ZONE_MAX);
 		return UNWIND_END_UNREADABLE;
-	if (addr < w->stack.lo || __builtin_add_overflow(addr, n, &sum))
+	}
+	if (addr < s->lo || __builtin_add_overflow(addr, n, &sum) ||
+	    sum - s->hi > SAMPLE_STACK_MAX) {
+		/* So may who calls code with a stack of its own. */
+		w->second = addr;
 		return UNWIND_END_BAD_CFA;
-	if (sum - w->stack.hi > SAMPLE_STACK_MAX)
-		return UNWIND_END_BAD_CFA;
+	}
 	w->missing = sum;
 	return w->capped ? UNWIND_END_CAPPED : UNWIND_END_UNREADABLE;
 }

@@ -42,15 +42,20 @@ struct walk_step {
 struct walk {
 	struct unwind_space *space;
 	struct stack_bytes stack;
-	bool capped; /* the stack goes on above its bytes */
+	bool capped;	    /* the stack goes on above its bytes */
+	bool second_capped; /* the same of the second one */
 	/*
 	 * Restore all callee-saved registers, not only the frame pointer: a
 	 * walk that ends with an unknown register is worth a second try.
 	 */
 	bool all_saved;
-	/* The end of the highest byte read, and what could not be read. */
+	/*
+	 * The end of the highest byte read of the first stack, and of what
+	 * could not be read.
+	 */
 	uint64_t top;
 	uint64_t missing;
+	uint64_t second; /* where a second stack is needed from; 0: nowhere */
 	struct walk_step step; /* the last one */
 };
 

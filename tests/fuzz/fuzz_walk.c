@@ -16,8 +16,12 @@
 
 #define IMAGE	 UINT64_C(0x400000)
 #define STACK	 UINT64_C(0x7fff00000000)
+#define SECOND	 UINT64_C(0x10000000)
 #define CFI_ADDR 0x10000
 #define FRAMES	 64
+
+/* A flag that no sample has. */
+#define HAS_SECOND 0x80
 
 #define SP_AND_PC \
 	(UINT64_C(1) << SAMPLE_X86_64_RSP | UINT64_C(1) << SAMPLE_X86_64_RIP)
@@ -109,6 +113,14 @@ static struct record_sample *make_sample(const struct input *in, size_t *ret)
 	if (in->stack.left > 0)
 		memcpy(s->stack, in->stack.bytes, in->stack.left);
 	*ret = size;
+	/* The upper half is another stack. */
+	if ((s->flags & HAS_SECOND) != 0 && s->stack_size >= 32) {
+		const uint64_t addr = SECOND;
+
+		s->stack_size = s->stack_size / 2 & ~7u;
+		memcpy(s->stack + s->stack_size, &addr, sizeof(addr));
+		s->second_size = (uint32_t)in->stack.left - s->stack_size - 8;
+	}
 	return s;
 }
 
@@ -129,7 +141,7 @@ static void assert_same(const struct unwind_stack *a,
 	assert(a->n == b->n && a->end == b->end);
 	for (size_t i = 0; i < a->n; i++)
 		assert(a->frames[i].addr == b->frames[i].addr);
-	assert(a->stack_top == b->stack_top);
+	assert(a->stack_top == b->stack_top && a->second == b->second);
 }
 
 static void use(struct unwind_space *space, struct record_sample *s,

@@ -70,6 +70,35 @@ def test_running(box):
                                                            'unw_fp')))
 
 
+def test_other_stack(box):
+    """A handler on a stack of its own: what it interrupted is there from the
+    sample on that the unwinder has asked for it."""
+    programs = dict(start(box, p, m) for p in ('unw_o2', 'unw_fp')
+                    for m in ('other', 'other_spin'))
+    for target in programs:
+        if not target.name.endswith('spin'):
+            harness.wait_for(lambda t=target: asleep(t), f'{target.name} waits')
+    profd = box.profd(programs, '--chunk-seconds=1').wait_attached()
+
+    def seen(target):
+        return [[n for n in bar.names if n in programs[target]]
+                for chunk in profd.chunks
+                if str(target.pid) in chunk['profile']['thread_metadata']
+                for bar in chunk_rules.bars(chunk)]
+
+    harness.wait_for(lambda: all(expected in seen(target) for target, expected
+                                 in programs.items()), 'all stacks are whole')
+    profd.interrupt()
+    for target, expected in programs.items():
+        stacks = seen(target)
+        whole = stacks.index(expected)
+        check(all(s == expected for s in stacks[whole:]) and
+              all(s == expected[:2] for s in stacks[:whole]),
+              f'{target.name}: {stacks}')
+    failed = profd.stats['unwind']['failed']
+    check(set(failed) <= {'unreadable'}, f'{failed}')
+
+
 # Whoever has no names keeps its stack, and the server must not cut it off.
 def test_without_symbols(box):
     if not shutil.which('strip'):

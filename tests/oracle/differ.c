@@ -172,17 +172,31 @@ static int read_maps(struct differ *d)
 	return r;
 }
 
+/* With a second range, if it is on another stack than its own. */
+static int copy_and_walk(struct differ *d, const struct thread_stop *stop)
+{
+	uint64_t second = 0;
+	size_t size;
+	int r = 0;
+
+	for (int i = 0; r == 0 && (i == 0 || second != 0) && i < 2; i++) {
+		r = thread_copy_stopped(&d->live, stop, second, &buffer.record,
+					&size);
+		if (r == 0)
+			r = unwind_walk(d->live.space, &buffer.record, size,
+					UNWIND_FRAMES_MAX, &ours);
+		second = ours.second;
+	}
+	return r;
+}
+
 static int compare(struct differ *d, const struct thread_stop *stop)
 {
-	size_t size;
 	int r;
 
 	r = read_maps(d);
 	if (r == 0)
-		r = thread_copy_stopped(&d->live, stop, &buffer.record, &size);
-	if (r == 0)
-		r = unwind_walk(d->live.space, &buffer.record, size,
-				UNWIND_FRAMES_MAX, &ours);
+		r = copy_and_walk(d, stop);
 	if (r < 0)
 		return r;
 	compare_oracles(d, stop->tid);
@@ -260,8 +274,8 @@ static int look(struct differ *d, unsigned long stops, uint64_t steps)
 	r = read_maps(d);
 	if (r < 0)
 		return r;
-	was_blocked =
-		thread_copy_blocked(&d->live, tid, &blocked.record, &size) == 0;
+	was_blocked = thread_copy_blocked(&d->live, tid, 0, &blocked.record,
+					  &size) == 0;
 	r = thread_stop(tid, &stop);
 	if (r < 0)
 		return r;

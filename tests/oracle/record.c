@@ -28,7 +28,7 @@ static int step_to(struct thread_stop *stop, const struct live *live,
 		   uint64_t pc, size_t *ret_size)
 {
 	for (int i = 0; i < STEPS_MAX; i++) {
-		int r = thread_copy_stopped(live, stop, &buffer.record,
+		int r = thread_copy_stopped(live, stop, 0, &buffer.record,
 					    ret_size);
 
 		if (r < 0 || pc == 0 || buffer.record.regs[ARCH_PC] == pc)
@@ -47,7 +47,7 @@ static int record(const struct live *live, const char *how, size_t *ret_size)
 	int r;
 
 	if (strcmp(how, "blocked") == 0)
-		return thread_copy_blocked(live, live->pid, &buffer.record,
+		return thread_copy_blocked(live, live->pid, 0, &buffer.record,
 					   ret_size);
 	if (strcmp(how, "stopped") != 0)
 		pc = strtoull(how, NULL, 16);

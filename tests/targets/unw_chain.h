@@ -190,6 +190,38 @@ static NOINLINE void leaf_raise(void)
 	AFTER_CALL();
 }
 
+static void on_signal_spin(int sig)
+{
+	(void)sig;
+	sink += leaf_spin();
+	AFTER_CALL();
+}
+
+/* A handler on a stack of its own. */
+static NOINLINE void raise_elsewhere(void (*handler)(int))
+{
+	struct sigaction sa = { .sa_handler = handler, .sa_flags = SA_ONSTACK };
+	stack_t stack = { .ss_size = 1 << 16 };
+
+	stack.ss_sp = malloc(stack.ss_size);
+	sigaltstack(&stack, NULL);
+	sigaction(SIGUSR1, &sa, NULL);
+	raise(SIGUSR1);
+	AFTER_CALL();
+}
+
+static NOINLINE void leaf_other(void)
+{
+	raise_elsewhere(on_signal);
+	AFTER_CALL();
+}
+
+static NOINLINE void leaf_other_spin(void)
+{
+	raise_elsewhere(on_signal_spin);
+	AFTER_CALL();
+}
+
 static int compare_and_block(const void *a, const void *b)
 {
 	leaf_read();
@@ -230,6 +262,10 @@ static const struct mode {
 	{ "work", leaf_work, "" },
 	{ "signal", leaf_signal, "leaf_nanosleep on_signal leaf_signal" },
 	{ "raise", leaf_raise, "leaf_nanosleep on_signal leaf_raise" },
+	{ "other", leaf_other,
+	  "leaf_nanosleep on_signal raise_elsewhere leaf_other" },
+	{ "other_spin", leaf_other_spin,
+	  "leaf_spin on_signal_spin raise_elsewhere leaf_other_spin" },
 	{ "noreturn", leaf_noreturn, "leaf_read never leaf_noreturn" },
 	{ "qsort", leaf_qsort, "leaf_read compare_and_block leaf_qsort" },
 };

@@ -109,6 +109,9 @@ static const struct mode {
 	{"work", work},
 #ifdef ZOO_MORE
 	{"alternate", alternate},
+	{"alternate_nested", alternate_nested},
+	{"alternate_within", alternate_within},
+	{"alternate_thread", alternate_thread},
 	{"coroutine", coroutine},
 	{"frame_pointer", frame_pointer},
 	{"no_frame_pointer", no_frame_pointer},

@@ -11,27 +11,59 @@ static void expect_end(const char *reason)
 }
 
 /* A handler on a stack of its own: what it interrupted is on another. */
-static void on_alternate(int sig, siginfo_t *info, void *context)
+static NOINLINE void take_alternate(void *at)
 {
-	ucontext_t *u = context;
+	const stack_t stack = {.ss_sp = at, .ss_size = STACK_BYTES};
 
-	(void)sig, (void)info;
-	expect_end("unreadable");
-	depth = 0;
-	push((uintptr_t)u->uc_mcontext.gregs[REG_RIP] + 1);
-	wait_here();
-	AFTER_CALL();
+	sigaltstack(&stack, NULL);
+	handle(SIGSEGV, SA_ONSTACK, (void *)on_signal);
 }
 
 static void alternate(void)
 {
-	stack_t stack = {.ss_size = STACK_BYTES};
+	ENTER();
+	take_alternate(malloc(STACK_BYTES));
+	fault();
+	LEAVE();
+}
+
+/* A handler there is interrupted by the next one, there, too. */
+static void alternate_nested(void)
+{
+	ENTER();
+	take_alternate(malloc(STACK_BYTES));
+	handle(SIGILL, SA_ONSTACK, (void *)on_outer);
+	__asm__ volatile("ud2");
+	LEAVE();
+}
+
+/* It lies on the stack that it is another one to. */
+static void alternate_within(void)
+{
+	char *at = alloca(STACK_BYTES);
 
 	ENTER();
-	stack.ss_sp = malloc(STACK_BYTES);
-	sigaltstack(&stack, NULL);
-	handle(SIGSEGV, SA_ONSTACK, (void *)on_alternate);
+	take_alternate(at);
 	fault();
+	LEAVE();
+}
+
+static void *on_thread(void *arg)
+{
+	take_alternate(arg);
+	fault();
+	AFTER_CALL();
+	return NULL;
+}
+
+/* Of a thread's own stack there is less than in the main thread's. */
+static void alternate_thread(void)
+{
+	pthread_t t;
+
+	ENTER();
+	pthread_create(&t, NULL, on_thread, malloc(STACK_BYTES));
+	pthread_join(t, NULL);
 	LEAVE();
 }
 

@@ -175,6 +175,7 @@ END_TEST
 
 START_TEST(a_hint_shortens_the_copy)
 {
+	const struct snapshot_second none = {0};
 	const struct capture_sink other = {0};
 	const struct live_thread *th;
 	uint32_t whole;
@@ -186,16 +187,17 @@ START_TEST(a_hint_shortens_the_copy)
 	th = live_thread(&l, tid);
 	whole = th->stack_size;
 	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)tid,
-		     th->sp + 256);
+		     th->sp + 256, &none);
 	live_ticks(&l, 1);
 	ck_assert_uint_lt(th->stack_size, 1024);
 	/* Another target's hint, one of nobody, and another's of this one. */
-	capture_hint(l.capture, &l.sink, LIVE_TARGET + 1, (uint32_t)tid, 0);
-	capture_hint(l.capture, &l.sink, LIVE_TARGET, 0, th->sp + 16);
-	capture_hint(l.capture, &other, LIVE_TARGET, (uint32_t)tid, 0);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET + 1, (uint32_t)tid, 0,
+		     &none);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, 0, th->sp + 16, &none);
+	capture_hint(l.capture, &other, LIVE_TARGET, (uint32_t)tid, 0, &none);
 	live_ticks(&l, 1);
 	ck_assert_uint_lt(th->stack_size, 1024);
-	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)tid, 0);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)tid, 0, &none);
 	live_ticks(&l, 1);
 	ck_assert_uint_ge(th->stack_size + 4096, whole);
 }

@@ -322,6 +322,7 @@ END_TEST
 /* The reader was short of bytes, of a thread that does not run. */
 START_TEST(a_hint_for_more_wakes)
 {
+	const struct snapshot_second none = {0}, second = {4096, 4096};
 	struct thread *th;
 	uint64_t samples;
 
@@ -329,13 +330,20 @@ START_TEST(a_hint_for_more_wakes)
 	th = thread_of(last);
 	samples = samples_of(last);
 	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)last,
-		     th->copied_top);
+		     th->copied_top, &none);
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(samples_of(last), samples);
 	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)last,
-		     th->copied_top + 1);
+		     th->copied_top + 1, &none);
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(samples_of(last), samples + 1);
+	/* A second range is new once. */
+	for (int i = 0; i < 2; i++) {
+		capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)last,
+			     th->copied_top, &second);
+		live_ticks(&l, 1);
+		ck_assert_uint_eq(samples_of(last), samples + 2);
+	}
 	live_check_sum(&l);
 }
 END_TEST

@@ -12,6 +12,10 @@
 
 #define KNOWN (UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC)
 
+#define RECORD_MAX                                         \
+	(sizeof(struct record_sample) + SAMPLE_STACK_MAX + \
+	 SNAPSHOT_SECOND_SIZE(SAMPLE_STACK_MAX))
+
 /* What is beyond so many pages of nothing is taken for something else. */
 #define MARGIN_PAGES 64
 
@@ -51,10 +55,10 @@ static void set_up_without_pagemap(void)
 {
 	pagemap_fd = -1;
 	seen = (struct memory_seen){0};
-	record = malloc(sizeof(*record) + SAMPLE_STACK_MAX);
+	record = malloc(RECORD_MAX);
 	ck_assert_ptr_nonnull(record);
 	/* What the ring held before must not shine through. */
-	memset(record, 0xa5, sizeof(*record) + SAMPLE_STACK_MAX);
+	memset(record, 0xa5, RECORD_MAX);
 	memset(regs, 0, sizeof(regs));
 	regs[ARCH_PC] = 0x401000;
 }
@@ -92,7 +96,7 @@ static size_t take(uint64_t sp, uint64_t hint)
 	ck_assert_uint_eq(size, sizeof(*record) + record->stack_size);
 	ck_assert_uint_eq(record->arch, ARCH_SAMPLE);
 	ck_assert_uint_eq(record->regs_known, KNOWN);
-	ck_assert_uint_eq(record->reserved, 0);
+	ck_assert_uint_eq(record->second_size, 0);
 	ck_assert_int_eq(memcmp(record->regs, regs, sizeof(regs)), 0);
 	for (size_t i = ARCH_REGS; i < SAMPLE_REGS_MAX; i++)
 		ck_assert_uint_eq(record->regs[i], 0);
@@ -236,8 +240,118 @@ START_TEST(no_stack_gives_registers_only)
 }
 END_TEST
 
+/* Of the thread's own stack, while it is where the reader saw it. */
+START_TEST(the_second_range_is_the_reader_s_wish)
+{
+	const struct snapshot_second s = {.addr = 0x7f0000001000,
+					  .sp = 0x10000000};
+	const uint64_t end = s.addr + 4096;
+	size_t size;
+
+	ck_assert_uint_eq(snapshot_plan(&s, s.sp, end, &size), s.addr);
+	ck_assert_uint_eq(size, 4096);
+	(void)snapshot_plan(&s, s.sp - 4096, end, &size);
+	ck_assert_uint_eq(size, 4096);
+	(void)snapshot_plan(&s, s.sp + 1048576, end, &size);
+	ck_assert_uint_eq(size, 0);
+	(void)snapshot_plan(&s, s.sp - 1048576, end, &size);
+	ck_assert_uint_eq(size, 0);
+}
+END_TEST
+
+/* Whatever the reader says: not what is no stack of the thread. */
+START_TEST(the_second_range_is_the_thread_s_own_stack)
+{
+	struct snapshot_second s = {.addr = 0x7f0000001000, .sp = 0x10000000};
+	size_t size;
+
+	(void)snapshot_plan(&s, s.sp, 0, &size);
+	ck_assert_uint_eq(size, 0);
+	(void)snapshot_plan(&s, s.sp, s.addr, &size);
+	ck_assert_uint_eq(size, 0);
+	(void)snapshot_plan(&s, s.sp, s.addr + (8u << 20), &size);
+	ck_assert_uint_gt(size, SAMPLE_STACK_MAX);
+	(void)snapshot_plan(&s, s.sp, s.addr + (8u << 20) + 1, &size);
+	ck_assert_uint_eq(size, 0);
+	s.addr = 0;
+	(void)snapshot_plan(&s, s.sp, 4096, &size);
+	ck_assert_uint_eq(size, 0);
+}
+END_TEST
+
+static size_t add(uint64_t addr, size_t size)
+{
+	const size_t before = sizeof(*record) + record->stack_size;
+	const size_t after =
+		snapshot_add(record, pagemap_fd, getpid(), addr, size);
+
+	ck_assert_uint_le(after, before + SNAPSHOT_SECOND_SIZE(size));
+	return after;
+}
+
+START_TEST(adds_a_second_range)
+{
+	const struct sample_second *second;
+	size_t size;
+
+	make_stack(65536);
+	/* The first ends in the middle of a word. */
+	(void)take(stack.bottom + 1000, stack.bottom + 2001);
+	size = add(stack.bottom + 30000, 5000);
+	ck_assert_uint_eq(record->second_size, 5000);
+	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
+	ck_assert_uint_eq(record->stack_size, 1001 + ARCH_RED_ZONE);
+	second = (const void *)(record->stack +
+				(record->stack_size + 7) / 8 * 8);
+	ck_assert_uint_eq(size, (size_t)((const uint8_t *)second + 5008 -
+					 (const uint8_t *)record));
+	ck_assert_uint_eq(second->addr, stack.bottom + 30000);
+	ck_assert_mem_eq(second->bytes, stack.bytes + 30000, 5000);
+}
+END_TEST
+
+START_TEST(a_second_range_is_not_copied_twice)
+{
+	size_t size;
+
+	make_stack(65536);
+	size = take(stack.bottom + 1000, 0);
+	ck_assert_uint_eq(add(stack.bottom + 30000, 5000), size);
+	ck_assert_uint_eq(record->second_size, 0);
+}
+END_TEST
+
+START_TEST(a_second_range_that_is_none)
+{
+	size_t size;
+
+	make_stack(65536);
+	size = take(stack.bottom + 1000, stack.bottom + 2001);
+	ck_assert_uint_eq(add(stack.bottom - 4096, 2048), size);
+	ck_assert_uint_eq(record->second_size, 0);
+}
+END_TEST
+
+START_TEST(a_large_second_range_is_cut_and_says_so)
+{
+	make_stack(SAMPLE_STACK_MAX + 65536);
+	(void)take(stack.bottom + 1000, stack.bottom + 2001);
+	(void)add(stack.bottom + 30000, SAMPLE_STACK_MAX);
+	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
+	(void)add(stack.bottom + 30000, SAMPLE_STACK_MAX + 1);
+	ck_assert_uint_eq(record->second_size, SAMPLE_STACK_MAX);
+	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING | SAMPLE_SECOND_CAPPED);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+	tcase_add_test(tc, the_second_range_is_the_reader_s_wish);
+	tcase_add_test(tc, the_second_range_is_the_thread_s_own_stack);
+	tcase_add_test(tc, adds_a_second_range);
+	tcase_add_test(tc, a_second_range_is_not_copied_twice);
+	tcase_add_test(tc, a_second_range_that_is_none);
+	tcase_add_test(tc, a_large_second_range_is_cut_and_says_so);
 	tcase_add_test(tc, copies_red_zone_to_end);
 	tcase_add_test(tc, copies_up_to_the_hint);
 	tcase_add_test(tc, a_hint_that_is_too_far_is_none);

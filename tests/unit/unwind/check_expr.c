@@ -33,8 +33,11 @@ static uint64_t value;
 
 static enum expr_result eval(const struct expr_op *ops, size_t n)
 {
-	const struct stack_bytes stack = {(const uint8_t *)words, LO,
-					  LO + sizeof(words)};
+	const struct stack_bytes stack = {
+		.bytes = (const uint8_t *)words,
+		.lo = LO,
+		.hi = LO + sizeof(words),
+	};
 
 	regs.known = 1u << 7 | 1u << 16;
 	regs.r[7] = LO;

@@ -187,6 +187,22 @@ START_TEST(test_malformed)
 	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out),
 			 -EINVAL);
 	sample->stack_addr = STACK;
+	/* Its address, or its bytes, are not in the record; or go round. */
+	sample->second_size = 1;
+	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out),
+			 -EINVAL);
+	sample->stack_size -= 16;
+	sample->second_size = 9;
+	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out),
+			 -EINVAL);
+	sample->second_size = 8;
+	stack[WORDS - 2] = UINT64_MAX - 8;
+	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out), 0);
+	stack[WORDS - 2] = UINT64_MAX - 7;
+	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out),
+			 -EINVAL);
+	sample->stack_size += 16;
+	sample->second_size = 0;
 	sample->regs_known = BIT(SAMPLE_X86_64_RSP);
 	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out),
 			 -EINVAL);
