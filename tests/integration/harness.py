@@ -33,6 +33,7 @@ import time
 import traceback
 
 import chunk_rules
+import envelopes
 import server as envelope_server
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -262,7 +263,7 @@ class Envelope:
     def __init__(self, data, where):
         self.data = data
         self.where = where
-        self.header, self.items = envelope_server.read_envelope(data)
+        self.header, self.items = envelopes.read_envelope(data)
         chunks = [i for i in self.items if i[0]['type'] == 'profile_chunk']
         self.item, self.payload = chunks[0] if chunks else (None, None)
         self.chunk = chunk_rules.load(self.payload) if chunks else None
@@ -350,13 +351,15 @@ class Server:
     """tests/integration/server.py in a process of its own."""
 
     def __init__(self, box, tls=True, script=None, status=200, names=(),
-                 port=0):
+                 port=0, expired=False):
         self.dir = box.make_dir('server')
         argv = [sys.executable, ROOT / 'tests/integration/server.py',
                 '--dir', self.dir, '--port', port, '--status', status,
                 '--stdin']
         if tls:
             argv.append('--tls')
+        if expired:
+            argv.append('--expired')
         for name in names:
             argv += ['--name', name]
         if script:
@@ -374,9 +377,28 @@ class Server:
         """The environment in which its authority is trusted."""
         return environment(SSL_CERT_FILE=self.ca)
 
+    def tell(self, **command):
+        """One of server.py's commands; returns when it is obeyed."""
+        said = self.program.stdout.count('ok\n')
+        stdin = self.program.process.stdin
+        stdin.write(json.dumps(command).encode() + b'\n')
+        stdin.flush()
+        wait_for(lambda: self.program.stdout.count('ok\n') > said,
+                 'the server obeys')
+
+    def down(self):
+        self.tell(do='down')
+
+    def up(self):
+        self.tell(do='up')
+
     @property
     def requests(self):
         return envelope_server.requests(self.dir)
+
+    @property
+    def answered(self):
+        return envelope_server.answered(self.dir)
 
     @property
     def envelopes(self):

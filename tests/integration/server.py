@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """A server for envelopes on loopback, as strict as Sentry's and stricter.
 
-    server.py --dir DIR [--tls [--name NAME]...] [--status N] [--script FILE]
-              [--stdin]
+    server.py --dir DIR [--tls [--name NAME]... [--expired]] [--status N]
+              [--script FILE] [--port N] [--stdin]
 
-Prints one line of JSON when it listens, and then nothing more:
+Prints one line of JSON when it listens:
 
     {"port": 40001, "dsn": "https://KEY@localhost:40001/42", "ca": "DIR/ca.pem"}
 
@@ -22,10 +22,13 @@ Every request is a line in DIR/requests.jsonl, written before the answer is:
     problems    what no client of ours may do, in words; [] is what a test wants
     status      the answer's; null if there was none
 
-A failed TLS handshake is a line {"tls_error": TEXT}.
+One that did not come as a whole is none. A failed TLS handshake is a line
+{"tls_error": TEXT}. When an answer with a status has gone out, n is a line in
+DIR/answered.
 
 --tls makes an authority (DIR/ca.pem) and a certificate for localhost and
-127.0.0.1, or for the names that --name gives, by the openssl command.
+127.0.0.1, or for the names that --name gives, by the openssl command; --expired
+one whose time is over.
 
 A request with problems is answered by 400, with the first of them in
 X-Sentry-Error; any other by --status (200). --script FILE says it for each
@@ -33,149 +36,77 @@ request instead, the n-th line for the n-th, as JSON; all are optional:
 
     {"status": 429, "headers": {"Retry-After": "60"}, "body": "text"}
     {"do": "close"}      closes the connection without an answer
+    {"do": "reset"}      resets it instead
+    {"do": "reset_body"} resets it in the middle of the request
+    {"do": "reset_head"} resets it in the middle of the answer's first line
     {"do": "stall"}      answers nothing until the client closes
+    {"do": "garbage"}    answers with what is no HTTP
+    {"do": "endless"}    answers with headers without end, and no status: 1xx
+    {"do": "endless_head"}, {"do": "endless_body"}
+                         answers with the status, and then without end
     {"do": "truncate"}   closes in the middle of the answer's body
+    {"do": "hang_up"}    answers, and closes without having said so
 
 After the last line --status holds again. A header's value may be a list: then
 it is sent as often.
 
-For tests in Python: requests(DIR) returns the lines that are there so far, and
-read_envelope(BYTES) takes an envelope apart.
+With --stdin lines of JSON there are obeyed, each answered by a line "ok":
+
+    {"do": "down"}       nobody listens, all connections are closed
+    {"do": "mute"}       connections are accepted, and nothing is said
+    {"do": "up"}         as in the beginning
+    {"script": [...]}    for the requests that come next
+
+For tests in Python: requests(DIR) and answered(DIR) return what is there so far.
 """
 
 import argparse
+import contextlib
 import gzip
 import http.server
 import json
 import os
 import re
 import signal
-import ssl
-import subprocess
+import socket
+import struct
 import sys
 import threading
 
-KEY = '0123456789abcdef0123456789abcdef'
-PROJECT = '42'
-SDK = 'sentry.native.profd'
-VERSION = r'\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?'
+from certificates import make_context
+from envelopes import KEY, PROJECT, envelope_problems, header_problems
 
 # Sentry takes 50 MB; what is longer is not read.
 BODY_MAX = 50 * 1000 * 1000 + 4096
 
+# Closed like this, a socket sends RST.
+AT_ONCE = struct.pack('ii', 1, 0)
 
-def read_envelope(data):
-    """Returns the header and [(item header, payload bytes)].
-
-    Raises ValueError with what is wrong.
-    """
-    line, end, rest = data.partition(b'\n')
-    if not end:
-        raise ValueError('the envelope has no header line')
-    header = read_line(line, 'envelope header')
-    items = []
-    while rest:
-        line, end, rest = rest.partition(b'\n')
-        item = read_line(line, 'item header')
-        length = item.get('length')
-        if type(length) is not int:
-            raise ValueError('an item has no length')
-        if len(rest) < length + 1 or rest[length:length + 1] != b'\n':
-            raise ValueError('a payload does not end where length says')
-        items.append((item, rest[:length]))
-        rest = rest[length + 1:]
-    return header, items
+SILENT = ('close', 'reset', 'reset_body', 'reset_head', 'stall', 'garbage',
+          'endless')
 
 
-def read_line(line, what):
+def read_lines(directory, name):
+    """Those so far; one that is being written is left out."""
     try:
-        value = json.loads(line)
-    except ValueError as e:
-        raise ValueError(f'the {what} is not JSON') from e
-    if not isinstance(value, dict):
-        raise ValueError(f'the {what} is no object')
-    compact = json.dumps(value, separators=(',', ':'), ensure_ascii=False)
-    if compact.encode() != line:
-        raise ValueError(f'the {what} is not compact JSON')
-    return value
-
-
-def requests(directory):
-    """The requests so far; a line that is being written is left out."""
-    try:
-        with open(os.path.join(directory, 'requests.jsonl')) as f:
+        with open(os.path.join(directory, name)) as f:
             return [json.loads(line) for line in f if line.endswith('\n')]
     except FileNotFoundError:
         return []
 
 
-def envelope_problems(data, client):
-    try:
-        header, items = read_envelope(data)
-    except ValueError as e:
-        return [str(e)], []
-    problems = []
-    if not re.fullmatch('[0-9a-f]{32}', str(header.get('event_id'))):
-        problems.append('event_id is not 32 hex digits')
-    if not re.fullmatch(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z',
-                        str(header.get('sent_at'))):
-        problems.append('sent_at is not RFC 3339 in UTC')
-    sdk = header.get('sdk')
-    if not isinstance(sdk, dict) or \
-            f'{sdk.get("name")}/{sdk.get("version")}' != client:
-        problems.append('sdk is not the one that sends')
-    if not items:
-        problems.append('the envelope is empty')
-    chunks = [i for i in items if i[0].get('type') == 'profile_chunk']
-    if len(chunks) > 1:
-        problems.append('more than one profile_chunk')
-    for item, payload in chunks:
-        problems += chunk_problems(item, payload)
-    return problems, [item for item, _ in items]
+def requests(directory):
+    return read_lines(directory, 'requests.jsonl')
 
 
-def chunk_problems(item, payload):
-    problems = []
-    if item.get('content_type') != 'application/json':
-        problems.append('content_type is not application/json')
-    try:
-        chunk = json.loads(payload)
-    except ValueError:
-        return problems + ['the chunk is not JSON']
-    if not isinstance(chunk, dict) or \
-            chunk.get('platform') != item.get('platform'):
-        problems.append("the item's platform is not the chunk's")
-    return problems
-
-
-def header_problems(headers, path):
-    problems = []
-    if not re.fullmatch(rf'(/[\w./-]+)?/api/{PROJECT}/envelope/', path):
-        problems.append('the path is not /api/PROJECT/envelope/')
-    client = headers.get('user-agent', '')
-    if not re.fullmatch(re.escape(SDK) + '/' + VERSION, client):
-        problems.append('User-Agent is not NAME/VERSION')
-    auth = re.fullmatch('Sentry sentry_version=7, sentry_client=([^ ,]+), '
-                        'sentry_key=([^ ,]+)(, sentry_secret=[^ ,]+)?',
-                        headers.get('x-sentry-auth', ''))
-    if not auth:
-        problems.append('X-Sentry-Auth is malformed or absent')
-    else:
-        if auth[1] != client:
-            problems.append('sentry_client is not User-Agent')
-        if auth[2] != KEY:
-            problems.append('sentry_key is not the key')
-    if headers.get('content-type') != 'application/x-sentry-envelope':
-        problems.append('Content-Type is not application/x-sentry-envelope')
-    if headers.get('content-encoding') != 'gzip':
-        problems.append('Content-Encoding is not gzip')
-    if 'expect' in headers:
-        problems.append('there is an Expect header')
-    return problems
+def answered(directory):
+    return read_lines(directory, 'answered')
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
+    # An answer goes out at once; one that is cut off, where it is cut off.
+    disable_nagle_algorithm = True
 
     def log_message(self, *args):
         pass
@@ -185,6 +116,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.number = self.server.next_connection()
 
     def do_POST(self):
+        n, answer = self.server.next_request()
+        if answer.get('do') == 'reset_body':
+            self.rfile.read(1)
+            self.reset()
+            return
         # A proxy is asked for the whole URL.
         path = re.sub('^http://[^/]+', '', self.path)
         headers = {k.lower(): v for k, v in self.headers.items()}
@@ -195,20 +131,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
             found, items = envelope_problems(data,
                                              headers.get('user-agent'))
             problems += found
-        with self.server.lock:
-            answer = self.log({
-                'n': 0,
-                'connection': self.number,
-                'method': self.command,
-                'path': self.path,
-                'headers': headers,
-                'envelope': None,
-                'size': None if data is None else len(data),
-                'compressed_size': len(body),
-                'items': items,
-                'problems': problems,
-            }, data)
+        answer = self.judge(answer, problems)
+        self.log({
+            'n': n,
+            'connection': self.number,
+            'method': self.command,
+            'path': self.path,
+            'headers': headers,
+            'envelope': None,
+            'size': None if data is None else len(data),
+            'compressed_size': len(body),
+            'items': items,
+            'problems': problems,
+            'status': answer.get('status'),
+        }, data)
         self.answer(answer)
+        if answer.get('status'):
+            self.server.write(n, 'answered')
 
     def read_body(self, headers, problems):
         """The body as it came, and gunzipped; None if that cannot be done."""
@@ -218,34 +157,34 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
             return b'', None
         body = self.rfile.read(int(length))
+        if len(body) < int(length):
+            raise ConnectionError('the client has gone')
         try:
             return body, gzip.decompress(body)
         except (OSError, EOFError, ValueError):
             problems.append('the body is not gzip')
             return body, None
 
+    def judge(self, answer, problems):
+        """The script's word, or what the request deserves."""
+        if answer.get('do') in SILENT:
+            return answer
+        if not answer and problems:
+            return {'status': 400, 'headers': {'X-Sentry-Error': problems[0]}}
+        return {'status': self.server.status, **answer}
+
     def log(self, entry, data):
-        """Stores the request and returns how to answer."""
-        server = self.server
-        server.n += 1
-        entry['n'] = server.n
         if data is not None:
-            entry['envelope'] = f'{server.n:04}.envelope'
-            path = os.path.join(server.directory, entry['envelope'])
+            entry['envelope'] = f'{entry["n"]:04}.envelope'
+            path = os.path.join(self.server.directory, entry['envelope'])
             with open(path, 'wb') as f:
                 f.write(data)
-        if server.n <= len(server.script):
-            answer = dict(server.script[server.n - 1])
-            answer.setdefault('status', server.status)
-        elif entry['problems']:
-            answer = {'status': 400,
-                      'headers': {'X-Sentry-Error': entry['problems'][0]}}
-        else:
-            answer = {'status': server.status}
-        silent = answer.get('do') in ('close', 'stall')
-        entry['status'] = None if silent else answer['status']
-        server.write(entry)
-        return answer
+        self.server.write(entry)
+
+    def reset(self):
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                   AT_ONCE)
+        self.close_connection = True
 
     def answer(self, answer):
         what = answer.get('do', 'answer')
@@ -254,7 +193,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if what == 'stall':
             while self.rfile.read(1):
                 pass
-        if what in ('close', 'stall'):
+        if what == 'garbage':
+            self.wfile.write(bytes(range(256)) * 16)
+        if what == 'endless':
+            self.write_endlessly(b'HTTP/1.1 102 Processing\r\nX-No: end\r\n\r\n')
+        if what == 'reset_head':
+            self.wfile.write(b'HTTP/1.1 20')
+        if what in ('reset', 'reset_head'):
+            self.reset()
+        if what in SILENT:
             return
         body = answer.get('body', '{"id":""}').encode()
         self.send_response(answer['status'])
@@ -262,14 +209,27 @@ class Handler(http.server.BaseHTTPRequestHandler):
             for one in value if isinstance(value, list) else [value]:
                 self.send_header(name, one)
         self.send_header('Content-Type', 'application/json')
+        if what == 'endless_head':
+            self.flush_headers()
+            self.write_endlessly(b'X-No: end\r\n')
+        if what == 'endless_body':
+            self.end_headers()
+            self.write_endlessly(b'no end\n')
         extra = 1000 if what == 'truncate' else 0
         self.send_header('Content-Length', str(len(body) + extra))
         self.end_headers()
         self.wfile.write(body)
 
+    def write_endlessly(self, text):
+        """Until the client has enough."""
+        with contextlib.suppress(OSError):
+            while True:
+                self.wfile.write(text * 100)
+
 
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 128
 
     def __init__(self, directory, port, status, script, context):
         super().__init__(('127.0.0.1', port), Handler)
@@ -277,64 +237,113 @@ class Server(http.server.ThreadingHTTPServer):
         self.status = status
         self.script = script
         self.context = context
-        self.lock = threading.Lock()
+        self.lock = threading.Condition()
+        self.mode = 'up'
         self.n = 0
         self.connections = 0
+        # Of each connection that is open, a descriptor of our own.
+        self.handles = set()
 
-    def next_connection(self):
-        with self.lock:
-            self.connections += 1
-            return self.connections
-
-    def write(self, entry):
-        with open(os.path.join(self.directory, 'requests.jsonl'), 'a') as f:
-            f.write(json.dumps(entry) + '\n')
+    def run(self):
+        while True:
+            with self.lock:
+                self.lock.wait_for(lambda: self.mode != 'down')
+            try:
+                request, address = self.socket.accept()
+            except OSError:
+                continue
+            handle = request.dup()
+            with self.lock:
+                self.handles.add(handle)
+                if self.mode == 'down':
+                    handle.shutdown(socket.SHUT_RDWR)
+            threading.Thread(target=self.serve, daemon=True,
+                             args=(request, address, handle)).start()
 
     # On the connection's own thread: a slow handshake stops no other.
+    def serve(self, request, address, handle):
+        if self.mode == 'mute':
+            with contextlib.suppress(OSError):
+                while handle.recv(4096):
+                    pass
+            request.close()
+        else:
+            self.process_request_thread(request, address)
+        with self.lock:
+            self.handles.remove(handle)
+            handle.close()
+            self.lock.notify_all()
+
     def finish_request(self, request, client_address):
         if self.context:
             try:
                 request = self.context.wrap_socket(request, server_side=True)
             except OSError as e:
-                with self.lock:
-                    self.write({'tls_error': str(e)})
+                self.write({'tls_error': str(e)})
                 return
-        super().finish_request(request, client_address)
+        try:
+            super().finish_request(request, client_address)
+        finally:
+            if self.context:
+                self.shutdown_request(request)
+
+    def shutdown_request(self, request):
+        if request.fileno() < 0:
+            return
+        linger = request.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                    len(AT_ONCE))
+        if linger == AT_ONCE:
+            request.close()
+        else:
+            super().shutdown_request(request)
 
     def handle_error(self, request, client_address):
         # A client may go at any time. What is not that is ours, and shown.
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
 
+    def obey(self, command):
+        with self.lock:
+            self.script += [{}] * (self.n - len(self.script))
+            self.script += command.get('script', [])
+            self.mode = command.get('do', self.mode)
+            self.lock.notify_all()
+        if self.mode == 'down':
+            # It stays bound: nobody else gets the port.
+            self.socket.shutdown(socket.SHUT_RDWR)
+        elif 'do' in command:
+            self.socket.listen(self.request_queue_size)
+        if 'do' in command:
+            self.close_all()
 
-def openssl(*args):
-    subprocess.run(['openssl', *args], check=True, stdin=subprocess.DEVNULL,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    def close_all(self):
+        with self.lock:
+            for handle in self.handles:
+                with contextlib.suppress(OSError):
+                    handle.shutdown(socket.SHUT_RDWR)
+            self.lock.wait_for(lambda: not self.handles)
+
+    def next_connection(self):
+        with self.lock:
+            self.connections += 1
+            return self.connections
+
+    def next_request(self):
+        """Its number, and what the script says."""
+        with self.lock:
+            self.n += 1
+            if self.n <= len(self.script):
+                return self.n, self.script[self.n - 1]
+            return self.n, {}
+
+    def write(self, entry, name='requests.jsonl'):
+        with self.lock, open(os.path.join(self.directory, name), 'a') as f:
+            f.write(json.dumps(entry) + '\n')
 
 
-def make_certificate(directory, names):
-    """Makes ca.pem, server.pem, server.key; returns a context with them."""
-    def path(name):
-        return os.path.join(directory, name)
-
-    new_key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1',
-               '-nodes']
-    openssl('req', '-x509', *new_key, '-days', '2',
-            '-subj', '/CN=sentry-profd test authority',
-            '-keyout', path('ca.key'), '-out', path('ca.pem'))
-    openssl('req', *new_key, '-subj', '/CN=sentry-profd test server',
-            '-keyout', path('server.key'), '-out', path('server.csr'))
-    kinds = ['IP' if re.fullmatch(r'[\d.]+', n) else 'DNS' for n in names]
-    with open(path('server.ext'), 'w') as f:
-        f.write('subjectAltName=' +
-                ','.join(f'{k}:{n}' for k, n in zip(kinds, names)) + '\n')
-    openssl('x509', '-req', '-days', '2', '-in', path('server.csr'),
-            '-CA', path('ca.pem'), '-CAkey', path('ca.key'),
-            '-CAcreateserial', '-extfile', path('server.ext'),
-            '-out', path('server.pem'))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(path('server.pem'), path('server.key'))
-    return context
+def say(text):
+    sys.stdout.write(text + '\n')
+    sys.stdout.flush()
 
 
 def main():
@@ -342,6 +351,7 @@ def main():
     parser.add_argument('--dir', required=True)
     parser.add_argument('--tls', action='store_true')
     parser.add_argument('--name', action='append')
+    parser.add_argument('--expired', action='store_true')
     parser.add_argument('--port', type=int, default=0)
     parser.add_argument('--status', type=int, default=200)
     parser.add_argument('--script')
@@ -355,8 +365,9 @@ def main():
             script = [json.loads(line) for line in f]
     context = None
     if args.tls:
-        context = make_certificate(args.dir,
-                                   args.name or ['localhost', '127.0.0.1'])
+        context = make_context(args.dir,
+                               args.name or ['localhost', '127.0.0.1'],
+                               -1 if args.expired else 2)
     server = Server(args.dir, args.port, args.status, script, context)
     port = server.server_address[1]
     scheme = 'https' if args.tls else 'http'
@@ -364,14 +375,13 @@ def main():
             'dsn': f'{scheme}://{KEY}@localhost:{port}/{PROJECT}'}
     if args.tls:
         said['ca'] = os.path.join(args.dir, 'ca.pem')
-    sys.stdout.write(json.dumps(said) + '\n')
-    sys.stdout.flush()
-    if args.stdin:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        while sys.stdin.buffer.read(4096):
-            pass
-    else:
-        server.serve_forever()
+    threading.Thread(target=server.run, daemon=True).start()
+    say(json.dumps(said))
+    if not args.stdin:
+        signal.pause()
+    for line in sys.stdin:
+        server.obey(json.loads(line))
+        say('ok')
 
 
 if __name__ == '__main__':
