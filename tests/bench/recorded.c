@@ -246,3 +246,21 @@ const struct record_sample *recorded_sample(const struct recorded *r, size_t i)
 
 	return record->ring.type == RECORD_SAMPLE ? (const void *)record : NULL;
 }
+
+size_t recorded_choose(const struct recorded *r, struct record_sample **ret,
+		       size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n && n < max; i++) {
+		const struct record_sample *sample = recorded_sample(r, i);
+
+		if (sample == NULL)
+			continue;
+		ret[n] = malloc(sample->h.ring.size);
+		if (ret[n] == NULL)
+			fail("malloc", ENOMEM);
+		memcpy(ret[n++], sample, sample->h.ring.size);
+	}
+	return n;
+}

@@ -43,4 +43,8 @@ static inline const struct record *recorded_at(const struct recorded *r,
 /* The record as a sample, NULL if it is another one. */
 const struct record_sample *recorded_sample(const struct recorded *r, size_t i);
 
+/* Copies of the first samples, max at most, never freed; returns how many. */
+size_t recorded_choose(const struct recorded *r, struct record_sample **ret,
+		       size_t max);
+
 #endif

@@ -26,6 +26,14 @@ ROWS = [
     ('copy', 'chunk: as it is, to a file'),
 ]
 
+# Other unwinders on the same stacks, all warm.
+BESIDE = [
+    ('beside_ours', 'sentry-profd'),
+    ('libdwfl', 'libdwfl, from the recorded stack'),
+    ('libunwind', 'libunwind, from the recorded stack'),
+    ('libunwind_ptrace', 'libunwind-ptrace, of a stopped thread'),
+]
+
 
 def run(box, ticks=TICKS, rounds=ROUNDS):
     """The program's figures: of each the least of the rounds, in ns."""
@@ -46,4 +54,11 @@ def text(figures):
             f'{figures["stack_bytes"]:,.0f} bytes of stack; a chunk has '
             f'{figures["chunk_bytes"]:.0f} bytes a sample, '
             f'{figures["packed_bytes"]:.1f} compressed.\n\n')
-    return head + report.table(['', 'ns a sample'], rows)
+    beside = [[what, f'{figures[key]:,.0f}',
+               f'{figures[key] / figures["beside_ours"]:,.0f}']
+              for key, what in BESIDE]
+    between = (f'\nWalks of {figures["beside"]} of these stacks, warm, in turn; '
+               f'{figures["libdwfl_same"]} and {figures["libunwind_same"]} of '
+               'them are frame by frame the same by libdwfl and libunwind:\n\n')
+    return (head + report.table(['', 'ns a sample'], rows) + between +
+            report.table(['', 'ns a stack', 'of ours'], beside))

@@ -18,6 +18,7 @@
 #include "lib/base/clock.h"
 #include "lib/ship/package.h"
 #include "proto/chunk_v2.h"
+#include "tests/bench/beside.h"
 #include "tests/bench/recorded.h"
 
 /* As many ticks as the daemon hands over at a time. */
@@ -222,25 +223,6 @@ static double cold(enum work work)
 	return median(values, n);
 }
 
-/* Copies of the first samples, n at most; never freed. */
-static size_t choose(struct record_sample **ret, size_t max)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < records.n && n < max; i++) {
-		const struct record_sample *sample =
-			recorded_sample(&records, i);
-
-		if (sample == NULL)
-			continue;
-		ret[n] = malloc(sample->h.ring.size);
-		if (ret[n] == NULL)
-			fail("malloc");
-		memcpy(ret[n++], sample, sample->h.ring.size);
-	}
-	return n;
-}
-
 /*
  * Each stack once more. strangers: of a thread that was never seen before, so
  * that nothing is known but the code.
@@ -358,6 +340,8 @@ int main(int argc, char **argv)
 	struct record_sample *chosen[WARM_SAMPLES];
 	uint64_t frames = 0, bytes = 0;
 	struct chunk_cost c;
+	struct beside b;
+	pid_t tid;
 	size_t n;
 
 	if (argc != 4) {
@@ -377,7 +361,10 @@ int main(int argc, char **argv)
 		frames += stack.n;
 		bytes += sample->stack_size;
 	}
-	n = choose(chosen, WARM_SAMPLES);
+	n = recorded_choose(&records, chosen, WARM_SAMPLES);
+	if (n == 0)
+		fail("recording: no samples:");
+	tid = (pid_t)chosen[0]->h.tid;
 	printf("{\"samples\": %zu, \"frames\": %.1f, \"stack_bytes\": %.0f",
 	       records.samples, (double)frames / (double)records.samples,
 	       (double)bytes / (double)records.samples);
@@ -386,6 +373,13 @@ int main(int argc, char **argv)
 	printf(", \"cold_read\": %.0f", cold(READ));
 	printf(", \"cold_walk\": %.0f", cold(WALK));
 	printf(", \"cold_all\": %.0f", cold(AGGREGATE));
+	b = beside_measure(&records, tid, chosen, n);
+	printf(", \"beside\": %zu, \"beside_ours\": %.0f, "
+	       "\"libunwind\": %.0f, \"libunwind_same\": %zu, "
+	       "\"libdwfl\": %.0f, \"libdwfl_same\": %zu, "
+	       "\"libunwind_ptrace\": %.0f",
+	       b.n, b.ours_ns, b.ns[OTHER_LIBUNWIND], b.same[OTHER_LIBUNWIND],
+	       b.ns[OTHER_LIBDWFL], b.same[OTHER_LIBDWFL], b.ns[OTHER_PTRACE]);
 	c = chunk();
 	printf(", \"chunk_samples\": %llu, \"chunk_bytes\": %.1f, "
 	       "\"packed_bytes\": %.1f, \"close\": %.0f, \"encode\": %.0f, "

@@ -47,6 +47,13 @@ def test_one_scenario(box):
                        bench.stdout, re.M)
     check(len(found) == 9 and '30 frames' in bench.stdout, bench.stdout)
     check(int(found[0][1].replace(',', '')) > 0, 'a walk takes no time')
+    # How many are the same depends: libunwind cannot unwind out of the vDSO.
+    n, = re.search(r'Walks of (\d+) ', bench.stdout).groups()
+    check(int(n) > 0, bench.stdout)
+    beside = re.findall(r'^\| (sentry-profd|lib[-\w]+).* \| [\d,]+ \| [\d,]+ \|$',
+                        bench.stdout, re.M)
+    check(beside == ['sentry-profd', 'libdwfl', 'libunwind', 'libunwind-ptrace'],
+          bench.stdout)
     bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py', 'none'],
                       env=env)
     check(bench.wait() == 1, 'there is a scenario "none"')

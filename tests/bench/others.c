@@ -1,0 +1,230 @@
+#include "tests/bench/others.h"
+
+#include <elfutils/libdwfl.h>
+#include <libunwind-ptrace.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "lib/base/util.h"
+
+/* Registers as DWARF numbers them, and libunwind too; the last is the pc. */
+#define N_REGS (SAMPLE_X86_64_RIP + 1)
+
+static struct {
+	pid_t pid;
+	unw_addr_space_t space, live_space;
+	void *upt, *live_upt;
+	Dwfl *dwfl;
+	const struct record_sample *sample; /* that is walked */
+} me;
+
+static _Noreturn void fail(const char *what, const char *why)
+{
+	(void)fprintf(stderr, "%s: %s\n", what, why);
+	exit(EXIT_FAILURE);
+}
+
+static bool read_stack(uint64_t addr, uint64_t *ret)
+{
+	const uint64_t at = addr - me.sample->stack_addr;
+
+	if (addr < me.sample->stack_addr || me.sample->stack_size < 8 ||
+	    at > me.sample->stack_size - 8)
+		return false;
+	memcpy(ret, me.sample->stack + at, 8);
+	return true;
+}
+
+/* Beside the stack that is what is mapped: the same as when it was recorded. */
+static int access_mem(unw_addr_space_t space, unw_word_t addr, unw_word_t *word,
+		      int write, void *arg)
+{
+	struct iovec local = {word, sizeof(*word)};
+	struct iovec remote = {(void *)(uintptr_t)addr, sizeof(*word)};
+
+	(void)space, (void)arg;
+	if (write)
+		return -UNW_EINVAL;
+	if (read_stack(addr, word))
+		return 0;
+	return process_vm_readv(me.pid, &local, 1, &remote, 1, 0) ==
+			       (ssize_t)sizeof(*word)
+		       ? 0
+		       : -UNW_EINVAL;
+}
+
+static int access_reg(unw_addr_space_t space, unw_regnum_t reg,
+		      unw_word_t *word, int write, void *arg)
+{
+	(void)space, (void)arg;
+	if (write || reg < 0 || reg >= N_REGS)
+		return -UNW_EBADREG;
+	*word = me.sample->regs[reg];
+	return 0;
+}
+
+static int access_fpreg(unw_addr_space_t space, unw_regnum_t reg,
+			unw_fpreg_t *value, int write, void *arg)
+{
+	(void)space, (void)reg, (void)value, (void)write, (void)arg;
+	return -UNW_EBADREG;
+}
+
+static size_t walk_libunwind(unw_addr_space_t space, void *upt, uint64_t *ret,
+			     size_t max)
+{
+	unw_cursor_t cursor;
+	size_t n = 0;
+	int r;
+
+	r = unw_init_remote(&cursor, space, upt);
+	if (r < 0)
+		fail("unw_init_remote", unw_strerror(r));
+	do {
+		unw_word_t pc;
+
+		r = unw_get_reg(&cursor, UNW_REG_IP, &pc);
+		if (r < 0 || pc == 0)
+			break;
+		ret[n++] = pc;
+	} while (n < max && unw_step(&cursor) > 0);
+	return n;
+}
+
+static pid_t next_thread(Dwfl *dwfl, void *arg, void **ret)
+{
+	/* After the first there is none. */
+	if (*ret != NULL)
+		return 0;
+	(void)dwfl;
+	*ret = arg;
+	return me.pid;
+}
+
+static bool memory_read(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *ret, void *arg)
+{
+	(void)dwfl, (void)arg;
+	return read_stack(addr, ret);
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *arg)
+{
+	(void)arg;
+	dwfl_thread_state_register_pc(thread,
+				      me.sample->regs[SAMPLE_X86_64_RIP]);
+	return dwfl_thread_state_registers(thread, 0, N_REGS, me.sample->regs);
+}
+
+/* CFI is in what is mapped. */
+static int no_debuginfo(Dwfl_Module *module, void **userdata, const char *name,
+			Dwarf_Addr base, const char *file_name,
+			const char *debuglink, GElf_Word crc, char **ret_name)
+{
+	(void)module, (void)userdata, (void)name, (void)base;
+	(void)file_name, (void)debuglink, (void)crc, (void)ret_name;
+	return -1;
+}
+
+struct frames {
+	uint64_t *addrs;
+	size_t n, max;
+};
+
+static int add_frame(Dwfl_Frame *frame, void *arg)
+{
+	struct frames *f = arg;
+	Dwarf_Addr pc;
+
+	if (f->n == f->max || !dwfl_frame_pc(frame, &pc, NULL) || pc == 0)
+		return DWARF_CB_ABORT;
+	f->addrs[f->n++] = pc;
+	return DWARF_CB_OK;
+}
+
+static int walk_thread(Dwfl_Thread *thread, void *arg)
+{
+	(void)dwfl_thread_getframes(thread, add_frame, arg);
+	return DWARF_CB_ABORT;
+}
+
+static size_t walk_libdwfl(uint64_t *ret, size_t max)
+{
+	struct frames f = {.addrs = ret, .max = max};
+
+	(void)dwfl_getthreads(me.dwfl, walk_thread, &f);
+	return f.n;
+}
+
+static void open_libdwfl(void)
+{
+	static const Dwfl_Callbacks callbacks = {
+		.find_elf = dwfl_linux_proc_find_elf,
+		.find_debuginfo = no_debuginfo,
+	};
+	static const Dwfl_Thread_Callbacks thread_callbacks = {
+		.next_thread = next_thread,
+		.memory_read = memory_read,
+		.set_initial_registers = set_registers,
+	};
+
+	me.dwfl = dwfl_begin(&callbacks);
+	if (me.dwfl == NULL || dwfl_linux_proc_report(me.dwfl, me.pid) != 0 ||
+	    dwfl_report_end(me.dwfl, NULL, NULL) != 0 ||
+	    !dwfl_attach_state(me.dwfl, NULL, me.pid, &thread_callbacks, &me))
+		fail("libdwfl", dwfl_errmsg(-1));
+}
+
+static void open_libunwind(pid_t tid, unw_accessors_t *accessors,
+			   unw_addr_space_t *ret_space, void **ret_upt)
+{
+	*ret_space = unw_create_addr_space(accessors, 0);
+	*ret_upt = _UPT_create(tid);
+	if (*ret_space == NULL || *ret_upt == NULL)
+		fail("libunwind", "no memory");
+	(void)unw_set_caching_policy(*ret_space, UNW_CACHE_GLOBAL);
+}
+
+static void stop(pid_t tid)
+{
+	int status;
+
+	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0 ||
+	    waitpid(tid, &status, __WALL) != tid || !WIFSTOPPED(status))
+		fail("stop", strerror(errno));
+}
+
+void others_open(pid_t pid, pid_t tid)
+{
+	static unw_accessors_t accessors;
+
+	me.pid = pid;
+	accessors = _UPT_accessors;
+	accessors.access_mem = access_mem;
+	accessors.access_reg = access_reg;
+	accessors.access_fpreg = access_fpreg;
+	open_libunwind(pid, &accessors, &me.space, &me.upt);
+	open_libunwind(tid, &_UPT_accessors, &me.live_space, &me.live_upt);
+	open_libdwfl();
+	stop(tid);
+}
+
+size_t others_walk(enum other other, const struct record_sample *sample,
+		   uint64_t *ret, size_t max)
+{
+	me.sample = sample;
+	switch (other) {
+	case OTHER_LIBUNWIND:
+		return walk_libunwind(me.space, me.upt, ret, max);
+	case OTHER_LIBDWFL:
+		return walk_libdwfl(ret, max);
+	case OTHER_PTRACE:
+		return walk_libunwind(me.live_space, me.live_upt, ret, max);
+	case OTHER_N:
+		break;
+	}
+	return 0;
+}
