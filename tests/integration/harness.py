@@ -44,9 +44,6 @@ BUILD = pathlib.Path(ROOT, os.environ.get('BUILD', 'build'))
 PATIENCE_S = 240
 POLL_S = 0.005
 
-# For who has nothing more to do than to end.
-ORPHAN_S = 30
-
 # A test's environment must not be that of who runs it.
 FOREIGN = re.compile('SENTRY_.*|.*_proxy|.*_PROXY|SSL_CERT_.*|DEBUGINFOD_.*')
 
@@ -104,11 +101,21 @@ def stretch():
     return max(1, (time.monotonic() - began) / 0.1)
 
 
+held = []
+
+
 def free_port():
-    """A port on loopback that nobody listened on a moment ago."""
-    with contextlib.closing(socket.socket()) as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
+    """A port on loopback on which nobody listens but who is told of it.
+
+    It stays bound to a socket that does not listen, until the test's end: so the
+    kernel gives it to nobody else, not even as the near end of a connection. Who
+    binds to it needs SO_REUSEADDR, as every server has it.
+    """
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(('127.0.0.1', 0))
+    held.append(s)
+    return s.getsockname()[1]
 
 
 def environment(**extra):
@@ -165,6 +172,28 @@ def children(pid):
     for tid in threads(pid):
         found += map(int, proc_text(pid, f'task/{tid}/children').split())
     return sorted(c for c in found if state(c) not in ('', 'Z'))
+
+
+# read, poll, nanosleep, futex, clock_nanosleep, and restart_syscall for those
+# of them that were stopped, of 64-bit x86.
+WAITS = ('0', '7', '35', '202', '230', '219')
+
+
+def blocked(tid):
+    """Does it wait in one of these calls? Not for a page, nor for a lock of the
+    kernel's on its way there."""
+    return proc_text(tid, 'syscall').split()[:1] in [[call] for call in WAITS]
+
+
+def descriptors(pid):
+    """{number: what it leads to}; sockets and pipes without their inode."""
+    found = {}
+    for number in os.listdir(f'/proc/{pid}/fd'):
+        # It may be closed just now.
+        with contextlib.suppress(FileNotFoundError):
+            link = os.readlink(f'/proc/{pid}/fd/{number}')
+            found[int(number)] = re.sub(r':\[\d+\]$', '', link)
+    return found
 
 
 def cpu_seconds(pid):
@@ -273,6 +302,7 @@ class Profd(Program):
     """sentry-profd. stats and envelopes are there once it has ended."""
 
     def __init__(self, argv, path, pids, stats_path, output, **options):
+        self.started = time.monotonic()
         super().__init__(argv, path, **options)
         self.pids = pids
         self.stats_path = stats_path
@@ -336,8 +366,11 @@ class Profd(Program):
         return self
 
     def finish(self, status=0, timeout=PATIENCE_S):
-        """Waits for its end with this status."""
+        """Waits for its end with this status. It has lived for lived_s then: no
+        thread has more time in its chunks, however late capture was told of the
+        end that duration_s is measured up to."""
         ended = self.wait(timeout)
+        self.lived_s = time.monotonic() - self.started
         check(ended == status, f'exit status {ended}, not {status}: '
                                f'{self.stderr}')
         return self
@@ -448,15 +481,17 @@ class Box:
         program.wait_line('ready.*')
         return program
 
-    def profd(self, targets, *args, output=True, **options):
+    def profd(self, targets, *args, output=True, exe=None, wrapper=(),
+              directory=None, **options):
         """Starts sentry-profd on targets: programs or pids.
 
         With output a new directory is --output. Always with --stats, and
-        without the table unless table=True.
+        without the table unless table=True. wrapper: a command that executes
+        its arguments. directory: for what it writes.
         """
         pids = [getattr(t, 'pid', t) for t in targets]
-        directory = self.make_dir('profd')
-        argv = [BUILD / 'sentry-profd']
+        directory = directory or self.make_dir('profd')
+        argv = [*wrapper, exe or BUILD / 'sentry-profd']
         for pid in pids:
             argv += ['--pid', pid]
         if output is True:
@@ -497,6 +532,8 @@ class Box:
         """Ends all; returns what was left behind, as text."""
         for program in reversed(self.programs):
             program.end()
+        while held:
+            held.pop().close()
         left = end_orphans()
         return ', '.join(left)
 
@@ -511,7 +548,7 @@ def end_orphans():
     """Ends what the daemon left behind; returns what it was. The broker's helpers
     end by themselves when it is gone, but not at once.
     """
-    deadline = time.monotonic() + ORPHAN_S
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         reap()
         alive = children(os.getpid())

@@ -7,7 +7,6 @@ import os
 import pathlib
 import shutil
 
-import harness
 from harness import BUILD, Skip
 
 # Debian's accounts begin at 1000 and end at 59999.
@@ -66,11 +65,6 @@ def target(box, name, *args, uid=UID):
 
 def profd(box, targets, *args, **more):
     """box.profd, as him."""
-    home = make_dir(box, 'profd')
-    argv = [copy(box, EXECUTABLES) / 'sentry-profd']
-    for t in targets:
-        argv += ['--pid', t.pid]
-    argv += ['--output', home / 'output', '--stats', home / 'stats.json', *args]
-    return box.start(argv, cls=harness.Profd, pids=[t.pid for t in targets],
-                     stats_path=home / 'stats.json', output=home / 'output',
-                     **options(), **more)
+    return box.profd(targets, *args,
+                     exe=copy(box, EXECUTABLES) / 'sentry-profd',
+                     directory=make_dir(box, 'profd'), **options(), **more)

@@ -4,6 +4,7 @@ that were taken over (hostile.py), whatever it was started with, a full disk, a
 user in a hurry. test_deaths.py has children that die.
 """
 
+import contextlib
 import os
 import pathlib
 import re
@@ -34,18 +35,6 @@ def check_sums(profd, where='written'):
               f'a duration that cannot be: {figures["duration_s"]}')
 
 
-def profd_by(box, wrapper, targets, *args, exe=None, **options):
-    """sentry-profd through a wrapper, which executes its arguments."""
-    directory = box.make_dir('profd')
-    output, stats = directory / 'output', directory / 'stats.json'
-    argv = [*wrapper, exe or harness.BUILD / 'sentry-profd', '--output', output,
-            '--stats', stats, *args]
-    for target in targets:
-        argv += ['--pid', target.pid]
-    return box.start(argv, cls=harness.Profd, pids=[t.pid for t in targets],
-                     stats_path=stats, output=output, **options)
-
-
 # Children that were taken over.
 
 def message_types():
@@ -72,8 +61,9 @@ def run_hostile(box, target, child, attack, until):
     directory = take_over(box, child, (HERE / 'hostile.py').read_text())
     (directory / 'types').write_text('\n'.join(message_types()))
     (directory / 'attack').write_text(attack)
-    profd = profd_by(box, [], [target], '--quiet', '--chunk-seconds', '1',
-                     exe=directory / 'sentry-profd')
+    # A ship that was taken over is not waited for.
+    profd = box.profd([target], '--chunk-seconds', '1', '--shutdown-timeout',
+                      '2', exe=directory / 'sentry-profd')
     profd.exes = directory
     wait_for(lambda: until(profd) or not profd.running(), f'{child}: {attack}')
     check(until(profd), f'{child}: {attack}: {profd.stderr}')
@@ -162,7 +152,8 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 def test_odd_inheritance(box):
     target = box.target('shares')
-    profd = profd_by(box, [sys.executable, '-c', ODD], [target]).wait_attached()
+    profd = box.profd([target], table=True, wrapper=[sys.executable, '-c', ODD])
+    profd.wait_attached()
     for fd in range(3):
         check(os.readlink(f'/proc/{profd.pid}/fd/{fd}') == '/dev/null',
               f'descriptor {fd} is something else')
@@ -182,7 +173,7 @@ def test_sighup(box):
     target = box.target('shares')
     profd = box.profd([target]).wait_attached()
     profd.interrupt(signal.SIGHUP)
-    profd = profd_by(box, ['nohup'], [target]).wait_attached()
+    profd = box.profd([target], wrapper=['nohup']).wait_attached()
     profd.signal(signal.SIGHUP)
     profd.wait_looks()
     check(profd.running(), 'nohup is of no use')
@@ -194,8 +185,8 @@ def test_nobody_reads_the_table(box):
     read, write = os.pipe()
     os.close(read)
     pipe = f'exec "$@" >&{write}'
-    profd = profd_by(box, ['sh', '-c', pipe, 'sh'], [target],
-                     pass_fds=[write]).wait_attached()
+    profd = box.profd([target], table=True, wrapper=['sh', '-c', pipe, 'sh'],
+                      pass_fds=[write]).wait_attached()
     os.close(write)
     profd.interrupt()
     check_sums(profd)
@@ -239,17 +230,13 @@ def test_second_interrupt(box):
     with harness.socket.create_server(('127.0.0.1', 0)) as server:
         port = server.getsockname()[1]
         profd = box.profd([target], '--dsn', f'http://key@127.0.0.1:{port}/1',
+                          '--shutdown-timeout', 10 * harness.PATIENCE_S,
                           output=False).wait_attached()
         profd.wait_looks()
         profd.signal(signal.SIGINT)
         connection = server.accept()
-        stretch = harness.stretch()
-        since = time.monotonic()
         profd.interrupt()
-        took = time.monotonic() - since
         connection[0].close()
-    # 15 s is what it waits for a server.
-    check(took < 5 * stretch, f'it took {took:.1f} s')
     check_sums(profd, 'sent')
     check(profd.stats['chunks']['discarded'].get('shutdown') == 1,
           f'the chunk on its way: {profd.stats["chunks"]}')
@@ -265,7 +252,9 @@ def test_full_disk(box):
         target = box.target('shares')
         profd = box.profd([target], '--chunk-seconds', '1',
                           output=directory).wait_attached()
-        (directory / 'filler').write_bytes(bytes(64000))
+        # If an envelope was faster, all that is left.
+        with contextlib.suppress(OSError):
+            (directory / 'filler').write_bytes(bytes(64000))
         wait_for(lambda: 'cannot write an envelope' in profd.stderr,
                  'an envelope that has no room')
         profd.interrupt()

@@ -36,7 +36,7 @@ sed -n 2p "$envelope" | grep -q '"type":"profile_chunk"' || fail "no chunk"
 # session of their own. What a shell starts by & ignores it, unless told not to.
 # The pipe ends the wait when the profiling has begun.
 mkfifo pipe
-setsid env --default-signal=INT "$demo" >pipe 2>&1 &
+setsid env --default-signal=INT DEMO_SECONDS=3600 "$demo" >pipe 2>&1 &
 demo_pid=$!
 exec 3<pipe
 : >output

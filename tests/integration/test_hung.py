@@ -262,34 +262,44 @@ def test_stopped_capture(box):
     wait_replaced(profd, old, since)
     profd.wait_attached()
     again = time.time()
-    time.sleep(0.3)
-    profd.signal(signal.SIGINT)
-    profd.finish()
     for target in targets:
-        check(samples_after(profd, target.pid, again) > 0,
-              'no samples after capture was replaced')
+        wait_for(lambda t=target: samples_after(profd, t.pid, again) > 0,
+                 'samples after capture was replaced')
+    profd.interrupt()
+    for target in targets:
         check_stats(profd, target)
         check_untouched(target)
 
 
-def test_all_stood_still(box):
-    """The machine, or both of them, without a processor: that capture has no
-    beat then is not its fault."""
-    target = box.target('shares')
-    profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
+def stand_still(profd):
+    """Its error line, if capture was replaced."""
     capture = capture_of(profd)
     for pid in profd.pid, capture:
         os.kill(pid, signal.SIGSTOP)
         wait_for(lambda: harness.state(pid) == 'T', f'{pid} is stopped')
     since = time.monotonic()
     wait_for(lambda: time.monotonic() > since + 1.5, 'the beat is old')
+    # The broker first: it finds an old beat.
     for pid in profd.pid, capture:
         os.kill(pid, signal.SIGCONT)
     profd.wait_chunks(2)
-    check(capture_of(profd) == capture, f'it was replaced: {profd.stderr}')
-    profd.interrupt()
-    check('heartbeat' not in profd.stderr, profd.stderr)
-    check_untouched(target)
+    return [] if capture_of(profd) == capture and \
+        'heartbeat' not in profd.stderr else [profd.stderr]
+
+
+def test_all_stood_still(box):
+    """The machine, or both of them, without a processor: that capture has no
+    beat then is not its fault. But it is if it stands still for longer: where
+    the test has no processor between the two signals."""
+    target = box.target('shares')
+
+    def turn():
+        profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
+        found = stand_still(profd)
+        profd.interrupt()
+        check_untouched(target)
+        return found
+    harness.in_turns(turn)
 
 
 def stop(profd, kind):
@@ -312,7 +322,7 @@ def test_stopped_ship(box):
     target = box.target('shares')
     profd = box.profd([target]).wait_attached()
     stop(profd, 'ship')
-    time.sleep(0.3)
+    profd.wait_looks()
     profd.signal(signal.SIGINT)
     wait_for(lambda: list(profd.output.glob('.*.part')),
              'an envelope that is not written')

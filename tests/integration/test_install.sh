@@ -5,8 +5,10 @@ set -eu
 
 dir=$(mktemp -d)
 target=
+profd=
 end()
 {
+	[ -z "$profd" ] || kill "$profd"
 	[ -z "$target" ] || kill "$target"
 	rm -rf "$dir"
 }
@@ -45,9 +47,16 @@ done
 
 sleep 1000 &
 target=$!
-"$dir/prefix/sbin/sentry-profd" --pid $target --duration 0.2 --quiet \
-	--output "$dir/out"
-ls "$dir/out"/000001-*.envelope
+"$dir/prefix/sbin/sentry-profd" --pid $target --chunk-seconds 1 --quiet \
+	--output "$dir/out" &
+profd=$!
+until ls "$dir/out"/000001-*.envelope; do
+	kill -0 $profd
+	sleep 0.1
+done
+kill $profd
+wait $profd
+profd=
 
 make B="$dir/build" PREFIX="$dir/prefix" uninstall
 make B="$dir/build" PREFIX="$dir/prefix" DESTDIR="$dir/staged" uninstall

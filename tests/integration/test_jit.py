@@ -33,6 +33,13 @@ def start(box, *argv, **options):
     return target, expected
 
 
+def start_jit(box, *args):
+    """jit, when it waits in what it has made."""
+    target, expected = start(box, BUILD / 'targets/jit', *args)
+    harness.wait_for(lambda: harness.blocked(target.pid), 'it waits')
+    return target, expected
+
+
 def lines(target):
     return ''.join(line.removeprefix('map ') + '\n' for line in
                    target.stdout.splitlines() if line.startswith('map '))
@@ -64,14 +71,14 @@ def check_nameless(frames, expected):
 
 
 def test_names(box):
-    target, expected = start(box, BUILD / 'targets/jit', 'perf')
+    target, expected = start_jit(box, 'perf')
     with own_map(target):
         check_names(profile(box, target.pid, Layout(target.pid)), expected)
 
 
 def test_whose_file(box):
     """Only a regular file of the target's owner, and no link."""
-    target, expected = start(box, BUILD / 'targets/jit', '-')
+    target, expected = start_jit(box, '-')
     text = lines(target)
     with own_map(target) as path:
         check_nameless(profile(box, target.pid), expected)
@@ -92,7 +99,7 @@ def test_whose_file(box):
 
 def test_nonsense(box):
     """Wrong lines are left out, and control bytes are no terminal's."""
-    target, expected = start(box, BUILD / 'targets/jit', '-')
+    target, expected = start_jit(box, '-')
     text = lines(target).encode()
     with own_map(target) as path:
         path.write_bytes(b'\n' + b'\0' * 100 + b'\nzz 10 x\n10\n10 20\n'
@@ -112,6 +119,7 @@ def test_in_a_container(box):
                               '--kill-child', 'chroot', root, '/jit', 'perf')
     check(stat.S_ISREG((root / 'tmp/perf-1.map').stat().st_mode), 'its map')
     pid, = harness.children(starter.pid)
+    harness.wait_for(lambda: harness.blocked(pid), 'it waits')
     check_names(profile(box, pid), expected)
     # A link within the root is one, too.
     (root / 'tmp/perf-1.map').rename(root / 'tmp/map')

@@ -12,6 +12,10 @@ import harness
 import life
 from harness import check
 
+# Of capture: at most of them something has happened, at some it is time for a
+# tick.
+LOOKS = 1000
+
 SEED = int(os.environ.get('SEED') or random.randrange(10**6))
 
 
@@ -28,12 +32,14 @@ def test_attached_in_the_middle(box):
         profd = box.profd([target], '--rate', '1000')
         profd.wait_attached()
         time.sleep(rng.uniform(0.05, 0.5))
+        profd.wait_looks(LOOKS)
         check(target.running(), f'the target has ended: {target.report()}')
         profd.interrupt()
         life.check_quiet(profd)
         life.check_sums(profd)
         check(profd.stats['samples_taken'] > 0, f'no samples: {profd.stats}')
     profd = box.profd([target], '--rate', '1000').wait_attached()
+    profd.wait_looks(LOOKS)
     target.signal(signal.SIGKILL)
     target.wait()
     life.check_profd(profd)

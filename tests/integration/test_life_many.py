@@ -8,7 +8,7 @@ import pathlib
 
 import harness
 import life
-from harness import BUILD, Skip, check, wait_for
+from harness import Skip, check, wait_for
 
 # Numbers that others may need for their processes.
 SPARE = 6000
@@ -19,24 +19,13 @@ def total(figures, reason):
     return figures['missed'].get(reason, 0)
 
 
-def start(box, targets, limits):
-    directory = box.make_dir('profd')
-    output, stats = directory / 'output', directory / 'stats.json'
-    argv = ['sh', '-c', f'{limits}; exec "$@"', 'sh', BUILD / 'sentry-profd',
-            '--quiet', '--cpu-budget', '0', '--chunk-seconds', '1', '--output', output, '--stats',
-            stats]
-    for target in targets:
-        argv += ['--pid', target.pid]
-    return box.start(argv, cls=harness.Profd, pids=[t.pid for t in targets],
-                     stats_path=stats, output=output)
-
-
 def watch(box, n, limits=':'):
     """Attaches to a process of n threads that wait, and to another; returns the
     figures of both."""
     other = box.target('shares')
     target = life.start(box, 'life_many', n, 20)
-    profd = start(box, [other, target], limits)
+    profd = box.profd([other, target], '--chunk-seconds', '1',
+                      wrapper=['sh', '-c', f'{limits}; exec "$@"', 'sh'])
     capture = wait_for(lambda: profd.helpers()['capture'], 'capture')
     # All that can be is attached, and what is left over is counted, when
     # nothing changes any more.

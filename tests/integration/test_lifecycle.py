@@ -316,14 +316,13 @@ def test_children_are_left_alone(box):
     """Made by fork, vfork and exec, and clone."""
     target = box.target('forks')
     profd = box.profd([target]).wait_attached()
-    strangers, seen = set(), set()
-    while len(seen) < 60:
+    seen = set()
+
+    def enough():
         check(profd.running(), profd.stderr)
-        for pid in harness.children(target.pid):
-            seen.add(pid)
-            if harness.exe_name(pid) == 'forks' and harness.tracer(pid):
-                strangers.add(pid)
-        time.sleep(0.001)
+        seen.update(harness.children(target.pid))
+        return len(seen) >= 60
+    wait_for(enough, '60 children')
     profd.interrupt()
     target.signal(signal.SIGUSR1)
     check(target.wait() == 0, f'the target: {target.report()}')

@@ -54,6 +54,7 @@ def check_native(box, target):
 def start(box, path):
     target = box.start([path])
     target.wait_line('ready.*')
+    harness.wait_for(lambda: harness.blocked(target.pid), 'it waits')
     return target
 
 

@@ -69,7 +69,12 @@ def lose_the_directory(box, *args, **options):
     profd = box.profd([box.target('shares')], '--chunk-seconds', '1', *args,
                       **options)
     profd.wait_chunks(2)
-    shutil.rmtree(profd.output)
+
+    def gone():
+        # A file may be made, or get its name, meanwhile.
+        shutil.rmtree(profd.output, ignore_errors=True)
+        return not profd.output.exists()
+    wait_for(gone, 'the directory is gone')
     wait_for(lambda: profd.stderr.count('cannot write an envelope') > 3,
              'files that cannot be written')
     profd.output.mkdir()
@@ -102,7 +107,7 @@ def test_no_files(box):
 def test_no_server(box):
     port = harness.free_port()
     profd = box.profd(targets(box), '--dsn', f'http://key@127.0.0.1:{port}/1',
-                      '--chunk-seconds', '1')
+                      '--chunk-seconds', '1', '--shutdown-timeout', '2')
     profd.wait_chunks(7)
     profd.interrupt()
     check_identities(profd, server=True)

@@ -164,11 +164,14 @@ def test_strace(box):
 def test_gdb(box):
     need('gdb')
     target = box.target('shares')
+    go = box.dir / 'go'
     gdb = box.start(['gdb', '-nx', '-batch', '-p', target.pid, '-ex',
-                     'shell sleep 3', '-ex', 'detach'])
+                     f'shell until [ -e {go} ]; do sleep 0.1; done', '-ex',
+                     'detach'])
     pid = wait_traced(target)
     profd = box.profd([target], '--chunk-seconds', '1')
     wait_for_line(profd, line(target, 'gdb', pid))
+    go.touch()
     gdb.wait()
     check_profiled(profd, line(target, 'gdb', pid))
 

@@ -163,20 +163,8 @@ def test_each_user_has_an_unwind_process(box):
         check(t['unwind']['complete'] > 0, f'no stacks of {t["pid"]}: {t}')
 
 
-def descriptors(pid):
-    """{number: what it leads to}; sockets and pipes without their inode."""
-    found = {}
-    for number in os.listdir(f'/proc/{pid}/fd'):
-        try:
-            link = os.readlink(f'/proc/{pid}/fd/{number}')
-        except OSError:
-            continue
-        found[int(number)] = re.sub(r':\[\d+\]$', '', link)
-    return found
-
-
 def counts(pid):
-    return sorted(descriptors(pid).values())
+    return sorted(harness.descriptors(pid).values())
 
 
 def test_descriptors(box):
@@ -188,10 +176,10 @@ def test_descriptors(box):
     profd.wait_chunks()
     terminal = [n for n in ('/dev/null', str(profd.err_path))]
     for kind in ('unwind', 'ship'):
-        links = set(descriptors(found[kind]).values())
+        links = set(harness.descriptors(found[kind]).values())
         check(all(not l.startswith('/') or l in terminal for l in links),
               f'{kind} has files open: {links}')
-    paths = [l for l in descriptors(found['capture']).values()
+    paths = [l for l in harness.descriptors(found['capture']).values()
              if l.startswith('/') and l not in terminal and
              not l.startswith('/memfd:')]
     check(paths and all(l.startswith(f'/proc/{target.pid}')

@@ -68,11 +68,6 @@ def check_sleeper(chunks, tid):
 # Two ticks of the default rate: where the run starts and ends is known to
 # within one each.
 SLACK_S = 2 / 101
-
-# The last chunk reaches up to where capture let go, which is a moment later.
-END_S = 0.5
-
-
 def check_no_time_is_lost(profd, pid, chunks):
     """The run's length is in the chunks, for each thread."""
     stats = next(t for t in profd.stats['targets'] if t['pid'] == pid)
@@ -83,7 +78,7 @@ def check_no_time_is_lost(profd, pid, chunks):
         missed = sum(stats['missed'].values()) / stats['rate_hz']
         seconds = seconds_of(chunks, tid)
         check(stats['duration_s'] - missed - SLACK_S <= seconds <=
-              stats['duration_s'] + END_S,
+              profd.lived_s,
               f'thread {tid} has {seconds:.3f} s of '
               f'{stats["duration_s"]:.3f} (missed: {stats["missed"]})')
 

@@ -75,13 +75,7 @@ def replaced(box, kind, script):
 
 
 def profd_of(box, directory, target, *args):
-    home = box.make_dir('profd')
-    return box.start(
-        [directory / 'sentry-profd', '--pid', target.pid, '--quiet', '--output',
-         home / 'output', '--stats', home / 'stats.json', '--cpu-budget', '0',
-         *args],
-        cls=harness.Profd, pids=[target.pid], stats_path=home / 'stats.json',
-        output=home / 'output')
+    return box.profd([target], *args, exe=directory / 'sentry-profd')
 
 
 def lines(profd):
@@ -147,17 +141,6 @@ def test_target_ends_without_an_attachment(box):
         'profiled'], profd.stderr)
 
 
-def limited_profd(box, targets, descriptors):
-    home = box.make_dir('profd')
-    argv = ['sh', '-c', f'ulimit -n {descriptors}; exec "$@"', 'sh',
-            BUILD / 'sentry-profd', '--chunk-seconds', '1', '--quiet',
-            '--output', home / 'output', '--stats', home / 'stats.json']
-    for t in targets:
-        argv += ['--pid', t.pid]
-    return box.start(argv, cls=harness.Profd, pids=[t.pid for t in targets],
-                     stats_path=home / 'stats.json', output=home / 'output')
-
-
 def test_too_few_descriptors(box):
     """What there is room for is profiled; the rest is counted, and told once.
     """
@@ -165,7 +148,8 @@ def test_too_few_descriptors(box):
     target.process.stdin.write(b'asleep 200\n')
     target.process.stdin.flush()
     target.wait_line(r'ok \d+')
-    profd = limited_profd(box, [target], 64)
+    profd = box.profd([target], '--chunk-seconds', '1',
+                      wrapper=['sh', '-c', 'ulimit -n 64; exec "$@"', 'sh'])
     profd.wait_chunks(4)
     profd.interrupt()
     told = lines(profd)

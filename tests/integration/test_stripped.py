@@ -61,6 +61,7 @@ class Stripped:
 
     def names(self, target):
         """Those that are found on its stack, innermost first."""
+        harness.wait_for(lambda: harness.blocked(target.pid), 'it waits')
         profd = self.box.profile([target], env=STRICT)
         chunk, = profd.chunks
         stack = max(chunk['profile']['stacks'], key=len)

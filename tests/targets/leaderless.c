@@ -6,6 +6,7 @@
  * exits. On SIGUSR2 the whole process ends with status 3.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -59,6 +60,9 @@ int main(void)
 	if (pthread_create(&thread, NULL, survivor, NULL) != 0)
 		return EXIT_FAILURE;
 	(void)pthread_setname_np(thread, "survivor");
+	/* It is where it stays. */
+	while (rounds == 0)
+		(void)sched_yield();
 	printf("ready %ld\n", (long)getpid());
 	(void)fflush(stdout);
 	leader_work();

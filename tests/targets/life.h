@@ -25,6 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "blocked.h"
+
 /* What does not come within this time does not come. */
 #define PATIENCE_S 300
 
@@ -134,25 +136,6 @@ __attribute__((unused)) static void begin(void)
 __attribute__((unused)) static int finish(void)
 {
 	return n_wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
-/* Call that another thread of this process is blocked in; -1: none. */
-__attribute__((unused)) static long blocked_in(pid_t tid)
-{
-	char path[64], text[256];
-	ssize_t n;
-	int fd;
-
-	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	n = read(fd, text, sizeof(text) - 1);
-	(void)close(fd);
-	if (n <= 0 || text[0] < '0' || text[0] > '9')
-		return -1;
-	text[n] = '\0';
-	return strtol(text, NULL, 10);
 }
 
 #endif

@@ -59,8 +59,11 @@ static void *calculate(void *unused)
 	return unused;
 }
 
+static atomic_int waiting_tid;
+
 static void *wait_for_ever(void *unused)
 {
+	waiting_tid = thread_number();
 	for (;;)
 		(void)poll(NULL, 0, -1);
 	return unused;
@@ -108,6 +111,9 @@ static int crash(size_t mib)
 	start(calculate);
 	start(wait_for_ever);
 	run_for(300000000);
+	/* Its place is in the core. */
+	while (waiting_tid == 0 || blocked_in(waiting_tid) < 0)
+		(void)sched_yield();
 	*(volatile char *)(uintptr_t)4242 = 1;
 	return 0;
 }

@@ -1,9 +1,9 @@
 #!/bin/sh
-# What a newcomer sees first: a real server under load, profiled for 5 seconds.
-# Ends what it started, also on ^C.
+# What a newcomer sees first: a real server under load, profiled for 5 seconds,
+# or for DEMO_SECONDS. Ends what it started, also on ^C.
 set -eu
 
-seconds=5
+seconds=${DEMO_SECONDS:-5}
 build=${BUILD:-build}
 dir=$(mktemp -d)
 socket=$dir/socket
