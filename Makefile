@@ -294,7 +294,7 @@ SANITIZE = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 # What measures memory would measure the sanitizer's; and what interrupts other
 # programs thousands of times takes minutes with it.
 NO_ASAN = $(B)/tests/aggregate/check_bulk $(B)/tests/capture/check_repair \
-	$(B)/tests/capture/check_rest
+	$(B)/tests/capture/check_rest $(B)/tests/unwind/check_cache
 ASAN_CHECKS = $(sort $(filter-out $(NO_ASAN),$(CHECKS)))
 asan: $(ASAN_CHECKS) $(FUZZ) $(TARGETS)
 	@:

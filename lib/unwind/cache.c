@@ -61,16 +61,58 @@ static void remove_at(struct unwind_cache *c, size_t index)
 	c->images[index] = c->images[--c->n];
 }
 
-static void evict(struct unwind_cache *c)
+void cache_add_map(struct unwind_cache *c, struct perf_map *m)
+{
+	m->next = c->maps;
+	c->maps = m;
+}
+
+void cache_remove_map(struct unwind_cache *c, struct perf_map *m)
+{
+	struct perf_map **at = &c->maps;
+
+	while (*at != m)
+		at = &(*at)->next;
+	*at = m->next;
+}
+
+size_t cache_bytes(const struct unwind_cache *c)
 {
 	size_t bytes = 0;
-	size_t index = 0;
 
 	for (size_t i = 0; i < c->n; i++)
 		bytes += image_bytes(c->images[i]);
+	for (const struct perf_map *m = c->maps; m; m = m->next)
+		bytes += perf_map_bytes(m);
+	return bytes;
+}
+
+/* As oldest, of the perf maps. */
+static struct perf_map *oldest_map(const struct unwind_cache *c)
+{
+	struct perf_map *found = NULL;
+
+	for (struct perf_map *m = c->maps; m; m = m->next)
+		if (m->last_use != c->clock && perf_map_bytes(m) > 0 &&
+		    (!found || m->last_use < found->last_use))
+			found = m;
+	return found;
+}
+
+static void evict(struct unwind_cache *c)
+{
+	size_t bytes = cache_bytes(c);
+	size_t index = 0;
+
 	while (bytes > c->options.max_bytes) {
 		struct image *image = oldest(c, false, &index);
+		struct perf_map *map = oldest_map(c);
 
+		if (map && (!image || map->last_use < image->last_use)) {
+			bytes -= perf_map_bytes(map);
+			perf_map_drop(map);
+			continue;
+		}
 		if (!image)
 			break;
 		bytes -= image_bytes(image);

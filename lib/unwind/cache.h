@@ -2,9 +2,10 @@
  * The images of all targets of this process, found by who the file is.
  *
  * An image lives as long as a space maps it, and afterwards until its place
- * is needed. What it weighs (rows, names) is bounded for all images together:
- * at the end of a call those that were not used the longest lose it, and get
- * it again by asking for the file.
+ * is needed. What it weighs (rows, names) is bounded for all images together,
+ * and with them what spaces know of code without a file (perf_map.h): at the
+ * end of a call those that were not used the longest lose it, and get it again
+ * by reading the file.
  */
 #ifndef LIB_UNWIND_CACHE_H
 #define LIB_UNWIND_CACHE_H
@@ -14,6 +15,7 @@
 
 #include "lib/base/util.h"
 #include "lib/unwind/image.h"
+#include "lib/unwind/perf_map.h"
 #include "lib/unwind/unwind.h"
 
 /*
@@ -34,7 +36,8 @@ struct unwind_cache {
 	struct image **images;
 	size_t n;
 	size_t cap;
-	uint64_t clock;	     /* counts calls */
+	struct perf_map *maps; /* one of each space */
+	uint64_t clock;	       /* counts calls */
 	uint64_t generation; /* grows when rows that were given out are freed */
 	uint64_t stack_ids;  /* unwind_stack.id was given out up to this */
 	struct cache_open open[CACHE_OPEN_MAX];
@@ -53,6 +56,13 @@ struct cache_source {
 /* Every public function of unwind.h works between these two. */
 void cache_begin(struct unwind_cache *c);
 void cache_end(struct unwind_cache *c);
+
+/* The bytes that the budget bounds. */
+size_t cache_bytes(const struct unwind_cache *c);
+
+/* A space's perf map, from its beginning to its end. */
+void cache_add_map(struct unwind_cache *c, struct perf_map *m);
+void cache_remove_map(struct unwind_cache *c, struct perf_map *m);
 
 /*
  * The image of a mapping, made if it is new; the caller has a reference.

@@ -27,9 +27,24 @@ static void forget(struct perf_map *m)
 void perf_map_fini(struct perf_map *m)
 {
 	close_fd(&m->fd);
+	perf_map_drop(m);
+	perf_map_init(m);
+}
+
+size_t perf_map_bytes(const struct perf_map *m)
+{
+	return m->cap * sizeof(*m->v) + m->names_cap;
+}
+
+void perf_map_drop(struct perf_map *m)
+{
+	forget(m);
 	free(m->v);
 	free(m->names);
-	perf_map_init(m);
+	m->v = NULL;
+	m->names = NULL;
+	m->cap = 0;
+	m->names_cap = 0;
 }
 
 void perf_map_open(struct perf_map *m, int fd)

@@ -44,6 +44,9 @@ struct perf_map {
 	size_t names_size, names_cap;
 	uint32_t order;
 	uint32_t reads; /* since perf_map_renew */
+	/* Of who keeps several of them: cache.h. */
+	struct perf_map *next;
+	uint64_t last_use;
 };
 
 void perf_map_init(struct perf_map *m);
@@ -54,6 +57,10 @@ void perf_map_fini(struct perf_map *m);
  * another one: nothing of the old is kept.
  */
 void perf_map_open(struct perf_map *m, int fd);
+
+/* The bytes of memory that it takes, and giving them back: it is read anew. */
+size_t perf_map_bytes(const struct perf_map *m);
+void perf_map_drop(struct perf_map *m);
 
 /* It may be read PERF_MAP_READS_MAX times from here on. */
 void perf_map_renew(struct perf_map *m);

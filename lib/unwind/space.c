@@ -18,6 +18,7 @@ int unwind_space_new(struct unwind_cache *c, const struct unwind_files *files,
 	s->ctx = ctx;
 	s->symbols = UNWIND_SYMBOLS_NAMES;
 	perf_map_init(&s->perf_map);
+	cache_add_map(c, &s->perf_map);
 	*ret = s;
 	return 0;
 }
@@ -42,6 +43,7 @@ void unwind_space_free(struct unwind_space *s)
 	free(s->mappings);
 	maps_fini(&s->maps);
 	free(s->places);
+	cache_remove_map(s->cache, &s->perf_map);
 	perf_map_fini(&s->perf_map);
 	memos_fini(&s->memos);
 	free(s);
@@ -200,6 +202,9 @@ static void open_perf_map(struct unwind_space *s)
 bool space_find_made(struct unwind_space *s, uint64_t addr,
 		     const char **ret_name, uint64_t *ret_offset)
 {
+	const size_t bytes = perf_map_bytes(&s->perf_map);
+
+	s->perf_map.last_use = s->cache->clock;
 	for (int i = 0; i < 2; i++) {
 		if (perf_map_find(&s->perf_map, addr, ret_name, ret_offset))
 			return true;
@@ -208,6 +213,7 @@ bool space_find_made(struct unwind_space *s, uint64_t addr,
 			open_perf_map(s);
 		if (perf_map_update(&s->perf_map) < 0)
 			return false;
+		s->cache->grown |= perf_map_bytes(&s->perf_map) != bytes;
 	}
 	return perf_map_find(&s->perf_map, addr, ret_name, ret_offset);
 }

@@ -117,8 +117,11 @@ struct unwind_stack {
 };
 
 struct unwind_cache_options {
-	size_t max_bytes; /* of rows and symbols; least recently used go first
-			   */
+	/*
+	 * Of rows, symbols, lines and perf maps: those that were used the
+	 * longest ago go first.
+	 */
+	size_t max_bytes;
 	uint64_t hash_seed;
 	/*
 	 * The processor time used until now: it bounds what reading a file's

@@ -1,0 +1,221 @@
+/* What images and perf maps weigh, and that their budget holds. */
+#include "lib/unwind/cache.h"
+
+#include <fcntl.h>
+#include <link.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "lib/unwind/space.h"
+#include "tests/unit/suite.h"
+#include "tests/unit/unwind/record.h"
+
+#define CODE  UINT64_C(0x500000)
+#define LINES 20000
+/* Each takes a megabyte or two. */
+#define SPACES 8
+
+static const char maps_text[] = "500000-600000 rwxp 00000000 00:00 0 \n";
+
+static int no_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
+{
+	(void)ctx, (void)start, (void)end, (void)ret_fd;
+	return -ENOENT;
+}
+
+static int no_debug(void *ctx, const char *build_id, int *ret_fd)
+{
+	(void)ctx, (void)build_id, (void)ret_fd;
+	return -ENOENT;
+}
+
+static int open_perf_map(void *ctx, int *ret_fd)
+{
+	*ret_fd = dup(*(int *)ctx);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
+static const struct unwind_files files = {
+	.image = no_image,
+	.debug = no_debug,
+	.perf_map = open_perf_map,
+};
+
+static void make_file(int *fd)
+{
+	int copy;
+	FILE *out;
+
+	*fd = memfd_create("perf", MFD_CLOEXEC);
+	copy = dup(*fd);
+	out = fdopen(copy, "w");
+	ck_assert_ptr_nonnull(out);
+	for (unsigned int i = 0; i < LINES; i++)
+		ck_assert_int_gt(fprintf(out,
+					 "%x 8 a_function_of_this_name_%u\n",
+					 (unsigned int)CODE + 8 * i, i),
+				 0);
+	ck_assert_int_eq(fclose(out), 0);
+}
+
+static void set_maps(struct unwind_space *s)
+{
+	ck_assert_int_eq(
+		unwind_space_set_maps(s, maps_text, sizeof(maps_text) - 1), 0);
+}
+
+static void expect_name(struct unwind_space *s)
+{
+	const char *name;
+	uint64_t offset;
+
+	ck_assert_int_eq(unwind_symbol_at(s, CODE + 83, &name, &offset), 0);
+	ck_assert_str_eq(name, "a_function_of_this_name_10");
+	ck_assert_uint_eq(offset, 3);
+}
+
+/* Who was not asked for the longest gives way, and is read again. */
+START_TEST(perf_maps_are_in_the_budget)
+{
+	struct unwind_cache_options options = {.max_bytes = SIZE_MAX};
+	struct unwind_space *spaces[SPACES];
+	struct unwind_cache *cache;
+	int fd;
+
+	make_file(&fd);
+	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
+	for (size_t i = 0; i < SPACES; i++) {
+		ck_assert_int_eq(
+			unwind_space_new(cache, &files, &fd, &spaces[i]), 0);
+		set_maps(spaces[i]);
+		expect_name(spaces[i]);
+		if (i == 0)
+			cache->options.max_bytes = 3 * cache_bytes(cache) + 1;
+		ck_assert_uint_ge(cache_bytes(cache), (size_t)1 << 20);
+		ck_assert_uint_le(cache_bytes(cache), cache->options.max_bytes);
+	}
+	for (size_t i = 0; i < SPACES; i++)
+		ck_assert_int_eq(perf_map_bytes(&spaces[i]->perf_map) > 0,
+				 i >= SPACES - 3);
+	for (size_t i = 0; i < SPACES; i++) {
+		expect_name(spaces[i]);
+		ck_assert_uint_le(cache_bytes(cache), cache->options.max_bytes);
+	}
+	/* In any order they end. */
+	unwind_space_free(spaces[3]);
+	ck_assert_uint_le(cache_bytes(cache), cache->options.max_bytes);
+	for (size_t i = 0; i < SPACES; i++)
+		if (i != 3)
+			unwind_space_free(spaces[i]);
+	ck_assert_uint_eq(cache_bytes(cache), 0);
+	unwind_cache_free(cache);
+	close_fd(&fd);
+}
+END_TEST
+
+static int find_libc(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	if (strstr(info->dlpi_name, "/libc.so.6") == NULL)
+		return 0;
+	*(int *)arg = open(info->dlpi_name, O_RDONLY | O_CLOEXEC);
+	return 1;
+}
+
+START_TEST(libc_s_rows_are_small)
+{
+	struct elf_file f;
+	struct rows rows;
+	int fd = -1;
+
+	(void)dl_iterate_phdr(find_libc, &fd);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(elf_file_open(&f, fd), 0);
+	ck_assert_int_eq(cfi_compile(&f, 0, &rows), 0);
+	elf_file_close(&f);
+	ck_assert_uint_gt(rows.n, 10000);
+	ck_assert_uint_lt(rows.bytes, 250 * 1024);
+	rows_fini(&rows);
+	close_fd(&fd);
+}
+END_TEST
+
+/* What 200 processes of one program take beside the first. */
+#define SAME	   200
+#define EACH_BYTES (48u << 10)
+
+static size_t in_use(void)
+{
+	const struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+START_TEST(many_of_one_program)
+{
+	const struct unwind_cache_options options = {.max_bytes = 64u << 20};
+	static struct unwind_space *spaces[SAME];
+	static struct unwind_stack stack;
+	const char *args[] = {"nanosleep", NULL};
+	struct record_sample *sample;
+	struct unwind_cache *cache;
+	size_t size, first = 0, shared = 0;
+	struct target t;
+	char *maps;
+
+	target_start(&t, "unw_o2", args);
+	(void)target_wait_blocked(&t, t.pid);
+	thread_seize(t.pid);
+	thread_interrupt(t.pid);
+	sample = record_thread(&t, t.pid, &size);
+	maps = target_maps_text(&t);
+	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
+	for (size_t i = 0; i < SAME; i++) {
+		ck_assert_int_eq(
+			unwind_space_new(cache, &target_files, &t, &spaces[i]),
+			0);
+		ck_assert_int_eq(
+			unwind_space_set_maps(spaces[i], maps, strlen(maps)),
+			0);
+		ck_assert_int_eq(
+			unwind_walk(spaces[i], sample, size, 64, &stack), 0);
+		ck_assert_int_eq(stack.end, UNWIND_END_ROOT);
+		for (size_t k = 0; k < stack.n; k++) {
+			const char *name;
+			uint64_t offset;
+
+			(void)!unwind_symbol_at(spaces[i],
+						stack.frames[k].addr - 1, &name,
+						&offset);
+		}
+		if (i == 0) {
+			first = in_use();
+			shared = cache_bytes(cache);
+		}
+	}
+	ck_assert_uint_eq(cache_bytes(cache), shared);
+	ck_assert_uint_gt(in_use(), first);
+	ck_assert_uint_lt((in_use() - first) / (SAME - 1), EACH_BYTES);
+	for (size_t i = 0; i < SAME; i++)
+		unwind_space_free(spaces[i]);
+	unwind_cache_free(cache);
+	free(maps);
+	free(sample);
+	target_stop(&t);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("unwind/cache");
+	TCase *tc = tcase_create("memory");
+
+	tcase_add_test(tc, perf_maps_are_in_the_budget);
+	tcase_add_test(tc, libc_s_rows_are_small);
+	tcase_add_test(tc, many_of_one_program);
+	suite_add_tcase(s, tc);
+	return s;
+}
