@@ -14,6 +14,7 @@
  *   past.c      what they lost with children that died
  *   refusal.c   the lines for those that cannot be
  *   delivery.c  chunks on their way to files and to Sentry
+ *   loss.c      those that do not arrive
  *   stats.c     the figures of the run
  *   governor.c  keeps all of them within the CPU budget
  *   usage.c     of these, processor time and memory
@@ -34,6 +35,7 @@
 #include "daemon/output.h"
 #include "daemon/patience.h"
 #include "lib/base/loop.h"
+#include "proto/client_report.h"
 
 struct broker;
 
@@ -219,6 +221,9 @@ struct broker {
 	struct envelope *envelopes;   /* oldest first */
 	size_t n_envelopes, n_handed; /* to ship */
 	uint64_t last_seq;
+	uint64_t finish_ns; /* when ship gives up, by clock_mono_ns; 0: not yet
+			     */
+	struct client_report untold; /* lost, and ship does not know of them */
 	uint64_t files_written;
 
 	size_t tables_awaited;
@@ -329,6 +334,12 @@ void delivery_ship_died(struct broker *b);
 void delivery_spool(const struct broker *b, struct msg_spool *ret);
 /* Gives up what is still on its way. */
 void delivery_give_up(struct broker *b);
+
+/* loss.c */
+/* A chunk of t is lost before ship had it: enum discard. */
+void loss_count(struct broker *b, struct target *t, uint32_t reason);
+/* What there was no ship to be told of. */
+void loss_tell(struct broker *b);
 const char *discard_name(uint32_t reason);
 
 /* stats.c */

@@ -2,6 +2,7 @@
 #ifndef DAEMON_CHANCE_H
 #define DAEMON_CHANCE_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/random.h>
 
@@ -13,6 +14,12 @@ static inline uint64_t chance_number(void)
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 		return UINT64_MAX;
 	return number;
+}
+
+static inline void chance_bytes(uint8_t *ret, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		ret[i] = (uint8_t)chance_number();
 }
 
 /* n > 0; of so few bits of so many, none is met noticeably more often. */

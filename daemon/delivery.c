@@ -8,8 +8,8 @@
 #include "daemon/child.h"
 #include "daemon/limit.h"
 #include "daemon/log.h"
+#include "lib/base/clock.h"
 #include "proto/chunk_v2.h"
-#include "proto/profile.h"
 
 /*
  * Chunks on their way: a minute of one for every target of a large host, and
@@ -34,36 +34,7 @@ struct envelope {
 	bool handed; /* to the ship that runs */
 };
 
-const char *discard_name(uint32_t reason)
-{
-	switch ((enum discard)reason) {
-	case DISCARD_MEMORY:
-		return "internal_sdk_error";
-	case DISCARD_TOO_LARGE:
-		return "too_large";
-	case DISCARD_NETWORK_ERROR:
-		return "network_error";
-	case DISCARD_SEND_ERROR:
-		return "send_error";
-	case DISCARD_RATE_LIMITED:
-		return "ratelimit_backoff";
-	case DISCARD_QUEUE_OVERFLOW:
-		return "queue_overflow";
-	case DISCARD_WRITE_ERROR:
-		return "write_error";
-	case DISCARD_SHUTDOWN:
-		return "shutdown";
-	case DISCARD_UNWIND_DIED:
-		return "unwind_died";
-	case DISCARD_N:
-		break;
-	}
-	/* No thread has two samples: Sentry's word for it. */
-	if (reason == PROFILE_NO_SAMPLES)
-		return "insufficient_data";
-	return profile_fault_name((enum profile_fault)reason);
-}
-
+/* ship knows of it. */
 static void discard(struct broker *b, uint32_t target, enum discard reason)
 {
 	struct target *t = target_of(b, target);
@@ -72,12 +43,13 @@ static void discard(struct broker *b, uint32_t target, enum discard reason)
 }
 
 /* Before there is a file of it, if there should be one. */
-static void discard_both(struct broker *b, uint32_t target, enum discard reason,
-			 bool to_file)
+static void lose(struct broker *b, uint32_t target, enum discard reason,
+		 bool to_file)
 {
-	discard(b, target, reason);
-	if (to_file)
-		target_of(b, target)->chunks.unwritten++;
+	struct target *t = target_of(b, target);
+
+	loss_count(b, t, reason);
+	t->chunks.unwritten += to_file;
 }
 
 static void free_envelope(struct envelope *e)
@@ -143,7 +115,8 @@ static void hand_over(struct broker *b, struct envelope *e)
 static void hand_over_next(struct broker *b)
 {
 	for (struct envelope *e = b->envelopes;
-	     e != NULL && b->n_handed < MSG_ENVELOPES_MAX; e = e->next)
+	     e != NULL && b->n_handed < MSG_ENVELOPES_MAX && !b->ending;
+	     e = e->next)
 		if (!e->handed)
 			hand_over(b, e);
 }
@@ -174,8 +147,7 @@ static void drop_oldest(struct broker *b, uint32_t target)
 		if (e->handed || e->target != target)
 			continue;
 		take_out(b, e);
-		discard_both(b, e->target, DISCARD_QUEUE_OVERFLOW,
-			     e->message.to_file);
+		lose(b, e->target, DISCARD_QUEUE_OVERFLOW, e->message.to_file);
 		free_envelope(e);
 		return;
 	}
@@ -225,7 +197,7 @@ int delivery_chunk(struct broker *b, struct target *t,
 	if (e != NULL)
 		e->payload_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (e == NULL || e->payload_fd < 0) {
-		discard_both(b, t->id, DISCARD_MEMORY, b->output.dir_fd >= 0);
+		lose(b, t->id, DISCARD_MEMORY, b->output.dir_fd >= 0);
 		if (e != NULL)
 			free_envelope(e);
 		return 0;
@@ -357,14 +329,23 @@ void ship_on_message(struct child *child, struct ipc_message *m)
 		child_fail(child, "sends a message that is none");
 }
 
-void delivery_finish(struct broker *b, uint64_t timeout_ns)
+/* To the ship that runs. */
+static void send_finish(struct broker *b)
 {
+	const uint64_t now = clock_mono_ns();
 	const struct msg_ship_finish m = {
 		.h = MSG_HEADER(MSG_SHIP_FINISH, msg_ship_finish),
-		.timeout_ns = timeout_ns,
+		.timeout_ns = b->finish_ns > now ? b->finish_ns - now : 0,
 	};
 
-	child_send(&b->ship, &m, sizeof(m), NULL, 0);
+	if (b->finish_ns != 0)
+		child_send(&b->ship, &m, sizeof(m), NULL, 0);
+}
+
+void delivery_finish(struct broker *b, uint64_t timeout_ns)
+{
+	b->finish_ns = clock_mono_ns() + timeout_ns;
+	send_finish(b);
 }
 
 /* count and bytes are of the moment, the others add up. */
@@ -399,6 +380,8 @@ void delivery_resend(struct broker *b)
 	for (struct envelope *e = b->envelopes; e != NULL; e = e->next)
 		e->handed = false;
 	hand_over_next(b);
+	send_finish(b);
+	loss_tell(b);
 }
 
 void delivery_give_up(struct broker *b)
@@ -414,8 +397,8 @@ void delivery_give_up(struct broker *b)
 			output_remove(&b->output, e->message.seq,
 				      e->message.chunk_id);
 		if (e->message.to_file || b->has_dsn)
-			discard_both(b, e->target, DISCARD_SHUTDOWN,
-				     e->message.to_file);
+			lose(b, e->target, DISCARD_SHUTDOWN,
+			     e->message.to_file);
 		b->envelopes = e->next;
 		b->n_envelopes--;
 		free_envelope(e);

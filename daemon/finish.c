@@ -69,6 +69,9 @@ void finish_delivery(struct broker *b)
 	while (b->envelopes != NULL && broker_now_ns(b) < deadline &&
 	       !b->hurried)
 		broker_run_once(b, broker_wait_ms(b, deadline));
+	/* What is there may still be spooled: it is answered until the end. */
+	if (b->hurried)
+		delivery_finish(b, 0);
 }
 
 void finish_print_tables(struct broker *b)

@@ -159,7 +159,7 @@ static int take_lost(void *ctx, struct ipc_message *message)
 		return 0;
 	}
 	t->chunks.made++;
-	t->chunks.discarded[reason]++;
+	loss_count(child->broker, t, reason);
 	return 0;
 }
 

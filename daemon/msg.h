@@ -66,6 +66,7 @@ enum msg_type {
 	/* broker -> ship */
 	MSG_DSN,
 	MSG_ENVELOPE,
+	MSG_LOST,
 	MSG_SHIP_FINISH,
 	/* ship -> broker */
 	MSG_ENVELOPE_WRITTEN,
@@ -377,6 +378,8 @@ struct msg_table_done {
 struct msg_dsn {
 	struct msg_header h;
 	uint64_t limited_until_ns;
+	uint32_t retry_5xx; /* 502, 503 and 504 are as good as no answer */
+	uint32_t reserved;
 	char dsn[MSG_DSN_MAX];
 };
 
@@ -424,6 +427,17 @@ struct msg_envelope_done {
 	struct msg_header h;
 	uint64_t seq;
 	uint32_t result; /* enum ship_result */
+	uint32_t reserved;
+};
+
+/*
+ * Chunks that were lost before they were envelopes, or on their way to ship:
+ * the server is told of them. ship knows of its own.
+ */
+struct msg_lost {
+	struct msg_header h;
+	uint64_t quantity; /* > 0 */
+	uint32_t reason;   /* enum client_report_reason */
 	uint32_t reserved;
 };
 

@@ -1,17 +1,20 @@
 #include "daemon/outbox.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/chance.h"
 #include "daemon/log.h"
+#include "daemon/verdict.h"
 #include "lib/base/clock.h"
+#include "proto/sdk.h"
 
 void outbox_init(struct outbox *o, struct transport *transport, outbox_fn done)
 {
 	*o = (struct outbox){.transport = transport, .done = done};
 	buf_init(&o->body, OUTBOX_BODY_MAX);
-	ratelimit_init(&o->limits);
-	spooled_init(&o->spooled);
+	destination_init(&o->to);
+	spooled_init(&o->spooled, &o->to.reports);
 }
 
 void outbox_fini(struct outbox *o)
@@ -24,41 +27,23 @@ void outbox_fini(struct outbox *o)
 void outbox_set_dsn(struct outbox *o, const struct dsn *dsn,
 		    uint64_t limited_until_ns)
 {
-	o->has_dsn = dsn != NULL;
-	if (dsn != NULL) {
-		o->dsn = *dsn;
-		spooled_set_dsn(&o->spooled, dsn);
-	}
-	/* Limits are the other place's, and so is its silence. */
-	ratelimit_init(&o->limits);
-	ratelimit_extend(&o->limits, RATELIMIT_PROFILE_CHUNK, limited_until_ns);
+	destination_set(&o->to, dsn, limited_until_ns);
 	o->limited_told_ns = limited_until_ns;
-	backoff_succeeded(&o->backoff);
+	if (dsn != NULL)
+		spooled_set_dsn(&o->spooled, dsn);
 }
 
-static struct sending *queue_take(struct outbox *o)
+void outbox_lost(struct outbox *o, enum client_report_reason reason, uint64_t n)
 {
-	struct sending *s = o->queue[0];
-
-	o->n_queue--;
-	o->queue_bytes -= s->package.payload_size;
-	memmove(o->queue, o->queue + 1, o->n_queue * sizeof(o->queue[0]));
-	return s;
+	reports_count(&o->to.reports, reason, n);
 }
 
-static bool has_room(const struct outbox *o, const struct sending *s)
+/* The end of s, which the server is told of. */
+static void lose(struct outbox *o, struct sending *s, enum ship_result result,
+		 enum client_report_reason reason)
 {
-	return o->n_queue < OUTBOX_MAX &&
-	       o->queue_bytes + s->package.payload_size <= OUTBOX_BYTES_MAX;
-}
-
-static void queue_put(struct outbox *o, size_t at, struct sending *s)
-{
-	memmove(o->queue + at + 1, o->queue + at,
-		(o->n_queue - at) * sizeof(o->queue[0]));
-	o->queue[at] = s;
-	o->n_queue++;
-	o->queue_bytes += s->package.payload_size;
+	outbox_lost(o, reason, 1);
+	o->done(s, result);
 }
 
 static bool keep(struct outbox *o, struct sending *s)
@@ -71,8 +56,14 @@ static bool keep(struct outbox *o, struct sending *s)
 
 static void keep_queue(struct outbox *o)
 {
-	while (o->n_queue > 0 && keep(o, o->queue[0]))
-		(void)queue_take(o);
+	while (o->waiting.n > 0) {
+		struct sending *s = waiting_take(&o->waiting);
+
+		if (keep(o, s))
+			continue;
+		waiting_put_back(&o->waiting, s);
+		return;
+	}
 }
 
 /* It is the oldest, and there is no room for it. */
@@ -82,7 +73,7 @@ static void drop(struct outbox *o, struct sending *s)
 		return;
 	log_warning("chunk %s was dropped: the server is too slow",
 		    s->chunk_id);
-	o->done(s, SHIP_QUEUE_OVERFLOW);
+	lose(o, s, SHIP_QUEUE_OVERFLOW, CLIENT_REPORT_QUEUE_OVERFLOW);
 }
 
 void outbox_add(struct outbox *o, struct sending *s)
@@ -92,61 +83,75 @@ void outbox_add(struct outbox *o, struct sending *s)
 		o->done(s, SHIP_SPOOLED);
 		return;
 	}
-	while (!has_room(o, s) && o->n_queue > 0)
-		drop(o, queue_take(o));
-	queue_put(o, o->n_queue, s);
+	while (!waiting_has_room(&o->waiting, s) && o->waiting.n > 0)
+		drop(o, waiting_take(&o->waiting));
+	waiting_add(&o->waiting, s);
 }
 
-/* The body is there. */
+static void give_back(struct outbox *o)
+{
+	buf_fini(&o->body);
+	reports_failed(&o->to.reports);
+}
+
+/* The body is there. After an error it is not any more. */
 static int post_body(struct outbox *o)
 {
-	int r = transport_set_target(o->transport, &o->dsn);
+	int r = transport_set_target(o->transport, &o->to.dsn);
 
-	return r < 0 ? r
-		     : transport_post(o->transport, o->body.data, o->body.len);
+	if (r == 0)
+		r = transport_post(o->transport, o->body.data, o->body.len);
+	if (r < 0)
+		give_back(o);
+	return r;
 }
 
-static int post(struct outbox *o, const struct sending *s)
+static int post(struct outbox *o, const struct package *package,
+		const struct reports_item *report)
 {
 	int r;
 
-	r = package_compress(&s->package,
-			     (int64_t)(clock_wall_ns() / NS_PER_US), &o->body);
-	if (r == 0)
-		r = post_body(o);
-	if (r < 0)
-		buf_fini(&o->body);
-	return r;
+	r = package_compress(package, (int64_t)(clock_wall_ns() / NS_PER_US),
+			     report, &o->body);
+	if (r < 0) {
+		give_back(o);
+		return r;
+	}
+	return post_body(o);
 }
 
 static bool is_busy(const struct outbox *o)
 {
-	return o->current != NULL || o->spooled.given;
+	return o->current != NULL || o->spooled.given || o->reporting;
 }
 
 /* Starts to send the next of the queue that may be sent. */
 static void send_queued(struct outbox *o)
 {
-	while (!is_busy(o) && o->n_queue > 0) {
-		struct sending *s = queue_take(o);
+	while (!is_busy(o) && o->waiting.n > 0) {
+		struct sending *s = waiting_take(&o->waiting);
 		int r;
 
-		if (!o->has_dsn) {
+		if (!o->to.has_dsn) {
 			o->done(s, SHIP_NOTHING);
 			continue;
 		}
-		if (ratelimit_active(&o->limits, RATELIMIT_PROFILE_CHUNK,
+		if (ratelimit_active(&o->to.limits, RATELIMIT_PROFILE_CHUNK,
 				     clock_boot_ns())) {
 			log_debug("chunk %s is not sent: rate limit",
 				  s->chunk_id);
-			o->done(s, SHIP_RATE_LIMITED);
+			lose(o, s, SHIP_RATE_LIMITED,
+			     CLIENT_REPORT_RATELIMIT_BACKOFF);
 			continue;
 		}
-		r = post(o, s);
+		r = post(o, &s->package,
+			 destination_report(&o->to,
+					    reports_ride_ns(&o->to.reports)));
 		if (r < 0) {
 			log_warning("chunk %s was not sent: %s", s->chunk_id,
 				    strerror(-r));
-			o->done(s, SHIP_INTERNAL_ERROR);
+			lose(o, s, SHIP_INTERNAL_ERROR,
+			     CLIENT_REPORT_INTERNAL_SDK_ERROR);
 			continue;
 		}
 		o->current = s;
@@ -155,70 +160,28 @@ static void send_queued(struct outbox *o)
 
 static void send_spooled(struct outbox *o)
 {
-	if (!spooled_give(&o->spooled, &o->body))
-		return;
-	if (post_body(o) < 0) {
-		buf_fini(&o->body);
-		spooled_answered(&o->spooled, 0);
-	}
+	const struct reports_item *report =
+		destination_report(&o->to, reports_ride_ns(&o->to.reports));
+
+	if (!spooled_give(&o->spooled, report, &o->body))
+		reports_failed(&o->to.reports);
+	else if (post_body(o) < 0)
+		spooled_answered(&o->spooled, VERDICT_NONE);
 }
 
-static void take_limits(struct outbox *o, const struct transport_answer *a)
+static void send_report(struct outbox *o)
 {
-	struct ratelimit_answer answer = {
-		.status = a->status,
-		.limits = a->rate_limits,
-		.retry_after = a->retry_after,
+	struct package alone = {
+		.sdk_name = SDK_NAME,
+		.sdk_version = SDK_VERSION,
+		.payload_fd = -1,
 	};
-	uint64_t now_ns = clock_boot_ns();
-	uint64_t before = ratelimit_until(&o->limits, RATELIMIT_PROFILE_CHUNK);
-	uint64_t after;
+	const struct reports_item *report = destination_report(&o->to, 0);
 
-	ratelimit_update(&o->limits, &answer, now_ns,
-			 (int64_t)(clock_wall_ns() / NS_PER_SEC));
-	after = ratelimit_until(&o->limits, RATELIMIT_PROFILE_CHUNK);
-	if (after > before && after > now_ns)
-		log_debug("the server takes no profiles for %llu s",
-			  (unsigned long long)((after - now_ns) / NS_PER_SEC));
-}
-
-/* Said once, until it answers. */
-static void no_answer(struct outbox *o, const char *why)
-{
-	const uint64_t now_ns = clock_boot_ns();
-
-	if (o->backoff.failures == 0)
-		log_warning("the server does not answer: %s", why);
-	backoff_failed(&o->backoff, now_ns, chance_number());
-	log_debug("%s: the server is tried again in %.1f s", why,
-		  (double)(o->backoff.until_ns - now_ns) / 1e9);
-}
-
-static void take_status(struct outbox *o, const struct transport_answer *a)
-{
-	if (o->backoff.failures > 0)
-		log_warning("the server answers again");
-	backoff_succeeded(&o->backoff);
-	spooled_hurry(&o->spooled);
-	if (a->sentry_error != NULL)
-		log_debug("X-Sentry-Error: %s", a->sentry_error);
-	take_limits(o, a);
-}
-
-static enum ship_result judge(int status)
-{
-	if (status == 429)
-		return SHIP_RATE_LIMITED;
-	return status < 300 ? SHIP_DONE : SHIP_SEND_ERROR;
-}
-
-static void tell(const char *what, int status)
-{
-	if (judge(status) == SHIP_SEND_ERROR)
-		log_warning("chunk %s was refused by the server: status %d",
-			    what, status);
-	else
-		log_debug("chunk %s: the server answers %d", what, status);
+	o->last_due = false;
+	chance_bytes(alone.event_id, sizeof(alone.event_id));
+	if (report != NULL && post(o, &alone, report) == 0)
+		o->reporting = true;
 }
 
 /* There was no answer: it waits. */
@@ -226,30 +189,63 @@ static void put_back(struct outbox *o, struct sending *s)
 {
 	if (keep(o, s))
 		return;
-	if (has_room(o, s))
-		queue_put(o, 0, s);
+	if (waiting_has_room(&o->waiting, s))
+		waiting_put_back(&o->waiting, s);
 	else
 		drop(o, s);
 }
 
+static void settle(struct outbox *o, struct sending *s, enum verdict verdict)
+{
+	switch (verdict) {
+	case VERDICT_NONE:
+		put_back(o, s);
+		return;
+	case VERDICT_TAKEN:
+		o->done(s, SHIP_DONE);
+		return;
+	case VERDICT_LIMITED:
+		/* The server counts it. */
+		o->done(s, SHIP_RATE_LIMITED);
+		return;
+	case VERDICT_REFUSED:
+		lose(o, s, SHIP_SEND_ERROR, CLIENT_REPORT_SEND_ERROR);
+		return;
+	}
+}
+
+static void tell_verdict(const struct outbox *o, enum verdict verdict,
+			 int status)
+{
+	char chunk[sizeof("chunk ") + MSG_ID_SIZE];
+
+	if (o->current != NULL)
+		(void)snprintf(chunk, sizeof(chunk), "chunk %s",
+			       o->current->chunk_id);
+	verdict_tell(verdict,
+		     o->current != NULL ? chunk
+		     : o->reporting	? "a report of what was lost"
+					: "a chunk of the spool",
+		     status);
+}
+
 static void take_answer(struct outbox *o, const struct transport_answer *a)
 {
+	const enum verdict verdict = destination_take(&o->to, a);
 	struct sending *s = o->current;
 
-	o->current = NULL;
 	buf_fini(&o->body);
-	if (a->status == 0)
-		no_answer(o, a->error);
-	else
-		tell(s != NULL ? s->chunk_id : "of the spool", a->status);
 	if (a->status != 0)
-		take_status(o, a);
-	if (s == NULL)
-		spooled_answered(&o->spooled, a->status);
-	else if (a->status == 0)
-		put_back(o, s);
+		tell_verdict(o, verdict, a->status);
+	if (verdict != VERDICT_NONE)
+		spooled_hurry(&o->spooled);
+	o->current = NULL;
+	if (o->reporting)
+		o->reporting = false;
+	else if (s != NULL)
+		settle(o, s, verdict);
 	else
-		o->done(s, judge(a->status));
+		spooled_answered(&o->spooled, verdict);
 }
 
 /* The time is up: to the disk, or nowhere. */
@@ -263,11 +259,13 @@ static void give_up(struct outbox *o)
 	}
 	spooled_ask_again(&o->spooled);
 	keep_queue(o);
-	if (o->n_queue > 0)
-		log_warning("%zu chunk%s not sent: the time is up", o->n_queue,
-			    o->n_queue == 1 ? " was" : "s were");
-	while (o->n_queue > 0)
-		o->done(queue_take(o), SHIP_NETWORK_ERROR);
+	if (o->waiting.n > 0)
+		log_warning("%zu chunk%s not sent: the time is up",
+			    o->waiting.n,
+			    o->waiting.n == 1 ? " was" : "s were");
+	while (o->waiting.n > 0)
+		lose(o, waiting_take(&o->waiting), SHIP_NETWORK_ERROR,
+		     CLIENT_REPORT_NETWORK_ERROR);
 }
 
 /* In vain: the server will not be asked again before the time is up. */
@@ -275,7 +273,37 @@ static bool is_over(const struct outbox *o)
 {
 	return o->finish_ns != 0 &&
 	       (clock_boot_ns() >= o->finish_ns ||
-		(!is_busy(o) && backoff_holds(&o->backoff, o->finish_ns)));
+		(!is_busy(o) && destination_rests(&o->to, o->finish_ns)));
+}
+
+static uint64_t spool_due_ns(const struct outbox *o)
+{
+	if (!o->to.has_dsn || o->finish_ns != 0)
+		return UINT64_MAX;
+	return max_u64(spooled_due_ns(&o->spooled),
+		       ratelimit_until(&o->to.limits, RATELIMIT_PROFILE_CHUNK));
+}
+
+/* The last one does not wait for its time, nor for a server that is silent. */
+static uint64_t report_due_ns(const struct outbox *o)
+{
+	const struct destination *to = &o->to;
+	uint64_t due_ns = reports_alone_ns(&to->reports);
+
+	if (!to->has_dsn || (o->finish_ns != 0 && !o->last_due))
+		return UINT64_MAX;
+	if (o->last_due)
+		due_ns = reports_any(&to->reports) && to->backoff.failures == 0
+				 ? 0
+				 : UINT64_MAX;
+	return max_u64(due_ns, ratelimit_until(&to->limits, RATELIMIT_ALL));
+}
+
+/* What is not of the queue. */
+static bool may_send(const struct outbox *o)
+{
+	return !is_busy(o) && o->waiting.n == 0 &&
+	       !destination_rests(&o->to, clock_boot_ns());
 }
 
 void outbox_step(struct outbox *o)
@@ -286,11 +314,13 @@ void outbox_step(struct outbox *o)
 		take_answer(o, &answer);
 	if (is_over(o))
 		give_up(o);
-	else if (backoff_holds(&o->backoff, clock_boot_ns()))
+	else if (destination_rests(&o->to, clock_boot_ns()))
 		keep_queue(o);
 	else
 		send_queued(o);
-	if (!is_busy(o) && o->n_queue == 0 && outbox_wait_ms(o) == 0)
+	if (may_send(o) && report_due_ns(o) <= clock_boot_ns())
+		send_report(o);
+	if (may_send(o) && spool_due_ns(o) <= clock_boot_ns())
 		send_spooled(o);
 }
 
@@ -300,15 +330,11 @@ int outbox_wait_ms(const struct outbox *o)
 	uint64_t due_ns = UINT64_MAX;
 
 	if (!is_busy(o)) {
-		if (o->has_dsn && o->finish_ns == 0)
-			due_ns = max_u64(
-				spooled_due_ns(&o->spooled),
-				ratelimit_until(&o->limits,
-						RATELIMIT_PROFILE_CHUNK));
-		if (o->n_queue > 0)
+		due_ns = min_u64(spool_due_ns(o), report_due_ns(o));
+		if (o->waiting.n > 0)
 			due_ns = now_ns;
-		if (o->backoff.failures > 0)
-			due_ns = max_u64(due_ns, o->backoff.until_ns);
+		if (o->to.backoff.failures > 0)
+			due_ns = max_u64(due_ns, o->to.backoff.until_ns);
 	}
 	if (o->finish_ns != 0 && !outbox_is_empty(o))
 		due_ns = min_u64(due_ns, o->finish_ns);
@@ -321,11 +347,26 @@ int outbox_wait_ms(const struct outbox *o)
 
 void outbox_finish(struct outbox *o, uint64_t timeout_ns)
 {
-	if (o->finish_ns == 0)
+	const uint64_t finish_ns = clock_boot_ns() + timeout_ns;
+
+	if (o->finish_ns == 0 || finish_ns < o->finish_ns)
+		o->finish_ns = finish_ns;
+}
+
+void outbox_end(struct outbox *o, uint64_t timeout_ns)
+{
+	o->last_due = true;
+	if (o->waiting.n == 0 && o->current == NULL)
 		o->finish_ns = clock_boot_ns() + timeout_ns;
+}
+
+/* One that can be sent in time. */
+static bool report_waits(const struct outbox *o)
+{
+	return o->reporting || (o->last_due && report_due_ns(o) < o->finish_ns);
 }
 
 bool outbox_is_empty(const struct outbox *o)
 {
-	return o->n_queue == 0 && o->current == NULL;
+	return o->waiting.n == 0 && o->current == NULL && !report_waits(o);
 }

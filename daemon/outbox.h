@@ -6,38 +6,26 @@
  * backoff.h). Until then whatever comes is put on the disk, if there is a
  * spool, and else stays in the queue as long as there is room. New ones go
  * before those of the spool, which go one by one, with a pause in between.
+ *
+ * What is lost is told to the server, too (lib/ship/reports.h). A limit on
+ * chunks does not hold a report back, one on everything does.
  */
 #ifndef DAEMON_OUTBOX_H
 #define DAEMON_OUTBOX_H
 
 #include <stdbool.h>
 
+#include "daemon/destination.h"
 #include "daemon/msg.h"
 #include "daemon/spooled.h"
+#include "daemon/waiting.h"
 #include "lib/base/buf.h"
-#include "lib/ship/backoff.h"
 #include "lib/ship/package.h"
 #include "lib/ship/transport.h"
 #include "proto/chunk_v2.h"
-#include "proto/ratelimit.h"
 
-/*
- * Some minutes of a dozen targets, if the server is slow. Payloads lie in
- * memory: their sum is bounded, too.
- */
-#define OUTBOX_MAX	 32
-#define OUTBOX_BYTES_MAX (256u << 20)
 /* Incompressible bytes become a little more by compression. */
 #define OUTBOX_BODY_MAX (CHUNK_V2_SIZE_MAX + (1u << 20))
-_Static_assert(OUTBOX_MAX >= MSG_ENVELOPES_MAX, "the broker would overflow it");
-
-/* An envelope. From malloc; the payload's descriptor is its own. */
-struct sending {
-	struct package package; /* its platform is the one below */
-	uint64_t seq;		/* the broker's number for it */
-	char chunk_id[MSG_ID_SIZE];
-	char platform[MSG_TEXT_MAX];
-};
 
 /* Called once for each envelope, which is then the callee's to free. */
 typedef void (*outbox_fn)(struct sending *s, enum ship_result result);
@@ -45,20 +33,17 @@ typedef void (*outbox_fn)(struct sending *s, enum ship_result result);
 struct outbox {
 	struct transport *transport;
 	outbox_fn done;
-	struct dsn dsn;
-	bool has_dsn;
-	struct ratelimit limits;
-	uint64_t limited_told_ns; /* what the broker knows of them */
-	struct backoff backoff;
+	struct destination to;
+	uint64_t limited_told_ns; /* what the broker knows of its limits */
 	struct spooled spooled;
 
-	/* The transport has the body of this one, or of one of the spool. */
+	/* The transport has the body of this one, or of one of the spool, */
 	struct sending *current;
+	bool reporting; /* or of a report alone. */
+	bool last_due;	/* a report does not wait for its time any more */
 	struct buf body;
 
-	struct sending *queue[OUTBOX_MAX]; /* oldest first */
-	size_t n_queue;
-	uint64_t queue_bytes;
+	struct waiting waiting;
 	uint64_t finish_ns; /* by clock_boot_ns; 0: go on */
 };
 
@@ -66,6 +51,10 @@ struct outbox {
 void outbox_init(struct outbox *o, struct transport *transport, outbox_fn done);
 /* Ends what is under way, without a word to done. */
 void outbox_fini(struct outbox *o);
+
+/* So many chunks were lost before they came here: they are told of. */
+void outbox_lost(struct outbox *o, enum client_report_reason reason,
+		 uint64_t n);
 
 /*
  * Where to; NULL: nowhere, envelopes end with SHIP_NOTHING. Lifts limits, but
@@ -84,10 +73,16 @@ void outbox_step(struct outbox *o);
 int outbox_wait_ms(const struct outbox *o);
 
 /*
- * From now on only so long: what is left then goes to the disk or is lost. The
- * spool is left alone.
+ * From now on only so long, and no longer than was said before: what is left
+ * then goes to the disk or is lost. The spool is left alone.
  */
 void outbox_finish(struct outbox *o, uint64_t timeout_ns);
+
+/*
+ * Nothing comes any more: after what there is the last report goes out. If it
+ * is all there is, it has so long.
+ */
+void outbox_end(struct outbox *o, uint64_t timeout_ns);
 
 /* Nothing waits but in the spool. */
 bool outbox_is_empty(const struct outbox *o);

@@ -91,7 +91,7 @@ void targets_unwind_died(struct broker *b, struct unwind *u)
 		if (t->attached_once && t->session == SESSION_OPEN &&
 		    !u->ring_due && t->phase != TARGET_CLOSED) {
 			t->chunks.made++;
-			t->chunks.discarded[DISCARD_UNWIND_DIED]++;
+			loss_count(b, t, DISCARD_UNWIND_DIED);
 		}
 		t->session = SESSION_NONE;
 		/* There is nobody left to make its last chunk. */

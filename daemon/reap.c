@@ -5,10 +5,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "daemon/broker.h"
 #include "daemon/log.h"
+#include "daemon/patience.h"
+#include "daemon/process.h"
 #include "daemon/spawn.h"
 #include "lib/base/clock.h"
 
@@ -27,9 +30,6 @@
  * was ended, by the kernel for want of memory for one, is tried so many times.
  */
 #define FIRST_TRIES 3
-
-/* How long the children may take to end by themselves. */
-#define END_MS 2500
 
 /*
  * What was killed is gone at once, as a rule. It may take a moment if it traces
@@ -214,6 +214,14 @@ static bool end_child(struct child *child)
 	return child->pid != 0;
 }
 
+/* It sees the end of its socket, too, and still says what becomes of chunks. */
+static bool end_ship(struct child *ship)
+{
+	if (ship->fd >= 0)
+		(void)shutdown(ship->fd, SHUT_WR);
+	return ship->pid != 0;
+}
+
 static void kill_child(struct child *child)
 {
 	if (child->pid == 0 || child->killed_ns != 0)
@@ -222,20 +230,30 @@ static void kill_child(struct child *child)
 	child->killed_ns = clock_mono_ns();
 }
 
+/* ship may have chunks to put on the disk; the others have nothing left. */
+static bool is_over(const struct broker *b, struct patience *p)
+{
+	const uint64_t now = clock_mono_ns();
+	bool works = b->ship.pid != 0 && process_is_running(b->ship.pid);
+
+	return now >= patience_end_ns(p, now, works);
+}
+
 void children_end(struct broker *b)
 {
-	uint64_t deadline = clock_mono_ns() + END_MS * NS_PER_MS;
+	struct patience patience;
 	bool running;
 
 	b->ending = true;
+	patience_start(&patience, clock_mono_ns());
 	for (;;) {
 		running = end_child(&b->capture);
-		running |= end_child(&b->ship);
+		running |= end_ship(&b->ship);
 		for (size_t i = 0; i < b->n_unwinds; i++)
 			running |= end_child(&b->unwinds[i]->child);
 		if (!running)
 			return;
-		if (clock_mono_ns() >= deadline) {
+		if (is_over(b, &patience)) {
 			kill_child(&b->capture);
 			kill_child(&b->ship);
 			for (size_t i = 0; i < b->n_unwinds; i++)

@@ -75,7 +75,7 @@ static void report_limit(void)
 {
 	const struct msg_limited m = {
 		.h = MSG_HEADER(MSG_LIMITED, msg_limited),
-		.until_ns = ratelimit_until(&outbox.limits,
+		.until_ns = ratelimit_until(&outbox.to.limits,
 					    RATELIMIT_PROFILE_CHUNK),
 	};
 
@@ -108,6 +108,7 @@ static int take_dsn(void *ctx, struct ipc_message *message)
 	(void)ctx;
 	if (message->n_fds != 0 || memchr(m->dsn, '\0', sizeof(m->dsn)) == NULL)
 		return -EPROTO;
+	outbox.to.retry_5xx = m->retry_5xx != 0;
 	switch (dsn_parse(&dsn, m->dsn)) {
 	case DSN_OK:
 		outbox_set_dsn(&outbox, &dsn, m->limited_until_ns);
@@ -222,6 +223,17 @@ static int take_envelope(void *ctx, struct ipc_message *fds)
 	return 0;
 }
 
+static int take_lost(void *ctx, struct ipc_message *message)
+{
+	const struct msg_lost *m = (const void *)message->bytes;
+
+	(void)ctx;
+	if (m->reason >= CLIENT_REPORT_REASON_N || m->quantity == 0)
+		return -EPROTO;
+	outbox_lost(&outbox, (enum client_report_reason)m->reason, m->quantity);
+	return 0;
+}
+
 static int take_finish(void *ctx, struct ipc_message *message)
 {
 	const struct msg_ship_finish *m = (const void *)message->bytes;
@@ -237,6 +249,7 @@ static bool on_broker(void)
 	static const struct msg_rule rules[] = {
 		MSG_RULE(MSG_DSN, msg_dsn, 0, take_dsn),
 		MSG_RULE(MSG_ENVELOPE, msg_envelope, 1, take_envelope),
+		MSG_RULE(MSG_LOST, msg_lost, 0, take_lost),
 		MSG_RULE(MSG_SHIP_FINISH, msg_ship_finish, 0, take_finish),
 	};
 	struct ipc_message m;
@@ -325,6 +338,7 @@ static void finish_alone(void)
 	bool ignored;
 
 	outbox_finish(&outbox, SHUTDOWN_NS);
+	outbox_end(&outbox, SHUTDOWN_NS);
 	for (;;) {
 		outbox_step(&outbox);
 		if (outbox_is_empty(&outbox) ||

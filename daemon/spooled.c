@@ -31,9 +31,10 @@ static uint64_t wall_ms(void)
 	return clock_wall_ns() / NS_PER_MS;
 }
 
-void spooled_init(struct spooled *s)
+void spooled_init(struct spooled *s, struct reports *reports)
 {
 	*s = (struct spooled){
+		.reports = reports,
 		.counts = {.h = MSG_HEADER(MSG_SPOOL, msg_spool)}};
 }
 
@@ -59,6 +60,7 @@ static void on_event(void *ctx, enum spool_event event, const char *name,
 	switch (event) {
 	case SPOOL_OVERFLOW:
 		s->counts.overflow++;
+		reports_count(s->reports, CLIENT_REPORT_CACHE_OVERFLOW, 1);
 		if (!s->overflow_told)
 			log_warning("the spool is full: the oldest chunks are "
 				    "removed");
@@ -66,6 +68,7 @@ static void on_event(void *ctx, enum spool_event event, const char *name,
 		return;
 	case SPOOL_EXPIRED:
 		s->counts.expired++;
+		reports_count(s->reports, CLIENT_REPORT_CACHE_OVERFLOW, 1);
 		log_debug("spool: %s is too old", name);
 		return;
 	case SPOOL_SET_ASIDE:
@@ -145,7 +148,7 @@ static int put(struct spooled *s, const struct package *p, const char *chunk_id)
 
 	buf_init(&kept, OUTBOX_BODY_MAX);
 	id_of(chunk_id, id);
-	r = package_compress(p, ENVELOPE_NOT_SENT, &kept);
+	r = package_compress(p, ENVELOPE_NOT_SENT, NULL, &kept);
 	if (r == 0)
 		r = spool_add(s->spool, id, s->dsn, kept.data, kept.len,
 			      wall_ms());
@@ -188,26 +191,27 @@ uint64_t spooled_due_ns(const struct spooled *s)
 }
 
 static int stamp(struct spooled *s, const struct spool_entry *e,
-		 struct buf *ret)
+		 const struct reports_item *report, struct buf *ret)
 {
 	int fd = -1, r;
 
 	r = spool_open(s->spool, e, &fd);
 	if (r == 0)
 		r = package_stamp(fd, (int64_t)(clock_wall_ns() / NS_PER_US),
-				  ret);
+				  report, ret);
 	close_fd(&fd);
 	return r;
 }
 
-bool spooled_give(struct spooled *s, struct buf *ret)
+bool spooled_give(struct spooled *s, const struct reports_item *report,
+		  struct buf *ret)
 {
 	const struct spool_entry *e;
 	int r;
 
 	spool_expire(s->spool, wall_ms());
 	while ((e = spool_oldest(s->spool, s->dsn)) != NULL) {
-		r = stamp(s, e, ret);
+		r = stamp(s, e, report, ret);
 		if (r == 0) {
 			s->given = true;
 			memcpy(s->given_id, e->id, sizeof(s->given_id));
@@ -220,25 +224,32 @@ bool spooled_give(struct spooled *s, struct buf *ret)
 			return false;
 		}
 		spool_set_aside(s->spool, e, -r);
+		reports_count(s->reports, CLIENT_REPORT_INTERNAL_SDK_ERROR, 1);
 		count(s);
 	}
 	return false;
 }
 
-void spooled_answered(struct spooled *s, int status)
+void spooled_answered(struct spooled *s, enum verdict verdict)
 {
 	const struct spool_entry *e = spool_find(s->spool, s->given_id);
 
 	s->given = false;
 	s->next_ns = clock_boot_ns() + PAUSE_NS;
-	if (status == 0)
+	switch (verdict) {
+	case VERDICT_NONE:
 		return;
-	if (status < 300)
+	case VERDICT_TAKEN:
 		s->counts.sent++;
-	else if (status == 429)
+		break;
+	case VERDICT_LIMITED:
 		s->counts.rate_limited++;
-	else
+		break;
+	case VERDICT_REFUSED:
 		s->counts.refused++;
+		reports_count(s->reports, CLIENT_REPORT_SEND_ERROR, 1);
+		break;
+	}
 	/* Its place may have been taken meanwhile. */
 	if (e != NULL)
 		spool_remove(s->spool, e);

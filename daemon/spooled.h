@@ -9,14 +9,17 @@
 #include <stdbool.h>
 
 #include "daemon/msg.h"
+#include "daemon/verdict.h"
 #include "lib/base/buf.h"
 #include "lib/ship/package.h"
+#include "lib/ship/reports.h"
 #include "lib/ship/spool.h"
 #include "proto/dsn.h"
 
 struct spooled {
 	struct spool *spool; /* NULL: none, and nothing is kept */
-	uint64_t dsn;	     /* whose chunks are kept and given back */
+	struct reports *reports;
+	uint64_t dsn; /* whose chunks are kept and given back */
 	/* By clock_boot_ns. */
 	uint64_t next_ns; /* not before that the next one is given back */
 	uint64_t keep_ns; /* the disk took nothing: not before that again */
@@ -27,8 +30,8 @@ struct spooled {
 	bool counts_changed; /* since the flag was taken back */
 };
 
-/* None; spooled_fini takes that, too. */
-void spooled_init(struct spooled *s);
+/* None; spooled_fini takes that, too. What is lost is counted in reports. */
+void spooled_init(struct spooled *s, struct reports *reports);
 
 /*
  * Takes the spool in this directory, which stays the caller's. Returns 0 or
@@ -52,11 +55,13 @@ void spooled_ask_again(struct spooled *s);
 uint64_t spooled_due_ns(const struct spooled *s);
 
 /*
- * Appends the oldest to *ret, as it is to be sent now; false if there is none.
- * spooled_answered follows: the server's status, 0: there was no answer.
+ * Appends the oldest to *ret, as it is to be sent now, with the report if it is
+ * not NULL; false if there is none.
+ * spooled_answered follows.
  */
-bool spooled_give(struct spooled *s, struct buf *ret);
-void spooled_answered(struct spooled *s, int status);
+bool spooled_give(struct spooled *s, const struct reports_item *report,
+		  struct buf *ret);
+void spooled_answered(struct spooled *s, enum verdict verdict);
 
 /* The server answers: what waits is due. */
 void spooled_hurry(struct spooled *s);

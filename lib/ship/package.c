@@ -6,7 +6,7 @@
 
 #define COPY_BYTES (64 * 1024)
 
-/* Both header lines. */
+/* The header lines. */
 struct head {
 	char text[2 * ENVELOPE_HEADER_SIZE];
 	size_t len;
@@ -31,7 +31,8 @@ static int make_head(const struct package *p, int64_t sent_at_us,
 
 	memcpy(envelope.event_id, p->event_id, sizeof(envelope.event_id));
 	r = envelope_header(&envelope, ret->text, ENVELOPE_HEADER_SIZE, &first);
-	if (r == 0)
+	second = 0;
+	if (r == 0 && p->payload_fd >= 0)
 		r = envelope_item_header(&item, ret->text + first,
 					 ENVELOPE_HEADER_SIZE, &second);
 	if (r == 0)
@@ -76,8 +77,24 @@ int package_write(const struct package *p, int fd)
 	return r;
 }
 
+static int add_chunk(const struct package *p, struct gzip *g)
+{
+	int r = gzip_add_fd(g, p->payload_fd, p->payload_size);
+
+	return r < 0 ? r
+		     : gzip_add(g, ENVELOPE_LINE_END,
+				strlen(ENVELOPE_LINE_END));
+}
+
+static int finish(struct gzip *g, const struct reports_item *report)
+{
+	int r = report == NULL ? 0 : gzip_add(g, report->text, report->len);
+
+	return r < 0 ? r : gzip_finish(g);
+}
+
 int package_compress(const struct package *p, int64_t sent_at_us,
-		     struct buf *ret)
+		     const struct reports_item *report, struct buf *ret)
 {
 	struct head head;
 	struct gzip g;
@@ -90,12 +107,10 @@ int package_compress(const struct package *p, int64_t sent_at_us,
 	if (r < 0)
 		return r;
 	r = gzip_add(&g, head.text, head.len);
+	if (r == 0 && p->payload_fd >= 0)
+		r = add_chunk(p, &g);
 	if (r == 0)
-		r = gzip_add_fd(&g, p->payload_fd, p->payload_size);
-	if (r == 0)
-		r = gzip_add(&g, ENVELOPE_LINE_END, strlen(ENVELOPE_LINE_END));
-	if (r == 0)
-		r = gzip_finish(&g);
+		r = finish(&g, report);
 	gzip_fini(&g);
 	return r;
 }
@@ -121,7 +136,8 @@ static int read_line(struct gunzip *from, char *bytes, size_t size,
 	return 0;
 }
 
-static int stamp(struct gunzip *from, int64_t sent_at_us, struct gzip *to)
+static int stamp(struct gunzip *from, int64_t sent_at_us,
+		 const struct reports_item *report, struct gzip *to)
 {
 	char bytes[COPY_BYTES], head[ENVELOPE_HEADER_SIZE];
 	size_t n, line, head_len;
@@ -140,10 +156,11 @@ static int stamp(struct gunzip *from, int64_t sent_at_us, struct gzip *to)
 		if (r == 0)
 			r = gzip_add(to, bytes, n);
 	}
-	return r == 0 ? gzip_finish(to) : r;
+	return r == 0 ? finish(to, report) : r;
 }
 
-int package_stamp(int fd, int64_t sent_at_us, struct buf *ret)
+int package_stamp(int fd, int64_t sent_at_us, const struct reports_item *report,
+		  struct buf *ret)
 {
 	struct gunzip from;
 	struct gzip to;
@@ -154,7 +171,7 @@ int package_stamp(int fd, int64_t sent_at_us, struct buf *ret)
 		return r;
 	r = gzip_init(&to, ret);
 	if (r == 0) {
-		r = stamp(&from, sent_at_us, &to);
+		r = stamp(&from, sent_at_us, report, &to);
 		gzip_fini(&to);
 	}
 	gunzip_fini(&from);

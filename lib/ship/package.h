@@ -1,6 +1,7 @@
 /*
  * An envelope around one profile chunk, whose payload is a file that is never
- * read as a whole: written to another file, or compressed to be sent.
+ * read as a whole: written to another file, or compressed to be sent. A client
+ * report may go with what is sent, or alone.
  */
 #ifndef LIB_SHIP_PACKAGE_H
 #define LIB_SHIP_PACKAGE_H
@@ -8,6 +9,7 @@
 #include <stdint.h>
 
 #include "lib/base/buf.h"
+#include "lib/ship/reports.h"
 #include "proto/envelope.h"
 
 struct package {
@@ -15,7 +17,7 @@ struct package {
 	const char *sdk_name;
 	const char *sdk_version;
 	const char *platform; /* the payload's, byte for byte */
-	int payload_fd;	      /* read by pread: its position stays */
+	int payload_fd; /* read by pread: its position stays; -1: no chunk */
 	uint64_t payload_size;
 };
 
@@ -27,18 +29,23 @@ struct package {
 must_check int package_write(const struct package *p, int fd);
 
 /*
- * Appends the envelope, compressed, to *ret. Returns 0, -E2BIG if it does not
+ * Appends the envelope, compressed, to *ret; the report, if it is not NULL, is
+ * its last item. Returns 0, -E2BIG if it does not
  * fit, or an error as above, of pread(2) instead of write(2).
  */
 must_check int package_compress(const struct package *p, int64_t sent_at_us,
+				const struct reports_item *report,
 				struct buf *ret);
 
 /*
  * Appends the envelope that was kept in the file fd, by package_compress with
- * ENVELOPE_NOT_SENT, to *ret, compressed, as it is to be sent now. Returns 0,
+ * ENVELOPE_NOT_SENT, to *ret, compressed, as it is to be sent now;
+ * with the report, if it is not NULL. Returns 0,
  * -E2BIG if it does not fit, -EBADMSG if the file is not such an envelope,
  * -ENOMEM, or pread(2)'s error.
  */
-must_check int package_stamp(int fd, int64_t sent_at_us, struct buf *ret);
+must_check int package_stamp(int fd, int64_t sent_at_us,
+			     const struct reports_item *report,
+			     struct buf *ret);
 
 #endif

@@ -319,7 +319,7 @@ static struct chunk_cost chunk(void)
 	package.payload_size = c.bytes;
 	buf_init(&packed, PACKED_BYTES_MAX);
 	start = processor_ns();
-	if (package_compress(&package, 0, &packed) < 0)
+	if (package_compress(&package, 0, NULL, &packed) < 0)
 		fail("package_compress");
 	c.pack_ns = since(start, c.samples);
 	c.packed_bytes = packed.len;

@@ -433,15 +433,34 @@ class Server:
     def answered(self):
         return envelope_server.answered(self.dir)
 
-    @property
-    def envelopes(self):
+    def all_envelopes(self):
         return [Envelope((self.dir / r['envelope']).read_bytes(),
                          r['envelope'])
                 for r in self.requests if r.get('envelope')]
 
     @property
+    def envelopes(self):
+        """Those with a chunk: a report of what was lost may come alone."""
+        return [e for e in self.all_envelopes() if e.chunk]
+
+    @property
     def chunks(self):
-        return [e.chunk for e in self.envelopes if e.chunk]
+        return [e.chunk for e in self.envelopes]
+
+    @property
+    def reported(self):
+        """What client reports told of, {reason: quantity}, whatever became of
+        them."""
+        sums = {}
+        for e in self.all_envelopes():
+            for item, payload in e.items:
+                if item['type'] != 'client_report':
+                    continue
+                for lost in json.loads(payload)['discarded_events']:
+                    check(lost['category'] == 'profile_chunk', f'{lost}')
+                    sums[lost['reason']] = \
+                        sums.get(lost['reason'], 0) + lost['quantity']
+        return sums
 
     def check_requests(self):
         """There were some, and nothing was wrong with them."""

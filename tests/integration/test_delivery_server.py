@@ -75,9 +75,13 @@ def check_limited(box, answer, sent):
     profd.wait_chunks(2)
     profd.interrupt()
     server.check_requests()
-    check(len(server.requests) == 1,
-          f'{len(server.requests)} requests in spite of the limit')
+    check(len(server.envelopes) == 1,
+          f'{len(server.envelopes)} chunks in spite of the limit')
     check_counts(profd, ['ratelimit_backoff'], sent=sent)
+    # Of a 429 the server knows, and a report is no chunk.
+    lost = profd.stats['chunks']['discarded']['ratelimit_backoff']
+    check(server.reported == {'ratelimit_backoff': lost - (1 - sent)},
+          f'{server.reported}')
     # Files have nothing to do with the server's limits.
     check(len(profd.envelopes) == profd.stats['chunks']['made'], 'files')
 
@@ -108,7 +112,8 @@ def test_limit_of_others_is_not_ours(box):
 def test_refused_by_the_server(box):
     server = box.server(tls=False, status=500)
     profd = box.profile([box.target('shares')], '--dsn', server.dsn, output=None)
-    check(len(server.requests) == 1, 'a refused chunk was sent again')
+    check(len(server.envelopes) == 1, 'a refused chunk was sent again')
+    check(server.reported == {'send_error': 1}, f'{server.reported}')
     check_counts(profd, ['send_error'])
     check('500' in profd.stderr, f'the status is not told: {profd.stderr}')
 

@@ -49,7 +49,7 @@ def test_targets_are_let_go(box):
              'another ship')
     check(not profd.helpers()['capture'], 'capture came back')
     profd.interrupt()
-    check(len(server.requests) == 1, 'something was sent')
+    check(len(server.envelopes) == 1, 'something was sent')
     check(set(check_counts(profd)['discarded']) <= {'ratelimit_backoff'},
           f'{profd.stats["chunks"]}')
     limit = profd.stats['rate_limit']
@@ -72,7 +72,7 @@ def test_a_target_that_ends_meanwhile(box):
 def test_it_goes_on_as_another_profiler(box):
     """Each answer is a limit: a chunk, a pause, a chunk of another one."""
     server, _, profd = start(box, [SHORT] * 50, output=None)
-    wait_for(lambda: len(server.requests) >= 3, 'three chunks')
+    wait_for(lambda: len(server.envelopes) >= 3, 'three chunks')
     profd.interrupt()
     server.check_requests()
     check_counts(profd)
@@ -96,7 +96,7 @@ def test_files_are_written_all_the_same(box):
     profd.wait_chunks(2)
     check(profd.helpers()['capture'], 'capture has ended')
     profd.interrupt()
-    check(len(server.requests) == 1, 'something was sent')
+    check(len(server.envelopes) == 1, 'something was sent')
     check(profd.stats['rate_limit'] == {'pauses': 0, 'paused_s': 0},
           f'{profd.stats["rate_limit"]}')
     check_counts(profd)

@@ -6,6 +6,8 @@ import contextlib
 import gzip
 import os
 import random
+import signal
+import socket
 import subprocess
 import time
 
@@ -142,8 +144,8 @@ def test_refused_ones_do_not_come_back(box):
     wait_for(lambda: not waiting(spool), 'an empty spool')
     profd.interrupt()
     check_counts(profd)
-    check(len(server.requests) == len(set(ids(server.envelopes))),
-          'one was sent again')
+    got = ids(server.envelopes)
+    check(len(got) == len(set(got)), 'one was sent again')
     check(profd.stats['spool']['send_error'] == len(left), 'not counted')
 
 
@@ -214,6 +216,23 @@ def test_a_spool_that_cannot_be(box):
         profd = profd_with(box, box.dir / 'stranger', 1)
         check(profd.wait() == 1 and 'not permitted' in profd.stderr,
               profd.stderr)
+
+
+def test_a_second_signal(box):
+    """The wait for the server is over; what there is goes to the disk."""
+    spool = box.dir / 'spool'
+    with contextlib.closing(socket.socket()) as silent:
+        silent.bind(('127.0.0.1', 0))
+        silent.listen(8)
+        profd = profd_with(box, spool, silent.getsockname()[1])
+        profd.wait_chunks(2)
+        profd.signal(signal.SIGINT)
+        wait_for(lambda: not profd.helpers()['capture'], 'sampling ends')
+        profd.interrupt()
+    chunks = check_counts(profd)
+    check(chunks['spooled'] == chunks['made'] and not chunks['discarded'],
+          f'not all of them wait: {chunks}')
+    check(len(waiting(spool)) == chunks['made'], 'files')
 
 
 def test_ship_is_killed(box):

@@ -1,6 +1,6 @@
 /*
- * What waits for ship: who has to give way where it is too much. Nobody takes
- * it here, since there is no ship.
+ * What waits for ship: who has to give way where it is too much, and what a new
+ * one is told. This test is ship, where there is any.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "daemon/broker.h"
 #include "daemon/child.h"
 #include "proto/chunk_v2.h"
+#include "proto/profile.h"
 #include "tests/unit/suite.h"
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
@@ -90,6 +91,101 @@ START_TEST(their_bytes_are_bounded)
 }
 END_TEST
 
+/* A ship that takes the place of the one before. Returns its end. */
+static int new_ship(void)
+{
+	int fds[2];
+
+	ck_assert_int_eq(ipc_pair(fds), 0);
+	close_fd(&broker.ship.fd);
+	broker.ship.fd = fds[0];
+	ck_assert_int_eq(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
+	ck_assert_int_eq(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
+	return fds[1];
+}
+
+/* The next message to it: of this type and size. */
+static void receive(int ship, uint32_t type, void *ret, size_t size)
+{
+	struct ipc_message m;
+
+	ck_assert_int_eq(ipc_recv(ship, &m), 1);
+	ck_assert_uint_eq(msg_type_of(&m), type);
+	ck_assert_uint_eq(m.size, size);
+	memcpy(ret, m.bytes, size);
+	ipc_close_fds(&m);
+}
+
+static void assert_no_more(int ship)
+{
+	struct ipc_message m;
+
+	ck_assert_int_eq(ipc_recv(ship, &m), -EAGAIN);
+}
+
+START_TEST(a_new_one_is_told_of_the_end)
+{
+	const uint64_t hour_ns = 3600 * NS_PER_SEC;
+	struct msg_ship_finish finish;
+	struct msg_envelope envelope;
+	int ship = new_ship();
+
+	add_chunk(0, SMALL);
+	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
+	delivery_finish(&broker, hour_ns);
+	receive(ship, MSG_SHIP_FINISH, &finish, sizeof(finish));
+	close_fd(&ship);
+	ship = new_ship();
+	delivery_resend(&broker);
+	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
+	receive(ship, MSG_SHIP_FINISH, &finish, sizeof(finish));
+	/* Of what is left. */
+	ck_assert_uint_gt(finish.timeout_ns, 0);
+	ck_assert_uint_lt(finish.timeout_ns, hour_ns);
+	assert_no_more(ship);
+	close_fd(&ship);
+	delivery_give_up(&broker);
+}
+END_TEST
+
+START_TEST(one_that_works_is_told_of_no_end)
+{
+	int ship = new_ship();
+
+	delivery_resend(&broker);
+	assert_no_more(ship);
+	close_fd(&ship);
+}
+END_TEST
+
+START_TEST(it_is_told_of_losses)
+{
+	struct msg_lost lost;
+	int ship;
+
+	/* There is none yet. */
+	loss_count(&broker, &broker.targets[0], DISCARD_TOO_LARGE);
+	loss_count(&broker, &broker.targets[0], DISCARD_UNWIND_DIED);
+	ship = new_ship();
+	delivery_resend(&broker);
+	receive(ship, MSG_LOST, &lost, sizeof(lost));
+	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_INTERNAL_SDK_ERROR);
+	ck_assert_uint_eq(lost.quantity, 2);
+	loss_count(&broker, &broker.targets[1], PROFILE_NO_SAMPLES);
+	receive(ship, MSG_LOST, &lost, sizeof(lost));
+	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_INSUFFICIENT_DATA);
+	ck_assert_uint_eq(lost.quantity, 1);
+	assert_no_more(ship);
+	/* Without a server there is nobody to tell. */
+	broker.has_dsn = false;
+	loss_count(&broker, &broker.targets[1], PROFILE_NO_SAMPLES);
+	assert_no_more(ship);
+	ck_assert_uint_eq(
+		broker.targets[1].chunks.discarded[PROFILE_NO_SAMPLES], 2);
+	close_fd(&ship);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("delivery");
@@ -98,6 +194,12 @@ Suite *suite(void)
 	tcase_add_checked_fixture(c, set_up, NULL);
 	tcase_add_test(c, many_of_one_are_its_own_loss);
 	tcase_add_test(c, their_bytes_are_bounded);
+	suite_add_tcase(s, c);
+	c = tcase_create("messages");
+	tcase_add_checked_fixture(c, set_up, NULL);
+	tcase_add_test(c, a_new_one_is_told_of_the_end);
+	tcase_add_test(c, one_that_works_is_told_of_no_end);
+	tcase_add_test(c, it_is_told_of_losses);
 	suite_add_tcase(s, c);
 	return s;
 }

@@ -71,6 +71,64 @@ START_TEST(writes_a_file)
 }
 END_TEST
 
+/* Back from the compressed form, with a NUL. */
+static char *unpack(const struct buf *b)
+{
+	char *out = calloc(2, PAYLOAD_BYTES);
+	z_stream z = {
+		.next_in = (uint8_t *)b->data,
+		.avail_in = (unsigned int)b->len,
+		.next_out = (uint8_t *)out,
+		.avail_out = 2 * PAYLOAD_BYTES - 1,
+	};
+
+	ck_assert_ptr_nonnull(out);
+	ck_assert_int_eq(inflateInit2(&z, 15 + 16), Z_OK);
+	ck_assert_int_eq(inflate(&z, Z_FINISH), Z_STREAM_END);
+	(void)inflateEnd(&z);
+	return out;
+}
+
+START_TEST(has_a_report)
+{
+	const struct reports_item item = {.text = "{}\n12\n", .len = 6};
+	int fd = memfd_create("file", MFD_CLOEXEC);
+	struct buf b;
+	char *text;
+
+	buf_init(&b, PAYLOAD_BYTES);
+	ck_assert_int_eq(
+		package_compress(&package, 1767323045000678, &item, &b), 0);
+	text = unpack(&b);
+	assert_envelope(text, strlen(text) - item.len,
+			EVENT_ID SENT_AT SDK ITEM);
+	ck_assert_str_eq(text + strlen(text) - item.len, item.text);
+	free(text);
+	/* The same, of one that was kept. */
+	buf_clear(&b);
+	ck_assert_int_eq(
+		package_compress(&package, ENVELOPE_NOT_SENT, NULL, &b), 0);
+	ck_assert_int_eq(write(fd, b.data, b.len), (ssize_t)b.len);
+	buf_clear(&b);
+	ck_assert_int_eq(package_stamp(fd, 1767323045000678, &item, &b), 0);
+	text = unpack(&b);
+	assert_envelope(text, strlen(text) - item.len,
+			EVENT_ID SENT_AT SDK ITEM);
+	ck_assert_str_eq(text + strlen(text) - item.len, item.text);
+	free(text);
+	/* Alone. */
+	close_fd(&package.payload_fd);
+	buf_clear(&b);
+	ck_assert_int_eq(
+		package_compress(&package, 1767323045000678, &item, &b), 0);
+	text = unpack(&b);
+	ck_assert_str_eq(text, EVENT_ID SENT_AT SDK "{}\n12\n");
+	free(text);
+	buf_fini(&b);
+	close_fd(&fd);
+}
+END_TEST
+
 START_TEST(compresses)
 {
 	char out[2 * PAYLOAD_BYTES];
@@ -78,7 +136,8 @@ START_TEST(compresses)
 	z_stream z = {.next_out = (uint8_t *)out, .avail_out = sizeof(out)};
 
 	buf_init(&b, PAYLOAD_BYTES);
-	ck_assert_int_eq(package_compress(&package, 1767323045000678, &b), 0);
+	ck_assert_int_eq(package_compress(&package, 1767323045000678, NULL, &b),
+			 0);
 	z.next_in = (uint8_t *)b.data;
 	z.avail_in = (unsigned int)b.len;
 	ck_assert_int_eq(inflateInit2(&z, 15 + 16), Z_OK);
@@ -107,12 +166,12 @@ START_TEST(stamps_what_was_kept)
 	buf_init(&kept, PAYLOAD_BYTES);
 	buf_init(&sent, PAYLOAD_BYTES);
 	buf_init(&direct, PAYLOAD_BYTES);
-	ck_assert_int_eq(package_compress(&package, ENVELOPE_NOT_SENT, &kept),
-			 0);
-	ck_assert_int_eq(package_compress(&package, 1767323045000678, &direct),
-			 0);
+	ck_assert_int_eq(
+		package_compress(&package, ENVELOPE_NOT_SENT, NULL, &kept), 0);
+	ck_assert_int_eq(
+		package_compress(&package, 1767323045000678, NULL, &direct), 0);
 	fd = file_of(kept.data, kept.len);
-	ck_assert_int_eq(package_stamp(fd, 1767323045000678, &sent), 0);
+	ck_assert_int_eq(package_stamp(fd, 1767323045000678, NULL, &sent), 0);
 	ck_assert_uint_eq(sent.len, direct.len);
 	ck_assert_int_eq(memcmp(sent.data, direct.data, sent.len), 0);
 	close_fd(&fd);
@@ -120,13 +179,13 @@ START_TEST(stamps_what_was_kept)
 	buf_clear(&sent);
 	sent.max = 100;
 	fd = file_of(kept.data, kept.len);
-	ck_assert_int_eq(package_stamp(fd, 1, &sent), -E2BIG);
+	ck_assert_int_eq(package_stamp(fd, 1, NULL, &sent), -E2BIG);
 	sent.max = PAYLOAD_BYTES;
 	/* Neither shorter, nor longer, nor with another bit. */
 	ck_assert_int_eq(ftruncate(fd, (off_t)kept.len - 1), 0);
-	ck_assert_int_eq(package_stamp(fd, 1, &sent), -EBADMSG);
+	ck_assert_int_eq(package_stamp(fd, 1, NULL, &sent), -EBADMSG);
 	ck_assert_int_eq(ftruncate(fd, (off_t)kept.len + 1), 0);
-	ck_assert_int_eq(package_stamp(fd, 1, &sent), -EBADMSG);
+	ck_assert_int_eq(package_stamp(fd, 1, NULL, &sent), -EBADMSG);
 	close_fd(&fd);
 	for (size_t i = 0; i < kept.len; i += kept.len / 100) {
 		/* Of its header, flags and the time have no checksum. */
@@ -134,7 +193,7 @@ START_TEST(stamps_what_was_kept)
 			continue;
 		kept.data[i] ^= 16;
 		fd = file_of(kept.data, kept.len);
-		ck_assert_int_eq(package_stamp(fd, 1, &sent), -EBADMSG);
+		ck_assert_int_eq(package_stamp(fd, 1, NULL, &sent), -EBADMSG);
 		close_fd(&fd);
 		kept.data[i] ^= 16;
 	}
@@ -164,12 +223,12 @@ START_TEST(stamps_nothing_else)
 		ck_assert_int_eq(gzip_finish(&g), 0);
 		gzip_fini(&g);
 		fd = file_of(kept.data, kept.len);
-		ck_assert_int_eq(package_stamp(fd, 1, &sent), -EBADMSG);
+		ck_assert_int_eq(package_stamp(fd, 1, NULL, &sent), -EBADMSG);
 		close_fd(&fd);
 		buf_fini(&kept);
 		buf_fini(&sent);
 	}
-	ck_assert_int_eq(package_stamp(-1, 1, &sent), -EBADF);
+	ck_assert_int_eq(package_stamp(-1, 1, NULL, &sent), -EBADF);
 }
 END_TEST
 
@@ -179,13 +238,13 @@ START_TEST(says_why_it_cannot)
 	struct buf small;
 
 	buf_init(&small, 100);
-	ck_assert_int_eq(package_compress(&package, 1, &small), -E2BIG);
+	ck_assert_int_eq(package_compress(&package, 1, NULL, &small), -E2BIG);
 	buf_fini(&small);
 	ck_assert_int_eq(package_write(&package, full), -ENOSPC);
 	ck_assert_int_eq(package_write(&package, -1), -EBADF);
 	package.payload_size++;
 	buf_init(&small, PAYLOAD_BYTES);
-	ck_assert_int_eq(package_compress(&package, 1, &small), -EIO);
+	ck_assert_int_eq(package_compress(&package, 1, NULL, &small), -EIO);
 	buf_fini(&small);
 	package.platform = "\377";
 	ck_assert_int_eq(package_write(&package, full), -EINVAL);
@@ -211,6 +270,7 @@ Suite *suite(void)
 
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, writes_a_file);
+	tcase_add_test(c, has_a_report);
 	tcase_add_test(c, compresses);
 	tcase_add_test(c, stamps_what_was_kept);
 	tcase_add_test(c, stamps_nothing_else);

@@ -16,6 +16,7 @@
 #include "daemon/child.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
+#include "proto/client_report.h"
 #include "tests/unit/ship/server.h"
 #include "tests/unit/suite.h"
 
@@ -31,6 +32,7 @@ static struct buf log_text;
 static pid_t ship;
 static int ship_fd = -1;
 static int log_fd = -1;
+static uint64_t limited_until_ns; /* what ship said last */
 
 static const char *const plain[] = {NULL};
 static const char *const tls[] = {"--tls", NULL};
@@ -237,15 +239,20 @@ static void send_envelope(uint64_t seq, int file, bool to_server)
  */
 static void receive(uint32_t type, void *ret, size_t size)
 {
+	struct msg_limited limited;
 	struct msg_header header;
 	struct ipc_message m;
 
-	do {
+	for (;;) {
 		if (ipc_recv(ship_fd, &m) != 1)
 			wait_ship(-1);
 		ck_assert_uint_eq(m.n_fds, 0);
 		memcpy(&header, m.bytes, sizeof(header));
-	} while (header.type == MSG_LIMITED && type != MSG_LIMITED);
+		if (header.type != MSG_LIMITED || type == MSG_LIMITED)
+			break;
+		memcpy(&limited, m.bytes, sizeof(limited));
+		limited_until_ns = limited.until_ns;
+	}
 	ck_assert_uint_eq(m.size, size);
 	ck_assert_uint_eq(header.type, type);
 	memcpy(ret, m.bytes, size);
@@ -397,6 +404,15 @@ START_TEST(sends)
 }
 END_TEST
 
+/* ship has said so; some of it may have passed. */
+static void assert_limited(uint64_t seconds)
+{
+	const uint64_t now_ns = clock_boot_ns();
+
+	ck_assert_uint_le(limited_until_ns, now_ns + seconds * NS_PER_SEC);
+	ck_assert_uint_gt(limited_until_ns, now_ns + seconds / 2 * NS_PER_SEC);
+}
+
 START_TEST(obeys_limits)
 {
 	start(_i,
@@ -413,7 +429,7 @@ START_TEST(obeys_limits)
 	send_dsn(server.dsn);
 	assert_sent(4, SHIP_DONE);
 	wait_ship(0);
-	assert_logged("takes no profiles for 600 s");
+	assert_limited(600);
 }
 END_TEST
 
@@ -434,36 +450,20 @@ START_TEST(stops_at_429)
 	ck_assert_uint_eq(count_requests(), 1);
 	close_fd(&file);
 	wait_ship(0);
-	assert_logged("takes no profiles for 60 s");
+	assert_limited(60);
 }
 END_TEST
 
-/* Seconds of a limit that is told. */
-static uint64_t receive_limit(void)
-{
-	struct msg_limited m;
-	uint64_t now_ns;
-
-	receive(MSG_LIMITED, &m, sizeof(m));
-	now_ns = clock_boot_ns();
-	return m.until_ns <= now_ns ? 0
-				    : (m.until_ns - now_ns) / NS_PER_SEC + 1;
-}
-
 START_TEST(tells_of_limits)
 {
-	uint64_t told;
-
 	start(_i,
 	      "{\"headers\": {\"X-Sentry-Rate-Limits\": "
 	      "\"90000:profile_chunk:key\"}}\n",
 	      plain);
 	assert_sent(1, SHIP_DONE);
-	told = receive_limit();
-	/* Cut to a day; and some time has passed. */
-	ck_assert_uint_le(told, 24 * 3600);
-	ck_assert_uint_gt(told, 23 * 3600);
 	assert_sent(2, SHIP_RATE_LIMITED);
+	/* Cut to a day. */
+	assert_limited(UINT64_C(24) * 3600);
 	wait_ship(0);
 }
 END_TEST
@@ -660,6 +660,136 @@ START_TEST(ends_though_the_server_stalls)
 }
 END_TEST
 
+/* The text of an item of the n-th request, to be freed; NULL: there is none. */
+static char *item_of_request(size_t n, const char *type)
+{
+	char name[32], *text, *at, *found = NULL;
+	size_t size;
+
+	(void)snprintf(name, sizeof(name), "%04zu.envelope", n + 1);
+	text = server_read_file(&server, name, &size);
+	at = strchr(text, '\n') + 1;
+	while (found == NULL && at < text + size) {
+		json_t *item = parse_line(&at);
+		size_t length = (size_t)json_integer_value(
+			json_object_get(item, "length"));
+
+		if (strcmp(json_string_value(json_object_get(item, "type")),
+			   type) == 0)
+			found = strndup(at, length);
+		at += length + 1;
+		json_decref(item);
+	}
+	free(text);
+	return found;
+}
+
+/* The n-th request tells of so many, and of nothing else. */
+static void assert_reported(size_t n, const char *reason, int quantity)
+{
+	char *text = item_of_request(n, "client_report");
+	json_t *report, *events, *expected;
+
+	ck_assert_ptr_nonnull(text);
+	assert_no_problems(n);
+	report = json_loads(text, 0, NULL);
+	ck_assert(json_is_integer(json_object_get(report, "timestamp")));
+	events = json_object_get(report, "discarded_events");
+	expected = json_pack("[{s:s, s:s, s:i}]", "reason", reason, "category",
+			     "profile_chunk", "quantity", quantity);
+	ck_assert_msg(json_equal(events, expected), "%s", text);
+	json_decref(expected);
+	json_decref(report);
+	free(text);
+}
+
+static void send_lost(enum client_report_reason reason, uint64_t quantity)
+{
+	const struct msg_lost m = {
+		.h = MSG_HEADER(MSG_LOST, msg_lost),
+		.quantity = quantity,
+		.reason = reason,
+	};
+
+	send_message(&m, sizeof(m), NULL, 0);
+}
+
+START_TEST(tells_of_losses_at_the_end)
+{
+	start(_i, "{\"status\": 500}\n{\"status\": 400}\n", tls);
+	assert_sent(1, SHIP_SEND_ERROR);
+	assert_sent(2, SHIP_SEND_ERROR);
+	assert_sent(3, SHIP_DONE);
+	/* Not before: 30 seconds have not passed. */
+	ck_assert_uint_eq(count_requests(), 3);
+	wait_ship(0);
+	ck_assert_uint_eq(count_requests(), 4);
+	assert_reported(3, "send_error", 2);
+}
+END_TEST
+
+START_TEST(tells_of_losses_of_the_broker)
+{
+	start(_i, NULL, plain);
+	send_lost(CLIENT_REPORT_INSUFFICIENT_DATA, 3);
+	send_lost(CLIENT_REPORT_INSUFFICIENT_DATA, 4);
+	assert_sent(1, SHIP_DONE);
+	wait_ship(0);
+	ck_assert_uint_eq(count_requests(), 2);
+	assert_reported(1, "insufficient_data", 7);
+}
+END_TEST
+
+START_TEST(does_not_tell_of_what_the_server_counts)
+{
+	start(_i,
+	      "{\"status\": 429, \"headers\": "
+	      "{\"X-Sentry-Rate-Limits\": \"60:profile_chunk:key\"}}\n",
+	      plain);
+	assert_sent(1, SHIP_RATE_LIMITED);
+	/* This one it does not see. And a report is no chunk. */
+	assert_sent(2, SHIP_RATE_LIMITED);
+	wait_ship(0);
+	ck_assert_uint_eq(count_requests(), 2);
+	assert_reported(1, "ratelimit_backoff", 1);
+}
+END_TEST
+
+START_TEST(tells_nothing_who_wants_nothing)
+{
+	start(_i, "{\"status\": 429}\n", plain);
+	assert_sent(1, SHIP_RATE_LIMITED);
+	assert_sent(2, SHIP_RATE_LIMITED);
+	wait_ship(0);
+	ck_assert_uint_eq(count_requests(), 1);
+}
+END_TEST
+
+START_TEST(keeps_on_if_5xx_is_no_answer)
+{
+	struct msg_dsn m = {
+		.h = MSG_HEADER(MSG_DSN, msg_dsn),
+		.retry_5xx = 1,
+	};
+
+	server_start(&server,
+		     "{\"status\": 502}\n{\"status\": 503}\n"
+		     "{\"status\": 504}\n{\"status\": 500}\n",
+		     plain);
+	start_ship(true);
+	(void)snprintf(m.dsn, sizeof(m.dsn), "%s", server.dsn);
+	send_message(&m, sizeof(m), NULL, 0);
+	/* Up to 1, 2 and 4 seconds in between. */
+	assert_sent(1, SHIP_SEND_ERROR);
+	ck_assert_uint_eq(count_requests(), 4);
+	assert_sent(2, SHIP_DONE);
+	wait_ship(0);
+	assert_reported(5, "send_error", 1);
+	assert_logged("does not answer: it says that it cannot");
+	assert_logged("answers again");
+}
+END_TEST
+
 START_TEST(sends_what_is_left_at_the_end)
 {
 	start(_i, NULL, plain);
@@ -828,6 +958,8 @@ enum rule {
 	RULE_BOOLEAN,
 	RULE_DSN,
 	RULE_DSN_END,
+	RULE_LOST,
+	RULE_LOST_NONE,
 	RULE_N
 };
 
@@ -899,6 +1031,10 @@ START_TEST(dies_of_a_broken_rule)
 	} else if (_i == RULE_DSN_END) {
 		memset(dsn.dsn, 'a', sizeof(dsn.dsn));
 		send_message(&dsn, sizeof(dsn), NULL, 0);
+	} else if (_i == RULE_LOST) {
+		send_lost(CLIENT_REPORT_REASON_N, 1);
+	} else if (_i == RULE_LOST_NONE) {
+		send_lost(CLIENT_REPORT_SEND_ERROR, 0);
 	} else {
 		break_envelope((enum rule)_i);
 	}
@@ -960,6 +1096,11 @@ Suite *suite(void)
 	tcase_add_loop_test(c, writes_files_while_the_server_stalls, 0, 2);
 	tcase_add_loop_test(c, drops_the_oldest_of_too_many, 0, 2);
 	tcase_add_test(c, ends_though_the_server_stalls);
+	tcase_add_loop_test(c, tells_of_losses_at_the_end, 0, 2);
+	tcase_add_loop_test(c, tells_of_losses_of_the_broker, 0, 2);
+	tcase_add_loop_test(c, does_not_tell_of_what_the_server_counts, 0, 2);
+	tcase_add_loop_test(c, tells_nothing_who_wants_nothing, 0, 2);
+	tcase_add_test(c, keeps_on_if_5xx_is_no_answer);
 	tcase_add_loop_test(c, sends_what_is_left_at_the_end, 0, 2);
 	tcase_add_loop_test(c, writes_files_without_a_server, 0, 2);
 	tcase_add_loop_test(c, writes_and_sends, 0, 2);

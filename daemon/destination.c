@@ -1,0 +1,89 @@
+#include "daemon/destination.h"
+
+#include "daemon/chance.h"
+#include "daemon/log.h"
+#include "lib/base/clock.h"
+
+void destination_init(struct destination *d)
+{
+	*d = (struct destination){0};
+	reports_init(&d->reports, clock_boot_ns());
+}
+
+void destination_set(struct destination *d, const struct dsn *dsn,
+		     uint64_t limited_until_ns)
+{
+	d->has_dsn = dsn != NULL;
+	if (dsn != NULL)
+		d->dsn = *dsn;
+	/* Limits are the other place's, and so is its silence. */
+	ratelimit_init(&d->limits);
+	ratelimit_extend(&d->limits, RATELIMIT_PROFILE_CHUNK, limited_until_ns);
+	backoff_succeeded(&d->backoff);
+}
+
+static void take_headers(struct destination *d,
+			 const struct transport_answer *a)
+{
+	const struct ratelimit_answer answer = {
+		.status = a->status,
+		.limits = a->rate_limits,
+		.retry_after = a->retry_after,
+	};
+
+	if (a->sentry_error != NULL)
+		log_debug("X-Sentry-Error: %s", a->sentry_error);
+	ratelimit_update(&d->limits, &answer, clock_boot_ns(),
+			 (int64_t)(clock_wall_ns() / NS_PER_SEC));
+}
+
+/* Said once, until it answers. */
+static void no_answer(struct destination *d, const char *why)
+{
+	const uint64_t now_ns = clock_boot_ns();
+
+	if (d->backoff.failures == 0)
+		log_warning("the server does not answer: %s", why);
+	backoff_failed(&d->backoff, now_ns, chance_number());
+	log_debug("%s: the server is tried again in %.1f s", why,
+		  (double)(d->backoff.until_ns - now_ns) / 1e9);
+}
+
+static void answered(struct destination *d)
+{
+	if (d->backoff.failures > 0)
+		log_warning("the server answers again");
+	backoff_succeeded(&d->backoff);
+}
+
+enum verdict destination_take(struct destination *d,
+			      const struct transport_answer *a)
+{
+	const enum verdict verdict = verdict_of(a->status, d->retry_5xx);
+
+	if (a->status != 0)
+		take_headers(d, a);
+	if (verdict == VERDICT_NONE)
+		no_answer(d,
+			  a->status == 0 ? a->error : "it says that it cannot");
+	else
+		answered(d);
+	/* After a 429 it may have been taken: told twice would be worse. */
+	if (verdict == VERDICT_TAKEN || verdict == VERDICT_LIMITED)
+		reports_arrived(&d->reports);
+	else
+		reports_failed(&d->reports);
+	return verdict;
+}
+
+const struct reports_item *destination_report(struct destination *d,
+					      uint64_t due_ns)
+{
+	const uint64_t now_ns = clock_boot_ns();
+
+	if (due_ns > now_ns ||
+	    reports_take(&d->reports, now_ns,
+			 (int64_t)(clock_wall_ns() / NS_PER_SEC), &d->item) < 0)
+		return NULL;
+	return &d->item;
+}

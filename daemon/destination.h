@@ -1,0 +1,61 @@
+/*
+ * Where envelopes go, and what is known of the server there: what it does not
+ * want for a while, when it is tried again if it does not answer, and what it
+ * is to be told of losses. One for each DSN; there is one DSN so far.
+ */
+#ifndef DAEMON_DESTINATION_H
+#define DAEMON_DESTINATION_H
+
+#include <stdbool.h>
+
+#include "daemon/verdict.h"
+#include "lib/ship/backoff.h"
+#include "lib/ship/reports.h"
+#include "lib/ship/transport.h"
+#include "proto/dsn.h"
+#include "proto/ratelimit.h"
+
+/* Times are by clock_boot_ns. */
+struct destination {
+	struct dsn dsn;
+	bool has_dsn;	/* else nothing is sent */
+	bool retry_5xx; /* 502 to 504 are no answer */
+	struct ratelimit limits;
+	struct backoff backoff;
+	struct reports reports;
+	struct reports_item item; /* the last that was made */
+};
+
+/* Nowhere. */
+void destination_init(struct destination *d);
+
+/*
+ * Another one; dsn NULL: nowhere. Limits are lifted, but for one on profile
+ * chunks that is known already, 0: none. What is to be told stays.
+ */
+void destination_set(struct destination *d, const struct dsn *dsn,
+		     uint64_t limited_until_ns);
+
+/*
+ * What came of a request, with a report or without one: keeps what the answer
+ * says of the server, and says in the log what it says to a person.
+ */
+enum verdict destination_take(struct destination *d,
+			      const struct transport_answer *a);
+
+/*
+ * A report of what was lost, to go with a request that destination_take or
+ * reports_failed follows; NULL: none is due before due_ns. Valid until the
+ * next.
+ */
+const struct reports_item *destination_report(struct destination *d,
+					      uint64_t due_ns);
+
+/* Not to be tried at that time: it did not answer. */
+static inline bool destination_rests(const struct destination *d,
+				     uint64_t time_ns)
+{
+	return backoff_holds(&d->backoff, time_ns);
+}
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * Chunks that do not arrive: counted with their reason for the figures, and
+ * where ship does not know of them, told to it, which tells the server.
+ */
+#include "daemon/broker.h"
+#include "daemon/child.h"
+#include "proto/profile.h"
+
+const char *discard_name(uint32_t reason)
+{
+	switch ((enum discard)reason) {
+	case DISCARD_MEMORY:
+		return "internal_sdk_error";
+	case DISCARD_TOO_LARGE:
+		return "too_large";
+	case DISCARD_NETWORK_ERROR:
+		return "network_error";
+	case DISCARD_SEND_ERROR:
+		return "send_error";
+	case DISCARD_RATE_LIMITED:
+		return "ratelimit_backoff";
+	case DISCARD_QUEUE_OVERFLOW:
+		return "queue_overflow";
+	case DISCARD_WRITE_ERROR:
+		return "write_error";
+	case DISCARD_SHUTDOWN:
+		return "shutdown";
+	case DISCARD_UNWIND_DIED:
+		return "unwind_died";
+	case DISCARD_N:
+		break;
+	}
+	/* No thread has two samples: Sentry's word for it. */
+	if (reason == PROFILE_NO_SAMPLES)
+		return "insufficient_data";
+	return profile_fault_name((enum profile_fault)reason);
+}
+
+/* Sentry has fewer words. */
+static enum client_report_reason report_reason(uint32_t reason)
+{
+	if (reason == PROFILE_NO_SAMPLES)
+		return CLIENT_REPORT_INSUFFICIENT_DATA;
+	if (reason == DISCARD_QUEUE_OVERFLOW)
+		return CLIENT_REPORT_QUEUE_OVERFLOW;
+	return CLIENT_REPORT_INTERNAL_SDK_ERROR;
+}
+
+void loss_tell(struct broker *b)
+{
+	for (uint32_t i = 0; i < CLIENT_REPORT_REASON_N; i++) {
+		const struct msg_lost m = {
+			.h = MSG_HEADER(MSG_LOST, msg_lost),
+			.quantity = b->untold.quantity[i],
+			.reason = i,
+		};
+
+		if (m.quantity == 0 || b->ship.fd < 0)
+			continue;
+		b->untold.quantity[i] = 0;
+		child_send(&b->ship, &m, sizeof(m), NULL, 0);
+	}
+}
+
+void loss_count(struct broker *b, struct target *t, uint32_t reason)
+{
+	t->chunks.discarded[reason]++;
+	if (!b->has_dsn)
+		return;
+	b->untold.quantity[report_reason(reason)]++;
+	loss_tell(b);
+}

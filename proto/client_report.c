@@ -1,0 +1,58 @@
+#include "proto/client_report.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static const char *const reason_names[CLIENT_REPORT_REASON_N] = {
+	[CLIENT_REPORT_QUEUE_OVERFLOW] = "queue_overflow",
+	[CLIENT_REPORT_CACHE_OVERFLOW] = "cache_overflow",
+	[CLIENT_REPORT_RATELIMIT_BACKOFF] = "ratelimit_backoff",
+	[CLIENT_REPORT_NETWORK_ERROR] = "network_error",
+	[CLIENT_REPORT_SEND_ERROR] = "send_error",
+	[CLIENT_REPORT_INSUFFICIENT_DATA] = "insufficient_data",
+	[CLIENT_REPORT_INTERNAL_SDK_ERROR] = "internal_sdk_error",
+};
+
+bool client_report_is_empty(const struct client_report *r)
+{
+	for (size_t i = 0; i < CLIENT_REPORT_REASON_N; i++)
+		if (r->quantity[i] > 0)
+			return false;
+	return true;
+}
+
+/* There is room: CLIENT_REPORT_SIZE was made for the longest. */
+__attribute__((format(printf, 3, 4))) static void add(char *ret, size_t *len,
+						      const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(ret + *len, CLIENT_REPORT_SIZE - *len, format, args);
+	va_end(args);
+	assert(n >= 0 && (size_t)n < CLIENT_REPORT_SIZE - *len);
+	*len += (size_t)n;
+}
+
+void client_report_json(const struct client_report *r, int64_t unix_s,
+			char ret[CLIENT_REPORT_SIZE], size_t *ret_len)
+{
+	const char *comma = "";
+	size_t len = 0;
+
+	add(ret, &len, "{\"timestamp\":%lld,\"discarded_events\":[",
+	    (long long)unix_s);
+	for (size_t i = 0; i < CLIENT_REPORT_REASON_N; i++) {
+		if (r->quantity[i] == 0)
+			continue;
+		add(ret, &len,
+		    "%s{\"reason\":\"%s\",\"category\":\"profile_chunk\","
+		    "\"quantity\":%llu}",
+		    comma, reason_names[i], (unsigned long long)r->quantity[i]);
+		comma = ",";
+	}
+	add(ret, &len, "]}");
+	*ret_len = len;
+}

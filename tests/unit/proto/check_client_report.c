@@ -1,0 +1,80 @@
+#include "proto/client_report.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+START_TEST(names_what_there_is)
+{
+	const struct client_report r = {
+		.quantity[CLIENT_REPORT_QUEUE_OVERFLOW] = 2,
+		.quantity[CLIENT_REPORT_SEND_ERROR] = 3,
+	};
+	char text[CLIENT_REPORT_SIZE];
+	size_t len;
+
+	client_report_json(&r, 1767323045, text, &len);
+	ck_assert_str_eq(text,
+			 "{\"timestamp\":1767323045,\"discarded_events\":["
+			 "{\"reason\":\"queue_overflow\","
+			 "\"category\":\"profile_chunk\",\"quantity\":2},"
+			 "{\"reason\":\"send_error\","
+			 "\"category\":\"profile_chunk\",\"quantity\":3}]}");
+	ck_assert_uint_eq(len, strlen(text));
+	ck_assert(!client_report_is_empty(&r));
+}
+END_TEST
+
+START_TEST(may_be_empty)
+{
+	const struct client_report r = {0};
+	char text[CLIENT_REPORT_SIZE];
+	size_t len;
+
+	ck_assert(client_report_is_empty(&r));
+	client_report_json(&r, 0, text, &len);
+	ck_assert_str_eq(text, "{\"timestamp\":0,\"discarded_events\":[]}");
+}
+END_TEST
+
+START_TEST(holds_the_longest)
+{
+	char text[CLIENT_REPORT_SIZE];
+	struct client_report r;
+	json_t *parsed, *events;
+	size_t len;
+
+	memset(&r, 0xff, sizeof(r));
+	client_report_json(&r, INT64_MIN, text, &len);
+	ck_assert_uint_eq(len, strlen(text));
+	/* jansson has no numbers above INT64_MAX. */
+	memset(&r, 0x7f, sizeof(r));
+	client_report_json(&r, 1, text, &len);
+	parsed = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	ck_assert_ptr_nonnull(parsed);
+	events = json_object_get(parsed, "discarded_events");
+	ck_assert_uint_eq(json_array_size(events), CLIENT_REPORT_REASON_N);
+	for (size_t i = 0; i < CLIENT_REPORT_REASON_N; i++) {
+		const json_t *event = json_array_get(events, i);
+
+		ck_assert_int_eq(
+			json_integer_value(json_object_get(event, "quantity")),
+			INT64_C(0x7f7f7f7f7f7f7f7f));
+		ck_assert_ptr_nonnull(json_object_get(event, "reason"));
+	}
+	json_decref(parsed);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("client_report");
+	TCase *c = tcase_create("client_report");
+
+	tcase_add_test(c, names_what_there_is);
+	tcase_add_test(c, may_be_empty);
+	tcase_add_test(c, holds_the_longest);
+	suite_add_tcase(s, c);
+	return s;
+}

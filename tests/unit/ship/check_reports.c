@@ -1,0 +1,98 @@
+#include "lib/ship/reports.h"
+
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+#define START_NS (1000 * NS_PER_SEC)
+
+static struct reports reports;
+static struct reports_item item;
+
+static void setup(void)
+{
+	reports_init(&reports, START_NS);
+}
+
+static void take(uint64_t now_ns)
+{
+	ck_assert_int_eq(reports_take(&reports, now_ns, 5, &item), 0);
+	ck_assert_uint_lt(item.len, sizeof(item.text));
+	item.text[item.len] = '\0';
+}
+
+START_TEST(is_an_item)
+{
+	reports_count(&reports, CLIENT_REPORT_SEND_ERROR, 1);
+	take(START_NS);
+	ck_assert_str_eq(item.text,
+			 "{\"type\":\"client_report\",\"length\":100}\n"
+			 "{\"timestamp\":5,\"discarded_events\":["
+			 "{\"reason\":\"send_error\","
+			 "\"category\":\"profile_chunk\",\"quantity\":1}]}\n");
+}
+END_TEST
+
+START_TEST(is_due_when_something_was_lost)
+{
+	ck_assert(!reports_any(&reports));
+	ck_assert_uint_eq(reports_ride_ns(&reports), UINT64_MAX);
+	ck_assert_uint_eq(reports_alone_ns(&reports), UINT64_MAX);
+	reports_count(&reports, CLIENT_REPORT_SEND_ERROR, 1);
+	ck_assert(reports_any(&reports));
+	ck_assert_uint_eq(reports_ride_ns(&reports),
+			  START_NS + 30 * NS_PER_SEC);
+	ck_assert_uint_eq(reports_alone_ns(&reports),
+			  START_NS + 60 * NS_PER_SEC);
+}
+END_TEST
+
+START_TEST(is_told_once)
+{
+	reports_count(&reports, CLIENT_REPORT_SEND_ERROR, 1);
+	take(START_NS + NS_PER_SEC);
+	/* It is on its way; what comes now is the next one's. */
+	ck_assert(!reports_any(&reports));
+	reports_count(&reports, CLIENT_REPORT_NETWORK_ERROR, 1);
+	ck_assert(!reports_any(&reports));
+	reports_arrived(&reports);
+	ck_assert_uint_eq(reports_ride_ns(&reports),
+			  START_NS + 31 * NS_PER_SEC);
+	take(START_NS + 40 * NS_PER_SEC);
+	ck_assert_ptr_nonnull(strstr(item.text, "network_error"));
+	ck_assert_ptr_null(strstr(item.text, "send_error"));
+	reports_arrived(&reports);
+	ck_assert(!reports_any(&reports));
+	reports_arrived(&reports);
+	reports_failed(&reports);
+	ck_assert(!reports_any(&reports));
+}
+END_TEST
+
+START_TEST(comes_back_if_it_does_not_arrive)
+{
+	reports_count(&reports, CLIENT_REPORT_SEND_ERROR, 3);
+	take(START_NS + NS_PER_SEC);
+	reports_count(&reports, CLIENT_REPORT_SEND_ERROR, 4);
+	reports_failed(&reports);
+	/* Not at once. */
+	ck_assert_uint_eq(reports_alone_ns(&reports),
+			  START_NS + 61 * NS_PER_SEC);
+	take(START_NS + 61 * NS_PER_SEC);
+	ck_assert_ptr_nonnull(strstr(item.text, "\"quantity\":7}"));
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("reports");
+	TCase *c = tcase_create("reports");
+
+	tcase_add_checked_fixture(c, setup, NULL);
+	tcase_add_test(c, is_an_item);
+	tcase_add_test(c, is_due_when_something_was_lost);
+	tcase_add_test(c, is_told_once);
+	tcase_add_test(c, comes_back_if_it_does_not_arrive);
+	suite_add_tcase(s, c);
+	return s;
+}
