@@ -91,7 +91,7 @@ sentry-profd-capture_SRC = captured readers realtime slots child privileges log
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
 sentry-profd-unwind_SRC = unwindd stream program hints chunk release request \
-	id child privileges sandbox confine log
+	id child leash privileges sandbox confine log
 sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp
 # An archive without a file for pkg-config.
@@ -294,7 +294,8 @@ SANITIZE = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 # What measures memory would measure the sanitizer's; and what interrupts other
 # programs thousands of times takes minutes with it.
 NO_ASAN = $(B)/tests/aggregate/check_bulk $(B)/tests/capture/check_repair \
-	$(B)/tests/capture/check_rest $(B)/tests/unwind/check_cache
+	$(B)/tests/capture/check_rest $(B)/tests/daemon/check_leash \
+	$(B)/tests/unwind/check_cache
 ASAN_CHECKS = $(sort $(filter-out $(NO_ASAN),$(CHECKS)))
 asan: $(ASAN_CHECKS) $(FUZZ) $(TARGETS)
 	@:

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/child.h"
+#include "daemon/leash.h"
 #include "daemon/log.h"
 
 /*
@@ -77,6 +78,7 @@ static int ask(struct msg_want *want, int *ret_fd)
 {
 	want->h = (struct msg_header)MSG_HEADER(MSG_WANT, msg_want);
 	want->request = ++last_request;
+	leash_renew();
 	if (ipc_send(MSG_FD, want, sizeof(*want), NULL, 0) < 0)
 		exit(EXIT_SUCCESS);
 	return wait_for_answer(want->request, ret_fd);

@@ -13,6 +13,7 @@
 
 #include "daemon/child.h"
 #include "daemon/heartbeat.h"
+#include "daemon/leash.h"
 #include "daemon/log.h"
 #include "daemon/privileges.h"
 #include "daemon/request.h"
@@ -24,6 +25,19 @@
 
 /* Rows and symbols of the images of one user's targets. */
 #define CACHE_BYTES_MAX (256u << 20)
+
+/*
+ * All memory of this process: the cache, the largest files that are read (some
+ * 500 MB at a time), and chunks: of 200 usual targets these are a few MB.
+ */
+#define BYTES_MAX ((size_t)2 << 30)
+
+/*
+ * Without a file asked for, or a megabyte of the ring read: what bounds one
+ * file ends after seconds, but on a machine that its host keeps from its
+ * processors they may count for more than they are.
+ */
+#define CPU_NS_MAX (60 * NS_PER_SEC)
 
 /* A sample costs it some microseconds: nobody is kept waiting. */
 #define UNWIND_NICE (-10)
@@ -112,6 +126,7 @@ static void give_credit(void)
 	};
 
 	me.credited = me.ring.tail;
+	leash_renew();
 	send_capture(&m, sizeof(m));
 }
 
@@ -330,6 +345,9 @@ static void set_up(const struct msg_init *init)
 	r = privileges_drop(init->uid, init->gid, 0, false);
 	if (r < 0)
 		die("cannot give up privileges", -r);
+	r = leash_start(BYTES_MAX, CPU_NS_MAX);
+	if (r < 0)
+		die("cannot limit itself", -r);
 	r = sandbox_enter(SANDBOX_UNWIND, init->seccomp_kill, -1);
 	if (r < 0)
 		die("cannot enter the sandbox", -r);
@@ -360,6 +378,7 @@ int main(int argc, char **argv)
 		fds[1].fd = me.link_fd;
 		if (poll(fds, array_size(fds), -1) < 0 && errno != EINTR)
 			die("poll", errno);
+		leash_renew();
 		if (fds[1].revents != 0 && me.link_fd >= 0)
 			on_link(false);
 		if (fds[0].revents != 0)

@@ -6,10 +6,11 @@ in docs/ARCHITECTURE.md is true. And what they hold: descriptors, environment.
 import os
 import pathlib
 import re
+import signal
 
 import harness
 import stranger
-from harness import Skip, check, proc_status, wait_for
+from harness import Skip, check, proc_status, proc_text, wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -115,6 +116,17 @@ def test_no_way_back(box):
     for kind in ('unwind', 'ship'):
         check(proc_status(found[kind], 'Seccomp') == SECCOMP_FILTER,
               f'{kind} is under no filter')
+
+
+def test_unwind_is_on_a_leash(box):
+    """Whatever a file makes of it: no more than so much memory, and not for
+    ever."""
+    pid = processes(box.profd([box.target('shares')]))['unwind']
+    limits = dict(re.findall(r'^Max (.*?)  +(\S+) ', proc_text(pid, 'limits'),
+                             re.M))
+    check(limits['data size'] == str(2 << 30), f'{limits}')
+    timers = proc_text(pid, 'timers')
+    check(f'signal: {signal.SIGXCPU.value}/' in timers, f'timers: {timers}')
 
 
 # Their places in a filter's program differ with what there is to allow; that

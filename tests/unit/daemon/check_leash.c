@@ -1,0 +1,121 @@
+#include "daemon/leash.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "tests/unit/suite.h"
+
+/* A host that takes our processor away may do so on our account. */
+#define CPU_NS (500 * NS_PER_MS)
+#define MUCH   ((size_t)1 << 40)
+
+static uint64_t used_ns(void)
+{
+	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* Works for twice as long as it may without a sign. */
+static void work(bool renews)
+{
+	const struct rlimit no_core = {0};
+
+	(void)setrlimit(RLIMIT_CORE, &no_core);
+	if (leash_start(MUCH, CPU_NS) < 0)
+		_exit(2);
+	while (used_ns() < 2 * CPU_NS)
+		if (renews)
+			leash_renew();
+	_exit(0);
+}
+
+static void *volatile kept; /* else the compiler leaves malloc out */
+
+static void grow(void)
+{
+	if (leash_start((size_t)256 << 20, CPU_NS) < 0)
+		_exit(2);
+	kept = malloc((size_t)16 << 20);
+	if (kept == NULL)
+		_exit(3);
+	kept = malloc((size_t)256 << 20);
+	_exit(kept == NULL ? 0 : 4);
+}
+
+static int wait_for(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+START_TEST(who_gets_on_is_not_ended)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		work(true);
+	status = wait_for(pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+END_TEST
+
+START_TEST(who_goes_round_is)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		work(false);
+	status = wait_for(pid);
+	ck_assert(WIFSIGNALED(status));
+	ck_assert_int_eq(WTERMSIG(status), SIGXCPU);
+}
+END_TEST
+
+START_TEST(memory_ends)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		grow();
+	status = wait_for(pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+END_TEST
+
+/* A limit that somebody else has set is not raised. */
+START_TEST(a_lower_limit_stays)
+{
+	const struct rlimit lower = {(rlim_t)1 << 30, (rlim_t)1 << 30};
+	struct rlimit now;
+
+	ck_assert_int_eq(setrlimit(RLIMIT_DATA, &lower), 0);
+	ck_assert_int_eq(leash_start(MUCH, NS_PER_SEC * 1000), 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_DATA, &now), 0);
+	ck_assert_uint_eq(now.rlim_cur, lower.rlim_cur);
+	ck_assert_uint_eq(now.rlim_max, lower.rlim_max);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("leash");
+	TCase *tc = tcase_create("bounds");
+
+	tcase_add_test(tc, who_gets_on_is_not_ended);
+	tcase_add_test(tc, who_goes_round_is);
+	tcase_add_test(tc, memory_ends);
+	tcase_add_test(tc, a_lower_limit_stays);
+	suite_add_tcase(s, tc);
+	return s;
+}
