@@ -6,9 +6,9 @@ import harness
 from harness import Failure, check, proc_status, threads, wait_for
 
 class Progress:
-    def __init__(self, box, **options):
+    def __init__(self, box, busy=4, **options):
         self.path = box.make_dir('progress') / 'counters'
-        self.program = box.target('progress', self.path, **options)
+        self.program = box.target('progress', self.path, busy, **options)
         self.pid = self.program.pid
 
     def counters(self):
@@ -49,12 +49,18 @@ class Progress:
         except Failure:
             raise Failure(f'not left alone: {self.describe()}') from None
 
-    def speed(self, run):
-        """Rounds that the busy threads do in a second of their processor time
-        while run() runs: what else the machine does has no part in it."""
-        def sums():
-            return sum(self.counters()[:-3]), harness.cpu_seconds(self.pid)
-        rounds, seconds = sums()
-        run()
-        rounds_after, seconds_after = sums()
-        return (rounds_after - rounds) / (seconds_after - seconds)
+    def sums(self):
+        """Rounds that the busy threads have done, and their processor time."""
+        return sum(self.counters()[:-3]), harness.cpu_seconds(self.pid)
+
+
+def speed(target, reference, run):
+    """How many rounds target does in a second of its processor time while run()
+    runs, compared with another one: what else the machine does has no part in
+    it, nor that its processors are shared with others."""
+    both = (target, reference)
+    before = [p.sums() for p in both]
+    run()
+    ours, theirs = ((rounds - r) / (seconds - s) for (rounds, seconds), (r, s)
+                    in zip([p.sums() for p in both], before))
+    return ours / theirs

@@ -4,7 +4,6 @@ create threads all the time, load and unload code, be stopped, end.
 """
 
 import os
-import re
 import signal
 import time
 
@@ -26,14 +25,13 @@ def thread_names(chunk):
     return {t['name'] for t in chunk['profile']['thread_metadata'].values()}
 
 
-def check_rules(profd, but=None):
-    """Each chunk would be accepted, and they follow each other; but for faults
-    that match this pattern."""
+def check_rules(profd, *streams):
+    """Each chunk would be accepted, and they follow each other; or those of each
+    stream."""
     found = [f'{e.where}: {text}' for e in profd.envelopes
              for text in chunk_rules.problems(e)]
-    found += chunk_rules.stream_problems(profd.chunks)
-    if but:
-        found = [f for f in found if not re.search(but, f)]
+    for chunks in streams or [profd.chunks]:
+        found += chunk_rules.stream_problems(chunks)
     check(found == [], f'{found[:5]}')
 
 
@@ -75,15 +73,18 @@ def exec_by(box, who):
     profd.interrupt()
     check_quiet(profd)
     check_sums(profd)
-    # Between the last tick of the one program and the first of the other.
-    check_rules(profd, but=r'\+0\.0\d+ s between two chunks')
     check_complete(profd, 0.9)
-    first = [c for c in profd.chunks if 'first' in thread_names(c)]
-    second = [c for c in profd.chunks if 'second' in thread_names(c)]
+    chunks = profd.chunks
+    first = [c for c in chunks if 'first' in thread_names(c)]
+    second = [c for c in chunks if 'second' in thread_names(c)]
     check(len(first) >= 1 and len(second) >= 1,
           f'{len(first)} chunks of the first program, {len(second)} of the '
           'second')
-    check(not [c for c in first if c in second], 'a chunk of both programs')
+    check(first + second == chunks, 'a chunk of both programs, or of none')
+    check(len({c['profiler_id'] for c in chunks}) == 1, 'not one profiler_id')
+    # The time between the last tick of the one and the first of the other is
+    # nobody's.
+    check_rules(profd, first, second)
     for chunks, own, other in ((first, 'first', 'second'),
                                (second, 'second', 'first')):
         for chunk in chunks:
