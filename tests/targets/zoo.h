@@ -116,6 +116,7 @@ static const struct mode {
 	{"frame_pointer", frame_pointer},
 	{"no_frame_pointer", no_frame_pointer},
 	{"way_out", way_out},
+	{"never_back", never_back},
 	{"cloned", cloned},
 #endif
 };

@@ -158,10 +158,29 @@ __asm__(".text\n"
 	"	addq $40, %rsp\n"
 	"	popq %rbp\n"
 	"	ret\n"
-	".size zoo_way_out, . - zoo_way_out\n");
+	".size zoo_way_out, . - zoo_way_out\n"
+	/*
+	 * One that ends with its call; what stands behind it is another
+	 * function, whose return address would be another word, too.
+	 */
+	".type zoo_never_back, @function\n"
+	"zoo_never_back:\n"
+	"	pushq %rbp\n"
+	"	movq %rsp, %rbp\n"
+	"	leaq zoo_never_back(%rip), %rax\n"
+	"	pushq %rax\n"
+	"	pushq %rax\n"
+	"	call *%rdi\n"
+	".size zoo_never_back, . - zoo_never_back\n"
+	".type zoo_behind, @function\n"
+	"zoo_behind:\n"
+	"	popq %rax\n"
+	"	ret\n"
+	".size zoo_behind, . - zoo_behind\n");
 void zoo_with_frame(void (*function)(void));
 void zoo_without_frame(void (*function)(void));
 void zoo_way_out(void (*function)(void));
+void zoo_never_back(void (*function)(void));
 
 static void below_assembly(void)
 {
@@ -190,6 +209,13 @@ static void way_out(void)
 {
 	ENTER();
 	zoo_way_out(below_assembly);
+	LEAVE();
+}
+
+static void never_back(void)
+{
+	ENTER();
+	zoo_never_back(below_assembly);
 	LEAVE();
 }
 

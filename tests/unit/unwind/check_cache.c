@@ -1,8 +1,6 @@
 /* What images and perf maps weigh, and that their budget holds. */
 #include "lib/unwind/cache.h"
 
-#include <fcntl.h>
-#include <link.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,33 +114,6 @@ START_TEST(perf_maps_are_in_the_budget)
 }
 END_TEST
 
-static int find_libc(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	(void)size;
-	if (strstr(info->dlpi_name, "/libc.so.6") == NULL)
-		return 0;
-	*(int *)arg = open(info->dlpi_name, O_RDONLY | O_CLOEXEC);
-	return 1;
-}
-
-START_TEST(libc_s_rows_are_small)
-{
-	struct elf_file f;
-	struct rows rows;
-	int fd = -1;
-
-	(void)dl_iterate_phdr(find_libc, &fd);
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(elf_file_open(&f, fd), 0);
-	ck_assert_int_eq(cfi_compile(&f, 0, &rows), 0);
-	elf_file_close(&f);
-	ck_assert_uint_gt(rows.n, 10000);
-	ck_assert_uint_lt(rows.bytes, 250 * 1024);
-	rows_fini(&rows);
-	close_fd(&fd);
-}
-END_TEST
-
 /* What 200 processes of one program take beside the first. */
 #define SAME	   200
 #define EACH_BYTES (48u << 10)
@@ -214,7 +185,6 @@ Suite *suite(void)
 	TCase *tc = tcase_create("memory");
 
 	tcase_add_test(tc, perf_maps_are_in_the_budget);
-	tcase_add_test(tc, libc_s_rows_are_small);
 	tcase_add_test(tc, many_of_one_program);
 	suite_add_tcase(s, tc);
 	return s;

@@ -1,0 +1,173 @@
+/*
+ * Rules of made-up call frame information, for the processor that this is
+ * compiled for, which may be another than the one that it runs on.
+ */
+#include "lib/unwind/cfi_rule.h"
+
+#include <dwarf.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "lib/unwind/cfi.h"
+#include "lib/unwind/cpu.h"
+#include "tests/unit/suite.h"
+
+#define CODE	  0x1000
+#define CODE_SIZE 0x100
+
+/* A caller-saved register of both, which may hold a CFA. */
+#define SCRATCH 9
+
+/* A CIE with these instructions, and one function without any. */
+static size_t make_cfi(uint8_t *to, const uint8_t *instructions, size_t n)
+{
+	const uint64_t start = CODE, size = CODE_SIZE;
+	const uint32_t cie_id = UINT32_MAX, cie_at = 0;
+	uint32_t length = 16, fde_length = 4 + 8 + 8;
+	uint8_t *p = to;
+
+	ck_assert_uint_le(n, 7);
+	memcpy(p, &length, 4);
+	memcpy(p + 4, &cie_id, 4);
+	p[8] = 1;     /* version */
+	p[9] = 0;     /* no augmentation */
+	p[10] = 1;    /* of code */
+	p[11] = 0x78; /* of data: -8 */
+	p[12] = CPU_RA;
+	memset(p + 13, DW_CFA_nop, 7);
+	memcpy(p + 13, instructions, n);
+	p += 4 + length;
+	memcpy(p, &fde_length, 4);
+	memcpy(p + 4, &cie_at, 4);
+	memcpy(p + 8, &start, 8);
+	memcpy(p + 16, &size, 8);
+	return (size_t)(p + 24 - to);
+}
+
+static int make_file(const uint8_t *cfi, size_t size)
+{
+	static const char names[] = "\0.debug_frame\0.shstrtab";
+	struct {
+		Elf64_Ehdr ehdr;
+		Elf64_Phdr phdr;
+		Elf64_Shdr shdrs[3];
+		char names[sizeof(names)];
+		uint8_t cfi[64];
+	} file = {
+		.ehdr = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3,
+				     ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			 .e_type = ET_DYN,
+			 .e_machine = CPU_ELF_MACHINE,
+			 .e_version = EV_CURRENT,
+			 .e_phoff = sizeof(Elf64_Ehdr),
+			 .e_phnum = 1,
+			 .e_phentsize = sizeof(Elf64_Phdr),
+			 .e_shoff = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr),
+			 .e_ehsize = sizeof(Elf64_Ehdr),
+			 .e_shentsize = sizeof(Elf64_Shdr),
+			 .e_shnum = 3,
+			 .e_shstrndx = 2},
+		.phdr = {.p_type = PT_LOAD,
+			 .p_filesz = sizeof(file),
+			 .p_memsz = sizeof(file)},
+	};
+	int fd = memfd_create("file", MFD_CLOEXEC);
+
+	ck_assert_uint_le(size, sizeof(file.cfi));
+	memcpy(file.names, names, sizeof(names));
+	memcpy(file.cfi, cfi, size);
+	file.shdrs[1] = (Elf64_Shdr){
+		.sh_name = 1,
+		.sh_type = SHT_PROGBITS,
+		.sh_offset = offsetof(__typeof__(file), cfi),
+		.sh_size = size,
+		.sh_addralign = 1,
+	};
+	file.shdrs[2] = (Elf64_Shdr){
+		.sh_name = 14,
+		.sh_type = SHT_STRTAB,
+		.sh_offset = offsetof(__typeof__(file), names),
+		.sh_size = sizeof(names),
+		.sh_addralign = 1,
+	};
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, &file, sizeof(file)), sizeof(file));
+	return fd;
+}
+
+static void compile(const uint8_t *instructions, size_t n, struct rows *ret)
+{
+	uint8_t cfi[64];
+	int fd = make_file(cfi, make_cfi(cfi, instructions, n));
+	struct elf_file f;
+
+	ck_assert_int_eq(elf_file_open(&f, fd), 0);
+	ck_assert_int_eq(cfi_compile(&f, 0, ret), 0);
+	elf_file_close(&f);
+	close_fd(&fd);
+}
+
+/* CFA: what SCRATCH holds. */
+static const uint8_t cfa_in_scratch[] = {DW_CFA_def_cfa, SCRATCH, 0};
+
+/* CFA: 16 above the stack pointer. */
+static const uint8_t cfa_above_sp[] = {DW_CFA_def_cfa, CPU_SP, 16};
+
+/*
+ * A function that has not stored its return address: where a call leaves it in
+ * a register it is there still, whatever the CFA's rule is.
+ */
+START_TEST(a_return_address_in_its_register)
+{
+	const struct rule *rule;
+	struct rows rows;
+
+	compile(cfa_in_scratch, sizeof(cfa_in_scratch), &rows);
+	rule = rows_find(&rows, CODE + 8);
+	if (CPU_LINK_REGISTER) {
+		ck_assert_int_eq(rule->cfa, RULE_CFA_FULL);
+		ck_assert_uint_eq(rows.n_full, 1);
+		ck_assert_int_eq(rows.full[0].regs[CPU_RA].kind, REG_SAME);
+		ck_assert_int_eq(rows.full[0].regs[SCRATCH].kind,
+				 REG_UNDEFINED);
+	}
+	rows_fini(&rows);
+	compile(cfa_above_sp, sizeof(cfa_above_sp), &rows);
+	rule = rows_find(&rows, CODE + 8);
+	if (CPU_LINK_REGISTER) {
+		ck_assert_int_eq(rule->cfa, RULE_CFA_SP);
+		ck_assert_int_eq(rule->cfa_offset, 16);
+		ck_assert_int_eq(rule->ra, RULE_RA_SAME);
+	}
+	rows_fini(&rows);
+}
+END_TEST
+
+/* Stored below a CFA that is in another register: for both. */
+START_TEST(a_return_address_below_the_cfa)
+{
+	const uint8_t instructions[] = {DW_CFA_def_cfa, SCRATCH, 0,
+					DW_CFA_offset | CPU_RA, 1};
+	struct rows rows;
+
+	compile(instructions, sizeof(instructions), &rows);
+	ck_assert_int_eq(rows_find(&rows, CODE + 8)->cfa, RULE_CFA_FULL);
+	ck_assert_uint_eq(rows.n_full, 1);
+	ck_assert_int_eq(rows.full[0].regs[CPU_RA].kind, REG_SAVED);
+	ck_assert_int_eq(rows.full[0].regs[CPU_RA].value, -8);
+	ck_assert_int_eq(rows_find(&rows, CODE + CODE_SIZE)->cfa,
+			 RULE_CFA_NONE);
+	rows_fini(&rows);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("unwind/rule " CPU_NAME);
+	TCase *tc = tcase_create("made up");
+
+	tcase_add_test(tc, a_return_address_in_its_register);
+	tcase_add_test(tc, a_return_address_below_the_cfa);
+	suite_add_tcase(s, tc);
+	return s;
+}
