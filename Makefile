@@ -81,7 +81,7 @@ EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 
 # daemon/ sources, archives and libraries of each executable: the link table
 # of docs/ARCHITECTURE.md, checked by tests/arch.
-sentry-profd_SRC = profd finish broker pause limit patience children socket reap \
+sentry-profd_SRC = profd ship_files finish broker pause limit patience children socket reap \
 	watch inbox targets past refusal governor delivery loss stats usage options \
 	process files open rooted spawn output spool_dir accounts id child \
 	privileges log
@@ -96,7 +96,7 @@ sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp
 # An archive without a file for pkg-config.
 sentry-profd-unwind_LIBS = -liberty
-sentry-profd-ship_SRC = shipd outbox waiting destination verdict spooled child privileges sandbox confine log
+sentry-profd-ship_SRC = shipd certificates outbox waiting destination verdict spooled child privileges sandbox confine log
 sentry-profd-ship_LIB = ship proto base
 sentry-profd-ship_PKG = libcurl zlib jansson libseccomp
 sentry-profctl_SRC = profctl stack thread_copy live oracle open rooted process \

@@ -1,6 +1,7 @@
 /*
  * The broker's state, shared by its parts and by nobody else:
  *   profd.c     main: start, the loop
+ *   ship_files.c  what ship reads and writes
  *   finish.c    the end
  *   broker.c    a turn of the loop, and its clock
  *   pause.c     SIGTSTP and SIGCONT
@@ -191,7 +192,7 @@ struct broker {
 	struct unwind *unwinds[HEARTBEAT_SLOTS];
 	size_t n_unwinds;
 	struct child ship;
-	int spool_fd;		     /* -1: none */
+	int ship_fds[INIT_FILE_N];   /* -1: none */
 	struct msg_spool spool_past; /* of ship processes that died */
 	struct msg_spool spool_now;
 	struct target targets[HEARTBEAT_SLOTS];
@@ -282,6 +283,10 @@ void children_end(struct broker *b);
 /* watch.c */
 /* Kills a capture that shows no heartbeat, and leaves out who is to blame. */
 void watch_heartbeat(struct broker *b);
+
+/* ship_files.c */
+/* Opens what the options name; on a fault prints one line. */
+must_check int ship_files_open(struct broker *b);
 
 /* targets.c */
 /* Looks at the process; on a fault prints one line. */

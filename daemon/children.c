@@ -22,7 +22,8 @@ static const char *const ship_environment[] = {
 };
 
 static int start(struct child *child, const char *const *environment,
-		 enum account account, int init_fd)
+		 enum account account, const int *init_fds, size_t n_init_fds,
+		 uint32_t files)
 {
 	struct broker *b = child->broker;
 	struct msg_init init = {
@@ -30,6 +31,7 @@ static int start(struct child *child, const char *const *environment,
 		.uid = MSG_ID_KEEP,
 		.gid = MSG_ID_KEEP,
 		.debug = b->options.debug,
+		.files = files,
 		.seccomp_kill = getenv("SENTRY_PROFD_SECCOMP_KILL") != NULL,
 	};
 	int r;
@@ -53,7 +55,7 @@ static int start(struct child *child, const char *const *environment,
 		child_fail(child, "cannot be listened to");
 		return r;
 	}
-	child_send(child, &init, sizeof(init), &init_fd, init_fd < 0 ? 0 : 1);
+	child_send(child, &init, sizeof(init), init_fds, n_init_fds);
 	return 0;
 }
 
@@ -117,7 +119,7 @@ static int start_capture(struct broker *b)
 				  b->capture.name, strerror(-r));
 		return r;
 	}
-	r = start(&b->capture, no_environment, ACCOUNT_CAPTURE, fd);
+	r = start(&b->capture, no_environment, ACCOUNT_CAPTURE, &fd, 1, 0);
 	close_fd(&fd);
 	for (size_t i = 0; i < b->n_unwinds && r == 0; i++) {
 		b->unwinds[i]->rings_awaited = 0;
@@ -131,10 +133,20 @@ static int start_capture(struct broker *b)
 static int start_ship(struct broker *b)
 {
 	struct msg_dsn dsn = {.h = MSG_HEADER(MSG_DSN, msg_dsn)};
-	int r = start(&b->ship, ship_environment, ACCOUNT_SHIP, b->spool_fd);
+	int fds[INIT_FILE_N], r;
+	uint32_t files = 0;
+	size_t n = 0;
 
+	for (size_t i = 0; i < INIT_FILE_N; i++) {
+		if (b->ship_fds[i] < 0)
+			continue;
+		fds[n++] = b->ship_fds[i];
+		files |= 1u << i;
+	}
+	r = start(&b->ship, ship_environment, ACCOUNT_SHIP, fds, n, files);
 	if (r == 0 && b->has_dsn) {
 		dsn.limited_until_ns = b->limit.until_ns;
+		dsn.retry_5xx = b->options.retry_5xx;
 		memcpy(dsn.dsn, b->dsn, sizeof(dsn.dsn));
 		child_send(&b->ship, &dsn, sizeof(dsn), NULL, 0);
 		explicit_bzero(&dsn, sizeof(dsn));
@@ -181,7 +193,7 @@ int children_unwind(struct broker *b, uint32_t uid, struct unwind **ret)
 	u->id = (uint32_t)b->n_unwinds + 1;
 	u->uid = uid;
 	u->link_fd = -1;
-	r = start(&u->child, no_environment, ACCOUNT_UNWIND, -1);
+	r = start(&u->child, no_environment, ACCOUNT_UNWIND, NULL, 0, 0);
 	if (r < 0 && u->child.pid == 0) {
 		free(u);
 		return r;
@@ -212,7 +224,7 @@ static void start_again(struct child *child)
 			delivery_resend(b);
 	} else {
 		u = (struct unwind *)child;
-		r = start(child, no_environment, ACCOUNT_UNWIND, -1);
+		r = start(child, no_environment, ACCOUNT_UNWIND, NULL, 0, 0);
 		/* Its ring comes when it knows of all its targets. */
 		u->ring_due = r == 0;
 		if (r == 0)

@@ -84,9 +84,16 @@ struct msg_header {
  * What a child is to become. uid and gid: MSG_ID_KEEP leaves them as they are
  * (the daemon was started by an ordinary user).
  * To capture comes one descriptor: the heartbeat page (daemon/heartbeat.h). To
- * ship, where there is a spool: its directory.
+ * ship, for each bit of files one: bit n is n of enum init_file, in that order.
  */
 #define MSG_ID_KEEP UINT32_MAX
+enum init_file {
+	INIT_SPOOL, /* the spool's directory */
+	INIT_CA_CERTS,
+	INIT_CLIENT_CERT,
+	INIT_CLIENT_KEY,
+	INIT_FILE_N
+};
 struct msg_init {
 	struct msg_header h;
 	uint32_t uid;
@@ -94,6 +101,7 @@ struct msg_init {
 	uint32_t debug; /* log at debug level */
 	/* Tests: a forbidden call kills instead of failing. */
 	uint32_t seccomp_kill;
+	uint32_t files;
 };
 
 /*

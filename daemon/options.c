@@ -33,6 +33,11 @@ static const char help[] =
 	"  --shutdown-timeout SECONDS\n"
 	"                       for the server to take the last chunks "
 	"(default: 2)\n"
+	"  --retry-5xx          send again what 502, 503 or 504 answer\n"
+	"  --ca-certs FILE      authorities to trust besides the system's, in "
+	"PEM\n"
+	"  --client-cert FILE   certificate to show to the server, in PEM\n"
+	"  --client-key FILE    its key (default: it is in the same file)\n"
 	"  --rate HZ            samples a second, 1 to 1000 (default: 101)\n"
 	"  --chunk-seconds N    length of a chunk, 1 to 60 (default: 60)\n"
 	"  --max-frames N       frames of a stack, 1 to 4096 (default: 512)\n"
@@ -167,6 +172,10 @@ enum option_id {
 	OPTION_STATS,
 	OPTION_SPOOL,
 	OPTION_SHUTDOWN_TIMEOUT,
+	OPTION_RETRY_5XX,
+	OPTION_CA_CERTS,
+	OPTION_CLIENT_CERT,
+	OPTION_CLIENT_KEY,
 	OPTION_RATE,
 	OPTION_CHUNK_SECONDS,
 	OPTION_MAX_FRAMES,
@@ -189,6 +198,10 @@ static const struct option long_options[] = {
 	{"stats", required_argument, NULL, OPTION_STATS},
 	{"spool", required_argument, NULL, OPTION_SPOOL},
 	{"shutdown-timeout", required_argument, NULL, OPTION_SHUTDOWN_TIMEOUT},
+	{"retry-5xx", no_argument, NULL, OPTION_RETRY_5XX},
+	{"ca-certs", required_argument, NULL, OPTION_CA_CERTS},
+	{"client-cert", required_argument, NULL, OPTION_CLIENT_CERT},
+	{"client-key", required_argument, NULL, OPTION_CLIENT_KEY},
 	{"rate", required_argument, NULL, OPTION_RATE},
 	{"chunk-seconds", required_argument, NULL, OPTION_CHUNK_SECONDS},
 	{"max-frames", required_argument, NULL, OPTION_MAX_FRAMES},
@@ -230,6 +243,18 @@ static void take_option(struct options *o, int option, const char *value)
 	case OPTION_SHUTDOWN_TIMEOUT:
 		o->shutdown_timeout_s =
 			parse_seconds("--shutdown-timeout", value);
+		break;
+	case OPTION_RETRY_5XX:
+		o->retry_5xx = true;
+		break;
+	case OPTION_CA_CERTS:
+		o->ca_certs = value;
+		break;
+	case OPTION_CLIENT_CERT:
+		o->client_cert = value;
+		break;
+	case OPTION_CLIENT_KEY:
+		o->client_key = value;
 		break;
 	case OPTION_RATE:
 		o->rate_hz =
@@ -310,5 +335,8 @@ void options_parse(int argc, char **argv, struct options *ret)
 			  "shows the usage)");
 		exit(2);
 	}
+	if (o->client_key != NULL && o->client_cert == NULL)
+		usage_error("--client-key", "needs --client-cert",
+			    o->client_key);
 	take_environment(o);
 }

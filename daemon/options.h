@@ -28,6 +28,8 @@ struct options {
 	const char *output;
 	const char *stats;
 	const char *spool; /* NULL: not given; "": none */
+	const char *ca_certs, *client_cert, *client_key; /* NULL: none */
+	bool retry_5xx;
 	uint32_t rate_hz;
 	uint32_t chunk_seconds;
 	uint32_t max_frames;

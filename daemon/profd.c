@@ -13,7 +13,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "daemon/accounts.h"
 #include "daemon/broker.h"
 #include "daemon/child.h"
 #include "daemon/finish.h"
@@ -21,7 +20,6 @@
 #include "daemon/pause.h"
 #include "daemon/privileges.h"
 #include "daemon/refusal.h"
-#include "daemon/spool_dir.h"
 #include "lib/base/clock.h"
 #include "proto/dsn.h"
 
@@ -30,7 +28,11 @@
 #endif
 
 static struct broker broker = {
-	.stats_fd = -1, .spool_fd = -1, .output = {.dir_fd = -1}};
+	.stats_fd = -1,
+	.ship_fds = {-1, -1, -1, -1},
+	.output = {.dir_fd = -1},
+};
+_Static_assert(INIT_FILE_N == 4, "all are -1");
 static int signal_fd = -1;
 
 /*
@@ -116,36 +118,6 @@ static int open_stats(struct broker *b)
 	if (r < 0)
 		log_error("cannot write %s: %s", b->options.stats,
 			  strerror(-r));
-	return r;
-}
-
-/* The one that was asked for has to be there, the default is a help. */
-static int open_spool(struct broker *b)
-{
-	const char *path = b->options.spool;
-	uint32_t uid = MSG_ID_KEEP, gid = MSG_ID_KEEP;
-	int r;
-
-	if (path == NULL && geteuid() == 0)
-		path = SPOOL_DIR_DEFAULT;
-	if (!b->has_dsn || path == NULL || *path == '\0')
-		return 0;
-	if (geteuid() == 0)
-		account_ids(ACCOUNT_SHIP, &uid, &gid);
-	r = spool_dir_open(path, uid, gid, &b->spool_fd);
-	if (r == -EWOULDBLOCK) {
-		log_warning("another sentry-profd has the spool in %s: chunks "
-			    "wait in memory",
-			    path);
-		return 0;
-	}
-	if (r < 0 && b->options.spool == NULL) {
-		log_warning("no spool in %s: %s: chunks wait in memory", path,
-			    strerror(-r));
-		return 0;
-	}
-	if (r < 0)
-		log_error("--spool %s: %s", path, strerror(-r));
 	return r;
 }
 
@@ -297,7 +269,7 @@ static int start(struct broker *b, struct loop_source **signals)
 	if (r == 0)
 		r = open_output(b);
 	if (r == 0)
-		r = open_spool(b);
+		r = ship_files_open(b);
 	if (r == 0)
 		r = limit_privileges(b);
 	if (r < 0)

@@ -14,6 +14,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "daemon/certificates.h"
 #include "daemon/child.h"
 #include "daemon/log.h"
 #include "daemon/outbox.h"
@@ -30,9 +31,6 @@
 
 /* The broker is gone, and did not say how long: the SDKs' shutdown_timeout. */
 #define SHUTDOWN_NS (2 * NS_PER_SEC)
-
-/* A system's whole bundle has 220 kB. */
-#define AUTHORITIES_BYTES_MAX (4u << 20)
 
 #define NO_LATER_CHANGE (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
@@ -265,43 +263,23 @@ static bool on_broker(void)
 	return true;
 }
 
-/* SSL_CERT_FILE, into *ret; without it the system's authorities stand alone. */
-static void read_authorities(struct buf *ret)
-{
-	const char *path = getenv("SSL_CERT_FILE");
-	int fd, r;
-
-	if (path == NULL || path[0] == '\0')
-		return;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	r = fd < 0 ? -errno : buf_read_fd(ret, fd);
-	close_fd(&fd);
-	if (r < 0) {
-		log_warning("SSL_CERT_FILE: %s: %s", path, strerror(-r));
-		buf_clear(ret);
-	}
-}
-
-static void open_transport(void)
+static void open_transport(const int fds[INIT_FILE_N])
 {
 	struct transport_options options = {
 		.client = SDK_NAME "/" SDK_VERSION,
 		.connect_timeout_ms = CONNECT_TIMEOUT_MS,
 		.total_timeout_ms = TOTAL_TIMEOUT_MS,
 	};
-	struct buf authorities;
+	struct certificates certificates;
 	int r;
 
-	buf_init(&authorities, AUTHORITIES_BYTES_MAX);
-	read_authorities(&authorities);
-	if (authorities.len > 0) {
-		options.authorities = authorities.data;
-		options.authorities_size = authorities.len;
-	}
-	r = transport_new(&transport, &options);
+	r = certificates_read(&certificates, fds);
+	certificates_use(&certificates, &options);
+	if (r == 0)
+		r = transport_new(&transport, &options);
 	if (r < 0)
 		die("cannot start", -r);
-	buf_fini(&authorities);
+	certificates_fini(&certificates);
 }
 
 /* Without one, chunks wait in memory. */
@@ -313,7 +291,16 @@ static void open_spool(int dir_fd)
 		log_error("the spool cannot be read: %s", strerror(-r));
 }
 
-static void set_up(const struct msg_init *init, int spool_fd)
+static void take_files(struct ipc_message *m, uint32_t files,
+		       int ret_fds[INIT_FILE_N])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < INIT_FILE_N; i++)
+		ret_fds[i] = files & 1u << i ? ipc_take_fd(m, n++) : -1;
+}
+
+static void set_up(const struct msg_init *init, int fds[INIT_FILE_N])
 {
 	/* ^C and a service's stop are the broker's: it says when to end. */
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
@@ -324,12 +311,14 @@ static void set_up(const struct msg_init *init, int spool_fd)
 	r = privileges_drop(init->uid, init->gid, 0, false);
 	if (r < 0)
 		die("cannot give up privileges", -r);
-	open_transport();
+	open_transport(fds);
+	for (size_t i = INIT_CA_CERTS; i < INIT_FILE_N; i++)
+		close_fd(&fds[i]);
 	outbox_init(&outbox, transport, report);
-	r = sandbox_enter(SANDBOX_SHIP, init->seccomp_kill, spool_fd);
+	r = sandbox_enter(SANDBOX_SHIP, init->seccomp_kill, fds[INIT_SPOOL]);
 	if (r < 0)
 		die("cannot enter the sandbox", -r);
-	open_spool(spool_fd);
+	open_spool(fds[INIT_SPOOL]);
 }
 
 /* Nobody waits for answers any more; what is left may still be sent. */
@@ -353,10 +342,11 @@ int main(int argc, char **argv)
 	struct ipc_message message;
 	const struct msg_init *init =
 		child_start(argc, argv, "sentry-profd-ship", &message);
-	int spool_fd = message.n_fds > 0 ? ipc_take_fd(&message, 0) : -1;
+	int fds[INIT_FILE_N];
 	bool readable;
 
-	set_up(init, spool_fd);
+	take_files(&message, init->files, fds);
+	set_up(init, fds);
 	ipc_close_fds(&message);
 	child_is_ready();
 	for (;;) {

@@ -16,6 +16,9 @@
  */
 #define RESPONSE_MAX (64 * 1024)
 
+/* A proxy adds some; a real answer has not 2 KB. libcurl keeps all of them. */
+#define HEADERS_MAX (64 * 1024)
+
 /* Some dozen limits; a server that sends more is not understood. */
 #define RATE_LIMITS_MAX (16 * 1024)
 
@@ -28,6 +31,8 @@ struct transport {
 	struct curl_slist *headers;
 	bool busy;
 	size_t response_bytes;
+	size_t header_bytes;
+	bool too_long; /* these */
 	struct buf authorities;
 	struct buf rate_limits;
 	char client[65];
@@ -43,6 +48,21 @@ static size_t drop_response(char *bytes, size_t one, size_t n, void *ctx)
 	if (n > RESPONSE_MAX - t->response_bytes)
 		return CURL_WRITEFUNC_ERROR;
 	t->response_bytes += n;
+	return n;
+}
+
+/* Of all answers to a request: there may be any number of "100 Continue". */
+static size_t count_header(char *bytes, size_t one, size_t n, void *ctx)
+{
+	struct transport *t = ctx;
+
+	(void)bytes;
+	(void)one;
+	if (n > HEADERS_MAX - t->header_bytes) {
+		t->too_long = true;
+		return CURL_WRITEFUNC_ERROR;
+	}
+	t->header_bytes += n;
 	return n;
 }
 
@@ -69,6 +89,17 @@ static int join_authorities(struct buf *ret, const char *more, size_t size)
 	return r;
 }
 
+/* libcurl's blobs have no const; what is copied is not written to. */
+static void *memory_of(const char *bytes)
+{
+	union {
+		const char *in;
+		void *out;
+	} u = {.in = bytes};
+
+	return u.out;
+}
+
 /* What is the same for every request. A failure can only be one of memory. */
 static CURLcode set_options(struct transport *t,
 			    const struct transport_options *o)
@@ -77,6 +108,16 @@ static CURLcode set_options(struct transport *t,
 		.data = t->authorities.data,
 		.len = t->authorities.len,
 		.flags = CURL_BLOB_NOCOPY,
+	};
+	struct curl_blob cert = {
+		.data = memory_of(o->client_cert),
+		.len = o->client_cert_size,
+		.flags = CURL_BLOB_COPY,
+	};
+	struct curl_blob key = {
+		.data = memory_of(o->client_key),
+		.len = o->client_key_size,
+		.flags = CURL_BLOB_COPY,
 	};
 	CURLcode c = CURLE_OK;
 
@@ -98,6 +139,10 @@ static CURLcode set_options(struct transport *t,
 	SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	if (authorities.len > 0)
 		SET(CURLOPT_CAINFO_BLOB, &authorities);
+	if (o->client_cert != NULL) {
+		SET(CURLOPT_SSLCERT_BLOB, &cert);
+		SET(CURLOPT_SSLKEY_BLOB, &key);
+	}
 	SET(CURLOPT_CONNECTTIMEOUT_MS, o->connect_timeout_ms);
 	SET(CURLOPT_TIMEOUT_MS, o->total_timeout_ms);
 	SET(CURLOPT_NOSIGNAL, 1L);
@@ -106,6 +151,8 @@ static CURLcode set_options(struct transport *t,
 	SET(CURLOPT_ERRORBUFFER, t->error);
 	SET(CURLOPT_WRITEFUNCTION, drop_response);
 	SET(CURLOPT_WRITEDATA, t);
+	SET(CURLOPT_HEADERFUNCTION, count_header);
+	SET(CURLOPT_HEADERDATA, t);
 #undef SET
 	return c;
 }
@@ -225,6 +272,8 @@ int transport_post(struct transport *t, const void *body, size_t size)
 {
 	assert(!t->busy && t->headers != NULL);
 	t->response_bytes = 0;
+	t->header_bytes = 0;
+	t->too_long = false;
 	t->error[0] = '\0';
 	if (curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE,
 			     (curl_off_t)size) != CURLE_OK ||
@@ -293,8 +342,9 @@ static void read_answer(struct transport *t, CURLcode code,
 	*ret = (struct transport_answer){0};
 	(void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (status < 200) {
-		ret->error = t->error[0] != '\0' ? t->error
-						 : curl_easy_strerror(code);
+		ret->error = t->too_long	   ? "its headers have no end"
+			     : t->error[0] != '\0' ? t->error
+						   : curl_easy_strerror(code);
 		return;
 	}
 	ret->status = (int)status;

@@ -30,6 +30,11 @@ struct transport_options {
 	 */
 	const char *authorities;
 	size_t authorities_size;
+	/* To be shown to the server, with its key; PEM, as above. */
+	const char *client_cert;
+	size_t client_cert_size;
+	const char *client_key;
+	size_t client_key_size;
 	long connect_timeout_ms; /* name, connection and TLS */
 	long total_timeout_ms;
 };

@@ -384,7 +384,7 @@ class Server:
     """tests/integration/server.py in a process of its own."""
 
     def __init__(self, box, tls=True, script=None, status=200, names=(),
-                 port=0, expired=False):
+                 port=0, expired=False, mutual=False, host=None):
         self.dir = box.make_dir('server')
         argv = [sys.executable, ROOT / 'tests/integration/server.py',
                 '--dir', self.dir, '--port', port, '--status', status,
@@ -393,6 +393,10 @@ class Server:
             argv.append('--tls')
         if expired:
             argv.append('--expired')
+        if mutual:
+            argv.append('--mutual')
+        if host:
+            argv += ['--host', host]
         for name in names:
             argv += ['--name', name]
         if script:

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """A server for envelopes on loopback, as strict as Sentry's and stricter.
 
-    server.py --dir DIR [--tls [--name NAME]... [--expired]] [--status N]
-              [--script FILE] [--port N] [--stdin]
+    server.py --dir DIR [--tls [--name NAME]... [--expired] [--mutual]]
+              [--status N] [--script FILE] [--host ADDRESS] [--port N] [--stdin]
 
 Prints one line of JSON when it listens:
 
@@ -28,7 +28,8 @@ DIR/answered.
 
 --tls makes an authority (DIR/ca.pem) and a certificate for localhost and
 127.0.0.1, or for the names that --name gives, by the openssl command; --expired
-one whose time is over.
+one whose time is over. --mutual wants one of the client by the same authority,
+as DIR/server.pem with DIR/server.key is.
 
 A request with problems is answered by 400, with the first of them in
 X-Sentry-Error; any other by --status (200). --script FILE says it for each
@@ -69,6 +70,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import struct
 import sys
 import threading
@@ -231,8 +233,10 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, directory, port, status, script, context):
-        super().__init__(('127.0.0.1', port), Handler)
+    def __init__(self, directory, address, status, script, context):
+        if ':' in address[0]:
+            self.address_family = socket.AF_INET6
+        super().__init__(address, Handler)
         self.directory = directory
         self.status = status
         self.script = script
@@ -352,6 +356,8 @@ def main():
     parser.add_argument('--tls', action='store_true')
     parser.add_argument('--name', action='append')
     parser.add_argument('--expired', action='store_true')
+    parser.add_argument('--mutual', action='store_true')
+    parser.add_argument('--host', default='127.0.0.1')
     parser.add_argument('--port', type=int, default=0)
     parser.add_argument('--status', type=int, default=200)
     parser.add_argument('--script')
@@ -368,11 +374,16 @@ def main():
         context = make_context(args.dir,
                                args.name or ['localhost', '127.0.0.1'],
                                -1 if args.expired else 2)
-    server = Server(args.dir, args.port, args.status, script, context)
+        if args.mutual:
+            context.load_verify_locations(os.path.join(args.dir, 'ca.pem'))
+            context.verify_mode = ssl.CERT_REQUIRED
+    server = Server(args.dir, (args.host, args.port), args.status, script,
+                    context)
     port = server.server_address[1]
     scheme = 'https' if args.tls else 'http'
+    host = f'[{args.host}]' if ':' in args.host else 'localhost'
     said = {'port': port,
-            'dsn': f'{scheme}://{KEY}@localhost:{port}/{PROJECT}'}
+            'dsn': f'{scheme}://{KEY}@{host}:{port}/{PROJECT}'}
     if args.tls:
         said['ca'] = os.path.join(args.dir, 'ca.pem')
     threading.Thread(target=server.run, daemon=True).start()

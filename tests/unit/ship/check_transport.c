@@ -239,6 +239,16 @@ START_TEST(takes_a_status_without_its_body)
 }
 END_TEST
 
+START_TEST(takes_no_headers_without_end)
+{
+	/* Of 1xx, which is no answer; and of one that has a status. */
+	start("{\"do\": \"endless\"}\n{\"do\": \"endless_head\"}\n", plain);
+	assert_none("headers have no end");
+	assert_status(200);
+	assert_status(200);
+}
+END_TEST
+
 START_TEST(reports_a_closed_connection)
 {
 	start("{\"do\": \"close\"}\n", tls);
@@ -357,6 +367,18 @@ START_TEST(uses_the_proxy_of_the_environment)
 }
 END_TEST
 
+START_TEST(leaves_the_proxy_out_for_some)
+{
+	/* Nobody listens there. */
+	setenv("http_proxy", "http://127.0.0.1:1", 1);
+	setenv("no_proxy", "example.org,localhost", 1);
+	start(NULL, plain);
+	assert_status(200);
+	unsetenv("no_proxy");
+	assert_none("connect");
+}
+END_TEST
+
 /* The status of a proxy that does not connect is not the server's answer. */
 START_TEST(takes_no_answer_from_a_proxy)
 {
@@ -431,6 +453,7 @@ Suite *suite(void)
 	tcase_add_test(c, gives_the_headers_of_an_answer);
 	tcase_add_test(c, passes_on_every_status);
 	tcase_add_test(c, takes_a_status_without_its_body);
+	tcase_add_test(c, takes_no_headers_without_end);
 	tcase_add_test(c, reports_a_closed_connection);
 	tcase_add_test(c, gives_up_a_stall);
 	tcase_add_test(c, reports_a_refused_connection);
@@ -441,6 +464,7 @@ Suite *suite(void)
 		tcase_add_test(c, trusts_the_system_s_authorities_too);
 	tcase_add_test(c, refuses_another_host_name);
 	tcase_add_test(c, uses_the_proxy_of_the_environment);
+	tcase_add_test(c, leaves_the_proxy_out_for_some);
 	tcase_add_test(c, takes_no_answer_from_a_proxy);
 	tcase_add_test(c, aborts);
 	tcase_add_test(c, waits_for_a_descriptor);

@@ -1,0 +1,108 @@
+#include "daemon/certificates.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/log.h"
+
+/* A system's whole bundle has 220 kB, a certificate with its chain some. */
+#define AUTHORITIES_BYTES_MAX (4u << 20)
+#define CLIENT_BYTES_MAX      (256u << 10)
+
+/* By pread: a ship before has had the same description, and its position. */
+static int read_file(struct buf *b, int fd)
+{
+	char bytes[8192];
+	off_t at = 0;
+	ssize_t n;
+	int r = 0;
+
+	while (r == 0 && (n = pread(fd, bytes, sizeof(bytes), at)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			r = -errno;
+		else
+			r = buf_add(b, bytes, (size_t)n);
+		at += n;
+	}
+	explicit_bzero(bytes, sizeof(bytes));
+	return r;
+}
+
+static int read_option(struct buf *b, int fd, const char *option)
+{
+	int r = fd < 0 ? 0 : read_file(b, fd);
+
+	if (r < 0)
+		log_error("%s: %s", option, strerror(-r));
+	return r;
+}
+
+static void read_environment(struct buf *b)
+{
+	const char *path = getenv("SSL_CERT_FILE");
+	int fd, r;
+
+	if (path == NULL || path[0] == '\0')
+		return;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	r = fd < 0 ? -errno : buf_read_fd(b, fd);
+	close_fd(&fd);
+	if (r < 0) {
+		log_warning("SSL_CERT_FILE: %s: %s", path, strerror(-r));
+		buf_clear(b);
+	}
+}
+
+int certificates_read(struct certificates *c, const int fds[INIT_FILE_N])
+{
+	int r;
+
+	buf_init(&c->authorities, AUTHORITIES_BYTES_MAX);
+	buf_init(&c->client, CLIENT_BYTES_MAX);
+	buf_init(&c->key, CLIENT_BYTES_MAX);
+	if (fds[INIT_CA_CERTS] < 0)
+		read_environment(&c->authorities);
+	r = read_option(&c->authorities, fds[INIT_CA_CERTS], "--ca-certs");
+	if (r == 0)
+		r = read_option(&c->client, fds[INIT_CLIENT_CERT],
+				"--client-cert");
+	if (r == 0)
+		r = read_option(&c->key, fds[INIT_CLIENT_KEY], "--client-key");
+	return r;
+}
+
+static void wipe(struct buf *b)
+{
+	if (b->data != NULL)
+		explicit_bzero(b->data, b->len);
+	buf_fini(b);
+}
+
+void certificates_fini(struct certificates *c)
+{
+	buf_fini(&c->authorities);
+	/* It may have the key, too. */
+	wipe(&c->client);
+	wipe(&c->key);
+}
+
+void certificates_use(const struct certificates *c,
+		      struct transport_options *ret)
+{
+	const struct buf *key = c->key.len > 0 ? &c->key : &c->client;
+
+	if (c->authorities.len > 0) {
+		ret->authorities = c->authorities.data;
+		ret->authorities_size = c->authorities.len;
+	}
+	if (c->client.len > 0) {
+		ret->client_cert = c->client.data;
+		ret->client_cert_size = c->client.len;
+		ret->client_key = key->data;
+		ret->client_key_size = key->len;
+	}
+}

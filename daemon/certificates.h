@@ -1,0 +1,33 @@
+/*
+ * The files that ship verifies the server with, and shows it: read from
+ * descriptors that the broker has opened with its rights, before the sandbox.
+ */
+#ifndef DAEMON_CERTIFICATES_H
+#define DAEMON_CERTIFICATES_H
+
+#include "daemon/msg.h"
+#include "lib/base/buf.h"
+#include "lib/ship/transport.h"
+
+struct certificates {
+	struct buf authorities;
+	struct buf client;
+	struct buf key;
+};
+
+/*
+ * Reads what came with MSG_INIT: fds by enum init_file, -1 where there is none.
+ * Without authorities, SSL_CERT_FILE stands in: one that cannot be read is told
+ * of, and left out. Returns 0, or -errno after a line in the log that names the
+ * option; certificates_fini is due in either case.
+ */
+must_check int certificates_read(struct certificates *c,
+				 const int fds[INIT_FILE_N]);
+/* The key's memory is wiped. */
+void certificates_fini(struct certificates *c);
+
+/* Into the options, which are valid as long as c is. */
+void certificates_use(const struct certificates *c,
+		      struct transport_options *ret);
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * What ship reads and writes, opened with the rights of who started the daemon:
+ * the spool's directory, and certificates.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/accounts.h"
+#include "daemon/broker.h"
+#include "daemon/log.h"
+#include "daemon/spool_dir.h"
+
+/* The one that was asked for has to be there, the default is a help. */
+static int open_spool(struct broker *b)
+{
+	const char *path = b->options.spool;
+	uint32_t uid = MSG_ID_KEEP, gid = MSG_ID_KEEP;
+	int r;
+
+	if (path == NULL && geteuid() == 0)
+		path = SPOOL_DIR_DEFAULT;
+	if (!b->has_dsn || path == NULL || *path == '\0')
+		return 0;
+	if (geteuid() == 0)
+		account_ids(ACCOUNT_SHIP, &uid, &gid);
+	r = spool_dir_open(path, uid, gid, &b->ship_fds[INIT_SPOOL]);
+	if (r == -EWOULDBLOCK) {
+		log_warning("another sentry-profd has the spool in %s: chunks "
+			    "wait in memory",
+			    path);
+		return 0;
+	}
+	if (r < 0 && b->options.spool == NULL) {
+		log_warning("no spool in %s: %s: chunks wait in memory", path,
+			    strerror(-r));
+		return 0;
+	}
+	if (r < 0)
+		log_error("--spool %s: %s", path, strerror(-r));
+	return r;
+}
+
+/* With our rights: the key may be root's alone. */
+static int open_certificates(struct broker *b)
+{
+	const struct {
+		const char *option;
+		const char *path;
+	} files[INIT_FILE_N] = {
+		[INIT_CA_CERTS] = {"--ca-certs", b->options.ca_certs},
+		[INIT_CLIENT_CERT] = {"--client-cert", b->options.client_cert},
+		[INIT_CLIENT_KEY] = {"--client-key", b->options.client_key},
+	};
+
+	for (size_t i = 0; i < INIT_FILE_N; i++) {
+		const char *path = files[i].path;
+		int r;
+
+		if (path == NULL)
+			continue;
+		b->ship_fds[i] = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY |
+						    O_NONBLOCK);
+		if (b->ship_fds[i] < 0) {
+			r = -errno;
+			log_error("%s %s: %s", files[i].option, path,
+				  strerror(-r));
+			return r;
+		}
+	}
+	return 0;
+}
+
+int ship_files_open(struct broker *b)
+{
+	int r = open_spool(b);
+
+	return r < 0 ? r : open_certificates(b);
+}

@@ -1,0 +1,193 @@
+#!/usr/bin/python3
+"""How a chunk goes to a server: what is verified, offered, and not waited for."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import ssl
+import threading
+
+import harness
+from harness import Skip, check, wait_for
+from test_delivery_server import KEY
+
+
+def profd(box, dsn, *args, **options):
+    options.setdefault('output', None)
+    return box.profd([box.target('shares')], '--chunk-seconds', '1', '--dsn',
+                     dsn, *args, **options)
+
+
+def check_arrives(box, server, *args, **options):
+    run = profd(box, server.dsn, *args, **options)
+    wait_for(lambda: server.envelopes, 'a chunk')
+    run.interrupt()
+    server.check_requests()
+    return run
+
+
+def check_does_not(box, server, *args, **options):
+    run = profd(box, server.dsn, *args, '--shutdown-timeout', '0.1', **options)
+    wait_for(lambda: 'does not answer' in run.stderr, 'it is told')
+    run.interrupt()
+    check(not server.envelopes, 'a chunk arrived')
+    return run
+
+
+def private(path):
+    """The daemon's user may read it, ship's may not."""
+    os.chmod(path, 0o600)
+    return path
+
+
+def test_authorities_by_option(box):
+    server = box.server()
+    ca = private(server.ca)
+    check_arrives(box, server, '--ca-certs', ca)
+    # The option is what counts.
+    env = harness.environment(SSL_CERT_FILE='/does/not/exist')
+    run = check_arrives(box, box.server(tls=False), '--ca-certs', ca, env=env)
+    check('SSL_CERT_FILE' not in run.stderr, run.stderr)
+    check_does_not(box, box.server())
+
+
+def test_client_certificate(box):
+    server = box.server(mutual=True)
+    cert = server.dir / 'server.pem'
+    key = private(server.dir / 'server.key')
+    both = box.dir / 'both.pem'
+    both.write_bytes(cert.read_bytes() + key.read_bytes())
+    private(both)
+    env = harness.environment(SENTRY_PROFD_SECCOMP_KILL='1', **{
+        'SSL_CERT_FILE': server.ca})
+    check_does_not(box, server, env=env)
+    run = profd(box, server.dsn, '--client-cert', cert, '--client-key', key,
+                env=env)
+    wait_for(lambda: server.envelopes, 'a chunk')
+    run.interrupt()
+    before = len(server.envelopes)
+    run = profd(box, server.dsn, '--client-cert', both, env=env)
+    wait_for(lambda: len(server.envelopes) > before, 'a chunk')
+    # Another ship reads them from their begin again.
+    ship, = run.helpers()['ship']
+    os.kill(ship, signal.SIGKILL)
+    wait_for(lambda: run.helpers()['ship'] not in ([], [ship]), 'another')
+    before = len(server.envelopes)
+    wait_for(lambda: len(server.envelopes) > before, 'another chunk')
+    run.interrupt()
+
+
+def test_files_that_cannot_be(box):
+    for option in ('--ca-certs', '--client-cert'):
+        run = profd(box, 'http://key@localhost:1/1', option, box.dir / 'none')
+        check(run.wait() == 1 and f'{option} ' in run.stderr, run.stderr)
+        run = profd(box, 'http://key@localhost:1/1', option, box.dir)
+        check(run.wait() == 1 and f'{option}: ' in run.stderr, run.stderr)
+    run = profd(box, 'http://key@localhost:1/1', '--client-key', box.dir)
+    check(run.wait() == 2 and '--client-key' in run.stderr, run.stderr)
+
+
+def test_ipv6(box):
+    with contextlib.closing(socket.socket(socket.AF_INET6)) as s:
+        try:
+            s.bind(('::1', 0))
+        except OSError as e:
+            raise Skip(f'no IPv6: {e}') from e
+    check_arrives(box, box.server(tls=False, host='::1'))
+
+
+def test_redirects_are_not_followed(box):
+    """They would carry the key to who knows where."""
+    other = box.server(tls=False)
+    for status in (301, 302, 303, 307, 308):
+        server = box.server(tls=False, script=[{
+            'status': status,
+            'headers': {'Location': f'http://localhost:{other.port}'
+                                    '/api/42/envelope/'}}])
+        run = check_arrives(box, server)
+        check('send_error' in run.stats['chunks']['discarded'],
+              f'{run.stats["chunks"]}')
+    check(other.requests == [], f'{other.requests}')
+
+
+def test_5xx_that_pass(box):
+    spool = box.dir / 'spool'
+    server = box.server(tls=False, script=[{'status': 503}, {'status': 502}])
+    run = profd(box, server.dsn, '--retry-5xx', '--spool', spool)
+    wait_for(lambda: len(server.envelopes) >= 4 and not list(
+        spool.glob('*.gz')), 'all arrive')
+    run.interrupt()
+    check(not run.stats['chunks']['discarded'], f'{run.stats["chunks"]}')
+    got = [c['chunk_id'] for c in server.chunks]
+    check(len(got) - len(set(got)) == 2, f'not twice again: {got}')
+
+
+def listen():
+    s = socket.socket()
+    s.bind(('127.0.0.1', 0))
+    s.listen(8)
+    s.settimeout(harness.PATIENCE_S)
+    return s
+
+
+def test_a_byte_at_a_time(box):
+    """It answers, and never comes to an end: nothing waits for it."""
+    answer = b'HTTP/1.1 200 OK\r\nX-Slow: ' + b'.' * 1000
+    accepted, stop = threading.Event(), threading.Event()
+
+    def drip(listening):
+        connection, _ = listening.accept()
+        with contextlib.closing(connection):
+            connection.recv(1)
+            accepted.set()
+            for i in range(len(answer)):
+                with contextlib.suppress(OSError):
+                    connection.send(answer[i:i + 1])
+                if stop.wait(1):
+                    return
+    with contextlib.closing(listen()) as listening:
+        thread = threading.Thread(target=drip, args=(listening,))
+        thread.start()
+        try:
+            port = listening.getsockname()[1]
+            run = profd(box, f'http://{KEY}@127.0.0.1:{port}/42',
+                        '--shutdown-timeout', '0.1', output=True)
+            wait_for(accepted.is_set, 'a request')
+            run.wait_chunks(3)
+            run.interrupt()
+        finally:
+            stop.set()
+            thread.join()
+    chunks = run.stats['chunks']
+    check(chunks['written'] == chunks['made'], f'{chunks}')
+
+
+def test_http_2_is_offered(box):
+    """Where libcurl has it: a server that has nothing else is spoken to."""
+    version = ctypes.CDLL('libcurl.so.4').curl_version
+    version.restype = ctypes.c_char_p
+    if b'nghttp2' not in version():
+        raise Skip('libcurl has no HTTP/2')
+    server = box.server()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(server.dir / 'server.pem',
+                            server.dir / 'server.key')
+    context.set_alpn_protocols(['h2'])
+    with contextlib.closing(listen()) as listening:
+        port = listening.getsockname()[1]
+        run = profd(box, f'https://{KEY}@localhost:{port}/42',
+                    '--shutdown-timeout', '0.1', env=server.env)
+        connection, _ = listening.accept()
+        with contextlib.closing(context.wrap_socket(
+                connection, server_side=True)) as tls:
+            check(tls.selected_alpn_protocol() == 'h2',
+                  f'{tls.selected_alpn_protocol()}')
+            check(tls.recv(24) == b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+                  'another preface than that of HTTP/2')
+        run.interrupt()
+
+
+if __name__ == '__main__':
+    harness.main(globals())
