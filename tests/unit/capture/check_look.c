@@ -1,0 +1,214 @@
+#include "lib/capture/target.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
+#include <unistd.h>
+
+#include "tests/unit/capture/live.h"
+#include "tests/unit/suite.h"
+
+static struct live l;
+static struct thread *th;
+
+static void set_up(void)
+{
+	live_begin(&l, "cap_threads", NULL, NULL);
+	live_until_blocked(l.pid);
+	live_ticks(&l, 1);
+	th = capture_thread(l.capture, (uint32_t)l.pid);
+	ck_assert_ptr_nonnull(th);
+}
+
+static void tear_down(void)
+{
+	live_end(&l);
+}
+
+/* /proc/TID/syscall of one that runs. */
+static int open_running(void)
+{
+	int fd = memfd_create("running", MFD_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, "running\n", 8), 8);
+	return fd;
+}
+
+/* A tick at which the thread seems to run, and is interrupted if it may be. */
+static void tick_running(void)
+{
+	int was = th->activity.syscall_fd;
+
+	th->activity.syscall_fd = open_running();
+	thread_wake(th);
+	live_tick(&l);
+	close_fd(&th->activity.syscall_fd);
+	th->activity.syscall_fd = was;
+}
+
+/* What /proc says of the target, for this test alone. False: it may not. */
+static bool put_on_status(const char *file)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)l.pid);
+	return unshare(CLONE_NEWNS) == 0 &&
+	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount(file, path, NULL, MS_BIND, NULL) == 0;
+}
+
+static void say(int fd, const char *text)
+{
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	ck_assert_int_eq(pwrite(fd, text, strlen(text), 0),
+			 (ssize_t)strlen(text));
+}
+
+/* An interrupt would end the core where it is. */
+START_TEST(who_writes_a_core_is_left_alone)
+{
+	char file[] = "/tmp/check_look.XXXXXX";
+	uint64_t stops = l.counters.stops;
+	int fd = mkstemp(file);
+	bool is_put;
+
+	ck_assert_int_ge(fd, 0);
+	is_put = put_on_status(file);
+	(void)unlink(file);
+	/* Only root may. */
+	if (!is_put) {
+		ck_assert_int_ne(geteuid(), 0);
+		close_fd(&fd);
+		return;
+	}
+	say(fd, "Name:\tx\nCoreDumping:\t1\n");
+	th->may_dump = true;
+	for (uint64_t i = 1; i <= 20; i++) {
+		tick_running();
+		ck_assert_uint_eq(l.counters.missed[MISSED_EXITED], i);
+		ck_assert_uint_eq(capture_pending(l.capture), 0);
+	}
+	ck_assert_uint_eq(l.counters.stops, stops);
+	say(fd, "Name:\tx\nCoreDumping:\t0\n");
+	tick_running();
+	live_settle(&l);
+	ck_assert_uint_eq(l.counters.missed[MISSED_EXITED], 20);
+	ck_assert_uint_eq(l.counters.stops, stops + 1);
+	/* Who has stopped for us writes none: it is not asked again. */
+	say(fd, "Name:\tx\nCoreDumping:\t1\n");
+	live_until_blocked(l.pid);
+	tick_running();
+	live_settle(&l);
+	ck_assert_uint_eq(l.counters.stops, stops + 2);
+	live_check_sum(&l);
+	close_fd(&fd);
+}
+END_TEST
+
+static void stop_by(int signal)
+{
+	uint64_t before = l.counters.event_stops;
+
+	ck_assert_int_eq(kill(l.pid, signal), 0);
+	while (l.counters.event_stops == before)
+		live_wait(&l);
+}
+
+/* It is asked of those that are new to us, and those that had a signal. */
+START_TEST(who_may_write_one)
+{
+	live_end(&l);
+	/* The program inherits that. */
+	ck_assert(signal(SIGQUIT, SIG_IGN) != SIG_ERR);
+	ck_assert(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
+	live_begin(&l, "cap_threads", NULL, NULL);
+	th = capture_thread(l.capture, (uint32_t)l.pid);
+	ck_assert(th->may_dump);
+	tick_running();
+	live_settle(&l);
+	ck_assert(!th->may_dump);
+	stop_by(SIGQUIT);
+	ck_assert(th->may_dump);
+	stop_by(SIGUSR1);
+	ck_assert(!th->may_dump);
+}
+END_TEST
+
+/*
+ * True if a thread was looked at for the first time, as it is told, after
+ * another had been stopped and sampled.
+ */
+static bool is_in_between(struct ring_reader *reader)
+{
+	const struct ring_record *record;
+	bool stopped = false, found = false;
+	size_t size;
+	int r;
+
+	ck_assert_int_eq(ring_advance(reader, l.sink.ring.head), 0);
+	while ((r = ring_next(reader, &record, &size)) > 0) {
+		const struct record_sample *sample = (const void *)record;
+
+		if (record->type == RECORD_SAMPLE)
+			stopped |= sample->regs_known == ARCH_REGS_ALL;
+		else if (record->type == RECORD_RESET)
+			stopped = false;
+		else if (record->type == RECORD_THREAD)
+			found |= stopped;
+		ring_release(reader, size);
+	}
+	ck_assert_int_eq(r, 0);
+	return found;
+}
+
+/*
+ * Those that are interrupted first do not wait until all have been looked at;
+ * sooner or later one of them has stopped by then.
+ */
+START_TEST(stops_are_taken_between_looks)
+{
+	struct ring_reader reader;
+	int running_fd = open_running(), fd;
+
+	ck_assert_int_eq(ring_reader_init(&reader, l.sink.ring.fd), 0);
+	(void)live_ask(&l, "asleep 39", "ok");
+	live_ticks(&l, 1);
+	/* They seem to run, and take no processor from us. */
+	for (size_t i = 0; i < l.capture->n_by_index; i++) {
+		fd = l.capture->by_index[i]->activity.syscall_fd;
+		ck_assert_int_eq(dup3(running_fd, fd, O_CLOEXEC), fd);
+	}
+	do {
+		capture_reset(l.capture, &l.sink);
+		live_tick(&l);
+		live_settle(&l);
+		live_patience();
+	} while (!is_in_between(&reader));
+	live_check_sum(&l);
+	ring_reader_fini(&reader);
+	close_fd(&running_fd);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("look");
+	TCase *tc = tcase_create("cores");
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, who_writes_a_core_is_left_alone);
+	tcase_add_test(tc, who_may_write_one);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("stops");
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, stops_are_taken_between_looks);
+	suite_add_tcase(s, tc);
+	return s;
+}
