@@ -437,10 +437,14 @@ class Server:
     def answered(self):
         return envelope_server.answered(self.dir)
 
+    @property
+    def received(self):
+        """The requests that brought an envelope."""
+        return [r for r in self.requests if r.get('envelope')]
+
     def all_envelopes(self):
         return [Envelope((self.dir / r['envelope']).read_bytes(),
-                         r['envelope'])
-                for r in self.requests if r.get('envelope')]
+                         r['envelope']) for r in self.received]
 
     @property
     def envelopes(self):

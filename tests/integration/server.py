@@ -236,7 +236,11 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self, directory, address, status, script, context):
         if ':' in address[0]:
             self.address_family = socket.AF_INET6
-        super().__init__(address, Handler)
+        # One that was asked for by its number stays ours while nobody listens.
+        with socket.socket(self.address_family) as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            s.bind(address)
+            super().__init__(s.getsockname()[:2], Handler)
         self.directory = directory
         self.status = status
         self.script = script

@@ -6,10 +6,10 @@ import socket
 
 import chunk_rules
 import harness
+from envelopes import KEY
 from harness import check, wait_for
 from layout import Layout
 
-KEY = '0123456789abcdef0123456789abcdef'
 
 
 def check_counts(profd, discarded, sent=0):
@@ -132,11 +132,12 @@ def test_nobody_listens(box):
           'the file is there all the same')
 
 
-def check_not_trusted(box, server, env):
+def check_not_trusted(box, server, env, why='certificate'):
     profd = box.profd([box.target('shares')], '--dsn', server.dsn,
                       '--chunk-seconds', '1', '--shutdown-timeout', '0.1',
                       output=None, env=env)
     wait_for(lambda: 'does not answer' in profd.stderr, 'it is told')
+    check(why in profd.stderr, f'not why: {profd.stderr}')
     profd.interrupt()
     check_counts(profd, ['network_error'])
     check(all('tls_error' in r for r in server.requests),
@@ -154,6 +155,28 @@ def test_certificate_of_nobody(box):
 def test_certificate_of_another_host(box):
     server = box.server(names=['sentry.example'])
     check_not_trusted(box, server, server.env)
+
+
+def test_certificate_that_is_over(box):
+    server = box.server(expired=True)
+    check_not_trusted(box, server, server.env, 'expired')
+
+
+def test_the_key_is_nowhere(box):
+    """In no argument and no environment of the others, and in no message."""
+    server = box.server()
+    profd = box.profd([box.target('shares')], '--chunk-seconds', '1', '--debug',
+                      env=dict(server.env, SENTRY_DSN=server.dsn))
+    wait_for(lambda: server.requests, 'a chunk arrives')
+    helpers = [pid for pids in profd.helpers().values() for pid in pids]
+    check(len(helpers) == 3, f'{helpers}')
+    for pid in helpers:
+        for name in ('cmdline', 'environ'):
+            check(KEY not in harness.proc_text(pid, name),
+                  f'the key is in {name} of {harness.exe_name(pid)}')
+    profd.interrupt()
+    check_counts(profd, [], sent=len(server.requests))
+    check(KEY not in profd.stderr + profd.stdout, 'the key is shown')
 
 
 if __name__ == '__main__':

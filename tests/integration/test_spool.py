@@ -14,9 +14,9 @@ import time
 import chunk_rules
 import harness
 import test_kill
+from envelopes import KEY
 from harness import Skip, check, wait_for
 from layout import Layout
-from test_delivery_server import KEY
 
 
 def dsn_of(port):

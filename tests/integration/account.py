@@ -1,0 +1,95 @@
+"""What became of each chunk, from three sides that have to agree: the files of
+--output (what was made), the servers' requests and the spool's directory, and
+the daemon's own figures.
+"""
+
+import collections
+
+from envelopes import KEY
+from harness import check
+
+
+def spooled_ids(spool):
+    """The chunks that wait, by the names of their files."""
+    return {p.name.split('-')[1] for p in spool.glob('*.gz')} \
+        if spool else set()
+
+
+def of(profd):
+    """The chunks that a run has made."""
+    return [e.chunk['chunk_id'] for e in profd.envelopes]
+
+
+def arrivals(servers):
+    """{chunk id: [(status or None, was it answered)]} in the order of arrival."""
+    found = collections.defaultdict(list)
+    for server in servers:
+        answered = set(server.answered)
+        for r, e in zip(server.received, server.all_envelopes()):
+            check(r['problems'] == [], f'request {r["n"]}: {r["problems"]}')
+            if e.chunk:
+                found[e.chunk['chunk_id']].append(
+                    (r['status'], r['n'] in answered))
+    return found
+
+
+def check_once(found, sure):
+    """Nothing comes again after its answer. sure: a status is an answer that has
+    arrived, as of a server that never went away."""
+    for chunk, times in found.items():
+        for status, answered in times[:-1]:
+            check(status is None or not (sure or answered),
+                  f'{chunk} came again after its answer: {times}')
+
+
+class Account:
+    """Of runs that have ended, with one spool, or none."""
+
+    def __init__(self, profds, servers, spool=None, sure=True):
+        self.made = {i for p in profds for i in of(p)}
+        found = arrivals(servers)
+        check_once(found, sure)
+        last = {i: times[-1][0] for i, times in found.items()}
+        self.taken = {i for i, s in last.items() if s and 200 <= s < 300}
+        self.limited = {i for i, s in last.items() if s == 429}
+        self.refused = {i for i, s in last.items() if s} - self.taken - \
+            self.limited
+        self.waiting = spooled_ids(spool)
+        self.nowhere = self.made - self.taken - self.refused - \
+            self.limited - self.waiting
+        check(set(last) <= self.made, 'a chunk arrived that was not made')
+        self.twice = self.waiting & (self.taken | self.limited | self.refused)
+        if sure:
+            check(not self.twice, f'answered, and waiting: {self.twice}')
+        for profd in profds:
+            check(KEY not in profd.stderr + profd.stdout, 'the key is shown')
+        self.discarded = collections.Counter()
+        self.add_up([p.stats for p in profds], sure)
+
+    def add_up(self, stats, sure):
+        sums = collections.Counter()
+        spool = collections.Counter()
+        for one in stats:
+            chunks = one['chunks']
+            self.discarded.update(chunks['discarded'])
+            sums.update({k: chunks[k] for k in ('made', 'sent', 'spooled')})
+            spool.update(one['spool'])
+            check(chunks['made'] == chunks['sent'] + chunks['spooled'] +
+                  sum(chunks['discarded'].values()),
+                  f'chunks got lost: {chunks}')
+        check(sums['made'] == len(self.made), f'made: {sums}')
+        limited = self.discarded['ratelimit_backoff'] + \
+            spool['ratelimit_backoff']
+        check(limited >= len(self.limited), f'429: {stats}')
+        if not sure:
+            return
+        check(sums['sent'] + spool['sent'] == len(self.taken),
+              f'{len(self.taken)} were taken: {stats}')
+        check(self.discarded['send_error'] + spool['send_error'] ==
+              len(self.refused), f'{len(self.refused)} were refused: {stats}')
+        check(stats[-1]['spool']['waiting'] == len(self.waiting),
+              f'{len(self.waiting)} wait: {stats}')
+        check(len(self.nowhere) == sum(self.discarded.values()) -
+              self.discarded['send_error'] +
+              spool['ratelimit_backoff'] - len(self.limited),
+              f'{len(self.nowhere)} are nowhere: {stats}')

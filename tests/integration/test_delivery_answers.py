@@ -1,0 +1,168 @@
+#!/usr/bin/python3
+"""Each answer that a server can give: what arrives, what is counted, what is
+kept.
+"""
+
+import email.utils
+import re
+import time
+
+import harness
+from account import Account
+from harness import check
+
+DAY_S = 24 * 3600
+
+
+def header(text, **more):
+    return {'headers': {'X-Sentry-Rate-Limits': text}, **more}
+
+
+def sleepers(box, n):
+    return [box.start(['sleep', 'infinity']) for _ in range(n)]
+
+
+class Play:
+    """One server, and programs of which each run makes a chunk each."""
+
+    def __init__(self, box, targets=2):
+        self.box = box
+        self.server = box.server()
+        self.targets = sleepers(box, targets)
+        self.runs = []
+        self.spool = box.dir / 'spool'
+
+    def run(self, script, *args, targets=None):
+        """The daemon that has ended, and its requests that had a chunk."""
+        before = len(self.server.requests)
+        self.server.tell(script=script)
+        profd = self.box.profd(self.targets[:targets], '--dsn',
+                               self.server.dsn, '--spool', self.spool, *args,
+                               env=self.server.env)
+        # They sleep: a look is a tick, and a chunk has two samples.
+        profd.wait_attached().wait_looks(20).interrupt()
+        self.runs.append(profd)
+        return profd, [r for r in self.server.requests[before:]
+                       if any(i['type'] == 'profile_chunk'
+                              for i in r['items'])]
+
+    def account(self):
+        return Account(self.runs, [self.server], self.spool)
+
+
+def test_what_is_taken_and_what_is_refused(box):
+    play = Play(box, targets=9)
+    statuses = [200, 400, 403, 413, 500, 503, 202, 404, 502]
+    profd, requests = play.run([{'status': s} for s in statuses])
+    check([r['status'] for r in requests] == statuses, f'{requests}')
+    a = play.account()
+    check(len(a.taken) == 2 and len(a.refused) == 7 and not a.waiting and
+          not a.nowhere, f'{vars(a)}')
+    for status in statuses:
+        check((f'status {status}' in profd.stderr) == (status >= 400),
+              f'{status} is not told: {profd.stderr}')
+
+
+def test_an_answer_that_is_cut_off(box):
+    """There was a status: the server has it."""
+    play = Play(box, targets=6)
+    script = [{'do': 'hang_up'}, {'do': 'truncate'}, {'do': 'endless_body'},
+              {'do': 'endless_head'}, {'body': 'x' * 100000}, {}]
+    _, requests = play.run(script)
+    check(len({r['connection'] for r in requests}) == 6,
+          f'a connection that was no good was used again: {requests}')
+    a = play.account()
+    check(len(a.taken) == 6, f'{vars(a)}')
+
+
+def test_redirects_are_not_followed(box):
+    """They would carry the key to who knows where."""
+    other = box.server()
+    play = Play(box, targets=4)
+    there = f'https://localhost:{other.port}/api/42/envelope/'
+    play.run([{'status': s, 'headers': {'Location': there}}
+              for s in (301, 302, 307, 308)])
+    a = play.account()
+    check(len(a.refused) == 4 and other.requests == [], f'{other.requests}')
+
+
+def told_seconds(profd):
+    found = re.findall(r'debug: the server takes no profiles for (\d+) s$',
+                       profd.stderr, re.M)
+    check(len(found) <= 1, f'told twice: {profd.stderr}')
+    return int(found[0]) if found else 0
+
+
+def check_limits(box, cases):
+    """Of each (answer, seconds) what the answer's limit is, 0: none."""
+    play = Play(box)
+    for answer, seconds in cases:
+        profd, requests = play.run([answer], '--debug')
+        told = told_seconds(profd)
+        check(told == seconds, f'{answer}: {told} s, not {seconds}')
+        check(len(requests) == (1 if seconds else 2),
+              f'{answer}: {len(requests)} requests')
+        # The one that was answered so, and the one that stayed.
+        lost = (answer.get('status') == 429) + (seconds > 0)
+        chunks = profd.stats['chunks']
+        check(chunks['discarded'] ==
+              ({'ratelimit_backoff': lost} if lost else {}) or
+              answer.get('status') == 503, f'{answer}: {chunks}')
+    a = play.account()
+    check(not a.waiting and len(a.nowhere) == sum(1 for _, s in cases if s),
+          f'{vars(a)}')
+
+
+def test_limits_of_429(box):
+    check_limits(box, [
+        (header('60:profile_chunk:organization', status=429), 60),
+        (header('60::organization', status=429), 60),
+        (header('2.5:profile_chunk', status=429), 3),
+        # Of others; and then the 429 is about one of them.
+        (header('60:error;session:key', status=429), 0),
+        (header(['10:error', '20:profile_chunk:key', '30:span'], status=429),
+         20),
+        # What cannot be read says no more than that there is one.
+        (header('soon', status=429), 60),
+        (header('soon', status=429) |
+         {'headers': {'X-Sentry-Rate-Limits': 'soon', 'Retry-After': '7'}}, 7),
+    ])
+
+
+def test_limits_that_come_with_200(box):
+    check_limits(box, [
+        (header('60:error;profile_chunk;span:key:quota:custom'), 60),
+        (header('5:profile_chunk, 50:profile_chunk, 20:'), 50),
+        (header('99999999999999999999:profile_chunk'), DAY_S),
+        (header('60:error;unheard_of:key'), 0),
+        (header('-1:profile_chunk, x:profile_chunk,,:'), 0),
+    ])
+
+
+def test_retry_after(box):
+    def date(seconds):
+        return email.utils.formatdate(time.time() + seconds, usegmt=True)
+    check_limits(box, [
+        ({'status': 429}, 60),
+        ({'status': 429, 'headers': {'Retry-After': '120'}}, 120),
+        ({'status': 429, 'headers': {'Retry-After': date(2 * DAY_S)}}, DAY_S),
+        ({'status': 429, 'headers': {'Retry-After': date(-DAY_S)}}, 60),
+        # It is of a 429 and of nothing else.
+        ({'status': 503, 'headers': {'Retry-After': '120'}}, 0),
+    ])
+
+
+def test_a_date_is_a_time_from_now(box):
+    play = Play(box)
+    began = time.time()
+    until = email.utils.formatdate(began + 1000, usegmt=True)
+    profd, _ = play.run([{'status': 429, 'headers': {'Retry-After': until}}],
+                        '--debug')
+    passed = time.time() - began
+    told = told_seconds(profd)
+    check(1000 - passed - 1 <= told <= 1000,
+          f'{told} s, at most {passed} s after it was said')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
