@@ -92,8 +92,12 @@ static void report(struct sending *s, enum ship_result result)
 		.result = result,
 	};
 
-	/* Which counts it, if it is there. */
+	/*
+	 * Before: the one counts it, if it is there; the other may be why, and
+	 * after its last envelope the broker does not listen any more.
+	 */
 	report_spool();
+	report_limit();
 	tell(&done, sizeof(done));
 	sending_free(s);
 }
