@@ -77,8 +77,9 @@ static int add_entry(struct cfi *c, const struct cfi_fde *fde, uint32_t source)
 }
 
 /*
- * Makes an entry harmless: its program becomes nops. libdw reads all entries
- * of a section, also those that nobody asks for.
+ * Makes an entry harmless: its program becomes nops, and of a function's the
+ * range in front of it empty, else libdw may find it in place of another one.
+ * libdw reads all entries of a section, also those that nobody asks for.
  */
 static void blank(const struct cfi_section *s, const uint8_t *start,
 		  const uint8_t *end)
@@ -140,7 +141,7 @@ static int scan(struct cfi *c, uint32_t source)
 		if (!cfi_check_program(s->bytes + fde.program, fde.program_size,
 				       &rows) ||
 		    rows * (fde.program_size + WORK_ROW) > WORK_MAX - c->work) {
-			blank(s, s->bytes + fde.program, e.fde.end);
+			blank(s, e.fde.start, e.fde.end);
 			continue;
 		}
 		c->work += rows * (fde.program_size + WORK_ROW);
