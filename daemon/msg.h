@@ -236,6 +236,7 @@ struct msg_session_open {
 	uint32_t max_frames;
 	uint32_t symbols; /* enum unwind_symbols */
 	uint64_t chunk_us;
+	uint64_t first_chunk_us; /* the first one's, no longer than others */
 	uint64_t wall_offset_us;
 	uint64_t hash_seed;
 	char profiler_id[MSG_ID_SIZE];

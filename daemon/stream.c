@@ -30,6 +30,9 @@ struct stream {
 
 	uint64_t maps_ns; /* when they were read, in ticks' time */
 	uint64_t time_ns; /* of the last record */
+	/* When the first chunk ends; 0: it has not begun, UINT64_MAX: it has.
+	 */
+	uint64_t first_end_ns;
 	bool closed;
 	bool was_away; /* capture was: nobody told of an exec */
 	struct work work;
@@ -204,6 +207,13 @@ static int take_tick(struct stream *s, const struct record_tick *record)
 
 	r = aggregate_tick(s->aggregate, record->h.time_ns, record->settled_ns,
 			   &due);
+	if (s->first_end_ns == 0)
+		s->first_end_ns =
+			record->h.time_ns + s->open.first_chunk_us * NS_PER_US;
+	if (record->settled_ns >= s->first_end_ns) {
+		s->first_end_ns = UINT64_MAX;
+		due = true;
+	}
 	if (r == 0 && due)
 		r = cut_chunk(s, record->settled_ns);
 	return r;
@@ -289,6 +299,7 @@ int stream_renew(struct stream *s, const char profiler_id[MSG_ID_SIZE])
 	if (r == 0)
 		r = cut_chunk(s, s->time_ns);
 	memcpy(s->open.profiler_id, profiler_id, sizeof(s->open.profiler_id));
+	s->first_end_ns = 0;
 	return r;
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "daemon/broker.h"
+#include "daemon/chance.h"
 #include "daemon/child.h"
 #include "daemon/governor.h"
 #include "daemon/id.h"
@@ -73,6 +74,18 @@ int target_open(struct broker *b, int32_t pid)
 	return 0;
 }
 
+/*
+ * Hosts that start at once, or come back at once after a limit, would send at
+ * once, every minute from then on: so the first chunk is shorter, by chance.
+ */
+static uint64_t first_chunk_us(const struct broker *b, uint64_t chunk_us)
+{
+	const uint64_t least_us = chunk_us / 4;
+
+	return b->has_dsn ? least_us + chance_below(chunk_us - least_us + 1)
+			  : chunk_us;
+}
+
 static void open_session(struct broker *b, struct target *t)
 {
 	struct msg_session_open m = {
@@ -85,6 +98,7 @@ static void open_session(struct broker *b, struct target *t)
 		.wall_offset_us = b->wall_offset_us,
 	};
 
+	m.first_chunk_us = first_chunk_us(b, m.chunk_us);
 	id_make(m.profiler_id);
 	if (getrandom(&m.hash_seed, sizeof(m.hash_seed), 0) < 0)
 		abort();

@@ -59,8 +59,9 @@ def test_sentry_dsn_stands_in(box):
         before = len(server.requests)
         profd = box.profile([target], *args, output=None,
                             env=harness.environment(SENTRY_DSN=env))
-        check_counts(profd, [], sent=1)
-        check(len(server.requests) == before + 1, 'not one more request')
+        made = profd.stats['chunks']['made']
+        check_counts(profd, [], sent=made)
+        check(len(server.requests) == before + made, 'not these requests')
     server.check_requests()
     check(list(profd.output.glob('*.envelope')) == [],
           'something was written without --output')
@@ -112,8 +113,9 @@ def test_limit_of_others_is_not_ours(box):
 def test_refused_by_the_server(box):
     server = box.server(tls=False, status=500)
     profd = box.profile([box.target('shares')], '--dsn', server.dsn, output=None)
-    check(len(server.envelopes) == 1, 'a refused chunk was sent again')
-    check(server.reported == {'send_error': 1}, f'{server.reported}')
+    got = [c['chunk_id'] for c in server.chunks]
+    check(len(got) == len(set(got)), 'a refused chunk was sent again')
+    check(server.reported == {'send_error': len(got)}, f'{server.reported}')
     check_counts(profd, ['send_error'])
     check('500' in profd.stderr, f'the status is not told: {profd.stderr}')
 
@@ -128,7 +130,7 @@ def test_nobody_listens(box):
     check_counts(profd, ['network_error'])
     check('does not answer' in profd.stderr and 'not sent' in profd.stderr, f'it is not told: {profd.stderr}')
     check(KEY not in profd.stderr + profd.stdout, 'the key is shown')
-    check(len(profd.envelopes) == profd.stats['chunks']['written'] == 1,
+    check(len(profd.envelopes) == profd.stats['chunks']['written'] >= 1,
           'the file is there all the same')
 
 

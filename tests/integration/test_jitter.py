@@ -1,0 +1,63 @@
+#!/usr/bin/python3
+"""Hosts that start together do not send together from then on."""
+
+import harness
+from harness import check, wait_for
+
+CHUNK_S = 4
+N = 8
+
+
+def lengths(profd, server):
+    """Of the first chunk of each process, and of its second, in seconds."""
+    found = {}
+    for chunk in server.chunks:
+        times = [s['timestamp'] for s in chunk['profile']['samples']]
+        found.setdefault(chunk['profiler_id'], []).append(
+            max(times) - min(times))
+    return [f for f in found.values() if len(f) >= 2]
+
+
+def first_chunks(box):
+    server = box.server(tls=False)
+    targets = [box.target('shares') for _ in range(N)]
+    profd = box.profd(targets, '--chunk-seconds', CHUNK_S, '--dsn', server.dsn,
+                      output=None)
+    found = wait_for(lambda: len(lengths(profd, server)) == N and
+                     lengths(profd, server), 'two chunks of each')
+    profd.interrupt()
+    for target in targets:
+        target.end()
+    # Of eight within three seconds, two are so far apart but for once in a
+    # billion.
+    first = [f[0] for f in found]
+    check(max(first) - min(first) > 0.1, f'not by chance: {first}')
+    # Where samples are missing a chunk looks shorter than it is.
+    return [f for f in found if f[0] < CHUNK_S / 4 - 0.1 or
+            f[1] < CHUNK_S - 0.1]
+
+
+def test_first_chunks(box):
+    harness.in_turns(lambda: first_chunks(box))
+
+
+def files_alone(box):
+    targets = [box.target('shares') for _ in range(3)]
+    profd = box.profd(targets, '--chunk-seconds', '1')
+    profd.wait_chunks(6)
+    profd.interrupt()
+    for target in targets:
+        target.end()
+    first = {}
+    for chunk in profd.chunks:
+        times = [s['timestamp'] for s in chunk['profile']['samples']]
+        first.setdefault(chunk['profiler_id'], max(times) - min(times))
+    return [f for f in first.values() if f < 0.9]
+
+
+def test_files_alone_have_none(box):
+    harness.in_turns(lambda: files_alone(box))
+
+
+if __name__ == '__main__':
+    harness.main(globals())
