@@ -121,7 +121,7 @@ static bool in_plt(const uint8_t *before, size_t n_before, const uint8_t *code,
 	else if (n - pos >= 8 && code[pos] == 0xff && code[pos + 1] == 0x35 &&
 		 code[pos + 6] == 0xff && code[pos + 7] == 0x25) /* push */
 		*ret_ra = 8;
-	else if (take(code, n, &pos, "\xe9", 1) && after_index)
+	else if (after_index && take(code, n, &pos, "\xe9", 1))
 		*ret_ra = 8;
 	else if (n - pos >= 6 && code[pos] == 0x68 && code[pos + 5] == 0xe9)
 		*ret_ra = 0;

@@ -146,6 +146,7 @@ static void move(struct walk_frame *f, const struct memo_frame *e)
 	f->is_leaf = false;
 	f->by_heuristic = false;
 	f->interrupted = false;
+	f->sp_is_bound = false;
 	f->place = NULL;
 	f->regs.r[SP] = e->sp;
 	f->regs.r[FP] = e->fp;

@@ -19,6 +19,7 @@ enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f,
 	const uint64_t sp = f->regs.r[SP];
 	uint64_t sum;
 
+	w->missing = 0;
 	if (sp >= s->second_lo && sp < s->second_hi) {
 		if (addr < s->second_lo)
 			return UNWIND_END_BAD_CFA;
@@ -300,6 +301,10 @@ enum unwind_end walk_step(struct walk *w, struct walk_frame *f)
 	if (p == NULL || p->addr != walk_lookup(f))
 		p = space_place(w->space, walk_lookup(f));
 	w->step.usual = false;
+	/* What another candidate of a search would have needed does not count.
+	 */
+	w->missing = 0;
+	w->second = 0;
 	f->planted = false;
 	if (p->rule->cfa != RULE_CFA_NONE)
 		return walk_by_rule(w, f, p);

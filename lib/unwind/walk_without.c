@@ -7,15 +7,15 @@
 /* What the kernel put on the stack for a handler; sp is behind its address. */
 static enum unwind_end step_sigreturn(struct walk *w, struct walk_frame *f)
 {
-	uint64_t sp = f->regs.r[SP];
+	struct frame_regs regs = {.known = BIT(CPU_N_REGS) - 1};
 
 	for (unsigned int reg = 0; reg < CPU_N_REGS; reg++) {
-		uint64_t at = sp + cpu_sigframe_offset(reg);
+		uint64_t at = f->regs.r[SP] + cpu_sigframe_offset(reg);
 
-		if (!walk_read_word(w, at, &f->regs.r[reg]))
+		if (!walk_read_word(w, at, &regs.r[reg]))
 			return walk_unreadable(w, f, at, 8);
 	}
-	f->regs.known = BIT(CPU_N_REGS) - 1;
+	f->regs = regs;
 	return walk_enter_interrupted(w, f);
 }
 
@@ -94,7 +94,7 @@ static bool is_just_called(struct walk *w, const struct walk_frame *f)
 /*
  * Does the code say how it goes on to its return? Behind a call, it may be that
  * of another function, where the call was one that does not come back: so what
- * is found there has to be behind a call, too.
+ * is found there has to be behind a call, too, as far as code can be read.
  */
 static bool has_way_out(struct walk *w, const struct walk_frame *f,
 			uint32_t *ret_ra, uint32_t *ret_fp)
@@ -107,6 +107,7 @@ static bool has_way_out(struct walk *w, const struct walk_frame *f,
 		return false;
 	return at_pc || CPU_LINK_REGISTER ||
 	       (walk_read_word(w, f->regs.r[SP] + *ret_ra, &ra) &&
+		unwind_space_covers(w->space, ra - 1) &&
 		code_call_before(w->space, ra, &target) != CODE_CALL_NONE);
 }
 

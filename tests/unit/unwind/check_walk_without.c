@@ -1,0 +1,187 @@
+/*
+ * Made-up stacks through code of a file that has no call frame information:
+ * what the code says of its way out is believed only as far as the stack bears
+ * it out.
+ */
+#include "lib/unwind/unwind.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/unit/suite.h"
+
+#define CODE  UINT64_C(0x400000)
+#define STACK UINT64_C(0x7fff0000)
+#define WORDS 64
+
+/* Offsets in the file, whose first page is its header. */
+#define RET	 0x1000 /* a function that returns at once */
+#define NEVER	 0x1100 /* one whose call does not come back, before another */
+#define CALLER	 0x1200
+#define TRAP	 0x1300 /* rt_sigreturn's trampoline */
+#define FILE_END 0x2000
+
+#define BIT(n) (UINT64_C(1) << (n))
+
+static const char maps_text[] = "400000-402000 r-xp 00000000 fe:01 1 /a\n"
+				"7fff0000-7fff8000 rw-p 00000000 00:00 0 \n";
+
+static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
+
+static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
+{
+	static uint8_t file[FILE_END];
+	const Elf64_Ehdr header = {
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+			    ELFDATA2LSB, EV_CURRENT},
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(header),
+		.e_ehsize = sizeof(header),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 1,
+	};
+	const Elf64_Phdr segment = {
+		.p_type = PT_LOAD,
+		.p_flags = PF_R | PF_X,
+		.p_filesz = FILE_END,
+		.p_memsz = FILE_END,
+		.p_align = 4096,
+	};
+	int fd = memfd_create("image", MFD_CLOEXEC);
+
+	(void)ctx;
+	(void)end;
+	ck_assert_uint_eq(start, CODE);
+	memcpy(file, &header, sizeof(header));
+	memcpy(file + sizeof(header), &segment, sizeof(segment));
+	file[RET] = 0xc3;
+	memcpy(file + NEVER - sizeof(call), call, sizeof(call));
+	file[NEVER] = 0xc3;
+	memcpy(file + CALLER - sizeof(call), call, sizeof(call));
+	memcpy(file + TRAP, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
+	ck_assert_int_eq(write(fd, file, sizeof(file)), sizeof(file));
+	*ret_fd = fd;
+	return 0;
+}
+
+static int no_debug(void *ctx, const char *build_id, int *ret_fd)
+{
+	(void)ctx;
+	(void)build_id;
+	(void)ret_fd;
+	return -ENOENT;
+}
+
+static const struct unwind_files files = {.image = image, .debug = no_debug};
+static const struct unwind_cache_options options = {.max_bytes = 1u << 20};
+
+static struct unwind_cache *cache;
+static struct unwind_space *space;
+static struct record_sample *sample;
+static uint64_t *stack;
+static struct unwind_stack out;
+
+static void set_up(void)
+{
+	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
+	ck_assert_int_eq(unwind_space_new(cache, &files, NULL, &space), 0);
+	ck_assert_int_eq(
+		unwind_space_set_maps(space, maps_text, sizeof(maps_text) - 1),
+		0);
+	sample = calloc(1, sizeof(*sample) + WORDS * 8);
+	ck_assert_ptr_nonnull(sample);
+	sample->arch = SAMPLE_ARCH_X86_64;
+	sample->regs_known = BIT(SAMPLE_X86_64_RSP) | BIT(SAMPLE_X86_64_RIP) |
+			     BIT(SAMPLE_X86_64_RBP);
+	sample->regs[SAMPLE_X86_64_RSP] = STACK;
+	sample->regs[SAMPLE_X86_64_RBP] = STACK + 10 * 8;
+	sample->regs[SAMPLE_X86_64_RIP] = CODE + RET;
+	sample->stack_addr = STACK;
+	sample->stack_size = WORDS * 8;
+	stack = (uint64_t *)(void *)sample->stack;
+	/* A frame pointer's pair, behind which nothing is known. */
+	stack[11] = CODE + CALLER;
+}
+
+static void tear_down(void)
+{
+	free(sample);
+	unwind_space_free(space);
+	unwind_cache_free(cache);
+}
+
+static void walk(void)
+{
+	ck_assert_int_eq(unwind_walk(space, sample, sizeof(*sample) + WORDS * 8,
+				     16, &out),
+			 0);
+}
+
+START_TEST(the_way_out_of_the_caller)
+{
+	stack[0] = CODE + NEVER;
+	stack[1] = CODE + CALLER;
+	walk();
+	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
+	ck_assert_uint_eq(out.n, 4);
+	ck_assert_uint_eq(out.frames[1].addr, CODE + NEVER);
+	ck_assert_uint_eq(out.frames[2].addr, CODE + CALLER);
+	ck_assert(out.frames[2].by_heuristic);
+	ck_assert_uint_eq(out.frames[3].addr, CODE + CALLER);
+}
+END_TEST
+
+/* Not of it: what is there is no return address, but something of its own. */
+static const uint64_t locals[] = {0, 1, STACK, CODE + RET, UINT64_MAX};
+
+START_TEST(the_way_out_of_another_function)
+{
+	stack[0] = CODE + NEVER;
+	stack[1] = locals[_i];
+	walk();
+	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
+	ck_assert_uint_eq(out.n, 3);
+	ck_assert_uint_eq(out.frames[1].addr, CODE + NEVER);
+	ck_assert_uint_eq(out.frames[2].addr, CODE + CALLER);
+}
+END_TEST
+
+/*
+ * What an outer handler's signal interrupted, but for its last register, rip:
+ * the stack pointer that is there already is not the handler's.
+ */
+START_TEST(a_signal_frame_that_is_cut_off)
+{
+	memset(stack, 0x55, WORDS * 8);
+	stack[0] = CODE + TRAP;
+	stack[1 + 160 / 8] = STACK + 40 * 8; /* rsp */
+	stack[1 + 168 / 8] = CODE + RET;     /* rip */
+	stack[40] = CODE + TRAP;
+	sample->stack_size = (41 + 168 / 8) * 8;
+	walk();
+	ck_assert_int_eq(out.end, UNWIND_END_UNREADABLE);
+	ck_assert_uint_eq(out.n, 4);
+	/* More of this stack is needed, and of no other. */
+	ck_assert_uint_eq(out.second, 0);
+	ck_assert_uint_eq(out.stack_top, STACK + (41 + 176 / 8) * 8);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("unwind/walk_without");
+	TCase *tc = tcase_create("walks");
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, the_way_out_of_the_caller);
+	tcase_add_loop_test(tc, the_way_out_of_another_function, 0,
+			    (int)(sizeof(locals) / sizeof(locals[0])));
+	tcase_add_test(tc, a_signal_frame_that_is_cut_off);
+	suite_add_tcase(s, tc);
+	return s;
+}
