@@ -28,6 +28,12 @@ class Documents(unittest.TestCase):
                                   capture_output=True, text=True)
             self.assertEqual(lint.stdout + lint.stderr, "")
 
+    def test_headings_are_words(self):
+        """ "In", for one, would be a macro, which puts the next in brackets."""
+        for page in glob.glob(f"{ROOT}/docs/*.8"):
+            for heading in re.findall(r"^\.S[hs] (.*)$", rules.read(page), re.M):
+                self.assertNotRegex(heading, r"\b(?<!&)[A-Z][a-z]\b", page)
+
     def test_the_manual_page_and_help_have_the_same_options(self):
         text = rules.run(f"{BUILD}/sentry-profd", "--help")
         known = set(re.findall(r"^  --([\w-]+)", text, re.MULTILINE))
