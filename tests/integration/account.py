@@ -21,24 +21,29 @@ def of(profd):
 
 
 def arrivals(servers):
-    """{chunk id: [(status or None, was it answered)]} in the order of arrival."""
+    """{chunk id: [(status or None, was it settled)]} in the order of arrival.
+
+    There is one request at a time. So who sends another on the same connection
+    has read the answer to the one before, and done what follows from it.
+    """
     found = collections.defaultdict(list)
     for server in servers:
-        answered = set(server.answered)
+        last = {r['connection']: r['n'] for r in server.requests if 'n' in r}
         for r, e in zip(server.received, server.all_envelopes()):
             check(r['problems'] == [], f'request {r["n"]}: {r["problems"]}')
             if e.chunk:
                 found[e.chunk['chunk_id']].append(
-                    (r['status'], r['n'] in answered))
+                    (r['status'], r['n'] < last[r['connection']]))
     return found
 
 
 def check_once(found, sure):
-    """Nothing comes again after its answer. sure: a status is an answer that has
-    arrived, as of a server that never went away."""
+    """Nothing comes again after its answer. sure: a status is an answer that was
+    read, as of a server that never went away, and a ship that was not killed.
+    """
     for chunk, times in found.items():
-        for status, answered in times[:-1]:
-            check(status is None or not (sure or answered),
+        for status, settled in times[:-1]:
+            check(status is None or not (sure or settled),
                   f'{chunk} came again after its answer: {times}')
 
 
@@ -49,6 +54,7 @@ class Account:
         self.made = {i for p in profds for i in of(p)}
         found = arrivals(servers)
         check_once(found, sure)
+        self.again = sum(len(times) - 1 for times in found.values())
         last = {i: times[-1][0] for i, times in found.items()}
         self.taken = {i for i, s in last.items() if s and 200 <= s < 300}
         self.limited = {i for i, s in last.items() if s == 429}

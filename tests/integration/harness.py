@@ -434,10 +434,6 @@ class Server:
         return envelope_server.requests(self.dir)
 
     @property
-    def answered(self):
-        return envelope_server.answered(self.dir)
-
-    @property
     def received(self):
         """The requests that brought an envelope."""
         return [r for r in self.requests if r.get('envelope')]

@@ -23,8 +23,7 @@ Every request is a line in DIR/requests.jsonl, written before the answer is:
     status      the answer's; null if there was none
 
 One that did not come as a whole is none. A failed TLS handshake is a line
-{"tls_error": TEXT}. When an answer with a status has gone out, n is a line in
-DIR/answered.
+{"tls_error": TEXT}.
 
 --tls makes an authority (DIR/ca.pem) and a certificate for localhost and
 127.0.0.1, or for the names that --name gives, by the openssl command; --expired
@@ -58,7 +57,7 @@ With --stdin lines of JSON there are obeyed, each answered by a line "ok":
     {"do": "up"}         as in the beginning
     {"script": [...]}    for the requests that come next
 
-For tests in Python: requests(DIR) and answered(DIR) return what is there so far.
+For tests in Python: requests(DIR) returns the lines that are there so far.
 """
 
 import argparse
@@ -88,21 +87,13 @@ SILENT = ('close', 'reset', 'reset_body', 'reset_head', 'stall', 'garbage',
           'endless')
 
 
-def read_lines(directory, name):
-    """Those so far; one that is being written is left out."""
+def requests(directory):
+    """The requests so far; a line that is being written is left out."""
     try:
-        with open(os.path.join(directory, name)) as f:
+        with open(os.path.join(directory, 'requests.jsonl')) as f:
             return [json.loads(line) for line in f if line.endswith('\n')]
     except FileNotFoundError:
         return []
-
-
-def requests(directory):
-    return read_lines(directory, 'requests.jsonl')
-
-
-def answered(directory):
-    return read_lines(directory, 'answered')
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -148,8 +139,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
             'status': answer.get('status'),
         }, data)
         self.answer(answer)
-        if answer.get('status'):
-            self.server.write(n, 'answered')
 
     def read_body(self, headers, problems):
         """The body as it came, and gunzipped; None if that cannot be done."""
@@ -344,8 +333,9 @@ class Server(http.server.ThreadingHTTPServer):
                 return self.n, self.script[self.n - 1]
             return self.n, {}
 
-    def write(self, entry, name='requests.jsonl'):
-        with self.lock, open(os.path.join(self.directory, name), 'a') as f:
+    def write(self, entry):
+        with self.lock, \
+                open(os.path.join(self.directory, 'requests.jsonl'), 'a') as f:
             f.write(json.dumps(entry) + '\n')
 
 

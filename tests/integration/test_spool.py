@@ -5,15 +5,12 @@
 import contextlib
 import gzip
 import os
-import random
 import signal
 import socket
 import subprocess
-import time
 
 import chunk_rules
 import harness
-import test_kill
 from envelopes import KEY
 from harness import Skip, check, wait_for
 from layout import Layout
@@ -233,33 +230,6 @@ def test_a_second_signal(box):
     check(chunks['spooled'] == chunks['made'] and not chunks['discarded'],
           f'not all of them wait: {chunks}')
     check(len(waiting(spool)) == chunks['made'], 'files')
-
-
-def test_ship_is_killed(box):
-    """At random moments, with a server that comes and goes."""
-    chance = random.Random(1)
-    spool, port = box.dir / 'spool', harness.free_port()
-    profd = profd_with(box, spool, port)
-    servers = []
-    for _ in range(6):
-        if servers and servers[-1].program.running():
-            servers[-1].program.end()
-        else:
-            servers.append(box.server(tls=False, port=port))
-        profd.wait_chunks()
-        time.sleep(chance.random() * 0.3)
-        test_kill.wait_replaced(profd, 'ship',
-                                test_kill.kill_child(profd, 'ship'))
-    if not servers[-1].program.running():
-        servers.append(box.server(tls=False, port=port))
-    wait_for(lambda: not waiting(spool), 'none waits')
-    profd.interrupt()
-    chunks = check_counts(profd)
-    check(not chunks['discarded'], f'{chunks}')
-    got = {i for s in servers for i in ids(s.envelopes)}
-    left = len(waiting(spool))
-    missing = set(ids(profd.envelopes)) - got
-    check(len(missing) <= left, f'{len(missing)} are nowhere')
 
 
 if __name__ == '__main__':

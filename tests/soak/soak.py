@@ -2,6 +2,7 @@
 """The long storms, which make check runs in a short form only.
 
 KILLS (1000) SIGKILLs to each of our processes at random moments (kills.py);
+SHIP_KILLS (200) of ship alone, with a server that goes and comes back;
 STORM_SECONDS (30) of 1,000 threads a second, at each rate; and the tests of
 what a target could see of us over and over, from new seeds, for MINUTES (10);
 and STOPS (100000) at random moments of programs of all kinds, ten real ones
@@ -90,6 +91,8 @@ class Soak:
 def main():
     soak = Soak()
     soak.run(HERE / 'kills.py')
+    soak.run(TESTS / 'test_delivery_kills.py',
+             SHIP_KILLS=os.environ.get('SHIP_KILLS') or '200')
     soak.run(TESTS / 'test_life_storm.py',
              STORM_SECONDS=os.environ.get('STORM_SECONDS') or '30')
     # An environment with a seed would draw the same moments again.
