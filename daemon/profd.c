@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -78,6 +79,8 @@ static void take_dsn(struct broker *b)
 
 	if (b->options.dsn == NULL)
 		return;
+	/* Its key shall be in no core file. */
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	result = dsn_parse(&dsn, b->options.dsn);
 	explicit_bzero(&dsn, sizeof(dsn));
 	if (result == DSN_EMPTY) {

@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+"""Nobody finds the DSN's key in what we write, start or leave behind."""
+
+import os
+import pathlib
+import resource
+import signal
+
+import harness
+import stranger
+from harness import Skip, check, wait_for
+from test_delivery_server import KEY
+
+
+def everybody(profd):
+    return {pid: kind for kind, pids in profd.helpers().items()
+            for pid in pids}
+
+
+def test_children_are_not_given_it(box):
+    """The broker's own are what it was started with, and ship gets it by its
+    socket."""
+    server = box.server(tls=False)
+    env = harness.environment(SENTRY_DSN=server.dsn)
+    profd = box.profd([box.target('shares')], '--chunk-seconds', '1', '--debug',
+                      env=env)
+    wait_for(lambda: server.envelopes, 'a chunk')
+    children = everybody(profd)
+    check(sorted(children.values()) == ['capture', 'ship', 'unwind'],
+          f'{children}')
+    for pid, kind in children.items():
+        for name in ('cmdline', 'environ'):
+            if os.geteuid() == 0:
+                text = pathlib.Path(f'/proc/{pid}/{name}').read_text()
+                check(KEY not in text, f'{name} of {kind}: {text}')
+    profd.interrupt()
+    check(KEY in server.requests[0]['headers']['x-sentry-auth'], 'the key')
+    written = [profd.out_path, profd.err_path, profd.stats_path,
+               *profd.output.iterdir()]
+    check(len(written) > 3, 'files')
+    for path in written:
+        check(KEY.encode() not in path.read_bytes(), f'it is in {path}')
+
+
+def test_errors_do_not_show_it(box):
+    """Nor a part of it: what is wrong is named, not quoted."""
+    for dsn in (f'https://{KEY}@/42', f'https://{KEY}:{KEY} @host/1',
+                f'{KEY}@host/1', f'https://{KEY}\n@host/1',
+                f'https://{KEY}@no.such.host.invalid/1',
+                f'https://{KEY}@127.0.0.1:1/1'):
+        profd = box.profd([box.target('shares')], '--dsn', dsn, '--debug',
+                          '--duration', '0.2', '--shutdown-timeout', '0.1',
+                          output=None)
+        check(profd.wait() in (0, 2), f'{profd.process.returncode}')
+        check(KEY[:8] not in profd.stderr + profd.stdout, profd.stderr)
+
+
+def cores(directory):
+    return sorted(p.name for p in directory.glob('*core*'))
+
+
+def need_cores(box, directory):
+    """Who is killed like that leaves a core there, if we let it."""
+    pattern = pathlib.Path('/proc/sys/kernel/core_pattern').read_text().strip()
+    if not pattern.startswith('core') or '/' in pattern:
+        raise Skip(f'cores go elsewhere: {pattern}')
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+    program = box.start(['sleep', '1000'], cwd=directory)
+    wait_for(lambda: harness.exe_name(program.pid) == 'sleep', 'it runs')
+    program.signal(signal.SIGSEGV)
+    program.wait()
+    if not cores(directory):
+        raise Skip('no cores are written here')
+    for name in cores(directory):
+        (directory / name).unlink()
+
+
+def test_no_cores(box):
+    directory = box.make_dir('cores')
+    # Of any user.
+    directory.chmod(0o777)
+    need_cores(box, directory)
+    server = box.server(tls=False)
+    profd = box.profd([box.target('shares')], '--chunk-seconds', '1', '--dsn',
+                      server.dsn, output=None, cwd=directory)
+    wait_for(lambda: server.envelopes, 'a chunk')
+    ship, = profd.helpers()['ship']
+    os.kill(ship, signal.SIGSEGV)
+    wait_for(lambda: profd.helpers()['ship'] not in ([], [ship]),
+             'another ship')
+    check(cores(directory) == [], f'ship left {cores(directory)}')
+    profd.signal(signal.SIGSEGV)
+    check(profd.wait() == -signal.SIGSEGV, 'the broker goes on')
+    check(cores(directory) == [], f'the broker left {cores(directory)}')
+
+
+def test_an_ordinary_user_s(box):
+    """Works all the same; his other processes cannot look into it."""
+    stranger.need_ptrace()
+    server = box.server(tls=False)
+    profd = stranger.profd(box, [stranger.target(box, 'shares')],
+                           '--chunk-seconds', '1', '--dsn', server.dsn)
+    wait_for(lambda: server.envelopes, 'a chunk')
+    ship, = profd.helpers()['ship']
+    for pid in (profd.pid, ship):
+        # proc(5): root's, if the process is not dumpable.
+        owner = os.stat(f'/proc/{pid}/environ').st_uid
+        check(owner == 0, f'{owner} may read what {pid} has in memory')
+    profd.interrupt()
+
+
+if __name__ == '__main__':
+    harness.main(globals())
