@@ -119,6 +119,7 @@ int image_new(int fd, const struct image_identity *identity, struct image **ret)
 			build_id_read(&f, &i->id);
 		i->entry = f.ehdr.e_entry;
 		i->has_symtab = symbols_has_symtab(&f);
+		i->is_go = elf_file_section(&f, ".go.buildinfo", &info) != NULL;
 		i->has_debug_info =
 			elf_file_section(&f, ".debug_info", &info) &&
 			info.sh_type != SHT_NOBITS;
@@ -163,6 +164,36 @@ const struct rows *image_rows(struct image *i, uint64_t vaddr)
 	return cfi_rows(i->cfi, vaddr);
 }
 
+static void find_switches(struct image *i)
+{
+	static const struct {
+		const char *name;
+		bool returns;
+	} functions[IMAGE_SWITCHES] = {
+		{"runtime.mcall", false},
+		{"runtime.systemstack", true},
+		{"runtime.morestack", true},
+	};
+
+	for (size_t k = 0; k < IMAGE_SWITCHES; k++) {
+		struct image_switch *s = &i->switches[k];
+
+		s->returns = functions[k].returns;
+		if (!symbols_range(&i->symbols, functions[k].name, &s->start,
+				   &s->end))
+			s->start = s->end = 0;
+	}
+}
+
+const struct image_switch *image_switch_at(const struct image *i,
+					   uint64_t vaddr)
+{
+	for (size_t k = 0; i->is_go && k < IMAGE_SWITCHES; k++)
+		if (vaddr >= i->switches[k].start && vaddr < i->switches[k].end)
+			return &i->switches[k];
+	return NULL;
+}
+
 int image_load_symbols(struct image *i, int fd, int debug_fd)
 {
 	struct elf_file f;
@@ -182,6 +213,8 @@ int image_load_symbols(struct image *i, int fd, int debug_fd)
 		elf_file_close(&f);
 	}
 	i->symbols_tried = r == 0;
+	if (r == 0 && i->is_go)
+		find_switches(i);
 	return r;
 }
 

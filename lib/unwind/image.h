@@ -47,6 +47,18 @@ struct image_segment {
 	bool exec;
 };
 
+/*
+ * Functions of Go's runtime that change over to the scheduler's stack and call
+ * there what they are given. Go's CFI does not say so.
+ */
+#define IMAGE_SWITCHES 3
+
+struct image_switch {
+	uint64_t start, end; /* vaddr; both 0: there is none */
+	/* A goroutine waits for its return; else what is called is the root. */
+	bool returns;
+};
+
 struct image {
 	struct image_identity identity;
 	size_t refs;	   /* mappings of spaces */
@@ -61,11 +73,13 @@ struct image {
 	struct build_id id;
 	bool has_symtab;
 	bool has_debug_info;
+	bool is_go;
 
 	bool cfi_tried;	 /* cfi is what could be had */
 	struct cfi *cfi; /* may be NULL */
 	bool symbols_tried;
 	struct symbols symbols;
+	struct image_switch switches[IMAGE_SWITCHES]; /* with the symbols */
 	bool lines_tried;
 	struct lines *lines; /* NULL: there is no debug information */
 	struct table calls;  /* code.c: what stands before return addresses */
@@ -104,6 +118,10 @@ must_check int image_load_symbols(struct image *i, int fd, int debug_fd);
  * once. cpu_ns: as for lines_open.
  */
 must_check int image_load_lines(struct image *i, int fd, clock_fn cpu_ns);
+
+/* The function of these that vaddr lies in; NULL: none. */
+const struct image_switch *image_switch_at(const struct image *i,
+					   uint64_t vaddr);
 
 /* Frees rows, symbols and what else can be had again. */
 void image_drop(struct image *i);

@@ -3,8 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/unwind/code.h"
+
 static const struct rule rule_unmapped;
 static const struct rule rule_none;
+static const struct rule rule_root = {
+	.cfa = RULE_CFA_SP,
+	.fp = RULE_FP_UNDEFINED,
+	.ra = RULE_RA_UNDEFINED,
+};
+static const struct rule rule_elsewhere = {
+	.cfa = RULE_CFA_SP,
+	.fp = RULE_FP_UNDEFINED,
+	.ra = RULE_RA_UNDEFINED,
+	.elsewhere = true,
+};
 
 int unwind_space_new(struct unwind_cache *c, const struct unwind_files *files,
 		     void *ctx, struct unwind_space **ret)
@@ -233,6 +246,8 @@ static void look_up(struct unwind_space *s, uint64_t addr, struct place *ret)
 	const struct map *map;
 	struct space_mapping *m = space_mapping(s, addr, &map);
 	struct cache_source source;
+	const struct image_switch *change;
+	uint64_t target;
 
 	*ret = (struct place){addr, &rule_unmapped, NULL, NULL, 0};
 	if (!m)
@@ -258,6 +273,10 @@ static void look_up(struct unwind_space *s, uint64_t addr, struct place *ret)
 	ret->bias = m->bias;
 	ret->rows = image_rows(m->image, addr - m->bias);
 	ret->rule = rows_find(ret->rows, addr - m->bias);
+	change = image_switch_at(m->image, addr - m->bias);
+	/* Callers are looked up one before their return address. */
+	if (change && code_call_before(s, addr + 1, &target) != CODE_CALL_NONE)
+		ret->rule = change->returns ? &rule_elsewhere : &rule_root;
 	/* A part may have been compiled. */
 	s->cache->grown = true;
 }

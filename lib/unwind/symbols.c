@@ -353,3 +353,21 @@ bool symbols_find(const struct symbols *s, uint64_t vaddr,
 	}
 	return false;
 }
+
+bool symbols_range(const struct symbols *s, const char *name,
+		   uint64_t *ret_start, uint64_t *ret_end)
+{
+	const size_t n = strlen(name);
+
+	for (size_t i = 0; i < s->n; i++) {
+		const char *found = s->names + s->v[i].name;
+
+		if (s->v[i].size == 0 || strncmp(found, name, n) != 0 ||
+		    (found[n] != '\0' && strcmp(found + n, ".abi0") != 0))
+			continue;
+		*ret_start = s->base + s->v[i].start;
+		*ret_end = *ret_start + s->v[i].size;
+		return true;
+	}
+	return false;
+}

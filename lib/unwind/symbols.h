@@ -52,6 +52,13 @@ must_check int symbols_load(const struct elf_file *f,
 bool symbols_has_symtab(const struct elf_file *f);
 
 /*
+ * Where the function of this name is, which may have ".abi0" behind it. False
+ * if there is none, or none with a size. Looks at all of them.
+ */
+bool symbols_range(const struct symbols *s, const char *name,
+		   uint64_t *ret_start, uint64_t *ret_end);
+
+/*
  * The symbol that covers vaddr; the name is owned by s. False if there is
  * none.
  */

@@ -125,7 +125,8 @@ enum unwind_end walk_simple(struct walk *w, struct walk_frame *f,
 		.image = image,
 	};
 	if (rule->ra == RULE_RA_UNDEFINED)
-		return UNWIND_END_ROOT;
+		return rule->elsewhere ? UNWIND_END_UNREADABLE
+				       : UNWIND_END_ROOT;
 	if (rule->cfa == RULE_CFA_FP) {
 		if (!(known & BIT(FP)))
 			return UNWIND_END_UNKNOWN_REGISTER;

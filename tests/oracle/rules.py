@@ -192,6 +192,13 @@ def made_code(ours, theirs):
         ours.frames[-1].module == ''
 
 
+def another_stack(ours, theirs):
+    """Go's runtime has left a goroutine's stack for the scheduler's: they take
+    for its caller what was left there."""
+    return len(ours.frames) == theirs.first and bool(re.match(
+        r'runtime\.(mcall|systemstack|morestack)\b', ours.frames[-1].name))
+
+
 def kept_rule(ours, theirs):
     """libunwind keeps rules by address alone. One that was a return address
     (looked up one before) and is a leaf's pc then, as landing pads are, gets
@@ -203,8 +210,9 @@ def kept_rule(ours, theirs):
 RULES = {
     'libunwind': (vdso, no_search_table, shifted_segments,
                   only_debug_frame, in_longjmp, trampoline, planted, beyond_code,
-                  stub, made_code, kept_rule),
-    'libdwfl': (trampoline, planted, beyond_code, lost_rbx, stub, made_code),
+                  stub, made_code, another_stack, kept_rule),
+    'libdwfl': (trampoline, planted, beyond_code, lost_rbx, stub, made_code,
+                another_stack),
 }
 
 

@@ -117,6 +117,8 @@ static const struct mode {
 	{"no_frame_pointer", no_frame_pointer},
 	{"way_out", way_out},
 	{"never_back", never_back},
+	{"go_mcall", go_mcall},
+	{"go_systemstack", go_systemstack},
 	{"cloned", cloned},
 #endif
 };

@@ -219,6 +219,68 @@ static void never_back(void)
 	LEAVE();
 }
 
+/*
+ * What Go's runtime does when it leaves a goroutine's stack for the scheduler's,
+ * under its names: above where that begins stands what was there before.
+ */
+__asm__(".section .go.buildinfo,\"aw\"\n"
+	"	.quad 0\n"
+	".text\n"
+	".macro zoo_change_stack name\n"
+	".type \\name, @function\n"
+	"\\name:\n"
+	".cfi_startproc\n"
+	"	movq %rsi, %rsp\n"
+	"	call *%rdi\n"
+	"	hlt\n"
+	".cfi_endproc\n"
+	".size \\name, . - \\name\n"
+	".endm\n"
+	"	zoo_change_stack runtime.mcall\n"
+	"	zoo_change_stack runtime.systemstack.abi0\n");
+void mcall(void (*function)(void), void *stack) __asm__("runtime.mcall");
+void systemstack(void (*function)(void),
+		 void *stack) __asm__("runtime.systemstack.abi0");
+
+static void on_scheduler(void)
+{
+	ENTER();
+	sink++; /* else the compiler takes another function like this for it */
+	wait_here();
+	LEAVE();
+}
+
+/* On top of it stand two return addresses, which look like two callers. */
+static void *scheduler_stack(void)
+{
+	uintptr_t *words = calloc(1, STACK_BYTES);
+	uintptr_t *top = words + STACK_BYTES / sizeof(*words) / 2;
+
+	top[0] = top[1] = (uintptr_t)__builtin_return_address(0);
+	return top;
+}
+
+static void go_mcall(void)
+{
+	void *stack = scheduler_stack();
+
+	ENTER();
+	depth = 0;
+	mcall(on_scheduler, stack);
+	AFTER_CALL();
+}
+
+static void go_systemstack(void)
+{
+	void *stack = scheduler_stack();
+
+	ENTER();
+	expect_end("unreadable");
+	depth = 0;
+	systemstack(on_scheduler, stack);
+	AFTER_CALL();
+}
+
 /* A thread by the system call, on memory of its own. */
 
 static int in_clone(void *arg)

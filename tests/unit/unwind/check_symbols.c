@@ -133,6 +133,20 @@ START_TEST(test_tables)
 }
 END_TEST
 
+/* The name that was chosen, with a size; a part of one is none. */
+START_TEST(test_ranges)
+{
+	uint64_t start, end;
+
+	ck_assert(symbols_range(&symbols, "zz_alias", &start, &end));
+	ck_assert_uint_eq(start + bias, (uint64_t)(uintptr_t)local);
+	ck_assert_uint_ge(end - start, 4);
+	ck_assert(!symbols_range(&symbols, "zz_alia", &start, &end));
+	ck_assert(!symbols_range(&symbols, "zz_alias_", &start, &end));
+	ck_assert(!symbols_range(&symbols, "untyped", &start, &end));
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("unwind/symbols");
@@ -140,6 +154,7 @@ Suite *suite(void)
 
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, test_names);
+	tcase_add_test(tc, test_ranges);
 	tcase_add_test(tc, test_nothing);
 	tcase_add_test(tc, test_tables);
 	suite_add_tcase(s, tc);
