@@ -12,7 +12,7 @@ import subprocess
 import harness
 import life
 import stranger
-from harness import BUILD, Skip, check, state, wait_for
+from harness import Skip, check, state, wait_for
 
 NAMESPACE = ['unshare', '-Urpf', '--mount-proc', '--kill-child']
 

@@ -1,0 +1,94 @@
+"""What /proc says of processes. They and their threads may end at any time: then
+there is nothing.
+"""
+
+import contextlib
+import os
+import pathlib
+import re
+
+from patience import wait_for
+
+
+def proc_text(pid, name):
+    try:
+        return pathlib.Path(f'/proc/{pid}/{name}').read_text(errors='replace')
+    except OSError:
+        return ''
+
+
+def proc_status(pid, field):
+    """A field of /proc/PID/status as text, '' if there is no such process."""
+    found = re.search(rf'^{field}:[ \t]*(.*)$', proc_text(pid, 'status'), re.M)
+    return found[1] if found else ''
+
+
+def tracer(pid):
+    """The pid that traces pid, 0: nobody."""
+    return int(proc_status(pid, 'TracerPid') or 0)
+
+
+def state(pid):
+    """R, S, D, T, t, Z, or '' for no such process."""
+    return proc_status(pid, 'State')[:1]
+
+
+def threads(pid):
+    try:
+        return sorted(int(t) for t in os.listdir(f'/proc/{pid}/task'))
+    except OSError:
+        return []
+
+
+def exe_name(pid):
+    """Its executable's name; of a process that only root may look at the first
+    15 bytes."""
+    try:
+        return os.path.basename(os.readlink(f'/proc/{pid}/exe'))
+    except OSError:
+        return proc_text(pid, 'comm').rstrip('\n')
+
+
+def children(pid):
+    """The pids of a process's living children."""
+    found = []
+    for tid in threads(pid):
+        found += map(int, proc_text(pid, f'task/{tid}/children').split())
+    return sorted(c for c in found if state(c) not in ('', 'Z'))
+
+
+# read, poll, nanosleep, futex, clock_nanosleep, and restart_syscall for those
+# of them that were stopped, of 64-bit x86.
+WAITS = ('0', '7', '35', '202', '230', '219')
+
+
+def blocked(tid):
+    """Does it wait in one of these calls? Not for a page, nor for a lock of the
+    kernel's on its way there."""
+    return proc_text(tid, 'syscall').split()[:1] in [[call] for call in WAITS]
+
+
+def descriptors(pid):
+    """{number: what it leads to}; sockets and pipes without their inode."""
+    found = {}
+    for number in os.listdir(f'/proc/{pid}/fd'):
+        # It may be closed just now.
+        with contextlib.suppress(FileNotFoundError):
+            link = os.readlink(f'/proc/{pid}/fd/{number}')
+            found[int(number)] = re.sub(r':\[\d+\]$', '', link)
+    return found
+
+
+def cpu_seconds(pid):
+    """Processor time that a process has used, over all its threads."""
+    fields = proc_text(pid, 'stat').rpartition(')')[2].split()
+    if not fields:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
+def wait_work(pid, seconds):
+    """Waits until a process has used so much more processor time: what it does
+    in that is seen, however little of a processor it is given."""
+    goal = cpu_seconds(pid) + seconds
+    wait_for(lambda: cpu_seconds(pid) >= goal, f'{seconds} s of work')

@@ -1,0 +1,299 @@
+"""Programs that a test starts: any, sentry-profd, and the server that takes what
+it sends.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import chunk_rules
+import envelopes
+import server as envelope_server
+from patience import PATIENCE_S, Failure, check, wait_for
+from proc import children, exe_name, proc_status, threads, tracer
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(ROOT, os.environ.get('BUILD', 'build'))
+
+# A test's environment must not be that of who runs it.
+FOREIGN = re.compile('SENTRY_.*|.*_proxy|.*_PROXY|SSL_CERT_.*|DEBUGINFOD_.*')
+
+PR_SET_PDEATHSIG = 1
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def environment(**extra):
+    """This process's without what a test must not depend on, and extra."""
+    env = {k: v for k, v in os.environ.items() if not FOREIGN.fullmatch(k)}
+    env.update(extra)
+    return env
+
+
+class Program:
+    """A process that a test started; its output goes into files."""
+
+    def __init__(self, argv, path, env=None, **options):
+        self.name = os.path.basename(str(argv[0]))
+        self.out_path = path.with_suffix('.stdout')
+        self.err_path = path.with_suffix('.stderr')
+        with open(self.out_path, 'wb') as out, \
+                open(self.err_path, 'wb') as err:
+            self.process = subprocess.Popen(
+                [str(a) for a in argv], stdout=out, stderr=err,
+                stdin=options.pop('stdin', subprocess.DEVNULL),
+                env=environment() if env is None else env,
+                preexec_fn=die_with_parent, **options)
+        self.pid = self.process.pid
+        self.killed = False
+
+    @property
+    def stdout(self):
+        return self.out_path.read_text(errors='replace')
+
+    @property
+    def stderr(self):
+        return self.err_path.read_text(errors='replace')
+
+    def running(self):
+        return self.process.poll() is None
+
+    def wait(self, timeout=PATIENCE_S):
+        """Its exit status, negative for a signal's."""
+        try:
+            return self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise Failure(f'{self.name} does not end') from None
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait_line(self, pattern):
+        """Waits for a whole line of its stdout; returns the match."""
+        def look():
+            ended = not self.running()
+            text = self.stdout
+            found = re.search(rf'^(?:{pattern})$',
+                              text[:text.rfind('\n') + 1], re.M)
+            if not found and ended:
+                raise Failure(f'{self.name} ended without "{pattern}": '
+                              f'{self.stdout}{self.stderr}')
+            return found
+        return wait_for(look, f'"{pattern}" from {self.name}')
+
+    def end(self):
+        """Ends it if it still runs."""
+        self.killed = self.running()
+        if self.killed:
+            self.process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(PATIENCE_S)
+        if self.process.stdin:
+            self.process.stdin.close()
+
+    def report(self):
+        how = 'ran on' if self.killed else \
+            f'status {self.process.returncode}'
+        text = f'--- {self.name} ({self.pid}): {how}\n'
+        for path in (self.out_path, self.err_path):
+            with contextlib.suppress(OSError):
+                text += path.read_text(errors='replace')[-4000:]
+        return text
+
+
+def die_with_parent():
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+class Envelope:
+    """One that was written or received. header, item and chunk are parsed."""
+
+    def __init__(self, data, where):
+        self.data = data
+        self.where = where
+        self.header, self.items = envelopes.read_envelope(data)
+        chunks = [i for i in self.items if i[0]['type'] == 'profile_chunk']
+        self.item, self.payload = chunks[0] if chunks else (None, None)
+        self.chunk = chunk_rules.load(self.payload) if chunks else None
+
+
+class Profd(Program):
+    """sentry-profd. stats and envelopes are there once it has ended."""
+
+    def __init__(self, argv, path, pids, stats_path, output, **options):
+        self.started = time.monotonic()
+        super().__init__(argv, path, **options)
+        self.pids = pids
+        self.stats_path = stats_path
+        self.output = output
+
+    @property
+    def stats(self):
+        return json.loads(self.stats_path.read_text())
+
+    @property
+    def envelopes(self):
+        """What is in --output, in the order of sequence numbers."""
+        return [Envelope(p.read_bytes(), p.name)
+                for p in sorted(self.output.glob('*.envelope'))]
+
+    @property
+    def chunks(self):
+        return [e.chunk for e in self.envelopes]
+
+    def wait_chunks(self, n=1):
+        """Waits until there are so many more than now."""
+        def written():
+            return len(list(self.output.glob('*.envelope')))
+        n += written()
+        wait_for(lambda: written() >= n, f'{n} chunks')
+
+    def report(self):
+        text = super().report()
+        with contextlib.suppress(OSError, ValueError):
+            text += f'--- its figures: {self.stats}\n'
+        return text
+
+    def helpers(self):
+        """Its living children: {'capture': [pid], 'unwind': [...], ...}."""
+        found = {'capture': [], 'unwind': [], 'ship': []}
+        for pid in children(self.pid):
+            for kind in found:
+                if f'sentry-profd-{kind}'[:15] == exe_name(pid)[:15]:
+                    found[kind].append(pid)
+        return found
+
+    def wait_attached(self):
+        """Waits until capture traces every thread of the targets."""
+        def attached():
+            if not self.running():
+                raise Failure(f'{self.name} ended: {self.stderr}')
+            capture = self.helpers()['capture']
+            tids = [tid for pid in self.pids for tid in threads(pid)]
+            return tids and all(tracer(tid) in capture for tid in tids)
+        wait_for(attached, 'capture traces the target')
+        return self
+
+    def wait_looks(self, n=60):
+        """Waits until capture has looked so often: it sleeps until the next
+        tick, or until a thread has stopped."""
+        def looks(pid):
+            return int(proc_status(pid, 'voluntary_ctxt_switches') or 0)
+        capture, = self.helpers()['capture']
+        goal = looks(capture) + n
+        wait_for(lambda: looks(capture) >= goal, f'{n} looks of capture')
+        return self
+
+    def finish(self, status=0, timeout=PATIENCE_S):
+        """Waits for its end with this status. It has lived for lived_s then: no
+        thread has more time in its chunks, however late capture was told of the
+        end that duration_s is measured up to."""
+        ended = self.wait(timeout)
+        self.lived_s = time.monotonic() - self.started
+        check(ended == status, f'exit status {ended}, not {status}: '
+                               f'{self.stderr}')
+        return self
+
+    def interrupt(self, number=signal.SIGINT):
+        self.signal(number)
+        return self.finish()
+
+
+class Server:
+    """tests/integration/server.py in a process of its own."""
+
+    def __init__(self, box, tls=True, script=None, status=200, names=(),
+                 port=0, expired=False, mutual=False, host=None):
+        self.dir = box.make_dir('server')
+        argv = [sys.executable, ROOT / 'tests/integration/server.py',
+                '--dir', self.dir, '--port', port, '--status', status,
+                '--stdin']
+        if tls:
+            argv.append('--tls')
+        if expired:
+            argv.append('--expired')
+        if mutual:
+            argv.append('--mutual')
+        if host:
+            argv += ['--host', host]
+        for name in names:
+            argv += ['--name', name]
+        if script:
+            path = self.dir / 'script'
+            path.write_text(''.join(json.dumps(s) + '\n' for s in script))
+            argv += ['--script', path]
+        self.program = box.start(argv, stdin=subprocess.PIPE)
+        said = json.loads(self.program.wait_line(r'\{.*\}')[0])
+        self.port = said['port']
+        self.dsn = said['dsn']
+        self.ca = said.get('ca')
+
+    @property
+    def env(self):
+        """The environment in which its authority is trusted."""
+        return environment(SSL_CERT_FILE=self.ca)
+
+    def tell(self, **command):
+        """One of server.py's commands; returns when it is obeyed."""
+        said = self.program.stdout.count('ok\n')
+        stdin = self.program.process.stdin
+        stdin.write(json.dumps(command).encode() + b'\n')
+        stdin.flush()
+        wait_for(lambda: self.program.stdout.count('ok\n') > said,
+                 'the server obeys')
+
+    def down(self):
+        self.tell(do='down')
+
+    def up(self):
+        self.tell(do='up')
+
+    @property
+    def requests(self):
+        return envelope_server.requests(self.dir)
+
+    @property
+    def received(self):
+        """The requests that brought an envelope."""
+        return [r for r in self.requests if r.get('envelope')]
+
+    def all_envelopes(self):
+        return [Envelope((self.dir / r['envelope']).read_bytes(),
+                         r['envelope']) for r in self.received]
+
+    @property
+    def envelopes(self):
+        """Those with a chunk: a report of what was lost may come alone."""
+        return [e for e in self.all_envelopes() if e.chunk]
+
+    @property
+    def chunks(self):
+        return [e.chunk for e in self.envelopes]
+
+    @property
+    def reported(self):
+        """What client reports told of, {reason: quantity}, whatever became of
+        them."""
+        sums = {}
+        for e in self.all_envelopes():
+            for item, payload in e.items:
+                if item['type'] != 'client_report':
+                    continue
+                for lost in json.loads(payload)['discarded_events']:
+                    check(lost['category'] == 'profile_chunk', f'{lost}')
+                    sums[lost['reason']] = \
+                        sums.get(lost['reason'], 0) + lost['quantity']
+        return sums
+
+    def check_requests(self):
+        """There were some, and nothing was wrong with them."""
+        check(self.requests, 'the server was sent nothing')
+        for r in self.requests:
+            check('tls_error' not in r, f'TLS: {r.get("tls_error")}')
+            check(r['problems'] == [], f'request {r["n"]}: {r["problems"]}')
