@@ -284,6 +284,7 @@ void target_free(struct target *t)
 		return;
 	target_forget_threads(t);
 	target_end_pass(t);
+	target_let_clock_go(t);
 	close_fd(&t->proc_fd);
 	close_fd(&t->task_fd);
 	free(t->gone);

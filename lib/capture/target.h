@@ -138,6 +138,8 @@ struct target {
 	 */
 	uint64_t asleep_ns, ended_ns;
 	bool ended_known;
+	bool clock_tried, clock_kept; /* by a timer of ours */
+	timer_t clock_timer;
 	uint64_t
 		woke_ns; /* the longest that one of those woken has run since */
 	/*
@@ -235,6 +237,8 @@ void thread_sleep(struct thread *th, const struct activity_mark *mark);
 void thread_wake(struct thread *th);
 /* Wakes those that have run, and fills in look of all that are awake. */
 void target_look(struct target *t);
+/* Before a target is freed. */
+void target_let_clock_go(struct target *t);
 
 /* record.c: what is told to the reader */
 bool target_tell(struct target *t, enum record_type type, uint32_t tid,

@@ -1,5 +1,6 @@
 #include "lib/capture/target.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -96,6 +97,47 @@ START_TEST(who_sleeps_is_not_asked_while_nobody_runs)
 	close_fd(&th->activity.schedstat_fd);
 	th->activity.schedstat_fd = was;
 	live_check_sum(&l);
+}
+END_TEST
+
+/* Timers of this process on the clock of another: proc(5), /proc/PID/timers. */
+static unsigned int timers_on(pid_t pid)
+{
+	FILE *file = fopen("/proc/self/timers", "re");
+	char line[128], wanted[64];
+	unsigned int n = 0;
+
+	ck_assert_ptr_nonnull(file);
+	(void)snprintf(wanted, sizeof(wanted), "ClockID: %d\n",
+		       clock_of_process(pid));
+	while (fgets(line, sizeof(line), file) != NULL)
+		n += strcmp(line, wanted) == 0;
+	(void)fclose(file);
+	return n;
+}
+
+START_TEST(the_clock_of_many_is_kept)
+{
+	begin();
+	/* Before that there were none asleep; the others do not count. */
+	ck_assert_uint_eq(timers_on(l.pid), 1);
+	live_ticks(&l, 100);
+	ck_assert_uint_eq(timers_on(l.pid), 1);
+	ck_assert_uint_eq(timers_on(getpid()), 0);
+	ck_assert_int_eq(kill(l.pid, SIGKILL), 0);
+	while (l.gone == 0)
+		live_wait(&l);
+	ck_assert_uint_eq(timers_on(l.pid), 0);
+}
+END_TEST
+
+START_TEST(the_clock_of_few_is_not)
+{
+	live_begin(&l, "cap_threads", NULL, NULL);
+	last = (pid_t)live_ask(&l, "asleep 3", "ok");
+	live_until_blocked(last);
+	live_ticks(&l, 100);
+	ck_assert_uint_eq(timers_on(l.pid), 0);
 }
 END_TEST
 
@@ -356,6 +398,8 @@ Suite *suite(void)
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, all_fall_asleep);
 	tcase_add_test(tc, who_sleeps_is_not_asked_while_nobody_runs);
+	tcase_add_test(tc, the_clock_of_many_is_kept);
+	tcase_add_test(tc, the_clock_of_few_is_not);
 	tcase_add_test(tc, who_has_run_is_seen_at_the_next_tick);
 	tcase_add_test(tc, who_has_long_slept_is_looked_at_more_rarely);
 	tcase_add_test(tc, of_many_the_sooner);
