@@ -27,7 +27,7 @@
  */
 #define SHARE_WINDOW_NS (100 * NS_PER_MS)
 #define SHARE_NS	(SHARE_WINDOW_NS / 2)
-/* The clock of it costs a system call. */
+/* The clock of it costs a system call: so long it is not asked again. */
 #define SHARE_LOOK_NS (5 * NS_PER_MS)
 
 /* SCHED_FIFO, or everybody's; false if it is refused. */
@@ -78,14 +78,28 @@ static void rest(struct realtime *r, uint64_t used)
 	r->rested_ns = used;
 }
 
+/* False as long as it is too early for any of the limits to be reached. */
+static bool is_due(const struct realtime *r, uint64_t now)
+{
+	/* It has one thread. */
+	const uint64_t most = r->seen_ns + (now - r->look_ns);
+
+	if (now - r->look_ns < SHARE_LOOK_NS)
+		return false;
+	return now - r->window_ns >= SHARE_WINDOW_NS ||
+	       most - r->rested_ns >= REST_EVERY_NS ||
+	       (!r->exceeded && most - r->used_ns > SHARE_NS);
+}
+
 void realtime_keep_share(struct realtime *r, uint64_t now)
 {
 	uint64_t used;
 
-	if (now - r->look_ns < SHARE_LOOK_NS)
+	if (!is_due(r, now))
 		return;
-	r->look_ns = now;
 	used = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+	r->look_ns = now;
+	r->seen_ns = used;
 	if (used - r->rested_ns >= REST_EVERY_NS)
 		rest(r, used);
 	if (now - r->window_ns >= SHARE_WINDOW_NS) {

@@ -15,7 +15,8 @@ struct realtime {
 	/* Its share is used up: nobody is to be looked at. */
 	bool exceeded;
 	uint64_t window_ns; /* its start */
-	uint64_t look_ns;
+	uint64_t look_ns;   /* when the processor's clock was last asked */
+	uint64_t seen_ns;   /* what it said */
 	uint64_t used_ns;   /* of the processor, at the window's start */
 	uint64_t rested_ns; /* of the processor, at the last rest */
 };

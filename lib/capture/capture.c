@@ -272,7 +272,7 @@ bool capture_reap(struct capture *c)
 	bool more;
 
 	/* That the caller has waited for stops is no wait for a read. */
-	c->options.switches(&c->switches);
+	capture_note_waits(c, c->now_ns);
 	if (are_few(c))
 		take_pending(c);
 	more = take_any(c, REAP_MAX) == REAP_MAX;
@@ -315,8 +315,9 @@ bool capture_tick(struct capture *c, uint64_t number, uint64_t due_ns,
 		  uint64_t time_ns)
 {
 	c->due_ns = due_ns;
-	c->options.switches(&c->switches);
-	capture_end_waits(c, c->options.now_ns());
+	c->now_ns = c->options.now_ns();
+	capture_note_waits(c, c->now_ns);
+	capture_end_waits(c, c->now_ns);
 	for (struct target *t = c->targets; t != NULL; t = t->next)
 		tick(c, t, number, time_ns);
 	/* What is left here is announced by SIGCHLD. */

@@ -136,9 +136,9 @@ static uint64_t wake_who_ran(struct target *t)
 }
 
 /*
- * Who reads a process's clock adds up its threads: 100 us for 1,000 of them. But
- * as long as a timer stands on that clock, the scheduler keeps the sum, and it
- * is there to be read: 2 us (cpu_clock_sample_group() in
+ * Who reads a process's clock adds up its threads: 100 us for 1,000 of them.
+ * But as long as a timer stands on that clock, the scheduler keeps the sum, and
+ * it is there to be read: 2 us (cpu_clock_sample_group() in
  * kernel/time/posix-cpu-timers.c). So we set one, for the year 2240 or later.
  * The target pays with two additions more at a switch of threads; with few
  * threads they need not.

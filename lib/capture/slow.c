@@ -31,14 +31,33 @@ bool target_is_slow(const struct target *t)
 }
 
 /*
+ * A first read that takes long may be chance, and is let pass. For so long
+ * after each it is known how often we have waited, which takes a system call
+ * at each wake.
+ */
+#define WATCH_NS (10 * NS_PER_SEC)
+
+void capture_note_waits(struct capture *c, uint64_t now_ns)
+{
+	c->watching = now_ns < c->watch_until_ns;
+	if (c->watching)
+		c->options.switches(&c->switches);
+}
+
+/*
  * Since the tick, the last stops were taken, or the last question. Whoever had
  * our processor was not the target's memory, nor whoever had that of the
  * virtual machine, which is no switch.
  */
-static bool has_waited(struct capture *c)
+static bool has_waited(struct capture *c, uint64_t now_ns)
 {
 	const struct clock_switches before = c->switches;
 
+	c->watch_until_ns = now_ns + WATCH_NS;
+	if (!c->watching) {
+		capture_note_waits(c, now_ns);
+		return false;
+	}
 	c->options.switches(&c->switches);
 	return c->switches.waited != before.waited &&
 	       c->switches.preempted == before.preempted;
@@ -50,7 +69,7 @@ void target_was_read(struct target *t, uint64_t since_ns, size_t size)
 	const uint64_t took_ns = now_ns - since_ns;
 	uint64_t n_slow = 1;
 
-	if (took_ns <= READ_NS + size || !has_waited(t->capture))
+	if (took_ns <= READ_NS + size || !has_waited(t->capture, now_ns))
 		return;
 	/* The share is that of all of them together. */
 	for (const struct target *u = t->capture->targets; u != NULL;

@@ -173,12 +173,16 @@ struct capture {
 	uint64_t finish_ns; /* since when it is to end; 0: it is not */
 	bool finishing;	    /* and no rest of a call is run any more */
 	uint64_t due_ns;    /* when the tick under way was due */
+	uint64_t now_ns;    /* and when it came */
 	/* Of the threads that were there before us, tick.c takes so many more
 	 * up, since then. */
 	unsigned int firsts_left;
 	uint64_t firsts_ns;
 	uint64_t waits_ns;		/* no wait's time is over before */
-	struct clock_switches switches; /* slow.c: our own */
+	/* slow.c: our own, as long as they are watched. */
+	struct clock_switches switches;
+	uint64_t watch_until_ns;
+	bool watching;
 	struct target *targets;
 	struct table threads; /* tid -> index in by_index */
 	struct thread **by_index;
@@ -274,6 +278,8 @@ void thread_drop(struct thread *th);
 /* slow.c: memory that makes us wait */
 /* It has done so for long enough, and is to be left alone. */
 bool target_is_slow(const struct target *t);
+/* We have slept, and not for a read of memory. */
+void capture_note_waits(struct capture *c, uint64_t now_ns);
 /* After a read of so many bytes. */
 void target_was_read(struct target *t, uint64_t since_ns, size_t size);
 

@@ -9,6 +9,15 @@ static struct live l;
 static struct target *t;
 static pid_t busy;
 
+/* A first time is let pass; from now on we are watched. */
+static void wait_once(struct target *target)
+{
+	const uint64_t now = target->capture->options.now_ns();
+
+	target_was_read(target, now - 10 * NS_PER_MS, 4096);
+	ck_assert(!target_is_slow(target));
+}
+
 static void set_up(void)
 {
 	live_begin(&l, "cap_threads", NULL, NULL);
@@ -17,6 +26,7 @@ static void set_up(void)
 	live_step(0);
 	live_ticks(&l, 5);
 	t = l.capture->targets;
+	wait_once(t);
 }
 
 static void tear_down(void)
@@ -102,6 +112,23 @@ START_TEST(no_more_than_a_twentieth)
 }
 END_TEST
 
+/* The next long one after a while is a first one again. */
+START_TEST(one_in_a_while_is_chance)
+{
+	const uint64_t while_ns = 11 * NS_PER_SEC;
+
+	for (int i = 0; i < 3; i++) {
+		live_later(while_ns);
+		live_ticks(&l, 2);
+		wait_once(t);
+	}
+	live_later(while_ns / 2);
+	live_ticks(&l, 2);
+	target_was_read(t, t->capture->options.now_ns() - 10 * NS_PER_MS, 4096);
+	ck_assert(target_is_slow(t));
+}
+END_TEST
+
 /* What takes less than a copy may take is never counted. */
 START_TEST(a_read_in_time_is_none)
 {
@@ -158,6 +185,7 @@ START_TEST(a_rest_is_paid_for)
 	(void)live_ask(&l, "wake", "ok");
 	live_until_blocked(l.first);
 	t = l.capture->targets;
+	wait_once(t);
 	live_step(25 * NS_PER_MS);
 	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
 	before = l.counters.event_stops;
@@ -178,6 +206,7 @@ Suite *suite(void)
 	tcase_add_test(tc, a_slow_read_is_paid_for);
 	tcase_add_test(tc, who_is_stopped_goes_on_unread);
 	tcase_add_test(tc, no_more_than_a_twentieth);
+	tcase_add_test(tc, one_in_a_while_is_chance);
 	tcase_add_test(tc, a_read_in_time_is_none);
 	tcase_add_test(tc, short_waits_add_up);
 	tcase_add_test(tc, the_share_is_of_all);
