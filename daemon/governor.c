@@ -151,23 +151,34 @@ static double part(double whole, double share, double sum, size_t n)
 	return sum > 0 ? whole * share / sum : whole / (double)n;
 }
 
-/* Takes the last second into the targets' averages. */
-static void measure(struct broker *b, uint64_t elapsed_ns)
+/* What all processes have used since the last time. */
+static void take_used(struct broker *b, struct governor_used *ret)
 {
-	static struct work works[HEARTBEAT_SLOTS];
-	double capture = used_by(&b->capture), unwind = 0, others;
-	struct work sum = {0};
 	uint64_t own;
 
+	*ret = (struct governor_used){.capture = used_by(&b->capture)};
 	for (size_t i = 0; i < b->n_unwinds; i++)
-		unwind += used_by(&b->unwinds[i]->child);
-	others = used_by(&b->ship);
+		ret->unwind += used_by(&b->unwinds[i]->child);
+	ret->others = used_by(&b->ship);
 	/* A helper that has ended and is not reaped is missing for a moment. */
 	own = max_u64(clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) +
 			      files_used_ns(b->files),
 		      b->governed_ns);
-	others += (double)(own - b->governed_ns);
+	ret->others += (double)(own - b->governed_ns);
 	b->governed_ns = own;
+}
+
+/* Takes the last second into the averages. */
+static void measure(struct broker *b, const struct governor_used *used_now,
+		    uint64_t elapsed_ns)
+{
+	static struct work works[HEARTBEAT_SLOTS];
+	const double capture = used_now->capture, unwind = used_now->unwind;
+	const double others = used_now->others;
+	struct work sum = {0};
+
+	governor_cost_take(&b->governed_all,
+			   (capture + unwind + others) / (double)elapsed_ns);
 	for (size_t i = 0; i < b->n_targets; i++) {
 		take_work(b, &b->targets[i], &works[i]);
 		sum.capture += works[i].capture;
@@ -217,11 +228,32 @@ static void set_rate(struct broker *b, struct target *t, uint32_t rate_hz,
 	else
 		log_debug("process %d is sampled at %u Hz", t->pid, rate_hz);
 	t->rate_hz = rate_hz;
+	b->governed_all = (struct governor_cost){0};
 	t->governed.cost.n =
 		(uint32_t)min_u64(t->governed.cost.n, CHANGED_SECONDS);
 	if (rate_hz < t->governed.lowest_hz)
 		t->governed.lowest_hz = rate_hz;
 	governor_tell(b, t);
+}
+
+/*
+ * A target's cost is taken to go with its rate; what does not, such as stops by
+ * its own signals, is found out only in time. So whether the lowest rates are
+ * still too much is told by what was used since they were set.
+ */
+static void give_up(struct broker *b, bool all_lowest)
+{
+	const double share = b->governed_all.average;
+	const bool exceeded =
+		all_lowest && share > b->options.cpu_budget / 100.0;
+
+	if (exceeded && !b->governor_gave_up)
+		log_warning("%.1f %% of a processor are more than the budget "
+			    "of %u %% at the lowest rate of all: more is not "
+			    "saved (stops that a process's own signals and "
+			    "new threads make are the same at any rate)",
+			    100 * share, b->options.cpu_budget);
+	b->governor_gave_up = exceeded;
 }
 
 static void govern(struct broker *b)
@@ -240,25 +272,20 @@ static void govern(struct broker *b)
 		if (t->phase != TARGET_PROFILED)
 			continue;
 		lowered |= t->rate_hz < b->options.rate_hz;
+		all_lowest &= t->rate_hz <= GOVERNOR_RATE_MIN_HZ;
 		all += t->governed.cost.average * t->rate_hz /
 		       b->options.rate_hz;
 		costs[n] = t->governed.cost.average;
 		targets[n++] = t;
 	}
+	if (n == 0)
+		return;
+	give_up(b, all_lowest);
 	if (all <= budget && (!lowered || all > ROOM * budget))
 		return;
 	governor_share(costs, n, AIM * budget, b->options.rate_hz, rates);
-	for (size_t i = 0; i < n; i++) {
-		all_lowest &= targets[i]->rate_hz <= GOVERNOR_RATE_MIN_HZ;
+	for (size_t i = 0; i < n; i++)
 		set_rate(b, targets[i], rates[i], all);
-	}
-	if (all > budget && all_lowest && !b->governor_gave_up)
-		log_warning("%.1f %% of a processor are more than the budget "
-			    "of %u %% at the lowest rate of all: more is not "
-			    "saved (stops that a process's own signals and "
-			    "new threads make are the same at any rate)",
-			    100 * all, b->options.cpu_budget);
-	b->governor_gave_up = all > budget && all_lowest;
 }
 
 static void count_time(struct broker *b, uint64_t elapsed_ns)
@@ -273,18 +300,26 @@ static void count_time(struct broker *b, uint64_t elapsed_ns)
 	}
 }
 
+void governor_second(struct broker *b, const struct governor_used *used,
+		     uint64_t elapsed_ns)
+{
+	count_time(b, elapsed_ns);
+	measure(b, used, elapsed_ns);
+	if (b->options.cpu_budget > 0 && b->ended_ns == 0)
+		govern(b);
+}
+
 void governor_check(struct broker *b)
 {
 	uint64_t now = clock_mono_ns();
 	uint64_t elapsed = now - b->governed_at_ns;
+	struct governor_used used;
 
 	if (b->governed_at_ns != 0 && elapsed < CHECK_NS)
 		return;
 	if (b->governed_at_ns != 0) {
-		count_time(b, elapsed);
-		measure(b, elapsed);
+		take_used(b, &used);
+		governor_second(b, &used, elapsed);
 	}
 	b->governed_at_ns = now;
-	if (b->options.cpu_budget > 0 && b->ended_ns == 0)
-		govern(b);
 }

@@ -20,8 +20,9 @@ struct target;
 #define GOVERNOR_RATE_MIN_HZ 11
 
 /*
- * What a target costs at the full rate, of one processor: an average of what it
- * cost in each second. All 0 is one that was not looked at yet.
+ * What a target costs at the full rate, or all of them at the rates that they
+ * have, of one processor: an average of what it was in each second. All 0 is
+ * one that was not looked at yet.
  */
 struct governor_cost {
 	double average; /* 0: not known yet */
@@ -40,6 +41,15 @@ void governor_cost_take(struct governor_cost *c, double cost);
 
 /* Once a second it looks at what all have used; to be called more often. */
 void governor_check(struct broker *b);
+
+/* What the processes used of processors in a second or so, in nanoseconds. */
+struct governor_used {
+	double capture, unwind, others;
+};
+
+/* That look: takes these in, and sets rates. */
+void governor_second(struct broker *b, const struct governor_used *used,
+		     uint64_t elapsed_ns);
 
 /* What capture has to be told when it is started anew. */
 void governor_tell(struct broker *b, const struct target *t);

@@ -1,5 +1,10 @@
 #include "daemon/governor.h"
 
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "daemon/broker.h"
 #include "tests/unit/suite.h"
 
 #define FULL 101
@@ -146,6 +151,138 @@ START_TEST(later_it_is_an_average_over_ten_seconds)
 }
 END_TEST
 
+/* A broker with targets of which each has had so many samples a tick. */
+static struct broker b;
+static struct heartbeat heartbeat;
+
+static void profile(size_t n)
+{
+	memset(&b, 0, sizeof(b));
+	b.heartbeat = &heartbeat;
+	b.capture.fd = -1;
+	b.options.rate_hz = FULL;
+	b.options.cpu_budget = 1;
+	b.n_targets = n;
+	for (size_t i = 0; i < n; i++)
+		b.targets[i] = (struct target){
+			.id = (uint32_t)i + 1,
+			.slot = (uint32_t)i,
+			.phase = TARGET_PROFILED,
+			.rate_hz = FULL,
+			.governed.lowest_hz = FULL,
+		};
+}
+
+/* n seconds in which all use that share of a processor. */
+static void pass(unsigned int n, double share)
+{
+	const struct governor_used used = {.capture = share * 1e9};
+
+	for (unsigned int i = 0; i < n; i++)
+		governor_second(&b, &used, NS_PER_SEC);
+}
+
+static int stderr_was;
+
+/* From here on, what is logged goes into a file. */
+static void listen(void)
+{
+	int fd = memfd_create("stderr", MFD_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	stderr_was = dup(STDERR_FILENO);
+	ck_assert_int_eq(dup2(fd, STDERR_FILENO), STDERR_FILENO);
+	(void)close(fd);
+}
+
+/* How many lines of it hold the text. */
+static unsigned int heard(const char *text)
+{
+	static char log[65536];
+	ssize_t n = pread(STDERR_FILENO, log, sizeof(log) - 1, 0);
+	unsigned int found = 0;
+
+	ck_assert_int_ge(n, 0);
+	log[n] = '\0';
+	for (const char *at = log; (at = strstr(at, text)) != NULL; at++)
+		found++;
+	(void)dup2(stderr_was, STDERR_FILENO);
+	(void)close(stderr_was);
+	return found;
+}
+
+/* As stops by a target's own signals do. */
+START_TEST(what_costs_the_same_at_any_rate)
+{
+	profile(1);
+	listen();
+	pass(60, 0.05);
+	ck_assert_uint_eq(heard("5.0 % of a processor are more than the budget "
+				"of 1 % at the lowest rate of all"),
+			  1);
+	ck_assert_uint_eq(b.targets[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
+	ck_assert_uint_eq(b.targets[0].governed.lowest_hz,
+			  GOVERNOR_RATE_MIN_HZ);
+	ck_assert(b.governor_gave_up);
+	ck_assert_uint_ge(b.targets[0].governed.exceeded_ns, 40 * NS_PER_SEC);
+	ck_assert_uint_ge(b.targets[0].governed.lowered_ns,
+			  b.targets[0].governed.exceeded_ns);
+}
+END_TEST
+
+/* The lowest rate is kept, and is within the budget: nothing is exceeded. */
+START_TEST(what_is_not_exceeded_any_more)
+{
+	uint64_t exceeded;
+
+	profile(2);
+	pass(60, 0.05);
+	ck_assert(b.governor_gave_up);
+	pass(60, 0.009);
+	exceeded = b.targets[1].governed.exceeded_ns;
+	ck_assert(!b.governor_gave_up);
+	ck_assert_uint_eq(b.targets[1].rate_hz, GOVERNOR_RATE_MIN_HZ);
+	pass(20, 0.009);
+	ck_assert_uint_eq(b.targets[1].governed.exceeded_ns, exceeded);
+}
+END_TEST
+
+/* What a rate can mend is none. */
+START_TEST(what_a_rate_saves_is_not_exceeded)
+{
+	profile(2);
+	for (unsigned int i = 0; i < 60; i++)
+		pass(1, 0.05 * b.targets[0].rate_hz / FULL);
+	ck_assert_uint_lt(b.targets[0].rate_hz, FULL);
+	ck_assert_uint_gt(b.targets[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
+	ck_assert_uint_eq(b.targets[0].governed.exceeded_ns, 0);
+	ck_assert_uint_ge(b.targets[0].governed.lowered_ns, 50 * NS_PER_SEC);
+}
+END_TEST
+
+/* Nor is what it was before a rate that is the lowest was set. */
+START_TEST(what_the_lowest_rate_saves_is_not_exceeded)
+{
+	profile(1);
+	for (unsigned int i = 0; i < 60; i++)
+		pass(1, 0.08 * b.targets[0].rate_hz / FULL);
+	ck_assert_uint_eq(b.targets[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
+	ck_assert_uint_eq(b.targets[0].governed.exceeded_ns, 0);
+}
+END_TEST
+
+/* Nor what the first seconds take, where a low rate was asked for. */
+START_TEST(a_start_is_not_exceeded)
+{
+	profile(1);
+	b.options.rate_hz = GOVERNOR_RATE_MIN_HZ;
+	b.targets[0].rate_hz = GOVERNOR_RATE_MIN_HZ;
+	pass(2, 0.3);
+	pass(60, 0.005);
+	ck_assert_uint_eq(b.targets[0].governed.exceeded_ns, 0);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("governor");
@@ -161,6 +298,13 @@ Suite *suite(void)
 	tcase_add_test(tc, a_steady_cost_is_known_after_three_seconds);
 	tcase_add_test(tc, what_is_paid_once_does_not_count);
 	tcase_add_test(tc, later_it_is_an_average_over_ten_seconds);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("seconds");
+	tcase_add_test(tc, what_costs_the_same_at_any_rate);
+	tcase_add_test(tc, what_is_not_exceeded_any_more);
+	tcase_add_test(tc, what_a_rate_saves_is_not_exceeded);
+	tcase_add_test(tc, what_the_lowest_rate_saves_is_not_exceeded);
+	tcase_add_test(tc, a_start_is_not_exceeded);
 	suite_add_tcase(s, tc);
 	return s;
 }
