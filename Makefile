@@ -96,7 +96,7 @@ sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp
 # An archive without a file for pkg-config.
 sentry-profd-unwind_LIBS = -liberty
-sentry-profd-ship_SRC = shipd certificates outbox waiting destination verdict spooled child privileges sandbox confine log
+sentry-profd-ship_SRC = shipd certificates outbox waiting destination verdict spooled id child privileges sandbox confine log
 sentry-profd-ship_LIB = ship proto base
 sentry-profd-ship_PKG = libcurl zlib jansson libseccomp
 sentry-profctl_SRC = profctl stack thread_copy live oracle open rooted process \

@@ -12,7 +12,7 @@
  *   watch.c     the heartbeat of capture
  *   inbox.c     what capture and unwind say
  *   targets.c   the processes that are profiled
- *   past.c      what they lost with children that died
+ *   past.c      what was kept of, and lost with, children that died
  *   refusal.c   the lines for those that cannot be
  *   delivery.c  chunks on their way to files and to Sentry
  *   loss.c      those that do not arrive
@@ -321,6 +321,11 @@ void target_count_absence(const struct broker *b, struct target *t,
 /* We have been stopped, or let go, until now: nothing is expected of that. */
 void targets_resumed(struct broker *b, uint64_t now_ns);
 
+/* ship is gone: keeps its figures of the spool. */
+void past_ship_died(struct broker *b);
+/* What became of chunks in the spool, and what is there now. */
+void past_spool(const struct broker *b, struct msg_spool *ret);
+
 /* inbox.c */
 void unwind_on_message(struct child *child, struct ipc_message *m);
 void capture_on_message(struct child *child, struct ipc_message *m);
@@ -334,10 +339,6 @@ void ship_on_message(struct child *child, struct ipc_message *m);
 void delivery_resend(struct broker *b);
 /* ship has so long until it gives up what the server has not taken. */
 void delivery_finish(struct broker *b, uint64_t timeout_ns);
-/* ship is gone: keeps its figures of the spool. */
-void delivery_ship_died(struct broker *b);
-/* What became of chunks in the spool, and what is there now. */
-void delivery_spool(const struct broker *b, struct msg_spool *ret);
 /* Gives up what is still on its way. */
 void delivery_give_up(struct broker *b);
 

@@ -6,6 +6,7 @@
 
 #include "daemon/broker.h"
 #include "daemon/child.h"
+#include "daemon/id.h"
 #include "daemon/limit.h"
 #include "daemon/log.h"
 #include "lib/base/clock.h"
@@ -176,12 +177,6 @@ static bool payload_is_sealed(int fd, uint64_t size)
 	       size > 0 && size <= CHUNK_V2_SIZE_MAX;
 }
 
-static bool is_id(const char *text, size_t size)
-{
-	return strnlen(text, size) == size - 1 &&
-	       strspn(text, "0123456789abcdef") == size - 1;
-}
-
 int delivery_chunk(struct broker *b, struct target *t,
 		   const struct msg_chunk *m, int fd)
 {
@@ -189,7 +184,7 @@ int delivery_chunk(struct broker *b, struct target *t,
 
 	/* The chunk id becomes a file name, the platform a header. */
 	if (fd < 0 || !payload_is_sealed(fd, m->size) ||
-	    !is_id(m->chunk_id, sizeof(m->chunk_id)) ||
+	    !id_is_one(m->chunk_id) ||
 	    strncmp(m->platform, b->options.platform, sizeof(m->platform)) != 0)
 		return -EPROTO;
 	t->chunks.made++;
@@ -346,32 +341,6 @@ void delivery_finish(struct broker *b, uint64_t timeout_ns)
 {
 	b->finish_ns = clock_mono_ns() + timeout_ns;
 	send_finish(b);
-}
-
-/* count and bytes are of the moment, the others add up. */
-void delivery_spool(const struct broker *b, struct msg_spool *ret)
-{
-	const struct msg_spool *past = &b->spool_past;
-
-	*ret = b->spool_now;
-	ret->sent += past->sent;
-	ret->refused += past->refused;
-	ret->rate_limited += past->rate_limited;
-	ret->overflow += past->overflow;
-	ret->expired += past->expired;
-	ret->set_aside += past->set_aside;
-}
-
-void delivery_ship_died(struct broker *b)
-{
-	struct msg_spool all;
-
-	delivery_spool(b, &all);
-	b->spool_past = all;
-	b->spool_now = (struct msg_spool){
-		.count = b->spool_past.count,
-		.bytes = b->spool_past.bytes,
-	};
 }
 
 void delivery_resend(struct broker *b)

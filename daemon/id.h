@@ -2,8 +2,13 @@
 #ifndef DAEMON_ID_H
 #define DAEMON_ID_H
 
+#include <stdbool.h>
+
 #include "daemon/msg.h"
 
 void id_make(char ret[MSG_ID_SIZE]);
+
+/* 32 lower-case hex digits and a NUL. */
+bool id_is_one(const char text[MSG_ID_SIZE]);
 
 #endif

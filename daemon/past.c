@@ -99,3 +99,29 @@ void targets_unwind_died(struct broker *b, struct unwind *u)
 			t->phase = TARGET_CLOSED;
 	}
 }
+
+/* count and bytes are of the moment, the others add up. */
+void past_spool(const struct broker *b, struct msg_spool *ret)
+{
+	const struct msg_spool *past = &b->spool_past;
+
+	*ret = b->spool_now;
+	ret->sent += past->sent;
+	ret->refused += past->refused;
+	ret->rate_limited += past->rate_limited;
+	ret->overflow += past->overflow;
+	ret->expired += past->expired;
+	ret->set_aside += past->set_aside;
+}
+
+void past_ship_died(struct broker *b)
+{
+	struct msg_spool all;
+
+	past_spool(b, &all);
+	b->spool_past = all;
+	b->spool_now = (struct msg_spool){
+		.count = b->spool_past.count,
+		.bytes = b->spool_past.bytes,
+	};
+}

@@ -143,7 +143,7 @@ static void child_died(struct child *child, int status,
 		if (!b->capture_done)
 			targets_capture_died(b, 0);
 	} else if (child == &b->ship) {
-		delivery_ship_died(b);
+		past_ship_died(b);
 	} else {
 		struct unwind *u = (struct unwind *)child;
 

@@ -16,6 +16,7 @@
 
 #include "daemon/certificates.h"
 #include "daemon/child.h"
+#include "daemon/id.h"
 #include "daemon/log.h"
 #include "daemon/outbox.h"
 #include "daemon/privileges.h"
@@ -134,17 +135,11 @@ static int take_dsn(void *ctx, struct ipc_message *message)
 	return -EPROTO;
 }
 
-static bool is_id(const char id[MSG_ID_SIZE])
-{
-	return id[MSG_ID_SIZE - 1] == '\0' &&
-	       strspn(id, "0123456789abcdef") == MSG_ID_SIZE - 1;
-}
-
 static int check_envelope(const struct msg_envelope *m)
 {
 	if (m->seq <= last_seq || m->to_file > 1 || m->to_server > 1 ||
 	    m->size == 0 || m->size > CHUNK_V2_SIZE_MAX ||
-	    !is_id(m->chunk_id) || m->platform[0] == '\0' ||
+	    !id_is_one(m->chunk_id) || m->platform[0] == '\0' ||
 	    memchr(m->platform, '\0', sizeof(m->platform)) == NULL)
 		return -EPROTO;
 	return 0;

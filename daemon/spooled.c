@@ -1,6 +1,5 @@
 #include "daemon/spooled.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/chance.h"
@@ -122,22 +121,12 @@ void spooled_set_dsn(struct spooled *s, const struct dsn *dsn)
 	s->dsn = number_of(dsn);
 }
 
-/* The caller has seen that they are hexadecimal digits. */
-static void id_of(const char *chunk_id, uint8_t ret[SPOOL_ID_BYTES])
-{
-	for (size_t i = 0; i < SPOOL_ID_BYTES; i++) {
-		char byte[3] = {chunk_id[2 * i], chunk_id[2 * i + 1]};
-
-		ret[i] = (uint8_t)strtoul(byte, NULL, 16);
-	}
-}
-
 bool spooled_has(const struct spooled *s, const char *chunk_id)
 {
 	uint8_t id[SPOOL_ID_BYTES];
 
-	id_of(chunk_id, id);
-	return s->spool != NULL && spool_find(s->spool, id) != NULL;
+	return s->spool != NULL && spool_id_parse(chunk_id, id) == 0 &&
+	       spool_find(s->spool, id) != NULL;
 }
 
 static int put(struct spooled *s, const struct package *p, const char *chunk_id)
@@ -147,8 +136,9 @@ static int put(struct spooled *s, const struct package *p, const char *chunk_id)
 	int r;
 
 	buf_init(&kept, OUTBOX_BODY_MAX);
-	id_of(chunk_id, id);
-	r = package_compress(p, ENVELOPE_NOT_SENT, NULL, &kept);
+	r = spool_id_parse(chunk_id, id);
+	if (r == 0)
+		r = package_compress(p, ENVELOPE_NOT_SENT, NULL, &kept);
 	if (r == 0)
 		r = spool_add(s->spool, id, s->dsn, kept.data, kept.len,
 			      wall_ms());

@@ -215,7 +215,7 @@ static void put_spool(FILE *out, const struct broker *b)
 {
 	struct msg_spool s;
 
-	delivery_spool(b, &s);
+	past_spool(b, &s);
 	fprintf(out,
 		"  \"spool\": {\"waiting\": %llu, \"bytes\": %llu, "
 		"\"sent\": %llu, \"send_error\": %llu, "

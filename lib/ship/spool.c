@@ -8,12 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define SUFFIX ".gz"
-#define ASIDE  ".bad"
-/* Where digits of the name begin. */
-#define ID_AT  (16 + 1)
-#define DSN_AT (ID_AT + 2 * SPOOL_ID_BYTES + 1)
-#define END_AT (DSN_AT + 16)
+#define ASIDE ".bad"
 
 struct spool {
 	struct spool_options options;
@@ -21,57 +16,6 @@ struct spool {
 	size_t first, end, capacity;
 	uint64_t bytes;
 };
-
-static int digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static int parse_hex(const char *text, size_t digits, uint64_t *ret)
-{
-	uint64_t value = 0;
-
-	for (size_t i = 0; i < digits; i++) {
-		int d = digit(text[i]);
-
-		if (d < 0)
-			return -EINVAL;
-		value = value << 4 | (uint64_t)d;
-	}
-	*ret = value;
-	return 0;
-}
-
-int spool_name_parse(const char *name, struct spool_entry *ret)
-{
-	struct spool_entry e = {0};
-	uint64_t byte;
-
-	if (strlen(name) != SPOOL_NAME_SIZE - 1 || name[ID_AT - 1] != '-' ||
-	    name[DSN_AT - 1] != '-' || strcmp(name + END_AT, SUFFIX) != 0 ||
-	    parse_hex(name, 16, &e.time_ms) < 0 ||
-	    parse_hex(name + DSN_AT, 16, &e.dsn) < 0)
-		return -EINVAL;
-	for (size_t i = 0; i < SPOOL_ID_BYTES; i++) {
-		if (parse_hex(name + ID_AT + 2 * i, 2, &byte) < 0)
-			return -EINVAL;
-		e.id[i] = (uint8_t)byte;
-	}
-	*ret = e;
-	return 0;
-}
-
-void spool_name(const struct spool_entry *e, char ret[SPOOL_NAME_SIZE])
-{
-	(void)snprintf(ret, SPOOL_NAME_SIZE, "%016llx-",
-		       (unsigned long long)e->time_ms);
-	for (size_t i = 0; i < SPOOL_ID_BYTES; i++)
-		(void)snprintf(ret + ID_AT + 2 * i, 3, "%02x", e->id[i]);
-	(void)snprintf(ret + DSN_AT - 1, SPOOL_NAME_SIZE - DSN_AT + 1,
-		       "-%016llx" SUFFIX, (unsigned long long)e->dsn);
-}
 
 static void tell(const struct spool *s, enum spool_event event,
 		 const char *name, int error)

@@ -2,12 +2,9 @@
  * Envelopes that wait on disk for a server that does not answer: a directory
  * with one file each, compressed, without the time at which it was sent.
  *
- *     TTTTTTTTTTTTTTTT-IIIIIIIIIIIIIIIIIIIIIIIIIIIIIIII-DDDDDDDDDDDDDDDD.gz
- *
- * T: Unix time in ms at which it was put there; I: chunk id; D: whose it is,
- * a number for each DSN; all in lower-case hexadecimal digits. A file has that
- * name once it and the name are on the disk, and until its removal is: power
- * may fail at any point. Before, the name begins with a dot.
+ * Their names are those of lib/ship/spool_name.h. A file has its name once it
+ * and the name are on the disk, and until its removal is: power may fail at any
+ * point. Before, the name begins with a dot.
  *
  * Whatever else is found is set aside: ".bad" is put behind its name, and it is
  * looked at no more; directories and what is no regular file are left alone.
@@ -21,17 +18,7 @@
 #include <stdint.h>
 
 #include "lib/base/util.h"
-
-#define SPOOL_ID_BYTES 16
-/* With the NUL. */
-#define SPOOL_NAME_SIZE (16 + 1 + 2 * SPOOL_ID_BYTES + 1 + 16 + 3 + 1)
-
-struct spool_entry {
-	uint64_t time_ms; /* of the clock as it was; not later than now */
-	uint64_t dsn;
-	uint64_t size; /* bytes of the file */
-	uint8_t id[SPOOL_ID_BYTES];
-};
+#include "lib/ship/spool_name.h"
 
 struct spool_limits {
 	uint64_t bytes; /* of all files, those set aside too */
@@ -104,9 +91,5 @@ void spool_expire(struct spool *s, uint64_t now_ms);
 size_t spool_count(const struct spool *s);
 /* Of all files, those that are set aside too. */
 uint64_t spool_bytes(const struct spool *s);
-
-/* 0 and the entry but for its size, or -EINVAL: no such name. */
-must_check int spool_name_parse(const char *name, struct spool_entry *ret);
-void spool_name(const struct spool_entry *e, char ret[SPOOL_NAME_SIZE]);
 
 #endif

@@ -1,0 +1,120 @@
+/*
+ * What the broker and capture say to each other, and capture and unwind.
+ * Included by daemon/msg.h, which says what holds for all messages.
+ */
+#ifndef DAEMON_MSG_CAPTURE_H
+#define DAEMON_MSG_CAPTURE_H
+
+#include "daemon/msg.h"
+
+/*
+ * Make a ring. With it: capture's end of a socket to the unwind process that
+ * is to read it. A ring of this id that exists already is replaced: its reader
+ * died, so its targets start from nothing in the new one.
+ */
+struct msg_ring_make {
+	struct msg_header h;
+	uint32_t ring;
+};
+
+/* The ring exists. With it: its memfd, sealed. */
+struct msg_ring_made {
+	struct msg_header h;
+	uint32_t ring;
+};
+
+/* The ring's reader has sent something that breaks a rule. */
+struct msg_ring_broken {
+	struct msg_header h;
+	uint32_t ring;
+};
+
+/* Attach to a process. With it: a pidfd, so that the pid is no other's. */
+struct msg_target_add {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t ring;
+	int32_t pid;
+	uint32_t slot; /* its counters' place in the heartbeat page */
+	/* Tick n is at epoch_ns + n * period_ns, CLOCK_MONOTONIC. */
+	uint64_t epoch_ns;
+	uint64_t period_ns;
+};
+
+/*
+ * Look at a target at so many of every of_ticks ticks, spread evenly; 0 <
+ * ticks <= of_ticks. A target that is gone is no fault.
+ */
+struct msg_target_rate {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t ticks;
+	uint32_t of_ticks;
+};
+
+/*
+ * Take what is pending, write RECORD_END for every target, say
+ * MSG_CAPTURE_DONE and exit: the kernel detaches without stopping a thread.
+ * keep_sessions: without RECORD_END, another capture will go on with them.
+ */
+struct msg_capture_stop {
+	struct msg_header h;
+	uint32_t keep_sessions;
+};
+
+enum target_state {
+	TARGET_ATTACHED = 1, /* all threads are seized */
+	/*
+	 * error says why: EPERM, ESRCH, EBUSY (traced), ENOEXEC (32-bit: also
+	 * later, after an exec). It is let go.
+	 */
+	TARGET_REFUSED,
+	TARGET_GONE, /* the process has ended; RECORD_END is written */
+	TARGET_EXEC, /* a new program; RECORD_EXEC is written */
+};
+
+struct msg_target_state {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t state; /* enum target_state */
+	int32_t error;	/* errno, with TARGET_REFUSED */
+};
+
+/* The answer to MSG_CAPTURE_STOP, and to nothing else. */
+struct msg_capture_done {
+	struct msg_header h;
+};
+
+/*
+ * Records up to here may be read. Sent a few times a second, when much has come
+ * together, and when a target has ended or runs a new program.
+ */
+struct msg_ring_head {
+	struct msg_header h;
+	uint64_t head;
+};
+
+/* Records up to here have been read. Sent when that is worth a wake. */
+struct msg_ring_credit {
+	struct msg_header h;
+	uint64_t tail;
+};
+
+/*
+ * How much of a thread's stack is of use: up to top (exclusive). 0: not known,
+ * copy what there is. A hint: capture checks it against the stack pointer.
+ *
+ * second: where the thread goes on, on its own stack, when what it does on
+ * another one is over; copied as a second range while its stack pointer is near
+ * second_sp. 0: none. Capture knows itself where a thread's own stack ends.
+ */
+struct msg_stack_hint {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t tid;
+	uint64_t top;
+	uint64_t second;
+	uint64_t second_sp;
+};
+
+#endif

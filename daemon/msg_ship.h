@@ -1,0 +1,112 @@
+/*
+ * What the broker and ship say to each other.
+ * Included by daemon/msg.h, which says what holds for all messages.
+ */
+#ifndef DAEMON_MSG_SHIP_H
+#define DAEMON_MSG_SHIP_H
+
+#include "daemon/msg.h"
+
+/*
+ * Where envelopes go. "" or no such message: nowhere, files only. A ship before
+ * has said MSG_LIMITED until then; 0: none.
+ */
+struct msg_dsn {
+	struct msg_header h;
+	uint64_t limited_until_ns;
+	uint32_t retry_5xx; /* 502, 503 and 504 are as good as no answer */
+	uint32_t reserved;
+	char dsn[MSG_DSN_MAX];
+};
+
+/*
+ * An envelope to make of a chunk: written to a file, sent, or both. With it:
+ * the payload's memfd; then, if to_file, the file, empty and open for writing.
+ * No more than MSG_ENVELOPES_MAX are unanswered at a time, which ship's queue
+ * and its socket hold: a hundred targets' chunks are made at the same tick.
+ */
+#define MSG_ENVELOPES_MAX 24
+struct msg_envelope {
+	struct msg_header h;
+	uint64_t seq; /* counts up */
+	uint64_t size;
+	uint32_t to_file;
+	uint32_t to_server;
+	char chunk_id[MSG_ID_SIZE];
+	char platform[MSG_TEXT_MAX];
+};
+
+enum ship_result {
+	SHIP_NOTHING,	     /* was not asked for */
+	SHIP_DONE,	     /* answered by 2xx */
+	SHIP_SPOOLED,	     /* there was no answer: it is sent later */
+	SHIP_NETWORK_ERROR,  /* no answer, and no place to wait for one */
+	SHIP_SEND_ERROR,     /* the server refused it: 4xx, 5xx */
+	SHIP_RATE_LIMITED,   /* 429, or not sent because of a limit */
+	SHIP_QUEUE_OVERFLOW, /* newer ones took its place: the server is slow */
+	SHIP_INTERNAL_ERROR, /* no memory to send it */
+};
+
+/*
+ * All of an envelope is in its file, or, with an errno, is not. Comes at once,
+ * for each with to_file; how it was sent may take long.
+ */
+struct msg_envelope_written {
+	struct msg_header h;
+	uint64_t seq;
+	int32_t error;
+	uint32_t reserved;
+};
+
+/* It was sent, or will not be by this process: the last word on it. */
+struct msg_envelope_done {
+	struct msg_header h;
+	uint64_t seq;
+	uint32_t result; /* enum ship_result */
+	uint32_t reserved;
+};
+
+/*
+ * Chunks that were lost before they were envelopes, or on their way to ship:
+ * the server is told of them. ship knows of its own.
+ */
+struct msg_lost {
+	struct msg_header h;
+	uint64_t quantity; /* > 0 */
+	uint32_t reason;   /* enum client_report_reason */
+	uint32_t reserved;
+};
+
+/*
+ * The end is near: send for so long, then put into the spool what is left, or
+ * give it up. Each envelope is answered as ever.
+ */
+struct msg_ship_finish {
+	struct msg_header h;
+	uint64_t timeout_ns;
+};
+
+/* The spool, when something has changed. */
+struct msg_spool {
+	struct msg_header h;
+	uint64_t count; /* that wait in it now */
+	uint64_t bytes;
+	/* What became of chunks in it, since this process was started. */
+	uint64_t sent;
+	uint64_t refused; /* by a status */
+	uint64_t rate_limited;
+	uint64_t overflow; /* newer ones took their place */
+	uint64_t expired;
+	uint64_t set_aside; /* not as they were written, or not ours */
+};
+
+/*
+ * The server takes no profile chunks until then, by CLOCK_BOOTTIME; no longer
+ * than RATELIMIT_MAX_S from now (proto/ratelimit.h). When that has changed.
+ */
+struct msg_limited {
+	struct msg_header h;
+	uint64_t until_ns;
+};
+
+#endif

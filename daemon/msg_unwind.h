@@ -1,0 +1,168 @@
+/*
+ * What the broker and unwind say to each other.
+ * Included by daemon/msg.h, which says what holds for all messages.
+ */
+#ifndef DAEMON_MSG_UNWIND_H
+#define DAEMON_MSG_UNWIND_H
+
+#include "daemon/msg.h"
+
+/*
+ * A target whose samples will come through a ring: answered by
+ * MSG_SESSION_OPENED before that ring has its first record of the target. No
+ * more than MSG_SESSIONS_ASKED_MAX are unanswered at a time, so that the socket
+ * has room for what unwind needs to answer.
+ */
+#define MSG_SESSIONS_ASKED_MAX 8
+struct msg_session_open {
+	struct msg_header h;
+	uint32_t target;
+	int32_t pid;
+	uint32_t max_frames;
+	uint32_t symbols; /* enum unwind_symbols */
+	uint64_t chunk_us;
+	uint64_t first_chunk_us; /* the first one's, no longer than others */
+	uint64_t wall_offset_us;
+	uint64_t hash_seed;
+	char profiler_id[MSG_ID_SIZE];
+	char platform[MSG_TEXT_MAX];
+	char environment[MSG_TEXT_MAX];
+	char release_given[MSG_TEXT_MAX]; /* by configuration, else "" */
+	char release_env[MSG_TEXT_MAX];	  /* by our environment, else "" */
+};
+
+/*
+ * capture has let go of the target for a while: what there is of it is a chunk
+ * now, and what comes is another profiler's. A session that is none any more is
+ * no fault.
+ */
+struct msg_session_renew {
+	struct msg_header h;
+	uint32_t target;
+	char profiler_id[MSG_ID_SIZE];
+};
+
+/*
+ * The target's RECORD_END will not come (it was left out, or ended while there
+ * was no capture): close its session with what is there. Answered by
+ * MSG_SESSION_CLOSED, also where there is no such session (any more: it was in
+ * a process that died).
+ */
+struct msg_session_close {
+	struct msg_header h;
+	uint32_t target;
+};
+
+/*
+ * Read this ring; it replaces the one before, whose writer died. With it: the
+ * memfd, and unwind's end of the socket to capture.
+ */
+struct msg_ring_open {
+	struct msg_header h;
+	uint32_t ring;
+};
+
+enum want_kind {
+	WANT_MAPS = 1, /* a copy of /proc/PID/maps */
+	WANT_IMAGE, /* the file mapped at start-end, or a copy of its bytes */
+	WANT_DEBUG, /* a separate debug file by build-id */
+	/* One by the name that the file mapped at start-end gives it. */
+	WANT_DEBUG_LINK,
+	WANT_PERF_MAP, /* /tmp/perf-PID.map: names of code made at run time */
+	WANT_ENVIRON,  /* a copy of /proc/PID/environ */
+	WANT_EXE,      /* where the link /proc/PID/exe points, as text */
+	WANT_CMDLINE,  /* the beginning of /proc/PID/cmdline: argv[0] */
+	WANT_END,
+};
+
+/*
+ * Unwind asks for a file. One request at a time: it waits for the MSG_FILE
+ * that answers. start < end, both page-aligned; a build-id is lower-case hex, a
+ * file's name one component of printable ASCII that does not start with a dot;
+ * else the request is a broken rule.
+ */
+struct msg_want {
+	struct msg_header h;
+	uint32_t request; /* counts up from 1 */
+	uint32_t kind;	  /* enum want_kind */
+	uint32_t target;
+	uint32_t reserved;
+	uint64_t start, end;	 /* WANT_IMAGE, WANT_DEBUG_LINK */
+	char name[MSG_NAME_MAX]; /* WANT_DEBUG, WANT_DEBUG_LINK */
+};
+
+/* The answer: error 0 and a descriptor, or an errno and none. */
+struct msg_file {
+	struct msg_header h;
+	uint32_t request;
+	int32_t error;
+};
+
+/*
+ * A finished chunk. With it: its payload in a memfd sealed against every
+ * change. platform is that of the payload, byte for byte.
+ */
+struct msg_chunk {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t reserved;
+	uint64_t size; /* of the payload */
+	char chunk_id[MSG_ID_SIZE];
+	char platform[MSG_TEXT_MAX];
+};
+
+/*
+ * A chunk that was not made into a payload. reason: enum profile_fault, whose
+ * names are in proto/profile.h, or CHUNK_LOST_*.
+ */
+enum chunk_lost {
+	CHUNK_LOST_MEMORY = 1000, /* no memory or no space for the payload */
+	CHUNK_LOST_TOO_LARGE, /* above the server's limit in spite of the cut */
+};
+struct msg_chunk_lost {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t reason;
+};
+
+/* How stacks ended, since the target's session was opened. */
+#define MSG_UNWIND_ENDS_MAX 16
+struct msg_unwind_stats {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t reserved;
+	uint64_t stacks;		    /* all that were walked */
+	uint64_t frame_pointer;		    /* of these, by heuristic in part */
+	uint64_t ends[MSG_UNWIND_ENDS_MAX]; /* by enum unwind_end */
+	uint64_t malformed;		    /* records refused */
+	uint64_t without_lines;		    /* addresses, because of a limit */
+	uint64_t cost_ns; /* time spent on it, without waits for files */
+};
+
+struct msg_session_opened {
+	struct msg_header h;
+	uint32_t target;
+};
+
+/* The target's RECORD_END was read; its last chunk and stats have been sent. */
+struct msg_session_closed {
+	struct msg_header h;
+	uint32_t target;
+};
+
+/*
+ * Write the table of the target's hottest functions. With it: the descriptor
+ * to write to.
+ */
+struct msg_table {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t max_rows;
+};
+struct msg_table_done {
+	struct msg_header h;
+	uint32_t target;
+	int32_t error; /* errno; ENOENT: there is no such session */
+};
+
+#endif
