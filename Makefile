@@ -160,7 +160,8 @@ objs: $(sort $(ALL_OBJS))
 # Unit tests: one program for each tests/unit/DIR/check_*.c. It gets what its
 # directory may use and no more, so that a broken one stops no other's tests.
 unit_base_LIB = base
-unit_capture_OBJ = $(B)/obj/tests/unit/capture/live.o
+unit_capture_OBJ = $(patsubst %,$(B)/obj/tests/unit/capture/%.o, \
+	live live_wait)
 unit_capture_LIB = capture base
 unit_unwind_OBJ = $(B)/obj/tests/unit/unwind/record.o
 unit_unwind_LIB = unwind base

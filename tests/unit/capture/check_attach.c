@@ -22,12 +22,6 @@ static void tear_down(void)
 	live_end(&l);
 }
 
-static void until_state(pid_t tid, char state)
-{
-	while (live_state(tid) != state)
-		live_patience();
-}
-
 /* Ticks until the new program runs and is attached; what it then is. */
 static void check_new_program(void)
 {
@@ -126,7 +120,7 @@ START_TEST(exec_where_nobody_that_is_known_is_left)
 {
 	memset(&l, 0, sizeof(l));
 	live_start(&l, "cap_threads", "leaderless", NULL);
-	until_state(l.pid, 'Z');
+	live_until_state(NULL, l.pid, 'Z');
 	live_open(&l, 1u << 24);
 	ck_assert_int_eq(live_add(&l), 0);
 	live_ticks(&l, 5);
@@ -154,10 +148,10 @@ START_TEST(an_exec_that_waits_for_us_is_not_waited_for)
 	tid = (pid_t)live_ask(&l, "asleep 5", "ok");
 	live_ticks(&l, 5);
 	live_say(&l, "hidden exec");
-	until_state(tid, 'Z');
-	until_state(l.pid, 'Z');
+	live_until_state(NULL, tid, 'Z');
+	live_until_state(NULL, l.pid, 'Z');
 	/* Without a look at what has died. */
-	capture_thread(l.capture, (uint32_t)tid)->target->scan_tick = 0;
+	live_known(&l, tid)->target->scan_tick = 0;
 	live_tick(&l);
 	/* The alarm by which it went on is the caller's again. */
 	ck_assert_int_eq(sigaction(SIGALRM, NULL, &action), 0);
@@ -168,28 +162,6 @@ START_TEST(an_exec_that_waits_for_us_is_not_waited_for)
 }
 END_TEST
 
-/* Another tracer, which keeps an exec waiting for as long as it is asked to. */
-static pid_t start_tracer(pid_t tid)
-{
-	pid_t tracer;
-	int fds[2];
-	char byte;
-
-	ck_assert_int_eq(pipe(fds), 0);
-	tracer = fork();
-	if (tracer == 0) {
-		byte = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0;
-		(void)!write(fds[1], &byte, 1);
-		for (;;)
-			pause();
-	}
-	ck_assert_int_eq(read(fds[0], &byte, 1), 1);
-	ck_assert_int_eq(byte, 1);
-	(void)close(fds[0]);
-	(void)close(fds[1]);
-	return tracer;
-}
-
 START_TEST(a_process_in_the_middle_of_an_exec_is_added)
 {
 	pid_t tid, tracer;
@@ -198,9 +170,9 @@ START_TEST(a_process_in_the_middle_of_an_exec_is_added)
 	live_start(&l, "cap_threads", NULL, NULL);
 	live_open(&l, 1u << 24);
 	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
-	tracer = start_tracer(tid);
+	tracer = live_start_tracer(tid);
 	live_say(&l, "hidden exec");
-	until_state(tid, 'Z');
+	live_until_state(NULL, tid, 'Z');
 	ck_assert_int_eq(live_add(&l), 0);
 	ck_assert_uint_eq(l.counters.threads, 0);
 	/* It comes back again and again, and more and more seldom, */
@@ -233,15 +205,15 @@ START_TEST(an_exec_that_waits_for_another_tracer_is_no_end)
 
 	memset(&l, 0, sizeof(l));
 	live_start(&l, "cap_threads", "leaderless", NULL);
-	until_state(l.pid, 'Z');
+	live_until_state(NULL, l.pid, 'Z');
 	live_open(&l, 1u << 24);
 	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
-	tracer = start_tracer(tid);
+	tracer = live_start_tracer(tid);
 	ck_assert_int_eq(live_add(&l), 0);
 	live_ticks(&l, 3);
 	ck_assert_uint_eq(l.counters.threads, 1);
 	live_say(&l, "hidden exec");
-	until_state(tid, 'Z');
+	live_until_state(NULL, tid, 'Z');
 	while (l.counters.threads > 0) {
 		live_tick(&l);
 		live_patience();
@@ -262,9 +234,9 @@ START_TEST(a_process_that_dies_in_the_middle_of_an_exec)
 	live_start(&l, "cap_threads", NULL, NULL);
 	live_open(&l, 1u << 24);
 	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
-	tracer = start_tracer(tid);
+	tracer = live_start_tracer(tid);
 	live_say(&l, "hidden exec");
-	until_state(tid, 'Z');
+	live_until_state(NULL, tid, 'Z');
 	ck_assert_int_eq(live_add(&l), 0);
 	ck_assert_int_eq(kill(l.child, SIGKILL), 0);
 	ck_assert_int_eq(kill(tracer, SIGKILL), 0);

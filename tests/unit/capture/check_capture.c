@@ -332,21 +332,10 @@ END_TEST
 START_TEST(a_second_tracer_is_told_so)
 {
 	pid_t tracer;
-	int fds[2];
-	char byte;
 
 	live_start(&l, "cap_threads", NULL, NULL);
 	live_open(&l, 1u << 24);
-	ck_assert_int_eq(pipe(fds), 0);
-	tracer = fork();
-	if (tracer == 0) {
-		byte = ptrace(PTRACE_SEIZE, l.pid, NULL, NULL) == 0;
-		(void)!write(fds[1], &byte, 1);
-		for (;;)
-			pause();
-	}
-	ck_assert_int_eq(read(fds[0], &byte, 1), 1);
-	ck_assert_int_eq(byte, 1);
+	tracer = live_start_tracer(l.pid);
 	ck_assert_int_eq(live_add(&l), -EBUSY);
 	ck_assert_uint_eq(l.counters.threads, 0);
 	ck_assert_int_eq(kill(tracer, SIGKILL), 0);
@@ -354,8 +343,6 @@ START_TEST(a_second_tracer_is_told_so)
 	/* It has let go: now it is ours. */
 	ck_assert_int_eq(live_add(&l), 0);
 	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), getpid());
-	(void)close(fds[0]);
-	(void)close(fds[1]);
 }
 END_TEST
 

@@ -27,11 +27,6 @@ static void tear_down(void)
 	live_end(&l);
 }
 
-static long count(const char *word)
-{
-	return live_ask(&l, word, word);
-}
-
 /* Until n more stops that nobody asked for have been answered. */
 static void until_stopped(uint64_t before, uint64_t n)
 {
@@ -44,24 +39,16 @@ static uint64_t stops(void)
 	return l.counters.event_stops + l.counters.stops;
 }
 
-static void until_asleep(void)
-{
-	while (live_state(l.first) != 'S') {
-		live_reap(&l);
-		live_patience();
-	}
-}
-
 /* One with a timeout stops on its way back into the call, too. */
 static void interrupt_once(void)
 {
 	uint64_t before;
 
-	until_asleep();
+	live_until_state(&l, l.first, 'S');
 	before = stops();
 	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
 	until_stopped(before, 1);
-	until_asleep();
+	live_until_state(&l, l.first, 'S');
 }
 
 /* Of these calls the first are restarted by us. */
@@ -81,8 +68,8 @@ START_TEST(no_wait_is_ended_by_an_interrupt)
 		interrupt_once();
 	}
 	live_until_blocked(l.first);
-	ck_assert_int_eq(count("eintr"), 0);
-	ck_assert_int_eq(count("other"), 0);
+	ck_assert_int_eq(live_count(&l, "eintr"), 0);
+	ck_assert_int_eq(live_count(&l, "other"), 0);
 	/* Once only, where it is watched from then on. */
 	if (_i < REWRITTEN)
 		ck_assert_uint_gt(l.counters.rewritten, 0);
@@ -179,8 +166,10 @@ START_TEST(no_kind_of_wait_is_ended)
 		interrupt_once();
 	}
 	live_until_blocked(l.first);
-	ck_assert_msg(count("eintr") == 0, "%s: EINTR", waits[_i].call);
-	ck_assert_msg(count("other") == 0, "%s has ended", waits[_i].call);
+	ck_assert_msg(live_count(&l, "eintr") == 0, "%s: EINTR",
+		      waits[_i].call);
+	ck_assert_msg(live_count(&l, "other") == 0, "%s has ended",
+		      waits[_i].call);
 	if (waits[_i].rewritten)
 		ck_assert_msg(l.counters.rewritten > 0, "%s", waits[_i].call);
 	else
@@ -207,8 +196,8 @@ START_TEST(no_wait_is_ended_by_a_tick)
 		live_settle(&l);
 		live_patience();
 	}
-	ck_assert_int_eq(count("eintr"), 0);
-	ck_assert_int_gt(count("other"), 0);
+	ck_assert_int_eq(live_count(&l, "eintr"), 0);
+	ck_assert_int_gt(live_count(&l, "other"), 0);
 	live_check_sum(&l);
 }
 END_TEST
@@ -229,8 +218,8 @@ START_TEST(no_wait_is_ended_by_a_signal_that_is_ignored)
 		until_stopped(before, ignored[_i] == SIGCONT ? 3 : 1);
 	}
 	live_until_blocked(l.first);
-	ck_assert_int_eq(count("eintr"), 0);
-	ck_assert_int_eq(count("other"), 0);
+	ck_assert_int_eq(live_count(&l, "eintr"), 0);
+	ck_assert_int_eq(live_count(&l, "other"), 0);
 }
 END_TEST
 
@@ -245,15 +234,15 @@ START_TEST(a_handler_that_runs_ends_the_wait)
 		ck_assert_int_eq(kill(l.pid, SIGUSR1), 0);
 		if (i % 3 == 1)
 			(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
-		while (count("handled") < i)
+		while (live_count(&l, "handled") < i)
 			live_patience();
-		while (count("eintr") < i)
+		while (live_count(&l, "eintr") < i)
 			live_patience();
 	}
 	live_until_blocked(l.first);
-	ck_assert_int_eq(count("handled"), INTERRUPTS);
-	ck_assert_int_eq(count("eintr"), INTERRUPTS);
-	ck_assert_int_eq(count("other"), 0);
+	ck_assert_int_eq(live_count(&l, "handled"), INTERRUPTS);
+	ck_assert_int_eq(live_count(&l, "eintr"), INTERRUPTS);
+	ck_assert_int_eq(live_count(&l, "other"), 0);
 }
 END_TEST
 
@@ -267,7 +256,7 @@ START_TEST(a_filter_is_not_run_into)
 		interrupt_once();
 		live_patience();
 	}
-	ck_assert_int_eq(count("eintr"), 0);
+	ck_assert_int_eq(live_count(&l, "eintr"), 0);
 	ck_assert_uint_eq(l.gone, 0);
 }
 END_TEST

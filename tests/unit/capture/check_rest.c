@@ -50,35 +50,22 @@ static void tear_down(void)
 	live_end(&l);
 }
 
-static long count(const char *word)
-{
-	return live_ask(&l, word, word);
-}
-
 /* What is under way is brought to its end, so that it counts. */
 static void until_all_is_done(void)
 {
-	long whole = count("whole");
+	long whole = live_count(&l, "whole");
 
-	while (count("whole") < whole + 1)
+	while (live_count(&l, "whole") < whole + 1)
 		live_patience();
-}
-
-static void until_asleep(void)
-{
-	while (live_state(l.first) != 'S') {
-		live_reap(&l);
-		live_patience();
-	}
 }
 
 static void interrupt_once(void)
 {
 	uint64_t before = l.counters.stops + l.counters.event_stops;
 
-	until_asleep();
+	live_until_state(&l, l.first, 'S');
 	/* As for one that was sampled without its stop. */
-	capture_thread(l.capture, (uint32_t)l.first)->stop_expected = true;
+	live_known(&l, l.first)->stop_expected = true;
 	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
 	while (l.counters.stops + l.counters.event_stops == before)
 		live_wait(&l);
@@ -93,8 +80,8 @@ START_TEST(interrupts_take_nothing_away)
 		until_all_is_done();
 	}
 	until_all_is_done();
-	ck_assert_int_eq(count("short"), 0);
-	ck_assert_int_eq(count("wrong"), 0);
+	ck_assert_int_eq(live_count(&l, "short"), 0);
+	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
 END_TEST
 
@@ -105,7 +92,7 @@ START_TEST(ignored_signals_take_nothing_away)
 	for (int i = 1; !is_enough(l.counters.continued, i / IN_A_ROW); i++) {
 		uint64_t before = l.counters.event_stops;
 
-		until_asleep();
+		live_until_state(&l, l.first, 'S');
 		ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH),
 				 0);
 		while (l.counters.event_stops == before)
@@ -114,8 +101,8 @@ START_TEST(ignored_signals_take_nothing_away)
 			until_all_is_done();
 	}
 	until_all_is_done();
-	ck_assert_int_eq(count("short"), 0);
-	ck_assert_int_eq(count("wrong"), 0);
+	ck_assert_int_eq(live_count(&l, "short"), 0);
+	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
 END_TEST
 
@@ -130,13 +117,13 @@ START_TEST(handlers_are_run_in_between)
 		ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGUSR1),
 				 0);
 		(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
-		while (count("handled") < i)
+		while (live_count(&l, "handled") < i)
 			live_patience();
 	}
 	until_all_is_done();
-	ck_assert_int_eq(count("handled"), RESTS);
+	ck_assert_int_eq(live_count(&l, "handled"), RESTS);
 	if (is_sound(kinds[_i]))
-		ck_assert_int_eq(count("wrong"), 0);
+		ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
 END_TEST
 
@@ -148,16 +135,13 @@ START_TEST(the_process_is_stopped_in_between)
 		if (i % 2 == 0)
 			live_reap(&l);
 		ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
-		while (live_state(l.first) != 't') {
-			live_reap(&l);
-			live_patience();
-		}
+		live_until_state(&l, l.first, 't');
 		(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
 		ck_assert_int_eq(kill(l.pid, SIGCONT), 0);
 		until_all_is_done();
 	}
 	if (is_sound(kinds[_i]))
-		ck_assert_int_eq(count("wrong"), 0);
+		ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
 END_TEST
 
@@ -181,8 +165,8 @@ START_TEST(under_a_filter_the_same_is_run)
 		interrupt_once();
 		until_all_is_done();
 	}
-	ck_assert_int_eq(count("short"), 0);
-	ck_assert_int_eq(count("wrong"), 0);
+	ck_assert_int_eq(live_count(&l, "short"), 0);
+	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
 END_TEST
 
@@ -191,11 +175,11 @@ START_TEST(under_a_filter_nothing_else_is_run)
 {
 	live_begin(&l, "cap_whole", "write_unix", NULL);
 	ck_assert_int_eq(live_ask(&l, "filter", "ok"), 0);
-	while (count("short") == 0)
+	while (live_count(&l, "short") == 0)
 		interrupt_once();
 	until_all_is_done();
 	ck_assert_uint_eq(l.counters.continued, 0);
-	ck_assert_int_eq(count("wrong"), 0);
+	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 	ck_assert_uint_eq(l.gone, 0);
 }
 END_TEST
@@ -210,8 +194,8 @@ START_TEST(it_settles)
 	}
 	while (!capture_settle(l.capture))
 		live_wait(&l);
-	ck_assert_int_eq(count("short"), 0);
-	ck_assert_int_eq(count("wrong"), 0);
+	ck_assert_int_eq(live_count(&l, "short"), 0);
+	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
 END_TEST
 

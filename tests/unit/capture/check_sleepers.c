@@ -31,14 +31,6 @@ static void tear_down(void)
 	live_end(&l);
 }
 
-static struct thread *thread_of(pid_t tid)
-{
-	struct thread *th = capture_thread(l.capture, (uint32_t)tid);
-
-	ck_assert_ptr_nonnull(th);
-	return th;
-}
-
 static uint64_t samples_of(pid_t tid)
 {
 	return live_thread(&l, tid)->samples;
@@ -68,7 +60,7 @@ START_TEST(all_fall_asleep)
 	const struct target *t;
 
 	begin();
-	t = thread_of(last)->target;
+	t = live_known(&l, last)->target;
 	ck_assert_uint_eq(t->n_threads, SLEEPERS + 1);
 	ck_assert_uint_eq(t->n_asleep, SLEEPERS + 1);
 	ck_assert_ptr_null(t->awake);
@@ -83,7 +75,7 @@ START_TEST(who_sleeps_is_not_asked_while_nobody_runs)
 	int was;
 
 	begin();
-	th = thread_of(last);
+	th = live_known(&l, last);
 	was = disguise(th);
 	samples = samples_of(last);
 	repeated = l.counters.repeated;
@@ -277,7 +269,7 @@ START_TEST(what_is_seen_after_a_rest_stands_for_what_is_not)
 	live_begin(&l, "cap_threads", NULL, NULL);
 	live_until_blocked(l.pid);
 	live_ticks(&l, 1200);
-	s.th = thread_of(l.pid);
+	s.th = live_known(&l, l.pid);
 	t = s.th->target;
 	s.schedstat = s.th->activity.schedstat_fd;
 	s.syscall = s.th->activity.syscall_fd;
@@ -341,7 +333,8 @@ START_TEST(threads_come_and_go)
 		live_ticks(&l, 2);
 		live_check_sum(&l);
 	}
-	ck_assert_uint_eq(thread_of(last)->target->n_threads, SLEEPERS + 1);
+	ck_assert_uint_eq(live_known(&l, last)->target->n_threads,
+			  SLEEPERS + 1);
 	live_check_sum(&l);
 }
 END_TEST
@@ -369,7 +362,7 @@ START_TEST(a_hint_for_more_wakes)
 	uint64_t samples;
 
 	begin();
-	th = thread_of(last);
+	th = live_known(&l, last);
 	samples = samples_of(last);
 	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)last,
 		     th->copied_top, &none);

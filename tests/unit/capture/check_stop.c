@@ -17,20 +17,6 @@ static void tear_down(void)
 	live_end(&l);
 }
 
-static long count(const char *word)
-{
-	return live_ask(&l, word, word);
-}
-
-static void until_state(pid_t tid, char state)
-{
-	while (live_state(tid) != state) {
-		if (l.capture != NULL)
-			live_reap(&l);
-		live_patience();
-	}
-}
-
 /* The child of a parent that tells what it sees. */
 static void child_of_another(void)
 {
@@ -120,10 +106,7 @@ START_TEST(all_threads_stop_and_go_on)
 		live_tick(&l);
 		ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
 		/* Whichever of the six takes it, and whoever is interrupted. */
-		while (live_state(l.pid) != 't') {
-			live_reap(&l);
-			live_patience();
-		}
+		live_until_state(&l, l.pid, 't');
 		live_settle(&l);
 		live_ticks(&l, 2);
 		ck_assert_int_eq(live_state(l.pid), 't');
@@ -143,22 +126,22 @@ START_TEST(each_signal_is_delivered_once)
 		live_tick(&l);
 		ck_assert_int_eq(kill(l.pid, SIGUSR1), 0);
 		live_tick(&l);
-		while (count("handled") < i)
+		while (live_count(&l, "handled") < i)
 			live_patience();
 	}
 	live_settle(&l);
-	ck_assert_int_eq(count("handled"), 300);
+	ck_assert_int_eq(live_count(&l, "handled"), 300);
 	live_check_sum(&l);
 }
 END_TEST
 
 static void stop_and_go_on(bool traced)
 {
-	until_state(l.first, 'S');
+	live_until_state(&l, l.first, 'S');
 	live_until_blocked(l.first);
 	ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
-	until_state(l.first, traced ? 't' : 'T');
-	until_state(l.pid, traced ? 't' : 'T');
+	live_until_state(&l, l.first, traced ? 't' : 'T');
+	live_until_state(&l, l.pid, traced ? 't' : 'T');
 	/* A tick does not make it another's stop. */
 	if (traced)
 		live_ticks(&l, 2);
@@ -171,15 +154,15 @@ START_TEST(a_stop_ends_a_wait_as_it_does_without_us)
 	memset(&l, 0, sizeof(l));
 	live_start(&l, "cap_calls", "epoll_wait", NULL);
 	stop_and_go_on(false);
-	while (count("eintr") < 1)
+	while (live_count(&l, "eintr") < 1)
 		live_patience();
 	live_open(&l, 1u << 24);
 	ck_assert_int_eq(live_add(&l), 0);
 	stop_and_go_on(true);
-	while (count("eintr") < 2)
+	while (live_count(&l, "eintr") < 2)
 		live_patience();
 	live_until_blocked(l.first);
-	ck_assert_int_eq(count("eintr"), 2);
+	ck_assert_int_eq(live_count(&l, "eintr"), 2);
 }
 END_TEST
 
@@ -188,7 +171,7 @@ START_TEST(after_a_stop_waits_are_repaired_again)
 {
 	live_begin(&l, "cap_calls", "epoll_wait", NULL);
 	stop_and_go_on(true);
-	while (count("eintr") < 1)
+	while (live_count(&l, "eintr") < 1)
 		live_patience();
 	live_until_blocked(l.first);
 	live_ticks(&l, 2);
@@ -202,7 +185,7 @@ START_TEST(after_a_stop_waits_are_repaired_again)
 			live_wait(&l);
 	}
 	live_until_blocked(l.first);
-	ck_assert_int_eq(count("eintr"), 1);
+	ck_assert_int_eq(live_count(&l, "eintr"), 1);
 }
 END_TEST
 
@@ -214,7 +197,7 @@ START_TEST(nor_does_it_take_a_tick)
 		uint64_t before;
 
 		stop_and_go_on(true);
-		while (count("eintr") < i)
+		while (live_count(&l, "eintr") < i)
 			live_patience();
 		live_until_blocked(l.first);
 		before = l.counters.event_stops;
@@ -223,7 +206,7 @@ START_TEST(nor_does_it_take_a_tick)
 		while (l.counters.event_stops == before)
 			live_wait(&l);
 		live_until_blocked(l.first);
-		ck_assert_int_eq(count("eintr"), i);
+		ck_assert_int_eq(live_count(&l, "eintr"), i);
 	}
 }
 END_TEST
@@ -241,11 +224,11 @@ START_TEST(a_new_thread_of_a_stopped_process_stays_stopped)
 	/* It is known again as soon as its stop has been taken. */
 	while (capture_thread(l.capture, (uint32_t)tid) == NULL)
 		live_wait(&l);
-	until_state(tid, 't');
+	live_until_state(&l, tid, 't');
 	live_ticks(&l, 3);
 	ck_assert_int_eq(live_state(tid), 't');
 	ck_assert_int_eq(kill(l.pid, SIGCONT), 0);
-	until_state(tid, 'R');
+	live_until_state(&l, tid, 'R');
 	ck_assert_int_eq(live_ask(&l, "join", "ok"), 0);
 }
 END_TEST

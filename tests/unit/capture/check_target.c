@@ -26,8 +26,7 @@ static void leaderless(void)
 {
 	memset(&l, 0, sizeof(l));
 	live_start(&l, "cap_threads", "leaderless", NULL);
-	while (live_state(l.pid) != 'Z')
-		live_patience();
+	live_until_state(NULL, l.pid, 'Z');
 	live_open(&l, 1u << 24);
 	ck_assert_int_eq(live_add(&l), 0);
 }
@@ -91,10 +90,7 @@ END_TEST
 static void leave(void)
 {
 	l.first = (pid_t)live_ask(&l, "leave", "ready");
-	while (live_state(l.pid) != 'Z') {
-		live_reap(&l);
-		live_patience();
-	}
+	live_until_state(&l, l.pid, 'Z');
 	live_until_blocked(l.first);
 }
 
@@ -157,8 +153,7 @@ START_TEST(a_process_without_sigchld_is_let_go)
 			live_patience();
 		}
 		/* In pause(2), not in a stop. */
-		while (live_state(pid) != 'S')
-			live_patience();
+		live_until_state(NULL, pid, 'S');
 		ck_assert_int_eq(kill(pid, SIGKILL), 0);
 	}
 	live_ticks(&l, 2);
@@ -200,23 +195,12 @@ END_TEST
 START_TEST(a_thread_that_is_refused_is_missed)
 {
 	pid_t tid, tracer;
-	int fds[2];
-	char byte;
 
 	memset(&l, 0, sizeof(l));
 	live_start(&l, "cap_threads", NULL, NULL);
 	live_open(&l, 1u << 24);
 	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
-	ck_assert_int_eq(pipe(fds), 0);
-	tracer = fork();
-	if (tracer == 0) {
-		byte = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0;
-		(void)!write(fds[1], &byte, 1);
-		for (;;)
-			pause();
-	}
-	ck_assert_int_eq(read(fds[0], &byte, 1), 1);
-	ck_assert_int_eq(byte, 1);
+	tracer = live_start_tracer(tid);
 	ck_assert_int_eq(live_add(&l), 0);
 	live_ticks(&l, 50);
 	ck_assert_uint_eq(l.counters.expected, 100);
@@ -229,8 +213,6 @@ START_TEST(a_thread_that_is_refused_is_missed)
 	ck_assert_int_eq(live_status(tid, "TracerPid:"), getpid());
 	ck_assert_uint_eq(live_thread(&l, tid)->samples, 1);
 	live_check_sum(&l);
-	(void)close(fds[0]);
-	(void)close(fds[1]);
 }
 END_TEST
 

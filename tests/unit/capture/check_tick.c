@@ -20,14 +20,6 @@ static void tear_down(void)
 	live_end(&l);
 }
 
-static struct thread *thread_of(pid_t tid)
-{
-	struct thread *th = capture_thread(l.capture, (uint32_t)tid);
-
-	ck_assert_ptr_nonnull(th);
-	return th;
-}
-
 /* A file of /proc as it might be. Returns what was there. */
 static int replace(int *fd, const char *text)
 {
@@ -49,7 +41,7 @@ static void put_back(int *fd, int was)
 /* Interrupts a thread that is not running, as if it had been. */
 static void interrupt(pid_t tid)
 {
-	struct thread *th = thread_of(tid);
+	struct thread *th = live_known(&l, tid);
 	int was = replace(&th->activity.syscall_fd, "running\n");
 
 	thread_wake(th);
@@ -61,10 +53,7 @@ static void interrupt(pid_t tid)
 static void sleep_uninterruptibly(void)
 {
 	live_say(&l, "vfork");
-	while (live_state(l.pid) != 'D') {
-		live_reap(&l);
-		live_patience();
-	}
+	live_until_state(&l, l.pid, 'D');
 }
 
 static void wake(void)
@@ -216,7 +205,7 @@ START_TEST(what_does_not_stop_is_missed_after_a_while)
 	threads(NULL);
 	live_ticks(&l, 1);
 	sleep_uninterruptibly();
-	th = thread_of(l.pid);
+	th = live_known(&l, l.pid);
 	was = replace(&th->activity.syscall_fd, "running\n");
 	thread_wake(th);
 	live_tick(&l);
@@ -240,10 +229,7 @@ START_TEST(a_leader_that_dies_instead_of_stopping)
 	threads(NULL);
 	live_ticks(&l, 1);
 	l.first = (pid_t)live_ask(&l, "leave", "ready");
-	while (live_state(l.pid) != 'Z') {
-		live_reap(&l);
-		live_patience();
-	}
+	live_until_state(&l, l.pid, 'Z');
 	live_until_blocked(l.first);
 	interrupt(l.pid);
 	ck_assert_uint_eq(capture_pending(l.capture), 1);
@@ -266,7 +252,7 @@ START_TEST(without_accounting_a_sleeper_is_copied_at_each_tick)
 
 	threads(NULL);
 	live_until_blocked(l.pid);
-	th = thread_of(l.pid);
+	th = live_known(&l, l.pid);
 	was = replace(&th->activity.schedstat_fd, "0 0 0\n");
 	live_ticks(&l, 20);
 	ck_assert_uint_eq(l.counters.captured, 20);

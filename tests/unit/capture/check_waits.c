@@ -25,11 +25,6 @@ static void tear_down(void)
 	live_end(&l);
 }
 
-static long count(const char *word)
-{
-	return live_ask(&l, word, word);
-}
-
 /* Relative timeouts that begin anew when the call is run again. */
 static const char *const kinds[] = {
 	"epoll_wait",	   "epoll_pwait",	  "epoll_pwait2",
@@ -64,10 +59,7 @@ static void disturb(void)
 	until_inside(rewritten);
 	/* Into the call again: a stop without a signal. */
 	live_reap(&l);
-	while (live_state(l.first) != 'S') {
-		live_reap(&l);
-		live_patience();
-	}
+	live_until_state(&l, l.first, 'S');
 }
 
 static void begin(const char *call, bool filter)
@@ -83,24 +75,24 @@ static void still_waits(void)
 	live_tick(&l);
 	live_settle(&l);
 	disturb();
-	ck_assert_int_eq(count("other"), 0);
-	ck_assert_int_eq(count("eintr"), 0);
+	ck_assert_int_eq(live_count(&l, "other"), 0);
+	ck_assert_int_eq(live_count(&l, "eintr"), 0);
 }
 
 /* As it does when its time is over. */
 static void has_ended(void)
 {
-	while (count("right") == 0)
+	while (live_count(&l, "right") == 0)
 		live_patience();
-	ck_assert_int_eq(count("right"), 1);
-	ck_assert_int_eq(count("wrong"), 0);
-	ck_assert_int_eq(count("eintr"), 0);
+	ck_assert_int_eq(live_count(&l, "right"), 1);
+	ck_assert_int_eq(live_count(&l, "wrong"), 0);
+	ck_assert_int_eq(live_count(&l, "eintr"), 0);
 	/* And it waits again, for an hour. */
 	live_until_blocked(l.first);
 	live_later(HOUR_NS - MINUTE_NS);
 	live_tick(&l);
 	live_settle(&l);
-	ck_assert_int_eq(count("other"), 1);
+	ck_assert_int_eq(live_count(&l, "other"), 1);
 }
 
 static void storm(void)
@@ -193,10 +185,7 @@ static void interrupt(void)
 	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
 	while (l.counters.stops + l.counters.event_stops == before)
 		live_wait(&l);
-	while (live_state(l.first) != 'S') {
-		live_reap(&l);
-		live_patience();
-	}
+	live_until_state(&l, l.first, 'S');
 }
 
 /* Those of ticks, which a wait that is woken in vain may meet at any time. */
@@ -208,8 +197,8 @@ START_TEST(interrupts_alone)
 		live_later(HOUR_NS / 4 - MINUTE_NS);
 		live_tick(&l);
 		live_settle(&l);
-		ck_assert_int_eq(count("other"), 0);
-		ck_assert_int_eq(count("eintr"), 0);
+		ck_assert_int_eq(live_count(&l, "other"), 0);
+		ck_assert_int_eq(live_count(&l, "eintr"), 0);
 	}
 	live_later(4 * MINUTE_NS);
 	live_tick(&l);
@@ -250,7 +239,7 @@ START_TEST(parts_do_not_make_it_longer)
 		live_settle(&l);
 		send_byte();
 		interrupt();
-		ck_assert_int_eq(count("other"), 0);
+		ck_assert_int_eq(live_count(&l, "other"), 0);
 	}
 	live_later(HOUR_NS / 12);
 	live_tick(&l);
@@ -271,13 +260,13 @@ START_TEST(the_last_part_is_no_part)
 		interrupt();
 	}
 	before = l.counters.event_stops;
-	right = count("right");
+	right = live_count(&l, "right");
 	ck_assert_int_eq(live_ask(&l, "wake", "ok"), 0);
-	while (count("right") == right) {
+	while (live_count(&l, "right") == right) {
 		live_reap(&l);
 		live_patience();
 	}
-	ck_assert_int_eq(count("wrong"), 0);
+	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 	/* Into it and out of it, once. */
 	ck_assert_uint_le(l.counters.event_stops, before + 2);
 }
@@ -292,11 +281,11 @@ START_TEST(a_connection_in_the_making)
 		(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
 		live_wait(&l);
 	}
-	while (count("other") < 2) {
+	while (live_count(&l, "other") < 2) {
 		live_reap(&l);
 		live_patience();
 	}
-	ck_assert_int_eq(count("wrong"), 0);
+	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
 END_TEST
 
@@ -307,12 +296,11 @@ static void what_has_ended(void)
 	interrupt();
 	send_byte();
 	live_later(HOUR_NS);
-	capture_thread(l.capture, (uint32_t)l.first)->stop_expected = true;
+	live_known(&l, l.first)->stop_expected = true;
 	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
-	while (live_state(l.first) != 't')
-		live_patience();
+	live_until_state(NULL, l.first, 't');
 	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
-	while (count("right") == 0) {
+	while (live_count(&l, "right") == 0) {
 		live_reap(&l);
 		live_patience();
 	}
@@ -335,7 +323,7 @@ START_TEST(the_next_call_is_another)
 	send_byte();
 	interrupt();
 	ck_assert_uint_eq(l.counters.continued, 2);
-	ck_assert_int_eq(count("other"), 1);
+	ck_assert_int_eq(live_count(&l, "other"), 1);
 }
 END_TEST
 
@@ -373,8 +361,7 @@ START_TEST(a_part_interrupted_where_it_begins)
 		live_reap(&l);
 		live_patience();
 	} while (th->rest.state != REST_AHEAD);
-	while (live_state(l.first) != 't')
-		live_patience();
+	live_until_state(NULL, l.first, 't');
 	send_byte_untaken();
 	th->stop_expected = true;
 	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
@@ -383,7 +370,7 @@ START_TEST(a_part_interrupted_where_it_begins)
 		live_patience();
 	}
 	ck_assert_uint_eq(th->rest.partial.done, 2);
-	ck_assert_int_eq(count("other"), 0);
+	ck_assert_int_eq(live_count(&l, "other"), 0);
 	live_later(HOUR_NS);
 	live_tick(&l);
 	has_ended();
@@ -414,11 +401,11 @@ START_TEST(a_handler_in_between)
 			live_reap(&l);
 		ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGALRM),
 				 0);
-		while (count("eintr") < i)
+		while (live_count(&l, "eintr") < i)
 			live_patience();
 	}
-	ck_assert_int_eq(count("eintr"), 30);
-	ck_assert_int_eq(count("other"), 0);
+	ck_assert_int_eq(live_count(&l, "eintr"), 30);
+	ck_assert_int_eq(live_count(&l, "other"), 0);
 }
 END_TEST
 
@@ -429,15 +416,15 @@ START_TEST(the_process_is_stopped_in_between)
 	disturb();
 	ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
 	/* Not only about to be: SIGCONT takes back a stop on its way. */
-	while (!capture_thread(l.capture, (uint32_t)l.first)->listening) {
+	while (!live_known(&l, l.first)->listening) {
 		live_reap(&l);
 		live_patience();
 	}
 	ck_assert_int_eq(kill(l.pid, SIGCONT), 0);
-	while (count("eintr") == 0)
+	while (live_count(&l, "eintr") == 0)
 		live_patience();
-	ck_assert_int_eq(count("eintr"), 1);
-	ck_assert_int_eq(count("other"), 0);
+	ck_assert_int_eq(live_count(&l, "eintr"), 1);
+	ck_assert_int_eq(live_count(&l, "other"), 0);
 }
 END_TEST
 

@@ -263,6 +263,19 @@ long live_ask(struct live *l, const char *line, const char *word)
 	return live_answer(l, word);
 }
 
+long live_count(struct live *l, const char *word)
+{
+	return live_ask(l, word, word);
+}
+
+struct thread *live_known(const struct live *l, pid_t tid)
+{
+	struct thread *th = capture_thread(l->capture, (uint32_t)tid);
+
+	ck_assert_ptr_nonnull(th);
+	return th;
+}
+
 void live_reap(struct live *l)
 {
 	l->more = capture_reap(l->capture);
@@ -432,77 +445,6 @@ void live_read(struct live *l)
 	}
 	ck_assert_int_eq(r, 0);
 	ck_assert_int_eq(ring_credit(&l->sink.ring, l->reader.tail), 0);
-}
-
-/* A file of a thread, by its number alone; false if it is gone. */
-static bool read_proc(pid_t tid, const char *name, char *text, size_t size)
-{
-	char path[64];
-	ssize_t n;
-	int fd;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, text, size - 1);
-	close_fd(&fd);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	return true;
-}
-
-void live_until_blocked(pid_t tid)
-{
-	char text[256];
-
-	do {
-		live_patience();
-		ck_assert(read_proc(tid, "syscall", text, sizeof(text)));
-		/* One that was woken and has not run since is not. */
-	} while (text[0] < '0' || text[0] > '9' || live_state(tid) == 'R');
-}
-
-long live_status(pid_t tid, const char *key)
-{
-	char text[4096], *line;
-
-	if (!read_proc(tid, "status", text, sizeof(text)))
-		return -1;
-	line = strstr(text, key);
-	ck_assert_ptr_nonnull(line);
-	return strtol(line + strlen(key) + 1, NULL, 10);
-}
-
-char live_state(pid_t tid)
-{
-	char text[512], *state;
-
-	if (!read_proc(tid, "stat", text, sizeof(text)))
-		return 0;
-	state = strrchr(text, ')');
-	return state == NULL ? 0 : state[2];
-}
-
-/*
- * A thread that was woken, or waits for a page, and has not come to its
- * processor since is not "running" yet, nor in a call: the sampler rightly
- * takes it for one that stands still. Waits until none is.
- */
-void live_until_all_run(const struct live *l)
-{
-	char text[256], state;
-
-	for (size_t i = 0; i < l->n_threads; i++) {
-		const pid_t tid = (pid_t)l->threads[i].tid;
-
-		while (!l->threads[i].exited &&
-		       read_proc(tid, "syscall", text, sizeof(text)) &&
-		       text[0] == '-' &&
-		       ((state = live_state(tid)) == 'R' || state == 'D'))
-			live_patience();
-	}
 }
 
 void live_ticks(struct live *l, unsigned int n)

@@ -46,6 +46,8 @@ struct live_thread {
 
 #define LIVE_THREADS_MAX 20000
 
+struct thread;
+
 struct live {
 	struct capture *capture;
 	struct capture_sink sink;
@@ -89,6 +91,11 @@ void live_end(struct live *l);
 void live_say(struct live *l, const char *line);
 long live_answer(struct live *l, const char *word);
 long live_ask(struct live *l, const char *line, const char *word);
+/* The number behind a word that is the question, too. */
+long live_count(struct live *l, const char *word);
+
+/* What capture knows of a thread. */
+struct thread *live_known(const struct live *l, pid_t tid);
 
 /* A tick, and what has stopped by now. */
 void live_tick(struct live *l);
@@ -112,6 +119,8 @@ void live_step(uint64_t ns);
 void live_read(struct live *l);
 const struct live_thread *live_thread(const struct live *l, pid_t tid);
 
+/* live_wait.c: where threads are, and what is waited for. */
+
 /* Waits until all that are to run have come to a processor. */
 void live_until_all_run(const struct live *l);
 /* Waits until the thread is blocked in a call. */
@@ -120,6 +129,10 @@ void live_until_blocked(pid_t tid);
 long live_status(pid_t tid, const char *key);
 /* The state letter of a thread; 0: gone. */
 char live_state(pid_t tid);
+/* Waits for that letter; with l, what stops meanwhile is taken. */
+void live_until_state(struct live *l, pid_t tid, char state);
+/* Another tracer, which has the thread for as long as it lives: a child. */
+pid_t live_start_tracer(pid_t tid);
 
 uint64_t live_missed(const struct live *l);
 /* expected = captured + repeated + filled + missed, nothing pending. */

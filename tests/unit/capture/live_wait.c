@@ -1,0 +1,113 @@
+#include "tests/unit/capture/live.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <unistd.h>
+
+#include "lib/base/util.h"
+
+/* A file of a thread, by its number alone; false if it is gone. */
+static bool read_proc(pid_t tid, const char *name, char *text, size_t size)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, size - 1);
+	close_fd(&fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return true;
+}
+
+void live_until_blocked(pid_t tid)
+{
+	char text[256];
+
+	do {
+		live_patience();
+		ck_assert(read_proc(tid, "syscall", text, sizeof(text)));
+		/* One that was woken and has not run since is not. */
+	} while (text[0] < '0' || text[0] > '9' || live_state(tid) == 'R');
+}
+
+long live_status(pid_t tid, const char *key)
+{
+	char text[4096], *line;
+
+	if (!read_proc(tid, "status", text, sizeof(text)))
+		return -1;
+	line = strstr(text, key);
+	ck_assert_ptr_nonnull(line);
+	return strtol(line + strlen(key) + 1, NULL, 10);
+}
+
+char live_state(pid_t tid)
+{
+	char text[512], *state;
+
+	if (!read_proc(tid, "stat", text, sizeof(text)))
+		return 0;
+	state = strrchr(text, ')');
+	return state == NULL ? 0 : state[2];
+}
+
+/*
+ * A thread that was woken, or waits for a page, and has not come to its
+ * processor since is not "running" yet, nor in a call: the sampler rightly
+ * takes it for one that stands still. Waits until none is.
+ */
+void live_until_all_run(const struct live *l)
+{
+	char text[256], state;
+
+	for (size_t i = 0; i < l->n_threads; i++) {
+		const pid_t tid = (pid_t)l->threads[i].tid;
+
+		while (!l->threads[i].exited &&
+		       read_proc(tid, "syscall", text, sizeof(text)) &&
+		       text[0] == '-' &&
+		       ((state = live_state(tid)) == 'R' || state == 'D'))
+			live_patience();
+	}
+}
+
+void live_until_state(struct live *l, pid_t tid, char state)
+{
+	while (live_state(tid) != state) {
+		if (l != NULL && l->capture != NULL)
+			live_reap(l);
+		live_patience();
+	}
+}
+
+pid_t live_start_tracer(pid_t tid)
+{
+	pid_t tracer;
+	int fds[2];
+	char byte;
+
+	ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
+	tracer = fork();
+	ck_assert_int_ge(tracer, 0);
+	if (tracer == 0) {
+		byte = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0;
+		(void)!write(fds[1], &byte, 1);
+		for (;;)
+			pause();
+	}
+	ck_assert_int_eq(read(fds[0], &byte, 1), 1);
+	ck_assert_int_eq(byte, 1);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+	return tracer;
+}
