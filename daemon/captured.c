@@ -131,9 +131,8 @@ static void on_timer(void *ctx)
 	if (tick_at(now) <= me.tick || me.realtime.exceeded)
 		return;
 	me.tick = tick_at(now);
-	if (capture_tick(me.capture, me.tick,
-			 me.epoch_ns + me.tick * me.period_ns, now))
-		me.behind = true;
+	capture_tick(me.capture, me.tick, me.epoch_ns + me.tick * me.period_ns,
+		     now);
 	readers_tick(me.readers, now);
 }
 

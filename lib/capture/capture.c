@@ -311,7 +311,7 @@ static void tick(struct capture *c, struct target *t, uint64_t number,
 		end_target(t);
 }
 
-bool capture_tick(struct capture *c, uint64_t number, uint64_t due_ns,
+void capture_tick(struct capture *c, uint64_t number, uint64_t due_ns,
 		  uint64_t time_ns)
 {
 	c->due_ns = due_ns;
@@ -320,12 +320,7 @@ bool capture_tick(struct capture *c, uint64_t number, uint64_t due_ns,
 	capture_end_waits(c, c->now_ns);
 	for (struct target *t = c->targets; t != NULL; t = t->next)
 		tick(c, t, number, time_ns);
-	/* What is left here is announced by SIGCHLD. */
-	if (!are_few(c))
-		return capture_reap(c);
-	take_pending(c);
 	free_ended(c);
-	return false;
 }
 
 size_t capture_pending(const struct capture *c)

@@ -81,10 +81,9 @@ must_check int capture_add(struct capture *c, uint32_t target, int32_t pid,
 /*
  * The tick, which was due at due_ns, has come, and it is time_ns now: looks at
  * every thread of every target. The stops that follow are announced by
- * SIGCHLD: call capture_reap then. Some may be there already and are taken:
- * returns true if there may be more, as capture_reap does.
+ * SIGCHLD: call capture_reap then.
  */
-bool capture_tick(struct capture *c, uint64_t tick, uint64_t due_ns,
+void capture_tick(struct capture *c, uint64_t tick, uint64_t due_ns,
 		  uint64_t time_ns);
 
 /*
