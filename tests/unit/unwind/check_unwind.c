@@ -172,6 +172,35 @@ START_TEST(test_max_frames)
 }
 END_TEST
 
+/* The chain leads into another mapping, which the sample has, or has not. */
+START_TEST(test_second_range)
+{
+	const uint64_t second = STACK + (1u << 20);
+	const size_t size = sample_size + sizeof(struct sample_second) + 64;
+	struct sample_second *range;
+	uint64_t words[8] = {0};
+
+	words[3] = CODE + 0x300;
+	stack[10] = second + 16;
+	walk();
+	ck_assert_int_eq(out.end, UNWIND_END_NO_CFI);
+	ck_assert_uint_eq(out.n, 3);
+	sample = realloc(sample, size);
+	ck_assert_ptr_nonnull(sample);
+	range = (void *)(sample->stack + sample->stack_size);
+	range->addr = second;
+	memcpy(range->bytes, words, sizeof(words));
+	sample->second_size = sizeof(words);
+	ck_assert_int_eq(unwind_walk(space, sample, size, 16, &out), 0);
+	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
+	ck_assert_uint_eq(out.n, 4);
+	ck_assert_uint_eq(out.frames[3].addr, CODE + 0x300);
+	ck_assert_uint_eq(out.second, 0);
+	/* What capture is told is of the first only. */
+	ck_assert_uint_eq(out.stack_top, STACK + 96);
+}
+END_TEST
+
 START_TEST(test_malformed)
 {
 	ck_assert_int_eq(
@@ -376,6 +405,7 @@ Suite *suite(void)
 	tcase_add_test(tc, test_remembered);
 	tcase_add_test(tc, test_ends);
 	tcase_add_test(tc, test_max_frames);
+	tcase_add_test(tc, test_second_range);
 	tcase_add_test(tc, test_malformed);
 	tcase_add_test(tc, test_remap);
 	suite_add_tcase(s, tc);
