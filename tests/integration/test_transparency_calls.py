@@ -46,23 +46,33 @@ def check_calls(target, n):
         check(wrong == '0', f'{name} came out wrong {wrong} times: {text}')
 
 
-def watch(box, rate, *calls):
-    listed = subprocess.run([harness.BUILD / 'targets/cap_waits', '--list'],
-                            capture_output=True, text=True, check=True)
-    n = len(calls) or len(listed.stdout.split()) - 2
-    target = box.target('cap_waits', WAIT_US, *calls,
-                        stdin=subprocess.PIPE)
-    harness.wait_for(lambda: number(target, 'least') >= LEAST,
-                     'every kind of call a number of times')
-    check_calls(target, n)
+def kinds(program):
+    """The names of the calls that it makes."""
+    return subprocess.run([harness.BUILD / 'targets' / program, '--list'],
+                          capture_output=True, text=True,
+                          check=True).stdout.split()
+
+
+def watch_calls(box, rate, target, least, check_calls):
+    """Each kind of call so often without us and with us, and checked; stats."""
+    def wait():
+        goal = number(target, 'least') + least
+        harness.wait_for(lambda: number(target, 'least') >= goal,
+                         'every kind of call a number of times')
+    wait()
+    check_calls(target)
     profd = box.profd([target], '--rate', rate).wait_attached()
-    goal = number(target, 'least') + LEAST
-    harness.wait_for(lambda: number(target, 'least') >= goal,
-                     'every kind of call a number of times')
+    wait()
     profd.interrupt()
-    check_calls(target, n)
+    check_calls(target)
     check(target.running(), 'the target has ended')
     return profd.stats
+
+
+def watch(box, rate, *calls):
+    n = len(calls) or len(kinds('cap_waits')) - 2
+    target = box.target('cap_waits', WAIT_US, *calls, stdin=subprocess.PIPE)
+    return watch_calls(box, rate, target, LEAST, lambda t: check_calls(t, n))
 
 
 def test_all_kinds_at_1000_hz(box):

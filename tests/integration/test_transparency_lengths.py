@@ -9,7 +9,7 @@ import subprocess
 
 import harness
 from harness import check
-from test_transparency_calls import ask, number
+from test_transparency_calls import ask, kinds, number
 
 # A wait, and the pauses between the signals that come during it: without us
 # they are not noticed, and with us it would never end if its time began anew at
@@ -34,11 +34,7 @@ class Waits:
     """cap_waits, and the names of its waits that end by a timeout."""
 
     def __init__(self, box, us):
-        listed = subprocess.run(
-            [harness.BUILD / 'targets/cap_waits', '--list'],
-            capture_output=True, text=True, check=True)
-        self.names = [name for name in listed.stdout.split()
-                      if name not in ('wait4', 'waitid')]
+        self.names = [name for name in kinds('cap_waits') if name not in ('wait4', 'waitid')]
         self.timed = self.names[:self.names.index('timerfd')]
         self.target = box.target('cap_waits', str(us), stdin=subprocess.PIPE)
 

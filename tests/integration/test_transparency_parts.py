@@ -9,7 +9,7 @@ import subprocess
 
 import harness
 from harness import check
-from test_transparency_calls import ask, number
+from test_transparency_calls import ask, kinds, watch_calls
 
 # Each kind of call has to have done its work so often, with us and without.
 LEAST = 40
@@ -24,21 +24,9 @@ def check_calls(target, n):
 
 
 def watch(box, rate):
-    listed = subprocess.run([harness.BUILD / 'targets/cap_whole', '--list'],
-                            capture_output=True, text=True, check=True)
-    n = len(listed.stdout.split())
+    n = len(kinds('cap_whole'))
     target = box.target('cap_whole', stdin=subprocess.PIPE)
-    harness.wait_for(lambda: number(target, 'least') >= LEAST,
-                     'every kind of call a number of times')
-    check_calls(target, n)
-    profd = box.profd([target], '--rate', rate).wait_attached()
-    goal = number(target, 'least') + LEAST
-    harness.wait_for(lambda: number(target, 'least') >= goal,
-                     'every kind of call a number of times')
-    profd.interrupt()
-    check_calls(target, n)
-    check(target.running(), 'the target has ended')
-    return profd.stats
+    return watch_calls(box, rate, target, LEAST, lambda t: check_calls(t, n))
 
 
 def test_nothing_is_cut_short_at_1000_hz(box):

@@ -1,0 +1,226 @@
+"""What an envelope with a chunk is made of: the fields that there are, and what
+kind of value each has. chunk_rules.py says what they have to mean.
+"""
+
+import math
+import re
+
+HEX_ID = re.compile('[0-9a-f]{32}')
+# Random UUIDs (version 4), without dashes.
+UUID4 = re.compile('[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}')
+DEBUG_ID = re.compile('[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
+ADDRESS = re.compile('0x(0|[1-9a-f][0-9a-f]{0,15})')
+SEMVER = re.compile(r'(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)'
+                    r'(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?')
+RFC3339 = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z')
+
+PAYLOAD_MAX = 50 * 1000 * 1000
+UNITS = {'nanosecond', 'ns', 'hertz', 'hz', 'byte', 'percent'}
+
+# What the server keeps. It drops other fields without a word, so whoever sends
+# one is mistaken. A frame's own "platform" would switch symbolication off for
+# it: it is not to be sent.
+CHUNK_FIELDS = {'version', 'profiler_id', 'chunk_id', 'platform', 'release',
+                'environment', 'client_sdk', 'debug_meta', 'measurements',
+                'profile'}
+CHUNK_REQUIRED = CHUNK_FIELDS - {'measurements', 'environment'}
+IMAGE_FIELDS = {'type', 'code_file', 'debug_id', 'image_addr', 'image_vmaddr',
+                'image_size'}
+PROFILE_FIELDS = {'frames', 'stacks', 'samples', 'thread_metadata'}
+FRAME_FIELDS = {'instruction_addr', 'function', 'package', 'module', 'in_app',
+                'filename', 'abs_path', 'lineno', 'colno'}
+SAMPLE_FIELDS = {'timestamp', 'thread_id', 'stack_id'}
+THREAD_FIELDS = {'name', 'priority'}
+
+
+def envelope_problems(envelope, sent):
+    found = []
+    header, item = envelope.header, envelope.item
+    if not HEX_ID.fullmatch(str(header.get('event_id'))):
+        found.append('event_id is not 32 hex digits')
+    # It says when the request was made. A stored envelope may wait for hours.
+    if sent and not RFC3339.fullmatch(str(header.get('sent_at'))):
+        found.append('sent_at is not RFC 3339 in UTC')
+    if not sent and 'sent_at' in header:
+        found.append('sent_at in an envelope that was not sent')
+    if [i[0].get('type') for i in envelope.items].count('profile_chunk') != 1:
+        found.append('not exactly one profile_chunk')
+        return found
+    # Rate limits are told by platform: the header must have it.
+    if set(item) != {'type', 'platform', 'length', 'content_type'}:
+        found.append(f'item header: {sorted(item)}')
+    if item.get('content_type') != 'application/json':
+        found.append('content_type is not application/json')
+    if len(envelope.payload) > PAYLOAD_MAX:
+        found.append('the payload is too large')
+    if b'\n' in envelope.payload:
+        found.append('the payload is more than one line')
+    if header.get('sdk') != envelope.chunk.get('client_sdk'):
+        found.append('sdk and client_sdk differ')
+    return found
+
+
+def fields_problems(value, what, allowed, required):
+    if not isinstance(value, dict):
+        return [f'{what} is no object']
+    found = [f'{what} has an unknown field {k}'
+             for k in sorted(set(value) - allowed)]
+    found += [f'{what} has no {k}' for k in sorted(required - set(value))]
+    # The server takes an absent field, but not null, for most of them.
+    found += [f'{what}.{k} is null' for k in value if value[k] is None]
+    return found
+
+
+def is_int(value):
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_text(value):
+    return isinstance(value, str) and value != ''
+
+
+def first(found):
+    """Of the same fault in thousands of samples one is enough."""
+    return found[:1]
+
+
+def chunk_shape_problems(chunk):
+    found = fields_problems(chunk, 'chunk', CHUNK_FIELDS, CHUNK_REQUIRED)
+    if found:
+        return found
+    if chunk['version'] != '2':
+        found.append('version is not the string "2"')
+    for name in ('profiler_id', 'chunk_id'):
+        if not UUID4.fullmatch(str(chunk[name])):
+            found.append(f'{name} is not 32 hex digits of a random UUID')
+    if chunk['profiler_id'] == chunk['chunk_id']:
+        found.append('profiler_id and chunk_id are the same')
+    for name in ('platform', 'release', 'environment'):
+        if not is_text(chunk.get(name, 'production')):
+            found.append(f'{name} is no text')
+    sdk = chunk['client_sdk']
+    if not isinstance(sdk, dict) or set(sdk) != {'name', 'version'} or \
+            sdk['name'] != 'sentry.native.profd' or \
+            not SEMVER.fullmatch(str(sdk['version'])):
+        found.append('client_sdk is not the name and a bare version')
+    found += measurement_problems(chunk.get('measurements', {}))
+    meta = chunk['debug_meta']
+    if not isinstance(meta, dict) or set(meta) != {'images'} or \
+            not isinstance(meta['images'], list):
+        found.append('debug_meta is not a list of images')
+    else:
+        for image in meta['images']:
+            found += first(image_shape_problems(image))
+    return found + profile_shape_problems(chunk['profile'])
+
+
+def measurement_problems(measurements):
+    found = []
+    if not isinstance(measurements, dict):
+        return ['measurements is no object']
+    for name, m in measurements.items():
+        if m.get('unit') not in UNITS:
+            found.append(f'measurement {name}: unit {m.get("unit")}')
+        for v in m.get('values', [None]):
+            if not isinstance(v, dict) or set(v) != {'timestamp', 'value'}:
+                found.append(f'measurement {name}: not timestamp and value')
+    return found
+
+
+def image_shape_problems(image):
+    found = fields_problems(image, 'an image', IMAGE_FIELDS, IMAGE_FIELDS)
+    if found:
+        return found
+    # Not "elf": the server's profiles do not know that.
+    if image['type'] != 'symbolic':
+        found.append(f'an image of type {image["type"]}')
+    if not is_text(image['code_file']):
+        found.append('an image without code_file')
+    # A whole build-id parses there too, as another file's id.
+    if not DEBUG_ID.fullmatch(str(image['debug_id'])):
+        found.append(f'debug_id {image["debug_id"]} is no UUID')
+    for name in ('image_addr', 'image_vmaddr'):
+        if not isinstance(image[name], str) or \
+                not ADDRESS.fullmatch(image[name]):
+            found.append(f'{name} is not a string 0x...')
+    if not is_int(image['image_size']) or image['image_size'] <= 0:
+        found.append('image_size is not a positive number')
+    return found
+
+
+def profile_shape_problems(profile):
+    found = fields_problems(profile, 'profile', PROFILE_FIELDS,
+                            PROFILE_FIELDS)
+    if found:
+        return found
+    for name in ('frames', 'stacks', 'samples'):
+        if not isinstance(profile[name], list) or not profile[name]:
+            return [f'{name} is no list, or empty']
+    if not isinstance(profile['thread_metadata'], dict):
+        return ['thread_metadata is no object']
+    found += first([p for f in profile['frames']
+                    for p in frame_shape_problems(f)])
+    found += first([f'stack {i} is no list of numbers'
+                    for i, s in enumerate(profile['stacks'])
+                    if not isinstance(s, list) or not all(map(is_int, s))])
+    found += first([p for s in profile['samples']
+                    for p in sample_shape_problems(s)])
+    found += first([p for t in profile['thread_metadata'].items()
+                    for p in metadata_shape_problems(*t)])
+    return found
+
+
+def frame_shape_problems(frame):
+    # in_app on every frame: without it the server guesses, and for this
+    # platform takes nearly everything for the application.
+    found = fields_problems(frame, 'a frame', FRAME_FIELDS,
+                            {'instruction_addr', 'in_app'})
+    if found:
+        return found
+    address = frame['instruction_addr']
+    if not isinstance(address, str) or not ADDRESS.fullmatch(address) or \
+            int(address, 16) == 0:
+        found.append(f'instruction_addr {address} is not a string 0x...')
+    if not isinstance(frame['in_app'], bool):
+        found.append('in_app is neither true nor false')
+    # A line is one of a file.
+    if 'lineno' in frame and (not is_int(frame['lineno']) or
+                              frame['lineno'] <= 0 or
+                              'abs_path' not in frame):
+        found.append(f'lineno {frame["lineno"]} of a frame')
+    if ('filename' in frame or 'abs_path' in frame) and \
+            str(frame.get('abs_path')).rpartition('/')[2] != \
+            frame.get('filename'):
+        found.append(f'filename {frame.get("filename")} is not of its path')
+    for name in ('function', 'package', 'module', 'filename', 'abs_path'):
+        if not is_text(frame.get(name, 'absent')):
+            found.append(f'{name} of a frame is no text')
+    return found
+
+
+def sample_shape_problems(sample):
+    found = fields_problems(sample, 'a sample', SAMPLE_FIELDS, SAMPLE_FIELDS)
+    if found:
+        return found
+    time = sample['timestamp']
+    if isinstance(time, bool) or not isinstance(time, (int, float)) or \
+            not math.isfinite(time) or time <= 0:
+        found.append('a timestamp is no finite number')
+    elif round(time, 6) != time:
+        found.append('a timestamp is finer than microseconds')
+    if not isinstance(sample['thread_id'], str) or \
+            not re.fullmatch('[1-9][0-9]*', sample['thread_id']):
+        found.append('a thread_id is not a string of digits')
+    if not is_int(sample['stack_id']) or sample['stack_id'] < 0:
+        found.append('a stack_id is no index')
+    return found
+
+
+def metadata_shape_problems(tid, data):
+    found = fields_problems(data, f'thread {tid}', THREAD_FIELDS, {'name'})
+    if not found and not isinstance(data['name'], str):
+        found.append(f'the name of thread {tid} is no text')
+    if not found and (not is_int(data.get('priority', 0)) or
+                      data.get('priority', 0) < 0):
+        found.append(f'the priority of thread {tid} is negative or no number')
+    return found
