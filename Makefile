@@ -218,7 +218,7 @@ $(B)/targets/%: tests/targets/%.cc Makefile
 	$(Q)$(CXX) -std=gnu++17 -O2 -g -pthread -o $@ $< $(target_flags)
 
 # What make bench compares with, and the target that measures itself.
-BENCH = $(patsubst %,$(B)/bench/%,target bare naive unwind)
+BENCH = $(patsubst %,$(B)/bench/%,target bare naive unwind outage)
 target_SRC = target gaps waits
 bare_SRC = bare tracer
 naive_SRC = naive tracer
@@ -230,6 +230,9 @@ unwind_LIBS = -liberty
 BENCH_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/bench/*.c))
 ALL_OBJS += $(BENCH_OBJS)
 
+outage_SRC = outage
+outage_LIB = ship
+
 define bench_rules
 $(B)/bench/$(1): $$($(1)_SRC:%=$(B)/obj/tests/bench/%.o) \
 		$$(call archives,$$($(1)_LIB) capture base)
@@ -238,7 +241,7 @@ $(B)/bench/$(1): $$($(1)_SRC:%=$(B)/obj/tests/bench/%.o) \
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -pthread -o $$@ $$^ $$(ALL_LDFLAGS) \
 		$$($(1)_LIBS) $$(if $$($(1)_PKG),$$(call pkg,$$($(1)_PKG)))
 endef
-$(foreach b,target bare naive unwind,$(eval $(call bench_rules,$(b))))
+$(foreach b,target bare naive unwind outage,$(eval $(call bench_rules,$(b))))
 
 # Our stacks against those of other unwinders, stop by stop; and the records of
 # single stops, kept in tests/golden/stacks.

@@ -8,15 +8,9 @@
 #include "daemon/outbox.h"
 #include "lib/base/clock.h"
 
-/* What Sentry's SDKs leave between two of them. */
-#define PAUSE_NS (100 * NS_PER_MS)
-
 /* A full disk may have room again, and memory may be free again. */
 #define KEEP_PAUSE_NS (10 * NS_PER_SEC)
 #define GIVE_PAUSE_NS (1 * NS_PER_SEC)
-
-/* Of hosts that start at once. */
-#define START_PAUSE_MAX_NS (60 * NS_PER_SEC)
 
 /* Some hours of a dozen targets, compressed; or some days of one. */
 static const struct spool_limits limits = {
@@ -94,7 +88,7 @@ int spooled_open(struct spooled *s, int dir_fd)
 	if (r < 0)
 		return r;
 	count(s);
-	s->next_ns = clock_boot_ns() + chance_below(START_PAUSE_MAX_NS);
+	s->next_ns = clock_boot_ns() + chance_below(SPOOLED_START_MAX_NS);
 	if (s->counts.count > 0)
 		log_debug("%llu chunks wait in the spool",
 			  (unsigned long long)s->counts.count);
@@ -225,7 +219,7 @@ void spooled_answered(struct spooled *s, enum verdict verdict)
 	const struct spool_entry *e = spool_find(s->spool, s->given_id);
 
 	s->given = false;
-	s->next_ns = clock_boot_ns() + PAUSE_NS;
+	s->next_ns = clock_boot_ns() + SPOOLED_PAUSE_NS;
 	switch (verdict) {
 	case VERDICT_NONE:
 		return;
@@ -248,6 +242,6 @@ void spooled_answered(struct spooled *s, enum verdict verdict)
 
 void spooled_hurry(struct spooled *s)
 {
-	s->next_ns = min_u64(s->next_ns, clock_boot_ns() + PAUSE_NS);
+	s->next_ns = min_u64(s->next_ns, clock_boot_ns() + SPOOLED_PAUSE_NS);
 	s->overflow_told = false;
 }

@@ -16,6 +16,12 @@
 #include "lib/ship/spool.h"
 #include "proto/dsn.h"
 
+/* What Sentry's SDKs leave between two of them. */
+#define SPOOLED_PAUSE_NS (100 * NS_PER_MS)
+
+/* The first waits for so long at most: of hosts that start at once. */
+#define SPOOLED_START_MAX_NS (60 * NS_PER_SEC)
+
 struct spooled {
 	struct spool *spool; /* NULL: none, and nothing is kept */
 	struct reports *reports;

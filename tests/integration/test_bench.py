@@ -59,6 +59,22 @@ def test_one_scenario(box):
     check(bench.wait() == 1, 'there is a scenario "none"')
 
 
+def test_hosts_do_not_come_back_at_once(box):
+    """The simulation, by the daemon's own rules: the same in every run."""
+    bench = box.start([BUILD / 'bench/outage'])
+    check(bench.wait() == 0, bench.stderr)
+    rows = {name: (int(most), int(late), int(chunks))
+            for name, most, late, chunks in re.findall(
+                r'^\| (.*) \| (\d+) \| \d+ s \| (\d+) s \| (\d+) \|$',
+                bench.stdout, re.M)}
+    # Of 10,000, and not later than the longest wait.
+    for name, limit in (('1 min', 1000), ('10 min', 100), ('60 min', 100)):
+        most, late, _ = rows[f'{name}, as it is']
+        check(most < limit and late <= 300, f'{name}: {rows}')
+    check(rows['as it is'][0] < 300, f'{rows}')
+    check(rows['60 min, every second, and no pause'][0] == 10000, f'{rows}')
+
+
 class Target:
     def __init__(self, box):
         self.program = box.start([BUILD / 'bench/target', 'busy=2'])
