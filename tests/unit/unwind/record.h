@@ -42,7 +42,7 @@ char *target_maps_text(const struct target *t);
 /* The target's threads, at most max. */
 size_t target_threads(const struct target *t, pid_t *tids, size_t max);
 
-/* Waits until the thread is blocked in a system call; returns its number. */
+/* Until it waits in a call, of those that the targets wait in: its number. */
 long target_wait_blocked(const struct target *t, pid_t tid);
 
 /* Files as the broker gives them; ctx is the struct target. */
