@@ -2,18 +2,8 @@
 
 #include <stdlib.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
-#include "lib/capture/snapshot.h"
-#include "lib/capture/repair.h"
 #include "lib/capture/target.h"
-
-/*
- * Wait statuses taken at once, 10 to 20 us each: half a tick. A process that
- * starts threads without end must not keep us from ticks and heartbeats.
- */
-#define REAP_MAX 256
 
 int capture_new(const struct capture_options *options, struct capture **ret)
 {
@@ -68,8 +58,7 @@ int capture_add(struct capture *c, uint32_t id, int32_t pid, int pidfd,
 	return 0;
 }
 
-/* Tells the reader, and the caller; the target waits to be freed. */
-static void end_target(struct target *t)
+void target_end(struct target *t)
 {
 	if (t->ended)
 		return;
@@ -83,7 +72,7 @@ static bool tell_end(struct target *t)
 	return target_tell(t, RECORD_END, 0, t->last_tick, target_now(t));
 }
 
-static void free_ended(struct capture *c)
+void capture_free_ended(struct capture *c)
 {
 	for (struct target **at = &c->targets; *at != NULL;) {
 		struct target *t = *at;
@@ -99,216 +88,15 @@ static void free_ended(struct capture *c)
 	}
 }
 
-static struct target *target_of(struct capture *c, uint32_t pid)
-{
-	for (struct target *t = c->targets; t != NULL; t = t->next)
-		if ((uint32_t)t->pid == pid && !t->ended)
-			return t;
-	return NULL;
-}
-
-/*
- * The target that a stopped thread belongs to, or NULL. Signal 0 is not sent;
- * ESRCH means that the process has no such thread, and any other error that it
- * has one (tgkill(2)). No file is opened: the thread is waiting for us.
- */
-static struct target *target_of_thread(struct capture *c, uint32_t tid)
-{
-	for (struct target *t = c->targets; t != NULL; t = t->next)
-		if (!t->ended && (syscall(SYS_tgkill, t->pid, tid, 0) == 0 ||
-				  errno != ESRCH))
-			return t;
-	return NULL;
-}
-
-/*
- * A stop of a thread that is not known: a new thread of a target, or a process
- * made by clone(2) without SIGCHLD, which the kernel attaches as well and
- * which is let go.
- */
-static void first_stop(struct capture *c, uint32_t tid,
-		       enum tracee_status status, int signal)
-{
-	struct target *t = target_of_thread(c, tid);
-	void *data = (void *)(intptr_t)(status == TRACEE_SIGNAL ? signal : 0);
-	struct user_regs_struct regs;
-
-	if (status != TRACEE_GROUP_STOP && arch_get_regs(tid, &regs) == 0 &&
-	    repair_call(tid, &regs, signal) && t != NULL)
-		t->counters->rewritten++;
-	if (t == NULL) {
-		(void)ptrace(PTRACE_DETACH, tid, NULL, data);
-		return;
-	}
-	/* It goes on at once: what follows opens files. */
-	if (status == TRACEE_GROUP_STOP)
-		(void)ptrace(PTRACE_LISTEN, tid, NULL, NULL);
-	else
-		(void)ptrace(PTRACE_CONT, tid, NULL, data);
-	t->counters->event_stops++;
-	/* If that fails, it is found by a scan, or dead. */
-	(void)!target_adopt(t, tid);
-}
-
-/*
- * Reported under the number of the leader, whoever called exec; the leader
- * itself may not be known, because it was dead when we came.
- */
-static void handle_exec(struct capture *c, uint32_t tid)
-{
-	struct target *t = target_of(c, tid);
-	struct user_regs_struct regs;
-
-	/* The new program's one thread is here: to let go now leaves none. */
-	if (t == NULL || arch_get_regs(tid, &regs) == -ENOEXEC) {
-		(void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
-		if (t != NULL) {
-			target_forget_threads(t);
-			t->foreign = true;
-			end_target(t);
-		}
-		return;
-	}
-	(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
-	t->counters->event_stops++;
-	target_executed(t);
-	(void)!target_adopt(t, tid);
-}
-
-static void handle_death(struct capture *c, uint32_t tid)
-{
-	struct thread *th = capture_thread(c, tid);
-	struct target *t = th != NULL ? th->target : target_of(c, tid);
-
-	if (t == NULL)
-		return;
-	if (th != NULL)
-		thread_remove(th, MISSED_EXITED);
-	/* If the others died of an exec, we were perhaps not told of it. */
-	t->doubt |= t->n_threads == 1;
-	/* A thread whose first stop is still to come keeps the target alive. */
-	if (t->n_threads == 0 && target_scan(t) <= 0 && t->held_up_ticks == 0)
-		end_target(t);
-}
-
-static void handle_status(struct capture *c, uint32_t tid, int status)
-{
-	int signal;
-	enum tracee_status kind = tracee_classify(status, &signal);
-	struct thread *th = capture_thread(c, tid);
-
-	switch (kind) {
-	case TRACEE_DEAD:
-		handle_death(c, tid);
-		return;
-	case TRACEE_EXEC:
-		handle_exec(c, tid);
-		return;
-	case TRACEE_TRAP:
-	case TRACEE_GROUP_STOP:
-	case TRACEE_SIGNAL:
-	case TRACEE_CALL:
-	case TRACEE_CLONE:
-	case TRACEE_OTHER:
-		if (th == NULL)
-			first_stop(c, tid, kind, signal);
-		else
-			thread_stopped(th, kind, signal);
-		return;
-	}
-}
-
-/* By their numbers. */
-static void take_pending(struct capture *c)
-{
-	struct thread *next;
-	int status;
-
-	for (struct thread *th = c->pending; th != NULL; th = next) {
-		uint32_t tid = th->tid;
-
-		next = th->next_pending;
-		if (waitpid((pid_t)tid, &status, __WALL | WNOHANG) <= 0)
-			continue;
-		handle_status(c, tid, status);
-		/* Exec takes all of its process's threads with it. */
-		if (status >> 16 == PTRACE_EVENT_EXEC)
-			return;
-	}
-}
-
-/* Takes wait statuses that are there; returns how many. */
-static unsigned int take_any(struct capture *c, unsigned int max)
-{
-	unsigned int n = 0;
-	int status;
-	pid_t tid;
-
-	while (n < max && (tid = waitpid(-1, &status, __WALL | WNOHANG)) > 0) {
-		handle_status(c, (uint32_t)tid, status);
-		n++;
-	}
-	return n;
-}
-
-/*
- * waitpid(-1) goes through all tracees, 50 us for 1,000 of them; of one that is
- * called by its number, it takes 300 ns.
- */
-#define FEW_SHARE 16
-
-static size_t n_threads(const struct capture *c)
-{
-	return c->n_by_index - c->n_free;
-}
-
-static bool are_few(const struct capture *c)
-{
-	return c->n_pending <= n_threads(c) / FEW_SHARE;
-}
-
-bool capture_reap(struct capture *c)
-{
-	bool more;
-
-	/* That the caller has waited for stops is no wait for a read. */
-	capture_note_waits(c, c->now_ns);
-	if (are_few(c))
-		take_pending(c);
-	more = take_any(c, REAP_MAX) == REAP_MAX;
-	/*
-	 * It finds the newest first: while threads come faster than their stops
-	 * are answered, those that we have interrupted would wait for ever.
-	 */
-	if (more)
-		take_pending(c);
-	free_ended(c);
-	return more;
-}
-
-/*
- * While a target with many threads is looked at, those that were interrupted
- * first are not kept waiting: of the stops so many are taken after each
- * portion.
- */
-#define STOPS_BETWEEN 16
-/* Of more threads than this, waitpid(-1) itself takes too long for that. */
-#define BETWEEN_THREADS_MAX 2048
-
 static void tick(struct capture *c, struct target *t, uint64_t number,
 		 uint64_t time_ns)
 {
-	if (target_tick(t, number, time_ns)) {
-		while (target_tick_on(t)) {
-			if (are_few(c))
-				take_pending(c);
-			else if (n_threads(c) <= BETWEEN_THREADS_MAX)
-				(void)take_any(c, STOPS_BETWEEN);
-		}
-	}
+	if (target_tick(t, number, time_ns))
+		while (target_tick_on(t))
+			capture_reap_some(c);
 	/* No thread is left whose death would be told to us. */
 	if (t->n_threads == 0 && t->held_up_ticks == 0)
-		end_target(t);
+		target_end(t);
 }
 
 void capture_tick(struct capture *c, uint64_t number, uint64_t due_ns,
@@ -320,7 +108,7 @@ void capture_tick(struct capture *c, uint64_t number, uint64_t due_ns,
 	capture_end_waits(c, c->now_ns);
 	for (struct target *t = c->targets; t != NULL; t = t->next)
 		tick(c, t, number, time_ns);
-	free_ended(c);
+	capture_free_ended(c);
 }
 
 size_t capture_pending(const struct capture *c)
@@ -411,8 +199,8 @@ bool capture_finish(struct capture *c)
 		}
 		/* All samples are in: the reader's chunk can end here. */
 		(void)target_tell_tick(t, t->last_tick, t->last_ns);
-		end_target(t);
+		target_end(t);
 	}
-	free_ended(c);
+	capture_free_ended(c);
 	return c->targets == NULL;
 }

@@ -193,6 +193,14 @@ struct capture {
 	size_t n_pending;
 };
 
+/* capture.c */
+/* Its last thread is gone: the reader and the caller are told at its freeing. */
+void target_end(struct target *t);
+void capture_free_ended(struct capture *c);
+
+/* reap.c: capture_reap, in the middle of a tick */
+void capture_reap_some(struct capture *c);
+
 /* target.c: threads come and go */
 struct thread *capture_thread(struct capture *c, uint32_t tid);
 must_check int target_new(struct capture *c, uint32_t id, int32_t pid,
