@@ -13,7 +13,6 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "daemon/child.h"
@@ -26,12 +25,6 @@
 #include "daemon/slots.h"
 #include "lib/base/loop.h"
 #include "lib/capture/capture.h"
-
-/*
- * Where stops come faster than they can be answered, the targets that make
- * them are left waiting for this long after each portion.
- */
-#define BEHIND_PAUSE_NS ((long)NS_PER_MS)
 
 /* At the end: how long stops and credits are waited for. */
 #define FINISH_NS (2 * NS_PER_SEC)
@@ -261,20 +254,14 @@ static bool take_stop(uint64_t now)
 	return true;
 }
 
-/*
- * One round of events. Where there is no end of stops it sleeps all the same:
- * under SCHED_FIFO the others, and RLIMIT_RTTIME, wait for that.
- */
+/* One round of events. */
 static int run_once(int timeout_ms)
 {
-	const struct timespec pause = {.tv_nsec = BEHIND_PAUSE_NS};
 	const uint64_t now = clock_mono_ns();
 	int r = 0;
 
 	me.heartbeat->beat.time_ns = now;
 	realtime_keep_share(&me.realtime, now);
-	if (me.behind)
-		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 	if (me.behind || !take_stop(now)) {
 		r = loop_run_once(me.loop, me.behind ? 0 : timeout_ms);
 		if (me.behind)

@@ -143,6 +143,13 @@ static void interrupt(struct thread *th, const struct stand *stand,
 	th->next_look = stand->ticks - 1 + PENDING_LOOK_TICKS;
 }
 
+/* Its stop, if one is to come, has no sample to give any more. */
+static void give_up_stop(struct thread *th)
+{
+	thread_clear_pending(th);
+	th->stop_expected |= !rest_is_alone(&th->rest);
+}
+
 /* A thread that was interrupted at an earlier tick. */
 static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 			    uint64_t time_ns)
@@ -176,15 +183,13 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 			   marked ? &mark : NULL) == 0) {
 		t->counters->captured++;
 		t->counters->filled += th->unaccounted - 1;
-		thread_clear_pending(th);
-		th->stop_expected = true;
+		give_up_stop(th);
 		return;
 	}
 	if (time_ns - th->asked_ns > PENDING_MAX_NS) {
 		thread_missed(th, MISSED_NOT_STOPPED, th->unaccounted,
 			      th->pending_tick, th->pending_ns);
-		thread_clear_pending(th);
-		th->stop_expected = true;
+		give_up_stop(th);
 	}
 }
 

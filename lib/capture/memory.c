@@ -119,7 +119,9 @@ ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid,
 	ssize_t n;
 	int r;
 
-	if (size == 0 || __builtin_add_overflow(addr, size, &end))
+	/* The end of its last page is a number, too. */
+	if (size == 0 || __builtin_add_overflow(addr, size, &end) ||
+	    end > UINT64_MAX - range.page_size)
 		return -EFAULT;
 	range.first = addr / range.page_size;
 	range.n = (size_t)((end - 1) / range.page_size - range.first) + 1;

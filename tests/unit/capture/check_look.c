@@ -142,6 +142,40 @@ START_TEST(who_may_write_one)
 END_TEST
 
 /*
+ * In a call that gives up where it is interrupted: no stop is to come that
+ * would be ours, neither soon nor when it is not waited for any more, nor is
+ * there one to wait for at the end.
+ */
+START_TEST(who_is_left_alone_does_not_stop)
+{
+	th->rest = (struct rest){.state = REST_INSIDE,
+				 .whole = true,
+				 .alone = true,
+				 .until_ns = REST_NEVER};
+	tick_running();
+	ck_assert(th->pending);
+	ck_assert(capture_settle(l.capture));
+	th->rest.alone = false;
+	ck_assert(!capture_settle(l.capture));
+	th->rest.alone = true;
+	while (th->pending) {
+		live_tick(&l);
+		live_patience();
+	}
+	ck_assert(!th->stop_expected);
+	while (l.counters.missed[MISSED_NOT_STOPPED] == 0) {
+		tick_running();
+		live_patience();
+	}
+	ck_assert(!th->stop_expected);
+	live_settle(&l);
+	ck_assert_uint_eq(l.counters.stops, 0);
+	live_check_sum(&l);
+	th->rest.state = REST_NONE;
+}
+END_TEST
+
+/*
  * True if a thread was looked at for the first time, as it is told, after
  * another had been stopped and sampled.
  */
@@ -208,6 +242,7 @@ Suite *suite(void)
 	suite_add_tcase(s, tc);
 	tc = tcase_create("stops");
 	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, who_is_left_alone_does_not_stop);
 	tcase_add_test(tc, stops_are_taken_between_looks);
 	suite_add_tcase(s, tc);
 	return s;

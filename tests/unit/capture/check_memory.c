@@ -173,6 +173,14 @@ START_TEST(no_address_of_a_process)
 					     nowhere[i], copy, 100, PAGES),
 				 0);
 	ck_assert_int_eq(take(0, 0, PAGES), -EFAULT);
+	/* Nobody is asked for the last page of all: its end is no number. */
+	ck_assert_int_eq(memory_read(pagemap_fd, NULL, getpid(),
+				     UINT64_MAX - page, copy, page / 2, PAGES),
+			 -EFAULT);
+	ck_assert_int_eq(memory_read(pagemap_fd, NULL, getpid(),
+				     UINT64_MAX - 3 * page, copy, page / 2,
+				     PAGES),
+			 -ESRCH);
 }
 END_TEST
 

@@ -1,0 +1,49 @@
+#include <sys/ptrace.h>
+
+#include "lib/capture/target.h"
+
+/*
+ * The rests of calls have this long until they are cut off: few take it, and
+ * whoever ends us waits.
+ */
+#define RESTS_NS (1 * NS_PER_SEC)
+
+/* True if there are any in the list. */
+static bool end_rests(struct thread *list, bool cut)
+{
+	bool found = false;
+
+	for (struct thread *th = list; th != NULL; th = th->next) {
+		if (!rest_is_at_risk(&th->rest))
+			continue;
+		found = true;
+		if (cut)
+			(void)ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL);
+	}
+	return found;
+}
+
+/* One that is left alone has no stop of ours before it, and may take long. */
+static bool awaits_stop(const struct capture *c)
+{
+	for (const struct thread *th = c->pending; th != NULL;
+	     th = th->next_pending)
+		if (!rest_is_alone(&th->rest))
+			return true;
+	return false;
+}
+
+bool capture_settle(struct capture *c)
+{
+	uint64_t now = c->options.now_ns();
+	bool found = false;
+
+	if (c->finish_ns == 0)
+		c->finish_ns = now;
+	c->finishing = now - c->finish_ns >= RESTS_NS;
+	for (struct target *t = c->targets; t != NULL; t = t->next) {
+		found |= end_rests(t->awake, c->finishing);
+		found |= end_rests(t->asleep, c->finishing);
+	}
+	return !found && !awaits_stop(c);
+}
