@@ -2,7 +2,8 @@
 """The long storms, which make check runs in a short form only.
 
 KILLS (1000) SIGKILLs to each of our processes at random moments (kills.py);
-SHIP_KILLS (200) of ship alone, with a server that goes and comes back;
+SHIP_KILLS (200) of ship alone, with a server that goes and comes back; SPOOLED
+(10000) chunks through the spool, beside all else;
 STORM_SECONDS (30) of 1,000 threads a second, at each rate; and the tests of
 what a target could see of us over and over, from new seeds, for MINUTES (10);
 and STOPS (100000) at random moments of programs of all kinds, ten real ones
@@ -22,6 +23,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import threading
 import time
 
 HERE = pathlib.Path(__file__).parent
@@ -60,10 +62,13 @@ class Soak:
         if not found or found[1] != 'ok':
             print(f'           {line}', flush=True)
 
+    def faults_of(self, script):
+        return sum(f.startswith(f'{script.name}:') for f in self.faults)
+
     def run(self, script, **env):
         """One step; what it says is shown as it comes."""
         began = time.monotonic()
-        before = len(self.faults)
+        before = self.faults_of(script)
         step = subprocess.Popen(
             [sys.executable, script], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -71,9 +76,9 @@ class Soak:
         for line in step.stdout:
             self.take_line(script.name, line.rstrip('\n'))
         status = step.wait()
-        if status not in (0, 77) and len(self.faults) == before:
+        if status not in (0, 77) and self.faults_of(script) == before:
             self.faults.append(f'{script.name}: status {status}')
-        word = 'ok' if len(self.faults) == before else 'FAULT'
+        word = 'ok' if self.faults_of(script) == before else 'FAULT'
         self.say(f'{script.name}: {word} ({time.monotonic() - began:.0f} s)')
 
     def summary(self):
@@ -91,6 +96,9 @@ class Soak:
 def main():
     soak = Soak()
     soak.run(HERE / 'kills.py')
+    # Pauses, for the most part, and a quarter of an hour of them.
+    spool = threading.Thread(target=soak.run, args=(HERE / 'spool.py',))
+    spool.start()
     soak.run(TESTS / 'test_delivery_kills.py',
              SHIP_KILLS=os.environ.get('SHIP_KILLS') or '200')
     soak.run(TESTS / 'test_life_storm.py',
@@ -104,6 +112,7 @@ def main():
         soak.run(TESTS / f'test_{name}.py')
     soak.run(HERE.parent / 'oracle/differ.py',
              STOPS=os.environ.get('STOPS') or '100000', LEAST='10')
+    spool.join()
     soak.summary()
     sys.exit(1 if soak.faults else 0)
 
