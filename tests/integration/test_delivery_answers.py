@@ -119,7 +119,7 @@ def test_limits_of_429(box):
     check_limits(box, [
         (header('60:profile_chunk:organization', status=429), 60),
         (header('60::organization', status=429), 60),
-        (header('2.5:profile_chunk', status=429), 3),
+        (header('100.5:profile_chunk', status=429), 101),
         # Of others; and then the 429 is about one of them.
         (header('60:error;session:key', status=429), 0),
         (header(['10:error', '20:profile_chunk:key', '30:span'], status=429),
@@ -127,7 +127,7 @@ def test_limits_of_429(box):
         # What cannot be read says no more than that there is one.
         (header('soon', status=429), 60),
         (header('soon', status=429) |
-         {'headers': {'X-Sentry-Rate-Limits': 'soon', 'Retry-After': '7'}}, 7),
+         {'headers': {'X-Sentry-Rate-Limits': 'soon', 'Retry-After': '70'}}, 70),
     ])
 
 
