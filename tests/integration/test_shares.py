@@ -40,18 +40,24 @@ def share_problems(chunks, tid, tolerance):
 def luck(chunks, tid):
     """Five standard deviations of a share, in percent.
 
-    As many looks were taken as runs of the same function were seen times
-    1 / (0.7 * 0.3 * 2): where the thread has to wait for a processor, many
-    ticks see the same moment.
+    Of n looks that weigh the same, the lengths of runs of the same function
+    have a sum whose square is n / 4.53 times the sum of their squares. So n is
+    what that makes it: fewer than there are where the thread has to wait for a
+    processor, since many ticks see the same moment then, and where some looks,
+    at a lower rate, stand for more time than others.
     """
-    runs = 0
+    runs = []
     for chunk in chunks:
         last = None
         for bar in chunk_rules.bars(chunk):
-            if bar.thread == tid:
-                runs += bar.names[0] != last
-                last = bar.names[0]
-    return 5 * 100 * math.sqrt(0.7 * 0.3 / (runs / 0.42))
+            if bar.thread != tid:
+                continue
+            if bar.names[0] != last:
+                runs.append(0)
+            runs[-1] += bar.seconds
+            last = bar.names[0]
+    looks = 4.53 * sum(runs) ** 2 / sum(r * r for r in runs)
+    return 5 * 100 * math.sqrt(0.7 * 0.3 / looks)
 
 
 def check_sleeper(chunks, tid):
