@@ -13,7 +13,7 @@ import time
 import harness
 from harness import Skip, check, wait_for
 
-RACE_S = 40
+RACE_S = 20
 
 HUNG = r'sentry-profd: process {} makes reads of its memory hang: it is left out'
 

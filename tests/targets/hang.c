@@ -251,6 +251,22 @@ static void register_uffd(void)
 }
 
 /*
+ * Now on one processor, now on the other: whoever looks has taken one of them,
+ * and perhaps always the same.
+ */
+static void move_on(unsigned int n)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(n % (unsigned int)sysconf(_SC_NPROCESSORS_ONLN), &set);
+	/* Where some processors are not for us, it stays where it is. */
+	(void)sched_setaffinity(0, sizeof(set), &set);
+}
+
+#define MOVE_EVERY 1000
+
+/*
  * A process that shares the memory, and that nobody profiles, so that it goes
  * on while the target is stopped. Nobody else touches the page but those who
  * look.
@@ -268,7 +284,9 @@ static int run_race(void *unused)
 	while (!go_deep)
 		(void)usleep(1000);
 	/* Whoever waits for a page keeps it waiting from here on. */
-	while (uffd < 0 || poll(&waits, 1, 0) == 0) {
+	for (unsigned int n = 0; uffd < 0 || poll(&waits, 1, 0) == 0; n++) {
+		if (n % MOVE_EVERY == 0)
+			move_on(n / MOVE_EVERY);
 		if (uffd < 0)
 			(void)*(volatile char *)window();
 		else if (ioctl(uffd, UFFDIO_ZEROPAGE, &zeros) < 0)
