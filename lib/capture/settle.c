@@ -8,12 +8,18 @@
  */
 #define RESTS_NS (1 * NS_PER_SEC)
 
-/* True if there are any in the list. */
+/*
+ * True if there are any in the list, or stops that are due without a sample:
+ * who is woken for one after we have left comes out of its call with nobody to
+ * mend it. A thread in a sleep that nothing ends is not waited for longer than
+ * for a rest.
+ */
 static bool end_rests(struct thread *list, bool cut)
 {
 	bool found = false;
 
 	for (struct thread *th = list; th != NULL; th = th->next) {
+		found |= th->stop_expected && !cut;
 		if (!rest_is_at_risk(&th->rest))
 			continue;
 		found = true;

@@ -1,0 +1,63 @@
+#include "lib/capture/target.h"
+
+#include <sys/ptrace.h>
+
+#include "tests/unit/capture/live.h"
+#include "tests/unit/suite.h"
+
+static struct live l;
+
+static void set_up(void)
+{
+	live_begin(&l, "cap_threads", NULL, NULL);
+	live_until_blocked(l.pid);
+	live_ticks(&l, 3);
+}
+
+static void tear_down(void)
+{
+	live_end(&l);
+}
+
+START_TEST(who_sleeps_keeps_nobody)
+{
+	ck_assert(capture_settle(l.capture));
+}
+END_TEST
+
+/* Its call comes back because of us: it is to be mended before we leave. */
+START_TEST(a_stop_without_a_sample_is_waited_for)
+{
+	struct thread *th = live_known(&l, l.pid);
+
+	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL), 0);
+	th->stop_expected = true;
+	ck_assert(!capture_settle(l.capture));
+	while (th->stop_expected)
+		live_wait(&l);
+	ck_assert(capture_settle(l.capture));
+}
+END_TEST
+
+/* Who is in a sleep that nothing ends is left. */
+START_TEST(but_not_for_ever)
+{
+	live_known(&l, l.pid)->stop_expected = true;
+	ck_assert(!capture_settle(l.capture));
+	live_later(2 * NS_PER_SEC);
+	ck_assert(capture_settle(l.capture));
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("settle");
+	TCase *tc = tcase_create("settle");
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, who_sleeps_keeps_nobody);
+	tcase_add_test(tc, a_stop_without_a_sample_is_waited_for);
+	tcase_add_test(tc, but_not_for_ever);
+	suite_add_tcase(s, tc);
+	return s;
+}
