@@ -2,24 +2,23 @@
 #ifndef DAEMON_CHANCE_H
 #define DAEMON_CHANCE_H
 
-#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/random.h>
 
-/* Fails on no kernel that we run on; the largest number does no harm. */
+/* n <= 256. Fails on no kernel that we run on; the largest does no harm. */
+static inline void chance_bytes(void *ret, size_t n)
+{
+	if (getrandom(ret, n, 0) != (ssize_t)n)
+		memset(ret, 0xff, n);
+}
+
 static inline uint64_t chance_number(void)
 {
 	uint64_t number;
 
-	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
-		return UINT64_MAX;
+	chance_bytes(&number, sizeof(number));
 	return number;
-}
-
-static inline void chance_bytes(uint8_t *ret, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		ret[i] = (uint8_t)chance_number();
 }
 
 /* n > 0; of so few bits of so many, none is met noticeably more often. */

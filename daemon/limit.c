@@ -3,7 +3,7 @@
 #include "daemon/child.h"
 #include "daemon/id.h"
 #include "daemon/log.h"
-#include "daemon/process.h"
+#include "daemon/pause.h"
 #include "lib/base/clock.h"
 #include "proto/ratelimit.h"
 
@@ -52,10 +52,6 @@ static void renew_sessions(struct broker *b)
 /* Ticks until now were missed if there was no capture; from now on none are. */
 static void begin(struct broker *b)
 {
-	const struct msg_capture_stop stop = {
-		.h = MSG_HEADER(MSG_CAPTURE_STOP, msg_capture_stop),
-		.keep_sessions = 1,
-	};
 	const uint64_t now = clock_mono_ns();
 
 	for (size_t i = 0; i < b->n_targets; i++)
@@ -64,35 +60,26 @@ static void begin(struct broker *b)
 	b->limit.since_ns = broker_now_ns(b);
 	b->limit.pauses++;
 	b->limit.phase = LIMIT_BEGINS;
-	child_send(&b->capture, &stop, sizeof(stop), NULL, 0);
+	pause_capture(b);
 	patience_start(&b->limit.patience, now);
 }
 
-/* capture gives up after two seconds by itself; here it is watched. */
 static void wait_for_capture(struct broker *b)
 {
-	const uint64_t now = clock_mono_ns();
-
 	if (b->capture.pid == 0) {
 		renew_sessions(b);
 		b->limit.phase = LIMIT_HOLDS;
 		log_debug("all processes are let go: the server takes nothing");
 		return;
 	}
-	if (now >= patience_end_ns(&b->limit.patience, now,
-				   process_is_running(b->capture.pid)))
-		child_fail(&b->capture, "does not let go");
+	pause_watch(b, &b->limit.patience);
 }
 
 static void end(struct broker *b)
 {
-	const uint64_t now = clock_mono_ns();
-
 	b->limit.paused_ns += broker_now_ns(b) - b->limit.since_ns;
 	b->limit.phase = LIMIT_NONE;
-	targets_resumed(b, now);
-	b->capture.failures = 0;
-	b->capture.restart_ns = now;
+	pause_over(b, clock_mono_ns());
 	log_debug("the server takes profiles again");
 }
 

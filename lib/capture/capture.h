@@ -95,8 +95,7 @@ void capture_rate(struct capture *c, uint32_t target, uint32_t ticks,
 
 /*
  * Takes the wait statuses that are there, up to a number. Returns true if that
- * was reached: there may be more, which no SIGCHLD announces; call it again
- * after a pause.
+ * was reached: there may be more, which no SIGCHLD announces; call it again.
  */
 bool capture_reap(struct capture *c);
 

@@ -20,6 +20,15 @@ def of(profd):
     return [e.chunk['chunk_id'] for e in profd.envelopes]
 
 
+def check_counts(profd):
+    """Every chunk was sent, is in the spool, or is counted."""
+    chunks = profd.stats['chunks']
+    check(chunks['made'] == chunks['sent'] + chunks['spooled'] +
+          sum(chunks['discarded'].values()) and chunks['made'] > 0,
+          f'chunks got lost: {chunks}')
+    return chunks
+
+
 def arrivals(servers):
     """{chunk id: [(status or None, was it settled)]} in the order of arrival.
 

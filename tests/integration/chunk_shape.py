@@ -75,6 +75,10 @@ def is_int(value):
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def is_address(value):
+    return isinstance(value, str) and ADDRESS.fullmatch(value) is not None
+
+
 def is_text(value):
     return isinstance(value, str) and value != ''
 
@@ -140,8 +144,7 @@ def image_shape_problems(image):
     if not DEBUG_ID.fullmatch(str(image['debug_id'])):
         found.append(f'debug_id {image["debug_id"]} is no UUID')
     for name in ('image_addr', 'image_vmaddr'):
-        if not isinstance(image[name], str) or \
-                not ADDRESS.fullmatch(image[name]):
+        if not is_address(image[name]):
             found.append(f'{name} is not a string 0x...')
     if not is_int(image['image_size']) or image['image_size'] <= 0:
         found.append('image_size is not a positive number')
@@ -178,8 +181,7 @@ def frame_shape_problems(frame):
     if found:
         return found
     address = frame['instruction_addr']
-    if not isinstance(address, str) or not ADDRESS.fullmatch(address) or \
-            int(address, 16) == 0:
+    if not is_address(address) or int(address, 16) == 0:
         found.append(f'instruction_addr {address} is not a string 0x...')
     if not isinstance(frame['in_app'], bool):
         found.append('in_app is neither true nor false')

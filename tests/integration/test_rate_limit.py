@@ -5,6 +5,7 @@ import os
 import signal
 
 import harness
+from account import check_counts
 from harness import check, threads, tracer, wait_for
 
 # Longer than any test; and as short as a limit can be.
@@ -26,14 +27,6 @@ def wait_let_go(profd, target):
     wait_for(lambda: not profd.helpers()['capture'], 'capture ends')
     check(all(tracer(tid) == 0 for tid in threads(target.pid)),
           'a thread is traced')
-
-
-def check_counts(profd):
-    chunks = profd.stats['chunks']
-    check(chunks['made'] == chunks['sent'] + chunks['spooled'] +
-          sum(chunks['discarded'].values()) and chunks['made'] > 0,
-          f'chunks got lost: {chunks}')
-    return chunks
 
 
 def test_targets_are_let_go(box):

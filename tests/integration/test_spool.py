@@ -11,6 +11,7 @@ import subprocess
 
 import chunk_rules
 import harness
+from account import check_counts
 from envelopes import KEY
 from harness import Skip, check, wait_for
 from layout import Layout
@@ -31,15 +32,6 @@ def waiting(spool):
 
 def ids(envelopes):
     return [e.chunk['chunk_id'] for e in envelopes]
-
-
-def check_counts(profd):
-    """Every chunk was sent, is in the spool, or is counted."""
-    chunks = profd.stats['chunks']
-    check(chunks['made'] == chunks['sent'] + chunks['spooled'] +
-          sum(chunks['discarded'].values()) and chunks['made'] > 0,
-          f'chunks got lost: {chunks}')
-    return chunks
 
 
 def spool_of_a_run(box, spool, port, n=2):
