@@ -53,7 +53,9 @@ enum protocol_type {
 	PROTOCOL_PROFILER_ID, /* of the profiler that runs */
 	/* the same, of a process itself alone (pid 0) */
 	PROTOCOL_SPANS_OPEN,   /* it has sampled root spans now */
-	PROTOCOL_SPANS_CLOSED, /* it has none any more */
+	PROTOCOL_SPANS_CLOSED, /* it has none any more; without a page only */
+	/* the same: pid is its thread's, the answer's pid is the daemon's */
+	PROTOCOL_THREAD,
 	/* the same, of the operator */
 	PROTOCOL_ATTACH, /* a process that need not be configured */
 	PROTOCOL_DETACH, /* let go of it and leave it alone */
@@ -152,15 +154,29 @@ enum protocol_thread_id {
 };
 
 /*
- * What the daemon says of the process that connected, always up to date: mapped
- * read-only by the caller, so that he needs no system call and no answer. The
- * memfd's size is sealed: reading never faults. Its size may grow with
- * versions.
+ * What the daemon says of the process that connected, always up to date, so
+ * that the caller needs no system call and no answer: a memfd that he maps
+ * shared. Its size is sealed (F_SEAL_SHRINK: check that), reading never faults;
+ * it may grow with versions.
  *
  * To read it: sequence; an odd one means that it is being written; the fields;
  * then sequence again: another one means that they may not belong together.
  * The daemon writes in a microsecond; a reader gives up after a few attempts.
- * After the connection's end nothing is written any more.
+ * After the connection's end nothing is written any more. The fields behind
+ * profiler_id stand for themselves.
+ *
+ * beat counts up about once a second. One that stands still for some seconds is
+ * a reason to look whether the connection has ended.
+ *
+ * Root spans come and go by the thousand in a second, and the daemon wants to
+ * know of the first one when it does not profile, and of the last one when a
+ * chunk is finished. So the caller keeps spans_open, which the daemon looks at
+ * several times a second, and sends PROTOCOL_SPANS_OPEN only if, after he set
+ * it to 1, wants_open is 1. The daemon sets wants_open first and looks then
+ * (both sequentially consistent): one of them sees the other's.
+ *
+ * The caller writes from spans_open on. He can write the rest as well: the
+ * daemon reads none of that back.
  */
 struct protocol_page {
 	uint32_t sequence;   /* atomic: acquire before, and again after */
@@ -173,12 +189,22 @@ struct protocol_page {
 	 * will be, so that it is known before that: "" for no target.
 	 */
 	char profiler_id[PROTOCOL_ID_SIZE];
+
+	uint32_t beat;	       /* atomic */
+	uint32_t handled;      /* atomic: START and STOP of this connection */
+	uint32_t is_other_ns;  /* his pids are not the daemon's */
+	uint32_t wants_open;   /* atomic */
+	uint32_t reserved[14]; /* what he writes shares no line with the rest */
+
+	uint32_t spans_open; /* atomic: 1 while sampled root spans are open */
+	uint32_t
+		is_traced; /* atomic: 1 after the first root span of any kind */
 };
 
 _Static_assert(sizeof(struct protocol_hello) == 24, "no padding");
 _Static_assert(sizeof(struct protocol_request) == 80, "no padding");
 _Static_assert(sizeof(struct protocol_answer) == 328, "no padding");
-_Static_assert(sizeof(struct protocol_page) == 56, "no padding");
+_Static_assert(sizeof(struct protocol_page) == 136, "no padding");
 _Static_assert(sizeof(struct protocol_answer) <= PROTOCOL_SIZE_MAX, "fits");
 
 #endif
