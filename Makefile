@@ -83,6 +83,7 @@ EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 # of docs/ARCHITECTURE.md, checked by tests/arch.
 sentry-profd_SRC = profd ship_files finish broker pause limit patience children socket reap \
 	watch inbox targets past refusal governor delivery loss stats usage options \
+	control control_message control_socket allowance peer \
 	process files open rooted spawn output spool_dir accounts id child \
 	privileges log
 sentry-profd_LIB = capture unwind proto base
@@ -264,6 +265,8 @@ FUZZ_MAIN = $(B)/obj/tests/fuzz/replay.o
 FUZZ_LDFLAGS =
 FUZZ_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/fuzz/*.c))
 ALL_OBJS += $(FUZZ_OBJS)
+# Its parser is no library's.
+$(B)/fuzz/control: $(B)/obj/daemon/control_message.o
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/fuzz.o \
 		$(FUZZ_MAIN) $(call archives,unwind ship proto base)
 	@mkdir -p $(@D)

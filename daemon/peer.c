@@ -1,0 +1,124 @@
+#include "daemon/peer.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "daemon/process.h"
+#include "lib/base/small_file.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+/* NGROUPS_MAX, which no constant of libc gives as a number of the kernel's. */
+#define GROUPS_MAX 65536
+
+uint32_t peer_group(void)
+{
+	FILE *file = fopen("/etc/group", "re");
+	uint32_t found = PEER_NO_GROUP;
+	struct group *entry;
+
+	if (file == NULL)
+		return found;
+	while (found == PEER_NO_GROUP && (entry = fgetgrent(file)) != NULL)
+		if (strcmp(entry->gr_name, PEER_GROUP) == 0)
+			found = entry->gr_gid;
+	(void)fclose(file);
+	return found;
+}
+
+/* Its supplementary groups, too. */
+static bool is_in(int fd, uint32_t gid)
+{
+	gid_t *groups = NULL;
+	socklen_t size = 0;
+	bool found = false;
+
+	/* It tells the size that it needs; none: there are no groups. */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) == 0 ||
+	    errno != ERANGE || size > GROUPS_MAX * sizeof(*groups))
+		return false;
+	groups = malloc(size);
+	if (groups != NULL &&
+	    getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0)
+		for (size_t i = 0; i < size / sizeof(*groups); i++)
+			found |= groups[i] == gid;
+	free(groups);
+	return found;
+}
+
+/* Field 22 of proc(5)'s stat, behind a name that may hold any byte. */
+static uint64_t start_ticks_of(int32_t pid)
+{
+	unsigned long long ticks;
+	char path[32], text[1024];
+	const char *at;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (small_file_read(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return 0;
+	at = strrchr(text, ')');
+	if (at == NULL ||
+	    sscanf(at + 1,
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u "
+		   "%*d %*d %*d %*d %*d %*d %llu",
+		   &ticks) != 1)
+		return 0;
+	return ticks;
+}
+
+/* Without a descriptor of the peer: is it still the same user's? */
+static bool may_be(int32_t pid, uint32_t uid)
+{
+	struct process look;
+	enum process_fault fault = process_look(pid, &look);
+	bool same = (fault == PROCESS_OK || fault == PROCESS_TRACED) &&
+		    look.uid == uid;
+
+	close_fd(&look.pidfd);
+	return same;
+}
+
+static uint64_t identity_of(int fd, const struct peer *p)
+{
+	int pidfd = -1;
+	socklen_t size = sizeof(pidfd);
+	uint64_t ticks = start_ticks_of(p->pid);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) < 0)
+		return errno == ENOPROTOOPT && may_be(p->pid, p->uid) ? ticks
+								      : 0;
+	/* Read before: so it is this one's, and nobody's after it. */
+	if (!process_is_alive(pidfd))
+		ticks = 0;
+	close_fd(&pidfd);
+	return ticks;
+}
+
+int peer_of(int fd, uint32_t own_uid, uint32_t gid, struct peer *ret)
+{
+	struct ucred credentials;
+	socklen_t size = sizeof(credentials);
+	struct peer p;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
+		return -errno;
+	p = (struct peer){
+		.pid = credentials.pid,
+		.uid = credentials.uid,
+		.is_operator = credentials.uid == 0 ||
+			       credentials.uid == own_uid ||
+			       (gid != PEER_NO_GROUP &&
+				(credentials.gid == gid || is_in(fd, gid))),
+	};
+	if (p.pid > 0)
+		p.start_ticks = identity_of(fd, &p);
+	*ret = p;
+	return 0;
+}

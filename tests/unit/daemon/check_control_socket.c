@@ -1,0 +1,170 @@
+#include "daemon/control_socket.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tests/unit/suite.h"
+
+static char dir[] = "/tmp/check_socket.XXXXXX";
+static char path[64], lock[80];
+static struct control_socket s;
+
+static void set_up(void)
+{
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/s", dir);
+	(void)snprintf(lock, sizeof(lock), "%s.lock", path);
+}
+
+static void tear_down(void)
+{
+	(void)unlink(path);
+	(void)unlink(lock);
+	ck_assert_int_eq(rmdir(dir), 0);
+}
+
+static int listen_at(int type)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+
+	memcpy(address.sun_path, path, strlen(path));
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)),
+			 0);
+	ck_assert_int_eq(listen(fd, 1), 0);
+	return fd;
+}
+
+static mode_t mode_of(const char *name)
+{
+	struct stat st;
+
+	ck_assert_int_eq(lstat(name, &st), 0);
+	return st.st_mode & 07777;
+}
+
+START_TEST(modes)
+{
+	/* Whatever the umask is. */
+	umask(0777);
+	ck_assert_int_eq(control_socket_open(path, true, &s), 0);
+	ck_assert_int_eq(mode_of(path), 0666);
+	control_socket_close(&s);
+	umask(0);
+	ck_assert_int_eq(control_socket_open(path, false, &s), 0);
+	ck_assert_int_eq(mode_of(path), 0600);
+	ck_assert_int_eq(mode_of(lock) & 0077, 0);
+	control_socket_close(&s);
+	ck_assert_int_lt(access(path, F_OK), 0);
+}
+END_TEST
+
+START_TEST(one_for_each_daemon)
+{
+	struct control_socket other;
+
+	ck_assert_int_eq(control_socket_open(path, true, &s), 0);
+	ck_assert_int_eq(control_socket_open(path, true, &other), -EADDRINUSE);
+	ck_assert_int_eq(other.fd, -1);
+	ck_assert_int_eq(access(path, F_OK), 0);
+	control_socket_close(&s);
+	ck_assert_int_eq(control_socket_open(path, true, &other), 0);
+	control_socket_close(&other);
+}
+END_TEST
+
+START_TEST(one_that_nobody_listens_at)
+{
+	close(listen_at(SOCK_SEQPACKET));
+	ck_assert_int_eq(access(path, F_OK), 0);
+	ck_assert_int_eq(control_socket_open(path, true, &s), 0);
+	control_socket_close(&s);
+}
+END_TEST
+
+START_TEST(one_that_somebody_listens_at)
+{
+	const int types[] = {SOCK_SEQPACKET, SOCK_STREAM};
+
+	for (size_t i = 0; i < 2; i++) {
+		int fd = listen_at(types[i]);
+
+		ck_assert_int_eq(control_socket_open(path, true, &s),
+				 -EADDRINUSE);
+		ck_assert_int_eq(access(path, F_OK), 0);
+		close(fd);
+		unlink(path);
+	}
+}
+END_TEST
+
+START_TEST(what_is_no_socket)
+{
+	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	ck_assert_int_eq(control_socket_open(path, true, &s), -EEXIST);
+	ck_assert_int_eq(access(path, F_OK), 0);
+}
+END_TEST
+
+START_TEST(another_in_our_place_stays)
+{
+	int fd;
+
+	ck_assert_int_eq(control_socket_open(path, true, &s), 0);
+	unlink(path);
+	fd = listen_at(SOCK_SEQPACKET);
+	control_socket_close(&s);
+	ck_assert_int_eq(access(path, F_OK), 0);
+	close(fd);
+}
+END_TEST
+
+START_TEST(directories)
+{
+	char name[256];
+
+	ck_assert_int_eq(chmod(dir, 0777), 0);
+	ck_assert_int_eq(control_socket_open(path, true, &s), -EPERM);
+	ck_assert_int_eq(chmod(dir, 0770), 0);
+	ck_assert_int_eq(control_socket_open(path, true, &s), -EPERM);
+	ck_assert_int_eq(chmod(dir, 01777), 0);
+	ck_assert_int_eq(control_socket_open(path, true, &s), 0);
+	control_socket_close(&s);
+	/* That of another, whatever its mode. */
+	if (geteuid() == 0) {
+		ck_assert_int_eq(chmod(dir, 0755), 0);
+		ck_assert_int_eq(chown(dir, 1000, 1000), 0);
+		ck_assert_int_eq(control_socket_open(path, true, &s), -EPERM);
+		ck_assert_int_eq(chown(dir, 0, 0), 0);
+	}
+	(void)snprintf(name, sizeof(name), "%s/a/b/s", dir);
+	ck_assert_int_eq(control_socket_open(name, true, &s), -ENOENT);
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	ck_assert_int_eq(control_socket_open(name, true, &s), -ENAMETOOLONG);
+	ck_assert_int_eq(control_socket_open("", true, &s), -ENOENT);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *suite = suite_create("control_socket");
+	TCase *c = tcase_create("control_socket");
+
+	tcase_add_checked_fixture(c, set_up, tear_down);
+	tcase_add_test(c, modes);
+	tcase_add_test(c, one_for_each_daemon);
+	tcase_add_test(c, one_that_nobody_listens_at);
+	tcase_add_test(c, one_that_somebody_listens_at);
+	tcase_add_test(c, what_is_no_socket);
+	tcase_add_test(c, another_in_our_place_stays);
+	tcase_add_test(c, directories);
+	suite_add_tcase(suite, c);
+	return suite;
+}
