@@ -20,6 +20,7 @@ static bool find_takes(uint32_t type, enum takes *ret)
 	case PROTOCOL_PROFILER_ID:
 		*ret = TAKES_PID_OR_SELF;
 		return true;
+	case PROTOCOL_THREAD:
 	case PROTOCOL_ATTACH:
 	case PROTOCOL_DETACH:
 		*ret = TAKES_PID;

@@ -87,6 +87,7 @@ START_TEST(what_each_takes)
 		{PROTOCOL_PROFILER_ID, true, true, false},
 		{PROTOCOL_SPANS_OPEN, true, false, false},
 		{PROTOCOL_SPANS_CLOSED, true, false, false},
+		{PROTOCOL_THREAD, false, true, false},
 		{PROTOCOL_ATTACH, false, true, false},
 		{PROTOCOL_DETACH, false, true, false},
 		{PROTOCOL_STATUS, true, false, false},
