@@ -84,6 +84,7 @@ EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 sentry-profd_SRC = profd ship_files finish broker pause limit patience children socket reap \
 	watch inbox targets past refusal governor delivery loss stats usage options \
 	control control_message control_socket allowance peer \
+	service notify \
 	process files open rooted spawn output spool_dir accounts id child \
 	privileges log
 sentry-profd_LIB = capture unwind proto base

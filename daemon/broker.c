@@ -7,6 +7,7 @@
 #include "daemon/limit.h"
 #include "daemon/log.h"
 #include "daemon/pause.h"
+#include "daemon/service.h"
 #include "lib/base/clock.h"
 
 /*
@@ -31,6 +32,7 @@ void broker_run_once(struct broker *b, int timeout_ms)
 	limit_check(b);
 	targets_check(b);
 	governor_check(b);
+	service_check(b);
 	if (b->pause_asked && !b->pausing)
 		pause_broker(b);
 }

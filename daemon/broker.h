@@ -19,6 +19,7 @@
  *   stats.c     the figures of the run
  *   governor.c  keeps all of them within the CPU budget
  *   usage.c     of these, processor time and memory
+ *   service.c   what a service manager is told
  *
  * Single-threaded, one broker per process; a call never waits for a child.
  */
@@ -32,6 +33,7 @@
 #include "daemon/governor.h"
 #include "daemon/heartbeat.h"
 #include "daemon/msg.h"
+#include "daemon/notify.h"
 #include "daemon/options.h"
 #include "daemon/output.h"
 #include "daemon/patience.h"
@@ -179,6 +181,7 @@ struct broker {
 	struct files *files;
 	struct output output;
 	int stats_fd; /* -1: none */
+	struct notify notify;
 	bool privileged;
 	bool has_dsn;
 	char dsn[MSG_DSN_MAX];

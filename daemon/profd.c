@@ -21,6 +21,7 @@
 #include "daemon/pause.h"
 #include "daemon/privileges.h"
 #include "daemon/refusal.h"
+#include "daemon/service.h"
 #include "lib/base/clock.h"
 #include "proto/dsn.h"
 
@@ -32,6 +33,7 @@ static struct broker broker = {
 	.stats_fd = -1,
 	.ship_fds = {-1, -1, -1, -1},
 	.output = {.dir_fd = -1},
+	.notify = {.fd = -1},
 };
 _Static_assert(INIT_FILE_N == 4, "all are -1");
 static int signal_fd = -1;
@@ -307,6 +309,7 @@ int main(int argc, char **argv)
 	clean_inheritance();
 	options_parse(argc, argv, &b->options);
 	log_init("sentry-profd", b->options.debug);
+	service_init(b);
 	children_init(b);
 	take_dsn(b);
 	r = start(b, &signals);
@@ -317,6 +320,7 @@ int main(int argc, char **argv)
 	}
 	greet(b);
 	profile(b);
+	service_stops(b);
 	finish_sampling(b);
 	finish_delivery(b);
 	if (!b->options.quiet && attached_any(b) && !b->failed)
@@ -336,5 +340,6 @@ int main(int argc, char **argv)
 	output_close(&b->output);
 	loop_remove(b->loop, &signals);
 	loop_free(b->loop);
+	notify_fini(&b->notify);
 	return status;
 }

@@ -185,7 +185,7 @@ static void pass(unsigned int n, double share)
 static int stderr_was;
 
 /* From here on, what is logged goes into a file. */
-static void listen(void)
+static void hear(void)
 {
 	int fd = memfd_create("stderr", MFD_CLOEXEC);
 
@@ -215,7 +215,7 @@ static unsigned int heard(const char *text)
 START_TEST(what_costs_the_same_at_any_rate)
 {
 	profile(1);
-	listen();
+	hear();
 	pass(60, 0.05);
 	ck_assert_uint_eq(heard("5.0 % of a processor are more than the budget "
 				"of 1 % at the lowest rate of all"),
