@@ -86,9 +86,10 @@ sentry-profd_SRC = profd ship_files finish broker pause limit patience children 
 	control control_message control_socket allowance peer \
 	service notify \
 	process files open rooted spawn output spool_dir accounts id child \
-	privileges log
+	config config_read config_keys config_value config_print \
+	config_resolve match match_facts privileges log
 sentry-profd_LIB = capture unwind proto base
-sentry-profd_PKG =
+sentry-profd_PKG = inih
 sentry-profd-capture_SRC = captured readers realtime slots child privileges log
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
@@ -180,7 +181,7 @@ unit_ship_PKG = libcurl zlib jansson
 unit_daemon_OBJ = $(filter-out $(MAINS:%=$(B)/obj/daemon/%.o),$(DAEMON_OBJS))
 unit_daemon_LIB = aggregate unwind capture ship proto base
 unit_daemon_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson libcurl \
-	zlib libseccomp
+	zlib libseccomp inih
 unit_daemon_LIBS = -liberty
 
 UNIT_DIRS = $(patsubst tests/unit/%/,%,$(wildcard tests/unit/*/))
@@ -268,12 +269,14 @@ FUZZ_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/fuzz/*.c))
 ALL_OBJS += $(FUZZ_OBJS)
 # Its parser is no library's.
 $(B)/fuzz/control: $(B)/obj/daemon/control_message.o
+$(B)/fuzz/config: $(patsubst %,$(B)/obj/daemon/%.o,config config_read \
+	config_keys config_value config_print config_resolve match log)
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/fuzz.o \
 		$(FUZZ_MAIN) $(call archives,unwind ship proto base)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(FUZZ_LDFLAGS) -o $@ $^ $(ALL_LDFLAGS) \
-		$(call pkg,$(unit_unwind_PKG) $(unit_ship_PKG)) $(unit_unwind_LIBS)
+		$(call pkg,$(unit_unwind_PKG) $(unit_ship_PKG) inih) $(unit_unwind_LIBS)
 
 # The other processor. All is compiled for it but what libunwind's headers for
 # it are needed for (clang is every cross compiler; the C library's headers are

@@ -1,0 +1,136 @@
+#include "daemon/config_keys.h"
+
+#include <string.h>
+
+/* In the order of the enums. */
+static const char *const modes[] = {"wall", "cpu", NULL};
+static const char *const symbols[] = {"none", "names", "lines", NULL};
+static const char *const compressions[] = {"gzip", "none", NULL};
+static const char *const lifecycles[] = {"manual", "trace", NULL};
+static const char *const thread_ids[] = {"tid", "pthread", NULL};
+/* A text, not an enum. */
+static const char *const platforms[] = {"rust", "native", NULL};
+
+_Static_assert(UNWIND_SYMBOLS_NONE == 0 && UNWIND_SYMBOLS_NAMES == 1 &&
+		       UNWIND_SYMBOLS_LINES == 2,
+	       "the order of the words");
+
+#define SENTRY(t, key, field, ...)                                      \
+	{                                                               \
+		SECTION_SENTRY, t, key, offsetof(struct config, field), \
+			__VA_ARGS__                                     \
+	}
+#define PROFILER(t, key, field, ...)                                      \
+	{                                                                 \
+		SECTION_PROFILER, t, key, offsetof(struct config, field), \
+			__VA_ARGS__                                       \
+	}
+#define TARGET(t, key, field, ...)                                             \
+	{                                                                      \
+		SECTION_TARGET, t, key, offsetof(struct target_config, field), \
+			__VA_ARGS__                                            \
+	}
+#define NO_RANGE 0, 0, NULL
+
+#define DAY_S (24 * 3600)
+
+const struct config_key config_keys[] = {
+	SENTRY(KEY_DSN, "dsn", dsn, NO_RANGE),
+	SENTRY(KEY_DSN_FILE, "dsn_file", dsn, NO_RANGE),
+	SENTRY(KEY_TEXT, "release", release, NO_RANGE),
+	SENTRY(KEY_TEXT, "environment", environment, NO_RANGE),
+	SENTRY(KEY_PATH, "ca_certs", ca_certs, NO_RANGE),
+	SENTRY(KEY_PATH, "client_cert", client_cert, NO_RANGE),
+	SENTRY(KEY_PATH, "client_key", client_key, NO_RANGE),
+	SENTRY(KEY_PROXY, "http_proxy", http_proxy, NO_RANGE),
+	SENTRY(KEY_PROXY, "https_proxy", https_proxy, NO_RANGE),
+	SENTRY(KEY_TEXT, "no_proxy", no_proxy, NO_RANGE),
+	SENTRY(KEY_WORD, "compression", compression, 0, 0, compressions),
+	SENTRY(KEY_BOOL, "client_reports", client_reports, NO_RANGE),
+	SENTRY(KEY_BOOL, "retry_5xx", retry_5xx, NO_RANGE),
+	SENTRY(KEY_SECONDS, "shutdown_timeout", shutdown_timeout_s, 0,
+	       365 * DAY_S, NULL),
+	SENTRY(KEY_BOOL, "debug", debug, NO_RANGE),
+
+	PROFILER(KEY_NUMBER, "rate_hz", rate_hz, 1, CONFIG_RATE_MAX_HZ, NULL),
+	PROFILER(KEY_WORD, "mode", mode, 0, 0, modes),
+	PROFILER(KEY_NUMBER, "chunk_seconds", chunk_seconds, 1,
+		 CONFIG_CHUNK_MAX_SECONDS, NULL),
+	PROFILER(KEY_NUMBER, "cpu_budget_percent", cpu_budget, 0,
+		 CONFIG_CPU_BUDGET_MAX, NULL),
+	PROFILER(KEY_NUMBER, "max_frames", max_frames, 1, UNWIND_FRAMES_MAX,
+		 NULL),
+	PROFILER(KEY_TEXT, "in_app_include", in_app_include, NO_RANGE),
+	PROFILER(KEY_TEXT, "in_app_exclude", in_app_exclude, NO_RANGE),
+	PROFILER(KEY_WORD, "symbols", symbols, 0, 0, symbols),
+	PROFILER(KEY_SPOOL, "spool", spool, NO_RANGE),
+	/* An envelope may have 10 MB; more than a disk is no limit. */
+	PROFILER(KEY_BYTES, "spool_max_bytes", spool_max_bytes, 1024 * 1024, 0,
+		 NULL),
+	PROFILER(KEY_NUMBER, "spool_max_chunks", spool_max_chunks, 1, 100000,
+		 NULL),
+	PROFILER(KEY_NUMBER, "spool_max_age_seconds", spool_max_age_s, 1,
+		 365 * DAY_S, NULL),
+	PROFILER(KEY_PATH, "socket", socket, NO_RANGE),
+
+	TARGET(KEY_PATTERN, "exe", exe, NO_RANGE),
+	TARGET(KEY_PATTERN, "comm", comm, NO_RANGE),
+	TARGET(KEY_PATTERN, "cmdline", cmdline, NO_RANGE),
+	TARGET(KEY_USER, "user", user, NO_RANGE),
+	TARGET(KEY_PATTERN, "cgroup", cgroup, NO_RANGE),
+	TARGET(KEY_PATTERN, "unit", unit, NO_RANGE),
+	TARGET(KEY_PATTERN, "container", container, NO_RANGE),
+	TARGET(KEY_PATH, "pid_file", pid_file, NO_RANGE),
+	TARGET(KEY_DSN, "dsn", dsn, NO_RANGE),
+	TARGET(KEY_DSN_FILE, "dsn_file", dsn, NO_RANGE),
+	TARGET(KEY_TEXT, "release", release, NO_RANGE),
+	TARGET(KEY_TEXT, "environment", environment, NO_RANGE),
+	TARGET(KEY_TEXT, "platform", platform, 0, 0, platforms),
+	TARGET(KEY_FRACTION, "profile_session_sample_rate", session_sample_rate,
+	       NO_RANGE),
+	TARGET(KEY_V1, "profiles_sample_rate", session_sample_rate, NO_RANGE),
+	TARGET(KEY_WORD, "profile_lifecycle", lifecycle, 0, 0, lifecycles),
+	TARGET(KEY_BOOL, "autostart", autostart, NO_RANGE),
+	TARGET(KEY_NUMBER, "rate_hz", rate_hz, 1, CONFIG_RATE_MAX_HZ, NULL),
+	TARGET(KEY_NUMBER, "min_age_seconds", min_age_s, 0, DAY_S, NULL),
+	TARGET(KEY_NUMBER, "max_instances", max_instances, 1, 100000, NULL),
+	TARGET(KEY_WORD, "thread_id_format", thread_id_format, 0, 0,
+	       thread_ids),
+};
+const size_t config_n_keys = array_size(config_keys);
+_Static_assert(array_size(config_keys) <= 64, "a bit each");
+
+const struct config_key *config_key_find(enum config_section section,
+					 const char *name)
+{
+	for (size_t i = 0; i < config_n_keys; i++)
+		if (config_keys[i].section == section &&
+		    strcmp(config_keys[i].name, name) == 0)
+			return &config_keys[i];
+	return NULL;
+}
+
+enum config_section config_key_elsewhere(const char *name)
+{
+	for (size_t i = 0; i < config_n_keys; i++)
+		if (strcmp(config_keys[i].name, name) == 0)
+			return config_keys[i].section;
+	return SECTION_NONE;
+}
+
+uint64_t config_key_bit(const struct config_key *key)
+{
+	return UINT64_C(1) << (key - config_keys);
+}
+
+const char *config_section_name(enum config_section section)
+{
+	static const char *const names[] = {
+		[SECTION_NONE] = "",
+		[SECTION_SENTRY] = "[sentry]",
+		[SECTION_PROFILER] = "[profiler]",
+		[SECTION_TARGET] = "[target \"NAME\"]",
+	};
+
+	return names[section];
+}

@@ -1,0 +1,92 @@
+/*
+ * The keys of a configuration: one table for reading, printing, comparing.
+ */
+#ifndef DAEMON_CONFIG_KEYS_H
+#define DAEMON_CONFIG_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/config.h"
+#include "lib/base/util.h"
+
+enum config_section {
+	SECTION_NONE,
+	SECTION_SENTRY,
+	SECTION_PROFILER,
+	SECTION_TARGET,
+};
+
+enum key_type {
+	KEY_TEXT,     /* up to 200 bytes */
+	KEY_PATTERN,  /* as text; daemon/match.h */
+	KEY_PATH,     /* absolute */
+	KEY_USER,     /* a name in /etc/passwd or a number */
+	KEY_DSN,      /* in struct config and target_config: dsn */
+	KEY_DSN_FILE, /* an absolute path; what is in it becomes dsn */
+	KEY_BOOL,     /* yes, no */
+	KEY_NUMBER,   /* min to max */
+	KEY_FRACTION, /* 0.0 to 1.0 */
+	KEY_SECONDS,  /* with decimals, above 0 */
+	KEY_BYTES,    /* min and more; K, M and G are of 1024 */
+	KEY_WORD,     /* one of words, an enum */
+	KEY_SPOOL,    /* a path or none */
+	KEY_PROXY,    /* a URL; not to be shown, as a DSN is not */
+	KEY_V1,	      /* profiles_sample_rate: has no effect */
+};
+
+struct config_key {
+	enum config_section section;
+	enum key_type type;
+	const char *name;
+	size_t offset; /* in struct config, or target_config */
+	uint32_t min, max;
+	const char *const *words; /* ends with NULL */
+};
+
+/* No more than bits in the masks of what is given. */
+extern const struct config_key config_keys[];
+extern const size_t config_n_keys;
+
+const struct config_key *config_key_find(enum config_section section,
+					 const char *name);
+/* The section that has it, if another one has. */
+enum config_section config_key_elsewhere(const char *name);
+uint64_t config_key_bit(const struct config_key *key);
+const char *config_section_name(enum config_section section);
+
+/*
+ * Reads a value into the struct that has it: struct config or target_config.
+ * Returns 0; else problem says what is wrong with the value, not the value.
+ * For KEY_DSN_FILE: reads the file, too.
+ */
+#define CONFIG_PROBLEM_MAX 256
+must_check int config_value_parse(const struct config_key *key,
+				  const char *value, void *base,
+				  char problem[CONFIG_PROBLEM_MAX]);
+/*
+ * A key of [sentry] or [profiler] that is there, by the command line: it counts
+ * as given. Returns and problem as above.
+ */
+must_check int config_set(struct config *c, const char *name, const char *value,
+			  char problem[CONFIG_PROBLEM_MAX]);
+/* Is it the same in both? */
+bool config_value_equal(const struct config_key *key, const void *a,
+			const void *b);
+/*
+ * As it would be written; a DSN without its key. False: there is nothing to
+ * be written.
+ */
+bool config_value_print(const struct config_key *key, const void *base,
+			char ret[MSG_DSN_MAX]);
+
+/*
+ * Who may see a DSN that is in a file, who may write to it? 0, or problem has
+ * the command that mends it. holds_dsn: else only writing counts.
+ */
+must_check int config_check_mode(const char *path, uint32_t mode, uint32_t uid,
+				 bool holds_dsn,
+				 char problem[CONFIG_PROBLEM_MAX]);
+
+#endif

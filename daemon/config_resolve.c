@@ -1,0 +1,199 @@
+/* What files and command line have left open. */
+#include "daemon/config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/config_keys.h"
+#include "daemon/match.h"
+
+int config_set(struct config *c, const char *name, const char *value,
+	       char problem[CONFIG_PROBLEM_MAX])
+{
+	const struct config_key *key = config_key_find(SECTION_SENTRY, name);
+	uint64_t *given = &c->given_sentry;
+
+	if (key == NULL) {
+		key = config_key_find(SECTION_PROFILER, name);
+		given = &c->given_profiler;
+	}
+	*given |= config_key_bit(key);
+	return config_value_parse(key, value, c, problem);
+}
+
+static bool is_given(const struct config *c, const char *name)
+{
+	return (c->given_sentry &
+		config_key_bit(config_key_find(SECTION_SENTRY, name))) != 0;
+}
+
+static bool target_gives(const struct target_config *t, const char *name)
+{
+	return (t->given &
+		config_key_bit(config_key_find(SECTION_TARGET, name))) != 0;
+}
+
+/* Its value is for key of section, in base. False: it is none. */
+static bool take_variable(const char *variable, const char *value,
+			  enum config_section section, const char *name,
+			  void *base, struct config_faults *faults)
+{
+	const struct config_key *key = config_key_find(section, name);
+	char problem[CONFIG_PROBLEM_MAX];
+
+	if (config_value_parse(key, value, base, problem) == 0)
+		return true;
+	if (key->type == KEY_DSN)
+		config_fault_add(faults, false, "%s: %s", variable, problem);
+	else
+		config_fault_add(faults, false, "%s: '%s' %s", variable, value,
+				 problem);
+	return false;
+}
+
+static const char *variable_of(config_env_fn get, const char *name)
+{
+	const char *value = get(name);
+
+	return value != NULL && *value != '\0' ? value : NULL;
+}
+
+/* On, unless the word says off. */
+static bool is_on(const char *value)
+{
+	return value != NULL && strcmp(value, "0") != 0 &&
+	       strcmp(value, "false") != 0 && strcmp(value, "no") != 0 &&
+	       strcmp(value, "off") != 0;
+}
+
+static void resolve_sentry(struct config *c, config_env_fn get,
+			   struct config_faults *faults)
+{
+	struct config of_env = {.has_dsn = false};
+	const char *value;
+
+	c->has_dsn = is_given(c, "dsn") || is_given(c, "dsn_file");
+	value = get("SENTRY_DSN");
+	if (!c->has_dsn && value != NULL)
+		c->has_dsn = take_variable("SENTRY_DSN", value, SECTION_SENTRY,
+					   "dsn", c, faults);
+	value = variable_of(get, "SENTRY_ENVIRONMENT");
+	if (!is_given(c, "environment"))
+		(void)take_variable("SENTRY_ENVIRONMENT",
+				    value != NULL ? value : "production",
+				    SECTION_SENTRY, "environment", c, faults);
+	value = variable_of(get, "SENTRY_RELEASE");
+	if (value != NULL &&
+	    take_variable("SENTRY_RELEASE", value, SECTION_SENTRY, "release",
+			  &of_env, faults))
+		memcpy(c->release_env, of_env.release, sizeof(c->release_env));
+	if (!is_given(c, "debug"))
+		c->debug = is_on(variable_of(get, "SENTRY_DEBUG"));
+	if (c->client_key[0] != '\0' && c->client_cert[0] == '\0')
+		config_fault_add(faults, false,
+				 "client_key is given without client_cert");
+}
+
+/* What a section has of its own stays. */
+static void inherit(const struct config *c, struct target_config *t)
+{
+	if (!target_gives(t, "dsn") && !target_gives(t, "dsn_file"))
+		memcpy(t->dsn, c->dsn, sizeof(t->dsn));
+	if (!target_gives(t, "release"))
+		memcpy(t->release, c->release, sizeof(t->release));
+	if (!target_gives(t, "environment"))
+		memcpy(t->environment, c->environment, sizeof(t->environment));
+	if (!target_gives(t, "platform"))
+		memcpy(t->platform, "rust", sizeof("rust"));
+	if (!target_gives(t, "rate_hz"))
+		t->rate_hz = c->rate_hz;
+	if (!target_gives(t, "min_age_seconds"))
+		t->min_age_s = 1;
+}
+
+/* By the environment, for all targets that say nothing of it. */
+static void take_defaults(config_env_fn get, struct target_config *ret,
+			  struct config_faults *faults)
+{
+	static const struct {
+		const char *variable, *key;
+	} v[] = {
+		{"SENTRY_PROFILE_SESSION_SAMPLE_RATE",
+		 "profile_session_sample_rate"},
+		{"SENTRY_PROFILE_LIFECYCLE", "profile_lifecycle"},
+	};
+	const char *value;
+
+	*ret = (struct target_config){.uid = CONFIG_UID_ANY};
+	for (size_t i = 0; i < array_size(v); i++) {
+		value = variable_of(get, v[i].variable);
+		if (value == NULL)
+			continue;
+		(void)take_variable(v[i].variable, value, SECTION_TARGET,
+				    v[i].key, ret, faults);
+		ret->given |= config_key_bit(
+			config_key_find(SECTION_TARGET, v[i].key));
+	}
+	if (variable_of(get, "SENTRY_PROFILES_SAMPLE_RATE") != NULL)
+		config_fault_add(faults, true,
+				 "SENTRY_PROFILES_SAMPLE_RATE has no effect on "
+				 "continuous profiling: "
+				 "SENTRY_PROFILE_SESSION_SAMPLE_RATE has");
+}
+
+static void resolve_target(const struct config *c,
+			   const struct target_config *defaults,
+			   struct target_config *t,
+			   struct config_faults *faults)
+{
+	const char *rate = "profile_session_sample_rate";
+
+	inherit(c, t);
+	if (!target_gives(t, rate))
+		t->session_sample_rate = defaults->session_sample_rate;
+	if (!target_gives(t, "profile_lifecycle"))
+		t->lifecycle = defaults->lifecycle;
+	if (!match_has_rules(t))
+		config_fault_add(faults, false,
+				 "[target \"%s\"] has no rule (exe, comm, "
+				 "cmdline, user, cgroup, unit, container, "
+				 "pid_file): it would be every process",
+				 t->name);
+	if (!target_gives(t, rate) && !target_gives(defaults, rate))
+		config_fault_add(faults, true,
+				 "[target \"%s\"] has no %s, which is 0 then: "
+				 "none of its processes is profiled",
+				 t->name, rate);
+	if (t->autostart && t->lifecycle == LIFECYCLE_TRACE)
+		config_fault_add(
+			faults, true,
+			"[target \"%s\"]: autostart has no effect with "
+			"profile_lifecycle = trace",
+			t->name);
+}
+
+int config_resolve(struct config *c, config_env_fn get,
+		   struct config_faults *faults)
+{
+	size_t before = faults->n_errors;
+	struct target_config defaults;
+
+	resolve_sentry(c, get, faults);
+	take_defaults(get, &defaults, faults);
+	for (size_t i = 0; i < c->n_targets; i++)
+		resolve_target(c, &defaults, &c->targets[i], faults);
+	return faults->n_errors != before ? -EINVAL : 0;
+}
+
+void config_implicit_target(const struct config *c, const char *name,
+			    struct target_config *ret)
+{
+	*ret = (struct target_config){
+		.uid = CONFIG_UID_ANY,
+		.session_sample_rate = 1,
+		.autostart = true,
+	};
+	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
+	inherit(c, ret);
+	ret->min_age_s = 0;
+}

@@ -1,0 +1,319 @@
+/* The values of keys, as they are written in a file or given by a variable. */
+#include "daemon/config_keys.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "proto/dsn.h"
+
+/* Sentry takes 200 characters, and no control characters. */
+#define TEXT_BYTES_MAX 200
+
+/* What is the value, where it lies? The key's type says so. */
+#define FIELD(type, key, base) \
+	((type *)(void *)((char *)(base) + (key)->offset))
+
+__attribute__((format(printf, 2, 3))) static int
+wrong(char problem[CONFIG_PROBLEM_MAX], const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(problem, CONFIG_PROBLEM_MAX, format, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+static int parse_text(const struct config_key *key, const char *value,
+		      void *base, char *problem)
+{
+	size_t n = strlen(value);
+
+	if (n == 0)
+		return wrong(problem, "is empty");
+	if (n > TEXT_BYTES_MAX)
+		return wrong(problem, "is longer than %d bytes",
+			     TEXT_BYTES_MAX);
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)value[i] < 0x20 || value[i] == 0x7f)
+			return wrong(problem, "contains control characters");
+	if (key->words != NULL) {
+		size_t i = 0;
+
+		while (key->words[i] != NULL &&
+		       strcmp(key->words[i], value) != 0)
+			i++;
+		if (key->words[i] == NULL)
+			return wrong(problem, "is neither rust nor native");
+	}
+	memcpy(FIELD(char, key, base), value, n + 1);
+	return 0;
+}
+
+static int parse_path(const struct config_key *key, const char *value,
+		      void *base, char *problem)
+{
+	if (value[0] != '/' &&
+	    !(key->type == KEY_SPOOL && strcmp(value, "none") == 0))
+		return wrong(problem, "is no absolute path");
+	return parse_text(key, value, base, problem);
+}
+
+static int parse_number(const struct config_key *key, const char *value,
+			void *base, char *problem)
+{
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(value, &end, 10);
+	if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 ||
+	    n < key->min || n > key->max)
+		return wrong(problem, "is no number from %u to %u", key->min,
+			     key->max);
+	*FIELD(uint32_t, key, base) = (uint32_t)n;
+	return 0;
+}
+
+static int parse_bytes(const struct config_key *key, const char *value,
+		       void *base, char *problem)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	unsigned long n;
+	uint64_t bytes;
+	char *end;
+
+	errno = 0;
+	n = strtoul(value, &end, 10);
+	bytes = n;
+	unit = *end != '\0' ? strchr(units, *end) : NULL;
+	if (unit != NULL) {
+		unsigned int shift = 10 * (unsigned int)(unit - units + 1);
+
+		if (bytes > UINT64_MAX >> shift)
+			errno = ERANGE;
+		bytes <<= shift;
+		end++;
+	}
+	if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 ||
+	    bytes < key->min)
+		return wrong(problem,
+			     "is no number of bytes from %u on, as "
+			     "300M",
+			     key->min);
+	*FIELD(uint64_t, key, base) = bytes;
+	return 0;
+}
+
+/* strtod takes 0x10, 1e3 and inf as well. */
+static bool read_decimal(const char *value, double *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtod(value, &end);
+	return value[0] != '\0' &&
+	       value[strspn(value, "0123456789.")] == '\0' && *end == '\0' &&
+	       errno == 0 && isfinite(*ret);
+}
+
+static int parse_decimal(const struct config_key *key, const char *value,
+			 void *base, char *problem)
+{
+	double n;
+
+	if (key->type == KEY_SECONDS) {
+		if (!read_decimal(value, &n) || n <= 0 || n > key->max)
+			return wrong(problem, "is no positive number of "
+					      "seconds");
+	} else if (!read_decimal(value, &n) || n > 1) {
+		return wrong(problem, "is no number from 0.0 to 1.0");
+	}
+	if (key->type != KEY_V1)
+		*FIELD(double, key, base) = n;
+	return 0;
+}
+
+static int parse_bool(const struct config_key *key, const char *value,
+		      void *base, char *problem)
+{
+	bool yes = strcmp(value, "yes") == 0 || strcmp(value, "true") == 0;
+
+	if (!yes && strcmp(value, "no") != 0 && strcmp(value, "false") != 0)
+		return wrong(problem, "is neither yes nor no");
+	*FIELD(bool, key, base) = yes;
+	return 0;
+}
+
+static int parse_word(const struct config_key *key, const char *value,
+		      void *base, char *problem)
+{
+	char words[64] = "";
+	unsigned int i;
+
+	for (i = 0; key->words[i] != NULL; i++) {
+		size_t n = strlen(words);
+
+		if (strcmp(key->words[i], value) == 0)
+			break;
+		(void)snprintf(words + n, sizeof(words) - n, "%s%s",
+			       i > 0 ? ", " : "", key->words[i]);
+	}
+	if (key->words[i] == NULL)
+		return wrong(problem, "is none of %s", words);
+	memcpy(FIELD(char, key, base), &i, sizeof(i));
+	return 0;
+}
+_Static_assert(sizeof(enum profile_mode) == sizeof(unsigned int) &&
+		       sizeof(enum unwind_symbols) == sizeof(unsigned int),
+	       "an enum is written as an unsigned int");
+
+/* Without the name service, as in daemon/accounts.h. */
+static int parse_user(const struct config_key *key, const char *value,
+		      void *base, char *problem)
+{
+	struct target_config *t = base;
+	struct passwd *entry;
+	bool found = false;
+	char *end;
+	unsigned long n;
+	FILE *file;
+
+	errno = 0;
+	n = strtoul(value, &end, 10);
+	if (value[0] >= '0' && value[0] <= '9' && *end == '\0' && errno == 0 &&
+	    n < CONFIG_UID_ANY) {
+		t->uid = (uint32_t)n;
+		return parse_text(key, value, base, problem);
+	}
+	file = fopen("/etc/passwd", "re");
+	while (file != NULL && !found && (entry = fgetpwent(file)) != NULL) {
+		found = strcmp(entry->pw_name, value) == 0;
+		if (found)
+			t->uid = entry->pw_uid;
+	}
+	if (file != NULL)
+		(void)fclose(file);
+	if (!found)
+		return wrong(problem, "is no user in /etc/passwd (a number "
+				      "stands for any)");
+	return parse_text(key, value, base, problem);
+}
+
+static int parse_dsn(const struct config_key *key, const char *value,
+		     void *base, char *problem)
+{
+	enum dsn_result result;
+	struct dsn dsn;
+
+	result = dsn_parse(&dsn, value);
+	explicit_bzero(&dsn, sizeof(dsn));
+	if (result != DSN_OK && result != DSN_EMPTY)
+		return wrong(problem, "%s", dsn_result_text(result));
+	/* It fits: dsn_parse takes no more than DSN_SIZE. */
+	(void)snprintf(FIELD(char, key, base), MSG_DSN_MAX, "%s", value);
+	return 0;
+}
+
+static int read_dsn_file(int fd, char ret[MSG_DSN_MAX])
+{
+	ssize_t n = read(fd, ret, MSG_DSN_MAX - 1);
+
+	if (n < 0)
+		return -errno;
+	while (n > 0 &&
+	       (ret[n - 1] == '\n' || ret[n - 1] == '\r' || ret[n - 1] == ' '))
+		n--;
+	ret[n] = '\0';
+	return memchr(ret, '\0', (size_t)n) != NULL ? -EILSEQ : 0;
+}
+
+static int parse_dsn_file(const struct config_key *key, const char *value,
+			  void *base, char *problem)
+{
+	char text[MSG_DSN_MAX];
+	struct stat st;
+	int fd, r;
+
+	if (value[0] != '/')
+		return wrong(problem, "is no absolute path");
+	/* Not to wait for a pipe's writer. */
+	fd = open(value, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	r = fd < 0 || fstat(fd, &st) < 0 ? -errno : 0;
+	if (r == 0 && !S_ISREG(st.st_mode))
+		r = -EINVAL;
+	if (r == 0)
+		r = read_dsn_file(fd, text);
+	close_fd(&fd);
+	if (r < 0)
+		return wrong(problem, "cannot be read: %s", strerror(-r));
+	r = config_check_mode(value, st.st_mode, st.st_uid, true, problem);
+	if (r == 0)
+		r = parse_dsn(key, text, base, problem);
+	explicit_bzero(text, sizeof(text));
+	return r;
+}
+
+int config_value_parse(const struct config_key *key, const char *value,
+		       void *base, char problem[CONFIG_PROBLEM_MAX])
+{
+	switch (key->type) {
+	case KEY_TEXT:
+	case KEY_PATTERN:
+	case KEY_PROXY:
+		return parse_text(key, value, base, problem);
+	case KEY_PATH:
+	case KEY_SPOOL:
+		return parse_path(key, value, base, problem);
+	case KEY_USER:
+		return parse_user(key, value, base, problem);
+	case KEY_DSN:
+		return parse_dsn(key, value, base, problem);
+	case KEY_DSN_FILE:
+		return parse_dsn_file(key, value, base, problem);
+	case KEY_BOOL:
+		return parse_bool(key, value, base, problem);
+	case KEY_NUMBER:
+		return parse_number(key, value, base, problem);
+	case KEY_FRACTION:
+	case KEY_SECONDS:
+	case KEY_V1:
+		return parse_decimal(key, value, base, problem);
+	case KEY_BYTES:
+		return parse_bytes(key, value, base, problem);
+	case KEY_WORD:
+		return parse_word(key, value, base, problem);
+	}
+	return -EINVAL;
+}
+
+/* Only the owner of such a file, and root, may read or write it. */
+int config_check_mode(const char *path, uint32_t mode, uint32_t uid,
+		      bool holds_dsn, char problem[CONFIG_PROBLEM_MAX])
+{
+	if (uid != 0 && uid != geteuid())
+		return wrong(problem,
+			     "belongs to uid %u, who can change it: chown root "
+			     "%s",
+			     uid, path);
+	if (holds_dsn && (mode & (S_IRWXG | S_IRWXO)) != 0)
+		return wrong(problem,
+			     "holds a DSN, and others can %s it (mode %04o): "
+			     "chmod 600 %s",
+			     mode & (S_IWGRP | S_IWOTH) ? "write" : "read",
+			     mode & 07777, path);
+	if ((mode & (S_IWGRP | S_IWOTH)) != 0)
+		return wrong(problem,
+			     "can be written by others (mode %04o): chmod "
+			     "go-w %s",
+			     mode & 07777, path);
+	return 0;
+}

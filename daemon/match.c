@@ -1,0 +1,195 @@
+#include "daemon/match.h"
+
+#include <string.h>
+
+/* Where to go on when what follows a star does not fit: the star takes more. */
+struct star {
+	const char *rest; /* of the pattern, behind it; NULL: there is none */
+	size_t at;	  /* in the text, behind what it has taken */
+};
+
+/*
+ * Of stars of one kind only the last one ever needs to take more: it can take
+ * what those before it would. Where a star ends at a slash, the last "**" may
+ * still go beyond.
+ * A NUL in the text, between arguments, is a blank to the pattern.
+ */
+bool match_glob(const char *pattern, const char *text, size_t n,
+		bool slash_ends_star)
+{
+	struct star any = {NULL, 0}, part = {NULL, 0};
+	const char *p = pattern;
+	size_t at = 0;
+
+	for (;;) {
+		char c = at < n && text[at] != '\0' ? text[at] : ' ';
+
+		if (*p == '*' && slash_ends_star && p[1] != '*') {
+			part = (struct star){++p, at};
+			continue;
+		}
+		if (*p == '*') {
+			while (*p == '*')
+				p++;
+			any = (struct star){p, at};
+			part.rest = NULL;
+			continue;
+		}
+		if (at == n && *p == '\0')
+			return true;
+		if (at < n && (*p == c ||
+			       (*p == '?' && !(slash_ends_star && c == '/')))) {
+			p++;
+			at++;
+			continue;
+		}
+		if (part.rest != NULL && part.at < n && text[part.at] != '/') {
+			p = part.rest;
+			at = ++part.at;
+			continue;
+		}
+		part.rest = NULL;
+		if (any.rest == NULL || any.at == n)
+			return false;
+		p = any.rest;
+		at = ++any.at;
+	}
+}
+
+static bool glob_text(const char *pattern, const char *text)
+{
+	return match_glob(pattern, text, strlen(text), false);
+}
+
+static enum match_result glob_fact(const char *pattern, const char *fact)
+{
+	if (*pattern == '\0')
+		return MATCH_YES;
+	if (fact == NULL)
+		return MATCH_UNKNOWN;
+	return glob_text(pattern, fact) ? MATCH_YES : MATCH_NO;
+}
+
+static enum match_result match_exe(const char *pattern, const char *exe)
+{
+	static const char deleted[] = " (deleted)";
+	const size_t n_deleted = sizeof(deleted) - 1;
+	size_t n;
+
+	if (*pattern == '\0')
+		return MATCH_YES;
+	if (exe == NULL)
+		return MATCH_UNKNOWN;
+	n = strlen(exe);
+	if (n > n_deleted && strcmp(exe + n - n_deleted, deleted) == 0)
+		n -= n_deleted;
+	return match_glob(pattern, exe, n, true) ? MATCH_YES : MATCH_NO;
+}
+
+static enum match_result match_cmdline(const char *pattern,
+				       const struct match_facts *f)
+{
+	size_t n = f->cmdline_size;
+
+	if (*pattern == '\0')
+		return MATCH_YES;
+	if (f->cmdline == NULL)
+		return MATCH_UNKNOWN;
+	while (n > 0 && f->cmdline[n - 1] == '\0')
+		n--;
+	return match_glob(pattern, f->cmdline, n, false) ? MATCH_YES : MATCH_NO;
+}
+
+/*
+ * A unit's processes are in the cgroup of its name or below. As for
+ * systemctl(1) a name without a suffix is a service's.
+ */
+static enum match_result match_unit(const char *pattern, const char *cgroup)
+{
+	char whole[CONFIG_TEXT_MAX + sizeof(".service")];
+	size_t n = strlen(pattern);
+
+	if (n == 0)
+		return MATCH_YES;
+	if (cgroup == NULL)
+		return MATCH_UNKNOWN;
+	memcpy(whole, pattern, n + 1);
+	if (strchr(pattern, '.') == NULL)
+		memcpy(whole + n, ".service", sizeof(".service"));
+	while (*cgroup != '\0') {
+		size_t part = strcspn(cgroup, "/");
+
+		if (part > 0 && match_glob(whole, cgroup, part, false))
+			return MATCH_YES;
+		cgroup += part + (cgroup[part] == '/');
+	}
+	return MATCH_NO;
+}
+
+/* As docker(1) takes it: the beginning of the id is enough. */
+static enum match_result match_id(const char *pattern, const char *container)
+{
+	if (*pattern == '\0')
+		return MATCH_YES;
+	if (container == NULL)
+		return MATCH_UNKNOWN;
+	if (*container == '\0')
+		return MATCH_NO;
+	if (strncmp(container, pattern, strlen(pattern)) == 0)
+		return MATCH_YES;
+	return glob_text(pattern, container) ? MATCH_YES : MATCH_NO;
+}
+
+static enum match_result match_pid(const struct target_config *t,
+				   const struct match_facts *f)
+{
+	if (t->pid_file[0] == '\0')
+		return MATCH_YES;
+	if (f->pid_file_pid < 0)
+		return MATCH_UNKNOWN;
+	return f->pid_file_pid == f->pid ? MATCH_YES : MATCH_NO;
+}
+
+enum match_result match_process(const struct target_config *t,
+				const struct match_facts *f)
+{
+	const enum match_result rules[] = {
+		t->uid == CONFIG_UID_ANY || t->uid == f->uid ? MATCH_YES
+							     : MATCH_NO,
+		glob_fact(t->comm, f->comm),
+		match_exe(t->exe, f->exe),
+		match_cmdline(t->cmdline, f),
+		glob_fact(t->cgroup, f->cgroup),
+		match_unit(t->unit, f->cgroup),
+		match_id(t->container, f->container),
+		match_pid(t, f),
+	};
+	enum match_result all = MATCH_YES;
+
+	for (size_t i = 0; i < array_size(rules); i++) {
+		if (rules[i] == MATCH_NO)
+			return MATCH_NO;
+		if (rules[i] == MATCH_UNKNOWN)
+			all = MATCH_UNKNOWN;
+	}
+	return match_has_rules(t) ? all : MATCH_NO;
+}
+
+void match_wants(const struct target_config *t, struct match_wants *ret)
+{
+	*ret = (struct match_wants){
+		.exe = t->exe[0] != '\0',
+		.cmdline = t->cmdline[0] != '\0',
+		.cgroup = t->cgroup[0] != '\0' || t->unit[0] != '\0',
+		.container = t->container[0] != '\0',
+		.pid_file = t->pid_file[0] != '\0',
+	};
+}
+
+bool match_has_rules(const struct target_config *t)
+{
+	return t->uid != CONFIG_UID_ANY || t->comm[0] != '\0' ||
+	       t->exe[0] != '\0' || t->cmdline[0] != '\0' ||
+	       t->cgroup[0] != '\0' || t->unit[0] != '\0' ||
+	       t->container[0] != '\0' || t->pid_file[0] != '\0';
+}

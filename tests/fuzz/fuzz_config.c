@@ -1,0 +1,105 @@
+/* A configuration file, as somebody has written it. */
+#include "tests/fuzz/fuzz.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/config.h"
+#include "daemon/match.h"
+
+static char *nothing(const char *name)
+{
+	(void)name;
+	return NULL;
+}
+
+/* A fault is one line, and says where it is. */
+static void check_faults(const struct config_faults *f)
+{
+	size_t errors = 0;
+
+	for (size_t i = 0; i < f->n; i++) {
+		errors += !f->v[i].is_warning;
+		for (const char *p = f->v[i].text; *p != '\0'; p++)
+			assert((unsigned char)*p >= 0x20 || *p == '\t');
+	}
+	assert(errors <= f->n_errors);
+	assert(errors == f->n_errors || f->n == CONFIG_FAULTS_MAX);
+}
+
+static void check_target(const struct target_config *t)
+{
+	const struct match_facts facts = {
+		.pid = 1,
+		.uid = 0,
+		.comm = "init",
+		.exe = "/usr/lib/systemd/systemd",
+		.cmdline = "/sbin/init\0splash",
+		.cmdline_size = 18,
+		.cgroup = "/init.scope",
+		.container = "",
+	};
+
+	assert(t->name[0] != '\0' && strlen(t->name) < CONFIG_NAME_MAX);
+	assert(match_has_rules(t));
+	assert(match_process(t, &facts) != MATCH_UNKNOWN);
+	assert(t->session_sample_rate >= 0 && t->session_sample_rate <= 1);
+	assert(t->rate_hz >= 1 && t->rate_hz <= CONFIG_RATE_MAX_HZ);
+	assert(target_config_equal(t, t));
+}
+
+static void on_change(void *ctx, enum config_change change,
+		      const struct target_config *old,
+		      const struct target_config *new)
+{
+	(void)ctx;
+	assert(change == CONFIG_TARGET_EQUAL && old == new);
+}
+
+static void on_key(void *ctx, const char *section, const char *key)
+{
+	(void)ctx;
+	(void)section;
+	(void)key;
+	assert(0);
+}
+
+static void check_config(const struct config *c)
+{
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	assert(c->n_targets <= CONFIG_TARGETS_MAX);
+	for (size_t i = 0; i < c->n_targets; i++) {
+		check_target(&c->targets[i]);
+		assert(config_target(c, c->targets[i].name) == &c->targets[i]);
+	}
+	config_changes(c, c, on_change, NULL);
+	config_changed_keys(c, c, on_key, NULL);
+	assert(fd < 0 || config_print(c, fd) == 0);
+	close_fd(&fd);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct config_faults faults;
+	const struct config_text text = {
+		.name = "fuzz.conf",
+		.place = CONFIG_MAIN,
+		.bytes = (const char *)data,
+		.size = size,
+		.mode = 0600,
+		.uid = geteuid(),
+	};
+	struct config c;
+
+	config_init(&c);
+	config_read_text(&c, &text, &faults);
+	if (faults.n_errors == 0 && config_resolve(&c, nothing, &faults) == 0)
+		check_config(&c);
+	check_faults(&faults);
+	config_faults_fini(&faults);
+	config_fini(&c);
+	return 0;
+}

@@ -1,0 +1,646 @@
+#include "daemon/config.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/config_keys.h"
+#include "tests/unit/suite.h"
+
+#define DSN	 "https://0123456789abcdef@sentry.example.com:8443/a/42"
+#define SHOWN	 "https://...@sentry.example.com:8443/a/42"
+#define RULES	 "comm = x\nprofile_session_sample_rate = 1\n"
+#define TARGET_X "[target \"x\"]\n" RULES
+
+static struct config config;
+static struct config_faults faults;
+
+static void setup(void)
+{
+	config_init(&config);
+	config_faults_fini(&faults);
+}
+
+static void teardown(void)
+{
+	config_fini(&config);
+	config_faults_fini(&faults);
+}
+
+static void read_as(const char *text, enum config_place place, uint32_t mode)
+{
+	struct config_text t = {"f",	      place, text,
+				strlen(text), mode,  geteuid()};
+
+	config_read_text(&config, &t, &faults);
+}
+
+static void read_main(const char *text)
+{
+	read_as(text, CONFIG_MAIN, 0100600);
+}
+
+static char *nothing(const char *name)
+{
+	(void)name;
+	return NULL;
+}
+
+static void show_faults(void)
+{
+	for (size_t i = 0; i < faults.n; i++)
+		(void)fprintf(stderr, "%s\n", faults.v[i].text);
+}
+
+static void resolve(void)
+{
+	int r = config_resolve(&config, nothing, &faults);
+
+	show_faults();
+	ck_assert_int_eq(r, 0);
+}
+
+/* Every line of expected is a fault, and there are no others. */
+static void expect(const char *expected)
+{
+	size_t i = 0;
+
+	show_faults();
+	while (*expected != '\0') {
+		size_t n = strcspn(expected, "\n");
+
+		ck_assert_uint_lt(i, faults.n);
+		ck_assert_msg(strncmp(faults.v[i].text, expected, n) == 0,
+			      "'%s' is not '%.*s'", faults.v[i].text, (int)n,
+			      expected);
+		i++;
+		expected += n + (expected[n] == '\n');
+	}
+	ck_assert_uint_eq(faults.n, i);
+}
+
+START_TEST(defaults)
+{
+	read_main("");
+	resolve();
+	expect("");
+	ck_assert(!config.has_dsn);
+	ck_assert_str_eq(config.environment, "production");
+	ck_assert_uint_eq(config.rate_hz, 101);
+	ck_assert(config.mode == MODE_WALL);
+	ck_assert(config.symbols == UNWIND_SYMBOLS_NAMES);
+	ck_assert_str_eq(config.socket, CONFIG_SOCKET_DEFAULT);
+	ck_assert_uint_eq(config.n_targets, 0);
+}
+END_TEST
+
+START_TEST(everything)
+{
+	const struct target_config *t;
+
+	read_main("\xef\xbb\xbf# all of it\r\n"
+		  "[sentry] ; with a comment\n"
+		  "dsn = " DSN "\n"
+		  "\trelease = app@1\r\n"
+		  "environment=staging ; not production\n"
+		  "retry_5xx = yes\n"
+		  "client_reports = no\n"
+		  "shutdown_timeout = 2.5\n"
+		  "compression = none\n"
+		  "https_proxy = http://me:secret@proxy:3128\n"
+		  "[profiler]\n"
+		  "rate_hz = 53\n"
+		  "mode = cpu\n"
+		  "symbols = lines\n"
+		  "spool_max_bytes = 2G\n"
+		  "[target \"web.1\"]\n"
+		  "exe = /usr/sbin/nginx\n"
+		  "user = 33\n"
+		  "profile_session_sample_rate = 0.25\n"
+		  "profile_lifecycle = trace\n"
+		  "platform = native\n"
+		  "thread_id_format = pthread\n"
+		  "max_instances = 3\n"
+		  "[target \"other\"]\n"
+		  "cmdline = * --port=*\n"
+		  "dsn = https://k@other.example.com/1\n"
+		  "release = other@2\n"
+		  "profile_session_sample_rate = 1.0\n"
+		  "autostart = yes\n"
+		  "rate_hz = 7\n"
+		  "min_age_seconds = 60\n");
+	resolve();
+	expect("");
+	ck_assert(config.has_dsn && config.retry_5xx && !config.client_reports);
+	ck_assert_str_eq(config.dsn, DSN);
+	ck_assert_str_eq(config.environment, "staging");
+	ck_assert(config.shutdown_timeout_s > 2.4);
+	ck_assert(config.compression == COMPRESSION_NONE);
+	ck_assert(config.mode == MODE_CPU);
+	ck_assert(config.symbols == UNWIND_SYMBOLS_LINES);
+	ck_assert_uint_eq(config.spool_max_bytes, UINT64_C(2) << 30);
+	ck_assert_uint_eq(config.n_targets, 2);
+	t = &config.targets[0];
+	ck_assert_str_eq(t->name, "web.1");
+	ck_assert_uint_eq(t->uid, 33);
+	ck_assert(t->session_sample_rate > 0.24 &&
+		  t->session_sample_rate < 0.26);
+	ck_assert(t->lifecycle == LIFECYCLE_TRACE && !t->autostart);
+	ck_assert(t->thread_id_format == THREAD_ID_PTHREAD);
+	ck_assert_str_eq(t->platform, "native");
+	ck_assert_uint_eq(t->max_instances, 3);
+	/* Of the sections above, and of nobody. */
+	ck_assert_uint_eq(t->rate_hz, 53);
+	ck_assert_str_eq(t->dsn, DSN);
+	ck_assert_str_eq(t->release, "app@1");
+	ck_assert_uint_eq(t->min_age_s, 1);
+	t = &config.targets[1];
+	ck_assert_str_eq(t->cmdline, "* --port=*");
+	ck_assert_str_eq(t->dsn, "https://k@other.example.com/1");
+	ck_assert_str_eq(t->release, "other@2");
+	ck_assert_str_eq(t->environment, "staging");
+	ck_assert_str_eq(t->platform, "rust");
+	ck_assert(t->lifecycle == LIFECYCLE_MANUAL && t->autostart);
+	ck_assert_uint_eq(t->rate_hz, 7);
+	ck_assert_uint_eq(t->min_age_s, 60);
+}
+END_TEST
+
+#define LONG50	"0123456789012345678901234567890123456789012345678"
+#define LONG200 LONG50 LONG50 LONG50 LONG50 "0000"
+
+static const struct {
+	const char *text, *faults;
+} wrong[] = {
+	{"rate_hz = 1\nx = 2\n", "f:1: rate_hz stands before any [section]\n"
+				 "f:2: x stands before any [section]"},
+	{"[sentri]\nx = 1\n", "f:1: unknown section [sentri]"},
+	{"[sentri]\n", "f:1: unknown section [sentri]"},
+	{"[sentry\ndsn = x\n", "f:1: a section is [NAME]"},
+	{"[sentry] x = 1\n", "f:1: a section is [NAME]"},
+	{"[sentry\n", "f:1: a section is [NAME]"},
+	{"[sentry]\nrate = 1\nfoo\n\n= 3\nrate_hz = 5\n",
+	 "f:2: unknown key rate\n"
+	 "f:3: is neither [section]\n"
+	 "f:5: unknown key \n"
+	 "f:6: rate_hz is a key of [profiler]"},
+	{"[profiler]\nrate_hz = 0\nrate_hz = 5\nmode = walk\n"
+	 "chunk_seconds = 5s\n",
+	 "f:2: rate_hz: '0' is no number from 1 to 1000\n"
+	 "f:3: rate_hz is given twice\n"
+	 "f:4: mode: 'walk' is none of wall, cpu\n"
+	 "f:5: chunk_seconds: '5s' is no number from 1 to 60"},
+	{"[sentry]\nretry_5xx = maybe\nca_certs = x.pem\nrelease =\n"
+	 "dsn = ftp://key@h/1\nshutdown_timeout = inf\n",
+	 "f:2: retry_5xx: 'maybe' is neither yes nor no\n"
+	 "f:3: ca_certs: 'x.pem' is no absolute path\n"
+	 "f:4: release: '' is empty\n"
+	 "f:5: dsn: the DSN\n"
+	 "f:6: shutdown_timeout: 'inf' is no positive"},
+	{"[profiler]\nspool_max_bytes = 1\n", "f:2: spool_max_bytes: '1' is"},
+	{"[profiler]\nspool_max_bytes = 99999999999G\n",
+	 "f:2: spool_max_bytes: '99999999999G' is"},
+	{"[sentry]\n[profiler]\n[sentry]\nretry_5xx = no\n"
+	 "[sentry]\nretry_5xx = no\n",
+	 "f:6: retry_5xx is given twice"},
+	{"[sentry]\nrelease = " LONG200 "\n", "f:2: is longer than 197 bytes"},
+	{"[sentry]\nrelease = a\001b\n", "f:2: contains control characters"},
+	{"[target]\n", "f:1: a target is [target \"NAME\"]"},
+	{"[target x]\n", "f:1: a target is [target \"NAME\"]"},
+	{"[target \"\"]\n", "f:1: a target is [target \"NAME\"]"},
+	{"[target \"a/b\"]\nx = 1\n", "f:1: a target is [target \"NAME\"]"},
+	{"[target \"" LONG50 "\"]\n", "f:1: [target \"0123"},
+	{TARGET_X "[target \"x\"]\ncomm = y\n",
+	 "f:4: [target \"x\"] is there already"},
+	{"[target \"x\"]\nprofile_session_sample_rate = 1.5\n"
+	 "profile_lifecycle = auto\nplatform = java\nuser = no body\n"
+	 "max_instances = 0\nmin_age_seconds = -1\n",
+	 "f:2: profile_session_sample_rate: '1.5' is no number from 0.0\n"
+	 "f:3: profile_lifecycle: 'auto' is none of manual, trace\n"
+	 "f:4: platform: 'java' is neither rust nor native\n"
+	 "f:5: user: 'no body' is no user\n"
+	 "f:6: max_instances: '0' is no number\n"
+	 "f:7: min_age_seconds: '-1' is no number"},
+	{"[sentry]\ndsn =\ndsn_file = /x\n", "f:3: both dsn and dsn_file"},
+	{"[sentry]\ndsn_file = /nowhere/x\n",
+	 "f:2: dsn_file: '/nowhere/x' cannot be read: No such file"},
+};
+
+START_TEST(of_wrong_text)
+{
+	read_main(wrong[_i].text);
+	expect(wrong[_i].faults);
+	ck_assert_uint_eq(faults.n_errors, faults.n);
+}
+END_TEST
+
+START_TEST(a_secret_is_no_fault_s_text)
+{
+	read_main("[sentry]\ndsn = https://0123456789abcdef@/x\n"
+		  "https_proxy = " LONG200 "\n");
+	for (size_t i = 0; i < faults.n; i++)
+		ck_assert_ptr_null(
+			strstr(faults.v[i].text, "0123456789abcdef"));
+	ck_assert_uint_eq(faults.n, 2);
+}
+END_TEST
+
+START_TEST(many_faults)
+{
+	char text[4096] = "[sentry]\n";
+	size_t n = strlen(text);
+
+	for (int i = 0; i < 2 * CONFIG_FAULTS_MAX; i++, n += 4)
+		memcpy(text + n, "x=1\n", 5);
+	read_main(text);
+	ck_assert_uint_eq(faults.n, CONFIG_FAULTS_MAX);
+	ck_assert_uint_eq(faults.n_errors, 2 * CONFIG_FAULTS_MAX);
+	ck_assert_str_eq(faults.v[99].text, "f:101: unknown key x");
+}
+END_TEST
+
+START_TEST(main_sections_in_targets_d)
+{
+	read_as("[sentry]\nrelease = x\n" TARGET_X, CONFIG_TARGETS_D, 0100600);
+	expect("f:1: [sentry] belongs in the main file");
+	ck_assert_uint_eq(config.n_targets, 1);
+}
+END_TEST
+
+START_TEST(after_resolving)
+{
+	read_main("[target \"a\"]\nprofile_session_sample_rate = 1\n"
+		  "[target \"b\"]\ncomm = b\n"
+		  "[target \"c\"]\ncomm = b\nprofiles_sample_rate = 1\n"
+		  "profile_session_sample_rate = 1\n"
+		  "profile_lifecycle = trace\nautostart = yes\n"
+		  "[sentry]\nclient_key = /k\n");
+	ck_assert_int_eq(config_resolve(&config, nothing, &faults), -EINVAL);
+	expect("f:7: profiles_sample_rate has no effect\n"
+	       "client_key is given without client_cert\n"
+	       "[target \"a\"] has no rule\n"
+	       "[target \"b\"] has no profile_session_sample_rate\n"
+	       "[target \"c\"]: autostart has no effect");
+	ck_assert_uint_eq(faults.n_errors, 2);
+}
+END_TEST
+
+static const struct {
+	const char *text;
+	uint32_t mode;
+	const char *faults;
+} modes[] = {
+	{"[sentry]\ndsn = " DSN "\n", 0600, ""},
+	{"[sentry]\ndsn = " DSN "\n", 0400, ""},
+	{"[sentry]\ndsn = " DSN "\n", 0604,
+	 "f: holds a DSN, and others can read it (mode 0604): chmod 600 f"},
+	{"[sentry]\ndsn = " DSN "\n", 0640, "f: holds a DSN"},
+	{"[sentry]\ndsn = " DSN "\n", 0620,
+	 "f: holds a DSN, and others can write"},
+	{TARGET_X "dsn = " DSN "\n", 0644, "f: holds a DSN"},
+	{TARGET_X, 0644, ""},
+	{TARGET_X, 0664, "f: can be written by others (mode 0664): chmod go-w"},
+	{TARGET_X, 0646, "f: can be written by others"},
+};
+
+START_TEST(who_may_read)
+{
+	read_as(modes[_i].text, CONFIG_MAIN, 0100000 | modes[_i].mode);
+	expect(modes[_i].faults);
+}
+END_TEST
+
+START_TEST(of_somebody_else)
+{
+	struct config_text t = {
+		"f", CONFIG_MAIN, TARGET_X, strlen(TARGET_X), 0100600, 12345};
+
+	config_read_text(&config, &t, &faults);
+	expect("f: belongs to uid 12345, who can change it: chown root f");
+}
+END_TEST
+
+static char *environment(const char *name)
+{
+	static char dsn[] = "https://env@e.example.com/1", release[] = "env@1",
+		    stage[] = "env", rate[] = "0.5", cycle[] = "trace",
+		    on[] = "1";
+	const struct {
+		const char *name;
+		char *value;
+	} v[] = {
+		{"SENTRY_DSN", dsn},
+		{"SENTRY_RELEASE", release},
+		{"SENTRY_ENVIRONMENT", stage},
+		{"SENTRY_DEBUG", on},
+		{"SENTRY_PROFILE_SESSION_SAMPLE_RATE", rate},
+		{"SENTRY_PROFILE_LIFECYCLE", cycle},
+		{"SENTRY_PROFILES_SAMPLE_RATE", rate},
+	};
+
+	for (size_t i = 0; i < array_size(v); i++)
+		if (strcmp(v[i].name, name) == 0)
+			return v[i].value;
+	return NULL;
+}
+
+START_TEST(environment_where_nothing_is_given)
+{
+	const struct target_config *t;
+
+	read_main("[target \"x\"]\ncomm = x\n");
+	ck_assert_int_eq(config_resolve(&config, environment, &faults), 0);
+	expect("SENTRY_PROFILES_SAMPLE_RATE has no effect");
+	t = &config.targets[0];
+	ck_assert(config.has_dsn && config.debug);
+	ck_assert_str_eq(t->dsn, "https://env@e.example.com/1");
+	ck_assert_str_eq(config.release, "");
+	ck_assert_str_eq(config.release_env, "env@1");
+	ck_assert_str_eq(t->environment, "env");
+	ck_assert(t->session_sample_rate > 0.4 && t->session_sample_rate < 0.6);
+	ck_assert(t->lifecycle == LIFECYCLE_TRACE);
+}
+END_TEST
+
+START_TEST(what_is_given_beats_it)
+{
+	const struct target_config *t;
+
+	read_main("[sentry]\ndsn =\nenvironment = here\ndebug = no\n"
+		  "release = own@1\n"
+		  "[target \"x\"]\ncomm = x\nprofile_lifecycle = manual\n"
+		  "profile_session_sample_rate = 0\n");
+	ck_assert_int_eq(config_resolve(&config, environment, &faults), 0);
+	t = &config.targets[0];
+	ck_assert(config.has_dsn && !config.debug);
+	ck_assert_str_eq(config.dsn, "");
+	ck_assert_str_eq(t->release, "own@1");
+	ck_assert_str_eq(t->environment, "here");
+	ck_assert(t->session_sample_rate < 0.1);
+	ck_assert(t->lifecycle == LIFECYCLE_MANUAL);
+}
+END_TEST
+
+static char *bad_environment(const char *name)
+{
+	static char key[] = "https://sec%ret@/1", two[] = "2";
+
+	if (strcmp(name, "SENTRY_DSN") == 0)
+		return key;
+	return strcmp(name, "SENTRY_PROFILE_SESSION_SAMPLE_RATE") == 0 ? two
+								       : NULL;
+}
+
+START_TEST(bad_variables)
+{
+	ck_assert_int_eq(config_resolve(&config, bad_environment, &faults),
+			 -EINVAL);
+	expect("SENTRY_DSN: the DSN\n"
+	       "SENTRY_PROFILE_SESSION_SAMPLE_RATE: '2' is no number");
+	ck_assert_ptr_null(strstr(faults.v[0].text, "ret"));
+}
+END_TEST
+
+START_TEST(the_command_line_beats_both)
+{
+	char problem[CONFIG_PROBLEM_MAX];
+
+	read_main("[sentry]\nenvironment = here\n[profiler]\nrate_hz = "
+		  "5\n" TARGET_X "[target \"y\"]\n" RULES "rate_hz = 6\n");
+	ck_assert_int_eq(config_set(&config, "environment", "there", problem),
+			 0);
+	ck_assert_int_eq(config_set(&config, "rate_hz", "7", problem), 0);
+	ck_assert_int_eq(config_set(&config, "rate_hz", "x", problem), -EINVAL);
+	ck_assert_int_eq(config_resolve(&config, environment, &faults), 0);
+	ck_assert_str_eq(config.targets[0].environment, "there");
+	ck_assert_uint_eq(config.targets[0].rate_hz, 7);
+	ck_assert_uint_eq(config.targets[1].rate_hz, 6);
+}
+END_TEST
+
+START_TEST(implicit)
+{
+	struct target_config t;
+
+	read_main("[sentry]\ndsn = " DSN "\n");
+	resolve();
+	config_implicit_target(&config, "pid", &t);
+	ck_assert_str_eq(t.name, "pid");
+	ck_assert_str_eq(t.dsn, DSN);
+	ck_assert_str_eq(t.platform, "rust");
+	ck_assert(t.autostart && t.session_sample_rate >= 1);
+	ck_assert_uint_eq(t.rate_hz, 101);
+}
+END_TEST
+
+/* What is printed, read again, is the same, but for what is hidden. */
+START_TEST(printed)
+{
+	int fd = memfd_create("out", MFD_CLOEXEC);
+	char text[8192];
+	struct config again;
+	ssize_t n;
+
+	ck_assert_int_ge(fd, 0);
+	read_main("[sentry]\ndsn = " DSN "\n"
+		  "https_proxy = http://me:secret@proxy:3128\n"
+		  "release = a@1\n[profiler]\nmode = cpu\n" TARGET_X
+		  "user = 33\nmin_age_seconds = 0\n");
+	resolve();
+	expect("");
+	ck_assert_int_eq(config_print(&config, fd), 0);
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	ck_assert_int_gt(n, 0);
+	text[n] = '\0';
+	close(fd);
+	ck_assert_ptr_null(strstr(text, "0123456789abcdef"));
+	ck_assert_ptr_null(strstr(text, "secret"));
+	ck_assert_ptr_nonnull(strstr(text, "dsn = " SHOWN "\n"));
+	ck_assert_ptr_nonnull(strstr(text, "https_proxy = http://...@proxy"));
+	ck_assert_ptr_nonnull(strstr(text, "release = a@1\n"));
+	ck_assert_ptr_nonnull(strstr(text, "user = 33\n"));
+	again = config;
+	config_init(&config);
+	while (strstr(text, SHOWN) != NULL)
+		memcpy(strstr(text, SHOWN), "https://000@", 12);
+	read_main(text);
+	resolve();
+	expect("");
+	memcpy(config.targets[0].dsn, DSN, sizeof(DSN));
+	ck_assert(target_config_equal(&config.targets[0], &again.targets[0]));
+	config_fini(&again);
+}
+END_TEST
+
+static char told[512];
+
+static void on_change(void *ctx, enum config_change change,
+		      const struct target_config *old,
+		      const struct target_config *new)
+{
+	static const char signs[] = {
+		[CONFIG_TARGET_NEW] = '+',
+		[CONFIG_TARGET_GONE] = '-',
+		[CONFIG_TARGET_CHANGED] = '!',
+		[CONFIG_TARGET_EQUAL] = '=',
+	};
+	size_t n = strlen(told);
+
+	(void)ctx;
+	ck_assert((old != NULL) == (change != CONFIG_TARGET_NEW));
+	ck_assert((new != NULL) == (change != CONFIG_TARGET_GONE));
+	(void)snprintf(told + n, sizeof(told) - n, "%c%s ", signs[change],
+		       (new != NULL ? new : old)->name);
+}
+
+static void on_key(void *ctx, const char *section, const char *key)
+{
+	size_t n = strlen(told);
+
+	(void)ctx;
+	(void)snprintf(told + n, sizeof(told) - n, "%s%s ", section, key);
+}
+
+START_TEST(changes)
+{
+	struct config old;
+
+	read_main("[profiler]\nrate_hz = 5\n"
+		  "[target \"gone\"]\n" RULES "[target \"same\"]\n" RULES
+		  "[target \"own_rate\"]\n" RULES "rate_hz = 9\n"
+		  "[target \"changed\"]\n" RULES "autostart = yes\n");
+	resolve();
+	old = config;
+	config_init(&config);
+	read_main("[profiler]\nrate_hz = 5\n"
+		  "[target \"changed\"]\n" RULES
+		  "[target \"own_rate\"]\nrate_hz = 9\n" RULES
+		  "[target \"new\"]\n" RULES "[target \"same\"]\n" RULES
+		  "autostart = no\nmin_age_seconds = 1\n");
+	resolve();
+	told[0] = '\0';
+	config_changes(&old, &config, on_change, NULL);
+	ck_assert_str_eq(told, "-gone !changed =own_rate +new =same ");
+	told[0] = '\0';
+	config_changed_keys(&old, &config, on_key, NULL);
+	ck_assert_str_eq(told, "");
+	config_fini(&config);
+
+	/* What it takes from [profiler] is its own, too. */
+	config_init(&config);
+	read_main("[sentry]\nretry_5xx = yes\n[profiler]\nrate_hz = 6\n"
+		  "[target \"same\"]\n" RULES "[target \"own_rate\"]\n" RULES
+		  "rate_hz = 9\n");
+	resolve();
+	told[0] = '\0';
+	config_changes(&old, &config, on_change, NULL);
+	ck_assert_str_eq(told, "-gone -changed !same =own_rate ");
+	told[0] = '\0';
+	config_changed_keys(&old, &config, on_key, NULL);
+	ck_assert_str_eq(told, "[sentry]retry_5xx [profiler]rate_hz ");
+	config_fini(&old);
+}
+END_TEST
+
+static void write_file(const char *path, const char *text, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write_all(fd, text, strlen(text)), 0);
+	ck_assert_int_eq(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+START_TEST(files)
+{
+	char dir[] = "/tmp/check_config.XXXXXX", path[128], text[1024];
+	static const char *const names[] = {
+		"a.conf",
+		"dsn",
+		"targets.d/20-b.conf",
+		"targets.d/10.conf",
+		"targets.d/.x.conf",
+		"targets.d/x.bak",
+		"targets.d",
+		"",
+	};
+	struct config c;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	ck_assert_int_eq(chdir(dir), 0);
+	(void)snprintf(path, sizeof(path), "%s/a.conf", dir);
+	ck_assert_int_eq(config_load(path, &c, &faults), -EINVAL);
+	(void)snprintf(text, sizeof(text), "%s: No such file", path);
+	expect(text);
+	config_faults_fini(&faults);
+
+	(void)snprintf(text, sizeof(text),
+		       "[sentry]\ndsn_file = %s/dsn\n[target \"z\"]\n" RULES,
+		       dir);
+	write_file("a.conf", text, 0644);
+	write_file("dsn", DSN "\n", 0644);
+	ck_assert_int_eq(config_load(path, &c, &faults), -EINVAL);
+	(void)snprintf(text, sizeof(text),
+		       "%s:2: dsn_file: '%s/dsn' holds a DSN, and others can "
+		       "read it (mode 0644): chmod 600 %s/dsn",
+		       path, dir, dir);
+	expect(text);
+	config_faults_fini(&faults);
+
+	write_file("dsn", DSN "\n", 0600);
+	ck_assert_int_eq(mkdir("targets.d", 0755), 0);
+	write_file(names[2], TARGET_X, 0644);
+	write_file(names[3], "[target \"w\"]\n" RULES, 0644);
+	write_file(names[4], "nonsense\n", 0644);
+	write_file(names[5], "nonsense\n", 0644);
+	ck_assert_int_eq(config_load(path, &c, &faults), 0);
+	expect("");
+	ck_assert_int_eq(config_resolve(&c, nothing, &faults), 0);
+	ck_assert_str_eq(c.dsn, DSN);
+	ck_assert_uint_eq(c.n_targets, 3);
+	ck_assert_str_eq(c.targets[0].name, "z");
+	ck_assert_str_eq(c.targets[1].name, "w");
+	ck_assert_str_eq(c.targets[2].name, "x");
+	config_fini(&c);
+
+	write_file(names[3], TARGET_X, 0666);
+	ck_assert_int_eq(config_load("a.conf", &c, &faults), -EINVAL);
+	expect("targets.d/10.conf: can be written by others (mode 0666)\n"
+	       "targets.d/20-b.conf:1: [target \"x\"] is there already");
+	for (size_t i = 0; i < array_size(names) - 1; i++)
+		(void)remove(names[i]);
+	ck_assert_int_eq(rmdir(dir), 0);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("config");
+	TCase *c = tcase_create("config");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, defaults);
+	tcase_add_test(c, everything);
+	tcase_add_loop_test(c, of_wrong_text, 0, (int)array_size(wrong));
+	tcase_add_test(c, a_secret_is_no_fault_s_text);
+	tcase_add_test(c, many_faults);
+	tcase_add_test(c, main_sections_in_targets_d);
+	tcase_add_test(c, after_resolving);
+	tcase_add_loop_test(c, who_may_read, 0, (int)array_size(modes));
+	tcase_add_test(c, of_somebody_else);
+	tcase_add_test(c, environment_where_nothing_is_given);
+	tcase_add_test(c, what_is_given_beats_it);
+	tcase_add_test(c, bad_variables);
+	tcase_add_test(c, the_command_line_beats_both);
+	tcase_add_test(c, implicit);
+	tcase_add_test(c, printed);
+	tcase_add_test(c, changes);
+	tcase_add_test(c, files);
+	suite_add_tcase(s, c);
+	return s;
+}

@@ -1,0 +1,287 @@
+#include "daemon/match.h"
+
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+#define HEX16 "0123456789abcdef"
+#define ID    HEX16 HEX16 HEX16 HEX16
+
+static const struct {
+	const char *pattern, *text;
+	bool in_path, anywhere; /* slash_ends_star or not */
+} globs[] = {
+	{"", "", true, true},
+	{"", "a", false, false},
+	{"a", "", false, false},
+	{"*", "", true, true},
+	{"*", "a/b", false, true},
+	{"**", "a/b", true, true},
+	{"/usr/bin/redis-server", "/usr/bin/redis-server", true, true},
+	{"/usr/bin/redis-server", "/usr/bin/redis-server2", false, false},
+	{"/usr/bin/redis-server", "/usr/bin/redis-serve", false, false},
+	{"/usr/bin/python3*", "/usr/bin/python3.11", true, true},
+	{"/usr/bin/python3*", "/usr/bin/python3/x", false, true},
+	{"/usr/lib/*/bin/postgres", "/usr/lib/15/bin/postgres", true, true},
+	{"/usr/lib/*/bin/postgres", "/usr/lib/a/b/bin/postgres", false, true},
+	{"/srv/**/app", "/srv/a/b/app", true, true},
+	{"**/bin/*x", "/a/bin/b/bin/x", true, true},
+	{"**/*b/c", "/ab/xb/c", true, true},
+	{"**/a*/c", "/ab/d/c", false, true},
+	{"*ab*ab", "abxab", true, true},
+	{"*ab*ab", "ab", false, false},
+	{"*aab", "aaab", true, true},
+	{"a?c", "abc", true, true},
+	{"a?c", "a/c", false, true},
+	{"a?c", "ac", false, false},
+	{"a*b*c", "aXbXbXc", true, true},
+	{"a*b*c", "acb", false, false},
+	{"[a]", "a", false, false},
+	{"\\*", "\\x", true, true},
+};
+
+START_TEST(glob)
+{
+	const char *text = globs[_i].text;
+
+	ck_assert_int_eq(
+		match_glob(globs[_i].pattern, text, strlen(text), true),
+		globs[_i].in_path);
+	ck_assert_int_eq(
+		match_glob(globs[_i].pattern, text, strlen(text), false),
+		globs[_i].anywhere);
+}
+END_TEST
+
+/* With fnmatch(3) this takes longer than the universe is old. */
+START_TEST(glob_takes_no_time)
+{
+	char text[4096];
+
+	memset(text, 'a', sizeof(text));
+	ck_assert(!match_glob("*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", text,
+			      sizeof(text), false));
+	ck_assert(!match_glob("**a*a**a*a**a*a**a*a**a*a**a*a**a*b", text,
+			      sizeof(text), true));
+}
+END_TEST
+
+static void set(char *field, const char *value)
+{
+	memcpy(field, value, strlen(value) + 1);
+}
+
+static void section(struct target_config *t)
+{
+	*t = (struct target_config){.uid = CONFIG_UID_ANY};
+}
+
+static const struct match_facts nginx = {
+	.pid = 42,
+	.uid = 33,
+	.comm = "nginx",
+	.exe = "/usr/sbin/nginx",
+	.cmdline = "nginx: worker\0-g\0daemon off;\0\0",
+	.cmdline_size = 30,
+	.cgroup = "/system.slice/nginx.service",
+	.container = "",
+	.pid_file_pid = 0,
+};
+
+/* One rule each; the value that fits, and one that does not. */
+static const struct {
+	size_t offset;
+	const char *fits, *other;
+} rules[] = {
+#define RULE(field) offsetof(struct target_config, field)
+	{RULE(comm), "nginx", "ngin"},
+	{RULE(comm), "ng*", "*x?"},
+	{RULE(exe), "/usr/sbin/nginx", "/usr/*"},
+	{RULE(cmdline), "nginx: worker -g daemon off;", "nginx: worker"},
+	{RULE(cmdline), "*worker*", "*master*"},
+	{RULE(cgroup), "/system.slice/*", "/user.slice/*"},
+	{RULE(unit), "nginx", "apache2"},
+	{RULE(unit), "nginx.service", "nginx.scope"},
+	{RULE(unit), "system.slice", "user.slice"},
+};
+
+START_TEST(rule)
+{
+	struct match_facts unknown = {
+		.pid = 42, .uid = 33, .pid_file_pid = -1, .comm = nginx.comm};
+	struct target_config t;
+
+	section(&t);
+	ck_assert(!match_has_rules(&t));
+	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
+	set((char *)&t + rules[_i].offset, rules[_i].fits);
+	ck_assert(match_has_rules(&t));
+	ck_assert_int_eq(match_process(&t, &nginx), MATCH_YES);
+	ck_assert_int_eq(match_process(&t, &unknown),
+			 rules[_i].offset == RULE(comm) ? MATCH_YES
+							: MATCH_UNKNOWN);
+	set((char *)&t + rules[_i].offset, rules[_i].other);
+	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
+}
+END_TEST
+
+START_TEST(all_must_match)
+{
+	struct match_facts f = nginx;
+	struct match_wants wants;
+	struct target_config t;
+
+	section(&t);
+	set(t.comm, "nginx");
+	set(t.exe, "/usr/sbin/nginx");
+	t.uid = 33;
+	match_wants(&t, &wants);
+	ck_assert(wants.exe && !wants.cmdline && !wants.cgroup &&
+		  !wants.container && !wants.pid_file);
+	ck_assert_int_eq(match_process(&t, &nginx), MATCH_YES);
+	/* What is known decides, whatever is not. */
+	f.exe = NULL;
+	ck_assert_int_eq(match_process(&t, &f), MATCH_UNKNOWN);
+	f.comm = "sh";
+	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+	t.uid = 34;
+	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
+}
+END_TEST
+
+START_TEST(deleted)
+{
+	struct match_facts f = nginx;
+	struct target_config t;
+
+	section(&t);
+	set(t.exe, "/usr/sbin/nginx");
+	f.exe = "/usr/sbin/nginx (deleted)";
+	ck_assert_int_eq(match_process(&t, &f), MATCH_YES);
+	f.exe = "/usr/sbin/nginx (deleted) ";
+	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+	f.exe = ""; /* a kernel thread */
+	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+}
+END_TEST
+
+START_TEST(container_and_pid_file)
+{
+	struct match_facts f = nginx;
+	struct target_config t;
+
+	section(&t);
+	set(t.container, "0123456789ab");
+	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+	f.container = ID;
+	ck_assert_int_eq(match_process(&t, &f), MATCH_YES);
+	set(t.container, "*");
+	ck_assert_int_eq(match_process(&t, &f), MATCH_YES);
+	f.container = "";
+	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+
+	section(&t);
+	set(t.pid_file, "/run/nginx.pid");
+	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+	f.pid_file_pid = 42;
+	ck_assert_int_eq(match_process(&t, &f), MATCH_YES);
+	f.pid_file_pid = -1;
+	ck_assert_int_eq(match_process(&t, &f), MATCH_UNKNOWN);
+}
+END_TEST
+
+START_TEST(containers)
+{
+	static const struct {
+		const char *cgroup, *id;
+	} v[] = {
+		{"", ""},
+		{"/", ""},
+		{"/system.slice/docker-" ID ".scope", ID},
+		{"/docker/" ID, ID},
+		{"/kubepods/burstable/podf0/" ID "/init", ID},
+		{"/machine.slice/libpod-" ID ".scope/container", ID},
+		{"/kubepods.slice/cri-containerd-" ID ".scope", ID},
+		{"/docker/" ID "0", ""},
+		{"/docker/x" ID, ""},
+		{"/docker/" HEX16 HEX16, ""},
+	};
+	char id[MATCH_CONTAINER_SIZE];
+
+	for (size_t i = 0; i < array_size(v); i++) {
+		match_container(v[i].cgroup, id);
+		ck_assert_str_eq(id, v[i].id);
+	}
+}
+END_TEST
+
+START_TEST(cgroups)
+{
+	static const struct {
+		const char *text, *path; /* NULL: none */
+	} v[] = {
+		{"0::/system.slice/a.service\n", "/system.slice/a.service"},
+		{"0::/a:b\n", "/a:b"},
+		{"0::/", "/"},
+		{"12:cpu,cpuacct:/x\n1:name=systemd:/y\n0::/\n", "/y"},
+		{"2:cpu:/x\n", NULL},
+		{"0::/longer-than-there-is-room-for\n", NULL},
+		{"", NULL},
+		{"\n:\n::\n", ""},
+	};
+	char path[28];
+
+	for (size_t i = 0; i < array_size(v); i++) {
+		bool found = match_cgroup(v[i].text, strlen(v[i].text), path,
+					  sizeof(path));
+
+		ck_assert_int_eq(found, v[i].path != NULL);
+		if (found)
+			ck_assert_str_eq(path, v[i].path);
+	}
+}
+END_TEST
+
+START_TEST(pid_files)
+{
+	static const struct {
+		const char *text;
+		int32_t pid;
+	} v[] = {
+		{"42\n", 42},
+		{"42", 42},
+		{" 42 \n", 42},
+		{"42\n/var/x\n", 42},
+		{"", 0},
+		{"0\n", 0},
+		{"-1\n", 0},
+		{"42x", 0},
+		{"2147483647", INT32_MAX},
+		{"2147483648", 0},
+		{"99999999999", 0},
+		{"x", 0},
+	};
+
+	for (size_t i = 0; i < array_size(v); i++)
+		ck_assert_int_eq(match_pid_file(v[i].text, strlen(v[i].text)),
+				 v[i].pid);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("match");
+	TCase *c = tcase_create("match");
+
+	tcase_add_loop_test(c, glob, 0, (int)array_size(globs));
+	tcase_add_test(c, glob_takes_no_time);
+	tcase_add_loop_test(c, rule, 0, (int)array_size(rules));
+	tcase_add_test(c, all_must_match);
+	tcase_add_test(c, deleted);
+	tcase_add_test(c, container_and_pid_file);
+	tcase_add_test(c, containers);
+	tcase_add_test(c, cgroups);
+	tcase_add_test(c, pid_files);
+	suite_add_tcase(s, c);
+	return s;
+}
