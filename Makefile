@@ -267,7 +267,7 @@ FUZZ_MAIN = $(B)/obj/tests/fuzz/replay.o
 FUZZ_LDFLAGS =
 FUZZ_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/fuzz/*.c))
 ALL_OBJS += $(FUZZ_OBJS)
-# Its parser is no library's.
+# These parsers are no library's.
 $(B)/fuzz/control: $(B)/obj/daemon/control_message.o
 $(B)/fuzz/config: $(patsubst %,$(B)/obj/daemon/%.o,config config_read \
 	config_keys config_value config_print config_resolve match log)
@@ -275,7 +275,8 @@ $(B)/fuzz/%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/fuzz.o \
 		$(FUZZ_MAIN) $(call archives,unwind ship proto base)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) $(FUZZ_LDFLAGS) -o $@ $^ $(ALL_LDFLAGS) \
+	$(Q)$(CC) $(ALL_CFLAGS) $(FUZZ_LDFLAGS) -o $@ $(filter %.o,$^) \
+		$(filter %.a,$^) $(ALL_LDFLAGS) \
 		$(call pkg,$(unit_unwind_PKG) $(unit_ship_PKG) inih) $(unit_unwind_LIBS)
 
 # The other processor. All is compiled for it but what libunwind's headers for
