@@ -102,10 +102,10 @@ sentry-profd-unwind_LIBS = -liberty
 sentry-profd-ship_SRC = shipd certificates outbox waiting destination verdict spooled id child privileges sandbox confine log
 sentry-profd-ship_LIB = ship proto base
 sentry-profd-ship_PKG = libcurl zlib jansson libseccomp
-sentry-profctl_SRC = profctl stack thread_copy live oracle open rooted process \
-	log
+sentry-profctl_SRC = profctl operator ask status_table stack thread_copy live \
+	oracle open rooted process log
 sentry-profctl_LIB = capture unwind base
-sentry-profctl_PKG = libdw libelf liblzma libzstd libunwind-ptrace
+sentry-profctl_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson
 sentry-profctl_LIBS = -liberty
 
 # The files with main().
@@ -253,7 +253,8 @@ ORACLE_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/oracle/*.c))
 ALL_OBJS += $(ORACLE_OBJS)
 $(ORACLE): $(B)/oracle/%: $(B)/obj/tests/oracle/%.o \
 		$(patsubst %,$(B)/obj/daemon/%.o,\
-		$(filter-out profctl stack,$(sentry-profctl_SRC))) \
+		$(filter-out profctl operator ask status_table stack,\
+		$(sentry-profctl_SRC))) \
 		$(call archives,$(sentry-profctl_LIB))
 	@mkdir -p $(@D)
 	$(call say,LD,$@)

@@ -2,8 +2,9 @@
  * sentry-profctl: for the operator.
  *
  *   sentry-profctl stack PID    the stacks of all threads, now
+ *   sentry-profctl status       and others: what the daemon does (operator.h)
  *
- * It works by itself, with the rights of who runs it; no daemon is needed.
+ * stack works by itself, with the rights of who runs it; no daemon is needed.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "daemon/log.h"
+#include "daemon/operator.h"
 #include "daemon/stack.h"
 
 enum {
@@ -19,7 +21,7 @@ enum {
 };
 
 static const char help[] =
-	"usage: sentry-profctl stack [--oracle[=NAME]] PID\n"
+	"usage: sentry-profctl COMMAND [option]... [PID]\n"
 	"       sentry-profctl --version | --help\n"
 	"\n"
 	"stack PID  prints the stack of every thread of the process, as\n"
@@ -29,7 +31,14 @@ static const char help[] =
 	"sees\n"
 	"                   at the same stop: libunwind (the default), dwfl "
 	"or\n"
-	"                   all. Where one differs, the status is 3.\n";
+	"                   all. Where one differs, the status is 3.\n"
+	"\n";
+
+static void print_help(FILE *out)
+{
+	(void)fputs(help, out);
+	(void)fputs(operator_help, out);
+}
 
 static bool choose_oracle(const char *name, struct stack_options *options)
 {
@@ -96,7 +105,7 @@ static int stack(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (optind + 1 != argc) {
-		(void)fputs(help, stderr);
+		print_help(stderr);
 		return EXIT_USAGE;
 	}
 	if (!parse_pid(argv[optind], &options.pid)) {
@@ -117,11 +126,13 @@ int main(int argc, char **argv)
 		return EXIT_SUCCESS;
 	}
 	if (argc == 2 && strcmp(argv[1], "--help") == 0) {
-		(void)fputs(help, stdout);
+		print_help(stdout);
 		return EXIT_SUCCESS;
 	}
 	if (argc >= 2 && strcmp(argv[1], "stack") == 0)
 		return stack(argc - 1, argv + 1);
-	(void)fputs(help, stderr);
+	if (argc >= 2 && operator_has(argv[1]))
+		return operator_run(argc - 1, argv + 1);
+	print_help(stderr);
 	return EXIT_USAGE;
 }

@@ -1,0 +1,36 @@
+/*
+ * Asks the daemon that runs, over its socket (lib/client/protocol.h): for
+ * sentry-profctl. What goes wrong with the connection is told here, in a line
+ * that says what to do.
+ */
+#ifndef DAEMON_ASK_H
+#define DAEMON_ASK_H
+
+#include <stdint.h>
+
+#include "lib/base/util.h"
+#include "lib/client/protocol.h"
+
+struct ask {
+	int fd;
+	const char *path; /* of the socket; the caller's */
+};
+
+/*
+ * Where the socket is: given, or what the environment says, or the default.
+ */
+const char *ask_path(const char *given);
+
+/* Connects, and says hello. Returns 0, or -errno and has printed a line. */
+must_check int ask_open(const char *path, struct ask *ret);
+void ask_close(struct ask *a);
+
+/*
+ * One request. name: NULL for none. Returns 0 and the daemon's answer, whatever
+ * it says; *ret_fd is what came with it (the caller's), or -1. Or -errno, and
+ * has printed a line: the connection is good for nothing then.
+ */
+must_check int ask(struct ask *a, enum protocol_type type, int32_t pid,
+		   const char *name, struct protocol_answer *ret, int *ret_fd);
+
+#endif

@@ -1,0 +1,334 @@
+#include "daemon/operator.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/ask.h"
+#include "daemon/log.h"
+#include "daemon/status_table.h"
+#include "lib/base/buf.h"
+#include "lib/base/util.h"
+
+#define EXIT_USAGE 2
+
+/* --watch shows anew so often, unless it is told otherwise. */
+#define WATCH_S	    2
+#define WATCH_MAX_S 3600
+
+/* 10,000 targets with a line each. */
+#define JSON_MAX (16u << 20)
+
+enum argument { NO_ARGUMENT, A_PID, A_PID_OR_NAME };
+
+struct command {
+	const char *name;
+	enum protocol_type type;
+	enum argument argument;
+	const char *done; /* what is said, of the pid or name */
+	/* It was as is asked for already; PROTOCOL_OK: there is no such thing.
+	 */
+	enum protocol_result as_good;
+};
+
+static const struct command commands[] = {
+	{"status", PROTOCOL_STATUS, NO_ARGUMENT, "", PROTOCOL_OK},
+	{"start", PROTOCOL_START, A_PID_OR_NAME, "started",
+	 PROTOCOL_RUNS_ALREADY},
+	{"stop", PROTOCOL_STOP, A_PID_OR_NAME, "stopped", PROTOCOL_NOT_RUNNING},
+	{"attach", PROTOCOL_ATTACH, A_PID, "attached", PROTOCOL_RUNS_ALREADY},
+	{"detach", PROTOCOL_DETACH, A_PID, "detached", PROTOCOL_LEFT_OUT},
+	{"profiler-id", PROTOCOL_PROFILER_ID, A_PID, "", PROTOCOL_OK},
+	{"reload", PROTOCOL_RELOAD, NO_ARGUMENT, "reloaded", PROTOCOL_OK},
+};
+
+const char operator_help[] =
+	"These ask the daemon that runs:\n"
+	"\n"
+	"status           what is profiled, and how it goes; --json, "
+	"--watch[=S]\n"
+	"start PID|NAME   profile a process that waits to be, or all of "
+	"[target \"NAME\"]\n"
+	"stop PID|NAME    and end that\n"
+	"attach PID       profile a process, configured or not\n"
+	"detach PID       let go of a process, and leave it alone\n"
+	"profiler-id PID  the id that its chunks have now\n"
+	"reload           read the configuration again\n"
+	"\n"
+	"  --socket PATH  the daemon's (default: $SENTRY_PROFD_SOCKET, then\n"
+	"                 " PROTOCOL_SOCKET ")\n";
+
+struct request {
+	const struct command *command;
+	const char *socket;
+	int32_t pid;
+	const char *name;
+	bool json;
+	unsigned int watch_s; /* 0: no */
+};
+
+/* NULL: none. */
+static const struct command *find(const char *name)
+{
+	for (size_t i = 0; i < array_size(commands); i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+bool operator_has(const char *command)
+{
+	return find(command) != NULL;
+}
+
+static bool parse_number(const char *text, long max, long *ret)
+{
+	char *end;
+	long n;
+
+	errno = 0;
+	n = strtol(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
+	    n < 1 || n > max)
+		return false;
+	*ret = n;
+	return true;
+}
+
+static int take_argument(struct request *q, const char *text)
+{
+	const bool named = q->command->argument == A_PID_OR_NAME;
+	long pid;
+
+	if (parse_number(text, INT32_MAX, &pid)) {
+		q->pid = (int32_t)pid;
+		return 0;
+	}
+	if (!named || text[0] == '\0' || strlen(text) >= PROTOCOL_NAME_SIZE) {
+		log_error("%s: not a pid%s: '%s'", q->command->name,
+			  named ? ", and no name" : "", text);
+		return EXIT_USAGE;
+	}
+	q->name = text;
+	return 0;
+}
+
+static int parse(int argc, char **argv, struct request *q)
+{
+	static const struct option options[] = {
+		{"socket", required_argument, NULL, 's'},
+		{"json", no_argument, NULL, 'j'},
+		{"watch", optional_argument, NULL, 'w'},
+		{0},
+	};
+	const bool is_status = q->command->type == PROTOCOL_STATUS;
+	long seconds = WATCH_S;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (c == 's')
+			q->socket = optarg;
+		else if (c == 'j' && is_status)
+			q->json = true;
+		else if (c == 'w' && is_status &&
+			 (optarg == NULL ||
+			  parse_number(optarg, WATCH_MAX_S, &seconds)))
+			q->watch_s = (unsigned int)seconds;
+		else if (c == '?')
+			return EXIT_USAGE;
+		else {
+			log_error("%s: --%s is not for it, or has a wrong "
+				  "value",
+				  q->command->name,
+				  c == 'j' ? "json" : "watch");
+			return EXIT_USAGE;
+		}
+	}
+	if (argc - optind != (q->command->argument != NO_ARGUMENT)) {
+		log_error("%s takes %s (--help shows the usage)",
+			  q->command->name,
+			  q->command->argument == NO_ARGUMENT ? "no argument"
+			  : q->command->argument == A_PID     ? "a pid"
+							  : "a pid or a name");
+		return EXIT_USAGE;
+	}
+	return q->command->argument == NO_ARGUMENT
+		       ? 0
+		       : take_argument(q, argv[optind]);
+}
+
+/* "process 12", or the name of a section. */
+static const char *subject(const struct request *q, char ret[32])
+{
+	if (q->name != NULL)
+		return q->name;
+	(void)snprintf(ret, 32, "process %d", q->pid);
+	return q->pid == 0 ? "sentry-profd" : ret;
+}
+
+/* A line of an answer's memfd each, the daemon's words. Closes fd. */
+static void print_lines(int *fd)
+{
+	FILE *file = *fd < 0 || lseek(*fd, 0, SEEK_SET) < 0 ? NULL
+							    : fdopen(*fd, "r");
+	char line[1024];
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+		line[strcspn(line, "\n")] = '\0';
+		log_error("%s", line);
+	}
+	if (file != NULL) {
+		(void)fclose(file);
+		*fd = -1;
+	}
+}
+
+static const char *result_text(enum protocol_result result)
+{
+	switch (result) {
+	case PROTOCOL_RUNS_ALREADY:
+		return "is profiled already";
+	case PROTOCOL_NOT_RUNNING:
+		return "is not profiled";
+	case PROTOCOL_NOT_SAMPLED:
+		return "is not sampled: profile_session_sample_rate has "
+		       "decided so for this process (attach profiles it all "
+		       "the same)";
+	case PROTOCOL_TRACE_MODE:
+		return "has profile_lifecycle = trace: its root spans start "
+		       "and stop it";
+	case PROTOCOL_LEFT_OUT:
+		return "is left alone: it was detached, or made the profiler "
+		       "hang (attach takes it again)";
+	case PROTOCOL_DENIED:
+		return "not permitted: root and the group sentry-profd may, "
+		       "and each user for processes of his own";
+	case PROTOCOL_NO_PROCESS:
+		return "there is no such process";
+	case PROTOCOL_NO_TARGET:
+		return "is no target of sentry-profd (attach makes a process "
+		       "one)";
+	case PROTOCOL_BAD_VERSION:
+		return "the daemon is of an older version, and does not know "
+		       "this";
+	case PROTOCOL_BUSY:
+		return "too much at a time: try again";
+	case PROTOCOL_FAILED:
+		return "failed";
+	case PROTOCOL_OK:
+		break;
+	}
+	return "the daemon's answer is not known";
+}
+
+static void print_done(const struct request *q, const struct protocol_answer *m)
+{
+	char text[32];
+
+	if (q->command->type == PROTOCOL_PROFILER_ID)
+		printf("%s\n", m->profiler_id);
+	else if (q->name != NULL)
+		printf("%s: %u %s\n", q->name, m->count, q->command->done);
+	else
+		printf("%s: %s%s%s\n", subject(q, text), q->command->done,
+		       m->profiler_id[0] != '\0' ? ", profiler " : "",
+		       m->profiler_id);
+}
+
+static int print_answer(const struct request *q,
+			const struct protocol_answer *m, int *fd)
+{
+	const enum protocol_result result = (enum protocol_result)m->result;
+	char text[32];
+
+	if (result == PROTOCOL_OK) {
+		print_done(q, m);
+		return EXIT_SUCCESS;
+	}
+	if (result == q->command->as_good) {
+		printf("%s %s\n", subject(q, text), result_text(result));
+		return EXIT_SUCCESS;
+	}
+	print_lines(fd);
+	log_error("%s: %s", subject(q, text),
+		  m->text[0] != '\0' ? m->text : result_text(result));
+	return EXIT_FAILURE;
+}
+
+/* The daemon's JSON, whole. */
+static int show_status(const struct request *q, int fd, uint32_t size)
+{
+	struct buf json;
+	int r;
+
+	buf_init(&json, JSON_MAX);
+	/* The daemon's descriptor of it is ours, too: with where it wrote. */
+	r = fd < 0 || size == 0 || lseek(fd, 0, SEEK_SET) < 0
+		    ? -EPROTO
+		    : buf_read_fd(&json, fd);
+	if (r == 0 && q->json &&
+	    fwrite(buf_string(&json), 1, json.len, stdout) != json.len)
+		r = -EIO;
+	else if (r == 0 && !q->json)
+		r = status_table_print(buf_string(&json), json.len, stdout);
+	buf_fini(&json);
+	if (r == 0 && fflush(stdout) != 0)
+		r = -errno;
+	if (r < 0)
+		log_error("status: %s", strerror(-r));
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int run_once(const struct request *q, struct ask *a)
+{
+	struct protocol_answer answer;
+	int fd, status;
+
+	if (ask(a, q->command->type, q->pid, q->name, &answer, &fd) < 0)
+		return EXIT_FAILURE;
+	if (q->command->type == PROTOCOL_STATUS && answer.result == PROTOCOL_OK)
+		status = show_status(q, fd, answer.fd_bytes);
+	else
+		status = print_answer(q, &answer, &fd);
+	close_fd(&fd);
+	return status;
+}
+
+/* Until it is interrupted, or the daemon ends. */
+static int watch(const struct request *q, struct ask *a)
+{
+	const struct timespec pause = {.tv_sec = q->watch_s};
+	const bool clears = isatty(STDOUT_FILENO) && !q->json;
+	int status;
+
+	for (bool first = true;; first = false) {
+		if (clears)
+			printf("\033[H\033[J");
+		else if (!first && !q->json)
+			printf("\n");
+		status = run_once(q, a);
+		if (status != EXIT_SUCCESS)
+			return status;
+		(void)nanosleep(&pause, NULL);
+	}
+}
+
+int operator_run(int argc, char **argv)
+{
+	struct request q = {.command = find(argv[0])};
+	struct ask a;
+	int status;
+
+	if (q.command == NULL)
+		return EXIT_USAGE;
+	status = parse(argc, argv, &q);
+	if (status != 0)
+		return status;
+	if (ask_open(ask_path(q.socket), &a) < 0)
+		return EXIT_FAILURE;
+	status = q.watch_s != 0 ? watch(&q, &a) : run_once(&q, &a);
+	ask_close(&a);
+	return status;
+}

@@ -1,0 +1,23 @@
+/*
+ * sentry-profctl's commands that the running daemon obeys: status, start, stop,
+ * attach, detach, profiler-id and reload.
+ */
+#ifndef DAEMON_OPERATOR_H
+#define DAEMON_OPERATOR_H
+
+#include <stdbool.h>
+
+/* True if argv[0] is one of them. */
+bool operator_has(const char *command);
+
+/*
+ * Runs it with its arguments, argv[0] is its name. Returns the exit status:
+ * EXIT_SUCCESS if what was asked for holds now, EXIT_FAILURE with a line on
+ * stderr, or 2 for wrong usage.
+ */
+int operator_run(int argc, char **argv);
+
+/* The lines of --help that are about them. */
+extern const char operator_help[];
+
+#endif

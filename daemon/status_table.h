@@ -1,0 +1,17 @@
+/*
+ * sentry-profctl status: the daemon's JSON as a table for people. The JSON is
+ * the daemon's, who may be of another version: what is missing is shown as "-",
+ * what is not known here is not shown.
+ */
+#ifndef DAEMON_STATUS_TABLE_H
+#define DAEMON_STATUS_TABLE_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "lib/base/util.h"
+
+/* Returns 0, -EPROTO if the text is no such JSON, -ENOMEM. */
+must_check int status_table_print(const char *json, size_t size, FILE *out);
+
+#endif

@@ -1,0 +1,131 @@
+#include "daemon/status_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+static char *text;
+static size_t length;
+
+static int print(const char *json)
+{
+	FILE *out;
+	int r;
+
+	free(text);
+	text = NULL;
+	out = open_memstream(&text, &length);
+	ck_assert_ptr_nonnull(out);
+	r = status_table_print(json, strlen(json), out);
+	ck_assert_int_eq(fclose(out), 0);
+	return r;
+}
+
+static void tear_down(void)
+{
+	free(text);
+	text = NULL;
+}
+
+#define DAEMON                                                       \
+	"\"daemon\": {\"version\": \"1.2.3\", \"pid\": 7, "          \
+	"\"uptime_s\": 60.4, \"profiling\": 1, \"rate_limited_s\": " \
+	"0, \"spool\": {\"waiting\": 3, \"bytes\": 1234567}}"
+#define ALL                                              \
+	"{\"name\": \"redis\", \"pid\": 42, \"state\": " \
+	"\"profiling\", \"session_sampled\": true, "     \
+	"\"lifecycle\": \"manual\", \"rate_hz\": 101, "  \
+	"\"profiler_id\": \"0\", \"threads\": 4, "       \
+	"\"samples_taken\": 12345, \"missed\": 6, "      \
+	"\"pause_us_p99\": 34.56, \"chunks_sent\": 2, "  \
+	"\"bytes_sent\": 999, \"last_error\": \"no answer\"}"
+
+START_TEST(a_table)
+{
+	ck_assert_int_eq(print("{" DAEMON ", \"targets\": [" ALL "]}"), 0);
+	ck_assert_str_eq(
+		text,
+		"sentry-profd 1.2.3, pid 7, up 60 s, 1 target, 1 profiled, "
+		"3 chunks (1.23 MB) in the spool\n"
+		"NAME   PID  STATE      SESSION  LIFECYCLE   HZ  THREADS  "
+		"SAMPLES  MISSED  PAUSE P99  CHUNKS  BYTES  LAST ERROR\n"
+		"redis   42  profiling  sampled  manual     101        4  "
+		"  12345       6      35 us       2  999 B  no answer\n");
+}
+END_TEST
+
+START_TEST(what_is_not_known)
+{
+	ck_assert_int_eq(print("{" DAEMON ", \"targets\": [{\"name\": \"x\", "
+			       "\"pid\": 1, \"threads\": null, \"state\": 5, "
+			       "\"new\": 3}, {}]}"),
+			 0);
+	ck_assert_ptr_nonnull(strstr(text, "\nx       1  -      -  "));
+	ck_assert_ptr_nonnull(strstr(text, "\n-       -  -      -  "));
+	ck_assert_int_eq(print("{\"daemon\": {}, \"targets\": []}"), 0);
+	ck_assert_ptr_null(strstr(text, "NAME"));
+}
+END_TEST
+
+START_TEST(texts_are_not_obeyed)
+{
+	ck_assert_int_eq(
+		print("{" DAEMON ", \"targets\": [{\"name\": "
+		      "\"a\\u001b[2J\\u009bb\", \"last_error\": "
+		      "\"0123456789012345678901234567890123456789xyz\"}]}"),
+		0);
+	ck_assert_ptr_null(strchr(text, '\033'));
+	ck_assert_ptr_nonnull(strstr(text, "a?[2J??b"));
+	ck_assert_ptr_null(strstr(text, "xyz"));
+}
+END_TEST
+
+START_TEST(units)
+{
+	static const struct {
+		const char *us, *shown;
+	} v[] = {
+		{"0", "  0 us"},      {"9.4", "  9 us"},    {"999.4", "999 us"},
+		{"999.6", "1.00 ms"}, {"12345", "12.3 ms"}, {"99960", "100 ms"},
+		{"1e9", "1000 s"},
+	};
+	char json[256];
+
+	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+		(void)snprintf(json, sizeof(json),
+			       "{\"daemon\": {}, \"targets\": "
+			       "[{\"pause_us_p99\": %s}]}",
+			       v[i].us);
+		ck_assert_int_eq(print(json), 0);
+		ck_assert_msg(strstr(text, v[i].shown) != NULL, "%s: %s",
+			      v[i].us, text);
+	}
+}
+END_TEST
+
+START_TEST(no_status)
+{
+	ck_assert_int_eq(print(""), -EPROTO);
+	ck_assert_int_eq(print("[]"), -EPROTO);
+	ck_assert_int_eq(print("{\"daemon\": {}}"), -EPROTO);
+	ck_assert_int_eq(print("{\"targets\": []}"), -EPROTO);
+	ck_assert_int_eq(print("{" DAEMON ", \"targets\": ["), -EPROTO);
+	ck_assert_uint_eq(length, 0);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("status_table");
+	TCase *c = tcase_create("status_table");
+
+	tcase_add_checked_fixture(c, NULL, tear_down);
+	tcase_add_test(c, a_table);
+	tcase_add_test(c, what_is_not_known);
+	tcase_add_test(c, texts_are_not_obeyed);
+	tcase_add_test(c, units);
+	tcase_add_test(c, no_status);
+	suite_add_tcase(s, c);
+	return s;
+}
