@@ -1,6 +1,6 @@
 # sentry-profd: builds with GNU make. Everything that is made stands in build/.
 #
-#   make            the five executables
+#   make            the five executables and the client library
 #   make demo       installs what is missing, builds, profiles a real program
 #   make check      installs what is missing, builds, runs every test
 #                   (make check T=ring: those whose name contains "ring")
@@ -19,6 +19,8 @@ DESTDIR =
 SBINDIR = $(PREFIX)/sbin
 BINDIR = $(PREFIX)/bin
 LIBEXECDIR = $(PREFIX)/libexec/sentry-profd
+LIBDIR = $(PREFIX)/lib
+INCLUDEDIR = $(PREFIX)/include
 MANDIR = $(PREFIX)/share/man
 DOCDIR = $(PREFIX)/share/doc/sentry-profd
 
@@ -30,6 +32,7 @@ ifeq ($(origin CXX),default)
 CXX = g++
 endif
 AR ?= ar
+OBJCOPY ?= objcopy
 PKG_CONFIG ?= pkg-config
 INSTALL ?= install
 B = build
@@ -66,13 +69,14 @@ pkg = $(shell $(PKG_CONFIG) --libs $(1))
 
 # One archive a directory; an executable links those that it needs.
 lib_objs = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(1)/*.c))
-ARCHIVES = base capture unwind aggregate ship proto
+ARCHIVES = base capture unwind aggregate ship client proto
 archives = $(foreach a,$(1),$(B)/$(a).a)
 dir_base = lib/base
 dir_capture = lib/capture
 dir_unwind = lib/unwind
 dir_aggregate = lib/aggregate
 dir_ship = lib/ship
+dir_client = lib/client
 dir_proto = proto
 
 EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
@@ -147,6 +151,36 @@ $(B)/$(1): $$($(1)_OBJ) $$(call archives,$$($(1)_LIB))
 endef
 $(foreach e,$(EXES),$(eval $(call exe_rules,$(e))))
 
+# The library that targets link: in two forms, with nothing to see but the
+# functions of its header.
+SOVERSION = 0
+CLIENT_OBJS = $(call lib_objs,lib/client)
+CLIENT_SO = $(B)/libsentry_profd.so
+CLIENT_LIBRARY = $(CLIENT_SO) $(B)/libsentry_profd.a $(B)/sentry_profd.pc
+$(CLIENT_OBJS): ALL_CFLAGS += -fPIC -fvisibility=hidden
+all: $(CLIENT_LIBRARY)
+
+$(CLIENT_SO): $(CLIENT_OBJS) lib/client/sentry_profd.map
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -shared -o $@ $(CLIENT_OBJS) \
+		-Wl,-soname,libsentry_profd.so.$(SOVERSION) \
+		-Wl,--version-script,lib/client/sentry_profd.map \
+		-Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,--as-needed $(LDFLAGS)
+	$(Q)ln -sf libsentry_profd.so $@.$(SOVERSION)
+
+# One object, so that what its files share is nobody else's name.
+$(B)/libsentry_profd.a: $(CLIENT_OBJS)
+	$(call say,AR,$@)
+	$(Q)$(LD) -r -o $(B)/obj/lib/client/sentry_profd.o $^
+	$(Q)$(OBJCOPY) --localize-hidden $(B)/obj/lib/client/sentry_profd.o
+	$(Q)rm -f $@ && $(AR) rcs $@ $(B)/obj/lib/client/sentry_profd.o
+
+$(eval $(call stamp_rules,places,$(VERSION) $(PREFIX) $(LIBDIR) $(INCLUDEDIR)))
+$(B)/sentry_profd.pc: lib/client/sentry_profd.pc.in $(B)/places
+	$(Q)sed -e 's,@PREFIX@,$(PREFIX),' -e 's,@LIBDIR@,$(LIBDIR),' \
+		-e 's,@INCLUDEDIR@,$(INCLUDEDIR),' \
+		-e 's,@VERSION@,$(VERSION),' $< >$@
+
 DAEMON_OBJS = $(sort $(filter $(B)/obj/daemon/%,$(ALL_OBJS)))
 $(DAEMON_OBJS): $(B)/daemon-flags
 $(DAEMON_OBJS): ALL_CFLAGS += $(DAEMON_CFLAGS)
@@ -175,6 +209,10 @@ unit_aggregate_LIB = aggregate base proto
 unit_aggregate_PKG = jansson
 unit_proto_LIB = proto base
 unit_proto_PKG = jansson
+unit_client_OBJ = $(patsubst %,$(B)/obj/tests/unit/client/%.o, \
+	fake_clock fake_daemon)
+unit_client_LIB = client base
+unit_client_PKG = jansson
 unit_ship_LIB = ship proto base
 unit_ship_PKG = libcurl zlib jansson
 # Of daemon/ everything that is not a process's main file.
@@ -296,7 +334,7 @@ AARCH64_CHECKS = $(B)/tests/unwind/check_recorded $(B)/tests/unwind/check_rule
 aarch64-checks: $(AARCH64_CHECKS)
 	@:
 
-built: $(BINS) $(CHECKS) $(TARGETS) $(BENCH) $(ORACLE)
+built: $(BINS) $(CLIENT_LIBRARY) $(CHECKS) $(TARGETS) $(BENCH) $(ORACLE)
 	@:
 
 unit: $(CHECKS) $(TARGETS)
@@ -383,12 +421,25 @@ install: all
 	$(INSTALL) -m 755 $(B)/sentry-profctl $(DESTDIR)$(BINDIR)
 	$(INSTALL) -m 755 $(HELPERS:%=$(B)/%) $(DESTDIR)$(LIBEXECDIR)
 	$(INSTALL) -m 644 $(MANS) $(DESTDIR)$(MANDIR)/man8
+	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)
+	$(INSTALL) -m 644 $(CLIENT_SO) \
+		$(DESTDIR)$(LIBDIR)/libsentry_profd.so.$(VERSION)
+	ln -sf libsentry_profd.so.$(VERSION) \
+		$(DESTDIR)$(LIBDIR)/libsentry_profd.so.$(SOVERSION)
+	ln -sf libsentry_profd.so.$(SOVERSION) \
+		$(DESTDIR)$(LIBDIR)/libsentry_profd.so
+	$(INSTALL) -m 644 $(B)/libsentry_profd.a $(DESTDIR)$(LIBDIR)
+	$(INSTALL) -m 644 $(B)/sentry_profd.pc $(DESTDIR)$(LIBDIR)/pkgconfig
+	$(INSTALL) -m 644 lib/client/sentry_profd.h $(DESTDIR)$(INCLUDEDIR)
 	$(INSTALL) -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)
 
 uninstall:
 	rm -f $(DESTDIR)$(SBINDIR)/sentry-profd \
 		$(DESTDIR)$(BINDIR)/sentry-profctl \
-		$(MANS:docs/%=$(DESTDIR)$(MANDIR)/man8/%)
+		$(MANS:docs/%=$(DESTDIR)$(MANDIR)/man8/%) \
+		$(DESTDIR)$(LIBDIR)/libsentry_profd.* \
+		$(DESTDIR)$(LIBDIR)/pkgconfig/sentry_profd.pc \
+		$(DESTDIR)$(INCLUDEDIR)/sentry_profd.h
 	rm -rf $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR)
 
 clean:

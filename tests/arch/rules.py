@@ -190,6 +190,18 @@ def check_links(path, allowed):
     return bad
 
 
+def check_exports(path, header):
+    """A library's users see the functions of its header, and nothing else."""
+    declared = set(re.findall(r"\b(sentry_profd_\w+)\(", without_comments_and_strings(
+        read(header))))
+    dynamic = ["--dynamic"] if path.endswith(".so") else []
+    seen = set(re.findall(r"^(\w+)(?:@\S*)? [TDBRVW] ",
+                          run("nm", *dynamic, "--defined-only", "--extern-only",
+                              "--format=posix", path), re.MULTILINE))
+    return ([f"{path}: shows {name}" for name in sorted(seen - declared)] +
+            [f"{path}: has no {name}" for name in sorted(declared - seen)])
+
+
 def check_hardening(path):
     bad = []
     header = run("readelf", "--file-header", "--wide", path)

@@ -116,6 +116,18 @@ class Calls(Case):
                          [f"{path}: needs exit", f"{path}: needs getenv"])
 
 
+class Exports(Case):
+    def test_what_a_library_shows_is_what_its_header_declares(self):
+        header = self.write("own.h", """int sentry_profd_one(void);
+            void sentry_profd_two(int); /* sentry_profd_three() */""")
+        library = self.compile("int sentry_profd_one(void) { return 1; }\n"
+                               "int other;\n", "-shared", "-fPIC",
+                               name="own.so")
+        self.assertEqual(rules.check_exports(library, header),
+                         [f"{library}: shows other",
+                          f"{library}: has no sentry_profd_two"])
+
+
 class Links(Case):
     GOOD = "int main(void) { volatile char c[99]; c[0] = 0; return c[0]; }\n"
     HARD = ("-fPIE", "-pie", "-Wl,-z,relro,-z,now", "-Wl,-z,noexecstack",

@@ -26,6 +26,10 @@ make -j2 B="$dir/build" PREFIX="$dir/prefix" install
 make -j2 B="$dir/build" PREFIX="$dir/prefix" DESTDIR="$dir/staged" install
 
 expected='bin/sentry-profctl
+include/sentry_profd.h
+lib/libsentry_profd.a
+lib/libsentry_profd.so.0.1.0
+lib/pkgconfig/sentry_profd.pc
 libexec/sentry-profd/sentry-profd-capture
 libexec/sentry-profd/sentry-profd-ship
 libexec/sentry-profd/sentry-profd-unwind
@@ -60,7 +64,7 @@ profd=
 
 make B="$dir/build" PREFIX="$dir/prefix" uninstall
 make B="$dir/build" PREFIX="$dir/prefix" DESTDIR="$dir/staged" uninstall
-left=$(find "$dir/prefix" "$dir/staged" -type f)
+left=$(find "$dir/prefix" "$dir/staged" ! -type d)
 [ -z "$left" ] || {
 	echo "left behind: $left"
 	exit 1

@@ -1,0 +1,192 @@
+#include "lib/client/sentry_profd.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "lib/client/connection.h"
+#include "lib/client/seen.h"
+
+/* Another thread is in the middle of some system calls: it is soon done. */
+#define YIELDS_MAX 1000
+
+static bool enter(struct state *s)
+{
+	for (int n = 0; n < YIELDS_MAX; n++) {
+		if (state_enter(s))
+			return true;
+		(void)sched_yield();
+	}
+	return false;
+}
+
+static void leave(struct state *s)
+{
+	store(&s->is_due, 1);
+	state_leave(s, connection_settle);
+}
+
+int sentry_profd_connect(const char *path)
+{
+	const int saved = errno;
+	struct state *s = state_get();
+	int r;
+
+	if (s == NULL)
+		return -ENOMEM;
+	if (!enter(s))
+		return -EAGAIN;
+	r = connection_choose(path);
+	if (r == 0) {
+		r = connection_open(s);
+		leave(s);
+	} else {
+		state_leave(s, connection_settle);
+	}
+	errno = saved;
+	return r;
+}
+
+void sentry_profd_disconnect(void)
+{
+	struct state *s = state_get();
+
+	connection_forget();
+	if (s != NULL)
+		state_settle(s, connection_settle);
+}
+
+int sentry_profd_wait(int timeout_ms)
+{
+	const int saved = errno;
+	struct state *s = state_get();
+	uint64_t now_ns = state_now_ns(), end_ns = now_ns;
+	int r = s == NULL ? -ENOMEM : 0;
+
+	if (timeout_ms > 0)
+		end_ns += (uint64_t)timeout_ms * NS_PER_MS;
+	while (r == 0) {
+		state_settle(s, connection_settle);
+		if (load(&s->has_page))
+			break;
+		now_ns = state_now_ns();
+		r = connection_wait(
+			s, now_ns >= end_ns
+				   ? 0
+				   : (int)((end_ns - now_ns) / NS_PER_MS) + 1);
+	}
+	errno = saved;
+	return r;
+}
+
+enum sentry_profd_state sentry_profd_state(void)
+{
+	struct seen seen;
+
+	if (!seen_read(&seen))
+		return SENTRY_PROFD_NO_DAEMON;
+	switch ((enum protocol_state)seen.page.state) {
+	case PROTOCOL_NONE:
+		return SENTRY_PROFD_NO_TARGET;
+	case PROTOCOL_PROFILING:
+		return SENTRY_PROFD_PROFILING;
+	case PROTOCOL_STOPPED:
+		return SENTRY_PROFD_STOPPED;
+	case PROTOCOL_UNSAMPLED:
+		return SENTRY_PROFD_UNSAMPLED;
+	case PROTOCOL_LIMITED:
+	case PROTOCOL_TRACED_BY_OTHER:
+	case PROTOCOL_IS_LEFT_OUT:
+		return SENTRY_PROFD_SUSPENDED;
+	}
+	return SENTRY_PROFD_SUSPENDED;
+}
+
+/* What it will come to, before it is asked for. */
+static enum sentry_profd_result foresee(bool starts)
+{
+	struct seen seen;
+
+	if (!seen_read(&seen))
+		return SENTRY_PROFD_LATER;
+	if (seen.page.state == PROTOCOL_NONE)
+		return SENTRY_PROFD_OK;
+	if (seen.page.lifecycle == PROTOCOL_TRACE)
+		return SENTRY_PROFD_TRACE_MODE;
+	if (starts && !seen.page.is_sampled)
+		return SENTRY_PROFD_NOT_SAMPLED;
+	if (seen.is_running == starts)
+		return starts ? SENTRY_PROFD_RUNS_ALREADY
+			      : SENTRY_PROFD_NOT_RUNNING;
+	return SENTRY_PROFD_OK;
+}
+
+static enum sentry_profd_result command(enum command what)
+{
+	struct state *s = state_get();
+	enum sentry_profd_result result;
+
+	if (s == NULL)
+		return SENTRY_PROFD_LATER;
+	result = foresee(what == COMMAND_START);
+	store(&s->command, what);
+	__atomic_add_fetch(&s->asked, 1, __ATOMIC_SEQ_CST);
+	state_settle(s, connection_settle);
+	return result;
+}
+
+enum sentry_profd_result sentry_profd_start_profiler(void)
+{
+	return command(COMMAND_START);
+}
+
+enum sentry_profd_result sentry_profd_stop_profiler(void)
+{
+	return command(COMMAND_STOP);
+}
+
+static void look_if_due(struct state *s)
+{
+	if (state_now_ns() >= load(&s->look_ns))
+		state_settle(s, connection_settle);
+}
+
+sentry_profd_span sentry_profd_root_span_begin(int is_sampled)
+{
+	struct state *s = state_get();
+	bool is_first;
+
+	if (s == NULL)
+		return 0;
+	is_first = !load(&s->is_traced);
+	if (is_first)
+		store(&s->is_traced, 1);
+	if (is_sampled)
+		is_first |=
+			__atomic_fetch_add(&s->spans, 1, __ATOMIC_SEQ_CST) == 0;
+	if (is_first)
+		state_settle(s, connection_settle);
+	else
+		look_if_due(s);
+	return is_sampled ? load(&s->generation) : 0;
+}
+
+void sentry_profd_root_span_end(sentry_profd_span span)
+{
+	struct state *s = span == 0 ? NULL : state_get();
+	uint32_t open;
+
+	/* One that was begun before a fork is the parent's. */
+	if (s == NULL || load(&s->generation) != span)
+		return;
+	open = load(&s->spans);
+	do {
+		if (open == 0)
+			return;
+	} while (!__atomic_compare_exchange_n(&s->spans, &open, open - 1, false,
+					      __ATOMIC_SEQ_CST,
+					      __ATOMIC_SEQ_CST));
+	if (open == 1)
+		state_settle(s, connection_settle);
+}

@@ -1,0 +1,352 @@
+#include "lib/client/connection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/*
+ * Where nobody listens: again after a second, and later less and less often.
+ * Three system calls each time.
+ */
+#define WAIT_MIN_NS NS_PER_SEC
+#define WAIT_MAX_NS (30 * NS_PER_SEC)
+
+/* Its answer is on its way: taken in the next call that is so much later. */
+#define ANSWER_NS NS_PER_MS
+
+/* The beat comes once a second; one that is so old is looked after. */
+#define LOOK_NS	 (2 * NS_PER_SEC)
+#define STALE_NS (4 * NS_PER_SEC)
+
+/* No more messages than that at a time. */
+#define MESSAGES_MAX 64
+
+#define TAG_HELLO  1
+#define TAG_THREAD 2 /* and on: each thread's number is the tag's rest */
+
+#define REQUEST_HEADER(message_type, message_tag)                             \
+	{                                                                     \
+		.type = (message_type),                                       \
+		.size = sizeof(struct protocol_request), .tag = (message_tag) \
+	}
+
+/* These stay in a child: it connects to the same daemon. */
+static struct sockaddr_un address = {.sun_family = AF_UNIX};
+static uint32_t is_chosen;
+
+int connection_choose(const char *path)
+{
+	size_t size;
+
+	if (path == NULL)
+		path = secure_getenv(PROTOCOL_SOCKET_ENV);
+	if (path == NULL || path[0] == '\0')
+		path = PROTOCOL_SOCKET;
+	size = strlen(path) + 1;
+	if (size > sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, size);
+	store(&is_chosen, 1);
+	return 0;
+}
+
+void connection_forget(void)
+{
+	store(&is_chosen, 0);
+}
+
+/*
+ * Is the descriptor still the socket? Programs that become daemons close all
+ * that they did not open themselves, and the number is another's then.
+ */
+static bool is_ours(const struct state *s)
+{
+	struct stat st;
+
+	return s->fd > 0 && fstat(s->fd - 1, &st) == 0 && st.st_dev == s->dev &&
+	       st.st_ino == s->ino;
+}
+
+static void retry_later(struct state *s)
+{
+	s->wait_ns = s->wait_ns == 0 ? WAIT_MIN_NS : 2 * s->wait_ns;
+	if (s->wait_ns > WAIT_MAX_NS)
+		s->wait_ns = WAIT_MAX_NS;
+	s->try_ns = state_now_ns() + s->wait_ns;
+}
+
+static void lose(struct state *s)
+{
+	if (is_ours(s))
+		(void)close(s->fd - 1);
+	state_note_fd(-1);
+	s->fd = 0;
+	s->commanded = 0;
+	store(&s->told, 0);
+	memset(s->threads, 0, sizeof(s->threads));
+	if (exchange(&s->has_page, 0))
+		(void)state_map_page(-1);
+	retry_later(s);
+}
+
+/* True if it is on its way; false: not now, or the connection is lost. */
+static bool say(struct state *s, const void *message, size_t size)
+{
+	if (!is_ours(s)) {
+		lose(s);
+		return false;
+	}
+	if (send(s->fd - 1, message, size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		return true;
+	if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS)
+		lose(s);
+	return false;
+}
+
+/* Not one of the first three: those have a meaning for others. */
+static int make_socket(void)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			0);
+	int higher;
+
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd < 0 ? -errno : fd;
+	higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (higher < 0)
+		higher = -errno;
+	(void)close(fd);
+	return higher;
+}
+
+int connection_open(struct state *s)
+{
+	const struct protocol_hello hello = {
+		.h = {.type = PROTOCOL_HELLO,
+		      .size = sizeof(hello),
+		      .tag = TAG_HELLO},
+		.magic = PROTOCOL_MAGIC,
+		.version = PROTOCOL_VERSION,
+		.flags = PROTOCOL_WANT_PAGE,
+	};
+	const struct sockaddr *to = (const void *)&address;
+	struct stat st;
+	int r, fd;
+
+	if (is_ours(s))
+		return 0;
+	if (s->fd > 0)
+		lose(s);
+	fd = make_socket();
+	if (fd < 0 || connect(fd, to, sizeof(address)) < 0 ||
+	    fstat(fd, &st) < 0) {
+		r = fd < 0 ? fd : -errno;
+		if (fd >= 0)
+			(void)close(fd);
+		retry_later(s);
+		return r;
+	}
+	s->fd = fd + 1;
+	s->dev = st.st_dev;
+	s->ino = st.st_ino;
+	state_note_fd(fd);
+	return say(s, &hello, sizeof(hello)) ? 0 : -ECONNREFUSED;
+}
+
+/*
+ * The page, if reading it can never fault: its size is sealed. What is no page
+ * is no daemon.
+ */
+static bool take_page(struct state *s, int fd)
+{
+	struct stat st;
+	int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
+
+	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(fd, &st) < 0 ||
+	    (size_t)st.st_size < sizeof(struct protocol_page) ||
+	    state_map_page(fd) < 0)
+		return false;
+	s->beat_ns = state_now_ns();
+	s->wait_ns = 0;
+	store(&s->has_page, 1);
+	return true;
+}
+
+/* Unless its place was given to another meanwhile. */
+static void take_thread(struct state *s, uint32_t tid, uint32_t theirs)
+{
+	uint64_t *at = state_thread(s, tid);
+
+	if (*at >> 32 == tid)
+		store(at, (uint64_t)tid << 32 | theirs);
+}
+
+static bool take_answer(struct state *s, const struct protocol_answer *a,
+			int fd)
+{
+	if (a->h.type != PROTOCOL_ANSWER || a->h.size != sizeof(*a))
+		return false;
+	if (a->h.tag == TAG_HELLO)
+		return a->result == PROTOCOL_OK && !load(&s->has_page) &&
+		       take_page(s, fd);
+	if (a->h.tag >= TAG_THREAD && a->result == PROTOCOL_OK && a->pid > 0)
+		take_thread(s, a->h.tag - TAG_THREAD, (uint32_t)a->pid);
+	return true;
+}
+
+/* One message. 1, 0: there is none, -1: there will be none. */
+static int take(struct state *s)
+{
+	union {
+		struct cmsghdr align;
+		uint8_t bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct protocol_answer answer;
+	struct iovec part = {&answer, sizeof(answer)};
+	struct msghdr m = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t n = recvmsg(s->fd - 1, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *c;
+	bool is_well;
+	int fd = -1;
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -1;
+	c = CMSG_FIRSTHDR(&m);
+	if (c != NULL && c->cmsg_level == SOL_SOCKET &&
+	    c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(fd)))
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	/* A later version's may be longer: what we know of stands in front. */
+	is_well = (size_t)n == sizeof(answer) && take_answer(s, &answer, fd);
+	if (fd >= 0)
+		(void)close(fd);
+	return is_well ? 1 : -1;
+}
+
+static void take_all(struct state *s)
+{
+	int r = 1;
+
+	if (!is_ours(s))
+		r = -1;
+	for (int n = 0; r > 0 && n < MESSAGES_MAX; n++)
+		r = take(s);
+	if (r < 0)
+		lose(s);
+}
+
+/* The last one counts; one that was told on a connection before does as well.
+ */
+static void tell_command(struct state *s)
+{
+	const uint32_t asked = load(&s->asked), command = load(&s->command);
+	const struct protocol_request m = {
+		.h = REQUEST_HEADER(command == COMMAND_START ? PROTOCOL_START
+							     : PROTOCOL_STOP,
+				    0),
+	};
+
+	if (s->commanded == asked || command == COMMAND_NONE ||
+	    !say(s, &m, sizeof(m)))
+		return;
+	s->commanded = asked;
+	__atomic_add_fetch(&s->told, 1, __ATOMIC_SEQ_CST);
+}
+
+static void tell_spans(struct state *s)
+{
+	const struct protocol_request m = {
+		.h = REQUEST_HEADER(PROTOCOL_SPANS_OPEN, 0),
+	};
+	const uint32_t is_open = load(&s->spans) > 0;
+	struct protocol_page *page = state_page();
+
+	if (load(&s->is_traced) && !load(&page->is_traced))
+		store(&page->is_traced, 1);
+	store(&page->spans_open, is_open);
+	/* Not heard: it sees the page when it comes round. */
+	if (is_open && load(&page->wants_open))
+		(void)say(s, &m, sizeof(m));
+}
+
+/* The beat goes on, or somebody is there, or nobody is. */
+static void look_after(struct state *s, uint64_t now_ns)
+{
+	const uint32_t beat = load(&state_page()->beat);
+
+	if (beat != s->beat) {
+		s->beat = beat;
+		s->beat_ns = now_ns;
+	} else if (now_ns - s->beat_ns >= STALE_NS) {
+		s->beat_ns = now_ns;
+		take_all(s);
+	}
+}
+
+static uint64_t next_look_ns(const struct state *s, uint64_t now_ns)
+{
+	if (s->fd == 0)
+		return s->try_ns;
+	if (!load(&s->has_page))
+		return now_ns + ANSWER_NS;
+	return now_ns + (s->commanded == load(&s->asked) ? LOOK_NS : ANSWER_NS);
+}
+
+void connection_settle(struct state *s)
+{
+	const uint64_t now_ns = state_now_ns();
+
+	if (!load(&is_chosen)) {
+		if (s->fd > 0)
+			lose(s);
+		store(&s->look_ns, UINT64_MAX);
+		return;
+	}
+	if (s->fd == 0 && now_ns >= s->try_ns)
+		(void)connection_open(s);
+	if (s->fd > 0 && !load(&s->has_page))
+		take_all(s);
+	if (s->fd > 0 && load(&s->has_page))
+		look_after(s, now_ns);
+	if (s->fd > 0 && load(&s->has_page))
+		tell_command(s);
+	if (s->fd > 0 && load(&s->has_page))
+		tell_spans(s);
+	store(&s->look_ns, next_look_ns(s, now_ns));
+}
+
+void connection_ask_thread(struct state *s, uint32_t tid, bool is_new)
+{
+	const struct protocol_request m = {
+		.h = REQUEST_HEADER(PROTOCOL_THREAD, TAG_THREAD + tid),
+		.pid = (int32_t)tid,
+	};
+	uint64_t *at = state_thread(s, tid);
+
+	if (s->fd == 0)
+		return;
+	if (!is_new && *at >> 32 == tid)
+		take_all(s);
+	else if (say(s, &m, sizeof(m)))
+		store(at, (uint64_t)tid << 32);
+}
+
+int connection_wait(struct state *s, int timeout_ms)
+{
+	struct pollfd p = {.fd = s->fd - 1, .events = POLLIN};
+
+	if (p.fd < 0)
+		return -ENOTCONN;
+	return poll(&p, 1, timeout_ms) == 0 ? -ETIMEDOUT : 0;
+}

@@ -1,0 +1,60 @@
+#include "lib/client/seen.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* The daemon is interrupted in the middle of it once in a blue moon. */
+#define ATTEMPTS_MAX 100
+
+#define READ_WORDS (offsetof(struct protocol_page, beat) / sizeof(uint32_t))
+
+static bool read_page(struct protocol_page *ret)
+{
+	const struct protocol_page *page = state_page();
+	const uint32_t *from = (const void *)page;
+	uint32_t words[READ_WORDS];
+
+	for (int n = 0; n < ATTEMPTS_MAX; n++) {
+		uint32_t sequence =
+			__atomic_load_n(&page->sequence, __ATOMIC_ACQUIRE);
+
+		for (size_t i = 0; i < READ_WORDS; i++)
+			words[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (sequence % 2 != 0 ||
+		    __atomic_load_n(&page->sequence, __ATOMIC_RELAXED) !=
+			    sequence)
+			continue;
+		memcpy(ret, words, sizeof(words));
+		ret->profiler_id[PROTOCOL_ID_SIZE - 1] = '\0';
+		return true;
+	}
+	return false;
+}
+
+static bool is_running(struct state *s, const struct protocol_page *page)
+{
+	if (!page->is_sampled)
+		return false;
+	/* Those in which nobody could start it now. */
+	if (page->state != PROTOCOL_PROFILING &&
+	    page->state != PROTOCOL_STOPPED)
+		return false;
+	if (page->lifecycle == PROTOCOL_TRACE)
+		return page->state == PROTOCOL_PROFILING || load(&s->spans) > 0;
+	/* The last command has not been dealt with yet: it will. */
+	if (load(&s->told) != load(&state_page()->handled))
+		return load(&s->command) == COMMAND_START;
+	return page->state == PROTOCOL_PROFILING;
+}
+
+bool seen_read(struct seen *ret)
+{
+	struct state *s = state_get();
+
+	if (s == NULL || !load(&s->has_page) || !read_page(&ret->page))
+		return false;
+	ret->is_other_ns = load(&state_page()->is_other_ns);
+	ret->is_running = is_running(s, &ret->page);
+	return true;
+}

@@ -1,0 +1,146 @@
+#include "lib/client/state.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* These stay in a child. */
+static uint8_t *memory; /* a page of state, and the daemon's */
+static uint32_t generations;
+static int noted_fd = -1;
+
+static size_t page_bytes(void)
+{
+	long size = sysconf(_SC_PAGESIZE);
+
+	return size > 0 ? (size_t)size : 4096;
+}
+
+/* A page holds it, or the smallest number of pages. */
+static size_t state_bytes(void)
+{
+	const size_t page = page_bytes();
+
+	return (sizeof(struct state) + page - 1) / page * page;
+}
+
+/*
+ * In a child. The connection is the parent's: as long as the child holds it,
+ * the daemon does not see the parent's end. A kernel without MADV_WIPEONFORK
+ * (before 4.14, some sandboxes) leaves the rest to us.
+ */
+static void on_fork(void)
+{
+	const int fd = noted_fd;
+
+	noted_fd = -1;
+	if (fd >= 0)
+		(void)close(fd);
+	if (memory != NULL)
+		memset(memory, 0, sizeof(struct state));
+}
+
+static uint8_t *make_memory(void)
+{
+	const size_t size = state_bytes() + page_bytes();
+	uint8_t *none = NULL;
+	uint8_t *made = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (made == MAP_FAILED)
+		return NULL;
+	(void)madvise(made, state_bytes(), MADV_WIPEONFORK);
+	if (!__atomic_compare_exchange_n(&memory, &none, made, false,
+					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+		(void)munmap(made, size);
+		return none;
+	}
+	(void)pthread_atfork(NULL, NULL, on_fork);
+	return made;
+}
+
+/* The first call of a process, or of several threads of it. */
+static void begin(struct state *s)
+{
+	uint32_t none = 0;
+	uint32_t mine = __atomic_add_fetch(&generations, 1, __ATOMIC_SEQ_CST);
+
+	/* After 2^32 generations of forks; 0 means something else. */
+	if (mine == 0)
+		mine = 1;
+	(void)__atomic_compare_exchange_n(&s->generation, &none, mine, false,
+					  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+struct state *state_get(void)
+{
+	uint8_t *m = load(&memory);
+	struct state *s;
+
+	if (m == NULL)
+		m = make_memory();
+	if (m == NULL)
+		return NULL;
+	s = (struct state *)(void *)m;
+	if (load(&s->generation) == 0)
+		begin(s);
+	return s;
+}
+
+struct protocol_page *state_page(void)
+{
+	return (struct protocol_page *)(void *)(load(&memory) + state_bytes());
+}
+
+/* In one step: others may be reading there. */
+int state_map_page(int fd)
+{
+	const int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+	void *at = mmap(state_page(), page_bytes(), PROT_READ | PROT_WRITE,
+			flags | MAP_FIXED, fd, 0);
+
+	return at == MAP_FAILED ? -errno : 0;
+}
+
+bool state_enter(struct state *s)
+{
+	return exchange(&s->is_busy, 1) == 0;
+}
+
+static void work_off(struct state *s, void (*work)(struct state *s))
+{
+	const int saved = errno;
+	int cancel;
+
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	while (exchange(&s->is_due, 0))
+		work(s);
+	(void)pthread_setcancelstate(cancel, &cancel);
+	errno = saved;
+}
+
+void state_leave(struct state *s, void (*work)(struct state *s))
+{
+	store(&s->is_busy, 0);
+	while (load(&s->is_due) && state_enter(s)) {
+		work_off(s, work);
+		store(&s->is_busy, 0);
+	}
+}
+
+void state_settle(struct state *s, void (*work)(struct state *s))
+{
+	store(&s->is_due, 1);
+	while (load(&s->is_due) && state_enter(s)) {
+		work_off(s, work);
+		store(&s->is_busy, 0);
+	}
+}
+
+void state_note_fd(int fd)
+{
+	noted_fd = fd;
+}

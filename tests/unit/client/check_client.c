@@ -1,0 +1,460 @@
+/* Spans, commands and the connection, through the header. */
+#include "lib/client/sentry_profd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/ipc.h"
+#include "lib/client/state.h"
+#include "tests/unit/client/fake_clock.h"
+#include "tests/unit/client/fake_daemon.h"
+#include "tests/unit/suite.h"
+
+static struct fake_daemon d;
+
+static void set_up(void)
+{
+	fake_listen(&d);
+}
+
+static void tear_down(void)
+{
+	sentry_profd_disconnect();
+	fake_end(&d);
+}
+
+/* Connected, and told what there is to know. */
+static void meet(uint32_t lifecycle, bool is_sampled)
+{
+	ck_assert_int_eq(sentry_profd_connect(fake_path), 0);
+	fake_accept(&d);
+	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
+	fake_answer(&d, lifecycle, is_sampled);
+	ck_assert_int_eq(sentry_profd_wait(0), 0);
+}
+
+START_TEST(without_a_daemon_nothing_has_an_effect)
+{
+	char text[SENTRY_PROFD_JSON_SIZE] = "x";
+	sentry_profd_span span;
+
+	fake_go(&d);
+	errno = 77;
+	ck_assert_int_eq(sentry_profd_connect(fake_path), -ENOENT);
+	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
+	ck_assert_int_eq(sentry_profd_start_profiler(), SENTRY_PROFD_LATER);
+	ck_assert_int_eq(sentry_profd_stop_profiler(), SENTRY_PROFD_LATER);
+	span = sentry_profd_root_span_begin(1);
+	ck_assert_uint_ne(span, 0);
+	ck_assert_int_eq(sentry_profd_profile_context(text, sizeof(text)), 0);
+	ck_assert_str_eq(text, "");
+	ck_assert_int_eq(sentry_profd_trace_data(text, sizeof(text)), 0);
+	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 0);
+	sentry_profd_root_span_end(span);
+	sentry_profd_root_span_end(span);
+	ck_assert_int_lt(sentry_profd_wait(0), 0);
+	ck_assert_int_eq(errno, 77);
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	ck_assert_int_eq(sentry_profd_connect(text), -ENAMETOOLONG);
+}
+END_TEST
+
+START_TEST(the_first_and_the_last_span_count)
+{
+	sentry_profd_span a, b;
+
+	meet(PROTOCOL_TRACE, true);
+	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_STOPPED);
+	fake_take_nothing(&d);
+	ck_assert_uint_eq(d.page->is_traced, 0);
+	a = sentry_profd_root_span_begin(1);
+	ck_assert_uint_eq(fake_take(&d).h.type, PROTOCOL_SPANS_OPEN);
+	ck_assert_uint_eq(d.page->spans_open, 1);
+	ck_assert_uint_eq(d.page->is_traced, 1);
+	b = sentry_profd_root_span_begin(1);
+	sentry_profd_root_span_end(a);
+	ck_assert_uint_eq(d.page->spans_open, 1);
+	sentry_profd_root_span_end(b);
+	ck_assert_uint_eq(d.page->spans_open, 0);
+	fake_take_nothing(&d);
+}
+END_TEST
+
+START_TEST(nothing_is_said_that_is_not_waited_for)
+{
+	meet(PROTOCOL_TRACE, true);
+	d.page->wants_open = 0;
+	sentry_profd_root_span_end(sentry_profd_root_span_begin(1));
+	ck_assert_uint_eq(d.page->spans_open, 0);
+	(void)sentry_profd_root_span_begin(1);
+	ck_assert_uint_eq(d.page->spans_open, 1);
+	fake_take_nothing(&d);
+}
+END_TEST
+
+START_TEST(a_span_that_is_not_sampled_says_that_there_is_tracing)
+{
+	meet(PROTOCOL_TRACE, true);
+	ck_assert_uint_eq(sentry_profd_root_span_begin(0), 0);
+	sentry_profd_root_span_end(0);
+	ck_assert_uint_eq(d.page->is_traced, 1);
+	ck_assert_uint_eq(d.page->spans_open, 0);
+	fake_take_nothing(&d);
+}
+END_TEST
+
+/* The daemon's beat stands still: nobody is there any more. */
+static void let_go_unseen(void)
+{
+	fake_go(&d);
+	fake_clock_ns += 5 * NS_PER_SEC;
+	(void)sentry_profd_root_span_begin(1);
+	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
+}
+
+START_TEST(a_daemon_that_comes_back_is_told_anew)
+{
+	meet(PROTOCOL_TRACE, true);
+	(void)sentry_profd_root_span_begin(1);
+	(void)fake_take(&d);
+	let_go_unseen();
+	fake_listen(&d);
+	/* It is not looked for at each call. */
+	fake_clock_ns += NS_PER_SEC / 2;
+	(void)sentry_profd_root_span_begin(1);
+	ck_assert(!fake_is_called(&d));
+	fake_clock_ns += NS_PER_SEC;
+	(void)sentry_profd_root_span_begin(1);
+	fake_accept(&d);
+	fake_answer(&d, PROTOCOL_TRACE, true);
+	fake_clock_ns += NS_PER_SEC;
+	(void)sentry_profd_root_span_begin(1);
+	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_STOPPED);
+	ck_assert_uint_eq(fake_take(&d).h.type, PROTOCOL_SPANS_OPEN);
+	ck_assert_uint_eq(d.page->spans_open, 1);
+}
+END_TEST
+
+START_TEST(a_daemon_that_comes_later_is_found)
+{
+	fake_go(&d);
+	ck_assert_int_eq(sentry_profd_connect(fake_path), -ENOENT);
+	/* After many failures twice a minute. */
+	for (int i = 0; i < 10; i++) {
+		fake_clock_ns += 31 * NS_PER_SEC;
+		(void)sentry_profd_root_span_begin(1);
+	}
+	fake_listen(&d);
+	fake_clock_ns += 29 * NS_PER_SEC;
+	(void)sentry_profd_root_span_begin(1);
+	ck_assert(!fake_is_called(&d));
+	fake_clock_ns += 2 * NS_PER_SEC;
+	(void)sentry_profd_root_span_begin(1);
+	fake_accept(&d);
+}
+END_TEST
+
+START_TEST(a_daemon_that_is_alive_is_not_looked_after)
+{
+	meet(PROTOCOL_TRACE, true);
+	d.page->wants_open = 0;
+	(void)sentry_profd_root_span_begin(1);
+	for (int i = 0; i < 10; i++) {
+		d.page->beat++;
+		fake_clock_ns += 3 * NS_PER_SEC;
+		(void)sentry_profd_root_span_begin(1);
+	}
+	/* An end that only a look would have seen. */
+	close_fd(&d.connection);
+	d.page->beat++;
+	fake_clock_ns += 3 * NS_PER_SEC;
+	(void)sentry_profd_root_span_begin(1);
+	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_STOPPED);
+	fake_clock_ns += 5 * NS_PER_SEC;
+	(void)sentry_profd_root_span_begin(1);
+	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
+}
+END_TEST
+
+START_TEST(a_daemon_that_does_not_read_is_not_waited_for)
+{
+	meet(PROTOCOL_TRACE, true);
+	for (int i = 0; i < 10000; i++)
+		sentry_profd_root_span_end(sentry_profd_root_span_begin(1));
+	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_STOPPED);
+	(void)sentry_profd_root_span_begin(1);
+	ck_assert_uint_eq(d.page->spans_open, 1);
+}
+END_TEST
+
+START_TEST(a_daemon_that_has_gone_raises_no_signal)
+{
+	meet(PROTOCOL_TRACE, true);
+	fake_go(&d);
+	(void)signal(SIGPIPE, SIG_DFL);
+	sentry_profd_root_span_end(sentry_profd_root_span_begin(1));
+	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
+}
+END_TEST
+
+START_TEST(a_page_that_may_shrink_is_none)
+{
+	const struct protocol_answer answer = {
+		.h = {PROTOCOL_ANSWER, sizeof(answer), 1},
+	};
+	int fd = memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	ck_assert_int_eq(sentry_profd_connect(fake_path), 0);
+	fake_accept(&d);
+	ck_assert_int_eq(ftruncate(fd, 4096), 0);
+	ck_assert_int_eq(
+		ipc_send(d.connection, &answer, sizeof(answer), &fd, 1), 0);
+	ck_assert_int_eq(sentry_profd_wait(0), -ENOTCONN);
+	fake_take_end(&d);
+	close_fd(&fd);
+}
+END_TEST
+
+/* The library's socket: one that the test did not make. */
+static int find_socket(void)
+{
+	for (int fd = 3; fd < 256; fd++) {
+		socklen_t size = sizeof(int);
+		int type;
+
+		if (fd != d.listener && fd != d.connection &&
+		    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
+		    type == SOCK_SEQPACKET)
+			return fd;
+	}
+	return -1;
+}
+
+/* What becomes a daemon closes all descriptors, and opens its own. */
+START_TEST(a_descriptor_that_is_anothers_now_is_left_alone)
+{
+	int pair[2], fd;
+	char byte;
+
+	meet(PROTOCOL_TRACE, true);
+	fd = find_socket();
+	ck_assert_int_ge(fd, 3);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	ck_assert_int_eq(dup2(pair[0], fd), fd);
+	sentry_profd_root_span_end(sentry_profd_root_span_begin(1));
+	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
+	sentry_profd_disconnect();
+	ck_assert_int_ge(fcntl(fd, F_GETFD), 0);
+	ck_assert_int_lt(recv(pair[1], &byte, 1, MSG_DONTWAIT), 0);
+	ck_assert_int_eq(errno, EAGAIN);
+	close_fd(&fd);
+	close_fd(&pair[0]);
+	close_fd(&pair[1]);
+}
+END_TEST
+
+static void check_ended_well(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+
+/* i: fork(2) of libc, or the bare call, of which libc's handlers know nothing.
+ */
+START_TEST(a_child_is_a_process_of_its_own)
+{
+	struct fake_daemon parent;
+	sentry_profd_span span;
+	pid_t pid;
+
+	meet(PROTOCOL_TRACE, true);
+	span = sentry_profd_root_span_begin(1);
+	(void)fake_take(&d);
+	parent = d;
+	pid = _i == 0 ? fork() : (pid_t)syscall(SYS_fork);
+	if (pid == 0) {
+		sentry_profd_span own;
+
+		if (sentry_profd_state() != SENTRY_PROFD_NO_DAEMON)
+			_exit(1);
+		sentry_profd_root_span_end(span);
+		own = sentry_profd_root_span_begin(1);
+		if (own == 0 || own == span || sentry_profd_wait(60000) != 0)
+			_exit(2);
+		_exit(sentry_profd_state() == SENTRY_PROFD_UNSAMPLED ? 0 : 3);
+	}
+	d.connection = d.page_fd = -1;
+	fake_accept(&d);
+	fake_answer(&d, PROTOCOL_TRACE, false);
+	check_ended_well(pid);
+	fake_take_end(&d);
+	ck_assert_uint_eq(parent.page->spans_open, 1);
+	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_STOPPED);
+	sentry_profd_root_span_end(span);
+	ck_assert_uint_eq(parent.page->spans_open, 0);
+	close_fd(&parent.connection);
+	close_fd(&parent.page_fd);
+}
+END_TEST
+
+START_TEST(a_child_does_not_hold_its_parents_connection)
+{
+	int pair[2];
+	pid_t pid;
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	pid = fork();
+	if (pid == 0) {
+		close_fd(&pair[1]);
+		if (sentry_profd_connect(fake_path) < 0)
+			_exit(1);
+		/* It waits for the end of the test, which holds pair[1]. */
+		if (fork() == 0) {
+			char byte;
+
+			(void)!read(pair[0], &byte, 1);
+			_exit(0);
+		}
+		_exit(0);
+	}
+	close_fd(&pair[0]);
+	check_ended_well(pid);
+	fake_accept(&d);
+	fake_take_end(&d);
+	close_fd(&pair[1]);
+}
+END_TEST
+
+START_TEST(commands_say_what_comes_of_them)
+{
+	meet(PROTOCOL_MANUAL, true);
+	ck_assert_int_eq(sentry_profd_stop_profiler(),
+			 SENTRY_PROFD_NOT_RUNNING);
+	ck_assert_uint_eq(fake_take(&d).h.type, PROTOCOL_STOP);
+	d.page->handled = 1;
+	ck_assert_int_eq(sentry_profd_start_profiler(), SENTRY_PROFD_OK);
+	ck_assert_uint_eq(fake_take(&d).h.type, PROTOCOL_START);
+	/* Not dealt with yet. */
+	ck_assert_int_eq(sentry_profd_start_profiler(),
+			 SENTRY_PROFD_RUNS_ALREADY);
+	d.page->handled = 3;
+	d.page->state = PROTOCOL_PROFILING;
+	ck_assert_int_eq(sentry_profd_start_profiler(),
+			 SENTRY_PROFD_RUNS_ALREADY);
+	ck_assert_int_eq(sentry_profd_stop_profiler(), SENTRY_PROFD_OK);
+	d.page->lifecycle = PROTOCOL_TRACE;
+	ck_assert_int_eq(sentry_profd_start_profiler(),
+			 SENTRY_PROFD_TRACE_MODE);
+	ck_assert_int_eq(sentry_profd_stop_profiler(), SENTRY_PROFD_TRACE_MODE);
+	d.page->lifecycle = PROTOCOL_MANUAL;
+	d.page->is_sampled = 0;
+	d.page->state = PROTOCOL_UNSAMPLED;
+	ck_assert_int_eq(sentry_profd_start_profiler(),
+			 SENTRY_PROFD_NOT_SAMPLED);
+	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_UNSAMPLED);
+}
+END_TEST
+
+START_TEST(the_last_command_holds_for_a_daemon_that_comes_later)
+{
+	fake_go(&d);
+	ck_assert_int_eq(sentry_profd_connect(fake_path), -ENOENT);
+	ck_assert_int_eq(sentry_profd_stop_profiler(), SENTRY_PROFD_LATER);
+	ck_assert_int_eq(sentry_profd_start_profiler(), SENTRY_PROFD_LATER);
+	fake_listen(&d);
+	meet(PROTOCOL_MANUAL, true);
+	ck_assert_uint_eq(fake_take(&d).h.type, PROTOCOL_START);
+	fake_take_nothing(&d);
+	let_go_unseen();
+	fake_listen(&d);
+	meet(PROTOCOL_MANUAL, true);
+	ck_assert_uint_eq(fake_take(&d).h.type, PROTOCOL_START);
+}
+END_TEST
+
+START_TEST(a_command_that_does_not_fit_is_said_later)
+{
+	struct protocol_request last = {0};
+
+	meet(PROTOCOL_MANUAL, true);
+	for (int i = 0; i < 10000; i++)
+		(void)sentry_profd_start_profiler();
+	(void)sentry_profd_stop_profiler();
+	for (int i = 0; i < 10000 && last.h.type != PROTOCOL_STOP; i++) {
+		last = fake_take(&d);
+		fake_clock_ns += 10 * NS_PER_MS;
+		(void)sentry_profd_root_span_begin(0);
+	}
+	ck_assert_uint_eq(last.h.type, PROTOCOL_STOP);
+	fake_take_nothing(&d);
+}
+END_TEST
+
+#define ROUNDS 20000
+
+static void *open_and_close(void *ctx)
+{
+	(void)ctx;
+	for (int i = 0; i < ROUNDS; i++)
+		sentry_profd_root_span_end(sentry_profd_root_span_begin(i % 2));
+	return NULL;
+}
+
+START_TEST(threads_open_and_close_spans)
+{
+	pthread_t threads[8];
+
+	meet(PROTOCOL_TRACE, true);
+	d.page->wants_open = 0;
+	for (size_t i = 0; i < array_size(threads); i++)
+		ck_assert_int_eq(
+			pthread_create(&threads[i], NULL, open_and_close, NULL),
+			0);
+	for (size_t i = 0; i < array_size(threads); i++)
+		ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+	ck_assert_uint_eq(d.page->spans_open, 0);
+	(void)sentry_profd_root_span_begin(1);
+	ck_assert_uint_eq(d.page->spans_open, 1);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("client");
+	TCase *t = tcase_create("client");
+
+	tcase_add_checked_fixture(t, set_up, tear_down);
+	tcase_add_test(t, without_a_daemon_nothing_has_an_effect);
+	tcase_add_test(t, the_first_and_the_last_span_count);
+	tcase_add_test(t, nothing_is_said_that_is_not_waited_for);
+	tcase_add_test(t,
+		       a_span_that_is_not_sampled_says_that_there_is_tracing);
+	tcase_add_test(t, a_daemon_that_comes_back_is_told_anew);
+	tcase_add_test(t, a_daemon_that_comes_later_is_found);
+	tcase_add_test(t, a_daemon_that_is_alive_is_not_looked_after);
+	tcase_add_test(t, a_daemon_that_does_not_read_is_not_waited_for);
+	tcase_add_test(t, a_daemon_that_has_gone_raises_no_signal);
+	tcase_add_test(t, a_page_that_may_shrink_is_none);
+	tcase_add_test(t, a_descriptor_that_is_anothers_now_is_left_alone);
+	tcase_add_loop_test(t, a_child_is_a_process_of_its_own, 0, 2);
+	tcase_add_test(t, a_child_does_not_hold_its_parents_connection);
+	tcase_add_test(t, commands_say_what_comes_of_them);
+	tcase_add_test(t, the_last_command_holds_for_a_daemon_that_comes_later);
+	tcase_add_test(t, a_command_that_does_not_fit_is_said_later);
+	tcase_add_test(t, threads_open_and_close_spans);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,17 @@
+#include "tests/unit/client/fake_clock.h"
+
+#include <time.h>
+
+#include "lib/client/state.h"
+
+uint64_t fake_clock_ns = 1000 * NS_PER_SEC;
+
+uint64_t state_now_ns(void)
+{
+	struct timespec now;
+
+	if (fake_clock_ns != 0)
+		return fake_clock_ns;
+	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * NS_PER_SEC + (uint64_t)now.tv_nsec;
+}
