@@ -1,0 +1,260 @@
+/* What links a transaction to its profile, through the header. */
+#include "lib/client/sentry_profd.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "lib/base/ipc.h"
+#include "tests/unit/client/fake_daemon.h"
+#include "tests/unit/suite.h"
+
+static struct fake_daemon d;
+static char text[SENTRY_PROFD_JSON_SIZE];
+
+static void set_up(void)
+{
+	fake_listen(&d);
+	ck_assert_int_eq(sentry_profd_connect(fake_path), 0);
+	fake_accept(&d);
+	fake_answer(&d, PROTOCOL_TRACE, true);
+	ck_assert_int_eq(sentry_profd_wait(0), 0);
+}
+
+static void tear_down(void)
+{
+	sentry_profd_disconnect();
+	fake_end(&d);
+}
+
+/* The text is JSON, and the object's member; NULL: it has none. */
+static const char *member(const char *name)
+{
+	static char value[SENTRY_PROFD_JSON_SIZE];
+	json_t *object = json_loads(text, 0, NULL);
+	const char *found;
+
+	ck_assert_ptr_nonnull(object);
+	found = json_string_value(json_object_get(object, name));
+	(void)snprintf(value, sizeof(value), "%s", found == NULL ? "" : found);
+	json_decref(object);
+	return found == NULL ? NULL : value;
+}
+
+static void check_span_data(void)
+{
+	int n = sentry_profd_span_data(text, sizeof(text));
+
+	ck_assert_int_gt(n, 0);
+	ck_assert_uint_eq(strlen(text), (size_t)n);
+}
+
+START_TEST(the_profiler_is_known_before_the_daemon_knows_of_the_span)
+{
+	sentry_profd_span span;
+
+	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 0);
+	ck_assert_int_eq(sentry_profd_profile_context(text, sizeof(text)), 0);
+	span = sentry_profd_root_span_begin(1);
+	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 32);
+	ck_assert_str_eq(text, FAKE_ID);
+	ck_assert_int_gt(sentry_profd_profile_context(text, sizeof(text)), 0);
+	ck_assert_str_eq(text, "{\"profiler_id\":\"" FAKE_ID "\"}");
+	check_span_data();
+	ck_assert_str_eq(member("profiler_id"), FAKE_ID);
+	sentry_profd_root_span_end(span);
+	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 0);
+	/* The chunk goes on to its end. */
+	d.page->state = PROTOCOL_PROFILING;
+	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 32);
+}
+END_TEST
+
+START_TEST(what_is_not_profiled_has_no_profiler)
+{
+	static const uint32_t states[] = {
+		PROTOCOL_NONE,	      PROTOCOL_UNSAMPLED,
+		PROTOCOL_LIMITED,     PROTOCOL_TRACED_BY_OTHER,
+		PROTOCOL_IS_LEFT_OUT,
+	};
+
+	(void)sentry_profd_root_span_begin(1);
+	for (size_t i = 0; i < array_size(states); i++) {
+		d.page->state = states[i];
+		ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)),
+				 0);
+		check_span_data();
+		ck_assert_ptr_null(member("profiler_id"));
+	}
+	d.page->state = PROTOCOL_STOPPED;
+	d.page->is_sampled = 0;
+	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 0);
+	/* It is being written, and goes on being so. */
+	d.page->is_sampled = 1;
+	d.page->sequence = 1;
+	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 0);
+	ck_assert_int_eq(sentry_profd_trace_data(text, sizeof(text)), 0);
+	d.page->sequence = 2;
+	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 32);
+}
+END_TEST
+
+START_TEST(a_manual_profiler_is_known_when_it_was_started)
+{
+	d.page->lifecycle = PROTOCOL_MANUAL;
+	(void)sentry_profd_root_span_begin(1);
+	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 0);
+	(void)sentry_profd_start_profiler();
+	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 32);
+	d.page->handled = 1;
+	d.page->state = PROTOCOL_PROFILING;
+	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 32);
+	(void)sentry_profd_stop_profiler();
+	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 0);
+}
+END_TEST
+
+START_TEST(threads_have_the_number_that_the_daemon_gives_them)
+{
+	char number[32];
+
+	ck_assert_int_gt(sentry_profd_thread_id(text, sizeof(text)), 0);
+	(void)snprintf(number, sizeof(number), "%d", gettid());
+	ck_assert_str_eq(text, number);
+	d.page->thread_id = PROTOCOL_PTHREAD;
+	ck_assert_int_gt(sentry_profd_thread_id(text, sizeof(text)), 0);
+	(void)snprintf(number, sizeof(number), "%" PRIuPTR,
+		       (uintptr_t)pthread_self());
+	ck_assert_str_eq(text, number);
+}
+END_TEST
+
+static void answer_thread(uint32_t tag, int32_t pid)
+{
+	const struct protocol_answer answer = {
+		.h = {PROTOCOL_ANSWER, sizeof(answer), tag},
+		.pid = pid,
+	};
+
+	ck_assert_int_eq(
+		ipc_send(d.connection, &answer, sizeof(answer), NULL, 0), 0);
+}
+
+static void *ask_once(void *ctx)
+{
+	(void)ctx;
+	(void)sentry_profd_thread_id(text, sizeof(text));
+	return NULL;
+}
+
+START_TEST(in_another_pid_namespace_the_daemon_is_asked)
+{
+	struct protocol_request m;
+	pthread_t thread;
+
+	d.page->is_other_ns = 1;
+	ck_assert_int_eq(sentry_profd_thread_id(text, sizeof(text)), 0);
+	ck_assert_int_eq(sentry_profd_trace_data(text, sizeof(text)), 0);
+	m = fake_take(&d);
+	ck_assert_uint_eq(m.h.type, PROTOCOL_THREAD);
+	ck_assert_int_eq(m.pid, gettid());
+	/* Once is enough. */
+	ck_assert_int_eq(sentry_profd_thread_id(text, sizeof(text)), 0);
+	fake_take_nothing(&d);
+	answer_thread(m.h.tag, 123456);
+	ck_assert_int_gt(sentry_profd_thread_id(text, sizeof(text)), 0);
+	ck_assert_str_eq(text, "123456");
+	/* A thread that is new may have the number of another. */
+	ck_assert_int_eq(pthread_create(&thread, NULL, ask_once, NULL), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	m = fake_take(&d);
+	ck_assert_uint_eq(m.h.type, PROTOCOL_THREAD);
+	ck_assert_int_ne(m.pid, gettid());
+}
+END_TEST
+
+static void check_name(const char *comm, const char *expected)
+{
+	ck_assert_int_eq(prctl(PR_SET_NAME, comm, 0, 0, 0), 0);
+	ck_assert_int_eq(sentry_profd_thread_name(text, sizeof(text)),
+			 (int)strlen(expected));
+	ck_assert_str_eq(text, expected);
+	ck_assert_int_gt(sentry_profd_trace_data(text, sizeof(text)), 0);
+	if (expected[0] == '\0')
+		ck_assert_ptr_null(member("thread.name"));
+	else
+		ck_assert_str_eq(member("thread.name"), expected);
+	ck_assert_ptr_null(member("profiler_id"));
+	check_span_data();
+}
+
+START_TEST(names_are_those_of_the_profile)
+{
+#define BAD "\xef\xbf\xbd"
+	check_name("worker", "worker");
+	check_name("a \"b\" \\c\\", "a \"b\" \\c\\");
+	check_name("\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"",
+		   "\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"");
+	check_name("\t\n\x7f\xc2\x85.", BAD BAD BAD BAD ".");
+	check_name("\xff\xc0\x80\xed\xa0\x80", BAD BAD BAD BAD BAD BAD);
+	check_name(
+		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+		BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD);
+	check_name("\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\xa5",
+		   "\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\xa5");
+	check_name("\xe0\x9f\x80\xf4\x90\x80\x80\xf0\x8f\x80",
+		   BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD);
+	check_name("", "");
+	/* Of the executable: it is the main thread's and no name of its own. */
+	check_name("check_linking", "main");
+	check_name("check_linkin", "check_linkin");
+}
+END_TEST
+
+START_TEST(a_buffer_that_is_too_small)
+{
+	int (*const all[])(char *, size_t) = {
+		sentry_profd_profiler_id, sentry_profd_thread_id,
+		sentry_profd_thread_name, sentry_profd_profile_context,
+		sentry_profd_trace_data,  sentry_profd_span_data,
+	};
+
+	(void)sentry_profd_root_span_begin(1);
+	(void)prctl(PR_SET_NAME, "\"\\\xff", 0, 0, 0);
+	for (size_t i = 0; i < array_size(all); i++) {
+		int n = all[i](text, sizeof(text));
+
+		ck_assert_int_gt(n, 0);
+		for (size_t size = 0; size <= (size_t)n; size++) {
+			memset(text, 'x', sizeof(text));
+			ck_assert_int_eq(all[i](text, size), -ENOBUFS);
+			ck_assert(size == 0 || text[0] == '\0');
+			ck_assert_int_eq(text[size], 'x');
+		}
+		ck_assert_int_eq(all[i](text, (size_t)n + 1), n);
+	}
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("linking");
+	TCase *t = tcase_create("linking");
+
+	tcase_add_checked_fixture(t, set_up, tear_down);
+	tcase_add_test(
+		t, the_profiler_is_known_before_the_daemon_knows_of_the_span);
+	tcase_add_test(t, what_is_not_profiled_has_no_profiler);
+	tcase_add_test(t, a_manual_profiler_is_known_when_it_was_started);
+	tcase_add_test(t, threads_have_the_number_that_the_daemon_gives_them);
+	tcase_add_test(t, in_another_pid_namespace_the_daemon_is_asked);
+	tcase_add_test(t, names_are_those_of_the_profile);
+	tcase_add_test(t, a_buffer_that_is_too_small);
+	suite_add_tcase(s, t);
+	return s;
+}
