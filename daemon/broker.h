@@ -11,12 +11,15 @@
  *   reap.c      takes note of their ends
  *   watch.c     the heartbeat of capture
  *   inbox.c     what capture and unwind say
- *   targets.c   the processes that are profiled
+ *   instance.c  the processes that are known
+ *   targets.c   runs of the profiler on them: their table, their ends
+ *   attach.c    and what happens from their start on
  *   past.c      what was kept of, and lost with, children that died
  *   refusal.c   the lines for those that cannot be
  *   delivery.c  chunks on their way to files and to Sentry
  *   loss.c      those that do not arrive
- *   stats.c     the figures of the run
+ *   figures.c   the figures of targets and instances
+ *   stats.c     and of the run
  *   governor.c  keeps all of them within the CPU budget
  *   usage.c     of these, processor time and memory
  *   service.c   what a service manager is told
@@ -30,13 +33,16 @@
 #include <stdint.h>
 
 #include "daemon/files.h"
+#include "daemon/figures.h"
 #include "daemon/governor.h"
 #include "daemon/heartbeat.h"
+#include "daemon/instance.h"
 #include "daemon/msg.h"
 #include "daemon/notify.h"
 #include "daemon/options.h"
 #include "daemon/output.h"
 #include "daemon/patience.h"
+#include "daemon/targets.h"
 #include "lib/base/loop.h"
 #include "proto/client_report.h"
 
@@ -76,86 +82,6 @@ struct unwind {
 	uint32_t rings_awaited; /* of this capture; the last one counts */
 	bool ring_due;		/* when it knows of all its targets */
 	uint32_t sessions_asked;
-};
-
-enum target_phase {
-	TARGET_WAITING,	 /* to be attached */
-	TARGET_PROFILED, /* attached */
-	TARGET_CLOSING,	 /* no more records will come but those in the ring */
-	TARGET_CLOSED,	 /* its last chunk is made */
-};
-
-/* A target's session in the unwind process that runs. */
-enum session {
-	SESSION_NONE,
-	SESSION_ASKED, /* it has been told, and has not answered */
-	SESSION_OPEN,
-};
-
-#define DISCARD_REASONS_MAX 32
-
-struct chunk_counts {
-	uint64_t made;
-	uint64_t written;
-	uint64_t unwritten; /* there should have been a file, and is none */
-	uint64_t sent;
-	uint64_t spooled; /* to be sent later, perhaps by another daemon */
-	uint64_t discarded[DISCARD_REASONS_MAX]; /* by enum discard */
-};
-
-/* Why a chunk does not arrive; the first ones are enum profile_fault. */
-enum discard {
-	DISCARD_MEMORY = 20,
-	DISCARD_TOO_LARGE,
-	DISCARD_NETWORK_ERROR,
-	DISCARD_SEND_ERROR,
-	DISCARD_RATE_LIMITED,
-	DISCARD_QUEUE_OVERFLOW,
-	DISCARD_WRITE_ERROR,
-	DISCARD_SHUTDOWN,
-	DISCARD_UNWIND_DIED,
-	DISCARD_N
-};
-
-/* What the governor knows of a target. */
-struct governed {
-	struct governor_cost cost;
-	uint64_t cost_ns, captured; /* of its counters at the last look */
-	uint32_t lowest_hz;
-	uint64_t lowered_ns;  /* how long its rate was lowered */
-	uint64_t exceeded_ns; /* and all at their lowest were still too much */
-};
-
-struct target {
-	uint32_t id;
-	int32_t pid;
-	int pidfd;
-	uint32_t uid;
-	uint32_t slot;
-	struct unwind *unwind; /* NULL: not started, it gets no messages */
-	enum target_phase phase;
-	enum session session;
-	bool attach_due; /* capture is to be told of it then */
-	bool attached_once;
-	bool left_out;	 /* it made capture or the helper hang */
-	bool short_told; /* that there are too few descriptors for it */
-	int attach_error;
-	uint64_t retry_ns; /* waiting for another tracer's end: look again then;
-			      0: it has none */
-
-	/* Of capture processes that are gone; the last one's is in its page. */
-	struct capture_counters past;
-	uint64_t missed_no_capture; /* while there was none, or it died */
-	uint64_t dead_ns;	    /* when the last one died; 0: it lives */
-	uint64_t dead_threads;
-
-	struct msg_unwind_stats unwind_past; /* of unwind processes that died */
-	struct msg_unwind_stats unwind_now;
-	struct chunk_counts chunks;
-	uint64_t payload_bytes; /* of its chunks that went on to ship */
-
-	uint32_t rate_hz; /* that it is sampled at */
-	struct governed governed;
 };
 
 /* The server takes no profiles (limit.c). */
@@ -198,8 +124,11 @@ struct broker {
 	int ship_fds[INIT_FILE_N];   /* -1: none */
 	struct msg_spool spool_past; /* of ship processes that died */
 	struct msg_spool spool_now;
-	struct target targets[HEARTBEAT_SLOTS];
-	size_t n_targets;
+	struct target targets[HEARTBEAT_SLOTS]; /* FOR_EACH_TARGET */
+	uint32_t last_target;			/* its id */
+	struct instance **instances;		/* oldest first */
+	size_t n_instances, instances_size;
+	struct instance_figures gone; /* of instances that are none any more */
 
 	uint64_t governed_at_ns; /* when the governor looked */
 	uint64_t governed_ns;	 /* and what the broker itself had used */
@@ -220,7 +149,9 @@ struct broker {
 	bool ending;	     /* the children are to end, and stay so */
 	bool pause_asked;    /* by SIGTSTP, and no SIGCONT came since */
 	bool pausing;	     /* capture is to end, and to stay so */
-	uint64_t away_ns;    /* how long we have been stopped by that */
+	bool letting_go;     /* capture is to end for a while (targets.c) */
+	struct patience let_go_patience;
+	uint64_t away_ns; /* how long we have been stopped by that */
 	struct limit limit;
 
 	struct envelope *envelopes;   /* oldest first */
@@ -292,38 +223,7 @@ void watch_heartbeat(struct broker *b);
 /* Opens what the options name; on a fault prints one line. */
 must_check int ship_files_open(struct broker *b);
 
-/* targets.c */
-/* Looks at the process; on a fault prints one line. */
-must_check int target_open(struct broker *b, int32_t pid);
-/*
- * It is to be attached, again after capture was replaced: as soon as unwind
- * knows of it, and nobody else has attached to it meanwhile.
- */
-void target_start(struct broker *b, struct target *t);
-void target_on_state(struct broker *b, const struct msg_target_state *m);
-/*
- * At every turn: tells unwind and capture of those that they can be told of
- * now, also where another tracer has let go.
- */
-void targets_check(struct broker *b);
-/* No records come any more: what there is becomes the last chunk. */
-void target_close(struct target *t);
-/* That, of all. */
-void targets_close(struct broker *b);
-struct target *target_of(struct broker *b, uint32_t id);
-bool targets_all_closed(const struct broker *b);
-bool targets_any_open(const struct broker *b);
-
 /* past.c */
-/* capture is gone: keeps its counters; hung_target made it hang (0: none). */
-void targets_capture_died(struct broker *b, uint32_t hung_target);
-void targets_unwind_died(struct broker *b, struct unwind *u);
-/* Ticks at which it was profiled, had there been a capture, are missed. */
-void target_count_absence(const struct broker *b, struct target *t,
-			  uint64_t now_ns);
-/* We have been stopped, or let go, until now: nothing is expected of that. */
-void targets_resumed(struct broker *b, uint64_t now_ns);
-
 /* ship is gone: keeps its figures of the spool. */
 void past_ship_died(struct broker *b);
 /* What became of chunks in the spool, and what is there now. */
@@ -335,7 +235,7 @@ void capture_on_message(struct child *child, struct ipc_message *m);
 
 /* delivery.c */
 /* A chunk's payload, sealed; fd stays the caller's. */
-must_check int delivery_chunk(struct broker *b, struct target *t,
+must_check int delivery_chunk(struct broker *b, struct instance *i,
 			      const struct msg_chunk *m, int fd);
 void ship_on_message(struct child *child, struct ipc_message *m);
 /* ship was replaced: what is on its way is handed over again. */
@@ -346,16 +246,13 @@ void delivery_finish(struct broker *b, uint64_t timeout_ns);
 void delivery_give_up(struct broker *b);
 
 /* loss.c */
-/* A chunk of t is lost before ship had it: enum discard. */
-void loss_count(struct broker *b, struct target *t, uint32_t reason);
+/* A chunk of i is lost before ship had it: enum discard. */
+void loss_count(struct broker *b, struct instance *i, uint32_t reason);
 /* What there was no ship to be told of. */
 void loss_tell(struct broker *b);
 const char *discard_name(uint32_t reason);
 
 /* stats.c */
 must_check int stats_write(struct broker *b);
-/* All figures of capture for a target, dead ones and the living. */
-void target_counters(const struct broker *b, const struct target *t,
-		     struct capture_counters *ret);
 
 #endif

@@ -171,6 +171,9 @@ static int add_target(void *ctx, struct ipc_message *message)
 	r = start_timer(m->epoch_ns, m->period_ns);
 	if (r < 0)
 		return r;
+	/* Somebody else's before. */
+	memset(&me.heartbeat->slots[m->slot], 0,
+	       sizeof(me.heartbeat->slots[m->slot]));
 	r = capture_add(me.capture, m->target, m->pid, message->fds[0], sink,
 			&me.heartbeat->slots[m->slot],
 			tick_at(clock_mono_ns()));

@@ -216,8 +216,9 @@ static void start_again(struct child *child)
 
 	if (child == &b->capture) {
 		r = start_capture(b);
-		for (size_t i = 0; i < b->n_targets && r == 0; i++)
-			target_start(b, &b->targets[i]);
+		if (r == 0)
+			FOR_EACH_TARGET(t, b)
+		target_start(b, t);
 	} else if (child == &b->ship) {
 		r = start_ship(b);
 		if (r == 0)
@@ -245,7 +246,8 @@ void children_check(struct broker *b)
 {
 	watch_heartbeat(b);
 	children_check_killed(b);
-	if (b->ended_ns == 0 && !b->pausing && b->limit.phase == LIMIT_NONE)
+	if (b->ended_ns == 0 && !b->pausing && !b->letting_go &&
+	    b->limit.phase == LIMIT_NONE)
 		check_restart(&b->capture);
 	check_restart(&b->ship);
 	for (size_t i = 0; i < b->n_unwinds; i++)

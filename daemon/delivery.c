@@ -30,31 +30,28 @@
 struct envelope {
 	struct envelope *next;
 	struct msg_envelope message;
-	uint32_t target;
+	struct instance *instance; /* it is kept for it */
 	int payload_fd;
 	bool handed; /* to the ship that runs */
 };
 
 /* ship knows of it. */
-static void discard(struct broker *b, uint32_t target, enum discard reason)
+static void discard(struct instance *i, enum discard reason)
 {
-	struct target *t = target_of(b, target);
-
-	t->chunks.discarded[reason]++;
+	i->past.chunks.discarded[reason]++;
 }
 
 /* Before there is a file of it, if there should be one. */
-static void lose(struct broker *b, uint32_t target, enum discard reason,
+static void lose(struct broker *b, struct instance *i, enum discard reason,
 		 bool to_file)
 {
-	struct target *t = target_of(b, target);
-
-	loss_count(b, t, reason);
-	t->chunks.unwritten += to_file;
+	loss_count(b, i, reason);
+	i->past.chunks.unwritten += to_file;
 }
 
 static void free_envelope(struct envelope *e)
 {
+	e->instance->n_envelopes--;
 	close_fd(&e->payload_fd);
 	free(e);
 }
@@ -82,13 +79,13 @@ static void take_out(struct broker *b, const struct envelope *e)
 
 static void unwritten(struct broker *b, const struct envelope *e, int error)
 {
-	struct target *t = target_of(b, e->target);
+	struct chunk_counts *chunks = &e->instance->past.chunks;
 
 	log_error("cannot write an envelope in %s: %s", b->output.path,
 		  strerror(error));
-	t->chunks.unwritten++;
+	chunks->unwritten++;
 	if (!b->has_dsn)
-		t->chunks.discarded[DISCARD_WRITE_ERROR]++;
+		chunks->discarded[DISCARD_WRITE_ERROR]++;
 }
 
 /* To ship, with a new file where one is wanted. */
@@ -122,33 +119,35 @@ static void hand_over_next(struct broker *b)
 			hand_over(b, e);
 }
 
-/* The target of which most bytes wait; 0: none do. *ret_sum: of all. */
-static uint32_t most_waiting(const struct broker *b, uint64_t *ret_sum)
+/* That of which most bytes wait; NULL: none do. *ret_sum: of all. */
+static struct instance *most_waiting(const struct broker *b, uint64_t *ret_sum)
 {
-	/* By the targets' numbers, which count up from 1. */
-	uint64_t bytes[HEARTBEAT_SLOTS + 1] = {0};
-	uint32_t most = 0;
+	struct instance *most = NULL;
 
 	*ret_sum = 0;
+	for (const struct envelope *e = b->envelopes; e != NULL; e = e->next)
+		e->instance->waiting_bytes = 0;
 	for (const struct envelope *e = b->envelopes; e != NULL; e = e->next) {
+		struct instance *i = e->instance;
+
 		if (e->handed)
 			continue;
 		*ret_sum += e->message.size;
-		bytes[e->target] += e->message.size;
-		if (bytes[e->target] > bytes[most])
-			most = e->target;
+		i->waiting_bytes += e->message.size;
+		if (most == NULL || i->waiting_bytes > most->waiting_bytes)
+			most = i;
 	}
 	return most;
 }
 
-/* What has waited longest of a target's. */
-static void drop_oldest(struct broker *b, uint32_t target)
+/* What has waited longest of an instance's. */
+static void drop_oldest(struct broker *b, struct instance *i)
 {
 	for (struct envelope *e = b->envelopes; e != NULL; e = e->next) {
-		if (e->handed || e->target != target)
+		if (e->handed || e->instance != i)
 			continue;
 		take_out(b, e);
-		lose(b, e->target, DISCARD_QUEUE_OVERFLOW, e->message.to_file);
+		lose(b, i, DISCARD_QUEUE_OVERFLOW, e->message.to_file);
 		free_envelope(e);
 		return;
 	}
@@ -158,12 +157,12 @@ static void drop_oldest(struct broker *b, uint32_t target)
 static void make_room(struct broker *b, uint64_t size)
 {
 	uint64_t waiting;
-	uint32_t target = most_waiting(b, &waiting);
+	struct instance *i = most_waiting(b, &waiting);
 
-	while (target != 0 && (b->n_envelopes >= ENVELOPES_MAX ||
-			       waiting + size > WAITING_BYTES_MAX)) {
-		drop_oldest(b, target);
-		target = most_waiting(b, &waiting);
+	while (i != NULL && (b->n_envelopes >= ENVELOPES_MAX ||
+			     waiting + size > WAITING_BYTES_MAX)) {
+		drop_oldest(b, i);
+		i = most_waiting(b, &waiting);
 	}
 }
 
@@ -177,7 +176,7 @@ static bool payload_is_sealed(int fd, uint64_t size)
 	       size > 0 && size <= CHUNK_V2_SIZE_MAX;
 }
 
-int delivery_chunk(struct broker *b, struct target *t,
+int delivery_chunk(struct broker *b, struct instance *i,
 		   const struct msg_chunk *m, int fd)
 {
 	struct envelope *e, **end;
@@ -185,21 +184,21 @@ int delivery_chunk(struct broker *b, struct target *t,
 	/* The chunk id becomes a file name, the platform a header. */
 	if (fd < 0 || !payload_is_sealed(fd, m->size) ||
 	    !id_is_one(m->chunk_id) ||
-	    strncmp(m->platform, b->options.platform, sizeof(m->platform)) != 0)
+	    strncmp(m->platform, i->config.platform, sizeof(m->platform)) != 0)
 		return -EPROTO;
-	t->chunks.made++;
+	i->past.chunks.made++;
 	e = calloc(1, sizeof(*e));
 	if (e != NULL)
 		e->payload_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (e == NULL || e->payload_fd < 0) {
-		lose(b, t->id, DISCARD_MEMORY, b->output.dir_fd >= 0);
-		if (e != NULL)
-			free_envelope(e);
+		lose(b, i, DISCARD_MEMORY, b->output.dir_fd >= 0);
+		free(e);
 		return 0;
 	}
 	make_room(b, m->size);
-	t->payload_bytes += m->size;
-	e->target = t->id;
+	i->past.payload_bytes += m->size;
+	i->n_envelopes++;
+	e->instance = i;
 	e->message = (struct msg_envelope){
 		.h = MSG_HEADER(MSG_ENVELOPE, msg_envelope),
 		.seq = ++b->last_seq,
@@ -208,7 +207,7 @@ int delivery_chunk(struct broker *b, struct target *t,
 		.to_server = b->has_dsn,
 	};
 	memcpy(e->message.chunk_id, m->chunk_id, sizeof(m->chunk_id));
-	memcpy(e->message.platform, b->options.platform,
+	memcpy(e->message.platform, i->config.platform,
 	       sizeof(e->message.platform));
 	for (end = &b->envelopes; *end != NULL; end = &(*end)->next)
 		;
@@ -236,7 +235,7 @@ static int take_written(void *ctx, struct ipc_message *message)
 		error = -r;
 	}
 	if (error == 0) {
-		target_of(b, e->target)->chunks.written++;
+		e->instance->past.chunks.written++;
 		b->files_written++;
 	} else {
 		output_remove(&b->output, e->message.seq, e->message.chunk_id);
@@ -248,33 +247,32 @@ static int take_written(void *ctx, struct ipc_message *message)
 }
 
 /* ship has said on stderr what went wrong; here it is counted. */
-static void count_result(struct broker *b, const struct envelope *e,
-			 enum ship_result result)
+static void count_result(const struct envelope *e, enum ship_result result)
 {
 	switch (result) {
 	case SHIP_DONE:
-		target_of(b, e->target)->chunks.sent++;
+		e->instance->past.chunks.sent++;
 		return;
 	case SHIP_SPOOLED:
-		target_of(b, e->target)->chunks.spooled++;
+		e->instance->past.chunks.spooled++;
 		return;
 	case SHIP_SEND_ERROR:
-		discard(b, e->target, DISCARD_SEND_ERROR);
+		discard(e->instance, DISCARD_SEND_ERROR);
 		return;
 	case SHIP_RATE_LIMITED:
-		discard(b, e->target, DISCARD_RATE_LIMITED);
+		discard(e->instance, DISCARD_RATE_LIMITED);
 		return;
 	case SHIP_QUEUE_OVERFLOW:
-		discard(b, e->target, DISCARD_QUEUE_OVERFLOW);
+		discard(e->instance, DISCARD_QUEUE_OVERFLOW);
 		return;
 	case SHIP_INTERNAL_ERROR:
-		discard(b, e->target, DISCARD_MEMORY);
+		discard(e->instance, DISCARD_MEMORY);
 		return;
 	case SHIP_NOTHING:
 	case SHIP_NETWORK_ERROR:
 		break;
 	}
-	discard(b, e->target, DISCARD_NETWORK_ERROR);
+	discard(e->instance, DISCARD_NETWORK_ERROR);
 }
 
 static int take_done(void *ctx, struct ipc_message *message)
@@ -289,7 +287,7 @@ static int take_done(void *ctx, struct ipc_message *message)
 	}
 	take_out(b, e);
 	if (b->has_dsn)
-		count_result(b, e, (enum ship_result)m->result);
+		count_result(e, (enum ship_result)m->result);
 	free_envelope(e);
 	hand_over_next(b);
 	return 0;
@@ -366,7 +364,7 @@ void delivery_give_up(struct broker *b)
 			output_remove(&b->output, e->message.seq,
 				      e->message.chunk_id);
 		if (e->message.to_file || b->has_dsn)
-			lose(b, e->target, DISCARD_SHUTDOWN,
+			lose(b, e->instance, DISCARD_SHUTDOWN,
 			     e->message.to_file);
 		b->envelopes = e->next;
 		b->n_envelopes--;

@@ -76,12 +76,13 @@ void finish_delivery(struct broker *b)
 
 void finish_print_tables(struct broker *b)
 {
+	const bool several = targets_count(b) > 1;
 	struct patience patience;
 
 	(void)fflush(stdout);
 	patience_start(&patience, broker_now_ns(b));
-	for (size_t i = 0; i < b->n_targets; i++) {
-		const struct target *t = &b->targets[i];
+	FOR_EACH_TARGET(t, b)
+	{
 		const struct msg_table m = {
 			.h = MSG_HEADER(MSG_TABLE, msg_table),
 			.target = t->id,
@@ -91,7 +92,7 @@ void finish_print_tables(struct broker *b)
 		if (!t->attached_once || t->unwind == NULL ||
 		    t->unwind->child.fd < 0)
 			continue;
-		if (b->n_targets > 1) {
+		if (several) {
 			printf("process %d\n", t->pid);
 			(void)fflush(stdout);
 		}
@@ -106,31 +107,28 @@ void finish_print_tables(struct broker *b)
 
 void finish_print_outcome(const struct broker *b)
 {
-	uint64_t sent = 0, spooled = 0, lost = 0, unwritten = 0;
+	struct instance_figures all;
+	const struct chunk_counts *c = &all.chunks;
+	uint64_t lost = 0;
 
-	for (size_t i = 0; i < b->n_targets; i++) {
-		const struct chunk_counts *c = &b->targets[i].chunks;
-
-		sent += c->sent;
-		spooled += c->spooled;
-		unwritten += c->unwritten;
-		for (size_t d = 0; d < DISCARD_REASONS_MAX; d++)
-			lost += c->discarded[d];
-	}
+	figures_of_all(b, &all);
+	for (size_t d = 0; d < DISCARD_REASONS_MAX; d++)
+		lost += c->discarded[d];
 	if (b->output.dir_fd >= 0)
 		printf("%llu envelope%s in %s\n",
 		       (unsigned long long)b->files_written,
 		       b->files_written == 1 ? "" : "s", b->output.path);
-	if (unwritten > 0)
+	if (c->unwritten > 0)
 		printf("%llu envelope%s could not be written\n",
-		       (unsigned long long)unwritten,
-		       unwritten == 1 ? "" : "s");
+		       (unsigned long long)c->unwritten,
+		       c->unwritten == 1 ? "" : "s");
 	if (b->has_dsn)
-		printf("%llu chunk%s sent\n", (unsigned long long)sent,
-		       sent == 1 ? "" : "s");
-	if (spooled > 0)
+		printf("%llu chunk%s sent\n", (unsigned long long)c->sent,
+		       c->sent == 1 ? "" : "s");
+	if (c->spooled > 0)
 		printf("%llu chunk%s put into the spool, to be sent later\n",
-		       (unsigned long long)spooled, spooled == 1 ? "" : "s");
+		       (unsigned long long)c->spooled,
+		       c->spooled == 1 ? "" : "s");
 	if (lost > 0)
 		printf("%llu chunk%s discarded (--stats tells why)\n",
 		       (unsigned long long)lost, lost == 1 ? "" : "s");

@@ -139,7 +139,7 @@ static void take_work(const struct broker *b, struct target *t,
 {
 	struct capture_counters now;
 
-	target_counters(b, t, &now);
+	figures_capture(b, t, &now);
 	ret->capture = (double)(now.cost_ns - t->governed.cost_ns);
 	ret->unwind = (double)(now.captured - t->governed.captured);
 	t->governed.cost_ns = now.cost_ns;
@@ -176,21 +176,24 @@ static void measure(struct broker *b, const struct governor_used *used_now,
 	const double capture = used_now->capture, unwind = used_now->unwind;
 	const double others = used_now->others;
 	struct work sum = {0};
+	size_t n = 0, i = 0;
 
 	governor_cost_take(&b->governed_all,
 			   (capture + unwind + others) / (double)elapsed_ns);
-	for (size_t i = 0; i < b->n_targets; i++) {
-		take_work(b, &b->targets[i], &works[i]);
-		sum.capture += works[i].capture;
-		sum.unwind += works[i].unwind;
+	FOR_EACH_TARGET(t, b)
+	{
+		struct work *work = &works[n++];
+
+		take_work(b, t, work);
+		sum.capture += work->capture;
+		sum.unwind += work->unwind;
 	}
-	for (size_t i = 0; i < b->n_targets; i++) {
-		struct target *t = &b->targets[i];
-		double used = part(capture, works[i].capture, sum.capture,
-				   b->n_targets) +
-			      part(unwind, works[i].unwind, sum.unwind,
-				   b->n_targets) +
-			      others / (double)b->n_targets;
+	FOR_EACH_TARGET(t, b)
+	{
+		const struct work *work = &works[i++];
+		double used = part(capture, work->capture, sum.capture, n) +
+			      part(unwind, work->unwind, sum.unwind, n) +
+			      others / (double)n;
 		double cost = used / (double)elapsed_ns * b->options.rate_hz /
 			      t->rate_hz;
 
@@ -266,9 +269,8 @@ static void govern(struct broker *b)
 	double all = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < b->n_targets; i++) {
-		struct target *t = &b->targets[i];
-
+	FOR_EACH_TARGET(t, b)
+	{
 		if (t->phase != TARGET_PROFILED)
 			continue;
 		lowered |= t->rate_hz < b->options.rate_hz;
@@ -290,9 +292,8 @@ static void govern(struct broker *b)
 
 static void count_time(struct broker *b, uint64_t elapsed_ns)
 {
-	for (size_t i = 0; i < b->n_targets; i++) {
-		struct target *t = &b->targets[i];
-
+	FOR_EACH_TARGET(t, b)
+	{
 		if (t->rate_hz < b->options.rate_hz)
 			t->governed.lowered_ns += elapsed_ns;
 		if (b->governor_gave_up && t->phase == TARGET_PROFILED)

@@ -60,7 +60,8 @@ static int capture_done(void *ctx, struct ipc_message *m)
 	struct broker *b = ctx;
 
 	(void)m;
-	if (b->ended_ns == 0 && !b->pausing && b->limit.phase == LIMIT_NONE)
+	if (b->ended_ns == 0 && !b->pausing && !b->letting_go &&
+	    b->limit.phase == LIMIT_NONE)
 		return -EPROTO;
 	b->capture_done = b->ended_ns != 0;
 	return 0;
@@ -139,7 +140,7 @@ static int take_chunk(void *ctx, struct ipc_message *message)
 	struct target *t = own_target(child, m->target);
 
 	if (t == NULL ||
-	    delivery_chunk(child->broker, t, m, message->fds[0]) < 0)
+	    delivery_chunk(child->broker, t->instance, m, message->fds[0]) < 0)
 		child_fail(child, "sends a chunk that is none");
 	return 0;
 }
@@ -158,8 +159,8 @@ static int take_lost(void *ctx, struct ipc_message *message)
 		child_fail(child, "loses a chunk that is none");
 		return 0;
 	}
-	t->chunks.made++;
-	loss_count(child->broker, t, reason);
+	t->instance->past.chunks.made++;
+	loss_count(child->broker, t->instance, reason);
 	return 0;
 }
 

@@ -1,5 +1,7 @@
 #include "daemon/limit.h"
 
+#include <string.h>
+
 #include "daemon/child.h"
 #include "daemon/id.h"
 #include "daemon/log.h"
@@ -35,16 +37,17 @@ int limit_take(struct broker *b, uint64_t until_ns)
 /* What there is of each is a chunk now, and the next one is another's. */
 static void renew_sessions(struct broker *b)
 {
-	for (size_t i = 0; i < b->n_targets; i++) {
-		struct target *t = &b->targets[i];
+	FOR_EACH_TARGET(t, b)
+	{
 		struct msg_session_renew m = {
 			.h = MSG_HEADER(MSG_SESSION_RENEW, msg_session_renew),
 			.target = t->id,
 		};
 
+		id_make(t->profiler_id);
 		if (t->session == SESSION_NONE || t->phase == TARGET_CLOSED)
 			continue;
-		id_make(m.profiler_id);
+		memcpy(m.profiler_id, t->profiler_id, sizeof(m.profiler_id));
 		child_send(&t->unwind->child, &m, sizeof(m), NULL, 0);
 	}
 }
@@ -54,8 +57,8 @@ static void begin(struct broker *b)
 {
 	const uint64_t now = clock_mono_ns();
 
-	for (size_t i = 0; i < b->n_targets; i++)
-		target_count_absence(b, &b->targets[i], now);
+	FOR_EACH_TARGET(t, b)
+	target_count_absence(b, t, now);
 	targets_resumed(b, now);
 	b->limit.since_ns = broker_now_ns(b);
 	b->limit.pauses++;

@@ -62,9 +62,9 @@ void loss_tell(struct broker *b)
 	}
 }
 
-void loss_count(struct broker *b, struct target *t, uint32_t reason)
+void loss_count(struct broker *b, struct instance *i, uint32_t reason)
 {
-	t->chunks.discarded[reason]++;
+	i->past.chunks.discarded[reason]++;
 	if (!b->has_dsn)
 		return;
 	b->untold.quantity[report_reason(reason)]++;

@@ -54,6 +54,15 @@ struct msg_session_close {
 };
 
 /*
+ * Nothing more is wanted of a session that is closed, its table neither. One
+ * that is none any more is no fault.
+ */
+struct msg_session_forget {
+	struct msg_header h;
+	uint32_t target;
+};
+
+/*
  * Read this ring; it replaces the one before, whose writer died. With it: the
  * memfd, and unwind's end of the socket to capture.
  */

@@ -47,10 +47,12 @@ static void keep_counters(const struct broker *b, struct target *t)
 
 void targets_capture_died(struct broker *b, uint32_t hung_target)
 {
-	for (size_t i = 0; i < b->n_targets; i++) {
-		struct target *t = &b->targets[i];
-
+	FOR_EACH_TARGET(t, b)
+	{
 		keep_counters(b, t);
+		/* 0: it is gone for good, and says nothing any more. */
+		if (hung_target == 0)
+			t->in_capture = false;
 		if (t->id != hung_target ||
 		    (t->phase != TARGET_WAITING && t->phase != TARGET_PROFILED))
 			continue;
@@ -64,17 +66,17 @@ void targets_capture_died(struct broker *b, uint32_t hung_target)
 
 void targets_resumed(struct broker *b, uint64_t now_ns)
 {
-	for (size_t i = 0; i < b->n_targets; i++)
-		if (b->targets[i].dead_ns != 0)
-			b->targets[i].dead_ns = now_ns;
+	FOR_EACH_TARGET(t, b)
+	if (t->dead_ns != 0)
+		t->dead_ns = now_ns;
 }
 
 void targets_unwind_died(struct broker *b, struct unwind *u)
 {
 	files_forget(b->files, &u->child);
 	u->sessions_asked = 0;
-	for (size_t i = 0; i < b->n_targets; i++) {
-		struct target *t = &b->targets[i];
+	FOR_EACH_TARGET(t, b)
+	{
 		struct msg_unwind_stats *past = &t->unwind_past;
 
 		if (t->unwind != u)
@@ -90,8 +92,8 @@ void targets_unwind_died(struct broker *b, struct unwind *u)
 		/* The chunk that it was making, if it got that far. */
 		if (t->attached_once && t->session == SESSION_OPEN &&
 		    !u->ring_due && t->phase != TARGET_CLOSED) {
-			t->chunks.made++;
-			loss_count(b, t, DISCARD_UNWIND_DIED);
+			t->instance->past.chunks.made++;
+			loss_count(b, t->instance, DISCARD_UNWIND_DIED);
 		}
 		t->session = SESSION_NONE;
 		/* There is nobody left to make its last chunk. */

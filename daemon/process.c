@@ -25,12 +25,19 @@ static bool read_file(int32_t pid, const char *name, char ret[PROCESS_FILE_MAX])
 	       ret[0] != '\0';
 }
 
+/* Of stat: fields 3, 9, 20 and 22. */
+struct stat_fields {
+	char state;
+	unsigned int flags;
+	long threads;
+	unsigned long long start_ticks;
+};
+
 /*
- * State, flags and number of threads: fields 3, 9 and 20. The name before
- * them is in parentheses and may hold any byte, so the last one counts.
+ * The name before them is in parentheses and may hold any byte, so the last one
+ * counts.
  */
-static bool read_stat(int32_t pid, char *ret_state, unsigned int *ret_flags,
-		      long *ret_threads)
+static bool read_stat(int32_t pid, struct stat_fields *ret)
 {
 	char text[PROCESS_FILE_MAX];
 	const char *at;
@@ -41,8 +48,9 @@ static bool read_stat(int32_t pid, char *ret_state, unsigned int *ret_flags,
 	return at != NULL &&
 	       sscanf(at + 1,
 		      " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u "
-		      "%*d %*d %*d %*d %ld",
-		      ret_state, ret_flags, ret_threads) == 3;
+		      "%*d %*d %*d %*d %ld %*d %llu",
+		      &ret->state, &ret->flags, &ret->threads,
+		      &ret->start_ticks) == 4;
 }
 
 /* The number behind a key of status; the kernel escapes newlines in Name. */
@@ -72,14 +80,13 @@ bool process_is_alive(int pidfd)
 
 static enum process_fault look(int32_t pid, struct process *ret)
 {
-	char text[PROCESS_FILE_MAX], state;
-	unsigned int flags;
-	long threads, tgid, uid, tracer;
+	char text[PROCESS_FILE_MAX];
+	struct stat_fields stat;
+	long tgid, uid, tracer;
 
-	if (!read_stat(pid, &state, &flags, &threads) ||
-	    !read_file(pid, "status", text))
+	if (!read_stat(pid, &stat) || !read_file(pid, "status", text))
 		return PROCESS_GONE;
-	if (flags & PF_KTHREAD)
+	if (stat.flags & PF_KTHREAD)
 		return PROCESS_KERNEL_THREAD;
 	/* Real, effective, saved, file system. */
 	if (!find_number(text, "\nTgid:", 0, &tgid) ||
@@ -91,8 +98,9 @@ static enum process_fault look(int32_t pid, struct process *ret)
 		return PROCESS_THREAD;
 	}
 	/* A leader that has exited before its threads is a zombie as well. */
-	if (state == 'X' || (state == 'Z' && threads <= 1))
+	if (stat.state == 'X' || (stat.state == 'Z' && stat.threads <= 1))
 		return PROCESS_ZOMBIE;
+	ret->start_ticks = stat.start_ticks;
 	ret->uid = (uint32_t)uid;
 	ret->tracer = (int32_t)tracer;
 	return tracer != 0 ? PROCESS_TRACED : PROCESS_OK;
@@ -123,23 +131,20 @@ enum process_fault process_look(int32_t pid, struct process *ret)
 
 bool process_is_running(int32_t pid)
 {
-	unsigned int flags;
-	long threads;
-	char state;
+	struct stat_fields stat;
 
-	return read_stat(pid, &state, &flags, &threads) && state == 'R';
+	return read_stat(pid, &stat) && stat.state == 'R';
 }
 
 int32_t process_living_thread(int32_t pid)
 {
-	char path[64], state;
-	unsigned int flags;
+	struct stat_fields stat;
 	struct dirent *entry;
 	int32_t found = pid;
-	long threads;
+	char path[64];
 	DIR *dir;
 
-	if (!read_stat(pid, &state, &flags, &threads) || state != 'Z')
+	if (!read_stat(pid, &stat) || stat.state != 'Z')
 		return pid;
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	dir = opendir(path);
@@ -147,8 +152,8 @@ int32_t process_living_thread(int32_t pid)
 		long tid = strtol(entry->d_name, NULL, 10);
 
 		if (tid > 0 && tid <= INT32_MAX &&
-		    read_stat((int32_t)tid, &state, &flags, &threads) &&
-		    state != 'Z' && state != 'X')
+		    read_stat((int32_t)tid, &stat) && stat.state != 'Z' &&
+		    stat.state != 'X')
 			found = (int32_t)tid;
 	}
 	if (dir != NULL)

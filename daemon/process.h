@@ -12,9 +12,10 @@
 
 struct process {
 	int32_t pid;
-	int pidfd;	/* the caller's; pins the identity */
-	uint32_t uid;	/* effective */
-	int32_t tracer; /* 0: none */
+	int pidfd;	      /* the caller's; pins the identity */
+	uint32_t uid;	      /* effective */
+	uint64_t start_ticks; /* after the boot; with the pid its identity */
+	int32_t tracer;	      /* 0: none */
 };
 
 enum process_fault {

@@ -212,7 +212,7 @@ static uint64_t deadline_of(const struct broker *b)
 
 static void profile(struct broker *b)
 {
-	while (!b->stopping && targets_any_open(b)) {
+	while (!b->stopping && instances_any_open(b)) {
 		uint64_t deadline = deadline_of(b);
 
 		if (broker_now_ns(b) >= deadline)
@@ -232,22 +232,21 @@ static void greet(const struct broker *b)
 	(void)fflush(stdout);
 }
 
-static bool attached_any(const struct broker *b)
+static bool attached_any(struct broker *b)
 {
-	for (size_t i = 0; i < b->n_targets; i++)
-		if (b->targets[i].attached_once)
-			return true;
+	FOR_EACH_TARGET(t, b)
+	if (t->attached_once)
+		return true;
 	return false;
 }
 
 /* Of those that still wait, says so. */
-static bool all_are_well(const struct broker *b)
+static bool all_are_well(struct broker *b)
 {
 	bool well = !b->failed && attached_any(b);
 
-	for (size_t i = 0; i < b->n_targets; i++) {
-		const struct target *t = &b->targets[i];
-
+	FOR_EACH_TARGET(t, b)
+	{
 		/* ESRCH: it has ended, which is a normal end. */
 		if (t->left_out ||
 		    (t->attach_error != 0 && t->attach_error != ESRCH))
@@ -266,7 +265,7 @@ static int start(struct broker *b, struct loop_source **signals)
 	int r;
 
 	for (size_t i = 0; i < b->options.n_pids; i++) {
-		r = target_open(b, b->options.pids[i]);
+		r = instance_add_given(b, b->options.pids[i]);
 		if (r < 0)
 			return r;
 	}
@@ -283,6 +282,8 @@ static int start(struct broker *b, struct loop_source **signals)
 	if (r == 0)
 		r = files_new(b->loop, &b->files);
 	if (r == 0)
+		r = instances_watch(b);
+	if (r == 0)
 		r = watch_signals(b, signals);
 	if (r < 0) {
 		log_error("cannot start: %s", strerror(-r));
@@ -295,8 +296,7 @@ static int start(struct broker *b, struct loop_source **signals)
 	b->epoch_ns = clock_mono_ns();
 	/* Fixed for the run: the wall clock may be set in between. */
 	b->wall_offset_us = (clock_wall_ns() - b->epoch_ns) / NS_PER_US;
-	for (size_t i = 0; i < b->n_targets; i++)
-		target_start(b, &b->targets[i]);
+	instances_check(b);
 	return 0;
 }
 

@@ -9,66 +9,6 @@
 #include "lib/base/clock.h"
 #include "lib/unwind/unwind.h"
 
-/* A target's figures, or the sum of all. */
-struct figures {
-	struct capture_counters capture;
-	uint64_t missed_no_capture;
-	uint64_t ends[MSG_UNWIND_ENDS_MAX];
-	uint64_t frame_pointer;
-	uint64_t without_lines;
-	struct chunk_counts chunks;
-	uint32_t lowest_hz;
-	uint64_t lowered_ns;
-	uint64_t exceeded_ns;
-};
-
-void target_counters(const struct broker *b, const struct target *t,
-		     struct capture_counters *ret)
-{
-	*ret = t->past;
-	/* What died was added when it died. */
-	if (t->dead_ns == 0 && t->attached_once && b->heartbeat != NULL)
-		counters_add(ret, &b->heartbeat->slots[t->slot]);
-}
-
-static void figures_of(const struct broker *b, const struct target *t,
-		       struct figures *ret)
-{
-	memset(ret, 0, sizeof(*ret));
-	target_counters(b, t, &ret->capture);
-	ret->missed_no_capture = t->missed_no_capture;
-	for (size_t e = 0; e < MSG_UNWIND_ENDS_MAX; e++)
-		ret->ends[e] = t->unwind_past.ends[e] + t->unwind_now.ends[e];
-	ret->frame_pointer =
-		t->unwind_past.frame_pointer + t->unwind_now.frame_pointer;
-	ret->without_lines =
-		t->unwind_past.without_lines + t->unwind_now.without_lines;
-	ret->chunks = t->chunks;
-	ret->lowest_hz = t->governed.lowest_hz;
-	ret->lowered_ns = t->governed.lowered_ns;
-	ret->exceeded_ns = t->governed.exceeded_ns;
-}
-
-static void figures_add(struct figures *sum, const struct figures *more)
-{
-	counters_add(&sum->capture, &more->capture);
-	sum->missed_no_capture += more->missed_no_capture;
-	for (size_t e = 0; e < MSG_UNWIND_ENDS_MAX; e++)
-		sum->ends[e] += more->ends[e];
-	sum->frame_pointer += more->frame_pointer;
-	sum->without_lines += more->without_lines;
-	sum->chunks.made += more->chunks.made;
-	sum->chunks.written += more->chunks.written;
-	sum->chunks.unwritten += more->chunks.unwritten;
-	sum->chunks.sent += more->chunks.sent;
-	sum->chunks.spooled += more->chunks.spooled;
-	for (size_t i = 0; i < DISCARD_REASONS_MAX; i++)
-		sum->chunks.discarded[i] += more->chunks.discarded[i];
-	sum->lowest_hz = (uint32_t)min_u64(sum->lowest_hz, more->lowest_hz);
-	sum->lowered_ns = max_u64(sum->lowered_ns, more->lowered_ns);
-	sum->exceeded_ns = max_u64(sum->exceeded_ns, more->exceeded_ns);
-}
-
 /* "name": n, with a comma before all but the first. */
 static void put_count(FILE *out, bool *first, const char *name, uint64_t n)
 {
@@ -77,7 +17,7 @@ static void put_count(FILE *out, bool *first, const char *name, uint64_t n)
 	*first = false;
 }
 
-static void put_missed(FILE *out, const struct figures *f)
+static void put_missed(FILE *out, const struct instance_figures *f)
 {
 	bool first = true;
 
@@ -92,7 +32,7 @@ static void put_missed(FILE *out, const struct figures *f)
 	fprintf(out, "},\n");
 }
 
-static void put_unwind(FILE *out, const struct figures *f)
+static void put_unwind(FILE *out, const struct instance_figures *f)
 {
 	bool first = true;
 
@@ -114,17 +54,18 @@ static void put_unwind(FILE *out, const struct figures *f)
 }
 
 static void put_governor(FILE *out, const struct broker *b,
-			 const struct figures *f)
+			 const struct instance_figures *f, uint32_t rate_hz)
 {
 	fprintf(out,
 		"  \"governor\": {\"cpu_budget_percent\": %u, "
 		"\"lowest_rate_hz\": %u, \"lowered_s\": %.1f, "
 		"\"exceeded_s\": %.1f},\n",
-		b->options.cpu_budget, f->lowest_hz,
+		b->options.cpu_budget,
+		f->lowest_hz != 0 ? f->lowest_hz : rate_hz,
 		(double)f->lowered_ns / 1e9, (double)f->exceeded_ns / 1e9);
 }
 
-static void put_chunks(FILE *out, const struct figures *f)
+static void put_chunks(FILE *out, const struct instance_figures *f)
 {
 	bool first = true;
 
@@ -144,9 +85,9 @@ static void put_chunks(FILE *out, const struct figures *f)
 	fprintf(out, "}}");
 }
 
-/* The part that stands for each target and for their sum. */
+/* The part that stands for each process and for their sum. */
 static void put_figures(FILE *out, const struct broker *b,
-			const struct figures *f)
+			const struct instance_figures *f, uint32_t rate_hz)
 {
 	const struct capture_counters *c = &f->capture;
 	uint64_t end = b->ended_ns != 0 ? b->ended_ns : broker_now_ns(b);
@@ -157,7 +98,7 @@ static void put_figures(FILE *out, const struct broker *b,
 		"  \"ticks\": %llu, \"rate_hz\": %u, \"duration_s\": %.3f,\n"
 		"  \"samples_expected\": %llu, \"samples_taken\": %llu,\n"
 		"  \"captured\": %llu, \"repeated\": %llu, \"filled\": %llu,\n",
-		(unsigned long long)c->ticks, b->options.rate_hz, duration,
+		(unsigned long long)c->ticks, rate_hz, duration,
 		(unsigned long long)c->expected,
 		(unsigned long long)(c->captured + c->repeated + c->filled),
 		(unsigned long long)c->captured,
@@ -175,7 +116,7 @@ static void put_figures(FILE *out, const struct broker *b,
 		(double)counters_pause_percentile(c, 0.50) / 1e3,
 		(double)counters_pause_percentile(c, 0.99) / 1e3,
 		(double)c->pause_max_ns / 1e3);
-	put_governor(out, b, f);
+	put_governor(out, b, f, rate_hz);
 	put_unwind(out, f);
 	put_chunks(out, f);
 }
@@ -257,32 +198,29 @@ int stats_write(struct broker *b)
 	FILE *out = fdopen(b->stats_fd, "w");
 	const struct usage own = own_usage(b);
 	struct usage usage[USAGE_N];
-	struct figures sum, one;
+	struct instance_figures one;
 	bool failed;
 
 	if (out == NULL)
 		return -errno;
 	b->stats_fd = -1;
-	memset(&sum, 0, sizeof(sum));
-	sum.lowest_hz = b->options.rate_hz;
-	for (size_t i = 0; i < b->n_targets; i++) {
-		figures_of(b, &b->targets[i], &one);
-		figures_add(&sum, &one);
-	}
 	fprintf(out, "{\n  \"scheduler\": \"%s\",\n", scheduler_name(b));
 	usage_of_all(b, own, usage);
 	put_usage(out, usage);
 	put_spool(out, b);
 	put_limit(out, b);
-	put_figures(out, b, &sum);
+	figures_of_all(b, &one);
+	put_figures(out, b, &one, b->options.rate_hz);
 	fprintf(out, ",\n  \"targets\": [");
-	for (size_t i = 0; i < b->n_targets; i++) {
-		figures_of(b, &b->targets[i], &one);
+	for (size_t i = 0; i < b->n_instances; i++) {
+		const struct instance *instance = b->instances[i];
+
+		figures_of_instance(b, instance, &one);
 		fprintf(out, "%s{\n  \"pid\": %d,\n", i == 0 ? "" : ", ",
-			b->targets[i].pid);
-		usage_of_target(b, own, &b->targets[i], usage);
+			instance->pid);
+		usage_of_instance(b, own, instance, usage);
 		put_usage(out, usage);
-		put_figures(out, b, &one);
+		put_figures(out, b, &one, instance->config.rate_hz);
 		fprintf(out, "}");
 	}
 	fprintf(out, "]\n}\n");

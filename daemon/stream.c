@@ -113,6 +113,11 @@ void stream_free(struct stream *s)
 	free(s);
 }
 
+uint32_t stream_target(const struct stream *s)
+{
+	return s->open.target;
+}
+
 static void send_stats(struct stream *s)
 {
 	work_update(&s->work);

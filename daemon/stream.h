@@ -21,6 +21,9 @@ must_check int stream_new(const struct msg_session_open *open,
 			  struct stream **ret);
 void stream_free(struct stream *s);
 
+/* The broker's number of its target. */
+uint32_t stream_target(const struct stream *s);
+
 /*
  * The time from the one to the other counts as spent on this target. What
  * stream_new takes does anyway.

@@ -308,6 +308,24 @@ static int close_session(void *ctx, struct ipc_message *message)
 	return ipc_send(MSG_FD, &closed, sizeof(closed), NULL, 0);
 }
 
+static int forget_session(void *ctx, struct ipc_message *message)
+{
+	const struct msg_session_forget *m = (const void *)message->bytes;
+	struct stream *last;
+	uint32_t index;
+
+	(void)ctx;
+	if (!table_get(&me.by_target, m->target, &index))
+		return 0;
+	(void)table_remove(&me.by_target, m->target);
+	stream_free(me.streams[index]);
+	last = me.streams[--me.n_streams];
+	if (index == me.n_streams)
+		return 0;
+	me.streams[index] = last;
+	return table_put(&me.by_target, stream_target(last), index);
+}
+
 static void on_broker(void)
 {
 	static const struct msg_rule rules[] = {
@@ -316,6 +334,8 @@ static void on_broker(void)
 			 renew_session),
 		MSG_RULE(MSG_SESSION_CLOSE, msg_session_close, 0,
 			 close_session),
+		MSG_RULE(MSG_SESSION_FORGET, msg_session_forget, 0,
+			 forget_session),
 		MSG_RULE(MSG_RING_OPEN, msg_ring_open, 2, open_ring),
 		MSG_RULE(MSG_TABLE, msg_table, 1, write_table),
 	};

@@ -1,22 +1,34 @@
 #include "daemon/usage.h"
 
-/* What a target is charged by, in units that only the sum gives a meaning. */
+/* What an instance is charged by, in units that only the sum gives a meaning.
+ */
 struct weights {
 	uint64_t capture;
 	uint64_t unwind;
 	uint64_t ship;
 };
 
-static struct weights weights_of(const struct broker *b, const struct target *t)
+static struct weights weights_of(const struct broker *b,
+				 const struct instance *i)
 {
-	struct capture_counters counters;
+	struct instance_figures f;
 
-	target_counters(b, t, &counters);
+	figures_of_instance(b, i, &f);
 	return (struct weights){
-		.capture = counters.cost_ns,
-		.unwind = t->unwind_past.cost_ns + t->unwind_now.cost_ns,
-		.ship = t->payload_bytes,
+		.capture = f.capture.cost_ns,
+		.unwind = f.unwind_cost_ns,
+		.ship = f.payload_bytes,
 	};
+}
+
+/* That of its uid; NULL: none runs. */
+static const struct unwind *unwind_of(const struct broker *b,
+				      const struct instance *i)
+{
+	for (size_t k = 0; k < b->n_unwinds; k++)
+		if (b->unwinds[k]->uid == i->uid)
+			return b->unwinds[k];
+	return NULL;
 }
 
 /* Where nobody has a weight, all of the n have the same. */
@@ -42,37 +54,39 @@ void usage_of_all(const struct broker *b, struct usage own,
 	}
 }
 
-void usage_of_target(const struct broker *b, struct usage own,
-		     const struct target *t, struct usage ret[USAGE_N])
+void usage_of_instance(const struct broker *b, struct usage own,
+		       const struct instance *i, struct usage ret[USAGE_N])
 {
-	const struct weights mine = weights_of(b, t);
+	const struct unwind *unwind = unwind_of(b, i);
+	const struct weights mine = weights_of(b, i);
+	const size_t n = b->n_instances;
 	struct weights all = {0};
 	size_t n_unwind = 0;
 
-	for (size_t i = 0; i < b->n_targets; i++) {
-		const struct target *other = &b->targets[i];
+	for (size_t k = 0; k < n; k++) {
+		const struct instance *other = b->instances[k];
 		const struct weights w = weights_of(b, other);
 
 		all.capture += w.capture;
 		all.ship += w.ship;
-		if (other->unwind != t->unwind)
+		if (other->uid != i->uid)
 			continue;
 		all.unwind += w.unwind;
 		n_unwind++;
 	}
 	ret[USAGE_BROKER] = own;
-	ret[USAGE_BROKER].cpu_s /= (double)b->n_targets;
+	ret[USAGE_BROKER].cpu_s /= (double)n;
 	ret[USAGE_CAPTURE] = b->capture.usage;
-	ret[USAGE_CAPTURE].cpu_s = share(b->capture.usage.cpu_s, mine.capture,
-					 all.capture, b->n_targets);
+	ret[USAGE_CAPTURE].cpu_s =
+		share(b->capture.usage.cpu_s, mine.capture, all.capture, n);
 	ret[USAGE_UNWIND] = (struct usage){0};
-	if (t->unwind != NULL) {
-		ret[USAGE_UNWIND] = t->unwind->child.usage;
+	if (unwind != NULL) {
+		ret[USAGE_UNWIND] = unwind->child.usage;
 		ret[USAGE_UNWIND].cpu_s =
 			share(ret[USAGE_UNWIND].cpu_s, mine.unwind, all.unwind,
 			      n_unwind);
 	}
 	ret[USAGE_SHIP] = b->ship.usage;
 	ret[USAGE_SHIP].cpu_s =
-		share(b->ship.usage.cpu_s, mine.ship, all.ship, b->n_targets);
+		share(b->ship.usage.cpu_s, mine.ship, all.ship, n);
 }

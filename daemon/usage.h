@@ -1,11 +1,11 @@
 /*
- * What the processes have used, and each target's part of it.
+ * What the processes have used, and each instance's part of it.
  *
- * The processes are shared, so a target has a share of each one's time: of
+ * The processes are shared, so an instance has a share of each one's time: of
  * capture's and of its unwind process's by the time that these spent on it, of
  * ship's by the bytes of its chunks, of the broker's the same as the others.
- * The shares of all targets make up the whole. Memory is not shared out: a
- * target has all of the processes that serve it.
+ * The shares of all that are known make up the whole. Memory is not shared out:
+ * an instance has all of the processes that serve it.
  */
 #ifndef DAEMON_USAGE_H
 #define DAEMON_USAGE_H
@@ -24,7 +24,7 @@ enum usage_of {
 void usage_of_all(const struct broker *b, struct usage own,
 		  struct usage ret[USAGE_N]);
 
-void usage_of_target(const struct broker *b, struct usage own,
-		     const struct target *t, struct usage ret[USAGE_N]);
+void usage_of_instance(const struct broker *b, struct usage own,
+		       const struct instance *i, struct usage ret[USAGE_N]);
 
 #endif

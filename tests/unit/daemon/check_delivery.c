@@ -17,6 +17,7 @@
 enum { SMALL = 100 * 1000 };
 
 static struct broker broker;
+static struct instance instances[2];
 
 static void set_up(void)
 {
@@ -27,18 +28,16 @@ static void set_up(void)
 	b->ship.fd = -1;
 	b->output.dir_fd = -1;
 	b->has_dsn = true;
-	memcpy(b->options.platform, "rust", sizeof("rust"));
-	b->n_targets = 2;
-	b->targets[0].id = 1;
-	b->targets[1].id = 2;
+	memset(instances, 0, sizeof(instances));
+	for (size_t i = 0; i < 2; i++)
+		memcpy(instances[i].config.platform, "rust", sizeof("rust"));
 }
 
 /* A payload takes no memory: nothing is written to it. */
-static void add_chunk(size_t target, off_t size)
+static void add_chunk(size_t instance, off_t size)
 {
 	struct msg_chunk m = {
 		.h = MSG_HEADER(MSG_CHUNK, msg_chunk),
-		.target = broker.targets[target].id,
 		.size = (uint64_t)size,
 		.platform = "rust",
 	};
@@ -47,14 +46,15 @@ static void add_chunk(size_t target, off_t size)
 	memset(m.chunk_id, 'a', sizeof(m.chunk_id) - 1);
 	ck_assert_int_eq(ftruncate(fd, size), 0);
 	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, SEALS), 0);
-	ck_assert_int_eq(
-		delivery_chunk(&broker, &broker.targets[target], &m, fd), 0);
+	ck_assert_int_eq(delivery_chunk(&broker, &instances[instance], &m, fd),
+			 0);
 	close_fd(&fd);
 }
 
-static uint64_t dropped(size_t target)
+static uint64_t dropped(size_t instance)
 {
-	return broker.targets[target].chunks.discarded[DISCARD_QUEUE_OVERFLOW];
+	return instances[instance]
+		.past.chunks.discarded[DISCARD_QUEUE_OVERFLOW];
 }
 
 START_TEST(many_of_one_are_its_own_loss)
@@ -164,24 +164,24 @@ START_TEST(it_is_told_of_losses)
 	int ship;
 
 	/* There is none yet. */
-	loss_count(&broker, &broker.targets[0], DISCARD_TOO_LARGE);
-	loss_count(&broker, &broker.targets[0], DISCARD_UNWIND_DIED);
+	loss_count(&broker, &instances[0], DISCARD_TOO_LARGE);
+	loss_count(&broker, &instances[0], DISCARD_UNWIND_DIED);
 	ship = new_ship();
 	delivery_resend(&broker);
 	receive(ship, MSG_LOST, &lost, sizeof(lost));
 	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_INTERNAL_SDK_ERROR);
 	ck_assert_uint_eq(lost.quantity, 2);
-	loss_count(&broker, &broker.targets[1], PROFILE_NO_SAMPLES);
+	loss_count(&broker, &instances[1], PROFILE_NO_SAMPLES);
 	receive(ship, MSG_LOST, &lost, sizeof(lost));
 	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_INSUFFICIENT_DATA);
 	ck_assert_uint_eq(lost.quantity, 1);
 	assert_no_more(ship);
 	/* Without a server there is nobody to tell. */
 	broker.has_dsn = false;
-	loss_count(&broker, &broker.targets[1], PROFILE_NO_SAMPLES);
+	loss_count(&broker, &instances[1], PROFILE_NO_SAMPLES);
 	assert_no_more(ship);
 	ck_assert_uint_eq(
-		broker.targets[1].chunks.discarded[PROFILE_NO_SAMPLES], 2);
+		instances[1].past.chunks.discarded[PROFILE_NO_SAMPLES], 2);
 	close_fd(&ship);
 }
 END_TEST

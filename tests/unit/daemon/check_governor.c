@@ -162,7 +162,6 @@ static void profile(size_t n)
 	b.capture.fd = -1;
 	b.options.rate_hz = FULL;
 	b.options.cpu_budget = 1;
-	b.n_targets = n;
 	for (size_t i = 0; i < n; i++)
 		b.targets[i] = (struct target){
 			.id = (uint32_t)i + 1,

@@ -1,0 +1,288 @@
+/*
+ * How a target gets to be profiled: its session in unwind, its place in
+ * capture, and what capture says of it; and other tracers, that were there
+ * first.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "daemon/broker.h"
+#include "daemon/chance.h"
+#include "daemon/child.h"
+#include "daemon/governor.h"
+#include "daemon/log.h"
+#include "daemon/process.h"
+#include "daemon/refusal.h"
+#include "lib/base/clock.h"
+
+/* How often a target is looked at that somebody else traces. */
+#define RETRY_NS NS_PER_SEC
+
+/*
+ * Hosts that start at once, or come back at once after a limit, would send at
+ * once, every minute from then on: so the first chunk is shorter, by chance.
+ */
+static uint64_t first_chunk_us(const struct broker *b, uint64_t chunk_us)
+{
+	const uint64_t least_us = chunk_us / 4;
+
+	return b->has_dsn ? least_us + chance_below(chunk_us - least_us + 1)
+			  : chunk_us;
+}
+
+static void open_session(struct broker *b, struct target *t)
+{
+	const struct target_config *c = &t->instance->config;
+	struct msg_session_open m = {
+		.h = MSG_HEADER(MSG_SESSION_OPEN, msg_session_open),
+		.target = t->id,
+		.pid = t->pid,
+		.max_frames = b->options.max_frames,
+		.symbols = (uint32_t)b->options.symbols,
+		.chunk_us = b->options.chunk_seconds * UINT64_C(1000000),
+		.wall_offset_us = b->wall_offset_us,
+	};
+
+	m.first_chunk_us = first_chunk_us(b, m.chunk_us);
+	if (getrandom(&m.hash_seed, sizeof(m.hash_seed), 0) < 0)
+		abort();
+	memcpy(m.profiler_id, t->profiler_id, sizeof(m.profiler_id));
+	memcpy(m.platform, c->platform, sizeof(m.platform));
+	memcpy(m.environment, c->environment, sizeof(m.environment));
+	memcpy(m.release_given, c->release, sizeof(m.release_given));
+	memcpy(m.release_env, b->options.release_env, sizeof(m.release_env));
+	child_send(&t->unwind->child, &m, sizeof(m), NULL, 0);
+	t->session = SESSION_ASKED;
+	t->unwind->sessions_asked++;
+}
+
+static void attach(struct broker *b, struct target *t)
+{
+	const struct msg_target_add m = {
+		.h = MSG_HEADER(MSG_TARGET_ADD, msg_target_add),
+		.target = t->id,
+		.ring = t->unwind->id,
+		.pid = t->pid,
+		.slot = t->slot,
+		.epoch_ns = b->epoch_ns,
+		.period_ns = b->period_ns,
+	};
+
+	child_send(&b->capture, &m, sizeof(m), &t->pidfd, 1);
+	t->in_capture = true;
+	if (t->rate_hz != b->options.rate_hz)
+		governor_tell(b, t);
+}
+
+/*
+ * It has another tracer: a debugger that was there first, or came while there
+ * was no capture. Nothing is expected of it as long as it has.
+ */
+static void wait_for_tracer(struct broker *b, struct target *t, int32_t tracer)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (t->retry_ns == 0)
+		refusal_for_now(t->pid, tracer);
+	target_count_absence(b, t, now);
+	t->phase = TARGET_WAITING;
+	t->retry_ns = now + RETRY_NS;
+}
+
+/* Somebody else's tracer; 0: none. */
+static int32_t other_tracer(const struct target *t)
+{
+	struct process look;
+	enum process_fault fault;
+
+	fault = process_look(t->pid, &look);
+	close_fd(&look.pidfd);
+	return fault == PROCESS_TRACED ? look.tracer : 0;
+}
+
+/* Unwind first: a record of a target that it does not know breaks a rule. */
+static void advance(struct broker *b, struct target *t)
+{
+	int32_t tracer;
+
+	if (t->session == SESSION_NONE && t->unwind->child.fd >= 0 &&
+	    t->unwind->sessions_asked < MSG_SESSIONS_ASKED_MAX)
+		open_session(b, t);
+	if (t->session != SESSION_OPEN || !t->attach_due || b->capture.fd < 0)
+		return;
+	t->attach_due = false;
+	tracer = other_tracer(t);
+	if (tracer != 0) {
+		wait_for_tracer(b, t, tracer);
+		return;
+	}
+	if (t->retry_ns != 0)
+		t->retry_ns = UINT64_MAX; /* the answer is on its way */
+	attach(b, t);
+}
+
+void target_start(struct broker *b, struct target *t)
+{
+	if (!target_is_open(t))
+		return;
+	if (t->unwind == NULL) {
+		int r = children_unwind(b, t->uid, &t->unwind);
+
+		if (r < 0) {
+			t->attach_error = -r;
+			t->phase = TARGET_CLOSED;
+			return;
+		}
+	}
+	t->attach_due = true;
+	advance(b, t);
+}
+
+/*
+ * capture tells of the end of those that it knows. Of the others nobody would,
+ * as long as there is no capture, or no unwind that knows of them.
+ */
+static bool ended_unseen(const struct broker *b, const struct target *t)
+{
+	return (t->attach_due || b->capture.fd < 0) &&
+	       !process_is_alive(t->pidfd);
+}
+
+static void target_ended_unseen(struct broker *b, struct target *t)
+{
+	if (!t->attached_once) {
+		t->attach_error = ESRCH;
+		refusal_of_end(t->pid);
+	}
+	t->attach_due = false;
+	target_count_absence(b, t, clock_mono_ns());
+	target_close(t);
+}
+
+/* Once for each target: a scan may find a thread or two fewer each time. */
+static void check_refused(const struct broker *b, struct target *t)
+{
+	const struct capture_counters *now = &b->heartbeat->slots[t->slot];
+
+	if (!t->short_told && t->phase == TARGET_PROFILED && t->dead_ns == 0 &&
+	    now->refused > 0)
+		t->short_told = refusal_of_threads(t->pid, now->refused,
+						   (int)now->refused_error);
+}
+
+static void check(struct broker *b, struct target *t, uint64_t now)
+{
+	if (t->phase == TARGET_WAITING && t->retry_ns != 0 &&
+	    now >= t->retry_ns)
+		t->attach_due = true;
+	if (target_is_open(t) && ended_unseen(b, t))
+		target_ended_unseen(b, t);
+	if (t->unwind != NULL && target_is_open(t))
+		advance(b, t);
+	/* Whatever it was that let go of it. */
+	if (t->phase == TARGET_STOPPING && !t->in_capture)
+		target_close(t);
+	check_refused(b, t);
+}
+
+/* One that was started anew: it has been told of all its targets. */
+static bool is_complete(struct broker *b, const struct unwind *u)
+{
+	FOR_EACH_TARGET(t, b)
+	if (t->unwind == u && target_is_open(t) && t->session != SESSION_OPEN)
+		return false;
+	return u->child.fd >= 0;
+}
+
+void targets_check(struct broker *b)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (b->stopping || b->pausing)
+		return;
+	targets_let_go(b);
+	FOR_EACH_TARGET(t, b)
+	check(b, t, now);
+	for (size_t i = 0; i < b->n_unwinds; i++) {
+		struct unwind *u = b->unwinds[i];
+
+		if (!u->ring_due || !is_complete(b, u))
+			continue;
+		u->ring_due = false;
+		if (unwind_make_ring(b, u) < 0)
+			child_fail(&u->child, "cannot be given a ring");
+	}
+}
+
+static void target_attached(struct broker *b, struct target *t)
+{
+	uint64_t now = clock_mono_ns();
+
+	target_count_absence(b, t, now);
+	t->dead_ns = 0;
+	t->retry_ns = 0;
+	t->attached_once = true;
+	/* It may have ended already: unwind was faster to say so. */
+	if (t->phase == TARGET_WAITING)
+		t->phase = TARGET_PROFILED;
+	if (b->started_ns == 0 && b->ended_ns == 0)
+		b->started_ns = broker_now_ns(b);
+	log_debug("attached to process %d", t->pid);
+}
+
+static void target_refused(struct broker *b, struct target *t, int error)
+{
+	int32_t tracer;
+
+	if ((error == EPERM || error == EBUSY) &&
+	    (t->phase == TARGET_PROFILED || t->phase == TARGET_WAITING)) {
+		tracer = other_tracer(t);
+		/* EBUSY alone: it has let go already, or has one thread. */
+		if (tracer != 0 || error == EBUSY) {
+			wait_for_tracer(b, t, tracer);
+			return;
+		}
+	}
+	if (t->phase == TARGET_STOPPING) {
+		target_close(t);
+		return;
+	}
+	t->attach_error = error;
+	/* The end of one that was profiled is a normal one. */
+	if (error != ESRCH || !t->attached_once)
+		refusal_of_attach(t->pid, t->uid, error);
+	target_close(t);
+}
+
+void target_on_state(struct broker *b, const struct msg_target_state *m)
+{
+	struct target *t = target_of(b, m->target);
+
+	if (t == NULL) {
+		child_fail(&b->capture, "names a target that is none");
+		return;
+	}
+	if (m->state == TARGET_REFUSED || m->state == TARGET_GONE)
+		t->in_capture = false;
+	switch ((enum target_state)m->state) {
+	case TARGET_ATTACHED:
+		target_attached(b, t);
+		return;
+	case TARGET_REFUSED:
+		target_refused(b, t, m->error);
+		return;
+	case TARGET_GONE:
+		log_debug("process %d has ended", t->pid);
+		if (t->phase != TARGET_PROFILED && t->phase != TARGET_STOPPING)
+			return;
+		/* Its RECORD_END died with the reader. */
+		t->phase = t->unwind->child.fd < 0 ? TARGET_CLOSED
+						   : TARGET_CLOSING;
+		return;
+	case TARGET_EXEC:
+		log_debug("process %d runs a new program", t->pid);
+		return;
+	}
+	child_fail(&b->capture, "sends a state that is none");
+}

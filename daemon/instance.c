@@ -1,0 +1,229 @@
+#include "daemon/instance.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/broker.h"
+#include "daemon/lifecycle.h"
+#include "daemon/log.h"
+#include "daemon/process.h"
+#include "daemon/refusal.h"
+
+/* A loop_fn of a pidfd: the process has ended. */
+static void on_end(void *ctx)
+{
+	struct instance *i = ctx;
+
+	i->has_ended = true;
+	loop_remove(i->broker->loop, &i->source);
+}
+
+static int watch(struct instance *i)
+{
+	return loop_add(i->broker->loop, i->pidfd, on_end, i, &i->source);
+}
+
+static int make_room(struct broker *b)
+{
+	const size_t size = max_u64(16, 2 * b->instances_size);
+	struct instance **list;
+
+	if (b->n_instances == INSTANCES_MAX)
+		return -ENOSPC;
+	if (b->n_instances < b->instances_size)
+		return 0;
+	list = reallocarray(b->instances, size, sizeof(struct instance *));
+	if (list == NULL)
+		return -ENOMEM;
+	b->instances = list;
+	b->instances_size = size;
+	return 0;
+}
+
+/* p's pidfd is the instance's, on success. */
+static int add(struct broker *b, const struct process *p, struct instance **ret)
+{
+	struct instance *i;
+	int r = make_room(b);
+
+	if (r < 0)
+		return r;
+	i = calloc(1, sizeof(*i));
+	if (i == NULL)
+		return -ENOMEM;
+	i->broker = b;
+	i->pid = p->pid;
+	i->start_ticks = p->start_ticks;
+	i->pidfd = p->pidfd;
+	i->uid = p->uid;
+	b->instances[b->n_instances++] = i;
+	*ret = i;
+	return 0;
+}
+
+/* The command line's section. */
+static void configure_given(const struct options *o, struct target_config *c)
+{
+	(void)snprintf(c->name, sizeof(c->name), "pid");
+	memcpy(c->release, o->release, sizeof(c->release));
+	memcpy(c->environment, o->environment, sizeof(c->environment));
+	memcpy(c->platform, o->platform, sizeof(c->platform));
+	c->session_sample_rate = 1.0;
+	c->lifecycle = LIFECYCLE_MANUAL;
+	c->autostart = true;
+	c->rate_hz = o->rate_hz;
+}
+
+int instance_add_given(struct broker *b, int32_t pid)
+{
+	enum process_fault fault;
+	struct process process;
+	struct instance *i;
+	int r;
+
+	if (pid == getpid()) {
+		log_error("process %d is this sentry-profd itself", pid);
+		return -EINVAL;
+	}
+	/* Who traces it now is waited for (attach.c). */
+	fault = process_look(pid, &process);
+	if (fault != PROCESS_TRACED) {
+		r = refusal_of_look(fault, pid, &process);
+		if (r < 0)
+			return r;
+	}
+	r = add(b, &process, &i);
+	if (r < 0) {
+		log_error("process %d: %s", pid, strerror(-r));
+		close_fd(&process.pidfd);
+		return r;
+	}
+	configure_given(&b->options, &i->config);
+	i->is_given = true;
+	i->is_sampled = true;
+	i->is_started = true;
+	return 0;
+}
+
+int instances_watch(struct broker *b)
+{
+	int r = 0;
+
+	for (size_t k = 0; k < b->n_instances && r == 0; k++)
+		if (b->instances[k]->source == NULL)
+			r = watch(b->instances[k]);
+	return r;
+}
+
+struct instance *instance_of_pid(struct broker *b, int32_t pid)
+{
+	for (size_t k = 0; k < b->n_instances; k++) {
+		struct instance *i = b->instances[k];
+
+		if (i->pid == pid && !i->has_ended && !i->is_removed)
+			return i;
+	}
+	return NULL;
+}
+
+void instance_remove(struct instance *i)
+{
+	i->is_removed = true;
+}
+
+static void say_left_out(struct instance *i, const struct target *t)
+{
+	i->is_left_out = true;
+	(void)snprintf(i->last_error, sizeof(i->last_error), "%s",
+		       t->left_out ? "reads of its memory hang"
+				   : strerror(t->attach_error));
+}
+
+/* Its run is over. */
+static void settle(struct broker *b, struct instance *i)
+{
+	struct target *t = i->target;
+
+	if (t->left_out || (t->attach_error != 0 && t->attach_error != ESRCH))
+		say_left_out(i, t);
+	i->target = NULL;
+	if (i->is_given)
+		i->kept = t;
+	else
+		target_retire(b, t);
+}
+
+static void start(struct broker *b, struct instance *i)
+{
+	if (!process_is_alive(i->pidfd)) {
+		i->has_ended = true;
+		return;
+	}
+	if (i->kept != NULL)
+		target_retire(b, i->kept);
+	i->is_crowded_out = target_open(b, i) < 0;
+	if (!i->is_crowded_out)
+		target_start(b, i->target);
+}
+
+static void check(struct broker *b, struct instance *i)
+{
+	bool wanted = !i->is_removed && lifecycle_wants(i);
+
+	if (i->target != NULL && target_is_over(i->target))
+		settle(b, i);
+	if (i->target != NULL && !wanted)
+		target_stop(b, i->target);
+	else if (i->target == NULL && wanted && !i->has_ended &&
+		 !i->is_left_out)
+		start(b, i);
+}
+
+static void forget(struct broker *b, struct instance *i)
+{
+	figures_add(&b->gone, &i->past);
+	loop_remove(b->loop, &i->source);
+	close_fd(&i->pidfd);
+	free(i);
+}
+
+static bool is_forgotten(const struct instance *i)
+{
+	return (i->has_ended || i->is_removed) && !i->is_given &&
+	       i->target == NULL && i->n_envelopes == 0;
+}
+
+void instances_check(struct broker *b)
+{
+	size_t n = 0;
+
+	if (b->stopping || b->pausing)
+		return;
+	for (size_t k = 0; k < b->n_instances; k++) {
+		struct instance *i = b->instances[k];
+
+		check(b, i);
+		if (is_forgotten(i))
+			forget(b, i);
+		else
+			b->instances[n++] = i;
+	}
+	b->n_instances = n;
+}
+
+static bool is_open(const struct instance *i)
+{
+	if (i->target != NULL && target_is_open(i->target))
+		return true;
+	return !i->has_ended && !i->is_left_out && !i->is_removed;
+}
+
+bool instances_any_open(const struct broker *b)
+{
+	for (size_t k = 0; k < b->n_instances; k++)
+		if (is_open(b->instances[k]))
+			return true;
+	return false;
+}

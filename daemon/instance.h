@@ -1,0 +1,84 @@
+/*
+ * An instance is a process that a section of the configuration matches, or that
+ * --pid names: known from its discovery to its end, whether it is profiled or
+ * not. While it is not it costs a descriptor and this struct: no ptrace, no
+ * session, no place in the table of targets.
+ *
+ * What is wanted of an instance is decided by daemon/lifecycle.h, and carried
+ * out in one place, instances_check.
+ */
+#ifndef DAEMON_INSTANCE_H
+#define DAEMON_INSTANCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/config.h"
+#include "daemon/figures.h"
+#include "daemon/targets.h"
+#include "lib/base/loop.h"
+#include "lib/base/util.h"
+
+/*
+ * Known at a time: each has a descriptor and some kilobytes. A section that
+ * matches more than this matches too much.
+ */
+#define INSTANCES_MAX 4096
+
+#define INSTANCE_ERROR_MAX 160
+
+struct instance {
+	struct broker *broker;
+	/* Its identity: of all processes since the machine was started. */
+	int32_t pid;
+	uint64_t start_ticks; /* after the boot, as in /proc/PID/stat */
+	int pidfd;
+	uint32_t uid; /* effective, when it was found */
+
+	struct target_config config; /* its section, by value */
+	uint32_t section;	     /* that one's place in the configuration */
+	bool is_given;	 /* named by --pid: known to the end of the run */
+	bool is_sampled; /* the session's decision */
+
+	/* daemon/lifecycle.h */
+	bool is_started;     /* manual: to be profiled */
+	uint32_t root_spans; /* trace: sampled ones that are open */
+
+	bool has_ended;	       /* the process has */
+	bool is_left_out;      /* cannot be profiled: not tried again */
+	bool is_crowded_out;   /* by max_instances, or by too many targets */
+	bool is_removed;       /* no section matches it any more */
+	struct target *target; /* its run; NULL: it is not profiled */
+	struct target *kept;   /* of one that is given, closed: for its table */
+	struct instance_figures past; /* of its earlier runs, and all chunks */
+	uint64_t waiting_bytes;	      /* delivery.c */
+	size_t n_envelopes;	      /* on their way */
+	char last_error[INSTANCE_ERROR_MAX]; /* "": none */
+	struct loop_source *source;	     /* of its pidfd */
+};
+
+/*
+ * A process that --pid names. Looks at it; on a fault prints one line and
+ * returns -errno.
+ */
+must_check int instance_add_given(struct broker *b, int32_t pid);
+
+/* Takes note of the ends of those that were added before there was a loop. */
+must_check int instances_watch(struct broker *b);
+
+/* The one that lives; NULL: none. */
+struct instance *instance_of_pid(struct broker *b, int32_t pid);
+
+/*
+ * It is no instance any more: it is stopped, and forgotten when it has no run
+ * and no chunk on its way (instances_check).
+ */
+void instance_remove(struct instance *i);
+
+/* Each turn: starts and stops runs as lifecycle_wants says. */
+void instances_check(struct broker *b);
+
+/* One is profiled, or will be. */
+bool instances_any_open(const struct broker *b);
+
+#endif
