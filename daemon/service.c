@@ -17,14 +17,14 @@ void service_init(struct broker *b)
 }
 
 /* How many are profiled, and how many wait to be. */
-static void count(const struct broker *b, size_t *ret_profiled,
-		  size_t *ret_waiting)
+static void count(struct broker *b, size_t *ret_profiled, size_t *ret_waiting)
 {
 	*ret_profiled = 0;
 	*ret_waiting = 0;
-	for (size_t i = 0; i < b->n_targets; i++) {
-		*ret_profiled += b->targets[i].phase == TARGET_PROFILED;
-		*ret_waiting += b->targets[i].phase == TARGET_WAITING;
+	FOR_EACH_TARGET(t, b)
+	{
+		*ret_profiled += t->phase == TARGET_PROFILED;
+		*ret_waiting += t->phase == TARGET_WAITING;
 	}
 }
 
