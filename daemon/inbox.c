@@ -6,6 +6,7 @@
 
 #include "daemon/broker.h"
 #include "daemon/child.h"
+#include "daemon/lifecycle.h"
 #include "daemon/log.h"
 
 static int ring_made(void *ctx, struct ipc_message *message)
@@ -133,6 +134,13 @@ static int answer_want(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
+/* Of one that is being stopped it is no news. */
+static void chunk_is_finished(const struct target *t)
+{
+	if (t->phase == TARGET_PROFILED)
+		lifecycle_chunk(t->instance);
+}
+
 static int take_chunk(void *ctx, struct ipc_message *message)
 {
 	const struct msg_chunk *m = (const void *)message->bytes;
@@ -142,6 +150,8 @@ static int take_chunk(void *ctx, struct ipc_message *message)
 	if (t == NULL ||
 	    delivery_chunk(child->broker, t->instance, m, message->fds[0]) < 0)
 		child_fail(child, "sends a chunk that is none");
+	else
+		chunk_is_finished(t);
 	return 0;
 }
 
@@ -161,6 +171,7 @@ static int take_lost(void *ctx, struct ipc_message *message)
 	}
 	t->instance->past.chunks.made++;
 	loss_count(child->broker, t->instance, reason);
+	chunk_is_finished(t);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "daemon/broker.h"
+#include "daemon/id.h"
 #include "daemon/lifecycle.h"
 #include "daemon/log.h"
 #include "daemon/process.h"
@@ -58,6 +59,7 @@ static int add(struct broker *b, const struct process *p, struct instance **ret)
 	i->start_ticks = p->start_ticks;
 	i->pidfd = p->pidfd;
 	i->uid = p->uid;
+	id_make(i->next_profiler_id);
 	b->instances[b->n_instances++] = i;
 	*ret = i;
 	return 0;

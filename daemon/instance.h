@@ -43,6 +43,13 @@ struct instance {
 	/* daemon/lifecycle.h */
 	bool is_started;     /* manual: to be profiled */
 	uint32_t root_spans; /* trace: sampled ones that are open */
+	bool lingers;	     /* the last has ended, its chunk has not, */
+	uint64_t lingers_ns; /* which has been looked at since; 0: not yet */
+	bool is_traced;	     /* it has told of a root span */
+	bool silence_told;
+	uint64_t silent_ns; /* looked at since; 0: not yet */
+	/* The next run's, for those who ask before it starts. */
+	char next_profiler_id[MSG_ID_SIZE];
 
 	bool has_ended;	       /* the process has */
 	bool is_left_out;      /* cannot be profiled: not tried again */

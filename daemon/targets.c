@@ -1,5 +1,7 @@
 #include "daemon/targets.h"
 
+#include <string.h>
+
 #include "daemon/broker.h"
 #include "daemon/child.h"
 #include "daemon/id.h"
@@ -81,7 +83,9 @@ int target_open(struct broker *b, struct instance *i)
 		.rate_hz = rate_hz,
 		.governed.lowest_hz = rate_hz,
 	};
-	id_make(i->target->profiler_id);
+	memcpy(i->target->profiler_id, i->next_profiler_id,
+	       sizeof(i->target->profiler_id));
+	id_make(i->next_profiler_id);
 	return 0;
 }
 
