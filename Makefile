@@ -8,6 +8,7 @@
 #   make soak       the long storms: 20 minutes of kills, threads and signals
 #   make fuzz       every parser with nonsense (make fuzz T=cfi SECONDS=600)
 #   make install    into $(DESTDIR)$(PREFIX); make uninstall
+#   make deb        a Debian package, build/sentry-profd_*.deb
 #   V=1 shows the commands, WERROR=1 (the default where CI=true) makes
 #   warnings errors.
 #
@@ -16,6 +17,7 @@
 VERSION = 0.1.0
 PREFIX = /usr/local
 DESTDIR =
+SYSCONFDIR = /etc
 SBINDIR = $(PREFIX)/sbin
 BINDIR = $(PREFIX)/bin
 LIBEXECDIR = $(PREFIX)/libexec/sentry-profd
@@ -413,17 +415,25 @@ soak:
 	$(Q)BUILD=$(B) tests/soak/soak.py
 
 HELPERS = sentry-profd-capture sentry-profd-unwind sentry-profd-ship
-MANS = docs/sentry-profd.8 docs/sentry-profctl.8
+MANS = $(wildcard docs/*.[1-8])
 DOCS = README.md $(wildcard docs/*.md) docs/CHANGES
+UNIT = $(PREFIX)/lib/systemd/system/sentry-profd.service
+SYSUSERS = $(PREFIX)/lib/sysusers.d/sentry-profd.conf
+TMPFILES = $(PREFIX)/lib/tmpfiles.d/sentry-profd.conf
+EXAMPLE = $(wildcard systemd/sentry-profd.conf)
+CONFIG = $(SYSCONFDIR)/sentry-profd/sentry-profd.conf
 
+# A configuration that is there stays.
 install: all
 	$(INSTALL) -d $(DESTDIR)$(SBINDIR) $(DESTDIR)$(BINDIR) \
-		$(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(MANDIR)/man8 \
-		$(DESTDIR)$(DOCDIR)
+		$(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR)
 	$(INSTALL) -m 755 $(B)/sentry-profd $(DESTDIR)$(SBINDIR)
 	$(INSTALL) -m 755 $(B)/sentry-profctl $(DESTDIR)$(BINDIR)
 	$(INSTALL) -m 755 $(HELPERS:%=$(B)/%) $(DESTDIR)$(LIBEXECDIR)
-	$(INSTALL) -m 644 $(MANS) $(DESTDIR)$(MANDIR)/man8
+	for m in $(MANS:docs/%=%); do \
+		$(INSTALL) -D -m 644 docs/$$m \
+			$(DESTDIR)$(MANDIR)/man$${m##*.}/$$m || exit; \
+	done
 	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)
 	$(INSTALL) -m 644 $(CLIENT_SO) \
 		$(DESTDIR)$(LIBDIR)/libsentry_profd.so.$(VERSION)
@@ -435,21 +445,43 @@ install: all
 	$(INSTALL) -m 644 $(B)/sentry_profd.pc $(DESTDIR)$(LIBDIR)/pkgconfig
 	$(INSTALL) -m 644 lib/client/sentry_profd.h $(DESTDIR)$(INCLUDEDIR)
 	$(INSTALL) -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)
+	$(INSTALL) -D -m 644 systemd/sentry-profd.service $(DESTDIR)$(UNIT)
+	sed -i 's,/usr/sbin,$(SBINDIR),; s,/usr/bin,$(BINDIR),' \
+		$(DESTDIR)$(UNIT)
+	$(INSTALL) -D -m 644 systemd/sentry-profd.sysusers $(DESTDIR)$(SYSUSERS)
+	$(INSTALL) -D -m 644 systemd/sentry-profd.tmpfiles $(DESTDIR)$(TMPFILES)
+	$(INSTALL) -d $(DESTDIR)$(dir $(CONFIG))targets.d
+	[ -e $(DESTDIR)$(CONFIG) ] || [ -z '$(EXAMPLE)' ] || \
+		$(INSTALL) -m 600 $(EXAMPLE) $(DESTDIR)$(CONFIG)
 
 uninstall:
 	rm -f $(DESTDIR)$(SBINDIR)/sentry-profd \
 		$(DESTDIR)$(BINDIR)/sentry-profctl \
-		$(MANS:docs/%=$(DESTDIR)$(MANDIR)/man8/%) \
 		$(DESTDIR)$(LIBDIR)/libsentry_profd.* \
 		$(DESTDIR)$(LIBDIR)/pkgconfig/sentry_profd.pc \
-		$(DESTDIR)$(INCLUDEDIR)/sentry_profd.h
+		$(DESTDIR)$(INCLUDEDIR)/sentry_profd.h \
+		$(DESTDIR)$(UNIT) $(DESTDIR)$(SYSUSERS) $(DESTDIR)$(TMPFILES)
+	for m in $(MANS:docs/%=%); do \
+		rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$$m; \
+	done
 	rm -rf $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR)
+
+# A Debian package of this version. Built by itself, as PREFIX goes into the
+# executables.
+DEB = $(B)/sentry-profd_$(VERSION)_$(shell dpkg --print-architecture).deb
+deb:
+	$(Q)tests/tools/deps.sh deb
+	$(Q)rm -rf $(B)/deb/root
+	$(Q)$(MAKE) --no-print-directory $(JOBS) install B=$(B)/deb/build \
+		PREFIX=/usr LIBDIR=/usr/lib/$$($(CC) -dumpmachine) \
+		DESTDIR=$(abspath $(B))/deb/root
+	$(Q)systemd/deb/build.sh $(B)/deb/root $(VERSION) $(DEB)
 
 clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: soak all objs aarch64-objs aarch64-checks built unit asan check bench benched fuzz fuzzers demo install uninstall clean FORCE
+.PHONY: soak all objs aarch64-objs aarch64-checks built unit asan check bench benched fuzz fuzzers demo deb install uninstall clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(ALL_OBJS:.o=.d)

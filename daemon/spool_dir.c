@@ -41,10 +41,14 @@ static int take_over(int fd, uint32_t uid, uint32_t gid)
 		uid = geteuid();
 	if (st.st_uid != uid && st.st_uid != geteuid())
 		return -EPERM;
-	if ((st.st_uid != uid || gid != MSG_ID_KEEP) &&
-	    fchown(fd, uid, gid) < 0)
+	if (gid == MSG_ID_KEEP)
+		gid = st.st_gid;
+	/* What is as it shall be needs no right to change it. */
+	if ((st.st_uid != uid || st.st_gid != gid) && fchown(fd, uid, gid) < 0)
 		return -errno;
-	return fchmod(fd, 0700) < 0 ? -errno : 0;
+	if ((st.st_mode & 07777) != 0700 && fchmod(fd, 0700) < 0)
+		return -errno;
+	return 0;
 }
 
 int spool_dir_open(const char *path, uint32_t uid, uint32_t gid, int *ret_fd)

@@ -22,28 +22,34 @@ unset MAKEFLAGS MAKELEVEL MFLAGS
 mkdir "$dir/build"
 cp -a "$BUILD/obj" "$BUILD/flags" "$dir/build"
 
-make -j2 B="$dir/build" PREFIX="$dir/prefix" install
-make -j2 B="$dir/build" PREFIX="$dir/prefix" DESTDIR="$dir/staged" install
+prefix="PREFIX=$dir/prefix SYSCONFDIR=$dir/prefix/etc"
+# shellcheck disable=SC2086
+{
+	make -j2 B="$dir/build" $prefix install
+	make -j2 B="$dir/build" $prefix DESTDIR="$dir/staged" install
+}
 
-expected='bin/sentry-profctl
+expected="$({
+	echo 'bin/sentry-profctl
 include/sentry_profd.h
 lib/libsentry_profd.a
 lib/libsentry_profd.so.0.1.0
 lib/pkgconfig/sentry_profd.pc
+lib/systemd/system/sentry-profd.service
+lib/sysusers.d/sentry-profd.conf
+lib/tmpfiles.d/sentry-profd.conf
 libexec/sentry-profd/sentry-profd-capture
 libexec/sentry-profd/sentry-profd-ship
 libexec/sentry-profd/sentry-profd-unwind
-sbin/sentry-profd
-share/doc/sentry-profd/ARCHITECTURE.md
-share/doc/sentry-profd/BENCHMARKS.md
-share/doc/sentry-profd/CHANGES
-share/doc/sentry-profd/FORMATS.md
-share/doc/sentry-profd/HACKING.md
-share/doc/sentry-profd/README.md
-share/doc/sentry-profd/SAFETY.md
-share/doc/sentry-profd/UNWINDING.md
-share/man/man8/sentry-profctl.8
-share/man/man8/sentry-profd.8'
+sbin/sentry-profd'
+	if [ -e systemd/sentry-profd.conf ]; then
+		echo etc/sentry-profd/sentry-profd.conf
+	fi
+	ls README.md docs/*.md docs/CHANGES | sed 's,.*/,,; s,^,share/doc/sentry-profd/,'
+	for page in docs/*.[1-8]; do
+		echo "share/man/man${page##*.}/${page##*/}"
+	done
+} | LC_ALL=C sort)"
 for root in "$dir/prefix" "$dir/staged$dir/prefix"; do
 	(cd "$root" && find . -type f | sed 's,^\./,,' | LC_ALL=C sort) >"$dir/found"
 	echo "$expected" | diff - "$dir/found"
@@ -62,8 +68,15 @@ kill $profd
 wait $profd
 profd=
 
-make B="$dir/build" PREFIX="$dir/prefix" uninstall
-make B="$dir/build" PREFIX="$dir/prefix" DESTDIR="$dir/staged" uninstall
+grep -q "^ExecStart=$dir/prefix/sbin/sentry-profd\$" \
+	"$dir/prefix/lib/systemd/system/sentry-profd.service"
+
+# The configuration is an administrator's: it stays.
+# shellcheck disable=SC2086
+{
+	make B="$dir/build" $prefix uninstall
+	make B="$dir/build" $prefix DESTDIR="$dir/staged" uninstall
+}
 left=$(find "$dir/prefix" "$dir/staged" ! -type d)
 [ -z "$left" ] || {
 	echo "left behind: $left"

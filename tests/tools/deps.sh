@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what building needs and is not there. Usage: deps.sh build|demo|test|bench
+# Installs what building needs and is not there. Usage: deps.sh build|demo|test|bench|deb
 #
 # Where apt-get is (Debian, Ubuntu): the commands are printed before they run.
 # Elsewhere: says what is missing. If nothing is, this prints nothing and
@@ -15,8 +15,12 @@ build='gcc libc6-dev make pkg-config libdw-dev libelf-dev liblzma-dev
 demo='redis-tools'
 # binutils: readelf and nm. linux-perf is what profiles are compared with.
 # libc6-dev-arm64-cross: headers; it stands beside any other compiler.
+# systemd: what judges the unit; it is not made the init of anything.
 test='check g++ clang binutils python3 openssl mandoc strace musl-tools
-	libc6-dev-arm64-cross'
+	libc6-dev-arm64-cross systemd'
+
+# make deb.
+deb='dpkg-dev'
 
 # What make bench compares with.
 bench='python3 bpftrace'
@@ -26,8 +30,9 @@ build) packages=$build ;;
 demo) packages="$build $demo" ;;
 test) packages="$build $demo $test" ;;
 bench) packages="$build $bench" ;;
+deb) packages="$build $deb" ;;
 *)
-	echo "usage: $0 build|demo|test|bench" >&2
+	echo "usage: $0 build|demo|test|bench|deb" >&2
 	exit 2
 	;;
 esac

@@ -1,0 +1,52 @@
+#!/bin/sh
+# Makes a Debian package of a staged make install. Usage:
+# systemd/deb/build.sh DIR VERSION OUTPUT
+#
+# DIR is what DESTDIR was. dpkg-deb and dpkg-shlibdeps are all it takes;
+# debhelper wants a debian/ at the top and a hundred packages, for what stands
+# here in some lines.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+dir=$(cd "$1" && pwd)
+version=$2
+output=$3
+doc=$dir/usr/share/doc/sentry-profd
+
+# What an executable of the package needs, by name and version.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/debian"
+printf 'Source: sentry-profd\n\nPackage: sentry-profd\nArchitecture: any\n' \
+	>"$work/debian/control"
+executables=$(find "$dir" -type f -perm -100 ! -name '*.py' ! -name '*.so*')
+libraries=$(find "$dir" -type f -name '*.so*')
+# shellcheck disable=SC2086
+depends=$(cd "$work" && dpkg-shlibdeps -O $executables $libraries |
+	sed -n 's/^shlibs:Depends=//p')
+
+# shellcheck disable=SC2086
+strip --strip-unneeded --remove-section=.comment --remove-section=.note \
+	$executables $libraries
+find "$dir/usr/share/man" -type f ! -name '*.gz' -exec gzip -9n {} +
+gzip -9nf "$doc/CHANGES"
+mv "$doc/CHANGES.gz" "$doc/changelog.gz"
+
+install -d "$dir/DEBIAN"
+for script in postinst prerm postrm; do
+	install -m 755 "$here/$script" "$dir/DEBIAN"
+done
+echo 'activate-noawait ldconfig' >"$dir/DEBIAN/triggers"
+(cd "$dir" && find etc -type f -printf '/%p\n' 2>/dev/null || true) \
+	>"$dir/DEBIAN/conffiles"
+(cd "$dir" && find . -type f ! -path './DEBIAN/*' ! -path './etc/*' \
+	-printf '%P\0' | LC_ALL=C sort -z | xargs -0 md5sum) \
+	>"$dir/DEBIAN/md5sums"
+size=$(du -sk --exclude=DEBIAN "$dir" | cut -f 1)
+sed -e "s|@VERSION@|$version|; s|@DEPENDS@|$depends|; s|@SIZE@|$size|" \
+	-e "s|@ARCHITECTURE@|$(dpkg --print-architecture)|" \
+	"$here/control" >"$dir/DEBIAN/control"
+
+chmod -R go-w,a+rX "$dir"
+find "$dir/etc" -type f -exec chmod 600 {} + 2>/dev/null || true
+dpkg-deb --root-owner-group --build "$dir" "$output"

@@ -1,0 +1,86 @@
+#!/usr/bin/python3
+"""The unit is one, is as hard as docs/SECURITY.md says, and names accounts and
+places that the daemon has, too.
+"""
+
+import re
+import shutil
+import subprocess
+
+import harness
+from harness import ROOT, Skip, check
+
+UNIT = ROOT / 'systemd/sentry-profd.service'
+
+
+def analyze(*args):
+    if not shutil.which('systemd-analyze'):
+        raise Skip('there is no systemd-analyze')
+    return subprocess.run(['systemd-analyze', *map(str, args)], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False)
+
+
+def installed(box):
+    """A root with the unit and the executables that it names."""
+    root = box.make_dir('root')
+    for path in ('usr/sbin/sentry-profd', 'usr/bin/sentry-profctl'):
+        (root / path).parent.mkdir(parents=True)
+        shutil.copy(harness.BUILD / path.split('/')[-1], root / path)
+    (root / 'etc/systemd/system').mkdir(parents=True)
+    shutil.copy(UNIT, root / 'etc/systemd/system')
+    return root
+
+
+def test_verify(box):
+    said = analyze('verify', '--man=no', '--recursive-errors=no',
+                   f'--root={installed(box)}', 'sentry-profd.service')
+    check(said.returncode == 0 and not said.stdout, said.stdout)
+
+
+def test_verify_finds_faults(box):
+    """It would say so."""
+    root = installed(box)
+    unit = root / 'etc/systemd/system/sentry-profd.service'
+    unit.write_text(UNIT.read_text().replace('RestrictNamespaces=yes',
+                                             'RestrictNamespace=yes'))
+    said = analyze('verify', '--man=no', '--recursive-errors=no',
+                   f'--root={root}', 'sentry-profd.service')
+    check('RestrictNamespace' in said.stdout, said.stdout)
+
+
+def test_score(_box):
+    said = analyze('security', '--offline=true', UNIT).stdout
+    found = re.search(r'level for sentry-profd.service: ([\d.]+)', said)
+    text = (ROOT / 'docs/SECURITY.md').read_text()
+    stated = re.search(r'exposure of\n\n +([\d.]+)\n', text)
+    check(found and stated, f'{said}')
+    check(float(found[1]) <= float(stated[1]),
+          f'it is {found[1]}, docs/SECURITY.md says {stated[1]}')
+
+
+def test_capabilities(_box):
+    """Those that docs/ARCHITECTURE.md says, and what is needed to drop them."""
+    text = (ROOT / 'docs/ARCHITECTURE.md').read_text()
+    table = re.findall(r'^\| `sentry-profd(?:-capture)?` \|.*$', text, re.M)
+    needed = set(re.findall('CAP_[A-Z_]+', ''.join(table)))
+    lines = re.findall('^CapabilityBoundingSet=(.*)$', UNIT.read_text(), re.M)
+    given = set(' '.join(lines).split())
+    check(len(needed) > 5, table)
+    # The table may leave out what is for the proc connector alone.
+    check(needed | {'CAP_SETPCAP', 'CAP_NET_ADMIN'} == given,
+          f'{sorted(needed)} are needed, {sorted(given)} given')
+
+
+def test_accounts(_box):
+    """The names that the broker looks up are those that are made."""
+    made = re.findall(r'^u (\S+)',
+                      (ROOT / 'systemd/sentry-profd.sysusers').read_text(),
+                      re.M)
+    known = re.findall(r'\{"(sentry-profd-\w+)", \d+\}',
+                       (ROOT / 'daemon/accounts.c').read_text())
+    check(sorted(made) == sorted(known) and len(made) == 3, f'{made} {known}')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
