@@ -106,13 +106,18 @@ sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp
 # An archive without a file for pkg-config.
 sentry-profd-unwind_LIBS = -liberty
-sentry-profd-ship_SRC = shipd certificates outbox waiting destination verdict spooled id child privileges sandbox confine log
+sentry-profd-ship_SRC = shipd probe certificates outbox waiting destination verdict spooled id child privileges sandbox confine log
 sentry-profd-ship_LIB = ship proto base
 sentry-profd-ship_PKG = libcurl zlib jansson libseccomp
-sentry-profctl_SRC = profctl operator ask status_table stack thread_copy live \
-	oracle open rooted process log
-sentry-profctl_LIB = capture unwind base
-sentry-profctl_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson
+# What its tests of unwinders need nothing of.
+profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
+	doctor_delivery doctor_target doctor_files config config_keys \
+	config_print config_read config_resolve config_value match accounts \
+	privileges spawn child
+sentry-profctl_SRC = profctl $(profctl_commands) stack thread_copy live oracle \
+	open rooted process log
+sentry-profctl_LIB = capture unwind proto base
+sentry-profctl_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson inih
 sentry-profctl_LIBS = -liberty
 
 # The files with main().
@@ -294,7 +299,7 @@ ORACLE_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/oracle/*.c))
 ALL_OBJS += $(ORACLE_OBJS)
 $(ORACLE): $(B)/oracle/%: $(B)/obj/tests/oracle/%.o \
 		$(patsubst %,$(B)/obj/daemon/%.o,\
-		$(filter-out profctl operator ask status_table stack,\
+		$(filter-out profctl stack $(profctl_commands),\
 		$(sentry-profctl_SRC))) \
 		$(call archives,$(sentry-profctl_LIB))
 	@mkdir -p $(@D)

@@ -55,6 +55,8 @@ static void say_not_connected(const char *path, int error)
 
 static void say_lost(const struct ask *a, int error)
 {
+	if (a->is_quiet)
+		return;
 	if (error == EAGAIN)
 		log_error("sentry-profd at %s has not answered for %d s: it "
 			  "is stuck, or has no processor",
@@ -132,20 +134,21 @@ static int exchange(struct ask *a, const void *message, size_t size,
 	return r;
 }
 
-int ask_open(const char *path, struct ask *ret)
+int ask_open(const char *path, bool is_quiet, struct ask *ret)
 {
 	const struct protocol_hello hello = {
 		.h = {PROTOCOL_HELLO, sizeof(hello), TAG},
 		.magic = PROTOCOL_MAGIC,
 		.version = PROTOCOL_VERSION,
 	};
-	struct ask a = {.fd = -1, .path = path};
+	struct ask a = {.fd = -1, .path = path, .is_quiet = is_quiet};
 	struct protocol_answer answer;
 	int fd = -1, r;
 
 	r = dial(path, &a.fd);
 	if (r < 0) {
-		say_not_connected(path, -r);
+		if (!is_quiet)
+			say_not_connected(path, -r);
 		return r;
 	}
 	r = exchange(&a, &hello, sizeof(hello), &answer, &fd);

@@ -6,6 +6,7 @@
 #ifndef DAEMON_ASK_H
 #define DAEMON_ASK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/util.h"
@@ -14,6 +15,7 @@
 struct ask {
 	int fd;
 	const char *path; /* of the socket; the caller's */
+	bool is_quiet;
 };
 
 /*
@@ -21,8 +23,11 @@ struct ask {
  */
 const char *ask_path(const char *given);
 
-/* Connects, and says hello. Returns 0, or -errno and has printed a line. */
-must_check int ask_open(const char *path, struct ask *ret);
+/*
+ * Connects, and says hello. Returns 0, or -errno and has printed a line;
+ * is_quiet: it prints none, here and later.
+ */
+must_check int ask_open(const char *path, bool is_quiet, struct ask *ret);
 void ask_close(struct ask *a);
 
 /*

@@ -70,11 +70,13 @@ enum msg_type {
 	MSG_ENVELOPE,
 	MSG_LOST,
 	MSG_SHIP_FINISH,
+	MSG_PROBE,
 	/* ship -> broker */
 	MSG_ENVELOPE_WRITTEN,
 	MSG_ENVELOPE_DONE,
 	MSG_SPOOL,
 	MSG_LIMITED,
+	MSG_PROBED,
 };
 
 struct msg_header {

@@ -109,4 +109,24 @@ struct msg_limited {
 	uint64_t until_ns;
 };
 
+/*
+ * Whether the server that the DSN names takes envelopes: sent by
+ * sentry-profctl doctor to a ship of its own, which has no DSN. An envelope
+ * that says that nothing was lost is posted, and MSG_PROBED follows, which may
+ * take as long as a request may.
+ */
+struct msg_probe {
+	struct msg_header h;
+	char dsn[MSG_DSN_MAX];
+};
+
+/* status: HTTP's; 0: there was no answer. text is the server's, or libcurl's.
+ */
+struct msg_probed {
+	struct msg_header h;
+	int32_t status;
+	uint32_t reserved;
+	char text[MSG_TEXT_MAX];
+};
+
 #endif

@@ -326,7 +326,7 @@ int operator_run(int argc, char **argv)
 	status = parse(argc, argv, &q);
 	if (status != 0)
 		return status;
-	if (ask_open(ask_path(q.socket), &a) < 0)
+	if (ask_open(ask_path(q.socket), false, &a) < 0)
 		return EXIT_FAILURE;
 	status = q.watch_s != 0 ? watch(&q, &a) : run_once(&q, &a);
 	ask_close(&a);

@@ -2,15 +2,17 @@
  * sentry-profctl: for the operator.
  *
  *   sentry-profctl stack PID    the stacks of all threads, now
+ *   sentry-profctl doctor       what keeps processes from being profiled well
  *   sentry-profctl status       and others: what the daemon does (operator.h)
  *
- * stack works by itself, with the rights of who runs it; no daemon is needed.
+ * stack and doctor work by themselves, with the rights of who runs them.
  */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/doctor.h"
 #include "daemon/log.h"
 #include "daemon/operator.h"
 #include "daemon/stack.h"
@@ -38,6 +40,7 @@ static void print_help(FILE *out)
 {
 	(void)fputs(help, out);
 	(void)fputs(operator_help, out);
+	(void)fputs(doctor_help, out);
 }
 
 static bool choose_oracle(const char *name, struct stack_options *options)
@@ -131,6 +134,8 @@ int main(int argc, char **argv)
 	}
 	if (argc >= 2 && strcmp(argv[1], "stack") == 0)
 		return stack(argc - 1, argv + 1);
+	if (argc >= 2 && strcmp(argv[1], "doctor") == 0)
+		return doctor_run(argc - 1, argv + 1);
 	if (argc >= 2 && operator_has(argv[1]))
 		return operator_run(argc - 1, argv + 1);
 	print_help(stderr);

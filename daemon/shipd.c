@@ -20,6 +20,7 @@
 #include "daemon/log.h"
 #include "daemon/outbox.h"
 #include "daemon/privileges.h"
+#include "daemon/probe.h"
 #include "daemon/sandbox.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
@@ -240,6 +241,24 @@ static int take_finish(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
+/* Nothing else is under way then: who sends this sends no DSN. */
+static int take_probe(void *ctx, struct ipc_message *message)
+{
+	const struct msg_probe *m = (const void *)message->bytes;
+	struct msg_probed probed;
+	struct dsn dsn;
+	int r;
+
+	(void)ctx;
+	if (outbox.to.has_dsn || memchr(m->dsn, '\0', sizeof(m->dsn)) == NULL ||
+	    dsn_parse(&dsn, m->dsn) != DSN_OK)
+		return -EPROTO;
+	r = probe(transport, &dsn, &probed);
+	if (r == 0)
+		tell(&probed, sizeof(probed));
+	return r;
+}
+
 /* Returns false at the end of the broker's socket. */
 static bool on_broker(void)
 {
@@ -248,6 +267,7 @@ static bool on_broker(void)
 		MSG_RULE(MSG_ENVELOPE, msg_envelope, 1, take_envelope),
 		MSG_RULE(MSG_LOST, msg_lost, 0, take_lost),
 		MSG_RULE(MSG_SHIP_FINISH, msg_ship_finish, 0, take_finish),
+		MSG_RULE(MSG_PROBE, msg_probe, 0, take_probe),
 	};
 	struct ipc_message m;
 	int r = ipc_recv(MSG_FD, &m);

@@ -1,0 +1,109 @@
+#include "daemon/doctor.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/ask.h"
+#include "daemon/log.h"
+
+enum {
+	EXIT_USAGE = 2,
+	EXIT_WARNINGS = 3,
+};
+
+const char doctor_help[] =
+	"\n"
+	"doctor [PID]     looks for what keeps this machine, or the process, "
+	"from being\n"
+	"                 profiled well; --config FILE names another "
+	"configuration\n";
+
+/* A path of PATH_MAX, twice, and words. */
+#define TEXT_MAX 10240
+
+void doctor_say(struct doctor *d, enum finding finding, const char *subject,
+		const char *format, ...)
+{
+	static const char *const words[] = {
+		[FINDING_OK] = "ok",
+		[FINDING_WARNING] = "warning",
+		[FINDING_FAULT] = "fault",
+	};
+	char text[TEXT_MAX];
+	va_list args;
+
+	va_start(args, format);
+	if (vsnprintf(text, sizeof(text), format, args) < 0)
+		text[0] = '\0';
+	va_end(args);
+	if (finding > d->worst)
+		d->worst = finding;
+	printf("%-8s %s: ", words[finding], subject);
+	for (const char *p = text; *p != '\0'; p++) {
+		unsigned char c = (unsigned char)*p;
+
+		/* Names of files and processes may be any bytes. */
+		if (c < 0x20 || c >= 0x7f)
+			printf("\\x%02x", c);
+		else
+			(void)putchar(c);
+	}
+	(void)putchar('\n');
+}
+
+static bool parse_pid(const char *text, int32_t *ret)
+{
+	char *end;
+	long pid = strtol(text, &end, 10);
+
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || pid < 1 ||
+	    pid > INT32_MAX)
+		return false;
+	*ret = (int32_t)pid;
+	return true;
+}
+
+int doctor_run(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"socket", required_argument, NULL, 's'},
+		{"config", required_argument, NULL, 'c'},
+		{0},
+	};
+	struct doctor d = {0};
+	const char *socket = NULL;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (c == '?')
+			return EXIT_USAGE;
+		if (c == 's')
+			socket = optarg;
+		else
+			d.config = optarg;
+	}
+	if (argc - optind > 1 ||
+	    (argc - optind == 1 && !parse_pid(argv[optind], &d.pid))) {
+		log_error("doctor takes a pid, or nothing (--help shows the "
+			  "usage)");
+		return EXIT_USAGE;
+	}
+	d.socket = ask_path(socket);
+	doctor_host(&d);
+	doctor_daemon(&d);
+	doctor_delivery(&d);
+	if (d.pid != 0 && doctor_target(&d))
+		doctor_files(&d);
+	(void)fflush(stdout);
+	switch (d.worst) {
+	case FINDING_OK:
+		return EXIT_SUCCESS;
+	case FINDING_WARNING:
+		return EXIT_WARNINGS;
+	case FINDING_FAULT:
+		break;
+	}
+	return EXIT_FAILURE;
+}

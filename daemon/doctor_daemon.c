@@ -1,0 +1,137 @@
+/* The daemon that runs, in its own words. */
+#include <jansson.h>
+#include <string.h>
+
+#include "daemon/ask.h"
+#include "daemon/doctor.h"
+#include "lib/base/buf.h"
+
+/* As sentry-profctl status takes it. */
+#define JSON_MAX (16u << 20)
+
+static void say_no_daemon(struct doctor *d, int error)
+{
+	if (error == ENOENT || error == ECONNREFUSED || error == ENOTDIR)
+		doctor_say(d, FINDING_WARNING, "daemon",
+			   "does not run: nobody listens at %s (systemctl "
+			   "start sentry-profd)",
+			   d->socket);
+	else
+		doctor_say(d, FINDING_WARNING, "daemon",
+			   "cannot be asked at %s: %s", d->socket,
+			   strerror(error));
+}
+
+/* Its status, to be given back; NULL: has said why not. */
+static json_t *ask_status(struct doctor *d)
+{
+	struct protocol_answer answer;
+	json_t *root = NULL;
+	struct buf text;
+	struct ask a;
+	int fd = -1, r;
+
+	r = ask_open(d->socket, true, &a);
+	if (r < 0) {
+		say_no_daemon(d, -r);
+		return NULL;
+	}
+	buf_init(&text, JSON_MAX);
+	r = ask(&a, PROTOCOL_STATUS, 0, NULL, &answer, &fd);
+	if (r == 0 && (fd < 0 || lseek(fd, 0, SEEK_SET) < 0))
+		r = -EPROTO;
+	if (r == 0)
+		r = buf_read_fd(&text, fd);
+	if (r == 0)
+		root = json_loadb(buf_string(&text), text.len, 0, NULL);
+	if (root == NULL)
+		doctor_say(d, FINDING_FAULT, "daemon",
+			   "runs, and does not say how it goes: %s",
+			   strerror(r < 0 ? -r : EPROTO));
+	buf_fini(&text);
+	close_fd(&fd);
+	ask_close(&a);
+	return root;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text == NULL ? "" : text;
+}
+
+static void look_at_daemon(struct doctor *d, const json_t *daemon)
+{
+	const char *version = text_of(daemon, "version");
+	const json_t *limited = json_object_get(daemon, "rate_limited_s");
+
+	d->tracer = (int32_t)json_integer_value(
+		json_object_get(daemon, "capture_pid"));
+	if (strcmp(version, SENTRY_PROFD_VERSION) != 0)
+		doctor_say(d, FINDING_WARNING, "daemon",
+			   "runs in version %s, this is " SENTRY_PROFD_VERSION
+			   ": restart it",
+			   version);
+	else
+		doctor_say(d, FINDING_OK, "daemon", "runs, pid %lld",
+			   (long long)json_integer_value(
+				   json_object_get(daemon, "pid")));
+	if (json_number_value(limited) > 0)
+		doctor_say(d, FINDING_WARNING, "daemon",
+			   "the server takes nothing for another %.0f s: "
+			   "nothing is sampled until then",
+			   json_number_value(limited));
+}
+
+static void look_at_target(struct doctor *d, const json_t *target)
+{
+	const char *name = text_of(target, "name");
+	const char *state = text_of(target, "state");
+	const char *error = text_of(target, "last_error");
+
+	if (strcmp(state, "unsampled") == 0)
+		doctor_say(d, FINDING_WARNING, "target",
+			   "it belongs to [target \"%s\"], and its session is "
+			   "not sampled (profile_session_sample_rate)",
+			   name);
+	else if (strcmp(state, "left_out") == 0)
+		doctor_say(d, FINDING_FAULT, "target",
+			   "it belongs to [target \"%s\"], and is left out%s%s",
+			   name, *error != '\0' ? ": " : "", error);
+	else
+		doctor_say(d, FINDING_OK, "target",
+			   "it belongs to [target \"%s\"]: %s%s%s", name, state,
+			   *error != '\0' ? "; last error: " : "", error);
+}
+
+static void find_target(struct doctor *d, const json_t *targets)
+{
+	const json_t *target;
+	size_t i;
+
+	json_array_foreach(targets, i, target)
+	{
+		if (json_integer_value(json_object_get(target, "pid")) ==
+		    d->pid) {
+			look_at_target(d, target);
+			return;
+		}
+	}
+	doctor_say(d, FINDING_WARNING, "target",
+		   "process %d belongs to no [target] (sentry-profctl attach "
+		   "%d profiles it)",
+		   d->pid, d->pid);
+}
+
+void doctor_daemon(struct doctor *d)
+{
+	json_t *root = ask_status(d);
+
+	if (root == NULL)
+		return;
+	look_at_daemon(d, json_object_get(root, "daemon"));
+	if (d->pid != 0)
+		find_target(d, json_object_get(root, "targets"));
+	json_decref(root);
+}

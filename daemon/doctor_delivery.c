@@ -1,0 +1,274 @@
+/* The configuration, and whether its servers take what we send. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "daemon/accounts.h"
+#include "daemon/child.h"
+#include "daemon/config.h"
+#include "daemon/doctor.h"
+#include "daemon/spawn.h"
+#include "proto/dsn.h"
+
+/* As the broker gives it to its own. */
+static const char *const ship_environment[] = {
+	"http_proxy",	"https_proxy", "HTTPS_PROXY", "all_proxy",
+	"ALL_PROXY",	"no_proxy",    "NO_PROXY",    "SSL_CERT_FILE",
+	"SSL_CERT_DIR", NULL,
+};
+
+static void say_faults(struct doctor *d, const struct config_faults *faults)
+{
+	for (size_t i = 0; i < faults->n; i++)
+		doctor_say(d,
+			   faults->v[i].is_warning ? FINDING_WARNING
+						   : FINDING_FAULT,
+			   "configuration", "%s", faults->v[i].text);
+}
+
+/* 0: *ret is there to be used, and finished. */
+static int read_config(struct doctor *d, struct config *ret)
+{
+	const char *path = d->config == NULL ? CONFIG_PATH_DEFAULT : d->config;
+	struct config_faults faults = {.n = 0};
+	int r = 0;
+
+	if (d->config == NULL && access(path, F_OK) < 0 && errno == ENOENT) {
+		doctor_say(d, FINDING_OK, "configuration",
+			   "there is no %s: what is to be profiled is given "
+			   "by --pid",
+			   path);
+		config_init(ret);
+	} else if (access(path, R_OK) < 0) {
+		doctor_say(d,
+			   d->config != NULL ? FINDING_FAULT : FINDING_WARNING,
+			   "configuration", "%s: %s%s", path, strerror(errno),
+			   errno == EACCES ? "; run this as root" : "");
+		return -EACCES;
+	} else {
+		r = config_load(path, ret, &faults);
+	}
+	if (r == 0) {
+		r = config_resolve(ret, getenv, &faults);
+		if (r < 0)
+			config_fini(ret);
+	}
+	say_faults(d, &faults);
+	if (r == 0 && faults.n == 0 && ret->n_targets > 0)
+		doctor_say(d, FINDING_OK, "configuration",
+			   "%s, %zu kind%s of targets", path, ret->n_targets,
+			   ret->n_targets == 1 ? "" : "s");
+	config_faults_fini(&faults);
+	return r;
+}
+
+static void use_proxies(const struct config *c)
+{
+	if (c->http_proxy[0] != '\0')
+		(void)setenv("http_proxy", c->http_proxy, 1);
+	if (c->https_proxy[0] != '\0')
+		(void)setenv("https_proxy", c->https_proxy, 1);
+	if (c->no_proxy[0] != '\0')
+		(void)setenv("no_proxy", c->no_proxy, 1);
+}
+
+/* What of fds is open, by the bits of ret_files. */
+static size_t open_certificates(struct doctor *d, const struct config *c,
+				int ret_fds[INIT_FILE_N], uint32_t *ret_files)
+{
+	const char *const paths[INIT_FILE_N] = {
+		[INIT_SPOOL] = "",
+		[INIT_CA_CERTS] = c->ca_certs,
+		[INIT_CLIENT_CERT] = c->client_cert,
+		[INIT_CLIENT_KEY] = c->client_key,
+	};
+	size_t n = 0;
+
+	*ret_files = 0;
+	for (size_t i = 0; i < INIT_FILE_N; i++) {
+		int fd;
+
+		if (paths[i][0] == '\0')
+			continue;
+		fd = open(paths[i],
+			  O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		if (fd < 0) {
+			doctor_say(d, FINDING_FAULT, "certificates", "%s: %s",
+				   paths[i], strerror(errno));
+			continue;
+		}
+		ret_fds[n++] = fd;
+		*ret_files |= 1u << i;
+	}
+	return n;
+}
+
+/* A message of type and size; it waits as long as that takes. */
+static int take(int fd, uint32_t type, size_t size, struct ipc_message *m)
+{
+	int r = ipc_recv(fd, m);
+
+	if (r <= 0)
+		return r == 0 ? -EPIPE : r;
+	ipc_close_fds(m);
+	return msg_of_size(m, size) != NULL && msg_type_of(m) == type ? 0
+								      : -EPROTO;
+}
+
+static int converse(struct doctor *d, const struct config *c, const char *dsn,
+		    int fd, struct msg_probed *ret)
+{
+	struct msg_init init = {
+		.h = MSG_HEADER(MSG_INIT, msg_init),
+		.uid = MSG_ID_KEEP,
+		.gid = MSG_ID_KEEP,
+	};
+	struct msg_probe ask = {.h = MSG_HEADER(MSG_PROBE, msg_probe)};
+	int files[INIT_FILE_N], r;
+	struct ipc_message m;
+	size_t n;
+
+	if (geteuid() == 0)
+		account_ids(ACCOUNT_SHIP, &init.uid, &init.gid);
+	n = open_certificates(d, c, files, &init.files);
+	r = ipc_send(fd, &init, sizeof(init), files, n);
+	while (n > 0)
+		close_fd(&files[--n]);
+	if (r == 0)
+		r = take(fd, MSG_READY, sizeof(struct msg_ready), &m);
+	/* It fits: dsn_parse has taken it. */
+	memcpy(ask.dsn, dsn, strlen(dsn) + 1);
+	if (r == 0)
+		r = ipc_send(fd, &ask, sizeof(ask), NULL, 0);
+	explicit_bzero(&ask, sizeof(ask));
+	if (r == 0)
+		r = take(fd, MSG_PROBED, sizeof(*ret), &m);
+	if (r == 0) {
+		memcpy(ret, m.bytes, sizeof(*ret));
+		ret->text[sizeof(ret->text) - 1] = '\0';
+	}
+	return r;
+}
+
+static void say_answer(struct doctor *d, const char *endpoint,
+		       const struct msg_probed *m)
+{
+	if (m->status >= 200 && m->status < 300)
+		doctor_say(d, FINDING_OK, "server", "%s accepts us", endpoint);
+	else if (m->status == 429)
+		doctor_say(d, FINDING_WARNING, "server",
+			   "%s limits us at present (429): it takes profiles "
+			   "when that is over, or the quota is spent",
+			   endpoint);
+	else if (m->status != 0)
+		doctor_say(d, FINDING_FAULT, "server", "%s answers %d%s%s: %s",
+			   endpoint, m->status, m->text[0] != '\0' ? ", " : "",
+			   m->text,
+			   m->status == 401 || m->status == 403
+				   ? "the DSN's key is not one of that project "
+				     "(its settings show the DSN)"
+				   : "the DSN, or a proxy between, leads "
+				     "elsewhere");
+	else
+		doctor_say(d, FINDING_FAULT, "server",
+			   "%s does not answer: %s (a proxy: https_proxy; an "
+			   "authority of your own: ca_certs)",
+			   endpoint, m->text);
+}
+
+static void check_server(struct doctor *d, const struct config *c,
+			 const char *text, const struct dsn *dsn)
+{
+	char endpoint[DSN_ENDPOINT_SIZE];
+	struct msg_probed answer;
+	int32_t pid;
+	int fd, r;
+
+	if (dsn_endpoint(dsn, endpoint, sizeof(endpoint)) < 0)
+		return;
+	r = spawn_child("sentry-profd-ship", ship_environment, &pid, &fd);
+	if (r == 0) {
+		/* The broker does other work meanwhile; we wait. */
+		r = fcntl(fd, F_SETFL, 0) < 0
+			    ? -errno
+			    : converse(d, c, text, fd, &answer);
+		close_fd(&fd);
+		/* It may be asking still. */
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+	}
+	if (r < 0)
+		doctor_say(d, FINDING_FAULT, "server",
+			   "%s cannot be asked: sentry-profd-ship: %s",
+			   endpoint, strerror(-r));
+	else
+		say_answer(d, endpoint, &answer);
+}
+
+static void check_dsn(struct doctor *d, const struct config *c,
+		      const char *subject, const char *text)
+{
+	struct dsn dsn;
+	const enum dsn_result result = dsn_parse(&dsn, text);
+
+	if (result == DSN_OK) {
+		doctor_say(d, FINDING_OK, subject, "host %s, project %s",
+			   dsn.host, dsn.project);
+		check_server(d, c, text, &dsn);
+	} else if (result == DSN_EMPTY) {
+		doctor_say(d, FINDING_WARNING, subject,
+			   "none is given: profiles go into files only (dsn in "
+			   "[sentry], SENTRY_DSN)");
+	} else {
+		doctor_say(d, FINDING_FAULT, subject, "%s",
+			   dsn_result_text(result));
+	}
+	explicit_bzero(&dsn, sizeof(dsn));
+}
+
+/* Of the targets, each that is not among those before it. */
+static bool is_known(const struct config *c, size_t n)
+{
+	const char *dsn = c->targets[n].dsn;
+
+	if (dsn[0] == '\0' || strcmp(dsn, c->dsn) == 0)
+		return true;
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(dsn, c->targets[i].dsn) == 0)
+			return true;
+	return false;
+}
+
+static bool all_have_their_own(const struct config *c)
+{
+	for (size_t i = 0; i < c->n_targets; i++)
+		if (c->targets[i].dsn[0] == '\0')
+			return false;
+	return c->n_targets > 0;
+}
+
+void doctor_delivery(struct doctor *d)
+{
+	char subject[CONFIG_NAME_MAX + 8];
+	struct config c;
+
+	/* Keys shall be in no core file. */
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (read_config(d, &c) < 0)
+		return;
+	use_proxies(&c);
+	if (c.dsn[0] != '\0' || !all_have_their_own(&c))
+		check_dsn(d, &c, "DSN", c.dsn);
+	for (size_t i = 0; i < c.n_targets; i++) {
+		if (is_known(&c, i))
+			continue;
+		(void)snprintf(subject, sizeof(subject), "DSN of %s",
+			       c.targets[i].name);
+		check_dsn(d, &c, subject, c.targets[i].dsn);
+	}
+	config_fini(&c);
+}

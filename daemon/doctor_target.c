@@ -1,0 +1,127 @@
+/* One process: may it be traced, and can it be profiled? */
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/doctor.h"
+#include "daemon/process.h"
+
+static void say_fault(struct doctor *d, enum process_fault fault,
+		      const struct process *p)
+{
+	char name[PROCESS_NAME_SIZE];
+
+	switch (fault) {
+	case PROCESS_OK:
+	case PROCESS_TRACED:
+		return;
+	case PROCESS_GONE:
+		doctor_say(d, FINDING_FAULT, "process",
+			   "nothing runs here with pid %d", d->pid);
+		return;
+	case PROCESS_KERNEL_THREAD:
+		process_name(d->pid, name);
+		doctor_say(d, FINDING_FAULT, "process",
+			   "%d (%s) is a kernel thread: it has no user stack",
+			   d->pid, name);
+		return;
+	case PROCESS_ZOMBIE:
+		doctor_say(d, FINDING_FAULT, "process",
+			   "%d has ended already (it is a zombie)", d->pid);
+		return;
+	case PROCESS_THREAD:
+		doctor_say(d, FINDING_FAULT, "process",
+			   "%d is a thread of process %d: give that", d->pid,
+			   p->pid);
+		return;
+	case PROCESS_UNREADABLE:
+		doctor_say(d, FINDING_FAULT, "process",
+			   "%d cannot be looked at (/proc with hidepid)",
+			   d->pid);
+		return;
+	}
+}
+
+static void check_tracer(struct doctor *d, int32_t tracer)
+{
+	char name[PROCESS_NAME_SIZE];
+
+	if (tracer == 0) {
+		doctor_say(d, FINDING_OK, "tracer", "nobody traces it");
+		return;
+	}
+	process_name(tracer, name);
+	/* The kernel keeps 15 bytes of a name. */
+	if (tracer == d->tracer || strncmp(name, "sentry-profd-ca", 15) == 0)
+		doctor_say(d, FINDING_OK, "tracer",
+			   "sentry-profd traces it (pid %d)", tracer);
+	else
+		doctor_say(d, FINDING_FAULT, "tracer",
+			   "%s (pid %d) traces it, and a process can have one "
+			   "tracer: end that one",
+			   name, tracer);
+}
+
+/* The kernel's and Yama's judgement, without an attempt. */
+static void check_access(struct doctor *d, uint32_t uid)
+{
+	char path[32];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", d->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		doctor_say(d, FINDING_OK, "permission",
+			   "you may trace process %d, which is uid %u's",
+			   d->pid, uid);
+	else
+		doctor_say(d, FINDING_FAULT, "permission",
+			   "you may not trace process %d, which is uid %u's: "
+			   "%s; run this, and sentry-profd, as root",
+			   d->pid, uid, strerror(errno));
+	close_fd(&fd);
+}
+
+/* False: it is no program that can be profiled. */
+static bool check_class(struct doctor *d)
+{
+	unsigned char ident[EI_NIDENT] = {0};
+	char path[32];
+	ssize_t n;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", d->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		doctor_say(d, FINDING_WARNING, "program",
+			   "its file cannot be opened: %s", strerror(errno));
+		return true;
+	}
+	n = pread(fd, ident, sizeof(ident), 0);
+	close_fd(&fd);
+	if (n == sizeof(ident) && ident[EI_CLASS] == ELFCLASS32) {
+		doctor_say(d, FINDING_FAULT, "program",
+			   "it is a 32-bit one: only 64-bit programs can be "
+			   "profiled");
+		return false;
+	}
+	doctor_say(d, FINDING_OK, "program", "is a 64-bit one");
+	return true;
+}
+
+bool doctor_target(struct doctor *d)
+{
+	struct process look;
+	enum process_fault fault = process_look(d->pid, &look);
+
+	if (fault != PROCESS_OK && fault != PROCESS_TRACED) {
+		say_fault(d, fault, &look);
+		return false;
+	}
+	close_fd(&look.pidfd);
+	check_tracer(d, fault == PROCESS_TRACED ? look.tracer : 0);
+	check_access(d, look.uid);
+	return check_class(d);
+}

@@ -1,0 +1,199 @@
+#!/usr/bin/python3
+"""sentry-profctl doctor: what it finds of processes and servers that are known,
+and that its status tells the worst."""
+
+import os
+import re
+import subprocess
+import sys
+
+import harness
+from harness import BUILD, Server, check
+
+WORST = {0: 'ok', 3: 'warning', 1: 'fault'}
+FINDING = re.compile(r'(ok|warning|fault) +([^:]+): (.*)')
+
+
+class Findings:
+    def __init__(self, box, *args, env=None):
+        # The machine's own daemon and configuration are not the test's.
+        config = box.make_dir('config') / 'profd.conf'
+        config.write_text('')
+        options = () if '--config' in args else ('--config', config)
+        self.done = subprocess.run(
+            [BUILD / 'sentry-profctl', 'doctor', '--socket',
+             box.dir / 'no.sock', *options, *map(str, args)],
+            capture_output=True, text=True, check=False,
+            env=env or harness.environment())
+        self.all = []
+        for line in self.done.stdout.splitlines():
+            m = FINDING.fullmatch(line)
+            check(m, f'not a finding: {line!r}')
+            self.all.append(m.groups())
+        grades = {grade for grade, _, _ in self.all}
+        worst = next(g for g in ('fault', 'warning', 'ok') if g in grades)
+        check(WORST.get(self.done.returncode) == worst,
+              f'{self.done.returncode}: {self.done.stdout}{self.done.stderr}')
+
+    def of(self, subject):
+        return [(grade, text) for grade, name, text in self.all
+                if name == subject]
+
+    def check(self, subject, grade, pattern):
+        check(any(g == grade and re.search(pattern, text)
+                  for g, text in self.of(subject)),
+              f'{subject}: {grade}, {pattern}: {self.done.stdout}')
+
+
+def test_the_machine(box):
+    found = Findings(box)
+    found.check('kernel', 'ok', r'^Linux \d+\.\d+')
+    found.check('tracing', 'ok', 'can be traced')
+    found.check('seccomp', 'ok', '')
+    found.check('daemon', 'warning', 'does not run')
+    found.check('DSN', 'warning', 'none is given')
+    check(not found.of('process') and not found.of('files'), 'no process')
+
+
+def test_where_tracing_is_forbidden(box):
+    """As root in a container without the capability."""
+    if os.geteuid() != 0:
+        raise harness.Skip('root alone can give up a capability')
+    done = subprocess.run(
+        ['setpriv', '--bounding-set=-sys_ptrace', '--inh-caps=-sys_ptrace',
+         BUILD / 'sentry-profctl', 'doctor', '--socket', box.dir / 'x'],
+        capture_output=True, text=True, check=False,
+        env=harness.environment())
+    check(done.returncode == 1 and
+          'fault    capabilities: no CAP_SYS_PTRACE' in done.stdout,
+          done.stdout + done.stderr)
+
+
+def test_servers(box):
+    good, bad = Server(box), Server(box, status=403)
+    down = f'http://k@127.0.0.1:{harness.free_port()}/1'
+    env = dict(good.env, SENTRY_DSN=good.dsn)
+    Findings(box, env=env).check('server', 'ok', 'accepts us')
+    request, = good.requests
+    check(request['problems'] == [], f'{request}')
+    check(sum(good.reported.values()) == 0, 'nothing is told to be lost')
+    key = re.search('//([^@]+)@', good.dsn)[1]
+    found = Findings(box, env=dict(bad.env, SENTRY_DSN=bad.dsn))
+    found.check('server', 'fault', '403.*key')
+    check(key not in found.done.stdout + found.done.stderr, 'the key shows')
+    # Its certificate is of an authority that nobody knows.
+    found = Findings(box, env=harness.environment(SENTRY_DSN=good.dsn))
+    found.check('server', 'fault', 'does not answer.*certificate')
+    found = Findings(box, env=harness.environment(SENTRY_DSN=down))
+    found.check('server', 'fault', 'does not answer')
+    found = Findings(box, env=harness.environment(SENTRY_DSN='https://x/'))
+    found.check('configuration', 'fault', 'SENTRY_DSN.*public key')
+    check(not found.of('server'), 'nobody to be asked')
+
+
+def test_configurations(box):
+    server = Server(box, tls=False)
+    directory = box.make_dir('conf')
+    path = directory / 'profd.conf'
+    path.write_text('[target "web"]\ncomm = nginx\n'
+                    'profile_session_sample_rate = 1\n'
+                    f'dsn = {server.dsn}\n')
+    path.chmod(0o600)
+    found = Findings(box, '--config', path)
+    found.check('configuration', 'ok', '1 kind of targets')
+    found.check('DSN of web', 'ok', 'host localhost')
+    check(not found.of('DSN'), 'no other is needed')
+    found.check('server', 'ok', 'accepts us')
+    path.write_text('[target "web"]\nnonsense = 1\n')
+    found = Findings(box, '--config', path)
+    found.check('configuration', 'fault', r'profd\.conf:2: .*nonsense')
+    check(not found.of('DSN'), 'it is not used')
+    Findings(box, '--config', directory / 'none').check(
+        'configuration', 'fault', 'No such file')
+
+
+def test_a_good_program(box):
+    target = box.target('unw_o2', 'nanosleep')
+    found = Findings(box, target.pid)
+    found.check('tracer', 'ok', 'nobody')
+    found.check('permission', 'ok', 'may trace')
+    found.check('program', 'ok', '64-bit')
+    found.check('names', 'ok', r'targets/unw_o2 \(build-id [0-9a-f]{40}\): '
+                'debug information')
+    found.check('upload', 'ok', r'^sentry-cli debug-files upload .*unw_o2')
+    check(not found.of('stacks') and not found.of('build-id') and
+          not found.of('run-time code'), found.done.stdout)
+
+
+def build(box, name, *flags):
+    source = box.dir / f'{name}.c'
+    source.write_text('#include <stdio.h>\n#include <unistd.h>\n'
+                      'int main(void) { puts("ready"); fflush(stdout);\n'
+                      'for (;;) pause(); }\n')
+    path = box.dir / name
+    subprocess.run(['gcc', '-O2', '-o', path, source, *flags], check=True)
+    return path
+
+
+def start(box, path):
+    program = box.start([path])
+    program.wait_line('ready')
+    return program
+
+
+def test_what_programs_lack(box):
+    stripped = start(box, build(box, 'stripped', '-s'))
+    found = Findings(box, stripped.pid)
+    found.check('names', 'warning', 'stripped is stripped')
+    check(not found.of('build-id'), found.done.stdout)
+    anonymous = start(box, build(box, 'anonymous', '-Wl,--build-id=none'))
+    Findings(box, anonymous.pid).check('build-id', 'warning', 'anonymous has')
+    path = build(box, 'bare', '-static', '-fno-asynchronous-unwind-tables')
+    subprocess.run(['objcopy', '--remove-section=.eh_frame',
+                    '--remove-section=.eh_frame_hdr', path], check=True)
+    bare = start(box, path)
+    Findings(box, bare.pid).check('stacks', 'warning',
+                                  'bare has no call frame information')
+
+
+def test_run_time_code(box):
+    script = ('import mmap, time\n'
+              'm = mmap.mmap(-1, 1 << 20, prot=7)\n'
+              'print("ready", flush=True)\ntime.sleep(1000)\n')
+    program = box.start([sys.executable, '-c', script])
+    program.wait_line('ready')
+    found = Findings(box, program.pid)
+    found.check('run-time code', 'warning', r'10\d\d KB.*perf-PID\.map')
+    names = f'/tmp/perf-{program.pid}.map'
+    with open(names, 'x', encoding='ascii') as file:
+        file.write('1000 10 f\n')
+    try:
+        found = Findings(box, program.pid)
+    finally:
+        os.unlink(names)
+    found.check('run-time code', 'ok', 'and a perf map')
+
+
+def test_names_are_not_obeyed(box):
+    program = start(box, build(box, 'a\x1b[2Jb', '-s'))
+    found = Findings(box, program.pid)
+    check('\x1b' not in found.done.stdout, 'a control byte')
+    found.check('names', 'warning', re.escape(r'a\x1b[2Jb is stripped'))
+
+
+def test_what_cannot_be_profiled(box):
+    gone = subprocess.Popen(['true'])
+    gone.wait()
+    Findings(box, gone.pid).check('process', 'fault', 'nothing runs')
+    target = box.target('unw_o2', 'nanosleep')
+    box.profd([target]).wait_attached()
+    found = Findings(box, target.pid)
+    found.check('tracer', 'ok', 'sentry-profd traces it')
+    for args in (('x',), ('0',), ('1', '2'), ('--nothing',)):
+        done = subprocess.run([BUILD / 'sentry-profctl', 'doctor', *args],
+                              capture_output=True, text=True, check=False)
+        check(done.returncode == 2 and done.stdout == '', f'{args}')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
