@@ -210,14 +210,20 @@ static bool has_some(const struct rest *r, const struct rest_stop *stop,
 	return result == 0 && partial_find(&p) && was_cut_short(r, stop);
 }
 
+/* Of a connection that is being made already, for the kernel. */
+bool rest_is_mended(const struct rest *r)
+{
+	return r->state != REST_NONE && r->whole &&
+	       r->partial.nr == SYS_connect;
+}
+
 /*
  * At the end of a wait. What took it out of it is shown by a stop to come, or
  * it was an interrupt of ours: then none may come, and it must not see this.
  */
 static void came_out(struct rest *r, const struct rest_stop *stop, long result)
 {
-	/* Of a connection that was already being made, for the kernel. */
-	if (r->partial.nr == SYS_connect && result == -EALREADY)
+	if (rest_is_mended(r) && result == -EALREADY)
 		result = r->timeout.result;
 	if (!syscall_was_waiting(result) && !has_some(r, stop, result)) {
 		end_with(r, result);

@@ -109,6 +109,19 @@ static inline bool rest_is_alone(const struct rest *r)
 	return r->state != REST_NONE && r->alone;
 }
 
+/*
+ * True if the call would fail if we left now: the kernel lets go of who is
+ * stopped where a call begins as if by a signal (__ptrace_unlink()). It is for
+ * the moment until it has begun.
+ */
+static inline bool rest_is_ahead(const struct rest *r)
+{
+	return r->state == REST_AHEAD;
+}
+
+/* True if a wait's result may not be its own, and we are to mend it. */
+bool rest_is_mended(const struct rest *r);
+
 /* True if a result would be lost if we left now. */
 static inline bool rest_is_at_risk(const struct rest *r)
 {

@@ -9,17 +9,19 @@
 #define RESTS_NS (1 * NS_PER_SEC)
 
 /*
- * True if there are any in the list, or stops that are due without a sample:
+ * True if there are any in the list; or stops that are due without a sample:
  * who is woken for one after we have left comes out of its call with nobody to
  * mend it. A thread in a sleep that nothing ends is not waited for longer than
- * for a rest.
+ * for a rest, nor is a call whose result we would mend at its end.
  */
 static bool end_rests(struct thread *list, bool cut)
 {
 	bool found = false;
 
 	for (struct thread *th = list; th != NULL; th = th->next) {
-		found |= th->stop_expected && !cut;
+		found |= rest_is_ahead(&th->rest);
+		found |= (th->stop_expected || rest_is_mended(&th->rest)) &&
+			 !cut;
 		if (!rest_is_at_risk(&th->rest))
 			continue;
 		found = true;

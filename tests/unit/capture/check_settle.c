@@ -1,6 +1,7 @@
 #include "lib/capture/target.h"
 
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
@@ -49,6 +50,37 @@ START_TEST(but_not_for_ever)
 }
 END_TEST
 
+static void put_into_wait(enum rest_state state, long nr)
+{
+	struct rest *r = &live_known(&l, l.pid)->rest;
+
+	r->state = state;
+	r->whole = true;
+	r->partial.nr = nr;
+}
+
+/* The kernel would let go of it as if by a signal: for a moment only. */
+START_TEST(who_is_ahead_of_a_call_is_waited_for)
+{
+	put_into_wait(REST_AHEAD, SYS_ppoll);
+	ck_assert(!capture_settle(l.capture));
+	live_later(2 * NS_PER_SEC);
+	ck_assert(!capture_settle(l.capture));
+	put_into_wait(REST_INSIDE, SYS_ppoll);
+	ck_assert(capture_settle(l.capture));
+}
+END_TEST
+
+/* Its timeout would be EALREADY. */
+START_TEST(a_connection_is_waited_for)
+{
+	put_into_wait(REST_INSIDE, SYS_connect);
+	ck_assert(!capture_settle(l.capture));
+	live_later(2 * NS_PER_SEC);
+	ck_assert(capture_settle(l.capture));
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("settle");
@@ -58,6 +90,8 @@ Suite *suite(void)
 	tcase_add_test(tc, who_sleeps_keeps_nobody);
 	tcase_add_test(tc, a_stop_without_a_sample_is_waited_for);
 	tcase_add_test(tc, but_not_for_ever);
+	tcase_add_test(tc, who_is_ahead_of_a_call_is_waited_for);
+	tcase_add_test(tc, a_connection_is_waited_for);
 	suite_add_tcase(s, tc);
 	return s;
 }
