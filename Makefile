@@ -97,7 +97,7 @@ sentry-profd_SRC = profd ship_files finish broker pause limit patience children 
 	config_resolve match match_facts privileges log
 sentry-profd_LIB = capture unwind proto base
 sentry-profd_PKG = inih
-sentry-profd-capture_SRC = captured readers realtime slots child privileges log
+sentry-profd-capture_SRC = captured readers realtime slots ticker child privileges log
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
 sentry-profd-unwind_SRC = unwindd stream program hints chunk release request \

@@ -3,8 +3,13 @@
  * a timer and by SIGCHLD, and hands rings to the unwind processes.
  *
  * It opens nothing but files of /proc, and nothing while a thread is stopped.
+ *
+ * All that is done by one thread, the tracer. The first thread of the process
+ * only waits for its end, and starts another: a tracer that ends lets go of all
+ * without stopping anybody, and the next one takes those that are to be kept.
  */
 #include <linux/capability.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +17,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "daemon/child.h"
@@ -23,6 +27,7 @@
 #include "daemon/readers.h"
 #include "daemon/realtime.h"
 #include "daemon/slots.h"
+#include "daemon/ticker.h"
 #include "lib/base/loop.h"
 #include "lib/capture/capture.h"
 
@@ -35,17 +40,16 @@ static struct {
 	struct heartbeat *heartbeat;
 	struct readers *readers;
 	struct slots slots;
-	struct loop_source *broker, *signals, *timer;
+	struct loop_source *broker, *signals;
+	struct ticker ticker; /* from the first target on */
 	sigset_t child_signal;
 	int signal_fd;
-	int timer_fd; /* -1 until the first target */
-	uint64_t epoch_ns, period_ns;
-	uint64_t tick;
-	bool behind; /* more wait statuses are there than were taken */
+	bool behind;  /* more wait statuses are there than were taken */
+	bool leaving; /* a target is to be let go of: by this tracer's end */
 	bool finishing;
 	struct realtime realtime;
 	bool keep_sessions;
-} me = {.signal_fd = -1, .timer_fd = -1};
+} me = {.signal_fd = -1};
 
 static void beat(void)
 {
@@ -106,56 +110,19 @@ static int make_ring(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-static uint64_t tick_at(uint64_t now)
+static void on_tick(void *ctx)
 {
-	return now <= me.epoch_ns ? 0 : (now - me.epoch_ns) / me.period_ns;
-}
-
-static void on_timer(void *ctx)
-{
-	uint64_t expirations, now;
+	const uint64_t now = clock_mono_ns();
 
 	(void)ctx;
-	if (read(me.timer_fd, &expirations, sizeof(expirations)) < 0)
-		return;
 	beat();
-	now = clock_mono_ns();
 	/* Ticks that it leaves out are late at the next one. */
-	if (tick_at(now) <= me.tick || me.realtime.exceeded)
+	if (!ticker_take(&me.ticker, now) || me.realtime.exceeded ||
+	    me.leaving || me.finishing)
 		return;
-	me.tick = tick_at(now);
-	capture_tick(me.capture, me.tick, me.epoch_ns + me.tick * me.period_ns,
-		     now);
+	capture_tick(me.capture, me.ticker.tick,
+		     ticker_time(&me.ticker, me.ticker.tick), now);
 	readers_tick(me.readers, now);
-}
-
-static int start_timer(uint64_t epoch_ns, uint64_t period_ns)
-{
-	uint64_t first;
-	struct itimerspec timer;
-
-	if (period_ns == 0)
-		return -EPROTO;
-	if (me.timer_fd >= 0)
-		return epoch_ns == me.epoch_ns && period_ns == me.period_ns
-			       ? 0
-			       : -EPROTO;
-	me.epoch_ns = epoch_ns;
-	me.period_ns = period_ns;
-	me.tick = tick_at(clock_mono_ns());
-	first = epoch_ns + (me.tick + 1) * period_ns;
-	timer = (struct itimerspec){
-		.it_value = {.tv_sec = (time_t)(first / NS_PER_SEC),
-			     .tv_nsec = (long)(first % NS_PER_SEC)},
-		.it_interval = {.tv_sec = (time_t)(period_ns / NS_PER_SEC),
-				.tv_nsec = (long)(period_ns % NS_PER_SEC)},
-	};
-	me.timer_fd =
-		timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (me.timer_fd < 0 ||
-	    timerfd_settime(me.timer_fd, TFD_TIMER_ABSTIME, &timer, NULL) < 0)
-		return -errno;
-	return loop_add(me.loop, me.timer_fd, on_timer, NULL, &me.timer);
 }
 
 static int add_target(void *ctx, struct ipc_message *message)
@@ -168,7 +135,8 @@ static int add_target(void *ctx, struct ipc_message *message)
 	if (m->target == 0 || sink == NULL || m->pid <= 0 ||
 	    !slots_is_free(&me.slots, m->slot))
 		return -EPROTO;
-	r = start_timer(m->epoch_ns, m->period_ns);
+	r = ticker_start(&me.ticker, me.loop, m->epoch_ns, m->period_ns,
+			 on_tick);
 	if (r < 0)
 		return r;
 	/* Somebody else's before. */
@@ -176,13 +144,24 @@ static int add_target(void *ctx, struct ipc_message *message)
 	       sizeof(me.heartbeat->slots[m->slot]));
 	r = capture_add(me.capture, m->target, m->pid, message->fds[0], sink,
 			&me.heartbeat->slots[m->slot],
-			tick_at(clock_mono_ns()));
+			ticker_at(&me.ticker, clock_mono_ns()));
 	if (r < 0) {
 		send_state(m->target, TARGET_REFUSED, -r);
 		return 0;
 	}
 	slots_take(&me.slots, m->slot, m->target);
 	send_state(m->target, TARGET_ATTACHED, 0);
+	return 0;
+}
+
+/* One that has ended is no fault: the broker will hear of it. */
+static int remove_target(void *ctx, struct ipc_message *message)
+{
+	const struct msg_target_remove *m = (const void *)message->bytes;
+
+	(void)ctx;
+	if (capture_remove(me.capture, m->target) == 0)
+		me.leaving = true;
 	return 0;
 }
 
@@ -212,6 +191,8 @@ static void on_broker(void *ctx)
 	static const struct msg_rule rules[] = {
 		MSG_RULE(MSG_RING_MAKE, msg_ring_make, 1, make_ring),
 		MSG_RULE(MSG_TARGET_ADD, msg_target_add, 1, add_target),
+		MSG_RULE(MSG_TARGET_REMOVE, msg_target_remove, 0,
+			 remove_target),
 		MSG_RULE(MSG_TARGET_RATE, msg_target_rate, 0, set_rate),
 		MSG_RULE(MSG_CAPTURE_STOP, msg_capture_stop, 0, stop),
 	};
@@ -244,7 +225,7 @@ static void on_signals(void *ctx)
  */
 static bool take_stop(uint64_t now)
 {
-	const uint64_t next = me.epoch_ns + (me.tick + 1) * me.period_ns;
+	const uint64_t next = ticker_time(&me.ticker, me.ticker.tick + 1);
 	const struct timespec timeout = {
 		.tv_nsec = (long)min_u64(next - now,
 					 HEARTBEAT_EVERY_MS * NS_PER_MS),
@@ -291,6 +272,7 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		.ctx = &me.slots,
 	};
 	struct rlimit files;
+	sigset_t blocked;
 	int r;
 
 	r = privileges_drop(init->uid, init->gid, keep, false);
@@ -299,8 +281,6 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 	/* A hung capture must not outlive the broker that would kill it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		die("prctl", errno);
-	realtime_start(&me.realtime);
-	me.heartbeat->scheduler = me.realtime.scheduler;
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
@@ -308,7 +288,9 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 	close_fd(&heartbeat_fd);
 	sigemptyset(&me.child_signal);
 	sigaddset(&me.child_signal, SIGCHLD);
-	if (sigprocmask(SIG_BLOCK, &me.child_signal, NULL) < 0)
+	blocked = me.child_signal;
+	sigaddset(&blocked, SIGALRM);
+	if (sigprocmask(SIG_BLOCK, &blocked, NULL) < 0)
 		die("sigprocmask", errno);
 	me.signal_fd =
 		signalfd(-1, &me.child_signal, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -334,35 +316,61 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		die("cannot start", -r);
 }
 
+/* False: not all of it. */
 static bool tell_ends(void)
 {
-	return me.keep_sessions || capture_finish(me.capture);
+	return !me.finishing || me.keep_sessions || capture_finish(me.capture);
 }
 
-/* Running threads stop within a moment; what does not is given up. */
-static void finish(void)
+/*
+ * Before the tracer ends. Running threads stop within a moment; what does not
+ * is given up.
+ */
+static void settle(void)
 {
-	const struct msg_capture_done done = {
-		.h = MSG_HEADER(MSG_CAPTURE_DONE, msg_capture_done),
-	};
-	uint64_t deadline = clock_mono_ns() + FINISH_NS;
-	bool told = false;
+	const uint64_t deadline = clock_mono_ns() + FINISH_NS;
+	bool settled = false;
 
-	loop_remove(me.loop, &me.timer);
-	while (clock_mono_ns() < deadline && !told) {
-		if (capture_settle(me.capture))
-			told = tell_ends();
+	while (!settled && clock_mono_ns() < deadline) {
+		/* Not after capture_settle: who stops may be run again. */
+		(void)capture_reap(me.capture);
+		settled = capture_settle(me.capture) && tell_ends();
 		readers_tell(me.readers);
 		beat();
-		if (!told && loop_run_once(me.loop, 10) < 0)
+		if (!settled && loop_run_once(me.loop, 10) < 0)
 			break;
-		(void)capture_reap(me.capture);
 	}
-	if (!told)
+	if (!settled)
 		(void)!tell_ends();
 	readers_tell(me.readers);
-	send_broker(&done, sizeof(done), NULL, 0);
-	exit(EXIT_SUCCESS);
+}
+
+/* A thread's; its end lets go of all. */
+static void *trace(void *ctx)
+{
+	int r = 0;
+
+	realtime_start(&me.realtime);
+	me.heartbeat->scheduler = me.realtime.scheduler;
+	if (me.leaving)
+		capture_attach_again(me.capture);
+	me.leaving = false;
+	while (r == 0 && !me.finishing && !me.leaving)
+		r = run_once(HEARTBEAT_EVERY_MS);
+	if (r < 0)
+		die("epoll_wait", -r);
+	settle();
+	return ctx;
+}
+
+static void run_tracer(void)
+{
+	pthread_t tracer;
+	int r = pthread_create(&tracer, NULL, trace, NULL);
+
+	if (r != 0)
+		die("the tracer", r);
+	(void)pthread_join(tracer, NULL);
 }
 
 int main(int argc, char **argv)
@@ -370,8 +378,10 @@ int main(int argc, char **argv)
 	struct ipc_message message;
 	const struct msg_init *init =
 		child_start(argc, argv, "sentry-profd-capture", &message);
+	const struct msg_capture_done done = {
+		.h = MSG_HEADER(MSG_CAPTURE_DONE, msg_capture_done),
+	};
 	int heartbeat_fd = ipc_take_fd(&message, 0);
-	int r = 0;
 
 	me.heartbeat = mmap(NULL, sizeof(*me.heartbeat), PROT_READ | PROT_WRITE,
 			    MAP_SHARED, heartbeat_fd, 0);
@@ -380,9 +390,8 @@ int main(int argc, char **argv)
 	set_up(init, heartbeat_fd);
 	ipc_close_fds(&message);
 	child_is_ready();
-	while (r == 0 && !me.finishing)
-		r = run_once(HEARTBEAT_EVERY_MS);
-	if (r < 0)
-		die("epoll_wait", -r);
-	finish();
+	while (!me.finishing)
+		run_tracer();
+	send_broker(&done, sizeof(done), NULL, 0);
+	return EXIT_SUCCESS;
 }

@@ -37,6 +37,7 @@ enum msg_type {
 	/* broker -> capture */
 	MSG_RING_MAKE,
 	MSG_TARGET_ADD,
+	MSG_TARGET_REMOVE,
 	MSG_TARGET_RATE,
 	MSG_CAPTURE_STOP,
 	/* capture -> broker */

@@ -53,6 +53,17 @@ struct msg_target_rate {
 };
 
 /*
+ * Let go of this target alone: its RECORD_END is written, and when it is no
+ * longer traced, TARGET_GONE said. One that capture does not know has ended,
+ * and that has been said already.
+ */
+struct msg_target_remove {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t reserved;
+};
+
+/*
  * Take what is pending, write RECORD_END for every target, say
  * MSG_CAPTURE_DONE and exit: the kernel detaches without stopping a thread.
  * keep_sessions: without RECORD_END, another capture will go on with them.
@@ -69,7 +80,8 @@ enum target_state {
 	 * later, after an exec). It is let go.
 	 */
 	TARGET_REFUSED,
-	TARGET_GONE, /* the process has ended; RECORD_END is written */
+	/* It has ended, or was let go of as asked; RECORD_END is written. */
+	TARGET_GONE,
 	TARGET_EXEC, /* a new program; RECORD_EXEC is written */
 };
 

@@ -78,6 +78,18 @@ bool process_is_alive(int pidfd)
 	return poll(&ended, 1, 0) == 0;
 }
 
+/* The process of a thread: it may be one of several that traces. */
+static int32_t process_of(int32_t tid)
+{
+	char text[PROCESS_FILE_MAX];
+	long tgid;
+
+	return read_file(tid, "status", text) &&
+			       find_number(text, "\nTgid:", 0, &tgid)
+		       ? (int32_t)tgid
+		       : tid;
+}
+
 static enum process_fault look(int32_t pid, struct process *ret)
 {
 	char text[PROCESS_FILE_MAX];
@@ -102,7 +114,7 @@ static enum process_fault look(int32_t pid, struct process *ret)
 		return PROCESS_ZOMBIE;
 	ret->start_ticks = stat.start_ticks;
 	ret->uid = (uint32_t)uid;
-	ret->tracer = (int32_t)tracer;
+	ret->tracer = tracer == 0 ? 0 : process_of((int32_t)tracer);
 	return tracer != 0 ? PROCESS_TRACED : PROCESS_OK;
 }
 
@@ -129,36 +141,56 @@ enum process_fault process_look(int32_t pid, struct process *ret)
 	return fault;
 }
 
-bool process_is_running(int32_t pid)
+/*
+ * Goes through the threads of a process until found(state) is true of one;
+ * that one's number, or 0.
+ */
+static int32_t find_thread(int32_t pid, bool (*found)(char state))
 {
 	struct stat_fields stat;
+	struct dirent *entry;
+	int32_t ret = 0;
+	char path[64];
+	DIR *dir;
 
-	return read_stat(pid, &stat) && stat.state == 'R';
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir != NULL && ret == 0 && (entry = readdir(dir)) != NULL) {
+		long tid = strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0 && tid <= INT32_MAX &&
+		    read_stat((int32_t)tid, &stat) && found(stat.state))
+			ret = (int32_t)tid;
+	}
+	if (dir != NULL)
+		(void)closedir(dir);
+	return ret;
+}
+
+static bool is_running(char state)
+{
+	return state == 'R';
+}
+
+bool process_is_running(int32_t pid)
+{
+	return find_thread(pid, is_running) != 0;
+}
+
+static bool is_living(char state)
+{
+	return state != 'Z' && state != 'X';
 }
 
 int32_t process_living_thread(int32_t pid)
 {
 	struct stat_fields stat;
-	struct dirent *entry;
-	int32_t found = pid;
-	char path[64];
-	DIR *dir;
+	int32_t found;
 
 	if (!read_stat(pid, &stat) || stat.state != 'Z')
 		return pid;
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
-	while (dir != NULL && found == pid && (entry = readdir(dir)) != NULL) {
-		long tid = strtol(entry->d_name, NULL, 10);
-
-		if (tid > 0 && tid <= INT32_MAX &&
-		    read_stat((int32_t)tid, &stat) && stat.state != 'Z' &&
-		    stat.state != 'X')
-			found = (int32_t)tid;
-	}
-	if (dir != NULL)
-		(void)closedir(dir);
-	return found;
+	found = find_thread(pid, is_living);
+	return found != 0 ? found : pid;
 }
 
 void process_name(int32_t pid, char ret[PROCESS_NAME_SIZE])

@@ -34,7 +34,7 @@ enum process_fault process_look(int32_t pid, struct process *ret);
 /* True while the process behind pidfd has not ended. */
 bool process_is_alive(int pidfd);
 
-/* True if it computes, or waits for nothing but a processor. */
+/* True if a thread of it computes, or waits for nothing but a processor. */
 bool process_is_running(int32_t pid);
 
 /*

@@ -36,6 +36,9 @@ void slots_note(void *ctx, uint32_t target, enum capture_event event)
 	case CAPTURE_FOREIGN:
 		slot->foreign = true;
 		break;
+	case CAPTURE_TAKEN:
+		slot->taken = true;
+		break;
 	}
 }
 
@@ -54,9 +57,11 @@ void slots_tell(struct slots *s,
 		slot->exec = false;
 		if (slot->foreign)
 			tell(slot->target, TARGET_REFUSED, ENOEXEC);
+		else if (slot->taken)
+			tell(slot->target, TARGET_REFUSED, EBUSY);
 		else if (slot->gone)
 			tell(slot->target, TARGET_GONE, 0);
-		if (slot->foreign || slot->gone)
+		if (slot->foreign || slot->taken || slot->gone)
 			*slot = (struct slot){0};
 	}
 }

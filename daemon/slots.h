@@ -19,6 +19,7 @@ struct slots {
 		bool gone;
 		bool exec;
 		bool foreign;
+		bool taken;
 	} list[HEARTBEAT_SLOTS];
 	bool noted; /* something is to be told */
 };

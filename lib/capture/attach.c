@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 
 #include "lib/base/small_file.h"
@@ -149,7 +150,7 @@ static int seize(struct target *t, uint32_t tid)
 		if (status.state == 'Z' || status.state == 'X')
 			return -ESRCH;
 		/* The kernel was first: PTRACE_O_TRACECLONE. */
-		if (status.tracer == (uint32_t)getpid())
+		if (status.tracer == (uint32_t)gettid())
 			return 0;
 		if (status.tracer != 0)
 			return -EBUSY;
@@ -325,6 +326,43 @@ int target_scan(struct target *t)
 	return error;
 }
 
+/* Of what was before we let go, only what the thread is itself holds on. */
+static void begin_again(struct thread *th)
+{
+	thread_give_up(th, MISSED_NOT_STOPPED);
+	th->rest.state = REST_NONE;
+	th->stop_expected = false;
+	th->ended_rest = false;
+	th->listening = false;
+	th->may_dump = true;
+}
+
+static void seize_list_again(struct target *t, struct thread *list)
+{
+	struct thread *next;
+
+	for (struct thread *th = list; th != NULL; th = next) {
+		next = th->next;
+		target_beat(t);
+		/* That it is there, and the process's, costs no file. */
+		if (syscall(SYS_tgkill, t->pid, th->tid, 0) == 0 &&
+		    seize_in_time(th->tid) == 0)
+			begin_again(th);
+		else
+			thread_remove(th, MISSED_EXITED);
+	}
+}
+
+void target_seize_again(struct target *t)
+{
+	struct alarm alarm;
+
+	alarm_take(&alarm);
+	seize_list_again(t, t->asleep);
+	seize_list_again(t, t->awake);
+	alarm_give_back(&alarm);
+}
+
 /*
  * A thread that we do not trace has called exec, and is the leader now: the
  * one that we knew is gone without a word (ptrace(2), "execve(2) under
@@ -337,5 +375,5 @@ bool target_lost_leader(const struct target *t)
 	return capture_thread(t->capture, (uint32_t)t->pid) != NULL &&
 	       read_status(t, (uint32_t)t->pid, &status) == 0 &&
 	       status.state != 'Z' && status.state != 'X' &&
-	       status.tracer != (uint32_t)getpid();
+	       status.tracer != (uint32_t)gettid();
 }

@@ -150,21 +150,20 @@ void capture_rate(struct capture *c, uint32_t target, uint32_t ticks,
 	}
 }
 
+void target_finish(struct target *t)
+{
+	/* Who is interrupted is awake. */
+	for (struct thread *th = t->awake; th != NULL; th = th->next)
+		thread_give_up(th, MISSED_NOT_STOPPED);
+	/* All samples are in: the reader's chunk can end here. */
+	(void)target_tell_tick(t, t->last_tick, t->last_ns);
+	target_end(t);
+}
+
 bool capture_finish(struct capture *c)
 {
-	for (struct target *t = c->targets; t != NULL; t = t->next) {
-		/* Who is interrupted is awake. */
-		for (struct thread *th = t->awake; th != NULL; th = th->next) {
-			if (!th->pending)
-				continue;
-			t->counters->missed[MISSED_NOT_STOPPED] +=
-				th->unaccounted;
-			thread_clear_pending(th);
-		}
-		/* All samples are in: the reader's chunk can end here. */
-		(void)target_tell_tick(t, t->last_tick, t->last_ns);
-		target_end(t);
-	}
+	for (struct target *t = c->targets; t != NULL; t = t->next)
+		target_finish(t);
 	capture_free_ended(c);
 	return c->targets == NULL;
 }

@@ -7,12 +7,15 @@
  * as its registers and stack are copied; nothing to those that are blocked.
  * It does not unwind, and while a thread is stopped it does not allocate.
  *
- * It never detaches by itself: when the process that runs it exits, the kernel
- * detaches all threads without stopping one (capture_finish first).
+ * It never detaches by itself, since that takes a stop: when the thread that
+ * makes the calls ends, the kernel lets go of all threads without stopping one
+ * (capture_finish first). To let go of one target only, it lets go of all, and
+ * another thread attaches to the others again (capture_remove).
  *
  * Only one struct capture per process: it reaps every child (waitpid -1), and
- * the thread that made it has to make every call. SIGALRM and ITIMER_REAL are
- * in use, and given back, within a call.
+ * one thread has to make every call, up to capture_attach_again. SIGALRM and
+ * ITIMER_REAL are in use, and given back, within a call; other threads have
+ * to block that signal.
  */
 #ifndef LIB_CAPTURE_CAPTURE_H
 #define LIB_CAPTURE_CAPTURE_H
@@ -43,6 +46,8 @@ enum capture_event {
 	CAPTURE_EXEC, /* it runs a new program */
 	/* That is a 32-bit one: it was let go, its RECORD_END is written. */
 	CAPTURE_FOREIGN,
+	/* Another tracer has it, since we let go: without RECORD_END. */
+	CAPTURE_TAKEN,
 };
 
 struct capture_options {
@@ -113,6 +118,22 @@ void capture_reset(struct capture *c, const struct capture_sink *sink);
 void capture_hint(struct capture *c, const struct capture_sink *sink,
 		  uint32_t target, uint32_t tid, uint64_t top,
 		  const struct snapshot_second *second);
+
+/*
+ * The target is to be let go of. Then, without another tick: capture_settle,
+ * until it returns true or for as long as one cares to wait; the end of the
+ * calling thread; and in another one, of the same process, at once,
+ * capture_attach_again. Returns 0, or -ENOENT if there is no such target (any
+ * more).
+ */
+must_check int capture_remove(struct capture *c, uint32_t target);
+
+/*
+ * Ends those that were removed, as if they had ended (CAPTURE_GONE), and
+ * attaches to the others as they were: a thread takes some 5 us. What has
+ * happened to them meanwhile, an end or an exec, is told as ever.
+ */
+void capture_attach_again(struct capture *c);
 
 /*
  * Before that, after the last tick: true if no thread has a stop of ours before

@@ -124,15 +124,20 @@ void thread_clear_pending(struct thread *th)
 		c->pending = th->next_pending;
 }
 
+void thread_give_up(struct thread *th, enum missed_reason reason)
+{
+	if (th->pending)
+		th->target->counters->missed[reason] += th->unaccounted;
+	thread_clear_pending(th);
+}
+
 static void forget(struct thread *th, enum missed_reason reason)
 {
 	struct target *t = th->target;
 	struct capture *c = t->capture;
 	uint32_t index;
 
-	if (th->pending)
-		t->counters->missed[reason] += th->unaccounted;
-	thread_clear_pending(th);
+	thread_give_up(th, reason);
 	if (table_get(&c->threads, th->tid, &index)) {
 		(void)table_remove(&c->threads, th->tid);
 		c->free_indices[c->n_free++] = index;
@@ -184,24 +189,28 @@ void target_forget_threads(struct target *t)
 	close_fd(&t->pagemap_fd);
 }
 
+void target_read_program(const struct target *t, struct target_program *ret)
+{
+	int fd;
+
+	*ret = (struct target_program){0};
+	fd = openat(t->proc_fd, "auxv", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	ret->size = read(fd, ret->words, sizeof(ret->words));
+	close_fd(&fd);
+}
+
 /*
  * The auxiliary vector is made of words of the program's size. Its first type
  * is a small number: read as 64 bits its upper half is 0, and in a vector of
  * 32 bits the value stands there, that of AT_SYSINFO or AT_HWCAP
  * (create_elf_tables() in fs/binfmt_elf.c).
  */
-static bool is_32_bit(const struct target *t)
+static bool is_32_bit(const struct target_program *p)
 {
-	uint32_t words[2];
-	ssize_t n;
-	int fd;
-
-	fd = openat(t->proc_fd, "auxv", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, words, sizeof(words));
-	close_fd(&fd);
-	return n == sizeof(words) && words[1] != 0;
+	return p->size >= (ssize_t)sizeof(p->words[0]) &&
+	       p->words[0] >> 32 != 0;
 }
 
 int target_new(struct capture *c, uint32_t id, int32_t pid, int pidfd,
@@ -245,7 +254,8 @@ int target_new(struct capture *c, uint32_t id, int32_t pid, int pidfd,
 		r = -errno;
 		goto fail;
 	}
-	if (is_32_bit(t)) {
+	target_read_program(t, &t->program);
+	if (is_32_bit(&t->program)) {
 		r = -ENOEXEC;
 		goto fail;
 	}
@@ -259,6 +269,7 @@ fail:
 void target_executed(struct target *t)
 {
 	target_forget_threads(t);
+	target_read_program(t, &t->program);
 	t->n_gone = 0;
 	(void)target_tell(t, RECORD_EXEC, (uint32_t)t->pid, t->last_tick,
 			  target_now(t));

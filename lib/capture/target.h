@@ -106,6 +106,12 @@ struct target_pass {
 	bool full;     /* no descriptors are left for more */
 };
 
+/* The beginning of its auxiliary vector: another program's is another. */
+struct target_program {
+	uint64_t words[64];
+	ssize_t size;
+};
+
 struct target {
 	/* All that is touched at a tick at which it is left alone. */
 	struct target *next;
@@ -131,8 +137,9 @@ struct target {
 	struct capture_counters *counters;
 	uint32_t id;
 	int32_t pid;
-	int proc_fd;	/* /proc/PID */
-	int task_fd;	/* /proc/PID/task */
+	struct target_program program; /* when it was last seen to begin one */
+	int proc_fd;		       /* /proc/PID */
+	int task_fd;		       /* /proc/PID/task */
 	int pagemap_fd; /* of its memory; -1: not to be had, or no thread yet */
 	/* sleepers.c: run times of those asleep, and of those that have ended.
 	 */
@@ -166,6 +173,7 @@ struct target {
 	bool doubt;		/* is the leader still the one that we trace? */
 	bool needs_reset;	/* the reader has lost track */
 	bool foreign;		/* because it became a 32-bit program */
+	bool leaving;		/* capture_remove */
 };
 
 struct capture {
@@ -178,7 +186,7 @@ struct capture {
 	 * up, since then. */
 	unsigned int firsts_left;
 	uint64_t firsts_ns;
-	uint64_t waits_ns;		/* no wait's time is over before */
+	uint64_t waits_ns; /* no wait's time is over before */
 	/* slow.c: our own, as long as they are watched. */
 	struct clock_switches switches;
 	uint64_t watch_until_ns;
@@ -194,9 +202,12 @@ struct capture {
 };
 
 /* capture.c */
-/* Its last thread is gone: the reader and the caller are told at its freeing. */
+/* Its last thread is gone: the reader and the caller are told at its freeing.
+ */
 void target_end(struct target *t);
 void capture_free_ended(struct capture *c);
+/* No sample of it comes any more: what is under way is missed. */
+void target_finish(struct target *t);
 
 /* reap.c: capture_reap, in the middle of a tick */
 void capture_reap_some(struct capture *c);
@@ -208,6 +219,8 @@ must_check int target_new(struct capture *c, uint32_t id, int32_t pid,
 			  struct capture_counters *counters, uint64_t tick,
 			  struct target **ret);
 void target_free(struct target *t);
+/* Opens a file: not while a thread is stopped. */
+void target_read_program(const struct target *t, struct target_program *ret);
 uint64_t target_now(const struct target *t);
 /* For what takes long, and gets on: what is told by capture_options.beat. */
 void target_beat(const struct target *t);
@@ -216,6 +229,8 @@ must_check int target_adopt(struct target *t, uint32_t tid);
 void thread_remove(struct thread *th, enum missed_reason reason);
 void thread_set_pending(struct thread *th, uint64_t tick, uint64_t time_ns);
 void thread_clear_pending(struct thread *th);
+/* Its sample, if one is under way, is missed. */
+void thread_give_up(struct thread *th, enum missed_reason reason);
 /* Exec: all threads but the leader are gone, and what was known of it. */
 void target_forget_threads(struct target *t);
 /* That, and the reader and the caller are told. */
@@ -234,6 +249,11 @@ void target_executed(struct target *t);
 must_check int target_scan(struct target *t);
 /* True if the leader that is known is not the one that is there. */
 bool target_lost_leader(const struct target *t);
+/*
+ * After we had let go of it: the same for those that are known. The dead ones
+ * are removed.
+ */
+void target_seize_again(struct target *t);
 /* What is left of a scan that was put off is not made. */
 void target_end_pass(struct target *t);
 

@@ -24,8 +24,8 @@ def proc_status(pid, field):
 
 
 def tracer(pid):
-    """The pid that traces pid, 0: nobody."""
-    return int(proc_status(pid, 'TracerPid') or 0)
+    """The pid of the process that traces pid, 0: nobody. A thread does it."""
+    return int(proc_status(proc_status(pid, 'TracerPid'), 'Tgid') or 0)
 
 
 def state(pid):

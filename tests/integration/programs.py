@@ -184,7 +184,8 @@ class Profd(Program):
         """Waits until capture has looked so often: it sleeps until the next
         tick, or until a thread has stopped."""
         def looks(pid):
-            return int(proc_status(pid, 'voluntary_ctxt_switches') or 0)
+            return sum(int(proc_status(tid, 'voluntary_ctxt_switches') or 0)
+                       for tid in threads(pid))
         capture, = self.helpers()['capture']
         goal = looks(capture) + n
         wait_for(lambda: looks(capture) >= goal, f'{n} looks of capture')

@@ -82,6 +82,9 @@ static void on_event(void *ctx, uint32_t target, enum capture_event event)
 		break;
 	case CAPTURE_FOREIGN:
 		ck_abort_msg("a 32-bit program");
+	case CAPTURE_TAKEN:
+		l->taken++;
+		break;
 	}
 }
 
@@ -104,6 +107,13 @@ static void block_sigchld(sigset_t *set)
 	sigemptyset(set);
 	sigaddset(set, SIGCHLD);
 	ck_assert_int_eq(sigprocmask(SIG_BLOCK, set, NULL), 0);
+}
+
+void live_block_signals(void)
+{
+	sigset_t set;
+
+	block_sigchld(&set);
 }
 
 void live_start(struct live *l, const char *name, const char *argument,
@@ -148,9 +158,8 @@ void live_open(struct live *l, size_t ring_bytes)
 		.event = on_event,
 		.ctx = l,
 	};
-	sigset_t set;
 
-	block_sigchld(&set);
+	live_block_signals();
 	ck_assert_int_eq(ring_writer_init(&l->sink.ring, ring_bytes), 0);
 	ck_assert_int_eq(ring_reader_init(&l->reader, l->sink.ring.fd), 0);
 	ck_assert_int_eq(capture_new(&options, &l->capture), 0);
@@ -204,7 +213,8 @@ void live_end(struct live *l)
 {
 	close_fd(&l->in);
 	(void)kill(l->child, SIGKILL);
-	while (l->capture != NULL && l->counters.threads > 0 && l->gone == 0)
+	while (l->capture != NULL && l->counters.threads > 0 &&
+	       l->gone + l->taken == 0)
 		live_wait(l);
 	/* Threads of it that capture did not come to know, too. */
 	while (waitpid(-1, NULL, __WALL) > 0)

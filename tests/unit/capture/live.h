@@ -55,7 +55,7 @@ struct live {
 	struct capture_counters counters;
 	struct capture_beat beat;
 	uint64_t tick, tick_ns;
-	unsigned int gone, execs; /* events */
+	unsigned int gone, execs, taken; /* events */
 	bool reads;		  /* false: the reader is away */
 	bool more;		  /* capture_reap had enough for once */
 
@@ -77,6 +77,8 @@ void live_start(struct live *l, const char *name, const char *argument,
 		const char *argument2);
 /* A capture and a ring of ring_bytes; live_start may come before or after. */
 void live_open(struct live *l, size_t ring_bytes);
+/* Which live_open does for the thread that calls it. */
+void live_block_signals(void);
 /* capture_add of the target; returns what it returns. */
 int live_add(struct live *l);
 /* live_add, and it is attached to all threads, however long that takes. */

@@ -1,0 +1,75 @@
+/*
+ * Letting go of one target. PTRACE_DETACH is for a thread that is stopped, and
+ * a stop takes one that is blocked out of its call. The end of the thread that
+ * traces them stops nobody: so it ends, and another one attaches to those that
+ * are to be kept.
+ */
+#include <string.h>
+
+#include "lib/capture/target.h"
+
+int capture_remove(struct capture *c, uint32_t id)
+{
+	for (struct target *t = c->targets; t != NULL; t = t->next) {
+		if (t->id != id || t->ended)
+			continue;
+		t->leaving = true;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* Nobody told us of an exec meanwhile. */
+static bool is_another_program(const struct target *t)
+{
+	struct target_program now;
+
+	target_read_program(t, &now);
+	return now.size != t->program.size ||
+	       memcmp(now.words, t->program.words, sizeof(now.words)) != 0;
+}
+
+/*
+ * Those that are new, and the leader of a new program, are found by a scan.
+ * False: another tracer has taken it.
+ */
+static bool attach_again(struct target *t)
+{
+	int r;
+
+	/* The tick after says that it is slow, or gone: then it is left. */
+	if (is_another_program(t))
+		target_forget_threads(t);
+	else
+		target_seize_again(t);
+	target_end_pass(t);
+	r = target_scan(t);
+	if (t->n_threads > 0 || t->held_up_ticks > 0)
+		return true;
+	if (r == -EPERM || r == -EBUSY)
+		return false;
+	target_end(t);
+	return true;
+}
+
+void capture_attach_again(struct capture *c)
+{
+	c->finish_ns = 0;
+	c->finishing = false;
+	for (struct target **at = &c->targets; *at != NULL;) {
+		struct target *t = *at;
+
+		c->options.beat->touching = t->id;
+		if (t->leaving)
+			target_finish(t);
+		if (t->ended || attach_again(t)) {
+			at = &t->next;
+			continue;
+		}
+		*at = t->next;
+		c->options.event(c->options.ctx, t->id, CAPTURE_TAKEN);
+		target_free(t);
+	}
+	c->options.beat->touching = 0;
+	capture_free_ended(c);
+}

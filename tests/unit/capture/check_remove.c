@@ -1,0 +1,184 @@
+#include "lib/capture/target.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/unit/capture/live.h"
+#include "tests/unit/suite.h"
+
+static struct live l;
+
+/* What a test does in the thread that attaches first, before it ends. */
+static void (*first_part)(void);
+
+static void *be_first_tracer(void *ctx)
+{
+	live_begin(&l, "cap_threads", NULL, NULL);
+	live_until_blocked(l.pid);
+	live_ticks(&l, 3);
+	if (first_part != NULL)
+		first_part();
+	live_settle(&l);
+	while (!capture_settle(l.capture))
+		live_wait(&l);
+	return ctx;
+}
+
+/* Nobody is traced when it returns. */
+static void let_go_after(void (*part)(void))
+{
+	pthread_t thread;
+
+	first_part = part;
+	ck_assert_int_eq(pthread_create(&thread, NULL, be_first_tracer, NULL),
+			 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	/* What it did for itself. */
+	live_block_signals();
+	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), 0);
+}
+
+static void tear_down(void)
+{
+	live_end(&l);
+}
+
+static void start_threads(void)
+{
+	ck_assert_int_gt(live_ask(&l, "asleep 3", "ok"), 0);
+	ck_assert_int_gt(live_ask(&l, "busy 2", "ok"), 0);
+	live_ticks(&l, 5);
+	ck_assert_uint_eq(l.counters.threads, 6);
+}
+
+static void remove_it(void)
+{
+	start_threads();
+	ck_assert_int_eq(capture_remove(l.capture, LIVE_TARGET), 0);
+	ck_assert_int_eq(capture_remove(l.capture, LIVE_TARGET + 1), -ENOENT);
+}
+
+START_TEST(the_one_that_is_removed)
+{
+	let_go_after(remove_it);
+	capture_attach_again(l.capture);
+	live_read(&l);
+	ck_assert_uint_eq(l.gone, 1);
+	ck_assert(l.ended);
+	ck_assert_ptr_null(l.capture->targets);
+	ck_assert_int_eq(capture_remove(l.capture, LIVE_TARGET), -ENOENT);
+	live_check_sum(&l);
+	/* It lives on, and is as it was. */
+	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), 0);
+	ck_assert_int_eq(live_ask(&l, "join", "ok"), 0);
+}
+END_TEST
+
+static uint64_t samples_of_busy(void)
+{
+	return l.records[RECORD_SAMPLE];
+}
+
+static void check_goes_on(uint64_t threads)
+{
+	uint64_t before;
+
+	live_ticks(&l, 3);
+	before = samples_of_busy();
+	live_ticks(&l, 5);
+	ck_assert_uint_eq(l.counters.threads, threads);
+	ck_assert_uint_gt(samples_of_busy(), before);
+	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), gettid());
+	ck_assert_uint_eq(l.gone + l.taken, 0);
+	ck_assert(!l.ended);
+	live_check_sum(&l);
+}
+
+START_TEST(the_others_go_on_as_they_were)
+{
+	let_go_after(start_threads);
+	capture_attach_again(l.capture);
+	check_goes_on(6);
+	/* Nobody was told anew. */
+	ck_assert_uint_eq(l.records[RECORD_THREAD], 6);
+	ck_assert_uint_eq(l.records[RECORD_EXIT], 0);
+	ck_assert_uint_eq(l.records[RECORD_EXEC], 0);
+	ck_assert_uint_eq(l.records[RECORD_RESET], 0);
+}
+END_TEST
+
+START_TEST(threads_that_come_and_go_meanwhile)
+{
+	let_go_after(start_threads);
+	ck_assert_int_eq(live_ask(&l, "join", "ok"), 0);
+	ck_assert_int_gt(live_ask(&l, "busy 4", "ok"), 0);
+	capture_attach_again(l.capture);
+	check_goes_on(5);
+	ck_assert_uint_eq(l.records[RECORD_EXIT], 5);
+}
+END_TEST
+
+START_TEST(a_new_program_meanwhile)
+{
+	let_go_after(start_threads);
+	live_say(&l, "exec");
+	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
+	capture_attach_again(l.capture);
+	live_until_blocked(l.pid);
+	live_ticks(&l, 3);
+	ck_assert_uint_eq(l.execs, 1);
+	ck_assert_uint_eq(l.records[RECORD_EXEC], 1);
+	ck_assert_uint_eq(l.counters.threads, 1);
+	live_check_sum(&l);
+}
+END_TEST
+
+START_TEST(an_end_meanwhile)
+{
+	let_go_after(start_threads);
+	ck_assert_int_eq(kill(l.pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(l.pid, NULL, 0), l.pid);
+	capture_attach_again(l.capture);
+	live_read(&l);
+	ck_assert_uint_eq(l.gone, 1);
+	ck_assert(l.ended);
+	live_check_sum(&l);
+}
+END_TEST
+
+START_TEST(another_tracer_meanwhile)
+{
+	pid_t tracer;
+
+	let_go_after(NULL);
+	tracer = live_start_tracer(l.pid);
+	capture_attach_again(l.capture);
+	live_read(&l);
+	ck_assert_uint_eq(l.taken, 1);
+	ck_assert_uint_eq(l.gone, 0);
+	/* Its session goes on. */
+	ck_assert(!l.ended);
+	ck_assert_ptr_null(l.capture->targets);
+	ck_assert_int_eq(kill(tracer, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("remove");
+	TCase *tc = tcase_create("remove");
+
+	tcase_add_checked_fixture(tc, NULL, tear_down);
+	tcase_add_test(tc, the_one_that_is_removed);
+	tcase_add_test(tc, the_others_go_on_as_they_were);
+	tcase_add_test(tc, threads_that_come_and_go_meanwhile);
+	tcase_add_test(tc, a_new_program_meanwhile);
+	tcase_add_test(tc, an_end_meanwhile);
+	tcase_add_test(tc, another_tracer_meanwhile);
+	suite_add_tcase(s, tc);
+	return s;
+}
