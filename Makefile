@@ -89,7 +89,8 @@ EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 # of docs/ARCHITECTURE.md, checked by tests/arch.
 sentry-profd_SRC = profd ship_files finish broker pause limit patience children socket reap \
 	watch inbox past refusal governor delivery loss stats usage options \
-	instance lifecycle session targets attach figures \
+	instance lifecycle session clients client_page thread_number \
+	targets attach figures \
 	control control_message control_socket allowance peer \
 	service notify \
 	process files open rooted spawn output spool_dir accounts id child \

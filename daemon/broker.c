@@ -30,6 +30,7 @@ void broker_run_once(struct broker *b, int timeout_ms)
 	children_check(b);
 	files_check(b->files);
 	limit_check(b);
+	clients_check(b);
 	instances_check(b);
 	targets_check(b);
 	governor_check(b);

@@ -12,6 +12,7 @@
  *   watch.c     the heartbeat of capture
  *   inbox.c     what capture and unwind say
  *   instance.c  the processes that are known
+ *   clients.c   those of them that speak for themselves
  *   targets.c   runs of the profiler on them: their table, their ends
  *   attach.c    and what happens from their start on
  *   past.c      what was kept of, and lost with, children that died
@@ -32,6 +33,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/clients.h"
 #include "daemon/files.h"
 #include "daemon/figures.h"
 #include "daemon/governor.h"
@@ -128,6 +130,7 @@ struct broker {
 	uint32_t last_target;			/* its id */
 	struct instance **instances;		/* oldest first */
 	size_t n_instances, instances_size;
+	struct clients clients;
 	struct instance_figures gone; /* of instances that are none any more */
 
 	uint64_t governed_at_ns; /* when the governor looked */

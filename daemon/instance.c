@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "daemon/broker.h"
+#include "daemon/clients.h"
 #include "daemon/id.h"
 #include "daemon/lifecycle.h"
 #include "daemon/log.h"
@@ -186,6 +187,7 @@ static void check(struct broker *b, struct instance *i)
 static void forget(struct broker *b, struct instance *i)
 {
 	figures_add(&b->gone, &i->past);
+	clients_forget(b, i);
 	loop_remove(b->loop, &i->source);
 	close_fd(&i->pidfd);
 	free(i);

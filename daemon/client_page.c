@@ -1,0 +1,86 @@
+#include "daemon/client_page.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Of the page that a reader takes as a whole. */
+#define SHOWN_WORDS (offsetof(struct protocol_page, beat) / sizeof(uint32_t))
+
+int client_page_init(struct client_page *p, int *ret_fd)
+{
+	const size_t size = sizeof(struct protocol_page);
+	int fd = memfd_create("sentry-profd", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	*p = (struct client_page){0};
+	if (ftruncate(fd, (off_t)size) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) <
+		    0) {
+		r = -errno;
+		close_fd(&fd);
+		return r;
+	}
+	p->shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p->shared == MAP_FAILED) {
+		r = -errno;
+		p->shared = NULL;
+		close_fd(&fd);
+		return r;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+void client_page_fini(struct client_page *p)
+{
+	if (p->shared != NULL)
+		(void)munmap(p->shared, sizeof(*p->shared));
+	p->shared = NULL;
+}
+
+void client_page_show(struct client_page *p, const struct protocol_page *now)
+{
+	uint32_t *to = (uint32_t *)(void *)p->shared;
+	uint32_t words[SHOWN_WORDS], sequence;
+
+	if (memcmp(&p->shown.state, &now->state,
+		   sizeof(words) - sizeof(p->shown.sequence)) == 0)
+		return;
+	sequence = p->shown.sequence == 0 ? 1 : p->shown.sequence + 2;
+	p->shown = *now;
+	p->shown.sequence = sequence;
+	memcpy(words, &p->shown, sizeof(words));
+	__atomic_store_n(&to[0], words[0], __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	for (size_t i = 1; i < SHOWN_WORDS; i++)
+		__atomic_store_n(&to[i], words[i], __ATOMIC_RELAXED);
+	__atomic_store_n(&to[0], words[0] + 1, __ATOMIC_RELEASE);
+}
+
+void client_page_beat(struct client_page *p)
+{
+	__atomic_add_fetch(&p->shared->beat, 1, __ATOMIC_RELAXED);
+}
+
+void client_page_handled(struct client_page *p, uint32_t commands)
+{
+	__atomic_store_n(&p->shared->handled, commands, __ATOMIC_SEQ_CST);
+}
+
+void client_page_want(struct client_page *p, bool wants_open)
+{
+	__atomic_store_n(&p->shared->wants_open, wants_open, __ATOMIC_SEQ_CST);
+}
+
+bool client_page_is_open(const struct client_page *p)
+{
+	return __atomic_load_n(&p->shared->spans_open, __ATOMIC_SEQ_CST) != 0;
+}
+
+bool client_page_is_traced(const struct client_page *p)
+{
+	return __atomic_load_n(&p->shared->is_traced, __ATOMIC_RELAXED) != 0;
+}

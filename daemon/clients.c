@@ -1,0 +1,312 @@
+#include "daemon/clients.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/broker.h"
+#include "daemon/client_page.h"
+#include "daemon/lifecycle.h"
+#include "daemon/log.h"
+#include "daemon/thread_number.h"
+#include "lib/base/clock.h"
+
+/* lib/client/protocol.h: about once a second. */
+#define BEAT_NS NS_PER_SEC
+
+struct client {
+	struct client *next;
+	int32_t pid;
+	uint64_t start_ticks;
+	struct instance *instance; /* NULL: none, or not yet */
+	struct client_page page;
+	bool is_sought;		   /* its instance, once */
+	bool has_page;		   /* it looks there, and writes there */
+	bool said_open;		   /* by one that does not */
+	bool is_counted;	   /* among the instance's root_spans */
+	uint32_t waiting, handled; /* commands */
+	enum protocol_type last;   /* of those that wait for an instance */
+};
+
+int client_new(struct broker *b, const struct peer *peer, struct client **ret,
+	       int *ret_fd)
+{
+	struct client *c;
+	int r, fd;
+
+	if (peer->pid == 0 || peer->start_ticks == 0)
+		return -ESRCH;
+	c = calloc(1, sizeof(*c));
+	if (c == NULL)
+		return -ENOMEM;
+	r = client_page_init(&c->page, &fd);
+	if (r < 0) {
+		free(c);
+		return r;
+	}
+	c->has_page = ret_fd != NULL;
+	if (c->has_page)
+		*ret_fd = fd;
+	else
+		close_fd(&fd);
+	c->pid = peer->pid;
+	c->start_ticks = peer->start_ticks;
+	c->page.shared->is_other_ns = thread_number_differs(c->pid);
+	c->next = b->clients.first;
+	b->clients.first = c;
+	clients_check(b);
+	*ret = c;
+	return 0;
+}
+
+/* A line for each state that it comes to, where the call had no effect. */
+static void tell(const struct client *c, enum lifecycle_result result)
+{
+	if (result != LIFECYCLE_OK)
+		log_debug("process %d: %s", c->pid,
+			  lifecycle_result_text(result));
+}
+
+static void count(struct client *c, bool is_open)
+{
+	if (c->instance == NULL || c->is_counted == is_open)
+		return;
+	c->is_counted = is_open;
+	tell(c, lifecycle_span(c->instance, is_open));
+}
+
+static void leave(struct client *c)
+{
+	count(c, false);
+	c->instance = NULL;
+}
+
+void client_free(struct broker *b, struct client *c)
+{
+	struct client **at = &b->clients.first;
+
+	if (c == NULL)
+		return;
+	leave(c);
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	client_page_fini(&c->page);
+	free(c);
+}
+
+void clients_forget(struct broker *b, const struct instance *i)
+{
+	for (struct client *c = b->clients.first; c != NULL; c = c->next)
+		if (c->instance == i)
+			leave(c);
+}
+
+enum protocol_state clients_state(const struct broker *b,
+				  const struct instance *i)
+{
+	if (i == NULL || i->has_ended || i->is_removed)
+		return PROTOCOL_NONE;
+	if (!i->is_sampled)
+		return PROTOCOL_UNSAMPLED;
+	if (i->is_left_out || i->is_crowded_out)
+		return PROTOCOL_IS_LEFT_OUT;
+	if (b->limit.phase != LIMIT_NONE)
+		return PROTOCOL_LIMITED;
+	if (i->target != NULL && i->target->retry_ns != 0)
+		return PROTOCOL_TRACED_BY_OTHER;
+	return lifecycle_wants(i) ? PROTOCOL_PROFILING : PROTOCOL_STOPPED;
+}
+
+const char *clients_profiler_id(const struct instance *i)
+{
+	if (i == NULL)
+		return "";
+	return i->target != NULL && target_is_open(i->target)
+		       ? i->target->profiler_id
+		       : i->next_profiler_id;
+}
+
+static void show(const struct broker *b, struct client *c)
+{
+	const struct instance *i = c->instance;
+	struct protocol_page now = {.state = clients_state(b, i)};
+
+	/* The last chunks are being made: nothing starts any more. */
+	if (b->stopping)
+		now.state = PROTOCOL_NONE;
+	if (i != NULL) {
+		now.lifecycle = i->config.lifecycle == LIFECYCLE_TRACE
+					? PROTOCOL_TRACE
+					: PROTOCOL_MANUAL;
+		now.is_sampled = i->is_sampled;
+		now.thread_id = i->config.thread_id_format == THREAD_ID_PTHREAD
+					? PROTOCOL_PTHREAD
+					: PROTOCOL_TID;
+	}
+	(void)snprintf(now.profiler_id, sizeof(now.profiler_id), "%s",
+		       clients_profiler_id(i));
+	client_page_show(&c->page, &now);
+	client_page_handled(&c->page, c->handled);
+}
+
+static enum lifecycle_result command(struct client *c, enum protocol_type type)
+{
+	enum lifecycle_result result = type == PROTOCOL_START
+					       ? lifecycle_start(c->instance)
+					       : lifecycle_stop(c->instance);
+
+	tell(c, result);
+	c->handled += 1 + c->waiting;
+	c->waiting = 0;
+	return result;
+}
+
+/* The instance that lives, if it is this process and not another of its pid. */
+static void find_instance(struct broker *b, struct client *c)
+{
+	struct instance *i = instance_of_pid(b, c->pid);
+
+	c->is_sought = true;
+	if (i == NULL || i->start_ticks != c->start_ticks)
+		return;
+	c->instance = i;
+	if (c->waiting > 0) {
+		c->waiting--;
+		(void)command(c, c->last);
+	}
+}
+
+static void look(struct broker *b, struct client *c, bool is_due)
+{
+	if (c->instance != NULL &&
+	    (c->instance->has_ended || c->instance->is_removed))
+		leave(c);
+	if (c->instance == NULL && is_due)
+		find_instance(b, c);
+	if (c->instance == NULL)
+		return;
+	if (client_page_is_traced(&c->page))
+		lifecycle_traced(c->instance);
+	count(c, c->has_page ? client_page_is_open(&c->page) : c->said_open);
+}
+
+/* First asks to be told, then looks: one of the two sees what opens. */
+static void ask_to_be_told(struct client *c)
+{
+	const struct instance *i = c->instance;
+	const bool waits = i != NULL && i->is_sampled &&
+			   i->config.lifecycle == LIFECYCLE_TRACE &&
+			   !lifecycle_wants(i);
+
+	client_page_want(&c->page, waits);
+	if (waits && client_page_is_open(&c->page))
+		count(c, true);
+}
+
+static void pass_time(struct broker *b, uint64_t now_ns)
+{
+	const uint64_t chunk_ns = b->options.chunk_seconds * NS_PER_SEC;
+
+	for (size_t k = 0; k < b->n_instances; k++) {
+		struct instance *i = b->instances[k];
+
+		if (i->has_ended || i->is_removed ||
+		    !lifecycle_time(i, now_ns, chunk_ns))
+			continue;
+		log_warning("process %d (%s): profile_lifecycle is trace, and "
+			    "it has told of no root span in %d s: it is "
+			    "profiled if it uses libsentry_profd, and tracing "
+			    "is on in it",
+			    i->pid, i->config.name,
+			    (int)(LIFECYCLE_SILENT_NS / NS_PER_SEC));
+	}
+}
+
+void clients_check(struct broker *b)
+{
+	const uint64_t now_ns = clock_mono_ns();
+	const bool beats = now_ns >= b->clients.beat_ns + BEAT_NS;
+	const bool is_new = b->n_instances != b->clients.n_seen;
+
+	b->clients.n_seen = b->n_instances;
+	if (beats) {
+		b->clients.beat_ns = now_ns;
+		pass_time(b, now_ns);
+	}
+	for (struct client *c = b->clients.first; c != NULL; c = c->next) {
+		look(b, c, beats || is_new || !c->is_sought);
+		ask_to_be_told(c);
+		show(b, c);
+		if (beats)
+			client_page_beat(&c->page);
+	}
+}
+
+static enum protocol_result result_of(enum lifecycle_result result)
+{
+	switch (result) {
+	case LIFECYCLE_OK:
+		return PROTOCOL_OK;
+	case LIFECYCLE_RUNS_ALREADY:
+		return PROTOCOL_RUNS_ALREADY;
+	case LIFECYCLE_NOT_RUNNING:
+	case LIFECYCLE_NO_SPAN:
+	case LIFECYCLE_MANUAL_SPAN:
+		return PROTOCOL_NOT_RUNNING;
+	case LIFECYCLE_NOT_SAMPLED:
+		return PROTOCOL_NOT_SAMPLED;
+	case LIFECYCLE_TRACE_START:
+	case LIFECYCLE_TRACE_STOP:
+		return PROTOCOL_TRACE_MODE;
+	}
+	return PROTOCOL_FAILED;
+}
+
+static void on_command(struct client *c, enum protocol_type type,
+		       struct protocol_answer *answer)
+{
+	enum lifecycle_result result;
+
+	if (c->instance == NULL) {
+		c->last = type;
+		c->waiting++;
+		return;
+	}
+	result = command(c, type);
+	answer->result = result_of(result);
+	(void)snprintf(answer->text, sizeof(answer->text), "%s",
+		       lifecycle_result_text(result));
+}
+
+/* Also where its page says that it is over by now: it is to be profiled. */
+static void on_spans(struct client *c, bool is_open)
+{
+	c->said_open = is_open;
+	if (is_open)
+		count(c, true);
+}
+
+void client_request(struct broker *b, struct client *c,
+		    const struct protocol_request *request,
+		    struct protocol_answer *answer)
+{
+	const enum protocol_type type = request->h.type;
+
+	answer->pid = c->pid;
+	if (c->instance == NULL)
+		find_instance(b, c);
+	if (type == PROTOCOL_START || type == PROTOCOL_STOP)
+		on_command(c, type, answer);
+	else if (type == PROTOCOL_SPANS_OPEN || type == PROTOCOL_SPANS_CLOSED)
+		on_spans(c, type == PROTOCOL_SPANS_OPEN);
+	else if (type == PROTOCOL_THREAD &&
+		 thread_number_find(c->pid, request->pid, &answer->pid) < 0)
+		answer->result = PROTOCOL_NO_PROCESS;
+	look(b, c, false);
+	show(b, c);
+	answer->state = c->page.shown.state;
+	if (answer->state == PROTOCOL_PROFILING)
+		memcpy(answer->profiler_id, c->page.shown.profiler_id,
+		       sizeof(answer->profiler_id));
+}
