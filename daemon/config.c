@@ -30,7 +30,8 @@ void config_init(struct config *c)
 		.spool_max_bytes = UINT64_C(300) << 20,
 		.spool_max_chunks = 10000,
 		.spool_max_age_s = 7 * 24 * 3600,
-		.socket = CONFIG_SOCKET_DEFAULT,
+		.platform = "rust",
+		.implicit = {.uid = CONFIG_UID_ANY},
 	};
 }
 

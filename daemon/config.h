@@ -107,14 +107,16 @@ struct config {
 	char in_app_include[CONFIG_TEXT_MAX];
 	char in_app_exclude[CONFIG_TEXT_MAX];
 	enum unwind_symbols symbols;
+	char platform[MSG_TEXT_MAX];
 	char spool[CONFIG_TEXT_MAX]; /* "": not given; "none" */
 	uint64_t spool_max_bytes;
 	uint32_t spool_max_chunks;
 	uint32_t spool_max_age_s;
-	char socket[CONFIG_TEXT_MAX];
+	char socket[CONFIG_TEXT_MAX]; /* "": not given */
 
 	struct target_config *targets;
 	size_t n_targets;
+	struct target_config implicit; /* of processes given by --pid */
 
 	char release_env[MSG_TEXT_MAX]; /* SENTRY_RELEASE, "" if not set */
 	uint64_t given_sentry, given_profiler;
@@ -170,7 +172,7 @@ typedef char *(*config_env_fn)(const char *name);
 must_check int config_resolve(struct config *c, config_env_fn get,
 			      struct config_faults *faults);
 
-/* What holds for a process that no section is about, by --pid. */
+/* What holds for a process that no section is about: implicit, by that name. */
 void config_implicit_target(const struct config *c, const char *name,
 			    struct target_config *ret);
 

@@ -63,6 +63,7 @@ const struct config_key config_keys[] = {
 	PROFILER(KEY_TEXT, "in_app_include", in_app_include, NO_RANGE),
 	PROFILER(KEY_TEXT, "in_app_exclude", in_app_exclude, NO_RANGE),
 	PROFILER(KEY_WORD, "symbols", symbols, 0, 0, symbols),
+	PROFILER(KEY_TEXT, "platform", platform, 0, 0, platforms),
 	PROFILER(KEY_SPOOL, "spool", spool, NO_RANGE),
 	/* An envelope may have 10 MB; more than a disk is no limit. */
 	PROFILER(KEY_BYTES, "spool_max_bytes", spool_max_bytes, 1024 * 1024, 0,

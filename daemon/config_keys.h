@@ -21,7 +21,7 @@ enum config_section {
 enum key_type {
 	KEY_TEXT,     /* up to 200 bytes */
 	KEY_PATTERN,  /* as text; daemon/match.h */
-	KEY_PATH,     /* absolute */
+	KEY_PATH,     /* absolute in a file */
 	KEY_USER,     /* a name in /etc/passwd or a number */
 	KEY_DSN,      /* in struct config and target_config: dsn */
 	KEY_DSN_FILE, /* an absolute path; what is in it becomes dsn */
@@ -66,8 +66,8 @@ must_check int config_value_parse(const struct config_key *key,
 				  const char *value, void *base,
 				  char problem[CONFIG_PROBLEM_MAX]);
 /*
- * A key of [sentry] or [profiler] that is there, by the command line: it counts
- * as given. Returns and problem as above.
+ * By the command line, a key of [sentry] or [profiler], else of the target that
+ * it makes: it counts as given. Returns and problem as above.
  */
 must_check int config_set(struct config *c, const char *name, const char *value,
 			  char problem[CONFIG_PROBLEM_MAX]);

@@ -279,6 +279,14 @@ static bool is_dsn_twice(const struct reader *r, const struct config_key *key)
 	return (*r->given & config_key_bit(other)) != 0;
 }
 
+/* A daemon is in no directory in particular. */
+static bool is_relative(const struct config_key *key, const char *value)
+{
+	return value[0] != '/' &&
+	       (key->type == KEY_PATH || key->type == KEY_DSN_FILE ||
+		(key->type == KEY_SPOOL && strcmp(value, "none") != 0));
+}
+
 static void take_value(struct reader *r, const struct config_key *key,
 		       const char *value)
 {
@@ -293,11 +301,16 @@ static void take_value(struct reader *r, const struct config_key *key,
 		return;
 	}
 	*r->given |= config_key_bit(key);
+	if (is_relative(key, value)) {
+		fault(r, "%s: not an absolute path: '%s'", key->name, value);
+		return;
+	}
 	if (config_value_parse(key, value, r->base, problem) < 0) {
-		if (key->type == KEY_DSN || key->type == KEY_PROXY)
+		if (key->type == KEY_DSN || key->type == KEY_DSN_FILE ||
+		    key->type == KEY_PROXY)
 			fault(r, "%s: %s", key->name, problem);
 		else
-			fault(r, "%s: '%s' %s", key->name, value, problem);
+			fault(r, "%s: %s: '%s'", key->name, problem, value);
 		return;
 	}
 	if (key->type == KEY_V1)
@@ -341,10 +354,12 @@ static bool holds_dsn(const struct config *c, size_t first_target,
 	const uint64_t of_target =
 		config_key_bit(config_key_find(SECTION_TARGET, "dsn"));
 
-	if ((c->given_sentry & ~sentry_before & of_sentry) != 0)
+	if ((c->given_sentry & ~sentry_before & of_sentry) != 0 &&
+	    c->dsn[0] != '\0')
 		return true;
 	for (size_t i = first_target; i < c->n_targets; i++)
-		if ((c->targets[i].given & of_target) != 0)
+		if ((c->targets[i].given & of_target) != 0 &&
+		    c->targets[i].dsn[0] != '\0')
 			return true;
 	return false;
 }

@@ -10,15 +10,26 @@
 int config_set(struct config *c, const char *name, const char *value,
 	       char problem[CONFIG_PROBLEM_MAX])
 {
-	const struct config_key *key = config_key_find(SECTION_SENTRY, name);
-	uint64_t *given = &c->given_sentry;
+	const struct {
+		enum config_section section;
+		void *base;
+		uint64_t *given;
+	} v[] = {
+		{SECTION_SENTRY, c, &c->given_sentry},
+		{SECTION_PROFILER, c, &c->given_profiler},
+		{SECTION_TARGET, &c->implicit, &c->implicit.given},
+	};
 
-	if (key == NULL) {
-		key = config_key_find(SECTION_PROFILER, name);
-		given = &c->given_profiler;
+	for (size_t i = 0; i < array_size(v); i++) {
+		const struct config_key *key =
+			config_key_find(v[i].section, name);
+
+		if (key == NULL)
+			continue;
+		*v[i].given |= config_key_bit(key);
+		return config_value_parse(key, value, v[i].base, problem);
 	}
-	*given |= config_key_bit(key);
-	return config_value_parse(key, value, c, problem);
+	return -EINVAL;
 }
 
 static bool is_given(const struct config *c, const char *name)
@@ -46,8 +57,8 @@ static bool take_variable(const char *variable, const char *value,
 	if (key->type == KEY_DSN)
 		config_fault_add(faults, false, "%s: %s", variable, problem);
 	else
-		config_fault_add(faults, false, "%s: '%s' %s", variable, value,
-				 problem);
+		config_fault_add(faults, false, "%s: %s: '%s'", variable,
+				 problem, value);
 	return false;
 }
 
@@ -104,7 +115,7 @@ static void inherit(const struct config *c, struct target_config *t)
 	if (!target_gives(t, "environment"))
 		memcpy(t->environment, c->environment, sizeof(t->environment));
 	if (!target_gives(t, "platform"))
-		memcpy(t->platform, "rust", sizeof("rust"));
+		memcpy(t->platform, c->platform, sizeof(t->platform));
 	if (!target_gives(t, "rate_hz"))
 		t->rate_hz = c->rate_hz;
 	if (!target_gives(t, "min_age_seconds"))
@@ -172,6 +183,25 @@ static void resolve_target(const struct config *c,
 			t->name);
 }
 
+/* Who names a process wants it profiled, unless he says something else. */
+static void resolve_implicit(const struct target_config *defaults,
+			     struct config *c)
+{
+	struct target_config *t = &c->implicit;
+	const char *rate = "profile_session_sample_rate";
+	const char *lifecycle = "profile_lifecycle";
+
+	inherit(c, t);
+	t->min_age_s = 0;
+	t->autostart = true;
+	if (!target_gives(t, rate))
+		t->session_sample_rate = target_gives(defaults, rate)
+						 ? defaults->session_sample_rate
+						 : 1;
+	if (!target_gives(t, lifecycle))
+		t->lifecycle = defaults->lifecycle;
+}
+
 int config_resolve(struct config *c, config_env_fn get,
 		   struct config_faults *faults)
 {
@@ -180,6 +210,7 @@ int config_resolve(struct config *c, config_env_fn get,
 
 	resolve_sentry(c, get, faults);
 	take_defaults(get, &defaults, faults);
+	resolve_implicit(&defaults, c);
 	for (size_t i = 0; i < c->n_targets; i++)
 		resolve_target(c, &defaults, &c->targets[i], faults);
 	return faults->n_errors != before ? -EINVAL : 0;
@@ -188,12 +219,6 @@ int config_resolve(struct config *c, config_env_fn get,
 void config_implicit_target(const struct config *c, const char *name,
 			    struct target_config *ret)
 {
-	*ret = (struct target_config){
-		.uid = CONFIG_UID_ANY,
-		.session_sample_rate = 1,
-		.autostart = true,
-	};
+	*ret = c->implicit;
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
-	inherit(c, ret);
-	ret->min_age_s = 0;
 }

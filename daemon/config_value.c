@@ -34,13 +34,15 @@ wrong(char problem[CONFIG_PROBLEM_MAX], const char *format, ...)
 static int parse_text(const struct config_key *key, const char *value,
 		      void *base, char *problem)
 {
+	const size_t most = key->type == KEY_PATH || key->type == KEY_SPOOL
+				    ? CONFIG_TEXT_MAX - 1
+				    : TEXT_BYTES_MAX;
 	size_t n = strlen(value);
 
 	if (n == 0)
-		return wrong(problem, "is empty");
-	if (n > TEXT_BYTES_MAX)
-		return wrong(problem, "is longer than %d bytes",
-			     TEXT_BYTES_MAX);
+		return wrong(problem, "empty");
+	if (n > most)
+		return wrong(problem, "longer than %zu bytes", most);
 	for (size_t i = 0; i < n; i++)
 		if ((unsigned char)value[i] < 0x20 || value[i] == 0x7f)
 			return wrong(problem, "contains control characters");
@@ -51,19 +53,10 @@ static int parse_text(const struct config_key *key, const char *value,
 		       strcmp(key->words[i], value) != 0)
 			i++;
 		if (key->words[i] == NULL)
-			return wrong(problem, "is neither rust nor native");
+			return wrong(problem, "neither rust nor native");
 	}
 	memcpy(FIELD(char, key, base), value, n + 1);
 	return 0;
-}
-
-static int parse_path(const struct config_key *key, const char *value,
-		      void *base, char *problem)
-{
-	if (value[0] != '/' &&
-	    !(key->type == KEY_SPOOL && strcmp(value, "none") == 0))
-		return wrong(problem, "is no absolute path");
-	return parse_text(key, value, base, problem);
 }
 
 static int parse_number(const struct config_key *key, const char *value,
@@ -76,7 +69,7 @@ static int parse_number(const struct config_key *key, const char *value,
 	n = strtoul(value, &end, 10);
 	if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 ||
 	    n < key->min || n > key->max)
-		return wrong(problem, "is no number from %u to %u", key->min,
+		return wrong(problem, "not a number from %u to %u", key->min,
 			     key->max);
 	*FIELD(uint32_t, key, base) = (uint32_t)n;
 	return 0;
@@ -106,7 +99,7 @@ static int parse_bytes(const struct config_key *key, const char *value,
 	if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 ||
 	    bytes < key->min)
 		return wrong(problem,
-			     "is no number of bytes from %u on, as "
+			     "not a number of bytes from %u on, as "
 			     "300M",
 			     key->min);
 	*FIELD(uint64_t, key, base) = bytes;
@@ -132,10 +125,10 @@ static int parse_decimal(const struct config_key *key, const char *value,
 
 	if (key->type == KEY_SECONDS) {
 		if (!read_decimal(value, &n) || n <= 0 || n > key->max)
-			return wrong(problem, "is no positive number of "
+			return wrong(problem, "not a positive number of "
 					      "seconds");
 	} else if (!read_decimal(value, &n) || n > 1) {
-		return wrong(problem, "is no number from 0.0 to 1.0");
+		return wrong(problem, "not a number from 0.0 to 1.0");
 	}
 	if (key->type != KEY_V1)
 		*FIELD(double, key, base) = n;
@@ -148,29 +141,37 @@ static int parse_bool(const struct config_key *key, const char *value,
 	bool yes = strcmp(value, "yes") == 0 || strcmp(value, "true") == 0;
 
 	if (!yes && strcmp(value, "no") != 0 && strcmp(value, "false") != 0)
-		return wrong(problem, "is neither yes nor no");
+		return wrong(problem, "neither yes nor no");
 	*FIELD(bool, key, base) = yes;
 	return 0;
+}
+
+/* "wall nor cpu", "none, names nor lines" */
+static void join_words(const char *const *words, char *ret, size_t size)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; words[i] != NULL && at < size; i++) {
+		const char *between = words[i + 1] == NULL ? " nor " : ", ";
+		int n = snprintf(ret + at, size - at, "%s%s",
+				 i > 0 ? between : "", words[i]);
+
+		at += n > 0 ? (size_t)n : 0;
+	}
 }
 
 static int parse_word(const struct config_key *key, const char *value,
 		      void *base, char *problem)
 {
-	char words[64] = "";
-	unsigned int i;
+	char words[64];
 
-	for (i = 0; key->words[i] != NULL; i++) {
-		size_t n = strlen(words);
-
-		if (strcmp(key->words[i], value) == 0)
-			break;
-		(void)snprintf(words + n, sizeof(words) - n, "%s%s",
-			       i > 0 ? ", " : "", key->words[i]);
-	}
-	if (key->words[i] == NULL)
-		return wrong(problem, "is none of %s", words);
-	memcpy(FIELD(char, key, base), &i, sizeof(i));
-	return 0;
+	for (unsigned int i = 0; key->words[i] != NULL; i++)
+		if (strcmp(key->words[i], value) == 0) {
+			memcpy(FIELD(char, key, base), &i, sizeof(i));
+			return 0;
+		}
+	join_words(key->words, words, sizeof(words));
+	return wrong(problem, "neither %s", words);
 }
 _Static_assert(sizeof(enum profile_mode) == sizeof(unsigned int) &&
 		       sizeof(enum unwind_symbols) == sizeof(unsigned int),
@@ -203,7 +204,7 @@ static int parse_user(const struct config_key *key, const char *value,
 	if (file != NULL)
 		(void)fclose(file);
 	if (!found)
-		return wrong(problem, "is no user in /etc/passwd (a number "
+		return wrong(problem, "not a user in /etc/passwd (a number "
 				      "stands for any)");
 	return parse_text(key, value, base, problem);
 }
@@ -243,8 +244,6 @@ static int parse_dsn_file(const struct config_key *key, const char *value,
 	struct stat st;
 	int fd, r;
 
-	if (value[0] != '/')
-		return wrong(problem, "is no absolute path");
 	/* Not to wait for a pipe's writer. */
 	fd = open(value, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	r = fd < 0 || fstat(fd, &st) < 0 ? -errno : 0;
@@ -254,7 +253,7 @@ static int parse_dsn_file(const struct config_key *key, const char *value,
 		r = read_dsn_file(fd, text);
 	close_fd(&fd);
 	if (r < 0)
-		return wrong(problem, "cannot be read: %s", strerror(-r));
+		return wrong(problem, "%s: %s", value, strerror(-r));
 	r = config_check_mode(value, st.st_mode, st.st_uid, true, problem);
 	if (r == 0)
 		r = parse_dsn(key, text, base, problem);
@@ -269,10 +268,9 @@ int config_value_parse(const struct config_key *key, const char *value,
 	case KEY_TEXT:
 	case KEY_PATTERN:
 	case KEY_PROXY:
-		return parse_text(key, value, base, problem);
 	case KEY_PATH:
 	case KEY_SPOOL:
-		return parse_path(key, value, base, problem);
+		return parse_text(key, value, base, problem);
 	case KEY_USER:
 		return parse_user(key, value, base, problem);
 	case KEY_DSN:

@@ -6,62 +6,58 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
+#include "daemon/config_keys.h"
 #include "daemon/log.h"
-#include "daemon/spool_dir.h"
-#include "lib/unwind/unwind.h"
+#include "daemon/options_help.h"
 
-static const char help[] =
-	"usage: sentry-profd --pid PID [--pid PID]... [option]...\n"
-	"\n"
-	"Profiles running processes from outside and sends what it finds to\n"
-	"Sentry. Without --dsn and --output the envelopes go into a new\n"
-	"directory in the current one.\n"
-	"\n"
-	"  --pid PID            process to profile; may be given several "
-	"times\n"
-	"  --duration SECONDS   stop after this long (default: until stopped, "
-	"or\n"
-	"                       the target ends)\n"
-	"  --dsn DSN            where to send to (default: $SENTRY_DSN)\n"
-	"  --output DIR         write every envelope into this directory\n"
-	"  --stats FILE         write figures of the run as JSON\n"
-	"  --spool DIR          where chunks wait for a server that does not "
-	"answer;\n"
-	"                       none: in memory (default: for root\n"
-	"                       " SPOOL_DIR_DEFAULT ", else none)\n"
-	"  --shutdown-timeout SECONDS\n"
-	"                       for the server to take the last chunks "
-	"(default: 2)\n"
-	"  --retry-5xx          send again what 502, 503 or 504 answer\n"
-	"  --ca-certs FILE      authorities to trust besides the system's, in "
-	"PEM\n"
-	"  --client-cert FILE   certificate to show to the server, in PEM\n"
-	"  --client-key FILE    its key (default: it is in the same file)\n"
-	"  --rate HZ            samples a second, 1 to 1000 (default: 101)\n"
-	"  --chunk-seconds N    length of a chunk, 1 to 60 (default: 60)\n"
-	"  --max-frames N       frames of a stack, 1 to 4096 (default: 512)\n"
-	"  --cpu-budget PERCENT of one processor that sentry-profd may "
-	"use; above it\n"
-	"                       it samples at a lower rate (default: 5; 0: "
-	"no limit)\n"
-	"  --release R          release of the target (default: "
-	"$SENTRY_RELEASE\n"
-	"                       of the target, then of this command, then "
-	"made\n"
-	"                       of the executable's name and build-id)\n"
-	"  --environment E      default: $SENTRY_ENVIRONMENT, then production\n"
-	"  --platform P         rust (default; Sentry symbolicates) or native\n"
-	"  --symbols S          none, names (default) or lines: what is read "
-	"from\n"
-	"                       the target's files\n"
-	"  --debug              say more on stderr\n"
-	"  --quiet              nothing on stdout: no table at the end\n"
-	"  --version            print the version\n"
-	"  --help               print this text\n"
-	"\n"
-	"SIGINT and SIGTERM finish the last chunk and leave the target "
-	"running.\n";
+enum option_id {
+	OPTION_PID = 256,
+	OPTION_DURATION,
+	OPTION_OUTPUT,
+	OPTION_STATS,
+	OPTION_CONFIG,
+	OPTION_CHECK_CONFIG,
+	OPTION_QUIET,
+	OPTION_VERSION,
+	OPTION_HELP,
+	OPTION_KEY, /* of the configuration */
+};
+
+static const struct {
+	const char *name;
+	enum option_id id;
+	bool has_value;
+	const char *key; /* OPTION_KEY: it is this one's, without a value yes */
+} known[] = {
+	{"pid", OPTION_PID, true, NULL},
+	{"duration", OPTION_DURATION, true, NULL},
+	{"output", OPTION_OUTPUT, true, NULL},
+	{"stats", OPTION_STATS, true, NULL},
+	{"config", OPTION_CONFIG, true, NULL},
+	{"check-config", OPTION_CHECK_CONFIG, false, NULL},
+	{"quiet", OPTION_QUIET, false, NULL},
+	{"version", OPTION_VERSION, false, NULL},
+	{"help", OPTION_HELP, false, NULL},
+	{"dsn", OPTION_KEY, true, "dsn"},
+	{"socket", OPTION_KEY, true, "socket"},
+	{"spool", OPTION_KEY, true, "spool"},
+	{"shutdown-timeout", OPTION_KEY, true, "shutdown_timeout"},
+	{"retry-5xx", OPTION_KEY, false, "retry_5xx"},
+	{"ca-certs", OPTION_KEY, true, "ca_certs"},
+	{"client-cert", OPTION_KEY, true, "client_cert"},
+	{"client-key", OPTION_KEY, true, "client_key"},
+	{"rate", OPTION_KEY, true, "rate_hz"},
+	{"chunk-seconds", OPTION_KEY, true, "chunk_seconds"},
+	{"max-frames", OPTION_KEY, true, "max_frames"},
+	{"cpu-budget", OPTION_KEY, true, "cpu_budget_percent"},
+	{"release", OPTION_KEY, true, "release"},
+	{"environment", OPTION_KEY, true, "environment"},
+	{"platform", OPTION_KEY, true, "platform"},
+	{"symbols", OPTION_KEY, true, "symbols"},
+	{"debug", OPTION_KEY, false, "debug"},
+};
 
 __attribute__((noreturn)) static void
 usage_error(const char *option, const char *problem, const char *value)
@@ -69,23 +65,6 @@ usage_error(const char *option, const char *problem, const char *value)
 	log_error("%s: %s: '%s' (--help shows the usage)", option, problem,
 		  value);
 	exit(2);
-}
-
-static uint32_t parse_number(const char *option, const char *text, uint32_t min,
-			     uint32_t max)
-{
-	char *end, problem[64];
-	unsigned long n;
-
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
-	    n < min || n > max) {
-		(void)snprintf(problem, sizeof(problem),
-			       "not a number from %u to %u", min, max);
-		usage_error(option, problem, text);
-	}
-	return (uint32_t)n;
 }
 
 static double parse_seconds(const char *option, const char *text)
@@ -104,130 +83,69 @@ static double parse_seconds(const char *option, const char *text)
 	return n;
 }
 
-static void parse_text(const char *option, const char *text,
-		       char ret[MSG_TEXT_MAX])
-{
-	size_t n = strlen(text);
-
-	if (n == 0)
-		usage_error(option, "empty", text);
-	/* Sentry takes 200 characters, and no control characters. */
-	if (n > 200)
-		usage_error(option, "longer than 200 bytes", text);
-	for (size_t i = 0; i < n; i++)
-		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-			usage_error(option, "contains control characters",
-				    text);
-	memcpy(ret, text, n + 1);
-}
-
-static enum unwind_symbols parse_symbols(const char *text)
-{
-	static const char *const words[] = {
-		[UNWIND_SYMBOLS_NONE] = "none",
-		[UNWIND_SYMBOLS_NAMES] = "names",
-		[UNWIND_SYMBOLS_LINES] = "lines",
-	};
-
-	for (size_t i = 0; i < array_size(words); i++)
-		if (strcmp(text, words[i]) == 0)
-			return (enum unwind_symbols)i;
-	usage_error("--symbols", "neither none, names nor lines", text);
-}
-
 static void add_pid(struct options *o, const char *text)
 {
-	int32_t pid = (int32_t)parse_number("--pid", text, 1, INT32_MAX);
+	unsigned long n;
+	char *end;
 
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
+	    n < 1 || n > INT32_MAX)
+		usage_error("--pid", "not a number from 1 to 2147483647", text);
 	if (o->n_pids == array_size(o->pids))
 		usage_error("--pid", "too many processes", text);
 	for (size_t i = 0; i < o->n_pids; i++)
-		if (o->pids[i] == pid)
+		if (o->pids[i] == (int32_t)n)
 			usage_error("--pid", "given twice", text);
-	o->pids[o->n_pids++] = pid;
+	o->pids[o->n_pids++] = (int32_t)n;
 }
 
-static void take_environment(struct options *o)
+/* What is wrong with a DSN is said in words that do not contain it. */
+static void take_key(struct config *c, size_t i, const char *value)
 {
-	const char *value;
+	char problem[CONFIG_PROBLEM_MAX], option[32];
 
-	if (o->dsn == NULL)
-		o->dsn = getenv("SENTRY_DSN");
-	value = getenv("SENTRY_RELEASE");
-	if (value != NULL && *value != '\0')
-		parse_text("SENTRY_RELEASE", value, o->release_env);
-	value = getenv("SENTRY_ENVIRONMENT");
-	if (o->environment[0] == '\0')
-		parse_text("SENTRY_ENVIRONMENT",
-			   value != NULL && *value != '\0' ? value
-							   : "production",
-			   o->environment);
+	if (config_set(c, known[i].key, value != NULL ? value : "yes",
+		       problem) == 0)
+		return;
+	if (strcmp(known[i].key, "dsn") == 0) {
+		log_error("%s", problem);
+		exit(2);
+	}
+	(void)snprintf(option, sizeof(option), "--%s", known[i].name);
+	usage_error(option, problem, value);
 }
 
-enum option_id {
-	OPTION_PID = 256,
-	OPTION_DURATION,
-	OPTION_DSN,
-	OPTION_OUTPUT,
-	OPTION_STATS,
-	OPTION_SPOOL,
-	OPTION_SHUTDOWN_TIMEOUT,
-	OPTION_RETRY_5XX,
-	OPTION_CA_CERTS,
-	OPTION_CLIENT_CERT,
-	OPTION_CLIENT_KEY,
-	OPTION_RATE,
-	OPTION_CHUNK_SECONDS,
-	OPTION_MAX_FRAMES,
-	OPTION_CPU_BUDGET,
-	OPTION_RELEASE,
-	OPTION_ENVIRONMENT,
-	OPTION_PLATFORM,
-	OPTION_SYMBOLS,
-	OPTION_DEBUG,
-	OPTION_QUIET,
-	OPTION_VERSION,
-	OPTION_HELP,
-};
-
-static const struct option long_options[] = {
-	{"pid", required_argument, NULL, OPTION_PID},
-	{"duration", required_argument, NULL, OPTION_DURATION},
-	{"dsn", required_argument, NULL, OPTION_DSN},
-	{"output", required_argument, NULL, OPTION_OUTPUT},
-	{"stats", required_argument, NULL, OPTION_STATS},
-	{"spool", required_argument, NULL, OPTION_SPOOL},
-	{"shutdown-timeout", required_argument, NULL, OPTION_SHUTDOWN_TIMEOUT},
-	{"retry-5xx", no_argument, NULL, OPTION_RETRY_5XX},
-	{"ca-certs", required_argument, NULL, OPTION_CA_CERTS},
-	{"client-cert", required_argument, NULL, OPTION_CLIENT_CERT},
-	{"client-key", required_argument, NULL, OPTION_CLIENT_KEY},
-	{"rate", required_argument, NULL, OPTION_RATE},
-	{"chunk-seconds", required_argument, NULL, OPTION_CHUNK_SECONDS},
-	{"max-frames", required_argument, NULL, OPTION_MAX_FRAMES},
-	{"cpu-budget", required_argument, NULL, OPTION_CPU_BUDGET},
-	{"release", required_argument, NULL, OPTION_RELEASE},
-	{"environment", required_argument, NULL, OPTION_ENVIRONMENT},
-	{"platform", required_argument, NULL, OPTION_PLATFORM},
-	{"symbols", required_argument, NULL, OPTION_SYMBOLS},
-	{"debug", no_argument, NULL, OPTION_DEBUG},
-	{"quiet", no_argument, NULL, OPTION_QUIET},
-	{"version", no_argument, NULL, OPTION_VERSION},
-	{"help", no_argument, NULL, OPTION_HELP},
-	{NULL, 0, NULL, 0},
-};
-
-static void take_option(struct options *o, int option, const char *value)
+/* The next option's place in known, -1 at the end. */
+static int next_option(int argc, char **argv)
 {
-	switch (option) {
+	static struct option v[array_size(known) + 1];
+	int option, i = -1;
+
+	for (size_t at = 0; at < array_size(known); at++)
+		v[at] = (struct option){.name = known[at].name,
+					.has_arg = known[at].has_value
+							   ? required_argument
+							   : no_argument,
+					.val = (int)known[at].id};
+	option = getopt_long(argc, argv, ":", v, &i);
+	if (option == ':')
+		usage_error(argv[optind - 1], "needs a value", "");
+	if (option == '?')
+		usage_error("option", "not known", argv[optind - 1]);
+	return option == -1 ? -1 : i;
+}
+
+static void take_option(struct options *o, size_t i, const char *value,
+			bool *is_check)
+{
+	switch (known[i].id) {
 	case OPTION_PID:
 		add_pid(o, value);
 		break;
 	case OPTION_DURATION:
 		o->duration_s = parse_seconds("--duration", value);
-		break;
-	case OPTION_DSN:
-		o->dsn = value;
 		break;
 	case OPTION_OUTPUT:
 		o->output = value;
@@ -235,60 +153,11 @@ static void take_option(struct options *o, int option, const char *value)
 	case OPTION_STATS:
 		o->stats = value;
 		break;
-	case OPTION_SPOOL:
-		if (*value == '\0')
-			usage_error("--spool", "empty", value);
-		o->spool = strcmp(value, "none") == 0 ? "" : value;
+	case OPTION_CONFIG:
+		o->config_path = value;
 		break;
-	case OPTION_SHUTDOWN_TIMEOUT:
-		o->shutdown_timeout_s =
-			parse_seconds("--shutdown-timeout", value);
-		break;
-	case OPTION_RETRY_5XX:
-		o->retry_5xx = true;
-		break;
-	case OPTION_CA_CERTS:
-		o->ca_certs = value;
-		break;
-	case OPTION_CLIENT_CERT:
-		o->client_cert = value;
-		break;
-	case OPTION_CLIENT_KEY:
-		o->client_key = value;
-		break;
-	case OPTION_RATE:
-		o->rate_hz =
-			parse_number("--rate", value, 1, OPTIONS_RATE_MAX_HZ);
-		break;
-	case OPTION_CHUNK_SECONDS:
-		o->chunk_seconds = parse_number("--chunk-seconds", value, 1,
-						OPTIONS_CHUNK_MAX_SECONDS);
-		break;
-	case OPTION_MAX_FRAMES:
-		o->max_frames = parse_number("--max-frames", value, 1,
-					     UNWIND_FRAMES_MAX);
-		break;
-	case OPTION_CPU_BUDGET:
-		o->cpu_budget = parse_number("--cpu-budget", value, 0,
-					     OPTIONS_CPU_BUDGET_MAX);
-		break;
-	case OPTION_RELEASE:
-		parse_text("--release", value, o->release);
-		break;
-	case OPTION_ENVIRONMENT:
-		parse_text("--environment", value, o->environment);
-		break;
-	case OPTION_PLATFORM:
-		if (strcmp(value, "rust") != 0 && strcmp(value, "native") != 0)
-			usage_error("--platform", "neither rust nor native",
-				    value);
-		parse_text("--platform", value, o->platform);
-		break;
-	case OPTION_SYMBOLS:
-		o->symbols = parse_symbols(value);
-		break;
-	case OPTION_DEBUG:
-		o->debug = true;
+	case OPTION_CHECK_CONFIG:
+		*is_check = true;
 		break;
 	case OPTION_QUIET:
 		o->quiet = true;
@@ -297,46 +166,148 @@ static void take_option(struct options *o, int option, const char *value)
 		printf("sentry-profd %s\n", SENTRY_PROFD_VERSION);
 		exit(EXIT_SUCCESS);
 	case OPTION_HELP:
-		(void)fputs(help, stdout);
+		(void)fputs(options_help, stdout);
 		exit(EXIT_SUCCESS);
-	default:
-		exit(2);
+	case OPTION_KEY:
+		take_key(&o->config, i, value);
+		break;
 	}
+}
+
+/* Over what the files say; each has been taken before, and is good. */
+static void lay_over(const struct options *o, struct config *c)
+{
+	int i;
+
+	optind = 0; /* from the beginning, getopt(3) */
+	while ((i = next_option(o->argc, o->argv)) >= 0)
+		if (known[i].id == OPTION_KEY)
+			take_key(c, (size_t)i, optarg);
+}
+
+/* Its keys shall be in no core file. */
+static void hide(const struct config *c)
+{
+	bool any = c->has_dsn;
+
+	for (size_t i = 0; i < c->n_targets; i++)
+		any |= c->targets[i].dsn[0] != '\0';
+	if (any)
+		(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+int options_reload(const struct options *o, struct config *ret,
+		   struct config_faults *faults)
+{
+	struct config c;
+	int r;
+
+	if (o->config_path == NULL)
+		return -ENOENT;
+	r = config_load(o->config_path, &c, faults);
+	if (r < 0)
+		return r;
+	lay_over(o, &c);
+	r = config_resolve(&c, getenv, faults);
+	hide(&c);
+	if (r < 0)
+		config_fini(&c);
+	else
+		*ret = c;
+	return r;
+}
+
+static const char *or_null(const char *text)
+{
+	return text[0] == '\0' ? NULL : text;
+}
+
+static void use_config(struct options *o)
+{
+	const struct config *c = &o->config;
+
+	o->shutdown_timeout_s = c->shutdown_timeout_s;
+	o->dsn = c->has_dsn ? c->dsn : NULL;
+	o->socket = or_null(c->socket);
+	if (o->socket == NULL && o->n_pids == 0)
+		o->socket = CONFIG_SOCKET_DEFAULT;
+	o->spool = strcmp(c->spool, "none") == 0 ? "" : or_null(c->spool);
+	o->ca_certs = or_null(c->ca_certs);
+	o->client_cert = or_null(c->client_cert);
+	o->client_key = or_null(c->client_key);
+	o->retry_5xx = c->retry_5xx;
+	o->rate_hz = c->rate_hz;
+	o->chunk_seconds = c->chunk_seconds;
+	o->max_frames = c->max_frames;
+	o->cpu_budget = c->cpu_budget;
+	o->release = c->release;
+	o->release_env = c->release_env;
+	o->environment = c->environment;
+	o->platform = c->platform;
+	o->symbols = c->symbols;
+	o->debug = c->debug;
+}
+
+void options_replace(struct options *o, struct config *config)
+{
+	config_fini(&o->config);
+	o->config = *config;
+	explicit_bzero(config, sizeof(*config));
+	use_config(o);
+}
+
+static void check(struct config_faults *faults, int r, const struct options *o)
+{
+	config_faults_tell(faults);
+	if (r < 0)
+		exit(2);
+	exit(config_print(&o->config, STDOUT_FILENO) < 0 ? EXIT_FAILURE
+							 : EXIT_SUCCESS);
+}
+
+/* Without either there is nothing to do. */
+static void require_something(const struct options *o, bool is_default)
+{
+	if (o->n_pids > 0 || !is_default || access(o->config_path, F_OK) == 0)
+		return;
+	log_error("no --pid is given, and there is no %s: what shall be "
+		  "profiled? (--help shows the usage)",
+		  o->config_path);
+	exit(2);
 }
 
 void options_parse(int argc, char **argv, struct options *ret)
 {
+	static struct config_faults faults;
 	struct options *o = ret;
-	int option;
+	struct config config;
+	bool is_check = false, is_default;
+	int i, r;
 
-	*o = (struct options){
-		.rate_hz = 101,
-		.shutdown_timeout_s = 2, /* as Sentry's SDKs */
-		.chunk_seconds = 60,
-		.max_frames = 512,
-		.cpu_budget = 5,
-		.platform = "rust",
-		.symbols = UNWIND_SYMBOLS_NAMES,
-	};
+	*o = (struct options){.argc = argc, .argv = argv};
+	config_init(&o->config);
 	/* getopt writes its own line, which begins with argv[0]. */
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":", long_options, NULL)) !=
-	       -1) {
-		if (option == ':')
-			usage_error(argv[optind - 1], "needs a value", "");
-		if (option == '?')
-			usage_error("option", "not known", argv[optind - 1]);
-		take_option(o, option, optarg);
-	}
+	while ((i = next_option(argc, argv)) >= 0)
+		take_option(o, (size_t)i, optarg, &is_check);
 	if (optind < argc)
 		usage_error("argument", "not expected", argv[optind]);
-	if (o->n_pids == 0) {
-		log_error("no --pid is given: what shall be profiled? (--help "
-			  "shows the usage)");
-		exit(2);
+	is_default = o->config_path == NULL && (o->n_pids == 0 || is_check);
+	if (is_default)
+		o->config_path = CONFIG_PATH_DEFAULT;
+	require_something(o, is_default);
+	if (o->config_path == NULL) {
+		r = config_resolve(&o->config, getenv, &faults);
+		hide(&o->config);
+	} else {
+		r = options_reload(o, &config, &faults);
+		if (r == 0)
+			options_replace(o, &config);
 	}
-	if (o->client_key != NULL && o->client_cert == NULL)
-		usage_error("--client-key", "needs --client-cert",
-			    o->client_key);
-	take_environment(o);
+	if (is_check)
+		check(&faults, r, o);
+	config_faults_tell(&faults);
+	if (r < 0)
+		exit(2);
+	use_config(o);
 }

@@ -1,6 +1,6 @@
 /*
- * The command line of sentry-profd, with the environment variables that stand
- * in for absent options.
+ * The command line of sentry-profd, laid over its configuration
+ * (daemon/config.h).
  */
 #ifndef DAEMON_OPTIONS_H
 #define DAEMON_OPTIONS_H
@@ -9,44 +9,59 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/config.h"
 #include "daemon/heartbeat.h"
 #include "daemon/msg.h"
 #include "lib/base/util.h"
 #include "lib/unwind/unwind.h"
 
-#define OPTIONS_RATE_MAX_HZ	  1000
-#define OPTIONS_CHUNK_MAX_SECONDS 60
-/* A hundred processors: more is a mistake. */
-#define OPTIONS_CPU_BUDGET_MAX 10000
-
 struct options {
+	/* With one or more, no others are looked for. */
 	int32_t pids[HEARTBEAT_SLOTS];
 	size_t n_pids;
 	double duration_s; /* 0: without end */
-	double shutdown_timeout_s;
-	const char *dsn; /* NULL: none */
 	const char *output;
 	const char *stats;
-	const char *spool; /* NULL: not given; "": none */
+	bool quiet;
+	const char *config_path; /* NULL: --pid without --config */
+	struct config config;
+	int argc;
+	char **argv;
+
+	/* Of config, as they are used most. */
+	double shutdown_timeout_s;
+	const char *dsn;    /* NULL: none */
+	const char *socket; /* NULL: none (--pid without it) */
+	const char *spool;  /* NULL: not given; "": none */
 	const char *ca_certs, *client_cert, *client_key; /* NULL: none */
 	bool retry_5xx;
 	uint32_t rate_hz;
 	uint32_t chunk_seconds;
 	uint32_t max_frames;
-	uint32_t cpu_budget;	    /* percent of one processor; 0: no limit */
-	char release[MSG_TEXT_MAX]; /* "" if not given */
-	char release_env[MSG_TEXT_MAX]; /* SENTRY_RELEASE, "" if not set */
-	char environment[MSG_TEXT_MAX];
-	char platform[MSG_TEXT_MAX];
+	uint32_t cpu_budget;	 /* percent of one processor; 0: no limit */
+	const char *release;	 /* "" if not given */
+	const char *release_env; /* SENTRY_RELEASE, "" if not set */
+	const char *environment;
+	const char *platform;
 	enum unwind_symbols symbols;
 	bool debug;
-	bool quiet;
 };
 
 /*
- * Fills *ret. Prints what --help and --version ask for and exits with 0; on
- * wrong usage prints one line and exits with 2.
+ * Fills *ret. Prints what --help, --version and --check-config ask for and
+ * exits with 0; on wrong usage prints a line, of a wrong configuration one for
+ * each fault, and exits with 2. argv stays in use.
  */
 void options_parse(int argc, char **argv, struct options *ret);
+
+/*
+ * The configuration as its files are now, with the same command line laid over
+ * it: *ret is to be finished by config_fini, or handed over to options_replace.
+ * Returns 0, -EINVAL after faults, -ENOMEM, or -ENOENT if none is read.
+ */
+must_check int options_reload(const struct options *o, struct config *ret,
+			      struct config_faults *faults);
+/* Takes it over; what was there before is finished. */
+void options_replace(struct options *o, struct config *config);
 
 #endif

@@ -23,14 +23,14 @@ def read(path):
 class Documents(unittest.TestCase):
     def test_manual_pages_are_well_formed(self):
         # Not style: it complains of references to pages not installed here.
-        for page in glob.glob(f"{ROOT}/docs/*.8"):
+        for page in glob.glob(f"{ROOT}/docs/*.[58]"):
             lint = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page],
                                   capture_output=True, text=True)
             self.assertEqual(lint.stdout + lint.stderr, "")
 
     def test_headings_are_words(self):
         """ "In", for one, would be a macro, which puts the next in brackets."""
-        for page in glob.glob(f"{ROOT}/docs/*.8"):
+        for page in glob.glob(f"{ROOT}/docs/*.[58]"):
             for heading in re.findall(r"^\.S[hs] (.*)$", rules.read(page), re.M):
                 self.assertNotRegex(heading, r"\b(?<!&)[A-Z][a-z]\b", page)
 
@@ -43,6 +43,20 @@ class Documents(unittest.TestCase):
         self.assertGreater(len(known), 10)
         self.assertEqual(described, known)
         self.assertEqual(synopsis, known)
+
+    def test_the_manual_page_and_the_configuration_have_the_same_keys(self):
+        page = read("docs/sentry-profd.conf.5")
+        known = {section: set() for section in ("SENTRY", "PROFILER", "TARGET")}
+        for section, key in re.findall(r'^\t(SENTRY|PROFILER|TARGET)\(\w+,\s*"(\w+)"',
+                                       read("daemon/config_keys.c"), re.M):
+            known[section].add(key)
+        self.assertGreater(len(known["TARGET"]), 10)
+        for part in page.split("\n.Ss [")[1:]:
+            lines = re.findall(r"^\.It Cm (.*)$", part.split("\n.Sh")[0], re.M)
+            described = set(re.findall(r"\w+", " ".join(lines)))
+            section = re.match(r"\w+", part)[0].upper()
+            self.assertEqual(described, known.pop(section), section)
+        self.assertEqual(known, {})
 
     def test_the_manual_page_describes_every_figure(self):
         page = read("docs/sentry-profd.8")
