@@ -27,9 +27,10 @@ void config_init(struct config *c)
 		.cpu_budget = 5,
 		.max_frames = 512,
 		.symbols = UNWIND_SYMBOLS_NAMES,
-		.spool_max_bytes = UINT64_C(300) << 20,
-		.spool_max_chunks = 10000,
-		.spool_max_age_s = 7 * 24 * 3600,
+		/* Some hours of a dozen targets; or a day of one. */
+		.spool_max_bytes = UINT64_C(256) << 20,
+		.spool_max_chunks = 1 << 14,
+		.spool_max_age_s = 24 * 3600,
 		.platform = "rust",
 		.implicit = {.uid = CONFIG_UID_ANY},
 	};

@@ -45,7 +45,6 @@
 enum lifecycle { LIFECYCLE_MANUAL, LIFECYCLE_TRACE };
 enum profile_mode { MODE_WALL, MODE_CPU };
 enum thread_id_format { THREAD_ID_TID, THREAD_ID_PTHREAD };
-enum compression { COMPRESSION_GZIP, COMPRESSION_NONE };
 
 /* Of a target's user: every one. */
 #define CONFIG_UID_ANY UINT32_MAX
@@ -92,7 +91,6 @@ struct config {
 	char http_proxy[CONFIG_TEXT_MAX]; /* "": the environment's */
 	char https_proxy[CONFIG_TEXT_MAX];
 	char no_proxy[CONFIG_TEXT_MAX];
-	enum compression compression;
 	bool client_reports;
 	bool retry_5xx;
 	bool debug;

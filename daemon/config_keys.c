@@ -5,7 +5,6 @@
 /* In the order of the enums. */
 static const char *const modes[] = {"wall", "cpu", NULL};
 static const char *const symbols[] = {"none", "names", "lines", NULL};
-static const char *const compressions[] = {"gzip", "none", NULL};
 static const char *const lifecycles[] = {"manual", "trace", NULL};
 static const char *const thread_ids[] = {"tid", "pthread", NULL};
 /* A text, not an enum. */
@@ -45,7 +44,6 @@ const struct config_key config_keys[] = {
 	SENTRY(KEY_PROXY, "http_proxy", http_proxy, NO_RANGE),
 	SENTRY(KEY_PROXY, "https_proxy", https_proxy, NO_RANGE),
 	SENTRY(KEY_TEXT, "no_proxy", no_proxy, NO_RANGE),
-	SENTRY(KEY_WORD, "compression", compression, 0, 0, compressions),
 	SENTRY(KEY_BOOL, "client_reports", client_reports, NO_RANGE),
 	SENTRY(KEY_BOOL, "retry_5xx", retry_5xx, NO_RANGE),
 	SENTRY(KEY_SECONDS, "shutdown_timeout", shutdown_timeout_s, 0,

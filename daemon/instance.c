@@ -66,19 +66,6 @@ static int add(struct broker *b, const struct process *p, struct instance **ret)
 	return 0;
 }
 
-/* The command line's section. */
-static void configure_given(const struct options *o, struct target_config *c)
-{
-	(void)snprintf(c->name, sizeof(c->name), "pid");
-	memcpy(c->release, o->release, sizeof(c->release));
-	memcpy(c->environment, o->environment, sizeof(c->environment));
-	memcpy(c->platform, o->platform, sizeof(c->platform));
-	c->session_sample_rate = 1.0;
-	c->lifecycle = LIFECYCLE_MANUAL;
-	c->autostart = true;
-	c->rate_hz = o->rate_hz;
-}
-
 int instance_add_given(struct broker *b, int32_t pid)
 {
 	enum process_fault fault;
@@ -103,7 +90,7 @@ int instance_add_given(struct broker *b, int32_t pid)
 		close_fd(&process.pidfd);
 		return r;
 	}
-	configure_given(&b->options, &i->config);
+	config_implicit_target(&b->options.config, "pid", &i->config);
 	i->is_given = true;
 	i->is_sampled = true;
 	i->is_started = true;

@@ -109,7 +109,6 @@ START_TEST(everything)
 		  "retry_5xx = yes\n"
 		  "client_reports = no\n"
 		  "shutdown_timeout = 2.5\n"
-		  "compression = none\n"
 		  "https_proxy = http://me:secret@proxy:3128\n"
 		  "[profiler]\n"
 		  "rate_hz = 53\n"
@@ -138,7 +137,6 @@ START_TEST(everything)
 	ck_assert_str_eq(config.dsn, DSN);
 	ck_assert_str_eq(config.environment, "staging");
 	ck_assert(config.shutdown_timeout_s > 2.4);
-	ck_assert(config.compression == COMPRESSION_NONE);
 	ck_assert(config.mode == MODE_CPU);
 	ck_assert(config.symbols == UNWIND_SYMBOLS_LINES);
 	ck_assert_uint_eq(config.spool_max_bytes, UINT64_C(2) << 30);

@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+"""The configuration as the daemon reads it: all faults in one run, each with
+file and line; what holds; and no key of a DSN in any of it.
+"""
+
+import pathlib
+import re
+
+import harness
+from harness import BUILD, check
+
+KEY = '0123456789abcdef0123456789abcdef'
+DSN = f'https://{KEY}@sentry.example.com:8443/a/42'
+SHOWN = 'https://...@sentry.example.com:8443/a/42'
+EXAMPLE = pathlib.Path(__file__).parents[2] / 'systemd/sentry-profd.conf'
+
+
+def write(path, text, mode=0o600):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def check_config(box, path, *args, **options):
+    program = box.start([BUILD / 'sentry-profd', '--check-config', '--config',
+                         path, *args], **options)
+    status = program.wait()
+    check(KEY not in program.stdout + program.stderr,
+          f'the key is shown: {program.report()}')
+    return status, program.stdout, program.stderr.splitlines()
+
+
+def test_all_faults(box):
+    directory = box.make_dir('etc')
+    main = write(directory / 'profd.conf', f'[sentry]\ndsn = {DSN}\n'
+                 'speed = 5\n[profiler]\nrate_hz = 0\n', 0o644)
+    more = write(directory / 'targets.d/a.conf', '[profiler]\nmode = cpu\n'
+                 '[target "x"]\nexe = /usr/bin/x\nautostart = maybe\n')
+    status, out, lines = check_config(box, main)
+    expected = [
+        f'{main}:3: unknown key speed',
+        f"{main}:5: rate_hz: not a number from 1 to 1000: '0'",
+        f'{main}: holds a DSN, and others can read it (mode 0644): '
+        f'chmod 600 {main}',
+        f'{more}:1: [profiler] belongs in the main file',
+        f"{more}:5: autostart: neither yes nor no: 'maybe'",
+    ]
+    check(status == 2 and out == '' and
+          lines == ['sentry-profd: ' + line for line in expected],
+          f'status {status}: {out} {lines}')
+    # Nothing starts with it.
+    target = box.target('shares')
+    program = box.start([BUILD / 'sentry-profd', '--config', main, '--pid',
+                         target.pid])
+    check(program.wait() == 2 and len(program.stderr.splitlines()) == 5 and
+          harness.tracer(target.pid) == 0, program.report())
+
+
+def values(text):
+    """{section: {key: value}}"""
+    sections = {}
+    for line in text.splitlines():
+        heading = re.fullmatch(r'\[(.*)\]', line)
+        if heading:
+            section = sections.setdefault(heading[1], {})
+        elif line:
+            key, _, value = line.partition(' = ')
+            section[key] = value
+    return sections
+
+
+def test_what_holds(box):
+    """The command line beats the file, and that the environment."""
+    path = write(box.make_dir('etc') / 'profd.conf',
+                 f'[sentry]\ndsn = {DSN}\nenvironment = file\n[profiler]\n'
+                 'rate_hz = 7\nchunk_seconds = 5\n'
+                 '[target "x"]\ncomm = x\nprofile_session_sample_rate = 0.5\n'
+                 '[target "y"]\ncomm = y\nrate_hz = 9\nrelease = y@1\n')
+    status, out, lines = check_config(
+        box, path, '--rate', 8, env=harness.environment(
+            SENTRY_DSN=DSN + '0', SENTRY_ENVIRONMENT='env',
+            SENTRY_PROFILE_SESSION_SAMPLE_RATE='0.25',
+            SENTRY_PROFILE_LIFECYCLE='trace'))
+    check(status == 0 and lines == [], f'status {status}: {lines}')
+    v = values(out)
+    x, y = v['target "x"'], v['target "y"']
+    check(v['sentry']['dsn'] == x['dsn'] == SHOWN, out)
+    check(v['sentry']['environment'] == y['environment'] == 'file', out)
+    check(v['profiler']['rate_hz'] == x['rate_hz'] == '8' and
+          y['rate_hz'] == '9' and v['profiler']['chunk_seconds'] == '5', out)
+    check(x['profile_session_sample_rate'] == '0.5' and
+          y['profile_session_sample_rate'] == '0.25' and
+          x['profile_lifecycle'] == 'trace', out)
+    check(y['release'] == 'y@1' and 'release' not in x, out)
+
+
+def test_example(box):
+    """As it is, and with every key in it."""
+    directory = box.make_dir('etc')
+    text = EXAMPLE.read_text()
+    path = write(directory / 'a.conf', text, 0o644)
+    status, out, lines = check_config(box, path)
+    check(status == 0 and lines == [] and 'target' not in out, f'{out} {lines}')
+    text = re.sub(r'^#(?=\w+ = |\[target)', '', text, flags=re.M)
+    text = re.sub(r'^dsn_file = .*\n', '', text, flags=re.M)
+    text = text.replace('https://KEY@HOST/PROJECT', DSN)
+    status, out, lines = check_config(box, write(directory / 'a.conf', text))
+    check(status == 0 and lines == [] and 'target "nginx"' in out,
+          f'{out} {lines}')
+
+
+def test_used(box):
+    """What the file says holds for a process that --pid names."""
+    target = box.target('shares')
+    directory = box.make_dir('etc')
+    path = write(directory / 'profd.conf', '[sentry]\nenvironment = file\n'
+                 'release = file@1\n[profiler]\nchunk_seconds = 1\n')
+    run = box.profile([target], '--config', path)
+    chunk = run.envelopes[0].chunk
+    check(chunk['environment'] == 'file' and chunk['release'] == 'file@1',
+          'the configuration is not used')
+    run = box.profile([target], '--config', path, '--release', 'given@1')
+    check(run.envelopes[0].chunk['release'] == 'given@1', '--release')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
