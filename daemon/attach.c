@@ -201,7 +201,6 @@ void targets_check(struct broker *b)
 
 	if (b->stopping || b->pausing)
 		return;
-	targets_let_go(b);
 	FOR_EACH_TARGET(t, b)
 	check(b, t, now);
 	for (size_t i = 0; i < b->n_unwinds; i++) {

@@ -46,7 +46,7 @@ bool child_is_wanted(const struct child *child)
 		return false;
 	if (child == &b->capture)
 		return !b->capture_done && b->ended_ns == 0 && !b->pausing &&
-		       !b->letting_go && b->limit.phase == LIMIT_NONE;
+		       b->limit.phase == LIMIT_NONE;
 	return child == &b->ship || !b->stopping;
 }
 

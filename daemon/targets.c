@@ -91,45 +91,21 @@ int target_open(struct broker *b, struct instance *i)
 
 void target_stop(struct broker *b, struct target *t)
 {
+	const struct msg_target_remove m = {
+		.h = MSG_HEADER(MSG_TARGET_REMOVE, msg_target_remove),
+		.target = t->id,
+	};
+
 	if (!target_is_open(t))
 		return;
 	target_count_absence(b, t, clock_mono_ns());
 	t->attach_due = false;
-	if (t->in_capture)
-		t->phase = TARGET_STOPPING;
-	else
+	if (!t->in_capture) {
 		target_close(t);
-}
-
-/*
- * capture ends, without an end for the others, and when it is gone another one
- * goes on with them.
- */
-static void let_go(struct broker *b)
-{
-	const uint64_t now = clock_mono_ns();
-
-	if (!b->letting_go) {
-		b->letting_go = true;
-		pause_capture(b);
-		patience_start(&b->let_go_patience, now);
-	}
-	if (b->capture.pid != 0) {
-		pause_watch(b, &b->let_go_patience);
 		return;
 	}
-	b->letting_go = false;
-	pause_over(b, now);
-}
-
-void targets_let_go(struct broker *b)
-{
-	bool due = b->letting_go;
-
-	FOR_EACH_TARGET(t, b)
-	due |= t->phase == TARGET_STOPPING && t->in_capture;
-	if (due && b->ended_ns == 0 && b->limit.phase == LIMIT_NONE)
-		let_go(b);
+	t->phase = TARGET_STOPPING;
+	child_send(&b->capture, &m, sizeof(m), NULL, 0);
 }
 
 void target_close(struct target *t)

@@ -105,9 +105,6 @@ void target_start(struct broker *b, struct target *t);
 /* Capture lets go of it, the last chunk is made, and it is closed. */
 void target_stop(struct broker *b, struct target *t);
 
-/* At every turn: capture lets go of those that are to be stopped. */
-void targets_let_go(struct broker *b);
-
 void target_on_state(struct broker *b, const struct msg_target_state *m);
 
 /*
