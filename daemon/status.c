@@ -1,0 +1,231 @@
+#include "daemon/status.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "daemon/broker.h"
+#include "daemon/lifecycle.h"
+#include "lib/base/clock.h"
+
+#define NO_LATER_CHANGE \
+	(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
+
+enum protocol_state status_state(const struct broker *b,
+				 const struct instance *i)
+{
+	if (i->has_ended || i->is_removed)
+		return PROTOCOL_NONE;
+	if (i->is_left_out || i->is_crowded_out || i->is_detached)
+		return PROTOCOL_IS_LEFT_OUT;
+	if (!i->is_sampled)
+		return PROTOCOL_UNSAMPLED;
+	if (!lifecycle_wants(i))
+		return PROTOCOL_STOPPED;
+	if (b->limit.phase != LIMIT_NONE)
+		return PROTOCOL_LIMITED;
+	if (i->target != NULL && i->target->retry_ns != 0)
+		return PROTOCOL_TRACED_BY_OTHER;
+	return PROTOCOL_PROFILING;
+}
+
+const char *status_state_name(enum protocol_state state)
+{
+	switch (state) {
+	case PROTOCOL_PROFILING:
+		return "profiling";
+	case PROTOCOL_STOPPED:
+	case PROTOCOL_NONE:
+		break;
+	case PROTOCOL_UNSAMPLED:
+		return "unsampled";
+	case PROTOCOL_LIMITED:
+		return "limited";
+	case PROTOCOL_TRACED_BY_OTHER:
+		return "traced_by_other";
+	case PROTOCOL_IS_LEFT_OUT:
+		return "left_out";
+	}
+	return "stopped";
+}
+
+/* Printable ASCII as it is; what else there may be is not worth its bytes. */
+static void put_string(FILE *out, const char *text)
+{
+	(void)fputc('"', out);
+	for (const char *p = text; *p != '\0'; p++) {
+		if (*p == '"' || *p == '\\')
+			(void)fputc('\\', out);
+		(void)fputc(*p < 0x20 || *p >= 0x7f ? '?' : *p, out);
+	}
+	(void)fputc('"', out);
+}
+
+static void put_string_or_null(FILE *out, const char *text)
+{
+	if (text[0] == '\0')
+		(void)fputs("null", out);
+	else
+		put_string(out, text);
+}
+
+static uint64_t missed_of(const struct instance_figures *f)
+{
+	uint64_t sum = f->missed_no_capture;
+
+	for (size_t i = 0; i < MISSED_N; i++)
+		sum += f->capture.missed[i];
+	return sum;
+}
+
+static uint64_t threads_of(const struct broker *b, const struct instance *i)
+{
+	struct capture_counters now;
+
+	if (i->target == NULL || i->target->phase != TARGET_PROFILED)
+		return 0;
+	figures_capture(b, i->target, &now);
+	return now.threads;
+}
+
+static void put_figures(FILE *out, const struct broker *b,
+			const struct instance *i)
+{
+	const bool runs = i->target != NULL && target_is_open(i->target);
+	struct instance_figures f;
+
+	figures_of_instance(b, i, &f);
+	fprintf(out, "\"profiler_id\": ");
+	put_string_or_null(out, runs ? i->target->profiler_id : "");
+	fprintf(out,
+		", \"threads\": %llu, \"samples_taken\": %llu, \"missed\": "
+		"%llu, \"pause_us_p99\": %.1f, \"chunks_sent\": %llu, "
+		"\"bytes_sent\": %llu, \"last_error\": ",
+		(unsigned long long)threads_of(b, i),
+		(unsigned long long)(f.capture.captured + f.capture.repeated +
+				     f.capture.filled),
+		(unsigned long long)missed_of(&f),
+		(double)counters_pause_percentile(&f.capture, 0.99) / 1e3,
+		(unsigned long long)(b->has_dsn ? f.chunks.sent
+						: f.chunks.written),
+		(unsigned long long)f.payload_bytes);
+	put_string_or_null(out, i->last_error);
+}
+
+static bool sees_figures(const struct peer *viewer, const struct instance *i)
+{
+	return viewer->is_operator || viewer->uid == i->uid;
+}
+
+static void put_target(FILE *out, const struct broker *b,
+		       const struct instance *i, const struct peer *viewer)
+{
+	fprintf(out, "{\"name\": ");
+	put_string(out, i->config.name);
+	fprintf(out,
+		", \"pid\": %d, \"state\": \"%s\", \"session_sampled\": %s, "
+		"\"lifecycle\": \"%s\", \"rate_hz\": %u, ",
+		i->pid, status_state_name(status_state(b, i)),
+		i->is_sampled ? "true" : "false",
+		i->config.lifecycle == LIFECYCLE_TRACE ? "trace" : "manual",
+		i->target != NULL ? i->target->rate_hz : i->config.rate_hz);
+	if (sees_figures(viewer, i))
+		put_figures(out, b, i);
+	else
+		fprintf(out, "\"profiler_id\": null, \"threads\": null, "
+			     "\"samples_taken\": null, \"missed\": null, "
+			     "\"pause_us_p99\": null, \"chunks_sent\": null, "
+			     "\"bytes_sent\": null, \"last_error\": null");
+	fprintf(out, "}");
+}
+
+static double limited_s(const struct broker *b)
+{
+	const uint64_t now_ns = clock_boot_ns();
+
+	if (b->limit.phase == LIMIT_NONE || b->limit.until_ns <= now_ns)
+		return 0;
+	return (double)(b->limit.until_ns - now_ns) / 1e9;
+}
+
+static void put_daemon(FILE *out, struct broker *b)
+{
+	struct msg_spool spool;
+	size_t profiling = 0;
+
+	FOR_EACH_TARGET(t, b)
+		profiling += t->phase == TARGET_PROFILED;
+	past_spool(b, &spool);
+	fprintf(out,
+		"\"daemon\": {\"version\": \"%s\", \"pid\": %d, "
+		"\"capture_pid\": %d, \"uptime_s\": %.3f, \"profiling\": %zu, "
+		"\"cpu_budget_percent\": %u, \"rate_limited_s\": %.1f, "
+		"\"spool\": {\"waiting\": %llu, \"bytes\": %llu}}",
+		SENTRY_PROFD_VERSION, getpid(), b->capture.pid,
+		(double)(clock_mono_ns() - b->epoch_ns) / 1e9, profiling,
+		b->options.cpu_budget, limited_s(b),
+		(unsigned long long)spool.count,
+		(unsigned long long)spool.bytes);
+}
+
+static void put_all(FILE *out, struct broker *b, const struct peer *viewer)
+{
+	bool first = true;
+
+	fprintf(out, "{");
+	put_daemon(out, b);
+	fprintf(out, ", \"targets\": [");
+	for (size_t k = 0; k < b->n_instances; k++) {
+		const struct instance *i = b->instances[k];
+
+		if (i->has_ended || i->is_removed)
+			continue;
+		fprintf(out, "%s\n  ", first ? "" : ",");
+		put_target(out, b, i, viewer);
+		first = false;
+	}
+	fprintf(out, "%s]}\n", first ? "" : "\n");
+}
+
+static int write_memfd(int fd, struct broker *b, const struct peer *viewer)
+{
+	/* fclose closes one of both. */
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
+	bool failed;
+
+	if (out == NULL) {
+		int r = -errno;
+
+		close_fd(&copy);
+		return r;
+	}
+	put_all(out, b, viewer);
+	failed = ferror(out);
+	if (fclose(out) != 0 || failed)
+		return -EIO;
+	return fcntl(fd, F_ADD_SEALS, NO_LATER_CHANGE) < 0 ? -errno : 0;
+}
+
+int status_make(struct broker *b, const struct peer *viewer, int *ret_fd,
+		uint32_t *ret_size)
+{
+	int fd = memfd_create("status", MFD_CLOEXEC | MFD_ALLOW_SEALING), r;
+	off_t size = 0;
+
+	if (fd < 0)
+		return -errno;
+	r = write_memfd(fd, b, viewer);
+	if (r == 0) {
+		size = lseek(fd, 0, SEEK_END);
+		r = size < 0 || lseek(fd, 0, SEEK_SET) < 0 ? -errno : 0;
+	}
+	if (r < 0) {
+		close_fd(&fd);
+		return r;
+	}
+	*ret_fd = fd;
+	*ret_size = (uint32_t)size;
+	return 0;
+}
