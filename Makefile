@@ -92,7 +92,7 @@ sentry-profd_SRC = profd ship_files finish broker pause limit patience children 
 	options options_help \
 	instance lifecycle session clients client_page thread_number \
 	targets attach figures \
-	control control_message control_socket allowance peer \
+	operate adopt rights status control control_message control_socket allowance peer \
 	service notify \
 	process files open rooted spawn output spool_dir accounts id child \
 	config config_read config_keys config_value config_print \

@@ -6,6 +6,7 @@
 #include "daemon/governor.h"
 #include "daemon/limit.h"
 #include "daemon/log.h"
+#include "daemon/operate.h"
 #include "daemon/pause.h"
 #include "daemon/service.h"
 #include "lib/base/clock.h"
@@ -30,6 +31,7 @@ void broker_run_once(struct broker *b, int timeout_ms)
 	children_check(b);
 	files_check(b->files);
 	limit_check(b);
+	operate_check(b);
 	clients_check(b);
 	instances_check(b);
 	targets_check(b);

@@ -12,6 +12,8 @@
  *   watch.c     the heartbeat of capture
  *   inbox.c     what capture and unwind say
  *   instance.c  the processes that are known
+ *   operate.c   what operators and clients ask for, on its socket
+ *   status.c    and what the former are shown
  *   clients.c   those of them that speak for themselves
  *   targets.c   runs of the profiler on them: their table, their ends
  *   attach.c    and what happens from their start on
@@ -49,6 +51,7 @@
 #include "proto/client_report.h"
 
 struct broker;
+struct control;
 
 /* What a process has used, over all its lives. */
 struct usage {
@@ -131,6 +134,7 @@ struct broker {
 	struct instance **instances;		/* oldest first */
 	size_t n_instances, instances_size;
 	struct clients clients;
+	struct control *control;      /* NULL: there is no socket */
 	struct instance_figures gone; /* of instances that are none any more */
 
 	uint64_t governed_at_ns; /* when the governor looked */

@@ -109,7 +109,7 @@ enum protocol_state clients_state(const struct broker *b,
 		return PROTOCOL_NONE;
 	if (!i->is_sampled)
 		return PROTOCOL_UNSAMPLED;
-	if (i->is_left_out || i->is_crowded_out)
+	if (i->is_left_out || i->is_crowded_out || i->is_detached)
 		return PROTOCOL_IS_LEFT_OUT;
 	if (b->limit.phase != LIMIT_NONE)
 		return PROTOCOL_LIMITED;
@@ -125,6 +125,16 @@ const char *clients_profiler_id(const struct instance *i)
 	return i->target != NULL && target_is_open(i->target)
 		       ? i->target->profiler_id
 		       : i->next_profiler_id;
+}
+
+void clients_tell(const struct broker *b, const struct instance *i,
+		  struct protocol_answer *ret)
+{
+	ret->pid = i->pid;
+	ret->state = clients_state(b, i);
+	if (ret->state == PROTOCOL_PROFILING)
+		(void)snprintf(ret->profiler_id, sizeof(ret->profiler_id), "%s",
+			       clients_profiler_id(i));
 }
 
 static void show(const struct broker *b, struct client *c)
@@ -243,7 +253,7 @@ void clients_check(struct broker *b)
 	}
 }
 
-static enum protocol_result result_of(enum lifecycle_result result)
+enum protocol_result clients_result(enum lifecycle_result result)
 {
 	switch (result) {
 	case LIFECYCLE_OK:
@@ -274,7 +284,7 @@ static void on_command(struct client *c, enum protocol_type type,
 		return;
 	}
 	result = command(c, type);
-	answer->result = result_of(result);
+	answer->result = clients_result(result);
 	(void)snprintf(answer->text, sizeof(answer->text), "%s",
 		       lifecycle_result_text(result));
 }

@@ -15,6 +15,7 @@
 
 #include <stdint.h>
 
+#include "daemon/lifecycle.h"
 #include "daemon/peer.h"
 #include "lib/base/util.h"
 #include "lib/client/protocol.h"
@@ -59,6 +60,13 @@ void clients_check(struct broker *b);
 
 /* The instance will be no more. */
 void clients_forget(struct broker *b, const struct instance *i);
+
+/* Of an instance, for an answer: pid, state, and the id if it is profiled. */
+void clients_tell(const struct broker *b, const struct instance *i,
+		  struct protocol_answer *ret);
+
+/* What start or stop came to, for an answer. */
+enum protocol_result clients_result(enum lifecycle_result result);
 
 /* What is done with an instance; i may be NULL. */
 enum protocol_state clients_state(const struct broker *b,

@@ -1,5 +1,7 @@
 #include "daemon/control.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -39,6 +41,17 @@ struct control {
 	struct allowance allowance;
 	struct connection *connections;
 };
+
+void control_refuse(struct control_answer *ret, enum protocol_result result,
+		    const char *format, ...)
+{
+	va_list args;
+
+	ret->m.result = result;
+	va_start(args, format);
+	(void)vsnprintf(ret->m.text, sizeof(ret->m.text), format, args);
+	va_end(args);
+}
 
 static void end(struct connection *c)
 {

@@ -33,6 +33,10 @@ struct control_answer {
 	uint32_t work; /* as allowance_use; 1 for what costs next to nothing */
 };
 
+/* result, and a line of why and what to do. */
+void control_refuse(struct control_answer *ret, enum protocol_result result,
+		    const char *format, ...) printf_like(3, 4);
+
 struct control_user {
 	/* A request, checked. *ret is all zeros, fd -1, work 1. */
 	void (*ask)(void *ctx, struct control_peer *peer,

@@ -97,6 +97,28 @@ int instance_add_given(struct broker *b, int32_t pid)
 	return 0;
 }
 
+int instance_add_attached(struct broker *b, const struct process *p,
+			  struct instance **ret)
+{
+	struct instance *i;
+	int r = add(b, p, &i);
+
+	if (r < 0)
+		return r;
+	r = watch(i);
+	if (r < 0) {
+		b->n_instances--;
+		free(i);
+		return r;
+	}
+	configure_given(&b->options, &i->config);
+	i->is_attached = true;
+	i->is_sampled = true;
+	i->is_started = true;
+	*ret = i;
+	return 0;
+}
+
 int instances_watch(struct broker *b)
 {
 	int r = 0;
@@ -160,7 +182,7 @@ static void start(struct broker *b, struct instance *i)
 
 static void check(struct broker *b, struct instance *i)
 {
-	bool wanted = !i->is_removed && lifecycle_wants(i);
+	bool wanted = !i->is_removed && !i->is_detached && lifecycle_wants(i);
 
 	if (i->target != NULL && target_is_over(i->target))
 		settle(b, i);

@@ -15,6 +15,7 @@
 
 #include "daemon/config.h"
 #include "daemon/figures.h"
+#include "daemon/process.h"
 #include "daemon/targets.h"
 #include "lib/base/loop.h"
 #include "lib/base/util.h"
@@ -37,8 +38,10 @@ struct instance {
 
 	struct target_config config; /* its section, by value */
 	uint32_t section;	     /* that one's place in the configuration */
-	bool is_given;	 /* named by --pid: known to the end of the run */
-	bool is_sampled; /* the session's decision */
+	bool is_given;	  /* named by --pid: known to the end of the run */
+	bool is_attached; /* named by an operator or its user (operate.c) */
+	bool is_detached; /* by one of these: to be left alone */
+	bool is_sampled;  /* the session's decision */
 
 	/* daemon/lifecycle.h */
 	bool is_started;     /* manual: to be profiled */
@@ -69,6 +72,13 @@ struct instance {
  * returns -errno.
  */
 must_check int instance_add_given(struct broker *b, int32_t pid);
+
+/*
+ * One that sentry-profctl attach names, and that is none yet: to be profiled,
+ * as those of --pid. Its pidfd is the instance's, on success.
+ */
+must_check int instance_add_attached(struct broker *b, const struct process *p,
+				     struct instance **ret);
 
 /* Takes note of the ends of those that were added before there was a loop. */
 must_check int instances_watch(struct broker *b);

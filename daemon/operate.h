@@ -1,15 +1,11 @@
 /*
  * What is asked of the daemon over its socket, and done: the part of
- * daemon/control.h that knows the broker.
- *
- * Who may what: root, the daemon's own user and the group sentry-profd
- * everything; a user what is about processes of his own; everybody STATUS,
- * in which others' figures are left out.
+ * daemon/control.h that knows the broker. Who may what is daemon/rights.h.
  */
 #ifndef DAEMON_OPERATE_H
 #define DAEMON_OPERATE_H
 
-#include "daemon/control.h"
+#include "lib/base/util.h"
 
 struct broker;
 
@@ -24,13 +20,5 @@ must_check int operate_start(struct broker *b);
 void operate_check(struct broker *b);
 /* Takes it away. */
 void operate_close(struct broker *b);
-
-/* Of the processes of a user who may not operate the daemon, at a time. */
-#define OPERATE_ATTACHED_MAX 8
-
-/* Those of control.h's struct control_user; ctx is the broker. For tests. */
-void operate_ask(void *ctx, struct control_peer *peer,
-		 const struct protocol_request *m, struct control_answer *ret);
-void operate_gone(void *ctx, struct control_peer *peer);
 
 #endif

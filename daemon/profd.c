@@ -18,6 +18,7 @@
 #include "daemon/child.h"
 #include "daemon/finish.h"
 #include "daemon/log.h"
+#include "daemon/operate.h"
 #include "daemon/pause.h"
 #include "daemon/privileges.h"
 #include "daemon/refusal.h"
@@ -275,6 +276,8 @@ static int start(struct broker *b, struct loop_source **signals)
 	if (r == 0)
 		r = ship_files_open(b);
 	if (r == 0)
+		r = operate_open(b);
+	if (r == 0)
 		r = limit_privileges(b);
 	if (r < 0)
 		return r;
@@ -283,6 +286,8 @@ static int start(struct broker *b, struct loop_source **signals)
 		r = files_new(b->loop, &b->files);
 	if (r == 0)
 		r = instances_watch(b);
+	if (r == 0)
+		r = operate_start(b);
 	if (r == 0)
 		r = watch_signals(b, signals);
 	if (r < 0) {
@@ -314,6 +319,7 @@ int main(int argc, char **argv)
 	take_dsn(b);
 	r = start(b, &signals);
 	if (r < 0) {
+		operate_close(b);
 		children_end(b);
 		output_close(&b->output);
 		return EXIT_FAILURE;
@@ -325,6 +331,7 @@ int main(int argc, char **argv)
 	finish_delivery(b);
 	if (!b->options.quiet && attached_any(b) && !b->failed)
 		finish_print_tables(b);
+	operate_close(b);
 	children_end(b);
 	/* Not before: chunks come and are answered until the end. */
 	delivery_give_up(b);

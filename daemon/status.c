@@ -6,31 +6,14 @@
 #include <unistd.h>
 
 #include "daemon/broker.h"
-#include "daemon/lifecycle.h"
+#include "daemon/clients.h"
+#include "daemon/rights.h"
 #include "lib/base/clock.h"
 
 #define NO_LATER_CHANGE \
 	(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
 
-enum protocol_state status_state(const struct broker *b,
-				 const struct instance *i)
-{
-	if (i->has_ended || i->is_removed)
-		return PROTOCOL_NONE;
-	if (i->is_left_out || i->is_crowded_out || i->is_detached)
-		return PROTOCOL_IS_LEFT_OUT;
-	if (!i->is_sampled)
-		return PROTOCOL_UNSAMPLED;
-	if (!lifecycle_wants(i))
-		return PROTOCOL_STOPPED;
-	if (b->limit.phase != LIMIT_NONE)
-		return PROTOCOL_LIMITED;
-	if (i->target != NULL && i->target->retry_ns != 0)
-		return PROTOCOL_TRACED_BY_OTHER;
-	return PROTOCOL_PROFILING;
-}
-
-const char *status_state_name(enum protocol_state state)
+static const char *state_name(enum protocol_state state)
 {
 	switch (state) {
 	case PROTOCOL_PROFILING:
@@ -113,11 +96,6 @@ static void put_figures(FILE *out, const struct broker *b,
 	put_string_or_null(out, i->last_error);
 }
 
-static bool sees_figures(const struct peer *viewer, const struct instance *i)
-{
-	return viewer->is_operator || viewer->uid == i->uid;
-}
-
 static void put_target(FILE *out, const struct broker *b,
 		       const struct instance *i, const struct peer *viewer)
 {
@@ -126,11 +104,11 @@ static void put_target(FILE *out, const struct broker *b,
 	fprintf(out,
 		", \"pid\": %d, \"state\": \"%s\", \"session_sampled\": %s, "
 		"\"lifecycle\": \"%s\", \"rate_hz\": %u, ",
-		i->pid, status_state_name(status_state(b, i)),
+		i->pid, state_name(clients_state(b, i)),
 		i->is_sampled ? "true" : "false",
 		i->config.lifecycle == LIFECYCLE_TRACE ? "trace" : "manual",
 		i->target != NULL ? i->target->rate_hz : i->config.rate_hz);
-	if (sees_figures(viewer, i))
+	if (rights_see(viewer, i))
 		put_figures(out, b, i);
 	else
 		fprintf(out, "\"profiler_id\": null, \"threads\": null, "
@@ -155,7 +133,7 @@ static void put_daemon(FILE *out, struct broker *b)
 	size_t profiling = 0;
 
 	FOR_EACH_TARGET(t, b)
-		profiling += t->phase == TARGET_PROFILED;
+	profiling += t->phase == TARGET_PROFILED;
 	past_spool(b, &spool);
 	fprintf(out,
 		"\"daemon\": {\"version\": \"%s\", \"pid\": %d, "

@@ -7,10 +7,8 @@
 
 #include "daemon/peer.h"
 #include "lib/base/util.h"
-#include "lib/client/protocol.h"
 
 struct broker;
-struct instance;
 
 /*
  * For viewer, who sees the figures of others' processes only if he may operate
@@ -19,12 +17,5 @@ struct instance;
  */
 must_check int status_make(struct broker *b, const struct peer *viewer,
 			   int *ret_fd, uint32_t *ret_size);
-
-/* What is done with an instance at present. */
-enum protocol_state status_state(const struct broker *b,
-				 const struct instance *i);
-
-/* In the JSON, and nowhere else: "profiling". */
-const char *status_state_name(enum protocol_state state);
 
 #endif

@@ -1,0 +1,142 @@
+#include "daemon/adopt.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/broker.h"
+#include "daemon/clients.h"
+#include "daemon/lifecycle.h"
+#include "daemon/process.h"
+#include "daemon/rights.h"
+
+/*
+ * In small messages (daemon/allowance.h). It is dear for a user: a process of
+ * his can make capture hang for a second, and be gone again.
+ */
+#define WORK	  10
+#define WORK_USER 5000
+
+/* Whatever was decided or found out about it, it is to be profiled. */
+static void take_again(struct instance *i, struct control_answer *ret)
+{
+	if (!i->is_detached && !i->is_left_out && i->is_sampled &&
+	    lifecycle_wants(i)) {
+		ret->m.result = PROTOCOL_RUNS_ALREADY;
+		return;
+	}
+	i->is_detached = false;
+	i->is_left_out = false;
+	i->last_error[0] = '\0';
+	i->is_sampled = true;
+	i->config.lifecycle = LIFECYCLE_MANUAL;
+	i->is_started = true;
+}
+
+static void refuse_fault(enum process_fault fault, int32_t pid,
+			 struct control_answer *ret)
+{
+	switch (fault) {
+	case PROCESS_GONE:
+	case PROCESS_ZOMBIE:
+		ret->m.result = PROTOCOL_NO_PROCESS;
+		return;
+	case PROCESS_KERNEL_THREAD:
+		control_refuse(
+			ret, PROTOCOL_FAILED,
+			"is a kernel thread: it has no user stack to profile");
+		return;
+	case PROCESS_THREAD:
+		control_refuse(ret, PROTOCOL_FAILED,
+			       "is a thread of process %d", pid);
+		return;
+	case PROCESS_OK:
+	case PROCESS_TRACED:
+	case PROCESS_UNREADABLE:
+		break;
+	}
+	control_refuse(ret, PROTOCOL_FAILED, "cannot be looked at");
+}
+
+static size_t attached_of(const struct broker *b, uint32_t uid)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < b->n_instances; k++)
+		n += b->instances[k]->is_attached &&
+		     b->instances[k]->uid == uid;
+	return n;
+}
+
+/* p's pidfd is closed, or the instance's. */
+static struct instance *attach_new(struct broker *b, const struct peer *is,
+				   struct process *p,
+				   struct control_answer *ret)
+{
+	struct instance *i = NULL;
+	int r;
+
+	if (!is->is_operator && !rights_own(is, p->pid, p->uid))
+		ret->m.result = PROTOCOL_DENIED;
+	else if (!is->is_operator && attached_of(b, is->uid) >= ADOPT_USER_MAX)
+		control_refuse(
+			ret, PROTOCOL_BUSY,
+			"%d processes of this user are attached: detach one",
+			ADOPT_USER_MAX);
+	else if (p->pid == getpid())
+		control_refuse(ret, PROTOCOL_FAILED, "is sentry-profd itself");
+	else {
+		r = instance_add_attached(b, p, &i);
+		if (r == 0)
+			return i;
+		control_refuse(ret,
+			       r == -ENOSPC ? PROTOCOL_BUSY : PROTOCOL_FAILED,
+			       "cannot be attached: %s",
+			       r == -ENOSPC ? "there are too many targets"
+					    : strerror(-r));
+	}
+	close_fd(&p->pidfd);
+	return NULL;
+}
+
+void adopt_attach(struct broker *b, const struct peer *is, int32_t pid,
+		  struct control_answer *ret)
+{
+	struct instance *i = instance_of_pid(b, pid);
+	enum process_fault fault;
+	struct process look;
+
+	ret->work = is->is_operator ? WORK : WORK_USER;
+	if (i != NULL && !rights_may(is, i)) {
+		ret->m.result = PROTOCOL_DENIED;
+		return;
+	}
+	if (i != NULL) {
+		take_again(i, ret);
+	} else {
+		fault = process_look(pid, &look);
+		if (fault != PROCESS_OK && fault != PROCESS_TRACED) {
+			refuse_fault(fault, look.pid, ret);
+			return;
+		}
+		i = attach_new(b, is, &look, ret);
+	}
+	if (i != NULL)
+		clients_tell(b, i, &ret->m);
+}
+
+void adopt_detach(struct broker *b, const struct peer *is, int32_t pid,
+		  struct control_answer *ret)
+{
+	struct instance *i = rights_find(b, is, pid, ret);
+
+	if (i == NULL)
+		return;
+	if (i->is_detached)
+		ret->m.result = PROTOCOL_LEFT_OUT;
+	i->is_detached = true;
+	/* No section would have it: nobody has to know that it is left out. */
+	if (i->is_attached)
+		instance_remove(i);
+	ret->m.pid = i->pid;
+	ret->m.state = PROTOCOL_IS_LEFT_OUT;
+}

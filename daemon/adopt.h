@@ -1,0 +1,24 @@
+/*
+ * Processes that are taken on, or left alone, by name and not by a section of
+ * the configuration: sentry-profctl attach and detach.
+ */
+#ifndef DAEMON_ADOPT_H
+#define DAEMON_ADOPT_H
+
+#include <stdint.h>
+
+#include "daemon/control.h"
+
+struct broker;
+
+/* Of each user who may not operate the daemon, at a time. */
+#define ADOPT_USER_MAX 8
+
+/* Profile it from now on, whatever is configured. */
+void adopt_attach(struct broker *b, const struct peer *is, int32_t pid,
+		  struct control_answer *ret);
+/* Let go of it and leave it alone, until its end or another attach. */
+void adopt_detach(struct broker *b, const struct peer *is, int32_t pid,
+		  struct control_answer *ret);
+
+#endif

@@ -1,0 +1,47 @@
+#include "daemon/rights.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "daemon/broker.h"
+#include "daemon/process.h"
+
+bool rights_own(const struct peer *is, int32_t pid, uint32_t uid)
+{
+	char path[32];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
+	return is->uid == uid && stat(path, &st) == 0 && st.st_uid == uid;
+}
+
+bool rights_may(const struct peer *is, const struct instance *i)
+{
+	return is->is_operator || rights_own(is, i->pid, i->uid);
+}
+
+bool rights_see(const struct peer *is, const struct instance *i)
+{
+	return is->is_operator || is->uid == i->uid;
+}
+
+struct instance *rights_find(struct broker *b, const struct peer *is,
+			     int32_t pid, struct control_answer *ret)
+{
+	struct instance *i = instance_of_pid(b, pid);
+	struct process look;
+	enum process_fault fault;
+
+	if (i != NULL && !rights_may(is, i)) {
+		ret->m.result = PROTOCOL_DENIED;
+		return NULL;
+	}
+	if (i != NULL)
+		return i;
+	fault = process_look(pid, &look);
+	close_fd(&look.pidfd);
+	ret->m.result = fault == PROCESS_GONE || fault == PROCESS_ZOMBIE
+				? PROTOCOL_NO_PROCESS
+				: PROTOCOL_NO_TARGET;
+	return NULL;
+}

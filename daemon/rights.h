@@ -1,0 +1,36 @@
+/*
+ * Who may do what over the daemon's socket: root, the daemon's own user and the
+ * group sentry-profd everything; a user what is about processes of his own.
+ * Everybody may see the status, in which others' figures are left out: what is
+ * in it then, ps(1) and the configuration's wish, is no secret where /proc is
+ * open.
+ */
+#ifndef DAEMON_RIGHTS_H
+#define DAEMON_RIGHTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/control.h"
+#include "daemon/peer.h"
+
+struct broker;
+struct instance;
+
+/*
+ * Is process pid, which runs as uid, the peer's own? One whose files in /proc
+ * are not its user's is not: it has changed its rights, or runs a file that he
+ * may not read.
+ */
+bool rights_own(const struct peer *is, int32_t pid, uint32_t uid);
+
+/* May the peer start, stop, and ask for the profiler's id? */
+bool rights_may(const struct peer *is, const struct instance *i);
+/* May it see the figures? */
+bool rights_see(const struct peer *is, const struct instance *i);
+
+/* The instance, if the peer may; NULL: *ret says why not. */
+struct instance *rights_find(struct broker *b, const struct peer *is,
+			     int32_t pid, struct control_answer *ret);
+
+#endif
