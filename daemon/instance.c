@@ -111,7 +111,7 @@ int instance_add_attached(struct broker *b, const struct process *p,
 		free(i);
 		return r;
 	}
-	configure_given(&b->options, &i->config);
+	config_implicit_target(&b->options.config, "pid", &i->config);
 	i->is_attached = true;
 	i->is_sampled = true;
 	i->is_started = true;
