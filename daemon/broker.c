@@ -49,9 +49,8 @@ uint64_t broker_now_ns(const struct broker *b)
 int broker_wait_ms(const struct broker *b, uint64_t deadline_ns)
 {
 	uint64_t now = broker_now_ns(b);
-	bool calm = b->ended_ns == 0 &&
-		    (b->limit.phase == LIMIT_HOLDS ||
-		     (b->capture.pid != 0 && b->beat_looks == 0));
+	bool calm =
+		b->ended_ns == 0 && b->capture.pid != 0 && b->beat_looks == 0;
 
 	if (now >= deadline_ns)
 		return 0;

@@ -90,18 +90,11 @@ struct unwind {
 };
 
 /* The server takes no profiles (limit.c). */
-enum limit_phase {
-	LIMIT_NONE,
-	LIMIT_BEGINS, /* capture is to end, and to stay so */
-	LIMIT_HOLDS,  /* it has, and all targets run alone */
-};
-
 struct limit {
-	enum limit_phase phase;
 	uint64_t until_ns; /* by clock_boot_ns; 0: never */
-	uint64_t since_ns; /* by broker_now_ns: the pause that there is */
+	bool holds;	   /* nothing is to be sampled because of it, */
+	uint64_t since_ns; /* by broker_now_ns */
 	uint64_t paused_ns, pauses;
-	struct patience patience; /* with capture */
 };
 
 struct envelope; /* delivery.c */

@@ -246,7 +246,7 @@ void children_check(struct broker *b)
 {
 	watch_heartbeat(b);
 	children_check_killed(b);
-	if (b->ended_ns == 0 && !b->pausing && b->limit.phase == LIMIT_NONE)
+	if (b->ended_ns == 0 && !b->pausing)
 		check_restart(&b->capture);
 	check_restart(&b->ship);
 	for (size_t i = 0; i < b->n_unwinds; i++)

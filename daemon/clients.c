@@ -111,7 +111,7 @@ enum protocol_state clients_state(const struct broker *b,
 		return PROTOCOL_UNSAMPLED;
 	if (i->is_left_out || i->is_crowded_out || i->is_detached)
 		return PROTOCOL_IS_LEFT_OUT;
-	if (b->limit.phase != LIMIT_NONE)
+	if (b->limit.holds)
 		return PROTOCOL_LIMITED;
 	if (i->target != NULL && i->target->retry_ns != 0)
 		return PROTOCOL_TRACED_BY_OTHER;

@@ -61,7 +61,7 @@ static int capture_done(void *ctx, struct ipc_message *m)
 	struct broker *b = ctx;
 
 	(void)m;
-	if (b->ended_ns == 0 && !b->pausing && b->limit.phase == LIMIT_NONE)
+	if (b->ended_ns == 0 && !b->pausing)
 		return -EPROTO;
 	b->capture_done = b->ended_ns != 0;
 	return 0;

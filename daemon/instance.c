@@ -182,7 +182,8 @@ static void start(struct broker *b, struct instance *i)
 
 static void check(struct broker *b, struct instance *i)
 {
-	bool wanted = !i->is_removed && !i->is_detached && lifecycle_wants(i);
+	const bool wanted = !i->is_removed && !i->is_detached &&
+			    !b->limit.holds && lifecycle_wants(i);
 
 	if (i->target != NULL && target_is_over(i->target))
 		settle(b, i);

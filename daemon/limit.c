@@ -1,11 +1,6 @@
 #include "daemon/limit.h"
 
-#include <string.h>
-
-#include "daemon/child.h"
-#include "daemon/id.h"
 #include "daemon/log.h"
-#include "daemon/pause.h"
 #include "lib/base/clock.h"
 #include "proto/ratelimit.h"
 
@@ -34,77 +29,32 @@ int limit_take(struct broker *b, uint64_t until_ns)
 	return 0;
 }
 
-/* What there is of each is a chunk now, and the next one is another's. */
-static void renew_sessions(struct broker *b)
-{
-	FOR_EACH_TARGET(t, b)
-	{
-		struct msg_session_renew m = {
-			.h = MSG_HEADER(MSG_SESSION_RENEW, msg_session_renew),
-			.target = t->id,
-		};
-
-		id_make(t->profiler_id);
-		if (t->session == SESSION_NONE || t->phase == TARGET_CLOSED)
-			continue;
-		memcpy(m.profiler_id, t->profiler_id, sizeof(m.profiler_id));
-		child_send(&t->unwind->child, &m, sizeof(m), NULL, 0);
-	}
-}
-
-/* Ticks until now were missed if there was no capture; from now on none are. */
 static void begin(struct broker *b)
 {
-	const uint64_t now = clock_mono_ns();
-
-	FOR_EACH_TARGET(t, b)
-	target_count_absence(b, t, now);
-	targets_resumed(b, now);
+	b->limit.holds = true;
 	b->limit.since_ns = broker_now_ns(b);
 	b->limit.pauses++;
-	b->limit.phase = LIMIT_BEGINS;
-	pause_capture(b);
-	patience_start(&b->limit.patience, now);
-}
-
-static void wait_for_capture(struct broker *b)
-{
-	if (b->capture.pid == 0) {
-		renew_sessions(b);
-		b->limit.phase = LIMIT_HOLDS;
-		log_debug("all processes are let go: the server takes nothing");
-		return;
-	}
-	pause_watch(b, &b->limit.patience);
+	log_debug("all processes are let go: the server takes nothing");
 }
 
 static void end(struct broker *b)
 {
+	b->limit.holds = false;
 	b->limit.paused_ns += broker_now_ns(b) - b->limit.since_ns;
-	b->limit.phase = LIMIT_NONE;
-	pause_over(b, clock_mono_ns());
 	log_debug("the server takes profiles again");
 }
 
 void limit_check(struct broker *b)
 {
-	const bool limited = clock_boot_ns() < b->limit.until_ns;
+	const bool limited =
+		goes_nowhere(b) && clock_boot_ns() < b->limit.until_ns;
 
-	if (b->pausing || b->ended_ns != 0)
+	if (b->pausing || b->ended_ns != 0 || limited == b->limit.holds)
 		return;
-	switch (b->limit.phase) {
-	case LIMIT_NONE:
-		if (limited && goes_nowhere(b))
-			begin(b);
-		return;
-	case LIMIT_BEGINS:
-		wait_for_capture(b);
-		return;
-	case LIMIT_HOLDS:
-		if (!limited)
-			end(b);
-		return;
-	}
+	if (limited)
+		begin(b);
+	else
+		end(b);
 }
 
 uint64_t limit_paused_ns(const struct broker *b)
@@ -112,5 +62,5 @@ uint64_t limit_paused_ns(const struct broker *b)
 	uint64_t until = b->ended_ns != 0 ? b->ended_ns : broker_now_ns(b);
 
 	return b->limit.paused_ns +
-	       (b->limit.phase != LIMIT_NONE ? until - b->limit.since_ns : 0);
+	       (b->limit.holds ? until - b->limit.since_ns : 0);
 }

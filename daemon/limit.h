@@ -1,7 +1,7 @@
 /*
  * While the server takes no profiles nothing is sampled: no thread is stopped
- * for what cannot go anywhere. The broker lets go of all targets, and attaches
- * to them again when the limit is over; what comes then has a new profiler_id.
+ * for what cannot go anywhere. All runs are stopped, and others are started when
+ * the limit is over (instances_check).
  *
  * With --output there is somewhere to go, and sampling goes on.
  */
@@ -13,7 +13,7 @@
 /* ship says until when, by clock_boot_ns; an earlier time than before, too. */
 must_check int limit_take(struct broker *b, uint64_t until_ns);
 
-/* At every turn: begins and ends the pause. Never waits. */
+/* At every turn: begins and ends the pause. */
 void limit_check(struct broker *b);
 
 /* For how long nothing was sampled, over the whole run. */

@@ -52,7 +52,6 @@ enum msg_type {
 	MSG_STACK_HINT,
 	/* broker -> unwind */
 	MSG_SESSION_OPEN,
-	MSG_SESSION_RENEW,
 	MSG_SESSION_CLOSE,
 	MSG_SESSION_FORGET,
 	MSG_RING_OPEN,

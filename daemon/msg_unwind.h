@@ -32,17 +32,6 @@ struct msg_session_open {
 };
 
 /*
- * capture has let go of the target for a while: what there is of it is a chunk
- * now, and what comes is another profiler's. A session that is none any more is
- * no fault.
- */
-struct msg_session_renew {
-	struct msg_header h;
-	uint32_t target;
-	char profiler_id[MSG_ID_SIZE];
-};
-
-/*
  * The target's RECORD_END will not come (it was left out, or ended while there
  * was no capture): close its session with what is there. Answered by
  * MSG_SESSION_CLOSED, also where there is no such session (any more: it was in

@@ -13,7 +13,7 @@ void target_count_absence(const struct broker *b, struct target *t,
 	uint64_t ticks;
 
 	if (t->phase != TARGET_PROFILED || t->dead_ns == 0 ||
-	    now < t->dead_ns || b->limit.phase != LIMIT_NONE)
+	    now < t->dead_ns)
 		return;
 	ticks = (now - t->dead_ns) / b->period_ns;
 	t->past.ticks += ticks;

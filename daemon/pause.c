@@ -44,7 +44,7 @@ static void let_go(struct broker *b)
 {
 	struct patience patience;
 
-	if (b->ended_ns == 0 && b->limit.phase == LIMIT_NONE)
+	if (b->ended_ns == 0)
 		pause_capture(b);
 	patience_start(&patience, clock_mono_ns());
 	while (b->capture.pid != 0) {

@@ -45,8 +45,7 @@ bool child_is_wanted(const struct child *child)
 	if (b->ending)
 		return false;
 	if (child == &b->capture)
-		return !b->capture_done && b->ended_ns == 0 && !b->pausing &&
-		       b->limit.phase == LIMIT_NONE;
+		return !b->capture_done && b->ended_ns == 0 && !b->pausing;
 	return child == &b->ship || !b->stopping;
 }
 

@@ -32,7 +32,7 @@ static void tell_status(struct broker *b, size_t profiled, size_t waiting)
 {
 	if (b->stopping)
 		notify_status(&b->notify, "the last chunks are delivered");
-	else if (b->limit.phase != LIMIT_NONE)
+	else if (b->limit.holds)
 		notify_status(&b->notify, "nothing is sampled: the server "
 					  "takes no profiles");
 	else if (waiting > 0)

@@ -122,7 +122,7 @@ static double limited_s(const struct broker *b)
 {
 	const uint64_t now_ns = clock_boot_ns();
 
-	if (b->limit.phase == LIMIT_NONE || b->limit.until_ns <= now_ns)
+	if (!b->limit.holds || b->limit.until_ns <= now_ns)
 		return 0;
 	return (double)(b->limit.until_ns - now_ns) / 1e9;
 }

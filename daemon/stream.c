@@ -294,20 +294,6 @@ int stream_interrupted(struct stream *s)
 	return s->closed ? 0 : aggregate_exit_all(s->aggregate, s->time_ns);
 }
 
-int stream_renew(struct stream *s, const char profiler_id[MSG_ID_SIZE])
-{
-	int r;
-
-	if (s->closed)
-		return 0;
-	r = stream_interrupted(s);
-	if (r == 0)
-		r = cut_chunk(s, s->time_ns);
-	memcpy(s->open.profiler_id, profiler_id, sizeof(s->open.profiler_id));
-	s->first_end_ns = 0;
-	return r;
-}
-
 int stream_close(struct stream *s)
 {
 	const struct msg_session_closed m = {

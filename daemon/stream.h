@@ -43,12 +43,6 @@ must_check int stream_record(struct stream *s, const struct record *record,
 must_check int stream_interrupted(struct stream *s);
 
 /*
- * Capture has let go: closes the chunk, and what comes is another profiler's.
- */
-must_check int stream_renew(struct stream *s,
-			    const char profiler_id[MSG_ID_SIZE]);
-
-/*
  * Closes the last chunk and tells the broker that the session is closed. The
  * stream takes no more records; its table can still be written.
  */

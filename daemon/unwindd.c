@@ -266,24 +266,6 @@ static int write_table(void *ctx, struct ipc_message *message)
 	return ipc_send(MSG_FD, &done, sizeof(done), NULL, 0);
 }
 
-static int renew_session(void *ctx, struct ipc_message *message)
-{
-	const struct msg_session_renew *m = (const void *)message->bytes;
-	struct stream *stream = stream_of(m->target);
-	int r;
-
-	(void)ctx;
-	/* What capture wrote before it let go is the old one's. */
-	if (me.link_fd >= 0)
-		on_link(true);
-	if (stream == NULL)
-		return 0;
-	work_for(stream);
-	r = stream_renew(stream, m->profiler_id);
-	work_for(NULL);
-	return r;
-}
-
 static int close_session(void *ctx, struct ipc_message *message)
 {
 	const struct msg_session_close *m = (const void *)message->bytes;
@@ -330,8 +312,6 @@ static void on_broker(void)
 {
 	static const struct msg_rule rules[] = {
 		MSG_RULE(MSG_SESSION_OPEN, msg_session_open, 0, open_session),
-		MSG_RULE(MSG_SESSION_RENEW, msg_session_renew, 0,
-			 renew_session),
 		MSG_RULE(MSG_SESSION_CLOSE, msg_session_close, 0,
 			 close_session),
 		MSG_RULE(MSG_SESSION_FORGET, msg_session_forget, 0,
