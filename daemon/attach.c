@@ -40,6 +40,7 @@ static void open_session(struct broker *b, struct target *t)
 		.pid = t->pid,
 		.max_frames = b->options.max_frames,
 		.symbols = (uint32_t)b->options.symbols,
+		.cpu_only = b->options.config.mode == MODE_CPU,
 		.chunk_us = b->options.chunk_seconds * UINT64_C(1000000),
 		.wall_offset_us = b->wall_offset_us,
 	};
@@ -52,6 +53,10 @@ static void open_session(struct broker *b, struct target *t)
 	memcpy(m.environment, c->environment, sizeof(m.environment));
 	memcpy(m.release_given, c->release, sizeof(m.release_given));
 	memcpy(m.release_env, b->options.release_env, sizeof(m.release_env));
+	memcpy(m.in_app_include, b->options.config.in_app_include,
+	       sizeof(m.in_app_include));
+	memcpy(m.in_app_exclude, b->options.config.in_app_exclude,
+	       sizeof(m.in_app_exclude));
 	child_send(&t->unwind->child, &m, sizeof(m), NULL, 0);
 	t->session = SESSION_ASKED;
 	t->unwind->sessions_asked++;

@@ -32,6 +32,9 @@ static int start(struct child *child, const char *const *environment,
 		.gid = MSG_ID_KEEP,
 		.debug = b->options.debug,
 		.files = files,
+		.spool_bytes = b->options.config.spool_max_bytes,
+		.spool_count = b->options.config.spool_max_chunks,
+		.spool_age_s = b->options.config.spool_max_age_s,
 		.seccomp_kill = getenv("SENTRY_PROFD_SECCOMP_KILL") != NULL,
 	};
 	int r;
@@ -147,6 +150,7 @@ static int start_ship(struct broker *b)
 	if (r == 0 && b->has_dsn) {
 		dsn.limited_until_ns = b->limit.until_ns;
 		dsn.retry_5xx = b->options.retry_5xx;
+		dsn.no_reports = !b->options.config.client_reports;
 		memcpy(dsn.dsn, b->dsn, sizeof(dsn.dsn));
 		child_send(&b->ship, &dsn, sizeof(dsn), NULL, 0);
 		explicit_bzero(&dsn, sizeof(dsn));

@@ -11,7 +11,7 @@
 
 #include "daemon/config_keys.h"
 #include "daemon/log.h"
-#include "daemon/match.h"
+#include "daemon/spool_dir.h"
 #include "lib/base/buf.h"
 
 #define TARGETS_D "targets.d"
@@ -27,10 +27,9 @@ void config_init(struct config *c)
 		.cpu_budget = 5,
 		.max_frames = 512,
 		.symbols = UNWIND_SYMBOLS_NAMES,
-		/* Some hours of a dozen targets; or a day of one. */
-		.spool_max_bytes = UINT64_C(256) << 20,
-		.spool_max_chunks = 1 << 14,
-		.spool_max_age_s = 24 * 3600,
+		.spool_max_bytes = SPOOL_BYTES_DEFAULT,
+		.spool_max_chunks = SPOOL_COUNT_DEFAULT,
+		.spool_max_age_s = SPOOL_AGE_DEFAULT_S,
 		.platform = "rust",
 		.implicit = {.uid = CONFIG_UID_ANY},
 	};

@@ -81,7 +81,7 @@ const struct reports_item *destination_report(struct destination *d,
 {
 	const uint64_t now_ns = clock_boot_ns();
 
-	if (due_ns > now_ns ||
+	if (d->is_silent || due_ns > now_ns ||
 	    reports_take(&d->reports, now_ns,
 			 (int64_t)(clock_wall_ns() / NS_PER_SEC), &d->item) < 0)
 		return NULL;

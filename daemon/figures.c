@@ -40,6 +40,7 @@ static void add_chunks(struct chunk_counts *sum,
 	sum->unwritten += more->unwritten;
 	sum->sent += more->sent;
 	sum->spooled += more->spooled;
+	sum->idle += more->idle;
 	for (size_t i = 0; i < DISCARD_REASONS_MAX; i++)
 		sum->discarded[i] += more->discarded[i];
 }

@@ -19,6 +19,7 @@ struct chunk_counts {
 	uint64_t unwritten; /* there should have been a file, and is none */
 	uint64_t sent;
 	uint64_t spooled; /* to be sent later, perhaps by another daemon */
+	uint64_t idle; /* not made: nobody ran, and only that was asked for */
 	uint64_t discarded[DISCARD_REASONS_MAX]; /* by enum discard */
 };
 

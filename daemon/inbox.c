@@ -164,8 +164,13 @@ static int take_lost(void *ctx, struct ipc_message *message)
 				  ? DISCARD_TOO_LARGE
 				  : m->reason;
 
-	if (t == NULL || reason >= DISCARD_N) {
+	if (t == NULL || (reason >= DISCARD_N && reason != CHUNK_LOST_IDLE)) {
 		child_fail(child, "loses a chunk that is none");
+		return 0;
+	}
+	if (reason == CHUNK_LOST_IDLE) {
+		t->instance->past.chunks.idle++;
+		chunk_is_finished(t);
 		return 0;
 	}
 	t->instance->past.chunks.made++;

@@ -2,58 +2,12 @@
 
 #include <string.h>
 
-/* Where to go on when what follows a star does not fit: the star takes more. */
-struct star {
-	const char *rest; /* of the pattern, behind it; NULL: there is none */
-	size_t at;	  /* in the text, behind what it has taken */
-};
+#include "lib/base/glob.h"
 
-/*
- * Of stars of one kind only the last one ever needs to take more: it can take
- * what those before it would. Where a star ends at a slash, the last "**" may
- * still go beyond.
- * A NUL in the text, between arguments, is a blank to the pattern.
- */
-bool match_glob(const char *pattern, const char *text, size_t n,
-		bool slash_ends_star)
+static bool match_glob(const char *pattern, const char *text, size_t n,
+		       bool slash_ends_star)
 {
-	struct star any = {NULL, 0}, part = {NULL, 0};
-	const char *p = pattern;
-	size_t at = 0;
-
-	for (;;) {
-		char c = at < n && text[at] != '\0' ? text[at] : ' ';
-
-		if (*p == '*' && slash_ends_star && p[1] != '*') {
-			part = (struct star){++p, at};
-			continue;
-		}
-		if (*p == '*') {
-			while (*p == '*')
-				p++;
-			any = (struct star){p, at};
-			part.rest = NULL;
-			continue;
-		}
-		if (at == n && *p == '\0')
-			return true;
-		if (at < n && (*p == c ||
-			       (*p == '?' && !(slash_ends_star && c == '/')))) {
-			p++;
-			at++;
-			continue;
-		}
-		if (part.rest != NULL && part.at < n && text[part.at] != '/') {
-			p = part.rest;
-			at = ++part.at;
-			continue;
-		}
-		part.rest = NULL;
-		if (any.rest == NULL || any.at == n)
-			return false;
-		p = any.rest;
-		at = ++any.at;
-	}
+	return glob_match(pattern, strlen(pattern), text, n, slash_ends_star);
 }
 
 static bool glob_text(const char *pattern, const char *text)

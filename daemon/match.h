@@ -3,9 +3,7 @@
  * comes as an argument, read by whoever has the rights, with bounds of its own.
  * All of it was chosen by a stranger, and is compared, nothing else.
  *
- * Patterns: "?" is a character, "*" any number of them. In exe they stop at a
- * slash, and "**" does not. No brackets, no escapes. Time is linear in the
- * text for each star, where fnmatch(3) has no such bound.
+ * Patterns are those of lib/base/glob.h; in exe a slash ends a star.
  */
 #ifndef DAEMON_MATCH_H
 #define DAEMON_MATCH_H
@@ -50,9 +48,6 @@ void match_wants(const struct target_config *t, struct match_wants *ret);
 
 /* Has it any rule? One without would be all processes. */
 bool match_has_rules(const struct target_config *t);
-
-bool match_glob(const char *pattern, const char *text, size_t n,
-		bool slash_ends_star);
 
 /* A container's id: 64 hex digits and a NUL. */
 #define MATCH_CONTAINER_SIZE 65

@@ -106,6 +106,11 @@ struct msg_init {
 	/* Tests: a forbidden call kills instead of failing. */
 	uint32_t seccomp_kill;
 	uint32_t files;
+	/* Limits of the spool, for ship; 0: the default. */
+	uint32_t spool_count;
+	uint32_t spool_age_s;
+	uint32_t reserved;
+	uint64_t spool_bytes;
 };
 
 /*

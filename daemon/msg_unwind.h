@@ -19,7 +19,9 @@ struct msg_session_open {
 	uint32_t target;
 	int32_t pid;
 	uint32_t max_frames;
-	uint32_t symbols; /* enum unwind_symbols */
+	uint32_t symbols;  /* enum unwind_symbols */
+	uint32_t cpu_only; /* threads that do not run have no stack */
+	uint32_t reserved;
 	uint64_t chunk_us;
 	uint64_t first_chunk_us; /* the first one's, no longer than others */
 	uint64_t wall_offset_us;
@@ -27,8 +29,10 @@ struct msg_session_open {
 	char profiler_id[MSG_ID_SIZE];
 	char platform[MSG_TEXT_MAX];
 	char environment[MSG_TEXT_MAX];
-	char release_given[MSG_TEXT_MAX]; /* by configuration, else "" */
-	char release_env[MSG_TEXT_MAX];	  /* by our environment, else "" */
+	char release_given[MSG_TEXT_MAX];  /* by configuration, else "" */
+	char release_env[MSG_TEXT_MAX];	   /* by our environment, else "" */
+	char in_app_include[MSG_TEXT_MAX]; /* patterns of files, or "" */
+	char in_app_exclude[MSG_TEXT_MAX];
 };
 
 /*
@@ -116,6 +120,7 @@ struct msg_chunk {
 enum chunk_lost {
 	CHUNK_LOST_MEMORY = 1000, /* no memory or no space for the payload */
 	CHUNK_LOST_TOO_LARGE, /* above the server's limit in spite of the cut */
+	CHUNK_LOST_IDLE,      /* no loss: cpu_only, and nobody ran */
 };
 struct msg_chunk_lost {
 	struct msg_header h;

@@ -50,6 +50,9 @@ static const struct {
 	{"client-key", OPTION_KEY, true, "client_key"},
 	{"rate", OPTION_KEY, true, "rate_hz"},
 	{"chunk-seconds", OPTION_KEY, true, "chunk_seconds"},
+	{"mode", OPTION_KEY, true, "mode"},
+	{"in-app-include", OPTION_KEY, true, "in_app_include"},
+	{"in-app-exclude", OPTION_KEY, true, "in_app_exclude"},
 	{"max-frames", OPTION_KEY, true, "max_frames"},
 	{"cpu-budget", OPTION_KEY, true, "cpu_budget_percent"},
 	{"release", OPTION_KEY, true, "release"},
@@ -222,10 +225,28 @@ static const char *or_null(const char *text)
 	return text[0] == '\0' ? NULL : text;
 }
 
+/* For ship, whose libcurl reads them: the lower case first. */
+static void set_proxies(const struct config *c)
+{
+	const struct {
+		const char *variable, *value;
+	} v[] = {
+		{"http_proxy", c->http_proxy},
+		{"https_proxy", c->https_proxy},
+		{"no_proxy", c->no_proxy},
+	};
+
+	for (size_t i = 0; i < array_size(v); i++)
+		if (v[i].value[0] != '\0' &&
+		    setenv(v[i].variable, v[i].value, 1) < 0)
+			log_error("no memory for %s", v[i].variable);
+}
+
 static void use_config(struct options *o)
 {
 	const struct config *c = &o->config;
 
+	set_proxies(c);
 	o->shutdown_timeout_s = c->shutdown_timeout_s;
 	o->dsn = c->has_dsn ? c->dsn : NULL;
 	o->socket = or_null(c->socket);

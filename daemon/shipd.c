@@ -113,6 +113,7 @@ static int take_dsn(void *ctx, struct ipc_message *message)
 	if (message->n_fds != 0 || memchr(m->dsn, '\0', sizeof(m->dsn)) == NULL)
 		return -EPROTO;
 	outbox.to.retry_5xx = m->retry_5xx != 0;
+	outbox.to.is_silent = m->no_reports != 0;
 	switch (dsn_parse(&dsn, m->dsn)) {
 	case DSN_OK:
 		outbox_set_dsn(&outbox, &dsn, m->limited_until_ns);
@@ -302,9 +303,14 @@ static void open_transport(const int fds[INIT_FILE_N])
 }
 
 /* Without one, chunks wait in memory. */
-static void open_spool(int dir_fd)
+static void open_spool(const struct msg_init *init, int dir_fd)
 {
-	int r = dir_fd < 0 ? 0 : spooled_open(&outbox.spooled, dir_fd);
+	const struct spool_limits limits = {
+		.bytes = init->spool_bytes,
+		.count = init->spool_count,
+		.age_ms = init->spool_age_s * UINT64_C(1000),
+	};
+	int r = dir_fd < 0 ? 0 : spooled_open(&outbox.spooled, &limits, dir_fd);
 
 	if (r < 0)
 		log_error("the spool cannot be read: %s", strerror(-r));
@@ -337,7 +343,7 @@ static void set_up(const struct msg_init *init, int fds[INIT_FILE_N])
 	r = sandbox_enter(SANDBOX_SHIP, init->seccomp_kill, fds[INIT_SPOOL]);
 	if (r < 0)
 		die("cannot enter the sandbox", -r);
-	open_spool(fds[INIT_SPOOL]);
+	open_spool(init, fds[INIT_SPOOL]);
 }
 
 /* Nobody waits for answers any more; what is left may still be sent. */

@@ -11,6 +11,11 @@
 
 #define SPOOL_DIR_DEFAULT "/var/lib/sentry-profd/spool"
 
+/* Some hours of a dozen targets, compressed; or some days of one. */
+#define SPOOL_BYTES_DEFAULT (UINT64_C(256) << 20)
+#define SPOOL_COUNT_DEFAULT (1u << 14)
+#define SPOOL_AGE_DEFAULT_S UINT64_C(86400)
+
 /*
  * Opens path, or makes it first and what it is in. In the end it is uid's and
  * gid's (MSG_ID_KEEP: whose it is), and nobody else can look into it. The

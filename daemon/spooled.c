@@ -6,18 +6,12 @@
 #include "daemon/child.h"
 #include "daemon/log.h"
 #include "daemon/outbox.h"
+#include "daemon/spool_dir.h"
 #include "lib/base/clock.h"
 
 /* A full disk may have room again, and memory may be free again. */
 #define KEEP_PAUSE_NS (10 * NS_PER_SEC)
 #define GIVE_PAUSE_NS (1 * NS_PER_SEC)
-
-/* Some hours of a dozen targets, compressed; or some days of one. */
-static const struct spool_limits limits = {
-	.bytes = 256u << 20,
-	.count = 1 << 14,
-	.age_ms = UINT64_C(24) * 3600 * 1000,
-};
 
 static uint64_t wall_ms(void)
 {
@@ -75,11 +69,23 @@ static void on_event(void *ctx, enum spool_event event, const char *name,
 	}
 }
 
-int spooled_open(struct spooled *s, int dir_fd)
+int spooled_open(struct spooled *s, const struct spool_limits *limits,
+		 int dir_fd)
 {
 	const struct spool_options options = {
 		.dir_fd = dir_fd,
-		.limits = limits,
+		.limits =
+			{
+				.bytes = limits->bytes != 0
+						 ? limits->bytes
+						 : SPOOL_BYTES_DEFAULT,
+				.count = limits->count != 0
+						 ? limits->count
+						 : SPOOL_COUNT_DEFAULT,
+				.age_ms = limits->age_ms != 0
+						  ? limits->age_ms
+						  : SPOOL_AGE_DEFAULT_S * 1000,
+			},
 		.event = on_event,
 		.ctx = s,
 	};

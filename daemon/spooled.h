@@ -40,11 +40,13 @@ struct spooled {
 void spooled_init(struct spooled *s, struct reports *reports);
 
 /*
- * Takes the spool in this directory, which stays the caller's. Returns 0 or
+ * Takes the spool in this directory, which stays the caller's; a limit of 0 is
+ * one of SPOOL_*_DEFAULT (daemon/spool_dir.h). Returns 0 or
  * an error of spool_new: then there is none. Its first chunk is due after a
  * while, by chance: hosts that start at the same moment have one, too.
  */
-must_check int spooled_open(struct spooled *s, int dir_fd);
+must_check int spooled_open(struct spooled *s,
+			    const struct spool_limits *limits, int dir_fd);
 void spooled_fini(struct spooled *s);
 
 void spooled_set_dsn(struct spooled *s, const struct dsn *dsn);

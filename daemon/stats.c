@@ -72,12 +72,13 @@ static void put_chunks(FILE *out, const struct instance_figures *f)
 	fprintf(out,
 		"  \"chunks\": {\"made\": %llu, \"written\": %llu, "
 		"\"unwritten\": %llu, \"sent\": %llu, \"spooled\": %llu, "
-		"\"idle\": 0, \"discarded\": {",
+		"\"idle\": %llu, \"discarded\": {",
 		(unsigned long long)f->chunks.made,
 		(unsigned long long)f->chunks.written,
 		(unsigned long long)f->chunks.unwritten,
 		(unsigned long long)f->chunks.sent,
-		(unsigned long long)f->chunks.spooled);
+		(unsigned long long)f->chunks.spooled,
+		(unsigned long long)f->chunks.idle);
 	for (uint32_t i = 0; i < DISCARD_N; i++)
 		if (f->chunks.discarded[i] != 0)
 			put_count(out, &first, discard_name(i),

@@ -61,6 +61,8 @@ static int open_program(struct stream *s)
 		.demangle = strcmp(s->open.platform, "rust") != 0,
 		/* There it also finds what was inlined, for every frame. */
 		.inlined = strcmp(s->open.platform, "rust") != 0,
+		.in_app_include = s->open.in_app_include,
+		.in_app_exclude = s->open.in_app_exclude,
 		.main_path = "",
 		.main_argv0 = "",
 	};
@@ -127,6 +129,14 @@ static void send_stats(struct stream *s)
 		exit(EXIT_SUCCESS);
 }
 
+static bool has_stack(const struct profile *p)
+{
+	for (size_t i = 0; i < p->n_samples; i++)
+		if (p->samples[i].node != PROFILE_NONE)
+			return true;
+	return false;
+}
+
 /* Closes the chunk at end_ns, sends it, and opens the next. */
 static int cut_chunk(struct stream *s, uint64_t end_ns)
 {
@@ -140,7 +150,9 @@ static int cut_chunk(struct stream *s, uint64_t end_ns)
 		chunk_is_lost(s->open.target, CHUNK_LOST_MEMORY);
 		return aggregate_next(s->aggregate);
 	}
-	if (profile.n_samples > 0)
+	if (s->open.cpu_only && !has_stack(&profile))
+		chunk_is_lost(s->open.target, CHUNK_LOST_IDLE);
+	else if (profile.n_samples > 0)
 		chunk_send(&s->open, program_release(&s->program), &profile);
 	send_stats(s);
 	return aggregate_next(s->aggregate);
@@ -177,6 +189,10 @@ static int take_sample(struct stream *s, const struct record_sample *record,
 	const struct hint *hint;
 	int r;
 
+	/* Of processor time: it has none now, as if it were not there. */
+	if (s->open.cpu_only && !(record->flags & SAMPLE_RUNNING))
+		return aggregate_missed(s->aggregate, record->h.tid,
+					record->h.time_ns);
 	if (!s->program.has_maps || s->time_ns - s->maps_ns >= MAPS_EVERY_NS) {
 		r = read_maps(s);
 		if (r < 0)

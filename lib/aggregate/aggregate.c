@@ -42,6 +42,11 @@ void aggregate_exec(struct aggregate *a, struct unwind_space *space,
 	a->options.main_argv0 = a->main_argv0;
 }
 
+static const char *or_empty(const char *text)
+{
+	return text == NULL ? "" : text;
+}
+
 int aggregate_new(const struct aggregate_options *options,
 		  struct unwind_space *space, struct aggregate **ret)
 {
@@ -61,6 +66,10 @@ int aggregate_new(const struct aggregate_options *options,
 	lookup_init(&a->lookup, options->hash_seed);
 	a->lookup.demangle = options->demangle;
 	a->lookup.inlined_too = options->inlined;
+	a->lookup.in_app = (struct names_rules){
+		.include = or_empty(options->in_app_include),
+		.exclude = or_empty(options->in_app_exclude),
+	};
 	*ret = a;
 	return 0;
 }

@@ -47,6 +47,11 @@ struct aggregate_options {
 	bool demangle;
 	/* Inlined functions, where they are known, are frames of their own. */
 	bool inlined;
+	/*
+	 * Patterns of files that are the application's, and that are not
+	 * (lib/aggregate/names.h); NULL: none. They stay the caller's.
+	 */
+	const char *in_app_include, *in_app_exclude;
 };
 
 /*

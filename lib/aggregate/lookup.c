@@ -10,7 +10,7 @@
 
 void lookup_init(struct lookup *l, uint64_t hash_seed)
 {
-	*l = (struct lookup){0};
+	*l = (struct lookup){.in_app = {.include = "", .exclude = ""}};
 	text_init(&l->text, hash_seed);
 	table_init(&l->image_at, hash_seed);
 }
@@ -18,6 +18,7 @@ void lookup_init(struct lookup *l, uint64_t hash_seed)
 void lookup_fini(struct lookup *l)
 {
 	bool demangle, inlined_too;
+	struct names_rules in_app;
 
 	if (l == NULL)
 		return;
@@ -30,9 +31,11 @@ void lookup_fini(struct lookup *l)
 	free(l->inlined);
 	demangle = l->demangle;
 	inlined_too = l->inlined_too;
+	in_app = l->in_app;
 	lookup_init(l, l->image_at.seed);
 	l->demangle = demangle;
 	l->inlined_too = inlined_too;
+	l->in_app = in_app;
 }
 
 /* Where a frame is looked up: in the call, not behind it. */
@@ -196,7 +199,8 @@ static int look_up(struct lookup *l, const struct stacks_frame *f,
 			r = add_image(l, &image, frame.package);
 		if (r < 0)
 			return r;
-		frame.in_app = names_in_app(frame.package, main_path);
+		frame.in_app =
+			names_in_app(frame.package, main_path, &l->in_app);
 		if (!afford(l, frame.package))
 			frame.package = NULL;
 	}

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/aggregate/names.h"
 #include "lib/aggregate/stacks.h"
 #include "lib/aggregate/text.h"
 #include "lib/base/table.h"
@@ -55,6 +56,7 @@ struct lookup {
 	/* Set by the caller; lookup_fini keeps them. */
 	bool demangle;
 	bool inlined_too; /* look for inlined functions */
+	struct names_rules in_app;
 };
 
 /* Empty. Allocates nothing. */

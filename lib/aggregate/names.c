@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/base/util.h"
+#include "lib/base/glob.h"
 #include "proto/profile.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
@@ -99,9 +100,14 @@ static bool is_library_directory(const char *path)
 	return false;
 }
 
-bool names_in_app(const char *path, const char *main_path)
+bool names_in_app(const char *path, const char *main_path,
+		  const struct names_rules *rules)
 {
 	if (path == NULL || path[0] != '/')
+		return false;
+	if (glob_match_any(rules->include, path))
+		return true;
+	if (glob_match_any(rules->exclude, path))
 		return false;
 	return strcmp(path, main_path) == 0 || !is_library_directory(path);
 }

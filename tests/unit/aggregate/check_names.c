@@ -158,8 +158,36 @@ static const struct {
 
 START_TEST(in_app)
 {
-	ck_assert_int_eq(names_in_app(files[_i].path, "/usr/lib/app/main"),
-			 files[_i].in_app);
+	const struct names_rules none = {"", ""};
+
+	ck_assert_int_eq(
+		names_in_app(files[_i].path, "/usr/lib/app/main", &none),
+		files[_i].in_app);
+}
+END_TEST
+
+START_TEST(in_app_by_rules)
+{
+	static const struct names_rules rules = {"/usr/lib/app/** libz.so*",
+						 "/opt/** main"};
+	static const struct {
+		const char *path;
+		bool in_app;
+	} v[] = {
+		{"/usr/lib/app/x.so", true},
+		{"/usr/lib/libz.so.1", true},
+		{"/usr/lib/libc.so.6", false},
+		{"/opt/a/b", false},
+		{"/opt/libz.so", true},
+		{"/bin/main", false},
+		{"/bin/other", true},
+		{NULL, false},
+		{"[vdso]", false},
+	};
+
+	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
+		ck_assert_int_eq(names_in_app(v[i].path, "/bin/main", &rules),
+				 v[i].in_app);
 }
 END_TEST
 
@@ -175,6 +203,7 @@ Suite *suite(void)
 	tcase_add_loop_test(c, names_of_links, 0, N(called));
 	tcase_add_test(c, base);
 	tcase_add_loop_test(c, in_app, 0, N(files));
+	tcase_add_test(c, in_app_by_rules);
 	suite_add_tcase(s, c);
 	return s;
 }

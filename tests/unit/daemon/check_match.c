@@ -7,65 +7,6 @@
 #define HEX16 "0123456789abcdef"
 #define ID    HEX16 HEX16 HEX16 HEX16
 
-static const struct {
-	const char *pattern, *text;
-	bool in_path, anywhere; /* slash_ends_star or not */
-} globs[] = {
-	{"", "", true, true},
-	{"", "a", false, false},
-	{"a", "", false, false},
-	{"*", "", true, true},
-	{"*", "a/b", false, true},
-	{"**", "a/b", true, true},
-	{"/usr/bin/redis-server", "/usr/bin/redis-server", true, true},
-	{"/usr/bin/redis-server", "/usr/bin/redis-server2", false, false},
-	{"/usr/bin/redis-server", "/usr/bin/redis-serve", false, false},
-	{"/usr/bin/python3*", "/usr/bin/python3.11", true, true},
-	{"/usr/bin/python3*", "/usr/bin/python3/x", false, true},
-	{"/usr/lib/*/bin/postgres", "/usr/lib/15/bin/postgres", true, true},
-	{"/usr/lib/*/bin/postgres", "/usr/lib/a/b/bin/postgres", false, true},
-	{"/srv/**/app", "/srv/a/b/app", true, true},
-	{"**/bin/*x", "/a/bin/b/bin/x", true, true},
-	{"**/*b/c", "/ab/xb/c", true, true},
-	{"**/a*/c", "/ab/d/c", false, true},
-	{"*ab*ab", "abxab", true, true},
-	{"*ab*ab", "ab", false, false},
-	{"*aab", "aaab", true, true},
-	{"a?c", "abc", true, true},
-	{"a?c", "a/c", false, true},
-	{"a?c", "ac", false, false},
-	{"a*b*c", "aXbXbXc", true, true},
-	{"a*b*c", "acb", false, false},
-	{"[a]", "a", false, false},
-	{"\\*", "\\x", true, true},
-};
-
-START_TEST(glob)
-{
-	const char *text = globs[_i].text;
-
-	ck_assert_int_eq(
-		match_glob(globs[_i].pattern, text, strlen(text), true),
-		globs[_i].in_path);
-	ck_assert_int_eq(
-		match_glob(globs[_i].pattern, text, strlen(text), false),
-		globs[_i].anywhere);
-}
-END_TEST
-
-/* With fnmatch(3) this takes longer than the universe is old. */
-START_TEST(glob_takes_no_time)
-{
-	char text[4096];
-
-	memset(text, 'a', sizeof(text));
-	ck_assert(!match_glob("*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", text,
-			      sizeof(text), false));
-	ck_assert(!match_glob("**a*a**a*a**a*a**a*a**a*a**a*a**a*b", text,
-			      sizeof(text), true));
-}
-END_TEST
-
 static void set(char *field, const char *value)
 {
 	memcpy(field, value, strlen(value) + 1);
@@ -273,8 +214,6 @@ Suite *suite(void)
 	Suite *s = suite_create("match");
 	TCase *c = tcase_create("match");
 
-	tcase_add_loop_test(c, glob, 0, (int)array_size(globs));
-	tcase_add_test(c, glob_takes_no_time);
 	tcase_add_loop_test(c, rule, 0, (int)array_size(rules));
 	tcase_add_test(c, all_must_match);
 	tcase_add_test(c, deleted);
