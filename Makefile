@@ -96,19 +96,19 @@ sentry-profd_SRC = profd ship_files finish broker pause limit patience children 
 	service notify \
 	process files open rooted spawn output spool_dir accounts id child \
 	config config_read config_keys config_value config_print \
-	config_resolve match match_facts privileges log
+	config_resolve match match_facts privileges log log_limit
 sentry-profd_LIB = capture unwind proto base
 sentry-profd_PKG = inih
-sentry-profd-capture_SRC = captured readers realtime slots ticker child privileges log
+sentry-profd-capture_SRC = captured readers realtime slots ticker child privileges log log_limit
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
 sentry-profd-unwind_SRC = unwindd stream program hints chunk release request \
-	id child leash privileges sandbox confine log
+	id child leash privileges sandbox confine log log_limit
 sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp
 # An archive without a file for pkg-config.
 sentry-profd-unwind_LIBS = -liberty
-sentry-profd-ship_SRC = shipd probe certificates outbox waiting destination verdict spooled id child privileges sandbox confine log
+sentry-profd-ship_SRC = shipd probe certificates outbox waiting destination verdict spooled id child privileges sandbox confine log log_limit
 sentry-profd-ship_LIB = ship proto base
 sentry-profd-ship_PKG = libcurl zlib jansson libseccomp
 # What its tests of unwinders need nothing of.
@@ -117,7 +117,7 @@ profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
 	config_print config_read config_resolve config_value match accounts \
 	privileges spawn child
 sentry-profctl_SRC = profctl $(profctl_commands) stack thread_copy live oracle \
-	open rooted process log
+	open rooted process log log_limit
 sentry-profctl_LIB = capture unwind proto base
 sentry-profctl_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson inih
 sentry-profctl_LIBS = -liberty
@@ -319,7 +319,7 @@ ALL_OBJS += $(FUZZ_OBJS)
 # These parsers are no library's.
 $(B)/fuzz/control: $(B)/obj/daemon/control_message.o
 $(B)/fuzz/config: $(patsubst %,$(B)/obj/daemon/%.o,config config_read \
-	config_keys config_value config_print config_resolve match log)
+	config_keys config_value config_print config_resolve match log log_limit)
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/fuzz.o \
 		$(FUZZ_MAIN) $(call archives,unwind ship proto base)
 	@mkdir -p $(@D)

@@ -12,13 +12,13 @@
 #include "daemon/spawn.h"
 #include "lib/base/clock.h"
 
-static const char *const no_environment[] = {NULL};
+static const char *const no_environment[] = {LOG_JOURNAL_VARIABLE, NULL};
 
 /* libcurl's proxies and the certificate authorities. */
 static const char *const ship_environment[] = {
-	"http_proxy",	"https_proxy", "HTTPS_PROXY", "all_proxy",
-	"ALL_PROXY",	"no_proxy",    "NO_PROXY",    "SSL_CERT_FILE",
-	"SSL_CERT_DIR", NULL,
+	"http_proxy",	"https_proxy",	      "HTTPS_PROXY", "all_proxy",
+	"ALL_PROXY",	"no_proxy",	      "NO_PROXY",    "SSL_CERT_FILE",
+	"SSL_CERT_DIR", LOG_JOURNAL_VARIABLE, NULL,
 };
 
 static int start(struct child *child, const char *const *environment,

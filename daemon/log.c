@@ -1,33 +1,53 @@
 #include "daemon/log.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "daemon/log_limit.h"
+#include "lib/base/clock.h"
 
 /* A path of PATH_MAX and some words. */
 #define LINE_MAX_BYTES 5120
 
 static const char *log_name = "sentry-profd";
 static bool log_debugging;
+static bool log_is_journal;
+static struct log_limit limit;
 
-void log_init(const char *name, bool debug)
+/* "DEVICE:INODE", in decimal, of what systemd gave us: systemd.exec(5). */
+static bool stderr_is_journal(void)
 {
-	log_name = name;
-	log_debugging = debug;
+	const char *value = getenv(LOG_JOURNAL_VARIABLE);
+	struct stat st;
+	char own[48];
+	int n;
+
+	if (value == NULL || fstat(STDERR_FILENO, &st) < 0)
+		return false;
+	n = snprintf(own, sizeof(own), "%llu:%llu",
+		     (unsigned long long)st.st_dev,
+		     (unsigned long long)st.st_ino);
+	return n > 0 && (size_t)n < sizeof(own) && strcmp(value, own) == 0;
 }
 
-static void printf_like(2, 0)
-	print_line(const char *level, const char *format, va_list args)
+/* level: a digit for the journal, and the word for everybody else. */
+#define LEVEL_ERROR   "3"
+#define LEVEL_WARNING "4warning: "
+#define LEVEL_DEBUG   "7debug: "
+
+static void print_line(const char *level, const char *text)
 {
-	char text[LINE_MAX_BYTES];
 	char line[4 * LINE_MAX_BYTES];
 	int head;
 	size_t at;
 
-	if (vsnprintf(text, sizeof(text), format, args) < 0)
-		return;
-	head = snprintf(line, sizeof(line), "%s: %s", log_name, level);
+	head = snprintf(line, sizeof(line), "%s%.*s%s%s: %s",
+			log_is_journal ? "<" : "", log_is_journal ? 1 : 0,
+			level, log_is_journal ? ">" : "", log_name, level + 1);
 	if (head < 0 || (size_t)head >= LINE_MAX_BYTES)
 		return;
 	at = (size_t)head;
@@ -51,18 +71,68 @@ static void printf_like(2, 0)
 		return;
 }
 
-#define LOG_FUNCTION(name, level, condition)     \
-	void name(const char *format, ...)       \
-	{                                        \
-		va_list args;                    \
-                                                 \
-		if (!(condition))                \
-			return;                  \
-		va_start(args, format);          \
-		print_line(level, format, args); \
-		va_end(args);                    \
+static void tell_left_out(uint64_t now_ns)
+{
+	char text[LOG_LIMIT_TEXT + 64];
+	struct log_limit_left left;
+
+	while (log_limit_left(&limit, now_ns, &left)) {
+		(void)snprintf(text, sizeof(text),
+			       "%llu line%s like this left out: %s",
+			       (unsigned long long)left.lines,
+			       left.lines == 1 ? "" : "s", left.last);
+		print_line(left.level, text);
+	}
+}
+
+void log_check(void)
+{
+	tell_left_out(clock_mono_ns());
+}
+
+/* As if all windows were over. */
+static void tell_at_exit(void)
+{
+	tell_left_out(clock_mono_ns() + LOG_LIMIT_WINDOW_NS);
+}
+
+void log_init(const char *name, bool debug)
+{
+	static bool registered;
+
+	log_name = name;
+	log_debugging = debug;
+	log_is_journal = stderr_is_journal();
+	if (!registered)
+		registered = atexit(tell_at_exit) == 0;
+}
+
+static void printf_like(3, 0)
+	say(const char *level, bool limited, const char *format, va_list args)
+{
+	const uint64_t now_ns = clock_mono_ns();
+	char text[LINE_MAX_BYTES];
+
+	if (vsnprintf(text, sizeof(text), format, args) < 0)
+		return;
+	tell_left_out(now_ns);
+	if (!limited || log_limit_take(&limit, level, format, text, now_ns))
+		print_line(level, text);
+}
+
+#define LOG_FUNCTION(name, level, condition, limited) \
+	void name(const char *format, ...)            \
+	{                                             \
+		va_list args;                         \
+                                                      \
+		if (!(condition))                     \
+			return;                       \
+		va_start(args, format);               \
+		say(level, limited, format, args);    \
+		va_end(args);                         \
 	}
 
-LOG_FUNCTION(log_error, "", true)
-LOG_FUNCTION(log_warning, "warning: ", true)
-LOG_FUNCTION(log_debug, "debug: ", log_debugging)
+LOG_FUNCTION(log_error, LEVEL_ERROR, true, true)
+LOG_FUNCTION(log_warning, LEVEL_WARNING, true, true)
+/* Who asks for these wants them all. */
+LOG_FUNCTION(log_debug, LEVEL_DEBUG, log_debugging, false)

@@ -1,7 +1,11 @@
 /*
  * Lines for the operator on stderr: "sentry-profd: warning: text". One event,
  * one line: control bytes in the text are shown escaped, so that nothing a
- * target wrote can make up a line of its own.
+ * target wrote can make up a line of its own. Where stderr is the journal's,
+ * a priority stands before it (sd-daemon(3)): "<4>".
+ *
+ * Of errors and warnings that repeat, some are left out, and counted
+ * (daemon/log_limit.h).
  */
 #ifndef DAEMON_LOG_H
 #define DAEMON_LOG_H
@@ -10,11 +14,20 @@
 
 #include "lib/base/util.h"
 
+/* What says that stderr is the journal's; a child has to be given it. */
+#define LOG_JOURNAL_VARIABLE "JOURNAL_STREAM"
+
 /* name stands before every line, a string literal. debug: log_debug shows. */
 void log_init(const char *name, bool debug);
 
 void log_error(const char *format, ...) printf_like(1, 2);
 void log_warning(const char *format, ...) printf_like(1, 2);
 void log_debug(const char *format, ...) printf_like(1, 2);
+
+/*
+ * Tells of what was left out, once that is over; each line that is said does
+ * that, too. At the process's exit all that is left is told.
+ */
+void log_check(void);
 
 #endif

@@ -312,6 +312,7 @@ int main(int argc, char **argv)
 	int status = EXIT_SUCCESS, r;
 
 	clean_inheritance();
+	log_init("sentry-profd", false);
 	options_parse(argc, argv, &b->options);
 	log_init("sentry-profd", b->options.debug);
 	service_init(b);

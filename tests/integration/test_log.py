@@ -1,0 +1,68 @@
+#!/usr/bin/python3
+"""Lines on stderr have a priority before them where it is the journal's, those of
+the children, too; and only there.
+"""
+
+import os
+import re
+
+import harness
+from harness import check
+
+
+def journal(box):
+    """A file that stands for the journal's stream."""
+    path = box.make_dir('journal') / 'stream'
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    st = os.fstat(fd)
+    return path, fd, f'{st.st_dev}:{st.st_ino}'
+
+
+def run(box, variable):
+    """A run whose stderr is the stream; its lines."""
+    path, fd, own = journal(box)
+    target = box.target('shares')
+    env = harness.environment(JOURNAL_STREAM=variable or own)
+    # The program's own redirection is done before: bash's is after.
+    profd = box.profd([target], '--debug', env=env,
+                      wrapper=['sh', '-c', 'exec "$@" 2>&' + str(fd), 'sh'],
+                      pass_fds=[fd])
+    os.close(fd)
+    profd.wait_attached().wait_looks().interrupt()
+    return path.read_text().splitlines()
+
+
+def test_journal(box):
+    lines = run(box, None)
+    bad = [l for l in lines if not re.match(r'<[347]>sentry-profd', l)]
+    check(lines and not bad, bad)
+    # Of a child, and of each kind but errors.
+    check(any(l.startswith('<4>sentry-profd-unwind: warning: no release')
+              for l in lines), lines)
+    check(any(l.startswith('<7>sentry-profd: debug: attached')
+              for l in lines), lines)
+    check(any(l.startswith('<7>sentry-profd-capture: debug: ')
+              for l in lines), lines)
+
+
+def test_not_the_journal(box):
+    """The variable is inherited, stderr was redirected since."""
+    lines = run(box, '1:1')
+    bad = [l for l in lines if not l.startswith('sentry-profd')]
+    check(lines and not bad, bad)
+
+
+def test_error(box):
+    """Priority 3, of the command line already."""
+    path, fd, own = journal(box)
+    program = box.start(['sh', '-c', 'exec "$@" 2>&' + str(fd), 'sh',
+                         harness.BUILD / 'sentry-profd', '--pid', 'x'],
+                        env=harness.environment(JOURNAL_STREAM=own),
+                        pass_fds=[fd])
+    os.close(fd)
+    check(program.wait() == 2, 'status')
+    check(path.read_text().startswith('<3>sentry-profd: '), path.read_text())
+
+
+if __name__ == '__main__':
+    harness.main(globals())
