@@ -10,11 +10,12 @@
 #include "daemon/rights.h"
 
 /*
- * In small messages (daemon/allowance.h). It is dear for a user: a process of
- * his can make capture hang for a second, and be gone again.
+ * In small messages (daemon/allowance.h). A new one is dear for a user, a
+ * second of his: a process of his can make capture hang for one, and be gone
+ * again.
  */
 #define WORK	  10
-#define WORK_USER 5000
+#define WORK_USER 1000
 
 /* Whatever was decided or found out about it, it is to be profiled. */
 static void take_again(struct instance *i, struct control_answer *ret)
@@ -67,24 +68,39 @@ static size_t attached_of(const struct broker *b, uint32_t uid)
 	return n;
 }
 
+/* True: *ret says why. */
+static bool is_refused(const struct broker *b, const struct peer *is,
+		       const struct process *p, struct control_answer *ret)
+{
+	if (p->pid == getpid()) {
+		control_refuse(ret, PROTOCOL_FAILED, "is sentry-profd itself");
+		return true;
+	}
+	if (is->is_operator)
+		return false;
+	if (!rights_own(is, p->pid, p->uid)) {
+		ret->m.result = PROTOCOL_DENIED;
+		return true;
+	}
+	if (attached_of(b, is->uid) >= ADOPT_USER_MAX) {
+		control_refuse(
+			ret, PROTOCOL_BUSY,
+			"%d processes of this user are attached: detach one",
+			ADOPT_USER_MAX);
+		return true;
+	}
+	return false;
+}
+
 /* p's pidfd is closed, or the instance's. */
 static struct instance *attach_new(struct broker *b, const struct peer *is,
 				   struct process *p,
 				   struct control_answer *ret)
 {
-	struct instance *i = NULL;
+	struct instance *i;
 	int r;
 
-	if (!is->is_operator && !rights_own(is, p->pid, p->uid))
-		ret->m.result = PROTOCOL_DENIED;
-	else if (!is->is_operator && attached_of(b, is->uid) >= ADOPT_USER_MAX)
-		control_refuse(
-			ret, PROTOCOL_BUSY,
-			"%d processes of this user are attached: detach one",
-			ADOPT_USER_MAX);
-	else if (p->pid == getpid())
-		control_refuse(ret, PROTOCOL_FAILED, "is sentry-profd itself");
-	else {
+	if (!is_refused(b, is, p, ret)) {
 		r = instance_add_attached(b, p, &i);
 		if (r == 0)
 			return i;
@@ -105,7 +121,7 @@ void adopt_attach(struct broker *b, const struct peer *is, int32_t pid,
 	enum process_fault fault;
 	struct process look;
 
-	ret->work = is->is_operator ? WORK : WORK_USER;
+	ret->work = WORK;
 	if (i != NULL && !rights_may(is, i)) {
 		ret->m.result = PROTOCOL_DENIED;
 		return;
@@ -120,8 +136,11 @@ void adopt_attach(struct broker *b, const struct peer *is, int32_t pid,
 		}
 		i = attach_new(b, is, &look, ret);
 	}
-	if (i != NULL)
-		clients_tell(b, i, &ret->m);
+	if (i == NULL)
+		return;
+	if (!is->is_operator && ret->m.result == PROTOCOL_OK)
+		ret->work = WORK_USER;
+	clients_tell(b, i, &ret->m);
 }
 
 void adopt_detach(struct broker *b, const struct peer *is, int32_t pid,

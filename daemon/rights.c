@@ -11,7 +11,8 @@ bool rights_own(const struct peer *is, int32_t pid, uint32_t uid)
 	char path[32];
 	struct stat st;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
+	/* Not the directory, which stays its user's (fs/proc/base.c). */
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	return is->uid == uid && stat(path, &st) == 0 && st.st_uid == uid;
 }
 

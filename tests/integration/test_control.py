@@ -1,0 +1,274 @@
+#!/usr/bin/python3
+"""sentry-profctl and the running daemon: what it is told, what it does, and who
+may tell it."""
+
+import contextlib
+import os
+import pathlib
+import signal
+import stat
+
+import control
+import harness
+import stranger
+from harness import BUILD, check, wait_for
+
+
+def listening(box, targets, *args, **options):
+    """A daemon with a socket, and who operates it."""
+    path = box.make_dir('run') / 'sub' / 'profd.sock'
+    profd = box.profd(targets, '--socket', path, *args, **options)
+    wait_for(lambda: path.exists() or not profd.running(), 'a socket')
+    check(profd.running(), profd.stderr)
+    return profd, control.Control(box, path)
+
+
+def sleeper(box):
+    return box.target('unw_o2', 'nanosleep')
+
+
+def test_status(box):
+    target = box.target('unw_o2', 'spin')
+    profd, ctl = listening(box, [target], '--rate', '97')
+    profd.wait_attached().wait_looks()
+    status = ctl.status()
+    daemon, found = status['daemon'], ctl.target(target.pid)
+    check(daemon['pid'] == profd.pid and daemon['profiling'] == 1 and
+          daemon['capture_pid'] in profd.helpers()['capture'] and
+          daemon['uptime_s'] > 0, f'{daemon}')
+    check(found['name'] == 'pid' and found['state'] == 'profiling' and
+          found['session_sampled'] is True and found['rate_hz'] == 97 and
+          found['lifecycle'] == 'manual' and found['threads'] == 1 and
+          found['samples_taken'] > 0 and found['pause_us_p99'] > 0 and
+          found['last_error'] is None, f'{found}')
+    table = ctl.run('status').stdout.splitlines()
+    check(f'pid {profd.pid}' in table[0] and table[1].startswith('NAME') and
+          len(table) == 3 and str(target.pid) in table[2], f'{table}')
+    profd.interrupt()
+    chunk, = profd.chunks
+    check(chunk['profiler_id'] == found['profiler_id'], 'its profiler')
+    check(not ctl.path.exists(), 'the socket is taken away')
+    gone = ctl.run('status', status=1).stderr
+    check('does not run' in gone, gone)
+
+
+def test_stop_and_start(box):
+    target = sleeper(box)
+    profd, ctl = listening(box, [target])
+    profd.wait_attached().wait_looks()
+    first = ctl.run('profiler-id', target.pid).stdout.strip()
+    check('stopped' in ctl.run('stop', target.pid).stdout, 'it says so')
+    wait_for(lambda: not harness.tracer(target.pid), 'it is let go')
+    wait_for(lambda: ctl.target(target.pid)['chunks_sent'] == 1, 'its chunk')
+    found = ctl.wait_state(target.pid, 'stopped')
+    check(found['profiler_id'] is None and found['threads'] == 0, f'{found}')
+    check('not profiled' in ctl.run('stop', target.pid).stdout, 'a no-op')
+    check('not profiled' in
+          ctl.run('profiler-id', target.pid, status=1).stderr, 'no id')
+    started = ctl.run('start', target.pid).stdout
+    second = ctl.run('profiler-id', target.pid).stdout.strip()
+    check(second != first and second in started, f'{first} {started}')
+    check('already' in ctl.run('start', target.pid).stdout, 'a no-op')
+    profd.wait_attached().wait_looks()
+    # All of a section.
+    check(ctl.run('stop', 'pid').stdout == 'pid: 1 stopped\n', 'by name')
+    check('no process' in ctl.run('stop', 'other', status=1).stderr, 'none')
+    profd.interrupt()
+    check([c['profiler_id'] for c in profd.chunks] == [first, second],
+          'a chunk of each')
+
+
+def test_attach_and_detach(box):
+    given, other = sleeper(box), sleeper(box)
+    profd, ctl = listening(box, [given])
+    check('no target' in ctl.run('start', other.pid, status=1).stderr, 'none')
+    text = ctl.run('attach', other.pid).stdout
+    check('attached' in text, text)
+    wait_for(lambda: harness.tracer(other.pid) in
+             profd.helpers()['capture'], 'it is profiled')
+    profd.wait_looks()
+    check(ctl.target(other.pid)['profiler_id'] in text, 'its profiler')
+    ctl.run('detach', other.pid)
+    wait_for(lambda: not harness.tracer(other.pid) and
+             ctl.target(other.pid) is None, 'it is let go and forgotten')
+    # One that --pid gives stays known, and is left alone.
+    profd.wait_attached()
+    ctl.run('detach', given.pid)
+    wait_for(lambda: not harness.tracer(given.pid), 'it is let go')
+    ctl.wait_state(given.pid, 'left_out')
+    check('left alone' in ctl.run('start', given.pid, status=1).stderr, '')
+    ctl.run('attach', given.pid)
+    profd.wait_attached()
+    # One that ends is no target any more; the run goes on.
+    ctl.run('attach', other.pid)
+    other.end()
+    wait_for(lambda: ctl.target(other.pid) is None, 'it is forgotten')
+    profd.interrupt()
+
+
+def test_what_is_no_process(box):
+    profd, ctl = listening(box, [sleeper(box)])
+    for pid, why in ((2, 'kernel thread'), (profd.pid, 'sentry-profd itself'),
+                     (2 ** 30, 'no such process')):
+        check(why in ctl.run('attach', pid, status=1).stderr, why)
+    worker = box.target('threads', '3')
+    tid = next(t for t in harness.threads(worker.pid) if t != worker.pid)
+    check(f'thread of process {worker.pid}' in
+          ctl.run('attach', tid, status=1).stderr, 'a thread')
+    check('no configuration' in ctl.run('reload', status=1).stderr, 'reload')
+    for args in (('stop',), ('stop', '1', '2'), ('attach', 'x'),
+                 ('start', '--json', '1'), ('status', '--watch=x'),
+                 ('status', '1'), ('stop', 'x' * 64)):
+        check(ctl.run(*args, status=2).stdout == '', f'{args}')
+
+
+def test_watch(box):
+    profd, ctl = listening(box, [sleeper(box)])
+    watch = box.start([BUILD / 'sentry-profctl', 'status', '--watch=1',
+                       '--socket', ctl.path])
+    wait_for(lambda: watch.stdout.count('NAME') >= 2, 'it is shown again')
+    profd.interrupt()
+    check(watch.wait() == 1, 'it ends with the daemon')
+
+
+def test_strangers(box):
+    stranger.need_root()
+    own = stranger.target(box, 'unw_o2', 'nanosleep')
+    theirs, roots = sleeper(box), sleeper(box)
+    profd, ctl = listening(box, [theirs])
+    profd.wait_attached()
+    uid = stranger.UID
+    # They see that it is there, and no figure.
+    seen = ctl.target(theirs.pid, uid=uid)
+    check(seen['state'] == 'profiling' and seen['rate_hz'] == 101, f'{seen}')
+    check(all(seen[k] is None for k in control.KEYS[6:]), f'{seen}')
+    for args in (('stop', theirs.pid), ('detach', theirs.pid),
+                 ('profiler-id', theirs.pid), ('stop', 'pid'),
+                 ('attach', roots.pid), ('reload',)):
+        done = ctl.run(*args, uid=uid, status=1)
+        check('not permitted' in done.stderr, f'{args}: {done.stderr}')
+    check(harness.tracer(theirs.pid), 'nothing has changed')
+    # Of their own they may.
+    ctl.run('attach', own.pid, uid=uid)
+    found = ctl.wait_state(own.pid, 'profiling')
+    check(ctl.target(own.pid, uid=uid)['profiler_id'] ==
+          found['profiler_id'], 'figures')
+    check(ctl.run('stop', 'pid', uid=uid).stdout == 'pid: 1 stopped\n', '')
+    check(ctl.target(theirs.pid)['state'] == 'profiling', 'theirs runs on')
+    ctl.run('start', own.pid, uid=uid)
+    ctl.run('detach', own.pid, uid=uid)
+    # Another user is a stranger to them.
+    ctl.run('attach', own.pid)
+    check('not permitted' in
+          ctl.run('stop', own.pid, uid=uid + 1, status=1).stderr, 'another')
+
+
+def test_the_group(box):
+    """Its members may do everything."""
+    stranger.need_root()
+    gid = next((int(line.split(':')[2]) for line in
+                pathlib.Path('/etc/group').read_text().splitlines()
+                if line.startswith('sentry-profd:')), None)
+    if gid is None:
+        raise harness.Skip('there is no group sentry-profd')
+    target = sleeper(box)
+    _, ctl = listening(box, [target])
+    ctl.run('stop', target.pid, uid=stranger.UID, groups=(gid,))
+
+
+def test_rights_that_were_changed(box):
+    """A process is not its user's if its files in /proc are not."""
+    stranger.need_root()
+    roots = sleeper(box)
+    _, ctl = listening(box, [roots])
+    # As a set-user-ID program, or one whose file he may not read.
+    hidden = box.start(
+        ['/usr/bin/python3', '-c', 'import ctypes, time\n'
+         'ctypes.CDLL(None).prctl(4, 0)\n'
+         'print("ready", flush=True)\ntime.sleep(1000)'],
+        **stranger.options())
+    hidden.wait_line('ready')
+    check(os.stat(f'/proc/{hidden.pid}/stat').st_uid == 0, 'it is not dumpable')
+    check('not permitted' in
+          ctl.run('attach', hidden.pid, uid=stranger.UID, status=1).stderr,
+          'not his own')
+
+
+def test_one_daemon_for_a_socket(box):
+    target = sleeper(box)
+    profd, ctl = listening(box, [target])
+    check(stat.S_IMODE(ctl.path.stat().st_mode) ==
+          (0o666 if os.geteuid() == 0 else 0o600), 'its mode')
+    second = box.profd([sleeper(box)], '--socket', ctl.path)
+    check(second.wait() == 1 and 'another sentry-profd' in second.stderr,
+          second.stderr)
+    ctl.run('status')
+    # One that is killed leaves its socket; the next one replaces it.
+    profd.signal(signal.SIGKILL)
+    profd.wait()
+    check(ctl.path.exists(), 'a socket that nobody listens at')
+    check('does not run' in ctl.run('status', status=1).stderr, 'says so')
+    third = box.profd([sleeper(box)], '--socket', ctl.path)
+    wait_for(lambda: third.helpers()['capture'], 'it has started')
+    ctl.run('status')
+    third.interrupt()
+    open_to_all = box.make_dir('open')
+    open_to_all.chmod(0o777)
+    fourth = box.profd([target], '--socket', open_to_all / 's')
+    check(fourth.wait() == 1 and 'others may write' in fourth.stderr,
+          fourth.stderr)
+
+
+def test_who_breaks_the_rules(box):
+    """Loses his connection; nobody else notices."""
+    target = sleeper(box)
+    profd, ctl = listening(box, [target])
+    profd.wait_attached()
+    good = control.dial(ctl.path)
+    good.send(control.hello())
+    check(control.answer(good)[0] == 0, 'hello')
+    for wrong in (b'x', control.request(control.STATUS), bytes(24),
+                  control.hello(version=0), bytes(5000)):
+        bad = control.dial(ctl.path)
+        bad.send(wrong)
+        check(control.is_closed(bad), f'{wrong}')
+    for wrong in (control.hello(), control.request(control.START, -1),
+                  control.request(control.START, 0, b'x' * 64),
+                  control.request(control.ANSWER), b'y' * 80):
+        bad = control.dial(ctl.path)
+        bad.send(control.hello())
+        control.answer(bad)
+        bad.send(wrong)
+        check(control.is_closed(bad), f'{wrong}')
+    good.send(control.request(control.PROFILER_ID, target.pid))
+    check(control.answer(good)[2] ==
+          ctl.run('profiler-id', target.pid).stdout.strip(), 'goes on')
+    profd.interrupt()
+
+
+def test_a_flood(box):
+    """Of messages whose answers nobody reads, and of connections: the daemon
+    answers others meanwhile, and samples."""
+    target = sleeper(box)
+    profd, ctl = listening(box, [target])
+    profd.wait_attached()
+    flood = control.dial(ctl.path)
+    flood.send(control.hello())
+    flood.setblocking(False)
+    idle = [control.dial(ctl.path) for _ in range(7)]
+    with contextlib.suppress(BlockingIOError, BrokenPipeError,
+                             ConnectionResetError):
+        while True:
+            flood.send(control.request(control.STATUS))
+    ninth = control.dial(ctl.path)
+    check(control.is_closed(ninth), 'eight connections are enough')
+    check(ctl.target(target.pid)['state'] == 'profiling', 'it is answered')
+    for s in [flood, *idle]:
+        s.close()
+    profd.wait_looks()
+    ctl.run('status')
+    profd.interrupt()
+
+
+if __name__ == '__main__':
+    harness.main(globals())
