@@ -143,15 +143,31 @@ static void ask_of_itself(struct broker *b, struct control_peer *peer,
 	client_request(b, c, m, &ret->m);
 }
 
-static void on_ask(void *ctx, struct control_peer *peer,
-		   const struct protocol_request *m, struct control_answer *ret)
+/* Who has changed something. */
+static void note(const struct peer *is, const struct protocol_request *m,
+		 const struct control_answer *a)
 {
-	struct broker *b = ctx;
+	static const char *const words[] = {
+		[PROTOCOL_START] = "start",
+		[PROTOCOL_STOP] = "stop",
+		[PROTOCOL_ATTACH] = "attach",
+		[PROTOCOL_DETACH] = "detach",
+	};
 
-	if (is_of_itself(m)) {
-		ask_of_itself(b, peer, m, ret);
+	if (a->m.result != PROTOCOL_OK || m->h.type >= array_size(words) ||
+	    words[m->h.type] == NULL)
 		return;
-	}
+	if (m->pid != 0)
+		log_debug("%s of process %d, by uid %u (pid %d)",
+			  words[m->h.type], m->pid, is->uid, is->pid);
+	else
+		log_debug("%s of [target \"%s\"], by uid %u (pid %d)",
+			  words[m->h.type], m->name, is->uid, is->pid);
+}
+
+static void serve(struct broker *b, const struct control_peer *peer,
+		  const struct protocol_request *m, struct control_answer *ret)
+{
 	switch ((enum protocol_type)m->h.type) {
 	case PROTOCOL_START:
 	case PROTOCOL_STOP:
@@ -180,6 +196,17 @@ static void on_ask(void *ctx, struct control_peer *peer,
 		break;
 	}
 	control_refuse(ret, PROTOCOL_FAILED, "not known here");
+}
+
+static void on_ask(void *ctx, struct control_peer *peer,
+		   const struct protocol_request *m, struct control_answer *ret)
+{
+	if (is_of_itself(m)) {
+		ask_of_itself(ctx, peer, m, ret);
+		return;
+	}
+	serve(ctx, peer, m, ret);
+	note(&peer->is, m, ret);
 }
 
 static int on_page(void *ctx, struct control_peer *peer, int *ret_fd)

@@ -164,16 +164,24 @@ def test_strangers(box):
 
 
 def test_the_group(box):
-    """Its members may do everything."""
+    """Its members may do everything, by whichever of their groups."""
     stranger.need_root()
-    gid = next((int(line.split(':')[2]) for line in
-                pathlib.Path('/etc/group').read_text().splitlines()
-                if line.startswith('sentry-profd:')), None)
-    if gid is None:
-        raise harness.Skip('there is no group sentry-profd')
-    target = sleeper(box)
-    _, ctl = listening(box, [target])
-    ctl.run('stop', target.pid, uid=stranger.UID, groups=(gid,))
+    gid, target = 60777, sleeper(box)
+    groups = box.make_dir('etc') / 'group'
+    groups.write_text(f'root:x:0:\nsentry-profd:x:{gid}:\n')
+    groups.chmod(0o644)
+    # The machine's own may have another, or none.
+    wrapper = ('unshare', '--mount', 'sh', '-c',
+               'mount --bind "$0" /etc/group && exec "$@"', groups)
+    _, ctl = listening(box, [target], wrapper=wrapper)
+    check(ctl.target(target.pid, uid=stranger.UID)['samples_taken'] is None,
+          'who is in none sees no figure')
+    done = ctl.run('stop', target.pid, uid=stranger.UID, status=1)
+    check('not permitted' in done.stderr, done.stderr)
+    member = {'uid': stranger.UID, 'groups': (gid - 1, gid, gid + 1)}
+    check(ctl.target(target.pid, **member)['samples_taken'] is not None,
+          'a member sees them')
+    ctl.run('stop', target.pid, **member)
 
 
 def test_rights_that_were_changed(box):
