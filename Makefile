@@ -102,7 +102,7 @@ sentry-profd_PKG = inih
 sentry-profd-capture_SRC = captured readers realtime slots ticker child privileges log log_limit
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
-sentry-profd-unwind_SRC = unwindd stream program hints chunk release request \
+sentry-profd-unwind_SRC = unwindd stream thread_keys chunk_threads program hints chunk release request \
 	id child leash privileges sandbox confine log log_limit
 sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp

@@ -43,6 +43,7 @@ static void open_session(struct broker *b, struct target *t)
 		.cpu_only = b->options.config.mode == MODE_CPU,
 		.chunk_us = b->options.chunk_seconds * UINT64_C(1000000),
 		.wall_offset_us = b->wall_offset_us,
+		.thread_pointers = c->thread_id_format == THREAD_ID_PTHREAD,
 	};
 
 	m.first_chunk_us = first_chunk_us(b, m.chunk_us);
@@ -70,6 +71,8 @@ static void attach(struct broker *b, struct target *t)
 		.ring = t->unwind->id,
 		.pid = t->pid,
 		.slot = t->slot,
+		.wants_pointers = t->instance->config.thread_id_format ==
+				  THREAD_ID_PTHREAD,
 		.epoch_ns = b->epoch_ns,
 		.period_ns = b->period_ns,
 	};

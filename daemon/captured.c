@@ -149,6 +149,8 @@ static int add_target(void *ctx, struct ipc_message *message)
 		send_state(m->target, TARGET_REFUSED, -r);
 		return 0;
 	}
+	if (m->wants_pointers)
+		capture_want_pointers(me.capture, m->target);
 	slots_take(&me.slots, m->slot, m->target);
 	send_state(m->target, TARGET_ATTACHED, 0);
 	return 0;

@@ -36,6 +36,9 @@ struct msg_target_add {
 	uint32_t ring;
 	int32_t pid;
 	uint32_t slot; /* its counters' place in the heartbeat page */
+	/* The reader wants to know its threads' pointers. */
+	uint32_t wants_pointers;
+	uint32_t reserved;
 	/* Tick n is at epoch_ns + n * period_ns, CLOCK_MONOTONIC. */
 	uint64_t epoch_ns;
 	uint64_t period_ns;

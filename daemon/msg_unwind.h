@@ -21,7 +21,8 @@ struct msg_session_open {
 	uint32_t max_frames;
 	uint32_t symbols;  /* enum unwind_symbols */
 	uint32_t cpu_only; /* threads that do not run have no stack */
-	uint32_t reserved;
+	/* Threads are called by these where they are known, else by tid. */
+	uint32_t thread_pointers;
 	uint64_t chunk_us;
 	uint64_t first_chunk_us; /* the first one's, no longer than others */
 	uint64_t wall_offset_us;

@@ -17,6 +17,8 @@
 /* What it costs, in small messages (daemon/allowance.h). */
 #define STATUS_WORK	 10
 #define STATUS_WORK_EACH 2
+/* A file for each of its threads: some hundred microseconds, as a rule. */
+#define THREAD_WORK 20
 
 static enum protocol_result change(struct instance *i, uint32_t type)
 {
@@ -140,6 +142,8 @@ static void ask_of_itself(struct broker *b, struct control_peer *peer,
 		return;
 	}
 	peer->user = c;
+	if (m->h.type == PROTOCOL_THREAD)
+		ret->work = THREAD_WORK;
 	client_request(b, c, m, &ret->m);
 }
 

@@ -7,6 +7,7 @@
 
 #include "daemon/child.h"
 #include "daemon/chunk.h"
+#include "daemon/chunk_threads.h"
 #include "daemon/hints.h"
 #include "daemon/program.h"
 #include "lib/aggregate/aggregate.h"
@@ -25,6 +26,7 @@ struct stream {
 	struct unwind_cache *cache;
 	struct program program;
 	struct aggregate *aggregate;
+	struct thread_keys keys;
 	struct hints hints;
 	stream_hint_fn send_hint;
 
@@ -94,6 +96,7 @@ int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
 		.target = open->target,
 	};
 	hints_init(&s->hints, open->hash_seed);
+	thread_keys_init(&s->keys, open->thread_pointers != 0, open->hash_seed);
 	stream_work(s, clock_mono_ns());
 	r = open_program(s);
 	if (r < 0) {
@@ -111,6 +114,7 @@ void stream_free(struct stream *s)
 		return;
 	aggregate_free(s->aggregate);
 	program_fini(&s->program);
+	thread_keys_fini(&s->keys);
 	hints_fini(&s->hints);
 	free(s);
 }
@@ -137,6 +141,13 @@ static bool has_stack(const struct profile *p)
 	return false;
 }
 
+static int next_chunk(struct stream *s)
+{
+	int r = aggregate_next(s->aggregate);
+
+	return r < 0 ? r : thread_keys_next(&s->keys);
+}
+
 /* Closes the chunk at end_ns, sends it, and opens the next. */
 static int cut_chunk(struct stream *s, uint64_t end_ns)
 {
@@ -148,14 +159,14 @@ static int cut_chunk(struct stream *s, uint64_t end_ns)
 		if (r != -ENOMEM)
 			return r;
 		chunk_is_lost(s->open.target, CHUNK_LOST_MEMORY);
-		return aggregate_next(s->aggregate);
+		return next_chunk(s);
 	}
 	if (s->open.cpu_only && !has_stack(&profile))
 		chunk_is_lost(s->open.target, CHUNK_LOST_IDLE);
 	else if (profile.n_samples > 0)
 		chunk_send(&s->open, program_release(&s->program), &profile);
 	send_stats(s);
-	return aggregate_next(s->aggregate);
+	return next_chunk(s);
 }
 
 /*
@@ -187,12 +198,16 @@ static int take_sample(struct stream *s, const struct record_sample *record,
 	/* 64 KiB: kept off the stack. */
 	static struct unwind_stack stack;
 	const struct hint *hint;
+	uint32_t key;
 	int r;
 
+	r = chunk_threads_find(&s->keys, s->aggregate, record->h.tid,
+			       s->time_ns, &key);
+	if (r < 0)
+		return r;
 	/* Of processor time: it has none now, as if it were not there. */
 	if (s->open.cpu_only && !(record->flags & SAMPLE_RUNNING))
-		return aggregate_missed(s->aggregate, record->h.tid,
-					record->h.time_ns);
+		return aggregate_missed(s->aggregate, key, record->h.time_ns);
 	if (!s->program.has_maps || s->time_ns - s->maps_ns >= MAPS_EVERY_NS) {
 		r = read_maps(s);
 		if (r < 0)
@@ -217,8 +232,8 @@ static int take_sample(struct stream *s, const struct record_sample *record,
 	hint = hints_take(&s->hints, record->h.tid, record->stack_addr, &stack);
 	if (hint != NULL)
 		s->send_hint(s->open.target, record->h.tid, hint);
-	return aggregate_sample(s->aggregate, record->h.tid, record->h.time_ns,
-				&stack, record->flags & SAMPLE_RUNNING);
+	return aggregate_sample(s->aggregate, key, record->h.time_ns, &stack,
+				record->flags & SAMPLE_RUNNING);
 }
 
 static int take_tick(struct stream *s, const struct record_tick *record)
@@ -243,7 +258,7 @@ static int take_tick(struct stream *s, const struct record_tick *record)
 /* From time_ns on. */
 static int change_program(struct stream *s, uint64_t time_ns)
 {
-	int r = aggregate_exit_all(s->aggregate, time_ns);
+	int r = chunk_threads_exit(&s->keys, s->aggregate, time_ns);
 
 	if (r == 0)
 		r = cut_chunk(s, time_ns);
@@ -261,7 +276,6 @@ static int look_again(struct stream *s)
 
 int stream_record(struct stream *s, const struct record *record, size_t size)
 {
-	const struct record_thread *thread = (const void *)record;
 	uint32_t type = record->ring.type;
 	int r;
 
@@ -278,23 +292,20 @@ int stream_record(struct stream *s, const struct record *record, size_t size)
 			return -EPROTO;
 		return take_tick(s, (const void *)record);
 	case RECORD_THREAD:
-		if (size < sizeof(*thread))
+		if (size < sizeof(struct record_thread))
 			return -EPROTO;
-		return aggregate_thread(s->aggregate, record->tid,
-					thread->is_main, thread->comm,
-					sizeof(thread->comm));
+		return chunk_threads_take(&s->keys, s->aggregate,
+					  (const void *)record, s->time_ns);
 	case RECORD_SAMPLE:
 		if (size < sizeof(struct record_sample))
 			return -EPROTO;
 		return take_sample(s, (const void *)record, size);
 	case RECORD_MISSED:
-		return aggregate_missed(s->aggregate, record->tid,
-					record->time_ns);
 	case RECORD_EXIT:
-		return aggregate_exit(s->aggregate, record->tid,
-				      record->time_ns);
+		return chunk_threads_lose(&s->keys, s->aggregate, record);
 	case RECORD_RESET:
-		return aggregate_exit_all(s->aggregate, record->time_ns);
+		return chunk_threads_exit(&s->keys, s->aggregate,
+					  record->time_ns);
 	case RECORD_EXEC:
 		return change_program(s, record->time_ns);
 	case RECORD_END:
@@ -307,7 +318,9 @@ int stream_record(struct stream *s, const struct record *record, size_t size)
 int stream_interrupted(struct stream *s)
 {
 	s->was_away = true;
-	return s->closed ? 0 : aggregate_exit_all(s->aggregate, s->time_ns);
+	if (s->closed)
+		return 0;
+	return chunk_threads_exit(&s->keys, s->aggregate, s->time_ns);
 }
 
 int stream_close(struct stream *s)
@@ -320,7 +333,7 @@ int stream_close(struct stream *s)
 
 	if (s->closed)
 		return 0;
-	r = aggregate_exit_all(s->aggregate, s->time_ns);
+	r = chunk_threads_exit(&s->keys, s->aggregate, s->time_ns);
 	if (r == 0)
 		r = cut_chunk(s, s->time_ns);
 	s->closed = true;

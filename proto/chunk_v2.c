@@ -163,6 +163,13 @@ static void write_stacks(const struct profile *p, const struct used *u,
 	json_out_raw(o, "]");
 }
 
+/* A profile's thread, where its tid was checked. */
+static void write_thread_id(const struct profile_thread *thread,
+			    struct json_out *o)
+{
+	json_out_u64(o, thread->id != 0 ? thread->id : thread->tid);
+}
+
 static void write_samples(const struct profile *p, const struct used *u,
 			  struct json_out *o)
 {
@@ -174,7 +181,7 @@ static void write_samples(const struct profile *p, const struct used *u,
 		json_out_raw(o, i > 0 ? ",{\"timestamp\":" : "{\"timestamp\":");
 		json_out_seconds(o, s->time_us);
 		json_out_raw(o, ",\"thread_id\":\"");
-		json_out_u64(o, s->tid);
+		write_thread_id(&p->threads[profile_find_thread(p, s->tid)], o);
 		json_out_raw(o, "\",\"stack_id\":");
 		json_out_u64(o, empty ? u->n_stacks : u->stacks[s->node]);
 		json_out_raw(o, "}");
@@ -195,7 +202,7 @@ static void write_threads(const struct profile *p, const struct used *u,
 			continue;
 		json_out_raw(o, comma);
 		json_out_raw(o, "\"");
-		json_out_u64(o, thread->tid);
+		write_thread_id(thread, o);
 		json_out_raw(o, "\":{");
 		if (thread->name[0] != '\0')
 			write_member(o, "\"name\":", thread->name);

@@ -58,6 +58,7 @@ struct profile_sample {
 struct profile_thread {
 	uint32_t tid;
 	const char *name; /* "" where it is not known */
+	uint64_t id;	  /* what the payload calls it; 0: by its tid */
 };
 
 struct profile {
@@ -134,10 +135,10 @@ size_t profile_utf8_length(const char *s);
  * before it grows too large; strings come on top, PROFILE_ESCAPE_BYTES for a
  * byte at most (\u0000).
  */
-#define PROFILE_SAMPLE_BYTES 84
+#define PROFILE_SAMPLE_BYTES 94
 #define PROFILE_STACK_BYTES  3 /* the frame indices come on top */
 #define PROFILE_FRAME_BYTES  126
-#define PROFILE_THREAD_BYTES 25
+#define PROFILE_THREAD_BYTES 35
 #define PROFILE_IMAGE_BYTES  220
 #define PROFILE_ESCAPE_BYTES 6
 

@@ -206,6 +206,18 @@ int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main,
 	return 0;
 }
 
+int aggregate_thread_id(struct aggregate *a, uint32_t tid, uint64_t id)
+{
+	struct thread *t;
+	int r;
+
+	assert(!a->closed);
+	r = threads_get(&a->threads, tid, &t);
+	if (r == 0)
+		t->id = id;
+	return r;
+}
+
 /*
  * The stack's node and how many frames it has. Where it begins at the root as
  * the thread's last one did, only the rest is looked up.

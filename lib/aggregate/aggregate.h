@@ -75,6 +75,13 @@ must_check int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main,
 				const char *comm, size_t comm_size);
 
 /*
+ * What the thread is called in the open chunk and those to come, in place of
+ * its tid (0); no two of a chunk may be called the same.
+ */
+must_check int aggregate_thread_id(struct aggregate *a, uint32_t tid,
+				   uint64_t id);
+
+/*
  * The thread's stack from this tick on. running: it was on a processor,
  * neither blocked nor waiting for one.
  */

@@ -108,6 +108,7 @@ static int list_threads(struct aggregate *a)
 		if (t->last == PROFILE_NONE)
 			continue;
 		a->profile_threads[n].tid = t->tid;
+		a->profile_threads[n].id = t->id;
 		a->profile_threads[n++].name = t->name;
 	}
 	qsort(a->profile_threads, n, sizeof(a->profile_threads[0]),

@@ -15,6 +15,7 @@
 
 struct thread {
 	uint32_t tid;
+	uint64_t id; /* what the profile calls it; 0: by tid */
 	char name[THREAD_NAME_SIZE];
 
 	/* Now. */

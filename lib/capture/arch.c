@@ -73,6 +73,12 @@ uint64_t arch_thread_pointer(const struct user_regs_struct *regs)
 	return regs->fs_base;
 }
 
+/* tcb and self of tcbhead_t (sysdeps/x86_64/nptl/tls.h). */
+bool arch_is_own_data(const uint64_t *words, size_t n, uint64_t addr)
+{
+	return n > 2 && words[0] == addr && words[2] == addr;
+}
+
 /* The kernel restarts calls in the same way: arch/x86/kernel/signal.c. */
 bool arch_call_again(const struct user_regs_struct *regs,
 		     const uint8_t before[2], long nr,
@@ -141,6 +147,14 @@ uint64_t arch_thread_pointer(const struct user_regs_struct *regs)
 {
 	(void)regs;
 	return 0;
+}
+
+bool arch_is_own_data(const uint64_t *words, size_t n, uint64_t addr)
+{
+	(void)words;
+	(void)n;
+	(void)addr;
+	return false;
 }
 
 bool arch_call_again(const struct user_regs_struct *regs,

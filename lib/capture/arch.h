@@ -68,6 +68,12 @@ must_check int arch_set_result(uint32_t tid, long result);
  */
 uint64_t arch_thread_pointer(const struct user_regs_struct *regs);
 
+/*
+ * Do n words at addr begin what the thread pointer of a thread of glibc points
+ * to? False where that has no mark (any but x86_64).
+ */
+bool arch_is_own_data(const uint64_t *words, size_t n, uint64_t addr);
+
 /* An argument of the interrupted call: n is 0 to ARCH_ARGUMENTS - 1. */
 #define ARCH_ARGUMENTS 6
 uint64_t arch_argument(const struct user_regs_struct *regs, unsigned int n);

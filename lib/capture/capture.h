@@ -84,6 +84,13 @@ must_check int capture_add(struct capture *c, uint32_t target, int32_t pid,
 			   struct capture_counters *counters, uint64_t tick);
 
 /*
+ * From here on its records of threads tell their pointers, where they are known
+ * (struct record_thread): of those that are not stopped by what the kernel knows
+ * of their locks, which costs two system calls a thread. Before its first tick.
+ */
+void capture_want_pointers(struct capture *c, uint32_t target);
+
+/*
  * The tick, which was due at due_ns, has come, and it is time_ns now: looks at
  * every thread of every target. The stops that follow are announced by
  * SIGCHLD: call capture_reap then.

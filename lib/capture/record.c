@@ -130,9 +130,11 @@ static bool tell_name(struct thread *th, const char comm[COMM_SIZE],
 	record->h = head(t, th->tid, tick, time_ns);
 	record->is_main = th->tid == (uint32_t)t->pid;
 	record->reserved = 0;
+	record->pointer = t->wants_pointers ? th->pointer : 0;
 	memcpy(record->comm, comm, COMM_SIZE);
 	ring_commit(&t->sink->ring, RECORD_THREAD, sizeof(*record));
 	memcpy(th->comm, comm, COMM_SIZE);
+	th->told_pointer = th->pointer;
 	return true;
 }
 
@@ -163,6 +165,7 @@ bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns)
 		th->hint_top = th->own_end = read_start_of_stack(th);
 	/* Gone: it has none. */
 	(void)read_name(th, comm);
+	thread_find_pointer(th);
 	if (!tell_name(th, comm, tick, time_ns))
 		return false;
 	th->announced = true;
@@ -175,14 +178,18 @@ bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns)
  * Returns the first tick at which one is due again. The name of who is asleep
  * is left alone in the end: another thread can change it, but hardly does.
  */
-static uint64_t rename_due(struct thread *list, uint64_t tick, uint64_t time_ns)
+static uint64_t rename_due(const struct target *t, struct thread *list,
+			   uint64_t tick, uint64_t time_ns)
 {
 	uint64_t next = UINT64_MAX;
 	char comm[COMM_SIZE + 1];
 
 	for (struct thread *th = list; th != NULL; th = th->next) {
+		const bool is_news =
+			t->wants_pointers && th->pointer != th->told_pointer;
+
 		if (!th->announced ||
-		    (th->asleep && th->name_wait == NAME_TICKS_MAX))
+		    (th->asleep && !is_news && th->name_wait == NAME_TICKS_MAX))
 			continue;
 		if (tick < th->name_tick) {
 			next = min_u64(next, th->name_tick);
@@ -192,9 +199,11 @@ static uint64_t rename_due(struct thread *list, uint64_t tick, uint64_t time_ns)
 			th, tick,
 			min_u64(NAME_TICKS * th->name_wait, NAME_TICKS_MAX));
 		next = min_u64(next, th->name_tick);
+		thread_find_pointer(th);
 		/* Gone: the name that is known is the better one. */
 		if (read_name(th, comm) &&
-		    strncmp(comm, th->comm, COMM_SIZE) != 0)
+		    ((t->wants_pointers && th->pointer != th->told_pointer) ||
+		     strncmp(comm, th->comm, COMM_SIZE) != 0))
 			(void)tell_name(th, comm, tick, time_ns);
 	}
 	return next;
@@ -206,8 +215,8 @@ void target_rename(struct target *t, uint64_t tick, uint64_t time_ns)
 
 	if (tick < t->names_tick)
 		return;
-	next = min_u64(rename_due(t->awake, tick, time_ns),
-		       rename_due(t->asleep, tick, time_ns));
+	next = min_u64(rename_due(t, t->awake, tick, time_ns),
+		       rename_due(t, t->asleep, tick, time_ns));
 	t->names_tick = max_u64(next, tick + NAME_TICKS);
 }
 

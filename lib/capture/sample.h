@@ -32,7 +32,8 @@
 
 enum record_type {
 	RECORD_TICK = 1,
-	RECORD_THREAD, /* a thread, before its first sample; or its new name */
+	/* A thread, before its first sample; or its new name, or pointer. */
+	RECORD_THREAD,
 	RECORD_SAMPLE,
 	RECORD_MISSED,
 	RECORD_EXIT,  /* the thread is gone: alive for the last time before this
@@ -66,6 +67,11 @@ struct record_thread {
 	uint32_t is_main;
 	char comm[COMM_SIZE]; /* bytes the target chose; a NUL is not certain */
 	uint32_t reserved;
+	/*
+	 * Its thread pointer: of x86_64's threads, that of pthread_self(3). 0:
+	 * not known, yet or ever.
+	 */
+	uint64_t pointer;
 };
 
 /*

@@ -151,6 +151,7 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 
 	arch_to_dwarf(raw, regs);
 	remember(th, regs, raw);
+	thread_note_pointer(th, arch_thread_pointer(raw));
 	/* It was interrupted for a reader that is gone. */
 	if (!thread_is_known(th))
 		return -ENOBUFS;

@@ -90,6 +90,10 @@ struct thread {
 	struct activity_place place;
 	uint64_t regs[ARCH_REGS];
 
+	uint64_t pointer; /* its thread pointer; 0: not known */
+
+	/* As the reader knows them. */
+	uint64_t told_pointer;
 	char comm[COMM_SIZE];
 	uint64_t name_tick; /* when it is read again */
 	uint64_t name_wait; /* ticks between that and the next time */
@@ -174,6 +178,7 @@ struct target {
 	bool needs_reset;	/* the reader has lost track */
 	bool foreign;		/* because it became a 32-bit program */
 	bool leaving;		/* capture_remove */
+	bool wants_pointers;	/* capture_want_pointers */
 };
 
 struct capture {
@@ -302,6 +307,12 @@ must_check int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
 enum missed_reason missed_reason_of(int error);
 void thread_commit(struct thread *th, size_t size);
 void thread_drop(struct thread *th);
+
+/* pointer.c */
+/* The thread pointer, if the reader wants it and no stop has shown it. */
+void thread_find_pointer(struct thread *th);
+/* A stop has shown it: the reader is told at the next tick. */
+void thread_note_pointer(struct thread *th, uint64_t pointer);
 
 /* slow.c: memory that makes us wait */
 /* It has done so for long enough, and is to be left alone. */

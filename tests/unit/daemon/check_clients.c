@@ -121,7 +121,7 @@ START_TEST(what_stands_in_the_page)
 	t.retry_ns = 1;
 	clients_check(&b);
 	ck_assert_uint_eq(page->state, PROTOCOL_TRACED_BY_OTHER);
-	b.limit.phase = LIMIT_HOLDS;
+	b.limit.holds = true;
 	clients_check(&b);
 	ck_assert_uint_eq(page->state, PROTOCOL_LIMITED);
 	i.is_left_out = true;

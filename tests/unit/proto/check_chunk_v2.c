@@ -259,6 +259,26 @@ START_TEST(types)
 }
 END_TEST
 
+/* A thread is called by its id in its samples and its metadata. */
+START_TEST(threads_with_an_id)
+{
+	const uint64_t id = UINT64_C(0x7fffdeadbeef);
+	struct good_profile g;
+	size_t size, found = 0;
+	char *text, *at;
+
+	good_profile_init(&g);
+	g.threads[1].id = id;
+	text = payload(&g.p, &size);
+	for (at = text; (at = strstr(at, "\"140736929316591\"")) != NULL; at++)
+		found++;
+	ck_assert_uint_eq(found, 1 + 4);
+	ck_assert_ptr_null(strstr(text, "\"thread_id\":\"100\""));
+	ck_assert_ptr_nonnull(strstr(text, "\"thread_id\":\"101\""));
+	free(text);
+}
+END_TEST
+
 /* The bounds of profile.h hold for the longest of everything. */
 START_TEST(bounds)
 {
@@ -268,7 +288,7 @@ START_TEST(bounds)
 	good_profile_init(&g);
 	smallest(&g);
 	g.samples[0].tid = g.samples[1].tid = UINT32_MAX;
-	g.threads[2] = (struct profile_thread){UINT32_MAX, ""};
+	g.threads[2] = (struct profile_thread){UINT32_MAX, "", UINT64_MAX};
 	g.frames[1] = (struct profile_frame){UINT64_MAX, "", "",
 					     false,	 "", UINT32_MAX};
 	g.samples[0].time_us = UINT64_MAX - 1;
@@ -327,6 +347,7 @@ Suite *suite(void)
 
 	tcase_add_loop_test(c, golden, 0, N(cases));
 	tcase_add_loop_test(c, types, 0, N(cases));
+	tcase_add_test(c, threads_with_an_id);
 	tcase_add_test(c, bounds);
 	tcase_add_test(c, no_space);
 	suite_add_tcase(s, c);

@@ -75,9 +75,9 @@ static inline void good_profile_init(struct good_profile *g)
 	g->samples[6] = (struct profile_sample){T + 1000000, 100, 3};
 	g->samples[7] = (struct profile_sample){T + 1000000, 101, 1};
 #undef T
-	g->threads[0] = (struct profile_thread){99, "unused"};
-	g->threads[1] = (struct profile_thread){100, "main"};
-	g->threads[2] = (struct profile_thread){101, ""};
+	g->threads[0] = (struct profile_thread){99, "unused", 0};
+	g->threads[1] = (struct profile_thread){100, "main", 0};
+	g->threads[2] = (struct profile_thread){101, "", 0};
 	g->p = (struct profile){
 		.profiler_id = "71bba98d90b545c39f2ae73f702d7ef4",
 		.chunk_id = "3e11a5c9831f4e49939c0a81944ea2cb",
