@@ -91,7 +91,7 @@ sentry-profd_SRC = profd ship_files finish broker pause limit patience children 
 	watch inbox past refusal governor delivery loss stats usage \
 	options options_help \
 	instance lifecycle session clients client_page thread_number \
-	targets attach figures \
+	targets attach figures discovery identify connector reload \
 	operate adopt rights status control control_message control_socket allowance peer \
 	service notify \
 	process files open rooted spawn output spool_dir accounts id child \

@@ -79,7 +79,7 @@ static void attach(struct broker *b, struct target *t)
 
 	child_send(&b->capture, &m, sizeof(m), &t->pidfd, 1);
 	t->in_capture = true;
-	if (t->rate_hz != b->options.rate_hz)
+	if (t->rate_hz != b->timer_hz)
 		governor_tell(b, t);
 }
 
@@ -188,7 +188,7 @@ static void check(struct broker *b, struct target *t, uint64_t now)
 		target_ended_unseen(b, t);
 	if (t->unwind != NULL && target_is_open(t))
 		advance(b, t);
-	/* Whatever it was that let go of it. */
+	/* By the end of capture: nobody says so. */
 	if (t->phase == TARGET_STOPPING && !t->in_capture)
 		target_close(t);
 	check_refused(b, t);

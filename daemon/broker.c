@@ -32,6 +32,8 @@ void broker_run_once(struct broker *b, int timeout_ms)
 	files_check(b->files);
 	limit_check(b);
 	operate_check(b);
+	if (b->discovery != NULL && !b->stopping)
+		discovery_check(b->discovery);
 	clients_check(b);
 	instances_check(b);
 	targets_check(b);
@@ -52,9 +54,15 @@ int broker_wait_ms(const struct broker *b, uint64_t deadline_ns)
 	uint64_t now = broker_now_ns(b);
 	bool calm =
 		b->ended_ns == 0 && b->capture.pid != 0 && b->beat_looks == 0;
+	uint64_t wait_ms = calm ? CHECK_CALM_MS : CHECK_MS;
 
 	if (now >= deadline_ns)
 		return 0;
+	if (b->discovery != NULL && !b->stopping) {
+		if (discovery_is_busy(b->discovery))
+			return 0;
+		wait_ms = min_u64(wait_ms, DISCOVERY_MS);
+	}
 	return (int)min_u64((deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS,
-			    calm ? CHECK_CALM_MS : CHECK_MS);
+			    wait_ms);
 }

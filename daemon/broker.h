@@ -11,6 +11,7 @@
  *   reap.c      takes note of their ends
  *   watch.c     the heartbeat of capture
  *   inbox.c     what capture and unwind say
+ *   discovery.c finds processes that the configuration is about
  *   instance.c  the processes that are known
  *   operate.c   what operators and clients ask for, on its socket
  *   status.c    and what the former are shown
@@ -36,6 +37,7 @@
 #include <stdint.h>
 
 #include "daemon/clients.h"
+#include "daemon/discovery.h"
 #include "daemon/files.h"
 #include "daemon/figures.h"
 #include "daemon/governor.h"
@@ -46,6 +48,7 @@
 #include "daemon/options.h"
 #include "daemon/output.h"
 #include "daemon/patience.h"
+#include "daemon/session.h"
 #include "daemon/targets.h"
 #include "lib/base/loop.h"
 #include "proto/client_report.h"
@@ -101,6 +104,8 @@ struct envelope; /* delivery.c */
 
 struct broker {
 	struct options options;
+	struct discovery *discovery;	/* NULL: there are none to be found */
+	struct session_key session_key; /* with discovery */
 	struct loop *loop;
 	struct files *files;
 	struct output output;
@@ -128,6 +133,7 @@ struct broker {
 	size_t n_instances, instances_size;
 	struct clients clients;
 	struct control *control;      /* NULL: there is no socket */
+	bool instances_told;	      /* that there are too many */
 	struct instance_figures gone; /* of instances that are none any more */
 
 	uint64_t governed_at_ns; /* when the governor looked */
@@ -136,6 +142,7 @@ struct broker {
 	bool governor_gave_up; /* the lowest rates are too much, and it said so
 				*/
 
+	uint32_t timer_hz; /* ticks a second, to the end */
 	uint64_t epoch_ns;
 	uint64_t period_ns;
 	uint64_t wall_offset_us;
@@ -150,6 +157,7 @@ struct broker {
 	bool pause_asked;    /* by SIGTSTP, and no SIGCONT came since */
 	bool pausing;	     /* capture is to end, and to stay so */
 	uint64_t away_ns; /* how long we have been stopped by that */
+	uint64_t away_ns;    /* how long we have been stopped by that */
 	struct limit limit;
 
 	struct envelope *envelopes;   /* oldest first */

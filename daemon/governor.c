@@ -27,13 +27,20 @@
 #define AIM  0.9
 #define ROOM 0.7
 
+/* The lowest rate of one whose full rate this is. */
+static uint32_t least_hz(uint32_t full_hz)
+{
+	return full_hz < GOVERNOR_RATE_MIN_HZ ? full_hz : GOVERNOR_RATE_MIN_HZ;
+}
+
 /* What the targets cost if none may cost more than level. */
-static double cost_at(const double *costs, size_t n, double level, double least)
+static double cost_at(const double *costs, const uint32_t *full_hz, size_t n,
+		      double level)
 {
 	double sum = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		double floor = costs[i] * least;
+		double floor = costs[i] * least_hz(full_hz[i]) / full_hz[i];
 		double cost = costs[i] < level ? costs[i] : level;
 
 		sum += cost > floor ? cost : floor;
@@ -54,32 +61,29 @@ static bool is_prime(uint32_t n)
  * loop of 20 Hz is, to a tick. So a lowered rate is a prime, as 101 is, and the
  * lowest is one.
  */
-static uint32_t prime_up_to(double rate, uint32_t least_hz)
+static uint32_t prime_up_to(double rate, uint32_t least)
 {
 	uint32_t hz = (uint32_t)rate;
 
-	while (hz > least_hz && !is_prime(hz))
+	while (hz > least && !is_prime(hz))
 		hz--;
-	return hz < least_hz ? least_hz : hz;
+	return hz < least ? least : hz;
 }
 
-void governor_share(const double *costs, size_t n, double budget,
-		    uint32_t full_hz, uint32_t *ret_rates)
+void governor_share(const double *costs, const uint32_t *full_hz, size_t n,
+		    double budget, uint32_t *ret_rates)
 {
-	const uint32_t least_hz =
-		full_hz < GOVERNOR_RATE_MIN_HZ ? full_hz : GOVERNOR_RATE_MIN_HZ;
-	const double least = (double)least_hz / full_hz;
 	double low = 0, high = 0;
 
 	for (size_t i = 0; i < n; i++)
 		if (costs[i] > high)
 			high = costs[i];
 	/* Halved so often, the level is exact to a part in a million. */
-	if (cost_at(costs, n, high, least) > budget) {
+	if (cost_at(costs, full_hz, n, high) > budget) {
 		for (int i = 0; i < 20; i++) {
 			double level = (low + high) / 2;
 
-			if (cost_at(costs, n, level, least) > budget)
+			if (cost_at(costs, full_hz, n, level) > budget)
 				high = level;
 			else
 				low = level;
@@ -89,9 +93,10 @@ void governor_share(const double *costs, size_t n, double budget,
 	}
 	for (size_t i = 0; i < n; i++) {
 		ret_rates[i] = costs[i] > low
-				       ? prime_up_to(full_hz * low / costs[i],
-						     least_hz)
-				       : full_hz;
+				       ? prime_up_to(full_hz[i] * low /
+							     costs[i],
+						     least_hz(full_hz[i]))
+				       : full_hz[i];
 	}
 }
 
@@ -194,7 +199,7 @@ static void measure(struct broker *b, const struct governor_used *used_now,
 		double used = part(capture, work->capture, sum.capture, n) +
 			      part(unwind, work->unwind, sum.unwind, n) +
 			      others / (double)n;
-		double cost = used / (double)elapsed_ns * b->options.rate_hz /
+		double cost = used / (double)elapsed_ns * t->full_hz /
 			      t->rate_hz;
 
 		if (t->phase == TARGET_PROFILED)
@@ -208,7 +213,7 @@ void governor_tell(struct broker *b, const struct target *t)
 		.h = MSG_HEADER(MSG_TARGET_RATE, msg_target_rate),
 		.target = t->id,
 		.ticks = t->rate_hz,
-		.of_ticks = b->options.rate_hz,
+		.of_ticks = b->timer_hz,
 	};
 
 	child_send(&b->capture, &m, sizeof(m), NULL, 0);
@@ -217,7 +222,7 @@ void governor_tell(struct broker *b, const struct target *t)
 static void set_rate(struct broker *b, struct target *t, uint32_t rate_hz,
 		     double all)
 {
-	const uint32_t full_hz = b->options.rate_hz;
+	const uint32_t full_hz = t->full_hz;
 
 	if (rate_hz == t->rate_hz)
 		return;
@@ -263,7 +268,7 @@ static void govern(struct broker *b)
 {
 	static struct target *targets[HEARTBEAT_SLOTS];
 	static double costs[HEARTBEAT_SLOTS];
-	static uint32_t rates[HEARTBEAT_SLOTS];
+	static uint32_t full_hz[HEARTBEAT_SLOTS], rates[HEARTBEAT_SLOTS];
 	const double budget = b->options.cpu_budget / 100.0;
 	bool lowered = false, all_lowest = true;
 	double all = 0;
@@ -273,10 +278,10 @@ static void govern(struct broker *b)
 	{
 		if (t->phase != TARGET_PROFILED)
 			continue;
-		lowered |= t->rate_hz < b->options.rate_hz;
+		lowered |= t->rate_hz < t->full_hz;
 		all_lowest &= t->rate_hz <= GOVERNOR_RATE_MIN_HZ;
-		all += t->governed.cost.average * t->rate_hz /
-		       b->options.rate_hz;
+		all += t->governed.cost.average * t->rate_hz / t->full_hz;
+		full_hz[n] = t->full_hz;
 		costs[n] = t->governed.cost.average;
 		targets[n++] = t;
 	}
@@ -285,7 +290,7 @@ static void govern(struct broker *b)
 	give_up(b, all_lowest);
 	if (all <= budget && (!lowered || all > ROOM * budget))
 		return;
-	governor_share(costs, n, AIM * budget, b->options.rate_hz, rates);
+	governor_share(costs, full_hz, n, AIM * budget, rates);
 	for (size_t i = 0; i < n; i++)
 		set_rate(b, targets[i], rates[i], all);
 }
@@ -294,7 +299,7 @@ static void count_time(struct broker *b, uint64_t elapsed_ns)
 {
 	FOR_EACH_TARGET(t, b)
 	{
-		if (t->rate_hz < b->options.rate_hz)
+		if (t->rate_hz < t->full_hz)
 			t->governed.lowered_ns += elapsed_ns;
 		if (b->governor_gave_up && t->phase == TARGET_PROFILED)
 			t->governed.exceeded_ns += elapsed_ns;

@@ -66,6 +66,47 @@ static int add(struct broker *b, const struct process *p, struct instance **ret)
 	return 0;
 }
 
+/* By its section, as if it was found just now. */
+static void configure(const struct broker *b, struct instance *i)
+{
+	struct target_config *c = &i->config;
+
+	*c = b->options.config.targets[i->section];
+	/* The timer was set when the daemon was started. */
+	if (c->rate_hz > b->timer_hz)
+		c->rate_hz = b->timer_hz;
+	i->is_sampled =
+		session_is_sampled(&b->session_key, i->pid, i->start_ticks,
+				   c->session_sample_rate);
+	i->is_started = c->autostart;
+	i->is_left_out = false;
+}
+
+int instance_add(struct broker *b, const struct process *p, size_t section)
+{
+	struct instance *i;
+	int r = add(b, p, &i);
+
+	if (r == -ENOSPC && !b->instances_told)
+		log_warning("more than %u processes match: process %d and "
+			    "those that follow are not profiled",
+			    INSTANCES_MAX, p->pid);
+	b->instances_told |= r == -ENOSPC;
+	if (r < 0)
+		return r;
+	i->section = section;
+	configure(b, i);
+	r = watch(i);
+	if (r < 0) {
+		b->n_instances--;
+		free(i);
+		return r;
+	}
+	log_debug("process %d is one of target %s%s", i->pid, i->config.name,
+		  i->is_sampled ? "" : ": its session is not sampled");
+	return 0;
+}
+
 int instance_add_given(struct broker *b, int32_t pid)
 {
 	enum process_fault fault;
@@ -145,6 +186,11 @@ void instance_remove(struct instance *i)
 	i->is_removed = true;
 }
 
+void instance_change(struct instance *i)
+{
+	i->is_changed = true;
+}
+
 static void say_left_out(struct instance *i, const struct target *t)
 {
 	i->is_left_out = true;
@@ -167,31 +213,75 @@ static void settle(struct broker *b, struct instance *i)
 		target_retire(b, t);
 }
 
-static void start(struct broker *b, struct instance *i)
+/* How many are profiled. */
+struct crowd {
+	uint32_t all;
+	uint32_t of_section[CONFIG_TARGETS_MAX];
+};
+
+static void crowd_add(struct crowd *crowd, const struct instance *i)
+{
+	crowd->all++;
+	if (instance_has_section(i))
+		crowd->of_section[i->section]++;
+}
+
+/* As another instance it was profiled until now: capture has it still. */
+static bool is_occupied(const struct broker *b, const struct instance *i)
+{
+	for (size_t k = 0; k < b->n_instances; k++) {
+		const struct instance *other = b->instances[k];
+
+		if (other != i && other->pid == i->pid && other->target != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* No more of its section are to be profiled at a time, or of all. */
+static bool is_crowded_out(const struct instance *i, const struct crowd *crowd)
+{
+	const uint32_t max = i->config.max_instances;
+
+	if (crowd->all == HEARTBEAT_SLOTS)
+		return true;
+	return instance_has_section(i) && max != 0 && crowd->of_section[i->section] >= max;
+}
+
+static void start(struct broker *b, struct instance *i, struct crowd *crowd)
 {
 	if (!process_is_alive(i->pidfd)) {
 		i->has_ended = true;
 		return;
 	}
+	i->is_crowded_out = is_crowded_out(i, crowd);
+	if (i->is_crowded_out || is_occupied(b, i))
+		return;
 	if (i->kept != NULL)
 		target_retire(b, i->kept);
-	i->is_crowded_out = target_open(b, i) < 0;
-	if (!i->is_crowded_out)
-		target_start(b, i->target);
+	if (target_open(b, i) < 0)
+		return;
+	crowd_add(crowd, i);
+	target_start(b, i->target);
 }
 
-static void check(struct broker *b, struct instance *i)
+static void check(struct broker *b, struct instance *i, struct crowd *crowd)
 {
-	const bool wanted = !i->is_removed && !i->is_detached &&
-			    !b->limit.holds && lifecycle_wants(i);
+	bool wanted;
 
 	if (i->target != NULL && target_is_over(i->target))
 		settle(b, i);
+	if (i->target == NULL && i->is_changed) {
+		configure(b, i);
+		i->is_changed = false;
+	}
+	wanted = !i->is_removed && !i->is_changed && !i->is_detached &&
+		 !b->limit.holds && lifecycle_wants(i);
 	if (i->target != NULL && !wanted)
 		target_stop(b, i->target);
 	else if (i->target == NULL && wanted && !i->has_ended &&
 		 !i->is_left_out)
-		start(b, i);
+		start(b, i, crowd);
 }
 
 static void forget(struct broker *b, struct instance *i)
@@ -211,14 +301,19 @@ static bool is_forgotten(const struct instance *i)
 
 void instances_check(struct broker *b)
 {
+	static struct crowd crowd;
 	size_t n = 0;
 
 	if (b->stopping || b->pausing)
 		return;
+	memset(&crowd, 0, sizeof(crowd));
+	for (size_t k = 0; k < b->n_instances; k++)
+		if (b->instances[k]->target != NULL)
+			crowd_add(&crowd, b->instances[k]);
 	for (size_t k = 0; k < b->n_instances; k++) {
 		struct instance *i = b->instances[k];
 
-		check(b, i);
+		check(b, i, &crowd);
 		if (is_forgotten(i))
 			forget(b, i);
 		else

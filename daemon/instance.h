@@ -37,7 +37,7 @@ struct instance {
 	uint32_t uid; /* effective, when it was found */
 
 	struct target_config config; /* its section, by value */
-	uint32_t section;	     /* that one's place in the configuration */
+	size_t section;		     /* that one's place in the configuration */
 	bool is_given;	  /* named by --pid: known to the end of the run */
 	bool is_attached; /* named by an operator or its user (operate.c) */
 	bool is_detached; /* by one of these: to be left alone */
@@ -54,10 +54,11 @@ struct instance {
 	/* The next run's, for those who ask before it starts. */
 	char next_profiler_id[MSG_ID_SIZE];
 
-	bool has_ended;	       /* the process has */
-	bool is_left_out;      /* cannot be profiled: not tried again */
-	bool is_crowded_out;   /* by max_instances, or by too many targets */
-	bool is_removed;       /* no section matches it any more */
+	bool has_ended;	     /* the process has */
+	bool is_left_out;    /* cannot be profiled: not tried again */
+	bool is_crowded_out; /* by max_instances, or by too many targets */
+	bool is_changed;     /* its section is: to be started anew with that */
+	bool is_removed;     /* no section matches it any more */
 	struct target *target; /* its run; NULL: it is not profiled */
 	struct target *kept;   /* of one that is given, closed: for its table */
 	struct instance_figures past; /* of its earlier runs, and all chunks */
@@ -80,6 +81,20 @@ must_check int instance_add_given(struct broker *b, int32_t pid);
 must_check int instance_add_attached(struct broker *b, const struct process *p,
 				     struct instance **ret);
 
+/*
+ * A process that a section of b->config matches; p's pidfd is taken over.
+ * Returns 0, or -ENOSPC, -ENOMEM or an error of the loop; then it stays the
+ * caller's.
+ */
+must_check int instance_add(struct broker *b, const struct process *p,
+			    size_t section);
+
+/* Not of those that somebody has named. */
+static inline bool instance_has_section(const struct instance *i)
+{
+	return !i->is_given && !i->is_attached;
+}
+
 /* Takes note of the ends of those that were added before there was a loop. */
 must_check int instances_watch(struct broker *b);
 
@@ -91,6 +106,12 @@ struct instance *instance_of_pid(struct broker *b, int32_t pid);
  * and no chunk on its way (instances_check).
  */
 void instance_remove(struct instance *i);
+
+/*
+ * Its section, whose place is i->section, is another one than before: its run
+ * is stopped, and it begins anew.
+ */
+void instance_change(struct instance *i);
 
 /* Each turn: starts and stops runs as lifecycle_wants says. */
 void instances_check(struct broker *b);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "lib/base/siphash.h"
 #include "lib/base/small_file.h"
 
 /* include/linux/sched.h; field 9 of proc(5)'s stat. */
@@ -25,12 +26,15 @@ static bool read_file(int32_t pid, const char *name, char ret[PROCESS_FILE_MAX])
 	       ret[0] != '\0';
 }
 
-/* Of stat: fields 3, 9, 20 and 22. */
+/* Of stat: fields 2, 3, 4, 9, 20, 22 and 28. */
 struct stat_fields {
+	char comm[PROCESS_COMM_SIZE];
 	char state;
+	int parent;
 	unsigned int flags;
 	long threads;
 	unsigned long long start_ticks;
+	unsigned long long start_stack;
 };
 
 /*
@@ -40,17 +44,23 @@ struct stat_fields {
 static bool read_stat(int32_t pid, struct stat_fields *ret)
 {
 	char text[PROCESS_FILE_MAX];
-	const char *at;
+	const char *name, *at;
+	size_t n;
 
 	if (!read_file(pid, "stat", text))
 		return false;
+	name = strchr(text, '(');
 	at = strrchr(text, ')');
-	return at != NULL &&
-	       sscanf(at + 1,
-		      " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u "
-		      "%*d %*d %*d %*d %ld %*d %llu",
-		      &ret->state, &ret->flags, &ret->threads,
-		      &ret->start_ticks) == 4;
+	if (name == NULL || at == NULL || at <= name)
+		return false;
+	n = min_u64((size_t)(at - name) - 1, sizeof(ret->comm) - 1);
+	memcpy(ret->comm, name + 1, n);
+	ret->comm[n] = '\0';
+	return sscanf(at + 1,
+		      " %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u "
+		      "%*d %*d %*d %*d %ld %*d %llu %*u %*d %*u %*u %*u %llu",
+		      &ret->state, &ret->parent, &ret->flags, &ret->threads,
+		      &ret->start_ticks, &ret->start_stack) == 6;
 }
 
 /* The number behind a key of status; the kernel escapes newlines in Name. */
@@ -112,7 +122,9 @@ static enum process_fault look(int32_t pid, struct process *ret)
 	/* A leader that has exited before its threads is a zombie as well. */
 	if (stat.state == 'X' || (stat.state == 'Z' && stat.threads <= 1))
 		return PROCESS_ZOMBIE;
+	ret->parent = stat.parent;
 	ret->start_ticks = stat.start_ticks;
+	memcpy(ret->comm, stat.comm, sizeof(ret->comm));
 	ret->uid = (uint32_t)uid;
 	ret->tracer = tracer == 0 ? 0 : process_of((int32_t)tracer);
 	return tracer != 0 ? PROCESS_TRACED : PROCESS_OK;
@@ -139,6 +151,23 @@ enum process_fault process_look(int32_t pid, struct process *ret)
 	if (ret->pidfd < 0)
 		close_fd(&pidfd);
 	return fault;
+}
+
+bool process_glance(int32_t pid, struct process_glance *ret)
+{
+	static const uint8_t no_key[SIPHASH_KEY_SIZE];
+	char bytes[16 + PROCESS_COMM_SIZE];
+	struct stat_fields stat;
+
+	if (!read_stat(pid, &stat) || (stat.flags & PF_KTHREAD))
+		return false;
+	ret->start_ticks = stat.start_ticks;
+	/* A name is never ticks: all that is read has a place of its own. */
+	memcpy(bytes, &stat.start_ticks, 8);
+	memcpy(bytes + 8, &stat.start_stack, 8);
+	(void)snprintf(bytes + 16, PROCESS_COMM_SIZE, "%s", stat.comm);
+	ret->mark = siphash(no_key, bytes, 16 + strlen(bytes + 16));
+	return true;
 }
 
 /*

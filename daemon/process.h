@@ -10,8 +10,13 @@
 
 #include "lib/base/util.h"
 
+/* TASK_COMM_LEN of the kernel; it gives its own threads longer names. */
+#define PROCESS_COMM_SIZE 16
+
 struct process {
 	int32_t pid;
+	int32_t parent;
+	char comm[PROCESS_COMM_SIZE];
 	int pidfd;	      /* the caller's; pins the identity */
 	uint32_t uid;	      /* effective */
 	uint64_t start_ticks; /* after the boot; with the pid its identity */
@@ -30,6 +35,17 @@ enum process_fault {
 
 /* Looks at pid. With PROCESS_OK or _TRACED *ret has a pidfd, else -1. */
 enum process_fault process_look(int32_t pid, struct process *ret);
+
+/*
+ * The least that tells whether a pid stands for the same process as before, and
+ * runs the same program: one read.
+ */
+struct process_glance {
+	uint64_t start_ticks;
+	uint64_t mark; /* another one after an exec, as good as always */
+};
+/* False: it is gone, or the kernel's. */
+bool process_glance(int32_t pid, struct process_glance *ret);
 
 /* True while the process behind pidfd has not ended. */
 bool process_is_alive(int pidfd);

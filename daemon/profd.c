@@ -22,6 +22,7 @@
 #include "daemon/pause.h"
 #include "daemon/privileges.h"
 #include "daemon/refusal.h"
+#include "daemon/reload.h"
 #include "daemon/service.h"
 #include "lib/base/clock.h"
 #include "proto/dsn.h"
@@ -134,8 +135,12 @@ static int open_stats(struct broker *b)
  */
 static int limit_privileges(struct broker *b)
 {
+	/* For the proc connector: to listen to it, and to say when we do not.
+	 */
+	const capability_set listen =
+		b->discovery != NULL ? CAPABILITY(CAP_NET_ADMIN) : 0;
 	const capability_set keep =
-		CAPABILITY(CAP_SYS_PTRACE) |
+		listen | CAPABILITY(CAP_SYS_PTRACE) |
 		CAPABILITY(CAP_CHECKPOINT_RESTORE) |
 		CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_SETUID) |
 		CAPABILITY(CAP_SETGID) | CAPABILITY(CAP_KILL);
@@ -167,6 +172,10 @@ static void on_signals(void *ctx)
 		b->pause_asked = info.ssi_signo == SIGTSTP;
 		if (info.ssi_signo == SIGTSTP || info.ssi_signo == SIGCONT)
 			continue;
+		if (info.ssi_signo == SIGHUP && b->discovery != NULL) {
+			(void)reload(b);
+			continue;
+		}
 		b->hurried = b->stopping;
 		b->stopping = true;
 	}
@@ -213,7 +222,9 @@ static uint64_t deadline_of(const struct broker *b)
 
 static void profile(struct broker *b)
 {
-	while (!b->stopping && instances_any_open(b)) {
+	/* A service goes on, whether there is anything to profile or not. */
+	while (!b->stopping &&
+	       (b->discovery != NULL || instances_any_open(b))) {
 		uint64_t deadline = deadline_of(b);
 
 		if (broker_now_ns(b) >= deadline)
@@ -246,6 +257,9 @@ static bool all_are_well(struct broker *b)
 {
 	bool well = !b->failed && attached_any(b);
 
+	if (b->discovery != NULL)
+		return !b->failed;
+
 	FOR_EACH_TARGET(t, b)
 	{
 		/* ESRCH: it has ended, which is a normal end. */
@@ -261,10 +275,35 @@ static bool all_are_well(struct broker *b)
 	return well;
 }
 
+/* The timer serves the target with the highest rate; others leave out ticks. */
+static uint32_t highest_rate_hz(const struct options *o)
+{
+	uint32_t highest = o->rate_hz;
+
+	for (size_t k = 0; k < o->config.n_targets; k++)
+		if (o->config.targets[k].rate_hz > highest)
+			highest = o->config.targets[k].rate_hz;
+	return highest;
+}
+
+/* Without --pid. */
+static int start_service(struct broker *b)
+{
+	int r = session_key_read(&b->session_key);
+
+	if (r < 0) {
+		log_error("the boot id cannot be read: %s", strerror(-r));
+		return r;
+	}
+	return discovery_new(b, &b->discovery);
+}
+
 static int start(struct broker *b, struct loop_source **signals)
 {
-	int r;
+	int r = b->options.n_pids == 0 ? start_service(b) : 0;
 
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < b->options.n_pids; i++) {
 		r = instance_add_given(b, b->options.pids[i]);
 		if (r < 0)
@@ -286,6 +325,8 @@ static int start(struct broker *b, struct loop_source **signals)
 		r = files_new(b->loop, &b->files);
 	if (r == 0)
 		r = instances_watch(b);
+	if (r == 0 && b->discovery != NULL)
+		r = discovery_start(b->discovery);
 	if (r == 0)
 		r = operate_start(b);
 	if (r == 0)
@@ -297,7 +338,8 @@ static int start(struct broker *b, struct loop_source **signals)
 	r = children_start(b);
 	if (r < 0)
 		return r;
-	b->period_ns = NS_PER_SEC / b->options.rate_hz;
+	b->timer_hz = highest_rate_hz(&b->options);
+	b->period_ns = NS_PER_SEC / b->timer_hz;
 	b->epoch_ns = clock_mono_ns();
 	/* Fixed for the run: the wall clock may be set in between. */
 	b->wall_offset_us = (clock_wall_ns() - b->epoch_ns) / NS_PER_US;
@@ -330,7 +372,8 @@ int main(int argc, char **argv)
 	service_stops(b);
 	finish_sampling(b);
 	finish_delivery(b);
-	if (!b->options.quiet && attached_any(b) && !b->failed)
+	if (!b->options.quiet && attached_any(b) && !b->failed &&
+	    b->discovery == NULL)
 		finish_print_tables(b);
 	operate_close(b);
 	children_end(b);
@@ -344,6 +387,7 @@ int main(int argc, char **argv)
 	}
 	if (!all_are_well(b))
 		status = EXIT_FAILURE;
+	discovery_free(b->discovery);
 	files_free(b->files);
 	output_close(&b->output);
 	loop_remove(b->loop, &signals);

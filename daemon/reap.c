@@ -165,6 +165,17 @@ static struct child *child_of(struct broker *b, int32_t pid)
 	return NULL;
 }
 
+/* Of ours or of discovery's; its time counts as ours. */
+static void helper_reaped(struct broker *b, int32_t pid,
+			  const struct rusage *usage)
+{
+	static const struct rusage counted;
+
+	files_reaped(b->files, pid, usage);
+	if (b->discovery != NULL)
+		discovery_reaped(b->discovery, pid, &counted);
+}
+
 void children_reap(struct broker *b)
 {
 	struct rusage usage;
@@ -177,7 +188,7 @@ void children_reap(struct broker *b)
 		if (child != NULL)
 			child_died(child, status, &usage);
 		else
-			files_reaped(b->files, pid, &usage);
+			helper_reaped(b, pid, &usage);
 	}
 }
 

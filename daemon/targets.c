@@ -5,7 +5,6 @@
 #include "daemon/broker.h"
 #include "daemon/child.h"
 #include "daemon/id.h"
-#include "daemon/pause.h"
 #include "lib/base/clock.h"
 
 struct target *target_next(struct broker *b, const struct target *t)

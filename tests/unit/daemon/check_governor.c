@@ -21,14 +21,23 @@ static double cost(const double *costs, size_t n)
 	return sum;
 }
 
+static void share(const double *costs, size_t n, double budget, uint32_t full)
+{
+	uint32_t full_hz[8];
+
+	for (size_t i = 0; i < n; i++)
+		full_hz[i] = full;
+	governor_share(costs, full_hz, n, budget, rates);
+}
+
 START_TEST(within_the_budget_all_keep_their_rate)
 {
 	const double costs[] = {0.02, 0.0, 0.03};
 
-	governor_share(costs, 3, 0.05, FULL, rates);
+	share(costs, 3, 0.05, FULL);
 	for (size_t i = 0; i < 3; i++)
 		ck_assert_uint_eq(rates[i], FULL);
-	governor_share(costs, 0, 0.05, FULL, rates);
+	share(costs, 0, 0.05, FULL);
 }
 END_TEST
 
@@ -36,7 +45,7 @@ START_TEST(who_costs_most_is_lowered)
 {
 	const double costs[] = {0.001, 0.2, 0.002};
 
-	governor_share(costs, 3, 0.05, FULL, rates);
+	share(costs, 3, 0.05, FULL);
 	ck_assert_uint_eq(rates[0], FULL);
 	ck_assert_uint_eq(rates[2], FULL);
 	ck_assert_uint_lt(rates[1], FULL / 4);
@@ -50,7 +59,7 @@ START_TEST(those_that_cost_more_may_cost_the_same)
 {
 	const double costs[] = {0.04, 0.08, 0.01, 0.02};
 
-	governor_share(costs, 4, 0.08, FULL, rates);
+	share(costs, 4, 0.08, FULL);
 	ck_assert_uint_eq(rates[2], FULL);
 	ck_assert_uint_eq(rates[3], FULL);
 	ck_assert_double_eq_tol(costs[0] * rates[0], costs[1] * rates[1], 0.08);
@@ -63,15 +72,33 @@ START_TEST(no_rate_is_below_the_lowest)
 {
 	const double costs[] = {3.0, 0.001};
 
-	governor_share(costs, 2, 0.01, FULL, rates);
+	share(costs, 2, 0.01, FULL);
 	ck_assert_uint_eq(rates[0], GOVERNOR_RATE_MIN_HZ);
-	governor_share(costs, 2, 0.0001, FULL, rates);
+	share(costs, 2, 0.0001, FULL);
 	ck_assert_uint_eq(rates[0], GOVERNOR_RATE_MIN_HZ);
 	ck_assert_uint_eq(rates[1], GOVERNOR_RATE_MIN_HZ);
 	/* It was asked for less. */
-	governor_share(costs, 2, 0.0001, 5, rates);
+	share(costs, 2, 0.0001, 5);
 	ck_assert_uint_eq(rates[0], 5);
 	ck_assert_uint_eq(rates[1], 5);
+}
+END_TEST
+
+/* Of those that cost the same, each at its own rate. */
+START_TEST(each_has_its_own_full_rate)
+{
+	const uint32_t full_hz[] = {FULL, 499, 23};
+	const double costs[] = {0.04, 0.04, 0.04};
+
+	governor_share(costs, full_hz, 3, 0.06, rates);
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert_uint_le(rates[i], full_hz[i] / 2);
+		ck_assert_uint_ge(rates[i], full_hz[i] * 4 / 10);
+	}
+	ck_assert_uint_eq(rates[2], GOVERNOR_RATE_MIN_HZ);
+	governor_share(costs, full_hz, 3, 0.2, rates);
+	for (size_t i = 0; i < 3; i++)
+		ck_assert_uint_eq(rates[i], full_hz[i]);
 }
 END_TEST
 
@@ -83,7 +110,7 @@ START_TEST(a_lowered_rate_is_a_prime)
 	for (unsigned int i = 1; i < 1000; i++) {
 		const double costs[] = {i / 1000.0, 0.3};
 
-		governor_share(costs, 2, 0.05, FULL, rates);
+		share(costs, 2, 0.05, FULL);
 		for (size_t k = 0; k < 2; k++) {
 			lowered += rates[k] < FULL;
 			ck_assert_uint_le(rates[k], FULL);
@@ -160,13 +187,14 @@ static void profile(size_t n)
 	memset(&b, 0, sizeof(b));
 	b.heartbeat = &heartbeat;
 	b.capture.fd = -1;
-	b.options.rate_hz = FULL;
+	b.timer_hz = FULL;
 	b.options.cpu_budget = 1;
 	for (size_t i = 0; i < n; i++)
 		b.targets[i] = (struct target){
 			.id = (uint32_t)i + 1,
 			.slot = (uint32_t)i,
 			.phase = TARGET_PROFILED,
+			.full_hz = FULL,
 			.rate_hz = FULL,
 			.governed.lowest_hz = FULL,
 		};
@@ -274,7 +302,7 @@ END_TEST
 START_TEST(a_start_is_not_exceeded)
 {
 	profile(1);
-	b.options.rate_hz = GOVERNOR_RATE_MIN_HZ;
+	b.targets[0].full_hz = GOVERNOR_RATE_MIN_HZ;
 	b.targets[0].rate_hz = GOVERNOR_RATE_MIN_HZ;
 	pass(2, 0.3);
 	pass(60, 0.005);
@@ -291,6 +319,7 @@ Suite *suite(void)
 	tcase_add_test(tc, who_costs_most_is_lowered);
 	tcase_add_test(tc, those_that_cost_more_may_cost_the_same);
 	tcase_add_test(tc, no_rate_is_below_the_lowest);
+	tcase_add_test(tc, each_has_its_own_full_rate);
 	tcase_add_test(tc, a_lowered_rate_is_a_prime);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("cost");

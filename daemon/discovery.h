@@ -1,0 +1,56 @@
+/*
+ * Discovery: finds the processes that sections of the configuration match.
+ *
+ * The proc connector (daemon/connector.h) tells of new processes and programs;
+ * where it does not, /proc is read once a second. With it /proc is read once a
+ * minute as well, for what nobody tells of: a changed command line, another
+ * cgroup. Pid files of the configuration are read once a second anyway.
+ *
+ * A process is looked at when it, or its program, is as old as the least
+ * min_age_seconds of all sections: those that end sooner cost a word in a list,
+ * and nothing is ever kept of those that match nothing, but where there is no
+ * connector a few bytes as long as they live.
+ */
+#ifndef DAEMON_DISCOVERY_H
+#define DAEMON_DISCOVERY_H
+
+#include <stdbool.h>
+#include <sys/resource.h>
+
+#include "lib/base/util.h"
+
+struct broker;
+struct discovery;
+
+/*
+ * Prepares it, with the privileges that it takes to listen to the kernel.
+ * Returns 0 or -ENOMEM.
+ */
+must_check int discovery_new(struct broker *b, struct discovery **ret);
+/* Takes NULL. */
+void discovery_free(struct discovery *d);
+
+/* When there is a loop. Returns 0 or an error of files_new. */
+must_check int discovery_start(struct discovery *d);
+
+/* The configuration is another one: all processes are looked at anew. */
+void discovery_by_config(struct discovery *d);
+
+/* An instance of which it is not sure that its section matches it still. */
+void discovery_doubt(struct discovery *d, int32_t pid);
+
+/* At every turn, DISCOVERY_MS apart at most. */
+#define DISCOVERY_MS 100
+void discovery_check(struct discovery *d);
+
+/* So much is due that the next turn shall not wait. */
+bool discovery_is_busy(const struct discovery *d);
+
+/* Does the kernel tell of new processes? */
+bool discovery_is_told(const struct discovery *d);
+
+/* A child of ours that nobody else knows has ended: files_reaped. */
+void discovery_reaped(struct discovery *d, int32_t pid,
+		      const struct rusage *usage);
+
+#endif

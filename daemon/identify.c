@@ -1,0 +1,215 @@
+#include "daemon/identify.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/match.h"
+#include "lib/base/small_file.h"
+
+/* At a time, of those that wait for a command line. */
+#define QUESTIONS_MAX 64
+
+/* Hierarchies of cgroup v1 are lines of their own; a path is rarely long. */
+#define CGROUP_TEXT_MAX 8192
+
+struct question {
+	struct identify *id;
+	struct sighting sighting;
+	struct process process;
+	size_t section;
+	uint64_t generation; /* of the configuration that section is a place in
+			      */
+	struct match_facts facts;
+	char exe[PATH_MAX];
+	char cmdline[PATH_MAX];
+	char cgroup[PATH_MAX];
+	char container[MATCH_CONTAINER_SIZE];
+};
+
+struct identify {
+	struct files *files;
+	identify_fn fn;
+	void *ctx;
+	const struct config *config;
+	uint64_t generation;
+	size_t n_asked;
+};
+
+int identify_new(struct files *files, identify_fn fn, void *ctx,
+		 struct identify **ret)
+{
+	struct identify *id = calloc(1, sizeof(*id));
+
+	if (id == NULL)
+		return -ENOMEM;
+	*id = (struct identify){.files = files, .fn = fn, .ctx = ctx};
+	*ret = id;
+	return 0;
+}
+
+void identify_free(struct identify *id)
+{
+	free(id);
+}
+
+void identify_by(struct identify *id, const struct config *config)
+{
+	id->config = config;
+	id->generation++;
+}
+
+static void answer(struct question *q, size_t section)
+{
+	q->id->fn(q->id->ctx, &q->sighting, &q->process, section);
+	free(q);
+}
+
+static void read_exe(struct question *q)
+{
+	char path[64];
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", q->process.pid);
+	n = readlink(path, q->exe, sizeof(q->exe) - 1);
+	q->exe[n < 0 ? 0 : n] = '\0';
+	q->facts.exe = q->exe;
+}
+
+static void read_cgroup(struct question *q)
+{
+	static char text[CGROUP_TEXT_MAX];
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/cgroup", q->process.pid);
+	if (small_file_read(AT_FDCWD, path, text, sizeof(text)) < 0 ||
+	    !match_cgroup(text, strlen(text), q->cgroup, sizeof(q->cgroup)))
+		q->cgroup[0] = '\0';
+	match_container(q->cgroup, q->container);
+	q->facts.cgroup = q->cgroup;
+	q->facts.container = q->container;
+}
+
+/* A path of the configuration's, which only a regular file may be at. */
+int32_t identify_pid_file(const char *path)
+{
+	char text[32];
+	struct stat st;
+	ssize_t n = -1;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		n = read(fd, text, sizeof(text));
+	close_fd(&fd);
+	return n < 0 ? 0 : match_pid_file(text, (size_t)n);
+}
+
+static void go_on(struct question *q);
+
+/* ctx is the question; fd a copy of what was read. */
+static void on_cmdline(void *ctx, const struct msg_want *want, int error,
+		       int fd)
+{
+	struct question *q = ctx;
+	ssize_t n = 0;
+
+	(void)want;
+	if (error == 0)
+		n = read(fd, q->cmdline, sizeof(q->cmdline));
+	close_fd(&fd);
+	q->facts.cmdline = q->cmdline;
+	q->facts.cmdline_size = n < 0 ? 0 : (size_t)n;
+	q->id->n_asked--;
+	go_on(q);
+}
+
+static int ask_cmdline(struct question *q)
+{
+	const struct msg_want want = {.kind = WANT_CMDLINE};
+	int r = q->id->n_asked == QUESTIONS_MAX
+			? -EAGAIN
+			: files_request(q->id->files, &want, q->process.pid,
+					q->process.pidfd, on_cmdline, q);
+
+	if (r == 0)
+		q->id->n_asked++;
+	return r;
+}
+
+/* One more of what the section wants. False: it was asked for. */
+static bool learn(struct question *q, const struct target_config *t)
+{
+	struct match_wants wants;
+
+	match_wants(t, &wants);
+	if (wants.exe && q->facts.exe == NULL)
+		read_exe(q);
+	else if ((wants.cgroup || wants.container) && q->facts.cgroup == NULL)
+		read_cgroup(q);
+	else if (wants.pid_file && q->facts.pid_file_pid < 0)
+		q->facts.pid_file_pid = identify_pid_file(t->pid_file);
+	else if (ask_cmdline(q) == 0)
+		return false;
+	else
+		q->facts.cmdline = ""; /* no more is to be known of it */
+	return true;
+}
+
+static void go_on(struct question *q)
+{
+	const struct config *config = q->id->config;
+
+	if (q->generation != q->id->generation) {
+		q->generation = q->id->generation;
+		q->section = 0;
+		q->facts.pid_file_pid = -1;
+	}
+	while (q->section < config->n_targets) {
+		const struct target_config *t = &config->targets[q->section];
+
+		switch (match_process(t, &q->facts)) {
+		case MATCH_YES:
+			answer(q, q->section);
+			return;
+		case MATCH_NO:
+			q->section++;
+			q->facts.pid_file_pid = -1;
+			break;
+		case MATCH_UNKNOWN:
+			if (!learn(q, t))
+				return;
+			break;
+		}
+	}
+	answer(q, IDENTIFY_NONE);
+}
+
+int identify(struct identify *id, const struct sighting *s,
+	     const struct process *process)
+{
+	struct question *q;
+
+	if (id->n_asked == QUESTIONS_MAX)
+		return -EAGAIN;
+	q = malloc(sizeof(*q));
+	if (q == NULL)
+		return -ENOMEM;
+	/* The texts are filled when they are asked for. */
+	q->id = id;
+	q->sighting = *s;
+	q->process = *process;
+	q->section = 0;
+	q->generation = id->generation;
+	q->facts = (struct match_facts){
+		.pid = process->pid,
+		.uid = process->uid,
+		.comm = q->process.comm,
+		.pid_file_pid = -1,
+	};
+	go_on(q);
+	return 0;
+}

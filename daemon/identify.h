@@ -1,0 +1,64 @@
+/*
+ * Which section of the configuration is a process one of? Reads what the
+ * sections ask for, the cheapest first, and nothing that decides nothing.
+ *
+ * All of it is a stranger's text of bounded length, which is compared and
+ * forgotten (daemon/match.h). A command line lies in the process's own memory,
+ * so that reading it may hang: daemon/files.h does that, and the answer comes
+ * later.
+ */
+#ifndef DAEMON_IDENTIFY_H
+#define DAEMON_IDENTIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/config.h"
+#include "daemon/files.h"
+#include "daemon/process.h"
+
+/* A process that may be of interest, and since when. */
+struct sighting {
+	int32_t pid;
+	bool is_exec; /* its program is new: what was known of it may not hold
+		       */
+	uint64_t born_ns; /* itself or its program, by CLOCK_MONOTONIC */
+	uint64_t due_ns;  /* to be looked at then */
+};
+
+struct identify;
+
+#define IDENTIFY_NONE SIZE_MAX
+
+/*
+ * The answer: the section's place in the configuration, the first that matches,
+ * or IDENTIFY_NONE. process->pidfd is the callee's now.
+ */
+typedef void (*identify_fn)(void *ctx, const struct sighting *s,
+			    const struct process *process, size_t section);
+
+/* files: a struct of its own, so that nobody else waits for strangers. */
+must_check int identify_new(struct files *files, identify_fn fn, void *ctx,
+			    struct identify **ret);
+/* Takes NULL. What is asked has to be dropped already (files_free). */
+void identify_free(struct identify *id);
+
+/*
+ * The configuration of now, which has to stay until the next. An answer is by
+ * this one, also to what was asked before.
+ */
+void identify_by(struct identify *id, const struct config *config);
+
+/*
+ * Asks; process has been looked at just now, its pidfd is taken over. The
+ * answer may come at once. Returns 0, or -errno, then the pidfd is closed:
+ * -EAGAIN if there are too many questions, -ENOMEM.
+ */
+must_check int identify(struct identify *id, const struct sighting *s,
+			const struct process *process);
+
+/* The pid in a pid file of the configuration; 0: none. */
+int32_t identify_pid_file(const char *path);
+
+#endif
