@@ -280,7 +280,10 @@ void target_on_state(struct broker *b, const struct msg_target_state *m)
 		target_refused(b, t, m->error);
 		return;
 	case TARGET_GONE:
-		log_debug("process %d has ended", t->pid);
+		log_debug(t->phase == TARGET_STOPPING
+				  ? "process %d is let go of"
+				  : "process %d has ended",
+			  t->pid);
 		if (t->phase != TARGET_PROFILED && t->phase != TARGET_STOPPING)
 			return;
 		/* Its RECORD_END died with the reader. */

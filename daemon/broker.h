@@ -156,7 +156,6 @@ struct broker {
 	bool ending;	     /* the children are to end, and stay so */
 	bool pause_asked;    /* by SIGTSTP, and no SIGCONT came since */
 	bool pausing;	     /* capture is to end, and to stay so */
-	uint64_t away_ns; /* how long we have been stopped by that */
 	uint64_t away_ns;    /* how long we have been stopped by that */
 	struct limit limit;
 

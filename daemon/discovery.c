@@ -322,7 +322,8 @@ static void on_identified(void *ctx, const struct sighting *s,
 		return;
 	}
 	later.due_ns =
-		s->born_ns + b->options.config.targets[section].min_age_s * NS_PER_SEC;
+		s->born_ns +
+		b->options.config.targets[section].min_age_s * NS_PER_SEC;
 	if (later.due_ns > clock_mono_ns()) {
 		close_fd(&p.pidfd);
 		note(d, &later);

@@ -92,11 +92,11 @@ void governor_share(const double *costs, const uint32_t *full_hz, size_t n,
 		low = high;
 	}
 	for (size_t i = 0; i < n; i++) {
-		ret_rates[i] = costs[i] > low
-				       ? prime_up_to(full_hz[i] * low /
-							     costs[i],
-						     least_hz(full_hz[i]))
-				       : full_hz[i];
+		ret_rates[i] =
+			costs[i] > low
+				? prime_up_to(full_hz[i] * low / costs[i],
+					      least_hz(full_hz[i]))
+				: full_hz[i];
 	}
 }
 
@@ -199,8 +199,8 @@ static void measure(struct broker *b, const struct governor_used *used_now,
 		double used = part(capture, work->capture, sum.capture, n) +
 			      part(unwind, work->unwind, sum.unwind, n) +
 			      others / (double)n;
-		double cost = used / (double)elapsed_ns * t->full_hz /
-			      t->rate_hz;
+		double cost =
+			used / (double)elapsed_ns * t->full_hz / t->rate_hz;
 
 		if (t->phase == TARGET_PROFILED)
 			governor_cost_take(&t->governed.cost, cost);

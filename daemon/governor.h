@@ -57,8 +57,8 @@ void governor_tell(struct broker *b, const struct target *t);
 /*
  * The rates at which n targets stay within a budget. costs: of one processor,
  * each at its full rate; budget in the same unit. Every target is allowed the
- * same cost, as large as it can be; who costs less keeps the full rate. Fills in
- * rates: of each its full_hz, or a prime from GOVERNOR_RATE_MIN_HZ on (or
+ * same cost, as large as it can be; who costs less keeps the full rate. Fills
+ * in rates: of each its full_hz, or a prime from GOVERNOR_RATE_MIN_HZ on (or
  * full_hz, if that is lower).
  */
 void governor_share(const double *costs, const uint32_t *full_hz, size_t n,

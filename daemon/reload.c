@@ -5,14 +5,22 @@
 #include "daemon/log.h"
 #include "daemon/service.h"
 
-/* Of [sentry] and [profiler]: what is used when a target is started, or later. */
+/* Of [sentry] and [profiler]: what is used when a target is started, or later.
+ */
 static bool is_taken(const char *key)
 {
 	static const char *const keys[] = {
-		"chunk_seconds", "max_frames",	"symbols",
-		"in_app_include", "in_app_exclude", "mode",
-		"cpu_budget_percent", "shutdown_timeout", "environment",
-		"release", "rate_hz",
+		"chunk_seconds",
+		"max_frames",
+		"symbols",
+		"in_app_include",
+		"in_app_exclude",
+		"mode",
+		"cpu_budget_percent",
+		"shutdown_timeout",
+		"environment",
+		"release",
+		"rate_hz",
 	};
 
 	for (size_t k = 0; k < array_size(keys); k++)
