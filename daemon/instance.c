@@ -245,7 +245,8 @@ static bool is_crowded_out(const struct instance *i, const struct crowd *crowd)
 
 	if (crowd->all == HEARTBEAT_SLOTS)
 		return true;
-	return instance_has_section(i) && max != 0 && crowd->of_section[i->section] >= max;
+	return instance_has_section(i) && max != 0 &&
+	       crowd->of_section[i->section] >= max;
 }
 
 static void start(struct broker *b, struct instance *i, struct crowd *crowd)
