@@ -88,7 +88,7 @@ EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 # daemon/ sources, archives and libraries of each executable: the link table
 # of docs/ARCHITECTURE.md, checked by tests/arch.
 sentry-profd_SRC = profd ship_files finish broker pause limit patience children socket reap \
-	watch inbox past refusal governor delivery loss stats usage \
+	watch inbox past refusal governor delivery loss stats usage measure \
 	options options_help \
 	instance lifecycle session clients client_page thread_number \
 	targets attach figures discovery identify connector reload \
@@ -102,7 +102,7 @@ sentry-profd_PKG = inih
 sentry-profd-capture_SRC = captured readers realtime slots ticker child privileges log log_limit
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
-sentry-profd-unwind_SRC = unwindd stream thread_keys chunk_threads program hints chunk release request \
+sentry-profd-unwind_SRC = unwindd stream measures thread_keys chunk_threads program hints chunk release request \
 	id child leash privileges sandbox confine log log_limit
 sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp

@@ -6,6 +6,7 @@
 #include "daemon/governor.h"
 #include "daemon/limit.h"
 #include "daemon/log.h"
+#include "daemon/measure.h"
 #include "daemon/operate.h"
 #include "daemon/pause.h"
 #include "daemon/service.h"
@@ -38,6 +39,7 @@ void broker_run_once(struct broker *b, int timeout_ms)
 	instances_check(b);
 	targets_check(b);
 	governor_check(b);
+	measure_check(b);
 	service_check(b);
 	log_check();
 	if (b->pause_asked && !b->pausing)

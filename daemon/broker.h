@@ -25,6 +25,7 @@
  *   figures.c   the figures of targets and instances
  *   stats.c     and of the run
  *   governor.c  keeps all of them within the CPU budget
+ *   measure.c   what targets use, for their chunks
  *   usage.c     of these, processor time and memory
  *   service.c   what a service manager is told
  *
@@ -90,6 +91,7 @@ struct unwind {
 	uint32_t rings_awaited; /* of this capture; the last one counts */
 	bool ring_due;		/* when it knows of all its targets */
 	uint32_t sessions_asked;
+	bool measures_asked; /* and not answered yet */
 };
 
 /* The server takes no profiles (limit.c). */

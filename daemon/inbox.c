@@ -238,6 +238,17 @@ static int table_done(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
+static int measured(void *ctx, struct ipc_message *message)
+{
+	struct unwind *u = ctx;
+
+	(void)message;
+	if (!u->measures_asked)
+		child_fail(&u->child, "answers what nobody has asked");
+	u->measures_asked = false;
+	return 0;
+}
+
 void unwind_on_message(struct child *child, struct ipc_message *m)
 {
 	static const struct msg_rule rules[] = {
@@ -250,6 +261,7 @@ void unwind_on_message(struct child *child, struct ipc_message *m)
 		MSG_RULE(MSG_SESSION_CLOSED, msg_session_closed, 0,
 			 session_closed),
 		MSG_RULE(MSG_TABLE_DONE, msg_table_done, 0, table_done),
+		MSG_RULE(MSG_MEASURED, msg_measured, 0, measured),
 	};
 
 	if (msg_handle(rules, array_size(rules), child, m) < 0)

@@ -57,6 +57,7 @@ enum msg_type {
 	MSG_RING_OPEN,
 	MSG_FILE,
 	MSG_TABLE,
+	MSG_MEASURES,
 	/* unwind -> broker */
 	MSG_WANT,
 	MSG_CHUNK,
@@ -65,6 +66,7 @@ enum msg_type {
 	MSG_SESSION_CLOSED,
 	MSG_UNWIND_STATS,
 	MSG_TABLE_DONE,
+	MSG_MEASURED,
 	/* broker -> ship */
 	MSG_DSN,
 	MSG_ENVELOPE,

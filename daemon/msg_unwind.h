@@ -169,4 +169,26 @@ struct msg_table_done {
 	int32_t error; /* errno; ENOENT: there is no such session */
 };
 
+/*
+ * What targets have used, at a time by CLOCK_MONOTONIC; one without a session
+ * is passed over. Answered by MSG_MEASURED: before that there is no other.
+ */
+#define MSG_MEASURES_MAX 64
+struct msg_measure {
+	uint32_t target;
+	uint32_t reserved;
+	uint64_t time_ns;
+	uint64_t cpu_percent_millionths; /* since the last one; 100 %: a CPU */
+	uint64_t memory_bytes;
+};
+struct msg_measures {
+	struct msg_header h;
+	uint32_t n;
+	uint32_t reserved;
+	struct msg_measure v[MSG_MEASURES_MAX];
+};
+struct msg_measured {
+	struct msg_header h;
+};
+
 #endif

@@ -75,6 +75,7 @@ void targets_unwind_died(struct broker *b, struct unwind *u)
 {
 	files_forget(b->files, &u->child);
 	u->sessions_asked = 0;
+	u->measures_asked = false;
 	FOR_EACH_TARGET(t, b)
 	{
 		struct msg_unwind_stats *past = &t->unwind_past;

@@ -9,6 +9,7 @@
 #include "daemon/chunk.h"
 #include "daemon/chunk_threads.h"
 #include "daemon/hints.h"
+#include "daemon/measures.h"
 #include "daemon/program.h"
 #include "lib/aggregate/aggregate.h"
 #include "lib/base/clock.h"
@@ -39,6 +40,7 @@ struct stream {
 	bool was_away; /* capture was: nobody told of an exec */
 	struct work work;
 	struct msg_unwind_stats stats;
+	struct measures measures;
 };
 
 void stream_work(struct stream *s, uint64_t now_ns)
@@ -97,6 +99,7 @@ int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
 	};
 	hints_init(&s->hints, open->hash_seed);
 	thread_keys_init(&s->keys, open->thread_pointers != 0, open->hash_seed);
+	measures_init(&s->measures);
 	stream_work(s, clock_mono_ns());
 	r = open_program(s);
 	if (r < 0) {
@@ -163,8 +166,10 @@ static int cut_chunk(struct stream *s, uint64_t end_ns)
 	}
 	if (s->open.cpu_only && !has_stack(&profile))
 		chunk_is_lost(s->open.target, CHUNK_LOST_IDLE);
-	else if (profile.n_samples > 0)
+	else if (profile.n_samples > 0) {
+		measures_give(&s->measures, &profile);
 		chunk_send(&s->open, program_release(&s->program), &profile);
+	}
 	send_stats(s);
 	return next_chunk(s);
 }
@@ -321,6 +326,18 @@ int stream_interrupted(struct stream *s)
 	if (s->closed)
 		return 0;
 	return chunk_threads_exit(&s->keys, s->aggregate, s->time_ns);
+}
+
+void stream_measure(struct stream *s, const struct msg_measure *m)
+{
+	const struct profile_measure v = {
+		.time_us = s->open.wall_offset_us + m->time_ns / NS_PER_US,
+		.cpu_percent_millionths = m->cpu_percent_millionths,
+		.memory_bytes = m->memory_bytes,
+	};
+
+	if (!s->closed)
+		measures_add(&s->measures, &v);
 }
 
 int stream_close(struct stream *s)

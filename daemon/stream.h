@@ -42,6 +42,9 @@ must_check int stream_record(struct stream *s, const struct record *record,
 /* Capture died: what the threads do is not known until it is back. */
 must_check int stream_interrupted(struct stream *s);
 
+/* What the target used; one too many for a chunk is left out. */
+void stream_measure(struct stream *s, const struct msg_measure *m);
+
 /*
  * Closes the last chunk and tells the broker that the session is closed. The
  * stream takes no more records; its table can still be written.

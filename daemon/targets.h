@@ -12,6 +12,7 @@
 
 #include "daemon/governor.h"
 #include "daemon/msg.h"
+#include "daemon/measure.h"
 #include "lib/base/util.h"
 #include "lib/capture/counters.h"
 
@@ -74,6 +75,7 @@ struct target {
 	struct msg_unwind_stats unwind_past; /* of unwind processes that died */
 	struct msg_unwind_stats unwind_now;
 
+	struct measured measured;
 	uint32_t full_hz; /* that its configuration asks for */
 	uint32_t rate_hz; /* that it is sampled at */
 	struct governed governed;

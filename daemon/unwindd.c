@@ -249,6 +249,25 @@ static int open_session(void *ctx, struct ipc_message *m)
 	return ipc_send(MSG_FD, &opened, sizeof(opened), NULL, 0);
 }
 
+static int take_measures(void *ctx, struct ipc_message *message)
+{
+	const struct msg_measures *m = (const void *)message->bytes;
+	const struct msg_measured done = {
+		.h = MSG_HEADER(MSG_MEASURED, msg_measured),
+	};
+
+	(void)ctx;
+	if (m->n > array_size(m->v))
+		return -EPROTO;
+	for (size_t i = 0; i < m->n; i++) {
+		struct stream *stream = stream_of(m->v[i].target);
+
+		if (stream != NULL)
+			stream_measure(stream, &m->v[i]);
+	}
+	return ipc_send(MSG_FD, &done, sizeof(done), NULL, 0);
+}
+
 static int write_table(void *ctx, struct ipc_message *message)
 {
 	const struct msg_table *m = (const void *)message->bytes;
@@ -318,6 +337,7 @@ static void on_broker(void)
 			 forget_session),
 		MSG_RULE(MSG_RING_OPEN, msg_ring_open, 2, open_ring),
 		MSG_RULE(MSG_TABLE, msg_table, 1, write_table),
+		MSG_RULE(MSG_MEASURES, msg_measures, 0, take_measures),
 	};
 	struct ipc_message m;
 	int r = request_next_message(&m);

@@ -212,6 +212,40 @@ static void write_threads(const struct profile *p, const struct used *u,
 	json_out_raw(o, "}");
 }
 
+/* One of the two: "name":{"unit":...,"values":[...]}. */
+static void write_curve(const struct profile *p, bool is_cpu,
+			struct json_out *o)
+{
+	json_out_raw(o, is_cpu ? "\"cpu_usage\":{\"unit\":\"percent\""
+			       : "\"memory_footprint\":{\"unit\":\"byte\"");
+	json_out_raw(o, ",\"values\":[");
+	for (size_t i = 0; i < p->n_measures; i++) {
+		const struct profile_measure *m = &p->measures[i];
+
+		json_out_raw(o, i > 0 ? ",{\"timestamp\":" : "{\"timestamp\":");
+		json_out_seconds(o, m->time_us);
+		json_out_raw(o, ",\"value\":");
+		/* Six decimals, as seconds of microseconds have. */
+		if (is_cpu)
+			json_out_seconds(o, m->cpu_percent_millionths);
+		else
+			json_out_u64(o, m->memory_bytes);
+		json_out_raw(o, "}");
+	}
+	json_out_raw(o, "]}");
+}
+
+static void write_measures(const struct profile *p, struct json_out *o)
+{
+	if (p->n_measures == 0)
+		return;
+	json_out_raw(o, ",\"measurements\":{");
+	write_curve(p, true, o);
+	json_out_raw(o, ",");
+	write_curve(p, false, o);
+	json_out_raw(o, "}");
+}
+
 int chunk_v2_write(const struct profile *p, FILE *out)
 {
 	struct used u = {0};
@@ -231,6 +265,7 @@ int chunk_v2_write(const struct profile *p, FILE *out)
 	write_member(&o, ",\"version\":", p->sdk_version);
 	json_out_raw(&o, "},\"debug_meta\":");
 	debug_meta_write(p->images, p->n_images, &o);
+	write_measures(p, &o);
 	json_out_raw(&o, ",\"profile\":{");
 	write_frames(p, &u, &o);
 	write_stacks(p, &u, &o);

@@ -61,6 +61,13 @@ struct profile_thread {
 	uint64_t id;	  /* what the payload calls it; 0: by its tid */
 };
 
+/* What the process used: one point of each of two curves. */
+struct profile_measure {
+	uint64_t time_us;		 /* Unix time */
+	uint64_t cpu_percent_millionths; /* 100 %: one processor */
+	uint64_t memory_bytes;
+};
+
 struct profile {
 	char profiler_id[PROFILE_ID_SIZE];
 	char chunk_id[PROFILE_ID_SIZE];
@@ -80,6 +87,8 @@ struct profile {
 	size_t n_samples;
 	const struct profile_thread *threads; /* by tid */
 	size_t n_threads;
+	const struct profile_measure *measures; /* by time; may be none */
+	size_t n_measures;
 };
 
 /*
@@ -135,12 +144,13 @@ size_t profile_utf8_length(const char *s);
  * before it grows too large; strings come on top, PROFILE_ESCAPE_BYTES for a
  * byte at most (\u0000).
  */
-#define PROFILE_SAMPLE_BYTES 94
-#define PROFILE_STACK_BYTES  3 /* the frame indices come on top */
-#define PROFILE_FRAME_BYTES  126
-#define PROFILE_THREAD_BYTES 35
-#define PROFILE_IMAGE_BYTES  220
-#define PROFILE_ESCAPE_BYTES 6
+#define PROFILE_SAMPLE_BYTES  94
+#define PROFILE_STACK_BYTES   3 /* the frame indices come on top */
+#define PROFILE_FRAME_BYTES   126
+#define PROFILE_THREAD_BYTES  35
+#define PROFILE_IMAGE_BYTES   220
+#define PROFILE_MEASURE_BYTES 144
+#define PROFILE_ESCAPE_BYTES  6
 
 /* The bytes of a frame's index and its comma in a stack. */
 static inline size_t profile_index_bytes(uint32_t frame)

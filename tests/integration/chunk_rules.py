@@ -25,6 +25,9 @@ BY_OFFSET = re.compile(r'(.+)\+(0x[0-9a-f]+)', re.S)
 DURATION_MAX_S = 66
 # The specification's rate.
 RATE_HZ = 101
+MEASUREMENTS = {'cpu_usage': 'percent', 'memory_footprint': 'byte'}
+# Rounded to microseconds.
+MEASURE_S = 1 - 1e-5
 
 
 def problems(envelope, layout=None, sent=False, platform='rust',
@@ -50,6 +53,7 @@ def problems(envelope, layout=None, sent=False, platform='rust',
         return found
     found += time_problems(chunk['profile'], rate_hz)
     found += thread_problems(chunk['profile'])
+    found += measure_problems(chunk)
     found += waste_problems(chunk)
     found += frame_problems(chunk)
     if layout:
@@ -124,6 +128,26 @@ def thread_problems(profile):
             found.append(f'thread {tid} is not in thread_metadata')
     for tid in profile['thread_metadata'].keys() - threads.keys():
         found.append(f'thread_metadata has thread {tid} without samples')
+    return found
+
+
+def measure_problems(chunk):
+    """Two curves of the time that the samples are of, with a point a second."""
+    found = []
+    measurements = chunk.get('measurements')
+    if measurements is None:
+        return []
+    if {n: m['unit'] for n, m in measurements.items()} != MEASUREMENTS:
+        return [f'measurements are {sorted(measurements)}']
+    times = [[v['timestamp'] for v in m['values']]
+             for m in measurements.values()]
+    if times[0] != times[1] or not times[0]:
+        found.append('the measurements are not of the same times')
+    if any(b - a < MEASURE_S for t in times for a, b in zip(t, t[1:])):
+        found.append('measurements more than once a second')
+    samples = [s['timestamp'] for s in chunk['profile']['samples']]
+    if any(not min(samples) <= t <= max(samples) for t in times[0]):
+        found.append("a measurement is not of the samples' time")
     return found
 
 

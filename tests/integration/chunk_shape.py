@@ -75,6 +75,11 @@ def is_int(value):
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def is_number(value):
+    return isinstance(value, (int, float)) and \
+        not isinstance(value, bool) and math.isfinite(value) and value >= 0
+
+
 def is_address(value):
     return isinstance(value, str) and ADDRESS.fullmatch(value) is not None
 
@@ -128,6 +133,8 @@ def measurement_problems(measurements):
         for v in m.get('values', [None]):
             if not isinstance(v, dict) or set(v) != {'timestamp', 'value'}:
                 found.append(f'measurement {name}: not timestamp and value')
+            elif not all(is_number(n) for n in v.values()):
+                found.append(f'measurement {name}: {v} are not two numbers')
     return found
 
 

@@ -97,6 +97,7 @@ FATAL = {
     'lost: no reason': lambda: send('CHUNK_LOST', 'II', 1, 31),
     'lost: huge reason': lambda: send('CHUNK_LOST', 'II', 1, 2**32 - 1),
     'lost: of nobody': lambda: send('CHUNK_LOST', 'II', 0, 1),
+    'measured: twice': lambda: [send('MEASURED', '') for _ in range(2)],
     'opened: of nobody': lambda: send('SESSION_OPENED', 'I', 9),
     'opened: twice': lambda: [send('SESSION_OPENED', 'I', 1)
                               for _ in range(2)],

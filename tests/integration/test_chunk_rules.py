@@ -59,6 +59,12 @@ def repeated(e):
         e.samples.append(dict(last, timestamp=last['timestamp'] + i))
 
 
+def measured_often(e):
+    for m in e.chunk['measurements'].values():
+        v = m['values'][0]
+        m['values'] = [v, dict(v, timestamp=v['timestamp'] + 0.5)]
+
+
 def next_to_root(e):
     del e.frames[next(s for s in e.stacks if len(s) > 1)[-2]]['function']
 
@@ -115,6 +121,7 @@ def drop(*path):
 IMAGE = ('debug_meta', 'images', 0)
 FRAME = ('profile', 'frames', 0)
 SAMPLE = ('profile', 'samples', 0)
+CPU = ('measurements', 'cpu_usage')
 
 # What is done, and what the checker has to say about it.
 FAULTS = [
@@ -132,6 +139,17 @@ FAULTS = [
     (drop('release'), 'no release'),
     (put(['environment'], None), 'environment is null'),
     (put(['measurements'], {'cpu': {'unit': '%', 'values': []}}), 'unit %'),
+    (put(['measurements'], {'x': {'unit': 'byte', 'values': []}}),
+     'measurements are'),
+    (put([*CPU, 'unit'], 'hz'), 'measurements are'),
+    (put([*CPU, 'values', 0], {'timestamp': 1.5}), 'not timestamp and value'),
+    (put([*CPU, 'values', 0, 'value'], '7'), 'not two numbers'),
+    (put([*CPU, 'values', 0, 'value'], -1), 'not two numbers'),
+    (put([*CPU, 'values'], []), 'of the same times'),
+    (put(['measurements'], {n: {'unit': u, 'values': [
+        {'timestamp': 1.5, 'value': 0}]} for n, u in
+        chunk_rules.MEASUREMENTS.items()}), "not of the samples' time"),
+    (measured_often, 'more than once a second'),
     (put(['build'], '1'), 'unknown field build'),
     (drop('debug_meta'), 'no debug_meta'),
     (put([*IMAGE, 'type'], 'elf'), 'type elf'),
@@ -182,11 +200,20 @@ FAULTS = [
 ]
 
 
+def measured(box, target):
+    """A chunk that has measurements: not all that are so short do."""
+    profd = box.profd([target], '--chunk-seconds', '3')
+    harness.wait_for(lambda: any(b'"measurements"' in p.read_bytes() for p in
+                                 profd.output.glob('*.envelope')),
+                     'measurements')
+    return next(e for e in profd.interrupt().envelopes
+                if 'measurements' in e.chunk)
+
+
 def test_each_fault_is_seen(box):
     target = box.target('threads')
     layout = Layout(target.pid)
-    profd = box.profile([target], work=0.5)
-    good, = profd.envelopes
+    good = measured(box, target)
     found = chunk_rules.problems(good, layout)
     check(found == [], f'a good chunk: {found[:5]}')
     missed = []

@@ -44,6 +44,8 @@ static void extremes(struct good_profile *g)
 	g->frames[3].function = "";
 	g->threads[1].name = "\xef\xbf\xbd\t";
 	g->threads[2].tid = UINT32_MAX;
+	g->p.n_measures = 1;
+	g->measures[0] = (struct profile_measure){1, UINT64_MAX, INT64_MAX};
 	for (size_t i = 0; i < g->p.n_samples; i++) {
 		if (g->samples[i].tid == 101)
 			g->samples[i].tid = UINT32_MAX;
@@ -56,6 +58,7 @@ static void extremes(struct good_profile *g)
 static void smallest(struct good_profile *g)
 {
 	g->p.n_images = 0;
+	g->p.n_measures = 0;
 	g->p.n_samples = 2;
 	for (size_t i = 0; i < 2; i++) {
 		g->samples[i].tid = 100;
@@ -222,6 +225,32 @@ static void check_profile_object(const json_t *profile)
 				  json_object_get(thread, "name") != NULL);
 }
 
+static void check_measurements(const json_t *measurements, size_t n)
+{
+	const char *name;
+	json_t *curve;
+
+	json_object_foreach((json_t *)(uintptr_t)measurements, name, curve)
+	{
+		const json_t *values = json_object_get(curve, "values"), *v;
+		bool is_cpu = strcmp(name, "cpu_usage") == 0;
+		size_t i;
+
+		CHECK_KEYS(curve, "unit", "values");
+		ck_assert_str_eq(
+			json_string_value(json_object_get(curve, "unit")),
+			is_cpu ? "percent" : "byte");
+		ck_assert_uint_eq(json_array_size(values), n);
+		json_array_foreach(values, i, v)
+		{
+			CHECK_KEYS(v, "timestamp", "value");
+			ck_assert(
+				json_is_real(json_object_get(v, "timestamp")));
+			ck_assert(json_is_number(json_object_get(v, "value")));
+		}
+	}
+}
+
 START_TEST(types)
 {
 	static const char *const texts[] = {"profiler_id", "chunk_id",
@@ -242,9 +271,16 @@ START_TEST(types)
 	root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 	ck_assert_ptr_nonnull(root);
 	check_no_null(root);
-	CHECK_KEYS(root, "version", "profiler_id", "chunk_id", "platform",
-		   "release", "environment", "client_sdk", "debug_meta",
-		   "profile");
+	if (g.p.n_measures > 0)
+		CHECK_KEYS(root, "version", "profiler_id", "chunk_id",
+			   "platform", "release", "environment", "client_sdk",
+			   "debug_meta", "profile", "measurements");
+	else
+		CHECK_KEYS(root, "version", "profiler_id", "chunk_id",
+			   "platform", "release", "environment", "client_sdk",
+			   "debug_meta", "profile");
+	check_measurements(json_object_get(root, "measurements"),
+			   g.p.n_measures);
 	ck_assert_str_eq(json_string_value(json_object_get(root, "version")),
 			 "2");
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
