@@ -140,7 +140,7 @@ void adopt_attach(struct broker *b, const struct peer *is, int32_t pid,
 		return;
 	if (!is->is_operator && ret->m.result == PROTOCOL_OK)
 		ret->work = WORK_USER;
-	clients_tell(b, i, &ret->m);
+	clients_tell(i, &ret->m);
 }
 
 void adopt_detach(struct broker *b, const struct peer *is, int32_t pid,

@@ -23,12 +23,13 @@
  * Hosts that start at once, or come back at once after a limit, would send at
  * once, every minute from then on: so the first chunk is shorter, by chance.
  */
-static uint64_t first_chunk_us(const struct broker *b, uint64_t chunk_us)
+static uint64_t first_chunk_us(const struct instance *i, uint64_t chunk_us)
 {
 	const uint64_t least_us = chunk_us / 4;
 
-	return b->has_dsn ? least_us + chance_below(chunk_us - least_us + 1)
-			  : chunk_us;
+	return i->ship->dsn[0] != '\0'
+		       ? least_us + chance_below(chunk_us - least_us + 1)
+		       : chunk_us;
 }
 
 static void open_session(struct broker *b, struct target *t)
@@ -46,7 +47,7 @@ static void open_session(struct broker *b, struct target *t)
 		.thread_pointers = c->thread_id_format == THREAD_ID_PTHREAD,
 	};
 
-	m.first_chunk_us = first_chunk_us(b, m.chunk_us);
+	m.first_chunk_us = first_chunk_us(t->instance, m.chunk_us);
 	if (getrandom(&m.hash_seed, sizeof(m.hash_seed), 0) < 0)
 		abort();
 	memcpy(m.profiler_id, t->profiler_id, sizeof(m.profiler_id));

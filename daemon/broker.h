@@ -95,11 +95,28 @@ struct unwind {
 };
 
 /* The server takes no profiles (limit.c). */
-struct limit {
+struct limit {		   /* of a DSN */
 	uint64_t until_ns; /* by clock_boot_ns; 0: never */
 	bool holds;	   /* nothing is to be sampled because of it, */
 	uint64_t since_ns; /* by broker_now_ns */
 	uint64_t paused_ns, pauses;
+};
+
+/*
+ * One for each DSN, so that a server which stalls holds up nobody else's
+ * chunks, and none knows another's key. The first is that of the options, which
+ * may be nowhere: then it writes files only, as all of them do.
+ */
+#define SHIPS_MAX 32 /* each has a process */
+struct ship {
+	struct child child;    /* the first member: a child of these is one */
+	char dsn[MSG_DSN_MAX]; /* "": nothing is sent */
+	uint64_t spool_part;   /* MSG_INIT */
+	struct limit limit;
+	struct msg_spool spool_past; /* of processes that died */
+	struct msg_spool spool_now;
+	struct client_report untold; /* lost, and it does not know of them */
+	size_t n_handed;	     /* envelopes that it has */
 };
 
 struct envelope; /* delivery.c */
@@ -114,8 +131,8 @@ struct broker {
 	int stats_fd; /* -1: none */
 	struct notify notify;
 	bool privileged;
-	bool has_dsn;
-	char dsn[MSG_DSN_MAX];
+	bool has_dsn;	       /* there is one at least, and chunks are sent */
+	char dsn[MSG_DSN_MAX]; /* of the options */
 
 	struct child capture;
 	struct heartbeat *heartbeat;
@@ -125,10 +142,9 @@ struct broker {
 	bool capture_done;     /* it said so, or was not needed any more */
 	struct unwind *unwinds[HEARTBEAT_SLOTS];
 	size_t n_unwinds;
-	struct child ship;
-	int ship_fds[INIT_FILE_N];   /* -1: none */
-	struct msg_spool spool_past; /* of ship processes that died */
-	struct msg_spool spool_now;
+	struct ship *ships[SHIPS_MAX];
+	size_t n_ships;
+	int ship_fds[INIT_FILE_N];		/* -1: none */
 	struct target targets[HEARTBEAT_SLOTS]; /* FOR_EACH_TARGET */
 	uint32_t last_target;			/* its id */
 	struct instance **instances;		/* oldest first */
@@ -159,14 +175,12 @@ struct broker {
 	bool pause_asked;    /* by SIGTSTP, and no SIGCONT came since */
 	bool pausing;	     /* capture is to end, and to stay so */
 	uint64_t away_ns;    /* how long we have been stopped by that */
-	struct limit limit;
 
-	struct envelope *envelopes;   /* oldest first */
-	size_t n_envelopes, n_handed; /* to ship */
+	struct envelope *envelopes; /* oldest first */
+	size_t n_envelopes;
 	uint64_t last_seq;
 	uint64_t finish_ns; /* when ship gives up, by clock_mono_ns; 0: not yet
 			     */
-	struct client_report untold; /* lost, and ship does not know of them */
 	uint64_t files_written;
 
 	size_t tables_awaited;
@@ -190,8 +204,15 @@ must_check int children_start(struct broker *b);
 /* Starts the unwind process of a uid, or returns the one that runs. */
 must_check int children_unwind(struct broker *b, uint32_t uid,
 			       struct unwind **ret);
+/*
+ * Starts the ship process of a DSN, or returns the one that there is. -ENOSPC:
+ * there are too many.
+ */
+must_check int children_ship(struct broker *b, const char *dsn,
+			     struct ship **ret);
 /* Capture is asked for its ring, and it gets it when that is made. */
 must_check int unwind_make_ring(struct broker *b, struct unwind *u);
+bool child_is_ship(const struct child *child);
 /* Several times a second: heartbeat, restarts that are due. */
 void children_check(struct broker *b);
 
@@ -231,8 +252,8 @@ void watch_heartbeat(struct broker *b);
 must_check int ship_files_open(struct broker *b);
 
 /* past.c */
-/* ship is gone: keeps its figures of the spool. */
-void past_ship_died(struct broker *b);
+/* It is gone: keeps its figures of the spool. */
+void past_ship_died(struct ship *s);
 /* What became of chunks in the spool, and what is there now. */
 void past_spool(const struct broker *b, struct msg_spool *ret);
 
@@ -245,8 +266,8 @@ void capture_on_message(struct child *child, struct ipc_message *m);
 must_check int delivery_chunk(struct broker *b, struct instance *i,
 			      const struct msg_chunk *m, int fd);
 void ship_on_message(struct child *child, struct ipc_message *m);
-/* ship was replaced: what is on its way is handed over again. */
-void delivery_resend(struct broker *b);
+/* It was replaced: what is on its way is handed over again. */
+void delivery_resend(struct broker *b, struct ship *s);
 /* ship has so long until it gives up what the server has not taken. */
 void delivery_finish(struct broker *b, uint64_t timeout_ns);
 /* Gives up what is still on its way. */
@@ -254,9 +275,9 @@ void delivery_give_up(struct broker *b);
 
 /* loss.c */
 /* A chunk of i is lost before ship had it: enum discard. */
-void loss_count(struct broker *b, struct instance *i, uint32_t reason);
-/* What there was no ship to be told of. */
-void loss_tell(struct broker *b);
+void loss_count(struct instance *i, uint32_t reason);
+/* What there was no process to be told of. */
+void loss_tell(struct ship *s);
 const char *discard_name(uint32_t reason);
 
 /* stats.c */

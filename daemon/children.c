@@ -1,6 +1,7 @@
 #include "daemon/broker.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,6 +12,7 @@
 #include "daemon/log.h"
 #include "daemon/spawn.h"
 #include "lib/base/clock.h"
+#include "proto/dsn.h"
 
 static const char *const no_environment[] = {LOG_JOURNAL_VARIABLE, NULL};
 
@@ -21,9 +23,12 @@ static const char *const ship_environment[] = {
 	"SSL_CERT_DIR", LOG_JOURNAL_VARIABLE, NULL,
 };
 
+static const struct msg_init no_files;
+
+/* of_ship: what of MSG_INIT is for it alone. */
 static int start(struct child *child, const char *const *environment,
 		 enum account account, const int *init_fds, size_t n_init_fds,
-		 uint32_t files)
+		 const struct msg_init *of_ship)
 {
 	struct broker *b = child->broker;
 	struct msg_init init = {
@@ -31,10 +36,11 @@ static int start(struct child *child, const char *const *environment,
 		.uid = MSG_ID_KEEP,
 		.gid = MSG_ID_KEEP,
 		.debug = b->options.debug,
-		.files = files,
-		.spool_bytes = b->options.config.spool_max_bytes,
-		.spool_count = b->options.config.spool_max_chunks,
-		.spool_age_s = b->options.config.spool_max_age_s,
+		.files = of_ship->files,
+		.spool_part = of_ship->spool_part,
+		.spool_bytes = of_ship->spool_bytes,
+		.spool_count = of_ship->spool_count,
+		.spool_age_s = of_ship->spool_age_s,
 		.seccomp_kill = getenv("SENTRY_PROFD_SECCOMP_KILL") != NULL,
 	};
 	int r;
@@ -122,7 +128,8 @@ static int start_capture(struct broker *b)
 				  b->capture.name, strerror(-r));
 		return r;
 	}
-	r = start(&b->capture, no_environment, ACCOUNT_CAPTURE, &fd, 1, 0);
+	r = start(&b->capture, no_environment, ACCOUNT_CAPTURE, &fd, 1,
+		  &no_files);
 	close_fd(&fd);
 	for (size_t i = 0; i < b->n_unwinds && r == 0; i++) {
 		b->unwinds[i]->rings_awaited = 0;
@@ -133,29 +140,41 @@ static int start_capture(struct broker *b)
 	return r;
 }
 
-static int start_ship(struct broker *b)
+static int start_ship(struct broker *b, struct ship *s)
 {
-	struct msg_dsn dsn = {.h = MSG_HEADER(MSG_DSN, msg_dsn)};
+	struct msg_dsn dsn = {
+		.h = MSG_HEADER(MSG_DSN, msg_dsn),
+		.limited_until_ns = s->limit.until_ns,
+		.retry_5xx = b->options.retry_5xx,
+		.no_reports = !b->options.config.client_reports,
+	};
+	struct msg_init init = {
+		.spool_part = s->spool_part,
+		.spool_bytes = b->options.config.spool_max_bytes,
+		.spool_count = b->options.config.spool_max_chunks,
+		.spool_age_s = b->options.config.spool_max_age_s,
+	};
 	int fds[INIT_FILE_N], r;
-	uint32_t files = 0;
 	size_t n = 0;
 
 	for (size_t i = 0; i < INIT_FILE_N; i++) {
 		if (b->ship_fds[i] < 0)
 			continue;
 		fds[n++] = b->ship_fds[i];
-		files |= 1u << i;
+		init.files |= 1u << i;
 	}
-	r = start(&b->ship, ship_environment, ACCOUNT_SHIP, fds, n, files);
-	if (r == 0 && b->has_dsn) {
-		dsn.limited_until_ns = b->limit.until_ns;
-		dsn.retry_5xx = b->options.retry_5xx;
-		dsn.no_reports = !b->options.config.client_reports;
-		memcpy(dsn.dsn, b->dsn, sizeof(dsn.dsn));
-		child_send(&b->ship, &dsn, sizeof(dsn), NULL, 0);
+	r = start(&s->child, ship_environment, ACCOUNT_SHIP, fds, n, &init);
+	if (r == 0 && s->dsn[0] != '\0') {
+		memcpy(dsn.dsn, s->dsn, sizeof(dsn.dsn));
+		child_send(&s->child, &dsn, sizeof(dsn), NULL, 0);
 		explicit_bzero(&dsn, sizeof(dsn));
 	}
 	return r;
+}
+
+bool child_is_ship(const struct child *child)
+{
+	return child->on_message == ship_on_message;
 }
 
 void children_init(struct broker *b)
@@ -164,15 +183,56 @@ void children_init(struct broker *b)
 				    .name = "sentry-profd-capture",
 				    .fd = -1,
 				    .on_message = capture_on_message};
-	b->ship = (struct child){.broker = b,
-				 .name = "sentry-profd-ship",
-				 .fd = -1,
-				 .on_message = ship_on_message};
+}
+
+/* What is in the spool for another is not touched: the first has all of it. */
+static uint64_t spool_part_of(const struct broker *b, const char *text)
+{
+	uint64_t number = 0;
+	struct dsn dsn;
+
+	if (b->n_ships > 0 && dsn_parse(&dsn, text) == DSN_OK)
+		number = dsn_number(&dsn);
+	explicit_bzero(&dsn, sizeof(dsn));
+	return number;
+}
+
+int children_ship(struct broker *b, const char *dsn, struct ship **ret)
+{
+	struct ship *s;
+	int r;
+
+	for (size_t i = 0; i < b->n_ships; i++)
+		if (strcmp(b->ships[i]->dsn, dsn) == 0) {
+			*ret = b->ships[i];
+			return 0;
+		}
+	if (b->n_ships == array_size(b->ships))
+		return -ENOSPC;
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return -ENOMEM;
+	s->child = (struct child){.broker = b,
+				  .name = "sentry-profd-ship",
+				  .fd = -1,
+				  .on_message = ship_on_message};
+	/* It fits: nothing longer is a DSN. */
+	(void)snprintf(s->dsn, sizeof(s->dsn), "%s", dsn);
+	s->spool_part = spool_part_of(b, dsn);
+	r = start_ship(b, s);
+	if (r < 0 && s->child.pid == 0) {
+		free(s);
+		return r;
+	}
+	b->ships[b->n_ships++] = s;
+	*ret = s;
+	return r;
 }
 
 int children_start(struct broker *b)
 {
-	int r = start_ship(b);
+	struct ship *first;
+	int r = children_ship(b, b->dsn, &first);
 
 	return r < 0 ? r : start_capture(b);
 }
@@ -197,7 +257,8 @@ int children_unwind(struct broker *b, uint32_t uid, struct unwind **ret)
 	u->id = (uint32_t)b->n_unwinds + 1;
 	u->uid = uid;
 	u->link_fd = -1;
-	r = start(&u->child, no_environment, ACCOUNT_UNWIND, NULL, 0, 0);
+	r = start(&u->child, no_environment, ACCOUNT_UNWIND, NULL, 0,
+		  &no_files);
 	if (r < 0 && u->child.pid == 0) {
 		free(u);
 		return r;
@@ -223,13 +284,16 @@ static void start_again(struct child *child)
 		if (r == 0)
 			FOR_EACH_TARGET(t, b)
 		target_start(b, t);
-	} else if (child == &b->ship) {
-		r = start_ship(b);
+	} else if (child_is_ship(child)) {
+		struct ship *s = (struct ship *)child;
+
+		r = start_ship(b, s);
 		if (r == 0)
-			delivery_resend(b);
+			delivery_resend(b, s);
 	} else {
 		u = (struct unwind *)child;
-		r = start(child, no_environment, ACCOUNT_UNWIND, NULL, 0, 0);
+		r = start(child, no_environment, ACCOUNT_UNWIND, NULL, 0,
+			  &no_files);
 		/* Its ring comes when it knows of all its targets. */
 		u->ring_due = r == 0;
 		if (r == 0)
@@ -252,7 +316,8 @@ void children_check(struct broker *b)
 	children_check_killed(b);
 	if (b->ended_ns == 0 && !b->pausing)
 		check_restart(&b->capture);
-	check_restart(&b->ship);
+	for (size_t i = 0; i < b->n_ships; i++)
+		check_restart(&b->ships[i]->child);
 	for (size_t i = 0; i < b->n_unwinds; i++)
 		check_restart(&b->unwinds[i]->child);
 }

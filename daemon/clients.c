@@ -7,6 +7,7 @@
 #include "daemon/broker.h"
 #include "daemon/client_page.h"
 #include "daemon/lifecycle.h"
+#include "daemon/limit.h"
 #include "daemon/log.h"
 #include "daemon/thread_number.h"
 #include "lib/base/clock.h"
@@ -102,8 +103,7 @@ void clients_forget(struct broker *b, const struct instance *i)
 			leave(c);
 }
 
-enum protocol_state clients_state(const struct broker *b,
-				  const struct instance *i)
+enum protocol_state clients_state(const struct instance *i)
 {
 	if (i == NULL || i->has_ended || i->is_removed)
 		return PROTOCOL_NONE;
@@ -111,7 +111,7 @@ enum protocol_state clients_state(const struct broker *b,
 		return PROTOCOL_UNSAMPLED;
 	if (i->is_left_out || i->is_crowded_out || i->is_detached)
 		return PROTOCOL_IS_LEFT_OUT;
-	if (b->limit.holds)
+	if (limit_holds(i))
 		return PROTOCOL_LIMITED;
 	if (i->target != NULL && i->target->retry_ns != 0)
 		return PROTOCOL_TRACED_BY_OTHER;
@@ -127,11 +127,10 @@ const char *clients_profiler_id(const struct instance *i)
 		       : i->next_profiler_id;
 }
 
-void clients_tell(const struct broker *b, const struct instance *i,
-		  struct protocol_answer *ret)
+void clients_tell(const struct instance *i, struct protocol_answer *ret)
 {
 	ret->pid = i->pid;
-	ret->state = clients_state(b, i);
+	ret->state = clients_state(i);
 	if (ret->state == PROTOCOL_PROFILING)
 		(void)snprintf(ret->profiler_id, sizeof(ret->profiler_id), "%s",
 			       clients_profiler_id(i));
@@ -140,7 +139,7 @@ void clients_tell(const struct broker *b, const struct instance *i,
 static void show(const struct broker *b, struct client *c)
 {
 	const struct instance *i = c->instance;
-	struct protocol_page now = {.state = clients_state(b, i)};
+	struct protocol_page now = {.state = clients_state(i)};
 
 	/* The last chunks are being made: nothing starts any more. */
 	if (b->stopping)

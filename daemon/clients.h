@@ -62,15 +62,13 @@ void clients_check(struct broker *b);
 void clients_forget(struct broker *b, const struct instance *i);
 
 /* Of an instance, for an answer: pid, state, and the id if it is profiled. */
-void clients_tell(const struct broker *b, const struct instance *i,
-		  struct protocol_answer *ret);
+void clients_tell(const struct instance *i, struct protocol_answer *ret);
 
 /* What start or stop came to, for an answer. */
 enum protocol_result clients_result(enum lifecycle_result result);
 
 /* What is done with an instance; i may be NULL. */
-enum protocol_state clients_state(const struct broker *b,
-				  const struct instance *i);
+enum protocol_state clients_state(const struct instance *i);
 /*
  * The profiler's id: of the run that goes on, or of the next one, where the
  * last one is coming to its end.

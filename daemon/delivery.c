@@ -31,8 +31,9 @@ struct envelope {
 	struct envelope *next;
 	struct msg_envelope message;
 	struct instance *instance; /* it is kept for it */
+	struct ship *ship;
 	int payload_fd;
-	bool handed; /* to the ship that runs */
+	bool handed; /* to the process that runs */
 };
 
 /* ship knows of it. */
@@ -42,10 +43,9 @@ static void discard(struct instance *i, enum discard reason)
 }
 
 /* Before there is a file of it, if there should be one. */
-static void lose(struct broker *b, struct instance *i, enum discard reason,
-		 bool to_file)
+static void lose(struct instance *i, enum discard reason, bool to_file)
 {
-	loss_count(b, i, reason);
+	loss_count(i, reason);
 	i->past.chunks.unwritten += to_file;
 }
 
@@ -56,13 +56,14 @@ static void free_envelope(struct envelope *e)
 	free(e);
 }
 
-static struct envelope *envelope_of(const struct broker *b, uint64_t seq)
+/* NULL: it does not have that one. */
+static struct envelope *handed_to(const struct ship *s, uint64_t seq)
 {
-	struct envelope *e = b->envelopes;
+	struct envelope *e = s->child.broker->envelopes;
 
 	while (e != NULL && e->message.seq != seq)
 		e = e->next;
-	return e;
+	return e != NULL && e->ship == s && e->handed ? e : NULL;
 }
 
 static void take_out(struct broker *b, const struct envelope *e)
@@ -74,7 +75,7 @@ static void take_out(struct broker *b, const struct envelope *e)
 	*at = e->next;
 	b->n_envelopes--;
 	if (e->handed)
-		b->n_handed--;
+		e->ship->n_handed--;
 }
 
 static void unwritten(struct broker *b, const struct envelope *e, int error)
@@ -84,7 +85,7 @@ static void unwritten(struct broker *b, const struct envelope *e, int error)
 	log_error("cannot write an envelope in %s: %s", b->output.path,
 		  strerror(error));
 	chunks->unwritten++;
-	if (!b->has_dsn)
+	if (!e->message.to_server)
 		chunks->discarded[DISCARD_WRITE_ERROR]++;
 }
 
@@ -102,20 +103,20 @@ static void hand_over(struct broker *b, struct envelope *e)
 			e->message.to_file = false;
 		}
 	}
-	child_send(&b->ship, &e->message, sizeof(e->message), fds,
+	child_send(&e->ship->child, &e->message, sizeof(e->message), fds,
 		   e->message.to_file ? 2 : 1);
 	close_fd(&fds[1]);
 	e->handed = true;
-	b->n_handed++;
+	e->ship->n_handed++;
 }
 
-/* The oldest first, as many as ship may have. */
-static void hand_over_next(struct broker *b)
+/* The oldest first, as many as it may have. */
+static void hand_over_next(struct broker *b, const struct ship *s)
 {
 	for (struct envelope *e = b->envelopes;
-	     e != NULL && b->n_handed < MSG_ENVELOPES_MAX && !b->ending;
+	     e != NULL && s->n_handed < MSG_ENVELOPES_MAX && !b->ending;
 	     e = e->next)
-		if (!e->handed)
+		if (e->ship == s && !e->handed)
 			hand_over(b, e);
 }
 
@@ -147,7 +148,7 @@ static void drop_oldest(struct broker *b, struct instance *i)
 		if (e->handed || e->instance != i)
 			continue;
 		take_out(b, e);
-		lose(b, i, DISCARD_QUEUE_OVERFLOW, e->message.to_file);
+		lose(i, DISCARD_QUEUE_OVERFLOW, e->message.to_file);
 		free_envelope(e);
 		return;
 	}
@@ -191,7 +192,7 @@ int delivery_chunk(struct broker *b, struct instance *i,
 	if (e != NULL)
 		e->payload_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (e == NULL || e->payload_fd < 0) {
-		lose(b, i, DISCARD_MEMORY, b->output.dir_fd >= 0);
+		lose(i, DISCARD_MEMORY, b->output.dir_fd >= 0);
 		free(e);
 		return 0;
 	}
@@ -199,12 +200,13 @@ int delivery_chunk(struct broker *b, struct instance *i,
 	i->past.payload_bytes += m->size;
 	i->n_envelopes++;
 	e->instance = i;
+	e->ship = i->ship;
 	e->message = (struct msg_envelope){
 		.h = MSG_HEADER(MSG_ENVELOPE, msg_envelope),
 		.seq = ++b->last_seq,
 		.size = m->size,
 		.to_file = b->output.dir_fd >= 0,
-		.to_server = b->has_dsn,
+		.to_server = i->ship->dsn[0] != '\0',
 	};
 	memcpy(e->message.chunk_id, m->chunk_id, sizeof(m->chunk_id));
 	memcpy(e->message.platform, i->config.platform,
@@ -213,7 +215,7 @@ int delivery_chunk(struct broker *b, struct instance *i,
 		;
 	*end = e;
 	b->n_envelopes++;
-	hand_over_next(b);
+	hand_over_next(b, e->ship);
 	return 0;
 }
 
@@ -221,12 +223,13 @@ int delivery_chunk(struct broker *b, struct instance *i,
 static int take_written(void *ctx, struct ipc_message *message)
 {
 	const struct msg_envelope_written *m = (const void *)message->bytes;
-	struct broker *b = ctx;
-	struct envelope *e = envelope_of(b, m->seq);
+	struct ship *s = ctx;
+	struct broker *b = s->child.broker;
+	struct envelope *e = handed_to(s, m->seq);
 	int error = m->error, r;
 
-	if (e == NULL || !e->handed || !e->message.to_file) {
-		child_fail(&b->ship, "writes what was not asked");
+	if (e == NULL || !e->message.to_file) {
+		child_fail(&s->child, "writes what was not asked");
 		return 0;
 	}
 	if (error == 0) {
@@ -278,26 +281,26 @@ static void count_result(const struct envelope *e, enum ship_result result)
 static int take_done(void *ctx, struct ipc_message *message)
 {
 	const struct msg_envelope_done *m = (const void *)message->bytes;
-	struct broker *b = ctx;
-	struct envelope *e = envelope_of(b, m->seq);
+	struct ship *s = ctx;
+	struct envelope *e = handed_to(s, m->seq);
 
-	if (e == NULL || !e->handed || e->message.to_file) {
-		child_fail(&b->ship, "answers what was not asked");
+	if (e == NULL || e->message.to_file) {
+		child_fail(&s->child, "answers what was not asked");
 		return 0;
 	}
-	take_out(b, e);
-	if (b->has_dsn)
+	take_out(s->child.broker, e);
+	if (e->message.to_server)
 		count_result(e, (enum ship_result)m->result);
 	free_envelope(e);
-	hand_over_next(b);
+	hand_over_next(s->child.broker, s);
 	return 0;
 }
 
 static int take_spool(void *ctx, struct ipc_message *message)
 {
-	struct broker *b = ctx;
+	struct ship *s = ctx;
 
-	memcpy(&b->spool_now, message->bytes, sizeof(b->spool_now));
+	memcpy(&s->spool_now, message->bytes, sizeof(s->spool_now));
 	return 0;
 }
 
@@ -318,12 +321,12 @@ void ship_on_message(struct child *child, struct ipc_message *m)
 		MSG_RULE(MSG_LIMITED, msg_limited, 0, take_limited),
 	};
 
-	if (msg_handle(rules, array_size(rules), child->broker, m) < 0)
+	if (msg_handle(rules, array_size(rules), child, m) < 0)
 		child_fail(child, "sends a message that is none");
 }
 
-/* To the ship that runs. */
-static void send_finish(struct broker *b)
+/* To the process that runs. */
+static void send_finish(const struct broker *b, struct ship *s)
 {
 	const uint64_t now = clock_mono_ns();
 	const struct msg_ship_finish m = {
@@ -332,23 +335,25 @@ static void send_finish(struct broker *b)
 	};
 
 	if (b->finish_ns != 0)
-		child_send(&b->ship, &m, sizeof(m), NULL, 0);
+		child_send(&s->child, &m, sizeof(m), NULL, 0);
 }
 
 void delivery_finish(struct broker *b, uint64_t timeout_ns)
 {
 	b->finish_ns = clock_mono_ns() + timeout_ns;
-	send_finish(b);
+	for (size_t i = 0; i < b->n_ships; i++)
+		send_finish(b, b->ships[i]);
 }
 
-void delivery_resend(struct broker *b)
+void delivery_resend(struct broker *b, struct ship *s)
 {
-	b->n_handed = 0;
+	s->n_handed = 0;
 	for (struct envelope *e = b->envelopes; e != NULL; e = e->next)
-		e->handed = false;
-	hand_over_next(b);
-	send_finish(b);
-	loss_tell(b);
+		if (e->ship == s)
+			e->handed = false;
+	hand_over_next(b, s);
+	send_finish(b, s);
+	loss_tell(s);
 }
 
 void delivery_give_up(struct broker *b)
@@ -363,9 +368,8 @@ void delivery_give_up(struct broker *b)
 		if (e->message.to_file)
 			output_remove(&b->output, e->message.seq,
 				      e->message.chunk_id);
-		if (e->message.to_file || b->has_dsn)
-			lose(b, e->instance, DISCARD_SHUTDOWN,
-			     e->message.to_file);
+		if (e->message.to_file || e->message.to_server)
+			lose(e->instance, DISCARD_SHUTDOWN, e->message.to_file);
 		b->envelopes = e->next;
 		b->n_envelopes--;
 		free_envelope(e);

@@ -164,7 +164,8 @@ static void take_used(struct broker *b, struct governor_used *ret)
 	*ret = (struct governor_used){.capture = used_by(&b->capture)};
 	for (size_t i = 0; i < b->n_unwinds; i++)
 		ret->unwind += used_by(&b->unwinds[i]->child);
-	ret->others = used_by(&b->ship);
+	for (size_t i = 0; i < b->n_ships; i++)
+		ret->others += used_by(&b->ships[i]->child);
 	/* A helper that has ended and is not reaped is missing for a moment. */
 	own = max_u64(clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) +
 			      files_used_ns(b->files),

@@ -9,6 +9,7 @@
 #include "daemon/clients.h"
 #include "daemon/id.h"
 #include "daemon/lifecycle.h"
+#include "daemon/limit.h"
 #include "daemon/log.h"
 #include "daemon/process.h"
 #include "daemon/refusal.h"
@@ -191,12 +192,10 @@ void instance_change(struct instance *i)
 	i->is_changed = true;
 }
 
-static void say_left_out(struct instance *i, const struct target *t)
+static void leave_out(struct instance *i, const char *why)
 {
 	i->is_left_out = true;
-	(void)snprintf(i->last_error, sizeof(i->last_error), "%s",
-		       t->left_out ? "reads of its memory hang"
-				   : strerror(t->attach_error));
+	(void)snprintf(i->last_error, sizeof(i->last_error), "%s", why);
 }
 
 /* Its run is over. */
@@ -205,7 +204,8 @@ static void settle(struct broker *b, struct instance *i)
 	struct target *t = i->target;
 
 	if (t->left_out || (t->attach_error != 0 && t->attach_error != ESRCH))
-		say_left_out(i, t);
+		leave_out(i, t->left_out ? "reads of its memory hang"
+					 : strerror(t->attach_error));
 	i->target = NULL;
 	if (i->is_given)
 		i->kept = t;
@@ -260,6 +260,10 @@ static void start(struct broker *b, struct instance *i, struct crowd *crowd)
 		return;
 	if (i->kept != NULL)
 		target_retire(b, i->kept);
+	if (children_ship(b, i->config.dsn, &i->ship) < 0) {
+		leave_out(i, "there is no process for its DSN");
+		return;
+	}
 	if (target_open(b, i) < 0)
 		return;
 	crowd_add(crowd, i);
@@ -277,7 +281,7 @@ static void check(struct broker *b, struct instance *i, struct crowd *crowd)
 		i->is_changed = false;
 	}
 	wanted = !i->is_removed && !i->is_changed && !i->is_detached &&
-		 !b->limit.holds && lifecycle_wants(i);
+		 !limit_holds(i) && lifecycle_wants(i);
 	if (i->target != NULL && !wanted)
 		target_stop(b, i->target);
 	else if (i->target == NULL && wanted && !i->has_ended &&

@@ -59,6 +59,7 @@ struct instance {
 	bool is_crowded_out; /* by max_instances, or by too many targets */
 	bool is_changed;     /* its section is: to be started anew with that */
 	bool is_removed;     /* no section matches it any more */
+	struct ship *ship;   /* of its DSN; NULL: not before its first run */
 	struct target *target; /* its run; NULL: it is not profiled */
 	struct target *kept;   /* of one that is given, closed: for its table */
 	struct instance_figures past; /* of its earlier runs, and all chunks */

@@ -7,60 +7,80 @@
 /* ship cuts limits to this; more is no limit of a server. */
 #define LIMIT_MAX_NS (RATELIMIT_MAX_S * NS_PER_SEC)
 
-static bool goes_nowhere(const struct broker *b)
+static bool goes_nowhere(const struct ship *s)
 {
-	return b->has_dsn && b->output.dir_fd < 0;
+	return s->dsn[0] != '\0' && s->child.broker->output.dir_fd < 0;
 }
 
-int limit_take(struct broker *b, uint64_t until_ns)
+int limit_take(struct ship *s, uint64_t until_ns)
 {
 	const uint64_t now_ns = clock_boot_ns();
 
 	if (until_ns > now_ns + LIMIT_MAX_NS)
 		return -EPROTO;
-	b->limit.until_ns = until_ns;
+	s->limit.until_ns = until_ns;
 	if (until_ns > now_ns)
 		log_warning("the server takes no profiles for %llu s: %s",
 			    (unsigned long long)((until_ns - now_ns - 1) /
 						 NS_PER_SEC) +
 				    1,
-			    goes_nowhere(b) ? "nothing is sampled"
+			    goes_nowhere(s) ? "nothing is sampled"
 					    : "they are not sent");
 	return 0;
 }
 
-static void begin(struct broker *b)
+static void begin(struct limit *l, uint64_t now_ns)
 {
-	b->limit.holds = true;
-	b->limit.since_ns = broker_now_ns(b);
-	b->limit.pauses++;
-	log_debug("all processes are let go: the server takes nothing");
+	l->holds = true;
+	l->since_ns = now_ns;
+	l->pauses++;
+	log_debug("processes are let go: the server takes nothing");
 }
 
-static void end(struct broker *b)
+static void end(struct limit *l, uint64_t now_ns)
 {
-	b->limit.holds = false;
-	b->limit.paused_ns += broker_now_ns(b) - b->limit.since_ns;
+	l->holds = false;
+	l->paused_ns += now_ns - l->since_ns;
 	log_debug("the server takes profiles again");
 }
 
 void limit_check(struct broker *b)
 {
-	const bool limited =
-		goes_nowhere(b) && clock_boot_ns() < b->limit.until_ns;
+	const uint64_t boot_ns = clock_boot_ns(), now_ns = broker_now_ns(b);
 
-	if (b->pausing || b->ended_ns != 0 || limited == b->limit.holds)
+	if (b->pausing || b->ended_ns != 0)
 		return;
-	if (limited)
-		begin(b);
-	else
-		end(b);
+	for (size_t i = 0; i < b->n_ships; i++) {
+		struct limit *l = &b->ships[i]->limit;
+		const bool limited =
+			goes_nowhere(b->ships[i]) && boot_ns < l->until_ns;
+
+		if (limited && !l->holds)
+			begin(l, now_ns);
+		else if (!limited && l->holds)
+			end(l, now_ns);
+	}
 }
 
-uint64_t limit_paused_ns(const struct broker *b)
+bool limit_holds(const struct instance *i)
 {
-	uint64_t until = b->ended_ns != 0 ? b->ended_ns : broker_now_ns(b);
+	return i->ship != NULL && i->ship->limit.holds;
+}
 
-	return b->limit.paused_ns +
-	       (b->limit.holds ? until - b->limit.since_ns : 0);
+void limit_sum(const struct broker *b, struct limit_sum *ret)
+{
+	const uint64_t now_ns =
+		b->ended_ns != 0 ? b->ended_ns : broker_now_ns(b);
+
+	*ret = (struct limit_sum){0};
+	for (size_t i = 0; i < b->n_ships; i++) {
+		const struct limit *l = &b->ships[i]->limit;
+
+		ret->pauses += l->pauses;
+		ret->paused_ns += l->paused_ns;
+		if (!l->holds)
+			continue;
+		ret->paused_ns += now_ns - l->since_ns;
+		ret->until_ns = max_u64(ret->until_ns, l->until_ns);
+	}
 }

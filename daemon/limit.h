@@ -1,7 +1,7 @@
 /*
  * While the server takes no profiles nothing is sampled: no thread is stopped
- * for what cannot go anywhere. All runs are stopped, and others are started when
- * the limit is over (instances_check).
+ * for what cannot go anywhere. The runs of that DSN are stopped, and others are
+ * started when the limit is over (instances_check).
  *
  * With --output there is somewhere to go, and sampling goes on.
  */
@@ -10,13 +10,22 @@
 
 #include "daemon/broker.h"
 
-/* ship says until when, by clock_boot_ns; an earlier time than before, too. */
-must_check int limit_take(struct broker *b, uint64_t until_ns);
+/* It says until when, by clock_boot_ns; an earlier time than before, too. */
+must_check int limit_take(struct ship *s, uint64_t until_ns);
 
-/* At every turn: begins and ends the pause. */
+/* At every turn: begins and ends the pauses. */
 void limit_check(struct broker *b);
 
-/* For how long nothing was sampled, over the whole run. */
-uint64_t limit_paused_ns(const struct broker *b);
+/* Nothing of it is to be sampled now. */
+bool limit_holds(const struct instance *i);
+
+/* Over the whole run, of all DSNs. */
+struct limit_sum {
+	uint64_t pauses;
+	uint64_t paused_ns;
+	uint64_t
+		until_ns; /* the latest that holds, by clock_boot_ns; 0: none */
+};
+void limit_sum(const struct broker *b, struct limit_sum *ret);
 
 #endif

@@ -46,27 +46,27 @@ static enum client_report_reason report_reason(uint32_t reason)
 	return CLIENT_REPORT_INTERNAL_SDK_ERROR;
 }
 
-void loss_tell(struct broker *b)
+void loss_tell(struct ship *s)
 {
 	for (uint32_t i = 0; i < CLIENT_REPORT_REASON_N; i++) {
 		const struct msg_lost m = {
 			.h = MSG_HEADER(MSG_LOST, msg_lost),
-			.quantity = b->untold.quantity[i],
+			.quantity = s->untold.quantity[i],
 			.reason = i,
 		};
 
-		if (m.quantity == 0 || b->ship.fd < 0)
+		if (m.quantity == 0 || s->child.fd < 0)
 			continue;
-		b->untold.quantity[i] = 0;
-		child_send(&b->ship, &m, sizeof(m), NULL, 0);
+		s->untold.quantity[i] = 0;
+		child_send(&s->child, &m, sizeof(m), NULL, 0);
 	}
 }
 
-void loss_count(struct broker *b, struct instance *i, uint32_t reason)
+void loss_count(struct instance *i, uint32_t reason)
 {
 	i->past.chunks.discarded[reason]++;
-	if (!b->has_dsn)
+	if (i->ship->dsn[0] == '\0')
 		return;
-	b->untold.quantity[report_reason(reason)]++;
-	loss_tell(b);
+	i->ship->untold.quantity[report_reason(reason)]++;
+	loss_tell(i->ship);
 }

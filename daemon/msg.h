@@ -113,6 +113,7 @@ struct msg_init {
 	uint32_t spool_age_s;
 	uint32_t reserved;
 	uint64_t spool_bytes;
+	uint64_t spool_part; /* which directory in it; 0: itself */
 };
 
 /*

@@ -14,7 +14,7 @@
 struct msg_dsn {
 	struct msg_header h;
 	uint64_t limited_until_ns;
-	uint32_t retry_5xx; /* 502, 503 and 504 are as good as no answer */
+	uint32_t retry_5xx;  /* 502, 503 and 504 are as good as no answer */
 	uint32_t no_reports; /* the server is told of no losses */
 	char dsn[MSG_DSN_MAX];
 };

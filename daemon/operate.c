@@ -70,7 +70,7 @@ static void start_or_stop(struct broker *b, const struct peer *is,
 	if (i == NULL)
 		return;
 	ret->m.result = change(i, m->h.type);
-	clients_tell(b, i, &ret->m);
+	clients_tell(i, &ret->m);
 }
 
 static void tell_profiler_id(struct broker *b, const struct peer *is,
@@ -81,7 +81,7 @@ static void tell_profiler_id(struct broker *b, const struct peer *is,
 
 	if (i == NULL)
 		return;
-	clients_tell(b, i, &ret->m);
+	clients_tell(i, &ret->m);
 	if (ret->m.profiler_id[0] == '\0')
 		ret->m.result = PROTOCOL_NOT_RUNNING;
 }

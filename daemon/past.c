@@ -12,8 +12,7 @@ void target_count_absence(const struct broker *b, struct target *t,
 {
 	uint64_t ticks;
 
-	if (t->phase != TARGET_PROFILED || t->dead_ns == 0 ||
-	    now < t->dead_ns)
+	if (t->phase != TARGET_PROFILED || t->dead_ns == 0 || now < t->dead_ns)
 		return;
 	ticks = (now - t->dead_ns) / b->period_ns;
 	t->past.ticks += ticks;
@@ -94,7 +93,7 @@ void targets_unwind_died(struct broker *b, struct unwind *u)
 		if (t->attached_once && t->session == SESSION_OPEN &&
 		    !u->ring_due && t->phase != TARGET_CLOSED) {
 			t->instance->past.chunks.made++;
-			loss_count(b, t->instance, DISCARD_UNWIND_DIED);
+			loss_count(t->instance, DISCARD_UNWIND_DIED);
 		}
 		t->session = SESSION_NONE;
 		/* There is nobody left to make its last chunk. */
@@ -104,27 +103,36 @@ void targets_unwind_died(struct broker *b, struct unwind *u)
 }
 
 /* count and bytes are of the moment, the others add up. */
-void past_spool(const struct broker *b, struct msg_spool *ret)
+static void add_spool(struct msg_spool *sum, const struct msg_spool *more)
 {
-	const struct msg_spool *past = &b->spool_past;
-
-	*ret = b->spool_now;
-	ret->sent += past->sent;
-	ret->refused += past->refused;
-	ret->rate_limited += past->rate_limited;
-	ret->overflow += past->overflow;
-	ret->expired += past->expired;
-	ret->set_aside += past->set_aside;
+	sum->count += more->count;
+	sum->bytes += more->bytes;
+	sum->sent += more->sent;
+	sum->refused += more->refused;
+	sum->rate_limited += more->rate_limited;
+	sum->overflow += more->overflow;
+	sum->expired += more->expired;
+	sum->set_aside += more->set_aside;
 }
 
-void past_ship_died(struct broker *b)
+void past_spool(const struct broker *b, struct msg_spool *ret)
 {
-	struct msg_spool all;
+	*ret = (struct msg_spool){0};
+	for (size_t i = 0; i < b->n_ships; i++) {
+		add_spool(ret, &b->ships[i]->spool_past);
+		add_spool(ret, &b->ships[i]->spool_now);
+	}
+}
 
-	past_spool(b, &all);
-	b->spool_past = all;
-	b->spool_now = (struct msg_spool){
-		.count = b->spool_past.count,
-		.bytes = b->spool_past.bytes,
+void past_ship_died(struct ship *s)
+{
+	const struct msg_spool now = {
+		.count = s->spool_now.count,
+		.bytes = s->spool_now.bytes,
 	};
+
+	s->spool_now.count = 0;
+	s->spool_now.bytes = 0;
+	add_spool(&s->spool_past, &s->spool_now);
+	s->spool_now = now;
 }

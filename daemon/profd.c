@@ -81,10 +81,14 @@ static void take_dsn(struct broker *b)
 	struct dsn dsn;
 	enum dsn_result result;
 
-	if (b->options.dsn == NULL)
+	for (size_t i = 0; i < b->options.config.n_targets; i++)
+		b->has_dsn |= b->options.config.targets[i].dsn[0] != '\0';
+	if (b->options.dsn == NULL && !b->has_dsn)
 		return;
 	/* Its key shall be in no core file. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (b->options.dsn == NULL)
+		return;
 	result = dsn_parse(&dsn, b->options.dsn);
 	explicit_bzero(&dsn, sizeof(dsn));
 	if (result == DSN_EMPTY) {

@@ -46,7 +46,7 @@ bool child_is_wanted(const struct child *child)
 		return false;
 	if (child == &b->capture)
 		return !b->capture_done && b->ended_ns == 0 && !b->pausing;
-	return child == &b->ship || !b->stopping;
+	return child_is_ship(child) || !b->stopping;
 }
 
 /* What is lost until it lasts. */
@@ -56,7 +56,8 @@ static const char *loss_without(const struct child *child)
 
 	if (child == &b->capture)
 		return "nothing is sampled";
-	return child == &b->ship ? "no chunk is delivered" : "no chunk is made";
+	return child_is_ship(child) ? "no chunk is delivered"
+				    : "no chunk is made";
 }
 
 void child_failed(struct child *child, const char *what)
@@ -141,8 +142,8 @@ static void child_died(struct child *child, int status,
 	if (child == &b->capture) {
 		if (!b->capture_done)
 			targets_capture_died(b, 0);
-	} else if (child == &b->ship) {
-		past_ship_died(b);
+	} else if (child_is_ship(child)) {
+		past_ship_died((struct ship *)child);
 	} else {
 		struct unwind *u = (struct unwind *)child;
 
@@ -157,8 +158,9 @@ static struct child *child_of(struct broker *b, int32_t pid)
 {
 	if (b->capture.pid == pid)
 		return &b->capture;
-	if (b->ship.pid == pid)
-		return &b->ship;
+	for (size_t i = 0; i < b->n_ships; i++)
+		if (b->ships[i]->child.pid == pid)
+			return &b->ships[i]->child;
 	for (size_t i = 0; i < b->n_unwinds; i++)
 		if (b->unwinds[i]->child.pid == pid)
 			return &b->unwinds[i]->child;
@@ -213,7 +215,8 @@ static void check_killed(struct child *child)
 void children_check_killed(struct broker *b)
 {
 	check_killed(&b->capture);
-	check_killed(&b->ship);
+	for (size_t i = 0; i < b->n_ships; i++)
+		check_killed(&b->ships[i]->child);
 	for (size_t i = 0; i < b->n_unwinds; i++)
 		check_killed(&b->unwinds[i]->child);
 }
@@ -244,7 +247,13 @@ static void kill_child(struct child *child)
 static bool is_over(const struct broker *b, struct patience *p)
 {
 	const uint64_t now = clock_mono_ns();
-	bool works = b->ship.pid != 0 && process_is_running(b->ship.pid);
+	bool works = false;
+
+	for (size_t i = 0; i < b->n_ships && !works; i++) {
+		int32_t pid = b->ships[i]->child.pid;
+
+		works = pid != 0 && process_is_running(pid);
+	}
 
 	return now >= patience_end_ns(p, now, works);
 }
@@ -258,14 +267,16 @@ void children_end(struct broker *b)
 	patience_start(&patience, clock_mono_ns());
 	for (;;) {
 		running = end_child(&b->capture);
-		running |= end_ship(&b->ship);
+		for (size_t i = 0; i < b->n_ships; i++)
+			running |= end_ship(&b->ships[i]->child);
 		for (size_t i = 0; i < b->n_unwinds; i++)
 			running |= end_child(&b->unwinds[i]->child);
 		if (!running)
 			return;
 		if (is_over(b, &patience)) {
 			kill_child(&b->capture);
-			kill_child(&b->ship);
+			for (size_t i = 0; i < b->n_ships; i++)
+				kill_child(&b->ships[i]->child);
 			for (size_t i = 0; i < b->n_unwinds; i++)
 				kill_child(&b->unwinds[i]->child);
 		}

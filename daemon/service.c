@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "daemon/limit.h"
 #include "daemon/log.h"
 #include "lib/base/clock.h"
 
@@ -28,11 +29,19 @@ static void count(struct broker *b, size_t *ret_profiled, size_t *ret_waiting)
 	}
 }
 
+static bool is_limited(const struct broker *b)
+{
+	struct limit_sum sum;
+
+	limit_sum(b, &sum);
+	return sum.until_ns != 0;
+}
+
 static void tell_status(struct broker *b, size_t profiled, size_t waiting)
 {
 	if (b->stopping)
 		notify_status(&b->notify, "the last chunks are delivered");
-	else if (b->limit.holds)
+	else if (waiting == 0 && profiled == 0 && is_limited(b))
 		notify_status(&b->notify, "nothing is sampled: the server "
 					  "takes no profiles");
 	else if (waiting > 0)
@@ -52,7 +61,7 @@ void service_check(struct broker *b)
 	count(b, &profiled, &waiting);
 	tell_status(b, profiled, waiting);
 	if (b->notify.state == NOTIFY_STARTING && b->capture.was_ready &&
-	    b->ship.was_ready)
+	    b->ships[0]->child.was_ready)
 		notify_state(&b->notify, NOTIFY_READY, now_ns);
 	if (b->heartbeat != NULL)
 		beat = __atomic_load_n(&b->heartbeat->beat.time_ns,

@@ -340,6 +340,7 @@ static void set_up(const struct msg_init *init, int fds[INIT_FILE_N])
 	for (size_t i = INIT_CA_CERTS; i < INIT_FILE_N; i++)
 		close_fd(&fds[i]);
 	outbox_init(&outbox, transport, report);
+	fds[INIT_SPOOL] = spooled_part(fds[INIT_SPOOL], init->spool_part);
 	r = sandbox_enter(SANDBOX_SHIP, init->seccomp_kill, fds[INIT_SPOOL]);
 	if (r < 0)
 		die("cannot enter the sandbox", -r);

@@ -1,6 +1,9 @@
 #include "daemon/spooled.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "daemon/chance.h"
 #include "daemon/child.h"
@@ -69,6 +72,22 @@ static void on_event(void *ctx, enum spool_event event, const char *name,
 	}
 }
 
+int spooled_part(int dir_fd, uint64_t part)
+{
+	char name[2 * sizeof(part) + 1];
+	int fd;
+
+	if (dir_fd < 0 || part == 0)
+		return dir_fd;
+	(void)snprintf(name, sizeof(name), "%016llx", (unsigned long long)part);
+	if (mkdirat(dir_fd, name, 0700) < 0 && errno != EEXIST)
+		log_error("spool: %s: %s", name, strerror(errno));
+	fd = openat(dir_fd, name,
+		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	close_fd(&dir_fd);
+	return fd;
+}
+
 int spooled_open(struct spooled *s, const struct spool_limits *limits,
 		 int dir_fd)
 {
@@ -101,24 +120,9 @@ int spooled_open(struct spooled *s, const struct spool_limits *limits,
 	return 0;
 }
 
-/* FNV-1a: tells the DSNs of a host apart, and does not give them away. */
-static uint64_t number_of(const struct dsn *dsn)
-{
-	const char *const parts[] = {dsn->host, dsn->path, dsn->project,
-				     dsn->public_key};
-	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ dsn->port;
-
-	for (size_t i = 0; i < array_size(parts); i++)
-		/* Its end is part of each, so that no two are taken for one. */
-		for (size_t n = 0; n <= strlen(parts[i]); n++)
-			hash = (hash ^ (uint8_t)parts[i][n]) *
-			       UINT64_C(0x100000001b3);
-	return hash;
-}
-
 void spooled_set_dsn(struct spooled *s, const struct dsn *dsn)
 {
-	s->dsn = number_of(dsn);
+	s->dsn = dsn_number(dsn);
 }
 
 bool spooled_has(const struct spooled *s, const char *chunk_id)

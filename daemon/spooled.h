@@ -40,6 +40,12 @@ struct spooled {
 void spooled_init(struct spooled *s, struct reports *reports);
 
 /*
+ * The directory of a DSN in the spool's: made, if it is not there. dir_fd is
+ * taken; part 0 is that itself. -1: there is none.
+ */
+int spooled_part(int dir_fd, uint64_t part);
+
+/*
  * Takes the spool in this directory, which stays the caller's; a limit of 0 is
  * one of SPOOL_*_DEFAULT (daemon/spool_dir.h). Returns 0 or
  * an error of spool_new: then there is none. Its first chunk is due after a

@@ -172,10 +172,12 @@ static void put_spool(FILE *out, const struct broker *b)
 
 static void put_limit(FILE *out, const struct broker *b)
 {
+	struct limit_sum sum;
+
+	limit_sum(b, &sum);
 	fprintf(out,
 		"  \"rate_limit\": {\"pauses\": %llu, \"paused_s\": %.3f},\n",
-		(unsigned long long)b->limit.pauses,
-		(double)limit_paused_ns(b) / 1e9);
+		(unsigned long long)sum.pauses, (double)sum.paused_ns / 1e9);
 }
 
 /* Of the last capture. */

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "daemon/limit.h"
 #include "daemon/broker.h"
 #include "daemon/clients.h"
 #include "daemon/rights.h"
@@ -104,7 +105,7 @@ static void put_target(FILE *out, const struct broker *b,
 	fprintf(out,
 		", \"pid\": %d, \"state\": \"%s\", \"session_sampled\": %s, "
 		"\"lifecycle\": \"%s\", \"rate_hz\": %u, ",
-		i->pid, state_name(clients_state(b, i)),
+		i->pid, state_name(clients_state(i)),
 		i->is_sampled ? "true" : "false",
 		i->config.lifecycle == LIFECYCLE_TRACE ? "trace" : "manual",
 		i->target != NULL ? i->target->rate_hz : i->config.rate_hz);
@@ -121,10 +122,11 @@ static void put_target(FILE *out, const struct broker *b,
 static double limited_s(const struct broker *b)
 {
 	const uint64_t now_ns = clock_boot_ns();
+	struct limit_sum sum;
 
-	if (!b->limit.holds || b->limit.until_ns <= now_ns)
-		return 0;
-	return (double)(b->limit.until_ns - now_ns) / 1e9;
+	limit_sum(b, &sum);
+	return sum.until_ns <= now_ns ? 0
+				      : (double)(sum.until_ns - now_ns) / 1e9;
 }
 
 static void put_daemon(FILE *out, struct broker *b)

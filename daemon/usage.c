@@ -38,20 +38,30 @@ static double share(double whole, uint64_t weight, uint64_t sum, size_t n)
 		       : whole / (double)n;
 }
 
+static void add(struct usage *sum, const struct usage *more)
+{
+	sum->cpu_s += more->cpu_s;
+	sum->rss_bytes = max_u64(sum->rss_bytes, more->rss_bytes);
+}
+
+static struct usage of_ships(const struct broker *b)
+{
+	struct usage sum = {0};
+
+	for (size_t i = 0; i < b->n_ships; i++)
+		add(&sum, &b->ships[i]->child.usage);
+	return sum;
+}
+
 void usage_of_all(const struct broker *b, struct usage own,
 		  struct usage ret[USAGE_N])
 {
 	ret[USAGE_BROKER] = own;
 	ret[USAGE_CAPTURE] = b->capture.usage;
 	ret[USAGE_UNWIND] = (struct usage){0};
-	ret[USAGE_SHIP] = b->ship.usage;
-	for (size_t i = 0; i < b->n_unwinds; i++) {
-		const struct usage *u = &b->unwinds[i]->child.usage;
-
-		ret[USAGE_UNWIND].cpu_s += u->cpu_s;
-		ret[USAGE_UNWIND].rss_bytes =
-			max_u64(ret[USAGE_UNWIND].rss_bytes, u->rss_bytes);
-	}
+	ret[USAGE_SHIP] = of_ships(b);
+	for (size_t i = 0; i < b->n_unwinds; i++)
+		add(&ret[USAGE_UNWIND], &b->unwinds[i]->child.usage);
 }
 
 void usage_of_instance(const struct broker *b, struct usage own,
@@ -86,7 +96,7 @@ void usage_of_instance(const struct broker *b, struct usage own,
 			share(ret[USAGE_UNWIND].cpu_s, mine.unwind, all.unwind,
 			      n_unwind);
 	}
-	ret[USAGE_SHIP] = b->ship.usage;
+	ret[USAGE_SHIP] = of_ships(b);
 	ret[USAGE_SHIP].cpu_s =
-		share(b->ship.usage.cpu_s, mine.ship, all.ship, n);
+		share(ret[USAGE_SHIP].cpu_s, mine.ship, all.ship, n);
 }

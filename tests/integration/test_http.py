@@ -86,7 +86,7 @@ def test_files_that_cannot_be(box):
         run = profd(box, 'http://key@localhost:1/1', option, box.dir)
         check(run.wait() == 1 and f'{option}: ' in run.stderr, run.stderr)
     run = profd(box, 'http://key@localhost:1/1', '--client-key', box.dir)
-    check(run.wait() == 2 and '--client-key' in run.stderr, run.stderr)
+    check(run.wait() == 2 and 'client_key' in run.stderr, run.stderr)
 
 
 def test_ipv6(box):

@@ -21,6 +21,7 @@
 
 static struct broker b;
 static struct instance i;
+static struct ship ship;
 static struct instance *list[1] = {&i};
 static struct peer peer;
 static struct client *c;
@@ -121,7 +122,8 @@ START_TEST(what_stands_in_the_page)
 	t.retry_ns = 1;
 	clients_check(&b);
 	ck_assert_uint_eq(page->state, PROTOCOL_TRACED_BY_OTHER);
-	b.limit.holds = true;
+	ship.limit.holds = true;
+	i.ship = &ship;
 	clients_check(&b);
 	ck_assert_uint_eq(page->state, PROTOCOL_LIMITED);
 	i.is_left_out = true;

@@ -17,6 +17,7 @@
 enum { SMALL = 100 * 1000 };
 
 static struct broker broker;
+static struct ship ships[2];
 static struct instance instances[2];
 
 static void set_up(void)
@@ -24,13 +25,20 @@ static void set_up(void)
 	struct broker *b = &broker;
 
 	memset(b, 0, sizeof(*b));
-	b->ship.broker = b;
-	b->ship.fd = -1;
+	for (size_t i = 0; i < 2; i++) {
+		ships[i] = (struct ship){.dsn = "x"};
+		ships[i].child.broker = b;
+		ships[i].child.fd = -1;
+		b->ships[i] = &ships[i];
+	}
+	b->n_ships = 2;
 	b->output.dir_fd = -1;
 	b->has_dsn = true;
 	memset(instances, 0, sizeof(instances));
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < 2; i++) {
 		memcpy(instances[i].config.platform, "rust", sizeof("rust"));
+		instances[i].ship = &ships[0];
+	}
 }
 
 /* A payload takes no memory: nothing is written to it. */
@@ -81,7 +89,7 @@ START_TEST(their_bytes_are_bounded)
 		add_chunk(0, CHUNK_V2_SIZE_MAX);
 	add_chunk(1, SMALL);
 	/* Those that ship would have do not count. */
-	waiting = broker.n_envelopes - broker.n_handed;
+	waiting = broker.n_envelopes - ships[0].n_handed;
 	ck_assert_uint_le(waiting * CHUNK_V2_SIZE_MAX,
 			  (UINT64_C(1) << 30) + CHUNK_V2_SIZE_MAX);
 	ck_assert_uint_ge((waiting + 1) * CHUNK_V2_SIZE_MAX, UINT64_C(1) << 30);
@@ -91,14 +99,14 @@ START_TEST(their_bytes_are_bounded)
 }
 END_TEST
 
-/* A ship that takes the place of the one before. Returns its end. */
-static int new_ship(void)
+/* A process that takes the place of the one before. Returns its end. */
+static int new_process(size_t n)
 {
 	int fds[2];
 
 	ck_assert_int_eq(ipc_pair(fds), 0);
-	close_fd(&broker.ship.fd);
-	broker.ship.fd = fds[0];
+	close_fd(&ships[n].child.fd);
+	ships[n].child.fd = fds[0];
 	ck_assert_int_eq(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
 	ck_assert_int_eq(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
 	return fds[1];
@@ -128,15 +136,15 @@ START_TEST(a_new_one_is_told_of_the_end)
 	const uint64_t hour_ns = 3600 * NS_PER_SEC;
 	struct msg_ship_finish finish;
 	struct msg_envelope envelope;
-	int ship = new_ship();
+	int ship = new_process(0);
 
 	add_chunk(0, SMALL);
 	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
 	delivery_finish(&broker, hour_ns);
 	receive(ship, MSG_SHIP_FINISH, &finish, sizeof(finish));
 	close_fd(&ship);
-	ship = new_ship();
-	delivery_resend(&broker);
+	ship = new_process(0);
+	delivery_resend(&broker, &ships[0]);
 	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
 	receive(ship, MSG_SHIP_FINISH, &finish, sizeof(finish));
 	/* Of what is left. */
@@ -150,9 +158,9 @@ END_TEST
 
 START_TEST(one_that_works_is_told_of_no_end)
 {
-	int ship = new_ship();
+	int ship = new_process(0);
 
-	delivery_resend(&broker);
+	delivery_resend(&broker, &ships[0]);
 	assert_no_more(ship);
 	close_fd(&ship);
 }
@@ -164,25 +172,50 @@ START_TEST(it_is_told_of_losses)
 	int ship;
 
 	/* There is none yet. */
-	loss_count(&broker, &instances[0], DISCARD_TOO_LARGE);
-	loss_count(&broker, &instances[0], DISCARD_UNWIND_DIED);
-	ship = new_ship();
-	delivery_resend(&broker);
+	loss_count(&instances[0], DISCARD_TOO_LARGE);
+	loss_count(&instances[0], DISCARD_UNWIND_DIED);
+	ship = new_process(0);
+	delivery_resend(&broker, &ships[0]);
 	receive(ship, MSG_LOST, &lost, sizeof(lost));
 	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_INTERNAL_SDK_ERROR);
 	ck_assert_uint_eq(lost.quantity, 2);
-	loss_count(&broker, &instances[1], PROFILE_NO_SAMPLES);
+	loss_count(&instances[1], PROFILE_NO_SAMPLES);
 	receive(ship, MSG_LOST, &lost, sizeof(lost));
 	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_INSUFFICIENT_DATA);
 	ck_assert_uint_eq(lost.quantity, 1);
 	assert_no_more(ship);
 	/* Without a server there is nobody to tell. */
-	broker.has_dsn = false;
-	loss_count(&broker, &instances[1], PROFILE_NO_SAMPLES);
+	ships[0].dsn[0] = '\0';
+	loss_count(&instances[1], PROFILE_NO_SAMPLES);
 	assert_no_more(ship);
 	ck_assert_uint_eq(
 		instances[1].past.chunks.discarded[PROFILE_NO_SAMPLES], 2);
 	close_fd(&ship);
+}
+END_TEST
+
+/* A server that takes nothing is waited for by its own chunks alone. */
+START_TEST(each_server_has_its_own_queue)
+{
+	struct msg_envelope envelope;
+	int fds[2] = {new_process(0), new_process(1)};
+
+	instances[1].ship = &ships[1];
+	for (size_t i = 0; i < MSG_ENVELOPES_MAX + 1; i++)
+		add_chunk(0, SMALL);
+	for (size_t i = 0; i < MSG_ENVELOPES_MAX; i++)
+		receive(fds[0], MSG_ENVELOPE, &envelope, sizeof(envelope));
+	assert_no_more(fds[0]);
+	add_chunk(1, SMALL);
+	receive(fds[1], MSG_ENVELOPE, &envelope, sizeof(envelope));
+	/* One that has died says nothing of the other's. */
+	delivery_resend(&broker, &ships[1]);
+	receive(fds[1], MSG_ENVELOPE, &envelope, sizeof(envelope));
+	assert_no_more(fds[1]);
+	assert_no_more(fds[0]);
+	for (size_t i = 0; i < 2; i++)
+		close_fd(&fds[i]);
+	delivery_give_up(&broker);
 }
 END_TEST
 
@@ -200,6 +233,7 @@ Suite *suite(void)
 	tcase_add_test(c, a_new_one_is_told_of_the_end);
 	tcase_add_test(c, one_that_works_is_told_of_no_end);
 	tcase_add_test(c, it_is_told_of_losses);
+	tcase_add_test(c, each_server_has_its_own_queue);
 	suite_add_tcase(s, c);
 	return s;
 }

@@ -5,6 +5,7 @@
 static struct broker b;
 static struct heartbeat heartbeat;
 static struct unwind unwinds[2];
+static struct ship ships[2];
 static struct instance instances[3], *list[3];
 static const struct usage own = {.cpu_s = 3.0, .rss_bytes = 100};
 
@@ -16,7 +17,13 @@ static void set_up(void)
 	heartbeat = (struct heartbeat){0};
 	b.heartbeat = &heartbeat;
 	b.capture.usage = (struct usage){.cpu_s = 10.0, .rss_bytes = 200};
-	b.ship.usage = (struct usage){.cpu_s = 1.0, .rss_bytes = 400};
+	b.n_ships = array_size(ships);
+	for (size_t i = 0; i < b.n_ships; i++) {
+		ships[i] = (struct ship){.dsn = "x"};
+		ships[i].child.usage =
+			(struct usage){.cpu_s = 0.5, .rss_bytes = 400 - i};
+		b.ships[i] = &ships[i];
+	}
 	for (size_t i = 0; i < 2; i++) {
 		unwinds[i] = (struct unwind){.id = (uint32_t)i + 1,
 					     .uid = (uint32_t)i};
