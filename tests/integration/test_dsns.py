@@ -1,0 +1,106 @@
+#!/usr/bin/python3
+"""Each target may have a DSN of its own: chunks go to that server, and what that
+server does concerns no other.
+"""
+
+import harness
+from account import check_counts
+from harness import check, tracer, wait_for
+
+LIMIT = {'headers': {'X-Sentry-Rate-Limits': '3600:profile_chunk:key'}}
+
+
+def start(box, dsns, *args, **options):
+    """A daemon with a target for each DSN."""
+    directory = box.make_dir('etc')
+    config = directory / 'profd.conf'
+    targets = [box.target('shares') for _ in dsns]
+    text = f'[sentry]\ndsn = {dsns[0]}\n'
+    for target, dsn in zip(targets, dsns):
+        pid_file = directory / f'{target.pid}.pid'
+        pid_file.write_text(f'{target.pid}\n')
+        text += (f'[target "of-{target.pid}"]\npid_file = {pid_file}\n'
+                 f'dsn = {dsn}\nautostart = yes\nmin_age_seconds = 0\n'
+                 'profile_session_sample_rate = 1.0\n')
+    config.write_text(text)
+    config.chmod(0o600)
+    profd = box.profd([], '--config', config, '--chunk-seconds', '1',
+                      '--socket', directory / 'socket', *args, output=None,
+                      **options)
+    return targets, profd
+
+
+def two_servers(box, **first):
+    return [box.server(tls=False, **first), box.server(tls=False)]
+
+
+def test_each_server_has_its_own(box):
+    servers = two_servers(box)
+    _, profd = start(box, [s.dsn for s in servers])
+    for server in servers:
+        wait_for(lambda s=server: len(s.envelopes) >= 2, 'chunks')
+    check(len(profd.helpers()['ship']) == 2, f'{profd.helpers()}')
+    profd.interrupt()
+    check_counts(profd)
+    for server in servers:
+        server.check_requests()
+        check(len({c['profiler_id'] for c in server.chunks}) == 1,
+              'chunks of another target')
+    check(profd.stats['chunks']['sent'] ==
+          sum(len(s.chunks) for s in servers), f'{profd.stats["chunks"]}')
+
+
+def test_a_limit_is_one_servers(box):
+    servers = two_servers(box, script=[LIMIT])
+    targets, profd = start(box, [s.dsn for s in servers])
+    wait_for(lambda: 'nothing is sampled' in profd.stderr and
+             tracer(targets[0].pid) == 0, 'it is let go')
+    n = len(servers[1].envelopes)
+    wait_for(lambda: len(servers[1].envelopes) >= n + 2, 'more chunks')
+    check(tracer(targets[0].pid) == 0 and tracer(targets[1].pid) != 0,
+          'the wrong one is profiled')
+    profd.interrupt()
+    check_counts(profd)
+    check(len(servers[0].envelopes) == 1, 'something was sent')
+
+
+def test_one_that_stalls(box):
+    """Its chunks wait, in memory; those of the other do not."""
+    servers = two_servers(box, script=[{'do': 'stall'}] * 50)
+    _, profd = start(box, [s.dsn for s in servers])
+    wait_for(lambda: servers[0].requests, 'a request that stalls')
+    n = len(servers[1].envelopes)
+    wait_for(lambda: len(servers[1].envelopes) >= n + 3, 'more chunks')
+    check(all(r['status'] is None for r in servers[0].requests),
+          'it did not stall')
+
+
+def test_a_spool_for_each(box):
+    """Servers that are away: each gets what is its own afterwards."""
+    servers = two_servers(box)
+    dsns = [s.dsn for s in servers]
+    for server in servers:
+        server.down()
+    spool = box.dir / 'spool'
+    _, profd = start(box, dsns, '--spool', spool)
+    wait_for(lambda: len(list(spool.glob('*.gz'))) >= 2 and
+             len(list(spool.glob('*/*.gz'))) >= 2, 'chunks wait')
+    profd.interrupt()
+    kept = check_counts(profd)['spooled']
+    check(profd.stats['spool']['waiting'] == kept ==
+          len(list(spool.rglob('*.gz'))), f'{profd.stats}')
+    for server in servers:
+        server.up()
+    _, profd = start(box, dsns, '--spool', spool)
+    wait_for(lambda: not list(spool.rglob('*.gz')), 'an empty spool')
+    profd.interrupt()
+    check(profd.stats['spool']['sent'] == kept, f'{profd.stats["spool"]}')
+    for server in servers:
+        server.check_requests()
+        # Of both runs, and of nobody else.
+        check(len({c['profiler_id'] for c in server.chunks}) == 2,
+              'chunks of another target')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
