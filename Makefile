@@ -451,6 +451,9 @@ install: all
 	$(INSTALL) -m 644 $(B)/libsentry_profd.a $(DESTDIR)$(LIBDIR)
 	$(INSTALL) -m 644 $(B)/sentry_profd.pc $(DESTDIR)$(LIBDIR)/pkgconfig
 	$(INSTALL) -m 644 lib/client/sentry_profd.h $(DESTDIR)$(INCLUDEDIR)
+	$(INSTALL) -d $(DESTDIR)$(DOCDIR)/examples
+	$(INSTALL) -m 644 $(wildcard docs/examples/*.*) \
+		$(DESTDIR)$(DOCDIR)/examples
 	$(INSTALL) -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)
 	$(INSTALL) -D -m 644 systemd/sentry-profd.service $(DESTDIR)$(UNIT)
 	sed -i 's,/usr/sbin,$(SBINDIR),; s,/usr/bin,$(BINDIR),' \

@@ -46,6 +46,7 @@ sbin/sentry-profd'
 		echo etc/sentry-profd/sentry-profd.conf
 	fi
 	ls README.md docs/*.md docs/CHANGES | sed 's,.*/,,; s,^,share/doc/sentry-profd/,'
+	ls docs/examples/*.* | sed 's,^docs,share/doc/sentry-profd,'
 	for page in docs/*.[1-8]; do
 		echo "share/man/man${page##*.}/${page##*/}"
 	done
@@ -77,7 +78,7 @@ grep -q "^ExecStart=$dir/prefix/sbin/sentry-profd\$" \
 	make B="$dir/build" $prefix uninstall
 	make B="$dir/build" $prefix DESTDIR="$dir/staged" uninstall
 }
-left=$(find "$dir/prefix" "$dir/staged" ! -type d)
+left=$(find "$dir/prefix" "$dir/staged" ! -type d ! -path '*/etc/*')
 [ -z "$left" ] || {
 	echo "left behind: $left"
 	exit 1

@@ -1,0 +1,204 @@
+#!/usr/bin/python3
+"""profile_lifecycle = trace with programs that use libsentry_profd: when they
+are profiled, and that their transactions lead to the profile."""
+
+import json
+import shutil
+import subprocess
+
+import control
+import harness
+from harness import BUILD, ROOT, Skip, check, threads, tracer, wait_for
+
+HERE = ROOT / 'tests/integration/linking'
+EXAMPLES = ROOT / 'docs/examples'
+# A request takes as long as the test wants; its chunks are short.
+CHUNK_SECONDS = 1
+
+
+def is_let_go(pid):
+    return all(tracer(t) == 0 for t in threads(pid))
+
+
+class Play:
+    """A daemon, and one program that tells of its root spans."""
+
+    def __init__(self, box, lifecycle='trace', thread_ids='tid', rate='1.0'):
+        self.box = box
+        self.server = box.server()
+        self.path = box.make_dir('run') / 'profd.sock'
+        self.directory = box.make_dir('profd')
+        self.config = self.directory / 'profd.conf'
+        self.config.write_text(
+            f'[sentry]\ndsn = {self.server.dsn}\n'
+            f'[profiler]\nchunk_seconds = {CHUNK_SECONDS}\ncpu_budget_percent = 0\n'
+            f'[target "app"]\ncmdline = *{self.directory}*\n'
+            f'profile_session_sample_rate = {rate}\n'
+            f'profile_lifecycle = {lifecycle}\nmin_age_seconds = 0\n'
+            f'thread_id_format = {thread_ids}\n')
+        self.config.chmod(0o600)
+        self.control = control.Control(box, self.path)
+        self.n = 0
+
+    def start_daemon(self, *args):
+        stats = self.directory / f'stats-{self.n}.json'
+        self.n += 1
+        self.profd = self.box.start(
+            [BUILD / 'sentry-profd', '--config', self.config, '--socket',
+             self.path, '--stats', stats, '--spool', 'none', '--quiet',
+             '--shutdown-timeout', harness.PATIENCE_S, '--debug', *args],
+            cls=harness.Profd, pids=[], stats_path=stats,
+            output=self.directory, env=self.server.env)
+        wait_for(lambda: self.path.exists() or not self.profd.running(),
+                 'a socket')
+        check(self.profd.running(), self.profd.stderr)
+
+    def start_app(self, argv, **env):
+        self.app = self.box.start(
+            argv, stdin=subprocess.PIPE,
+            env=harness.environment(SENTRY_PROFD_SOCKET=str(self.path), **env))
+        self.app.wait_line('ready')
+        self.pid = self.app.pid
+
+    def state(self):
+        return (self.control.target(self.pid) or {}).get('state')
+
+    def wait_state(self, state):
+        wait_for(lambda: self.state() == state, state)
+
+    def tell(self, line):
+        self.app.process.stdin.write(line.encode() + b'\n')
+        self.app.process.stdin.flush()
+
+    def chunks_of(self, profiler_id):
+        return [c for c in self.server.chunks
+                if c['profiler_id'] == profiler_id]
+
+
+def c_app(play):
+    """The example, as whoever reads it would build it."""
+    exe = play.directory / 'server'
+    flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'jansson'],
+                           check=True, capture_output=True, text=True).stdout
+    subprocess.run(
+        ['gcc', '-Wall', '-Wextra', '-Werror', '-o', exe,
+         EXAMPLES / 'sentry_native.c', f'-I{HERE}', f'-I{ROOT}/lib/client',
+         BUILD / 'libsentry_profd.a', *flags.split()], check=True)
+    play.start_app([exe])
+
+    def transactions():
+        return [json.loads(line) for line in play.app.stdout.splitlines()
+                if line.startswith('{')]
+    return transactions
+
+
+def python_app(play):
+    if not shutil.which('/usr/bin/python3') or subprocess.run(
+            ['/usr/bin/python3', '-c', 'import sentry_sdk'],
+            capture_output=True, check=False).returncode:
+        raise Skip('no sentry_sdk')
+    # As strict as ours, it takes nothing from other clients but notes it.
+    sdk = play.box.server(tls=False)
+    mine = play.directory / 'app.py'
+    mine.write_bytes((HERE / 'app.py').read_bytes())
+    play.start_app(['/usr/bin/python3', mine, BUILD / 'libsentry_profd.so',
+                    sdk.dsn], PYTHONPATH=str(EXAMPLES))
+
+    def transactions():
+        return [json.loads(payload) for e in sdk.all_envelopes()
+                for item, payload in e.items
+                if item['type'] == 'transaction']
+    return transactions
+
+
+def check_linked(play, transaction):
+    """It leads to chunks of its profiler in which its thread was seen."""
+    profiler_id = transaction['contexts']['profile']['profiler_id']
+    data = transaction['contexts']['trace']['data']
+    wait_for(lambda: play.chunks_of(profiler_id), 'its chunk')
+    for chunk in play.chunks_of(profiler_id):
+        profile = chunk['profile']
+        check(data['thread.id'] in profile['thread_metadata'],
+              f'{data} {profile["thread_metadata"]}')
+        check(data['thread.name'] ==
+              profile['thread_metadata'][data['thread.id']]['name'], f'{data}')
+        check(any(s['thread_id'] == data['thread.id']
+                  for s in profile['samples']), 'no sample of its thread')
+    for span in transaction['spans']:
+        check(span['data']['thread.id'] == data['thread.id'], f'{span}')
+    return profiler_id
+
+
+def run_requests(box, start_app, thread_ids):
+    play = Play(box, thread_ids=thread_ids)
+    play.start_daemon()
+    transactions = start_app(play)
+    play.wait_state('stopped')
+    check(is_let_go(play.pid), 'it is traced, and no span is open')
+
+    # One that is not sampled starts nothing.
+    play.tell('/alive')
+    for _ in range(3):
+        check(play.state() == 'stopped', 'a root span that is not sampled')
+    play.tell('')
+
+    play.tell('/long')
+    wait_for(lambda: not is_let_go(play.pid), 'it is profiled')
+    check(play.state() == 'profiling', 'and the status says so')
+    wait_for(lambda: len(play.server.chunks) >= 3, 'chunks')
+    check(not is_let_go(play.pid), 'as long as the span is open')
+    play.tell('')
+    wait_for(lambda: len(transactions()) == 1, 'its transaction')
+    first = check_linked(play, transactions()[0])
+    wait_for(lambda: is_let_go(play.pid), 'it is let go after the last one')
+    play.wait_state('stopped')
+    check({c['profiler_id'] for c in play.server.chunks} == {first},
+          'chunks of one run')
+
+    # So short that it is over before anybody could have asked.
+    play.tell('/short\n')
+    wait_for(lambda: len(transactions()) == 2, 'the second one')
+    second = check_linked(play, transactions()[1])
+    check(second != first, 'a profiler_id of its own')
+    play.wait_state('stopped')
+    check(is_let_go(play.pid), 'it is let go again')
+
+    # The end of a program with an open span is the end of that.
+    play.tell('/never')
+    wait_for(lambda: not is_let_go(play.pid), 'it is profiled')
+    play.app.signal(9)
+    play.app.wait()
+    wait_for(lambda: play.state() is None, 'it is none any more')
+    play.profd.interrupt()
+    play.server.check_requests()
+    check(len({c['profiler_id'] for c in play.server.chunks}) in (2, 3),
+          'a profiler_id for each run')
+
+
+def test_c(box):
+    run_requests(box, c_app, 'tid')
+
+
+def test_python(box):
+    run_requests(box, python_app, 'pthread')
+
+
+def test_a_session_that_is_not_sampled(box):
+    play = Play(box, rate='0.0')
+    play.start_daemon()
+    transactions = c_app(play)
+    play.wait_state('unsampled')
+    play.tell('/long')
+    for _ in range(3):
+        check(play.state() == 'unsampled', 'it started')
+    check(is_let_go(play.pid), 'it is traced')
+    play.tell('')
+    wait_for(lambda: len(transactions()) == 1, 'its transaction')
+    check('profile' not in transactions()[0]['contexts'], 'it is linked')
+    check('session is not sampled' in play.profd.stderr, play.profd.stderr)
+    play.profd.interrupt()
+    check(play.server.chunks == [], 'a chunk')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
