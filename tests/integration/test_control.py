@@ -79,8 +79,11 @@ def test_stop_and_start(box):
 
 
 def test_attach_and_detach(box):
-    given, other = sleeper(box), sleeper(box)
-    profd, ctl = listening(box, [given])
+    given, other, brief = sleeper(box), sleeper(box), sleeper(box)
+    profd, ctl = listening(box, [given, brief])
+    brief.end()
+    wait_for(lambda: ctl.target(brief.pid) is None, 'it is not shown')
+    profd.pids.remove(brief.pid)
     check('no target' in ctl.run('start', other.pid, status=1).stderr, 'none')
     text = ctl.run('attach', other.pid).stdout
     check('attached' in text, text)
@@ -217,7 +220,7 @@ def test_one_daemon_for_a_socket(box):
     check(ctl.path.exists(), 'a socket that nobody listens at')
     check('does not run' in ctl.run('status', status=1).stderr, 'says so')
     third = box.profd([sleeper(box)], '--socket', ctl.path)
-    wait_for(lambda: third.helpers()['capture'], 'it has started')
+    third.wait_attached()
     ctl.run('status')
     third.interrupt()
     open_to_all = box.make_dir('open')
