@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "daemon/adopt.h"
@@ -10,6 +11,7 @@
 #include "daemon/control.h"
 #include "daemon/lifecycle.h"
 #include "daemon/log.h"
+#include "daemon/reload.h"
 #include "daemon/rights.h"
 #include "daemon/status.h"
 #include "lib/base/clock.h"
@@ -17,6 +19,7 @@
 /* What it costs, in small messages (daemon/allowance.h). */
 #define STATUS_WORK	 10
 #define STATUS_WORK_EACH 2
+#define RELOAD_WORK	 100
 /* A file for each of its threads: some hundred microseconds, as a rule. */
 #define THREAD_WORK 20
 
@@ -96,15 +99,43 @@ static void status(struct broker *b, const struct peer *is,
 		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
 }
 
-static void reload(const struct peer *is, struct control_answer *ret)
+/* The lines, if there are any, go with the answer. */
+static void take_lines(int fd, struct control_answer *ret)
 {
-	if (!is->is_operator)
+	off_t size = lseek(fd, 0, SEEK_END);
+
+	if (size <= 0 || lseek(fd, 0, SEEK_SET) < 0) {
+		close_fd(&fd);
+		return;
+	}
+	ret->fd = fd;
+	ret->m.fd_bytes = (uint32_t)size;
+}
+
+static void reload_for(struct broker *b, const struct peer *is,
+		       struct control_answer *ret)
+{
+	int fd, r;
+
+	ret->work = RELOAD_WORK;
+	if (!is->is_operator) {
 		ret->m.result = PROTOCOL_DENIED;
-	else
-		control_refuse(
-			ret, PROTOCOL_FAILED,
-			"it was started with --pid: there is no configuration "
-			"to be read again");
+		return;
+	}
+	/* Without it there is the log. */
+	fd = memfd_create("reload", MFD_CLOEXEC);
+	r = reload(b, fd);
+	if (fd >= 0)
+		take_lines(fd, ret);
+	if (r == -ENOTSUP)
+		control_refuse(ret, PROTOCOL_FAILED,
+			       "it has no configuration to be read again: it "
+			       "was started with --pid, or ends");
+	else if (r < 0)
+		control_refuse(ret, PROTOCOL_FAILED,
+			       "the configuration stays as it was%s%s",
+			       r == -EINVAL ? "" : ": ",
+			       r == -EINVAL ? "" : strerror(-r));
 }
 
 /* Of the process that asks, and of no other. */
@@ -190,7 +221,7 @@ static void serve(struct broker *b, const struct control_peer *peer,
 		status(b, &peer->is, ret);
 		return;
 	case PROTOCOL_RELOAD:
-		reload(&peer->is, ret);
+		reload_for(b, &peer->is, ret);
 		return;
 	case PROTOCOL_SPANS_OPEN:
 	case PROTOCOL_SPANS_CLOSED:

@@ -243,6 +243,7 @@ static int print_answer(const struct request *q,
 	const enum protocol_result result = (enum protocol_result)m->result;
 	char text[32];
 
+	print_lines(fd);
 	if (result == PROTOCOL_OK) {
 		print_done(q, m);
 		return EXIT_SUCCESS;
@@ -251,7 +252,6 @@ static int print_answer(const struct request *q,
 		printf("%s %s\n", subject(q, text), result_text(result));
 		return EXIT_SUCCESS;
 	}
-	print_lines(fd);
 	log_error("%s: %s", subject(q, text),
 		  m->text[0] != '\0' ? m->text : result_text(result));
 	return EXIT_FAILURE;

@@ -177,7 +177,7 @@ static void on_signals(void *ctx)
 		if (info.ssi_signo == SIGTSTP || info.ssi_signo == SIGCONT)
 			continue;
 		if (info.ssi_signo == SIGHUP && b->discovery != NULL) {
-			(void)reload(b);
+			(void)reload(b, -1);
 			continue;
 		}
 		b->hurried = b->stopping;

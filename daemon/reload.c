@@ -1,5 +1,6 @@
 #include "daemon/reload.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/log.h"
@@ -29,14 +30,28 @@ static bool is_taken(const char *key)
 	return false;
 }
 
-/* A config_key_fn. */
+/* A config_key_fn; ctx is the descriptor for lines. */
 static void tell_changed(void *ctx, const char *section, const char *key)
 {
-	(void)ctx;
-	if (!is_taken(key))
-		log_warning("%s in [%s] is another one now: that takes another "
-			    "start of sentry-profd",
-			    key, section);
+	static const char what[] = "is another one now: that takes another "
+				   "start of sentry-profd";
+	const int *lines_fd = ctx;
+
+	if (is_taken(key))
+		return;
+	log_warning("%s in [%s] %s", key, section, what);
+	if (*lines_fd >= 0)
+		(void)dprintf(*lines_fd, "warning: %s in [%s] %s\n", key,
+			      section, what);
+}
+
+static void tell_faults(struct config_faults *faults, int lines_fd)
+{
+	for (size_t i = 0; lines_fd >= 0 && i < faults->n; i++)
+		(void)dprintf(lines_fd, "%s%s\n",
+			      faults->v[i].is_warning ? "warning: " : "",
+			      faults->v[i].text);
+	config_faults_tell(faults);
 }
 
 /* A place in the new configuration by the section's name. */
@@ -56,18 +71,18 @@ static void change(struct broker *b, struct instance *i)
 	discovery_doubt(b->discovery, i->pid);
 }
 
-static int read_again(struct broker *b)
+static int read_again(struct broker *b, int lines_fd)
 {
 	static struct config_faults faults;
 	struct config c;
 	int r = options_reload(&b->options, &c, &faults);
 
-	config_faults_tell(&faults);
+	tell_faults(&faults, lines_fd);
 	if (r < 0) {
 		log_error("the configuration stays as it was");
 		return r;
 	}
-	config_changed_keys(&b->options.config, &c, tell_changed, NULL);
+	config_changed_keys(&b->options.config, &c, tell_changed, &lines_fd);
 	options_replace(&b->options, &c);
 	discovery_by_config(b->discovery);
 	for (size_t k = 0; k < b->n_instances; k++)
@@ -77,14 +92,14 @@ static int read_again(struct broker *b)
 	return 0;
 }
 
-int reload(struct broker *b)
+int reload(struct broker *b, int lines_fd)
 {
 	int r;
 
 	if (b->discovery == NULL || b->stopping)
 		return -ENOTSUP;
 	service_reloads(b);
-	r = read_again(b);
+	r = read_again(b, lines_fd);
 	service_reloaded(b);
 	return r;
 }

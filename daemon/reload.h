@@ -11,7 +11,11 @@
 
 #include "daemon/broker.h"
 
-/* Returns 0 or -errno, then all is as it was; what is wrong has been said. */
-int reload(struct broker *b);
+/*
+ * Returns 0 or -errno, then all is as it was: -ENOTSUP if there are no files to
+ * be read. What is wrong, or takes another start, is said in the log, and in
+ * lines_fd, a line each; -1: there only.
+ */
+int reload(struct broker *b, int lines_fd);
 
 #endif

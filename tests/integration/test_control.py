@@ -125,6 +125,83 @@ def test_what_is_no_process(box):
         check(ctl.run(*args, status=2).stdout == '', f'{args}')
 
 
+def configured(box, text):
+    """A daemon of a service: of a configuration that is changed."""
+    path = box.make_dir('etc') / 'profd.conf'
+    path.write_text(text)
+    profd, ctl = listening(box, [], '--config', path)
+    return profd, ctl, path
+
+
+def section(name, exe, *lines):
+    return '\n'.join([f'[target "{name}"]', f'exe = {exe}',
+                      'profile_session_sample_rate = 1',
+                      'min_age_seconds = 0', *lines, ''])
+
+
+def test_sections_and_reload(box):
+    exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
+    targets = [box.start([exe, 'nanosleep']) for _ in range(3)]
+    profd, ctl, path = configured(box, section('sleepers', exe))
+    for target in targets:
+        found = ctl.wait_state(target.pid, 'stopped')
+        check(found['name'] == 'sleepers' and found['session_sampled'] and
+              found['profiler_id'] is None, f'{found}')
+    check(ctl.run('start', 'sleepers').stdout == 'sleepers: 3 started\n', '')
+    for target in targets:
+        wait_for(lambda t=target: harness.tracer(t.pid), 'it is profiled')
+    check(ctl.run('start', 'sleepers').stdout == 'sleepers: 0 started\n', '')
+    ctl.run('detach', targets[0].pid)
+    ctl.wait_state(targets[0].pid, 'left_out')
+    # A fault: its line is shown, and all goes on.
+    good = path.read_text()
+    path.write_text(good + 'nonsense = 1\n')
+    done = ctl.run('reload', status=1)
+    check(f'{path}:5: ' in done.stderr and 'nonsense' in done.stderr and
+          'stays as it was' in done.stderr, done.stderr)
+    ids = [ctl.target(t.pid)['profiler_id'] for t in targets[1:]]
+    # What a daemon that runs does not take is told.
+    path.write_text('[profiler]\nspool_max_chunks = 77\n' + good)
+    done = ctl.run('reload')
+    check('spool_max_chunks' in done.stderr and 'reloaded' in done.stdout,
+          done.stdout + done.stderr)
+    check([ctl.target(t.pid)['profiler_id'] for t in targets[1:]] == ids,
+          'they go on undisturbed')
+    check(ctl.target(targets[0].pid)['state'] == 'left_out', 'as before')
+    path.write_text('[profiler]\nspool_max_chunks = 77\n')
+    check(ctl.run('reload').stderr == '', 'nothing to be said')
+    wait_for(lambda: ctl.status()['targets'] == [], 'they are none any more')
+    for target in targets:
+        wait_for(lambda t=target: not harness.tracer(t.pid), 'let go')
+    profd.interrupt()
+
+
+def test_an_unsampled_session(box):
+    exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
+    target = box.start([exe, 'nanosleep'])
+    text = section('s', exe).replace('rate = 1', 'rate = 0')
+    profd, ctl, _ = configured(box, text + 'autostart = yes\n')
+    found = ctl.wait_state(target.pid, 'unsampled')
+    check(found['session_sampled'] is False, f'{found}')
+    check('not sampled' in ctl.run('start', target.pid, status=1).stderr, '')
+    ctl.run('attach', target.pid)
+    wait_for(lambda: harness.tracer(target.pid), 'attach takes it')
+    ctl.wait_state(target.pid, 'profiling')
+    profd.interrupt()
+
+
+def test_trace_mode(box):
+    exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
+    target = box.start([exe, 'nanosleep'])
+    profd, ctl, _ = configured(
+        box, section('s', exe, 'profile_lifecycle = trace'))
+    check(ctl.wait_state(target.pid, 'stopped')['lifecycle'] == 'trace', '')
+    for command in ('start', 'stop'):
+        done = ctl.run(command, target.pid, status=1)
+        check('root spans' in done.stderr, done.stderr)
+    profd.interrupt()
+
+
 def test_watch(box):
     profd, ctl = listening(box, [sleeper(box)])
     watch = box.start([BUILD / 'sentry-profctl', 'status', '--watch=1',
