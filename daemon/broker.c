@@ -40,6 +40,7 @@ void broker_run_once(struct broker *b, int timeout_ms)
 	targets_check(b);
 	governor_check(b);
 	measure_check(b);
+	progress_check(b);
 	service_check(b);
 	log_check();
 	if (b->pause_asked && !b->pausing)

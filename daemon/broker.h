@@ -23,6 +23,7 @@
  *   delivery.c  chunks on their way to files and to Sentry
  *   loss.c      those that do not arrive
  *   figures.c   the figures of targets and instances
+ *   progress.c  the line on a terminal
  *   stats.c     and of the run
  *   governor.c  keeps all of them within the CPU budget
  *   measure.c   what targets use, for their chunks
@@ -49,6 +50,7 @@
 #include "daemon/options.h"
 #include "daemon/output.h"
 #include "daemon/patience.h"
+#include "daemon/progress.h"
 #include "daemon/session.h"
 #include "daemon/targets.h"
 #include "lib/base/loop.h"
@@ -184,6 +186,7 @@ struct broker {
 	uint64_t files_written;
 
 	size_t tables_awaited;
+	struct progress progress;
 };
 
 /* broker.c */

@@ -16,6 +16,8 @@
 static const char *log_name = "sentry-profd";
 static bool log_debugging;
 static bool log_is_journal;
+/* Where there is a line that is not at its end yet (daemon/progress.h). */
+static bool log_is_terminal;
 static struct log_limit limit;
 
 /* "DEVICE:INODE", in decimal, of what systemd gave us: systemd.exec(5). */
@@ -45,7 +47,8 @@ static void print_line(const char *level, const char *text)
 	int head;
 	size_t at;
 
-	head = snprintf(line, sizeof(line), "%s%.*s%s%s: %s",
+	head = snprintf(line, sizeof(line), "%s%s%.*s%s%s: %s",
+			log_is_terminal ? "\033[K" : "",
 			log_is_journal ? "<" : "", log_is_journal ? 1 : 0,
 			level, log_is_journal ? ">" : "", log_name, level + 1);
 	if (head < 0 || (size_t)head >= LINE_MAX_BYTES)
@@ -103,6 +106,7 @@ void log_init(const char *name, bool debug)
 	log_name = name;
 	log_debugging = debug;
 	log_is_journal = stderr_is_journal();
+	log_is_terminal = isatty(STDERR_FILENO) == 1;
 	if (!registered)
 		registered = atexit(tell_at_exit) == 0;
 }

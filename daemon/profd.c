@@ -372,7 +372,9 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	greet(b);
+	progress_init(&b->progress, b->options.quiet);
 	profile(b);
+	progress_end(&b->progress);
 	service_stops(b);
 	finish_sampling(b);
 	finish_delivery(b);

@@ -39,7 +39,7 @@ static void tell_changed(void *ctx, const char *section, const char *key)
 
 	if (is_taken(key))
 		return;
-	log_warning("%s in [%s] %s", key, section, what);
+	log_warning("%s in %s %s", key, section, what);
 	if (*lines_fd >= 0)
 		(void)dprintf(*lines_fd, "warning: %s in [%s] %s\n", key,
 			      section, what);
