@@ -209,25 +209,6 @@ bool target_config_equal(const struct target_config *a,
 	return true;
 }
 
-void config_changes(const struct config *old, const struct config *new,
-		    config_change_fn fn, void *ctx)
-{
-	for (size_t i = 0; i < old->n_targets; i++)
-		if (config_target(new, old->targets[i].name) == NULL)
-			fn(ctx, CONFIG_TARGET_GONE, &old->targets[i], NULL);
-	for (size_t i = 0; i < new->n_targets; i++) {
-		const struct target_config *t = &new->targets[i];
-		const struct target_config *was = config_target(old, t->name);
-
-		if (was == NULL)
-			fn(ctx, CONFIG_TARGET_NEW, NULL, t);
-		else if (target_config_equal(was, t))
-			fn(ctx, CONFIG_TARGET_EQUAL, was, t);
-		else
-			fn(ctx, CONFIG_TARGET_CHANGED, was, t);
-	}
-}
-
 void config_changed_keys(const struct config *old, const struct config *new,
 			 config_key_fn fn, void *ctx)
 {

@@ -182,27 +182,9 @@ bool target_config_equal(const struct target_config *a,
 			 const struct target_config *b);
 struct target_config *config_target(const struct config *c, const char *name);
 
-/* What a reload brings, section by section (by name). */
-enum config_change {
-	CONFIG_TARGET_NEW,
-	CONFIG_TARGET_GONE,
-	CONFIG_TARGET_CHANGED,
-	CONFIG_TARGET_EQUAL,
-};
 /*
- * old: NULL if it is new; new: NULL if it is gone. Both are valid as long as
- * the configurations are.
- */
-typedef void (*config_change_fn)(void *ctx, enum config_change change,
-				 const struct target_config *old,
-				 const struct target_config *new);
-/* Tells of each target of either, those that are gone first. */
-void config_changes(const struct config *old, const struct config *new,
-		    config_change_fn fn, void *ctx);
-
-/*
- * What else is not the same, "[section] key" each: of these the running daemon
- * takes some, the caller decides which.
+ * What a reload brings in [sentry] and [profiler], which section has its
+ * brackets: of these the running daemon takes some, the caller decides which.
  */
 typedef void (*config_key_fn)(void *ctx, const char *section, const char *key);
 void config_changed_keys(const struct config *old, const struct config *new,

@@ -41,7 +41,7 @@ static void tell_changed(void *ctx, const char *section, const char *key)
 		return;
 	log_warning("%s in %s %s", key, section, what);
 	if (*lines_fd >= 0)
-		(void)dprintf(*lines_fd, "warning: %s in [%s] %s\n", key,
+		(void)dprintf(*lines_fd, "warning: %s in %s %s\n", key,
 			      section, what);
 }
 

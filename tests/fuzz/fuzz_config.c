@@ -50,14 +50,6 @@ static void check_target(const struct target_config *t)
 	assert(target_config_equal(t, t));
 }
 
-static void on_change(void *ctx, enum config_change change,
-		      const struct target_config *old,
-		      const struct target_config *new)
-{
-	(void)ctx;
-	assert(change == CONFIG_TARGET_EQUAL && old == new);
-}
-
 static void on_key(void *ctx, const char *section, const char *key)
 {
 	(void)ctx;
@@ -75,7 +67,6 @@ static void check_config(const struct config *c)
 		check_target(&c->targets[i]);
 		assert(config_target(c, c->targets[i].name) == &c->targets[i]);
 	}
-	config_changes(c, c, on_change, NULL);
 	config_changed_keys(c, c, on_key, NULL);
 	assert(fd < 0 || config_print(c, fd) == 0);
 	close_fd(&fd);
