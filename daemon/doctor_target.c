@@ -77,10 +77,16 @@ static void check_access(struct doctor *d, uint32_t uid)
 			   "you may trace process %d, which is uid %u's",
 			   d->pid, uid);
 	else
-		doctor_say(d, FINDING_FAULT, "permission",
-			   "you may not trace process %d, which is uid %u's: "
-			   "%s; run this, and sentry-profd, as root",
-			   d->pid, uid, strerror(errno));
+		doctor_say(
+			d, FINDING_FAULT, "permission",
+			"you may not trace process %d, which is uid %u's: "
+			"%s; %s",
+			d->pid, uid, strerror(errno),
+			geteuid() == 0
+				? "root needs CAP_SYS_PTRACE in its user "
+				  "namespace, and no security module against "
+				  "it"
+				: "run this, and sentry-profd, as root");
 	close_fd(&fd);
 }
 
