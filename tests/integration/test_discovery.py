@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+"""The daemon finds what its configuration is about, and nothing else: when it
+starts, when a process starts, forks, becomes another program, or ends."""
+
+import os
+import re
+import shutil
+import subprocess
+import time
+
+import harness
+from harness import (BUILD, Skip, check, descriptors, in_turns,
+                     state, stretch, tracer, wait_for)
+from service import Service, check_chunks, fork, tell
+
+# In a network namespace of its own nobody hears the proc connector.
+NO_CONNECTOR = ('unshare', '--net')
+
+
+def need_root():
+    if os.geteuid() != 0:
+        raise Skip('only root may take its namespaces away')
+
+
+def is_told(service):
+    """Does the kernel tell it of new processes?"""
+    def said():
+        return re.search('(tells of new|does not tell of new) processes',
+                         service.profd.stderr)
+    return wait_for(said, 'it says so').group(1).startswith('tells')
+
+
+def live(box, service):
+    """Those that were there before and those that come later; forks; ends."""
+    first = service.start('web')
+    service.wait_profiled(first.pid)
+    worker = fork(first)
+    service.wait_profiled(worker)
+    stranger = box.start([BUILD / 'targets/prefork'],
+                         stdin=subprocess.PIPE)
+    stranger.wait_line('ready.*')
+    second = service.start('web')
+    service.wait_profiled(second.pid)
+    check(tracer(stranger.pid) == 0, 'a process that matches nothing is traced')
+    service.profd.wait_chunks(3)
+    first.end()
+    # A zombie until we take note of it, and a worker no more.
+    wait_for(lambda: state(worker) in ('Z', ''), 'the worker ends')
+    third = service.start('web')
+    service.wait_profiled(third.pid, second.pid)
+    service.stop()
+    service.wait_left(second.pid, third.pid)
+    check_chunks(service.profd, 'web@1', 4)
+    check(not service.profd.stats['missed'].get('no_capture'),
+          f'missed: {service.profd.stats["missed"]}')
+
+
+def test_told_by_the_kernel(box):
+    service = Service(box, {'web': {}})
+    if not is_told(service):
+        raise Skip('the kernel has no proc connector for us')
+    live(box, service)
+
+
+def test_by_reading_proc(box):
+    need_root()
+    service = Service(box, {'web': {}}, wrapper=NO_CONNECTOR)
+    check(not is_told(service), 'there is a connector in there')
+    live(box, service)
+
+
+def test_within_200_ms(box):
+    service = Service(box, {'web': {}})
+    if not is_told(service):
+        raise Skip('the kernel has no proc connector for us')
+    # The unwind process, and what stands behind it, is there by then.
+    service.wait_profiled(service.start('web').pid)
+
+    def turn():
+        program = service.start('web')
+        began = time.monotonic()
+        service.wait_profiled(program.pid)
+        took = time.monotonic() - began
+        return [f'{took:.3f} s'] if took > 0.2 * stretch() else []
+    in_turns(turn)
+
+
+def test_what_was_there_before(box):
+    service = Service(box, {'web': {}})
+    is_told(service)
+    service.stop()
+    program = service.start('web')
+    again = box.profd([], '--config', service.path, '--socket',
+                      service.dir / 'other')
+    service.profd = again
+    service.wait_profiled(program.pid)
+
+
+def test_min_age(box):
+    """Who is younger is left alone; who ends before is never looked at."""
+    service = Service(box, {'web': {'min_age_seconds': 3600}})
+    is_told(service)
+    program = service.start('web')
+    other = Service(box, {'web': {'min_age_seconds': 0}})
+    later = other.start('web')
+    other.wait_profiled(later.pid)
+    check(tracer(program.pid) == 0, 'it is traced before its time')
+    service.reload({'web': {}})
+    service.wait_profiled(program.pid)
+
+
+def test_exec(box):
+    """Another program is another section's, or nobody's."""
+    service = Service(box, {'web': {}, 'job': {}, 'rest': {}})
+    program = service.start('web')
+    service.wait_profiled(program.pid)
+    tell(program, f'exec {service.exe["job"]}')
+    service.profd.wait_chunks(2)
+    wait_for(lambda: any(c['release'] == 'job@1'
+                         for c in service.profd.chunks),
+             'a chunk of the other section')
+    tell(program, f'exec {BUILD}/targets/prefork')
+    service.wait_left(program.pid)
+    tell(program, f'exec {service.exe["web"]}')
+    service.wait_profiled(program.pid)
+    # The same section's: it goes on.
+    n = service.profd.stderr.count(f'attached to process {program.pid}')
+    tell(program, f'exec {service.exe["web"]}')
+    service.profd.wait_chunks(2)
+    check(service.profd.stderr.count(f'attached to process {program.pid}') == n,
+          'it was attached to anew')
+    service.stop()
+
+
+def test_other_name(box):
+    """A name that a process gives itself later, by prctl."""
+    service = Service(box, {'web': {'exe': None, 'comm': 'at-your-service'}})
+    told = is_told(service)
+    program = box.start([BUILD / 'targets/prefork'], stdin=subprocess.PIPE)
+    program.wait_line('ready.*')
+    tell(program, 'name at-your-service')
+    service.wait_profiled(program.pid)
+    check(told or program.running(), '')
+    service.stop()
+
+
+def test_pid_file(box):
+    service = Service(box, {'web': {}})
+    path = service.dir / 'web.pid'
+    service.reload({'web': {'pid_file': path}})
+    one, two = service.start('web'), service.start('web')
+    path.write_text(f'{two.pid}\n')
+    service.wait_profiled(two.pid)
+    check(tracer(one.pid) == 0, 'it is not the one of the pid file')
+
+
+def test_command_line(box):
+    """It lies in the process's memory: somebody else reads it."""
+    service = Service(box, {'web': {'cmdline': '* --serve *'}})
+    exe = service.exe['web']
+    no = box.start([exe, '--stop', 'x'], stdin=subprocess.PIPE)
+    yes = box.start([exe, '--serve', 'x'], stdin=subprocess.PIPE)
+    service.wait_profiled(yes.pid)
+    check(tracer(no.pid) == 0, 'its command line is another one')
+
+
+def reuse_pid(service, pid):
+    """A process of the section web that has this pid."""
+    for _ in range(1000):
+        with open('/proc/sys/kernel/ns_last_pid', 'w') as file:
+            file.write(str(pid - 1))
+        program = service.start('web')
+        if program.pid == pid:
+            return program
+        program.end()
+    raise Skip('the pid was taken by somebody else')
+
+
+def test_pid_reuse(box):
+    """The same pid, another process: another start, another profiler."""
+    need_root()
+    service = Service(box, {'web': {}})
+    first = service.start('web')
+    service.wait_profiled(first.pid)
+    first.end()
+    second = reuse_pid(service, first.pid)
+    service.wait_profiled(second.pid)
+    service.profd.wait_chunks(2)
+    service.stop()
+    ids = {c['profiler_id'] for c in service.profd.chunks}
+    check(len(ids) >= 2, f'{ids}')
+
+
+def test_max_instances(box):
+    service = Service(box, {'web': {'max_instances': 2}})
+    programs = [service.start('web') for _ in range(4)]
+    for p in programs:
+        service.wait_known(p.pid)
+
+    def profiled():
+        return [p for p in programs if service.is_profiled(p.pid)]
+    wait_for(lambda: len(profiled()) == 2, 'two are profiled')
+    service.profd.wait_chunks(4)
+    check(len(profiled()) == 2, f'{len(profiled())} are profiled')
+    gone = profiled()[0]
+    programs.remove(gone)
+    gone.end()
+    wait_for(lambda: len(profiled()) == 2, 'another one takes the place')
+
+
+def test_sampled_by_session(box):
+    """One decision for each, the same again when the daemon is started again,
+    and monotone in the rate."""
+    rates = {'none': 0.0, 'half': 0.5, 'all': 1.0}
+    sections = {n: {'profile_session_sample_rate': r}
+                for n, r in rates.items()}
+    service = Service(box, sections)
+    programs = {n: [service.start(n) for _ in range(12)] for n in rates}
+
+    def decided():
+        """Those that are profiled, when all are known."""
+        for p in sum(programs.values(), []):
+            service.wait_known(p.pid)
+        sampled = {p.pid: 'is not sampled' not in re.search(
+            f'process {p.pid} is one of target.*',
+            service.profd.stderr).group() for p in sum(programs.values(), [])}
+        for pid, yes in sampled.items():
+            if yes:
+                service.wait_profiled(pid)
+            else:
+                check(tracer(pid) == 0, 'one that is not sampled is traced')
+        return {pid for pid, yes in sampled.items() if yes}
+    first = decided()
+    of = {n: [p.pid for p in programs[n]] for n in rates}
+    check(not first & set(of['none']), 'sampled at 0')
+    check(set(of['all']) <= first, 'not sampled at 1')
+    # All the same: once in two thousand runs.
+    check(0 < len(first & set(of['half'])) < 12,
+          f'{len(first & set(of["half"]))} of 12 at 0.5')
+    service.stop()
+    service.profd = box.profd([], '--config', service.path, '--socket',
+                              service.dir / 'other', '--debug')
+    check(decided() == first, 'other decisions by the next daemon')
+
+
+def test_reload(box):
+    """What is as it was goes on; the others begin anew, come or go."""
+    service = Service(box, {'same': {}, 'other': {}, 'gone': {}})
+    service.add_exe('new')
+    of = {n: service.start(n) for n in ('same', 'other', 'gone', 'new')}
+    service.wait_profiled(*(of[n].pid for n in ('same', 'other', 'gone')))
+    service.profd.wait_chunks(3)
+    service.reload({'new': {}, 'other': {'release': 'other@2'}, 'same': {}})
+    service.wait_left(of['gone'].pid)
+    service.wait_profiled(*(of[n].pid for n in ('same', 'other', 'new')))
+    wait_for(lambda: {'other@2', 'new@1'} <=
+             {c['release'] for c in service.profd.chunks}, 'their chunks')
+    # Nothing changes where there is a fault.
+    service.reload({'new': {'rate_hz': 'many'}}, 'stays as it was')
+    service.profd.wait_chunks(3)
+    check(all(service.is_profiled(of[n].pid)
+              for n in ('same', 'other', 'new')), 'one was stopped')
+    service.stop()
+    ids = {}
+    for c in service.profd.chunks:
+        ids.setdefault(c['release'].split('@')[0], set()).add(c['profiler_id'])
+    check(len(ids['same']) == 1, 'what had not changed was disturbed')
+    check(len(ids['other']) == 2, 'what has changed was not started anew')
+
+
+def test_nothing_matches(box):
+    """It goes on, profiles nobody, and ends as it is told to."""
+    service = Service(box, {'web': {}})
+    is_told(service)
+    wait_for(lambda: service.profd.helpers()['capture'] and
+             service.profd.helpers()['ship'], 'its processes')
+    check(service.profd.running(), 'it has ended')
+    service.stop()
+    check(not service.profd.chunks, 'there are chunks')
+
+
+def test_costs_nothing(box):
+    """Of processes that match nothing nothing is kept."""
+    service = Service(box, {'web': {}})
+    program = service.start('web')
+    service.wait_profiled(program.pid)
+    before = descriptors(service.profd.pid)
+    exe = shutil.which('true')
+    strangers = [box.start(['sleep', 1000]) for _ in range(20)]
+    for _ in range(200):
+        subprocess.run([exe], check=True)
+    other = service.start('web')
+    service.wait_profiled(other.pid)
+    other.end()
+    wait_for(lambda: len(descriptors(service.profd.pid)) <= len(before),
+             'its descriptors are what they were')
+    check(all(p.running() for p in strangers), 'one has ended')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
