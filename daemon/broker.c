@@ -69,3 +69,13 @@ int broker_wait_ms(const struct broker *b, uint64_t deadline_ns)
 	return (int)min_u64((deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS,
 			    wait_ms);
 }
+
+uint32_t broker_timer_hz(const struct options *o)
+{
+	uint32_t highest = o->rate_hz;
+
+	for (size_t k = 0; k < o->config.n_targets; k++)
+		if (o->config.targets[k].rate_hz > highest)
+			highest = o->config.targets[k].rate_hz;
+	return highest;
+}

@@ -192,6 +192,8 @@ struct broker {
 /* broker.c */
 /* Waits for events, up to timeout_ms, and deals with them. */
 void broker_run_once(struct broker *b, int timeout_ms);
+/* That of the target with the highest rate; the others leave out ticks. */
+uint32_t broker_timer_hz(const struct options *o);
 /* CLOCK_MONOTONIC without the time that we were stopped by SIGTSTP. */
 uint64_t broker_now_ns(const struct broker *b);
 /*

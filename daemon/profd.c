@@ -279,17 +279,6 @@ static bool all_are_well(struct broker *b)
 	return well;
 }
 
-/* The timer serves the target with the highest rate; others leave out ticks. */
-static uint32_t highest_rate_hz(const struct options *o)
-{
-	uint32_t highest = o->rate_hz;
-
-	for (size_t k = 0; k < o->config.n_targets; k++)
-		if (o->config.targets[k].rate_hz > highest)
-			highest = o->config.targets[k].rate_hz;
-	return highest;
-}
-
 /* Without --pid. */
 static int start_service(struct broker *b)
 {
@@ -342,7 +331,7 @@ static int start(struct broker *b, struct loop_source **signals)
 	r = children_start(b);
 	if (r < 0)
 		return r;
-	b->timer_hz = highest_rate_hz(&b->options);
+	b->timer_hz = broker_timer_hz(&b->options);
 	b->period_ns = NS_PER_SEC / b->timer_hz;
 	b->epoch_ns = clock_mono_ns();
 	/* Fixed for the run: the wall clock may be set in between. */

@@ -124,10 +124,11 @@ def test_exec(box):
     tell(program, f'exec {service.exe["web"]}')
     service.wait_profiled(program.pid)
     # The same section's: it goes on.
-    n = service.profd.stderr.count(f'attached to process {program.pid}')
+    line = f'attached to process {program.pid}'
+    wait_for(lambda: service.profd.stderr.count(line) == 3, f'3 times {line}')
     tell(program, f'exec {service.exe["web"]}')
     service.profd.wait_chunks(2)
-    check(service.profd.stderr.count(f'attached to process {program.pid}') == n,
+    check(service.profd.stderr.count(line) == 3,
           'it was attached to anew')
     service.stop()
 
