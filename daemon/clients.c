@@ -52,6 +52,7 @@ int client_new(struct broker *b, const struct peer *peer, struct client **ret,
 		close_fd(&fd);
 	c->pid = peer->pid;
 	c->start_ticks = peer->start_ticks;
+	c->page.shared->pid = (uint32_t)c->pid;
 	c->page.shared->is_other_ns = thread_number_differs(c->pid);
 	c->next = b->clients.first;
 	b->clients.first = c;

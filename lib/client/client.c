@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/client/connection.h"
+#include "lib/client/linking.h"
 #include "lib/client/seen.h"
 
 /* Another thread is in the middle of some system calls: it is soon done. */
@@ -169,7 +170,11 @@ sentry_profd_span sentry_profd_root_span_begin(int is_sampled)
 		state_settle(s, connection_settle);
 	else
 		look_if_due(s);
-	return is_sampled ? load(&s->generation) : 0;
+	if (!is_sampled)
+		return 0;
+	if (load(&s->has_page))
+		linking_prepare();
+	return load(&s->generation);
 }
 
 void sentry_profd_root_span_end(sentry_profd_span span)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/client/connection.h"
+#include "lib/client/linking.h"
 #include "lib/client/seen.h"
 
 /* TASK_COMM_LEN, its NUL included; each byte may become three. */
@@ -20,7 +21,7 @@
 /* Of the calling thread: gettid(2) is a system call. */
 struct own {
 	uint32_t generation; /* in which it was asked for */
-	uint32_t tid;
+	uint32_t tid, pid;
 };
 static __thread struct own own;
 
@@ -114,10 +115,13 @@ static void get_thread_id(const struct seen *seen,
 	uint64_t id;
 
 	if (is_new)
-		own = (struct own){generation, (uint32_t)gettid()};
+		own = (struct own){generation, (uint32_t)gettid(),
+				   (uint32_t)getpid()};
 	id = own.tid;
 	if (seen->page.thread_id == PROTOCOL_PTHREAD)
 		id = (uint64_t)(uintptr_t)pthread_self();
+	else if (seen->is_other_ns && own.tid == own.pid)
+		id = load(&state_page()->pid);
 	else if (seen->is_other_ns)
 		id = number_there(s, is_new);
 	ret[0] = '\0';
@@ -200,10 +204,19 @@ static void get_name(char ret[NAME_SIZE])
 
 	(void)prctl(PR_GET_NAME, comm, 0, 0, 0);
 	comm[COMM_SIZE - 1] = '\0';
-	if (own.tid == (uint32_t)getpid() && is_of_executable(comm))
+	if (own.tid == own.pid && is_of_executable(comm))
 		(void)memcpy(comm, "main", sizeof("main"));
 	clean(comm, ret);
 	errno = saved;
+}
+
+void linking_prepare(void)
+{
+	char id[SENTRY_PROFD_THREAD_ID_SIZE];
+	struct seen seen;
+
+	if (load(&state_page()->is_other_ns) && seen_read(&seen))
+		get_thread_id(&seen, id);
 }
 
 int sentry_profd_profiler_id(char *ret, size_t size)

@@ -194,7 +194,8 @@ struct protocol_page {
 	uint32_t handled;      /* atomic: START and STOP of this connection */
 	uint32_t is_other_ns;  /* his pids are not the daemon's */
 	uint32_t wants_open;   /* atomic */
-	uint32_t reserved[14]; /* what he writes shares no line with the rest */
+	uint32_t pid;	       /* his, in the daemon's pid namespace */
+	uint32_t reserved[13]; /* what he writes shares no line with the rest */
 
 	uint32_t spans_open; /* atomic: 1 while sampled root spans are open */
 	uint32_t

@@ -16,6 +16,18 @@ EXAMPLES = ROOT / 'docs/examples'
 CHUNK_SECONDS = 1
 
 
+# Calls what each line says.
+STARTS = '''
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[2])
+library.sentry_profd_connect(None)
+library.sentry_profd_wait(60000)
+print('ready', flush=True)
+for line in sys.stdin:
+    getattr(library, 'sentry_profd_' + line.strip())()
+'''
+
+
 def is_let_go(pid):
     return all(tracer(t) == 0 for t in threads(pid))
 
@@ -57,7 +69,7 @@ class Play:
         self.app = self.box.start(
             argv, stdin=subprocess.PIPE,
             env=harness.environment(SENTRY_PROFD_SOCKET=str(self.path), **env))
-        self.app.wait_line('ready')
+        self.app.wait_line('ready.*')
         self.pid = self.app.pid
 
     def state(self):
@@ -75,7 +87,7 @@ class Play:
                 if c['profiler_id'] == profiler_id]
 
 
-def c_app(play):
+def c_app(play, *wrapper):
     """The example, as whoever reads it would build it."""
     exe = play.directory / 'server'
     flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'jansson'],
@@ -84,7 +96,7 @@ def c_app(play):
         ['gcc', '-Wall', '-Wextra', '-Werror', '-o', exe,
          EXAMPLES / 'sentry_native.c', f'-I{HERE}', f'-I{ROOT}/lib/client',
          BUILD / 'libsentry_profd.a', *flags.split()], check=True)
-    play.start_app([exe])
+    play.start_app([*wrapper, exe])
 
     def transactions():
         return [json.loads(line) for line in play.app.stdout.splitlines()
@@ -181,6 +193,77 @@ def test_c(box):
 
 def test_python(box):
     run_requests(box, python_app, 'pthread')
+
+
+def test_in_a_container(box):
+    """Its own numbers are others than the daemon's."""
+    play = Play(box)
+    play.start_daemon()
+    # Its child is the first process there, and dies with it.
+    transactions = c_app(play, 'unshare', '--pid', '--fork', '--kill-child')
+    play.pid, = harness.children(play.app.pid)
+    play.wait_state('stopped')
+    play.tell('/here\n')
+    wait_for(lambda: len(transactions()) == 1, 'its transaction')
+    check_linked(play, transactions()[0])
+    data = transactions()[0]['contexts']['trace']['data']
+    check(data['thread.id'] == str(play.pid), f'{data}, not {play.pid}')
+    play.profd.interrupt()
+
+
+def test_threads_by_their_pointers(box):
+    play = Play(box, lifecycle='manual\nautostart = yes', thread_ids='pthread')
+    target = play.directory / 'pthreads'
+    shutil.copy(BUILD / 'targets/pthreads', target)
+    play.start_app([target])
+    play.start_daemon()
+    wait_for(lambda: not is_let_go(play.pid), 'it is profiled')
+    play.profd.pids = [play.pid]
+    play.profd.wait_looks()
+    # In one chunk, as a rule: on one stack.
+    for n in range(1, 6):
+        play.tell('')
+        wait_for(lambda n=n: play.app.stdout.count('joined') >= n, 'one more')
+    play.profd.interrupt()
+    said = [line.split() for line in play.app.stdout.splitlines()
+            if line.startswith('thread')]
+    names = {self: name for _, name, self in said}
+    check(len(names) < len(said), f'no stack is used again: {said}')
+    found = {}
+    for envelope in play.server.envelopes:
+        payload = next(p for item, p in envelope.items
+                       if item['type'] == 'profile_chunk').decode()
+        metadata = envelope.chunk['profile']['thread_metadata']
+        for self, thread in metadata.items():
+            check(names.get(self) == thread['name'], f'{metadata} {names}')
+            check(payload.count(f'"{self}":') == 1, 'twice in its chunk')
+            found[self] = thread['name']
+        check({s['thread_id'] for s in envelope.chunk['profile']['samples']}
+              <= set(metadata), 'a sample of another thread')
+    check(set(found.values()) >= {'main', 'asleep', 'busy'}, f'{found}')
+
+
+def test_a_program_that_starts_its_profiler(box):
+    play = Play(box, lifecycle='manual')
+    play.start_daemon()
+    play.start_app(['/usr/bin/python3', '-c', STARTS, play.directory,
+                    BUILD / 'libsentry_profd.so'])
+    play.wait_state('stopped')
+    check(is_let_go(play.pid), 'it is traced')
+    play.tell('start_profiler')
+    wait_for(lambda: not is_let_go(play.pid), 'it is profiled')
+    wait_for(lambda: play.server.chunks, 'a chunk')
+    play.tell('stop_profiler')
+    wait_for(lambda: is_let_go(play.pid), 'it is let go')
+    play.wait_state('stopped')
+    play.tell('stop_profiler')
+    wait_for(lambda: 'stop has no effect' in play.profd.stderr,
+             'it is said at debug level')
+    play.tell('start_profiler')
+    wait_for(lambda: not is_let_go(play.pid), 'it is profiled again')
+    wait_for(lambda: len({c['profiler_id'] for c in play.server.chunks}) == 2,
+             'as another profiler')
+    play.profd.interrupt()
 
 
 def test_a_session_that_is_not_sampled(box):

@@ -145,19 +145,18 @@ static void answer_thread(uint32_t tag, int32_t pid)
 		ipc_send(d.connection, &answer, sizeof(answer), NULL, 0), 0);
 }
 
-static void *ask_once(void *ctx)
+static void *begin_once(void *ctx)
 {
 	(void)ctx;
-	(void)sentry_profd_thread_id(text, sizeof(text));
+	(void)sentry_profd_root_span_begin(1);
 	return NULL;
 }
 
-START_TEST(in_another_pid_namespace_the_daemon_is_asked)
+static void *ask_for_long(void *ctx)
 {
 	struct protocol_request m;
-	pthread_t thread;
 
-	d.page->is_other_ns = 1;
+	(void)ctx;
 	ck_assert_int_eq(sentry_profd_thread_id(text, sizeof(text)), 0);
 	ck_assert_int_eq(sentry_profd_trace_data(text, sizeof(text)), 0);
 	m = fake_take(&d);
@@ -169,8 +168,25 @@ START_TEST(in_another_pid_namespace_the_daemon_is_asked)
 	answer_thread(m.h.tag, 123456);
 	ck_assert_int_gt(sentry_profd_thread_id(text, sizeof(text)), 0);
 	ck_assert_str_eq(text, "123456");
+	return NULL;
+}
+
+START_TEST(in_another_pid_namespace_the_daemon_is_asked)
+{
+	struct protocol_request m;
+	pthread_t thread;
+
+	d.page->is_other_ns = 1;
+	d.page->pid = 4711;
+	d.page->wants_open = 0;
+	/* The first thread is the process. */
+	ck_assert_int_gt(sentry_profd_thread_id(text, sizeof(text)), 0);
+	ck_assert_str_eq(text, "4711");
+	fake_take_nothing(&d);
+	ck_assert_int_eq(pthread_create(&thread, NULL, ask_for_long, NULL), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	/* A thread that is new may have the number of another. */
-	ck_assert_int_eq(pthread_create(&thread, NULL, ask_once, NULL), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, begin_once, NULL), 0);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	m = fake_take(&d);
 	ck_assert_uint_eq(m.h.type, PROTOCOL_THREAD);

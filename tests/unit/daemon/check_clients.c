@@ -102,6 +102,8 @@ START_TEST(what_stands_in_the_page)
 	ck_assert_uint_eq(page->lifecycle, PROTOCOL_TRACE);
 	ck_assert_uint_eq(page->is_sampled, 1);
 	ck_assert_uint_eq(page->thread_id, PROTOCOL_TID);
+	ck_assert_uint_eq(page->pid, (uint32_t)getpid());
+	ck_assert_uint_eq(page->is_other_ns, 0);
 	ck_assert_uint_eq(page->wants_open, 1);
 	ck_assert_str_eq(page->profiler_id, NEXT_ID);
 	ck_assert_uint_eq(page->sequence % 2, 0);
