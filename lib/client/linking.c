@@ -1,4 +1,4 @@
-#include "lib/client/sentry_profd.h"
+#include "lib/client/linking.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "lib/client/connection.h"
-#include "lib/client/linking.h"
 #include "lib/client/seen.h"
+#include "lib/client/sentry_profd.h"
 
 /* TASK_COMM_LEN, its NUL included; each byte may become three. */
 #define COMM_SIZE 16

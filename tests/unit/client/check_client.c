@@ -157,6 +157,7 @@ START_TEST(a_daemon_that_comes_later_is_found)
 	fake_listen(&d);
 	fake_clock_ns += 29 * NS_PER_SEC;
 	(void)sentry_profd_root_span_begin(1);
+	(void)sentry_profd_start_profiler();
 	ck_assert(!fake_is_called(&d));
 	fake_clock_ns += 2 * NS_PER_SEC;
 	(void)sentry_profd_root_span_begin(1);
@@ -290,8 +291,8 @@ START_TEST(a_child_is_a_process_of_its_own)
 
 		if (sentry_profd_state() != SENTRY_PROFD_NO_DAEMON)
 			_exit(1);
-		sentry_profd_root_span_end(span);
 		own = sentry_profd_root_span_begin(1);
+		sentry_profd_root_span_end(span);
 		if (own == 0 || own == span || sentry_profd_wait(60000) != 0)
 			_exit(2);
 		_exit(sentry_profd_state() == SENTRY_PROFD_UNSAMPLED ? 0 : 3);
@@ -301,6 +302,7 @@ START_TEST(a_child_is_a_process_of_its_own)
 	fake_answer(&d, PROTOCOL_TRACE, false);
 	check_ended_well(pid);
 	fake_take_end(&d);
+	ck_assert_uint_eq(d.page->spans_open, 1);
 	ck_assert_uint_eq(parent.page->spans_open, 1);
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_STOPPED);
 	sentry_profd_root_span_end(span);

@@ -103,6 +103,21 @@ START_TEST(a_stack_that_turns_out_to_be_used_again)
 }
 END_TEST
 
+/* It was known before the one whose stack it has, and goes on as that. */
+START_TEST(a_stack_of_one_that_came_later)
+{
+	uint32_t key;
+
+	(void)take(100, 0);
+	key = take(200, POINTER).key;
+	ck_assert_uint_eq(take(100, POINTER).key, key);
+	ck_assert_int_eq(thread_keys_next(&k), 0);
+	ck_assert_uint_eq(thread_keys_of(&k, 100), key);
+	ck_assert_uint_eq(take(300, POINTER).key, key);
+	ck_assert_uint_eq(thread_keys_of(&k, 100), 0);
+}
+END_TEST
+
 START_TEST(all_are_gone)
 {
 	uint32_t key = take(100, POINTER).key;
@@ -149,6 +164,7 @@ Suite *suite(void)
 	tcase_add_test(t, a_pointer_that_comes_to_be_known);
 	tcase_add_test(t, a_stack_that_is_used_again);
 	tcase_add_test(t, a_stack_that_turns_out_to_be_used_again);
+	tcase_add_test(t, a_stack_of_one_that_came_later);
 	tcase_add_test(t, all_are_gone);
 	tcase_add_test(t, chunks);
 	suite_add_tcase(s, t);
