@@ -79,8 +79,8 @@ static void look_at_daemon(struct doctor *d, const json_t *daemon)
 				   json_object_get(daemon, "pid")));
 	if (json_number_value(limited) > 0)
 		doctor_say(d, FINDING_WARNING, "daemon",
-			   "the server takes nothing for another %.0f s: "
-			   "nothing is sampled until then",
+			   "a server takes nothing for another %.0f s: its "
+			   "targets are not sampled until then",
 			   json_number_value(limited));
 }
 

@@ -198,6 +198,20 @@ static void leave_out(struct instance *i, const char *why)
 	(void)snprintf(i->last_error, sizeof(i->last_error), "%s", why);
 }
 
+/* In a few words, for the status; the log has a line. */
+static const char *attach_error_text(int error)
+{
+	switch (error) {
+	case ENOEXEC:
+		return "a 32-bit program cannot be profiled";
+	case EPERM:
+	case EACCES:
+		return "not permitted to trace it";
+	default:
+		return strerror(error);
+	}
+}
+
 /* Its run is over. */
 static void settle(struct broker *b, struct instance *i)
 {
@@ -205,7 +219,7 @@ static void settle(struct broker *b, struct instance *i)
 
 	if (t->left_out || (t->attach_error != 0 && t->attach_error != ESRCH))
 		leave_out(i, t->left_out ? "reads of its memory hang"
-					 : strerror(t->attach_error));
+					 : attach_error_text(t->attach_error));
 	i->target = NULL;
 	if (i->is_given)
 		i->kept = t;

@@ -73,6 +73,18 @@ static uint64_t threads_of(const struct broker *b, const struct instance *i)
 	return now.threads;
 }
 
+/* Why it is left out, too. */
+static const char *error_of(const struct instance *i)
+{
+	if (i->last_error[0] != '\0')
+		return i->last_error;
+	if (i->is_detached)
+		return "detached";
+	return i->is_crowded_out ? "max_instances, or all that can be at a "
+				   "time, are profiled"
+				 : "";
+}
+
 static void put_figures(FILE *out, const struct broker *b,
 			const struct instance *i)
 {
@@ -91,10 +103,11 @@ static void put_figures(FILE *out, const struct broker *b,
 				     f.capture.filled),
 		(unsigned long long)missed_of(&f),
 		(double)counters_pause_percentile(&f.capture, 0.99) / 1e3,
-		(unsigned long long)(b->has_dsn ? f.chunks.sent
-						: f.chunks.written),
+		(unsigned long long)(i->config.dsn[0] != '\0'
+					     ? f.chunks.sent
+					     : f.chunks.written),
 		(unsigned long long)f.payload_bytes);
-	put_string_or_null(out, i->last_error);
+	put_string_or_null(out, error_of(i));
 }
 
 static void put_target(FILE *out, const struct broker *b,

@@ -168,8 +168,8 @@ static void print_daemon(FILE *out, const json_t *daemon, size_t n)
 		      number_of(spool, "waiting"), bytes);
 	if (limited_s > 0)
 		(void)fprintf(out,
-			      "the server takes nothing for %.0f s: nothing is "
-			      "sampled until then\n",
+			      "a server takes nothing for %.0f s: its targets "
+			      "are not sampled until then\n",
 			      limited_s);
 }
 

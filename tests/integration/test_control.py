@@ -12,6 +12,7 @@ import subprocess
 import control
 import harness
 import stranger
+import test_32bit
 from harness import BUILD, check, wait_for
 
 
@@ -99,7 +100,8 @@ def test_attach_and_detach(box):
     profd.wait_attached()
     ctl.run('detach', given.pid)
     wait_for(lambda: not harness.tracer(given.pid), 'it is let go')
-    ctl.wait_state(given.pid, 'left_out')
+    check(ctl.wait_state(given.pid, 'left_out')['last_error'] == 'detached',
+          'why')
     check('left alone' in ctl.run('start', given.pid, status=1).stderr, '')
     ctl.run('attach', given.pid)
     profd.wait_attached()
@@ -115,6 +117,10 @@ def test_what_is_no_process(box):
     for pid, why in ((2, 'kernel thread'), (profd.pid, 'sentry-profd itself'),
                      (2 ** 30, 'no such process')):
         check(why in ctl.run('attach', pid, status=1).stderr, why)
+    old = test_32bit.start(box, [test_32bit.program(box)])
+    ctl.run('attach', old.pid)
+    found = ctl.wait_state(old.pid, 'left_out')
+    check('32-bit' in found['last_error'], f'{found}')
     worker = box.target('threads', '3')
     tid = next(t for t in harness.threads(worker.pid) if t != worker.pid)
     check(f'thread of process {worker.pid}' in
