@@ -81,6 +81,12 @@ static char *decimal(char *end, uint64_t value)
 	return end;
 }
 
+void json_out_member(struct json_out *o, const char *head, const char *s)
+{
+	json_out_raw(o, head);
+	json_out_string(o, s);
+}
+
 void json_out_u64(struct json_out *o, uint64_t value)
 {
 	char digits[DECIMAL_MAX];
