@@ -3,6 +3,7 @@
  * capture, and what capture says of it; and other tracers, that were there
  * first.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -48,6 +49,13 @@ static void open_session(struct broker *b, struct target *t)
 	};
 
 	m.first_chunk_us = first_chunk_us(t->instance, m.chunk_us);
+	if (b->options.transaction != NULL) {
+		/* All of it is one: it fits, and ends before. */
+		(void)snprintf(m.transaction, sizeof(m.transaction), "%s",
+			       b->options.transaction);
+		m.chunk_us = m.first_chunk_us =
+			CONFIG_CHUNK_MAX_SECONDS * UINT64_C(1000000);
+	}
 	if (getrandom(&m.hash_seed, sizeof(m.hash_seed), 0) < 0)
 		abort();
 	memcpy(m.profiler_id, t->profiler_id, sizeof(m.profiler_id));

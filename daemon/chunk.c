@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 
 #include "daemon/child.h"
 #include "daemon/id.h"
 #include "daemon/log.h"
 #include "proto/chunk_v2.h"
+#include "proto/profile_v1.h"
 #include "proto/sdk.h"
 
 #define CHUNK_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
@@ -32,9 +34,65 @@ void chunk_is_lost(uint32_t target, uint32_t reason)
 	send_broker(&m, sizeof(m), NULL, 0);
 }
 
-/* The payload in a memfd that nobody can change any more. */
-static int encode(const struct profile *profile, int *ret_fd,
-		  uint64_t *ret_size)
+static struct utsname kernel;
+
+void chunk_init(void)
+{
+	(void)uname(&kernel);
+}
+
+/* The thread that a transaction is of: the first one, where it is there. */
+static uint32_t active_thread(const struct profile *p, int32_t pid)
+{
+	for (size_t i = 0; i < p->n_samples; i++)
+		if (p->samples[i].tid == (uint32_t)pid)
+			return (uint32_t)pid;
+	return p->samples[0].tid;
+}
+
+static int write_v1(const struct msg_session_open *open,
+		    const struct profile *profile, FILE *out,
+		    uint64_t *ret_transaction_size)
+{
+	struct profile_v1 v = {
+		.profile = profile,
+		.name = open->transaction,
+		.tid = active_thread(profile, open->pid),
+	};
+	char span_id[MSG_ID_SIZE];
+	off_t size;
+	int r;
+
+	v.architecture = kernel.machine;
+	v.os_name = kernel.sysname;
+	v.os_version = kernel.release;
+	id_make(v.trace_id);
+	id_make(span_id);
+	memcpy(v.span_id, span_id, sizeof(v.span_id) - 1);
+	r = profile_v1_transaction(&v, out);
+	if (r < 0)
+		return r;
+	size = ftello(out);
+	if (size < 0)
+		return -errno;
+	*ret_transaction_size = (uint64_t)size;
+	return profile_v1_write(&v, out);
+}
+
+static int write_payload(const struct msg_session_open *open,
+			 const struct profile *profile, FILE *out,
+			 uint64_t *ret_transaction_size)
+{
+	*ret_transaction_size = 0;
+	if (open->transaction[0] != '\0')
+		return write_v1(open, profile, out, ret_transaction_size);
+	return chunk_v2_write(profile, out);
+}
+
+/* Fills in m's sizes. The payload is in a memfd that nobody can change. */
+static int encode(const struct msg_session_open *open,
+		  const struct profile *profile, int *ret_fd,
+		  struct msg_chunk *m)
 {
 	FILE *out = NULL;
 	off_t size;
@@ -51,7 +109,7 @@ static int encode(const struct profile *profile, int *ret_fd,
 		close_fd(&copy);
 		goto fail;
 	}
-	r = chunk_v2_write(profile, out);
+	r = write_payload(open, profile, out, &m->transaction_size);
 	if (fclose(out) != 0 && r == 0)
 		r = -errno;
 	if (r < 0)
@@ -63,7 +121,7 @@ static int encode(const struct profile *profile, int *ret_fd,
 		goto fail;
 	}
 	*ret_fd = fd;
-	*ret_size = (uint64_t)size;
+	m->size = (uint64_t)size;
 	return 0;
 fail:
 	close_fd(&fd);
@@ -79,7 +137,7 @@ static void send_payload(const struct msg_session_open *open,
 	};
 	int fd, r;
 
-	r = encode(profile, &fd, &m.size);
+	r = encode(open, profile, &fd, &m);
 	if (r < 0) {
 		log_warning("a chunk is lost: %s", strerror(-r));
 		chunk_is_lost(open->target, CHUNK_LOST_MEMORY);

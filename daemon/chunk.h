@@ -10,6 +10,9 @@
 #include "daemon/msg.h"
 #include "proto/profile.h"
 
+/* Looks at what is not to be seen from within the sandbox. Once, before. */
+void chunk_init(void);
+
 /*
  * Fills in the rest of the profile (aggregate_close): ids, platform, release,
  * sdk. Sends it, or says why it is lost. A broker that is gone ends the

@@ -184,7 +184,7 @@ int delivery_chunk(struct broker *b, struct instance *i,
 
 	/* The chunk id becomes a file name, the platform a header. */
 	if (fd < 0 || !payload_is_sealed(fd, m->size) ||
-	    !id_is_one(m->chunk_id) ||
+	    m->transaction_size >= m->size || !id_is_one(m->chunk_id) ||
 	    strncmp(m->platform, i->config.platform, sizeof(m->platform)) != 0)
 		return -EPROTO;
 	i->past.chunks.made++;
@@ -205,6 +205,7 @@ int delivery_chunk(struct broker *b, struct instance *i,
 		.h = MSG_HEADER(MSG_ENVELOPE, msg_envelope),
 		.seq = ++b->last_seq,
 		.size = m->size,
+		.transaction_size = m->transaction_size,
 		.to_file = b->output.dir_fd >= 0,
 		.to_server = i->ship->dsn[0] != '\0',
 	};

@@ -65,7 +65,7 @@ void loss_tell(struct ship *s)
 void loss_count(struct instance *i, uint32_t reason)
 {
 	i->past.chunks.discarded[reason]++;
-	if (i->ship->dsn[0] == '\0')
+	if (i->ship->dsn[0] == '\0' || i->broker->options.transaction != NULL)
 		return;
 	i->ship->untold.quantity[report_reason(reason)]++;
 	loss_tell(i->ship);

@@ -30,6 +30,7 @@ struct msg_envelope {
 	struct msg_header h;
 	uint64_t seq; /* counts up */
 	uint64_t size;
+	uint64_t transaction_size; /* see lib/ship/package.h */
 	uint32_t to_file;
 	uint32_t to_server;
 	char chunk_id[MSG_ID_SIZE];

@@ -28,6 +28,8 @@ struct msg_session_open {
 	uint64_t wall_offset_us;
 	uint64_t hash_seed;
 	char profiler_id[MSG_ID_SIZE];
+	/* Not "": what there is becomes a V1 profile, with one of this name. */
+	char transaction[MSG_TEXT_MAX];
 	char platform[MSG_TEXT_MAX];
 	char environment[MSG_TEXT_MAX];
 	char release_given[MSG_TEXT_MAX];  /* by configuration, else "" */
@@ -109,7 +111,8 @@ struct msg_chunk {
 	struct msg_header h;
 	uint32_t target;
 	uint32_t reserved;
-	uint64_t size; /* of the payload */
+	uint64_t size;		   /* of the payload */
+	uint64_t transaction_size; /* of which this; see lib/ship/package.h */
 	char chunk_id[MSG_ID_SIZE];
 	char platform[MSG_TEXT_MAX];
 };

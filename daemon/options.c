@@ -11,10 +11,16 @@
 #include "daemon/config_keys.h"
 #include "daemon/log.h"
 #include "daemon/options_help.h"
+#include "proto/profile.h"
+#include "proto/profile_v1.h"
+
+/* As other texts: Sentry takes 200 characters. */
+#define TRANSACTION_MAX 200
 
 enum option_id {
 	OPTION_PID = 256,
 	OPTION_DURATION,
+	OPTION_TRANSACTION,
 	OPTION_OUTPUT,
 	OPTION_STATS,
 	OPTION_CONFIG,
@@ -33,6 +39,7 @@ static const struct {
 } known[] = {
 	{"pid", OPTION_PID, true, NULL},
 	{"duration", OPTION_DURATION, true, NULL},
+	{"transaction", OPTION_TRANSACTION, true, NULL},
 	{"output", OPTION_OUTPUT, true, NULL},
 	{"stats", OPTION_STATS, true, NULL},
 	{"config", OPTION_CONFIG, true, NULL},
@@ -149,6 +156,9 @@ static void take_option(struct options *o, size_t i, const char *value,
 		break;
 	case OPTION_DURATION:
 		o->duration_s = parse_seconds("--duration", value);
+		break;
+	case OPTION_TRANSACTION:
+		o->transaction = value;
 		break;
 	case OPTION_OUTPUT:
 		o->output = value;
@@ -286,6 +296,32 @@ static void check(struct config_faults *faults, int r, const struct options *o)
 							 : EXIT_SUCCESS);
 }
 
+/* A V1 profile is one transaction's, and the server takes no longer ones. */
+static void check_transaction(const struct options *o)
+{
+	const char *name = o->transaction;
+
+	if (name == NULL)
+		return;
+	if (o->n_pids != 1)
+		usage_error("--transaction", "needs one --pid", name);
+	if (o->duration_s <= 0 || o->duration_s > PROFILE_V1_MAX_S)
+		usage_error("--transaction",
+			    "needs a --duration of 30 seconds at most", name);
+	if (name[0] == '\0' || strlen(name) > TRANSACTION_MAX)
+		usage_error("--transaction", "empty, or longer than 200 bytes",
+			    name);
+	for (const char *at = name; *at != '\0';) {
+		const size_t n = profile_utf8_length(at);
+
+		if (n == 0 || (unsigned char)*at < 0x20 || *at == 0x7f)
+			usage_error("--transaction",
+				    "not UTF-8, or with control characters",
+				    name);
+		at += n;
+	}
+}
+
 /* Without either there is nothing to do. */
 static void require_something(const struct options *o, bool is_default)
 {
@@ -313,6 +349,7 @@ void options_parse(int argc, char **argv, struct options *ret)
 		take_option(o, (size_t)i, optarg, &is_check);
 	if (optind < argc)
 		usage_error("argument", "not expected", argv[optind]);
+	check_transaction(o);
 	is_default = o->config_path == NULL && (o->n_pids == 0 || is_check);
 	if (is_default)
 		o->config_path = CONFIG_PATH_DEFAULT;

@@ -19,7 +19,8 @@ struct options {
 	/* With one or more, no others are looked for. */
 	int32_t pids[HEARTBEAT_SLOTS];
 	size_t n_pids;
-	double duration_s; /* 0: without end */
+	double duration_s;	 /* 0: without end */
+	const char *transaction; /* of a V1 profile; NULL: none */
 	const char *output;
 	const char *stats;
 	bool quiet;

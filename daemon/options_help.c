@@ -20,6 +20,8 @@ const char options_help[] =
 "  --pid PID            process to profile; may be given several times\n"
 "  --duration SECONDS   stop after this long (default: until stopped, or\n"
 "                       the target ends)\n"
+"  --transaction NAME   send all of it as one transaction of this name, with\n"
+"                       a V1 profile; with --duration up to 30 (deprecated)\n"
 "  --dsn DSN            where to send to (default: $SENTRY_DSN)\n"
 "  --output DIR         write every envelope into this directory\n"
 "  --stats FILE         write figures of the run as JSON\n"

@@ -38,11 +38,12 @@ void outbox_lost(struct outbox *o, enum client_report_reason reason, uint64_t n)
 	reports_count(&o->to.reports, reason, n);
 }
 
-/* The end of s, which the server is told of. */
+/* The end of s, which the server is told of if it is a chunk. */
 static void lose(struct outbox *o, struct sending *s, enum ship_result result,
 		 enum client_report_reason reason)
 {
-	outbox_lost(o, reason, 1);
+	if (s->package.transaction_size == 0)
+		outbox_lost(o, reason, 1);
 	o->done(s, result);
 }
 
@@ -125,6 +126,18 @@ static bool is_busy(const struct outbox *o)
 	return o->current != NULL || o->spooled.given || o->reporting;
 }
 
+static bool is_limited(const struct outbox *o, const struct package *p)
+{
+	const struct ratelimit *limits = &o->to.limits;
+	const uint64_t now_ns = clock_boot_ns();
+
+	if (p->transaction_size == 0)
+		return ratelimit_active(limits, RATELIMIT_PROFILE_CHUNK,
+					now_ns);
+	return ratelimit_active(limits, RATELIMIT_PROFILE, now_ns) ||
+	       ratelimit_active(limits, RATELIMIT_TRANSACTION, now_ns);
+}
+
 /* Starts to send the next of the queue that may be sent. */
 static void send_queued(struct outbox *o)
 {
@@ -136,8 +149,7 @@ static void send_queued(struct outbox *o)
 			o->done(s, SHIP_NOTHING);
 			continue;
 		}
-		if (ratelimit_active(&o->to.limits, RATELIMIT_PROFILE_CHUNK,
-				     clock_boot_ns())) {
+		if (is_limited(o, &s->package)) {
 			log_debug("chunk %s is not sent: rate limit",
 				  s->chunk_id);
 			lose(o, s, SHIP_RATE_LIMITED,

@@ -11,10 +11,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "daemon/certificates.h"
+#include "daemon/chance.h"
 #include "daemon/child.h"
 #include "daemon/id.h"
 #include "daemon/log.h"
@@ -141,7 +141,8 @@ static int check_envelope(const struct msg_envelope *m)
 {
 	if (m->seq <= last_seq || m->to_file > 1 || m->to_server > 1 ||
 	    m->size == 0 || m->size > CHUNK_V2_SIZE_MAX ||
-	    !id_is_one(m->chunk_id) || m->platform[0] == '\0' ||
+	    m->transaction_size >= m->size || !id_is_one(m->chunk_id) ||
+	    m->platform[0] == '\0' ||
 	    memchr(m->platform, '\0', sizeof(m->platform)) == NULL)
 		return -EPROTO;
 	return 0;
@@ -195,10 +196,12 @@ static struct sending *sending_new(const struct msg_envelope *m, int payload)
 		.platform = s->platform,
 		.payload_fd = payload,
 		.payload_size = m->size,
+		.transaction_size = m->transaction_size,
 	};
-	if (getrandom(s->package.event_id, sizeof(s->package.event_id), 0) !=
-	    sizeof(s->package.event_id))
-		die("getrandom", errno);
+	if (m->transaction_size > 0)
+		(void)!spool_id_parse(m->chunk_id, s->package.event_id);
+	else
+		chance_bytes(s->package.event_id, sizeof(s->package.event_id));
 	return s;
 }
 

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 
 #include "daemon/child.h"
+#include "daemon/chunk.h"
 #include "daemon/heartbeat.h"
 #include "daemon/leash.h"
 #include "daemon/log.h"
@@ -365,6 +366,7 @@ static void set_up(const struct msg_init *init)
 	r = privileges_drop(init->uid, init->gid, 0, false);
 	if (r < 0)
 		die("cannot give up privileges", -r);
+	chunk_init();
 	r = leash_start(BYTES_MAX, CPU_NS_MAX);
 	if (r < 0)
 		die("cannot limit itself", -r);

@@ -8,13 +8,11 @@
 
 #include <jansson.h>
 
-/* "2026-01-02T03:04:05.678901Z" */
-#define TIME_SIZE 32
 /* 9999-12-31T23:59:59Z, the last that RFC 3339 can write. */
 #define TIME_MAX_S INT64_C(253402300799)
 #define US_PER_S   1000000
 
-static int format_time(int64_t us, char ret[static TIME_SIZE])
+int envelope_time(int64_t us, char ret[ENVELOPE_TIME_SIZE])
 {
 	time_t s = (time_t)(us / US_PER_S);
 	struct tm tm;
@@ -22,8 +20,8 @@ static int format_time(int64_t us, char ret[static TIME_SIZE])
 
 	if (us < 0 || s > TIME_MAX_S || gmtime_r(&s, &tm) == NULL)
 		return -EINVAL;
-	len = strftime(ret, TIME_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
-	(void)snprintf(ret + len, TIME_SIZE - len, ".%06dZ",
+	len = strftime(ret, ENVELOPE_TIME_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
+	(void)snprintf(ret + len, ENVELOPE_TIME_SIZE - len, ".%06dZ",
 		       (int)(us % US_PER_S));
 	return 0;
 }
@@ -57,14 +55,14 @@ int envelope_header(const struct envelope *e, char *ret, size_t size,
 		    size_t *ret_len)
 {
 	char id[2 * ENVELOPE_EVENT_ID_BYTES + 1];
-	char sent_at[TIME_SIZE];
+	char sent_at[ENVELOPE_TIME_SIZE];
 	bool sent = e->sent_at_us != ENVELOPE_NOT_SENT;
 	json_error_t error;
 	json_t *header;
 	int r;
 
 	if (sent) {
-		r = format_time(e->sent_at_us, sent_at);
+		r = envelope_time(e->sent_at_us, sent_at);
 		if (r < 0)
 			return r;
 	}
@@ -90,12 +88,12 @@ static bool is_event_id(const json_t *id)
 int envelope_stamp(const char *line, size_t len, int64_t sent_at_us, char *ret,
 		   size_t size, size_t *ret_len)
 {
-	char sent_at[TIME_SIZE];
+	char sent_at[ENVELOPE_TIME_SIZE];
 	json_error_t error;
 	json_t *kept, *header = NULL;
 	int r;
 
-	r = format_time(sent_at_us, sent_at);
+	r = envelope_time(sent_at_us, sent_at);
 	if (r < 0)
 		return r;
 	kept = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);

@@ -60,6 +60,14 @@ int envelope_item_header(const struct envelope_item *item, char *ret,
 	__attribute__((warn_unused_result));
 
 /*
+ * Unix time as RFC 3339 in UTC: "2026-01-02T03:04:05.678901Z". 0, or -EINVAL:
+ * not within the years 1970 to 9999.
+ */
+#define ENVELOPE_TIME_SIZE 32
+int envelope_time(int64_t us, char ret[ENVELOPE_TIME_SIZE])
+	__attribute__((warn_unused_result));
+
+/*
  * The line of envelope_header that was kept without a time, len bytes with its
  * newline, as it is to be sent: the same with sent_at_us. Returns as above, or
  * -EBADMSG if it is no such line.

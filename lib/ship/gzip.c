@@ -67,13 +67,13 @@ int gzip_add(struct gzip *g, const void *bytes, size_t n)
 	return 0;
 }
 
-int gzip_add_fd(struct gzip *g, int fd, uint64_t size)
+int gzip_add_fd(struct gzip *g, int fd, uint64_t at, uint64_t size)
 {
+	const uint64_t end = at + size;
 	uint8_t piece[PIECE_BYTES];
-	uint64_t at = 0;
 
-	while (at < size) {
-		size_t want = (size_t)min_u64(size - at, sizeof(piece));
+	while (at < end) {
+		size_t want = (size_t)min_u64(end - at, sizeof(piece));
 		ssize_t n = pread(fd, piece, want, (off_t)at);
 		int r;
 

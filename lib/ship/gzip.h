@@ -32,10 +32,10 @@ must_check int gzip_add(struct gzip *g, const void *bytes, size_t n);
 must_check int gzip_finish(struct gzip *g);
 
 /*
- * Adds the first size bytes of fd, by pread: its position stays. -EIO if it
- * has fewer, or pread's error.
+ * Adds size bytes of fd from offset at on, by pread: its position stays. -EIO
+ * if it has fewer, or pread's error.
  */
-must_check int gzip_add_fd(struct gzip *g, int fd, uint64_t size);
+must_check int gzip_add_fd(struct gzip *g, int fd, uint64_t at, uint64_t size);
 
 /* As much is read at a time. */
 #define GUNZIP_PIECE_BYTES (32 * 1024)

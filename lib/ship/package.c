@@ -6,47 +6,95 @@
 
 #define COPY_BYTES (64 * 1024)
 
-/* The header lines. */
+/* A line: the envelope's, or an item's. */
 struct head {
-	char text[2 * ENVELOPE_HEADER_SIZE];
+	char text[ENVELOPE_HEADER_SIZE];
 	size_t len;
 };
 
-static int make_head(const struct package *p, int64_t sent_at_us,
-		     struct head *ret)
+/* Where an envelope goes: bytes, and a part of a file. */
+struct sink {
+	int (*bytes)(void *ctx, const void *bytes, size_t size);
+	int (*file)(void *ctx, int fd, uint64_t at, uint64_t size);
+	void *ctx;
+};
+
+static int put_header(const struct package *p, int64_t sent_at_us,
+		      const struct sink *to)
 {
 	struct envelope envelope = {
 		.sent_at_us = sent_at_us,
 		.sdk_name = p->sdk_name,
 		.sdk_version = p->sdk_version,
 	};
-	struct envelope_item item = {
-		.type = "profile_chunk",
-		.platform = p->platform,
-		.content_type = "application/json",
-		.length = p->payload_size,
-	};
-	size_t first, second;
+	struct head head;
 	int r;
 
 	memcpy(envelope.event_id, p->event_id, sizeof(envelope.event_id));
-	r = envelope_header(&envelope, ret->text, ENVELOPE_HEADER_SIZE, &first);
-	second = 0;
-	if (r == 0 && p->payload_fd >= 0)
-		r = envelope_item_header(&item, ret->text + first,
-					 ENVELOPE_HEADER_SIZE, &second);
+	r = envelope_header(&envelope, head.text, sizeof(head.text), &head.len);
+	return r < 0 ? r : to->bytes(to->ctx, head.text, head.len);
+}
+
+/* length bytes of the payload, from at on. */
+static int put_item(const struct package *p, struct envelope_item item,
+		    uint64_t at, const struct sink *to)
+{
+	struct head head;
+	int r;
+
+	item.content_type = "application/json";
+	r = envelope_item_header(&item, head.text, sizeof(head.text),
+				 &head.len);
 	if (r == 0)
-		ret->len = first + second;
+		r = to->bytes(to->ctx, head.text, head.len);
+	if (r == 0)
+		r = to->file(to->ctx, p->payload_fd, at, item.length);
+	if (r == 0)
+		r = to->bytes(to->ctx, ENVELOPE_LINE_END,
+			      strlen(ENVELOPE_LINE_END));
 	return r;
 }
 
-static int copy(int from, uint64_t size, int to)
+static int put_items(const struct package *p, const struct sink *to)
 {
-	uint8_t bytes[COPY_BYTES];
-	uint64_t at = 0;
+	const struct envelope_item transaction = {
+		.type = "transaction",
+		.length = p->transaction_size,
+	};
+	const struct envelope_item profile = {
+		.type = p->transaction_size > 0 ? "profile" : "profile_chunk",
+		.platform = p->platform,
+		.length = p->payload_size - p->transaction_size,
+	};
+	int r = 0;
 
-	while (at < size) {
-		size_t want = (size_t)min_u64(size - at, sizeof(bytes));
+	if (p->payload_fd < 0)
+		return 0;
+	if (p->transaction_size > 0)
+		r = put_item(p, transaction, 0, to);
+	return r < 0 ? r : put_item(p, profile, p->transaction_size, to);
+}
+
+static int put(const struct package *p, int64_t sent_at_us,
+	       const struct sink *to)
+{
+	int r = put_header(p, sent_at_us, to);
+
+	return r < 0 ? r : put_items(p, to);
+}
+
+static int write_bytes(void *ctx, const void *bytes, size_t size)
+{
+	return write_all(*(const int *)ctx, bytes, size);
+}
+
+static int write_part(void *ctx, int from, uint64_t at, uint64_t size)
+{
+	const uint64_t end = at + size;
+	uint8_t bytes[COPY_BYTES];
+
+	while (at < end) {
+		size_t want = (size_t)min_u64(end - at, sizeof(bytes));
 		ssize_t n = pread(from, bytes, want, (off_t)at);
 		int r;
 
@@ -54,7 +102,7 @@ static int copy(int from, uint64_t size, int to)
 			continue;
 		if (n <= 0)
 			return n < 0 ? -errno : -EIO;
-		r = write_all(to, bytes, (size_t)n);
+		r = write_bytes(ctx, bytes, (size_t)n);
 		if (r < 0)
 			return r;
 		at += (uint64_t)n;
@@ -64,26 +112,19 @@ static int copy(int from, uint64_t size, int to)
 
 int package_write(const struct package *p, int fd)
 {
-	struct head head;
-	int r;
+	const struct sink to = {write_bytes, write_part, &fd};
 
-	r = make_head(p, ENVELOPE_NOT_SENT, &head);
-	if (r == 0)
-		r = write_all(fd, head.text, head.len);
-	if (r == 0)
-		r = copy(p->payload_fd, p->payload_size, fd);
-	if (r == 0)
-		r = write_all(fd, ENVELOPE_LINE_END, strlen(ENVELOPE_LINE_END));
-	return r;
+	return put(p, ENVELOPE_NOT_SENT, &to);
 }
 
-static int add_chunk(const struct package *p, struct gzip *g)
+static int compress_bytes(void *ctx, const void *bytes, size_t size)
 {
-	int r = gzip_add_fd(g, p->payload_fd, p->payload_size);
+	return gzip_add(ctx, bytes, size);
+}
 
-	return r < 0 ? r
-		     : gzip_add(g, ENVELOPE_LINE_END,
-				strlen(ENVELOPE_LINE_END));
+static int compress_part(void *ctx, int fd, uint64_t at, uint64_t size)
+{
+	return gzip_add_fd(ctx, fd, at, size);
 }
 
 static int finish(struct gzip *g, const struct reports_item *report)
@@ -96,19 +137,14 @@ static int finish(struct gzip *g, const struct reports_item *report)
 int package_compress(const struct package *p, int64_t sent_at_us,
 		     const struct reports_item *report, struct buf *ret)
 {
-	struct head head;
 	struct gzip g;
+	const struct sink to = {compress_bytes, compress_part, &g};
 	int r;
 
-	r = make_head(p, sent_at_us, &head);
-	if (r < 0)
-		return r;
 	r = gzip_init(&g, ret);
 	if (r < 0)
 		return r;
-	r = gzip_add(&g, head.text, head.len);
-	if (r == 0 && p->payload_fd >= 0)
-		r = add_chunk(p, &g);
+	r = put(p, sent_at_us, &to);
 	if (r == 0)
 		r = finish(&g, report);
 	gzip_fini(&g);

@@ -1,7 +1,8 @@
 /*
- * An envelope around one profile chunk, whose payload is a file that is never
- * read as a whole: written to another file, or compressed to be sent. A client
- * report may go with what is sent, or alone.
+ * An envelope around one profile chunk, or a transaction and its V1 profile,
+ * whose payload is a file that is never read as a whole: written to another
+ * file, or compressed to be sent. A client report may go with what is sent, or
+ * alone.
  */
 #ifndef LIB_SHIP_PACKAGE_H
 #define LIB_SHIP_PACKAGE_H
@@ -19,6 +20,11 @@ struct package {
 	const char *platform; /* the payload's, byte for byte */
 	int payload_fd; /* read by pread: its position stays; -1: no chunk */
 	uint64_t payload_size;
+	/*
+	 * So many bytes of the payload are a transaction, the rest is its V1
+	 * profile; then event_id is the transaction's. 0: it is a chunk.
+	 */
+	uint64_t transaction_size;
 };
 
 /*

@@ -71,6 +71,42 @@ START_TEST(writes_a_file)
 }
 END_TEST
 
+#define TRANSACTION_ITEM                             \
+	"{\"type\":\"transaction\",\"length\":100001," \
+	"\"content_type\":\"application/json\"}\n"
+#define PROFILE_ITEM                                                           \
+	"{\"type\":\"profile\",\"platform\":\"rust\",\"length\":100000," \
+	"\"content_type\":\"application/json\"}\n"
+
+/* Two items, of the two parts of the payload. */
+START_TEST(writes_a_transaction_and_its_profile)
+{
+	static const char head[] = EVENT_ID SDK TRANSACTION_ITEM;
+	int fd = memfd_create("file", MFD_CLOEXEC);
+	const char *at;
+	struct buf b;
+
+	package.transaction_size = 100001;
+	buf_init(&b, 2 * PAYLOAD_BYTES);
+	ck_assert_int_eq(package_write(&package, fd), 0);
+	ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
+	ck_assert_int_eq(buf_read_fd(&b, fd), 0);
+	ck_assert_uint_eq(b.len, strlen(head) + strlen(PROFILE_ITEM) +
+					 PAYLOAD_BYTES + 2);
+	at = b.data;
+	ck_assert_mem_eq(at, head, strlen(head));
+	at += strlen(head);
+	ck_assert(memcmp(at, payload, 100001) == 0 && at[100001] == '\n');
+	at += 100002;
+	ck_assert_mem_eq(at, PROFILE_ITEM, strlen(PROFILE_ITEM));
+	at += strlen(PROFILE_ITEM);
+	ck_assert(memcmp(at, payload + 100001, 100000) == 0);
+	ck_assert_int_eq(at[100000], '\n');
+	buf_fini(&b);
+	close_fd(&fd);
+}
+END_TEST
+
 /* Back from the compressed form, with a NUL. */
 static char *unpack(const struct buf *b)
 {
@@ -247,7 +283,9 @@ START_TEST(says_why_it_cannot)
 	ck_assert_int_eq(package_compress(&package, 1, NULL, &small), -EIO);
 	buf_fini(&small);
 	package.platform = "\377";
-	ck_assert_int_eq(package_write(&package, full), -EINVAL);
+	buf_init(&small, PAYLOAD_BYTES);
+	ck_assert_int_eq(package_compress(&package, 1, NULL, &small), -EINVAL);
+	buf_fini(&small);
 	close_fd(&full);
 }
 END_TEST
@@ -270,6 +308,7 @@ Suite *suite(void)
 
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, writes_a_file);
+	tcase_add_test(c, writes_a_transaction_and_its_profile);
 	tcase_add_test(c, has_a_report);
 	tcase_add_test(c, compresses);
 	tcase_add_test(c, stamps_what_was_kept);

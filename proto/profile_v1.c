@@ -1,0 +1,104 @@
+#include "proto/profile_v1.h"
+
+#include "proto/debug_meta.h"
+#include "proto/envelope.h"
+#include "proto/json_out.h"
+#include "proto/profile_json.h"
+
+static const struct profile_thread *active(const struct profile_v1 *v)
+{
+	return &v->profile->threads[profile_find_thread(v->profile, v->tid)];
+}
+
+/* As all samples: no later than a profile may last. */
+static uint64_t end_us(const struct profile *p)
+{
+	const uint64_t start = p->samples[0].time_us;
+	const uint64_t end = p->samples[p->n_samples - 1].time_us;
+
+	return end - start < PROFILE_JSON_ELAPSED_MAX_US
+		       ? end
+		       : start + PROFILE_JSON_ELAPSED_MAX_US;
+}
+
+/* The form that the specification asks for of a transaction with a profile. */
+static void write_trace(const struct profile_v1 *v, struct json_out *o)
+{
+	const struct profile_thread *thread = active(v);
+
+	json_out_member(o,
+			",\"contexts\":{\"trace\":{\"trace_id\":", v->trace_id);
+	json_out_member(o, ",\"span_id\":", v->span_id);
+	json_out_raw(o, ",\"op\":\"profile\",\"data\":{\"thread.id\":\"");
+	profile_json_thread_id(thread, o);
+	json_out_raw(o, "\"");
+	if (thread->name[0] != '\0')
+		json_out_member(o, ",\"thread.name\":", thread->name);
+	json_out_raw(o, "}}}");
+}
+
+int profile_v1_transaction(const struct profile_v1 *v, FILE *out)
+{
+	const struct profile *p = v->profile;
+	struct json_out o;
+
+	json_out_init(&o, out);
+	json_out_member(&o,
+			"{\"type\":\"transaction\",\"event_id\":", p->chunk_id);
+	json_out_member(&o, ",\"transaction\":", v->name);
+	json_out_member(&o, ",\"transaction_info\":{\"source\":", "custom");
+	json_out_member(&o, "},\"platform\":", p->platform);
+	json_out_member(&o, ",\"release\":", p->release);
+	json_out_member(&o, ",\"environment\":", p->environment);
+	json_out_raw(&o, ",\"start_timestamp\":");
+	json_out_seconds(&o, p->samples[0].time_us);
+	json_out_raw(&o, ",\"timestamp\":");
+	json_out_seconds(&o, end_us(p));
+	json_out_member(&o, ",\"sdk\":{\"name\":", p->sdk_name);
+	json_out_member(&o, ",\"version\":", p->sdk_version);
+	json_out_raw(&o, "}");
+	write_trace(v, &o);
+	json_out_raw(&o, ",\"spans\":[]}");
+	return json_out_finish(&o);
+}
+
+static void write_metadata(const struct profile_v1 *v, const char *time,
+			   struct json_out *o)
+{
+	const struct profile *p = v->profile;
+
+	json_out_member(o, "{\"version\":\"1\",\"event_id\":", p->profiler_id);
+	json_out_member(o, ",\"platform\":", p->platform);
+	json_out_member(o, ",\"timestamp\":", time);
+	json_out_member(o, ",\"release\":", p->release);
+	json_out_member(o, ",\"environment\":", p->environment);
+	json_out_member(o, ",\"device\":{\"architecture\":", v->architecture);
+	json_out_member(o, "},\"os\":{\"name\":", v->os_name);
+	json_out_member(o, ",\"version\":", v->os_version);
+	json_out_member(o, "},\"transaction\":{\"id\":", p->chunk_id);
+	json_out_member(o, ",\"name\":", v->name);
+	json_out_member(o, ",\"trace_id\":", v->trace_id);
+	json_out_raw(o, ",\"active_thread_id\":\"");
+	profile_json_thread_id(active(v), o);
+	json_out_raw(o, "\"}");
+}
+
+int profile_v1_write(const struct profile_v1 *v, FILE *out)
+{
+	const struct profile *p = v->profile;
+	char time[ENVELOPE_TIME_SIZE];
+	struct json_out o;
+	int r;
+
+	r = envelope_time((int64_t)p->samples[0].time_us, time);
+	if (r < 0)
+		return r;
+	json_out_init(&o, out);
+	write_metadata(v, time, &o);
+	json_out_raw(&o, ",\"debug_meta\":");
+	debug_meta_write(p->images, p->n_images, &o);
+	json_out_raw(&o, ",");
+	r = profile_json_write(p, PROFILE_JSON_ELAPSED, &o);
+	json_out_raw(&o, "}");
+	return r < 0 ? r : json_out_finish(&o);
+}

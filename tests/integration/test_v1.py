@@ -1,0 +1,112 @@
+#!/usr/bin/python3
+"""A V1 profile with its transaction, by the rules that the server has for them
+(docs/FORMATS.md).
+"""
+
+import json
+import re
+
+import harness
+from harness import check
+
+DIGITS = re.compile(r'\d+')
+HEX_32 = re.compile('[0-9a-f]{32}')
+RFC_3339 = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z')
+
+
+def check_transaction(envelope, item, transaction, name):
+    check(item.get('type') == 'transaction', f'{item}')
+    check(transaction['type'] == 'transaction' and
+          transaction['event_id'] == envelope.header['event_id'] and
+          transaction['transaction'] == name and
+          transaction['transaction_info']['source'] and
+          transaction['start_timestamp'] <= transaction['timestamp'] and
+          transaction['spans'] == [] and
+          transaction['release'] and transaction['environment'],
+          f'{transaction}')
+    trace = transaction['contexts']['trace']
+    check(HEX_32.fullmatch(trace['trace_id']) and
+          re.fullmatch('[0-9a-f]{16}', trace['span_id']) and trace['op'],
+          f'{trace}')
+    check(DIGITS.fullmatch(trace['data']['thread.id']) and
+          trace['data']['thread.name'], f'{trace}')
+
+
+def check_samples(profile):
+    """Two for each thread, in order, within 30 s, of what there is."""
+    last, counts = 0, {}
+    for sample in profile['samples']:
+        check(set(sample) == {'elapsed_since_start_ns', 'thread_id',
+                              'stack_id'}, f'{sample}')
+        check(DIGITS.fullmatch(sample['elapsed_since_start_ns']) and
+              DIGITS.fullmatch(sample['thread_id']), f'{sample}')
+        elapsed = int(sample['elapsed_since_start_ns'])
+        check(last <= elapsed <= 30 * 10**9, f'{last} {elapsed}')
+        last = elapsed
+        frames = profile['stacks'][sample['stack_id']]
+        check(all(0 <= f < len(profile['frames']) for f in frames),
+              f'{sample}')
+        counts[sample['thread_id']] = counts.get(sample['thread_id'], 0) + 1
+    check(min(counts.values()) >= 2, f'{counts}')
+    check(set(profile['thread_metadata']) == set(counts), 'threads')
+    return counts
+
+
+def check_profile(item, profile, transaction):
+    check(item.get('type') == 'profile', f'{item}')
+    check(profile['version'] == '1' and HEX_32.fullmatch(profile['event_id'])
+          and profile['event_id'] != transaction['event_id'] and
+          RFC_3339.fullmatch(profile['timestamp']) and
+          profile['device']['architecture'] and profile['os']['name'] and
+          profile['os']['version'], f'{profile}')
+    for key in 'platform', 'release', 'environment':
+        check(profile[key] == transaction[key], key)
+    of = profile['transaction']
+    trace = transaction['contexts']['trace']
+    check(of == {'id': transaction['event_id'],
+                 'name': transaction['transaction'],
+                 'trace_id': trace['trace_id'],
+                 'active_thread_id': trace['data']['thread.id']}, f'{of}')
+    check(all(i['type'] == 'symbolic' for i in
+              profile['debug_meta']['images']), 'images')
+    check(of['active_thread_id'] in check_samples(profile['profile']),
+          'the active thread has no samples')
+
+
+def test_one_envelope(box):
+    server = box.server()
+    target = box.target('shares')
+    # From attachment to the end: no second chunk, whatever is sent to.
+    profd = box.profd([target], '--dsn', server.dsn, '--duration', '2',
+                      '--transaction', 'nightly "run"', '--chunk-seconds', '1',
+                      env=server.env, output=None)
+    profd.finish()
+    server.check_requests()
+    envelope, = [e for e in server.all_envelopes() if len(e.items) >= 2]
+    (first, transaction), (second, profile) = envelope.items[:2]
+    transaction, profile = json.loads(transaction), json.loads(profile)
+    check_transaction(envelope, first, transaction, 'nightly "run"')
+    check_profile(second, profile, transaction)
+    check(profile['transaction']['active_thread_id'] == str(target.pid),
+          'not the main thread')
+    names = [f.get('function') for f in profile['profile']['frames']]
+    check('busy_seventy' in names, f'{names}')
+    check(not server.envelopes, 'a chunk, too')
+
+
+def test_wrong_usage(box):
+    target = box.target('shares')
+    for args, word in ((['--duration', '31'], '30 seconds'),
+                       ([], '30 seconds'),
+                       (['--duration', '5', '--pid', 1], 'one --pid')):
+        profd = box.profd([target], '--transaction', 'x', *args, output=None)
+        check(profd.wait() == 2 and word in profd.stderr, profd.stderr)
+    for name in '', 'x' * 201, 'a\nb', '\udcff':
+        profd = box.profd([target], '--duration', '5', '--transaction', name,
+                          output=None)
+        check(profd.wait() == 2 and '--transaction' in profd.stderr,
+              profd.stderr)
+
+
+if __name__ == '__main__':
+    harness.main(globals())

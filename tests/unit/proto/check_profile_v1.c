@@ -1,0 +1,99 @@
+/* Both payloads byte for byte against tests/golden/profile_v1_*.json. */
+#include "proto/profile_v1.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/golden.h"
+#include "tests/unit/proto/good_profile.h"
+#include "tests/unit/suite.h"
+
+static struct good_profile g;
+static struct profile_v1 v;
+
+static void set_up(void)
+{
+	good_profile_init(&g);
+	v = (struct profile_v1){
+		.profile = &g.p,
+		.name = "check\"out\xc3\xbc",
+		.trace_id = "00112233445566778899aabbccddeeff",
+		.span_id = "0123456789abcdef",
+		.tid = 100,
+		.architecture = "x86_64",
+		.os_name = "Linux",
+		.os_version = "6.1.0",
+	};
+}
+
+static char *written(int (*write)(const struct profile_v1 *, FILE *))
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(profile_check(&g.p), PROFILE_OK);
+	ck_assert_int_eq(write(&v, f), 0);
+	ck_assert_int_eq(fclose(f), 0);
+	return text;
+}
+
+START_TEST(golden)
+{
+	char *text = written(profile_v1_transaction);
+
+	golden_check(text, "tests/golden/profile_v1_transaction.json");
+	free(text);
+	text = written(profile_v1_write);
+	golden_check(text, "tests/golden/profile_v1_full.json");
+	free(text);
+}
+END_TEST
+
+/* What the server would not take is cut to what it takes. */
+START_TEST(it_is_not_too_long)
+{
+	char *text;
+
+	g.samples[g.p.n_samples - 1].time_us =
+		g.samples[0].time_us + UINT64_C(30000123);
+	text = written(profile_v1_write);
+	ck_assert_ptr_nonnull(
+		strstr(text, "\"elapsed_since_start_ns\":\"30000000000\""));
+	ck_assert_ptr_null(strstr(text, "30000123"));
+	free(text);
+	text = written(profile_v1_transaction);
+	ck_assert_ptr_nonnull(strstr(text, "\"start_timestamp\":1724777211.000"));
+	ck_assert_ptr_nonnull(strstr(text, "\"timestamp\":1724777241.000"));
+	free(text);
+}
+END_TEST
+
+START_TEST(a_name_that_is_no_text)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	v.name = "\377";
+	ck_assert_int_eq(profile_v1_transaction(&v, f), -EINVAL);
+	ck_assert_int_eq(profile_v1_write(&v, f), -EINVAL);
+	ck_assert_int_eq(fclose(f), 0);
+	free(text);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("profile_v1");
+	TCase *tc = tcase_create("profile_v1");
+
+	tcase_add_checked_fixture(tc, set_up, NULL);
+	tcase_add_test(tc, golden);
+	tcase_add_test(tc, it_is_not_too_long);
+	tcase_add_test(tc, a_name_that_is_no_text);
+	suite_add_tcase(s, tc);
+	return s;
+}
