@@ -91,7 +91,7 @@ sentry-profd_SRC = profd ship_files finish broker pause limit patience children 
 	watch inbox past refusal governor delivery loss stats usage measure progress \
 	options options_help \
 	instance lifecycle session clients client_page thread_number \
-	targets attach figures discovery identify connector reload \
+	targets attach figures discovery identify connector reload idle \
 	operate adopt rights status control control_message control_socket allowance peer \
 	service notify \
 	process files open rooted spawn output spool_dir accounts id child \

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/governor.h"
+#include "daemon/idle.h"
 #include "daemon/limit.h"
 #include "daemon/log.h"
 #include "daemon/measure.h"
@@ -36,6 +37,8 @@ void broker_run_once(struct broker *b, int timeout_ms)
 	if (b->discovery != NULL && !b->stopping)
 		discovery_check(b->discovery);
 	clients_check(b);
+	if (b->discovery != NULL && !b->stopping)
+		idle_check(b, clock_mono_ns());
 	instances_check(b);
 	targets_check(b);
 	governor_check(b);

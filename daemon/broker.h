@@ -9,6 +9,7 @@
  *   children.c  starts and restarts the other processes
  *   socket.c    talks with them
  *   reap.c      takes note of their ends
+ *   idle.c      ends those that nobody needs
  *   watch.c     the heartbeat of capture
  *   inbox.c     what capture and unwind say
  *   discovery.c finds processes that the configuration is about
@@ -93,7 +94,9 @@ struct unwind {
 	uint32_t rings_awaited; /* of this capture; the last one counts */
 	bool ring_due;		/* when it knows of all its targets */
 	uint32_t sessions_asked;
-	bool measures_asked; /* and not answered yet */
+	uint64_t idle_since_ns; /* it has served nobody since (idle.c) */
+	bool is_leaving;	/* and is to end */
+	bool measures_asked;	/* and not answered yet */
 };
 
 /* The server takes no profiles (limit.c). */
@@ -144,6 +147,7 @@ struct broker {
 	bool capture_done;     /* it said so, or was not needed any more */
 	struct unwind *unwinds[HEARTBEAT_SLOTS];
 	size_t n_unwinds;
+	struct usage unwinds_gone; /* of those that had nobody to serve */
 	struct ship *ships[SHIPS_MAX];
 	size_t n_ships;
 	int ship_fds[INIT_FILE_N];		/* -1: none */

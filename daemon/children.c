@@ -237,16 +237,31 @@ int children_start(struct broker *b)
 	return r < 0 ? r : start_capture(b);
 }
 
+/* The least that none has: a ring of this number is made anew by capture. */
+static uint32_t free_id(const struct broker *b)
+{
+	uint32_t id = 1;
+
+	for (size_t i = 0; i < b->n_unwinds; i++)
+		if (b->unwinds[i]->id == id) {
+			id++;
+			i = SIZE_MAX;
+		}
+	return id;
+}
+
 int children_unwind(struct broker *b, uint32_t uid, struct unwind **ret)
 {
 	struct unwind *u;
 	int r;
 
 	for (size_t i = 0; i < b->n_unwinds; i++)
-		if (b->unwinds[i]->uid == uid) {
+		if (b->unwinds[i]->uid == uid && !b->unwinds[i]->is_leaving) {
 			*ret = b->unwinds[i];
 			return 0;
 		}
+	if (b->n_unwinds == array_size(b->unwinds))
+		return -ENOSPC;
 	u = calloc(1, sizeof(*u));
 	if (u == NULL)
 		return -ENOMEM;
@@ -254,7 +269,7 @@ int children_unwind(struct broker *b, uint32_t uid, struct unwind **ret)
 				  .name = "sentry-profd-unwind",
 				  .fd = -1,
 				  .on_message = unwind_on_message};
-	u->id = (uint32_t)b->n_unwinds + 1;
+	u->id = free_id(b);
 	u->uid = uid;
 	u->link_fd = -1;
 	r = start(&u->child, no_environment, ACCOUNT_UNWIND, NULL, 0,

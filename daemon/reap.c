@@ -46,7 +46,9 @@ bool child_is_wanted(const struct child *child)
 		return false;
 	if (child == &b->capture)
 		return !b->capture_done && b->ended_ns == 0 && !b->pausing;
-	return child_is_ship(child) || !b->stopping;
+	if (child_is_ship(child))
+		return true;
+	return !b->stopping && !((const struct unwind *)child)->is_leaving;
 }
 
 /* What is lost until it lasts. */

@@ -58,7 +58,7 @@ void usage_of_all(const struct broker *b, struct usage own,
 {
 	ret[USAGE_BROKER] = own;
 	ret[USAGE_CAPTURE] = b->capture.usage;
-	ret[USAGE_UNWIND] = (struct usage){0};
+	ret[USAGE_UNWIND] = b->unwinds_gone;
 	ret[USAGE_SHIP] = of_ships(b);
 	for (size_t i = 0; i < b->n_unwinds; i++)
 		add(&ret[USAGE_UNWIND], &b->unwinds[i]->child.usage);

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""500 processes of which 50 match, some of them started anew all the time: each
+is found, and nothing is left of those that are gone. For a minute, with 20
+restarts a second, it runs in make soak."""
+
+import os
+import random
+import signal
+import subprocess
+import time
+
+import harness
+from harness import BUILD, check, cpu_seconds, descriptors, proc_status, wait_for
+from service import Service, fork
+
+PROCESSES = int(os.environ.get('PROCESSES', '100'))
+MATCHING = PROCESSES // 10
+RESTARTS = int(os.environ.get('RESTARTS', '40'))
+A_TIME = int(os.environ.get('A_TIME', '4'))
+# Between the beginnings of two rounds, at least.
+PACE_S = float(os.environ.get('PACE_S', '0'))
+
+
+def memory_kib(pid):
+    """What is its own."""
+    return int(proc_status(pid, 'RssAnon').split()[0])
+
+
+class Fleet:
+    """The processes; a program ends them, should this one die."""
+
+    def __init__(self, box, service):
+        self.service = service
+        self.box = box
+        self.strangers = box.start([BUILD / 'targets/prefork'],
+                                   stdin=subprocess.PIPE)
+        for _ in range(PROCESSES - MATCHING - 1):
+            fork(self.strangers)
+        self.ours = [self.new() for _ in range(MATCHING)]
+
+    def new(self):
+        return subprocess.Popen(
+            [self.service.exe['web']], stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            preexec_fn=lambda: harness.libc.prctl(harness.PR_SET_PDEATHSIG,
+                                                  signal.SIGKILL, 0, 0, 0))
+
+    def restart(self, k):
+        self.end(self.ours[k])
+        self.ours[k] = self.new()
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        process.wait()
+        process.stdin.close()
+
+    def end_all(self):
+        for process in self.ours:
+            self.end(process)
+
+    def wait_profiled(self):
+        self.service.wait_profiled(*(p.pid for p in self.ours))
+
+
+def figures(service):
+    """Descriptors and memory of the broker and of capture."""
+    pids = [service.profd.pid, *service.profd.helpers()['capture']]
+    return [(len(descriptors(pid)), memory_kib(pid)) for pid in pids]
+
+
+def test_none_is_missed_and_nothing_is_left(box):
+    service = Service(box, {'web': {}})
+    fleet = Fleet(box, service)
+    fleet.wait_profiled()
+    # What grows once, as tables do, has grown then.
+    for k in range(MATCHING):
+        fleet.restart(k)
+    fleet.wait_profiled()
+    before = figures(service)
+    cpu = cpu_seconds(service.profd.pid)
+    for _ in range(RESTARTS // A_TIME):
+        began = time.monotonic()
+        for k in random.sample(range(MATCHING), A_TIME):
+            fleet.restart(k)
+        # None is missed, however soon it is one of the next.
+        fleet.wait_profiled()
+        time.sleep(max(0, began + PACE_S - time.monotonic()))
+    used = cpu_seconds(service.profd.pid) - cpu
+    wait_for(lambda: all(now[0] <= was[0] + 2 for now, was in
+                         zip(figures(service), before)),
+             f'as many descriptors as before: {before}')
+    after = figures(service)
+    for (_, kib), (_, was) in zip(after, before):
+        check(kib <= was + 512 + RESTARTS // 4,
+              f'memory grows: {before}, {after} (descriptors, KiB)')
+    print(f'{RESTARTS} restarts: the broker used {used:.2f} s; descriptors '
+          f'and KiB of it and of capture: {before}, then {after}', flush=True)
+    fleet.end_all()
+    service.stop()
+
+
+if __name__ == '__main__':
+    harness.main(globals())
