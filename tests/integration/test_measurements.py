@@ -47,7 +47,7 @@ def test_processor_and_memory(box):
     # cpu_seconds() counts in hundredths, and less than a point's interval
     # lies before the first one.
     check(0 < area <= used + 0.05, f'{area} of {used}: {cpu}')
-    check(max(value for _, value in cpu) > 1, f'{cpu}')
+    check(max(value for _, value in cpu) > 0.1, f'{cpu}')
     memory = [value for _, value in points(profd, 'memory_footprint')]
     check(len(memory) == len(cpu), f'{memory}')
     # The kernel sums up what is in memory now and then.
