@@ -9,6 +9,7 @@
 #   make fuzz       every parser with nonsense (make fuzz T=cfi SECONDS=600)
 #   make install    into $(DESTDIR)$(PREFIX); make uninstall
 #   make deb        a Debian package, build/sentry-profd_*.deb
+#   make check-package  installs it in a Debian that is made and booted for it
 #   V=1 shows the commands, WERROR=1 (the default where CI=true) makes
 #   warnings errors.
 #
@@ -421,6 +422,18 @@ soak:
 	$(Q)$(MAKE) --no-print-directory $(JOBS) built
 	$(Q)BUILD=$(B) tests/soak/soak.py
 
+# Installs the package in a Debian of its own, which is made once, and boots it.
+NEWER = 99.0.0
+check-package:
+	$(Q)tests/tools/deps.sh package
+	$(Q)$(MAKE) --no-print-directory $(JOBS) $(BINS) $(B)/targets/shares
+	$(Q)mkdir -p $(B)/package && rm -f $(B)/package/*.deb
+	$(Q)$(MAKE) --no-print-directory deb
+	$(Q)$(MAKE) --no-print-directory deb VERSION=$(NEWER)
+	$(Q)mv $(B)/sentry-profd_$(VERSION)_*.deb \
+		$(B)/sentry-profd_$(NEWER)_*.deb $(B)/package
+	$(Q)BUILD=$(B) tests/soak/package.py
+
 HELPERS = sentry-profd-capture sentry-profd-unwind sentry-profd-ship
 MANS = $(wildcard docs/*.[1-8])
 DOCS = README.md $(wildcard docs/*.md) docs/CHANGES
@@ -491,7 +504,7 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: soak all objs aarch64-objs aarch64-checks built unit asan check bench benched fuzz fuzzers demo deb install uninstall clean FORCE
+.PHONY: soak check-package all objs aarch64-objs aarch64-checks built unit asan check bench benched fuzz fuzzers demo deb install uninstall clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(ALL_OBJS:.o=.d)

@@ -109,7 +109,11 @@ static int open_output(struct broker *b)
 	const char *path = b->options.output;
 	int r;
 
-	if (path == NULL && b->has_dsn)
+	/* A service has no directory of its own to leave files in. */
+	if (path == NULL && !b->has_dsn && b->options.n_pids == 0)
+		log_warning("there is no DSN and no --output: profiles go "
+			    "nowhere");
+	if (path == NULL && (b->has_dsn || b->options.n_pids == 0))
 		return 0;
 	r = output_open(&b->output, path);
 	if (r < 0)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what building needs and is not there. Usage: deps.sh build|demo|test|bench|deb
+# Installs what building needs and is not there. Usage: deps.sh build|demo|test|bench|deb|package
 #
 # Where apt-get is (Debian, Ubuntu): the commands are printed before they run.
 # Elsewhere: says what is missing. If nothing is, this prints nothing and
@@ -24,6 +24,9 @@ test='check g++ clang binutils python3 openssl mandoc strace musl-tools
 # make deb.
 deb='dpkg-dev'
 
+# make check-package, beside make deb.
+package='debootstrap systemd-container'
+
 # What make bench compares with.
 bench='python3 bpftrace'
 
@@ -33,8 +36,9 @@ demo) packages="$build $demo" ;;
 test) packages="$build $demo $test" ;;
 bench) packages="$build $bench" ;;
 deb) packages="$build $deb" ;;
+package) packages="$build $deb $test $package" ;;
 *)
-	echo "usage: $0 build|demo|test|bench|deb" >&2
+	echo "usage: $0 build|demo|test|bench|deb|package" >&2
 	exit 2
 	;;
 esac

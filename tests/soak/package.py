@@ -1,0 +1,265 @@
+#!/usr/bin/python3
+"""The package in a Debian of its own, which systemd boots: installed, started,
+a process found and profiled, the profile at a server; what is stopped on
+purpose is started again, by the broker or by systemd's watchdog; upgraded,
+purged, and nothing is left.
+
+Makes that Debian once, by debootstrap, in $BUILD/package/debian, and boots it by
+systemd-nspawn with all changes in memory. Needs root, and the two packages that
+make check-package builds: $BUILD/package/*.deb, the second one newer.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+TESTS = pathlib.Path(__file__).resolve().parents[1] / 'integration'
+sys.path.insert(0, str(TESTS))
+
+import harness  # noqa: E402
+from harness import BUILD, Skip, check, children, exe_name, wait_for  # noqa: E402
+
+MIRROR = 'http://deb.debian.org/debian'
+DEBIAN = BUILD / 'package/debian'
+
+# What the package depends on, so that dpkg alone can install it.
+INCLUDE = ('systemd,systemd-sysv,dbus,libdw1,libelf1,libjansson4,libseccomp2,'
+           'libcurl4,zlib1g,libinih1,libunwind8,procps')
+
+UNIT = 'sentry-profd.service'
+NAMES = ('sentry-profd-capture', 'sentry-profd-unwind', 'sentry-profd-ship')
+
+# What nspawn's own filter leaves out, and the service's processes need.
+CALLS = ('ptrace process_vm_readv pidfd_getfd landlock_create_ruleset '
+         'landlock_add_rule landlock_restrict_self')
+
+CONFIG = '''
+[target "shares"]
+exe = /usr/local/bin/shares
+autostart = yes
+profile_session_sample_rate = 1.0
+'''
+
+
+def debian():
+    """The directory; made if it is not there."""
+    if DEBIAN.exists():
+        return DEBIAN
+    half = DEBIAN.with_suffix('.half')
+    shutil.rmtree(half, ignore_errors=True)
+    subprocess.run(['debootstrap', '--variant=minbase', f'--include={INCLUDE}',
+                    'bookworm', half, MIRROR], check=True,
+                   stdout=subprocess.DEVNULL)
+    half.rename(DEBIAN)
+    return DEBIAN
+
+
+class Machine:
+    """It boots, and ends with the test."""
+
+    def __init__(self, box):
+        self.share = box.make_dir('share')
+        for path in (BUILD / 'package').glob('*.deb'):
+            shutil.copy(path, self.share)
+        shutil.copy(BUILD / 'targets/shares', self.share)
+        self.program = box.start(
+            ['systemd-nspawn', '--quiet', '--boot', '--register=no',
+             '--keep-unit', '--volatile=overlay', '--console=pipe',
+             '--machine=profd-package',
+             '--capability=CAP_CHECKPOINT_RESTORE,CAP_NET_ADMIN',
+             f'--system-call-filter={CALLS}', f'--bind-ro={self.share}:/mnt',
+             '-D', debian()])
+        self.leader = 0
+        wait_for(self.has_booted, 'systemd has booted')
+
+    def has_booted(self):
+        check(self.program.running(), 'systemd-nspawn ended')
+        # It comes to be by two forks.
+        found = [pid for pid in children(self.program.pid)
+                 if exe_name(pid) == 'systemd']
+        self.leader = found[0] if found else 0
+        return self.leader and \
+            self.say('systemctl', 'is-system-running') in ('running',
+                                                           'degraded')
+
+    def run(self, *argv, ok=True):
+        """A command in it; its output."""
+        done = subprocess.run(
+            ['nsenter', '-t', str(self.leader), '-m', '-u', '-i', '-n', '-p',
+             *map(str, argv)], stdin=subprocess.DEVNULL, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        if ok:
+            check(done.returncode == 0, f'{argv}: {done.stdout}'
+                  f'{self.say("journalctl", "-n40", "--no-pager")}')
+        return done.stdout
+
+    def say(self, *argv):
+        return self.run(*argv, ok=False).strip()
+
+    def write(self, path, text, mode='600'):
+        self.run('sh', '-c', f"mkdir -p {os.path.dirname(path)} && "
+                 f"printf %s '{text}' >{path} && chmod {mode} {path}")
+
+    def show(self, name):
+        return self.say('systemctl', 'show', '-P', name, UNIT)
+
+    def pids(self, name):
+        """Of a daemon's processes, by the name of their executables."""
+        text = self.say('sh', '-c', 'for p in /proc/[0-9]*; do '
+                        'echo ${p#/proc/} $(readlink $p/exe); done')
+        return [int(line.split()[0]) for line in text.splitlines()
+                if line.endswith('/' + name)]
+
+    def files(self):
+        """All that there are, but what every boot and dpkg itself write."""
+        text = self.run('find', '/', '-xdev', '(', '-path', '/proc', '-o',
+                        '-path', '/sys', '-o', '-path', '/var/log', '-o',
+                        '-path', '/var/cache', '-o', '-path', '/mnt', '-o',
+                        '-path', '/tmp', '-o', '-path', '/var/tmp', '-o',
+                        '-path', '/var/lib/systemd', '-o', '-path', '/run',
+                        ')', '-prune', '-o', '-print')
+        return {line for line in text.splitlines()
+                if not re.search(r'^/var/lib/dpkg/|^/etc/\S+-$|^/dev/|'
+                                 r'/__pycache__', line)}
+
+    def accounts(self):
+        return self.run('cat', '/etc/passwd') + self.run('cat', '/etc/group')
+
+    def end(self):
+        self.program.process.terminate()
+        self.program.wait()
+
+
+def wait_chunks(server, n=1):
+    n += len(server.chunks)
+    wait_for(lambda: len(server.chunks) >= n, f'{n} chunks at the server')
+    return server.chunks[-1]
+
+
+def functions(chunk):
+    return {f.get('function') for f in chunk['profile']['frames']}
+
+
+def check_service(m):
+    check(m.show('ActiveState') == 'active', m.say('systemctl', 'status', UNIT))
+    wait_for(lambda: all(m.pids(name) for name in NAMES), 'all processes')
+    for name in NAMES:
+        for pid in m.pids(name):
+            status = m.run('cat', f'/proc/{pid}/status')
+            own = m.run('id', '-u', name).strip()
+            check(re.search(rf'^Uid:\s+{own}\s', status, re.M), status)
+            check(re.search(r'^NoNewPrivs:\s+1$', status, re.M), status)
+
+
+def configure(m, server):
+    m.write('/etc/sentry-profd/dsn', server.dsn)
+    m.write('/etc/sentry-profd/targets.d/shares.conf', CONFIG)
+    m.run('sh', '-c', "printf '[sentry]\\ndsn_file = "
+          f"/run/credentials/{UNIT}/dsn\\n[profiler]\\nchunk_seconds = 1\\n' "
+          '>/etc/sentry-profd/sentry-profd.conf')
+    m.run('sentry-profd', '--check-config')
+    # The credential is loaded at a start.
+    m.run('systemctl', 'restart', UNIT)
+
+
+def check_profiled(m, server):
+    m.run('cp', '/mnt/shares', '/usr/local/bin/shares')
+    m.run('systemd-run', '--quiet', '--unit=shares', '/usr/local/bin/shares')
+    chunk = wait_chunks(server, 2)
+    check({'busy_seventy', 'busy_thirty'} <= functions(chunk),
+          functions(chunk))
+    check('profiled' in m.show('StatusText'), m.show('StatusText'))
+
+
+def check_sampler_is_replaced(m, server):
+    """By the broker, in a second or two."""
+    old, = m.pids('sentry-profd-capture')
+    m.run('kill', '-STOP', old)
+    wait_for(lambda: m.pids('sentry-profd-capture') not in ([], [old]),
+             'another sampler')
+    wait_chunks(server, 2)
+    check(m.show('NRestarts') == '0', 'systemd started it again')
+
+
+def check_watchdog(m, server):
+    """A broker that is stopped, and its sampler with it: by systemd."""
+    broker = m.show('MainPID')
+    m.run('kill', '-STOP', broker, *m.pids('sentry-profd-capture'))
+    wait_for(lambda: m.show('NRestarts') == '1', 'the watchdog')
+    wait_for(lambda: m.show('ActiveState') == 'active', 'the service')
+    check('Watchdog timeout' in m.run('journalctl', '-u', UNIT), 'the journal')
+    wait_chunks(server, 2)
+    check(m.show('MainPID') != broker, 'the same broker')
+
+
+def check_upgrade(m, server, package):
+    version = m.run('dpkg-deb', '-f', package, 'Version').strip()
+    before = m.show('MainPID')
+    m.run('dpkg', '-i', package)
+    check(m.run('sentry-profd', '--version').split()[-1] == version, version)
+    check_service(m)
+    check(m.show('MainPID') != before, 'the old one runs on')
+    check('chunk_seconds = 1' in
+          m.run('cat', '/etc/sentry-profd/sentry-profd.conf'), 'configuration')
+    wait_chunks(server, 2)
+
+
+def check_purged(m, files, accounts):
+    target = m.say('systemctl', 'show', '-P', 'MainPID', 'shares')
+    m.run('dpkg', '--purge', 'sentry-profd')
+    left = {f for f in m.files() - files if f != '/usr/local/bin/shares'}
+    check(not left, f'left: {sorted(left)}')
+    check(m.accounts() == accounts, m.accounts())
+    check(m.show('LoadState') == 'not-found', m.show('LoadState'))
+    check('TracerPid:\t0' in m.run('cat', f'/proc/{target}/status'), 'traced')
+    check(m.say('systemctl', 'is-active', 'shares') == 'active', 'the target')
+
+
+def check_idle(m):
+    check(m.show('ActiveState') == 'active',
+          m.say('systemctl', 'status', '--no-pager', UNIT))
+    check(m.say('systemctl', 'is-enabled', UNIT) == 'enabled', 'enabled')
+    check(m.show('StatusText').startswith('0 processes'), m.show('StatusText'))
+    m.run('sentry-profctl', 'status')
+
+
+def step(function, *args):
+    print(f'      {function.__name__}', flush=True)
+    function(*args)
+
+
+def test_package(box):
+    if os.geteuid() != 0:
+        raise Skip('only root can boot a machine')
+    debs = sorted((BUILD / 'package').glob('*.deb'))
+    check(len(debs) == 2, f'{debs}: make check-package builds two')
+    server = box.server(tls=False)
+    m = Machine(box)
+    try:
+        files, accounts = m.files(), m.accounts()
+        m.run('dpkg', '-i', f'/mnt/{debs[0].name}')
+        # As it comes: nothing to profile, nowhere to send to, and well.
+        step(check_idle, m)
+        step(configure, m, server)
+        step(check_profiled, m, server)
+        step(check_service, m)
+        step(check_sampler_is_replaced, m, server)
+        step(check_watchdog, m, server)
+        step(check_upgrade, m, server, f'/mnt/{debs[1].name}')
+        step(check_purged, m, files, accounts)
+        # Nothing of the old one is in a new one's way.
+        m.run('dpkg', '-i', f'/mnt/{debs[1].name}')
+        step(check_idle, m)
+        server.check_requests()
+    except Exception:
+        print(m.say('journalctl', '-u', UNIT, '--no-pager', '-n', '60'))
+        raise
+    finally:
+        m.end()
+
+
+if __name__ == '__main__':
+    harness.main(globals())
