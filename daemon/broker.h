@@ -30,6 +30,7 @@
  *   measure.c   what targets use, for their chunks
  *   usage.c     of these, processor time and memory
  *   service.c   what a service manager is told
+ *   metrics.c   what a monitoring system asks for
  *
  * Single-threaded, one broker per process; a call never waits for a child.
  */
@@ -59,6 +60,7 @@
 
 struct broker;
 struct control;
+struct metrics;
 
 /* What a process has used, over all its lives. */
 struct usage {
@@ -135,6 +137,7 @@ struct broker {
 	struct output output;
 	int stats_fd; /* -1: none */
 	struct notify notify;
+	struct metrics *metrics; /* NULL: nobody asks for them */
 	bool privileged;
 	bool has_dsn;	       /* there is one at least, and chunks are sent */
 	char dsn[MSG_DSN_MAX]; /* of the options */

@@ -71,6 +71,7 @@ const struct config_key config_keys[] = {
 	PROFILER(KEY_NUMBER, "spool_max_age_seconds", spool_max_age_s, 1,
 		 365 * DAY_S, NULL),
 	PROFILER(KEY_PATH, "socket", socket, NO_RANGE),
+	PROFILER(KEY_TEXT, "metrics_listen", metrics_listen, NO_RANGE),
 
 	TARGET(KEY_PATTERN, "exe", exe, NO_RANGE),
 	TARGET(KEY_PATTERN, "comm", comm, NO_RANGE),

@@ -18,6 +18,7 @@
 #include "daemon/child.h"
 #include "daemon/finish.h"
 #include "daemon/log.h"
+#include "daemon/metrics.h"
 #include "daemon/operate.h"
 #include "daemon/pause.h"
 #include "daemon/privileges.h"
@@ -327,6 +328,8 @@ static int start(struct broker *b, struct loop_source **signals)
 	if (r == 0)
 		r = operate_start(b);
 	if (r == 0)
+		r = metrics_start(b);
+	if (r == 0)
 		r = watch_signals(b, signals);
 	if (r < 0) {
 		log_error("cannot start: %s", strerror(-r));
@@ -390,6 +393,7 @@ int main(int argc, char **argv)
 	files_free(b->files);
 	output_close(&b->output);
 	loop_remove(b->loop, &signals);
+	metrics_free(b->metrics);
 	loop_free(b->loop);
 	notify_fini(&b->notify);
 	return status;

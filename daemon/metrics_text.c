@@ -1,0 +1,231 @@
+/* The names are described in sentry-profd(8): they are an interface. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/broker.h"
+#include "daemon/log.h"
+#include "daemon/metrics.h"
+#include "daemon/usage.h"
+#include "lib/base/clock.h"
+#include "lib/base/small_file.h"
+#include "lib/unwind/unwind.h"
+
+/* The first error stays: later lines are not written any more. */
+struct text {
+	struct buf *buf;
+	int error;
+};
+
+#define PUT(t, ...)                                                     \
+	do {                                                            \
+		if ((t)->error == 0)                                    \
+			(t)->error = buf_printf((t)->buf, __VA_ARGS__); \
+	} while (0)
+
+static void family(struct text *t, const char *name, const char *type,
+		   const char *unit, const char *help)
+{
+	PUT(t, "# TYPE sentry_profd_%s %s\n", name, type);
+	if (unit != NULL)
+		PUT(t, "# UNIT sentry_profd_%s %s\n", name, unit);
+	PUT(t, "# HELP sentry_profd_%s %s\n", name, help);
+}
+
+static void labeled(struct text *t, const char *name, const char *label,
+		    const char *value, uint64_t n)
+{
+	PUT(t, "sentry_profd_%s{%s=\"%s\"} %llu\n", name, label, value,
+	    (unsigned long long)n);
+}
+
+static void plain(struct text *t, const char *name, uint64_t n)
+{
+	PUT(t, "sentry_profd_%s %llu\n", name, (unsigned long long)n);
+}
+
+static void put_processes(struct text *t, struct broker *b)
+{
+	uint64_t profiled = 0;
+
+	for (size_t i = 0; i < b->n_instances; i++)
+		profiled += b->instances[i]->target != NULL;
+	family(t, "build", "info", NULL, "The version that runs.");
+	PUT(t, "sentry_profd_build_info{version=\"%s\"} 1\n",
+	    SENTRY_PROFD_VERSION);
+	family(t, "processes", "gauge", NULL,
+	       "Processes that the configuration describes.");
+	labeled(t, "processes", "state", "profiled", profiled);
+	labeled(t, "processes", "state", "not_profiled",
+		b->n_instances - profiled);
+}
+
+static void put_samples(struct text *t, const struct instance_figures *f)
+{
+	const struct capture_counters *c = &f->capture;
+
+	family(t, "samples_expected", "counter", NULL,
+	       "Samples that there should be: a thread at a tick.");
+	plain(t, "samples_expected_total", c->expected);
+	family(t, "samples", "counter", NULL, "Samples that were taken.");
+	labeled(t, "samples_total", "kind", "captured", c->captured);
+	labeled(t, "samples_total", "kind", "repeated", c->repeated);
+	labeled(t, "samples_total", "kind", "filled", c->filled);
+	family(t, "missed", "counter", NULL, "Samples that were not.");
+	for (size_t i = 0; i < MISSED_N; i++)
+		labeled(t, "missed_total", "reason",
+			missed_reason_name((enum missed_reason)i),
+			c->missed[i]);
+	labeled(t, "missed_total", "reason", "no_capture",
+		f->missed_no_capture);
+}
+
+/* An octave each: within those, rates and percentiles are told by --stats. */
+static void put_pauses(struct text *t, const struct capture_counters *c)
+{
+	uint64_t sum = 0;
+	double end = 512e-9; /* of bucket 7, the first octave's last */
+
+	family(t, "pause_seconds", "histogram", "seconds",
+	       "How long a thread was stopped for a sample.");
+	for (size_t i = 0; i < PAUSE_BUCKETS; i++) {
+		sum += c->pauses[i];
+		if (i % 8 != 7)
+			continue;
+		/* What is longer than all of them is in the last bucket. */
+		if (i != PAUSE_BUCKETS - 1)
+			PUT(t,
+			    "sentry_profd_pause_seconds_bucket{le=\"%.9f\"} "
+			    "%llu\n",
+			    end, (unsigned long long)sum);
+		end *= 2;
+	}
+	PUT(t, "sentry_profd_pause_seconds_bucket{le=\"+Inf\"} %llu\n",
+	    (unsigned long long)sum);
+}
+
+static void put_stacks(struct text *t, const struct instance_figures *f)
+{
+	family(t, "stacks", "counter", NULL, "Stacks, by where they end.");
+	for (size_t e = 0; e < UNWIND_END_N; e++)
+		labeled(t, "stacks_total", "end",
+			unwind_end_name((enum unwind_end)e), f->ends[e]);
+}
+
+static void put_chunks(struct text *t, const struct broker *b,
+		       const struct instance_figures *f)
+{
+	const struct chunk_counts *c = &f->chunks;
+	struct msg_spool spool;
+
+	family(t, "chunks_made", "counter", NULL, "Chunks that were made.");
+	plain(t, "chunks_made_total", c->made);
+	family(t, "chunks", "counter", NULL, "Chunks, by what became of them.");
+	labeled(t, "chunks_total", "outcome", "sent", c->sent);
+	labeled(t, "chunks_total", "outcome", "written", c->written);
+	labeled(t, "chunks_total", "outcome", "spooled", c->spooled);
+	labeled(t, "chunks_total", "outcome", "idle", c->idle);
+	family(t, "chunks_discarded", "counter", NULL,
+	       "Chunks that arrive nowhere.");
+	for (uint32_t i = 0; i < DISCARD_N; i++)
+		if (c->discarded[i] != 0)
+			labeled(t, "chunks_discarded_total", "reason",
+				discard_name(i), c->discarded[i]);
+	family(t, "payload_bytes", "counter", "bytes",
+	       "Bytes of chunks, before they are compressed.");
+	plain(t, "payload_bytes_total", f->payload_bytes);
+	past_spool(b, &spool);
+	family(t, "spool_chunks", "gauge", NULL, "Chunks that wait.");
+	plain(t, "spool_chunks", spool.count);
+	family(t, "spool_bytes", "gauge", "bytes", "Their bytes.");
+	plain(t, "spool_bytes", spool.bytes);
+}
+
+/* Of one of ours that lives; 0 if it does not. */
+static uint64_t resident_bytes(int32_t pid)
+{
+	unsigned long long pages;
+	char path[32], text[64];
+
+	if (pid == 0)
+		return 0;
+	(void)snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	if (small_file_read(AT_FDCWD, path, text, sizeof(text)) < 0 ||
+	    sscanf(text, "%*u %llu", &pages) != 1)
+		return 0;
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* rss_bytes of *sum: of the moment. */
+static void add_child(struct usage *sum, const struct child *c)
+{
+	uint64_t ns = 0;
+
+	sum->cpu_s += c->usage.cpu_s;
+	if (c->pid != 0 && clock_process_ns(c->pid, &ns) == 0)
+		sum->cpu_s += (double)ns / 1e9;
+	sum->rss_bytes += resident_bytes(c->pid);
+}
+
+static void put_own(struct text *t, const struct broker *b)
+{
+	static const char *const names[USAGE_N] = {
+		[USAGE_BROKER] = "broker",
+		[USAGE_CAPTURE] = "capture",
+		[USAGE_UNWIND] = "unwind",
+		[USAGE_SHIP] = "ship",
+	};
+	struct usage of[USAGE_N] = {0};
+
+	of[USAGE_BROKER].cpu_s =
+		(double)(clock_cpu_ns() + files_used_ns(b->files)) / 1e9;
+	of[USAGE_BROKER].rss_bytes = resident_bytes(getpid());
+	add_child(&of[USAGE_CAPTURE], &b->capture);
+	for (size_t i = 0; i < b->n_unwinds; i++)
+		add_child(&of[USAGE_UNWIND], &b->unwinds[i]->child);
+	for (size_t i = 0; i < b->n_ships; i++)
+		add_child(&of[USAGE_SHIP], &b->ships[i]->child);
+	family(t, "cpu_seconds", "counter", "seconds",
+	       "Processor time of sentry-profd's own processes.");
+	for (size_t i = 0; i < USAGE_N; i++)
+		PUT(t, "sentry_profd_cpu_seconds_total{process=\"%s\"} %.6f\n",
+		    names[i], of[i].cpu_s);
+	family(t, "resident_bytes", "gauge", "bytes", "Memory of these.");
+	for (size_t i = 0; i < USAGE_N; i++)
+		labeled(t, "resident_bytes", "process", names[i],
+			of[i].rss_bytes);
+}
+
+static int metrics_text(void *broker, struct buf *ret)
+{
+	struct broker *b = broker;
+	struct text t = {.buf = ret};
+	struct instance_figures f;
+
+	figures_of_all(b, &f);
+	put_processes(&t, b);
+	put_samples(&t, &f);
+	put_pauses(&t, &f.capture);
+	put_stacks(&t, &f);
+	put_chunks(&t, b, &f);
+	put_own(&t, b);
+	PUT(&t, "# EOF\n");
+	return t.error;
+}
+
+int metrics_start(struct broker *b)
+{
+	const char *where = b->options.config.metrics_listen;
+	int r;
+
+	if (where[0] == '\0')
+		return 0;
+	r = metrics_new(b->loop, where, metrics_text, b, &b->metrics);
+	if (r < 0)
+		log_error("cannot listen at %s (metrics_listen): %s", where,
+			  r == -EINVAL ? "it is no path, 127.0.0.1:PORT or "
+					 "[::1]:PORT"
+				       : strerror(-r));
+	return r;
+}

@@ -1,0 +1,78 @@
+"""A strict reader of OpenMetrics text, as far as sentry-profd uses it: what
+promtool check metrics finds, and more.
+"""
+
+import re
+
+SUFFIXES = {'counter': ('_total',), 'gauge': ('',), 'info': ('_info',),
+            'histogram': ('_bucket',)}
+NAME = r'[a-zA-Z_:][a-zA-Z0-9_:]*'
+SAMPLE = re.compile(rf'({NAME})(?:\{{(.*)\}})? (\S+)')
+LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\n"])*)"(,|$)')
+
+
+class Fault(Exception):
+    pass
+
+
+def need(condition, text):
+    if not condition:
+        raise Fault(text)
+
+
+def labels(text):
+    found, at = {}, 0
+    while at < len(text):
+        m = LABEL.match(text, at)
+        need(m, f'labels: {text}')
+        need(m[1] not in found, f'twice: {m[1]}')
+        found[m[1]] = m[2]
+        at = m.end()
+    need(not text.endswith(','), text)
+    return found
+
+
+def read(text):
+    """{(name, ((label, value), ...)): number}; raises Fault."""
+    need(text.endswith('\n# EOF\n'), 'no # EOF')
+    found, families, family = {}, set(), None
+    for line in text[:-len('# EOF\n')].splitlines():
+        if line.startswith('#'):
+            m = re.fullmatch(rf'# (TYPE|UNIT|HELP) ({NAME}) (.+)', line)
+            need(m, line)
+            if m[1] == 'TYPE':
+                need(m[2] not in families, f'twice: {line}')
+                need(m[3] in SUFFIXES, line)
+                families.add(m[2])
+                family, kind = m[2], m[3]
+            need(m[2] == family, f'of another family: {line}')
+            if m[1] == 'UNIT':
+                need(family.endswith('_' + m[3]), line)
+            continue
+        m = SAMPLE.fullmatch(line)
+        need(m, line)
+        need(m[1] in [family + s for s in SUFFIXES[kind]],
+             f'no sample of {family}, a {kind}: {line}')
+        key = m[1], tuple(sorted(labels(m[2] or '').items()))
+        need(key not in found, f'twice: {line}')
+        found[key] = float(m[3])
+        need(kind == 'gauge' or found[key] >= 0, line)
+    check_histograms(found)
+    return found
+
+
+def check_histograms(found):
+    """Buckets grow, in their bounds and in what they hold, up to +Inf."""
+    for name in {n for n, _ in found if n.endswith('_bucket')}:
+        last = (float('-inf'), 0)
+        for (n, of), value in found.items():
+            if n == name:
+                bound = float(dict(of)['le'])
+                need(bound > last[0] and value >= last[1], f'{name} {of}')
+                last = (bound, value)
+        need(last[0] == float('inf'), f'{name}: no +Inf')
+
+
+def total(found, name, **wanted):
+    return sum(v for (n, of), v in found.items() if n == 'sentry_profd_' + name
+               and wanted.items() <= dict(of).items())

@@ -1,0 +1,159 @@
+#!/usr/bin/python3
+"""What a monitoring system is told, and who asks in a way that is none."""
+
+import re
+import socket
+
+import harness
+import openmetrics
+from harness import ROOT, check
+
+GET = b'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n'
+
+
+def start(box, where):
+    """A run that is profiled and serves its metrics."""
+    path = box.make_dir('config') / 'profd.conf'
+    path.write_text(f'[profiler]\nmetrics_listen = {where}\n')
+    path.chmod(0o600)
+    profd = box.profd([box.target('shares')], '--config', path,
+                      '--chunk-seconds', '1')
+    return profd.wait_attached()
+
+
+def connect(where):
+    if where.startswith('/'):
+        s = socket.socket(socket.AF_UNIX)
+        # With a time limit it would not wait for a place in the queue.
+        s.connect(where)
+        s.settimeout(harness.PATIENCE_S)
+        return s
+    return socket.create_connection(('127.0.0.1', int(where.split(':')[1])),
+                                    harness.PATIENCE_S)
+
+
+def rest(s):
+    """All that comes until the end."""
+    data = b''
+    while True:
+        try:
+            more = s.recv(65536)
+        except ConnectionResetError:
+            return data
+        if not more:
+            return data
+        data += more
+
+
+def ask(where, request=GET):
+    """The answer's status, headers and body."""
+    with connect(where) as s:
+        s.sendall(request)
+        head, _, body = rest(s).partition(b'\r\n\r\n')
+    first, *lines = head.decode().split('\r\n')
+    headers = dict(line.split(': ', 1) for line in lines)
+    check(headers.get('Content-Length') == str(len(body)), f'{headers}')
+    return first, headers, body.decode()
+
+
+def scrape(where):
+    first, headers, body = ask(where)
+    check(first == 'HTTP/1.1 200 OK', first)
+    check(headers['Content-Type'].startswith(
+        'application/openmetrics-text; version=1.0.0'), f'{headers}')
+    return openmetrics.read(body)
+
+
+def test_figures(box):
+    where = str(box.make_dir('metrics') / 'socket')
+    profd = start(box, where)
+    profd.wait_chunks(2)
+    profd.wait_looks(60)
+    found = scrape(where)
+    total = openmetrics.total
+    check(total(found, 'processes', state='profiled') == 1, f'{found}')
+    check(total(found, 'samples_total') > 0, f'{found}')
+    check(total(found, 'samples_total') + total(found, 'missed_total') <=
+          total(found, 'samples_expected_total') + 8, f'{found}')
+    check(total(found, 'chunks_total', outcome='written') >= 1, f'{found}')
+    check(total(found, 'stacks_total') > 0, f'{found}')
+    check(total(found, 'pause_seconds_bucket', le='+Inf') > 0, f'{found}')
+    for process in ('broker', 'capture', 'unwind', 'ship'):
+        check(total(found, 'resident_bytes', process=process) > 1e5, process)
+    # What counts up never goes down.
+    later = scrape(where)
+    down = [k for k in found if k[0].endswith(('_total', '_bucket'))
+            and later[k] < found[k]]
+    check(not down, f'{down}')
+    # And all of it is described.
+    page = (ROOT / 'docs/sentry-profd.8').read_text()
+    names = {re.sub('_(bucket|info)$', '', n) for n, _ in found}
+    missing = [n for n in names if n not in page]
+    check(not missing, f'not in the manual page: {missing}')
+    profd.interrupt()
+    check(not box.dir.joinpath(where).exists(), 'the socket is left behind')
+
+
+def test_port(box):
+    port = harness.free_port()
+    profd = start(box, f'127.0.0.1:{port}')
+    scrape(f'127.0.0.1:{port}')
+    profd.interrupt()
+
+
+def test_what_is_no_request(box):
+    where = str(box.make_dir('metrics') / 'socket')
+    profd = start(box, where)
+    for request, status in (
+            (b'GET / HTTP/1.1\r\n\r\n', '404'),
+            (b'GET /metricsx HTTP/1.1\r\n\r\n', '404'),
+            (b'GET /metrics\r\n\r\n', '404'),
+            (b'POST /metrics HTTP/1.1\r\n\r\n', '405'),
+            (b'\r\n\r\n', '405'),
+            (b'GET /metrics HTTP/1.1\r\nx: \0\r\n', '400'),
+            (b'x' * 4096, '400')):
+        first, _, _ = ask(where, request)
+        check(first.split()[1] == status, f'{request[:40]}: {first}')
+    # In parts.
+    with connect(where) as s:
+        for i in range(len(GET)):
+            s.sendall(GET[i:i + 1])
+        check(b'200 OK' in rest(s), 'a request in parts')
+    profd.interrupt()
+
+
+def test_clients_that_wait(box):
+    """Who says nothing loses his place to others; who does not read keeps nobody
+    waiting."""
+    where = str(box.make_dir('metrics') / 'socket')
+    profd = start(box, where)
+    silent = [connect(where) for _ in range(20)]
+    deaf = [connect(where) for _ in range(3)]
+    for s in deaf:
+        s.sendall(GET)
+    scrape(where)
+    ended = 0
+    for s in silent[:12]:
+        ended += s.recv(1) == b''
+    check(ended == 12, f'{ended} of those that said nothing were ended')
+    # The daemon is well: it samples on.
+    profd.wait_chunks(1)
+    scrape(where)
+    for s in silent + deaf:
+        s.close()
+    profd.interrupt()
+
+
+def test_wrong_places(box):
+    for where in ('0.0.0.0:9000', '127.0.0.1', '127.0.0.1:0', '[::]:80',
+                  '127.0.0.1:65536', 'localhost:9000', 'socket'):
+        path = box.make_dir('config') / 'profd.conf'
+        path.write_text(f'[profiler]\nmetrics_listen = {where}\n')
+        path.chmod(0o600)
+        profd = box.profd([box.target('shares')], '--config', path)
+        check(profd.wait() == 1, f'{where}: {profd.stderr}')
+        check('metrics_listen' in profd.stderr, profd.stderr)
+
+
+if __name__ == '__main__':
+    harness.main(globals())
