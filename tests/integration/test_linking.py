@@ -195,6 +195,36 @@ def test_python(box):
     run_requests(box, python_app, 'pthread')
 
 
+def test_a_daemon_that_comes_and_goes(box):
+    """It is found by itself, and so is the next one."""
+    play = Play(box)
+    transactions = c_app(play)
+
+    def wait_linked():
+        """Requests until one is linked to a chunk that arrived."""
+        def linked():
+            n = len(transactions())
+            play.tell('/request\n')
+            wait_for(lambda: len(transactions()) > n, 'its transaction')
+            return 'profile' in transactions()[-1]['contexts']
+        wait_for(linked, 'a transaction that is linked')
+        return check_linked(play, transactions()[-1])
+
+    play.tell('/nobody is there\n')
+    wait_for(lambda: len(transactions()) == 1, 'its transaction')
+    check('profile' not in transactions()[0]['contexts'], 'linked to nothing')
+    play.start_daemon()
+    first = wait_linked()
+    play.tell('/open')
+    play.profd.signal(9)
+    play.profd.wait()
+    wait_for(lambda: is_let_go(play.pid), 'it is let go')
+    play.start_daemon()
+    play.tell('')
+    check(wait_linked() != first, 'another daemon is another profiler')
+    play.profd.interrupt()
+
+
 def test_in_a_container(box):
     """Its own numbers are others than the daemon's."""
     play = Play(box)
