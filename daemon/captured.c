@@ -27,12 +27,19 @@
 #include "daemon/readers.h"
 #include "daemon/realtime.h"
 #include "daemon/slots.h"
+#include "daemon/tell.h"
 #include "daemon/ticker.h"
 #include "lib/base/loop.h"
 #include "lib/capture/capture.h"
 
 /* At the end: how long stops and credits are waited for. */
 #define FINISH_NS (2 * NS_PER_SEC)
+
+/*
+ * To let go of one target takes some 5 us for each thread of the others: no
+ * more than one of so many parts of the time.
+ */
+#define LEAVE_SHARE 50
 
 static struct {
 	struct loop *loop;
@@ -45,8 +52,10 @@ static struct {
 	sigset_t child_signal;
 	int signal_fd;
 	bool behind;  /* more wait statuses are there than were taken */
-	bool leaving; /* a target is to be let go of: by this tracer's end */
+	bool leaving; /* a target is to be let go of: by this tracer's end, */
+	uint64_t leave_ns; /* but not before */
 	bool finishing;
+	bool settling; /* no tick is taken any more by this tracer */
 	struct realtime realtime;
 	bool keep_sessions;
 } me = {.signal_fd = -1};
@@ -62,50 +71,16 @@ static void die(const char *what, int error)
 	exit(EXIT_FAILURE);
 }
 
-static void send_broker(const void *message, size_t size, const int *fds,
-			size_t n_fds)
-{
-	/* The broker is gone: so are we, and the kernel detaches. */
-	if (ipc_send(MSG_FD, message, size, fds, n_fds) < 0)
-		exit(EXIT_FAILURE);
-}
-
-static void send_state(uint32_t target, enum target_state state, int error)
-{
-	const struct msg_target_state m = {
-		.h = MSG_HEADER(MSG_TARGET_STATE, msg_target_state),
-		.target = target,
-		.state = state,
-		.error = error,
-	};
-
-	send_broker(&m, sizeof(m), NULL, 0);
-}
-
-static void ring_is_broken(uint32_t ring)
-{
-	const struct msg_ring_broken m = {
-		.h = MSG_HEADER(MSG_RING_BROKEN, msg_ring_broken),
-		.ring = ring,
-	};
-
-	send_broker(&m, sizeof(m), NULL, 0);
-}
-
 static int make_ring(void *ctx, struct ipc_message *message)
 {
 	const struct msg_ring_make *m = (const void *)message->bytes;
-	const struct msg_ring_made made = {
-		.h = MSG_HEADER(MSG_RING_MADE, msg_ring_made),
-		.ring = m->ring,
-	};
 	int fd, r;
 
 	(void)ctx;
 	r = readers_make(me.readers, m->ring, ipc_take_fd(message, 0), &fd);
 	if (r < 0)
 		return r;
-	send_broker(&made, sizeof(made), &fd, 1);
+	tell_ring_made(m->ring, fd);
 	close_fd(&fd);
 	return 0;
 }
@@ -118,7 +93,7 @@ static void on_tick(void *ctx)
 	beat();
 	/* Ticks that it leaves out are late at the next one. */
 	if (!ticker_take(&me.ticker, now) || me.realtime.exceeded ||
-	    me.leaving || me.finishing)
+	    me.settling)
 		return;
 	capture_tick(me.capture, me.ticker.tick,
 		     ticker_time(&me.ticker, me.ticker.tick), now);
@@ -146,13 +121,13 @@ static int add_target(void *ctx, struct ipc_message *message)
 			&me.heartbeat->slots[m->slot],
 			ticker_at(&me.ticker, clock_mono_ns()));
 	if (r < 0) {
-		send_state(m->target, TARGET_REFUSED, -r);
+		tell_state(m->target, TARGET_REFUSED, -r);
 		return 0;
 	}
 	if (m->wants_pointers)
 		capture_want_pointers(me.capture, m->target);
 	slots_take(&me.slots, m->slot, m->target);
-	send_state(m->target, TARGET_ATTACHED, 0);
+	tell_state(m->target, TARGET_ATTACHED, 0);
 	return 0;
 }
 
@@ -256,7 +231,7 @@ static int run_once(int timeout_ms)
 	/* Whoever waits for an end, or has to look at a new program. */
 	if (me.slots.noted)
 		readers_tell(me.readers);
-	slots_tell(&me.slots, send_state);
+	slots_tell(&me.slots, tell_state);
 	return r;
 }
 
@@ -306,7 +281,7 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 			&(const struct readers_options){
 				.loop = me.loop,
 				.capture = me.capture,
-				.broken = ring_is_broken,
+				.broken = tell_ring_broken,
 			},
 			&me.readers);
 	if (r == 0)
@@ -347,28 +322,51 @@ static void settle(void)
 	readers_tell(me.readers);
 }
 
-/* A thread's; its end lets go of all. */
+/*
+ * The others are traced again. That takes its time, the longer the more there
+ * are: where many are let go of, they go together.
+ */
+static void go_on(uint64_t since_ns)
+{
+	uint64_t now;
+
+	capture_attach_again(me.capture);
+	me.leaving = false;
+	now = clock_mono_ns();
+	me.leave_ns = now + LEAVE_SHARE * (now - since_ns);
+}
+
+static bool ends(void)
+{
+	return me.finishing || (me.leaving && clock_mono_ns() >= me.leave_ns);
+}
+
+/* A thread's; its end lets go of all. ctx: since when they are let go of. */
 static void *trace(void *ctx)
 {
+	uint64_t *since_ns = ctx;
 	int r = 0;
 
 	realtime_start(&me.realtime);
 	me.heartbeat->scheduler = me.realtime.scheduler;
 	if (me.leaving)
-		capture_attach_again(me.capture);
-	me.leaving = false;
-	while (r == 0 && !me.finishing && !me.leaving)
+		go_on(*since_ns);
+	while (r == 0 && !ends())
 		r = run_once(HEARTBEAT_EVERY_MS);
 	if (r < 0)
 		die("epoll_wait", -r);
+	*since_ns = clock_mono_ns();
+	me.settling = true;
 	settle();
-	return ctx;
+	me.settling = false;
+	return NULL;
 }
 
 static void run_tracer(void)
 {
+	static uint64_t since_ns;
 	pthread_t tracer;
-	int r = pthread_create(&tracer, NULL, trace, NULL);
+	int r = pthread_create(&tracer, NULL, trace, &since_ns);
 
 	if (r != 0)
 		die("the tracer", r);
@@ -380,9 +378,6 @@ int main(int argc, char **argv)
 	struct ipc_message message;
 	const struct msg_init *init =
 		child_start(argc, argv, "sentry-profd-capture", &message);
-	const struct msg_capture_done done = {
-		.h = MSG_HEADER(MSG_CAPTURE_DONE, msg_capture_done),
-	};
 	int heartbeat_fd = ipc_take_fd(&message, 0);
 
 	me.heartbeat = mmap(NULL, sizeof(*me.heartbeat), PROT_READ | PROT_WRITE,
@@ -394,6 +389,6 @@ int main(int argc, char **argv)
 	child_is_ready();
 	while (!me.finishing)
 		run_tracer();
-	send_broker(&done, sizeof(done), NULL, 0);
+	tell_done();
 	return EXIT_SUCCESS;
 }

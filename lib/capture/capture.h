@@ -85,8 +85,9 @@ must_check int capture_add(struct capture *c, uint32_t target, int32_t pid,
 
 /*
  * From here on its records of threads tell their pointers, where they are known
- * (struct record_thread): of those that are not stopped by what the kernel knows
- * of their locks, which costs two system calls a thread. Before its first tick.
+ * (struct record_thread): of those that are not stopped by what the kernel
+ * knows of their locks, which costs two system calls a thread. Before its first
+ * tick.
  */
 void capture_want_pointers(struct capture *c, uint32_t target);
 
@@ -127,11 +128,11 @@ void capture_hint(struct capture *c, const struct capture_sink *sink,
 		  const struct snapshot_second *second);
 
 /*
- * The target is to be let go of. Then, without another tick: capture_settle,
- * until it returns true or for as long as one cares to wait; the end of the
- * calling thread; and in another one, of the same process, at once,
- * capture_attach_again. Returns 0, or -ENOENT if there is no such target (any
- * more).
+ * The target is to be let go of: it is not looked at any more. Then, without
+ * another tick, capture_settle, until it returns true or for as long as one
+ * cares to wait; the end of the calling thread; and in another one, of the same
+ * process, at once, capture_attach_again. Returns 0, or -ENOENT if there is no
+ * such target (any more).
  */
 must_check int capture_remove(struct capture *c, uint32_t target);
 

@@ -194,7 +194,7 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	const bool rested = t->next_tick > last_tick;
 	uint64_t ticks, since, left_out = 0;
 
-	if (tick <= last_tick || tick < t->next_tick || t->ended)
+	if (tick <= last_tick || tick < t->next_tick || t->ended || t->leaving)
 		return false;
 	since = t->capture->options.now_ns();
 	ticks = ticks_due(t, tick);

@@ -59,6 +59,10 @@ static void remove_it(void)
 	start_threads();
 	ck_assert_int_eq(capture_remove(l.capture, LIVE_TARGET), 0);
 	ck_assert_int_eq(capture_remove(l.capture, LIVE_TARGET + 1), -ENOENT);
+	/* Nobody is stopped for it any more. */
+	live_settle(&l);
+	live_tick(&l);
+	ck_assert_uint_eq(capture_pending(l.capture), 0);
 }
 
 START_TEST(the_one_that_is_removed)
