@@ -93,8 +93,8 @@ sentry-profd_SRC = profd ship_files finish broker pause limit patience children 
 	options options_help \
 	instance lifecycle session clients client_page thread_number \
 	targets attach figures discovery identify connector reload idle \
-	operate adopt rights status control control_message control_socket allowance peer \
-	service notify metrics metrics_text \
+	operate adopt rights status inbound control control_message control_socket \
+	allowance peer service notify metrics metrics_text \
 	process files open rooted spawn output spool_dir accounts id child \
 	config config_read config_keys config_value config_print \
 	config_resolve match match_facts privileges log log_limit

@@ -10,6 +10,7 @@
 #include "daemon/allowance.h"
 #include "daemon/control_message.h"
 #include "daemon/control_socket.h"
+#include "daemon/inbound.h"
 #include "daemon/log.h"
 #include "lib/base/clock.h"
 #include "lib/base/ipc.h"
@@ -64,7 +65,7 @@ static void end(struct connection *c)
 	if (c->is_greeted)
 		control->user->gone(control->ctx, &c->peer);
 	loop_remove(control->loop, &c->source);
-	close_fd(&c->fd);
+	inbound_close(&c->fd, control->socket.is_safe);
 	allowance_close(&control->allowance, c->peer.is.uid);
 	free(c);
 }
@@ -151,8 +152,9 @@ static void on_readable(void *ctx)
 			loop_remove(control->loop, &c->source);
 			return;
 		}
-		n = recv(c->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		n = inbound_recv(c->fd, control->socket.is_safe, bytes,
+				 sizeof(bytes));
+		if (n == -EAGAIN || n == -EINTR)
 			return;
 		if (n <= 0 || !hear(c, bytes, (size_t)n)) {
 			end(c);
@@ -198,7 +200,7 @@ static void take(struct control *control, int fd)
 	return;
 out:
 	free(c);
-	close_fd(&fd);
+	inbound_close(&fd, control->socket.is_safe);
 }
 
 static void on_connect(void *ctx)

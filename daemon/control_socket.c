@@ -129,11 +129,9 @@ static int start_listening(const struct sockaddr_un *address, bool public,
 		       0);
 	if (s->fd < 0)
 		return -errno;
-	/*
-	 * We take no descriptors, and dropping one may mean to wait (a socket
-	 * that lingers). Inherited by connections; since Linux 6.16.
-	 */
-	(void)setsockopt(s->fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
+	/* Inherited by connections; since Linux 6.16. */
+	s->is_safe = setsockopt(s->fd, SOL_SOCKET, SO_PASSRIGHTS, &off,
+				sizeof(off)) == 0;
 	r = bind_with_mode(s->fd, address, public ? 0666 : 0600);
 	if (r == 0 && stat(s->path, &st) < 0)
 		r = -errno;

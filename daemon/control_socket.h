@@ -12,8 +12,9 @@
 #include "lib/base/util.h"
 
 struct control_socket {
-	int fd;	     /* listens, does not block; -1: none */
-	int lock_fd; /* PATH.lock, as long as it is ours */
+	int fd;	      /* listens, does not block; -1: none */
+	bool is_safe; /* its connections take no descriptors (inbound.h) */
+	int lock_fd;  /* PATH.lock, as long as it is ours */
 	char path[PATH_MAX];
 	dev_t device; /* of the socket's file */
 	ino_t inode;
