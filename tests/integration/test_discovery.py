@@ -78,10 +78,15 @@ def test_within_200_ms(box):
 
     def turn():
         program = service.start('web')
-        began = time.monotonic()
-        service.wait_profiled(program.pid)
-        took = time.monotonic() - began
-        return [f'{took:.3f} s'] if took > 0.2 * stretch() else []
+        found = []
+        for pid in (program.pid, None):
+            pid = pid or fork(program)
+            began = time.monotonic()
+            service.wait_profiled(pid)
+            took = time.monotonic() - began
+            if took > 0.2 * stretch():
+                found.append(f'{took:.3f} s')
+        return found
     in_turns(turn)
 
 
