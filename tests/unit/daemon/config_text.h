@@ -1,0 +1,87 @@
+/*
+ * What the tests of the configuration share: a text is read into config, and
+ * faults has what was wrong with it.
+ */
+#ifndef TESTS_UNIT_DAEMON_CONFIG_TEXT_H
+#define TESTS_UNIT_DAEMON_CONFIG_TEXT_H
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/config.h"
+
+#define DSN	 "https://0123456789abcdef@sentry.example.com:8443/a/42"
+#define SHOWN	 "https://...@sentry.example.com:8443/a/42"
+#define RULES	 "comm = x\nprofile_session_sample_rate = 1\n"
+#define TARGET_X "[target \"x\"]\n" RULES
+
+static struct config config;
+static struct config_faults faults;
+
+static void setup(void)
+{
+	config_init(&config);
+	config_faults_fini(&faults);
+}
+
+static void teardown(void)
+{
+	config_fini(&config);
+	config_faults_fini(&faults);
+}
+
+static void read_as(const char *text, enum config_place place, uint32_t mode)
+{
+	struct config_text t = {"f",	      place, text,
+				strlen(text), mode,  geteuid()};
+
+	config_read_text(&config, &t, &faults);
+}
+
+static void read_main(const char *text)
+{
+	read_as(text, CONFIG_MAIN, 0100600);
+}
+
+static inline char *nothing(const char *name)
+{
+	(void)name;
+	return NULL;
+}
+
+static void show_faults(void)
+{
+	for (size_t i = 0; i < faults.n; i++)
+		(void)fprintf(stderr, "%s\n", faults.v[i].text);
+}
+
+static void resolve(void)
+{
+	int r = config_resolve(&config, nothing, &faults);
+
+	show_faults();
+	ck_assert_int_eq(r, 0);
+}
+
+/* Every line of expected is a fault, and there are no others. */
+static void expect(const char *expected)
+{
+	size_t i = 0;
+
+	show_faults();
+	while (*expected != '\0') {
+		size_t n = strcspn(expected, "\n");
+
+		ck_assert_uint_lt(i, faults.n);
+		ck_assert_msg(strncmp(faults.v[i].text, expected, n) == 0,
+			      "'%s' is not '%.*s'", faults.v[i].text, (int)n,
+			      expected);
+		i++;
+		expected += n + (expected[n] == '\n');
+	}
+	ck_assert_uint_eq(faults.n, i);
+}
+
+#endif
