@@ -79,14 +79,3 @@ void thread_find_pointer(struct thread *th)
 	th->pointer = find_pointer(th);
 	target_was_read(t, since, BEFORE_HEAD_MAX);
 }
-
-void thread_note_pointer(struct thread *th, uint64_t pointer)
-{
-	if (pointer == 0 || pointer == th->pointer)
-		return;
-	th->pointer = pointer;
-	if (!th->target->wants_pointers)
-		return;
-	th->name_tick = 0;
-	th->target->names_tick = 0;
-}

@@ -174,6 +174,19 @@ bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns)
 	return true;
 }
 
+void thread_tell_pointer(struct thread *th, uint64_t pointer, uint64_t tick,
+			 uint64_t time_ns)
+{
+	char comm[COMM_SIZE];
+
+	if (pointer != 0)
+		th->pointer = pointer;
+	if (!th->target->wants_pointers || th->pointer == th->told_pointer)
+		return;
+	memcpy(comm, th->comm, sizeof(comm));
+	(void)tell_name(th, comm, tick, time_ns);
+}
+
 /*
  * Returns the first tick at which one is due again. The name of who is asleep
  * is left alone in the end: another thread can change it, but hardly does.

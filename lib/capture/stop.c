@@ -151,10 +151,11 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 
 	arch_to_dwarf(raw, regs);
 	remember(th, regs, raw);
-	thread_note_pointer(th, arch_thread_pointer(raw));
 	/* It was interrupted for a reader that is gone. */
 	if (!thread_is_known(th))
 		return -ENOBUFS;
+	thread_tell_pointer(th, arch_thread_pointer(raw), th->pending_tick,
+			    th->pending_ns);
 	if (th->hint_top == 0)
 		th->hint_top = th->own_end = arch_thread_pointer(raw);
 	return thread_copy(th, th->pending_tick, th->pending_ns, regs,

@@ -285,6 +285,12 @@ void target_tell_gone(struct target *t, uint64_t tick, uint64_t time_ns);
 bool target_tell_tick(struct target *t, uint64_t tick, uint64_t time_ns);
 /* Before its first record. False if there is no room to tell. */
 bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns);
+/*
+ * A stop has shown its thread pointer: the reader is told before the sample of
+ * that stop, if it wants to know and does not.
+ */
+void thread_tell_pointer(struct thread *th, uint64_t pointer, uint64_t tick,
+			 uint64_t time_ns);
 /* Reads the names again that are due, and tells the reader of new ones. */
 void target_rename(struct target *t, uint64_t tick, uint64_t time_ns);
 /* False if what is written of it would not be understood. */
@@ -311,8 +317,6 @@ void thread_drop(struct thread *th);
 /* pointer.c */
 /* The thread pointer, if the reader wants it and no stop has shown it. */
 void thread_find_pointer(struct thread *th);
-/* A stop has shown it: the reader is told at the next tick. */
-void thread_note_pointer(struct thread *th, uint64_t pointer);
 
 /* slow.c: memory that makes us wait */
 /* It has done so for long enough, and is to be left alone. */
