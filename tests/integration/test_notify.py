@@ -71,6 +71,28 @@ def test_ready_status_stopping(box):
     check(manager.senders == {profd.pid}, manager.senders)
 
 
+def test_reload(box):
+    """A configuration that is read again, be it good or not."""
+    manager = Manager(box)
+    path = box.make_dir('config') / 'profd.conf'
+    path.write_text('[profiler]\nrate_hz = 97\n')
+    path.chmod(0o600)
+    profd = box.profd([], '--config', path, '--socket',
+                      box.make_dir('run') / 'socket', env=manager.env())
+    for text in ('rate_hz = 89\n', 'rate_hz = none\n'):
+        manager.wait_once('READY=1')
+        manager.said.clear()
+        path.write_text('[profiler]\n' + text)
+        profd.signal(signal.SIGHUP)
+        manager.wait_once('RELOADING=1')
+        check('READY=1' not in manager.said, manager.said)
+        check(any(line.startswith('MONOTONIC_USEC=') for line in manager.said),
+              manager.said)
+    manager.wait_once('READY=1')
+    check(profd.running(), profd.stderr)
+    profd.interrupt()
+
+
 def test_abstract_name(box):
     manager = Manager(box, abstract=True)
     profd = box.profd([box.target('shares')], env=manager.env())

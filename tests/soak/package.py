@@ -174,6 +174,20 @@ def check_profiled(m, server):
     check('profiled' in m.show('StatusText'), m.show('StatusText'))
 
 
+def check_reload(m, server):
+    """Taken over, or refused and nothing changed."""
+    path = '/etc/sentry-profd/targets.d/shares.conf'
+    m.write(path, CONFIG + 'environment = reloaded\n')
+    m.run('systemctl', 'reload', UNIT)
+    wait_for(lambda: wait_chunks(server)['environment'] == 'reloaded',
+             'the new environment')
+    m.write(path, CONFIG + 'no_such_key = 1\n')
+    m.run('sh', '-c', f'! systemctl reload {UNIT}')
+    check('no_such_key' in m.run('journalctl', '-u', UNIT), 'the journal')
+    check(wait_chunks(server)['environment'] == 'reloaded', 'it is changed')
+    m.write(path, CONFIG)
+
+
 def check_sampler_is_replaced(m, server):
     """By the broker, in a second or two."""
     old, = m.pids('sentry-profd-capture')
@@ -246,6 +260,7 @@ def test_package(box):
         step(configure, m, server)
         step(check_profiled, m, server)
         step(check_service, m)
+        step(check_reload, m, server)
         step(check_sampler_is_replaced, m, server)
         step(check_watchdog, m, server)
         step(check_upgrade, m, server, f'/mnt/{debs[1].name}')
