@@ -21,9 +21,14 @@ printf 'Source: sentry-profd\n\nPackage: sentry-profd\nArchitecture: any\n' \
 	>"$work/debian/control"
 executables=$(find "$dir" -type f -perm -100 ! -name '*.py' ! -name '*.so*')
 libraries=$(find "$dir" -type f -name '*.so*')
+[ -n "$executables" ] && [ -n "$libraries" ] || {
+	echo "$0: nothing is installed in $dir" >&2
+	exit 1
+}
 # shellcheck disable=SC2086
-depends=$(cd "$work" && dpkg-shlibdeps -O $executables $libraries |
-	sed -n 's/^shlibs:Depends=//p')
+(cd "$work" && dpkg-shlibdeps -O $executables $libraries >depends)
+depends=$(sed -n 's/^shlibs:Depends=//p' "$work/depends")
+[ -n "$depends" ]
 
 # shellcheck disable=SC2086
 strip --strip-unneeded --remove-section=.comment --remove-section=.note \
