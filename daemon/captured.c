@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -32,7 +31,7 @@
 #include "lib/base/loop.h"
 #include "lib/capture/capture.h"
 
-/* At the end: how long stops and credits are waited for. */
+/* How long stops and credits are waited for at the end. */
 #define FINISH_NS (2 * NS_PER_SEC)
 
 /*
@@ -100,6 +99,13 @@ static void on_tick(void *ctx)
 	readers_tick(me.readers, now);
 }
 
+/* Where nobody is left there are no ticks until somebody comes. */
+static void rest(void)
+{
+	if (slots_are_free(&me.slots))
+		ticker_stop(&me.ticker, me.loop);
+}
+
 static int add_target(void *ctx, struct ipc_message *message)
 {
 	const struct msg_target_add *m = (const void *)message->bytes;
@@ -122,6 +128,7 @@ static int add_target(void *ctx, struct ipc_message *message)
 			ticker_at(&me.ticker, clock_mono_ns()));
 	if (r < 0) {
 		tell_state(m->target, TARGET_REFUSED, -r);
+		rest();
 		return 0;
 	}
 	if (m->wants_pointers)
@@ -229,9 +236,11 @@ static int run_once(int timeout_ms)
 			me.behind = capture_reap(me.capture);
 	}
 	/* Whoever waits for an end, or has to look at a new program. */
-	if (me.slots.noted)
+	if (me.slots.noted) {
 		readers_tell(me.readers);
-	slots_tell(&me.slots, tell_state);
+		slots_tell(&me.slots, tell_state);
+		rest();
+	}
 	return r;
 }
 
@@ -248,7 +257,6 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		.event = slots_note,
 		.ctx = &me.slots,
 	};
-	struct rlimit files;
 	sigset_t blocked;
 	int r;
 
@@ -258,10 +266,7 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 	/* A hung capture must not outlive the broker that would kill it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		die("prctl", errno);
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &files);
-	}
+	privileges_all_files();
 	close_fd(&heartbeat_fd);
 	sigemptyset(&me.child_signal);
 	sigaddset(&me.child_signal, SIGCHLD);

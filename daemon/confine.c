@@ -1,5 +1,6 @@
 #include "daemon/confine.h"
 
+#include <stdbool.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -51,6 +52,12 @@ static int allow_in(int ruleset, int dir)
 		       : 0;
 }
 
+/* EPERM is no answer of the kernel's, but of a container's seccomp filter. */
+static bool is_missing(int error)
+{
+	return error == ENOSYS || error == EOPNOTSUPP || error == EPERM;
+}
+
 int confine_writing(int dir)
 {
 	const struct ruleset_attr all = {
@@ -64,7 +71,7 @@ int confine_writing(int dir)
 	ruleset =
 		(int)syscall(SYS_landlock_create_ruleset, &all, sizeof(all), 0);
 	if (ruleset < 0)
-		return errno == ENOSYS || errno == EOPNOTSUPP ? 0 : -errno;
+		return is_missing(errno) ? 0 : -errno;
 	r = allow_in(ruleset, dir);
 	if (r == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
 		r = -errno;

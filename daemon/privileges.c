@@ -4,6 +4,7 @@
 #include <linux/capability.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "daemon/msg.h"
@@ -159,4 +160,14 @@ int privileges_get(capability_set *ret)
 	if (r == 0)
 		*ret = caps.effective;
 	return r;
+}
+
+void privileges_all_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
 }

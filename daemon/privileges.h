@@ -37,4 +37,7 @@ must_check int privileges_limit(capability_set keep, capability_set bound);
 /* The effective capabilities of this process. */
 must_check int privileges_get(capability_set *ret);
 
+/* As many descriptors as the hard limit permits. */
+void privileges_all_files(void);
+
 #endif

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -50,7 +49,6 @@ static int signal_fd = -1;
  */
 static void clean_inheritance(void)
 {
-	struct rlimit files;
 	int fd;
 
 	do
@@ -62,10 +60,7 @@ static void clean_inheritance(void)
 	(void)signal(SIGTTOU, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	/* Each chunk on its way holds a descriptor, each target another. */
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &files);
-	}
+	privileges_all_files();
 }
 
 /* nohup(1) wants no end by SIGHUP; a blocked signal would come all the same. */

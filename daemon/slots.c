@@ -5,6 +5,14 @@ bool slots_is_free(const struct slots *s, uint32_t slot)
 	return slot < HEARTBEAT_SLOTS && s->list[slot].target == 0;
 }
 
+bool slots_are_free(const struct slots *s)
+{
+	for (size_t i = 0; i < HEARTBEAT_SLOTS; i++)
+		if (s->list[i].target != 0)
+			return false;
+	return true;
+}
+
 void slots_take(struct slots *s, uint32_t slot, uint32_t target)
 {
 	s->list[slot] = (struct slot){.target = target};

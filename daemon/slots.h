@@ -28,6 +28,9 @@ struct slots {
 bool slots_is_free(const struct slots *s, uint32_t slot);
 void slots_take(struct slots *s, uint32_t slot, uint32_t target);
 
+/* No target is left. */
+bool slots_are_free(const struct slots *s);
+
 /* For capture_options.event; ctx is the struct slots. */
 void slots_note(void *ctx, uint32_t target, enum capture_event event);
 

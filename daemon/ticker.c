@@ -39,7 +39,10 @@ int ticker_start(struct ticker *t, struct loop *loop, uint64_t epoch_ns,
 
 void ticker_stop(struct ticker *t, struct loop *loop)
 {
+	if (t->source == NULL)
+		return;
 	loop_remove(loop, &t->source);
+	close_fd(&t->fd);
 }
 
 uint64_t ticker_at(const struct ticker *t, uint64_t now_ns)

@@ -9,8 +9,9 @@
 #include "lib/base/clock.h"
 #include "lib/base/loop.h"
 
+/* All 0: stopped. */
 struct ticker {
-	struct loop_source *source; /* NULL: not started */
+	struct loop_source *source; /* NULL: stopped */
 	int fd;
 	uint64_t epoch_ns, period_ns;
 	uint64_t tick; /* the last that was taken */
@@ -18,10 +19,11 @@ struct ticker {
 
 /*
  * Tick n is at epoch_ns + n * period_ns of CLOCK_MONOTONIC; fn is called at
- * each. A second time: 0 if the two are the same, else -EPROTO.
+ * each. Where it goes already: 0 if the two are the same, else -EPROTO.
  */
 must_check int ticker_start(struct ticker *t, struct loop *loop,
 			    uint64_t epoch_ns, uint64_t period_ns, loop_fn fn);
+/* It does not ring any more; takes one that is stopped. */
 void ticker_stop(struct ticker *t, struct loop *loop);
 
 /* The tick at that time. */
