@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "daemon/child.h"
 #include "lib/base/util.h"
 
 /* Hints that a thread gets; one that changes more often has several stacks. */
@@ -85,4 +86,17 @@ const struct hint *hints_take(struct hints *h, uint32_t tid, uint64_t sp,
 		return NULL;
 	hint->sent++;
 	return hint;
+}
+
+struct msg_stack_hint hint_message(uint32_t target, uint32_t tid,
+				   const struct hint *hint)
+{
+	return (struct msg_stack_hint){
+		.h = MSG_HEADER(MSG_STACK_HINT, msg_stack_hint),
+		.target = target,
+		.tid = tid,
+		.top = hint->top,
+		.second = hint->second,
+		.second_sp = hint->second_sp,
+	};
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/msg.h"
 #include "lib/base/table.h"
 #include "lib/unwind/unwind.h"
 
@@ -37,5 +38,9 @@ void hints_fini(struct hints *h);
  */
 const struct hint *hints_take(struct hints *h, uint32_t tid, uint64_t sp,
 			      const struct unwind_stack *stack);
+
+/* It, as it is sent. */
+struct msg_stack_hint hint_message(uint32_t target, uint32_t tid,
+				   const struct hint *hint);
 
 #endif

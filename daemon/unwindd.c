@@ -8,9 +8,9 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 
+#include "daemon/chance.h"
 #include "daemon/child.h"
 #include "daemon/chunk.h"
 #include "daemon/heartbeat.h"
@@ -107,14 +107,7 @@ static void send_capture(const void *message, size_t size)
 
 static void send_hint(uint32_t target, uint32_t tid, const struct hint *hint)
 {
-	const struct msg_stack_hint m = {
-		.h = MSG_HEADER(MSG_STACK_HINT, msg_stack_hint),
-		.target = target,
-		.tid = tid,
-		.top = hint->top,
-		.second = hint->second,
-		.second_sp = hint->second_sp,
-	};
+	const struct msg_stack_hint m = hint_message(target, tid, hint);
 
 	send_capture(&m, sizeof(m));
 }
@@ -373,8 +366,7 @@ static void set_up(const struct msg_init *init)
 	r = sandbox_enter(SANDBOX_UNWIND, init->seccomp_kill, -1);
 	if (r < 0)
 		die("cannot enter the sandbox", -r);
-	if (getrandom(&options.hash_seed, sizeof(options.hash_seed), 0) < 0)
-		die("getrandom", errno);
+	chance_bytes(&options.hash_seed, sizeof(options.hash_seed));
 	r = unwind_cache_new(&options, &me.cache);
 	if (r < 0)
 		die("cannot start", -r);
