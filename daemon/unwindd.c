@@ -382,10 +382,8 @@ int main(int argc, char **argv)
 	ipc_close_fds(&message);
 	child_is_ready();
 	for (;;) {
-		struct pollfd fds[] = {
-			{.fd = MSG_FD, .events = POLLIN},
-			{.fd = me.link_fd, .events = POLLIN},
-		};
+		struct pollfd fds[] = {{.fd = MSG_FD, .events = POLLIN},
+				       {.events = POLLIN}};
 
 		while (request_has_message())
 			on_broker();
