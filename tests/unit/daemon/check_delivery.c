@@ -37,6 +37,7 @@ static void set_up(void)
 	memset(instances, 0, sizeof(instances));
 	for (size_t i = 0; i < 2; i++) {
 		memcpy(instances[i].config.platform, "rust", sizeof("rust"));
+		instances[i].broker = b;
 		instances[i].ship = &ships[0];
 	}
 }
