@@ -37,15 +37,19 @@ def memfd(size, seals=SEALS):
     return fd
 
 
-def chunk(target=1, size=2, told=None, seals=SEALS, id_=ID, platform=PLATFORM):
+# Padded to a multiple of 8, as the compiler does.
+CHUNK = 'IIQQ33s256s7x'
+
+
+def chunk(target=1, size=2, told=None, seals=SEALS, id_=ID, platform=PLATFORM,
+          transaction=0):
     fd = memfd(size, seals)
-    # Padded to a multiple of 8, as the compiler does.
-    send('CHUNK', 'IIQ33s256s7x', target, 0, size if told is None else told,
-         id_, platform, fds=[fd])
+    send('CHUNK', CHUNK, target, 0, size if told is None else told,
+         transaction, id_, platform, fds=[fd])
 
 
 def want(target=1, kind=1, start=0, end=0, build_id=b''):
-    send('WANT', 'IIIIQQ129s7x', 1, kind, target, 0, start, end, build_id)
+    send('WANT', 'IIIIQQ256s', 1, kind, target, 0, start, end, build_id)
 
 
 def flood():
@@ -82,14 +86,15 @@ FATAL = {
     'want: of nobody': lambda: want(target=7),
     'want: no kind': lambda: want(kind=9),
     'want: path': lambda: want(kind=3, build_id=b'../../etc/passwd'),
-    'want: endless id': lambda: want(kind=3, build_id=b'a' * 129),
+    'want: endless id': lambda: want(kind=3, build_id=b'a' * 256),
     'want: upside down': lambda: want(kind=2, start=8192, end=4096),
     'want: no page': lambda: want(kind=2, start=4097, end=8192),
-    'chunk: no descriptor': lambda: send('CHUNK', 'IIQ33s256s7x', 1, 0, 2, ID,
+    'chunk: no descriptor': lambda: send('CHUNK', CHUNK, 1, 0, 2, 0, ID,
                                          PLATFORM),
     'chunk: not sealed': lambda: chunk(seals=0),
     'chunk: empty': lambda: chunk(size=0),
     'chunk: larger than it is': lambda: chunk(told=3),
+    'chunk: all a transaction': lambda: chunk(transaction=2),
     'chunk: of nobody': lambda: chunk(target=2),
     'chunk: bad id': lambda: chunk(id_=b'../..'.ljust(33, b'\0')),
     'chunk: endless id': lambda: chunk(id_=b'a' * 33),

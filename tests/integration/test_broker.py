@@ -83,7 +83,8 @@ def child_of_attack(attack):
 
 
 # What is wrong in these is said in other words than that of a wrong size.
-OF_RIGHT_SIZE = ('lost', 'opened', 'closed', 'stats', 'state')
+OF_RIGHT_SIZE = ('want', 'chunk', 'lost', 'opened', 'closed', 'stats', 'state')
+WITHOUT_DESCRIPTOR = 'chunk: no descriptor'
 
 
 def test_broken_rules(box):
@@ -99,7 +100,8 @@ def test_broken_rules(box):
         check(f'sentry-profd-{child} ' in first and 'heartbeat' not in first,
               f'{child}: {attack}: {profd.stderr}')
         check('message that is none' not in first or
-              attack.partition(':')[0] not in OF_RIGHT_SIZE,
+              attack.partition(':')[0] not in OF_RIGHT_SIZE or
+              attack == WITHOUT_DESCRIPTOR,
               f'{child}: {attack}: {profd.stderr}')
 
 
