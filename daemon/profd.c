@@ -185,7 +185,8 @@ static void on_signals(void *ctx)
 	}
 }
 
-static int watch_signals(struct broker *b, struct loop_source **ret)
+/* At once: a SIGHUP to one that is about to start asks for no end. */
+static void take_signals(void)
 {
 	sigset_t signals;
 
@@ -199,12 +200,12 @@ static int watch_signals(struct broker *b, struct loop_source **ret)
 		sigaddset(&signals, SIGTSTP);
 		sigaddset(&signals, SIGCONT);
 	}
-	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
-		return -errno;
+	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (signal_fd < 0)
-		return -errno;
-	return loop_add(b->loop, signal_fd, on_signals, b, ret);
+	if (signal_fd < 0) {
+		log_error("signalfd: %s", strerror(errno));
+		exit(EXIT_FAILURE);
+	}
 }
 
 /* To attach takes milliseconds, or seconds where the machine has no time. */
@@ -325,7 +326,7 @@ static int start(struct broker *b, struct loop_source **signals)
 	if (r == 0)
 		r = metrics_start(b);
 	if (r == 0)
-		r = watch_signals(b, signals);
+		r = loop_add(b->loop, signal_fd, on_signals, b, signals);
 	if (r < 0) {
 		log_error("cannot start: %s", strerror(-r));
 		return r;
@@ -350,6 +351,7 @@ int main(int argc, char **argv)
 
 	clean_inheritance();
 	log_init("sentry-profd", false);
+	take_signals();
 	options_parse(argc, argv, &b->options);
 	log_init("sentry-profd", b->options.debug);
 	service_init(b);

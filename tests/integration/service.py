@@ -25,6 +25,9 @@ class Service:
         self.profd = box.profd([], '--config', self.path, '--socket',
                                self.dir / 'socket', '--debug', *args,
                                **options)
+        # Before, a signal would end it.
+        wait_for(lambda: (self.dir / 'socket').exists() or
+                 not self.profd.running(), 'it starts')
 
     def add_exe(self, name):
         exe = self.dir / 'bin' / name

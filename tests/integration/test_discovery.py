@@ -187,7 +187,7 @@ def test_pid_reuse(box):
     need_root()
     service = Service(box, {'web': {}})
     first = service.start('web')
-    service.wait_profiled(first.pid)
+    service.profd.wait_chunks(1)
     first.end()
     second = reuse_pid(service, first.pid)
     service.wait_profiled(second.pid)
