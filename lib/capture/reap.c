@@ -44,10 +44,14 @@ static void first_stop(struct capture *c, uint32_t tid,
 	struct target *t = target_of_thread(c, tid);
 	void *data = (void *)(intptr_t)(status == TRACEE_SIGNAL ? signal : 0);
 	struct user_regs_struct regs;
+	struct thread *th;
+	uint64_t pointer = 0;
 
-	if (status != TRACEE_GROUP_STOP && arch_get_regs(tid, &regs) == 0 &&
-	    repair_call(tid, &regs, signal) && t != NULL)
-		t->counters->rewritten++;
+	if (status != TRACEE_GROUP_STOP && arch_get_regs(tid, &regs) == 0) {
+		if (repair_call(tid, &regs, signal) && t != NULL)
+			t->counters->rewritten++;
+		pointer = arch_thread_pointer(&regs);
+	}
 	if (t == NULL) {
 		(void)ptrace(PTRACE_DETACH, tid, NULL, data);
 		return;
@@ -60,6 +64,9 @@ static void first_stop(struct capture *c, uint32_t tid,
 	t->counters->event_stops++;
 	/* If that fails, it is found by a scan, or dead. */
 	(void)!target_adopt(t, tid);
+	th = capture_thread(c, tid);
+	if (th != NULL)
+		th->pointer = pointer;
 }
 
 /*
