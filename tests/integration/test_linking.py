@@ -173,7 +173,7 @@ def run_requests(box, start_app, thread_ids):
     second = check_linked(play, transactions()[1])
     check(second != first, 'a profiler_id of its own')
     play.wait_state('stopped')
-    check(is_let_go(play.pid), 'it is let go again')
+    wait_for(lambda: is_let_go(play.pid), 'it is let go again')
 
     # The end of a program with an open span is the end of that.
     play.tell('/never')
@@ -200,28 +200,39 @@ def test_a_daemon_that_comes_and_goes(box):
     play = Play(box)
     transactions = c_app(play)
 
-    def wait_linked():
-        """Requests until one is linked to a chunk that arrived."""
+    def ended(n):
+        wait_for(lambda: len(transactions()) > n, 'its transaction')
+        return transactions()[n]
+
+    def profiler_id(transaction):
+        return transaction['contexts'].get('profile', {}).get('profiler_id')
+
+    def wait_linked(gone=None):
+        """Requests until one is linked to a chunk that arrived. One that was
+        killed is believed to be there for some seconds, if nothing is said.
+        """
         def linked():
             n = len(transactions())
             play.tell('/request\n')
-            wait_for(lambda: len(transactions()) > n, 'its transaction')
-            return 'profile' in transactions()[-1]['contexts']
+            return profiler_id(ended(n)) not in (None, gone)
         wait_for(linked, 'a transaction that is linked')
         return check_linked(play, transactions()[-1])
 
     play.tell('/nobody is there\n')
-    wait_for(lambda: len(transactions()) == 1, 'its transaction')
-    check('profile' not in transactions()[0]['contexts'], 'linked to nothing')
+    check(profiler_id(ended(0)) is None, 'linked to nothing')
     play.start_daemon()
     first = wait_linked()
+    n = len(transactions())
     play.tell('/open')
     play.profd.signal(9)
     play.profd.wait()
     wait_for(lambda: is_let_go(play.pid), 'it is let go')
     play.start_daemon()
     play.tell('')
-    check(wait_linked() != first, 'another daemon is another profiler')
+    # Its chunks went with the one that was killed.
+    check(ended(n)['transaction'] == '/open', 'the one that was open')
+    check(wait_linked(profiler_id(ended(n))) != first,
+          'another daemon is another profiler')
     play.profd.interrupt()
 
 
