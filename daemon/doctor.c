@@ -7,6 +7,7 @@
 
 #include "daemon/ask.h"
 #include "daemon/log.h"
+#include "daemon/process.h"
 
 enum {
 	EXIT_USAGE = 2,
@@ -53,18 +54,6 @@ void doctor_say(struct doctor *d, enum finding finding, const char *subject,
 	(void)putchar('\n');
 }
 
-static bool parse_pid(const char *text, int32_t *ret)
-{
-	char *end;
-	long pid = strtol(text, &end, 10);
-
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || pid < 1 ||
-	    pid > INT32_MAX)
-		return false;
-	*ret = (int32_t)pid;
-	return true;
-}
-
 int doctor_run(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -85,7 +74,7 @@ int doctor_run(int argc, char **argv)
 			d.config = optarg;
 	}
 	if (argc - optind > 1 ||
-	    (argc - optind == 1 && !parse_pid(argv[optind], &d.pid))) {
+	    (argc - optind == 1 && !process_parse_pid(argv[optind], &d.pid))) {
 		log_error("doctor takes a pid, or nothing (--help shows the "
 			  "usage)");
 		return EXIT_USAGE;

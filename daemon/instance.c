@@ -108,6 +108,14 @@ int instance_add(struct broker *b, const struct process *p, size_t section)
 	return 0;
 }
 
+/* Somebody has named it: it is profiled, whatever sections say. */
+static void want(struct instance *i)
+{
+	config_implicit_target(&i->broker->options.config, "pid", &i->config);
+	i->is_sampled = true;
+	i->is_started = true;
+}
+
 int instance_add_given(struct broker *b, int32_t pid)
 {
 	enum process_fault fault;
@@ -132,10 +140,8 @@ int instance_add_given(struct broker *b, int32_t pid)
 		close_fd(&process.pidfd);
 		return r;
 	}
-	config_implicit_target(&b->options.config, "pid", &i->config);
+	want(i);
 	i->is_given = true;
-	i->is_sampled = true;
-	i->is_started = true;
 	return 0;
 }
 
@@ -153,10 +159,8 @@ int instance_add_attached(struct broker *b, const struct process *p,
 		free(i);
 		return r;
 	}
-	config_implicit_target(&b->options.config, "pid", &i->config);
+	want(i);
 	i->is_attached = true;
-	i->is_sampled = true;
-	i->is_started = true;
 	*ret = i;
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "daemon/ask.h"
 #include "daemon/log.h"
+#include "daemon/process.h"
 #include "daemon/status_table.h"
 #include "lib/base/buf.h"
 #include "lib/base/util.h"
@@ -100,12 +101,9 @@ static bool parse_number(const char *text, long max, long *ret)
 static int take_argument(struct request *q, const char *text)
 {
 	const bool named = q->command->argument == A_PID_OR_NAME;
-	long pid;
 
-	if (parse_number(text, INT32_MAX, &pid)) {
-		q->pid = (int32_t)pid;
+	if (process_parse_pid(text, &q->pid))
 		return 0;
-	}
 	if (!named || text[0] == '\0' || strlen(text) >= PROTOCOL_NAME_SIZE) {
 		log_error("%s: not a pid%s: '%s'", q->command->name,
 			  named ? ", and no name" : "", text);

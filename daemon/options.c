@@ -11,6 +11,7 @@
 #include "daemon/config_keys.h"
 #include "daemon/log.h"
 #include "daemon/options_help.h"
+#include "daemon/process.h"
 #include "proto/profile.h"
 #include "proto/profile_v1.h"
 
@@ -95,20 +96,16 @@ static double parse_seconds(const char *option, const char *text)
 
 static void add_pid(struct options *o, const char *text)
 {
-	unsigned long n;
-	char *end;
+	int32_t pid;
 
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
-	    n < 1 || n > INT32_MAX)
+	if (!process_parse_pid(text, &pid))
 		usage_error("--pid", "not a number from 1 to 2147483647", text);
 	if (o->n_pids == array_size(o->pids))
 		usage_error("--pid", "too many processes", text);
 	for (size_t i = 0; i < o->n_pids; i++)
-		if (o->pids[i] == (int32_t)n)
+		if (o->pids[i] == pid)
 			usage_error("--pid", "given twice", text);
-	o->pids[o->n_pids++] = (int32_t)n;
+	o->pids[o->n_pids++] = pid;
 }
 
 /* What is wrong with a DSN is said in words that do not contain it. */

@@ -10,45 +10,28 @@
 
 #define POLL_MS 100
 
-void pause_capture(struct broker *b)
+/*
+ * Returns when capture has ended. It itself gives up after two seconds, and
+ * cuts off the rests of calls after one: to end it before would leave a call
+ * with its last part alone.
+ */
+static void let_go(struct broker *b)
 {
 	const struct msg_capture_stop stop = {
 		.h = MSG_HEADER(MSG_CAPTURE_STOP, msg_capture_stop),
 		.keep_sessions = 1,
 	};
-
-	child_send(&b->capture, &stop, sizeof(stop), NULL, 0);
-}
-
-/*
- * capture itself gives up after two seconds, and cuts off the rests of calls
- * after one: to end it before would leave a call with its last part alone.
- */
-void pause_watch(struct broker *b, struct patience *patience)
-{
-	const uint64_t now = clock_mono_ns();
-
-	if (now >=
-	    patience_end_ns(patience, now, process_is_running(b->capture.pid)))
-		child_fail(&b->capture, "does not let go");
-}
-
-void pause_over(struct broker *b, uint64_t now_ns)
-{
-	targets_resumed(b, now_ns);
-	b->capture.failures = 0;
-	b->capture.restart_ns = now_ns;
-}
-
-static void let_go(struct broker *b)
-{
 	struct patience patience;
 
 	if (b->ended_ns == 0)
-		pause_capture(b);
+		child_send(&b->capture, &stop, sizeof(stop), NULL, 0);
 	patience_start(&patience, clock_mono_ns());
 	while (b->capture.pid != 0) {
-		pause_watch(b, &patience);
+		const bool works = process_is_running(b->capture.pid);
+		const uint64_t now = clock_mono_ns();
+
+		if (now >= patience_end_ns(&patience, now, works))
+			child_fail(&b->capture, "does not let go");
 		broker_run_once(b, POLL_MS);
 	}
 }
@@ -83,7 +66,9 @@ void pause_broker(struct broker *b)
 	}
 	now = clock_mono_ns();
 	b->away_ns += now - since;
-	pause_over(b, now);
+	targets_resumed(b, now);
+	b->capture.failures = 0;
+	b->capture.restart_ns = now;
 	b->pause_asked = false;
 	b->pausing = false;
 }

@@ -1,7 +1,4 @@
 /*
- * Letting go of all targets for a while, for SIGTSTP and for the server's
- * limits (limit.c).
- *
  * SIGTSTP: the broker lets go of all targets before it stops itself, and
  * attaches to them again when it is continued. Sessions stay open meanwhile.
  *
@@ -18,17 +15,5 @@
  * meanwhile. Runs the loop while it waits for capture to end.
  */
 void pause_broker(struct broker *b);
-
-/* Asks capture to let go, and to end; sessions stay. */
-void pause_capture(struct broker *b);
-
-/*
- * To be called until capture has ended: fails it when patience, which was
- * started when it was asked, is over.
- */
-void pause_watch(struct broker *b, struct patience *patience);
-
-/* Nothing is expected of the time until now; capture may be started again. */
-void pause_over(struct broker *b, uint64_t now_ns);
 
 #endif

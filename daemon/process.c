@@ -222,6 +222,18 @@ int32_t process_living_thread(int32_t pid)
 	return found != 0 ? found : pid;
 }
 
+bool process_parse_pid(const char *text, int32_t *ret)
+{
+	char *end;
+	long pid = strtol(text, &end, 10);
+
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || pid < 1 ||
+	    pid > INT32_MAX)
+		return false;
+	*ret = (int32_t)pid;
+	return true;
+}
+
 void process_name(int32_t pid, char ret[PROCESS_NAME_SIZE])
 {
 	char text[PROCESS_FILE_MAX];

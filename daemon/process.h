@@ -47,6 +47,9 @@ struct process_glance {
 /* False: it is gone, or the kernel's. */
 bool process_glance(int32_t pid, struct process_glance *ret);
 
+/* A pid that a person has typed: digits. False if it cannot be one. */
+bool process_parse_pid(const char *text, int32_t *ret);
+
 /* True while the process behind pidfd has not ended. */
 bool process_is_alive(int pidfd);
 

@@ -15,6 +15,7 @@
 #include "daemon/doctor.h"
 #include "daemon/log.h"
 #include "daemon/operator.h"
+#include "daemon/process.h"
 #include "daemon/stack.h"
 
 enum {
@@ -52,18 +53,6 @@ static bool choose_oracle(const char *name, struct stack_options *options)
 	options->oracles[ORACLE_LIBUNWIND] |= unwind || all;
 	options->oracles[ORACLE_LIBDWFL] |= dwfl || all;
 	return all || dwfl || unwind;
-}
-
-static bool parse_pid(const char *text, int32_t *ret)
-{
-	char *end;
-	long pid = strtol(text, &end, 10);
-
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || pid < 1 ||
-	    pid > INT32_MAX)
-		return false;
-	*ret = (int32_t)pid;
-	return true;
 }
 
 static int fail(int32_t pid, int error)
@@ -111,7 +100,7 @@ static int stack(int argc, char **argv)
 		print_help(stderr);
 		return EXIT_USAGE;
 	}
-	if (!parse_pid(argv[optind], &options.pid)) {
+	if (!process_parse_pid(argv[optind], &options.pid)) {
 		log_error("stack: not a pid: '%s'", argv[optind]);
 		return EXIT_USAGE;
 	}

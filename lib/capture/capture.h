@@ -128,6 +128,20 @@ void capture_hint(struct capture *c, const struct capture_sink *sink,
 		  const struct snapshot_second *second);
 
 /*
+ * Before we let go, after the last tick: true if no thread has a stop of ours
+ * before it, and none is in a call that would fail, or come back with less, if
+ * we left (lib/capture/rest.h). Call it again after the next stops; rests of
+ * calls that take long are cut off, so that the target gets what is done.
+ */
+must_check bool capture_settle(struct capture *c);
+
+/*
+ * Ends sampling: what is pending counts as missed, every target gets its
+ * RECORD_END. False if a ring had no room: call again after a credit.
+ */
+must_check bool capture_finish(struct capture *c);
+
+/*
  * The target is to be let go of: it is not looked at any more. Then, without
  * another tick, capture_settle, until it returns true or for as long as one
  * cares to wait; the end of the calling thread; and in another one, of the same
@@ -142,19 +156,5 @@ must_check int capture_remove(struct capture *c, uint32_t target);
  * happened to them meanwhile, an end or an exec, is told as ever.
  */
 void capture_attach_again(struct capture *c);
-
-/*
- * Before that, after the last tick: true if no thread has a stop of ours before
- * it and none is in the rest of a call (lib/capture/rest.h), which would come
- * back with that alone if we left. Call it again after the next stops; rests
- * that take long are cut off, so that the target gets what is done.
- */
-must_check bool capture_settle(struct capture *c);
-
-/*
- * Ends sampling: what is pending counts as missed, every target gets its
- * RECORD_END. False if a ring had no room: call again after a credit.
- */
-must_check bool capture_finish(struct capture *c);
 
 #endif

@@ -18,11 +18,7 @@ static struct fake_daemon d;
 
 static void set_up(void)
 {
-	fake_listen(&d);
-	ck_assert_int_eq(sentry_profd_connect(fake_path), 0);
-	fake_accept(&d);
-	fake_answer(&d, PROTOCOL_TRACE, true);
-	ck_assert_int_eq(sentry_profd_wait(0), 0);
+	fake_begin(&d);
 }
 
 static void tear_down(void)

@@ -19,11 +19,7 @@ static char text[SENTRY_PROFD_JSON_SIZE];
 
 static void set_up(void)
 {
-	fake_listen(&d);
-	ck_assert_int_eq(sentry_profd_connect(fake_path), 0);
-	fake_accept(&d);
-	fake_answer(&d, PROTOCOL_TRACE, true);
-	ck_assert_int_eq(sentry_profd_wait(0), 0);
+	fake_begin(&d);
 }
 
 static void tear_down(void)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/base/ipc.h"
+#include "lib/client/sentry_profd.h"
 
 /* A child of the test may take its time, on a machine that has none. */
 #define PATIENCE_MS 60000
@@ -137,4 +138,13 @@ void fake_take_end(struct fake_daemon *d)
 	ck_assert(is_readable(d->connection, PATIENCE_MS));
 	r = ipc_recv(d->connection, &m);
 	ck_assert(r == 0 || r == -ECONNRESET);
+}
+
+void fake_begin(struct fake_daemon *d)
+{
+	fake_listen(d);
+	ck_assert_int_eq(sentry_profd_connect(fake_path), 0);
+	fake_accept(d);
+	fake_answer(d, PROTOCOL_TRACE, true);
+	ck_assert_int_eq(sentry_profd_wait(0), 0);
 }

@@ -20,6 +20,8 @@ struct fake_daemon {
 extern char fake_path[64];
 
 void fake_listen(struct fake_daemon *d);
+/* It listens, we are connected, sampled, and in trace mode. */
+void fake_begin(struct fake_daemon *d);
 /* Listens no more, and its connection is closed. */
 void fake_go(struct fake_daemon *d);
 /* That, and nothing is left of it. */
