@@ -270,7 +270,7 @@ $(B)/targets/%: tests/targets/%.cc Makefile
 	$(Q)$(CXX) -std=gnu++17 -O2 -g -pthread -o $@ $< $(target_flags)
 
 # What make bench compares with, and the target that measures itself.
-BENCH = $(patsubst %,$(B)/bench/%,target bare naive unwind outage)
+BENCH = $(patsubst %,$(B)/bench/%,target bare naive unwind first outage)
 target_SRC = target gaps waits
 bare_SRC = bare tracer
 naive_SRC = naive tracer
@@ -279,6 +279,10 @@ unwind_SRC = unwind recorded beside others
 unwind_LIB = aggregate unwind ship proto
 unwind_PKG = libunwind-ptrace libdw libelf liblzma libzstd jansson zlib
 unwind_LIBS = -liberty
+first_SRC = first recorded others
+first_LIB = unwind
+first_PKG = libunwind-ptrace libdw libelf liblzma libzstd
+first_LIBS = -liberty
 BENCH_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/bench/*.c))
 ALL_OBJS += $(BENCH_OBJS)
 
@@ -293,7 +297,7 @@ $(B)/bench/$(1): $$($(1)_SRC:%=$(B)/obj/tests/bench/%.o) \
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -pthread -o $$@ $$^ $$(ALL_LDFLAGS) \
 		$$($(1)_LIBS) $$(if $$($(1)_PKG),$$(call pkg,$$($(1)_PKG)))
 endef
-$(foreach b,target bare naive unwind outage,$(eval $(call bench_rules,$(b))))
+$(foreach b,target bare naive unwind first outage,$(eval $(call bench_rules,$(b))))
 
 # Our stacks against those of other unwinders, stop by stop; and the records of
 # single stops, kept in tests/golden/stacks.

@@ -25,6 +25,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tests/integration'))
 
+import first  # noqa: E402
 import harness  # noqa: E402
 import measure  # noqa: E402
 import replay  # noqa: E402
@@ -158,7 +159,7 @@ def main():
     harness.libc.prctl(harness.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CPUS])
     go_first()
-    done, unwinding = [], None
+    done, unwinding, large = [], None, None
     for scenario in scenarios():
         if args.pattern not in scenario.name:
             continue
@@ -170,12 +171,20 @@ def main():
         with new_box(replay.NAME) as box:
             unwinding = replay.run(box, *((5, 1) if SMOKE else ()))
         say('')
+    beginning = args.pattern in first.NAME
+    if beginning:
+        say(first.NAME)
+        with new_box(first.NAME) as box:
+            large = first.run(box, SMOKE)
+        say('')
     meeting = args.pattern in OUTAGE
-    if not done and unwinding is None and not meeting:
+    if not done and unwinding is None and not beginning and not meeting:
         sys.exit(f'no scenario has "{args.pattern}" in its name')
-    text = report.text(done)
+    text = report.text(done, first.wanted(large))
     if unwinding is not None:
         text += '\n' + replay.text(unwinding)
+    if beginning:
+        text += '\n' + first.text(large)
     if meeting:
         text += f'\n### 10,000 hosts and their server (`T={OUTAGE}`)\n\n'
         text += subprocess.run([harness.BUILD / 'bench/outage'], check=True,

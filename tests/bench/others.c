@@ -14,6 +14,10 @@
 /* Registers as DWARF numbers them, and libunwind too; the last is the pc. */
 #define N_REGS (SAMPLE_X86_64_RIP + 1)
 
+#define FRAMES_MAX 512
+/* C++ has longer ones; libunwind reads them whole before it cuts them. */
+#define NAME_BYTES 1024
+
 static struct {
 	pid_t pid;
 	unw_addr_space_t space, live_space;
@@ -74,9 +78,11 @@ static int access_fpreg(unw_addr_space_t space, unw_regnum_t reg,
 	return -UNW_EBADREG;
 }
 
+/* With ret_named the frames are asked for their names, and those counted. */
 static size_t walk_libunwind(unw_addr_space_t space, void *upt, uint64_t *ret,
-			     size_t max)
+			     size_t max, size_t *ret_named)
 {
+	char name[NAME_BYTES];
 	unw_cursor_t cursor;
 	size_t n = 0;
 	int r;
@@ -85,12 +91,16 @@ static size_t walk_libunwind(unw_addr_space_t space, void *upt, uint64_t *ret,
 	if (r < 0)
 		fail("unw_init_remote", unw_strerror(r));
 	do {
-		unw_word_t pc;
+		unw_word_t pc, offset;
 
 		r = unw_get_reg(&cursor, UNW_REG_IP, &pc);
 		if (r < 0 || pc == 0)
 			break;
 		ret[n++] = pc;
+		if (ret_named != NULL)
+			*ret_named +=
+				unw_get_proc_name(&cursor, name, sizeof(name),
+						  &offset) == 0;
 	} while (n < max && unw_step(&cursor) > 0);
 	return n;
 }
@@ -197,18 +207,54 @@ static void stop(pid_t tid)
 		fail("stop", strerror(errno));
 }
 
-void others_open(pid_t pid, pid_t tid)
+static void open_recorded(pid_t pid)
 {
 	static unw_accessors_t accessors;
 
-	me.pid = pid;
 	accessors = _UPT_accessors;
 	accessors.access_mem = access_mem;
 	accessors.access_reg = access_reg;
 	accessors.access_fpreg = access_fpreg;
 	open_libunwind(pid, &accessors, &me.space, &me.upt);
+}
+
+void others_open_one(enum other other, pid_t pid)
+{
+	me.pid = pid;
+	switch (other) {
+	case OTHER_LIBUNWIND:
+		open_recorded(pid);
+		break;
+	case OTHER_LIBDWFL:
+		open_libdwfl();
+		break;
+	case OTHER_PTRACE:
+	case OTHER_N:
+		break;
+	}
+}
+
+void others_close_one(enum other other)
+{
+	switch (other) {
+	case OTHER_LIBUNWIND:
+		_UPT_destroy(me.upt);
+		unw_destroy_addr_space(me.space);
+		break;
+	case OTHER_LIBDWFL:
+		dwfl_end(me.dwfl);
+		break;
+	case OTHER_PTRACE:
+	case OTHER_N:
+		break;
+	}
+}
+
+void others_open(pid_t pid, pid_t tid)
+{
+	others_open_one(OTHER_LIBUNWIND, pid);
+	others_open_one(OTHER_LIBDWFL, pid);
 	open_libunwind(tid, &_UPT_accessors, &me.live_space, &me.live_upt);
-	open_libdwfl();
 	stop(tid);
 }
 
@@ -218,11 +264,49 @@ size_t others_walk(enum other other, const struct record_sample *sample,
 	me.sample = sample;
 	switch (other) {
 	case OTHER_LIBUNWIND:
-		return walk_libunwind(me.space, me.upt, ret, max);
+		return walk_libunwind(me.space, me.upt, ret, max, NULL);
 	case OTHER_LIBDWFL:
 		return walk_libdwfl(ret, max);
 	case OTHER_PTRACE:
-		return walk_libunwind(me.live_space, me.live_upt, ret, max);
+		return walk_libunwind(me.live_space, me.live_upt, ret, max,
+				      NULL);
+	case OTHER_N:
+		break;
+	}
+	return 0;
+}
+
+static size_t name_by_libdwfl(size_t max)
+{
+	uint64_t addrs[FRAMES_MAX];
+	const size_t n = walk_libdwfl(addrs, min_u64(max, FRAMES_MAX));
+	size_t named = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t addr = addrs[i] - (i > 0);
+		Dwfl_Module *module = dwfl_addrmodule(me.dwfl, addr);
+
+		named += module != NULL &&
+			 dwfl_module_addrname(module, addr) != NULL;
+	}
+	return named;
+}
+
+size_t others_name(enum other other, const struct record_sample *sample,
+		   size_t max)
+{
+	uint64_t addrs[FRAMES_MAX];
+	size_t named = 0;
+
+	me.sample = sample;
+	switch (other) {
+	case OTHER_LIBUNWIND:
+		(void)walk_libunwind(me.space, me.upt, addrs,
+				     min_u64(max, FRAMES_MAX), &named);
+		return named;
+	case OTHER_LIBDWFL:
+		return name_by_libdwfl(max);
+	case OTHER_PTRACE:
 	case OTHER_N:
 		break;
 	}

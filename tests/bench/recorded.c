@@ -68,14 +68,15 @@ static int open_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 
 static const struct unwind_files files = {.image = open_image};
 
-static void make_space(struct recorded *r)
+void recorded_open(struct recorded *r, pid_t pid)
 {
 	const struct unwind_cache_options options = {.max_bytes = CACHE_BYTES};
 	char path[64];
 	struct buf text;
 	int fd, error;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)r->pid);
+	*r = (struct recorded){.pid = pid};
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		fail(path, errno);
@@ -92,6 +93,12 @@ static void make_space(struct recorded *r)
 	buf_fini(&text);
 	if (error < 0)
 		fail("the target's space", -error);
+}
+
+void recorded_close(struct recorded *r)
+{
+	unwind_space_free(r->space);
+	unwind_cache_free(r->cache);
 }
 
 static void keep(struct recorded *r, const struct ring_record *record,
@@ -200,8 +207,7 @@ void recorded_make(struct recorded *r, pid_t pid, uint64_t period_ns,
 	sigset_t signals;
 	int fd, pidfd, error;
 
-	*r = (struct recorded){.pid = pid};
-	make_space(r);
+	recorded_open(r, pid);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGCHLD);
 	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);

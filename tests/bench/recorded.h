@@ -34,6 +34,14 @@ struct recorded {
 void recorded_make(struct recorded *r, pid_t pid, uint64_t period_ns,
 		   uint64_t ticks);
 
+/*
+ * Sets what r, all zero else, has of that process: its cache, in which nothing
+ * is yet, and its space. recorded_make does so itself.
+ */
+void recorded_open(struct recorded *r, pid_t pid);
+/* Frees these two. */
+void recorded_close(struct recorded *r);
+
 static inline const struct record *recorded_at(const struct recorded *r,
 					       size_t i)
 {

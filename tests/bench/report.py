@@ -316,7 +316,8 @@ def machine(done):
     return '\n'.join(lines) + '\n'
 
 
-def text(done):
+def text(done, others):
+    """others: requirements beside those of the scenarios."""
     parts, wanted = [], requirements(done)
     for scenario in done:
         part = one(scenario)
@@ -325,6 +326,7 @@ def text(done):
             part += '\n' + more
             wanted += requirement
         parts.append(part)
+    wanted += others
     rows = [[what, want, value, 'ok' if ok else 'NOT OK']
             for what, want, value, ok in wanted]
     head = '## The machine\n\n' + machine(done)

@@ -19,13 +19,14 @@ def test_all_of_it(box):
     bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py'], env=env)
     check(bench.wait() == 0, bench.stderr)
     text = bench.stdout
-    for scenario in ('busy-2', 'mixed', 'fleet', 'waits', 'unwind'):
+    for scenario in ('busy-2', 'mixed', 'fleet', 'waits', 'unwind',
+                     'first'):
         check(f'(`T={scenario}`)' in text, f'no table of {scenario}: {text}')
     rows = re.findall(r'^\| (.*) \| (ok|NOT OK) \|$', text, re.M)
     asked = collections.Counter(re.split(' p[59]|[,:]', what)[0] for what, _ in rows)
     check(asked == {'pause': 2, 'stopped': 2, 'CPU a sample': 1, 'completeness': 1,
                     'target slower': 1, 'CPU': 2,
-                    'waits of 20 ms in epoll_wait': 2,
+                    'first stack': 1, 'waits of 20 ms in epoll_wait': 2,
                     'waits of 20 ms in nanosleep': 2,
                     'waits of 20 ms in poll': 2}, f'asked: {asked}')
     for name in ('bare', 'sentry-profd', 'naive'):
@@ -54,6 +55,16 @@ def test_one_scenario(box):
                         bench.stdout, re.M)
     check(beside == ['sentry-profd', 'libdwfl', 'libunwind', 'libunwind-ptrace'],
           bench.stdout)
+    bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py', 'first'],
+                      env=env)
+    check(bench.wait() == 0, bench.stderr)
+    frames, = re.search(r'^(\d+) frames; ', bench.stdout, re.M).groups()
+    named = re.findall(r'^\| (sentry-profd|lib\w+).* \| [\d,.]+ \| [\d.]+ \| '
+                       r'[\d,.]+ \| (\d+) \|$', bench.stdout, re.M)
+    check([n for n, _ in named] == ['sentry-profd', 'libdwfl', 'libunwind'],
+          bench.stdout)
+    # All but the C library's, which has no debug file, perhaps.
+    check(int(named[0][1]) >= int(frames) - 3 > 0, bench.stdout)
     bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py', 'none'],
                       env=env)
     check(bench.wait() == 1, 'there is a scenario "none"')
