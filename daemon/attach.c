@@ -44,7 +44,7 @@ static void open_session(struct broker *b, struct target *t)
 		.symbols = (uint32_t)b->options.symbols,
 		.cpu_only = b->options.config.mode == MODE_CPU,
 		.chunk_us = b->options.chunk_seconds * UINT64_C(1000000),
-		.wall_offset_us = b->wall_offset_us,
+		.wall_offset_us = t->wall_offset_us,
 		.thread_pointers = c->thread_id_format == THREAD_ID_PTHREAD,
 	};
 

@@ -128,8 +128,14 @@ struct ship {
 
 struct envelope; /* delivery.c */
 
+/* For what a test has to set; all else asks lib/base/clock.h. */
+struct broker_clocks {
+	clock_fn mono, boot, wall;
+};
+
 struct broker {
 	struct options options;
+	struct broker_clocks clocks;
 	struct discovery *discovery;	/* NULL: there are none to be found */
 	struct session_key session_key; /* with discovery */
 	struct loop *loop;
@@ -172,7 +178,6 @@ struct broker {
 	uint32_t timer_hz; /* ticks a second, to the end */
 	uint64_t epoch_ns;
 	uint64_t period_ns;
-	uint64_t wall_offset_us;
 	/* By broker_now_ns. */
 	uint64_t started_ns; /* first target attached; 0: not yet */
 	uint64_t ended_ns;   /* sampling has stopped; 0: not yet */

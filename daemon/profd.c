@@ -36,6 +36,7 @@ static struct broker broker = {
 	.ship_fds = {-1, -1, -1, -1},
 	.output = {.dir_fd = -1},
 	.notify = {.fd = -1},
+	.clocks = {clock_mono_ns, clock_boot_ns, clock_wall_ns},
 };
 _Static_assert(INIT_FILE_N == 4, "all are -1");
 static int signal_fd = -1;
@@ -337,8 +338,6 @@ static int start(struct broker *b, struct loop_source **signals)
 	b->timer_hz = broker_timer_hz(&b->options);
 	b->period_ns = NS_PER_SEC / b->timer_hz;
 	b->epoch_ns = clock_mono_ns();
-	/* Fixed for the run: the wall clock may be set in between. */
-	b->wall_offset_us = (clock_wall_ns() - b->epoch_ns) / NS_PER_US;
 	instances_check(b);
 	return 0;
 }

@@ -7,6 +7,9 @@
 #include "daemon/id.h"
 #include "lib/base/clock.h"
 
+/* Less than a person would see on a server's time line. */
+#define OVERSLEPT_NS NS_PER_SEC
+
 struct target *target_next(struct broker *b, const struct target *t)
 {
 	size_t i = t == NULL ? 0 : (size_t)(t - b->targets) + 1;
@@ -61,6 +64,25 @@ bool targets_any_open(struct broker *b)
 	return false;
 }
 
+/*
+ * What passes between two readings only ever makes the sleep at the start
+ * longer, and the one that it is compared with shorter.
+ */
+static void read_clocks(const struct broker *b, struct target *t)
+{
+	const uint64_t mono_ns = b->clocks.mono();
+
+	t->wall_offset_us = (b->clocks.wall() - mono_ns) / NS_PER_US;
+	t->slept_ns = b->clocks.boot() - mono_ns;
+}
+
+bool target_overslept(const struct broker *b, const struct target *t)
+{
+	const uint64_t boot_ns = b->clocks.boot();
+
+	return boot_ns > b->clocks.mono() + t->slept_ns + OVERSLEPT_NS;
+}
+
 int target_open(struct broker *b, struct instance *i)
 {
 	const uint32_t rate_hz = i->config.rate_hz;
@@ -85,6 +107,7 @@ int target_open(struct broker *b, struct instance *i)
 	memcpy(i->target->profiler_id, i->next_profiler_id,
 	       sizeof(i->target->profiler_id));
 	id_make(i->next_profiler_id);
+	read_clocks(b, i->target);
 	return 0;
 }
 

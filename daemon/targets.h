@@ -53,6 +53,13 @@ struct target {
 	int pidfd;
 	uint32_t uid;
 	char profiler_id[MSG_ID_SIZE]; /* from the start on */
+	/*
+	 * The wall clock minus the monotonic one, as of then: fixed, since the
+	 * one may be set; and how long the machine had slept, in which the
+	 * other stands.
+	 */
+	uint64_t wall_offset_us;
+	uint64_t slept_ns;
 
 	struct unwind *unwind; /* NULL: not started, it gets no messages */
 	enum target_phase phase;
@@ -93,10 +100,17 @@ size_t targets_count(struct broker *b);
 
 /*
  * Takes a place in the table for a run on i, which has none; it has a
- * profiler_id now, and nothing else has happened. Returns 0 or -ENOSPC: as many
- * as there can be are profiled.
+ * profiler_id now, its times are those of the wall clock as it is now, which
+ * are read from b->clocks, and nothing else has happened. Returns 0 or -ENOSPC:
+ * as many as there can be are profiled.
  */
 must_check int target_open(struct broker *b, struct instance *i);
+
+/*
+ * The machine has slept since: its times would be wrong by that. It is to be
+ * stopped, another run has the right ones.
+ */
+bool target_overslept(const struct broker *b, const struct target *t);
 
 /*
  * It is to be attached, again after capture was replaced: as soon as unwind

@@ -1,0 +1,127 @@
+/* What a run has from its start on: its name, and what its times are. */
+#include "daemon/targets.h"
+
+#include <string.h>
+
+#include "daemon/broker.h"
+#include "tests/unit/suite.h"
+
+#define HOUR_NS (3600 * NS_PER_SEC)
+
+static struct broker b;
+static struct instance instance;
+static uint64_t mono_ns, slept_ns, wall_ns;
+static uint64_t passes_ns; /* between two readings */
+
+static uint64_t mono(void)
+{
+	mono_ns += passes_ns;
+	return mono_ns;
+}
+
+static uint64_t boot(void)
+{
+	mono_ns += passes_ns;
+	return mono_ns + slept_ns;
+}
+
+static uint64_t wall(void)
+{
+	return wall_ns;
+}
+
+static void set_up(void)
+{
+	memset(&b, 0, sizeof(b));
+	b.clocks = (struct broker_clocks){mono, boot, wall};
+	instance = (struct instance){.broker = &b, .pid = 1, .pidfd = -1};
+	mono_ns = 1000 * NS_PER_SEC;
+	slept_ns = HOUR_NS;
+	wall_ns = UINT64_C(1763755000) * NS_PER_SEC;
+	passes_ns = 0;
+}
+
+static struct target *open_one(void)
+{
+	ck_assert_int_eq(target_open(&b, &instance), 0);
+	return instance.target;
+}
+
+/* A tick's time in Unix time, as the chunk has it. */
+static uint64_t unix_s(const struct target *t)
+{
+	return (t->wall_offset_us + mono_ns / NS_PER_US) /
+	       (NS_PER_SEC / NS_PER_US);
+}
+
+static void pass(uint64_t ns)
+{
+	mono_ns += ns;
+	wall_ns += ns;
+}
+
+static void sleep_for(uint64_t ns)
+{
+	slept_ns += ns;
+	wall_ns += ns;
+}
+
+START_TEST(a_new_run_has_the_new_time)
+{
+	char first[MSG_ID_SIZE];
+	struct target *t = open_one();
+
+	ck_assert_uint_eq(unix_s(t), wall_ns / NS_PER_SEC);
+	memcpy(first, t->profiler_id, sizeof(first));
+	sleep_for(8 * HOUR_NS);
+	t = open_one();
+	ck_assert_str_ne(t->profiler_id, first);
+	ck_assert_uint_eq(unix_s(t), wall_ns / NS_PER_SEC);
+	/* One that goes on keeps what it has: the clock may be set. */
+	wall_ns += HOUR_NS;
+	pass(NS_PER_SEC);
+	ck_assert_uint_eq(unix_s(t), wall_ns / NS_PER_SEC - 3600);
+}
+END_TEST
+
+START_TEST(it_does_not_outlast_a_sleep)
+{
+	struct target *t = open_one();
+
+	ck_assert(!target_overslept(&b, t));
+	pass(HOUR_NS);
+	wall_ns += HOUR_NS;
+	ck_assert(!target_overslept(&b, t));
+	sleep_for(2 * NS_PER_SEC);
+	ck_assert(target_overslept(&b, t));
+	ck_assert(!target_overslept(&b, open_one()));
+}
+END_TEST
+
+/* Who has no processor between two readings has not slept. */
+START_TEST(a_busy_machine_is_no_sleep)
+{
+	struct target *t;
+
+	passes_ns = 60 * NS_PER_SEC;
+	t = open_one();
+	passes_ns = 0;
+	ck_assert(!target_overslept(&b, t));
+	t = open_one();
+	passes_ns = 60 * NS_PER_SEC;
+	ck_assert(!target_overslept(&b, t));
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("targets");
+	TCase *c = tcase_create("targets");
+
+	tcase_add_checked_fixture(c, set_up, NULL);
+	tcase_add_test(c, a_new_run_has_the_new_time);
+	tcase_add_test(c, it_does_not_outlast_a_sleep);
+	tcase_add_test(c, a_busy_machine_is_no_sleep);
+	suite_add_tcase(s, c);
+	return s;
+}
