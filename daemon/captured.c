@@ -229,7 +229,7 @@ static int run_once(int timeout_ms)
 	int r = 0;
 
 	me.heartbeat->beat.time_ns = now;
-	realtime_keep_share(&me.realtime, now);
+	realtime_keep(&me.realtime, capture_realtime_priority(me.capture), now);
 	if (me.behind || !take_stop(now)) {
 		r = loop_run_once(me.loop, me.behind ? 0 : timeout_ms);
 		if (me.behind)

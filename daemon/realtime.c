@@ -30,14 +30,17 @@
 /* The clock of it costs a system call: so long it is not asked again. */
 #define SHARE_LOOK_NS (5 * NS_PER_MS)
 
-/* SCHED_FIFO, or everybody's; false if it is refused. */
-static bool set_fifo(bool on)
-{
-	const struct sched_param param = {.sched_priority = on ? 1 : 0};
+/* Of SCHED_FIFO: sched(7). */
+#define PRIORITY_MIN 1
+#define PRIORITY_MAX 99
 
-	return sched_setscheduler(
-		       0, (on ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK,
-		       &param) == 0;
+/* SCHED_FIFO, or everybody's (0); false if it is refused. */
+static bool set_fifo(int priority)
+{
+	const struct sched_param param = {.sched_priority = priority};
+	const int policy = priority > 0 ? SCHED_FIFO : SCHED_OTHER;
+
+	return sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &param) == 0;
 }
 
 void realtime_start(struct realtime *r)
@@ -47,8 +50,9 @@ void realtime_start(struct realtime *r)
 
 	*r = (struct realtime){.scheduler = SCHEDULER_NORMAL};
 	(void)prctl(PR_SET_TIMERSLACK, 1UL);
-	if (setrlimit(RLIMIT_RTTIME, &limit) == 0 && set_fifo(true)) {
-		log_debug("sampling runs under SCHED_FIFO 1");
+	if (setrlimit(RLIMIT_RTTIME, &limit) == 0 && set_fifo(PRIORITY_MIN)) {
+		log_debug("sampling runs under SCHED_FIFO %d", PRIORITY_MIN);
+		r->priority = PRIORITY_MIN;
 		r->scheduler = SCHEDULER_FIFO;
 		return;
 	}
@@ -66,7 +70,20 @@ static void exceed(struct realtime *r, bool exceeded)
 {
 	r->exceeded = exceeded;
 	if (r->scheduler == SCHEDULER_FIFO)
-		(void)set_fifo(!exceeded);
+		(void)set_fifo(exceeded ? 0 : r->priority);
+}
+
+static void stay_above(struct realtime *r, int priority)
+{
+	const int above = priority < PRIORITY_MAX ? priority + 1 : PRIORITY_MAX;
+
+	if (above == r->priority || r->scheduler != SCHEDULER_FIFO)
+		return;
+	r->priority = above;
+	if (!r->exceeded && !set_fifo(above))
+		log_debug("SCHED_FIFO %d is refused", above);
+	else
+		log_debug("sampling runs under SCHED_FIFO %d", above);
 }
 
 /* The kernel counts anew from here: enqueue_task_rt() in kernel/sched/rt.c. */
@@ -91,10 +108,11 @@ static bool is_due(const struct realtime *r, uint64_t now)
 	       (!r->exceeded && most - r->used_ns > SHARE_NS);
 }
 
-void realtime_keep_share(struct realtime *r, uint64_t now)
+void realtime_keep(struct realtime *r, int priority, uint64_t now)
 {
 	uint64_t used;
 
+	stay_above(r, priority);
 	if (!is_due(r, now))
 		return;
 	used = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);

@@ -12,6 +12,7 @@
 
 struct realtime {
 	enum heartbeat_scheduler scheduler;
+	int priority; /* under SCHED_FIFO */
 	/* Its share is used up: nobody is to be looked at. */
 	bool exceeded;
 	uint64_t window_ns; /* its start */
@@ -28,7 +29,11 @@ struct realtime {
  */
 void realtime_start(struct realtime *r);
 
-/* Every now and then; now is of CLOCK_MONOTONIC. Renews exceeded. */
-void realtime_keep_share(struct realtime *r, uint64_t now);
+/*
+ * Every now and then; now is of CLOCK_MONOTONIC. Goes above the real-time
+ * priority that the threads have that it looks at (0: none), as far as there is
+ * one above, and renews exceeded.
+ */
+void realtime_keep(struct realtime *r, int priority, uint64_t now);
 
 #endif

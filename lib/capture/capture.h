@@ -115,6 +115,15 @@ bool capture_reap(struct capture *c);
 /* Threads that were interrupted and have not stopped yet. */
 size_t capture_pending(const struct capture *c);
 
+/*
+ * The highest priority of a target's thread of SCHED_FIFO or SCHED_RR; 0: there
+ * is none. Whoever calls capture_tick has to be above it: else such threads
+ * keep it from the processors, and leave one that it has stopped where it is.
+ * It is looked up as a thread comes, after a tick that was late, and along with
+ * its name. SCHED_DEADLINE is above all, and left out.
+ */
+int capture_realtime_priority(const struct capture *c);
+
 /* The sink has a new reader, which knows nothing: everything is told anew. */
 void capture_reset(struct capture *c, const struct capture_sink *sink);
 

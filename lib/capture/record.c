@@ -212,6 +212,7 @@ static uint64_t rename_due(const struct target *t, struct thread *list,
 			th, tick,
 			min_u64(NAME_TICKS * th->name_wait, NAME_TICKS_MAX));
 		next = min_u64(next, th->name_tick);
+		thread_look_priority(th);
 		thread_find_pointer(th);
 		/* Gone: the name that is known is the better one. */
 		if (read_name(th, comm) &&

@@ -138,6 +138,7 @@ static void forget(struct thread *th, enum missed_reason reason)
 	uint32_t index;
 
 	thread_give_up(th, reason);
+	thread_forget_priority(th);
 	if (table_get(&c->threads, th->tid, &index)) {
 		(void)table_remove(&c->threads, th->tid);
 		c->free_indices[c->n_free++] = index;

@@ -53,6 +53,7 @@ struct thread {
 	bool after_stop; /* it may not have left the kernel since one */
 	bool ended_rest; /* with its last stop, and has run nothing since */
 	bool may_dump;	 /* a core: it had a signal for that, or is new to us */
+	uint8_t realtime; /* its priority; 0: it has none */
 
 	/*
 	 * Interrupted and not stopped since. Its sample will be of
@@ -181,6 +182,8 @@ struct target {
 	bool wants_pointers;	/* capture_want_pointers */
 };
 
+#define REALTIME_MAX 99 /* the highest priority: sched(7) */
+
 struct capture {
 	struct capture_options options;
 	uint64_t finish_ns; /* since when it is to end; 0: it is not */
@@ -204,6 +207,9 @@ struct capture {
 	size_t n_free;
 	struct thread *pending;
 	size_t n_pending;
+	/* priority.c: threads of each real-time priority, and the highest. */
+	uint32_t realtime_threads[REALTIME_MAX + 1];
+	int realtime;
 };
 
 /* capture.c */
@@ -317,6 +323,10 @@ void thread_drop(struct thread *th);
 /* pointer.c */
 /* The thread pointer, if the reader wants it and no stop has shown it. */
 void thread_find_pointer(struct thread *th);
+
+/* priority.c: threads of SCHED_FIFO and SCHED_RR */
+void thread_look_priority(struct thread *th);
+void thread_forget_priority(struct thread *th);
 
 /* slow.c: memory that makes us wait */
 /* It has done so for long enough, and is to be left alone. */

@@ -29,7 +29,7 @@ static void be_busy(bool keeps_share)
 	realtime_start(&r);
 	while (clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) < BUSY_NS)
 		if (keeps_share)
-			realtime_keep_share(&r, clock_mono_ns());
+			realtime_keep(&r, 0, clock_mono_ns());
 	_exit(r.scheduler == SCHEDULER_FIFO ? 0 : 1);
 }
 
@@ -81,23 +81,23 @@ START_TEST(a_share_that_is_used_up_comes_back)
 	struct realtime r;
 
 	realtime_start(&r);
-	realtime_keep_share(&r, now);
+	realtime_keep(&r, 0, now);
 	ck_assert(!r.exceeded);
 	ck_assert(is_real_time() == (r.scheduler == SCHEDULER_FIFO));
 	use(MUCH_NS);
-	realtime_keep_share(&r, now + MUCH_NS);
+	realtime_keep(&r, 0, now + MUCH_NS);
 	ck_assert(r.exceeded);
 	ck_assert(!is_real_time());
 	/* It has to wait for the window's end, */
-	realtime_keep_share(&r, now + WINDOW_NS - 1);
+	realtime_keep(&r, 0, now + WINDOW_NS - 1);
 	ck_assert(r.exceeded);
 	ck_assert(!is_real_time());
 	/* then all is as before. */
 	now += WINDOW_NS + MUCH_NS;
-	realtime_keep_share(&r, now);
+	realtime_keep(&r, 0, now);
 	ck_assert(!r.exceeded);
 	ck_assert(is_real_time() == (r.scheduler == SCHEDULER_FIFO));
-	realtime_keep_share(&r, now + MUCH_NS);
+	realtime_keep(&r, 0, now + MUCH_NS);
 	ck_assert(!r.exceeded);
 }
 END_TEST
@@ -109,15 +109,52 @@ START_TEST(a_share_that_is_not_is_kept)
 	struct realtime r;
 
 	realtime_start(&r);
-	realtime_keep_share(&r, now);
+	realtime_keep(&r, 0, now);
 	for (int i = 0; i < 4; i++) {
 		use(MUCH_NS / 3);
 		now += WINDOW_NS;
-		realtime_keep_share(&r, now - WINDOW_NS / 2);
+		realtime_keep(&r, 0, now - WINDOW_NS / 2);
 		ck_assert(!r.exceeded);
-		realtime_keep_share(&r, now);
+		realtime_keep(&r, 0, now);
 	}
 	ck_assert(!r.exceeded);
+}
+END_TEST
+
+static int own_priority(void)
+{
+	struct sched_param param;
+
+	ck_assert_int_eq(sched_getparam(0, &param), 0);
+	return param.sched_priority;
+}
+
+START_TEST(it_goes_above_who_is_looked_at)
+{
+	uint64_t now = 10 * NS_PER_SEC;
+	struct realtime r;
+	bool is_fifo;
+
+	realtime_start(&r);
+	is_fifo = r.scheduler == SCHEDULER_FIFO;
+	ck_assert_int_eq(own_priority(), is_fifo ? 1 : 0);
+	realtime_keep(&r, 50, now);
+	ck_assert_int_eq(own_priority(), is_fifo ? 51 : 0);
+	/* There is none above. */
+	realtime_keep(&r, 99, now);
+	ck_assert_int_eq(own_priority(), is_fifo ? 99 : 0);
+	realtime_keep(&r, 0, now);
+	ck_assert_int_eq(own_priority(), is_fifo ? 1 : 0);
+	/* Its share has a limit there, too, */
+	realtime_keep(&r, 20, now);
+	use(MUCH_NS);
+	realtime_keep(&r, 20, now + MUCH_NS);
+	ck_assert(!is_real_time());
+	realtime_keep(&r, 30, now + MUCH_NS);
+	ck_assert(!is_real_time());
+	/* and it comes back to where it is to be. */
+	realtime_keep(&r, 30, now + WINDOW_NS + MUCH_NS);
+	ck_assert_int_eq(own_priority(), is_fifo ? 31 : 0);
 }
 END_TEST
 
@@ -130,6 +167,7 @@ Suite *suite(void)
 	tcase_add_test(c, who_hangs_is);
 	tcase_add_test(c, a_share_that_is_used_up_comes_back);
 	tcase_add_test(c, a_share_that_is_not_is_kept);
+	tcase_add_test(c, it_goes_above_who_is_looked_at);
 	suite_add_tcase(s, c);
 	return s;
 }

@@ -1,0 +1,44 @@
+#!/usr/bin/python3
+"""Targets with real-time threads: the sampler is above them."""
+
+import os
+
+import harness
+from harness import Skip, check, wait_for
+
+PRIORITY = 30
+
+
+def said(profd, priority):
+    return f'sampling runs under SCHED_FIFO {priority}\n' in profd.stderr
+
+
+def test_it_goes_above_them_and_back(box):
+    busy = box.target('shares')
+    profd = box.profd([busy], '--debug')
+    profd.wait_attached()
+    if not said(profd, 1):
+        raise Skip('no SCHED_FIFO')
+    os.sched_setscheduler(busy.pid, os.SCHED_FIFO, os.sched_param(PRIORITY))
+    wait_for(lambda: said(profd, PRIORITY + 1), 'it is above')
+    before = profd.stderr.count('SCHED_FIFO 1\n')
+    os.sched_setscheduler(busy.pid, os.SCHED_OTHER, os.sched_param(0))
+    wait_for(lambda: profd.stderr.count('SCHED_FIFO 1\n') > before,
+             'it is where it was')
+    profd.interrupt()
+    check(profd.stats['scheduler'] == 'fifo', f'{profd.stats["scheduler"]}')
+
+
+def test_from_its_start(box):
+    busy = box.target('shares')
+    os.sched_setscheduler(busy.pid, os.SCHED_RR, os.sched_param(PRIORITY))
+    profd = box.profd([busy], '--debug')
+    profd.wait_attached()
+    if not said(profd, 1):
+        raise Skip('no SCHED_FIFO')
+    wait_for(lambda: said(profd, PRIORITY + 1), 'it is above')
+    profd.interrupt()
+
+
+if __name__ == '__main__':
+    harness.main(globals())

@@ -1,0 +1,104 @@
+#include "lib/capture/capture.h"
+
+#include <sched.h>
+#include <signal.h>
+
+#include "tests/unit/capture/live.h"
+#include "tests/unit/suite.h"
+
+/* Within which a name is read again. */
+#define NAME_TICKS_MOST 32
+
+static struct live l;
+static pid_t one, other;
+
+static void set_priority(pid_t tid, int policy, int priority)
+{
+	const struct sched_param param = {.sched_priority = priority};
+
+	ck_assert_int_eq(sched_setscheduler(tid, policy, &param), 0);
+}
+
+static int highest(void)
+{
+	return capture_realtime_priority(l.capture);
+}
+
+static void set_up(void)
+{
+	live_begin(&l, "cap_threads", NULL, NULL);
+	one = (pid_t)live_ask(&l, "busy 1", "ok");
+	other = (pid_t)live_ask(&l, "busy 1", "ok");
+	live_until_blocked(l.pid);
+	live_ticks(&l, 3);
+	ck_assert_int_eq(highest(), 0);
+}
+
+static void tear_down(void)
+{
+	live_end(&l);
+}
+
+static void tick_late(void)
+{
+	live_tick_late(&l, 2);
+	live_settle(&l);
+}
+
+START_TEST(who_made_a_tick_late)
+{
+	set_priority(one, SCHED_FIFO, 3);
+	set_priority(other, SCHED_RR | SCHED_RESET_ON_FORK, 7);
+	tick_late();
+	ck_assert_int_eq(highest(), 7);
+	set_priority(other, SCHED_OTHER, 0);
+	tick_late();
+	ck_assert_int_eq(highest(), 3);
+	set_priority(one, SCHED_BATCH, 0);
+	tick_late();
+	ck_assert_int_eq(highest(), 0);
+}
+END_TEST
+
+START_TEST(along_with_the_name)
+{
+	set_priority(one, SCHED_RR, 2);
+	for (int i = 0; i < NAME_TICKS_MOST && highest() == 0; i++)
+		live_ticks(&l, 1);
+	ck_assert_int_eq(highest(), 2);
+}
+END_TEST
+
+START_TEST(as_it_comes_and_until_it_ends)
+{
+	set_priority(l.pid, SCHED_FIFO, 5);
+	(void)live_ask(&l, "busy 1", "ok");
+	set_priority(l.pid, SCHED_OTHER, 0);
+	live_until_blocked(l.pid);
+	for (int i = 0; highest() == 0; i++) {
+		live_ticks(&l, 1);
+		live_patience();
+	}
+	ck_assert_int_eq(highest(), 5);
+	ck_assert_int_eq(kill(l.child, SIGKILL), 0);
+	while (!l.ended) {
+		live_tick(&l);
+		live_read(&l);
+		live_patience();
+	}
+	ck_assert_int_eq(highest(), 0);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("priority");
+	TCase *tc = tcase_create("priority");
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, who_made_a_tick_late);
+	tcase_add_test(tc, along_with_the_name);
+	tcase_add_test(tc, as_it_comes_and_until_it_ends);
+	suite_add_tcase(s, tc);
+	return s;
+}
