@@ -249,6 +249,25 @@ static int read_entries(struct cfi *c, const struct elf_file *f)
 	return 0;
 }
 
+/*
+ * Do functions of one section overlap? No linker makes such a file. Which of
+ * two libdw finds depends on what it was asked for before, so these are always
+ * asked for in the same order: all at once.
+ */
+static bool overlap(const struct cfi *c)
+{
+	uint64_t done[N_SECTIONS] = {0};
+
+	for (size_t i = 0; i < c->n; i++) {
+		const struct entry *e = &c->entries[i];
+
+		if (e->start < done[e->source])
+			return true;
+		done[e->source] = e->end;
+	}
+	return false;
+}
+
 static int make_parts(struct cfi *c)
 {
 	uint64_t done = 0;
@@ -294,8 +313,8 @@ int cfi_open_parts(const struct elf_file *f, uint64_t base, size_t whole_max,
 		return -ENOMEM;
 	c->base = base;
 	r = read_entries(c, f);
-	whole = c->n <= whole_max;
-	c->part_fdes = whole ? whole_max : part_fdes;
+	whole = c->n <= whole_max || overlap(c);
+	c->part_fdes = whole ? (c->n > 0 ? c->n : 1) : part_fdes;
 	if (r == 0)
 		r = make_parts(c);
 	if (r == 0 && whole && c->n_parts > 0)

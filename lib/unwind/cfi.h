@@ -28,8 +28,9 @@
 #define CFI_FDES_MAX (1u << 20)
 
 /*
- * Files with more functions are compiled in parts, as they are needed; below
- * it takes some 20 ms. Such a file's section stays in memory meanwhile.
+ * Files with more functions are compiled in parts, as they are needed, unless
+ * functions overlap; below it takes some 20 ms. Such a file's section stays in
+ * memory meanwhile.
  */
 #define CFI_WHOLE_MAX 16384
 /* Functions of a part: a millisecond or two. */

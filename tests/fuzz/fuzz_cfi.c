@@ -13,7 +13,6 @@
 /* Where the sections of the corpus stood. */
 #define SECTION_ADDR 0x10000
 
-/* Sections that overlap themselves have rules by the order of compiling. */
 static bool ascends(const struct rows *rows)
 {
 	for (size_t i = 1; i < rows->n; i++)
