@@ -376,7 +376,7 @@ JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 T =
 
 check:
-	$(Q)tests/tools/deps.sh test
+	$(Q)BUILD=$(B) tests/tools/deps.sh test
 	$(Q)$(MAKE) --no-print-directory $(JOBS) built
 	$(Q)$(MAKE) --no-print-directory $(JOBS) objs B=$(B)/clang CC=clang
 	$(Q)$(MAKE) --no-print-directory $(JOBS) asan B=$(B)/asan \

@@ -1,12 +1,14 @@
 #!/bin/sh
 # Installs what building needs and is not there. Usage: deps.sh build|demo|test|bench|deb|package
+# With test, nginx is unpacked in $BUILD/debian (default: build), if it is not there.
 #
 # Where apt-get is (Debian, Ubuntu): the commands are printed before they run.
 # Elsewhere: says what is missing. If nothing is, this prints nothing and
 # changes nothing.
 #
 # None of these packages starts a service. In particular redis-server is not
-# among them: Debian's redis-tools holds the same executable.
+# among them: Debian's redis-tools holds the same executable. nginx is not
+# installed for that reason: its executable alone is what is needed.
 set -eu
 
 build='gcc libc6-dev make pkg-config libdw-dev libelf-dev liblzma-dev
@@ -42,6 +44,8 @@ package) packages="$build $deb $test $package" ;;
 	exit 2
 	;;
 esac
+
+directory=${BUILD:-build}/debian
 
 # Without apt-get: are the same things there, by whatever name?
 elsewhere()
@@ -99,15 +103,23 @@ installed $p
 	*) missing="$missing $p" ;;
 	esac
 done
-[ -n "$missing" ] || exit 0
+nginx=
+if [ "$1" = test ] && [ ! -x /usr/sbin/nginx ] &&
+	[ ! -x "$directory/usr/sbin/nginx" ]; then
+	nginx=nginx
+fi
+[ -n "$missing$nginx" ] || exit 0
 
 # --no-remove: if something that is here is in the way, apt-get fails and says
 # what, rather than taking it away.
 update='apt-get update'
 install="apt-get install -y --no-install-recommends --no-remove$missing"
-echo "These packages are missing. To be run now, as root:"
-echo "  $update"
-echo "  $install"
+if [ -n "$missing" ]; then
+	echo "These packages are missing. To be run now, as root:"
+	echo "  $update"
+	echo "  $install"
+fi
+[ -z "$nginx" ] || echo "And nginx is unpacked in $directory: apt-get download nginx"
 
 export DEBIAN_FRONTEND=noninteractive
 if [ "$(id -u)" -eq 0 ]; then
@@ -118,5 +130,17 @@ else
 	echo "You are not root and there is no sudo: run these yourself." >&2
 	exit 1
 fi
-$as_root $update
-exec $as_root $install
+if [ -n "$missing" ]; then
+	$as_root $update
+	$as_root $install
+fi
+[ -n "$nginx" ] || exit 0
+# One test wants it, and is skipped without.
+mkdir -p "$directory"
+cd "$directory"
+[ -n "$missing" ] || $as_root $update || true
+if apt-get download nginx && dpkg-deb -x nginx_*.deb .; then
+	rm nginx_*.deb
+else
+	echo "nginx is not to be had."
+fi
