@@ -111,7 +111,7 @@ sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp
 sentry-profd-unwind_LIBS = -liberty
 sentry-profd-ship_SRC = shipd probe certificates outbox waiting destination verdict spooled id child privileges sandbox confine log log_limit
 sentry-profd-ship_LIB = ship proto base
-sentry-profd-ship_PKG = libcurl zlib jansson libseccomp
+sentry-profd-ship_PKG = libcurl zlib libzstd jansson libseccomp
 # What its tests of unwinders need nothing of.
 profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
 	doctor_delivery doctor_target doctor_files config config_keys \
@@ -225,7 +225,7 @@ unit_client_OBJ = $(patsubst %,$(B)/obj/tests/unit/client/%.o, \
 unit_client_LIB = client base
 unit_client_PKG = jansson
 unit_ship_LIB = ship proto base
-unit_ship_PKG = libcurl zlib jansson
+unit_ship_PKG = libcurl zlib libzstd jansson
 # Of daemon/ everything that is not a process's main file.
 unit_daemon_OBJ = $(filter-out $(MAINS:%=$(B)/obj/daemon/%.o),$(DAEMON_OBJS))
 unit_daemon_LIB = aggregate unwind capture ship proto base

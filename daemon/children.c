@@ -147,6 +147,7 @@ static int start_ship(struct broker *b, struct ship *s)
 		.limited_until_ns = s->limit.until_ns,
 		.retry_5xx = b->options.retry_5xx,
 		.no_reports = !b->options.config.client_reports,
+		.compression = (uint32_t)b->options.config.compression,
 	};
 	struct msg_init init = {
 		.spool_part = s->spool_part,

@@ -20,6 +20,7 @@
 
 #include "daemon/msg.h"
 #include "lib/base/util.h"
+#include "lib/ship/compression.h"
 #include "lib/unwind/unwind.h"
 
 #define CONFIG_PATH_DEFAULT   "/etc/sentry-profd/sentry-profd.conf"
@@ -93,6 +94,7 @@ struct config {
 	char no_proxy[CONFIG_TEXT_MAX];
 	bool client_reports;
 	bool retry_5xx;
+	enum compression compression;
 	bool debug;
 	double shutdown_timeout_s;
 

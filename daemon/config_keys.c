@@ -5,13 +5,15 @@
 /* In the order of the enums. */
 static const char *const modes[] = {"wall", "cpu", NULL};
 static const char *const symbols[] = {"none", "names", "lines", NULL};
+static const char *const compressions[] = {"gzip", "zstd", NULL};
 static const char *const lifecycles[] = {"manual", "trace", NULL};
 static const char *const thread_ids[] = {"tid", "pthread", NULL};
 /* A text, not an enum. */
 static const char *const platforms[] = {"rust", "native", NULL};
 
 _Static_assert(UNWIND_SYMBOLS_NONE == 0 && UNWIND_SYMBOLS_NAMES == 1 &&
-		       UNWIND_SYMBOLS_LINES == 2,
+		       UNWIND_SYMBOLS_LINES == 2 && COMPRESSION_GZIP == 0 &&
+		       COMPRESSION_ZSTD == 1,
 	       "the order of the words");
 
 #define SENTRY(t, key, field, ...)                                      \
@@ -46,6 +48,7 @@ const struct config_key config_keys[] = {
 	SENTRY(KEY_TEXT, "no_proxy", no_proxy, NO_RANGE),
 	SENTRY(KEY_BOOL, "client_reports", client_reports, NO_RANGE),
 	SENTRY(KEY_BOOL, "retry_5xx", retry_5xx, NO_RANGE),
+	SENTRY(KEY_WORD, "compression", compression, 0, 0, compressions),
 	SENTRY(KEY_SECONDS, "shutdown_timeout", shutdown_timeout_s, 0,
 	       365 * DAY_S, NULL),
 	SENTRY(KEY_BOOL, "debug", debug, NO_RANGE),

@@ -21,6 +21,7 @@ struct destination {
 	bool has_dsn;	/* else nothing is sent */
 	bool retry_5xx; /* 502 to 504 are no answer */
 	bool is_silent; /* it is told of no losses */
+	enum compression compression;
 	struct ratelimit limits;
 	struct backoff backoff;
 	struct reports reports;

@@ -127,7 +127,10 @@ static int converse(struct doctor *d, const struct config *c, const char *dsn,
 		.uid = MSG_ID_KEEP,
 		.gid = MSG_ID_KEEP,
 	};
-	struct msg_probe ask = {.h = MSG_HEADER(MSG_PROBE, msg_probe)};
+	struct msg_probe ask = {
+		.h = MSG_HEADER(MSG_PROBE, msg_probe),
+		.compression = (uint32_t)c->compression,
+	};
 	int files[INIT_FILE_N], r;
 	struct ipc_message m;
 	size_t n;

@@ -14,8 +14,10 @@
 struct msg_dsn {
 	struct msg_header h;
 	uint64_t limited_until_ns;
-	uint32_t retry_5xx;  /* 502, 503 and 504 are as good as no answer */
-	uint32_t no_reports; /* the server is told of no losses */
+	uint32_t retry_5xx;   /* 502, 503 and 504 are as good as no answer */
+	uint32_t no_reports;  /* the server is told of no losses */
+	uint32_t compression; /* enum compression (lib/ship/compression.h) */
+	uint32_t reserved;
 	char dsn[MSG_DSN_MAX];
 };
 
@@ -118,6 +120,8 @@ struct msg_limited {
  */
 struct msg_probe {
 	struct msg_header h;
+	uint32_t compression;
+	uint32_t reserved;
 	char dsn[MSG_DSN_MAX];
 };
 

@@ -53,6 +53,7 @@ static const struct {
 	{"spool", OPTION_KEY, true, "spool"},
 	{"shutdown-timeout", OPTION_KEY, true, "shutdown_timeout"},
 	{"retry-5xx", OPTION_KEY, false, "retry_5xx"},
+	{"compression", OPTION_KEY, true, "compression"},
 	{"ca-certs", OPTION_KEY, true, "ca_certs"},
 	{"client-cert", OPTION_KEY, true, "client_cert"},
 	{"client-key", OPTION_KEY, true, "client_key"},

@@ -33,6 +33,7 @@ const char options_help[] =
 "  --shutdown-timeout SECONDS\n"
 "                       for the server to take the last chunks (default: 2)\n"
 "  --retry-5xx          send again what 502, 503 or 504 answer\n"
+"  --compression C      of what is sent: gzip (default) or zstd\n"
 "  --ca-certs FILE      authorities to trust besides the system's, in PEM\n"
 "  --client-cert FILE   certificate to show to the server, in PEM\n"
 "  --client-key FILE    its key (default: it is in the same file)\n"

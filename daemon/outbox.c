@@ -98,7 +98,8 @@ static void give_back(struct outbox *o)
 /* The body is there. After an error it is not any more. */
 static int post_body(struct outbox *o)
 {
-	int r = transport_set_target(o->transport, &o->to.dsn);
+	int r = transport_set_target(o->transport, &o->to.dsn,
+				     o->to.compression);
 
 	if (r == 0)
 		r = transport_post(o->transport, o->body.data, o->body.len);
@@ -110,9 +111,11 @@ static int post_body(struct outbox *o)
 static int post(struct outbox *o, const struct package *package,
 		const struct reports_item *report)
 {
+	struct package sent = *package;
 	int r;
 
-	r = package_compress(package, (int64_t)(clock_wall_ns() / NS_PER_US),
+	sent.compression = o->to.compression;
+	r = package_compress(&sent, (int64_t)(clock_wall_ns() / NS_PER_US),
 			     report, &o->body);
 	if (r < 0) {
 		give_back(o);
@@ -175,7 +178,7 @@ static void send_spooled(struct outbox *o)
 	const struct reports_item *report =
 		destination_report(&o->to, reports_ride_ns(&o->to.reports));
 
-	if (!spooled_give(&o->spooled, report, &o->body))
+	if (!spooled_give(&o->spooled, o->to.compression, report, &o->body))
 		reports_failed(&o->to.reports);
 	else if (post_body(o) < 0)
 		spooled_answered(&o->spooled, VERDICT_NONE);

@@ -27,6 +27,11 @@
 /* Incompressible bytes become a little more by compression. */
 #define OUTBOX_BODY_MAX (CHUNK_V2_SIZE_MAX + (1u << 20))
 
+/* The envelope's header, and two items with theirs. */
+_Static_assert(PACKAGE_UNPACKED_MAX >=
+		       CHUNK_V2_SIZE_MAX + 3 * ENVELOPE_HEADER_SIZE,
+	       "what is put into the spool comes out of it");
+
 /* Called once for each envelope, which is then the callee's to free. */
 typedef void (*outbox_fn)(struct sending *s, enum ship_result result);
 

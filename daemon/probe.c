@@ -26,12 +26,13 @@ static void make_report(struct reports_item *ret)
 	ret->len = (size_t)n;
 }
 
-static int make_body(struct buf *body)
+static int make_body(enum compression compression, struct buf *body)
 {
 	struct package alone = {
 		.sdk_name = SDK_NAME,
 		.sdk_version = SDK_VERSION,
 		.payload_fd = -1,
+		.compression = compression,
 	};
 	struct reports_item report;
 
@@ -64,15 +65,15 @@ static int wait_for_answer(struct transport *transport, struct msg_probed *ret)
 }
 
 int probe(struct transport *transport, const struct dsn *dsn,
-	  struct msg_probed *ret)
+	  enum compression compression, struct msg_probed *ret)
 {
 	struct buf body;
 	int r;
 
 	buf_init(&body, BODY_MAX);
-	r = make_body(&body);
+	r = make_body(compression, &body);
 	if (r == 0)
-		r = transport_set_target(transport, dsn);
+		r = transport_set_target(transport, dsn, compression);
 	if (r == 0)
 		r = transport_post(transport, body.data, body.len);
 	if (r == 0)

@@ -15,6 +15,6 @@
  * Returns 0 and what came of it, or -errno: it could not be asked.
  */
 must_check int probe(struct transport *transport, const struct dsn *dsn,
-		     struct msg_probed *ret);
+		     enum compression compression, struct msg_probed *ret);
 
 #endif

@@ -110,8 +110,11 @@ static int take_dsn(void *ctx, struct ipc_message *message)
 	struct dsn dsn;
 
 	(void)ctx;
-	if (message->n_fds != 0 || memchr(m->dsn, '\0', sizeof(m->dsn)) == NULL)
+	if (message->n_fds != 0 ||
+	    memchr(m->dsn, '\0', sizeof(m->dsn)) == NULL ||
+	    m->compression >= COMPRESSION_N)
 		return -EPROTO;
+	outbox.to.compression = (enum compression)m->compression;
 	outbox.to.retry_5xx = m->retry_5xx != 0;
 	outbox.to.is_silent = m->no_reports != 0;
 	switch (dsn_parse(&dsn, m->dsn)) {
@@ -255,9 +258,10 @@ static int take_probe(void *ctx, struct ipc_message *message)
 
 	(void)ctx;
 	if (outbox.to.has_dsn || memchr(m->dsn, '\0', sizeof(m->dsn)) == NULL ||
+	    m->compression >= COMPRESSION_N ||
 	    dsn_parse(&dsn, m->dsn) != DSN_OK)
 		return -EPROTO;
-	r = probe(transport, &dsn, &probed);
+	r = probe(transport, &dsn, (enum compression)m->compression, &probed);
 	if (r == 0)
 		tell(&probed, sizeof(probed));
 	return r;

@@ -184,28 +184,30 @@ uint64_t spooled_due_ns(const struct spooled *s)
 	return s->next_ns;
 }
 
-static int stamp(struct spooled *s, const struct spool_entry *e,
+static int stamp(const struct spooled *s, const struct spool_entry *e,
+		 enum compression compression,
 		 const struct reports_item *report, struct buf *ret)
 {
 	int fd = -1, r;
 
 	r = spool_open(s->spool, e, &fd);
 	if (r == 0)
-		r = package_stamp(fd, (int64_t)(clock_wall_ns() / NS_PER_US),
+		r = package_stamp(fd, compression,
+				  (int64_t)(clock_wall_ns() / NS_PER_US),
 				  report, ret);
 	close_fd(&fd);
 	return r;
 }
 
-bool spooled_give(struct spooled *s, const struct reports_item *report,
-		  struct buf *ret)
+bool spooled_give(struct spooled *s, enum compression compression,
+		  const struct reports_item *report, struct buf *ret)
 {
 	const struct spool_entry *e;
 	int r;
 
 	spool_expire(s->spool, wall_ms());
 	while ((e = spool_oldest(s->spool, s->dsn)) != NULL) {
-		r = stamp(s, e, report, ret);
+		r = stamp(s, e, compression, report, ret);
 		if (r == 0) {
 			s->given = true;
 			memcpy(s->given_id, e->id, sizeof(s->given_id));

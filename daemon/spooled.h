@@ -69,12 +69,12 @@ void spooled_ask_again(struct spooled *s);
 uint64_t spooled_due_ns(const struct spooled *s);
 
 /*
- * Appends the oldest to *ret, as it is to be sent now, with the report if it is
- * not NULL; false if there is none.
- * spooled_answered follows.
+ * Appends the oldest to *ret, as it is to be sent now, in this compression,
+ * with the report if it is not NULL; false if there is none. spooled_answered
+ * follows.
  */
-bool spooled_give(struct spooled *s, const struct reports_item *report,
-		  struct buf *ret);
+bool spooled_give(struct spooled *s, enum compression compression,
+		  const struct reports_item *report, struct buf *ret);
 void spooled_answered(struct spooled *s, enum verdict verdict);
 
 /* The server answers: what waits is due. */

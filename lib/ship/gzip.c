@@ -67,28 +67,6 @@ int gzip_add(struct gzip *g, const void *bytes, size_t n)
 	return 0;
 }
 
-int gzip_add_fd(struct gzip *g, int fd, uint64_t at, uint64_t size)
-{
-	const uint64_t end = at + size;
-	uint8_t piece[PIECE_BYTES];
-
-	while (at < end) {
-		size_t want = (size_t)min_u64(end - at, sizeof(piece));
-		ssize_t n = pread(fd, piece, want, (off_t)at);
-		int r;
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		r = gzip_add(g, piece, (size_t)n);
-		if (r < 0)
-			return r;
-		at += (uint64_t)n;
-	}
-	return 0;
-}
-
 int gzip_finish(struct gzip *g)
 {
 	return drain(g, Z_FINISH);

@@ -1,8 +1,7 @@
 /*
- * RFC 1952, by zlib. Compresses a body that comes in pieces, from memory and
- * from files, into a buffer; and gives back piece by piece what is compressed
- * in a file. So never more of a payload is in memory than what it is compressed
- * to.
+ * RFC 1952, by zlib. Compresses a body that comes in pieces into a buffer; and
+ * gives back piece by piece what is compressed in a file. So never more of a
+ * payload is in memory than what it is compressed to.
  */
 #ifndef LIB_SHIP_GZIP_H
 #define LIB_SHIP_GZIP_H
@@ -30,12 +29,6 @@ void gzip_fini(struct gzip *g);
 /* Both return 0, or what buf_add returns. */
 must_check int gzip_add(struct gzip *g, const void *bytes, size_t n);
 must_check int gzip_finish(struct gzip *g);
-
-/*
- * Adds size bytes of fd from offset at on, by pread: its position stays. -EIO
- * if it has fewer, or pread's error.
- */
-must_check int gzip_add_fd(struct gzip *g, int fd, uint64_t at, uint64_t size);
 
 /* As much is read at a time. */
 #define GUNZIP_PIECE_BYTES (32 * 1024)

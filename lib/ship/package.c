@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "lib/ship/gzip.h"
+#include "lib/ship/compressor.h"
 
 #define COPY_BYTES (64 * 1024)
 
@@ -119,35 +119,36 @@ int package_write(const struct package *p, int fd)
 
 static int compress_bytes(void *ctx, const void *bytes, size_t size)
 {
-	return gzip_add(ctx, bytes, size);
+	return compressor_add(ctx, bytes, size);
 }
 
 static int compress_part(void *ctx, int fd, uint64_t at, uint64_t size)
 {
-	return gzip_add_fd(ctx, fd, at, size);
+	return compressor_add_fd(ctx, fd, at, size);
 }
 
-static int finish(struct gzip *g, const struct reports_item *report)
+static int finish(struct compressor *c, const struct reports_item *report)
 {
-	int r = report == NULL ? 0 : gzip_add(g, report->text, report->len);
+	int r = report == NULL ? 0
+			       : compressor_add(c, report->text, report->len);
 
-	return r < 0 ? r : gzip_finish(g);
+	return r < 0 ? r : compressor_finish(c);
 }
 
 int package_compress(const struct package *p, int64_t sent_at_us,
 		     const struct reports_item *report, struct buf *ret)
 {
-	struct gzip g;
-	const struct sink to = {compress_bytes, compress_part, &g};
+	struct compressor c;
+	const struct sink to = {compress_bytes, compress_part, &c};
 	int r;
 
-	r = gzip_init(&g, ret);
+	r = compressor_init(&c, p->compression, ret);
 	if (r < 0)
 		return r;
 	r = put(p, sent_at_us, &to);
 	if (r == 0)
-		r = finish(&g, report);
-	gzip_fini(&g);
+		r = finish(&c, report);
+	compressor_fini(&c);
 	return r;
 }
 
@@ -173,10 +174,10 @@ static int read_line(struct gunzip *from, char *bytes, size_t size,
 }
 
 static int stamp(struct gunzip *from, int64_t sent_at_us,
-		 const struct reports_item *report, struct gzip *to)
+		 const struct reports_item *report, struct compressor *to)
 {
 	char bytes[COPY_BYTES], head[ENVELOPE_HEADER_SIZE];
-	size_t n, line, head_len;
+	size_t n, line, head_len, size;
 	int r;
 
 	r = read_line(from, bytes, sizeof(bytes), &n, &line);
@@ -184,31 +185,33 @@ static int stamp(struct gunzip *from, int64_t sent_at_us,
 		r = envelope_stamp(bytes, line, sent_at_us, head, sizeof(head),
 				   &head_len);
 	if (r == 0)
-		r = gzip_add(to, head, head_len);
+		r = compressor_add(to, head, head_len);
 	if (r == 0)
-		r = gzip_add(to, bytes + line, n - line);
-	while (r == 0 && n > 0) {
+		r = compressor_add(to, bytes + line, n - line);
+	for (size = n; r == 0 && n > 0; size += n) {
 		r = gunzip_next(from, bytes, sizeof(bytes), &n);
+		if (r == 0 && n > PACKAGE_UNPACKED_MAX - size)
+			r = -EFBIG;
 		if (r == 0)
-			r = gzip_add(to, bytes, n);
+			r = compressor_add(to, bytes, n);
 	}
 	return r == 0 ? finish(to, report) : r;
 }
 
-int package_stamp(int fd, int64_t sent_at_us, const struct reports_item *report,
-		  struct buf *ret)
+int package_stamp(int fd, enum compression how, int64_t sent_at_us,
+		  const struct reports_item *report, struct buf *ret)
 {
 	struct gunzip from;
-	struct gzip to;
+	struct compressor to;
 	int r;
 
 	r = gunzip_init(&from, fd);
 	if (r < 0)
 		return r;
-	r = gzip_init(&to, ret);
+	r = compressor_init(&to, how, ret);
 	if (r == 0) {
 		r = stamp(&from, sent_at_us, report, &to);
-		gzip_fini(&to);
+		compressor_fini(&to);
 	}
 	gunzip_fini(&from);
 	return r;

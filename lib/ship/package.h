@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "lib/base/buf.h"
+#include "lib/ship/compression.h"
 #include "lib/ship/reports.h"
 #include "proto/envelope.h"
 
@@ -25,7 +26,15 @@ struct package {
 	 * profile; then event_id is the transaction's. 0: it is a chunk.
 	 */
 	uint64_t transaction_size;
+	enum compression compression;
 };
+
+/*
+ * What a kept envelope may unpack to: a payload of 50 MB, as the server takes,
+ * and its headers. A file of some 50 KB can unpack to that of zeros; what goes
+ * on is not of ours, and is not unpacked to its end.
+ */
+#define PACKAGE_UNPACKED_MAX (52u << 20)
 
 /*
  * Writes the envelope as it is to fd, without sent_at. Returns 0 or -errno:
@@ -45,12 +54,12 @@ must_check int package_compress(const struct package *p, int64_t sent_at_us,
 
 /*
  * Appends the envelope that was kept in the file fd, by package_compress with
- * ENVELOPE_NOT_SENT, to *ret, compressed, as it is to be sent now;
- * with the report, if it is not NULL. Returns 0,
- * -E2BIG if it does not fit, -EBADMSG if the file is not such an envelope,
- * -ENOMEM, or pread(2)'s error.
+ * ENVELOPE_NOT_SENT and gzip, to *ret, as it is to be sent now, compressed in
+ * this way; with the report, if it is not NULL. Returns 0, -E2BIG if it does
+ * not fit, -EFBIG if it unpacks to more than PACKAGE_UNPACKED_MAX, -EBADMSG if
+ * the file is not such an envelope, -ENOMEM, or pread(2)'s error.
  */
-must_check int package_stamp(int fd, int64_t sent_at_us,
+must_check int package_stamp(int fd, enum compression how, int64_t sent_at_us,
 			     const struct reports_item *report,
 			     struct buf *ret);
 

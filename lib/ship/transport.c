@@ -218,8 +218,12 @@ static int add_header(struct curl_slist **list, const char *line)
 }
 
 static int make_headers(const struct transport *t, const struct dsn *dsn,
-			struct curl_slist **ret)
+			enum compression compression, struct curl_slist **ret)
 {
+	static const char *const encodings[COMPRESSION_N] = {
+		[COMPRESSION_GZIP] = "Content-Encoding: gzip",
+		[COMPRESSION_ZSTD] = "Content-Encoding: zstd",
+	};
 	static const char name[] = "X-Sentry-Auth: ";
 	char auth[sizeof(name) + DSN_AUTH_SIZE];
 	struct curl_slist *list = NULL;
@@ -233,7 +237,7 @@ static int make_headers(const struct transport *t, const struct dsn *dsn,
 		r = add_header(&list,
 			       "Content-Type: application/x-sentry-envelope");
 	if (r == 0)
-		r = add_header(&list, "Content-Encoding: gzip");
+		r = add_header(&list, encodings[compression]);
 	/* Left out: libcurl would ask before it sends a large body. */
 	if (r == 0)
 		r = add_header(&list, "Expect:");
@@ -244,7 +248,8 @@ static int make_headers(const struct transport *t, const struct dsn *dsn,
 	return r;
 }
 
-int transport_set_target(struct transport *t, const struct dsn *dsn)
+int transport_set_target(struct transport *t, const struct dsn *dsn,
+			 enum compression compression)
 {
 	char url[DSN_ENDPOINT_SIZE];
 	struct curl_slist *headers;
@@ -253,7 +258,7 @@ int transport_set_target(struct transport *t, const struct dsn *dsn)
 	assert(!t->busy);
 	r = dsn_endpoint(dsn, url, sizeof(url));
 	if (r == 0)
-		r = make_headers(t, dsn, &headers);
+		r = make_headers(t, dsn, compression, &headers);
 	if (r < 0)
 		return r;
 	if (curl_easy_setopt(t->easy, CURLOPT_URL, url) != CURLE_OK ||

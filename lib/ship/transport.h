@@ -18,6 +18,7 @@
 #include <stddef.h>
 
 #include "lib/base/util.h"
+#include "lib/ship/compression.h"
 #include "proto/dsn.h"
 
 struct transport;
@@ -58,11 +59,15 @@ must_check int transport_new(struct transport **ret,
 /* Ends what is under way. Takes NULL. */
 void transport_free(struct transport *t);
 
-/* Where the next requests go. Not while busy. Returns 0 or -ENOMEM. */
-must_check int transport_set_target(struct transport *t, const struct dsn *dsn);
+/*
+ * Where the next requests go, and how their bodies are compressed. Not while
+ * busy. Returns 0 or -ENOMEM.
+ */
+must_check int transport_set_target(struct transport *t, const struct dsn *dsn,
+				    enum compression compression);
 
 /*
- * Starts to post a body of application/x-sentry-envelope, compressed by gzip.
+ * Starts to post a body of application/x-sentry-envelope.
  * It must stay as it is until transport_step says that the request has ended.
  * Not while busy, and not before transport_set_target. Returns 0 or -ENOMEM.
  */

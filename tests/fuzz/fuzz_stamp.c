@@ -65,7 +65,7 @@ static void stamp(const uint8_t *file, size_t size, const uint8_t *plain,
 	int r;
 
 	buf_init(&b, BYTES_MAX);
-	r = package_stamp(fd, SENT_AT_US, NULL, &b);
+	r = package_stamp(fd, COMPRESSION_GZIP, SENT_AT_US, NULL, &b);
 	assert(r == 0 || r == -EBADMSG || r == -E2BIG || r == -ENOMEM);
 	if (r == 0)
 		check_stamped(&b, plain, plain_size);

@@ -106,8 +106,8 @@ def header_problems(headers, path):
             problems.append('sentry_key is not the key')
     if headers.get('content-type') != 'application/x-sentry-envelope':
         problems.append('Content-Type is not application/x-sentry-envelope')
-    if headers.get('content-encoding') != 'gzip':
-        problems.append('Content-Encoding is not gzip')
+    if headers.get('content-encoding') not in ('gzip', 'zstd'):
+        problems.append('Content-Encoding is neither gzip nor zstd')
     if 'expect' in headers:
         problems.append('there is an Expect header')
     return problems

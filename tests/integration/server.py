@@ -16,7 +16,7 @@ Every request is a line in DIR/requests.jsonl, written before the answer is:
     n           counts up from 1
     connection  the same number for requests on the same connection
     method, path, headers (names in lower case; several of a name: the last)
-    envelope    the file in DIR that has the body, gunzipped: "0001.envelope"
+    envelope    the file in DIR that has the body, unpacked: "0001.envelope"
     size, compressed_size
     items       the header of each item
     problems    what no client of ours may do, in words; [] is what a test wants
@@ -62,7 +62,6 @@ For tests in Python: requests(DIR) returns the lines that are there so far.
 
 import argparse
 import contextlib
-import gzip
 import http.server
 import json
 import os
@@ -74,6 +73,7 @@ import struct
 import sys
 import threading
 
+from bodies import decode
 from certificates import make_context
 from envelopes import KEY, PROJECT, envelope_problems, header_problems
 
@@ -141,7 +141,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(answer)
 
     def read_body(self, headers, problems):
-        """The body as it came, and gunzipped; None if that cannot be done."""
+        """The body as it came, and unpacked; None if that cannot be done."""
         length = headers.get('content-length', '')
         if not length.isdecimal() or int(length) > BODY_MAX:
             problems.append('no Content-Length, or too large')
@@ -150,11 +150,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(length))
         if len(body) < int(length):
             raise ConnectionError('the client has gone')
-        try:
-            return body, gzip.decompress(body)
-        except (OSError, EOFError, ValueError):
-            problems.append('the body is not gzip')
-            return body, None
+        encoding = headers.get('content-encoding')
+        data = decode(encoding, body, BODY_MAX)
+        if data is None:
+            problems.append(f'the body is not {encoding}')
+        return body, data
 
     def judge(self, answer, problems):
         """The script's word, or what the request deserves."""

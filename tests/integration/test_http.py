@@ -124,6 +124,46 @@ def test_5xx_that_pass(box):
     check(len(got) - len(set(got)) == 2, f'not twice again: {got}')
 
 
+def encodings(server):
+    """Of what had a chunk."""
+    return {r['headers']['content-encoding'] for r in server.requests
+            if any(i['type'] == 'profile_chunk' for i in r['items'])}
+
+
+def test_compression(box):
+    """What is sent, and what was kept before: gzip, or as it is asked for."""
+    spool = box.dir / 'spool'
+    server = box.server(tls=False)
+    server.down()
+    run = profd(box, server.dsn, '--compression', 'zstd', '--spool', spool)
+    wait_for(lambda: list(spool.glob('*.gz')), 'a chunk waits')
+    kept = {p.name.split('-')[1] for p in spool.glob('*.gz')}
+    for path in spool.glob('*.gz'):
+        check(path.read_bytes()[:2] == b'\x1f\x8b', f'{path} is not gzip')
+    server.up()
+    wait_for(lambda: not list(spool.glob('*.gz')), 'nothing waits')
+    before = len(server.envelopes)
+    wait_for(lambda: len(server.envelopes) > before, 'another chunk')
+    run.interrupt()
+    server.check_requests()
+    check(encodings(server) == {'zstd'}, f'{encodings(server)}')
+    check(kept <= {c['chunk_id'] for c in server.chunks}, 'one is lost')
+    other = box.server(tls=False)
+    check_arrives(box, other)
+    check(encodings(other) == {'gzip'}, f'{encodings(other)}')
+    run = profd(box, server.dsn, '--compression', 'none')
+    check(run.wait() == 2 and 'neither gzip nor zstd' in run.stderr,
+          run.stderr)
+
+
+def test_compression_is_configured(box):
+    server = box.server(tls=False)
+    config = box.dir / 'profd.conf'
+    config.write_text('[sentry]\ncompression = zstd\n')
+    check_arrives(box, server, '--config', config)
+    check(encodings(server) == {'zstd'}, f'{encodings(server)}')
+
+
 def listen():
     s = socket.socket()
     s.bind(('127.0.0.1', 0))

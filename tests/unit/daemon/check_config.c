@@ -31,6 +31,7 @@ START_TEST(everything)
 		  "\trelease = app@1\r\n"
 		  "environment=staging ; not production\n"
 		  "retry_5xx = yes\n"
+		  "compression = zstd\n"
 		  "client_reports = no\n"
 		  "shutdown_timeout = 2.5\n"
 		  "https_proxy = http://me:secret@proxy:3128\n"
@@ -58,6 +59,7 @@ START_TEST(everything)
 	resolve();
 	expect("");
 	ck_assert(config.has_dsn && config.retry_5xx && !config.client_reports);
+	ck_assert(config.compression == COMPRESSION_ZSTD);
 	ck_assert_str_eq(config.dsn, DSN);
 	ck_assert_str_eq(config.environment, "staging");
 	ck_assert(config.shutdown_timeout_s > 2.4);

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <zlib.h>
 
-#include "lib/ship/gzip.h"
+#include "lib/ship/compressor.h"
 #include "tests/unit/suite.h"
 
 /* More than is copied at a time. */
@@ -71,10 +71,10 @@ START_TEST(writes_a_file)
 }
 END_TEST
 
-#define TRANSACTION_ITEM                             \
+#define TRANSACTION_ITEM                               \
 	"{\"type\":\"transaction\",\"length\":100001," \
 	"\"content_type\":\"application/json\"}\n"
-#define PROFILE_ITEM                                                           \
+#define PROFILE_ITEM                                                     \
 	"{\"type\":\"profile\",\"platform\":\"rust\",\"length\":100000," \
 	"\"content_type\":\"application/json\"}\n"
 
@@ -146,7 +146,9 @@ START_TEST(has_a_report)
 		package_compress(&package, ENVELOPE_NOT_SENT, NULL, &b), 0);
 	ck_assert_int_eq(write(fd, b.data, b.len), (ssize_t)b.len);
 	buf_clear(&b);
-	ck_assert_int_eq(package_stamp(fd, 1767323045000678, &item, &b), 0);
+	ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1767323045000678,
+				       &item, &b),
+			 0);
 	text = unpack(&b);
 	assert_envelope(text, strlen(text) - item.len,
 			EVENT_ID SENT_AT SDK ITEM);
@@ -207,7 +209,9 @@ START_TEST(stamps_what_was_kept)
 	ck_assert_int_eq(
 		package_compress(&package, 1767323045000678, NULL, &direct), 0);
 	fd = file_of(kept.data, kept.len);
-	ck_assert_int_eq(package_stamp(fd, 1767323045000678, NULL, &sent), 0);
+	ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1767323045000678,
+				       NULL, &sent),
+			 0);
 	ck_assert_uint_eq(sent.len, direct.len);
 	ck_assert_int_eq(memcmp(sent.data, direct.data, sent.len), 0);
 	close_fd(&fd);
@@ -215,13 +219,16 @@ START_TEST(stamps_what_was_kept)
 	buf_clear(&sent);
 	sent.max = 100;
 	fd = file_of(kept.data, kept.len);
-	ck_assert_int_eq(package_stamp(fd, 1, NULL, &sent), -E2BIG);
+	ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent),
+			 -E2BIG);
 	sent.max = PAYLOAD_BYTES;
 	/* Neither shorter, nor longer, nor with another bit. */
 	ck_assert_int_eq(ftruncate(fd, (off_t)kept.len - 1), 0);
-	ck_assert_int_eq(package_stamp(fd, 1, NULL, &sent), -EBADMSG);
+	ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent),
+			 -EBADMSG);
 	ck_assert_int_eq(ftruncate(fd, (off_t)kept.len + 1), 0);
-	ck_assert_int_eq(package_stamp(fd, 1, NULL, &sent), -EBADMSG);
+	ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent),
+			 -EBADMSG);
 	close_fd(&fd);
 	for (size_t i = 0; i < kept.len; i += kept.len / 100) {
 		/* Of its header, flags and the time have no checksum. */
@@ -229,7 +236,9 @@ START_TEST(stamps_what_was_kept)
 			continue;
 		kept.data[i] ^= 16;
 		fd = file_of(kept.data, kept.len);
-		ck_assert_int_eq(package_stamp(fd, 1, NULL, &sent), -EBADMSG);
+		ck_assert_int_eq(
+			package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent),
+			-EBADMSG);
 		close_fd(&fd);
 		kept.data[i] ^= 16;
 	}
@@ -259,12 +268,95 @@ START_TEST(stamps_nothing_else)
 		ck_assert_int_eq(gzip_finish(&g), 0);
 		gzip_fini(&g);
 		fd = file_of(kept.data, kept.len);
-		ck_assert_int_eq(package_stamp(fd, 1, NULL, &sent), -EBADMSG);
+		ck_assert_int_eq(
+			package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent),
+			-EBADMSG);
 		close_fd(&fd);
 		buf_fini(&kept);
 		buf_fini(&sent);
 	}
-	ck_assert_int_eq(package_stamp(-1, 1, NULL, &sent), -EBADF);
+	ck_assert_int_eq(package_stamp(-1, COMPRESSION_GZIP, 1, NULL, &sent),
+			 -EBADF);
+}
+END_TEST
+
+/* One that is kept, of so many bytes: of a disk that somebody has written to.
+ */
+static int kept_of(size_t size)
+{
+	static const char head[] = EVENT_ID SDK;
+	static const char zeros[64 * 1024];
+	struct buf kept;
+	struct gzip g;
+	int fd;
+
+	buf_init(&kept, 1u << 20);
+	ck_assert_int_eq(gzip_init(&g, &kept), 0);
+	ck_assert_int_eq(gzip_add(&g, head, strlen(head)), 0);
+	for (size_t n = strlen(head); n < size;) {
+		const size_t part = min_size(size - n, sizeof(zeros));
+
+		ck_assert_int_eq(gzip_add(&g, zeros, part), 0);
+		n += part;
+	}
+	ck_assert_int_eq(gzip_finish(&g), 0);
+	gzip_fini(&g);
+	fd = file_of(kept.data, kept.len);
+	buf_fini(&kept);
+	return fd;
+}
+
+/* A small file may unpack to any size. */
+START_TEST(unpacks_no_more_than_an_envelope)
+{
+	int fd = kept_of(PACKAGE_UNPACKED_MAX);
+	struct buf sent;
+
+	buf_init(&sent, 1u << 20);
+	ck_assert_int_eq(package_stamp(fd, COMPRESSION_ZSTD, 1, NULL, &sent),
+			 0);
+	close_fd(&fd);
+	fd = kept_of(PACKAGE_UNPACKED_MAX + 1);
+	buf_clear(&sent);
+	ck_assert_int_eq(package_stamp(fd, COMPRESSION_ZSTD, 1, NULL, &sent),
+			 -EFBIG);
+	close_fd(&fd);
+	buf_fini(&sent);
+}
+END_TEST
+
+/* Kept by gzip, sent by zstd. */
+START_TEST(changes_the_compression)
+{
+	struct buf kept, sent;
+	size_t size;
+	char *out;
+	int fd;
+
+	buf_init(&kept, PAYLOAD_BYTES);
+	buf_init(&sent, PAYLOAD_BYTES);
+	ck_assert_int_eq(
+		package_compress(&package, ENVELOPE_NOT_SENT, NULL, &kept), 0);
+	fd = file_of(kept.data, kept.len);
+	ck_assert_int_eq(package_stamp(fd, COMPRESSION_ZSTD, 1767323045000678,
+				       NULL, &sent),
+			 0);
+	out = malloc(2 * PAYLOAD_BYTES);
+	ck_assert_ptr_nonnull(out);
+	size = ZSTD_decompress(out, 2 * PAYLOAD_BYTES, sent.data, sent.len);
+	ck_assert(!ZSTD_isError(size));
+	assert_envelope(out, size, EVENT_ID SENT_AT SDK ITEM);
+	/* The same of one that comes at once. */
+	buf_clear(&kept);
+	package.compression = COMPRESSION_ZSTD;
+	ck_assert_int_eq(
+		package_compress(&package, 1767323045000678, NULL, &kept), 0);
+	ck_assert_uint_eq(kept.len, sent.len);
+	ck_assert(memcmp(kept.data, sent.data, sent.len) == 0);
+	free(out);
+	close_fd(&fd);
+	buf_fini(&kept);
+	buf_fini(&sent);
 }
 END_TEST
 
@@ -313,6 +405,8 @@ Suite *suite(void)
 	tcase_add_test(c, compresses);
 	tcase_add_test(c, stamps_what_was_kept);
 	tcase_add_test(c, stamps_nothing_else);
+	tcase_add_test(c, unpacks_no_more_than_an_envelope);
+	tcase_add_test(c, changes_the_compression);
 	tcase_add_test(c, says_why_it_cannot);
 	tcase_add_test(c, does_not_make_up_bytes);
 	suite_add_tcase(s, c);

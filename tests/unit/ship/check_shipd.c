@@ -16,6 +16,7 @@
 #include "daemon/child.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
+#include "lib/ship/compression.h"
 #include "proto/client_report.h"
 #include "tests/unit/ship/server.h"
 #include "tests/unit/suite.h"
@@ -962,6 +963,7 @@ enum rule {
 	RULE_BOOLEAN,
 	RULE_DSN,
 	RULE_DSN_END,
+	RULE_COMPRESSION,
 	RULE_LOST,
 	RULE_LOST_NONE,
 	RULE_N
@@ -1034,6 +1036,9 @@ START_TEST(dies_of_a_broken_rule)
 		send_dsn("https://" KEY "\r\n@host/1");
 	} else if (_i == RULE_DSN_END) {
 		memset(dsn.dsn, 'a', sizeof(dsn.dsn));
+		send_message(&dsn, sizeof(dsn), NULL, 0);
+	} else if (_i == RULE_COMPRESSION) {
+		dsn.compression = COMPRESSION_N;
 		send_message(&dsn, sizeof(dsn), NULL, 0);
 	} else if (_i == RULE_LOST) {
 		send_lost(CLIENT_REPORT_REASON_N, 1);

@@ -54,7 +54,8 @@ static void target(const char *text)
 	struct dsn dsn;
 
 	ck_assert_int_eq(dsn_parse(&dsn, text), DSN_OK);
-	ck_assert_int_eq(transport_set_target(transport, &dsn), 0);
+	ck_assert_int_eq(
+		transport_set_target(transport, &dsn, COMPRESSION_GZIP), 0);
 }
 
 /* A transport to dsn that trusts the authority in the file ca, if not "". */

@@ -1,4 +1,4 @@
-#include "lib/ship/gzip.h"
+#include "lib/ship/compressor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,17 @@ static void teardown(void)
 	free(payload);
 }
 
-/* By zlib's other half, which has its own idea of the format. */
+/* By the libraries' other halves, which have their own idea of the formats. */
+static uint8_t *unpack_zstd(const struct buf *b, size_t *ret_size)
+{
+	uint8_t *out = malloc(2 * PAYLOAD_BYTES);
+
+	ck_assert_ptr_nonnull(out);
+	*ret_size = ZSTD_decompress(out, 2 * PAYLOAD_BYTES, b->data, b->len);
+	ck_assert(!ZSTD_isError(*ret_size));
+	return out;
+}
+
 static uint8_t *gunzip(const struct buf *b, size_t *ret_size)
 {
 	z_stream z = {.next_in = (uint8_t *)b->data,
@@ -52,25 +62,32 @@ static uint8_t *gunzip(const struct buf *b, size_t *ret_size)
 	return out;
 }
 
+static uint8_t *unpack(int how, const struct buf *b, size_t *ret_size)
+{
+	return how == COMPRESSION_ZSTD ? unpack_zstd(b, ret_size)
+				       : gunzip(b, ret_size);
+}
+
 START_TEST(keeps_every_byte)
 {
-	struct gzip g;
+	struct compressor c;
 	struct buf b;
 	uint8_t *out;
 	size_t size;
 
 	buf_init(&b, 2 * PAYLOAD_BYTES);
-	ck_assert_int_eq(gzip_init(&g, &b), 0);
-	ck_assert_int_eq(gzip_add(&g, "head\n", 5), 0);
+	ck_assert_int_eq(compressor_init(&c, (enum compression)_i, &b), 0);
+	ck_assert_int_eq(compressor_add(&c, "head\n", 5), 0);
 	/* Reading is by pread: where the file stands does not matter. */
-	ck_assert_int_eq(gzip_add_fd(&g, payload_fd, 0, PAYLOAD_BYTES), 0);
-	ck_assert_int_eq(gzip_add(&g, "", 0), 0);
-	ck_assert_int_eq(gzip_add(&g, "\n", 1), 0);
-	ck_assert_int_eq(gzip_finish(&g), 0);
-	gzip_fini(&g);
+	ck_assert_int_eq(compressor_add_fd(&c, payload_fd, 0, PAYLOAD_BYTES),
+			 0);
+	ck_assert_int_eq(compressor_add(&c, "", 0), 0);
+	ck_assert_int_eq(compressor_add(&c, "\n", 1), 0);
+	ck_assert_int_eq(compressor_finish(&c), 0);
+	compressor_fini(&c);
 	ck_assert_uint_lt(b.len, PAYLOAD_BYTES * 9 / 10);
 
-	out = gunzip(&b, &size);
+	out = unpack(_i, &b, &size);
 	ck_assert_uint_eq(size, PAYLOAD_BYTES + 6);
 	ck_assert_mem_eq(out, "head\n", 5);
 	ck_assert(memcmp(out + 5, payload, PAYLOAD_BYTES) == 0);
@@ -84,7 +101,7 @@ END_TEST
 START_TEST(takes_much_at_a_time)
 {
 	uint64_t state = 2;
-	struct gzip g;
+	struct compressor c;
 	struct buf b;
 	uint8_t *out;
 	size_t size;
@@ -92,11 +109,11 @@ START_TEST(takes_much_at_a_time)
 	for (size_t i = 0; i < PAYLOAD_BYTES; i++)
 		payload[i] = (uint8_t)random_next(&state);
 	buf_init(&b, 2 * PAYLOAD_BYTES);
-	ck_assert_int_eq(gzip_init(&g, &b), 0);
-	ck_assert_int_eq(gzip_add(&g, payload, PAYLOAD_BYTES), 0);
-	ck_assert_int_eq(gzip_finish(&g), 0);
-	gzip_fini(&g);
-	out = gunzip(&b, &size);
+	ck_assert_int_eq(compressor_init(&c, (enum compression)_i, &b), 0);
+	ck_assert_int_eq(compressor_add(&c, payload, PAYLOAD_BYTES), 0);
+	ck_assert_int_eq(compressor_finish(&c), 0);
+	compressor_fini(&c);
+	out = unpack(_i, &b, &size);
 	ck_assert_uint_eq(size, PAYLOAD_BYTES);
 	ck_assert(memcmp(out, payload, PAYLOAD_BYTES) == 0);
 	free(out);
@@ -106,16 +123,16 @@ END_TEST
 
 START_TEST(compresses_nothing)
 {
-	struct gzip g;
+	struct compressor c;
 	struct buf b;
 	uint8_t *out;
 	size_t size;
 
 	buf_init(&b, 1000);
-	ck_assert_int_eq(gzip_init(&g, &b), 0);
-	ck_assert_int_eq(gzip_finish(&g), 0);
-	gzip_fini(&g);
-	out = gunzip(&b, &size);
+	ck_assert_int_eq(compressor_init(&c, (enum compression)_i, &b), 0);
+	ck_assert_int_eq(compressor_finish(&c), 0);
+	compressor_fini(&c);
+	out = unpack(_i, &b, &size);
 	ck_assert_uint_eq(size, 0);
 	free(out);
 	buf_fini(&b);
@@ -124,43 +141,45 @@ END_TEST
 
 START_TEST(fails_on_a_short_file)
 {
-	struct gzip g;
+	struct compressor c;
 	struct buf b;
 
 	buf_init(&b, 2 * PAYLOAD_BYTES);
-	ck_assert_int_eq(gzip_init(&g, &b), 0);
-	ck_assert_int_eq(gzip_add_fd(&g, payload_fd, 0, PAYLOAD_BYTES + 1), -EIO);
-	ck_assert_int_eq(gzip_add_fd(&g, -1, 0, 1), -EBADF);
-	gzip_fini(&g);
+	ck_assert_int_eq(compressor_init(&c, (enum compression)_i, &b), 0);
+	ck_assert_int_eq(
+		compressor_add_fd(&c, payload_fd, 0, PAYLOAD_BYTES + 1), -EIO);
+	ck_assert_int_eq(compressor_add_fd(&c, -1, 0, 1), -EBADF);
+	compressor_fini(&c);
 	buf_fini(&b);
 }
 END_TEST
 
 START_TEST(stops_at_the_maximum)
 {
-	struct gzip g;
+	struct compressor c;
 	struct buf b;
 
 	buf_init(&b, PAYLOAD_BYTES / 10);
-	ck_assert_int_eq(gzip_init(&g, &b), 0);
-	ck_assert_int_eq(gzip_add_fd(&g, payload_fd, 0, PAYLOAD_BYTES), -E2BIG);
+	ck_assert_int_eq(compressor_init(&c, (enum compression)_i, &b), 0);
+	ck_assert_int_eq(compressor_add_fd(&c, payload_fd, 0, PAYLOAD_BYTES),
+			 -E2BIG);
 	ck_assert_uint_le(b.len, PAYLOAD_BYTES / 10);
-	gzip_fini(&g);
+	compressor_fini(&c);
 	buf_fini(&b);
 }
 END_TEST
 
 Suite *suite(void)
 {
-	Suite *s = suite_create("gzip");
-	TCase *c = tcase_create("gzip");
+	Suite *s = suite_create("compressor");
+	TCase *c = tcase_create("compressor");
 
 	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, keeps_every_byte);
-	tcase_add_test(c, takes_much_at_a_time);
-	tcase_add_test(c, compresses_nothing);
-	tcase_add_test(c, fails_on_a_short_file);
-	tcase_add_test(c, stops_at_the_maximum);
+	tcase_add_loop_test(c, keeps_every_byte, 0, COMPRESSION_N);
+	tcase_add_loop_test(c, takes_much_at_a_time, 0, COMPRESSION_N);
+	tcase_add_loop_test(c, compresses_nothing, 0, COMPRESSION_N);
+	tcase_add_loop_test(c, fails_on_a_short_file, 0, COMPRESSION_N);
+	tcase_add_loop_test(c, stops_at_the_maximum, 0, COMPRESSION_N);
 	suite_add_tcase(s, c);
 	return s;
 }

@@ -1,0 +1,99 @@
+#include "lib/ship/compressor.h"
+
+/* As gzip's: enough to work through at a time, no burden on the stack. */
+#define PIECE_BYTES (32 * 1024)
+
+/* zstd's own default; gzip's level is chosen to take about as long. */
+#define ZSTD_LEVEL 3
+
+/* 512 KB, not the level's 2 MB: a chunk repeats itself sooner. */
+#define ZSTD_WINDOW_LOG 19
+
+static int zstd_init(struct compressor *c)
+{
+	c->zstd = ZSTD_createCCtx();
+	if (c->zstd == NULL)
+		return -ENOMEM;
+	/* Values out of their range would be a mistake of ours. */
+	(void)ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_compressionLevel,
+				     ZSTD_LEVEL);
+	(void)ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_windowLog,
+				     ZSTD_WINDOW_LOG);
+	(void)ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_checksumFlag, 1);
+	return 0;
+}
+
+/* All of in; with ZSTD_e_end, the end of the frame. */
+static int zstd_drain(struct compressor *c, ZSTD_inBuffer *in,
+		      ZSTD_EndDirective end)
+{
+	uint8_t piece[PIECE_BYTES];
+	size_t left;
+
+	do {
+		ZSTD_outBuffer out = {.dst = piece, .size = sizeof(piece)};
+		int r;
+
+		left = ZSTD_compressStream2(c->zstd, &out, in, end);
+		/* There is no other error than one of memory. */
+		if (ZSTD_isError(left))
+			return -ENOMEM;
+		r = buf_add(c->out, piece, out.pos);
+		if (r < 0)
+			return r;
+	} while (in->pos < in->size || (end == ZSTD_e_end && left > 0));
+	return 0;
+}
+
+int compressor_init(struct compressor *c, enum compression how, struct buf *out)
+{
+	*c = (struct compressor){.how = how, .out = out};
+	return how == COMPRESSION_ZSTD ? zstd_init(c)
+				       : gzip_init(&c->gzip, out);
+}
+
+void compressor_fini(struct compressor *c)
+{
+	if (c->how == COMPRESSION_ZSTD)
+		(void)ZSTD_freeCCtx(c->zstd);
+	else
+		gzip_fini(&c->gzip);
+}
+
+int compressor_add(struct compressor *c, const void *bytes, size_t n)
+{
+	ZSTD_inBuffer in = {.src = bytes, .size = n};
+
+	return c->how == COMPRESSION_ZSTD ? zstd_drain(c, &in, ZSTD_e_continue)
+					  : gzip_add(&c->gzip, bytes, n);
+}
+
+int compressor_add_fd(struct compressor *c, int fd, uint64_t at, uint64_t size)
+{
+	const uint64_t end = at + size;
+	uint8_t piece[PIECE_BYTES];
+
+	while (at < end) {
+		size_t want = (size_t)min_u64(end - at, sizeof(piece));
+		ssize_t n = pread(fd, piece, want, (off_t)at);
+		int r;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		r = compressor_add(c, piece, (size_t)n);
+		if (r < 0)
+			return r;
+		at += (uint64_t)n;
+	}
+	return 0;
+}
+
+int compressor_finish(struct compressor *c)
+{
+	ZSTD_inBuffer in = {.src = NULL};
+
+	return c->how == COMPRESSION_ZSTD ? zstd_drain(c, &in, ZSTD_e_end)
+					  : gzip_finish(&c->gzip);
+}
