@@ -14,6 +14,13 @@
 #define CANDIDATES_MAX 64
 /* Frames walked for all candidates of one search together. */
 #define STEPS_MAX 8192
+/*
+ * What a word takes that is looked at, a frame's step, and a candidate, of
+ * which code is read: in units of some 5 ns.
+ */
+#define WORK_WORD 4
+#define WORK_STEP 8
+#define WORK_TRY  64
 
 /*
  * How much a candidate is worth. It has to come to a good end, or the call has
@@ -73,10 +80,19 @@ static int judge_call(struct search *s, uint64_t ra)
 	return CALL_OTHER;
 }
 
+/* False if this walk has looked for frame pointers enough. */
+static bool work(struct search *s, uint32_t n)
+{
+	const bool is_over = n > SEARCH_WORK_MAX - s->w->searched;
+
+	s->w->searched = is_over ? SEARCH_WORK_MAX : s->w->searched + n;
+	return !is_over;
+}
+
 /* How the walk on from f ends, without searching once more. */
 static int judge_end(struct search *s, struct walk_frame f)
 {
-	while (s->steps++ < STEPS_MAX) {
+	while (s->steps++ < STEPS_MAX && work(s, WORK_STEP)) {
 		enum unwind_end end = walk_step(s->w, &f);
 
 		if (end == UNWIND_END_ROOT)
@@ -97,6 +113,8 @@ static void judge(struct search *s, uint64_t fp)
 	struct walk_frame f = *s->f;
 	int score;
 
+	if (!work(s, WORK_TRY))
+		return;
 	f.regs.r[FP] = fp;
 	f.regs.known |= UINT64_C(1) << FP;
 	if (walk_step(s->w, &f) != WALK_ON)
@@ -169,7 +187,8 @@ bool search_frame_pointer(struct walk *w, struct walk_frame *f)
 	find_function(&s, lookup);
 	if (end - sp > SEARCH_BYTES_MAX)
 		end = sp + SEARCH_BYTES_MAX;
-	for (; fp < end && s.candidates < CANDIDATES_MAX && s.steps < STEPS_MAX;
+	for (; fp < end && s.candidates < CANDIDATES_MAX &&
+	       s.steps < STEPS_MAX && work(&s, WORK_WORD);
 	     fp += 8) {
 		uint64_t ra;
 

@@ -58,6 +58,7 @@ static void start(const struct record_sample *sample, uint64_t known,
 	w->capped = (sample->flags & SAMPLE_CAPPED) != 0;
 	w->second_capped = (sample->flags & SAMPLE_SECOND_CAPPED) != 0;
 	w->second = 0;
+	w->searched = 0;
 	if (sample->second_size > 0) {
 		w->stack.second = second_of(sample)->bytes;
 		w->stack.second_lo = second_of(sample)->addr;
@@ -128,6 +129,7 @@ static void run(struct walk *w, struct walk_frame *f, uint32_t tid,
 		}
 	}
 	out->end = end;
+	out->searched += w->searched;
 	out->stack_top = w->top;
 	if (end == UNWIND_END_UNREADABLE)
 		out->stack_top = max_u64(w->top, w->missing);
@@ -147,7 +149,8 @@ static void walk_from(const struct record_sample *sample, uint64_t known,
 	w->all_saved = false;
 	start(sample, known, w, &f);
 	run(w, &f, sample->h.tid, max_frames, ret);
-	if (ret->end != UNWIND_END_UNKNOWN_REGISTER)
+	if (ret->end != UNWIND_END_UNKNOWN_REGISTER ||
+	    w->searched == SEARCH_WORK_MAX)
 		return;
 	w->all_saved = true;
 	start(sample, known, w, &f);
@@ -170,12 +173,14 @@ int unwind_walk(struct unwind_space *s, const struct record_sample *sample,
 		return -EINVAL;
 	cache_begin(s->cache);
 	space_begin(s);
+	ret->searched = 0;
 	walk_from(sample, sample->regs_known & ALL_REGS, &w, max_frames, ret);
 	/*
 	 * Remembered registers that do not lead to the root may be wrong, and
 	 * then what was found with them is wrong, too.
 	 */
-	if (sample->flags & SAMPLE_REMEMBERED && !is_good(ret->end))
+	if (sample->flags & SAMPLE_REMEMBERED && !is_good(ret->end) &&
+	    w.searched < SEARCH_WORK_MAX)
 		walk_from(sample, SP_AND_PC, &w, max_frames, ret);
 	cache_end(s->cache);
 	return 0;

@@ -107,6 +107,10 @@ struct unwind_stack {
 	 */
 	uint64_t second;
 	/*
+	 * What finding frame pointers took, in units of some 5 ns (search.h).
+	 */
+	uint32_t searched;
+	/*
 	 * Stacks with the same id, within a cache, have the same frames (addr
 	 * and is_leaf). The like_n frames at the root are those of the stack
 	 * like_id, which was walked before; 0: none is known to be.

@@ -55,7 +55,8 @@ struct walk {
 	 */
 	uint64_t top;
 	uint64_t missing;
-	uint64_t second; /* where a second stack is needed from; 0: nowhere */
+	uint32_t searched; /* by search.h, since the walk began */
+	uint64_t second;   /* where a second stack is needed from; 0: nowhere */
 	struct walk_step step; /* the last one */
 };
 
