@@ -1,0 +1,78 @@
+#include "lib/capture/target.h"
+
+#include "tests/unit/capture/live.h"
+#include "tests/unit/suite.h"
+
+static struct live l;
+static pid_t asleep;
+
+static void set_up(void)
+{
+	live_start(&l, "cap_threads", NULL, NULL);
+	asleep = (pid_t)live_ask(&l, "asleep 1", "ok");
+	live_until_blocked(l.pid);
+	live_until_blocked(asleep);
+	live_open(&l, 1 << 20);
+	live_attach(&l);
+}
+
+static void tear_down(void)
+{
+	live_end(&l);
+}
+
+static uint64_t pointer_of(pid_t tid)
+{
+	const struct thread *th = live_known(&l, tid);
+
+	return th == NULL ? 0 : th->pointer;
+}
+
+START_TEST(of_who_never_stops)
+{
+	capture_want_pointers(l.capture, LIVE_TARGET);
+	live_ticks(&l, 2);
+	ck_assert_uint_ne(pointer_of(asleep), 0);
+	ck_assert_uint_ne(pointer_of(l.pid), 0);
+	ck_assert_uint_ne(pointer_of(asleep), pointer_of(l.pid));
+}
+END_TEST
+
+START_TEST(nobody_asks)
+{
+	live_ticks(&l, 2);
+	ck_assert_uint_eq(pointer_of(asleep), 0);
+}
+END_TEST
+
+#if defined(__x86_64__)
+/* Where it has not come to a robust list: at its first stop. */
+START_TEST(of_a_new_one)
+{
+	pid_t tid;
+
+	live_say(&l, "busy 1");
+	while (l.counters.event_stops == 0)
+		live_wait(&l);
+	tid = (pid_t)live_answer(&l, "ok");
+	while (live_known(&l, tid) == NULL)
+		live_wait(&l);
+	ck_assert_uint_ne(pointer_of(tid), 0);
+}
+END_TEST
+#endif
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("pointer");
+	TCase *tc = tcase_create("pointer");
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, of_who_never_stops);
+	tcase_add_test(tc, nobody_asks);
+#if defined(__x86_64__)
+	tcase_add_test(tc, of_a_new_one);
+#endif
+	suite_add_tcase(s, tc);
+	return s;
+}
