@@ -11,6 +11,7 @@
 #include "daemon/outbox.h"
 #include "daemon/spool_dir.h"
 #include "lib/base/clock.h"
+#include "lib/ship/pace.h"
 
 /* A full disk may have room again, and memory may be free again. */
 #define KEEP_PAUSE_NS (10 * NS_PER_SEC)
@@ -226,12 +227,22 @@ bool spooled_give(struct spooled *s, enum compression compression,
 	return false;
 }
 
+/* When the next may follow now. */
+static uint64_t after_a_pause_ns(const struct spooled *s)
+{
+	uint64_t span_ms;
+	const size_t n = spool_span(s->spool, s->dsn, &span_ms);
+
+	return clock_boot_ns() +
+	       pace_pause_ns(n, span_ms * NS_PER_MS, chance_number());
+}
+
 void spooled_answered(struct spooled *s, enum verdict verdict)
 {
 	const struct spool_entry *e = spool_find(s->spool, s->given_id);
 
 	s->given = false;
-	s->next_ns = clock_boot_ns() + SPOOLED_PAUSE_NS;
+	s->next_ns = after_a_pause_ns(s);
 	switch (verdict) {
 	case VERDICT_NONE:
 		return;
@@ -254,6 +265,7 @@ void spooled_answered(struct spooled *s, enum verdict verdict)
 
 void spooled_hurry(struct spooled *s)
 {
-	s->next_ns = min_u64(s->next_ns, clock_boot_ns() + SPOOLED_PAUSE_NS);
 	s->overflow_told = false;
+	if (s->spool != NULL)
+		s->next_ns = min_u64(s->next_ns, after_a_pause_ns(s));
 }

@@ -1,7 +1,7 @@
 /*
  * What ship keeps on the disk until the server answers: puts chunks there, and
- * gives them back one by one, with a pause in between. Says in the log what
- * becomes of them, and counts it for the broker.
+ * gives them back one by one, with a pause in between (lib/ship/pace.h). Says
+ * in the log what becomes of them, and counts it for the broker.
  */
 #ifndef DAEMON_SPOOLED_H
 #define DAEMON_SPOOLED_H
@@ -15,9 +15,6 @@
 #include "lib/ship/reports.h"
 #include "lib/ship/spool.h"
 #include "proto/dsn.h"
-
-/* What Sentry's SDKs leave between two of them. */
-#define SPOOLED_PAUSE_NS (100 * NS_PER_MS)
 
 /* The first waits for so long at most: of hosts that start at once. */
 #define SPOOLED_START_MAX_NS (60 * NS_PER_SEC)

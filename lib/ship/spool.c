@@ -322,6 +322,21 @@ const struct spool_entry *spool_oldest(const struct spool *s, uint64_t dsn)
 	return NULL;
 }
 
+size_t spool_span(const struct spool *s, uint64_t dsn, uint64_t *ret_ms)
+{
+	const struct spool_entry *oldest = spool_oldest(s, dsn);
+	size_t n = 0;
+
+	*ret_ms = 0;
+	for (size_t i = s->first; i < s->end; i++) {
+		if (s->entries[i].dsn != dsn)
+			continue;
+		*ret_ms = s->entries[i].time_ms - oldest->time_ms;
+		n++;
+	}
+	return n;
+}
+
 int spool_open(const struct spool *s, const struct spool_entry *e, int *ret_fd)
 {
 	char name[SPOOL_NAME_SIZE];

@@ -68,6 +68,9 @@ must_check int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES],
 /* The oldest for a DSN, NULL: none. Valid until the spool is changed. */
 const struct spool_entry *spool_oldest(const struct spool *s, uint64_t dsn);
 
+/* How many for a DSN, and the time from the oldest's to the newest's. */
+size_t spool_span(const struct spool *s, uint64_t dsn, uint64_t *ret_ms);
+
 /* The one of this id, NULL: none. Valid until the spool is changed. */
 const struct spool_entry *spool_find(const struct spool *s,
 				     const uint8_t id[SPOOL_ID_BYTES]);

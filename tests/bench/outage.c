@@ -13,27 +13,32 @@
 
 #include "daemon/spooled.h"
 #include "lib/ship/backoff.h"
+#include "lib/ship/pace.h"
 #include "tests/unit/random.h"
 
 #define HOSTS	    10000
 #define CHUNK_NS    (60 * NS_PER_SEC)
+#define USUAL	    (HOSTS / 60.0) /* chunks a second */
 #define SECONDS_MAX 4000
 
 enum rule {
 	AS_IT_IS,
+	SHORT_PAUSES, /* as few ms between those that waited as there may be */
 	NO_CHANCE,    /* waits that double, all of them as long as they may */
 	EVERY_SECOND, /* and no pause between those that waited */
 	RULES
 };
 
-static const char *const rule_names[RULES] = {"as it is", "waits by no chance",
+static const char *const rule_names[RULES] = {"as it is", "pauses of 100 ms",
+					      "waits by no chance",
 					      "every second, and no pause"};
 
 /* Of all hosts, by second since the server is there. */
 struct arrivals {
 	unsigned int chunks[SECONDS_MAX];
-	unsigned int hosts[SECONDS_MAX]; /* their first chunk */
-	unsigned int in_vain;		 /* in the last minute before */
+	unsigned int hosts[SECONDS_MAX];   /* their first chunk */
+	unsigned int drained[SECONDS_MAX]; /* their last that waited */
+	unsigned int in_vain;		   /* in the last minute before */
 };
 
 struct host {
@@ -66,6 +71,18 @@ static void fail(struct host *h, uint64_t now_ns)
 	h->next_ns = h->backoff.until_ns;
 }
 
+static uint64_t pause_ns(const struct host *h)
+{
+	const uint64_t span_ns =
+		h->waiting > 0 ? (h->waiting - 1) * CHUNK_NS : 0;
+
+	if (h->rule == EVERY_SECOND)
+		return 0;
+	if (h->rule == SHORT_PAUSES)
+		return PACE_LEAST_NS;
+	return pace_pause_ns(h->waiting, span_ns, random_next(h->random));
+}
+
 static void arrive(struct host *h, uint64_t now_ns)
 {
 	uint64_t second = (now_ns - h->back_ns) / NS_PER_SEC;
@@ -76,7 +93,7 @@ static void arrive(struct host *h, uint64_t now_ns)
 	}
 	h->met = true;
 	backoff_succeeded(&h->backoff);
-	h->next_ns = now_ns + (h->rule == EVERY_SECOND ? 0 : SPOOLED_PAUSE_NS);
+	h->next_ns = now_ns + pause_ns(h);
 }
 
 /* It is due: a chunk that is new, or one that waits. */
@@ -89,6 +106,15 @@ static bool try_one(struct host *h, uint64_t now_ns)
 	return now_ns >= h->back_ns;
 }
 
+static void send_waiting(struct host *h, uint64_t now_ns)
+{
+	const uint64_t second = (now_ns - h->back_ns) / NS_PER_SEC;
+
+	h->waiting -= try_one(h, now_ns);
+	if (h->waiting == 0 && second < SECONDS_MAX)
+		h->arrivals->drained[second]++;
+}
+
 static void play(struct host *h)
 {
 	for (;;) {
@@ -98,7 +124,7 @@ static void play(struct host *h)
 		if (now_ns >= h->end_ns)
 			return;
 		if (waits) {
-			h->waiting -= try_one(h, now_ns);
+			send_waiting(h, now_ns);
 			continue;
 		}
 		h->chunk_ns += CHUNK_NS;
@@ -132,8 +158,10 @@ static size_t when(const unsigned int *v, unsigned int per_mille)
 
 static void print(const struct arrivals *a, const char *name)
 {
-	(void)printf("| %s | %u | %zu s | %zu s | %u |\n", name, most(a->hosts),
-		     when(a->hosts, 500), when(a->hosts, 990), most(a->chunks));
+	(void)printf("| %s | %u | %zu s | %zu s | %u | %.1f | %zu s |\n", name,
+		     most(a->hosts), when(a->hosts, 500), when(a->hosts, 990),
+		     most(a->chunks), most(a->chunks) / USUAL,
+		     when(a->drained, 990));
 }
 
 static void outage(struct arrivals *a, enum rule rule, uint64_t away_ns,
@@ -155,8 +183,8 @@ static void outage(struct arrivals *a, enum rule rule, uint64_t away_ns,
 }
 
 /* All of them at once; with so many each that waited. */
-static void start(struct arrivals *a, bool spread, unsigned int waiting,
-		  uint64_t *random)
+static void start(struct arrivals *a, bool spread, enum rule rule,
+		  unsigned int waiting, uint64_t *random)
 {
 	/* As first_chunk_us() of daemon/targets.c has it. */
 	const uint64_t least_ns = CHUNK_NS / 4;
@@ -164,6 +192,7 @@ static void start(struct arrivals *a, bool spread, unsigned int waiting,
 	memset(a, 0, sizeof(*a));
 	for (int i = 0; i < HOSTS; i++) {
 		struct host h = {
+			.rule = rule,
 			.random = random,
 			.end_ns = SECONDS_MAX * NS_PER_SEC,
 			.chunk_ns = CHUNK_NS,
@@ -183,24 +212,26 @@ static void start(struct arrivals *a, bool spread, unsigned int waiting,
 static void head(const char *what)
 {
 	(void)printf("| %s | most hosts in a second | half of them within | "
-		     "99 %% within | most chunks in a second |\n"
-		     "| --- | --- | --- | --- | --- |\n",
+		     "99 %% within | most chunks in a second | times the "
+		     "usual | 99 %% have nothing more waiting after |\n"
+		     "| --- | --- | --- | --- | --- | --- | --- |\n",
 		     what);
 }
 
 int main(void)
 {
+	static const unsigned int minutes[] = {1, 10, 60};
 	static struct arrivals a;
 	uint64_t random = 1;
 	char name[80];
 
 	head("away for");
-	for (int minutes = 1; minutes <= 60; minutes *= minutes < 5 ? 10 : 6) {
+	for (size_t i = 0; i < array_size(minutes); i++) {
 		for (int rule = 0; rule < RULES; rule++) {
 			outage(&a, (enum rule)rule,
-			       (uint64_t)minutes * 60 * NS_PER_SEC, &random);
-			(void)snprintf(name, sizeof(name), "%d min, %s",
-				       minutes, rule_names[rule]);
+			       minutes[i] * 60 * NS_PER_SEC, &random);
+			(void)snprintf(name, sizeof(name), "%u min, %s",
+				       minutes[i], rule_names[rule]);
 			print(&a, name);
 		}
 	}
@@ -208,13 +239,13 @@ int main(void)
 	(void)printf("\nBefore it is back, %u tries a second are in vain.\n\n",
 		     a.in_vain / 60);
 	head("all start at once");
-	start(&a, true, 0, &random);
+	start(&a, true, AS_IT_IS, 0, &random);
 	print(&a, "as it is");
-	start(&a, false, 0, &random);
+	start(&a, false, AS_IT_IS, 0, &random);
 	print(&a, "a chunk each minute from the start on");
-	start(&a, true, 60, &random);
+	start(&a, true, AS_IT_IS, 60, &random);
 	print(&a, "as it is, and an hour's chunks wait");
-	start(&a, false, 60, &random);
-	print(&a, "at once, and an hour's chunks wait");
+	start(&a, false, SHORT_PAUSES, 60, &random);
+	print(&a, "at once, pauses of 100 ms, and an hour's chunks wait");
 	return EXIT_SUCCESS;
 }

@@ -153,6 +153,25 @@ START_TEST(first_in_first_out)
 }
 END_TEST
 
+START_TEST(how_long_it_took_to_gather)
+{
+	uint64_t ms;
+
+	ck_assert_uint_eq(spool_span(spool, MINE, &ms), 0);
+	ck_assert_uint_eq(ms, 0);
+	for (unsigned int n = 0; n < 4; n++)
+		ck_assert_int_eq(
+			add(n, n == 0 ? OTHER : MINE, 1, NOW_MS + 10 * n), 0);
+	ck_assert_uint_eq(spool_span(spool, MINE, &ms), 3);
+	ck_assert_uint_eq(ms, 20);
+	ck_assert_uint_eq(spool_span(spool, OTHER, &ms), 1);
+	ck_assert_uint_eq(ms, 0);
+	spool_remove(spool, spool_oldest(spool, MINE));
+	ck_assert_uint_eq(spool_span(spool, MINE, &ms), 2);
+	ck_assert_uint_eq(ms, 10);
+}
+END_TEST
+
 START_TEST(many_come_and_go)
 {
 	unsigned int next = 0;
@@ -473,6 +492,7 @@ Suite *suite(void)
 
 	tcase_add_checked_fixture(c, set_up, tear_down);
 	tcase_add_test(c, first_in_first_out);
+	tcase_add_test(c, how_long_it_took_to_gather);
 	tcase_add_test(c, many_come_and_go);
 	tcase_add_test(c, the_oldest_goes_for_bytes);
 	tcase_add_test(c, the_oldest_goes_for_count);

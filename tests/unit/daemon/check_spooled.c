@@ -1,0 +1,157 @@
+/* What ship keeps on the disk: how fast it comes out again. */
+#include "daemon/spooled.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/ship/pace.h"
+#include "tests/unit/suite.h"
+
+static char path[] = "/tmp/check_spooled.XXXXXX";
+static int dir;
+static struct spooled spooled;
+static struct reports reports;
+static struct dsn dsn;
+static struct buf envelope;
+
+static void set_up(void)
+{
+	const struct package p = {
+		.event_id = {1},
+		.sdk_name = "name",
+		.sdk_version = "1.2.3",
+		.payload_fd = -1,
+	};
+
+	memcpy(path + strlen(path) - 6, "XXXXXX", 6);
+	ck_assert_ptr_nonnull(mkdtemp(path));
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(dir, 0);
+	ck_assert_int_eq(dsn_parse(&dsn, "https://key@localhost/1"), DSN_OK);
+	buf_init(&envelope, 4096);
+	ck_assert_int_eq(
+		package_compress(&p, ENVELOPE_NOT_SENT, NULL, &envelope), 0);
+	reports_init(&reports, 0);
+	spooled_init(&spooled, &reports);
+	spooled_set_dsn(&spooled, &dsn);
+}
+
+static void tear_down(void)
+{
+	DIR *names = opendir(path);
+	struct dirent *entry;
+
+	ck_assert_ptr_nonnull(names);
+	spooled_fini(&spooled);
+	while ((entry = readdir(names)) != NULL)
+		(void)unlinkat(dir, entry->d_name, 0);
+	(void)closedir(names);
+	close_fd(&dir);
+	(void)rmdir(path);
+	buf_fini(&envelope);
+}
+
+/* As another ship has left it. */
+static void leave(uint8_t n, uint64_t age_ms)
+{
+	const struct spool_entry e = {
+		.time_ms = clock_wall_ns() / NS_PER_MS - age_ms,
+		.dsn = dsn_number(&dsn),
+		.id = {n},
+	};
+	char name[SPOOL_NAME_SIZE];
+	int fd;
+
+	spool_name(&e, name);
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write_all(fd, envelope.data, envelope.len), 0);
+	close_fd(&fd);
+}
+
+static void open_spool(void)
+{
+	static const struct spool_limits defaults;
+
+	ck_assert_int_eq(spooled_open(&spooled, &defaults, dir), 0);
+}
+
+/* Gives one, which is answered so, and says what the next one waits for. */
+static uint64_t pause_after(enum verdict verdict)
+{
+	const uint64_t before_ns = clock_boot_ns();
+	struct buf b;
+
+	buf_init(&b, 4096);
+	ck_assert(spooled_give(&spooled, COMPRESSION_GZIP, NULL, &b));
+	spooled_answered(&spooled, verdict);
+	buf_fini(&b);
+	ck_assert_uint_lt(spooled_due_ns(&spooled), UINT64_MAX);
+	return spooled_due_ns(&spooled) - before_ns;
+}
+
+START_TEST(an_hour_is_not_sent_at_once)
+{
+	uint64_t sum_ns = 0;
+
+	for (uint8_t n = 0; n < 60; n++)
+		leave(n, n * UINT64_C(60000));
+	open_spool();
+	for (int i = 0; i < 50; i++) {
+		const uint64_t ns = pause_after(VERDICT_TAKEN);
+
+		ck_assert_uint_ge(ns, 15 * NS_PER_SEC / 2);
+		sum_ns += ns;
+	}
+	/* Four times as often as they were made: 15 s in the mean. */
+	ck_assert_uint_ge(sum_ns, 50 * 12 * NS_PER_SEC);
+	ck_assert_uint_eq(spooled.counts.sent, 50);
+	ck_assert_uint_eq(spooled.counts.count, 10);
+}
+END_TEST
+
+/* Of a server that answers again: not for a minute more, and not all at once.
+ */
+START_TEST(an_answer_makes_them_due)
+{
+	const uint64_t before_ns = clock_boot_ns();
+
+	for (uint8_t n = 0; n < 60; n++)
+		leave(n, n * UINT64_C(60000));
+	open_spool();
+	spooled.next_ns = before_ns + 3600 * NS_PER_SEC;
+	spooled_hurry(&spooled);
+	ck_assert_uint_ge(spooled_due_ns(&spooled) - before_ns,
+			  15 * NS_PER_SEC / 2);
+	ck_assert_uint_lt(spooled_due_ns(&spooled) - before_ns,
+			  600 * NS_PER_SEC);
+}
+END_TEST
+
+START_TEST(many_at_once_are_no_burst)
+{
+	for (uint8_t n = 0; n < 60; n++)
+		leave(n, 0);
+	open_spool();
+	for (int i = 0; i < 50; i++)
+		ck_assert_uint_ge(pause_after(VERDICT_TAKEN), PACE_LEAST_NS);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("spooled");
+	TCase *c = tcase_create("spooled");
+
+	tcase_add_checked_fixture(c, set_up, tear_down);
+	tcase_add_test(c, an_hour_is_not_sent_at_once);
+	tcase_add_test(c, an_answer_makes_them_due);
+	tcase_add_test(c, many_at_once_are_no_burst);
+	suite_add_tcase(s, c);
+	return s;
+}
