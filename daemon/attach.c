@@ -168,7 +168,7 @@ static bool ended_unseen(const struct broker *b, const struct target *t)
 
 static void target_ended_unseen(struct broker *b, struct target *t)
 {
-	if (!t->attached_once) {
+	if (!t->instance->was_attached) {
 		t->attach_error = ESRCH;
 		refusal_of_end(t->pid);
 	}
@@ -239,6 +239,7 @@ static void target_attached(struct broker *b, struct target *t)
 	t->dead_ns = 0;
 	t->retry_ns = 0;
 	t->attached_once = true;
+	t->instance->was_attached = true;
 	/* It may have ended already: unwind was faster to say so. */
 	if (t->phase == TARGET_WAITING)
 		t->phase = TARGET_PROFILED;
@@ -266,7 +267,7 @@ static void target_refused(struct broker *b, struct target *t, int error)
 	}
 	t->attach_error = error;
 	/* The end of one that was profiled is a normal one. */
-	if (error != ESRCH || !t->attached_once)
+	if (error != ESRCH || !t->instance->was_attached)
 		refusal_of_attach(t->pid, t->uid, error);
 	target_close(t);
 }

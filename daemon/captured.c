@@ -189,7 +189,7 @@ static void on_broker(void *ctx)
 	if (r > 0)
 		r = msg_handle(rules, array_size(rules), NULL, &m);
 	ipc_close_fds(&m);
-	if (r < 0 && r != -EAGAIN)
+	if (r < 0 && r != -EAGAIN && r != -EPIPE)
 		die("a message of the broker", -r);
 }
 

@@ -54,6 +54,7 @@ struct instance {
 	/* The next run's, for those who ask before it starts. */
 	char next_profiler_id[MSG_ID_SIZE];
 
+	bool was_attached;   /* in this run, or an earlier one */
 	bool has_ended;	     /* the process has */
 	bool is_left_out;    /* cannot be profiled: not tried again */
 	bool is_crowded_out; /* by max_instances, or by too many targets */

@@ -253,7 +253,7 @@ static void greet(const struct broker *b)
 static bool attached_any(struct broker *b)
 {
 	FOR_EACH_TARGET(t, b)
-	if (t->attached_once)
+	if (t->instance->was_attached)
 		return true;
 	return false;
 }
@@ -272,7 +272,8 @@ static bool all_are_well(struct broker *b)
 		if (t->left_out ||
 		    (t->attach_error != 0 && t->attach_error != ESRCH))
 			well = false;
-		if (t->attached_once || t->left_out || t->attach_error != 0)
+		if (t->instance->was_attached || t->left_out ||
+		    t->attach_error != 0)
 			continue;
 		well = false;
 		if (!b->failed)

@@ -285,7 +285,7 @@ static bool on_broker(void)
 	if (r > 0)
 		r = msg_handle(rules, array_size(rules), NULL, &m);
 	ipc_close_fds(&m);
-	if (r < 0)
+	if (r < 0 && r != -EPIPE)
 		die("a message of the broker", -r);
 	return true;
 }

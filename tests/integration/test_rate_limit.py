@@ -4,6 +4,7 @@
 import os
 import signal
 
+import control
 import harness
 from account import check_counts
 from harness import check, threads, tracer, wait_for
@@ -94,6 +95,21 @@ def test_it_goes_on_as_another_profiler(box):
         # A second, but for the precision of a time stamp.
         check(min(times(after)) - max(times(before)) > 0.999,
               'it was sampled in the pause')
+
+
+def test_the_end_before_it_goes_on(box):
+    """Who was profiled before the pause was profiled."""
+    path = box.make_dir('run') / 'socket'
+    _, target, profd = start(box, [SHORT] * 50, '--socket', path, output=None)
+    wait_let_go(profd, target)
+    # Without it nobody is attached to.
+    unwind, = profd.helpers()['unwind']
+    os.kill(unwind, signal.SIGSTOP)
+    ctl = control.Control(box, path)
+    wait_for(lambda: ctl.target(target.pid)['state'] != 'limited',
+             'the end of the pause')
+    profd.interrupt()
+    check('was not profiled' not in profd.stderr, profd.stderr)
 
 
 def test_files_are_written_all_the_same(box):
