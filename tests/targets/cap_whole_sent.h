@@ -4,6 +4,7 @@
 
 #include <linux/errqueue.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -29,14 +30,13 @@ static void make_unix(struct work *w)
 	w->peer = pair[1];
 }
 
-static void make_tcp(struct work *w)
+static void connect_tcp(struct work *w)
 {
 	struct sockaddr_in name = {.sin_family = AF_INET};
 	int listener = socket(AF_INET, SOCK_STREAM, 0);
 	socklen_t size = sizeof(name);
 
 	name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	w->fd = socket(AF_INET, SOCK_STREAM, 0);
 	need(bind(listener, (void *)&name, sizeof(name)) == 0 &&
 	     listen(listener, 1) == 0 &&
 	     getsockname(listener, (void *)&name, &size) == 0 &&
@@ -46,15 +46,25 @@ static void make_tcp(struct work *w)
 	close(listener);
 }
 
+static void make_tcp(struct work *w)
+{
+	w->fd = socket(AF_INET, SOCK_STREAM, 0);
+	connect_tcp(w);
+}
+
 /*
  * Who asks for all of TTY_BYTES has to wait for it, however fast the other
- * side is. With less room TCP waits for its timers.
+ * side is. With less room, or with the loopback's segments of 64 KiB, TCP
+ * waits for its timers.
  */
 static void make_narrow_tcp(struct work *w)
 {
-	const int size = TTY_BYTES / 2;
+	const int size = TTY_BYTES / 2, segment = 1400;
 
-	make_tcp(w);
+	w->fd = socket(AF_INET, SOCK_STREAM, 0);
+	need(setsockopt(w->fd, IPPROTO_TCP, TCP_MAXSEG, &segment,
+			sizeof(segment)) == 0);
+	connect_tcp(w);
 	need(setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) ==
 	     0);
 }
