@@ -385,7 +385,7 @@ check:
 		CC='$(AARCH64_CC)' MACHINE=aarch64
 	$(Q)$(MAKE) --no-print-directory $(JOBS) aarch64-checks \
 		B=$(B)/for-aarch64 CFLAGS='$(SANITIZE) -DUNWIND_FOR_AARCH64'
-	$(Q)BUILD=$(B) tests/tools/run_tests.sh '$(T)' $(sort $(CHECKS)) \
+	$(Q)BUILD=$(B) tests/tools/run_tests.py '$(T)' $(sort $(CHECKS)) \
 		$(ASAN_CHECKS:$(B)/%=$(B)/asan/%) \
 		$(AARCH64_CHECKS:$(B)/%=$(B)/for-aarch64/%) \
 		$(FUZZ:$(B)/%=$(B)/asan/%) $(SCRIPTS)

@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 """The daemon finds what its configuration is about, and nothing else: when it
-starts, when a process starts, forks, becomes another program, or ends."""
+starts, when a process starts, forks, becomes another program, or ends.
+
+Runs alone: it sets the number of the next process, and measures how soon one is
+found.
+"""
 
 import os
 import re

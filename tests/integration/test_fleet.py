@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """A hundred targets at once: more sessions and chunks than the sockets between
 the processes hold.
+
+Runs alone: no sample may be missing where the machine has the time.
 """
 
 import harness

@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""Hosts that start together do not send together from then on."""
+"""Hosts that start together do not send together from then on.
+
+Runs alone: it compares how long chunks are.
+"""
 
 import harness
 from harness import check, wait_for

@@ -2,6 +2,8 @@
 """The daemon lets go when it is told to, at once, whatever its targets do just
 then: nobody is traced afterwards, what was stopped is stopped, and what ran
 runs.
+
+Runs alone: it measures how soon targets are let go of.
 """
 
 import os

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """A program that crashes leaves the core that it would leave without us, in a
 file or through a pipe.
+
+Runs alone: it changes the machine's core_pattern.
 """
 
 import contextlib

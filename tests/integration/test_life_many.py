@@ -2,6 +2,8 @@
 """Processes of more threads than there are descriptors for, or time in a tick.
 Those that cannot be attached to are counted, nobody else suffers, and the target
 does not notice.
+
+Runs alone: it is about thousands of threads on these processors.
 """
 
 import pathlib

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """500 processes of which 50 match, some of them started anew all the time: each
 is found, and nothing is left of those that are gone. For a minute, with 20
-restarts a second, it runs in make soak."""
+restarts a second, it runs in make soak.
+
+Runs alone: it compares what a daemon uses before and after.
+"""
 
 import os
 import random

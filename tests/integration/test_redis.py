@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""redis-server, as Debian packages it, under redis-benchmark."""
+"""redis-server, as Debian packages it, under redis-benchmark.
+
+Runs alone: it compares how fast a server is.
+"""
 
 import collections
 import os

@@ -3,6 +3,8 @@
 
 70 % of its main thread's time is in busy_seventy(), 30 % in busy_thirty();
 its other thread, "sleeper", sleeps.
+
+Runs alone: it measures shares of time.
 """
 
 import collections

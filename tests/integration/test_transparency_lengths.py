@@ -3,6 +3,8 @@
 
 cap_waits has a thread for each kind of call that waits, and measures how long
 its calls take.
+
+Runs alone: it measures how long calls take.
 """
 
 import subprocess

@@ -1,5 +1,7 @@
 #include "daemon/leash.h"
 
+/* Runs alone: it measures what a processor is used for. */
+
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>

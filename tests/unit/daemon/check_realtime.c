@@ -1,5 +1,7 @@
 #include "daemon/realtime.h"
 
+/* Runs alone: it has a processor for itself at real-time priority. */
+
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>

@@ -1,0 +1,205 @@
+#!/usr/bin/python3
+"""Runs tests. Usage: run_tests.py PATTERN TEST...
+
+A line a test, the output only of those that fail, and the sum at the end. A
+test is a program: status 0 passed, 77 skipped (its last line says why),
+anything else failed. Those whose name does not contain PATTERN are left out.
+Whole outputs: $BUILD/log/NAME.
+
+As many run at a time as there are processors ($WORKERS, if it says how many).
+Then, one by one, those that measure what others would disturb, or change what
+the whole machine has: "Runs alone:" and the reason stands in the source of such
+a test.
+
+With SECOND_TRY=1 one that fails is run once more, alone; what it printed the
+first time stands there all the same, and the sum says how many needed that.
+"""
+
+import contextlib
+import os
+import pathlib
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+
+# No test takes a minute where the processors are ours; a virtual machine may be
+# left with a twentieth of them. One that hangs must not take the run with it.
+LIMIT_S = 900
+# From the signal that asks a test to end to the one that does not ask.
+GRACE_S = 10
+# The end of the output is where it says what failed.
+SHOWN_LINES = 60
+
+SKIPPED = 77
+ALONE = re.compile('Runs alone: ')
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = os.environ.setdefault('BUILD', 'build')
+# A test that runs out of memory on purpose is no error of AddressSanitizer.
+os.environ['ASAN_OPTIONS'] = 'allocator_may_return_null=1'
+os.environ['PYTHONDONTWRITEBYTECODE'] = '1'
+
+
+class Test:
+    """One program; its process, while it runs."""
+
+    def __init__(self, path):
+        self.path = path
+        self.name = path.removeprefix(f'{BUILD}/').replace('tests/', '', 1)
+        self.log = pathlib.Path(BUILD, 'log', self.name.replace('/', '-'))
+        self.again = False
+        self.process = self.pidfd = None
+
+    def source(self):
+        """What declares whether it runs alone."""
+        found = re.fullmatch(r'.*tests/(\w+/check_\w+)', self.path)
+        return ROOT / (f'tests/unit/{found[1]}.c' if found else self.path)
+
+    def runs_alone(self):
+        if self.again:
+            return True
+        # What has no source of that name is a fuzz target with its corpus.
+        with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
+            return ALONE.search(self.source().read_text()) is not None
+        return False
+
+    def start(self):
+        with open(self.log, 'wb') as log:
+            # All that it starts can be ended together.
+            self.process = subprocess.Popen(
+                [os.path.abspath(self.path)], stdin=subprocess.DEVNULL,
+                stdout=log, stderr=log, process_group=0)
+        self.pidfd = os.pidfd_open(self.process.pid)
+        self.started = time.monotonic()
+        self.limit = self.started + LIMIT_S
+        self.asked = False
+
+    def end(self):
+        """Asks it to end, or ends it where that was in vain."""
+        number = signal.SIGKILL if self.asked else signal.SIGTERM
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+        self.asked = True
+        self.limit = time.monotonic() + GRACE_S
+
+    def has_ended(self):
+        if self.process.poll() is None:
+            return False
+        os.close(self.pidfd)
+        self.seconds = time.monotonic() - self.started
+        return True
+
+    def lines(self):
+        return self.log.read_text(errors='replace').splitlines()
+
+    def show(self):
+        for line in self.lines()[-SHOWN_LINES:]:
+            print('      |', line)
+
+    def word(self):
+        return {0: 'ok', SKIPPED: 'skip'}.get(self.process.returncode, 'FAIL')
+
+    def note(self):
+        status = self.process.returncode
+        if status == SKIPPED:
+            return f': {"".join(self.lines()[-1:])}'
+        if status != 0 and self.asked:
+            return f': hangs, ended after {LIMIT_S} s'
+        return f': status {status}' if status != 0 else ''
+
+
+def wait(running):
+    """Until one has ended, or its time is over."""
+    poll = select.poll()
+    for test in running:
+        poll.register(test.pidfd, select.POLLIN)
+    left = min(test.limit for test in running) - time.monotonic()
+    poll.poll(max(0, left) * 1000)
+    for test in running:
+        if time.monotonic() > test.limit:
+            test.end()
+
+
+def end_all(running):
+    """Those that do not end by themselves have ended when it returns."""
+    for test in running:
+        test.end()
+    while running:
+        wait(running)
+        running = [t for t in running if not t.has_ended()]
+
+
+def run(tests, workers, report):
+    """Runs them, so many at a time; report(test) of each as it ends."""
+    waiting, running = list(reversed(tests)), []
+    try:
+        while waiting or running:
+            while waiting and len(running) < workers:
+                test = waiting.pop()
+                test.start()
+                running.append(test)
+            wait(running)
+            for test in [t for t in running if t.has_ended()]:
+                running.remove(test)
+                report(test)
+    finally:
+        end_all(running)
+
+
+class Sum:
+    """What became of the tests."""
+
+    def __init__(self, second_try):
+        self.second_try = second_try
+        self.count = {'ok': 0, 'FAIL': 0, 'skip': 0}
+        self.again = []
+
+    def report(self, test):
+        word = test.word()
+        if word == 'FAIL' and self.second_try and not test.again:
+            test.again = True
+            self.again.append(test)
+            print(f'FAIL  {test.name}{test.note()}; once more, later')
+        else:
+            self.count[word] += 1
+            print(f'{word:5} {test.name} ({test.seconds:.1f} s){test.note()}')
+        if word == 'FAIL':
+            test.show()
+        sys.stdout.flush()
+
+
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def interrupted(number, _):
+    """Once: then what runs is being ended."""
+    for n in ENDS:
+        signal.signal(n, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
+def main(pattern, *paths):
+    for number in ENDS:
+        signal.signal(number, interrupted)
+    pathlib.Path(BUILD, 'log').mkdir(exist_ok=True)
+    began = time.monotonic()
+    tests = [t for t in map(Test, paths) if pattern in t.name]
+    workers = int(os.environ.get('WORKERS') or len(os.sched_getaffinity(0)))
+    sums = Sum(os.environ.get('SECOND_TRY') == '1')
+    run([t for t in tests if not t.runs_alone()], workers, sums.report)
+    run([t for t in tests if t.runs_alone() and not t.again], 1, sums.report)
+    again = list(sums.again)
+    run(again, 1, sums.report)
+    count = sums.count
+    print(f'{count["ok"]} passed, {count["FAIL"]} failed, {count["skip"]} '
+          f'skipped, in {time.monotonic() - began:.0f} s')
+    if again:
+        print(f'{len(again)} were run a second time: look at them above')
+    return 0 if count['FAIL'] == 0 and count['ok'] + count['skip'] > 0 else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))
