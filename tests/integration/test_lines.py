@@ -120,5 +120,47 @@ def test_separate_file(box):
     check_native(box, start(box, path))
 
 
+def functions(frames):
+    """From who waits to who was called by libc."""
+    seen = places(frames)
+    names = [name for name, _, _ in seen]
+    return seen[names.index('wait_here') + 1:names.index('main') + 1]
+
+
+def test_dwz(box):
+    """What two programs share is in a third file, which nobody opens: functions
+    have their lines, and what is inlined has no name and is left out."""
+    need('dwz')
+    for version in ('4', '5'):
+        paths = [box.dir / f'{name}-{version}' for name in 'ab']
+        for path in paths:
+            run('gcc', '-O2', '-g', f'-gdwarf-{version}', '-o', path,
+                ROOT / 'tests/targets/inlined.c')
+        run('dwz', '-m', box.dir / f'shared-{version}', *paths)
+        target = start(box, paths[0])
+        ours = expected(target)
+        check([name for name, _, _ in ours] ==
+              ['inner', 'in_header', 'outer', 'main'], f'{ours}')
+        frames = profile(box, target, '--platform', 'native')
+        check(functions(frames) == ours[2:], f'{version}: {places(frames)}')
+
+
+def test_split(box):
+    """What is in .dwo files is not looked for: names, and no lines."""
+    need('gcc', 'clang')
+    for compiler in ('gcc', 'clang'):
+        for version in ('4', '5'):
+            path = box.dir / f'{compiler}-{version}'
+            run(compiler, '-O2', '-g', f'-gdwarf-{version}', '-gsplit-dwarf',
+                '-c', '-o', f'{path}.o', ROOT / 'tests/targets/inlined.c')
+            run(compiler, '-o', path, f'{path}.o')
+            check(path.with_suffix('.dwo').exists(), 'no .dwo')
+            target = start(box, path)
+            frames = profile(box, target, '--platform', 'native')
+            check(functions(frames) == [('outer', None, None),
+                                        ('main', None, None)],
+                  f'{compiler} {version}: {places(frames)}')
+
+
 if __name__ == '__main__':
     harness.main(globals())

@@ -18,8 +18,9 @@ demo='redis-tools'
 # binutils: readelf and nm. linux-perf is what profiles are compared with.
 # libc6-dev-arm64-cross: headers; it stands beside any other compiler.
 # systemd: what judges the unit; it is not made the init of anything.
+# dwz: what Debian's debug files have gone through.
 # python3-sentry-sdk: whose transactions lead to profiles.
-test='check g++ clang binutils python3 openssl mandoc strace musl-tools
+test='check g++ clang binutils python3 openssl mandoc strace musl-tools dwz
 	python3-sentry-sdk
 	libc6-dev-arm64-cross systemd'
 
