@@ -13,9 +13,15 @@ void destination_init(struct destination *d)
 void destination_set(struct destination *d, const struct dsn *dsn,
 		     uint64_t limited_until_ns)
 {
+	char place[DSN_PLACE_SIZE] = "";
+
 	d->has_dsn = dsn != NULL;
-	if (dsn != NULL)
+	if (dsn != NULL) {
 		d->dsn = *dsn;
+		dsn_place(dsn, place);
+	}
+	/* There may be several of us, of a server each. */
+	log_about(place);
 	/* Limits are the other place's, and so is its silence. */
 	ratelimit_init(&d->limits);
 	ratelimit_extend(&d->limits, RATELIMIT_PROFILE_CHUNK, limited_until_ns);

@@ -1,7 +1,7 @@
 /*
  * Where envelopes go, and what is known of the server there: what it does not
  * want for a while, when it is tried again if it does not answer, and what it
- * is to be told of losses. One for each DSN; there is one DSN so far.
+ * is to be told of losses.
  */
 #ifndef DAEMON_DESTINATION_H
 #define DAEMON_DESTINATION_H
@@ -32,8 +32,9 @@ struct destination {
 void destination_init(struct destination *d);
 
 /*
- * Another one; dsn NULL: nowhere. Limits are lifted, but for one on profile
- * chunks that is known already, 0: none. What is to be told stays.
+ * Another one; dsn NULL: nowhere. The log says which. Limits are lifted, but
+ * for one on profile chunks that is known already, 0: none. What is to be told
+ * stays.
  */
 void destination_set(struct destination *d, const struct dsn *dsn,
 		     uint64_t limited_until_ns);

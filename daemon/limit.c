@@ -1,7 +1,10 @@
 #include "daemon/limit.h"
 
+#include <string.h>
+
 #include "daemon/log.h"
 #include "lib/base/clock.h"
+#include "proto/dsn.h"
 #include "proto/ratelimit.h"
 
 /* ship cuts limits to this; more is no limit of a server. */
@@ -12,15 +15,29 @@ static bool goes_nowhere(const struct ship *s)
 	return s->dsn[0] != '\0' && s->child.broker->output.dir_fd < 0;
 }
 
+/* As ship does in its own lines; never the key. */
+static void name_server(const struct ship *s, char ret[DSN_PLACE_SIZE])
+{
+	struct dsn dsn;
+
+	ret[0] = '\0';
+	if (dsn_parse(&dsn, s->dsn) == DSN_OK)
+		dsn_place(&dsn, ret);
+	explicit_bzero(&dsn, sizeof(dsn));
+}
+
 int limit_take(struct ship *s, uint64_t until_ns)
 {
 	const uint64_t now_ns = clock_boot_ns();
+	char server[DSN_PLACE_SIZE];
 
 	if (until_ns > now_ns + LIMIT_MAX_NS)
 		return -EPROTO;
 	s->limit.until_ns = until_ns;
+	name_server(s, server);
 	if (until_ns > now_ns)
-		log_warning("the server takes no profiles for %llu s: %s",
+		log_warning("%s: the server takes no profiles for %llu s: %s",
+			    server,
 			    (unsigned long long)((until_ns - now_ns - 1) /
 						 NS_PER_SEC) +
 				    1,
@@ -29,19 +46,25 @@ int limit_take(struct ship *s, uint64_t until_ns)
 	return 0;
 }
 
-static void begin(struct limit *l, uint64_t now_ns)
+static void begin(const struct ship *s, struct limit *l, uint64_t now_ns)
 {
+	char server[DSN_PLACE_SIZE];
+
 	l->holds = true;
 	l->since_ns = now_ns;
 	l->pauses++;
-	log_debug("processes are let go: the server takes nothing");
+	name_server(s, server);
+	log_debug("%s: processes are let go: the server takes nothing", server);
 }
 
-static void end(struct limit *l, uint64_t now_ns)
+static void end(const struct ship *s, struct limit *l, uint64_t now_ns)
 {
+	char server[DSN_PLACE_SIZE];
+
 	l->holds = false;
 	l->paused_ns += now_ns - l->since_ns;
-	log_debug("the server takes profiles again");
+	name_server(s, server);
+	log_debug("%s: the server takes profiles again", server);
 }
 
 void limit_check(struct broker *b)
@@ -56,9 +79,9 @@ void limit_check(struct broker *b)
 			goes_nowhere(b->ships[i]) && boot_ns < l->until_ns;
 
 		if (limited && !l->holds)
-			begin(l, now_ns);
+			begin(b->ships[i], l, now_ns);
 		else if (!limited && l->holds)
-			end(l, now_ns);
+			end(b->ships[i], l, now_ns);
 	}
 }
 

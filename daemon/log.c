@@ -14,6 +14,7 @@
 #define LINE_MAX_BYTES 5120
 
 static const char *log_name = "sentry-profd";
+static char log_subject[LOG_SUBJECT_SIZE]; /* with what divides it */
 static bool log_debugging;
 static bool log_is_journal;
 /* Where there is a line that is not at its end yet (daemon/progress.h). */
@@ -111,13 +112,21 @@ void log_init(const char *name, bool debug)
 		registered = atexit(tell_at_exit) == 0;
 }
 
+void log_about(const char *subject)
+{
+	(void)snprintf(log_subject, sizeof(log_subject), "%s%s", subject,
+		       subject[0] == '\0' ? "" : ": ");
+}
+
 static void printf_like(3, 0)
 	say(const char *level, bool limited, const char *format, va_list args)
 {
 	const uint64_t now_ns = clock_mono_ns();
-	char text[LINE_MAX_BYTES];
+	char text[LOG_SUBJECT_SIZE + LINE_MAX_BYTES];
+	const size_t head = strlen(log_subject);
 
-	if (vsnprintf(text, sizeof(text), format, args) < 0)
+	memcpy(text, log_subject, head);
+	if (vsnprintf(text + head, sizeof(text) - head, format, args) < 0)
 		return;
 	tell_left_out(now_ns);
 	if (!limited || log_limit_take(&limit, level, format, text, now_ns))

@@ -20,6 +20,10 @@
 /* name stands before every line, a string literal. debug: log_debug shows. */
 void log_init(const char *name, bool debug);
 
+/* What all further lines are about stands before each; "": nothing. */
+#define LOG_SUBJECT_SIZE 512
+void log_about(const char *subject);
+
 void log_error(const char *format, ...) printf_like(1, 2);
 void log_warning(const char *format, ...) printf_like(1, 2);
 void log_debug(const char *format, ...) printf_like(1, 2);

@@ -286,6 +286,14 @@ int dsn_endpoint(const struct dsn *dsn, char *ret, size_t size)
 			 size);
 }
 
+void dsn_place(const struct dsn *dsn, char ret[DSN_PLACE_SIZE])
+{
+	const unsigned int own = dsn->https ? 443 : 80;
+
+	(void)snprintf(ret, DSN_PLACE_SIZE, "%s:%u/%s", dsn->host,
+		       dsn->port != 0 ? dsn->port : own, dsn->project);
+}
+
 int dsn_auth(const struct dsn *dsn, const char *client, char *ret, size_t size)
 {
 	bool secret = dsn->secret[0] != '\0';

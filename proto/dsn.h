@@ -7,8 +7,9 @@
  * DSN". Needs libc only: the broker, which links nothing else, checks the
  * user's DSN with it before anything starts.
  *
- * The keys are for the server alone: for a log there is dsn_endpoint, which
- * does not contain them, and dsn_result_text, which quotes nothing.
+ * The keys are for the server alone: for a log there are dsn_endpoint and
+ * dsn_place, which do not contain them, and dsn_result_text, which quotes
+ * nothing.
  */
 #ifndef PROTO_DSN_H
 #define PROTO_DSN_H
@@ -31,6 +32,7 @@
 /* All parts at their longest, and what is written around them. */
 #define DSN_ENDPOINT_SIZE 1024
 #define DSN_AUTH_SIZE	  512
+#define DSN_PLACE_SIZE	  (DSN_HOST_SIZE + 6 + DSN_PROJECT_SIZE)
 
 struct dsn {
 	bool https;    /* else http */
@@ -81,6 +83,9 @@ const char *dsn_result_text(enum dsn_result result);
  */
 int dsn_endpoint(const struct dsn *dsn, char *ret, size_t size)
 	__attribute__((warn_unused_result));
+
+/* For a person, with the port in any case: {host}:{port}/{project}. */
+void dsn_place(const struct dsn *dsn, char ret[DSN_PLACE_SIZE]);
 
 /*
  * The value of the X-Sentry-Auth header. client is NAME/VERSION, up to 64

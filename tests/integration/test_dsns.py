@@ -5,6 +5,7 @@ server does concerns no other.
 
 import harness
 from account import check_counts
+from envelopes import KEY
 from harness import check, tracer, wait_for
 
 LIMIT = {'headers': {'X-Sentry-Rate-Limits': '3600:profile_chunk:key'}}
@@ -32,6 +33,12 @@ def start(box, dsns, *args, **options):
 
 def two_servers(box, **first):
     return [box.server(tls=False, **first), box.server(tls=False)]
+
+
+def said_of(profd, server, text):
+    """By its place, without the key; how often."""
+    check(KEY not in profd.stderr, 'the key is shown')
+    return profd.stderr.count(f' localhost:{server.port}/42: {text}')
 
 
 def test_each_server_has_its_own(box):
@@ -62,6 +69,8 @@ def test_a_limit_is_one_servers(box):
     profd.interrupt()
     check_counts(profd)
     check(len(servers[0].envelopes) == 1, 'something was sent')
+    said = [said_of(profd, s, 'the server takes no profiles') for s in servers]
+    check(said == [1, 0], f'{said}: {profd.stderr}')
 
 
 def test_one_that_stalls(box):
@@ -90,6 +99,8 @@ def test_a_spool_for_each(box):
     check(profd.stats['spool']['waiting'] == kept ==
           len(list(spool.rglob('*.gz'))), f'{profd.stats}')
     for server in servers:
+        check(said_of(profd, server, 'the server does not answer: ') == 1,
+              f'{profd.stderr}')
         server.up()
     _, profd = start(box, dsns, '--spool', spool)
     wait_for(lambda: not list(spool.rglob('*.gz')), 'an empty spool')

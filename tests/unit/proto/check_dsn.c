@@ -55,6 +55,27 @@ START_TEST(accepts)
 END_TEST
 
 static const struct {
+	const char *text, *place;
+} places[] = {
+	{"https://key:secret@sentry.example/prefix/42",
+	 "sentry.example:443/42"},
+	{"http://key@sentry.example/42", "sentry.example:80/42"},
+	{"https://key@[::1]:8443/1", "[::1]:8443/1"},
+};
+
+/* What a person may see. */
+START_TEST(has_a_place)
+{
+	char text[DSN_PLACE_SIZE];
+	struct dsn d;
+
+	ck_assert_int_eq(dsn_parse(&d, places[_i].text), DSN_OK);
+	dsn_place(&d, text);
+	ck_assert_str_eq(text, places[_i].place);
+}
+END_TEST
+
+static const struct {
 	const char *text;
 	enum dsn_result result;
 } bad[] = {
@@ -261,6 +282,8 @@ Suite *suite(void)
 	TCase *c = tcase_create("dsn");
 
 	tcase_add_loop_test(c, accepts, 0, sizeof(good) / sizeof(good[0]));
+	tcase_add_loop_test(c, has_a_place, 0,
+			    sizeof(places) / sizeof(places[0]));
 	tcase_add_loop_test(c, refuses, 0, sizeof(bad) / sizeof(bad[0]));
 	tcase_add_test(c, bounds_each_part);
 	tcase_add_test(c, longest_fits_and_small_buffers_fail);

@@ -496,7 +496,7 @@ START_TEST(reports_refusals)
 	assert_sent(3, SHIP_SEND_ERROR);
 	assert_sent(4, SHIP_SEND_ERROR);
 	wait_ship(0);
-	assert_logged("debug: X-Sentry-Error: odd chunk");
+	assert_logged("/42: X-Sentry-Error: odd chunk");
 }
 END_TEST
 
