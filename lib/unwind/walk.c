@@ -33,8 +33,11 @@ enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f,
 	}
 	if (addr < s->lo || __builtin_add_overflow(addr, n, &sum) ||
 	    sum - s->hi > SAMPLE_STACK_MAX) {
-		/* So may who calls code with a stack of its own. */
-		w->second = addr;
+		/*
+		 * So may who calls code with a stack of its own; what else its
+		 * frame keeps is below the return address.
+		 */
+		w->second = addr - min_u64(addr, RED_ZONE_MAX);
 		return UNWIND_END_BAD_CFA;
 	}
 	w->missing = sum;

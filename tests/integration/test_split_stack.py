@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+"""Stacks of segments (gcc -fsplit-stack): libgcc goes over to a new one where a
+function needs more than is left, and its CFI leads back.
+
+From one segment to another a stack is told to its root, as from a handler's
+stack to a thread's; where it goes over once more it ends, with the reason, and
+is right up to there.
+"""
+
+import subprocess
+
+import harness
+from harness import ROOT, Skip, check
+from test_profctl import parse, run
+from test_zoo import problems, start
+
+NAME = 'zoo_split'
+CHANGE = '__morestack'
+
+# As in test_zoo; these call nothing that needs a third segment.
+WHOLE = ('tail', 'noreturn', 'split', 'callback', 'exiting', 'signal_fault',
+         'signal_nested', 'signal_first', 'jumped')
+# Has large frames.
+CUT = ('frames',)
+
+
+def build(box):
+    path = box.dir / NAME
+    made = subprocess.run(
+        ['gcc', '-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g', '-pthread',
+         '-fsplit-stack', '-fuse-ld=gold', '-o', path,
+         ROOT / 'tests/targets/zoo_o2.c'], capture_output=True, text=True)
+    # It knows how much stack code needs that was compiled without.
+    if made.returncode != 0 and 'gold' in made.stderr:
+        raise Skip('no ld.gold')
+    check(made.returncode == 0, made.stderr)
+    return path
+
+
+def test_from_one_segment_to_another(box):
+    path = build(box)
+    for mode in WHOLE:
+        target, stacks, ends = start(box, path, mode)
+        (tid, expected), = stacks.items()
+        for options in ((), ('--oracle=dwfl',)):
+            done = run('stack', *options, target.pid, status=(0, 3))
+            thread = parse(done.stdout)[tid]
+            found = list(problems(thread, NAME, expected, ends, 0))
+            check(found == [], f'{mode} {options}: {found}\n{done.stdout}')
+            check(CHANGE in [f.name for f in thread.frames],
+                  f'{mode} has one segment:\n{done.stdout}')
+        target.end()
+
+
+def test_to_a_third_one(box):
+    path = build(box)
+    for mode in CUT:
+        target, stacks, _ = start(box, path, mode)
+        (tid, expected), = stacks.items()
+        for options in ((), ('--oracle=dwfl',)):
+            done = run('stack', *options, target.pid, status=(0, 3))
+            thread = parse(done.stdout)[tid]
+            addrs = [f.addr for f in thread.frames if f.addr in expected]
+            # Innermost first, without a gap: what is missing is outside.
+            check(len(addrs) > 3 and addrs == expected[:len(addrs)] and
+                  not any(f.guessed for f in thread.frames),
+                  f'{mode} {options}: not {[hex(a) for a in expected]}\n'
+                  f'{done.stdout}')
+            # Where the kernel has put segments beside each other they are one
+            # copy, and that may be cut.
+            check(thread.end == 'capped' or
+                  thread.end in ('unreadable', 'bad_cfa') and
+                  thread.frames[-1].name == CHANGE,
+                  f'{mode} {options}:\n{done.stdout}')
+        target.end()
+
+
+if __name__ == '__main__':
+    harness.main(globals())
