@@ -89,7 +89,7 @@ EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 # daemon/ sources, archives and libraries of each executable: the link table
 # of docs/ARCHITECTURE.md, checked by tests/arch.
 sentry-profd_SRC = profd ship_files finish broker pause limit patience children socket reap \
-	watch inbox past refusal governor delivery loss stats usage measure progress \
+	blame deadly handed page watch inbox past refusal governor delivery loss stats usage measure progress \
 	options options_help \
 	instance lifecycle session clients client_page thread_number \
 	targets attach figures discovery identify connector reload idle \
@@ -103,7 +103,7 @@ sentry-profd_PKG = inih
 sentry-profd-capture_SRC = captured readers realtime slots tell ticker child privileges log log_limit
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
-sentry-profd-unwind_SRC = unwindd stream measures thread_keys chunk_threads program hints chunk release request \
+sentry-profd-unwind_SRC = unwindd stream measures thread_keys chunk_threads program hints chunk release request page \
 	id child leash privileges sandbox confine log log_limit
 sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp

@@ -9,6 +9,7 @@
  *   children.c  starts and restarts the other processes
  *   socket.c    talks with them
  *   reap.c      takes note of their ends
+ *   blame.c     and of the files at which unwind dies
  *   idle.c      ends those that nobody needs
  *   watch.c     the heartbeat of capture
  *   inbox.c     what capture and unwind say
@@ -41,10 +42,12 @@
 #include <stdint.h>
 
 #include "daemon/clients.h"
+#include "daemon/deadly.h"
 #include "daemon/discovery.h"
 #include "daemon/files.h"
 #include "daemon/figures.h"
 #include "daemon/governor.h"
+#include "daemon/handed.h"
 #include "daemon/heartbeat.h"
 #include "daemon/instance.h"
 #include "daemon/msg.h"
@@ -96,9 +99,11 @@ struct unwind {
 	uint32_t rings_awaited; /* of this capture; the last one counts */
 	bool ring_due;		/* when it knows of all its targets */
 	uint32_t sessions_asked;
-	uint64_t idle_since_ns; /* it has served nobody since (idle.c) */
-	bool is_leaving;	/* and is to end */
-	bool measures_asked;	/* and not answered yet */
+	uint64_t idle_since_ns;	 /* it has served nobody since (idle.c) */
+	bool is_leaving;	 /* and is to end */
+	bool measures_asked;	 /* and not answered yet */
+	const uint32_t *reading; /* its page: the number of a file, or 0 */
+	struct handed handed;	 /* the files that have numbers */
 };
 
 /* The server takes no profiles (limit.c). */
@@ -149,7 +154,7 @@ struct broker {
 	char dsn[MSG_DSN_MAX]; /* of the options */
 
 	struct child capture;
-	struct heartbeat *heartbeat;
+	const struct heartbeat *heartbeat;
 	uint64_t last_beat_ns; /* its newest, as far as we have seen */
 	uint32_t beat_looks;   /* that found no newer one, */
 	uint64_t beat_look_ns; /* and when the last of these was */
@@ -157,6 +162,7 @@ struct broker {
 	struct unwind *unwinds[HEARTBEAT_SLOTS];
 	size_t n_unwinds;
 	struct usage unwinds_gone; /* of those that had nobody to serve */
+	struct deadly *deadly;	   /* NULL: none has died at a file yet */
 	struct ship *ships[SHIPS_MAX];
 	size_t n_ships;
 	int ship_fds[INIT_FILE_N];		/* -1: none */
@@ -259,6 +265,20 @@ void children_reap(struct broker *b);
 void children_check_killed(struct broker *b);
 /* Closes their sockets, waits for their end, kills what is left. */
 void children_end(struct broker *b);
+
+/* blame.c */
+/* The page of an unwind process that is about to start; *ret_fd is for it. */
+must_check int blame_begin(struct unwind *u, int *ret_fd);
+void blame_end(struct unwind *u);
+/* It has ended, with this status of wait(2). */
+void blame_died(struct broker *b, struct unwind *u, int status);
+/*
+ * A file is about to be handed over: what number goes with it, 0 for none.
+ * -EACCES: it is left out.
+ */
+must_check int blame_hand(struct broker *b, struct unwind *u,
+			  const struct msg_want *want,
+			  const struct file_shown *file, uint32_t *ret_number);
 
 /* watch.c */
 /* Kills a capture that shows no heartbeat, and leaves out who is to blame. */

@@ -1,15 +1,13 @@
 #include "daemon/broker.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "daemon/accounts.h"
 #include "daemon/child.h"
 #include "daemon/log.h"
+#include "daemon/page.h"
 #include "daemon/spawn.h"
 #include "lib/base/clock.h"
 #include "proto/dsn.h"
@@ -68,30 +66,30 @@ static int start(struct child *child, const char *const *environment,
 	return 0;
 }
 
-/* Sealed in its size: shrunk, it would be a SIGBUS for us who read it. */
 static int new_heartbeat(struct broker *b, int *ret_fd)
 {
-	int fd = memfd_create("heartbeat", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	void *page;
-	int r;
+	const void *page;
+	int r = page_new("heartbeat", sizeof(*b->heartbeat), &page, ret_fd);
 
-	if (fd < 0)
-		return -errno;
-	if (ftruncate(fd, sizeof(struct heartbeat)) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) <
-		    0)
-		goto fail;
-	page = mmap(NULL, sizeof(struct heartbeat), PROT_READ, MAP_SHARED, fd,
-		    0);
-	if (page == MAP_FAILED)
-		goto fail;
-	if (b->heartbeat != NULL)
-		(void)munmap(b->heartbeat, sizeof(*b->heartbeat));
+	if (r < 0)
+		return r;
+	page_free(b->heartbeat, sizeof(*b->heartbeat));
 	b->heartbeat = page;
-	*ret_fd = fd;
 	return 0;
-fail:
-	r = -errno;
+}
+
+static int start_unwind(struct unwind *u)
+{
+	int fd, r;
+
+	r = blame_begin(u, &fd);
+	if (r < 0) {
+		if (u->child.failures == 0)
+			log_error("no memory to share with %s: %s",
+				  u->child.name, strerror(-r));
+		return r;
+	}
+	r = start(&u->child, no_environment, ACCOUNT_UNWIND, &fd, 1, &no_files);
 	close_fd(&fd);
 	return r;
 }
@@ -273,9 +271,9 @@ int children_unwind(struct broker *b, uint32_t uid, struct unwind **ret)
 	u->id = free_id(b);
 	u->uid = uid;
 	u->link_fd = -1;
-	r = start(&u->child, no_environment, ACCOUNT_UNWIND, NULL, 0,
-		  &no_files);
+	r = start_unwind(u);
 	if (r < 0 && u->child.pid == 0) {
+		blame_end(u);
 		free(u);
 		return r;
 	}
@@ -308,8 +306,7 @@ static void start_again(struct child *child)
 			delivery_resend(b, s);
 	} else {
 		u = (struct unwind *)child;
-		r = start(child, no_environment, ACCOUNT_UNWIND, NULL, 0,
-			  &no_files);
+		r = start_unwind(u);
 		/* Its ring comes when it knows of all its targets. */
 		u->ring_due = r == 0;
 		if (r == 0)

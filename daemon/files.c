@@ -40,6 +40,7 @@ struct files {
 
 struct answer {
 	int32_t error;
+	struct file_shown file; /* without an error */
 };
 
 int files_new(struct loop *loop, struct files **ret)
@@ -113,6 +114,7 @@ void files_free(struct files *f)
 /* The helper's life: one order after the other until the broker is gone. */
 __attribute__((noreturn)) static void help(int fd)
 {
+	const struct open_order *order;
 	struct ipc_message m;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -120,10 +122,16 @@ __attribute__((noreturn)) static void help(int fd)
 		struct answer answer = {0};
 		int opened = -1;
 
-		if (ipc_recv(fd, &m) <= 0 ||
-		    m.size != sizeof(struct open_order))
+		if (ipc_recv(fd, &m) <= 0 || m.size != sizeof(*order))
 			_exit(0);
-		answer.error = -open_for((const void *)m.bytes, &opened);
+		order = (const void *)m.bytes;
+		answer.error = -open_for(order, &opened);
+		if (answer.error == 0)
+			answer.error =
+				-file_shown_of(opened, order->pid, order->start,
+					       order->end, &answer.file);
+		if (answer.error != 0)
+			close_fd(&opened);
 		if (ipc_send(fd, &answer, sizeof(answer), &opened,
 			     answer.error == 0 ? 1 : 0) < 0)
 			_exit(0);
@@ -163,7 +171,8 @@ static int start_helper(struct files *f)
 	return loop_add(f->loop, f->fd, on_helper, f, &f->source);
 }
 
-static void answer_first(struct files *f, int error, int fd)
+static void answer_first(struct files *f, int error, int fd,
+			 const struct file_shown *file)
 {
 	struct request *r = f->first;
 
@@ -172,7 +181,7 @@ static void answer_first(struct files *f, int error, int fd)
 		f->end = &f->first;
 	f->busy = false;
 	if (r->fn != NULL)
-		r->fn(r->ctx, &r->want, error, fd);
+		r->fn(r->ctx, &r->want, error, fd, file);
 	else
 		close_fd(&fd);
 	free_request(r);
@@ -193,7 +202,7 @@ static void proceed(struct files *f)
 			return;
 		}
 		drop_helper(f, true);
-		answer_first(f, r, -1);
+		answer_first(f, r, -1, NULL);
 	}
 	f->idle_ns = clock_mono_ns();
 }
@@ -212,7 +221,7 @@ static void on_helper(void *ctx)
 		close_fd(&fd);
 		drop_helper(f, true);
 		if (f->first != NULL)
-			answer_first(f, -EIO, -1);
+			answer_first(f, -EIO, -1, NULL);
 		proceed(f);
 		return;
 	}
@@ -222,7 +231,7 @@ static void on_helper(void *ctx)
 		close_fd(&fd);
 		error = -ESRCH;
 	}
-	answer_first(f, error, fd);
+	answer_first(f, error, fd, error == 0 ? &answer->file : NULL);
 	proceed(f);
 }
 
@@ -344,6 +353,6 @@ void files_check(struct files *f)
 	    now - f->since_ns < FILES_BUSY_MS * NS_PER_MS)
 		return;
 	drop_helper(f, true);
-	answer_first(f, -ETIMEDOUT, -1);
+	answer_first(f, -ETIMEDOUT, -1, NULL);
 	proceed(f);
 }

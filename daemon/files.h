@@ -12,6 +12,7 @@
 
 #include <sys/resource.h>
 
+#include "daemon/handed.h"
 #include "daemon/msg.h"
 #include "lib/base/loop.h"
 
@@ -21,11 +22,11 @@
 struct files;
 
 /*
- * The answer: 0 and a descriptor, now the callee's; or an errno and -1.
- * -ETIMEDOUT: the target made the helper hang.
+ * The answer: 0 and a descriptor, now the callee's, of file; or an errno, -1
+ * and NULL. -ETIMEDOUT: the target made the helper hang.
  */
 typedef void (*files_fn)(void *ctx, const struct msg_want *want, int error,
-			 int fd);
+			 int fd, const struct file_shown *file);
 
 must_check int files_new(struct loop *loop, struct files **ret);
 void files_free(struct files *f); /* takes NULL; pending ones are dropped */

@@ -112,12 +112,12 @@ static void go_on(struct question *q);
 
 /* ctx is the question; fd a copy of what was read. */
 static void on_cmdline(void *ctx, const struct msg_want *want, int error,
-		       int fd)
+		       int fd, const struct file_shown *file)
 {
 	struct question *q = ctx;
 	ssize_t n = 0;
 
-	(void)want;
+	(void)want, (void)file;
 	if (error == 0)
 		n = read(fd, q->cmdline, sizeof(q->cmdline));
 	close_fd(&fd);

@@ -24,6 +24,7 @@ static void forget(struct broker *b, struct unwind *u)
 
 	gone->cpu_s += u->child.usage.cpu_s;
 	gone->rss_bytes = max_u64(gone->rss_bytes, u->child.usage.rss_bytes);
+	blame_end(u);
 	free(u);
 }
 

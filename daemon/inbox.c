@@ -80,16 +80,21 @@ void capture_on_message(struct child *child, struct ipc_message *m)
 		child_fail(child, "sends a message that is none");
 }
 
-static void send_file(void *ctx, const struct msg_want *want, int error, int fd)
+static void send_file(void *ctx, const struct msg_want *want, int error, int fd,
+		      const struct file_shown *file)
 {
 	struct child *child = ctx;
-	struct target *t = target_of(child->broker, want->target);
-	const struct msg_file m = {
+	struct broker *b = child->broker;
+	struct target *t = target_of(b, want->target);
+	struct msg_file m = {
 		.h = MSG_HEADER(MSG_FILE, msg_file),
 		.request = want->request,
-		.error = -error,
 	};
 
+	if (error == 0)
+		error = blame_hand(b, (struct unwind *)child, want, file,
+				   &m.number);
+	m.error = -error;
 	child_send(child, &m, sizeof(m), &fd, error == 0 ? 1 : 0);
 	close_fd(&fd);
 	if (error == -ETIMEDOUT && t != NULL && !t->left_out) {
@@ -122,14 +127,14 @@ static int answer_want(void *ctx, struct ipc_message *message)
 	}
 	/* Once is enough. */
 	if (t->left_out) {
-		send_file(child, want, -EIO, -1);
+		send_file(child, want, -EIO, -1, NULL);
 		return 0;
 	}
 	r = files_request(b->files, want, t->pid, t->pidfd, send_file, child);
 	if (r == -EINVAL)
 		child_fail(child, "asks for what is no file");
 	else if (r < 0)
-		send_file(child, want, r, -1);
+		send_file(child, want, r, -1, NULL);
 	return 0;
 }
 

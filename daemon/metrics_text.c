@@ -209,6 +209,10 @@ static int metrics_text(void *broker, struct buf *ret)
 	put_pauses(&t, &f.capture);
 	put_stacks(&t, &f);
 	put_chunks(&t, b, &f);
+	family(&t, "files_left_out", "gauge", NULL,
+	       "Programs and libraries at which unwinding died again and "
+	       "again.");
+	plain(&t, "files_left_out", deadly_left_out(b->deadly));
 	put_own(&t, b);
 	PUT(&t, "# EOF\n");
 	return t.error;

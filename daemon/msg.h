@@ -90,7 +90,8 @@ struct msg_header {
  * What a child is to become. uid and gid: MSG_ID_KEEP leaves them as they are
  * (the daemon was started by an ordinary user).
  * To capture comes one descriptor: the heartbeat page (daemon/heartbeat.h). To
- * ship, for each bit of files one: bit n is n of enum init_file, in that order.
+ * unwind, the page for the number of a file (struct msg_file). To ship, for
+ * each bit of files one: bit n is n of enum init_file, in that order.
  */
 #define MSG_ID_KEEP UINT32_MAX
 enum init_file {

@@ -96,11 +96,18 @@ struct msg_want {
 	char name[MSG_NAME_MAX]; /* WANT_DEBUG, WANT_DEBUG_LINK */
 };
 
-/* The answer: error 0 and a descriptor, or an errno and none. */
+/*
+ * The answer: error 0 and a descriptor, or an errno and none. An image or a
+ * debug file has a number, which unwind shows in the page that it was given
+ * with MSG_INIT as long as it reads that file, or what it made of it; no two
+ * files have the same. 0: this one has none.
+ */
 struct msg_file {
 	struct msg_header h;
 	uint32_t request;
 	int32_t error;
+	uint32_t number;
+	uint32_t reserved;
 };
 
 /*

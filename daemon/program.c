@@ -91,11 +91,18 @@ static int get_perf_map(void *ctx, int *ret_fd)
 	return get_file(ctx, WANT_PERF_MAP, ret_fd);
 }
 
+static uint32_t get_number(void *ctx)
+{
+	(void)ctx;
+	return request_number();
+}
+
 static const struct unwind_files files = {
 	.image = get_image,
 	.debug = get_debug,
 	.debug_link = get_debug_link,
 	.perf_map = get_perf_map,
+	.number = get_number,
 };
 
 /* The text behind one of the broker's answers. */

@@ -150,6 +150,7 @@ static void child_died(struct child *child, int status,
 		struct unwind *u = (struct unwind *)child;
 
 		close_fd(&u->link_fd);
+		blame_died(b, u, status);
 		targets_unwind_died(b, u);
 	}
 	if (child_is_wanted(child))

@@ -41,8 +41,8 @@ static void tell_changed(void *ctx, const char *section, const char *key)
 		return;
 	log_warning("%s in %s %s", key, section, what);
 	if (*lines_fd >= 0)
-		(void)dprintf(*lines_fd, "warning: %s in %s %s\n", key,
-			      section, what);
+		(void)dprintf(*lines_fd, "warning: %s in %s %s\n", key, section,
+			      what);
 }
 
 static void tell_faults(struct config_faults *faults, int lines_fd)
@@ -85,6 +85,9 @@ static int read_again(struct broker *b, int lines_fd)
 	config_changed_keys(&b->options.config, &c, tell_changed, &lines_fd);
 	options_replace(&b->options, &c);
 	discovery_by_config(b->discovery);
+	/* Who has mended what was wrong with them tries again. */
+	if (b->deadly != NULL)
+		deadly_clear(b->deadly);
 	for (size_t k = 0; k < b->n_instances; k++)
 		if (instance_has_section(b->instances[k]))
 			change(b, b->instances[k]);

@@ -6,6 +6,7 @@
 #include "daemon/child.h"
 #include "daemon/leash.h"
 #include "daemon/log.h"
+#include "daemon/page.h"
 
 /*
  * The broker has little to say while it answers: new targets, a table, a ring.
@@ -21,8 +22,9 @@ struct kept {
 static struct kept *kept_first, **kept_end = &kept_first;
 static size_t n_kept;
 static uint32_t last_request;
+static uint32_t last_number;
 
-static void fail(const char *what)
+__attribute__((noreturn)) static void fail(const char *what)
 {
 	log_error("%s", what);
 	exit(EXIT_FAILURE);
@@ -69,6 +71,7 @@ static int wait_for_answer(uint32_t request, int *ret_fd)
 			close_fd(&fd);
 			return file->error > 0 ? -file->error : -EIO;
 		}
+		last_number = file->number;
 		*ret_fd = fd;
 		return 0;
 	}
@@ -127,6 +130,21 @@ int request_debug_link(uint32_t target, uint64_t start, uint64_t end,
 				.end = end};
 
 	return ask_by_name(&want, name, ret_fd);
+}
+
+uint32_t *request_page(const struct ipc_message *init)
+{
+	void *page;
+
+	if (init->n_fds < 1 ||
+	    page_map(init->fds[0], sizeof(uint32_t), &page) < 0)
+		fail("no memory is shared");
+	return page;
+}
+
+uint32_t request_number(void)
+{
+	return last_number;
 }
 
 bool request_has_message(void)

@@ -29,6 +29,14 @@ must_check int request_debug_link(uint32_t target, uint64_t start, uint64_t end,
  */
 must_check int request_next_message(struct ipc_message *ret);
 
+/*
+ * The page where the number of the file is that is being read, which comes with
+ * MSG_INIT. Without one the process ends.
+ */
+uint32_t *request_page(const struct ipc_message *init);
+/* Of the file that was answered last; 0: it has none. */
+uint32_t request_number(void);
+
 /* True if a message was kept: it has to be taken before waiting in poll. */
 bool request_has_message(void);
 

@@ -212,6 +212,8 @@ int stats_write(struct broker *b)
 	put_usage(out, usage);
 	put_spool(out, b);
 	put_limit(out, b);
+	fprintf(out, "  \"files_left_out\": %zu,\n",
+		deadly_left_out(b->deadly));
 	figures_of_all(b, &one);
 	put_figures(out, b, &one, b->options.rate_hz);
 	fprintf(out, ",\n  \"targets\": [");

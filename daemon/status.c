@@ -142,7 +142,27 @@ static double limited_s(const struct broker *b)
 				      : (double)(sum.until_ns - now_ns) / 1e9;
 }
 
-static void put_daemon(FILE *out, struct broker *b)
+/* Of others' files a user sees nothing, as of their figures. */
+static void put_left_out(FILE *out, const struct broker *b,
+			 const struct peer *viewer)
+{
+	const struct deadly_file *f = NULL;
+	bool first = true;
+
+	fprintf(out, ", \"files_left_out\": [");
+	while ((f = deadly_next(b->deadly, f)) != NULL) {
+		if (!viewer->is_operator && viewer->uid != f->uid)
+			continue;
+		fprintf(out, "%s{\"file\": ", first ? "" : ", ");
+		put_string(out, f->file.name);
+		fprintf(out, ", \"uid\": %u, \"deaths\": %u}", f->uid,
+			f->deaths);
+		first = false;
+	}
+	fprintf(out, "]");
+}
+
+static void put_daemon(FILE *out, struct broker *b, const struct peer *viewer)
 {
 	struct msg_spool spool;
 	size_t profiling = 0;
@@ -154,12 +174,14 @@ static void put_daemon(FILE *out, struct broker *b)
 		"\"daemon\": {\"version\": \"%s\", \"pid\": %d, "
 		"\"capture_pid\": %d, \"uptime_s\": %.3f, \"profiling\": %zu, "
 		"\"cpu_budget_percent\": %u, \"rate_limited_s\": %.1f, "
-		"\"spool\": {\"waiting\": %llu, \"bytes\": %llu}}",
+		"\"spool\": {\"waiting\": %llu, \"bytes\": %llu}",
 		SENTRY_PROFD_VERSION, getpid(), b->capture.pid,
 		(double)(clock_mono_ns() - b->epoch_ns) / 1e9, profiling,
 		b->options.cpu_budget, limited_s(b),
 		(unsigned long long)spool.count,
 		(unsigned long long)spool.bytes);
+	put_left_out(out, b, viewer);
+	fprintf(out, "}");
 }
 
 static void put_all(FILE *out, struct broker *b, const struct peer *viewer)
@@ -167,7 +189,7 @@ static void put_all(FILE *out, struct broker *b, const struct peer *viewer)
 	bool first = true;
 
 	fprintf(out, "{");
-	put_daemon(out, b);
+	put_daemon(out, b, viewer);
 	fprintf(out, ", \"targets\": [");
 	for (size_t k = 0; k < b->n_instances; k++) {
 		const struct instance *i = b->instances[k];

@@ -7,6 +7,8 @@
 
 /* A cell's text; longer ones are cut off. */
 #define CELL_MAX 40
+/* A path that is left out, which the daemon has cut off. */
+#define LEFT_OUT_MAX 256
 
 struct column {
 	const char *title;
@@ -173,6 +175,30 @@ static void print_daemon(FILE *out, const json_t *daemon, size_t n)
 			      limited_s);
 }
 
+/* The files at which unwind has died. */
+static void print_left_out(FILE *out, const json_t *files)
+{
+	char name[LEFT_OUT_MAX];
+	const json_t *file;
+	size_t i;
+
+	json_array_foreach(files, i, file)
+	{
+		const json_t *text = json_object_get(file, "file");
+
+		if (!json_is_string(text))
+			continue;
+		(void)snprintf(name, sizeof(name), "%s",
+			       json_string_value(text));
+		make_plain(name);
+		(void)fprintf(out,
+			      "%s is not read for uid %.0f: unwinding died at "
+			      "it %.0f times\n",
+			      name, number_of(file, "uid"),
+			      number_of(file, "deaths"));
+	}
+}
+
 int status_table_print(const char *json, size_t size, FILE *out)
 {
 	json_t *root = json_loadb(json, size, 0, NULL);
@@ -182,6 +208,7 @@ int status_table_print(const char *json, size_t size, FILE *out)
 
 	if (json_is_object(daemon) && json_is_array(targets)) {
 		print_daemon(out, daemon, json_array_size(targets));
+		print_left_out(out, json_object_get(daemon, "files_left_out"));
 		r = json_array_size(targets) > 0 ? print_targets(out, targets)
 						 : 0;
 	}

@@ -346,10 +346,11 @@ static void on_broker(void)
 		die("a message of the broker", -r);
 }
 
-static void set_up(const struct msg_init *init)
+static void set_up(const struct msg_init *init, uint32_t *reading)
 {
 	struct unwind_cache_options options = {.max_bytes = CACHE_BYTES_MAX,
-					       .cpu_ns = clock_cpu_ns};
+					       .cpu_ns = clock_cpu_ns,
+					       .reading = reading};
 	int r;
 
 	/*
@@ -379,7 +380,7 @@ int main(int argc, char **argv)
 	const struct msg_init *init =
 		child_start(argc, argv, "sentry-profd-unwind", &message);
 
-	set_up(init);
+	set_up(init, request_page(&message));
 	ipc_close_fds(&message);
 	child_is_ready();
 	for (;;) {

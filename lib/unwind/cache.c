@@ -131,6 +131,17 @@ void cache_end(struct unwind_cache *c)
 	if (c->grown)
 		evict(c);
 	c->grown = false;
+	reading_set(c->options.reading, 0);
+}
+
+static uint32_t number_of(const struct cache_source *source)
+{
+	return source->files->number ? source->files->number(source->ctx) : 0;
+}
+
+void source_reads(const struct cache_source *source)
+{
+	reading_set(source->reading, number_of(source));
 }
 
 static int source_open(const struct cache_source *source, int *ret_fd)
@@ -138,9 +149,11 @@ static int source_open(const struct cache_source *source, int *ret_fd)
 	int fd = -1;
 	int r;
 
+	reading_set(source->reading, 0);
 	r = source->files->image(source->ctx, source->start, source->end, &fd);
 	if (r)
 		return r;
+	source_reads(source);
 	*ret_fd = fd;
 	return 0;
 }
@@ -209,6 +222,7 @@ int cache_get(struct unwind_cache *c, const struct cache_source *source,
 		return r;
 	}
 	keep_open(c, found, fd);
+	found->number = number_of(source);
 	found->refs++;
 	found->last_use = c->clock;
 	*ret = found;
@@ -231,6 +245,7 @@ int cache_fd(struct unwind_cache *c, struct image *i,
 	int fd = -1;
 	int r;
 
+	cache_reads(c, i);
 	for (size_t k = 0; k < c->n_open; k++) {
 		if (c->open[k].image == i)
 			return c->open[k].fd;
@@ -246,6 +261,7 @@ int cache_fd(struct unwind_cache *c, struct image *i,
 		return r;
 	}
 	keep_open(c, i, fd);
+	i->number = number_of(source);
 	return fd;
 }
 
@@ -255,6 +271,7 @@ int cache_rows(struct unwind_cache *c, struct image *i,
 	int fd;
 
 	i->last_use = c->clock;
+	cache_reads(c, i);
 	if (i->cfi_tried)
 		return 0;
 	fd = cache_fd(c, i, source);
@@ -272,6 +289,7 @@ int cache_symbols(struct unwind_cache *c, struct image *i,
 	int r = 0;
 
 	i->last_use = c->clock;
+	cache_reads(c, i);
 	if (i->symbols_tried)
 		return 0;
 	fd = cache_fd(c, i, source);
@@ -283,6 +301,7 @@ int cache_symbols(struct unwind_cache *c, struct image *i,
 	if (r == 0)
 		r = image_load_symbols(i, fd, debug_fd);
 	close_fd(&debug_fd);
+	cache_reads(c, i);
 	return r;
 }
 
@@ -294,14 +313,17 @@ int cache_lines(struct unwind_cache *c, struct image *i,
 	int r = 0;
 
 	i->last_use = c->clock;
-	if (i->lines_tried)
+	if (i->lines_tried) {
+		reading_set(c->options.reading, i->lines_number);
 		return 0;
+	}
 	fd = cache_fd(c, i, source);
 	if (fd < 0)
 		return fd;
 	if (!i->has_debug_info)
 		r = debug_file_open(i, fd, source, false, &debug_fd);
 	c->grown = true;
+	i->lines_number = debug_fd >= 0 ? number_of(source) : i->number;
 	if (r == 0)
 		r = image_load_lines(i, debug_fd >= 0 ? debug_fd : fd,
 				     c->options.cpu_ns);

@@ -51,7 +51,30 @@ struct cache_source {
 	void *ctx;
 	uint64_t start;
 	uint64_t end;
+	uint32_t *reading; /* unwind_cache_options' */
 };
+
+/*
+ * From now on it is the file of this number that is read. The compiler is to
+ * have written it when what follows goes wrong.
+ */
+static inline void reading_set(uint32_t *reading, uint32_t number)
+{
+	if (!reading)
+		return;
+	__atomic_store_n(reading, number, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* The same of an image's; cache_end says that there is none any more. */
+static inline void cache_reads(const struct unwind_cache *c,
+			       const struct image *i)
+{
+	reading_set(c->options.reading, i->number);
+}
+
+/* And of the file that was answered just now. */
+void source_reads(const struct cache_source *source);
 
 /* Every public function of unwind.h works between these two. */
 void cache_begin(struct unwind_cache *c);

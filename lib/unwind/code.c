@@ -55,7 +55,10 @@ static struct space_mapping *mapping_with_image(struct unwind_space *s,
 {
 	struct space_mapping *m = space_mapping(s, addr, ret_map);
 
-	return m && m->image && !m->lost ? m : NULL;
+	if (!m || !m->image || m->lost)
+		return NULL;
+	cache_reads(s->cache, m->image);
+	return m;
 }
 
 enum code_call code_call_before(struct unwind_space *s, uint64_t addr,

@@ -48,8 +48,10 @@ static int by_build_id(const struct image *i, const struct cache_source *source)
 	if (!i->id.is_real || !source->files->debug)
 		return -1;
 	build_id_hex(&i->id, hex);
+	reading_set(source->reading, 0);
 	if (source->files->debug(source->ctx, hex, &fd))
 		return -1;
+	source_reads(source);
 	if (!has_build_id(fd, &i->id))
 		close_fd(&fd);
 	return fd;
@@ -107,10 +109,13 @@ static int by_link(const struct elf_file *f, const struct cache_source *source)
 	uint32_t crc;
 	int fd = -1;
 
-	if (!source->files->debug_link || !read_link(f, name, &crc) ||
-	    source->files->debug_link(source->ctx, source->start, source->end,
+	if (!source->files->debug_link || !read_link(f, name, &crc))
+		return -1;
+	reading_set(source->reading, 0);
+	if (source->files->debug_link(source->ctx, source->start, source->end,
 				      name, &fd))
 		return -1;
+	source_reads(source);
 	if (!has_crc(fd, crc))
 		close_fd(&fd);
 	return fd;
@@ -157,9 +162,14 @@ int debug_file_open(const struct image *i, int fd,
 	int r = 0;
 
 	*ret_fd = by_build_id(i, source);
-	if (*ret_fd >= 0 || elf_file_open(&f, fd))
+	if (*ret_fd >= 0)
+		return 0;
+	reading_set(source->reading, i->number);
+	if (elf_file_open(&f, fd))
 		return 0;
 	*ret_fd = by_link(&f, source);
+	if (*ret_fd < 0)
+		reading_set(source->reading, i->number);
 	if (*ret_fd < 0 && packed)
 		r = from_debugdata(&f, ret_fd);
 	elf_file_close(&f);

@@ -24,8 +24,8 @@
 
 /*
  * The debug file of i, whose own file is behind fd; the caller closes it.
- * *ret_fd is -1 if there is none. packed: .gnu_debugdata will do. Returns 0 or
- * -ENOMEM.
+ * *ret_fd is -1 if there is none. packed: .gnu_debugdata will do. From then on
+ * it is that file which is read, if it is one of its own. Returns 0 or -ENOMEM.
  */
 must_check int debug_file_open(const struct image *i, int fd,
 			       const struct cache_source *source, bool packed,

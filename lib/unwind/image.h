@@ -63,6 +63,7 @@ struct image {
 	struct image_identity identity;
 	size_t refs;	   /* mappings of spaces */
 	uint64_t last_use; /* the cache's clock */
+	uint32_t number;   /* of unwind_files, when it was last opened */
 
 	bool is_elf; /* else nothing below is valid */
 	struct image_segment *segments;
@@ -81,10 +82,11 @@ struct image {
 	struct symbols symbols;
 	struct image_switch switches[IMAGE_SWITCHES]; /* with the symbols */
 	bool lines_tried;
-	struct lines *lines; /* NULL: there is no debug information */
-	struct table calls;  /* code.c: what stands before return addresses */
-	struct table starts; /* code.c: what stands at addresses */
-	struct table jumps;  /* code.c: which functions end in which others */
+	struct lines *lines;   /* NULL: there is no debug information */
+	uint32_t lines_number; /* of the file that they are from */
+	struct table calls;    /* code.c: what stands before return addresses */
+	struct table starts;   /* code.c: what stands at addresses */
+	struct table jumps;    /* code.c: which functions end in which others */
 };
 
 /*

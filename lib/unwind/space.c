@@ -159,7 +159,8 @@ bool unwind_space_covers(const struct unwind_space *s, uint64_t addr)
 struct cache_source space_source(const struct unwind_space *s,
 				 const struct map *map)
 {
-	return (struct cache_source){s->files, s->ctx, map->start, map->end};
+	return (struct cache_source){s->files, s->ctx, map->start, map->end,
+				     s->cache->options.reading};
 }
 
 /*
@@ -297,8 +298,10 @@ const struct place *space_place(struct unwind_space *s, uint64_t addr)
 	/* Address 0 is in an empty place, but never mapped. */
 	if (p->addr != addr || addr == 0)
 		look_up(s, addr, p);
-	if (p->image)
+	if (p->image) {
 		p->image->last_use = s->cache->clock;
+		cache_reads(s->cache, p->image);
+	}
 	return p;
 }
 

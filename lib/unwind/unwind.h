@@ -50,6 +50,11 @@ struct unwind_files {
 			  const char *name, int *ret_fd);
 	/* /tmp/perf-PID.map of the target. NULL: none. */
 	int (*perf_map)(void *ctx, int *ret_fd);
+	/*
+	 * The number of the file that was answered last, for
+	 * unwind_cache_options.reading; 0: it has none. NULL: none has one.
+	 */
+	uint32_t (*number)(void *ctx);
 };
 
 /* The name of a debug file, NUL included: NAME_MAX. */
@@ -132,6 +137,12 @@ struct unwind_cache_options {
 	 * lines may cost. NULL: it may cost what it takes.
 	 */
 	clock_fn cpu_ns;
+	/*
+	 * Shared memory where somebody sees, if this process dies, which file
+	 * it was at: the number of the one whose bytes, or what was made of
+	 * them, are in use; 0: none. The caller's; NULL: nobody looks.
+	 */
+	uint32_t *reading;
 };
 
 must_check int unwind_cache_new(const struct unwind_cache_options *options,

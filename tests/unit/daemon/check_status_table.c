@@ -104,6 +104,19 @@ START_TEST(units)
 }
 END_TEST
 
+START_TEST(files_that_are_left_out)
+{
+	ck_assert_int_eq(
+		print("{\"daemon\": {\"files_left_out\": [3, {\"file\": "
+		      "\"/lib/a\\u001b.so\", \"uid\": 33, \"deaths\": 4}]}, "
+		      "\"targets\": []}"),
+		0);
+	ck_assert_ptr_nonnull(strstr(text, "\n/lib/a?.so is not read for uid "
+					   "33: unwinding died at it 4 "
+					   "times\n"));
+}
+END_TEST
+
 START_TEST(no_status)
 {
 	ck_assert_int_eq(print(""), -EPROTO);
@@ -125,6 +138,7 @@ Suite *suite(void)
 	tcase_add_test(c, what_is_not_known);
 	tcase_add_test(c, texts_are_not_obeyed);
 	tcase_add_test(c, units);
+	tcase_add_test(c, files_that_are_left_out);
 	tcase_add_test(c, no_status);
 	suite_add_tcase(s, c);
 	return s;

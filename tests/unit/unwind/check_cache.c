@@ -179,6 +179,92 @@ START_TEST(many_of_one_program)
 }
 END_TEST
 
+/* Numbers files in the order in which they are asked for. */
+static struct {
+	struct target *target;
+	uint32_t reading, last;
+	bool was_reading; /* while it waited for a file */
+} numbered;
+
+static int numbered_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
+{
+	(void)ctx;
+	numbered.was_reading |= numbered.reading != 0;
+	numbered.last++;
+	return target_files.image(numbered.target, start, end, ret_fd);
+}
+
+/* Whose name is asked for is what is read; the time is looked at meanwhile. */
+static uint64_t look(void)
+{
+	numbered.was_reading |= numbered.reading == 0;
+	return 0;
+}
+
+static uint32_t last_number(void *ctx)
+{
+	(void)ctx;
+	return numbered.last;
+}
+
+/* Who dies has said at which file, and waiting for one is at none. */
+START_TEST(what_is_being_read)
+{
+	static const struct unwind_files numbering = {
+		.image = numbered_image,
+		.debug = no_debug,
+		.number = last_number,
+	};
+	const struct unwind_cache_options options = {
+		.max_bytes = SIZE_MAX,
+		.cpu_ns = look,
+		.reading = &numbered.reading,
+	};
+	const char *args[] = {"nanosleep", NULL};
+	struct unwind_line lines[UNWIND_LINES_MAX];
+	struct unwind_cache *cache;
+	struct unwind_space *space;
+	const struct place *place;
+	struct target t;
+	const char *name;
+	uint64_t offset, pc;
+	char *maps;
+	size_t n;
+
+	target_start(&t, "unw_o2", args);
+	numbered.target = &t;
+	maps = target_maps_text(&t);
+	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
+	ck_assert_int_eq(unwind_space_new(cache, &numbering, NULL, &space), 0);
+	unwind_space_want(space, UNWIND_SYMBOLS_LINES);
+	ck_assert_int_eq(unwind_space_set_maps(space, maps, strlen(maps)), 0);
+	/* Two files: what was looked at last is what is read. */
+	for (uint32_t i = 0; i < 2; i++) {
+		pc = space->maps.v[i].start;
+		cache_begin(cache);
+		ck_assert_ptr_nonnull(space_place(space, pc)->image);
+		ck_assert_uint_eq(numbered.last, i + 1);
+		ck_assert_uint_eq(numbered.reading, i + 1);
+		cache_end(cache);
+		ck_assert_uint_eq(numbered.reading, 0);
+	}
+	cache_begin(cache);
+	place = space_place(space, space->maps.v[0].start);
+	ck_assert_uint_eq(numbered.reading, place->image->number);
+	ck_assert_uint_eq(numbered.reading, 1);
+	cache_end(cache);
+	pc = space->maps.v[0].start;
+	(void)!unwind_symbol_at(space, pc, &name, &offset);
+	(void)!unwind_lines_at(space, pc, lines, &n);
+	ck_assert_uint_eq(numbered.reading, 0);
+	ck_assert(!numbered.was_reading);
+	unwind_space_free(space);
+	unwind_cache_free(cache);
+	free(maps);
+	target_stop(&t);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("unwind/cache");
@@ -186,6 +272,7 @@ Suite *suite(void)
 
 	tcase_add_test(tc, perf_maps_are_in_the_budget);
 	tcase_add_test(tc, many_of_one_program);
+	tcase_add_test(tc, what_is_being_read);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -1,0 +1,103 @@
+/*
+ * Which file was an unwind process at when it died? It says so in a page, by
+ * the number that it was given with the file. The number is all that is
+ * believed: with it, it can have files left out that it was given itself, for
+ * the targets of its own user (daemon/deadly.h).
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "daemon/broker.h"
+#include "daemon/log.h"
+#include "daemon/page.h"
+
+int blame_begin(struct unwind *u, int *ret_fd)
+{
+	const void *page;
+	int r = page_new("reading", sizeof(*u->reading), &page, ret_fd);
+
+	if (r < 0)
+		return r;
+	blame_end(u);
+	u->reading = page;
+	return 0;
+}
+
+void blame_end(struct unwind *u)
+{
+	page_free(u->reading, sizeof(*u->reading));
+	u->reading = NULL;
+	handed_fini(&u->handed);
+}
+
+/*
+ * What a process does to itself when it reads what it should not: by a fault,
+ * by the end of its time (SIGXCPU, daemon/leash.h), or of its memory, for which
+ * libraries have exit(3). Not SIGKILL and what else others have sent: the
+ * kernel for want of memory, an administrator, or we.
+ */
+static bool is_own_fault(const struct child *child, int status)
+{
+	static const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL,
+				      SIGFPE,  SIGSYS, SIGXCPU};
+
+	if (child->killed_ns != 0)
+		return false;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status) != 0;
+	for (size_t i = 0; i < array_size(signals); i++)
+		if (WIFSIGNALED(status) && WTERMSIG(status) == signals[i])
+			return true;
+	return false;
+}
+
+static void tell(const struct broker *b, uint32_t uid,
+		 const struct file_identity *file)
+{
+	const struct deadly_file *f = NULL;
+
+	while ((f = deadly_next(b->deadly, f)) != NULL)
+		if (f->uid == uid &&
+		    file_identity_equal(&f->file.identity, file))
+			log_warning("sentry-profd-unwind has died %u times at "
+				    "%s: this file is not read any more for "
+				    "processes of uid %u",
+				    DEADLY_DEATHS, f->file.name, uid);
+}
+
+void blame_died(struct broker *b, struct unwind *u, int status)
+{
+	const struct file_identity *file;
+
+	if (u->reading == NULL || !is_own_fault(&u->child, status))
+		return;
+	file = handed_file(&u->handed,
+			   __atomic_load_n(u->reading, __ATOMIC_RELAXED));
+	if (file == NULL)
+		return;
+	if (b->deadly == NULL)
+		b->deadly = calloc(1, sizeof(*b->deadly));
+	/* Without memory the file has another chance. */
+	if (b->deadly != NULL && deadly_count(b->deadly, u->uid, file))
+		tell(b, u->uid, file);
+}
+
+/* Those are compiled; others are texts, which have no number. */
+static bool is_image(const struct msg_want *want)
+{
+	return want->kind == WANT_IMAGE || want->kind == WANT_DEBUG ||
+	       want->kind == WANT_DEBUG_LINK;
+}
+
+int blame_hand(struct broker *b, struct unwind *u, const struct msg_want *want,
+	       const struct file_shown *file, uint32_t *ret_number)
+{
+	*ret_number = 0;
+	if (!is_image(want))
+		return 0;
+	if (b->deadly != NULL && deadly_is_left_out(b->deadly, u->uid, file))
+		return -EACCES;
+	*ret_number = handed_add(&u->handed, &file->identity);
+	return 0;
+}

@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+"""Files at which unwind dies: after the third time they are not read any more.
+
+dying.py stands in for an unwind process that dies; the real one is killed where
+it is at a file.
+"""
+
+import errno
+import os
+import pathlib
+import re
+import shutil
+import signal
+import struct
+
+import control
+import harness
+from harness import Skip, check, wait_for
+from test_broker import check_sums, message_types, take_over
+
+HERE = pathlib.Path(__file__).parent
+
+LEFT_OUT = re.compile(r'sentry-profd: warning: sentry-profd-unwind has died 3 '
+                      r'times at (.*): this file is not read any more for '
+                      r'processes of uid (\d+)\n')
+
+# While a process reads the files of a program, for most of that time.
+LOOKS = 100
+
+REFUSED = f'{errno.EACCES} 0 0'
+
+
+def own_program(box):
+    """A program that no other test has, under a name that is none."""
+    path = box.make_dir('program') / 'bad\nname\x1b[31m'
+    shutil.copy(harness.BUILD / 'targets/shares', path)
+    target = box.start([path])
+    target.wait_line('ready.*')
+    return path, target
+
+
+def dying(box, target, how, *args):
+    """A broker whose unwind process dies like that."""
+    directory = take_over(box, 'unwind', (HERE / 'dying.py').read_text())
+    (directory / 'types').write_text('\n'.join(message_types()))
+    (directory / 'how').write_text(how)
+    profd = box.profd([target], '--chunk-seconds', '1', '--shutdown-timeout',
+                      '2', *args, exe=directory / 'sentry-profd')
+    profd.answers = lambda: (directory / 'answers').read_text().splitlines() \
+        if (directory / 'answers').exists() else []
+    return profd
+
+
+def end(profd):
+    profd.signal(signal.SIGINT)
+    check(profd.wait() in (0, 1), profd.stderr)
+    check_sums(profd)
+
+
+def test_three_deaths(box):
+    """By whatever it does to itself; all the same if it exits."""
+    for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGXCPU, 0):
+        path, target = own_program(box)
+        profd = dying(box, target, f'own {int(number)}')
+        wait_for(lambda p=profd: REFUSED in p.answers(), 'the file refused')
+        answers = profd.answers()
+        check(answers == ['0 1 1'] * 3 + [REFUSED], f'{number}: {answers}')
+        end(profd)
+        left_out = LEFT_OUT.findall(profd.stderr)
+        # What a terminal would obey is shown, and not sent.
+        shown = str(path).replace('\n', '\\x0a').replace('\x1b', '\\x1b')
+        check(left_out == [(shown, str(os.getuid()))],
+              f'{number}: {profd.stderr}')
+        check(profd.stats['files_left_out'] == 1, f'{profd.stats}')
+        target.end()
+
+
+def test_what_counts_for_no_file(box):
+    """SIGKILL and SIGTERM are others' doing; the number of no file, or of one
+    that was not handed over, is nobody's."""
+    for how in (f'own {int(signal.SIGKILL)}', f'own {int(signal.SIGTERM)}',
+                f'0 {int(signal.SIGSEGV)}', f'2 {int(signal.SIGSEGV)}'):
+        _, target = own_program(box)
+        profd = dying(box, target, how)
+        wait_for(lambda p=profd: len(p.answers()) >= 4, 'four lives')
+        check(set(profd.answers()) == {'0 1 1'}, f'{how}: {profd.answers()}')
+        end(profd)
+        check('not read any more' not in profd.stderr, profd.stderr)
+        check(profd.stats['files_left_out'] == 0, f'{profd.stats}')
+        target.end()
+
+
+def test_another_file_of_the_name(box):
+    """One that is changed has another chance, of three deaths."""
+    path, target = own_program(box)
+    profd = dying(box, target, f'own {int(signal.SIGSEGV)}')
+    wait_for(lambda: len(profd.answers()) >= 2, 'two deaths')
+    # Its change time; what was said of it is now of no file that there is.
+    path.chmod(0o700)
+    wait_for(lambda: REFUSED in profd.answers(), 'the file refused')
+    n = len(profd.answers())
+    # A death or more may have been on its way while it was changed.
+    check(n >= 6, f'{profd.answers()}')
+    end(profd)
+    check(len(LEFT_OUT.findall(profd.stderr)) == 1, profd.stderr)
+
+
+def test_status_and_reload(box):
+    """It is seen who is left out; and the list ends with a reload."""
+    path, target = own_program(box)
+    where = box.make_dir('run') / 'sub' / 'profd.sock'
+    conf = box.make_dir('config') / 'profd.conf'
+    conf.write_text('[profiler]\n'
+                    f'[target "bad"]\nexe = {path.parent}/*\nautostart = yes\n'
+                    'profile_session_sample_rate = 1.0\n')
+    conf.chmod(0o600)
+    directory = take_over(box, 'unwind', (HERE / 'dying.py').read_text())
+    (directory / 'types').write_text('\n'.join(message_types()))
+    (directory / 'how').write_text(f'own {int(signal.SIGSEGV)}')
+    profd = box.profd([], '--config', conf, '--socket', where,
+                      '--shutdown-timeout', '2', exe=directory / 'sentry-profd')
+    ctl = control.Control(box, where)
+    wait_for(where.exists, 'the socket')
+
+    def left_out(**options):
+        return ctl.status(**options)['daemon']['files_left_out']
+    wait_for(left_out, 'a file that is left out')
+    shown = ''.join(c if ' ' <= c <= '~' else '?' for c in str(path))
+    check(left_out() == [{'file': shown, 'uid': os.getuid(), 'deaths': 3}],
+          f'{left_out()}')
+    table = ctl.run('status').stdout
+    check(f'{shown} is not read for uid {os.getuid()}: unwinding died at it 3 '
+          'times\n' in table, table)
+    if os.getuid() == 0:
+        check(left_out(uid=12345) == [], 'others see it')
+    ctl.run('reload')
+    check(left_out() == [], 'it is left out after a reload')
+    target.end()
+    profd.signal(signal.SIGINT)
+    check(profd.wait() in (0, 1), profd.stderr)
+
+
+# The real one.
+
+def page_of(pid):
+    """Where its page is."""
+    for line in harness.proc_text(pid, 'maps').splitlines():
+        if line.endswith('/memfd:reading (deleted)'):
+            return int(line.partition('-')[0], 16)
+    return None
+
+
+def word_of(pid):
+    """What the page says of a process that stands still."""
+    with open(f'/proc/{pid}/mem', 'rb', 0) as mem:
+        mem.seek(page_of(pid))
+        return struct.unpack('=I', mem.read(4))[0]
+
+
+def is_at_a_file(pid):
+    """Stops it for a look, and leaves it stopped if it is."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(lambda: harness.state(pid) in 'TZ', 'it to stop')
+    if harness.state(pid) == 'T' and word_of(pid):
+        return True
+    os.kill(pid, signal.SIGCONT)
+    return False
+
+
+def end_at_a_file(profd):
+    """Lets a new one go on for moments, until it is at a file, and kills it
+    there. One that has read all before is killed as others would do it."""
+    def fresh():
+        pid = (profd.helpers()['unwind'] or [0])[0]
+        return pid if pid and page_of(pid) else None
+    pid = wait_for(fresh, 'an unwind process')
+    found = any(is_at_a_file(pid) for _ in range(LOOKS))
+    os.kill(pid, signal.SIGSEGV if found else signal.SIGKILL)
+    os.kill(pid, signal.SIGCONT)
+    wait_for(lambda: pid not in profd.helpers()['unwind'], 'its end')
+
+
+def test_the_real_one(box):
+    """It says where it is. When a file is left out the others have their
+    names, and there are stacks on."""
+    if os.geteuid() != 0:
+        raise Skip('what unwind has in memory is root\'s to see')
+    # A large program, which takes long to read.
+    target = box.start(['/usr/bin/python3', '-c', 'while True: pass'])
+    harness.wait_work(target.pid, 0.1)
+    profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
+
+    left_out = []
+    while not left_out:
+        end_at_a_file(profd)
+        left_out = LEFT_OUT.findall(profd.stderr)
+    wait_for(lambda: profd.helpers()['unwind'], 'another unwind')
+    profd.wait_chunks(3)
+    chunk = profd.chunks[-1]
+    profd.interrupt()
+    check_sums(profd)
+    check(chunk['profile']['samples'], 'no samples')
+    images = [i['code_file'] for i in chunk['debug_meta']['images']]
+    check(left_out[0][0] not in images, f'{left_out}: {images}')
+    check(profd.stats['files_left_out'] == 1, f'{profd.stats}')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
