@@ -57,8 +57,8 @@ static int caps_set(const struct capabilities *caps)
 	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-/* Of what is permitted keeps that, and makes it effective. */
-static int caps_keep(capability_set keep)
+/* Of what is permitted keeps that, and makes effective what is in effective. */
+static int caps_keep(capability_set keep, capability_set effective)
 {
 	struct capabilities caps;
 	int r;
@@ -67,7 +67,7 @@ static int caps_keep(capability_set keep)
 	if (r < 0)
 		return r;
 	caps.permitted &= keep;
-	caps.effective = caps.permitted;
+	caps.effective = caps.permitted & effective;
 	/* Takes the ambient set with it: capabilities(7). */
 	caps.inheritable = 0;
 	return caps_set(&caps);
@@ -130,7 +130,7 @@ int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep,
 		return r;
 	if (prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) < 0)
 		return -errno;
-	r = caps_keep(keep);
+	r = caps_keep(keep, keep);
 	if (r < 0)
 		return r;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -141,14 +141,17 @@ int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep,
 	return 0;
 }
 
-int privileges_limit(capability_set keep, capability_set bound)
+int privileges_limit(capability_set keep, capability_set hand_on)
 {
 	int r;
 
-	r = bounding_limit(bound);
+	r = bounding_limit(keep | hand_on);
 	if (r < 0)
 		return r;
-	return caps_keep(keep);
+	r = caps_keep(keep | hand_on, keep);
+	if (r < 0)
+		return r;
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
 
 int privileges_get(capability_set *ret)

@@ -29,10 +29,14 @@ must_check int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep,
 			       bool dumpable);
 
 /*
- * For the broker, as root: keeps of its capabilities those in keep, and in the
- * bounding set those in bound, so that a child can be started with them.
+ * For the broker, as root: keeps of its capabilities those in keep, and sets
+ * no_new_privs. Those in hand_on it keeps permitted, not effective: with
+ * no_new_privs root's exec gives a child no more than its parent was permitted
+ * (capabilities(7); handle_privileged_root() in security/commoncap.c). The
+ * bounding set is that of both. Returns 0 or -errno; after an error the process
+ * must exit.
  */
-must_check int privileges_limit(capability_set keep, capability_set bound);
+must_check int privileges_limit(capability_set keep, capability_set hand_on);
 
 /* The effective capabilities of this process. */
 must_check int privileges_get(capability_set *ret);

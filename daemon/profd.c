@@ -135,8 +135,7 @@ static int open_stats(struct broker *b)
 
 /*
  * Root keeps what the table in docs/ARCHITECTURE.md says. What capture needs
- * beyond it, and what a child needs to drop all the rest, stays within reach
- * of an exec only.
+ * beyond it, and what a child needs to drop all the rest, is for them alone.
  */
 static int limit_privileges(struct broker *b)
 {
@@ -149,13 +148,13 @@ static int limit_privileges(struct broker *b)
 		CAPABILITY(CAP_CHECKPOINT_RESTORE) |
 		CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_SETUID) |
 		CAPABILITY(CAP_SETGID) | CAPABILITY(CAP_KILL);
-	const capability_set bound =
-		keep | CAPABILITY(CAP_SYS_NICE) | CAPABILITY(CAP_SETPCAP);
+	const capability_set hand_on =
+		CAPABILITY(CAP_SYS_NICE) | CAPABILITY(CAP_SETPCAP);
 	int r;
 
 	if (geteuid() != 0)
 		return 0;
-	r = privileges_limit(keep, bound);
+	r = privileges_limit(keep, hand_on);
 	if (r < 0) {
 		log_error("cannot give up privileges: %s", strerror(-r));
 		return r;

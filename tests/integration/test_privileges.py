@@ -27,7 +27,8 @@ CAPABILITIES = {
 }
 
 # What capture needs and the broker does not, and what a child needs to give up
-# its bounding set: the broker can hand them on and does not have them.
+# its bounding set: the broker is permitted to have them, so that it can hand them
+# on, and does not use them.
 HANDED_ON = {'CAP_SYS_NICE', 'CAP_SETPCAP'}
 
 SECCOMP_FILTER = '2'
@@ -72,10 +73,13 @@ def capability_set(pid, field):
 
 
 def check_capabilities(kind, pid, names):
-    own = bits(names)
-    bounding = bits(names | HANDED_ON) if kind == 'broker' else 0
-    for field, expected in (('CapEff', own), ('CapPrm', own), ('CapInh', 0),
-                            ('CapAmb', 0), ('CapBnd', bounding)):
+    own = permitted = bits(names)
+    bounding = 0
+    if kind == 'broker':
+        permitted = bounding = bits(names | HANDED_ON)
+    for field, expected in (('CapEff', own), ('CapPrm', permitted),
+                            ('CapInh', 0), ('CapAmb', 0),
+                            ('CapBnd', bounding)):
         found = capability_set(pid, field)
         check(found == expected,
               f'{kind}: {field} is {found:x}, not {expected:x}')
@@ -107,15 +111,26 @@ def test_ids_and_capabilities(box):
 def test_no_way_back(box):
     need_root()
     found = processes(box.profd([box.target('shares')]))
-    for kind in ('capture', 'unwind', 'ship'):
-        pid = found[kind]
+    for kind, pid in found.items():
         check(proc_status(pid, 'NoNewPrivs') == '1',
               f'{kind} may have new privileges')
+        if kind == 'broker':
+            continue
         # The files of a process that is not dumpable are root's: proc(5).
         check(os.stat(f'/proc/{pid}/mem').st_uid == 0, f'{kind} is dumpable')
     for kind in ('unwind', 'ship'):
         check(proc_status(found[kind], 'Seccomp') == SECCOMP_FILTER,
               f'{kind} is under no filter')
+
+
+def test_under_no_new_privs(box):
+    """From its start on, as the unit has it: nothing is missing."""
+    need_root()
+    profd = box.profd([box.target('shares')], wrapper=('setpriv',
+                                                       '--no-new-privs'))
+    found, table = processes(profd), documented()
+    for kind, pid in found.items():
+        check_capabilities(kind, pid, table[kind])
 
 
 def test_unwind_is_on_a_leash(box):

@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "daemon/msg.h"
 #include "tests/unit/suite.h"
@@ -103,21 +105,48 @@ START_TEST(works_for_an_ordinary_user)
 }
 END_TEST
 
+/* The effective set of a program that this process executes. */
+static capability_set given_by_exec(void)
+{
+	unsigned long long set = 0;
+	int ends[2];
+	FILE *in;
+	pid_t pid;
+
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		(void)dup2(ends[1], STDOUT_FILENO);
+		(void)execl("/bin/grep", "grep", "CapEff", "/proc/self/status",
+			    (char *)NULL);
+		_exit(1);
+	}
+	ck_assert_int_gt(pid, 0);
+	(void)close(ends[1]);
+	in = fdopen(ends[0], "r");
+	ck_assert_ptr_nonnull(in);
+	ck_assert_int_eq(fscanf(in, "CapEff: %llx", &set), 1);
+	ck_assert_int_eq(fclose(in), 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	return set;
+}
+
 START_TEST(limits_the_broker)
 {
-	capability_set bound = KEEP | CAPABILITY(CAP_SYS_NICE);
+	const capability_set handed_on = CAPABILITY(CAP_SYS_NICE);
 
-	ck_assert_int_eq(privileges_limit(KEEP, bound), 0);
+	ck_assert_int_eq(privileges_limit(KEEP, handed_on), 0);
 	assert_ids(0);
 	ck_assert_uint_eq(effective(), KEEP);
 	for (int cap = 0; cap < 64; cap++)
 		ck_assert(bounding_has(cap) ==
-			  ((bound & CAPABILITY(cap)) != 0));
-	/* A child that it starts may have what is in the bounding set. */
-	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 0);
+			  (((KEEP | handed_on) & CAPABILITY(cap)) != 0));
+	/* A child that it starts has what is handed on, too, all the same. */
+	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
+	ck_assert_uint_eq(given_by_exec(), KEEP | handed_on);
 	/* CAP_SETPCAP is gone: it can drop no more of the bounding set. */
-	ck_assert_int_eq(privileges_limit(KEEP, KEEP), -EPERM);
-	ck_assert_int_eq(privileges_limit(0, bound), 0);
+	ck_assert_int_eq(privileges_limit(KEEP, 0), -EPERM);
+	ck_assert_int_eq(privileges_limit(0, KEEP | handed_on), 0);
 	ck_assert_uint_eq(effective(), 0);
 }
 END_TEST
