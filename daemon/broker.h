@@ -56,6 +56,7 @@
 #include "daemon/output.h"
 #include "daemon/patience.h"
 #include "daemon/progress.h"
+#include "daemon/restarts.h"
 #include "daemon/session.h"
 #include "daemon/targets.h"
 #include "lib/base/loop.h"
@@ -82,6 +83,7 @@ struct child {
 	uint64_t started_ns;
 	uint64_t restart_ns;  /* when it is due to be started again; 0: no */
 	uint64_t killed_ns;   /* when we killed it; 0: we did not */
+	bool is_silent;	      /* that is why */
 	uint32_t failures;    /* ends in a row, each soon after its start */
 	bool is_ready;	      /* it has said so */
 	bool was_ready;	      /* it, or one in its place before */
@@ -165,7 +167,8 @@ struct broker {
 	struct deadly *deadly;	   /* NULL: none has died at a file yet */
 	struct ship *ships[SHIPS_MAX];
 	size_t n_ships;
-	int ship_fds[INIT_FILE_N];		/* -1: none */
+	int ship_fds[INIT_FILE_N]; /* -1: none */
+	struct restarts restarts;
 	struct target targets[HEARTBEAT_SLOTS]; /* FOR_EACH_TARGET */
 	uint32_t last_target;			/* its id */
 	struct instance **instances;		/* oldest first */
@@ -319,5 +322,7 @@ const char *discard_name(uint32_t reason);
 
 /* stats.c */
 must_check int stats_write(struct broker *b);
+/* What the last capture runs under: fifo, nice or normal. */
+const char *stats_scheduler(const struct broker *b);
 
 #endif

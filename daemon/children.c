@@ -55,6 +55,7 @@ static int start(struct child *child, const char *const *environment,
 	child->started_ns = clock_mono_ns();
 	child->restart_ns = 0;
 	child->killed_ns = 0;
+	child->is_silent = false;
 	child->is_ready = false;
 	r = loop_add(b->loop, child->fd, child_on_readable, child,
 		     &child->source);

@@ -80,8 +80,9 @@ int doctor_run(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	d.socket = ask_path(socket);
-	doctor_host(&d);
+	/* First, since it is the daemon's rights that matter. */
 	doctor_daemon(&d);
+	doctor_host(&d);
 	doctor_delivery(&d);
 	if (d.pid != 0 && doctor_target(&d))
 		doctor_files(&d);

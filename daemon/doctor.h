@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/privileges.h"
 #include "lib/base/util.h"
 
 enum finding {
@@ -21,6 +22,9 @@ enum finding {
 	FINDING_FAULT,	 /* it does not */
 };
 
+/* A path of PATH_MAX below a directory of as much. */
+#define CONFIG_MAX 8192
+
 struct doctor {
 	const char *socket; /* of the daemon; a path */
 	const char *config; /* file, NULL: none was given */
@@ -28,6 +32,10 @@ struct doctor {
 	enum finding worst;
 	/* What was found of the daemon. */
 	int32_t tracer; /* its capture process; 0: none is known */
+	/* What it tells of itself, to those who may operate it alone. */
+	bool is_told;
+	capability_set capabilities;	/* that it has, or may hand on */
+	char daemon_config[CONFIG_MAX]; /* the file that it reads; "": none */
 };
 
 /*

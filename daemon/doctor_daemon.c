@@ -1,5 +1,7 @@
 /* The daemon that runs, in its own words. */
 #include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/ask.h"
@@ -61,10 +63,78 @@ static const char *text_of(const json_t *object, const char *key)
 	return text == NULL ? "" : text;
 }
 
+/* Whose figures these are only an operator is told. */
+static void look_inside(struct doctor *d, const json_t *daemon)
+{
+	const char *hex = text_of(daemon, "capabilities");
+	const char *scheduler = text_of(daemon, "scheduler");
+	char *rest;
+
+	d->capabilities = strtoull(hex, &rest, 16);
+	d->is_told = *hex != '\0' && *rest == '\0';
+	(void)snprintf(d->daemon_config, sizeof(d->daemon_config), "%s",
+		       text_of(daemon, "config"));
+	if (strcmp(scheduler, "fifo") == 0)
+		doctor_say(d, FINDING_OK, "scheduler",
+			   "the daemon's sampler runs under SCHED_FIFO");
+	else if (*scheduler != '\0')
+		doctor_say(d, FINDING_WARNING, "scheduler",
+			   "the daemon's sampler is an ordinary process%s: "
+			   "ticks come late where the processors are busy "
+			   "(CAP_SYS_NICE; some cgroups refuse SCHED_FIFO)",
+			   strcmp(scheduler, "nice") == 0
+				   ? ", of the highest priority"
+				   : "");
+}
+
+static void look_at_limits(struct doctor *d, const json_t *daemon)
+{
+	const json_t *servers = json_object_get(daemon, "servers"), *server;
+	const double longest =
+		json_number_value(json_object_get(daemon, "rate_limited_s"));
+	size_t i;
+
+	if (!json_is_array(servers) && longest > 0)
+		doctor_say(d, FINDING_WARNING, "daemon",
+			   "a server takes nothing for another %.0f s: its "
+			   "targets are not sampled until then",
+			   longest);
+	json_array_foreach(servers, i, server)
+	{
+		const double limited_s = json_number_value(
+			json_object_get(server, "rate_limited_s"));
+
+		if (limited_s > 0)
+			doctor_say(d, FINDING_WARNING, "daemon",
+				   "%s takes nothing for another %.0f s: its "
+				   "targets are not sampled until then",
+				   text_of(server, "url"), limited_s);
+	}
+}
+
+static void look_at_restarts(struct doctor *d, const json_t *daemon)
+{
+	json_t *kinds = json_object_get(daemon, "restarts"), *reasons, *n;
+	const char *kind, *reason;
+
+	json_object_foreach(kinds, kind, reasons)
+	{
+		json_object_foreach(reasons, reason, n)
+		{
+			if (json_integer_value(n) > 0)
+				doctor_say(d, FINDING_WARNING, "daemon",
+					   "its %s was started again %lld "
+					   "times (%s): the log says why",
+					   kind,
+					   (long long)json_integer_value(n),
+					   reason);
+		}
+	}
+}
+
 static void look_at_daemon(struct doctor *d, const json_t *daemon)
 {
 	const char *version = text_of(daemon, "version");
-	const json_t *limited = json_object_get(daemon, "rate_limited_s");
 
 	d->tracer = (int32_t)json_integer_value(
 		json_object_get(daemon, "capture_pid"));
@@ -77,11 +147,9 @@ static void look_at_daemon(struct doctor *d, const json_t *daemon)
 		doctor_say(d, FINDING_OK, "daemon", "runs, pid %lld",
 			   (long long)json_integer_value(
 				   json_object_get(daemon, "pid")));
-	if (json_number_value(limited) > 0)
-		doctor_say(d, FINDING_WARNING, "daemon",
-			   "a server takes nothing for another %.0f s: its "
-			   "targets are not sampled until then",
-			   json_number_value(limited));
+	look_inside(d, daemon);
+	look_at_limits(d, daemon);
+	look_at_restarts(d, daemon);
 }
 
 static void look_at_target(struct doctor *d, const json_t *target)

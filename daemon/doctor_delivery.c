@@ -30,14 +30,31 @@ static void say_faults(struct doctor *d, const struct config_faults *faults)
 			   "configuration", "%s", faults->v[i].text);
 }
 
+/* That of --config, of the daemon that runs, or of one that will; NULL: none.
+ */
+static const char *config_path(const struct doctor *d)
+{
+	if (d->config != NULL)
+		return d->config;
+	if (!d->is_told)
+		return CONFIG_PATH_DEFAULT;
+	return d->daemon_config[0] != '\0' ? d->daemon_config : NULL;
+}
+
 /* 0: *ret is there to be used, and finished. */
 static int read_config(struct doctor *d, struct config *ret)
 {
-	const char *path = d->config == NULL ? CONFIG_PATH_DEFAULT : d->config;
+	const char *path = config_path(d);
 	struct config_faults faults = {.n = 0};
 	int r = 0;
 
-	if (d->config == NULL && access(path, F_OK) < 0 && errno == ENOENT) {
+	if (path == NULL) {
+		doctor_say(d, FINDING_OK, "configuration",
+			   "the daemon has no file: what it profiles was given "
+			   "by --pid");
+		config_init(ret);
+	} else if (d->config == NULL && !d->is_told && access(path, F_OK) < 0 &&
+		   errno == ENOENT) {
 		doctor_say(d, FINDING_OK, "configuration",
 			   "there is no %s: what is to be profiled is given "
 			   "by --pid",
@@ -60,8 +77,11 @@ static int read_config(struct doctor *d, struct config *ret)
 	say_faults(d, &faults);
 	if (r == 0 && faults.n == 0 && ret->n_targets > 0)
 		doctor_say(d, FINDING_OK, "configuration",
-			   "%s, %zu kind%s of targets", path, ret->n_targets,
-			   ret->n_targets == 1 ? "" : "s");
+			   "%s, %zu kind%s of targets%s", path, ret->n_targets,
+			   ret->n_targets == 1 ? "" : "s",
+			   d->config == NULL && d->is_told
+				   ? ": the daemon's file"
+				   : "");
 	config_faults_fini(&faults);
 	return r;
 }

@@ -59,6 +59,16 @@ static void check_kernel(struct doctor *d)
 			   name.machine);
 }
 
+/* The daemon's capabilities if it tells them, else those of who asks. */
+static capability_set judged(const struct doctor *d)
+{
+	capability_set own;
+
+	if (d->is_told)
+		return d->capabilities;
+	return privileges_get(&own) < 0 ? 0 : own;
+}
+
 static void check_capabilities(struct doctor *d)
 {
 	static const struct {
@@ -76,12 +86,18 @@ static void check_capabilities(struct doctor *d)
 		{CAP_SETUID, "CAP_SETUID",
 		 "the parts that read foreign bytes stay root"},
 	};
-	capability_set own;
+	const char *who = d->is_told ? "the daemon" : "you";
+	const capability_set own = judged(d);
 	size_t missing = 0;
 
-	if (privileges_get(&own) < 0)
-		own = 0;
-	if (geteuid() != 0 && !(own & CAPABILITY(CAP_SYS_PTRACE))) {
+	if (d->is_told && own == 0) {
+		doctor_say(d, FINDING_WARNING, "capabilities",
+			   "the daemon has none: it profiles processes of its "
+			   "own user, and no others");
+		return;
+	}
+	if (!d->is_told && geteuid() != 0 &&
+	    !(own & CAPABILITY(CAP_SYS_PTRACE))) {
 		doctor_say(d, FINDING_WARNING, "capabilities",
 			   "you are not root: your own processes can be "
 			   "profiled, no others; run this as root to see what "
@@ -94,23 +110,23 @@ static void check_capabilities(struct doctor *d)
 		missing++;
 		doctor_say(d, i == 0 ? FINDING_FAULT : FINDING_WARNING,
 			   "capabilities",
-			   "no %s: %s (a container: --cap-add %s)",
-			   wanted[i].name, wanted[i].without,
+			   "no %s for %s: %s (a container: --cap-add %s)",
+			   wanted[i].name, who, wanted[i].without,
 			   wanted[i].name + strlen("CAP_"));
 	}
 	if (missing == 0)
 		doctor_say(d, FINDING_OK, "capabilities",
-			   "all that are needed");
+			   "all that are needed: %s%s", who,
+			   d->is_told ? ", as it says"
+				      : ", as sentry-profd would if you "
+					"started it");
 }
 
 static void check_yama(struct doctor *d)
 {
-	capability_set own = 0;
+	const bool has_ptrace = judged(d) & CAPABILITY(CAP_SYS_PTRACE);
 	char text[16];
-	bool has_ptrace;
 
-	(void)!privileges_get(&own);
-	has_ptrace = own & CAPABILITY(CAP_SYS_PTRACE);
 	if (small_file_read(AT_FDCWD, "/proc/sys/kernel/yama/ptrace_scope",
 			    text, sizeof(text)) < 0 ||
 	    text[0] == '0')

@@ -90,20 +90,67 @@ bool limit_holds(const struct instance *i)
 	return i->ship != NULL && i->ship->limit.holds;
 }
 
+static void add(struct limit_sum *sum, const struct limit *l, uint64_t now_ns)
+{
+	sum->pauses += l->pauses;
+	sum->paused_ns += l->paused_ns;
+	if (!l->holds)
+		return;
+	sum->paused_ns += now_ns - l->since_ns;
+	sum->until_ns = max_u64(sum->until_ns, l->until_ns);
+}
+
+static uint64_t end_or_now_ns(const struct broker *b)
+{
+	return b->ended_ns != 0 ? b->ended_ns : broker_now_ns(b);
+}
+
 void limit_sum(const struct broker *b, struct limit_sum *ret)
 {
-	const uint64_t now_ns =
-		b->ended_ns != 0 ? b->ended_ns : broker_now_ns(b);
+	const uint64_t now_ns = end_or_now_ns(b);
 
 	*ret = (struct limit_sum){0};
+	for (size_t i = 0; i < b->n_ships; i++)
+		add(ret, &b->ships[i]->limit, now_ns);
+}
+
+/* Its place among the n that there are, or the next; -1: it is no server. */
+static int place_of(const struct ship *s, struct limit_server *servers,
+		    size_t n)
+{
+	struct dsn dsn;
+	size_t i = 0;
+	int r = -1;
+
+	if (dsn_parse(&dsn, s->dsn) == DSN_OK &&
+	    dsn_endpoint(&dsn, servers[n].endpoint,
+			 sizeof(servers[n].endpoint)) == 0) {
+		while (strcmp(servers[i].endpoint, servers[n].endpoint) != 0)
+			i++;
+		r = (int)i;
+	}
+	explicit_bzero(&dsn, sizeof(dsn));
+	return r;
+}
+
+size_t limit_servers(const struct broker *b, struct limit_server ret[SHIPS_MAX])
+{
+	const uint64_t now_ns = end_or_now_ns(b), boot_ns = clock_boot_ns();
+	size_t n = 0;
+
 	for (size_t i = 0; i < b->n_ships; i++) {
 		const struct limit *l = &b->ships[i]->limit;
+		int at;
 
-		ret->pauses += l->pauses;
-		ret->paused_ns += l->paused_ns;
-		if (!l->holds)
+		ret[n] = (struct limit_server){0};
+		at = place_of(b->ships[i], ret, n);
+		if (at < 0)
 			continue;
-		ret->paused_ns += now_ns - l->since_ns;
-		ret->until_ns = max_u64(ret->until_ns, l->until_ns);
+		n += (size_t)at == n;
+		add(&ret[at].sum, l, now_ns);
+		if (l->until_ns > boot_ns)
+			ret[at].limited_ns = max_u64(ret[at].limited_ns,
+						     l->until_ns - boot_ns);
 	}
+	return n;
 }

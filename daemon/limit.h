@@ -9,6 +9,7 @@
 #define DAEMON_LIMIT_H
 
 #include "daemon/broker.h"
+#include "proto/dsn.h"
 
 /* It says until when, by clock_boot_ns; an earlier time than before, too. */
 must_check int limit_take(struct ship *s, uint64_t until_ns);
@@ -27,5 +28,16 @@ struct limit_sum {
 		until_ns; /* the latest that holds, by clock_boot_ns; 0: none */
 };
 void limit_sum(const struct broker *b, struct limit_sum *ret);
+
+/* Of one server: of all DSNs that lead there, whatever their keys. */
+struct limit_server {
+	char endpoint[DSN_ENDPOINT_SIZE]; /* proto/dsn.h: there is no key in it
+					   */
+	uint64_t limited_ns;		  /* it takes nothing for so long yet */
+	struct limit_sum sum;
+};
+/* Returns how many of ret there are, each with another endpoint. */
+size_t limit_servers(const struct broker *b,
+		     struct limit_server ret[SHIPS_MAX]);
 
 #endif

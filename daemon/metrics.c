@@ -16,8 +16,11 @@
 /* Some lines of headers; what is more is no scraper. */
 #define REQUEST_MAX 4096
 
-/* The text has some 20 KB, whatever is profiled: nothing in it is by target. */
-#define TEXT_MAX (64 * 1024)
+/*
+ * The text has some 20 KB, whatever is profiled: nothing in it is by target; and
+ * three lines for each of SHIPS_MAX servers, 1 KB each at the worst.
+ */
+#define TEXT_MAX (128 * 1024)
 
 /* So that it fits into the socket's buffer, and send(2) takes it at once. */
 #define SEND_BUFFER (4 * TEXT_MAX)

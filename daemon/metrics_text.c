@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "daemon/broker.h"
+#include "daemon/limit.h"
 #include "daemon/log.h"
 #include "daemon/metrics.h"
 #include "daemon/usage.h"
@@ -197,6 +198,50 @@ static void put_own(struct text *t, const struct broker *b)
 			of[i].rss_bytes);
 }
 
+static void put_restarts(struct text *t, const struct broker *b)
+{
+	family(t, "restarts", "counter", NULL,
+	       "Processes of sentry-profd that were started again.");
+	for (size_t of = 0; of < RESTART_OF_N; of++)
+		for (size_t r = 0; r < RESTART_REASON_N; r++)
+			PUT(t,
+			    "sentry_profd_restarts_total{process=\"%s\","
+			    "reason=\"%s\"} %llu\n",
+			    restart_of_name((enum restart_of)of),
+			    restart_reason_name((enum restart_reason)r),
+			    (unsigned long long)b->restarts.n[of][r]);
+}
+
+static void of_server(struct text *t, const char *name,
+		      const struct limit_server *s, uint64_t ns)
+{
+	PUT(t, "sentry_profd_%s{server=\"%s\"} %.3f\n", name, s->endpoint,
+	    (double)ns / 1e9);
+}
+
+/* An endpoint has no character that a label would have to escape. */
+static void put_limits(struct text *t, const struct broker *b)
+{
+	struct limit_server servers[SHIPS_MAX];
+	const size_t n = limit_servers(b, servers);
+
+	family(t, "rate_limited_seconds", "gauge", "seconds",
+	       "For how long a server takes no profiles yet.");
+	for (size_t i = 0; i < n; i++)
+		of_server(t, "rate_limited_seconds", &servers[i],
+			  servers[i].limited_ns);
+	family(t, "rate_limit_pauses", "counter", NULL,
+	       "Times at which nothing was sampled for that.");
+	for (size_t i = 0; i < n; i++)
+		labeled(t, "rate_limit_pauses_total", "server",
+			servers[i].endpoint, servers[i].sum.pauses);
+	family(t, "rate_limit_paused_seconds", "counter", "seconds",
+	       "How long they were.");
+	for (size_t i = 0; i < n; i++)
+		of_server(t, "rate_limit_paused_seconds_total", &servers[i],
+			  servers[i].sum.paused_ns);
+}
+
 static int metrics_text(void *broker, struct buf *ret)
 {
 	struct broker *b = broker;
@@ -214,6 +259,8 @@ static int metrics_text(void *broker, struct buf *ret)
 	       "again.");
 	plain(&t, "files_left_out", deadly_left_out(b->deadly));
 	put_own(&t, b);
+	put_restarts(&t, b);
+	put_limits(&t, b);
 	PUT(&t, "# EOF\n");
 	return t.error;
 }

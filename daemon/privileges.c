@@ -165,6 +165,17 @@ int privileges_get(capability_set *ret)
 	return r;
 }
 
+int privileges_permitted(capability_set *ret)
+{
+	struct capabilities caps;
+	int r;
+
+	r = caps_get(&caps);
+	if (r == 0)
+		*ret = caps.permitted;
+	return r;
+}
+
 void privileges_all_files(void)
 {
 	struct rlimit files;

@@ -40,6 +40,8 @@ must_check int privileges_limit(capability_set keep, capability_set hand_on);
 
 /* The effective capabilities of this process. */
 must_check int privileges_get(capability_set *ret);
+/* Those that it may make effective, or hand on. */
+must_check int privileges_permitted(capability_set *ret);
 
 /* As many descriptors as the hard limit permits. */
 void privileges_all_files(void);

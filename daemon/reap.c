@@ -127,10 +127,12 @@ static void plan_restart(struct child *child, int status)
 	else
 		(void)snprintf(what, sizeof(what), "ended with status %d",
 			       WEXITSTATUS(status));
-	if (is_hopeless(child, status))
+	if (is_hopeless(child, status)) {
 		end_all(child->broker, child, what);
-	else
-		child_failed(child, what);
+		return;
+	}
+	restarts_count(child->broker, child, status);
+	child_failed(child, what);
 }
 
 static void child_died(struct child *child, int status,

@@ -180,8 +180,7 @@ static void put_limit(FILE *out, const struct broker *b)
 		(unsigned long long)sum.pauses, (double)sum.paused_ns / 1e9);
 }
 
-/* Of the last capture. */
-static const char *scheduler_name(const struct broker *b)
+const char *stats_scheduler(const struct broker *b)
 {
 	switch (b->heartbeat == NULL
 			? SCHEDULER_NORMAL
@@ -207,7 +206,7 @@ int stats_write(struct broker *b)
 	if (out == NULL)
 		return -errno;
 	b->stats_fd = -1;
-	fprintf(out, "{\n  \"scheduler\": \"%s\",\n", scheduler_name(b));
+	fprintf(out, "{\n  \"scheduler\": \"%s\",\n", stats_scheduler(b));
 	usage_of_all(b, own, usage);
 	put_usage(out, usage);
 	put_spool(out, b);

@@ -1,13 +1,16 @@
 #include "daemon/status.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "daemon/limit.h"
 #include "daemon/broker.h"
 #include "daemon/clients.h"
+#include "daemon/privileges.h"
 #include "daemon/rights.h"
 #include "lib/base/clock.h"
 
@@ -162,6 +165,70 @@ static void put_left_out(FILE *out, const struct broker *b,
 	fprintf(out, "]");
 }
 
+static void put_restarts(FILE *out, const struct broker *b)
+{
+	fprintf(out, "\"restarts\": {");
+	for (size_t of = 0; of < RESTART_OF_N; of++) {
+		fprintf(out, "%s\"%s\": {", of == 0 ? "" : ", ",
+			restart_of_name((enum restart_of)of));
+		for (size_t r = 0; r < RESTART_REASON_N; r++)
+			fprintf(out, "%s\"%s\": %llu", r == 0 ? "" : ", ",
+				restart_reason_name((enum restart_reason)r),
+				(unsigned long long)b->restarts.n[of][r]);
+		fprintf(out, "}");
+	}
+	fprintf(out, "}");
+}
+
+static void put_servers(FILE *out, const struct broker *b)
+{
+	struct limit_server servers[SHIPS_MAX];
+	const size_t n = limit_servers(b, servers);
+
+	fprintf(out, "\"servers\": [");
+	for (size_t i = 0; i < n; i++) {
+		fprintf(out, "%s{\"url\": ", i == 0 ? "" : ", ");
+		put_string(out, servers[i].endpoint);
+		fprintf(out, ", \"rate_limited_s\": %.1f}",
+			(double)servers[i].limited_ns / 1e9);
+	}
+	fprintf(out, "]");
+}
+
+/* As it was given; from where we are if that is no whole path. */
+static void put_config(FILE *out, const struct broker *b)
+{
+	const char *path = b->options.config_path;
+	char text[2 * PATH_MAX];
+
+	if (path != NULL && *path != '/' && getcwd(text, PATH_MAX) != NULL) {
+		const size_t n = strlen(text);
+
+		(void)snprintf(text + n, sizeof(text) - n, "/%s", path);
+		path = text;
+	}
+	put_string_or_null(out, path == NULL ? "" : path);
+}
+
+/* What an operator may know, and no other. */
+static void put_inside(FILE *out, const struct broker *b)
+{
+	capability_set permitted;
+
+	fprintf(out, ", \"config\": ");
+	put_config(out, b);
+	fprintf(out, ", \"scheduler\": \"%s\", \"capabilities\": ",
+		stats_scheduler(b));
+	if (privileges_permitted(&permitted) == 0)
+		fprintf(out, "\"%016llx\"", (unsigned long long)permitted);
+	else
+		fprintf(out, "null");
+	fprintf(out, ", ");
+	put_servers(out, b);
+	fprintf(out, ", ");
+	put_restarts(out, b);
+}
+
 static void put_daemon(FILE *out, struct broker *b, const struct peer *viewer)
 {
 	struct msg_spool spool;
@@ -181,6 +248,12 @@ static void put_daemon(FILE *out, struct broker *b, const struct peer *viewer)
 		(unsigned long long)spool.count,
 		(unsigned long long)spool.bytes);
 	put_left_out(out, b, viewer);
+	if (viewer->is_operator)
+		put_inside(out, b);
+	else
+		fprintf(out, ", \"config\": null, \"scheduler\": null, "
+			     "\"capabilities\": null, \"servers\": null, "
+			     "\"restarts\": null");
 	fprintf(out, "}");
 }
 

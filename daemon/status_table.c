@@ -10,6 +10,9 @@
 /* A path that is left out, which the daemon has cut off. */
 #define LEFT_OUT_MAX 256
 
+/* Has a line of its own; as proto/dsn.h makes them, 100 bytes as a rule. */
+#define URL_MAX 1024
+
 struct column {
 	const char *title;
 	const char *key;
@@ -150,11 +153,41 @@ static double number_of(const json_t *object, const char *key)
 	return json_number_value(json_object_get(object, key));
 }
 
+static void print_limit(FILE *out, const char *server, double seconds)
+{
+	if (seconds > 0)
+		(void)fprintf(out,
+			      "%s takes nothing for %.0f s: its targets are "
+			      "not sampled until then\n",
+			      server, seconds);
+}
+
+/* Who may not see the servers is told that there is one. */
+static void print_limits(FILE *out, const json_t *daemon)
+{
+	const json_t *servers = json_object_get(daemon, "servers"), *server;
+	size_t i;
+
+	if (!json_is_array(servers))
+		print_limit(out, "a server",
+			    number_of(daemon, "rate_limited_s"));
+	json_array_foreach(servers, i, server)
+	{
+		const char *url =
+			json_string_value(json_object_get(server, "url"));
+		char name[URL_MAX];
+
+		(void)snprintf(name, sizeof(name), "%s",
+			       url == NULL ? "a server" : url);
+		make_plain(name);
+		print_limit(out, name, number_of(server, "rate_limited_s"));
+	}
+}
+
 static void print_daemon(FILE *out, const json_t *daemon, size_t n)
 {
 	const json_t *spool = json_object_get(daemon, "spool");
 	const json_t *version = json_object_get(daemon, "version");
-	const double limited_s = number_of(daemon, "rate_limited_s");
 	char name[CELL_MAX] = "", bytes[CELL_MAX];
 
 	if (json_is_string(version))
@@ -168,11 +201,7 @@ static void print_daemon(FILE *out, const json_t *daemon, size_t n)
 		      number_of(daemon, "uptime_s"), n, n == 1 ? "" : "s",
 		      number_of(daemon, "profiling"),
 		      number_of(spool, "waiting"), bytes);
-	if (limited_s > 0)
-		(void)fprintf(out,
-			      "a server takes nothing for %.0f s: its targets "
-			      "are not sampled until then\n",
-			      limited_s);
+	print_limits(out, daemon);
 }
 
 /* The files at which unwind has died. */

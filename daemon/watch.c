@@ -73,4 +73,5 @@ void watch_heartbeat(struct broker *b)
 	if (touching != 0)
 		targets_capture_died(b, touching);
 	child_fail(&b->capture, "shows no heartbeat");
+	b->capture.is_silent = true;
 }

@@ -4,10 +4,12 @@ and that its status tells the worst."""
 
 import os
 import re
+import signal
 import subprocess
 import sys
 
 import harness
+import stranger
 import test_32bit
 from harness import BUILD, Server, check
 
@@ -16,16 +18,17 @@ FINDING = re.compile(r'(ok|warning|fault) +([^:]+): (.*)')
 
 
 class Findings:
-    def __init__(self, box, *args, env=None):
+    def __init__(self, box, *args, env=None, socket=None,
+                 exe=BUILD / 'sentry-profctl', **options):
         # The machine's own daemon and configuration are not the test's.
         config = box.make_dir('config') / 'profd.conf'
         config.write_text('')
-        options = () if '--config' in args else ('--config', config)
+        names = () if '--config' in args or socket else ('--config', config)
         self.done = subprocess.run(
-            [BUILD / 'sentry-profctl', 'doctor', '--socket',
-             box.dir / 'no.sock', *options, *map(str, args)],
+            [exe, 'doctor', '--socket', socket or box.dir / 'no.sock', *names,
+             *map(str, args)],
             capture_output=True, text=True, check=False,
-            env=env or harness.environment())
+            env=env or harness.environment(), **options)
         self.all = []
         for line in self.done.stdout.splitlines():
             m = FINDING.fullmatch(line)
@@ -68,6 +71,52 @@ def test_where_tracing_is_forbidden(box):
     check(done.returncode == 1 and
           'fault    capabilities: no CAP_SYS_PTRACE' in done.stdout,
           done.stdout + done.stderr)
+
+
+def running(box, *wrapper):
+    """The socket of a daemon with a configuration, and that."""
+    directory = box.make_dir('etc')
+    config, socket = directory / 'profd.conf', directory / 'socket'
+    config.write_text('[target "web"]\ncomm = no-such-web\n'
+                      'profile_session_sample_rate = 1\n')
+    config.chmod(0o600)
+    # By a path that is no other's.
+    profd = box.profd([], '--config', 'profd.conf', '--socket', socket,
+                      wrapper=wrapper, cwd=directory, exe=BUILD.resolve() /
+                      'sentry-profd')
+    harness.wait_for(lambda: socket.exists() and profd.helpers()['capture'],
+                     'a daemon')
+    return profd, socket, config
+
+
+def test_the_daemon_that_runs(box):
+    """It is judged, not who asks."""
+    profd, socket, config = running(box)
+    found = Findings(box, socket=socket)
+    found.check('configuration', 'ok',
+                f"^{re.escape(str(config))}, 1 kind.*the daemon's file")
+    found.check('daemon', 'ok', f'runs, pid {profd.pid}')
+    if os.geteuid() != 0:
+        return
+    # What a container may lack, and its root does not.
+    found.check('capabilities', 'ok', 'all that are needed: the daemon')
+    poor, poor_socket, _ = running(box, 'setpriv', '--bounding-set=-sys_nice',
+                                   '--inh-caps=-sys_nice')
+    found = Findings(box, socket=poor_socket)
+    found.check('capabilities', 'warning', 'no CAP_SYS_NICE for the daemon')
+    check(len(found.of('capabilities')) == 1, found.done.stdout)
+    capture, = poor.helpers()['capture']
+    os.kill(capture, signal.SIGKILL)
+    harness.wait_for(lambda: poor.helpers()['capture'] not in ([], [capture]),
+                     'another capture')
+    Findings(box, socket=poor_socket).check(
+        'daemon', 'warning', r'capture was started again 1 times \(signal\)')
+    # Who may not operate it is told of himself.
+    found = Findings(box, '--config', '/dev/null', socket=socket,
+                     exe=stranger.copy(box, ['sentry-profctl']) /
+                     'sentry-profctl', cwd='/', **stranger.options())
+    found.check('capabilities', 'warning', 'you are not root')
+    check(not found.of('scheduler'), found.done.stdout)
 
 
 def answered(box, *args, **options):

@@ -1,11 +1,15 @@
 #!/usr/bin/python3
 """What a monitoring system is told, and who asks in a way that is none."""
 
+import os
 import re
+import signal
 import socket
 
+import control
 import harness
 import openmetrics
+import stranger
 from harness import ROOT, check
 
 GET = b'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n'
@@ -92,6 +96,93 @@ def test_figures(box):
     check(not missing, f'not in the manual page: {missing}')
     profd.interrupt()
     check(not box.dir.joinpath(where).exists(), 'the socket is left behind')
+
+
+def test_restarts(box):
+    """Of each process, by why it had to be started again."""
+    where = str(box.make_dir('metrics') / 'socket')
+    profd = start(box, where)
+    expected = {}
+    for kind, number, reason in (('capture', signal.SIGKILL, 'signal'),
+                                 ('unwind', signal.SIGSEGV, 'signal'),
+                                 ('ship', signal.SIGKILL, 'signal'),
+                                 ('capture', signal.SIGSTOP, 'heartbeat')):
+        pid, = profd.wait_attached().helpers()[kind]
+        os.kill(pid, number)
+        expected[kind, reason] = 1
+        harness.wait_for(lambda k=kind, p=pid: profd.helpers()[k]
+                         not in ([], [p]), f'another {kind}')
+        found = scrape(where)
+        counted = {k: v for k, v in restarts(found).items() if v}
+        check(counted == expected, f'{counted}, not {expected}')
+    # A pause is none.
+    profd.signal(signal.SIGTSTP)
+    harness.wait_for(lambda: harness.state(profd.pid) == 'T', 'it stops')
+    profd.signal(signal.SIGCONT)
+    profd.wait_attached()
+    check(sum(restarts(scrape(where)).values()) == 4, 'a pause counts')
+    profd.interrupt()
+
+
+def restarts(found):
+    return {(dict(of)['process'], dict(of)['reason']): value
+            for (name, of), value in found.items()
+            if name == 'sentry_profd_restarts_total'}
+
+
+def test_limits_of_each_server(box):
+    """By where it is, never by the key; two keys of one server are one."""
+    limit = {'headers': {'X-Sentry-Rate-Limits': '3600:profile_chunk:key'}}
+    limited, free = box.server(tls=False, script=[limit] * 2), \
+        box.server(tls=False)
+    key = re.search('//([^@]+)@', limited.dsn)[1]
+    dsns = [limited.dsn, limited.dsn.replace(key, key[::-1]), free.dsn]
+    directory = box.make_dir('etc')
+    where = str(directory / 'metrics')
+    text = f'[profiler]\nmetrics_listen = {where}\nchunk_seconds = 1\n'
+    for n, dsn in enumerate(dsns):
+        target = box.target('shares')
+        pid_file = directory / f'{n}.pid'
+        pid_file.write_text(f'{target.pid}\n')
+        text += (f'[target "{n}"]\npid_file = {pid_file}\ndsn = {dsn}\n'
+                 'autostart = yes\nmin_age_seconds = 0\n'
+                 'profile_session_sample_rate = 1\n')
+    path = directory / 'profd.conf'
+    path.write_text(text)
+    path.chmod(0o600)
+    profd = box.profd([], '--config', path, '--socket', directory / 'socket',
+                      output=None)
+    ctl = control.Control(box, directory / 'socket')
+    urls = [f'http://localhost:{s.port}/api/42/envelope/'
+            for s in (limited, free)]
+
+    def states():
+        return [t['state'] for t in sorted(ctl.status()['targets'],
+                                           key=lambda t: t['name'])]
+    harness.wait_for(lambda: states() == ['limited', 'limited', 'profiling'],
+                     'two of three are limited')
+    found = scrape(where)
+    for url, pauses in zip(urls, (2, 0)):
+        check(openmetrics.total(found, 'rate_limit_pauses_total',
+                                server=url) == pauses,
+              f'{found}')
+        seconds = openmetrics.total(found, 'rate_limited_seconds', server=url)
+        check((3000 < seconds <= 3600) if pauses else seconds == 0,
+              f'{seconds} s of {url}')
+    servers = ctl.status()['daemon']['servers']
+    check([s['url'] for s in servers] == urls and
+          3000 < servers[0]['rate_limited_s'] <= 3600 and
+          servers[1]['rate_limited_s'] == 0, f'{servers}')
+    table = ctl.run('status').stdout
+    check(f'\n{urls[0]} takes nothing for 3' in table and
+          urls[1] not in table, table)
+    shown = ask(where)[2] + table + ctl.run('status', '--json').stdout
+    check(key not in shown and key[::-1] not in shown, 'a key is shown')
+    if os.geteuid() == 0:
+        daemon = ctl.status(uid=stranger.UID)['daemon']
+        check(daemon['servers'] is None and daemon['config'] is None and
+              daemon['rate_limited_s'] > 3000, f'{daemon}')
+    profd.interrupt()
 
 
 def test_port(box):

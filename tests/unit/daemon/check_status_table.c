@@ -68,6 +68,32 @@ START_TEST(what_is_not_known)
 }
 END_TEST
 
+#define LIMITED(servers) \
+	"{\"daemon\": {\"rate_limited_s\": 9.6" servers "}, \"targets\": []}"
+
+START_TEST(servers_that_take_nothing)
+{
+	ck_assert_int_eq(print(LIMITED("")), 0);
+	ck_assert_ptr_nonnull(strstr(text, "a server takes nothing for 10 s"));
+	ck_assert_int_eq(print(LIMITED(", \"servers\": null")), 0);
+	ck_assert_ptr_nonnull(strstr(text, "a server takes nothing for 10 s"));
+	/* Each by its name, and those alone. */
+	ck_assert_int_eq(
+		print(LIMITED(", \"servers\": [{\"url\": \"https://a/\", "
+			      "\"rate_limited_s\": 3.2}, {\"url\": "
+			      "\"https://b/\", \"rate_limited_s\": 0}, "
+			      "{\"url\": \"https://\\u001bc/\", "
+			      "\"rate_limited_s\": 9.6}]")),
+		0);
+	ck_assert_ptr_nonnull(strstr(text,
+				     "\nhttps://a/ takes nothing for 3 s: "
+				     "its targets are not sampled"));
+	ck_assert_ptr_nonnull(strstr(text, "\nhttps://?c/ takes nothing for "));
+	ck_assert_ptr_null(strstr(text, "https://b/"));
+	ck_assert_ptr_null(strstr(text, "a server"));
+}
+END_TEST
+
 START_TEST(texts_are_not_obeyed)
 {
 	ck_assert_int_eq(
@@ -136,6 +162,7 @@ Suite *suite(void)
 	tcase_add_checked_fixture(c, NULL, tear_down);
 	tcase_add_test(c, a_table);
 	tcase_add_test(c, what_is_not_known);
+	tcase_add_test(c, servers_that_take_nothing);
 	tcase_add_test(c, texts_are_not_obeyed);
 	tcase_add_test(c, units);
 	tcase_add_test(c, files_that_are_left_out);

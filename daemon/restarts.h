@@ -1,0 +1,39 @@
+/*
+ * How often children were started again that were to go on, and why: one figure
+ * for each kind and reason, over the whole run.
+ */
+#ifndef DAEMON_RESTARTS_H
+#define DAEMON_RESTARTS_H
+
+#include <stdint.h>
+
+struct broker;
+struct child;
+
+enum restart_of {
+	RESTART_CAPTURE,
+	RESTART_UNWIND,
+	RESTART_SHIP,
+	RESTART_OF_N,
+};
+
+enum restart_reason {
+	RESTART_SIGNAL,	   /* a signal that was not ours ended it */
+	RESTART_STATUS,	   /* it ended by itself */
+	RESTART_HEARTBEAT, /* it showed none, and was killed */
+	RESTART_DISMISSED, /* it broke a rule, and was killed */
+	RESTART_REASON_N,
+};
+
+struct restarts {
+	uint64_t n[RESTART_OF_N][RESTART_REASON_N];
+};
+
+/* Literals: names of labels, and of keys in JSON. */
+const char *restart_of_name(enum restart_of of);
+const char *restart_reason_name(enum restart_reason reason);
+
+/* child has ended with this status of wait4(2), and another takes its place. */
+void restarts_count(struct broker *b, const struct child *child, int status);
+
+#endif

@@ -1,0 +1,82 @@
+#include "daemon/restarts.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "daemon/broker.h"
+#include "tests/unit/suite.h"
+
+static struct broker b;
+
+static void set_up(void)
+{
+	memset(&b, 0, sizeof(b));
+}
+
+static uint64_t sum(void)
+{
+	uint64_t n = 0;
+
+	for (size_t of = 0; of < RESTART_OF_N; of++)
+		for (size_t r = 0; r < RESTART_REASON_N; r++)
+			n += b.restarts.n[of][r];
+	return n;
+}
+
+START_TEST(each_reason)
+{
+	const uint64_t *n = b.restarts.n[RESTART_CAPTURE];
+
+	restarts_count(&b, &b.capture, SIGSEGV);
+	ck_assert_uint_eq(n[RESTART_SIGNAL], 1);
+	restarts_count(&b, &b.capture, W_EXITCODE(1, 0));
+	ck_assert_uint_eq(n[RESTART_STATUS], 1);
+	/* By us; how it ended then says nothing. */
+	b.capture.killed_ns = 1;
+	restarts_count(&b, &b.capture, SIGKILL);
+	ck_assert_uint_eq(n[RESTART_DISMISSED], 1);
+	b.capture.is_silent = true;
+	restarts_count(&b, &b.capture, SIGKILL);
+	ck_assert_uint_eq(n[RESTART_HEARTBEAT], 1);
+	ck_assert_uint_eq(sum(), 4);
+}
+END_TEST
+
+START_TEST(each_child)
+{
+	static struct ship ship = {.child.on_message = ship_on_message};
+	static struct unwind unwind;
+
+	restarts_count(&b, &ship.child, SIGKILL);
+	ck_assert_uint_eq(b.restarts.n[RESTART_SHIP][RESTART_SIGNAL], 1);
+	restarts_count(&b, &unwind.child, SIGKILL);
+	ck_assert_uint_eq(b.restarts.n[RESTART_UNWIND][RESTART_SIGNAL], 1);
+	ck_assert_uint_eq(sum(), 2);
+}
+END_TEST
+
+START_TEST(names)
+{
+	for (int i = 0; i < RESTART_REASON_N; i++)
+		for (int j = 0; j <= i; j++)
+			ck_assert((strcmp(restart_reason_name(i),
+					  restart_reason_name(j)) == 0) ==
+				  (i == j));
+	for (int i = 0; i < RESTART_OF_N; i++)
+		ck_assert_str_ne(restart_of_name(i), "");
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("restarts");
+	TCase *c = tcase_create("restarts");
+
+	tcase_add_checked_fixture(c, set_up, NULL);
+	tcase_add_test(c, each_reason);
+	tcase_add_test(c, each_child);
+	tcase_add_test(c, names);
+	suite_add_tcase(s, c);
+	return s;
+}
