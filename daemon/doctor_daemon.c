@@ -108,7 +108,7 @@ static void look_at_limits(struct doctor *d, const json_t *daemon)
 			doctor_say(d, FINDING_WARNING, "daemon",
 				   "%s takes nothing for another %.0f s: its "
 				   "targets are not sampled until then",
-				   text_of(server, "url"), limited_s);
+				   text_of(server, "server"), limited_s);
 	}
 }
 

@@ -114,25 +114,6 @@ void limit_sum(const struct broker *b, struct limit_sum *ret)
 		add(ret, &b->ships[i]->limit, now_ns);
 }
 
-/* Its place among the n that there are, or the next; -1: it is no server. */
-static int place_of(const struct ship *s, struct limit_server *servers,
-		    size_t n)
-{
-	struct dsn dsn;
-	size_t i = 0;
-	int r = -1;
-
-	if (dsn_parse(&dsn, s->dsn) == DSN_OK &&
-	    dsn_endpoint(&dsn, servers[n].endpoint,
-			 sizeof(servers[n].endpoint)) == 0) {
-		while (strcmp(servers[i].endpoint, servers[n].endpoint) != 0)
-			i++;
-		r = (int)i;
-	}
-	explicit_bzero(&dsn, sizeof(dsn));
-	return r;
-}
-
 size_t limit_servers(const struct broker *b, struct limit_server ret[SHIPS_MAX])
 {
 	const uint64_t now_ns = end_or_now_ns(b), boot_ns = clock_boot_ns();
@@ -140,13 +121,15 @@ size_t limit_servers(const struct broker *b, struct limit_server ret[SHIPS_MAX])
 
 	for (size_t i = 0; i < b->n_ships; i++) {
 		const struct limit *l = &b->ships[i]->limit;
-		int at;
+		size_t at = 0;
 
 		ret[n] = (struct limit_server){0};
-		at = place_of(b->ships[i], ret, n);
-		if (at < 0)
+		name_server(b->ships[i], ret[n].name);
+		if (ret[n].name[0] == '\0')
 			continue;
-		n += (size_t)at == n;
+		while (strcmp(ret[at].name, ret[n].name) != 0)
+			at++;
+		n += at == n;
 		add(&ret[at].sum, l, now_ns);
 		if (l->until_ns > boot_ns)
 			ret[at].limited_ns = max_u64(ret[at].limited_ns,

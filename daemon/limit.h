@@ -31,12 +31,11 @@ void limit_sum(const struct broker *b, struct limit_sum *ret);
 
 /* Of one server: of all DSNs that lead there, whatever their keys. */
 struct limit_server {
-	char endpoint[DSN_ENDPOINT_SIZE]; /* proto/dsn.h: there is no key in it
-					   */
-	uint64_t limited_ns;		  /* it takes nothing for so long yet */
+	char name[DSN_PLACE_SIZE]; /* proto/dsn.h: there is no key in it */
+	uint64_t limited_ns;	   /* it takes nothing for so long yet */
 	struct limit_sum sum;
 };
-/* Returns how many of ret there are, each with another endpoint. */
+/* Returns how many of ret there are, each of another name. */
 size_t limit_servers(const struct broker *b,
 		     struct limit_server ret[SHIPS_MAX]);
 

@@ -18,9 +18,9 @@
 
 /*
  * The text has some 20 KB, whatever is profiled: nothing in it is by target; and
- * three lines for each of SHIPS_MAX servers, 1 KB each at the worst.
+ * three lines for each of SHIPS_MAX servers, 400 bytes each at the worst.
  */
-#define TEXT_MAX (128 * 1024)
+#define TEXT_MAX (64 * 1024)
 
 /* So that it fits into the socket's buffer, and send(2) takes it at once. */
 #define SEND_BUFFER (4 * TEXT_MAX)

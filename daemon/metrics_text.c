@@ -215,11 +215,11 @@ static void put_restarts(struct text *t, const struct broker *b)
 static void of_server(struct text *t, const char *name,
 		      const struct limit_server *s, uint64_t ns)
 {
-	PUT(t, "sentry_profd_%s{server=\"%s\"} %.3f\n", name, s->endpoint,
+	PUT(t, "sentry_profd_%s{server=\"%s\"} %.3f\n", name, s->name,
 	    (double)ns / 1e9);
 }
 
-/* An endpoint has no character that a label would have to escape. */
+/* A name has no character that a label would have to escape. */
 static void put_limits(struct text *t, const struct broker *b)
 {
 	struct limit_server servers[SHIPS_MAX];
@@ -233,8 +233,8 @@ static void put_limits(struct text *t, const struct broker *b)
 	family(t, "rate_limit_pauses", "counter", NULL,
 	       "Times at which nothing was sampled for that.");
 	for (size_t i = 0; i < n; i++)
-		labeled(t, "rate_limit_pauses_total", "server",
-			servers[i].endpoint, servers[i].sum.pauses);
+		labeled(t, "rate_limit_pauses_total", "server", servers[i].name,
+			servers[i].sum.pauses);
 	family(t, "rate_limit_paused_seconds", "counter", "seconds",
 	       "How long they were.");
 	for (size_t i = 0; i < n; i++)

@@ -187,8 +187,8 @@ static void put_servers(FILE *out, const struct broker *b)
 
 	fprintf(out, "\"servers\": [");
 	for (size_t i = 0; i < n; i++) {
-		fprintf(out, "%s{\"url\": ", i == 0 ? "" : ", ");
-		put_string(out, servers[i].endpoint);
+		fprintf(out, "%s{\"server\": ", i == 0 ? "" : ", ");
+		put_string(out, servers[i].name);
 		fprintf(out, ", \"rate_limited_s\": %.1f}",
 			(double)servers[i].limited_ns / 1e9);
 	}

@@ -10,8 +10,8 @@
 /* A path that is left out, which the daemon has cut off. */
 #define LEFT_OUT_MAX 256
 
-/* Has a line of its own; as proto/dsn.h makes them, 100 bytes as a rule. */
-#define URL_MAX 1024
+/* Has a line of its own: host, port and project, as proto/dsn.h makes it. */
+#define SERVER_MAX 400
 
 struct column {
 	const char *title;
@@ -173,12 +173,12 @@ static void print_limits(FILE *out, const json_t *daemon)
 			    number_of(daemon, "rate_limited_s"));
 	json_array_foreach(servers, i, server)
 	{
-		const char *url =
-			json_string_value(json_object_get(server, "url"));
-		char name[URL_MAX];
+		const char *text =
+			json_string_value(json_object_get(server, "server"));
+		char name[SERVER_MAX];
 
 		(void)snprintf(name, sizeof(name), "%s",
-			       url == NULL ? "a server" : url);
+			       text == NULL ? "a server" : text);
 		make_plain(name);
 		print_limit(out, name, number_of(server, "rate_limited_s"));
 	}

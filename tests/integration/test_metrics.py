@@ -153,8 +153,7 @@ def test_limits_of_each_server(box):
     profd = box.profd([], '--config', path, '--socket', directory / 'socket',
                       output=None)
     ctl = control.Control(box, directory / 'socket')
-    urls = [f'http://localhost:{s.port}/api/42/envelope/'
-            for s in (limited, free)]
+    servers = [f'localhost:{s.port}/42' for s in (limited, free)]
 
     def states():
         return [t['state'] for t in sorted(ctl.status()['targets'],
@@ -162,20 +161,20 @@ def test_limits_of_each_server(box):
     harness.wait_for(lambda: states() == ['limited', 'limited', 'profiling'],
                      'two of three are limited')
     found = scrape(where)
-    for url, pauses in zip(urls, (2, 0)):
+    for server, pauses in zip(servers, (2, 0)):
         check(openmetrics.total(found, 'rate_limit_pauses_total',
-                                server=url) == pauses,
+                                server=server) == pauses,
               f'{found}')
-        seconds = openmetrics.total(found, 'rate_limited_seconds', server=url)
+        seconds = openmetrics.total(found, 'rate_limited_seconds', server=server)
         check((3000 < seconds <= 3600) if pauses else seconds == 0,
-              f'{seconds} s of {url}')
-    servers = ctl.status()['daemon']['servers']
-    check([s['url'] for s in servers] == urls and
-          3000 < servers[0]['rate_limited_s'] <= 3600 and
-          servers[1]['rate_limited_s'] == 0, f'{servers}')
+              f'{seconds} s of {server}')
+    told = ctl.status()['daemon']['servers']
+    check([s['server'] for s in told] == servers and
+          3000 < told[0]['rate_limited_s'] <= 3600 and
+          told[1]['rate_limited_s'] == 0, f'{told}')
     table = ctl.run('status').stdout
-    check(f'\n{urls[0]} takes nothing for 3' in table and
-          urls[1] not in table, table)
+    check(f'\n{servers[0]} takes nothing for 3' in table and
+          servers[1] not in table, table)
     shown = ask(where)[2] + table + ctl.run('status', '--json').stdout
     check(key not in shown and key[::-1] not in shown, 'a key is shown')
     if os.geteuid() == 0:

@@ -79,17 +79,16 @@ START_TEST(servers_that_take_nothing)
 	ck_assert_ptr_nonnull(strstr(text, "a server takes nothing for 10 s"));
 	/* Each by its name, and those alone. */
 	ck_assert_int_eq(
-		print(LIMITED(", \"servers\": [{\"url\": \"https://a/\", "
-			      "\"rate_limited_s\": 3.2}, {\"url\": "
-			      "\"https://b/\", \"rate_limited_s\": 0}, "
-			      "{\"url\": \"https://\\u001bc/\", "
+		print(LIMITED(", \"servers\": [{\"server\": \"a:443/1\", "
+			      "\"rate_limited_s\": 3.2}, {\"server\": "
+			      "\"b:443/1\", \"rate_limited_s\": 0}, "
+			      "{\"server\": \"\\u001bc:443/1\", "
 			      "\"rate_limited_s\": 9.6}]")),
 		0);
-	ck_assert_ptr_nonnull(strstr(text,
-				     "\nhttps://a/ takes nothing for 3 s: "
-				     "its targets are not sampled"));
-	ck_assert_ptr_nonnull(strstr(text, "\nhttps://?c/ takes nothing for "));
-	ck_assert_ptr_null(strstr(text, "https://b/"));
+	ck_assert_ptr_nonnull(strstr(text, "\na:443/1 takes nothing for 3 s: "
+					   "its targets are not sampled"));
+	ck_assert_ptr_nonnull(strstr(text, "\n?c:443/1 takes nothing for "));
+	ck_assert_ptr_null(strstr(text, "b:443/1"));
 	ck_assert_ptr_null(strstr(text, "a server"));
 }
 END_TEST
