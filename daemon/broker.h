@@ -125,7 +125,8 @@ struct limit {		   /* of a DSN */
 struct ship {
 	struct child child;    /* the first member: a child of these is one */
 	char dsn[MSG_DSN_MAX]; /* "": nothing is sent */
-	uint64_t spool_part;   /* MSG_INIT */
+	uint64_t spool_dsn;    /* MSG_INIT */
+	bool is_first;
 	struct limit limit;
 	struct msg_spool spool_past; /* of processes that died */
 	struct msg_spool spool_now;

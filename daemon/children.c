@@ -35,7 +35,8 @@ static int start(struct child *child, const char *const *environment,
 		.gid = MSG_ID_KEEP,
 		.debug = b->options.debug,
 		.files = of_ship->files,
-		.spool_part = of_ship->spool_part,
+		.spool_dsn = of_ship->spool_dsn,
+		.spool_is_first = of_ship->spool_is_first,
 		.spool_bytes = of_ship->spool_bytes,
 		.spool_count = of_ship->spool_count,
 		.spool_age_s = of_ship->spool_age_s,
@@ -149,7 +150,8 @@ static int start_ship(struct broker *b, struct ship *s)
 		.compression = (uint32_t)b->options.config.compression,
 	};
 	struct msg_init init = {
-		.spool_part = s->spool_part,
+		.spool_dsn = s->spool_dsn,
+		.spool_is_first = s->is_first,
 		.spool_bytes = b->options.config.spool_max_bytes,
 		.spool_count = b->options.config.spool_max_chunks,
 		.spool_age_s = b->options.config.spool_max_age_s,
@@ -185,13 +187,12 @@ void children_init(struct broker *b)
 				    .on_message = capture_on_message};
 }
 
-/* What is in the spool for another is not touched: the first has all of it. */
-static uint64_t spool_part_of(const struct broker *b, const char *text)
+static uint64_t number_of(const char *text)
 {
 	uint64_t number = 0;
 	struct dsn dsn;
 
-	if (b->n_ships > 0 && dsn_parse(&dsn, text) == DSN_OK)
+	if (dsn_parse(&dsn, text) == DSN_OK)
 		number = dsn_number(&dsn);
 	explicit_bzero(&dsn, sizeof(dsn));
 	return number;
@@ -218,7 +219,8 @@ int children_ship(struct broker *b, const char *dsn, struct ship **ret)
 				  .on_message = ship_on_message};
 	/* It fits: nothing longer is a DSN. */
 	(void)snprintf(s->dsn, sizeof(s->dsn), "%s", dsn);
-	s->spool_part = spool_part_of(b, dsn);
+	s->spool_dsn = number_of(dsn);
+	s->is_first = b->n_ships == 0;
 	r = start_ship(b, s);
 	if (r < 0 && s->child.pid == 0) {
 		free(s);

@@ -112,9 +112,9 @@ struct msg_init {
 	/* Limits of the spool, for ship; 0: the default. */
 	uint32_t spool_count;
 	uint32_t spool_age_s;
-	uint32_t reserved;
+	uint32_t spool_is_first; /* all of it, not a part (spool_part.h) */
 	uint64_t spool_bytes;
-	uint64_t spool_part; /* which directory in it; 0: itself */
+	uint64_t spool_dsn; /* whose it is: dsn_number */
 };
 
 /*

@@ -327,6 +327,7 @@ void outbox_step(struct outbox *o)
 
 	if (transport_step(o->transport, &answer) > 0)
 		take_answer(o, &answer);
+	spooled_check(&o->spooled);
 	if (is_over(o))
 		give_up(o);
 	else if (destination_rests(&o->to, clock_boot_ns()))

@@ -22,6 +22,7 @@
 #include "daemon/privileges.h"
 #include "daemon/probe.h"
 #include "daemon/sandbox.h"
+#include "daemon/spool_part.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "proto/chunk_v2.h"
@@ -347,7 +348,7 @@ static void set_up(const struct msg_init *init, int fds[INIT_FILE_N])
 	for (size_t i = INIT_CA_CERTS; i < INIT_FILE_N; i++)
 		close_fd(&fds[i]);
 	outbox_init(&outbox, transport, report);
-	fds[INIT_SPOOL] = spooled_part(fds[INIT_SPOOL], init->spool_part);
+	fds[INIT_SPOOL] = spool_part_open(fds[INIT_SPOOL], init);
 	r = sandbox_enter(SANDBOX_SHIP, init->seccomp_kill, fds[INIT_SPOOL]);
 	if (r < 0)
 		die("cannot enter the sandbox", -r);

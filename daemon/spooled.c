@@ -17,6 +17,9 @@
 #define KEEP_PAUSE_NS (10 * NS_PER_SEC)
 #define GIVE_PAUSE_NS (1 * NS_PER_SEC)
 
+/* Who is asked nothing looks for what is too old in its own time. */
+#define CHECK_PAUSE_NS (60 * NS_PER_SEC)
+
 static uint64_t wall_ms(void)
 {
 	return clock_wall_ns() / NS_PER_MS;
@@ -73,22 +76,6 @@ static void on_event(void *ctx, enum spool_event event, const char *name,
 	}
 }
 
-int spooled_part(int dir_fd, uint64_t part)
-{
-	char name[2 * sizeof(part) + 1];
-	int fd;
-
-	if (dir_fd < 0 || part == 0)
-		return dir_fd;
-	(void)snprintf(name, sizeof(name), "%016llx", (unsigned long long)part);
-	if (mkdirat(dir_fd, name, 0700) < 0 && errno != EEXIST)
-		log_error("spool: %s: %s", name, strerror(errno));
-	fd = openat(dir_fd, name,
-		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	close_fd(&dir_fd);
-	return fd;
-}
-
 int spooled_open(struct spooled *s, const struct spool_limits *limits,
 		 int dir_fd)
 {
@@ -123,7 +110,30 @@ int spooled_open(struct spooled *s, const struct spool_limits *limits,
 
 void spooled_set_dsn(struct spooled *s, const struct dsn *dsn)
 {
+	uint64_t ignored;
+	size_t others;
+
 	s->dsn = dsn_number(dsn);
+	if (s->spool == NULL)
+		return;
+	others = spool_count(s->spool) - spool_span(s->spool, s->dsn, &ignored);
+	if (others > 0)
+		log_warning("%zu chunk%s in the spool for another DSN, to be "
+			    "sent when that is configured again, or removed "
+			    "when too old",
+			    others, others == 1 ? " waits" : "s wait");
+}
+
+void spooled_check(struct spooled *s)
+{
+	const uint64_t now_ns = clock_boot_ns();
+
+	if (s->spool == NULL || now_ns < s->check_ns)
+		return;
+	s->check_ns = now_ns + CHECK_PAUSE_NS;
+	spool_expire(s->spool, wall_ms());
+	if (s->counts.count != spool_count(s->spool))
+		count(s);
 }
 
 bool spooled_has(const struct spooled *s, const char *chunk_id)

@@ -24,9 +24,10 @@ struct spooled {
 	struct reports *reports;
 	uint64_t dsn; /* whose chunks are kept and given back */
 	/* By clock_boot_ns. */
-	uint64_t next_ns; /* not before that the next one is given back */
-	uint64_t keep_ns; /* the disk took nothing: not before that again */
-	bool given;	  /* the one with this id, and not answered yet */
+	uint64_t next_ns;  /* not before that the next one is given back */
+	uint64_t check_ns; /* not before that what is too old is looked for */
+	uint64_t keep_ns;  /* the disk took nothing: not before that again */
+	bool given;	   /* the one with this id, and not answered yet */
 	uint8_t given_id[SPOOL_ID_BYTES];
 	bool overflow_told;
 	struct msg_spool counts;
@@ -35,12 +36,6 @@ struct spooled {
 
 /* None; spooled_fini takes that, too. What is lost is counted in reports. */
 void spooled_init(struct spooled *s, struct reports *reports);
-
-/*
- * The directory of a DSN in the spool's: made, if it is not there. dir_fd is
- * taken; part 0 is that itself. -1: there is none.
- */
-int spooled_part(int dir_fd, uint64_t part);
 
 /*
  * Takes the spool in this directory, which stays the caller's; a limit of 0 is
@@ -52,7 +47,11 @@ must_check int spooled_open(struct spooled *s,
 			    const struct spool_limits *limits, int dir_fd);
 void spooled_fini(struct spooled *s);
 
+/* Says what is there for others: no ship of theirs may ever come. */
 void spooled_set_dsn(struct spooled *s, const struct dsn *dsn);
+
+/* At every turn: what is too old goes, of whomever it is. */
+void spooled_check(struct spooled *s);
 
 bool spooled_has(const struct spooled *s, const char *chunk_id);
 

@@ -69,12 +69,15 @@ static void drop_oldest(struct spool *s, enum spool_event why)
 {
 	const struct spool_entry *e = &s->entries[s->first];
 	char name[SPOOL_NAME_SIZE];
+	bool is_there;
 
 	spool_name(e, name);
-	(void)unlinkat(s->options.dir_fd, name, 0);
+	/* Another process has it now: it is not lost. */
+	is_there = unlinkat(s->options.dir_fd, name, 0) == 0 || errno != ENOENT;
 	s->bytes -= e->size;
 	forget(s, s->first);
-	tell(s, why, name, 0);
+	if (is_there)
+		tell(s, why, name, 0);
 }
 
 void spool_expire(struct spool *s, uint64_t now_ms)

@@ -9,7 +9,8 @@
  * Whatever else is found is set aside: ".bad" is put behind its name, and it is
  * looked at no more; directories and what is no regular file are left alone.
  *
- * Nobody else may write to the directory. Not thread-safe.
+ * Nobody else may write to the directory, but take files out of it that are for
+ * another DSN. Not thread-safe.
  */
 #ifndef LIB_SHIP_SPOOL_H
 #define LIB_SHIP_SPOOL_H
@@ -88,7 +89,7 @@ void spool_remove(struct spool *s, const struct spool_entry *e);
 /* Never to be sent: error says why. */
 void spool_set_aside(struct spool *s, const struct spool_entry *e, int error);
 
-/* Removes what is too old. */
+/* Removes what is too old, of all DSNs. */
 void spool_expire(struct spool *s, uint64_t now_ms);
 
 size_t spool_count(const struct spool *s);

@@ -3,6 +3,9 @@
 server does concerns no other.
 """
 
+import os
+import time
+
 import harness
 from account import check_counts
 from envelopes import KEY
@@ -111,6 +114,75 @@ def test_a_spool_for_each(box):
         # Of both runs, and of nobody else.
         check(len({c['profiler_id'] for c in server.chunks}) == 2,
               'chunks of another target')
+
+
+def test_a_dsn_that_changes_its_place(box):
+    """Of [sentry] before, of a target now, and the other way round: its chunks
+    are sent to where they were meant."""
+    servers = two_servers(box)
+    for server in servers:
+        server.down()
+    spool = box.dir / 'spool'
+    dsns = [s.dsn for s in servers]
+    _, profd = start(box, dsns, '--spool', spool)
+    wait_for(lambda: list(spool.glob('*.gz')) and list(spool.glob('*/*.gz')),
+             'chunks wait')
+    profd.interrupt()
+    kept = check_counts(profd)['spooled']
+    check(len(list(spool.rglob('*.gz'))) == kept, 'files')
+    for server in servers:
+        server.up()
+    _, profd = start(box, dsns[::-1], '--spool', spool)
+    wait_for(lambda: not list(spool.rglob('*.gz')), 'an empty spool')
+    profd.interrupt()
+    check_counts(profd)
+    check(profd.stats['spool']['sent'] == kept and
+          profd.stats['spool']['expired'] == 0, f'{profd.stats["spool"]}')
+    check('found again' in profd.stderr, profd.stderr)
+    for server in servers:
+        server.check_requests()
+        ids = [c['chunk_id'] for c in server.chunks]
+        check(len(ids) == len(set(ids)), 'some came twice')
+        # Of both runs, and of nobody else.
+        check(len({c['profiler_id'] for c in server.chunks}) == 2,
+              'chunks of another target')
+
+
+def test_a_dsn_that_nobody_has_any_more(box):
+    """Its chunks wait, which is said once, and go when they are too old."""
+    servers = two_servers(box)
+    servers[1].down()
+    spool = box.dir / 'spool'
+    dsns = [servers[1].dsn, servers[0].dsn]
+    _, profd = start(box, dsns, '--spool', spool)
+    wait_for(lambda: list(spool.glob('*.gz')), 'a chunk waits')
+    profd.interrupt()
+    old = {p.name for p in spool.glob('*.gz')}
+    # As a part of the spool that was left two days ago, and one of now.
+    path = next(spool.glob('*.gz'))
+    part = spool / 'fedcba9876543210'
+    part.mkdir()
+    rest = path.name[16:]
+    (part / (f'{int((time.time() - 2 * 86400) * 1000):016x}' + rest)) \
+        .write_bytes(path.read_bytes())
+    (part / path.name).write_bytes(path.read_bytes())
+    os.chown(part, spool.stat().st_uid, -1)
+    before = len(servers[0].envelopes)
+    _, profd = start(box, [servers[0].dsn], '--spool', spool)
+    wait_for(lambda: len(servers[0].envelopes) > before, 'a chunk arrives')
+    profd.interrupt()
+    check_counts(profd)
+    check({p.name for p in spool.glob('*.gz')} == old, 'they are gone')
+    check(profd.stderr.count('in the spool for another DSN') == 1 and
+          profd.stderr.count('1 chunk of other DSNs: too old') == 1,
+          profd.stderr)
+    check([p.name for p in part.iterdir()] == [path.name], 'the old one')
+    # And when it is there again they are sent.
+    servers[1].up()
+    _, profd = start(box, dsns[:1], '--spool', spool)
+    wait_for(lambda: not list(spool.glob('*.gz')), 'they are sent')
+    profd.interrupt()
+    check(profd.stats['spool']['sent'] == len(old), f'{profd.stats["spool"]}')
 
 
 if __name__ == '__main__':
