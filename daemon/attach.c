@@ -272,6 +272,18 @@ static void target_refused(struct broker *b, struct target *t, int error)
 	target_close(t);
 }
 
+/*
+ * Its RECORD_END was for a reader that has died, or may have been: another one
+ * that knows of it has no ring yet.
+ */
+static bool end_is_lost(const struct target *t)
+{
+	const struct unwind *u = t->unwind;
+
+	return u->child.fd < 0 || t->session != SESSION_OPEN || u->ring_due ||
+	       u->rings_awaited > 0;
+}
+
 void target_on_state(struct broker *b, const struct msg_target_state *m)
 {
 	struct target *t = target_of(b, m->target);
@@ -296,9 +308,10 @@ void target_on_state(struct broker *b, const struct msg_target_state *m)
 			  t->pid);
 		if (t->phase != TARGET_PROFILED && t->phase != TARGET_STOPPING)
 			return;
-		/* Its RECORD_END died with the reader. */
-		t->phase = t->unwind->child.fd < 0 ? TARGET_CLOSED
-						   : TARGET_CLOSING;
+		if (end_is_lost(t))
+			target_close(t);
+		else
+			t->phase = TARGET_CLOSING;
 		return;
 	case TARGET_EXEC:
 		log_debug("process %d runs a new program", t->pid);

@@ -210,7 +210,11 @@ static int session_closed(void *ctx, struct ipc_message *message)
 		child_fail(child, "closes a session not its own");
 		return 0;
 	}
-	t->phase = TARGET_CLOSED;
+	if (t->session == SESSION_ASKED) {
+		child_fail(child, "closes a session before it is open");
+		return 0;
+	}
+	target_closed(child->broker, t);
 	return 0;
 }
 

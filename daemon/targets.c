@@ -111,13 +111,19 @@ int target_open(struct broker *b, struct instance *i)
 	return 0;
 }
 
-void target_stop(struct broker *b, struct target *t)
+/* No fault if it has none of it any more. */
+static void remove_from_capture(struct broker *b, const struct target *t)
 {
 	const struct msg_target_remove m = {
 		.h = MSG_HEADER(MSG_TARGET_REMOVE, msg_target_remove),
 		.target = t->id,
 	};
 
+	child_send(&b->capture, &m, sizeof(m), NULL, 0);
+}
+
+void target_stop(struct broker *b, struct target *t)
+{
 	if (!target_is_open(t))
 		return;
 	target_count_absence(b, t, clock_mono_ns());
@@ -127,7 +133,15 @@ void target_stop(struct broker *b, struct target *t)
 		return;
 	}
 	t->phase = TARGET_STOPPING;
-	child_send(&b->capture, &m, sizeof(m), NULL, 0);
+	remove_from_capture(b, t);
+}
+
+void target_closed(struct broker *b, struct target *t)
+{
+	if (target_is_open(t) && t->in_capture)
+		remove_from_capture(b, t);
+	t->attach_due = false;
+	t->phase = TARGET_CLOSED;
 }
 
 void target_close(struct target *t)

@@ -131,7 +131,12 @@ void targets_check(struct broker *b);
 
 /* No records come any more: what there is becomes the last chunk. */
 void target_close(struct target *t);
-/* That, of all. */
+/*
+ * unwind has closed its session. As a rule capture has written its end, and
+ * says so; if not, it is told to let go of it.
+ */
+void target_closed(struct broker *b, struct target *t);
+/* target_close, of all. */
 void targets_close(struct broker *b);
 
 /* It waits, or is profiled. */

@@ -106,6 +106,7 @@ FATAL = {
     'opened: of nobody': lambda: send('SESSION_OPENED', 'I', 9),
     'opened: twice': lambda: [send('SESSION_OPENED', 'I', 1)
                               for _ in range(2)],
+    'closed: not open': lambda: send('SESSION_CLOSED', 'I', 1),
     'closed: of nobody': lambda: send('SESSION_CLOSED', 'I', 9),
     'stats: of nobody': lambda: send('UNWIND_STATS', 'II21Q', 9, 0,
                                      *[HUGE] * 21),
@@ -122,6 +123,7 @@ FATAL = {
 
 
 def closed_twice():
+    send('SESSION_OPENED', 'I', 1)
     for _ in range(2):
         send('SESSION_CLOSED', 'I', 1)
     send('CHUNK_LOST', 'II', 1, 1)

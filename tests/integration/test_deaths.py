@@ -4,11 +4,15 @@ the dead but their figures.
 """
 
 import os
+import pathlib
 import signal
 
 import harness
 from harness import check, proc_status, wait_for
-from test_broker import check_sums, take_over
+from test_broker import check_sums, message_types, take_over
+from test_control import listening
+
+HERE = pathlib.Path(__file__).parent
 
 # Kills of each child in the test of what a broker keeps of them.
 KILLS = 4
@@ -141,6 +145,45 @@ def test_table_after_a_death(box):
     check_sums(profd)
     table = profd.stdout.partition(f'process {other.pid}\n')[2]
     check('busy_seventy' in table, f'no table: {profd.stdout}')
+
+
+def test_unwind_that_dies_while_one_is_let_go_of(box):
+    """The last record of that one was for the dead: another unwind is told to
+    close it, and it can be profiled again."""
+    target = box.target('shares')
+    profd, ctl = listening(box, [target])
+    profd.wait_attached()
+    capture, = profd.helpers()['capture']
+    unwind, = profd.helpers()['unwind']
+    # Should this take a second it is replaced, and nothing is shown.
+    os.kill(capture, signal.SIGSTOP)
+    ctl.run('stop', target.pid)
+    os.kill(unwind, signal.SIGKILL)
+    wait_for(lambda: set(profd.helpers()['unwind']) - {unwind} and
+             'sentry-profd-unwind was ended' in profd.stderr, 'another unwind')
+    os.kill(capture, signal.SIGCONT)
+    ctl.wait_state(target.pid, 'stopped')
+    wait_for(lambda: harness.tracer(target.pid) == 0, 'it to be let go of')
+    ctl.run('start', target.pid)
+    profd.wait_attached()
+    profd.interrupt()
+    check_sums(profd)
+
+
+def test_session_that_unwind_closes(box):
+    """Unasked: capture lets go of a target for which nobody makes chunks, and it
+    is profiled anew."""
+    target = box.target('shares')
+    directory = take_over(box, 'unwind', (HERE / 'hostile.py').read_text())
+    (directory / 'types').write_text('\n'.join(message_types()))
+    (directory / 'attack').write_text('closed twice')
+    profd = box.profd([target], '--debug', '--shutdown-timeout', '2',
+                      exe=directory / 'sentry-profd')
+    wait_for(lambda: profd.stderr.count(f'attached to process {target.pid}\n')
+             >= 2, 'another run of it')
+    profd.signal(signal.SIGINT)
+    check(profd.wait() in (0, 1), profd.stderr)
+    check_sums(profd)
 
 
 if __name__ == '__main__':
