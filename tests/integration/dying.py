@@ -5,7 +5,7 @@ It stands in for sentry-profd-unwind: each life asks for the program of its firs
 target, writes what it was answered to the file "answers" beside it, and ends as
 the file "how" says: "WORD SIGNAL". WORD is what it leaves in the page that it
 shares with the broker: "own", the number of the file, or another number. SIGNAL
-is 0 for an exit. Where it is given no file it lives on.
+is 0 for an exit. Where it is given no file it lives on. The file "pid" has its number.
 """
 
 import mmap
@@ -45,6 +45,7 @@ def end(page, number):
 
 
 def main():
+    (HERE / 'pid').write_text(str(os.getpid()))
     types = (HERE / 'types').read_text().split()
     broker = socket.socket(fileno=3)
     _, fds, _, _ = socket.recv_fds(broker, 16384, 4)

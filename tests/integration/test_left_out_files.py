@@ -46,6 +46,7 @@ def dying(box, target, how, *args):
     (directory / 'how').write_text(how)
     profd = box.profd([target], '--chunk-seconds', '1', '--shutdown-timeout',
                       '2', *args, exe=directory / 'sentry-profd')
+    profd.exes = directory
     profd.answers = lambda: (directory / 'answers').read_text().splitlines() \
         if (directory / 'answers').exists() else []
     return profd
@@ -94,15 +95,14 @@ def test_another_file_of_the_name(box):
     """One that is changed has another chance, of three deaths."""
     path, target = own_program(box)
     profd = dying(box, target, f'own {int(signal.SIGSEGV)}')
-    wait_for(lambda: len(profd.answers()) >= 2, 'two deaths')
-    # Its change time; what was said of it is now of no file that there is.
+    lives = ['0 1 1'] * 3 + [REFUSED]
+    wait_for(lambda: profd.answers() == lives, 'the file refused')
     path.chmod(0o700)
-    wait_for(lambda: REFUSED in profd.answers(), 'the file refused')
-    n = len(profd.answers())
-    # A death or more may have been on its way while it was changed.
-    check(n >= 6, f'{profd.answers()}')
+    os.kill(int((profd.exes / 'pid').read_text()), signal.SIGKILL)
+    wait_for(lambda: len(profd.answers()) == 8, 'four more lives')
+    check(profd.answers() == lives * 2, f'{profd.answers()}')
     end(profd)
-    check(len(LEFT_OUT.findall(profd.stderr)) == 1, profd.stderr)
+    check(len(LEFT_OUT.findall(profd.stderr)) == 2, profd.stderr)
 
 
 def test_status_and_reload(box):
