@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""Targets with real-time threads: the sampler is above them."""
+"""Targets with real-time threads: the sampler is above them.
+
+Runs alone: its targets take processors from all others.
+"""
 
 import os
 
