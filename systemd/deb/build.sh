@@ -34,8 +34,14 @@ depends=$(sed -n 's/^shlibs:Depends=//p' "$work/depends")
 strip --strip-unneeded --remove-section=.comment --remove-section=.note \
 	$executables $libraries
 find "$dir/usr/share/man" -type f ! -name '*.gz' -exec gzip -9n {} +
-gzip -9nf "$doc/CHANGES"
-mv "$doc/CHANGES.gz" "$doc/changelog.gz"
+# The changelog's form is dpkg's; what has changed is in NEWS.
+maintainer=$(sed -n 's/^Maintainer: //p' "$here/control")
+day=$(date -R -u -r "$doc/CHANGES")
+[ -z "${SOURCE_DATE_EPOCH-}" ] || day=$(date -R -u -d "@$SOURCE_DATE_EPOCH")
+printf '%s (%s) unstable; urgency=medium\n\n  * See NEWS.gz.\n\n -- %s  %s\n' \
+	sentry-profd "$version" "$maintainer" "$day" >"$doc/changelog"
+mv "$doc/CHANGES" "$doc/NEWS"
+gzip -9nf "$doc/changelog" "$doc/NEWS"
 
 install -d "$dir/DEBIAN"
 for script in postinst prerm postrm; do

@@ -152,6 +152,9 @@ def check_service(m):
             own = m.run('id', '-u', name).strip()
             check(re.search(rf'^Uid:\s+{own}\s', status, re.M), status)
             check(re.search(r'^NoNewPrivs:\s+1$', status, re.M), status)
+            # CAP_SYS_NICE, which the broker hands on and does not use.
+            found = int(re.search(r'^CapEff:\s+(\w+)$', status, re.M)[1], 16)
+            check(bool(found >> 23 & 1) == name.endswith('capture'), status)
 
 
 def configure(m, server):
@@ -221,11 +224,48 @@ def check_upgrade(m, server, package):
     wait_chunks(server, 2)
 
 
+def check_scripts(m):
+    """Twice is as good as once; and what was removed comes back as it was."""
+    configuration = m.run('sha256sum', '/etc/sentry-profd/sentry-profd.conf',
+                          '/etc/sentry-profd/targets.d/shares.conf')
+    before = m.accounts()
+    info = '/var/lib/dpkg/info/sentry-profd'
+    version = m.run('dpkg-query', '-W', '-f', '${Version}', 'sentry-profd')
+    for _ in range(2):
+        m.run(f'{info}.postinst', 'configure', version)
+    check(m.accounts() == before, m.accounts())
+    check(m.show('ActiveState') == 'active', m.say('systemctl', 'status', UNIT))
+    m.run('dpkg', '--remove', 'sentry-profd')
+    m.run(f'{info}.postrm', 'remove')
+    check(not any(m.pids(name) for name in NAMES), 'it runs on')
+    check(m.accounts() == before, 'the accounts go with purge')
+    check(m.run('sha256sum', '/etc/sentry-profd/sentry-profd.conf',
+                '/etc/sentry-profd/targets.d/shares.conf') == configuration,
+          'the configuration stays')
+    m.run('test', '-d', '/var/lib/sentry-profd/spool')
+
+
+def check_changelog(deb):
+    """As dpkg and apt read it, and of this version."""
+    path = './usr/share/doc/sentry-profd/changelog.gz'
+    text = subprocess.run(['sh', '-c', f'dpkg-deb --fsys-tarfile "$0" | '
+                           f'tar -xO {path} | zcat', deb], check=True,
+                          capture_output=True).stdout
+    said = subprocess.run(['dpkg-parsechangelog', '-l', '-'], input=text,
+                          check=True, capture_output=True, text=False)
+    version = subprocess.run(['dpkg-deb', '-f', deb, 'Version'], check=True,
+                             capture_output=True, text=True).stdout.strip()
+    check(f'\nVersion: {version}\n' in said.stdout.decode() and
+          not said.stderr, f'{said.stdout} {said.stderr}')
+
+
 def check_purged(m, files, accounts):
+    m.run('cp', '/var/lib/dpkg/info/sentry-profd.postrm', '/tmp/postrm')
     target = m.say('systemctl', 'show', '-P', 'MainPID', 'shares')
     m.run('dpkg', '--purge', 'sentry-profd')
     left = {f for f in m.files() - files if f != '/usr/local/bin/shares'}
     check(not left, f'left: {sorted(left)}')
+    m.run('/tmp/postrm', 'purge')
     check(m.accounts() == accounts, m.accounts())
     check(m.show('LoadState') == 'not-found', m.show('LoadState'))
     check('TracerPid:\t0' in m.run('cat', f'/proc/{target}/status'), 'traced')
@@ -250,6 +290,8 @@ def test_package(box):
         raise Skip('only root can boot a machine')
     debs = sorted((BUILD / 'package').glob('*.deb'))
     check(len(debs) == 2, f'{debs}: make check-package builds two')
+    for deb in debs:
+        check_changelog(deb)
     server = box.server(tls=False)
     m = Machine(box)
     try:
@@ -264,6 +306,9 @@ def test_package(box):
         step(check_sampler_is_replaced, m, server)
         step(check_watchdog, m, server)
         step(check_upgrade, m, server, f'/mnt/{debs[1].name}')
+        step(check_scripts, m)
+        m.run('dpkg', '-i', f'/mnt/{debs[1].name}')
+        wait_chunks(server, 2)
         step(check_purged, m, files, accounts)
         # Nothing of the old one is in a new one's way.
         m.run('dpkg', '-i', f'/mnt/{debs[1].name}')
