@@ -30,6 +30,8 @@ static void take_again(struct instance *i, struct control_answer *ret)
 	i->last_error[0] = '\0';
 	i->is_sampled = true;
 	i->config.lifecycle = LIFECYCLE_MANUAL;
+	i->is_taken = true;
+	i->is_told = true;
 	i->is_started = true;
 }
 
@@ -153,6 +155,8 @@ void adopt_detach(struct broker *b, const struct peer *is, int32_t pid,
 	if (i->is_detached)
 		ret->m.result = PROTOCOL_LEFT_OUT;
 	i->is_detached = true;
+	i->is_taken = false;
+	i->is_told = false;
 	/* No section would have it: nobody has to know that it is left out. */
 	if (i->is_attached)
 		instance_remove(i);

@@ -67,7 +67,7 @@ static int add(struct broker *b, const struct process *p, struct instance **ret)
 	return 0;
 }
 
-/* By its section, as if it was found just now. */
+/* By its section, as if it was found just now; what it was told holds. */
 static void configure(const struct broker *b, struct instance *i)
 {
 	struct target_config *c = &i->config;
@@ -79,7 +79,12 @@ static void configure(const struct broker *b, struct instance *i)
 	i->is_sampled =
 		session_is_sampled(&b->session_key, i->pid, i->start_ticks,
 				   c->session_sample_rate);
-	i->is_started = c->autostart;
+	if (!i->is_told)
+		i->is_started = c->autostart;
+	if (i->is_taken) {
+		i->is_sampled = true;
+		c->lifecycle = LIFECYCLE_MANUAL;
+	}
 	i->is_left_out = false;
 }
 

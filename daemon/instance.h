@@ -41,10 +41,12 @@ struct instance {
 	bool is_given;	  /* named by --pid: known to the end of the run */
 	bool is_attached; /* named by an operator or its user (operate.c) */
 	bool is_detached; /* by one of these: to be left alone */
+	bool is_taken;	  /* attached again, whatever its section says */
 	bool is_sampled;  /* the session's decision */
 
 	/* daemon/lifecycle.h */
 	bool is_started;     /* manual: to be profiled */
+	bool is_told;	     /* by somebody, not by its section */
 	uint32_t root_spans; /* trace: sampled ones that are open */
 	bool lingers;	     /* the last has ended, its chunk has not, */
 	uint64_t lingers_ns; /* which has been looked at since; 0: not yet */

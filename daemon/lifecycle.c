@@ -24,6 +24,7 @@ enum lifecycle_result lifecycle_start(struct instance *i)
 		return LIFECYCLE_NOT_SAMPLED;
 	if (i->is_started)
 		return LIFECYCLE_RUNS_ALREADY;
+	i->is_told = true;
 	i->is_started = true;
 	return LIFECYCLE_OK;
 }
@@ -34,6 +35,7 @@ enum lifecycle_result lifecycle_stop(struct instance *i)
 		return LIFECYCLE_TRACE_STOP;
 	if (!i->is_started)
 		return LIFECYCLE_NOT_RUNNING;
+	i->is_told = true;
 	i->is_started = false;
 	return LIFECYCLE_OK;
 }

@@ -183,6 +183,46 @@ def test_sections_and_reload(box):
     profd.interrupt()
 
 
+def test_a_word_outlives_a_reload(box):
+    """start, stop, attach: also where the section is another one then."""
+    exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
+    names = 'started', 'stopped', 'attached', 'untold'
+    targets = {n: box.start([exe, 'nanosleep']) for n in names}
+    keys = {'started': 'autostart = no', 'stopped': 'autostart = yes',
+            'attached': 'profile_lifecycle = trace',
+            'untold': 'autostart = no'}
+
+    def sections(release, **more):
+        text = ''
+        for name, target in targets.items():
+            pid_file = box.dir / f'{name}.pid'
+            pid_file.write_text(f'{target.pid}\n')
+            part = section(name, exe, f'pid_file = {pid_file}',
+                           f'release = {release}', more.get(name, keys[name]))
+            text += part.replace('rate = 1', 'rate = 0') \
+                if name == 'attached' else part
+        return text
+    profd, ctl, path = configured(box, sections('a@1'))
+    ctl.wait_state(targets['stopped'].pid, 'profiling')
+    for name in names:
+        wait_for(lambda n=name: ctl.target(targets[n].pid), f'{name} is known')
+    for command, name in (('start', 'started'), ('stop', 'stopped'),
+                          ('attach', 'attached')):
+        ctl.run(command, targets[name].pid)
+    ids = {n: ctl.wait_state(targets[n].pid, 'profiling')['profiler_id']
+           for n in ('started', 'attached')}
+    # What nobody was told about follows its section.
+    path.write_text(sections('b@1', untold='autostart = yes'))
+    ctl.run('reload')
+    ctl.wait_state(targets['untold'].pid, 'profiling')
+    for name, old in ids.items():
+        wait_for(lambda n=name, i=old: ctl.wait_state(
+            targets[n].pid, 'profiling')['profiler_id'] not in (None, i),
+            f'{name} goes on, by another profiler')
+    check(ctl.wait_state(targets['stopped'].pid, 'stopped'), 'it was told to')
+    profd.interrupt()
+
+
 def test_an_unsampled_session(box):
     exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
     target = box.start([exe, 'nanosleep'])
