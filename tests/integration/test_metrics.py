@@ -133,7 +133,7 @@ def restarts(found):
 def test_limits_of_each_server(box):
     """By where it is, never by the key; two keys of one server are one."""
     limit = {'headers': {'X-Sentry-Rate-Limits': '3600:profile_chunk:key'}}
-    limited, free = box.server(tls=False, script=[limit] * 2), \
+    limited, free = box.server(tls=False, script=[limit] * 50), \
         box.server(tls=False)
     key = re.search('//([^@]+)@', limited.dsn)[1]
     dsns = [limited.dsn, limited.dsn.replace(key, key[::-1]), free.dsn]
