@@ -76,7 +76,8 @@ def test_hosts_do_not_come_back_at_once(box):
     check(bench.wait() == 0, bench.stderr)
     rows = {name: (int(most), int(late), int(chunks))
             for name, most, late, chunks in re.findall(
-                r'^\| (.*) \| (\d+) \| \d+ s \| (\d+) s \| (\d+) \|$',
+                r'^\| (.*) \| (\d+) \| \d+ s \| (\d+) s \| (\d+) \| '
+                r'[\d.]+ \| \d+ s \|$',
                 bench.stdout, re.M)}
     # Of 10,000, and not later than the longest wait.
     for name, limit in (('1 min', 1000), ('10 min', 100), ('60 min', 100)):

@@ -189,6 +189,10 @@ def main(pattern, *paths):
     tests = [t for t in map(Test, paths) if pattern in t.name]
     workers = int(os.environ.get('WORKERS') or len(os.sched_getaffinity(0)))
     sums = Sum(os.environ.get('SECOND_TRY') == '1')
+    for test in [t for t in tests if not os.access(t.path, os.X_OK)]:
+        print(f'FAIL  {test.name}: is not executable')
+        sums.count['FAIL'] += 1
+        tests.remove(test)
     run([t for t in tests if not t.runs_alone()], workers, sums.report)
     run([t for t in tests if t.runs_alone() and not t.again], 1, sums.report)
     again = list(sums.again)
