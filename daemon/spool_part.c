@@ -23,22 +23,30 @@
 typedef bool (*entry_fn)(void *ctx, int dir_fd, const char *name,
 			 const struct spool_entry *e);
 
-/* How many fn has taken; 0 too if it cannot be read. */
+struct each {
+	int dir_fd;
+	entry_fn fn;
+	void *ctx;
+	size_t n; /* that fn has taken */
+};
+
+static int take_name(void *ctx, const char *name)
+{
+	struct each *each = ctx;
+	struct spool_entry e;
+
+	if (spool_name_parse(name, &e) == 0)
+		each->n += each->fn(each->ctx, each->dir_fd, name, &e);
+	return 0;
+}
+
+/* How many fn has taken; none where the rest cannot be read. */
 static size_t for_each_entry(int dir_fd, entry_fn fn, void *ctx)
 {
-	const int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-	struct spool_entry e;
-	size_t n = 0;
+	struct each each = {.dir_fd = dir_fd, .fn = fn, .ctx = ctx};
 
-	if (dir == NULL)
-		return 0;
-	while ((entry = readdir(dir)) != NULL)
-		if (spool_name_parse(entry->d_name, &e) == 0)
-			n += fn(ctx, dir_fd, entry->d_name, &e);
-	(void)closedir(dir);
-	return n;
+	(void)!spool_names(dir_fd, take_name, &each);
+	return each.n;
 }
 
 struct move {

@@ -14,9 +14,9 @@
 /*
  * The directory of init->spool_dsn, made if it is not there; dir_fd, the
  * spool's, is taken. The DSN's files that lie in the other place are moved
- * there; what a ship has in its own memory of them is as if somebody had
- * removed them (lib/ship/spool.h). By the first, files that are too old are
- * removed from all others: nobody may be left who would. -1: there is none.
+ * there; a ship that has them in its own memory forgets them within a minute
+ * (spool_forget_taken). By the first, files that are too old are removed from
+ * all others: nobody may be left who would. -1: there is none.
  */
 int spool_part_open(int dir_fd, const struct msg_init *init);
 

@@ -132,6 +132,7 @@ void spooled_check(struct spooled *s)
 		return;
 	s->check_ns = now_ns + CHECK_PAUSE_NS;
 	spool_expire(s->spool, wall_ms());
+	spool_forget_taken(s->spool, s->dsn);
 	if (s->counts.count != spool_count(s->spool))
 		count(s);
 }

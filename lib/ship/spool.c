@@ -1,6 +1,5 @@
 #include "lib/ship/spool.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -8,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define ASIDE ".bad"
+#include "lib/ship/spool_mend.h"
 
 struct spool {
 	struct spool_options options;
@@ -87,6 +86,36 @@ void spool_expire(struct spool *s, uint64_t now_ms)
 		drop_oldest(s, SPOOL_EXPIRED);
 }
 
+static bool is_there(const struct spool *s, const struct spool_entry *e)
+{
+	char name[SPOOL_NAME_SIZE];
+	struct stat st;
+
+	spool_name(e, name);
+	return fstatat(s->options.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) ==
+		       0 ||
+	       errno != ENOENT;
+}
+
+void spool_forget_taken(struct spool *s, uint64_t dsn)
+{
+	size_t i = s->first;
+
+	while (i < s->end) {
+		const struct spool_entry *e = &s->entries[i];
+
+		if (e->dsn == dsn || is_there(s, e)) {
+			i++;
+			continue;
+		}
+		s->bytes -= e->size;
+		forget(s, i);
+		/* The first of them leaves its place behind. */
+		if (i < s->first)
+			i = s->first;
+	}
+}
+
 /* Until so many files and bytes more are within the limits. */
 static void drop_for(struct spool *s, size_t count, uint64_t bytes)
 {
@@ -97,72 +126,16 @@ static void drop_for(struct spool *s, size_t count, uint64_t bytes)
 		drop_oldest(s, SPOOL_OVERFLOW);
 }
 
-/* What it takes is counted on. */
-static void set_aside(struct spool *s, const char *name, int error)
-{
-	char aside[NAME_MAX + 1];
-	int n = snprintf(aside, sizeof(aside), "%s" ASIDE, name);
-
-	if (n < 0 || (size_t)n >= sizeof(aside) ||
-	    renameat(s->options.dir_fd, name, s->options.dir_fd, aside) < 0)
-		tell(s, SPOOL_LEFT_ALONE, name, error);
-	else
-		tell(s, SPOOL_SET_ASIDE, name, error);
-}
-
-static bool is_aside(const char *name)
-{
-	size_t n = strlen(name);
-
-	return n > strlen(ASIDE) &&
-	       strcmp(name + n - strlen(ASIDE), ASIDE) == 0;
-}
-
-/*
- * Put there when the clock was wrong: it would never be too old. 0 or -errno;
- * the chunk may be there already, under the other name.
- */
-static int make_younger(const struct spool *s, const char *name,
-			struct spool_entry *e, uint64_t now_ms)
-{
-	const int dir = s->options.dir_fd;
-	char younger[SPOOL_NAME_SIZE];
-
-	e->time_ms = now_ms;
-	spool_name(e, younger);
-	return renameat2(dir, name, dir, younger, RENAME_NOREPLACE) < 0 ? -errno
-									: 0;
-}
-
-/* A name of the directory, at the start: it gets the one that it should have */
-static void mend_name(struct spool *s, const char *name, uint64_t now_ms)
-{
-	struct spool_entry e;
-	struct stat st;
-	int r;
-
-	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-	    fstatat(s->options.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    S_ISDIR(st.st_mode) || is_aside(name))
-		return;
-	if (!S_ISREG(st.st_mode)) {
-		tell(s, SPOOL_LEFT_ALONE, name, EINVAL);
-		return;
-	}
-	if (name[0] == '.' && spool_name_parse(name + 1, &e) == 0) {
-		(void)unlinkat(s->options.dir_fd, name, 0);
-		return;
-	}
-	r = spool_name_parse(name, &e);
-	if (r == 0 && e.time_ms > now_ms)
-		r = make_younger(s, name, &e, now_ms);
-	if (r < 0)
-		set_aside(s, name, -r);
-}
+struct taking {
+	struct spool *spool;
+	uint64_t now_ms;
+};
 
 /* What is there now. */
-static int take_name(struct spool *s, const char *name, uint64_t now_ms)
+static int take_name(void *ctx, const char *name)
 {
+	const struct taking *t = ctx;
+	struct spool *s = t->spool;
 	struct spool_entry e;
 	struct stat st;
 	int r;
@@ -171,7 +144,7 @@ static int take_name(struct spool *s, const char *name, uint64_t now_ms)
 	    !S_ISREG(st.st_mode))
 		return 0;
 	s->bytes += (uint64_t)st.st_size;
-	if (spool_name_parse(name, &e) < 0 || e.time_ms > now_ms)
+	if (spool_name_parse(name, &e) < 0 || e.time_ms > t->now_ms)
 		return 0;
 	r = make_place(s);
 	if (r < 0)
@@ -190,34 +163,6 @@ static int by_age(const void *a, const void *b)
 	return memcmp(x->id, y->id, sizeof(x->id));
 }
 
-static int read_directory(struct spool *s, uint64_t now_ms)
-{
-	struct dirent *entry;
-	int fd, r;
-	DIR *dir;
-
-	/* Not a duplicate: that would share its position. */
-	fd = openat(s->options.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	dir = fdopendir(fd);
-	if (dir == NULL) {
-		close_fd(&fd);
-		return -ENOMEM;
-	}
-	/* One after the other: what is renamed may be met under both names. */
-	while ((errno = 0, entry = readdir(dir)) != NULL)
-		mend_name(s, entry->d_name, now_ms);
-	r = -errno;
-	rewinddir(dir);
-	while (r == 0 && (errno = 0, entry = readdir(dir)) != NULL)
-		r = take_name(s, entry->d_name, now_ms);
-	if (r == 0)
-		r = -errno;
-	(void)closedir(dir);
-	return r;
-}
-
 int spool_new(struct spool **ret, const struct spool_options *o,
 	      uint64_t now_ms)
 {
@@ -227,7 +172,11 @@ int spool_new(struct spool **ret, const struct spool_options *o,
 	if (s == NULL)
 		return -ENOMEM;
 	s->options = *o;
-	r = read_directory(s, now_ms);
+	/* First: what is renamed may be met under both names. */
+	r = spool_mend(o, now_ms);
+	if (r == 0)
+		r = spool_names(o->dir_fd, take_name,
+				&(struct taking){s, now_ms});
 	if (r < 0) {
 		spool_free(s);
 		return r;
@@ -384,7 +333,7 @@ void spool_set_aside(struct spool *s, const struct spool_entry *e, int error)
 	/* Somebody has removed it. */
 	if (error == ENOENT)
 		s->bytes -= e->size;
-	set_aside(s, name, error);
+	spool_put_aside(&s->options, name, error);
 	forget(s, place_of(s, e));
 }
 

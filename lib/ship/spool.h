@@ -92,6 +92,12 @@ void spool_set_aside(struct spool *s, const struct spool_entry *e, int error);
 /* Removes what is too old, of all DSNs. */
 void spool_expire(struct spool *s, uint64_t now_ms);
 
+/*
+ * Forgets those of other DSNs than this one whose files are gone: who sends for
+ * that DSN has taken them. Looks for each of them.
+ */
+void spool_forget_taken(struct spool *s, uint64_t dsn);
+
 size_t spool_count(const struct spool *s);
 /* Of all files, those that are set aside too. */
 uint64_t spool_bytes(const struct spool *s);

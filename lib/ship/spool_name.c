@@ -1,5 +1,8 @@
 #include "lib/ship/spool_name.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -67,4 +70,27 @@ void spool_name(const struct spool_entry *e, char ret[SPOOL_NAME_SIZE])
 		(void)snprintf(ret + ID_AT + 2 * i, 3, "%02x", e->id[i]);
 	(void)snprintf(ret + DSN_AT - 1, SPOOL_NAME_SIZE - DSN_AT + 1,
 		       "-%016llx" SUFFIX, (unsigned long long)e->dsn);
+}
+
+int spool_names(int dir_fd, int (*fn)(void *ctx, const char *name), void *ctx)
+{
+	struct dirent *entry;
+	int fd, r = 0;
+	DIR *dir;
+
+	/* Not a duplicate: that would share its position. */
+	fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	dir = fdopendir(fd);
+	if (dir == NULL) {
+		close_fd(&fd);
+		return -ENOMEM;
+	}
+	while (r == 0 && (errno = 0, entry = readdir(dir)) != NULL)
+		r = fn(ctx, entry->d_name);
+	if (r == 0)
+		r = -errno;
+	(void)closedir(dir);
+	return r;
 }

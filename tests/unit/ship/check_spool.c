@@ -230,6 +230,45 @@ START_TEST(what_is_too_old_goes)
 }
 END_TEST
 
+static void remove_file(uint64_t dsn)
+{
+	char name[SPOOL_NAME_SIZE];
+
+	spool_name(spool_oldest(spool, dsn), name);
+	ck_assert_int_eq(unlinkat(dir, name, 0), 0);
+}
+
+START_TEST(what_another_has_taken)
+{
+	for (unsigned int n = 0; n < 3; n++)
+		ck_assert_int_eq(add(n, n == 1 ? MINE : OTHER, 100, NOW_MS), 0);
+	remove_file(OTHER);
+	remove_file(MINE);
+	spool_forget_taken(spool, MINE);
+	check_oldest(OTHER, 2);
+	ck_assert_uint_eq(spool_count(spool), 2);
+	ck_assert_uint_eq(spool_bytes(spool), 200);
+	/* Of one's own it is a loss, told when its turn comes. */
+	ck_assert_uint_eq(spool_oldest(spool, MINE)->id[0], 1);
+	remove_file(OTHER);
+	spool_forget_taken(spool, MINE);
+	ck_assert_ptr_null(spool_oldest(spool, OTHER));
+	ck_assert_uint_eq(spool_count(spool), 1);
+	/* The last of all, behind some that are gone. */
+	spool_remove(spool, spool_oldest(spool, MINE));
+	for (unsigned int n = 3; n < 6; n++)
+		ck_assert_int_eq(add(n, OTHER, 100, NOW_MS), 0);
+	spool_remove(spool, spool_oldest(spool, OTHER));
+	spool_remove(spool, spool_oldest(spool, OTHER));
+	remove_file(OTHER);
+	spool_forget_taken(spool, MINE);
+	ck_assert_uint_eq(spool_count(spool), 0);
+	ck_assert_uint_eq(spool_bytes(spool), 0);
+	for (int i = 0; i < EVENTS; i++)
+		ck_assert_uint_eq(events[i], 0);
+}
+END_TEST
+
 /* They stay in order, and get old, whatever the clock said. */
 START_TEST(a_clock_that_is_set_back)
 {
@@ -497,6 +536,7 @@ Suite *suite(void)
 	tcase_add_test(c, the_oldest_goes_for_bytes);
 	tcase_add_test(c, the_oldest_goes_for_count);
 	tcase_add_test(c, what_is_too_old_goes);
+	tcase_add_test(c, what_another_has_taken);
 	tcase_add_test(c, a_clock_that_is_set_back);
 	tcase_add_test(c, what_is_no_entry_is_set_aside);
 	tcase_add_test(c, entries_that_are_not_right);
