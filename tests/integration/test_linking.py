@@ -99,7 +99,8 @@ def c_app(play, *wrapper):
     play.start_app([*wrapper, exe])
 
     def transactions():
-        return [json.loads(line) for line in play.app.stdout.splitlines()
+        # What stands behind the last line's end is not all of it yet.
+        return [json.loads(line) for line in play.app.stdout.split('\n')[:-1]
                 if line.startswith('{')]
     return transactions
 
