@@ -1,6 +1,5 @@
 #include "daemon/spool_part.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -98,33 +97,38 @@ static int open_part(int dir_fd, const char *name)
 		      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+struct expiry {
+	int dir_fd;
+	uint64_t before_ms;
+	size_t n; /* that were removed */
+};
+
+static int expire_part(void *ctx, const char *name)
+{
+	struct expiry *x = ctx;
+	int part = is_part_name(name) ? open_part(x->dir_fd, name) : -1;
+
+	if (part >= 0)
+		x->n += for_each_entry(part, remove_old, &x->before_ms);
+	close_fd(&part);
+	return 0;
+}
+
 static void expire_parts(int dir_fd, uint64_t age_s)
 {
 	const uint64_t now_ms = clock_wall_ns() / NS_PER_MS;
 	const uint64_t age_ms =
 		(age_s != 0 ? age_s : SPOOL_AGE_DEFAULT_S) * 1000 + GRACE_MS;
-	uint64_t before_ms = now_ms > age_ms ? now_ms - age_ms : 0;
-	const int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-	size_t n = 0;
+	struct expiry x = {
+		.dir_fd = dir_fd,
+		.before_ms = now_ms > age_ms ? now_ms - age_ms : 0,
+	};
 
-	if (dir == NULL)
-		return;
-	while ((entry = readdir(dir)) != NULL) {
-		int part = is_part_name(entry->d_name)
-				   ? open_part(dir_fd, entry->d_name)
-				   : -1;
-
-		if (part >= 0)
-			n += for_each_entry(part, remove_old, &before_ms);
-		close_fd(&part);
-	}
-	(void)closedir(dir);
-	if (n > 0)
+	(void)!spool_names(dir_fd, expire_part, &x);
+	if (x.n > 0)
 		log_warning("spool: %zu chunk%s of other DSNs: too old, and "
 			    "removed",
-			    n, n == 1 ? "" : "s");
+			    x.n, x.n == 1 ? "" : "s");
 }
 
 int spool_part_open(int dir_fd, const struct msg_init *init)
