@@ -171,10 +171,10 @@ bool process_glance(int32_t pid, struct process_glance *ret)
 }
 
 /*
- * Goes through the threads of a process until found(state) is true of one;
- * that one's number, or 0.
+ * Goes through the threads of a process until found() is true of one; that
+ * one's number, or 0.
  */
-static int32_t find_thread(int32_t pid, bool (*found)(char state))
+static int32_t find_thread(int32_t pid, bool (*found)(int32_t tid, char state))
 {
 	struct stat_fields stat;
 	struct dirent *entry;
@@ -188,7 +188,8 @@ static int32_t find_thread(int32_t pid, bool (*found)(char state))
 		long tid = strtol(entry->d_name, NULL, 10);
 
 		if (tid > 0 && tid <= INT32_MAX &&
-		    read_stat((int32_t)tid, &stat) && found(stat.state))
+		    read_stat((int32_t)tid, &stat) &&
+		    found((int32_t)tid, stat.state))
 			ret = (int32_t)tid;
 	}
 	if (dir != NULL)
@@ -196,8 +197,9 @@ static int32_t find_thread(int32_t pid, bool (*found)(char state))
 	return ret;
 }
 
-static bool is_running(char state)
+static bool is_running(int32_t tid, char state)
 {
+	(void)tid;
 	return state == 'R';
 }
 
@@ -206,8 +208,41 @@ bool process_is_running(int32_t pid)
 	return find_thread(pid, is_running) != 0;
 }
 
-static bool is_living(char state)
+/*
+ * The call's number is of proc_pid_syscall() in fs/proc/base.c: -1 for who
+ * waits for a page of its own.
+ */
+static bool reads_memory(int32_t tid, char state)
 {
+	char text[PROCESS_FILE_MAX];
+	long call;
+
+	/* One that is stopped may have done what it last called for. */
+	if ((state != 'S' && state != 'D') ||
+	    !read_file(tid, "syscall", text) || sscanf(text, "%ld", &call) != 1)
+		return false;
+	return call == SYS_process_vm_readv || call == SYS_pread64;
+}
+
+bool process_reads_memory(int32_t pid)
+{
+	return find_thread(pid, reads_memory) != 0;
+}
+
+static bool is_stopped(int32_t tid, char state)
+{
+	(void)tid;
+	return state == 'T' || state == 't';
+}
+
+bool process_is_stopped(int32_t pid)
+{
+	return find_thread(pid, is_stopped) != 0;
+}
+
+static bool is_living(int32_t tid, char state)
+{
+	(void)tid;
 	return state != 'Z' && state != 'X';
 }
 

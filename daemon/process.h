@@ -56,6 +56,15 @@ bool process_is_alive(int pidfd);
 /* True if a thread of it computes, or waits for nothing but a processor. */
 bool process_is_running(int32_t pid);
 
+/* True if a signal or a tracer has stopped a thread of it. */
+bool process_is_stopped(int32_t pid);
+
+/*
+ * True if a thread of it sleeps in a call that reads another process's memory,
+ * or a file of it in /proc.
+ */
+bool process_reads_memory(int32_t pid);
+
 /*
  * A thread of pid that has not exited: as a rule pid itself. What the threads
  * share is in that one's files of /proc, and not in those of a leader that has

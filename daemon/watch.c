@@ -2,8 +2,6 @@
  * Is capture alive? It shows its heartbeat in a page (daemon/heartbeat.h), and
  * what it is about to touch, so that who makes it hang is left out.
  */
-#include <sys/wait.h>
-
 #include "daemon/broker.h"
 #include "daemon/process.h"
 #include "lib/base/clock.h"
@@ -16,27 +14,19 @@
 #define LOOK_NS	  (50 * NS_PER_MS)
 #define LOOKS_MIN 8
 
-/* A capture that has no beat, and does not sleep, has gone wrong after this. */
-#define BUSY_NS (10 * NS_PER_SEC)
-
-static bool is_stopped(int32_t pid)
-{
-	siginfo_t info = {0};
-
-	/* waitid leaves the state to be seen again; WSTOPPED needs no ptrace.
-	 */
-	return waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG | WNOWAIT) ==
-		       0 &&
-	       info.si_pid == pid;
-}
+/*
+ * A capture whose beat is old and that is not seen to wait for a target has
+ * gone wrong after this: until then it waits for a processor, or for a page of
+ * its own from a disk that does not answer, and that is no target's fault.
+ */
+#define WRONG_NS (10 * NS_PER_SEC)
 
 /*
  * Is the beat old, and were we there to see it grow old? Where the machine
  * stood still, or kept us from a processor, it did so to capture: nothing is
- * known before we have looked a number of times. The same if capture has
- * something to do: who hangs in a read sleeps.
+ * known before we have looked a number of times.
  */
-static bool heartbeat_is_lost(struct broker *b, uint64_t now)
+static bool heartbeat_is_old(struct broker *b, uint64_t now)
 {
 	uint64_t beat = max_u64(
 		__atomic_load_n(&b->heartbeat->beat.time_ns, __ATOMIC_RELAXED),
@@ -51,26 +41,27 @@ static bool heartbeat_is_lost(struct broker *b, uint64_t now)
 		b->beat_looks++;
 		b->beat_look_ns = now;
 	}
-	if (now <= beat || now - beat < HEARTBEAT_DEAD_MS * NS_PER_MS ||
-	    b->beat_looks < LOOKS_MIN)
-		return false;
-	return now - beat >= BUSY_NS || !process_is_running(b->capture.pid);
+	return now > beat && now - beat >= HEARTBEAT_DEAD_MS * NS_PER_MS &&
+	       b->beat_looks >= LOOKS_MIN;
 }
 
 void watch_heartbeat(struct broker *b)
 {
-	uint64_t now = clock_mono_ns();
+	const uint64_t now = clock_mono_ns();
 	uint32_t touching;
+	bool stopped;
 
 	if (b->capture.pid == 0 || b->capture_done ||
-	    b->capture.killed_ns != 0 || !heartbeat_is_lost(b, now))
+	    b->capture.killed_ns != 0 || !heartbeat_is_old(b, now))
+		return;
+	stopped = process_is_stopped(b->capture.pid);
+	if (!stopped && !process_reads_memory(b->capture.pid) &&
+	    now - b->last_beat_ns < WRONG_NS)
 		return;
 	touching = (uint32_t)__atomic_load_n(&b->heartbeat->beat.touching,
 					     __ATOMIC_RELAXED);
-	/* Stopped by somebody's SIGSTOP: no target's fault. */
-	if (is_stopped(b->capture.pid))
-		touching = 0;
-	if (touching != 0)
+	/* By a signal or a debugger: no target's fault. */
+	if (touching != 0 && !stopped)
 		targets_capture_died(b, touching);
 	child_fail(&b->capture, "shows no heartbeat");
 	b->capture.is_silent = true;
