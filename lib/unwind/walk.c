@@ -1,5 +1,7 @@
 #include "lib/unwind/walk.h"
 
+#include <dwarf.h>
+
 #include "lib/unwind/walk_steps.h"
 
 /*
@@ -234,24 +236,51 @@ static enum expr_result restore(struct walk *w, const struct rows *rows,
 	return EXPR_UNREADABLE;
 }
 
+/*
+ * gcc keeps the caller's frame pointer where its own points to, when it aligns
+ * a stack, and says so up to the end: after it has restored that, and with it
+ * the other registers, for "lea -8(%r10),%rsp" and "ret". Then it points into
+ * no frame of this function.
+ */
+static bool has_restored(const struct rows *rows, const struct full_rule *full,
+			 const struct frame_regs *regs, uint64_t cfa)
+{
+	const struct reg_rule *rule = &full->regs[FP];
+	const struct expr_op *op;
+
+	if (rule->kind != REG_SAVED_EXPR || rule->n_ops != 2 ||
+	    !(regs->known & BIT(FP)))
+		return false;
+	/* In front of it the CFA is pushed, which it does not use. */
+	op = &rows->ops[rule->ops + 1];
+	return op->op == DW_OP_bregx && op->reg == FP && op->value == 0 &&
+	       (regs->r[FP] < regs->r[SP] || regs->r[FP] >= cfa);
+}
+
 static enum unwind_end step_full(struct walk *w, struct walk_frame *f,
 				 const struct rows *rows,
 				 const struct full_rule *full)
 {
+	static const struct reg_rule same = {.kind = REG_SAME};
 	/* The pc that expressions see is the one that the rule was found by. */
 	struct frame_regs old = f->regs;
 	struct frame_regs new = {0};
 	uint64_t sp = old.r[SP];
 	enum expr_result r;
 	uint64_t cfa = 0;
+	bool restored;
 
 	r = expr_eval(rows->ops + full->cfa_ops, full->cfa_n_ops, &old,
 		      &w->stack, 0, &w->top, &w->missing, &cfa);
 	if (r)
 		return end_of_expr(w, f, r);
+	restored = has_restored(rows, full, &old, cfa);
 	for (unsigned int reg = 0; reg < CPU_DWARF_REGS; reg++) {
-		r = restore(w, rows, &old, cfa, &full->regs[reg], reg,
-			    &new.r[reg]);
+		const struct reg_rule *rule = &full->regs[reg];
+
+		if (restored && rule->kind == REG_SAVED_EXPR)
+			rule = &same;
+		r = restore(w, rows, &old, cfa, rule, reg, &new.r[reg]);
 		if (r == EXPR_OK)
 			new.known |= BIT(reg);
 		else if (reg == RA)

@@ -15,6 +15,9 @@ import subprocess
 SIGRETURN = bytes.fromhex('48c7c00f0000000f05')
 # ror $0x11,%r8: glibc's longjmp makes a pointer of what setjmp has kept
 UNMANGLE = bytes.fromhex('49c1c811')
+# lea -8(%r10),%rsp, or by another register: gcc's way out of a frame that it has
+# aligned
+REALIGNED = re.compile(rb'[\x48\x49]\x8d[\x60-\x67]\xf8', re.S)
 
 PT_LOAD, PT_GNU_EH_FRAME = 1, 0x6474e550
 
@@ -207,12 +210,19 @@ def kept_rule(ours, theirs):
         ours.frames[0].at in row_starts(ours.frames[0].module)
 
 
+def realigned(ours, theirs):
+    """gcc says of the end of a function that aligns its stack that the
+    caller's frame pointer is where its own points to; there it is the
+    caller's again. They lose that caller, or more."""
+    return bool(REALIGNED.search(file_bytes(ours.frames[0], 4, before=16)))
+
+
 RULES = {
     'libunwind': (vdso, no_search_table, shifted_segments,
                   only_debug_frame, in_longjmp, trampoline, planted, beyond_code,
-                  stub, made_code, another_stack, kept_rule),
+                  stub, made_code, another_stack, realigned, kept_rule),
     'libdwfl': (trampoline, planted, beyond_code, lost_rbx, stub, made_code,
-                another_stack),
+                another_stack, realigned),
 }
 
 

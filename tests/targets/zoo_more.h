@@ -127,6 +127,65 @@ static void coroutine(void)
 	AFTER_CALL();
 }
 
+/*
+ * gcc's way out of a function that aligns its stack, with gcc's CFI: that the
+ * caller's frame pointer is where the register points to, though it is in the
+ * register again. It faults there.
+ */
+__asm__(".text\n"
+	".type zoo_realigned, @function\n"
+	"zoo_realigned:\n"
+	".cfi_startproc\n"
+	"	leaq 8(%rsp), %r10\n"
+	".cfi_def_cfa r10, 0\n"
+	"	andq $-64, %rsp\n"
+	"	pushq -8(%r10)\n"
+	"	pushq %rbp\n"
+	"	movq %rsp, %rbp\n"
+	".cfi_escape 0x10, 6, 2, 0x76, 0\n" /* rbp at rbp */
+	"	popq %rbp\n"
+	"	movl $0, 0\n"
+	"	leaq -8(%r10), %rsp\n"
+	".cfi_def_cfa rsp, 8\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size zoo_realigned, . - zoo_realigned\n");
+void zoo_realigned(void);
+
+static void on_realigned(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *u = context;
+
+	(void)sig, (void)info;
+	push(((uintptr_t *)u->uc_mcontext.gregs[REG_R10])[-1]);
+	push((uintptr_t)u->uc_mcontext.gregs[REG_RIP] + 1);
+	wait_here();
+	AFTER_CALL();
+	depth--;
+}
+
+/* Each of these has a frame pointer, and is lost without the one below. */
+static NOINLINE void framed_array(int n)
+{
+	volatile char array[n + 1];
+
+	ENTER();
+	array[n] = 1;
+	if (n > 0)
+		framed_array(n - 1);
+	else
+		zoo_realigned();
+	LEAVE();
+}
+
+static void realigned(void)
+{
+	ENTER();
+	handle(SIGSEGV, 0, (void *)on_realigned);
+	framed_array(3);
+	LEAVE();
+}
+
 /* Hand-written code without CFI. */
 __asm__(".text\n"
 	".type zoo_with_frame, @function\n"
