@@ -18,8 +18,12 @@ SEED = 1
 
 # Whose stacks need not end at their root: musl's code has no CFI, libgcc's has
 # none that holds while an exception's handler is installed, nor have lazy
-# bindings in node's PLT.
-NO_ROOT = ('zoo_musl', 'zoo_musl_static', 'zoo_throw', 'node')
+# bindings in node's PLT, what HotSpot compiles, and Go's scheduler.
+NO_ROOT = ('zoo_musl', 'zoo_musl_static', 'zoo_throw', 'node', 'java',
+           'loop_java', 'go', 'loop_go')
+
+# Stops of threads that wait, which have been looked at before.
+WAITS = 150
 
 
 class Differ(unittest.TestCase):
@@ -43,9 +47,21 @@ class Differ(unittest.TestCase):
                       'zoo_lazy'], stops=3000, steps=6000)
 
     def test_real_programs(self):
-        # What takes a compiler, a database or a service is for make soak.
+        # Compilers of their own have only those who have them; a database is
+        # for make soak.
         self.compare(['python3', 'perl', 'bash', 'redis', 'xz', 'cc1plus',
-                      'node'])
+                      'node', 'hexyl', 'go', 'rust', 'rust_v0',
+                      'java'])
+
+    def test_loops_of_events(self):
+        """Threads that wait: the same stacks without a stop as with one."""
+        names = differ.installed(['nginx', 'redis', *differ.loops.LOOPS])
+        for name in names:
+            sums = differ.run(differ.programs()[name][1], WAITS, SEED, 0,
+                              n_blocked=WAITS)
+            differ.report(name, sums)
+            self.assertEqual(sums.unexplained, [], name)
+            self.assertGreaterEqual(sums.blocked, WAITS, name)
 
 
 def line(ours, end, theirs, module='/usr/bin/env'):

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "lib/base/buf.h"
 #include "tests/unit/suite.h"
@@ -29,9 +30,11 @@ __asm__(".text\n"
 	".cfi_offset rip, -8\n.cfi_offset rbp, -16\n"
 	"call keeps\nkept: call loses\nlost_by_keeps: nop\n.cfi_endproc\n"
 	"root:\n.cfi_startproc\n.cfi_undefined rip\n"
-	"call keeps\nrooted: nop\n.cfi_endproc\n");
+	"call keeps\nrooted: nop\n"
+	"call *%rax\nrooted_by_pointer: nop\n.cfi_endproc\n");
 extern const uint8_t loses[], lost[], kept_by_loses[];
 extern const uint8_t keeps[], kept[], lost_by_keeps[], rooted[];
+extern const uint8_t rooted_by_pointer[];
 
 static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
@@ -48,6 +51,10 @@ static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 static const struct unwind_files files = {.image = image};
 static const struct unwind_cache_options options = {.max_bytes = 16u << 20};
 
+/* Code in no file, as if it had been made by the program. */
+#define MADE_BYTES 4096
+static uint8_t *made;
+
 static struct unwind_cache *cache;
 static struct unwind_space *space;
 static struct record_sample *sample;
@@ -61,9 +68,13 @@ static uint64_t word_of(const uint8_t *code)
 
 static void set_up(void)
 {
-	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	struct buf text;
+	int fd;
 
+	made = mmap(NULL, MADE_BYTES, PROT_READ | PROT_EXEC,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(made, MAP_FAILED);
+	fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	buf_init(&text, MAPS_BYTES_MAX);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(buf_read_fd(&text, fd), 0);
@@ -87,6 +98,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
+	(void)munmap(made, MADE_BYTES);
 	free(sample);
 	unwind_space_free(space);
 	unwind_cache_free(cache);
@@ -120,6 +132,23 @@ START_TEST(test_found)
 	/* The words of 128 KiB, and two candidates. */
 	ck_assert_uint_gt(out.searched, 4 * 16384);
 	ck_assert_uint_lt(out.searched, 4 * 16384 + 256);
+}
+END_TEST
+
+/*
+ * Code that was made at run time, whose calls cannot be read, is no worse a
+ * caller than one further up that calls by a pointer: its frame is kept.
+ */
+START_TEST(test_made_code)
+{
+	sample->regs[SAMPLE_X86_64_RIP] = word_of(keeps);
+	put(20, STACK + 30 * 8, made + 16);
+	put(30, 0, rooted_by_pointer);
+	walk();
+	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
+	ck_assert_uint_eq(out.n, 3);
+	ck_assert_uint_eq(out.frames[1].addr, word_of(made + 16));
+	ck_assert_uint_eq(out.frames[2].addr, word_of(rooted_by_pointer));
 }
 END_TEST
 
@@ -183,6 +212,7 @@ Suite *suite(void)
 
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, test_found);
+	tcase_add_test(tc, test_made_code);
 	tcase_add_test(tc, test_every_frame);
 	tcase_add_test(tc, test_long_ways);
 	tcase_add_test(tc, test_far_ways);

@@ -1,0 +1,226 @@
+"""Programs that wait most of the time: loops of events, by the libraries that
+servers are made of, whose callers keep frame pointers and whose callers do not.
+
+A thread that waits is sampled without a stop, by stack pointer and pc alone:
+tests/oracle/differ.c compares that with its stack at a stop a moment later.
+"""
+
+import pathlib
+import subprocess
+import sys
+
+# Callbacks at several depths, some of which wait themselves, on variable frames
+# (which need a frame pointer in any case) and on fixed ones; by a loop in the
+# main thread and one in another. argv[1]: who has one, is not asked.
+COMMON = r'''
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#define NOINLINE __attribute__((noinline))
+static volatile unsigned long sum;
+NOINLINE static void rest(int us)
+{
+	struct timespec t = {.tv_nsec = us * 1000};
+	nanosleep(&t, NULL);
+	sum++;
+}
+NOINLINE static void fixed(int n)
+{
+	char text[64];
+	if (n > 0)
+		fixed(n - 1);
+	else
+		rest(300);
+	sum += (unsigned long)snprintf(text, sizeof(text), "%d", n);
+}
+NOINLINE static void varied(int n)
+{
+	volatile char room[n * 24 + 1];
+	room[n] = 1;
+	if (n > 0)
+		varied(n - 1);
+	else
+		fixed(2);
+	sum += room[n];
+}
+static int compare(const void *a, const void *b)
+{
+	if (sum++ % 16 == 0)
+		rest(200);
+	return memcmp(a, b, 1);
+}
+NOINLINE static void work(int n)
+{
+	char text[] = "looping";
+	switch (n % 4) {
+	case 0:
+		fixed(n % 7);
+		break;
+	case 1:
+		varied(n % 5);
+		break;
+	case 2:
+		qsort(text, sizeof(text), 1, compare);
+		break;
+	}
+	sum++;
+}
+static void *loop(void *arg);
+NOINLINE static void start(int n)
+{
+	volatile char room[n + 1];
+	room[n] = 1;
+	if (n > 2)
+		start(n - 1);
+	else
+		loop(NULL);
+	sum += room[n];
+}
+int main(void)
+{
+	pthread_t t;
+	pthread_create(&t, NULL, loop, NULL);
+	puts("ready");
+	fflush(stdout);
+	start(6);
+}
+'''
+
+EV = '#include <ev.h>\n' + COMMON + r'''
+static void on_timer(struct ev_loop *l, ev_timer *w, int events)
+{
+	static int n;
+	(void)l, (void)w, (void)events;
+	work(n++);
+}
+static void *loop(void *arg)
+{
+	struct ev_loop *l = ev_loop_new(0);
+	ev_timer t;
+	ev_timer_init(&t, on_timer, 0.001, 0.001);
+	ev_timer_start(l, &t);
+	ev_run(l, 0);
+	return arg;
+}
+'''
+
+# With its threads, which wait for work.
+UV = '#include <uv.h>\n' + COMMON + r'''
+static void on_work(uv_work_t *w) { (void)w; work((int)sum); }
+static void on_timer(uv_timer_t *t)
+{
+	static int n;
+	static uv_work_t works[64];
+	work(n++);
+	if (n % 8 == 0 && t->data)
+		uv_queue_work(t->loop, &works[n / 8 % 64], on_work, NULL);
+}
+static void *loop(void *arg)
+{
+	static char main_loop;
+	uv_loop_t *l = malloc(sizeof(*l));
+	uv_timer_t t;
+	uv_loop_init(l);
+	uv_timer_init(l, &t);
+	t.data = __sync_lock_test_and_set(&main_loop, 1) ? NULL : l;
+	uv_timer_start(&t, on_timer, 1, 1);
+	uv_run(l, UV_RUN_DEFAULT);
+	return arg;
+}
+'''
+
+ASYNC = '''
+import asyncio
+async def f(n):
+    await asyncio.sleep(0.001)
+    if n: await f(n - 1)
+async def main():
+    print("ready", flush=True)
+    while True: await asyncio.gather(*(f(i) for i in range(5)))
+asyncio.run(main())
+'''
+
+NODE = '''
+const fs = require('fs'), http = require('http');
+const server = http.createServer((q, s) => s.end('x'.repeat(100)));
+server.listen(0, '127.0.0.1', () => { console.log('ready');
+  const get = () => http.get({port: server.address().port}, (r) => {
+    r.resume(); r.on('end', () => setTimeout(get, 2)); });
+  get(); });
+setInterval(() => fs.readFile('/proc/self/stat', () => {}), 3);
+'''
+
+GO = '''package main
+import ("bufio"; "fmt"; "net"; "time")
+func serve(c net.Conn) { r := bufio.NewReader(c)
+  for { l, e := r.ReadString('\\n'); if e != nil { return }
+    fmt.Fprint(c, l) } }
+func main() { l, _ := net.Listen("tcp", "127.0.0.1:0")
+  go func() { for { c, _ := l.Accept(); go serve(c) } }()
+  c, _ := net.Dial("tcp", l.Addr().String()); r := bufio.NewReader(c)
+  fmt.Println("ready")
+  for { fmt.Fprintln(c, "a line"); r.ReadString('\\n')
+    time.Sleep(time.Millisecond) } }
+'''
+
+JAVA = '''import java.nio.*; import java.nio.channels.*; import java.net.*;
+public class Loop { public static void main(String[] a) throws Exception {
+Selector s = Selector.open(); ServerSocketChannel l = ServerSocketChannel.open();
+l.bind(new InetSocketAddress("127.0.0.1", 0)); l.configureBlocking(false);
+l.register(s, SelectionKey.OP_ACCEPT);
+int port = ((InetSocketAddress) l.getLocalAddress()).getPort();
+Thread t = new Thread(() -> { try { for (;;) { new Socket("127.0.0.1", port)
+.close(); Thread.sleep(2); } } catch (Exception e) { } }); t.start();
+System.out.println("ready"); for (;;) { s.select(5);
+for (SelectionKey k : s.selectedKeys()) { SocketChannel c = l.accept();
+if (c != null) c.close(); } s.selectedKeys().clear(); } } }
+'''
+
+
+def ready(r, *argv):
+    """Starts a program that says so when it is in its loop."""
+    pid = r.start(*argv, stdout=subprocess.PIPE)
+    r.processes[-1].stdout.readline()
+    return pid
+
+
+def compiled(library, source, flag):
+    def start(r):
+        r.compile('gcc', '-O2', '-w', flag, '-o', 'loop', r.write('loop.c',
+                                                                  source),
+                  '-pthread', f'-l{library}')
+        return ready(r, r.dir / 'loop')
+    return start
+
+
+def go(r):
+    r.compile('go', 'build', '-o', 'loop', r.write('loop.go', GO))
+    return ready(r, r.dir / 'loop')
+
+
+def java(r):
+    r.write('Loop.java', JAVA)
+    r.compile('javac', 'Loop.java')
+    return ready(r, 'java', '-Xmx64m', '-cp', r.dir, 'Loop')
+
+
+def has(header):
+    """A command that is there, or one that is not."""
+    return sys.executable if pathlib.Path('/usr/include', header).exists() \
+        else f'/usr/include/{header}'
+
+
+# As differ.REAL: {name: (command that has to be there, start)}.
+LOOPS = {
+    'loop_ev': (has('ev.h'), compiled('ev', EV, '-fomit-frame-pointer')),
+    'loop_ev_fp': (has('ev.h'), compiled('ev', EV, '-fno-omit-frame-pointer')),
+    'loop_uv': (has('uv.h'), compiled('uv', UV, '-fomit-frame-pointer')),
+    'loop_uv_fp': (has('uv.h'), compiled('uv', UV, '-fno-omit-frame-pointer')),
+    'loop_python': ('/usr/bin/python3',
+                    lambda r: ready(r, '/usr/bin/python3', '-c', ASYNC)),
+    'loop_node': ('node', lambda r: ready(r, 'node', '-e', NODE)),
+    'loop_go': ('go', go),
+    'loop_java': ('javac', java),
+}
