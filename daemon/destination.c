@@ -93,3 +93,21 @@ const struct reports_item *destination_report(struct destination *d,
 		return NULL;
 	return &d->item;
 }
+
+uint64_t destination_limit_ns(const struct destination *d,
+			      enum envelope_kind kind)
+{
+	static const enum ratelimit_category of_v1[] = {
+		RATELIMIT_TRANSACTION,
+		RATELIMIT_SPAN,
+		RATELIMIT_PROFILE,
+	};
+	uint64_t until_ns = 0;
+
+	if (kind == ENVELOPE_CHUNK)
+		return ratelimit_until(&d->limits, RATELIMIT_PROFILE_CHUNK);
+	for (size_t i = 0; i < array_size(of_v1); i++)
+		until_ns = max_u64(until_ns,
+				   ratelimit_until(&d->limits, of_v1[i]));
+	return until_ns;
+}

@@ -54,6 +54,10 @@ enum verdict destination_take(struct destination *d,
 const struct reports_item *destination_report(struct destination *d,
 					      uint64_t due_ns);
 
+/* Until when the server takes none of that kind; 0: there is no limit. */
+uint64_t destination_limit_ns(const struct destination *d,
+			      enum envelope_kind kind);
+
 /* Not to be tried at that time: it did not answer. */
 static inline bool destination_rests(const struct destination *d,
 				     uint64_t time_ns)

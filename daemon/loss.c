@@ -46,27 +46,38 @@ static enum client_report_reason report_reason(uint32_t reason)
 	return CLIENT_REPORT_INTERNAL_SDK_ERROR;
 }
 
+static void tell(struct ship *s, uint32_t kind, uint32_t reason)
+{
+	uint64_t *quantity = &s->untold.quantity[kind][reason];
+	const struct msg_lost m = {
+		.h = MSG_HEADER(MSG_LOST, msg_lost),
+		.quantity = *quantity,
+		.reason = reason,
+		.kind = kind,
+	};
+
+	if (m.quantity == 0 || s->child.fd < 0)
+		return;
+	*quantity = 0;
+	child_send(&s->child, &m, sizeof(m), NULL, 0);
+}
+
 void loss_tell(struct ship *s)
 {
-	for (uint32_t i = 0; i < CLIENT_REPORT_REASON_N; i++) {
-		const struct msg_lost m = {
-			.h = MSG_HEADER(MSG_LOST, msg_lost),
-			.quantity = s->untold.quantity[i],
-			.reason = i,
-		};
-
-		if (m.quantity == 0 || s->child.fd < 0)
-			continue;
-		s->untold.quantity[i] = 0;
-		child_send(&s->child, &m, sizeof(m), NULL, 0);
-	}
+	for (uint32_t kind = 0; kind < ENVELOPE_KIND_N; kind++)
+		for (uint32_t i = 0; i < CLIENT_REPORT_REASON_N; i++)
+			tell(s, kind, i);
 }
 
 void loss_count(struct instance *i, uint32_t reason)
 {
+	const enum envelope_kind kind = i->broker->options.transaction != NULL
+						? ENVELOPE_V1
+						: ENVELOPE_CHUNK;
+
 	i->past.chunks.discarded[reason]++;
-	if (i->ship->dsn[0] == '\0' || i->broker->options.transaction != NULL)
+	if (i->ship->dsn[0] == '\0')
 		return;
-	i->ship->untold.quantity[report_reason(reason)]++;
+	i->ship->untold.quantity[kind][report_reason(reason)]++;
 	loss_tell(i->ship);
 }

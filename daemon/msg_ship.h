@@ -70,14 +70,14 @@ struct msg_envelope_done {
 };
 
 /*
- * Chunks that were lost before they were envelopes, or on their way to ship:
- * the server is told of them. ship knows of its own.
+ * Chunks and V1 profiles that were lost before they were envelopes, or on their
+ * way to ship: the server is told of them. ship knows of its own.
  */
 struct msg_lost {
 	struct msg_header h;
 	uint64_t quantity; /* > 0 */
 	uint32_t reason;   /* enum client_report_reason */
-	uint32_t reserved;
+	uint32_t kind;	   /* enum envelope_kind */
 };
 
 /*

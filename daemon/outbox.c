@@ -33,17 +33,17 @@ void outbox_set_dsn(struct outbox *o, const struct dsn *dsn,
 		spooled_set_dsn(&o->spooled, dsn);
 }
 
-void outbox_lost(struct outbox *o, enum client_report_reason reason, uint64_t n)
+void outbox_lost(struct outbox *o, enum envelope_kind kind,
+		 enum client_report_reason reason, uint64_t n)
 {
-	reports_count(&o->to.reports, reason, n);
+	reports_count(&o->to.reports, kind, reason, n);
 }
 
-/* The end of s, which the server is told of if it is a chunk. */
+/* The end of s, which the server is told of. */
 static void lose(struct outbox *o, struct sending *s, enum ship_result result,
 		 enum client_report_reason reason)
 {
-	if (s->package.transaction_size == 0)
-		outbox_lost(o, reason, 1);
+	outbox_lost(o, package_kind(&s->package), reason, 1);
 	o->done(s, result);
 }
 
@@ -131,14 +131,7 @@ static bool is_busy(const struct outbox *o)
 
 static bool is_limited(const struct outbox *o, const struct package *p)
 {
-	const struct ratelimit *limits = &o->to.limits;
-	const uint64_t now_ns = clock_boot_ns();
-
-	if (p->transaction_size == 0)
-		return ratelimit_active(limits, RATELIMIT_PROFILE_CHUNK,
-					now_ns);
-	return ratelimit_active(limits, RATELIMIT_PROFILE, now_ns) ||
-	       ratelimit_active(limits, RATELIMIT_TRANSACTION, now_ns);
+	return destination_limit_ns(&o->to, package_kind(p)) > clock_boot_ns();
 }
 
 /* Starts to send the next of the queue that may be sent. */
@@ -173,12 +166,13 @@ static void send_queued(struct outbox *o)
 	}
 }
 
-static void send_spooled(struct outbox *o)
+static void send_spooled(struct outbox *o, enum envelope_kind kind)
 {
 	const struct reports_item *report =
 		destination_report(&o->to, reports_ride_ns(&o->to.reports));
 
-	if (!spooled_give(&o->spooled, o->to.compression, report, &o->body))
+	if (!spooled_give(&o->spooled, kind, o->to.compression, report,
+			  &o->body))
 		reports_failed(&o->to.reports);
 	else if (post_body(o) < 0)
 		spooled_answered(&o->spooled, VERDICT_NONE);
@@ -291,12 +285,12 @@ static bool is_over(const struct outbox *o)
 		(!is_busy(o) && destination_rests(&o->to, o->finish_ns)));
 }
 
-static uint64_t spool_due_ns(const struct outbox *o)
+static uint64_t spool_due_ns(const struct outbox *o, enum envelope_kind kind)
 {
 	if (!o->to.has_dsn || o->finish_ns != 0)
 		return UINT64_MAX;
-	return max_u64(spooled_due_ns(&o->spooled),
-		       ratelimit_until(&o->to.limits, RATELIMIT_PROFILE_CHUNK));
+	return max_u64(spooled_due_ns(&o->spooled, kind),
+		       destination_limit_ns(&o->to, kind));
 }
 
 /* The last one does not wait for its time, nor for a server that is silent. */
@@ -336,8 +330,12 @@ void outbox_step(struct outbox *o)
 		send_queued(o);
 	if (may_send(o) && report_due_ns(o) <= clock_boot_ns())
 		send_report(o);
-	if (may_send(o) && spool_due_ns(o) <= clock_boot_ns())
-		send_spooled(o);
+	for (int i = 0; i < ENVELOPE_KIND_N; i++) {
+		const enum envelope_kind kind = (enum envelope_kind)i;
+
+		if (may_send(o) && spool_due_ns(o, kind) <= clock_boot_ns())
+			send_spooled(o, kind);
+	}
 }
 
 int outbox_wait_ms(const struct outbox *o)
@@ -346,7 +344,10 @@ int outbox_wait_ms(const struct outbox *o)
 	uint64_t due_ns = UINT64_MAX;
 
 	if (!is_busy(o)) {
-		due_ns = min_u64(spool_due_ns(o), report_due_ns(o));
+		due_ns = report_due_ns(o);
+		for (int i = 0; i < ENVELOPE_KIND_N; i++)
+			due_ns = min_u64(
+				due_ns, spool_due_ns(o, (enum envelope_kind)i));
 		if (o->waiting.n > 0)
 			due_ns = now_ns;
 		if (o->to.backoff.failures > 0)

@@ -57,9 +57,9 @@ void outbox_init(struct outbox *o, struct transport *transport, outbox_fn done);
 /* Ends what is under way, without a word to done. */
 void outbox_fini(struct outbox *o);
 
-/* So many chunks were lost before they came here: they are told of. */
-void outbox_lost(struct outbox *o, enum client_report_reason reason,
-		 uint64_t n);
+/* So many were lost before they came here: they are told of. */
+void outbox_lost(struct outbox *o, enum envelope_kind kind,
+		 enum client_report_reason reason, uint64_t n);
 
 /*
  * Where to; NULL: nowhere, envelopes end with SHIP_NOTHING. Lifts limits, but

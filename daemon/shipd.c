@@ -11,21 +11,18 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "daemon/certificates.h"
-#include "daemon/chance.h"
 #include "daemon/child.h"
-#include "daemon/id.h"
 #include "daemon/log.h"
 #include "daemon/outbox.h"
 #include "daemon/privileges.h"
 #include "daemon/probe.h"
 #include "daemon/sandbox.h"
+#include "daemon/sending.h"
 #include "daemon/spool_part.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
-#include "proto/chunk_v2.h"
 #include "proto/sdk.h"
 
 /* Sentry's SDKs do not wait longer for a server either. */
@@ -35,8 +32,6 @@
 /* The broker is gone, and did not say how long: the SDKs' shutdown_timeout. */
 #define SHUTDOWN_NS (2 * NS_PER_SEC)
 
-#define NO_LATER_CHANGE (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
-
 static struct outbox outbox;
 static struct transport *transport;
 static uint64_t last_seq;
@@ -45,12 +40,6 @@ static void die(const char *what, int error)
 {
 	log_error("%s: %s", what, strerror(error));
 	exit(EXIT_FAILURE);
-}
-
-static void sending_free(struct sending *s)
-{
-	close_fd(&s->package.payload_fd);
-	free(s);
 }
 
 /* A broker that is gone: its socket's end will say so. */
@@ -141,31 +130,6 @@ static int take_dsn(void *ctx, struct ipc_message *message)
 	return -EPROTO;
 }
 
-static int check_envelope(const struct msg_envelope *m)
-{
-	if (m->seq <= last_seq || m->to_file > 1 || m->to_server > 1 ||
-	    m->size == 0 || m->size > CHUNK_V2_SIZE_MAX ||
-	    m->transaction_size >= m->size || !id_is_one(m->chunk_id) ||
-	    m->platform[0] == '\0' ||
-	    memchr(m->platform, '\0', sizeof(m->platform)) == NULL)
-		return -EPROTO;
-	return 0;
-}
-
-/* A payload is as large as its message says, and stays so. */
-static int check_payload(int fd, uint64_t size)
-{
-	struct stat st;
-	int seals;
-
-	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size != size)
-		return -EPROTO;
-	seals = fcntl(fd, F_GET_SEALS);
-	if (seals < 0 || (seals & NO_LATER_CHANGE) != NO_LATER_CHANGE)
-		return -EPROTO;
-	return 0;
-}
-
 /* Takes file, and closes it before it says that all is in it. */
 static void write_file(const struct sending *s, int file)
 {
@@ -185,41 +149,19 @@ static void write_file(const struct sending *s, int file)
 	tell(&written, sizeof(written));
 }
 
-static struct sending *sending_new(const struct msg_envelope *m, int payload)
-{
-	struct sending *s = calloc(1, sizeof(*s));
-
-	if (s == NULL)
-		die("an envelope", ENOMEM);
-	memcpy(s->chunk_id, m->chunk_id, sizeof(s->chunk_id));
-	memcpy(s->platform, m->platform, sizeof(s->platform));
-	s->seq = m->seq;
-	s->package = (struct package){
-		.sdk_name = SDK_NAME,
-		.sdk_version = SDK_VERSION,
-		.platform = s->platform,
-		.payload_fd = payload,
-		.payload_size = m->size,
-		.transaction_size = m->transaction_size,
-	};
-	if (m->transaction_size > 0)
-		(void)!spool_id_parse(m->chunk_id, s->package.event_id);
-	else
-		chance_bytes(s->package.event_id, sizeof(s->package.event_id));
-	return s;
-}
-
 static int take_envelope(void *ctx, struct ipc_message *fds)
 {
 	const struct msg_envelope *m = (const void *)fds->bytes;
 	struct sending *s;
+	int r;
 
 	(void)ctx;
-	if (check_envelope(m) < 0 || fds->n_fds != 1 + (size_t)m->to_file ||
-	    check_payload(fds->fds[0], m->size) < 0)
+	if (m->seq <= last_seq)
 		return -EPROTO;
+	r = sending_new(fds, &s);
+	if (r < 0)
+		return r;
 	last_seq = m->seq;
-	s = sending_new(m, ipc_take_fd(fds, 0));
 	if (m->to_file)
 		write_file(s, ipc_take_fd(fds, 1));
 	if (m->to_server)
@@ -234,9 +176,11 @@ static int take_lost(void *ctx, struct ipc_message *message)
 	const struct msg_lost *m = (const void *)message->bytes;
 
 	(void)ctx;
-	if (m->reason >= CLIENT_REPORT_REASON_N || m->quantity == 0)
+	if (m->reason >= CLIENT_REPORT_REASON_N || m->quantity == 0 ||
+	    m->kind >= ENVELOPE_KIND_N)
 		return -EPROTO;
-	outbox_lost(&outbox, (enum client_report_reason)m->reason, m->quantity);
+	outbox_lost(&outbox, (enum envelope_kind)m->kind,
+		    (enum client_report_reason)m->reason, m->quantity);
 	return 0;
 }
 
@@ -318,7 +262,9 @@ static void open_spool(const struct msg_init *init, int dir_fd)
 		.count = init->spool_count,
 		.age_ms = init->spool_age_s * UINT64_C(1000),
 	};
-	int r = dir_fd < 0 ? 0 : spooled_open(&outbox.spooled, &limits, dir_fd);
+	int r = dir_fd < 0 ? 0
+			   : spooled_open(&outbox.spooled, init->spool_dsn,
+					  &limits, dir_fd);
 
 	if (r < 0)
 		log_error("the spool cannot be read: %s", strerror(-r));

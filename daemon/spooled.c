@@ -45,6 +45,16 @@ static void count(struct spooled *s)
 	s->counts_changed = true;
 }
 
+/* One that was dropped, by its name. */
+static void count_lost(struct spooled *s, const char *name)
+{
+	struct spool_entry e;
+
+	if (spool_name_parse(name, &e) == 0 && e.dsn == s->dsn)
+		reports_count(s->reports, e.kind, CLIENT_REPORT_CACHE_OVERFLOW,
+			      1);
+}
+
 static void on_event(void *ctx, enum spool_event event, const char *name,
 		     int error)
 {
@@ -54,7 +64,7 @@ static void on_event(void *ctx, enum spool_event event, const char *name,
 	switch (event) {
 	case SPOOL_OVERFLOW:
 		s->counts.overflow++;
-		reports_count(s->reports, CLIENT_REPORT_CACHE_OVERFLOW, 1);
+		count_lost(s, name);
 		if (!s->overflow_told)
 			log_warning("the spool is full: the oldest chunks are "
 				    "removed");
@@ -62,7 +72,7 @@ static void on_event(void *ctx, enum spool_event event, const char *name,
 		return;
 	case SPOOL_EXPIRED:
 		s->counts.expired++;
-		reports_count(s->reports, CLIENT_REPORT_CACHE_OVERFLOW, 1);
+		count_lost(s, name);
 		log_debug("spool: %s is too old", name);
 		return;
 	case SPOOL_SET_ASIDE:
@@ -76,8 +86,8 @@ static void on_event(void *ctx, enum spool_event event, const char *name,
 	}
 }
 
-int spooled_open(struct spooled *s, const struct spool_limits *limits,
-		 int dir_fd)
+int spooled_open(struct spooled *s, uint64_t dsn,
+		 const struct spool_limits *limits, int dir_fd)
 {
 	const struct spool_options options = {
 		.dir_fd = dir_fd,
@@ -96,8 +106,10 @@ int spooled_open(struct spooled *s, const struct spool_limits *limits,
 		.event = on_event,
 		.ctx = s,
 	};
-	int r = spool_new(&s->spool, &options, wall_ms());
+	int r;
 
+	s->dsn = dsn;
+	r = spool_new(&s->spool, &options, wall_ms());
 	if (r < 0)
 		return r;
 	count(s);
@@ -156,8 +168,8 @@ static int put(struct spooled *s, const struct package *p, const char *chunk_id)
 	if (r == 0)
 		r = package_compress(p, ENVELOPE_NOT_SENT, NULL, &kept);
 	if (r == 0)
-		r = spool_add(s->spool, id, s->dsn, kept.data, kept.len,
-			      wall_ms());
+		r = spool_add(s->spool, id, s->dsn, package_kind(p), kept.data,
+			      kept.len, wall_ms());
 	buf_fini(&kept);
 	return r;
 }
@@ -189,9 +201,9 @@ void spooled_ask_again(struct spooled *s)
 	s->keep_ns = min_u64(s->keep_ns, 1);
 }
 
-uint64_t spooled_due_ns(const struct spooled *s)
+uint64_t spooled_due_ns(const struct spooled *s, enum envelope_kind kind)
 {
-	if (s->spool == NULL || spool_oldest(s->spool, s->dsn) == NULL)
+	if (s->spool == NULL || spool_oldest(s->spool, s->dsn, kind) == NULL)
 		return UINT64_MAX;
 	return s->next_ns;
 }
@@ -211,17 +223,19 @@ static int stamp(const struct spooled *s, const struct spool_entry *e,
 	return r;
 }
 
-bool spooled_give(struct spooled *s, enum compression compression,
+bool spooled_give(struct spooled *s, enum envelope_kind kind,
+		  enum compression compression,
 		  const struct reports_item *report, struct buf *ret)
 {
 	const struct spool_entry *e;
 	int r;
 
 	spool_expire(s->spool, wall_ms());
-	while ((e = spool_oldest(s->spool, s->dsn)) != NULL) {
+	while ((e = spool_oldest(s->spool, s->dsn, kind)) != NULL) {
 		r = stamp(s, e, compression, report, ret);
 		if (r == 0) {
 			s->given = true;
+			s->given_kind = kind;
 			memcpy(s->given_id, e->id, sizeof(s->given_id));
 			return true;
 		}
@@ -232,7 +246,8 @@ bool spooled_give(struct spooled *s, enum compression compression,
 			return false;
 		}
 		spool_set_aside(s->spool, e, -r);
-		reports_count(s->reports, CLIENT_REPORT_INTERNAL_SDK_ERROR, 1);
+		reports_count(s->reports, kind,
+			      CLIENT_REPORT_INTERNAL_SDK_ERROR, 1);
 		count(s);
 	}
 	return false;
@@ -265,7 +280,8 @@ void spooled_answered(struct spooled *s, enum verdict verdict)
 		break;
 	case VERDICT_REFUSED:
 		s->counts.refused++;
-		reports_count(s->reports, CLIENT_REPORT_SEND_ERROR, 1);
+		reports_count(s->reports, s->given_kind,
+			      CLIENT_REPORT_SEND_ERROR, 1);
 		break;
 	}
 	/* Its place may have been taken meanwhile. */

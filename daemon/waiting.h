@@ -9,21 +9,13 @@
 #include <stddef.h>
 
 #include "daemon/msg.h"
-#include "lib/ship/package.h"
+#include "daemon/sending.h"
 
 /* Some minutes of a dozen targets, if the server is slow. */
 #define WAITING_MAX	  32
 #define WAITING_BYTES_MAX (256u << 20)
 _Static_assert(WAITING_MAX >= MSG_ENVELOPES_MAX,
 	       "the broker would overflow it");
-
-/* An envelope. From malloc; the payload's descriptor is its own. */
-struct sending {
-	struct package package; /* its platform is the one below */
-	uint64_t seq;		/* the broker's number for it */
-	char chunk_id[MSG_ID_SIZE];
-	char platform[MSG_TEXT_MAX];
-};
 
 /* All 0: none. */
 struct waiting {

@@ -14,11 +14,18 @@ static const char *const reason_names[CLIENT_REPORT_REASON_N] = {
 	[CLIENT_REPORT_INTERNAL_SDK_ERROR] = "internal_sdk_error",
 };
 
+/* Each takes one of the quantity; NULL ends them. */
+static const char *const categories[ENVELOPE_KIND_N][4] = {
+	[ENVELOPE_CHUNK] = {"profile_chunk"},
+	[ENVELOPE_V1] = {"transaction", "span", "profile"},
+};
+
 bool client_report_is_empty(const struct client_report *r)
 {
-	for (size_t i = 0; i < CLIENT_REPORT_REASON_N; i++)
-		if (r->quantity[i] > 0)
-			return false;
+	for (size_t kind = 0; kind < ENVELOPE_KIND_N; kind++)
+		for (size_t i = 0; i < CLIENT_REPORT_REASON_N; i++)
+			if (r->quantity[kind][i] > 0)
+				return false;
 	return true;
 }
 
@@ -36,23 +43,35 @@ __attribute__((format(printf, 3, 4))) static void add(char *ret, size_t *len,
 	*len += (size_t)n;
 }
 
+/* All of a kind, each but the first of all after a comma. */
+static void add_kind(const struct client_report *r, enum envelope_kind kind,
+		     bool *first, char *ret, size_t *len)
+{
+	for (size_t i = 0; i < CLIENT_REPORT_REASON_N; i++) {
+		const char *const *category = categories[kind];
+
+		for (; r->quantity[kind][i] > 0 && *category != NULL;
+		     category++) {
+			add(ret, len,
+			    "%s{\"reason\":\"%s\",\"category\":\"%s\","
+			    "\"quantity\":%llu}",
+			    *first ? "" : ",", reason_names[i], *category,
+			    (unsigned long long)r->quantity[kind][i]);
+			*first = false;
+		}
+	}
+}
+
 void client_report_json(const struct client_report *r, int64_t unix_s,
 			char ret[CLIENT_REPORT_SIZE], size_t *ret_len)
 {
-	const char *comma = "";
+	bool first = true;
 	size_t len = 0;
 
 	add(ret, &len, "{\"timestamp\":%lld,\"discarded_events\":[",
 	    (long long)unix_s);
-	for (size_t i = 0; i < CLIENT_REPORT_REASON_N; i++) {
-		if (r->quantity[i] == 0)
-			continue;
-		add(ret, &len,
-		    "%s{\"reason\":\"%s\",\"category\":\"profile_chunk\","
-		    "\"quantity\":%llu}",
-		    comma, reason_names[i], (unsigned long long)r->quantity[i]);
-		comma = ",";
-	}
+	for (int kind = 0; kind < ENVELOPE_KIND_N; kind++)
+		add_kind(r, (enum envelope_kind)kind, &first, ret, &len);
 	add(ret, &len, "]}");
 	*ret_len = len;
 }

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/envelope_kind.h"
+
 enum client_report_reason {
 	CLIENT_REPORT_QUEUE_OVERFLOW,	 /* newer ones took its place */
 	CLIENT_REPORT_CACHE_OVERFLOW,	 /* the same, on the disk */
@@ -27,16 +29,19 @@ enum client_report_reason {
 	CLIENT_REPORT_REASON_N
 };
 
-/* How many profile chunks. */
+/*
+ * How many envelopes. One of V1 is told of in three categories: as a
+ * transaction, as its profile, and as a span, which a transaction is, too.
+ */
 struct client_report {
-	uint64_t quantity[CLIENT_REPORT_REASON_N];
+	uint64_t quantity[ENVELOPE_KIND_N][CLIENT_REPORT_REASON_N];
 };
 
 /*
- * Sentry's limit is 4 KiB; all reasons with the largest numbers take less than
- * one. With the NUL.
+ * Sentry's limit is 4 KiB; all reasons in all categories with the largest
+ * numbers take less than three. With the NUL.
  */
-#define CLIENT_REPORT_SIZE 1024
+#define CLIENT_REPORT_SIZE 3072
 
 bool client_report_is_empty(const struct client_report *r);
 

@@ -13,6 +13,7 @@
 #include "lib/ship/compression.h"
 #include "lib/ship/reports.h"
 #include "proto/envelope.h"
+#include "proto/envelope_kind.h"
 
 struct package {
 	uint8_t event_id[ENVELOPE_EVENT_ID_BYTES]; /* random */
@@ -28,6 +29,11 @@ struct package {
 	uint64_t transaction_size;
 	enum compression compression;
 };
+
+static inline enum envelope_kind package_kind(const struct package *p)
+{
+	return p->transaction_size > 0 ? ENVELOPE_V1 : ENVELOPE_CHUNK;
+}
 
 /*
  * What a kept envelope may unpack to: a payload of 50 MB, as the server takes,

@@ -7,10 +7,10 @@ void reports_init(struct reports *r, uint64_t now_ns)
 	*r = (struct reports){.last_ns = now_ns};
 }
 
-void reports_count(struct reports *r, enum client_report_reason reason,
-		   uint64_t n)
+void reports_count(struct reports *r, enum envelope_kind kind,
+		   enum client_report_reason reason, uint64_t n)
 {
-	r->counted.quantity[reason] += n;
+	r->counted.quantity[kind][reason] += n;
 }
 
 bool reports_any(const struct reports *r)
@@ -71,7 +71,9 @@ void reports_arrived(struct reports *r)
 
 void reports_failed(struct reports *r)
 {
-	for (size_t i = 0; i < CLIENT_REPORT_REASON_N; i++)
-		r->counted.quantity[i] += r->on_way.quantity[i];
+	for (size_t kind = 0; kind < ENVELOPE_KIND_N; kind++)
+		for (size_t i = 0; i < CLIENT_REPORT_REASON_N; i++)
+			r->counted.quantity[kind][i] +=
+				r->on_way.quantity[kind][i];
 	reports_arrived(r);
 }

@@ -1,5 +1,5 @@
 /*
- * Which chunks were lost and are not told of yet, and when to tell: with the
+ * Which envelopes were lost and are not told of yet, and when to tell: with the
  * next envelope when 30 seconds have passed since the last report, alone after
  * 60. A report that does not arrive is told again, with the next one.
  *
@@ -31,8 +31,8 @@ struct reports {
 
 void reports_init(struct reports *r, uint64_t now_ns);
 
-void reports_count(struct reports *r, enum client_report_reason reason,
-		   uint64_t n);
+void reports_count(struct reports *r, enum envelope_kind kind,
+		   enum client_report_reason reason, uint64_t n);
 
 /* When the next may go with an envelope, or alone; UINT64_MAX: none is due. */
 uint64_t reports_ride_ns(const struct reports *r);

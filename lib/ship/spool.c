@@ -238,9 +238,11 @@ const struct spool_entry *spool_find(const struct spool *s,
 }
 
 int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
-	      const void *bytes, size_t size, uint64_t now_ms)
+	      enum envelope_kind kind, const void *bytes, size_t size,
+	      uint64_t now_ms)
 {
-	struct spool_entry e = {.time_ms = now_ms, .dsn = dsn, .size = size};
+	struct spool_entry e = {
+		.time_ms = now_ms, .dsn = dsn, .size = size, .kind = kind};
 	int r;
 
 	memcpy(e.id, id, sizeof(e.id));
@@ -266,25 +268,27 @@ int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
 	return 0;
 }
 
-const struct spool_entry *spool_oldest(const struct spool *s, uint64_t dsn)
+const struct spool_entry *spool_oldest(const struct spool *s, uint64_t dsn,
+				       enum envelope_kind kind)
 {
 	for (size_t i = s->first; i < s->end; i++)
-		if (s->entries[i].dsn == dsn)
+		if (s->entries[i].dsn == dsn && s->entries[i].kind == kind)
 			return &s->entries[i];
 	return NULL;
 }
 
 size_t spool_span(const struct spool *s, uint64_t dsn, uint64_t *ret_ms)
 {
-	const struct spool_entry *oldest = spool_oldest(s, dsn);
+	uint64_t oldest_ms = 0;
 	size_t n = 0;
 
 	*ret_ms = 0;
 	for (size_t i = s->first; i < s->end; i++) {
 		if (s->entries[i].dsn != dsn)
 			continue;
-		*ret_ms = s->entries[i].time_ms - oldest->time_ms;
-		n++;
+		if (n++ == 0)
+			oldest_ms = s->entries[i].time_ms;
+		*ret_ms = s->entries[i].time_ms - oldest_ms;
 	}
 	return n;
 }

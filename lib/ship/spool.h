@@ -63,11 +63,13 @@ void spool_free(struct spool *s);
  * is there, -ENOMEM, or an error of open(2), write(2), fsync(2) or rename(2).
  */
 must_check int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES],
-			 uint64_t dsn, const void *bytes, size_t size,
-			 uint64_t now_ms);
+			 uint64_t dsn, enum envelope_kind kind,
+			 const void *bytes, size_t size, uint64_t now_ms);
 
-/* The oldest for a DSN, NULL: none. Valid until the spool is changed. */
-const struct spool_entry *spool_oldest(const struct spool *s, uint64_t dsn);
+/* The oldest of a kind for a DSN, NULL: none. Valid until the spool is changed.
+ */
+const struct spool_entry *spool_oldest(const struct spool *s, uint64_t dsn,
+				       enum envelope_kind kind);
 
 /* How many for a DSN, and the time from the oldest's to the newest's. */
 size_t spool_span(const struct spool *s, uint64_t dsn, uint64_t *ret_ms);

@@ -6,7 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SUFFIX ".gz"
+static const char *const suffixes[ENVELOPE_KIND_N] = {
+	[ENVELOPE_CHUNK] = ".gz",
+	[ENVELOPE_V1] = ".v1.gz",
+};
+
 /* Where digits of the name begin. */
 #define ID_AT  (16 + 1)
 #define DSN_AT (ID_AT + 2 * SPOOL_ID_BYTES + 1)
@@ -48,12 +52,24 @@ int spool_id_parse(const char *text, uint8_t ret[SPOOL_ID_BYTES])
 	return 0;
 }
 
+static int parse_suffix(const char *text, enum envelope_kind *ret)
+{
+	for (int kind = 0; kind < ENVELOPE_KIND_N; kind++) {
+		if (strcmp(text, suffixes[kind]) == 0) {
+			*ret = (enum envelope_kind)kind;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
 int spool_name_parse(const char *name, struct spool_entry *ret)
 {
 	struct spool_entry e = {0};
 
-	if (strlen(name) != SPOOL_NAME_SIZE - 1 || name[ID_AT - 1] != '-' ||
-	    name[DSN_AT - 1] != '-' || strcmp(name + END_AT, SUFFIX) != 0 ||
+	if (strlen(name) < END_AT || name[ID_AT - 1] != '-' ||
+	    name[DSN_AT - 1] != '-' ||
+	    parse_suffix(name + END_AT, &e.kind) < 0 ||
 	    parse_hex(name, 16, &e.time_ms) < 0 ||
 	    parse_hex(name + DSN_AT, 16, &e.dsn) < 0 ||
 	    spool_id_parse(name + ID_AT, e.id) < 0)
@@ -69,7 +85,8 @@ void spool_name(const struct spool_entry *e, char ret[SPOOL_NAME_SIZE])
 	for (size_t i = 0; i < SPOOL_ID_BYTES; i++)
 		(void)snprintf(ret + ID_AT + 2 * i, 3, "%02x", e->id[i]);
 	(void)snprintf(ret + DSN_AT - 1, SPOOL_NAME_SIZE - DSN_AT + 1,
-		       "-%016llx" SUFFIX, (unsigned long long)e->dsn);
+		       "-%016llx%s", (unsigned long long)e->dsn,
+		       suffixes[e->kind]);
 }
 
 int spool_names(int dir_fd, int (*fn)(void *ctx, const char *name), void *ctx)

@@ -2,9 +2,11 @@
  * What a file of the spool is called:
  *
  *     TTTTTTTTTTTTTTTT-IIIIIIIIIIIIIIIIIIIIIIIIIIIIIIII-DDDDDDDDDDDDDDDD.gz
+ *     TTTTTTTTTTTTTTTT-IIIIIIIIIIIIIIIIIIIIIIIIIIIIIIII-DDDDDDDDDDDDDDDD.v1.gz
  *
  * T: Unix time in ms at which it was put there; I: chunk id; D: whose it is,
- * a number for each DSN; all in lower-case hexadecimal digits.
+ * a number for each DSN; all in lower-case hexadecimal digits. The second one
+ * has a V1 profile: who drops it has to say so without a look into it.
  */
 #ifndef LIB_SHIP_SPOOL_NAME_H
 #define LIB_SHIP_SPOOL_NAME_H
@@ -12,15 +14,17 @@
 #include <stdint.h>
 
 #include "lib/base/util.h"
+#include "proto/envelope_kind.h"
 
 #define SPOOL_ID_BYTES 16
-/* With the NUL. */
-#define SPOOL_NAME_SIZE (16 + 1 + 2 * SPOOL_ID_BYTES + 1 + 16 + 3 + 1)
+/* Of the longest, with the NUL. */
+#define SPOOL_NAME_SIZE (16 + 1 + 2 * SPOOL_ID_BYTES + 1 + 16 + 6 + 1)
 
 struct spool_entry {
 	uint64_t time_ms; /* of the clock as it was; not later than now */
 	uint64_t dsn;
 	uint64_t size; /* bytes of the file */
+	enum envelope_kind kind;
 	uint8_t id[SPOOL_ID_BYTES];
 };
 

@@ -149,16 +149,17 @@ static struct spool *open_spool(int dir, struct events *ret)
 }
 
 /* Oldest first, each with its file, until none is left. */
-static void check_entries(struct spool *s)
+static void check_entries(struct spool *s, enum envelope_kind kind)
 {
 	const struct spool_entry *e;
 	uint64_t last_ms = 0;
 
-	while ((e = spool_oldest(s, ANY_DSN)) != NULL) {
+	while ((e = spool_oldest(s, ANY_DSN, kind)) != NULL) {
 		int fd = -1;
 		int r = spool_open(s, e, &fd);
 
-		assert(e->dsn == ANY_DSN && e->time_ms <= NOW_MS);
+		assert(e->dsn == ANY_DSN && e->kind == kind);
+		assert(e->time_ms <= NOW_MS);
 		assert(e->time_ms >= last_ms && e->time_ms + DAY_MS >= NOW_MS);
 		last_ms = e->time_ms;
 		assert(spool_find(s, e->id) != NULL);
@@ -188,7 +189,8 @@ static void check(int dir)
 	assert(second.n[SPOOL_SET_ASIDE] == 0);
 	assert(second.n[SPOOL_OVERFLOW] == 0 && second.n[SPOOL_EXPIRED] == 0);
 	assert(second.n[SPOOL_LEFT_ALONE] == first.n[SPOOL_LEFT_ALONE]);
-	check_entries(s);
+	check_entries(s, ENVELOPE_CHUNK);
+	check_entries(s, ENVELOPE_V1);
 	spool_free(s);
 }
 

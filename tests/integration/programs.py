@@ -278,19 +278,26 @@ class Server:
         return [e.chunk for e in self.envelopes]
 
     @property
-    def reported(self):
-        """What client reports told of, {reason: quantity}, whatever became of
-        them."""
+    def losses(self):
+        """What client reports told of, {category: {reason: quantity}}, whatever
+        became of them."""
         sums = {}
         for e in self.all_envelopes():
             for item, payload in e.items:
                 if item['type'] != 'client_report':
                     continue
                 for lost in json.loads(payload)['discarded_events']:
-                    check(lost['category'] == 'profile_chunk', f'{lost}')
-                    sums[lost['reason']] = \
-                        sums.get(lost['reason'], 0) + lost['quantity']
+                    of = sums.setdefault(lost['category'], {})
+                    of[lost['reason']] = \
+                        of.get(lost['reason'], 0) + lost['quantity']
         return sums
+
+    @property
+    def reported(self):
+        """That of chunks, of which it is, {reason: quantity}."""
+        losses = self.losses
+        check(set(losses) <= {'profile_chunk'}, f'{losses}')
+        return losses.get('profile_chunk', {})
 
     def check_requests(self):
         """There were some, and nothing was wrong with them."""

@@ -7,7 +7,8 @@ import json
 import re
 
 import harness
-from harness import check
+from account import spooled_ids
+from harness import check, wait_for
 
 DIGITS = re.compile(r'\d+')
 HEX_32 = re.compile('[0-9a-f]{32}')
@@ -92,6 +93,81 @@ def test_one_envelope(box):
     names = [f.get('function') for f in profile['profile']['frames']]
     check('busy_seventy' in names, f'{names}')
     check(not server.envelopes, 'a chunk, too')
+
+
+# A transaction is a span, too.
+CATEGORIES = 'transaction', 'span', 'profile'
+
+
+def one_run(box, server, *args):
+    """Of a second, which is enough for two samples of a thread that sleeps."""
+    target = box.start(['sleep', 'infinity'])
+    return box.profd([target], '--dsn', server.dsn, '--duration', '1',
+                     '--transaction', 'nightly', *args, env=server.env,
+                     output=None).finish()
+
+
+def kept(box, server):
+    """A spool with one that there was no answer for."""
+    spool = box.dir / 'spool'
+    server.down()
+    profd = one_run(box, server, '--spool', spool, '--shutdown-timeout', '0.1')
+    check(profd.stats['chunks']['spooled'] == len(spooled_ids(spool)) == 1,
+          f'{profd.stats["chunks"]}')
+    server.up()
+    return spool
+
+
+def chunks_with(box, server, spool):
+    return box.profd([box.start(['sleep', 'infinity'])], '--dsn', server.dsn,
+                     '--chunk-seconds', '1', '--spool', spool, env=server.env,
+                     output=None)
+
+
+def profiles(server):
+    return [e for e in server.all_envelopes()
+            if [i['type'] for i, _ in e.items[:2]] == ['transaction', 'profile']]
+
+
+def test_a_loss_is_told_of_as_what_it_is(box):
+    server = box.server(status=500)
+    profd = one_run(box, server)
+    check(profd.stats['chunks']['discarded'] == {'send_error': 1},
+          f'{profd.stats["chunks"]}')
+    check(server.losses == {c: {'send_error': 1} for c in CATEGORIES},
+          f'{server.losses}')
+
+
+def test_one_that_waits_arrives(box):
+    server = box.server()
+    spool = kept(box, server)
+    profd = chunks_with(box, server, spool)
+    wait_for(lambda: not spooled_ids(spool), 'it is sent')
+    profd.interrupt()
+    server.check_requests()
+    check(len(profiles(server)) == 1 and server.losses == {},
+          f'{server.losses}')
+
+
+def test_one_that_waits_is_refused(box):
+    server = box.server(status=403)
+    spool = kept(box, server)
+    profd = chunks_with(box, server, spool)
+    wait_for(lambda: not spooled_ids(spool), 'it is refused')
+    profd.interrupt()
+    check(len(profiles(server)) == 1, 'not once')
+    chunks = profd.stats['chunks']['discarded']['send_error']
+    losses = server.losses
+    check({c: losses[c] for c in CATEGORIES} ==
+          {c: {'send_error': 1} for c in CATEGORIES} and
+          losses['profile_chunk'] == {'send_error': chunks}, f'{losses}')
+
+
+def test_what_the_server_counts_is_not_told(box):
+    server = box.server(script=[{'status': 429}])
+    profd = one_run(box, server)
+    check(profd.stats['chunks']['discarded'] == {'ratelimit_backoff': 1} and
+          server.losses == {}, f'{server.losses}')
 
 
 def test_wrong_usage(box):

@@ -184,6 +184,14 @@ START_TEST(it_is_told_of_losses)
 	receive(ship, MSG_LOST, &lost, sizeof(lost));
 	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_INSUFFICIENT_DATA);
 	ck_assert_uint_eq(lost.quantity, 1);
+	ck_assert_uint_eq(lost.kind, ENVELOPE_CHUNK);
+	assert_no_more(ship);
+	broker.options.transaction = "nightly";
+	loss_count(&instances[1], DISCARD_QUEUE_OVERFLOW);
+	receive(ship, MSG_LOST, &lost, sizeof(lost));
+	ck_assert_uint_eq(lost.kind, ENVELOPE_V1);
+	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_QUEUE_OVERFLOW);
+	ck_assert_uint_eq(lost.quantity, 1);
 	assert_no_more(ship);
 	/* Without a server there is nobody to tell. */
 	ships[0].dsn[0] = '\0';

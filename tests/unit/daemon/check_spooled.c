@@ -78,7 +78,8 @@ static void open_spool(void)
 {
 	static const struct spool_limits defaults;
 
-	ck_assert_int_eq(spooled_open(&spooled, &defaults, dir), 0);
+	ck_assert_int_eq(
+		spooled_open(&spooled, dsn_number(&dsn), &defaults, dir), 0);
 }
 
 /* Gives one, which is answered so, and says what the next one waits for. */
@@ -88,11 +89,12 @@ static uint64_t pause_after(enum verdict verdict)
 	struct buf b;
 
 	buf_init(&b, 4096);
-	ck_assert(spooled_give(&spooled, COMPRESSION_GZIP, NULL, &b));
+	ck_assert(spooled_give(&spooled, ENVELOPE_CHUNK, COMPRESSION_GZIP, NULL,
+			       &b));
 	spooled_answered(&spooled, verdict);
 	buf_fini(&b);
-	ck_assert_uint_lt(spooled_due_ns(&spooled), UINT64_MAX);
-	return spooled_due_ns(&spooled) - before_ns;
+	ck_assert_uint_lt(spooled_due_ns(&spooled, ENVELOPE_CHUNK), UINT64_MAX);
+	return spooled_due_ns(&spooled, ENVELOPE_CHUNK) - before_ns;
 }
 
 START_TEST(an_hour_is_not_sent_at_once)
@@ -126,9 +128,9 @@ START_TEST(an_answer_makes_them_due)
 	open_spool();
 	spooled.next_ns = before_ns + 3600 * NS_PER_SEC;
 	spooled_hurry(&spooled);
-	ck_assert_uint_ge(spooled_due_ns(&spooled) - before_ns,
+	ck_assert_uint_ge(spooled_due_ns(&spooled, ENVELOPE_CHUNK) - before_ns,
 			  15 * NS_PER_SEC / 2);
-	ck_assert_uint_lt(spooled_due_ns(&spooled) - before_ns,
+	ck_assert_uint_lt(spooled_due_ns(&spooled, ENVELOPE_CHUNK) - before_ns,
 			  600 * NS_PER_SEC);
 }
 END_TEST

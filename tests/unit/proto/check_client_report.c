@@ -8,8 +8,11 @@
 START_TEST(names_what_there_is)
 {
 	const struct client_report r = {
-		.quantity[CLIENT_REPORT_QUEUE_OVERFLOW] = 2,
-		.quantity[CLIENT_REPORT_SEND_ERROR] = 3,
+		.quantity[ENVELOPE_CHUNK] =
+			{
+				[CLIENT_REPORT_QUEUE_OVERFLOW] = 2,
+				[CLIENT_REPORT_SEND_ERROR] = 3,
+			},
 	};
 	char text[CLIENT_REPORT_SIZE];
 	size_t len;
@@ -22,6 +25,30 @@ START_TEST(names_what_there_is)
 			 "{\"reason\":\"send_error\","
 			 "\"category\":\"profile_chunk\",\"quantity\":3}]}");
 	ck_assert_uint_eq(len, strlen(text));
+	ck_assert(!client_report_is_empty(&r));
+}
+END_TEST
+
+/* A server that counts transactions counts its spans, and so does a loss. */
+START_TEST(tells_of_v1_in_its_categories)
+{
+	const struct client_report r = {
+		.quantity[ENVELOPE_CHUNK][CLIENT_REPORT_SEND_ERROR] = 1,
+		.quantity[ENVELOPE_V1][CLIENT_REPORT_SEND_ERROR] = 2,
+	};
+	char text[CLIENT_REPORT_SIZE];
+	size_t len;
+
+	client_report_json(&r, 5, text, &len);
+	ck_assert_str_eq(text, "{\"timestamp\":5,\"discarded_events\":["
+			       "{\"reason\":\"send_error\","
+			       "\"category\":\"profile_chunk\",\"quantity\":1},"
+			       "{\"reason\":\"send_error\","
+			       "\"category\":\"transaction\",\"quantity\":2},"
+			       "{\"reason\":\"send_error\","
+			       "\"category\":\"span\",\"quantity\":2},"
+			       "{\"reason\":\"send_error\","
+			       "\"category\":\"profile\",\"quantity\":2}]}");
 	ck_assert(!client_report_is_empty(&r));
 }
 END_TEST
@@ -54,14 +81,16 @@ START_TEST(holds_the_longest)
 	parsed = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 	ck_assert_ptr_nonnull(parsed);
 	events = json_object_get(parsed, "discarded_events");
-	ck_assert_uint_eq(json_array_size(events), CLIENT_REPORT_REASON_N);
-	for (size_t i = 0; i < CLIENT_REPORT_REASON_N; i++) {
+	/* A chunk is of one category, V1 of three. */
+	ck_assert_uint_eq(json_array_size(events), 4 * CLIENT_REPORT_REASON_N);
+	for (size_t i = 0; i < json_array_size(events); i++) {
 		const json_t *event = json_array_get(events, i);
 
 		ck_assert_int_eq(
 			json_integer_value(json_object_get(event, "quantity")),
 			INT64_C(0x7f7f7f7f7f7f7f7f));
 		ck_assert_ptr_nonnull(json_object_get(event, "reason"));
+		ck_assert_ptr_nonnull(json_object_get(event, "category"));
 	}
 	json_decref(parsed);
 }
@@ -73,6 +102,7 @@ Suite *suite(void)
 	TCase *c = tcase_create("client_report");
 
 	tcase_add_test(c, names_what_there_is);
+	tcase_add_test(c, tells_of_v1_in_its_categories);
 	tcase_add_test(c, may_be_empty);
 	tcase_add_test(c, holds_the_longest);
 	suite_add_tcase(s, c);

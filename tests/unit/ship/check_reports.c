@@ -23,7 +23,7 @@ static void take(uint64_t now_ns)
 
 START_TEST(is_an_item)
 {
-	reports_count(&reports, CLIENT_REPORT_SEND_ERROR, 1);
+	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_SEND_ERROR, 1);
 	take(START_NS);
 	ck_assert_str_eq(item.text,
 			 "{\"type\":\"client_report\",\"length\":100}\n"
@@ -38,7 +38,7 @@ START_TEST(is_due_when_something_was_lost)
 	ck_assert(!reports_any(&reports));
 	ck_assert_uint_eq(reports_ride_ns(&reports), UINT64_MAX);
 	ck_assert_uint_eq(reports_alone_ns(&reports), UINT64_MAX);
-	reports_count(&reports, CLIENT_REPORT_SEND_ERROR, 1);
+	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_SEND_ERROR, 1);
 	ck_assert(reports_any(&reports));
 	ck_assert_uint_eq(reports_ride_ns(&reports),
 			  START_NS + 30 * NS_PER_SEC);
@@ -49,11 +49,11 @@ END_TEST
 
 START_TEST(is_told_once)
 {
-	reports_count(&reports, CLIENT_REPORT_SEND_ERROR, 1);
+	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_SEND_ERROR, 1);
 	take(START_NS + NS_PER_SEC);
 	/* It is on its way; what comes now is the next one's. */
 	ck_assert(!reports_any(&reports));
-	reports_count(&reports, CLIENT_REPORT_NETWORK_ERROR, 1);
+	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_NETWORK_ERROR, 1);
 	ck_assert(!reports_any(&reports));
 	reports_arrived(&reports);
 	ck_assert_uint_eq(reports_ride_ns(&reports),
@@ -71,15 +71,22 @@ END_TEST
 
 START_TEST(comes_back_if_it_does_not_arrive)
 {
-	reports_count(&reports, CLIENT_REPORT_SEND_ERROR, 3);
+	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_SEND_ERROR, 3);
 	take(START_NS + NS_PER_SEC);
-	reports_count(&reports, CLIENT_REPORT_SEND_ERROR, 4);
+	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_SEND_ERROR, 4);
+	reports_count(&reports, ENVELOPE_V1, CLIENT_REPORT_SEND_ERROR, 5);
 	reports_failed(&reports);
 	/* Not at once. */
 	ck_assert_uint_eq(reports_alone_ns(&reports),
 			  START_NS + 61 * NS_PER_SEC);
 	take(START_NS + 61 * NS_PER_SEC);
 	ck_assert_ptr_nonnull(strstr(item.text, "\"quantity\":7}"));
+	reports_failed(&reports);
+	take(START_NS + 122 * NS_PER_SEC);
+	ck_assert_ptr_nonnull(strstr(item.text, "\"profile_chunk\","
+						"\"quantity\":7}"));
+	ck_assert_ptr_nonnull(strstr(item.text, "\"transaction\","
+						"\"quantity\":5}"));
 }
 END_TEST
 

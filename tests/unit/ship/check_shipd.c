@@ -707,12 +707,13 @@ static void assert_reported(size_t n, const char *reason, int quantity)
 	free(text);
 }
 
-static void send_lost(enum client_report_reason reason, uint64_t quantity)
+static void send_lost(uint32_t reason, uint32_t kind, uint64_t quantity)
 {
 	const struct msg_lost m = {
 		.h = MSG_HEADER(MSG_LOST, msg_lost),
 		.quantity = quantity,
 		.reason = reason,
+		.kind = kind,
 	};
 
 	send_message(&m, sizeof(m), NULL, 0);
@@ -735,8 +736,8 @@ END_TEST
 START_TEST(tells_of_losses_of_the_broker)
 {
 	start(_i, NULL, plain);
-	send_lost(CLIENT_REPORT_INSUFFICIENT_DATA, 3);
-	send_lost(CLIENT_REPORT_INSUFFICIENT_DATA, 4);
+	send_lost(CLIENT_REPORT_INSUFFICIENT_DATA, ENVELOPE_CHUNK, 3);
+	send_lost(CLIENT_REPORT_INSUFFICIENT_DATA, ENVELOPE_CHUNK, 4);
 	assert_sent(1, SHIP_DONE);
 	wait_ship(0);
 	ck_assert_uint_eq(count_requests(), 2);
@@ -966,6 +967,7 @@ enum rule {
 	RULE_COMPRESSION,
 	RULE_LOST,
 	RULE_LOST_NONE,
+	RULE_LOST_KIND,
 	RULE_N
 };
 
@@ -1041,9 +1043,11 @@ START_TEST(dies_of_a_broken_rule)
 		dsn.compression = COMPRESSION_N;
 		send_message(&dsn, sizeof(dsn), NULL, 0);
 	} else if (_i == RULE_LOST) {
-		send_lost(CLIENT_REPORT_REASON_N, 1);
+		send_lost(CLIENT_REPORT_REASON_N, ENVELOPE_CHUNK, 1);
 	} else if (_i == RULE_LOST_NONE) {
-		send_lost(CLIENT_REPORT_SEND_ERROR, 0);
+		send_lost(CLIENT_REPORT_SEND_ERROR, ENVELOPE_CHUNK, 0);
+	} else if (_i == RULE_LOST_KIND) {
+		send_lost(CLIENT_REPORT_SEND_ERROR, ENVELOPE_KIND_N, 1);
 	} else {
 		break_envelope((enum rule)_i);
 	}

@@ -100,19 +100,30 @@ static void tear_down(void)
 	(void)rmdir(path);
 }
 
-/* Envelope number n, with size bytes of it. */
-static int add(unsigned int n, uint64_t dsn, size_t size, uint64_t now_ms)
+static const struct spool_entry *oldest(uint64_t dsn)
+{
+	return spool_oldest(spool, dsn, ENVELOPE_CHUNK);
+}
+
+static int add_kind(enum envelope_kind kind, unsigned int n, uint64_t dsn,
+		    size_t size, uint64_t now_ms)
 {
 	uint8_t id[SPOOL_ID_BYTES] = {(uint8_t)n};
 	char bytes[2 * BYTES];
 
 	memset(bytes, 'a' + (int)n, sizeof(bytes));
-	return spool_add(spool, id, dsn, bytes, size, now_ms);
+	return spool_add(spool, id, dsn, kind, bytes, size, now_ms);
+}
+
+/* Envelope number n, with size bytes of it. */
+static int add(unsigned int n, uint64_t dsn, size_t size, uint64_t now_ms)
+{
+	return add_kind(ENVELOPE_CHUNK, n, dsn, size, now_ms);
 }
 
 static void check_oldest(uint64_t dsn, unsigned int n)
 {
-	const struct spool_entry *e = spool_oldest(spool, dsn);
+	const struct spool_entry *e = oldest(dsn);
 	char bytes[2 * BYTES];
 	int fd;
 
@@ -140,16 +151,41 @@ START_TEST(first_in_first_out)
 		open_at(NOW_MS + 4);
 	}
 	ck_assert_int_eq(add(3, OTHER, ONE_SIZE, NOW_MS), -EEXIST);
-	spool_remove(spool, spool_oldest(spool, OTHER));
+	spool_remove(spool, oldest(OTHER));
 	check_oldest(OTHER, 3);
 	check_oldest(MINE, 0);
-	spool_remove(spool, spool_oldest(spool, MINE));
-	spool_remove(spool, spool_oldest(spool, MINE));
-	ck_assert_ptr_null(spool_oldest(spool, MINE));
-	spool_remove(spool, spool_oldest(spool, OTHER));
+	spool_remove(spool, oldest(MINE));
+	spool_remove(spool, oldest(MINE));
+	ck_assert_ptr_null(oldest(MINE));
+	spool_remove(spool, oldest(OTHER));
 	ck_assert_uint_eq(spool_count(spool), 0);
 	ck_assert_uint_eq(spool_bytes(spool), 0);
 	ck_assert_uint_eq(each_name(NULL), 0);
+}
+END_TEST
+
+/* Each in its order, whatever waits of the other; a name says which it is. */
+START_TEST(two_kinds)
+{
+	struct spool_entry e;
+
+	for (unsigned int n = 0; n < 4; n++)
+		ck_assert_int_eq(
+			add_kind(n % 2 == 0 ? ENVELOPE_CHUNK : ENVELOPE_V1, n,
+				 MINE, 1, NOW_MS + n),
+			0);
+	open_at(NOW_MS + 4);
+	ck_assert_uint_eq(events[SPOOL_SET_ASIDE], 0);
+	ck_assert_uint_eq(spool_count(spool), 4);
+	ck_assert_uint_eq(oldest(MINE)->id[0], 0);
+	ck_assert_uint_eq(spool_oldest(spool, MINE, ENVELOPE_V1)->id[0], 1);
+	spool_remove(spool, spool_oldest(spool, MINE, ENVELOPE_V1));
+	ck_assert_uint_eq(spool_oldest(spool, MINE, ENVELOPE_V1)->id[0], 3);
+	spool_expire(spool, NOW_MS + AGE_MS + 4);
+	ck_assert_str_eq(last_name + strlen(last_name) - 6, ".v1.gz");
+	ck_assert_int_eq(spool_name_parse(last_name, &e), 0);
+	ck_assert_uint_eq(e.kind, ENVELOPE_V1);
+	ck_assert_uint_eq(e.id[0], 3);
 }
 END_TEST
 
@@ -166,7 +202,7 @@ START_TEST(how_long_it_took_to_gather)
 	ck_assert_uint_eq(ms, 20);
 	ck_assert_uint_eq(spool_span(spool, OTHER, &ms), 1);
 	ck_assert_uint_eq(ms, 0);
-	spool_remove(spool, spool_oldest(spool, MINE));
+	spool_remove(spool, oldest(MINE));
 	ck_assert_uint_eq(spool_span(spool, MINE, &ms), 2);
 	ck_assert_uint_eq(ms, 10);
 }
@@ -180,8 +216,8 @@ START_TEST(many_come_and_go)
 		ck_assert_int_eq(add(n, MINE, 1, NOW_MS), 0);
 		if (n % 3 != 0)
 			continue;
-		while (spool_oldest(spool, MINE)->id[0] < next)
-			spool_remove(spool, spool_oldest(spool, MINE));
+		while (oldest(MINE)->id[0] < next)
+			spool_remove(spool, oldest(MINE));
 		next = n;
 	}
 	ck_assert_uint_le(spool_count(spool), COUNT);
@@ -234,7 +270,7 @@ static void remove_file(uint64_t dsn)
 {
 	char name[SPOOL_NAME_SIZE];
 
-	spool_name(spool_oldest(spool, dsn), name);
+	spool_name(oldest(dsn), name);
 	ck_assert_int_eq(unlinkat(dir, name, 0), 0);
 }
 
@@ -249,17 +285,17 @@ START_TEST(what_another_has_taken)
 	ck_assert_uint_eq(spool_count(spool), 2);
 	ck_assert_uint_eq(spool_bytes(spool), 200);
 	/* Of one's own it is a loss, told when its turn comes. */
-	ck_assert_uint_eq(spool_oldest(spool, MINE)->id[0], 1);
+	ck_assert_uint_eq(oldest(MINE)->id[0], 1);
 	remove_file(OTHER);
 	spool_forget_taken(spool, MINE);
-	ck_assert_ptr_null(spool_oldest(spool, OTHER));
+	ck_assert_ptr_null(oldest(OTHER));
 	ck_assert_uint_eq(spool_count(spool), 1);
 	/* The last of all, behind some that are gone. */
-	spool_remove(spool, spool_oldest(spool, MINE));
+	spool_remove(spool, oldest(MINE));
 	for (unsigned int n = 3; n < 6; n++)
 		ck_assert_int_eq(add(n, OTHER, 100, NOW_MS), 0);
-	spool_remove(spool, spool_oldest(spool, OTHER));
-	spool_remove(spool, spool_oldest(spool, OTHER));
+	spool_remove(spool, oldest(OTHER));
+	spool_remove(spool, oldest(OTHER));
 	remove_file(OTHER);
 	spool_forget_taken(spool, MINE);
 	ck_assert_uint_eq(spool_count(spool), 0);
@@ -337,18 +373,18 @@ START_TEST(entries_that_are_not_right)
 
 	put(name + 1, 10);
 	open_at(NOW_MS);
-	e = spool_oldest(spool, MINE);
+	e = oldest(MINE);
 	ck_assert_ptr_nonnull(e);
 	put(name + 1, 20);
 	ck_assert_int_eq(spool_open(spool, e, &fd), -EBADMSG);
 	spool_set_aside(spool, e, EBADMSG);
 	ck_assert_str_eq(last_name, name + 1);
 	ck_assert_uint_eq(events[SPOOL_SET_ASIDE], 1);
-	ck_assert_ptr_null(spool_oldest(spool, MINE));
+	ck_assert_ptr_null(oldest(MINE));
 	/* Gone behind our back. */
 	ck_assert_int_eq(add(1, MINE, 10, NOW_MS), 0);
 	(void)each_name(remove_name);
-	e = spool_oldest(spool, MINE);
+	e = oldest(MINE);
 	ck_assert_int_eq(spool_open(spool, e, &fd), -ENOENT);
 	spool_set_aside(spool, e, ENOENT);
 	ck_assert_uint_eq(spool_count(spool), 0);
@@ -384,7 +420,7 @@ static void fill_and_empty(struct progress *p)
 	for (unsigned int n = 0; n < 3; n++)
 		p->added += add(n, MINE, 50, NOW_MS) == 0;
 	for (unsigned int n = 0; n < 2; n++) {
-		spool_remove(spool, spool_oldest(spool, MINE));
+		spool_remove(spool, oldest(MINE));
 		p->removed++;
 	}
 }
@@ -447,7 +483,7 @@ static void check_after_death(const struct progress *p)
 	open_at(NOW_MS);
 	ck_assert_uint_eq(each_name(NULL), spool_count(spool));
 	ck_assert_uint_eq(events[SPOOL_SET_ASIDE], 0);
-	e = spool_oldest(spool, MINE);
+	e = oldest(MINE);
 	/* It was being removed, and is. */
 	if (e != NULL && e->id[0] == n + 1)
 		n++;
@@ -456,7 +492,7 @@ static void check_after_death(const struct progress *p)
 	ck_assert_uint_le(spool_count(spool), p->added - n + 1);
 	while (spool_count(spool) > 0) {
 		check_oldest(MINE, n++);
-		spool_remove(spool, spool_oldest(spool, MINE));
+		spool_remove(spool, oldest(MINE));
 	}
 }
 
@@ -531,6 +567,7 @@ Suite *suite(void)
 
 	tcase_add_checked_fixture(c, set_up, tear_down);
 	tcase_add_test(c, first_in_first_out);
+	tcase_add_test(c, two_kinds);
 	tcase_add_test(c, how_long_it_took_to_gather);
 	tcase_add_test(c, many_come_and_go);
 	tcase_add_test(c, the_oldest_goes_for_bytes);

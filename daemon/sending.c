@@ -1,0 +1,74 @@
+#include "daemon/sending.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "daemon/chance.h"
+#include "daemon/id.h"
+#include "lib/ship/spool_name.h"
+#include "proto/chunk_v2.h"
+#include "proto/sdk.h"
+
+#define NO_LATER_CHANGE (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+static int check_envelope(const struct msg_envelope *m)
+{
+	if (m->to_file > 1 || m->to_server > 1 || m->size == 0 ||
+	    m->size > CHUNK_V2_SIZE_MAX || m->transaction_size >= m->size ||
+	    !id_is_one(m->chunk_id) || m->platform[0] == '\0' ||
+	    memchr(m->platform, '\0', sizeof(m->platform)) == NULL)
+		return -EPROTO;
+	return 0;
+}
+
+/* A payload is as large as its message says, and stays so. */
+static int check_payload(int fd, uint64_t size)
+{
+	struct stat st;
+	int seals;
+
+	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size != size)
+		return -EPROTO;
+	seals = fcntl(fd, F_GET_SEALS);
+	if (seals < 0 || (seals & NO_LATER_CHANGE) != NO_LATER_CHANGE)
+		return -EPROTO;
+	return 0;
+}
+
+int sending_new(struct ipc_message *message, struct sending **ret)
+{
+	const struct msg_envelope *m = (const void *)message->bytes;
+	struct sending *s;
+
+	if (check_envelope(m) < 0 || message->n_fds != 1 + (size_t)m->to_file ||
+	    check_payload(message->fds[0], m->size) < 0)
+		return -EPROTO;
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return -ENOMEM;
+	memcpy(s->chunk_id, m->chunk_id, sizeof(s->chunk_id));
+	memcpy(s->platform, m->platform, sizeof(s->platform));
+	s->seq = m->seq;
+	s->package = (struct package){
+		.sdk_name = SDK_NAME,
+		.sdk_version = SDK_VERSION,
+		.platform = s->platform,
+		.payload_fd = ipc_take_fd(message, 0),
+		.payload_size = m->size,
+		.transaction_size = m->transaction_size,
+	};
+	if (package_kind(&s->package) == ENVELOPE_V1)
+		(void)!spool_id_parse(m->chunk_id, s->package.event_id);
+	else
+		chance_bytes(s->package.event_id, sizeof(s->package.event_id));
+	*ret = s;
+	return 0;
+}
+
+void sending_free(struct sending *s)
+{
+	close_fd(&s->package.payload_fd);
+	free(s);
+}

@@ -1,0 +1,27 @@
+/*
+ * An envelope that ship was handed, until the broker is told what became of it.
+ */
+#ifndef DAEMON_SENDING_H
+#define DAEMON_SENDING_H
+
+#include "daemon/msg.h"
+#include "lib/ship/package.h"
+
+/* From malloc; the payload's descriptor is its own. */
+struct sending {
+	struct package package; /* its platform is the one below */
+	uint64_t seq;		/* the broker's number for it */
+	char chunk_id[MSG_ID_SIZE];
+	char platform[MSG_TEXT_MAX];
+};
+
+/*
+ * Of the message MSG_ENVELOPE, with its descriptors: takes that of the payload,
+ * and leaves that of the file. Returns 0, -EPROTO if it is no such message, or
+ * -ENOMEM.
+ */
+must_check int sending_new(struct ipc_message *message, struct sending **ret);
+
+void sending_free(struct sending *s);
+
+#endif
