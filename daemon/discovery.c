@@ -9,6 +9,8 @@
 #include "daemon/connector.h"
 #include "daemon/identify.h"
 #include "daemon/log.h"
+#include "daemon/pid_files.h"
+#include "daemon/sightings.h"
 #include "lib/base/clock.h"
 #include "lib/base/table.h"
 
@@ -20,29 +22,23 @@
 #define GLANCES_MAX 1024
 #define LOOKS_MAX   256
 
-/*
- * Processes too young to be looked at: the forks of a second on a machine that
- * does nothing else. Those beyond that are found by a scan.
- */
-#define SIGHTINGS_MAX 65536
-
 #define ALL_PROCESSES "/proc"
 
 struct discovery {
 	struct broker *broker;
 	struct files *files; /* for what is read of strangers */
+	struct pid_files *pid_files;
 	struct identify *identify;
 	int connector_fd; /* -1: none */
 	bool is_told;	  /* it has answered */
 
-	struct sighting *list; /* in no order */
-	size_t n, size;
+	struct sightings sightings;
 	bool is_busy; /* more is due */
 	uint64_t min_age_ns;
 
 	DIR *dir;	       /* of a scan that goes on; NULL: none */
 	uint64_t scan_ns;      /* when the next one is due, */
-	uint64_t pid_files_ns; /* and a look into the pid files, */
+	uint64_t pid_files_ns; /* and a reading of the pid files, */
 	uint64_t anew_ns;      /* and a look at those that were seen */
 	/* Where we are not told: marks of those seen by the last scan, and by
 	 * this one (struct process_glance). */
@@ -51,6 +47,7 @@ struct discovery {
 
 static void on_identified(void *ctx, const struct sighting *s,
 			  const struct process *process, size_t section);
+static void on_pid_file(void *ctx, int32_t pid, int32_t before);
 
 int discovery_new(struct broker *b, struct discovery **ret)
 {
@@ -61,6 +58,7 @@ int discovery_new(struct broker *b, struct discovery **ret)
 		return -ENOMEM;
 	d->broker = b;
 	d->connector_fd = -1;
+	sightings_init(&d->sightings);
 	table_init(&d->seen, 0);
 	table_init(&d->seeing, 0);
 	r = connector_open(&d->connector_fd);
@@ -77,7 +75,10 @@ int discovery_start(struct discovery *d)
 	int r = files_new(d->broker->loop, &d->files);
 
 	if (r == 0)
-		r = identify_new(d->files, on_identified, d, &d->identify);
+		r = pid_files_new(d->files, on_pid_file, d, &d->pid_files);
+	if (r == 0)
+		r = identify_new(d->files, d->pid_files, on_identified, d,
+				 &d->identify);
 	if (r == 0)
 		discovery_by_config(d);
 	return r;
@@ -90,11 +91,12 @@ void discovery_free(struct discovery *d)
 	if (d->dir != NULL)
 		(void)closedir(d->dir);
 	connector_close(&d->connector_fd);
+	pid_files_free(d->pid_files);
 	files_free(d->files);
 	identify_free(d->identify);
 	table_fini(&d->seen);
 	table_fini(&d->seeing);
-	free(d->list);
+	sightings_fini(&d->sightings);
 	free(d);
 }
 
@@ -107,6 +109,9 @@ void discovery_by_config(struct discovery *d)
 		d->min_age_ns = min_u64(d->min_age_ns,
 					c->targets[k].min_age_s * NS_PER_SEC);
 	identify_by(d->identify, c);
+	if (pid_files_by(d->pid_files, c) < 0)
+		log_error("no memory for pid files");
+	d->pid_files_ns = 0;
 	d->scan_ns = 0;
 	d->anew_ns = 0;
 }
@@ -126,50 +131,36 @@ void discovery_reaped(struct discovery *d, int32_t pid,
 {
 	if (d->files != NULL)
 		files_reaped(d->files, pid, usage);
+	if (d->pid_files != NULL)
+		pid_files_reaped(d->pid_files, pid);
 }
 
-/* Without room or memory for it: the next scan finds it. */
+/* Without room or memory for it the next scan finds it. */
 static void note(struct discovery *d, const struct sighting *s)
 {
-	if (d->n == d->size) {
-		const size_t size = max_u64(64, 2 * d->size);
-		struct sighting *list =
-			size > SIGHTINGS_MAX
-				? NULL
-				: reallocarray(d->list, size, sizeof(*list));
-
-		if (list == NULL) {
-			d->scan_ns =
-				min_u64(d->scan_ns, clock_mono_ns() + SCAN_NS);
-			return;
-		}
-		d->list = list;
-		d->size = size;
-	}
-	d->list[d->n++] = *s;
+	if (sightings_add(&d->sightings, s) < 0)
+		d->scan_ns = min_u64(d->scan_ns, clock_mono_ns() + SCAN_NS);
 }
 
 /* It is looked at when it is old enough for some section. */
-static void sight(struct discovery *d, int32_t pid, bool is_exec,
+static void sight(struct discovery *d, int32_t pid, enum sighting_of of,
 		  uint64_t born_ns)
 {
-	const struct sighting s = {
-		.pid = pid,
-		.is_exec = is_exec,
-		.born_ns = born_ns,
-		/* What is profiled already may be something else now. */
-		.due_ns = is_exec && instance_of_pid(d->broker, pid) != NULL
-				  ? born_ns
-				  : born_ns + d->min_age_ns,
-	};
+	struct sighting s = {.pid = pid,
+			     .of = of,
+			     .born_ns = born_ns,
+			     .due_ns = born_ns + d->min_age_ns};
 
+	/* What is profiled already may be something else now. */
+	if (of == SIGHTING_EXEC && instance_of_pid(d->broker, pid) != NULL)
+		s.due_ns = born_ns;
 	if (d->min_age_ns != UINT64_MAX)
 		note(d, &s);
 }
 
 void discovery_doubt(struct discovery *d, int32_t pid)
 {
-	sight(d, pid, true, clock_mono_ns());
+	sight(d, pid, SIGHTING_EXEC, clock_mono_ns());
 }
 
 static void on_event(void *ctx, const struct connector_event *e)
@@ -183,11 +174,13 @@ static void on_event(void *ctx, const struct connector_event *e)
 		d->is_told = true;
 		return;
 	case CONNECTOR_FORK:
+		sight(d, e->pid, SIGHTING_FORK, e->time_ns);
+		return;
 	case CONNECTOR_CHANGE:
-		sight(d, e->pid, false, e->time_ns);
+		sight(d, e->pid, SIGHTING_OTHER, e->time_ns);
 		return;
 	case CONNECTOR_EXEC:
-		sight(d, e->pid, true, e->time_ns);
+		sight(d, e->pid, SIGHTING_EXEC, e->time_ns);
 		return;
 	}
 }
@@ -221,7 +214,7 @@ static void glance(struct discovery *d, int32_t pid)
 	if (!process_glance(pid, &now))
 		return;
 	if (d->is_told) {
-		sight(d, pid, false, born_ns(now.start_ticks));
+		sight(d, pid, SIGHTING_OTHER, born_ns(now.start_ticks));
 		return;
 	}
 	was_seen = table_get(&d->seen, (uint64_t)pid, &mark);
@@ -230,7 +223,7 @@ static void glance(struct discovery *d, int32_t pid)
 	if (was_seen && mark == (uint32_t)now.mark)
 		return;
 	/* Another program, or another process: the look will tell. */
-	sight(d, pid, was_seen,
+	sight(d, pid, was_seen ? SIGHTING_EXEC : SIGHTING_FORK,
 	      was_seen ? clock_mono_ns() : born_ns(now.start_ticks));
 }
 
@@ -275,25 +268,42 @@ static void scan(struct discovery *d, uint64_t now_ns)
 	}
 }
 
-/* No event tells of those: they may be written long after the start. */
+/* A pid_files_fn. No event tells: it may be written long after the start. */
+static void on_pid_file(void *ctx, int32_t pid, int32_t before)
+{
+	struct discovery *d = ctx;
+	struct process_glance now;
+
+	if (pid == 0)
+		return;
+	/* Who is not named any more may still end as it was. */
+	if (before != 0 && before != pid)
+		discovery_doubt(d, before);
+	if (instance_of_pid(d->broker, pid) == NULL &&
+	    process_glance(pid, &now))
+		sight(d, pid, SIGHTING_OTHER, born_ns(now.start_ticks));
+}
+
 static void read_pid_files(struct discovery *d, uint64_t now_ns)
 {
-	const struct config *c = &d->broker->options.config;
-
 	if (now_ns < d->pid_files_ns)
 		return;
 	d->pid_files_ns = now_ns + SCAN_NS;
-	for (size_t k = 0; k < c->n_targets; k++) {
-		struct process_glance now;
-		int32_t pid;
+	pid_files_read(d->pid_files, now_ns);
+}
 
-		if (c->targets[k].pid_file[0] == '\0')
-			continue;
-		pid = identify_pid_file(c->targets[k].pid_file);
-		if (pid > 0 && instance_of_pid(d->broker, pid) == NULL &&
-		    process_glance(pid, &now))
-			sight(d, pid, false, born_ns(now.start_ticks));
-	}
+/* It is twice as old then. Those of a minute are the scans'. */
+static void look_again(struct discovery *d, const struct sighting *s)
+{
+	const uint64_t now_ns = clock_mono_ns();
+	const uint64_t age_ns = now_ns - min_u64(now_ns, s->born_ns);
+	struct sighting again = *s;
+
+	if (age_ns >= SCAN_TOLD_NS)
+		return;
+	again.of = SIGHTING_OTHER;
+	again.due_ns = now_ns + max_u64(age_ns, DISCOVERY_MS * NS_PER_MS);
+	note(d, &again);
 }
 
 /* Its pidfd is ours; what came meanwhile may have made it obsolete. */
@@ -316,11 +326,14 @@ static void on_identified(void *ctx, const struct sighting *s,
 		instance_remove(known);
 		known = NULL;
 	}
-	if (known != NULL || section == IDENTIFY_NONE ||
+	if (known == NULL && section == IDENTIFY_NOT_YET)
+		look_again(d, s);
+	if (known != NULL || section >= IDENTIFY_NOT_YET ||
 	    !process_is_alive(p.pidfd)) {
 		close_fd(&p.pidfd);
 		return;
 	}
+	later.of = SIGHTING_OTHER;
 	later.due_ns =
 		s->born_ns +
 		b->options.config.targets[section].min_age_s * NS_PER_SEC;
@@ -350,7 +363,7 @@ static void look(struct discovery *d, const struct sighting *s)
 		return;
 	if (is_own(&process) ||
 	    (known != NULL && known->start_ticks == process.start_ticks &&
-	     !s->is_exec)) {
+	     s->of != SIGHTING_EXEC)) {
 		close_fd(&process.pidfd);
 		return;
 	}
@@ -360,25 +373,18 @@ static void look(struct discovery *d, const struct sighting *s)
 	}
 }
 
-/* What is noted meanwhile comes behind, and has its turn the next time. */
 static void look_at_due(struct discovery *d, uint64_t now_ns)
 {
-	const size_t n = d->n;
-	size_t kept = 0, looked = 0, at;
+	struct sighting s;
+	size_t looked = 0;
 
-	for (at = 0; at < n && looked < LOOKS_MAX; at++) {
-		const struct sighting s = d->list[at];
-
-		if (s.due_ns > now_ns) {
-			d->list[kept++] = s;
-			continue;
-		}
+	sightings_turn(&d->sightings);
+	while (looked < LOOKS_MAX &&
+	       sightings_take(&d->sightings, now_ns, &s)) {
 		looked++;
 		look(d, &s);
 	}
 	d->is_busy = looked == LOOKS_MAX;
-	memmove(d->list + kept, d->list + at, (d->n - at) * sizeof(*d->list));
-	d->n -= at - kept;
 }
 
 void discovery_check(struct discovery *d)

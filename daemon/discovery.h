@@ -2,14 +2,18 @@
  * Discovery: finds the processes that sections of the configuration match.
  *
  * The proc connector (daemon/connector.h) tells of new processes and programs;
- * where it does not, /proc is read once a second. With it /proc is read once a
- * minute as well, for what nobody tells of: a changed command line, another
- * cgroup. Pid files of the configuration are read once a second anyway.
+ * where it does not, /proc is read once a second. Pid files of the
+ * configuration are read once a second anyway.
  *
  * A process is looked at when it, or its program, is as old as the least
  * min_age_seconds of all sections: those that end sooner cost a word in a list,
  * and nothing is ever kept of those that match nothing, but where there is no
  * connector a few bytes as long as they live.
+ *
+ * Nobody tells of another command line or control group. Who would be a
+ * section's with these is looked at again when it is twice as old, and so on,
+ * for its first minute, when most of what a process makes of itself is made;
+ * and with all others once a minute, when /proc is read.
  */
 #ifndef DAEMON_DISCOVERY_H
 #define DAEMON_DISCOVERY_H

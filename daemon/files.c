@@ -13,6 +13,9 @@
 #include "daemon/process.h"
 #include "lib/base/clock.h"
 
+/* A helper that was asked nothing for so long: pid files are once a second. */
+#define IDLE_NS (3 * NS_PER_SEC)
+
 /* Of every architecture: larger pages are multiples of it. */
 #define PAGE_MIN 4096
 
@@ -20,7 +23,7 @@ struct request {
 	struct request *next;
 	struct open_order order;
 	struct msg_want want;
-	int pidfd;
+	int pidfd; /* -1: it is about no process */
 	files_fn fn;
 	void *ctx; /* NULL fn: nobody waits any more */
 };
@@ -35,7 +38,8 @@ struct files {
 	uint64_t since_ns; /* when the first request was given to it */
 	uint64_t idle_ns;  /* when it had nothing to do */
 	bool busy;
-	uint64_t used_ns; /* by those that were reaped */
+	int32_t killed_pid; /* files_killed */
+	uint64_t used_ns;   /* by those that were reaped */
 };
 
 struct answer {
@@ -64,8 +68,10 @@ static void drop_helper(struct files *f, bool hangs)
 	loop_remove(f->loop, &f->source);
 	close_fd(&f->fd);
 	f->busy = false;
-	if (hangs && f->pid != 0)
+	if (hangs && f->pid != 0) {
 		(void)kill(f->pid, SIGKILL);
+		f->killed_pid = f->pid;
+	}
 	f->pid = 0;
 }
 
@@ -79,7 +85,14 @@ void files_reaped(struct files *f, int32_t pid, const struct rusage *usage)
 {
 	if (f->pid == pid)
 		f->pid = 0;
+	if (f->killed_pid == pid)
+		f->killed_pid = 0;
 	f->used_ns += time_ns(&usage->ru_utime) + time_ns(&usage->ru_stime);
+}
+
+int32_t files_killed(const struct files *f)
+{
+	return f->killed_pid;
 }
 
 uint64_t files_used_ns(const struct files *f)
@@ -227,7 +240,8 @@ static void on_helper(void *ctx)
 	}
 	error = -answer->error;
 	/* Alive now: so the pid was its own when the file was opened. */
-	if (error == 0 && !process_is_alive(f->first->pidfd)) {
+	if (error == 0 && f->first->pidfd >= 0 &&
+	    !process_is_alive(f->first->pidfd)) {
 		close_fd(&fd);
 		error = -ESRCH;
 	}
@@ -278,6 +292,7 @@ static bool want_is_valid(const struct msg_want *want)
 	case WANT_DEBUG_LINK:
 		return is_range(want) &&
 		       is_file_name(want->name, sizeof(want->name));
+	case WANT_PID_FILE:
 	case WANT_END:
 		break;
 	}
@@ -292,14 +307,12 @@ static bool is_waiting(const struct files *f, const void *ctx)
 	return false;
 }
 
-int files_request(struct files *f, const struct msg_want *want, int32_t pid,
-		  int pidfd, files_fn fn, void *ctx)
+/* pidfd is -1, or duplicated. */
+static int add(struct files *f, const struct msg_want *want, int32_t pid,
+	       int pidfd, files_fn fn, void *ctx)
 {
-	struct request *r;
+	struct request *r = calloc(1, sizeof(*r));
 
-	if (!want_is_valid(want) || is_waiting(f, ctx))
-		return -EINVAL;
-	r = calloc(1, sizeof(*r));
 	if (r == NULL)
 		return -ENOMEM;
 	*r = (struct request){
@@ -308,11 +321,11 @@ int files_request(struct files *f, const struct msg_want *want, int32_t pid,
 			  .start = want->start,
 			  .end = want->end},
 		.want = *want,
-		.pidfd = fcntl(pidfd, F_DUPFD_CLOEXEC, 0),
+		.pidfd = pidfd < 0 ? -1 : fcntl(pidfd, F_DUPFD_CLOEXEC, 0),
 		.fn = fn,
 		.ctx = ctx,
 	};
-	if (r->pidfd < 0) {
+	if (pidfd >= 0 && r->pidfd < 0) {
 		int error = -errno;
 
 		free(r);
@@ -323,6 +336,26 @@ int files_request(struct files *f, const struct msg_want *want, int32_t pid,
 	f->end = &r->next;
 	proceed(f);
 	return 0;
+}
+
+int files_request(struct files *f, const struct msg_want *want, int32_t pid,
+		  int pidfd, files_fn fn, void *ctx)
+{
+	if (pidfd < 0 || !want_is_valid(want) || is_waiting(f, ctx))
+		return -EINVAL;
+	return add(f, want, pid, pidfd, fn, ctx);
+}
+
+int files_request_pid_file(struct files *f, const char *path, files_fn fn,
+			   void *ctx)
+{
+	struct msg_want want = {.kind = WANT_PID_FILE};
+	const size_t n = strlen(path);
+
+	if (n >= sizeof(want.name) || is_waiting(f, ctx))
+		return -EINVAL;
+	memcpy(want.name, path, n);
+	return add(f, &want, 0, -1, fn, ctx);
 }
 
 void files_forget(struct files *f, const void *ctx)
@@ -340,7 +373,7 @@ void files_check(struct files *f)
 	if (f->fd < 0)
 		return;
 	if (!f->busy) {
-		if (now - f->idle_ns > NS_PER_SEC)
+		if (now - f->idle_ns > IDLE_NS)
 			drop_helper(f, false);
 		return;
 	}

@@ -1,5 +1,6 @@
 /*
- * Opening files for the unwind processes, which may not open any.
+ * Opening files for the unwind processes, which may not open any, and reading
+ * for the broker what could hang it.
  *
  * Reading a target's memory, or opening a file that it maps, can hang for as
  * long as the target likes (FUSE, userfaultfd). So a helper does it: a fork of
@@ -39,6 +40,19 @@ void files_free(struct files *f); /* takes NULL; pending ones are dropped */
  */
 must_check int files_request(struct files *f, const struct msg_want *want,
 			     int32_t pid, int pidfd, files_fn fn, void *ctx);
+
+/*
+ * The same for the beginning of a pid file, which no process is pinned for:
+ * path is the configuration's, shorter than MSG_NAME_MAX.
+ */
+must_check int files_request_pid_file(struct files *f, const char *path,
+				      files_fn fn, void *ctx);
+
+/*
+ * The last helper that was killed because it hung, as long as it is not reaped;
+ * 0: there is none. In the kernel it may hang on: see docs/ARCHITECTURE.md.
+ */
+int32_t files_killed(const struct files *f);
 
 /* A process that is no child of daemon/broker.h has been reaped. */
 void files_reaped(struct files *f, int32_t pid, const struct rusage *usage);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/match.h"
@@ -24,6 +23,7 @@ struct question {
 	size_t section;
 	uint64_t generation; /* of the configuration that section is a place in
 			      */
+	bool may_become;     /* one of a section before that one, later */
 	struct match_facts facts;
 	char exe[PATH_MAX];
 	char cmdline[PATH_MAX];
@@ -33,6 +33,7 @@ struct question {
 
 struct identify {
 	struct files *files;
+	const struct pid_files *pid_files;
 	identify_fn fn;
 	void *ctx;
 	const struct config *config;
@@ -40,14 +41,15 @@ struct identify {
 	size_t n_asked;
 };
 
-int identify_new(struct files *files, identify_fn fn, void *ctx,
-		 struct identify **ret)
+int identify_new(struct files *files, const struct pid_files *pid_files,
+		 identify_fn fn, void *ctx, struct identify **ret)
 {
 	struct identify *id = calloc(1, sizeof(*id));
 
 	if (id == NULL)
 		return -ENOMEM;
-	*id = (struct identify){.files = files, .fn = fn, .ctx = ctx};
+	*id = (struct identify){
+		.files = files, .pid_files = pid_files, .fn = fn, .ctx = ctx};
 	*ret = id;
 	return 0;
 }
@@ -94,20 +96,6 @@ static void read_cgroup(struct question *q)
 	q->facts.container = q->container;
 }
 
-/* A path of the configuration's, which only a regular file may be at. */
-int32_t identify_pid_file(const char *path)
-{
-	char text[32];
-	struct stat st;
-	ssize_t n = -1;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		n = read(fd, text, sizeof(text));
-	close_fd(&fd);
-	return n < 0 ? 0 : match_pid_file(text, (size_t)n);
-}
-
 static void go_on(struct question *q);
 
 /* ctx is the question; fd a copy of what was read. */
@@ -151,7 +139,8 @@ static bool learn(struct question *q, const struct target_config *t)
 	else if ((wants.cgroup || wants.container) && q->facts.cgroup == NULL)
 		read_cgroup(q);
 	else if (wants.pid_file && q->facts.pid_file_pid < 0)
-		q->facts.pid_file_pid = identify_pid_file(t->pid_file);
+		q->facts.pid_file_pid =
+			pid_files_pid(q->id->pid_files, t->pid_file);
 	else if (ask_cmdline(q) == 0)
 		return false;
 	else
@@ -166,6 +155,7 @@ static void go_on(struct question *q)
 	if (q->generation != q->id->generation) {
 		q->generation = q->id->generation;
 		q->section = 0;
+		q->may_become = false;
 		q->facts.pid_file_pid = -1;
 	}
 	while (q->section < config->n_targets) {
@@ -176,6 +166,7 @@ static void go_on(struct question *q)
 			answer(q, q->section);
 			return;
 		case MATCH_NO:
+			q->may_become |= match_may_become(t, &q->facts);
 			q->section++;
 			q->facts.pid_file_pid = -1;
 			break;
@@ -185,7 +176,7 @@ static void go_on(struct question *q)
 			break;
 		}
 	}
-	answer(q, IDENTIFY_NONE);
+	answer(q, q->may_become ? IDENTIFY_NOT_YET : IDENTIFY_NONE);
 }
 
 int identify(struct identify *id, const struct sighting *s,
@@ -204,6 +195,7 @@ int identify(struct identify *id, const struct sighting *s,
 	q->process = *process;
 	q->section = 0;
 	q->generation = id->generation;
+	q->may_become = false;
 	q->facts = (struct match_facts){
 		.pid = process->pid,
 		.uid = process->uid,

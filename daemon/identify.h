@@ -16,31 +16,27 @@
 
 #include "daemon/config.h"
 #include "daemon/files.h"
+#include "daemon/pid_files.h"
 #include "daemon/process.h"
-
-/* A process that may be of interest, and since when. */
-struct sighting {
-	int32_t pid;
-	bool is_exec; /* its program is new: what was known of it may not hold
-		       */
-	uint64_t born_ns; /* itself or its program, by CLOCK_MONOTONIC */
-	uint64_t due_ns;  /* to be looked at then */
-};
+#include "daemon/sightings.h"
 
 struct identify;
 
 #define IDENTIFY_NONE SIZE_MAX
+/* None, but for what may change without a word (match_may_become). */
+#define IDENTIFY_NOT_YET (SIZE_MAX - 1)
 
 /*
  * The answer: the section's place in the configuration, the first that matches,
- * or IDENTIFY_NONE. process->pidfd is the callee's now.
+ * or one of these. process->pidfd is the callee's now.
  */
 typedef void (*identify_fn)(void *ctx, const struct sighting *s,
 			    const struct process *process, size_t section);
 
 /* files: a struct of its own, so that nobody else waits for strangers. */
-must_check int identify_new(struct files *files, identify_fn fn, void *ctx,
-			    struct identify **ret);
+must_check int identify_new(struct files *files,
+			    const struct pid_files *pid_files, identify_fn fn,
+			    void *ctx, struct identify **ret);
 /* Takes NULL. What is asked has to be dropped already (files_free). */
 void identify_free(struct identify *id);
 
@@ -57,8 +53,5 @@ void identify_by(struct identify *id, const struct config *config);
  */
 must_check int identify(struct identify *id, const struct sighting *s,
 			const struct process *process);
-
-/* The pid in a pid file of the configuration; 0: none. */
-int32_t identify_pid_file(const char *path);
 
 #endif

@@ -129,6 +129,17 @@ enum match_result match_process(const struct target_config *t,
 	return match_has_rules(t) ? all : MATCH_NO;
 }
 
+bool match_may_become(const struct target_config *t,
+		      const struct match_facts *f)
+{
+	struct match_facts later = *f;
+
+	later.cmdline = NULL;
+	later.cgroup = NULL;
+	later.container = NULL;
+	return match_process(t, &later) == MATCH_UNKNOWN;
+}
+
 void match_wants(const struct target_config *t, struct match_wants *ret)
 {
 	*ret = (struct match_wants){

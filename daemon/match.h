@@ -40,6 +40,13 @@ enum match_result {
 enum match_result match_process(const struct target_config *t,
 				const struct match_facts *f);
 
+/*
+ * Of one that match_process refuses: would it be one if it had another command
+ * line or control group? These change without a word of the kernel's.
+ */
+bool match_may_become(const struct target_config *t,
+		      const struct match_facts *f);
+
 /* What match_process needs beside pid, uid and comm for this section. */
 struct match_wants {
 	bool exe, cmdline, cgroup, container, pid_file;

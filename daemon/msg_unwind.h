@@ -77,6 +77,7 @@ enum want_kind {
 	WANT_ENVIRON,  /* a copy of /proc/PID/environ */
 	WANT_EXE,      /* where the link /proc/PID/exe points, as text */
 	WANT_CMDLINE,  /* the beginning of /proc/PID/cmdline: argv[0] */
+	WANT_PID_FILE, /* the broker's own (files.h): of unwind a broken rule */
 	WANT_END,
 };
 

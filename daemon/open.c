@@ -253,6 +253,18 @@ static int open_rooted(const struct open_order *o, int *ret_fd)
 	return r < 0 ? r : copy_of_fuse(ret_fd);
 }
 
+/* A path of the configuration's, which only a regular file may be at. */
+static int open_pid_file(const char *path, int *ret_fd)
+{
+	int fd = open(path, ROOTED_OPEN_FLAGS);
+	int r = fd < 0 ? -errno : check_regular(&fd);
+
+	if (r == 0)
+		r = copy_fd(fd, 0, OPEN_PID_FILE_MAX, ret_fd);
+	close_fd(&fd);
+	return r;
+}
+
 static int open_of(const struct open_order *order, int *ret_fd)
 {
 	char path[64];
@@ -279,6 +291,8 @@ static int open_of(const struct open_order *order, int *ret_fd)
 		name = "cmdline";
 		max = PATH_MAX; /* a longer argv[0] is no file's name */
 		break;
+	case WANT_PID_FILE:
+		return open_pid_file(order->name, ret_fd);
 	case WANT_END:
 		return -EINVAL;
 	}
@@ -294,7 +308,8 @@ int open_for(const struct open_order *order, int *ret_fd)
 	char path[64];
 	int r;
 
-	of_thread.pid = process_living_thread(order->pid);
+	if (order->pid != 0)
+		of_thread.pid = process_living_thread(order->pid);
 	r = open_of(&of_thread, ret_fd);
 	if (r < 0 || of_thread.pid == order->pid)
 		return r;

@@ -9,16 +9,18 @@
 
 #include "daemon/msg.h"
 
-/* A checked msg_want, and the process it is about. */
+/* A checked msg_want, and the process it is about; 0: none. */
 struct open_order {
 	int32_t pid;
 	uint32_t kind; /* enum want_kind */
 	uint64_t start, end;
-	char name[MSG_NAME_MAX];
+	char name[MSG_NAME_MAX]; /* WANT_PID_FILE: an absolute path */
 };
 
 /* Copies are bounded by what the reader takes. */
 #define OPEN_COPY_MAX (64u << 20)
+/* A number, blanks around it, and the end of its line. */
+#define OPEN_PID_FILE_MAX 32
 
 /*
  * Returns 0 and a descriptor open for reading: a regular file, or a memfd with

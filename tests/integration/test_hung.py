@@ -12,6 +12,7 @@ import time
 
 import harness
 from harness import Skip, check, wait_for
+from service import Service
 
 RACE_S = 20
 
@@ -251,6 +252,35 @@ def test_files_that_hang(box):
     names = {f.get('function') for c in profd.chunks
              for f in c['profile']['frames']}
     check('busy_seventy' in names, f'the other target has no names: {names}')
+    hostile.end()
+
+
+def test_pid_file(box):
+    """A pid file whose file system does not answer hangs nobody but its reader:
+    processes are found, and other pid files read."""
+    need_fuse()
+    mount = box.make_dir('mount')
+    hostile = box.target('hang', 'code', mount)
+    hung = f'/proc/{hostile.pid}/root{mount}/file'
+    service = Service(box, {'job': {}, 'web': {}})
+    path = service.dir / 'job.pid'
+    sections = {'hung': {'exe': None, 'pid_file': hung},
+                'job': {'pid_file': path}, 'web': {}}
+    service.exe['hung'] = None
+    service.reload(sections)
+    line = f'pid_file {hung} cannot be read: .*'
+    wait_error(service.profd, f'sentry-profd: warning: {line}')
+    web, job = service.start('web'), service.start('job')
+    path.write_text(f'{job.pid}\n')
+    service.wait_profiled(web.pid, job.pid)
+    check(len(re.findall(line, service.profd.stderr)) == 1, 'it is said once')
+    # Asked to, it tries again; and ends while another one hangs there.
+    service.reload(sections)
+    wait_for(lambda: len(re.findall(line, service.profd.stderr)) == 2,
+             'it is tried again')
+    check(service.is_profiled(web.pid) and service.is_profiled(job.pid),
+          'a process was let go of')
+    service.stop()
     hostile.end()
 
 

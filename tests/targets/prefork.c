@@ -3,6 +3,7 @@
  *   fork        a worker more; prints "worker PID"
  *   exec PATH   runs that program in its place, with the same input
  *   name NAME   is called so from now on; prints "named"
+ *   title TEXT  has that for a command line, cut off; prints "titled"
  * Without input it goes on; workers end with it.
  */
 #include <signal.h>
@@ -18,7 +19,18 @@ static void work(void)
 		(void)pause();
 }
 
-int main(void)
+/* As servers do it that show there what they are at: in the text's place. */
+static void set_title(int argc, char **argv, const char *title)
+{
+	char *end = argv[argc - 1] + strlen(argv[argc - 1]);
+	const size_t size = (size_t)(end - argv[0]);
+	const size_t n = strlen(title);
+
+	memset(argv[0], 0, size);
+	memcpy(argv[0], title, n < size ? n : size);
+}
+
+int main(int argc, char **argv)
 {
 	char line[4096];
 
@@ -44,6 +56,9 @@ int main(void)
 		} else if (strcmp(line, "name") == 0) {
 			(void)prctl(PR_SET_NAME, argument);
 			printf("named\n");
+		} else if (strcmp(line, "title") == 0) {
+			set_title(argc, argv, argument);
+			printf("titled\n");
 		}
 	}
 	for (;;)

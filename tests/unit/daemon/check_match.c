@@ -106,6 +106,40 @@ START_TEST(deleted)
 }
 END_TEST
 
+/* By what changes without a word, and by nothing else. */
+START_TEST(may_become)
+{
+	struct match_facts f = nginx;
+	struct target_config t;
+
+	section(&t);
+	set(t.exe, "/usr/sbin/nginx");
+	set(t.cmdline, "nginx: master*");
+	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+	ck_assert(match_may_become(&t, &f));
+	set(t.unit, "other");
+	ck_assert(match_may_become(&t, &f));
+	set(t.container, "*");
+	ck_assert(match_may_become(&t, &f));
+	/* Not all that can be known was read. */
+	f.cmdline = NULL;
+	ck_assert(match_may_become(&t, &f));
+	set(t.comm, "other");
+	ck_assert(!match_may_become(&t, &f));
+	t.comm[0] = '\0';
+	t.uid = 34;
+	ck_assert(!match_may_become(&t, &f));
+	t.uid = CONFIG_UID_ANY;
+	f.exe = "/usr/sbin/other";
+	ck_assert(!match_may_become(&t, &f));
+	section(&t);
+	set(t.exe, "/usr/sbin/nginx");
+	set(t.pid_file, "/run/nginx.pid");
+	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
+	ck_assert(!match_may_become(&t, &nginx));
+}
+END_TEST
+
 START_TEST(container_and_pid_file)
 {
 	struct match_facts f = nginx;
@@ -217,6 +251,7 @@ Suite *suite(void)
 	tcase_add_loop_test(c, rule, 0, (int)array_size(rules));
 	tcase_add_test(c, all_must_match);
 	tcase_add_test(c, deleted);
+	tcase_add_test(c, may_become);
 	tcase_add_test(c, container_and_pid_file);
 	tcase_add_test(c, containers);
 	tcase_add_test(c, cgroups);

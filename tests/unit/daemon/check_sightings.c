@@ -1,0 +1,142 @@
+#include "daemon/sightings.h"
+
+#include "tests/unit/suite.h"
+
+static struct sightings s;
+
+static void set_up(void)
+{
+	sightings_init(&s);
+}
+
+static void tear_down(void)
+{
+	sightings_fini(&s);
+	ck_assert_uint_eq(s.n, 0);
+}
+
+static int add(int32_t pid, enum sighting_of of, uint64_t born, uint64_t due)
+{
+	const struct sighting new = {
+		.pid = pid, .of = of, .born_ns = born, .due_ns = due};
+
+	return sightings_add(&s, &new);
+}
+
+/* The only one that is due. */
+static struct sighting take(uint64_t now)
+{
+	struct sighting found, none;
+
+	sightings_turn(&s);
+	ck_assert(sightings_take(&s, now, &found));
+	ck_assert(!sightings_take(&s, now, &none));
+	return found;
+}
+
+static bool any(uint64_t now)
+{
+	struct sighting found;
+
+	sightings_turn(&s);
+	return sightings_take(&s, now, &found);
+}
+
+START_TEST(when_due)
+{
+	ck_assert(!any(UINT64_MAX));
+	ck_assert_int_eq(add(7, SIGHTING_FORK, 1, 10), 0);
+	ck_assert(!any(9));
+	ck_assert_int_eq(take(10).pid, 7);
+	ck_assert(!any(UINT64_MAX));
+}
+END_TEST
+
+START_TEST(one_for_each)
+{
+	struct sighting found;
+
+	ck_assert_int_eq(add(7, SIGHTING_FORK, 1, 10), 0);
+	/* A name of its own: the look at 10 sees it as well. */
+	ck_assert_int_eq(add(7, SIGHTING_OTHER, 5, 15), 0);
+	found = take(20);
+	ck_assert_uint_eq(found.born_ns, 1);
+	ck_assert_uint_eq(found.due_ns, 10);
+	ck_assert_int_eq(found.of, SIGHTING_FORK);
+
+	/* It waits for a look in a while: this one is sooner. */
+	ck_assert_int_eq(add(7, SIGHTING_OTHER, 1, 40), 0);
+	ck_assert_int_eq(add(7, SIGHTING_OTHER, 30, 31), 0);
+	found = take(31);
+	ck_assert_uint_eq(found.born_ns, 1);
+
+	/* Another program, and another process. */
+	ck_assert_int_eq(add(7, SIGHTING_EXEC, 50, 60), 0);
+	ck_assert_int_eq(add(7, SIGHTING_OTHER, 50, 52), 0);
+	found = take(52);
+	ck_assert_int_eq(found.of, SIGHTING_EXEC);
+	ck_assert_int_eq(add(7, SIGHTING_EXEC, 50, 50), 0);
+	ck_assert_int_eq(add(7, SIGHTING_FORK, 60, 70), 0);
+	ck_assert(!any(69));
+	ck_assert_int_eq(take(70).of, SIGHTING_FORK);
+}
+END_TEST
+
+/* All of them, each once, also where they are taken a few at a time. */
+START_TEST(in_turns)
+{
+	enum { N = 1000 };
+	static bool seen[N];
+	struct sighting found;
+	int n = 0, turns = 0;
+
+	for (int i = 0; i < N; i++)
+		ck_assert_int_eq(add(i, SIGHTING_OTHER, 0, i % 2 == 0 ? 5 : 9),
+				 0);
+	while (n < N / 2) {
+		ck_assert_int_lt(turns++, N);
+		sightings_turn(&s);
+		for (int i = 0; i < 7 && sightings_take(&s, 5, &found); i++) {
+			ck_assert_int_eq(found.pid % 2, 0);
+			ck_assert(!seen[found.pid]);
+			seen[found.pid] = true;
+			n++;
+		}
+	}
+	ck_assert(!any(8));
+	/* Who comes in between waits for its turn. */
+	sightings_turn(&s);
+	while (sightings_take(&s, 9, &found)) {
+		n++;
+		ck_assert_int_eq(add(found.pid + N, SIGHTING_OTHER, 0, 9), 0);
+	}
+	ck_assert_int_eq(n, N);
+	ck_assert_uint_eq(s.n, N / 2);
+}
+END_TEST
+
+START_TEST(no_more_than)
+{
+	for (int i = 0; i < SIGHTINGS_MAX; i++)
+		ck_assert_int_eq(add(i, SIGHTING_FORK, 0, 5), 0);
+	ck_assert_int_eq(add(SIGHTINGS_MAX, SIGHTING_FORK, 0, 5), -ENOSPC);
+	/* What is known already needs no room. */
+	ck_assert_int_eq(add(1, SIGHTING_EXEC, 0, 5), 0);
+	ck_assert(any(5));
+	ck_assert_int_eq(add(SIGHTINGS_MAX, SIGHTING_FORK, 0, 5), 0);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *all = suite_create("sightings");
+	TCase *c = tcase_create("sightings");
+
+	tcase_add_checked_fixture(c, set_up, tear_down);
+	tcase_add_test(c, when_due);
+	tcase_add_test(c, one_for_each);
+	tcase_add_test(c, in_turns);
+	tcase_add_test(c, no_more_than);
+	suite_add_tcase(all, c);
+	return all;
+}
