@@ -214,6 +214,8 @@ static int session_closed(void *ctx, struct ipc_message *message)
 		child_fail(child, "closes a session before it is open");
 		return 0;
 	}
+	if (target_is_open(t))
+		instance_cut_short(t->instance);
 	target_closed(child->broker, t);
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "daemon/log.h"
 #include "daemon/process.h"
 #include "daemon/refusal.h"
+#include "lib/base/clock.h"
 
 /* A loop_fn of a pidfd: the process has ended. */
 static void on_end(void *ctx)
@@ -201,6 +202,29 @@ void instance_change(struct instance *i)
 	i->is_changed = true;
 }
 
+void instance_cut_short(struct instance *i)
+{
+	const uint64_t now_ns = clock_mono_ns();
+
+	if (!process_is_alive(i->pidfd))
+		return;
+	if (now_ns - i->cut_ns >= INSTANCE_CUT_FORGOTTEN_NS)
+		i->cuts = 0;
+	i->cut_ns = now_ns;
+	i->wait_ns = 0;
+	if (i->cuts > 0)
+		i->wait_ns = min_u64(INSTANCE_CUT_WAIT_NS
+					     << min_u64(i->cuts - 1, 16),
+				     INSTANCE_CUT_MAX_NS);
+	if (++i->cuts != INSTANCE_CUTS_TOLD)
+		return;
+	(void)snprintf(i->last_error, sizeof(i->last_error),
+		       "unwind ends its profile again and again");
+	log_error("sentry-profd-unwind ends the profile of process %d again "
+		  "and again: it is started anew every %u s at last",
+		  i->pid, (unsigned int)(INSTANCE_CUT_MAX_NS / NS_PER_SEC));
+}
+
 static void leave_out(struct instance *i, const char *why)
 {
 	i->is_left_out = true;
@@ -278,6 +302,8 @@ static void start(struct broker *b, struct instance *i, struct crowd *crowd)
 		i->has_ended = true;
 		return;
 	}
+	if (clock_mono_ns() - i->cut_ns < i->wait_ns)
+		return;
 	i->is_crowded_out = is_crowded_out(i, crowd);
 	if (i->is_crowded_out || is_occupied(b, i))
 		return;

@@ -56,6 +56,9 @@ struct instance {
 	/* The next run's, for those who ask before it starts. */
 	char next_profiler_id[MSG_ID_SIZE];
 
+	uint32_t cuts;	     /* instance_cut_short: how often, */
+	uint64_t cut_ns;     /* when for the last time, */
+	uint64_t wait_ns;    /* and how long after that it is not started */
 	bool was_attached;   /* in this run, or an earlier one */
 	bool has_ended;	     /* the process has */
 	bool is_left_out;    /* cannot be profiled: not tried again */
@@ -116,6 +119,17 @@ void instance_remove(struct instance *i);
  * is stopped, and it begins anew.
  */
 void instance_change(struct instance *i);
+
+/*
+ * unwind has closed the session of its run, which nobody has asked for. It is
+ * started anew, after a wait that doubles each time: an unwind that was taken
+ * over makes no more work by that than by dying.
+ */
+#define INSTANCE_CUTS_TOLD	  3
+#define INSTANCE_CUT_WAIT_NS	  NS_PER_SEC
+#define INSTANCE_CUT_MAX_NS	  (64 * NS_PER_SEC)
+#define INSTANCE_CUT_FORGOTTEN_NS (600 * NS_PER_SEC)
+void instance_cut_short(struct instance *i);
 
 /* Each turn: starts and stops runs as lifecycle_wants says. */
 void instances_check(struct broker *b);

@@ -12,6 +12,7 @@ import pathlib
 import socket
 import struct
 import sys
+import time
 
 HERE = pathlib.Path(__file__).parent
 broker = None
@@ -84,7 +85,9 @@ FATAL = {
     # of unwind
     'want: flood': flood,
     'want: of nobody': lambda: want(target=7),
-    'want: no kind': lambda: want(kind=9),
+    'want: no kind': lambda: want(kind=10),
+    # WANT_PID_FILE, the broker's own.
+    'want: a file of the host': lambda: want(kind=9, build_id=b'/etc/passwd'),
     'want: path': lambda: want(kind=3, build_id=b'../../etc/passwd'),
     'want: endless id': lambda: want(kind=3, build_id=b'a' * 256),
     'want: upside down': lambda: want(kind=2, start=8192, end=4096),
@@ -130,6 +133,14 @@ def closed_twice():
     chunk()
 
 
+def closing():
+    """Its first session, and from now on each that is opened."""
+    global is_closing
+    is_closing = True
+    send('SESSION_OPENED', 'I', 1)
+    send('SESSION_CLOSED', 'I', 1)
+
+
 def huge_stats():
     send('UNWIND_STATS', 'II21Q', 1, 0, *[HUGE] * 21)
 
@@ -153,6 +164,7 @@ def rings():
 # These are no reason to end it, or it ends by itself.
 OTHERS = {
     'closed twice': closed_twice,
+    'closing': closing,
     'huge stats': huge_stats,
     'states': states,
     'rings': rings,
@@ -162,6 +174,7 @@ OTHERS = {
 }
 
 heartbeat = -1
+is_closing = False
 
 
 def obey(data):
@@ -171,6 +184,10 @@ def obey(data):
         sys.exit()
     if kind == TYPES['SESSION_OPEN']:
         send('SESSION_OPENED', 'I', what & 0xffffffff)
+        with open(HERE / 'opened', 'a', encoding='utf-8') as opened:
+            opened.write(f'{time.monotonic()}\n')
+        if is_closing:
+            send('SESSION_CLOSED', 'I', what & 0xffffffff)
     if kind == TYPES['SESSION_CLOSE']:
         send('SESSION_CLOSED', 'I', what & 0xffffffff)
     if kind == TYPES['ENVELOPE']:

@@ -186,5 +186,27 @@ def test_session_that_unwind_closes(box):
     check_sums(profd)
 
 
+def test_sessions_that_unwind_closes(box):
+    """All of them: the next one comes later each time, and a line says it."""
+    target = box.target('shares')
+    directory = take_over(box, 'unwind', (HERE / 'hostile.py').read_text())
+    (directory / 'types').write_text('\n'.join(message_types()))
+    (directory / 'attack').write_text('closing')
+    profd = box.profd([target], '--shutdown-timeout', '2',
+                      exe=directory / 'sentry-profd')
+    opened = directory / 'opened'
+    wait_for(lambda: opened.exists() and
+             len(opened.read_text().split()) >= 4, 'four more sessions')
+    times = [float(t) for t in opened.read_text().split()]
+    # One at once, then after a second, two and four; each is opened as long
+    # after the other's end at least.
+    check(times[3] - times[0] >= 7, f'opened at {times}')
+    check(profd.stderr.count(f'ends the profile of process {target.pid} again '
+                             'and again') == 1, profd.stderr)
+    profd.signal(signal.SIGINT)
+    check(profd.wait() in (0, 1), profd.stderr)
+    check_sums(profd)
+
+
 if __name__ == '__main__':
     harness.main(globals())

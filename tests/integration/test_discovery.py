@@ -197,12 +197,14 @@ def test_command_line(box):
 def test_another_command_line(box):
     """As servers show in it what they are at: nobody tells of that, and it is
     seen sooner than by the reading of /proc once a minute."""
-    service = Service(box, {'web': {'cmdline': 'at your service*'}})
+    service = Service(box, {'web': {'cmdline': 'at your service*'}, 'job': {}})
     exe = service.exe['web']
 
     def turn():
         program = box.start([exe, 'x' * 20], stdin=subprocess.PIPE)
         program.wait_line('ready.*')
+        # It has been looked at by then.
+        service.wait_profiled(service.start('job').pid)
         began = time.monotonic()
         tell(program, 'title at your service')
         program.wait_line('titled')
@@ -234,11 +236,12 @@ def test_another_control_group(box):
         (top / unit).mkdir()
     except (OSError, TypeError) as e:
         raise Skip(f'a control group: {e}') from None
-    service = Service(box, {'web': {'unit': unit}})
+    service = Service(box, {'web': {'unit': unit}, 'job': {}})
     programs = []
 
     def turn():
         programs.append(service.start('web'))
+        service.wait_profiled(service.start('job').pid)
         began = time.monotonic()
         (top / unit / 'cgroup.procs').write_text(f'{programs[-1].pid}\n')
         service.wait_profiled(programs[-1].pid)
