@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Nine numbers of at most 18 digits. */
@@ -46,19 +45,66 @@ static int read_line(int fd, char line[ACTIVITY_LINE_MAX])
 	return n == 0 ? -ESRCH : 0;
 }
 
+/*
+ * The next number of a line that the kernel has made, behind blanks: returns
+ * what follows it, or NULL if there is none. With strtoull(3), which asks the
+ * locale, a quarter of all instructions that the sampler executes are here.
+ */
+static const char *take_decimal(const char *at, uint64_t *ret)
+{
+	const char *first;
+	unsigned int digit;
+	uint64_t n = 0;
+
+	while (*at == ' ')
+		at++;
+	first = at;
+	for (; (digit = (unsigned int)*at - '0') < 10; at++)
+		n = n * 10 + digit;
+	*ret = n;
+	return at == first ? NULL : at;
+}
+
+/* The same of one with 0x before it. */
+static const char *take_hex(const char *at, uint64_t *ret)
+{
+	const char *first;
+	uint64_t n = 0;
+
+	while (*at == ' ')
+		at++;
+	if (at[0] != '0' || at[1] != 'x')
+		return NULL;
+	first = at += 2;
+	for (;; at++) {
+		const unsigned int digit = (unsigned int)*at - '0',
+				   letter = (unsigned int)*at - 'a';
+
+		if (digit >= 10 && letter >= 6)
+			break;
+		n = n << 4 | (digit < 10 ? digit : letter + 10);
+	}
+	*ret = n;
+	return at == first ? NULL : at;
+}
+
 bool activity_mark(const struct activity *a, struct activity_mark *ret)
 {
-	char line[ACTIVITY_LINE_MAX], *end;
-	struct activity_mark mark;
+	uint64_t numbers[3] = {0};
+	char line[ACTIVITY_LINE_MAX];
+	const char *at = line;
 
 	if (read_line(a->schedstat_fd, line) < 0)
 		return false;
-	mark.run_ns = strtoull(line, &end, 10);
-	mark.wait_ns = strtoull(end, &end, 10);
-	mark.slices = strtoull(end, &end, 10);
-	if (mark.slices == 0)
+	for (size_t i = 0; i < array_size(numbers) && at != NULL; i++)
+		at = take_decimal(at, &numbers[i]);
+	if (at == NULL || numbers[2] == 0)
 		return false;
-	*ret = mark;
+	*ret = (struct activity_mark){
+		.run_ns = numbers[0],
+		.wait_ns = numbers[1],
+		.slices = numbers[2],
+	};
 	return true;
 }
 
@@ -67,23 +113,25 @@ enum activity_state activity_parse(const char *line,
 {
 	struct activity_place place;
 	const char *at = line;
-	int skip;
-	char *end;
+	uint64_t number;
+	size_t skip;
 
 	if (strncmp(line, "running", 7) == 0)
 		return ACTIVITY_RUNNING;
-	place.call = strtol(at, &end, 10);
-	if (end == at)
-		return ACTIVITY_DEAD;
+	if (at[0] == '-')
+		at++;
+	at = take_decimal(at, &number);
+	place.call = line[0] == '-' ? -1 : (long)number;
 	/* In a call its six arguments stand before sp and pc. */
 	skip = place.call == -1 ? 0 : 6;
-	for (int i = 0; i < skip; i++)
-		(void)strtoull(end, &end, 16);
-	place.sp = strtoull(end, &end, 16);
-	at = end;
-	place.pc = strtoull(at, &end, 16);
+	for (size_t i = 0; i < skip && at != NULL; i++)
+		at = take_hex(at, &number);
+	if (at != NULL)
+		at = take_hex(at, &place.sp);
+	if (at != NULL)
+		at = take_hex(at, &place.pc);
 	/* A thread on its way out has neither. */
-	if (end == at || place.sp == 0)
+	if (at == NULL || place.sp == 0)
 		return ACTIVITY_DEAD;
 	*ret_place = place;
 	return ACTIVITY_BLOCKED;
