@@ -218,6 +218,7 @@ static int look_up(struct lookup *l, const struct stacks_frame *f,
 			r = take_inlined(l, lines, n_lines - 1, &frame,
 					 ret_inlined);
 	}
+	unwind_names_done(space);
 	*ret = frame;
 	return r;
 }

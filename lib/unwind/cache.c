@@ -289,19 +289,24 @@ int cache_symbols(struct unwind_cache *c, struct image *i,
 	int r = 0;
 
 	i->last_use = c->clock;
-	cache_reads(c, i);
-	if (i->symbols_tried)
+	if (i->symbols_tried) {
+		cache_reads_names(c, i);
 		return 0;
+	}
+	cache_reads(c, i);
 	fd = cache_fd(c, i, source);
 	if (fd < 0)
 		return fd;
 	if (!i->has_symtab)
 		r = debug_file_open(i, fd, source, true, &debug_fd);
 	c->grown = true;
+	/* What is unpacked from the image is the image's. */
+	if (debug_fd >= 0 && c->options.reading &&
+	    *c->options.reading != i->number)
+		i->names_number = *c->options.reading;
 	if (r == 0)
 		r = image_load_symbols(i, fd, debug_fd);
 	close_fd(&debug_fd);
-	cache_reads(c, i);
 	return r;
 }
 

@@ -73,6 +73,14 @@ static inline void cache_reads(const struct unwind_cache *c,
 	reading_set(c->options.reading, i->number);
 }
 
+/* Of the file that its names are from. */
+static inline void cache_reads_names(const struct unwind_cache *c,
+				     const struct image *i)
+{
+	reading_set(c->options.reading,
+		    i->names_number != 0 ? i->names_number : i->number);
+}
+
 /* And of the file that was answered just now. */
 void source_reads(const struct cache_source *source);
 

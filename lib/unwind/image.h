@@ -84,6 +84,7 @@ struct image {
 	bool lines_tried;
 	struct lines *lines;   /* NULL: there is no debug information */
 	uint32_t lines_number; /* of the file that they are from */
+	uint32_t names_number; /* and the names; 0: its own */
 	struct table calls;    /* code.c: what stands before return addresses */
 	struct table starts;   /* code.c: what stands at addresses */
 	struct table jumps;    /* code.c: which functions end in which others */

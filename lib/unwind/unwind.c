@@ -238,6 +238,7 @@ int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
 {
 	const struct map *map = NULL;
 	struct space_mapping *m;
+	const struct image *named = NULL;
 	int r = -ENOENT;
 
 	cache_begin(s->cache);
@@ -250,10 +251,14 @@ int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
 
 		if (cache_symbols(s->cache, m->image, &source) == 0 &&
 		    symbols_find(&m->image->symbols, addr - m->bias, ret_name,
-				 ret_offset))
+				 ret_offset)) {
+			named = m->image;
 			r = 0;
+		}
 	}
 	cache_end(s->cache);
+	if (named)
+		cache_reads_names(s->cache, named);
 	return r;
 }
 
@@ -262,6 +267,7 @@ int unwind_lines_at(struct unwind_space *s, uint64_t addr,
 {
 	const struct map *map = NULL;
 	struct space_mapping *m;
+	uint32_t number = 0;
 	size_t n = 0;
 
 	if (s->symbols != UNWIND_SYMBOLS_LINES)
@@ -277,11 +283,19 @@ int unwind_lines_at(struct unwind_space *s, uint64_t addr,
 			n = lines_find(m->image->lines, addr - m->bias, ret);
 		if (n == 0 && m->image->lines && lines_cut(m->image->lines))
 			s->lines_cut++;
+		if (n > 0)
+			number = m->image->lines_number;
 		s->cache->grown = true;
 	}
 	cache_end(s->cache);
+	reading_set(s->cache->options.reading, number);
 	*ret_n = n;
 	return n > 0 ? 0 : -ENOENT;
+}
+
+void unwind_names_done(struct unwind_space *s)
+{
+	reading_set(s->cache->options.reading, 0);
 }
 
 uint64_t unwind_space_take_cut(struct unwind_space *s)

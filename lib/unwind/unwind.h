@@ -230,7 +230,9 @@ void unwind_space_want(struct unwind_space *s, enum unwind_symbols symbols);
  * The symbol that covers addr (already lowered by one where it is a return
  * address): of its file or, where it lies in no ELF file, of the target's perf
  * map. *ret_name is raw (mangled), valid until the next call of this module;
- * *ret_offset is addr's distance from its start. Returns 0 or -ENOENT.
+ * *ret_offset is addr's distance from its start. Returns 0 or -ENOENT. With 0
+ * the file is in use still (unwind_cache_options.reading): to demangle a name
+ * is to read what it says.
  */
 must_check int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
 				const char **ret_name, uint64_t *ret_offset);
@@ -249,11 +251,14 @@ struct unwind_line {
  * Where addr (lowered as for unwind_symbol_at) stands in the source, if the
  * space wants lines: the innermost function first, each with the place in it;
  * the last is the one that the symbol names. Valid until the next call of this
- * module. Returns 0 or -ENOENT.
+ * module. Returns 0 or -ENOENT; with 0 the file is in use still, as above.
  */
 must_check int unwind_lines_at(struct unwind_space *s, uint64_t addr,
 			       struct unwind_line ret[UNWIND_LINES_MAX],
 			       size_t *ret_n);
+
+/* No file is in use any more: what was found above has been gone through. */
+void unwind_names_done(struct unwind_space *s);
 
 /*
  * How many addresses had no lines because their file's debug information is

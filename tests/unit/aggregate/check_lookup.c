@@ -86,6 +86,7 @@ static void add(size_t n, const uint64_t *addrs)
 static void finish(void)
 {
 	ck_assert_int_eq(lookup_update(&l, &s, &space, "/opt/app"), 0);
+	ck_assert(!space.in_use);
 	ck_assert_int_eq(lookup_finish(&l, &s, &space), 0);
 	ck_assert_uint_eq(l.n_frames, s.n_frames);
 }

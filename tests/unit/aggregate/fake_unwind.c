@@ -21,6 +21,7 @@ int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
 		     const char **ret_name, uint64_t *ret_offset)
 {
 	s->lookups++;
+	s->in_use = true;
 	for (size_t i = 0; i < s->n_symbols; i++) {
 		const struct fake_symbol *symbol = &s->symbols[i];
 
@@ -46,6 +47,7 @@ bool unwind_demangle(const char *raw, bool with_parameters, char *out,
 int unwind_lines_at(struct unwind_space *s, uint64_t addr,
 		    struct unwind_line ret[UNWIND_LINES_MAX], size_t *ret_n)
 {
+	s->in_use = true;
 	for (size_t i = 0; i < s->n_lines; i++) {
 		const struct fake_lines *l = &s->lines[i];
 
@@ -56,4 +58,9 @@ int unwind_lines_at(struct unwind_space *s, uint64_t addr,
 		return 0;
 	}
 	return -ENOENT;
+}
+
+void unwind_names_done(struct unwind_space *s)
+{
+	s->in_use = false;
 }

@@ -29,6 +29,7 @@ struct unwind_space {
 	const struct fake_symbol *symbols;
 	size_t n_symbols;
 	size_t lookups; /* of symbols */
+	bool in_use;	/* what they gave is being gone through */
 	const struct fake_lines *lines;
 	size_t n_lines;
 };

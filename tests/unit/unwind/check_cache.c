@@ -254,8 +254,16 @@ START_TEST(what_is_being_read)
 	ck_assert_uint_eq(numbered.reading, 1);
 	cache_end(cache);
 	pc = space->maps.v[0].start;
-	(void)!unwind_symbol_at(space, pc, &name, &offset);
-	(void)!unwind_lines_at(space, pc, lines, &n);
+	/* There, and of what they find it is told until that is used. */
+	for (; unwind_symbol_at(space, pc, &name, &offset) != 0; pc++)
+		ck_assert_uint_eq(numbered.reading, 0);
+	ck_assert_uint_eq(numbered.reading, 1);
+	unwind_names_done(space);
+	ck_assert_uint_eq(numbered.reading, 0);
+	for (; unwind_lines_at(space, pc, lines, &n) != 0; pc++)
+		ck_assert_uint_eq(numbered.reading, 0);
+	ck_assert_uint_eq(numbered.reading, space->mappings[0].image->number);
+	unwind_names_done(space);
 	ck_assert_uint_eq(numbered.reading, 0);
 	ck_assert(!numbered.was_reading);
 	unwind_space_free(space);
