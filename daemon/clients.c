@@ -61,12 +61,10 @@ int client_new(struct broker *b, const struct peer *peer, struct client **ret,
 	return 0;
 }
 
-/* A line for each state that it comes to, where the call had no effect. */
-static void tell(const struct client *c, enum lifecycle_result result)
+void clients_note(int32_t pid, enum lifecycle_result result)
 {
 	if (result != LIFECYCLE_OK)
-		log_debug("process %d: %s", c->pid,
-			  lifecycle_result_text(result));
+		log_debug("process %d: %s", pid, lifecycle_result_text(result));
 }
 
 static void count(struct client *c, bool is_open)
@@ -74,7 +72,7 @@ static void count(struct client *c, bool is_open)
 	if (c->instance == NULL || c->is_counted == is_open)
 		return;
 	c->is_counted = is_open;
-	tell(c, lifecycle_span(c->instance, is_open));
+	clients_note(c->pid, lifecycle_span(c->instance, is_open));
 }
 
 static void leave(struct client *c)
@@ -166,7 +164,7 @@ static enum lifecycle_result command(struct client *c, enum protocol_type type)
 					       ? lifecycle_start(c->instance)
 					       : lifecycle_stop(c->instance);
 
-	tell(c, result);
+	clients_note(c->pid, result);
 	c->handled += 1 + c->waiting;
 	c->waiting = 0;
 	return result;

@@ -64,6 +64,12 @@ void clients_forget(struct broker *b, const struct instance *i);
 /* Of an instance, for an answer: pid, state, and the id if it is profiled. */
 void clients_tell(const struct instance *i, struct protocol_answer *ret);
 
+/*
+ * Whoever called it, and by whatever way: of a call without effect a line at
+ * debug level says why, as the specification has it.
+ */
+void clients_note(int32_t pid, enum lifecycle_result result);
+
 /* What start or stop came to, for an answer. */
 enum protocol_result clients_result(enum lifecycle_result result);
 

@@ -25,10 +25,14 @@
 
 static enum protocol_result change(struct instance *i, uint32_t type)
 {
+	enum lifecycle_result result;
+
 	if (i->is_detached || i->is_left_out)
 		return PROTOCOL_LEFT_OUT;
-	return clients_result(type == PROTOCOL_START ? lifecycle_start(i)
-						     : lifecycle_stop(i));
+	result =
+		type == PROTOCOL_START ? lifecycle_start(i) : lifecycle_stop(i);
+	clients_note(i->pid, result);
+	return clients_result(result);
 }
 
 /* All of a section that the peer may; OK if there are any. */

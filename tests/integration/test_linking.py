@@ -3,6 +3,7 @@
 are profiled, and that their transactions lead to the profile."""
 
 import json
+import re
 import shutil
 import subprocess
 
@@ -308,6 +309,49 @@ def test_a_program_that_starts_its_profiler(box):
     wait_for(lambda: not is_let_go(play.pid), 'it is profiled again')
     wait_for(lambda: len({c['profiler_id'] for c in play.server.chunks}) == 2,
              'as another profiler')
+    play.profd.interrupt()
+
+
+def said_of_calls(play, calls):
+    """Each of these by the program itself, and then by sentry-profctl: the lines
+    of the daemon's log about the program, in which nothing else is said."""
+    play.start_app(['/usr/bin/python3', '-c', STARTS, play.directory,
+                    BUILD / 'libsentry_profd.so'])
+    wait_for(play.state, 'it is known')
+    before = len(play.profd.stderr)
+
+    def said():
+        return re.findall(rf'^sentry-profd: (.*): process {play.pid}: (.*)$',
+                          play.profd.stderr[before:], re.M)
+    for n, (call, line, status) in enumerate(calls):
+        play.tell(f'{call}_profiler')
+        wait_for(lambda: len(said()) == 2 * n + 1, f'{call}: a line')
+        play.control.run(call, play.pid, status=status)
+        wait_for(lambda: len(said()) == 2 * n + 2, f'{call}: a line')
+        check(said()[-2:] == [('debug', line)] * 2, f'{said()}')
+
+
+def test_calls_without_effect(box):
+    """As the specification lists them; at debug level."""
+    play = Play(box, lifecycle='trace')
+    play.start_daemon()
+    said_of_calls(play, [
+        ('start', 'start has no effect: profile_lifecycle is trace, the '
+                  'profiler starts with the first sampled root span', 1),
+        ('stop', 'stop has no effect: profile_lifecycle is trace, the profiler '
+                 'stops after the last sampled root span', 1)])
+    play.profd.interrupt()
+    play = Play(box, lifecycle='manual', rate='0.0')
+    play.start_daemon()
+    said_of_calls(play, [
+        ('start', 'the profiler does not start: the session is not sampled '
+                  '(profile_session_sample_rate)', 1),
+        ('stop', 'stop has no effect: the profiler is not running', 0)])
+    play.profd.interrupt()
+    play = Play(box, lifecycle='manual\nautostart = yes')
+    play.start_daemon()
+    said_of_calls(play, [
+        ('start', 'start has no effect: the profiler is already running', 0)])
     play.profd.interrupt()
 
 

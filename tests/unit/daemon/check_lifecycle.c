@@ -226,6 +226,43 @@ START_TEST(a_target_that_never_reports_a_span)
 }
 END_TEST
 
+/*
+ * "SDKs SHOULD log a warning in debug mode if this function is called but
+ * results in a no-op", "... if this function is called while profileLifecycle
+ * is 'trace'": a line for each of the reasons that the specification lists.
+ */
+START_TEST(what_is_said_of_calls_without_effect)
+{
+	static const struct {
+		enum lifecycle_result result;
+		const char *text;
+	} v[] = {
+		{LIFECYCLE_OK, ""},
+		{LIFECYCLE_RUNS_ALREADY,
+		 "start has no effect: the profiler is already running"},
+		{LIFECYCLE_NOT_SAMPLED,
+		 "the profiler does not start: the session is not sampled "
+		 "(profile_session_sample_rate)"},
+		{LIFECYCLE_TRACE_START,
+		 "start has no effect: profile_lifecycle is trace, the "
+		 "profiler starts with the first sampled root span"},
+		{LIFECYCLE_TRACE_STOP,
+		 "stop has no effect: profile_lifecycle is trace, the "
+		 "profiler stops after the last sampled root span"},
+		/* And those that it does not list. */
+		{LIFECYCLE_NOT_RUNNING,
+		 "stop has no effect: the profiler is not running"},
+		{LIFECYCLE_MANUAL_SPAN,
+		 "a root span has no effect: profile_lifecycle is manual"},
+		{LIFECYCLE_NO_SPAN,
+		 "the end of a root span has no effect: none is open"},
+	};
+
+	for (size_t k = 0; k < array_size(v); k++)
+		ck_assert_str_eq(lifecycle_result_text(v[k].result), v[k].text);
+}
+END_TEST
+
 /* The configuration was changed: what is open counts. */
 START_TEST(another_mode)
 {
@@ -257,6 +294,7 @@ Suite *suite(void)
 	tcase_add_test(t, the_end_of_a_span_that_was_not_open);
 	tcase_add_test(t, a_chunk_that_does_not_come);
 	tcase_add_test(t, a_target_that_never_reports_a_span);
+	tcase_add_test(t, what_is_said_of_calls_without_effect);
 	tcase_add_test(t, another_mode);
 	suite_add_tcase(s, t);
 	return s;
