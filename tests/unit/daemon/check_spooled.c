@@ -1,4 +1,7 @@
-/* What ship keeps on the disk: how fast it comes out again. */
+/*
+ * What ship keeps on the disk: how fast it comes out again, and what is told of
+ * what does not.
+ */
 #include "daemon/spooled.h"
 
 #include <dirent.h>
@@ -56,12 +59,13 @@ static void tear_down(void)
 	buf_fini(&envelope);
 }
 
-/* As another ship has left it. */
-static void leave(uint8_t n, uint64_t age_ms)
+static void leave_for(uint64_t number, enum envelope_kind kind, uint8_t n,
+		      uint64_t age_ms)
 {
 	const struct spool_entry e = {
 		.time_ms = clock_wall_ns() / NS_PER_MS - age_ms,
-		.dsn = dsn_number(&dsn),
+		.dsn = number,
+		.kind = kind,
 		.id = {n},
 	};
 	char name[SPOOL_NAME_SIZE];
@@ -72,6 +76,12 @@ static void leave(uint8_t n, uint64_t age_ms)
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(write_all(fd, envelope.data, envelope.len), 0);
 	close_fd(&fd);
+}
+
+/* As another ship has left it. */
+static void leave(uint8_t n, uint64_t age_ms)
+{
+	leave_for(dsn_number(&dsn), ENVELOPE_CHUNK, n, age_ms);
 }
 
 static void open_spool(void)
@@ -145,6 +155,53 @@ START_TEST(many_at_once_are_no_burst)
 }
 END_TEST
 
+/* Hosts that start at the same moment have something to send, too. */
+START_TEST(the_first_waits_by_chance)
+{
+	uint64_t least_ns = UINT64_MAX, most_ns = 0;
+
+	leave(1, 0);
+	for (int i = 0; i < 200; i++) {
+		const uint64_t before_ns = clock_boot_ns();
+		uint64_t ns;
+
+		open_spool();
+		ns = spooled_due_ns(&spooled, ENVELOPE_CHUNK) - before_ns;
+		ck_assert_uint_le(ns, SPOOLED_START_MAX_NS + clock_boot_ns() -
+					      before_ns);
+		least_ns = min_u64(least_ns, ns);
+		most_ns = max_u64(most_ns, ns);
+		spooled_fini(&spooled);
+		spooled_init(&spooled, &reports);
+		spooled_set_dsn(&spooled, &dsn);
+	}
+	/* Of 200, none in the first or last quarter once in 10^24 times. */
+	ck_assert_uint_lt(least_ns, SPOOLED_START_MAX_NS / 4);
+	ck_assert_uint_gt(most_ns, SPOOLED_START_MAX_NS / 4 * 3);
+}
+END_TEST
+
+/* What is another server's is no loss of this one's. */
+START_TEST(losses_are_told_to_their_own_server)
+{
+	const uint64_t old_ms = UINT64_C(48) * 3600 * 1000;
+	const struct client_report *counted = &reports.counted;
+
+	leave_for(dsn_number(&dsn) + 1, ENVELOPE_CHUNK, 1, old_ms);
+	leave_for(dsn_number(&dsn), ENVELOPE_CHUNK, 2, old_ms);
+	leave_for(dsn_number(&dsn), ENVELOPE_V1, 3, old_ms);
+	leave_for(dsn_number(&dsn), ENVELOPE_V1, 4, old_ms);
+	open_spool();
+	ck_assert_uint_eq(spooled.counts.expired, 4);
+	ck_assert_uint_eq(
+		counted->quantity[ENVELOPE_CHUNK][CLIENT_REPORT_CACHE_OVERFLOW],
+		1);
+	ck_assert_uint_eq(
+		counted->quantity[ENVELOPE_V1][CLIENT_REPORT_CACHE_OVERFLOW],
+		2);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("spooled");
@@ -154,6 +211,8 @@ Suite *suite(void)
 	tcase_add_test(c, an_hour_is_not_sent_at_once);
 	tcase_add_test(c, an_answer_makes_them_due);
 	tcase_add_test(c, many_at_once_are_no_burst);
+	tcase_add_test(c, the_first_waits_by_chance);
+	tcase_add_test(c, losses_are_told_to_their_own_server);
 	suite_add_tcase(s, c);
 	return s;
 }

@@ -1,0 +1,85 @@
+#include "daemon/destination.h"
+
+#include "lib/base/clock.h"
+#include "tests/unit/daemon/suspended.h"
+#include "tests/unit/suite.h"
+
+static struct destination to;
+
+static void set_up(void)
+{
+	destination_init(&to);
+}
+
+static void answer(int status, const char *limits, const char *retry_after)
+{
+	const struct transport_answer a = {
+		.status = status,
+		.error = status == 0 ? "nobody is there" : NULL,
+		.rate_limits = limits,
+		.retry_after = retry_after,
+	};
+
+	(void)destination_take(&to, &a);
+}
+
+/* Of the limit; some of it may have passed. */
+static void check_limit(enum envelope_kind kind, uint64_t seconds)
+{
+	const uint64_t now_ns = clock_read_ns(CLOCK_BOOTTIME);
+	const uint64_t until_ns = destination_limit_ns(&to, kind);
+
+	ck_assert_uint_le(until_ns, now_ns + seconds * NS_PER_SEC);
+	ck_assert_uint_gt(until_ns, now_ns + seconds / 2 * NS_PER_SEC);
+}
+
+START_TEST(limits_of_a_kind)
+{
+	answer(200, "600:profile_chunk:key", NULL);
+	check_limit(ENVELOPE_CHUNK, 600);
+	ck_assert_uint_eq(destination_limit_ns(&to, ENVELOPE_V1), 0);
+	/* Of an envelope with several items the longest holds. */
+	answer(200, "100:span:key, 900:transaction, 300:profile", NULL);
+	check_limit(ENVELOPE_CHUNK, 600);
+	check_limit(ENVELOPE_V1, 900);
+	answer(429, NULL, "3600");
+	check_limit(ENVELOPE_CHUNK, 3600);
+	check_limit(ENVELOPE_V1, 3600);
+}
+END_TEST
+
+static void limit_while_suspended(void)
+{
+	uint64_t before_ns;
+
+	answer(200, "600:profile_chunk:key", NULL);
+	check_limit(ENVELOPE_CHUNK, 600);
+	/* And what the broker has kept is of that clock, too. */
+	destination_set(&to, NULL, clock_read_ns(CLOCK_BOOTTIME) - NS_PER_SEC);
+	ck_assert_uint_lt(destination_limit_ns(&to, ENVELOPE_CHUNK),
+			  clock_read_ns(CLOCK_BOOTTIME));
+	before_ns = clock_read_ns(CLOCK_BOOTTIME);
+	answer(0, NULL, NULL);
+	ck_assert_uint_ge(to.backoff.until_ns, before_ns);
+	ck_assert_uint_le(to.backoff.until_ns,
+			  clock_read_ns(CLOCK_BOOTTIME) + BACKOFF_FIRST_NS);
+}
+
+/* The server's hour goes on while the machine sleeps. */
+START_TEST(a_suspend_counts)
+{
+	suspended_run(limit_while_suspended);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("destination");
+	TCase *c = tcase_create("destination");
+
+	tcase_add_checked_fixture(c, set_up, NULL);
+	tcase_add_test(c, limits_of_a_kind);
+	tcase_add_test(c, a_suspend_counts);
+	suite_add_tcase(s, c);
+	return s;
+}

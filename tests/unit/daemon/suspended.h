@@ -1,0 +1,68 @@
+/*
+ * As after a long suspend of the machine: a process for which CLOCK_BOOTTIME is
+ * SUSPENDED_S ahead of the other clocks (time_namespaces(7)).
+ */
+#ifndef TESTS_UNIT_DAEMON_SUSPENDED_H
+#define TESTS_UNIT_DAEMON_SUSPENDED_H
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/util.h"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x00000080
+#endif
+
+/* Longer than any limit: by another clock none would have come to its end. */
+#define SUSPENDED_S 1000000
+
+static inline int suspended_offset(void)
+{
+	char text[48];
+	int fd, r = 0;
+
+	if (unshare(CLONE_NEWTIME) < 0)
+		return -errno;
+	fd = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	(void)snprintf(text, sizeof(text), "boottime %d 0\n", SUSPENDED_S);
+	r = write_all(fd, text, strlen(text));
+	close_fd(&fd);
+	return r;
+}
+
+/*
+ * Runs fn, whose assertions count, in such a process. Where none can be made,
+ * for want of rights or of the kernel's support, it says so and does nothing.
+ */
+static inline void suspended_run(void (*fn)(void))
+{
+	int status, r = suspended_offset();
+	pid_t child;
+
+	if (r == -EPERM || r == -EINVAL || r == -ENOENT) {
+		printf("no other CLOCK_BOOTTIME: %s\n", strerror(-r));
+		return;
+	}
+	ck_assert_int_eq(r, 0);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child == 0) {
+		/* Also where Check does not know of this process. */
+		fn();
+		_exit(EXIT_SUCCESS);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+}
+
+#endif
