@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "lib/unwind/cpu.h"
+#include "lib/unwind/gopclntab.h"
 
 /* The smallest page of any of our architectures. */
 #define PAGE_MIN 4096u
@@ -144,6 +145,24 @@ void image_free(struct image *i)
 	free(i);
 }
 
+/* Where there is .debug_frame, it says the same. */
+static int load_go(struct image *i, const struct elf_file *f)
+{
+	struct gopclntab t;
+	GElf_Shdr info;
+	int r;
+
+	/* Where a link register is in a frame of Go's is another matter. */
+	if (CPU_LINK_REGISTER || elf_file_section(f, ".debug_frame", &info))
+		return 0;
+	r = gopclntab_open(f, &t);
+	if (r)
+		return r == -ENOMEM ? r : 0;
+	r = gopclntab_rows(&t, i->base, &i->go);
+	gopclntab_close(&t);
+	return r;
+}
+
 int image_load_rows(struct image *i, int fd)
 {
 	struct elf_file f;
@@ -152,7 +171,12 @@ int image_load_rows(struct image *i, int fd)
 	if (i->cfi_tried || !i->is_elf)
 		return 0;
 	if (elf_file_open(&f, fd) == 0) {
-		r = cfi_open(&f, i->base, &i->cfi);
+		if (i->is_go)
+			r = load_go(i, &f);
+		if (r == 0)
+			r = cfi_open(&f, i->base, &i->cfi);
+		if (r)
+			rows_fini(&i->go);
 		elf_file_close(&f);
 	}
 	i->cfi_tried = r == 0;
@@ -161,24 +185,33 @@ int image_load_rows(struct image *i, int fd)
 
 const struct rows *image_rows(struct image *i, uint64_t vaddr)
 {
-	return cfi_rows(i->cfi, vaddr);
+	const struct rows *rows = cfi_rows(i->cfi, vaddr);
+
+	/* C that is called from Go has CFI. */
+	return i->go.n > 0 && rows_find(rows, vaddr)->cfa == RULE_CFA_NONE
+		       ? &i->go
+		       : rows;
 }
 
 static void find_switches(struct image *i)
 {
 	static const struct {
 		const char *name;
-		bool returns;
+		enum image_switch_kind kind;
 	} functions[IMAGE_SWITCHES] = {
-		{"runtime.mcall", false},
-		{"runtime.systemstack", true},
-		{"runtime.morestack", true},
+		{"runtime.mcall", IMAGE_SWITCH_ROOT},
+		{"runtime.systemstack", IMAGE_SWITCH_WAITED},
+		{"runtime.morestack", IMAGE_SWITCH_WAITED},
+		{"runtime.asmcgocall", IMAGE_SWITCH_WAITED},
+		{"runtime.nanotime1", IMAGE_SWITCH_FRAMED},
+		{"runtime.walltime", IMAGE_SWITCH_FRAMED},
+		{"time.now", IMAGE_SWITCH_FRAMED},
 	};
 
 	for (size_t k = 0; k < IMAGE_SWITCHES; k++) {
 		struct image_switch *s = &i->switches[k];
 
-		s->returns = functions[k].returns;
+		s->kind = functions[k].kind;
 		if (!symbols_range(&i->symbols, functions[k].name, &s->start,
 				   &s->end))
 			s->start = s->end = 0;
@@ -240,6 +273,7 @@ void image_drop(struct image *i)
 	i->lines_tried = false;
 	cfi_free(i->cfi);
 	i->cfi = NULL;
+	rows_fini(&i->go);
 	symbols_fini(&i->symbols);
 	table_fini(&i->calls);
 	table_fini(&i->starts);
@@ -251,7 +285,7 @@ void image_drop(struct image *i)
 size_t image_bytes(const struct image *i)
 {
 	/* A table's slot is a key and a value. */
-	return cfi_bytes(i->cfi) + i->symbols.bytes +
+	return cfi_bytes(i->cfi) + i->go.bytes + i->symbols.bytes +
 	       (i->lines ? lines_bytes(i->lines) : 0) +
 	       (i->calls.cap + i->starts.cap + i->jumps.cap) * 2 *
 		       sizeof(uint64_t);

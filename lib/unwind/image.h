@@ -49,14 +49,20 @@ struct image_segment {
 
 /*
  * Functions of Go's runtime that change over to the scheduler's stack and call
- * there what they are given. Go's CFI does not say so.
+ * there what they are given, or the vDSO. Neither Go's CFI nor its own table
+ * say so.
  */
-#define IMAGE_SWITCHES 3
+#define IMAGE_SWITCHES 7
+
+enum image_switch_kind {
+	IMAGE_SWITCH_ROOT,   /* nobody waits for its return */
+	IMAGE_SWITCH_WAITED, /* a goroutine waits, on a stack not known */
+	IMAGE_SWITCH_FRAMED, /* its frame pointer leads back */
+};
 
 struct image_switch {
 	uint64_t start, end; /* vaddr; both 0: there is none */
-	/* A goroutine waits for its return; else what is called is the root. */
-	bool returns;
+	enum image_switch_kind kind;
 };
 
 struct image {
@@ -78,6 +84,7 @@ struct image {
 
 	bool cfi_tried;	 /* cfi is what could be had */
 	struct cfi *cfi; /* may be NULL */
+	struct rows go;	 /* of Go's own table, where there is no .debug_frame */
 	bool symbols_tried;
 	struct symbols symbols;
 	struct image_switch switches[IMAGE_SWITCHES]; /* with the symbols */
@@ -107,7 +114,7 @@ must_check int image_new(int fd, const struct image_identity *identity,
 			 struct image **ret);
 void image_free(struct image *i);
 
-/* Reads the CFI, once. Returns 0 or -ENOMEM. */
+/* Reads the CFI, and what Go has for it, once. Returns 0 or -ENOMEM. */
 must_check int image_load_rows(struct image *i, int fd);
 
 /* The rows around vaddr, if they were loaded; as cfi_rows. */

@@ -58,8 +58,8 @@ struct rule {
 	 * its CFA in rbx), so the walk restores them only when it has to.
 	 */
 	uint8_t saved[RULE_SAVED_N];
-	uint8_t elsewhere; /* with RULE_RA_UNDEFINED: the caller's stack is
-			      another one, which nothing leads to */
+	uint8_t elsewhere; /* the caller's stack may be another one; with
+			      RULE_RA_UNDEFINED nothing leads to it */
 	uint8_t reserved[3];
 };
 

@@ -18,6 +18,14 @@ static const struct rule rule_elsewhere = {
 	.ra = RULE_RA_UNDEFINED,
 	.elsewhere = true,
 };
+static const struct rule rule_framed = {
+	.cfa = RULE_CFA_FP,
+	.cfa_offset = 16,
+	.fp = RULE_FP_SAVED,
+	.fp_offset = -16,
+	.ra_offset = -8,
+	.elsewhere = true,
+};
 
 int unwind_space_new(struct unwind_cache *c, const struct unwind_files *files,
 		     void *ctx, struct unwind_space **ret)
@@ -242,6 +250,19 @@ void space_begin(struct unwind_space *s)
 	s->generation = s->cache->generation;
 }
 
+static const struct rule *rule_of_switch(const struct image_switch *change)
+{
+	switch (change->kind) {
+	case IMAGE_SWITCH_ROOT:
+		return &rule_root;
+	case IMAGE_SWITCH_WAITED:
+		return &rule_elsewhere;
+	case IMAGE_SWITCH_FRAMED:
+		return &rule_framed;
+	}
+	return &rule_elsewhere;
+}
+
 static void look_up(struct unwind_space *s, uint64_t addr, struct place *ret)
 {
 	const struct map *map;
@@ -277,7 +298,7 @@ static void look_up(struct unwind_space *s, uint64_t addr, struct place *ret)
 	change = image_switch_at(m->image, addr - m->bias);
 	/* Callers are looked up one before their return address. */
 	if (change && code_call_before(s, addr + 1, &target) != CODE_CALL_NONE)
-		ret->rule = change->returns ? &rule_elsewhere : &rule_root;
+		ret->rule = rule_of_switch(change);
 	/* A part may have been compiled. */
 	s->cache->grown = true;
 }

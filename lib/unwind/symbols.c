@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/unwind/gopclntab.h"
+
 /*
  * How far back a symbol is looked for that reaches over later, smaller ones
  * (labels with a size inside of assembly functions).
@@ -200,6 +202,26 @@ static int collect(struct collector *c, const struct table_source *t)
 	return 0;
 }
 
+/* The functions of a Go program without .symtab, by its own table. */
+static int collect_go(struct collector *c, const struct gopclntab *t)
+{
+	struct gopclntab_function f;
+	int r = 0;
+
+	for (size_t i = 0; i < t->n && c->n < SYMBOLS_MAX && r == 0; i++) {
+		if (!gopclntab_function(t, i, &f) || f.name_size == 0 ||
+		    f.start < c->base || f.end - c->base > UINT32_MAX)
+			continue;
+		r = add(c, &(struct candidate){
+				   .s.start = (uint32_t)(f.start - c->base),
+				   .s.size = (uint32_t)(f.end - f.start),
+				   .rank = RANK_LOCAL,
+				   .name = f.name,
+				   .name_size = (uint32_t)f.name_size});
+	}
+	return r;
+}
+
 /* By address, the best name for it first. */
 static int compare(const void *a, const void *b)
 {
@@ -294,6 +316,7 @@ int symbols_load(const struct elf_file *f, const struct elf_file *debug,
 		 uint64_t base, struct symbols *ret)
 {
 	const struct elf_file *symtab = f;
+	struct gopclntab go = {0};
 	struct collector c;
 	size_t names_size;
 	int r;
@@ -309,6 +332,9 @@ int symbols_load(const struct elf_file *f, const struct elf_file *debug,
 		r = load_table(f, SHT_DYNSYM, &c.tables[DYNSYM]);
 	for (size_t i = 0; i < N_TABLES && r == 0; i++)
 		r = collect(&c, &c.tables[i]);
+	if (r == 0 && !symbols_has_symtab(symtab) &&
+	    gopclntab_open(f, &go) == 0)
+		r = collect_go(&c, &go);
 	if (r == 0) {
 		if (c.n > 0)
 			qsort(c.v, c.n, sizeof(*c.v), compare);
@@ -319,6 +345,7 @@ int symbols_load(const struct elf_file *f, const struct elf_file *debug,
 		free(c.tables[i].symbols);
 		free(c.tables[i].strings);
 	}
+	gopclntab_close(&go);
 	free(c.v);
 	return r;
 }

@@ -41,8 +41,8 @@ void symbols_fini(struct symbols *s);
 
 /*
  * Reads .symtab and .dynsym of f, and where f has no .symtab and debug is not
- * NULL, that of debug. base is the p_vaddr of f's first segment. Returns 0
- * with what there is, or -ENOMEM.
+ * NULL, that of debug; where there is none, Go's own table. base is the p_vaddr
+ * of f's first segment. Returns 0 with what there is, or -ENOMEM.
  */
 must_check int symbols_load(const struct elf_file *f,
 			    const struct elf_file *debug, uint64_t base,

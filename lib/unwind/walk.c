@@ -120,6 +120,7 @@ enum unwind_end walk_simple(struct walk *w, struct walk_frame *f,
 	uint64_t cfa = r[SP];
 	uint64_t fp = r[FP];
 	bool by_heuristic = f->sp_is_bound && rule->cfa == RULE_CFA_SP;
+	enum unwind_end end;
 	uint64_t ra;
 
 	*step = (struct walk_step){
@@ -146,7 +147,8 @@ enum unwind_end walk_simple(struct walk *w, struct walk_frame *f,
 	 */
 	if (cfa < r[SP] || (cfa == r[SP] && rule->ra != RULE_RA_SAME) ||
 	    cfa % 8 != 0)
-		return UNWIND_END_BAD_CFA;
+		return rule->elsewhere ? UNWIND_END_UNREADABLE
+				       : UNWIND_END_BAD_CFA;
 	if (rule->ra == RULE_RA_SAME) {
 		/* The leaf's, or that of what was interrupted. */
 		if (!(f->regs.known & BIT(RA)))
@@ -155,8 +157,9 @@ enum unwind_end walk_simple(struct walk *w, struct walk_frame *f,
 		step->usual = false;
 	} else if (!walk_read_word(w, cfa + (uint64_t)(int64_t)rule->ra_offset,
 				   &ra)) {
-		return walk_unreadable(
+		end = walk_unreadable(
 			w, f, cfa + (uint64_t)(int64_t)rule->ra_offset, 8);
+		return rule->elsewhere ? UNWIND_END_UNREADABLE : end;
 	}
 	ra = cpu_return_address(ra);
 	if (rule->fp == RULE_FP_SAVED) {

@@ -20,7 +20,7 @@ SEED = 1
 # none that holds while an exception's handler is installed, nor have lazy
 # bindings in node's PLT, what HotSpot compiles, and Go's scheduler.
 NO_ROOT = ('zoo_musl', 'zoo_musl_static', 'zoo_throw', 'node', 'java',
-           'loop_java', 'go', 'loop_go')
+           'loop_java', 'go', 'loop_go', 'gron')
 
 # Stops of threads that wait, which have been looked at before.
 WAITS = 150
@@ -50,7 +50,7 @@ class Differ(unittest.TestCase):
         # Compilers of their own have only those who have them; a database is
         # for make soak.
         self.compare(['python3', 'perl', 'bash', 'redis', 'xz', 'cc1plus',
-                      'node', 'hexyl', 'go', 'rust', 'rust_v0',
+                      'node', 'gron', 'hexyl', 'go', 'rust', 'rust_v0',
                       'java'])
 
     def test_loops_of_events(self):

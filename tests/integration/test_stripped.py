@@ -11,6 +11,7 @@ import chunk_rules
 import harness
 from harness import BUILD, Skip, check
 from layout import Layout
+from test_profctl import parse, run as profctl
 
 SOURCE = BUILD / 'targets/unw_static'
 
@@ -184,6 +185,23 @@ def test_build_id_of_another(box):
     expected, found = program.profile(['chroot', root, '/program',
                                        'nanosleep'])
     check(found == [], f'names of another program: {found}')
+
+
+def test_go(box):
+    """Debian's programs in Go have no symbols and no call frames: names and
+    callers are from Go's own table, also of those that a frame pointer does
+    not lead to (futexsleep, from the call that its thread waits in)."""
+    need('gron')
+    target = box.start(['gron'], stdin=subprocess.PIPE)
+    way = ['runtime.futex', 'runtime.futexsleep', 'runtime.notesleep']
+
+    def found():
+        threads = parse(profctl('stack', target.pid).stdout).values()
+        return any([f.name for f in t.frames[:3]] == way and
+                   not any(f.guessed for f in t.frames[:3])
+                   for t in threads if t.end == 'root')
+
+    harness.wait_for(found, f'a thread waits in {way}')
 
 
 def test_mapped_twice(box):

@@ -20,7 +20,8 @@ MODES = ('frames', 'tail', 'noreturn', 'deep', 'split', 'callback', 'exiting',
 MORE = {'alternate': 0, 'alternate_nested': 0, 'alternate_within': 0,
         'alternate_thread': 0, 'coroutine': 0, 'realigned': 0,
         'frame_pointer': 1, 'no_frame_pointer': 0, 'way_out': 1,
-        'never_back': 1, 'go_mcall': 0, 'go_systemstack': 0, 'cloned': 0}
+        'never_back': 1, 'go_mcall': 0, 'go_systemstack': 0,
+        'go_nanotime': 0, 'cloned': 0}
 
 THROW = ('destructor', 'handler', 'again', 'uncaught')
 

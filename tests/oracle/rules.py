@@ -6,6 +6,7 @@ explained, and with that a fault of ours until it is shown to be one of theirs.
 """
 
 import functools
+import itertools
 import os
 import re
 import struct
@@ -79,12 +80,12 @@ def is_shifted(path):
 
 
 @functools.lru_cache(None)
-def has_debug_frame(path):
+def has_section(path, name):
     if not segments(path):
         return False
     text = subprocess.run(['readelf', '-SW', path], capture_output=True,
                           text=True, check=False).stdout
-    return '.debug_frame' in text
+    return f'{name} ' in text
 
 
 def file_bytes(frame, n, before=0):
@@ -130,7 +131,27 @@ def shifted_segments(ours, theirs):
 
 def only_debug_frame(ours, theirs):
     """libunwind, as Debian builds it, does not read .debug_frame."""
-    return any(has_debug_frame(f.module) for f in below(ours, theirs))
+    return any(has_section(f.module, '.debug_frame')
+               for f in below(ours, theirs))
+
+
+def only_gopclntab(frame):
+    return has_section(frame.module, '.gopclntab') and \
+        not has_section(frame.module, '.debug_frame')
+
+
+def gopclntab(ours, theirs):
+    """A Go program without .debug_frame: they do not read Go's own table, and
+    go by rbp. That leaves out who has not pushed it yet, and nobody else:
+    what they find there has to be among ours, in the same order, up to where
+    ours ends."""
+    if not any(only_gopclntab(f) for f in below(ours, theirs)):
+        return False
+    addrs = [f.addr for f in itertools.takewhile(only_gopclntab,
+                                                 theirs.frames)]
+    rest = iter(f.addr for f in ours.frames)
+    return all(a in rest for a in addrs) or \
+        ours.end != 'root' and ours.frames[-1].addr in addrs
 
 
 def vdso(ours, theirs):
@@ -197,9 +218,13 @@ def made_code(ours, theirs):
 
 def another_stack(ours, theirs):
     """Go's runtime has left a goroutine's stack for the scheduler's: they take
-    for its caller what was left there."""
+    for its caller what was left there. Or it asks the vDSO for the time, there,
+    and they do not see that sp has changed."""
+    last = ours.frames[-1].name
     return len(ours.frames) == theirs.first and bool(re.match(
-        r'runtime\.(mcall|systemstack|morestack)\b', ours.frames[-1].name))
+        r'gogo\b|runtime\.(mcall|systemstack|morestack|asmcgocall)\b', last)) or any(
+        re.match(r'runtime\.(nanotime1|walltime)\b|time\.now\b', f.name)
+        for f in below(ours, theirs))
 
 
 def kept_rule(ours, theirs):
@@ -219,10 +244,11 @@ def realigned(ours, theirs):
 
 RULES = {
     'libunwind': (vdso, no_search_table, shifted_segments,
-                  only_debug_frame, in_longjmp, trampoline, planted, beyond_code,
-                  stub, made_code, another_stack, realigned, kept_rule),
+                  only_debug_frame, in_longjmp, trampoline, planted,
+                  beyond_code, stub, made_code, another_stack, realigned,
+                  gopclntab, kept_rule),
     'libdwfl': (trampoline, planted, beyond_code, lost_rbx, stub, made_code,
-                another_stack, realigned),
+                another_stack, realigned, gopclntab),
 }
 
 

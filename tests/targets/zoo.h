@@ -120,6 +120,7 @@ static const struct mode {
 	{"never_back", never_back},
 	{"go_mcall", go_mcall},
 	{"go_systemstack", go_systemstack},
+	{"go_nanotime", go_nanotime},
 	{"cloned", cloned},
 #endif
 };

@@ -295,11 +295,30 @@ __asm__(".section .go.buildinfo,\"aw\"\n"
 	".cfi_endproc\n"
 	".size \\name, . - \\name\n"
 	".endm\n"
+	/* It looks at a clock on the scheduler's stack, on which it is already. */
+	".type runtime.nanotime1, @function\n"
+	"runtime.nanotime1:\n"
+	".cfi_startproc\n"
+	"	subq $24, %rsp\n"
+	".cfi_def_cfa_offset 32\n"
+	"	movq %rbp, 16(%rsp)\n"
+	"	leaq 16(%rsp), %rbp\n"
+	"	movq %rsp, %r12\n"
+	"	subq $4096, %rsp\n"
+	"	andq $~15, %rsp\n"
+	"	movq %rdi, %rax\n"
+	"	movq 8(%rbp), %rdi\n"
+	"	call *%rax\n"
+	"	hlt\n"
+	".cfi_endproc\n"
+	".size runtime.nanotime1, . - runtime.nanotime1\n"
 	"	zoo_change_stack runtime.mcall\n"
 	"	zoo_change_stack runtime.systemstack.abi0\n");
 void mcall(void (*function)(void), void *stack) __asm__("runtime.mcall");
 void systemstack(void (*function)(void),
 		 void *stack) __asm__("runtime.systemstack.abi0");
+
+void nanotime1(void (*function)(uintptr_t)) __asm__("runtime.nanotime1");
 
 static void on_scheduler(void)
 {
@@ -338,6 +357,21 @@ static void go_systemstack(void)
 	depth = 0;
 	systemstack(on_scheduler, stack);
 	AFTER_CALL();
+}
+
+static void on_clock(uintptr_t caller)
+{
+	push(caller);
+	ENTER();
+	wait_here();
+	LEAVE();
+}
+
+static void go_nanotime(void)
+{
+	ENTER();
+	nanotime1(on_clock);
+	LEAVE();
 }
 
 /* A thread by the system call, on memory of its own. */
