@@ -1,12 +1,17 @@
 #include "daemon/reload.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/log.h"
 #include "daemon/service.h"
 
-/* Of [sentry] and [profiler]: what is used when a target is started, or later.
+#define TAKES_A_START "that takes another start of sentry-profd"
+
+/*
+ * Of [sentry] and [profiler]: what is used when a target is started, or later;
+ * and what sections take over, which is theirs then.
  */
 static bool is_taken(const char *key)
 {
@@ -21,7 +26,9 @@ static bool is_taken(const char *key)
 		"shutdown_timeout",
 		"environment",
 		"release",
-		"rate_hz",
+		"rate_hz", /* but for what tell_rates says */
+		"dsn",
+		"platform",
 	};
 
 	for (size_t k = 0; k < array_size(keys); k++)
@@ -30,19 +37,64 @@ static bool is_taken(const char *key)
 	return false;
 }
 
+static void warn(int lines_fd, const char *format, ...) printf_like(2, 3);
+static void warn(int lines_fd, const char *format, ...)
+{
+	char line[CONFIG_TEXT_MAX + 256];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	log_warning("%s", line);
+	if (lines_fd >= 0)
+		(void)dprintf(lines_fd, "warning: %s\n", line);
+}
+
 /* A config_key_fn; ctx is the descriptor for lines. */
 static void tell_changed(void *ctx, const char *section, const char *key)
 {
-	static const char what[] = "is another one now: that takes another "
-				   "start of sentry-profd";
 	const int *lines_fd = ctx;
 
-	if (is_taken(key))
+	if (!is_taken(key))
+		warn(*lines_fd, "%s in %s is another one now: " TAKES_A_START,
+		     key, section);
+}
+
+/* The timer was set when the daemon was started. */
+static void tell_rates(const struct broker *b, const struct config *now,
+		       int lines_fd)
+{
+	for (size_t k = 0; k < now->n_targets; k++) {
+		const struct target_config *t = &now->targets[k];
+		const struct target_config *old =
+			config_target(&b->options.config, t->name);
+
+		if (t->rate_hz > b->timer_hz &&
+		    (old == NULL || old->rate_hz != t->rate_hz))
+			warn(lines_fd,
+			     "rate_hz of [target \"%s\"] is %u, and %u is the "
+			     "highest at which sentry-profd was started: more "
+			     "takes another start",
+			     t->name, t->rate_hz, b->timer_hz);
+	}
+}
+
+/* Without one there was nothing to be kept on the disk. */
+static void tell_first_dsn(struct broker *b, const struct config *now,
+			   int lines_fd)
+{
+	bool any = now->dsn[0] != '\0';
+
+	for (size_t k = 0; k < now->n_targets; k++)
+		any |= now->targets[k].dsn[0] != '\0';
+	if (!any || b->has_dsn)
 		return;
-	log_warning("%s in %s %s", key, section, what);
-	if (*lines_fd >= 0)
-		(void)dprintf(*lines_fd, "warning: %s in %s %s\n", key, section,
-			      what);
+	b->has_dsn = true;
+	if (strcmp(now->spool, "none") != 0)
+		warn(lines_fd, "there was no DSN, and there is one: chunks "
+			       "that wait for its server do so in memory; a "
+			       "spool takes another start of sentry-profd");
 }
 
 static void tell_faults(struct config_faults *faults, int lines_fd)
@@ -54,18 +106,26 @@ static void tell_faults(struct config_faults *faults, int lines_fd)
 	config_faults_tell(faults);
 }
 
-/* A place in the new configuration by the section's name. */
-static void change(struct broker *b, struct instance *i)
+/*
+ * Its section as it was read is compared with what is read now: what an
+ * instance has of it may be less (its rate), or another (who is attached).
+ */
+static void change(struct broker *b, struct instance *i, const struct config *c)
 {
-	const struct config *c = &b->options.config;
-	const struct target_config *now = config_target(c, i->config.name);
+	const struct target_config *old, *now;
+
+	/* Its place was in an older one. */
+	if (i->is_removed)
+		return;
+	old = &b->options.config.targets[i->section];
+	now = config_target(c, old->name);
 
 	if (now == NULL) {
 		instance_remove(i);
 		return;
 	}
 	i->section = (size_t)(now - c->targets);
-	if (target_config_equal(&i->config, now))
+	if (target_config_equal(old, now))
 		return;
 	instance_change(i);
 	discovery_doubt(b->discovery, i->pid);
@@ -83,14 +143,16 @@ static int read_again(struct broker *b, int lines_fd)
 		return r;
 	}
 	config_changed_keys(&b->options.config, &c, tell_changed, &lines_fd);
+	tell_rates(b, &c, lines_fd);
+	tell_first_dsn(b, &c, lines_fd);
+	for (size_t k = 0; k < b->n_instances; k++)
+		if (instance_has_section(b->instances[k]))
+			change(b, b->instances[k], &c);
 	options_replace(&b->options, &c);
 	discovery_by_config(b->discovery);
 	/* Who has mended what was wrong with them tries again. */
 	if (b->deadly != NULL)
 		deadly_clear(b->deadly);
-	for (size_t k = 0; k < b->n_instances; k++)
-		if (instance_has_section(b->instances[k]))
-			change(b, b->instances[k]);
 	log_debug("the configuration is read again");
 	return 0;
 }

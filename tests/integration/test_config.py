@@ -5,9 +5,12 @@ file and line; what holds; and no key of a DSN in any of it.
 
 import pathlib
 import re
+import signal
 
+import control
 import harness
-from harness import BUILD, check
+from harness import BUILD, check, wait_for
+from service import Service
 
 KEY = '0123456789abcdef0123456789abcdef'
 DSN = f'https://{KEY}@sentry.example.com:8443/a/42'
@@ -122,6 +125,64 @@ def test_used(box):
           'the configuration is not used')
     run = box.profile([target], '--config', path, '--release', 'given@1')
     check(run.envelopes[0].chunk['release'] == 'given@1', '--release')
+
+
+def test_reload_of_what_holds_at_once(box):
+    """A DSN, an environment, a platform: for the targets that take them over.
+    Nothing is said of these; a key that the daemon goes on without is named."""
+    servers = [box.server(tls=False) for _ in range(2)]
+    directory = box.make_dir('profd')
+    path, pid_file = directory / 'profd.conf', directory / 'pid'
+    socket = box.make_dir('run') / 'profd.sock'
+    ctl = control.Control(box, socket)
+    target = box.target('shares')
+    pid_file.write_text(f'{target.pid}\n')
+
+    def configure(server, place, platform, more=''):
+        write(path, f'[sentry]\ndsn = {server.dsn}\nenvironment = {place}\n'
+              f'[profiler]\nchunk_seconds = 1\nplatform = {platform}\n{more}'
+              f'[target "a"]\npid_file = {pid_file}\nautostart = yes\n'
+              'profile_session_sample_rate = 1\nmin_age_seconds = 0\n')
+    configure(servers[0], 'one', 'rust')
+    profd = box.profd([], '--config', path, '--socket', socket, output=None)
+    wait_for(lambda: servers[0].chunks, 'a chunk')
+    configure(servers[1], 'two', 'native')
+    done = ctl.run('reload')
+    check(done.stderr == '', done.stderr)
+    wait_for(lambda: servers[1].chunks, 'a chunk for the other server')
+    for server, place, platform in ((servers[0], 'one', 'rust'),
+                                    (servers[1], 'two', 'native')):
+        found = {(c['environment'], c['platform']) for c in server.chunks}
+        check(found == {(place, platform)}, f'{found}')
+    configure(servers[1], 'two', 'native', 'spool_max_chunks = 7\n'
+              'socket = /elsewhere\n')
+    found = [line for line in ctl.run('reload').stderr.splitlines()
+             if 'is another one now' in line]
+    check([re.search(r'(\w+) in \[(\w+)\]', line).groups()
+           for line in found] == [('spool_max_chunks', 'profiler')], f'{found}')
+    profd.signal(signal.SIGTERM)
+    profd.finish()
+
+
+def test_rates_above_that_of_the_start(box):
+    """They are told of, once, and whoever has one is not disturbed by the next
+    reload."""
+    service = Service(box, {'web': {}})
+    program = service.start('web')
+    service.wait_profiled(program.pid)
+    service.reload({'web': {'rate_hz': 500}})
+    line = 'rate_hz of [target "web"] is 500, and 101 is the highest'
+    check(service.profd.stderr.count(line) == 1, service.profd.stderr)
+    wait_for(lambda: len({c['profiler_id'] for c in service.profd.chunks}) == 2,
+             'it begins anew')
+    attached = service.profd.stderr.count('attached to process')
+    for _ in range(2):
+        service.reload({'web': {'rate_hz': 500}})
+    service.profd.wait_chunks(len(service.profd.chunks) + 2)
+    check(service.profd.stderr.count('attached to process') == attached,
+          'it was disturbed')
+    check(service.profd.stderr.count(line) == 1, service.profd.stderr)
+    service.stop()
 
 
 if __name__ == '__main__':
