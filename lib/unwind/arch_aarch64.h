@@ -77,6 +77,15 @@ bool aarch64_way_out(const uint8_t *before, size_t n_before,
 		     const uint8_t *code, size_t n, uint32_t *ret_ra,
 		     uint32_t *ret_fp);
 
+/* Does code end with a call that does not return? Not told here. */
+#define AARCH64_LAST_MAX 4
+static inline bool aarch64_never_returns(const uint8_t *code, size_t n)
+{
+	(void)code;
+	(void)n;
+	return false;
+}
+
 /*
  * Is this rt_sigreturn's trampoline: mov x8,#139; svc #0? The kernel gives its
  * own no CFI: unwinders are to look for these instructions

@@ -214,6 +214,25 @@ bool x86_64_way_out(const uint8_t *before, size_t n_before, const uint8_t *code,
 	       to_return(code, n, ret_ra, ret_fp);
 }
 
+bool x86_64_never_returns(const uint8_t *code, size_t n)
+{
+	size_t pos = 0;
+	size_t size;
+
+	(void)take(code, n, &pos, "\xf3\x0f\x1e\xfa", 4); /* endbr64 */
+	while ((size = harmless_size(code + pos, n - pos)) > 0 &&
+	       size < n - pos)
+		pos += size;
+	if (n - pos > 5 && code[pos] == 0xe8) /* call */
+		pos += 5;
+	else if (n - pos > 6 && code[pos] == 0xff && code[pos + 1] == 0x15)
+		pos += 6; /* call *n(%rip) */
+	else
+		return false;
+	return take(code, n, &pos, "\xf4", 1) ||   /* hlt */
+	       take(code, n, &pos, "\x0f\x0b", 2); /* ud2 */
+}
+
 bool x86_64_is_sigreturn(const uint8_t *code, size_t n)
 {
 	size_t pos = 0;

@@ -81,6 +81,13 @@ bool x86_64_way_out(const uint8_t *before, size_t n_before, const uint8_t *code,
 		    size_t n, uint32_t *ret_ra, uint32_t *ret_fp);
 
 /*
+ * Does code come to a call that does not return (a hlt or ud2 stands behind
+ * it), past nothing but moves of registers?
+ */
+#define X86_64_LAST_MAX 24
+bool x86_64_never_returns(const uint8_t *code, size_t n);
+
+/*
  * Is this rt_sigreturn's trampoline: mov $15,%rax (or %eax); syscall? For C
  * libraries that give it no CFI (musl).
  */

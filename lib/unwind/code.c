@@ -5,8 +5,11 @@
 /* An image that has so many answers forgets them and starts again. */
 #define FACTS_MAX 65536
 
-/* What calls holds: one of these, or the target relative to base plus N. */
-enum { FACT_NONE, FACT_INDIRECT, FACT_N };
+/*
+ * What calls holds: one of these, or the target relative to base plus N. LAST:
+ * there is no call, and none comes back from what follows.
+ */
+enum { FACT_NONE, FACT_LAST, FACT_INDIRECT, FACT_N };
 
 /*
  * What starts holds: these bits, the two words of the way out, the second plus
@@ -61,42 +64,58 @@ static struct space_mapping *mapping_with_image(struct unwind_space *s,
 	return m;
 }
 
+/* False if the code can't be read. */
+static bool read_call(struct unwind_space *s, struct space_mapping *m,
+		      const struct map *map, uint64_t vaddr, uint32_t *ret)
+{
+	uint8_t code[CPU_CALL_MAX];
+	uint8_t behind[CPU_LAST_MAX];
+	uint32_t fact = FACT_NONE;
+	int32_t displacement;
+	uint64_t target;
+	size_t n;
+
+	n = read_code(s, m, map, vaddr - sizeof(code), code, sizeof(code));
+	if (n < sizeof(code))
+		return false;
+	switch (cpu_call_before(code, n, &displacement)) {
+	case CPU_CALL_NONE:
+		n = read_code(s, m, map, vaddr, behind, sizeof(behind));
+		if (cpu_never_returns(behind, n))
+			fact = FACT_LAST;
+		break;
+	case CPU_CALL_DIRECT:
+		target = vaddr + (uint64_t)(int64_t)displacement -
+			 m->image->base + FACT_N;
+		/* Code does not call itself out of its file. */
+		if (target >= FACT_N && target <= UINT32_MAX)
+			fact = (uint32_t)target;
+		break;
+	case CPU_CALL_INDIRECT:
+		fact = FACT_INDIRECT;
+		break;
+	}
+	remember(s, &m->image->calls, vaddr, fact);
+	*ret = fact;
+	return true;
+}
+
 enum code_call code_call_before(struct unwind_space *s, uint64_t addr,
 				uint64_t *ret_target)
 {
 	const struct map *map;
 	struct space_mapping *m = mapping_with_image(s, addr - 1, &map);
-	uint8_t code[CPU_CALL_MAX];
 	uint32_t fact = FACT_NONE;
-	uint64_t target;
-	int32_t displacement;
 	uint64_t vaddr;
-	size_t n;
 
 	if (!m)
 		return CODE_CALL_UNKNOWN;
 	vaddr = addr - m->bias;
-	if (!table_get(&m->image->calls, vaddr, &fact)) {
-		n = read_code(s, m, map, vaddr - sizeof(code), code,
-			      sizeof(code));
-		if (n < sizeof(code))
-			return CODE_CALL_UNKNOWN;
-		switch (cpu_call_before(code, n, &displacement)) {
-		case CPU_CALL_NONE:
-			break;
-		case CPU_CALL_DIRECT:
-			target = vaddr + (uint64_t)(int64_t)displacement -
-				 m->image->base + FACT_N;
-			/* Code does not call itself out of its file. */
-			if (target >= FACT_N && target <= UINT32_MAX)
-				fact = (uint32_t)target;
-			break;
-		case CPU_CALL_INDIRECT:
-			fact = FACT_INDIRECT;
-			break;
-		}
-		remember(s, &m->image->calls, vaddr, fact);
-	}
+	if (!table_get(&m->image->calls, vaddr, &fact) &&
+	    !read_call(s, m, map, vaddr, &fact))
+		return CODE_CALL_UNKNOWN;
+	if (fact == FACT_LAST)
+		return CODE_CALL_LAST;
 	if (fact == FACT_NONE)
 		return CODE_CALL_NONE;
 	if (fact == FACT_INDIRECT)
@@ -216,6 +235,7 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc,
 	switch (code_call_before(s, ra, &target)) {
 	case CODE_CALL_UNKNOWN:
 	case CODE_CALL_NONE:
+	case CODE_CALL_LAST:
 		return false;
 	case CODE_CALL_DIRECT:
 		if (target <= pc && pc - target < max)

@@ -13,8 +13,9 @@
 #include "lib/unwind/space.h"
 
 enum code_call {
-	CODE_CALL_UNKNOWN,  /* the code can't be read */
 	CODE_CALL_NONE,	    /* no call ends there: no return address */
+	CODE_CALL_LAST,	    /* so it is, and what follows does not return */
+	CODE_CALL_UNKNOWN,  /* the code can't be read */
 	CODE_CALL_INDIRECT, /* a call whose target is not known */
 	CODE_CALL_DIRECT,   /* a call to *ret_target */
 };

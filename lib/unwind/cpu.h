@@ -53,6 +53,8 @@
 #define CPU_BEFORE_MAX	    4
 #define CPU_WAY_OUT_FP_SAME AARCH64_WAY_OUT_FP_SAME
 #define cpu_way_out	    aarch64_way_out
+#define CPU_LAST_MAX	    AARCH64_LAST_MAX
+#define cpu_never_returns   aarch64_never_returns
 #define cpu_is_sigreturn    aarch64_is_sigreturn
 #define cpu_sigframe_offset aarch64_sigframe_offset
 
@@ -99,6 +101,8 @@ static inline uint64_t cpu_return_address(uint64_t word)
 #define CPU_BEFORE_MAX	    X86_64_BEFORE_MAX
 #define CPU_WAY_OUT_FP_SAME X86_64_WAY_OUT_FP_SAME
 #define cpu_way_out	    x86_64_way_out
+#define CPU_LAST_MAX	    X86_64_LAST_MAX
+#define cpu_never_returns   x86_64_never_returns
 #define cpu_is_sigreturn    x86_64_is_sigreturn
 #define cpu_sigframe_offset x86_64_sigframe_offset
 

@@ -124,6 +124,18 @@ static bool is_planted(const struct walk_frame *f, const struct place *p)
 	       start == f->addr - p->bias;
 }
 
+/*
+ * So has who made a stack for a coroutine, of code without CFI that calls
+ * _exit() (Boost.Context's, and what has been made of it).
+ */
+static bool is_last(const struct walk *w, const struct walk_frame *f)
+{
+	uint64_t target;
+
+	return !f->is_leaf && !f->interrupted &&
+	       code_call_before(w->space, f->addr, &target) == CODE_CALL_LAST;
+}
+
 enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f,
 				 const struct place *p)
 {
@@ -152,6 +164,8 @@ enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f,
 			w->step.usual = false;
 			return end;
 		}
+		if (is_last(w, f))
+			return UNWIND_END_ROOT;
 		if (has_way_out(w, f, &ra_at, &fp_at))
 			return step_way_out(w, f, ra_at, fp_at);
 		if ((f->is_leaf || f->interrupted) && is_just_called(w, f))

@@ -18,9 +18,10 @@ SEED = 1
 
 # Whose stacks need not end at their root: musl's code has no CFI, libgcc's has
 # none that holds while an exception's handler is installed, nor have lazy
-# bindings in node's PLT, what HotSpot compiles, and Go's scheduler.
+# bindings in node's PLT, what HotSpot compiles, Go's scheduler, and Boost's change
+# from one coroutine to another.
 NO_ROOT = ('zoo_musl', 'zoo_musl_static', 'zoo_throw', 'node', 'java',
-           'loop_java', 'go', 'loop_go', 'gron')
+           'loop_java', 'go', 'loop_go', 'gron', 'boost', 'boost_fp')
 
 # Stops of threads that wait, which have been looked at before.
 WAITS = 150
@@ -51,7 +52,7 @@ class Differ(unittest.TestCase):
         # for make soak.
         self.compare(['python3', 'perl', 'bash', 'redis', 'xz', 'cc1plus',
                       'node', 'gron', 'hexyl', 'go', 'rust', 'rust_v0',
-                      'java'])
+                      'java', *differ.loops.COROUTINES])
 
     def test_loops_of_events(self):
         """Threads that wait: the same stacks without a stop as with one."""

@@ -18,7 +18,8 @@ MODES = ('frames', 'tail', 'noreturn', 'deep', 'split', 'callback', 'exiting',
 
 # Of those that are built with ZOO_MORE, with the frames that are guessed.
 MORE = {'alternate': 0, 'alternate_nested': 0, 'alternate_within': 0,
-        'alternate_thread': 0, 'coroutine': 0, 'realigned': 0,
+        'alternate_thread': 0, 'coroutine': 0, 'ending_coroutine': 0,
+        'realigned': 0,
         'frame_pointer': 1, 'no_frame_pointer': 0, 'way_out': 1,
         'never_back': 1, 'go_mcall': 0, 'go_systemstack': 0,
         'go_nanotime': 0, 'cloned': 0}

@@ -247,7 +247,7 @@ def programs():
              if '.' not in p.name}
     # Libraries come and go, at the same addresses.
     found['plugins'] = (str(BUILD / 'targets/plugins'), zoo('plugins'))
-    return {**found, **REAL, **loops.LOOPS}
+    return {**found, **REAL, **loops.LOOPS, **loops.COROUTINES}
 
 
 class Sums:

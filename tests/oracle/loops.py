@@ -179,6 +179,52 @@ if (c != null) c.close(); } s.selectedKeys().clear(); } } }
 '''
 
 
+# Coroutines by Boost.Context, as its own libraries and others have them: four
+# of them and the main stack take turns, in their depth.
+BOOST_LIBRARY = '/usr/lib/x86_64-linux-gnu/libboost_context.so.1.74.0'
+BOOST = r'''
+#include <stdio.h>
+#include <stdlib.h>
+struct transfer { void *context, *data; };
+struct transfer jump_fcontext(void *to, void *data);
+void *make_fcontext(void *top, size_t size, void (*run)(struct transfer));
+static struct transfer turns[4], backs[4];
+static volatile long sum;
+static int current;
+__attribute__((noinline)) static long deeper(int n, int id)
+{
+	long s = 0;
+	for (int i = 0; i < n * 10; i++)
+		s += i * sum;
+	if (n > 0)
+		s += deeper(n - 1, id);
+	else if (id >= 0)
+		backs[id] = jump_fcontext(backs[id].context, NULL);
+	return s + 1;
+}
+static void run(struct transfer t)
+{
+	int id = current;
+	backs[id] = t;
+	for (;;)
+		sum += deeper(id * 3 + 2, id);
+}
+int main(void)
+{
+	for (int i = 0; i < 4; i++)
+		turns[i].context = make_fcontext((char *)malloc(65536) + 65536,
+						 65536, run);
+	puts("ready");
+	fflush(stdout);
+	for (int i = 0;; i++) {
+		current = i % 4;
+		turns[current] = jump_fcontext(turns[current].context, NULL);
+		sum += deeper(3, -1);
+	}
+}
+'''
+
+
 def ready(r, *argv):
     """Starts a program that says so when it is in its loop."""
     pid = r.start(*argv, stdout=subprocess.PIPE)
@@ -195,6 +241,14 @@ def compiled(library, source, flag):
     return start
 
 
+def boost(flag):
+    def start(r):
+        r.compile('gcc', '-O2', '-w', flag, '-o', 'turns',
+                  r.write('turns.c', BOOST), BOOST_LIBRARY)
+        return ready(r, r.dir / 'turns')
+    return start
+
+
 def go(r):
     r.compile('go', 'build', '-o', 'loop', r.write('loop.go', GO))
     return ready(r, r.dir / 'loop')
@@ -206,11 +260,16 @@ def java(r):
     return ready(r, 'java', '-Xmx64m', '-cp', r.dir, 'Loop')
 
 
-def has(header):
+def has(path):
     """A command that is there, or one that is not."""
-    return sys.executable if pathlib.Path('/usr/include', header).exists() \
-        else f'/usr/include/{header}'
+    path = pathlib.Path('/usr/include', path)
+    return sys.executable if path.exists() else str(path)
 
+
+COROUTINES = {
+    'boost': (has(BOOST_LIBRARY), boost('-fomit-frame-pointer')),
+    'boost_fp': (has(BOOST_LIBRARY), boost('-fno-omit-frame-pointer')),
+}
 
 # As differ.REAL: {name: (command that has to be there, start)}.
 LOOPS = {

@@ -19,6 +19,8 @@ UNMANGLE = bytes.fromhex('49c1c811')
 # lea -8(%r10),%rsp, or by another register: gcc's way out of a frame that it has
 # aligned
 REALIGNED = re.compile(rb'[\x48\x49]\x8d[\x60-\x67]\xf8', re.S)
+# xor %rdi,%rdi; call; hlt
+NEVER_BACK = re.compile(rb'[\x48]?\x31\xff\xe8.{4}\xf4', re.S)
 
 PT_LOAD, PT_GNU_EH_FRAME = 1, 0x6474e550
 
@@ -227,6 +229,18 @@ def another_stack(ours, theirs):
         for f in below(ours, theirs))
 
 
+def coroutine(ours, theirs):
+    """A stack that begins with the address of code without CFI that calls
+    _exit() and was not called (Boost.Context): they look for its caller. And
+    while it changes over from one stack to the other they go by rbp, which is
+    still, or already, that of another one."""
+    i = theirs.first
+    last = ours.frames[-1]
+    return len(ours.frames) == i and (
+        bool(NEVER_BACK.match(file_bytes(last, 16)[1:])) or
+        ours.end == 'no_cfi' and last.name.endswith('_fcontext'))
+
+
 def kept_rule(ours, theirs):
     """libunwind keeps rules by address alone. One that was a return address
     (looked up one before) and is a leaf's pc then, as landing pads are, gets
@@ -246,9 +260,9 @@ RULES = {
     'libunwind': (vdso, no_search_table, shifted_segments,
                   only_debug_frame, in_longjmp, trampoline, planted,
                   beyond_code, stub, made_code, another_stack, realigned,
-                  gopclntab, kept_rule),
+                  coroutine, gopclntab, kept_rule),
     'libdwfl': (trampoline, planted, beyond_code, lost_rbx, stub, made_code,
-                another_stack, realigned, gopclntab),
+                another_stack, realigned, coroutine, gopclntab),
 }
 
 

@@ -113,6 +113,7 @@ static const struct mode {
 	{"alternate_within", alternate_within},
 	{"alternate_thread", alternate_thread},
 	{"coroutine", coroutine},
+	{"ending_coroutine", ending_coroutine},
 	{"realigned", realigned},
 	{"frame_pointer", frame_pointer},
 	{"no_frame_pointer", no_frame_pointer},

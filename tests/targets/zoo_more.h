@@ -105,6 +105,18 @@ __asm__(".text\n"
 void zoo_switch(void **save, void *stack);
 void zoo_trampoline(void);
 
+/* One that returns to code without CFI that ends the program, as Boost's. */
+__asm__(".text\n"
+	".type zoo_ends, @function\n"
+	"zoo_ends:\n"
+	"	nop\n"
+	"zoo_end_it:\n"
+	"	xorl %edi, %edi\n"
+	"	call _exit\n"
+	"	hlt\n"
+	".size zoo_ends, . - zoo_ends\n");
+extern const char zoo_end_it[];
+
 static void *stacks[2];
 
 static void in_coroutine(void)
@@ -122,6 +134,22 @@ static void coroutine(void)
 	*--top = (uintptr_t)zoo_trampoline;
 	*--top = 0; /* rbp */
 	*--top = (uintptr_t)in_coroutine; /* rbx */
+	depth = 0;
+	zoo_switch(&stacks[0], top);
+	AFTER_CALL();
+}
+
+static void ending_coroutine(void)
+{
+	uintptr_t *top;
+
+	top = (uintptr_t *)((char *)malloc(STACK_BYTES) + STACK_BYTES) - 2;
+	/* Left over from before: no caller of it. */
+	top[1] = (uintptr_t)__builtin_return_address(0);
+	*top = (uintptr_t)zoo_end_it;
+	*--top = (uintptr_t)in_coroutine;
+	*--top = (uintptr_t)zoo_end_it; /* rbp */
+	*--top = 0;			/* rbx */
 	depth = 0;
 	zoo_switch(&stacks[0], top);
 	AFTER_CALL();

@@ -90,6 +90,11 @@ if { [ "$1" = test ] || [ "$1" = bench ]; } &&
 	packages="$packages linux-perf"
 fi
 
+# Coroutines; the package has another name with each version.
+if [ "$1" = test ] && grep -q '^VERSION_CODENAME=bookworm$' /etc/os-release; then
+	packages="$packages libboost-context1.74.0"
+fi
+
 # dpkg-query fails for names that it has never heard of: they are missing too.
 # shellcheck disable=SC2086
 installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $packages \

@@ -173,6 +173,36 @@ START_TEST(test_others)
 }
 END_TEST
 
+static const struct {
+	const char *bytes;
+	size_t n;
+	bool expected;
+} lasts[] = {
+	/* xor %edi,%edi; call; hlt */
+	{"\x31\xff\xe8\1\2\3\4\xf4", 8, true},
+	{"\x31\xff\xe8\1\2\3\4\xf4", 7, false},
+	/* endbr64; xor %rdi,%rdi; call; hlt */
+	{"\xf3\x0f\x1e\xfa\x48\x31\xff\xe8\1\2\3\4\xf4", 13, true},
+	/* call *n(%rip); ud2 */
+	{"\xff\x15\1\2\3\4\x0f\x0b", 8, true},
+	{"\xff\x15\1\2\3\4\x0f", 7, false},
+	/* call; ret */
+	{"\xe8\1\2\3\4\xc3\xf4", 7, false},
+	/* push %rdi; call; hlt */
+	{"\x57\xe8\1\2\3\4\xf4", 7, false},
+	{"\xf4", 1, false},
+	{"\x31\xff", 2, false},
+};
+
+START_TEST(test_never_returns)
+{
+	const uint8_t *code = (const uint8_t *)lasts[_i].bytes;
+
+	ck_assert(x86_64_never_returns(code, lasts[_i].n) ==
+		  lasts[_i].expected);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("unwind/arch_x86_64");
@@ -181,6 +211,7 @@ Suite *suite(void)
 	tcase_add_loop_test(tc, test_call, 0, (int)array_size(calls));
 	tcase_add_loop_test(tc, test_frame_size, 0, (int)array_size(prologues));
 	tcase_add_loop_test(tc, test_way_out, 0, (int)array_size(ways));
+	tcase_add_loop_test(tc, test_never_returns, 0, (int)array_size(lasts));
 	tcase_add_test(tc, test_others);
 	suite_add_tcase(s, tc);
 	return s;
