@@ -34,6 +34,7 @@
 
 static struct outbox outbox;
 static struct transport *transport;
+static struct spool_parts others;
 static uint64_t last_seq;
 
 static void die(const char *what, int error)
@@ -294,7 +295,7 @@ static void set_up(const struct msg_init *init, int fds[INIT_FILE_N])
 	for (size_t i = INIT_CA_CERTS; i < INIT_FILE_N; i++)
 		close_fd(&fds[i]);
 	outbox_init(&outbox, transport, report);
-	fds[INIT_SPOOL] = spool_part_open(fds[INIT_SPOOL], init);
+	fds[INIT_SPOOL] = spool_part_open(fds[INIT_SPOOL], init, &others);
 	r = sandbox_enter(SANDBOX_SHIP, init->seccomp_kill, fds[INIT_SPOOL]);
 	if (r < 0)
 		die("cannot enter the sandbox", -r);
@@ -338,6 +339,7 @@ int main(int argc, char **argv)
 		if (readable && !on_broker())
 			break;
 		outbox_step(&outbox);
+		spool_parts_check(&others);
 	}
 	finish_alone();
 	outbox_fini(&outbox);

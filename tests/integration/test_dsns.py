@@ -76,6 +76,19 @@ def test_a_limit_is_one_servers(box):
     check(said == [1, 0], f'{said}: {profd.stderr}')
 
 
+def test_losses_are_told_to_their_own_server(box):
+    servers = two_servers(box, status=500)
+    _, profd = start(box, [s.dsn for s in servers])
+    for server in servers:
+        wait_for(lambda s=server: len(s.envelopes) >= 2, 'chunks')
+    profd.interrupt()
+    check_counts(profd)
+    refused = len(servers[0].envelopes)
+    check(servers[0].reported == {'send_error': refused},
+          f'{servers[0].reported}, {refused} were refused')
+    check(servers[1].reported == {}, f'{servers[1].reported}')
+
+
 def test_one_that_stalls(box):
     """Its chunks wait, in memory; those of the other do not."""
     servers = two_servers(box, script=[{'do': 'stall'}] * 50)

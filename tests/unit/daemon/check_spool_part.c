@@ -1,0 +1,233 @@
+/* Directories of the DSNs in a spool: whose files lie where, and for how long.
+ */
+#include "daemon/spool_part.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/sandbox.h"
+#include "lib/base/clock.h"
+#include "lib/ship/spool_name.h"
+#include "tests/unit/suite.h"
+
+#define FIRST  UINT64_C(0x1111)
+#define SECOND UINT64_C(0x2222)
+#define PART   "0000000000002222"
+#define AGE_S  1000
+/* Whoever has it has done it by then. */
+#define LATER_S 3600
+
+static char path[] = "/tmp/check_spool_part.XXXXXX";
+static int dir;
+static struct spool_parts parts;
+
+static void set_up(void)
+{
+	memcpy(path + strlen(path) - 6, "XXXXXX", 6);
+	ck_assert_ptr_nonnull(mkdtemp(path));
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(dir, 0);
+}
+
+static int remove_one(const char *name, const struct stat *st, int kind,
+		      struct FTW *ftw)
+{
+	(void)st;
+	(void)kind;
+	(void)ftw;
+	return remove(name);
+}
+
+static void tear_down(void)
+{
+	close_fd(&dir);
+	(void)nftw(path, remove_one, 4, FTW_DEPTH | FTW_PHYS);
+}
+
+/* What it is called in a part, or in the spool's directory: "". */
+static void name_of(const char *part, uint64_t dsn, uint8_t n, uint64_t age_s,
+		    char *ret, size_t size)
+{
+	const struct spool_entry e = {
+		.time_ms = clock_wall_ns() / NS_PER_MS - age_s * 1000,
+		.dsn = dsn,
+		.id = {n},
+	};
+	char name[SPOOL_NAME_SIZE];
+
+	spool_name(&e, name);
+	(void)snprintf(ret, size, "%s%s%s", part, *part == '\0' ? "" : "/",
+		       name);
+}
+
+static void put(const char *name)
+{
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+			0600);
+
+	ck_assert_int_ge(fd, 0);
+	close_fd(&fd);
+}
+
+static bool is_there(const char *name)
+{
+	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* As a ship does at its start. */
+static int open_as(uint64_t dsn, bool first)
+{
+	const struct msg_init init = {
+		.spool_dsn = dsn,
+		.spool_is_first = first,
+		.spool_age_s = AGE_S,
+	};
+
+	return spool_part_open(dup(dir), &init, &parts);
+}
+
+START_TEST(each_has_its_place)
+{
+	char own[128], left[128], moved[128 + sizeof(PART)];
+	int first = open_as(FIRST, true), second;
+	struct stat a, b;
+
+	ck_assert_int_ge(first, 0);
+	ck_assert(fstat(first, &a) == 0 && fstat(dir, &b) == 0);
+	ck_assert_uint_eq(a.st_ino, b.st_ino);
+	ck_assert(!is_there(PART));
+	/* It was the first before, and somebody else is now. */
+	name_of("", SECOND, 1, 0, left, sizeof(left));
+	name_of("", FIRST, 2, 0, own, sizeof(own));
+	put(left);
+	put(own);
+	second = open_as(SECOND, false);
+	ck_assert_int_ge(second, 0);
+	ck_assert_int_eq(parts.dir_fd, -1);
+	(void)snprintf(moved, sizeof(moved), PART "/%s", left);
+	ck_assert(!is_there(left) && is_there(moved) && is_there(own));
+	/* And the other way round. */
+	close_fd(&second);
+	close_fd(&first);
+	first = open_as(SECOND, true);
+	ck_assert(is_there(left) && !is_there(moved));
+	close_fd(&first);
+}
+END_TEST
+
+/* Some that are too old, one that is not, and what is no file of a spool. */
+struct left {
+	char old[128], young[128], other[128], root[128];
+};
+
+static void leave(struct left *l)
+{
+	ck_assert_int_eq(mkdirat(dir, PART, 0700), 0);
+	name_of(PART, SECOND, 1, AGE_S + LATER_S + 60, l->old, sizeof(l->old));
+	name_of(PART, SECOND, 2, AGE_S + LATER_S - 600, l->young,
+		sizeof(l->young));
+	(void)snprintf(l->other, sizeof(l->other), PART "/notes");
+	/* The spool's own are spool_expire's, who counts them. */
+	name_of("", FIRST, 3, AGE_S + LATER_S + 60, l->root, sizeof(l->root));
+	put(l->old);
+	put(l->young);
+	put(l->other);
+	put(l->root);
+}
+
+static void check_left(const struct left *l)
+{
+	ck_assert(!is_there(l->old));
+	ck_assert(is_there(l->young) && is_there(l->other));
+	ck_assert(is_there(l->root));
+}
+
+START_TEST(nobody_s_get_old_at_the_start)
+{
+	struct left l;
+	int first;
+
+	leave(&l);
+	first = open_as(FIRST, true);
+	check_left(&l);
+	close_fd(&first);
+}
+END_TEST
+
+/* In ship's sandbox, with a filter that kills. Again and again, in its time. */
+static void get_old_later(int first, const char *old)
+{
+	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	ck_assert_int_eq(sandbox_enter(SANDBOX_SHIP, true, first), 0);
+	spool_parts_check(&parts);
+	if (!is_there(old))
+		_exit(2);
+	parts.next_ns = clock_boot_ns();
+	spool_parts_check(&parts);
+	if (parts.next_ns <= clock_boot_ns())
+		_exit(3);
+	_exit(0);
+}
+
+START_TEST(nobody_s_get_old_later)
+{
+	int status, first = open_as(FIRST, true);
+	struct left l;
+	pid_t child;
+
+	leave(&l);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child == 0)
+		get_old_later(first, l.old);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	check_left(&l);
+	close_fd(&first);
+}
+END_TEST
+
+START_TEST(empty_ones_are_removed)
+{
+	int second = open_as(SECOND, false), first;
+
+	ck_assert_int_ge(second, 0);
+	ck_assert_int_eq(mkdirat(dir, "0000000000003333", 0700), 0);
+	ck_assert_int_eq(mkdirat(dir, "lost+found", 0700), 0);
+	ck_assert_int_eq(symlinkat("lost+found", dir, "0000000000004444"), 0);
+	first = open_as(FIRST, true);
+	close_fd(&first);
+	ck_assert(!is_there("0000000000003333"));
+	ck_assert(is_there("lost+found") && is_there("0000000000004444"));
+	/* A ship has this one, and will put something into it. */
+	ck_assert(is_there(PART));
+	put(PART "/one");
+	ck_assert_int_eq(unlinkat(dir, PART "/one", 0), 0);
+	close_fd(&second);
+	first = open_as(FIRST, true);
+	close_fd(&first);
+	ck_assert(!is_there(PART));
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("spool_part");
+	TCase *c = tcase_create("spool_part");
+
+	tcase_add_checked_fixture(c, set_up, tear_down);
+	tcase_add_test(c, each_has_its_place);
+	tcase_add_test(c, nobody_s_get_old_at_the_start);
+	tcase_add_test(c, nobody_s_get_old_later);
+	tcase_add_test(c, empty_ones_are_removed);
+	suite_add_tcase(s, c);
+	return s;
+}
