@@ -116,7 +116,8 @@ sentry-profd-ship_LIB = ship proto base
 sentry-profd-ship_PKG = libcurl zlib libzstd jansson libseccomp
 # What its tests of unwinders need nothing of.
 profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
-	doctor_delivery doctor_target doctor_files config config_keys \
+	doctor_delivery doctor_environment doctor_target doctor_files \
+	config config_keys \
 	config_print config_read config_resolve config_value match accounts \
 	privileges spawn child
 sentry-profctl_SRC = profctl $(profctl_commands) stack thread_copy live oracle \

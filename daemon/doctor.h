@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/config.h"
 #include "daemon/privileges.h"
 #include "lib/base/util.h"
 
@@ -34,6 +35,7 @@ struct doctor {
 	int32_t tracer; /* its capture process; 0: none is known */
 	/* What it tells of itself, to those who may operate it alone. */
 	bool is_told;
+	int32_t daemon_pid;		/* 0: it is not told */
 	capability_set capabilities;	/* that it has, or may hand on */
 	char daemon_config[CONFIG_MAX]; /* the file that it reads; "": none */
 };
@@ -55,6 +57,13 @@ void doctor_say(struct doctor *d, enum finding finding, const char *subject,
 void doctor_host(struct doctor *d);
 /* doctor_delivery.c: the configuration, and the servers that it names. */
 void doctor_delivery(struct doctor *d);
+/*
+ * doctor_environment.c: the variables that the daemon has, where it is told of
+ * and we may read them; else those that we have, after a line that says so. For
+ * config_resolve; doctor_environment_forget is due.
+ */
+config_env_fn doctor_environment(struct doctor *d);
+void doctor_environment_forget(void);
 /* doctor_daemon.c: the daemon, and what it says of the process. */
 void doctor_daemon(struct doctor *d);
 /* doctor_target.c: the process; false if there is nothing more to look at. */

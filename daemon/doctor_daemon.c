@@ -72,6 +72,8 @@ static void look_inside(struct doctor *d, const json_t *daemon)
 
 	d->capabilities = strtoull(hex, &rest, 16);
 	d->is_told = *hex != '\0' && *rest == '\0';
+	d->daemon_pid =
+		(int32_t)json_integer_value(json_object_get(daemon, "pid"));
 	(void)snprintf(d->daemon_config, sizeof(d->daemon_config), "%s",
 		       text_of(daemon, "config"));
 	if (strcmp(scheduler, "fifo") == 0)

@@ -42,7 +42,7 @@ static const char *config_path(const struct doctor *d)
 }
 
 /* 0: *ret is there to be used, and finished. */
-static int read_config(struct doctor *d, struct config *ret)
+static int read_config(struct doctor *d, config_env_fn get, struct config *ret)
 {
 	const char *path = config_path(d);
 	struct config_faults faults = {.n = 0};
@@ -70,7 +70,7 @@ static int read_config(struct doctor *d, struct config *ret)
 		r = config_load(path, ret, &faults);
 	}
 	if (r == 0) {
-		r = config_resolve(ret, getenv, &faults);
+		r = config_resolve(ret, get, &faults);
 		if (r < 0)
 			config_fini(ret);
 	}
@@ -86,8 +86,20 @@ static int read_config(struct doctor *d, struct config *ret)
 	return r;
 }
 
-static void use_proxies(const struct config *c)
+static void set_or_not(const char *name, const char *value)
 {
+	if (value != NULL)
+		(void)setenv(name, value, 1);
+	else
+		(void)unsetenv(name);
+}
+
+static void use_proxies(const struct config *c, config_env_fn get)
+{
+	if (get != getenv)
+		for (size_t i = 0; ship_environment[i] != NULL; i++)
+			set_or_not(ship_environment[i],
+				   get(ship_environment[i]));
 	if (c->http_proxy[0] != '\0')
 		(void)setenv("http_proxy", c->http_proxy, 1);
 	if (c->https_proxy[0] != '\0')
@@ -277,13 +289,19 @@ static bool all_have_their_own(const struct config *c)
 void doctor_delivery(struct doctor *d)
 {
 	char subject[CONFIG_NAME_MAX + 8];
+	config_env_fn get;
 	struct config c;
+	int r;
 
 	/* Keys shall be in no core file. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	if (read_config(d, &c) < 0)
+	get = doctor_environment(d);
+	r = read_config(d, get, &c);
+	if (r == 0)
+		use_proxies(&c, get);
+	doctor_environment_forget();
+	if (r < 0)
 		return;
-	use_proxies(&c);
 	if (c.dsn[0] != '\0' || !all_have_their_own(&c))
 		check_dsn(d, &c, "DSN", c.dsn);
 	for (size_t i = 0; i < c.n_targets; i++) {

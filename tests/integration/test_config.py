@@ -170,6 +170,7 @@ def test_rates_above_that_of_the_start(box):
     service = Service(box, {'web': {}})
     program = service.start('web')
     service.wait_profiled(program.pid)
+    service.profd.wait_chunks(1)
     service.reload({'web': {'rate_hz': 500}})
     line = 'rate_hz of [target "web"] is 500, and 101 is the highest'
     check(service.profd.stderr.count(line) == 1, service.profd.stderr)

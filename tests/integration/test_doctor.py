@@ -119,6 +119,28 @@ def test_the_daemon_that_runs(box):
     check(not found.of('scheduler'), found.done.stdout)
 
 
+def test_what_the_daemon_was_started_with(box):
+    """Its DSN, and the way to its server, are in its environment alone."""
+    server = box.server()
+    directory = box.make_dir('etc')
+    config, socket = directory / 'profd.conf', directory / 'socket'
+    config.write_text('')
+    profd = box.profd([], '--config', config, '--socket', socket, output=None,
+                      env=dict(server.env, SENTRY_DSN=server.dsn))
+    harness.wait_for(socket.exists, 'its socket')
+    # Ours leads elsewhere.
+    found = answered(box, socket=socket, env=harness.environment(
+        SENTRY_DSN='http://key@localhost:1/7'))
+    found.check('DSN', 'ok', 'host localhost, project 42')
+    found.check('server', 'ok', 'accepts us')
+    check(not found.of('environment'), found.done.stdout)
+    # A file that is given is one of another daemon.
+    found = Findings(box, '--config', config, socket=socket)
+    found.check('DSN', 'warning', 'none is given')
+    profd.signal(signal.SIGTERM)
+    profd.finish()
+
+
 def answered(box, *args, **options):
     """It gives a server ten seconds; a machine without time may need more."""
     def ask():
