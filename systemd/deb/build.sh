@@ -42,6 +42,7 @@ printf '%s (%s) unstable; urgency=medium\n\n  * See NEWS.gz.\n\n -- %s  %s\n' \
 	sentry-profd "$version" "$maintainer" "$day" >"$doc/changelog"
 mv "$doc/CHANGES" "$doc/NEWS"
 gzip -9nf "$doc/changelog" "$doc/NEWS"
+install -m 644 "$here/copyright" "$doc"
 
 install -d "$dir/DEBIAN"
 for script in postinst prerm postrm; do
