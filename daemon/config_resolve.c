@@ -152,6 +152,13 @@ static void take_defaults(config_env_fn get, struct target_config *ret,
 				 "SENTRY_PROFILE_SESSION_SAMPLE_RATE has");
 }
 
+/* Capture knows what pthread_self() returns there (lib/capture/arch.h). */
+#if defined(__x86_64__)
+static const bool knows_pthreads = true;
+#else
+static const bool knows_pthreads = false;
+#endif
+
 static void resolve_target(const struct config *c,
 			   const struct target_config *defaults,
 			   struct target_config *t,
@@ -175,6 +182,11 @@ static void resolve_target(const struct config *c,
 				 "[target \"%s\"] has no %s, which is 0 then: "
 				 "none of its processes is profiled",
 				 t->name, rate);
+	if (t->thread_id_format == THREAD_ID_PTHREAD && !knows_pthreads)
+		config_fault_add(faults, false,
+				 "[target \"%s\"]: thread_id_format = pthread "
+				 "is for x86-64 only",
+				 t->name);
 	if (t->autostart && t->lifecycle == LIFECYCLE_TRACE)
 		config_fault_add(
 			faults, true,

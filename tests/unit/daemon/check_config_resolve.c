@@ -49,6 +49,25 @@ START_TEST(environment_where_nothing_is_given)
 }
 END_TEST
 
+/* A chunk that calls threads otherwise than their program leads nowhere. */
+START_TEST(pthreads_where_they_are_known)
+{
+#if defined(__x86_64__)
+	static const char expected[] = "";
+	static const int result = 0;
+#else
+	static const char expected[] =
+		"[target \"x\"]: thread_id_format = pthread is for x86-64";
+	static const int result = -EINVAL;
+#endif
+
+	read_main("[target \"x\"]\ncomm = x\nthread_id_format = pthread\n"
+		  "profile_session_sample_rate = 1\n");
+	ck_assert_int_eq(config_resolve(&config, nothing, &faults), result);
+	expect(expected);
+}
+END_TEST
+
 START_TEST(what_is_given_beats_it)
 {
 	const struct target_config *t;
@@ -223,6 +242,7 @@ Suite *suite(void)
 
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, environment_where_nothing_is_given);
+	tcase_add_test(c, pthreads_where_they_are_known);
 	tcase_add_test(c, what_is_given_beats_it);
 	tcase_add_test(c, bad_variables);
 	tcase_add_test(c, the_command_line_beats_both);
