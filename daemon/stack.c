@@ -20,12 +20,22 @@ struct copy {
 	size_t size;
 };
 
+/*
+ * Threads that wait in the kernel and will stop later are let go of then; who
+ * has so many of them is not looked at further. All together are waited for
+ * once as long as one, and each after that for a moment.
+ */
+#define LATE_MAX     64
+#define LATE_STOP_NS (100 * NS_PER_MS)
+
 struct looker {
 	const struct stack_options *options;
 	struct stack_outcome *outcome;
 	struct live live;
 	struct oracle *oracles[ORACLE_N];
 	int error; /* of the last thread that could not be looked at */
+	struct thread_stop late[LATE_MAX];
+	size_t n_late;
 };
 
 static struct unwind_stack ours;
@@ -139,13 +149,49 @@ static int keep(struct copy *c, size_t size)
 	return 0;
 }
 
-static int take_stopped(const struct looker *k, struct copy *c, uint64_t second)
+static void release_late(struct looker *k)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->n_late; i++)
+		if (!thread_release_late(&k->late[i]))
+			k->late[n++] = k->late[i];
+	k->n_late = n;
+}
+
+static int stop_thread(struct looker *k, int32_t tid, struct thread_stop *ret)
+{
+	int r;
+
+	release_late(k);
+	if (k->n_late == LATE_MAX)
+		return -ETIMEDOUT;
+	r = thread_stop(tid, k->n_late == 0 ? THREAD_STOP_NS : LATE_STOP_NS,
+			ret);
+	if (r == -ETIMEDOUT)
+		k->late[k->n_late++] = *ret;
+	return r;
+}
+
+/* Not of who is gone: also of a leader, who then may not be traced either. */
+static void print_missed(const struct looker *k, int32_t tid)
+{
+	if (k->error == -ESRCH || k->error == -EPERM)
+		return;
+	print_thread(tid);
+	printf("  not seen: %s\n",
+	       k->error == -ETIMEDOUT ? "it waits in the kernel, and does not "
+					"stop"
+				      : strerror(-k->error));
+}
+
+static int take_stopped(struct looker *k, struct copy *c, uint64_t second)
 {
 	struct thread_stop stop;
 	size_t size;
 	int r;
 
-	r = thread_stop(c->tid, &stop);
+	r = stop_thread(k, c->tid, &stop);
 	if (r < 0)
 		return r;
 	r = thread_copy_stopped(&k->live, &stop, second, &buffer.record, &size);
@@ -156,7 +202,7 @@ static int take_stopped(const struct looker *k, struct copy *c, uint64_t second)
 	return r;
 }
 
-static int take(const struct looker *k, struct copy *c)
+static int take(struct looker *k, struct copy *c)
 {
 	size_t size;
 
@@ -217,6 +263,8 @@ static int look(struct looker *k)
 		k->error = take(k, &copies[n]);
 		if (k->error == 0)
 			n++;
+		else
+			print_missed(k, tid);
 	}
 	/* Libraries may have come; of those that went nothing is left. */
 	if (r == 0 && n > 0)
@@ -282,7 +330,7 @@ static int compare_thread(struct looker *k, int32_t tid)
 	bool changed = false;
 	int r;
 
-	r = thread_stop(tid, &stop);
+	r = stop_thread(k, tid, &stop);
 	if (r < 0)
 		return r;
 	r = live_read_maps(&k->live, &changed);
@@ -305,8 +353,10 @@ static int look_and_compare(struct looker *k)
 	for (int32_t tid = 0; (tid = live_next_thread(&k->live, tid)) != 0;) {
 		int r = compare_thread(k, tid);
 
-		if (r < 0)
-			k->error = r;
+		if (r == 0)
+			continue;
+		k->error = r;
+		print_missed(k, tid);
 	}
 	return 0;
 }
@@ -332,6 +382,7 @@ int stack_print(const struct stack_options *options, struct stack_outcome *ret)
 		r = live_read_maps(&k.live, &changed);
 	if (r == 0)
 		r = with_oracle ? look_and_compare(&k) : look(&k);
+	release_late(&k);
 	if (r == 0 && ret->threads == 0)
 		r = k.error != 0 ? k.error : -ESRCH;
 	for (int i = 0; i < ORACLE_N; i++)

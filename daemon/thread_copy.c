@@ -13,40 +13,55 @@
 #include "lib/capture/snapshot.h"
 #include "lib/capture/status.h"
 
-/* A thread that can stop does so when it gets a processor. */
-#define STOP_WAIT_NS (5 * NS_PER_SEC)
 /* Between two looks; the kernel makes it some 70 us. */
 #define STOP_POLL_NS (10 * NS_PER_US)
 
-/* Waits for the stop, or the end, of a thread. */
-static int wait_stop(struct thread_stop *stop)
+/* 0; -EAGAIN if it has not stopped, -ESRCH if it has ended. */
+static int take_status(struct thread_stop *stop)
 {
-	const struct timespec pause = {.tv_nsec = STOP_POLL_NS};
-	const uint64_t deadline_ns = clock_mono_ns() + STOP_WAIT_NS;
 	int status;
+	pid_t r = waitpid(stop->tid, &status, __WALL | WNOHANG);
 
-	while (clock_mono_ns() < deadline_ns) {
-		pid_t r = waitpid(stop->tid, &status, __WALL | WNOHANG);
-
-		if (r < 0 && errno != EINTR)
-			return -ESRCH;
-		if (r == stop->tid) {
-			stop->status = tracee_classify(status, &stop->signal);
-			return stop->status == TRACEE_DEAD ? -ESRCH : 0;
-		}
-		(void)nanosleep(&pause, NULL);
-	}
-	return -ETIMEDOUT;
+	if (r < 0)
+		return errno == EINTR ? -EAGAIN : -ESRCH;
+	if (r != stop->tid)
+		return -EAGAIN;
+	stop->status = tracee_classify(status, &stop->signal);
+	return stop->status == TRACEE_DEAD ? -ESRCH : 0;
 }
 
-int thread_stop(int32_t tid, struct thread_stop *ret)
+/* Waits for the stop, or the end, of a thread. */
+static int wait_stop(struct thread_stop *stop, uint64_t wait_ns)
+{
+	const struct timespec pause = {.tv_nsec = STOP_POLL_NS};
+	const uint64_t deadline_ns = clock_mono_ns() + wait_ns;
+	int r;
+
+	while ((r = take_status(stop)) == -EAGAIN) {
+		if (clock_mono_ns() >= deadline_ns)
+			return -ETIMEDOUT;
+		(void)nanosleep(&pause, NULL);
+	}
+	return r;
+}
+
+int thread_stop(int32_t tid, uint64_t wait_ns, struct thread_stop *ret)
 {
 	*ret = (struct thread_stop){.tid = tid};
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
 		return -errno;
 	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0)
 		return -errno;
-	return wait_stop(ret);
+	return wait_stop(ret, wait_ns);
+}
+
+bool thread_release_late(struct thread_stop *stop)
+{
+	int r = take_status(stop);
+
+	if (r == 0)
+		thread_release(stop);
+	return r != -EAGAIN;
 }
 
 /* What ptrace(2) is to deliver when the thread goes on. */
@@ -63,7 +78,7 @@ int thread_step(struct thread_stop *stop)
 
 	if (ptrace(PTRACE_SINGLESTEP, stop->tid, NULL, delivery(stop)) < 0)
 		return -errno;
-	r = wait_stop(stop);
+	r = wait_stop(stop, THREAD_STOP_NS);
 	/* The step's own. */
 	if (r == 0 && stop->status == TRACEE_SIGNAL && stop->signal == SIGTRAP)
 		stop->status = TRACEE_OTHER;

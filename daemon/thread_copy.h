@@ -11,6 +11,7 @@
 #ifndef DAEMON_THREAD_COPY_H
 #define DAEMON_THREAD_COPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,13 +27,24 @@ struct thread_stop {
 	int signal; /* to be delivered when the thread goes on; 0: none */
 };
 
+/* A thread that can stop does so as soon as it gets a processor. */
+#define THREAD_STOP_NS (5 * NS_PER_SEC)
+
 /*
  * Attaches to a thread and stops it. Returns 0; -ESRCH if it is gone, -EPERM
  * if it may not be traced or is traced already, -ETIMEDOUT if it has not
- * stopped within some seconds (it waits in the kernel, for a disk as a rule):
- * it will stop later, and has to be left to the end of this process.
+ * stopped within wait_ns (it waits in the kernel, for a disk as a rule): it
+ * will stop later, and *ret is for thread_release_late.
  */
-must_check int thread_stop(int32_t tid, struct thread_stop *ret);
+must_check int thread_stop(int32_t tid, uint64_t wait_ns,
+			   struct thread_stop *ret);
+
+/*
+ * Releases one that thread_stop has not waited for, if it has stopped
+ * meanwhile. False: it has not, and is to be asked again, soon; whom the end of
+ * this process finds so goes on by himself.
+ */
+bool thread_release_late(struct thread_stop *stop);
 
 /*
  * Lets it execute one instruction and stop again. Returns 0, or -ESRCH if it

@@ -2,6 +2,7 @@
 """sentry-profctl stack: the stacks of programs that know their own."""
 
 import collections
+import os
 import re
 import shutil
 import signal
@@ -21,6 +22,7 @@ class Thread:
         self.tid, self.name = tid, name
         self.frames = []
         self.end = None
+        self.missed = None
         self.oracles = []
 
     @property
@@ -40,6 +42,8 @@ def parse(text):
             thread.frames.append(Frame(int(m[2], 16), m[3], m[4], bool(m[5])))
         elif m := re.fullmatch(r'[> ] ended: (\w+)', line):
             thread.end = m[1]
+        elif m := re.fullmatch(r'  not seen: (.*)', line):
+            thread.missed = m[1]
         elif re.match(r'  > ', line):
             pass
         elif m := re.fullmatch(r'  (\w+): the same|> (\w+) differs.*', line):
@@ -157,6 +161,62 @@ def test_a_stopped_process_stays_stopped(box):
     check('leaf_spin' in thread.names, f'{thread.names}')
     harness.wait_for(lambda: harness.state(target.pid) == 'T',
                      'it is stopped again')
+
+
+def start_vforks(box, n):
+    """{thread: the child that it waits for}, which nothing else can end."""
+    target = box.target('vforks', n)
+    children = {int(tid): int(pid) for tid, pid in
+                re.findall(r'^child (\d+) (\d+)$', target.stdout, re.M)}
+    check(len(children) == n, f'{children}')
+    harness.wait_for(lambda: all(harness.state(t) == 'D' for t in children),
+                     'they wait')
+    return target, children
+
+
+def start_oracle(target):
+    return subprocess.Popen(
+        [BUILD / 'sentry-profctl', 'stack', '--oracle', str(target.pid)],
+        stdout=subprocess.PIPE, text=True, env=harness.environment())
+
+
+def test_who_does_not_stop_is_told_of(box):
+    """As with a disk that does not answer. The others are shown."""
+    target, children = start_vforks(box, 2)
+    command = start_oracle(target)
+    threads = parse(command.communicate()[0])
+    check(command.returncode == 0, f'status {command.returncode}')
+    check(threads[target.pid].end == 'root', 'the main thread is not shown')
+    for tid in children:
+        check('does not stop' in (threads[tid].missed or ''),
+              f'{tid}: {threads[tid].missed}')
+        check(harness.tracer(tid) == 0, 'it is still traced')
+    for child in children.values():
+        os.kill(child, signal.SIGKILL)
+    target.wait_line('done')
+
+
+def test_who_stops_late_goes_on(box):
+    """While others are waited for."""
+    def turn():
+        target, children = start_vforks(box, 30)
+        first, last = min(children), max(children)
+        command = start_oracle(target)
+        harness.wait_for(lambda: sum(harness.tracer(t) == command.pid
+                                     for t in children) > 1 or
+                         command.poll() is not None, 'the second is to stop')
+        os.kill(children[first], signal.SIGKILL)
+        harness.wait_for(lambda: harness.tracer(first) == 0, 'it is let go of')
+        found = [] if harness.tracer(last) == 0 and command.poll() is None \
+            else ['the command was at its end']
+        command.kill()
+        command.communicate()
+        del children[first]
+        for child in children.values():
+            os.kill(child, signal.SIGKILL)
+        target.wait_line('done')
+        return found
+    harness.in_turns(turn)
 
 
 def test_names_are_shown_and_not_obeyed(box):

@@ -276,7 +276,7 @@ static int look(struct differ *d, unsigned long stops, uint64_t steps)
 		return r;
 	was_blocked = thread_copy_blocked(&d->live, tid, 0, &blocked.record,
 					  &size) == 0;
-	r = thread_stop(tid, &stop);
+	r = thread_stop(tid, THREAD_STOP_NS, &stop);
 	if (r < 0)
 		return r;
 	r = compare(d, &stop);

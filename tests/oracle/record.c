@@ -51,7 +51,7 @@ static int record(const struct live *live, const char *how, size_t *ret_size)
 					   ret_size);
 	if (strcmp(how, "stopped") != 0)
 		pc = strtoull(how, NULL, 16);
-	r = thread_stop(live->pid, &stop);
+	r = thread_stop(live->pid, THREAD_STOP_NS, &stop);
 	if (r < 0)
 		return r;
 	r = step_to(&stop, live, pc, ret_size);
