@@ -42,7 +42,10 @@ static void mend(struct thread *th, const struct user_regs_struct *raw,
 {
 	const struct capture *c = th->target->capture;
 	struct capture_counters *counters = th->target->counters;
+	long nr, result;
 
+	if (!arch_interrupted_call(raw, &nr, &result))
+		return;
 	if (rest_wait(&th->rest, stop))
 		counters->rewritten++;
 	else if (repair_call(th->tid, raw, stop->signal))
