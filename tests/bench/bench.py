@@ -180,7 +180,8 @@ def main():
     meeting = args.pattern in OUTAGE
     if not done and unwinding is None and not beginning and not meeting:
         sys.exit(f'no scenario has "{args.pattern}" in its name')
-    text = report.text(done, first.wanted(large))
+    text = report.text(done,
+                       replay.wanted(unwinding) + first.wanted(large))
     if unwinding is not None:
         text += '\n' + replay.text(unwinding)
     if beginning:

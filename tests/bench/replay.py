@@ -47,6 +47,26 @@ def run(box, ticks=TICKS, rounds=ROUNDS):
     return {key: min(f[key] for f in found) for key in found[0]}
 
 
+# A warm stack of 30 frames, and how much longer others may take at least.
+LIMIT_NS = 500
+SLOWER = [('libdwfl', 25), ('libunwind_ptrace', 100)]
+
+
+def wanted(figures):
+    """As report.requirements."""
+    if figures is None:
+        return []
+    names = dict(BESIDE)
+    found = [(f'a warm stack of {figures["frames"]:.0f} frames',
+              f'< {LIMIT_NS} ns', f'{figures["warm"]:,.0f} ns',
+              figures['warm'] < LIMIT_NS)]
+    for key, times in SLOWER:
+        ratio = figures[key] / figures['beside_ours']
+        found.append((f'the same by {names[key]}', f'>= {times} of ours',
+                      f'{ratio:,.0f}', ratio >= times))
+    return found
+
+
 def text(figures):
     rows = [[what, f'{figures[key]:,.0f}'] for key, what in ROWS]
     head = ('### Unwinding, of recorded samples (`T=unwind`)\n\n'
