@@ -42,6 +42,8 @@ void config_fini(struct config *c)
 	if (c->targets != NULL)
 		explicit_bzero(c->targets, c->n_targets * sizeof(*c->targets));
 	free(c->targets);
+	for (size_t i = 0; i < c->n_files; i++)
+		free(c->files[i]);
 	explicit_bzero(c, sizeof(*c));
 }
 
@@ -75,10 +77,7 @@ void config_faults_tell(struct config_faults *f)
 
 	for (size_t i = 0; i < f->n; i++) {
 		told += !f->v[i].is_warning;
-		if (f->v[i].is_warning)
-			log_warning("%s", f->v[i].text);
-		else
-			log_error("%s", f->v[i].text);
+		log_listed(f->v[i].is_warning, "%s", f->v[i].text);
 	}
 	if (f->n_errors > told)
 		log_error("and %zu faults more", f->n_errors - told);
@@ -96,7 +95,7 @@ static int read_file(int at, const char *path, struct buf *ret, struct stat *st)
 		return -errno;
 	r = fstat(fd, st) < 0 ? -errno : 0;
 	if (r == 0 && !S_ISREG(st->st_mode))
-		r = S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL;
+		r = S_ISDIR(st->st_mode) ? -EISDIR : -ENXIO;
 	if (r == 0)
 		r = buf_read_fd(ret, fd);
 	close_fd(&fd);
@@ -115,7 +114,9 @@ static void load_file(struct config *c, int at, const char *path,
 	buf_init(&b, CONFIG_FILE_BYTES_MAX);
 	r = read_file(at, path, &b, &st);
 	if (r < 0) {
-		config_fault_add(faults, false, "%s: %s", shown, strerror(-r));
+		config_fault_add(faults, false, "%s: %s", shown,
+				 r == -ENXIO ? "not a regular file"
+					     : strerror(-r));
 	} else {
 		text.bytes = buf_string(&b);
 		text.size = b.len;
@@ -176,18 +177,12 @@ static void load_targets_d(struct config *c, const char *path,
 int config_load(const char *path, struct config *ret,
 		struct config_faults *faults)
 {
-	struct config c;
 	size_t before = faults->n_errors;
 
-	config_init(&c);
-	load_file(&c, AT_FDCWD, path, path, CONFIG_MAIN, faults);
-	load_targets_d(&c, path, faults);
-	if (faults->n_errors != before) {
-		config_fini(&c);
-		return -EINVAL;
-	}
-	*ret = c;
-	return 0;
+	config_init(ret);
+	load_file(ret, AT_FDCWD, path, path, CONFIG_MAIN, faults);
+	load_targets_d(ret, path, faults);
+	return faults->n_errors != before ? -EINVAL : 0;
 }
 
 struct target_config *config_target(const struct config *c, const char *name)

@@ -77,7 +77,9 @@ struct target_config {
 	uint32_t max_instances; /* 0: no limit */
 	enum thread_id_format thread_id_format;
 
-	uint64_t given; /* keys that stand in the section; config.c's own */
+	/* config.c's own: keys that stand in the section, and where it does. */
+	uint64_t given;
+	uint32_t file, line; /* 0: in none */
 };
 
 struct config {
@@ -121,6 +123,8 @@ struct config {
 
 	char release_env[MSG_TEXT_MAX]; /* SENTRY_RELEASE, "" if not set */
 	uint64_t given_sentry, given_profiler;
+	char *files[CONFIG_FILES_MAX + 1]; /* their names, for faults */
+	uint32_t n_files;
 };
 
 /* Something that is wrong; a warning does not keep it from being used. */
@@ -147,8 +151,9 @@ void config_init(struct config *c);
 void config_fini(struct config *c);
 
 /*
- * Reads path, and targets.d beside it if it is there. Returns 0, -EINVAL after
- * faults, or -ENOMEM; *ret has to be finished in the first case only.
+ * Reads path, and targets.d beside it if it is there. Returns 0, or -EINVAL
+ * after faults: then *ret is not to be used, but config_resolve may find more.
+ * It has to be finished in any case.
  */
 must_check int config_load(const char *path, struct config *ret,
 			   struct config_faults *faults);

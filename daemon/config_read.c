@@ -215,6 +215,8 @@ static void begin_target(struct reader *r, const char *section)
 	t += c->n_targets++;
 	*t = (struct target_config){.uid = CONFIG_UID_ANY};
 	memcpy(t->name, name, sizeof(name));
+	t->file = c->n_files;
+	t->line = r->number;
 	r->section = SECTION_TARGET;
 	r->base = t;
 	r->given = &t->given;
@@ -372,6 +374,11 @@ void config_read_text(struct config *c, const struct config_text *text,
 	const uint64_t sentry_before = c->given_sentry;
 	char problem[CONFIG_PROBLEM_MAX];
 
+	/* Without memory for it faults that are found later do without. */
+	if (c->n_files < array_size(c->files)) {
+		c->files[c->n_files] = strdup(text->name);
+		c->n_files += c->files[c->n_files] != NULL;
+	}
 	/* What it returns, a line's number, close_line knows better. */
 	(void)ini_parse_stream(read_line, &r, handle, &r);
 	close_line(&r);

@@ -1,6 +1,7 @@
 /* What files and command line have left open. */
 #include "daemon/config.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -159,40 +160,66 @@ static const bool knows_pthreads = true;
 static const bool knows_pthreads = false;
 #endif
 
+static bool gives_rule(const struct target_config *t)
+{
+	static const char *const rules[] = {"exe",	 "comm",    "cmdline",
+					    "user",	 "cgroup",  "unit",
+					    "container", "pid_file"};
+
+	for (size_t i = 0; i < array_size(rules); i++)
+		if (target_gives(t, rules[i]))
+			return true;
+	return false;
+}
+
+/* Where the section stands: "FILE:LINE: ". */
+#define PLACE_MAX (PATH_MAX + 32)
+static void show_place(const struct config *c, const struct target_config *t,
+		       char ret[PLACE_MAX])
+{
+	ret[0] = '\0';
+	if (t->file != 0 && t->file <= c->n_files)
+		(void)snprintf(ret, PLACE_MAX, "%s:%u: ", c->files[t->file - 1],
+			       t->line);
+}
+
 static void resolve_target(const struct config *c,
 			   const struct target_config *defaults,
 			   struct target_config *t,
 			   struct config_faults *faults)
 {
 	const char *rate = "profile_session_sample_rate";
+	char place[PLACE_MAX];
 
 	inherit(c, t);
+	show_place(c, t, place);
 	if (!target_gives(t, rate))
 		t->session_sample_rate = defaults->session_sample_rate;
 	if (!target_gives(t, "profile_lifecycle"))
 		t->lifecycle = defaults->lifecycle;
-	if (!match_has_rules(t))
+	if (!match_has_rules(t) && !gives_rule(t))
 		config_fault_add(faults, false,
-				 "[target \"%s\"] has no rule (exe, comm, "
+				 "%s[target \"%s\"] has no rule (exe, comm, "
 				 "cmdline, user, cgroup, unit, container, "
 				 "pid_file): it would be every process",
-				 t->name);
+				 place, t->name);
 	if (!target_gives(t, rate) && !target_gives(defaults, rate))
-		config_fault_add(faults, true,
-				 "[target \"%s\"] has no %s, which is 0 then: "
-				 "none of its processes is profiled",
-				 t->name, rate);
+		config_fault_add(
+			faults, true,
+			"%s[target \"%s\"] has no %s, which is 0 then: "
+			"none of its processes is profiled",
+			place, t->name, rate);
 	if (t->thread_id_format == THREAD_ID_PTHREAD && !knows_pthreads)
 		config_fault_add(faults, false,
-				 "[target \"%s\"]: thread_id_format = pthread "
-				 "is for x86-64 only",
-				 t->name);
+				 "%s[target \"%s\"]: thread_id_format = "
+				 "pthread is for x86-64 only",
+				 place, t->name);
 	if (t->autostart && t->lifecycle == LIFECYCLE_TRACE)
 		config_fault_add(
 			faults, true,
-			"[target \"%s\"]: autostart has no effect with "
+			"%s[target \"%s\"]: autostart has no effect with "
 			"profile_lifecycle = trace",
-			t->name);
+			place, t->name);
 }
 
 /* Who names a process wants it profiled, unless he says something else. */

@@ -69,11 +69,10 @@ static int read_config(struct doctor *d, config_env_fn get, struct config *ret)
 	} else {
 		r = config_load(path, ret, &faults);
 	}
-	if (r == 0) {
-		r = config_resolve(ret, get, &faults);
-		if (r < 0)
-			config_fini(ret);
-	}
+	if (config_resolve(ret, get, &faults) < 0)
+		r = -EINVAL;
+	if (r < 0)
+		config_fini(ret);
 	say_faults(d, &faults);
 	if (r == 0 && faults.n == 0 && ret->n_targets > 0)
 		doctor_say(d, FINDING_OK, "configuration",

@@ -149,3 +149,12 @@ LOG_FUNCTION(log_error, LEVEL_ERROR, true, true)
 LOG_FUNCTION(log_warning, LEVEL_WARNING, true, true)
 /* Who asks for these wants them all. */
 LOG_FUNCTION(log_debug, LEVEL_DEBUG, log_debugging, false)
+
+void log_listed(bool is_warning, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(is_warning ? LEVEL_WARNING : LEVEL_ERROR, false, format, args);
+	va_end(args);
+}

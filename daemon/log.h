@@ -29,6 +29,12 @@ void log_warning(const char *format, ...) printf_like(1, 2);
 void log_debug(const char *format, ...) printf_like(1, 2);
 
 /*
+ * An error or a warning of a list that has an end, as the faults of a file:
+ * none of them is left out.
+ */
+void log_listed(bool is_warning, const char *format, ...) printf_like(2, 3);
+
+/*
  * Tells of what was left out, once that is over; each line that is said does
  * that, too. At the process's exit all that is left is told.
  */

@@ -211,16 +211,17 @@ int options_reload(const struct options *o, struct config *ret,
 		   struct config_faults *faults)
 {
 	struct config c;
-	int r;
+	int load, r;
 
 	if (o->config_path == NULL)
 		return -ENOENT;
-	r = config_load(o->config_path, &c, faults);
-	if (r < 0)
-		return r;
+	/* All that is wrong is said at once. */
+	load = config_load(o->config_path, &c, faults);
 	lay_over(o, &c);
 	r = config_resolve(&c, getenv, faults);
 	hide(&c);
+	if (load < 0)
+		r = load;
 	if (r < 0)
 		config_fini(&c);
 	else

@@ -39,8 +39,12 @@ def test_all_faults(box):
     main = write(directory / 'profd.conf', f'[sentry]\ndsn = {DSN}\n'
                  'speed = 5\n[profiler]\nrate_hz = 0\n', 0o644)
     more = write(directory / 'targets.d/a.conf', '[profiler]\nmode = cpu\n'
-                 '[target "x"]\nexe = /usr/bin/x\nautostart = maybe\n')
+                 '[target "x"]\nexe = /usr/bin/x\nautostart = maybe\n'
+                 '[target "y"]\nprofile_session_sample_rate = 1\n')
     status, out, lines = check_config(box, main)
+    warning = f'sentry-profd: warning: {more}:3: [target "x"] has no profile_'
+    check(any(line.startswith(warning) for line in lines), f'{lines}')
+    lines = [line for line in lines if not line.startswith(warning)]
     expected = [
         f'{main}:3: unknown key speed',
         f"{main}:5: rate_hz: not a number from 1 to 1000: '0'",
@@ -48,6 +52,9 @@ def test_all_faults(box):
         f'chmod 600 {main}',
         f'{more}:1: [profiler] belongs in the main file',
         f"{more}:5: autostart: neither yes nor no: 'maybe'",
+        # What comes to light when all is put together.
+        f'{more}:6: [target "y"] has no rule (exe, comm, cmdline, user, '
+        'cgroup, unit, container, pid_file): it would be every process',
     ]
     check(status == 2 and out == '' and
           lines == ['sentry-profd: ' + line for line in expected],
@@ -56,8 +63,22 @@ def test_all_faults(box):
     target = box.target('shares')
     program = box.start([BUILD / 'sentry-profd', '--config', main, '--pid',
                          target.pid])
-    check(program.wait() == 2 and len(program.stderr.splitlines()) == 5 and
+    check(program.wait() == 2 and len(program.stderr.splitlines()) == 7 and
           harness.tracer(target.pid) == 0, program.report())
+
+
+def test_many_faults(box):
+    """All are printed: a list is no line that repeats."""
+    path = write(box.make_dir('etc') / 'profd.conf',
+                 '[sentry]\n' + ''.join(f'k{n} = 1\n' for n in range(90)))
+    status, _, lines = check_config(box, path)
+    check(status == 2 and lines == [
+        f'sentry-profd: {path}:{n + 2}: unknown key k{n}'
+        for n in range(90)], f'{lines}')
+    path.write_text('[sentry]\n' + 'x = 1\n' * 200)
+    _, _, lines = check_config(box, path)
+    check(len(lines) == 101 and lines[-1] ==
+          'sentry-profd: and 100 faults more', f'{lines[-2:]}')
 
 
 def values(text):

@@ -206,10 +206,20 @@ START_TEST(after_resolving)
 	ck_assert_int_eq(config_resolve(&config, nothing, &faults), -EINVAL);
 	expect("f:7: profiles_sample_rate has no effect\n"
 	       "client_key is given without client_cert\n"
-	       "[target \"a\"] has no rule\n"
-	       "[target \"b\"] has no profile_session_sample_rate\n"
-	       "[target \"c\"]: autostart has no effect");
+	       "f:1: [target \"a\"] has no rule\n"
+	       "f:3: [target \"b\"] has no profile_session_sample_rate\n"
+	       "f:5: [target \"c\"]: autostart has no effect");
 	ck_assert_uint_eq(faults.n_errors, 2);
+}
+END_TEST
+
+/* A rule that is none is said to be that, and not to lack. */
+START_TEST(a_rule_that_is_wrong)
+{
+	read_main("[target \"a\"]\nuser = no such user\n"
+		  "profile_session_sample_rate = 1\n");
+	(void)!config_resolve(&config, nothing, &faults);
+	expect("f:2: user: not a user");
 }
 END_TEST
 
@@ -278,6 +288,7 @@ START_TEST(files)
 	ck_assert_int_eq(chdir(dir), 0);
 	(void)snprintf(path, sizeof(path), "%s/a.conf", dir);
 	ck_assert_int_eq(config_load(path, &c, &faults), -EINVAL);
+	config_fini(&c);
 	(void)snprintf(text, sizeof(text), "%s: No such file", path);
 	expect(text);
 	config_faults_fini(&faults);
@@ -288,6 +299,7 @@ START_TEST(files)
 	write_file("a.conf", text, 0644);
 	write_file("dsn", DSN "\n", 0644);
 	ck_assert_int_eq(config_load(path, &c, &faults), -EINVAL);
+	config_fini(&c);
 	(void)snprintf(text, sizeof(text),
 		       "%s:2: dsn_file: holds a DSN, and others can read it "
 		       "(mode 0644): chmod 600 %s/dsn",
@@ -313,6 +325,7 @@ START_TEST(files)
 
 	write_file(names[3], TARGET_X, 0666);
 	ck_assert_int_eq(config_load("a.conf", &c, &faults), -EINVAL);
+	config_fini(&c);
 	expect("targets.d/10.conf: can be written by others (mode 0666)\n"
 	       "targets.d/20-b.conf:1: [target \"x\"] is there already");
 	for (size_t i = 0; i < array_size(names) - 1; i++)
@@ -334,6 +347,7 @@ Suite *suite(void)
 	tcase_add_test(c, many_faults);
 	tcase_add_test(c, main_sections_in_targets_d);
 	tcase_add_test(c, after_resolving);
+	tcase_add_test(c, a_rule_that_is_wrong);
 	tcase_add_loop_test(c, who_may_read, 0, (int)array_size(modes));
 	tcase_add_test(c, of_somebody_else);
 	tcase_add_test(c, files);
