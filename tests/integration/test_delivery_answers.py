@@ -9,7 +9,7 @@ import time
 
 import harness
 from account import Account
-from harness import check
+from harness import check, wait_for
 
 DAY_S = 24 * 3600
 
@@ -75,15 +75,45 @@ def test_an_answer_that_is_cut_off(box):
     check(len(a.taken) == 6, f'{vars(a)}')
 
 
+def test_closes_after_some_requests(box):
+    """And says so or does not: the next ones are sent, once, by another."""
+    play = Play(box, targets=9)
+    last = {'headers': {'Connection': 'close'}}
+    _, requests = play.run([{}, {}, {'do': 'hang_up'}, {}, {}, last] * 2)
+    connections = [r['connection'] for r in requests]
+    check(len(requests) == 9 and len(set(connections)) == 3 and
+          connections == sorted(connections), f'{connections}')
+    a = play.account()
+    check(len(a.taken) == 9 and not a.waiting and not a.discarded, f'{vars(a)}')
+
+
+def test_closes_a_connection_that_is_kept(box):
+    """Between two requests: the next one takes another."""
+    play = Play(box, targets=1)
+    profd = box.profd(play.targets, '--chunk-seconds', '1', '--dsn',
+                      play.server.dsn, '--spool', play.spool, '--debug',
+                      env=play.server.env)
+    play.runs.append(profd)
+    for n in 1, 2, 3:
+        wait_for(lambda n=n: profd.stderr.count('the server answers 200') >= n,
+                 'a chunk is answered')
+        play.server.up()
+    profd.interrupt()
+    check(len({r['connection'] for r in play.server.received}) >= 3,
+          'it was not closed')
+    a = Account(play.runs, [play.server], play.spool, sure=False)
+    check(a.taken == a.made and not a.discarded, f'{vars(a)}')
+
+
 def test_redirects_are_not_followed(box):
     """They would carry the key to who knows where."""
     other = box.server()
-    play = Play(box, targets=4)
+    play = Play(box, targets=5)
     there = f'https://localhost:{other.port}/api/42/envelope/'
     play.run([{'status': s, 'headers': {'Location': there}}
-              for s in (301, 302, 307, 308)])
+              for s in (301, 302, 303, 307, 308)])
     a = play.account()
-    check(len(a.refused) == 4 and other.requests == [], f'{other.requests}')
+    check(len(a.refused) == 5 and other.requests == [], f'{other.requests}')
 
 
 def check_told(profd, seconds, passed):

@@ -45,6 +45,50 @@ def test_no_answer(box):
     check(a.taken == a.made, f'{vars(a)}')
 
 
+def check_kept_back(box, server, env, why):
+    """Nothing is sent to that one. All of it waits, and goes to another one in
+    its place, who can show who he is."""
+    spool = box.make_dir('kept') / 'spool'
+    targets = sleepers(box, 2)
+    profd = box.profd(targets, '--chunk-seconds', '1', '--dsn', server.dsn,
+                      '--spool', spool, '--shutdown-timeout', '0.1', env=env)
+    wait_for(lambda: 'does not answer' in profd.stderr, 'it is told')
+    check(why in profd.stderr, f'not {why}: {profd.stderr}')
+    profd.wait_chunks(2)
+    profd.interrupt()
+    check(not server.received, f'it was sent {server.received}')
+    a = Account([profd], [server], spool)
+    check(a.waiting == a.made and not a.discarded, f'{vars(a)}')
+    server.program.end()
+    right = box.server(tls=server.ca is not None, port=server.port)
+    again = box.profd(targets[:1], '--chunk-seconds', '1', '--dsn', right.dsn,
+                      '--spool', spool, env=right.env if right.ca else None)
+    wait_empty(spool)
+    again.interrupt()
+    a = Account([profd, again], [server, right], spool)
+    check(a.taken == a.made and not a.discarded, f'{vars(a)}')
+
+
+def test_nobody_listens(box):
+    server = box.server(tls=False)
+    server.down()
+    check_kept_back(box, server, None, 'connect')
+
+
+def test_certificate_of_another_host(box):
+    server = box.server(names=['sentry.example'])
+    check_kept_back(box, server, server.env, 'certificate')
+
+
+def test_certificate_that_is_over(box):
+    server = box.server(expired=True)
+    check_kept_back(box, server, server.env, 'expired')
+
+
+def test_certificate_of_a_stranger(box):
+    check_kept_back(box, box.server(), box.server().env, 'certificate')
+
+
 def test_no_answer_and_no_spool(box):
     """They stay in memory, and are sent when there is somebody."""
     server = box.server(script=[{'do': 'reset'}, {'do': 'garbage'}])

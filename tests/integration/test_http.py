@@ -2,11 +2,9 @@
 """How a chunk goes to a server: what is verified, offered, and not waited for."""
 
 import contextlib
-import ctypes
 import os
 import signal
 import socket
-import ssl
 import threading
 
 import harness
@@ -96,20 +94,6 @@ def test_ipv6(box):
         except OSError as e:
             raise Skip(f'no IPv6: {e}') from e
     check_arrives(box, box.server(tls=False, host='::1'))
-
-
-def test_redirects_are_not_followed(box):
-    """They would carry the key to who knows where."""
-    other = box.server(tls=False)
-    for status in (301, 302, 303, 307, 308):
-        server = box.server(tls=False, script=[{
-            'status': status,
-            'headers': {'Location': f'http://localhost:{other.port}'
-                                    '/api/42/envelope/'}}])
-        run = check_arrives(box, server)
-        check('send_error' in run.stats['chunks']['discarded'],
-              f'{run.stats["chunks"]}')
-    check(other.requests == [], f'{other.requests}')
 
 
 def test_5xx_that_pass(box):
@@ -202,31 +186,6 @@ def test_a_byte_at_a_time(box):
             thread.join()
     chunks = run.stats['chunks']
     check(chunks['written'] == chunks['made'], f'{chunks}')
-
-
-def test_http_2_is_offered(box):
-    """Where libcurl has it: a server that has nothing else is spoken to."""
-    version = ctypes.CDLL('libcurl.so.4').curl_version
-    version.restype = ctypes.c_char_p
-    if b'nghttp2' not in version():
-        raise Skip('libcurl has no HTTP/2')
-    server = box.server()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(server.dir / 'server.pem',
-                            server.dir / 'server.key')
-    context.set_alpn_protocols(['h2'])
-    with contextlib.closing(listen()) as listening:
-        port = listening.getsockname()[1]
-        run = profd(box, f'https://{KEY}@localhost:{port}/42',
-                    '--shutdown-timeout', '0.1', env=server.env)
-        connection, _ = listening.accept()
-        with contextlib.closing(context.wrap_socket(
-                connection, server_side=True)) as tls:
-            check(tls.selected_alpn_protocol() == 'h2',
-                  f'{tls.selected_alpn_protocol()}')
-            check(tls.recv(24) == b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
-                  'another preface than that of HTTP/2')
-        run.interrupt()
 
 
 if __name__ == '__main__':

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -317,6 +318,35 @@ START_TEST(losses_of_each_kind)
 }
 END_TEST
 
+/* As many as there is room for stay in memory, and the others are counted. */
+START_TEST(a_disk_that_takes_nothing)
+{
+	const unsigned int n = WAITING_MAX + 10;
+
+	open_spool(0);
+	ck_assert_int_eq(rmdir(path), 0);
+	add(ENVELOPE_CHUNK, 0);
+	turn_until_idle();
+	ck_assert_uint_gt(outbox.spooled.keep_ns, 0);
+	for (unsigned int i = 1; i < n; i++) {
+		add(ENVELOPE_CHUNK, i);
+		turn_until_idle();
+	}
+	ck_assert_uint_eq(outbox.waiting.n, WAITING_MAX);
+	ck_assert_uint_eq(results[SHIP_QUEUE_OVERFLOW], n - WAITING_MAX);
+	ck_assert_uint_eq(lost(ENVELOPE_CHUNK, CLIENT_REPORT_QUEUE_OVERFLOW),
+			  n - WAITING_MAX);
+	ck_assert_uint_eq(results[SHIP_SPOOLED], 0);
+	bring_up();
+	while (results[SHIP_DONE] < WAITING_MAX)
+		turn();
+	/* The newest, and the oldest of these first. */
+	for (unsigned int i = 0; i < WAITING_MAX; i++)
+		ck_assert_uint_eq(arrived(i), n - WAITING_MAX + i);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+}
+END_TEST
+
 /* What was told of, and did not arrive, is told again: with the next one. */
 START_TEST(a_report_comes_again)
 {
@@ -352,6 +382,7 @@ Suite *suite(void)
 	tcase_add_loop_test(c, limits_of_v1, 0, array_size(v1_categories));
 	tcase_add_test(c, limits_of_chunks);
 	tcase_add_loop_test(c, losses_of_each_kind, 0, ENVELOPE_KIND_N);
+	tcase_add_test(c, a_disk_that_takes_nothing);
 	tcase_add_test(c, a_report_comes_again);
 	suite_add_tcase(s, c);
 	return s;

@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+"""A server that has nothing but HTTP/2 (RFC 9113), where libcurl has it."""
+
+import contextlib
+import ctypes
+import gzip
+import socket
+import ssl
+import struct
+import threading
+
+import harness
+from account import spooled_ids
+from envelopes import KEY, read_envelope
+from harness import Skip, check, wait_for
+from test_delivery_answers import sleepers
+
+PREFACE = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
+DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY = 0, 1, 3, 4, 6, 7
+END_STREAM, ACK, END_HEADERS = 1, 1, 4
+INTERNAL_ERROR = 2
+
+
+def status_200(headers):
+    """By HPACK's static table; other headers as they are, of any length < 127."""
+    block = b'\x88'
+    for name, value in headers.items():
+        for text in name, value:
+            block += (b'\0' if text is name else b'') + \
+                bytes([len(text)]) + text.encode()
+    return block
+
+
+class Server:
+    """Answers are dicts of headers, None: the stream is reset; then {}."""
+
+    def __init__(self, tls, answers):
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(tls.dir / 'server.pem',
+                                     tls.dir / 'server.key')
+        self.context.set_alpn_protocols(['h2'])
+        self.answers = list(answers)
+        self.listening = socket.create_server(('127.0.0.1', 0))
+        self.port = self.listening.getsockname()[1]
+        # (connection, stream, event id, is it a chunk that was answered?)
+        self.received = []
+        self.connections = 0
+        self.fault = None
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        while True:
+            try:
+                connection, _ = self.listening.accept()
+            except OSError:
+                return
+            self.connections += 1
+            try:
+                with self.context.wrap_socket(connection,
+                                              server_side=True) as tls:
+                    self.serve(tls)
+            except (OSError, EOFError):
+                pass
+            except Exception as e:
+                self.fault = repr(e)
+
+    def read(self, tls, size):
+        data = b''
+        while len(data) < size:
+            more = tls.recv(size - len(data))
+            if not more:
+                raise EOFError
+            data += more
+        return data
+
+    def send(self, tls, kind, flags, stream, payload=b''):
+        tls.sendall(struct.pack('>I', len(payload))[1:] +
+                    struct.pack('>BBI', kind, flags, stream) + payload)
+
+    def serve(self, tls):
+        check(tls.selected_alpn_protocol() == 'h2' and
+              self.read(tls, len(PREFACE)) == PREFACE, 'no HTTP/2')
+        self.send(tls, SETTINGS, 0, 0)
+        body = b''
+        while True:
+            head = self.read(tls, 9)
+            size, = struct.unpack('>I', b'\0' + head[:3])
+            kind, flags, stream = struct.unpack('>BBI', head[3:])
+            payload = self.read(tls, size)
+            if kind == SETTINGS and not flags & ACK:
+                self.send(tls, SETTINGS, ACK, 0)
+            elif kind == PING and not flags & ACK:
+                self.send(tls, PING, ACK, 0, payload)
+            elif kind == DATA:
+                body += payload
+                if flags & END_STREAM:
+                    self.answer(tls, stream, gzip.decompress(body))
+                    body = b''
+            elif kind == GOAWAY:
+                return
+
+    def answer(self, tls, stream, envelope):
+        header, items = read_envelope(envelope)
+        answer = self.answers.pop(0) if self.answers else {}
+        self.received.append((self.connections, stream, header['event_id'],
+                              answer is not None and
+                              items[0][0]['type'] == 'profile_chunk'))
+        if answer is None:
+            self.send(tls, RST_STREAM, 0, stream,
+                      struct.pack('>I', INTERNAL_ERROR))
+        else:
+            self.send(tls, HEADERS, END_HEADERS | END_STREAM, stream,
+                      status_200(answer))
+
+    def has(self, n):
+        return self.fault or len(self.received) >= n
+
+    def close(self):
+        self.listening.shutdown(socket.SHUT_RDWR)
+        self.listening.close()
+        self.thread.join()
+
+
+@contextlib.contextmanager
+def profiled(box, answers=()):
+    version = ctypes.CDLL('libcurl.so.4').curl_version
+    version.restype = ctypes.c_char_p
+    if b'nghttp2' not in version():
+        raise Skip('libcurl has no HTTP/2')
+    tls = box.server()
+    server = Server(tls, answers)
+    with contextlib.closing(server):
+        profd = box.profd(sleepers(box, 1), '--chunk-seconds', '1', '--dsn',
+                          f'https://{KEY}@localhost:{server.port}/42',
+                          '--spool', box.dir / 'spool', '--debug',
+                          env=tls.env)
+        yield server, profd
+        profd.interrupt()
+    check(server.fault is None, server.fault)
+    chunks = profd.stats['chunks']
+    answered = sum(r[3] for r in server.received)
+    check(chunks['sent'] + profd.stats['spool']['sent'] == answered and
+          not spooled_ids(box.dir / 'spool'),
+          f'{server.received}, {chunks}, {profd.stats["spool"]}')
+
+
+def test_one_stream_after_the_other(box):
+    with profiled(box) as (server, _):
+        wait_for(lambda: server.has(3), 'chunks')
+    check(server.connections == 1, f'{server.connections}')
+    check([r[1] for r in server.received] ==
+          [2 * n + 1 for n in range(len(server.received))],
+          f'{server.received}')
+    check(len({r[2] for r in server.received}) == len(server.received),
+          'one came twice')
+
+
+def test_a_limit(box):
+    limit = {'x-sentry-rate-limits': '3600:profile_chunk:key'}
+    with profiled(box, [limit]) as (server, profd):
+        wait_for(lambda: 'takes no profiles' in profd.stderr or
+                 server.has(2), 'the limit')
+        check('takes no profiles for 3' in profd.stderr, profd.stderr)
+
+
+def test_a_stream_that_is_reset(box):
+    """Without an answer: it is sent again, and once."""
+    with profiled(box, [None]) as (server, profd):
+        wait_for(lambda: server.fault or server.has(3) and
+                 'answers again' in profd.stderr and
+                 not spooled_ids(box.dir / 'spool'), 'it is sent')
+    first = server.received[0][2]
+    check([r[3] for r in server.received if r[2] == first] == [False, True],
+          f'{server.received}')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
