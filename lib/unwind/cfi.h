@@ -24,13 +24,10 @@
 
 /* libLLVM-14's is 5 MB, a browser's 30 MB. */
 #define CFI_SECTION_MAX (128u << 20)
-/* A browser has about 500,000. */
-#define CFI_FDES_MAX (1u << 20)
 
 /*
- * Files with more functions are compiled in parts, as they are needed, unless
- * functions overlap; below it takes some 20 ms. Such a file's section stays in
- * memory meanwhile.
+ * Files with more functions are compiled in parts, as they are needed; below it
+ * takes some 20 ms. Such a file's section stays in memory meanwhile.
  */
 #define CFI_WHOLE_MAX 16384
 /* Functions of a part: a millisecond or two. */
@@ -42,8 +39,9 @@ struct cfi;
 /*
  * Reads and checks it; addresses are relative to base, the p_vaddr of the
  * file's first segment. Where .eh_frame and .debug_frame speak of the same
- * address the first one counts. What is malformed is left out. Returns 0,
- * perhaps without a single row, or -ENOMEM.
+ * address the first one counts. What is malformed is left out; of functions
+ * that overlap cfi_entries.h says which one counts. Returns 0, perhaps without
+ * a single row, or -ENOMEM.
  */
 must_check int cfi_open(const struct elf_file *f, uint64_t base,
 			struct cfi **ret);

@@ -17,7 +17,7 @@ struct cursor {
 	const uint8_t *end;
 };
 
-static bool take_leb(struct cursor *c, uint64_t *ret, bool is_signed)
+static bool take_leb(struct cursor *c, uint64_t *ret)
 {
 	uint64_t value = 0;
 	unsigned int shift = 0;
@@ -28,8 +28,6 @@ static bool take_leb(struct cursor *c, uint64_t *ret, bool is_signed)
 		value |= (uint64_t)(byte & 0x7f) << shift;
 		if (byte & 0x80)
 			continue;
-		if (is_signed && byte & 0x40 && shift + 7 < 64)
-			value |= UINT64_MAX << (shift + 7);
 		*ret = value;
 		return true;
 	}
@@ -48,14 +46,14 @@ static bool take_register(struct cursor *c)
 {
 	uint64_t reg;
 
-	return take_leb(c, &reg, false) && reg < REGISTERS_MAX;
+	return take_leb(c, &reg) && reg < REGISTERS_MAX;
 }
 
 static bool take_block(struct cursor *c)
 {
 	uint64_t n;
 
-	return take_leb(c, &n, false) && take_bytes(c, n);
+	return take_leb(c, &n) && take_bytes(c, n);
 }
 
 bool cfi_check_program(const uint8_t *p, size_t size, uint64_t *ret_rows)
@@ -74,7 +72,7 @@ bool cfi_check_program(const uint8_t *p, size_t size, uint64_t *ret_rows)
 			rows++;
 			continue;
 		case DW_CFA_offset:
-			if (!take_leb(&c, &n, false))
+			if (!take_leb(&c, &n))
 				return false;
 			continue;
 		case DW_CFA_restore:
@@ -118,12 +116,12 @@ bool cfi_check_program(const uint8_t *p, size_t size, uint64_t *ret_rows)
 		case DW_CFA_val_offset:
 		case DW_CFA_val_offset_sf:
 		case DW_CFA_GNU_negative_offset_extended:
-			ok = take_register(&c) && take_leb(&c, &n, false);
+			ok = take_register(&c) && take_leb(&c, &n);
 			break;
 		case DW_CFA_def_cfa_offset:
 		case DW_CFA_def_cfa_offset_sf:
 		case DW_CFA_GNU_args_size:
-			ok = take_leb(&c, &n, false);
+			ok = take_leb(&c, &n);
 			break;
 		case DW_CFA_def_cfa_expression:
 			ok = take_block(&c);
@@ -184,12 +182,6 @@ bool cfi_read_pointer(const struct cfi_section *s, uint8_t encoding, size_t end,
 	case DW_EH_PE_sdata2:
 		ok = take_fixed(&c, 2, true, &value);
 		break;
-	case DW_EH_PE_uleb128:
-		ok = take_leb(&c, &value, false);
-		break;
-	case DW_EH_PE_sleb128:
-		ok = take_leb(&c, &value, true);
-		break;
 	}
 	if (!ok)
 		return false;
@@ -197,6 +189,9 @@ bool cfi_read_pointer(const struct cfi_section *s, uint8_t encoding, size_t end,
 	case DW_EH_PE_absptr:
 		break;
 	case DW_EH_PE_pcrel:
+		/* .debug_frame lies nowhere. */
+		if (!s->is_eh)
+			return false;
 		value += place;
 		break;
 	default: /* textrel, datarel, funcrel: libdw has no base for them */
@@ -217,72 +212,74 @@ static bool offset_of(const struct cfi_section *s, const uint8_t *p,
 	return true;
 }
 
-void cfi_check_cie(const struct cfi_section *s, const Dwarf_CIE *cie,
-		   struct cfi_cie *ret)
+/* Pointers to what else there is of an entry are of no interest here. */
+static bool read_augmentation(const struct cfi_section *s, const Dwarf_CIE *cie,
+			      size_t pos, size_t end, struct cfi_cie *ret)
 {
-	const char *a = cie->augmentation;
-	uint64_t rows;
-	size_t pos = 0;
-	size_t start;
-	size_t end;
-
-	memset(ret, 0, sizeof(*ret));
-	ret->pointer_encoding = DW_EH_PE_absptr;
-	if (!offset_of(s, cie->initial_instructions, &start) ||
-	    !offset_of(s, cie->initial_instructions_end, &end) || start > end ||
-	    !cfi_check_program(s->bytes + start, end - start, &rows))
-		return;
-	ret->fde_augmentation_size = cie->fde_augmentation_data_size;
-	ret->valid = true;
-	if (*a != 'z')
-		return;
-	ret->sized = true;
-	if (!offset_of(s, cie->augmentation_data, &pos))
-		pos = end;
-	for (a++; *a; a++) {
+	for (const char *a = cie->augmentation + 1; *a; a++) {
 		uint64_t personality;
 		uint8_t encoding;
 
 		if (*a == 'S' || *a == 'B')
 			continue;
-		if (pos >= end || (*a != 'R' && *a != 'P' && *a != 'L')) {
-			ret->valid = false;
-			return;
-		}
+		if (pos >= end || (*a != 'R' && *a != 'P' && *a != 'L'))
+			return false;
 		encoding = s->bytes[pos++];
 		if (*a == 'R')
 			ret->pointer_encoding = encoding;
 		else if (*a == 'P' && !cfi_read_pointer(s, encoding & 0x0f, end,
-							&pos, &personality)) {
-			ret->valid = false;
-			return;
-		}
+							&pos, &personality))
+			return false;
 	}
+	return true;
+}
+
+bool cfi_check_cie(const struct cfi_section *s, const Dwarf_CIE *cie,
+		   struct cfi_cie *ret)
+{
+	const char *a = cie->augmentation;
+	uint64_t rows;
+	size_t start, end, pos;
+
+	*ret = (struct cfi_cie){.pointer_encoding = DW_EH_PE_absptr};
+	if (!offset_of(s, cie->initial_instructions, &start) ||
+	    !offset_of(s, cie->initial_instructions_end, &end) || start > end ||
+	    !cfi_check_program(s->bytes + start, end - start, &rows))
+		return false;
+	if (*a == '\0')
+		return true;
+	/* Without 'z' only compilers of before 2000 had any. */
+	ret->sized = *a == 'z';
+	return ret->sized && offset_of(s, cie->augmentation_data, &pos) &&
+	       read_augmentation(s, cie, pos, end, ret);
 }
 
 bool cfi_read_fde(const struct cfi_section *s, const Dwarf_FDE *fde,
 		  const struct cfi_cie *cie, struct cfi_fde *ret)
 {
-	uint64_t augmentation = cie->fde_augmentation_size;
+	uint64_t augmentation = 0;
 	uint64_t range;
 	size_t pos;
 	size_t end;
 
-	if (!cie->valid || !offset_of(s, fde->start, &pos) ||
-	    !offset_of(s, fde->end, &end) || pos > end ||
-	    !cfi_read_pointer(s, cie->pointer_encoding, end, &pos,
-			      &ret->start) ||
-	    !cfi_read_pointer(s, cie->pointer_encoding & 0x0f, end, &pos,
+	if (!offset_of(s, fde->start, &pos) || !offset_of(s, fde->end, &end) ||
+	    pos > end ||
+	    !cfi_read_pointer(s, cie->pointer_encoding, end, &pos, &ret->start))
+		return false;
+	ret->range_at = pos;
+	if (!cfi_read_pointer(s, cie->pointer_encoding & 0x0f, end, &pos,
 			      &range))
 		return false;
+	ret->range_size = pos - ret->range_at;
 	if (cie->sized) {
 		struct cursor c = {s->bytes + pos, s->bytes + end};
 
-		if (!take_leb(&c, &augmentation, false))
+		if (!take_leb(&c, &augmentation))
 			return false;
 		pos = (size_t)(c.p - s->bytes);
 	}
-	if (augmentation > end - pos || range == 0 ||
+	/* A size that is read as negative has no shorter one in its bytes. */
+	if (augmentation > end - pos || range == 0 || range > INT64_MAX ||
 	    __builtin_add_overflow(ret->start, range, &ret->end))
 		return false;
 	ret->program = pos + augmentation;

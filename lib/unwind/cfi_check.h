@@ -23,20 +23,23 @@ struct cfi_section {
 struct cfi_cie {
 	uint8_t pointer_encoding; /* DW_EH_PE_* of FDE addresses */
 	bool sized;		  /* 'z': augmentation data has a length */
-	bool valid;
-	size_t fde_augmentation_size; /* where it is not sized */
 };
 
 /* A function's entry. */
 struct cfi_fde {
 	uint64_t start;
 	uint64_t end;
+	size_t range_at; /* offset of its size in the section */
+	size_t range_size;
 	size_t program; /* offset in the section */
 	size_t program_size;
 };
 
-/* Reads a CIE's augmentation and checks its initial program. */
-void cfi_check_cie(const struct cfi_section *s, const Dwarf_CIE *cie,
+/*
+ * Reads a CIE's augmentation and checks its initial program. False if it is
+ * malformed, or libdw would read it otherwise.
+ */
+bool cfi_check_cie(const struct cfi_section *s, const Dwarf_CIE *cie,
 		   struct cfi_cie *ret);
 
 /* Decodes an FDE. False if it is malformed or covers nothing. */
@@ -50,7 +53,10 @@ bool cfi_read_fde(const struct cfi_section *s, const Dwarf_FDE *fde,
  */
 bool cfi_check_program(const uint8_t *p, size_t size, uint64_t *ret_rows);
 
-/* Reads a pointer in DW_EH_PE_* encoding at offset *pos of the section. */
+/*
+ * Reads a pointer at offset *pos of the section in a DW_EH_PE_* encoding that
+ * is of fixed size, and by itself or relative to its place.
+ */
 bool cfi_read_pointer(const struct cfi_section *s, uint8_t encoding, size_t end,
 		      size_t *pos, uint64_t *ret);
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/unwind/grow.h"
+
 /* Twice ROWS_RULES_MAX, so that probing is short. */
 #define HASH_SIZE (2u * ROWS_RULES_MAX)
 
@@ -71,23 +73,6 @@ bool rows_function(const struct rows *r, uint64_t vaddr, uint64_t *ret_start)
 	}
 	*ret_start = r->base + r->pc[i];
 	return true;
-}
-
-/* Room for one more in an array of elements. */
-static int grow(void **v, size_t *cap, size_t used, size_t size)
-{
-	size_t want;
-	void *new;
-
-	if (used < *cap)
-		return 0;
-	want = *cap ? *cap * 2 : 64;
-	new = reallocarray(*v, want, size);
-	if (!new)
-		return -ENOMEM;
-	*v = new;
-	*cap = want;
-	return 0;
 }
 
 int rows_builder_init(struct rows_builder *b, uint64_t base)

@@ -1,6 +1,7 @@
 /*
- * Call frame information: a byte (odd: .debug_frame), then the section. What is
- * compiled in parts has the rules of what is compiled at once.
+ * Call frame information: a byte (odd: .debug_frame; bit 1: from the end to the
+ * start), then the section. What is compiled in parts, in whatever order, has
+ * the rules of what is compiled at once.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -33,32 +34,73 @@ static void check_rule(const struct rows *rows, uint64_t vaddr)
 		assert(start <= vaddr);
 }
 
+static bool same_ops(const struct rows *a, uint32_t i, const struct rows *b,
+		     uint32_t j, size_t n)
+{
+	return n == 0 ||
+	       memcmp(&a->ops[i], &b->ops[j], n * sizeof(a->ops[0])) == 0;
+}
+
+/* Their numbers, of operations, too, are each part's own. */
+static void same_full(const struct rows *a, const struct rows *b,
+		      const struct rule *x, const struct rule *y)
+{
+	const struct full_rule *f = &a->full[x->cfa_offset];
+	const struct full_rule *g = &b->full[y->cfa_offset];
+
+	assert(f->is_signal == g->is_signal && f->cfa_n_ops == g->cfa_n_ops);
+	assert(same_ops(a, f->cfa_ops, b, g->cfa_ops, f->cfa_n_ops));
+	for (size_t i = 0; i < SAMPLE_REGS_MAX; i++) {
+		const struct reg_rule *p = &f->regs[i];
+		const struct reg_rule *q = &g->regs[i];
+
+		assert(p->kind == q->kind && p->value == q->value &&
+		       p->n_ops == q->n_ops);
+		assert(same_ops(a, p->ops, b, q->ops, p->n_ops));
+	}
+}
+
 static void compare(struct cfi *cfi, const struct rows *whole, uint64_t vaddr)
 {
 	const struct rows *part = cfi_rows(cfi, vaddr);
-	const struct rule *a, *b = rows_find(whole, vaddr);
+	const struct rule *a = rows_find(part, vaddr);
+	const struct rule *b = rows_find(whole, vaddr);
+	uint64_t a_start = 0, b_start = 0;
 
 	check_rule(whole, vaddr);
-	if (part->n == 0)
-		return;
 	check_rule(part, vaddr);
-	a = rows_find(part, vaddr);
-	/* Full rules have numbers of their own in each part. */
-	if (a->cfa != RULE_CFA_FULL || b->cfa != RULE_CFA_FULL)
+	assert(a->cfa == b->cfa);
+	if (a->cfa == RULE_CFA_FULL)
+		same_full(part, whole, a, b);
+	else
 		assert(memcmp(a, b, sizeof(*a)) == 0);
+	assert(rows_function(part, vaddr, &a_start) ==
+	       rows_function(whole, vaddr, &b_start));
+	assert(a_start == b_start);
 }
 
-static void use(const struct elf_file *f)
+/* The limits are of each part, so at one the whole has less. */
+static bool is_limited(const struct rows *r)
+{
+	return r->n_full == ROWS_FULL_MAX || r->n_rules == ROWS_RULES_MAX ||
+	       r->n_ops > ROWS_OPS_MAX - EXPR_OPS_MAX;
+}
+
+static void use(const struct elf_file *f, bool backwards)
 {
 	struct rows whole;
 	struct cfi *cfi;
 
 	if (cfi_compile(f, 0, &whole))
 		return;
-	if (ascends(&whole) && cfi_open_parts(f, 0, 0, 2, &cfi) == 0) {
+	if (ascends(&whole) && !is_limited(&whole) &&
+	    cfi_open_parts(f, 0, 0, 2, &cfi) == 0) {
 		for (size_t i = 0; i < whole.n; i++) {
-			compare(cfi, &whole, whole.pc[i]);
-			compare(cfi, &whole, whole.pc[i] + 1);
+			uint64_t pc = whole.pc[backwards ? whole.n - 1 - i : i];
+
+			compare(cfi, &whole, pc);
+			compare(cfi, &whole, pc + 1);
+			compare(cfi, &whole, pc - 1);
 		}
 		assert(cfi_bytes(cfi) > 0);
 		cfi_free(cfi);
@@ -82,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	section.name = data[0] & 1 ? ".debug_frame" : ".eh_frame";
 	fd = fuzz_elf(&section, 1);
 	assert(elf_file_open(&f, fd) == 0);
-	use(&f);
+	use(&f, data[0] & 2);
 	elf_file_close(&f);
 	close_fd(&fd);
 	return 0;
