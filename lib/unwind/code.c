@@ -1,5 +1,6 @@
 #include "lib/unwind/code.h"
 
+#include "lib/unwind/code_read.h"
 #include "lib/unwind/cpu.h"
 
 /* An image that has so many answers forgets them and starts again. */
@@ -23,10 +24,9 @@ enum { FACT_NONE, FACT_LAST, FACT_INDIRECT, FACT_N };
 #define FACT_WORD_MASK	 0x3fu
 #define FACT_FRAME_SHIFT 15
 
-/* Reads up to n bytes of code at addr from the image's file. */
-static size_t read_code(struct unwind_space *s, struct space_mapping *m,
-			const struct map *map, uint64_t vaddr, uint8_t *bytes,
-			size_t n)
+size_t code_read(struct unwind_space *s, struct space_mapping *m,
+		 const struct map *map, uint64_t vaddr, uint8_t *bytes,
+		 size_t n)
 {
 	struct cache_source source = space_source(s, map);
 	uint64_t offset;
@@ -42,9 +42,8 @@ static size_t read_code(struct unwind_space *s, struct space_mapping *m,
 	return n;
 }
 
-/* Forgetting an answer costs time only. */
-static void remember(struct unwind_space *s, struct table *t, uint64_t key,
-		     uint32_t fact)
+void code_remember(struct unwind_space *s, struct table *t, uint64_t key,
+		   uint32_t fact)
 {
 	if (t->used >= FACTS_MAX)
 		table_clear(t);
@@ -52,9 +51,8 @@ static void remember(struct unwind_space *s, struct table *t, uint64_t key,
 		s->cache->grown = true;
 }
 
-static struct space_mapping *mapping_with_image(struct unwind_space *s,
-						uint64_t addr,
-						const struct map **ret_map)
+struct space_mapping *code_mapping(struct unwind_space *s, uint64_t addr,
+				   const struct map **ret_map)
 {
 	struct space_mapping *m = space_mapping(s, addr, ret_map);
 
@@ -75,12 +73,12 @@ static bool read_call(struct unwind_space *s, struct space_mapping *m,
 	uint64_t target;
 	size_t n;
 
-	n = read_code(s, m, map, vaddr - sizeof(code), code, sizeof(code));
+	n = code_read(s, m, map, vaddr - sizeof(code), code, sizeof(code));
 	if (n < sizeof(code))
 		return false;
 	switch (cpu_call_before(code, n, &displacement)) {
 	case CPU_CALL_NONE:
-		n = read_code(s, m, map, vaddr, behind, sizeof(behind));
+		n = code_read(s, m, map, vaddr, behind, sizeof(behind));
 		if (cpu_never_returns(behind, n))
 			fact = FACT_LAST;
 		break;
@@ -95,7 +93,7 @@ static bool read_call(struct unwind_space *s, struct space_mapping *m,
 		fact = FACT_INDIRECT;
 		break;
 	}
-	remember(s, &m->image->calls, vaddr, fact);
+	code_remember(s, &m->image->calls, vaddr, fact);
 	*ret = fact;
 	return true;
 }
@@ -104,7 +102,7 @@ enum code_call code_call_before(struct unwind_space *s, uint64_t addr,
 				uint64_t *ret_target)
 {
 	const struct map *map;
-	struct space_mapping *m = mapping_with_image(s, addr - 1, &map);
+	struct space_mapping *m = code_mapping(s, addr - 1, &map);
 	uint32_t fact = FACT_NONE;
 	uint64_t vaddr;
 
@@ -127,7 +125,7 @@ enum code_call code_call_before(struct unwind_space *s, uint64_t addr,
 static uint32_t facts_at(struct unwind_space *s, uint64_t addr)
 {
 	const struct map *map;
-	struct space_mapping *m = mapping_with_image(s, addr, &map);
+	struct space_mapping *m = code_mapping(s, addr, &map);
 	uint8_t code[CPU_PROLOGUE_MAX];
 	uint8_t code_before[CPU_BEFORE_MAX];
 	uint32_t fact = 0;
@@ -138,10 +136,10 @@ static uint32_t facts_at(struct unwind_space *s, uint64_t addr)
 		return 0;
 	if (table_get(&m->image->starts, addr - m->bias, &fact))
 		return fact;
-	n = read_code(s, m, map, addr - m->bias, code, sizeof(code));
+	n = code_read(s, m, map, addr - m->bias, code, sizeof(code));
 	if (cpu_is_sigreturn(code, n))
 		fact |= FACT_SIGRETURN;
-	before = read_code(s, m, map, addr - m->bias - sizeof(code_before),
+	before = code_read(s, m, map, addr - m->bias - sizeof(code_before),
 			   code_before, sizeof(code_before));
 	/* Less is what the start of a segment is in front of. */
 	if (before < sizeof(code_before))
@@ -154,7 +152,7 @@ static uint32_t facts_at(struct unwind_space *s, uint64_t addr)
 	if (cpu_frame_size(code, n, &size) &&
 	    size <= UINT32_MAX >> FACT_FRAME_SHIFT)
 		fact |= FACT_HAS_FRAME | size << FACT_FRAME_SHIFT;
-	remember(s, &m->image->starts, addr - m->bias, fact);
+	code_remember(s, &m->image->starts, addr - m->bias, fact);
 	return fact;
 }
 
@@ -193,13 +191,13 @@ static size_t read_function(struct unwind_space *s, struct space_mapping *m,
 	while (n > 0 &&
 	       (!rows_function(rows, vaddr + n - 1, &start) || start != vaddr))
 		n--;
-	return n > 0 ? read_code(s, m, map, vaddr, bytes, n) : 0;
+	return n > 0 ? code_read(s, m, map, vaddr, bytes, n) : 0;
 }
 
 bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to)
 {
 	const struct map *map;
-	struct space_mapping *m = mapping_with_image(s, from, &map);
+	struct space_mapping *m = code_mapping(s, from, &map);
 	uint8_t code[CPU_TAIL_MAX];
 	uint64_t base;
 	uint32_t fact;
@@ -216,7 +214,7 @@ bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to)
 		return fact != 0;
 	n = read_function(s, m, map, from - m->bias, code, sizeof(code));
 	fact = cpu_jumps_to(code, n, (int64_t)(to - from));
-	remember(s, &m->image->jumps, key, fact);
+	code_remember(s, &m->image->jumps, key, fact);
 	return fact != 0;
 }
 
@@ -224,7 +222,7 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc,
 		   uint64_t max)
 {
 	const struct map *map;
-	struct space_mapping *m = mapping_with_image(s, pc, &map);
+	struct space_mapping *m = code_mapping(s, pc, &map);
 	const struct map *target_map;
 	struct space_mapping *target_m;
 	uint64_t target, offset;
@@ -241,7 +239,7 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc,
 		if (target <= pc && pc - target < max)
 			return true;
 		/* One to another function of the same file; or of a PLT. */
-		target_m = mapping_with_image(s, target, &target_map);
+		target_m = code_mapping(s, target, &target_map);
 		if (target_m && target_m->image == m->image)
 			return false;
 		break;
@@ -250,4 +248,17 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc,
 	}
 	return symbols_find(&m->image->symbols, pc - m->bias, &name, &offset) &&
 	       offset < max;
+}
+
+uint64_t code_function(struct unwind_space *s, uint64_t addr)
+{
+	const struct map *map;
+	struct space_mapping *m = code_mapping(s, addr, &map);
+	const char *name;
+	uint64_t offset;
+
+	if (!m ||
+	    !symbols_find(&m->image->symbols, addr - m->bias, &name, &offset))
+		return 0;
+	return addr - offset;
 }

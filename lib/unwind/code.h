@@ -57,6 +57,33 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc,
 bool code_way_out(struct unwind_space *s, uint64_t addr, uint32_t *ret_ra,
 		  uint32_t *ret_fp);
 
+/*
+ * The same where it takes more than going straight on: along the jumps of the
+ * code, and to a return address up to 64 KiB away. has_call: there is a call on
+ * the way, which may be one that does not return. *budget is what reading may
+ * cost, in units of some 5 ns, less what it has; nothing for an answer that is
+ * known. False if no way is found; exits is told in any case.
+ */
+struct code_way {
+	uint32_t ra;
+	uint32_t fp; /* CPU_WAY_OUT_FP_SAME: it is not restored */
+	bool has_call;
+	/* What comes back to addr is passed on to exit(), or a thread's end. */
+	bool exits;
+};
+bool code_way_back(struct unwind_space *s, uint64_t addr, uint32_t *budget,
+		   struct code_way *ret);
+
+/*
+ * The same at to, by the way there from the start of a function, whatever comes
+ * behind.
+ */
+bool code_way_there(struct unwind_space *s, uint64_t from, uint64_t to,
+		    uint32_t *budget, struct code_way *ret);
+
+/* The start of the function that addr lies in, by its symbol; 0: not known. */
+uint64_t code_function(struct unwind_space *s, uint64_t addr);
+
 /* Does rt_sigreturn's trampoline start at addr? */
 bool code_is_sigreturn(struct unwind_space *s, uint64_t addr);
 

@@ -114,6 +114,8 @@ int image_new(int fd, const struct image_identity *identity, struct image **ret)
 	table_init(&i->calls, 0);
 	table_init(&i->starts, 0);
 	table_init(&i->jumps, 0);
+	table_init(&i->ways, 0);
+	table_init(&i->heights, 0);
 	if (elf_file_open(&f, fd) == 0) {
 		r = read_segments(i, &f);
 		if (r == 0)
@@ -278,6 +280,8 @@ void image_drop(struct image *i)
 	table_fini(&i->calls);
 	table_fini(&i->starts);
 	table_fini(&i->jumps);
+	table_fini(&i->ways);
+	table_fini(&i->heights);
 	i->cfi_tried = false;
 	i->symbols_tried = false;
 }
@@ -287,8 +291,9 @@ size_t image_bytes(const struct image *i)
 	/* A table's slot is a key and a value. */
 	return cfi_bytes(i->cfi) + i->go.bytes + i->symbols.bytes +
 	       (i->lines ? lines_bytes(i->lines) : 0) +
-	       (i->calls.cap + i->starts.cap + i->jumps.cap) * 2 *
-		       sizeof(uint64_t);
+	       (i->calls.cap + i->starts.cap + i->jumps.cap + i->ways.cap +
+		i->heights.cap) *
+		       2 * sizeof(uint64_t);
 }
 
 bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset,

@@ -95,6 +95,8 @@ struct image {
 	struct table calls;    /* code.c: what stands before return addresses */
 	struct table starts;   /* code.c: what stands at addresses */
 	struct table jumps;    /* code.c: which functions end in which others */
+	struct table ways;     /* code.c: ways from addresses to a ret */
+	struct table heights;  /* code.c: of the stack, in functions */
 };
 
 /*

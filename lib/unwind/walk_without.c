@@ -1,4 +1,5 @@
 #include "lib/unwind/code.h"
+#include "lib/unwind/search.h"
 #include "lib/unwind/walk_steps.h"
 
 /* Code of a C library's entry that has no CFI (musl): _start and its C part. */
@@ -112,6 +113,89 @@ static bool has_way_out(struct walk *w, const struct walk_frame *f,
 }
 
 /*
+ * Does the way from its caller's call to here say the same as the way back?
+ * That call is one of this function: of what it calls, or what the symbol says.
+ */
+static bool agrees(struct walk *w, uint64_t at, uint64_t ra,
+		   const struct code_way *way, uint32_t *budget)
+{
+	struct code_way there;
+	uint64_t target = 0;
+
+	switch (code_call_before(w->space, ra, &target)) {
+	case CODE_CALL_NONE:
+		return false;
+	case CODE_CALL_LAST:
+	case CODE_CALL_UNKNOWN:
+	case CODE_CALL_INDIRECT:
+		break;
+	case CODE_CALL_DIRECT:
+		if (code_way_there(w->space, target, at, budget, &there))
+			return there.ra == way->ra;
+	}
+	target = code_function(w->space, at - 1);
+	if (target != 0 && code_way_there(w->space, target, at, budget, &there))
+		return there.ra == way->ra;
+	/* Nobody knows where it starts. Behind a call, it may be elsewhere. */
+	return !way->has_call;
+}
+
+/*
+ * By the way there alone, where none leads back: the function does not return
+ * (exit(), with its handlers). The call has to be one of it for certain.
+ */
+static bool has_way_there(struct walk *w, const struct walk_frame *f,
+			  uint64_t at, uint32_t *budget, struct code_way *ret)
+{
+	const uint64_t start = code_function(w->space, at - 1);
+	uint64_t ra, target;
+
+	if (start == 0 || !code_way_there(w->space, start, at, budget, ret) ||
+	    !walk_read_word(w, f->regs.r[SP] + ret->ra, &ra) ||
+	    !unwind_space_covers(w->space, ra - 1))
+		return false;
+	switch (code_call_before(w->space, ra, &target)) {
+	case CODE_CALL_NONE:
+	case CODE_CALL_LAST:
+	case CODE_CALL_UNKNOWN:
+		return false;
+	case CODE_CALL_INDIRECT:
+		return true;
+	case CODE_CALL_DIRECT:
+		/* Through a PLT it comes from another file. */
+		return target == start ||
+		       space_place(w->space, target)->image !=
+			       space_place(w->space, start)->image;
+	}
+	return false;
+}
+
+/*
+ * As has_way_out, where code jumps before it returns. Where it ends the program
+ * or the thread there is nothing to return to: the root.
+ */
+static enum unwind_end step_way_back(struct walk *w, struct walk_frame *f)
+{
+	const bool at_pc = f->is_leaf || f->interrupted;
+	const uint64_t at = at_pc ? walk_lookup(f) : f->addr;
+	uint32_t budget = SEARCH_WORK_MAX - w->searched;
+	struct code_way way;
+	uint64_t ra;
+	bool found;
+
+	found = code_way_back(w->space, at, &budget, &way);
+	if (!at_pc && way.exits)
+		return UNWIND_END_ROOT;
+	found = found && walk_read_word(w, f->regs.r[SP] + way.ra, &ra) &&
+		unwind_space_covers(w->space, ra - 1) &&
+		agrees(w, at, ra, &way, &budget);
+	if (!found && !at_pc)
+		found = has_way_there(w, f, at, &budget, &way);
+	w->searched = SEARCH_WORK_MAX - budget;
+	return found ? step_way_out(w, f, way.ra, way.fp) : UNWIND_END_NO_CFI;
+}
+
+/*
  * A return address that no call has left: somebody put the start of a function
  * there, to be returned to (makecontext(3) does). No rule is in front of it.
  */
@@ -168,6 +252,9 @@ enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f,
 			return UNWIND_END_ROOT;
 		if (has_way_out(w, f, &ra_at, &fp_at))
 			return step_way_out(w, f, ra_at, fp_at);
+		end = step_way_back(w, f);
+		if (end != UNWIND_END_NO_CFI)
+			return end;
 		if ((f->is_leaf || f->interrupted) && is_just_called(w, f))
 			return step_way_out(w, f, 0, CPU_WAY_OUT_FP_SAME);
 	}

@@ -241,12 +241,14 @@ def zoo(name):
     return start
 
 
-def programs():
-    found = {p.name: (str(p), zoo(p.name))
-             for p in sorted((BUILD / 'targets').glob('zoo_*'))
-             if '.' not in p.name}
+def zoo_names():
+    found = (BUILD / 'targets').glob('zoo_*')
     # Libraries come and go, at the same addresses.
-    found['plugins'] = (str(BUILD / 'targets/plugins'), zoo('plugins'))
+    return sorted(p.name for p in found if '.' not in p.name) + ['plugins']
+
+
+def programs():
+    found = {n: (str(BUILD / 'targets' / n), zoo(n)) for n in zoo_names()}
     return {**found, **REAL, **loops.LOOPS, **loops.COROUTINES}
 
 

@@ -117,6 +117,7 @@ static const struct mode {
 	{"realigned", realigned},
 	{"frame_pointer", frame_pointer},
 	{"no_frame_pointer", no_frame_pointer},
+	{"frame_varies", frame_varies},
 	{"way_out", way_out},
 	{"never_back", never_back},
 	{"go_mcall", go_mcall},

@@ -1,0 +1,160 @@
+#include <string.h>
+
+#include "lib/unwind/code.h"
+#include "lib/unwind/code_read.h"
+#include "lib/unwind/cpu.h"
+#include "lib/unwind/x86_64_way.h"
+
+/* What ways holds: these bits, the first word, the second one plus one. */
+#define WAY_FOUND    1u
+#define WAY_HAS_CALL 2u
+#define WAY_RA_SHIFT 2
+#define WAY_RA_MASK  0x1fffu
+#define WAY_FP_SHIFT 15
+#define WAY_FP_MASK  0x3fffu
+#define WAY_EXITS    (1u << 29)
+_Static_assert(X86_64_WAY_MAX / 8 - 1 <= WAY_RA_MASK, "it fits");
+_Static_assert(X86_64_WAY_FP_SAME == CPU_WAY_OUT_FP_SAME, "one mark for both");
+
+/* printf's longest function has 1,500 instructions. */
+#define WAY_STEPS_MAX 4096u
+/* What an instruction costs of a budget. */
+#define WAY_STEP 16u
+
+struct reader {
+	struct unwind_space *space;
+	struct space_mapping *mapping;
+	const struct map *map;
+};
+
+static size_t read_way(void *ctx, uint64_t vaddr, uint8_t *bytes, size_t n)
+{
+	const struct reader *r = ctx;
+
+	return code_read(r->space, r->mapping, r->map, vaddr, bytes, n);
+}
+
+static struct x86_64_code code_of(struct reader *r, uint32_t budget)
+{
+	return (struct x86_64_code){
+		.read = read_way,
+		.ctx = r,
+		.steps_max =
+			(uint32_t)min_u64(WAY_STEPS_MAX, budget / WAY_STEP),
+	};
+}
+
+/* Was all read that may be? Else there may be an answer another time. */
+static bool pay(const struct x86_64_code *c, uint32_t *budget)
+{
+	*budget -= c->steps * WAY_STEP;
+	return c->steps < c->steps_max || c->steps_max == WAY_STEPS_MAX;
+}
+
+/*
+ * Does code at addr call exit() with what main has returned, or end a thread
+ * with what its function has? Nothing that is known comes behind that.
+ */
+static bool does_exit(const struct reader *r, uint64_t vaddr)
+{
+	static const char *const names[] = {"exit", "_exit", "pthread_exit",
+					    "__pthread_exit"};
+	uint8_t code[8];
+	const char *name;
+	uint64_t offset;
+	int32_t distance;
+	size_t pos;
+
+	if (code_read(r->space, r->mapping, r->map, vaddr, code, sizeof(code)) <
+	    sizeof(code))
+		return false;
+	pos = code[0] == 0x48; /* mov %eax,%edi or %rax,%rdi; call */
+	if (code[pos] != 0x89 || code[pos + 1] != 0xc7 || code[pos + 2] != 0xe8)
+		return false;
+	memcpy(&distance, code + pos + 3, sizeof(distance));
+	vaddr += pos + 7 + (uint64_t)(int64_t)distance;
+	if (!symbols_find(&r->mapping->image->symbols, vaddr, &name, &offset) ||
+	    offset != 0)
+		return false;
+	for (size_t i = 0; i < array_size(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static uint32_t fact_of_way(const struct x86_64_way *way)
+{
+	uint32_t fp = way->fp == X86_64_WAY_FP_SAME ? 0 : way->fp / 8 + 1;
+
+	return WAY_FOUND | (way->has_call ? WAY_HAS_CALL : 0) |
+	       way->ra / 8 << WAY_RA_SHIFT | fp << WAY_FP_SHIFT;
+}
+
+static bool way_of_fact(uint32_t fact, struct code_way *ret)
+{
+	const uint32_t fp = fact >> WAY_FP_SHIFT & WAY_FP_MASK;
+
+	*ret = (struct code_way){
+		.ra = 8 * (fact >> WAY_RA_SHIFT & WAY_RA_MASK),
+		.fp = fp > 0 ? 8 * (fp - 1) : CPU_WAY_OUT_FP_SAME,
+		.has_call = (fact & WAY_HAS_CALL) != 0,
+		.exits = (fact & WAY_EXITS) != 0,
+	};
+	return (fact & WAY_FOUND) != 0;
+}
+
+bool code_way_back(struct unwind_space *s, uint64_t addr, uint32_t *budget,
+		   struct code_way *ret)
+{
+	const struct map *map;
+	struct space_mapping *m = code_mapping(s, addr, &map);
+	struct reader reader = {s, m, map};
+	struct x86_64_way way;
+	struct x86_64_code c;
+	uint32_t fact = 0;
+	bool is_whole;
+
+	*ret = (struct code_way){.fp = CPU_WAY_OUT_FP_SAME};
+	if (CPU_LINK_REGISTER || !m)
+		return false;
+	if (!table_get(&m->image->ways, addr - m->bias, &fact)) {
+		c = code_of(&reader, *budget);
+		if (x86_64_way_back(&c, addr - m->bias, &way))
+			fact = fact_of_way(&way);
+		if (does_exit(&reader, addr - m->bias))
+			fact |= WAY_EXITS;
+		is_whole = pay(&c, budget);
+		if (fact != 0 || is_whole)
+			code_remember(s, &m->image->ways, addr - m->bias, fact);
+	}
+	return way_of_fact(fact, ret);
+}
+
+bool code_way_there(struct unwind_space *s, uint64_t from, uint64_t to,
+		    uint32_t *budget, struct code_way *ret)
+{
+	const struct map *map;
+	struct space_mapping *m = code_mapping(s, from, &map);
+	struct reader reader = {s, m, map};
+	struct x86_64_way way;
+	struct x86_64_code c;
+	uint64_t base, key;
+	uint32_t fact = 0;
+	bool is_whole;
+
+	if (CPU_LINK_REGISTER || !m)
+		return false;
+	base = m->bias + m->image->base;
+	if (from - base > UINT32_MAX || to - base > UINT32_MAX)
+		return false;
+	key = (from - base) << 32 | (to - base);
+	if (!table_get(&m->image->heights, key, &fact)) {
+		c = code_of(&reader, *budget);
+		if (x86_64_way_there(&c, from - m->bias, to - m->bias, &way))
+			fact = fact_of_way(&way);
+		is_whole = pay(&c, budget);
+		if (fact != 0 || is_whole)
+			code_remember(s, &m->image->heights, key, fact);
+	}
+	return way_of_fact(fact, ret);
+}

@@ -1,0 +1,183 @@
+/*
+ * Instructions as their documentation has them, and the ways through code that
+ * is written here byte by byte.
+ */
+#include "lib/unwind/x86_64_way.h"
+
+#include <string.h>
+
+#include "lib/base/util.h"
+#include "lib/unwind/x86_64_insn.h"
+#include "tests/unit/suite.h"
+
+static const struct {
+	const char *bytes;
+	size_t n;
+	struct x86_64_insn insn;
+} insns[] = {
+	{"\x90", 1, {.size = 1}},
+	{"\x55", 1, {.size = 1, .sp = -8, .saves_fp = true}},
+	{"\x41\x55", 2, {.size = 2, .sp = -8}},
+	{"\x5d", 1, {.size = 1, .sp = 8, .has_fp = true}},
+	{"\x41\x5d", 2, {.size = 2, .sp = 8}},
+	{"\x5c", 1, {.size = 1, .sp = 8, .sp_lost = true}},
+	{"\x6a\x01", 2, {.size = 2, .sp = -8}},
+	{"\x68\1\2\3\4", 5, {.size = 5, .sp = -8}},
+	{"\xff\x74\x24\x30", 4, {.size = 4, .sp = -8}},
+	/* sub, add, and, cmp of the stack pointer */
+	{"\x48\x83\xec\x10", 4, {.size = 4, .sp = -16}},
+	{"\x48\x81\xc4\0\1\0\0", 7, {.size = 7, .sp = 256}},
+	{"\x48\x83\xe4\xc0", 4, {.size = 4, .sp_lost = true}},
+	{"\x48\x83\xfc\x10", 4, {.size = 4}},
+	{"\x49\x83\xec\x10", 4, {.size = 4}}, /* of r12 */
+	/* lea 40(%rsp),%rsp; lea 40(%rbp),%rsp */
+	{"\x48\x8d\x64\x24\x28", 5, {.size = 5, .sp = 40}},
+	{"\x48\x8d\x65\x28", 4, {.size = 4, .sp_lost = true}},
+	/* mov %rbx,%rsp; mov %rsp,%rbx; mov 16(%rsp),%rbp */
+	{"\x48\x89\xdc", 3, {.size = 3, .sp_lost = true}},
+	{"\x48\x89\xe3", 3, {.size = 3}},
+	{"\x48\x8b\x6c\x24\x10", 5, {.size = 5, .has_fp = true, .fp = 16}},
+	{"\xc9", 1, {.size = 1, .sp_lost = true}},
+	{"\xc3", 1, {.size = 1, .kind = X86_64_INSN_RET}},
+	{"\xe8\1\0\0\0", 5, {5, .kind = X86_64_INSN_CALL, .distance = 1}},
+	{"\xeb\xfe", 2, {2, .kind = X86_64_INSN_JUMP, .distance = -2}},
+	{"\x74\x02", 2, {2, .kind = X86_64_INSN_BRANCH, .distance = 2}},
+	{"\x0f\x84\0\1\0\0",
+	 6,
+	 {6, .kind = X86_64_INSN_BRANCH, .distance = 256}},
+	{"\xff\xe0", 2, {2, .kind = X86_64_INSN_END}},
+	{"\xff\xd0", 2, {2, .kind = X86_64_INSN_CALL}},
+	{"\xf4", 1, {1, .kind = X86_64_INSN_END}},
+	{"\x0f\x0b", 2, {2, .kind = X86_64_INSN_END}},
+	/* movabs; testb $1,(%rax); imul with a constant of 16 bits */
+	{"\x48\xb8\1\2\3\4\5\6\7\10", 10, {.size = 10}},
+	{"\xf6\x00\x01", 3, {.size = 3}},
+	{"\x66\x69\xc0\1\2", 5, {.size = 5}},
+	/* mov %fs:0x28,%rax; pshufb; palignr; vpxor; vpalignr */
+	{"\x64\x48\x8b\x04\x25\x28\0\0\0", 9, {.size = 9}},
+	{"\x66\x0f\x38\x00\xc1", 5, {.size = 5}},
+	{"\x66\x0f\x3a\x0f\xc1\x08", 6, {.size = 6}},
+	{"\xc5\xf9\xef\xc0", 4, {.size = 4}},
+	{"\xc4\xe3\x71\x0f\xc2\x08", 6, {.size = 6}},
+};
+
+START_TEST(test_insn)
+{
+	const uint8_t *code = (const uint8_t *)insns[_i].bytes;
+	const struct x86_64_insn *e = &insns[_i].insn;
+	struct x86_64_insn insn;
+
+	ck_assert(x86_64_insn_read(code, insns[_i].n, &insn));
+	ck_assert_uint_eq(insn.size, e->size);
+	ck_assert_int_eq(insn.kind, e->kind);
+	ck_assert_int_eq(insn.distance,
+			 e->kind == X86_64_INSN_OTHER ||
+					 e->kind == X86_64_INSN_RET
+				 ? insn.distance
+				 : e->distance);
+	ck_assert_int_eq(insn.sp, e->sp);
+	ck_assert(insn.sp_lost == e->sp_lost && insn.has_fp == e->has_fp &&
+		  insn.saves_fp == e->saves_fp && insn.fp == e->fp);
+	/* Cut off, it is none. */
+	for (size_t n = 0; n < insns[_i].n; n++)
+		ck_assert(!x86_64_insn_read(code, n, &insn));
+}
+END_TEST
+
+#define BASE 0x1000
+
+struct text {
+	const char *bytes;
+	size_t n;
+};
+
+static size_t read_text(void *ctx, uint64_t vaddr, uint8_t *bytes, size_t n)
+{
+	const struct text *t = ctx;
+
+	if (vaddr < BASE || vaddr - BASE >= t->n)
+		return 0;
+	n = min_size(n, t->n - (vaddr - BASE));
+	memcpy(bytes, t->bytes + (vaddr - BASE), n);
+	return n;
+}
+
+#define SAME X86_64_WAY_FP_SAME
+
+static const struct {
+	struct text text;
+	bool found;
+	struct x86_64_way way;
+} ways[] = {
+	/* add $24,%rsp; pop %rbx; pop %rbp; ret */
+	{{"\x48\x83\xc4\x18\x5b\x5d\xc3", 7}, true, {40, 32, false}},
+	/* jmp over a call to: ret */
+	{{"\xeb\x05\xe8\0\0\0\0\xc3", 8}, true, {0, SAME, false}},
+	/* je, behind a call of no return, leads to pop %rbx; ret */
+	{{"\x74\x06\xe8\0\0\0\0\xf4\x5b\xc3", 10}, true, {8, SAME, false}},
+	/* call; add $8,%rsp; ret */
+	{{"\xe8\0\0\0\0\x48\x83\xc4\x08\xc3", 10}, true, {8, SAME, true}},
+	/* push; push; add $16,%rsp; pop %rbp; ret */
+	{{"\x6a\0\x6a\0\x48\x83\xc4\x10\x5d\xc3", 10}, true, {8, 0, false}},
+	/* mov %rbx,%rsp; ret */
+	{{"\x48\x89\xdc\xc3", 4}, false, {0}},
+	/* leave; ret */
+	{{"\xc9\xc3", 2}, false, {0}},
+	/* round in circles; the end of the code; below where it began */
+	{{"\x74\xfe\xeb\xfc", 4}, false, {0}},
+	{{"\x90", 1}, false, {0}},
+	{{"\x50\xc3", 2}, false, {0}},
+};
+
+START_TEST(test_back)
+{
+	struct text text = ways[_i].text;
+	struct x86_64_code code = {read_text, &text, 0, 1000};
+	struct x86_64_way way;
+
+	ck_assert(x86_64_way_back(&code, BASE, &way) == ways[_i].found);
+	ck_assert_uint_lt(code.steps, 100);
+	if (!ways[_i].found)
+		return;
+	ck_assert_uint_eq(way.ra, ways[_i].way.ra);
+	ck_assert_uint_eq(way.fp, ways[_i].way.fp);
+	ck_assert(way.has_call == ways[_i].way.has_call);
+}
+END_TEST
+
+/*
+ * push %rbp; push %rbx; sub $24,%rsp; je 1f; add $24,%rsp; pop; pop; ret; 1:
+ * push $0; call; (here)
+ */
+#define THERE 22
+static const char there[] = "\x55\x53\x48\x83\xec\x18\x74\x07\x48\x83\xc4\x18"
+			    "\x5b\x5d\xc3\x6a\0\xe8\0\0\0\0\x90";
+
+START_TEST(test_there)
+{
+	struct text text = {there, sizeof(there) - 1};
+	struct x86_64_code code = {read_text, &text, 0, 1000};
+	struct x86_64_way way;
+
+	ck_assert(x86_64_way_there(&code, BASE, BASE + THERE, &way));
+	ck_assert_uint_eq(way.ra, 8 + 8 + 24 + 8);
+	ck_assert_uint_eq(way.fp, 8 + 24 + 8);
+	/* In the middle of an instruction, and with no more steps than so. */
+	ck_assert(!x86_64_way_there(&code, BASE, BASE + THERE - 1, &way));
+	code.steps = code.steps_max - 3;
+	ck_assert(!x86_64_way_there(&code, BASE, BASE + THERE, &way));
+	ck_assert_uint_eq(code.steps, code.steps_max);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("unwind/x86_64_way");
+	TCase *tc = tcase_create("code");
+
+	tcase_add_loop_test(tc, test_insn, 0, (int)array_size(insns));
+	tcase_add_loop_test(tc, test_back, 0, (int)array_size(ways));
+	tcase_add_test(tc, test_there);
+	suite_add_tcase(s, tc);
+	return s;
+}
