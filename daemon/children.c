@@ -148,6 +148,8 @@ static int start_ship(struct broker *b, struct ship *s)
 		.retry_5xx = b->options.retry_5xx,
 		.no_reports = !b->options.config.client_reports,
 		.compression = (uint32_t)b->options.config.compression,
+		.kind = b->options.transaction != NULL ? ENVELOPE_V1
+						       : ENVELOPE_CHUNK,
 	};
 	struct msg_init init = {
 		.spool_dsn = s->spool_dsn,

@@ -24,7 +24,10 @@ void destination_set(struct destination *d, const struct dsn *dsn,
 	log_about(place);
 	/* Limits are the other place's, and so is its silence. */
 	ratelimit_init(&d->limits);
-	ratelimit_extend(&d->limits, RATELIMIT_PROFILE_CHUNK, limited_until_ns);
+	ratelimit_extend(&d->limits,
+			 d->kind == ENVELOPE_V1 ? RATELIMIT_PROFILE
+						: RATELIMIT_PROFILE_CHUNK,
+			 limited_until_ns);
 	backoff_succeeded(&d->backoff);
 }
 

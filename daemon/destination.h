@@ -22,6 +22,7 @@ struct destination {
 	bool retry_5xx; /* 502 to 504 are no answer */
 	bool is_silent; /* it is told of no losses */
 	enum compression compression;
+	enum envelope_kind kind; /* that is made: its limits concern others */
 	struct ratelimit limits;
 	struct backoff backoff;
 	struct reports reports;
@@ -33,7 +34,7 @@ void destination_init(struct destination *d);
 
 /*
  * Another one; dsn NULL: nowhere. The log says which. Limits are lifted, but
- * for one on profile chunks that is known already, 0: none. What is to be told
+ * for one on what is made that is known already, 0: none. What is to be told
  * stays.
  */
 void destination_set(struct destination *d, const struct dsn *dsn,

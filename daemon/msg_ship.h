@@ -17,7 +17,7 @@ struct msg_dsn {
 	uint32_t retry_5xx;   /* 502, 503 and 504 are as good as no answer */
 	uint32_t no_reports;  /* the server is told of no losses */
 	uint32_t compression; /* enum compression (lib/ship/compression.h) */
-	uint32_t reserved;
+	uint32_t kind;	      /* MSG_LIMITED is about: enum envelope_kind */
 	char dsn[MSG_DSN_MAX];
 };
 
@@ -104,8 +104,9 @@ struct msg_spool {
 };
 
 /*
- * The server takes no profile chunks until then, by CLOCK_BOOTTIME; no longer
- * than RATELIMIT_MAX_S from now (proto/ratelimit.h). When that has changed.
+ * The server takes none of the kind that is made until then, by CLOCK_BOOTTIME;
+ * no longer than RATELIMIT_MAX_S from now (proto/ratelimit.h). When that has
+ * changed.
  */
 struct msg_limited {
 	struct msg_header h;

@@ -63,7 +63,7 @@ void outbox_lost(struct outbox *o, enum envelope_kind kind,
 
 /*
  * Where to; NULL: nowhere, envelopes end with SHIP_NOTHING. Lifts limits, but
- * for one on profile chunks that is known already, 0: none.
+ * for one on what is made that is known already, 0: none.
  */
 void outbox_set_dsn(struct outbox *o, const struct dsn *dsn,
 		    uint64_t limited_until_ns);

@@ -34,7 +34,7 @@
 
 static struct outbox outbox;
 static struct transport *transport;
-static struct spool_parts others;
+static struct spool_parts others; /* of the spool */
 static uint64_t last_seq;
 
 static void die(const char *what, int error)
@@ -66,8 +66,7 @@ static void report_limit(void)
 {
 	const struct msg_limited m = {
 		.h = MSG_HEADER(MSG_LIMITED, msg_limited),
-		.until_ns = ratelimit_until(&outbox.to.limits,
-					    RATELIMIT_PROFILE_CHUNK),
+		.until_ns = destination_limit_ns(&outbox.to, outbox.to.kind),
 	};
 
 	if (m.until_ns == outbox.limited_told_ns)
@@ -103,8 +102,9 @@ static int take_dsn(void *ctx, struct ipc_message *message)
 	(void)ctx;
 	if (message->n_fds != 0 ||
 	    memchr(m->dsn, '\0', sizeof(m->dsn)) == NULL ||
-	    m->compression >= COMPRESSION_N)
+	    m->compression >= COMPRESSION_N || m->kind >= ENVELOPE_KIND_N)
 		return -EPROTO;
+	outbox.to.kind = (enum envelope_kind)m->kind;
 	outbox.to.compression = (enum compression)m->compression;
 	outbox.to.retry_5xx = m->retry_5xx != 0;
 	outbox.to.is_silent = m->no_reports != 0;

@@ -45,6 +45,11 @@ START_TEST(limits_of_a_kind)
 	answer(429, NULL, "3600");
 	check_limit(ENVELOPE_CHUNK, 3600);
 	check_limit(ENVELOPE_V1, 3600);
+	/* What is known is of what is made. */
+	to.kind = ENVELOPE_V1;
+	destination_set(&to, NULL, clock_boot_ns() + 60 * NS_PER_SEC);
+	check_limit(ENVELOPE_V1, 60);
+	ck_assert_uint_eq(destination_limit_ns(&to, ENVELOPE_CHUNK), 0);
 }
 END_TEST
 

@@ -472,6 +472,28 @@ START_TEST(tells_of_limits)
 }
 END_TEST
 
+/* Of what the broker makes: a limit on chunks is nothing to a V1 profile. */
+START_TEST(tells_of_limits_of_v1)
+{
+	struct msg_dsn m = {
+		.h = MSG_HEADER(MSG_DSN, msg_dsn),
+		.kind = ENVELOPE_V1,
+	};
+
+	server_start(&server,
+		     "{\"headers\": {\"X-Sentry-Rate-Limits\": "
+		     "\"3600:profile_chunk:key, 600:transaction:key\"}}\n",
+		     plain);
+	start_ship(_i);
+	(void)snprintf(m.dsn, sizeof(m.dsn), "%s", server.dsn);
+	send_message(&m, sizeof(m), NULL, 0);
+	assert_sent(1, SHIP_DONE);
+	assert_sent(2, SHIP_RATE_LIMITED);
+	assert_limited(600);
+	wait_ship(0);
+}
+END_TEST
+
 START_TEST(is_told_of_limits)
 {
 	start(_i, NULL, plain);
@@ -965,6 +987,7 @@ enum rule {
 	RULE_DSN,
 	RULE_DSN_END,
 	RULE_COMPRESSION,
+	RULE_KIND,
 	RULE_LOST,
 	RULE_LOST_NONE,
 	RULE_LOST_KIND,
@@ -1042,6 +1065,9 @@ START_TEST(dies_of_a_broken_rule)
 	} else if (_i == RULE_COMPRESSION) {
 		dsn.compression = COMPRESSION_N;
 		send_message(&dsn, sizeof(dsn), NULL, 0);
+	} else if (_i == RULE_KIND) {
+		dsn.kind = ENVELOPE_KIND_N;
+		send_message(&dsn, sizeof(dsn), NULL, 0);
 	} else if (_i == RULE_LOST) {
 		send_lost(CLIENT_REPORT_REASON_N, ENVELOPE_CHUNK, 1);
 	} else if (_i == RULE_LOST_NONE) {
@@ -1099,6 +1125,7 @@ Suite *suite(void)
 	tcase_add_loop_test(c, obeys_limits, 0, 2);
 	tcase_add_loop_test(c, stops_at_429, 0, 2);
 	tcase_add_loop_test(c, tells_of_limits, 0, 2);
+	tcase_add_loop_test(c, tells_of_limits_of_v1, 0, 2);
 	tcase_add_loop_test(c, is_told_of_limits, 0, 2);
 	tcase_add_loop_test(c, reports_refusals, 0, 2);
 	tcase_add_loop_test(c, reports_a_refused_connection, 0, 2);
