@@ -1,7 +1,7 @@
 /*
- * Call frame information: a byte (odd: .debug_frame; bit 1: from the end to the
- * start), then the section. What is compiled in parts, in whatever order, has
- * the rules of what is compiled at once.
+ * Call frame information: a byte of flags, then a section or two. What is
+ * compiled in parts, in whatever order, has the rules of what is compiled at
+ * once.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -10,6 +10,11 @@
 #include <string.h>
 
 #include "lib/unwind/cfi.h"
+
+/* The flags; of both sections each is half of the input. */
+#define DEBUG_FRAME 1
+#define BACKWARDS   2
+#define BOTH	    4
 
 /* Where the sections of the corpus stood. */
 #define SECTION_ADDR 0x10000
@@ -110,21 +115,32 @@ static void use(const struct elf_file *f, bool backwards)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct fuzz_section section = {
-		.type = SHT_PROGBITS,
-		.addr = SECTION_ADDR,
-		.bytes = data + 1,
-		.size = size - 1,
-	};
+	struct fuzz_section sections[2];
+	size_t n = 1;
 	struct elf_file f;
 	int fd;
 
 	if (size < 2)
 		return 0;
-	section.name = data[0] & 1 ? ".debug_frame" : ".eh_frame";
-	fd = fuzz_elf(&section, 1);
+	sections[0] = (struct fuzz_section){
+		.name = data[0] & DEBUG_FRAME ? ".debug_frame" : ".eh_frame",
+		.type = SHT_PROGBITS,
+		.addr = SECTION_ADDR,
+		.bytes = data + 1,
+		.size = size - 1,
+	};
+	if (data[0] & BOTH) {
+		sections[1] = sections[0];
+		sections[0].name = ".eh_frame";
+		sections[0].size /= 2;
+		sections[1].name = ".debug_frame";
+		sections[1].bytes += sections[0].size;
+		sections[1].size -= sections[0].size;
+		n = 2;
+	}
+	fd = fuzz_elf(sections, n);
 	assert(elf_file_open(&f, fd) == 0);
-	use(&f, data[0] & 2);
+	use(&f, data[0] & BACKWARDS);
 	elf_file_close(&f);
 	close_fd(&fd);
 	return 0;
