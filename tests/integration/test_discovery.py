@@ -7,7 +7,6 @@ found.
 """
 
 import os
-import pathlib
 import re
 import shutil
 import subprocess
@@ -141,118 +140,6 @@ def test_exec(box):
     check(service.profd.stderr.count(line) == 3,
           'it was attached to anew')
     service.stop()
-
-
-def test_other_name(box):
-    """A name that a process gives itself later, by prctl."""
-    service = Service(box, {'web': {'exe': None, 'comm': 'at-your-service'}})
-    told = is_told(service)
-    program = box.start([BUILD / 'targets/prefork'], stdin=subprocess.PIPE)
-    program.wait_line('ready.*')
-    tell(program, 'name at-your-service')
-    service.wait_profiled(program.pid)
-    check(told or program.running(), '')
-    service.stop()
-
-
-def test_pid_file(box):
-    service = Service(box, {'web': {}})
-    path = service.dir / 'web.pid'
-    service.reload({'web': {'pid_file': path}})
-    one, two = service.start('web'), service.start('web')
-    path.write_text(f'{two.pid}\n')
-    service.wait_profiled(two.pid)
-    check(tracer(one.pid) == 0, 'it is not the one of the pid file')
-
-
-def test_pid_file_of_another(box):
-    """It names another process now: the first one is let go of. Without a
-    number in it nothing changes, since an end may take a while."""
-    service = Service(box, {'web': {}})
-    path = service.dir / 'web.pid'
-    one, two, three = (service.start('web') for _ in range(3))
-    path.write_text(f'{one.pid}\n')
-    service.reload({'web': {'pid_file': path}})
-    service.wait_profiled(one.pid)
-    path.unlink()
-    service.profd.wait_chunks(3)
-    check(service.is_profiled(one.pid), 'it is left before its end')
-    for old, new in ((one, two), (two, three)):
-        path.write_text(f'{new.pid}\n')
-        service.wait_profiled(new.pid)
-    # Without a moment in which there was no number, it is let go of.
-    service.wait_left(two.pid)
-
-
-def test_command_line(box):
-    """It lies in the process's memory: somebody else reads it."""
-    service = Service(box, {'web': {'cmdline': '* --serve *'}})
-    exe = service.exe['web']
-    no = box.start([exe, '--stop', 'x'], stdin=subprocess.PIPE)
-    yes = box.start([exe, '--serve', 'x'], stdin=subprocess.PIPE)
-    service.wait_profiled(yes.pid)
-    check(tracer(no.pid) == 0, 'its command line is another one')
-
-
-def test_another_command_line(box):
-    """As servers show in it what they are at: nobody tells of that, and it is
-    seen sooner than by the reading of /proc once a minute."""
-    service = Service(box, {'web': {'cmdline': 'at your service*'}, 'job': {}})
-    exe = service.exe['web']
-
-    def turn():
-        program = box.start([exe, 'x' * 20], stdin=subprocess.PIPE)
-        program.wait_line('ready.*')
-        # It has been looked at by then.
-        service.wait_profiled(service.start('job').pid)
-        began = time.monotonic()
-        tell(program, 'title at your service')
-        program.wait_line('titled')
-        service.wait_profiled(program.pid)
-        took = time.monotonic() - began
-        return [] if took < 5 * stretch() else [f'{took:.1f} s']
-    in_turns(turn)
-    # Who has no section's program may call itself as it likes.
-    service.reload({'web': {'cmdline': 'at your service*', 'exe': exe}})
-    stranger = box.start([BUILD / 'targets/prefork', 'x' * 20],
-                         stdin=subprocess.PIPE)
-    tell(stranger, 'title at your service')
-    stranger.wait_line('titled')
-    later = service.start('web')
-    tell(later, 'title at your service')
-    service.wait_profiled(later.pid)
-    check(tracer(stranger.pid) == 0, 'it is another program')
-
-
-def test_another_control_group(box):
-    """It is moved there when it runs already."""
-    need_root()
-    top = pathlib.Path('/sys/fs/cgroup')
-    # systemd's own hierarchy, where there is one; else the unified one.
-    top = next((d for d in (top / 'systemd', top, top / 'unified')
-                if (d / 'cgroup.procs').exists()), None)
-    unit = f'profd-test-{os.getpid()}.scope'
-    try:
-        (top / unit).mkdir()
-    except (OSError, TypeError) as e:
-        raise Skip(f'a control group: {e}') from None
-    service = Service(box, {'web': {'unit': unit}, 'job': {}})
-    programs = []
-
-    def turn():
-        programs.append(service.start('web'))
-        service.wait_profiled(service.start('job').pid)
-        began = time.monotonic()
-        (top / unit / 'cgroup.procs').write_text(f'{programs[-1].pid}\n')
-        service.wait_profiled(programs[-1].pid)
-        took = time.monotonic() - began
-        return [] if took < 5 * stretch() else [f'{took:.1f} s']
-    try:
-        in_turns(turn)
-    finally:
-        for program in programs:
-            program.end()
-        (top / unit).rmdir()
 
 
 def reuse_pid(service, pid):

@@ -359,6 +359,22 @@ START_TEST(threads_of_another_namespace)
 }
 END_TEST
 
+START_TEST(trace_mode_without_tracing)
+{
+	int fd = memfd_create("said", MFD_CLOEXEC);
+	char text[512] = "";
+
+	appear();
+	i.silent_ns = clock_mono_ns() - LIFECYCLE_SILENT_NS;
+	b.clients.beat_ns = 0;
+	ck_assert_int_ge(dup2(fd, STDERR_FILENO), 0);
+	clients_check(&b);
+	ck_assert_int_gt(pread(fd, text, sizeof(text) - 1, 0), 0);
+	ck_assert_ptr_nonnull(strstr(text, ": warning: process "));
+	ck_assert_ptr_nonnull(strstr(text, "has told of no root span in 60 s"));
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("clients");
@@ -378,6 +394,7 @@ Suite *suite(void)
 	tcase_add_test(t, a_process_that_is_gone);
 	tcase_add_test(t, a_page_that_its_owner_empties);
 	tcase_add_test(t, threads_of_another_namespace);
+	tcase_add_test(t, trace_mode_without_tracing);
 	suite_add_tcase(s, t);
 	return s;
 }
