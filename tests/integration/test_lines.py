@@ -101,6 +101,13 @@ def test_formats(box):
             run(compiler, '-O2', '-g', f'-gdwarf-{version}', '-o', path,
                 source)
             check_native(box, start(box, path))
+    # Offsets of 64 bits, units for the linker to mix, and lines only.
+    for name, compiler, *flags in (('offsets', 'gcc', '-g', '-gdwarf64'),
+                                   ('mixed', 'gcc', '-g', '-flto'),
+                                   ('lines', 'clang', '-gline-tables-only')):
+        path = box.dir / name
+        run(compiler, '-O2', *flags, '-o', path, source)
+        check_native(box, start(box, path))
     for kind in ('zlib', 'zlib-gnu', 'zstd'):
         packed = box.dir / kind
         made = subprocess.run(['objcopy', f'--compress-debug-sections={kind}',
