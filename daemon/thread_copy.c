@@ -181,12 +181,8 @@ int thread_copy_blocked(const struct live *l, int32_t tid, uint64_t second,
 	if (activity_mark(&activity, &mark) &&
 	    activity_look(&activity, &place) == ACTIVITY_BLOCKED &&
 	    place.call >= 0) {
-		regs[ARCH_SP] = place.sp;
-		regs[ARCH_PC] = place.pc;
-		*ret_size =
-			copy(l, tid, regs,
-			     UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC,
-			     second, record);
+		*ret_size = copy(l, tid, regs, activity_regs(&place, regs),
+				 second, record);
 		if (stayed(&activity, &mark, &place))
 			r = 0;
 	}

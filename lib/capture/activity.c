@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/capture/arch.h"
+
 /* Nine numbers of at most 18 digits. */
 #define ACTIVITY_LINE_MAX 256
 
@@ -111,10 +113,10 @@ bool activity_mark(const struct activity *a, struct activity_mark *ret)
 enum activity_state activity_parse(const char *line,
 				   struct activity_place *ret_place)
 {
-	struct activity_place place;
+	struct activity_place place = {0};
 	const char *at = line;
 	uint64_t number;
-	size_t skip;
+	int skip;
 
 	if (strncmp(line, "running", 7) == 0)
 		return ACTIVITY_RUNNING;
@@ -123,8 +125,10 @@ enum activity_state activity_parse(const char *line,
 	at = take_decimal(at, &number);
 	place.call = line[0] == '-' ? -1 : (long)number;
 	/* In a call its six arguments stand before sp and pc. */
-	skip = place.call == -1 ? 0 : 6;
-	for (size_t i = 0; i < skip && at != NULL; i++)
+	skip = place.call == -1 ? 0 : 5;
+	if (skip > 0 && at != NULL)
+		at = take_hex(at, &place.argument);
+	for (; skip > 0 && at != NULL; skip--)
 		at = take_hex(at, &number);
 	if (at != NULL)
 		at = take_hex(at, &place.sp);
@@ -145,4 +149,18 @@ enum activity_state activity_look(const struct activity *a,
 	if (read_line(a->syscall_fd, line) < 0)
 		return ACTIVITY_DEAD;
 	return activity_parse(line, ret_place);
+}
+
+uint64_t activity_regs(const struct activity_place *place, uint64_t *regs)
+{
+	uint64_t known = UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC;
+
+	regs[ARCH_SP] = place->sp;
+	regs[ARCH_PC] = place->pc;
+	/* glibc's vfork(2) has its return address nowhere else. */
+	if (place->call >= 0) {
+		regs[ARCH_ARGUMENT] = place->argument;
+		known |= UINT64_C(1) << ARCH_ARGUMENT;
+	}
+	return known;
 }

@@ -33,7 +33,8 @@ enum activity_state {
 };
 
 struct activity_place {
-	long call; /* -1: not in a call */
+	long call;	   /* -1: not in a call */
+	uint64_t argument; /* the call's first */
 	uint64_t sp;
 	uint64_t pc;
 };
@@ -61,6 +62,12 @@ static inline bool activity_same(const struct activity_mark *a,
 /* *ret_place is written with ACTIVITY_BLOCKED. */
 enum activity_state activity_look(const struct activity *a,
 				  struct activity_place *ret_place);
+
+/*
+ * What is known of the registers of a thread at that place, into
+ * regs[ARCH_REGS] by DWARF number; returns which (bit n: regs[n]).
+ */
+uint64_t activity_regs(const struct activity_place *place, uint64_t *regs);
 
 /* For tests: the meaning of a line of task/TID/syscall. */
 enum activity_state activity_parse(const char *line,

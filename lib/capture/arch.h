@@ -25,6 +25,8 @@
  */
 #define ARCH_CALLEE_SAVED \
 	(1u << 3 | 1u << 6 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15)
+/* rdi: a system call's first argument, which it gives back unchanged. */
+#define ARCH_ARGUMENT 5
 
 #elif defined(__aarch64__)
 
@@ -35,6 +37,7 @@
 #define ARCH_RED_ZONE	  0
 /* x19 to x29; the link register is not one of them. */
 #define ARCH_CALLEE_SAVED 0x3ff80000u
+#define ARCH_ARGUMENT	  0
 
 #else
 #error "no description of this processor"

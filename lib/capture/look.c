@@ -36,7 +36,7 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 			  const struct activity_mark *mark)
 {
 	uint64_t regs[ARCH_REGS] = {0};
-	uint64_t known = UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC;
+	uint64_t known = activity_regs(place, regs);
 	struct record_sample *record;
 	struct activity_place place_after;
 	struct activity_mark after;
@@ -52,8 +52,6 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 		known |= ARCH_CALLEE_SAVED;
 		flags |= SAMPLE_REMEMBERED;
 	}
-	regs[ARCH_SP] = place->sp;
-	regs[ARCH_PC] = place->pc;
 	r = thread_copy(th, tick, time_ns, regs, known, flags, &record, &size);
 	if (r < 0)
 		return r;

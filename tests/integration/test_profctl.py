@@ -183,6 +183,12 @@ def start_oracle(target):
 def test_who_does_not_stop_is_told_of(box):
     """As with a disk that does not answer. The others are shown."""
     target, children = start_vforks(box, 2)
+    # Without a stop: where vfork returns to is in a register only.
+    threads = parse(run('stack', target.pid).stdout)
+    for tid in children:
+        check(threads[tid].end == 'root' and
+              'wait_for_child' in threads[tid].names,
+              f'{tid}: {threads[tid].names} {threads[tid].end}')
     command = start_oracle(target)
     threads = parse(command.communicate()[0])
     check(command.returncode == 0, f'status {command.returncode}')
