@@ -47,6 +47,17 @@ int chunk_threads_lose(struct thread_keys *k, struct aggregate *a,
 	return aggregate_exit(a, key, record->time_ns);
 }
 
+int chunk_threads_wait(struct thread_keys *k, struct aggregate *a,
+		       const struct record *record, bool cpu_only)
+{
+	const uint32_t key = thread_keys_of(k, record->tid);
+
+	if (key == 0)
+		return 0;
+	return cpu_only ? aggregate_missed(a, key, record->time_ns)
+			: aggregate_waiting(a, key, record->time_ns);
+}
+
 int chunk_threads_exit(struct thread_keys *k, struct aggregate *a,
 		       uint64_t time_ns)
 {

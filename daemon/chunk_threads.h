@@ -23,6 +23,10 @@ must_check int chunk_threads_find(struct thread_keys *k, struct aggregate *a,
 must_check int chunk_threads_lose(struct thread_keys *k, struct aggregate *a,
 				  const struct record *record);
 
+/* RECORD_WAITING; in a profile of processor time it has no stack then. */
+must_check int chunk_threads_wait(struct thread_keys *k, struct aggregate *a,
+				  const struct record *record, bool cpu_only);
+
 /* All are gone. */
 must_check int chunk_threads_exit(struct thread_keys *k, struct aggregate *a,
 				  uint64_t time_ns);

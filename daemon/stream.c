@@ -308,6 +308,9 @@ int stream_record(struct stream *s, const struct record *record, size_t size)
 	case RECORD_MISSED:
 	case RECORD_EXIT:
 		return chunk_threads_lose(&s->keys, s->aggregate, record);
+	case RECORD_WAITING:
+		return chunk_threads_wait(&s->keys, s->aggregate, record,
+					  s->open.cpu_only);
 	case RECORD_RESET:
 		return chunk_threads_exit(&s->keys, s->aggregate,
 					  record->time_ns);

@@ -9,12 +9,6 @@
 #include "lib/aggregate/open_chunk.h"
 
 /*
- * What is set aside for a frame's strings while they are not known; most
- * are shorter together. LOOKUP_PAYLOAD_MAX bounds what they really take.
- */
-#define FRAME_TEXT_BYTES 160
-
-/*
  * Nodes at which a chunk is cut. Threads whose stacks have little in common
  * make a trie that is larger than its text: this keeps it, with its table of
  * 2^19 slots, below 16 MB. Deep stacks of 100 busy threads that do share their
@@ -272,6 +266,18 @@ int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 	return 0;
 }
 
+int aggregate_waiting(struct aggregate *a, uint32_t tid, uint64_t time_ns)
+{
+	struct thread *t;
+	int r = take(a, tid, &time_ns, &t);
+
+	if (r < 0)
+		return r;
+	charge(a, t, time_ns);
+	t->running = false;
+	return 0;
+}
+
 int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 {
 	struct thread *t;
@@ -332,14 +338,6 @@ int aggregate_exit_all(struct aggregate *a, uint64_t time_ns)
 			return r;
 	}
 	return 0;
-}
-
-size_t open_chunk_bytes(const struct aggregate *a)
-{
-	/* Each thread may get one more sample at the end. */
-	return a->stacks.payload_bytes + a->stacks.n_frames * FRAME_TEXT_BYTES +
-	       a->n_samples * PROFILE_SAMPLE_BYTES +
-	       a->threads.n * (PROFILE_SAMPLE_BYTES + PROFILE_THREAD_BYTES);
 }
 
 /*

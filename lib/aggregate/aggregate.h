@@ -89,6 +89,10 @@ must_check int aggregate_sample(struct aggregate *a, uint32_t tid,
 				uint64_t time_ns,
 				const struct unwind_stack *stack, bool running);
 
+/* From this tick on it waits for a processor; its stack is as it was. */
+must_check int aggregate_waiting(struct aggregate *a, uint32_t tid,
+				 uint64_t time_ns);
+
 /* From this tick on it is not known what the thread does. */
 must_check int aggregate_missed(struct aggregate *a, uint32_t tid,
 				uint64_t time_ns);

@@ -3,6 +3,20 @@
 #include <assert.h>
 #include <stdlib.h>
 
+/*
+ * What is set aside for a frame's strings while they are not known; most
+ * are shorter together. LOOKUP_PAYLOAD_MAX bounds what they really take.
+ */
+#define FRAME_TEXT_BYTES 160
+
+size_t open_chunk_bytes(const struct aggregate *a)
+{
+	/* Each thread may get one more sample at the end. */
+	return a->stacks.payload_bytes + a->stacks.n_frames * FRAME_TEXT_BYTES +
+	       a->n_samples * PROFILE_SAMPLE_BYTES +
+	       a->threads.n * (PROFILE_SAMPLE_BYTES + PROFILE_THREAD_BYTES);
+}
+
 static int compare_samples(const void *a, const void *b)
 {
 	const struct profile_sample *x = a, *y = b;

@@ -136,6 +136,7 @@ static void interrupt(struct thread *th, const struct stand *stand,
 		return;
 	}
 	thread_set_pending(th, stand->tick, stand->time_ns);
+	th->later_ns = 0;
 	th->asked_ns = th->target->last_ns;
 	th->unaccounted = stand->ticks;
 	th->next_look = stand->ticks - 1 + PENDING_LOOK_TICKS;
@@ -159,6 +160,10 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 	bool marked;
 
 	th->unaccounted += ticks;
+	if (th->later_ns == 0) {
+		th->later_tick = tick;
+		th->later_ns = time_ns;
+	}
 	if (th->unaccounted < th->next_look)
 		return;
 	th->next_look = 2 * th->unaccounted;

@@ -12,6 +12,8 @@
  *   the record's tick and has not executed an instruction since.
  * - A target in which nobody runs is not looked at at each tick. What is found
  *   after ticks were left out is told as of one of these: tick.c.
+ * - RECORD_WAITING says that a thread that was on a processor at its sample's
+ *   tick had none from this tick on, until it was interrupted.
  * - RECORD_MISSED says that it is not known any more what the thread does,
  *   from its tick on, until the thread's next sample.
  * - Records of one thread are in the order of their ticks, but a sample may
@@ -42,6 +44,8 @@ enum record_type {
 			 memory */
 	RECORD_RESET, /* capture starts anew with this target */
 	RECORD_END,   /* the target's last record */
+	/* The thread waits for a processor; its stack is as it was. */
+	RECORD_WAITING,
 };
 
 /* The start of every record. */

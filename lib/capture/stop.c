@@ -113,8 +113,9 @@ static void remember(struct thread *th, const uint64_t *regs,
 }
 
 /*
- * An interrupt reaches a thread on a processor within some 10 us; one that
- * waits gets its processor that soon after the tick once in some hundred times.
+ * An interrupt reaches a thread on a processor within some 10 us; of those that
+ * stop this soon many a one has waited, and got the processor of another that
+ * was interrupted.
  */
 #define AT_ONCE_NS (50 * NS_PER_US)
 
@@ -123,10 +124,10 @@ static void remember(struct thread *th, const uint64_t *regs,
  * or blocked?
  *
  * It was blocked if it is still where it was when it was seen so: one that is
- * woken often is woken while we look. It ran if it stopped at once. It waited
- * if waiting and what it ran since reach back behind that moment; the wait of a
- * thread whose processor we took for the tick itself begins with it. What it
- * had waited before was not looked up where it always stopped at once.
+ * woken often is woken while we look. It waited if waiting and what it ran
+ * since reach back behind that moment; the wait of a thread whose processor we
+ * took for the tick itself begins with it. What it had waited before was not
+ * looked up where it always stopped at once: it has a processor to itself.
  */
 static bool was_on_processor(struct thread *th, const uint64_t *regs,
 			     uint64_t stopped_ns)
@@ -138,8 +139,6 @@ static bool was_on_processor(struct thread *th, const uint64_t *regs,
 	if (th->was_blocked && th->blocked_at.sp == regs[ARCH_SP] &&
 	    th->blocked_at.pc == regs[ARCH_PC])
 		return false;
-	if (at_once)
-		return true;
 	if (th->look.slices == 0 || !activity_mark(&th->activity, &now) ||
 	    now.wait_ns == th->look.wait_ns)
 		return true;
@@ -171,17 +170,23 @@ static void finish_sample(struct thread *th, int error,
 			  uint64_t stopped_ns)
 {
 	struct capture_counters *counters = th->target->counters;
+	bool ran;
 
-	if (error == 0) {
-		if (was_on_processor(th, record->regs, stopped_ns))
-			record->flags |= SAMPLE_RUNNING;
-		thread_commit(th, size);
-		counters->captured++;
-		counters->filled += th->unaccounted - 1;
-	} else {
+	if (error < 0) {
 		thread_missed(th, missed_reason_of(error), th->unaccounted,
 			      th->pending_tick, th->pending_ns);
+		return;
 	}
+	ran = was_on_processor(th, record->regs, stopped_ns);
+	if (ran)
+		record->flags |= SAMPLE_RUNNING;
+	thread_commit(th, size);
+	/* Who is on a processor stops; at a later tick it was not. */
+	if (ran && th->later_ns != 0)
+		(void)target_tell(th->target, RECORD_WAITING, th->tid,
+				  th->later_tick, th->later_ns);
+	counters->captured++;
+	counters->filled += th->unaccounted - 1;
 }
 
 void thread_stopped(struct thread *th, enum tracee_status status, int signal)

@@ -136,6 +136,9 @@ static void aggregate_record(struct aggregate *a, const struct record *record,
 	case RECORD_MISSED:
 		r = aggregate_missed(a, record->tid, time_ns);
 		break;
+	case RECORD_WAITING:
+		r = aggregate_waiting(a, record->tid, time_ns);
+		break;
 	case RECORD_EXIT:
 		r = aggregate_exit(a, record->tid, time_ns);
 		break;

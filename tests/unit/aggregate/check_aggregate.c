@@ -536,6 +536,29 @@ START_TEST(options)
 }
 END_TEST
 
+/* Who waits for a processor has the stack that it had, and other time. */
+START_TEST(waiting)
+{
+	struct aggregate_totals t;
+
+	sample(1, 0, "am");
+	ticks(0, 30);
+	ck_assert_int_eq(aggregate_waiting(a, 1, 10 * MS), 0);
+	sample(1, 40, "bm");
+	ticks(40, 60);
+	CHUNK(60, "0 1:am, 30 1:am, 40 1:bm, 60 1:bm");
+	aggregate_totals(a, &t);
+	ck_assert_uint_eq(t.running_ns, (10 + 20) * MS);
+	ck_assert_uint_eq(t.waiting_ns, 30 * MS);
+	/* Of one that is gone there is nothing to say. */
+	gone(1, 70);
+	ck_assert_int_eq(aggregate_waiting(a, 1, 80 * MS), 0);
+	tick(90);
+	aggregate_totals(a, &t);
+	ck_assert_uint_eq(t.waiting_ns, 30 * MS);
+}
+END_TEST
+
 /* Time by state: running until it blocks, whatever stack it has. */
 START_TEST(totals)
 {
@@ -714,6 +737,7 @@ Suite *suite(void)
 	tcase_add_test(c, threads_in_the_profile);
 	tcase_add_test(c, nothing_happened);
 	tcase_add_test(c, options);
+	tcase_add_test(c, waiting);
 	tcase_add_test(c, totals);
 	tcase_add_loop_test(c, like_the_last, 0, 20);
 	tcase_add_test(c, table_of_an_open_chunk);

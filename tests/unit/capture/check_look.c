@@ -176,6 +176,51 @@ START_TEST(who_is_left_alone_does_not_stop)
 END_TEST
 
 /*
+ * Interrupted at one tick, it stops after the next. schedstat at the tick and
+ * after the stop: what it has run, what it has waited, how often it ran.
+ */
+static void stop_late(const char *at_tick, const char *after)
+{
+	const int was = th->activity.schedstat_fd;
+
+	live_until_blocked(l.pid);
+	th->activity.schedstat_fd = memfd_create("schedstat", MFD_CLOEXEC);
+	ck_assert_int_ge(th->activity.schedstat_fd, 0);
+	say(th->activity.schedstat_fd, at_tick);
+	/* It is left alone until then. */
+	th->rest = (struct rest){
+		.state = REST_INSIDE, .whole = true, .alone = true};
+	tick_running();
+	live_tick(&l);
+	ck_assert(th->pending);
+	say(th->activity.schedstat_fd, after);
+	th->rest = (struct rest){0};
+	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.pid, NULL, NULL), 0);
+	live_settle(&l);
+	close_fd(&th->activity.schedstat_fd);
+	th->activity.schedstat_fd = was;
+}
+
+/* At the later ticks, at which it would have stopped. */
+START_TEST(who_ran_at_a_tick_and_stops_late_has_waited_since)
+{
+	stop_late("100 7 5\n", "200 7 5\n");
+	ck_assert(live_thread(&l, l.pid)->flags & SAMPLE_RUNNING);
+	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
+	/* Longer than any tick is old. */
+	stop_late("300 7 5\n", "400 9000000000000000000 6\n");
+	ck_assert(!(live_thread(&l, l.pid)->flags & SAMPLE_RUNNING));
+	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
+	/* Who stops before the next tick has not waited for it. */
+	live_until_blocked(l.pid);
+	tick_running();
+	live_settle(&l);
+	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
+	live_check_sum(&l);
+}
+END_TEST
+
+/*
  * True if a thread was looked at for the first time, as it is told, after
  * another had been stopped and sampled.
  */
@@ -243,6 +288,7 @@ Suite *suite(void)
 	tc = tcase_create("stops");
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, who_is_left_alone_does_not_stop);
+	tcase_add_test(tc, who_ran_at_a_tick_and_stops_late_has_waited_since);
 	tcase_add_test(tc, stops_are_taken_between_looks);
 	suite_add_tcase(s, tc);
 	return s;

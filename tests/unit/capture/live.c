@@ -407,6 +407,16 @@ static void see_tick(struct live *l, const struct record_tick *record)
 	l->settled_ns = record->settled_ns;
 }
 
+/* Of a sample that said that it had a processor. */
+static void see_waiting(struct live *l, const struct record *record)
+{
+	const struct live_thread *th = known(l, record);
+
+	ck_assert(th->flags & SAMPLE_RUNNING);
+	ck_assert_uint_gt(record->tick, th->last_sample_tick);
+	ck_assert_uint_ge(record->time_ns, l->settled_ns);
+}
+
 static void see(struct live *l, const struct record *record, size_t size)
 {
 	uint32_t type = record->ring.type;
@@ -438,6 +448,9 @@ static void see(struct live *l, const struct record *record, size_t size)
 		break;
 	case RECORD_END:
 		l->ended = true;
+		break;
+	case RECORD_WAITING:
+		see_waiting(l, record);
 		break;
 	}
 }
