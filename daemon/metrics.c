@@ -17,8 +17,8 @@
 #define REQUEST_MAX 4096
 
 /*
- * The text has some 20 KB, whatever is profiled: nothing in it is by target;
- * and three lines for each of SHIPS_MAX servers, 400 bytes each at the worst.
+ * The text has some 20 KB, whatever is profiled: nothing in it is by target; and
+ * three lines for each of SHIPS_MAX servers, 400 bytes each at the worst.
  */
 #define TEXT_MAX (64 * 1024)
 

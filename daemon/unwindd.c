@@ -45,9 +45,8 @@
 
 /*
  * The writer gets its room back when this much has been read, a sixteenth of
- * the ring: less is not worth waking it. At the end of what there is to read,
- * so that it may start at the ring's beginning again; before only if it is
- * much.
+ * the ring: less is not worth waking it. At the end of what there is to read, so
+ * that it may start at the ring's beginning again; before only if it is much.
  */
 #define CREDIT_BYTES	   (1u << 20)
 #define CREDIT_EARLY_BYTES (2 * CREDIT_BYTES)

@@ -56,8 +56,8 @@ struct live {
 	struct capture_beat beat;
 	uint64_t tick, tick_ns;
 	unsigned int gone, execs, taken; /* events */
-	bool reads;			 /* false: the reader is away */
-	bool more;			 /* capture_reap had enough for once */
+	bool reads;		  /* false: the reader is away */
+	bool more;		  /* capture_reap had enough for once */
 
 	pid_t child; /* the program */
 	pid_t pid;   /* the target: the program, or its child */
