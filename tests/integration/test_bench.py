@@ -23,9 +23,12 @@ def test_all_of_it(box):
                      'first'):
         check(f'(`T={scenario}`)' in text, f'no table of {scenario}: {text}')
     rows = re.findall(r'^\| (.*) \| (ok|NOT OK) \|$', text, re.M)
-    asked = collections.Counter(re.split(' p[59]|[,:]', what)[0] for what, _ in rows)
+    asked = collections.Counter(re.split(r' p[59]|[,:]| \|', what)[0]
+                                for what, _ in rows)
     check(asked == {'pause': 2, 'stopped': 2, 'CPU a sample': 1, 'completeness': 1,
                     'target slower': 1, 'CPU': 2,
+                    'a warm stack of 30 frames': 1,
+                    'the same by libdwfl': 1, 'the same by libunwind-ptrace': 1,
                     'first stack': 1, 'waits of 20 ms in epoll_wait': 2,
                     'waits of 20 ms in nanosleep': 2,
                     'waits of 20 ms in poll': 2}, f'asked: {asked}')
