@@ -237,6 +237,21 @@ def test_an_unsampled_session(box):
     profd.interrupt()
 
 
+def test_who_is_traced_by_another(box):
+    """Its state says so; when that lets go, it is profiled."""
+    exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
+    target = box.start([exe, 'nanosleep'])
+    target.wait_line('ready.*')
+    tracer = box.target('tracer', target.pid)
+    profd, ctl, _ = configured(box, section('s', exe) + 'autostart = yes\n')
+    found = ctl.wait_state(target.pid, 'traced_by_other')
+    check(found['session_sampled'] is True and found['threads'] == 0,
+          f'{found}')
+    tracer.end()
+    ctl.wait_state(target.pid, 'profiling')
+    profd.interrupt()
+
+
 def test_trace_mode(box):
     exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
     target = box.start([exe, 'nanosleep'])
