@@ -1,8 +1,6 @@
 #!/usr/bin/python3
 """--mode cpu: only what a processor was used for; and whose code that is."""
 
-import os
-
 import chunk_rules
 import harness
 from harness import check
@@ -37,31 +35,6 @@ def test_only_who_runs(box):
     run = box.profile([target], '--mode', 'wall', work=0.2)
     check('sleeper' in names(run.envelopes[0].chunk) and
           len(split(run)) == 2, '--mode wall')
-
-
-def test_who_has_no_processor_does_not_run(box):
-    """On a processor that is shared with others: bars are as long as the time
-    that the kernel says was had of it."""
-    cpu = min(os.sched_getaffinity(0))
-    targets = [box.target('shares') for _ in range(4)]
-    others = [box.target('shares') for _ in range(4)]
-    for program in targets + others:
-        for tid in harness.threads(program.pid):
-            os.sched_setaffinity(tid, {cpu})
-
-    def cpu_seconds():
-        return sum(harness.cpu_seconds(t.pid) for t in targets)
-
-    def turn():
-        before = cpu_seconds()
-        run = box.profile(targets, '--mode', 'cpu', work=0.4)
-        used = cpu_seconds() - before
-        seconds = sum(sum(chunk_rules.thread_seconds(e.chunk).values())
-                      for e in run.envelopes)
-        print(f'  {seconds:.2f} s of {used:.2f} s')
-        return [] if seconds < 1.4 * used else \
-            [f'{seconds:.2f} s of {used:.2f} s']
-    harness.in_turns(turn)
 
 
 WAITS = """
