@@ -2,30 +2,12 @@
 #include "tests/fuzz/fuzz.h"
 
 #include <assert.h>
-#include <string.h>
 
-#include "lib/base/util.h"
 #include "lib/unwind/x86_64_insn.h"
 #include "lib/unwind/x86_64_way.h"
+#include "tests/unit/unwind/code_text.h"
 
-#define BASE	  0x1000
 #define STEPS_MAX 4096
-
-struct text {
-	const uint8_t *bytes;
-	size_t size;
-};
-
-static size_t read_text(void *ctx, uint64_t vaddr, uint8_t *bytes, size_t n)
-{
-	const struct text *t = ctx;
-
-	if (vaddr < BASE || vaddr - BASE >= t->size)
-		return 0;
-	n = min_size(n, t->size - (size_t)(vaddr - BASE));
-	memcpy(bytes, t->bytes + (vaddr - BASE), n);
-	return n;
-}
 
 static void check(const struct x86_64_way *way)
 {
@@ -36,8 +18,8 @@ static void check(const struct x86_64_way *way)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct text text = {data, size};
-	struct x86_64_code code = {read_text, &text, 0, STEPS_MAX};
+	struct code_text text = {data, size};
+	struct x86_64_code code = {code_text_read, &text, 0, STEPS_MAX};
 	struct x86_64_insn insn;
 	struct x86_64_way way;
 
@@ -45,11 +27,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (x86_64_insn_read(data + at, size - at, &insn))
 			assert(insn.size > 0 && insn.size <= X86_64_INSN_MAX &&
 			       insn.size <= size - at);
-	if (x86_64_way_back(&code, BASE, &way))
+	if (x86_64_way_back(&code, CODE_TEXT_BASE, &way))
 		check(&way);
 	assert(code.steps <= STEPS_MAX);
 	code.steps = 0;
-	if (size > 0 && x86_64_way_there(&code, BASE, BASE + size - 1, &way))
+	if (size > 0 && x86_64_way_there(&code, CODE_TEXT_BASE,
+					 CODE_TEXT_BASE + size - 1, &way))
 		check(&way);
 	assert(code.steps <= STEPS_MAX);
 	return 0;

@@ -3,8 +3,8 @@
  * is written here byte by byte.
  */
 #include "lib/unwind/x86_64_way.h"
+#include "tests/unit/unwind/code_text.h"
 
-#include <string.h>
 
 #include "lib/base/util.h"
 #include "lib/unwind/x86_64_insn.h"
@@ -84,28 +84,10 @@ START_TEST(test_insn)
 }
 END_TEST
 
-#define BASE 0x1000
-
-struct text {
-	const char *bytes;
-	size_t n;
-};
-
-static size_t read_text(void *ctx, uint64_t vaddr, uint8_t *bytes, size_t n)
-{
-	const struct text *t = ctx;
-
-	if (vaddr < BASE || vaddr - BASE >= t->n)
-		return 0;
-	n = min_size(n, t->n - (vaddr - BASE));
-	memcpy(bytes, t->bytes + (vaddr - BASE), n);
-	return n;
-}
-
 #define SAME X86_64_WAY_FP_SAME
 
 static const struct {
-	struct text text;
+	struct code_text text;
 	bool found;
 	struct x86_64_way way;
 } ways[] = {
@@ -131,11 +113,12 @@ static const struct {
 
 START_TEST(test_back)
 {
-	struct text text = ways[_i].text;
-	struct x86_64_code code = {read_text, &text, 0, 1000};
+	struct code_text text = ways[_i].text;
+	struct x86_64_code code = {code_text_read, &text, 0, 1000};
 	struct x86_64_way way;
 
-	ck_assert(x86_64_way_back(&code, BASE, &way) == ways[_i].found);
+	ck_assert(x86_64_way_back(&code, CODE_TEXT_BASE, &way) ==
+		  ways[_i].found);
 	ck_assert_uint_lt(code.steps, 100);
 	if (!ways[_i].found)
 		return;
@@ -155,17 +138,20 @@ static const char there[] = "\x55\x53\x48\x83\xec\x18\x74\x07\x48\x83\xc4\x18"
 
 START_TEST(test_there)
 {
-	struct text text = {there, sizeof(there) - 1};
-	struct x86_64_code code = {read_text, &text, 0, 1000};
+	struct code_text text = {there, sizeof(there) - 1};
+	struct x86_64_code code = {code_text_read, &text, 0, 1000};
 	struct x86_64_way way;
 
-	ck_assert(x86_64_way_there(&code, BASE, BASE + THERE, &way));
+	ck_assert(x86_64_way_there(&code, CODE_TEXT_BASE,
+				   CODE_TEXT_BASE + THERE, &way));
 	ck_assert_uint_eq(way.ra, 8 + 8 + 24 + 8);
 	ck_assert_uint_eq(way.fp, 8 + 24 + 8);
 	/* In the middle of an instruction, and with no more steps than so. */
-	ck_assert(!x86_64_way_there(&code, BASE, BASE + THERE - 1, &way));
+	ck_assert(!x86_64_way_there(&code, CODE_TEXT_BASE,
+				    CODE_TEXT_BASE + THERE - 1, &way));
 	code.steps = code.steps_max - 3;
-	ck_assert(!x86_64_way_there(&code, BASE, BASE + THERE, &way));
+	ck_assert(!x86_64_way_there(&code, CODE_TEXT_BASE,
+				    CODE_TEXT_BASE + THERE, &way));
 	ck_assert_uint_eq(code.steps, code.steps_max);
 }
 END_TEST
