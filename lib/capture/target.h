@@ -64,11 +64,10 @@ struct thread {
 	bool stop_expected; /* interrupted, sampled without the stop */
 	uint64_t pending_tick;
 	uint64_t pending_ns; /* of that tick */
-	uint64_t
-		later_tick; /* the first after it at which it had not stopped */
-	uint64_t later_ns;  /* of that tick; 0: none yet */
-	uint64_t asked_ns;  /* of the tick at which it was interrupted */
-	uint64_t due_ns;    /* when that tick was due */
+	/* The first tick after it at which it had not stopped; 0: none yet. */
+	uint64_t later_tick, later_ns;
+	uint64_t asked_ns;   /* of the tick at which it was interrupted */
+	uint64_t due_ns;     /* when that tick was due */
 	unsigned int prompt; /* stops in a row that came at once */
 	/* As it was at the last tick; if pending, before the interrupt. */
 	struct activity_mark look;

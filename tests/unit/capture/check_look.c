@@ -179,7 +179,7 @@ END_TEST
  * Interrupted at one tick, it stops after the next. schedstat at the tick and
  * after the stop: what it has run, what it has waited, how often it ran.
  */
-static void stop_late(const char *at_tick, const char *after)
+static void stop_late(const char *at_tick, const char *after, bool at_once)
 {
 	const int was = th->activity.schedstat_fd;
 
@@ -195,8 +195,14 @@ static void stop_late(const char *at_tick, const char *after)
 	ck_assert(th->pending);
 	say(th->activity.schedstat_fd, after);
 	th->rest = (struct rest){0};
+	/* As if no time had passed. */
+	if (at_once) {
+		live_step(0);
+		th->asked_ns = l.capture->options.now_ns();
+	}
 	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.pid, NULL, NULL), 0);
 	live_settle(&l);
+	ck_assert_int_eq(th->prompt > 0, at_once);
 	close_fd(&th->activity.schedstat_fd);
 	th->activity.schedstat_fd = was;
 }
@@ -204,11 +210,11 @@ static void stop_late(const char *at_tick, const char *after)
 /* At the later ticks, at which it would have stopped. */
 START_TEST(who_ran_at_a_tick_and_stops_late_has_waited_since)
 {
-	stop_late("100 7 5\n", "200 7 5\n");
+	stop_late("100 7 5\n", "200 7 5\n", false);
 	ck_assert(live_thread(&l, l.pid)->flags & SAMPLE_RUNNING);
 	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
 	/* Longer than any tick is old. */
-	stop_late("300 7 5\n", "400 9000000000000000000 6\n");
+	stop_late("300 7 5\n", "400 9000000000000000000 6\n", false);
 	ck_assert(!(live_thread(&l, l.pid)->flags & SAMPLE_RUNNING));
 	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
 	/* Who stops before the next tick has not waited for it. */
@@ -217,6 +223,9 @@ START_TEST(who_ran_at_a_tick_and_stops_late_has_waited_since)
 	live_settle(&l);
 	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
 	live_check_sum(&l);
+	/* Who stops at once may have got another's processor just then. */
+	stop_late("500 7 7\n", "600 9000000000000000000 8\n", true);
+	ck_assert(!(live_thread(&l, l.pid)->flags & SAMPLE_RUNNING));
 }
 END_TEST
 
