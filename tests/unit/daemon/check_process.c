@@ -72,6 +72,15 @@ static bool sleeps(int32_t pid)
 	return !process_is_running(pid);
 }
 
+/* Waits until it is so, and then it is nothing else. */
+static void check_only(bool (*is)(int32_t pid), pid_t pid)
+{
+	wait_for(is, pid);
+	ck_assert(process_is_running(pid) == (is == process_is_running));
+	ck_assert(process_is_stopped(pid) == (is == process_is_stopped));
+	ck_assert(process_reads_memory(pid) == (is == process_reads_memory));
+}
+
 /* A page of another one's, whom no fork may leave without the registration. */
 static void read_page(pid_t of)
 {
@@ -114,13 +123,10 @@ START_TEST(who_reads_memory_is_told_from_who_waits_otherwise)
 		return;
 	}
 	pid = start(read_page, getpid());
-	wait_for(process_reads_memory, pid);
-	ck_assert(!process_is_running(pid));
-	ck_assert(!process_is_stopped(pid));
+	check_only(process_reads_memory, pid);
 	end(pid);
 	pid = start(touch_page, 0);
-	wait_for(sleeps, pid);
-	ck_assert(!process_reads_memory(pid));
+	check_only(sleeps, pid);
 	end(pid);
 }
 END_TEST
@@ -129,13 +135,9 @@ START_TEST(who_sleeps_is_told_from_who_is_stopped)
 {
 	pid_t pid = start(sleep_on, 0);
 
-	wait_for(sleeps, pid);
-	ck_assert(!process_reads_memory(pid));
-	ck_assert(!process_is_stopped(pid));
+	check_only(sleeps, pid);
 	ck_assert_int_eq(kill(pid, SIGSTOP), 0);
-	wait_for(process_is_stopped, pid);
-	ck_assert(!process_reads_memory(pid));
-	ck_assert(!process_is_running(pid));
+	check_only(process_is_stopped, pid);
 	end(pid);
 }
 END_TEST
@@ -144,9 +146,7 @@ START_TEST(who_computes_is_running)
 {
 	pid_t pid = start(compute, 0);
 
-	wait_for(process_is_running, pid);
-	ck_assert(!process_reads_memory(pid));
-	ck_assert(!process_is_stopped(pid));
+	check_only(process_is_running, pid);
 	end(pid);
 }
 END_TEST
