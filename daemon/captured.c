@@ -96,8 +96,7 @@ static void on_tick(void *ctx)
 	if (!ticker_take(&me.ticker, now) || me.realtime.exceeded ||
 	    me.settling)
 		return;
-	capture_tick(me.capture, me.ticker.tick,
-		     ticker_time(&me.ticker, me.ticker.tick), now);
+	capture_tick(me.capture, me.ticker.tick, now);
 	readers_tick(me.readers, now);
 }
 

@@ -99,10 +99,8 @@ static void tick(struct capture *c, struct target *t, uint64_t number,
 		target_end(t);
 }
 
-void capture_tick(struct capture *c, uint64_t number, uint64_t due_ns,
-		  uint64_t time_ns)
+void capture_tick(struct capture *c, uint64_t number, uint64_t time_ns)
 {
-	c->due_ns = due_ns;
 	c->now_ns = c->options.now_ns();
 	capture_note_waits(c, c->now_ns);
 	capture_end_waits(c, c->now_ns);

@@ -92,12 +92,10 @@ must_check int capture_add(struct capture *c, uint32_t target, int32_t pid,
 void capture_want_pointers(struct capture *c, uint32_t target);
 
 /*
- * The tick, which was due at due_ns, has come, and it is time_ns now: looks at
- * every thread of every target. The stops that follow are announced by
- * SIGCHLD: call capture_reap then.
+ * A tick, and it is time_ns now: looks at every thread of every target. The
+ * stops that follow are announced by SIGCHLD: call capture_reap then.
  */
-void capture_tick(struct capture *c, uint64_t tick, uint64_t due_ns,
-		  uint64_t time_ns);
+void capture_tick(struct capture *c, uint64_t tick, uint64_t time_ns);
 
 /*
  * From here on the target is looked at at ticks of every of_ticks only, spread

@@ -66,6 +66,7 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 		thread_drop(th);
 		return -EAGAIN;
 	}
+	account_end(&th->account, time_ns);
 	thread_commit(th, size);
 	if (mark != NULL) {
 		thread_sleep(th, mark);
@@ -122,12 +123,9 @@ static void interrupt(struct thread *th, const struct stand *stand,
 		counters->missed[MISSED_EXITED] += stand->ticks;
 		return;
 	}
-	if (!th->look_known)
-		th->look = (struct activity_mark){0};
 	th->was_blocked = blocked_at != NULL;
 	if (blocked_at != NULL)
 		th->blocked_at = *blocked_at;
-	th->due_ns = th->target->capture->due_ns;
 	if (!rest_is_alone(&th->rest) &&
 	    ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
 		/* It is dying; wait will say so. Or it is another's by now. */
@@ -217,6 +215,7 @@ static void look_at(struct thread *th, uint64_t ticks,
 	if (th->target->needs_reset ||
 	    !thread_announce(th, stand->tick, stand->time_ns)) {
 		counters->missed[MISSED_RING_FULL] += ticks;
+		account_end(&th->account, stand->time_ns);
 		return;
 	}
 	counters->missed[MISSED_LATE] += ticks - stand->ticks - stand->before;
@@ -233,7 +232,7 @@ static void look_at(struct thread *th, uint64_t ticks,
 	if (state == ACTIVITY_BLOCKED && th->prompt >= PROMPT_STOPS) {
 		/* The mark that goes before was not asked for. */
 		th->prompt = 0;
-		th->look_known = activity_mark(&th->activity, &th->look);
+		thread_ask(th);
 		state = activity_look(&th->activity, &place);
 	}
 	if (state != ACTIVITY_RUNNING && leader_is_dead(th)) {

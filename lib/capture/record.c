@@ -243,6 +243,7 @@ void thread_missed(struct thread *th, enum missed_reason reason, uint64_t ticks,
 		   uint64_t tick, uint64_t time_ns)
 {
 	th->target->counters->missed[reason] += ticks;
+	account_end(&th->account, time_ns);
 	if (thread_is_known(th) && !th->unknown)
 		th->unknown = target_tell(th->target, RECORD_MISSED, th->tid,
 					  tick, time_ns);

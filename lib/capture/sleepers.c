@@ -79,6 +79,19 @@ void thread_wake(struct thread *th)
 	th->asleep = false;
 }
 
+void thread_ask(struct thread *th)
+{
+	th->look_known = activity_mark(&th->activity, &th->look);
+	if (th->look_known)
+		account_look(&th->account, th->look.run_ns,
+			     th->target->tick_ns);
+}
+
+static bool is_spared(const struct thread *th)
+{
+	return th->prompt >= PROMPT_STOPS && th->prompt % PROMPT_LOOKS != 0;
+}
+
 /*
  * Looks at those that are awake and, if *sum_ns is asked for, sums up what they
  * have run. Returns false if one of them was not read.
@@ -88,21 +101,22 @@ static bool look_at_awake(struct target *t, uint64_t *sum_ns)
 	bool all = true;
 
 	for (struct thread *th = t->awake; th != NULL; th = th->next) {
+		/* Of a pending one, the look before its interrupt counts. */
 		struct activity_mark mark;
 		bool known;
 
 		if (th->dead || (th->pending && sum_ns == NULL))
 			continue;
-		if (th->prompt >= PROMPT_STOPS && sum_ns == NULL) {
+		if (is_spared(th) && sum_ns == NULL) {
 			th->look_known = false;
 			continue;
 		}
-		known = activity_mark(&th->activity, &mark);
-		/* Of a pending one, the look before its interrupt counts. */
-		if (!th->pending) {
-			th->look_known = known;
-			if (known)
-				th->look = mark;
+		if (th->pending) {
+			known = activity_mark(&th->activity, &mark);
+		} else {
+			thread_ask(th);
+			known = th->look_known;
+			mark = th->look;
 		}
 		if (!known)
 			all = false;
@@ -120,7 +134,7 @@ static uint64_t wake_who_ran(struct target *t)
 
 	for (struct thread *th = t->asleep; th != NULL; th = next) {
 		next = th->next;
-		th->look_known = activity_mark(&th->activity, &th->look);
+		thread_ask(th);
 		if (th->look_known && activity_same(&th->look, &th->mark))
 			continue;
 		thread_wake(th);

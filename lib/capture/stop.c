@@ -113,37 +113,47 @@ static void remember(struct thread *th, const uint64_t *regs,
 }
 
 /*
- * An interrupt reaches a thread on a processor within some 10 us; of those that
+ * An interrupt reaches a thread on a processor within some 10 us. Of those that
  * stop this soon many a one has waited, and got the processor of another that
  * was interrupted.
  */
 #define AT_ONCE_NS (50 * NS_PER_US)
 
 /*
- * Where was the thread when the tick was due: on a processor, waiting for one,
- * or blocked?
+ * Was it on a processor at the tick, or waiting for one, or blocked?
  *
  * It was blocked if it is still where it was when it was seen so: one that is
- * woken often is woken while we look. It waited if waiting and what it ran
- * since reach back behind that moment; the wait of a thread whose processor we
- * took for the tick itself begins with it. What it had waited before was not
- * looked up where it always stopped at once: it has a processor to itself.
+ * woken often is woken while we look. Else the tick is its own if it has run
+ * for as much. Where that was not asked for, it has a processor to itself; or
+ * the kernel does not account.
  */
-static bool was_on_processor(struct thread *th, const uint64_t *regs,
-			     uint64_t stopped_ns)
+static bool was_on_processor(struct thread *th, const uint64_t *regs)
 {
-	const bool at_once = stopped_ns - th->asked_ns < AT_ONCE_NS;
-	struct activity_mark now;
-
-	th->prompt = at_once ? th->prompt + 1 : 0;
 	if (th->was_blocked && th->blocked_at.sp == regs[ARCH_SP] &&
 	    th->blocked_at.pc == regs[ARCH_PC])
 		return false;
-	if (th->look.slices == 0 || !activity_mark(&th->activity, &now) ||
-	    now.wait_ns == th->look.wait_ns)
-		return true;
-	return now.wait_ns - th->look.wait_ns + now.run_ns - th->look.run_ns <=
-	       stopped_ns - th->due_ns;
+	return !th->look_known ||
+	       account_has_run(&th->account, th->target->tick_ns);
+}
+
+/* Who is told to wait is asked at each look. */
+static void count_prompt(struct thread *th, bool ran, uint64_t stopped_ns)
+{
+	if (ran && stopped_ns - th->asked_ns < AT_ONCE_NS)
+		th->prompt++;
+	else
+		th->prompt = 0;
+}
+
+/* Who is on a processor stops; at a later tick it was not. */
+static void tell_of_run(struct thread *th)
+{
+	account_begin(&th->account, th->pending_ns);
+	if (th->later_ns == 0)
+		return;
+	(void)target_tell(th->target, RECORD_WAITING, th->tid, th->later_tick,
+			  th->later_ns);
+	account_end(&th->account, th->later_ns);
 }
 
 static int take_sample(struct thread *th, const struct user_regs_struct *raw,
@@ -177,14 +187,14 @@ static void finish_sample(struct thread *th, int error,
 			      th->pending_tick, th->pending_ns);
 		return;
 	}
-	ran = was_on_processor(th, record->regs, stopped_ns);
+	account_end(&th->account, th->pending_ns);
+	ran = was_on_processor(th, record->regs);
+	count_prompt(th, ran, stopped_ns);
 	if (ran)
 		record->flags |= SAMPLE_RUNNING;
 	thread_commit(th, size);
-	/* Who is on a processor stops; at a later tick it was not. */
-	if (ran && th->later_ns != 0)
-		(void)target_tell(th->target, RECORD_WAITING, th->tid,
-				  th->later_tick, th->later_ns);
+	if (ran)
+		tell_of_run(th);
 	counters->captured++;
 	counters->filled += th->unaccounted - 1;
 }

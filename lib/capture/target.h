@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "lib/base/table.h"
+#include "lib/capture/account.h"
 #include "lib/capture/activity.h"
 #include "lib/capture/arch.h"
 #include "lib/capture/capture.h"
@@ -67,8 +68,8 @@ struct thread {
 	/* The first tick after it at which it had not stopped; 0: none yet. */
 	uint64_t later_tick, later_ns;
 	uint64_t asked_ns;   /* of the tick at which it was interrupted */
-	uint64_t due_ns;     /* when that tick was due */
 	unsigned int prompt; /* stops in a row that came at once */
+	struct account account;
 	/* As it was at the last tick; if pending, before the interrupt. */
 	struct activity_mark look;
 	bool look_known;
@@ -139,6 +140,7 @@ struct target {
 	uint64_t late_ns;	   /* from then on it looks at nobody more */
 	uint64_t n_visited;	   /* of them, in that */
 	uint64_t due_ticks; /* that one, and those that it makes up for */
+	uint64_t tick_ns;   /* between two of its ticks, as it was last */
 	struct stand stand; /* in that, of who was seen before */
 	struct capture_sink *sink;
 	struct capture_counters *counters;
@@ -190,8 +192,7 @@ struct capture {
 	struct capture_options options;
 	uint64_t finish_ns; /* since when it is to end; 0: it is not */
 	bool finishing;	    /* and no rest of a call is run any more */
-	uint64_t due_ns;    /* when the tick under way was due */
-	uint64_t now_ns;    /* and when it came */
+	uint64_t now_ns;    /* when the tick under way came */
 	/* Of the threads that were there before us, tick.c takes so many more
 	 * up, since then. */
 	unsigned int firsts_left;
@@ -280,6 +281,8 @@ void thread_unlink(struct thread *th);
 void thread_sleep(struct thread *th, const struct activity_mark *mark);
 /* It may have run. */
 void thread_wake(struct thread *th);
+/* Asks the kernel what it has run: look, look_known, account. */
+void thread_ask(struct thread *th);
 /* Wakes those that have run, and fills in look of all that are awake. */
 void target_look(struct target *t);
 /* Before a target is freed. */
@@ -371,9 +374,10 @@ must_check bool target_tick_on(struct target *t);
 /* stop.c */
 /*
  * A thread that has stopped at once so many times in a row has a processor to
- * itself: what is needed to tell whether it waited for one is not asked for.
+ * itself, most likely: what it has run is asked for at one look of so many.
  */
 #define PROMPT_STOPS 16
+#define PROMPT_LOOKS 4
 
 void thread_stopped(struct thread *th, enum tracee_status status, int signal);
 

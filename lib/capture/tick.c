@@ -137,22 +137,21 @@ static void rest(struct target *t, uint64_t tick)
 /*
  * rested: the look was put off to this tick; if not, something has happened,
  * and what is found is because of that. left_out: of the due ticks, because all
- * slept. since_ns: of the last look.
+ * slept.
  */
 static void set_stand(struct target *t, bool rested, uint64_t left_out,
-		      uint64_t last_tick, uint64_t since_ns)
+		      uint64_t last_tick)
 {
 	const uint64_t n = t->due_ticks;
-	const uint64_t tick_ns = (t->last_ns - since_ns) / n;
 	uint64_t back = 0;
 
 	if (rested && left_out > 0)
 		back = left_out -
-		       min_u64(left_out, t->woke_ns / max_u64(tick_ns, 1));
+		       min_u64(left_out, t->woke_ns / max_u64(t->tick_ns, 1));
 	t->stand = (struct stand){
 		.ticks = 1 + back,
 		.tick = t->last_tick - (t->last_tick - last_tick) * back / n,
-		.time_ns = t->last_ns - tick_ns * back,
+		.time_ns = t->last_ns - t->tick_ns * back,
 		.before = left_out - back,
 	};
 }
@@ -209,6 +208,8 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	if (t->first_ns == 0)
 		t->first_ns = time_ns;
 	t->due_ticks = ticks;
+	if (last_ns != 0)
+		t->tick_ns = (time_ns - last_ns) / ticks;
 	if (t->slow_until_ns < since)
 		t->slow_until_ns = 0;
 	counters->ticks += ticks;
@@ -229,7 +230,7 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	counters->missed[MISSED_NOT_ATTACHED] += ticks * t->n_refused;
 	t->woke_ns = 0;
 	target_look(t);
-	set_stand(t, rested, left_out, last_tick, last_ns);
+	set_stand(t, rested, left_out, last_tick);
 	target_rename(t, t->stand.tick, t->stand.time_ns);
 	count_sleepers(t, ticks);
 	t->next_awake = t->awake;

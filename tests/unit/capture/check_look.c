@@ -175,57 +175,163 @@ START_TEST(who_is_left_alone_does_not_stop)
 }
 END_TEST
 
-/*
- * Interrupted at one tick, it stops after the next. schedstat at the tick and
- * after the stop: what it has run, what it has waited, how often it ran.
- */
-static void stop_late(const char *at_tick, const char *after, bool at_once)
+/* What the kernel will say that it has run, from here on. */
+static int run_is(uint64_t ns)
 {
 	const int was = th->activity.schedstat_fd;
+	char text[64];
 
-	live_until_blocked(l.pid);
+	(void)snprintf(text, sizeof(text), "%lu 7 5\n", (unsigned long)ns);
 	th->activity.schedstat_fd = memfd_create("schedstat", MFD_CLOEXEC);
 	ck_assert_int_ge(th->activity.schedstat_fd, 0);
-	say(th->activity.schedstat_fd, at_tick);
-	/* It is left alone until then. */
+	say(th->activity.schedstat_fd, text);
+	return was;
+}
+
+static void run_is_its_own(int was)
+{
+	close_fd(&th->activity.schedstat_fd);
+	th->activity.schedstat_fd = was;
+}
+
+/* True if the sample of a tick, at which it has run for so long, says so. */
+static bool is_told_to_run(uint64_t ns)
+{
+	bool runs;
+	int was;
+
+	live_until_blocked(l.pid);
+	was = run_is(ns);
+	tick_running();
+	live_settle(&l);
+	runs = (live_thread(&l, l.pid)->flags & SAMPLE_RUNNING) != 0;
+	run_is_its_own(was);
+	return runs;
+}
+
+/* As many ticks as it has run for, whether it stops at once or not. */
+START_TEST(who_runs_is_told_as_long_as_it_ran)
+{
+	uint64_t ran = 5 * l.tick_ns, told = 0;
+
+	th->account = (struct account){0};
+	for (unsigned int i = 0; i < 40; i++)
+		told += is_told_to_run(ran);
+	/* What may not have been written down yet. */
+	ck_assert_uint_ge(told, 3);
+	ck_assert_uint_le(told, 4);
+	ck_assert(!is_told_to_run(ran));
+	told = 0;
+	for (unsigned int i = 0; i < 40; i++)
+		told += is_told_to_run(ran += l.tick_ns / 4);
+	ck_assert_uint_ge(told, 9);
+	ck_assert_uint_le(told, 11);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* It is left alone until it is let stop. */
+static void tick_alone(void)
+{
 	th->rest = (struct rest){
 		.state = REST_INSIDE, .whole = true, .alone = true};
 	tick_running();
-	live_tick(&l);
 	ck_assert(th->pending);
-	say(th->activity.schedstat_fd, after);
+}
+
+static void let_stop(void)
+{
 	th->rest = (struct rest){0};
-	/* As if no time had passed. */
-	if (at_once) {
-		live_step(0);
-		th->asked_ns = l.capture->options.now_ns();
-	}
 	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.pid, NULL, NULL), 0);
 	live_settle(&l);
-	ck_assert_int_eq(th->prompt > 0, at_once);
-	close_fd(&th->activity.schedstat_fd);
-	th->activity.schedstat_fd = was;
 }
 
 /* At the later ticks, at which it would have stopped. */
 START_TEST(who_ran_at_a_tick_and_stops_late_has_waited_since)
 {
-	stop_late("100 7 5\n", "200 7 5\n", false);
+	const int64_t owed = th->account.owed_ns;
+	const int was = run_is(5 * l.tick_ns);
+
+	tick_alone();
+	for (unsigned int i = 0; i < 5; i++)
+		live_tick(&l);
+	let_stop();
 	ck_assert(live_thread(&l, l.pid)->flags & SAMPLE_RUNNING);
 	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
-	/* Longer than any tick is old. */
-	stop_late("300 7 5\n", "400 9000000000000000000 6\n", false);
-	ck_assert(!(live_thread(&l, l.pid)->flags & SAMPLE_RUNNING));
-	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
+	run_is_its_own(was);
+	/* One tick was told, of them all. */
+	ck_assert_uint_eq(th->account.since_ns, 0);
+	ck_assert_int_ge(th->account.owed_ns, owed - 2 * (int64_t)l.tick_ns);
 	/* Who stops before the next tick has not waited for it. */
 	live_until_blocked(l.pid);
 	tick_running();
 	live_settle(&l);
 	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
 	live_check_sum(&l);
-	/* Who stops at once may have got another's processor just then. */
-	stop_late("500 7 7\n", "600 9000000000000000000 8\n", true);
-	ck_assert(!(live_thread(&l, l.pid)->flags & SAMPLE_RUNNING));
+}
+END_TEST
+
+/* It stops as if no time had passed since the tick. */
+static void tick_at_once(uint64_t ran)
+{
+	const int was = run_is(ran);
+
+	live_until_blocked(l.pid);
+	tick_alone();
+	live_step(0);
+	th->asked_ns = l.capture->options.now_ns();
+	let_stop();
+	run_is_its_own(was);
+}
+
+/* Of who always stops at once it is seldom asked what it has run. */
+START_TEST(who_stops_at_once_is_seldom_asked)
+{
+	unsigned int asked = 0;
+	uint64_t ran = l.tick_ns;
+
+	for (unsigned int i = 0; i < 64; i++) {
+		const uint64_t before = th->account.run_ns;
+
+		th->prompt = i;
+		tick_at_once(ran += l.tick_ns);
+		ck_assert_uint_eq(th->prompt, i + 1);
+		asked += th->account.run_ns != before;
+	}
+	ck_assert_uint_eq(asked, PROMPT_STOPS + 48 / PROMPT_LOOKS);
+	/* Nor is it believed any more, once it is told to wait. */
+	for (unsigned int i = 0; i < 3 * PROMPT_LOOKS && th->prompt != 0; i++)
+		tick_at_once(ran);
+	ck_assert_uint_eq(th->prompt, 0);
+}
+END_TEST
+
+/* By whatever is told next of it. */
+START_TEST(what_is_told_ends)
+{
+	(void)is_told_to_run(5 * l.tick_ns);
+	ck_assert_uint_ne(th->account.since_ns, 0);
+	live_until_blocked(l.pid);
+	live_tick(&l);
+	ck_assert_uint_eq(th->account.since_ns, 0);
+	(void)is_told_to_run(6 * l.tick_ns);
+	ck_assert_uint_ne(th->account.since_ns, 0);
+	thread_missed(th, MISSED_LATE, 1, l.tick, l.tick * l.tick_ns);
+	ck_assert_uint_eq(th->account.since_ns, 0);
+	l.counters.expected++;
+	(void)is_told_to_run(7 * l.tick_ns);
+	ck_assert_uint_ne(th->account.since_ns, 0);
+	/* The reader takes nothing any more, not even that it has lost track.
+	 */
+	th->announced = false;
+	th->target->needs_reset = true;
+	thread_look(th, 1,
+		    &(struct stand){.ticks = 1,
+				    .tick = l.tick,
+				    .time_ns = l.tick * l.tick_ns});
+	ck_assert_uint_eq(th->account.since_ns, 0);
+	l.counters.expected++;
+	live_check_sum(&l);
 }
 END_TEST
 
@@ -297,7 +403,10 @@ Suite *suite(void)
 	tc = tcase_create("stops");
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, who_is_left_alone_does_not_stop);
+	tcase_add_test(tc, who_runs_is_told_as_long_as_it_ran);
 	tcase_add_test(tc, who_ran_at_a_tick_and_stops_late_has_waited_since);
+	tcase_add_test(tc, who_stops_at_once_is_seldom_asked);
+	tcase_add_test(tc, what_is_told_ends);
 	tcase_add_test(tc, stops_are_taken_between_looks);
 	suite_add_tcase(s, tc);
 	return s;

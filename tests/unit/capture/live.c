@@ -297,8 +297,7 @@ void live_tick_late(struct live *l, uint64_t ticks)
 {
 	l->tick += ticks;
 	/* Then what SIGCHLD would have announced. */
-	capture_tick(l->capture, l->tick, l->tick * l->tick_ns,
-		     l->tick * l->tick_ns);
+	capture_tick(l->capture, l->tick, l->tick * l->tick_ns);
 	l->more = capture_reap(l->capture);
 	if (l->reads)
 		live_read(l);

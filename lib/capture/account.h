@@ -1,0 +1,46 @@
+/*
+ * A thread's account of processor time: what the kernel says that it ran
+ * (schedstat), against what the reader is told, which is the time from a sample
+ * that says so until the thread's next record.
+ *
+ * Of a thread that can run nobody tells cheaply whether it does just then: the
+ * kernel says that it does or waits for a processor, and an interrupt makes the
+ * scheduler choose it, or not. So each tick is given to it as long as it has
+ * run for as much, and what it was told is right in sum, however many share a
+ * processor.
+ *
+ * Times are in nanoseconds. Nothing here fails.
+ */
+#ifndef LIB_CAPTURE_ACCOUNT_H
+#define LIB_CAPTURE_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct account {
+	bool begun;	   /* run_ns is known */
+	uint64_t run_ns;   /* at the last look */
+	int64_t owed_ns;   /* that it ran, and was not told; negative: was */
+	uint64_t since_ns; /* it is told to run from then on; 0: it is not */
+};
+
+/*
+ * At a look: it has run for so long in its life. tick_ns: between two looks.
+ * More than some looks' worth is neither owed nor asked back: whoever could not
+ * be told at the time is not told for seconds when others have the processor.
+ */
+void account_look(struct account *a, uint64_t run_ns, uint64_t tick_ns);
+
+/* From this tick on it is told to run. */
+void account_begin(struct account *a, uint64_t time_ns);
+
+/* From this tick on it is told something else, or whatever may come next. */
+void account_end(struct account *a, uint64_t time_ns);
+
+/*
+ * True if it may be told to run for the tick of the last look: what it ran
+ * reaches so far, give or take what the scheduler has not written down yet.
+ */
+bool account_has_run(const struct account *a, uint64_t tick_ns);
+
+#endif
