@@ -1,6 +1,7 @@
 #include "lib/capture/rest.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/syscall.h>
 
 #include "lib/base/clock.h"
@@ -112,6 +113,16 @@ static bool is_unnoticed(const struct rest_stop *stop)
 }
 
 /*
+ * The kernel sends these to who makes a call that cannot go on (fs/pipe.c,
+ * net/core/stream.c, fs/read_write.c). A part that comes with one is the call's
+ * own: its rest would fail, and send the next one, without end.
+ */
+static bool is_of_the_call(int signal)
+{
+	return signal == SIGPIPE || signal == SIGXFSZ;
+}
+
+/*
  * Under a seccomp filter no other call is run: it may lack that one, and kill.
  * Syscall user dispatch is no matter: the same instruction was let through a
  * moment ago.
@@ -121,7 +132,7 @@ bool rest_begin(struct rest *r, const struct rest_stop *stop)
 	struct partial *p = &r->partial;
 
 	take(r, stop, false);
-	if (!partial_find(p) ||
+	if (is_of_the_call(stop->signal) || !partial_find(p) ||
 	    (!partial_is_alike(p) && status_is_filtered(stop->tid)) ||
 	    !is_unnoticed(stop))
 		return false;

@@ -37,5 +37,10 @@ def test_order(box):
     life.compare(box, 'life_order', SEED, 3000)
 
 
+def test_ends(box):
+    """Calls whose reader leaves, or whose file is full, in the middle."""
+    life.compare(box, 'life_ends', 20)
+
+
 if __name__ == '__main__':
     harness.main(globals())

@@ -184,6 +184,18 @@ START_TEST(under_a_filter_nothing_else_is_run)
 }
 END_TEST
 
+/* Nobody else interrupts it: each part is the call's own. */
+START_TEST(what_cannot_go_on_is_at_its_end)
+{
+	live_begin(&l, "life_ends", "3", NULL);
+	live_say(&l, "");
+	while (l.gone == 0) {
+		live_wait(&l);
+		ck_assert_uint_eq(l.counters.continued, 0);
+	}
+}
+END_TEST
+
 /* Before it leaves, what it began is at its end. */
 START_TEST(it_settles)
 {
@@ -212,6 +224,7 @@ Suite *suite(void)
 	tcase_add_loop_test(tc, it_is_killed_in_between, 0, N_KINDS);
 	tcase_add_test(tc, under_a_filter_the_same_is_run);
 	tcase_add_test(tc, under_a_filter_nothing_else_is_run);
+	tcase_add_test(tc, what_cannot_go_on_is_at_its_end);
 	tcase_add_test(tc, it_settles);
 	suite_add_tcase(s, tc);
 	return s;
