@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 
 #include "lib/base/small_file.h"
@@ -344,9 +343,7 @@ static void seize_list_again(struct target *t, struct thread *list)
 	for (struct thread *th = list; th != NULL; th = next) {
 		next = th->next;
 		target_beat(t);
-		/* That it is there, and the process's, costs no file. */
-		if (syscall(SYS_tgkill, t->pid, th->tid, 0) == 0 &&
-		    seize_in_time(th->tid) == 0)
+		if (target_has(t, th->tid) && seize_in_time(th->tid) == 0)
 			begin_again(th);
 		else
 			thread_remove(th, MISSED_EXITED);

@@ -1,5 +1,4 @@
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "lib/capture/repair.h"
@@ -19,16 +18,11 @@ static struct target *target_of(struct capture *c, uint32_t pid)
 	return NULL;
 }
 
-/*
- * The target that a stopped thread belongs to, or NULL. Signal 0 is not sent;
- * ESRCH means that the process has no such thread, and any other error that it
- * has one (tgkill(2)). No file is opened: the thread is waiting for us.
- */
+/* The target that a stopped thread belongs to, or NULL. */
 static struct target *target_of_thread(struct capture *c, uint32_t tid)
 {
 	for (struct target *t = c->targets; t != NULL; t = t->next)
-		if (!t->ended && (syscall(SYS_tgkill, t->pid, tid, 0) == 0 ||
-				  errno != ESRCH))
+		if (!t->ended && target_has(t, tid))
 			return t;
 	return NULL;
 }

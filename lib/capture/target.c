@@ -1,5 +1,6 @@
 #include "lib/capture/target.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +20,16 @@ struct thread *capture_thread(struct capture *c, uint32_t tid)
 	if (!table_get(&c->threads, tid, &index))
 		return NULL;
 	return c->by_index[index];
+}
+
+/*
+ * Signal 0 is not sent. ESRCH means that the process has no such thread, and
+ * any other error that it has one: mostly EPERM, since we may not signal
+ * another user's (tgkill(2)).
+ */
+bool target_has(const struct target *t, uint32_t tid)
+{
+	return syscall(SYS_tgkill, t->pid, tid, 0) == 0 || errno != ESRCH;
 }
 
 static int take_index(struct capture *c, uint32_t *ret)

@@ -238,6 +238,8 @@ void target_read_program(const struct target *t, struct target_program *ret);
 uint64_t target_now(const struct target *t);
 /* For what takes long, and gets on: what is told by capture_options.beat. */
 void target_beat(const struct target *t);
+/* True if the process has a thread of this number. Opens no file. */
+bool target_has(const struct target *t, uint32_t tid);
 /* A thread the kernel attached by itself, or seized: keeps book of it. */
 must_check int target_adopt(struct target *t, uint32_t tid);
 void thread_remove(struct thread *th, enum missed_reason reason);

@@ -14,8 +14,10 @@ import time
 
 import harness
 import life
+import stranger
 from harness import check, wait_for
 from progress import Progress
+from test_control import listening
 
 # From the signal to the last thread that is free, where there is time for it:
 # capture gives up after two seconds, and the broker after three. In one of some
@@ -198,6 +200,23 @@ def in_a_rest(box, number):
     profd.finish()
     os.close(reader)
     return seconds
+
+
+def test_of_two_of_another_user(box):
+    """Those whom capture may trace, and not signal: the one that is kept does
+    not begin anew."""
+    stranger.need_root()
+    left, kept = (stranger.target(box, 'threads', '3') for _ in range(2))
+    profd, ctl = listening(box, [left, kept], '--debug')
+    profd.wait_attached().wait_looks()
+    before = ctl.target(kept.pid)['profiler_id']
+    ctl.run('stop', left.pid)
+    wait_for(lambda: harness.tracer(left.pid) == 0, 'one is let go')
+    profd.pids.remove(left.pid)
+    profd.wait_attached().wait_looks()
+    check(ctl.target(kept.pid)['profiler_id'] == before, 'its profiler')
+    profd.interrupt()
+    check('runs a new program' not in profd.stderr, profd.stderr)
 
 
 if __name__ == '__main__':

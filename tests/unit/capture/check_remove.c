@@ -1,7 +1,11 @@
 #include "lib/capture/target.h"
 
+#include <linux/capability.h>
+#include <linux/securebits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,8 +45,34 @@ static void let_go_after(void (*part)(void))
 	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), 0);
 }
 
+static struct __user_cap_header_struct version = {
+	.version = _LINUX_CAPABILITY_VERSION_3,
+};
+static struct __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3];
+
+static void take_rights(void)
+{
+	ck_assert_int_eq(syscall(SYS_capget, &version, rights), 0);
+}
+
+/* Another user than our target, as capture mostly is: it may trace, no more. */
+static void become_another_user(void)
+{
+	struct __user_cap_data_struct fewer[_LINUX_CAPABILITY_U32S_3];
+
+	ck_assert_int_eq(prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP), 0);
+	ck_assert_int_eq(setresuid(60001, 60001, 60001), 0);
+	memcpy(fewer, rights, sizeof(fewer));
+	fewer[0].effective &= ~(1u << CAP_KILL);
+	ck_assert_int_eq(syscall(SYS_capset, &version, fewer), 0);
+	ck_assert_int_eq(kill(l.pid, 0), -1);
+	ck_assert_int_eq(errno, EPERM);
+}
+
 static void tear_down(void)
 {
+	if (rights[0].permitted != 0)
+		ck_assert_int_eq(syscall(SYS_capset, &version, rights), 0);
 	live_end(&l);
 }
 
@@ -101,16 +131,33 @@ static void check_goes_on(uint64_t threads)
 	live_check_sum(&l);
 }
 
+static void check_nothing_is_told_anew(void)
+{
+	ck_assert_uint_eq(l.records[RECORD_THREAD], 6);
+	ck_assert_uint_eq(l.records[RECORD_EXIT], 0);
+	ck_assert_uint_eq(l.records[RECORD_EXEC], 0);
+	ck_assert_uint_eq(l.records[RECORD_RESET], 0);
+}
+
 START_TEST(the_others_go_on_as_they_were)
 {
 	let_go_after(start_threads);
 	capture_attach_again(l.capture);
 	check_goes_on(6);
-	/* Nobody was told anew. */
-	ck_assert_uint_eq(l.records[RECORD_THREAD], 6);
-	ck_assert_uint_eq(l.records[RECORD_EXIT], 0);
-	ck_assert_uint_eq(l.records[RECORD_EXEC], 0);
-	ck_assert_uint_eq(l.records[RECORD_RESET], 0);
+	check_nothing_is_told_anew();
+}
+END_TEST
+
+START_TEST(others_that_we_may_not_signal)
+{
+	if (geteuid() != 0)
+		return;
+	take_rights();
+	let_go_after(start_threads);
+	become_another_user();
+	capture_attach_again(l.capture);
+	check_goes_on(6);
+	check_nothing_is_told_anew();
 }
 END_TEST
 
@@ -179,6 +226,7 @@ Suite *suite(void)
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, the_one_that_is_removed);
 	tcase_add_test(tc, the_others_go_on_as_they_were);
+	tcase_add_test(tc, others_that_we_may_not_signal);
 	tcase_add_test(tc, threads_that_come_and_go_meanwhile);
 	tcase_add_test(tc, a_new_program_meanwhile);
 	tcase_add_test(tc, an_end_meanwhile);
