@@ -166,12 +166,25 @@ static bool ended_unseen(const struct broker *b, const struct target *t)
 	       !process_is_alive(t->pidfd);
 }
 
+/*
+ * It ended before it was attached to. Processes of a section come and go; who
+ * has named one wants to know. Of one that was profiled it is a normal end.
+ */
+static bool end_is_told(const struct target *t)
+{
+	if (!instance_has_section(t->instance))
+		return !t->instance->was_attached;
+	log_debug("process %d has ended before it could be attached to",
+		  t->pid);
+	return false;
+}
+
 static void target_ended_unseen(struct broker *b, struct target *t)
 {
-	if (!t->instance->was_attached) {
+	if (!t->instance->was_attached)
 		t->attach_error = ESRCH;
+	if (end_is_told(t))
 		refusal_of_end(t->pid);
-	}
 	t->attach_due = false;
 	target_count_absence(b, t, clock_mono_ns());
 	target_close(t);
@@ -266,8 +279,7 @@ static void target_refused(struct broker *b, struct target *t, int error)
 		return;
 	}
 	t->attach_error = error;
-	/* The end of one that was profiled is a normal one. */
-	if (error != ESRCH || !t->instance->was_attached)
+	if (error != ESRCH || end_is_told(t))
 		refusal_of_attach(t->pid, t->uid, error);
 	target_close(t);
 }

@@ -9,6 +9,7 @@ found.
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 
@@ -167,6 +168,27 @@ def test_pid_reuse(box):
     service.stop()
     ids = {c['profiler_id'] for c in service.profd.chunks}
     check(len(ids) >= 2, f'{ids}')
+
+
+def test_gone_at_once(box):
+    """Who ends before it is attached to is no error: it was a process of a
+    section."""
+    service = Service(box, {'web': {}})
+    first = service.start('web')
+    service.wait_profiled(first.pid)
+    capture, = service.profd.helpers()['capture']
+    os.kill(capture, signal.SIGSTOP)
+    try:
+        brief = service.start('web')
+        service.wait_known(brief.pid)
+        brief.end()
+    finally:
+        os.kill(capture, signal.SIGCONT)
+    line = f'debug: process {brief.pid} has ended before it could be attached'
+    wait_for(lambda: line in service.profd.stderr, line)
+    told = [l for l in service.profd.stderr.splitlines()
+            if str(brief.pid) in l and 'debug:' not in l]
+    check(told == [], f'{told}')
 
 
 def test_max_instances(box):

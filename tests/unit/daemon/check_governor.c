@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "daemon/broker.h"
+#include "tests/unit/daemon/heard.h"
 #include "tests/unit/suite.h"
 
 #define FULL 101
@@ -207,35 +208,6 @@ static void pass(unsigned int n, double share)
 
 	for (unsigned int i = 0; i < n; i++)
 		governor_second(&b, &used, NS_PER_SEC);
-}
-
-static int stderr_was;
-
-/* From here on, what is logged goes into a file. */
-static void hear(void)
-{
-	int fd = memfd_create("stderr", MFD_CLOEXEC);
-
-	ck_assert_int_ge(fd, 0);
-	stderr_was = dup(STDERR_FILENO);
-	ck_assert_int_eq(dup2(fd, STDERR_FILENO), STDERR_FILENO);
-	(void)close(fd);
-}
-
-/* How many lines of it hold the text. */
-static unsigned int heard(const char *text)
-{
-	static char log[65536];
-	ssize_t n = pread(STDERR_FILENO, log, sizeof(log) - 1, 0);
-	unsigned int found = 0;
-
-	ck_assert_int_ge(n, 0);
-	log[n] = '\0';
-	for (const char *at = log; (at = strstr(at, text)) != NULL; at++)
-		found++;
-	(void)dup2(stderr_was, STDERR_FILENO);
-	(void)close(stderr_was);
-	return found;
 }
 
 /* As stops by a target's own signals do. */

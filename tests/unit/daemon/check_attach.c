@@ -1,0 +1,108 @@
+/* What is said of processes that cannot be attached to. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/broker.h"
+#include "daemon/targets.h"
+#include "lib/base/clock.h"
+#include "tests/unit/daemon/heard.h"
+#include "tests/unit/suite.h"
+
+static struct broker b;
+static struct instance instance;
+
+/* One that was there when it was found. */
+static void find_one_that_ends(void)
+{
+	memset(&b, 0, sizeof(b));
+	b.clocks = (struct broker_clocks){clock_mono_ns, clock_mono_ns,
+					  clock_mono_ns};
+	b.capture.fd = -1;
+	instance = (struct instance){.broker = &b, .pid = fork()};
+	if (instance.pid == 0)
+		_exit(0);
+	ck_assert_int_gt(instance.pid, 0);
+	instance.pidfd = (int)syscall(SYS_pidfd_open, instance.pid, 0);
+	ck_assert_int_ge(instance.pidfd, 0);
+	ck_assert_int_eq(waitpid(instance.pid, NULL, 0), instance.pid);
+	ck_assert_int_eq(target_open(&b, &instance), 0);
+}
+
+static void tear_down(void)
+{
+	(void)close(instance.pidfd);
+}
+
+static void refuse(int error)
+{
+	const struct msg_target_state m = {.target = instance.target->id,
+					   .state = TARGET_REFUSED,
+					   .error = error};
+
+	target_on_state(&b, &m);
+}
+
+/* capture was too late, or there was none. */
+static void end_of_it(bool is_asked)
+{
+	if (is_asked) {
+		instance.target->in_capture = true;
+		refuse(ESRCH);
+	} else {
+		instance.target->attach_due = true;
+		targets_check(&b);
+	}
+	ck_assert(instance.target->phase == TARGET_CLOSED);
+}
+
+static const struct {
+	bool is_given, is_attached, was_attached;
+	unsigned int lines;
+} kinds[] = {
+	{.lines = 0}, /* of a section */
+	{.is_given = true, .lines = 1},
+	{.is_attached = true, .lines = 1},
+	{.is_given = true, .was_attached = true, .lines = 0},
+};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+START_TEST(who_ends_before)
+{
+	const size_t kind = (size_t)_i / 2;
+
+	find_one_that_ends();
+	instance.is_given = kinds[kind].is_given;
+	instance.is_attached = kinds[kind].is_attached;
+	instance.was_attached = kinds[kind].was_attached;
+	hear();
+	end_of_it(_i % 2 != 0);
+	ck_assert_uint_eq(heard("\n"), kinds[kind].lines);
+}
+END_TEST
+
+/* What somebody can do something about. */
+START_TEST(other_errors_are_told)
+{
+	find_one_that_ends();
+	hear();
+	refuse(ENOEXEC);
+	ck_assert_uint_eq(heard("is a 32-bit program"), 1);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("attach");
+	TCase *tc = tcase_create("attach");
+
+	tcase_add_checked_fixture(tc, NULL, tear_down);
+	tcase_add_loop_test(tc, who_ends_before, 0, 2 * KINDS);
+	tcase_add_test(tc, other_errors_are_told);
+	suite_add_tcase(s, tc);
+	return s;
+}
