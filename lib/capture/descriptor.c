@@ -53,7 +53,13 @@ static enum descriptor_kind socket_kind(const char *path)
 	return DESCRIPTOR_OTHER;
 }
 
-/* Documentation/admin-guide/devices.txt */
+/* Both of these: Documentation/admin-guide/devices.txt */
+static bool is_pty(const struct statx *st)
+{
+	return (st->stx_rdev_major >= 136 && st->stx_rdev_major <= 143) ||
+	       (st->stx_rdev_major == 5 && st->stx_rdev_minor == 2);
+}
+
 static enum descriptor_kind device_kind(const struct statx *st)
 {
 	const unsigned int major = st->stx_rdev_major;
@@ -61,9 +67,23 @@ static enum descriptor_kind device_kind(const struct statx *st)
 
 	if (major == 1 && (minor == 5 || (minor >= 7 && minor <= 9)))
 		return DESCRIPTOR_SOURCE;
-	if (major == 4 || major == 5 || (major >= 136 && major <= 143))
+	if (major == 4 || major == 5 || is_pty(st))
 		return DESCRIPTOR_TTY;
 	return DESCRIPTOR_OTHER;
+}
+
+static bool look(const char *path, struct statx *ret)
+{
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, ret) == 0;
+}
+
+bool descriptor_is_pty(uint32_t tid, uint64_t fd)
+{
+	char path[PATH_BYTES];
+	struct statx st;
+
+	path_of(tid, fd, path);
+	return look(path, &st) && S_ISCHR(st.stx_mode) && is_pty(&st);
 }
 
 enum descriptor_kind descriptor_kind(uint32_t tid, uint64_t fd)
@@ -72,7 +92,7 @@ enum descriptor_kind descriptor_kind(uint32_t tid, uint64_t fd)
 	struct statx st;
 
 	path_of(tid, fd, path);
-	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0)
+	if (!look(path, &st))
 		return DESCRIPTOR_OTHER;
 	switch (st.stx_mode & S_IFMT) {
 	case S_IFIFO:

@@ -32,6 +32,9 @@ enum descriptor_kind descriptor_kind(uint32_t tid, uint64_t fd);
 /* A socket of any kind. */
 bool descriptor_is_socket(uint32_t tid, uint64_t fd);
 
+/* One end of a pseudoterminal, by its own name: not /dev/tty. */
+bool descriptor_is_pty(uint32_t tid, uint64_t fd);
+
 struct descriptor_socket {
 	/* SO_RCVTIMEO and SO_SNDTIMEO; 0: there is none. */
 	uint64_t receive_ns, send_ns;

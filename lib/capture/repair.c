@@ -11,13 +11,26 @@
 #include "lib/capture/tracee.h"
 
 /*
- * tcdrain(3) has nothing done when it returns EINTR. With 0 for an argument
- * the same ioctl sends a break, which may have begun.
+ * Ioctls of terminals that first wait until what was written is sent, and have
+ * done nothing when that is interrupted; what follows is not (tty_ioctl() in
+ * drivers/tty/tty_io.c). But for a break of some length, tcsendbreak(3): it may
+ * have begun, if the terminal has any; a pseudoterminal has none.
  */
-static bool is_drain(const struct user_regs_struct *regs)
+static bool is_drain(uint32_t tid, const struct user_regs_struct *regs)
 {
-	return (unsigned int)arch_argument(regs, 1) == TCSBRK &&
-	       arch_argument(regs, 2) != 0;
+	switch ((unsigned int)arch_argument(regs, 1)) {
+	case TIOCSBRK:
+	case TIOCSETD:
+		return true;
+	case TCSBRK: /* with another argument than 0, tcdrain(3) */
+		if (arch_argument(regs, 2) != 0)
+			return true;
+		return descriptor_is_pty(tid, arch_argument(regs, 0));
+	case TCSBRKP:
+		return descriptor_is_pty(tid, arch_argument(regs, 0));
+	default:
+		return false;
+	}
 }
 
 /*
@@ -66,7 +79,7 @@ bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs,
 			  descriptor_is_socket(tid, arch_argument(regs, 2));
 		break;
 	case RESTART_IF_DRAIN:
-		rewrite = is_drain(regs);
+		rewrite = is_drain(tid, regs);
 		break;
 	case RESTART_IF_FILTERED:
 		rewrite = status_is_filtered(tid);

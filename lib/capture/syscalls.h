@@ -29,7 +29,7 @@ enum restart_rule {
 	RESTART_IF_SOCKET,
 	/* The same, if its first or its third argument is one: splice(2). */
 	RESTART_IF_EITHER_SOCKET,
-	/* The same, if it is the ioctl of tcdrain(3). */
+	/* The same, if it is an ioctl like that of tcdrain(3): repair.c. */
 	RESTART_IF_DRAIN,
 	/*
 	 * The same, if the thread is under a seccomp filter, which may lack

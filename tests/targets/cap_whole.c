@@ -53,6 +53,7 @@ static const struct kind kinds[] = {
 	 write_one},
 	{"bpf", NULL, call_bpf, NULL},
 	{"io_getevents", make_aio, call_io_getevents, post},
+	{"tty_ioctls", make_tty, call_tty_ioctls, NULL},
 };
 
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))

@@ -232,4 +232,30 @@ static ssize_t call_bpf(struct work *w)
 	return errno == EAGAIN ? 1 : call_getrandom(w);
 }
 
+/*
+ * Before they do anything they wait for what was written to be sent, which on
+ * this terminal takes no time, and give up where they are interrupted.
+ */
+#define TTY_ROUNDS 50
+
+static ssize_t call_tty_ioctls(struct work *w)
+{
+	const int discipline = 0; /* N_TTY */
+	ssize_t shorter = 0;
+
+	for (int i = 0; i < TTY_ROUNDS; i++) {
+		int failed = (ioctl(w->fd, TIOCSBRK) != 0) +
+			     (ioctl(w->fd, TIOCCBRK) != 0) +
+			     (ioctl(w->fd, TIOCSETD, &discipline) != 0) +
+			     (tcdrain(w->fd) != 0) +
+			     (tcsendbreak(w->fd, 0) != 0) +
+			     (ioctl(w->fd, TCSBRKP, 1) != 0);
+
+		if (failed > 0 && errno != EINTR)
+			return -1;
+		shorter += failed;
+	}
+	return shorter;
+}
+
 #endif

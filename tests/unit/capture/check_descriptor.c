@@ -92,6 +92,31 @@ START_TEST(kinds_of_files)
 }
 END_TEST
 
+static bool is_pty(int fd)
+{
+	return descriptor_is_pty((uint32_t)getpid(), (uint64_t)fd);
+}
+
+START_TEST(both_ends_of_a_pseudoterminal)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	int slave;
+
+	ck_assert_int_eq(unlockpt(master), 0);
+	slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	ck_assert_int_eq(kind(master), DESCRIPTOR_TTY);
+	ck_assert_int_eq(kind(slave), DESCRIPTOR_TTY);
+	ck_assert(is_pty(master));
+	ck_assert(is_pty(slave));
+	ck_assert(!is_pty(zero));
+	close_fd(&slave);
+	ck_assert(!is_pty(slave));
+	close_fd(&master);
+	close_fd(&zero);
+}
+END_TEST
+
 static int ask(pid_t pid, int fd, struct descriptor_socket *ret)
 {
 	return descriptor_socket(pid, (uint32_t)pid, (uint64_t)fd, ret);
@@ -216,6 +241,7 @@ Suite *suite(void)
 	tcase_add_test(tc, pipes);
 	tcase_add_loop_test(tc, kinds_of_sockets, 0,
 			    sizeof(sockets) / sizeof(sockets[0]));
+	tcase_add_test(tc, both_ends_of_a_pseudoterminal);
 	tcase_add_loop_test(tc, kinds_of_files, 0,
 			    sizeof(files) / sizeof(files[0]));
 	tcase_add_test(tc, nothing_to_look_at);

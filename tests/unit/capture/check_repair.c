@@ -1,10 +1,13 @@
 #include "lib/capture/repair.h"
 
+#include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/falloc.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -314,6 +317,43 @@ START_TEST(what_is_left_alone)
 }
 END_TEST
 
+/* Whether an ioctl that returns EINTR has done nothing. */
+START_TEST(ioctls_of_terminals)
+{
+	const struct {
+		unsigned int request;
+		uint64_t argument;
+		bool of_any, of_pty;
+	} kinds[] = {
+		{TIOCSBRK, 0, true, true},     {TIOCSETD, 8, true, true},
+		{TCSBRK, 1, true, true},       {TCSBRK, 0, false, true},
+		{TCSBRKP, 1, false, true},     {TCSBRKP, 0, false, true},
+		{TIOCCBRK, 0, false, false},   {TIOCSTI, 8, false, false},
+		{TIOCMIWAIT, 0, false, false},
+	};
+	const uint32_t us = (uint32_t)getpid();
+	int pty = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	ck_assert_int_ge(pty, 0);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct user_regs_struct regs = {
+			.orig_rax = SYS_ioctl,
+			.rax = (unsigned long long)-EINTR,
+			.rdi = UINT32_MAX,
+			.rsi = kinds[i].request,
+			.rdx = kinds[i].argument,
+		};
+
+		ck_assert_msg(repair_is_due(us, &regs, 0) == kinds[i].of_any,
+			      "ioctl %zu", i);
+		regs.rdi = (unsigned long long)pty;
+		ck_assert_msg(repair_is_due(us, &regs, 0) == kinds[i].of_pty,
+			      "ioctl %zu of a pseudoterminal", i);
+	}
+	(void)close(pty);
+}
+END_TEST
+
 #endif
 
 Suite *suite(void)
@@ -340,6 +380,7 @@ Suite *suite(void)
 #if defined(__x86_64__)
 	tc = tcase_create("work");
 	tcase_add_test(tc, what_is_left_alone);
+	tcase_add_test(tc, ioctls_of_terminals);
 	suite_add_tcase(s, tc);
 #endif
 	return s;
