@@ -68,6 +68,7 @@ import os
 import re
 import signal
 import socket
+import socketserver
 import ssl
 import struct
 import sys
@@ -240,6 +241,11 @@ class Server(http.server.ThreadingHTTPServer):
         self.connections = 0
         # Of each connection that is open, a descriptor of our own.
         self.handles = set()
+
+    def server_bind(self):
+        # HTTPServer's asks what the address is called, of a server of names that
+        # may not answer.
+        socketserver.TCPServer.server_bind(self)
 
     def run(self):
         while True:
