@@ -147,8 +147,8 @@ def test_through_a_pipe(box):
     need_cores()
     directory = box.make_dir('core')
     helper = directory / 'helper'
-    helper.write_text(f'#!/bin/sh\ncat >{directory}/part &&'
-                      f' mv {directory}/part {directory}/core.$1\n')
+    helper.write_text(f'#!/bin/sh\ncat >{directory}/part.$1 &&'
+                      f' mv {directory}/part.$1 {directory}/core.$1\n')
     helper.chmod(0o755)
 
     def crash_one(rate):
