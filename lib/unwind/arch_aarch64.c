@@ -60,6 +60,23 @@ bool aarch64_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size)
 	return false;
 }
 
+bool aarch64_frame_varies(const uint8_t *code, size_t n)
+{
+	for (size_t at = 0; at + 4 <= n; at += 4) {
+		uint32_t i = instruction(code + at);
+
+		if ((i & 0xffe003ff) == 0xcb2003ff || /* sub sp,sp,xN */
+		    (i & 0xff80001f) == 0x9200001f)   /* and sp,xN,#n */
+			return true;
+		/* mov sp,xN */
+		if ((i & 0xfffffc1f) == 0x9100001f &&
+		    (i >> 5 & 0x1f) != AARCH64_FP &&
+		    (i >> 5 & 0x1f) != AARCH64_SP)
+			return true;
+	}
+	return false;
+}
+
 bool aarch64_jumps_to(const uint8_t *code, size_t n, int64_t distance)
 {
 	for (size_t at = 0; at + 4 <= n; at += 4) {

@@ -57,10 +57,15 @@ enum aarch64_call aarch64_call_before(const uint8_t *code, size_t n,
  * The distance from the frame pointer down to the stack pointer that a function
  * has after its prologue, read from its first n bytes: add x29,sp,#n (mov is
  * that with 0) and, directly behind it, sub sp,sp,#n. False if it starts in
- * another way. Right only where nothing else is allocated: a guess to be
- * checked.
+ * another way. Where more is allocated it is larger than that.
  */
 bool aarch64_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size);
+
+/*
+ * Does code lower the stack pointer by what it only knows when it runs: sub of
+ * a register, or sp set from one that is not the frame pointer?
+ */
+bool aarch64_frame_varies(const uint8_t *code, size_t n);
 
 /* Functions that only pass on to another are short. */
 #define AARCH64_TAIL_MAX 256

@@ -89,6 +89,34 @@ bool x86_64_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size)
 	return true;
 }
 
+/* Of an instruction without its REX: does it set rsp, not from rbp? */
+static bool sets_rsp(uint8_t rex, uint8_t op, uint8_t modrm)
+{
+	switch (op) {
+	case 0x29: /* sub %r,%rsp; mov %r,%rsp */
+	case 0x89:
+		return (modrm & 0xc7) == 0xc4 && !(rex & 1) &&
+		       (rex != 0x48 || modrm != 0xec);
+	case 0x2b: /* the same the other way round, or from memory */
+	case 0x8b:
+		return (modrm & 0x38) == 0x20 && !(rex & 4) &&
+		       (rex != 0x48 || modrm != 0xe5);
+	case 0x81: /* and $n,%rsp */
+	case 0x83:
+		return modrm == 0xe4 && !(rex & 1);
+	}
+	return false;
+}
+
+bool x86_64_frame_varies(const uint8_t *code, size_t n)
+{
+	for (size_t i = 0; i + 3 <= n; i++)
+		if ((code[i] & 0xf8) == 0x48 &&
+		    sets_rsp(code[i], code[i + 1], code[i + 2]))
+			return true;
+	return false;
+}
+
 bool x86_64_jumps_to(const uint8_t *code, size_t n, int64_t distance)
 {
 	for (size_t i = 0; i + 5 <= n; i++) {

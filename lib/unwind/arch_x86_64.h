@@ -50,10 +50,17 @@ enum x86_64_call x86_64_call_before(const uint8_t *code, size_t n,
 /*
  * The distance from the frame pointer down to the stack pointer that a
  * function has after its prologue, read from its first n bytes: push %rbp,
- * mov %rsp,%rbp, pushes, sub $n,%rsp. False if it starts in another way. Right
- * only where nothing else is pushed or allocated: a guess to be checked.
+ * mov %rsp,%rbp, pushes, sub $n,%rsp. False if it starts in another way. Where
+ * more is pushed or allocated it is larger than that.
  */
 bool x86_64_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size);
+
+/*
+ * Does code lower the stack pointer by what it only knows when it runs (a
+ * variable array, alignment)? Bytes in the middle of an instruction count, too:
+ * "yes" means that it may.
+ */
+bool x86_64_frame_varies(const uint8_t *code, size_t n);
 
 /* Functions that only pass on to another are short. */
 #define X86_64_TAIL_MAX 256

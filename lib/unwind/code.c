@@ -24,6 +24,14 @@ enum { FACT_NONE, FACT_LAST, FACT_INDIRECT, FACT_N };
 #define FACT_WORD_MASK	 0x3fu
 #define FACT_FRAME_SHIFT 15
 
+/*
+ * More than an instruction that changes the stack pointer has, and a multiple
+ * of what others are aligned to.
+ */
+#define FRAME_OVERLAP 8
+/* Bytes that are looked at for a unit of a budget. */
+#define FRAME_BYTES 4
+
 size_t code_read(struct unwind_space *s, struct space_mapping *m,
 		 const struct map *map, uint64_t vaddr, uint8_t *bytes,
 		 size_t n)
@@ -180,18 +188,73 @@ bool code_is_sigreturn(struct unwind_space *s, uint64_t addr)
 	return (facts_at(s, addr) & FACT_SIGRETURN) != 0;
 }
 
+/* How many bytes a function has from its start on; max: so many or more. */
+static size_t function_size(struct space_mapping *m, uint64_t vaddr, size_t max)
+{
+	const struct rows *rows = image_rows(m->image, vaddr);
+	size_t size = 0;
+	uint64_t start;
+
+	while (size < max) {
+		size_t middle = max - (max - size) / 2;
+
+		if (rows_function(rows, vaddr + middle - 1, &start) &&
+		    start == vaddr)
+			size = middle;
+		else
+			max = middle - 1;
+	}
+	return size;
+}
+
 /* The first bytes of a function, no further than its end. */
 static size_t read_function(struct unwind_space *s, struct space_mapping *m,
 			    const struct map *map, uint64_t vaddr,
 			    uint8_t *bytes, size_t n)
 {
-	const struct rows *rows = image_rows(m->image, vaddr);
-	uint64_t start;
-
-	while (n > 0 &&
-	       (!rows_function(rows, vaddr + n - 1, &start) || start != vaddr))
-		n--;
+	n = function_size(m, vaddr, n);
 	return n > 0 ? code_read(s, m, map, vaddr, bytes, n) : 0;
+}
+
+/* Part by part; an instruction that lies in two is seen in the second. */
+static bool read_varies(struct unwind_space *s, struct space_mapping *m,
+			const struct map *map, uint64_t vaddr, size_t size)
+{
+	uint8_t code[1024];
+	size_t n;
+
+	for (size_t at = 0; at < size; at += n - FRAME_OVERLAP) {
+		n = code_read(s, m, map, vaddr + at, code,
+			      min_size(sizeof(code), size - at));
+		if (n < min_size(sizeof(code), size - at) ||
+		    cpu_frame_varies(code, n))
+			return true;
+		if (n == size - at)
+			break;
+	}
+	return false;
+}
+
+bool code_frame_varies(struct unwind_space *s, uint64_t addr, uint32_t *budget)
+{
+	const struct map *map;
+	struct space_mapping *m = code_mapping(s, addr, &map);
+	const uint64_t vaddr = m ? addr - m->bias : 0;
+	uint32_t fact;
+	size_t size;
+
+	if (!m)
+		return true;
+	if (table_get(&m->image->varying, vaddr, &fact))
+		return fact != 0;
+	size = function_size(m, vaddr, CODE_FRAME_MAX);
+	if (size / FRAME_BYTES > *budget)
+		return true;
+	*budget -= (uint32_t)(size / FRAME_BYTES);
+	fact = size == 0 || size == CODE_FRAME_MAX ||
+	       read_varies(s, m, map, vaddr, size);
+	code_remember(s, &m->image->varying, vaddr, fact);
+	return fact != 0;
 }
 
 bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to)

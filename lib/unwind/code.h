@@ -28,6 +28,13 @@ enum code_call code_call_before(struct unwind_space *s, uint64_t addr,
 bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size);
 
 /*
+ * cpu_frame_varies of it. Yes, too, if it is longer than CODE_FRAME_MAX, or
+ * cannot be read. *budget: as for code_way_back.
+ */
+#define CODE_FRAME_MAX (16u * 1024)
+bool code_frame_varies(struct unwind_space *s, uint64_t addr, uint32_t *budget);
+
+/*
  * Does the function that starts at from jump to the one that starts at to, in
  * the same image: a tail call?
  */

@@ -48,6 +48,7 @@
 
 #define CPU_PROLOGUE_MAX    AARCH64_PROLOGUE_MAX
 #define cpu_frame_size	    aarch64_frame_size
+#define cpu_frame_varies    aarch64_frame_varies
 #define CPU_TAIL_MAX	    AARCH64_TAIL_MAX
 #define cpu_jumps_to	    aarch64_jumps_to
 #define CPU_BEFORE_MAX	    4
@@ -96,6 +97,7 @@ static inline uint64_t cpu_return_address(uint64_t word)
 
 #define CPU_PROLOGUE_MAX    X86_64_PROLOGUE_MAX
 #define cpu_frame_size	    x86_64_frame_size
+#define cpu_frame_varies    x86_64_frame_varies
 #define CPU_TAIL_MAX	    X86_64_TAIL_MAX
 #define cpu_jumps_to	    x86_64_jumps_to
 #define CPU_BEFORE_MAX	    X86_64_BEFORE_MAX

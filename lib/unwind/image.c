@@ -113,6 +113,7 @@ int image_new(int fd, const struct image_identity *identity, struct image **ret)
 	symbols_init(&i->symbols);
 	table_init(&i->calls, 0);
 	table_init(&i->starts, 0);
+	table_init(&i->varying, 0);
 	table_init(&i->jumps, 0);
 	table_init(&i->ways, 0);
 	table_init(&i->heights, 0);
@@ -279,6 +280,7 @@ void image_drop(struct image *i)
 	symbols_fini(&i->symbols);
 	table_fini(&i->calls);
 	table_fini(&i->starts);
+	table_fini(&i->varying);
 	table_fini(&i->jumps);
 	table_fini(&i->ways);
 	table_fini(&i->heights);
@@ -291,8 +293,8 @@ size_t image_bytes(const struct image *i)
 	/* A table's slot is a key and a value. */
 	return cfi_bytes(i->cfi) + i->go.bytes + i->symbols.bytes +
 	       (i->lines ? lines_bytes(i->lines) : 0) +
-	       (i->calls.cap + i->starts.cap + i->jumps.cap + i->ways.cap +
-		i->heights.cap) *
+	       (i->calls.cap + i->starts.cap + i->varying.cap + i->jumps.cap +
+		i->ways.cap + i->heights.cap) *
 		       2 * sizeof(uint64_t);
 }
 

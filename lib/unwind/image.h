@@ -94,6 +94,7 @@ struct image {
 	uint32_t names_number; /* and the names; 0: its own */
 	struct table calls;    /* code.c: what stands before return addresses */
 	struct table starts;   /* code.c: what stands at addresses */
+	struct table varying;  /* code.c: functions whose frames are so */
 	struct table jumps;    /* code.c: which functions end in which others */
 	struct table ways;     /* code.c: ways from addresses to a ret */
 	struct table heights;  /* code.c: of the stack, in functions */

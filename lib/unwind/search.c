@@ -40,7 +40,12 @@ struct search {
 	struct walk *w;
 	const struct walk_frame *f;
 	uint64_t function; /* where f's function starts, 0: not known */
-	uint64_t fitting;  /* the frame pointer by the frame's size, or 0 */
+	/*
+	 * The frame pointer by the frame's size, or 0; where that is not all
+	 * that the frame has, and in any case, it is not below lowest.
+	 */
+	uint64_t fitting;
+	uint64_t lowest;
 	size_t steps;
 	size_t candidates;
 	uint64_t best;
@@ -158,14 +163,20 @@ static bool return_address_offset(const struct rule *rule, int64_t *ret)
 static void find_function(struct search *s, uint64_t lookup)
 {
 	const struct place *p = space_place(s->w->space, lookup);
+	uint32_t budget;
 	uint64_t vaddr;
 	uint32_t size;
 
 	if (!p->image || !rows_function(p->rows, lookup - p->bias, &vaddr))
 		return;
 	s->function = vaddr + p->bias;
-	if (code_frame_size(s->w->space, s->function, &size))
-		s->fitting = s->f->regs.r[SP] + size;
+	if (!code_frame_size(s->w->space, s->function, &size))
+		return;
+	s->lowest = s->f->regs.r[SP] + size;
+	budget = SEARCH_WORK_MAX - s->w->searched;
+	if (!code_frame_varies(s->w->space, s->function, &budget))
+		s->fitting = s->lowest;
+	s->w->searched = SEARCH_WORK_MAX - budget;
 }
 
 bool search_frame_pointer(struct walk *w, struct walk_frame *f)
@@ -185,8 +196,12 @@ bool search_frame_pointer(struct walk *w, struct walk_frame *f)
 	rule = space_place(w->space, lookup)->rule;
 	has_offset = return_address_offset(rule, &offset);
 	find_function(&s, lookup);
-	if (end - sp > SEARCH_BYTES_MAX)
-		end = sp + SEARCH_BYTES_MAX;
+	if (s.lowest > fp)
+		fp = (s.lowest + 7) & ~UINT64_C(7);
+	if (fp >= end)
+		return false;
+	if (end - fp > SEARCH_BYTES_MAX)
+		end = fp + SEARCH_BYTES_MAX;
 	for (; fp < end && s.candidates < CANDIDATES_MAX &&
 	       s.steps < STEPS_MAX && work(&s, WORK_WORD);
 	     fp += 8) {

@@ -85,6 +85,30 @@ START_TEST(test_frame_size)
 }
 END_TEST
 
+START_TEST(test_frame_varies)
+{
+	static const struct {
+		uint32_t code[2];
+		bool varies;
+	} cases[] = {
+		{{0xd503201f, 0xcb2063ff}, true}, /* nop; sub sp,sp,x0 */
+		{{0x9100013f, 0xd503201f}, true}, /* mov sp,x9 */
+		{{0x927bed3f, 0xd503201f}, true}, /* and sp,x9,#-32 */
+		{{0xd10083ff, 0x910003bf},
+		 false}, /* sub sp,sp,#32; mov sp,x29 */
+		{{0x910003fd, 0xcb000021},
+		 false}, /* mov x29,sp; sub x1,x1,x0 */
+	};
+
+	for (size_t i = 0; i < array_size(cases); i++) {
+		const uint8_t *code = (const uint8_t *)cases[i].code;
+
+		ck_assert(aarch64_frame_varies(code, 8) == cases[i].varies);
+		ck_assert(!aarch64_frame_varies(code, 3));
+	}
+}
+END_TEST
+
 START_TEST(test_jumps)
 {
 	static const uint32_t code[] = {
@@ -157,6 +181,7 @@ Suite *suite(void)
 	tcase_add_test(tc, test_return_address);
 	tcase_add_test(tc, test_call_before);
 	tcase_add_test(tc, test_frame_size);
+	tcase_add_test(tc, test_frame_varies);
 	tcase_add_test(tc, test_jumps);
 	tcase_add_test(tc, test_stub);
 	tcase_add_test(tc, test_sigreturn);

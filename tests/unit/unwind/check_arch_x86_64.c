@@ -71,6 +71,37 @@ START_TEST(test_frame_size)
 }
 END_TEST
 
+static const struct {
+	const char *bytes;
+	size_t n;
+	bool varies;
+} frames[] = {
+	{"\x48\x29\xc4", 3, true},		 /* sub %rax,%rsp */
+	{"\x90\x4c\x29\xc4", 4, true},		 /* sub %r8,%rsp */
+	{"\x48\x2b\x65\xf0", 4, true},		 /* sub -16(%rbp),%rsp */
+	{"\x48\x89\xc4", 3, true},		 /* mov %rax,%rsp */
+	{"\x49\x8b\xe5", 3, true},		 /* mov %r13,%rsp */
+	{"\x4c\x89\xec", 3, true},		 /* the same */
+	{"\x48\x83\xe4\xe0", 4, true},		 /* and $-32,%rsp */
+	{"\x48\x81\xe4\0\xff\xff\xff", 7, true}, /* and $-256,%rsp */
+	{"\x48\x29", 2, false},			 /* cut off */
+	{"\x48\x83\xec\x20", 4, false},		 /* sub $32,%rsp */
+	{"\x48\x89\xec", 3, false},		 /* mov %rbp,%rsp */
+	{"\x48\x8b\xe5", 3, false},		 /* the same */
+	{"\x48\x89\xe0", 3, false},		 /* mov %rsp,%rax */
+	{"\x49\x29\xc4", 3, false},		 /* sub %rax,%r12 */
+	{"\x49\x83\xe4\xe0", 4, false},		 /* and $-32,%r12 */
+	{"\x4c\x8b\x65\xf0", 4, false},		 /* mov -16(%rbp),%r12 */
+	{"\x29\xc4", 2, false},			 /* of 32 bits */
+};
+
+START_TEST(test_frame_varies)
+{
+	ck_assert(x86_64_frame_varies((const uint8_t *)frames[_i].bytes,
+				      frames[_i].n) == frames[_i].varies);
+}
+END_TEST
+
 #define SAME X86_64_WAY_OUT_FP_SAME
 #define NONE UINT32_MAX
 
@@ -210,6 +241,7 @@ Suite *suite(void)
 
 	tcase_add_loop_test(tc, test_call, 0, (int)array_size(calls));
 	tcase_add_loop_test(tc, test_frame_size, 0, (int)array_size(prologues));
+	tcase_add_loop_test(tc, test_frame_varies, 0, (int)array_size(frames));
 	tcase_add_loop_test(tc, test_way_out, 0, (int)array_size(ways));
 	tcase_add_loop_test(tc, test_never_returns, 0, (int)array_size(lasts));
 	tcase_add_test(tc, test_others);

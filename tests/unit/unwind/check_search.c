@@ -29,12 +29,25 @@ __asm__(".text\n"
 	"keeps:\n.cfi_startproc\n.cfi_def_cfa rbp, 16\n"
 	".cfi_offset rip, -8\n.cfi_offset rbp, -16\n"
 	"call keeps\nkept: call loses\nlost_by_keeps: nop\n.cfi_endproc\n"
+	/* A frame of 32 bytes, and one of 32 and what rax says. */
+	".macro framed name change\n"
+	"\\name: .cfi_startproc\npush %rbp\nmov %rsp, %rbp\nsub $32, %rsp\n"
+	".cfi_def_cfa rbp, 16\n.cfi_offset rip, -8\n.cfi_offset rbp, -16\n"
+	"\\change\ncall *%rax\n\\name\\()_inside: leave\nret\n.cfi_endproc\n"
+	".endm\n"
+	"framed fixed\n"
+	"framed varied \"sub %rax, %rsp\"\n"
 	"root:\n.cfi_startproc\n.cfi_undefined rip\n"
 	"call keeps\nrooted: nop\n"
-	"call *%rax\nrooted_by_pointer: nop\n.cfi_endproc\n");
+	"call *%rax\nrooted_by_pointer: nop\n"
+	"call fixed\nrooted_fixed: nop\n"
+	"call varied\nrooted_varied: nop\n"
+	"call varied\nrooted_before: nop\n.cfi_endproc\n");
 extern const uint8_t loses[], lost[], kept_by_loses[];
 extern const uint8_t keeps[], kept[], lost_by_keeps[], rooted[];
 extern const uint8_t rooted_by_pointer[];
+extern const uint8_t fixed_inside[], varied_inside[];
+extern const uint8_t rooted_fixed[], rooted_varied[], rooted_before[];
 
 static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
@@ -152,6 +165,46 @@ START_TEST(test_made_code)
 }
 END_TEST
 
+/*
+ * What a call that is over has left where the frame would end if the function
+ * had no more than its prologue takes: of who varies that counts for nothing.
+ */
+START_TEST(test_varying_frame)
+{
+	sample->regs[SAMPLE_X86_64_RIP] = word_of(varied_inside);
+	put(4, STACK + 30 * 8, rooted_by_pointer);
+	put(20, 0, rooted_varied);
+	walk();
+	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
+	ck_assert_uint_eq(out.n, 2);
+	ck_assert_uint_eq(out.frames[1].addr, word_of(rooted_varied));
+}
+END_TEST
+
+/* The same of who does not. */
+START_TEST(test_fixed_frame)
+{
+	sample->regs[SAMPLE_X86_64_RIP] = word_of(fixed_inside);
+	put(4, STACK + 30 * 8, rooted_by_pointer);
+	put(20, 0, rooted_fixed);
+	walk();
+	ck_assert_uint_eq(out.n, 2);
+	ck_assert_uint_eq(out.frames[1].addr, word_of(rooted_by_pointer));
+}
+END_TEST
+
+/* No frame ends within what its own prologue takes. */
+START_TEST(test_frame_within)
+{
+	sample->regs[SAMPLE_X86_64_RIP] = word_of(varied_inside);
+	put(3, 0, rooted_before);
+	put(20, 0, rooted_varied);
+	walk();
+	ck_assert_uint_eq(out.n, 2);
+	ck_assert_uint_eq(out.frames[1].addr, word_of(rooted_varied));
+}
+END_TEST
+
 /* It looks for all that it may, no further, and keeps what it has found. */
 static void walk_until_over(size_t frames_min)
 {
@@ -213,6 +266,9 @@ Suite *suite(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, test_found);
 	tcase_add_test(tc, test_made_code);
+	tcase_add_test(tc, test_varying_frame);
+	tcase_add_test(tc, test_fixed_frame);
+	tcase_add_test(tc, test_frame_within);
 	tcase_add_test(tc, test_every_frame);
 	tcase_add_test(tc, test_long_ways);
 	tcase_add_test(tc, test_far_ways);
