@@ -103,6 +103,24 @@ static bool read_vex(struct x86_64_parts *p)
 	return next(p, &p->op);
 }
 
+/* Three bytes behind 62, and the opcode; bits of them are known. */
+static bool read_evex(struct x86_64_parts *p)
+{
+	uint8_t first, second, third;
+
+	if (!next(p, &first) || !next(p, &second) || !next(p, &third) ||
+	    (first & 8) != 0 || (second & 4) == 0)
+		return false;
+	p->vex = true;
+	p->evex = true;
+	p->rex = (uint8_t)((~first >> 5 & 4) | (~first >> 5 & 1));
+	p->map = (uint8_t)((first & 7) + 1);
+	/* Those of AVX512-FP16 are without constants: 'M', as 0f 38 is. */
+	if (p->map == 6 || p->map == 7)
+		p->map = 3;
+	return p->map >= 2 && p->map <= 4 && next(p, &p->op);
+}
+
 static bool read_opcode(struct x86_64_parts *p)
 {
 	p->map = 1;
@@ -110,6 +128,8 @@ static bool read_opcode(struct x86_64_parts *p)
 		return false;
 	if (p->op == 0xc4 || p->op == 0xc5)
 		return read_vex(p);
+	if (p->op == 0x62)
+		return read_evex(p);
 	if (p->op != 0x0f)
 		return true;
 	p->map = 2;
@@ -144,6 +164,8 @@ static char format_of(const struct x86_64_parts *p)
 {
 	if (p->map == 1)
 		return one[p->op];
+	if (p->map == 2 && p->evex && two[p->op] != 'b')
+		return 'M';
 	if (p->map == 2)
 		return two[p->op];
 	return p->map == 3 ? 'M' : 'b';

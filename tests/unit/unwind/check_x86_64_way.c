@@ -5,7 +5,6 @@
 #include "lib/unwind/x86_64_way.h"
 #include "tests/unit/unwind/code_text.h"
 
-
 #include "lib/base/util.h"
 #include "lib/unwind/x86_64_insn.h"
 #include "tests/unit/suite.h"
@@ -59,6 +58,18 @@ static const struct {
 	{"\x66\x0f\x3a\x0f\xc1\x08", 6, {.size = 6}},
 	{"\xc5\xf9\xef\xc0", 4, {.size = 4}},
 	{"\xc4\xe3\x71\x0f\xc2\x08", 6, {.size = 6}},
+	/*
+	 * AVX-512: vmovdqu64 64(%rsi),%zmm16, whose displacement is one byte;
+	 * 65(%rsi), where it is four; vpternlogd $150; vpminub with %zmm31;
+	 * vpsrlq $1; vcvtuqq2pd, which 0f 7a was not before; vaddph
+	 */
+	{"\x62\xe1\xfe\x48\x6f\x46\x01", 7, {.size = 7}},
+	{"\x62\xe1\xfe\x48\x6f\x86\x41\0\0\0", 10, {.size = 10}},
+	{"\x62\xf3\x75\x48\x25\xc2\x96", 7, {.size = 7}},
+	{"\x62\x01\x05\x40\xda\xff", 6, {.size = 6}},
+	{"\x62\xf1\xfd\x48\x73\xd0\x01", 7, {.size = 7}},
+	{"\x62\xf1\xfe\x48\x7a\xc0", 6, {.size = 6}},
+	{"\x62\xf5\x74\x48\x58\xc2", 6, {.size = 6}},
 };
 
 START_TEST(test_insn)
@@ -101,6 +112,10 @@ static const struct {
 	{{"\xe8\0\0\0\0\x48\x83\xc4\x08\xc3", 10}, true, {8, SAME, true}},
 	/* push; push; add $16,%rsp; pop %rbp; ret */
 	{{"\x6a\0\x6a\0\x48\x83\xc4\x10\x5d\xc3", 10}, true, {8, 0, false}},
+	/* vmovdqu64 %zmm16,64(%rsp); vzeroupper; pop %rbx; ret */
+	{{"\x62\xe1\xfe\x48\x7f\x44\x24\x01\xc5\xf8\x77\x5b\xc3", 13},
+	 true,
+	 {8, SAME, false}},
 	/* mov %rbx,%rsp; ret */
 	{{"\x48\x89\xdc\xc3", 4}, false, {0}},
 	/* leave; ret */
