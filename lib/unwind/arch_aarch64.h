@@ -82,6 +82,14 @@ bool aarch64_way_out(const uint8_t *before, size_t n_before,
 		     const uint8_t *code, size_t n, uint32_t *ret_ra,
 		     uint32_t *ret_fp);
 
+/* As x86_64_jumps_on: a return address is where the call has left it. */
+static inline bool aarch64_jumps_on(const uint8_t *before, size_t n_before,
+				    const uint8_t *code, size_t n)
+{
+	(void)before, (void)n_before, (void)code, (void)n;
+	return false;
+}
+
 /* Does code end with a call that does not return? Not told here. */
 #define AARCH64_LAST_MAX 4
 static inline bool aarch64_never_returns(const uint8_t *code, size_t n)

@@ -242,6 +242,41 @@ bool x86_64_way_out(const uint8_t *before, size_t n_before, const uint8_t *code,
 	       to_return(code, n, ret_ra, ret_fp);
 }
 
+/* Does a nop of one byte, or one of three and more, end where code begins? */
+static bool ends_with_nop(const uint8_t *before, size_t n)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+	} nops[] = {
+		{"\x90", 1},
+		{"\x0f\x1f\x00", 3},
+		{"\x0f\x1f\x40\0", 4},
+		{"\x0f\x1f\x44\0\0", 5},
+		/* What is longer has been cut off in front. */
+		{"\x1f\x80\0\0\0\0", 6},
+		{"\x84\0\0\0\0\0", 6},
+	};
+
+	for (size_t i = 0; i < array_size(nops); i++)
+		if (n >= nops[i].n && memcmp(before + n - nops[i].n,
+					     nops[i].bytes, nops[i].n) == 0)
+			return true;
+	return false;
+}
+
+bool x86_64_jumps_on(const uint8_t *before, size_t n_before,
+		     const uint8_t *code, size_t n)
+{
+	size_t pos = 0;
+
+	(void)take(code, n, &pos, "\xf3\x0f\x1e\xfa", 4); /* endbr64 */
+	(void)take(code, n, &pos, "\x41", 1);
+	return n - pos >= 2 && code[pos] == 0xff &&
+	       (code[pos + 1] & 0xf8) == 0xe0 &&
+	       ends_with_nop(before, n_before);
+}
+
 bool x86_64_never_returns(const uint8_t *code, size_t n)
 {
 	size_t pos = 0;

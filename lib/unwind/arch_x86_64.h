@@ -88,6 +88,14 @@ bool x86_64_way_out(const uint8_t *before, size_t n_before, const uint8_t *code,
 		    size_t n, uint32_t *ret_ra, uint32_t *ret_fp);
 
 /*
+ * Is code a jump to where a register points to, and in front of it padding? A
+ * function that is nothing else calls another one so; or a place that is jumped
+ * to, in one of many jumps.
+ */
+bool x86_64_jumps_on(const uint8_t *before, size_t n_before,
+		     const uint8_t *code, size_t n);
+
+/*
  * Does code come to a call that does not return (a hlt or ud2 stands behind
  * it), past nothing but moves of registers?
  */

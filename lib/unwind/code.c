@@ -14,15 +14,16 @@ enum { FACT_NONE, FACT_LAST, FACT_INDIRECT, FACT_N };
 
 /*
  * What starts holds: these bits, the two words of the way out, the second plus
- * one, and the frame size.
+ * one, and the words of the frame.
  */
 #define FACT_SIGRETURN	 1u
 #define FACT_HAS_FRAME	 2u
 #define FACT_WAY_OUT	 4u
-#define FACT_RA_SHIFT	 3
-#define FACT_FP_SHIFT	 9
+#define FACT_JUMPS_ON	 8u
+#define FACT_RA_SHIFT	 4
+#define FACT_FP_SHIFT	 10
 #define FACT_WORD_MASK	 0x3fu
-#define FACT_FRAME_SHIFT 15
+#define FACT_FRAME_SHIFT 16
 
 /*
  * More than an instruction that changes the stack pointer has, and a multiple
@@ -152,14 +153,16 @@ static uint32_t facts_at(struct unwind_space *s, uint64_t addr)
 	/* Less is what the start of a segment is in front of. */
 	if (before < sizeof(code_before))
 		before = 0;
+	if (cpu_jumps_on(code_before, before, code, n))
+		fact |= FACT_JUMPS_ON;
 	if (cpu_way_out(code_before, before, code, n, &ra, &fp)) {
 		fact |= FACT_WAY_OUT | ra / 8 << FACT_RA_SHIFT;
 		if (fp != CPU_WAY_OUT_FP_SAME)
 			fact |= (fp / 8 + 1) << FACT_FP_SHIFT;
 	}
-	if (cpu_frame_size(code, n, &size) &&
-	    size <= UINT32_MAX >> FACT_FRAME_SHIFT)
-		fact |= FACT_HAS_FRAME | size << FACT_FRAME_SHIFT;
+	if (cpu_frame_size(code, n, &size) && size % 8 == 0 &&
+	    size / 8 <= UINT32_MAX >> FACT_FRAME_SHIFT)
+		fact |= FACT_HAS_FRAME | size / 8 << FACT_FRAME_SHIFT;
 	code_remember(s, &m->image->starts, addr - m->bias, fact);
 	return fact;
 }
@@ -168,7 +171,7 @@ bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size)
 {
 	uint32_t fact = facts_at(s, addr);
 
-	*ret_size = fact >> FACT_FRAME_SHIFT;
+	*ret_size = 8 * (fact >> FACT_FRAME_SHIFT);
 	return (fact & FACT_HAS_FRAME) != 0;
 }
 
@@ -186,6 +189,11 @@ bool code_way_out(struct unwind_space *s, uint64_t addr, uint32_t *ret_ra,
 bool code_is_sigreturn(struct unwind_space *s, uint64_t addr)
 {
 	return (facts_at(s, addr) & FACT_SIGRETURN) != 0;
+}
+
+bool code_jumps_on(struct unwind_space *s, uint64_t addr)
+{
+	return (facts_at(s, addr) & FACT_JUMPS_ON) != 0;
 }
 
 /* How many bytes a function has from its start on; max: so many or more. */
@@ -311,17 +319,4 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc,
 	}
 	return symbols_find(&m->image->symbols, pc - m->bias, &name, &offset) &&
 	       offset < max;
-}
-
-uint64_t code_function(struct unwind_space *s, uint64_t addr)
-{
-	const struct map *map;
-	struct space_mapping *m = code_mapping(s, addr, &map);
-	const char *name;
-	uint64_t offset;
-
-	if (!m ||
-	    !symbols_find(&m->image->symbols, addr - m->bias, &name, &offset))
-		return 0;
-	return addr - offset;
 }

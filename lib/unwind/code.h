@@ -75,6 +75,7 @@ struct code_way {
 	uint32_t ra;
 	uint32_t fp; /* CPU_WAY_OUT_FP_SAME: it is not restored */
 	bool has_call;
+	bool by_table; /* as struct x86_64_way has it */
 	/* What comes back to addr is passed on to exit(), or a thread's end. */
 	bool exits;
 };
@@ -83,12 +84,19 @@ bool code_way_back(struct unwind_space *s, uint64_t addr, uint32_t *budget,
 
 /*
  * The same at to, by the way there from the start of a function, whatever comes
- * behind.
+ * behind. by_table: there is none, as far as code is read, but by the tables of
+ * switches.
  */
 bool code_way_there(struct unwind_space *s, uint64_t from, uint64_t to,
 		    uint32_t *budget, struct code_way *ret);
 
-/* The start of the function that addr lies in, by its symbol; 0: not known. */
+/* cpu_jumps_on of what stands at addr. */
+bool code_jumps_on(struct unwind_space *s, uint64_t addr);
+
+/*
+ * The start of the function that addr lies in, by its symbol, or, as far as can
+ * be told, by that of one that does nothing but jump there; 0: not known.
+ */
 uint64_t code_function(struct unwind_space *s, uint64_t addr);
 
 /* Does rt_sigreturn's trampoline start at addr? */

@@ -13,6 +13,7 @@
 #define WAY_FP_SHIFT 15
 #define WAY_FP_MASK  0x3fffu
 #define WAY_EXITS    (1u << 29)
+#define WAY_BY_TABLE (1u << 30)
 _Static_assert(X86_64_WAY_MAX / 8 - 1 <= WAY_RA_MASK, "it fits");
 _Static_assert(X86_64_WAY_FP_SAME == CPU_WAY_OUT_FP_SAME, "one mark for both");
 
@@ -87,6 +88,7 @@ static uint32_t fact_of_way(const struct x86_64_way *way)
 	uint32_t fp = way->fp == X86_64_WAY_FP_SAME ? 0 : way->fp / 8 + 1;
 
 	return WAY_FOUND | (way->has_call ? WAY_HAS_CALL : 0) |
+	       (way->by_table ? WAY_BY_TABLE : 0) |
 	       way->ra / 8 << WAY_RA_SHIFT | fp << WAY_FP_SHIFT;
 }
 
@@ -98,6 +100,7 @@ static bool way_of_fact(uint32_t fact, struct code_way *ret)
 		.ra = 8 * (fact >> WAY_RA_SHIFT & WAY_RA_MASK),
 		.fp = fp > 0 ? 8 * (fp - 1) : CPU_WAY_OUT_FP_SAME,
 		.has_call = (fact & WAY_HAS_CALL) != 0,
+		.by_table = (fact & WAY_BY_TABLE) != 0,
 		.exits = (fact & WAY_EXITS) != 0,
 	};
 	return (fact & WAY_FOUND) != 0;

@@ -55,6 +55,7 @@
 #define CPU_WAY_OUT_FP_SAME AARCH64_WAY_OUT_FP_SAME
 #define cpu_way_out	    aarch64_way_out
 #define CPU_LAST_MAX	    AARCH64_LAST_MAX
+#define cpu_jumps_on	    aarch64_jumps_on
 #define cpu_never_returns   aarch64_never_returns
 #define cpu_is_sigreturn    aarch64_is_sigreturn
 #define cpu_sigframe_offset aarch64_sigframe_offset
@@ -104,6 +105,7 @@ static inline uint64_t cpu_return_address(uint64_t word)
 #define CPU_WAY_OUT_FP_SAME X86_64_WAY_OUT_FP_SAME
 #define cpu_way_out	    x86_64_way_out
 #define CPU_LAST_MAX	    X86_64_LAST_MAX
+#define cpu_jumps_on	    x86_64_jumps_on
 #define cpu_never_returns   x86_64_never_returns
 #define cpu_is_sigreturn    x86_64_is_sigreturn
 #define cpu_sigframe_offset x86_64_sigframe_offset

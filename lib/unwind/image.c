@@ -115,6 +115,7 @@ int image_new(int fd, const struct image_identity *identity, struct image **ret)
 	table_init(&i->starts, 0);
 	table_init(&i->varying, 0);
 	table_init(&i->jumps, 0);
+	table_init(&i->tails, 0);
 	table_init(&i->ways, 0);
 	table_init(&i->heights, 0);
 	if (elf_file_open(&f, fd) == 0) {
@@ -282,6 +283,7 @@ void image_drop(struct image *i)
 	table_fini(&i->starts);
 	table_fini(&i->varying);
 	table_fini(&i->jumps);
+	table_fini(&i->tails);
 	table_fini(&i->ways);
 	table_fini(&i->heights);
 	i->cfi_tried = false;
@@ -294,7 +296,7 @@ size_t image_bytes(const struct image *i)
 	return cfi_bytes(i->cfi) + i->go.bytes + i->symbols.bytes +
 	       (i->lines ? lines_bytes(i->lines) : 0) +
 	       (i->calls.cap + i->starts.cap + i->varying.cap + i->jumps.cap +
-		i->ways.cap + i->heights.cap) *
+		i->tails.cap + i->ways.cap + i->heights.cap) *
 		       2 * sizeof(uint64_t);
 }
 

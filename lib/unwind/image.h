@@ -96,6 +96,7 @@ struct image {
 	struct table starts;   /* code.c: what stands at addresses */
 	struct table varying;  /* code.c: functions whose frames are so */
 	struct table jumps;    /* code.c: which functions end in which others */
+	struct table tails;    /* code_start.c: what functions jump to */
 	struct table ways;     /* code.c: ways from addresses to a ret */
 	struct table heights;  /* code.c: of the stack, in functions */
 };

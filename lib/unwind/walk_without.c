@@ -2,6 +2,13 @@
 #include "lib/unwind/search.h"
 #include "lib/unwind/walk_steps.h"
 
+/*
+ * How far up a call is looked for, in words, and what each takes: as search.c
+ * has it.
+ */
+#define CALLS_MAX 1024
+#define CALL_WORK 8
+
 /* Code of a C library's entry that has no CFI (musl): _start and its C part. */
 #define ENTRY_SIZE 64
 
@@ -18,6 +25,23 @@ static enum unwind_end step_sigreturn(struct walk *w, struct walk_frame *f)
 	}
 	f->regs = regs;
 	return walk_enter_interrupted(w, f);
+}
+
+/*
+ * Is it rt_sigreturn's trampoline, to which a handler returns? Or is it there
+ * itself, or about to make the call?
+ */
+static bool is_sigreturn(struct walk *w, const struct walk_frame *f)
+{
+	/* Of the instruction in front of the call. */
+	static const uint8_t sizes[] = {0, 4, 5, 7};
+
+	if (!f->is_leaf && !f->interrupted)
+		return code_is_sigreturn(w->space, f->addr);
+	for (size_t i = 0; i < array_size(sizes); i++)
+		if (code_is_sigreturn(w->space, walk_lookup(f) - sizes[i]))
+			return true;
+	return false;
 }
 
 /*
@@ -85,11 +109,28 @@ static enum unwind_end step_way_out(struct walk *w, struct walk_frame *f,
 static bool is_just_called(struct walk *w, const struct walk_frame *f)
 {
 	uint64_t ra = cpu_return_address(f->regs.r[RA]);
+	const uint64_t at = walk_lookup(f);
+	uint32_t budget = SEARCH_WORK_MAX - w->searched;
+	enum code_call kind;
+	struct code_way way;
+	uint64_t target;
+	bool differs;
 
 	if (CPU_LINK_REGISTER ? !(f->regs.known & BIT(RA))
 			      : !walk_read_word(w, f->regs.r[SP], &ra))
 		return false;
-	return code_may_call(w->space, ra, walk_lookup(f), CODE_LEAF_MAX);
+	if (!unwind_space_covers(w->space, ra - 1))
+		return false;
+	kind = code_call_before(w->space, ra, &target);
+	/* A function without a name, to which a pointer led. */
+	if (kind == CODE_CALL_INDIRECT && code_jumps_on(w->space, at))
+		return true;
+	/* One that is over may have been of this function, too. */
+	differs = kind == CODE_CALL_DIRECT &&
+		  code_way_there(w->space, target, at, &budget, &way) &&
+		  way.ra != 0;
+	w->searched = SEARCH_WORK_MAX - budget;
+	return !differs && code_may_call(w->space, ra, at, CODE_LEAF_MAX);
 }
 
 /*
@@ -113,16 +154,38 @@ static bool has_way_out(struct walk *w, const struct walk_frame *f,
 }
 
 /*
- * Does the way from its caller's call to here say the same as the way back?
- * That call is one of this function: of what it calls, or what the symbol says.
+ * Does the way from the start of a function to here say the same as the way
+ * back? Where it ends at the tables of switches, and here is behind one, that
+ * is as far down, but for what was pushed since.
  */
-static bool agrees(struct walk *w, uint64_t at, uint64_t ra,
-		   const struct code_way *way, uint32_t *budget)
+enum agreement { AGREES, DIFFERS, UNKNOWN };
+
+static enum agreement agrees_from(struct walk *w, uint64_t start, uint64_t at,
+				  const struct code_way *way, uint32_t *budget)
 {
 	struct code_way there;
-	uint64_t target = 0;
 
-	switch (code_call_before(w->space, ra, &target)) {
+	if (!code_way_there(w->space, start, at, budget, &there))
+		return UNKNOWN;
+	if (!there.by_table)
+		return there.ra == way->ra ? AGREES : DIFFERS;
+	return there.ra == way->ra && start <= at &&
+			       at - start < CODE_FRAMED_MAX
+		       ? AGREES
+		       : UNKNOWN;
+}
+
+/*
+ * The function is the one that the call before the return address leads to, or
+ * the one that the symbol says.
+ */
+static bool agrees(struct walk *w, const struct walk_frame *f, uint64_t at,
+		   uint64_t ra, const struct code_way *way, uint32_t *budget)
+{
+	enum agreement agreement = UNKNOWN;
+	uint64_t start = 0;
+
+	switch (code_call_before(w->space, ra, &start)) {
 	case CODE_CALL_NONE:
 		return false;
 	case CODE_CALL_LAST:
@@ -130,14 +193,15 @@ static bool agrees(struct walk *w, uint64_t at, uint64_t ra,
 	case CODE_CALL_INDIRECT:
 		break;
 	case CODE_CALL_DIRECT:
-		if (code_way_there(w->space, target, at, budget, &there))
-			return there.ra == way->ra;
+		agreement = agrees_from(w, start, at, way, budget);
 	}
-	target = code_function(w->space, at - 1);
-	if (target != 0 && code_way_there(w->space, target, at, budget, &there))
-		return there.ra == way->ra;
+	if (agreement == UNKNOWN) {
+		start = code_function(w->space, walk_lookup(f));
+		if (start != 0)
+			agreement = agrees_from(w, start, at, way, budget);
+	}
 	/* Nobody knows where it starts. Behind a call, it may be elsewhere. */
-	return !way->has_call;
+	return agreement == UNKNOWN ? !way->has_call : agreement == AGREES;
 }
 
 /*
@@ -147,11 +211,11 @@ static bool agrees(struct walk *w, uint64_t at, uint64_t ra,
 static bool has_way_there(struct walk *w, const struct walk_frame *f,
 			  uint64_t at, uint32_t *budget, struct code_way *ret)
 {
-	const uint64_t start = code_function(w->space, at - 1);
+	const uint64_t start = code_function(w->space, walk_lookup(f));
 	uint64_t ra, target;
 
 	if (start == 0 || !code_way_there(w->space, start, at, budget, ret) ||
-	    !walk_read_word(w, f->regs.r[SP] + ret->ra, &ra) ||
+	    ret->by_table || !walk_read_word(w, f->regs.r[SP] + ret->ra, &ra) ||
 	    !unwind_space_covers(w->space, ra - 1))
 		return false;
 	switch (code_call_before(w->space, ra, &target)) {
@@ -166,6 +230,33 @@ static bool has_way_there(struct walk *w, const struct walk_frame *f,
 		return target == start ||
 		       space_place(w->space, target)->image !=
 			       space_place(w->space, start)->image;
+	}
+	return false;
+}
+
+/*
+ * Where not even a symbol says where the function starts: a word on the stack
+ * that follows a call is the return address if the way from where that leads to
+ * here comes to just its height.
+ */
+static bool has_call_there(struct walk *w, const struct walk_frame *f,
+			   uint64_t at, uint32_t *budget, struct code_way *ret)
+{
+	const uint64_t sp = f->regs.r[SP];
+	uint64_t ra, target;
+
+	for (uint32_t i = 0; i < CALLS_MAX && *budget >= CALL_WORK; i++) {
+		*budget -= CALL_WORK;
+		if (!walk_read_word(w, sp + 8 * i, &ra))
+			return false;
+		if (!unwind_space_covers(w->space, ra - 1) ||
+		    code_call_before(w->space, ra, &target) !=
+			    CODE_CALL_DIRECT ||
+		    target > at || at - target >= CODE_FRAMED_MAX)
+			continue;
+		if (code_way_there(w->space, target, at, budget, ret) &&
+		    !ret->by_table && ret->ra == 8 * i)
+			return true;
 	}
 	return false;
 }
@@ -188,9 +279,10 @@ static enum unwind_end step_way_back(struct walk *w, struct walk_frame *f)
 		return UNWIND_END_ROOT;
 	found = found && walk_read_word(w, f->regs.r[SP] + way.ra, &ra) &&
 		unwind_space_covers(w->space, ra - 1) &&
-		agrees(w, at, ra, &way, &budget);
-	if (!found && !at_pc)
-		found = has_way_there(w, f, at, &budget, &way);
+		agrees(w, f, at, ra, &way, &budget);
+	if (!found)
+		found = has_way_there(w, f, at, &budget, &way) ||
+			has_call_there(w, f, at, &budget, &way);
 	w->searched = SEARCH_WORK_MAX - budget;
 	return found ? step_way_out(w, f, way.ra, way.fp) : UNWIND_END_NO_CFI;
 }
@@ -227,14 +319,16 @@ enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f,
 	uint32_t ra_at, fp_at;
 	enum unwind_end end;
 	uint64_t entry;
+	bool at_pc;
 
 	if (i) {
 		entry = i->entry + p->bias;
 		if (f->addr >= entry && f->addr - entry < ENTRY_SIZE)
 			return UNWIND_END_ROOT;
-		if (!f->is_leaf && code_is_sigreturn(w->space, f->addr)) {
+		if (is_sigreturn(w, f)) {
+			at_pc = f->is_leaf || f->interrupted;
 			end = step_sigreturn(w, f);
-			f->planted = end != WALK_ON;
+			f->planted = end != WALK_ON && !at_pc;
 			return end;
 		}
 		if (is_planted(f, p)) {

@@ -57,6 +57,7 @@ static void read_ff(const struct x86_64_parts *p, struct x86_64_insn *ret)
 	case 4:
 	case 5:
 		ret->kind = X86_64_INSN_END;
+		ret->by_table = rm_of(p) < 16;
 		break;
 	case 6:
 		ret->sp = -8;

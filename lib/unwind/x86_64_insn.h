@@ -34,6 +34,7 @@ struct x86_64_insn {
 	bool has_fp;	  /* it loads rbp, from sp + fp as sp was before */
 	int32_t fp;
 	bool saves_fp; /* it pushes rbp */
+	bool by_table; /* an END: a jump to where a register points to */
 };
 
 /* The one at code. False if it is none, or none known, of at most n bytes. */

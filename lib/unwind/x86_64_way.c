@@ -1,11 +1,15 @@
 #include "lib/unwind/x86_64_way.h"
 
+#include <string.h>
+
 #include "lib/base/util.h"
 #include "lib/unwind/x86_64_insn.h"
 
-/* Where ways part: what was not gone yet, and where they went. */
+/* Where ways part: what was not gone yet. */
 #define PENDING_MAX 64
-#define VISITED_MAX 512
+/* Where they went, in a table of twice as many slots. */
+#define VISITED_MAX   4096
+#define VISITED_SLOTS (2 * VISITED_MAX)
 /* Read at once; more than most ways from one jump to the next take. */
 #define WINDOW 128
 
@@ -13,16 +17,22 @@ struct state {
 	uint64_t at;
 	int64_t offset; /* from the first stack pointer to this one */
 	int64_t fp;	/* where rbp was loaded from, or FP_SAME */
+	/* Where it was pushed on this way, or NOWHERE, and what fp was then. */
+	int64_t pushed;
+	int64_t pushed_fp;
 };
 
 #define FP_SAME INT64_MIN
+#define NOWHERE INT64_MIN
 
 struct ways {
 	struct x86_64_code *code;
 	struct state pending[PENDING_MAX];
 	size_t n_pending;
-	uint64_t visited[VISITED_MAX];
+	/* From the first address, plus one; 0: none. */
+	uint32_t visited[VISITED_SLOTS];
 	size_t n_visited;
+	uint64_t first;
 	uint8_t window[WINDOW];
 	uint64_t window_at;
 	size_t window_size;
@@ -50,24 +60,44 @@ static bool read_insn(struct ways *w, uint64_t at, struct x86_64_insn *ret)
 /* False if a way has come to this address before, or there is no room. */
 static bool visit(struct ways *w, uint64_t at)
 {
-	for (size_t i = 0; i < w->n_visited; i++)
-		if (w->visited[i] == at)
-			return false;
-	if (w->n_visited == VISITED_MAX)
+	const uint32_t mark = (uint32_t)(at - w->first) + 1;
+	size_t i = mark * UINT32_C(0x9e3779b1) % VISITED_SLOTS;
+
+	if (mark == 0 || w->n_visited == VISITED_MAX)
 		return false;
-	w->visited[w->n_visited++] = at;
+	for (; w->visited[i] != 0; i = (i + 1) % VISITED_SLOTS)
+		if (w->visited[i] == mark)
+			return false;
+	w->visited[i] = mark;
+	w->n_visited++;
 	return true;
 }
 
-/* The last place where ways parted, if another is to be gone from there. */
+/*
+ * Does the function at this address begin with an instruction behind which
+ * nothing comes? C libraries end programs so whose stacks were overwritten;
+ * what stands behind a call of that is another function.
+ */
+static bool never_returns(struct ways *w, uint64_t at)
+{
+	uint8_t code[6];
+	size_t n, pos = 0;
+
+	w->code->steps++;
+	n = w->code->read(w->code->ctx, at, code, sizeof(code));
+	if (n > 4 && memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0) /* endbr64 */
+		pos = 4;
+	return (n - pos >= 1 && code[pos] == 0xf4) || /* hlt */
+	       (n - pos >= 2 && code[pos] == 0x0f && code[pos + 1] == 0x0b);
+}
+
+/* To the last place where ways parted. */
 static bool go_back(struct ways *w, struct state *s)
 {
-	while (w->n_pending > 0) {
-		*s = w->pending[--w->n_pending];
-		if (visit(w, s->at))
-			return true;
-	}
-	return false;
+	if (w->n_pending == 0)
+		return false;
+	*s = w->pending[--w->n_pending];
+	return true;
 }
 
 /* One instruction further. False where this way ends. */
@@ -77,8 +107,14 @@ static bool go_on(struct ways *w, const struct x86_64_insn *insn,
 	const uint64_t after = s->at + insn->size;
 	const uint64_t target = after + (uint64_t)(int64_t)insn->distance;
 
-	if (insn->has_fp)
+	if (insn->has_fp) {
 		s->fp = s->offset + insn->fp;
+		if (s->fp == s->pushed)
+			s->fp = s->pushed_fp;
+	} else if (insn->saves_fp) {
+		s->pushed = s->offset + insn->sp;
+		s->pushed_fp = s->fp;
+	}
 	s->offset += insn->sp;
 	if (insn->sp_lost || s->offset > X86_64_WAY_MAX ||
 	    s->offset < -(int64_t)X86_64_WAY_MAX)
@@ -86,16 +122,18 @@ static bool go_on(struct ways *w, const struct x86_64_insn *insn,
 	s->at = after;
 	switch (insn->kind) {
 	case X86_64_INSN_OTHER:
-	case X86_64_INSN_CALL:
 		return true;
+	case X86_64_INSN_CALL:
+		return insn->distance == 0 || !never_returns(w, target);
 	case X86_64_INSN_BRANCH:
-		if (w->n_pending < PENDING_MAX)
-			w->pending[w->n_pending++] =
-				(struct state){target, s->offset, s->fp};
+		if (w->n_pending < PENDING_MAX) {
+			w->pending[w->n_pending] = *s;
+			w->pending[w->n_pending++].at = target;
+		}
 		return true;
 	case X86_64_INSN_JUMP:
 		s->at = target;
-		return visit(w, target);
+		return true;
 	case X86_64_INSN_RET:
 	case X86_64_INSN_END:
 		return false;
@@ -108,26 +146,40 @@ static bool is_offset(int64_t offset)
 	return offset >= 0 && offset < X86_64_WAY_MAX && offset % 8 == 0;
 }
 
+/* What is at the same height in front of each jump by a table. */
+static void at_table(const struct state *s, struct x86_64_way *tables,
+		     bool *differ)
+{
+	/* Who has given up its frame calls another function so. */
+	if (s->offset == 0 || !is_offset(-s->offset))
+		return;
+	*differ |= tables->by_table && tables->ra != (uint32_t)-s->offset;
+	tables->ra = (uint32_t)-s->offset;
+	tables->by_table = true;
+}
+
 static bool find_ret(struct x86_64_code *c, uint64_t vaddr, bool with_calls,
 		     struct x86_64_way *ret)
 {
-	struct ways w = {.code = c};
-	struct state s = {vaddr, 0, FP_SAME};
+	struct ways w = {.code = c, .first = vaddr};
+	struct state s = {vaddr, 0, FP_SAME, NOWHERE, FP_SAME};
 	bool more = true;
 
 	while (more) {
 		struct x86_64_insn insn;
 
-		if (!read_insn(&w, s.at, &insn)) {
+		if (!visit(&w, s.at) || !read_insn(&w, s.at, &insn)) {
 			more = go_back(&w, &s);
 			continue;
 		}
 		if (insn.kind == X86_64_INSN_RET && is_offset(s.offset) &&
 		    (s.fp == FP_SAME || is_offset(s.fp))) {
-			ret->ra = (uint32_t)s.offset;
-			ret->fp = s.fp == FP_SAME ? X86_64_WAY_FP_SAME
-						  : (uint32_t)s.fp;
-			ret->has_call = with_calls;
+			*ret = (struct x86_64_way){
+				.ra = (uint32_t)s.offset,
+				.fp = s.fp == FP_SAME ? X86_64_WAY_FP_SAME
+						      : (uint32_t)s.fp,
+				.has_call = with_calls,
+			};
 			return true;
 		}
 		if ((insn.kind == X86_64_INSN_CALL && !with_calls) ||
@@ -146,8 +198,10 @@ bool x86_64_way_back(struct x86_64_code *c, uint64_t vaddr,
 bool x86_64_way_there(struct x86_64_code *c, uint64_t from, uint64_t to,
 		      struct x86_64_way *ret)
 {
-	struct ways w = {.code = c};
-	struct state s = {from, 0, FP_SAME};
+	struct ways w = {.code = c, .first = from};
+	struct state s = {from, 0, FP_SAME, NOWHERE, FP_SAME};
+	struct x86_64_way tables = {.fp = X86_64_WAY_FP_SAME};
+	bool differ = false;
 	bool more = true;
 
 	while (more) {
@@ -162,15 +216,20 @@ bool x86_64_way_there(struct x86_64_code *c, uint64_t from, uint64_t to,
 				ret->fp = (uint32_t)(s.fp - s.offset);
 			return true;
 		}
-		if (!read_insn(&w, s.at, &insn)) {
+		if (!visit(&w, s.at) || !read_insn(&w, s.at, &insn)) {
 			more = go_back(&w, &s);
 			continue;
 		}
+		if (insn.by_table)
+			at_table(&s, &tables, &differ);
 		/* What is loaded again on the way was not the caller's. */
 		insn.has_fp = insn.saves_fp;
 		insn.fp = -8;
 		if (!go_on(&w, &insn, &s))
 			more = go_back(&w, &s);
 	}
-	return false;
+	if (!tables.by_table || differ)
+		return false;
+	*ret = tables;
+	return true;
 }

@@ -102,6 +102,36 @@ START_TEST(test_frame_varies)
 }
 END_TEST
 
+static const struct {
+	const char *before;
+	size_t n_before;
+	const char *bytes;
+	size_t n;
+	bool is;
+} jumps_on[] = {
+	{"\x90", 1, "\xff\xe0", 2, true},		/* jmp *%rax */
+	{"\x0f\x1f\x00", 3, "\xff\xe2", 2, true},	/* *%rdx */
+	{"\x0f\x1f\x40\0", 4, "\x41\xff\xe1", 3, true}, /* *%r9 */
+	{"\x0f\x1f\x44\0\0", 5, "\xff\xe0", 2, true},
+	{"\x1f\x80\0\0\0\0", 6, "\xff\xe0", 2, true},
+	{"\x84\0\0\0\0\0", 6, "\xff\xe0", 2, true},
+	{"\x90", 1, "\xf3\x0f\x1e\xfa\xff\xe0", 6, true}, /* endbr64 */
+	{"\x01\xf0", 2, "\xff\xe0", 2, false},		  /* add %esi,%eax */
+	{"\x90", 1, "\xff\xd0", 2, false},		  /* call *%rax */
+	{"\x90", 1, "\xff\x20", 2, false},		  /* jmp *(%rax) */
+	{"\x90", 1, "\xff", 1, false},
+	{"", 0, "\xff\xe0", 2, false},
+};
+
+START_TEST(test_jumps_on)
+{
+	ck_assert(x86_64_jumps_on((const uint8_t *)jumps_on[_i].before,
+				  jumps_on[_i].n_before,
+				  (const uint8_t *)jumps_on[_i].bytes,
+				  jumps_on[_i].n) == jumps_on[_i].is);
+}
+END_TEST
+
 #define SAME X86_64_WAY_OUT_FP_SAME
 #define NONE UINT32_MAX
 
@@ -242,6 +272,7 @@ Suite *suite(void)
 	tcase_add_loop_test(tc, test_call, 0, (int)array_size(calls));
 	tcase_add_loop_test(tc, test_frame_size, 0, (int)array_size(prologues));
 	tcase_add_loop_test(tc, test_frame_varies, 0, (int)array_size(frames));
+	tcase_add_loop_test(tc, test_jumps_on, 0, (int)array_size(jumps_on));
 	tcase_add_loop_test(tc, test_way_out, 0, (int)array_size(ways));
 	tcase_add_loop_test(tc, test_never_returns, 0, (int)array_size(lasts));
 	tcase_add_test(tc, test_others);

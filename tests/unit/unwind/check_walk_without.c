@@ -22,6 +22,20 @@
 #define NEVER	 0x1100 /* one whose call does not come back, before another */
 #define CALLER	 0x1200
 #define TRAP	 0x1300 /* rt_sigreturn's trampoline */
+#define TRAP_IN	 (TRAP + 7)
+#define POINTED	 0x1400 /* behind a call by a pointer */
+#define JUMPS	 0x1500 /* a function that jumps to where a register points */
+#define LOOP	 0x1600 /* one that does not end, and has pushed something */
+#define LOOP_IN	 (LOOP + 1)
+#define LOOPED	 0x1700 /* behind a call of it */
+#define TAIL	 0x1800 /* one that jumps to the next, and has a name */
+#define STATIC	 0x1900 /* which calls, and has none */
+#define SWITCH	 0x1a00 /* one with a table, and a case that calls */
+#define CASE	 (SWITCH + 3)
+#define SWITCHED 0x1b00 /* behind a call of it */
+#define NAMES	 0x1d00
+#define SYMBOLS	 0x1d80
+#define SECTIONS 0x1e00
 #define FILE_END 0x2000
 
 #define BIT(n) (UINT64_C(1) << (n))
@@ -30,6 +44,55 @@ static const char maps_text[] = "400000-402000 r-xp 00000000 fe:01 1 /a\n"
 				"7fff0000-7fff8000 rw-p 00000000 00:00 0 \n";
 
 static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
+
+/* .symtab with TAIL in it; .shstrtab and .strtab are one. */
+static void put_symbols(uint8_t *file)
+{
+	static const char names[] = "\0tail\0.symtab\0.strtab";
+	const Elf64_Sym symbols[] = {
+		{0},
+		{.st_name = 1,
+		 .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+		 .st_shndx = 3,
+		 .st_value = TAIL,
+		 .st_size = 5},
+	};
+	const Elf64_Shdr sections[] = {
+		{0},
+		{.sh_name = 6,
+		 .sh_type = SHT_SYMTAB,
+		 .sh_offset = SYMBOLS,
+		 .sh_size = sizeof(symbols),
+		 .sh_link = 2,
+		 .sh_info = 1,
+		 .sh_addralign = 8,
+		 .sh_entsize = sizeof(symbols[0])},
+		{.sh_name = 14,
+		 .sh_type = SHT_STRTAB,
+		 .sh_offset = NAMES,
+		 .sh_size = sizeof(names),
+		 .sh_addralign = 1},
+		{.sh_type = SHT_PROGBITS,
+		 .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+		 .sh_addr = RET,
+		 .sh_offset = RET,
+		 .sh_size = NAMES - RET,
+		 .sh_addralign = 16},
+	};
+
+	memcpy(file + NAMES, names, sizeof(names));
+	memcpy(file + SYMBOLS, symbols, sizeof(symbols));
+	memcpy(file + SECTIONS, sections, sizeof(sections));
+}
+
+/* Code that calls or jumps to another place, at its end. */
+static void put_far(uint8_t *file, size_t end, uint8_t op, size_t to)
+{
+	const int32_t distance = (int32_t)to - (int32_t)end;
+
+	file[end - 5] = op;
+	memcpy(file + end - 4, &distance, sizeof(distance));
+}
 
 static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
@@ -41,6 +104,10 @@ static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 		.e_machine = EM_X86_64,
 		.e_version = EV_CURRENT,
 		.e_phoff = sizeof(header),
+		.e_shoff = SECTIONS,
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = 4,
+		.e_shstrndx = 2,
 		.e_ehsize = sizeof(header),
 		.e_phentsize = sizeof(Elf64_Phdr),
 		.e_phnum = 1,
@@ -64,6 +131,17 @@ static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	file[NEVER] = 0xc3;
 	memcpy(file + CALLER - sizeof(call), call, sizeof(call));
 	memcpy(file + TRAP, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
+	memcpy(file + POINTED - 2, "\xff\xd0", 2);
+	memcpy(file + JUMPS - 3, "\x0f\x1f\0\xff\xe0", 5);
+	memcpy(file + LOOP, "\x53\xeb\xfe", 3);
+	put_far(file, LOOPED, 0xe8, LOOP);
+	put_far(file, TAIL + 5, 0xe9, STATIC);
+	/* push %rbx; call; pop %rbx; ret */
+	memcpy(file + STATIC, "\x53\xe8\0\0\0\0\x5b\xc3", 8);
+	/* push %rbx; jmp *%rax; call; pop %rbx; ret */
+	memcpy(file + SWITCH, "\x53\xff\xe0\xe8\0\0\0\0\x5b\xc3", 10);
+	put_far(file, SWITCHED, 0xe8, SWITCH);
+	put_symbols(file);
 	ck_assert_int_eq(write(fd, file, sizeof(file)), sizeof(file));
 	*ret_fd = fd;
 	return 0;
@@ -172,6 +250,88 @@ START_TEST(a_signal_frame_that_is_cut_off)
 }
 END_TEST
 
+/* In the trampoline, in front of its instructions: the handler is over. */
+static const uint64_t in_trap[] = {TRAP, TRAP_IN};
+
+START_TEST(on_the_way_back_from_a_signal)
+{
+	sample->regs[SAMPLE_X86_64_RIP] = CODE + in_trap[_i];
+	stack[160 / 8] = STACK + 40 * 8; /* rsp */
+	stack[168 / 8] = CODE + RET;	 /* rip */
+	stack[40] = CODE + CALLER;
+	walk();
+	ck_assert_uint_ge(out.n, 3);
+	ck_assert_uint_eq(out.frames[0].addr, CODE + in_trap[_i]);
+	ck_assert_uint_eq(out.frames[1].addr, CODE + RET + 1);
+	ck_assert_uint_eq(out.frames[2].addr, CODE + CALLER);
+}
+END_TEST
+
+/* What leads to it is a pointer, and so is what it leads to. */
+START_TEST(a_function_that_is_one_jump)
+{
+	sample->regs[SAMPLE_X86_64_RIP] = CODE + JUMPS;
+	stack[0] = CODE + POINTED;
+	walk();
+	ck_assert_uint_ge(out.n, 2);
+	ck_assert_uint_eq(out.frames[1].addr, CODE + POINTED);
+	ck_assert(out.frames[1].by_heuristic);
+}
+END_TEST
+
+/* Behind a call of something else the word is one of its own. */
+START_TEST(a_jump_in_a_function)
+{
+	sample->regs[SAMPLE_X86_64_RIP] = CODE + JUMPS;
+	stack[0] = CODE + LOOPED;
+	walk();
+	ck_assert_uint_ge(out.n, 2);
+	ck_assert_uint_eq(out.frames[1].addr, CODE + CALLER);
+}
+END_TEST
+
+/* No way leads to its end, and it has no name; but it is known who calls it. */
+START_TEST(a_call_that_leads_there)
+{
+	sample->regs[SAMPLE_X86_64_RIP] = CODE + LOOP_IN;
+	/* One that is over, where the function would not have left it. */
+	stack[0] = CODE + LOOPED;
+	stack[1] = CODE + LOOPED;
+	stack[2] = CODE + LOOPED;
+	sample->regs[SAMPLE_X86_64_RBP] = 1;
+	walk();
+	ck_assert_uint_eq(out.n, 2);
+	ck_assert_uint_eq(out.frames[1].addr, CODE + LOOPED);
+	stack[1] = 0;
+	walk();
+	ck_assert_uint_eq(out.n, 1);
+}
+END_TEST
+
+/* Behind its call it may be elsewhere: a name says where it begins. */
+START_TEST(the_tail_of_who_has_a_name)
+{
+	sample->regs[SAMPLE_X86_64_RIP] = CODE + STATIC + 1;
+	sample->regs[SAMPLE_X86_64_RBP] = 1;
+	stack[1] = CODE + POINTED;
+	walk();
+	ck_assert_uint_eq(out.n, 2);
+	ck_assert_uint_eq(out.frames[1].addr, CODE + POINTED);
+}
+END_TEST
+
+/* The way there ends at the table: as far down as the way back says. */
+START_TEST(behind_a_switch)
+{
+	sample->regs[SAMPLE_X86_64_RIP] = CODE + CASE;
+	sample->regs[SAMPLE_X86_64_RBP] = 1;
+	stack[1] = CODE + SWITCHED;
+	walk();
+	ck_assert_uint_eq(out.n, 2);
+	ck_assert_uint_eq(out.frames[1].addr, CODE + SWITCHED);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("unwind/walk_without");
@@ -182,6 +342,13 @@ Suite *suite(void)
 	tcase_add_loop_test(tc, the_way_out_of_another_function, 0,
 			    (int)(sizeof(locals) / sizeof(locals[0])));
 	tcase_add_test(tc, a_signal_frame_that_is_cut_off);
+	tcase_add_loop_test(tc, on_the_way_back_from_a_signal, 0,
+			    (int)(sizeof(in_trap) / sizeof(in_trap[0])));
+	tcase_add_test(tc, a_function_that_is_one_jump);
+	tcase_add_test(tc, a_jump_in_a_function);
+	tcase_add_test(tc, a_call_that_leads_there);
+	tcase_add_test(tc, the_tail_of_who_has_a_name);
+	tcase_add_test(tc, behind_a_switch);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -103,19 +103,33 @@ static const struct {
 	struct x86_64_way way;
 } ways[] = {
 	/* add $24,%rsp; pop %rbx; pop %rbp; ret */
-	{{"\x48\x83\xc4\x18\x5b\x5d\xc3", 7}, true, {40, 32, false}},
+	{{"\x48\x83\xc4\x18\x5b\x5d\xc3", 7}, true, {40, 32, false, false}},
 	/* jmp over a call to: ret */
-	{{"\xeb\x05\xe8\0\0\0\0\xc3", 8}, true, {0, SAME, false}},
+	{{"\xeb\x05\xe8\0\0\0\0\xc3", 8}, true, {0, SAME, false, false}},
 	/* je, behind a call of no return, leads to pop %rbx; ret */
-	{{"\x74\x06\xe8\0\0\0\0\xf4\x5b\xc3", 10}, true, {8, SAME, false}},
+	{{"\x74\x06\xe8\0\0\0\0\xf4\x5b\xc3", 10},
+	 true,
+	 {8, SAME, false, false}},
 	/* call; add $8,%rsp; ret */
-	{{"\xe8\0\0\0\0\x48\x83\xc4\x08\xc3", 10}, true, {8, SAME, true}},
+	{{"\xe8\0\0\0\0\x48\x83\xc4\x08\xc3", 10},
+	 true,
+	 {8, SAME, true, false}},
 	/* push; push; add $16,%rsp; pop %rbp; ret */
-	{{"\x6a\0\x6a\0\x48\x83\xc4\x10\x5d\xc3", 10}, true, {8, 0, false}},
+	{{"\x6a\0\x6a\0\x48\x83\xc4\x10\x5d\xc3", 10},
+	 true,
+	 {8, 0, false, false}},
 	/* vmovdqu64 %zmm16,64(%rsp); vzeroupper; pop %rbx; ret */
 	{{"\x62\xe1\xfe\x48\x7f\x44\x24\x01\xc5\xf8\x77\x5b\xc3", 13},
 	 true,
-	 {8, SAME, false}},
+	 {8, SAME, false, false}},
+	/* push %rbp; push %rbx; pop %rbx; pop %rbp; ret: its own, put back */
+	{{"\x55\x53\x5b\x5d\xc3", 5}, true, {0, SAME, false, false}},
+	/* pop %rbp; push %rbp; pop %rbp; ret: the caller's, twice */
+	{{"\x5d\x55\x5d\xc3", 4}, true, {8, 0, false, false}},
+	/* call of a hlt; pop %rbx; ret, which is another function */
+	{{"\xe8\2\0\0\0\x5b\xc3\xf4", 8}, false, {0}},
+	/* call of endbr64, ud2 */
+	{{"\xe8\1\0\0\0\xc3\xf3\x0f\x1e\xfa\x0f\x0b", 12}, false, {0}},
 	/* mov %rbx,%rsp; ret */
 	{{"\x48\x89\xdc\xc3", 4}, false, {0}},
 	/* leave; ret */
@@ -130,7 +144,7 @@ START_TEST(test_back)
 {
 	struct code_text text = ways[_i].text;
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
-	struct x86_64_way way;
+	struct x86_64_way way = {.by_table = true};
 
 	ck_assert(x86_64_way_back(&code, CODE_TEXT_BASE, &way) ==
 		  ways[_i].found);
@@ -139,7 +153,7 @@ START_TEST(test_back)
 		return;
 	ck_assert_uint_eq(way.ra, ways[_i].way.ra);
 	ck_assert_uint_eq(way.fp, ways[_i].way.fp);
-	ck_assert(way.has_call == ways[_i].way.has_call);
+	ck_assert(way.has_call == ways[_i].way.has_call && !way.by_table);
 }
 END_TEST
 
@@ -171,6 +185,72 @@ START_TEST(test_there)
 }
 END_TEST
 
+static const struct {
+	struct code_text text;
+	uint64_t to;
+	bool found;
+	struct x86_64_way way;
+} theres[] = {
+	/* push %rbx; jmp *%rax; (here) */
+	{{"\x53\xff\xe0\x90", 4}, 3, true, {8, SAME, false, true}},
+	/* The same below two jumps, at one height, and at two. */
+	{{"\x53\x74\2\xff\xe0\xff\xe1\x90", 8},
+	 7,
+	 true,
+	 {8, SAME, false, true}},
+	{{"\x53\x74\2\xff\xe0\x53\xff\xe1\x90", 9}, 8, false, {0}},
+	/* A tail call; and a jump through memory, as a PLT has it. */
+	{{"\x53\x5b\xff\xe0\x90", 5}, 4, false, {0}},
+	{{"\x53\xff\x25\0\0\0\0\x90", 8}, 7, false, {0}},
+	/*
+	 * sub $8,%rsp; je to add; je to (here); call; behind it another
+	 * function jumps to the start, where one came from already
+	 */
+	{{"\x48\x83\xec\x08\x74\x0d\x90\xe8\0\0\0\0\xeb\xf2\x90\x90\x90"
+	  "\x90\x90\x90",
+	  20},
+	 19,
+	 true,
+	 {8, SAME, false, false}},
+};
+
+START_TEST(test_there_or_not)
+{
+	struct code_text text = theres[_i].text;
+	struct x86_64_code code = {code_text_read, &text, 0, 1000};
+	struct x86_64_way way;
+
+	ck_assert(x86_64_way_there(&code, CODE_TEXT_BASE,
+				   CODE_TEXT_BASE + theres[_i].to,
+				   &way) == theres[_i].found);
+	ck_assert_uint_lt(code.steps, 20);
+	if (!theres[_i].found)
+		return;
+	ck_assert_uint_eq(way.ra, theres[_i].way.ra);
+	ck_assert_uint_eq(way.fp, theres[_i].way.fp);
+	ck_assert(way.by_table == theres[_i].way.by_table);
+}
+END_TEST
+
+/* A way that comes to what another one went is over: it takes each place once.
+ */
+START_TEST(test_each_place_once)
+{
+	/* Ten times je to the end; 100 nops. */
+	static uint8_t bytes[20 + 100];
+	struct code_text text = {bytes, sizeof(bytes)};
+	struct x86_64_code code = {code_text_read, &text, 0, 1000};
+	struct x86_64_way way;
+
+	memset(bytes, 0x90, sizeof(bytes));
+	for (size_t i = 0; i < 20; i += 2)
+		memcpy(bytes + i, "\x74\x18", 2);
+	ck_assert(!x86_64_way_back(&code, CODE_TEXT_BASE, &way));
+	/* Without calls, and with them. */
+	ck_assert_uint_le(code.steps, 2 * (10 + 100 + 1));
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("unwind/x86_64_way");
@@ -179,6 +259,8 @@ Suite *suite(void)
 	tcase_add_loop_test(tc, test_insn, 0, (int)array_size(insns));
 	tcase_add_loop_test(tc, test_back, 0, (int)array_size(ways));
 	tcase_add_test(tc, test_there);
+	tcase_add_loop_test(tc, test_there_or_not, 0, (int)array_size(theres));
+	tcase_add_test(tc, test_each_place_once);
 	suite_add_tcase(s, tc);
 	return s;
 }
