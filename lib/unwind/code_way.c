@@ -5,16 +5,20 @@
 #include "lib/unwind/cpu.h"
 #include "lib/unwind/x86_64_way.h"
 
-/* What ways holds: these bits, the first word, the second one plus one. */
+/*
+ * What ways holds: these bits, the first word, and how many the second one is
+ * below it; 0: it is not restored.
+ */
 #define WAY_FOUND    1u
 #define WAY_HAS_CALL 2u
-#define WAY_RA_SHIFT 2
-#define WAY_RA_MASK  0x1fffu
-#define WAY_FP_SHIFT 15
-#define WAY_FP_MASK  0x3fffu
-#define WAY_EXITS    (1u << 29)
-#define WAY_BY_TABLE (1u << 30)
+#define WAY_EXITS    4u
+#define WAY_BY_TABLE 8u
+#define WAY_RA_SHIFT 4
+#define WAY_RA_MASK  0xffffu
+#define WAY_FP_SHIFT 20
+#define WAY_FP_MASK  0xffu
 _Static_assert(X86_64_WAY_MAX / 8 - 1 <= WAY_RA_MASK, "it fits");
+_Static_assert(X86_64_WAY_FP_MAX / 8 - 1 <= WAY_FP_MASK, "it fits");
 _Static_assert(X86_64_WAY_FP_SAME == CPU_WAY_OUT_FP_SAME, "one mark for both");
 
 /* printf's longest function has 1,500 instructions. */
@@ -85,7 +89,8 @@ static bool does_exit(const struct reader *r, uint64_t vaddr)
 
 static uint32_t fact_of_way(const struct x86_64_way *way)
 {
-	uint32_t fp = way->fp == X86_64_WAY_FP_SAME ? 0 : way->fp / 8 + 1;
+	uint32_t fp =
+		way->fp == X86_64_WAY_FP_SAME ? 0 : (way->ra - way->fp) / 8;
 
 	return WAY_FOUND | (way->has_call ? WAY_HAS_CALL : 0) |
 	       (way->by_table ? WAY_BY_TABLE : 0) |
@@ -95,10 +100,11 @@ static uint32_t fact_of_way(const struct x86_64_way *way)
 static bool way_of_fact(uint32_t fact, struct code_way *ret)
 {
 	const uint32_t fp = fact >> WAY_FP_SHIFT & WAY_FP_MASK;
+	const uint32_t ra = fact >> WAY_RA_SHIFT & WAY_RA_MASK;
 
 	*ret = (struct code_way){
-		.ra = 8 * (fact >> WAY_RA_SHIFT & WAY_RA_MASK),
-		.fp = fp > 0 ? 8 * (fp - 1) : CPU_WAY_OUT_FP_SAME,
+		.ra = 8 * ra,
+		.fp = fp > 0 ? 8 * (ra - fp) : CPU_WAY_OUT_FP_SAME,
 		.has_call = (fact & WAY_HAS_CALL) != 0,
 		.by_table = (fact & WAY_BY_TABLE) != 0,
 		.exits = (fact & WAY_EXITS) != 0,

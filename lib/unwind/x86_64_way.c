@@ -158,6 +158,13 @@ static void at_table(const struct state *s, struct x86_64_way *tables,
 	tables->by_table = true;
 }
 
+/* A function saves the frame pointer first, or among the first registers. */
+static bool is_near(const struct state *s)
+{
+	return s->fp == FP_SAME || (is_offset(s->fp) && s->fp < s->offset &&
+				    s->offset - s->fp < X86_64_WAY_FP_MAX);
+}
+
 static bool find_ret(struct x86_64_code *c, uint64_t vaddr, bool with_calls,
 		     struct x86_64_way *ret)
 {
@@ -173,7 +180,7 @@ static bool find_ret(struct x86_64_code *c, uint64_t vaddr, bool with_calls,
 			continue;
 		}
 		if (insn.kind == X86_64_INSN_RET && is_offset(s.offset) &&
-		    (s.fp == FP_SAME || is_offset(s.fp))) {
+		    is_near(&s)) {
 			*ret = (struct x86_64_way){
 				.ra = (uint32_t)s.offset,
 				.fp = s.fp == FP_SAME ? X86_64_WAY_FP_SAME
@@ -212,7 +219,8 @@ bool x86_64_way_there(struct x86_64_code *c, uint64_t from, uint64_t to,
 				.ra = (uint32_t)-s.offset,
 				.fp = X86_64_WAY_FP_SAME,
 			};
-			if (s.fp != FP_SAME && is_offset(s.fp - s.offset))
+			if (s.fp != FP_SAME && is_offset(s.fp - s.offset) &&
+			    s.fp > -(int64_t)X86_64_WAY_FP_MAX)
 				ret->fp = (uint32_t)(s.fp - s.offset);
 			return true;
 		}

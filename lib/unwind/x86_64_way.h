@@ -18,8 +18,10 @@ struct x86_64_code {
 	uint32_t steps_max; /* none are read beyond */
 };
 
-/* Offsets from the stack pointer, multiples of 8 below this. */
-#define X86_64_WAY_MAX	   (64u * 1024)
+/* Offsets from the stack pointer, multiples of 8 below this: as a copy is. */
+#define X86_64_WAY_MAX (512u * 1024)
+/* The frame pointer is less than that below the return address. */
+#define X86_64_WAY_FP_MAX  (2u * 1024)
 #define X86_64_WAY_FP_SAME UINT32_MAX /* it is not restored */
 
 struct x86_64_way {

@@ -33,6 +33,7 @@
 #define SWITCH	 0x1a00 /* one with a table, and a case that calls */
 #define CASE	 (SWITCH + 3)
 #define SWITCHED 0x1b00 /* behind a call of it */
+#define LARGE	 0x1c00 /* behind the call in one with a large frame */
 #define NAMES	 0x1d00
 #define SYMBOLS	 0x1d80
 #define SECTIONS 0x1e00
@@ -141,6 +142,9 @@ static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	/* push %rbx; jmp *%rax; call; pop %rbx; ret */
 	memcpy(file + SWITCH, "\x53\xff\xe0\xe8\0\0\0\0\x5b\xc3", 10);
 	put_far(file, SWITCHED, 0xe8, SWITCH);
+	/* add $n,%rsp; pop %rbp; ret */
+	memcpy(file + LARGE - sizeof(call), call, sizeof(call));
+	memcpy(file + LARGE, "\x48\x81\xc4\0\0\2\0\x5d\xc3", 9);
 	put_symbols(file);
 	ck_assert_int_eq(write(fd, file, sizeof(file)), sizeof(file));
 	*ret_fd = fd;
@@ -332,6 +336,26 @@ START_TEST(behind_a_switch)
 }
 END_TEST
 
+START_TEST(a_frame_of_128_KiB)
+{
+	static union {
+		struct record_sample record;
+		uint8_t bytes[sizeof(struct record_sample) + 256 * 1024];
+	} big;
+	uint64_t *words = (uint64_t *)(void *)big.record.stack;
+
+	big.record = *sample;
+	big.record.stack_size = 256 * 1024;
+	words[0] = CODE + LARGE;
+	words[1 + 16384] = 1; /* the caller's rbp, as it was */
+	words[1 + 16384 + 1] = CODE + CALLER;
+	ck_assert_int_eq(unwind_walk(space, &big.record, sizeof(big), 16, &out),
+			 0);
+	ck_assert_uint_eq(out.n, 3);
+	ck_assert_uint_eq(out.frames[2].addr, CODE + CALLER);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("unwind/walk_without");
@@ -349,6 +373,7 @@ Suite *suite(void)
 	tcase_add_test(tc, a_call_that_leads_there);
 	tcase_add_test(tc, the_tail_of_who_has_a_name);
 	tcase_add_test(tc, behind_a_switch);
+	tcase_add_test(tc, a_frame_of_128_KiB);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -130,6 +130,14 @@ static const struct {
 	{{"\xe8\2\0\0\0\x5b\xc3\xf4", 8}, false, {0}},
 	/* call of endbr64, ud2 */
 	{{"\xe8\1\0\0\0\xc3\xf3\x0f\x1e\xfa\x0f\x0b", 12}, false, {0}},
+	/* add $0x7fff0,%rsp; pop %rbp; ret; and 16 bytes more */
+	{{"\x48\x81\xc4\xf0\xff\7\0\x5d\xc3", 9},
+	 true,
+	 {0x7fff8, 0x7fff0, false, false}},
+	{{"\x48\x81\xc4\0\0\x08\0\x5d\xc3", 9}, false, {0}},
+	/* pop %rbp; add $2032,%rsp; ret; and 8 bytes more */
+	{{"\x5d\x48\x81\xc4\xf0\7\0\0\xc3", 9}, true, {2040, 0, false, false}},
+	{{"\x5d\x48\x81\xc4\xf8\7\0\0\xc3", 9}, false, {0}},
 	/* mov %rbx,%rsp; ret */
 	{{"\x48\x89\xdc\xc3", 4}, false, {0}},
 	/* leave; ret */
