@@ -90,15 +90,15 @@ EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 # of docs/ARCHITECTURE.md, checked by tests/arch.
 sentry-profd_SRC = profd ship_files finish broker pause limit patience children socket reap \
 	blame deadly handed page watch inbox past refusal governor delivery loss stats restarts usage measure progress \
-	options options_help \
+	options options_help options_keys \
 	instance lifecycle session clients client_page thread_number \
 	targets attach figures discovery sightings identify pid_files connector reload \
 	idle \
 	operate adopt rights status inbound control control_message control_socket \
 	allowance peer service notify metrics metrics_text \
 	process files open rooted spawn output spool_dir accounts id child \
-	config config_read config_keys config_value config_print \
-	config_resolve match match_facts privileges log log_limit
+	config config_faults config_read config_keys config_value config_targets config_print \
+	config_files config_resolve listen_at pem proxy match match_facts privileges log log_limit
 sentry-profd_LIB = capture unwind proto base
 sentry-profd_PKG = inih
 sentry-profd-capture_SRC = captured readers realtime slots tell ticker child privileges log log_limit
@@ -117,8 +117,9 @@ sentry-profd-ship_PKG = libcurl zlib libzstd jansson libseccomp
 # What its tests of unwinders need nothing of.
 profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
 	doctor_delivery doctor_environment doctor_target doctor_files \
-	config config_keys \
-	config_print config_read config_resolve config_value match accounts \
+	config config_faults config_keys config_print config_read config_resolve \
+	config_files config_targets config_value listen_at options_keys pem proxy \
+	match accounts spool_dir \
 	privileges spawn child
 sentry-profctl_SRC = profctl $(profctl_commands) stack thread_copy live oracle \
 	open rooted process log log_limit
@@ -329,8 +330,9 @@ FUZZ_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/fuzz/*.c))
 ALL_OBJS += $(FUZZ_OBJS)
 # These parsers are no library's.
 $(B)/fuzz/control: $(B)/obj/daemon/control_message.o
-$(B)/fuzz/config: $(patsubst %,$(B)/obj/daemon/%.o,config config_read \
-	config_keys config_value config_print config_resolve match log log_limit)
+$(B)/fuzz/config: $(patsubst %,$(B)/obj/daemon/%.o,config config_faults \
+	config_read config_keys config_value config_targets config_print \
+	config_resolve listen_at proxy match log log_limit)
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/fuzz.o \
 		$(FUZZ_MAIN) $(call archives,unwind ship proto base)
 	@mkdir -p $(@D)

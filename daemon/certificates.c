@@ -7,10 +7,6 @@
 
 #include "daemon/log.h"
 
-/* A system's whole bundle has 220 kB, a certificate with its chain some. */
-#define AUTHORITIES_BYTES_MAX (4u << 20)
-#define CLIENT_BYTES_MAX      (256u << 10)
-
 /* By pread: a ship before has had the same description, and its position. */
 static int read_file(struct buf *b, int fd)
 {

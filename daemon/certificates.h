@@ -9,6 +9,10 @@
 #include "lib/base/buf.h"
 #include "lib/ship/transport.h"
 
+/* A system's whole bundle has 220 kB, a certificate with its chain some. */
+#define AUTHORITIES_BYTES_MAX (4u << 20)
+#define CLIENT_BYTES_MAX      (256u << 10)
+
 struct certificates {
 	struct buf authorities;
 	struct buf client;

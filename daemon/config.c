@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,6 @@
 #include <unistd.h>
 
 #include "daemon/config_keys.h"
-#include "daemon/log.h"
 #include "daemon/spool_dir.h"
 #include "lib/base/buf.h"
 
@@ -47,43 +45,6 @@ void config_fini(struct config *c)
 	explicit_bzero(c, sizeof(*c));
 }
 
-void config_fault_add(struct config_faults *f, bool is_warning,
-		      const char *format, ...)
-{
-	struct config_fault *fault = &f->v[f->n];
-	va_list args;
-
-	f->n_errors += !is_warning;
-	if (f->n == array_size(f->v))
-		return;
-	va_start(args, format);
-	if (vasprintf(&fault->text, format, args) >= 0) {
-		fault->is_warning = is_warning;
-		f->n++;
-	}
-	va_end(args);
-}
-
-void config_faults_fini(struct config_faults *f)
-{
-	for (size_t i = 0; i < f->n; i++)
-		free(f->v[i].text);
-	*f = (struct config_faults){.n = 0};
-}
-
-void config_faults_tell(struct config_faults *f)
-{
-	size_t told = 0;
-
-	for (size_t i = 0; i < f->n; i++) {
-		told += !f->v[i].is_warning;
-		log_listed(f->v[i].is_warning, "%s", f->v[i].text);
-	}
-	if (f->n_errors > told)
-		log_error("and %zu faults more", f->n_errors - told);
-	config_faults_fini(f);
-}
-
 /* A regular file of a size that a configuration may have. */
 static int read_file(int at, const char *path, struct buf *ret, struct stat *st)
 {
@@ -102,6 +63,14 @@ static int read_file(int at, const char *path, struct buf *ret, struct stat *st)
 	return r;
 }
 
+static void fault_of_file(struct config *c, const char *name,
+			  struct config_faults *faults, const char *what)
+{
+	const struct config_origin at = {.file = config_add_file(c, name)};
+
+	config_fault_add(faults, c, &at, false, "%s", what);
+}
+
 static void load_file(struct config *c, int at, const char *path,
 		      const char *shown, enum config_place place,
 		      struct config_faults *faults)
@@ -114,9 +83,9 @@ static void load_file(struct config *c, int at, const char *path,
 	buf_init(&b, CONFIG_FILE_BYTES_MAX);
 	r = read_file(at, path, &b, &st);
 	if (r < 0) {
-		config_fault_add(faults, false, "%s: %s", shown,
-				 r == -ENXIO ? "not a regular file"
-					     : strerror(-r));
+		fault_of_file(c, shown, faults,
+			      r == -ENXIO ? "not a regular file"
+					  : strerror(-r));
 	} else {
 		text.bytes = buf_string(&b);
 		text.size = b.len;
@@ -158,7 +127,7 @@ static void load_targets_d(struct config *c, const char *path,
 		return;
 	found = scandir(dir, &v, is_conf, by_name);
 	if (found < 0 && errno != ENOENT)
-		config_fault_add(faults, false, "%s: %s", dir, strerror(errno));
+		fault_of_file(c, dir, faults, strerror(errno));
 	for (int i = 0; i < found; i++) {
 		(void)snprintf(shown, sizeof(shown), "%s/%s", dir,
 			       v[i]->d_name);
@@ -166,9 +135,7 @@ static void load_targets_d(struct config *c, const char *path,
 			load_file(c, AT_FDCWD, shown, shown, CONFIG_TARGETS_D,
 				  faults);
 		else if (i == CONFIG_FILES_MAX)
-			config_fault_add(faults, false,
-					 "%s: more than %d files", dir,
-					 CONFIG_FILES_MAX);
+			fault_of_file(c, dir, faults, "too many files");
 		free(v[i]);
 	}
 	free(v);

@@ -37,6 +37,8 @@
 #define CONFIG_FILES_MAX      256
 /* Beyond that it is not a mistake but another kind of file. */
 #define CONFIG_FAULTS_MAX 100
+/* Of all sections; a bit each in the masks of what is given. */
+#define CONFIG_KEYS_MAX 64
 
 #define CONFIG_RATE_MAX_HZ	 1000
 #define CONFIG_CHUNK_MAX_SECONDS 60
@@ -49,6 +51,14 @@ enum thread_id_format { THREAD_ID_TID, THREAD_ID_PTHREAD };
 
 /* Of a target's user: every one. */
 #define CONFIG_UID_ANY UINT32_MAX
+
+/* Where a value, a section or a fault stands: by in the command line's or an
+ * environment's words ("--rate", "SENTRY_DSN"), or a line of a file. */
+struct config_origin {
+	const char *by;	     /* it has to stay; NULL: nobody, or a file */
+	uint32_t file, line; /* file: its place in config.files and 1; 0: in
+				none; line 0: the file as a whole */
+};
 
 /* A [target "NAME"]: one kind of process. */
 struct target_config {
@@ -77,9 +87,11 @@ struct target_config {
 	uint32_t max_instances; /* 0: no limit */
 	enum thread_id_format thread_id_format;
 
-	/* config.c's own: keys that stand in the section, and where it does. */
+	/* config.c's own: keys that stand in the section, where each does (by
+	 * its place in config_keys), and where the section begins. */
 	uint64_t given;
-	uint32_t file, line; /* 0: in none */
+	struct config_origin origins[CONFIG_KEYS_MAX];
+	struct config_origin origin;
 };
 
 struct config {
@@ -123,16 +135,23 @@ struct config {
 
 	char release_env[MSG_TEXT_MAX]; /* SENTRY_RELEASE, "" if not set */
 	uint64_t given_sentry, given_profiler;
-	char *files[CONFIG_FILES_MAX + 1]; /* their names, for faults */
+	struct config_origin origins[CONFIG_KEYS_MAX]; /* of both sections */
+	/* Names for faults: the main file, targets.d, and those in it. */
+	char *files[CONFIG_FILES_MAX + 2];
 	uint32_t n_files;
 };
 
 /* Something that is wrong; a warning does not keep it from being used. */
 struct config_fault {
-	char *text; /* "FILE:LINE: what" */
+	char *text; /* "FILE:LINE: what", "--rate: what" */
 	bool is_warning;
+	uint32_t file, line; /* as its origin's */
 };
 
+/*
+ * By file and line, however they were found: those of the command line and of
+ * the environment, which are in none, stand before them.
+ */
 struct config_faults {
 	struct config_fault v[CONFIG_FAULTS_MAX];
 	size_t n;
@@ -142,9 +161,12 @@ struct config_faults {
 /* Says them all in the log, and frees them. */
 void config_faults_tell(struct config_faults *f);
 void config_faults_fini(struct config_faults *f);
-/* Adds one; without memory it is counted only. */
-void config_fault_add(struct config_faults *f, bool is_warning,
-		      const char *format, ...) printf_like(3, 4);
+/* Adds one; without memory it is counted only. c has the files' names. */
+void config_fault_add(struct config_faults *f, const struct config *c,
+		      const struct config_origin *at, bool is_warning,
+		      const char *format, ...) printf_like(5, 6);
+/* The name of a file for faults: its config_origin.file. */
+uint32_t config_add_file(struct config *c, const char *name);
 
 /* Nothing is given. config_fini is due. */
 void config_init(struct config *c);

@@ -1,6 +1,7 @@
 #include "daemon/config_keys.h"
 
 #include <string.h>
+#include <sys/un.h>
 
 /* In the order of the enums. */
 static const char *const modes[] = {"wall", "cpu", NULL};
@@ -34,6 +35,9 @@ _Static_assert(UNWIND_SYMBOLS_NONE == 0 && UNWIND_SYMBOLS_NAMES == 1 &&
 #define NO_RANGE 0, 0, NULL
 
 #define DAY_S (24 * 3600)
+
+/* unix(7) */
+#define SOCKET_BYTES_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 
 const struct config_key config_keys[] = {
 	SENTRY(KEY_DSN, "dsn", dsn, NO_RANGE),
@@ -73,8 +77,8 @@ const struct config_key config_keys[] = {
 		 NULL),
 	PROFILER(KEY_NUMBER, "spool_max_age_seconds", spool_max_age_s, 1,
 		 365 * DAY_S, NULL),
-	PROFILER(KEY_PATH, "socket", socket, NO_RANGE),
-	PROFILER(KEY_TEXT, "metrics_listen", metrics_listen, NO_RANGE),
+	PROFILER(KEY_PATH, "socket", socket, 0, SOCKET_BYTES_MAX, NULL),
+	PROFILER(KEY_LISTEN, "metrics_listen", metrics_listen, NO_RANGE),
 
 	TARGET(KEY_PATTERN, "exe", exe, NO_RANGE),
 	TARGET(KEY_PATTERN, "comm", comm, NO_RANGE),
@@ -101,7 +105,7 @@ const struct config_key config_keys[] = {
 	       thread_ids),
 };
 const size_t config_n_keys = array_size(config_keys);
-_Static_assert(array_size(config_keys) <= 64, "a bit each");
+_Static_assert(array_size(config_keys) <= CONFIG_KEYS_MAX, "a bit each");
 
 const struct config_key *config_key_find(enum config_section section,
 					 const char *name)
@@ -124,6 +128,25 @@ enum config_section config_key_elsewhere(const char *name)
 uint64_t config_key_bit(const struct config_key *key)
 {
 	return UINT64_C(1) << (key - config_keys);
+}
+
+bool config_target_gives(const struct target_config *t, const char *name)
+{
+	return (t->given &
+		config_key_bit(config_key_find(SECTION_TARGET, name))) != 0;
+}
+
+const struct config_origin *config_target_origin(const struct target_config *t,
+						 const char *name)
+{
+	return &t->origins[config_key_find(SECTION_TARGET, name) - config_keys];
+}
+
+const struct config_origin *config_origin(const struct config *c,
+					  enum config_section section,
+					  const char *name)
+{
+	return &c->origins[config_key_find(section, name) - config_keys];
 }
 
 const char *config_section_name(enum config_section section)

@@ -21,7 +21,8 @@ enum config_section {
 enum key_type {
 	KEY_TEXT,     /* up to 200 bytes */
 	KEY_PATTERN,  /* as text; daemon/match.h */
-	KEY_PATH,     /* absolute in a file */
+	KEY_PATH,     /* absolute in a file; up to max bytes, if there is one */
+	KEY_LISTEN,   /* daemon/listen_at.h */
 	KEY_USER,     /* a name in /etc/passwd or a number */
 	KEY_DSN,      /* in struct config and target_config: dsn */
 	KEY_DSN_FILE, /* an absolute path; what is in it becomes dsn */
@@ -32,7 +33,7 @@ enum key_type {
 	KEY_BYTES,    /* min and more; K, M and G are of 1024 */
 	KEY_WORD,     /* one of words, an enum */
 	KEY_SPOOL,    /* a path or none */
-	KEY_PROXY,    /* a URL; not to be shown, as a DSN is not */
+	KEY_PROXY,    /* daemon/proxy.h; not to be shown, as a DSN is not */
 	KEY_V1,	      /* profiles_sample_rate: has no effect */
 };
 
@@ -54,6 +55,14 @@ const struct config_key *config_key_find(enum config_section section,
 /* The section that has it, if another one has. */
 enum config_section config_key_elsewhere(const char *name);
 uint64_t config_key_bit(const struct config_key *key);
+/* Does the section have it, and where? The origin is zeros if not. */
+bool config_target_gives(const struct target_config *t, const char *name);
+const struct config_origin *config_target_origin(const struct target_config *t,
+						 const char *name);
+/* Of [sentry] and [profiler]. */
+const struct config_origin *config_origin(const struct config *c,
+					  enum config_section section,
+					  const char *name);
 const char *config_section_name(enum config_section section);
 
 /*
@@ -66,11 +75,11 @@ must_check int config_value_parse(const struct config_key *key,
 				  const char *value, void *base,
 				  char problem[CONFIG_PROBLEM_MAX]);
 /*
- * By the command line, a key of [sentry] or [profiler], else of the target that
- * it makes: it counts as given. Returns and problem as above.
+ * By the command line's option by, a key of [sentry] or [profiler], else of the
+ * target that it makes: it counts as given. Returns and problem as above.
  */
-must_check int config_set(struct config *c, const char *name, const char *value,
-			  char problem[CONFIG_PROBLEM_MAX]);
+must_check int config_set(struct config *c, const char *name, const char *by,
+			  const char *value, char problem[CONFIG_PROBLEM_MAX]);
 /* Is it the same in both? */
 bool config_value_equal(const struct config_key *key, const void *a,
 			const void *b);
@@ -80,6 +89,18 @@ bool config_value_equal(const struct config_key *key, const void *a,
  */
 bool config_value_print(const struct config_key *key, const void *base,
 			char ret[MSG_DSN_MAX]);
+
+/*
+ * config_targets.c, for config_resolve: what is wrong with a section although
+ * each of its values is good; and with a section beside those before it.
+ */
+void config_target_check(const struct config *c, const struct target_config *t,
+			 struct config_faults *faults);
+/* A rule's value, as config_value_parse: one that fits no process is a fault.
+ */
+must_check int config_rule_check(const struct config_key *key,
+				 const char *value,
+				 char problem[CONFIG_PROBLEM_MAX]);
 
 /*
  * Who may see a DSN that is in a file, who may write to it? 0, or problem has

@@ -22,6 +22,7 @@ bool config_value_equal(const struct config_key *key, const void *a,
 	case KEY_TEXT:
 	case KEY_PATTERN:
 	case KEY_PATH:
+	case KEY_LISTEN:
 	case KEY_SPOOL:
 	case KEY_PROXY:
 	case KEY_DSN:
@@ -95,6 +96,7 @@ bool config_value_print(const struct config_key *key, const void *base,
 	case KEY_TEXT:
 	case KEY_PATTERN:
 	case KEY_PATH:
+	case KEY_LISTEN:
 	case KEY_SPOOL:
 	case KEY_USER:
 		(void)snprintf(ret, MSG_DSN_MAX, "%s",

@@ -28,6 +28,7 @@ struct reader {
 	struct config *config;
 	struct config_faults *faults;
 	const struct config_text *text;
+	uint32_t file; /* what faults call it: config_add_file */
 	size_t at;
 	unsigned int number;  /* of the line that inih has */
 	bool is_line_open;    /* it has to tell of it */
@@ -37,23 +38,23 @@ struct reader {
 	enum config_section section;
 	void *base; /* of its values; NULL: it is not known, and was told */
 	uint64_t *given;
+	struct config_origin *origins;
 	bool was_told; /* of keys without a section */
 };
 
-#define fault(r, ...) \
-	fault_at((r)->faults, (r)->text->name, (r)->number, __VA_ARGS__)
+#define fault(r, ...) tell((r), false, __VA_ARGS__)
 
-__attribute__((format(printf, 4, 5))) static void
-fault_at(struct config_faults *f, const char *name, unsigned int line,
-	 const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void
+tell(const struct reader *r, bool is_warning, const char *format, ...)
 {
+	const struct config_origin at = {.file = r->file, .line = r->number};
 	char text[CONFIG_PROBLEM_MAX + 2 * CONFIG_TEXT_MAX];
 	va_list args;
 
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	config_fault_add(f, false, "%s:%u: %s", name, line, text);
+	config_fault_add(r->faults, r->config, &at, is_warning, "%s", text);
 }
 
 static bool is_blank(char c)
@@ -215,11 +216,11 @@ static void begin_target(struct reader *r, const char *section)
 	t += c->n_targets++;
 	*t = (struct target_config){.uid = CONFIG_UID_ANY};
 	memcpy(t->name, name, sizeof(name));
-	t->file = c->n_files;
-	t->line = r->number;
+	t->origin = (struct config_origin){.file = r->file, .line = r->number};
 	r->section = SECTION_TARGET;
 	r->base = t;
 	r->given = &t->given;
+	r->origins = t->origins;
 }
 
 static void begin_section(struct reader *r, const char *section)
@@ -256,6 +257,7 @@ static void begin_section(struct reader *r, const char *section)
 	r->section = *section == 's' ? SECTION_SENTRY : SECTION_PROFILER;
 	r->given = *section == 's' ? &r->config->given_sentry
 				   : &r->config->given_profiler;
+	r->origins = r->config->origins;
 }
 
 static void unknown_key(struct reader *r, const char *name)
@@ -303,6 +305,8 @@ static void take_value(struct reader *r, const struct config_key *key,
 		return;
 	}
 	*r->given |= config_key_bit(key);
+	r->origins[key - config_keys] =
+		(struct config_origin){.file = r->file, .line = r->number};
 	if (is_relative(key, value)) {
 		fault(r, "%s: not an absolute path: '%s'", key->name, value);
 		return;
@@ -316,10 +320,10 @@ static void take_value(struct reader *r, const struct config_key *key,
 		return;
 	}
 	if (key->type == KEY_V1)
-		config_fault_add(r->faults, true,
-				 "%s:%u: %s has no effect on continuous "
-				 "profiling: profile_session_sample_rate has",
-				 r->text->name, r->number, key->name);
+		tell(r, true,
+		     "%s has no effect on continuous profiling: "
+		     "profile_session_sample_rate has",
+		     key->name);
 }
 
 /* An ini_handler: 1 is no error. */
@@ -374,16 +378,14 @@ void config_read_text(struct config *c, const struct config_text *text,
 	const uint64_t sentry_before = c->given_sentry;
 	char problem[CONFIG_PROBLEM_MAX];
 
-	/* Without memory for it faults that are found later do without. */
-	if (c->n_files < array_size(c->files)) {
-		c->files[c->n_files] = strdup(text->name);
-		c->n_files += c->files[c->n_files] != NULL;
-	}
+	r.file = config_add_file(c, text->name);
 	/* What it returns, a line's number, close_line knows better. */
 	(void)ini_parse_stream(read_line, &r, handle, &r);
 	close_line(&r);
 	if (config_check_mode(text->name, text->mode, text->uid,
 			      holds_dsn(c, first_target, sentry_before),
-			      problem) < 0)
-		config_fault_add(faults, false, "%s: %s", text->name, problem);
+			      problem) < 0) {
+		r.number = 0; /* the file as a whole */
+		fault(&r, "%s", problem);
+	}
 }

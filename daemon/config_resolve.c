@@ -1,24 +1,25 @@
 /* What files and command line have left open. */
 #include "daemon/config.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/config_keys.h"
-#include "daemon/match.h"
+#include "daemon/proxy.h"
 
-int config_set(struct config *c, const char *name, const char *value,
-	       char problem[CONFIG_PROBLEM_MAX])
+int config_set(struct config *c, const char *name, const char *by,
+	       const char *value, char problem[CONFIG_PROBLEM_MAX])
 {
 	const struct {
 		enum config_section section;
 		void *base;
 		uint64_t *given;
+		struct config_origin *origins;
 	} v[] = {
-		{SECTION_SENTRY, c, &c->given_sentry},
-		{SECTION_PROFILER, c, &c->given_profiler},
-		{SECTION_TARGET, &c->implicit, &c->implicit.given},
+		{SECTION_SENTRY, c, &c->given_sentry, c->origins},
+		{SECTION_PROFILER, c, &c->given_profiler, c->origins},
+		{SECTION_TARGET, &c->implicit, &c->implicit.given,
+		 c->implicit.origins},
 	};
 
 	for (size_t i = 0; i < array_size(v); i++) {
@@ -28,6 +29,8 @@ int config_set(struct config *c, const char *name, const char *value,
 		if (key == NULL)
 			continue;
 		*v[i].given |= config_key_bit(key);
+		v[i].origins[key - config_keys] =
+			(struct config_origin){.by = by};
 		return config_value_parse(key, value, v[i].base, problem);
 	}
 	return -EINVAL;
@@ -39,27 +42,22 @@ static bool is_given(const struct config *c, const char *name)
 		config_key_bit(config_key_find(SECTION_SENTRY, name))) != 0;
 }
 
-static bool target_gives(const struct target_config *t, const char *name)
-{
-	return (t->given &
-		config_key_bit(config_key_find(SECTION_TARGET, name))) != 0;
-}
-
 /* Its value is for key of section, in base. False: it is none. */
 static bool take_variable(const char *variable, const char *value,
 			  enum config_section section, const char *name,
 			  void *base, struct config_faults *faults)
 {
 	const struct config_key *key = config_key_find(section, name);
+	const struct config_origin at = {.by = variable};
 	char problem[CONFIG_PROBLEM_MAX];
 
 	if (config_value_parse(key, value, base, problem) == 0)
 		return true;
 	if (key->type == KEY_DSN)
-		config_fault_add(faults, false, "%s: %s", variable, problem);
+		config_fault_add(faults, NULL, &at, false, "%s", problem);
 	else
-		config_fault_add(faults, false, "%s: %s: '%s'", variable,
-				 problem, value);
+		config_fault_add(faults, NULL, &at, false, "%s: '%s'", problem,
+				 value);
 	return false;
 }
 
@@ -102,24 +100,27 @@ static void resolve_sentry(struct config *c, config_env_fn get,
 	if (!is_given(c, "debug"))
 		c->debug = is_on(variable_of(get, "SENTRY_DEBUG"));
 	if (c->client_key[0] != '\0' && c->client_cert[0] == '\0')
-		config_fault_add(faults, false,
+		config_fault_add(faults, c,
+				 config_origin(c, SECTION_SENTRY, "client_key"),
+				 false,
 				 "client_key is given without client_cert");
 }
 
 /* What a section has of its own stays. */
 static void inherit(const struct config *c, struct target_config *t)
 {
-	if (!target_gives(t, "dsn") && !target_gives(t, "dsn_file"))
+	if (!config_target_gives(t, "dsn") &&
+	    !config_target_gives(t, "dsn_file"))
 		memcpy(t->dsn, c->dsn, sizeof(t->dsn));
-	if (!target_gives(t, "release"))
+	if (!config_target_gives(t, "release"))
 		memcpy(t->release, c->release, sizeof(t->release));
-	if (!target_gives(t, "environment"))
+	if (!config_target_gives(t, "environment"))
 		memcpy(t->environment, c->environment, sizeof(t->environment));
-	if (!target_gives(t, "platform"))
+	if (!config_target_gives(t, "platform"))
 		memcpy(t->platform, c->platform, sizeof(t->platform));
-	if (!target_gives(t, "rate_hz"))
+	if (!config_target_gives(t, "rate_hz"))
 		t->rate_hz = c->rate_hz;
-	if (!target_gives(t, "min_age_seconds"))
+	if (!config_target_gives(t, "min_age_seconds"))
 		t->min_age_s = 1;
 }
 
@@ -134,6 +135,7 @@ static void take_defaults(config_env_fn get, struct target_config *ret,
 		 "profile_session_sample_rate"},
 		{"SENTRY_PROFILE_LIFECYCLE", "profile_lifecycle"},
 	};
+	const struct config_origin v1 = {.by = "SENTRY_PROFILES_SAMPLE_RATE"};
 	const char *value;
 
 	*ret = (struct target_config){.uid = CONFIG_UID_ANY};
@@ -146,41 +148,10 @@ static void take_defaults(config_env_fn get, struct target_config *ret,
 		ret->given |= config_key_bit(
 			config_key_find(SECTION_TARGET, v[i].key));
 	}
-	if (variable_of(get, "SENTRY_PROFILES_SAMPLE_RATE") != NULL)
-		config_fault_add(faults, true,
-				 "SENTRY_PROFILES_SAMPLE_RATE has no effect on "
-				 "continuous profiling: "
+	if (variable_of(get, v1.by) != NULL)
+		config_fault_add(faults, NULL, &v1, true,
+				 "has no effect on continuous profiling: "
 				 "SENTRY_PROFILE_SESSION_SAMPLE_RATE has");
-}
-
-/* Capture knows what pthread_self() returns there (lib/capture/arch.h). */
-#if defined(__x86_64__)
-static const bool knows_pthreads = true;
-#else
-static const bool knows_pthreads = false;
-#endif
-
-static bool gives_rule(const struct target_config *t)
-{
-	static const char *const rules[] = {"exe",	 "comm",    "cmdline",
-					    "user",	 "cgroup",  "unit",
-					    "container", "pid_file"};
-
-	for (size_t i = 0; i < array_size(rules); i++)
-		if (target_gives(t, rules[i]))
-			return true;
-	return false;
-}
-
-/* Where the section stands: "FILE:LINE: ". */
-#define PLACE_MAX (PATH_MAX + 32)
-static void show_place(const struct config *c, const struct target_config *t,
-		       char ret[PLACE_MAX])
-{
-	ret[0] = '\0';
-	if (t->file != 0 && t->file <= c->n_files)
-		(void)snprintf(ret, PLACE_MAX, "%s:%u: ", c->files[t->file - 1],
-			       t->line);
 }
 
 static void resolve_target(const struct config *c,
@@ -189,37 +160,19 @@ static void resolve_target(const struct config *c,
 			   struct config_faults *faults)
 {
 	const char *rate = "profile_session_sample_rate";
-	char place[PLACE_MAX];
 
 	inherit(c, t);
-	show_place(c, t, place);
-	if (!target_gives(t, rate))
+	if (!config_target_gives(t, rate))
 		t->session_sample_rate = defaults->session_sample_rate;
-	if (!target_gives(t, "profile_lifecycle"))
+	if (!config_target_gives(t, "profile_lifecycle"))
 		t->lifecycle = defaults->lifecycle;
-	if (!match_has_rules(t) && !gives_rule(t))
-		config_fault_add(faults, false,
-				 "%s[target \"%s\"] has no rule (exe, comm, "
-				 "cmdline, user, cgroup, unit, container, "
-				 "pid_file): it would be every process",
-				 place, t->name);
-	if (!target_gives(t, rate) && !target_gives(defaults, rate))
-		config_fault_add(
-			faults, true,
-			"%s[target \"%s\"] has no %s, which is 0 then: "
-			"none of its processes is profiled",
-			place, t->name, rate);
-	if (t->thread_id_format == THREAD_ID_PTHREAD && !knows_pthreads)
-		config_fault_add(faults, false,
-				 "%s[target \"%s\"]: thread_id_format = "
-				 "pthread is for x86-64 only",
-				 place, t->name);
-	if (t->autostart && t->lifecycle == LIFECYCLE_TRACE)
-		config_fault_add(
-			faults, true,
-			"%s[target \"%s\"]: autostart has no effect with "
-			"profile_lifecycle = trace",
-			place, t->name);
+	if (!config_target_gives(t, rate) &&
+	    !config_target_gives(defaults, rate))
+		config_fault_add(faults, c, &t->origin, true,
+				 "[target \"%s\"] has no %s, which is 0 then: "
+				 "none of its processes is profiled",
+				 t->name, rate);
+	config_target_check(c, t, faults);
 }
 
 /* Who names a process wants it profiled, unless he says something else. */
@@ -233,12 +186,55 @@ static void resolve_implicit(const struct target_config *defaults,
 	inherit(c, t);
 	t->min_age_s = 0;
 	t->autostart = true;
-	if (!target_gives(t, rate))
-		t->session_sample_rate = target_gives(defaults, rate)
+	if (!config_target_gives(t, rate))
+		t->session_sample_rate = config_target_gives(defaults, rate)
 						 ? defaults->session_sample_rate
 						 : 1;
-	if (!target_gives(t, lifecycle))
+	if (!config_target_gives(t, lifecycle))
 		t->lifecycle = defaults->lifecycle;
+}
+
+static bool sends_by(const struct config *c, const char *scheme)
+{
+	const size_t n = strlen(scheme);
+
+	if (strncmp(c->dsn, scheme, n) == 0)
+		return true;
+	for (size_t i = 0; i < c->n_targets; i++)
+		if (strncmp(c->targets[i].dsn, scheme, n) == 0)
+			return true;
+	return false;
+}
+
+/* What ship's libcurl takes from the environment, in its order. */
+static void check_proxies(const struct config *c, config_env_fn get,
+			  struct config_faults *faults)
+{
+	const struct {
+		const char *scheme, *given, *variables[5];
+	} v[] = {
+		{"http:",
+		 c->http_proxy,
+		 {"http_proxy", "all_proxy", "ALL_PROXY", NULL}},
+		{"https:",
+		 c->https_proxy,
+		 {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY",
+		  NULL}},
+	};
+
+	for (size_t i = 0; i < array_size(v); i++) {
+		const char *const *name = v[i].variables, *value = NULL;
+
+		if (v[i].given[0] != '\0' || !sends_by(c, v[i].scheme))
+			continue;
+		while (*name != NULL &&
+		       (value = variable_of(get, *name)) == NULL)
+			name++;
+		if (value != NULL && proxy_problem(value) != NULL)
+			config_fault_add(faults, NULL,
+					 &(struct config_origin){.by = *name},
+					 false, "%s", proxy_problem(value));
+	}
 }
 
 int config_resolve(struct config *c, config_env_fn get,
@@ -252,6 +248,7 @@ int config_resolve(struct config *c, config_env_fn get,
 	resolve_implicit(&defaults, c);
 	for (size_t i = 0; i < c->n_targets; i++)
 		resolve_target(c, &defaults, &c->targets[i], faults);
+	check_proxies(c, get, faults);
 	return faults->n_errors != before ? -EINVAL : 0;
 }
 

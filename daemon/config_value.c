@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/listen_at.h"
+#include "daemon/proxy.h"
 #include "proto/dsn.h"
 
 /* Sentry takes 200 characters, and no control characters. */
@@ -34,7 +36,8 @@ wrong(char problem[CONFIG_PROBLEM_MAX], const char *format, ...)
 static int parse_text(const struct config_key *key, const char *value,
 		      void *base, char *problem)
 {
-	const size_t most = key->type == KEY_PATH || key->type == KEY_SPOOL
+	const size_t most = key->type == KEY_PATH && key->max != 0 ? key->max
+			    : key->type == KEY_PATH || key->type == KEY_SPOOL
 				    ? CONFIG_TEXT_MAX - 1
 				    : TEXT_BYTES_MAX;
 	size_t n = strlen(value);
@@ -264,12 +267,27 @@ static int parse_dsn_file(const struct config_key *key, const char *value,
 int config_value_parse(const struct config_key *key, const char *value,
 		       void *base, char problem[CONFIG_PROBLEM_MAX])
 {
+	struct listen_at at;
+
 	switch (key->type) {
 	case KEY_TEXT:
-	case KEY_PATTERN:
-	case KEY_PROXY:
 	case KEY_PATH:
 	case KEY_SPOOL:
+		return parse_text(key, value, base, problem);
+	case KEY_PROXY:
+		if (proxy_problem(value) != NULL)
+			return wrong(problem, "%s", proxy_problem(value));
+		return parse_text(key, value, base, problem);
+	case KEY_LISTEN:
+		if (listen_at_parse(value, &at) < 0)
+			return wrong(problem,
+				     "neither the path of a socket (107 bytes "
+				     "at most), 127.0.0.1:PORT nor "
+				     "[::1]:PORT");
+		return parse_text(key, value, base, problem);
+	case KEY_PATTERN:
+		if (config_rule_check(key, value, problem) < 0)
+			return -EINVAL;
 		return parse_text(key, value, base, problem);
 	case KEY_USER:
 		return parse_user(key, value, base, problem);

@@ -1,7 +1,5 @@
 #include "daemon/metrics.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +8,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "daemon/listen_at.h"
+
 /* More than anybody has who scrapes; the oldest goes for another. */
 #define CONNECTIONS_MAX 8
 
@@ -17,8 +17,8 @@
 #define REQUEST_MAX 4096
 
 /*
- * The text has some 20 KB, whatever is profiled: nothing in it is by target; and
- * three lines for each of SHIPS_MAX servers, 400 bytes each at the worst.
+ * The text has some 20 KB, whatever is profiled: nothing in it is by target;
+ * and three lines for each of SHIPS_MAX servers, 400 bytes each at the worst.
  */
 #define TEXT_MAX (64 * 1024)
 
@@ -155,72 +155,44 @@ static void on_connection(void *ctx)
 		close_fd(&c->fd);
 }
 
-static int listen_at(struct metrics *m, int family,
-		     const struct sockaddr *address, socklen_t size)
+static int start_listening(struct metrics *m, const struct listen_at *at)
 {
 	const int one = 1;
 
-	m->fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	m->fd = socket(at->any.sa_family,
+		       SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (m->fd < 0)
 		return -errno;
-	if (family != AF_UNIX)
+	if (at->any.sa_family != AF_UNIX)
 		(void)setsockopt(m->fd, SOL_SOCKET, SO_REUSEADDR, &one,
 				 sizeof(one));
-	if (bind(m->fd, address, size) < 0 || listen(m->fd, CONNECTIONS_MAX))
+	if (bind(m->fd, &at->any, at->size) < 0 ||
+	    listen(m->fd, CONNECTIONS_MAX))
 		return -errno;
 	return 0;
 }
 
 /* A socket that is left there is a dead daemon's: the living has the lock. */
-static int listen_at_path(struct metrics *m, const char *path)
+static int listen_at_path(struct metrics *m, const struct listen_at *at)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const char *path = at->path.sun_path;
 	struct stat st;
 	int r;
 
-	if (strlen(path) >= sizeof(address.sun_path))
-		return -EINVAL;
-	memcpy(address.sun_path, path, strlen(path));
 	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
 		(void)unlink(path);
-	r = listen_at(m, AF_UNIX, (const struct sockaddr *)&address,
-		      sizeof(address));
+	r = start_listening(m, at);
 	if (r < 0)
 		return r;
-	memcpy(m->path, address.sun_path, sizeof(m->path));
+	memcpy(m->path, path, sizeof(m->path));
 	return chmod(path, 0666) < 0 ? -errno : 0;
-}
-
-/* Loopback only: nobody is asked who he is. */
-static int listen_at_port(struct metrics *m, const char *where)
-{
-	struct sockaddr_in v4 = {.sin_family = AF_INET,
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
-				  .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-	const char *digits = strrchr(where, ':');
-	unsigned long port;
-	char *rest;
-
-	if (digits == NULL || digits[1] < '0' || digits[1] > '9')
-		return -EINVAL;
-	port = strtoul(digits + 1, &rest, 10);
-	if (*rest != '\0' || port == 0 || port > UINT16_MAX)
-		return -EINVAL;
-	v4.sin_port = v6.sin6_port = htons((uint16_t)port);
-	if (strncmp(where, "127.0.0.1:", 10) == 0 && digits == where + 9)
-		return listen_at(m, AF_INET, (const struct sockaddr *)&v4,
-				 sizeof(v4));
-	if (strncmp(where, "[::1]:", 6) == 0 && digits == where + 5)
-		return listen_at(m, AF_INET6, (const struct sockaddr *)&v6,
-				 sizeof(v6));
-	return -EINVAL;
 }
 
 int metrics_new(struct loop *l, const char *where, metrics_fn fn, void *ctx,
 		struct metrics **ret)
 {
 	struct metrics *m = calloc(1, sizeof(*m));
+	struct listen_at at;
 	int r;
 
 	if (m == NULL)
@@ -233,8 +205,10 @@ int metrics_new(struct loop *l, const char *where, metrics_fn fn, void *ctx,
 		m->connections[i].metrics = m;
 		m->connections[i].fd = -1;
 	}
-	r = where[0] == '/' ? listen_at_path(m, where)
-			    : listen_at_port(m, where);
+	r = listen_at_parse(where, &at);
+	if (r == 0)
+		r = at.any.sa_family == AF_UNIX ? listen_at_path(m, &at)
+						: start_listening(m, &at);
 	if (r == 0)
 		r = loop_add(l, m->fd, on_connection, m, &m->source);
 	if (r < 0)

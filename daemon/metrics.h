@@ -21,9 +21,8 @@ struct broker;
 typedef int (*metrics_fn)(void *ctx, struct buf *ret);
 
 /*
- * Listens at where: an absolute path, 127.0.0.1:PORT or [::1]:PORT. l and ctx
- * must outlive it. Returns 0, -EINVAL if it is none of these, -EADDRINUSE, or
- * another -errno.
+ * Listens at where (daemon/listen_at.h). l and ctx must outlive it. Returns 0,
+ * an error of listen_at_parse, -EADDRINUSE, or another -errno.
  */
 must_check int metrics_new(struct loop *l, const char *where, metrics_fn fn,
 			   void *ctx, struct metrics **ret);

@@ -275,8 +275,6 @@ int metrics_start(struct broker *b)
 	r = metrics_new(b->loop, where, metrics_text, b, &b->metrics);
 	if (r < 0)
 		log_error("cannot listen at %s (metrics_listen): %s", where,
-			  r == -EINVAL ? "it is no path, 127.0.0.1:PORT or "
-					 "[::1]:PORT"
-				       : strerror(-r));
+			  strerror(-r));
 	return r;
 }

@@ -37,7 +37,7 @@ static int open_spool(struct broker *b)
 		return 0;
 	}
 	if (r < 0)
-		log_error("--spool %s: %s", path, strerror(-r));
+		log_error("spool %s: %s", path, strerror(-r));
 	return r;
 }
 
@@ -45,12 +45,12 @@ static int open_spool(struct broker *b)
 static int open_certificates(struct broker *b)
 {
 	const struct {
-		const char *option;
+		const char *key;
 		const char *path;
 	} files[INIT_FILE_N] = {
-		[INIT_CA_CERTS] = {"--ca-certs", b->options.ca_certs},
-		[INIT_CLIENT_CERT] = {"--client-cert", b->options.client_cert},
-		[INIT_CLIENT_KEY] = {"--client-key", b->options.client_key},
+		[INIT_CA_CERTS] = {"ca_certs", b->options.ca_certs},
+		[INIT_CLIENT_CERT] = {"client_cert", b->options.client_cert},
+		[INIT_CLIENT_KEY] = {"client_key", b->options.client_key},
 	};
 
 	for (size_t i = 0; i < INIT_FILE_N; i++) {
@@ -63,7 +63,7 @@ static int open_certificates(struct broker *b)
 						    O_NONBLOCK);
 		if (b->ship_fds[i] < 0) {
 			r = -errno;
-			log_error("%s %s: %s", files[i].option, path,
+			log_error("%s %s: %s", files[i].key, path,
 				  strerror(-r));
 			return r;
 		}

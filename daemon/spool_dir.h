@@ -17,6 +17,14 @@
 #define SPOOL_AGE_DEFAULT_S UINT64_C(86400)
 
 /*
+ * Could uid's spool be opened there? Changes nothing, so it cannot know all.
+ * Returns 0, or -errno, then what says why not.
+ */
+#define SPOOL_DIR_FAULT_MAX 512
+must_check int spool_dir_check(const char *path, uint32_t uid,
+			       char what[SPOOL_DIR_FAULT_MAX]);
+
+/*
  * Opens path, or makes it first and what it is in. In the end it is uid's and
  * gid's (MSG_ID_KEEP: whose it is), and nobody else can look into it. The
  * descriptor holds a lock: one daemon for a spool. Returns 0 or -errno: -EPERM

@@ -46,13 +46,12 @@ def test_all_faults(box):
     check(any(line.startswith(warning) for line in lines), f'{lines}')
     lines = [line for line in lines if not line.startswith(warning)]
     expected = [
-        f'{main}:3: unknown key speed',
-        f"{main}:5: rate_hz: not a number from 1 to 1000: '0'",
         f'{main}: holds a DSN, and others can read it (mode 0644): '
         f'chmod 600 {main}',
+        f'{main}:3: unknown key speed',
+        f"{main}:5: rate_hz: not a number from 1 to 1000: '0'",
         f'{more}:1: [profiler] belongs in the main file',
         f"{more}:5: autostart: neither yes nor no: 'maybe'",
-        # What comes to light when all is put together.
         f'{more}:6: [target "y"] has no rule (exe, comm, cmdline, user, '
         'cgroup, unit, container, pid_file): it would be every process',
     ]
@@ -65,6 +64,42 @@ def test_all_faults(box):
                          target.pid])
     check(program.wait() == 2 and len(program.stderr.splitlines()) == 7 and
           harness.tracer(target.pid) == 0, program.report())
+
+
+def test_faults_of_all_kinds(box):
+    """Of the command line, the environment, files and what these name: at once,
+    in that order, and by lines."""
+    directory = box.make_dir('etc')
+    main = write(directory / 'profd.conf', '[target "x"]\nexe = nginx\n'
+                 'profile_session_sample_rate = 1\n[profiler]\n'
+                 f'spool = {directory}/profd.conf\nmetrics_listen = 80\n'
+                 f'[sentry]\nca_certs = {directory}\n'
+                 'client_key = /nowhere\nhttps_proxy = http://\n')
+    status, out, lines = check_config(
+        box, main, '--speed', '--rate', 'x', 'now', '--client-cert', 'none',
+        cwd=directory, env=harness.environment(
+            SENTRY_DSN=DSN, SENTRY_PROFILE_LIFECYCLE='auto',
+            SSL_CERT_FILE='/nowhere', http_proxy='none:'))
+    hint = '(--help shows the usage)'
+    expected = [
+        f"--speed: not known: '' {hint}",
+        f"--rate: not a number from 1 to 1000: 'x' {hint}",
+        f"argument: not expected: 'now' {hint}",
+        'SENTRY_PROFILE_LIFECYCLE: neither manual nor trace: \'auto\'',
+        '--client-cert: none: No such file or directory',
+        f"{main}:2: exe: fits no path of a file: these begin with / (** stands "
+        "for it, too), and do not end with it: 'nginx'",
+        f'{main}:5: spool: {directory}/profd.conf: Not a directory',
+        f'{main}:6: metrics_listen: neither the path of a socket (107 bytes at '
+        "most), 127.0.0.1:PORT nor [::1]:PORT: '80'",
+        f'{main}:8: ca_certs: {directory}: Is a directory',
+        f'{main}:9: client_key: /nowhere: No such file or directory',
+        f'{main}:10: https_proxy: no URL of a proxy: its host is neither a '
+        'name nor an address (IPv6 in brackets)',
+    ]
+    check(status == 2 and out == '' and
+          lines == ['sentry-profd: ' + line for line in expected],
+          f'status {status}: {out} ' + '\n'.join(lines))
 
 
 def test_many_faults(box):

@@ -243,8 +243,9 @@ def test_wrong_places(box):
         path.write_text(f'[profiler]\nmetrics_listen = {where}\n')
         path.chmod(0o600)
         profd = box.profd([box.target('shares')], '--config', path)
-        check(profd.wait() == 1, f'{where}: {profd.stderr}')
-        check('metrics_listen' in profd.stderr, profd.stderr)
+        check(profd.wait() == 2, f'{where}: {profd.stderr}')
+        check(f'{path}:2: metrics_listen: neither' in profd.stderr,
+              profd.stderr)
 
 
 if __name__ == '__main__':

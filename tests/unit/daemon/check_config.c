@@ -149,6 +149,14 @@ static const struct {
 	 "f:5: user: not a user\n"
 	 "f:6: max_instances: not a number\n"
 	 "f:7: min_age_seconds: not a number"},
+	{"[sentry]\nhttp_proxy = secret@\nhttps_proxy = p:0\n"
+	 "no_proxy = any thing\n",
+	 "f:2: http_proxy: no URL of a proxy: its host\n"
+	 "f:3: https_proxy: no URL of a proxy: its port"},
+	{"[profiler]\nmetrics_listen = 0.0.0.0:80\nsocket = /" LONG50 LONG50
+		 LONG50 "\n",
+	 "f:2: metrics_listen: neither the path\n"
+	 "f:3: socket: longer than 107 bytes"},
 	{"[sentry]\ndsn =\ndsn_file = /x\n", "f:3: both dsn and dsn_file"},
 	{"[sentry]\ndsn_file = /nowhere/x\n",
 	 "f:2: dsn_file: /nowhere/x: No such file or directory"},
@@ -199,16 +207,16 @@ START_TEST(after_resolving)
 {
 	read_main("[target \"a\"]\nprofile_session_sample_rate = 1\n"
 		  "[target \"b\"]\ncomm = b\n"
-		  "[target \"c\"]\ncomm = b\nprofiles_sample_rate = 1\n"
+		  "[target \"c\"]\ncomm = c\nprofiles_sample_rate = 1\n"
 		  "profile_session_sample_rate = 1\n"
 		  "profile_lifecycle = trace\nautostart = yes\n"
 		  "[sentry]\nclient_key = /k\n");
 	ck_assert_int_eq(config_resolve(&config, nothing, &faults), -EINVAL);
-	expect("f:7: profiles_sample_rate has no effect\n"
-	       "client_key is given without client_cert\n"
-	       "f:1: [target \"a\"] has no rule\n"
+	expect("f:1: [target \"a\"] has no rule\n"
 	       "f:3: [target \"b\"] has no profile_session_sample_rate\n"
-	       "f:5: [target \"c\"]: autostart has no effect");
+	       "f:7: profiles_sample_rate has no effect\n"
+	       "f:10: [target \"c\"]: autostart has no effect\n"
+	       "f:12: client_key is given without client_cert");
 	ck_assert_uint_eq(faults.n_errors, 2);
 }
 END_TEST
@@ -294,7 +302,8 @@ START_TEST(files)
 	config_faults_fini(&faults);
 
 	(void)snprintf(text, sizeof(text),
-		       "[sentry]\ndsn_file = %s/dsn\n[target \"z\"]\n" RULES,
+		       "[sentry]\ndsn_file = %s/dsn\n[target \"z\"]\n" RULES
+		       "user = 0\n",
 		       dir);
 	write_file("a.conf", text, 0644);
 	write_file("dsn", DSN "\n", 0644);
@@ -310,7 +319,7 @@ START_TEST(files)
 	write_file("dsn", DSN "\n", 0600);
 	ck_assert_int_eq(mkdir("targets.d", 0755), 0);
 	write_file(names[2], TARGET_X, 0644);
-	write_file(names[3], "[target \"w\"]\n" RULES, 0644);
+	write_file(names[3], "[target \"w\"]\n" RULES "user = 1\n", 0644);
 	write_file(names[4], "nonsense\n", 0644);
 	write_file(names[5], "nonsense\n", 0644);
 	ck_assert_int_eq(config_load(path, &c, &faults), 0);

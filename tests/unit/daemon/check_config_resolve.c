@@ -37,7 +37,7 @@ START_TEST(environment_where_nothing_is_given)
 
 	read_main("[target \"x\"]\ncomm = x\n");
 	ck_assert_int_eq(config_resolve(&config, environment, &faults), 0);
-	expect("SENTRY_PROFILES_SAMPLE_RATE has no effect");
+	expect("SENTRY_PROFILES_SAMPLE_RATE: has no effect");
 	t = &config.targets[0];
 	ck_assert(config.has_dsn && config.debug);
 	ck_assert_str_eq(t->dsn, "https://env@e.example.com/1");
@@ -57,7 +57,7 @@ START_TEST(pthreads_where_they_are_known)
 	static const int result = 0;
 #else
 	static const char expected[] =
-		"[target \"x\"]: thread_id_format = pthread is for x86-64";
+		"f:3: [target \"x\"]: thread_id_format = pthread is for x86-64";
 	static const int result = -EINVAL;
 #endif
 
@@ -108,16 +108,43 @@ START_TEST(bad_variables)
 }
 END_TEST
 
+static char *proxies(const char *name)
+{
+	static char wrong[] = "http://secret@pro xy", good[] = "proxy:3128";
+
+	if (strcmp(name, "HTTPS_PROXY") == 0 || strcmp(name, "http_proxy") == 0)
+		return wrong;
+	return strcmp(name, "all_proxy") == 0 ? good : NULL;
+}
+
+/* What is used: the first of those that there are, if no key replaces it. */
+START_TEST(proxies_of_the_environment)
+{
+	read_main("[sentry]\nrelease = x\n");
+	ck_assert_int_eq(config_resolve(&config, proxies, &faults), 0);
+	read_main(TARGET_X "dsn = " DSN "\n");
+	ck_assert_int_eq(config_resolve(&config, proxies, &faults), -EINVAL);
+	expect("HTTPS_PROXY: no URL of a proxy: its host");
+	config_faults_fini(&faults);
+	read_main("[sentry]\nhttps_proxy = proxy\n");
+	ck_assert_int_eq(config_resolve(&config, proxies, &faults), 0);
+	expect("");
+}
+END_TEST
+
 START_TEST(the_command_line_beats_both)
 {
 	char problem[CONFIG_PROBLEM_MAX];
 
 	read_main("[sentry]\nenvironment = here\n[profiler]\nrate_hz = "
 		  "5\n" TARGET_X "[target \"y\"]\n" RULES "rate_hz = 6\n");
-	ck_assert_int_eq(config_set(&config, "environment", "there", problem),
+	ck_assert_int_eq(config_set(&config, "environment", "--environment",
+				    "there", problem),
 			 0);
-	ck_assert_int_eq(config_set(&config, "rate_hz", "7", problem), 0);
-	ck_assert_int_eq(config_set(&config, "rate_hz", "x", problem), -EINVAL);
+	ck_assert_int_eq(config_set(&config, "rate_hz", "--rate", "7", problem),
+			 0);
+	ck_assert_int_eq(config_set(&config, "rate_hz", "--rate", "x", problem),
+			 -EINVAL);
 	ck_assert_int_eq(config_resolve(&config, environment, &faults), 0);
 	ck_assert_str_eq(config.targets[0].environment, "there");
 	ck_assert_uint_eq(config.targets[0].rate_hz, 7);
@@ -245,6 +272,7 @@ Suite *suite(void)
 	tcase_add_test(c, pthreads_where_they_are_known);
 	tcase_add_test(c, what_is_given_beats_it);
 	tcase_add_test(c, bad_variables);
+	tcase_add_test(c, proxies_of_the_environment);
 	tcase_add_test(c, the_command_line_beats_both);
 	tcase_add_test(c, implicit);
 	tcase_add_test(c, printed);

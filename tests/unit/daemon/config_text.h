@@ -57,7 +57,7 @@ static void show_faults(void)
 		(void)fprintf(stderr, "%s\n", faults.v[i].text);
 }
 
-static void resolve(void)
+static inline void resolve(void)
 {
 	int r = config_resolve(&config, nothing, &faults);
 

@@ -1,0 +1,194 @@
+#include "daemon/config_files.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "daemon/accounts.h"
+#include "daemon/certificates.h"
+#include "daemon/config_keys.h"
+#include "daemon/pem.h"
+#include "daemon/spool_dir.h"
+#include "lib/base/buf.h"
+
+struct checker {
+	const struct config *config;
+	struct config_faults *faults;
+};
+
+/* Of a key of [sentry]: "ca_certs: /path: what". */
+static void file_fault(const struct checker *k, const char *key,
+		       const char *path, const char *what)
+{
+	const struct config_origin *at =
+		config_origin(k->config, SECTION_SENTRY, key);
+
+	if (at->by != NULL)
+		config_fault_add(k->faults, k->config, at, false, "%s: %s",
+				 path, what);
+	else
+		config_fault_add(k->faults, k->config, at, false, "%s: %s: %s",
+				 key, path, what);
+}
+
+static int read_file(const char *path, size_t most, struct buf *ret)
+{
+	/* Not to wait for a pipe's writer. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int r = fd < 0 ? -errno : 0;
+
+	buf_init(ret, most);
+	if (r == 0)
+		r = buf_read_fd(ret, fd);
+	close_fd(&fd);
+	return r;
+}
+
+static void forget(struct buf *b)
+{
+	if (b->data != NULL)
+		explicit_bzero(b->data, b->len);
+	buf_fini(b);
+}
+
+static const char *pem_text(enum pem_result result, const char *none)
+{
+	switch (result) {
+	case PEM_OK:
+		break;
+	case PEM_NONE:
+		return none;
+	case PEM_BROKEN:
+		return "what stands between its lines BEGIN and END is "
+		       "damaged, or cut off";
+	case PEM_ENCRYPTED:
+		return "the key is encrypted, and nobody is there to be asked "
+		       "for the passphrase: openssl pkey makes one that is not";
+	}
+	return NULL;
+}
+
+/* NULL: all is well, or it cannot be read and was told of. */
+static const char *problem_of(const struct buf *b, const char *label,
+			      const char *none)
+{
+	return pem_text(pem_check(buf_string(b), b->len, label), none);
+}
+
+#define NO_CERTIFICATE "holds no certificate in PEM (-----BEGIN CERTIFICATE)"
+#define NO_KEY	       "holds no private key in PEM (-----BEGIN PRIVATE KEY)"
+
+static void check_authorities(const struct checker *k)
+{
+	const char *path = k->config->ca_certs, *problem;
+	struct buf b;
+	int r;
+
+	if (path[0] == '\0')
+		return;
+	r = read_file(path, AUTHORITIES_BYTES_MAX, &b);
+	problem = r < 0 ? strerror(-r)
+			: problem_of(&b, "CERTIFICATE", NO_CERTIFICATE);
+	if (problem != NULL)
+		file_fault(k, "ca_certs", path, problem);
+	buf_fini(&b);
+}
+
+/* Its certificate, and the key in the same file or in one of its own. */
+static void check_client(const struct checker *k)
+{
+	const char *cert = k->config->client_cert, *key = k->config->client_key;
+	const char *problem;
+	struct buf b;
+	int r;
+
+	if (cert[0] != '\0') {
+		r = read_file(cert, CLIENT_BYTES_MAX, &b);
+		problem = r < 0 ? strerror(-r)
+				: problem_of(&b, "CERTIFICATE", NO_CERTIFICATE);
+		if (problem == NULL && key[0] == '\0')
+			problem = problem_of(&b, "PRIVATE KEY",
+					     NO_KEY
+					     ", and there is no client_key");
+		if (problem != NULL)
+			file_fault(k, "client_cert", cert, problem);
+		forget(&b);
+	}
+	if (key[0] != '\0') {
+		r = read_file(key, CLIENT_BYTES_MAX, &b);
+		problem = r < 0 ? strerror(-r)
+				: problem_of(&b, "PRIVATE KEY", NO_KEY);
+		if (problem != NULL)
+			file_fault(k, "client_key", key, problem);
+		forget(&b);
+	}
+}
+
+/* Ship tells of it, and goes on. */
+static void check_variable(const struct checker *k, config_env_fn get)
+{
+	const struct config_origin at = {.by = "SSL_CERT_FILE"};
+	const char *path = get(at.by), *problem;
+	struct buf b;
+	int r;
+
+	if (k->config->ca_certs[0] != '\0' || path == NULL || path[0] == '\0')
+		return;
+	r = read_file(path, AUTHORITIES_BYTES_MAX, &b);
+	problem = r < 0 ? strerror(-r)
+			: problem_of(&b, "CERTIFICATE", NO_CERTIFICATE);
+	if (problem != NULL)
+		config_fault_add(k->faults, NULL, &at, true, "%s: %s", path,
+				 problem);
+	buf_fini(&b);
+}
+
+static bool has_dsn(const struct config *c)
+{
+	bool any = c->dsn[0] != '\0';
+
+	for (size_t i = 0; i < c->n_targets; i++)
+		any |= c->targets[i].dsn[0] != '\0';
+	return any;
+}
+
+/* The one that was asked for has to be there, the default is a help. */
+static void check_spool(const struct checker *k, enum config_occasion occasion)
+{
+	const struct config *c = k->config;
+	const struct config_origin *at =
+		config_origin(c, SECTION_PROFILER, "spool");
+	const bool is_given = c->spool[0] != '\0';
+	const char *path = is_given ? c->spool : SPOOL_DIR_DEFAULT;
+	uint32_t uid = geteuid(), gid;
+	char what[SPOOL_DIR_FAULT_MAX];
+
+	if (!has_dsn(c) || strcmp(c->spool, "none") == 0)
+		return;
+	if (!is_given && (geteuid() != 0 || occasion != CONFIG_IS_CHECKED))
+		return;
+	if (geteuid() == 0)
+		account_ids(ACCOUNT_SHIP, &uid, &gid);
+	if (spool_dir_check(path, uid, what) == 0)
+		return;
+	if (is_given)
+		config_fault_add(k->faults, c, at, false, "%s%s: %s",
+				 at->by != NULL ? "" : "spool: ", path, what);
+	else
+		config_fault_add(k->faults, c, at, true,
+				 "no spool in %s: %s: chunks wait in memory",
+				 path, what);
+}
+
+void config_files_check(const struct config *c, config_env_fn get,
+			enum config_occasion occasion,
+			struct config_faults *faults)
+{
+	const struct checker k = {.config = c, .faults = faults};
+
+	check_authorities(&k);
+	check_client(&k);
+	if (occasion == CONFIG_IS_CHECKED)
+		check_variable(&k, get);
+	if (occasion != CONFIG_RELOADS)
+		check_spool(&k, occasion);
+}

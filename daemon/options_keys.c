@@ -1,0 +1,82 @@
+#include "daemon/options_keys.h"
+
+#include <getopt.h>
+#include <string.h>
+
+#include "daemon/config_keys.h"
+
+const struct option_known options_known[] = {
+	{"--pid", OPTION_PID, true, NULL},
+	{"--duration", OPTION_DURATION, true, NULL},
+	{"--transaction", OPTION_TRANSACTION, true, NULL},
+	{"--output", OPTION_OUTPUT, true, NULL},
+	{"--stats", OPTION_STATS, true, NULL},
+	{"--config", OPTION_CONFIG, true, NULL},
+	{"--check-config", OPTION_CHECK_CONFIG, false, NULL},
+	{"--quiet", OPTION_QUIET, false, NULL},
+	{"--version", OPTION_VERSION, false, NULL},
+	{"--help", OPTION_HELP, false, NULL},
+	{"--dsn", OPTION_KEY, true, "dsn"},
+	{"--socket", OPTION_KEY, true, "socket"},
+	{"--spool", OPTION_KEY, true, "spool"},
+	{"--shutdown-timeout", OPTION_KEY, true, "shutdown_timeout"},
+	{"--retry-5xx", OPTION_KEY, false, "retry_5xx"},
+	{"--compression", OPTION_KEY, true, "compression"},
+	{"--ca-certs", OPTION_KEY, true, "ca_certs"},
+	{"--client-cert", OPTION_KEY, true, "client_cert"},
+	{"--client-key", OPTION_KEY, true, "client_key"},
+	{"--rate", OPTION_KEY, true, "rate_hz"},
+	{"--chunk-seconds", OPTION_KEY, true, "chunk_seconds"},
+	{"--mode", OPTION_KEY, true, "mode"},
+	{"--in-app-include", OPTION_KEY, true, "in_app_include"},
+	{"--in-app-exclude", OPTION_KEY, true, "in_app_exclude"},
+	{"--max-frames", OPTION_KEY, true, "max_frames"},
+	{"--cpu-budget", OPTION_KEY, true, "cpu_budget_percent"},
+	{"--release", OPTION_KEY, true, "release"},
+	{"--environment", OPTION_KEY, true, "environment"},
+	{"--platform", OPTION_KEY, true, "platform"},
+	{"--symbols", OPTION_KEY, true, "symbols"},
+	{"--debug", OPTION_KEY, false, "debug"},
+};
+const size_t options_n_known = array_size(options_known);
+
+int options_next(int argc, char **argv, const char **ret_option,
+		 const char **ret_problem)
+{
+	static struct option v[array_size(options_known) + 1];
+	int option, i = -1;
+
+	for (size_t at = 0; at < array_size(options_known); at++)
+		v[at] = (struct option){.name = options_known[at].name +
+						strlen("--"),
+					.has_arg = options_known[at].has_value
+							   ? required_argument
+							   : no_argument,
+					.val = (int)options_known[at].id};
+	/* getopt writes its own line, which begins with argv[0]. */
+	opterr = 0;
+	option = getopt_long(argc, argv, ":", v, &i);
+	if (option == -1)
+		return OPTIONS_END;
+	if (option != ':' && option != '?')
+		return i;
+	*ret_option = argv[optind - 1];
+	*ret_problem = option == ':' ? "needs a value" : "not known";
+	return OPTIONS_WRONG;
+}
+
+void options_lay_over(int argc, char **argv, struct config *c)
+{
+	const char *option, *why;
+	char problem[CONFIG_PROBLEM_MAX];
+	int i;
+
+	optind = 0; /* from the beginning, getopt(3) */
+	while ((i = options_next(argc, argv, &option, &why)) != OPTIONS_END) {
+		if (i == OPTIONS_WRONG || options_known[i].id != OPTION_KEY)
+			continue;
+		(void)!config_set(c, options_known[i].key,
+				  options_known[i].name,
+				  optarg != NULL ? optarg : "yes", problem);
+	}
+}

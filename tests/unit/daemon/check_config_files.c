@@ -1,0 +1,182 @@
+#include "daemon/config_files.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "daemon/config_keys.h"
+#include "tests/unit/daemon/config_text.h"
+#include "tests/unit/suite.h"
+
+#define CERT                                          \
+	"-----BEGIN CERTIFICATE-----\nMAYCAQUCAQc=\n" \
+	"-----END CERTIFICATE-----\n"
+#define KEY                                           \
+	"-----BEGIN PRIVATE KEY-----\nMAYCAQUCAQc=\n" \
+	"-----END PRIVATE KEY-----\n"
+
+static char dir[] = "/tmp/check_config_files.XXXXXX";
+
+static void write_file(const char *name, const char *text)
+{
+	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write_all(fd, text, strlen(text)), 0);
+	close(fd);
+}
+
+static const char *const names[] = {"cert", "key", "both", "broken", "text"};
+
+static void make_files(void)
+{
+	setup();
+	memcpy(dir + strlen(dir) - 6, "XXXXXX", 6);
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	ck_assert_int_eq(chdir(dir), 0);
+	write_file("cert", CERT);
+	write_file("key", KEY);
+	write_file("both", CERT KEY);
+	write_file("broken", "-----BEGIN CERTIFICATE-----\nMAYC\n");
+	write_file("text", "no certificate\n");
+}
+
+static void remove_files(void)
+{
+	for (size_t i = 0; i < array_size(names); i++)
+		ck_assert_int_eq(unlink(names[i]), 0);
+	ck_assert_int_eq(chdir("/"), 0);
+	ck_assert_int_eq(rmdir(dir), 0);
+	teardown();
+}
+
+/* "~" stands for the directory of the files. */
+static void insert_dir(const char *text, char *ret, size_t size)
+{
+	size_t n = 0;
+
+	for (; *text != '\0' && n + 1 < size; text++)
+		if (*text == '~')
+			n += (size_t)snprintf(ret + n, size - n, "%s", dir);
+		else
+			ret[n++] = *text;
+	ret[n] = '\0';
+}
+
+static void check_with(const char *text, config_env_fn get,
+		       enum config_occasion occasion, const char *expected)
+{
+	char in[1024], out[1024];
+
+	insert_dir(text, in, sizeof(in));
+	insert_dir(expected, out, sizeof(out));
+	read_main(in);
+	ck_assert_int_eq(config_resolve(&config, nothing, &faults), 0);
+	config_files_check(&config, get, occasion, &faults);
+	expect(out);
+}
+
+static const struct {
+	const char *text, *faults;
+} certificates[] = {
+	{"ca_certs = ~/cert\n", ""},
+	{"ca_certs = ~/none\n", "f:2: ca_certs: ~/none: No such file"},
+	{"ca_certs = ~\n", "f:2: ca_certs: ~: Is a directory"},
+	{"ca_certs = ~/text\n", "f:2: ca_certs: ~/text: holds no certificate"},
+	{"ca_certs = ~/broken\n", "f:2: ca_certs: ~/broken: what stands"},
+	{"client_cert = ~/both\n", ""},
+	{"client_cert = ~/cert\nclient_key = ~/key\n", ""},
+	{"client_cert = ~/cert\n",
+	 "f:2: client_cert: ~/cert: holds no private key in PEM (-----BEGIN "
+	 "PRIVATE KEY), and there is no client_key"},
+	{"client_key = ~/cert\nclient_cert = ~/key\n",
+	 "f:2: client_key: ~/cert: holds no private key\n"
+	 "f:3: client_cert: ~/key: holds no certificate"},
+	{"ca_certs = ~/a\nclient_cert = ~/b\nclient_key = ~/c\n",
+	 "f:2: ca_certs: ~/a: No such\nf:3: client_cert: ~/b: No such\n"
+	 "f:4: client_key: ~/c: No such"},
+};
+
+START_TEST(of_certificates)
+{
+	char text[512];
+
+	(void)snprintf(text, sizeof(text), "[sentry]\n%s",
+		       certificates[_i].text);
+	check_with(text, nothing, CONFIG_RELOADS, certificates[_i].faults);
+}
+END_TEST
+
+START_TEST(of_an_option)
+{
+	char problem[CONFIG_PROBLEM_MAX];
+
+	ck_assert_int_eq(config_set(&config, "ca_certs", "--ca-certs",
+				    "/nowhere/x", problem),
+			 0);
+	check_with("[sentry]\nretry_5xx = no\n", nothing, CONFIG_STARTS,
+		   "--ca-certs: /nowhere/x: No such file");
+}
+END_TEST
+
+static char *authorities(const char *name)
+{
+	static char nowhere[] = "/nowhere/x";
+
+	return strcmp(name, "SSL_CERT_FILE") == 0 ? nowhere : NULL;
+}
+
+/* Ship tells of it at a start, with its own rights. */
+START_TEST(of_the_environment)
+{
+	check_with("[sentry]\n", authorities, CONFIG_STARTS, "");
+	check_with("", authorities, CONFIG_IS_CHECKED,
+		   "SSL_CERT_FILE: /nowhere/x: No such file");
+	ck_assert(faults.v[0].is_warning);
+	config_faults_fini(&faults);
+	/* Where the key is given nobody asks for it. */
+	check_with("[sentry]\nca_certs = ~/cert\n", authorities,
+		   CONFIG_IS_CHECKED, "");
+}
+END_TEST
+
+#define SENDS "[sentry]\ndsn = " DSN "\n[profiler]\n"
+
+static const struct {
+	const char *text, *faults;
+} spools[] = {
+	{SENDS "spool = none\n", ""},
+	{SENDS "spool = ~\n", ""},
+	{SENDS "spool = ~/new\n", ""},
+	{SENDS "spool = ~/new/new/\n", ""},
+	{SENDS "spool = ~/new/new/new\n",
+	 "f:4: spool: ~/new/new/new: ~/new: No such file"},
+	{SENDS "spool = ~/text\n", "f:4: spool: ~/text: Not a directory"},
+	{SENDS "spool = ~/text/x\n", "f:4: spool: ~/text/x: Not a directory"},
+	{SENDS "spool = /proc/self\n", "f:4: spool: /proc/self: Not a"},
+	{"[profiler]\nspool = ~/text\n", ""}, /* nothing is sent */
+};
+
+START_TEST(of_spools)
+{
+	check_with(spools[_i].text, nothing, CONFIG_STARTS, spools[_i].faults);
+	config_faults_fini(&faults);
+	config_files_check(&config, nothing, CONFIG_RELOADS, &faults);
+	expect("");
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("config_files");
+	TCase *c = tcase_create("config_files");
+
+	tcase_add_checked_fixture(c, make_files, remove_files);
+	tcase_add_loop_test(c, of_certificates, 0,
+			    (int)array_size(certificates));
+	tcase_add_test(c, of_an_option);
+	tcase_add_test(c, of_the_environment);
+	tcase_add_loop_test(c, of_spools, 0, (int)array_size(spools));
+	suite_add_tcase(s, c);
+	return s;
+}

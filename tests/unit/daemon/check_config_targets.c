@@ -1,0 +1,120 @@
+/* Sections that no process can be one of, by their rules or by others. */
+#include "tests/unit/daemon/config_text.h"
+#include "tests/unit/suite.h"
+
+#define SECTION(name) "[target \"" name "\"]\n"
+#define RATE	      "profile_session_sample_rate = 1\n"
+#define HEX64	      "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static const struct {
+	const char *rule;
+	const char *fault; /* NULL: none */
+} rules[] = {
+	{"exe = /usr/sbin/nginx", NULL},
+	{"exe = **/nginx", NULL},
+	{"exe = /opt/*/bin/?", NULL},
+	{"exe = nginx", "fits no path of a file"},
+	{"exe = *nginx", "fits no path of a file"},
+	{"exe = */nginx", "fits no path of a file"},
+	{"exe = /opt/app/", "fits no path of a file"},
+	{"comm = php-fpm", NULL},
+	{"comm = 123456789012345", NULL},
+	{"comm = *12345678901234*5*", NULL},
+	{"comm = 1234567890123456", "fits no name"},
+	{"comm = ????????????????", "fits no name"},
+	{"cmdline = anything at all/", NULL},
+	{"cgroup = /system.slice/*", NULL},
+	{"cgroup = */docker-*", NULL},
+	{"cgroup = system.slice/*", "fits no path of a control group"},
+	{"unit = nginx", NULL},
+	{"unit = app-*@*.service", NULL},
+	{"unit = system.slice/nginx.service", "fits no unit"},
+	{"container = *", NULL},
+	{"container = 0a1b", NULL},
+	{"container = " HEX64, NULL},
+	{"container = *" HEX64, NULL},
+	{"container = " HEX64 "0", "fits no container"},
+	{"container = web", "fits no container"},
+	{"container = 0A1B", "fits no container"},
+};
+
+START_TEST(rules_that_fit_nothing)
+{
+	char text[512], expected[512] = "";
+
+	(void)snprintf(text, sizeof(text), SECTION("x") RATE "%s\n",
+		       rules[_i].rule);
+	read_main(text);
+	if (rules[_i].fault != NULL)
+		(void)snprintf(expected, sizeof(expected), "f:3: %.*s: %s",
+			       (int)strcspn(rules[_i].rule, " "),
+			       rules[_i].rule, rules[_i].fault);
+	/* And it is not said to have no rule beside. */
+	(void)!config_resolve(&config, nothing, &faults);
+	expect(expected);
+}
+END_TEST
+
+#define FIRST  SECTION("a") RATE "exe = /x\ncomm = x*\n"
+#define SECOND SECTION("b") RATE
+
+static const struct {
+	const char *text, *faults;
+} sections[] = {
+	{FIRST SECOND "comm = x*\nexe = /x\n",
+	 "f:5: [target \"b\"]: no process is left for it: [target \"a\"]"},
+	{FIRST SECOND "comm = x*\nexe = /x\nuser = 0\n",
+	 "f:5: [target \"b\"]: no process is left"},
+	{FIRST SECOND "exe = /x\n", ""},
+	{FIRST SECOND "exe = /x\ncomm = x\n", ""},
+	{FIRST SECOND "exe = /x\nuser = 0\n", ""},
+	{SECTION("a") RATE "user = 0\n" SECOND "user = root\n",
+	 "f:4: [target \"b\"]: no process is left"},
+	/* What is no rule makes no difference. */
+	{SECTION("a") RATE "comm = x\nmax_instances = 1\n" SECOND
+			   "comm = x\nmin_age_seconds = 9\n",
+	 "f:5: [target \"b\"]: no process is left"},
+	/* One without a rule is another fault. */
+	{SECTION("a") RATE SECOND "comm = x\n", "f:1: [target \"a\"] has no"},
+};
+
+START_TEST(sections_that_come_too_late)
+{
+	read_main(sections[_i].text);
+	(void)!config_resolve(&config, nothing, &faults);
+	expect(sections[_i].faults);
+}
+END_TEST
+
+/* Found by sections, and by keys, and in two files. */
+START_TEST(in_their_order)
+{
+	read_main(SECTION("a") RATE
+		  "comm = a\nprofile_lifecycle = trace\n"
+		  "autostart = yes\nspeed = 1\n" SECTION("b"));
+	read_as("[sentry]\n" SECTION("c") RATE, CONFIG_TARGETS_D, 0100606);
+	(void)!config_resolve(&config, nothing, &faults);
+	expect("f:5: [target \"a\"]: autostart has no effect\n"
+	       "f:6: unknown key speed\n"
+	       "f:7: [target \"b\"] has no profile_session_sample_rate\n"
+	       "f:7: [target \"b\"] has no rule\n"
+	       "f: can be written by others\n"
+	       "f:1: [sentry] belongs in the main file\n"
+	       "f:2: [target \"c\"] has no rule");
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("config_targets");
+	TCase *c = tcase_create("config_targets");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_loop_test(c, rules_that_fit_nothing, 0,
+			    (int)array_size(rules));
+	tcase_add_loop_test(c, sections_that_come_too_late, 0,
+			    (int)array_size(sections));
+	tcase_add_test(c, in_their_order);
+	suite_add_tcase(s, c);
+	return s;
+}

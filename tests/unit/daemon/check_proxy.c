@@ -1,0 +1,75 @@
+#include "daemon/proxy.h"
+
+#include <string.h>
+
+#include "lib/base/util.h"
+#include "tests/unit/suite.h"
+
+static const char *const good[] = {
+	"proxy",
+	"proxy:3128",
+	"proxy.example.com",
+	"http://proxy:3128/",
+	"HTTPS://proxy",
+	"http://user:w@rd:x@proxy:3128",
+	"user:word@proxy:3128",
+	"socks5h://127.0.0.1:9050",
+	"http://[::1]:3128",
+	"[fe80::1%eth0]",
+	"http://b\xc3\xbc"
+	"cher.example:80",
+	"http://a_b:65535/path",
+};
+
+START_TEST(urls)
+{
+	ck_assert_msg(proxy_problem(good[_i]) == NULL, "%s: %s", good[_i],
+		      proxy_problem(good[_i]));
+}
+END_TEST
+
+static const struct {
+	const char *url, *problem;
+} wrong[] = {
+	{"", "host"},
+	{"http://", "host"},
+	{"http:///path", "host"},
+	{"http://:3128", "host"},
+	{"http://user:secret@", "host"},
+	{"http:// proxy:3128", "host"},
+	{"http://pro xy:3128", "host"},
+	{"http:/proxy:3128", "port"}, /* of a host that is called http */
+	{"http://::1:3128", "host"},
+	{"http://[::1:3128", "host"},
+	{"http://[::g]:3128", "host"},
+	{"http://[::1]x:3128", "host"},
+	{"ftp://proxy:3128", "begins"},
+	{"socks6://secret@proxy", "begins"},
+	{"http://proxy:0", "port"},
+	{"http://proxy:65536", "port"},
+	{"http://proxy:99999999999999999999", "port"},
+	{"http://proxy:31a8", "port"},
+	{"http://[::1]:x", "port"},
+};
+
+START_TEST(no_urls)
+{
+	const char *problem = proxy_problem(wrong[_i].url);
+
+	ck_assert_msg(problem != NULL, "%s", wrong[_i].url);
+	ck_assert_msg(strstr(problem, wrong[_i].problem) != NULL, "%s: %s",
+		      wrong[_i].url, problem);
+	ck_assert_ptr_null(strstr(problem, "secret"));
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("proxy");
+	TCase *c = tcase_create("proxy");
+
+	tcase_add_loop_test(c, urls, 0, (int)array_size(good));
+	tcase_add_loop_test(c, no_urls, 0, (int)array_size(wrong));
+	suite_add_tcase(s, c);
+	return s;
+}
