@@ -1,6 +1,6 @@
 /*
- * Links the transactions of a program with sentry-native to the profiles of
- * sentry-profd:
+ * Links the transactions of a program with sentry-native (0.11 or newer; 0.16.3
+ * was tried) to the profiles of sentry-profd:
  *
  *	cc sentry_native.c $(pkg-config --cflags --libs sentry_profd) -lsentry
  *
@@ -92,12 +92,14 @@ static sentry_value_t before_transaction(sentry_value_t event, void *user)
 
 /* Every request but those that only ask whether it is alive. */
 static double sample(const sentry_transaction_context_t *context,
-		     sentry_value_t custom, const int *parent_sampled)
+		     sentry_value_t custom, const int *parent_sampled,
+		     void *user)
 {
 	const char *name = sentry_transaction_context_get_name(context);
 
 	(void)custom;
 	(void)parent_sampled;
+	(void)user;
 	return strncmp(name, "/alive", 6) == 0 ? 0.0 : 1.0;
 }
 
@@ -114,7 +116,7 @@ int main(void)
 	sentry_options_t *options = sentry_options_new();
 	char name[256], work[256];
 
-	sentry_options_set_traces_sampler(options, sample);
+	sentry_options_set_traces_sampler(options, sample, NULL);
 	sentry_options_set_before_transaction(options, before_transaction,
 					      NULL);
 	sentry_init(options);

@@ -1,7 +1,7 @@
 /*
  * As much of sentry-native's interface as docs/examples/sentry_native.c uses,
  * for tests: no distribution has the library. What is declared here is declared
- * there in the same way (include/sentry.h, 0.12); transactions are written to
+ * there in the same way (include/sentry.h, 0.16.3); transactions are written to
  * stdout as JSON, a line each. Values are jansson's.
  */
 #ifndef SENTRY_H_INCLUDED
@@ -31,7 +31,8 @@ typedef struct {
 
 typedef double (*sentry_traces_sampler_function)(
 	const sentry_transaction_context_t *context,
-	sentry_value_t custom_sampling_ctx, const int *parent_sampled);
+	sentry_value_t custom_sampling_ctx, const int *parent_sampled,
+	void *user_data);
 typedef sentry_value_t (*sentry_transaction_function_t)(
 	sentry_value_t transaction, void *user_data);
 typedef void (*sentry_iter_headers_function_t)(const char *key,
@@ -39,6 +40,7 @@ typedef void (*sentry_iter_headers_function_t)(const char *key,
 
 typedef struct {
 	sentry_traces_sampler_function sampler;
+	void *sampler_data;
 	sentry_transaction_function_t before;
 	void *before_data;
 } sentry_options_t;
@@ -96,9 +98,11 @@ static inline sentry_options_t *sentry_options_new(void)
 
 static inline void
 sentry_options_set_traces_sampler(sentry_options_t *o,
-				  sentry_traces_sampler_function f)
+				  sentry_traces_sampler_function f,
+				  void *user_data)
 {
 	o->sampler = f;
+	o->sampler_data = user_data;
 }
 
 static inline void
@@ -142,7 +146,7 @@ sentry_transaction_start(sentry_transaction_context_t *c, sentry_value_t custom)
 {
 	sentry_transaction_t *t = calloc(1, sizeof(*t));
 
-	t->is_sampled = sdk->sampler(c, custom, NULL) > 0;
+	t->is_sampled = sdk->sampler(c, custom, NULL, sdk->sampler_data) > 0;
 	t->spans = json_array();
 	t->inner = json_pack("{s:s, s:s, s:{s:{s:s, s:s}}, s:o}", "type",
 			     "transaction", "transaction", c->name, "contexts",
