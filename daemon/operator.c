@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 
 #include "daemon/ask.h"
@@ -255,6 +256,14 @@ static int print_answer(const struct request *q,
 	return EXIT_FAILURE;
 }
 
+/* Each time: somebody may change it meanwhile. */
+static size_t terminal_width(void)
+{
+	struct winsize size;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 ? 0 : size.ws_col;
+}
+
 /* The daemon's JSON, whole. */
 static int show_status(const struct request *q, int fd, uint32_t size)
 {
@@ -270,7 +279,8 @@ static int show_status(const struct request *q, int fd, uint32_t size)
 	    fwrite(buf_string(&json), 1, json.len, stdout) != json.len)
 		r = -EIO;
 	else if (r == 0 && !q->json)
-		r = status_table_print(buf_string(&json), json.len, stdout);
+		r = status_table_print(buf_string(&json), json.len,
+				       terminal_width(), stdout);
 	buf_fini(&json);
 	if (r == 0 && fflush(stdout) != 0)
 		r = -errno;

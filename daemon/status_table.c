@@ -2,28 +2,20 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A cell's text; longer ones are cut off. */
+/* A number or a word of ours. */
 #define CELL_MAX 40
-/* A path that is left out, which the daemon has cut off. */
-#define LEFT_OUT_MAX 256
-
-/* Has a line of its own: host, port and project, as proto/dsn.h makes it. */
-#define SERVER_MAX 400
 
 struct column {
 	const char *title;
 	const char *key;
+	/* NULL: a text of the daemon's, of any length */
 	void (*put)(const json_t *value, char ret[CELL_MAX]);
 	bool left; /* texts; numbers stand to the right */
 };
-
-static void put_text(const json_t *v, char ret[CELL_MAX])
-{
-	(void)snprintf(ret, CELL_MAX, "%s", json_string_value(v));
-}
 
 /* "session": what was decided once for it. */
 static void put_sampled(const json_t *v, char ret[CELL_MAX])
@@ -66,11 +58,11 @@ static void put_us(const json_t *v, char ret[CELL_MAX])
 }
 
 static const struct column columns[] = {
-	{"NAME", "name", put_text, true},
+	{"NAME", "name", NULL, true},
 	{"PID", "pid", put_number, false},
-	{"STATE", "state", put_text, true},
+	{"STATE", "state", NULL, true},
 	{"SESSION", "session_sampled", put_sampled, true},
-	{"LIFECYCLE", "lifecycle", put_text, true},
+	{"LIFECYCLE", "lifecycle", NULL, true},
 	{"HZ", "rate_hz", put_number, false},
 	{"THREADS", "threads", put_number, false},
 	{"SAMPLES", "samples_taken", put_number, false},
@@ -78,74 +70,103 @@ static const struct column columns[] = {
 	{"PAUSE P99", "pause_us_p99", put_us, false},
 	{"CHUNKS", "chunks_sent", put_number, false},
 	{"BYTES", "bytes_sent", put_bytes, false},
-	{"LAST ERROR", "last_error", put_text, true},
+	{"LAST ERROR", "last_error", NULL, true},
 };
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+#define LAST	(COLUMNS - 1)
 
-typedef char cells[COLUMNS][CELL_MAX];
+/* Between two columns, and before a text that has a line of its own. */
+#define GAP "  "
+
+struct row {
+	char *cells[COLUMNS];
+};
 
 /* The texts are the daemon's, who escapes; a terminal is to see no control. */
-static void make_plain(char *text)
+static char *plain_copy(const char *text)
 {
-	for (char *p = text; *p != '\0'; p++)
+	char *ret = strdup(text);
+
+	for (char *p = ret; p != NULL && *p != '\0'; p++)
 		if ((unsigned char)*p < 0x20 || (unsigned char)*p >= 0x7f)
 			*p = '?';
+	return ret;
 }
 
-static void fill(const json_t *target, cells ret)
+/* What there is none of, or what is no such thing, is "-". */
+static char *cell_of(const struct column *c, const json_t *target)
 {
-	for (size_t i = 0; i < COLUMNS; i++) {
-		const json_t *v = json_object_get(target, columns[i].key);
-		const bool is_text = columns[i].put == put_text;
-		const bool is_flag = columns[i].put == put_sampled;
+	const json_t *v = json_object_get(target, c->key);
+	char text[CELL_MAX] = "";
 
-		if (is_text   ? json_is_string(v)
-		    : is_flag ? json_is_boolean(v)
-			      : json_is_number(v))
-			columns[i].put(v, ret[i]);
-		else
-			ret[i][0] = '\0';
-		if (ret[i][0] == '\0')
-			memcpy(ret[i], "-", 2);
-		make_plain(ret[i]);
-	}
+	if (c->put == NULL)
+		return plain_copy(json_is_string(v) && json_string_length(v) > 0
+					  ? json_string_value(v)
+					  : "-");
+	if (c->put == put_sampled ? json_is_boolean(v) : json_is_number(v))
+		c->put(v, text);
+	return strdup(text[0] == '\0' ? "-" : text);
 }
 
-static void print_row(FILE *out, const cells row, const size_t widths[COLUMNS])
+static size_t max_size(size_t a, size_t b)
 {
-	for (size_t i = 0; i < COLUMNS; i++) {
+	return a > b ? a : b;
+}
+
+static void print_row(FILE *out, const struct row *row,
+		      const size_t widths[COLUMNS], size_t line_max)
+{
+	char *const *cells = row->cells;
+	size_t n = 0;
+
+	for (size_t i = 0; i < LAST; i++) {
 		const int width = (int)widths[i];
 
-		if (i + 1 == COLUMNS)
-			(void)fprintf(out, "%s\n", row[i]);
-		else if (columns[i].left)
-			(void)fprintf(out, "%-*s  ", width, row[i]);
-		else
-			(void)fprintf(out, "%*s  ", width, row[i]);
+		(void)fprintf(out, columns[i].left ? "%-*s" GAP : "%*s" GAP,
+			      width, cells[i]);
+		n += widths[i] + strlen(GAP);
 	}
+	/* What does not fit has the next line, for itself. */
+	if (n + strlen(cells[LAST]) > line_max)
+		(void)fprintf(out, "\n" GAP);
+	(void)fprintf(out, "%s\n", cells[LAST]);
 }
 
-static int print_targets(FILE *out, const json_t *targets)
+static int fill(const json_t *targets, struct row *ret)
 {
-	const size_t n = json_array_size(targets);
-	size_t widths[COLUMNS] = {0};
-	cells *rows = calloc(n + 1, sizeof(*rows));
+	bool complete = true;
 
-	if (rows == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < COLUMNS; i++)
-		(void)snprintf(rows[0][i], CELL_MAX, "%s", columns[i].title);
-	for (size_t i = 0; i < n; i++)
-		fill(json_array_get(targets, i), rows[i + 1]);
-	for (size_t r = 0; r <= n; r++)
+	for (size_t i = 0; i < COLUMNS; i++) {
+		ret[0].cells[i] = strdup(columns[i].title);
+		complete &= ret[0].cells[i] != NULL;
+		for (size_t r = 0; r < json_array_size(targets); r++) {
+			ret[r + 1].cells[i] = cell_of(
+				&columns[i], json_array_get(targets, r));
+			complete &= ret[r + 1].cells[i] != NULL;
+		}
+	}
+	return complete ? 0 : -ENOMEM;
+}
+
+static int print_targets(FILE *out, const json_t *targets, size_t line_max)
+{
+	const size_t n = json_array_size(targets) + 1;
+	size_t widths[COLUMNS] = {0};
+	struct row *rows = calloc(n, sizeof(*rows));
+	int r = rows == NULL ? -ENOMEM : fill(targets, rows);
+
+	for (size_t k = 0; r == 0 && k < n; k++)
 		for (size_t i = 0; i < COLUMNS; i++)
-			if (strlen(rows[r][i]) > widths[i])
-				widths[i] = strlen(rows[r][i]);
-	for (size_t r = 0; r <= n; r++)
-		print_row(out, (const char(*)[CELL_MAX])rows[r], widths);
+			widths[i] =
+				max_size(widths[i], strlen(rows[k].cells[i]));
+	for (size_t k = 0; r == 0 && k < n; k++)
+		print_row(out, &rows[k], widths, line_max);
+	for (size_t k = 0; rows != NULL && k < n; k++)
+		for (size_t i = 0; i < COLUMNS; i++)
+			free(rows[k].cells[i]);
 	free(rows);
-	return 0;
+	return r;
 }
 
 static double number_of(const json_t *object, const char *key)
@@ -175,60 +196,59 @@ static void print_limits(FILE *out, const json_t *daemon)
 	{
 		const char *text =
 			json_string_value(json_object_get(server, "server"));
-		char name[SERVER_MAX];
+		char *name = plain_copy(text == NULL ? "a server" : text);
 
-		(void)snprintf(name, sizeof(name), "%s",
-			       text == NULL ? "a server" : text);
-		make_plain(name);
-		print_limit(out, name, number_of(server, "rate_limited_s"));
+		if (name != NULL)
+			print_limit(out, name,
+				    number_of(server, "rate_limited_s"));
+		free(name);
 	}
 }
 
 static void print_daemon(FILE *out, const json_t *daemon, size_t n)
 {
 	const json_t *spool = json_object_get(daemon, "spool");
-	const json_t *version = json_object_get(daemon, "version");
-	char name[CELL_MAX] = "", bytes[CELL_MAX];
+	const char *version =
+		json_string_value(json_object_get(daemon, "version"));
+	char *name = plain_copy(version == NULL ? "" : version);
+	char bytes[CELL_MAX];
 
-	if (json_is_string(version))
-		put_text(version, name);
-	make_plain(name);
 	put_bytes(json_object_get(spool, "bytes"), bytes);
 	(void)fprintf(out,
 		      "sentry-profd %s, pid %.0f, up %.0f s, %zu target%s, "
 		      "%.0f profiled, %.0f chunks (%s) in the spool\n",
-		      name, number_of(daemon, "pid"),
+		      name == NULL ? "" : name, number_of(daemon, "pid"),
 		      number_of(daemon, "uptime_s"), n, n == 1 ? "" : "s",
 		      number_of(daemon, "profiling"),
 		      number_of(spool, "waiting"), bytes);
+	free(name);
 	print_limits(out, daemon);
 }
 
 /* The files at which unwind has died. */
 static void print_left_out(FILE *out, const json_t *files)
 {
-	char name[LEFT_OUT_MAX];
 	const json_t *file;
 	size_t i;
 
 	json_array_foreach(files, i, file)
 	{
-		const json_t *text = json_object_get(file, "file");
+		const char *text =
+			json_string_value(json_object_get(file, "file"));
+		char *name = text == NULL ? NULL : plain_copy(text);
 
-		if (!json_is_string(text))
+		if (name == NULL)
 			continue;
-		(void)snprintf(name, sizeof(name), "%s",
-			       json_string_value(text));
-		make_plain(name);
 		(void)fprintf(out,
 			      "%s is not read for uid %.0f: unwinding died at "
 			      "it %.0f times\n",
 			      name, number_of(file, "uid"),
 			      number_of(file, "deaths"));
+		free(name);
 	}
 }
 
-int status_table_print(const char *json, size_t size, FILE *out)
+int status_table_print(const char *json, size_t size, size_t width, FILE *out)
 {
 	json_t *root = json_loadb(json, size, 0, NULL);
 	const json_t *daemon = json_object_get(root, "daemon");
@@ -238,8 +258,10 @@ int status_table_print(const char *json, size_t size, FILE *out)
 	if (json_is_object(daemon) && json_is_array(targets)) {
 		print_daemon(out, daemon, json_array_size(targets));
 		print_left_out(out, json_object_get(daemon, "files_left_out"));
-		r = json_array_size(targets) > 0 ? print_targets(out, targets)
-						 : 0;
+		r = json_array_size(targets) == 0
+			    ? 0
+			    : print_targets(out, targets,
+					    width > 0 ? width : SIZE_MAX);
 	}
 	json_decref(root);
 	return r;

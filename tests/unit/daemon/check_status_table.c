@@ -8,6 +8,8 @@
 static char *text;
 static size_t length;
 
+static size_t width;
+
 static int print(const char *json)
 {
 	FILE *out;
@@ -17,13 +19,14 @@ static int print(const char *json)
 	text = NULL;
 	out = open_memstream(&text, &length);
 	ck_assert_ptr_nonnull(out);
-	r = status_table_print(json, strlen(json), out);
+	r = status_table_print(json, strlen(json), width, out);
 	ck_assert_int_eq(fclose(out), 0);
 	return r;
 }
 
 static void tear_down(void)
 {
+	width = 0;
 	free(text);
 	text = NULL;
 }
@@ -52,6 +55,35 @@ START_TEST(a_table)
 		"SAMPLES  MISSED  PAUSE P99  CHUNKS  BYTES  LAST ERROR\n"
 		"redis   42  profiling  sampled  manual     101        4  "
 		"  12345       6      35 us       2  999 B  no answer\n");
+}
+END_TEST
+
+#define ERROR50 "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2: no room"
+#define FAILED                                                         \
+	"{\"name\": \"a-section-with-a-name-as-long-as-may-be-40x\", " \
+	"\"pid\": 1, \"last_error\": \"" ERROR50 " " ERROR50 "\"}"
+
+START_TEST(texts_are_whole)
+{
+	ck_assert_int_eq(print("{" DAEMON ", \"targets\": [" FAILED "]}"), 0);
+	ck_assert_ptr_nonnull(
+		strstr(text, "\na-section-with-a-name-as-long-as-may-be-40x "));
+	ck_assert_ptr_nonnull(strstr(text, "  " ERROR50 " " ERROR50 "\n"));
+	ck_assert_ptr_nonnull(strstr(text, "  LAST ERROR\n"));
+}
+END_TEST
+
+/* The row of ALL has 100 characters before its error. */
+START_TEST(on_a_terminal)
+{
+	width = 100 + strlen("LAST ERROR");
+	ck_assert_int_eq(print("{" DAEMON ", \"targets\": [" ALL "]}"), 0);
+	ck_assert_ptr_nonnull(strstr(text, "  999 B  no answer\n"));
+	ck_assert_ptr_nonnull(strstr(text, "  BYTES  LAST ERROR\n"));
+	width--;
+	ck_assert_int_eq(print("{" DAEMON ", \"targets\": [" ALL "]}"), 0);
+	ck_assert_ptr_nonnull(strstr(text, "  999 B  no answer\n"));
+	ck_assert_ptr_nonnull(strstr(text, "  BYTES  \n  LAST ERROR\n"));
 }
 END_TEST
 
@@ -98,11 +130,11 @@ START_TEST(texts_are_not_obeyed)
 	ck_assert_int_eq(
 		print("{" DAEMON ", \"targets\": [{\"name\": "
 		      "\"a\\u001b[2J\\u009bb\", \"last_error\": "
-		      "\"0123456789012345678901234567890123456789xyz\"}]}"),
+		      "\"x\\u0007y\\nz\"}]}"),
 		0);
 	ck_assert_ptr_null(strchr(text, '\033'));
 	ck_assert_ptr_nonnull(strstr(text, "a?[2J??b"));
-	ck_assert_ptr_null(strstr(text, "xyz"));
+	ck_assert_ptr_nonnull(strstr(text, "  x?y?z\n"));
 }
 END_TEST
 
@@ -160,6 +192,8 @@ Suite *suite(void)
 
 	tcase_add_checked_fixture(c, NULL, tear_down);
 	tcase_add_test(c, a_table);
+	tcase_add_test(c, texts_are_whole);
+	tcase_add_test(c, on_a_terminal);
 	tcase_add_test(c, what_is_not_known);
 	tcase_add_test(c, servers_that_take_nothing);
 	tcase_add_test(c, texts_are_not_obeyed);
