@@ -116,7 +116,7 @@ sentry-profd-ship_LIB = ship proto base
 sentry-profd-ship_PKG = libcurl zlib libzstd jansson libseccomp
 # What its tests of unwinders need nothing of.
 profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
-	doctor_delivery doctor_environment doctor_target doctor_files \
+	doctor_delivery doctor_environment doctor_options doctor_target doctor_files \
 	config config_faults config_keys config_print config_read config_resolve \
 	config_files config_targets config_value listen_at options_keys pem proxy \
 	match accounts spool_dir \

@@ -64,6 +64,12 @@ void doctor_delivery(struct doctor *d);
  */
 config_env_fn doctor_environment(struct doctor *d);
 void doctor_environment_forget(void);
+/*
+ * doctor_options.c: lays the daemon's command line over *c, where it is told of
+ * and was not given another file. Relative paths in it are the daemon's: from
+ * then on they are taken from its directory.
+ */
+void doctor_options(struct doctor *d, struct config *c);
 /* doctor_daemon.c: the daemon, and what it says of the process. */
 void doctor_daemon(struct doctor *d);
 /* doctor_target.c: the process; false if there is nothing more to look at. */

@@ -10,6 +10,7 @@
 #include "daemon/accounts.h"
 #include "daemon/child.h"
 #include "daemon/config.h"
+#include "daemon/config_files.h"
 #include "daemon/doctor.h"
 #include "daemon/spawn.h"
 #include "proto/dsn.h"
@@ -69,7 +70,11 @@ static int read_config(struct doctor *d, config_env_fn get, struct config *ret)
 	} else {
 		r = config_load(path, ret, &faults);
 	}
+	doctor_options(d, ret);
 	if (config_resolve(ret, get, &faults) < 0)
+		r = -EINVAL;
+	config_files_check(ret, get, CONFIG_IS_CHECKED, &faults);
+	if (faults.n_errors > 0)
 		r = -EINVAL;
 	if (r < 0)
 		config_fini(ret);

@@ -4,6 +4,7 @@ and that its status tells the worst."""
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -137,6 +138,35 @@ def test_what_the_daemon_was_started_with(box):
     # A file that is given is one of another daemon.
     found = Findings(box, '--config', config, socket=socket)
     found.check('DSN', 'warning', 'none is given')
+    profd.signal(signal.SIGTERM)
+    profd.finish()
+
+
+def test_the_daemon_s_command_line(box):
+    """Its options beat its file and its environment; their paths are its own."""
+    server = box.server()
+    directory = box.make_dir('etc')
+    config, socket = directory / 'profd.conf', directory / 'socket'
+    config.write_text('[sentry]\ndsn = http://key@localhost:1/7\n')
+    config.chmod(0o600)
+    shutil.copy(server.env['SSL_CERT_FILE'], directory / 'ca.pem')
+    profd = box.profd([], '--config', 'profd.conf', '--socket', 'socket',
+                      '--dsn=' + server.dsn, '--ca-certs', 'ca.pem', '--spool',
+                      'spool', '--retry-5xx', output=None, cwd=directory,
+                      exe=BUILD.resolve() / 'sentry-profd')
+    harness.wait_for(socket.exists, 'its socket')
+    found = answered(box, socket=socket)
+    found.check('DSN', 'ok', 'host localhost, project 42')
+    found.check('server', 'ok', 'accepts us')
+    check(not found.of('options') and not found.of('configuration'),
+          found.done.stdout)
+    # What would keep it from its next start.
+    (directory / 'ca.pem').write_text('')
+    (directory / 'spool').rename(directory / 'away')
+    (directory / 'spool').write_text('')
+    found = Findings(box, socket=socket)
+    found.check('configuration', 'fault', '--ca-certs: ca.pem: holds no')
+    found.check('configuration', 'fault', '--spool: spool: Not a directory')
     profd.signal(signal.SIGTERM)
     profd.finish()
 

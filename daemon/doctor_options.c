@@ -1,0 +1,81 @@
+/* The command line that the daemon was started with. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/doctor.h"
+#include "daemon/options_keys.h"
+#include "lib/base/buf.h"
+
+/* ARG_MAX of most systems. */
+#define COMMAND_LINE_MAX (2u << 20)
+
+static int read_command_line(int32_t pid, struct buf *ret)
+{
+	char path[64];
+	int fd, r;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	buf_init(ret, COMMAND_LINE_MAX);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	r = fd < 0 ? -errno : buf_read_fd(ret, fd);
+	close_fd(&fd);
+	/* A process that has ended has none. */
+	if (r == 0 && (ret->len == 0 || ret->data[ret->len - 1] != '\0'))
+		r = -ESRCH;
+	return r;
+}
+
+/* Words with a NUL behind each. NULL: no memory; free(3) is due. */
+static char **split(struct buf *words, int *ret_n)
+{
+	char *at = words->data, *end = at + words->len, **v;
+	size_t n = 0;
+
+	for (size_t i = 0; i < words->len; i++)
+		n += words->data[i] == '\0';
+	v = calloc(n + 1, sizeof(*v));
+	for (*ret_n = 0; v != NULL && at < end; at += strlen(at) + 1)
+		v[(*ret_n)++] = at;
+	return v;
+}
+
+/* Paths on its command line begin where it was started. */
+static int go_where_it_is(int32_t pid)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
+	return chdir(path) < 0 ? -errno : 0;
+}
+
+void doctor_options(struct doctor *d, struct config *c)
+{
+	struct buf words;
+	char **argv = NULL;
+	int argc, r;
+
+	if (d->config != NULL || !d->is_told || d->daemon_pid <= 0)
+		return;
+	r = read_command_line(d->daemon_pid, &words);
+	if (r == 0)
+		r = go_where_it_is(d->daemon_pid);
+	if (r == 0) {
+		argv = split(&words, &argc);
+		r = argv == NULL ? -ENOMEM : 0;
+	}
+	if (r == 0)
+		options_lay_over(argc, argv, c);
+	else
+		doctor_say(d, FINDING_WARNING, "options",
+			   "the daemon's cannot be read (%s): what follows is "
+			   "without them",
+			   strerror(-r));
+	free(argv);
+	/* There may be a DSN. */
+	if (words.data != NULL)
+		explicit_bzero(words.data, words.len);
+	buf_fini(&words);
+}
