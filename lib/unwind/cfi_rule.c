@@ -136,6 +136,28 @@ static int read_register(struct rows_builder *b, Dwarf_Frame *frame, int reg,
 }
 
 /*
+ * A function saves what a call returns its result in, rax, if it ends by
+ * __builtin_eh_return, and no other one does.
+ */
+static bool saves_result(const struct reg_rule *first)
+{
+	return !CPU_LINK_REGISTER && first->kind == REG_SAVED;
+}
+
+/* The same of a usual rule: such a function saves all other ones, too. */
+static bool ends_by_eh_return(struct rows_builder *b, Dwarf_Frame *frame,
+			      const struct rule *rule)
+{
+	struct reg_rule first;
+
+	for (size_t i = 0; i < RULE_SAVED_N; i++)
+		if (rule->saved[i] == RULE_SAVED_SAME ||
+		    rule->saved[i] == RULE_SAVED_UNDEFINED)
+			return false;
+	return read_register(b, frame, 0, &first) == 0 && saves_result(&first);
+}
+
+/*
  * Everything by full rule: register by register, CFA by expression. A register
  * whose rule is not understood becomes undefined: the frame needs it or not.
  */
@@ -161,6 +183,7 @@ static int read_full(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 		else if (!is_signal)
 			apply_abi(reg, &full.regs[reg]);
 	}
+	full.installs = !is_signal && saves_result(&full.regs[0]);
 	ret->cfa = RULE_CFA_FULL;
 	return rows_add_full(b, &full, &ret->cfa_offset);
 }
@@ -259,8 +282,11 @@ int cfi_read_rule(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 	if (r == -ENOMEM)
 		return r;
 	if (r == 0 && !is_signal && read_simple(cfa, n_cfa, &fp, &ra, &rule)) {
-		*ret = rule;
-		return read_saved(b, frame, ret);
+		r = read_saved(b, frame, &rule);
+		if (r == 0 && !ends_by_eh_return(b, frame, &rule))
+			*ret = rule;
+		if (r < 0 || ret->cfa != RULE_CFA_NONE)
+			return r;
 	}
 	memset(&rule, 0, sizeof(rule));
 	r = read_full(b, frame, is_signal, cfa, n_cfa, &rule);

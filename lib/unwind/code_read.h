@@ -1,6 +1,6 @@
 /*
- * What code.c and code_way.c have in common: the bytes of an image's code, and
- * answers that are kept with it.
+ * What code.c, code_way.c and walk_install.c have in common: the bytes of an
+ * image's code, and answers that are kept with it.
  */
 #ifndef LIB_UNWIND_CODE_READ_H
 #define LIB_UNWIND_CODE_READ_H

@@ -118,6 +118,7 @@ int image_new(int fd, const struct image_identity *identity, struct image **ret)
 	table_init(&i->tails, 0);
 	table_init(&i->ways, 0);
 	table_init(&i->heights, 0);
+	table_init(&i->no_installs, 0);
 	if (elf_file_open(&f, fd) == 0) {
 		r = read_segments(i, &f);
 		if (r == 0)
@@ -286,6 +287,7 @@ void image_drop(struct image *i)
 	table_fini(&i->tails);
 	table_fini(&i->ways);
 	table_fini(&i->heights);
+	table_fini(&i->no_installs);
 	i->cfi_tried = false;
 	i->symbols_tried = false;
 }
@@ -296,7 +298,8 @@ size_t image_bytes(const struct image *i)
 	return cfi_bytes(i->cfi) + i->go.bytes + i->symbols.bytes +
 	       (i->lines ? lines_bytes(i->lines) : 0) +
 	       (i->calls.cap + i->starts.cap + i->varying.cap + i->jumps.cap +
-		i->tails.cap + i->ways.cap + i->heights.cap) *
+		i->tails.cap + i->ways.cap + i->heights.cap +
+		i->no_installs.cap) *
 		       2 * sizeof(uint64_t);
 }
 

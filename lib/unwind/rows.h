@@ -84,7 +84,8 @@ struct reg_rule {
 struct full_rule {
 	uint32_t cfa_ops;
 	uint16_t cfa_n_ops;
-	uint16_t is_signal; /* what it restores was interrupted, not called */
+	uint8_t is_signal; /* what it restores was interrupted, not called */
+	uint8_t installs;  /* it may have become an exception's handler's */
 	struct reg_rule regs[SAMPLE_REGS_MAX];
 };
 

@@ -2,6 +2,7 @@
 
 #include <dwarf.h>
 
+#include "lib/unwind/walk_install.h"
 #include "lib/unwind/walk_steps.h"
 
 /*
@@ -323,6 +324,8 @@ enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f,
 	if (rule->cfa != RULE_CFA_FULL)
 		return walk_simple(w, f, rule, p->image);
 	full = &p->rows->full[rule->cfa_offset];
+	if (full->installs && walk_install(w, f, &end))
+		return end;
 	end = step_full(w, f, p->rows, full);
 	/* Where what was interrupted cannot be read, too. */
 	if (end != WALK_ON && full->is_signal)

@@ -16,12 +16,11 @@ STOPS = 200
 STEPS = 100
 SEED = 1
 
-# Whose stacks need not end at their root: of musl's code not all tells, libgcc has
-# no CFI that holds while an exception's handler is installed, nor have lazy
-# bindings in node's PLT, what HotSpot compiles, Go's scheduler, and Boost's change
-# from one coroutine to another.
-NO_ROOT = ('zoo_musl', 'zoo_musl_static', 'zoo_throw', 'node', 'java',
-           'loop_java', 'go', 'loop_go', 'gron', 'boost', 'boost_fp')
+# Whose stacks need not end at their root: of musl's code not all tells, and there
+# is no CFI for lazy bindings in node's PLT, what HotSpot compiles, Go's scheduler,
+# and Boost's change from one coroutine to another.
+NO_ROOT = ('zoo_musl', 'zoo_musl_static', 'node', 'java', 'loop_java', 'go',
+           'loop_go', 'gron', 'boost', 'boost_fp')
 
 # Stops of threads that wait, which have been looked at before.
 WAITS = 150

@@ -19,6 +19,11 @@ UNMANGLE = bytes.fromhex('49c1c811')
 # lea -8(%r10),%rsp, or by another register: gcc's way out of a frame that it has
 # aligned
 REALIGNED = re.compile(rb'[\x48\x49]\x8d[\x60-\x67]\xf8', re.S)
+# mov %rcx,%rsp; pop %rcx; jmp *%rcx: how libgcc goes over to an exception's handler,
+# and how far that is from the call that installs it
+TO_HANDLER = bytes.fromhex('4889cc59ffe1')
+INSTALLING = 144
+INSTALLS = re.compile('_Unwind_(RaiseException|Resume|ForcedUnwind|Resume_or_Rethrow)')
 # xor %rdi,%rdi; call; hlt
 NEVER_BACK = re.compile(rb'[\x48]?\x31\xff\xe8.{4}\xf4', re.S)
 
@@ -249,6 +254,17 @@ def kept_rule(ours, theirs):
         ours.frames[0].at in row_starts(ours.frames[0].module)
 
 
+def installing(ours, theirs):
+    """libgcc's functions save registers, and return address, only to overwrite
+    them with those of an exception's handler, in the call before their last
+    instructions: mov %rcx,%rsp; pop %rcx; jmp *%rcx. They go on from there with
+    what was saved, some of which is the one's and some the other's. Ours is the
+    handler, where it begins, or ends."""
+    return any(INSTALLS.fullmatch(f.name) and
+               TO_HANDLER in file_bytes(f, INSTALLING, before=4)
+               for f in ours.frames[theirs.first - 1:theirs.first])
+
+
 def realigned(ours, theirs):
     """gcc says of the end of a function that aligns its stack that the
     caller's frame pointer is where its own points to; there it is the
@@ -257,12 +273,12 @@ def realigned(ours, theirs):
 
 
 RULES = {
-    'libunwind': (vdso, no_search_table, shifted_segments,
+    'libunwind': (installing, vdso, no_search_table, shifted_segments,
                   only_debug_frame, in_longjmp, trampoline, planted,
                   beyond_code, stub, made_code, another_stack, realigned,
                   coroutine, gopclntab, kept_rule),
-    'libdwfl': (trampoline, planted, beyond_code, lost_rbx, stub, made_code,
-                another_stack, realigned, coroutine, gopclntab),
+    'libdwfl': (installing, trampoline, planted, beyond_code, lost_rbx, stub,
+                made_code, another_stack, realigned, coroutine, gopclntab),
 }
 
 

@@ -1,0 +1,164 @@
+/*
+ * One turn of a program, instruction by instruction: for what lasts a few
+ * instructions, and can't be met by chance.
+ *
+ * usage: steps PID FUNCTION
+ *
+ * The main thread goes by single steps from the start of FUNCTION, of which it
+ * is expected to come by again and again, to the next time that it is there. On
+ * stdout a line for each instruction, of what libgcc's unwinder (_Unwind_*)
+ * calls for one in EVERY only: how the stack ends, and its frames,
+ *
+ *	END NAME:ADDRESS NAME:ADDRESS ...
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "daemon/live.h"
+#include "daemon/thread_copy.h"
+#include "lib/capture/arch.h"
+
+/* A turn of exceptions takes 50,000 to 80,000. */
+#define STEPS_MAX 400000
+
+#define EVERY 8
+
+#define UNWINDER "_Unwind_"
+
+static struct unwind_stack stack;
+
+static union {
+	struct record_sample record;
+	uint8_t bytes[THREAD_COPY_MAX];
+} buffer;
+
+/* "" if it has none. */
+static const char *name_at(struct live *l, uint64_t addr, uint64_t *ret_offset)
+{
+	const char *name;
+
+	return unwind_symbol_at(l->space, addr, &name, ret_offset) == 0 ? name
+									: "";
+}
+
+static const char *name_of(struct live *l, const struct unwind_frame *f)
+{
+	uint64_t offset;
+
+	return name_at(l, f->addr - !f->is_leaf, &offset);
+}
+
+static bool is_unwinder(const char *name)
+{
+	return strncmp(name, UNWINDER, strlen(UNWINDER)) == 0;
+}
+
+static void put_stack(struct live *l)
+{
+	(void)fputs(unwind_end_name(stack.end), stdout);
+	for (size_t i = 0; i < stack.n; i++)
+		(void)printf(" %s:%lx", name_of(l, &stack.frames[i]),
+			     (unsigned long)stack.frames[i].addr);
+	(void)putchar('\n');
+}
+
+static int walk(struct live *l, const struct thread_stop *stop)
+{
+	size_t size;
+	int r;
+
+	r = thread_copy_stopped(l, stop, 0, &buffer.record, &size);
+	if (r == 0)
+		r = unwind_walk(l->space, &buffer.record, size,
+				UNWIND_FRAMES_MAX, &stack);
+	return r;
+}
+
+/* As thread_step, which looks again after a while, in no time. */
+static int step(const struct thread_stop *stop)
+{
+	int status;
+
+	if (ptrace(PTRACE_SINGLESTEP, stop->tid, NULL, NULL) < 0 ||
+	    waitpid(stop->tid, &status, __WALL) != stop->tid)
+		return -errno;
+	return WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP ? 0 : -ESRCH;
+}
+
+/* Does what was seen last lie in what the unwinder has called? */
+static bool is_called_by_unwinder(struct live *l)
+{
+	for (size_t i = 1; i < stack.n; i++)
+		if (is_unwinder(name_of(l, &stack.frames[i])))
+			return true;
+	return false;
+}
+
+static int look(struct live *l, const struct thread_stop *stop, bool *in_call)
+{
+	int r = walk(l, stop);
+
+	if (r == 0) {
+		put_stack(l);
+		*in_call = is_called_by_unwinder(l);
+	}
+	return r;
+}
+
+static int go(struct live *l, const struct thread_stop *stop,
+	      const char *function)
+{
+	unsigned int turns = 0;
+	bool in_call = false;
+	int r = 0;
+
+	for (unsigned long i = 0; r == 0 && i < STEPS_MAX; i++) {
+		struct user_regs_struct regs;
+		uint64_t offset;
+		const char *name;
+
+		r = arch_get_regs((uint32_t)stop->tid, &regs);
+		if (r < 0)
+			break;
+		name = name_at(l, regs.rip, &offset);
+		if (offset == 0 && strcmp(name, function) == 0 && ++turns == 2)
+			return 0;
+		if (turns == 1 &&
+		    (!in_call || is_unwinder(name) || i % EVERY == 0))
+			r = look(l, stop, &in_call);
+		if (r == 0)
+			r = step(stop);
+	}
+	return r < 0 ? r : -ETIME;
+}
+
+int main(int argc, char **argv)
+{
+	struct thread_stop stop;
+	struct live live;
+	bool changed;
+	int r;
+
+	if (argc != 3) {
+		(void)fputs("usage: steps PID FUNCTION\n", stderr);
+		return 2;
+	}
+	r = live_init(&live, (int32_t)strtol(argv[1], NULL, 10));
+	if (r == 0)
+		r = thread_stop(live.pid, THREAD_STOP_NS, &stop);
+	if (r == 0)
+		r = live_read_maps(&live, &changed);
+	if (r == 0)
+		r = go(&live, &stop, argv[2]);
+	if (r == 0)
+		thread_release(&stop);
+	if (r < 0)
+		(void)fprintf(stderr, "steps: %s\n", strerror(-r));
+	live_fini(&live);
+	return r < 0;
+}

@@ -1,0 +1,2 @@
+// cflags: -O0
+#include "throws.h"

@@ -1,0 +1,2 @@
+// cflags: -O2 -fomit-frame-pointer
+#include "throws.h"
