@@ -308,7 +308,7 @@ $(foreach b,target bare naive unwind first outage,$(eval $(call bench_rules,$(b)
 
 # Our stacks against those of other unwinders, stop by stop; through a program's
 # turn, step by step; and the records of single stops, kept in tests/golden/stacks.
-ORACLE = $(B)/oracle/differ $(B)/oracle/record $(B)/oracle/steps
+ORACLE = $(patsubst %,$(B)/oracle/%,differ record steps births)
 ORACLE_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/oracle/*.c))
 ALL_OBJS += $(ORACLE_OBJS)
 $(ORACLE): $(B)/oracle/%: $(B)/obj/tests/oracle/%.o \

@@ -99,6 +99,15 @@ static inline bool aarch64_never_returns(const uint8_t *code, size_t n)
 	return false;
 }
 
+/* Is code the way of a new thread? Not told here. */
+#define AARCH64_BIRTH_MAX 4
+static inline bool aarch64_is_birth(const uint8_t *code, size_t n)
+{
+	(void)code;
+	(void)n;
+	return false;
+}
+
 /*
  * Is this rt_sigreturn's trampoline: mov x8,#139; svc #0? The kernel gives its
  * own no CFI: unwinders are to look for these instructions

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/util.h"
+#include "lib/unwind/x86_64_insn.h"
 
 /* Bytes that an FF-group instruction takes from its ModRM byte on. */
 static size_t modrm_size(const uint8_t *modrm, size_t n)
@@ -294,6 +295,62 @@ bool x86_64_never_returns(const uint8_t *code, size_t n)
 		return false;
 	return take(code, n, &pos, "\xf4", 1) ||   /* hlt */
 	       take(code, n, &pos, "\x0f\x0b", 2); /* ud2 */
+}
+
+/* mov $60,%eax or %al; syscall, past what passes its argument on. */
+static bool exits(const uint8_t *code, size_t n)
+{
+	struct x86_64_insn insn;
+	bool by_number = false;
+	size_t pos = 0;
+
+	while (pos < n && x86_64_insn_read(code + pos, n - pos, &insn) &&
+	       insn.kind == X86_64_INSN_OTHER) {
+		if (by_number && take(code, n, &pos, "\x0f\x05", 2))
+			return true;
+		by_number |= (insn.size == 5 &&
+			      memcmp(code + pos, "\xb8\x3c\0\0", 4) == 0) ||
+			     (insn.size == 2 &&
+			      memcmp(code + pos, "\xb0\x3c", 2) == 0);
+		pos += insn.size;
+	}
+	return false;
+}
+
+/* Is a jump on this condition taken behind a test of what is 0? */
+static bool is_taken_for_zero(const uint8_t *code)
+{
+	const uint8_t condition = (code[0] == 0x0f ? code[1] : code[0]) & 0xf;
+
+	return condition == 4 || condition == 9 || condition == 0xd ||
+	       condition == 0xe; /* e, ns, ge, le */
+}
+
+bool x86_64_is_birth(const uint8_t *code, size_t n)
+{
+	struct x86_64_insn insn;
+	size_t pos = 0;
+
+	while (pos < n && x86_64_insn_read(code + pos, n - pos, &insn)) {
+		const bool jumps = insn.kind == X86_64_INSN_JUMP ||
+				   (insn.kind == X86_64_INSN_BRANCH &&
+				    is_taken_for_zero(code + pos));
+
+		if (insn.kind == X86_64_INSN_CALL)
+			return code[pos] != 0xe8 &&
+			       exits(code + pos + insn.size,
+				     n - pos - insn.size);
+		if (insn.kind == X86_64_INSN_RET ||
+		    insn.kind == X86_64_INSN_END)
+			return false;
+		pos += insn.size;
+		if (!jumps)
+			continue;
+		if (insn.distance < 0 || (size_t)insn.distance >= n - pos)
+			return false;
+		pos += (size_t)insn.distance;
+	}
+	return false;
 }
 
 bool x86_64_is_sigreturn(const uint8_t *code, size_t n)

@@ -103,6 +103,17 @@ bool x86_64_jumps_on(const uint8_t *before, size_t n_before,
 bool x86_64_never_returns(const uint8_t *code, size_t n);
 
 /*
+ * Is this the way of a new thread, from behind the call of clone(2) or clone3(2),
+ * which has given it 0: past tests of that to a call of its function, behind
+ * which it exits? The caller of clone goes another way from there.
+ */
+#define X86_64_BIRTH_MAX 64
+bool x86_64_is_birth(const uint8_t *code, size_t n);
+
+/* How far that call is from the system call; musl's is 13 bytes. */
+#define X86_64_BIRTH_DISTANCE 32
+
+/*
  * Is this rt_sigreturn's trampoline: mov $15,%rax (or %eax); syscall? For C
  * libraries that give it no CFI (musl).
  */

@@ -215,6 +215,23 @@ static size_t function_size(struct space_mapping *m, uint64_t vaddr, size_t max)
 	return size;
 }
 
+bool code_is_birth(struct unwind_space *s, uint64_t addr)
+{
+	const struct map *map;
+	struct space_mapping *m = code_mapping(s, addr, &map);
+	uint8_t code[CPU_BIRTH_MAX];
+	uint32_t fact;
+	size_t n;
+
+	if (!m || table_get(&m->image->plain, addr - m->bias, &fact))
+		return false;
+	n = code_read(s, m, map, addr - m->bias, code, sizeof(code));
+	if (cpu_is_birth(code, n))
+		return true;
+	code_remember(s, &m->image->plain, addr - m->bias, 0);
+	return false;
+}
+
 /* The first bytes of a function, no further than its end. */
 static size_t read_function(struct unwind_space *s, struct space_mapping *m,
 			    const struct map *map, uint64_t vaddr,

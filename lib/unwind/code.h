@@ -99,6 +99,9 @@ bool code_jumps_on(struct unwind_space *s, uint64_t addr);
  */
 uint64_t code_function(struct unwind_space *s, uint64_t addr);
 
+/* Is addr on a new thread's way, to which clone(2) has given 0? */
+bool code_is_birth(struct unwind_space *s, uint64_t addr);
+
 /* Does rt_sigreturn's trampoline start at addr? */
 bool code_is_sigreturn(struct unwind_space *s, uint64_t addr);
 

@@ -39,6 +39,14 @@
 
 #define cpu_return_address aarch64_return_address
 
+/* May a system call have come back to it just now, with 0? */
+static inline bool cpu_has_zero_of_call(uint64_t known, const uint64_t *r)
+{
+	(void)known;
+	(void)r;
+	return false;
+}
+
 #define cpu_call	  aarch64_call
 #define CPU_CALL_NONE	  AARCH64_CALL_NONE
 #define CPU_CALL_DIRECT	  AARCH64_CALL_DIRECT
@@ -57,6 +65,8 @@
 #define CPU_LAST_MAX	    AARCH64_LAST_MAX
 #define cpu_jumps_on	    aarch64_jumps_on
 #define cpu_never_returns   aarch64_never_returns
+#define CPU_BIRTH_MAX	    AARCH64_BIRTH_MAX
+#define cpu_is_birth	    aarch64_is_birth
 #define cpu_is_sigreturn    aarch64_is_sigreturn
 #define cpu_sigframe_offset aarch64_sigframe_offset
 
@@ -89,6 +99,18 @@ static inline uint64_t cpu_return_address(uint64_t word)
 	return word;
 }
 
+/*
+ * May a system call have come back to it just now, with 0? syscall(2) leaves in
+ * rcx where that is.
+ */
+static inline bool cpu_has_zero_of_call(uint64_t known, const uint64_t *r)
+{
+	const uint64_t needed = 1u << X86_64_RAX | 1u << X86_64_RCX;
+
+	return (known & needed) == needed && r[X86_64_RAX] == 0 &&
+	       r[X86_64_RIP] - r[X86_64_RCX] <= X86_64_BIRTH_DISTANCE;
+}
+
 #define cpu_call	  x86_64_call
 #define CPU_CALL_NONE	  X86_64_CALL_NONE
 #define CPU_CALL_DIRECT	  X86_64_CALL_DIRECT
@@ -107,6 +129,8 @@ static inline uint64_t cpu_return_address(uint64_t word)
 #define CPU_LAST_MAX	    X86_64_LAST_MAX
 #define cpu_jumps_on	    x86_64_jumps_on
 #define cpu_never_returns   x86_64_never_returns
+#define CPU_BIRTH_MAX	    X86_64_BIRTH_MAX
+#define cpu_is_birth	    x86_64_is_birth
 #define cpu_is_sigreturn    x86_64_is_sigreturn
 #define cpu_sigframe_offset x86_64_sigframe_offset
 

@@ -118,7 +118,7 @@ int image_new(int fd, const struct image_identity *identity, struct image **ret)
 	table_init(&i->tails, 0);
 	table_init(&i->ways, 0);
 	table_init(&i->heights, 0);
-	table_init(&i->no_installs, 0);
+	table_init(&i->plain, 0);
 	if (elf_file_open(&f, fd) == 0) {
 		r = read_segments(i, &f);
 		if (r == 0)
@@ -287,7 +287,7 @@ void image_drop(struct image *i)
 	table_fini(&i->tails);
 	table_fini(&i->ways);
 	table_fini(&i->heights);
-	table_fini(&i->no_installs);
+	table_fini(&i->plain);
 	i->cfi_tried = false;
 	i->symbols_tried = false;
 }
@@ -299,7 +299,7 @@ size_t image_bytes(const struct image *i)
 	       (i->lines ? lines_bytes(i->lines) : 0) +
 	       (i->calls.cap + i->starts.cap + i->varying.cap + i->jumps.cap +
 		i->tails.cap + i->ways.cap + i->heights.cap +
-		i->no_installs.cap) *
+		i->plain.cap) *
 		       2 * sizeof(uint64_t);
 }
 

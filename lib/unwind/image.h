@@ -99,7 +99,7 @@ struct image {
 	struct table tails;    /* code_start.c: what functions jump to */
 	struct table ways;     /* code.c: ways from addresses to a ret */
 	struct table heights;  /* code.c: of the stack, in functions */
-	struct table no_installs; /* walk_install.c: where it does not */
+	struct table plain;    /* walk_*.c: where code is not what it may be */
 };
 
 /*

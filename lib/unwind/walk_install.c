@@ -86,7 +86,7 @@ static bool runs(struct reader *r, uint64_t pc, struct x86_64_install *m)
 	w->searched += (uint32_t)min_u64(m->steps * INSTALL_STEP,
 					 SEARCH_WORK_MAX - w->searched);
 	if (!installs && r->window_size > 0)
-		code_remember(w->space, &r->mapping->image->no_installs,
+		code_remember(w->space, &r->mapping->image->plain,
 			      pc - r->mapping->bias, 0);
 	return installs;
 }
@@ -108,7 +108,7 @@ bool walk_install(struct walk *w, struct walk_frame *f, enum unwind_end *ret)
 
 	r.mapping = code_mapping(w->space, pc, &r.map);
 	if (!r.mapping || w->searched >= SEARCH_WORK_MAX ||
-	    table_get(&r.mapping->image->no_installs, pc - r.mapping->bias,
+	    table_get(&r.mapping->image->plain, pc - r.mapping->bias,
 		      &fact))
 		return false;
 	memcpy(m.r, f->regs.r, sizeof(m.r));

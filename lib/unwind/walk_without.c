@@ -312,6 +312,17 @@ static bool is_last(const struct walk *w, const struct walk_frame *f)
 	       code_call_before(w->space, f->addr, &target) == CODE_CALL_LAST;
 }
 
+/*
+ * In its first instructions a thread has the registers of who has made it, the
+ * frame pointer, too, and nothing on its stack that it would return to.
+ */
+static bool is_born(struct walk *w, const struct walk_frame *f)
+{
+	return (f->is_leaf || f->interrupted) &&
+	       cpu_has_zero_of_call(f->regs.known, f->regs.r) &&
+	       code_is_birth(w->space, walk_lookup(f));
+}
+
 enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f,
 				 const struct place *p)
 {
@@ -324,6 +335,8 @@ enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f,
 	if (i) {
 		entry = i->entry + p->bias;
 		if (f->addr >= entry && f->addr - entry < ENTRY_SIZE)
+			return UNWIND_END_ROOT;
+		if (is_born(w, f))
 			return UNWIND_END_ROOT;
 		if (is_sigreturn(w, f)) {
 			at_pc = f->is_leaf || f->interrupted;

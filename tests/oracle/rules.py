@@ -24,6 +24,9 @@ REALIGNED = re.compile(rb'[\x48\x49]\x8d[\x60-\x67]\xf8', re.S)
 TO_HANDLER = bytes.fromhex('4889cc59ffe1')
 INSTALLING = 144
 INSTALLS = re.compile('_Unwind_(RaiseException|Resume|ForcedUnwind|Resume_or_Rethrow)')
+SYSCALL = bytes.fromhex('0f05')
+# mov $60,%eax or %al; syscall
+THREAD_EXIT = re.compile(rb'(\xb8\x3c\0\0\0|\xb0\x3c)\x0f\x05', re.S)
 # xor %rdi,%rdi; call; hlt
 NEVER_BACK = re.compile(rb'[\x48]?\x31\xff\xe8.{4}\xf4', re.S)
 
@@ -265,6 +268,16 @@ def installing(ours, theirs):
                for f in ours.frames[theirs.first - 1:theirs.first])
 
 
+def new_thread(ours, theirs):
+    """Behind the system call that has made a thread there is no CFI, until it has
+    cleared rbp: they go on by that, which is still that of who has made it, or
+    by what lies on top of its stack. Ours knows the code, which calls the
+    thread's function and exits."""
+    code = file_bytes(ours.frames[0], 64, before=32)
+    return ours.end == 'root' and len(ours.frames) == 1 and \
+        SYSCALL in code[:32] and bool(THREAD_EXIT.search(code[32:]))
+
+
 def realigned(ours, theirs):
     """gcc says of the end of a function that aligns its stack that the
     caller's frame pointer is where its own points to; there it is the
@@ -273,12 +286,13 @@ def realigned(ours, theirs):
 
 
 RULES = {
-    'libunwind': (installing, vdso, no_search_table, shifted_segments,
+    'libunwind': (installing, new_thread, vdso, no_search_table, shifted_segments,
                   only_debug_frame, in_longjmp, trampoline, planted,
                   beyond_code, stub, made_code, another_stack, realigned,
                   coroutine, gopclntab, kept_rule),
-    'libdwfl': (installing, trampoline, planted, beyond_code, lost_rbx, stub,
-                made_code, another_stack, realigned, coroutine, gopclntab),
+    'libdwfl': (installing, new_thread, trampoline, planted, beyond_code,
+                lost_rbx, stub, made_code, another_stack, realigned, coroutine,
+                gopclntab),
 }
 
 

@@ -264,6 +264,56 @@ START_TEST(test_never_returns)
 }
 END_TEST
 
+/* glibc's clone3 and clone, musl's, behind the system call. */
+static const char clone3[] =
+	"\x48\x85\xc0\x7c\x18\x74\x01\xc3\x31\xed\x48\x83"
+	"\xe4\xf0\x4c\x89\xc7\xff\xd2\x48\x89\xc7\xb8\x3c\0"
+	"\0\0\x0f\x05";
+static const char clone[] = "\x48\x85\xc0\x7c\x13\x74\x01\xc3\x31\xed\x58\x5f"
+			    "\xff\xd0\x48\x89\xc7\xb8\x3c\0\0\0\x0f\x05";
+static const char musl[] =
+	"\x85\xc0\x75\x11\x31\xed\x5f\x41\xff\xd1\x89\xc7\x31"
+	"\xc0\xb0\x3c\x0f\x05\xf4\xc3";
+
+static const struct {
+	const char *bytes;
+	size_t n;
+	size_t from;
+	bool expected;
+} births[] = {
+	{clone3, sizeof(clone3) - 1, 0, true},
+	{clone3, sizeof(clone3) - 1, 3, true},
+	{clone3, sizeof(clone3) - 1, 5, true},
+	{clone3, sizeof(clone3) - 1, 7, false}, /* at ret */
+	{clone3, sizeof(clone3) - 1, 8, true},
+	{clone3, sizeof(clone3) - 2, 0, false},
+	{clone, sizeof(clone) - 1, 0, true},
+	{clone, sizeof(clone) - 1, 11, true},
+	{clone, sizeof(clone) - 1, 14, false}, /* behind the call */
+	{musl, sizeof(musl) - 1, 0, true},
+	{musl, sizeof(musl) - 1, 7, true},
+	{musl, sizeof(musl) - 1, sizeof(musl) - 2, false},
+	/* test; jne: the way back of another system call; call *%rdx; ret */
+	{"\x85\xc0\x75\x02\x5b\xc3\xff\xd2\xb8\x3c\0\0\0\x0f\x05", 15, 0,
+	 false},
+	{"\xff\xd2\xc3\xb8\x3c\0\0\0\x0f\x05", 10, 0, false},
+	/* a direct call; another system call; a jump back, or too far */
+	{"\xe8\0\0\0\0\xb8\x3c\0\0\0\x0f\x05", 12, 0, false},
+	{"\xff\xd2\xb8\x3d\0\0\0\x0f\x05", 9, 0, false},
+	{"\xeb\xfe", 2, 0, false},
+	{"\x74\x7f\xff\xd2", 4, 0, false},
+};
+
+START_TEST(test_is_birth)
+{
+	const uint8_t *code = (const uint8_t *)births[_i].bytes;
+
+	ck_assert(x86_64_is_birth(code + births[_i].from,
+				  births[_i].n - births[_i].from) ==
+		  births[_i].expected);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("unwind/arch_x86_64");
@@ -275,6 +325,7 @@ Suite *suite(void)
 	tcase_add_loop_test(tc, test_jumps_on, 0, (int)array_size(jumps_on));
 	tcase_add_loop_test(tc, test_way_out, 0, (int)array_size(ways));
 	tcase_add_loop_test(tc, test_never_returns, 0, (int)array_size(lasts));
+	tcase_add_loop_test(tc, test_is_birth, 0, (int)array_size(births));
 	tcase_add_test(tc, test_others);
 	suite_add_tcase(s, tc);
 	return s;

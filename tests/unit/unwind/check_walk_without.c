@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/unwind/arch_x86_64.h"
 #include "tests/unit/suite.h"
 
 #define CODE  UINT64_C(0x400000)
@@ -37,6 +38,7 @@
 #define NAMES	 0x1d00
 #define SYMBOLS	 0x1d80
 #define SECTIONS 0x1e00
+#define BIRTH	 0x1680 /* behind a system call of musl's clone */
 #define FILE_END 0x2000
 
 #define BIT(n) (UINT64_C(1) << (n))
@@ -95,6 +97,10 @@ static void put_far(uint8_t *file, size_t end, uint8_t op, size_t to)
 	memcpy(file + end - 4, &distance, sizeof(distance));
 }
 
+static const uint8_t birth[] = {0x85, 0xc0, 0x75, 0x11, 0x31, 0xed, 0x5f,
+				0x41, 0xff, 0xd1, 0x89, 0xc7, 0x31, 0xc0,
+				0xb0, 0x3c, 0x0f, 0x05, 0xf4, 0xc3};
+
 static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
 	static uint8_t file[FILE_END];
@@ -146,6 +152,7 @@ static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	memcpy(file + LARGE - sizeof(call), call, sizeof(call));
 	memcpy(file + LARGE, "\x48\x81\xc4\0\0\2\0\x5d\xc3", 9);
 	put_symbols(file);
+	memcpy(file + BIRTH, birth, sizeof(birth));
 	ck_assert_int_eq(write(fd, file, sizeof(file)), sizeof(file));
 	*ret_fd = fd;
 	return 0;
@@ -356,6 +363,37 @@ START_TEST(a_frame_of_128_KiB)
 }
 END_TEST
 
+/* The registers are of who has made it; what is on its stack it leads to. */
+static const struct {
+	uint64_t known, rax, rcx;
+	bool is_born;
+} births[] = {
+	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, BIRTH, true},
+	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, BIRTH - 20, true},
+	/* Who has made one; one that was not stopped; no call just now. */
+	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 7, BIRTH, false},
+	{BIT(X86_64_RCX), 0, BIRTH, false},
+	{BIT(X86_64_RAX), 0, BIRTH, false},
+	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, BIRTH - 40, false},
+	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, BIRTH + 1, false},
+};
+
+START_TEST(a_new_thread)
+{
+	stack[0] = CODE + CALLER;
+	sample->regs_known |= births[_i].known;
+	sample->regs[SAMPLE_X86_64_RIP] = CODE + BIRTH;
+	sample->regs[X86_64_RAX] = births[_i].rax;
+	sample->regs[X86_64_RCX] = CODE + births[_i].rcx;
+	walk();
+	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
+	if (births[_i].is_born)
+		ck_assert_uint_eq(out.n, 1);
+	else
+		ck_assert_uint_gt(out.n, 1);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("unwind/walk_without");
@@ -374,6 +412,8 @@ Suite *suite(void)
 	tcase_add_test(tc, the_tail_of_who_has_a_name);
 	tcase_add_test(tc, behind_a_switch);
 	tcase_add_test(tc, a_frame_of_128_KiB);
+	tcase_add_loop_test(tc, a_new_thread, 0,
+			    (int)(sizeof(births) / sizeof(births[0])));
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -1,0 +1,3 @@
+// cc: musl-gcc
+// cflags: -O2
+#include "short_threads.c"
