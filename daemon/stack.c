@@ -182,7 +182,9 @@ static void print_missed(const struct looker *k, int32_t tid)
 	printf("  not seen: %s\n",
 	       k->error == -ETIMEDOUT ? "it waits in the kernel, and does not "
 					"stop"
-				      : strerror(-k->error));
+	       : k->error == -EOPNOTSUPP
+		       ? "it is the kernel's, and not to be stopped"
+		       : strerror(-k->error));
 }
 
 static int take_stopped(struct looker *k, struct copy *c, uint64_t second)

@@ -11,6 +11,7 @@
 #include <sys/time.h>
 
 #include "lib/base/small_file.h"
+#include "lib/capture/status.h"
 
 /*
  * Clone and exec keep the table true; exit is told by wait anyway. SYSGOOD
@@ -131,9 +132,10 @@ static int seize_in_time(uint32_t tid)
 }
 
 /*
- * Makes sure that we trace a thread. Returns 0, -ESRCH if it is dead, -ENOENT
- * if there is none of this number, -EBUSY, -EPERM, -EINTR if the process is in
- * the middle of an exec.
+ * Makes sure that we trace a thread. Returns 0, -ESRCH if it is dead, or one of
+ * the kernel's, which has no code and no stack of the program, -ENOENT if there
+ * is none of this number, -EBUSY, -EPERM, -EINTR if the process is in the
+ * middle of an exec.
  */
 static int seize(struct target *t, uint32_t tid)
 {
@@ -155,6 +157,8 @@ static int seize(struct target *t, uint32_t tid)
 			return -EBUSY;
 		if (error < 0)
 			return error;
+		if (status_is_worker(tid))
+			return -ESRCH;
 		error = seize_in_time(tid);
 		if (error == 0)
 			return 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/small_file.h"
 #include "lib/base/util.h"
 
 /*
@@ -16,6 +17,9 @@
  * 8,192 processors.
  */
 #define END_BYTES 8192
+
+/* include/linux/sched.h, since Linux 5.12. */
+#define PF_IO_WORKER 0x10u
 
 /* The end of the file, at least half of that if it is longer. */
 static bool read_end(uint32_t tid, char ret[END_BYTES + 1])
@@ -98,6 +102,26 @@ bool status_has_pending(uint32_t tid)
 	       number(tid, "\nShdPnd:\t", 16, &shared) &&
 	       number(tid, "\nSigBlk:\t", 16, &blocked) &&
 	       ((own | shared) & ~blocked) != 0;
+}
+
+bool status_is_worker(uint32_t tid)
+{
+	static const char name[] = " (iou-";
+	char path[64], text[512];
+	const char *at;
+	unsigned long flags;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/stat", tid);
+	if (small_file_read(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return false;
+	at = strchr(text, ' ');
+	if (at == NULL || strncmp(at, name, sizeof(name) - 1) != 0)
+		return false;
+	at = strrchr(text, ')');
+	for (int field = 2; at != NULL && field < 9; field++)
+		at = strchr(at + 1, ' ');
+	flags = at == NULL ? 0 : strtoul(at, NULL, 10);
+	return (flags & PF_IO_WORKER) != 0;
 }
 
 bool status_dumps_core(uint32_t tid)

@@ -1,12 +1,17 @@
 #include "lib/capture/status.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
 #include <linux/filter.h>
+#include <linux/io_uring.h>
 #include <linux/seccomp.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -183,6 +188,59 @@ START_TEST(nobody)
 }
 END_TEST
 
+/* By its name alone nobody is one. */
+START_TEST(no_worker)
+{
+	ck_assert(!status_is_worker(self()));
+	ck_assert_int_eq(prctl(PR_SET_NAME, "iou-wrk-1"), 0);
+	ck_assert(!status_is_worker(self()));
+	/* PF_FORKNOEXEC is one of its flags, and no worker's. */
+	ck_assert_int_eq(prctl(PR_SET_NAME, "iou) S 1 1 1 0 -1"), 0);
+	ck_assert(!status_is_worker(self()));
+	ck_assert(!status_is_worker(UINT32_MAX));
+}
+END_TEST
+
+/* The kernel makes one for what is not to be tried without waiting. */
+START_TEST(worker)
+{
+	struct io_uring_params p = {0};
+	const int fd = (int)syscall(SYS_io_uring_setup, 1, &p);
+	uint8_t *ring;
+	struct io_uring_sqe *sqe;
+	char path[64];
+	DIR *dir;
+	struct dirent *entry;
+	size_t n = 0;
+
+	if (fd < 0)
+		return;
+	ring = mmap(NULL, p.sq_off.array + sizeof(uint32_t),
+		    PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQ_RING);
+	sqe = mmap(NULL, sizeof(*sqe), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		   IORING_OFF_SQES);
+	ck_assert_ptr_ne(ring, MAP_FAILED);
+	ck_assert_ptr_ne(sqe, MAP_FAILED);
+	*sqe = (struct io_uring_sqe){.opcode = IORING_OP_NOP,
+				     .flags = IOSQE_ASYNC};
+	__atomic_store_n((uint32_t *)(void *)(ring + p.sq_off.tail), 1,
+			 __ATOMIC_RELEASE);
+	/* It has a worker when that is done. */
+	ck_assert_int_eq(syscall(SYS_io_uring_enter, fd, 1, 1,
+				 IORING_ENTER_GETEVENTS, NULL, 0),
+			 1);
+	(void)snprintf(path, sizeof(path), "/proc/%u/task", self());
+	dir = opendir(path);
+	ck_assert_ptr_nonnull(dir);
+	while ((entry = readdir(dir)) != NULL)
+		n += entry->d_name[0] != '.' &&
+		     status_is_worker(
+			     (uint32_t)strtoul(entry->d_name, NULL, 10));
+	ck_assert_uint_ge(n, 1);
+	(void)closedir(dir);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("status");
@@ -199,6 +257,8 @@ Suite *suite(void)
 	tcase_add_test(tc, a_name_is_no_field);
 	tcase_add_test(tc, pending_signals);
 	tcase_add_test(tc, nobody);
+	tcase_add_test(tc, no_worker);
+	tcase_add_test(tc, worker);
 	suite_add_tcase(s, tc);
 	return s;
 }
