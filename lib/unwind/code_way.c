@@ -23,8 +23,9 @@ _Static_assert(X86_64_WAY_FP_SAME == CPU_WAY_OUT_FP_SAME, "one mark for both");
 
 /* printf's longest function has 1,500 instructions. */
 #define WAY_STEPS_MAX 4096u
-/* What an instruction costs of a budget. */
-#define WAY_STEP 16u
+/* What a way, and each of its instructions, costs of a budget. */
+#define WAY_START 128u
+#define WAY_STEP  16u
 
 struct reader {
 	struct unwind_space *space;
@@ -52,7 +53,7 @@ static struct x86_64_code code_of(struct reader *r, uint32_t budget)
 /* Was all read that may be? Else there may be an answer another time. */
 static bool pay(const struct x86_64_code *c, uint32_t *budget)
 {
-	*budget -= c->steps * WAY_STEP;
+	*budget -= (uint32_t)min_u64(*budget, WAY_START + c->steps * WAY_STEP);
 	return c->steps < c->steps_max || c->steps_max == WAY_STEPS_MAX;
 }
 

@@ -83,6 +83,9 @@ static bool never_returns(struct ways *w, uint64_t at)
 	uint8_t code[6];
 	size_t n, pos = 0;
 
+	/* The way is over in any case. */
+	if (w->code->steps >= w->code->steps_max)
+		return true;
 	w->code->steps++;
 	n = w->code->read(w->code->ctx, at, code, sizeof(code));
 	if (n > 4 && memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0) /* endbr64 */

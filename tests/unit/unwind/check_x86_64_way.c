@@ -240,6 +240,19 @@ START_TEST(test_there_or_not)
 }
 END_TEST
 
+/* What is called is read, too, and that counts. */
+START_TEST(test_no_more_than_may_be)
+{
+	struct code_text text = {"\xe8\1\0\0\0\x90\xc3", 7};
+	struct x86_64_code code = {code_text_read, &text, 0, 1};
+	struct x86_64_way way;
+
+	ck_assert(!x86_64_way_there(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + 6,
+				    &way));
+	ck_assert_uint_eq(code.steps, 1);
+}
+END_TEST
+
 /* A way that comes to what another one went is over: it takes each place once.
  */
 START_TEST(test_each_place_once)
@@ -268,6 +281,7 @@ Suite *suite(void)
 	tcase_add_loop_test(tc, test_back, 0, (int)array_size(ways));
 	tcase_add_test(tc, test_there);
 	tcase_add_loop_test(tc, test_there_or_not, 0, (int)array_size(theres));
+	tcase_add_test(tc, test_no_more_than_may_be);
 	tcase_add_test(tc, test_each_place_once);
 	suite_add_tcase(s, tc);
 	return s;
