@@ -109,6 +109,7 @@ static void close_link(struct reader *reader)
 {
 	loop_remove(reader->all->options.loop, &reader->source);
 	close_fd(&reader->fd);
+	reader->sink.is_left = true;
 }
 
 static int take_credit(void *ctx, struct ipc_message *message)

@@ -114,11 +114,24 @@ size_t capture_pending(const struct capture *c)
 	return c->n_pending;
 }
 
+/* Who was interrupted for the reader before: its stop is still to come. */
+static void give_up_stops(struct target *t)
+{
+	/* Who is interrupted is awake. */
+	for (struct thread *th = t->awake; th != NULL; th = th->next) {
+		th->stop_expected |= th->pending && !rest_is_alone(&th->rest);
+		thread_give_up(th, MISSED_NO_READER);
+	}
+}
+
 void capture_reset(struct capture *c, const struct capture_sink *sink)
 {
-	for (struct target *t = c->targets; t != NULL; t = t->next)
-		if (t->sink == sink)
-			target_reset(t);
+	for (struct target *t = c->targets; t != NULL; t = t->next) {
+		if (t->sink != sink)
+			continue;
+		give_up_stops(t);
+		target_reset(t);
+	}
 }
 
 void capture_hint(struct capture *c, const struct capture_sink *sink,

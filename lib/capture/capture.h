@@ -39,6 +39,8 @@ struct capture_sink {
 	struct ring_writer ring;
 	/* Of capture: ring bytes that samples under way will take. */
 	size_t promised;
+	/* By the caller: its reader has gone, and another may come. */
+	bool is_left;
 };
 
 enum capture_event {

@@ -90,6 +90,8 @@ const char *missed_reason_name(enum missed_reason reason)
 		return "not_attached";
 	case MISSED_MEMORY_SLOW:
 		return "memory_slow";
+	case MISSED_NO_READER:
+		return "no_unwind";
 	case MISSED_N:
 		break;
 	}

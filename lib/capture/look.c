@@ -196,7 +196,7 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 
 static void missed(struct thread *th, int error, const struct stand *stand)
 {
-	thread_missed(th, missed_reason_of(error), stand->ticks, stand->tick,
+	thread_missed(th, missed_reason_of(th->target, error), stand->ticks, stand->tick,
 		      stand->time_ns);
 }
 
@@ -214,7 +214,7 @@ static void look_at(struct thread *th, uint64_t ticks,
 		th->after_stop = false;
 	if (th->target->needs_reset ||
 	    !thread_announce(th, stand->tick, stand->time_ns)) {
-		counters->missed[MISSED_RING_FULL] += ticks;
+		counters->missed[target_no_room(th->target)] += ticks;
 		account_end(&th->account, stand->time_ns);
 		return;
 	}

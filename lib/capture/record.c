@@ -299,11 +299,16 @@ int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
 	return 0;
 }
 
-enum missed_reason missed_reason_of(int error)
+enum missed_reason target_no_room(const struct target *t)
+{
+	return t->sink->is_left ? MISSED_NO_READER : MISSED_RING_FULL;
+}
+
+enum missed_reason missed_reason_of(const struct target *t, int error)
 {
 	switch (error) {
 	case -ENOBUFS:
-		return MISSED_RING_FULL;
+		return target_no_room(t);
 	case -EBUSY:
 		return MISSED_MEMORY_SLOW;
 	default:

@@ -163,7 +163,7 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 
 	arch_to_dwarf(raw, regs);
 	remember(th, regs, raw);
-	/* It was interrupted for a reader that is gone. */
+	/* The reader has lost track of it since it was interrupted. */
 	if (!thread_is_known(th))
 		return -ENOBUFS;
 	thread_tell_pointer(th, arch_thread_pointer(raw), th->pending_tick,
@@ -183,8 +183,9 @@ static void finish_sample(struct thread *th, int error,
 	bool ran;
 
 	if (error < 0) {
-		thread_missed(th, missed_reason_of(error), th->unaccounted,
-			      th->pending_tick, th->pending_ns);
+		thread_missed(th, missed_reason_of(th->target, error),
+			      th->unaccounted, th->pending_tick,
+			      th->pending_ns);
 		return;
 	}
 	account_end(&th->account, th->pending_ns);

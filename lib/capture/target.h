@@ -322,8 +322,10 @@ must_check int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
 			   const uint64_t *regs, uint64_t regs_known,
 			   uint32_t flags, struct record_sample **ret,
 			   size_t *ret_size);
-/* Why a sample is missing for which this, or a call for it, has failed. */
-enum missed_reason missed_reason_of(int error);
+/* Why a sample is missing for which the ring has no room. */
+enum missed_reason target_no_room(const struct target *t);
+/* Why one is for which thread_copy, or a call for it, has failed. */
+enum missed_reason missed_reason_of(const struct target *t, int error);
 void thread_commit(struct thread *th, size_t size);
 void thread_drop(struct thread *th);
 

@@ -84,7 +84,7 @@ static void count_sleepers(struct target *t, uint64_t ticks)
 
 	counters->expected += n;
 	if (t->needs_reset)
-		counters->missed[MISSED_RING_FULL] += n;
+		counters->missed[target_no_room(t)] += n;
 	else
 		counters->repeated += n;
 }

@@ -99,6 +99,28 @@ START_TEST(a_reader_that_lost_track_starts_anew)
 }
 END_TEST
 
+/* Then it is not that it is behind. */
+START_TEST(without_a_reader_that_is_the_reason)
+{
+	uint64_t full;
+
+	threads(SMALL_RING);
+	(void)live_ask(&l, "busy 1", "ok");
+	fill_ring();
+	full = l.counters.missed[MISSED_RING_FULL];
+	l.sink.is_left = true;
+	/* Until not even a tick can be told, and on. */
+	while (!l.capture->targets->needs_reset) {
+		live_tick(&l);
+		live_settle(&l);
+	}
+	live_ticks(&l, 10);
+	ck_assert_uint_eq(l.counters.missed[MISSED_RING_FULL], full);
+	ck_assert_uint_ge(l.counters.missed[MISSED_NO_READER], 20);
+	live_check_sum(&l);
+}
+END_TEST
+
 /* Threads end, and the process, while there is room for nothing. */
 START_TEST(the_end_waits_for_room)
 {
@@ -169,6 +191,8 @@ START_TEST(a_new_reader_while_threads_are_interrupted)
 				  l.tick);
 	}
 	ck_assert_uint_eq(l.records[RECORD_RESET], 50);
+	ck_assert_uint_eq(l.counters.missed[MISSED_RING_FULL], 0);
+	ck_assert_uint_gt(l.counters.missed[MISSED_NO_READER], 0);
 	live_check_sum(&l);
 }
 END_TEST
@@ -237,6 +261,7 @@ Suite *suite(void)
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, without_room_nothing_is_stopped);
 	tcase_add_test(tc, a_reader_that_lost_track_starts_anew);
+	tcase_add_test(tc, without_a_reader_that_is_the_reason);
 	tcase_add_test(tc, the_end_waits_for_room);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("readers");

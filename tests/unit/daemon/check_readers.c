@@ -162,6 +162,23 @@ START_TEST(one_that_never_stops_lets_others_have_their_turn)
 }
 END_TEST
 
+/* What is missing from then on is so because of that. */
+START_TEST(one_that_leaves)
+{
+	int ring_fd;
+
+	ck_assert(!sink->is_left);
+	close_fd(&fds[1]);
+	ck_assert_int_eq(loop_run_once(loop, -1), 0);
+	ck_assert(sink->is_left);
+	ck_assert_int_eq(ipc_pair(fds), 0);
+	ck_assert_int_eq(readers_make(readers, RING, fds[0], &ring_fd), 0);
+	close_fd(&ring_fd);
+	ck_assert_ptr_eq(readers_sink(readers, RING), sink);
+	ck_assert(!sink->is_left);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("readers");
@@ -171,6 +188,7 @@ Suite *suite(void)
 	tcase_add_test(c, often_while_something_is_new);
 	tcase_add_test(c, at_once_when_there_is_much);
 	tcase_add_test(c, one_that_never_stops_lets_others_have_their_turn);
+	tcase_add_test(c, one_that_leaves);
 	suite_add_tcase(s, c);
 	return s;
 }
