@@ -109,7 +109,14 @@ static void close_link(struct reader *reader)
 {
 	loop_remove(reader->all->options.loop, &reader->source);
 	close_fd(&reader->fd);
+}
+
+/* Its targets may write on, and new ones come, until there is another. */
+static void lose_reader(struct reader *reader)
+{
+	close_link(reader);
 	reader->sink.is_left = true;
+	ring_writer_leave(&reader->sink.ring);
 }
 
 static int take_credit(void *ctx, struct ipc_message *message)
@@ -151,14 +158,14 @@ static void on_reader(void *ctx)
 		if (r == -EAGAIN)
 			return;
 		if (r == 0) {
-			close_link(reader);
+			lose_reader(reader);
 			return;
 		}
 		if (r < 0 || m.n_fds != 0 ||
 		    msg_handle(rules, array_size(rules), reader, &m) < 0) {
 			if (r > 0)
 				ipc_close_fds(&m);
-			close_link(reader);
+			lose_reader(reader);
 			reader->all->options.broken(reader->ring);
 			return;
 		}

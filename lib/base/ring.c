@@ -66,6 +66,19 @@ void ring_writer_fini(struct ring_writer *w)
 	*w = (struct ring_writer){.fd = -1};
 }
 
+void ring_writer_leave(struct ring_writer *w)
+{
+	void *own = mmap(NULL, w->size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert(w->reserved_size == 0);
+	if (own == MAP_FAILED)
+		return;
+	(void)munmap(w->base, w->size);
+	close_fd(&w->fd);
+	w->base = own;
+}
+
 static struct ring_record *record_at(const struct ring_writer *w, uint64_t at)
 {
 	return (struct ring_record *)(void *)(w->base + (at & (w->size - 1)));

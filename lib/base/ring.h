@@ -55,6 +55,13 @@ must_check int ring_writer_init(struct ring_writer *w, size_t size);
 void ring_writer_fini(struct ring_writer *w);
 
 /*
+ * The reader has gone: the memory that was shared with it is given back. What is
+ * written from here on is taken as before, and read by nobody. Without a
+ * reservation. If there is no address space for that, nothing is changed.
+ */
+void ring_writer_leave(struct ring_writer *w);
+
+/*
  * Room for a record of at most size bytes (header included; rounded up to
  * RING_ALIGN). *ret points into the ring; nothing of it is visible to the
  * reader's word until ring_commit. One reservation at a time. Returns 0,

@@ -1,6 +1,7 @@
 #include "lib/base/ring.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -240,6 +241,39 @@ START_TEST(an_ended_lap_leaves_a_good_part_of_the_ring)
 	ck_assert_uint_eq(get(), 3);
 	ck_assert_int_eq(put(SIZE / 2, 4, 0), 0);
 	ck_assert_uint_eq(get(), 4);
+}
+END_TEST
+
+/* How many are mapped here, by writers and by readers. */
+static unsigned int mapped(void)
+{
+	FILE *file = fopen("/proc/self/maps", "re");
+	unsigned int n = 0;
+	char line[512];
+
+	ck_assert_ptr_nonnull(file);
+	while (fgets(line, sizeof(line), file) != NULL)
+		n += strstr(line, "/memfd:ring") != NULL;
+	(void)fclose(file);
+	return n;
+}
+
+START_TEST(a_ring_that_is_left_keeps_no_memory)
+{
+	const unsigned int before = mapped();
+
+	ck_assert_uint_ge(before, 1);
+	while (put(SIZE / 4, 1, 'x') == 0)
+		;
+	ring_writer_leave(&w);
+	ck_assert_uint_eq(mapped(), before - 1);
+	ck_assert_int_eq(w.fd, -1);
+	/* It is as full as it was, and goes on where it was. */
+	ck_assert_uint_eq(w.head, SIZE);
+	ck_assert_int_eq(put(64, 1, 'x'), -ENOBUFS);
+	ck_assert_int_eq(ring_credit(&w, SIZE / 4), 0);
+	ck_assert_int_eq(put(64, 1, 'x'), 0);
+	ck_assert_uint_eq(w.head, SIZE + 64);
 }
 END_TEST
 
@@ -496,6 +530,7 @@ Suite *suite(void)
 	tcase_add_test(t, an_empty_ring_starts_at_the_beginning_of_the_memory);
 	tcase_add_test(t, a_reader_that_follows_stays_near_the_beginning);
 	tcase_add_test(t, an_ended_lap_leaves_a_good_part_of_the_ring);
+	tcase_add_test(t, a_ring_that_is_left_keeps_no_memory);
 	tcase_add_test(t, a_credit_is_checked);
 	tcase_add_test(t, a_head_is_checked);
 	tcase_add_loop_test(t, random_steps_agree_with_a_queue, 0, 4);

@@ -165,12 +165,16 @@ END_TEST
 /* What is missing from then on is so because of that. */
 START_TEST(one_that_leaves)
 {
+	const uint8_t *shared = sink->ring.base;
 	int ring_fd;
 
 	ck_assert(!sink->is_left);
 	close_fd(&fds[1]);
 	ck_assert_int_eq(loop_run_once(loop, -1), 0);
 	ck_assert(sink->is_left);
+	/* Its memory is given back, and records are taken as before. */
+	ck_assert_ptr_ne(sink->ring.base, shared);
+	add_record(64);
 	ck_assert_int_eq(ipc_pair(fds), 0);
 	ck_assert_int_eq(readers_make(readers, RING, fds[0], &ring_fd), 0);
 	close_fd(&ring_fd);
