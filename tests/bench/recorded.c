@@ -27,6 +27,9 @@
 
 #define FRAMES_MAX 512
 
+/* Who has no processor in so many times the ticks gets none. */
+#define LONGER_MOST 100
+
 static _Noreturn void fail(const char *what, int error)
 {
 	(void)fprintf(stderr, "%s: %s\n", what, strerror(error));
@@ -101,6 +104,15 @@ void recorded_close(struct recorded *r)
 	unwind_cache_free(r->cache);
 }
 
+static bool is_whole(const struct ring_record *record)
+{
+	const uint64_t all = (UINT64_C(2) << SAMPLE_X86_64_RIP) - 1;
+
+	return record->type == RECORD_SAMPLE &&
+	       ((const struct record_sample *)(const void *)record)
+			       ->regs_known == all;
+}
+
 static void keep(struct recorded *r, const struct ring_record *record,
 		 size_t size)
 {
@@ -118,6 +130,7 @@ static void keep(struct recorded *r, const struct ring_record *record,
 	r->at[r->n++] = r->size;
 	r->size += size;
 	r->samples += record->type == RECORD_SAMPLE;
+	r->whole += is_whole(record);
 	if (record->type == RECORD_TICK) {
 		r->last_ns = h->time_ns;
 		if (r->first_ns == 0)
@@ -228,7 +241,10 @@ void recorded_make(struct recorded *r, pid_t pid, uint64_t period_ns,
 		fail("the target", -error);
 	/* As the daemon's capture; where it is refused there are fewer. */
 	(void)sched_setscheduler(0, SCHED_FIFO, &fifo);
-	for (uint64_t tick = 1; tick <= ticks + WARM_TICKS; tick++) {
+	for (uint64_t tick = 1;
+	     tick <= ticks + WARM_TICKS ||
+	     (r->whole < ticks && tick < LONGER_MOST * ticks);
+	     tick++) {
 		uint64_t due = start + tick * period_ns;
 
 		wait_for_stops(capture, fd, due);

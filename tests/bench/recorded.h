@@ -23,13 +23,15 @@ struct recorded {
 	size_t *at;
 	size_t n;
 	size_t samples;
+	size_t whole;		    /* of these, with all registers */
 	uint64_t first_ns, last_ns; /* of ticks */
 };
 
 /*
- * Samples a process for ticks, by lib/capture. It stays traced until the
- * caller exits, so that its files and memory can still be read. What fails ends
- * the program.
+ * Samples a process for ticks, by lib/capture; for more where in so many it did
+ * not get a processor, until as many samples are whole. It stays traced until
+ * the caller exits, so that its files and memory can still be read. What fails
+ * ends the program.
  */
 void recorded_make(struct recorded *r, pid_t pid, uint64_t period_ns,
 		   uint64_t ticks);
