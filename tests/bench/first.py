@@ -57,7 +57,7 @@ def run(box, smoke=False):
     target = small(box) if smoke else compiler(box)
     program = box.start([harness.BUILD / 'bench/first', target.pid, RATE_HZ,
                          5 if smoke else TICKS])
-    program.wait(120)
+    program.wait()
     return json.loads(program.stdout)
 
 

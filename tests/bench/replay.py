@@ -42,7 +42,7 @@ def run(box, ticks=TICKS, rounds=ROUNDS):
     for _ in range(rounds):
         program = box.start([harness.BUILD / 'bench/unwind',
                              target.programs[0].pid, RATE_HZ, ticks])
-        program.wait(60)
+        program.wait()
         found.append(json.loads(program.stdout))
     return {key: min(f[key] for f in found) for key in found[0]}
 

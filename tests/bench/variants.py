@@ -65,7 +65,7 @@ class Variant:
     def cpu(self):
         return task_seconds(self.program.pid)
 
-    def end(self, number, timeout=ATTACH_S):
+    def end(self, number, timeout=harness.PATIENCE_S):
         """Its processor seconds, those of the processes it started too."""
         before = children_seconds()
         self.program.signal(number)

@@ -17,7 +17,8 @@ RATE_HZ = 101
 def test_all_of_it(box):
     env = harness.environment(BENCH_SMOKE='1')
     bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py'], env=env)
-    check(bench.wait() == 0, bench.stderr)
+    # It is a dozen programs, one after the other.
+    check(bench.wait(3 * harness.PATIENCE_S) == 0, bench.stderr)
     text = bench.stdout
     for scenario in ('busy-2', 'mixed', 'fleet', 'waits', 'unwind',
                      'first'):
