@@ -21,6 +21,15 @@ KEYS = ['name', 'pid', 'state', 'session_sampled', 'lifecycle', 'rate_hz',
         'chunks_sent', 'bytes_sent', 'last_error']
 
 
+def listens(path):
+    """Somebody listens: the path is there a moment before."""
+    try:
+        dial(path).close()
+    except OSError:
+        return False
+    return True
+
+
 class Control:
     """sentry-profctl for one daemon, as root or as a user."""
 

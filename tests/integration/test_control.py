@@ -20,7 +20,7 @@ def listening(box, targets, *args, **options):
     """A daemon with a socket, and who operates it."""
     path = box.make_dir('run') / 'sub' / 'profd.sock'
     profd = box.profd(targets, '--socket', path, *args, **options)
-    wait_for(lambda: path.exists() or not profd.running(), 'a socket')
+    wait_for(lambda: control.listens(path) or not profd.running(), 'a socket')
     check(profd.running(), profd.stderr)
     return profd, control.Control(box, path)
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 
+import control
 import harness
 import stranger
 import test_32bit
@@ -85,8 +86,8 @@ def running(box, *wrapper):
     profd = box.profd([], '--config', 'profd.conf', '--socket', socket,
                       wrapper=wrapper, cwd=directory, exe=BUILD.resolve() /
                       'sentry-profd')
-    harness.wait_for(lambda: socket.exists() and profd.helpers()['capture'],
-                     'a daemon')
+    harness.wait_for(lambda: control.listens(socket) and
+                     profd.helpers()['capture'], 'a daemon')
     return profd, socket, config
 
 

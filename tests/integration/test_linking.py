@@ -62,8 +62,8 @@ class Play:
              '--shutdown-timeout', harness.PATIENCE_S, '--debug', *args],
             cls=harness.Profd, pids=[], stats_path=stats,
             output=self.directory, env=self.server.env)
-        wait_for(lambda: self.path.exists() or not self.profd.running(),
-                 'a socket')
+        wait_for(lambda: control.listens(self.path) or
+                 not self.profd.running(), 'a socket')
         check(self.profd.running(), self.profd.stderr)
 
     def start_app(self, argv, **env):

@@ -153,8 +153,8 @@ def test_limits_of_each_server(box):
     profd = box.profd([], '--config', path, '--socket', directory / 'socket',
                       output=None)
     ctl = control.Control(box, directory / 'socket')
-    harness.wait_for(lambda: ctl.path.exists() or not profd.running(),
-                     'a socket')
+    harness.wait_for(lambda: control.listens(ctl.path) or
+                     not profd.running(), 'a socket')
     servers = [f'localhost:{s.port}/42' for s in (limited, free)]
 
     def states():

@@ -12,7 +12,7 @@ import signal
 import harness
 import session
 from account import check_counts
-from control import Control
+from control import Control, listens
 from harness import check, threads, tracer, wait_for
 from services import Load, Nginx, Redis, Web
 
@@ -63,7 +63,7 @@ class Day:
         self.profd = self.box.profd([], '--config', self.config, '--socket',
                                     socket, '--debug', output=None)
         self.control = Control(self.box, socket)
-        wait_for(lambda: socket.exists() or not self.profd.running(),
+        wait_for(lambda: listens(socket) or not self.profd.running(),
                  'a socket')
 
     def stop(self):
