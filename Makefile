@@ -92,7 +92,7 @@ sentry-profd_SRC = profd ship_files finish broker pause limit patience children 
 	blame deadly handed page watch inbox past refusal governor delivery loss stats restarts usage measure progress \
 	options options_help options_keys \
 	instance lifecycle session clients client_page thread_number \
-	targets attach figures discovery sightings identify pid_files connector reload \
+	targets attach figures discovery marks sightings identify pid_files connector reload \
 	idle \
 	operate adopt rights status inbound control control_message control_socket \
 	allowance peer service notify metrics metrics_text \

@@ -9,10 +9,10 @@
 #include "daemon/connector.h"
 #include "daemon/identify.h"
 #include "daemon/log.h"
+#include "daemon/marks.h"
 #include "daemon/pid_files.h"
 #include "daemon/sightings.h"
 #include "lib/base/clock.h"
-#include "lib/base/table.h"
 
 /* Between two readings of /proc: where we are not told, and where we are. */
 #define SCAN_NS	     NS_PER_SEC
@@ -40,9 +40,8 @@ struct discovery {
 	uint64_t scan_ns;      /* when the next one is due, */
 	uint64_t pid_files_ns; /* and a reading of the pid files, */
 	uint64_t anew_ns;      /* and a look at those that were seen */
-	/* Where we are not told: marks of those seen by the last scan, and by
-	 * this one (struct process_glance). */
-	struct table seen, seeing;
+	struct marks marks;    /* where we are not told */
+	bool wants_users;      /* a section asks who the user is */
 };
 
 static void on_identified(void *ctx, const struct sighting *s,
@@ -59,8 +58,7 @@ int discovery_new(struct broker *b, struct discovery **ret)
 	d->broker = b;
 	d->connector_fd = -1;
 	sightings_init(&d->sightings);
-	table_init(&d->seen, 0);
-	table_init(&d->seeing, 0);
+	marks_init(&d->marks);
 	r = connector_open(&d->connector_fd);
 	if (r < 0)
 		log_debug("the kernel does not tell of new processes (%s): "
@@ -94,8 +92,7 @@ void discovery_free(struct discovery *d)
 	pid_files_free(d->pid_files);
 	files_free(d->files);
 	identify_free(d->identify);
-	table_fini(&d->seen);
-	table_fini(&d->seeing);
+	marks_fini(&d->marks);
 	sightings_fini(&d->sightings);
 	free(d);
 }
@@ -105,9 +102,12 @@ void discovery_by_config(struct discovery *d)
 	const struct config *c = &d->broker->options.config;
 
 	d->min_age_ns = UINT64_MAX;
-	for (size_t k = 0; k < c->n_targets; k++)
+	d->wants_users = false;
+	for (size_t k = 0; k < c->n_targets; k++) {
 		d->min_age_ns = min_u64(d->min_age_ns,
 					c->targets[k].min_age_s * NS_PER_SEC);
+		d->wants_users |= c->targets[k].uid != CONFIG_UID_ANY;
+	}
 	identify_by(d->identify, c);
 	if (pid_files_by(d->pid_files, c) < 0)
 		log_error("no memory for pid files");
@@ -207,9 +207,8 @@ static uint64_t born_ns(uint64_t start_ticks)
 /* A process that a scan comes across. */
 static void glance(struct discovery *d, int32_t pid)
 {
+	uint32_t uid = MARKS_NO_USER;
 	struct process_glance now;
-	uint32_t mark;
-	bool was_seen;
 
 	if (!process_glance(pid, &now))
 		return;
@@ -217,29 +216,31 @@ static void glance(struct discovery *d, int32_t pid)
 		sight(d, pid, SIGHTING_OTHER, born_ns(now.start_ticks));
 		return;
 	}
-	was_seen = table_get(&d->seen, (uint64_t)pid, &mark);
-	/* Without memory it is looked at each time. */
-	(void)!table_put(&d->seeing, (uint64_t)pid, (uint32_t)now.mark);
-	if (was_seen && mark == (uint32_t)now.mark)
+	if (d->wants_users)
+		uid = process_user(pid);
+	switch (marks_compare(&d->marks, pid, (uint32_t)now.mark, uid)) {
+	case MARK_SAME:
 		return;
-	/* Another program, or another process: the look will tell. */
-	sight(d, pid, was_seen ? SIGHTING_EXEC : SIGHTING_FORK,
-	      was_seen ? clock_mono_ns() : born_ns(now.start_ticks));
+	case MARK_NEW:
+		sight(d, pid, SIGHTING_FORK, born_ns(now.start_ticks));
+		return;
+	case MARK_PROGRAM:
+		/* Or another process: the look will tell. */
+		sight(d, pid, SIGHTING_EXEC, clock_mono_ns());
+		return;
+	case MARK_USER:
+		sight(d, pid, SIGHTING_OTHER, born_ns(now.start_ticks));
+		return;
+	}
 }
 
 static void end_scan(struct discovery *d)
 {
-	struct table seen = d->seen;
-
 	(void)closedir(d->dir);
 	d->dir = NULL;
-	d->seen = d->seeing;
-	d->seeing = seen;
-	table_clear(&d->seeing);
-	if (!d->is_told)
-		return;
-	table_fini(&d->seen);
-	table_fini(&d->seeing);
+	marks_turn(&d->marks);
+	if (d->is_told)
+		marks_fini(&d->marks);
 }
 
 static void scan(struct discovery *d, uint64_t now_ns)
@@ -250,10 +251,10 @@ static void scan(struct discovery *d, uint64_t now_ns)
 		return;
 	if (d->dir == NULL) {
 		d->scan_ns = now_ns + (d->is_told ? SCAN_TOLD_NS : SCAN_NS);
-		/* Who has another user or cgroup now has the same mark. */
+		/* Who has another cgroup now has the same mark. */
 		if (now_ns >= d->anew_ns) {
 			d->anew_ns = now_ns + SCAN_TOLD_NS;
-			table_clear(&d->seen);
+			marks_forget(&d->marks);
 		}
 		d->dir = opendir(ALL_PROCESSES);
 	}

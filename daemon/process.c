@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "lib/base/siphash.h"
@@ -168,6 +169,17 @@ bool process_glance(int32_t pid, struct process_glance *ret)
 	(void)snprintf(bytes + 16, PROCESS_COMM_SIZE, "%s", stat.comm);
 	ret->mark = siphash(no_key, bytes, 16 + strlen(bytes + 16));
 	return true;
+}
+
+/* task_dump_owner() in fs/proc/base.c: of this directory, whatever it may do.
+ */
+uint32_t process_user(int32_t pid)
+{
+	struct stat st;
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
+	return stat(path, &st) < 0 ? UINT32_MAX : st.st_uid;
 }
 
 /*

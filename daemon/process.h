@@ -47,6 +47,10 @@ struct process_glance {
 /* False: it is gone, or the kernel's. */
 bool process_glance(int32_t pid, struct process_glance *ret);
 
+/* Its effective user, by one call that opens nothing; UINT32_MAX: it is gone.
+ */
+uint32_t process_user(int32_t pid);
+
 /* A pid that a person has typed: digits. False if it cannot be one. */
 bool process_parse_pid(const char *text, int32_t *ret);
 

@@ -13,7 +13,7 @@ import time
 import harness
 from harness import BUILD, Skip, check, in_turns, stretch, tracer, wait_for
 from service import Service, tell
-from test_discovery import is_told, need_root
+from test_discovery import NO_CONNECTOR, is_told, need_root
 
 
 def test_other_name(box):
@@ -144,7 +144,23 @@ sys.stdin.readline()
 def test_another_user(box):
     """As the workers of a server that root starts."""
     need_root()
-    service = Service(box, {'web': {}, 'job': {}})
+    another_user(box, Service(box, {'web': {}, 'job': {}}))
+
+
+def test_another_user_without_a_word(box):
+    """Where the kernel does not tell: by the next reading of /proc, and not by
+    that of a minute later."""
+    need_root()
+    service = Service(box, {'web': {}, 'job': {}}, wrapper=NO_CONNECTOR)
+
+    def turn():
+        took = another_user(box, service)
+        return [] if took < 5 * stretch() else [f'{took:.1f} s']
+    in_turns(turn)
+
+
+def another_user(box, service):
+    """How long that takes to be seen."""
     service.reload({'web': {'exe': None, 'user': 65534,
                             'cmdline': f'*{service.dir}*'}, 'job': {}})
     program = box.start(['/usr/bin/python3', '-c', SETUID, service.dir],
@@ -154,7 +170,9 @@ def test_another_user(box):
     check(tracer(program.pid) == 0, "it is root's yet")
     tell(program, '')
     program.wait_line('another')
+    began = time.monotonic()
     service.wait_profiled(program.pid)
+    return time.monotonic() - began
 
 
 if __name__ == '__main__':
