@@ -69,6 +69,7 @@ struct request {
 	const char *name;
 	bool json;
 	unsigned int watch_s; /* 0: no */
+	bool clears;	      /* each table takes the place of the last */
 };
 
 /* NULL: none. */
@@ -264,6 +265,15 @@ static size_t terminal_width(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 ? 0 : size.ws_col;
 }
 
+static int show_table(const struct request *q, const struct buf *json)
+{
+	/* Not before there is something to show instead. */
+	if (q->clears)
+		printf("\033[H\033[J");
+	return status_table_print(buf_string(json), json->len, terminal_width(),
+				  stdout);
+}
+
 /* The daemon's JSON, whole. */
 static int show_status(const struct request *q, int fd, uint32_t size)
 {
@@ -279,8 +289,7 @@ static int show_status(const struct request *q, int fd, uint32_t size)
 	    fwrite(buf_string(&json), 1, json.len, stdout) != json.len)
 		r = -EIO;
 	else if (r == 0 && !q->json)
-		r = status_table_print(buf_string(&json), json.len,
-				       terminal_width(), stdout);
+		r = show_table(q, &json);
 	buf_fini(&json);
 	if (r == 0 && fflush(stdout) != 0)
 		r = -errno;
@@ -289,12 +298,14 @@ static int show_status(const struct request *q, int fd, uint32_t size)
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-static int run_once(const struct request *q, struct ask *a)
+/* *ret_lost: nobody was there to answer. */
+static int run_once(const struct request *q, struct ask *a, bool *ret_lost)
 {
 	struct protocol_answer answer;
 	int fd, status;
 
-	if (ask(a, q->command->type, q->pid, q->name, &answer, &fd) < 0)
+	*ret_lost = ask(a, q->command->type, q->pid, q->name, &answer, &fd) < 0;
+	if (*ret_lost)
 		return EXIT_FAILURE;
 	if (q->command->type == PROTOCOL_STATUS && answer.result == PROTOCOL_OK)
 		status = show_status(q, fd, answer.fd_bytes);
@@ -304,22 +315,39 @@ static int run_once(const struct request *q, struct ask *a)
 	return status;
 }
 
-/* Until it is interrupted, or the daemon ends. */
-static int watch(const struct request *q, struct ask *a)
+static int reopen(struct ask *a)
+{
+	struct ask new;
+	int r = ask_open(a->path, true, &new);
+
+	if (r < 0)
+		return r;
+	ask_close(a);
+	*a = new;
+	a->is_quiet = false;
+	return 0;
+}
+
+/*
+ * Until it is interrupted; or the daemon ends, where nobody looks on: on a
+ * terminal the next daemon is waited for.
+ */
+static int watch(struct request *q, struct ask *a)
 {
 	const struct timespec pause = {.tv_sec = q->watch_s};
-	const bool clears = isatty(STDOUT_FILENO) && !q->json;
+	bool lost;
 	int status;
 
+	q->clears = isatty(STDOUT_FILENO) && !q->json;
 	for (bool first = true;; first = false) {
-		if (clears)
-			printf("\033[H\033[J");
-		else if (!first && !q->json)
+		if (!q->clears && !first && !q->json)
 			printf("\n");
-		status = run_once(q, a);
-		if (status != EXIT_SUCCESS)
+		status = run_once(q, a, &lost);
+		if (status != EXIT_SUCCESS && !(lost && q->clears))
 			return status;
-		(void)nanosleep(&pause, NULL);
+		do
+			(void)nanosleep(&pause, NULL);
+		while (lost && reopen(a) < 0);
 	}
 }
 
@@ -327,6 +355,7 @@ int operator_run(int argc, char **argv)
 {
 	struct request q = {.command = find(argv[0])};
 	struct ask a;
+	bool lost;
 	int status;
 
 	if (q.command == NULL)
@@ -336,7 +365,7 @@ int operator_run(int argc, char **argv)
 		return status;
 	if (ask_open(ask_path(q.socket), false, &a) < 0)
 		return EXIT_FAILURE;
-	status = q.watch_s != 0 ? watch(&q, &a) : run_once(&q, &a);
+	status = q.watch_s != 0 ? watch(&q, &a) : run_once(&q, &a, &lost);
 	ask_close(&a);
 	return status;
 }
