@@ -58,6 +58,46 @@ class Documents(unittest.TestCase):
             self.assertEqual(described, known.pop(section), section)
         self.assertEqual(known, {})
 
+    def test_the_operator_s_page_and_help_have_the_same(self):
+        """Commands and options of sentry-profctl."""
+        text = rules.run(f"{BUILD}/sentry-profctl", "--help")
+        page = read("docs/sentry-profctl.8")
+        commands = set(re.findall(r"^([a-z][a-z-]+) (?!sentry)", text, re.M))
+        commands -= {"usage"}
+        synopsis = page.split(".Sh SYNOPSIS")[1].split(".Sh ")[0]
+        described = set(re.findall(r"[a-z][a-z-]+", " ".join(
+            re.findall(r"^\.Cm (.*)$", synopsis, re.M))))
+        self.assertGreater(len(commands), 8)
+        self.assertEqual(described, commands)
+        options = set(re.findall(r"--([a-z]+)", text))
+        self.assertEqual(set(re.findall(r"Fl -([a-z]+)", page))
+                         - {"pid", "stats", "dsn"}, options)
+
+    def test_the_pages_have_the_defaults(self):
+        """Numbers and words, as they are without a configuration."""
+        with tempfile.NamedTemporaryFile() as empty:
+            text = rules.run(f"{BUILD}/sentry-profd", "--check-config",
+                             "--config", empty.name)
+        options = dict((key, name) for name, key in re.findall(
+            r'\{"--([\w-]+)", OPTION_KEY, true, "(\w+)"\}',
+            read("daemon/options_keys.c")))
+        keys = read("docs/sentry-profd.conf.5").split(".Ss [target")[0]
+        page = read("docs/sentry-profd.8").split(".Sh SIGNALS")[0]
+        compared = 0
+        for key, value in re.findall(r"^(\w+) = (\w+)$", text, re.M):
+            if value in ("yes", "no"):
+                continue
+            if key == "spool_max_bytes":
+                value = f"{int(value) >> 20}M"
+            about = [part for part in keys.split("\n.It Cm ")[1:]
+                     if key in part.split("\n")[0].split()]
+            if key in options:
+                about += re.findall(rf"^\.It Fl -{options[key]}\b.*?(?=^\.It )",
+                                    page, re.M | re.S)
+            self.assertRegex("\n".join(about), rf"\b{value}\b", key)
+            compared += 1
+        self.assertGreater(compared, 8)
+
     def test_the_manual_page_describes_every_figure(self):
         page = read("docs/sentry-profd.8")
         section = page.split(".Sh STATISTICS")[1].split(".Sh ")[0]
