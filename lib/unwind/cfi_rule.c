@@ -283,10 +283,10 @@ int cfi_read_rule(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 		return r;
 	if (r == 0 && !is_signal && read_simple(cfa, n_cfa, &fp, &ra, &rule)) {
 		r = read_saved(b, frame, &rule);
-		if (r == 0 && !ends_by_eh_return(b, frame, &rule))
+		rule.installs = r == 0 && ends_by_eh_return(b, frame, &rule);
+		if (r == 0)
 			*ret = rule;
-		if (r < 0 || ret->cfa != RULE_CFA_NONE)
-			return r;
+		return r;
 	}
 	memset(&rule, 0, sizeof(rule));
 	r = read_full(b, frame, is_signal, cfa, n_cfa, &rule);

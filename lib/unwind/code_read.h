@@ -20,6 +20,14 @@ size_t code_read(struct unwind_space *s, struct space_mapping *m,
 		 const struct map *map, uint64_t vaddr, uint8_t *bytes,
 		 size_t n);
 
+/*
+ * The same, of what is kept with the image: for a few places that are asked for
+ * again and again, and whose answer is another one each time.
+ */
+size_t code_read_kept(struct unwind_space *s, struct space_mapping *m,
+		      const struct map *map, uint64_t vaddr, uint8_t *bytes,
+		      size_t n);
+
 /* Keeps an answer. Forgetting one costs time only. */
 void code_remember(struct unwind_space *s, struct table *t, uint64_t key,
 		   uint32_t fact);

@@ -288,6 +288,8 @@ void image_drop(struct image *i)
 	table_fini(&i->ways);
 	table_fini(&i->heights);
 	table_fini(&i->plain);
+	free(i->blocks);
+	i->blocks = NULL;
 	i->cfi_tried = false;
 	i->symbols_tried = false;
 }
@@ -297,6 +299,7 @@ size_t image_bytes(const struct image *i)
 	/* A table's slot is a key and a value. */
 	return cfi_bytes(i->cfi) + i->go.bytes + i->symbols.bytes +
 	       (i->lines ? lines_bytes(i->lines) : 0) +
+	       (i->blocks ? IMAGE_BLOCKS * sizeof(*i->blocks) : 0) +
 	       (i->calls.cap + i->starts.cap + i->varying.cap + i->jumps.cap +
 		i->tails.cap + i->ways.cap + i->heights.cap +
 		i->plain.cap) *

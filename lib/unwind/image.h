@@ -65,6 +65,16 @@ struct image_switch {
 	enum image_switch_kind kind;
 };
 
+/* Code that is read again and again. */
+#define IMAGE_BLOCKS	 8
+#define IMAGE_BLOCK_SIZE 256
+
+struct image_block {
+	uint64_t vaddr; /* a multiple of its size */
+	size_t size;	/* 0: there is none */
+	uint8_t bytes[IMAGE_BLOCK_SIZE];
+};
+
 struct image {
 	struct image_identity identity;
 	size_t refs;	   /* mappings of spaces */
@@ -92,6 +102,7 @@ struct image {
 	struct lines *lines;   /* NULL: there is no debug information */
 	uint32_t lines_number; /* of the file that they are from */
 	uint32_t names_number; /* and the names; 0: its own */
+	struct image_block *blocks; /* code.c: NULL, or IMAGE_BLOCKS */
 	struct table calls;    /* code.c: what stands before return addresses */
 	struct table starts;   /* code.c: what stands at addresses */
 	struct table varying;  /* code.c: functions whose frames are so */

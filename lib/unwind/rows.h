@@ -60,7 +60,8 @@ struct rule {
 	uint8_t saved[RULE_SAVED_N];
 	uint8_t elsewhere; /* the caller's stack may be another one; with
 			      RULE_RA_UNDEFINED nothing leads to it */
-	uint8_t reserved[3];
+	uint8_t installs;  /* as in struct full_rule */
+	uint8_t reserved[2];
 };
 
 enum reg_kind {

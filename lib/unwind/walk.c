@@ -314,6 +314,24 @@ static enum unwind_end step_full(struct walk *w, struct walk_frame *f,
 	return walk_enter_interrupted(w, f);
 }
 
+/* From a function of libgcc that may be installing a handler. */
+static enum unwind_end step_unwinder(struct walk *w, struct walk_frame *f,
+				     const struct rule *rule,
+				     struct image *image)
+{
+	enum walk_install installs;
+	enum unwind_end end;
+
+	installs = walk_install(w, f, &end);
+	if (installs == WALK_INSTALL_HANDLER)
+		return end;
+	end = walk_simple(w, f, rule, image);
+	/* By the address it is known that there is none, or it is not. */
+	if (installs == WALK_INSTALL_UNKNOWN)
+		w->step.usual = false;
+	return end;
+}
+
 enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f,
 			     const struct place *p)
 {
@@ -321,10 +339,13 @@ enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f,
 	const struct full_rule *full;
 	enum unwind_end end;
 
-	if (rule->cfa != RULE_CFA_FULL)
+	if (rule->cfa != RULE_CFA_FULL) {
+		if (rule->installs)
+			return step_unwinder(w, f, rule, p->image);
 		return walk_simple(w, f, rule, p->image);
+	}
 	full = &p->rows->full[rule->cfa_offset];
-	if (full->installs && walk_install(w, f, &end))
+	if (full->installs && walk_install(w, f, &end) == WALK_INSTALL_HANDLER)
 		return end;
 	end = step_full(w, f, p->rows, full);
 	/* Where what was interrupted cannot be read, too. */

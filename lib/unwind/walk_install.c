@@ -10,29 +10,18 @@
 /* What reading an instruction costs of a walk's searches. */
 #define INSTALL_STEP 16u
 
-/* From the installing call to the jump gcc 12 has 128 bytes. */
-#define WINDOW 160
-
 struct reader {
 	struct walk *walk;
 	struct space_mapping *mapping;
 	const struct map *map;
-	uint8_t window[WINDOW];
-	uint64_t window_at; /* in memory */
-	size_t window_size;
 };
 
 static size_t read_code(void *ctx, uint64_t addr, uint8_t *bytes, size_t n)
 {
-	struct reader *r = ctx;
-	const bool inside = addr >= r->window_at &&
-			    addr - r->window_at + n <= r->window_size;
+	const struct reader *r = ctx;
 
-	if (!inside)
-		return code_read(r->walk->space, r->mapping, r->map,
-				 addr - r->mapping->bias, bytes, n);
-	memcpy(bytes, r->window + (addr - r->window_at), n);
-	return n;
+	return code_read_kept(r->walk->space, r->mapping, r->map,
+			      addr - r->mapping->bias, bytes, n);
 }
 
 static bool read_word(void *ctx, uint64_t addr, uint64_t *ret)
@@ -74,24 +63,27 @@ static enum unwind_end enter_handler(struct walk *w, struct walk_frame *f,
 }
 
 /* By the code alone, so what is known is kept: does it do anything else? */
-static bool runs(struct reader *r, uint64_t pc, struct x86_64_install *m)
+static enum walk_install run(struct reader *r, uint64_t pc,
+			     struct x86_64_install *m)
 {
 	struct walk *w = r->walk;
 	bool installs;
+	uint8_t first;
 
-	r->window_at = pc;
-	r->window_size = code_read(w->space, r->mapping, r->map,
-				   pc - r->mapping->bias, r->window, WINDOW);
+	if (read_code(r, pc, &first, 1) < 1)
+		return WALK_INSTALL_UNKNOWN;
 	installs = x86_64_install_run(m);
 	w->searched += (uint32_t)min_u64(m->steps * INSTALL_STEP,
 					 SEARCH_WORK_MAX - w->searched);
-	if (!installs && r->window_size > 0)
-		code_remember(w->space, &r->mapping->image->plain,
-			      pc - r->mapping->bias, 0);
-	return installs;
+	if (installs)
+		return WALK_INSTALL_HANDLER;
+	code_remember(w->space, &r->mapping->image->plain,
+		      pc - r->mapping->bias, 0);
+	return WALK_INSTALL_NONE;
 }
 
-bool walk_install(struct walk *w, struct walk_frame *f, enum unwind_end *ret)
+enum walk_install walk_install(struct walk *w, struct walk_frame *f,
+			       enum unwind_end *ret)
 {
 	const bool at_pc = f->is_leaf || f->interrupted;
 	const uint64_t pc = at_pc ? walk_lookup(f) : f->addr;
@@ -103,22 +95,25 @@ bool walk_install(struct walk *w, struct walk_frame *f, enum unwind_end *ret)
 		.known = (uint32_t)f->regs.known,
 	};
 	struct x86_64_context context;
+	enum walk_install found;
 	bool by_registers = at_pc;
 	uint32_t fact;
 
 	r.mapping = code_mapping(w->space, pc, &r.map);
-	if (!r.mapping || w->searched >= SEARCH_WORK_MAX ||
-	    table_get(&r.mapping->image->plain, pc - r.mapping->bias,
-		      &fact))
-		return false;
+	if (r.mapping &&
+	    table_get(&r.mapping->image->plain, pc - r.mapping->bias, &fact))
+		return WALK_INSTALL_NONE;
+	if (!r.mapping || w->searched >= SEARCH_WORK_MAX)
+		return WALK_INSTALL_UNKNOWN;
 	memcpy(m.r, f->regs.r, sizeof(m.r));
 	m.r[X86_64_RIP] = pc;
 	if (!at_pc && in_hook(&r, pc)) {
 		m.known = BIT(X86_64_N_REGS) - 1;
 		by_registers = true;
 	}
-	if (!runs(&r, pc, &m))
-		return false;
+	found = run(&r, pc, &m);
+	if (found != WALK_INSTALL_HANDLER)
+		return found;
 	if (by_registers)
 		*ret = enter_handler(w, f, m.r, m.known);
 	else if (x86_64_context_read(m.cfa_from, m.pc_from, read_word, &r,
@@ -126,5 +121,5 @@ bool walk_install(struct walk *w, struct walk_frame *f, enum unwind_end *ret)
 		*ret = enter_handler(w, f, context.r, context.known);
 	else
 		*ret = UNWIND_END_NO_CFI;
-	return true;
+	return found;
 }
