@@ -151,7 +151,7 @@ static bool read_call(struct unwind_space *s, struct space_mapping *m,
 		fact = FACT_INDIRECT;
 		break;
 	}
-	code_remember(s, &m->image->calls, vaddr, fact);
+	code_remember(s, &m->image->facts[FACTS_CALLS], vaddr, fact);
 	*ret = fact;
 	return true;
 }
@@ -167,7 +167,7 @@ enum code_call code_call_before(struct unwind_space *s, uint64_t addr,
 	if (!m)
 		return CODE_CALL_UNKNOWN;
 	vaddr = addr - m->bias;
-	if (!table_get(&m->image->calls, vaddr, &fact) &&
+	if (!table_get(&m->image->facts[FACTS_CALLS], vaddr, &fact) &&
 	    !read_call(s, m, map, vaddr, &fact))
 		return CODE_CALL_UNKNOWN;
 	if (fact == FACT_LAST)
@@ -192,7 +192,7 @@ static uint32_t facts_at(struct unwind_space *s, uint64_t addr)
 
 	if (!m)
 		return 0;
-	if (table_get(&m->image->starts, addr - m->bias, &fact))
+	if (table_get(&m->image->facts[FACTS_STARTS], addr - m->bias, &fact))
 		return fact;
 	n = code_read(s, m, map, addr - m->bias, code, sizeof(code));
 	if (cpu_is_sigreturn(code, n))
@@ -212,7 +212,7 @@ static uint32_t facts_at(struct unwind_space *s, uint64_t addr)
 	if (cpu_frame_size(code, n, &size) && size % 8 == 0 &&
 	    size / 8 <= UINT32_MAX >> FACT_FRAME_SHIFT)
 		fact |= FACT_HAS_FRAME | size / 8 << FACT_FRAME_SHIFT;
-	code_remember(s, &m->image->starts, addr - m->bias, fact);
+	code_remember(s, &m->image->facts[FACTS_STARTS], addr - m->bias, fact);
 	return fact;
 }
 
@@ -272,12 +272,12 @@ bool code_is_birth(struct unwind_space *s, uint64_t addr)
 	uint32_t fact;
 	size_t n;
 
-	if (!m || table_get(&m->image->plain, addr - m->bias, &fact))
+	if (!m || table_get(&m->image->facts[FACTS_PLAIN], addr - m->bias, &fact))
 		return false;
 	n = code_read(s, m, map, addr - m->bias, code, sizeof(code));
 	if (cpu_is_birth(code, n))
 		return true;
-	code_remember(s, &m->image->plain, addr - m->bias, 0);
+	code_remember(s, &m->image->facts[FACTS_PLAIN], addr - m->bias, 0);
 	return false;
 }
 
@@ -319,7 +319,7 @@ bool code_frame_varies(struct unwind_space *s, uint64_t addr, uint32_t *budget)
 
 	if (!m)
 		return true;
-	if (table_get(&m->image->varying, vaddr, &fact))
+	if (table_get(&m->image->facts[FACTS_VARYING], vaddr, &fact))
 		return fact != 0;
 	size = function_size(m, vaddr, CODE_FRAME_MAX);
 	if (size / FRAME_BYTES > *budget)
@@ -327,7 +327,7 @@ bool code_frame_varies(struct unwind_space *s, uint64_t addr, uint32_t *budget)
 	*budget -= (uint32_t)(size / FRAME_BYTES);
 	fact = size == 0 || size == CODE_FRAME_MAX ||
 	       read_varies(s, m, map, vaddr, size);
-	code_remember(s, &m->image->varying, vaddr, fact);
+	code_remember(s, &m->image->facts[FACTS_VARYING], vaddr, fact);
 	return fact != 0;
 }
 
@@ -347,11 +347,11 @@ bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to)
 	if (from - base > UINT32_MAX || to - base > UINT32_MAX)
 		return false;
 	key = (from - base) << 32 | (to - base);
-	if (table_get(&m->image->jumps, key, &fact))
+	if (table_get(&m->image->facts[FACTS_JUMPS], key, &fact))
 		return fact != 0;
 	n = read_function(s, m, map, from - m->bias, code, sizeof(code));
 	fact = cpu_jumps_to(code, n, (int64_t)(to - from));
-	code_remember(s, &m->image->jumps, key, fact);
+	code_remember(s, &m->image->facts[FACTS_JUMPS], key, fact);
 	return fact != 0;
 }
 

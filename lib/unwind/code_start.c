@@ -21,14 +21,14 @@ static uint32_t tail_of(struct unwind_space *s, struct space_mapping *m,
 	int32_t distance;
 	size_t n;
 
-	if (table_get(&m->image->tails, vaddr, &fact))
+	if (table_get(&m->image->facts[FACTS_TAILS], vaddr, &fact))
 		return fact;
 	n = code_read(s, m, map, vaddr, code, symbol->size);
 	if (n == symbol->size && code[n - TAIL_SIZE] == 0xe9) {
 		memcpy(&distance, code + n - 4, sizeof(distance));
 		fact = symbol->start + (uint32_t)n + (uint32_t)distance;
 	}
-	code_remember(s, &m->image->tails, vaddr, fact);
+	code_remember(s, &m->image->facts[FACTS_TAILS], vaddr, fact);
 	return fact;
 }
 

@@ -127,7 +127,7 @@ bool code_way_back(struct unwind_space *s, uint64_t addr, uint32_t *budget,
 	*ret = (struct code_way){.fp = CPU_WAY_OUT_FP_SAME};
 	if (CPU_LINK_REGISTER || !m)
 		return false;
-	if (!table_get(&m->image->ways, addr - m->bias, &fact)) {
+	if (!table_get(&m->image->facts[FACTS_WAYS], addr - m->bias, &fact)) {
 		c = code_of(&reader, *budget);
 		if (x86_64_way_back(&c, addr - m->bias, &way))
 			fact = fact_of_way(&way);
@@ -135,7 +135,7 @@ bool code_way_back(struct unwind_space *s, uint64_t addr, uint32_t *budget,
 			fact |= WAY_EXITS;
 		is_whole = pay(&c, budget);
 		if (fact != 0 || is_whole)
-			code_remember(s, &m->image->ways, addr - m->bias, fact);
+			code_remember(s, &m->image->facts[FACTS_WAYS], addr - m->bias, fact);
 	}
 	return way_of_fact(fact, ret);
 }
@@ -158,13 +158,13 @@ bool code_way_there(struct unwind_space *s, uint64_t from, uint64_t to,
 	if (from - base > UINT32_MAX || to - base > UINT32_MAX)
 		return false;
 	key = (from - base) << 32 | (to - base);
-	if (!table_get(&m->image->heights, key, &fact)) {
+	if (!table_get(&m->image->facts[FACTS_HEIGHTS], key, &fact)) {
 		c = code_of(&reader, *budget);
 		if (x86_64_way_there(&c, from - m->bias, to - m->bias, &way))
 			fact = fact_of_way(&way);
 		is_whole = pay(&c, budget);
 		if (fact != 0 || is_whole)
-			code_remember(s, &m->image->heights, key, fact);
+			code_remember(s, &m->image->facts[FACTS_HEIGHTS], key, fact);
 	}
 	return way_of_fact(fact, ret);
 }

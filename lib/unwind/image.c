@@ -111,14 +111,8 @@ int image_new(int fd, const struct image_identity *identity, struct image **ret)
 		return -ENOMEM;
 	i->identity = *identity;
 	symbols_init(&i->symbols);
-	table_init(&i->calls, 0);
-	table_init(&i->starts, 0);
-	table_init(&i->varying, 0);
-	table_init(&i->jumps, 0);
-	table_init(&i->tails, 0);
-	table_init(&i->ways, 0);
-	table_init(&i->heights, 0);
-	table_init(&i->plain, 0);
+	for (unsigned int n = 0; n < IMAGE_FACTS; n++)
+		table_init(&i->facts[n], 0);
 	if (elf_file_open(&f, fd) == 0) {
 		r = read_segments(i, &f);
 		if (r == 0)
@@ -280,14 +274,8 @@ void image_drop(struct image *i)
 	i->cfi = NULL;
 	rows_fini(&i->go);
 	symbols_fini(&i->symbols);
-	table_fini(&i->calls);
-	table_fini(&i->starts);
-	table_fini(&i->varying);
-	table_fini(&i->jumps);
-	table_fini(&i->tails);
-	table_fini(&i->ways);
-	table_fini(&i->heights);
-	table_fini(&i->plain);
+	for (unsigned int n = 0; n < IMAGE_FACTS; n++)
+		table_fini(&i->facts[n]);
 	free(i->blocks);
 	i->blocks = NULL;
 	i->cfi_tried = false;
@@ -296,14 +284,15 @@ void image_drop(struct image *i)
 
 size_t image_bytes(const struct image *i)
 {
+	size_t slots = 0;
+
+	for (unsigned int n = 0; n < IMAGE_FACTS; n++)
+		slots += i->facts[n].cap;
 	/* A table's slot is a key and a value. */
 	return cfi_bytes(i->cfi) + i->go.bytes + i->symbols.bytes +
 	       (i->lines ? lines_bytes(i->lines) : 0) +
 	       (i->blocks ? IMAGE_BLOCKS * sizeof(*i->blocks) : 0) +
-	       (i->calls.cap + i->starts.cap + i->varying.cap + i->jumps.cap +
-		i->tails.cap + i->ways.cap + i->heights.cap +
-		i->plain.cap) *
-		       2 * sizeof(uint64_t);
+	       slots * 2 * sizeof(uint64_t);
 }
 
 bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset,

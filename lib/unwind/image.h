@@ -75,6 +75,19 @@ struct image_block {
 	uint8_t bytes[IMAGE_BLOCK_SIZE];
 };
 
+/* What its code has told, by address: code.c, if nothing else is said. */
+enum image_facts {
+	FACTS_CALLS,   /* what stands before return addresses */
+	FACTS_STARTS,  /* what stands at addresses */
+	FACTS_VARYING, /* functions whose frames are so */
+	FACTS_JUMPS,   /* which functions end in which others */
+	FACTS_TAILS,   /* code_start.c: what functions jump to */
+	FACTS_WAYS,    /* ways from addresses to a ret */
+	FACTS_HEIGHTS, /* of the stack, in functions */
+	FACTS_PLAIN,   /* walk_*.c: where code is not what it may be */
+	IMAGE_FACTS,
+};
+
 struct image {
 	struct image_identity identity;
 	size_t refs;	   /* mappings of spaces */
@@ -103,14 +116,7 @@ struct image {
 	uint32_t lines_number; /* of the file that they are from */
 	uint32_t names_number; /* and the names; 0: its own */
 	struct image_block *blocks; /* code.c: NULL, or IMAGE_BLOCKS */
-	struct table calls;    /* code.c: what stands before return addresses */
-	struct table starts;   /* code.c: what stands at addresses */
-	struct table varying;  /* code.c: functions whose frames are so */
-	struct table jumps;    /* code.c: which functions end in which others */
-	struct table tails;    /* code_start.c: what functions jump to */
-	struct table ways;     /* code.c: ways from addresses to a ret */
-	struct table heights;  /* code.c: of the stack, in functions */
-	struct table plain;    /* walk_*.c: where code is not what it may be */
+	struct table facts[IMAGE_FACTS]; /* as they are asked for */
 };
 
 /*

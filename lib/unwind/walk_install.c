@@ -77,7 +77,7 @@ static enum walk_install run(struct reader *r, uint64_t pc,
 					 SEARCH_WORK_MAX - w->searched);
 	if (installs)
 		return WALK_INSTALL_HANDLER;
-	code_remember(w->space, &r->mapping->image->plain,
+	code_remember(w->space, &r->mapping->image->facts[FACTS_PLAIN],
 		      pc - r->mapping->bias, 0);
 	return WALK_INSTALL_NONE;
 }
@@ -101,7 +101,7 @@ enum walk_install walk_install(struct walk *w, struct walk_frame *f,
 
 	r.mapping = code_mapping(w->space, pc, &r.map);
 	if (r.mapping &&
-	    table_get(&r.mapping->image->plain, pc - r.mapping->bias, &fact))
+	    table_get(&r.mapping->image->facts[FACTS_PLAIN], pc - r.mapping->bias, &fact))
 		return WALK_INSTALL_NONE;
 	if (!r.mapping || w->searched >= SEARCH_WORK_MAX)
 		return WALK_INSTALL_UNKNOWN;
