@@ -34,8 +34,8 @@ struct thread_stop {
  * Attaches to a thread and stops it. Returns 0; -ESRCH if it is gone, -EPERM
  * if it may not be traced or is traced already, -ETIMEDOUT if it has not
  * stopped within wait_ns (it waits in the kernel, for a disk as a rule): it
- * will stop later, and *ret is for thread_release_late; -EOPNOTSUPP if it is the
- * kernel's (status_is_worker).
+ * will stop later, and *ret is for thread_release_late; -EOPNOTSUPP if it is
+ * the kernel's (status_is_worker).
  */
 must_check int thread_stop(int32_t tid, uint64_t wait_ns,
 			   struct thread_stop *ret);

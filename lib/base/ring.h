@@ -55,8 +55,8 @@ must_check int ring_writer_init(struct ring_writer *w, size_t size);
 void ring_writer_fini(struct ring_writer *w);
 
 /*
- * The reader has gone: the memory that was shared with it is given back. What is
- * written from here on is taken as before, and read by nobody. Without a
+ * The reader has gone: the memory that was shared with it is given back. What
+ * is written from here on is taken as before, and read by nobody. Without a
  * reservation. If there is no address space for that, nothing is changed.
  */
 void ring_writer_leave(struct ring_writer *w);

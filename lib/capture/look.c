@@ -196,8 +196,8 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 
 static void missed(struct thread *th, int error, const struct stand *stand)
 {
-	thread_missed(th, missed_reason_of(th->target, error), stand->ticks, stand->tick,
-		      stand->time_ns);
+	thread_missed(th, missed_reason_of(th->target, error), stand->ticks,
+		      stand->tick, stand->time_ns);
 }
 
 /* A thread that is awake, and not on its way to a stop. */

@@ -28,8 +28,8 @@ bool status_has_pending(uint32_t tid);
 /*
  * The kernel made it for its own work in the process, of an io_uring: it never
  * runs code of the program. To be interrupted ends what it waits for, and that
- * comes back as the result (-512). By its flags and its name (proc(5), stat), so
- * that nobody else is taken for one.
+ * comes back as the result (-512). By its flags and its name (proc(5), stat),
+ * so that nobody else is taken for one.
  */
 bool status_is_worker(uint32_t tid);
 

@@ -103,9 +103,10 @@ bool x86_64_jumps_on(const uint8_t *before, size_t n_before,
 bool x86_64_never_returns(const uint8_t *code, size_t n);
 
 /*
- * Is this the way of a new thread, from behind the call of clone(2) or clone3(2),
- * which has given it 0: past tests of that to a call of its function, behind
- * which it exits? The caller of clone goes another way from there.
+ * Is this the way of a new thread, from behind the call of clone(2) or
+ * clone3(2), which has given it 0: past tests of that to a call of its
+ * function, behind which it exits? The caller of clone goes another way from
+ * there.
  */
 #define X86_64_BIRTH_MAX 64
 bool x86_64_is_birth(const uint8_t *code, size_t n);

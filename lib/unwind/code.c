@@ -272,7 +272,8 @@ bool code_is_birth(struct unwind_space *s, uint64_t addr)
 	uint32_t fact;
 	size_t n;
 
-	if (!m || table_get(&m->image->facts[FACTS_PLAIN], addr - m->bias, &fact))
+	if (!m ||
+	    table_get(&m->image->facts[FACTS_PLAIN], addr - m->bias, &fact))
 		return false;
 	n = code_read(s, m, map, addr - m->bias, code, sizeof(code));
 	if (cpu_is_birth(code, n))

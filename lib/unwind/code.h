@@ -66,10 +66,10 @@ bool code_way_out(struct unwind_space *s, uint64_t addr, uint32_t *ret_ra,
 
 /*
  * The same where it takes more than going straight on: along the jumps of the
- * code, and to a return address as far away as a stack is copied. has_call: there is a call on
- * the way, which may be one that does not return. *budget is what reading may
- * cost, in units of some 5 ns, less what it has; nothing for an answer that is
- * known. False if no way is found; exits is told in any case.
+ * code, and to a return address as far away as a stack is copied. has_call:
+ * there is a call on the way, which may be one that does not return. *budget is
+ * what reading may cost, in units of some 5 ns, less what it has; nothing for
+ * an answer that is known. False if no way is found; exits is told in any case.
  */
 struct code_way {
 	uint32_t ra;

@@ -135,7 +135,8 @@ bool code_way_back(struct unwind_space *s, uint64_t addr, uint32_t *budget,
 			fact |= WAY_EXITS;
 		is_whole = pay(&c, budget);
 		if (fact != 0 || is_whole)
-			code_remember(s, &m->image->facts[FACTS_WAYS], addr - m->bias, fact);
+			code_remember(s, &m->image->facts[FACTS_WAYS],
+				      addr - m->bias, fact);
 	}
 	return way_of_fact(fact, ret);
 }
@@ -164,7 +165,8 @@ bool code_way_there(struct unwind_space *s, uint64_t from, uint64_t to,
 			fact = fact_of_way(&way);
 		is_whole = pay(&c, budget);
 		if (fact != 0 || is_whole)
-			code_remember(s, &m->image->facts[FACTS_HEIGHTS], key, fact);
+			code_remember(s, &m->image->facts[FACTS_HEIGHTS], key,
+				      fact);
 	}
 	return way_of_fact(fact, ret);
 }

@@ -112,9 +112,9 @@ struct image {
 	struct symbols symbols;
 	struct image_switch switches[IMAGE_SWITCHES]; /* with the symbols */
 	bool lines_tried;
-	struct lines *lines;   /* NULL: there is no debug information */
-	uint32_t lines_number; /* of the file that they are from */
-	uint32_t names_number; /* and the names; 0: its own */
+	struct lines *lines;	    /* NULL: there is no debug information */
+	uint32_t lines_number;	    /* of the file that they are from */
+	uint32_t names_number;	    /* and the names; 0: its own */
 	struct image_block *blocks; /* code.c: NULL, or IMAGE_BLOCKS */
 	struct table facts[IMAGE_FACTS]; /* as they are asked for */
 };

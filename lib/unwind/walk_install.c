@@ -100,8 +100,8 @@ enum walk_install walk_install(struct walk *w, struct walk_frame *f,
 	uint32_t fact;
 
 	r.mapping = code_mapping(w->space, pc, &r.map);
-	if (r.mapping &&
-	    table_get(&r.mapping->image->facts[FACTS_PLAIN], pc - r.mapping->bias, &fact))
+	if (r.mapping && table_get(&r.mapping->image->facts[FACTS_PLAIN],
+				   pc - r.mapping->bias, &fact))
 		return WALK_INSTALL_NONE;
 	if (!r.mapping || w->searched >= SEARCH_WORK_MAX)
 		return WALK_INSTALL_UNKNOWN;

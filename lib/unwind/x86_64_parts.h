@@ -24,7 +24,7 @@ struct x86_64_parts {
 	uint8_t rex;
 	bool small;  /* the prefix 66: operands of 16 bits */
 	uint8_t map; /* 1, 2 (0f), 3 (0f 38), 4 (0f 3a) */
-	bool vex; /* or EVEX: op is of another table, read the same way */
+	bool vex;    /* or EVEX: op is of another table, read the same way */
 	bool evex;
 	uint8_t op;
 	uint8_t modrm;

@@ -96,19 +96,15 @@ static inline sentry_options_t *sentry_options_new(void)
 	return calloc(1, sizeof(sentry_options_t));
 }
 
-static inline void
-sentry_options_set_traces_sampler(sentry_options_t *o,
-				  sentry_traces_sampler_function f,
-				  void *user_data)
+static inline void sentry_options_set_traces_sampler(
+	sentry_options_t *o, sentry_traces_sampler_function f, void *user_data)
 {
 	o->sampler = f;
 	o->sampler_data = user_data;
 }
 
-static inline void
-sentry_options_set_before_transaction(sentry_options_t *o,
-				      sentry_transaction_function_t f,
-				      void *data)
+static inline void sentry_options_set_before_transaction(
+	sentry_options_t *o, sentry_transaction_function_t f, void *data)
 {
 	o->before = f;
 	o->before_data = data;

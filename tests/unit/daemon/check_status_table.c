@@ -127,11 +127,10 @@ END_TEST
 
 START_TEST(texts_are_not_obeyed)
 {
-	ck_assert_int_eq(
-		print("{" DAEMON ", \"targets\": [{\"name\": "
-		      "\"a\\u001b[2J\\u009bb\", \"last_error\": "
-		      "\"x\\u0007y\\nz\"}]}"),
-		0);
+	ck_assert_int_eq(print("{" DAEMON ", \"targets\": [{\"name\": "
+			       "\"a\\u001b[2J\\u009bb\", \"last_error\": "
+			       "\"x\\u0007y\\nz\"}]}"),
+			 0);
 	ck_assert_ptr_null(strchr(text, '\033'));
 	ck_assert_ptr_nonnull(strstr(text, "a?[2J??b"));
 	ck_assert_ptr_nonnull(strstr(text, "  x?y?z\n"));
