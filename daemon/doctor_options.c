@@ -42,13 +42,25 @@ static char **split(struct buf *words, int *ret_n)
 	return v;
 }
 
+static bool is_relative(const char *path)
+{
+	return path[0] != '\0' && path[0] != '/' && strcmp(path, "none") != 0;
+}
+
 /* Paths on its command line begin where it was started. */
-static int go_where_it_is(int32_t pid)
+static void go_where_it_is(struct doctor *d, const struct config *c)
 {
 	char path[64];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
-	return chdir(path) < 0 ? -errno : 0;
+	if (!is_relative(c->ca_certs) && !is_relative(c->client_cert) &&
+	    !is_relative(c->client_key) && !is_relative(c->spool))
+		return;
+	(void)snprintf(path, sizeof(path), "/proc/%d/cwd", d->daemon_pid);
+	if (chdir(path) < 0)
+		doctor_say(d, FINDING_WARNING, "options",
+			   "relative paths are taken from here: where the "
+			   "daemon was started cannot be looked at (%s)",
+			   strerror(errno));
 }
 
 void doctor_options(struct doctor *d, struct config *c)
@@ -60,19 +72,19 @@ void doctor_options(struct doctor *d, struct config *c)
 	if (d->config != NULL || !d->is_told || d->daemon_pid <= 0)
 		return;
 	r = read_command_line(d->daemon_pid, &words);
-	if (r == 0)
-		r = go_where_it_is(d->daemon_pid);
 	if (r == 0) {
 		argv = split(&words, &argc);
 		r = argv == NULL ? -ENOMEM : 0;
 	}
-	if (r == 0)
+	if (r == 0) {
 		options_lay_over(argc, argv, c);
-	else
+		go_where_it_is(d, c);
+	} else {
 		doctor_say(d, FINDING_WARNING, "options",
 			   "the daemon's cannot be read (%s): what follows is "
 			   "without them",
 			   strerror(-r));
+	}
 	free(argv);
 	/* There may be a DSN. */
 	if (words.data != NULL)
