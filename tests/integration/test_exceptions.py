@@ -21,7 +21,8 @@ TURN = ('turn main catcher cleaner thrower cleaner catcher main jumper forced '
 BELOW = {'turn': 'main', 'catcher': 'main', 'cleaner': 'catcher',
          'thrower': 'cleaner', 'jumper': 'main', 'forced': 'jumper',
          'forcer': 'forced'}
-ENDED = 'main __libc_start_call_main __libc_start_main _start'.split()
+# And what has called main, which has a name where libc's debug file is.
+ENDED = '__libc_start_main', '_start'
 
 # Whose last instructions these are, and how often.
 INSTALLS = {'_Unwind_RaiseException': 1, '_Unwind_Resume': 1,
@@ -76,7 +77,8 @@ def landings(found):
 def look(box, name):
     found = steps(box, name)
     for step in found:
-        check(step.end == 'root' and step.names[-4:] == ENDED, step.text)
+        check(step.end == 'root' and step.names[-4] == 'main' and
+              tuple(step.names[-2:]) == ENDED, step.text)
     told = [chain for chain, _ in itertools.groupby(found, Step.own)]
     check(told == list(chains(TURN)), f'{name}: {told}')
     counts = {}

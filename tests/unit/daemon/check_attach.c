@@ -13,6 +13,7 @@
 #include "tests/unit/suite.h"
 
 static struct broker b;
+static struct heartbeat heartbeat;
 static struct instance instance;
 
 /* One that was there when it was found. */
@@ -22,6 +23,7 @@ static void find_one_that_ends(void)
 	b.clocks = (struct broker_clocks){clock_mono_ns, clock_mono_ns,
 					  clock_mono_ns};
 	b.capture.fd = -1;
+	b.heartbeat = &heartbeat;
 	instance = (struct instance){.broker = &b, .pid = fork()};
 	if (instance.pid == 0)
 		_exit(0);
