@@ -131,6 +131,12 @@ static int seize_in_time(uint32_t tid)
 	return r;
 }
 
+static int left_out(struct target *t)
+{
+	t->pass.left_out++;
+	return -ESRCH;
+}
+
 /*
  * Makes sure that we trace a thread. Returns 0, -ESRCH if it is dead, or one of
  * the kernel's, which has no code and no stack of the program, -ENOENT if there
@@ -149,7 +155,7 @@ static int seize(struct target *t, uint32_t tid)
 			return r;
 		/* A leader whose threads live on, or not reaped yet. */
 		if (status.state == 'Z' || status.state == 'X')
-			return -ESRCH;
+			return left_out(t);
 		/* The kernel was first: PTRACE_O_TRACECLONE. */
 		if (status.tracer == (uint32_t)gettid())
 			return 0;
@@ -158,7 +164,7 @@ static int seize(struct target *t, uint32_t tid)
 		if (error < 0)
 			return error;
 		if (status_is_worker(tid))
-			return -ESRCH;
+			return left_out(t);
 		error = seize_in_time(tid);
 		if (error == 0)
 			return 0;
@@ -309,6 +315,7 @@ int target_scan(struct target *t)
 		again = t->pass.found > 0 || t->pass.vanished;
 		if (r == 0) {
 			t->n_refused = t->pass.refused;
+			t->n_left_out = t->pass.left_out;
 			t->refused_error = t->pass.error;
 		}
 		target_end_pass(t);

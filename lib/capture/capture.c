@@ -121,6 +121,7 @@ static void give_up_stops(struct target *t)
 	for (struct thread *th = t->awake; th != NULL; th = th->next) {
 		th->stop_expected |= th->pending && !rest_is_alone(&th->rest);
 		thread_give_up(th, MISSED_NO_READER);
+		account_end(&th->account, t->last_ns);
 	}
 }
 

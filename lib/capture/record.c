@@ -253,8 +253,9 @@ bool thread_has_room(const struct thread *th)
 {
 	const struct capture_sink *sink = th->target->sink;
 
-	return ring_space(&sink->ring) >=
-	       sink->promised + th->last_size + RING_HEADROOM;
+	return !sink->is_left &&
+	       ring_space(&sink->ring) >=
+		       sink->promised + th->last_size + RING_HEADROOM;
 }
 
 /* It is looked anew, after so many ticks, which of its pages are there. */

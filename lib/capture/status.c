@@ -111,7 +111,8 @@ bool status_is_worker(uint32_t tid)
 	const char *at;
 	unsigned long flags;
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/stat", tid);
+	/* Without task/ the times of all threads are added up for it. */
+	(void)snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", tid, tid);
 	if (small_file_read(AT_FDCWD, path, text, sizeof(text)) < 0)
 		return false;
 	at = strchr(text, ' ');

@@ -110,8 +110,9 @@ struct target_pass {
 	DIR *dir;  /* NULL: none is under way */
 	int error; /* why a thread is refused */
 	uint64_t found, refused;
-	bool vanished; /* one that was there, dead or with another number */
-	bool full;     /* no descriptors are left for more */
+	uint64_t left_out; /* dead, or the kernel's own */
+	bool vanished;	   /* one that was there, dead or with another number */
+	bool full;	   /* no descriptors are left for more */
 };
 
 /* The beginning of its auxiliary vector: another program's is another. */
@@ -164,8 +165,9 @@ struct target {
 	 */
 	uint32_t *gone;
 	size_t n_gone, cap_gone;
-	uint64_t n_refused; /* there at the last scan, and not attached */
-	int refused_error;  /* -errno, of the last of these */
+	uint64_t n_refused;  /* there at the last scan, and not attached */
+	uint64_t n_left_out; /* and those that are not to be */
+	int refused_error;   /* -errno, of the last of these */
 	uint64_t last_ns;
 	uint64_t first_ns;  /* of its first tick; 0: there was none */
 	uint64_t idle_tick; /* the last one at which somebody was awake */

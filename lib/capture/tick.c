@@ -43,7 +43,7 @@ static void scan_for_threads(struct target *t, uint64_t tick, uint64_t time_ns)
 	/* A link for each thread, and the two of a directory. */
 	if (t->held_up_ticks == 0 && !retry &&
 	    (fstat(t->task_fd, &st) < 0 || st.st_nlink < 2 ||
-	     st.st_nlink - 2 == t->n_threads + t->n_refused))
+	     st.st_nlink - 2 == t->n_threads + t->n_refused + t->n_left_out))
 		return;
 	t->refused_tick = tick + (t->n_refused > REFUSED_FEW ? REFUSED_TICKS
 							     : SCAN_TICKS);
@@ -83,7 +83,7 @@ static void count_sleepers(struct target *t, uint64_t ticks)
 	const uint64_t n = ticks * t->n_asleep;
 
 	counters->expected += n;
-	if (t->needs_reset)
+	if (t->needs_reset || t->sink->is_left)
 		counters->missed[target_no_room(t)] += n;
 	else
 		counters->repeated += n;
@@ -137,21 +137,22 @@ static void rest(struct target *t, uint64_t tick)
 /*
  * rested: the look was put off to this tick; if not, something has happened,
  * and what is found is because of that. left_out: of the due ticks, because all
- * slept.
+ * slept. since_ns: of the last look.
  */
 static void set_stand(struct target *t, bool rested, uint64_t left_out,
-		      uint64_t last_tick)
+		      uint64_t last_tick, uint64_t since_ns)
 {
 	const uint64_t n = t->due_ticks;
+	const uint64_t tick_ns = (t->last_ns - since_ns) / n;
 	uint64_t back = 0;
 
 	if (rested && left_out > 0)
 		back = left_out -
-		       min_u64(left_out, t->woke_ns / max_u64(t->tick_ns, 1));
+		       min_u64(left_out, t->woke_ns / max_u64(tick_ns, 1));
 	t->stand = (struct stand){
 		.ticks = 1 + back,
 		.tick = t->last_tick - (t->last_tick - last_tick) * back / n,
-		.time_ns = t->last_ns - t->tick_ns * back,
+		.time_ns = t->last_ns - tick_ns * back,
 		.before = left_out - back,
 	};
 }
@@ -208,8 +209,10 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	if (t->first_ns == 0)
 		t->first_ns = time_ns;
 	t->due_ticks = ticks;
+	/* The one after a tick that came late is shorter. */
 	if (last_ns != 0)
-		t->tick_ns = (time_ns - last_ns) / ticks;
+		t->tick_ns =
+			max_u64((time_ns - last_ns) / ticks, t->tick_ns / 2);
 	if (t->slow_until_ns < since)
 		t->slow_until_ns = 0;
 	counters->ticks += ticks;
@@ -230,7 +233,7 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	counters->missed[MISSED_NOT_ATTACHED] += ticks * t->n_refused;
 	t->woke_ns = 0;
 	target_look(t);
-	set_stand(t, rested, left_out, last_tick);
+	set_stand(t, rested, left_out, last_tick, last_ns);
 	target_rename(t, t->stand.tick, t->stand.time_ns);
 	count_sleepers(t, ticks);
 	t->next_awake = t->awake;

@@ -124,6 +124,24 @@ START_TEST(without_a_reader_that_is_the_reason)
 }
 END_TEST
 
+/* Nobody is stopped for nobody, however much room there is. */
+START_TEST(without_a_reader_nobody_is_stopped)
+{
+	uint64_t stops;
+
+	threads(16u << 20);
+	(void)live_ask(&l, "asleep 5", "ok");
+	(void)live_ask(&l, "busy 1", "ok");
+	live_ticks(&l, 3);
+	stops = l.counters.stops;
+	l.sink.is_left = true;
+	live_ticks(&l, 10);
+	ck_assert_uint_eq(l.counters.stops, stops);
+	ck_assert_uint_eq(l.counters.missed[MISSED_NO_READER], 10 * 7);
+	live_check_sum(&l);
+}
+END_TEST
+
 /* Threads end, and the process, while there is room for nothing. */
 START_TEST(the_end_waits_for_room)
 {
@@ -265,6 +283,7 @@ Suite *suite(void)
 	tcase_add_test(tc, without_room_nothing_is_stopped);
 	tcase_add_test(tc, a_reader_that_lost_track_starts_anew);
 	tcase_add_test(tc, without_a_reader_that_is_the_reason);
+	tcase_add_test(tc, without_a_reader_nobody_is_stopped);
 	tcase_add_test(tc, the_end_waits_for_room);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("readers");

@@ -127,6 +127,21 @@ START_TEST(a_dead_leader_is_not_expected)
 }
 END_TEST
 
+START_TEST(a_dead_leader_is_looked_for_once)
+{
+	uint64_t scanned;
+
+	leaderless();
+	live_ticks(&l, 20);
+	ck_assert_uint_eq(l.capture->targets->n_left_out, 1);
+	/* A scan says when the next one may be made. */
+	scanned = l.capture->targets->refused_tick;
+	live_ticks(&l, 40);
+	ck_assert_uint_eq(l.capture->targets->refused_tick, scanned);
+	live_check_sum(&l);
+}
+END_TEST
+
 /* Its number still names the process, but it has no memory any more. */
 START_TEST(threads_of_a_dead_leader_have_stacks)
 {
@@ -275,6 +290,7 @@ Suite *suite(void)
 	tc = tcase_create("threads");
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, a_dead_leader_is_not_expected);
+	tcase_add_test(tc, a_dead_leader_is_looked_for_once);
 	tcase_add_test(tc, threads_of_a_dead_leader_have_stacks);
 	tcase_add_test(tc, a_process_without_sigchld_is_let_go);
 	tcase_add_test(tc, children_are_not_followed);
