@@ -96,8 +96,9 @@ bool code_jumps_on(struct unwind_space *s, uint64_t addr);
 /*
  * The start of the function that addr lies in, by its symbol, or, as far as can
  * be told, by that of one that does nothing but jump there; 0: not known.
+ * *budget: as for code_way_back.
  */
-uint64_t code_function(struct unwind_space *s, uint64_t addr);
+uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget);
 
 /* Is addr on a new thread's way, to which clone(2) has given 0? */
 bool code_is_birth(struct unwind_space *s, uint64_t addr);

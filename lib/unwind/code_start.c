@@ -10,6 +10,8 @@
 #define TAIL_SIZE    5
 #define TAIL_MAX     9
 #define SYMBOLS_SEEN 8192
+/* What each costs of a budget. */
+#define SYMBOL_WORK 4
 
 /* Where the function leads to, relative to base; 0: it is something else. */
 static uint32_t tail_of(struct unwind_space *s, struct space_mapping *m,
@@ -36,15 +38,13 @@ static uint32_t tail_of(struct unwind_space *s, struct space_mapping *m,
  * The last place in front of vaddr to which such a function leads: where a
  * static one begins that has an exported name (malloc of musl).
  */
-static uint64_t start_by_tail(struct unwind_space *s, struct space_mapping *m,
+static uint32_t start_by_tail(struct unwind_space *s, struct space_mapping *m,
 			      const struct map *map, uint64_t vaddr)
 {
 	const struct symbols *symbols = &m->image->symbols;
 	const uint64_t at = vaddr - m->image->base;
 	uint32_t best = 0;
 
-	if (symbols->n > SYMBOLS_SEEN)
-		return 0;
 	for (size_t i = 0; i < symbols->n; i++) {
 		uint32_t size = symbols->v[i].size;
 		uint32_t start;
@@ -55,21 +55,33 @@ static uint64_t start_by_tail(struct unwind_space *s, struct space_mapping *m,
 		if (start > best && start <= at)
 			best = start;
 	}
-	return best > 0 && at - best < CODE_FRAMED_MAX ? m->image->base + best
-						       : 0;
+	return at - best < CODE_FRAMED_MAX ? best : 0;
 }
 
-uint64_t code_function(struct unwind_space *s, uint64_t addr)
+uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget)
 {
 	const struct map *map;
 	struct space_mapping *m = code_mapping(s, addr, &map);
 	const char *name;
-	uint64_t offset, start;
+	uint64_t offset, vaddr;
+	uint32_t fact = 0;
+	uint32_t cost;
 
 	if (!m)
 		return 0;
-	if (symbols_find(&m->image->symbols, addr - m->bias, &name, &offset))
+	vaddr = addr - m->bias;
+	if (symbols_find(&m->image->symbols, vaddr, &name, &offset))
 		return addr - offset;
-	start = start_by_tail(s, m, map, addr - m->bias);
-	return start > 0 ? start + m->bias : 0;
+	if (!m->image->symbols_tried || m->image->symbols.n > SYMBOLS_SEEN)
+		return 0;
+	if (!table_get(&m->image->facts[FACTS_FUNCTIONS], vaddr, &fact)) {
+		cost = (uint32_t)m->image->symbols.n * SYMBOL_WORK;
+		if (cost > *budget)
+			return 0;
+		*budget -= cost;
+		fact = start_by_tail(s, m, map, vaddr);
+		code_remember(s, &m->image->facts[FACTS_FUNCTIONS], vaddr,
+			      fact);
+	}
+	return fact > 0 ? m->bias + m->image->base + fact : 0;
 }

@@ -77,14 +77,15 @@ struct image_block {
 
 /* What its code has told, by address: code.c, if nothing else is said. */
 enum image_facts {
-	FACTS_CALLS,   /* what stands before return addresses */
-	FACTS_STARTS,  /* what stands at addresses */
-	FACTS_VARYING, /* functions whose frames are so */
-	FACTS_JUMPS,   /* which functions end in which others */
-	FACTS_TAILS,   /* code_start.c: what functions jump to */
-	FACTS_WAYS,    /* ways from addresses to a ret */
-	FACTS_HEIGHTS, /* of the stack, in functions */
-	FACTS_PLAIN,   /* walk_*.c: where code is not what it may be */
+	FACTS_CALLS,	 /* what stands before return addresses */
+	FACTS_STARTS,	 /* what stands at addresses */
+	FACTS_VARYING,	 /* functions whose frames are so */
+	FACTS_JUMPS,	 /* which functions end in which others */
+	FACTS_TAILS,	 /* code_start.c: what functions jump to */
+	FACTS_FUNCTIONS, /* code_start.c: where what has no name starts */
+	FACTS_WAYS,	 /* ways from addresses to a ret */
+	FACTS_HEIGHTS,	 /* of the stack, in functions */
+	FACTS_PLAIN,	 /* walk_*.c: where code is not what it may be */
 	IMAGE_FACTS,
 };
 

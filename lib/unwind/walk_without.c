@@ -196,7 +196,7 @@ static bool agrees(struct walk *w, const struct walk_frame *f, uint64_t at,
 		agreement = agrees_from(w, start, at, way, budget);
 	}
 	if (agreement == UNKNOWN) {
-		start = code_function(w->space, walk_lookup(f));
+		start = code_function(w->space, walk_lookup(f), budget);
 		if (start != 0)
 			agreement = agrees_from(w, start, at, way, budget);
 	}
@@ -211,7 +211,7 @@ static bool agrees(struct walk *w, const struct walk_frame *f, uint64_t at,
 static bool has_way_there(struct walk *w, const struct walk_frame *f,
 			  uint64_t at, uint32_t *budget, struct code_way *ret)
 {
-	const uint64_t start = code_function(w->space, walk_lookup(f));
+	const uint64_t start = code_function(w->space, walk_lookup(f), budget);
 	uint64_t ra, target;
 
 	if (start == 0 || !code_way_there(w->space, start, at, budget, ret) ||

@@ -1,0 +1,201 @@
+/*
+ * What is asked of the code of a made-up file: what the answers cost, and what
+ * is kept of them.
+ */
+#include "lib/unwind/code.h"
+
+#include <elf.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/unit/suite.h"
+
+#define CODE UINT64_C(0x400000)
+
+/* Offsets in the file, whose first page is its header. */
+#define STATIC	  0x1900 /* a function without a name */
+#define TAILS	  0x1000 /* functions that jump there, and have one */
+#define N_TAILS	  100
+#define TAIL_STEP 16
+#define NAMES	  0x2000
+#define SYMBOLS	  0x2080
+#define SECTIONS  0x2e00
+#define FILE_END  0x3000
+
+/* Of a budget, for a look at all symbols. */
+#define LOOK (4 * N_TAILS)
+
+static const char maps_text[] = "400000-403000 r-xp 00000000 fe:01 1 /a\n";
+
+/* .shstrtab and .strtab are one. */
+static void put_symbols(uint8_t *file)
+{
+	static const char names[] = "\0tail\0.symtab\0.strtab";
+	Elf64_Sym symbols[N_TAILS + 1] = {{0}};
+	const Elf64_Shdr sections[] = {
+		{0},
+		{.sh_name = 6,
+		 .sh_type = SHT_SYMTAB,
+		 .sh_offset = SYMBOLS,
+		 .sh_size = sizeof(symbols),
+		 .sh_link = 2,
+		 .sh_info = 1,
+		 .sh_addralign = 8,
+		 .sh_entsize = sizeof(symbols[0])},
+		{.sh_name = 14,
+		 .sh_type = SHT_STRTAB,
+		 .sh_offset = NAMES,
+		 .sh_size = sizeof(names),
+		 .sh_addralign = 1},
+		{.sh_type = SHT_PROGBITS,
+		 .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+		 .sh_addr = TAILS,
+		 .sh_offset = TAILS,
+		 .sh_size = NAMES - TAILS,
+		 .sh_addralign = 16},
+	};
+
+	for (size_t i = 0; i < N_TAILS; i++)
+		symbols[i + 1] = (Elf64_Sym){
+			.st_name = 1,
+			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+			.st_shndx = 3,
+			.st_value = TAILS + i * TAIL_STEP,
+			.st_size = 5,
+		};
+	memcpy(file + NAMES, names, sizeof(names));
+	memcpy(file + SYMBOLS, symbols, sizeof(symbols));
+	memcpy(file + SECTIONS, sections, sizeof(sections));
+}
+
+static void put_code(uint8_t *file)
+{
+	for (size_t i = 0; i < N_TAILS; i++) {
+		const size_t at = TAILS + i * TAIL_STEP;
+		const int32_t distance = STATIC - (int32_t)(at + 5);
+
+		file[at] = 0xe9;
+		memcpy(file + at + 1, &distance, sizeof(distance));
+	}
+}
+
+static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
+{
+	static uint8_t file[FILE_END];
+	const Elf64_Ehdr header = {
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+			    ELFDATA2LSB, EV_CURRENT},
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(header),
+		.e_shoff = SECTIONS,
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = 4,
+		.e_shstrndx = 2,
+		.e_ehsize = sizeof(header),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 1,
+	};
+	const Elf64_Phdr segment = {
+		.p_type = PT_LOAD,
+		.p_flags = PF_R | PF_X,
+		.p_filesz = FILE_END,
+		.p_memsz = FILE_END,
+		.p_align = 4096,
+	};
+	int fd = memfd_create("image", MFD_CLOEXEC);
+
+	(void)ctx;
+	(void)end;
+	ck_assert_uint_eq(start, CODE);
+	memcpy(file, &header, sizeof(header));
+	memcpy(file + sizeof(header), &segment, sizeof(segment));
+	put_code(file);
+	put_symbols(file);
+	ck_assert_int_eq(write(fd, file, sizeof(file)), sizeof(file));
+	*ret_fd = fd;
+	return 0;
+}
+
+static int no_debug(void *ctx, const char *build_id, int *ret_fd)
+{
+	(void)ctx;
+	(void)build_id;
+	(void)ret_fd;
+	return -ENOENT;
+}
+
+static const struct unwind_files files = {.image = image, .debug = no_debug};
+static const struct unwind_cache_options options = {.max_bytes = 1u << 20};
+
+static struct unwind_cache *cache;
+static struct unwind_space *space;
+
+static void set_up(void)
+{
+	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
+	ck_assert_int_eq(unwind_space_new(cache, &files, NULL, &space), 0);
+	ck_assert_int_eq(
+		unwind_space_set_maps(space, maps_text, sizeof(maps_text) - 1),
+		0);
+	cache_begin(cache);
+	ck_assert_ptr_nonnull(space_place(space, CODE + STATIC)->image);
+}
+
+static void tear_down(void)
+{
+	cache_end(cache);
+	unwind_space_free(space);
+	unwind_cache_free(cache);
+}
+
+/* To look at each symbol costs, and is done once. */
+START_TEST(where_a_function_starts)
+{
+	const uint64_t at = CODE + STATIC + 1;
+	uint32_t budget = LOOK - 1;
+
+	ck_assert_uint_eq(code_function(space, at, &budget), 0);
+	ck_assert_uint_eq(budget, LOOK - 1);
+	budget = LOOK;
+	ck_assert_uint_eq(code_function(space, at, &budget), CODE + STATIC);
+	ck_assert_uint_eq(budget, 0);
+	ck_assert_uint_eq(code_function(space, at, &budget), CODE + STATIC);
+	/* So is finding none. */
+	ck_assert_uint_eq(code_function(space, CODE + STATIC - 1, &budget), 0);
+	budget = LOOK;
+	ck_assert_uint_eq(code_function(space, CODE + STATIC - 1, &budget), 0);
+	ck_assert_uint_eq(budget, 0);
+	budget = LOOK;
+	ck_assert_uint_eq(code_function(space, CODE + STATIC - 1, &budget), 0);
+	ck_assert_uint_eq(budget, LOOK);
+}
+END_TEST
+
+/* Symbols that were not read yet may tell another time. */
+START_TEST(a_start_without_symbols)
+{
+	const uint64_t at = CODE + STATIC + 1;
+	uint32_t budget = LOOK;
+	struct image *i = space_place(space, at)->image;
+
+	i->symbols_tried = false;
+	ck_assert_uint_eq(code_function(space, at, &budget), 0);
+	i->symbols_tried = true;
+	ck_assert_uint_eq(code_function(space, at, &budget), CODE + STATIC);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("unwind/code");
+	TCase *tc = tcase_create("code");
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, where_a_function_starts);
+	tcase_add_test(tc, a_start_without_symbols);
+	suite_add_tcase(s, tc);
+	return s;
+}
