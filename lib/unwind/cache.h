@@ -38,6 +38,7 @@ struct unwind_cache {
 	size_t cap;
 	struct perf_map *maps; /* one of each space */
 	uint64_t clock;	       /* counts calls */
+	uint64_t unread_at;  /* the last one in which code could not be read */
 	uint64_t generation; /* grows when rows that were given out are freed */
 	uint64_t stack_ids;  /* unwind_stack.id was given out up to this */
 	struct cache_open open[CACHE_OPEN_MAX];

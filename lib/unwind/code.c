@@ -45,13 +45,17 @@ size_t code_read(struct unwind_space *s, struct space_mapping *m,
 	uint64_t left;
 	int fd;
 
-	if (!image_file_offset(m->image, vaddr, &offset, &left))
+	if (!image_file_offset(m->image, vaddr, &offset, &left) ||
+	    m->image->unread_at == s->cache->clock)
 		return 0;
 	n = (size_t)min_u64(n, left);
 	fd = cache_fd(s->cache, m->image, &source);
-	if (fd < 0 || pread_all(fd, bytes, n, offset))
-		return 0;
-	return n;
+	if (fd >= 0 && pread_all(fd, bytes, n, offset) == 0)
+		return n;
+	/* Not even asked for again in this call. */
+	m->image->unread_at = s->cache->clock;
+	s->cache->unread_at = s->cache->clock;
+	return 0;
 }
 
 /* The block at vaddr, read if it has to be; NULL: there is no memory. */
@@ -103,6 +107,8 @@ size_t code_read_kept(struct unwind_space *s, struct space_mapping *m,
 void code_remember(struct unwind_space *s, struct table *t, uint64_t key,
 		   uint32_t fact)
 {
+	if (s->cache->unread_at == s->cache->clock)
+		return;
 	if (t->used >= FACTS_MAX)
 		table_clear(t);
 	if (table_put(t, key, fact) == 0)

@@ -15,7 +15,10 @@
 struct space_mapping *code_mapping(struct unwind_space *s, uint64_t addr,
 				   const struct map **ret_map);
 
-/* Reads up to n bytes of code at vaddr from the image's file. */
+/*
+ * Reads up to n bytes of code at vaddr from the image's file. Where that can't
+ * be had, there are none in the whole call of the module.
+ */
 size_t code_read(struct unwind_space *s, struct space_mapping *m,
 		 const struct map *map, uint64_t vaddr, uint8_t *bytes,
 		 size_t n);
@@ -28,7 +31,11 @@ size_t code_read_kept(struct unwind_space *s, struct space_mapping *m,
 		      const struct map *map, uint64_t vaddr, uint8_t *bytes,
 		      size_t n);
 
-/* Keeps an answer. Forgetting one costs time only. */
+/*
+ * Keeps an answer, but none of a call in which code could not be read: this may
+ * be for one process only, and the answer is for all. Forgetting one costs time
+ * only.
+ */
 void code_remember(struct unwind_space *s, struct table *t, uint64_t key,
 		   uint32_t fact);
 

@@ -91,9 +91,10 @@ enum image_facts {
 
 struct image {
 	struct image_identity identity;
-	size_t refs;	   /* mappings of spaces */
-	uint64_t last_use; /* the cache's clock */
-	uint32_t number;   /* of unwind_files, when it was last opened */
+	size_t refs;	    /* mappings of spaces */
+	uint64_t last_use;  /* the cache's clock */
+	uint64_t unread_at; /* so, when its code could not be read last */
+	uint32_t number;    /* of unwind_files, when it was last opened */
 
 	bool is_elf; /* else nothing below is valid */
 	struct image_segment *segments;

@@ -18,6 +18,8 @@
 #define TAILS	  0x1000 /* functions that jump there, and have one */
 #define N_TAILS	  100
 #define TAIL_STEP 16
+#define WAY	  0x1980 /* to a ret */
+#define TRAP	  0x1a00 /* rt_sigreturn's trampoline */
 #define NAMES	  0x2000
 #define SYMBOLS	  0x2080
 #define SECTIONS  0x2e00
@@ -78,7 +80,12 @@ static void put_code(uint8_t *file)
 		file[at] = 0xe9;
 		memcpy(file + at + 1, &distance, sizeof(distance));
 	}
+	memcpy(file + WAY, "\xeb\x00\x5b\xc3", 4); /* jmp; pop %rbx; ret */
+	memcpy(file + TRAP, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
 }
+
+static bool is_gone;
+static unsigned int n_asked;
 
 static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
@@ -105,10 +112,14 @@ static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 		.p_memsz = FILE_END,
 		.p_align = 4096,
 	};
-	int fd = memfd_create("image", MFD_CLOEXEC);
+	int fd;
 
 	(void)ctx;
 	(void)end;
+	n_asked++;
+	if (is_gone)
+		return -ESRCH;
+	fd = memfd_create("image", MFD_CLOEXEC);
 	ck_assert_uint_eq(start, CODE);
 	memcpy(file, &header, sizeof(header));
 	memcpy(file + sizeof(header), &segment, sizeof(segment));
@@ -135,6 +146,7 @@ static struct unwind_space *space;
 
 static void set_up(void)
 {
+	is_gone = false;
 	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
 	ck_assert_int_eq(unwind_space_new(cache, &files, NULL, &space), 0);
 	ck_assert_int_eq(
@@ -188,6 +200,33 @@ START_TEST(a_start_without_symbols)
 }
 END_TEST
 
+/* The process has ended, another one of the same file has not. */
+START_TEST(a_file_that_is_gone)
+{
+	uint32_t budget = UINT32_MAX;
+	struct code_way way;
+	uint64_t target;
+
+	cache_end(cache);
+	cache_begin(cache);
+	is_gone = true;
+	n_asked = 0;
+	ck_assert(!code_is_sigreturn(space, CODE + TRAP));
+	ck_assert_int_eq(code_call_before(space, CODE + TRAP, &target),
+			 CODE_CALL_UNKNOWN);
+	ck_assert(!code_way_back(space, CODE + WAY, &budget, &way));
+	ck_assert_uint_eq(code_function(space, CODE + STATIC + 1, &budget), 0);
+	ck_assert_uint_eq(n_asked, 1);
+	cache_end(cache);
+	cache_begin(cache);
+	is_gone = false;
+	ck_assert(code_is_sigreturn(space, CODE + TRAP));
+	ck_assert(code_way_back(space, CODE + WAY, &budget, &way));
+	ck_assert_uint_eq(code_function(space, CODE + STATIC + 1, &budget),
+			  CODE + STATIC);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("unwind/code");
@@ -196,6 +235,7 @@ Suite *suite(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, where_a_function_starts);
 	tcase_add_test(tc, a_start_without_symbols);
+	tcase_add_test(tc, a_file_that_is_gone);
 	suite_add_tcase(s, tc);
 	return s;
 }
