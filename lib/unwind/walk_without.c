@@ -3,11 +3,12 @@
 #include "lib/unwind/walk_steps.h"
 
 /*
- * How far up a call is looked for, in words, and what each takes: as search.c
- * has it.
+ * How far up a call is looked for, in words, what each takes, and what it takes
+ * more to look for a call in code: as search.c has it.
  */
 #define CALLS_MAX 1024
 #define CALL_WORK 8
+#define CALL_TRY  64
 
 /* Code of a C library's entry that has no CFI (musl): _start and its C part. */
 #define ENTRY_SIZE 64
@@ -249,8 +250,12 @@ static bool has_call_there(struct walk *w, const struct walk_frame *f,
 		*budget -= CALL_WORK;
 		if (!walk_read_word(w, sp + 8 * i, &ra))
 			return false;
-		if (!unwind_space_covers(w->space, ra - 1) ||
-		    code_call_before(w->space, ra, &target) !=
+		if (!unwind_space_covers(w->space, ra - 1))
+			continue;
+		if (*budget < CALL_TRY)
+			return false;
+		*budget -= CALL_TRY;
+		if (code_call_before(w->space, ra, &target) !=
 			    CODE_CALL_DIRECT ||
 		    target > at || at - target >= CODE_FRAMED_MAX)
 			continue;

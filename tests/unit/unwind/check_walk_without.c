@@ -319,6 +319,26 @@ START_TEST(a_call_that_leads_there)
 }
 END_TEST
 
+/* To look for calls in code costs more than to see that there is none. */
+START_TEST(words_that_lead_into_code)
+{
+	uint32_t searched;
+
+	sample->regs[SAMPLE_X86_64_RIP] = CODE + LOOP_IN;
+	sample->regs[SAMPLE_X86_64_RBP] = 1;
+	memset(stack, 0, WORDS * 8);
+	walk();
+	ck_assert_uint_eq(out.n, 1);
+	walk();
+	searched = out.searched;
+	for (size_t i = 0; i < WORDS; i++)
+		stack[i] = CODE + LOOP;
+	walk();
+	ck_assert_uint_eq(out.n, 1);
+	ck_assert_uint_eq(out.searched, searched + WORDS * 64);
+}
+END_TEST
+
 /* Behind its call it may be elsewhere: a name says where it begins. */
 START_TEST(the_tail_of_who_has_a_name)
 {
@@ -409,6 +429,7 @@ Suite *suite(void)
 	tcase_add_test(tc, a_function_that_is_one_jump);
 	tcase_add_test(tc, a_jump_in_a_function);
 	tcase_add_test(tc, a_call_that_leads_there);
+	tcase_add_test(tc, words_that_lead_into_code);
 	tcase_add_test(tc, the_tail_of_who_has_a_name);
 	tcase_add_test(tc, behind_a_switch);
 	tcase_add_test(tc, a_frame_of_128_KiB);
