@@ -10,6 +10,8 @@
 /* Where they went, in a table of twice as many slots. */
 #define VISITED_MAX   4096
 #define VISITED_SLOTS (2 * VISITED_MAX)
+/* Slots that are looked at for one; code may be made so that all collide. */
+#define PROBES_MAX 64
 /* Read at once; more than most ways from one jump to the next take. */
 #define WINDOW 128
 
@@ -65,8 +67,8 @@ static bool visit(struct ways *w, uint64_t at)
 
 	if (mark == 0 || w->n_visited == VISITED_MAX)
 		return false;
-	for (; w->visited[i] != 0; i = (i + 1) % VISITED_SLOTS)
-		if (w->visited[i] == mark)
+	for (size_t n = 0; w->visited[i] != 0; i = (i + 1) % VISITED_SLOTS)
+		if (w->visited[i] == mark || ++n == PROBES_MAX)
 			return false;
 	w->visited[i] = mark;
 	w->n_visited++;

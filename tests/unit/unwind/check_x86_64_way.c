@@ -272,6 +272,29 @@ START_TEST(test_each_place_once)
 }
 END_TEST
 
+/* Not even where places are chosen so that their marks collide. */
+START_TEST(test_places_that_collide)
+{
+	/* Jumps, one behind each 8192 bytes. */
+	static uint8_t bytes[100 * 8192 + 1];
+	static const int32_t distance = 8192 - 5;
+	struct code_text text = {bytes, sizeof(bytes)};
+	struct x86_64_code code = {code_text_read, &text, 0, 1000};
+	struct x86_64_way way;
+
+	for (size_t i = 0; i < 100; i++) {
+		bytes[i * 8192] = 0xe9;
+		memcpy(bytes + i * 8192 + 1, &distance, sizeof(distance));
+	}
+	bytes[60 * 8192] = 0xc3;
+	ck_assert(x86_64_way_back(&code, CODE_TEXT_BASE, &way));
+	ck_assert_uint_eq(code.steps, 61);
+	bytes[60 * 8192] = 0xe9;
+	bytes[100 * 8192] = 0xc3;
+	ck_assert(!x86_64_way_back(&code, CODE_TEXT_BASE, &way));
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("unwind/x86_64_way");
@@ -283,6 +306,7 @@ Suite *suite(void)
 	tcase_add_loop_test(tc, test_there_or_not, 0, (int)array_size(theres));
 	tcase_add_test(tc, test_no_more_than_may_be);
 	tcase_add_test(tc, test_each_place_once);
+	tcase_add_test(tc, test_places_that_collide);
 	suite_add_tcase(s, tc);
 	return s;
 }
