@@ -224,8 +224,8 @@ bool x86_64_way_there(struct x86_64_code *c, uint64_t from, uint64_t to,
 				.ra = (uint32_t)-s.offset,
 				.fp = X86_64_WAY_FP_SAME,
 			};
-			if (s.fp != FP_SAME && is_offset(s.fp - s.offset) &&
-			    s.fp > -(int64_t)X86_64_WAY_FP_MAX)
+			if (s.fp < 0 && s.fp > -(int64_t)X86_64_WAY_FP_MAX &&
+			    is_offset(s.fp - s.offset))
 				ret->fp = (uint32_t)(s.fp - s.offset);
 			return true;
 		}

@@ -220,6 +220,11 @@ static const struct {
 	 19,
 	 true,
 	 {8, SAME, false, false}},
+	/* pop; pop; push %rbp: not among its own; sub $24,%rsp */
+	{{"\x58\x58\x55\x48\x83\xec\x18\x90", 8},
+	 7,
+	 true,
+	 {16, SAME, false, false}},
 };
 
 START_TEST(test_there_or_not)
