@@ -191,7 +191,7 @@ static int add(struct unwind_cache *c, int fd,
 		c->images = new;
 		c->cap = cap;
 	}
-	r = image_new(fd, identity, &image);
+	r = image_new(fd, identity, c->options.hash_seed, &image);
 	if (r)
 		return r;
 	c->images[c->n++] = image;

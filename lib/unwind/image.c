@@ -100,7 +100,8 @@ static int read_segments(struct image *i, const struct elf_file *f)
 	return 0;
 }
 
-int image_new(int fd, const struct image_identity *identity, struct image **ret)
+int image_new(int fd, const struct image_identity *identity, uint64_t seed,
+	      struct image **ret)
 {
 	struct image *i = calloc(1, sizeof(*i));
 	struct elf_file f;
@@ -112,7 +113,7 @@ int image_new(int fd, const struct image_identity *identity, struct image **ret)
 	i->identity = *identity;
 	symbols_init(&i->symbols);
 	for (unsigned int n = 0; n < IMAGE_FACTS; n++)
-		table_init(&i->facts[n], 0);
+		table_init(&i->facts[n], seed);
 	if (elf_file_open(&f, fd) == 0) {
 		r = read_segments(i, &f);
 		if (r == 0)

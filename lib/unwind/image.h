@@ -132,10 +132,10 @@ bool image_identity_equal(const struct image_identity *a,
 
 /*
  * Makes an image of the file behind fd. It may turn out not to be an ELF file,
- * that is no error. Returns 0 or -ENOMEM.
+ * that is no error. seed goes into the tables. Returns 0 or -ENOMEM.
  */
 must_check int image_new(int fd, const struct image_identity *identity,
-			 struct image **ret);
+			 uint64_t seed, struct image **ret);
 void image_free(struct image *i);
 
 /* Reads the CFI, and what Go has for it, once. Returns 0 or -ENOMEM. */

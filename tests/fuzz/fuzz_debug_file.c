@@ -69,7 +69,7 @@ static void load(const char *name, const uint8_t *bytes, size_t size)
 	struct image *image;
 	uint64_t offset;
 
-	assert(image_new(fd, &identity, &image) == 0);
+	assert(image_new(fd, &identity, 0, &image) == 0);
 	assert(debug_file_open(image, fd, &source, true, &debug_fd) == 0);
 	assert(image_load_symbols(image, fd, debug_fd) == 0);
 	(void)symbols_find(&image->symbols, FUZZ_SECTIONS_AT, &name, &offset);

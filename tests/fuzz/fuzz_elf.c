@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			read_section(&f, names[i]);
 		elf_file_close(&f);
 	}
-	if (image_new(fd, &identity, &image) == 0) {
+	if (image_new(fd, &identity, 0, &image) == 0) {
 		use_image(image, fd);
 		image_free(image);
 	}

@@ -139,7 +139,10 @@ static int no_debug(void *ctx, const char *build_id, int *ret_fd)
 }
 
 static const struct unwind_files files = {.image = image, .debug = no_debug};
-static const struct unwind_cache_options options = {.max_bytes = 1u << 20};
+static const struct unwind_cache_options options = {
+	.max_bytes = 1u << 20,
+	.hash_seed = 0x5eed,
+};
 
 static struct unwind_cache *cache;
 static struct unwind_space *space;
@@ -227,6 +230,21 @@ START_TEST(a_file_that_is_gone)
 }
 END_TEST
 
+/* Who writes code chooses its addresses, but not which of them collide. */
+START_TEST(answers_are_in_seeded_tables)
+{
+	struct image *i = space_place(space, CODE + STATIC)->image;
+
+	ck_assert(code_is_sigreturn(space, CODE + TRAP));
+	ck_assert_uint_eq(i->facts[FACTS_STARTS].used, 1);
+	for (size_t n = 0; n < IMAGE_FACTS; n++)
+		ck_assert_uint_eq(i->facts[n].seed, options.hash_seed);
+	image_drop(i);
+	for (size_t n = 0; n < IMAGE_FACTS; n++)
+		ck_assert_uint_eq(i->facts[n].seed, options.hash_seed);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("unwind/code");
@@ -236,6 +254,7 @@ Suite *suite(void)
 	tcase_add_test(tc, where_a_function_starts);
 	tcase_add_test(tc, a_start_without_symbols);
 	tcase_add_test(tc, a_file_that_is_gone);
+	tcase_add_test(tc, answers_are_in_seeded_tables);
 	suite_add_tcase(s, tc);
 	return s;
 }
