@@ -100,9 +100,13 @@ static inline bool aarch64_never_returns(const uint8_t *code, size_t n)
 }
 
 /* Is code the way of a new thread? Not told here. */
-#define AARCH64_BIRTH_MAX 4
-static inline bool aarch64_is_birth(const uint8_t *code, size_t n)
+#define AARCH64_BIRTH_MAX    4
+#define AARCH64_BIRTH_BEFORE 4
+static inline bool aarch64_is_birth(const uint8_t *before, size_t n_before,
+				    const uint8_t *code, size_t n)
 {
+	(void)before;
+	(void)n_before;
 	(void)code;
 	(void)n;
 	return false;

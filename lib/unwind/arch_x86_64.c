@@ -326,8 +326,11 @@ static bool is_taken_for_zero(const uint8_t *code)
 	       condition == 0xe; /* e, ns, ge, le */
 }
 
-bool x86_64_is_birth(const uint8_t *code, size_t n)
+bool x86_64_is_birth(const uint8_t *before, size_t n_before,
+		     const uint8_t *code, size_t n)
 {
+	static const uint8_t clear[] = {0x31, 0xed}; /* xor %ebp,%ebp */
+	bool cleared = memmem(before, n_before, clear, sizeof(clear)) != NULL;
 	struct x86_64_insn insn;
 	size_t pos = 0;
 
@@ -337,12 +340,14 @@ bool x86_64_is_birth(const uint8_t *code, size_t n)
 				    is_taken_for_zero(code + pos));
 
 		if (insn.kind == X86_64_INSN_CALL)
-			return code[pos] != 0xe8 &&
+			return cleared && code[pos] != 0xe8 &&
 			       exits(code + pos + insn.size,
 				     n - pos - insn.size);
 		if (insn.kind == X86_64_INSN_RET ||
 		    insn.kind == X86_64_INSN_END)
 			return false;
+		cleared |= insn.size == sizeof(clear) &&
+			   memcmp(code + pos, clear, sizeof(clear)) == 0;
 		pos += insn.size;
 		if (!jumps)
 			continue;

@@ -106,10 +106,13 @@ bool x86_64_never_returns(const uint8_t *code, size_t n);
  * Is this the way of a new thread, from behind the call of clone(2) or
  * clone3(2), which has given it 0: past tests of that to a call of its
  * function, behind which it exits? The caller of clone goes another way from
- * there.
+ * there. A fork's child may do the same, and has its parent's stack: only a
+ * thread clears %rbp before the call, or has done so in what stands in front.
  */
-#define X86_64_BIRTH_MAX 64
-bool x86_64_is_birth(const uint8_t *code, size_t n);
+#define X86_64_BIRTH_MAX    64
+#define X86_64_BIRTH_BEFORE 9 /* clone3 of glibc, at the call */
+bool x86_64_is_birth(const uint8_t *before, size_t n_before,
+		     const uint8_t *code, size_t n);
 
 /* How far that call is from the system call; musl's is 13 bytes. */
 #define X86_64_BIRTH_DISTANCE 32

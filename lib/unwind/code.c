@@ -275,14 +275,17 @@ bool code_is_birth(struct unwind_space *s, uint64_t addr)
 	const struct map *map;
 	struct space_mapping *m = code_mapping(s, addr, &map);
 	uint8_t code[CPU_BIRTH_MAX];
+	uint8_t before[CPU_BIRTH_BEFORE];
 	uint32_t fact;
-	size_t n;
+	size_t n, n_before;
 
 	if (!m ||
 	    table_get(&m->image->facts[FACTS_PLAIN], addr - m->bias, &fact))
 		return false;
 	n = code_read(s, m, map, addr - m->bias, code, sizeof(code));
-	if (cpu_is_birth(code, n))
+	n_before = code_read(s, m, map, addr - m->bias - sizeof(before), before,
+			     sizeof(before));
+	if (cpu_is_birth(before, n_before, code, n))
 		return true;
 	code_remember(s, &m->image->facts[FACTS_PLAIN], addr - m->bias, 0);
 	return false;

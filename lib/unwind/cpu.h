@@ -66,6 +66,7 @@ static inline bool cpu_has_zero_of_call(uint64_t known, const uint64_t *r)
 #define cpu_jumps_on	    aarch64_jumps_on
 #define cpu_never_returns   aarch64_never_returns
 #define CPU_BIRTH_MAX	    AARCH64_BIRTH_MAX
+#define CPU_BIRTH_BEFORE    AARCH64_BIRTH_BEFORE
 #define cpu_is_birth	    aarch64_is_birth
 #define cpu_is_sigreturn    aarch64_is_sigreturn
 #define cpu_sigframe_offset aarch64_sigframe_offset
@@ -130,6 +131,7 @@ static inline bool cpu_has_zero_of_call(uint64_t known, const uint64_t *r)
 #define cpu_jumps_on	    x86_64_jumps_on
 #define cpu_never_returns   x86_64_never_returns
 #define CPU_BIRTH_MAX	    X86_64_BIRTH_MAX
+#define CPU_BIRTH_BEFORE    X86_64_BIRTH_BEFORE
 #define cpu_is_birth	    x86_64_is_birth
 #define cpu_is_sigreturn    x86_64_is_sigreturn
 #define cpu_sigframe_offset x86_64_sigframe_offset

@@ -286,6 +286,8 @@ static const struct {
 	{clone3, sizeof(clone3) - 1, 5, true},
 	{clone3, sizeof(clone3) - 1, 7, false}, /* at ret */
 	{clone3, sizeof(clone3) - 1, 8, true},
+	{clone3, sizeof(clone3) - 1, 10, true}, /* behind xor */
+	{clone3, sizeof(clone3) - 1, 17, true}, /* at the call */
 	{clone3, sizeof(clone3) - 2, 0, false},
 	{clone, sizeof(clone) - 1, 0, true},
 	{clone, sizeof(clone) - 1, 11, true},
@@ -294,21 +296,27 @@ static const struct {
 	{musl, sizeof(musl) - 1, 7, true},
 	{musl, sizeof(musl) - 1, sizeof(musl) - 2, false},
 	/* test; jne: the way back of another system call; call *%rdx; ret */
-	{"\x85\xc0\x75\x02\x5b\xc3\xff\xd2\xb8\x3c\0\0\0\x0f\x05", 15, 0,
-	 false},
-	{"\xff\xd2\xc3\xb8\x3c\0\0\0\x0f\x05", 10, 0, false},
+	{"\x31\xed\x85\xc0\x75\x02\x5b\xc3\xff\xd2\xb8\x3c\0\0\0\x0f\x05", 17,
+	 0, false},
+	{"\x31\xed\xff\xd2\xc3\xb8\x3c\0\0\0\x0f\x05", 12, 0, false},
 	/* a direct call; another system call; a jump back, or too far */
-	{"\xe8\0\0\0\0\xb8\x3c\0\0\0\x0f\x05", 12, 0, false},
-	{"\xff\xd2\xb8\x3d\0\0\0\x0f\x05", 9, 0, false},
+	{"\x31\xed\xe8\0\0\0\0\xb8\x3c\0\0\0\x0f\x05", 14, 0, false},
+	{"\x31\xed\xff\xd2\xb8\x3d\0\0\0\x0f\x05", 11, 0, false},
 	{"\xeb\xfe", 2, 0, false},
 	{"\x74\x7f\xff\xd2", 4, 0, false},
+	/* test; jne; sub $8,%rsp; call *%rdi; movzbl; mov; syscall: fork's */
+	{"\x48\x85\xc0\x75\x13\x48\x83\xec\x08\xff\xd7\x0f\xb6\xf8\xb8\x3c\0\0"
+	 "\0\x0f\x05",
+	 21, 0, false},
 };
 
 START_TEST(test_is_birth)
 {
 	const uint8_t *code = (const uint8_t *)births[_i].bytes;
+	const size_t before = min_size(births[_i].from, X86_64_BIRTH_BEFORE);
 
-	ck_assert(x86_64_is_birth(code + births[_i].from,
+	ck_assert(x86_64_is_birth(code + births[_i].from - before, before,
+				  code + births[_i].from,
 				  births[_i].n - births[_i].from) ==
 		  births[_i].expected);
 }
