@@ -134,24 +134,28 @@ static void hide(const struct config *c)
 		(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-/* All that is wrong is said at once. */
+/*
+ * All that is wrong is said at once. Returns -EAGAIN where that is nothing but
+ * files it names: they may be there at another start. Else -EINVAL.
+ */
 static int load(const struct options *o, enum config_occasion occasion,
 		struct config *ret, struct config_faults *faults)
 {
-	const size_t before = faults->n_errors;
 	struct config c;
-	int r;
+	size_t n_wrong;
+	int r = 0;
 
 	if (o->config_path == NULL)
 		config_init(&c);
 	else
 		(void)!config_load(o->config_path, &c, faults);
 	options_lay_over(o->argc, o->argv, &c);
-	r = config_resolve(&c, getenv, faults);
+	(void)!config_resolve(&c, getenv, faults);
+	n_wrong = faults->n_errors;
 	config_files_check(&c, getenv, occasion, faults);
 	hide(&c);
-	if (faults->n_errors != before)
-		r = -EINVAL;
+	if (faults->n_errors > 0)
+		r = n_wrong > 0 ? -EINVAL : -EAGAIN;
 	if (r < 0)
 		config_fini(&c);
 	else
@@ -319,13 +323,11 @@ void options_parse(int argc, char **argv, struct options *ret)
 	}
 	r = load(o, is_check ? CONFIG_IS_CHECKED : CONFIG_STARTS, &config,
 		 &faults);
-	if (faults.n_errors > 0)
-		r = -EINVAL;
-	else if (r == 0)
+	if (r == 0)
 		options_replace(o, &config);
 	if (is_check)
 		check(&faults, r, o);
 	config_faults_tell(&faults);
 	if (r < 0)
-		exit(2);
+		exit(r == -EAGAIN ? EXIT_FAILURE : 2);
 }

@@ -100,6 +100,10 @@ def test_faults_of_all_kinds(box):
     check(status == 2 and out == '' and
           lines == ['sentry-profd: ' + line for line in expected],
           f'status {status}: {out} ' + '\n'.join(lines))
+    # A start without the files that it names: test_http.py.
+    main.write_text(f'[sentry]\nca_certs = {directory}\n')
+    status, _, lines = check_config(box, main)
+    check(status == 2 and len(lines) == 1, f'status {status}: {lines}')
 
 
 def test_many_faults(box):

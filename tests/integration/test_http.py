@@ -78,10 +78,12 @@ def test_client_certificate(box):
 
 
 def test_files_that_cannot_be(box):
+    """They may be there at another start: systemd tries again after 1, not after
+    2, which is for what somebody has to mend."""
     for option in ('--ca-certs', '--client-cert'):
         for path in (box.dir / 'none', box.dir):
             run = profd(box, 'http://key@localhost:1/1', option, path)
-            check(run.wait() == 2 and f'{option}: {path}: ' in run.stderr,
+            check(run.wait() == 1 and f'{option}: {path}: ' in run.stderr,
                   run.stderr)
     run = profd(box, 'http://key@localhost:1/1', '--client-key', box.dir)
     check(run.wait() == 2 and '--client-key: client_key' in run.stderr,
