@@ -13,21 +13,26 @@
 struct checker {
 	const struct config *config;
 	struct config_faults *faults;
+	enum config_occasion occasion;
 };
 
-/* Of a key of [sentry]: "ca_certs: /path: what". */
+/*
+ * Of a key of [sentry]: "ca_certs: /path: what". A ship that runs has opened
+ * them, and whoever renews them may be at it: no fault of a reload.
+ */
 static void file_fault(const struct checker *k, const char *key,
 		       const char *path, const char *what)
 {
 	const struct config_origin *at =
 		config_origin(k->config, SECTION_SENTRY, key);
+	const bool is_warning = k->occasion == CONFIG_RELOADS;
 
 	if (at->by != NULL)
-		config_fault_add(k->faults, k->config, at, false, "%s: %s",
+		config_fault_add(k->faults, k->config, at, is_warning, "%s: %s",
 				 path, what);
 	else
-		config_fault_add(k->faults, k->config, at, false, "%s: %s: %s",
-				 key, path, what);
+		config_fault_add(k->faults, k->config, at, is_warning,
+				 "%s: %s: %s", key, path, what);
 }
 
 static int read_file(const char *path, size_t most, struct buf *ret)
@@ -152,7 +157,7 @@ static bool has_dsn(const struct config *c)
 }
 
 /* The one that was asked for has to be there, the default is a help. */
-static void check_spool(const struct checker *k, enum config_occasion occasion)
+static void check_spool(const struct checker *k)
 {
 	const struct config *c = k->config;
 	const struct config_origin *at =
@@ -164,7 +169,7 @@ static void check_spool(const struct checker *k, enum config_occasion occasion)
 
 	if (!has_dsn(c) || strcmp(c->spool, "none") == 0)
 		return;
-	if (!is_given && (geteuid() != 0 || occasion != CONFIG_IS_CHECKED))
+	if (!is_given && (geteuid() != 0 || k->occasion != CONFIG_IS_CHECKED))
 		return;
 	if (geteuid() == 0)
 		account_ids(ACCOUNT_SHIP, &uid, &gid);
@@ -183,12 +188,12 @@ void config_files_check(const struct config *c, config_env_fn get,
 			enum config_occasion occasion,
 			struct config_faults *faults)
 {
-	const struct checker k = {.config = c, .faults = faults};
+	const struct checker k = {c, faults, occasion};
 
 	check_authorities(&k);
 	check_client(&k);
 	if (occasion == CONFIG_IS_CHECKED)
 		check_variable(&k, get);
 	if (occasion != CONFIG_RELOADS)
-		check_spool(&k, occasion);
+		check_spool(&k);
 }

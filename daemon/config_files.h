@@ -1,7 +1,8 @@
 /*
  * The files and directories that a configuration names for ship: whether they
  * are what they shall be, before somebody needs them. It opens them with the
- * rights of who runs this, and changes nothing.
+ * rights of who runs this, and changes nothing. Of a reload all that is wrong
+ * with them are warnings.
  */
 #ifndef DAEMON_CONFIG_FILES_H
 #define DAEMON_CONFIG_FILES_H
@@ -10,7 +11,7 @@
 
 enum config_occasion {
 	CONFIG_STARTS,	   /* a daemon, with all the rights that it gets */
-	CONFIG_RELOADS,	   /* one that runs: its spool is not another one */
+	CONFIG_RELOADS,	   /* one that runs, and has opened what it uses */
 	CONFIG_IS_CHECKED, /* what a start tells by itself is told here */
 };
 
