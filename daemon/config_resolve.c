@@ -206,7 +206,10 @@ static bool sends_by(const struct config *c, const char *scheme)
 	return false;
 }
 
-/* What ship's libcurl takes from the environment, in its order. */
+/*
+ * What ship's libcurl takes from the environment, in its order. It may be meant
+ * for others, and no_proxy for us: no fault.
+ */
 static void check_proxies(const struct config *c, config_env_fn get,
 			  struct config_faults *faults)
 {
@@ -233,7 +236,7 @@ static void check_proxies(const struct config *c, config_env_fn get,
 		if (value != NULL && proxy_problem(value) != NULL)
 			config_fault_add(faults, NULL,
 					 &(struct config_origin){.by = *name},
-					 false, "%s", proxy_problem(value));
+					 true, "%s", proxy_problem(value));
 	}
 }
 

@@ -96,7 +96,9 @@ const char *proxy_problem(const char *url)
 	if (!is_host(host, host_n))
 		return "no URL of a proxy: its host is neither a name nor an "
 		       "address (IPv6 in brackets)";
-	if (at != NULL && !is_port(at + 1, n - host_n - 1))
+	/* Behind a scheme libcurl takes no digits for the default. */
+	if (at != NULL && !(scheme != NULL && n == host_n + 1) &&
+	    !is_port(at + 1, n - host_n - 1))
 		return "no URL of a proxy: its port is not a number from 1 to "
 		       "65535";
 	return NULL;

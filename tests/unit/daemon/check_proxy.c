@@ -19,6 +19,9 @@ static const char *const good[] = {
 	"http://b\xc3\xbc"
 	"cher.example:80",
 	"http://a_b:65535/path",
+	"http://proxy:",
+	"http://proxy:/",
+	"http://[::1]:/",
 };
 
 START_TEST(urls)
@@ -45,6 +48,7 @@ static const struct {
 	{"http://[::1]x:3128", "host"},
 	{"ftp://proxy:3128", "begins"},
 	{"socks6://secret@proxy", "begins"},
+	{"proxy:", "port"},
 	{"http://proxy:0", "port"},
 	{"http://proxy:65536", "port"},
 	{"http://proxy:99999999999999999999", "port"},
