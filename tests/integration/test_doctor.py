@@ -129,7 +129,7 @@ def test_what_the_daemon_was_started_with(box):
     config.write_text('')
     profd = box.profd([], '--config', config, '--socket', socket, output=None,
                       env=dict(server.env, SENTRY_DSN=server.dsn))
-    harness.wait_for(socket.exists, 'its socket')
+    harness.wait_for(lambda: control.listens(socket), 'its socket')
     # Ours leads elsewhere.
     found = answered(box, socket=socket, env=harness.environment(
         SENTRY_DSN='http://key@localhost:1/7'))
@@ -155,7 +155,7 @@ def test_the_daemon_s_command_line(box):
                       '--dsn=' + server.dsn, '--ca-certs', 'ca.pem', '--spool',
                       'spool', '--retry-5xx', output=None, cwd=directory,
                       exe=BUILD.resolve() / 'sentry-profd')
-    harness.wait_for(socket.exists, 'its socket')
+    harness.wait_for(lambda: control.listens(socket), 'its socket')
     found = answered(box, socket=socket)
     found.check('DSN', 'ok', 'host localhost, project 42')
     found.check('server', 'ok', 'accepts us')
