@@ -1,6 +1,7 @@
 #include "daemon/options_keys.h"
 
 #include <getopt.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/config_keys.h"
@@ -40,10 +41,14 @@ const struct option_known options_known[] = {
 };
 const size_t options_n_known = array_size(options_known);
 
+/* In optopt, beside the letter of a short option, and 0 for no option at all. */
+#define LONG 256
+
 int options_next(int argc, char **argv, const char **ret_option,
 		 const char **ret_problem)
 {
 	static struct option v[array_size(options_known) + 1];
+	static char letter[sizeof("-x")];
 	int option, i = -1;
 
 	for (size_t at = 0; at < array_size(options_known); at++)
@@ -52,7 +57,7 @@ int options_next(int argc, char **argv, const char **ret_option,
 					.has_arg = options_known[at].has_value
 							   ? required_argument
 							   : no_argument,
-					.val = (int)options_known[at].id};
+					.val = LONG};
 	/* getopt writes its own line, which begins with argv[0]. */
 	opterr = 0;
 	option = getopt_long(argc, argv, ":", v, &i);
@@ -60,8 +65,16 @@ int options_next(int argc, char **argv, const char **ret_option,
 		return OPTIONS_END;
 	if (option != ':' && option != '?')
 		return i;
-	*ret_option = argv[optind - 1];
-	*ret_problem = option == ':' ? "needs a value" : "not known";
+	if (optopt != 0 && optopt != LONG) {
+		/* One letter of a word that may have more of them. */
+		(void)snprintf(letter, sizeof(letter), "-%c", optopt);
+		*ret_option = letter;
+	} else {
+		*ret_option = argv[optind - 1];
+	}
+	*ret_problem = option == ':'	? "needs a value"
+		       : optopt == LONG ? "takes no value"
+					: "not known";
 	return OPTIONS_WRONG;
 }
 

@@ -37,7 +37,7 @@ extern const size_t options_n_known;
 /*
  * The next option's place in options_known, its value in optarg (getopt(3));
  * OPTIONS_END, then argv from optind on is left; or OPTIONS_WRONG, and why of
- * what. An optind of 0 begins anew.
+ * what, until the next call. An optind of 0 begins anew.
  */
 #define OPTIONS_END   (-1)
 #define OPTIONS_WRONG (-2)
