@@ -96,6 +96,16 @@ static int dial(const char *path, int *ret_fd)
 	return r;
 }
 
+int32_t ask_pid(const struct ask *a)
+{
+	struct ucred daemon;
+	socklen_t size = sizeof(daemon);
+
+	return getsockopt(a->fd, SOL_SOCKET, SO_PEERCRED, &daemon, &size) < 0
+		       ? 0
+		       : daemon.pid;
+}
+
 /* 0 is the tag of those that want no answer. */
 #define TAG 1
 

@@ -31,6 +31,12 @@ must_check int ask_open(const char *path, bool is_quiet, struct ask *ret);
 void ask_close(struct ask *a);
 
 /*
+ * The daemon's pid, as our pid namespace has it: it is the kernel's word, the one
+ * in its status is of its own namespace. 0: it has none here.
+ */
+int32_t ask_pid(const struct ask *a);
+
+/*
  * One request. name: NULL for none. Returns 0 and the daemon's answer, whatever
  * it says; *ret_fd is what came with it (the caller's), or -1. Or -errno, and
  * has printed a line: the connection is good for nothing then.

@@ -33,9 +33,9 @@ struct doctor {
 	enum finding worst;
 	/* What was found of the daemon. */
 	int32_t tracer; /* its capture process; 0: none is known */
+	int32_t daemon_pid; /* 0: it has none in our pid namespace */
 	/* What it tells of itself, to those who may operate it alone. */
 	bool is_told;
-	int32_t daemon_pid;		/* 0: it is not told */
 	capability_set capabilities;	/* that it has, or may hand on */
 	char daemon_config[CONFIG_MAX]; /* the file that it reads; "": none */
 };

@@ -38,6 +38,7 @@ static json_t *ask_status(struct doctor *d)
 		say_no_daemon(d, -r);
 		return NULL;
 	}
+	d->daemon_pid = ask_pid(&a);
 	buf_init(&text, JSON_MAX);
 	r = ask(&a, PROTOCOL_STATUS, 0, NULL, &answer, &fd);
 	if (r == 0 && (fd < 0 || lseek(fd, 0, SEEK_SET) < 0))
@@ -72,8 +73,6 @@ static void look_inside(struct doctor *d, const json_t *daemon)
 
 	d->capabilities = strtoull(hex, &rest, 16);
 	d->is_told = *hex != '\0' && *rest == '\0';
-	d->daemon_pid =
-		(int32_t)json_integer_value(json_object_get(daemon, "pid"));
 	(void)snprintf(d->daemon_config, sizeof(d->daemon_config), "%s",
 		       text_of(daemon, "config"));
 	if (strcmp(scheduler, "fifo") == 0)
@@ -137,9 +136,13 @@ static void look_at_restarts(struct doctor *d, const json_t *daemon)
 static void look_at_daemon(struct doctor *d, const json_t *daemon)
 {
 	const char *version = text_of(daemon, "version");
+	const json_int_t pid =
+		json_integer_value(json_object_get(daemon, "pid"));
 
-	d->tracer = (int32_t)json_integer_value(
-		json_object_get(daemon, "capture_pid"));
+	/* In its own pid namespace, which may not be ours. */
+	if (pid == d->daemon_pid)
+		d->tracer = (int32_t)json_integer_value(
+			json_object_get(daemon, "capture_pid"));
 	if (strcmp(version, SENTRY_PROFD_VERSION) != 0)
 		doctor_say(d, FINDING_WARNING, "daemon",
 			   "runs in version %s, this is " SENTRY_PROFD_VERSION
@@ -147,8 +150,7 @@ static void look_at_daemon(struct doctor *d, const json_t *daemon)
 			   version);
 	else
 		doctor_say(d, FINDING_OK, "daemon", "runs, pid %lld",
-			   (long long)json_integer_value(
-				   json_object_get(daemon, "pid")));
+			   (long long)pid);
 	look_inside(d, daemon);
 	look_at_limits(d, daemon);
 	look_at_restarts(d, daemon);

@@ -38,7 +38,7 @@ config_env_fn doctor_environment(struct doctor *d)
 	char path[64];
 	int fd, r;
 
-	if (d->config != NULL || !d->is_told || d->daemon_pid <= 0)
+	if (d->config != NULL || !d->is_told)
 		return getenv;
 	(void)snprintf(path, sizeof(path), "/proc/%d/environ", d->daemon_pid);
 	buf_init(&variables, ENVIRONMENT_MAX);

@@ -69,7 +69,7 @@ void doctor_options(struct doctor *d, struct config *c)
 	char **argv = NULL;
 	int argc, r;
 
-	if (d->config != NULL || !d->is_told || d->daemon_pid <= 0)
+	if (d->config != NULL || !d->is_told)
 		return;
 	r = read_command_line(d->daemon_pid, &words);
 	if (r == 0) {

@@ -21,13 +21,13 @@ FINDING = re.compile(r'(ok|warning|fault) +([^:]+): (.*)')
 
 class Findings:
     def __init__(self, box, *args, env=None, socket=None,
-                 exe=BUILD / 'sentry-profctl', **options):
+                 exe=BUILD / 'sentry-profctl', wrapper=(), **options):
         # The machine's own daemon and configuration are not the test's.
         config = box.make_dir('config') / 'profd.conf'
         config.write_text('')
         names = () if '--config' in args or socket else ('--config', config)
         self.done = subprocess.run(
-            [exe, 'doctor', '--socket', socket or box.dir / 'no.sock', *names,
+            [*wrapper, exe, 'doctor', '--socket', socket or box.dir / 'no.sock', *names,
              *map(str, args)],
             capture_output=True, text=True, check=False,
             env=env or harness.environment(), **options)
@@ -139,6 +139,13 @@ def test_what_the_daemon_was_started_with(box):
     # A file that is given is one of another daemon.
     found = Findings(box, '--config', config, socket=socket)
     found.check('DSN', 'warning', 'none is given')
+    if os.geteuid() == 0:
+        # Its number may be another process's in our pid namespace.
+        found = Findings(box, socket=socket,
+                         wrapper=('unshare', '--pid', '--fork', '--mount-proc'))
+        for subject in ('environment', 'options'):
+            found.check(subject, 'warning', 'the daemon.s cannot be read')
+        found.check('daemon', 'ok', f'runs, pid {profd.pid}$')
     profd.signal(signal.SIGTERM)
     profd.finish()
 
