@@ -37,6 +37,7 @@ struct run {
 	struct x86_64_install *m;
 	bool read_shadow; /* was asked for a shadow stack: none, as a rule */
 	bool moved_sp;	  /* it is the handler's now, from rcx */
+	unsigned int n_stores;
 };
 
 static unsigned int dwarf_reg(unsigned int reg)
@@ -155,9 +156,9 @@ static enum step move(struct run *run, const struct parts *p)
 	known = address_of(m, p, &addr);
 	if (p->op == 0x8b) {
 		load_to(m, reg, known, addr);
+	} else if (++run->n_stores > X86_64_INSTALL_STORES) {
+		return STEP_OTHER;
 	} else if (known && has(m, reg)) {
-		if (m->n_stored == X86_64_INSTALL_STORES)
-			return STEP_OTHER;
 		m->stored[m->n_stored].addr = addr;
 		m->stored[m->n_stored++].value = m->r[reg];
 	}
