@@ -209,6 +209,21 @@ static int compare(struct differ *d, const struct thread_stop *stop)
 	return 0;
 }
 
+/*
+ * Another wait by the same call, from somewhere else: the thread was woken before
+ * the stop, and has left other words above its stack pointer.
+ */
+static bool has_run_since(void)
+{
+	const struct record_sample *a = &blocked.record, *b = &buffer.record;
+	const uint64_t red_zone = a->regs[ARCH_SP] - a->stack_addr;
+	const size_t size = min_u64(a->stack_size, b->stack_size);
+
+	return a->stack_addr != b->stack_addr || red_zone >= size ||
+	       memcmp(a->stack + red_zone, b->stack + red_zone,
+		      size - red_zone) != 0;
+}
+
 /* The same wait, copied before the stop: its stack should be no other. */
 static void compare_blocked(struct differ *d, size_t size)
 {
@@ -219,10 +234,12 @@ static void compare_blocked(struct differ *d, size_t size)
 	    unwind_walk(d->live.space, &blocked.record, size, UNWIND_FRAMES_MAX,
 			&of_blocked) < 0)
 		return;
-	d->compared_blocked++;
 	same = of_blocked.n == ours.n;
 	for (size_t i = 0; i < ours.n && same; i++)
 		same = of_blocked.frames[i].addr == ours.frames[i].addr;
+	if (!same && has_run_since())
+		return;
+	d->compared_blocked++;
 	if (!same)
 		put(json_pack("{s:o,s:o}", "ours", ours_json(d, &ours),
 			      "blocked", ours_json(d, &of_blocked)));
