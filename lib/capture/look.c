@@ -8,9 +8,11 @@
 
 /*
  * An interrupted thread that neither stops nor blocks for this long is told as
- * missed. A runnable thread of 64 on 2 processors waits 130 ms for its turn.
+ * missed. A runnable thread of 64 on 2 processors waits 130 ms for its turn, in
+ * a group of processes with a small share for seconds. The reader's chunks wait
+ * for its sample: a little longer than this (SPAN_LAG_NS).
  */
-#define PENDING_MAX_NS (1 * NS_PER_SEC)
+#define PENDING_MAX_NS (4 * NS_PER_SEC)
 
 /*
  * After so many ticks a thread that has not stopped is looked at, then after
@@ -155,14 +157,15 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 	struct activity_place place;
 	struct activity_mark mark;
 	enum activity_state state;
-	bool marked;
+	bool marked, expired;
 
 	th->unaccounted += ticks;
 	if (th->later_ns == 0) {
 		th->later_tick = tick;
 		th->later_ns = time_ns;
 	}
-	if (th->unaccounted < th->next_look)
+	expired = time_ns - th->asked_ns > PENDING_MAX_NS;
+	if (th->unaccounted < th->next_look && !expired)
 		return;
 	th->next_look = 2 * th->unaccounted;
 	marked = activity_mark(&th->activity, &mark);
@@ -187,7 +190,7 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 		give_up_stop(th);
 		return;
 	}
-	if (time_ns - th->asked_ns > PENDING_MAX_NS) {
+	if (expired) {
 		thread_missed(th, MISSED_NOT_STOPPED, th->unaccounted,
 			      th->pending_tick, th->pending_ns);
 		give_up_stop(th);
