@@ -33,6 +33,32 @@ static void sort_samples(struct profile_sample *samples, size_t n)
 }
 
 /*
+ * Who is missed from the chunk's first tick on has nothing in it: the last chunk
+ * has ended its run.
+ */
+static void drop_starts_missed(struct aggregate *a)
+{
+	const uint64_t start_us = open_chunk_unix_us(a, a->span.start_ns);
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->threads.n; i++) {
+		struct thread *t = &a->threads.list[i];
+
+		if (t->last != PROFILE_NONE &&
+		    a->samples[t->last].node == PROFILE_NONE &&
+		    a->samples[t->last].time_us <= start_us)
+			t->last = PROFILE_NONE;
+	}
+	for (size_t i = 0; i < a->n_samples; i++) {
+		const struct profile_sample *s = &a->samples[i];
+
+		if (s->node != PROFILE_NONE || s->time_us > start_us)
+			a->samples[n++] = *s;
+	}
+	a->n_samples = n;
+}
+
+/*
  * Moves the samples from end_us on to a->ahead, and finds out for each thread
  * which stack it has at the end.
  */
@@ -140,6 +166,7 @@ int aggregate_close(struct aggregate *a, uint64_t end_ns, struct profile *ret)
 	a->closed = true;
 	span_end(&a->span, end_ns, &end_ns, &a->next_ns);
 	end_us = open_chunk_unix_us(a, end_ns);
+	drop_starts_missed(a);
 	r = split(a, end_us);
 	if (r == 0)
 		r = add_closing(a, end_us);

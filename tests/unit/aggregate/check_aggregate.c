@@ -170,6 +170,27 @@ START_TEST(missed_is_not_known)
 }
 END_TEST
 
+/* As a thread is that was waited for in vain, for which the chunk had waited. */
+START_TEST(missed_from_the_start)
+{
+	sample(1, 0, "am");
+	sample(2, 0, "bm");
+	ticks(0, 30);
+	CHUNK(30, "0 1:am, 0 2:bm, 30 1:am, 30 2:bm");
+	missed(1, 30);
+	tick(40);
+	ck_assert_int_eq(aggregate_close(a, 40 * MS, &chunk), 0);
+	ck_assert_str_eq(letters_samples(&chunk), "30 2:bm, 40 2:bm");
+	ck_assert_uint_eq(chunk.n_threads, 1);
+	ck_assert_int_eq(aggregate_next(a), 0);
+	/* Another one, where it is there again. */
+	missed(2, 40);
+	sample(2, 60, "cm");
+	ticks(50, 70);
+	CHUNK(70, "60 2:cm, 70 2:cm");
+}
+END_TEST
+
 START_TEST(chunks_join)
 {
 	sample(1, 0, "am");
@@ -717,6 +738,7 @@ Suite *suite(void)
 	tcase_add_test(c, late_sample);
 	tcase_add_test(c, exit_leaves_a_copy);
 	tcase_add_test(c, missed_is_not_known);
+	tcase_add_test(c, missed_from_the_start);
 	tcase_add_test(c, chunks_join);
 	tcase_add_test(c, samples_behind_the_end);
 	tcase_add_test(c, sample_at_the_end);
