@@ -2,7 +2,8 @@
  * The walk: a header, the registers, the code and the call frame information of
  * the image that it goes through, and the stack. The same stack a second time,
  * and then with a word changed, has the frames that a thread has of which
- * nothing is known.
+ * nothing is known. (Not where the first walk has come to the limit of what it may
+ * cost: what it has read of code by then is free for the others.)
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "lib/unwind/arch_x86_64.h"
+#include "lib/unwind/search.h"
 #include "lib/unwind/unwind.h"
 
 #define IMAGE	 UINT64_C(0x400000)
@@ -138,6 +140,8 @@ static void walk(struct unwind_space *space, const struct record_sample *s,
 static void assert_same(const struct unwind_stack *a,
 			const struct unwind_stack *b)
 {
+	if (a->searched >= SEARCH_WORK_MAX || b->searched >= SEARCH_WORK_MAX)
+		return;
 	assert(a->n == b->n && a->end == b->end);
 	for (size_t i = 0; i < a->n; i++)
 		assert(a->frames[i].addr == b->frames[i].addr);
