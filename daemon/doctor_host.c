@@ -78,7 +78,7 @@ static void check_capabilities(struct doctor *d)
 		{CAP_SYS_PTRACE, "CAP_SYS_PTRACE",
 		 "processes of others cannot be profiled"},
 		{CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE",
-		 "files that were deleted or are in containers are not found"},
+		 "libraries that were deleted are not found"},
 		{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH",
 		 "files that only their owner may read have no names"},
 		{CAP_SYS_NICE, "CAP_SYS_NICE",

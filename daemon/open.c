@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "daemon/mapped.h"
 #include "daemon/process.h"
 #include "daemon/rooted.h"
 
@@ -120,61 +120,16 @@ static int copy_of_fuse(int *fd)
 	return r;
 }
 
-/* The line of maps that starts at start: its dev:inode and path. */
-static int find_mapping(const struct open_order *o, dev_t *ret_dev,
-			ino_t *ret_ino, char ret_path[PATH_MAX])
-{
-	char line[PATH_MAX + 128], path[64];
-	FILE *maps;
-	int r = -ENOENT;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", o->pid);
-	maps = fopen(path, "re");
-	if (maps == NULL)
-		return -errno;
-	while (r == -ENOENT && fgets(line, sizeof(line), maps) != NULL) {
-		unsigned long long start, end, ino;
-		unsigned int dev_major, dev_minor;
-		int at = 0;
-
-		if (sscanf(line, "%llx-%llx %*s %*x %x:%x %llu %n", &start,
-			   &end, &dev_major, &dev_minor, &ino, &at) < 5 ||
-		    start != o->start || end != o->end || line[at] != '/')
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		*ret_dev = makedev(dev_major, dev_minor);
-		*ret_ino = (ino_t)ino;
-		(void)snprintf(ret_path, PATH_MAX, "%s", line + at);
-		r = 0;
-	}
-	(void)fclose(maps);
-	return r;
-}
-
 /*
  * Without CAP_CHECKPOINT_RESTORE, which a container's root does not have, for a
- * process of our own uid: the path in maps, looked up inside the target's root,
- * is the file if it has its dev:inode.
+ * process of our own uid.
  */
 static int open_by_path(const struct open_order *o, int *ret_fd)
 {
-	char path[PATH_MAX];
-	struct stat st;
-	int fd = -1, r;
-	dev_t dev = 0;
-	ino_t ino = 0;
+	struct mapped m;
+	int r = mapped_find(o->pid, o->start, o->end, &m);
 
-	r = find_mapping(o, &dev, &ino, path);
-	if (r == 0)
-		r = rooted_open(o->pid, path, 0, &fd);
-	if (r < 0)
-		return r;
-	if (fstat(fd, &st) < 0 || st.st_dev != dev || st.st_ino != ino) {
-		close_fd(&fd);
-		return -ENOENT;
-	}
-	*ret_fd = fd;
-	return 0;
+	return r < 0 ? r : mapped_open(&m, ret_fd);
 }
 
 static bool is_own_process(int32_t pid)
@@ -211,32 +166,15 @@ static int open_image(const struct open_order *o, int *ret_fd)
 }
 
 /*
- * Beside the file that is mapped there. Where that is the kernel knows, or
- * says in maps; the names in it are the target's choice, and lead nowhere but
- * through its own root.
+ * Beside the file that is mapped there. The names in its path are the target's
+ * choice, and lead nowhere but through its own root.
  */
 static int open_debug_link(const struct open_order *o, int *ret_fd)
 {
-	static const char deleted[] = " (deleted)";
-	char link[96], path[PATH_MAX];
-	ssize_t n;
-	dev_t dev;
-	ino_t ino;
-	int r;
+	struct mapped m;
+	int r = mapped_find(o->pid, o->start, o->end, &m);
 
-	(void)snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx",
-		       o->pid, (unsigned long long)o->start,
-		       (unsigned long long)o->end);
-	n = readlink(link, path, sizeof(path) - 1);
-	r = n < 0 ? find_mapping(o, &dev, &ino, path) : 0;
-	if (r < 0)
-		return r;
-	if (n >= 0)
-		path[n] = '\0';
-	n = (ssize_t)strlen(path) - (ssize_t)strlen(deleted);
-	if (n > 0 && strcmp(path + n, deleted) == 0)
-		path[n] = '\0';
-	return rooted_debug_link(o->pid, path, o->name, ret_fd);
+	return r < 0 ? r : rooted_debug_link(o->pid, m.path, o->name, ret_fd);
 }
 
 /* What rooted.h opens, unless it would hang whoever reads it. */

@@ -174,6 +174,19 @@ def test_build_id_in_the_targets_root(box):
     program.check_named(argv)
 
 
+def test_link_in_the_targets_root(box):
+    """Beside the program there, which has another path for others."""
+    program = Stripped(box, 'jail', keep_id=False)
+    run('objcopy', f'--add-gnu-debuglink={program.debug}', program.path)
+    if os.geteuid() != 0:
+        raise Skip('needs root: chroot')
+    root = box.make_dir('root')
+    (root / 'bin').mkdir()
+    shutil.copy(program.path, root / 'bin/program')
+    shutil.copy(program.debug, root / 'bin')
+    program.check_named(['chroot', root, '/bin/program', 'nanosleep'])
+
+
 def test_build_id_of_another(box):
     """What lies where the debug file ought to be is not believed."""
     program = Stripped(box, 'other')

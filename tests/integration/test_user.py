@@ -73,18 +73,20 @@ def test_profile(box):
 
 
 def test_executable_that_was_deleted(box):
-    """Its bytes are only in memory then. They have the program headers, so the
-    stacks of the libraries are whole."""
+    """The kernel's link still leads to it."""
     stranger.need_ptrace()
     target = stranger.target(box, 'shares')
     os.unlink(os.readlink(f'/proc/{target.pid}/exe'))
     profd = stranger.profd(box, [target]).wait_attached()
-    profd.wait_looks().interrupt()
+    harness.wait_work(target.pid, 0.5)
+    profd.interrupt()
     chunk, = profd.chunks
     sleeping = [b for b in chunk_rules.bars(chunk)
                 if b.thread != str(target.pid)]
     check(sleeping and all('nanosleep' in b.names[0] for b in sleeping),
           f'the sleeper: {[b.names for b in sleeping]}')
+    check({'busy_seventy', 'work', 'sleeper'} <= functions(profd),
+          f'{functions(profd)}')
 
 
 def test_server(box):

@@ -1,0 +1,127 @@
+#!/usr/bin/python3
+"""Programs in a mount namespace of their own, as in containers: what they map is
+theirs, not what lies under the same path on the host."""
+
+import os
+import shutil
+import subprocess
+
+import harness
+import stranger
+from elf import Elf
+from harness import BUILD, Skip, check
+
+STRICT = harness.environment(SENTRY_PROFD_SECCOMP_KILL='1')
+
+# A file of the lower one has another device in stat(2) than in maps.
+OVERLAY = '''mount -t tmpfs tmpfs "$1/own" && mkdir "$1/own/up" "$1/own/work" &&
+mount -t overlay -o "xino=off,$2lowerdir=$1/image,upperdir=$1/own/up" \
+      -o "workdir=$1/own/work" overlay "$1/root"'''
+TMPFS = 'mount -t tmpfs tmpfs "$1/root" && cp -r "$1/image/." "$1/root"'
+PIVOT = 'cd "$1/root" && pivot_root . old && exec /program nanosleep'
+CHROOT = 'exec chroot "$1/root" /program nanosleep'
+
+
+def needed(path):
+    """The files that the dynamic linker takes for a program."""
+    text = subprocess.run(['ldd', path], check=True, capture_output=True,
+                          text=True).stdout
+    return [word for word in text.split() if word.startswith('/')]
+
+
+class Place:
+    """A directory with a program and its libraries (image), one where they are
+    to be (root), in which the host has something else, and one for overlayfs."""
+
+    def __init__(self, box, as_user=False):
+        self.box = box
+        self.as_user = as_user
+        self.options = stranger.options() if as_user else {}
+        self.dir = stranger.make_dir(box, 'place')
+        self.image = self.dir / 'image'
+        for name in ('image/old', 'root', 'own'):
+            (self.dir / name).mkdir(parents=True)
+        self.program = self.image / 'program'
+        shutil.copy(BUILD / 'targets/unw_o2', self.program)
+        for path in needed(self.program):
+            copy = self.image / path[1:]
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, copy)
+        # Under the same name as the one that is run.
+        shutil.copy(BUILD / 'targets/unw_o0', self.dir / 'root/program')
+        for path in (self.dir, *self.dir.rglob('*')):
+            os.chown(path, self.dir.stat().st_uid, -1)
+
+    def unshare(self, script):
+        more = ['-Ur'] if self.as_user else []
+        return ['unshare', '--mount', *more, 'sh', '-c', script, 'sh',
+                self.dir, 'userxattr,' if self.as_user else '']
+
+    def need(self, mount):
+        """Skips where that cannot be mounted."""
+        done = subprocess.run(self.unshare(mount), check=False,
+                              capture_output=True, text=True, **self.options)
+        if done.returncode != 0:
+            raise Skip(f'refused here: {done.stderr.strip()}')
+
+    def start(self, mount, run):
+        self.need(mount)
+        target = self.box.start(self.unshare(f'{mount} && {run}'),
+                                **self.options)
+        expected = target.wait_line('expect (.*)')[1].split()
+        harness.wait_for(lambda: harness.blocked(target.pid), 'it waits')
+        return target, expected
+
+    def profile(self, target):
+        if self.as_user:
+            profd = stranger.profd(self.box, [target], env=STRICT)
+        else:
+            profd = self.box.profd([target], env=STRICT)
+        profd.wait_attached()
+        chunk, = profd.wait_looks(10).interrupt().chunks
+        return chunk
+
+    def check(self, chunk, expected, where):
+        """All is named, and each image is the one of the program's own."""
+        frames = chunk['profile']['frames']
+        stack = max(chunk['profile']['stacks'], key=len)
+        names = [frames[f].get('function', '') for f in stack]
+        check([n for n in names if n in expected] == expected,
+              f'{names}, not {expected}')
+        check(names[-1] == '_start', f'{names} end early')
+        images = {i['code_file']: i['debug_id']
+                  for i in chunk['debug_meta']['images']
+                  if i['code_file'] != '[vdso]'}
+        own = {where + '/' + str(p.relative_to(self.image)): p
+               for p in self.image.rglob('*') if p.is_file()}
+        check(where + '/program' in images, f'{images}')
+        for path, debug_id in images.items():
+            check(debug_id == Elf(own[path].read_bytes()).debug_id,
+                  f'{path} is not its own')
+
+
+def check_run(box, mount, run, where, as_user=False):
+    place = Place(box, as_user)
+    target, expected = place.start(mount, run)
+    place.check(place.profile(target), expected,
+                where.replace('$1', str(place.dir)))
+    target.end()
+
+
+def test_tmpfs(box):
+    check_run(box, TMPFS, CHROOT, '$1/root')
+
+
+def test_overlay(box):
+    check_run(box, OVERLAY, PIVOT, '')
+
+
+def test_of_a_user(box):
+    """Who may not open what is mapped finds it by its path."""
+    stranger.need_ptrace()
+    check_run(box, TMPFS, CHROOT, '$1/root', as_user=True)
+    check_run(box, OVERLAY, PIVOT, '', as_user=True)
+
+
+if __name__ == '__main__':
+    harness.main(globals())
