@@ -122,6 +122,21 @@ static int get_text(struct program *p, enum want_kind kind, size_t max,
 	return r;
 }
 
+/* The kernel marks one that was deleted; maps' paths are without that, too. */
+static int get_exe(struct program *p, struct buf *ret)
+{
+	static const char mark[] = " (deleted)";
+	const size_t size = sizeof(mark) - 1;
+	int r = get_text(p, WANT_EXE, PATH_MAX, ret);
+
+	if (r == 0 && ret->len > size &&
+	    strcmp(ret->data + ret->len - size, mark) == 0) {
+		ret->len -= size;
+		ret->data[ret->len] = '\0';
+	}
+	return r;
+}
+
 int program_open(struct program *p, const struct msg_session_open *open,
 		 struct work *work, struct unwind_cache *cache)
 {
@@ -135,7 +150,7 @@ int program_open(struct program *p, const struct msg_session_open *open,
 	p->open = open;
 	p->work = work;
 	p->space = space;
-	if (get_text(p, WANT_EXE, PATH_MAX, &p->exe) < 0)
+	if (get_exe(p, &p->exe) < 0)
 		buf_clear(&p->exe);
 	if (get_text(p, WANT_CMDLINE, PATH_MAX, &p->cmdline) < 0)
 		buf_clear(&p->cmdline);
@@ -147,7 +162,7 @@ bool program_is_other(struct program *p)
 	struct buf exe;
 	bool other;
 
-	if (get_text(p, WANT_EXE, PATH_MAX, &exe) < 0)
+	if (get_exe(p, &exe) < 0)
 		return false;
 	other = strcmp(buf_string(&exe), buf_string(&p->exe)) != 0;
 	buf_fini(&exe);

@@ -19,18 +19,10 @@
 void aggregate_exec(struct aggregate *a, struct unwind_space *space,
 		    const char *main_path, const char *main_argv0)
 {
-	static const char deleted[] = " (deleted)";
-	size_t n;
-
 	a->space = space;
 	names_clean(main_path, NAMES_KEEP_CONTROL, a->main_path,
 		    sizeof(a->main_path));
 	a->options.main_path = a->main_path;
-	/* Images are named without this, and the file is the same. */
-	n = strlen(a->main_path);
-	if (n >= sizeof(deleted) &&
-	    strcmp(a->main_path + n - (sizeof(deleted) - 1), deleted) == 0)
-		a->main_path[n - (sizeof(deleted) - 1)] = '\0';
 	/* Bytes that are compared, and never shown. */
 	(void)snprintf(a->main_argv0, sizeof(a->main_argv0), "%s", main_argv0);
 	a->options.main_argv0 = a->main_argv0;

@@ -123,5 +123,20 @@ def test_of_a_user(box):
     check_run(box, OVERLAY, PIVOT, '', as_user=True)
 
 
+def test_replaced(box):
+    """A newer version has its name, as after an upgrade."""
+    place = Place(box)
+    shutil.copy(place.dir / 'root/program', place.image / 'newer')
+    target, expected = place.start(TMPFS, CHROOT)
+    root = f'/proc/{target.pid}/root'
+    os.rename(f'{root}/newer', f'{root}/program')
+    chunk = place.profile(target)
+    place.check(chunk, expected, f'{place.dir}/root')
+    build_id = Elf(place.program.read_bytes()).build_id.hex()
+    check(chunk['release'] == f'program@{build_id[:12]}', chunk['release'])
+    check(all(f['in_app'] for f in chunk['profile']['frames']
+              if f.get('function') in expected), 'its code is not its own')
+
+
 if __name__ == '__main__':
     harness.main(globals())
