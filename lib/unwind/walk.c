@@ -354,6 +354,21 @@ enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f,
 	return end;
 }
 
+/* No call has led on from there: any instruction may be the next one. */
+static enum unwind_end step_from_pc(struct walk *w, struct walk_frame *f,
+				    const struct place *p)
+{
+	const struct frame_regs regs = f->regs;
+	const uint32_t signals = f->signals;
+	enum unwind_end end = walk_by_rule(w, f, p);
+
+	if (end != UNWIND_END_NO_MAP || f->signals != signals)
+		return end;
+	f->regs = regs;
+	end = walk_refuted(w, f);
+	return end == WALK_ON ? end : UNWIND_END_NO_MAP;
+}
+
 enum unwind_end walk_step(struct walk *w, struct walk_frame *f)
 {
 	const struct place *p = f->place;
@@ -367,7 +382,8 @@ enum unwind_end walk_step(struct walk *w, struct walk_frame *f)
 	w->second = 0;
 	f->planted = false;
 	if (p->rule->cfa != RULE_CFA_NONE)
-		return walk_by_rule(w, f, p);
+		return f->is_leaf || f->interrupted ? step_from_pc(w, f, p)
+						    : walk_by_rule(w, f, p);
 	if (space_unmapped(p))
 		return UNWIND_END_NO_MAP;
 	return walk_without_cfi(w, f, p);

@@ -1,6 +1,5 @@
 /*
- * The parts of walk_step, and what they share: of walk.c and walk_without.c
- * only.
+ * The parts of walk_step, and what they share: of walk*.c only.
  */
 #ifndef LIB_UNWIND_WALK_STEPS_H
 #define LIB_UNWIND_WALK_STEPS_H
@@ -52,5 +51,17 @@ enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f,
 /* Where p has no rule. */
 enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f,
 				 const struct place *p);
+
+/* May a call of the function at start have left the return address ra? */
+bool walk_is_call(struct walk *w, uint64_t ra, uint64_t start);
+
+/* By the ways that the code at f can take to a ret; UNWIND_END_NO_CFI: none. */
+enum unwind_end walk_way_back(struct walk *w, struct walk_frame *f);
+
+/*
+ * From a leaf, or what a signal interrupted, whose rule has led to where there
+ * is no code: WALK_ON if its code knows better.
+ */
+enum unwind_end walk_refuted(struct walk *w, struct walk_frame *f);
 
 #endif

@@ -205,20 +205,10 @@ static bool agrees(struct walk *w, const struct walk_frame *f, uint64_t at,
 	return agreement == UNKNOWN ? !way->has_call : agreement == AGREES;
 }
 
-/*
- * By the way there alone, where none leads back: the function does not return
- * (exit(), with its handlers). The call has to be one of it for certain.
- */
-static bool has_way_there(struct walk *w, const struct walk_frame *f,
-			  uint64_t at, uint32_t *budget, struct code_way *ret)
+bool walk_is_call(struct walk *w, uint64_t ra, uint64_t start)
 {
-	const uint64_t start = code_function(w->space, walk_lookup(f), budget);
-	uint64_t ra, target;
+	uint64_t target;
 
-	if (start == 0 || !code_way_there(w->space, start, at, budget, ret) ||
-	    ret->by_table || !walk_read_word(w, f->regs.r[SP] + ret->ra, &ra) ||
-	    !unwind_space_covers(w->space, ra - 1))
-		return false;
 	switch (code_call_before(w->space, ra, &target)) {
 	case CODE_CALL_NONE:
 	case CODE_CALL_LAST:
@@ -233,6 +223,23 @@ static bool has_way_there(struct walk *w, const struct walk_frame *f,
 			       space_place(w->space, start)->image;
 	}
 	return false;
+}
+
+/*
+ * By the way there alone, where none leads back: the function does not return
+ * (exit(), with its handlers). The call has to be one of it for certain.
+ */
+static bool has_way_there(struct walk *w, const struct walk_frame *f,
+			  uint64_t at, uint32_t *budget, struct code_way *ret)
+{
+	const uint64_t start = code_function(w->space, walk_lookup(f), budget);
+	uint64_t ra;
+
+	if (start == 0 || !code_way_there(w->space, start, at, budget, ret) ||
+	    ret->by_table || !walk_read_word(w, f->regs.r[SP] + ret->ra, &ra) ||
+	    !unwind_space_covers(w->space, ra - 1))
+		return false;
+	return walk_is_call(w, ra, start);
 }
 
 /*
@@ -270,7 +277,7 @@ static bool has_call_there(struct walk *w, const struct walk_frame *f,
  * As has_way_out, where code jumps before it returns. Where it ends the program
  * or the thread there is nothing to return to: the root.
  */
-static enum unwind_end step_way_back(struct walk *w, struct walk_frame *f)
+enum unwind_end walk_way_back(struct walk *w, struct walk_frame *f)
 {
 	const bool at_pc = f->is_leaf || f->interrupted;
 	const uint64_t at = at_pc ? walk_lookup(f) : f->addr;
@@ -364,7 +371,7 @@ enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f,
 			return UNWIND_END_ROOT;
 		if (has_way_out(w, f, &ra_at, &fp_at))
 			return step_way_out(w, f, ra_at, fp_at);
-		end = step_way_back(w, f);
+		end = walk_way_back(w, f);
 		if (end != UNWIND_END_NO_CFI)
 			return end;
 		if ((f->is_leaf || f->interrupted) && is_just_called(w, f))
