@@ -228,13 +228,12 @@ static void begin_section(struct reader *r, const char *section)
 	r->section = SECTION_NONE;
 	r->base = NULL;
 	r->was_told = true; /* of its keys nothing more is said */
-	if (strlen(section) >= SECTION_BYTES_MAX) {
-		fault(r, "[%s...: is longer than %d bytes", section,
-		      SECTION_BYTES_MAX);
-		return;
-	}
 	if (!is_heading(r, section)) {
-		fault(r, "a section is [NAME], and nothing behind it");
+		if (strlen(section) >= SECTION_BYTES_MAX)
+			fault(r, "[%s...: is longer than %d bytes", section,
+			      SECTION_BYTES_MAX);
+		else
+			fault(r, "a section is [NAME], and nothing behind it");
 		return;
 	}
 	if (strncmp(section, "target", strlen("target")) == 0) {

@@ -14,6 +14,7 @@
 #include "daemon/listen_at.h"
 #include "daemon/proxy.h"
 #include "proto/dsn.h"
+#include "proto/profile.h"
 
 /* Sentry takes 200 characters, and no control characters. */
 #define TEXT_BYTES_MAX 200
@@ -49,6 +50,8 @@ static int parse_text(const struct config_key *key, const char *value,
 	for (size_t i = 0; i < n; i++)
 		if ((unsigned char)value[i] < 0x20 || value[i] == 0x7f)
 			return wrong(problem, "contains control characters");
+	if (key->type == KEY_TEXT && !profile_is_utf8(value))
+		return wrong(problem, "not UTF-8");
 	if (key->words != NULL) {
 		size_t i = 0;
 

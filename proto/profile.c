@@ -28,7 +28,7 @@ size_t profile_utf8_length(const char *s)
 	return n;
 }
 
-static bool is_utf8(const char *s)
+bool profile_is_utf8(const char *s)
 {
 	while (*s != '\0') {
 		size_t n = profile_utf8_length(s);
@@ -141,22 +141,22 @@ static bool indices_good(const struct profile *p)
 
 static bool texts_good(const struct profile *p)
 {
-	if (!is_utf8(p->platform) || !is_utf8(p->release) ||
-	    !is_utf8(p->environment) || !is_utf8(p->sdk_name) ||
-	    !is_utf8(p->sdk_version))
+	if (!profile_is_utf8(p->platform) || !profile_is_utf8(p->release) ||
+	    !profile_is_utf8(p->environment) || !profile_is_utf8(p->sdk_name) ||
+	    !profile_is_utf8(p->sdk_version))
 		return false;
 	for (size_t i = 0; i < p->n_images; i++)
-		if (!is_utf8(p->images[i].code_file))
+		if (!profile_is_utf8(p->images[i].code_file))
 			return false;
 	for (size_t i = 0; i < p->n_threads; i++)
-		if (!is_utf8(p->threads[i].name))
+		if (!profile_is_utf8(p->threads[i].name))
 			return false;
 	for (size_t i = 0; i < p->n_frames; i++) {
 		const struct profile_frame *f = &p->frames[i];
 
-		if ((f->function != NULL && !is_utf8(f->function)) ||
-		    (f->package != NULL && !is_utf8(f->package)) ||
-		    (f->file != NULL && !is_utf8(f->file)))
+		if ((f->function != NULL && !profile_is_utf8(f->function)) ||
+		    (f->package != NULL && !profile_is_utf8(f->package)) ||
+		    (f->file != NULL && !profile_is_utf8(f->file)))
 			return false;
 	}
 	return true;

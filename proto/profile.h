@@ -139,6 +139,9 @@ uint32_t profile_find_thread(const struct profile *p, uint32_t tid);
  */
 size_t profile_utf8_length(const char *s);
 
+/* A text of a profile is nothing else. */
+bool profile_is_utf8(const char *s);
+
 /*
  * Upper bounds of what the parts take in a payload, for who has to cut a chunk
  * before it grows too large; strings come on top, PROFILE_ESCAPE_BYTES for a

@@ -94,6 +94,7 @@ START_TEST(everything)
 END_TEST
 
 #define LONG50	"0123456789012345678901234567890123456789012345678"
+#define LONG40	"0123456789abcdefghijklmnopqrstuvwxyz._-@"
 #define LONG200 LONG50 LONG50 LONG50 LONG50 "0000"
 
 static const struct {
@@ -133,6 +134,9 @@ static const struct {
 	 "f:6: retry_5xx is given twice"},
 	{"[sentry]\nrelease = " LONG200 "\n", "f:2: is longer than 197 bytes"},
 	{"[sentry]\nrelease = a\001b\n", "f:2: contains control characters"},
+	{"[sentry]\nenvironment = pr\xe9\n" TARGET_X "release = \xff\n",
+	 "f:2: environment: not UTF-8: 'pr\xe9'\n"
+	 "f:6: release: not UTF-8: '\xff'"},
 	{"[target]\n", "f:1: a target is [target \"NAME\"]"},
 	{"[target x]\n", "f:1: a target is [target \"NAME\"]"},
 	{"[target \"\"]\n", "f:1: a target is [target \"NAME\"]"},
@@ -192,6 +196,14 @@ START_TEST(many_faults)
 	ck_assert_uint_eq(faults.n, CONFIG_FAULTS_MAX);
 	ck_assert_uint_eq(faults.n_errors, 2 * CONFIG_FAULTS_MAX);
 	ck_assert_str_eq(faults.v[99].text, "f:101: unknown key x");
+}
+END_TEST
+
+START_TEST(the_longest_name)
+{
+	read_main("[target \"" LONG40 "\"]\ncomm = a\n");
+	expect("");
+	ck_assert_str_eq(config.targets[0].name, LONG40);
 }
 END_TEST
 
@@ -354,6 +366,7 @@ Suite *suite(void)
 	tcase_add_loop_test(c, of_wrong_text, 0, (int)array_size(wrong));
 	tcase_add_test(c, a_secret_is_no_fault_s_text);
 	tcase_add_test(c, many_faults);
+	tcase_add_test(c, the_longest_name);
 	tcase_add_test(c, main_sections_in_targets_d);
 	tcase_add_test(c, after_resolving);
 	tcase_add_test(c, a_rule_that_is_wrong);
