@@ -147,12 +147,6 @@ enum sentry_profd_result sentry_profd_stop_profiler(void)
 	return command(COMMAND_STOP);
 }
 
-static void look_if_due(struct state *s)
-{
-	if (state_now_ns() >= load(&s->look_ns))
-		state_settle(s, connection_settle);
-}
-
 sentry_profd_span sentry_profd_root_span_begin(int is_sampled)
 {
 	struct state *s = state_get();
@@ -169,7 +163,7 @@ sentry_profd_span sentry_profd_root_span_begin(int is_sampled)
 	if (is_first)
 		state_settle(s, connection_settle);
 	else
-		look_if_due(s);
+		connection_look_if_due(s);
 	if (!is_sampled)
 		return 0;
 	if (load(&s->has_page))

@@ -326,6 +326,12 @@ void connection_settle(struct state *s)
 	store(&s->look_ns, next_look_ns(s, now_ns));
 }
 
+void connection_look_if_due(struct state *s)
+{
+	if (state_now_ns() >= load(&s->look_ns))
+		state_settle(s, connection_settle);
+}
+
 void connection_ask_thread(struct state *s, uint32_t tid, bool is_new)
 {
 	const struct protocol_request m = {

@@ -23,6 +23,12 @@ int connection_open(struct state *s);
 void connection_settle(struct state *s);
 
 /*
+ * That, if it is time: a daemon may have come, answered, or gone. No system
+ * call otherwise.
+ */
+void connection_look_if_due(struct state *s);
+
+/*
  * Asks for the daemon's number of a thread of ours, or takes the answer.
  * is_new: the number may have been another thread's before.
  */

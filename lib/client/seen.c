@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "lib/client/connection.h"
+
 /* The daemon is interrupted in the middle of it once in a blue moon. */
 #define ATTEMPTS_MAX 100
 
@@ -52,7 +54,10 @@ bool seen_read(struct seen *ret)
 {
 	struct state *s = state_get();
 
-	if (s == NULL || !load(&s->has_page) || !read_page(&ret->page))
+	if (s == NULL)
+		return false;
+	connection_look_if_due(s);
+	if (!load(&s->has_page) || !read_page(&ret->page))
 		return false;
 	ret->is_other_ns = load(&state_page()->is_other_ns);
 	ret->is_running = is_running(s, &ret->page);

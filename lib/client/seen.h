@@ -13,7 +13,10 @@ struct seen {
 	bool is_running;
 };
 
-/* False if there is no daemon, or it does not come to an end writing. */
+/*
+ * Looks for the daemon where that is due: a program may ask and do nothing
+ * else. False if there is none, or it does not come to an end writing.
+ */
 bool seen_read(struct seen *ret);
 
 #endif

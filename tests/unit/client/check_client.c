@@ -289,7 +289,8 @@ START_TEST(a_child_is_a_process_of_its_own)
 	if (pid == 0) {
 		sentry_profd_span own;
 
-		if (sentry_profd_state() != SENTRY_PROFD_NO_DAEMON)
+		/* Which would be the parent's. */
+		if (sentry_profd_state() == SENTRY_PROFD_STOPPED)
 			_exit(1);
 		own = sentry_profd_root_span_begin(1);
 		sentry_profd_root_span_end(span);
@@ -309,6 +310,62 @@ START_TEST(a_child_is_a_process_of_its_own)
 	ck_assert_uint_eq(parent.page->spans_open, 0);
 	close_fd(&parent.connection);
 	close_fd(&parent.page_fd);
+}
+END_TEST
+
+/* i: of a root span, too, that began before the daemon had answered. */
+START_TEST(what_a_child_asks_finds_the_daemon)
+{
+	struct fake_daemon parent;
+	int told[2];
+	char byte;
+	pid_t pid;
+
+	meet(PROTOCOL_TRACE, true);
+	ck_assert_int_eq(pipe(told), 0);
+	parent = d;
+	pid = fork();
+	if (pid == 0) {
+		char id[SENTRY_PROFD_PROFILER_ID_SIZE];
+
+		if (_i == 1)
+			(void)sentry_profd_root_span_begin(1);
+		else if (sentry_profd_profiler_id(id, sizeof(id)) != 0)
+			_exit(1);
+		(void)!read(told[0], &byte, 1);
+		fake_clock_ns += NS_PER_SEC;
+		if (sentry_profd_state() != SENTRY_PROFD_STOPPED)
+			_exit(2);
+		_exit((sentry_profd_profiler_id(id, sizeof(id)) > 0) ==
+				      (_i == 1)
+			      ? 0
+			      : 3);
+	}
+	d.connection = d.page_fd = -1;
+	fake_accept(&d);
+	fake_answer(&d, PROTOCOL_TRACE, true);
+	ck_assert_int_eq(write(told[1], "", 1), 1);
+	check_ended_well(pid);
+	close_fd(&told[0]);
+	close_fd(&told[1]);
+	close_fd(&parent.connection);
+	close_fd(&parent.page_fd);
+}
+END_TEST
+
+START_TEST(a_daemon_that_comes_is_found_by_questions)
+{
+	fake_go(&d);
+	ck_assert_int_eq(sentry_profd_connect(fake_path), -ENOENT);
+	fake_listen(&d);
+	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
+	ck_assert(!fake_is_called(&d));
+	fake_clock_ns += NS_PER_SEC;
+	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
+	fake_accept(&d);
+	fake_answer(&d, PROTOCOL_MANUAL, true);
+	fake_clock_ns += NS_PER_SEC;
+	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_STOPPED);
 }
 END_TEST
 
@@ -452,6 +509,8 @@ Suite *suite(void)
 	tcase_add_test(t, a_page_that_may_shrink_is_none);
 	tcase_add_test(t, a_descriptor_that_is_anothers_now_is_left_alone);
 	tcase_add_loop_test(t, a_child_is_a_process_of_its_own, 0, 2);
+	tcase_add_loop_test(t, what_a_child_asks_finds_the_daemon, 0, 2);
+	tcase_add_test(t, a_daemon_that_comes_is_found_by_questions);
 	tcase_add_test(t, a_child_does_not_hold_its_parents_connection);
 	tcase_add_test(t, commands_say_what_comes_of_them);
 	tcase_add_test(t, the_last_command_holds_for_a_daemon_that_comes_later);
