@@ -127,6 +127,14 @@ int main(int argc, char **argv)
 		return doctor_run(argc - 1, argv + 1);
 	if (argc >= 2 && operator_has(argv[1]))
 		return operator_run(argc - 1, argv + 1);
-	print_help(stderr);
+	if (argc < 2)
+		print_help(stderr);
+	else if (argv[1][0] == '-')
+		log_error("%s: options stand behind the command, as in "
+			  "sentry-profctl status --json (--help shows the "
+			  "usage)",
+			  argv[1]);
+	else
+		log_error("no such command: '%s' (--help shows them)", argv[1]);
 	return EXIT_USAGE;
 }

@@ -132,6 +132,15 @@ def test_what_is_no_process(box):
         check(ctl.run(*args, status=2).stdout == '', f'{args}')
 
 
+def test_what_is_no_command(_box):
+    for args, why in ((['sattus'], "no such command: 'sattus'"),
+                      (['--socket', '/x', 'status'], 'behind the command')):
+        done = subprocess.run([BUILD / 'sentry-profctl', *args], text=True,
+                              capture_output=True, check=False)
+        check(done.returncode == 2 and why in done.stderr and
+              done.stderr.count('\n') == 1, f'{args}: {done.stderr}')
+
+
 def configured(box, text):
     """A daemon of a service: of a configuration that is changed."""
     path = box.make_dir('etc') / 'profd.conf'
