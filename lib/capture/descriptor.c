@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/sockios.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -189,7 +191,7 @@ static int ask(int fd, uint64_t inode, struct descriptor_socket *ret)
 	struct descriptor_socket s;
 	socklen_t size = sizeof(int);
 	struct stat st;
-	int domain;
+	int domain, mark;
 
 	if (fstat(fd, &st) < 0 || st.st_ino != inode ||
 	    !timeout_of(fd, SO_RCVTIMEO, &s.receive_ns) ||
@@ -197,6 +199,7 @@ static int ask(int fd, uint64_t inode, struct descriptor_socket *ret)
 	    getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0)
 		return -ENOTSOCK;
 	s.is_unix = domain == AF_UNIX;
+	s.at_mark = ioctl(fd, SIOCATMARK, &mark) == 0 && mark != 0;
 	*ret = s;
 	return 0;
 }

@@ -39,6 +39,7 @@ struct descriptor_socket {
 	/* SO_RCVTIMEO and SO_SNDTIMEO; 0: there is none. */
 	uint64_t receive_ns, send_ns;
 	bool is_unix;
+	bool at_mark; /* the next byte is urgent: sockatmark(3) */
 };
 
 /*

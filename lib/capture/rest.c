@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 
 #include "lib/base/clock.h"
+#include "lib/capture/descriptor.h"
 #include "lib/capture/memory.h"
 #include "lib/capture/repair.h"
 #include "lib/capture/status.h"
@@ -123,6 +124,21 @@ static bool is_of_the_call(int signal)
 }
 
 /*
+ * Urgent data ends a call that has received something, however much was asked
+ * for, and the next call reads past it (tcp_recvmsg_locked(), net/ipv4/tcp.c).
+ */
+static bool is_at_mark(const struct rest *r, int32_t pid)
+{
+	const struct partial *p = &r->partial;
+	struct descriptor_socket s;
+
+	return (p->nr == SYS_recvfrom || p->nr == SYS_recvmsg) &&
+	       descriptor_socket(pid, p->tid, arch_argument(&p->regs, 0),
+				 &s) == 0 &&
+	       s.at_mark;
+}
+
+/*
  * Under a seccomp filter no other call is run: it may lack that one, and kill.
  * Syscall user dispatch is no matter: the same instruction was let through a
  * moment ago.
@@ -136,7 +152,7 @@ bool rest_begin(struct rest *r, const struct rest_stop *stop)
 	    (!partial_is_alike(p) && status_is_filtered(stop->tid)) ||
 	    !is_unnoticed(stop))
 		return false;
-	return limit_rest(r, stop) && run_next(r);
+	return !is_at_mark(r, stop->pid) && limit_rest(r, stop) && run_next(r);
 }
 
 /* It goes on behind the call. ESRCH: killed while it was stopped. */
@@ -207,7 +223,8 @@ static void came_back(struct rest *r, const struct rest_stop *stop, long result)
 	const bool again = add(r, stop, result);
 
 	r->late = true;
-	if (!stop->goes_on || !again || !run_next(r))
+	if (!stop->goes_on || !again || is_at_mark(r, stop->pid) ||
+	    !run_next(r))
 		end(r);
 }
 

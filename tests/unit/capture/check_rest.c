@@ -1,9 +1,13 @@
 #include "lib/capture/target.h"
 
+#include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/unit/capture/live.h"
@@ -197,6 +201,78 @@ START_TEST(what_cannot_go_on_is_at_its_end)
 END_TEST
 
 /* Before it leaves, what it began is at its end. */
+/* A connection: in *ret_to comes what is sent into the descriptor returned. */
+static int connection(int *ret_to)
+{
+	struct sockaddr_in name = {.sin_family = AF_INET};
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t size = sizeof(name);
+
+	name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ck_assert_int_eq(bind(listener, (void *)&name, sizeof(name)), 0);
+	ck_assert_int_eq(listen(listener, 1), 0);
+	ck_assert_int_eq(getsockname(listener, (void *)&name, &size), 0);
+	ck_assert_int_eq(connect(fd, (void *)&name, sizeof(name)), 0);
+	*ret_to = accept(listener, NULL, NULL);
+	ck_assert_int_ge(*ret_to, 0);
+	close_fd(&listener);
+	return fd;
+}
+
+/* A process in the stop at the end of a call that receives from fd. */
+static pid_t at_end_of_recv(int fd, struct user_regs_struct *ret)
+{
+	char bytes[64];
+	long nr, result;
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		(void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		(void)raise(SIGSTOP);
+		(void)recv(fd, bytes, sizeof(bytes), MSG_WAITALL);
+		_exit(0);
+	}
+	do {
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert(WIFSTOPPED(status));
+		ck_assert_int_eq(arch_get_regs((uint32_t)pid, ret), 0);
+		ck_assert_int_eq(ptrace(PTRACE_SYSCALL, pid, NULL, NULL), 0);
+	} while (!arch_interrupted_call(ret, &nr, &result) ||
+		 nr != SYS_recvfrom);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(arch_get_regs((uint32_t)pid, ret), 0);
+	return pid;
+}
+
+/* Whoever received up to it would wait for more than there ever may be. */
+START_TEST(urgent_data_is_an_end)
+{
+	struct pollfd urgent = {.events = POLLPRI};
+	struct user_regs_struct regs;
+	struct rest rest = {.state = REST_NONE};
+	struct rest_stop stop = {
+		.pagemap_fd = -1, .regs = &regs, .goes_on = true};
+	int from = connection(&urgent.fd);
+	pid_t pid;
+
+	ck_assert_int_eq(send(from, "part", 4, 0), 4);
+	ck_assert_int_eq(send(from, "!", 1, MSG_OOB), 1);
+	ck_assert_int_eq(poll(&urgent, 1, -1), 1);
+	pid = at_end_of_recv(urgent.fd, &regs);
+	stop.pid = pid;
+	stop.tid = (uint32_t)pid;
+	ck_assert(!rest_begin(&rest, &stop));
+	ck_assert_uint_eq(rest.partial.done, 4);
+	ck_assert_uint_eq(rest.partial.whole, 64);
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	close_fd(&from);
+	close_fd(&urgent.fd);
+}
+END_TEST
+
 START_TEST(it_settles)
 {
 	live_begin(&l, "cap_whole", "write_pipe", NULL);
@@ -226,6 +302,9 @@ Suite *suite(void)
 	tcase_add_test(tc, under_a_filter_nothing_else_is_run);
 	tcase_add_test(tc, what_cannot_go_on_is_at_its_end);
 	tcase_add_test(tc, it_settles);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("ends");
+	tcase_add_test(tc, urgent_data_is_an_end);
 	suite_add_tcase(s, tc);
 	return s;
 }
