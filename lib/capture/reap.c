@@ -125,7 +125,10 @@ static void handle_exit(struct capture *c, uint32_t tid)
 		(void)!target_scan(t);
 	(void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
 	t->counters->event_stops++;
-	thread_remove(th, MISSED_EXITED);
+	/* Where an exec is under way the scan knows all threads anew. */
+	th = capture_thread(c, tid);
+	if (th != NULL)
+		thread_remove(th, MISSED_EXITED);
 	if (t->n_threads == 0 && t->held_up_ticks == 0)
 		target_end(t);
 }
