@@ -92,9 +92,12 @@ class Place:
         images = {i['code_file']: i['debug_id']
                   for i in chunk['debug_meta']['images']
                   if i['code_file'] != '[vdso]'}
-        own = {where + '/' + str(p.relative_to(self.image)): p
+        # Where we have another root ourselves it stands in front.
+        before = [path[:-len(where + '/program')] for path in images
+                  if path.endswith(where + '/program')]
+        check(len(before) == 1, f'{images}')
+        own = {f'{before[0]}{where}/{p.relative_to(self.image)}': p
                for p in self.image.rglob('*') if p.is_file()}
-        check(where + '/program' in images, f'{images}')
         for path, debug_id in images.items():
             check(debug_id == Elf(own[path].read_bytes()).debug_id,
                   f'{path} is not its own')
