@@ -14,17 +14,11 @@
 #include "lib/capture/status.h"
 
 /*
- * Clone and exec keep the table true; a thread's end is told by wait anyway.
- * SYSGOOD tells the stops at calls, which we seldom ask for, from a SIGTRAP.
+ * Clone and exec keep the table true; exit is told by wait anyway. SYSGOOD
+ * tells the stops at calls, which we seldom ask for, from a SIGTRAP.
  */
 #define SEIZE_OPTIONS \
 	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
-
-unsigned long target_options(const struct target *t, uint32_t tid)
-{
-	return tid == (uint32_t)t->pid ? SEIZE_OPTIONS | PTRACE_O_TRACEEXIT
-				       : SEIZE_OPTIONS;
-}
 
 /* Passes over the task directory while threads keep coming. */
 #define SCAN_PASSES_MAX 64
@@ -123,9 +117,8 @@ static void alarm_give_back(const struct alarm *before)
  * time is over just as it has succeeded: TracerPid tells. The alarm can come
  * nowhere but in these three system calls, where a jump leaves nothing undone.
  */
-static int seize_in_time(const struct target *t, uint32_t tid)
+static int seize_in_time(uint32_t tid)
 {
-	const unsigned long options = target_options(t, tid);
 	const struct itimerval wait = {.it_value.tv_usec = SEIZE_WAIT_US};
 	const struct itimerval never = {.it_value.tv_usec = 0};
 	int r;
@@ -133,7 +126,7 @@ static int seize_in_time(const struct target *t, uint32_t tid)
 	if (sigsetjmp(waited_enough, 1) != 0)
 		return -EINTR;
 	(void)setitimer(ITIMER_REAL, &wait, NULL);
-	r = ptrace(PTRACE_SEIZE, tid, NULL, options) == 0 ? 0 : -errno;
+	r = ptrace(PTRACE_SEIZE, tid, NULL, SEIZE_OPTIONS) == 0 ? 0 : -errno;
 	(void)setitimer(ITIMER_REAL, &never, NULL);
 	return r;
 }
@@ -172,7 +165,7 @@ static int seize(struct target *t, uint32_t tid)
 			return error;
 		if (status_is_worker(tid))
 			return left_out(t);
-		error = seize_in_time(t, tid);
+		error = seize_in_time(tid);
 		if (error == 0)
 			return 0;
 	}
@@ -361,7 +354,7 @@ static void seize_list_again(struct target *t, struct thread *list)
 	for (struct thread *th = list; th != NULL; th = next) {
 		next = th->next;
 		target_beat(t);
-		if (target_has(t, th->tid) && seize_in_time(t, th->tid) == 0)
+		if (target_has(t, th->tid) && seize_in_time(th->tid) == 0)
 			begin_again(th);
 		else
 			thread_remove(th, MISSED_EXITED);

@@ -50,8 +50,6 @@ static void first_stop(struct capture *c, uint32_t tid,
 		(void)ptrace(PTRACE_DETACH, tid, NULL, data);
 		return;
 	}
-	/* It has those of the thread that made it. */
-	(void)ptrace(PTRACE_SETOPTIONS, tid, NULL, target_options(t, tid));
 	/* It goes on at once: what follows opens files. */
 	if (status == TRACEE_GROUP_STOP)
 		(void)ptrace(PTRACE_LISTEN, tid, NULL, NULL);
@@ -84,7 +82,6 @@ static void handle_exec(struct capture *c, uint32_t tid)
 		}
 		return;
 	}
-	(void)ptrace(PTRACE_SETOPTIONS, tid, NULL, target_options(t, tid));
 	(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
 	t->counters->event_stops++;
 	target_executed(t);
@@ -107,32 +104,6 @@ static void handle_death(struct capture *c, uint32_t tid)
 		target_end(t);
 }
 
-/*
- * The leader is let go of, and dies as if nobody traced it. Before that others
- * are looked for: afterwards nobody can tell it from the leader of a new
- * program. A thread that it has made may have its options still.
- */
-static void handle_exit(struct capture *c, uint32_t tid)
-{
-	struct thread *th = capture_thread(c, tid);
-	struct target *t = th != NULL ? th->target : NULL;
-
-	if (t == NULL || tid != (uint32_t)t->pid) {
-		(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
-		return;
-	}
-	if (t->n_threads == 1)
-		(void)!target_scan(t);
-	(void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
-	t->counters->event_stops++;
-	/* Where an exec is under way the scan knows all threads anew. */
-	th = capture_thread(c, tid);
-	if (th != NULL)
-		thread_remove(th, MISSED_EXITED);
-	if (t->n_threads == 0 && t->held_up_ticks == 0)
-		target_end(t);
-}
-
 static void handle_status(struct capture *c, uint32_t tid, int status)
 {
 	int signal;
@@ -145,9 +116,6 @@ static void handle_status(struct capture *c, uint32_t tid, int status)
 		return;
 	case TRACEE_EXEC:
 		handle_exec(c, tid);
-		return;
-	case TRACEE_EXIT:
-		handle_exit(c, tid);
 		return;
 	case TRACEE_TRAP:
 	case TRACEE_GROUP_STOP:

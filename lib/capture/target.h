@@ -256,12 +256,6 @@ void target_executed(struct target *t);
 
 /* attach.c: PTRACE_SEIZE */
 /*
- * Of ptrace(2), for a thread. The leader stops when it is about to die, to be
- * let go of: if it died while we trace it, its parent would see by a pidfd that
- * the process has ended before wait(2) gives it the status.
- */
-unsigned long target_options(const struct target *t, uint32_t tid);
-/*
  * Seizes the threads of /proc/PID/task that are not known, and counts those
  * that cannot be. Returns how many are new; if none is known in the end, an
  * error: -EPERM, -EBUSY, one of the files, or 0 if there was none to be seized.

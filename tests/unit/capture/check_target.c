@@ -156,65 +156,6 @@ START_TEST(threads_of_a_dead_leader_have_stacks)
 }
 END_TEST
 
-/* The next status of a thread, which stays to be taken. */
-static int next_status(pid_t tid)
-{
-	siginfo_t info;
-	char state;
-
-	/* A dead leader has none before its threads are reaped. */
-	while ((state = live_state(tid)) != 't' && state != 'Z')
-		live_patience();
-	if (state == 'Z')
-		return 0;
-	ck_assert_int_eq(waitid(P_PID, (id_t)tid, &info,
-				WEXITED | WSTOPPED | WNOWAIT | __WALL),
-			 0);
-	ck_assert_int_eq(info.si_code, CLD_TRAPPED);
-	return info.si_status;
-}
-
-/* Whoever waits for the process has its status when it is dead, not later. */
-START_TEST(a_process_dies_untraced)
-{
-	pid_t tid;
-
-	threads(NULL);
-	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
-	live_ticks(&l, 2);
-	close_fd(&l.in);
-	ck_assert_int_eq(next_status(l.pid),
-			 SIGTRAP | PTRACE_EVENT_EXIT << 8);
-	/* The others are our own until they are reaped, without a stop. */
-	ck_assert_int_eq(next_status(tid), 0);
-	ck_assert_uint_eq(l.gone, 0);
-	while (l.gone == 0)
-		live_wait(&l);
-	ck_assert(l.ended);
-	ck_assert_int_le(live_status(l.pid, "TracerPid:"), 0);
-	live_check_sum(&l);
-}
-END_TEST
-
-/* A new program's leader, too, whichever thread it was. */
-START_TEST(a_new_program_dies_untraced)
-{
-	threads(NULL);
-	(void)live_ask(&l, "asleep 1", "ok");
-	live_ticks(&l, 2);
-	live_say(&l, "exec");
-	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
-	live_settle(&l);
-	ck_assert_uint_eq(l.execs, 1);
-	close_fd(&l.in);
-	ck_assert_int_eq(next_status(l.pid),
-			 SIGTRAP | PTRACE_EVENT_EXIT << 8);
-	while (l.gone == 0)
-		live_wait(&l);
-	ck_assert_int_le(live_status(l.pid, "TracerPid:"), 0);
-}
-END_TEST
-
 START_TEST(a_process_without_sigchld_is_let_go)
 {
 	pid_t pid;
@@ -351,8 +292,6 @@ Suite *suite(void)
 	tcase_add_test(tc, a_dead_leader_is_not_expected);
 	tcase_add_test(tc, a_dead_leader_is_looked_for_once);
 	tcase_add_test(tc, threads_of_a_dead_leader_have_stacks);
-	tcase_add_test(tc, a_process_dies_untraced);
-	tcase_add_test(tc, a_new_program_dies_untraced);
 	tcase_add_test(tc, a_process_without_sigchld_is_let_go);
 	tcase_add_test(tc, children_are_not_followed);
 	tcase_add_test(tc, a_storm_of_threads);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -210,31 +209,16 @@ void live_begin(struct live *l, const char *name, const char *argument,
 	live_attach(l);
 }
 
-void live_begin_without_exit(struct live *l, const char *name)
-{
-	memset(l, 0, sizeof(*l));
-	live_start(l, name, NULL, NULL);
-	live_open(l, 1u << 24);
-	ck_assert_int_eq(ptrace(PTRACE_SEIZE, l->pid, NULL,
-				PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD),
-			 0);
-	live_attach(l);
-}
-
 void live_end(struct live *l)
 {
-	int status;
-	pid_t pid;
-
 	close_fd(&l->in);
 	(void)kill(l->child, SIGKILL);
 	while (l->capture != NULL && l->counters.threads > 0 &&
 	       l->gone + l->taken == 0)
 		live_wait(l);
 	/* Threads of it that capture did not come to know, too. */
-	while ((pid = waitpid(-1, &status, __WALL)) > 0)
-		if (WIFSTOPPED(status))
-			(void)ptrace(PTRACE_CONT, pid, NULL, NULL);
+	while (waitpid(-1, NULL, __WALL) > 0)
+		;
 	capture_free(l->capture);
 	ring_reader_fini(&l->reader);
 	ring_writer_fini(&l->sink.ring);
