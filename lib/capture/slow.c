@@ -31,11 +31,12 @@ bool target_is_slow(const struct target *t)
 }
 
 /*
- * A first read that takes long may be chance, and is let pass. For so long
- * after each it is known how often we have waited, which takes a system call
- * at each wake.
+ * A first read that takes long may be chance, and is let pass. For so many
+ * times its length after each it is known how often we have waited, which takes
+ * a system call at each wake: those that come less often take less than a
+ * thousandth of the time.
  */
-#define WATCH_NS (10 * NS_PER_SEC)
+#define WATCH_SHARE 1000
 
 void capture_note_waits(struct capture *c, uint64_t now_ns)
 {
@@ -49,11 +50,12 @@ void capture_note_waits(struct capture *c, uint64_t now_ns)
  * our processor was not the target's memory, nor whoever had that of the
  * virtual machine, which is no switch.
  */
-static bool has_waited(struct capture *c, uint64_t now_ns)
+static bool has_waited(struct capture *c, uint64_t now_ns, uint64_t took_ns)
 {
 	const struct clock_switches before = c->switches;
 
-	c->watch_until_ns = now_ns + WATCH_NS;
+	c->watch_until_ns =
+		max_u64(c->watch_until_ns, now_ns + WATCH_SHARE * took_ns);
 	if (!c->watching) {
 		capture_note_waits(c, now_ns);
 		return false;
@@ -69,7 +71,7 @@ void target_was_read(struct target *t, uint64_t since_ns, size_t size)
 	const uint64_t took_ns = now_ns - since_ns;
 	uint64_t n_slow = 1;
 
-	if (took_ns <= READ_NS + size || !has_waited(t->capture, now_ns))
+	if (took_ns <= READ_NS + size || !has_waited(t->capture, now_ns, took_ns))
 		return;
 	/* The share is that of all of them together. */
 	for (const struct target *u = t->capture->targets; u != NULL;

@@ -129,6 +129,25 @@ START_TEST(one_in_a_while_is_chance)
 }
 END_TEST
 
+/* The shorter it was, the sooner it is forgotten. */
+START_TEST(what_was_short_is_soon_forgotten)
+{
+	live_later(11 * NS_PER_SEC);
+	for (int i = 0; i < 50; i++) {
+		uint64_t now;
+
+		live_later(300 * NS_PER_MS);
+		live_ticks(&l, 1);
+		ck_assert(!l.capture->watching);
+		now = t->capture->options.now_ns();
+		target_was_read(t, now - 200 * NS_PER_US, 4096);
+		live_ticks(&l, 1);
+		ck_assert(l.capture->watching);
+	}
+	ck_assert_uint_eq(t->slow_until_ns, 0);
+}
+END_TEST
+
 /* What takes less than a copy may take is never counted. */
 START_TEST(a_read_in_time_is_none)
 {
@@ -207,6 +226,7 @@ Suite *suite(void)
 	tcase_add_test(tc, who_is_stopped_goes_on_unread);
 	tcase_add_test(tc, no_more_than_a_twentieth);
 	tcase_add_test(tc, one_in_a_while_is_chance);
+	tcase_add_test(tc, what_was_short_is_soon_forgotten);
 	tcase_add_test(tc, a_read_in_time_is_none);
 	tcase_add_test(tc, short_waits_add_up);
 	tcase_add_test(tc, the_share_is_of_all);
