@@ -140,9 +140,12 @@ def test_what_the_daemon_was_started_with(box):
     found = Findings(box, '--config', config, socket=socket)
     found.check('DSN', 'warning', 'none is given')
     if os.geteuid() == 0:
-        # Its number may be another process's in our pid namespace.
-        found = Findings(box, socket=socket,
-                         wrapper=('unshare', '--pid', '--fork', '--mount-proc'))
+        # Its number is another process's in our pid namespace.
+        script = (f'echo {profd.pid - 1} >/proc/sys/kernel/ns_last_pid; '
+                  f'sleep 1000 & [ $! = {profd.pid} ] && "$@"')
+        found = Findings(box, socket=socket, wrapper=(
+            'unshare', '--pid', '--fork', '--mount-proc',
+            'sh', '-c', script, 'sh'))
         for subject in ('environment', 'options'):
             found.check(subject, 'warning', 'the daemon.s cannot be read')
         found.check('daemon', 'ok', f'runs, pid {profd.pid}$')
