@@ -15,8 +15,9 @@ import variants
 SUB_BITS = 5
 
 # The daemon reads call frame information and finds out how deep stacks are at
-# first; that is a cost of its start, not of a sample. In parts of a window.
-WARM = 0.35
+# first, in its first half second; that is a cost of its start, not of a sample.
+# Before a window of less than this it has as long as the window.
+WARM_S = 2
 
 # The daemon's --chunk-seconds.
 CHUNK_S = 60
@@ -153,7 +154,7 @@ def measure(cls, box, target, seconds, rate):
     variant.start()
     start = time.monotonic()
     if cls is not variants.Nothing:
-        time.sleep(WARM * seconds)
+        time.sleep(min(seconds, WARM_S))
     w = window(target, variant, seconds)
     until_end = variant.cpu()
     sampled_s = time.monotonic() - start
