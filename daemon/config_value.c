@@ -253,8 +253,10 @@ static int parse_dsn_file(const struct config_key *key, const char *value,
 	/* Not to wait for a pipe's writer. */
 	fd = open(value, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	r = fd < 0 || fstat(fd, &st) < 0 ? -errno : 0;
-	if (r == 0 && !S_ISREG(st.st_mode))
-		r = -EINVAL;
+	if (r == 0 && !S_ISREG(st.st_mode)) {
+		close_fd(&fd);
+		return wrong(problem, "%s: not a regular file", value);
+	}
 	if (r == 0)
 		r = read_dsn_file(fd, text);
 	close_fd(&fd);

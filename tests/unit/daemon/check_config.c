@@ -164,6 +164,8 @@ static const struct {
 	{"[sentry]\ndsn =\ndsn_file = /x\n", "f:3: both dsn and dsn_file"},
 	{"[sentry]\ndsn_file = /nowhere/x\n",
 	 "f:2: dsn_file: /nowhere/x: No such file or directory"},
+	{"[sentry]\ndsn_file = /\n",
+	 "f:2: dsn_file: /: not a regular file"},
 };
 
 START_TEST(of_wrong_text)
