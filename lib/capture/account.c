@@ -47,3 +47,14 @@ bool account_has_run(const struct account *a, uint64_t tick_ns)
 {
 	return a->owed_ns >= -(int64_t)(SLACK_LOOKS * tick_ns);
 }
+
+/*
+ * Whoever is on a processor at one tick of ten is at none of 20 now and then;
+ * what is owed then is paid at the ticks at which it is met.
+ */
+#define BEHIND_LOOKS 8
+
+bool account_is_behind(const struct account *a, uint64_t tick_ns)
+{
+	return a->owed_ns > (int64_t)(BEHIND_LOOKS * tick_ns);
+}

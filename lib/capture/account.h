@@ -43,4 +43,10 @@ void account_end(struct account *a, uint64_t time_ns);
  */
 bool account_has_run(const struct account *a, uint64_t tick_ns);
 
+/*
+ * True if it has run for so much more than it was told that it is told at any
+ * tick, be it one at which it had no processor.
+ */
+bool account_is_behind(const struct account *a, uint64_t tick_ns);
+
 #endif

@@ -110,6 +110,15 @@ bool activity_mark(const struct activity *a, struct activity_mark *ret)
 	return true;
 }
 
+/* The scheduler's clock is another one, and we wake before we read ours. */
+#define CLOCKS_NS (20 * NS_PER_US)
+
+bool activity_ran(const struct activity_mark *before,
+		  const struct activity_mark *now, uint64_t since_ns)
+{
+	return now->wait_ns - before->wait_ns <= since_ns + CLOCKS_NS;
+}
+
 enum activity_state activity_parse(const char *line,
 				   struct activity_place *ret_place)
 {

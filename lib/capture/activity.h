@@ -59,6 +59,15 @@ static inline bool activity_same(const struct activity_mark *a,
 	return a->run_ns == b->run_ns && a->slices == b->slices;
 }
 
+/*
+ * Was it on a processor at a tick? before: its mark at that tick, now: since_ns
+ * later, when it had a processor again, or still. What it has waited for in
+ * between is written down when it gets one (sched_info_arrive() in
+ * kernel/sched/stats.h): more than since_ns if that began before the tick.
+ */
+bool activity_ran(const struct activity_mark *before,
+		  const struct activity_mark *now, uint64_t since_ns);
+
 /* *ret_place is written with ACTIVITY_BLOCKED. */
 enum activity_state activity_look(const struct activity *a,
 				  struct activity_place *ret_place);

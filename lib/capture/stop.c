@@ -120,20 +120,39 @@ static void remember(struct thread *th, const uint64_t *regs,
 #define AT_ONCE_NS (50 * NS_PER_US)
 
 /*
+ * Who shares a processor loses it at its own calls more often than in between
+ * (sched_yield(2), a write(2) that wakes somebody): where it stands while it
+ * waits is not where it runs.
+ */
+static bool has_waited(const struct thread *th)
+{
+	struct activity_mark now;
+
+	return !activity_mark(&th->activity, &now) ||
+	       !activity_ran(&th->look, &now,
+			     th->target->capture->options.now_ns() -
+				     th->asked_ns);
+}
+
+/*
  * Was it on a processor at the tick, or waiting for one, or blocked?
  *
  * It was blocked if it is still where it was when it was seen so: one that is
  * woken often is woken while we look. Else the tick is its own if it has run
- * for as much. Where that was not asked for, it has a processor to itself; or
- * the kernel does not account.
+ * for as much, and not waited all the time since. Where that was not asked for,
+ * it has a processor to itself; or the kernel does not account.
  */
 static bool was_on_processor(struct thread *th, const uint64_t *regs)
 {
+	const uint64_t tick_ns = th->target->tick_ns;
+
 	if (th->was_blocked && th->blocked_at.sp == regs[ARCH_SP] &&
 	    th->blocked_at.pc == regs[ARCH_PC])
 		return false;
-	return !th->look_known ||
-	       account_has_run(&th->account, th->target->tick_ns);
+	if (!th->look_known)
+		return true;
+	return account_has_run(&th->account, tick_ns) &&
+	       (account_is_behind(&th->account, tick_ns) || !has_waited(th));
 }
 
 /* Who is told to wait is asked at each look. */

@@ -77,8 +77,8 @@ while True:
 """
 
 
-def busy_on(box, processor):
-    program = box.start(['python3', '-c', BUSY])
+def busy_on(box, processor, text=BUSY):
+    program = box.start(['python3', '-c', text])
     program.wait_line('ready')
     os.sched_setaffinity(program.pid, {processor})
     return program
@@ -111,6 +111,35 @@ def test_bars_are_the_processor_time(box):
         check(0.9 * (end[i] - begin[i]) <= told + 0.05 and
               told <= after[i] - before[i] + 0.1,
               f'{told} of {end[i] - begin[i]} to {after[i] - before[i]} s')
+
+
+YIELDS = """
+import os
+print('ready', flush=True)
+while True:
+    sum(range(20000))
+    os.sched_yield()
+"""
+
+
+def test_where_it_waits_is_not_where_it_runs(box):
+    """Each loses the processor in sched_yield, and works elsewhere."""
+    processor = min(os.sched_getaffinity(0))
+    targets = [busy_on(box, processor, YIELDS) for _ in range(4)]
+    profd = box.profd(targets, '--mode', 'cpu').wait_attached().wait_looks()
+    begin = ran(targets)
+    harness.wait_for(lambda: all(b >= a + 0.5 for a, b in
+                                 zip(begin, ran(targets))), 'half a second')
+    yields = others = 0
+    for chunk in profd.interrupt().chunks:
+        for bar in chunk_rules.bars(chunk):
+            if bar.names[0].endswith('sched_yield'):
+                yields += bar.seconds
+            else:
+                others += bar.seconds
+    # A call of a microsecond; who waits nearly always stands in it.
+    check(0 < yields + others and 2 * yields < others,
+          f'{yields} s in sched_yield, {others} s elsewhere')
 
 
 def in_app(run, function):

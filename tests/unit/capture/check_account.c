@@ -156,6 +156,23 @@ START_TEST(what_goes_back_is_nothing)
 }
 END_TEST
 
+/* Not met on its processor for ten looks: then it is told at any. */
+START_TEST(who_is_never_met_is_told_all_the_same)
+{
+	unsigned int n = 0;
+
+	look(TICK, 0);
+	while (!account_is_behind(&a, TICK)) {
+		look(TICK, TICK);
+		ck_assert_uint_le(++n, 10);
+	}
+	ck_assert_uint_ge(n, 5);
+	account_begin(&a, now_ns);
+	look(n * TICK, 0);
+	ck_assert(!account_is_behind(&a, TICK));
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("account");
@@ -169,6 +186,7 @@ Suite *suite(void)
 	tcase_add_test(tc, what_is_told_for_long_is_asked_back);
 	tcase_add_test(tc, who_runs_now_and_then_is_told_as_much);
 	tcase_add_test(tc, what_goes_back_is_nothing);
+	tcase_add_test(tc, who_is_never_met_is_told_all_the_same);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -204,6 +204,21 @@ START_TEST(no_accounting_gives_no_mark)
 }
 END_TEST
 
+/* What it has waited for is written down when it gets a processor. */
+START_TEST(who_has_waited_since_before_the_tick_did_not_run)
+{
+	const struct activity_mark before = {.wait_ns = 40 * NS_PER_MS};
+	struct activity_mark now = before;
+
+	ck_assert(activity_ran(&before, &now, 0));
+	/* It lost its processor to us, at the tick. */
+	now.wait_ns += 3 * NS_PER_MS;
+	ck_assert(activity_ran(&before, &now, 3 * NS_PER_MS));
+	/* It had none for a millisecond by then. */
+	ck_assert(!activity_ran(&before, &now, 2 * NS_PER_MS));
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("activity");
@@ -219,6 +234,7 @@ Suite *suite(void)
 	tcase_add_test(tc, a_busy_thread_is_running);
 	tcase_add_test(tc, a_thread_that_is_not_there);
 	tcase_add_test(tc, no_accounting_gives_no_mark);
+	tcase_add_test(tc, who_has_waited_since_before_the_tick_did_not_run);
 	suite_add_tcase(s, tc);
 	return s;
 }
