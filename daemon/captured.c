@@ -210,7 +210,7 @@ static void on_signals(void *ctx)
  */
 static bool take_stop(uint64_t now)
 {
-	const uint64_t next = ticker_time(&me.ticker, me.ticker.tick + 1);
+	const uint64_t next = ticker_time(&me.ticker, ticker_next(&me.ticker));
 	const struct timespec timeout = {
 		.tv_nsec = (long)min_u64(next - now,
 					 HEARTBEAT_EVERY_MS * NS_PER_MS),
@@ -242,7 +242,7 @@ static int run_once(int timeout_ms)
 		slots_tell(&me.slots, tell_state);
 		rest();
 	}
-	return r;
+	return r < 0 ? r : ticker_plan(&me.ticker, me.capture);
 }
 
 static void set_up(const struct msg_init *init, int heartbeat_fd)
@@ -359,7 +359,7 @@ static void *trace(void *ctx)
 	while (r == 0 && !ends())
 		r = run_once(HEARTBEAT_EVERY_MS);
 	if (r < 0)
-		die("epoll_wait", -r);
+		die("the wait for events", -r);
 	*since_ns = clock_mono_ns();
 	me.settling = true;
 	settle();

@@ -109,6 +109,20 @@ void capture_tick(struct capture *c, uint64_t number, uint64_t time_ns)
 	capture_free_ended(c);
 }
 
+uint64_t capture_next_tick(const struct capture *c)
+{
+	uint64_t next = c->targets == NULL ? 0 : UINT64_MAX;
+
+	for (const struct target *t = c->targets; t != NULL; t = t->next)
+		next = min_u64(next, target_next_tick(t));
+	return next;
+}
+
+uint64_t capture_waits_ns(const struct capture *c)
+{
+	return c->waits_ns;
+}
+
 size_t capture_pending(const struct capture *c)
 {
 	return c->n_pending;

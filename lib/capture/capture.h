@@ -100,6 +100,19 @@ void capture_want_pointers(struct capture *c, uint32_t target);
 void capture_tick(struct capture *c, uint64_t tick, uint64_t time_ns);
 
 /*
+ * The next tick at which somebody is to be looked at, or something tried again:
+ * none before it has to be given. It may have gone by, and the answer may be an
+ * earlier one after every other call. 0: there is nobody.
+ */
+uint64_t capture_next_tick(const struct capture *c);
+
+/*
+ * And no later than at the first tick after this time, whoever is due at it;
+ * UINT64_MAX: there is none such.
+ */
+uint64_t capture_waits_ns(const struct capture *c);
+
+/*
  * From here on the target is looked at at ticks of every of_ticks only, spread
  * evenly; only those count as its ticks. 0 < ticks <= of_ticks.
  */

@@ -369,6 +369,8 @@ void capture_end_waits(struct capture *c, uint64_t now_ns);
 void thread_look(struct thread *th, uint64_t ticks, const struct stand *stand);
 
 /* tick.c */
+/* Its next tick, or the next of all where something is to be tried again. */
+uint64_t target_next_tick(const struct target *t);
 /*
  * Begins a tick. False if it is none of this target's; else target_tick_on is
  * to be called until it returns false. It looks at some threads at a time;

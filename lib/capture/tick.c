@@ -100,6 +100,17 @@ static uint64_t ticks_due(const struct target *t, uint64_t tick)
 	       t->last_tick * t->rate_ticks / t->rate_of;
 }
 
+uint64_t target_next_tick(const struct target *t)
+{
+	const uint64_t number = t->last_tick * t->rate_ticks / t->rate_of + 1;
+	const uint64_t due =
+		(number * t->rate_of + t->rate_ticks - 1) / t->rate_ticks;
+
+	if (t->n_threads == 0 || t->ended || t->leaving)
+		return t->last_tick + 1;
+	return max_u64(due, t->next_tick);
+}
+
 /*
  * A process in which nobody has run for so many ticks is looked at at every
  * other one, after twice as many at every third, and so on: the sooner, the

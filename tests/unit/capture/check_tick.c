@@ -327,6 +327,49 @@ START_TEST(ticks_are_left_out)
 }
 END_TEST
 
+/* At the next tick that is told, and at none before. */
+static void check_next_tick(void)
+{
+	const uint64_t next = capture_next_tick(l.capture);
+	const uint64_t ticks = l.records[RECORD_TICK];
+
+	ck_assert_uint_gt(next, l.tick);
+	for (uint64_t tick = l.tick + 1; tick < next; tick++)
+		capture_tick(l.capture, tick, tick * l.tick_ns);
+	live_read(&l);
+	ck_assert_uint_eq(l.records[RECORD_TICK], ticks);
+	capture_tick(l.capture, next, next * l.tick_ns);
+	live_read(&l);
+	ck_assert_uint_eq(l.records[RECORD_TICK], ticks + 1);
+	l.tick = next;
+}
+
+START_TEST(the_next_tick_is_known)
+{
+	static const uint32_t rates[][2] = {{1, 1},    {1, 2},	  {2, 5},
+					    {11, 101}, {97, 101}, {1, 1000}};
+
+	threads(NULL);
+	live_until_blocked(l.pid);
+	ck_assert_uint_eq(capture_next_tick(l.capture), l.tick + 1);
+	for (size_t i = 0; i < array_size(rates); i++) {
+		capture_rate(l.capture, LIVE_TARGET, rates[i][0], rates[i][1]);
+		for (int k = 0; k < 300; k++)
+			check_next_tick();
+	}
+	/* It rested where it could, and whoever is awake does not. */
+	capture_rate(l.capture, LIVE_TARGET, 1, 1);
+	check_next_tick();
+	check_next_tick();
+	ck_assert_uint_gt(capture_next_tick(l.capture), l.tick + 1);
+	thread_wake(live_known(&l, l.pid));
+	ck_assert_uint_le(capture_next_tick(l.capture), l.tick + 1);
+	check_next_tick();
+	ck_assert_uint_eq(live_missed(&l), 0);
+	live_check_sum(&l);
+}
+END_TEST
+
 /* What blocked threads remember of their last stop. */
 START_TEST(registers_are_remembered_for_the_same_place)
 {
@@ -357,6 +400,7 @@ Suite *suite(void)
 	tcase_add_test(tc, late_ticks_are_counted);
 	tcase_add_test(tc, a_tick_comes_once);
 	tcase_add_test(tc, ticks_are_left_out);
+	tcase_add_test(tc, the_next_tick_is_known);
 	tcase_add_test(tc, a_large_process_is_taken_up_in_portions);
 	tcase_add_test(tc, a_portion_of_many_ticks);
 	tcase_add_test(tc, a_large_process_waits_for_half_a_ring);

@@ -293,11 +293,21 @@ void live_reap(struct live *l)
 		live_read(l);
 }
 
+/* As the daemon does, leaves out a tick at which nobody is due. */
+static bool is_due(const struct live *l)
+{
+	const uint64_t now = (still_ns != 0 ? still_ns : now_ns()) + later_ns;
+
+	return l->tick >= capture_next_tick(l->capture) ||
+	       now >= capture_waits_ns(l->capture);
+}
+
 void live_tick_late(struct live *l, uint64_t ticks)
 {
 	l->tick += ticks;
+	if (is_due(l))
+		capture_tick(l->capture, l->tick, l->tick * l->tick_ns);
 	/* Then what SIGCHLD would have announced. */
-	capture_tick(l->capture, l->tick, l->tick * l->tick_ns);
 	l->more = capture_reap(l->capture);
 	if (l->reads)
 		live_read(l);

@@ -56,8 +56,8 @@ struct live {
 	struct capture_beat beat;
 	uint64_t tick, tick_ns;
 	unsigned int gone, execs, taken; /* events */
-	bool reads;		  /* false: the reader is away */
-	bool more;		  /* capture_reap had enough for once */
+	bool reads;			 /* false: the reader is away */
+	bool more;			 /* capture_reap had enough for once */
 
 	pid_t child; /* the program */
 	pid_t pid;   /* the target: the program, or its child */
@@ -99,7 +99,7 @@ long live_count(struct live *l, const char *word);
 /* What capture knows of a thread. */
 struct thread *live_known(const struct live *l, pid_t tid);
 
-/* A tick, and what has stopped by now. */
+/* A tick, if capture wants it, and what has stopped by now. */
 void live_tick(struct live *l);
 /* As if the sampler had not run for ticks - 1 before. */
 void live_tick_late(struct live *l, uint64_t ticks);

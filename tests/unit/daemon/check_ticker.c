@@ -1,0 +1,165 @@
+/* When the timer of the ticks rings, by what the kernel says of it. */
+#include "daemon/ticker.h"
+
+#include <errno.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "tests/unit/suite.h"
+
+/* So long that what a test takes is nothing; and so short that it is over. */
+#define LONG_NS	 (10000 * NS_PER_SEC)
+#define SHORT_NS (1 * NS_PER_MS)
+
+static struct loop *loop;
+static struct ticker t;
+static uint64_t rung; /* what was taken last */
+
+static void set_up(void)
+{
+	t = (struct ticker){0};
+	rung = 0;
+	ck_assert_int_eq(loop_new(&loop), 0);
+}
+
+static void tear_down(void)
+{
+	ticker_stop(&t, loop);
+	loop_free(loop);
+}
+
+static void on_tick(void *ctx)
+{
+	(void)ctx;
+	if (ticker_take(&t, clock_mono_ns()))
+		rung = t.tick;
+}
+
+/* At tick 0. */
+static void start_long(void)
+{
+	ck_assert_int_eq(
+		ticker_start(&t, loop, clock_mono_ns(), LONG_NS, on_tick), 0);
+	ck_assert_uint_eq(t.tick, 0);
+}
+
+/* The tick that the kernel has it ring at, and then at each. */
+static void check_set(uint64_t tick)
+{
+	struct itimerspec is;
+	uint64_t left_ns, n;
+
+	/* It does not ring now. */
+	ck_assert_int_lt(read(t.fd, &n, sizeof(n)), 0);
+	ck_assert_int_eq(timerfd_gettime(t.fd, &is), 0);
+	left_ns = (uint64_t)is.it_value.tv_sec * NS_PER_SEC +
+		  (uint64_t)is.it_value.tv_nsec;
+	ck_assert_uint_eq(
+		ticker_at(&t, clock_mono_ns() + left_ns + LONG_NS / 4), tick);
+	ck_assert_uint_eq((uint64_t)is.it_interval.tv_sec * NS_PER_SEC,
+			  LONG_NS);
+	ck_assert_uint_eq(ticker_next(&t), tick);
+}
+
+START_TEST(it_rings_at_the_next_tick)
+{
+	start_long();
+	check_set(1);
+}
+END_TEST
+
+START_TEST(ticks_are_left_out)
+{
+	start_long();
+	ck_assert_int_eq(ticker_ring_at(&t, 5), 0);
+	check_set(5);
+	/* Somebody has come who is due before. */
+	ck_assert_int_eq(ticker_ring_at(&t, 2), 0);
+	check_set(2);
+	/* And somebody who was due before now. */
+	ck_assert_int_eq(ticker_ring_at(&t, 0), 0);
+	check_set(1);
+}
+END_TEST
+
+/* The numbers of ticks stay what they are, and none comes before its time. */
+START_TEST(it_goes_on_at_each)
+{
+	const uint64_t epoch_ns = clock_mono_ns() - 100 * SHORT_NS;
+	uint64_t before;
+
+	ck_assert_int_eq(ticker_start(&t, loop, epoch_ns, SHORT_NS, on_tick),
+			 0);
+	ck_assert_uint_ge(t.tick, 100);
+	for (int i = 0; i < 5; i++) {
+		before = t.tick;
+		ck_assert_int_eq(ticker_ring_at(&t, before + 20), 0);
+		while (rung <= before)
+			ck_assert_int_eq(loop_run_once(loop, -1), 0);
+		ck_assert_uint_ge(rung, before + 20);
+		/* Without another word. */
+		before = rung;
+		while (rung == before)
+			ck_assert_int_eq(loop_run_once(loop, -1), 0);
+		ck_assert_uint_eq(ticker_next(&t), rung + 1);
+	}
+}
+END_TEST
+
+static void event(void *ctx, uint32_t target, enum capture_event what)
+{
+	(void)ctx;
+	(void)target;
+	(void)what;
+}
+
+START_TEST(where_nobody_is_it_rings_at_each)
+{
+	struct capture_beat beat;
+	const struct capture_options options = {
+		.now_ns = clock_mono_ns, .beat = &beat, .event = event};
+	struct capture *capture;
+
+	ck_assert_int_eq(capture_new(&options, &capture), 0);
+	ck_assert_int_eq(ticker_plan(&t, capture), 0);
+	start_long();
+	ck_assert_int_eq(ticker_ring_at(&t, 20), 0);
+	ck_assert_int_eq(ticker_plan(&t, capture), 0);
+	check_set(1);
+	capture_free(capture);
+}
+END_TEST
+
+START_TEST(another_clock_is_refused)
+{
+	start_long();
+	ck_assert_int_eq(ticker_start(&t, loop, t.epoch_ns, LONG_NS, on_tick),
+			 0);
+	ck_assert_int_eq(
+		ticker_start(&t, loop, t.epoch_ns + 1, LONG_NS, on_tick),
+		-EPROTO);
+	ck_assert_int_eq(
+		ticker_start(&t, loop, t.epoch_ns, LONG_NS + 1, on_tick),
+		-EPROTO);
+	ticker_stop(&t, loop);
+	ck_assert_int_eq(ticker_start(&t, loop, t.epoch_ns, 0, on_tick),
+			 -EPROTO);
+	start_long();
+	check_set(1);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("ticker");
+	TCase *tc = tcase_create("ticker");
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, it_rings_at_the_next_tick);
+	tcase_add_test(tc, ticks_are_left_out);
+	tcase_add_test(tc, it_goes_on_at_each);
+	tcase_add_test(tc, where_nobody_is_it_rings_at_each);
+	tcase_add_test(tc, another_clock_is_refused);
+	suite_add_tcase(s, tc);
+	return s;
+}
