@@ -115,13 +115,16 @@ uint64_t target_next_tick(const struct target *t)
  * A process in which nobody has run for so many ticks is looked at at every
  * other one, after twice as many at every third, and so on: the sooner, the
  * more threads there are in all, since the kernel goes through all of a process
- * to tell its clock: 5 us for 20 whose memory is cold.
+ * to tell its clock: 5 us for 20 whose memory is cold. Every third is one whose
+ * number 3 divides, so that those that rest are looked at in the same wakes;
+ * where the number of ticks changes, the next look comes sooner.
  *
- * What a look after n ticks finds in one stands for all of them: who computes
- * for less than a tick is met by one of n such looks. Who has done so for m
- * whole ticks could have been met in m ways more, and will be at each tick from
- * here on: that stands for n - m. So of any stretch of time, however long, as
- * much is told as it takes, on the average over where in the n it begins.
+ * What a look after n ticks, as many as there were, finds in one stands for all
+ * of them: who computes for less than a tick is met by one of n such looks. Who
+ * has done so for m whole ticks could have been met in m ways more, and will be
+ * at each tick from here on: that stands for n - m. So of any stretch of time,
+ * however long, as much is told as it takes, on the average over where in the n
+ * it begins.
  */
 #define REST_AFTER_MIN 8
 #define REST_AFTER_MAX 128
@@ -131,7 +134,7 @@ uint64_t target_next_tick(const struct target *t)
 static void rest(struct target *t, uint64_t tick)
 {
 	const struct capture *c = t->capture;
-	uint64_t after;
+	uint64_t after, every;
 
 	if (t->asleep == NULL || t->awake != NULL || t->needs_reset) {
 		t->idle_tick = tick;
@@ -139,9 +142,8 @@ static void rest(struct target *t, uint64_t tick)
 	}
 	after = REST_THREADS / (c->n_by_index - c->n_free);
 	after = max_u64(min_u64(after, REST_AFTER_MAX), REST_AFTER_MIN);
-	t->next_tick =
-		tick + 1 +
-		min_u64((tick - t->idle_tick) / after, REST_TICKS_MAX - 1);
+	every = min_u64(1 + (tick - t->idle_tick) / after, REST_TICKS_MAX);
+	t->next_tick = (tick / every + 1) * every;
 	t->rest_tick = t->next_tick;
 }
 

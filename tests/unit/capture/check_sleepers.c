@@ -259,10 +259,24 @@ static uint64_t told(struct script *s, uint64_t halves, uint64_t phase)
 	return sum;
 }
 
+/* It has slept for as long as it takes, and is to be looked at after n. */
+static void begin_rest(struct target *t, uint64_t n)
+{
+	t->idle_tick = 0;
+	do {
+		t->next_tick = 0;
+		live_ticks(&l, 1);
+	} while ((l.tick + n) % 8 != 0);
+	ck_assert_ptr_null(t->awake);
+	ck_assert_uint_eq(t->next_tick, l.tick + n);
+}
+
 /* However long it takes: over all moments at which it can begin, on average. */
 START_TEST(what_is_seen_after_a_rest_stands_for_what_is_not)
 {
 	static const uint64_t halves[] = {1, 2, 3, 5, 8, 15, 16, 17, 40};
+	/* The first rest is shorter than those that follow, mostly. */
+	const uint64_t rest = _i == 0 ? 8 : 3;
 	struct target *t;
 	struct script s;
 
@@ -278,25 +292,39 @@ START_TEST(what_is_seen_after_a_rest_stands_for_what_is_not)
 	for (size_t i = 0; i < array_size(halves); i++) {
 		uint64_t sum = 0;
 
-		for (uint64_t phase = 0; phase < 16; phase++) {
+		for (uint64_t phase = 0; phase < 2 * rest; phase++) {
 			say(&s, 0, false);
 			live_ticks(&l, 8);
-			ck_assert_ptr_null(t->awake);
-			/* It has slept for as long as it takes. */
-			t->idle_tick = 0;
-			do
-				live_ticks(&l, 1);
-			while (t->last_tick != l.tick);
-			ck_assert_uint_eq(t->next_tick, l.tick + 8);
+			begin_rest(t, rest);
 			sum += told(&s, halves[i], phase);
 		}
-		ck_assert_uint_eq(sum, 16 * halves[i]);
+		ck_assert_uint_eq(sum, 2 * rest * halves[i]);
 	}
 	close_fd(&s.run);
 	close_fd(&s.state);
 	s.th->activity.schedstat_fd = s.schedstat;
 	s.th->activity.syscall_fd = s.syscall;
 	ck_assert_uint_eq(live_missed(&l), 0);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* Whenever it began. */
+START_TEST(all_rest_until_the_same_ticks)
+{
+	const struct target *t;
+
+	begin();
+	t = live_known(&l, last)->target;
+	for (int begun = 0; begun < 3; begun++) {
+		live_ticks(&l, 1100);
+		for (int i = 0; i < 20; i++) {
+			live_ticks(&l, 1);
+			ck_assert_uint_eq(t->next_tick % 8, 0);
+			ck_assert_uint_le(t->next_tick, l.tick + 8);
+		}
+		capture_reset(l.capture, &l.sink);
+	}
 	live_check_sum(&l);
 }
 END_TEST
@@ -396,7 +424,9 @@ Suite *suite(void)
 	tcase_add_test(tc, who_has_run_is_seen_at_the_next_tick);
 	tcase_add_test(tc, who_has_long_slept_is_looked_at_more_rarely);
 	tcase_add_test(tc, of_many_the_sooner);
-	tcase_add_test(tc, what_is_seen_after_a_rest_stands_for_what_is_not);
+	tcase_add_loop_test(
+		tc, what_is_seen_after_a_rest_stands_for_what_is_not, 0, 2);
+	tcase_add_test(tc, all_rest_until_the_same_ticks);
 	tcase_add_test(tc, what_happens_ends_the_rest);
 	tcase_add_test(tc, threads_come_and_go);
 	tcase_add_test(tc, a_reset_wakes_all);
