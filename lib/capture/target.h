@@ -372,9 +372,9 @@ void thread_look(struct thread *th, uint64_t ticks, const struct stand *stand);
 /* Its next tick, or the next of all where something is to be tried again. */
 uint64_t target_next_tick(const struct target *t);
 /*
- * Begins a tick. False if it is none of this target's; else target_tick_on is
- * to be called until it returns false. It looks at some threads at a time;
- * in between, stops may be taken.
+ * Begins a tick. False if it is none of this target's, or all sleep; else
+ * target_tick_on is to be called until it returns false. It looks at some
+ * threads at a time; in between, stops may be taken.
  */
 must_check bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns);
 must_check bool target_tick_on(struct target *t);

@@ -199,6 +199,16 @@ static bool has_its_turn(struct thread *th, uint64_t time_ns)
 #define PORTION_MAX   256 /* tens of thousands take longer than a heartbeat */
 #define PORTION_SHARE 16
 
+static void end_tick(struct target *t)
+{
+	t->capture->options.beat->touching = 0;
+	if (t->ended)
+		return;
+	(void)target_tell_tick(t, t->last_tick, t->last_ns);
+	t->counters->threads = t->n_threads;
+	rest(t, t->last_tick);
+}
+
 bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 {
 	struct capture_counters *counters = t->counters;
@@ -209,10 +219,10 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 
 	if (tick <= last_tick || tick < t->next_tick || t->ended || t->leaving)
 		return false;
-	since = t->capture->options.now_ns();
 	ticks = ticks_due(t, tick);
 	if (ticks == 0)
 		return false;
+	since = t->capture->options.now_ns();
 	if (t->rest_tick > last_tick)
 		left_out =
 			min_u64(ticks_due(t, min_u64(t->rest_tick, tick) - 1),
@@ -252,8 +262,10 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	t->next_awake = t->awake;
 	t->late_ns = since + LOOK_NS;
 	t->n_visited = 0;
+	if (t->awake == NULL)
+		end_tick(t);
 	counters->cost_ns += t->capture->options.now_ns() - since;
-	return true;
+	return t->awake != NULL;
 }
 
 static void visit(struct thread *th, bool late)
@@ -294,14 +306,10 @@ bool target_tick_on(struct target *t)
 		t->n_visited++;
 		visit(th, late);
 	}
-	if (t->next_awake == NULL && !t->ended) {
-		(void)target_tell_tick(t, t->last_tick, t->last_ns);
-		t->counters->threads = t->n_threads;
-		rest(t, t->last_tick);
-	} else {
+	if (t->next_awake == NULL)
+		end_tick(t);
+	else
 		target_beat(t);
-	}
 	t->counters->cost_ns += options->now_ns() - since;
-	options->beat->touching = 0;
 	return t->next_awake != NULL;
 }
