@@ -126,9 +126,9 @@ uint64_t target_next_tick(const struct target *t)
  * however long, as much is told as it takes, on the average over where in the n
  * it begins.
  */
-#define REST_AFTER_MIN 8
+#define REST_AFTER_MIN 4
 #define REST_AFTER_MAX 128
-#define REST_THREADS   (1 << 14) /* divided by how many there are */
+#define REST_THREADS   (1 << 13) /* divided by how many there are */
 #define REST_TICKS_MAX 8
 
 static void rest(struct target *t, uint64_t tick)
