@@ -30,8 +30,8 @@
 
 /*
  * A reader gets so many messages taken at a time, then the others, and the next
- * tick, have their turn. It sends a credit a megabyte, and hints where threads
- * are new; one that has gone wrong may send without end.
+ * tick, have their turn. It sends a credit for each half megabyte, and hints
+ * where threads are new; one that has gone wrong may send without end.
  */
 #define MESSAGES_MAX 64
 

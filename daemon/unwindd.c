@@ -44,12 +44,12 @@
 #define UNWIND_NICE (-10)
 
 /*
- * The writer gets its room back when this much has been read, a sixteenth of
- * the ring: less is not worth waking it. At the end of what there is to read, so
- * that it may start at the ring's beginning again; before only if it is much.
+ * The writer gets its room back when this much has been read, a 32nd of the
+ * ring: less is not worth waking it. At the end of what there is to read, so
+ * that it may end its lap early (ring.c); before only if it is much.
  */
-#define CREDIT_BYTES	   (1u << 20)
-#define CREDIT_EARLY_BYTES (2 * CREDIT_BYTES)
+#define CREDIT_BYTES	   (1u << 19)
+#define CREDIT_EARLY_BYTES (4 * CREDIT_BYTES)
 
 static struct {
 	struct unwind_cache *cache;

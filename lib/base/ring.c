@@ -13,8 +13,13 @@
 #define RING_SEALS \
 	(F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-/* A lap may end early once this part of it has been read. */
+/*
+ * A lap may end early once this part of it has been read, and so many times
+ * what the reader was behind at most in it: that is all it has room for then,
+ * if it comes late.
+ */
 #define REUSE_SHARE 4
+#define REUSE_TIMES 4
 
 /*
  * What another processor has written comes from far: it is on its way while
@@ -84,12 +89,17 @@ static struct ring_record *record_at(const struct ring_writer *w, uint64_t at)
 	return (struct ring_record *)(void *)(w->base + (at & (w->size - 1)));
 }
 
+static bool is_in_this_lap(const struct ring_writer *w, uint64_t at)
+{
+	return ((at ^ w->head) & ~(uint64_t)(w->size - 1)) == 0;
+}
+
 static bool has_left_much(const struct ring_writer *w)
 {
-	const uint64_t lap = ~(uint64_t)(w->size - 1);
+	const uint64_t left = w->tail & (w->size - 1);
 
-	return (w->tail & lap) == (w->head & lap) &&
-	       (w->tail & ~lap) >= w->size / REUSE_SHARE;
+	return is_in_this_lap(w, w->tail) && left >= w->size / REUSE_SHARE &&
+	       left / REUSE_TIMES >= w->behind;
 }
 
 int ring_reserve(struct ring_writer *w, size_t size, void **ret)
@@ -134,6 +144,10 @@ void ring_commit(struct ring_writer *w, uint32_t type, size_t used)
 	if (w->reserved != w->head)
 		*record_at(w, w->head) = (struct ring_record){
 			.size = (uint32_t)(w->reserved - w->head)};
+	if ((w->reserved & (w->size - 1)) == 0) {
+		w->pad = w->reserved - w->head;
+		w->behind = 0;
+	}
 	w->head = w->reserved + size;
 	w->reserved_size = 0;
 }
@@ -153,6 +167,9 @@ int ring_credit(struct ring_writer *w, uint64_t tail)
 {
 	if (tail < w->tail || tail > w->head)
 		return -EPROTO;
+	w->behind = max_u64(w->behind,
+			    w->head - w->tail -
+				    (is_in_this_lap(w, w->tail) ? 0 : w->pad));
 	w->tail = tail;
 	return 0;
 }

@@ -43,6 +43,8 @@ struct ring_writer {
 	uint64_t tail;	      /* read up to here, by the reader's word */
 	uint64_t reserved;    /* start of the reservation */
 	size_t reserved_size; /* 0: no reservation */
+	uint64_t behind; /* the most that a credit of this lap was late by */
+	uint64_t pad;	 /* at the end of the lap before */
 };
 
 /*

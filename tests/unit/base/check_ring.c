@@ -100,8 +100,10 @@ START_TEST(a_record_comes_out_as_it_went_in)
 	uint8_t expected[16];
 
 	/* Something older in the same place. */
-	ck_assert_int_eq(put(SIZE / 2, 1, 0xff), 0);
-	ck_assert_uint_eq(get(), 1);
+	for (int half = 0; half < 2; half++) {
+		ck_assert_int_eq(put(SIZE / 2, 1, 0xff), 0);
+		ck_assert_uint_eq(get(), 1);
+	}
 	ck_assert_int_eq(next(), 0);
 	ck_assert_int_eq(put(19, 5, 0xaa), 0);
 	ck_assert_uint_eq(w.head, SIZE + 24);
@@ -212,7 +214,6 @@ START_TEST(an_empty_ring_starts_at_the_beginning_of_the_memory)
 }
 END_TEST
 
-/* ...but what is left of the lap is not given away for little. */
 /* A reader that follows by a record, so that the ring is never empty. */
 START_TEST(a_reader_that_follows_stays_near_the_beginning)
 {
@@ -225,22 +226,63 @@ START_TEST(a_reader_that_follows_stays_near_the_beginning)
 }
 END_TEST
 
+/* Up to where a lap may end. */
+static void follow_through_a_quarter(void)
+{
+	do {
+		ck_assert_int_eq(put(200, 1, 0), 0);
+		ck_assert_uint_le(SIZE - ring_space(&w), 200);
+		ck_assert_uint_eq(get(), 1);
+	} while (w.tail < SIZE / 4);
+	ck_assert_uint_lt(w.tail, SIZE / 4 + 200);
+}
+
+/* ...but what is left of the lap is not given away for little. */
 START_TEST(an_ended_lap_leaves_a_good_part_of_the_ring)
 {
-	ck_assert_int_eq(put(200, 1, 0), 0);
-	ck_assert_uint_eq(get(), 1);
-	ck_assert_int_eq(put(200, 1, 0), 0);
-	ck_assert_uint_eq(ring_space(&w), SIZE - 200);
-	ck_assert_uint_eq(get(), 1);
-	ck_assert_int_eq(put(SIZE / 4, 2, 0), 0);
-	ck_assert_uint_eq(get(), 2);
+	follow_through_a_quarter();
 	/* The beginning is used up to here, and not read yet by its word. */
 	ck_assert_int_eq(put(200, 3, 0), 0);
-	ck_assert_uint_ge(ring_space(&w), SIZE / 4);
-	/* And not at the price of a refusal. */
+	ck_assert_uint_eq(w.head, SIZE + 200);
+	ck_assert_uint_ge(ring_space(&w), SIZE / 4 - 200);
 	ck_assert_uint_eq(get(), 3);
+}
+END_TEST
+
+START_TEST(nor_at_the_price_of_a_refusal)
+{
+	follow_through_a_quarter();
 	ck_assert_int_eq(put(SIZE / 2, 4, 0), 0);
+	ck_assert_uint_lt(w.head, SIZE);
 	ck_assert_uint_eq(get(), 4);
+}
+END_TEST
+
+/* It was late by so much once that it may come to need all of the ring. */
+START_TEST(a_reader_that_was_late_gets_the_whole_lap)
+{
+	const size_t size = SIZE / 32;
+	uint64_t lap_end = SIZE;
+
+	for (int i = 0; i < 3; i++) {
+		for (int n = 0; n < 7; n++)
+			ck_assert_int_eq(put(size, 1, 0), 0);
+		while (w.head < lap_end) {
+			ck_assert_uint_eq(get(), 1);
+			ck_assert_int_eq(put(size, 1, 0), 0);
+			ck_assert_uint_le(w.head - w.tail, 7 * size);
+		}
+		while (w.tail < w.head)
+			ck_assert_uint_eq(get(), 1);
+		/* The next lap knows nothing of it. */
+		while (w.head < lap_end + SIZE) {
+			ck_assert_int_eq(put(size, 1, 0), 0);
+			ck_assert_uint_eq(get(), 1);
+		}
+		ck_assert_uint_eq(w.head, lap_end + SIZE + size);
+		ck_assert_uint_eq(w.pad, SIZE - SIZE / 4);
+		lap_end += 2 * SIZE;
+	}
 }
 END_TEST
 
@@ -530,6 +572,8 @@ Suite *suite(void)
 	tcase_add_test(t, an_empty_ring_starts_at_the_beginning_of_the_memory);
 	tcase_add_test(t, a_reader_that_follows_stays_near_the_beginning);
 	tcase_add_test(t, an_ended_lap_leaves_a_good_part_of_the_ring);
+	tcase_add_test(t, nor_at_the_price_of_a_refusal);
+	tcase_add_test(t, a_reader_that_was_late_gets_the_whole_lap);
 	tcase_add_test(t, a_ring_that_is_left_keeps_no_memory);
 	tcase_add_test(t, a_credit_is_checked);
 	tcase_add_test(t, a_head_is_checked);
