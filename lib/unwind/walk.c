@@ -121,6 +121,7 @@ enum unwind_end walk_simple(struct walk *w, struct walk_frame *f,
 	uint64_t cfa = r[SP];
 	uint64_t fp = r[FP];
 	bool by_heuristic = f->sp_is_bound && rule->cfa == RULE_CFA_SP;
+	const bool at_pc = f->is_leaf || f->interrupted;
 	enum unwind_end end;
 	uint64_t ra;
 
@@ -144,9 +145,11 @@ enum unwind_end walk_simple(struct walk *w, struct walk_frame *f,
 		return UNWIND_END_NO_CFI;
 	/*
 	 * A caller's frame lies above; the ABI aligns it. Only of a function
-	 * that has not stored its return address there may be nothing.
+	 * that has not stored its return address there may be nothing, or of
+	 * one that has popped it, to jump or to push it again.
 	 */
-	if (cfa < r[SP] || (cfa == r[SP] && rule->ra != RULE_RA_SAME) ||
+	if (cfa < r[SP] ||
+	    (cfa == r[SP] && rule->ra != RULE_RA_SAME && !at_pc) ||
 	    cfa % 8 != 0)
 		return rule->elsewhere ? UNWIND_END_UNREADABLE
 				       : UNWIND_END_BAD_CFA;

@@ -1,6 +1,6 @@
 /*
- * Rules of call frame information that are wrong about an instruction, on
- * made-up stacks of this program's own code.
+ * Rules of call frame information that are wrong about an instruction, or look
+ * so, on made-up stacks of this program's own code.
  */
 #include "lib/unwind/unwind.h"
 
@@ -20,17 +20,28 @@
 
 /*
  * One that pushes without a word of it, as gcc -Oz writes "edi = 7"; one that
- * is about to push the address that it returns to; and who has called them.
+ * is about to push the address that it returns to; one that has popped it, and
+ * says so; one that calls then; and who has called them.
  */
 __asm__(".text\n"
 	".type pushes, @function\npushes:\n.cfi_startproc\n"
 	"push $7\npushed: pop %rdi\nret\n.cfi_endproc\n.size pushes, .-pushes\n"
 	".type swaps, @function\nswaps:\n.cfi_startproc\n"
 	"nop\nswapping: push %rcx\nret\n.cfi_endproc\n.size swaps, .-swaps\n"
+	".type pops, @function\npops:\n.cfi_startproc\n"
+	"pop %rcx\n.cfi_adjust_cfa_offset -8\n"
+	"popped: push %rcx\n.cfi_adjust_cfa_offset 8\nret\n"
+	".cfi_endproc\n.size pops, .-pops\n"
+	".type calls_above, @function\ncalls_above:\n.cfi_startproc\n"
+	"pop %rcx\n.cfi_adjust_cfa_offset -8\n"
+	"call pops\nhas_called: jmp *%rcx\n"
+	".cfi_endproc\n.size calls_above, .-calls_above\n"
 	"refuted_root:\n.cfi_startproc\n.cfi_undefined rip\n"
 	"call pushes\nhas_pushed: nop\n"
-	"call swaps\nhas_swapped: nop\n.cfi_endproc\n");
-extern const uint8_t pushed[], swapping[], has_pushed[], has_swapped[];
+	"call swaps\nhas_swapped: nop\n"
+	"call pops\nhas_popped: nop\n.cfi_endproc\n");
+extern const uint8_t pushed[], swapping[], popped[];
+extern const uint8_t has_pushed[], has_swapped[], has_popped[], has_called[];
 
 static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
@@ -153,6 +164,23 @@ START_TEST(address_not_pushed_yet)
 }
 END_TEST
 
+/* Its caller's frame is where its own ends. */
+START_TEST(return_address_popped)
+{
+	stack[TOP - 1] = word_of(has_popped);
+	walk(popped);
+	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
+	ck_assert_uint_eq(out.n, 2);
+	ck_assert_uint_eq(out.frames[1].addr, word_of(has_popped));
+	ck_assert(!out.frames[1].by_heuristic);
+	/* A call of it has left its own there: who waits for one is above. */
+	stack[TOP - 1] = word_of(has_called);
+	walk(popped);
+	ck_assert_int_eq(out.end, UNWIND_END_BAD_CFA);
+	ck_assert_uint_eq(out.n, 2);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("walk_refuted");
@@ -162,6 +190,7 @@ Suite *suite(void)
 	tcase_add_test(c, push_without_a_word);
 	tcase_add_test(c, not_refuted);
 	tcase_add_test(c, address_not_pushed_yet);
+	tcase_add_test(c, return_address_popped);
 	suite_add_tcase(s, c);
 	return s;
 }
