@@ -190,6 +190,22 @@ static int copy_and_walk(struct differ *d, const struct thread_stop *stop)
 	return r;
 }
 
+/* One that is blocked, without a stop. The maps may be older than it. */
+static bool copy_blocked(struct differ *d, int32_t tid, size_t *ret_size)
+{
+	uint64_t second = 0;
+
+	for (int i = 0; (i == 0 || second != 0) && i < 2; i++) {
+		if (thread_copy_blocked(&d->live, tid, second, &blocked.record,
+					ret_size) < 0 ||
+		    unwind_walk(d->live.space, &blocked.record, *ret_size,
+				UNWIND_FRAMES_MAX, &of_blocked) < 0)
+			return false;
+		second = of_blocked.second;
+	}
+	return true;
+}
+
 static int compare(struct differ *d, const struct thread_stop *stop)
 {
 	int r;
@@ -291,8 +307,7 @@ static int look(struct differ *d, unsigned long stops, uint64_t steps)
 	r = read_maps(d);
 	if (r < 0)
 		return r;
-	was_blocked = thread_copy_blocked(&d->live, tid, 0, &blocked.record,
-					  &size) == 0;
+	was_blocked = copy_blocked(d, tid, &size);
 	r = thread_stop(tid, THREAD_STOP_NS, &stop);
 	if (r < 0)
 		return r;
