@@ -282,7 +282,7 @@ def realigned(ours, theirs):
     """gcc says of the end of a function that aligns its stack that the
     caller's frame pointer is where its own points to; there it is the
     caller's again. They lose that caller, or more."""
-    return bool(REALIGNED.search(file_bytes(ours.frames[0], 4, before=16)))
+    return bool(REALIGNED.search(file_bytes(ours.frames[0], 12, before=16)))
 
 
 RULES = {
