@@ -163,6 +163,8 @@ void capture_hint(struct capture *c, const struct capture_sink *sink,
 	    (second->addr != 0 && second->addr != th->second.addr))
 		thread_wake(th);
 	th->second = *second;
+	if (second->addr != 0)
+		thread_find_end(th);
 }
 
 void capture_rate(struct capture *c, uint32_t target, uint32_t ticks,

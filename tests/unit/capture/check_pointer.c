@@ -45,6 +45,23 @@ START_TEST(nobody_asks)
 }
 END_TEST
 
+/* A second range ends there, of who was never stopped, too. */
+START_TEST(where_its_own_stack_ends)
+{
+	const struct snapshot_second second = {.addr = 4096, .sp = 4096};
+	const struct thread *th;
+
+	live_ticks(&l, 2);
+	th = live_known(&l, asleep);
+	ck_assert_uint_eq(th->own_end, 0);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, th->tid, 0, &second);
+	ck_assert_uint_ne(th->own_end, 0);
+	capture_want_pointers(l.capture, LIVE_TARGET);
+	thread_find_pointer(live_known(&l, asleep));
+	ck_assert_uint_eq(th->own_end, th->pointer);
+}
+END_TEST
+
 #if defined(__x86_64__)
 /* Where it has not come to a robust list: at its first stop. */
 START_TEST(of_a_new_one)
@@ -70,6 +87,7 @@ Suite *suite(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, of_who_never_stops);
 	tcase_add_test(tc, nobody_asks);
+	tcase_add_test(tc, where_its_own_stack_ends);
 #if defined(__x86_64__)
 	tcase_add_test(tc, of_a_new_one);
 #endif
