@@ -13,13 +13,6 @@
 #include "lib/base/small_file.h"
 #include "lib/capture/status.h"
 
-/*
- * Clone and exec keep the table true; exit is told by wait anyway. SYSGOOD
- * tells the stops at calls, which we seldom ask for, from a SIGTRAP.
- */
-#define SEIZE_OPTIONS \
-	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
-
 /* Passes over the task directory while threads keep coming. */
 #define SCAN_PASSES_MAX 64
 
@@ -117,7 +110,7 @@ static void alarm_give_back(const struct alarm *before)
  * time is over just as it has succeeded: TracerPid tells. The alarm can come
  * nowhere but in these three system calls, where a jump leaves nothing undone.
  */
-static int seize_in_time(uint32_t tid)
+static int seize_in_time(const struct target *t, uint32_t tid)
 {
 	const struct itimerval wait = {.it_value.tv_usec = SEIZE_WAIT_US};
 	const struct itimerval never = {.it_value.tv_usec = 0};
@@ -126,7 +119,9 @@ static int seize_in_time(uint32_t tid)
 	if (sigsetjmp(waited_enough, 1) != 0)
 		return -EINTR;
 	(void)setitimer(ITIMER_REAL, &wait, NULL);
-	r = ptrace(PTRACE_SEIZE, tid, NULL, SEIZE_OPTIONS) == 0 ? 0 : -errno;
+	r = ptrace(PTRACE_SEIZE, tid, NULL, target_options(t, tid)) == 0
+		    ? 0
+		    : -errno;
 	(void)setitimer(ITIMER_REAL, &never, NULL);
 	return r;
 }
@@ -161,11 +156,15 @@ static int seize(struct target *t, uint32_t tid)
 			return 0;
 		if (status.tracer != 0)
 			return -EBUSY;
+		if (tid == (uint32_t)t->pid && target_leader_dies(t)) {
+			t->pass.dying = true;
+			return left_out(t);
+		}
 		if (error < 0)
 			return error;
 		if (status_is_worker(tid))
 			return left_out(t);
-		error = seize_in_time(tid);
+		error = seize_in_time(t, tid);
 		if (error == 0)
 			return 0;
 	}
@@ -290,6 +289,7 @@ int target_scan(struct target *t)
 				  (t->added ? SCAN_NS : SCAN_FIRST_NS);
 	const size_t before = t->n_threads;
 	struct alarm alarm;
+	bool dying = false;
 	int r = 0, error = 0;
 
 	alarm_take(&alarm);
@@ -313,6 +313,7 @@ int target_scan(struct target *t)
 		if (r == -EAGAIN)
 			break;
 		again = t->pass.found > 0 || t->pass.vanished;
+		dying = t->pass.dying;
 		if (r == 0) {
 			t->n_refused = t->pass.refused;
 			t->n_left_out = t->pass.left_out;
@@ -323,6 +324,9 @@ int target_scan(struct target *t)
 			break;
 	}
 	alarm_give_back(&alarm);
+	/* The process has not ended before it is dead. */
+	if (r == 0 && dying && t->n_threads == 0)
+		r = -EINTR;
 	t->held_up_ticks = r == -EINTR ? t->held_up_ticks : 0;
 	if (r == -EINTR)
 		held_up(t);
@@ -354,7 +358,7 @@ static void seize_list_again(struct target *t, struct thread *list)
 	for (struct thread *th = list; th != NULL; th = next) {
 		next = th->next;
 		target_beat(t);
-		if (target_has(t, th->tid) && seize_in_time(th->tid) == 0)
+		if (target_has(t, th->tid) && seize_in_time(t, th->tid) == 0)
 			begin_again(th);
 		else
 			thread_remove(th, MISSED_EXITED);

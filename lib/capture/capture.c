@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/ptrace.h>
 
+#include "lib/capture/fuse.h"
 #include "lib/capture/target.h"
 
 int capture_new(const struct capture_options *options, struct capture **ret)
@@ -45,6 +46,7 @@ int capture_add(struct capture *c, uint32_t id, int32_t pid, int pidfd,
 	if (r < 0)
 		return r;
 	c->options.beat->touching = id;
+	t->exit_stop = !fuse_is_near(t->proc_fd);
 	r = target_scan(t);
 	c->options.beat->touching = 0;
 	if ((r < 0 || t->n_threads == 0) && t->held_up_ticks == 0) {

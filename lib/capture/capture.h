@@ -7,10 +7,11 @@
  * as its registers and stack are copied; nothing to those that are blocked.
  * It does not unwind, and while a thread is stopped it does not allocate.
  *
- * It never detaches by itself, since that takes a stop: when the thread that
- * makes the calls ends, the kernel lets go of all threads without stopping one
- * (capture_finish first). To let go of one target only, it lets go of all, and
- * another thread attaches to the others again (capture_remove).
+ * It never detaches by itself, since that takes a stop, but from a leader that
+ * is about to die: when the thread that makes the calls ends, the kernel lets
+ * go of all threads without stopping one (capture_finish first). To let go of
+ * one target only, it lets go of all, and another thread attaches to the others
+ * again (capture_remove).
  *
  * Only one struct capture per process: it reaps every child (waitpid -1), and
  * one thread has to make every call, up to capture_attach_again. SIGALRM and

@@ -50,6 +50,10 @@ static void first_stop(struct capture *c, uint32_t tid,
 		(void)ptrace(PTRACE_DETACH, tid, NULL, data);
 		return;
 	}
+	/* It has those of the thread that made it, perhaps the leader. */
+	if (t->exit_stop)
+		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL,
+			     target_options(t, tid));
 	/* It goes on at once: what follows opens files. */
 	if (status == TRACEE_GROUP_STOP)
 		(void)ptrace(PTRACE_LISTEN, tid, NULL, NULL);
@@ -82,6 +86,9 @@ static void handle_exec(struct capture *c, uint32_t tid)
 		}
 		return;
 	}
+	if (t->exit_stop)
+		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL,
+			     target_options(t, tid));
 	(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
 	t->counters->event_stops++;
 	target_executed(t);
@@ -104,6 +111,30 @@ static void handle_death(struct capture *c, uint32_t tid)
 		target_end(t);
 }
 
+/*
+ * The leader is let go of, and dies as if nobody traced it. Who was made by it
+ * may have its options still: a thread, or a process that is none of ours.
+ */
+static void handle_exit(struct capture *c, uint32_t tid)
+{
+	struct thread *th = capture_thread(c, tid);
+	struct target *t = th != NULL ? th->target : target_of(c, tid);
+
+	if (th != NULL && tid != (uint32_t)t->pid) {
+		(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
+		return;
+	}
+	/* It fails after a SIGKILL before Linux 5.17: it dies as others do. */
+	if (ptrace(PTRACE_DETACH, tid, NULL, NULL) < 0 || t == NULL)
+		return;
+	t->counters->event_stops++;
+	t->leader_dies = true;
+	if (th != NULL)
+		thread_remove(th, MISSED_EXITED);
+	if (t->n_threads == 0 && target_scan(t) <= 0 && t->held_up_ticks == 0)
+		target_end(t);
+}
+
 static void handle_status(struct capture *c, uint32_t tid, int status)
 {
 	int signal;
@@ -116,6 +147,9 @@ static void handle_status(struct capture *c, uint32_t tid, int status)
 		return;
 	case TRACEE_EXEC:
 		handle_exec(c, tid);
+		return;
+	case TRACEE_EXIT:
+		handle_exit(c, tid);
 		return;
 	case TRACEE_TRAP:
 	case TRACEE_GROUP_STOP:

@@ -4,8 +4,6 @@
  * traces them stops nobody: so it ends, and another one attaches to those that
  * are to be kept.
  */
-#include <string.h>
-
 #include "lib/capture/target.h"
 
 int capture_remove(struct capture *c, uint32_t id)
@@ -25,8 +23,7 @@ static bool is_another_program(const struct target *t)
 	struct target_program now;
 
 	target_read_program(t, &now);
-	return now.size != t->program.size ||
-	       memcmp(now.words, t->program.words, sizeof(now.words)) != 0;
+	return !target_is_program(t, &now);
 }
 
 /*

@@ -6,12 +6,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 
 #include "lib/capture/memory.h"
 
 /* What a thread's first sample is reckoned to take of the ring. */
 #define FIRST_SAMPLE_BYTES 32768
+
+/*
+ * Clone and exec keep the table true; a thread's end is told by wait anyway.
+ * SYSGOOD tells the stops at calls, which we seldom ask for, from a SIGTRAP.
+ */
+#define OPTIONS \
+	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
+
+/*
+ * A leader that died while we trace it would have ended for a pidfd of its
+ * parent's before wait(2) gives the status, which is when we have reaped it
+ * (kernel/exit.c, do_notify_parent and wait_consider_task).
+ */
+unsigned long target_options(const struct target *t, uint32_t tid)
+{
+	return t->exit_stop && tid == (uint32_t)t->pid
+		       ? OPTIONS | PTRACE_O_TRACEEXIT
+		       : OPTIONS;
+}
 
 struct thread *capture_thread(struct capture *c, uint32_t tid)
 {
@@ -213,6 +233,24 @@ void target_read_program(const struct target *t, struct target_program *ret)
 	close_fd(&fd);
 }
 
+bool target_is_program(const struct target *t, const struct target_program *p)
+{
+	return p->size == t->program.size &&
+	       memcmp(p->words, t->program.words, sizeof(p->words)) == 0;
+}
+
+bool target_leader_dies(struct target *t)
+{
+	struct target_program now;
+
+	if (!t->leader_dies)
+		return false;
+	/* When it has given its memory back it has none. */
+	target_read_program(t, &now);
+	t->leader_dies = now.size <= 0 || target_is_program(t, &now);
+	return t->leader_dies;
+}
+
 /*
  * The auxiliary vector is made of words of the program's size. Its first type
  * is a small number: read as 64 bits its upper half is 0, and in a vector of
@@ -282,6 +320,7 @@ void target_executed(struct target *t)
 {
 	target_forget_threads(t);
 	target_read_program(t, &t->program);
+	t->leader_dies = false;
 	t->n_gone = 0;
 	(void)target_tell(t, RECORD_EXEC, (uint32_t)t->pid, t->last_tick,
 			  target_now(t));

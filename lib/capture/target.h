@@ -113,6 +113,7 @@ struct target_pass {
 	uint64_t left_out; /* dead, or the kernel's own */
 	bool vanished;	   /* one that was there, dead or with another number */
 	bool full;	   /* no descriptors are left for more */
+	bool dying;	   /* the leader that we have let go of is there */
 };
 
 /* The beginning of its auxiliary vector: another program's is another. */
@@ -185,6 +186,8 @@ struct target {
 	bool needs_reset;	/* the reader has lost track */
 	bool foreign;		/* because it became a 32-bit program */
 	bool leaving;		/* capture_remove */
+	bool exit_stop;		/* the leader stops before it dies: fuse.h */
+	bool leader_dies;	/* it has, and we have let go of it */
 	bool wants_pointers;	/* capture_want_pointers */
 };
 
@@ -235,8 +238,13 @@ must_check int target_new(struct capture *c, uint32_t id, int32_t pid,
 			  struct capture_counters *counters, uint64_t tick,
 			  struct target **ret);
 void target_free(struct target *t);
+/* Of ptrace(2), for a thread. */
+unsigned long target_options(const struct target *t, uint32_t tid);
 /* Opens a file: not while a thread is stopped. */
 void target_read_program(const struct target *t, struct target_program *ret);
+bool target_is_program(const struct target *t, const struct target_program *p);
+/* The leader was let go of to die, and none that called exec is in its place. */
+bool target_leader_dies(struct target *t);
 uint64_t target_now(const struct target *t);
 /* For what takes long, and gets on: what is told by capture_options.beat. */
 void target_beat(const struct target *t);

@@ -52,6 +52,8 @@ enum tracee_status tracee_classify(int status, int *ret_signal)
 		return TRACEE_CLONE;
 	case PTRACE_EVENT_EXEC:
 		return TRACEE_EXEC;
+	case PTRACE_EVENT_EXIT:
+		return TRACEE_EXIT;
 	default:
 		return TRACEE_OTHER;
 	}

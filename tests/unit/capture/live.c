@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -209,16 +210,31 @@ void live_begin(struct live *l, const char *name, const char *argument,
 	live_attach(l);
 }
 
+void live_begin_without_exit(struct live *l, const char *name)
+{
+	memset(l, 0, sizeof(*l));
+	live_start(l, name, NULL, NULL);
+	live_open(l, 1u << 24);
+	ck_assert_int_eq(ptrace(PTRACE_SEIZE, l->pid, NULL,
+				PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD),
+			 0);
+	live_attach(l);
+}
+
 void live_end(struct live *l)
 {
+	int status;
+	pid_t pid;
+
 	close_fd(&l->in);
 	(void)kill(l->child, SIGKILL);
 	while (l->capture != NULL && l->counters.threads > 0 &&
 	       l->gone + l->taken == 0)
 		live_wait(l);
 	/* Threads of it that capture did not come to know, too. */
-	while (waitpid(-1, NULL, __WALL) > 0)
-		;
+	while ((pid = waitpid(-1, &status, __WALL)) > 0)
+		if (WIFSTOPPED(status))
+			(void)ptrace(PTRACE_CONT, pid, NULL, NULL);
 	capture_free(l->capture);
 	ring_reader_fini(&l->reader);
 	ring_writer_fini(&l->sink.ring);
@@ -318,13 +334,23 @@ void live_tick(struct live *l)
 	live_tick_late(l, 1);
 }
 
+/* Of the end of who was let go of to die only its parent is told. */
+static bool leader_dies(const struct live *l)
+{
+	const struct target *t = l->capture->targets;
+
+	return t != NULL && t->leader_dies && t->n_threads == 0;
+}
+
 void live_wait(struct live *l)
 {
 	const struct timespec second = {.tv_sec = 1};
 	sigset_t set;
 
 	block_sigchld(&set);
-	if (!l->more)
+	if (leader_dies(l))
+		live_tick(l);
+	else if (!l->more)
 		(void)sigtimedwait(&set, NULL, &second);
 	live_reap(l);
 	live_patience();

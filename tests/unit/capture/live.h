@@ -86,6 +86,11 @@ void live_attach(struct live *l);
 /* All of these. */
 void live_begin(struct live *l, const char *name, const char *argument,
 		const char *argument2);
+/*
+ * live_begin where the leader comes to no stop before it dies, as one that was
+ * past it when it was attached to.
+ */
+void live_begin_without_exit(struct live *l, const char *name);
 /* Ends the target, takes its statuses and frees everything. */
 void live_end(struct live *l);
 

@@ -1,0 +1,268 @@
+#include "lib/capture/target.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/unit/capture/live.h"
+#include "tests/unit/suite.h"
+
+static struct live l;
+
+static void threads(void)
+{
+	live_begin(&l, "cap_threads", NULL, NULL);
+}
+
+static void tear_down(void)
+{
+	live_end(&l);
+}
+
+/* Where a thread has come to that dies: it waits for us there. */
+static char end_of(pid_t tid)
+{
+	char state;
+
+	while ((state = live_state(tid)) != 't' && state != 'Z')
+		live_patience();
+	return state;
+}
+
+/* Whoever waits for the process has its status when it is dead, not later. */
+START_TEST(a_process_dies_untraced)
+{
+	pid_t tid;
+
+	threads();
+	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
+	live_ticks(&l, 2);
+	close_fd(&l.in);
+	ck_assert_int_eq(end_of(l.pid), 't');
+	/* The others are our own until they are reaped, without a stop. */
+	ck_assert_int_eq(end_of(tid), 'Z');
+	ck_assert_uint_eq(l.gone, 0);
+	while (l.gone == 0)
+		live_wait(&l);
+	ck_assert(l.ended);
+	ck_assert_int_le(live_status(l.pid, "TracerPid:"), 0);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* A new program's leader, too, whichever thread it was. */
+START_TEST(a_new_program_dies_untraced)
+{
+	threads();
+	(void)live_ask(&l, "asleep 1", "ok");
+	live_ticks(&l, 2);
+	live_say(&l, "exec");
+	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
+	live_settle(&l);
+	ck_assert_uint_eq(l.execs, 1);
+	close_fd(&l.in);
+	ck_assert_int_eq(end_of(l.pid), 't');
+	while (l.gone == 0)
+		live_wait(&l);
+	ck_assert_int_le(live_status(l.pid, "TracerPid:"), 0);
+}
+END_TEST
+
+/* Who was let go of to die has not died yet. */
+static struct target *let_go(void)
+{
+	struct target *t = live_known(&l, l.pid)->target;
+	int status;
+
+	live_ticks(&l, 2);
+	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.pid, NULL, NULL), 0);
+	ck_assert_int_eq(waitpid(l.pid, &status, __WALL), l.pid);
+	ck_assert(WIFSTOPPED(status));
+	ck_assert_int_eq(ptrace(PTRACE_DETACH, l.pid, NULL, NULL), 0);
+	thread_remove(live_known(&l, l.pid), MISSED_EXITED);
+	t->leader_dies = true;
+	ck_assert_int_eq(target_scan(t), 0);
+	ck_assert_uint_eq(t->held_up_ticks, 1);
+	return t;
+}
+
+START_TEST(a_process_that_takes_its_time_to_die)
+{
+	threads();
+	(void)let_go();
+	live_ticks(&l, 20);
+	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), 0);
+	ck_assert_uint_eq(l.gone, 0);
+	/* Where we are not its parent we are told nothing. */
+	close_fd(&l.in);
+	ck_assert_int_eq(waitpid(l.pid, NULL, 0), l.pid);
+	while (l.gone == 0) {
+		live_tick(&l);
+		live_patience();
+	}
+	ck_assert(l.ended);
+	live_check_sum(&l);
+}
+END_TEST
+
+START_TEST(who_has_another_program_does_not_die)
+{
+	threads();
+	(void)let_go();
+	live_say(&l, "exec");
+	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
+	while (l.execs == 0) {
+		live_tick(&l);
+		live_patience();
+	}
+	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), getpid());
+	close_fd(&l.in);
+	ck_assert_int_eq(end_of(l.pid), 't');
+}
+END_TEST
+
+/*
+ * A parent that is told of the end by a pidfd, and takes the status without
+ * waiting, as Rust's tokio does.
+ */
+struct parent {
+	pid_t pid, child;
+	int orders, answers;
+};
+
+static void *wait_for_ever(void *unused)
+{
+	for (;;)
+		(void)pause();
+	return unused;
+}
+
+enum { WITH_THREADS = 1, KILLED = 2, NOT_TOLD = 4, KINDS = 8 };
+
+/* More than are looked through: it cannot be told whether FUSE is near. */
+#define MAPPINGS 13000
+
+static void be_child(int kind, int ready, int end)
+{
+	pthread_t thread;
+	char byte = 0;
+
+	for (int i = 0; i < (kind & WITH_THREADS ? 3 : 0); i++)
+		if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0)
+			_exit(2);
+	for (int i = 0; i < (kind & NOT_TOLD ? MAPPINGS : 0); i++)
+		if (mmap(NULL, 4096, i % 2 ? PROT_READ : PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+			_exit(2);
+	(void)!write(ready, &byte, 1);
+	(void)!read(end, &byte, 1);
+	_exit(1);
+}
+
+static void be_parent(int kind, int orders, int answers)
+{
+	struct pollfd ended = {.events = POLLIN};
+	int ready[2], end[2];
+	char byte = 0;
+	pid_t child;
+
+	if (pipe(ready) < 0 || pipe(end) < 0)
+		_exit(1);
+	child = fork();
+	if (child == 0)
+		be_child(kind, ready[1], end[0]);
+	ended.fd = (int)syscall(SYS_pidfd_open, child, 0);
+	if (ended.fd < 0 || read(ready[0], &byte, 1) != 1 ||
+	    write(answers, &child, sizeof(child)) != sizeof(child) ||
+	    read(orders, &byte, 1) != 1)
+		_exit(1);
+	if ((kind & KILLED) != 0)
+		(void)kill(child, SIGKILL);
+	else
+		(void)!write(end[1], &byte, 1);
+	(void)poll(&ended, 1, -1);
+	child = waitpid(child, NULL, WNOHANG);
+	(void)!write(answers, &child, sizeof(child));
+	_exit(0);
+}
+
+static struct parent start_parent(int kind)
+{
+	struct parent p;
+	int orders[2], answers[2];
+
+	ck_assert_int_eq(pipe2(orders, O_CLOEXEC), 0);
+	ck_assert_int_eq(pipe2(answers, O_CLOEXEC), 0);
+	p.pid = fork();
+	ck_assert_int_ge(p.pid, 0);
+	if (p.pid == 0)
+		be_parent(kind, orders[0], answers[1]);
+	close_fd(&orders[0]);
+	close_fd(&answers[1]);
+	p.orders = orders[1];
+	p.answers = answers[0];
+	ck_assert_int_eq(read(p.answers, &p.child, sizeof(p.child)),
+			 sizeof(p.child));
+	return p;
+}
+
+/*
+ * It finds the status, however late we come. Where the child is dead for the
+ * pidfd before we have done with it, we are as late as can be.
+ */
+START_TEST(a_parent_that_does_not_wait)
+{
+	struct parent p = start_parent(_i);
+	struct pollfd answered = {.fd = p.answers, .events = POLLIN};
+	const bool mended = (_i & NOT_TOLD) == 0;
+	pid_t found;
+
+	l = (struct live){.child = p.pid, .pid = p.child, .in = -1, .out = -1};
+	l.pidfd = (int)syscall(SYS_pidfd_open, l.pid, 0);
+	live_open(&l, 1u << 24);
+	live_attach(&l);
+	ck_assert_uint_eq(l.counters.threads, _i & WITH_THREADS ? 4 : 1);
+	ck_assert_int_eq(write(p.orders, "", 1), 1);
+	ck_assert_int_eq(end_of(l.pid), mended ? 't' : 'Z');
+	while (poll(&answered, 1, 0) == 0) {
+		/* Nobody else is left to wait for. */
+		if ((_i & WITH_THREADS) != 0 || mended)
+			live_reap(&l);
+		live_patience();
+	}
+	ck_assert_int_eq(read(p.answers, &found, sizeof(found)), sizeof(found));
+	if (mended)
+		ck_assert_int_eq(found, p.child);
+	else if ((_i & WITH_THREADS) == 0)
+		ck_assert_int_eq(found, 0);
+	while (l.gone == 0) {
+		live_tick(&l);
+		live_patience();
+	}
+	ck_assert(l.ended);
+	live_check_sum(&l);
+	close_fd(&p.orders);
+	close_fd(&p.answers);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("reap");
+	TCase *tc = tcase_create("ends");
+
+	tcase_add_checked_fixture(tc, NULL, tear_down);
+	tcase_add_test(tc, a_process_dies_untraced);
+	tcase_add_test(tc, a_new_program_dies_untraced);
+	tcase_add_test(tc, a_process_that_takes_its_time_to_die);
+	tcase_add_test(tc, who_has_another_program_does_not_die);
+	tcase_add_loop_test(tc, a_parent_that_does_not_wait, 0, KINDS);
+	suite_add_tcase(s, tc);
+	return s;
+}
