@@ -133,7 +133,7 @@ def test_where_it_waits_is_not_where_it_runs(box):
     yields = others = 0
     for chunk in profd.interrupt().chunks:
         for bar in chunk_rules.bars(chunk):
-            if bar.names[0].endswith('sched_yield'):
+            if (bar.names[0] or '').endswith('sched_yield'):
                 yields += bar.seconds
             else:
                 others += bar.seconds
