@@ -8,9 +8,9 @@
  * It does not unwind, and while a thread is stopped it does not allocate.
  *
  * It never detaches by itself, since that takes a stop, but from a leader that
- * is about to die: when the thread that makes the calls ends, the kernel lets go
- * of all threads without stopping one (capture_finish first). To let go of one
- * target only, it lets go of all, and another thread attaches to the others
+ * is about to die: when the thread that makes the calls ends, the kernel lets
+ * go of all threads without stopping one (capture_finish first). To let go of
+ * one target only, it lets go of all, and another thread attaches to the others
  * again (capture_remove).
  *
  * Only one struct capture per process: it reaps every child (waitpid -1), and

@@ -27,6 +27,14 @@ static struct target *target_of_thread(struct capture *c, uint32_t tid)
 	return NULL;
 }
 
+/* It has those of the thread that made it, or whose place it took. */
+static void set_options(const struct target *t, uint32_t tid)
+{
+	if (t->exit_stop)
+		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL,
+			     target_options(t, tid));
+}
+
 /*
  * A stop of a thread that is not known: a new thread of a target, or a process
  * made by clone(2) without SIGCHLD, which the kernel attaches as well and
@@ -50,10 +58,7 @@ static void first_stop(struct capture *c, uint32_t tid,
 		(void)ptrace(PTRACE_DETACH, tid, NULL, data);
 		return;
 	}
-	/* It has those of the thread that made it, perhaps the leader. */
-	if (t->exit_stop)
-		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL,
-			     target_options(t, tid));
+	set_options(t, tid);
 	/* It goes on at once: what follows opens files. */
 	if (status == TRACEE_GROUP_STOP)
 		(void)ptrace(PTRACE_LISTEN, tid, NULL, NULL);
@@ -86,9 +91,7 @@ static void handle_exec(struct capture *c, uint32_t tid)
 		}
 		return;
 	}
-	if (t->exit_stop)
-		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL,
-			     target_options(t, tid));
+	set_options(t, tid);
 	(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
 	t->counters->event_stops++;
 	target_executed(t);

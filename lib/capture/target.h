@@ -243,7 +243,7 @@ unsigned long target_options(const struct target *t, uint32_t tid);
 /* Opens a file: not while a thread is stopped. */
 void target_read_program(const struct target *t, struct target_program *ret);
 bool target_is_program(const struct target *t, const struct target_program *p);
-/* The leader was let go of to die, and none that called exec is in its place. */
+/* The leader was let go of to die, and no other is in its place since exec. */
 bool target_leader_dies(struct target *t);
 uint64_t target_now(const struct target *t);
 /* For what takes long, and gets on: what is told by capture_options.beat. */
