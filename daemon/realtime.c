@@ -22,13 +22,19 @@
 
 /*
  * Of each window it may use this much of a processor at real-time priority.
- * Beyond, it looks at nobody until the window ends, and answers stops at the
- * priority of everybody else: whatever makes it busy, the machine goes on.
+ * Beyond, it looks at nobody until the window ends, and answers stops as an
+ * ordinary process: whatever makes it busy, the machine goes on.
  */
 #define SHARE_WINDOW_NS (100 * NS_PER_MS)
 #define SHARE_NS	(SHARE_WINDOW_NS / 2)
 /* The clock of it costs a system call: so long it is not asked again. */
 #define SHARE_LOOK_NS (5 * NS_PER_MS)
+
+/*
+ * Without SCHED_FIFO: refused, or given up. Who was interrupted before that is
+ * stopped when a processor gets to it, and continued when one gets to us.
+ */
+#define SAMPLER_NICE (-20)
 
 /* Of SCHED_FIFO: sched(7). */
 #define PRIORITY_MIN 1
@@ -48,6 +54,8 @@ void realtime_start(struct realtime *r)
 	const struct rlimit limit = {.rlim_cur = REALTIME_US_MAX,
 				     .rlim_max = REALTIME_US_HARD_MAX};
 
+	const bool first = setpriority(PRIO_PROCESS, 0, SAMPLER_NICE) == 0;
+
 	*r = (struct realtime){.scheduler = SCHEDULER_NORMAL};
 	(void)prctl(PR_SET_TIMERSLACK, 1UL);
 	if (setrlimit(RLIMIT_RTTIME, &limit) == 0 && set_fifo(PRIORITY_MIN)) {
@@ -56,8 +64,9 @@ void realtime_start(struct realtime *r)
 		r->scheduler = SCHEDULER_FIFO;
 		return;
 	}
-	if (setpriority(PRIO_PROCESS, 0, -20) == 0) {
-		log_debug("sampling runs at nice -20: SCHED_FIFO is refused");
+	if (first) {
+		log_debug("sampling runs at nice %d: SCHED_FIFO is refused",
+			  SAMPLER_NICE);
 		r->scheduler = SCHEDULER_NICE;
 	} else {
 		log_debug("sampling runs at normal priority: SCHED_FIFO and a "

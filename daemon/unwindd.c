@@ -4,11 +4,12 @@
  *
  * One process serves the targets of one uid, through one ring.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <unistd.h>
 
 #include "daemon/chance.h"
 #include "daemon/child.h"
@@ -40,7 +41,10 @@
  */
 #define CPU_NS_MAX (60 * NS_PER_SEC)
 
-/* A sample costs it some microseconds: nobody is kept waiting. */
+/*
+ * So much before those who started it. A sample costs it some microseconds:
+ * nobody is kept waiting.
+ */
 #define UNWIND_NICE (-10)
 
 /*
@@ -356,7 +360,10 @@ static void set_up(const struct msg_init *init, uint32_t *reading)
 	 * Among many busy threads its turn would come when the ring is full.
 	 * Refused to an ordinary user.
 	 */
-	(void)setpriority(PRIO_PROCESS, 0, UNWIND_NICE);
+	errno = 0;
+	if (nice(UNWIND_NICE) < 0 && errno != 0)
+		log_debug("unwinding runs at the usual priority: %s",
+			  strerror(errno));
 	r = privileges_drop(init->uid, init->gid, 0, false);
 	if (r < 0)
 		die("cannot give up privileges", -r);

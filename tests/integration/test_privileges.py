@@ -133,6 +133,25 @@ def test_under_no_new_privs(box):
         check_capabilities(kind, pid, table[kind])
 
 
+def niceness(pid):
+    return os.getpriority(os.PRIO_PROCESS, pid)
+
+
+def test_unwind_goes_before_its_starter(box):
+    """Among busy threads of the same priority the ring fills before its turn
+    comes."""
+    need_root()
+    for own, expected in ((0, -10), (5, -5), (-15, -20)):
+        profd = box.profd([box.target('shares')],
+                          wrapper=('nice', '-n', own - niceness(0)))
+        found = processes(profd)
+        got = niceness(profd.pid), niceness(found['unwind'])
+        check(got == (own, expected),
+              f'the nice values of the broker and of unwind: {got}, not '
+              f'{(own, expected)}')
+        profd.end()
+
+
 def test_unwind_is_on_a_leash(box):
     """Whatever a file makes of it: no more than so much memory, and not for
     ever."""
