@@ -215,7 +215,7 @@ unit_base_LIB = base
 unit_capture_OBJ = $(patsubst %,$(B)/obj/tests/unit/capture/%.o, \
 	live live_wait)
 unit_capture_LIB = capture base
-unit_unwind_OBJ = $(B)/obj/tests/unit/unwind/record.o
+unit_unwind_OBJ = $(patsubst %,$(B)/obj/tests/unit/unwind/%.o,made_up record)
 unit_unwind_LIB = unwind base
 unit_unwind_PKG = libdw libelf liblzma libzstd libunwind-ptrace
 unit_unwind_LIBS = -liberty

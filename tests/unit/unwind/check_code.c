@@ -6,10 +6,9 @@
 
 #include <elf.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "tests/unit/suite.h"
+#include "tests/unit/unwind/made_up.h"
 
 #define CODE UINT64_C(0x400000)
 
@@ -90,43 +89,16 @@ static unsigned int n_asked;
 static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
 	static uint8_t file[FILE_END];
-	const Elf64_Ehdr header = {
-		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
-			    ELFDATA2LSB, EV_CURRENT},
-		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
-		.e_version = EV_CURRENT,
-		.e_phoff = sizeof(header),
-		.e_shoff = SECTIONS,
-		.e_shentsize = sizeof(Elf64_Shdr),
-		.e_shnum = 4,
-		.e_shstrndx = 2,
-		.e_ehsize = sizeof(header),
-		.e_phentsize = sizeof(Elf64_Phdr),
-		.e_phnum = 1,
-	};
-	const Elf64_Phdr segment = {
-		.p_type = PT_LOAD,
-		.p_flags = PF_R | PF_X,
-		.p_filesz = FILE_END,
-		.p_memsz = FILE_END,
-		.p_align = 4096,
-	};
-	int fd;
 
 	(void)ctx;
 	(void)end;
 	n_asked++;
 	if (is_gone)
 		return -ESRCH;
-	fd = memfd_create("image", MFD_CLOEXEC);
 	ck_assert_uint_eq(start, CODE);
-	memcpy(file, &header, sizeof(header));
-	memcpy(file + sizeof(header), &segment, sizeof(segment));
 	put_code(file);
 	put_symbols(file);
-	ck_assert_int_eq(write(fd, file, sizeof(file)), sizeof(file));
-	*ret_fd = fd;
+	*ret_fd = made_up_file(file, sizeof(file), SECTIONS, 4);
 	return 0;
 }
 

@@ -8,11 +8,10 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "lib/unwind/arch_x86_64.h"
 #include "tests/unit/suite.h"
+#include "tests/unit/unwind/made_up.h"
 
 #define CODE  UINT64_C(0x400000)
 #define STACK UINT64_C(0x7fff0000)
@@ -104,35 +103,10 @@ static const uint8_t birth[] = {0x85, 0xc0, 0x75, 0x11, 0x31, 0xed, 0x5f,
 static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
 	static uint8_t file[FILE_END];
-	const Elf64_Ehdr header = {
-		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
-			    ELFDATA2LSB, EV_CURRENT},
-		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
-		.e_version = EV_CURRENT,
-		.e_phoff = sizeof(header),
-		.e_shoff = SECTIONS,
-		.e_shentsize = sizeof(Elf64_Shdr),
-		.e_shnum = 4,
-		.e_shstrndx = 2,
-		.e_ehsize = sizeof(header),
-		.e_phentsize = sizeof(Elf64_Phdr),
-		.e_phnum = 1,
-	};
-	const Elf64_Phdr segment = {
-		.p_type = PT_LOAD,
-		.p_flags = PF_R | PF_X,
-		.p_filesz = FILE_END,
-		.p_memsz = FILE_END,
-		.p_align = 4096,
-	};
-	int fd = memfd_create("image", MFD_CLOEXEC);
 
 	(void)ctx;
 	(void)end;
 	ck_assert_uint_eq(start, CODE);
-	memcpy(file, &header, sizeof(header));
-	memcpy(file + sizeof(header), &segment, sizeof(segment));
 	file[RET] = 0xc3;
 	memcpy(file + NEVER - sizeof(call), call, sizeof(call));
 	file[NEVER] = 0xc3;
@@ -153,8 +127,7 @@ static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	memcpy(file + LARGE, "\x48\x81\xc4\0\0\2\0\x5d\xc3", 9);
 	put_symbols(file);
 	memcpy(file + BIRTH, birth, sizeof(birth));
-	ck_assert_int_eq(write(fd, file, sizeof(file)), sizeof(file));
-	*ret_fd = fd;
+	*ret_fd = made_up_file(file, sizeof(file), SECTIONS, 4);
 	return 0;
 }
 
