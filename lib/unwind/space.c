@@ -124,8 +124,10 @@ int unwind_space_set_maps(struct unwind_space *s, const char *text, size_t size)
 		const struct map *old = &s->maps.v[i];
 		const struct map *now = maps_find(&maps, old->start);
 
-		if (now && keeps_image(old, now)) {
+		/* What could not be had may have been so for a moment only. */
+		if (now && keeps_image(old, now) && !s->mappings[i].refused) {
 			mappings[now - maps.v] = s->mappings[i];
+			mappings[now - maps.v].lost = false;
 			memset(&s->mappings[i], 0, sizeof(s->mappings[i]));
 		}
 	}
@@ -181,6 +183,23 @@ static bool is_anonymous(const struct map *map)
 	       (map->path[0] == '\0' || strncmp(map->path, "[anon:", 6) == 0);
 }
 
+/*
+ * Names are asked for when a chunk ends, and its target may have ended before:
+ * what it takes to tell them is read while the file is there, or, as the one
+ * for code without a file, opened. False: there is no file any more.
+ */
+static bool read_image(struct unwind_space *s, struct space_mapping *m,
+		       const struct map *map)
+{
+	const struct cache_source source = space_source(s, map);
+
+	if (m->lost || cache_rows(s->cache, m->image, &source))
+		m->lost = true;
+	else if (s->symbols != UNWIND_SYMBOLS_NONE)
+		(void)!cache_symbols(s->cache, m->image, &source);
+	return !m->lost;
+}
+
 struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
 				    const struct map **ret_map)
 {
@@ -199,12 +218,16 @@ struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
 	if (is_anonymous(map))
 		return m;
 	source = space_source(s, map);
-	if (cache_get(s->cache, &source, &image))
+	m->refused = cache_get(s->cache, &source, &image) != 0;
+	if (m->refused)
 		return m;
-	if (image_bias(image, map->start, map->offset, &m->bias))
-		m->image = image;
-	else
+	if (!image_bias(image, map->start, map->offset, &m->bias)) {
 		cache_put(s->cache, image);
+		return m;
+	}
+	m->image = image;
+	/* Whatever it was asked for: it may be the last time. */
+	(void)read_image(s, m, map);
 	return m;
 }
 
@@ -267,7 +290,6 @@ static void look_up(struct unwind_space *s, uint64_t addr, struct place *ret)
 {
 	const struct map *map;
 	struct space_mapping *m = space_mapping(s, addr, &map);
-	struct cache_source source;
 	const struct image_switch *change;
 	uint64_t target;
 
@@ -277,20 +299,8 @@ static void look_up(struct unwind_space *s, uint64_t addr, struct place *ret)
 	ret->rule = &rule_none;
 	if (!m->image)
 		open_perf_map(s);
-	if (!m->image || m->lost)
+	if (!m->image || !read_image(s, m, map))
 		return;
-	source = space_source(s, map);
-	if (cache_rows(s->cache, m->image, &source)) {
-		m->lost = true;
-		return;
-	}
-	/*
-	 * Names are asked for when a chunk ends, and its target may have ended
-	 * before: what it takes to tell them is read while the file is there,
-	 * or, as the one for code without a file, opened.
-	 */
-	if (s->symbols != UNWIND_SYMBOLS_NONE)
-		(void)!cache_symbols(s->cache, m->image, &source);
 	ret->image = m->image;
 	ret->bias = m->bias;
 	ret->rows = image_rows(m->image, addr - m->bias);

@@ -34,8 +34,9 @@ struct place {
 struct space_mapping {
 	struct image *image; /* a reference */
 	uint64_t bias;
-	bool tried; /* the file was asked for */
-	bool lost;  /* it was had once and can't be any more */
+	bool tried;   /* the file was asked for */
+	bool refused; /* and not had */
+	bool lost;    /* it was had once and can't be any more */
 };
 
 struct unwind_space {

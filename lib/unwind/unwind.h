@@ -158,7 +158,7 @@ void unwind_space_free(struct unwind_space *s);
 
 /*
  * Takes the text of /proc/PID/maps. Mappings that are as before keep their
- * images. Returns 0, -EINVAL if the text is no maps file (the old maps stay),
+ * images; files that could not be had are asked for again. Returns 0, -EINVAL if the text is no maps file (the old maps stay),
  * -E2BIG above UNWIND_MAPS_MAX lines, -ENOMEM.
  */
 #define UNWIND_MAPS_MAX 65536
