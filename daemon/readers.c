@@ -25,6 +25,13 @@
 #define HEAD_NS	     (500 * NS_PER_MS)
 #define HEAD_NEWS_NS (100 * NS_PER_MS)
 
+/*
+ * Nor does it wait for the first samples of a target: the program may end at
+ * once, and its files are to be had until then only. Who sleeps has one at the
+ * first tick; who runs is interrupted at the second, and has one at the third.
+ */
+#define FIRST_TICKS 3
+
 /* So long is a target new, or a thread whose stack the reader wants more of. */
 #define NEWS_NS (2 * NS_PER_SEC)
 
@@ -43,6 +50,7 @@ struct reader {
 	struct capture_sink sink;
 	uint64_t told; /* the head that the reader knows */
 	bool has_news;
+	unsigned int first_ticks; /* left, of the newest target */
 };
 
 struct readers {
@@ -87,9 +95,15 @@ void readers_tell(struct readers *r)
 void readers_tick(struct readers *r, uint64_t now_ns)
 {
 	for (size_t i = 0; i < r->n; i++) {
-		if (r->list[i]->has_news)
+		struct reader *reader = r->list[i];
+
+		if (reader->has_news)
 			r->news_ns = now_ns + NEWS_NS;
-		r->list[i]->has_news = false;
+		reader->has_news = false;
+		if (reader->first_ticks > 0) {
+			reader->first_ticks--;
+			tell_head(reader);
+		}
 	}
 	if (now_ns - r->told_ns >=
 	    (now_ns < r->news_ns ? HEAD_NEWS_NS : HEAD_NS)) {
@@ -230,5 +244,6 @@ struct capture_sink *readers_sink(struct readers *r, uint32_t ring)
 	if (reader == NULL)
 		return NULL;
 	reader->has_news = true;
+	reader->first_ticks = FIRST_TICKS;
 	return &reader->sink;
 }

@@ -97,15 +97,23 @@ static uint64_t told_after(uint64_t start_ns)
 	return now_ns - start_ns;
 }
 
+/* Past the ticks at which the first samples of the target come. */
+static uint64_t begun(uint64_t now_ns)
+{
+	for (int i = 2; i >= 0; i--) {
+		add_record(64);
+		ck_assert(told_at(now_ns - (uint64_t)i * 10 * MS));
+	}
+	return now_ns;
+}
+
 START_TEST(often_while_something_is_new)
 {
 	const struct msg_stack_hint hint = {
 		.h = MSG_HEADER(MSG_STACK_HINT, msg_stack_hint),
 	};
-	uint64_t now_ns = 10000 * MS;
+	uint64_t now_ns = begun(10000 * MS) - 20 * MS;
 
-	add_record(64);
-	ck_assert(told_at(now_ns));
 	/* The target is new for two seconds. */
 	for (int i = 0; i < 19; i++, now_ns += 100 * MS)
 		ck_assert_uint_eq(told_after(now_ns), 100 * MS);
@@ -122,10 +130,8 @@ END_TEST
 
 START_TEST(at_once_when_there_is_much)
 {
-	uint64_t now_ns = 10000 * MS;
+	uint64_t now_ns = begun(10000 * MS);
 
-	add_record(64);
-	ck_assert(told_at(now_ns));
 	now_ns += 10 * MS;
 	add_record(1u << 20);
 	ck_assert(!told_at(now_ns));
@@ -134,6 +140,23 @@ START_TEST(at_once_when_there_is_much)
 	ck_assert(told_at(now_ns));
 	/* There is nothing more to tell. */
 	ck_assert(!told_at(now_ns + 5000 * MS));
+}
+END_TEST
+
+START_TEST(the_first_samples_of_a_target)
+{
+	uint64_t now_ns = begun(10000 * MS);
+
+	add_record(64);
+	ck_assert(!told_at(now_ns += 10 * MS));
+	/* Another one. */
+	ck_assert_ptr_eq(readers_sink(readers, RING), sink);
+	for (int i = 0; i < 3; i++) {
+		add_record(64);
+		ck_assert(told_at(now_ns += 10 * MS));
+	}
+	add_record(64);
+	ck_assert(!told_at(now_ns += 10 * MS));
 }
 END_TEST
 
@@ -191,6 +214,7 @@ Suite *suite(void)
 	tcase_add_checked_fixture(c, set_up, NULL);
 	tcase_add_test(c, often_while_something_is_new);
 	tcase_add_test(c, at_once_when_there_is_much);
+	tcase_add_test(c, the_first_samples_of_a_target);
 	tcase_add_test(c, one_that_never_stops_lets_others_have_their_turn);
 	tcase_add_test(c, one_that_leaves);
 	suite_add_tcase(s, c);
