@@ -351,6 +351,21 @@ static void begin_again(struct thread *th)
 	th->may_dump = true;
 }
 
+/*
+ * While we wait for a processor that time is over without a cause, and who is
+ * not seized again is taken for one that has ended.
+ */
+#define SEIZE_TRIES 4
+
+static bool seize_again(struct target *t, uint32_t tid)
+{
+	int r = target_has(t, tid) ? seize_in_time(t, tid) : -ESRCH;
+
+	for (int n = 1; r == -EINTR && n < SEIZE_TRIES; n++)
+		r = seize(t, tid);
+	return r == 0;
+}
+
 static void seize_list_again(struct target *t, struct thread *list)
 {
 	struct thread *next;
@@ -358,7 +373,7 @@ static void seize_list_again(struct target *t, struct thread *list)
 	for (struct thread *th = list; th != NULL; th = next) {
 		next = th->next;
 		target_beat(t);
-		if (target_has(t, th->tid) && seize_in_time(t, th->tid) == 0)
+		if (seize_again(t, th->tid))
 			begin_again(th);
 		else
 			thread_remove(th, MISSED_EXITED);

@@ -1,11 +1,14 @@
 #include "lib/capture/target.h"
 
+#include <dlfcn.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +17,34 @@
 #include "tests/unit/suite.h"
 
 static struct live l;
+
+/* Times that a PTRACE_SEIZE is to take so long that the alarm comes. */
+static unsigned int alarms;
+
+/* In place of the C library's, which does it. */
+long ptrace(enum __ptrace_request request, ...)
+{
+	long (*real)(enum __ptrace_request, ...);
+	void *symbol = dlsym(RTLD_NEXT, "ptrace");
+	void *addr, *data;
+	va_list list;
+	pid_t pid;
+	long r;
+
+	va_start(list, request);
+	pid = va_arg(list, pid_t);
+	addr = va_arg(list, void *);
+	data = va_arg(list, void *);
+	va_end(list);
+	memcpy(&real, &symbol, sizeof(real));
+	if (request != PTRACE_SEIZE || alarms == 0)
+		return real(request, pid, addr, data);
+	if (--alarms % 2 == 0)
+		(void)raise(SIGALRM);
+	r = real(request, pid, addr, data);
+	(void)raise(SIGALRM);
+	return r;
+}
 
 /* What a test does in the thread that attaches first, before it ends. */
 static void (*first_part)(void);
@@ -161,6 +192,18 @@ START_TEST(others_that_we_may_not_signal)
 }
 END_TEST
 
+/* The alarm comes at every other thread, before it is seized and after. */
+START_TEST(others_without_a_processor_to_seize_them)
+{
+	let_go_after(start_threads);
+	alarms = 4;
+	capture_attach_again(l.capture);
+	ck_assert_uint_eq(alarms, 0);
+	check_goes_on(6);
+	check_nothing_is_told_anew();
+}
+END_TEST
+
 START_TEST(threads_that_come_and_go_meanwhile)
 {
 	let_go_after(start_threads);
@@ -227,6 +270,7 @@ Suite *suite(void)
 	tcase_add_test(tc, the_one_that_is_removed);
 	tcase_add_test(tc, the_others_go_on_as_they_were);
 	tcase_add_test(tc, others_that_we_may_not_signal);
+	tcase_add_test(tc, others_without_a_processor_to_seize_them);
 	tcase_add_test(tc, threads_that_come_and_go_meanwhile);
 	tcase_add_test(tc, a_new_program_meanwhile);
 	tcase_add_test(tc, an_end_meanwhile);
