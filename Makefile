@@ -101,7 +101,7 @@ sentry-profd_SRC = profd ship_files finish broker pause limit patience children 
 	config_files config_resolve listen_at pem proxy match match_facts privileges log log_limit
 sentry-profd_LIB = capture unwind proto base
 sentry-profd_PKG = inih
-sentry-profd-capture_SRC = captured readers realtime slots tell ticker child privileges log log_limit
+sentry-profd-capture_SRC = captured await stops readers realtime slots tell ticker child privileges log log_limit
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
 sentry-profd-unwind_SRC = unwindd stream measures thread_keys chunk_threads program hints chunk release request page \
@@ -231,7 +231,8 @@ unit_client_PKG = jansson
 unit_ship_LIB = ship proto base
 unit_ship_PKG = libcurl zlib libzstd jansson
 # Of daemon/ everything that is not a process's main file.
-unit_daemon_OBJ = $(filter-out $(MAINS:%=$(B)/obj/daemon/%.o),$(DAEMON_OBJS))
+unit_daemon_OBJ = $(filter-out $(MAINS:%=$(B)/obj/daemon/%.o),$(DAEMON_OBJS)) \
+	$(unit_capture_OBJ)
 unit_daemon_LIB = aggregate unwind capture ship proto base
 unit_daemon_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson libcurl \
 	zlib libseccomp inih

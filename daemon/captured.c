@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "daemon/child.h"
@@ -26,6 +25,7 @@
 #include "daemon/readers.h"
 #include "daemon/realtime.h"
 #include "daemon/slots.h"
+#include "daemon/stops.h"
 #include "daemon/tell.h"
 #include "daemon/ticker.h"
 #include "lib/base/loop.h"
@@ -48,18 +48,16 @@ static struct {
 	struct heartbeat *heartbeat;
 	struct readers *readers;
 	struct slots slots;
-	struct loop_source *broker, *signals;
+	struct loop_source *broker;
+	struct stops stops;
 	struct ticker ticker; /* from the first target on */
-	sigset_t child_signal;
-	int signal_fd;
-	bool behind;  /* more wait statuses are there than were taken */
 	bool leaving; /* a target is to be let go of: by this tracer's end, */
 	uint64_t leave_ns; /* but not before */
 	bool finishing;
 	bool settling; /* no tick is taken any more by this tracer */
 	struct realtime realtime;
 	bool keep_sessions;
-} me = {.signal_fd = -1};
+} me;
 
 static void beat(void)
 {
@@ -92,9 +90,11 @@ static void on_tick(void *ctx)
 
 	(void)ctx;
 	beat();
+	if (!ticker_take(&me.ticker, now))
+		return;
+	stops_tick(&me.stops, &me.ticker);
 	/* Ticks that it leaves out are late at the next one. */
-	if (!ticker_take(&me.ticker, now) || me.realtime.exceeded ||
-	    me.settling)
+	if (me.realtime.exceeded || me.settling)
 		return;
 	capture_tick(me.capture, me.ticker.tick, now);
 	readers_tick(me.readers, now);
@@ -194,47 +194,18 @@ static void on_broker(void *ctx)
 		die("a message of the broker", -r);
 }
 
-static void on_signals(void *ctx)
-{
-	struct signalfd_siginfo info;
-
-	(void)ctx;
-	(void)!read(me.signal_fd, &info, sizeof(info));
-	me.behind = capture_reap(me.capture);
-}
-
-/*
- * As long as threads are on their way to a stop: the next one, or the next
- * tick, whichever comes first. False: nothing has stopped. It takes SIGCHLD as
- * it comes; by epoll and the signalfd a stop would cost three calls.
- */
-static bool take_stop(uint64_t now)
-{
-	const uint64_t next = ticker_time(&me.ticker, ticker_next(&me.ticker));
-	const struct timespec timeout = {
-		.tv_nsec = (long)min_u64(next - now,
-					 HEARTBEAT_EVERY_MS * NS_PER_MS),
-	};
-
-	if (capture_pending(me.capture) == 0 || now >= next ||
-	    sigtimedwait(&me.child_signal, NULL, &timeout) < 0)
-		return false;
-	me.behind = capture_reap(me.capture);
-	return true;
-}
-
 /* One round of events. */
 static int run_once(int timeout_ms)
 {
 	const uint64_t now = clock_mono_ns();
+	const uint64_t next = ticker_time(&me.ticker, ticker_next(&me.ticker));
 	int r = 0;
 
 	me.heartbeat->beat.time_ns = now;
 	realtime_keep(&me.realtime, capture_realtime_priority(me.capture), now);
-	if (me.behind || !take_stop(now)) {
-		r = loop_run_once(me.loop, me.behind ? 0 : timeout_ms);
-		if (me.behind)
-			me.behind = capture_reap(me.capture);
+	if (!stops_take(&me.stops, now, next)) {
+		r = loop_run_once(me.loop, me.stops.behind ? 0 : timeout_ms);
+		stops_take_rest(&me.stops);
 	}
 	/* Whoever waits for an end, or has to look at a new program. */
 	if (me.slots.noted) {
@@ -258,7 +229,6 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		.event = slots_note,
 		.ctx = &me.slots,
 	};
-	sigset_t blocked;
 	int r;
 
 	r = privileges_drop(init->uid, init->gid, keep, false);
@@ -269,19 +239,11 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		die("prctl", errno);
 	privileges_all_files();
 	close_fd(&heartbeat_fd);
-	sigemptyset(&me.child_signal);
-	sigaddset(&me.child_signal, SIGCHLD);
-	blocked = me.child_signal;
-	sigaddset(&blocked, SIGALRM);
-	if (sigprocmask(SIG_BLOCK, &blocked, NULL) < 0)
-		die("sigprocmask", errno);
-	me.signal_fd =
-		signalfd(-1, &me.child_signal, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (me.signal_fd < 0)
-		die("signalfd", errno);
 	r = capture_new(&options, &me.capture);
 	if (r == 0)
 		r = loop_new(&me.loop);
+	if (r == 0)
+		r = stops_init(&me.stops, me.loop, me.capture);
 	if (r == 0)
 		r = readers_new(
 			&(const struct readers_options){
@@ -290,9 +252,6 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 				.broken = tell_ring_broken,
 			},
 			&me.readers);
-	if (r == 0)
-		r = loop_add(me.loop, me.signal_fd, on_signals, NULL,
-			     &me.signals);
 	if (r == 0)
 		r = loop_add(me.loop, MSG_FD, on_broker, NULL, &me.broker);
 	if (r < 0)
@@ -352,6 +311,7 @@ static void *trace(void *ctx)
 	uint64_t *since_ns = ctx;
 	int r = 0;
 
+	await_enter();
 	realtime_start(&me.realtime);
 	me.heartbeat->scheduler = me.realtime.scheduler;
 	if (me.leaving)

@@ -130,6 +130,11 @@ size_t capture_pending(const struct capture *c)
 	return c->n_pending;
 }
 
+size_t capture_threads(const struct capture *c)
+{
+	return c->n_by_index - c->n_free;
+}
+
 /* Who was interrupted for the reader before: its stop is still to come. */
 static void give_up_stops(struct target *t)
 {

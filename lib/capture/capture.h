@@ -126,8 +126,14 @@ void capture_rate(struct capture *c, uint32_t target, uint32_t ticks,
  */
 bool capture_reap(struct capture *c);
 
+/* The same of one, which the caller has got by waitpid(2). */
+void capture_take(struct capture *c, uint32_t tid, int status);
+
 /* Threads that were interrupted and have not stopped yet. */
 size_t capture_pending(const struct capture *c);
+
+/* All that are known. */
+size_t capture_threads(const struct capture *c);
 
 /*
  * The highest priority of a target's thread of SCHED_FIFO or SCHED_RR; 0: there

@@ -207,14 +207,9 @@ static unsigned int take_any(struct capture *c, unsigned int max)
  */
 #define FEW_SHARE 16
 
-static size_t n_threads(const struct capture *c)
-{
-	return c->n_by_index - c->n_free;
-}
-
 static bool are_few(const struct capture *c)
 {
-	return c->n_pending <= n_threads(c) / FEW_SHARE;
+	return c->n_pending <= capture_threads(c) / FEW_SHARE;
 }
 
 bool capture_reap(struct capture *c)
@@ -236,6 +231,13 @@ bool capture_reap(struct capture *c)
 	return more;
 }
 
+void capture_take(struct capture *c, uint32_t tid, int status)
+{
+	capture_note_waits(c, c->now_ns);
+	handle_status(c, tid, status);
+	capture_free_ended(c);
+}
+
 /*
  * While a target with many threads is looked at, those that were interrupted
  * first are not kept waiting: of the stops so many are taken after each
@@ -249,6 +251,6 @@ void capture_reap_some(struct capture *c)
 {
 	if (are_few(c))
 		take_pending(c);
-	else if (n_threads(c) <= BETWEEN_THREADS_MAX)
+	else if (capture_threads(c) <= BETWEEN_THREADS_MAX)
 		(void)take_any(c, STOPS_BETWEEN);
 }

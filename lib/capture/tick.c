@@ -140,7 +140,7 @@ static void rest(struct target *t, uint64_t tick)
 		t->idle_tick = tick;
 		return;
 	}
-	after = REST_THREADS / (c->n_by_index - c->n_free);
+	after = REST_THREADS / capture_threads(c);
 	after = max_u64(min_u64(after, REST_AFTER_MAX), REST_AFTER_MIN);
 	every = min_u64(1 + (tick - t->idle_tick) / after, REST_TICKS_MAX);
 	t->next_tick = (tick / every + 1) * every;

@@ -1,0 +1,43 @@
+/*
+ * How the tracer comes to know of stops. By SIGCHLD, as it waits for other
+ * things, too; while stops are due, by a wait for that signal, or, where they
+ * are due all the time, by a wait for the stops themselves: as long as each is
+ * taken by one call, it costs half as many (daemon/await.h).
+ */
+#ifndef DAEMON_STOPS_H
+#define DAEMON_STOPS_H
+
+#include <signal.h>
+
+#include "daemon/await.h"
+#include "daemon/ticker.h"
+#include "lib/base/loop.h"
+#include "lib/capture/capture.h"
+
+struct stops {
+	struct capture *capture;
+	sigset_t child_signal;
+	int signal_fd;
+	struct loop_source *source;
+	bool behind; /* more wait statuses are there than were taken */
+	struct await await;
+};
+
+/* Before any other thread is made: signals are blocked. 0 or -errno. */
+must_check int stops_init(struct stops *s, struct loop *loop,
+			  struct capture *capture);
+
+/* At a tick of t that was just taken, before anybody is interrupted. */
+void stops_tick(struct stops *s, const struct ticker *t);
+
+/*
+ * As long as threads are on their way to a stop: the next one, or next_ns, the
+ * next tick, whichever comes first. False: nothing has stopped, or there is
+ * more than was to be taken at once, and the others have their turn.
+ */
+must_check bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns);
+
+/* After the others. */
+void stops_take_rest(struct stops *s);
+
+#endif

@@ -1,0 +1,133 @@
+/* A wait for tracees that a time ends, whenever that comes. */
+#include "daemon/await.h"
+
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/capture/tracee.h"
+#include "tests/unit/suite.h"
+
+/* So long that it does not come. */
+#define LONG_NS (10000 * NS_PER_SEC)
+
+static struct await a;
+static pid_t child;
+
+/* A child that waits until it is killed. */
+static void set_up(void)
+{
+	await_init(&a);
+	ck_assert(a.made);
+	await_enter();
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	while (child == 0)
+		(void)pause();
+}
+
+static void tear_down(void)
+{
+	(void)kill(child, SIGKILL);
+	(void)waitpid(child, NULL, __WALL);
+	await_fini(&a);
+}
+
+/* It rings once, at some moment from long before the call to long after. */
+START_TEST(a_time_ends_it_whenever_it_comes)
+{
+	pid_t pid;
+	int status;
+
+	for (uint64_t i = 0; i < 3000; i++) {
+		const uint64_t until_ns = clock_mono_ns() + 50 * i;
+
+		await_ring(&a, until_ns, LONG_NS);
+		ck_assert(!await_next(&a, until_ns, &pid, &status));
+		ck_assert_uint_ge(clock_mono_ns(), until_ns);
+	}
+}
+END_TEST
+
+static void seize(void)
+{
+	ck_assert_int_eq(ptrace(PTRACE_SEIZE, child, NULL, NULL), 0);
+}
+
+static int take(void)
+{
+	const uint64_t now_ns = clock_mono_ns();
+	int status;
+	pid_t pid;
+
+	await_ring(&a, now_ns + LONG_NS, LONG_NS);
+	ck_assert(await_next(&a, now_ns + LONG_NS, &pid, &status));
+	ck_assert_int_eq(pid, child);
+	return status;
+}
+
+START_TEST(statuses_are_those_of_waitpid)
+{
+	int signal;
+
+	seize();
+	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, child, NULL, NULL), 0);
+	ck_assert_int_eq(tracee_classify(take(), &signal), TRACEE_TRAP);
+	ck_assert_int_eq(ptrace(PTRACE_CONT, child, NULL, NULL), 0);
+	ck_assert_int_eq(kill(child, SIGUSR2), 0);
+	ck_assert_int_eq(tracee_classify(take(), &signal), TRACEE_SIGNAL);
+	ck_assert_int_eq(signal, SIGUSR2);
+	ck_assert_int_eq(ptrace(PTRACE_CONT, child, NULL, NULL), 0);
+	ck_assert_int_eq(kill(child, SIGKILL), 0);
+	ck_assert_int_eq(take(), SIGKILL);
+}
+END_TEST
+
+/* While it rings, at any moment, each stop is taken, and once. */
+START_TEST(no_stop_is_lost)
+{
+	int status, signal;
+	pid_t pid;
+
+	seize();
+	for (uint64_t i = 0; i < 3000; i++) {
+		uint64_t until_ns = clock_mono_ns() + 20 * i;
+
+		await_ring(&a, until_ns, LONG_NS);
+		ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, child, NULL, NULL),
+				 0);
+		while (!await_next(&a, until_ns, &pid, &status)) {
+			until_ns = clock_mono_ns() + 100 * NS_PER_US;
+			await_ring(&a, until_ns, LONG_NS);
+		}
+		ck_assert_int_eq(tracee_classify(status, &signal), TRACEE_TRAP);
+		ck_assert_int_eq(ptrace(PTRACE_CONT, child, NULL, NULL), 0);
+	}
+}
+END_TEST
+
+START_TEST(where_nobody_waits_it_is_nothing)
+{
+	await_ring(&a, clock_mono_ns(), NS_PER_MS);
+	/* It ends with a handler that returns. */
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_lt(pause(), 0);
+	await_rest(&a);
+	ck_assert(!a.rings);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("await");
+	TCase *tc = tcase_create("await");
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, a_time_ends_it_whenever_it_comes);
+	tcase_add_test(tc, statuses_are_those_of_waitpid);
+	tcase_add_test(tc, no_stop_is_lost);
+	tcase_add_test(tc, where_nobody_waits_it_is_nothing);
+	suite_add_tcase(s, tc);
+	return s;
+}
