@@ -16,9 +16,10 @@
 
 /*
  * After so many ticks a thread that has not stopped is looked at, then after
- * twice as many, and so on: most stop within the first.
+ * twice as many, and so on: most stop within the first, of 64 that share 2
+ * processors, too.
  */
-#define PENDING_LOOK_TICKS 8
+#define PENDING_LOOK_TICKS 16
 
 static bool same_place(const struct activity_place *a,
 		       const struct activity_place *b)
@@ -157,7 +158,7 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 	struct activity_place place;
 	struct activity_mark mark;
 	enum activity_state state;
-	bool marked, expired;
+	bool marked = false, expired;
 
 	th->unaccounted += ticks;
 	if (th->later_ns == 0) {
@@ -168,8 +169,11 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 	if (th->unaccounted < th->next_look && !expired)
 		return;
 	th->next_look = 2 * th->unaccounted;
-	marked = activity_mark(&th->activity, &mark);
 	state = activity_look(&th->activity, &place);
+	if (state == ACTIVITY_BLOCKED) {
+		marked = activity_mark(&th->activity, &mark);
+		state = activity_look(&th->activity, &place);
+	}
 	if (state == ACTIVITY_DEAD && leader_is_dead(th)) {
 		/* Alive at the interrupt, for all we know, and not since. */
 		t->counters->expected -= th->unaccounted - 1;

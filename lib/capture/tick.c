@@ -186,7 +186,7 @@ static bool has_its_turn(struct thread *th, uint64_t time_ns)
 	if (c->firsts_left == 0 || (ring_space(ring) < ring->size / 2 &&
 				    time_ns - t->first_ns < FIRSTS_WAIT_NS))
 		return false;
-	c->firsts_left--;
+	c->firsts_left -= !th->pending;
 	th->first = false;
 	return true;
 }
@@ -194,6 +194,7 @@ static bool has_its_turn(struct thread *th, uint64_t time_ns)
 /*
  * Threads in a portion: few, as those that are interrupted stop meanwhile, and
  * wait for us; not too few, since to ask for stops goes through all threads.
+ * Who is on the way to a stop already is no part of it.
  */
 #define PORTION_MIN   4
 #define PORTION_MAX   256 /* tens of thousands take longer than a heartbeat */
@@ -299,10 +300,12 @@ bool target_tick_on(struct target *t)
 			PORTION_MAX);
 
 	options->beat->touching = t->id;
-	for (; t->next_awake != NULL && left > 0; left--) {
+	for (uint64_t n = 0;
+	     t->next_awake != NULL && left > 0 && n < PORTION_MAX; n++) {
 		struct thread *th = t->next_awake;
 
 		t->next_awake = th->next;
+		left -= !th->pending;
 		t->n_visited++;
 		visit(th, late);
 	}

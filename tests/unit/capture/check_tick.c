@@ -102,6 +102,45 @@ START_TEST(a_large_process_is_taken_up_in_portions)
 }
 END_TEST
 
+/* A tick at which no stop is taken: in how many portions? */
+static unsigned int portions(struct target *t)
+{
+	unsigned int n = 1;
+
+	l.tick++;
+	ck_assert(target_tick(t, l.tick, l.tick * l.tick_ns));
+	while (target_tick_on(t))
+		n++;
+	return n;
+}
+
+/* What is asked for after each portion has a price. */
+START_TEST(who_is_on_the_way_to_a_stop_is_no_part_of_a_portion)
+{
+	struct target *t;
+	int was[16];
+	size_t n = 0;
+
+	threads(NULL);
+	(void)live_ask(&l, "asleep 15", "ok");
+	live_ticks(&l, 2);
+	t = live_known(&l, l.pid)->target;
+	while (t->asleep != NULL)
+		thread_wake(t->asleep);
+	for (struct thread *th = t->awake; th != NULL; th = th->next)
+		was[n++] = replace(&th->activity.syscall_fd, "running\n");
+	ck_assert_uint_eq(n, 16);
+	ck_assert_uint_eq(portions(t), 4);
+	ck_assert_uint_eq(capture_pending(l.capture), 16);
+	ck_assert_uint_eq(portions(t), 1);
+	n = 0;
+	for (struct thread *th = t->awake; th != NULL; th = th->next)
+		put_back(&th->activity.syscall_fd, was[n++]);
+	live_settle(&l);
+	live_check_sum(&l);
+}
+END_TEST
+
 /* The portion is one of time, whatever the rate is. */
 START_TEST(a_portion_of_many_ticks)
 {
@@ -405,6 +444,7 @@ Suite *suite(void)
 	tcase_add_test(tc, ticks_are_left_out);
 	tcase_add_test(tc, the_next_tick_is_known);
 	tcase_add_test(tc, a_large_process_is_taken_up_in_portions);
+	tcase_add_test(tc, who_is_on_the_way_to_a_stop_is_no_part_of_a_portion);
 	tcase_add_test(tc, a_portion_of_many_ticks);
 	tcase_add_test(tc, a_large_process_waits_for_half_a_ring);
 	tcase_add_test(tc, a_look_at_many_threads_is_cut_off);
