@@ -14,7 +14,9 @@ static void on_signals(void *ctx)
 	struct signalfd_siginfo info;
 
 	(void)!read(s->signal_fd, &info, sizeof(info));
-	s->behind = capture_reap(s->capture);
+	/* While it rings they are taken without being told of. */
+	if (!s->await.rings)
+		s->behind = capture_reap(s->capture);
 }
 
 int stops_init(struct stops *s, struct loop *loop, struct capture *capture)
@@ -50,15 +52,19 @@ void stops_tick(struct stops *s, const struct ticker *t)
 			   t->period_ns);
 }
 
+/* All, up to the tick. */
 static bool take_awaited(struct stops *s, uint64_t next_ns)
 {
+	bool taken = false;
 	pid_t tid;
 	int status;
 
-	if (!await_next(&s->await, next_ns, &tid, &status))
-		return false;
-	capture_take(s->capture, (uint32_t)tid, status);
-	return true;
+	while (capture_pending(s->capture) > 0 &&
+	       await_next(&s->await, next_ns, &tid, &status)) {
+		capture_take(s->capture, (uint32_t)tid, status);
+		taken = true;
+	}
+	return taken;
 }
 
 /* It takes SIGCHLD as it comes; by the signalfd a stop would cost three calls.
@@ -78,11 +84,11 @@ static bool take_signalled(struct stops *s, uint64_t wait_ns)
 
 bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns)
 {
-	if (capture_pending(s->capture) == 0) {
+	if (s->await.rings && capture_pending(s->capture) == 0) {
 		await_rest(&s->await);
-		return false;
+		s->behind = capture_reap(s->capture);
 	}
-	if (s->behind || now_ns >= next_ns)
+	if (s->behind || capture_pending(s->capture) == 0 || now_ns >= next_ns)
 		return false;
 	return s->await.rings ? take_awaited(s, next_ns)
 			      : take_signalled(s, next_ns - now_ns);

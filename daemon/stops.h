@@ -32,8 +32,9 @@ void stops_tick(struct stops *s, const struct ticker *t);
 
 /*
  * As long as threads are on their way to a stop: the next one, or next_ns, the
- * next tick, whichever comes first. False: nothing has stopped, or there is
- * more than was to be taken at once, and the others have their turn.
+ * next tick, whichever comes first; while it rings, all up to then. False:
+ * nothing has stopped, or there is more than was to be taken at once, and the
+ * others have their turn.
  */
 must_check bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns);
 
