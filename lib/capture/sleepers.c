@@ -10,8 +10,11 @@
  * (thread_group_cputime() and proc_pid_schedstat()). So what is left of it
  * after the run times of those that are awake, as read now, and of those
  * asleep, as they were when they fell asleep, stays the same to the nanosecond
- * until somebody asleep runs. Where it does not (also because the scheduler
- * wrote in between, or a thread has ended), every sleeper is asked.
+ * until somebody asleep runs.
+ *
+ * Then they are asked, whoever fell asleep last first, until what those have run
+ * is all that the clock tells. Where it never is (also because the scheduler
+ * wrote in between, or a thread has ended), every sleeper has been asked.
  */
 
 static void put_into(struct thread **list, struct thread *th)
@@ -126,13 +129,19 @@ static bool look_at_awake(struct target *t, uint64_t *sum_ns)
 	return all;
 }
 
-/* Returns what those that have run since they fell asleep have run in all. */
-static uint64_t wake_who_ran(struct target *t)
+/*
+ * asleep_ns: what those asleep have run meanwhile, by the clock; 0: not known.
+ * Returns what those that have run since they fell asleep have run in all.
+ */
+static uint64_t wake_who_ran(struct target *t, uint64_t asleep_ns)
 {
 	struct thread *next;
-	uint64_t sum_ns = 0;
+	uint64_t sum_ns = 0, found_ns = 0;
 
 	for (struct thread *th = t->asleep; th != NULL; th = next) {
+		/* Who writes more at this moment is found at the next look. */
+		if (found_ns != 0 && found_ns == asleep_ns)
+			break;
 		next = th->next;
 		thread_ask(th);
 		if (th->look_known && activity_same(&th->look, &th->mark))
@@ -141,6 +150,7 @@ static uint64_t wake_who_ran(struct target *t)
 		if (!th->look_known)
 			continue;
 		sum_ns += th->look.run_ns;
+		found_ns += th->look.run_ns - th->mark.run_ns;
 		t->woke_ns =
 			max_u64(t->woke_ns, th->look.run_ns - th->mark.run_ns +
 						    th->look.wait_ns -
@@ -198,7 +208,9 @@ void target_look(struct target *t)
 	ended_ns = process_ns - awake_ns - t->asleep_ns;
 	if (known && t->ended_known && ended_ns == t->ended_ns)
 		return;
-	awake_ns += wake_who_ran(t);
+	awake_ns += wake_who_ran(t, known && t->ended_known
+					    ? ended_ns - t->ended_ns
+					    : 0);
 	t->ended_known = known;
 	t->ended_ns = process_ns - awake_ns - t->asleep_ns;
 }

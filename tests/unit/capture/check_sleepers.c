@@ -82,7 +82,34 @@ START_TEST(who_sleeps_is_not_asked_while_nobody_runs)
 	live_ticks(&l, 10);
 	ck_assert_uint_eq(samples_of(last), samples);
 	ck_assert_uint_eq(l.counters.repeated - repeated, 10 * (SLEEPERS + 1));
-	/* Somebody has run: all are asked. */
+	close_fd(&th->activity.schedstat_fd);
+	th->activity.schedstat_fd = was;
+	live_check_sum(&l);
+}
+END_TEST
+
+/* Who ran last is asked first, and all others if that is not all. */
+START_TEST(who_ran_is_looked_for_until_the_clock_is_met)
+{
+	uint64_t samples, mains;
+	struct thread *th;
+	int was;
+
+	begin();
+	run_main();
+	live_ticks(&l, 1);
+	th = live_known(&l, last);
+	was = disguise(th);
+	samples = samples_of(last);
+	mains = samples_of(l.pid);
+	for (int i = 1; i <= 20; i++) {
+		run_main();
+		live_ticks(&l, 1);
+		ck_assert_uint_eq(samples_of(l.pid), mains + (uint64_t)i);
+		ck_assert_uint_eq(samples_of(last), samples);
+	}
+	/* As if somebody else had run for a nanosecond. */
+	th->target->ended_ns--;
 	run_main();
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(samples_of(last), samples + 1);
@@ -419,6 +446,7 @@ Suite *suite(void)
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, all_fall_asleep);
 	tcase_add_test(tc, who_sleeps_is_not_asked_while_nobody_runs);
+	tcase_add_test(tc, who_ran_is_looked_for_until_the_clock_is_met);
 	tcase_add_test(tc, the_clock_of_many_is_kept);
 	tcase_add_test(tc, the_clock_of_few_is_not);
 	tcase_add_test(tc, who_has_run_is_seen_at_the_next_tick);
