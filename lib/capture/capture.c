@@ -23,12 +23,9 @@ void capture_free(struct capture *c)
 {
 	if (c == NULL)
 		return;
-	while (c->targets != NULL) {
-		struct target *t = c->targets;
-
-		c->targets = t->next;
-		target_free(t);
-	}
+	while (c->n_targets > 0)
+		target_free(c->targets[c->n_targets - 1].target);
+	free(c->targets);
 	table_fini(&c->threads);
 	free(c->by_index);
 	free(c->free_indices);
@@ -49,13 +46,14 @@ int capture_add(struct capture *c, uint32_t id, int32_t pid, int pidfd,
 	t->exit_stop = !fuse_is_near(t->proc_fd);
 	r = target_scan(t);
 	c->options.beat->touching = 0;
-	if ((r < 0 || t->n_threads == 0) && t->held_up_ticks == 0) {
+	if (t->n_threads == 0 && r == 0)
+		r = -ESRCH;
+	if (r >= 0 || t->held_up_ticks != 0)
+		r = target_take_place(t);
+	if (r < 0) {
 		target_free(t);
-		return r < 0 ? r : -ESRCH;
+		return r;
 	}
-	t->added = true;
-	t->next = c->targets;
-	c->targets = t;
 	counters->threads = t->n_threads;
 	return 0;
 }
@@ -66,6 +64,7 @@ void target_end(struct target *t)
 		return;
 	t->ended = true;
 	t->counters->threads = 0;
+	target_plan(t);
 }
 
 static bool tell_end(struct target *t)
@@ -76,14 +75,13 @@ static bool tell_end(struct target *t)
 
 void capture_free_ended(struct capture *c)
 {
-	for (struct target **at = &c->targets; *at != NULL;) {
-		struct target *t = *at;
+	for (size_t i = 0; i < c->n_targets;) {
+		struct target *t = c->targets[i].target;
 
-		if (!t->ended || !tell_end(t)) {
-			at = &t->next;
+		if (c->targets[i].tick != 0 || !t->ended || !tell_end(t)) {
+			i++;
 			continue;
 		}
-		*at = t->next;
 		c->options.event(c->options.ctx, t->id,
 				 t->foreign ? CAPTURE_FOREIGN : CAPTURE_GONE);
 		target_free(t);
@@ -96,6 +94,7 @@ static void tick(struct capture *c, struct target *t, uint64_t number,
 	if (target_tick(t, number, time_ns))
 		while (target_tick_on(t))
 			capture_reap_some(c);
+	target_plan(t);
 	/* No thread is left whose death would be told to us. */
 	if (t->n_threads == 0 && t->held_up_ticks == 0)
 		target_end(t);
@@ -106,17 +105,18 @@ void capture_tick(struct capture *c, uint64_t number, uint64_t time_ns)
 	c->now_ns = c->options.now_ns();
 	capture_note_waits(c, c->now_ns);
 	capture_end_waits(c, c->now_ns);
-	for (struct target *t = c->targets; t != NULL; t = t->next)
-		tick(c, t, number, time_ns);
+	for (size_t i = 0; i < c->n_targets; i++)
+		if (c->targets[i].tick <= number)
+			tick(c, c->targets[i].target, number, time_ns);
 	capture_free_ended(c);
 }
 
 uint64_t capture_next_tick(const struct capture *c)
 {
-	uint64_t next = c->targets == NULL ? 0 : UINT64_MAX;
+	uint64_t next = c->n_targets == 0 ? 0 : UINT64_MAX;
 
-	for (const struct target *t = c->targets; t != NULL; t = t->next)
-		next = min_u64(next, target_next_tick(t));
+	for (size_t i = 0; i < c->n_targets; i++)
+		next = min_u64(next, c->targets[i].tick);
 	return next;
 }
 
@@ -148,7 +148,8 @@ static void give_up_stops(struct target *t)
 
 void capture_reset(struct capture *c, const struct capture_sink *sink)
 {
-	for (struct target *t = c->targets; t != NULL; t = t->next) {
+	FOR_EACH_TARGET(t, c)
+	{
 		if (t->sink != sink)
 			continue;
 		give_up_stops(t);
@@ -177,11 +178,13 @@ void capture_hint(struct capture *c, const struct capture_sink *sink,
 void capture_rate(struct capture *c, uint32_t target, uint32_t ticks,
 		  uint32_t of_ticks)
 {
-	for (struct target *t = c->targets; t != NULL; t = t->next) {
+	FOR_EACH_TARGET(t, c)
+	{
 		if (t->id != target)
 			continue;
 		t->rate_ticks = ticks;
 		t->rate_of = of_ticks;
+		target_plan(t);
 	}
 }
 
@@ -197,8 +200,8 @@ void target_finish(struct target *t)
 
 bool capture_finish(struct capture *c)
 {
-	for (struct target *t = c->targets; t != NULL; t = t->next)
-		target_finish(t);
+	FOR_EACH_TARGET(t, c)
+	target_finish(t);
 	capture_free_ended(c);
-	return c->targets == NULL;
+	return c->n_targets == 0;
 }

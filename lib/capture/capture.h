@@ -103,7 +103,7 @@ void capture_tick(struct capture *c, uint64_t tick, uint64_t time_ns);
 /*
  * The next tick at which somebody is to be looked at, or something tried again:
  * none before it has to be given. It may have gone by, and the answer may be an
- * earlier one after every other call. 0: there is nobody.
+ * earlier one after every other call. 0: the next of all; or there is nobody.
  */
 uint64_t capture_next_tick(const struct capture *c);
 

@@ -8,10 +8,12 @@
 
 int capture_remove(struct capture *c, uint32_t id)
 {
-	for (struct target *t = c->targets; t != NULL; t = t->next) {
+	FOR_EACH_TARGET(t, c)
+	{
 		if (t->id != id || t->ended)
 			continue;
 		t->leaving = true;
+		target_plan(t);
 		return 0;
 	}
 	return -ENOENT;
@@ -53,17 +55,16 @@ void capture_attach_again(struct capture *c)
 {
 	c->finish_ns = 0;
 	c->finishing = false;
-	for (struct target **at = &c->targets; *at != NULL;) {
-		struct target *t = *at;
+	for (size_t i = 0; i < c->n_targets;) {
+		struct target *t = c->targets[i].target;
 
 		c->options.beat->touching = t->id;
 		if (t->leaving)
 			target_finish(t);
 		if (t->ended || attach_again(t)) {
-			at = &t->next;
+			i++;
 			continue;
 		}
-		*at = t->next;
 		c->options.event(c->options.ctx, t->id, CAPTURE_TAKEN);
 		target_free(t);
 	}

@@ -12,9 +12,10 @@
  * asleep, as they were when they fell asleep, stays the same to the nanosecond
  * until somebody asleep runs.
  *
- * Then they are asked, whoever fell asleep last first, until what those have run
- * is all that the clock tells. Where it never is (also because the scheduler
- * wrote in between, or a thread has ended), every sleeper has been asked.
+ * Then they are asked, whoever fell asleep last first, until what those have
+ * run is all that the clock tells. Where it never is (also because the
+ * scheduler wrote in between, or a thread has ended), every sleeper has been
+ * asked.
  */
 
 static void put_into(struct thread **list, struct thread *th)
@@ -43,7 +44,7 @@ void thread_link(struct thread *th)
 {
 	put_into(&th->target->awake, th);
 	th->target->n_threads++;
-	th->target->next_tick = 0;
+	target_hasten(th->target);
 }
 
 void thread_unlink(struct thread *th)
@@ -51,6 +52,7 @@ void thread_unlink(struct thread *th)
 	thread_wake(th);
 	take_out(&th->target->awake, th);
 	th->target->n_threads--;
+	target_plan(th->target);
 }
 
 void thread_sleep(struct thread *th, const struct activity_mark *mark)
@@ -77,9 +79,9 @@ void thread_wake(struct thread *th)
 	t->n_asleep--;
 	t->asleep_ns -= th->mark.run_ns;
 	t->names_tick = min_u64(t->names_tick, th->name_tick);
-	t->next_tick = 0;
 	t->idle_tick = t->last_tick;
 	th->asleep = false;
+	target_hasten(t);
 }
 
 void thread_ask(struct thread *th)
@@ -208,9 +210,8 @@ void target_look(struct target *t)
 	ended_ns = process_ns - awake_ns - t->asleep_ns;
 	if (known && t->ended_known && ended_ns == t->ended_ns)
 		return;
-	awake_ns += wake_who_ran(t, known && t->ended_known
-					    ? ended_ns - t->ended_ns
-					    : 0);
+	awake_ns += wake_who_ran(
+		t, known && t->ended_known ? ended_ns - t->ended_ns : 0);
 	t->ended_known = known;
 	t->ended_ns = process_ns - awake_ns - t->asleep_ns;
 }

@@ -71,12 +71,12 @@ void target_was_read(struct target *t, uint64_t since_ns, size_t size)
 	const uint64_t took_ns = now_ns - since_ns;
 	uint64_t n_slow = 1;
 
-	if (took_ns <= READ_NS + size || !has_waited(t->capture, now_ns, took_ns))
+	if (took_ns <= READ_NS + size ||
+	    !has_waited(t->capture, now_ns, took_ns))
 		return;
 	/* The share is that of all of them together. */
-	for (const struct target *u = t->capture->targets; u != NULL;
-	     u = u->next)
-		n_slow += u != t && is_slow(u, now_ns);
+	FOR_EACH_TARGET(u, t->capture)
+	n_slow += u != t && is_slow(u, now_ns);
 	t->slow_until_ns = max_u64(t->slow_until_ns, now_ns) +
 			   n_slow * SLOW_SHARE * took_ns;
 }

@@ -182,7 +182,7 @@ static void forget(struct thread *th, enum missed_reason reason)
 void target_reset(struct target *t)
 {
 	t->needs_reset = true;
-	t->next_tick = 0;
+	target_hasten(t);
 }
 
 /* Notes that the reader has to be told of a thread's end. */
@@ -202,7 +202,7 @@ static void note_gone(struct target *t, uint32_t tid)
 		t->cap_gone = cap;
 	}
 	t->gone[t->n_gone++] = tid;
-	t->next_tick = 0;
+	target_hasten(t);
 }
 
 void thread_remove(struct thread *th, enum missed_reason reason)
@@ -340,10 +340,39 @@ void target_beat(const struct target *t)
 	options->beat->time_ns = options->now_ns();
 }
 
+int target_take_place(struct target *t)
+{
+	struct capture *c = t->capture;
+	struct planned *targets;
+
+	targets = reallocarray(c->targets, c->n_targets + 1, sizeof(*targets));
+	if (targets == NULL)
+		return -ENOMEM;
+	c->targets = targets;
+	t->place = c->n_targets++;
+	c->targets[t->place] = (struct planned){.target = t};
+	t->added = true;
+	target_plan(t);
+	return 0;
+}
+
+/* The last one takes it. */
+static void leave_place(struct target *t)
+{
+	struct capture *c = t->capture;
+
+	if (!t->added)
+		return;
+	c->targets[t->place] = c->targets[--c->n_targets];
+	c->targets[t->place].target->place = t->place;
+	t->added = false;
+}
+
 void target_free(struct target *t)
 {
 	if (t == NULL)
 		return;
+	leave_place(t);
 	target_forget_threads(t);
 	target_end_pass(t);
 	target_let_clock_go(t);

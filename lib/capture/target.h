@@ -123,8 +123,7 @@ struct target_program {
 };
 
 struct target {
-	/* All that is touched at a tick at which it is left alone. */
-	struct target *next;
+	size_t place; /* in the capture's targets */
 	uint64_t last_tick;
 	uint64_t next_tick; /* not to be looked at before, while all sleep */
 	uint64_t n_threads, n_asleep;
@@ -191,6 +190,16 @@ struct target {
 	bool wants_pointers;	/* capture_want_pointers */
 };
 
+/*
+ * A target, and the next tick at which there is something to do for it. Most
+ * rest: those beside each other are what a tick goes through, not the targets,
+ * each of which is a cache line and a page that nobody has touched since.
+ */
+struct planned {
+	uint64_t tick; /* target_next_tick */
+	struct target *target;
+};
+
 #define REALTIME_MAX 99 /* the highest priority: sched(7) */
 
 struct capture {
@@ -207,7 +216,8 @@ struct capture {
 	struct clock_switches switches;
 	uint64_t watch_until_ns;
 	bool watching;
-	struct target *targets;
+	struct planned *targets;
+	size_t n_targets;
 	struct table threads; /* tid -> index in by_index */
 	struct thread **by_index;
 	size_t n_by_index;
@@ -219,6 +229,19 @@ struct capture {
 	uint32_t realtime_threads[REALTIME_MAX + 1];
 	int realtime;
 };
+
+static inline struct target *target_next(const struct capture *c,
+					 const struct target *t)
+{
+	const size_t place = t == NULL ? 0 : t->place + 1;
+
+	return place < c->n_targets ? c->targets[place].target : NULL;
+}
+
+/* None is freed meanwhile. */
+#define FOR_EACH_TARGET(t, c)                                        \
+	for (struct target *t = target_next((c), NULL); (t) != NULL; \
+	     (t) = target_next((c), (t)))
 
 /* capture.c */
 /* Its last thread is gone: the reader and the caller are told at its freeing.
@@ -237,6 +260,8 @@ must_check int target_new(struct capture *c, uint32_t id, int32_t pid,
 			  int pidfd, struct capture_sink *sink,
 			  struct capture_counters *counters, uint64_t tick,
 			  struct target **ret);
+/* Among those of its capture from now on, until it is freed. */
+must_check int target_take_place(struct target *t);
 void target_free(struct target *t);
 /* Of ptrace(2), for a thread. */
 unsigned long target_options(const struct target *t, uint32_t tid);
@@ -380,8 +405,10 @@ void capture_end_waits(struct capture *c, uint64_t now_ns);
 void thread_look(struct thread *th, uint64_t ticks, const struct stand *stand);
 
 /* tick.c */
-/* Its next tick, or the next of all where something is to be tried again. */
-uint64_t target_next_tick(const struct target *t);
+/* After what may change its next tick has. */
+void target_plan(struct target *t);
+/* Something has happened in it: its rest is over. */
+void target_hasten(struct target *t);
 /*
  * Begins a tick. False if it is none of this target's, or all sleep; else
  * target_tick_on is to be called until it returns false. It looks at some

@@ -100,15 +100,30 @@ static uint64_t ticks_due(const struct target *t, uint64_t tick)
 	       t->last_tick * t->rate_ticks / t->rate_of;
 }
 
-uint64_t target_next_tick(const struct target *t)
+/* 0: the next of all, since something is to be tried again. */
+static uint64_t next_tick(const struct target *t)
 {
 	const uint64_t number = t->last_tick * t->rate_ticks / t->rate_of + 1;
 	const uint64_t due =
 		(number * t->rate_of + t->rate_ticks - 1) / t->rate_ticks;
 
 	if (t->n_threads == 0 || t->ended || t->leaving)
-		return t->last_tick + 1;
+		return 0;
 	return max_u64(due, t->next_tick);
+}
+
+void target_plan(struct target *t)
+{
+	struct planned *planned = t->capture->targets + t->place;
+
+	if (t->added)
+		planned->tick = next_tick(t);
+}
+
+void target_hasten(struct target *t)
+{
+	t->next_tick = 0;
+	target_plan(t);
 }
 
 /*

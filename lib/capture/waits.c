@@ -63,7 +63,8 @@ void capture_end_waits(struct capture *c, uint64_t now_ns)
 	if (now_ns < c->waits_ns)
 		return;
 	c->waits_ns = REST_NEVER;
-	for (struct target *t = c->targets; t != NULL; t = t->next) {
+	FOR_EACH_TARGET(t, c)
+	{
 		end_waits(c, t->awake, now_ns);
 		end_waits(c, t->asleep, now_ns);
 	}

@@ -179,10 +179,10 @@ START_TEST(a_process_in_the_middle_of_an_exec_is_added)
 	ck_assert_uint_eq(l.counters.threads, 0);
 	/* It comes back again and again, and more and more seldom, */
 	live_ticks(&l, 20);
-	ck_assert_uint_eq(l.capture->targets->held_up_ticks, 16);
+	ck_assert_uint_eq(l.capture->targets->target->held_up_ticks, 16);
 	/* but not too seldom to find it when the exec is over. */
 	live_ticks(&l, 600);
-	ck_assert_uint_eq(l.capture->targets->held_up_ticks, 128);
+	ck_assert_uint_eq(l.capture->targets->target->held_up_ticks, 128);
 	ck_assert_uint_eq(l.gone, 0);
 	ck_assert_uint_eq(l.counters.threads, 0);
 	ck_assert_uint_eq(l.counters.expected, 0);
@@ -264,7 +264,7 @@ END_TEST
  */
 static bool was_put_off(void)
 {
-	return l.capture->targets->pass.dir != NULL;
+	return l.capture->targets->target->pass.dir != NULL;
 }
 
 /* As many threads as are sampled at a tick for the first time. */

@@ -216,7 +216,7 @@ START_TEST(of_many_the_sooner)
 	/* All of them have come to sleep, and have slept for 128 ticks. */
 	do
 		live_ticks(&l, 1);
-	while (l.tick <= l.capture->targets->idle_tick + 8 * 16);
+	while (l.tick <= l.capture->targets->target->idle_tick + 8 * 16);
 	looks = l.records[RECORD_TICK];
 	live_ticks(&l, 80);
 	ck_assert_uint_eq(l.records[RECORD_TICK] - looks, 10);
@@ -291,7 +291,7 @@ static void begin_rest(struct target *t, uint64_t n)
 {
 	t->idle_tick = 0;
 	do {
-		t->next_tick = 0;
+		target_hasten(t);
 		live_ticks(&l, 1);
 	} while ((l.tick + n) % 8 != 0);
 	ck_assert_ptr_null(t->awake);

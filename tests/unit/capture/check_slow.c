@@ -25,7 +25,7 @@ static void set_up(void)
 	live_until_blocked(l.pid);
 	live_step(0);
 	live_ticks(&l, 5);
-	t = l.capture->targets;
+	t = l.capture->targets->target;
 	wait_once(t);
 }
 
@@ -179,16 +179,15 @@ END_TEST
 /* Of many targets that are slow, each has its part of the share. */
 START_TEST(the_share_is_of_all)
 {
-	struct target other = {.capture = l.capture, .next = NULL};
+	struct target *other = live_bare_target(l.capture);
 	uint64_t now, alone, both;
 
 	now = t->capture->options.now_ns();
 	target_was_read(t, now - 10 * NS_PER_MS, 4096);
 	alone = t->slow_until_ns - now;
-	t->next = &other;
-	target_was_read(&other, now - 10 * NS_PER_MS, 4096);
-	both = other.slow_until_ns - now;
-	t->next = NULL;
+	target_was_read(other, now - 10 * NS_PER_MS, 4096);
+	both = other->slow_until_ns - now;
+	target_free(other);
 	ck_assert_uint_ge(alone, 20 * 10 * NS_PER_MS);
 	ck_assert_uint_ge(both, 2 * 20 * 10 * NS_PER_MS);
 }
@@ -203,7 +202,7 @@ START_TEST(a_rest_is_paid_for)
 	live_until_blocked(l.first);
 	(void)live_ask(&l, "wake", "ok");
 	live_until_blocked(l.first);
-	t = l.capture->targets;
+	t = l.capture->targets->target;
 	wait_once(t);
 	live_step(25 * NS_PER_MS);
 	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -133,11 +134,11 @@ START_TEST(a_dead_leader_is_looked_for_once)
 
 	leaderless();
 	live_ticks(&l, 20);
-	ck_assert_uint_eq(l.capture->targets->n_left_out, 1);
+	ck_assert_uint_eq(l.capture->targets->target->n_left_out, 1);
 	/* A scan says when the next one may be made. */
-	scanned = l.capture->targets->refused_tick;
+	scanned = l.capture->targets->target->refused_tick;
 	live_ticks(&l, 40);
-	ck_assert_uint_eq(l.capture->targets->refused_tick, scanned);
+	ck_assert_uint_eq(l.capture->targets->target->refused_tick, scanned);
 	live_check_sum(&l);
 }
 END_TEST
@@ -276,6 +277,30 @@ START_TEST(a_thread_that_found_no_descriptor_is_found_again)
 }
 END_TEST
 
+START_TEST(the_last_takes_the_place_of_who_leaves)
+{
+	struct capture c = {0};
+	struct target *t[4];
+	size_t n = 0;
+
+	for (size_t i = 0; i < array_size(t); i++)
+		t[i] = live_bare_target(&c);
+	target_free(t[1]);
+	ck_assert_ptr_eq(target_next(&c, NULL), t[0]);
+	ck_assert_ptr_eq(target_next(&c, t[0]), t[3]);
+	ck_assert_ptr_eq(target_next(&c, t[3]), t[2]);
+	ck_assert_ptr_null(target_next(&c, t[2]));
+	target_free(t[2]);
+	target_free(t[0]);
+	FOR_EACH_TARGET(u, &c)
+	n += u == t[3];
+	ck_assert_uint_eq(n, 1);
+	target_free(t[3]);
+	ck_assert_ptr_null(target_next(&c, NULL));
+	free(c.targets);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("target");
@@ -298,6 +323,9 @@ Suite *suite(void)
 	tcase_add_test(tc, a_thread_that_is_refused_is_missed);
 	tcase_add_test(tc, the_last_known_thread_is_not_always_the_last);
 	tcase_add_test(tc, a_thread_that_found_no_descriptor_is_found_again);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("places");
+	tcase_add_test(tc, the_last_takes_the_place_of_who_leaves);
 	suite_add_tcase(s, tc);
 	return s;
 }

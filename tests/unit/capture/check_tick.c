@@ -172,8 +172,8 @@ START_TEST(a_large_process_waits_for_half_a_ring)
 		ck_assert(!l.capture->by_index[i]->first);
 	/* And what finds no room from then on is counted. */
 	while (l.counters.missed[MISSED_RING_FULL] == 0) {
-		while (l.capture->targets->asleep != NULL)
-			thread_wake(l.capture->targets->asleep);
+		while (l.capture->targets->target->asleep != NULL)
+			thread_wake(l.capture->targets->target->asleep);
 		live_ticks(&l, 1);
 		live_patience();
 	}
@@ -409,6 +409,11 @@ START_TEST(the_next_tick_is_known)
 	check_next_tick();
 	ck_assert_uint_eq(live_missed(&l), 0);
 	live_check_sum(&l);
+	/* To be let go of, or at an end. */
+	capture_rate(l.capture, LIVE_TARGET, 1, 1000);
+	ck_assert_uint_gt(capture_next_tick(l.capture), l.tick + 1);
+	ck_assert_int_eq(capture_remove(l.capture, LIVE_TARGET), 0);
+	ck_assert_uint_le(capture_next_tick(l.capture), l.tick + 1);
 }
 END_TEST
 

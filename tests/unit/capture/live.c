@@ -170,6 +170,18 @@ void live_open(struct live *l, size_t ring_bytes)
 	l->tick_ns = LIVE_TICK_NS;
 }
 
+struct target *live_bare_target(struct capture *c)
+{
+	struct target *t = calloc(1, sizeof(*t));
+
+	ck_assert_ptr_nonnull(t);
+	t->capture = c;
+	t->proc_fd = t->task_fd = t->pagemap_fd = -1;
+	t->rate_ticks = t->rate_of = 1;
+	ck_assert_int_eq(target_take_place(t), 0);
+	return t;
+}
+
 /* Who takes long to attach comes back later: not because of our machine. */
 int live_add(struct live *l)
 {
@@ -193,7 +205,7 @@ void live_attach(struct live *l)
 	struct target *t;
 
 	ck_assert_int_eq(live_add(l), 0);
-	t = l->capture->targets;
+	t = l->capture->targets->target;
 	while (t->held_up_ticks != 0) {
 		(void)!target_scan(t);
 		live_patience();
@@ -337,7 +349,7 @@ void live_tick(struct live *l)
 /* Of the end of who was let go of to die only its parent is told. */
 static bool leader_dies(const struct live *l)
 {
-	const struct target *t = l->capture->targets;
+	const struct target *t = target_next(l->capture, NULL);
 
 	return t != NULL && t->leader_dies && t->n_threads == 0;
 }

@@ -47,6 +47,7 @@ struct live_thread {
 #define LIVE_THREADS_MAX 20000
 
 struct thread;
+struct target;
 
 struct live {
 	struct capture *capture;
@@ -100,6 +101,9 @@ long live_answer(struct live *l, const char *word);
 long live_ask(struct live *l, const char *line, const char *word);
 /* The number behind a word that is the question, too. */
 long live_count(struct live *l, const char *word);
+
+/* Another one of that capture, of no process; for target_free(). */
+struct target *live_bare_target(struct capture *c);
 
 /* What capture knows of a thread. */
 struct thread *live_known(const struct live *l, pid_t tid);
