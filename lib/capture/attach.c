@@ -340,17 +340,6 @@ int target_scan(struct target *t)
 	return error;
 }
 
-/* Of what was before we let go, only what the thread is itself holds on. */
-static void begin_again(struct thread *th)
-{
-	thread_give_up(th, MISSED_NOT_STOPPED);
-	th->rest.state = REST_NONE;
-	th->stop_expected = false;
-	th->ended_rest = false;
-	th->listening = false;
-	th->may_dump = true;
-}
-
 /*
  * While we wait for a processor that time is over without a cause, and who is
  * not seized again is taken for one that has ended.
@@ -374,7 +363,7 @@ static void seize_list_again(struct target *t, struct thread *list)
 		next = th->next;
 		target_beat(t);
 		if (seize_again(t, th->tid))
-			begin_again(th);
+			thread_begin_again(th);
 		else
 			thread_remove(th, MISSED_EXITED);
 	}

@@ -148,8 +148,7 @@ static void give_up_stops(struct target *t)
 
 void capture_reset(struct capture *c, const struct capture_sink *sink)
 {
-	FOR_EACH_TARGET(t, c)
-	{
+	FOR_EACH_TARGET (t, c) {
 		if (t->sink != sink)
 			continue;
 		give_up_stops(t);
@@ -178,8 +177,7 @@ void capture_hint(struct capture *c, const struct capture_sink *sink,
 void capture_rate(struct capture *c, uint32_t target, uint32_t ticks,
 		  uint32_t of_ticks)
 {
-	FOR_EACH_TARGET(t, c)
-	{
+	FOR_EACH_TARGET (t, c) {
 		if (t->id != target)
 			continue;
 		t->rate_ticks = ticks;
@@ -200,8 +198,8 @@ void target_finish(struct target *t)
 
 bool capture_finish(struct capture *c)
 {
-	FOR_EACH_TARGET(t, c)
-	target_finish(t);
+	FOR_EACH_TARGET (t, c)
+		target_finish(t);
 	capture_free_ended(c);
 	return c->n_targets == 0;
 }

@@ -14,9 +14,9 @@
 
 void capture_want_pointers(struct capture *c, uint32_t target)
 {
-	FOR_EACH_TARGET(t, c)
-	if (t->id == target)
-		t->wants_pointers = true;
+	FOR_EACH_TARGET (t, c)
+		if (t->id == target)
+			t->wants_pointers = true;
 }
 
 /* 0: it has none, or may not be asked for it. */

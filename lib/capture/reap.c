@@ -12,18 +12,18 @@
 
 static struct target *target_of(struct capture *c, uint32_t pid)
 {
-	FOR_EACH_TARGET(t, c)
-	if ((uint32_t)t->pid == pid && !t->ended)
-		return t;
+	FOR_EACH_TARGET (t, c)
+		if ((uint32_t)t->pid == pid && !t->ended)
+			return t;
 	return NULL;
 }
 
 /* The target that a stopped thread belongs to, or NULL. */
 static struct target *target_of_thread(struct capture *c, uint32_t tid)
 {
-	FOR_EACH_TARGET(t, c)
-	if (!t->ended && target_has(t, tid))
-		return t;
+	FOR_EACH_TARGET (t, c)
+		if (!t->ended && target_has(t, tid))
+			return t;
 	return NULL;
 }
 

@@ -8,8 +8,7 @@
 
 int capture_remove(struct capture *c, uint32_t id)
 {
-	FOR_EACH_TARGET(t, c)
-	{
+	FOR_EACH_TARGET (t, c) {
 		if (t->id != id || t->ended)
 			continue;
 		t->leaving = true;
@@ -17,6 +16,16 @@ int capture_remove(struct capture *c, uint32_t id)
 		return 0;
 	}
 	return -ENOENT;
+}
+
+void thread_begin_again(struct thread *th)
+{
+	thread_give_up(th, MISSED_NOT_STOPPED);
+	th->rest.state = REST_NONE;
+	th->stop_expected = false;
+	th->ended_rest = false;
+	th->listening = false;
+	th->may_dump = true;
 }
 
 /* Nobody told us of an exec meanwhile. */

@@ -49,8 +49,7 @@ bool capture_settle(struct capture *c)
 	if (c->finish_ns == 0)
 		c->finish_ns = now;
 	c->finishing = now - c->finish_ns >= RESTS_NS;
-	FOR_EACH_TARGET(t, c)
-	{
+	FOR_EACH_TARGET (t, c) {
 		found |= end_rests(t->awake, c->finishing);
 		found |= end_rests(t->asleep, c->finishing);
 	}

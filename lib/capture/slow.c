@@ -75,8 +75,8 @@ void target_was_read(struct target *t, uint64_t since_ns, size_t size)
 	    !has_waited(t->capture, now_ns, took_ns))
 		return;
 	/* The share is that of all of them together. */
-	FOR_EACH_TARGET(u, t->capture)
-	n_slow += u != t && is_slow(u, now_ns);
+	FOR_EACH_TARGET (u, t->capture)
+		n_slow += u != t && is_slow(u, now_ns);
 	t->slow_until_ns = max_u64(t->slow_until_ns, now_ns) +
 			   n_slow * SLOW_SHARE * took_ns;
 }

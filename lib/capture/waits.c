@@ -63,8 +63,7 @@ void capture_end_waits(struct capture *c, uint64_t now_ns)
 	if (now_ns < c->waits_ns)
 		return;
 	c->waits_ns = REST_NEVER;
-	FOR_EACH_TARGET(t, c)
-	{
+	FOR_EACH_TARGET (t, c) {
 		end_waits(c, t->awake, now_ns);
 		end_waits(c, t->asleep, now_ns);
 	}

@@ -158,8 +158,9 @@ void unwind_space_free(struct unwind_space *s);
 
 /*
  * Takes the text of /proc/PID/maps. Mappings that are as before keep their
- * images; files that could not be had are asked for again. Returns 0, -EINVAL if the text is no maps file (the old maps stay),
- * -E2BIG above UNWIND_MAPS_MAX lines, -ENOMEM.
+ * images; files that could not be had are asked for again. Returns 0, -EINVAL
+ * if the text is no maps file (the old maps stay), -E2BIG above UNWIND_MAPS_MAX
+ * lines, -ENOMEM.
  */
 #define UNWIND_MAPS_MAX 65536
 must_check int unwind_space_set_maps(struct unwind_space *s, const char *text,

@@ -2,8 +2,8 @@
  * The walk: a header, the registers, the code and the call frame information of
  * the image that it goes through, and the stack. The same stack a second time,
  * and then with a word changed, has the frames that a thread has of which
- * nothing is known. (Not where the first walk has come near the limit of what it
- * may cost: what it has read of code by then is free for the others.)
+ * nothing is known. (Not where the first walk has come near the limit of what
+ * it may cost: what it has read of code by then is free for the others.)
  */
 #include "tests/fuzz/fuzz.h"
 

@@ -1,0 +1,94 @@
+/*
+ * Inside lib/capture: what is known of a thread.
+ */
+#ifndef LIB_CAPTURE_THREAD_H
+#define LIB_CAPTURE_THREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/capture/account.h"
+#include "lib/capture/activity.h"
+#include "lib/capture/arch.h"
+#include "lib/capture/memory.h"
+#include "lib/capture/rest.h"
+#include "lib/capture/sample.h"
+#include "lib/capture/snapshot.h"
+
+struct target;
+
+struct thread {
+	struct target *target;
+	struct thread *next, *prev; /* of the target's awake or asleep */
+	struct thread *next_pending, *prev_pending;
+	uint32_t tid;
+
+	struct activity activity;
+	/* It has not run since it was found blocked, if this is still so. */
+	bool asleep;
+	struct activity_mark mark;
+	struct activity_place asleep_at;
+	uint64_t asleep_since_ns;
+
+	bool first;	 /* it was there before us, and waits for its turn */
+	bool seen;	 /* at a tick */
+	bool dead;	 /* the leader has exited, its threads have not */
+	bool announced;	 /* the reader has its RECORD_THREAD */
+	bool unknown;	 /* and a RECORD_MISSED since the last sample */
+	bool listening;	 /* in a group-stop */
+	bool after_stop; /* it may not have left the kernel since one */
+	bool ended_rest; /* with its last stop, and has run nothing since */
+	bool may_dump;	 /* a core: it had a signal for that, or is new to us */
+	uint8_t realtime; /* its priority; 0: it has none */
+
+	/*
+	 * Interrupted and not stopped since. Its sample will be of
+	 * pending_tick; unaccounted: ticks since then, that one included, that
+	 * are in no counter but expected.
+	 */
+	bool pending;
+	bool stop_expected; /* interrupted, sampled without the stop */
+	uint64_t pending_tick;
+	uint64_t pending_ns; /* of that tick */
+	/* The first tick after it at which it had not stopped; 0: none yet. */
+	uint64_t later_tick, later_ns;
+	uint64_t asked_ns;   /* of the tick at which it was interrupted */
+	unsigned int prompt; /* stops in a row that came at once */
+	struct account account;
+	/* As it was at the last tick; if pending, before the interrupt. */
+	struct activity_mark look;
+	bool look_known;
+	/* It was blocked here when it was looked at, and woken in between. */
+	bool was_blocked;
+	struct activity_place blocked_at;
+	uint64_t unaccounted;
+	uint64_t next_look; /* at so many */
+	size_t promised;    /* its part of the sink's */
+
+	/* By the reader's word, or a guess; 0: neither, yet. */
+	uint64_t hint_top;
+	uint64_t own_end; /* of its own stack; 0: not known */
+	struct snapshot_second second;
+	struct memory_seen seen_memory;
+	uint64_t memory_tick; /* when that was emptied */
+	size_t last_size;     /* ring bytes of its last sample */
+	uint64_t copied_top;  /* end of the stack in that */
+
+	/* Registers of its last stop out of a wait, good for the same place. */
+	bool place_known;
+	struct activity_place place;
+	uint64_t regs[ARCH_REGS];
+
+	uint64_t pointer; /* its thread pointer; 0: not known */
+
+	/* As the reader knows them. */
+	uint64_t told_pointer;
+	char comm[COMM_SIZE];
+	uint64_t name_tick; /* when it is read again */
+	uint64_t name_wait; /* ticks between that and the next time */
+
+	struct rest rest; /* of a call that we took it out of */
+};
+
+#endif
