@@ -219,9 +219,10 @@ static void check(struct broker *b, struct target *t, uint64_t now)
 /* One that was started anew: it has been told of all its targets. */
 static bool is_complete(struct broker *b, const struct unwind *u)
 {
-	FOR_EACH_TARGET(t, b)
-	if (t->unwind == u && target_is_open(t) && t->session != SESSION_OPEN)
-		return false;
+	FOR_EACH_TARGET (t, b)
+		if (t->unwind == u && target_is_open(t) &&
+		    t->session != SESSION_OPEN)
+			return false;
 	return u->child.fd >= 0;
 }
 
@@ -231,8 +232,8 @@ void targets_check(struct broker *b)
 
 	if (b->stopping || b->pausing)
 		return;
-	FOR_EACH_TARGET(t, b)
-	check(b, t, now);
+	FOR_EACH_TARGET (t, b)
+		check(b, t, now);
 	for (size_t i = 0; i < b->n_unwinds; i++) {
 		struct unwind *u = b->unwinds[i];
 

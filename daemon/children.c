@@ -301,8 +301,8 @@ static void start_again(struct child *child)
 	if (child == &b->capture) {
 		r = start_capture(b);
 		if (r == 0)
-			FOR_EACH_TARGET(t, b)
-		target_start(b, t);
+			FOR_EACH_TARGET (t, b)
+				target_start(b, t);
 	} else if (child_is_ship(child)) {
 		struct ship *s = (struct ship *)child;
 

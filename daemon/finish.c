@@ -81,8 +81,7 @@ void finish_print_tables(struct broker *b)
 
 	(void)fflush(stdout);
 	patience_start(&patience, broker_now_ns(b));
-	FOR_EACH_TARGET(t, b)
-	{
+	FOR_EACH_TARGET (t, b) {
 		const struct msg_table m = {
 			.h = MSG_HEADER(MSG_TABLE, msg_table),
 			.target = t->id,

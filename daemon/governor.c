@@ -186,16 +186,14 @@ static void measure(struct broker *b, const struct governor_used *used_now,
 
 	governor_cost_take(&b->governed_all,
 			   (capture + unwind + others) / (double)elapsed_ns);
-	FOR_EACH_TARGET(t, b)
-	{
+	FOR_EACH_TARGET (t, b) {
 		struct work *work = &works[n++];
 
 		take_work(b, t, work);
 		sum.capture += work->capture;
 		sum.unwind += work->unwind;
 	}
-	FOR_EACH_TARGET(t, b)
-	{
+	FOR_EACH_TARGET (t, b) {
 		const struct work *work = &works[i++];
 		double used = part(capture, work->capture, sum.capture, n) +
 			      part(unwind, work->unwind, sum.unwind, n) +
@@ -275,8 +273,7 @@ static void govern(struct broker *b)
 	double all = 0;
 	size_t n = 0;
 
-	FOR_EACH_TARGET(t, b)
-	{
+	FOR_EACH_TARGET (t, b) {
 		if (t->phase != TARGET_PROFILED)
 			continue;
 		lowered |= t->rate_hz < t->full_hz;
@@ -298,8 +295,7 @@ static void govern(struct broker *b)
 
 static void count_time(struct broker *b, uint64_t elapsed_ns)
 {
-	FOR_EACH_TARGET(t, b)
-	{
+	FOR_EACH_TARGET (t, b) {
 		if (t->rate_hz < t->full_hz)
 			t->governed.lowered_ns += elapsed_ns;
 		if (b->governor_gave_up && t->phase == TARGET_PROFILED)

@@ -4,9 +4,9 @@
 
 static bool is_needed(struct broker *b, const struct unwind *u)
 {
-	FOR_EACH_TARGET(t, b)
-	if (t->unwind == u)
-		return true;
+	FOR_EACH_TARGET (t, b)
+		if (t->unwind == u)
+			return true;
 	return false;
 }
 

@@ -92,10 +92,10 @@ static void tell(struct broker *b, struct unwind *u, uint64_t now_ns)
 	struct msg_measures m = {.h = MSG_HEADER(MSG_MEASURES, msg_measures)};
 
 	/* The next time it goes on where there was no more room. */
-	FOR_EACH_TARGET(t, b)
-	if (m.n < MSG_MEASURES_MAX && is_due(t, u, now_ns) &&
-	    measure(t, &m.v[m.n]))
-		m.n++;
+	FOR_EACH_TARGET (t, b)
+		if (m.n < MSG_MEASURES_MAX && is_due(t, u, now_ns) &&
+		    measure(t, &m.v[m.n]))
+			m.n++;
 	if (m.n == 0)
 		return;
 	child_send(&u->child, &m, sizeof(m), NULL, 0);

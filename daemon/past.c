@@ -46,8 +46,7 @@ static void keep_counters(const struct broker *b, struct target *t)
 
 void targets_capture_died(struct broker *b, uint32_t hung_target)
 {
-	FOR_EACH_TARGET(t, b)
-	{
+	FOR_EACH_TARGET (t, b) {
 		keep_counters(b, t);
 		/* 0: it is gone for good, and says nothing any more. */
 		if (hung_target == 0)
@@ -65,9 +64,9 @@ void targets_capture_died(struct broker *b, uint32_t hung_target)
 
 void targets_resumed(struct broker *b, uint64_t now_ns)
 {
-	FOR_EACH_TARGET(t, b)
-	if (t->dead_ns != 0)
-		t->dead_ns = now_ns;
+	FOR_EACH_TARGET (t, b)
+		if (t->dead_ns != 0)
+			t->dead_ns = now_ns;
 }
 
 void targets_unwind_died(struct broker *b, struct unwind *u)
@@ -75,8 +74,7 @@ void targets_unwind_died(struct broker *b, struct unwind *u)
 	files_forget(b->files, &u->child);
 	u->sessions_asked = 0;
 	u->measures_asked = false;
-	FOR_EACH_TARGET(t, b)
-	{
+	FOR_EACH_TARGET (t, b) {
 		struct msg_unwind_stats *past = &t->unwind_past;
 
 		if (t->unwind != u)

@@ -251,9 +251,9 @@ static void greet(const struct broker *b)
 
 static bool attached_any(struct broker *b)
 {
-	FOR_EACH_TARGET(t, b)
-	if (t->instance->was_attached)
-		return true;
+	FOR_EACH_TARGET (t, b)
+		if (t->instance->was_attached)
+			return true;
 	return false;
 }
 
@@ -265,8 +265,7 @@ static bool all_are_well(struct broker *b)
 	if (b->discovery != NULL)
 		return !b->failed;
 
-	FOR_EACH_TARGET(t, b)
-	{
+	FOR_EACH_TARGET (t, b) {
 		/* ESRCH: it has ended, which is a normal end. */
 		if (t->left_out ||
 		    (t->attach_error != 0 && t->attach_error != ESRCH))

@@ -49,8 +49,7 @@ static void sum_up(struct broker *b, struct progress_figures *ret)
 	};
 	for (size_t i = 0; i < MISSED_N; i++)
 		ret->missed += all.capture.missed[i];
-	FOR_EACH_TARGET(t, b)
-	{
+	FOR_EACH_TARGET (t, b) {
 		struct capture_counters c;
 
 		figures_capture(b, t, &c);

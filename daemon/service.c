@@ -22,8 +22,7 @@ static void count(struct broker *b, size_t *ret_profiled, size_t *ret_waiting)
 {
 	*ret_profiled = 0;
 	*ret_waiting = 0;
-	FOR_EACH_TARGET(t, b)
-	{
+	FOR_EACH_TARGET (t, b) {
 		*ret_profiled += t->phase == TARGET_PROFILED;
 		*ret_waiting += t->phase == TARGET_WAITING;
 	}

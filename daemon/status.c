@@ -234,8 +234,8 @@ static void put_daemon(FILE *out, struct broker *b, const struct peer *viewer)
 	struct msg_spool spool;
 	size_t profiling = 0;
 
-	FOR_EACH_TARGET(t, b)
-	profiling += t->phase == TARGET_PROFILED;
+	FOR_EACH_TARGET (t, b)
+		profiling += t->phase == TARGET_PROFILED;
 	past_spool(b, &spool);
 	fprintf(out,
 		"\"daemon\": {\"version\": \"%s\", \"pid\": %d, "

@@ -21,9 +21,9 @@ struct target *target_next(struct broker *b, const struct target *t)
 
 struct target *target_of(struct broker *b, uint32_t id)
 {
-	FOR_EACH_TARGET(t, b)
-	if (t->id == id)
-		return t;
+	FOR_EACH_TARGET (t, b)
+		if (t->id == id)
+			return t;
 	return NULL;
 }
 
@@ -31,16 +31,16 @@ size_t targets_count(struct broker *b)
 {
 	size_t n = 0;
 
-	FOR_EACH_TARGET(t, b)
-	n++;
+	FOR_EACH_TARGET (t, b)
+		n++;
 	return n;
 }
 
 bool targets_all_closed(struct broker *b)
 {
-	FOR_EACH_TARGET(t, b)
-	if (t->phase != TARGET_CLOSED)
-		return false;
+	FOR_EACH_TARGET (t, b)
+		if (t->phase != TARGET_CLOSED)
+			return false;
 	return true;
 }
 
@@ -58,9 +58,9 @@ bool target_is_over(const struct target *t)
 
 bool targets_any_open(struct broker *b)
 {
-	FOR_EACH_TARGET(t, b)
-	if (target_is_open(t))
-		return true;
+	FOR_EACH_TARGET (t, b)
+		if (target_is_open(t))
+			return true;
 	return false;
 }
 
@@ -167,8 +167,7 @@ void targets_close(struct broker *b)
 {
 	uint64_t now = clock_mono_ns();
 
-	FOR_EACH_TARGET(t, b)
-	{
+	FOR_EACH_TARGET (t, b) {
 		target_count_absence(b, t, now);
 		target_close(t);
 	}

@@ -292,8 +292,8 @@ START_TEST(the_last_takes_the_place_of_who_leaves)
 	ck_assert_ptr_null(target_next(&c, t[2]));
 	target_free(t[2]);
 	target_free(t[0]);
-	FOR_EACH_TARGET(u, &c)
-	n += u == t[3];
+	FOR_EACH_TARGET (u, &c)
+		n += u == t[3];
 	ck_assert_uint_eq(n, 1);
 	target_free(t[3]);
 	ck_assert_ptr_null(target_next(&c, NULL));
