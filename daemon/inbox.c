@@ -97,11 +97,12 @@ static void send_file(void *ctx, const struct msg_want *want, int error, int fd,
 	m.error = -error;
 	child_send(child, &m, sizeof(m), &fd, error == 0 ? 1 : 0);
 	close_fd(&fd);
-	if (error == -ETIMEDOUT && t != NULL && !t->left_out) {
-		t->left_out = true;
+	if (error == -ETIMEDOUT && t != NULL) {
+		const uint64_t ns = target_files_hang(t, broker_now_ns(b));
+
 		log_error("process %d makes reads of its files hang: they are "
-			  "read no more",
-			  t->pid);
+			  "left alone for %u min",
+			  t->pid, (unsigned int)(ns / NS_PER_SEC / 60));
 	}
 }
 
@@ -125,8 +126,7 @@ static int answer_want(void *ctx, struct ipc_message *message)
 		child_fail(child, "asks for files of a target not its own");
 		return 0;
 	}
-	/* Once is enough. */
-	if (t->left_out) {
+	if (target_files_rest(t, broker_now_ns(b))) {
 		send_file(child, want, -EIO, -1, NULL);
 		return 0;
 	}

@@ -267,7 +267,7 @@ static bool all_are_well(struct broker *b)
 
 	FOR_EACH_TARGET (t, b) {
 		/* ESRCH: it has ended, which is a normal end. */
-		if (t->left_out ||
+		if (t->left_out || t->files_until_ns != 0 ||
 		    (t->attach_error != 0 && t->attach_error != ESRCH))
 			well = false;
 		if (t->instance->was_attached || t->left_out ||

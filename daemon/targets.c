@@ -111,6 +111,24 @@ int target_open(struct broker *b, struct instance *i)
 	return 0;
 }
 
+#define FILES_PAUSE_NS	   (60 * NS_PER_SEC)
+#define FILES_PAUSE_MAX_NS (60 * FILES_PAUSE_NS)
+
+uint64_t target_files_hang(struct target *t, uint64_t now_ns)
+{
+	t->files_pause_ns =
+		t->files_pause_ns == 0
+			? FILES_PAUSE_NS
+			: min_u64(2 * t->files_pause_ns, FILES_PAUSE_MAX_NS);
+	t->files_until_ns = now_ns + t->files_pause_ns;
+	return t->files_pause_ns;
+}
+
+bool target_files_rest(const struct target *t, uint64_t now_ns)
+{
+	return now_ns < t->files_until_ns;
+}
+
 /* No fault if it has none of it any more. */
 static void remove_from_capture(struct broker *b, const struct target *t)
 {

@@ -67,11 +67,14 @@ struct target {
 	bool in_capture; /* it was told, and has not said that it is over */
 	bool attach_due; /* capture is to be told of it then */
 	bool attached_once;
-	bool left_out;	 /* it made capture or the helper hang */
+	bool left_out;	 /* it made capture hang */
 	bool short_told; /* that there are too few descriptors for it */
 	int attach_error;
 	uint64_t retry_ns; /* waiting for another tracer's end: look again then;
 			      0: it has none */
+	/* Its files have made the helper hang, and are left alone until then. */
+	uint64_t files_until_ns; /* by broker_now_ns; 0: they never have */
+	uint64_t files_pause_ns;
 
 	/* Of capture processes that are gone; the last one's is in its page. */
 	struct capture_counters past;
@@ -149,6 +152,14 @@ bool target_is_over(const struct target *t);
  * instance's, and its place is free.
  */
 void target_retire(struct broker *b, struct target *t);
+
+/*
+ * Its files have made the helper hang: one of a file system that will not
+ * answer, or of a disk that could not just then. They are left alone for a
+ * minute, and each time for twice as long, up to an hour. Returns for how long.
+ */
+uint64_t target_files_hang(struct target *t, uint64_t now_ns);
+bool target_files_rest(const struct target *t, uint64_t now_ns);
 
 struct target *target_of(struct broker *b, uint32_t id);
 bool targets_all_closed(struct broker *b);

@@ -113,6 +113,25 @@ START_TEST(a_busy_machine_is_no_sleep)
 }
 END_TEST
 
+START_TEST(files_that_hang_are_tried_again)
+{
+	static const uint64_t minutes[] = {1, 2, 4, 8, 16, 32, 60, 60};
+	struct target *t = open_one();
+	uint64_t now = mono_ns;
+
+	ck_assert(!target_files_rest(t, now));
+	for (size_t i = 0; i < array_size(minutes); i++) {
+		const uint64_t pause = minutes[i] * 60 * NS_PER_SEC;
+
+		ck_assert_uint_eq(target_files_hang(t, now), pause);
+		ck_assert(target_files_rest(t, now + pause - 1));
+		now += pause;
+		ck_assert(!target_files_rest(t, now));
+	}
+	ck_assert(!target_files_rest(open_one(), mono_ns));
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("targets");
@@ -122,6 +141,7 @@ Suite *suite(void)
 	tcase_add_test(c, a_new_run_has_the_new_time);
 	tcase_add_test(c, it_does_not_outlast_a_sleep);
 	tcase_add_test(c, a_busy_machine_is_no_sleep);
+	tcase_add_test(c, files_that_hang_are_tried_again);
 	suite_add_tcase(s, c);
 	return s;
 }
