@@ -119,7 +119,7 @@ struct target {
  * each of which is a cache line and a page that nobody has touched since.
  */
 struct planned {
-	uint64_t tick; /* target_next_tick */
+	uint64_t tick; /* as of the last target_plan; 0: the next of all */
 	struct target *target;
 };
 
