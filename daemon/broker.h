@@ -287,6 +287,8 @@ must_check int blame_hand(struct broker *b, struct unwind *u,
 /* watch.c */
 /* Kills a capture that shows no heartbeat, and leaves out who is to blame. */
 void watch_heartbeat(struct broker *b);
+/* True if it gets on with what it was told to do: see daemon/patience.h. */
+must_check bool watch_works(const struct broker *b);
 
 /* ship_files.c */
 /* Opens what the options name; on a fault prints one line. */

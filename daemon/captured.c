@@ -31,7 +31,7 @@
 #include "lib/base/loop.h"
 #include "lib/capture/capture.h"
 
-/* How long stops and credits are waited for at the end. */
+/* How long credits are waited for at the end. */
 #define FINISH_NS (2 * NS_PER_SEC)
 
 /*
@@ -264,19 +264,20 @@ static bool tell_ends(void)
 	return !me.finishing || me.keep_sessions || capture_finish(me.capture);
 }
 
-/*
- * Before the tracer ends. Running threads stop within a moment; what does not
- * is given up.
- */
+/* Before the tracer ends. Running threads stop within a moment. */
 static void settle(void)
 {
-	const uint64_t deadline = clock_mono_ns() + FINISH_NS;
+	uint64_t deadline = UINT64_MAX;
 	bool settled = false;
 
 	while (!settled && clock_mono_ns() < deadline) {
 		/* Not after capture_settle: who stops may be run again. */
 		(void)capture_reap(me.capture);
-		settled = capture_settle(me.capture) && tell_ends();
+		if (capture_settle(me.capture)) {
+			settled = tell_ends();
+			deadline = min_u64(deadline,
+					   clock_mono_ns() + FINISH_NS);
+		}
 		readers_tell(me.readers);
 		beat();
 		if (!settled && loop_run_once(me.loop, 10) < 0)

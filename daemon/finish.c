@@ -14,7 +14,7 @@
 
 static bool anybody_works(const struct broker *b)
 {
-	bool works = b->capture.pid != 0 && process_is_running(b->capture.pid);
+	bool works = watch_works(b);
 
 	for (size_t i = 0; i < b->n_unwinds && !works; i++) {
 		int32_t pid = b->unwinds[i]->child.pid;

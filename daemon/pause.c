@@ -5,15 +5,14 @@
 #include "daemon/child.h"
 #include "daemon/log.h"
 #include "daemon/patience.h"
-#include "daemon/process.h"
 #include "lib/base/clock.h"
 
 #define POLL_MS 100
 
 /*
- * Returns when capture has ended. It itself gives up after two seconds, and
- * cuts off the rests of calls after one: to end it before would leave a call
- * with its last part alone.
+ * Returns when capture has ended. It itself gives up in the end, and cuts off
+ * the rests of calls before (capture_settle()): to end it earlier would leave a
+ * call with its last part alone.
  */
 static void let_go(struct broker *b)
 {
@@ -27,10 +26,9 @@ static void let_go(struct broker *b)
 		child_send(&b->capture, &stop, sizeof(stop), NULL, 0);
 	patience_start(&patience, clock_mono_ns());
 	while (b->capture.pid != 0) {
-		const bool works = process_is_running(b->capture.pid);
 		const uint64_t now = clock_mono_ns();
 
-		if (now >= patience_end_ns(&patience, now, works))
+		if (now >= patience_end_ns(&patience, now, watch_works(b)))
 			child_fail(&b->capture, "does not let go");
 		broker_run_once(b, POLL_MS);
 	}

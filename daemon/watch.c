@@ -45,6 +45,13 @@ static bool heartbeat_is_old(struct broker *b, uint64_t now)
 	       b->beat_looks >= LOOKS_MIN;
 }
 
+bool watch_works(const struct broker *b)
+{
+	return b->capture.pid != 0 &&
+	       ((!b->capture_done && b->beat_looks < LOOKS_MIN) ||
+		process_is_running(b->capture.pid));
+}
+
 void watch_heartbeat(struct broker *b)
 {
 	const uint64_t now = clock_mono_ns();

@@ -129,6 +129,8 @@ struct capture {
 	struct capture_options options;
 	uint64_t finish_ns; /* since when it is to end; 0: it is not */
 	bool finishing;	    /* and no rest of a call is run any more */
+	/* settle.c: who is waited for was last seen to move, and has run. */
+	uint64_t moved_ns, moved_ran;
 	uint64_t now_ns;    /* when the tick under way came */
 	/* Of the threads that were there before us, tick.c takes so many more
 	 * up, since then. */

@@ -25,7 +25,7 @@ from test_control import listening
 AT_ONCE_S = 1
 
 # A call that is being gone on with is waited for that long (lib/capture).
-REST_S = 1
+REST_S = 2
 
 
 def at_once(turn, limit=AT_ONCE_S):
@@ -174,7 +174,7 @@ def until_in_a_rest(writer, reader):
 
 
 def test_in_the_rest_of_a_call(box):
-    """A write to a pipe that nobody reads: it is cut off after a second, and
+    """A write to a pipe that nobody reads: it is cut off after two seconds, and
     returns what it has written."""
     for number in SIGNALS[:3]:
         at_once(lambda n=number: in_a_rest(box, n), REST_S + AT_ONCE_S)
