@@ -76,7 +76,8 @@ static enum descriptor_kind device_kind(const struct statx *st)
 
 static bool look(const char *path, struct statx *ret)
 {
-	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, ret) == 0;
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO,
+		     ret) == 0;
 }
 
 bool descriptor_is_pty(uint32_t tid, uint64_t fd)
@@ -108,6 +109,19 @@ enum descriptor_kind descriptor_kind(uint32_t tid, uint64_t fd)
 	default:
 		return DESCRIPTOR_OTHER;
 	}
+}
+
+struct descriptor_file descriptor_file(uint32_t tid, uint64_t fd)
+{
+	char path[PATH_BYTES];
+	struct statx st;
+
+	path_of(tid, fd, path);
+	if (!look(path, &st))
+		return (struct descriptor_file){.inode = 0};
+	return (struct descriptor_file){.major = st.stx_dev_major,
+					.minor = st.stx_dev_minor,
+					.inode = st.stx_ino};
 }
 
 /* The inode's number; 0: it is no socket. */

@@ -35,6 +35,16 @@ bool descriptor_is_socket(uint32_t tid, uint64_t fd);
 /* One end of a pseudoterminal, by its own name: not /dev/tty. */
 bool descriptor_is_pty(uint32_t tid, uint64_t fd);
 
+/*
+ * Which file it is, as stat(2) tells files apart: as long as it is open, no
+ * other one has these. All 0 where there is none.
+ */
+struct descriptor_file {
+	uint32_t major, minor;
+	uint64_t inode;
+};
+struct descriptor_file descriptor_file(uint32_t tid, uint64_t fd);
+
 struct descriptor_socket {
 	/* SO_RCVTIMEO and SO_SNDTIMEO; 0: there is none. */
 	uint64_t receive_ns, send_ns;

@@ -152,6 +152,7 @@ bool rest_begin(struct rest *r, const struct rest_stop *stop)
 	    (!partial_is_alike(p) && status_is_filtered(stop->tid)) ||
 	    !is_unnoticed(stop))
 		return false;
+	files_find(stop->tid, stop->regs, p->nr, &r->files);
 	return !is_at_mark(r, stop->pid) && limit_rest(r, stop) && run_next(r);
 }
 
@@ -218,13 +219,20 @@ static bool add(struct rest *r, const struct rest_stop *stop, long result)
 	       was_cut_short(r, stop);
 }
 
+static bool is_on_its_files(const struct rest *r)
+{
+	const struct partial *p = &r->partial;
+
+	return files_are_the_same(&r->files, p->tid, &p->regs, p->nr);
+}
+
 static void came_back(struct rest *r, const struct rest_stop *stop, long result)
 {
 	const bool again = add(r, stop, result);
 
 	r->late = true;
-	if (!stop->goes_on || !again || is_at_mark(r, stop->pid) ||
-	    !run_next(r))
+	if (!stop->goes_on || !again || !is_on_its_files(r) ||
+	    is_at_mark(r, stop->pid) || !run_next(r))
 		end(r);
 }
 

@@ -9,7 +9,8 @@
  * A part that nobody interrupted is the last: the call had a reason of its own,
  * such as the timeout of its socket. So are those that a signal that it
  * handles, a group-stop, or an error ended: it gets the sum so far, as it would
- * from the kernel, which shows the error at the next call.
+ * from the kernel, which shows the error at the next call. And one whose
+ * descriptor has another file by then, which must not get the rest.
  *
  * A wait with a relative timeout, which begins anew when it is run again: the
  * same, with the arguments as they are, so that nothing is lost if we leave in
@@ -32,6 +33,7 @@
 #include <stdint.h>
 
 #include "lib/capture/arch.h"
+#include "lib/capture/files.h"
 #include "lib/capture/partial.h"
 #include "lib/capture/timeout.h"
 
@@ -52,6 +54,7 @@ struct rest {
 	bool interrupted;     /* by us, perhaps, where it begins */
 	uint64_t asked;	      /* what it brings, if it is not cut short */
 	struct partial partial;
+	struct files files; /* of a call that is gone on with */
 	uint64_t since_ns;
 	uint64_t until_ns; /* then the call's time is over; REST_NEVER */
 	/* The kernel will not end it by then, since for it it began later. */
