@@ -13,6 +13,12 @@
 /* ARG_MAX is 2 MiB as a rule; what is beyond is not looked at. */
 #define ENVIRON_BYTES_MAX (4u << 20)
 
+/*
+ * So long after its begin a program's first files come. Of one that has had
+ * them its whole chunk is not given up for one that comes just after its end.
+ */
+#define YOUNG_NS (2 * NS_PER_SEC)
+
 void work_begin(struct work *w, uint64_t now_ns)
 {
 	w->since_ns = now_ns;
@@ -46,12 +52,22 @@ void work_update(struct work *w)
 	resume_work(w, pause_work(w));
 }
 
+static void is_told(struct program *p)
+{
+	const uint64_t now = clock_mono_ns();
+
+	if (now - p->opened_ns < YOUNG_NS)
+		p->told_ns = now;
+}
+
 static int get_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
 	struct program *p = ctx;
 	bool working = pause_work(p->work);
 	int r = request_image(p->open->target, start, end, ret_fd);
 
+	if (r == 0)
+		is_told(p);
 	resume_work(p->work, working);
 	return r;
 }
@@ -115,6 +131,7 @@ static int get_text(struct program *p, enum want_kind kind, size_t max,
 	r = get_file(p, kind, &fd);
 	if (r < 0)
 		return r;
+	is_told(p);
 	r = buf_read_fd(ret, fd);
 	close_fd(&fd);
 	if (r < 0)
@@ -149,12 +166,31 @@ int program_open(struct program *p, const struct msg_session_open *open,
 	program_fini(p);
 	p->open = open;
 	p->work = work;
+	p->opened_ns = clock_mono_ns();
 	p->space = space;
 	if (get_exe(p, &p->exe) < 0)
 		buf_clear(&p->exe);
 	if (get_text(p, WANT_CMDLINE, PATH_MAX, &p->cmdline) < 0)
 		buf_clear(&p->cmdline);
 	return 0;
+}
+
+void program_ended(struct program *p, uint64_t time_ns)
+{
+	const char *given = p->open->release_given;
+
+	if (p->told_ns <= time_ns)
+		return;
+	log_debug("a program has ended before its files were read");
+	/* No maps are always taken. */
+	(void)!unwind_space_set_maps(p->space, "", 0);
+	buf_clear(&p->exe);
+	buf_clear(&p->cmdline);
+	if (given[0] == '\0')
+		given = p->open->release_env;
+	if (given[0] == '\0')
+		given = "unknown";
+	memcpy(p->release, given, strlen(given) + 1);
 }
 
 bool program_is_other(struct program *p)

@@ -31,6 +31,8 @@ struct program {
 	struct buf cmdline; /* its beginning: argv[0] as a string */
 	char release[MSG_TEXT_MAX];
 	bool has_maps;
+	uint64_t opened_ns; /* CLOCK_MONOTONIC */
+	uint64_t told_ns;   /* the last of its first files came */
 };
 
 /*
@@ -42,6 +44,14 @@ must_check int program_open(struct program *p,
 			    const struct msg_session_open *open,
 			    struct work *work, struct unwind_cache *cache);
 void program_fini(struct program *p);
+
+/*
+ * It ended at that time, by an exec. If its first files came later, they are
+ * perhaps those of the program after it, which may have other code at the same
+ * addresses: then no name of its own is known, nor which release it was, unless
+ * our user has said it.
+ */
+void program_ended(struct program *p, uint64_t time_ns);
 
 /* Does its process run another executable by now? */
 bool program_is_other(struct program *p);

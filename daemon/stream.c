@@ -265,6 +265,7 @@ static int change_program(struct stream *s, uint64_t time_ns)
 {
 	int r = chunk_threads_exit(&s->keys, s->aggregate, time_ns);
 
+	program_ended(&s->program, time_ns);
 	if (r == 0)
 		r = cut_chunk(s, time_ns);
 	return r < 0 ? r : open_program(s);

@@ -1,0 +1,84 @@
+#include "daemon/program.h"
+
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+#define ENDED_NS 1000
+
+static const char text[] = "1000-2000 r-xp 00000000 08:01 7 /bin/program\n";
+static const char other[] = "1000-2000 r-xp 00000000 08:01 8 /bin/other\n";
+
+static struct msg_session_open open_message;
+static struct program p;
+
+/* Its first files came at told_ns. */
+static void set_up(uint64_t told_ns)
+{
+	static const struct unwind_cache_options options = {.hash_seed = 1};
+	struct unwind_cache *cache;
+
+	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
+	p = (struct program){
+		.open = &open_message, .has_maps = true, .told_ns = told_ns};
+	ck_assert_int_eq(unwind_space_new(cache, NULL, NULL, &p.space), 0);
+	ck_assert_int_eq(unwind_space_set_maps(p.space, text, strlen(text)), 0);
+	buf_init(&p.exe, 100);
+	buf_init(&p.cmdline, 100);
+	ck_assert_int_eq(buf_add_string(&p.exe, "/bin/program"), 0);
+	ck_assert_int_eq(buf_add_string(&p.cmdline, "program"), 0);
+	memcpy(p.release, "program@1", sizeof("program@1"));
+}
+
+/* Has it a mapping, which another one would take away? */
+static bool is_known(void)
+{
+	bool remapped;
+
+	ck_assert_int_eq(unwind_space_would_remap(p.space, other, strlen(other),
+						  &remapped),
+			 0);
+	return remapped;
+}
+
+START_TEST(files_that_came_in_time_are_its_own)
+{
+	set_up(ENDED_NS);
+	program_ended(&p, ENDED_NS);
+	ck_assert(is_known());
+	ck_assert_str_eq(buf_string(&p.cmdline), "program");
+	ck_assert_str_eq(program_release(&p), "program@1");
+}
+END_TEST
+
+START_TEST(files_that_came_later_are_another_s)
+{
+	set_up(ENDED_NS + 1);
+	program_ended(&p, ENDED_NS);
+	ck_assert(!is_known());
+	ck_assert_str_eq(buf_string(&p.exe), "");
+	ck_assert_str_eq(buf_string(&p.cmdline), "");
+	ck_assert_str_eq(program_release(&p), "unknown");
+}
+END_TEST
+
+START_TEST(what_our_user_said_is_true_of_both)
+{
+	memcpy(open_message.release_env, "ours@2", sizeof("ours@2"));
+	set_up(ENDED_NS + 1);
+	program_ended(&p, ENDED_NS);
+	ck_assert_str_eq(program_release(&p), "ours@2");
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("program");
+	TCase *tc = tcase_create("its end");
+
+	tcase_add_test(tc, files_that_came_in_time_are_its_own);
+	tcase_add_test(tc, files_that_came_later_are_another_s);
+	tcase_add_test(tc, what_our_user_said_is_true_of_both);
+	suite_add_tcase(s, tc);
+	return s;
+}
