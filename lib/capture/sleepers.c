@@ -208,8 +208,11 @@ void target_look(struct target *t)
 	known = look_at_awake(t, worth_it ? &awake_ns : NULL) && worth_it &&
 		t->capture->options.process_ns(t->pid, &process_ns) == 0;
 	ended_ns = process_ns - awake_ns - t->asleep_ns;
-	if (known && t->ended_known && ended_ns == t->ended_ns)
+	if (known && t->ended_known && ended_ns == t->ended_ns) {
+		t->stirred |= t->awake != NULL;
 		return;
+	}
+	t->stirred = true;
 	awake_ns += wake_who_ran(
 		t, known && t->ended_known ? ended_ns - t->ended_ns : 0);
 	t->ended_known = known;

@@ -30,20 +30,33 @@
  */
 #define LOOK_NS (20 * NS_PER_MS)
 
+/*
+ * Are there as many as at the last scan? Where nobody has run, nobody has come
+ * or gone.
+ */
+static bool has_as_many(struct target *t)
+{
+	struct stat st;
+
+	if (!t->stirred || fstat(t->task_fd, &st) < 0)
+		return true;
+	/* A link for each thread, and the two of a directory. */
+	t->stirred = st.st_nlink >= 2 &&
+		     st.st_nlink - 2 !=
+			     t->n_threads + t->n_refused + t->n_left_out;
+	return !t->stirred;
+}
+
 /* Threads made with CLONE_UNTRACED are not attached by the kernel. */
 static void scan_for_threads(struct target *t, uint64_t tick, uint64_t time_ns)
 {
 	bool retry = t->n_refused > 0 && tick >= t->refused_tick;
-	struct stat st;
 
 	if (t->pass.dir != NULL && time_ns < t->scan_ns) {
 		t->scan_tick = tick + 1;
 		return;
 	}
-	/* A link for each thread, and the two of a directory. */
-	if (t->held_up_ticks == 0 && !retry &&
-	    (fstat(t->task_fd, &st) < 0 || st.st_nlink < 2 ||
-	     st.st_nlink - 2 == t->n_threads + t->n_refused + t->n_left_out))
+	if (t->held_up_ticks == 0 && !retry && has_as_many(t))
 		return;
 	t->refused_tick = tick + (t->n_refused > REFUSED_FEW ? REFUSED_TICKS
 							     : SCAN_TICKS);

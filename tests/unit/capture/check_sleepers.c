@@ -1,5 +1,6 @@
 #include "lib/capture/target.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -221,6 +222,53 @@ START_TEST(of_many_the_sooner)
 	live_ticks(&l, 80);
 	ck_assert_uint_eq(l.records[RECORD_TICK] - looks, 10);
 	live_check_sum(&l);
+}
+END_TEST
+
+/* Twice that between two comparisons of the number of threads. */
+#define COUNT_TICKS 32
+
+/* A look that takes a system call for each process, and tells nothing. */
+START_TEST(threads_are_not_counted_while_nobody_runs)
+{
+	struct target *t;
+	uint64_t scanned;
+	int was;
+
+	begin();
+	t = live_known(&l, last)->target;
+	live_ticks(&l, COUNT_TICKS);
+	was = t->task_fd;
+	/* As if there were others. A scan says when the next may be made. */
+	t->task_fd = open("/", O_PATH | O_CLOEXEC);
+	ck_assert_int_ge(t->task_fd, 0);
+	scanned = t->refused_tick;
+	live_ticks(&l, 10 * COUNT_TICKS);
+	ck_assert_uint_eq(t->refused_tick, scanned);
+	run_main();
+	live_ticks(&l, COUNT_TICKS);
+	ck_assert_uint_gt(t->refused_tick, scanned);
+	close_fd(&t->task_fd);
+	t->task_fd = was;
+	live_check_sum(&l);
+}
+END_TEST
+
+/* A thread that the kernel does not tell of: who made it has run. */
+START_TEST(who_comes_while_all_rest_is_found)
+{
+	struct target *t;
+
+	begin();
+	t = live_known(&l, last)->target;
+	live_ticks(&l, 2000);
+	ck_assert_ptr_null(t->awake);
+	/* As if it had never been told of. */
+	thread_remove(live_known(&l, last), MISSED_EXITED);
+	run_main();
+	live_ticks(&l, COUNT_TICKS);
+	ck_assert_uint_eq(t->n_threads, SLEEPERS + 1);
+	ck_assert_ptr_nonnull(live_known(&l, last));
 }
 END_TEST
 
@@ -452,6 +500,8 @@ Suite *suite(void)
 	tcase_add_test(tc, who_has_run_is_seen_at_the_next_tick);
 	tcase_add_test(tc, who_has_long_slept_is_looked_at_more_rarely);
 	tcase_add_test(tc, of_many_the_sooner);
+	tcase_add_test(tc, threads_are_not_counted_while_nobody_runs);
+	tcase_add_test(tc, who_comes_while_all_rest_is_found);
 	tcase_add_loop_test(
 		tc, what_is_seen_after_a_rest_stands_for_what_is_not, 0, 2);
 	tcase_add_test(tc, all_rest_until_the_same_ticks);
