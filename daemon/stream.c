@@ -9,6 +9,7 @@
 #include "daemon/chunk.h"
 #include "daemon/chunk_threads.h"
 #include "daemon/hints.h"
+#include "daemon/maps_age.h"
 #include "daemon/measures.h"
 #include "daemon/program.h"
 #include "lib/aggregate/aggregate.h"
@@ -16,11 +17,6 @@
 
 /* 20 MB of payload: a chunk of 60 s rarely has 1. The server takes 50. */
 #define CHUNK_BYTES_MAX (20u * 1000 * 1000)
-
-/* Maps are read anew when a pc is in none of them, but not at every sample, */
-#define MAPS_UNKNOWN_NS (200 * NS_PER_MS)
-/* and now and then, since a library can be replaced by another in place. */
-#define MAPS_EVERY_NS (5 * NS_PER_SEC)
 
 struct stream {
 	struct msg_session_open open;
@@ -31,7 +27,7 @@ struct stream {
 	struct hints hints;
 	stream_hint_fn send_hint;
 
-	uint64_t maps_ns; /* when they were read, in ticks' time */
+	struct maps_age maps_age;
 	uint64_t time_ns; /* of the last record */
 	/* When the first chunk ends; 0: it has not begun, UINT64_MAX: it has.
 	 */
@@ -184,7 +180,7 @@ static int read_maps(struct stream *s)
 	bool remapped;
 	int r;
 
-	s->maps_ns = s->time_ns;
+	maps_age_begin(&s->maps_age, s->time_ns);
 	if (program_get_maps(&s->program, &maps) < 0)
 		return 0; /* it is ending: go on with what is known */
 	r = program_would_remap(&s->program, &maps, &remapped);
@@ -213,7 +209,7 @@ static int take_sample(struct stream *s, const struct record_sample *record,
 	/* Of processor time: it has none now, as if it were not there. */
 	if (s->open.cpu_only && !(record->flags & SAMPLE_RUNNING))
 		return aggregate_missed(s->aggregate, key, record->h.time_ns);
-	if (!s->program.has_maps || s->time_ns - s->maps_ns >= MAPS_EVERY_NS) {
+	if (maps_age_sample(&s->maps_age, s->time_ns) || !s->program.has_maps) {
 		r = read_maps(s);
 		if (r < 0)
 			return r;
@@ -221,7 +217,7 @@ static int take_sample(struct stream *s, const struct record_sample *record,
 	r = unwind_walk(s->program.space, record, size, s->open.max_frames,
 			&stack);
 	if (r == 0 && stack.end == UNWIND_END_NO_MAP &&
-	    s->time_ns - s->maps_ns >= MAPS_UNKNOWN_NS) {
+	    maps_age_unknown(&s->maps_age, s->time_ns)) {
 		r = read_maps(s);
 		if (r == 0)
 			r = unwind_walk(s->program.space, record, size,
