@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "daemon/broker.h"
@@ -10,7 +9,6 @@
 #include "daemon/process.h"
 #include "daemon/targets.h"
 #include "lib/base/clock.h"
-#include "lib/base/small_file.h"
 
 #define MEASURE_NS (1 * NS_PER_SEC)
 
@@ -27,47 +25,51 @@ uint64_t measure_percent(const struct measured *from, const struct measured *to)
 			  (double)time_ns * (double)MILLIONTHS_PER_ONE);
 }
 
-/* All threads, those that have ended too, to the nanosecond. */
-static int read_cpu(int32_t pid, uint64_t *ret_ns)
+/* Once: opened and closed each time it takes three calls for one. */
+static bool open_memory(struct target *t)
 {
-	struct timespec used;
-	clockid_t clock;
+	char path[32];
 
-	if (clock_getcpuclockid(pid, &clock) != 0 ||
-	    clock_gettime(clock, &used) < 0)
-		return -ESRCH;
-	*ret_ns = (uint64_t)used.tv_sec * NS_PER_SEC + (uint64_t)used.tv_nsec;
-	return 0;
+	if (t->statm_fd >= 0)
+		return true;
+	(void)snprintf(path, sizeof(path), "/proc/%d/statm", t->pid);
+	t->statm_fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* Else it may be that of another process of that number. */
+	if (t->statm_fd >= 0 && !process_is_alive(t->pidfd))
+		close_fd(&t->statm_fd);
+	return t->statm_fd >= 0;
 }
 
 /* What it has in memory: the second field of proc(5)'s statm. */
-static int read_memory(int32_t pid, uint64_t *ret_bytes)
+static int read_memory(const struct target *t, uint64_t *ret_bytes)
 {
 	unsigned long long pages;
-	char path[32], text[128];
-	int r;
+	char text[128];
+	ssize_t n = pread(t->statm_fd, text, sizeof(text) - 1, 0);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/statm", pid);
-	r = small_file_read(AT_FDCWD, path, text, sizeof(text));
-	if (r < 0)
-		return r;
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
 	if (sscanf(text, "%*u %llu", &pages) != 1)
 		return -EINVAL;
 	*ret_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
 	return 0;
 }
 
-/* False: there is nothing to tell, for the first time or for ever. */
+/*
+ * False: there is nothing to tell, for the first time or for ever. Its file can
+ * be read as long as its number is its own, and is read last. Who is dead has
+ * no memory, nor has a leader that has exited before its threads.
+ */
 static bool measure(struct target *t, struct msg_measure *ret)
 {
 	struct measured now = {.time_ns = clock_mono_ns()};
 	const struct measured before = t->measured;
-	uint64_t memory_bytes;
+	uint64_t memory_bytes = 0;
 
-	if (read_cpu(t->pid, &now.cpu_ns) < 0 ||
-	    read_memory(t->pid, &memory_bytes) < 0 ||
-	    /* Else it may have been another process of that number. */
-	    !process_is_alive(t->pidfd))
+	if (!open_memory(t) || clock_process_ns(t->pid, &now.cpu_ns) < 0 ||
+	    read_memory(t, &memory_bytes) < 0 ||
+	    (memory_bytes == 0 && !process_is_alive(t->pidfd)))
 		return false;
 	t->measured = now;
 	*ret = (struct msg_measure){

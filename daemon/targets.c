@@ -100,6 +100,7 @@ int target_open(struct broker *b, struct instance *i)
 		.pid = i->pid,
 		.pidfd = i->pidfd,
 		.uid = i->uid,
+		.statm_fd = -1,
 		.full_hz = rate_hz,
 		.rate_hz = rate_hz,
 		.governed.lowest_hz = rate_hz,
@@ -208,5 +209,6 @@ void target_retire(struct broker *b, struct target *t)
 		i->target = NULL;
 	if (i->kept == t)
 		i->kept = NULL;
+	close_fd(&t->statm_fd);
 	*t = (struct target){0};
 }

@@ -86,6 +86,7 @@ struct target {
 	struct msg_unwind_stats unwind_now;
 
 	struct measured measured;
+	int statm_fd; /* what it is measured by; -1: not opened yet */
 	uint32_t full_hz; /* that its configuration asks for */
 	uint32_t rate_hz; /* that it is sampled at */
 	struct governed governed;

@@ -1,0 +1,127 @@
+#include "daemon/measure.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/broker.h"
+#include "daemon/child.h"
+#include "lib/base/ipc.h"
+#include "tests/unit/suite.h"
+
+static struct broker b;
+static struct instance instance;
+static struct unwind unwind;
+static int unwinds_end;
+static pid_t pid;
+
+/* A process that waits, profiled, and an unwind process, this test. */
+static void set_up(void)
+{
+	int pair[2];
+
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0)
+		for (;;)
+			(void)pause();
+	b = (struct broker){
+		.n_unwinds = 1,
+		.clocks = {clock_mono_ns, clock_boot_ns, clock_wall_ns},
+	};
+	instance = (struct instance){.broker = &b, .pid = pid};
+	instance.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	ck_assert_int_ge(instance.pidfd, 0);
+	ck_assert_int_eq(target_open(&b, &instance), 0);
+	instance.target->phase = TARGET_PROFILED;
+	instance.target->session = SESSION_OPEN;
+	instance.target->unwind = &unwind;
+	ck_assert_int_eq(ipc_pair(pair), 0);
+	unwind = (struct unwind){
+		.child = {.broker = &b, .name = "unwind", .fd = pair[0]}};
+	b.unwinds[0] = &unwind;
+	unwinds_end = pair[1];
+}
+
+static void end_process(void)
+{
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	ck_assert_int_eq(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
+}
+
+static void tear_down(void)
+{
+	end_process();
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	close_fd(&instance.pidfd);
+	close_fd(&unwind.child.fd);
+	close_fd(&unwinds_end);
+}
+
+/* As if its second were over. What unwind is told; 0 bytes: nothing. */
+static uint64_t measured_bytes(void)
+{
+	const struct msg_measures *told;
+	struct ipc_message m;
+
+	instance.target->measured.time_ns = 1;
+	measure_check(&b);
+	if (!unwind.measures_asked)
+		return 0;
+	unwind.measures_asked = false;
+	ck_assert_int_eq(ipc_recv(unwinds_end, &m), 1);
+	told = (const void *)m.bytes;
+	ck_assert_uint_eq(told->n, 1);
+	ck_assert_uint_eq(told->v[0].target, instance.target->id);
+	ck_assert_uint_ne(told->v[0].memory_bytes, 0);
+	return told->v[0].memory_bytes;
+}
+
+START_TEST(by_a_file_that_stays_open)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	static const char text[] = "1000 77 1 1 0 1 0\n";
+	struct target *t = instance.target;
+	int fd;
+
+	ck_assert_uint_ne(measured_bytes(), 0);
+	ck_assert_int_gt(t->statm_fd, STDERR_FILENO);
+	fd = memfd_create("statm", MFD_CLOEXEC);
+	ck_assert_int_eq(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+	close_fd(&t->statm_fd);
+	t->statm_fd = fd;
+	for (int i = 0; i < 2; i++)
+		ck_assert_uint_eq(measured_bytes(), 77 * page);
+	target_retire(&b, t);
+	ck_assert_int_lt(fcntl(fd, F_GETFD), 0);
+}
+END_TEST
+
+START_TEST(not_who_has_ended)
+{
+	const bool opened = _i == 1;
+
+	if (opened)
+		ck_assert_uint_ne(measured_bytes(), 0);
+	end_process();
+	ck_assert_uint_eq(measured_bytes(), 0);
+	ck_assert(opened || instance.target->statm_fd < 0);
+	close_fd(&instance.target->statm_fd);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("measure");
+	TCase *tc = tcase_create("measure");
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, by_a_file_that_stays_open);
+	tcase_add_loop_test(tc, not_who_has_ended, 0, 2);
+	suite_add_tcase(s, tc);
+	return s;
+}
