@@ -154,9 +154,9 @@ void target_hasten(struct target *t)
  * however long, as much is told as it takes, on the average over where in the n
  * it begins.
  */
-#define REST_AFTER_MIN 4
+#define REST_AFTER_MIN 2
 #define REST_AFTER_MAX 128
-#define REST_THREADS   (1 << 13) /* divided by how many there are */
+#define REST_THREADS   (1 << 12) /* divided by how many there are */
 #define REST_TICKS_MAX 8
 
 static void rest(struct target *t, uint64_t tick)

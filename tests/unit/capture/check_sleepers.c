@@ -214,10 +214,10 @@ START_TEST(of_many_the_sooner)
 
 	live_begin(&l, "cap_threads", NULL, NULL);
 	last = (pid_t)live_ask(&l, "asleep 511", "ok");
-	/* All of them have come to sleep, and have slept for 128 ticks. */
+	/* All of them have come to sleep, and have slept for 64 ticks. */
 	do
 		live_ticks(&l, 1);
-	while (l.tick <= l.capture->targets->target->idle_tick + 8 * 16);
+	while (l.tick <= l.capture->targets->target->idle_tick + 8 * 8);
 	looks = l.records[RECORD_TICK];
 	live_ticks(&l, 80);
 	ck_assert_uint_eq(l.records[RECORD_TICK] - looks, 10);
