@@ -92,8 +92,11 @@ static void tick(struct capture *c, struct target *t, uint64_t number,
 		 uint64_t time_ns)
 {
 	if (target_tick(t, number, time_ns))
-		while (target_tick_on(t))
+		while (target_tick_on(t)) {
 			capture_reap_some(c);
+			/* Stops are charged for as they are taken. */
+			c->charged_ns = c->options.now_ns();
+		}
 	target_plan(t);
 	/* No thread is left whose death would be told to us. */
 	if (t->n_threads == 0 && t->held_up_ticks == 0)
@@ -105,6 +108,7 @@ void capture_tick(struct capture *c, uint64_t number, uint64_t time_ns)
 	c->now_ns = c->options.now_ns();
 	capture_note_waits(c, c->now_ns);
 	capture_end_waits(c, c->now_ns);
+	c->charged_ns = c->now_ns;
 	for (size_t i = 0; i < c->n_targets; i++)
 		if (c->targets[i].tick <= number)
 			tick(c, c->targets[i].target, number, time_ns);

@@ -133,6 +133,8 @@ struct capture {
 	/* settle.c: who is waited for was last seen to move, and has run. */
 	uint64_t moved_ns, moved_ran;
 	uint64_t now_ns;    /* when the tick under way came */
+	uint64_t
+		charged_ns; /* of that, up to when targets are charged for it */
 	/* Of the threads that were there before us, tick.c takes so many more
 	 * up, since then. */
 	unsigned int firsts_left;
@@ -341,7 +343,8 @@ void target_hasten(struct target *t);
 /*
  * Begins a tick. False if it is none of this target's, or all sleep; else
  * target_tick_on is to be called until it returns false. It looks at some
- * threads at a time; in between, stops may be taken.
+ * threads at a time; in between, stops may be taken. Both are charged for what
+ * has passed since charged_ns, and move that.
  */
 must_check bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns);
 must_check bool target_tick_on(struct target *t);

@@ -41,9 +41,9 @@ static bool has_as_many(struct target *t)
 	if (!t->stirred || fstat(t->task_fd, &st) < 0)
 		return true;
 	/* A link for each thread, and the two of a directory. */
-	t->stirred = st.st_nlink >= 2 &&
-		     st.st_nlink - 2 !=
-			     t->n_threads + t->n_refused + t->n_left_out;
+	t->stirred =
+		st.st_nlink >= 2 &&
+		st.st_nlink - 2 != t->n_threads + t->n_refused + t->n_left_out;
 	return !t->stirred;
 }
 
@@ -238,9 +238,20 @@ static void end_tick(struct target *t)
 	rest(t, t->last_tick);
 }
 
+/* One reading of the clock ends a target's time and begins the next one's. */
+static void charge(struct target *t)
+{
+	struct capture *c = t->capture;
+	const uint64_t now_ns = c->options.now_ns();
+
+	t->counters->cost_ns += now_ns - c->charged_ns;
+	c->charged_ns = now_ns;
+}
+
 bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 {
 	struct capture_counters *counters = t->counters;
+	const struct capture *c = t->capture;
 	/* Ticks may have been left out since, by its rate or its rest. */
 	const uint64_t last_tick = t->last_tick, last_ns = t->last_ns;
 	const bool rested = t->next_tick > last_tick;
@@ -251,7 +262,7 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	ticks = ticks_due(t, tick);
 	if (ticks == 0)
 		return false;
-	since = t->capture->options.now_ns();
+	since = c->charged_ns;
 	if (t->rest_tick > last_tick)
 		left_out =
 			min_u64(ticks_due(t, min_u64(t->rest_tick, tick) - 1),
@@ -289,11 +300,11 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	target_rename(t, t->stand.tick, t->stand.time_ns);
 	count_sleepers(t, ticks);
 	t->next_awake = t->awake;
-	t->late_ns = since + LOOK_NS;
 	t->n_visited = 0;
 	if (t->awake == NULL)
 		end_tick(t);
-	counters->cost_ns += t->capture->options.now_ns() - since;
+	charge(t);
+	t->late_ns = c->charged_ns + LOOK_NS;
 	return t->awake != NULL;
 }
 
@@ -320,14 +331,14 @@ static void visit(struct thread *th, bool late)
 
 bool target_tick_on(struct target *t)
 {
-	const struct capture_options *options = &t->capture->options;
-	const uint64_t since = options->now_ns();
-	const bool late = t->n_visited >= PORTION_MAX && since > t->late_ns;
+	const struct capture *c = t->capture;
+	const bool late =
+		t->n_visited >= PORTION_MAX && c->charged_ns > t->late_ns;
 	uint64_t left =
 		min_u64(max_u64(t->n_threads / PORTION_SHARE, PORTION_MIN),
 			PORTION_MAX);
 
-	options->beat->touching = t->id;
+	c->options.beat->touching = t->id;
 	for (uint64_t n = 0;
 	     t->next_awake != NULL && left > 0 && n < PORTION_MAX; n++) {
 		struct thread *th = t->next_awake;
@@ -341,6 +352,6 @@ bool target_tick_on(struct target *t)
 		end_tick(t);
 	else
 		target_beat(t);
-	t->counters->cost_ns += options->now_ns() - since;
+	charge(t);
 	return t->next_awake != NULL;
 }

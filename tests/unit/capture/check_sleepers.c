@@ -272,6 +272,28 @@ START_TEST(who_comes_while_all_rest_is_found)
 }
 END_TEST
 
+/* When the tick came, and when it was over: no more is asked for its cost. */
+START_TEST(a_look_at_sleepers_reads_the_clock_twice)
+{
+	const uint64_t step = 1000;
+	uint64_t cost_ns, since_ns;
+
+	begin();
+	live_ticks(&l, 10);
+	live_step(step);
+	for (int i = 0; i < 10; i++) {
+		since_ns = l.capture->options.now_ns();
+		cost_ns = l.counters.cost_ns;
+		l.tick++;
+		capture_tick(l.capture, l.tick, l.tick * l.tick_ns);
+		ck_assert_uint_eq(l.counters.cost_ns - cost_ns, step);
+		ck_assert_uint_eq(l.capture->options.now_ns() - since_ns,
+				  3 * step);
+	}
+	ck_assert_uint_eq(l.counters.ticks, l.tick);
+}
+END_TEST
+
 /* The kernel's words on a thread, as they might be. */
 struct script {
 	struct thread *th;
@@ -502,6 +524,7 @@ Suite *suite(void)
 	tcase_add_test(tc, of_many_the_sooner);
 	tcase_add_test(tc, threads_are_not_counted_while_nobody_runs);
 	tcase_add_test(tc, who_comes_while_all_rest_is_found);
+	tcase_add_test(tc, a_look_at_sleepers_reads_the_clock_twice);
 	tcase_add_loop_test(
 		tc, what_is_seen_after_a_rest_stands_for_what_is_not, 0, 2);
 	tcase_add_test(tc, all_rest_until_the_same_ticks);
