@@ -35,6 +35,7 @@ static int start(struct child *child, const char *const *environment,
 		.gid = MSG_ID_KEEP,
 		.debug = b->options.debug,
 		.files = of_ship->files,
+		.nice_steps = of_ship->nice_steps,
 		.spool_dsn = of_ship->spool_dsn,
 		.spool_is_first = of_ship->spool_is_first,
 		.spool_bytes = of_ship->spool_bytes,
@@ -152,6 +153,7 @@ static int start_ship(struct broker *b, struct ship *s)
 						       : ENVELOPE_CHUNK,
 	};
 	struct msg_init init = {
+		.nice_steps = b->nice_steps,
 		.spool_dsn = s->spool_dsn,
 		.spool_is_first = s->is_first,
 		.spool_bytes = b->options.config.spool_max_bytes,

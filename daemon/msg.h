@@ -109,6 +109,8 @@ struct msg_init {
 	/* Tests: a forbidden call kills instead of failing. */
 	uint32_t seccomp_kill;
 	uint32_t files;
+	uint32_t nice_steps; /* to go behind the broker, for ship */
+	uint32_t reserved;
 	/* Limits of the spool, for ship; 0: the default. */
 	uint32_t spool_count;
 	uint32_t spool_age_s;

@@ -288,6 +288,8 @@ static void set_up(const struct msg_init *init, int fds[INIT_FILE_N])
 
 	for (size_t i = 0; i < array_size(signals); i++)
 		(void)signal(signals[i], SIG_IGN);
+	/* Whoever waits for a server needs no priority. */
+	(void)!nice((int)init->nice_steps);
 	r = privileges_drop(init->uid, init->gid, 0, false);
 	if (r < 0)
 		die("cannot give up privileges", -r);

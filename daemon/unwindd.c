@@ -42,12 +42,6 @@
 #define CPU_NS_MAX (60 * NS_PER_SEC)
 
 /*
- * So much before those who started it. A sample costs it some microseconds:
- * nobody is kept waiting.
- */
-#define UNWIND_NICE (-10)
-
-/*
  * The writer gets its room back when this much has been read, a 32nd of the
  * ring: less is not worth waking it. At the end of what there is to read, so
  * that it may end its lap early (ring.c); before only if it is much.
@@ -356,14 +350,6 @@ static void set_up(const struct msg_init *init, uint32_t *reading)
 					       .reading = reading};
 	int r;
 
-	/*
-	 * Among many busy threads its turn would come when the ring is full.
-	 * Refused to an ordinary user.
-	 */
-	errno = 0;
-	if (nice(UNWIND_NICE) < 0 && errno != 0)
-		log_debug("unwinding runs at the usual priority: %s",
-			  strerror(errno));
 	r = privileges_drop(init->uid, init->gid, 0, false);
 	if (r < 0)
 		die("cannot give up privileges", -r);

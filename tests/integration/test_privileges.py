@@ -137,18 +137,19 @@ def niceness(pid):
     return os.getpriority(os.PRIO_PROCESS, pid)
 
 
-def test_unwind_goes_before_its_starter(box):
-    """Among busy threads of the same priority the ring fills before its turn
-    comes."""
+def test_broker_and_unwind_go_before_their_starter(box):
+    """Among busy threads of the same priority the ring fills before unwind's
+    turn comes, and a short program ends before the broker's. ship waits."""
     need_root()
     for own, expected in ((0, -10), (5, -5), (-15, -20)):
         profd = box.profd([box.target('shares')],
                           wrapper=('nice', '-n', own - niceness(0)))
         found = processes(profd)
-        got = niceness(profd.pid), niceness(found['unwind'])
-        check(got == (own, expected),
-              f'the nice values of the broker and of unwind: {got}, not '
-              f'{(own, expected)}')
+        got = [niceness(pid) for pid in (profd.pid, found['unwind'],
+                                         found['ship'])]
+        check(got == [expected, expected, own],
+              f'the nice values of the broker, unwind and ship: {got}, not '
+              f'{[expected, expected, own]}')
         profd.end()
 
 
