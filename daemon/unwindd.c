@@ -14,6 +14,7 @@
 #include "daemon/chance.h"
 #include "daemon/child.h"
 #include "daemon/chunk.h"
+#include "daemon/credit.h"
 #include "daemon/heartbeat.h"
 #include "daemon/leash.h"
 #include "daemon/log.h"
@@ -41,14 +42,6 @@
  */
 #define CPU_NS_MAX (60 * NS_PER_SEC)
 
-/*
- * The writer gets its room back when this much has been read, a 32nd of the
- * ring: less is not worth waking it. At the end of what there is to read, so
- * that it may end its lap early (ring.c); before only if it is much.
- */
-#define CREDIT_BYTES	   (1u << 19)
-#define CREDIT_EARLY_BYTES (4 * CREDIT_BYTES)
-
 static struct {
 	struct unwind_cache *cache;
 	struct stream *streams[HEARTBEAT_SLOTS];
@@ -57,7 +50,7 @@ static struct {
 	struct stream *working; /* whose time it is; NULL: nobody's */
 	struct ring_reader ring;
 	int link_fd; /* to capture; -1: none */
-	uint64_t credited;
+	struct credit credit;
 } me = {.link_fd = -1};
 
 static void die(const char *what, int error)
@@ -116,7 +109,6 @@ static void give_credit(void)
 		.tail = me.ring.tail,
 	};
 
-	me.credited = me.ring.tail;
 	leash_renew();
 	send_capture(&m, sizeof(m));
 }
@@ -148,12 +140,12 @@ static void read_ring(void)
 	while ((r = ring_next(&me.ring, &record, &size)) > 0) {
 		take_record(record, size);
 		ring_release(&me.ring, size);
-		if (me.ring.tail - me.credited >= CREDIT_EARLY_BYTES)
+		if (credit_is_due(&me.credit, &me.ring, false))
 			give_credit();
 	}
 	if (r < 0)
 		die("the ring", -r);
-	if (me.ring.tail - me.credited >= CREDIT_BYTES)
+	if (credit_is_due(&me.credit, &me.ring, true))
 		give_credit();
 	work_for(NULL);
 }
@@ -207,7 +199,7 @@ static int open_ring(void *ctx, struct ipc_message *m)
 	r = ring_reader_init(&me.ring, m->fds[0]);
 	if (r < 0)
 		return r;
-	me.credited = 0;
+	me.credit = (struct credit){0};
 	if (fcntl(m->fds[1], F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
 	me.link_fd = ipc_take_fd(m, 1);

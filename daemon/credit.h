@@ -1,0 +1,25 @@
+/*
+ * When the reader of a ring gives its writer back the room that it has read:
+ * each credit is a message, and wakes the writer.
+ */
+#ifndef DAEMON_CREDIT_H
+#define DAEMON_CREDIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/ring.h"
+
+/* All 0 for a new ring. */
+struct credit {
+	uint64_t given; /* the tail that the writer was told of */
+};
+
+/*
+ * True if reader->tail is to be given now, and taken for given. at_end: all is
+ * read that was there.
+ */
+bool credit_is_due(struct credit *c, const struct ring_reader *reader,
+		   bool at_end);
+
+#endif
