@@ -88,11 +88,10 @@ static void take_nothing(void)
 	ck_assert_uint_eq(capture_pending(l.capture), 1);
 }
 
-static void take_it(void)
+static void take_ended(void)
 {
 	const uint64_t captured = l.counters.captured;
 
-	end_vfork();
 	while (capture_pending(l.capture) > 0) {
 		(void)take();
 		live_patience();
@@ -100,6 +99,12 @@ static void take_it(void)
 	ck_assert_uint_eq(l.counters.captured, captured + 1);
 	ck_assert(!s.behind);
 	(void)live_answer(&l, "ok");
+}
+
+static void take_it(void)
+{
+	end_vfork();
+	take_ended();
 }
 
 /* That it is interrupted for a tick is seen by that it is not for ever. */
@@ -139,6 +144,20 @@ START_TEST(slow_ticks_do_not_ring)
 }
 END_TEST
 
+/* Nobody asks for all of them because one is told of: it is taken anyway. */
+START_TEST(while_it_rings_the_wait_alone_takes_them)
+{
+	interrupt();
+	tick();
+	end_vfork();
+	live_until_state(NULL, l.pid, 't');
+	ck_assert_int_eq(loop_run_once(loop, -1), 0);
+	ck_assert_uint_eq(capture_pending(l.capture), 1);
+	take_ended();
+	live_check_sum(&l);
+}
+END_TEST
+
 /* To wait for any of them takes longer than to ask for one. */
 START_TEST(many_threads_do_not_ring)
 {
@@ -159,6 +178,7 @@ Suite *suite(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, a_stop_that_does_not_come_delays_no_tick);
 	tcase_add_test(tc, before_that_has_lasted_for_a_tick);
+	tcase_add_test(tc, while_it_rings_the_wait_alone_takes_them);
 	tcase_add_test(tc, slow_ticks_do_not_ring);
 	tcase_add_test(tc, many_threads_do_not_ring);
 	suite_add_tcase(suite, tc);
