@@ -175,6 +175,40 @@ START_TEST(who_is_left_alone_does_not_stop)
 }
 END_TEST
 
+/* Ticks from its interrupt until it is seen to be blocked; it runs for some. */
+static unsigned int ticks_until_seen(unsigned int n_running)
+{
+	const int was = th->activity.syscall_fd;
+	unsigned int n = 0;
+
+	th->rest = (struct rest){
+		.state = REST_INSIDE, .whole = true, .alone = true};
+	tick_running();
+	th->activity.syscall_fd = open_running();
+	while (n++ < n_running)
+		live_tick(&l);
+	close_fd(&th->activity.syscall_fd);
+	th->activity.syscall_fd = was;
+	ck_assert(th->pending);
+	for (; th->pending; n++)
+		live_tick(&l);
+	th->rest = (struct rest){0};
+	return n;
+}
+
+/* Most stop before that: they are not asked where they are at each tick. */
+START_TEST(who_does_not_stop_is_looked_at_ever_more_rarely)
+{
+	const unsigned int first = ticks_until_seen(0);
+
+	ck_assert_uint_ge(first, 8);
+	ck_assert_uint_le(first, 32);
+	ck_assert_uint_eq(ticks_until_seen(first), 2 * first);
+	ck_assert_uint_eq(ticks_until_seen(2 * first), 4 * first);
+	live_check_sum(&l);
+}
+END_TEST
+
 /* What the kernel will say that it has run, from here on. */
 static int run_is(uint64_t ns)
 {
@@ -403,6 +437,7 @@ Suite *suite(void)
 	tc = tcase_create("stops");
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, who_is_left_alone_does_not_stop);
+	tcase_add_test(tc, who_does_not_stop_is_looked_at_ever_more_rarely);
 	tcase_add_test(tc, who_runs_is_told_as_long_as_it_ran);
 	tcase_add_test(tc, who_ran_at_a_tick_and_stops_late_has_waited_since);
 	tcase_add_test(tc, who_stops_at_once_is_seldom_asked);
