@@ -55,6 +55,7 @@ static bool run_next(struct rest *r)
 	    arch_set_regs(p->tid, &regs) < 0)
 		return false;
 	r->state = REST_AHEAD;
+	r->interrupted = false;
 	r->counts = call.counts;
 	r->asked = call.asked;
 	return true;

@@ -86,12 +86,16 @@ static void mend_call(struct thread *th, struct user_regs_struct *raw,
 	const bool was_rest =
 		th->rest.state != REST_NONE && !rest_is_alone(&th->rest);
 	const bool was_wait = was_rest && th->rest.whole;
+	bool cut_short;
 
 	rest_stopped(&th->rest, &stop, raw);
-	/* A wait's end that has taken an interrupt shows what that cut short.
+	/*
+	 * A wait's end that has taken an interrupt shows what that cut short;
+	 * one that was sent where it began is known from there.
 	 */
+	cut_short = was_wait && (stop.interrupted || th->rest.interrupted);
 	if (th->rest.state == REST_NONE &&
-	    (may_be_ours(th, status) || (was_wait && stop.interrupted)))
+	    (may_be_ours(th, status) || cut_short))
 		mend(th, raw, &stop);
 	th->ended_rest = was_rest && th->rest.state == REST_NONE &&
 			 stop.interrupted && stop_again(th);
