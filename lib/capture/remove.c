@@ -18,16 +18,6 @@ int capture_remove(struct capture *c, uint32_t id)
 	return -ENOENT;
 }
 
-void thread_begin_again(struct thread *th)
-{
-	thread_give_up(th, MISSED_NOT_STOPPED);
-	th->rest.state = REST_NONE;
-	th->stop_expected = false;
-	th->ended_rest = false;
-	th->listening = false;
-	th->may_dump = true;
-}
-
 /* Nobody told us of an exec meanwhile. */
 static bool is_another_program(const struct target *t)
 {

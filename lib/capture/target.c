@@ -162,6 +162,16 @@ void thread_give_up(struct thread *th, enum missed_reason reason)
 	thread_clear_pending(th);
 }
 
+void thread_begin_again(struct thread *th)
+{
+	thread_give_up(th, MISSED_NOT_STOPPED);
+	th->rest.state = REST_NONE;
+	th->stop_expected = false;
+	th->ended_rest = false;
+	th->listening = false;
+	th->may_dump = true;
+}
+
 static void forget(struct thread *th, enum missed_reason reason)
 {
 	struct target *t = th->target;

@@ -210,6 +210,8 @@ void thread_set_pending(struct thread *th, uint64_t tick, uint64_t time_ns);
 void thread_clear_pending(struct thread *th);
 /* Its sample, if one is under way, is missed. */
 void thread_give_up(struct thread *th, enum missed_reason reason);
+/* Of what was before we let go, only what it is itself holds on. */
+void thread_begin_again(struct thread *th);
 /* Exec: all threads but the leader are gone, and what was known of it. */
 void target_forget_threads(struct target *t);
 /* That, and the reader and the caller are told. */
@@ -235,9 +237,6 @@ bool target_lost_leader(const struct target *t);
 void target_seize_again(struct target *t);
 /* What is left of a scan that was put off is not made. */
 void target_end_pass(struct target *t);
-
-/* remove.c: of what was before we let go, only what it is itself holds on. */
-void thread_begin_again(struct thread *th);
 
 /* The reader is to be told everything anew, at the next tick. */
 void target_reset(struct target *t);
