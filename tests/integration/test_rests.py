@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""Ticks at which nobody is due wake nobody: the timer leaves them out."""
+
+import os
+import re
+import subprocess
+
+import harness
+
+RATE = 1000
+PERIOD_NS = 10**9 // RATE
+
+IT_VALUE = re.compile(r'^it_value: \((\d+), (\d+)\)$', re.MULTILINE)
+
+
+def timers(pid):
+    """In how many nanoseconds each of its timers of ticks rings."""
+    for fd in os.listdir(f'/proc/{pid}/fd'):
+        found = IT_VALUE.search(harness.proc_text(pid, f'fdinfo/{fd}'))
+        if found:
+            yield int(found[1]) * 10**9 + int(found[2])
+
+
+def test_a_process_that_sleeps(box):
+    target = box.target('cap_threads', stdin=subprocess.PIPE)
+    profd = box.profd([target], '--rate', str(RATE)).wait_attached()
+    capture = profd.helpers()['capture'][0]
+    harness.wait_for(
+        lambda: any(ns > 2 * PERIOD_NS for ns in timers(capture)),
+        'the timer leaves ticks out')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
