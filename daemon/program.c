@@ -52,6 +52,7 @@ void work_update(struct work *w)
 	resume_work(w, pause_work(w));
 }
 
+/* A file was taken for its own, just now. */
 static void is_told(struct program *p)
 {
 	const uint64_t now = clock_mono_ns();
@@ -131,7 +132,6 @@ static int get_text(struct program *p, enum want_kind kind, size_t max,
 	r = get_file(p, kind, &fd);
 	if (r < 0)
 		return r;
-	is_told(p);
 	r = buf_read_fd(ret, fd);
 	close_fd(&fd);
 	if (r < 0)
@@ -172,6 +172,7 @@ int program_open(struct program *p, const struct msg_session_open *open,
 		buf_clear(&p->exe);
 	if (get_text(p, WANT_CMDLINE, PATH_MAX, &p->cmdline) < 0)
 		buf_clear(&p->cmdline);
+	is_told(p);
 	return 0;
 }
 
@@ -232,6 +233,7 @@ int program_set_maps(struct program *p, const struct buf *maps)
 {
 	int r = unwind_space_set_maps(p->space, buf_string(maps), maps->len);
 
+	is_told(p);
 	if (r == 0 && !p->has_maps) {
 		p->has_maps = true;
 		/* At the chunk's end the target's environment may be gone. */
@@ -248,6 +250,7 @@ static bool release_of_target(struct program *p)
 
 	if (get_text(p, WANT_ENVIRON, ENVIRON_BYTES_MAX, &text) < 0)
 		return false;
+	is_told(p);
 	found = release_of_environ(buf_string(&text), text.len, p->release,
 				   sizeof(p->release));
 	buf_fini(&text);

@@ -44,6 +44,7 @@ void thread_link(struct thread *th)
 {
 	put_into(&th->target->awake, th);
 	th->target->n_threads++;
+	th->target->stirred = true;
 	target_hasten(th->target);
 }
 
@@ -52,6 +53,7 @@ void thread_unlink(struct thread *th)
 	thread_wake(th);
 	take_out(&th->target->awake, th);
 	th->target->n_threads--;
+	th->target->stirred = true;
 	target_plan(th->target);
 }
 

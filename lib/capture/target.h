@@ -78,7 +78,7 @@ struct target {
 	 */
 	uint64_t asleep_ns, ended_ns;
 	bool ended_known;
-	bool stirred; /* somebody may have run since threads were counted */
+	bool stirred; /* who is there may have changed since the count */
 	bool clock_tried, clock_kept; /* by a timer of ours */
 	timer_t clock_timer;
 	uint64_t
