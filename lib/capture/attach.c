@@ -258,12 +258,18 @@ static int make_pass(struct target *t, uint64_t until_ns)
 
 		if (tid == 0 || tid > INT32_MAX)
 			continue;
+		t->pass.has_leader |= tid == (unsigned long)t->pid;
 		r = pass_by(t, (uint32_t)tid);
 		if (r == -EINTR)
 			return r;
 		if (t->capture->options.now_ns() >= until_ns)
 			return -EAGAIN;
 	}
+	/*
+	 * It is there, be it dead. An exec at the wrong moment makes it another
+	 * one, and the kernel's listing ends at the one that it was.
+	 */
+	t->pass.vanished |= !t->pass.has_leader;
 	return 0;
 }
 

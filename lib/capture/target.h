@@ -35,6 +35,7 @@ struct target_pass {
 	uint64_t found, refused;
 	uint64_t left_out; /* dead, or the kernel's own */
 	bool vanished;	   /* one that was there, dead or with another number */
+	bool has_leader;
 	bool full;	   /* no descriptors are left for more */
 	bool dying;	   /* the leader that we have let go of is there */
 };

@@ -1,5 +1,7 @@
 #include "lib/capture/target.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,6 +13,23 @@
 #include "tests/unit/suite.h"
 
 static struct live l;
+
+/* Listings that are to be empty. */
+static unsigned int empty_listings;
+
+/* In place of the C library's, which does it. */
+struct dirent *readdir(DIR *dir)
+{
+	struct dirent *(*real)(DIR *);
+	void *symbol = dlsym(RTLD_NEXT, "readdir");
+
+	if (empty_listings > 0) {
+		empty_listings--;
+		return NULL;
+	}
+	memcpy(&real, &symbol, sizeof(real));
+	return real(dir);
+}
 
 static void threads(void)
 {
@@ -159,6 +178,22 @@ START_TEST(an_exec_that_waits_for_us_is_not_waited_for)
 	ck_assert_int_eq(sigprocmask(SIG_BLOCK, NULL, &mask), 0);
 	ck_assert_int_eq(sigismember(&mask, SIGALRM), 1);
 	check_new_program();
+}
+END_TEST
+
+/* An exec has just made it another one: the kernel lists the one that it was.
+ */
+START_TEST(a_process_without_threads_is_listed_again)
+{
+	memset(&l, 0, sizeof(l));
+	live_start(&l, "cap_threads", NULL, NULL);
+	live_open(&l, 1u << 24);
+	empty_listings = 2;
+	ck_assert_int_eq(live_add(&l), 0);
+	ck_assert_uint_eq(l.counters.threads, 1);
+	ck_assert_uint_eq(empty_listings, 0);
+	live_ticks(&l, 2);
+	ck_assert_uint_eq(l.gone, 0);
 }
 END_TEST
 
@@ -361,6 +396,7 @@ Suite *suite(void)
 	tcase_add_test(tc, who_is_left_alone_may_be_another);
 	tcase_add_test(tc, exec_where_nobody_that_is_known_is_left);
 	tcase_add_test(tc, an_exec_that_waits_for_us_is_not_waited_for);
+	tcase_add_test(tc, a_process_without_threads_is_listed_again);
 	tcase_add_test(tc, a_process_in_the_middle_of_an_exec_is_added);
 	tcase_add_test(tc, an_exec_that_waits_for_another_tracer_is_no_end);
 	tcase_add_test(tc, a_process_that_dies_in_the_middle_of_an_exec);
