@@ -49,7 +49,7 @@ static void check_new_program(void)
 		live_patience();
 	}
 	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 3);
 	/* Twice, if it was seized at the very end of its exec. */
 	ck_assert_uint_ge(l.execs, 1);
@@ -86,7 +86,7 @@ static void exec_unseen(const char *asleep)
 	live_ticks(&l, 2);
 	live_say(&l, "hidden exec");
 	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	ck_assert_uint_eq(l.execs, 0);
 }
 
@@ -228,7 +228,7 @@ START_TEST(a_process_in_the_middle_of_an_exec_is_added)
 		live_tick(&l);
 		live_patience();
 	}
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 3);
 	ck_assert_uint_gt(live_thread(&l, l.pid)->samples, 0);
 	live_check_sum(&l);

@@ -32,8 +32,8 @@ START_TEST(a_blocked_thread_is_never_stopped)
 
 	threads(NULL);
 	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
-	live_until_blocked(tid);
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, tid);
+	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 100);
 	ck_assert_uint_eq(l.counters.stops, 0);
 	ck_assert_uint_eq(l.counters.captured, 2);
@@ -51,7 +51,7 @@ START_TEST(busy_threads_are_captured_at_every_tick)
 
 	threads(NULL);
 	tid = (pid_t)live_ask(&l, "busy 3", "ok");
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 100);
 	ck_assert_uint_eq(live_thread(&l, tid)->samples, 100);
 	ck_assert_uint_eq(l.counters.expected, 400);

@@ -20,7 +20,7 @@ static struct thread *th;
 static void set_up(void)
 {
 	live_begin(&l, "cap_threads", NULL, NULL);
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 1);
 	th = capture_thread(l.capture, (uint32_t)l.pid);
 	ck_assert_ptr_nonnull(th);
@@ -103,7 +103,7 @@ START_TEST(who_writes_a_core_is_left_alone)
 	ck_assert_uint_eq(l.counters.stops, stops + 1);
 	/* Who has stopped for us writes none: it is not asked again. */
 	say(fd, "Name:\tx\nCoreDumping:\t1\n");
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	tick_running();
 	live_settle(&l);
 	ck_assert_uint_eq(l.counters.stops, stops + 2);
@@ -234,7 +234,7 @@ static bool is_told_to_run(uint64_t ns)
 	bool runs;
 	int was;
 
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	was = run_is(ns);
 	tick_running();
 	live_settle(&l);
@@ -297,7 +297,7 @@ START_TEST(who_ran_at_a_tick_and_stops_late_has_waited_since)
 	ck_assert_uint_eq(th->account.since_ns, 0);
 	ck_assert_int_ge(th->account.owed_ns, owed - 2 * (int64_t)l.tick_ns);
 	/* Who stops before the next tick has not waited for it. */
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	tick_running();
 	live_settle(&l);
 	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
@@ -310,7 +310,7 @@ static void tick_at_once(uint64_t ran)
 {
 	const int was = run_is(ran);
 
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	tick_alone();
 	live_step(0);
 	th->asked_ns = l.capture->options.now_ns();
@@ -345,7 +345,7 @@ START_TEST(what_is_told_ends)
 {
 	(void)is_told_to_run(5 * l.tick_ns);
 	ck_assert_uint_ne(th->account.since_ns, 0);
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	live_tick(&l);
 	ck_assert_uint_eq(th->account.since_ns, 0);
 	(void)is_told_to_run(6 * l.tick_ns);

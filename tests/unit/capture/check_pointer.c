@@ -10,8 +10,8 @@ static void set_up(void)
 {
 	live_start(&l, "cap_threads", NULL, NULL);
 	asleep = (pid_t)live_ask(&l, "asleep 1", "ok");
-	live_until_blocked(l.pid);
-	live_until_blocked(asleep);
+	live_until_blocked(&l, l.pid);
+	live_until_blocked(&l, asleep);
 	live_open(&l, 1 << 20);
 	live_attach(&l);
 }

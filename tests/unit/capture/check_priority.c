@@ -33,7 +33,7 @@ static void set_up(void)
 	live_begin(&l, "cap_threads", NULL, NULL);
 	one = (pid_t)live_ask(&l, "busy 1", "ok");
 	other = (pid_t)live_ask(&l, "busy 1", "ok");
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 3);
 	ck_assert_int_eq(highest(), 0);
 }
@@ -93,7 +93,7 @@ START_TEST(as_it_comes_and_until_it_ends)
 	set_priority(l.pid, SCHED_FIFO, 5);
 	(void)live_ask(&l, "busy 1", "ok");
 	set_priority(l.pid, SCHED_OTHER, 0);
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	for (int i = 0; highest() == 0; i++) {
 		live_ticks(&l, 1);
 		live_patience();

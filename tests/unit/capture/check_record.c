@@ -42,7 +42,7 @@ START_TEST(without_room_nothing_is_stopped)
 
 	threads(SMALL_RING);
 	tid = (pid_t)live_ask(&l, "busy 1", "ok");
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 1);
 	fill_ring();
 	stops = l.counters.stops;
@@ -75,7 +75,7 @@ START_TEST(a_reader_that_lost_track_starts_anew)
 
 	threads(SMALL_RING);
 	tid = (pid_t)live_ask(&l, "busy 1", "ok");
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 1);
 	fill_ring();
 	do {
@@ -256,7 +256,7 @@ START_TEST(a_sleeper_is_given_its_name)
 
 	threads(16u << 20);
 	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
-	live_until_blocked(tid);
+	live_until_blocked(&l, tid);
 	live_ticks(&l, 2);
 	th = live_thread(&l, tid);
 	ck_assert_str_eq(th->comm, "cap_threads");

@@ -52,7 +52,7 @@ static void (*first_part)(void);
 static void *be_first_tracer(void *ctx)
 {
 	live_begin(&l, "cap_threads", NULL, NULL);
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 3);
 	if (first_part != NULL)
 		first_part();
@@ -221,7 +221,7 @@ START_TEST(a_new_program_meanwhile)
 	live_say(&l, "exec");
 	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
 	capture_attach_again(l.capture);
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 3);
 	ck_assert_uint_eq(l.execs, 1);
 	ck_assert_uint_eq(l.records[RECORD_EXEC], 1);

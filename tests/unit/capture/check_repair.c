@@ -70,7 +70,7 @@ START_TEST(no_wait_is_ended_by_an_interrupt)
 	for (int i = 0; i < INTERRUPTS; i++) {
 		interrupt_once();
 	}
-	live_until_blocked(l.first);
+	live_until_blocked(&l, l.first);
 	ck_assert_int_eq(live_count(&l, "eintr"), 0);
 	ck_assert_int_eq(live_count(&l, "other"), 0);
 	/* Once only, where it is watched from then on. */
@@ -168,7 +168,7 @@ START_TEST(no_kind_of_wait_is_ended)
 	for (int i = 0; i < WAIT_INTERRUPTS; i++) {
 		interrupt_once();
 	}
-	live_until_blocked(l.first);
+	live_until_blocked(&l, l.first);
 	ck_assert_msg(live_count(&l, "eintr") == 0, "%s: EINTR",
 		      waits[_i].call);
 	ck_assert_msg(live_count(&l, "other") == 0, "%s has ended",
@@ -214,13 +214,13 @@ START_TEST(no_wait_is_ended_by_a_signal_that_is_ignored)
 	for (int i = 0; i < INTERRUPTS; i++) {
 		uint64_t before = stops();
 
-		live_until_blocked(l.first);
+		live_until_blocked(&l, l.first);
 		ck_assert_int_eq(
 			syscall(SYS_tgkill, l.pid, l.first, ignored[_i]), 0);
 		/* SIGCONT stops both threads, before it is delivered. */
 		until_stopped(before, ignored[_i] == SIGCONT ? 3 : 1);
 	}
-	live_until_blocked(l.first);
+	live_until_blocked(&l, l.first);
 	ck_assert_int_eq(live_count(&l, "eintr"), 0);
 	ck_assert_int_eq(live_count(&l, "other"), 0);
 }
@@ -230,7 +230,7 @@ START_TEST(a_handler_that_runs_ends_the_wait)
 {
 	waiting("epoll_wait", NULL);
 	for (int i = 1; i <= INTERRUPTS; i++) {
-		live_until_blocked(l.first);
+		live_until_blocked(&l, l.first);
 		/* Both at once, in either order. */
 		if (i % 3 == 0)
 			(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
@@ -242,7 +242,7 @@ START_TEST(a_handler_that_runs_ends_the_wait)
 		while (live_count(&l, "eintr") < i)
 			live_patience();
 	}
-	live_until_blocked(l.first);
+	live_until_blocked(&l, l.first);
 	ck_assert_int_eq(live_count(&l, "handled"), INTERRUPTS);
 	ck_assert_int_eq(live_count(&l, "eintr"), INTERRUPTS);
 	ck_assert_int_eq(live_count(&l, "other"), 0);

@@ -11,7 +11,7 @@ static struct live l;
 static void set_up(void)
 {
 	live_begin(&l, "cap_threads", NULL, NULL);
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 3);
 }
 

@@ -21,8 +21,8 @@ static void begin(void)
 	live_begin(&l, "cap_threads", NULL, NULL);
 	last = (pid_t)live_ask(&l, "asleep 20", "ok");
 	for (int i = 0; i < 3; i++) {
-		live_until_blocked(l.pid);
-		live_until_blocked(last);
+		live_until_blocked(&l, l.pid);
+		live_until_blocked(&l, last);
 		live_ticks(&l, 1);
 	}
 }
@@ -41,7 +41,7 @@ static uint64_t samples_of(pid_t tid)
 static void run_main(void)
 {
 	(void)live_ask(&l, "name x", "ok");
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 }
 
 /* As if it had run. Returns its own file. */
@@ -155,7 +155,7 @@ START_TEST(the_clock_of_few_is_not)
 {
 	live_begin(&l, "cap_threads", NULL, NULL);
 	last = (pid_t)live_ask(&l, "asleep 3", "ok");
-	live_until_blocked(last);
+	live_until_blocked(&l, last);
 	live_ticks(&l, 100);
 	ck_assert_uint_eq(timers_on(l.pid), 0);
 }
@@ -343,7 +343,7 @@ static uint64_t told(struct script *s, uint64_t halves, uint64_t phase)
 
 		say(s, min_u64(ran, halves * half_ns), running);
 		live_ticks(&l, 1);
-		live_until_blocked(l.pid);
+		live_until_blocked(&l, l.pid);
 		th = live_thread(&l, l.pid);
 		if (th->samples == samples)
 			continue;
@@ -378,7 +378,7 @@ START_TEST(what_is_seen_after_a_rest_stands_for_what_is_not)
 	struct script s;
 
 	live_begin(&l, "cap_threads", NULL, NULL);
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 1200);
 	s.th = live_known(&l, l.pid);
 	t = s.th->target;

@@ -22,7 +22,7 @@ static void set_up(void)
 {
 	live_begin(&l, "cap_threads", NULL, NULL);
 	busy = (pid_t)live_ask(&l, "busy 1", "ok");
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	live_step(0);
 	live_ticks(&l, 5);
 	t = l.capture->targets->target;
@@ -199,9 +199,9 @@ START_TEST(a_rest_is_paid_for)
 	uint64_t before;
 
 	live_begin(&l, "cap_waits", "recv_all_timeout", NULL);
-	live_until_blocked(l.first);
+	live_until_blocked(&l, l.first);
 	(void)live_ask(&l, "wake", "ok");
-	live_until_blocked(l.first);
+	live_until_blocked(&l, l.first);
 	t = l.capture->targets->target;
 	wait_once(t);
 	live_step(25 * NS_PER_MS);

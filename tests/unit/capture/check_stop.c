@@ -138,7 +138,7 @@ END_TEST
 static void stop_and_go_on(bool traced)
 {
 	live_until_state(&l, l.first, 'S');
-	live_until_blocked(l.first);
+	live_until_blocked(&l, l.first);
 	ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
 	live_until_state(&l, l.first, traced ? 't' : 'T');
 	live_until_state(&l, l.pid, traced ? 't' : 'T');
@@ -161,7 +161,7 @@ START_TEST(a_stop_ends_a_wait_as_it_does_without_us)
 	stop_and_go_on(true);
 	while (live_count(&l, "eintr") < 2)
 		live_patience();
-	live_until_blocked(l.first);
+	live_until_blocked(&l, l.first);
 	ck_assert_int_eq(live_count(&l, "eintr"), 2);
 }
 END_TEST
@@ -173,18 +173,18 @@ START_TEST(after_a_stop_waits_are_repaired_again)
 	stop_and_go_on(true);
 	while (live_count(&l, "eintr") < 1)
 		live_patience();
-	live_until_blocked(l.first);
+	live_until_blocked(&l, l.first);
 	live_ticks(&l, 2);
 	for (int i = 0; i < 20; i++) {
 		uint64_t before = l.counters.event_stops;
 
-		live_until_blocked(l.first);
+		live_until_blocked(&l, l.first);
 		ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH),
 				 0);
 		while (l.counters.event_stops == before)
 			live_wait(&l);
 	}
-	live_until_blocked(l.first);
+	live_until_blocked(&l, l.first);
 	ck_assert_int_eq(live_count(&l, "eintr"), 1);
 }
 END_TEST
@@ -199,13 +199,13 @@ START_TEST(nor_does_it_take_a_tick)
 		stop_and_go_on(true);
 		while (live_count(&l, "eintr") < i)
 			live_patience();
-		live_until_blocked(l.first);
+		live_until_blocked(&l, l.first);
 		before = l.counters.event_stops;
 		ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH),
 				 0);
 		while (l.counters.event_stops == before)
 			live_wait(&l);
-		live_until_blocked(l.first);
+		live_until_blocked(&l, l.first);
 		ck_assert_int_eq(live_count(&l, "eintr"), i);
 	}
 }

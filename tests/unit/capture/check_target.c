@@ -45,7 +45,7 @@ static void check_exec(void)
 	live_settle(&l);
 	ck_assert_uint_eq(l.execs, 1);
 	ck_assert_uint_eq(l.records[RECORD_EXEC], 1);
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 10);
 	ck_assert_uint_eq(l.counters.threads, 1);
 	ck_assert_uint_eq(live_thread(&l, l.pid)->samples, 1);
@@ -92,7 +92,7 @@ static void leave(void)
 {
 	l.first = (pid_t)live_ask(&l, "leave", "ready");
 	live_until_state(&l, l.pid, 'Z');
-	live_until_blocked(l.first);
+	live_until_blocked(&l, l.first);
 }
 
 START_TEST(exec_where_the_leader_died_while_we_looked)
@@ -150,7 +150,7 @@ START_TEST(threads_of_a_dead_leader_have_stacks)
 
 	leaderless();
 	tid = (pid_t)live_ask(&l, "busy 1", "ok");
-	live_until_blocked(l.first);
+	live_until_blocked(&l, l.first);
 	live_ticks(&l, 5);
 	ck_assert_uint_gt(live_thread(&l, tid)->stack_size, 0);
 	ck_assert_uint_gt(live_thread(&l, l.first)->stack_size, 0);

@@ -73,7 +73,7 @@ static void attach_to_many(const char *asleep, size_t ring_bytes)
 {
 	l = (struct live){.pidfd = -1, .in = -1, .out = -1};
 	live_start(&l, "cap_threads", NULL, NULL);
-	live_until_blocked((pid_t)live_ask(&l, asleep, "ok"));
+	live_until_blocked(&l, (pid_t)live_ask(&l, asleep, "ok"));
 	live_open(&l, ring_bytes);
 	live_step(0);
 	live_attach(&l);
@@ -272,7 +272,7 @@ START_TEST(a_leader_that_dies_instead_of_stopping)
 	live_ticks(&l, 1);
 	l.first = (pid_t)live_ask(&l, "leave", "ready");
 	live_until_state(&l, l.pid, 'Z');
-	live_until_blocked(l.first);
+	live_until_blocked(&l, l.first);
 	interrupt(l.pid);
 	ck_assert_uint_eq(capture_pending(l.capture), 1);
 	for (int i = 0; i < 20; i++)
@@ -293,7 +293,7 @@ START_TEST(without_accounting_a_sleeper_is_copied_at_each_tick)
 	int was;
 
 	threads(NULL);
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	th = live_known(&l, l.pid);
 	was = replace(&th->activity.schedstat_fd, "0 0 0\n");
 	live_ticks(&l, 20);
@@ -310,7 +310,7 @@ START_TEST(late_ticks_are_counted)
 {
 	threads(NULL);
 	(void)live_ask(&l, "busy 1", "ok");
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 1);
 	live_until_all_run(&l);
 	live_tick_late(&l, 10);
@@ -342,7 +342,7 @@ START_TEST(ticks_are_left_out)
 	uint64_t last, ticks;
 
 	threads(NULL);
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 2);
 	capture_rate(l.capture, LIVE_TARGET + 1, 1, 4);
 	live_ticks(&l, 1);
@@ -392,7 +392,7 @@ START_TEST(the_next_tick_is_known)
 					    {11, 101}, {97, 101}, {1, 1000}};
 
 	threads(NULL);
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	ck_assert_uint_eq(capture_next_tick(l.capture), l.tick + 1);
 	for (size_t i = 0; i < array_size(rates); i++) {
 		capture_rate(l.capture, LIVE_TARGET, rates[i][0], rates[i][1]);
@@ -421,12 +421,12 @@ END_TEST
 START_TEST(registers_are_remembered_for_the_same_place)
 {
 	threads(NULL);
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(live_thread(&l, l.pid)->flags & SAMPLE_REMEMBERED, 0);
 	interrupt(l.pid);
 	live_settle(&l);
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(live_thread(&l, l.pid)->samples, 3);
 	ck_assert_uint_ne(live_thread(&l, l.pid)->flags & SAMPLE_REMEMBERED, 0);

@@ -47,7 +47,7 @@ static void until_inside(uint64_t rewritten)
 {
 	while (l.counters.rewritten <= rewritten)
 		live_wait(&l);
-	live_until_blocked(l.first);
+	live_until_blocked(&l, l.first);
 }
 
 /* A signal that an untraced thread would not notice. */
@@ -67,7 +67,7 @@ static void begin(const char *call, bool filter)
 	live_begin(&l, "cap_waits", call, NULL);
 	if (filter)
 		(void)live_ask(&l, "filter", "ok");
-	live_until_blocked(l.first);
+	live_until_blocked(&l, l.first);
 }
 
 static void still_waits(void)
@@ -88,7 +88,7 @@ static void has_ended(void)
 	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 	ck_assert_int_eq(live_count(&l, "eintr"), 0);
 	/* And it waits again, for an hour. */
-	live_until_blocked(l.first);
+	live_until_blocked(&l, l.first);
 	live_later(HOUR_NS - MINUTE_NS);
 	live_tick(&l);
 	live_settle(&l);
@@ -179,7 +179,7 @@ static void interrupt(void)
 	struct thread *th = capture_thread(l.capture, (uint32_t)l.first);
 	const uint64_t before = l.counters.stops;
 
-	live_until_blocked(l.first);
+	live_until_blocked(&l, l.first);
 	/* As for one that was sampled without its stop. */
 	th->stop_expected = true;
 	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
@@ -216,14 +216,14 @@ static void send_byte(void)
 {
 	long before;
 
-	live_until_blocked(l.first);
+	live_until_blocked(&l, l.first);
 	before = n_waits();
 	ck_assert_int_eq(live_ask(&l, "wake", "ok"), 0);
 	while (n_waits() == before) {
 		live_reap(&l);
 		live_patience();
 	}
-	live_until_blocked(l.first);
+	live_until_blocked(&l, l.first);
 }
 
 /* It is asked for more than comes, and has something each time. */
@@ -277,7 +277,7 @@ START_TEST(a_connection_in_the_making)
 {
 	live_begin(&l, "cap_waits", "50000", "connect_tcp_timeout");
 	while (l.counters.rewritten == 0) {
-		live_until_blocked(l.first);
+		live_until_blocked(&l, l.first);
 		(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
 		live_wait(&l);
 	}
@@ -354,7 +354,7 @@ START_TEST(a_part_interrupted_where_it_begins)
 	interrupt();
 	th = capture_thread(l.capture, (uint32_t)l.first);
 	do {
-		live_until_blocked(l.first);
+		live_until_blocked(&l, l.first);
 		th->stop_expected = true;
 		ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL),
 				 0);
@@ -402,7 +402,7 @@ START_TEST(a_handler_in_between)
 {
 	begin("epoll_wait", false);
 	for (int i = 1; i <= 30; i++) {
-		live_until_blocked(l.first);
+		live_until_blocked(&l, l.first);
 		ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH),
 				 0);
 		if (i % 2 == 0)

@@ -134,8 +134,8 @@ const struct live_thread *live_thread(const struct live *l, pid_t tid);
 
 /* Waits until all that are to run have come to a processor. */
 void live_until_all_run(const struct live *l);
-/* Waits until the thread is blocked in a call. */
-void live_until_blocked(pid_t tid);
+/* Waits until the thread is blocked in a call; its stops are taken. */
+void live_until_blocked(struct live *l, pid_t tid);
 /* A number of /proc/PID/task/TID/status, such as "TracerPid"; -1: gone. */
 long live_status(pid_t tid, const char *key);
 /* The state letter of a thread; 0: gone. */

@@ -29,12 +29,14 @@ static bool read_proc(pid_t tid, const char *name, char *text, size_t size)
 	return true;
 }
 
-void live_until_blocked(pid_t tid)
+void live_until_blocked(struct live *l, pid_t tid)
 {
 	char text[256];
 
 	do {
 		live_patience();
+		if (l->capture != NULL && live_state(tid) == 't')
+			live_reap(l);
 		ck_assert(read_proc(tid, "syscall", text, sizeof(text)));
 		/* One that was woken and has not run since is not. */
 	} while (text[0] < '0' || text[0] > '9' || live_state(tid) == 'R');
