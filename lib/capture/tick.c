@@ -319,7 +319,7 @@ static void visit(struct thread *th, bool late)
 	if (th->dead || !has_its_turn(th, t->last_ns))
 		return;
 	/* Was it this one that kept us from the processor? */
-	if (ticks > 1 || !th->seen)
+	if (!th->seen || ticks > stand->before + stand->ticks)
 		thread_look_priority(th);
 	th->seen = true;
 	t->counters->expected += ticks;

@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "lib/capture/target.h"
 #include "tests/unit/capture/live.h"
@@ -15,6 +17,14 @@
 
 static struct live l;
 static pid_t one, other;
+static unsigned int n_asked;
+
+/* Takes the place of libc's. */
+int sched_getscheduler(pid_t tid)
+{
+	n_asked++;
+	return (int)syscall(SYS_sched_getscheduler, tid);
+}
 
 static void set_priority(pid_t tid, int policy, int priority)
 {
@@ -109,6 +119,40 @@ START_TEST(as_it_comes_and_until_it_ends)
 }
 END_TEST
 
+/* What is found at the tick that it rested up to, or ticks later. */
+static unsigned int asked_after_a_rest(uint64_t ticks)
+{
+	uint64_t next, captured;
+
+	while ((next = capture_next_tick(l.capture)) <= l.tick + 2) {
+		live_ticks(&l, 1);
+		live_patience();
+	}
+	(void)live_ask(&l, "asleep 0", "ok");
+	live_until_blocked(l.pid);
+	n_asked = 0;
+	captured = l.counters.captured;
+	live_tick_late(&l, next + ticks - l.tick);
+	ck_assert_uint_eq(l.counters.captured, captured + 1);
+	return n_asked;
+}
+
+START_TEST(who_was_left_alone_on_purpose_made_nothing_late)
+{
+	struct thread *th;
+
+	live_begin(&l, "cap_threads", NULL, NULL);
+	live_until_blocked(l.pid);
+	live_ticks(&l, 1);
+	th = live_known(&l, l.pid);
+	/* Not because of the name. */
+	th->name_tick = th->target->names_tick = UINT64_MAX;
+	ck_assert_uint_eq(asked_after_a_rest(0), 0);
+	ck_assert_uint_eq(asked_after_a_rest(1), 1);
+	live_check_sum(&l);
+}
+END_TEST
+
 /*
  * Without CAP_SYS_NICE, or in a cgroup that has no time for it, there are no
  * real-time targets.
@@ -126,7 +170,11 @@ Suite *suite(void)
 {
 	Suite *s = suite_create("priority");
 	TCase *tc = tcase_create("priority");
+	TCase *rests = tcase_create("rests");
 
+	tcase_add_checked_fixture(rests, NULL, tear_down);
+	tcase_add_test(rests, who_was_left_alone_on_purpose_made_nothing_late);
+	suite_add_tcase(s, rests);
 	if (is_refused()) {
 		(void)printf("no real-time priority: %s\n", strerror(errno));
 		suite_add_tcase(s, tc);
