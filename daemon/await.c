@@ -92,10 +92,11 @@ static int status_of(const siginfo_t *info)
 }
 
 /*
- * If it rings before the clock is read, that tells. The call writes the number
- * before a signal is let in at its end: where the handler has jumped out of it,
- * it is seen all the same what was taken. glibc's waitid(3) would be left in
- * the middle: it is one at which a thread can be cancelled.
+ * If it rings before the clock is read, that tells; if at a time before this
+ * one, it is waited for again. The call writes the number before a signal is
+ * let in at its end: where the handler has jumped out of it, it is seen all the
+ * same what was taken. glibc's waitid(3) would be left in the middle: it is one
+ * at which a thread can be cancelled.
  */
 bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_pid,
 		int *ret_status)
@@ -104,13 +105,12 @@ bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_pid,
 
 	assert(a->rings);
 	info.si_pid = 0;
-	if (sigsetjmp(out, 0) == 0) {
-		waiting = 1;
-		if (clock_mono_ns() < until_ns)
-			(void)syscall(SYS_waitid, P_ALL, 0, &info,
-				      WEXITED | WSTOPPED | __WALL, NULL);
-		waiting = 0;
-	}
+	(void)sigsetjmp(out, 0);
+	waiting = 1;
+	if (info.si_pid == 0 && clock_mono_ns() < until_ns)
+		(void)syscall(SYS_waitid, P_ALL, 0, &info,
+			      WEXITED | WSTOPPED | __WALL, NULL);
+	waiting = 0;
 	if (info.si_pid == 0)
 		return false;
 	*ret_pid = info.si_pid;

@@ -42,8 +42,8 @@ void await_rest(struct await *a);
 
 /*
  * Takes the next wait status of a tracee or child, as waitpid(-1) with __WALL,
- * of which there has to be one. until_ns: a time at which it rings. False: it
- * is over, or it has rung.
+ * until_ns: a time at which it rings. False: that is over; or, before it, there
+ * is nobody to wait for.
  */
 must_check bool await_next(const struct await *a, uint64_t until_ns,
 			   pid_t *ret_pid, int *ret_status);

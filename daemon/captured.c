@@ -90,14 +90,17 @@ static void on_tick(void *ctx)
 
 	(void)ctx;
 	beat();
-	if (!ticker_take(&me.ticker, now))
+	if (me.stops.await.rings ? !ticker_pass(&me.ticker, now)
+				 : !ticker_take(&me.ticker, now))
 		return;
-	stops_tick(&me.stops, &me.ticker);
+	if (me.settling)
+		return;
 	/* Ticks that it leaves out are late at the next one. */
-	if (me.realtime.exceeded || me.settling)
-		return;
-	capture_tick(me.capture, me.ticker.tick, now);
-	readers_tick(me.readers, now);
+	if (!me.realtime.exceeded) {
+		capture_tick(me.capture, me.ticker.tick, now);
+		readers_tick(me.readers, now);
+	}
+	stops_tick(&me.stops, &me.ticker);
 }
 
 /* Where nobody is left there are no ticks until somebody comes. */
@@ -270,6 +273,7 @@ static void settle(void)
 	uint64_t deadline = UINT64_MAX;
 	bool settled = false;
 
+	stops_rest(&me.stops);
 	while (!settled && clock_mono_ns() < deadline) {
 		/* Not after capture_settle: who stops may be run again. */
 		(void)capture_reap(me.capture);

@@ -8,15 +8,22 @@
 /* To wait for any goes through all, and twice before it sleeps: 50 ns each. */
 #define AWAIT_THREADS_MAX 128
 
+/* To begin and to end it takes as much as it saves in some ticks. */
+#define AWAIT_TICKS 4
+
+/* Messages wait for the next tick. Where no stop is due, not for longer. */
+#define AWAIT_IDLE_NS (10 * NS_PER_MS)
+
 static void on_signals(void *ctx)
 {
 	struct stops *s = ctx;
 	struct signalfd_siginfo info;
 
-	(void)!read(s->signal_fd, &info, sizeof(info));
 	/* While it rings they are taken without being told of. */
-	if (!s->await.rings)
-		s->behind = capture_reap(s->capture);
+	if (s->await.rings)
+		return;
+	(void)!read(s->signal_fd, &info, sizeof(info));
+	s->behind = capture_reap(s->capture);
 }
 
 int stops_init(struct stops *s, struct loop *loop, struct capture *capture)
@@ -39,32 +46,49 @@ int stops_init(struct stops *s, struct loop *loop, struct capture *capture)
 	return loop_add(loop, s->signal_fd, on_signals, s, &s->source);
 }
 
-/*
- * Where those of the tick before have not all stopped, there are more threads
- * than processors, most likely, and so it goes on.
- */
 void stops_tick(struct stops *s, const struct ticker *t)
 {
-	if (!s->await.rings && capture_pending(s->capture) > 0 &&
+	s->ticks = capture_pending(s->capture) > 0 ? s->ticks + 1 : 0;
+	s->period_ns = t->period_ns;
+	if (!s->await.rings && s->ticks >= AWAIT_TICKS &&
 	    capture_threads(s->capture) <= AWAIT_THREADS_MAX &&
 	    t->period_ns <= HEARTBEAT_EVERY_MS * NS_PER_MS)
 		await_ring(&s->await, ticker_time(t, t->tick + 1),
 			   t->period_ns);
 }
 
-/* All, up to the tick. */
+void stops_rest(struct stops *s)
+{
+	if (!s->await.rings)
+		return;
+	s->ticks = 0;
+	await_rest(&s->await);
+	s->behind = capture_reap(s->capture);
+}
+
+/* No stop is due: is one to be so after the next tick, and is that near? */
+static bool rings_in_vain(const struct stops *s, uint64_t now_ns,
+			  uint64_t next_ns)
+{
+	return s->ticks == 0 || capture_threads(s->capture) == 0 ||
+	       next_ns > now_ns + min_u64(s->period_ns, AWAIT_IDLE_NS);
+}
+
 static bool take_awaited(struct stops *s, uint64_t next_ns)
 {
-	bool taken = false;
 	pid_t tid;
 	int status;
 
-	while (capture_pending(s->capture) > 0 &&
-	       await_next(&s->await, next_ns, &tid, &status)) {
+	do {
+		if (!await_next(&s->await, next_ns, &tid, &status)) {
+			/* Before the time: there are no tracees. */
+			if (clock_mono_ns() < next_ns)
+				stops_rest(s);
+			return false;
+		}
 		capture_take(s->capture, (uint32_t)tid, status);
-		taken = true;
-	}
-	return taken;
+	} while (capture_pending(s->capture) > 0);
+	return true;
 }
 
 /* It takes SIGCHLD as it comes; by the signalfd a stop would cost three calls.
@@ -84,14 +108,15 @@ static bool take_signalled(struct stops *s, uint64_t wait_ns)
 
 bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns)
 {
-	if (s->await.rings && capture_pending(s->capture) == 0) {
-		await_rest(&s->await);
-		s->behind = capture_reap(s->capture);
-	}
-	if (s->behind || capture_pending(s->capture) == 0 || now_ns >= next_ns)
+	if (capture_pending(s->capture) == 0 &&
+	    rings_in_vain(s, now_ns, next_ns))
+		stops_rest(s);
+	if (s->behind || now_ns >= next_ns)
 		return false;
-	return s->await.rings ? take_awaited(s, next_ns)
-			      : take_signalled(s, next_ns - now_ns);
+	if (s->await.rings)
+		return take_awaited(s, next_ns);
+	return capture_pending(s->capture) > 0 &&
+	       take_signalled(s, next_ns - now_ns);
 }
 
 void stops_take_rest(struct stops *s)

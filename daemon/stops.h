@@ -1,8 +1,8 @@
 /*
  * How the tracer comes to know of stops. By SIGCHLD, as it waits for other
  * things, too; while stops are due, by a wait for that signal, or, where they
- * are due all the time, by a wait for the stops themselves: as long as each is
- * taken by one call, it costs half as many (daemon/await.h).
+ * are due at each tick, by a wait for the stops themselves, from tick to tick:
+ * as long as each is taken by one call, it costs half as many (daemon/await.h).
  */
 #ifndef DAEMON_STOPS_H
 #define DAEMON_STOPS_H
@@ -19,7 +19,9 @@ struct stops {
 	sigset_t child_signal;
 	int signal_fd;
 	struct loop_source *source;
-	bool behind; /* more wait statuses are there than were taken */
+	bool behind;	    /* more wait statuses are there than were taken */
+	uint64_t period_ns; /* of those */
+	unsigned int ticks; /* in a row, after which stops were due */
 	struct await await;
 };
 
@@ -27,16 +29,19 @@ struct stops {
 must_check int stops_init(struct stops *s, struct loop *loop,
 			  struct capture *capture);
 
-/* At a tick of t that was just taken, before anybody is interrupted. */
+/* At a tick of t that was just taken, after all have been interrupted. */
 void stops_tick(struct stops *s, const struct ticker *t);
 
 /*
  * As long as threads are on their way to a stop: the next one, or next_ns, the
- * next tick, whichever comes first; while it rings, all up to then. False:
- * nothing has stopped, or there is more than was to be taken at once, and the
- * others have their turn.
+ * next tick, whichever comes first; while it rings, all of them, and then those
+ * that nobody has asked for, one by one. False: nothing has stopped, or there
+ * is more than was to be taken at once, and the others have their turn.
  */
 must_check bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns);
+
+/* From here on by SIGCHLD, until stops have been due for some ticks again. */
+void stops_rest(struct stops *s);
 
 /* After the others. */
 void stops_take_rest(struct stops *s);

@@ -82,15 +82,21 @@ int ticker_plan(struct ticker *t, const struct capture *capture)
 			   ticker_at(t, capture_waits_ns(capture)) + 1));
 }
 
-bool ticker_take(struct ticker *t, uint64_t now_ns)
+bool ticker_pass(struct ticker *t, uint64_t now_ns)
 {
-	uint64_t expirations, tick;
+	const uint64_t tick = ticker_at(t, now_ns);
 
-	if (read(t->fd, &expirations, sizeof(expirations)) < 0)
-		return false;
-	tick = ticker_at(t, now_ns);
 	if (tick <= t->tick)
 		return false;
 	t->tick = tick;
 	return true;
+}
+
+/* The kernel sets a timer that has rung again where it is read. */
+bool ticker_take(struct ticker *t, uint64_t now_ns)
+{
+	uint64_t expirations;
+
+	return read(t->fd, &expirations, sizeof(expirations)) > 0 &&
+	       ticker_pass(t, now_ns);
 }

@@ -40,6 +40,14 @@ uint64_t ticker_at(const struct ticker *t, uint64_t now_ns);
  */
 bool ticker_take(struct ticker *t, uint64_t now_ns);
 
+/*
+ * The same where something else rings at each tick: the timer is left as it is
+ * after it has rung, and rings no more. So fn is called in each round of the
+ * loop, and no call is made for it. After the next ticker_take all is as
+ * before.
+ */
+bool ticker_pass(struct ticker *t, uint64_t now_ns);
+
 /* At which it rings next. */
 static inline uint64_t ticker_next(const struct ticker *t)
 {

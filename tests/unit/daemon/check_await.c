@@ -50,6 +50,32 @@ START_TEST(a_time_ends_it_whenever_it_comes)
 }
 END_TEST
 
+START_TEST(what_rings_before_does_not_end_it)
+{
+	const uint64_t now_ns = clock_mono_ns();
+	const uint64_t until_ns = now_ns + 20 * NS_PER_MS;
+	pid_t pid;
+	int status;
+
+	await_ring(&a, now_ns, NS_PER_MS);
+	ck_assert(!await_next(&a, until_ns, &pid, &status));
+	ck_assert_uint_ge(clock_mono_ns(), until_ns);
+}
+END_TEST
+
+START_TEST(nobody_is_waited_for_in_vain)
+{
+	const uint64_t until_ns = clock_mono_ns() + LONG_NS;
+	int status;
+	pid_t pid;
+
+	ck_assert_int_eq(kill(child, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(child, &status, __WALL), child);
+	await_ring(&a, until_ns, LONG_NS);
+	ck_assert(!await_next(&a, until_ns, &pid, &status));
+}
+END_TEST
+
 static void seize(void)
 {
 	ck_assert_int_eq(ptrace(PTRACE_SEIZE, child, NULL, NULL), 0);
@@ -125,6 +151,8 @@ Suite *suite(void)
 
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, a_time_ends_it_whenever_it_comes);
+	tcase_add_test(tc, what_rings_before_does_not_end_it);
+	tcase_add_test(tc, nobody_is_waited_for_in_vain);
 	tcase_add_test(tc, statuses_are_those_of_waitpid);
 	tcase_add_test(tc, no_stop_is_lost);
 	tcase_add_test(tc, where_nobody_waits_it_is_nothing);

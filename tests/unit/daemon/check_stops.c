@@ -64,11 +64,17 @@ static void end_vfork(void)
 	ck_assert_int_eq(write(l.in, "!", 1), 1);
 }
 
-/* A tick: what is behind it is of no interest. */
 static void tick(void)
 {
 	t.tick = ticker_at(&t, clock_mono_ns());
 	stops_tick(&s, &t);
+}
+
+/* So many as are enough, if stops are due after each, and as it is due now. */
+static void ticks(void)
+{
+	for (int i = 0; i < 10; i++)
+		tick();
 }
 
 /* Until the next tick, at the latest. Returns when that is. */
@@ -111,25 +117,99 @@ static void take_it(void)
 START_TEST(a_stop_that_does_not_come_delays_no_tick)
 {
 	interrupt();
-	tick();
+	ticks();
 	ck_assert(s.await.rings);
 	take_nothing();
 	take_it();
-	/* And as long as nobody is on the way to one nothing rings. */
-	ck_assert(!stops_take(&s, 0, UINT64_MAX));
-	ck_assert(!s.await.rings);
 	live_check_sum(&l);
 }
 END_TEST
 
-START_TEST(before_that_has_lasted_for_a_tick)
+START_TEST(before_that_has_lasted_for_some_ticks)
 {
-	tick();
+	ticks();
 	interrupt();
+	tick();
 	ck_assert(!s.await.rings);
 	take_nothing();
 	take_it();
 	live_check_sum(&l);
+}
+END_TEST
+
+/* Nothing is due any more. */
+static void ring(void)
+{
+	interrupt();
+	ticks();
+	take_it();
+	ck_assert(s.await.rings);
+}
+
+/* Each signal stops the thread that it is for. */
+static uint64_t send_signal(void)
+{
+	const uint64_t stops = l.counters.event_stops;
+
+	ck_assert_int_eq(kill(l.pid, SIGWINCH), 0);
+	return stops + 1;
+}
+
+START_TEST(who_stops_between_ticks_is_taken_as_well)
+{
+	uint64_t stops;
+
+	ring();
+	stops = send_signal();
+	while (l.counters.event_stops < stops) {
+		(void)take();
+		live_patience();
+	}
+	ck_assert(s.await.rings);
+	live_check_sum(&l);
+}
+END_TEST
+
+static void check_rests(void)
+{
+	uint64_t stops;
+
+	ck_assert(!s.await.rings);
+	/* It hears of stops again. */
+	stops = send_signal();
+	while (l.counters.event_stops < stops)
+		ck_assert_int_eq(loop_run_once(loop, -1), 0);
+}
+
+START_TEST(after_a_tick_at_which_nobody_ran_it_rests)
+{
+	ring();
+	tick();
+	(void)take();
+	check_rests();
+}
+END_TEST
+
+START_TEST(up_to_a_tick_that_is_far_it_rests)
+{
+	uint64_t now_ns;
+
+	ring();
+	now_ns = clock_mono_ns();
+	ck_assert(!stops_take(&s, now_ns, now_ns + 2 * PERIOD_NS));
+	check_rests();
+}
+END_TEST
+
+START_TEST(where_nobody_is_left_it_rests)
+{
+	ring();
+	ck_assert_int_eq(kill(l.child, SIGKILL), 0);
+	while (s.await.rings) {
+		(void)take();
+		live_patience();
+	}
+	ck_assert_uint_eq(capture_threads(l.capture), 0);
 }
 END_TEST
 
@@ -138,7 +218,7 @@ START_TEST(slow_ticks_do_not_ring)
 {
 	t.period_ns = 200 * NS_PER_MS;
 	interrupt();
-	tick();
+	ticks();
 	ck_assert(!s.await.rings);
 	take_it();
 }
@@ -148,7 +228,7 @@ END_TEST
 START_TEST(while_it_rings_the_wait_alone_takes_them)
 {
 	interrupt();
-	tick();
+	ticks();
 	end_vfork();
 	live_until_state(NULL, l.pid, 't');
 	ck_assert_int_eq(loop_run_once(loop, -1), 0);
@@ -164,7 +244,7 @@ START_TEST(many_threads_do_not_ring)
 	(void)live_ask(&l, "asleep 150", "ok");
 	live_ticks(&l, 2);
 	interrupt();
-	tick();
+	ticks();
 	ck_assert(!s.await.rings);
 	take_it();
 }
@@ -177,7 +257,11 @@ Suite *suite(void)
 
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, a_stop_that_does_not_come_delays_no_tick);
-	tcase_add_test(tc, before_that_has_lasted_for_a_tick);
+	tcase_add_test(tc, before_that_has_lasted_for_some_ticks);
+	tcase_add_test(tc, who_stops_between_ticks_is_taken_as_well);
+	tcase_add_test(tc, after_a_tick_at_which_nobody_ran_it_rests);
+	tcase_add_test(tc, up_to_a_tick_that_is_far_it_rests);
+	tcase_add_test(tc, where_nobody_is_left_it_rests);
 	tcase_add_test(tc, while_it_rings_the_wait_alone_takes_them);
 	tcase_add_test(tc, slow_ticks_do_not_ring);
 	tcase_add_test(tc, many_threads_do_not_ring);

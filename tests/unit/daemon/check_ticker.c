@@ -2,6 +2,7 @@
 #include "daemon/ticker.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -14,11 +15,13 @@
 static struct loop *loop;
 static struct ticker t;
 static uint64_t rung; /* what was taken last */
+static bool passes;   /* it is not read */
 
 static void set_up(void)
 {
 	t = (struct ticker){0};
 	rung = 0;
+	passes = false;
 	ck_assert_int_eq(loop_new(&loop), 0);
 }
 
@@ -31,7 +34,8 @@ static void tear_down(void)
 static void on_tick(void *ctx)
 {
 	(void)ctx;
-	if (ticker_take(&t, clock_mono_ns()))
+	if (passes ? ticker_pass(&t, clock_mono_ns())
+		   : ticker_take(&t, clock_mono_ns()))
 		rung = t.tick;
 }
 
@@ -106,6 +110,29 @@ START_TEST(it_goes_on_at_each)
 }
 END_TEST
 
+/* Nothing is read, so that it is there in each round. */
+START_TEST(it_is_left_alone_where_something_else_rings)
+{
+	struct pollfd ready = {.events = POLLIN};
+	uint64_t before;
+
+	passes = true;
+	ck_assert_int_eq(
+		ticker_start(&t, loop, clock_mono_ns(), SHORT_NS, on_tick), 0);
+	ready.fd = t.fd;
+	while (rung < 10)
+		ck_assert_int_eq(loop_run_once(loop, -1), 0);
+	ck_assert_int_eq(poll(&ready, 1, 0), 1);
+	/* From here on by itself. */
+	passes = false;
+	for (int i = 0; i < 5; i++) {
+		before = rung;
+		while (rung == before)
+			ck_assert_int_eq(loop_run_once(loop, -1), 0);
+	}
+}
+END_TEST
+
 static void event(void *ctx, uint32_t target, enum capture_event what)
 {
 	(void)ctx;
@@ -158,6 +185,7 @@ Suite *suite(void)
 	tcase_add_test(tc, it_rings_at_the_next_tick);
 	tcase_add_test(tc, ticks_are_left_out);
 	tcase_add_test(tc, it_goes_on_at_each);
+	tcase_add_test(tc, it_is_left_alone_where_something_else_rings);
 	tcase_add_test(tc, where_nobody_is_it_rings_at_each);
 	tcase_add_test(tc, another_clock_is_refused);
 	suite_add_tcase(s, tc);
