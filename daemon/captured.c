@@ -41,6 +41,8 @@
  */
 #define LEAVE_SHARE  50
 #define LEAVE_MAX_NS (2 * NS_PER_SEC)
+/* It is asked this often whether the moment has come. */
+#define LEAVE_LOOK_NS (10 * NS_PER_MS)
 
 static struct {
 	struct loop *loop;
@@ -51,8 +53,8 @@ static struct {
 	struct loop_source *broker;
 	struct stops stops;
 	struct ticker ticker; /* from the first target on */
-	bool leaving; /* a target is to be let go of: by this tracer's end, */
-	uint64_t leave_ns; /* but not before */
+	/* One target is let go of by this tracer's end: but not before. */
+	uint64_t leave_ns;
 	bool finishing;
 	bool settling; /* no tick is taken any more by this tracer */
 	struct realtime realtime;
@@ -148,8 +150,7 @@ static int remove_target(void *ctx, struct ipc_message *message)
 	const struct msg_target_remove *m = (const void *)message->bytes;
 
 	(void)ctx;
-	if (capture_remove(me.capture, m->target) == 0)
-		me.leaving = true;
+	(void)!capture_remove(me.capture, m->target);
 	return 0;
 }
 
@@ -267,8 +268,11 @@ static bool tell_ends(void)
 	return !me.finishing || me.keep_sessions || capture_finish(me.capture);
 }
 
-/* Before the tracer ends. Running threads stop within a moment. */
-static void settle(void)
+/*
+ * Before the tracer ends. Running threads stop within a moment. False: one of
+ * those that are to be kept was met in a call that may take longer.
+ */
+static bool settle(void)
 {
 	uint64_t deadline = UINT64_MAX;
 	bool settled = false;
@@ -277,6 +281,8 @@ static void settle(void)
 	while (!settled && clock_mono_ns() < deadline) {
 		/* Not after capture_settle: who stops may be run again. */
 		(void)capture_reap(me.capture);
+		if (!me.finishing && !capture_lets_go(me.capture))
+			return false;
 		if (capture_settle(me.capture)) {
 			settled = tell_ends();
 			deadline = min_u64(deadline,
@@ -290,27 +296,52 @@ static void settle(void)
 	if (!settled)
 		(void)!tell_ends();
 	readers_tell(me.readers);
+	return true;
 }
 
-/*
- * The others are traced again. That takes its time, the longer the more there
- * are: where many are let go of, they go together.
- */
+/* The others had no ticks since. */
 static void go_on(uint64_t since_ns)
 {
-	capture_attach_again(me.capture);
-	me.leaving = false;
-	since_ns = clock_mono_ns() - since_ns;
+	const uint64_t now = clock_mono_ns();
+
 	me.leave_ns =
-		clock_mono_ns() + min_u64(LEAVE_SHARE * since_ns, LEAVE_MAX_NS);
+		now + min_u64(LEAVE_SHARE * (now - since_ns), LEAVE_MAX_NS);
+}
+
+static bool lets_go(void)
+{
+	const uint64_t now = clock_mono_ns();
+
+	if (now < me.leave_ns)
+		return false;
+	me.leave_ns = now + LEAVE_LOOK_NS;
+	return capture_lets_go(me.capture);
 }
 
 static bool ends(void)
 {
-	return me.finishing || (me.leaving && clock_mono_ns() >= me.leave_ns);
+	return me.finishing || (capture_is_leaving(me.capture) && lets_go());
 }
 
-/* A thread's; its end lets go of all. ctx: since when they are let go of. */
+/* False: it is to go on. */
+static bool finish(uint64_t *ret_since_ns)
+{
+	bool settled;
+
+	*ret_since_ns = clock_mono_ns();
+	me.settling = true;
+	settled = settle();
+	me.settling = false;
+	if (!settled)
+		go_on(*ret_since_ns);
+	return settled;
+}
+
+/*
+ * A thread's; its end lets go of all. ctx: since when they are let go of; 0:
+ * there was no tracer before. That the others are traced again takes its time,
+ * the longer the more there are: where many are let go of, they go together.
+ */
 static void *trace(void *ctx)
 {
 	uint64_t *since_ns = ctx;
@@ -319,16 +350,16 @@ static void *trace(void *ctx)
 	await_enter();
 	realtime_start(&me.realtime);
 	me.heartbeat->scheduler = me.realtime.scheduler;
-	if (me.leaving)
+	if (*since_ns != 0) {
+		capture_attach_again(me.capture);
 		go_on(*since_ns);
-	while (r == 0 && !ends())
-		r = run_once(HEARTBEAT_EVERY_MS);
-	if (r < 0)
-		die("the wait for events", -r);
-	*since_ns = clock_mono_ns();
-	me.settling = true;
-	settle();
-	me.settling = false;
+	}
+	do {
+		while (r == 0 && !ends())
+			r = run_once(HEARTBEAT_EVERY_MS);
+		if (r < 0)
+			die("the wait for events", -r);
+	} while (!finish(since_ns));
 	return NULL;
 }
 

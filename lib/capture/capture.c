@@ -63,6 +63,7 @@ void target_end(struct target *t)
 	if (t->ended)
 		return;
 	t->ended = true;
+	t->capture->n_leaving -= t->leaving;
 	t->counters->threads = 0;
 	target_plan(t);
 }

@@ -172,13 +172,26 @@ must_check bool capture_settle(struct capture *c);
 must_check bool capture_finish(struct capture *c);
 
 /*
- * The target is to be let go of: it is not looked at any more. Then, without
- * another tick, capture_settle, until it returns true or for as long as one
- * cares to wait; the end of the calling thread; and in another one, of the same
- * process, at once, capture_attach_again. Returns 0, or -ENOENT if there is no
- * such target (any more).
+ * The target is to be let go of: it is not looked at any more. The others are,
+ * until capture_lets_go returns true. Then, without another tick,
+ * capture_settle, until that does, or for as long as one cares to wait; the end
+ * of the calling thread; and in another one, of the same process, at once,
+ * capture_attach_again. Returns 0, or -ENOENT if there is no such target (any
+ * more).
  */
 must_check int capture_remove(struct capture *c, uint32_t target);
+
+/* Somebody is to be let go of, and has not ended. */
+bool capture_is_leaving(const struct capture *c);
+
+/*
+ * Between two ticks, some times a second as long as somebody is leaving: true
+ * if nothing is under way in it that would be lost (capture_settle), nor a call
+ * in one of the others, or that may end soon; at the latest after 10 s. Where
+ * capture_settle is not true at once it may be false again: then there are ticks
+ * again.
+ */
+must_check bool capture_lets_go(struct capture *c);
 
 /*
  * Ends those that were removed, as if they had ended (CAPTURE_GONE), and

@@ -11,11 +11,19 @@ int capture_remove(struct capture *c, uint32_t id)
 	FOR_EACH_TARGET (t, c) {
 		if (t->id != id || t->ended)
 			continue;
+		if (c->n_leaving == 0)
+			c->others = (struct settle){0};
+		c->n_leaving += !t->leaving;
 		t->leaving = true;
 		target_plan(t);
 		return 0;
 	}
 	return -ENOENT;
+}
+
+bool capture_is_leaving(const struct capture *c)
+{
+	return c->n_leaving > 0;
 }
 
 /* Nobody told us of an exec meanwhile. */
@@ -52,8 +60,7 @@ static bool attach_again(struct target *t)
 
 void capture_attach_again(struct capture *c)
 {
-	c->finish_ns = 0;
-	c->finishing = false;
+	c->settle = (struct settle){0};
 	for (size_t i = 0; i < c->n_targets;) {
 		struct target *t = c->targets[i].target;
 

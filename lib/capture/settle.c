@@ -13,8 +13,17 @@
 /* Those that are cut off have to stop for it: as long again, each. */
 #define GIVE_UP 2
 
-/* What was seen of those that are waited for. */
+/*
+ * Where many threads are in calls there is always one that is in a rest, until
+ * nobody is interrupted any more: so that is tried, for this long, this often.
+ */
+#define TRY_NS	     (250 * NS_PER_MS)
+#define TRY_EVERY_NS (2 * NS_PER_SEC)
+
+/* What is looked for, and what was seen of those that are waited for. */
 struct sight {
+	bool stops; /* not only calls, which take longer */
+	bool cut;
 	bool found;
 	bool runs;    /* one of them, or it waits for a processor */
 	uint64_t ran; /* all of them: another number if one has */
@@ -27,49 +36,123 @@ struct sight {
  * long. A thread in a sleep that nothing ends is not waited for longer than for
  * a rest, nor is a call whose result we would mend at its end.
  */
-static bool is_waited_for(const struct thread *th, bool cut)
+static bool is_waited_for(const struct thread *th, const struct sight *sight)
 {
 	if (rest_is_ahead(&th->rest) || rest_is_at_risk(&th->rest))
 		return true;
-	return !cut && (th->stop_expected || rest_is_mended(&th->rest) ||
-			(th->pending && !rest_is_alone(&th->rest)));
+	if (sight->cut)
+		return false;
+	return rest_is_mended(&th->rest) ||
+	       (sight->stops && (th->stop_expected ||
+				 (th->pending && !rest_is_alone(&th->rest))));
 }
 
-static void look(struct thread *list, bool cut, struct sight *sight)
+static void look_at(struct thread *list, struct sight *sight)
 {
 	struct activity_place place;
 	struct activity_mark mark;
 
 	for (struct thread *th = list; th != NULL; th = th->next) {
-		if (!is_waited_for(th, cut))
+		if (!is_waited_for(th, sight))
 			continue;
 		sight->found = true;
 		sight->runs |= activity_look(&th->activity, &place) ==
 			       ACTIVITY_RUNNING;
 		if (activity_mark(&th->activity, &mark))
 			sight->ran += mark.run_ns + mark.slices;
-		if (cut && rest_is_at_risk(&th->rest))
+		if (sight->cut && rest_is_at_risk(&th->rest))
 			(void)ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL);
 	}
+}
+
+static void look(const struct target *t, struct sight *sight)
+{
+	look_at(t->awake, sight);
+	look_at(t->asleep, sight);
+}
+
+/* For how long none of them has moved. */
+static uint64_t still_ns(struct settle *s, const struct sight *sight,
+			 uint64_t now)
+{
+	if (s->since_ns == 0)
+		s->since_ns = s->moved_ns = now;
+	if (!sight->found || sight->runs || sight->ran != s->moved_ran)
+		s->moved_ns = now;
+	s->moved_ran = sight->ran;
+	return now - s->moved_ns;
+}
+
+static bool is_over(struct settle *s, const struct sight *sight, uint64_t now)
+{
+	const uint64_t still = still_ns(s, sight, now);
+	const uint64_t took = now - s->since_ns;
+
+	s->cut |= still >= STILL_NS || took >= MOVING_NS;
+	return !sight->found || still >= GIVE_UP * STILL_NS ||
+	       took >= GIVE_UP * MOVING_NS;
+}
+
+/* One that is to be let go of is looked at by itself. */
+static bool is_settled(struct target *t, uint64_t now)
+{
+	struct sight sight = {.stops = true, .cut = t->settle.cut};
+
+	look(t, &sight);
+	return is_over(&t->settle, &sight, now);
 }
 
 bool capture_settle(struct capture *c)
 {
 	const uint64_t now = c->options.now_ns();
-	struct sight sight = {.found = false};
-	uint64_t still;
+	struct sight sight = {.stops = true, .cut = c->settle.cut};
+	bool settled = true;
 
-	if (c->finish_ns == 0)
-		c->finish_ns = c->moved_ns = now;
 	FOR_EACH_TARGET (t, c) {
-		look(t->awake, c->finishing, &sight);
-		look(t->asleep, c->finishing, &sight);
+		if (t->leaving)
+			settled &= is_settled(t, now);
+		else
+			look(t, &sight);
 	}
-	if (sight.runs || sight.ran != c->moved_ran)
-		c->moved_ns = now;
-	c->moved_ran = sight.ran;
-	still = now - c->moved_ns;
-	c->finishing |= still >= STILL_NS || now - c->finish_ns >= MOVING_NS;
-	return !sight.found || still >= GIVE_UP * STILL_NS ||
-	       now - c->finish_ns >= GIVE_UP * MOVING_NS;
+	return is_over(&c->settle, &sight, now) && settled;
+}
+
+/* A moment in which a call of those that stay is waited for without ticks. */
+static bool is_tried(struct capture *c, uint64_t now)
+{
+	if (now - c->tried_ns >= TRY_EVERY_NS)
+		c->tried_ns = now;
+	return now - c->tried_ns < TRY_NS;
+}
+
+/*
+ * The calls of those that stay are waited for as well: they are let go of for a
+ * moment. Who does not move would be cut off anyway; who does for long is
+ * waited for once more, by all.
+ */
+bool capture_lets_go(struct capture *c)
+{
+	const uint64_t now = c->options.now_ns();
+	struct sight others = {.stops = false};
+	bool settled = true, late = false;
+
+	if (c->n_leaving == 0 || c->settle.cut)
+		return c->n_leaving > 0;
+	FOR_EACH_TARGET (t, c) {
+		if (!t->leaving) {
+			look(t, &others);
+			continue;
+		}
+		if (!is_settled(t, now))
+			settled = false;
+		else
+			late |= now - t->settle.since_ns >= MOVING_NS;
+	}
+	c->settle.cut =
+		still_ns(&c->others, &others, now) >= STILL_NS && settled;
+	if (late || c->settle.cut ||
+	    (settled && (!others.found || is_tried(c, now))))
+		return true;
+	c->settle = (struct settle){0};
+	return false;
 }

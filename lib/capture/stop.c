@@ -40,7 +40,6 @@ static bool may_be_ours(const struct thread *th, enum tracee_status status)
 static void mend(struct thread *th, const struct user_regs_struct *raw,
 		 const struct rest_stop *stop)
 {
-	const struct capture *c = th->target->capture;
 	struct capture_counters *counters = th->target->counters;
 	long nr, result;
 
@@ -50,7 +49,7 @@ static void mend(struct thread *th, const struct user_regs_struct *raw,
 		counters->rewritten++;
 	else if (repair_call(th->tid, raw, stop->signal))
 		counters->rewritten++;
-	else if (!c->finishing && !th->ended_rest &&
+	else if (!target_is_cut(th->target) && !th->ended_rest &&
 		 rest_begin(&th->rest, stop))
 		counters->continued++;
 }
@@ -80,7 +79,7 @@ static void mend_call(struct thread *th, struct user_regs_struct *raw,
 		.at_call = status == TRACEE_CALL,
 		.interrupted = th->pending || th->stop_expected,
 		.goes_on = (status == TRACEE_CALL || status == TRACEE_TRAP) &&
-			   !th->target->capture->finishing,
+			   !target_is_cut(th->target),
 	};
 	/* One that is left alone has no interrupt on its way. */
 	const bool was_rest =

@@ -40,6 +40,14 @@ struct target_pass {
 	bool dying;	   /* the leader that we have let go of is there */
 };
 
+/* What is waited for before somebody is let go of: settle.c */
+struct settle {
+	uint64_t since_ns; /* 0: it is not */
+	/* They were last seen to move, and have run so much by then. */
+	uint64_t moved_ns, moved_ran;
+	bool cut; /* no rest of a call is run any more */
+};
+
 /* The beginning of its auxiliary vector: another program's is another. */
 struct target_program {
 	uint64_t words[64];
@@ -110,6 +118,7 @@ struct target {
 	bool needs_reset;	/* the reader has lost track */
 	bool foreign;		/* because it became a 32-bit program */
 	bool leaving;		/* capture_remove */
+	struct settle settle;	/* as long as it is */
 	bool exit_stop;		/* the leader stops before it dies: fuse.h */
 	bool leader_dies;	/* it has, and we have let go of it */
 	bool wants_pointers;	/* capture_want_pointers */
@@ -129,11 +138,11 @@ struct planned {
 
 struct capture {
 	struct capture_options options;
-	uint64_t finish_ns; /* since when it is to end; 0: it is not */
-	bool finishing;	    /* and no rest of a call is run any more */
-	/* settle.c: who is waited for was last seen to move, and has run. */
-	uint64_t moved_ns, moved_ran;
-	uint64_t now_ns;    /* when the tick under way came */
+	/* Of those that are not leaving: at the end, and before it. */
+	struct settle settle, others;
+	size_t n_leaving;
+	uint64_t tried_ns; /* when these were last kept without ticks */
+	uint64_t now_ns; /* when the tick under way came */
 	uint64_t
 		charged_ns; /* of that, up to when targets are charged for it */
 	/* Of the threads that were there before us, tick.c takes so many more
@@ -171,6 +180,12 @@ static inline struct target *target_next(const struct capture *c,
 #define FOR_EACH_TARGET(t, c)                                        \
 	for (struct target *t = target_next((c), NULL); (t) != NULL; \
 	     (t) = target_next((c), (t)))
+
+/* True if a call of its threads is not gone on with any more. */
+static inline bool target_is_cut(const struct target *t)
+{
+	return t->settle.cut || t->capture->settle.cut;
+}
 
 /* capture.c */
 /* Its last thread is gone: the reader and the caller are told at its freeing.

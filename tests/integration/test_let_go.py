@@ -180,26 +180,67 @@ def test_in_the_rest_of_a_call(box):
         at_once(lambda n=number: in_a_rest(box, n), REST_S + AT_ONCE_S)
 
 
-def in_a_rest(box, number):
+def start_writer(box):
     reader, pipe = os.pipe()
     writer = box.start([sys.executable, '-c', WRITER, pipe, SIZE],
                        pass_fds=(pipe,))
     writer.wait_line(r'ready \d+')
     os.close(pipe)
-    profd = start(box, [writer], '--rate', '1000')
-    data = until_in_a_rest(writer, reader)
-    seconds = say(profd, number)
-    if number == signal.SIGTSTP:
-        profd.signal(signal.SIGCONT)
+    return writer, reader
+
+
+def read_all(writer, reader, data):
+    """Every byte comes, and the calls tell how many they wrote."""
     while len(data) < SIZE:
         data += os.read(reader, 65536)
     check(data == bytes(range(256)) * (SIZE // 256), 'other bytes')
     check(writer.wait() == 0, writer.report())
     wrote = [int(l.split()[1]) for l in writer.stdout.splitlines()[1:]]
     check(sum(wrote) == SIZE, f'{wrote}')
-    profd.finish()
     os.close(reader)
+
+
+def in_a_rest(box, number):
+    writer, reader = start_writer(box)
+    profd = start(box, [writer], '--rate', '1000')
+    data = until_in_a_rest(writer, reader)
+    seconds = say(profd, number)
+    if number == signal.SIGTSTP:
+        profd.signal(signal.SIGCONT)
+    read_all(writer, reader, data)
+    profd.finish()
     return seconds
+
+
+# Where nobody else was looked at meanwhile there were those of a tick or two.
+SAMPLES_MEANWHILE = 50
+
+
+def test_others_are_sampled_meanwhile(box):
+    """While one is let go of in the rest of a call, which takes two seconds."""
+    other = box.target('shares')
+    harness.in_turns(lambda: while_one_leaves(box, other))
+
+
+def while_one_leaves(box, other):
+    writer, reader = start_writer(box)
+    profd, ctl = listening(box, [writer, other], '--rate', '1000')
+    profd.wait_attached().wait_looks()
+
+    def samples():
+        return ctl.target(other.pid)['samples_taken']
+    data = until_in_a_rest(writer, reader)
+    ctl.run('stop', writer.pid)
+    before = seen = samples()
+    while True:
+        last = samples()
+        if harness.tracer(writer.pid) == 0:
+            break
+        seen = last
+    read_all(writer, reader, data)
+    profd.interrupt()
+    return [] if seen - before >= SAMPLES_MEANWHILE else \
+        [f'{seen - before} samples of the other']
 
 
 def test_of_two_of_another_user(box):

@@ -57,6 +57,8 @@ static void *be_first_tracer(void *ctx)
 	if (first_part != NULL)
 		first_part();
 	live_settle(&l);
+	while (capture_is_leaving(l.capture) && !capture_lets_go(l.capture))
+		live_wait(&l);
 	while (!capture_settle(l.capture))
 		live_wait(&l);
 	return ctx;
@@ -139,6 +141,7 @@ START_TEST(the_one_that_is_removed)
 	ck_assert_uint_eq(l.gone, 1);
 	ck_assert(l.ended);
 	ck_assert_uint_eq(l.capture->n_targets, 0);
+	ck_assert(!capture_is_leaving(l.capture));
 	ck_assert_int_eq(capture_remove(l.capture, LIVE_TARGET), -ENOENT);
 	live_check_sum(&l);
 	/* It lives on, and is as it was. */

@@ -287,6 +287,27 @@ START_TEST(it_settles)
 }
 END_TEST
 
+/* It is to be let go of, and has taken its time. */
+START_TEST(who_is_cut_off_begins_none)
+{
+	uint64_t continued;
+
+	live_begin(&l, "cap_whole", "write_pipe", NULL);
+	while (l.counters.continued < 1)
+		interrupt_once();
+	live_known(&l, l.first)->target->settle.cut = true;
+	continued = l.counters.continued;
+	for (int i = 0; i < RESTS; i++) {
+		interrupt_once();
+		ck_assert_int_eq(live_known(&l, l.first)->rest.state,
+				 REST_NONE);
+	}
+	ck_assert_uint_eq(l.counters.continued, continued);
+	until_all_is_done();
+	ck_assert_int_eq(live_count(&l, "wrong"), 0);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("rest");
@@ -302,6 +323,7 @@ Suite *suite(void)
 	tcase_add_test(tc, under_a_filter_nothing_else_is_run);
 	tcase_add_test(tc, what_cannot_go_on_is_at_its_end);
 	tcase_add_test(tc, it_settles);
+	tcase_add_test(tc, who_is_cut_off_begins_none);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("ends");
 	tcase_add_test(tc, urgent_data_is_an_end);

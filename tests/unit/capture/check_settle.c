@@ -1,12 +1,21 @@
 #include "lib/capture/target.h"
 
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
 static struct live l;
+
+/* Another target, of one thread. */
+static struct target *other;
+static pid_t other_pid;
 
 static void set_up(void)
 {
@@ -17,6 +26,14 @@ static void set_up(void)
 
 static void tear_down(void)
 {
+	target_free(other);
+	if (other_pid > 0) {
+		ck_assert_int_eq(kill(other_pid, SIGKILL), 0);
+		ck_assert_int_eq(waitpid(other_pid, NULL, 0), other_pid);
+	}
+	/* Its end is seen at a tick. */
+	FOR_EACH_TARGET (t, l.capture)
+		t->leaving = false;
 	live_end(&l);
 }
 
@@ -132,6 +149,188 @@ START_TEST(is_given_up_in_the_end)
 }
 END_TEST
 
+/* Its thread is in the rest of a call. */
+static struct thread *start_other(bool moves)
+{
+	struct thread *th;
+	char path[32];
+
+	other_pid = fork();
+	ck_assert_int_ge(other_pid, 0);
+	while (other_pid == 0)
+		if (!moves)
+			(void)pause();
+	if (!moves)
+		live_until_blocked(other_pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d", (int)other_pid);
+	other = live_bare_target(l.capture);
+	other->pid = other_pid;
+	other->proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(target_adopt(other, (uint32_t)other_pid), 0);
+	th = live_known(&l, other_pid);
+	th->rest.state = REST_INSIDE;
+	th->rest.partial.nr = SYS_write;
+	return th;
+}
+
+/* It is tried for a moment, and not again at once. */
+static bool is_tried(void)
+{
+	const bool tried = capture_lets_go(l.capture);
+
+	live_later(NS_PER_SEC / 2);
+	ck_assert(!capture_lets_go(l.capture));
+	ck_assert(!capture_lets_go(l.capture));
+	return tried;
+}
+
+static bool lets_go_later(uint64_t seconds)
+{
+	live_later(seconds * NS_PER_SEC);
+	(void)!capture_lets_go(l.capture);
+	return capture_lets_go(l.capture);
+}
+
+static void remove_it(void)
+{
+	ck_assert(!capture_is_leaving(l.capture));
+	ck_assert_int_eq(capture_remove(l.capture, LIVE_TARGET), 0);
+	ck_assert(capture_is_leaving(l.capture));
+}
+
+START_TEST(one_that_leaves_has_its_moment)
+{
+	ck_assert(!capture_lets_go(l.capture));
+	remove_it();
+	ck_assert(capture_lets_go(l.capture));
+	ck_assert(capture_settle(l.capture));
+}
+END_TEST
+
+/* Meanwhile the others have ticks. */
+START_TEST(its_rest_is_cut_off)
+{
+	const uint64_t stops = l.counters.event_stops;
+
+	put_into_wait(REST_INSIDE, SYS_write);
+	live_known(&l, l.pid)->rest.whole = false;
+	remove_it();
+	ck_assert(!capture_lets_go(l.capture));
+	ck_assert(!lets_go_later(1));
+	ck_assert(!lets_go_later(1));
+	ck_assert(l.capture->targets->target->settle.cut);
+	ck_assert(!l.capture->settle.cut);
+	live_known(&l, l.pid)->rest.state = REST_NONE;
+	while (l.counters.event_stops == stops)
+		live_wait(&l);
+	ck_assert(capture_lets_go(l.capture));
+}
+END_TEST
+
+START_TEST(it_ends_meanwhile)
+{
+	put_into_wait(REST_INSIDE, SYS_write);
+	live_known(&l, l.pid)->rest.whole = false;
+	remove_it();
+	ck_assert_int_eq(capture_remove(l.capture, LIVE_TARGET), 0);
+	ck_assert(!capture_lets_go(l.capture));
+	target_end(target_next(l.capture, NULL));
+	ck_assert(!capture_is_leaving(l.capture));
+	ck_assert(!capture_lets_go(l.capture));
+}
+END_TEST
+
+/* To let go of the one is to let go of all. */
+START_TEST(a_call_of_another_is_waited_for)
+{
+	struct thread *th = start_other(true);
+
+	remove_it();
+	ck_assert(is_tried());
+	ck_assert(!lets_go_later(1));
+	th->rest.state = REST_NONE;
+	ck_assert(capture_lets_go(l.capture));
+}
+END_TEST
+
+/* Who has many such is never without one as long as there are ticks. */
+START_TEST(and_without_ticks_for_a_moment)
+{
+	struct thread *th = start_other(true);
+
+	remove_it();
+	ck_assert(is_tried());
+	live_later(2 * NS_PER_SEC);
+	ck_assert(is_tried());
+	live_later(2 * NS_PER_SEC);
+	ck_assert(capture_lets_go(l.capture));
+	ck_assert(!capture_settle(l.capture));
+	th->rest.state = REST_NONE;
+	ck_assert(capture_lets_go(l.capture));
+	ck_assert(capture_settle(l.capture));
+}
+END_TEST
+
+/* Then it is waited for as at the end: no rest is cut off before. */
+START_TEST(but_only_for_so_long)
+{
+	(void)start_other(true);
+	remove_it();
+	ck_assert(is_tried());
+	ck_assert(lets_go_later(10));
+	ck_assert(lets_go_later(1));
+	ck_assert(!capture_settle(l.capture));
+	ck_assert(!is_settled_later(8));
+	ck_assert(!l.capture->settle.cut);
+	ck_assert(!is_settled_later(8));
+	ck_assert(l.capture->settle.cut);
+}
+END_TEST
+
+/* All would wait for it, and it would be cut off. */
+START_TEST(another_that_stands_still_is_cut_off)
+{
+	struct thread *th = start_other(false);
+
+	remove_it();
+	ck_assert(is_tried());
+	ck_assert(!l.capture->settle.cut);
+	ck_assert(lets_go_later(2));
+	ck_assert(l.capture->settle.cut);
+	th->rest.state = REST_NONE;
+	ck_assert(capture_lets_go(l.capture));
+	ck_assert(capture_settle(l.capture));
+}
+END_TEST
+
+/* It has begun since the moment came: from then on there are ticks again. */
+START_TEST(a_call_that_is_interrupted_late)
+{
+	struct thread *th = start_other(true);
+
+	th->rest.state = REST_NONE;
+	remove_it();
+	ck_assert(capture_lets_go(l.capture));
+	th->rest.state = REST_INSIDE;
+	ck_assert(!capture_settle(l.capture));
+	ck_assert(is_tried());
+	ck_assert_uint_eq(l.capture->settle.since_ns, 0);
+}
+END_TEST
+
+/* Stops of the others come by themselves, as long as there are ticks. */
+START_TEST(a_stop_of_another_is_not_waited_for)
+{
+	struct thread *th = start_other(true);
+
+	th->rest.state = REST_NONE;
+	th->stop_expected = true;
+	remove_it();
+	ck_assert(capture_lets_go(l.capture));
+	ck_assert(!capture_settle(l.capture));
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("settle");
@@ -146,6 +345,15 @@ Suite *suite(void)
 	tcase_add_test(tc, a_connection_is_waited_for);
 	tcase_add_test(tc, a_rest_is_cut_off);
 	tcase_add_test(tc, is_given_up_in_the_end);
+	tcase_add_test(tc, one_that_leaves_has_its_moment);
+	tcase_add_test(tc, its_rest_is_cut_off);
+	tcase_add_test(tc, it_ends_meanwhile);
+	tcase_add_test(tc, a_call_of_another_is_waited_for);
+	tcase_add_test(tc, and_without_ticks_for_a_moment);
+	tcase_add_test(tc, but_only_for_so_long);
+	tcase_add_test(tc, another_that_stands_still_is_cut_off);
+	tcase_add_test(tc, a_call_that_is_interrupted_late);
+	tcase_add_test(tc, a_stop_of_another_is_not_waited_for);
 	suite_add_tcase(s, tc);
 	return s;
 }
