@@ -4,9 +4,10 @@
 KILLS (1000) SIGKILLs to each of our processes at random moments (kills.py);
 SHIP_KILLS (200) of ship alone, with a server that goes and comes back; SPOOLED
 (10000) chunks through the spool, beside all else;
-STORM_SECONDS (30) of 1,000 threads a second, at each rate; 500 processes of
-which 50 match, 20 of them started anew each second for a minute; and the tests of
-what a target could see of us over and over, from new seeds, for MINUTES (10);
+STORM_SECONDS (30) of 1,000 threads a second, at each rate, and of 10,000 handled
+signals a second; 500 processes of which 50 match, 20 of them started anew each
+second for a minute; and the tests of what a target could see of us over and over,
+from new seeds, for MINUTES (10);
 and STOPS (100000) at random moments of programs of all kinds, ten real ones
 among them, whose stacks are compared with those of other unwinders
 (tests/oracle). With these figures it takes 20 to 35 minutes.
@@ -96,14 +97,15 @@ class Soak:
 
 def main():
     soak = Soak()
+    storm_s = os.environ.get('STORM_SECONDS') or '30'
     soak.run(HERE / 'kills.py')
     # Pauses, for the most part, and a quarter of an hour of them.
     spool = threading.Thread(target=soak.run, args=(HERE / 'spool.py',))
     spool.start()
     soak.run(TESTS / 'test_delivery_kills.py',
              SHIP_KILLS=os.environ.get('SHIP_KILLS') or '200')
-    soak.run(TESTS / 'test_life_storm.py',
-             STORM_SECONDS=os.environ.get('STORM_SECONDS') or '30')
+    soak.run(TESTS / 'test_life_storm.py', STORM_SECONDS=storm_s)
+    soak.run(TESTS / 'test_life_signal_storm.py', STORM_SECONDS=storm_s)
     soak.run(TESTS / 'test_many_processes.py', PROCESSES='500',
              RESTARTS='1200', A_TIME='20', PACE_S='1')
     # An environment with a seed would draw the same moments again.
