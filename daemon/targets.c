@@ -10,6 +10,11 @@
 /* Less than a person would see on a server's time line. */
 #define OVERSLEPT_NS NS_PER_SEC
 
+/* A leap second is no reason for another run. */
+#define CLOCK_SET_US ((int64_t)(2 * NS_PER_SEC / NS_PER_US))
+/* A clock that is set all the time ends a run each minute, and no more. */
+#define SET_PAUSE_NS (60 * NS_PER_SEC)
+
 struct target *target_next(struct broker *b, const struct target *t)
 {
 	size_t i = t == NULL ? 0 : (size_t)(t - b->targets) + 1;
@@ -72,6 +77,7 @@ static void read_clocks(const struct broker *b, struct target *t)
 {
 	const uint64_t mono_ns = b->clocks.mono();
 
+	t->opened_ns = mono_ns;
 	t->wall_offset_us = (b->clocks.wall() - mono_ns) / NS_PER_US;
 	t->slept_ns = b->clocks.boot() - mono_ns;
 }
@@ -81,6 +87,21 @@ bool target_overslept(const struct broker *b, const struct target *t)
 	const uint64_t boot_ns = b->clocks.boot();
 
 	return boot_ns > b->clocks.mono() + t->slept_ns + OVERSLEPT_NS;
+}
+
+/* What passes between two readings only ever makes the difference smaller. */
+bool target_clock_was_set(const struct broker *b, const struct target *t)
+{
+	const uint64_t before_us = b->clocks.mono() / NS_PER_US;
+	const uint64_t wall_us = b->clocks.wall() / NS_PER_US;
+	const uint64_t after_ns = b->clocks.mono();
+	const int64_t forward_us =
+		(int64_t)(wall_us - after_ns / NS_PER_US - t->wall_offset_us);
+	const int64_t back_us =
+		(int64_t)(t->wall_offset_us - (wall_us - before_us));
+
+	return after_ns - t->opened_ns >= SET_PAUSE_NS &&
+	       (forward_us > CLOCK_SET_US || back_us > CLOCK_SET_US);
 }
 
 int target_open(struct broker *b, struct instance *i)

@@ -60,6 +60,7 @@ struct target {
 	 */
 	uint64_t wall_offset_us;
 	uint64_t slept_ns;
+	uint64_t opened_ns; /* by the monotonic one */
 
 	struct unwind *unwind; /* NULL: not started, it gets no messages */
 	enum target_phase phase;
@@ -72,7 +73,8 @@ struct target {
 	int attach_error;
 	uint64_t retry_ns; /* waiting for another tracer's end: look again then;
 			      0: it has none */
-	/* Its files have made the helper hang, and are left alone until then. */
+	/* Its files have made the helper hang, and are left alone until then.
+	 */
 	uint64_t files_until_ns; /* by broker_now_ns; 0: they never have */
 	uint64_t files_pause_ns;
 
@@ -86,7 +88,7 @@ struct target {
 	struct msg_unwind_stats unwind_now;
 
 	struct measured measured;
-	int statm_fd; /* what it is measured by; -1: not opened yet */
+	int statm_fd;	  /* what it is measured by; -1: not opened yet */
 	uint32_t full_hz; /* that its configuration asks for */
 	uint32_t rate_hz; /* that it is sampled at */
 	struct governed governed;
@@ -115,6 +117,12 @@ must_check int target_open(struct broker *b, struct instance *i);
  * stopped, another run has the right ones.
  */
 bool target_overslept(const struct broker *b, const struct target *t);
+
+/*
+ * The wall clock was set since, by more than two seconds, and it is a minute
+ * old: what its own process says of its spans is of another time. As above.
+ */
+bool target_clock_was_set(const struct broker *b, const struct target *t);
 
 /*
  * It is to be attached, again after capture was replaced: as soon as unwind

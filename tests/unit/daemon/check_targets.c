@@ -13,20 +13,27 @@ static struct instance instance;
 static uint64_t mono_ns, slept_ns, wall_ns;
 static uint64_t passes_ns; /* between two readings */
 
+static void pass(uint64_t ns)
+{
+	mono_ns += ns;
+	wall_ns += ns;
+}
+
 static uint64_t mono(void)
 {
-	mono_ns += passes_ns;
+	pass(passes_ns);
 	return mono_ns;
 }
 
 static uint64_t boot(void)
 {
-	mono_ns += passes_ns;
+	pass(passes_ns);
 	return mono_ns + slept_ns;
 }
 
 static uint64_t wall(void)
 {
+	pass(passes_ns);
 	return wall_ns;
 }
 
@@ -52,12 +59,6 @@ static uint64_t unix_s(const struct target *t)
 {
 	return (t->wall_offset_us + mono_ns / NS_PER_US) /
 	       (NS_PER_SEC / NS_PER_US);
-}
-
-static void pass(uint64_t ns)
-{
-	mono_ns += ns;
-	wall_ns += ns;
 }
 
 static void sleep_for(uint64_t ns)
@@ -113,6 +114,37 @@ START_TEST(a_busy_machine_is_no_sleep)
 }
 END_TEST
 
+START_TEST(it_does_not_outlast_a_clock_that_was_set)
+{
+	static const int64_t by_s[] = {2, -2, 3, -3, 3 * 3600, -3 * 3600};
+
+	for (size_t i = 0; i < array_size(by_s); i++) {
+		struct target *t = open_one();
+		const bool ends = by_s[i] < -2 || by_s[i] > 2;
+
+		pass(59 * NS_PER_SEC);
+		wall_ns += (uint64_t)by_s[i] * NS_PER_SEC;
+		ck_assert(!target_clock_was_set(&b, t));
+		pass(NS_PER_SEC);
+		ck_assert_int_eq(target_clock_was_set(&b, t), ends);
+		ck_assert(!target_overslept(&b, t));
+		t = open_one();
+		pass(HOUR_NS);
+		ck_assert(!target_clock_was_set(&b, t));
+	}
+}
+END_TEST
+
+/* Nor has its clock been set, forward or back. */
+START_TEST(a_busy_machine_sets_no_clock)
+{
+	struct target *t = open_one();
+
+	passes_ns = 60 * NS_PER_SEC;
+	ck_assert(!target_clock_was_set(&b, t));
+}
+END_TEST
+
 START_TEST(files_that_hang_are_tried_again)
 {
 	static const uint64_t minutes[] = {1, 2, 4, 8, 16, 32, 60, 60};
@@ -141,6 +173,8 @@ Suite *suite(void)
 	tcase_add_test(c, a_new_run_has_the_new_time);
 	tcase_add_test(c, it_does_not_outlast_a_sleep);
 	tcase_add_test(c, a_busy_machine_is_no_sleep);
+	tcase_add_test(c, it_does_not_outlast_a_clock_that_was_set);
+	tcase_add_test(c, a_busy_machine_sets_no_clock);
 	tcase_add_test(c, files_that_hang_are_tried_again);
 	suite_add_tcase(s, c);
 	return s;
