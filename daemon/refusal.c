@@ -1,12 +1,14 @@
 #include "daemon/refusal.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "daemon/log.h"
+#include "daemon/privileges.h"
 
 #define YAMA "/proc/sys/kernel/yama/ptrace_scope"
 
@@ -21,6 +23,15 @@ static char yama_scope(void)
 	return (char)c;
 }
 
+/* In our own user namespace, which need not be the process's. */
+static bool may_trace_all(void)
+{
+	capability_set have;
+
+	return privileges_get(&have) == 0 &&
+	       (have & CAPABILITY(CAP_SYS_PTRACE)) != 0;
+}
+
 static void say_not_permitted(int32_t pid, uint32_t uid)
 {
 	char scope = yama_scope();
@@ -28,6 +39,12 @@ static void say_not_permitted(int32_t pid, uint32_t uid)
 	if (scope == '3')
 		log_error("not permitted to trace process %d: Yama forbids it "
 			  "to everybody (" YAMA " is 3 until the next boot)",
+			  pid);
+	else if (may_trace_all())
+		log_error("not permitted to trace process %d, though there is "
+			  "CAP_SYS_PTRACE: a security module (AppArmor, "
+			  "SELinux), a seccomp filter or a user namespace "
+			  "forbids it",
 			  pid);
 	else if (geteuid() == 0)
 		log_error("not permitted to trace process %d: root needs "

@@ -61,6 +61,17 @@ def test_not_permitted(box):
     check_untouched(target)
 
 
+def test_forbidden_to_root(box):
+    """Not for want of a capability, which is what most lack."""
+    stranger.need_root()
+    target = box.target('shares')
+    say_in_one_line(box, 1, f'not permitted to trace process {target.pid}, '
+                    'though there is CAP_SYS_PTRACE: .*AppArmor.*',
+                    [BUILD / 'targets/untraceable', BUILD / 'sentry-profd',
+                     '--pid', target.pid, '--output', box.dir / 'output'])
+    check_untouched(target)
+
+
 def test_kernel_thread(box):
     def is_kernel_thread(pid):
         fields = harness.proc_text(pid, 'stat').rpartition(')')[2].split()
