@@ -136,6 +136,9 @@ bool capture_lets_go(struct capture *c)
 	struct sight others = {.stops = false};
 	bool settled = true, late = false;
 
+	/* They may have ended by themselves: calls are gone on with again. */
+	if (c->n_leaving == 0)
+		c->settle = (struct settle){0};
 	if (c->n_leaving == 0 || c->settle.cut)
 		return c->n_leaving > 0;
 	FOR_EACH_TARGET (t, c) {

@@ -303,6 +303,22 @@ START_TEST(another_that_stands_still_is_cut_off)
 }
 END_TEST
 
+START_TEST(it_ends_when_another_is_cut_off)
+{
+	struct target *t = NULL;
+
+	(void)start_other(false);
+	remove_it();
+	ck_assert(is_tried());
+	ck_assert(lets_go_later(2));
+	FOR_EACH_TARGET (each, l.capture)
+		t = each->leaving ? each : t;
+	target_end(t);
+	ck_assert(!capture_lets_go(l.capture));
+	ck_assert(!l.capture->settle.cut);
+}
+END_TEST
+
 /* It has begun since the moment came: from then on there are ticks again. */
 START_TEST(a_call_that_is_interrupted_late)
 {
@@ -352,6 +368,7 @@ Suite *suite(void)
 	tcase_add_test(tc, and_without_ticks_for_a_moment);
 	tcase_add_test(tc, but_only_for_so_long);
 	tcase_add_test(tc, another_that_stands_still_is_cut_off);
+	tcase_add_test(tc, it_ends_when_another_is_cut_off);
 	tcase_add_test(tc, a_call_that_is_interrupted_late);
 	tcase_add_test(tc, a_stop_of_another_is_not_waited_for);
 	suite_add_tcase(s, tc);
