@@ -129,7 +129,7 @@ static unsigned int asked_after_a_rest(uint64_t ticks)
 		live_patience();
 	}
 	(void)live_ask(&l, "asleep 0", "ok");
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	n_asked = 0;
 	captured = l.counters.captured;
 	live_tick_late(&l, next + ticks - l.tick);
@@ -142,7 +142,7 @@ START_TEST(who_was_left_alone_on_purpose_made_nothing_late)
 	struct thread *th;
 
 	live_begin(&l, "cap_threads", NULL, NULL);
-	live_until_blocked(l.pid);
+	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 1);
 	th = live_known(&l, l.pid);
 	/* Not because of the name. */

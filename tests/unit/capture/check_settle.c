@@ -161,7 +161,7 @@ static struct thread *start_other(bool moves)
 		if (!moves)
 			(void)pause();
 	if (!moves)
-		live_until_blocked(other_pid);
+		live_until_blocked(&l, other_pid);
 	(void)snprintf(path, sizeof(path), "/proc/%d", (int)other_pid);
 	other = live_bare_target(l.capture);
 	other->pid = other_pid;
