@@ -20,7 +20,7 @@ struct stops {
 	int signal_fd;
 	struct loop_source *source;
 	bool behind;	    /* more wait statuses are there than were taken */
-	uint64_t period_ns; /* of those */
+	uint64_t period_ns; /* of the ticks */
 	unsigned int ticks; /* in a row, after which stops were due */
 	struct await await;
 };

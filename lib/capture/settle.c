@@ -136,11 +136,13 @@ bool capture_lets_go(struct capture *c)
 	struct sight others = {.stops = false};
 	bool settled = true, late = false;
 
-	/* They may have ended by themselves: calls are gone on with again. */
-	if (c->n_leaving == 0)
+	/* They have ended by themselves: calls are gone on with again. */
+	if (c->n_leaving == 0) {
 		c->settle = (struct settle){0};
-	if (c->n_leaving == 0 || c->settle.cut)
-		return c->n_leaving > 0;
+		return false;
+	}
+	if (c->settle.cut)
+		return true;
 	FOR_EACH_TARGET (t, c) {
 		if (!t->leaving) {
 			look(t, &others);
