@@ -16,18 +16,41 @@
  */
 #define OWED_LOOKS 64
 
-void account_look(struct account *a, uint64_t run_ns, uint64_t tick_ns)
+static void owe(struct account *a, int64_t ns, uint64_t tick_ns)
 {
 	const int64_t limit = (int64_t)(OWED_LOOKS * tick_ns);
 
-	if (a->begun && run_ns >= a->run_ns)
-		a->owed_ns += (int64_t)(run_ns - a->run_ns);
-	a->begun = true;
-	a->run_ns = run_ns;
+	a->owed_ns += ns;
 	if (a->owed_ns > limit)
 		a->owed_ns = limit;
 	else if (a->owed_ns < -limit)
 		a->owed_ns = -limit;
+}
+
+void account_look(struct account *a, uint64_t run_ns, uint64_t time_ns,
+		  uint64_t tick_ns)
+{
+	const bool goes_on =
+		a->begun && run_ns >= a->run_ns && time_ns > a->look_ns;
+	const uint64_t ran_ns = goes_on ? run_ns - a->run_ns : 0;
+
+	owe(a, (int64_t)(ran_ns - a->guess_ns), tick_ns);
+	if (goes_on)
+		a->share = (double)ran_ns / (double)(time_ns - a->look_ns);
+	a->has_share = goes_on;
+	a->begun = true;
+	a->run_ns = run_ns;
+	a->look_ns = time_ns;
+	a->guess_ns = 0;
+}
+
+void account_guess(struct account *a, uint64_t time_ns, uint64_t tick_ns)
+{
+	const uint64_t guess_ns =
+		(uint64_t)(a->share * (double)(time_ns - a->look_ns));
+
+	owe(a, (int64_t)(guess_ns - a->guess_ns), tick_ns);
+	a->guess_ns = guess_ns;
 }
 
 void account_end(struct account *a, uint64_t time_ns)

@@ -9,6 +9,9 @@
  * run for as much, and what it was told is right in sum, however many share a
  * processor.
  *
+ * The kernel need not be asked at each tick for that: in between a thread is
+ * taken to go on as it did, until the next answer says what it was.
+ *
  * Times are in nanoseconds. Nothing here fails.
  */
 #ifndef LIB_CAPTURE_ACCOUNT_H
@@ -21,15 +24,24 @@ struct account {
 	bool begun;	   /* run_ns is known */
 	uint64_t run_ns;   /* at the last look */
 	int64_t owed_ns;   /* that it ran, and was not told; negative: was */
+	uint64_t look_ns;  /* when that was */
+	bool has_share;	   /* it is known, from the look before to that one */
+	double share;	   /* of that time, for which it ran */
+	uint64_t guess_ns; /* what owed_ns has by that share since */
 	uint64_t since_ns; /* it is told to run from then on; 0: it is not */
 };
 
 /*
- * At a look: it has run for so long in its life. tick_ns: between two looks.
- * More than some looks' worth is neither owed nor asked back: whoever could not
- * be told at the time is not told for seconds when others have the processor.
+ * At a look, at time_ns: it has run for so long in its life. tick_ns: between
+ * two looks. More than some looks' worth is neither owed nor asked back:
+ * whoever could not be told at the time is not told for seconds when others
+ * have the processor.
  */
-void account_look(struct account *a, uint64_t run_ns, uint64_t tick_ns);
+void account_look(struct account *a, uint64_t run_ns, uint64_t time_ns,
+		  uint64_t tick_ns);
+
+/* At a look at which the kernel is not asked. Its share is known. */
+void account_guess(struct account *a, uint64_t time_ns, uint64_t tick_ns);
 
 /* From this tick on it is told to run. */
 void account_begin(struct account *a, uint64_t time_ns);

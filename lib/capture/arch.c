@@ -41,10 +41,15 @@ void arch_to_dwarf(const struct user_regs_struct *r, uint64_t *ret_regs)
 	memcpy(ret_regs, regs, sizeof(regs));
 }
 
+bool arch_in_call(const struct user_regs_struct *regs)
+{
+	return (long)regs->orig_rax >= 0;
+}
+
 bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr,
 			   long *ret_result)
 {
-	if ((long)regs->orig_rax < 0)
+	if (!arch_in_call(regs))
 		return false;
 	*ret_nr = (long)regs->orig_rax;
 	*ret_result = (long)regs->rax;
@@ -115,6 +120,13 @@ void arch_to_dwarf(const struct user_regs_struct *r, uint64_t *ret_regs)
 	memcpy(ret_regs, r->regs, sizeof(r->regs));
 	ret_regs[ARCH_SP] = r->sp;
 	ret_regs[ARCH_PC] = r->pc;
+}
+
+/* It would be another register set, and another ptrace(2). */
+bool arch_in_call(const struct user_regs_struct *regs)
+{
+	(void)regs;
+	return true;
 }
 
 /*

@@ -62,6 +62,12 @@ void arch_to_dwarf(const struct user_regs_struct *regs, uint64_t *ret_regs);
 bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr,
 			   long *ret_result);
 
+/*
+ * True where the thread was taken out of a call, or this processor does not
+ * tell; false where an interrupt took it out of user mode.
+ */
+bool arch_in_call(const struct user_regs_struct *regs);
+
 /* Gives the interrupted call another result. Returns 0 or -errno. */
 must_check int arch_set_result(uint32_t tid, long result);
 

@@ -236,9 +236,8 @@ static void look_at(struct thread *th, uint64_t ticks,
 		return;
 	}
 	state = activity_look(&th->activity, &place);
-	if (state == ACTIVITY_BLOCKED && th->prompt >= PROMPT_STOPS) {
+	if (state == ACTIVITY_BLOCKED && th->unasked > 0) {
 		/* The mark that goes before was not asked for. */
-		th->prompt = 0;
 		thread_ask(th);
 		state = activity_look(&th->activity, &place);
 	}

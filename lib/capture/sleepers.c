@@ -90,13 +90,28 @@ void thread_ask(struct thread *th)
 {
 	th->look_known = activity_mark(&th->activity, &th->look);
 	if (th->look_known)
-		account_look(&th->account, th->look.run_ns,
+		account_look(&th->account, th->look.run_ns, th->target->last_ns,
 			     th->target->tick_ns);
+	th->unasked = 0;
 }
+
+/*
+ * What a thread has run is asked for at one look of so many, as long as it is
+ * found in user mode: of one in a call it has to be known whether it waited.
+ */
+#define ASK_LOOKS 4
 
 static bool is_spared(const struct thread *th)
 {
-	return th->prompt >= PROMPT_STOPS && th->prompt % PROMPT_LOOKS != 0;
+	return th->account.has_share && !th->in_call &&
+	       th->unasked < ASK_LOOKS - 1;
+}
+
+static void spare(struct thread *th)
+{
+	th->look_known = false;
+	th->unasked++;
+	account_guess(&th->account, th->target->last_ns, th->target->tick_ns);
 }
 
 /*
@@ -115,7 +130,7 @@ static bool look_at_awake(struct target *t, uint64_t *sum_ns)
 		if (th->dead || (th->pending && sum_ns == NULL))
 			continue;
 		if (is_spared(th) && sum_ns == NULL) {
-			th->look_known = false;
+			spare(th);
 			continue;
 		}
 		if (th->pending) {

@@ -116,16 +116,10 @@ static void remember(struct thread *th, const uint64_t *regs,
 }
 
 /*
- * An interrupt reaches a thread on a processor within some 10 us. Of those that
- * stop this soon many a one has waited, and got the processor of another that
- * was interrupted.
- */
-#define AT_ONCE_NS (50 * NS_PER_US)
-
-/*
  * Who shares a processor loses it at its own calls more often than in between
  * (sched_yield(2), a write(2) that wakes somebody): where it stands while it
- * waits is not where it runs.
+ * waits is not where it runs. In user mode it has lost it to an interrupt,
+ * which may come anywhere. By an older look than the tick's it may seem so.
  */
 static bool has_waited(const struct thread *th)
 {
@@ -142,8 +136,8 @@ static bool has_waited(const struct thread *th)
  *
  * It was blocked if it is still where it was when it was seen so: one that is
  * woken often is woken while we look. Else the tick is its own if it has run
- * for as much, and not waited all the time since. Where that was not asked for,
- * it has a processor to itself; or the kernel does not account.
+ * for as much, and, where it matters, not waited all the time since. Where the
+ * kernel does not account nobody knows.
  */
 static bool was_on_processor(struct thread *th, const uint64_t *regs)
 {
@@ -152,19 +146,11 @@ static bool was_on_processor(struct thread *th, const uint64_t *regs)
 	if (th->was_blocked && th->blocked_at.sp == regs[ARCH_SP] &&
 	    th->blocked_at.pc == regs[ARCH_PC])
 		return false;
-	if (!th->look_known)
+	if (!th->account.begun)
 		return true;
 	return account_has_run(&th->account, tick_ns) &&
-	       (account_is_behind(&th->account, tick_ns) || !has_waited(th));
-}
-
-/* Who is told to wait is asked at each look. */
-static void count_prompt(struct thread *th, bool ran, uint64_t stopped_ns)
-{
-	if (ran && stopped_ns - th->asked_ns < AT_ONCE_NS)
-		th->prompt++;
-	else
-		th->prompt = 0;
+	       (!th->in_call || account_is_behind(&th->account, tick_ns) ||
+		!has_waited(th));
 }
 
 /* Who is on a processor stops; at a later tick it was not. */
@@ -183,6 +169,7 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 {
 	uint64_t regs[ARCH_REGS];
 
+	th->in_call = arch_in_call(raw);
 	arch_to_dwarf(raw, regs);
 	remember(th, regs, raw);
 	/* The reader has lost track of it since it was interrupted. */
@@ -198,8 +185,7 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 
 /* After the thread goes on: what is left to do of its sample. */
 static void finish_sample(struct thread *th, int error,
-			  struct record_sample *record, size_t size,
-			  uint64_t stopped_ns)
+			  struct record_sample *record, size_t size)
 {
 	struct capture_counters *counters = th->target->counters;
 	bool ran;
@@ -212,7 +198,6 @@ static void finish_sample(struct thread *th, int error,
 	}
 	account_end(&th->account, th->pending_ns);
 	ran = was_on_processor(th, record->regs);
-	count_prompt(th, ran, stopped_ns);
 	if (ran)
 		record->flags |= SAMPLE_RUNNING;
 	thread_commit(th, size);
@@ -255,7 +240,7 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 		t->counters->event_stops++;
 	}
 	if (th->pending)
-		finish_sample(th, r, record, size, since);
+		finish_sample(th, r, record, size);
 	thread_clear_pending(th);
 	th->stop_expected = th->ended_rest;
 	thread_wake(th);

@@ -36,8 +36,8 @@ struct target_pass {
 	uint64_t left_out; /* dead, or the kernel's own */
 	bool vanished;	   /* one that was there, dead or with another number */
 	bool has_leader;
-	bool full;	   /* no descriptors are left for more */
-	bool dying;	   /* the leader that we have let go of is there */
+	bool full;  /* no descriptors are left for more */
+	bool dying; /* the leader that we have let go of is there */
 };
 
 /* What is waited for before somebody is let go of: settle.c */
@@ -142,7 +142,7 @@ struct capture {
 	struct settle settle, others;
 	size_t n_leaving;
 	uint64_t tried_ns; /* when these were last kept without ticks */
-	uint64_t now_ns; /* when the tick under way came */
+	uint64_t now_ns;   /* when the tick under way came */
 	uint64_t
 		charged_ns; /* of that, up to when targets are charged for it */
 	/* Of the threads that were there before us, tick.c takes so many more
@@ -365,13 +365,6 @@ must_check bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns);
 must_check bool target_tick_on(struct target *t);
 
 /* stop.c */
-/*
- * A thread that has stopped at once so many times in a row has a processor to
- * itself, most likely: what it has run is asked for at one look of so many.
- */
-#define PROMPT_STOPS 16
-#define PROMPT_LOOKS 4
-
 void thread_stopped(struct thread *th, enum tracee_status status, int signal);
 
 #endif

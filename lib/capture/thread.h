@@ -53,12 +53,13 @@ struct thread {
 	uint64_t pending_ns; /* of that tick */
 	/* The first tick after it at which it had not stopped; 0: none yet. */
 	uint64_t later_tick, later_ns;
-	uint64_t asked_ns;   /* of the tick at which it was interrupted */
-	unsigned int prompt; /* stops in a row that came at once */
+	uint64_t asked_ns; /* of the tick at which it was interrupted */
 	struct account account;
-	/* As it was at the last tick; if pending, before the interrupt. */
+	/* As it was when it was last asked for. */
 	struct activity_mark look;
-	bool look_known;
+	bool look_known; /* of the last tick; pending: of the interrupt's */
+	unsigned int unasked; /* looks since then */
+	bool in_call;	      /* it was, at its last stop */
 	/* It was blocked here when it was looked at, and woken in between. */
 	bool was_blocked;
 	struct activity_place blocked_at;

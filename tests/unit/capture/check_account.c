@@ -25,7 +25,7 @@ static void look(uint64_t after_ns, uint64_t ran_ns)
 	run_ns += ran_ns;
 	if (runs)
 		told_ns += after_ns;
-	account_look(&a, run_ns, TICK);
+	account_look(&a, run_ns, now_ns, TICK);
 	account_end(&a, now_ns);
 }
 
@@ -55,6 +55,69 @@ START_TEST(who_always_runs_is_told_so)
 		gaps += !tick(i % 2 == 0 ? TICK / 2 : TICK * 3 / 2 - 100000);
 	/* 100 us in two ticks, of which three looks' worth is forgiven. */
 	ck_assert_uint_le(gaps, 4);
+}
+END_TEST
+
+/* At a tick at which it was not asked for what it has run meanwhile. */
+static bool guessed_tick(uint64_t ran_ns)
+{
+	now_ns += TICK;
+	run_ns += ran_ns;
+	if (runs)
+		told_ns += TICK;
+	account_guess(&a, now_ns, TICK);
+	account_end(&a, now_ns);
+	runs = account_has_run(&a, TICK);
+	if (runs)
+		account_begin(&a, now_ns);
+	return runs;
+}
+
+/* Asked at one tick of four, or at each: one and the same. */
+START_TEST(who_goes_on_as_it_did_need_not_be_asked)
+{
+	unsigned int gaps = 0;
+
+	for (unsigned int i = 0; i < 2; i++)
+		(void)tick(TICK);
+	ck_assert(a.has_share);
+	for (unsigned int i = 0; i < 1000; i++)
+		gaps += !(i % 4 == 3 ? tick(TICK) : guessed_tick(TICK));
+	ck_assert_uint_eq(gaps, 0);
+	for (uint64_t n = 2; n <= 64; n *= 2) {
+		set_up();
+		for (unsigned int i = 0; i < 6400; i++)
+			(void)(i < 2 || i % 4 == 3
+				       ? tick(i % n == 0 ? TICK : 0)
+				       : guessed_tick(i % n == 0 ? TICK : 0));
+		ck_assert_uint_ge(told_ns, 6400 * TICK / n - 6 * TICK);
+		ck_assert_uint_le(told_ns, 6400 * TICK / n + 6 * TICK);
+	}
+}
+END_TEST
+
+/* What it is guessed to have run, and has not, is asked back; and more is owed.
+ */
+START_TEST(a_guess_ends_with_the_next_answer)
+{
+	(void)tick(TICK);
+	(void)tick(TICK);
+	for (unsigned int i = 0; i < 3; i++)
+		ck_assert(guessed_tick(0));
+	look(TICK, 0);
+	/* Told for four ticks and the one before, and has run for two. */
+	ck_assert_int_eq(a.owed_ns, -4 * (int64_t)TICK);
+	set_up();
+	look(TICK, 0);
+	look(TICK, 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		run_ns += TICK;
+		now_ns += TICK;
+		account_guess(&a, now_ns, TICK);
+	}
+	ck_assert_int_eq(a.owed_ns, 0);
+	look(TICK, TICK);
+	ck_assert_int_eq(a.owed_ns, 4 * (int64_t)TICK);
 }
 END_TEST
 
@@ -139,10 +202,11 @@ END_TEST
 /* Another thread by the same number, or a clock that is odd. */
 START_TEST(what_goes_back_is_nothing)
 {
-	account_look(&a, 100 * TICK, TICK);
-	account_look(&a, 1, TICK);
+	account_look(&a, 100 * TICK, now_ns, TICK);
+	account_look(&a, 1, now_ns + TICK, TICK);
 	ck_assert_int_eq(a.owed_ns, 0);
-	account_look(&a, 1 + TICK, TICK);
+	ck_assert(!a.has_share);
+	account_look(&a, 1 + TICK, now_ns + 2 * TICK, TICK);
 	ck_assert_int_eq(a.owed_ns, TICK);
 	account_begin(&a, now_ns);
 	account_end(&a, now_ns - 1);
@@ -151,7 +215,7 @@ START_TEST(what_goes_back_is_nothing)
 	ck_assert_int_eq(a.owed_ns, TICK);
 	/* Before the second tick it is not known how long one is. */
 	a = (struct account){0};
-	account_look(&a, 100 * TICK, 0);
+	account_look(&a, 100 * TICK, now_ns, 0);
 	ck_assert(account_has_run(&a, 0));
 }
 END_TEST
@@ -180,6 +244,8 @@ Suite *suite(void)
 
 	tcase_add_checked_fixture(tc, set_up, NULL);
 	tcase_add_test(tc, who_always_runs_is_told_so);
+	tcase_add_test(tc, who_goes_on_as_it_did_need_not_be_asked);
+	tcase_add_test(tc, a_guess_ends_with_the_next_answer);
 	tcase_add_test(tc, who_shares_a_processor_is_told_its_part);
 	tcase_add_test(tc, who_gets_its_processor_back_is_told_soon);
 	tcase_add_test(tc, what_could_not_be_told_is_forgotten);

@@ -276,7 +276,7 @@ static void tick_alone(void)
 static void let_stop(void)
 {
 	th->rest = (struct rest){0};
-	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.pid, NULL, NULL), 0);
+	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL), 0);
 	live_settle(&l);
 }
 
@@ -305,38 +305,114 @@ START_TEST(who_ran_at_a_tick_and_stops_late_has_waited_since)
 }
 END_TEST
 
-/* It stops as if no time had passed since the tick. */
-static void tick_at_once(uint64_t ran)
+/*
+ * True if it is told to run at a tick by which it has run for so long; after
+ * the tick the kernel says that it has waited for waited_ns in its life.
+ */
+static bool is_told_though_it_waited(uint64_t ran_ns, uint64_t waited_ns)
 {
-	const int was = run_is(ran);
+	const int was = run_is(ran_ns);
+	char text[64];
+	bool runs;
 
-	live_until_blocked(&l, l.pid);
+	(void)snprintf(text, sizeof(text), "%lu %lu 6\n", (unsigned long)ran_ns,
+		       (unsigned long)waited_ns);
 	tick_alone();
+	say(th->activity.schedstat_fd, text);
 	live_step(0);
 	th->asked_ns = l.capture->options.now_ns();
 	let_stop();
+	runs = (live_thread(&l, (pid_t)th->tid)->flags & SAMPLE_RUNNING) != 0;
 	run_is_its_own(was);
+	return runs;
 }
 
-/* Of who always stops at once it is seldom asked what it has run. */
-START_TEST(who_stops_at_once_is_seldom_asked)
+/* Where a thread has lost its processor in a call is not where it runs. */
+START_TEST(who_waited_in_a_call_is_not_told_to_run)
 {
+	uint64_t ran = 5 * l.tick_ns;
+
+	th->account = (struct account){0};
+	live_until_blocked(&l, l.pid);
+	ck_assert(!is_told_though_it_waited(ran, NS_PER_SEC));
+	ck_assert(th->in_call);
+	live_until_blocked(&l, l.pid);
+	ck_assert(is_told_though_it_waited(ran += l.tick_ns, 7));
+	/* In the end it is, though it is never met on one. */
+	for (unsigned int i = 0; i < 8; i++) {
+		live_until_blocked(&l, l.pid);
+		(void)is_told_though_it_waited(ran += l.tick_ns, NS_PER_SEC);
+	}
+	live_until_blocked(&l, l.pid);
+	ck_assert(is_told_though_it_waited(ran += l.tick_ns, NS_PER_SEC));
+	live_check_sum(&l);
+}
+END_TEST
+
+static void compute_in_user_mode(void)
+{
+	const long tid = live_ask(&l, "busy 1", "ok");
+
+	live_ticks(&l, 1);
+	th = live_known(&l, (pid_t)tid);
+	/* Its start is a call, too. */
+	do {
+		tick_running();
+		live_settle(&l);
+		live_patience();
+	} while (th->in_call);
+}
+
+/* In user mode it has lost it to an interrupt, which may come anywhere. */
+START_TEST(who_waited_in_user_mode_is_told_as_long_as_it_ran)
+{
+	compute_in_user_mode();
+	th->account = (struct account){0};
+	for (unsigned int i = 1; i <= 8; i++)
+		ck_assert(is_told_though_it_waited(i * l.tick_ns,
+						   i * NS_PER_SEC));
+	/* But not for longer than that. */
+	for (unsigned int i = 0; i < 8; i++)
+		(void)is_told_though_it_waited(8 * l.tick_ns, 9 * NS_PER_SEC);
+	ck_assert(!is_told_though_it_waited(8 * l.tick_ns, 9 * NS_PER_SEC));
+	live_check_sum(&l);
+}
+END_TEST
+
+/* Looks, of 32, at which it was asked what it has run: always. */
+static unsigned int times_asked(bool in_call)
+{
+	const uint64_t told = live_thread(&l, (pid_t)th->tid)->running;
 	unsigned int asked = 0;
 	uint64_t ran = l.tick_ns;
 
-	for (unsigned int i = 0; i < 64; i++) {
+	th->account = (struct account){
+		.begun = true,
+		.run_ns = ran,
+		.owed_ns = -3 * (int64_t)l.tick_ns / 2,
+		.look_ns = th->target->last_ns,
+	};
+	for (unsigned int i = 0; i < 32; i++) {
 		const uint64_t before = th->account.run_ns;
+		const int was = run_is(ran += l.tick_ns);
 
-		th->prompt = i;
-		tick_at_once(ran += l.tick_ns);
-		ck_assert_uint_eq(th->prompt, i + 1);
+		th->in_call = in_call;
+		tick_running();
+		live_settle(&l);
+		run_is_its_own(was);
 		asked += th->account.run_ns != before;
 	}
-	ck_assert_uint_eq(asked, PROMPT_STOPS + 48 / PROMPT_LOOKS);
-	/* Nor is it believed any more, once it is told to wait. */
-	for (unsigned int i = 0; i < 3 * PROMPT_LOOKS && th->prompt != 0; i++)
-		tick_at_once(ran);
-	ck_assert_uint_eq(th->prompt, 0);
+	ck_assert_uint_eq(live_thread(&l, (pid_t)th->tid)->running, told + 32);
+	return asked;
+}
+
+/* Nor is it asked at each look, then, what it has run. */
+START_TEST(who_is_found_in_user_mode_is_seldom_asked)
+{
+	compute_in_user_mode();
+	ck_assert_uint_eq(times_asked(true), 32);
+	ck_assert_uint_eq(times_asked(false), 32 / 4);
+	live_check_sum(&l);
 }
 END_TEST
 
@@ -440,7 +516,9 @@ Suite *suite(void)
 	tcase_add_test(tc, who_does_not_stop_is_looked_at_ever_more_rarely);
 	tcase_add_test(tc, who_runs_is_told_as_long_as_it_ran);
 	tcase_add_test(tc, who_ran_at_a_tick_and_stops_late_has_waited_since);
-	tcase_add_test(tc, who_stops_at_once_is_seldom_asked);
+	tcase_add_test(tc, who_waited_in_a_call_is_not_told_to_run);
+	tcase_add_test(tc, who_waited_in_user_mode_is_told_as_long_as_it_ran);
+	tcase_add_test(tc, who_is_found_in_user_mode_is_seldom_asked);
 	tcase_add_test(tc, what_is_told_ends);
 	tcase_add_test(tc, stops_are_taken_between_looks);
 	suite_add_tcase(s, tc);
