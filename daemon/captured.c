@@ -207,7 +207,11 @@ static int run_once(int timeout_ms)
 
 	me.heartbeat->beat.time_ns = now;
 	realtime_keep(&me.realtime, capture_realtime_priority(me.capture), now);
-	if (!stops_take(&me.stops, now, next)) {
+	if (stops_take(&me.stops, now, next)) {
+		/* A stop is one round. */
+	} else if (stops_spare_loop(&me.stops, next)) {
+		on_tick(NULL);
+	} else {
 		r = loop_run_once(me.loop, me.stops.behind ? 0 : timeout_ms);
 		stops_take_rest(&me.stops);
 	}

@@ -11,6 +11,9 @@
 /* To begin and to end it takes as much as it saves in some ticks. */
 #define AWAIT_TICKS 4
 
+/* For so long others have no turn, where ticks come sooner. */
+#define EVENTS_NS (40 * NS_PER_MS)
+
 /* Messages wait for the next tick. Where no stop is due, not for longer. */
 #define AWAIT_IDLE_NS (10 * NS_PER_MS)
 
@@ -117,6 +120,17 @@ bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns)
 		return take_awaited(s, next_ns);
 	return capture_pending(s->capture) > 0 &&
 	       take_signalled(s, next_ns - now_ns);
+}
+
+bool stops_spare_loop(struct stops *s, uint64_t next_ns)
+{
+	const uint64_t now_ns = clock_mono_ns();
+
+	if (s->await.rings && !s->behind && now_ns >= next_ns &&
+	    now_ns < s->events_ns)
+		return true;
+	s->events_ns = now_ns + EVENTS_NS;
+	return false;
 }
 
 void stops_take_rest(struct stops *s)

@@ -22,6 +22,7 @@ struct stops {
 	bool behind;	    /* more wait statuses are there than were taken */
 	uint64_t period_ns; /* of the ticks */
 	unsigned int ticks; /* in a row, after which stops were due */
+	uint64_t events_ns; /* when the loop's have their turn again */
 	struct await await;
 };
 
@@ -39,6 +40,13 @@ void stops_tick(struct stops *s, const struct ticker *t);
  * is more than was to be taken at once, and the others have their turn.
  */
 must_check bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns);
+
+/*
+ * When stops_take has returned false: true if the tick at next_ns is to be
+ * taken, and the loop not asked for what else there is: while it rings a tick
+ * takes no call for that, and messages wait for a few ticks.
+ */
+must_check bool stops_spare_loop(struct stops *s, uint64_t next_ns);
 
 /* From here on by SIGCHLD, until stops have been due for some ticks again. */
 void stops_rest(struct stops *s);

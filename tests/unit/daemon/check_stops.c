@@ -238,6 +238,28 @@ START_TEST(while_it_rings_the_wait_alone_takes_them)
 }
 END_TEST
 
+/* Messages have their turn at a tick now and then, not at each. */
+START_TEST(while_it_rings_the_loop_is_spared_for_a_few_ticks)
+{
+	const uint64_t past_ns = clock_mono_ns();
+	uint64_t until_ns;
+
+	/* What else would take the tick? */
+	ck_assert(!stops_spare_loop(&s, past_ns));
+	ring();
+	ck_assert(!stops_spare_loop(&s, UINT64_MAX));
+	s.behind = true;
+	ck_assert(!stops_spare_loop(&s, past_ns));
+	s.behind = false;
+	until_ns = clock_mono_ns() + NS_PER_SEC;
+	s.events_ns = until_ns;
+	while (stops_spare_loop(&s, past_ns))
+		live_patience();
+	ck_assert_uint_ge(clock_mono_ns(), until_ns);
+	ck_assert_uint_le(s.events_ns, clock_mono_ns() + 50 * NS_PER_MS);
+}
+END_TEST
+
 /* To wait for any of them takes longer than to ask for one. */
 START_TEST(many_threads_do_not_ring)
 {
@@ -264,6 +286,7 @@ Suite *suite(void)
 	tcase_add_test(tc, where_nobody_is_left_it_rests);
 	tcase_add_test(tc, while_it_rings_the_wait_alone_takes_them);
 	tcase_add_test(tc, slow_ticks_do_not_ring);
+	tcase_add_test(tc, while_it_rings_the_loop_is_spared_for_a_few_ticks);
 	tcase_add_test(tc, many_threads_do_not_ring);
 	suite_add_tcase(suite, tc);
 	return suite;
