@@ -37,11 +37,18 @@ void account_look(struct account *a, uint64_t run_ns, uint64_t time_ns,
 	owe(a, (int64_t)(ran_ns - a->guess_ns), tick_ns);
 	if (goes_on)
 		a->share = (double)ran_ns / (double)(time_ns - a->look_ns);
-	a->has_share = goes_on;
+	a->has_share = goes_on && !a->woke;
+	a->woke = false;
 	a->begun = true;
 	a->run_ns = run_ns;
 	a->look_ns = time_ns;
 	a->guess_ns = 0;
+}
+
+void account_wake(struct account *a)
+{
+	a->has_share = false;
+	a->woke = true;
 }
 
 void account_guess(struct account *a, uint64_t time_ns, uint64_t tick_ns)

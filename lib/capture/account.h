@@ -25,6 +25,7 @@ struct account {
 	uint64_t run_ns;   /* at the last look */
 	int64_t owed_ns;   /* that it ran, and was not told; negative: was */
 	uint64_t look_ns;  /* when that was */
+	bool woke;	   /* since then; it was asleep before */
 	bool has_share;	   /* it is known, from the look before to that one */
 	double share;	   /* of that time, for which it ran */
 	uint64_t guess_ns; /* what owed_ns has by that share since */
@@ -39,6 +40,9 @@ struct account {
  */
 void account_look(struct account *a, uint64_t run_ns, uint64_t time_ns,
 		  uint64_t tick_ns);
+
+/* It was asleep: what it ran meanwhile says nothing of what follows. */
+void account_wake(struct account *a);
 
 /* At a look at which the kernel is not asked. Its share is known. */
 void account_guess(struct account *a, uint64_t time_ns, uint64_t tick_ns);

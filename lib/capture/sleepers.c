@@ -83,6 +83,7 @@ void thread_wake(struct thread *th)
 	t->names_tick = min_u64(t->names_tick, th->name_tick);
 	t->idle_tick = t->last_tick;
 	th->asleep = false;
+	account_wake(&th->account);
 	target_hasten(t);
 }
 

@@ -416,6 +416,33 @@ START_TEST(who_is_found_in_user_mode_is_seldom_asked)
 }
 END_TEST
 
+/* From how little a thread ran that slept nothing follows. */
+START_TEST(who_wakes_is_asked_again)
+{
+	const uint64_t ran = 5 * l.tick_ns;
+	int was = run_is(ran);
+
+	while (!th->asleep) {
+		live_tick(&l);
+		live_patience();
+	}
+	live_tick(&l);
+	run_is_its_own(was);
+	was = run_is(ran + l.tick_ns);
+	th->in_call = false;
+	tick_running();
+	ck_assert_uint_eq(th->account.run_ns, ran + l.tick_ns);
+	run_is_its_own(was);
+	live_settle(&l);
+	th->in_call = false;
+	was = run_is(ran + 2 * l.tick_ns);
+	tick_running();
+	ck_assert_uint_eq(th->account.run_ns, ran + 2 * l.tick_ns);
+	run_is_its_own(was);
+	live_settle(&l);
+}
+END_TEST
+
 /* By whatever is told next of it. */
 START_TEST(what_is_told_ends)
 {
@@ -519,6 +546,7 @@ Suite *suite(void)
 	tcase_add_test(tc, who_waited_in_a_call_is_not_told_to_run);
 	tcase_add_test(tc, who_waited_in_user_mode_is_told_as_long_as_it_ran);
 	tcase_add_test(tc, who_is_found_in_user_mode_is_seldom_asked);
+	tcase_add_test(tc, who_wakes_is_asked_again);
 	tcase_add_test(tc, what_is_told_ends);
 	tcase_add_test(tc, stops_are_taken_between_looks);
 	suite_add_tcase(s, tc);
