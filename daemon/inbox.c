@@ -159,15 +159,25 @@ static int take_chunk(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
+/* Of what unwind says; faults of profiles are the same. */
+static uint32_t discard_reason(uint32_t lost)
+{
+	switch (lost) {
+	case CHUNK_LOST_MEMORY:
+		return DISCARD_MEMORY;
+	case CHUNK_LOST_TOO_LARGE:
+		return DISCARD_TOO_LARGE;
+	default:
+		return lost;
+	}
+}
+
 static int take_lost(void *ctx, struct ipc_message *message)
 {
 	const struct msg_chunk_lost *m = (const void *)message->bytes;
 	struct child *child = ctx;
 	struct target *t = own_target(child, m->target);
-	uint32_t reason = m->reason == CHUNK_LOST_MEMORY ? DISCARD_MEMORY
-			  : m->reason == CHUNK_LOST_TOO_LARGE
-				  ? DISCARD_TOO_LARGE
-				  : m->reason;
+	const uint32_t reason = discard_reason(m->reason);
 
 	if (t == NULL || (reason >= DISCARD_N && reason != CHUNK_LOST_IDLE)) {
 		child_fail(child, "loses a chunk that is none");
