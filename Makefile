@@ -104,7 +104,8 @@ sentry-profd_PKG = inih
 sentry-profd-capture_SRC = captured await stops readers realtime slots tell ticker child privileges log log_limit
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
-sentry-profd-unwind_SRC = unwindd stream maps_age measures thread_keys chunk_threads program hints chunk credit release request page \
+sentry-profd-unwind_SRC = unwindd stream exec_budget maps_age measures thread_keys chunk_threads program hints chunk credit \
+	release request page \
 	id child leash privileges sandbox confine log log_limit
 sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp

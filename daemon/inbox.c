@@ -167,6 +167,8 @@ static uint32_t discard_reason(uint32_t lost)
 		return DISCARD_MEMORY;
 	case CHUNK_LOST_TOO_LARGE:
 		return DISCARD_TOO_LARGE;
+	case CHUNK_LOST_EXEC_BUDGET:
+		return DISCARD_EXEC_BUDGET;
 	default:
 		return lost;
 	}

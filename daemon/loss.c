@@ -27,6 +27,8 @@ const char *discard_name(uint32_t reason)
 		return "shutdown";
 	case DISCARD_UNWIND_DIED:
 		return "unwind_died";
+	case DISCARD_EXEC_BUDGET:
+		return "exec_budget";
 	case DISCARD_N:
 		break;
 	}
@@ -43,6 +45,8 @@ static enum client_report_reason report_reason(uint32_t reason)
 		return CLIENT_REPORT_INSUFFICIENT_DATA;
 	if (reason == DISCARD_QUEUE_OVERFLOW)
 		return CLIENT_REPORT_QUEUE_OVERFLOW;
+	if (reason == DISCARD_EXEC_BUDGET)
+		return CLIENT_REPORT_BACKPRESSURE;
 	return CLIENT_REPORT_INTERNAL_SDK_ERROR;
 }
 

@@ -133,6 +133,7 @@ enum chunk_lost {
 	CHUNK_LOST_MEMORY = 1000, /* no memory or no space for the payload */
 	CHUNK_LOST_TOO_LARGE, /* above the server's limit in spite of the cut */
 	CHUNK_LOST_IDLE,      /* no loss: cpu_only, and nobody ran */
+	CHUNK_LOST_EXEC_BUDGET, /* daemon/exec_budget.h */
 };
 struct msg_chunk_lost {
 	struct msg_header h;

@@ -8,6 +8,7 @@
 #include "daemon/child.h"
 #include "daemon/chunk.h"
 #include "daemon/chunk_threads.h"
+#include "daemon/exec_budget.h"
 #include "daemon/hints.h"
 #include "daemon/maps_age.h"
 #include "daemon/measures.h"
@@ -28,6 +29,7 @@ struct stream {
 	stream_hint_fn send_hint;
 
 	struct maps_age maps_age;
+	struct exec_budget execs;
 	uint64_t time_ns; /* of the last record */
 	/* When the first chunk ends; 0: it has not begun, UINT64_MAX: it has.
 	 */
@@ -96,6 +98,7 @@ int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
 	hints_init(&s->hints, open->hash_seed);
 	thread_keys_init(&s->keys, open->thread_pointers != 0, open->hash_seed);
 	measures_init(&s->measures);
+	exec_budget_init(&s->execs);
 	stream_work(s, clock_mono_ns());
 	r = open_program(s);
 	if (r < 0) {
@@ -147,8 +150,11 @@ static int next_chunk(struct stream *s)
 	return r < 0 ? r : thread_keys_next(&s->keys);
 }
 
-/* Closes the chunk at end_ns, sends it, and opens the next. */
-static int cut_chunk(struct stream *s, uint64_t end_ns)
+/*
+ * Closes the chunk at end_ns, sends it, and opens the next; by_exec: that of
+ * another program.
+ */
+static int cut_chunk(struct stream *s, uint64_t end_ns, bool by_exec)
 {
 	struct profile profile;
 	int r;
@@ -162,6 +168,9 @@ static int cut_chunk(struct stream *s, uint64_t end_ns)
 	}
 	if (s->open.cpu_only && !has_stack(&profile))
 		chunk_is_lost(s->open.target, CHUNK_LOST_IDLE);
+	else if (profile.n_samples > 0 && by_exec &&
+		 !exec_budget_take(&s->execs, s->open.pid, end_ns))
+		chunk_is_lost(s->open.target, CHUNK_LOST_EXEC_BUDGET);
 	else if (profile.n_samples > 0) {
 		measures_give(&s->measures, &profile);
 		chunk_send(&s->open, program_release(&s->program), &profile);
@@ -185,7 +194,7 @@ static int read_maps(struct stream *s)
 		return 0; /* it is ending: go on with what is known */
 	r = program_would_remap(&s->program, &maps, &remapped);
 	if (r == 0 && remapped)
-		r = cut_chunk(s, s->time_ns);
+		r = cut_chunk(s, s->time_ns, false);
 	if (r == 0)
 		r = program_set_maps(&s->program, &maps);
 	buf_fini(&maps);
@@ -251,8 +260,9 @@ static int take_tick(struct stream *s, const struct record_tick *record)
 		s->first_end_ns = UINT64_MAX;
 		due = true;
 	}
+	exec_budget_check(&s->execs, s->open.pid, record->h.time_ns);
 	if (r == 0 && due)
-		r = cut_chunk(s, record->settled_ns);
+		r = cut_chunk(s, record->settled_ns, false);
 	return r;
 }
 
@@ -263,7 +273,8 @@ static int change_program(struct stream *s, uint64_t time_ns)
 
 	program_ended(&s->program, time_ns);
 	if (r == 0)
-		r = cut_chunk(s, time_ns);
+		r = cut_chunk(s, time_ns, true);
+	exec_budget_begin(&s->execs, time_ns);
 	return r < 0 ? r : open_program(s);
 }
 
@@ -352,7 +363,7 @@ int stream_close(struct stream *s)
 		return 0;
 	r = chunk_threads_exit(&s->keys, s->aggregate, s->time_ns);
 	if (r == 0)
-		r = cut_chunk(s, s->time_ns);
+		r = cut_chunk(s, s->time_ns, false);
 	s->closed = true;
 	if (ipc_send(MSG_FD, &m, sizeof(m), NULL, 0) < 0)
 		exit(EXIT_SUCCESS);

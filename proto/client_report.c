@@ -11,6 +11,7 @@ static const char *const reason_names[CLIENT_REPORT_REASON_N] = {
 	[CLIENT_REPORT_NETWORK_ERROR] = "network_error",
 	[CLIENT_REPORT_SEND_ERROR] = "send_error",
 	[CLIENT_REPORT_INSUFFICIENT_DATA] = "insufficient_data",
+	[CLIENT_REPORT_BACKPRESSURE] = "backpressure",
 	[CLIENT_REPORT_INTERNAL_SDK_ERROR] = "internal_sdk_error",
 };
 

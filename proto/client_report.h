@@ -25,6 +25,7 @@ enum client_report_reason {
 	CLIENT_REPORT_NETWORK_ERROR,	 /* given up: there was no answer */
 	CLIENT_REPORT_SEND_ERROR,	 /* refused by a status */
 	CLIENT_REPORT_INSUFFICIENT_DATA, /* no thread with two samples */
+	CLIENT_REPORT_BACKPRESSURE,	 /* there would be too many */
 	CLIENT_REPORT_INTERNAL_SDK_ERROR,
 	CLIENT_REPORT_REASON_N
 };

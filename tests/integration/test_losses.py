@@ -5,6 +5,7 @@ why not, whichever process dies, and whatever cannot be written or sent.
 """
 
 import os
+import re
 import shutil
 import signal
 
@@ -12,7 +13,14 @@ import harness
 from harness import check, wait_for
 
 # Before there was an envelope that could have been written.
-NEVER_AN_ENVELOPE = ('insufficient_data', 'unwind_died', 'too_large')
+NEVER_AN_ENVELOPE = ('insufficient_data', 'unwind_died', 'too_large',
+                     'exec_budget')
+
+# daemon/exec_budget.h
+EXEC_BURST = 30
+EXEC_EVERY_S = 10
+EXECS = EXEC_BURST + 10
+BEGINS, ENDS = 'one program after another', 'stays the same program'
 
 
 def check_identities(profd, server=False):
@@ -127,6 +135,67 @@ def test_an_end_in_the_middle(box):
     check_identities(profd)
     check(profd.stats['chunks']['discarded'].get('shutdown', 0) > 0,
           f'{profd.stats["chunks"]}')
+
+
+def has_last(chunk):
+    """Of exec_again's programs, the last."""
+    return 'stays' in {f.get('function') for f in chunk['profile']['frames']}
+
+
+def execute_on(box, chunk_s, server):
+    """One program after another, until there is one that stays."""
+    target = box.target('exec_again', EXECS)
+    profd = box.profd([target], '--dsn', server.dsn, '--rate', '1000',
+                      '--chunk-seconds', chunk_s, env=server.env)
+    profd.wait_attached()
+    for n in range(1, EXECS + 1):
+        profd.wait_looks(8)
+        target.signal(signal.SIGUSR1)
+        target.wait_line(f'again {n}')
+    return profd
+
+
+def check_held_back(profd, server, chunk_s):
+    """Returns how many were."""
+    check_identities(profd, server=True)
+    chunks = profd.stats['chunks']
+    lost = chunks['discarded'].get('exec_budget', 0)
+    # And those that become due.
+    sent = EXEC_BURST + profd.lived_s / EXEC_EVERY_S + \
+        profd.lived_s / chunk_s + 2
+    check(chunks['sent'] <= sent, f'more than {sent}: {chunks}')
+    check(lost <= EXECS - EXEC_BURST, f'not of an exec: {chunks}')
+    check(server.reported.get('backpressure', 0) == lost,
+          f'{server.reported}, {chunks}')
+    check((BEGINS in profd.stderr) == (lost > 0), f'{chunks}, {profd.stderr}')
+    return lost
+
+
+def test_one_program_after_another(box):
+    """Each would have a chunk: most of them are not sent. What is there at the
+    end has its chunk."""
+    server = box.server()
+    profd = execute_on(box, 60, server)
+    profd.wait_looks()
+    profd.interrupt()
+    check_held_back(profd, server, 60)
+    check(has_last(profd.chunks[-1]), 'the last program has no chunk')
+
+
+def test_the_last_of_many_programs(box):
+    """It stays, and has all its chunks: it is told that it is over."""
+    server = box.server()
+    profd = execute_on(box, 5, server)
+    wait_for(lambda: any(map(has_last, profd.chunks)), 'a chunk of the last')
+    # By now all that were held back have been.
+    wait_for(lambda: profd.stderr.count(ENDS) == profd.stderr.count(BEGINS),
+             'the end of it is told')
+    profd.interrupt()
+    lost = check_held_back(profd, server, 5)
+    told = re.findall(rf'{ENDS}: (\d+) chunk', profd.stderr)
+    check(sum(map(int, told)) == lost and
+          len(told) <= 1 + profd.lived_s / EXEC_EVERY_S,
+          f'{lost} were held back: {profd.stderr}')
 
 
 if __name__ == '__main__':

@@ -185,6 +185,10 @@ START_TEST(it_is_told_of_losses)
 	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_INSUFFICIENT_DATA);
 	ck_assert_uint_eq(lost.quantity, 1);
 	ck_assert_uint_eq(lost.kind, ENVELOPE_CHUNK);
+	loss_count(&instances[1], DISCARD_EXEC_BUDGET);
+	receive(ship, MSG_LOST, &lost, sizeof(lost));
+	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_BACKPRESSURE);
+	ck_assert_uint_eq(lost.quantity, 1);
 	assert_no_more(ship);
 	broker.options.transaction = "nightly";
 	loss_count(&instances[1], DISCARD_QUEUE_OVERFLOW);
