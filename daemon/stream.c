@@ -278,25 +278,29 @@ static int change_program(struct stream *s, uint64_t time_ns)
 	return r < 0 ? r : open_program(s);
 }
 
-/* Who was not watched may be another program now, or have other mappings. */
-static int look_again(struct stream *s)
+/*
+ * Who was not watched may be another program now, or have other mappings. It
+ * is known to have been the same up to last_ns.
+ */
+static int look_again(struct stream *s, uint64_t last_ns)
 {
 	s->was_away = false;
 	if (program_is_other(&s->program))
-		return change_program(s, s->time_ns);
+		return change_program(s, last_ns);
 	return s->program.has_maps ? read_maps(s) : 0;
 }
 
 int stream_record(struct stream *s, const struct record *record, size_t size)
 {
-	uint32_t type = record->ring.type;
+	const uint32_t type = record->ring.type;
+	const uint64_t last_ns = s->time_ns;
 	int r;
 
 	/* It was closed early: capture did not know yet. */
 	if (s->closed)
 		return 0;
 	s->time_ns = max_u64(s->time_ns, record->time_ns);
-	r = s->was_away ? look_again(s) : 0;
+	r = s->was_away ? look_again(s, last_ns) : 0;
 	if (r < 0)
 		return r;
 	switch (type) {

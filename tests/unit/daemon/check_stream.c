@@ -1,0 +1,193 @@
+/* The test is the broker: its answers are there before they are asked for. */
+#include "daemon/stream.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "daemon/child.h"
+#include "lib/base/clock.h"
+#include "lib/unwind/cpu.h"
+#include "tests/unit/suite.h"
+
+#define TARGET	7
+#define TID	42
+#define TICK_NS (10 * NS_PER_MS)
+
+static const char maps[] = "1000-2000 r-xp 00000000 08:01 7 /bin/first\n";
+static const char environ_text[] = "SENTRY_RELEASE=first@1";
+
+static int broker;
+static uint32_t answers;
+static struct stream *stream;
+
+static void answer(const void *text, size_t size)
+{
+	const struct msg_file file = {
+		.h = MSG_HEADER(MSG_FILE, msg_file),
+		.request = ++answers,
+	};
+	int fd = memfd_create("answer", MFD_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write_all(fd, text, size), 0);
+	ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
+	ck_assert_int_eq(ipc_send(broker, &file, sizeof(file), &fd, 1), 0);
+	close_fd(&fd);
+}
+
+static void answer_text(const char *text)
+{
+	answer(text, strlen(text));
+}
+
+static void no_hint(uint32_t target, uint32_t tid, const struct hint *hint)
+{
+	(void)target;
+	(void)tid;
+	(void)hint;
+}
+
+static void set_up(void)
+{
+	static const struct unwind_cache_options options = {.hash_seed = 1};
+	const struct msg_session_open open = {
+		.target = TARGET,
+		.pid = TID,
+		.max_frames = 16,
+		.chunk_us = 60 * 1000000,
+		.first_chunk_us = 60 * 1000000,
+		.wall_offset_us = UINT64_C(1700000000) * 1000000,
+		.profiler_id = "0123456789abcdef0123456789abcdef",
+		.platform = "native",
+		.environment = "production",
+	};
+	struct unwind_cache *cache;
+	int fds[2];
+
+	ck_assert_int_eq(ipc_pair(fds), 0);
+	/* What is not there does not come. */
+	ck_assert_int_eq(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
+	ck_assert_int_eq(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
+	broker = fds[0];
+	ck_assert_int_eq(dup2(fds[1], MSG_FD), MSG_FD);
+	close_fd(&fds[1]);
+	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
+	answer_text("/bin/first");
+	answer_text("first");
+	ck_assert_int_eq(stream_new(&open, cache, no_hint, &stream), 0);
+}
+
+static void tick(uint64_t time_ns)
+{
+	const struct record_tick t = {
+		.h = {.ring.type = RECORD_TICK,
+		      .target = TARGET,
+		      .time_ns = time_ns},
+		.settled_ns = time_ns,
+	};
+
+	ck_assert_int_eq(stream_record(stream, &t.h, sizeof(t)), 0);
+}
+
+static void sample(uint64_t time_ns)
+{
+	const struct record_sample s = {
+		.h = {.ring.type = RECORD_SAMPLE,
+		      .target = TARGET,
+		      .tid = TID,
+		      .time_ns = time_ns},
+		.flags = SAMPLE_RUNNING,
+		.arch = CPU_SAMPLE_ARCH,
+		.regs_known = UINT64_C(1) << CPU_SP | UINT64_C(1) << CPU_PC,
+		.regs[CPU_PC] = 0x9000, /* where nothing is mapped */
+	};
+
+	ck_assert_int_eq(stream_record(stream, &s.h, sizeof(s)), 0);
+}
+
+/* The release in the next chunk that has come to the broker. */
+static const char *release_of_chunk(void)
+{
+	static const char key[] = "\"release\":\"";
+	static struct ipc_message m;
+	static char payload[65536];
+	char *release;
+	ssize_t n;
+
+	do {
+		ipc_close_fds(&m);
+		ck_assert_int_eq(ipc_recv(broker, &m), 1);
+		ck_assert_uint_ne(msg_type_of(&m), MSG_CHUNK_LOST);
+	} while (msg_type_of(&m) != MSG_CHUNK);
+	n = pread(m.fds[0], payload, sizeof(payload) - 1, 0);
+	ck_assert_int_gt(n, 0);
+	payload[n] = '\0';
+	release = strstr(payload, key);
+	ck_assert_ptr_nonnull(release);
+	release += strlen(key);
+	*strchr(release, '"') = '\0';
+	return release;
+}
+
+/* A program whose first files come with its sample of this time. */
+static void first_program(uint64_t time_ns)
+{
+	set_up();
+	answer_text(maps);
+	answer(environ_text, sizeof(environ_text));
+	tick(time_ns);
+	sample(time_ns);
+}
+
+/* Capture is back, and the process runs another one. */
+static void second_program(void)
+{
+	answer_text("/bin/second");
+	answer_text("/bin/second");
+	answer_text("second");
+	tick(clock_mono_ns());
+}
+
+/*
+ * It may have been another one by the time its files were read: there is
+ * nobody who could tell.
+ */
+START_TEST(files_read_after_capture_saw_the_program_may_be_the_next_one_s)
+{
+	const uint64_t now = clock_mono_ns();
+
+	first_program(now - 2 * TICK_NS);
+	tick(now - TICK_NS);
+	ck_assert_int_eq(stream_interrupted(stream), 0);
+	second_program();
+	ck_assert_str_eq(release_of_chunk(), "unknown");
+}
+END_TEST
+
+START_TEST(files_read_before_capture_saw_the_program_are_its_own)
+{
+	first_program(clock_mono_ns() - TICK_NS);
+	tick(clock_mono_ns());
+	ck_assert_int_eq(stream_interrupted(stream), 0);
+	second_program();
+	ck_assert_str_eq(release_of_chunk(), "first@1");
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("stream");
+	TCase *tc = tcase_create("another program while capture was away");
+
+	/* Before Check takes it for a file of its own. */
+	(void)dup2(STDERR_FILENO, MSG_FD);
+	tcase_add_test(
+		tc,
+		files_read_after_capture_saw_the_program_may_be_the_next_one_s);
+	tcase_add_test(tc,
+		       files_read_before_capture_saw_the_program_are_its_own);
+	suite_add_tcase(s, tc);
+	return s;
+}
