@@ -19,6 +19,9 @@ void outbox_init(struct outbox *o, struct transport *transport, outbox_fn done)
 
 void outbox_fini(struct outbox *o)
 {
+	if (o->unsent > 0)
+		log_warning("%zu chunk%s not sent: the time is up", o->unsent,
+			    o->unsent == 1 ? " was" : "s were");
 	transport_abort(o->transport);
 	buf_fini(&o->body);
 	spooled_fini(&o->spooled);
@@ -268,10 +271,7 @@ static void give_up(struct outbox *o)
 	}
 	spooled_ask_again(&o->spooled);
 	keep_queue(o);
-	if (o->waiting.n > 0)
-		log_warning("%zu chunk%s not sent: the time is up",
-			    o->waiting.n,
-			    o->waiting.n == 1 ? " was" : "s were");
+	o->unsent += o->waiting.n;
 	while (o->waiting.n > 0)
 		lose(o, waiting_take(&o->waiting), SHIP_NETWORK_ERROR,
 		     CLIENT_REPORT_NETWORK_ERROR);

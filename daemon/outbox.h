@@ -50,11 +50,15 @@ struct outbox {
 
 	struct waiting waiting;
 	uint64_t finish_ns; /* by clock_boot_ns; 0: go on */
+	size_t unsent;	    /* that were there then, or came later */
 };
 
 /* The transport stays the caller's, and must live as long. No spool yet. */
 void outbox_init(struct outbox *o, struct transport *transport, outbox_fn done);
-/* Ends what is under way, without a word to done. */
+/*
+ * Ends what is under way, without a word to done. Says how many were not sent
+ * in time: they come one by one.
+ */
 void outbox_fini(struct outbox *o);
 
 /* So many were lost before they came here: they are told of. */

@@ -686,6 +686,26 @@ START_TEST(ends_though_the_server_stalls)
 }
 END_TEST
 
+START_TEST(those_that_come_too_late_are_told_of_in_one_line)
+{
+	char dsn[64];
+	int listening = stall(dsn);
+
+	/* Nobody listens, and the port stays ours. */
+	ck_assert_int_eq(shutdown(listening, SHUT_RDWR), 0);
+	start_ship(true);
+	send_dsn(dsn);
+	send_finish(0);
+	for (uint64_t seq = 1; seq <= 3; seq++) {
+		send_envelope(seq, -1, true);
+		assert_done(seq, SHIP_NETWORK_ERROR);
+	}
+	wait_ship(0);
+	assert_logged("3 chunks were not sent: the time is up");
+	close_fd(&listening);
+}
+END_TEST
+
 /* The text of an item of the n-th request, to be freed; NULL: there is none. */
 static char *item_of_request(size_t n, const char *type)
 {
@@ -1136,6 +1156,7 @@ Suite *suite(void)
 	tcase_add_loop_test(c, writes_files_while_the_server_stalls, 0, 2);
 	tcase_add_loop_test(c, drops_the_oldest_of_too_many, 0, 2);
 	tcase_add_test(c, ends_though_the_server_stalls);
+	tcase_add_test(c, those_that_come_too_late_are_told_of_in_one_line);
 	tcase_add_loop_test(c, tells_of_losses_at_the_end, 0, 2);
 	tcase_add_loop_test(c, tells_of_losses_of_the_broker, 0, 2);
 	tcase_add_loop_test(c, does_not_tell_of_what_the_server_counts, 0, 2);
