@@ -128,13 +128,15 @@ static bool is_tried(struct capture *c, uint64_t now)
 /*
  * The calls of those that stay are waited for as well: they are let go of for a
  * moment. Who does not move would be cut off anyway; who does for long is
- * waited for once more, by all.
+ * waited for once more, by all. So is one that was to be let go of later, but
+ * not as soon: nothing begins in it any more.
  */
 bool capture_lets_go(struct capture *c)
 {
 	const uint64_t now = c->options.now_ns();
 	struct sight others = {.stops = false};
-	bool settled = true, late = false;
+	uint64_t longest = 0;
+	bool settled = true, late;
 
 	/* They have ended by themselves: calls are gone on with again. */
 	if (c->n_leaving == 0) {
@@ -151,8 +153,9 @@ bool capture_lets_go(struct capture *c)
 		if (!is_settled(t, now))
 			settled = false;
 		else
-			late |= now - t->settle.since_ns >= MOVING_NS;
+			longest = max_u64(longest, now - t->settle.since_ns);
 	}
+	late = longest >= (settled ? MOVING_NS : GIVE_UP * MOVING_NS);
 	c->settle.cut =
 		still_ns(&c->others, &others, now) >= STILL_NS && settled;
 	if (late || c->settle.cut ||

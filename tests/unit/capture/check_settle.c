@@ -13,6 +13,8 @@
 
 static struct live l;
 
+#define OTHER_TARGET (LIVE_TARGET + 1)
+
 /* Another target, of one thread. */
 static struct target *other;
 static pid_t other_pid;
@@ -164,6 +166,7 @@ static struct thread *start_other(bool moves)
 		live_until_blocked(&l, other_pid);
 	(void)snprintf(path, sizeof(path), "/proc/%d", (int)other_pid);
 	other = live_bare_target(l.capture);
+	other->id = OTHER_TARGET;
 	other->pid = other_pid;
 	other->proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_eq(target_adopt(other, (uint32_t)other_pid), 0);
@@ -287,6 +290,41 @@ START_TEST(but_only_for_so_long)
 }
 END_TEST
 
+/* From so long after the first on, in the rest of a call. */
+static struct thread *remove_another_later(uint64_t seconds)
+{
+	struct thread *th = start_other(true);
+
+	remove_it();
+	ck_assert(is_tried());
+	live_later(seconds * NS_PER_SEC);
+	ck_assert_int_eq(capture_remove(l.capture, OTHER_TARGET), 0);
+	ck_assert(!capture_lets_go(l.capture));
+	return th;
+}
+
+/* Meanwhile those that stay have ticks, however late the first one is. */
+START_TEST(one_that_leaves_later_is_waited_for)
+{
+	struct thread *th = remove_another_later(9);
+
+	ck_assert(!lets_go_later(1));
+	ck_assert(!lets_go_later(1));
+	th->rest.state = REST_NONE;
+	ck_assert(capture_lets_go(l.capture));
+	ck_assert(capture_settle(l.capture));
+}
+END_TEST
+
+/* There may always be another one. */
+START_TEST(but_so_much_later_by_all)
+{
+	(void)remove_another_later(15);
+	ck_assert(lets_go_later(5));
+	ck_assert(!capture_settle(l.capture));
+}
+END_TEST
+
 /* All would wait for it, and it would be cut off. */
 START_TEST(another_that_stands_still_is_cut_off)
 {
@@ -367,6 +405,8 @@ Suite *suite(void)
 	tcase_add_test(tc, a_call_of_another_is_waited_for);
 	tcase_add_test(tc, and_without_ticks_for_a_moment);
 	tcase_add_test(tc, but_only_for_so_long);
+	tcase_add_test(tc, one_that_leaves_later_is_waited_for);
+	tcase_add_test(tc, but_so_much_later_by_all);
 	tcase_add_test(tc, another_that_stands_still_is_cut_off);
 	tcase_add_test(tc, it_ends_when_another_is_cut_off);
 	tcase_add_test(tc, a_call_that_is_interrupted_late);
