@@ -81,7 +81,7 @@ static void seize(void)
 	ck_assert_int_eq(ptrace(PTRACE_SEIZE, child, NULL, NULL), 0);
 }
 
-static int take(void)
+static int take_of(pid_t expected)
 {
 	const uint64_t now_ns = clock_mono_ns();
 	int status;
@@ -89,8 +89,13 @@ static int take(void)
 
 	await_ring(&a, now_ns + LONG_NS, LONG_NS);
 	ck_assert(await_next(&a, now_ns + LONG_NS, &pid, &status));
-	ck_assert_int_eq(pid, child);
+	ck_assert_int_eq(pid, expected);
 	return status;
+}
+
+static int take(void)
+{
+	return take_of(child);
 }
 
 START_TEST(statuses_are_those_of_waitpid)
@@ -107,6 +112,17 @@ START_TEST(statuses_are_those_of_waitpid)
 	ck_assert_int_eq(ptrace(PTRACE_CONT, child, NULL, NULL), 0);
 	ck_assert_int_eq(kill(child, SIGKILL), 0);
 	ck_assert_int_eq(take(), SIGKILL);
+}
+END_TEST
+
+START_TEST(who_exits_has_the_status_of_that)
+{
+	const pid_t other = fork();
+
+	if (other == 0)
+		_exit(3);
+	ck_assert_int_ge(other, 0);
+	ck_assert_int_eq(take_of(other), W_EXITCODE(3, 0));
 }
 END_TEST
 
@@ -135,12 +151,17 @@ END_TEST
 
 START_TEST(where_nobody_waits_it_is_nothing)
 {
+	struct itimerspec left;
+
 	await_ring(&a, clock_mono_ns(), NS_PER_MS);
 	/* It ends with a handler that returns. */
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_lt(pause(), 0);
 	await_rest(&a);
 	ck_assert(!a.rings);
+	ck_assert_int_eq(timer_gettime(a.timer, &left), 0);
+	ck_assert_int_eq(left.it_value.tv_sec, 0);
+	ck_assert_int_eq(left.it_value.tv_nsec, 0);
 }
 END_TEST
 
@@ -154,6 +175,7 @@ Suite *suite(void)
 	tcase_add_test(tc, what_rings_before_does_not_end_it);
 	tcase_add_test(tc, nobody_is_waited_for_in_vain);
 	tcase_add_test(tc, statuses_are_those_of_waitpid);
+	tcase_add_test(tc, who_exits_has_the_status_of_that);
 	tcase_add_test(tc, no_stop_is_lost);
 	tcase_add_test(tc, where_nobody_waits_it_is_nothing);
 	suite_add_tcase(s, tc);

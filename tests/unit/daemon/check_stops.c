@@ -3,6 +3,8 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/capture/target.h"
@@ -201,15 +203,44 @@ START_TEST(up_to_a_tick_that_is_far_it_rests)
 }
 END_TEST
 
+/* Of other children it does not ask. */
 START_TEST(where_nobody_is_left_it_rests)
 {
+	const pid_t other = fork();
+
+	while (other == 0)
+		(void)pause();
+	ck_assert_int_ge(other, 0);
 	ring();
 	ck_assert_int_eq(kill(l.child, SIGKILL), 0);
+	while (capture_threads(l.capture) > 0) {
+		(void)take();
+		live_patience();
+	}
+	(void)take();
+	ck_assert(!s.await.rings);
+	ck_assert_int_eq(kill(other, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(other, NULL, 0), other);
+}
+END_TEST
+
+/* It would be left at once each time, and nobody would hear of stops. */
+START_TEST(where_nobody_can_be_waited_for_it_rests)
+{
+	int status;
+
+	ring();
+	ck_assert_int_eq(kill(l.child, SIGKILL), 0);
+	while (waitpid(l.child, &status, __WALL) > 0)
+		if (WIFSTOPPED(status))
+			(void)ptrace(PTRACE_CONT, l.child, NULL, NULL);
+	ck_assert_uint_gt(capture_threads(l.capture), 0);
 	while (s.await.rings) {
 		(void)take();
 		live_patience();
 	}
-	ck_assert_uint_eq(capture_threads(l.capture), 0);
+	/* Nobody is left for the end of the test. */
+	l.gone++;
 }
 END_TEST
 
@@ -284,6 +315,7 @@ Suite *suite(void)
 	tcase_add_test(tc, after_a_tick_at_which_nobody_ran_it_rests);
 	tcase_add_test(tc, up_to_a_tick_that_is_far_it_rests);
 	tcase_add_test(tc, where_nobody_is_left_it_rests);
+	tcase_add_test(tc, where_nobody_can_be_waited_for_it_rests);
 	tcase_add_test(tc, while_it_rings_the_wait_alone_takes_them);
 	tcase_add_test(tc, slow_ticks_do_not_ring);
 	tcase_add_test(tc, while_it_rings_the_loop_is_spared_for_a_few_ticks);
