@@ -331,8 +331,7 @@ static void check(struct broker *b, struct instance *i, struct crowd *crowd)
 	}
 	wanted = !i->is_removed && !i->is_changed && !i->is_detached &&
 		 !limit_holds(i) && lifecycle_wants(i);
-	if (i->target != NULL && (!wanted || target_overslept(b, i->target) ||
-				  target_clock_was_set(b, i->target)))
+	if (i->target != NULL && (!wanted || !target_clocks_hold(b, i->target)))
 		target_stop(b, i->target);
 	else if (i->target == NULL && wanted && !i->has_ended &&
 		 !i->is_left_out)

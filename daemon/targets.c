@@ -82,7 +82,7 @@ static void read_clocks(const struct broker *b, struct target *t)
 	t->slept_ns = b->clocks.boot() - mono_ns;
 }
 
-bool target_overslept(const struct broker *b, const struct target *t)
+static bool overslept(const struct broker *b, const struct target *t)
 {
 	const uint64_t boot_ns = b->clocks.boot();
 
@@ -90,7 +90,7 @@ bool target_overslept(const struct broker *b, const struct target *t)
 }
 
 /* What passes between two readings only ever makes the difference smaller. */
-bool target_clock_was_set(const struct broker *b, const struct target *t)
+static bool clock_was_set(const struct broker *b, const struct target *t)
 {
 	const uint64_t before_us = b->clocks.mono() / NS_PER_US;
 	const uint64_t wall_us = b->clocks.wall() / NS_PER_US;
@@ -102,6 +102,11 @@ bool target_clock_was_set(const struct broker *b, const struct target *t)
 
 	return after_ns - t->opened_ns >= SET_PAUSE_NS &&
 	       (forward_us > CLOCK_SET_US || back_us > CLOCK_SET_US);
+}
+
+bool target_clocks_hold(const struct broker *b, const struct target *t)
+{
+	return !overslept(b, t) && !clock_was_set(b, t);
 }
 
 int target_open(struct broker *b, struct instance *i)

@@ -113,16 +113,12 @@ size_t targets_count(struct broker *b);
 must_check int target_open(struct broker *b, struct instance *i);
 
 /*
- * The machine has slept since: its times would be wrong by that. It is to be
- * stopped, another run has the right ones.
+ * False: the machine has slept since, its times would be wrong by that. Or the
+ * wall clock was set, by more than two seconds, and it is a minute old: what
+ * its own process says of its spans is of another time. It is to be stopped,
+ * another run has the right ones.
  */
-bool target_overslept(const struct broker *b, const struct target *t);
-
-/*
- * The wall clock was set since, by more than two seconds, and it is a minute
- * old: what its own process says of its spans is of another time. As above.
- */
-bool target_clock_was_set(const struct broker *b, const struct target *t);
+bool target_clocks_hold(const struct broker *b, const struct target *t);
 
 /*
  * It is to be attached, again after capture was replaced: as soon as unwind
