@@ -299,7 +299,8 @@ static uint64_t report_due_ns(const struct outbox *o)
 	const struct destination *to = &o->to;
 	uint64_t due_ns = reports_alone_ns(&to->reports);
 
-	if (!to->has_dsn || (o->finish_ns != 0 && !o->last_due))
+	if (!to->has_dsn || to->is_silent ||
+	    (o->finish_ns != 0 && !o->last_due))
 		return UINT64_MAX;
 	if (o->last_due)
 		due_ns = reports_any(&to->reports) && to->backoff.failures == 0

@@ -371,6 +371,20 @@ START_TEST(a_report_comes_again)
 }
 END_TEST
 
+/* Nor is there anything to be done for it: it would be due for ever. */
+START_TEST(who_wants_no_reports_has_none)
+{
+	outbox.to.is_silent = true;
+	outbox_lost(&outbox, ENVELOPE_CHUNK, CLIENT_REPORT_NETWORK_ERROR, 1);
+	/* As after a minute. */
+	outbox.to.reports.last_ns = 0;
+	outbox_step(&outbox);
+	ck_assert_int_eq(outbox_wait_ms(&outbox), -1);
+	outbox_end(&outbox, NS_PER_SEC);
+	ck_assert(outbox_is_empty(&outbox));
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("outbox");
@@ -384,6 +398,7 @@ Suite *suite(void)
 	tcase_add_loop_test(c, losses_of_each_kind, 0, ENVELOPE_KIND_N);
 	tcase_add_test(c, a_disk_that_takes_nothing);
 	tcase_add_test(c, a_report_comes_again);
+	tcase_add_test(c, who_wants_no_reports_has_none);
 	suite_add_tcase(s, c);
 	return s;
 }
