@@ -233,8 +233,8 @@ must_check int children_start(struct broker *b);
 must_check int children_unwind(struct broker *b, uint32_t uid,
 			       struct unwind **ret);
 /*
- * Starts the ship process of a DSN, or returns the one that there is. -ENOSPC:
- * there are too many.
+ * Starts the ship process of a DSN, or returns the one that there is, whatever
+ * text names it. -ENOSPC: there are too many.
  */
 must_check int children_ship(struct broker *b, const char *dsn,
 			     struct ship **ret);

@@ -202,13 +202,21 @@ static uint64_t number_of(const char *text)
 	return number;
 }
 
+/* Also by another text of it: two ships would have one part of the spool. */
+static bool is_for(const struct ship *s, const char *dsn, uint64_t number)
+{
+	return strcmp(s->dsn, dsn) == 0 ||
+	       (number != 0 && s->spool_dsn == number);
+}
+
 int children_ship(struct broker *b, const char *dsn, struct ship **ret)
 {
+	const uint64_t number = number_of(dsn);
 	struct ship *s;
 	int r;
 
 	for (size_t i = 0; i < b->n_ships; i++)
-		if (strcmp(b->ships[i]->dsn, dsn) == 0) {
+		if (is_for(b->ships[i], dsn, number)) {
 			*ret = b->ships[i];
 			return 0;
 		}
@@ -223,7 +231,7 @@ int children_ship(struct broker *b, const char *dsn, struct ship **ret)
 				  .on_message = ship_on_message};
 	/* It fits: nothing longer is a DSN. */
 	(void)snprintf(s->dsn, sizeof(s->dsn), "%s", dsn);
-	s->spool_dsn = number_of(dsn);
+	s->spool_dsn = number;
 	s->is_first = b->n_ships == 0;
 	r = start_ship(b, s);
 	if (r < 0 && s->child.pid == 0) {

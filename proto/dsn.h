@@ -97,7 +97,8 @@ int dsn_auth(const struct dsn *dsn, const char *client, char *ret, size_t size)
 
 /*
  * Tells the DSNs of a host apart, and does not give them away. The same in
- * every run.
+ * every run, and of all texts that name one place: a secret is nothing that a
+ * server asks for any more.
  */
 uint64_t dsn_number(const struct dsn *dsn);
 

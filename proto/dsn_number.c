@@ -7,7 +7,9 @@ uint64_t dsn_number(const struct dsn *dsn)
 {
 	const char *const parts[] = {dsn->host, dsn->path, dsn->project,
 				     dsn->public_key};
-	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ dsn->port;
+	/* A port has 16 bits. */
+	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ dsn->port ^
+			(dsn->https ? 0 : 1u << 16);
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		/* Its end is part of each, so that no two are taken for one. */

@@ -276,6 +276,38 @@ START_TEST(survives_random_bytes)
 }
 END_TEST
 
+/* The first of each row names another place than those of other rows. */
+static const char *const numbered[][3] = {
+	{"https://key@host/1", "HTTPS://key@host//1", "https://key:s@host/1"},
+	{"http://key@host/1", "HTTP://key:@host/1", "http://key@host//1"},
+	{"https://other@host/1"},
+	{"https://key@other/1"},
+	{"https://key@host:1/1"},
+	{"https://key@host:2/1"},
+	{"https://key@host/2"},
+	{"https://key@host/p/1", "https://key@host/p//1"},
+};
+
+static uint64_t number_of(const char *text)
+{
+	struct dsn d;
+
+	ck_assert_int_eq(dsn_parse(&d, text), DSN_OK);
+	return dsn_number(&d);
+}
+
+START_TEST(has_the_number_of_its_place)
+{
+	const size_t n = sizeof(numbered) / sizeof(numbered[0]);
+	const uint64_t number = number_of(numbered[_i][0]);
+
+	for (size_t i = 1; i < 3 && numbered[_i][i] != NULL; i++)
+		ck_assert_uint_eq(number_of(numbered[_i][i]), number);
+	for (size_t i = (size_t)_i + 1; i < n; i++)
+		ck_assert_uint_ne(number_of(numbered[i][0]), number);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("dsn");
@@ -289,6 +321,8 @@ Suite *suite(void)
 	tcase_add_test(c, longest_fits_and_small_buffers_fail);
 	tcase_add_test(c, every_result_has_its_own_text);
 	tcase_add_test(c, survives_random_bytes);
+	tcase_add_loop_test(c, has_the_number_of_its_place, 0,
+			    sizeof(numbered) / sizeof(numbered[0]));
 	suite_add_tcase(s, c);
 	return s;
 }
