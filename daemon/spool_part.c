@@ -172,6 +172,8 @@ static int make_part(int dir_fd, const char *name)
 		if (mkdirat(dir_fd, name, 0700) < 0 && errno != EEXIST)
 			break;
 		part = open_part(dir_fd, name);
+		if (part < 0 && errno == ENOENT)
+			continue;
 		if (part < 0 || flock(part, LOCK_SH) < 0 ||
 		    fstat(part, &st) < 0)
 			break;
