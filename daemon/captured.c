@@ -9,7 +9,6 @@
  * without stopping anybody, and the next one takes those that are to be kept.
  */
 #include <linux/capability.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +27,7 @@
 #include "daemon/stops.h"
 #include "daemon/tell.h"
 #include "daemon/ticker.h"
+#include "daemon/tracer.h"
 #include "lib/base/loop.h"
 #include "lib/capture/capture.h"
 
@@ -346,7 +346,7 @@ static bool finish(uint64_t *ret_since_ns)
  * there was no tracer before. That the others are traced again takes its time,
  * the longer the more there are: where many are let go of, they go together.
  */
-static void *trace(void *ctx)
+static void trace(void *ctx)
 {
 	uint64_t *since_ns = ctx;
 	int r = 0;
@@ -364,18 +364,15 @@ static void *trace(void *ctx)
 		if (r < 0)
 			die("the wait for events", -r);
 	} while (!finish(since_ns));
-	return NULL;
 }
 
 static void run_tracer(void)
 {
 	static uint64_t since_ns;
-	pthread_t tracer;
-	int r = pthread_create(&tracer, NULL, trace, &since_ns);
+	int r = tracer_run(trace, &since_ns);
 
-	if (r != 0)
-		die("the tracer", r);
-	(void)pthread_join(tracer, NULL);
+	if (r < 0)
+		die("the tracer", -r);
 }
 
 int main(int argc, char **argv)
