@@ -105,8 +105,9 @@ def test_exec_by_the_main_thread(box):
 def test_exec_while_nobody_looks(box):
     """The daemon is suspended: there is no capture that would be told."""
     target = box.target('exec_first', 'leader', BUILD / 'targets/exec_second')
-    profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
-    profd.wait_chunks()
+    # The kernel stops nobody of a group that nobody could continue.
+    profd = box.profd([target], '--chunk-seconds', '1', process_group=0)
+    profd.wait_attached().wait_chunks()
     profd.signal(signal.SIGTSTP)
     wait_for(lambda: harness.state(profd.pid) == 'T', 'it is suspended')
     target.signal(signal.SIGUSR1)

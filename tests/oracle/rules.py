@@ -198,10 +198,11 @@ def planted(ours, theirs):
 
 def trampoline(ours, theirs):
     """The return from a signal without CFI for it (Go, musl): ours knows it
-    by its code."""
-    return any(re.search('sigreturn|restore_rt', f.name) or
-               file_bytes(f, len(SIGRETURN)) == SIGRETURN
-               for f in ours.frames[1:theirs.first + 1])
+    by its code, in the middle of its two instructions, too."""
+    at, *others = ours.frames[:theirs.first + 1]
+    return SIGRETURN in file_bytes(at, 16, before=7) or any(
+        re.search('sigreturn|restore_rt', f.name) or
+        file_bytes(f, len(SIGRETURN)) == SIGRETURN for f in others)
 
 
 def stub(ours, theirs):
