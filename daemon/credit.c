@@ -5,7 +5,7 @@
  * what there is to read, so that it may end its lap early (ring.c); before only
  * if it is much.
  */
-#define SHARE	    32
+#define SHARE	    128
 #define EARLY_SHARE 8
 
 bool credit_is_due(struct credit *c, const struct ring_reader *reader,

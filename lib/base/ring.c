@@ -15,11 +15,14 @@
 
 /*
  * A lap may end early once this part of it has been read, and so many times
- * what the reader was behind at most in it: that is all it has room for then,
- * if it comes late.
+ * what the reader was behind at most in it: so both are kept within few pages,
+ * and no more of them have to be made, which would be done while a thread is
+ * stopped. Who is later than that finds more room behind the early end.
  */
-#define REUSE_SHARE 4
-#define REUSE_TIMES 4
+#define REUSE_SHARE 64
+#define REUSE_TIMES 2
+
+#define PAD_SIZE sizeof(struct ring_record)
 
 /*
  * What another processor has written comes from far: it is on its way while
@@ -84,9 +87,14 @@ void ring_writer_leave(struct ring_writer *w)
 	w->base = own;
 }
 
+static uint64_t place_of(const struct ring_writer *w, uint64_t at)
+{
+	return at & (w->size - 1);
+}
+
 static struct ring_record *record_at(const struct ring_writer *w, uint64_t at)
 {
-	return (struct ring_record *)(void *)(w->base + (at & (w->size - 1)));
+	return (struct ring_record *)(void *)(w->base + place_of(w, at));
 }
 
 static bool is_in_this_lap(const struct ring_writer *w, uint64_t at)
@@ -96,35 +104,55 @@ static bool is_in_this_lap(const struct ring_writer *w, uint64_t at)
 
 static bool has_left_much(const struct ring_writer *w)
 {
-	const uint64_t left = w->tail & (w->size - 1);
+	const uint64_t left = place_of(w, w->tail);
 
 	return is_in_this_lap(w, w->tail) && left >= w->size / REUSE_SHARE &&
 	       left / REUSE_TIMES >= w->behind;
 }
 
+/*
+ * The reader is in the lap before, which ended early: what lies behind that
+ * end's pad is free already. This is where it begins, or the ring's size.
+ */
+static uint64_t beyond_end(const struct ring_writer *w)
+{
+	if (is_in_this_lap(w, w->tail) || w->pad == 0)
+		return w->size;
+	return w->size - w->pad + PAD_SIZE;
+}
+
+/* From start on to where the reader is, if that is before the lap's end. */
+static bool is_free(const struct ring_writer *w, uint64_t start, size_t size)
+{
+	return start + size - w->tail <= w->size;
+}
+
 int ring_reserve(struct ring_writer *w, size_t size, void **ret)
 {
+	const uint64_t place = place_of(w, w->head), beyond = beyond_end(w);
+	const uint64_t left = w->size - place;
 	uint64_t start = w->head;
-	size_t left;
 
 	assert(w->reserved_size == 0);
 	if (size > w->size / 2)
 		return -E2BIG;
 	size = align_up(max_u64(size, sizeof(struct ring_record)), RING_ALIGN);
-	left = w->size - (size_t)(start & (w->size - 1));
 	/*
 	 * Too near the end of the lap, or the reader follows through it and has
-	 * left a good part behind: start at the beginning of the memory. The
-	 * second keeps both within few pages. Until the reader has passed the
-	 * pad, no more than that part is free.
+	 * left a good part behind: start at the beginning of the memory. Over
+	 * what is not read there, if that is in the way later, leads a pad.
 	 */
-	if (size > left || has_left_much(w))
+	if ((size > left || has_left_much(w)) &&
+	    is_free(w, start + left, size + PAD_SIZE)) {
 		start += left;
-	if (start + size - w->tail > w->size) {
-		/* The shortcut is not worth a refusal. */
-		start = w->head;
-		if (size > left || start + size - w->tail > w->size)
+	} else if (size > left) {
+		return -ENOBUFS;
+	} else if (place < beyond &&
+		   !is_free(w, start,
+			    size + (beyond < w->size ? PAD_SIZE : 0))) {
+		if (size > w->size - beyond)
 			return -ENOBUFS;
+		start += beyond - place;
 	}
 	w->reserved = start;
 	w->reserved_size = size;
@@ -144,17 +172,25 @@ void ring_commit(struct ring_writer *w, uint32_t type, size_t used)
 	if (w->reserved != w->head)
 		*record_at(w, w->head) = (struct ring_record){
 			.size = (uint32_t)(w->reserved - w->head)};
-	if ((w->reserved & (w->size - 1)) == 0) {
+	if (place_of(w, w->reserved) == 0) {
 		w->pad = w->reserved - w->head;
 		w->behind = 0;
 	}
 	w->head = w->reserved + size;
 	w->reserved_size = 0;
+	/* A lap that is full to its end has none. */
+	if (place_of(w, w->head) == 0)
+		w->pad = 0;
 }
 
 size_t ring_space(const struct ring_writer *w)
 {
-	return w->size - (size_t)(w->head - w->tail);
+	const uint64_t beyond = beyond_end(w);
+
+	if (place_of(w, w->head) >= beyond)
+		return w->size - place_of(w, w->head);
+	return w->size - (size_t)min_u64(w->head - w->tail, w->size) +
+	       w->size - beyond;
 }
 
 void ring_abort(struct ring_writer *w)
@@ -204,7 +240,7 @@ void ring_reader_fini(struct ring_reader *r)
 
 int ring_advance(struct ring_reader *r, uint64_t head)
 {
-	if (head < r->head || head - r->tail > r->size || head % RING_ALIGN)
+	if (head < r->head || head - r->tail > 2 * r->size || head % RING_ALIGN)
 		return -EPROTO;
 	r->head = head;
 	return 0;

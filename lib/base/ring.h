@@ -44,7 +44,7 @@ struct ring_writer {
 	uint64_t reserved;    /* start of the reservation */
 	size_t reserved_size; /* 0: no reservation */
 	uint64_t behind; /* the most that a credit of this lap was late by */
-	uint64_t pad;	 /* at the end of the lap before */
+	uint64_t pad;	 /* bytes, at the end of the lap before */
 };
 
 /*
@@ -102,7 +102,7 @@ struct ring_reader {
 must_check int ring_reader_init(struct ring_reader *r, int fd);
 void ring_reader_fini(struct ring_reader *r);
 
-/* Takes the writer's head. -EPROTO if it goes back or a lap past the tail. */
+/* Takes the writer's head. -EPROTO if it goes back or two laps past the tail. */
 must_check int ring_advance(struct ring_reader *r, uint64_t head);
 
 /*

@@ -210,7 +210,7 @@ START_TEST(an_empty_ring_starts_at_the_beginning_of_the_memory)
 		ring_release(&r, size);
 		ck_assert_int_eq(ring_credit(&w, r.tail), 0);
 	}
-	ck_assert_uint_eq(highest, 1000);
+	ck_assert_uint_eq(highest, 200);
 }
 END_TEST
 
@@ -220,38 +220,102 @@ START_TEST(a_reader_that_follows_stays_near_the_beginning)
 	ck_assert_int_eq(put(SIZE / 32, 1, 1), 0);
 	for (int i = 0; i < 200; i++) {
 		ck_assert_int_eq(put(SIZE / 32, 1, 1), 0);
-		ck_assert_uint_le(w.head & (SIZE - 1), SIZE / 4 + SIZE / 16);
+		ck_assert_uint_le(w.head & (SIZE - 1), SIZE / 4);
 		ck_assert_uint_eq(get(), 1);
 	}
 }
 END_TEST
 
-/* Up to where a lap may end. */
-static void follow_through_a_quarter(void)
+/* Up to where a lap may end, whose reader is a record behind at most. */
+static void follow_to_an_early_end(void)
 {
-	do {
-		ck_assert_int_eq(put(200, 1, 0), 0);
-		ck_assert_uint_le(SIZE - ring_space(&w), 200);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(put(32, 1, 0), 0);
 		ck_assert_uint_eq(get(), 1);
-	} while (w.tail < SIZE / 4);
-	ck_assert_uint_lt(w.tail, SIZE / 4 + 200);
+	}
+	ck_assert_uint_eq(w.tail, SIZE / 64);
 }
 
-/* ...but what is left of the lap is not given away for little. */
-START_TEST(an_ended_lap_leaves_a_good_part_of_the_ring)
+/* In bytes; each record's type is one more than that of the one before. */
+static size_t fill(size_t size, uint32_t type)
 {
-	follow_through_a_quarter();
-	/* The beginning is used up to here, and not read yet by its word. */
-	ck_assert_int_eq(put(200, 3, 0), 0);
-	ck_assert_uint_eq(w.head, SIZE + 200);
-	ck_assert_uint_ge(ring_space(&w), SIZE / 4 - 200);
+	const uint32_t first = type;
+
+	while (put(size, type, (int)type) == 0)
+		type++;
+	ck_assert_uint_lt(ring_space(&w), 2 * size);
+	return (type - first) * size;
+}
+
+static void expect(uint32_t type, size_t bytes, size_t size)
+{
+	for (; bytes > 0; bytes -= size)
+		ck_assert_uint_eq(get(), type++);
+	ck_assert_uint_eq(w.tail, w.head);
+}
+
+/* Up to the reader, and from behind the lap's early end to that of the memory. */
+START_TEST(an_early_end_costs_no_room)
+{
+	const size_t sizes[] = {8, 16, 64, 200, 1000, SIZE / 2};
+
+	for (size_t i = 0; i < array_size(sizes); i++) {
+		size_t bytes;
+
+		tear_down();
+		set_up();
+		follow_to_an_early_end();
+		ck_assert_int_eq(put(8, 1, 0), 0);
+		ck_assert_uint_eq(w.head, SIZE + 8);
+		ck_assert_uint_eq(ring_space(&w), SIZE - 8 - 8);
+		bytes = fill(sizes[i], 2);
+		ck_assert_uint_ge(bytes + 64 + 2 * sizes[i], SIZE);
+		ck_assert_uint_eq(get(), 1);
+		expect(2, bytes, sizes[i]);
+	}
+}
+END_TEST
+
+/* From lap to lap with a reader that is late in each. */
+START_TEST(what_lies_beyond_an_early_end_is_read_in_its_turn)
+{
+	for (size_t size = 8; size < 400; size += 8) {
+		size_t bytes;
+
+		for (;;) {
+			ck_assert_int_eq(put(64, 1, 0), 0);
+			if (w.pad > SIZE / 2 && w.head % SIZE == 64)
+				break;
+			ck_assert_uint_eq(get(), 1);
+		}
+		bytes = fill(size, 2);
+		/* Which goes to the end of the memory, not to the reader. */
+		ck_assert_uint_gt((w.head - 1) % SIZE + 1 + size, SIZE);
+		ck_assert_uint_eq(get(), 1);
+		expect(2, bytes, size);
+	}
+}
+END_TEST
+
+/* Its place in the memory is where records are read that were written before. */
+START_TEST(no_record_is_written_over)
+{
+	follow_to_an_early_end();
+	ck_assert_int_eq(put(32, 2, 'a'), 0);
+	ck_assert_int_eq(put(16, 3, 'b'), 0);
+	ck_assert_uint_eq(w.head, SIZE + 48);
+	/* 64 are read by its word; 8 of them are kept for a pad. */
+	ck_assert_int_eq(put(16, 4, 'c'), 0);
+	ck_assert_uint_eq(w.head, SIZE + 64 + 8 + 16);
+	ck_assert_uint_eq(get(), 2);
 	ck_assert_uint_eq(get(), 3);
+	ck_assert_uint_eq(get(), 4);
 }
 END_TEST
 
 START_TEST(nor_at_the_price_of_a_refusal)
 {
-	follow_through_a_quarter();
+	follow_to_an_early_end();
 	ck_assert_int_eq(put(SIZE / 2, 4, 0), 0);
 	ck_assert_uint_lt(w.head, SIZE);
 	ck_assert_uint_eq(get(), 4);
@@ -261,16 +325,16 @@ END_TEST
 /* It was late by so much once that it may come to need all of the ring. */
 START_TEST(a_reader_that_was_late_gets_the_whole_lap)
 {
-	const size_t size = SIZE / 32;
+	const size_t size = SIZE / 64;
 	uint64_t lap_end = SIZE;
 
 	for (int i = 0; i < 3; i++) {
-		for (int n = 0; n < 7; n++)
+		for (int n = 0; n < 33; n++)
 			ck_assert_int_eq(put(size, 1, 0), 0);
 		while (w.head < lap_end) {
 			ck_assert_uint_eq(get(), 1);
 			ck_assert_int_eq(put(size, 1, 0), 0);
-			ck_assert_uint_le(w.head - w.tail, 7 * size);
+			ck_assert_uint_le(w.head - w.tail, 33 * size);
 		}
 		while (w.tail < w.head)
 			ck_assert_uint_eq(get(), 1);
@@ -280,7 +344,7 @@ START_TEST(a_reader_that_was_late_gets_the_whole_lap)
 			ck_assert_uint_eq(get(), 1);
 		}
 		ck_assert_uint_eq(w.head, lap_end + SIZE + size);
-		ck_assert_uint_eq(w.pad, SIZE - SIZE / 4);
+		ck_assert_uint_eq(w.pad, SIZE - 2 * size);
 		lap_end += 2 * SIZE;
 	}
 }
@@ -340,10 +404,10 @@ START_TEST(a_head_is_checked)
 	ck_assert_int_eq(ring_advance(&r, 64), 0);
 	ck_assert_int_eq(ring_advance(&r, 56), -EPROTO);
 	ck_assert_int_eq(ring_advance(&r, 68), -EPROTO);
-	ck_assert_int_eq(ring_advance(&r, SIZE + 8), -EPROTO);
+	ck_assert_int_eq(ring_advance(&r, 2 * SIZE + 8), -EPROTO);
 	ck_assert_int_eq(ring_advance(&r, UINT64_MAX - 7), -EPROTO);
 	ck_assert_uint_eq(r.head, 64);
-	ck_assert_int_eq(ring_advance(&r, SIZE), 0);
+	ck_assert_int_eq(ring_advance(&r, 2 * SIZE), 0);
 }
 END_TEST
 
@@ -371,8 +435,11 @@ START_TEST(random_steps_agree_with_a_queue)
 		switch (random_next(&random) % 6) {
 		case 0:
 		case 1:
-			if (put(size, type, (int)type) < 0)
+			if (put(size, type, (int)type) < 0) {
+				/* For there is no room. */
+				ck_assert_uint_lt(ring_space(&w), 1024);
 				break;
+			}
 			queue[in % QUEUE].size = align_up(size, RING_ALIGN);
 			queue[in++ % QUEUE].type = type;
 			break;
@@ -571,7 +638,9 @@ Suite *suite(void)
 	tcase_add_test(t, a_record_that_does_not_fit_the_lap_starts_the_next);
 	tcase_add_test(t, an_empty_ring_starts_at_the_beginning_of_the_memory);
 	tcase_add_test(t, a_reader_that_follows_stays_near_the_beginning);
-	tcase_add_test(t, an_ended_lap_leaves_a_good_part_of_the_ring);
+	tcase_add_test(t, an_early_end_costs_no_room);
+	tcase_add_test(t, what_lies_beyond_an_early_end_is_read_in_its_turn);
+	tcase_add_test(t, no_record_is_written_over);
 	tcase_add_test(t, nor_at_the_price_of_a_refusal);
 	tcase_add_test(t, a_reader_that_was_late_gets_the_whole_lap);
 	tcase_add_test(t, a_ring_that_is_left_keeps_no_memory);

@@ -35,7 +35,7 @@ static uint64_t until_due(bool at_end)
 START_TEST(little_is_worth_no_message)
 {
 	for (int i = 0; i < 100; i++) {
-		ck_assert_uint_eq(until_due(true), SIZE / 32);
+		ck_assert_uint_eq(until_due(true), SIZE / 128);
 		/* It is given. */
 		ck_assert(!credit_is_due(&credit, &reader, true));
 	}
