@@ -28,6 +28,11 @@ def table(head, rows):
     return '\n'.join('| ' + ' | '.join(line) + ' |' for line in lines) + '\n'
 
 
+def middle(values):
+    values = [v for v in values if v is not None]
+    return median(values) if values else None
+
+
 class Figures:
     """Of one variant in one scenario."""
 
@@ -63,23 +68,20 @@ class Figures:
                 return measure.bucket_us(index)
         return None
 
-    def pause(self, share, kind):
-        """In us: the median of the repetitions. Where threads wait for
-        processors anyway, gaps with that wait in them say nothing."""
+    def pauses_us(self, kind, share):
+        """One for each repetition. Where threads wait for processors anyway,
+        gaps with that wait in them say nothing."""
         if not self.scenario.busy or self.cls is variants.Nothing or \
                 (kind == 'stop' and self.crowded):
-            return None
+            return []
         if self.cls in PERF_LIKE:
-            values = [self.pause_by_interrupt(r, share) for r in self.runs]
-        else:
-            values = [measure.percentile(w.gaps[kind], share)
-                      for w in self.windows]
-        values = [v for v in values if v is not None]
-        return median(values) if values else None
+            return [self.pause_by_interrupt(r, share) for r in self.runs]
+        return [measure.percentile(w.gaps[kind], share) for w in self.windows]
 
     def pauses(self, kind):
-        return ' / '.join(filter(None, (number(self.pause(share, kind))
-                                        for share in (.5, .99))))
+        return ' / '.join(filter(None, (
+            number(middle(self.pauses_us(kind, share)))
+            for share in (.5, .99))))
 
     def taken(self):
         """In percent of the target's processors: the time for which its
@@ -115,10 +117,11 @@ class Figures:
                         for r, w in zip(self.runs, self.windows))
         return mean(100 * r.complete for r in self.results)
 
-    def sample_us(self):
+    def samples_us(self):
+        """CPU of a sample, one for each repetition."""
         if self.cls is variants.Nothing or not self.scenario.busy:
-            return None
-        return median(1e6 * r.cost_s for r in self.runs)
+            return []
+        return [1e6 * r.cost_s for r in self.runs]
 
     def cpu(self):
         """In percent of a processor."""
@@ -169,7 +172,7 @@ class Figures:
 
     def row(self, name):
         return [name, self.pauses('stop'), self.pauses('stop_net'),
-                number(self.complete(), 2, ' %'), number(self.sample_us()),
+                number(self.complete(), 2, ' %'), number(middle(self.samples_us())),
                 number(self.cpu(), 2, ' %'), number(self.taken(), 2, ' %'),
                 self.slowdown(), self.stop_us(), number(self.frames(), 0),
                 number(self.rss_mib(), 1), self.missed()]
@@ -252,10 +255,14 @@ def requirements(done):
             figures.setdefault((s.name, cls), Figures(s, cls, rate))
 
     def ratio(what, name, mine, bare):
-        if mine and bare:
+        """Each repetition's to the one beside it: the median of these."""
+        ratios = [m / b for m, b in zip(mine, bare) if m and b]
+        if ratios:
             found.append((f'{what}, {name}', f'<= {RATIO_MAX} of bare',
-                          f'{number(mine)} us of {number(bare)} us: '
-                          f'{mine / bare:.2f}', mine / bare <= RATIO_MAX))
+                          f'{number(middle(mine))} us of '
+                          f'{number(middle(bare))} us: {median(ratios):.2f} '
+                          f'({min(ratios):.2f} to {max(ratios):.2f})',
+                          median(ratios) <= RATIO_MAX))
 
     def limit(what, name, value, text, ok, digits=2):
         found.append((f'{what}, {name}', text, number(value, digits, ' %'),
@@ -269,8 +276,9 @@ def requirements(done):
             for kind, what in (('stop', 'pause'), ('stop_net', 'stopped')):
                 for share in (.5, .99):
                     ratio(f'{what} p{100 * share:.0f}', name,
-                          f.pause(share, kind), bare.pause(share, kind))
-            ratio('CPU a sample', name, f.sample_us(), bare.sample_us())
+                          f.pauses_us(kind, share),
+                          bare.pauses_us(kind, share))
+            ratio('CPU a sample', name, f.samples_us(), bare.samples_us())
             limit('completeness', name, f.complete(), '>= 99.5 %',
                   lambda v: v >= 99.5)
         if name == 'busy-2':
