@@ -101,7 +101,8 @@ sentry-profd_SRC = profd ship_files finish broker pause limit patience children 
 	config_files config_resolve listen_at pem proxy match match_facts privileges log log_limit
 sentry-profd_LIB = capture unwind proto base
 sentry-profd_PKG = inih
-sentry-profd-capture_SRC = captured tracer await stops readers realtime slots tell ticker child privileges log log_limit
+sentry-profd-capture_SRC = captured tracer await stops readers realtime slots tell ticker cpu_quota match_facts \
+	child privileges log log_limit
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
 sentry-profd-unwind_SRC = unwindd stream exec_budget maps_age measures thread_keys chunk_threads program hints chunk credit \

@@ -328,5 +328,7 @@ const char *discard_name(uint32_t reason);
 must_check int stats_write(struct broker *b);
 /* What the last capture runs under: fifo, nice or normal. */
 const char *stats_scheduler(const struct broker *b);
+/* Of its control group, in percent of a core; 0: none. */
+unsigned int stats_cpu_quota(const struct broker *b);
 
 #endif

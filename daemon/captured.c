@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "daemon/child.h"
+#include "daemon/cpu_quota.h"
 #include "daemon/heartbeat.h"
 #include "daemon/log.h"
 #include "daemon/msg.h"
@@ -341,6 +342,19 @@ static bool finish(uint64_t *ret_since_ns)
 	return settled;
 }
 
+/* A quota stops ordinary processes, also while somebody waits for us. */
+static void warn_of_quota(void)
+{
+	if (me.realtime.scheduler != SCHEDULER_FIFO &&
+	    me.heartbeat->cpu_quota != 0)
+		log_warning("our control group has a CPU quota of %u %% of a "
+			    "core, and SCHED_FIFO is refused: when the quota "
+			    "is used up, a thread that is being sampled stands "
+			    "until there is a new one; permit SCHED_FIFO "
+			    "(CAP_SYS_NICE), or take the quota away",
+			    (unsigned int)me.heartbeat->cpu_quota);
+}
+
 /*
  * A thread's; its end lets go of all. ctx: since when they are let go of; 0:
  * there was no tracer before. That the others are traced again takes its time,
@@ -354,9 +368,12 @@ static void trace(void *ctx)
 	await_enter();
 	realtime_start(&me.realtime);
 	me.heartbeat->scheduler = me.realtime.scheduler;
+	me.heartbeat->cpu_quota = cpu_quota_own();
 	if (*since_ns != 0) {
 		capture_attach_again(me.capture);
 		go_on(*since_ns);
+	} else {
+		warn_of_quota();
 	}
 	do {
 		while (r == 0 && !ends())

@@ -64,17 +64,12 @@ static const char *text_of(const json_t *object, const char *key)
 	return text == NULL ? "" : text;
 }
 
-/* Whose figures these are only an operator is told. */
-static void look_inside(struct doctor *d, const json_t *daemon)
+static void look_at_scheduler(struct doctor *d, const json_t *daemon)
 {
-	const char *hex = text_of(daemon, "capabilities");
 	const char *scheduler = text_of(daemon, "scheduler");
-	char *rest;
+	const json_int_t quota = json_integer_value(
+		json_object_get(daemon, "cpu_quota_percent"));
 
-	d->capabilities = strtoull(hex, &rest, 16);
-	d->is_told = *hex != '\0' && *rest == '\0';
-	(void)snprintf(d->daemon_config, sizeof(d->daemon_config), "%s",
-		       text_of(daemon, "config"));
 	if (strcmp(scheduler, "fifo") == 0)
 		doctor_say(d, FINDING_OK, "scheduler",
 			   "the daemon's sampler runs under SCHED_FIFO");
@@ -86,6 +81,26 @@ static void look_inside(struct doctor *d, const json_t *daemon)
 			   strcmp(scheduler, "nice") == 0
 				   ? ", of the highest priority"
 				   : "");
+	if (quota > 0 && *scheduler != '\0' && strcmp(scheduler, "fifo") != 0)
+		doctor_say(d, FINDING_WARNING, "CPU quota",
+			   "the daemon's control group has %lld %% of a core: "
+			   "when that is used up, a thread that is being "
+			   "sampled stands until there is more; permit "
+			   "SCHED_FIFO, or take the quota away",
+			   (long long)quota);
+}
+
+/* Whose figures these are only an operator is told. */
+static void look_inside(struct doctor *d, const json_t *daemon)
+{
+	const char *hex = text_of(daemon, "capabilities");
+	char *rest;
+
+	d->capabilities = strtoull(hex, &rest, 16);
+	d->is_told = *hex != '\0' && *rest == '\0';
+	(void)snprintf(d->daemon_config, sizeof(d->daemon_config), "%s",
+		       text_of(daemon, "config"));
+	look_at_scheduler(d, daemon);
 }
 
 static void look_at_limits(struct doctor *d, const json_t *daemon)

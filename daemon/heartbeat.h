@@ -21,7 +21,7 @@ enum heartbeat_scheduler {
 struct heartbeat {
 	struct capture_beat beat;
 	uint32_t scheduler; /* enum heartbeat_scheduler */
-	uint32_t reserved;
+	uint32_t cpu_quota; /* of capture's control group, percent; 0: none */
 	struct capture_counters slots[HEARTBEAT_SLOTS];
 };
 

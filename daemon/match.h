@@ -71,6 +71,9 @@ void match_container(const char *cgroup, char ret[MATCH_CONTAINER_SIZE]);
  * fit or is not there.
  */
 bool match_cgroup(const char *text, size_t n, char *ret, size_t size);
+/* That in the hierarchy of these controllers; "": the unified one. */
+bool match_hierarchy(const char *text, size_t n, const char *controllers,
+		     char *ret, size_t size);
 
 /* The number in a pid file's text; 0 if it is none. */
 int32_t match_pid_file(const char *text, size_t n);

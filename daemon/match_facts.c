@@ -50,8 +50,8 @@ static bool path_of_line(const char *line, size_t n, const char *controllers,
 	return true;
 }
 
-static bool find_path(const char *text, size_t n, const char *controllers,
-		      char *ret, size_t size)
+bool match_hierarchy(const char *text, size_t n, const char *controllers,
+		     char *ret, size_t size)
 {
 	while (n > 0) {
 		const char *end = memchr(text, '\n', n), *path;
@@ -79,9 +79,9 @@ bool match_cgroup(const char *text, size_t n, char *ret, size_t size)
 	 * Where both are mounted, version 1 holds the units, and the unified
 	 * one is often only its root.
 	 */
-	if (find_path(text, n, "name=systemd", ret, size))
+	if (match_hierarchy(text, n, "name=systemd", ret, size))
 		return true;
-	return find_path(text, n, "", ret, size);
+	return match_hierarchy(text, n, "", ret, size);
 }
 
 int32_t match_pid_file(const char *text, size_t n)

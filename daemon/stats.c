@@ -195,6 +195,11 @@ const char *stats_scheduler(const struct broker *b)
 	return "normal";
 }
 
+unsigned int stats_cpu_quota(const struct broker *b)
+{
+	return b->heartbeat == NULL ? 0 : b->heartbeat->cpu_quota;
+}
+
 int stats_write(struct broker *b)
 {
 	FILE *out = fdopen(b->stats_fd, "w");
@@ -206,7 +211,10 @@ int stats_write(struct broker *b)
 	if (out == NULL)
 		return -errno;
 	b->stats_fd = -1;
-	fprintf(out, "{\n  \"scheduler\": \"%s\",\n", stats_scheduler(b));
+	fprintf(out,
+		"{\n  \"scheduler\": \"%s\",\n"
+		"  \"cpu_quota_percent\": %u,\n",
+		stats_scheduler(b), stats_cpu_quota(b));
 	usage_of_all(b, own, usage);
 	put_usage(out, usage);
 	put_spool(out, b);

@@ -217,8 +217,10 @@ static void put_inside(FILE *out, const struct broker *b)
 
 	fprintf(out, ", \"config\": ");
 	put_config(out, b);
-	fprintf(out, ", \"scheduler\": \"%s\", \"capabilities\": ",
-		stats_scheduler(b));
+	fprintf(out,
+		", \"scheduler\": \"%s\", \"cpu_quota_percent\": %u, "
+		"\"capabilities\": ",
+		stats_scheduler(b), stats_cpu_quota(b));
 	if (privileges_permitted(&permitted) == 0)
 		fprintf(out, "\"%016llx\"", (unsigned long long)permitted);
 	else
@@ -252,6 +254,7 @@ static void put_daemon(FILE *out, struct broker *b, const struct peer *viewer)
 		put_inside(out, b);
 	else
 		fprintf(out, ", \"config\": null, \"scheduler\": null, "
+			     "\"cpu_quota_percent\": null, "
 			     "\"capabilities\": null, \"servers\": null, "
 			     "\"restarts\": null");
 	fprintf(out, "}");

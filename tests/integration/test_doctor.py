@@ -3,6 +3,7 @@
 and that its status tells the worst."""
 
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -119,6 +120,62 @@ def test_the_daemon_that_runs(box):
                      'sentry-profctl', cwd='/', **stranger.options())
     found.check('capabilities', 'warning', 'you are not root')
     check(not found.of('scheduler'), found.done.stdout)
+
+
+def cpu_group(name):
+    """A control group with 60 % of a core, and who can be in it."""
+    top = pathlib.Path('/sys/fs/cgroup')
+    files = {'cpu.max': '60000 100000'}
+    if (top / 'cpu' / 'cpu.cfs_quota_us').exists():
+        top, files = top / 'cpu', {'cpu.cfs_period_us': 100000,
+                                   'cpu.cfs_quota_us': 60000}
+        # Where real-time tasks are shared out too, a new one may have none.
+        if (top / 'cpu.rt_runtime_us').exists():
+            files['cpu.rt_runtime_us'] = 10000
+    group = top / name
+    try:
+        group.mkdir()
+        for file, text in files.items():
+            with open(group / file, 'r+') as f:
+                f.write(f'{text}')
+    except OSError as e:
+        if group.exists():
+            group.rmdir()
+        raise harness.Skip(f'no control group with a quota: {e}') from None
+    return group
+
+
+def test_a_cpu_quota(box):
+    """Without SCHED_FIFO it stops who is being sampled, so it is said."""
+    group = cpu_group(f'profd-{os.getpid()}')
+    inside = ['sh', '-c', 'echo $$ >"$0" && exec "$@"', group / 'cgroup.procs']
+    daemons = []
+
+    def told(*wrapper):
+        profd, socket, _ = running(box, *inside, *wrapper)
+        daemons.append(profd)
+        harness.wait_for(lambda: control.Control(box, socket).status()
+                         ['daemon']['cpu_quota_percent'] == 60, 'its quota')
+        return profd, Findings(box, socket=socket)
+    try:
+        profd, found = told('setpriv', '--bounding-set=-sys_nice',
+                            '--inh-caps=-sys_nice')
+        found.check('CPU quota', 'warning', 'has 60 % of a core')
+        profd.interrupt()
+        check('a CPU quota of 60 % of a core' in profd.stderr, profd.stderr)
+        # Under SCHED_FIFO it stops nobody.
+        profd, found = told()
+        is_fifo = found.of('scheduler')[0][0] == 'ok'
+        check(bool(found.of('CPU quota')) != is_fifo, found.done.stdout)
+        profd.interrupt()
+        check(('CPU quota' in profd.stderr) != is_fifo, profd.stderr)
+        check(profd.stats['cpu_quota_percent'] == 60, f'{profd.stats}')
+    finally:
+        for profd in daemons:
+            profd.end()
+        harness.wait_for(lambda: not (group / 'cgroup.procs').read_text(),
+                         'their end')
+        group.rmdir()
 
 
 def test_what_the_daemon_was_started_with(box):
