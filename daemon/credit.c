@@ -1,5 +1,9 @@
 #include "daemon/credit.h"
 
+#include "daemon/child.h"
+#include "daemon/msg.h"
+#include "lib/base/ipc.h"
+
 /*
  * Less than this part of the ring is not worth waking its writer. At the end of
  * what there is to read, so that it may end its lap early (ring.c); before only
@@ -11,9 +15,21 @@
 bool credit_is_due(struct credit *c, const struct ring_reader *reader,
 		   bool at_end)
 {
-	if (reader->tail - c->given <
+	if (reader->read - c->given <
 	    reader->size / (at_end ? SHARE : EARLY_SHARE))
 		return false;
-	c->given = reader->tail;
+	c->given = reader->read;
 	return true;
+}
+
+int credit_give(struct credit *c, const struct ring_reader *reader, int link_fd)
+{
+	const struct msg_ring_credit m = {
+		.h = MSG_HEADER(MSG_RING_CREDIT, msg_ring_credit),
+		.tail = reader->tail,
+	};
+	int r = ipc_send(link_fd, &m, sizeof(m), NULL, 0);
+
+	c->is_owed = r == -EAGAIN;
+	return c->is_owed ? 0 : r;
 }

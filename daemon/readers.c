@@ -37,7 +37,7 @@
 
 /*
  * A reader gets so many messages taken at a time, then the others, and the next
- * tick, have their turn. It sends a credit for each half megabyte, and hints
+ * tick, have their turn. It sends a credit for each 128 KiB at the most, and hints
  * where threads are new; one that has gone wrong may send without end.
  */
 #define MESSAGES_MAX 64
@@ -114,7 +114,7 @@ void readers_tick(struct readers *r, uint64_t now_ns)
 	for (size_t i = 0; i < r->n; i++) {
 		struct reader *reader = r->list[i];
 
-		if (reader->sink.ring.head - reader->told >= HEAD_BYTES)
+		if (ring_since(&reader->sink.ring, reader->told) >= HEAD_BYTES)
 			tell_head(reader);
 	}
 }

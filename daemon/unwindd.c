@@ -85,32 +85,29 @@ static void work_for(struct stream *stream)
 	me.working = stream;
 }
 
-/* Capture may be gone: the broker makes a new link. */
-static void send_capture(const void *message, size_t size)
+/* r: of what was sent. Capture may be gone: the broker makes a new link. */
+static void check_sent(int r)
 {
-	int r = me.link_fd < 0 ? 0
-			       : ipc_send(me.link_fd, message, size, NULL, 0);
-
-	if (r < 0 && r != -EPIPE && r != -EAGAIN)
+	if (r < 0 && r != -EPIPE)
 		die("the link to capture", -r);
 }
 
+/* Where there is no room for it the next one does as well. */
 static void send_hint(uint32_t target, uint32_t tid, const struct hint *hint)
 {
 	const struct msg_stack_hint m = hint_message(target, tid, hint);
+	int r = me.link_fd < 0 ? 0
+			       : ipc_send(me.link_fd, &m, sizeof(m), NULL, 0);
 
-	send_capture(&m, sizeof(m));
+	if (r != -EAGAIN)
+		check_sent(r);
 }
 
 static void give_credit(void)
 {
-	const struct msg_ring_credit m = {
-		.h = MSG_HEADER(MSG_RING_CREDIT, msg_ring_credit),
-		.tail = me.ring.tail,
-	};
-
 	leash_renew();
-	send_capture(&m, sizeof(m));
+	if (me.link_fd >= 0)
+		check_sent(credit_give(&me.credit, &me.ring, me.link_fd));
 }
 
 static void take_record(const struct ring_record *ring_record, size_t size)
@@ -374,10 +371,14 @@ int main(int argc, char **argv)
 		while (request_has_message())
 			on_broker();
 		fds[1].fd = me.link_fd;
+		if (me.credit.is_owed)
+			fds[1].events |= POLLOUT;
 		if (poll(fds, array_size(fds), -1) < 0 && errno != EINTR)
 			die("poll", errno);
 		leash_renew();
-		if (fds[1].revents != 0 && me.link_fd >= 0)
+		if (fds[1].revents & POLLOUT)
+			give_credit();
+		if (fds[1].revents & ~POLLOUT)
 			on_link(false);
 		if (fds[0].revents != 0)
 			on_broker();

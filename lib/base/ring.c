@@ -193,6 +193,11 @@ size_t ring_space(const struct ring_writer *w)
 	       w->size - beyond;
 }
 
+uint64_t ring_since(const struct ring_writer *w, uint64_t at)
+{
+	return w->head - at - (is_in_this_lap(w, at) ? 0 : w->pad);
+}
+
 void ring_abort(struct ring_writer *w)
 {
 	assert(w->reserved_size != 0);
@@ -203,9 +208,7 @@ int ring_credit(struct ring_writer *w, uint64_t tail)
 {
 	if (tail < w->tail || tail > w->head)
 		return -EPROTO;
-	w->behind = max_u64(w->behind,
-			    w->head - w->tail -
-				    (is_in_this_lap(w, w->tail) ? 0 : w->pad));
+	w->behind = max_u64(w->behind, ring_since(w, w->tail));
 	w->tail = tail;
 	return 0;
 }
@@ -286,4 +289,5 @@ void ring_release(struct ring_reader *r, size_t size)
 {
 	assert(size <= r->head - r->tail);
 	r->tail += size;
+	r->read += size;
 }

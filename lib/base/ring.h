@@ -7,8 +7,10 @@
  * tail as a credit from reader to writer), each checked by who gets it.
  *
  * Positions are byte counts that only grow; position modulo size is the place
- * in the memory. A record never wraps: the rest of a lap that is too small for
- * it is filled with a pad record, which the reader passes over by itself.
+ * in the memory. A record never wraps: a pad record, which the reader passes
+ * over by itself, leads to the next lap, where the rest is too small for it or
+ * the reader is near; and over what is not read yet, so that the head may be up
+ * to two laps before the tail. Nobody counts pads as bytes of records.
  *
  * The reader trusts nothing but the memory's existence (the seals rule out
  * SIGBUS): a record whose size is wrong ends the ring with -EPROTO. It should
@@ -44,7 +46,7 @@ struct ring_writer {
 	uint64_t reserved;    /* start of the reservation */
 	size_t reserved_size; /* 0: no reservation */
 	uint64_t behind; /* the most that a credit of this lap was late by */
-	uint64_t pad;	 /* bytes, at the end of the lap before */
+	uint64_t pad;	 /* bytes, at the end of the lap before; 0 at an end */
 };
 
 /*
@@ -81,6 +83,9 @@ void ring_commit(struct ring_writer *w, uint32_t type, size_t used);
 /* Bytes that are free, some of which a record may not be able to use. */
 size_t ring_space(const struct ring_writer *w);
 
+/* Bytes of records since the head was at, which is of this lap or the last. */
+uint64_t ring_since(const struct ring_writer *w, uint64_t at);
+
 /* Ends the reservation without a record. */
 void ring_abort(struct ring_writer *w);
 
@@ -92,6 +97,7 @@ struct ring_reader {
 	size_t size;
 	uint64_t head;
 	uint64_t tail;
+	uint64_t read;	  /* bytes of records that were given back */
 	uint64_t fetched; /* the processor was told to read up to here */
 };
 

@@ -226,6 +226,25 @@ START_TEST(a_reader_that_follows_stays_near_the_beginning)
 }
 END_TEST
 
+/* Pads are no bytes that anybody waits for. */
+START_TEST(what_was_written_since)
+{
+	for (int i = 0; i < 1000; i++) {
+		const uint64_t from = w.head;
+
+		ck_assert_uint_eq(ring_since(&w, from), 0);
+		ck_assert_int_eq(put(SIZE / 32, 1, 1), 0);
+		ck_assert_uint_eq(ring_since(&w, from), SIZE / 32);
+		ck_assert_int_eq(put(SIZE / 32, 1, 1), 0);
+		ck_assert_uint_eq(ring_since(&w, from), SIZE / 16);
+		ck_assert_uint_eq(get(), 1);
+		ck_assert_uint_eq(get(), 1);
+		ck_assert_uint_eq(r.read, (uint64_t)(i + 1) * SIZE / 16);
+	}
+	ck_assert_uint_gt(w.head, 100 * SIZE);
+}
+END_TEST
+
 /* Up to where a lap may end, whose reader is a record behind at most. */
 static void follow_to_an_early_end(void)
 {
@@ -637,6 +656,7 @@ Suite *suite(void)
 	tcase_add_test(t, a_full_ring_refuses_until_it_is_read);
 	tcase_add_test(t, a_record_that_does_not_fit_the_lap_starts_the_next);
 	tcase_add_test(t, an_empty_ring_starts_at_the_beginning_of_the_memory);
+	tcase_add_test(t, what_was_written_since);
 	tcase_add_test(t, a_reader_that_follows_stays_near_the_beginning);
 	tcase_add_test(t, an_early_end_costs_no_room);
 	tcase_add_test(t, what_lies_beyond_an_early_end_is_read_in_its_turn);

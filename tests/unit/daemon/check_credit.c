@@ -1,6 +1,12 @@
 /* How often a writer is woken, and that what is read is given back. */
 #include "daemon/credit.h"
 
+#include <errno.h>
+#include <fcntl.h>
+
+#include "daemon/msg.h"
+#include "lib/base/ipc.h"
+#include "lib/base/util.h"
 #include "tests/unit/suite.h"
 
 #define SIZE ((size_t)1 << 20)
@@ -22,13 +28,20 @@ static void tear_down(void)
 	ring_writer_fini(&writer);
 }
 
+/* As if it had read so much. */
+static void go_on(size_t n)
+{
+	reader.tail += n;
+	reader.read += n;
+}
+
 /* How much more has to be read until it is due. */
 static uint64_t until_due(bool at_end)
 {
 	const uint64_t from = reader.tail;
 
 	while (!credit_is_due(&credit, &reader, at_end))
-		reader.tail += RING_ALIGN;
+		go_on(RING_ALIGN);
 	return reader.tail - from;
 }
 
@@ -47,10 +60,49 @@ START_TEST(who_is_late_gives_some_before_the_end)
 {
 	ck_assert_uint_eq(until_due(false), SIZE / 8);
 	ck_assert(!credit_is_due(&credit, &reader, true));
-	reader.tail += SIZE / 8 - RING_ALIGN;
+	go_on(SIZE / 8 - RING_ALIGN);
 	ck_assert(!credit_is_due(&credit, &reader, false));
 	ck_assert(credit_is_due(&credit, &reader, true));
 	ck_assert_uint_eq(until_due(false), SIZE / 8);
+}
+END_TEST
+
+/* That a lap has ended early wakes nobody. */
+START_TEST(a_pad_is_nothing_that_was_read)
+{
+	reader.tail += SIZE - SIZE / 64;
+	ck_assert(!credit_is_due(&credit, &reader, true));
+	ck_assert_uint_eq(until_due(true), SIZE / 128);
+}
+END_TEST
+
+/* What is not told is told later: else a full ring would stay full. */
+START_TEST(a_full_link_is_told_later)
+{
+	struct ipc_message m;
+	const struct msg_ring_credit *told;
+	int link[2], r, sent = 0;
+
+	ck_assert_int_eq(ipc_pair(link), 0);
+	ck_assert_int_eq(fcntl(link[0], F_SETFL, O_NONBLOCK), 0);
+	reader.tail = 1000 * RING_ALIGN;
+	while ((r = credit_give(&credit, &reader, link[0])) == 0 &&
+	       !credit.is_owed)
+		sent++;
+	ck_assert_int_eq(r, 0);
+	reader.tail += RING_ALIGN;
+	ck_assert_int_eq(credit_give(&credit, &reader, link[0]), 0);
+	ck_assert(credit.is_owed);
+	while (sent-- > 0)
+		ck_assert_int_eq(ipc_recv(link[1], &m), 1);
+	ck_assert_int_eq(credit_give(&credit, &reader, link[0]), 0);
+	ck_assert(!credit.is_owed);
+	ck_assert_int_eq(ipc_recv(link[1], &m), 1);
+	told = (const void *)m.bytes;
+	ck_assert_uint_eq(told->tail, reader.tail);
+	close_fd(&link[1]);
+	ck_assert_int_eq(credit_give(&credit, &reader, link[0]), -EPIPE);
+	close_fd(&link[0]);
 }
 END_TEST
 
@@ -62,6 +114,8 @@ Suite *suite(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, little_is_worth_no_message);
 	tcase_add_test(tc, who_is_late_gives_some_before_the_end);
+	tcase_add_test(tc, a_pad_is_nothing_that_was_read);
+	tcase_add_test(tc, a_full_link_is_told_later);
 	suite_add_tcase(s, tc);
 	return s;
 }
