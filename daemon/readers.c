@@ -18,10 +18,11 @@
 /*
  * A reader is told of its head when this much waits for it, or after this long.
  * Each wake costs it more than some twenty samples, since all its caches are
- * others' by then. Where something is new it has questions and hints, and is
- * told more often.
+ * others' by then; this much is some ninety. It is also what the reader is
+ * behind by, and so a third of the memory that both keep using (ring.c). Where
+ * something is new it has questions and hints, and is told more often.
  */
-#define HEAD_BYTES   (RING_BYTES / 8)
+#define HEAD_BYTES   (RING_BYTES / 64)
 #define HEAD_NS	     (500 * NS_PER_MS)
 #define HEAD_NEWS_NS (100 * NS_PER_MS)
 

@@ -134,16 +134,18 @@ class Run:
     cost_s: float = 0.0  # processor seconds of a sample
     share: float = 0.0   # of a processor
 
-    def set_costs(self, fixed_s):
-        """fixed_s: what the end takes where there is nearly no sample. A chunk
+    def set_costs(self, short=None):
+        """short: a Run of less time. What its end took less is what the samples
+        between them take; the rest is for names, a header, a process. A chunk
         is of CHUNK_S, which is longer than anybody waits for a benchmark; so
-        is what perf records at a time, for all we know. Of that part the
+        is what perf records at a time, for all we know. Of that rest the
         samples of CHUNK_S have their share, and the start is left out.
         """
         w = self.window
-        fixed_s = min(fixed_s, self.end_s)
-        self.share = w.cpu_s / w.seconds + fixed_s / CHUNK_S + \
-            (self.end_s - fixed_s) / self.sampled_s
+        end_s, sampled_s = (short.end_s, short.sampled_s) if short else (0, 0)
+        grows = max(self.end_s - end_s, 0) / (self.sampled_s - sampled_s)
+        rest_s = self.end_s - grows * self.sampled_s
+        self.share = w.cpu_s / w.seconds + grows + max(rest_s, 0) / CHUNK_S
         if self.result.samples:
             self.cost_s = self.share * self.sampled_s / self.result.samples
 
