@@ -100,8 +100,9 @@ static void on_tick(void *ctx)
 		return;
 	/* Ticks that it leaves out are late at the next one. */
 	if (!me.realtime.exceeded) {
-		capture_tick(me.capture, me.ticker.tick, now);
 		readers_tick(me.readers, now);
+		capture_tick(me.capture, me.ticker.tick, now);
+		readers_tell_first(me.readers);
 	}
 	stops_tick(&me.stops, &me.ticker);
 }

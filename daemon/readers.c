@@ -93,6 +93,18 @@ void readers_tell(struct readers *r)
 		tell_head(r->list[i]);
 }
 
+void readers_tell_first(struct readers *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct reader *reader = r->list[i];
+
+		if (reader->first_ticks > 0) {
+			reader->first_ticks--;
+			tell_head(reader);
+		}
+	}
+}
+
 void readers_tick(struct readers *r, uint64_t now_ns)
 {
 	for (size_t i = 0; i < r->n; i++) {
@@ -101,10 +113,6 @@ void readers_tick(struct readers *r, uint64_t now_ns)
 		if (reader->has_news)
 			r->news_ns = now_ns + NEWS_NS;
 		reader->has_news = false;
-		if (reader->first_ticks > 0) {
-			reader->first_ticks--;
-			tell_head(reader);
-		}
 	}
 	if (now_ns - r->told_ns >=
 	    (now_ns < r->news_ns ? HEAD_NEWS_NS : HEAD_NS)) {

@@ -40,8 +40,14 @@ must_check int readers_make(struct readers *r, uint32_t ring, int link_fd,
  */
 struct capture_sink *readers_sink(struct readers *r, uint32_t ring);
 
-/* After a tick: tells the readers for whom enough has come together. */
+/*
+ * Before a tick, when nobody is stopped yet who would wait for it: tells the
+ * readers for whom enough has come together.
+ */
 void readers_tick(struct readers *r, uint64_t now_ns);
+
+/* After a tick: those that have a new target. */
+void readers_tell_first(struct readers *r);
 
 /* Tells all. */
 void readers_tell(struct readers *r);
