@@ -344,8 +344,9 @@ static bool finish(uint64_t *ret_since_ns)
 }
 
 /* A quota stops ordinary processes, also while somebody waits for us. */
-static void warn_of_quota(void)
+static void look_at_quota(void)
 {
+	me.heartbeat->cpu_quota = cpu_quota_own();
 	if (me.realtime.scheduler != SCHEDULER_FIFO &&
 	    me.heartbeat->cpu_quota != 0)
 		log_warning("our control group has a CPU quota of %u %% of a "
@@ -369,12 +370,11 @@ static void trace(void *ctx)
 	await_enter();
 	realtime_start(&me.realtime);
 	me.heartbeat->scheduler = me.realtime.scheduler;
-	me.heartbeat->cpu_quota = cpu_quota_own();
 	if (*since_ns != 0) {
 		capture_attach_again(me.capture);
 		go_on(*since_ns);
 	} else {
-		warn_of_quota();
+		look_at_quota();
 	}
 	do {
 		while (r == 0 && !ends())

@@ -49,6 +49,12 @@ static unsigned int quota_of(const char *group, bool is_unified)
 	return quota <= 0 || period <= 0 ? 0 : percent_of(quota, period);
 }
 
+/* 0 is none. */
+static unsigned int lesser(unsigned int a, unsigned int b)
+{
+	return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
 /* What a group's parents permit is permitted to all below them. */
 static unsigned int least_of(const char *root, const char *path,
 			     bool is_unified)
@@ -61,11 +67,9 @@ static unsigned int least_of(const char *root, const char *path,
 	if (n < 0 || (size_t)n >= sizeof(group))
 		return 0;
 	for (;;) {
-		const unsigned int quota = quota_of(group, is_unified);
 		char *last;
 
-		if (quota != 0 && (least == 0 || quota < least))
-			least = quota;
+		least = lesser(least, quota_of(group, is_unified));
 		last = strrchr(group + depth, '/');
 		if (last == NULL)
 			return least;
@@ -75,28 +79,20 @@ static unsigned int least_of(const char *root, const char *path,
 
 unsigned int cpu_quota_least(const char *groups, size_t n, const char *mount)
 {
-	static const struct {
-		const char *controllers, *directory;
-	} hierarchies[] = {
-		{"", ""},
-		{"cpu,cpuacct", "/cpu,cpuacct"},
-		{"cpuacct,cpu", "/cpuacct,cpu"},
-		{"cpu", "/cpu"},
-	};
+	/* Version 1 mounts each at its controllers' names. */
+	static const char *const hierarchies[] = {"", "cpu,cpuacct",
+						  "cpuacct,cpu", "cpu"};
 	unsigned int least = 0;
 	char path[PATH_MAX], root[PATH_MAX];
 
 	for (size_t i = 0; i < array_size(hierarchies); i++) {
-		unsigned int quota;
-
-		if (!match_hierarchy(groups, n, hierarchies[i].controllers,
-				     path, sizeof(path)))
+		if (!match_hierarchy(groups, n, hierarchies[i], path,
+				     sizeof(path)))
 			continue;
-		(void)snprintf(root, sizeof(root), "%s%s", mount,
-			       hierarchies[i].directory);
-		quota = least_of(root, path, i == 0);
-		if (quota != 0 && (least == 0 || quota < least))
-			least = quota;
+		(void)snprintf(root, sizeof(root), "%s/%s", mount,
+			       hierarchies[i]);
+		least = lesser(least,
+			       least_of(root, path, *hierarchies[i] == '\0'));
 	}
 	return least;
 }

@@ -70,18 +70,20 @@ static void look_at_scheduler(struct doctor *d, const json_t *daemon)
 	const json_int_t quota = json_integer_value(
 		json_object_get(daemon, "cpu_quota_percent"));
 
-	if (strcmp(scheduler, "fifo") == 0)
+	if (*scheduler == '\0')
+		return;
+	if (strcmp(scheduler, "fifo") == 0) {
 		doctor_say(d, FINDING_OK, "scheduler",
 			   "the daemon's sampler runs under SCHED_FIFO");
-	else if (*scheduler != '\0')
-		doctor_say(d, FINDING_WARNING, "scheduler",
-			   "the daemon's sampler is an ordinary process%s: "
-			   "ticks come late where the processors are busy "
-			   "(CAP_SYS_NICE; some cgroups refuse SCHED_FIFO)",
-			   strcmp(scheduler, "nice") == 0
-				   ? ", of the highest priority"
-				   : "");
-	if (quota > 0 && *scheduler != '\0' && strcmp(scheduler, "fifo") != 0)
+		return;
+	}
+	doctor_say(d, FINDING_WARNING, "scheduler",
+		   "the daemon's sampler is an ordinary process%s: ticks come "
+		   "late where the processors are busy (CAP_SYS_NICE; some "
+		   "cgroups refuse SCHED_FIFO)",
+		   strcmp(scheduler, "nice") == 0 ? ", of the highest priority"
+						  : "");
+	if (quota > 0)
 		doctor_say(d, FINDING_WARNING, "CPU quota",
 			   "the daemon's control group has %lld %% of a core: "
 			   "when that is used up, a thread that is being "

@@ -38,8 +38,8 @@
 
 /*
  * A reader gets so many messages taken at a time, then the others, and the next
- * tick, have their turn. It sends a credit for each 128 KiB at the most, and hints
- * where threads are new; one that has gone wrong may send without end.
+ * tick, have their turn. It sends a credit for each 128 KiB at the most, and
+ * hints where threads are new; one that has gone wrong may send without end.
  */
 #define MESSAGES_MAX 64
 
@@ -107,6 +107,8 @@ void readers_tell_first(struct readers *r)
 
 void readers_tick(struct readers *r, uint64_t now_ns)
 {
+	bool all_due;
+
 	for (size_t i = 0; i < r->n; i++) {
 		struct reader *reader = r->list[i];
 
@@ -114,16 +116,15 @@ void readers_tick(struct readers *r, uint64_t now_ns)
 			r->news_ns = now_ns + NEWS_NS;
 		reader->has_news = false;
 	}
-	if (now_ns - r->told_ns >=
-	    (now_ns < r->news_ns ? HEAD_NEWS_NS : HEAD_NS)) {
+	all_due = now_ns - r->told_ns >=
+		  (now_ns < r->news_ns ? HEAD_NEWS_NS : HEAD_NS);
+	if (all_due)
 		r->told_ns = now_ns;
-		readers_tell(r);
-		return;
-	}
 	for (size_t i = 0; i < r->n; i++) {
 		struct reader *reader = r->list[i];
 
-		if (ring_since(&reader->sink.ring, reader->told) >= HEAD_BYTES)
+		if (all_due ||
+		    ring_since(&reader->sink.ring, reader->told) >= HEAD_BYTES)
 			tell_head(reader);
 	}
 }

@@ -96,9 +96,11 @@ static void check_sent(int r)
 static void send_hint(uint32_t target, uint32_t tid, const struct hint *hint)
 {
 	const struct msg_stack_hint m = hint_message(target, tid, hint);
-	int r = me.link_fd < 0 ? 0
-			       : ipc_send(me.link_fd, &m, sizeof(m), NULL, 0);
+	int r;
 
+	if (me.link_fd < 0)
+		return;
+	r = ipc_send(me.link_fd, &m, sizeof(m), NULL, 0);
 	if (r != -EAGAIN)
 		check_sent(r);
 }

@@ -10,7 +10,7 @@
  * in the memory. A record never wraps: a pad record, which the reader passes
  * over by itself, leads to the next lap, where the rest is too small for it or
  * the reader is near; and over what is not read yet, so that the head may be up
- * to two laps before the tail. Nobody counts pads as bytes of records.
+ * to two laps before the tail.
  *
  * The reader trusts nothing but the memory's existence (the seals rule out
  * SIGBUS): a record whose size is wrong ends the ring with -EPROTO. It should
@@ -83,7 +83,10 @@ void ring_commit(struct ring_writer *w, uint32_t type, size_t used);
 /* Bytes that are free, some of which a record may not be able to use. */
 size_t ring_space(const struct ring_writer *w);
 
-/* Bytes of records since the head was at, which is of this lap or the last. */
+/*
+ * Bytes of records since the head was at, which is of this lap or the last. A
+ * pad that leads over what is not read counts, too.
+ */
 uint64_t ring_since(const struct ring_writer *w, uint64_t at);
 
 /* Ends the reservation without a record. */

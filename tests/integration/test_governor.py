@@ -105,7 +105,7 @@ def test_lowest(box):
 
 def test_what_no_rate_saves(box):
     """A stop for each thread that is born: at any rate, and it is said."""
-    # One takes 0.6 % of a fast machine.
+    # Of a fast machine one takes less than 1 % at a lower rate.
     births = [box.target('short_threads') for _ in range(4)]
     profd = box.profd(births, '--cpu-budget', '1', '--chunk-seconds', '1')
     wait_for(lambda: 'new threads make are the same at any rate' in

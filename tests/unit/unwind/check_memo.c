@@ -204,7 +204,7 @@ START_TEST(forgets_with_the_maps)
 	target_start(&t, "unw_o2", args);
 	thread_seize(t.pid);
 	thread_interrupt(t.pid);
-	/* Not each stack is kept: it may stand in a library's first call. */
+	/* Not each stack is kept; above it is more than half. */
 	for (int i = 0; i < STOPS; i++) {
 		free(s);
 		s = record_thread(&t, t.pid, &size);
