@@ -93,7 +93,7 @@ sentry-profd_SRC = profd ship_files finish broker pause limit patience children 
 	options options_help options_keys \
 	instance lifecycle session clients client_page thread_number \
 	targets attach figures discovery marks sightings identify pid_files connector reload \
-	idle \
+	idle overdue lack \
 	operate adopt rights status inbound control control_message control_socket \
 	allowance peer service notify metrics metrics_text \
 	process files open mapped rooted spawn output spool_dir accounts id child \

@@ -12,6 +12,7 @@
 #include "daemon/chance.h"
 #include "daemon/child.h"
 #include "daemon/governor.h"
+#include "daemon/lack.h"
 #include "daemon/log.h"
 #include "daemon/process.h"
 #include "daemon/refusal.h"
@@ -69,6 +70,7 @@ static void open_session(struct broker *b, struct target *t)
 	       sizeof(m.in_app_exclude));
 	child_send(&t->unwind->child, &m, sizeof(m), NULL, 0);
 	t->session = SESSION_ASKED;
+	t->owed_looks = 0;
 	t->unwind->sessions_asked++;
 }
 
@@ -126,7 +128,8 @@ static void advance(struct broker *b, struct target *t)
 	if (t->session == SESSION_NONE && t->unwind->child.fd >= 0 &&
 	    t->unwind->sessions_asked < MSG_SESSIONS_ASKED_MAX)
 		open_session(b, t);
-	if (t->session != SESSION_OPEN || !t->attach_due || b->capture.fd < 0)
+	if (t->session != SESSION_OPEN || !t->attach_due ||
+	    b->capture.fd < 0 || t->unwind->ring_due)
 		return;
 	t->attach_due = false;
 	tracer = other_tracer(t);
@@ -139,6 +142,30 @@ static void advance(struct broker *b, struct target *t)
 	attach(b, t);
 }
 
+/*
+ * It ended before it was attached to. Processes of a section come and go; who
+ * has named one wants to know. Of one that was profiled it is a normal end.
+ */
+static bool end_is_told(const struct target *t)
+{
+	if (!instance_has_section(t->instance))
+		return !t->instance->was_attached;
+	log_debug("process %d has ended before it could be attached to",
+		  t->pid);
+	return false;
+}
+
+/* The run ends before it began. What becomes of the instance: settle(). */
+static void refuse(struct target *t, int error)
+{
+	t->attach_error = error;
+	if (lack_is(error) && !t->instance->is_given)
+		lack_note(error, "a process that is to be attached to");
+	else if (error != ESRCH || end_is_told(t))
+		refusal_of_attach(t->pid, t->uid, error);
+	target_close(t);
+}
+
 void target_start(struct broker *b, struct target *t)
 {
 	if (!target_is_open(t))
@@ -147,8 +174,7 @@ void target_start(struct broker *b, struct target *t)
 		int r = children_unwind(b, t->uid, &t->unwind);
 
 		if (r < 0) {
-			t->attach_error = -r;
-			t->phase = TARGET_CLOSED;
+			refuse(t, -r);
 			return;
 		}
 	}
@@ -164,19 +190,6 @@ static bool ended_unseen(const struct broker *b, const struct target *t)
 {
 	return (t->attach_due || b->capture.fd < 0) &&
 	       !process_is_alive(t->pidfd);
-}
-
-/*
- * It ended before it was attached to. Processes of a section come and go; who
- * has named one wants to know. Of one that was profiled it is a normal end.
- */
-static bool end_is_told(const struct target *t)
-{
-	if (!instance_has_section(t->instance))
-		return !t->instance->was_attached;
-	log_debug("process %d has ended before it could be attached to",
-		  t->pid);
-	return false;
 }
 
 static void target_ended_unseen(struct broker *b, struct target *t)
@@ -216,7 +229,7 @@ static void check(struct broker *b, struct target *t, uint64_t now)
 	check_refused(b, t);
 }
 
-/* One that was started anew: it has been told of all its targets. */
+/* A new unwind process has been told of all its targets. */
 static bool is_complete(struct broker *b, const struct unwind *u)
 {
 	FOR_EACH_TARGET (t, b)
@@ -226,23 +239,28 @@ static bool is_complete(struct broker *b, const struct unwind *u)
 	return u->child.fd >= 0;
 }
 
+static void make_ring_if_due(struct broker *b, struct unwind *u)
+{
+	int r;
+
+	if (!u->ring_due || b->capture.fd < 0 || !is_complete(b, u))
+		return;
+	r = unwind_make_ring(b, u);
+	u->ring_due = r < 0;
+	if (r < 0)
+		lack_note(-r, "the ring of sentry-profd-unwind");
+}
+
 void targets_check(struct broker *b)
 {
 	uint64_t now = clock_mono_ns();
 
 	if (b->stopping || b->pausing)
 		return;
+	for (size_t i = 0; i < b->n_unwinds; i++)
+		make_ring_if_due(b, b->unwinds[i]);
 	FOR_EACH_TARGET (t, b)
 		check(b, t, now);
-	for (size_t i = 0; i < b->n_unwinds; i++) {
-		struct unwind *u = b->unwinds[i];
-
-		if (!u->ring_due || !is_complete(b, u))
-			continue;
-		u->ring_due = false;
-		if (unwind_make_ring(b, u) < 0)
-			child_fail(&u->child, "cannot be given a ring");
-	}
 }
 
 static void target_attached(struct broker *b, struct target *t)
@@ -279,10 +297,7 @@ static void target_refused(struct broker *b, struct target *t, int error)
 		target_close(t);
 		return;
 	}
-	t->attach_error = error;
-	if (error != ESRCH || end_is_told(t))
-		refusal_of_attach(t->pid, t->uid, error);
-	target_close(t);
+	refuse(t, error);
 }
 
 /*
@@ -325,6 +340,7 @@ void target_on_state(struct broker *b, const struct msg_target_state *m)
 			target_close(t);
 		else
 			t->phase = TARGET_CLOSING;
+		t->owed_looks = 0;
 		return;
 	case TARGET_EXEC:
 		log_debug("process %d runs a new program", t->pid);

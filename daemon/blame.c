@@ -35,15 +35,15 @@ void blame_end(struct unwind *u)
  * What a process does to itself when it reads what it should not: by a fault,
  * by the end of its time (SIGXCPU, daemon/leash.h), or of its memory, for which
  * libraries have exit(3). Not SIGKILL and what else others have sent: the
- * kernel for want of memory, an administrator, or we.
+ * kernel for want of memory, an administrator, or the broker. The status alone
+ * says so: a process that broke a rule before it crashed, and that the broker
+ * would have killed, has crashed.
  */
-static bool is_own_fault(const struct child *child, int status)
+static bool is_own_fault(int status)
 {
 	static const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL,
 				      SIGFPE,  SIGSYS, SIGXCPU};
 
-	if (child->killed_ns != 0)
-		return false;
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status) != 0;
 	for (size_t i = 0; i < array_size(signals); i++)
@@ -70,7 +70,7 @@ void blame_died(struct broker *b, struct unwind *u, int status)
 {
 	const struct file_identity *file;
 
-	if (u->reading == NULL || !is_own_fault(&u->child, status))
+	if (u->reading == NULL || !is_own_fault(status))
 		return;
 	file = handed_file(&u->handed,
 			   __atomic_load_n(u->reading, __ATOMIC_RELAXED));

@@ -9,6 +9,7 @@
 #include "daemon/log.h"
 #include "daemon/measure.h"
 #include "daemon/operate.h"
+#include "daemon/overdue.h"
 #include "daemon/pause.h"
 #include "daemon/service.h"
 #include "lib/base/clock.h"
@@ -22,6 +23,32 @@
 #define CHECK_MS      100
 #define CHECK_CALM_MS 250
 
+static void each_second(struct broker *b)
+{
+	const uint64_t now_ns = clock_mono_ns();
+
+	if (now_ns - b->second_ns < NS_PER_SEC)
+		return;
+	b->second_ns = now_ns;
+	loop_resume(b->loop);
+	overdue_look(b);
+	if (b->discovery != NULL && !b->stopping)
+		idle_check(b, now_ns);
+}
+
+/*
+ * Frees what has ended, in the order in which objects point to each other: a
+ * client, a target and an envelope to an instance, these to their processes.
+ */
+static void sweep(struct broker *b)
+{
+	clients_sweep(b);
+	targets_sweep(b);
+	delivery_sweep(b);
+	instances_sweep(b);
+	children_sweep(b);
+}
+
 void broker_run_once(struct broker *b, int timeout_ms)
 {
 	int r = loop_run_once(b->loop, timeout_ms);
@@ -30,6 +57,7 @@ void broker_run_once(struct broker *b, int timeout_ms)
 		log_error("epoll_wait: %s", strerror(-r));
 		exit(EXIT_FAILURE);
 	}
+	each_second(b);
 	children_check(b);
 	files_check(b->files);
 	limit_check(b);
@@ -37,8 +65,6 @@ void broker_run_once(struct broker *b, int timeout_ms)
 	if (b->discovery != NULL && !b->stopping)
 		discovery_check(b->discovery);
 	clients_check(b);
-	if (b->discovery != NULL && !b->stopping)
-		idle_check(b, clock_mono_ns());
 	instances_check(b);
 	targets_check(b);
 	governor_check(b);
@@ -46,6 +72,7 @@ void broker_run_once(struct broker *b, int timeout_ms)
 	progress_check(b);
 	service_check(b);
 	log_check();
+	sweep(b);
 	if (b->pause_asked && !b->pausing)
 		pause_broker(b);
 }

@@ -11,6 +11,7 @@
  *   reap.c      takes note of their ends
  *   blame.c     and of the files at which unwind dies
  *   idle.c      ends those that nobody needs
+ *   overdue.c   kills those that owe an answer for too long
  *   watch.c     the heartbeat of capture
  *   inbox.c     what capture and unwind say
  *   discovery.c finds processes that the configuration is about
@@ -34,6 +35,11 @@
  *   metrics.c   what a monitoring system asks for
  *
  * Single-threaded, one broker per process; a call never waits for a child.
+ *
+ * Lists of the broker (instances, targets, unwinds, ships, envelopes, clients)
+ * change in two places only. An object is appended when it is made. One that
+ * has ended is marked, so that no function finds it any more, and broker_sweep
+ * frees it at the end of the turn, when no list is being walked.
  */
 #ifndef DAEMON_BROKER_H
 #define DAEMON_BROKER_H
@@ -84,9 +90,10 @@ struct child {
 	uint64_t restart_ns;  /* when it is due to be started again; 0: no */
 	uint64_t killed_ns;   /* when we killed it; 0: we did not */
 	bool is_silent;	      /* that is why */
+	bool is_leaving;      /* is to end: freed then, by children_sweep */
+	uint32_t owed_looks;  /* overdue.c: at which it owed its end */
 	uint32_t failures;    /* ends in a row, each soon after its start */
 	bool is_ready;	      /* it has said so */
-	bool was_ready;	      /* it, or one in its place before */
 	int32_t governed_pid; /* whose processor time the governor has seen */
 	uint64_t governed_ns; /* and how much of it */
 };
@@ -99,10 +106,9 @@ struct unwind {
 	int link_fd; /* its end of the socket to capture, until the ring is made
 		      */
 	uint32_t rings_awaited; /* of this capture; the last one counts */
-	bool ring_due;		/* when it knows of all its targets */
+	bool ring_due; /* a ring is to be made when it knows all its targets */
 	uint32_t sessions_asked;
 	uint64_t idle_since_ns;	 /* it has served nobody since (idle.c) */
-	bool is_leaving;	 /* and is to end */
 	bool measures_asked;	 /* and not answered yet */
 	const uint32_t *reading; /* its page: the number of a file, or 0 */
 	struct handed handed;	 /* the files that have numbers */
@@ -165,12 +171,16 @@ struct broker {
 	bool capture_done;     /* it said so, or was not needed any more */
 	struct unwind *unwinds[HEARTBEAT_SLOTS];
 	size_t n_unwinds;
-	struct usage unwinds_gone; /* of those that had nobody to serve */
+	struct usage unwinds_gone; /* of those that were freed */
 	struct deadly *deadly;	   /* NULL: none has died at a file yet */
 	struct ship *ships[SHIPS_MAX];
 	size_t n_ships;
+	struct usage ships_gone;	/* of those that were freed, */
+	struct msg_spool spool_gone;	/* their spools, */
+	struct limit limits_gone;	/* and their limits: pauses, paused_ns */
 	int ship_fds[INIT_FILE_N]; /* -1: none */
 	struct restarts restarts;
+	bool has_worked[RESTART_OF_N]; /* a child of this kind was ready once */
 	struct target targets[HEARTBEAT_SLOTS]; /* FOR_EACH_TARGET */
 	uint32_t last_target;			/* its id */
 	struct instance **instances;		/* oldest first */
@@ -202,7 +212,8 @@ struct broker {
 	uint64_t away_ns;    /* how long we have been stopped by that */
 
 	struct envelope *envelopes; /* oldest first */
-	size_t n_envelopes;
+	size_t n_envelopes;	    /* of them, those that are in flight */
+	uint64_t second_ns;	    /* when broker.c last did each_second */
 	uint64_t last_seq;
 	uint64_t finish_ns; /* when ship gives up, by clock_mono_ns; 0: not yet
 			     */
@@ -229,18 +240,31 @@ int broker_wait_ms(const struct broker *b, uint64_t deadline_ns);
 /* children.c */
 void children_init(struct broker *b);
 must_check int children_start(struct broker *b);
-/* Starts the unwind process of a uid, or returns the one that runs. */
+/*
+ * The unwind process of a uid, made if there is none. One that cannot be started
+ * now is started later. -ENOMEM, or -EAGAIN: others have to end first.
+ */
 must_check int children_unwind(struct broker *b, uint32_t uid,
 			       struct unwind **ret);
 /*
- * Starts the ship process of a DSN, or returns the one that there is, whatever
- * text names it. -ENOSPC: there are too many.
+ * The ship process of a DSN, made if there is none, whatever text names the
+ * DSN. One that cannot be started now is started later. -ENOSPC: the
+ * configuration has too many DSNs; -EAGAIN: another ship has to end first;
+ * -ENOMEM.
  */
 must_check int children_ship(struct broker *b, const char *dsn,
 			     struct ship **ret);
+/* Would children_ship return s for this DSN? */
+bool ship_is_for(const struct ship *s, const char *dsn);
 /* Capture is asked for its ring, and it gets it when that is made. */
 must_check int unwind_make_ring(struct broker *b, struct unwind *u);
 bool child_is_ship(const struct child *child);
+enum restart_of child_kind(const struct child *child);
+/*
+ * At the end of a turn, after instances_sweep: frees the unwinds and ships that
+ * were to leave and have ended. The only place that takes one out of its list.
+ */
+void children_sweep(struct broker *b);
 /* Several times a second: heartbeat, restarts that are due. */
 void children_check(struct broker *b);
 
@@ -252,7 +276,11 @@ void child_send(struct child *child, const void *message, size_t size,
 		const int *fds, size_t n_fds);
 /* A loop_fn of its socket: takes one message. */
 void child_on_readable(void *ctx);
-/* What it sent before it died counts; then its socket is closed. */
+/*
+ * Takes the messages that a child sent before it ended, and closes its socket.
+ * To be called before wait(2) frees the child's pid: a message that breaks a
+ * rule kills that pid.
+ */
 void child_take_last(struct child *child);
 void child_close(struct child *child);
 
@@ -296,8 +324,10 @@ must_check bool watch_works(const struct broker *b);
 must_check int ship_files_open(struct broker *b);
 
 /* past.c */
-/* It is gone: keeps its figures of the spool. */
+/* The process has ended: the ship keeps its figures of the spool. */
 void past_ship_died(struct ship *s);
+/* The ship is about to be freed: the broker keeps them. */
+void past_ship_gone(struct broker *b, const struct ship *s);
 /* What became of chunks in the spool, and what is there now. */
 void past_spool(const struct broker *b, struct msg_spool *ret);
 
@@ -314,12 +344,24 @@ void ship_on_message(struct child *child, struct ipc_message *m);
 void delivery_resend(struct broker *b, struct ship *s);
 /* ship has so long until it gives up what the server has not taken. */
 void delivery_finish(struct broker *b, uint64_t timeout_ns);
+/* One ship, for which no envelope is in flight, has so long. */
+void delivery_finish_ship(struct ship *s, uint64_t timeout_ns);
+/* Is an envelope in flight that s delivers? */
+bool delivery_needs(const struct broker *b, const struct ship *s);
 /* Gives up what is still on its way. */
 void delivery_give_up(struct broker *b);
+/*
+ * At the end of a turn, before instances_sweep: frees the envelopes that are
+ * not in flight any more. The only place that takes one out of the list.
+ */
+void delivery_sweep(struct broker *b);
 
 /* loss.c */
-/* A chunk of i is lost before ship had it: enum discard. */
-void loss_count(struct instance *i, uint32_t reason);
+/*
+ * A chunk of i is lost before ship had it: enum discard. s is the ship of the
+ * run that made it, whose server is told; i may have another one by now.
+ */
+void loss_count(struct instance *i, struct ship *s, uint32_t reason);
 /* What there was no process to be told of. */
 void loss_tell(struct ship *s);
 const char *discard_name(uint32_t reason);

@@ -6,9 +6,12 @@
 
 #include "daemon/accounts.h"
 #include "daemon/child.h"
+#include "daemon/lack.h"
+#include "daemon/limit.h"
 #include "daemon/log.h"
 #include "daemon/page.h"
 #include "daemon/spawn.h"
+#include "daemon/usage.h"
 #include "lib/base/clock.h"
 #include "proto/dsn.h"
 
@@ -54,9 +57,8 @@ static int start(struct child *child, const char *const *environment,
 				  strerror(-r));
 		return r;
 	}
-	child->started_ns = clock_mono_ns();
-	child->restart_ns = 0;
 	child->killed_ns = 0;
+	child->owed_looks = 0;
 	child->is_silent = false;
 	child->is_ready = false;
 	r = loop_add(b->loop, child->fd, child_on_readable, child,
@@ -106,8 +108,6 @@ int unwind_make_ring(struct broker *b, struct unwind *u)
 	int pair[2], r;
 
 	close_fd(&u->link_fd);
-	if (b->capture.fd < 0)
-		return 0; /* the next capture makes all rings */
 	r = ipc_pair(pair);
 	if (r < 0)
 		return r;
@@ -132,12 +132,10 @@ static int start_capture(struct broker *b)
 	r = start(&b->capture, no_environment, ACCOUNT_CAPTURE, &fd, 1,
 		  &no_files);
 	close_fd(&fd);
-	for (size_t i = 0; i < b->n_unwinds && r == 0; i++) {
+	for (size_t i = 0; i < b->n_unwinds; i++) {
 		b->unwinds[i]->rings_awaited = 0;
-		r = unwind_make_ring(b, b->unwinds[i]);
+		b->unwinds[i]->ring_due = true;
 	}
-	if (r < 0)
-		child_fail(&b->capture, "cannot be given its rings");
 	return r;
 }
 
@@ -183,6 +181,13 @@ bool child_is_ship(const struct child *child)
 	return child->on_message == ship_on_message;
 }
 
+enum restart_of child_kind(const struct child *child)
+{
+	if (child == &child->broker->capture)
+		return RESTART_CAPTURE;
+	return child_is_ship(child) ? RESTART_SHIP : RESTART_UNWIND;
+}
+
 void children_init(struct broker *b)
 {
 	b->capture = (struct child){.broker = b,
@@ -209,20 +214,15 @@ static bool is_for(const struct ship *s, const char *dsn, uint64_t number)
 	       (number != 0 && s->spool_dsn == number);
 }
 
-int children_ship(struct broker *b, const char *dsn, struct ship **ret)
+bool ship_is_for(const struct ship *s, const char *dsn)
 {
-	const uint64_t number = number_of(dsn);
-	struct ship *s;
-	int r;
+	return is_for(s, dsn, number_of(dsn));
+}
 
-	for (size_t i = 0; i < b->n_ships; i++)
-		if (is_for(b->ships[i], dsn, number)) {
-			*ret = b->ships[i];
-			return 0;
-		}
-	if (b->n_ships == array_size(b->ships))
-		return -ENOSPC;
-	s = calloc(1, sizeof(*s));
+static int new_ship(struct broker *b, const char *dsn, struct ship **ret)
+{
+	struct ship *s = calloc(1, sizeof(*s));
+
 	if (s == NULL)
 		return -ENOMEM;
 	s->child = (struct child){.broker = b,
@@ -231,24 +231,90 @@ int children_ship(struct broker *b, const char *dsn, struct ship **ret)
 				  .on_message = ship_on_message};
 	/* It fits: nothing longer is a DSN. */
 	(void)snprintf(s->dsn, sizeof(s->dsn), "%s", dsn);
-	s->spool_dsn = number;
+	s->spool_dsn = number_of(dsn);
 	s->is_first = b->n_ships == 0;
-	r = start_ship(b, s);
-	if (r < 0 && s->child.pid == 0) {
-		free(s);
-		return r;
-	}
 	b->ships[b->n_ships++] = s;
 	*ret = s;
+	return 0;
+}
+
+static int start_child(struct child *child)
+{
+	struct broker *b = child->broker;
+	int r;
+
+	/* Also of an attempt that fails: child_failed counts those in a row. */
+	child->started_ns = clock_mono_ns();
+	child->restart_ns = 0;
+	if (child == &b->capture) {
+		r = start_capture(b);
+		if (r == 0)
+			FOR_EACH_TARGET (t, b)
+				target_start(b, t);
+	} else if (child_is_ship(child)) {
+		struct ship *s = (struct ship *)child;
+
+		r = start_ship(b, s);
+		if (r == 0)
+			delivery_resend(b, s);
+	} else {
+		struct unwind *u = (struct unwind *)child;
+
+		r = start_unwind(u);
+		/* The ring follows when the process knows all its targets. */
+		u->ring_due = true;
+	}
+	if (r == 0)
+		targets_check(b);
+	return r;
+}
+
+/* A child that cannot be started is tried again after a while. */
+static void start_or_retry(struct child *child)
+{
+	int r = start_child(child);
+
+	if (r < 0 && lack_is(-r))
+		lack_note(-r, child->name);
+	if (r < 0 && child->pid == 0)
+		child_failed(child, "cannot be started");
+}
+
+int children_ship(struct broker *b, const char *dsn, struct ship **ret)
+{
+	const uint64_t number = number_of(dsn);
+	bool any_leaves = false;
+	int r;
+
+	for (size_t i = 0; i < b->n_ships; i++) {
+		struct ship *s = b->ships[i];
+
+		any_leaves |= s->child.is_leaving;
+		if (!is_for(s, dsn, number))
+			continue;
+		/* Two processes would send the same files of the spool. */
+		if (s->child.is_leaving)
+			return -EAGAIN;
+		*ret = s;
+		return 0;
+	}
+	if (b->n_ships == array_size(b->ships))
+		return any_leaves ? -EAGAIN : -ENOSPC;
+	r = new_ship(b, dsn, ret);
+	if (r == 0)
+		start_or_retry(&(*ret)->child);
 	return r;
 }
 
 int children_start(struct broker *b)
 {
 	struct ship *first;
-	int r = children_ship(b, b->dsn, &first);
+	int r = new_ship(b, b->dsn, &first);
 
-	return r < 0 ? r : start_capture(b);
+	/* What cannot be started now is an error of the start. */
+	if (r == 0)
+		r = start_child(&first->child);
+	return r < 0 ? r : start_child(&b->capture);
 }
 
 /* The least that none has: a ring of this number is made anew by capture. */
@@ -267,15 +333,16 @@ static uint32_t free_id(const struct broker *b)
 int children_unwind(struct broker *b, uint32_t uid, struct unwind **ret)
 {
 	struct unwind *u;
-	int r;
 
 	for (size_t i = 0; i < b->n_unwinds; i++)
-		if (b->unwinds[i]->uid == uid && !b->unwinds[i]->is_leaving) {
+		if (b->unwinds[i]->uid == uid &&
+		    !b->unwinds[i]->child.is_leaving) {
 			*ret = b->unwinds[i];
 			return 0;
 		}
+	/* There are no more targets: some serve none, and end in a minute. */
 	if (b->n_unwinds == array_size(b->unwinds))
-		return -ENOSPC;
+		return -EAGAIN;
 	u = calloc(1, sizeof(*u));
 	if (u == NULL)
 		return -ENOMEM;
@@ -286,56 +353,17 @@ int children_unwind(struct broker *b, uint32_t uid, struct unwind **ret)
 	u->id = free_id(b);
 	u->uid = uid;
 	u->link_fd = -1;
-	r = start_unwind(u);
-	if (r < 0 && u->child.pid == 0) {
-		blame_end(u);
-		free(u);
-		return r;
-	}
 	b->unwinds[b->n_unwinds++] = u;
-	if (r == 0)
-		r = unwind_make_ring(b, u);
-	if (r == 0)
-		*ret = u;
-	else
-		child_fail(&u->child, "cannot be given a ring");
-	return r;
-}
-
-static void start_again(struct child *child)
-{
-	struct broker *b = child->broker;
-	struct unwind *u;
-	int r;
-
-	if (child == &b->capture) {
-		r = start_capture(b);
-		if (r == 0)
-			FOR_EACH_TARGET (t, b)
-				target_start(b, t);
-	} else if (child_is_ship(child)) {
-		struct ship *s = (struct ship *)child;
-
-		r = start_ship(b, s);
-		if (r == 0)
-			delivery_resend(b, s);
-	} else {
-		u = (struct unwind *)child;
-		r = start_unwind(u);
-		/* Its ring comes when it knows of all its targets. */
-		u->ring_due = r == 0;
-		if (r == 0)
-			targets_check(b);
-	}
-	if (r < 0 && child->pid == 0)
-		child_failed(child, "cannot be started");
+	*ret = u;
+	start_or_retry(&u->child);
+	return 0;
 }
 
 static void check_restart(struct child *child)
 {
 	if (child->pid == 0 && child->restart_ns != 0 &&
 	    clock_mono_ns() >= child->restart_ns)
-		start_again(child);
+		start_or_retry(child);
 }
 
 void children_check(struct broker *b)
@@ -348,4 +376,45 @@ void children_check(struct broker *b)
 		check_restart(&b->ships[i]->child);
 	for (size_t i = 0; i < b->n_unwinds; i++)
 		check_restart(&b->unwinds[i]->child);
+}
+
+static void free_unwind(struct broker *b, struct unwind *u)
+{
+	usage_add(&b->unwinds_gone, &u->child.usage);
+	blame_end(u);
+	close_fd(&u->link_fd);
+	free(u);
+}
+
+static void free_ship(struct broker *b, struct ship *s)
+{
+	usage_add(&b->ships_gone, &s->child.usage);
+	past_ship_gone(b, s);
+	limit_ship_gone(b, s);
+	explicit_bzero(s, sizeof(*s));
+	free(s);
+}
+
+static bool has_left(const struct child *child)
+{
+	return child->is_leaving && child->pid == 0;
+}
+
+void children_sweep(struct broker *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->n_unwinds; i++)
+		if (has_left(&b->unwinds[i]->child))
+			free_unwind(b, b->unwinds[i]);
+		else
+			b->unwinds[n++] = b->unwinds[i];
+	b->n_unwinds = n;
+	n = 0;
+	for (size_t i = 0; i < b->n_ships; i++)
+		if (has_left(&b->ships[i]->child))
+			free_ship(b, b->ships[i]);
+		else
+			b->ships[n++] = b->ships[i];
+	b->n_ships = n;
 }

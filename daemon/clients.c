@@ -21,6 +21,7 @@ struct client {
 	uint64_t start_ticks;
 	struct instance *instance; /* NULL: none, or not yet */
 	struct client_page page;
+	bool is_gone;		   /* its connection has ended */
 	bool is_sought;		   /* its instance, once */
 	bool has_page;		   /* it looks there, and writes there */
 	bool said_open;		   /* by one that does not */
@@ -81,18 +82,29 @@ static void leave(struct client *c)
 	c->instance = NULL;
 }
 
-void client_free(struct broker *b, struct client *c)
+void client_end(struct client *c)
 {
-	struct client **at = &b->clients.first;
-
 	if (c == NULL)
 		return;
 	leave(c);
-	while (*at != c)
-		at = &(*at)->next;
-	*at = c->next;
-	client_page_fini(&c->page);
-	free(c);
+	c->is_gone = true;
+}
+
+void clients_sweep(struct broker *b)
+{
+	struct client **at = &b->clients.first;
+
+	while (*at != NULL) {
+		struct client *c = *at;
+
+		if (!c->is_gone) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		client_page_fini(&c->page);
+		free(c);
+	}
 }
 
 void clients_forget(struct broker *b, const struct instance *i)
@@ -243,6 +255,8 @@ void clients_check(struct broker *b)
 		pass_time(b, now_ns);
 	}
 	for (struct client *c = b->clients.first; c != NULL; c = c->next) {
+		if (c->is_gone)
+			continue;
 		look(b, c, beats || is_new || !c->is_sought);
 		ask_to_be_told(c);
 		show(b, c);

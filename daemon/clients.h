@@ -39,8 +39,14 @@ struct clients {
  */
 must_check int client_new(struct broker *b, const struct peer *peer,
 			  struct client **ret, int *ret_fd);
-/* The connection has ended. Takes NULL. */
-void client_free(struct broker *b, struct client *c);
+/*
+ * The connection has ended: the process has no root spans open any more.
+ * clients_sweep frees c. Takes NULL.
+ */
+void client_end(struct client *c);
+
+/* At the end of a turn: frees the clients whose connection has ended. */
+void clients_sweep(struct broker *b);
 
 /*
  * START, STOP, PROFILER_ID, SPANS_OPEN, SPANS_CLOSED of the process about

@@ -11,6 +11,7 @@
 #include "daemon/control_message.h"
 #include "daemon/control_socket.h"
 #include "daemon/inbound.h"
+#include "daemon/lack.h"
 #include "daemon/log.h"
 #include "lib/base/clock.h"
 #include "lib/base/ipc.h"
@@ -19,15 +20,13 @@
 #define ACCEPTED_AT_ONCE 16
 #define HEARD_AT_ONCE	 32
 
-/* Out of descriptors: tried again then, not at every turn. */
-#define REST_NS NS_PER_SEC
-
 struct connection {
 	struct connection *next;
 	struct control *control;
 	int fd;
 	struct loop_source *source; /* NULL: waits until it may ask */
 	bool is_greeted;
+	bool has_ended; /* control_check frees it */
 	struct control_peer peer;
 };
 
@@ -36,8 +35,7 @@ struct control {
 	const struct control_user *user;
 	void *ctx;
 	struct loop *loop;
-	struct loop_source *source; /* NULL: rests, or has not started */
-	uint64_t rest_until_ns;
+	struct loop_source *source; /* NULL: has not started */
 	uint32_t own_uid, group;
 	struct allowance allowance;
 	struct connection *connections;
@@ -57,17 +55,29 @@ void control_refuse(struct control_answer *ret, enum protocol_result result,
 static void end(struct connection *c)
 {
 	struct control *control = c->control;
-	struct connection **at = &control->connections;
 
-	while (*at != c)
-		at = &(*at)->next;
-	*at = c->next;
 	if (c->is_greeted)
 		control->user->gone(control->ctx, &c->peer);
 	loop_remove(control->loop, &c->source);
 	inbound_close(&c->fd, control->socket.is_safe);
 	allowance_close(&control->allowance, c->peer.is.uid);
-	free(c);
+	c->has_ended = true;
+}
+
+static void sweep(struct control *control)
+{
+	struct connection **at = &control->connections;
+
+	while (*at != NULL) {
+		struct connection *c = *at;
+
+		if (!c->has_ended) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		free(c);
+	}
 }
 
 /* False: he does not read, or has gone. */
@@ -168,7 +178,7 @@ static size_t connections_of(const struct control *c, int32_t pid)
 	size_t n = 0;
 
 	for (const struct connection *i = c->connections; i; i = i->next)
-		n += i->peer.is.pid == pid;
+		n += !i->has_ended && i->peer.is.pid == pid;
 	return n;
 }
 
@@ -217,9 +227,8 @@ static void on_connect(void *ctx)
 		}
 		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 			return;
-		/* Descriptors or memory: he stays in the queue. */
-		c->rest_until_ns = clock_mono_ns() + REST_NS;
-		loop_remove(c->loop, &c->source);
+		lack_note(errno, "a connection to the daemon's socket");
+		loop_rest(c->loop, c->source);
 		return;
 	}
 }
@@ -259,8 +268,10 @@ void control_free(struct control *c)
 {
 	if (c == NULL)
 		return;
-	while (c->connections != NULL)
-		end(c->connections);
+	for (struct connection *i = c->connections; i != NULL; i = i->next)
+		if (!i->has_ended)
+			end(i);
+	sweep(c);
 	if (c->loop != NULL)
 		loop_remove(c->loop, &c->source);
 	control_socket_close(&c->socket);
@@ -269,18 +280,13 @@ void control_free(struct control *c)
 
 void control_check(struct control *c, uint64_t now_ns)
 {
-	struct connection *next;
-
 	if (c->loop == NULL)
 		return;
-	if (c->source == NULL && now_ns >= c->rest_until_ns)
-		(void)!control_start(c, c->loop);
 	/* What is added to the loop is read in its next turn. */
-	for (struct connection *i = c->connections; i != NULL; i = next) {
-		next = i->next;
-		if (i->source == NULL &&
+	for (struct connection *i = c->connections; i != NULL; i = i->next)
+		if (!i->has_ended && i->source == NULL &&
 		    allowance_may_ask(&c->allowance, i->peer.is.uid, now_ns) &&
 		    loop_add(c->loop, i->fd, on_readable, i, &i->source) < 0)
 			end(i);
-	}
+	sweep(c);
 }

@@ -62,7 +62,10 @@ must_check int control_start(struct control *c, struct loop *l);
 /* Ends all connections, and takes the socket away. Takes NULL. */
 void control_free(struct control *c);
 
-/* Several times a second: hears those who had to wait. */
+/*
+ * At every turn: hears those who had to wait, and frees the connections that
+ * have ended.
+ */
 void control_check(struct control *c, uint64_t now_ns);
 
 #endif

@@ -33,7 +33,8 @@ struct envelope {
 	struct instance *instance; /* it is kept for it */
 	struct ship *ship;
 	int payload_fd;
-	bool handed; /* to the process that runs */
+	bool handed;  /* to the process that runs */
+	bool is_over; /* delivered or lost: delivery_sweep frees it */
 };
 
 /* ship knows of it. */
@@ -43,39 +44,69 @@ static void discard(struct instance *i, enum discard reason)
 }
 
 /* Before there is a file of it, if there should be one. */
-static void lose(struct instance *i, enum discard reason, bool to_file)
+static void lose(struct instance *i, struct ship *s, enum discard reason,
+		 bool to_file)
 {
-	loss_count(i, reason);
+	loss_count(i, s, reason);
 	i->past.chunks.unwritten += to_file;
 }
 
-static void free_envelope(struct envelope *e)
+/* The next envelope in flight after e, the oldest for NULL. */
+static struct envelope *next(const struct broker *b, const struct envelope *e)
 {
-	e->instance->n_envelopes--;
-	close_fd(&e->payload_fd);
-	free(e);
+	struct envelope *n = e == NULL ? b->envelopes : e->next;
+
+	while (n != NULL && n->is_over)
+		n = n->next;
+	return n;
 }
 
-/* NULL: it does not have that one. */
+#define FOR_EACH_ENVELOPE(e, b)                                         \
+	for (struct envelope *e = next((b), NULL); (e) != NULL; \
+	     (e) = next((b), (e)))
+
+/* NULL: the ship does not have that one. */
 static struct envelope *handed_to(const struct ship *s, uint64_t seq)
 {
-	struct envelope *e = s->child.broker->envelopes;
-
-	while (e != NULL && e->message.seq != seq)
-		e = e->next;
-	return e != NULL && e->ship == s && e->handed ? e : NULL;
+	FOR_EACH_ENVELOPE (e, s->child.broker)
+		if (e->message.seq == seq)
+			return e->ship == s && e->handed ? e : NULL;
+	return NULL;
 }
 
-static void take_out(struct broker *b, const struct envelope *e)
+/* Its payload is memory: that does not wait for the end of the turn. */
+static void finish(struct broker *b, struct envelope *e)
 {
-	struct envelope **at = &b->envelopes;
-
-	while (*at != e)
-		at = &(*at)->next;
-	*at = e->next;
+	close_fd(&e->payload_fd);
+	e->is_over = true;
 	b->n_envelopes--;
 	if (e->handed)
 		e->ship->n_handed--;
+}
+
+void delivery_sweep(struct broker *b)
+{
+	struct envelope **at = &b->envelopes;
+
+	while (*at != NULL) {
+		struct envelope *e = *at;
+
+		if (!e->is_over) {
+			at = &e->next;
+			continue;
+		}
+		*at = e->next;
+		e->instance->n_envelopes--;
+		free(e);
+	}
+}
+
+bool delivery_needs(const struct broker *b, const struct ship *s)
+{
+	FOR_EACH_ENVELOPE (e, b)
+		if (e->ship == s)
+			return true;
+	return false;
 }
 
 static void unwritten(struct broker *b, const struct envelope *e, int error)
@@ -113,11 +144,12 @@ static void hand_over(struct broker *b, struct envelope *e)
 /* The oldest first, as many as it may have. */
 static void hand_over_next(struct broker *b, const struct ship *s)
 {
-	for (struct envelope *e = b->envelopes;
-	     e != NULL && s->n_handed < MSG_ENVELOPES_MAX && !b->ending;
-	     e = e->next)
+	FOR_EACH_ENVELOPE (e, b) {
+		if (s->n_handed >= MSG_ENVELOPES_MAX || b->ending)
+			return;
 		if (e->ship == s && !e->handed)
 			hand_over(b, e);
+	}
 }
 
 /* That of which most bytes wait; NULL: none do. *ret_sum: of all. */
@@ -126,9 +158,9 @@ static struct instance *most_waiting(const struct broker *b, uint64_t *ret_sum)
 	struct instance *most = NULL;
 
 	*ret_sum = 0;
-	for (const struct envelope *e = b->envelopes; e != NULL; e = e->next)
+	FOR_EACH_ENVELOPE (e, b)
 		e->instance->waiting_bytes = 0;
-	for (const struct envelope *e = b->envelopes; e != NULL; e = e->next) {
+	FOR_EACH_ENVELOPE (e, b) {
 		struct instance *i = e->instance;
 
 		if (e->handed)
@@ -144,12 +176,11 @@ static struct instance *most_waiting(const struct broker *b, uint64_t *ret_sum)
 /* What has waited longest of an instance's. */
 static void drop_oldest(struct broker *b, struct instance *i)
 {
-	for (struct envelope *e = b->envelopes; e != NULL; e = e->next) {
+	FOR_EACH_ENVELOPE (e, b) {
 		if (e->handed || e->instance != i)
 			continue;
-		take_out(b, e);
-		lose(i, DISCARD_QUEUE_OVERFLOW, e->message.to_file);
-		free_envelope(e);
+		lose(i, e->ship, DISCARD_QUEUE_OVERFLOW, e->message.to_file);
+		finish(b, e);
 		return;
 	}
 }
@@ -192,7 +223,7 @@ int delivery_chunk(struct broker *b, struct instance *i,
 	if (e != NULL)
 		e->payload_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (e == NULL || e->payload_fd < 0) {
-		lose(i, DISCARD_MEMORY, b->output.dir_fd >= 0);
+		lose(i, i->ship, DISCARD_MEMORY, b->output.dir_fd >= 0);
 		free(e);
 		return 0;
 	}
@@ -289,10 +320,9 @@ static int take_done(void *ctx, struct ipc_message *message)
 		child_fail(&s->child, "answers what was not asked");
 		return 0;
 	}
-	take_out(s->child.broker, e);
 	if (e->message.to_server)
 		count_result(e, (enum ship_result)m->result);
-	free_envelope(e);
+	finish(s->child.broker, e);
 	hand_over_next(s->child.broker, s);
 	return 0;
 }
@@ -326,17 +356,24 @@ void ship_on_message(struct child *child, struct ipc_message *m)
 		child_fail(child, "sends a message that is none");
 }
 
+void delivery_finish_ship(struct ship *s, uint64_t timeout_ns)
+{
+	const struct msg_ship_finish m = {
+		.h = MSG_HEADER(MSG_SHIP_FINISH, msg_ship_finish),
+		.timeout_ns = timeout_ns,
+	};
+
+	child_send(&s->child, &m, sizeof(m), NULL, 0);
+}
+
 /* To the process that runs. */
 static void send_finish(const struct broker *b, struct ship *s)
 {
 	const uint64_t now = clock_mono_ns();
-	const struct msg_ship_finish m = {
-		.h = MSG_HEADER(MSG_SHIP_FINISH, msg_ship_finish),
-		.timeout_ns = b->finish_ns > now ? b->finish_ns - now : 0,
-	};
 
 	if (b->finish_ns != 0)
-		child_send(&s->child, &m, sizeof(m), NULL, 0);
+		delivery_finish_ship(
+			s, b->finish_ns > now ? b->finish_ns - now : 0);
 }
 
 void delivery_finish(struct broker *b, uint64_t timeout_ns)
@@ -349,7 +386,7 @@ void delivery_finish(struct broker *b, uint64_t timeout_ns)
 void delivery_resend(struct broker *b, struct ship *s)
 {
 	s->n_handed = 0;
-	for (struct envelope *e = b->envelopes; e != NULL; e = e->next)
+	FOR_EACH_ENVELOPE (e, b)
 		if (e->ship == s)
 			e->handed = false;
 	hand_over_next(b, s);
@@ -359,20 +396,18 @@ void delivery_resend(struct broker *b, struct ship *s)
 
 void delivery_give_up(struct broker *b)
 {
-	if (b->envelopes != NULL)
+	if (b->n_envelopes > 0)
 		log_warning("%zu chunk%s still on the way: given up",
 			    b->n_envelopes,
 			    b->n_envelopes == 1 ? " is" : "s are");
-	while (b->envelopes != NULL) {
-		struct envelope *e = b->envelopes;
-
+	FOR_EACH_ENVELOPE (e, b) {
 		if (e->message.to_file)
 			output_remove(&b->output, e->message.seq,
 				      e->message.chunk_id);
 		if (e->message.to_file || e->message.to_server)
-			lose(e->instance, DISCARD_SHUTDOWN, e->message.to_file);
-		b->envelopes = e->next;
-		b->n_envelopes--;
-		free_envelope(e);
+			lose(e->instance, e->ship, DISCARD_SHUTDOWN,
+			     e->message.to_file);
+		finish(b, e);
 	}
+	delivery_sweep(b);
 }

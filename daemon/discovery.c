@@ -307,6 +307,14 @@ static void look_again(struct discovery *d, const struct sighting *s)
 	note(d, &again);
 }
 
+static bool is_of(const struct broker *b, const struct instance *i,
+		  size_t section)
+{
+	return section < b->options.config.n_targets &&
+	       strcmp(b->options.config.targets[section].name,
+		      i->config.name) == 0;
+}
+
 /* Its pidfd is ours; what came meanwhile may have made it obsolete. */
 static void on_identified(void *ctx, const struct sighting *s,
 			  const struct process *process, size_t section)
@@ -323,7 +331,7 @@ static void on_identified(void *ctx, const struct sighting *s,
 	}
 	/* Who was named is profiled whatever it runs. */
 	if (known != NULL && instance_has_section(known) &&
-	    known->section != section) {
+	    !is_of(b, known, section)) {
 		instance_remove(known);
 		known = NULL;
 	}

@@ -1,8 +1,8 @@
 #include "daemon/idle.h"
 
-#include <stdlib.h>
+#include <sys/socket.h>
 
-static bool is_needed(struct broker *b, const struct unwind *u)
+static bool unwind_is_needed(struct broker *b, const struct unwind *u)
 {
 	FOR_EACH_TARGET (t, b)
 		if (t->unwind == u)
@@ -10,40 +10,66 @@ static bool is_needed(struct broker *b, const struct unwind *u)
 	return false;
 }
 
-/* The end of its socket ends it; one that is dead is not started again. */
-static void end(struct unwind *u)
+/* The process ends when its socket does; a dead one is not started again. */
+static void unwind_leaves(struct unwind *u)
 {
-	u->is_leaving = true;
+	u->child.is_leaving = true;
 	u->child.restart_ns = 0;
 	child_close(&u->child);
 }
 
-static void forget(struct broker *b, struct unwind *u)
+static void check_unwind(struct broker *b, struct unwind *u, uint64_t now_ns)
 {
-	struct usage *gone = &b->unwinds_gone;
+	if (u->child.is_leaving)
+		return;
+	if (unwind_is_needed(b, u))
+		u->idle_since_ns = now_ns;
+	else if (now_ns - u->idle_since_ns >= IDLE_NS)
+		unwind_leaves(u);
+}
 
-	gone->cpu_s += u->child.usage.cpu_s;
-	gone->rss_bytes = max_u64(gone->rss_bytes, u->child.usage.rss_bytes);
-	blame_end(u);
-	free(u);
+static bool is_configured(const struct config *c, const struct ship *s)
+{
+	if (ship_is_for(s, c->implicit.dsn))
+		return true;
+	for (size_t k = 0; k < c->n_targets; k++)
+		if (ship_is_for(s, c->targets[k].dsn))
+			return true;
+	return false;
+}
+
+static bool ship_is_needed(const struct broker *b, const struct ship *s)
+{
+	if (s->is_first || is_configured(&b->options.config, s) ||
+	    delivery_needs(b, s))
+		return true;
+	for (size_t k = 0; k < b->n_instances; k++)
+		if (b->instances[k]->ship == s)
+			return true;
+	return false;
+}
+
+/*
+ * The process tells the server what was lost, and ends. What is left in its
+ * spool waits there, in case the DSN comes back (daemon/spool_part.h).
+ */
+static void ship_leaves(struct broker *b, struct ship *s)
+{
+	loss_tell(s);
+	delivery_finish_ship(
+		s, (uint64_t)(b->options.shutdown_timeout_s * 1e9));
+	s->child.is_leaving = true;
+	s->child.restart_ns = 0;
+	if (s->child.fd >= 0)
+		(void)shutdown(s->child.fd, SHUT_WR);
 }
 
 void idle_check(struct broker *b, uint64_t now_ns)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < b->n_unwinds; i++) {
-		struct unwind *u = b->unwinds[i];
-
-		if (u->is_leaving && u->child.pid == 0) {
-			forget(b, u);
-			continue;
-		}
-		b->unwinds[n++] = u;
-		if (is_needed(b, u))
-			u->idle_since_ns = now_ns;
-		else if (!u->is_leaving && now_ns - u->idle_since_ns >= IDLE_NS)
-			end(u);
-	}
-	b->n_unwinds = n;
+	for (size_t i = 0; i < b->n_unwinds; i++)
+		check_unwind(b, b->unwinds[i], now_ns);
+	for (size_t i = 0; i < b->n_ships; i++)
+		if (!b->ships[i]->child.is_leaving &&
+		    !ship_is_needed(b, b->ships[i]))
+			ship_leaves(b, b->ships[i]);
 }

@@ -1,7 +1,10 @@
 /*
- * Unwind processes that serve nobody any more: one of a uid stays for a minute
- * after its last target, since a service that is started anew finds in it what
- * was read of its files, and then ends.
+ * Unwind and ship processes that serve nothing any more are told to leave; a
+ * target or a section that needs one later gets a new one.
+ *
+ * An unwind process stays for a minute after the last target of its uid: a
+ * service that is started anew finds in it what was read of its files. A ship
+ * stays as long as the configuration has its DSN; the first one always does.
  */
 #ifndef DAEMON_IDLE_H
 #define DAEMON_IDLE_H
@@ -10,7 +13,7 @@
 
 #define IDLE_NS (60 * NS_PER_SEC)
 
-/* At every turn of a service. now_ns: by CLOCK_MONOTONIC. */
+/* About once a second of a service. now_ns: by CLOCK_MONOTONIC. */
 void idle_check(struct broker *b, uint64_t now_ns);
 
 #endif

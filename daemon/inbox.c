@@ -191,7 +191,7 @@ static int take_lost(void *ctx, struct ipc_message *message)
 		return 0;
 	}
 	t->instance->past.chunks.made++;
-	loss_count(t->instance, reason);
+	loss_count(t->instance, t->instance->ship, reason);
 	chunk_is_finished(t);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include "daemon/broker.h"
 #include "daemon/clients.h"
 #include "daemon/id.h"
+#include "daemon/lack.h"
 #include "daemon/lifecycle.h"
 #include "daemon/limit.h"
 #include "daemon/log.h"
@@ -46,7 +47,10 @@ static int make_room(struct broker *b)
 	return 0;
 }
 
-/* p's pidfd is the instance's, on success. */
+/*
+ * On success the instance owns p's pidfd. Before there is a loop, the end of
+ * the process is not watched yet: instances_watch.
+ */
 static int add(struct broker *b, const struct process *p, struct instance **ret)
 {
 	struct instance *i;
@@ -63,20 +67,28 @@ static int add(struct broker *b, const struct process *p, struct instance **ret)
 	i->pidfd = p->pidfd;
 	i->uid = p->uid;
 	id_make(i->next_profiler_id);
+	r = b->loop != NULL ? watch(i) : 0;
+	if (r < 0) {
+		free(i);
+		return r;
+	}
 	b->instances[b->n_instances++] = i;
 	*ret = i;
 	return 0;
 }
 
-/* By its section, as if it was found just now; what it was told holds. */
-static void configure(const struct broker *b, struct instance *i)
+/*
+ * Takes over the section as the configuration has it now. What was started or
+ * stopped by a user stays so.
+ */
+static void configure(struct instance *i, const struct target_config *section)
 {
+	const struct broker *b = i->broker;
 	struct target_config *c = &i->config;
 
-	*c = b->options.config.targets[i->section];
-	/* The timer was set when the daemon was started. */
-	if (c->rate_hz > b->timer_hz)
-		c->rate_hz = b->timer_hz;
+	*c = *section;
+	/* The DSN may be another one, and with it the server's rate limit. */
+	i->ship = NULL;
 	i->is_sampled =
 		session_is_sampled(&b->session_key, i->pid, i->start_ticks,
 				   c->session_sample_rate);
@@ -101,14 +113,7 @@ int instance_add(struct broker *b, const struct process *p, size_t section)
 	b->instances_told |= r == -ENOSPC;
 	if (r < 0)
 		return r;
-	i->section = section;
-	configure(b, i);
-	r = watch(i);
-	if (r < 0) {
-		b->n_instances--;
-		free(i);
-		return r;
-	}
+	configure(i, &b->options.config.targets[section]);
 	log_debug("process %d is one of target %s%s", i->pid, i->config.name,
 		  i->is_sampled ? "" : ": its session is not sampled");
 	return 0;
@@ -159,12 +164,6 @@ int instance_add_attached(struct broker *b, const struct process *p,
 
 	if (r < 0)
 		return r;
-	r = watch(i);
-	if (r < 0) {
-		b->n_instances--;
-		free(i);
-		return r;
-	}
 	want(i);
 	i->is_attached = true;
 	*ret = i;
@@ -202,27 +201,39 @@ void instance_change(struct instance *i)
 	i->is_changed = true;
 }
 
-void instance_cut_short(struct instance *i)
+uint32_t instance_rate_hz(const struct instance *i)
+{
+	/* The timer's rate is fixed from the daemon's start to its end. */
+	return (uint32_t)min_u64(i->config.rate_hz, i->broker->timer_hz);
+}
+
+void instance_put_off(struct instance *i)
 {
 	const uint64_t now_ns = clock_mono_ns();
 
+	if (now_ns - i->failed_ns >= INSTANCE_FORGIVEN_NS)
+		i->failures = 0;
+	i->failed_ns = now_ns;
+	i->wait_ns = 0;
+	if (i->failures > 0)
+		i->wait_ns = min_u64(INSTANCE_WAIT_NS
+					     << min_u64(i->failures - 1, 16),
+				     INSTANCE_WAIT_MAX_NS);
+	i->failures++;
+}
+
+void instance_cut_short(struct instance *i)
+{
 	if (!process_is_alive(i->pidfd))
 		return;
-	if (now_ns - i->cut_ns >= INSTANCE_CUT_FORGOTTEN_NS)
-		i->cuts = 0;
-	i->cut_ns = now_ns;
-	i->wait_ns = 0;
-	if (i->cuts > 0)
-		i->wait_ns = min_u64(INSTANCE_CUT_WAIT_NS
-					     << min_u64(i->cuts - 1, 16),
-				     INSTANCE_CUT_MAX_NS);
-	if (++i->cuts != INSTANCE_CUTS_TOLD)
+	instance_put_off(i);
+	if (i->failures != INSTANCE_CUTS_TOLD)
 		return;
 	(void)snprintf(i->last_error, sizeof(i->last_error),
 		       "unwind ends its profile again and again");
 	log_error("sentry-profd-unwind ends the profile of process %d again "
 		  "and again: it is started anew every %u s at last",
-		  i->pid, (unsigned int)(INSTANCE_CUT_MAX_NS / NS_PER_SEC));
+		  i->pid, (unsigned int)(INSTANCE_WAIT_MAX_NS / NS_PER_SEC));
 }
 
 static void leave_out(struct instance *i, const char *why)
@@ -245,97 +256,123 @@ static const char *attach_error_text(int error)
 	}
 }
 
-/* Its run is over. */
-static void settle(struct broker *b, struct instance *i)
+/*
+ * The run is over. A process that the command line names has one attempt: its
+ * user sees the error at once. For all others a lack passes.
+ */
+static void settle(struct instance *i)
 {
 	struct target *t = i->target;
 
-	if (t->left_out || (t->attach_error != 0 && t->attach_error != ESRCH))
-		leave_out(i, t->left_out ? "reads of its memory hang"
-					 : attach_error_text(t->attach_error));
+	if (t->left_out)
+		leave_out(i, "reads of its memory hang");
+	else if (lack_is(t->attach_error) && !i->is_given)
+		instance_put_off(i);
+	else if (t->attach_error != 0 && t->attach_error != ESRCH)
+		leave_out(i, attach_error_text(t->attach_error));
 	i->target = NULL;
 	if (i->is_given)
 		i->kept = t;
 	else
-		target_retire(b, t);
+		target_retire(t);
 }
 
-/* How many are profiled. */
-struct crowd {
-	uint32_t all;
-	uint32_t of_section[CONFIG_TARGETS_MAX];
-};
-
-static void crowd_add(struct crowd *crowd, const struct instance *i)
+/* How many runs of a section there are, by its name. */
+static uint32_t runs_of(struct broker *b, const char *section)
 {
-	crowd->all++;
-	if (instance_has_section(i))
-		crowd->of_section[i->section]++;
+	uint32_t n = 0;
+
+	FOR_EACH_TARGET (t, b)
+		n += instance_has_section(t->instance) &&
+		     strcmp(t->instance->config.name, section) == 0;
+	return n;
 }
 
-/* As another instance it was profiled until now: capture has it still. */
-static bool is_occupied(const struct broker *b, const struct instance *i)
+/* Capture still has the process from an earlier instance of the same pid. */
+static bool is_occupied(struct broker *b, const struct instance *i)
 {
-	for (size_t k = 0; k < b->n_instances; k++) {
-		const struct instance *other = b->instances[k];
-
-		if (other != i && other->pid == i->pid && other->target != NULL)
+	FOR_EACH_TARGET (t, b)
+		if (t->pid == i->pid && t->instance != i)
 			return true;
-	}
 	return false;
 }
 
-/* No more of its section are to be profiled at a time, or of all. */
-static bool is_crowded_out(const struct instance *i, const struct crowd *crowd)
+/* The section, or the daemon, has as many runs as it may have. */
+static bool is_crowded_out(struct broker *b, const struct instance *i)
 {
 	const uint32_t max = i->config.max_instances;
 
-	if (crowd->all == HEARTBEAT_SLOTS)
+	if (targets_count(b) == HEARTBEAT_SLOTS)
 		return true;
 	return instance_has_section(i) && max != 0 &&
-	       crowd->of_section[i->section] >= max;
+	       runs_of(b, i->config.name) >= max;
 }
 
-static void start(struct broker *b, struct instance *i, struct crowd *crowd)
+static void start(struct broker *b, struct instance *i)
 {
+	int r;
+
 	if (!process_is_alive(i->pidfd)) {
 		i->has_ended = true;
 		return;
 	}
-	if (clock_mono_ns() - i->cut_ns < i->wait_ns)
+	if (clock_mono_ns() - i->failed_ns < i->wait_ns)
 		return;
-	i->is_crowded_out = is_crowded_out(i, crowd);
+	i->is_crowded_out = is_crowded_out(b, i);
 	if (i->is_crowded_out || is_occupied(b, i))
 		return;
 	if (i->kept != NULL)
-		target_retire(b, i->kept);
-	if (children_ship(b, i->config.dsn, &i->ship) < 0) {
+		target_retire(i->kept);
+	r = children_ship(b, i->config.dsn, &i->ship);
+	if (r == -ENOSPC)
 		leave_out(i, "there is no process for its DSN");
-		return;
-	}
-	if (target_open(b, i) < 0)
-		return;
-	crowd_add(crowd, i);
-	target_start(b, i->target);
+	/* Otherwise the next turn tries again. */
+	if (r == 0 && target_open(b, i) == 0)
+		target_start(b, i->target);
 }
 
-static void check(struct broker *b, struct instance *i, struct crowd *crowd)
+/* Where the run is over, the section of the last reload holds. */
+static void change(struct instance *i)
+{
+	const struct target_config *section = config_target(
+		&i->broker->options.config, i->config.name);
+
+	if (section == NULL)
+		instance_remove(i);
+	else
+		configure(i, section);
+	i->is_changed = false;
+}
+
+static void check(struct broker *b, struct instance *i)
 {
 	bool wanted;
 
 	if (i->target != NULL && target_is_over(i->target))
-		settle(b, i);
-	if (i->target == NULL && i->is_changed) {
-		configure(b, i);
-		i->is_changed = false;
-	}
+		settle(i);
+	if (i->target == NULL && i->is_changed && !i->is_removed)
+		change(i);
 	wanted = !i->is_removed && !i->is_changed && !i->is_detached &&
 		 !limit_holds(i) && lifecycle_wants(i);
 	if (i->target != NULL && (!wanted || !target_clocks_hold(b, i->target)))
 		target_stop(b, i->target);
 	else if (i->target == NULL && wanted && !i->has_ended &&
 		 !i->is_left_out)
-		start(b, i, crowd);
+		start(b, i);
+}
+
+void instances_check(struct broker *b)
+{
+	if (b->stopping || b->pausing)
+		return;
+	for (size_t k = 0; k < b->n_instances; k++)
+		check(b, b->instances[k]);
+}
+
+static bool is_over(const struct instance *i)
+{
+	return (i->has_ended || i->is_removed) && !i->is_given &&
+	       i->target == NULL && i->n_envelopes == 0;
 }
 
 static void forget(struct broker *b, struct instance *i)
@@ -347,28 +384,17 @@ static void forget(struct broker *b, struct instance *i)
 	free(i);
 }
 
-static bool is_forgotten(const struct instance *i)
+void instances_sweep(struct broker *b)
 {
-	return (i->has_ended || i->is_removed) && !i->is_given &&
-	       i->target == NULL && i->n_envelopes == 0;
-}
-
-void instances_check(struct broker *b)
-{
-	static struct crowd crowd;
 	size_t n = 0;
 
+	/* The figures of the end name each process that was there then. */
 	if (b->stopping || b->pausing)
 		return;
-	memset(&crowd, 0, sizeof(crowd));
-	for (size_t k = 0; k < b->n_instances; k++)
-		if (b->instances[k]->target != NULL)
-			crowd_add(&crowd, b->instances[k]);
 	for (size_t k = 0; k < b->n_instances; k++) {
 		struct instance *i = b->instances[k];
 
-		check(b, i, &crowd);
-		if (is_forgotten(i))
+		if (is_over(i))
 			forget(b, i);
 		else
 			b->instances[n++] = i;

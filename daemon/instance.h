@@ -36,8 +36,11 @@ struct instance {
 	int pidfd;
 	uint32_t uid; /* effective, when it was found */
 
-	struct target_config config; /* its section, by value */
-	size_t section;		     /* that one's place in the configuration */
+	/*
+	 * A copy of its section, which a reload does not change. config.name
+	 * is how the section of today's configuration is found.
+	 */
+	struct target_config config;
 	bool is_given;	  /* named by --pid: known to the end of the run */
 	bool is_attached; /* named by an operator or its user (operate.c) */
 	bool is_detached; /* by one of these: to be left alone */
@@ -56,21 +59,21 @@ struct instance {
 	/* The next run's, for those who ask before it starts. */
 	char next_profiler_id[MSG_ID_SIZE];
 
-	uint32_t cuts;	     /* instance_cut_short: how often, */
-	uint64_t cut_ns;     /* when for the last time, */
-	uint64_t wait_ns;    /* and how long after that it is not started */
+	uint32_t failures;   /* instance_put_off: how many in a row, */
+	uint64_t failed_ns;  /* when the last one was, */
+	uint64_t wait_ns;    /* and how long after it no run is started */
 	bool was_attached;   /* in this run, or an earlier one */
 	bool has_ended;	     /* the process has */
 	bool is_left_out;    /* cannot be profiled: not tried again */
 	bool is_crowded_out; /* by max_instances, or by too many targets */
 	bool is_changed;     /* its section is: to be started anew with that */
 	bool is_removed;     /* no section matches it any more */
-	struct ship *ship;   /* of its DSN; NULL: not before its first run */
+	struct ship *ship;   /* of config.dsn; NULL: before the first run */
 	struct target *target; /* its run; NULL: it is not profiled */
 	struct target *kept;   /* of one that is given, closed: for its table */
 	struct instance_figures past; /* of its earlier runs, and all chunks */
 	uint64_t waiting_bytes;	      /* delivery.c */
-	size_t n_envelopes;	      /* on their way */
+	size_t n_envelopes;	      /* that point to this instance */
 	char last_error[INSTANCE_ERROR_MAX]; /* "": none */
 	struct loop_source *source;	     /* of its pidfd */
 };
@@ -105,34 +108,55 @@ static inline bool instance_has_section(const struct instance *i)
 /* Takes note of the ends of those that were added before there was a loop. */
 must_check int instances_watch(struct broker *b);
 
-/* The one that lives; NULL: none. */
+/* The instance of a process that has not ended; NULL: there is none. */
 struct instance *instance_of_pid(struct broker *b, int32_t pid);
 
 /*
- * It is no instance any more: it is stopped, and forgotten when it has no run
- * and no chunk on its way (instances_check).
+ * Marks the instance as removed: its run is stopped, and instances_sweep frees
+ * it once it has no run and no chunk in flight.
  */
 void instance_remove(struct instance *i);
 
 /*
- * Its section, whose place is i->section, is another one than before: its run
- * is stopped, and it begins anew.
+ * Marks the instance as changed: its section differs from i->config. The run is
+ * stopped, and the next one starts with the new section.
  */
 void instance_change(struct instance *i);
 
+/* The sampling rate of the instance's runs: no higher than the timer's. */
+uint32_t instance_rate_hz(const struct instance *i);
+
 /*
- * unwind has closed the session of its run, which nobody has asked for. It is
- * started anew, after a wait that doubles each time: an unwind that was taken
- * over makes no more work by that than by dying.
+ * A run of the instance failed, and another may succeed: the next one starts at
+ * once after the first failure, then after a wait that doubles each time.
+ * Ten minutes without a failure reset it.
  */
-#define INSTANCE_CUTS_TOLD	  3
-#define INSTANCE_CUT_WAIT_NS	  NS_PER_SEC
-#define INSTANCE_CUT_MAX_NS	  (64 * NS_PER_SEC)
-#define INSTANCE_CUT_FORGOTTEN_NS (600 * NS_PER_SEC)
+#define INSTANCE_WAIT_NS      NS_PER_SEC
+#define INSTANCE_WAIT_MAX_NS  (64 * NS_PER_SEC)
+#define INSTANCE_FORGIVEN_NS  (600 * NS_PER_SEC)
+void instance_put_off(struct instance *i);
+
+/*
+ * unwind closed the session of the instance's run, and the broker had not asked
+ * for that: instance_put_off, so that an unwind process which a target took
+ * over causes no more work by that than by dying.
+ */
+#define INSTANCE_CUTS_TOLD 3
 void instance_cut_short(struct instance *i);
 
-/* Each turn: starts and stops runs as lifecycle_wants says. */
+/*
+ * Each turn: starts and stops runs as lifecycle_wants says. Frees nothing;
+ * appends nothing to the list of instances.
+ */
 void instances_check(struct broker *b);
+
+/*
+ * At the end of a turn, after targets_sweep and delivery_sweep: frees the
+ * instances that ended or were removed, and that no target, no envelope and no
+ * client refers to any more. The only place that takes an instance out of the
+ * list.
+ */
+void instances_sweep(struct broker *b);
 
 /* One is profiled, or will be. */
 bool instances_any_open(const struct broker *b);

@@ -100,6 +100,15 @@ static void add(struct limit_sum *sum, const struct limit *l, uint64_t now_ns)
 	sum->until_ns = max_u64(sum->until_ns, l->until_ns);
 }
 
+void limit_ship_gone(struct broker *b, const struct ship *s)
+{
+	struct limit_sum sum = {0};
+
+	add(&sum, &s->limit, broker_now_ns(b));
+	b->limits_gone.pauses += sum.pauses;
+	b->limits_gone.paused_ns += sum.paused_ns;
+}
+
 static uint64_t end_or_now_ns(const struct broker *b)
 {
 	return b->ended_ns != 0 ? b->ended_ns : broker_now_ns(b);
@@ -110,6 +119,7 @@ void limit_sum(const struct broker *b, struct limit_sum *ret)
 	const uint64_t now_ns = end_or_now_ns(b);
 
 	*ret = (struct limit_sum){0};
+	add(ret, &b->limits_gone, now_ns);
 	for (size_t i = 0; i < b->n_ships; i++)
 		add(ret, &b->ships[i]->limit, now_ns);
 }

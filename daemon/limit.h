@@ -14,6 +14,9 @@
 /* It says until when, by clock_boot_ns; an earlier time than before, too. */
 must_check int limit_take(struct ship *s, uint64_t until_ns);
 
+/* The ship is about to be freed: b->limits_gone keeps its figures. */
+void limit_ship_gone(struct broker *b, const struct ship *s);
+
 /* At every turn: begins and ends the pauses. */
 void limit_check(struct broker *b);
 

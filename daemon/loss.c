@@ -73,15 +73,15 @@ void loss_tell(struct ship *s)
 			tell(s, kind, i);
 }
 
-void loss_count(struct instance *i, uint32_t reason)
+void loss_count(struct instance *i, struct ship *s, uint32_t reason)
 {
 	const enum envelope_kind kind = i->broker->options.transaction != NULL
 						? ENVELOPE_V1
 						: ENVELOPE_CHUNK;
 
 	i->past.chunks.discarded[reason]++;
-	if (i->ship->dsn[0] == '\0')
+	if (s->dsn[0] == '\0')
 		return;
-	i->ship->untold.quantity[kind][report_reason(reason)]++;
-	loss_tell(i->ship);
+	s->untold.quantity[kind][report_reason(reason)]++;
+	loss_tell(s);
 }

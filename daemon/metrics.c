@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "daemon/lack.h"
 #include "daemon/listen_at.h"
 
 /* More than anybody has who scrapes; the oldest goes for another. */
@@ -145,6 +146,10 @@ static void on_connection(void *ctx)
 	struct connection *c;
 	int fd = accept4(m->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
+	if (fd < 0 && lack_is(errno) && errno != EAGAIN) {
+		lack_note(errno, "a request for metrics");
+		loop_rest(m->loop, m->source);
+	}
 	if (fd < 0)
 		return;
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "daemon/broker.h"
+#include "daemon/lack.h"
 #include "daemon/limit.h"
 #include "daemon/log.h"
 #include "daemon/metrics.h"
@@ -177,7 +178,10 @@ static void put_own(struct text *t, const struct broker *b)
 		[USAGE_UNWIND] = "unwind",
 		[USAGE_SHIP] = "ship",
 	};
-	struct usage of[USAGE_N] = {0};
+	struct usage of[USAGE_N] = {
+		[USAGE_UNWIND] = {.cpu_s = b->unwinds_gone.cpu_s},
+		[USAGE_SHIP] = {.cpu_s = b->ships_gone.cpu_s},
+	};
 
 	of[USAGE_BROKER].cpu_s =
 		(double)(clock_cpu_ns() + files_used_ns(b->files)) / 1e9;
@@ -258,6 +262,10 @@ static int metrics_text(void *broker, struct buf *ret)
 	       "Programs and libraries at which unwinding died again and "
 	       "again.");
 	plain(&t, "files_left_out", deadly_left_out(b->deadly));
+	family(&t, "resource_shortages", "counter", NULL,
+	       "How often sentry-profd waited for descriptors, processes or "
+	       "memory.");
+	plain(&t, "resource_shortages_total", lack_count());
 	put_own(&t, b);
 	put_restarts(&t, b);
 	put_limits(&t, b);

@@ -260,7 +260,8 @@ static int on_page(void *ctx, struct control_peer *peer, int *ret_fd)
 
 static void on_gone(void *ctx, struct control_peer *peer)
 {
-	client_free(ctx, peer->user);
+	(void)ctx;
+	client_end(peer->user);
 }
 
 static const struct control_user user = {

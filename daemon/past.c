@@ -91,7 +91,8 @@ void targets_unwind_died(struct broker *b, struct unwind *u)
 		if (t->attached_once && t->session == SESSION_OPEN &&
 		    !u->ring_due && t->phase != TARGET_CLOSED) {
 			t->instance->past.chunks.made++;
-			loss_count(t->instance, DISCARD_UNWIND_DIED);
+			loss_count(t->instance, t->instance->ship,
+				   DISCARD_UNWIND_DIED);
 		}
 		t->session = SESSION_NONE;
 		/* There is nobody left to make its last chunk. */
@@ -115,7 +116,7 @@ static void add_spool(struct msg_spool *sum, const struct msg_spool *more)
 
 void past_spool(const struct broker *b, struct msg_spool *ret)
 {
-	*ret = (struct msg_spool){0};
+	*ret = b->spool_gone;
 	for (size_t i = 0; i < b->n_ships; i++) {
 		add_spool(ret, &b->ships[i]->spool_past);
 		add_spool(ret, &b->ships[i]->spool_now);
@@ -133,4 +134,13 @@ void past_ship_died(struct ship *s)
 	s->spool_now.bytes = 0;
 	add_spool(&s->spool_past, &s->spool_now);
 	s->spool_now = now;
+}
+
+/* What waits on the disk is no figure of a process any more. */
+void past_ship_gone(struct broker *b, const struct ship *s)
+{
+	add_spool(&b->spool_gone, &s->spool_past);
+	add_spool(&b->spool_gone, &s->spool_now);
+	b->spool_gone.count = 0;
+	b->spool_gone.bytes = 0;
 }

@@ -42,13 +42,11 @@ bool child_is_wanted(const struct child *child)
 {
 	const struct broker *b = child->broker;
 
-	if (b->ending)
+	if (b->ending || child->is_leaving)
 		return false;
 	if (child == &b->capture)
 		return !b->capture_done && b->ended_ns == 0 && !b->pausing;
-	if (child_is_ship(child))
-		return true;
-	return !b->stopping && !((const struct unwind *)child)->is_leaving;
+	return child_is_ship(child) || !b->stopping;
 }
 
 /* What is lost until it lasts. */
@@ -95,10 +93,13 @@ static void add_usage(struct child *child, const struct rusage *usage)
 	child->usage.rss_bytes = max_u64(child->usage.rss_bytes, rss);
 }
 
-/* No child in this place has worked yet, and none will. */
+/*
+ * No child of this kind has ever worked, and none will. Where one has, as that
+ * of another user, what keeps this one from its start may pass.
+ */
 static bool is_hopeless(const struct child *child, int status)
 {
-	return !child->was_ready &&
+	return !child->broker->has_worked[child_kind(child)] &&
 	       (WIFEXITED(status) || child->failures + 1 >= FIRST_TRIES);
 }
 
@@ -140,7 +141,6 @@ static void child_died(struct child *child, int status,
 {
 	struct broker *b = child->broker;
 
-	child_take_last(child);
 	add_usage(child, usage);
 	child->pid = 0;
 	if (child == &b->capture) {
@@ -186,16 +186,26 @@ static void helper_reaped(struct broker *b, int32_t pid,
 void children_reap(struct broker *b)
 {
 	struct rusage usage;
+	siginfo_t ended;
 	int status;
-	pid_t pid;
 
-	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
-		struct child *child = child_of(b, pid);
+	for (;;) {
+		struct child *child;
 
+		/* WNOWAIT: the pid is the child's until wait4 frees it. */
+		ended.si_pid = 0;
+		if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+		    ended.si_pid == 0)
+			return;
+		child = child_of(b, ended.si_pid);
+		if (child != NULL)
+			child_take_last(child);
+		if (wait4(ended.si_pid, &status, WNOHANG, &usage) <= 0)
+			return;
 		if (child != NULL)
 			child_died(child, status, &usage);
 		else
-			helper_reaped(b, pid, &usage);
+			helper_reaped(b, ended.si_pid, &usage);
 	}
 }
 
@@ -207,6 +217,7 @@ static void give_up(struct child *child)
 	log_error("%s (pid %d) cannot be killed: it hangs in the kernel, and "
 		  "until it is free nobody else can trace what it traced",
 		  child->name, child->pid);
+	child_take_last(child);
 	child_died(child, SIGKILL, &unknown);
 }
 

@@ -107,25 +107,24 @@ static void tell_faults(struct config_faults *faults, int lines_fd)
 }
 
 /*
- * Its section as it was read is compared with what is read now: what an
- * instance has of it may be less (its rate), or another (who is attached).
+ * Compares the instance's section as it was last read with what is read now. The
+ * instance's own copy may differ from both: it is that of its run, and attach
+ * changes it.
  */
 static void change(struct broker *b, struct instance *i, const struct config *c)
 {
-	const struct target_config *old, *now;
+	const struct target_config *old =
+		config_target(&b->options.config, i->config.name);
+	const struct target_config *now = config_target(c, i->config.name);
 
-	/* Its place was in an older one. */
+	/* Removed before: another section of this name may be there since. */
 	if (i->is_removed)
 		return;
-	old = &b->options.config.targets[i->section];
-	now = config_target(c, old->name);
-
 	if (now == NULL) {
 		instance_remove(i);
 		return;
 	}
-	i->section = (size_t)(now - c->targets);
-	if (target_config_equal(old, now))
+	if (old != NULL && target_config_equal(old, now))
 		return;
 	instance_change(i);
 	discovery_doubt(b->discovery, i->pid);

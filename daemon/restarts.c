@@ -38,13 +38,9 @@ const char *restart_reason_name(enum restart_reason reason)
 
 void restarts_count(struct broker *b, const struct child *child, int status)
 {
-	enum restart_of of = RESTART_UNWIND;
+	const enum restart_of of = child_kind(child);
 	enum restart_reason reason = RESTART_STATUS;
 
-	if (child == &b->capture)
-		of = RESTART_CAPTURE;
-	else if (child_is_ship(child))
-		of = RESTART_SHIP;
 	if (child->killed_ns != 0)
 		reason = child->is_silent ? RESTART_HEARTBEAT
 					  : RESTART_DISMISSED;

@@ -59,8 +59,8 @@ void service_check(struct broker *b)
 
 	count(b, &profiled, &waiting);
 	tell_status(b, profiled, waiting);
-	if (b->notify.state == NOTIFY_STARTING && b->capture.was_ready &&
-	    b->ships[0]->child.was_ready)
+	if (b->notify.state == NOTIFY_STARTING &&
+	    b->has_worked[RESTART_CAPTURE] && b->has_worked[RESTART_SHIP])
 		notify_state(&b->notify, NOTIFY_READY, now_ns);
 	if (b->heartbeat != NULL)
 		beat = __atomic_load_n(&b->heartbeat->beat.time_ns,

@@ -7,6 +7,7 @@
 
 #include "daemon/broker.h"
 #include "daemon/child.h"
+#include "daemon/lack.h"
 #include "daemon/log.h"
 #include "lib/base/clock.h"
 
@@ -54,19 +55,29 @@ static void take_ready(struct child *child, const struct ipc_message *m)
 		return;
 	}
 	child->is_ready = true;
-	child->was_ready = true;
+	child->broker->has_worked[child_kind(child)] = true;
 }
 
 void child_on_readable(void *ctx)
 {
 	struct child *child = ctx;
 	struct ipc_message m;
-	int r = ipc_recv(child->fd, &m);
+	int r = lack_of_descriptors();
 
+	if (r < 0) {
+		lack_note(-r, child->name);
+		loop_rest(child->broker->loop, child->source);
+		return;
+	}
+	r = ipc_recv(child->fd, &m);
 	if (r == -EAGAIN)
 		return;
+	if (r < 0 && lack_is(-r)) {
+		lack_note(-r, child->name);
+		return;
+	}
 	if (r == 0) {
-		/* Its end of the socket is closed; SIGCHLD says the rest. */
+		/* It is about to end; overdue.c kills one that does not. */
 		child_close(child);
 		return;
 	}

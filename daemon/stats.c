@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "daemon/broker.h"
+#include "daemon/lack.h"
 #include "daemon/limit.h"
 #include "daemon/usage.h"
 #include "lib/base/clock.h"
@@ -221,6 +222,8 @@ int stats_write(struct broker *b)
 	put_limit(out, b);
 	fprintf(out, "  \"files_left_out\": %zu,\n",
 		deadly_left_out(b->deadly));
+	fprintf(out, "  \"resource_shortages\": %llu,\n",
+		(unsigned long long)lack_count());
 	figures_of_all(b, &one);
 	put_figures(out, b, &one, b->options.rate_hz);
 	fprintf(out, ",\n  \"targets\": [");

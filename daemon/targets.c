@@ -19,7 +19,8 @@ struct target *target_next(struct broker *b, const struct target *t)
 {
 	size_t i = t == NULL ? 0 : (size_t)(t - b->targets) + 1;
 
-	while (i < array_size(b->targets) && b->targets[i].id == 0)
+	while (i < array_size(b->targets) &&
+	       (b->targets[i].id == 0 || b->targets[i].is_retired))
 		i++;
 	return i < array_size(b->targets) ? &b->targets[i] : NULL;
 }
@@ -111,7 +112,7 @@ bool target_clocks_hold(const struct broker *b, const struct target *t)
 
 int target_open(struct broker *b, struct instance *i)
 {
-	const uint32_t rate_hz = i->config.rate_hz;
+	const uint32_t rate_hz = instance_rate_hz(i);
 	size_t slot = 0;
 
 	while (slot < array_size(b->targets) && b->targets[slot].id != 0)
@@ -205,6 +206,7 @@ void target_close(struct target *t)
 		return;
 	}
 	t->phase = TARGET_CLOSING;
+	t->owed_looks = 0;
 	child_send(&t->unwind->child, &m, sizeof(m), NULL, 0);
 }
 
@@ -218,13 +220,14 @@ void targets_close(struct broker *b)
 	}
 }
 
-void target_retire(struct broker *b, struct target *t)
+void target_retire(struct target *t)
 {
 	const struct msg_session_forget m = {
 		.h = MSG_HEADER(MSG_SESSION_FORGET, msg_session_forget),
 		.target = t->id,
 	};
 	struct instance *i = t->instance;
+	struct broker *b = i->broker;
 	struct instance_figures figures;
 
 	if (t->unwind != NULL && t->session == SESSION_OPEN)
@@ -236,5 +239,12 @@ void target_retire(struct broker *b, struct target *t)
 	if (i->kept == t)
 		i->kept = NULL;
 	close_fd(&t->statm_fd);
-	*t = (struct target){0};
+	t->is_retired = true;
+}
+
+void targets_sweep(struct broker *b)
+{
+	for (size_t k = 0; k < array_size(b->targets); k++)
+		if (b->targets[k].is_retired)
+			b->targets[k] = (struct target){0};
 }

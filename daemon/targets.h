@@ -45,7 +45,8 @@ struct governed {
 };
 
 struct target {
-	uint32_t id;   /* counts up; 0: this place in the table is free */
+	uint32_t id;	 /* counts up; 0: this place in the table is free */
+	bool is_retired; /* its place is free after targets_sweep */
 	uint32_t slot; /* its place, here and in the heartbeat page */
 	struct instance *instance;
 	/* Of the instance. */
@@ -65,6 +66,7 @@ struct target {
 	struct unwind *unwind; /* NULL: not started, it gets no messages */
 	enum target_phase phase;
 	enum session session;
+	uint32_t owed_looks; /* overdue.c: at which unwind owed an answer */
 	bool in_capture; /* it was told, and has not said that it is over */
 	bool attach_due; /* capture is to be told of it then */
 	bool attached_once;
@@ -95,8 +97,8 @@ struct target {
 };
 
 /*
- * All of the table, in the order of their places: the one after t, the first
- * for NULL; NULL after the last.
+ * The targets of the table in the order of their places, without those that
+ * are retired: the one after t, the first for NULL; NULL after the last.
  */
 struct target *target_next(struct broker *b, const struct target *t);
 #define FOR_EACH_TARGET(t, b)                                        \
@@ -153,10 +155,16 @@ bool target_is_open(const struct target *t);
 bool target_is_over(const struct target *t);
 
 /*
- * Of one that is over: unwind forgets it, its figures are added to its
- * instance's, and its place is free.
+ * A target that is over leaves its instance: its figures become the instance's,
+ * and unwind forgets its session. No function finds the target any more.
  */
-void target_retire(struct broker *b, struct target *t);
+void target_retire(struct target *t);
+
+/*
+ * At the end of a turn: frees the places of retired targets. The only place
+ * where a target's place becomes free.
+ */
+void targets_sweep(struct broker *b);
 
 /*
  * Its files have made the helper hang: one of a file system that will not

@@ -38,7 +38,7 @@ static double share(double whole, uint64_t weight, uint64_t sum, size_t n)
 		       : whole / (double)n;
 }
 
-static void add(struct usage *sum, const struct usage *more)
+void usage_add(struct usage *sum, const struct usage *more)
 {
 	sum->cpu_s += more->cpu_s;
 	sum->rss_bytes = max_u64(sum->rss_bytes, more->rss_bytes);
@@ -46,10 +46,10 @@ static void add(struct usage *sum, const struct usage *more)
 
 static struct usage of_ships(const struct broker *b)
 {
-	struct usage sum = {0};
+	struct usage sum = b->ships_gone;
 
 	for (size_t i = 0; i < b->n_ships; i++)
-		add(&sum, &b->ships[i]->child.usage);
+		usage_add(&sum, &b->ships[i]->child.usage);
 	return sum;
 }
 
@@ -61,7 +61,7 @@ void usage_of_all(const struct broker *b, struct usage own,
 	ret[USAGE_UNWIND] = b->unwinds_gone;
 	ret[USAGE_SHIP] = of_ships(b);
 	for (size_t i = 0; i < b->n_unwinds; i++)
-		add(&ret[USAGE_UNWIND], &b->unwinds[i]->child.usage);
+		usage_add(&ret[USAGE_UNWIND], &b->unwinds[i]->child.usage);
 }
 
 void usage_of_instance(const struct broker *b, struct usage own,

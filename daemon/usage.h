@@ -20,6 +20,9 @@ enum usage_of {
 	USAGE_N
 };
 
+/* Adds up processor time; of memory the sum has the larger. */
+void usage_add(struct usage *sum, const struct usage *more);
+
 /* own: what the broker itself has used. */
 void usage_of_all(const struct broker *b, struct usage own,
 		  struct usage ret[USAGE_N]);

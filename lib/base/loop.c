@@ -1,5 +1,6 @@
 #include "lib/base/loop.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 
@@ -7,11 +8,14 @@ struct loop_source {
 	int fd; /* -1: removed, waits to be freed after the round */
 	loop_fn fn;
 	void *ctx;
+	bool rests;
+	struct loop_source *next_resting;
 	struct loop_source *next_removed;
 };
 
 struct loop {
 	int epoll_fd;
+	struct loop_source *resting;
 	struct loop_source *removed;
 };
 
@@ -73,12 +77,51 @@ int loop_add(struct loop *l, int fd, loop_fn fn, void *ctx,
 	return 0;
 }
 
+static void unlink_resting(struct loop *l, struct loop_source *s)
+{
+	struct loop_source **at = &l->resting;
+
+	while (*at != s)
+		at = &(*at)->next_resting;
+	*at = s->next_resting;
+	s->rests = false;
+}
+
+/*
+ * EPOLL_CTL_MOD takes no memory, which may be what is short. The kernel reports
+ * the end of the peer whatever the set is (epoll_ctl(2)), edge-triggered once.
+ */
+void loop_rest(struct loop *l, struct loop_source *s)
+{
+	struct epoll_event event = {.events = EPOLLET, .data.ptr = s};
+
+	if (s->rests)
+		return;
+	(void)epoll_ctl(l->epoll_fd, EPOLL_CTL_MOD, s->fd, &event);
+	s->rests = true;
+	s->next_resting = l->resting;
+	l->resting = s;
+}
+
+void loop_resume(struct loop *l)
+{
+	while (l->resting != NULL) {
+		struct loop_source *s = l->resting;
+		struct epoll_event event = {.events = EPOLLIN, .data.ptr = s};
+
+		unlink_resting(l, s);
+		(void)epoll_ctl(l->epoll_fd, EPOLL_CTL_MOD, s->fd, &event);
+	}
+}
+
 void loop_remove(struct loop *l, struct loop_source **source)
 {
 	struct loop_source *s = *source;
 
 	if (s == NULL)
 		return;
+	if (s->rests)
+		unlink_resting(l, s);
 	(void)epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
 	/* An event of this round may still point to it. */
 	s->fd = -1;
@@ -97,7 +140,7 @@ int loop_run_once(struct loop *l, int timeout_ms)
 	for (int i = 0; i < n; i++) {
 		struct loop_source *source = events[i].data.ptr;
 
-		if (source->fd >= 0)
+		if (source->fd >= 0 && !source->rests)
 			source->fn(source->ctx);
 	}
 	free_removed(l);

@@ -30,6 +30,15 @@ must_check int loop_add(struct loop *l, int fd, loop_fn fn, void *ctx,
 void loop_remove(struct loop *l, struct loop_source **source);
 
 /*
+ * Watches the source no more until loop_resume: for a handler that cannot read
+ * now, for example because descriptors are short, and whose descriptor stays
+ * readable. A source that rests can be removed.
+ */
+void loop_rest(struct loop *l, struct loop_source *source);
+/* Watches all resting sources again. To be called about once a second. */
+void loop_resume(struct loop *l);
+
+/*
  * Waits for up to timeout_ms (-1: without end) and runs the handlers of what
  * is ready. Returns 0 or epoll_wait's error; a signal is not an error.
  */

@@ -230,6 +230,77 @@ START_TEST(a_signal_ends_the_wait_and_is_no_error)
 }
 END_TEST
 
+static volatile sig_atomic_t alarms;
+
+static void on_alarm(int number)
+{
+	(void)number;
+	alarms++;
+}
+
+/* The loop waits until a signal comes: nothing else wakes it. */
+static void wait_for_alarm(void)
+{
+	const struct sigaction action = {.sa_handler = on_alarm};
+	const struct itimerval soon = {.it_value.tv_usec = 20000};
+
+	alarms = 0;
+	ck_assert_int_eq(sigaction(SIGALRM, &action, NULL), 0);
+	ck_assert_int_eq(setitimer(ITIMER_REAL, &soon, NULL), 0);
+	ck_assert_int_eq(loop_run_once(loop, -1), 0);
+	ck_assert_int_eq(alarms, 1);
+}
+
+/* It is not heard until it is to be, also where its peer has gone. */
+START_TEST(a_source_that_rests)
+{
+	struct watched p = make();
+
+	watch(&p);
+	fill(&p);
+	loop_rest(loop, p.source);
+	loop_rest(loop, p.source);
+	wait_for_alarm();
+	ck_assert_int_eq(p.calls, 0);
+	loop_resume(loop);
+	run();
+	ck_assert_int_eq(p.calls, 1);
+	loop_rest(loop, p.source);
+	close_fd(&p.fds[1]);
+	/* What is reported all the same wakes the loop once, not always. */
+	run();
+	wait_for_alarm();
+	loop_resume(loop);
+	run();
+	ck_assert_int_eq(p.calls, 2);
+	loop_remove(loop, &p.source);
+	close_fd(&p.fds[0]);
+}
+END_TEST
+
+START_TEST(one_that_rests_is_removed)
+{
+	struct watched p = make(), q = make();
+
+	watch(&p);
+	watch(&q);
+	fill(&p);
+	fill(&q);
+	loop_rest(loop, p.source);
+	loop_rest(loop, q.source);
+	loop_remove(loop, &p.source);
+	loop_resume(loop);
+	run();
+	ck_assert_int_eq(p.calls, 0);
+	ck_assert_int_eq(q.calls, 1);
+	loop_remove(loop, &q.source);
+	for (int i = 0; i < 2; i++) {
+		close_fd(&p.fds[i]);
+		close_fd(&q.fds[i]);
+	}
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("base/loop");
@@ -244,6 +315,8 @@ Suite *suite(void)
 	tcase_add_test(t, what_cannot_be_watched_is_refused);
 	tcase_add_test(t, freeing_closes_no_descriptor_of_a_user);
 	tcase_add_test(t, a_signal_ends_the_wait_and_is_no_error);
+	tcase_add_test(t, a_source_that_rests);
+	tcase_add_test(t, one_that_rests_is_removed);
 	suite_add_tcase(s, t);
 	return s;
 }

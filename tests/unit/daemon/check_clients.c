@@ -55,7 +55,8 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	client_free(&b, c);
+	client_end(c);
+	clients_sweep(&b);
 	ck_assert_ptr_null(b.clients.first);
 	(void)munmap(page, sizeof(*page));
 }
@@ -224,9 +225,12 @@ START_TEST(a_client_that_ends_has_no_spans_open)
 	/* Another copy of the library in the same process, without a page. */
 	ck_assert_int_eq(client_new(&b, &peer, &other, NULL), 0);
 	ck_assert_uint_eq(i.root_spans, 1);
-	client_free(&b, other);
+	client_end(other);
+	/* Until the end of the turn it is there, and counts for nothing. */
+	clients_check(&b);
 	ck_assert_uint_eq(i.root_spans, 1);
-	client_free(&b, c);
+	clients_sweep(&b);
+	client_end(c);
 	ck_assert_uint_eq(i.root_spans, 0);
 	ck_assert_int_eq(client_new(&b, &peer, &c, NULL), 0);
 	(void)ask(PROTOCOL_SPANS_OPEN, 0);
@@ -236,7 +240,7 @@ START_TEST(a_client_that_ends_has_no_spans_open)
 	(void)ask(PROTOCOL_SPANS_CLOSED, 0);
 	ck_assert_uint_eq(i.root_spans, 0);
 	(void)ask(PROTOCOL_SPANS_OPEN, 0);
-	client_free(&b, c);
+	client_end(c);
 	ck_assert_uint_eq(i.root_spans, 0);
 	ck_assert_int_eq(client_new(&b, &peer, &c, &fd), 0);
 	close_fd(&fd);
@@ -315,7 +319,7 @@ START_TEST(a_page_that_its_owner_empties)
 {
 	int fd;
 
-	client_free(&b, c);
+	client_end(c);
 	ck_assert_int_eq(client_new(&b, &peer, &c, &fd), 0);
 	appear();
 	ck_assert_int_lt(ftruncate(fd, 0), 0);

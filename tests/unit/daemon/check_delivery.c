@@ -173,25 +173,25 @@ START_TEST(it_is_told_of_losses)
 	int ship;
 
 	/* There is none yet. */
-	loss_count(&instances[0], DISCARD_TOO_LARGE);
-	loss_count(&instances[0], DISCARD_UNWIND_DIED);
+	loss_count(&instances[0], instances[0].ship, DISCARD_TOO_LARGE);
+	loss_count(&instances[0], instances[0].ship, DISCARD_UNWIND_DIED);
 	ship = new_process(0);
 	delivery_resend(&broker, &ships[0]);
 	receive(ship, MSG_LOST, &lost, sizeof(lost));
 	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_INTERNAL_SDK_ERROR);
 	ck_assert_uint_eq(lost.quantity, 2);
-	loss_count(&instances[1], PROFILE_NO_SAMPLES);
+	loss_count(&instances[1], instances[1].ship, PROFILE_NO_SAMPLES);
 	receive(ship, MSG_LOST, &lost, sizeof(lost));
 	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_INSUFFICIENT_DATA);
 	ck_assert_uint_eq(lost.quantity, 1);
 	ck_assert_uint_eq(lost.kind, ENVELOPE_CHUNK);
-	loss_count(&instances[1], DISCARD_EXEC_BUDGET);
+	loss_count(&instances[1], instances[1].ship, DISCARD_EXEC_BUDGET);
 	receive(ship, MSG_LOST, &lost, sizeof(lost));
 	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_BACKPRESSURE);
 	ck_assert_uint_eq(lost.quantity, 1);
 	assert_no_more(ship);
 	broker.options.transaction = "nightly";
-	loss_count(&instances[1], DISCARD_QUEUE_OVERFLOW);
+	loss_count(&instances[1], instances[1].ship, DISCARD_QUEUE_OVERFLOW);
 	receive(ship, MSG_LOST, &lost, sizeof(lost));
 	ck_assert_uint_eq(lost.kind, ENVELOPE_V1);
 	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_QUEUE_OVERFLOW);
@@ -199,11 +199,50 @@ START_TEST(it_is_told_of_losses)
 	assert_no_more(ship);
 	/* Without a server there is nobody to tell. */
 	ships[0].dsn[0] = '\0';
-	loss_count(&instances[1], PROFILE_NO_SAMPLES);
+	loss_count(&instances[1], instances[1].ship, PROFILE_NO_SAMPLES);
 	assert_no_more(ship);
 	ck_assert_uint_eq(
 		instances[1].past.chunks.discarded[PROFILE_NO_SAMPLES], 2);
 	close_fd(&ship);
+}
+END_TEST
+
+/* The instance has another DSN by now; its chunk is of the one before. */
+START_TEST(a_loss_is_told_where_the_chunk_was_to_go)
+{
+	const enum client_report_reason reason =
+		CLIENT_REPORT_INTERNAL_SDK_ERROR;
+
+	/* The ship has as many as it may have: this one waits. */
+	ships[0].n_handed = MSG_ENVELOPES_MAX;
+	add_chunk(0, SMALL);
+	instances[0].ship = &ships[1];
+	for (int i = 0; i < MSG_ENVELOPES_MAX; i++)
+		add_chunk(0, SMALL);
+	delivery_give_up(&broker);
+	ck_assert_uint_eq(ships[0].untold.quantity[ENVELOPE_CHUNK][reason], 1);
+	ck_assert_uint_eq(ships[1].untold.quantity[ENVELOPE_CHUNK][reason],
+			  MSG_ENVELOPES_MAX);
+	ck_assert_uint_eq(instances[0].n_envelopes, 0);
+}
+END_TEST
+
+/* One that is over is found by no function, and freed at the end of a turn. */
+START_TEST(what_is_over_is_freed_in_one_place)
+{
+	add_chunk(0, SMALL);
+	ck_assert(delivery_needs(&broker, &ships[0]));
+	for (int i = 0; i < 600; i++)
+		add_chunk(1, SMALL);
+	/* The oldest of the instance with most are over, and still there. */
+	ck_assert_uint_eq(broker.n_envelopes, 512);
+	ck_assert_uint_eq(instances[1].n_envelopes, 600);
+	delivery_sweep(&broker);
+	ck_assert_uint_eq(instances[1].n_envelopes, 511);
+	ck_assert_uint_eq(instances[0].n_envelopes, 1);
+	delivery_give_up(&broker);
+	ck_assert(!delivery_needs(&broker, &ships[0]));
+	ck_assert_ptr_null(broker.envelopes);
 }
 END_TEST
 
@@ -246,6 +285,8 @@ Suite *suite(void)
 	tcase_add_test(c, a_new_one_is_told_of_the_end);
 	tcase_add_test(c, one_that_works_is_told_of_no_end);
 	tcase_add_test(c, it_is_told_of_losses);
+	tcase_add_test(c, a_loss_is_told_where_the_chunk_was_to_go);
+	tcase_add_test(c, what_is_over_is_freed_in_one_place);
 	tcase_add_test(c, each_server_has_its_own_queue);
 	suite_add_tcase(s, c);
 	return s;

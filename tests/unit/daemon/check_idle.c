@@ -1,6 +1,7 @@
 #include "daemon/idle.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "daemon/child.h"
@@ -55,8 +56,11 @@ START_TEST(a_minute_after_its_last_target)
 	/* Until it is dead. */
 	idle_check(&b, 20 + IDLE_NS);
 	ck_assert_uint_eq(b.n_unwinds, 1);
+	children_sweep(&b);
+	ck_assert_uint_eq(b.n_unwinds, 1);
 	unwind->child.pid = 0;
 	idle_check(&b, 30 + IDLE_NS);
+	children_sweep(&b);
 	ck_assert_uint_eq(b.n_unwinds, 0);
 	ck_assert_double_eq(b.unwinds_gone.cpu_s, 2);
 }
@@ -75,6 +79,113 @@ START_TEST(one_that_comes_back_finds_it)
 }
 END_TEST
 
+#define OLD "https://key@host/1"
+#define NEW "https://key@host/2"
+
+/* The first, for nowhere, and one for OLD; the test has its end. */
+static struct ship *add_ships(void)
+{
+	struct ship *last = NULL;
+	int pair[2];
+
+	ck_assert_int_eq(ipc_pair(pair), 0);
+	for (size_t i = 0; i < 2; i++) {
+		last = calloc(1, sizeof(*last));
+		ck_assert_ptr_nonnull(last);
+		last->child = (struct child){.broker = &b,
+					     .name = "ship",
+					     .fd = -1,
+					     .on_message = ship_on_message};
+		last->is_first = i == 0;
+		b.ships[b.n_ships++] = last;
+	}
+	memcpy(last->dsn, OLD, sizeof(OLD));
+	last->child.fd = pair[0];
+	last->child.pid = 1;
+	last->spool_past.sent = 3;
+	close_fd(&end);
+	end = pair[1];
+	return last;
+}
+
+static struct target_config section;
+
+/* The configuration has a section with this DSN. */
+static void configure(const char *dsn)
+{
+	memset(&section, 0, sizeof(section));
+	memcpy(section.dsn, dsn, strlen(dsn));
+	b.options.config.targets = &section;
+	b.options.config.n_targets = 1;
+}
+
+/* MSG_SHIP_FINISH, and the end of what the broker says. */
+static bool is_told_to_end(void)
+{
+	struct ipc_message m;
+
+	return ipc_recv(end, &m) == 1 && msg_type_of(&m) == MSG_SHIP_FINISH &&
+	       ipc_recv(end, &m) == 0;
+}
+
+START_TEST(a_ship_ends_when_its_dsn_is_configured_no_more)
+{
+	struct ship *s = add_ships();
+
+	configure(OLD);
+	idle_check(&b, 10);
+	ck_assert(!s->child.is_leaving);
+	configure(NEW);
+	idle_check(&b, 20);
+	ck_assert(s->child.is_leaving);
+	ck_assert(is_told_to_end());
+	/* What it says to the end is read. */
+	ck_assert_int_ge(s->child.fd, 0);
+	children_sweep(&b);
+	ck_assert_uint_eq(b.n_ships, 2);
+	s->child.pid = 0;
+	close_fd(&s->child.fd);
+	children_sweep(&b);
+	ck_assert_uint_eq(b.n_ships, 1);
+	ck_assert(b.ships[0]->is_first);
+	ck_assert_uint_eq(b.spool_gone.sent, 3);
+}
+END_TEST
+
+/* A run that was started by hand has the DSN of before. */
+START_TEST(a_ship_that_a_process_uses_stays)
+{
+	struct ship *s = add_ships();
+	struct instance i = {.ship = s}, *list[] = {&i};
+
+	b.instances = list;
+	b.n_instances = 1;
+	configure(NEW);
+	idle_check(&b, 10);
+	ck_assert(!s->child.is_leaving);
+	i.ship = NULL;
+	idle_check(&b, 20);
+	ck_assert(s->child.is_leaving);
+}
+END_TEST
+
+START_TEST(a_new_dsn_waits_for_a_place)
+{
+	struct ship *s = add_ships(), *found;
+
+	configure(NEW);
+	idle_check(&b, 10);
+	ck_assert_int_eq(children_ship(&b, OLD, &found), -EAGAIN);
+	for (size_t i = 2; i < SHIPS_MAX; i++)
+		b.ships[b.n_ships++] = b.ships[0];
+	ck_assert_int_eq(children_ship(&b, NEW, &found), -EAGAIN);
+	s->child.is_leaving = false;
+	ck_assert_int_eq(children_ship(&b, NEW, &found), -ENOSPC);
+	ck_assert_int_eq(children_ship(&b, OLD, &found), 0);
+	ck_assert_ptr_eq(found, s);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("idle");
@@ -84,6 +195,9 @@ Suite *suite(void)
 	tcase_add_test(c, one_that_is_needed_stays);
 	tcase_add_test(c, a_minute_after_its_last_target);
 	tcase_add_test(c, one_that_comes_back_finds_it);
+	tcase_add_test(c, a_ship_ends_when_its_dsn_is_configured_no_more);
+	tcase_add_test(c, a_ship_that_a_process_uses_stays);
+	tcase_add_test(c, a_new_dsn_waits_for_a_place);
 	suite_add_tcase(s, c);
 	return s;
 }

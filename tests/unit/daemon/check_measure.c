@@ -96,7 +96,8 @@ START_TEST(by_a_file_that_stays_open)
 	t->statm_fd = fd;
 	for (int i = 0; i < 2; i++)
 		ck_assert_uint_eq(measured_bytes(), 77 * page);
-	target_retire(&b, t);
+	target_retire(t);
+	targets_sweep(&b);
 	ck_assert_int_lt(fcntl(fd, F_GETFD), 0);
 }
 END_TEST

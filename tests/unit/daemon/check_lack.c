@@ -1,0 +1,156 @@
+/* What the broker does where descriptors are short. */
+#include "daemon/lack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "daemon/broker.h"
+#include "daemon/child.h"
+#include "lib/base/loop.h"
+#include "tests/unit/daemon/heard.h"
+#include "tests/unit/suite.h"
+
+static struct broker b;
+static int end;
+static size_t messages;
+static int last_fd;
+
+static void take(struct child *child, struct ipc_message *m)
+{
+	(void)child;
+	messages++;
+	close_fd(&last_fd);
+	last_fd = ipc_take_fd(m, 0);
+}
+
+static void set_up(void)
+{
+	int pair[2];
+
+	memset(&b, 0, sizeof(b));
+	messages = 0;
+	last_fd = -1;
+	ck_assert_int_eq(loop_new(&b.loop), 0);
+	ck_assert_int_eq(ipc_pair(pair), 0);
+	ck_assert_int_eq(fcntl(pair[0], F_SETFL, O_NONBLOCK), 0);
+	b.capture = (struct child){.broker = &b,
+				   .name = "capture",
+				   .fd = pair[0],
+				   .pid = 1,
+				   .is_ready = true,
+				   .on_message = take};
+	ck_assert_int_eq(loop_add(b.loop, pair[0], child_on_readable,
+				  &b.capture, &b.capture.source),
+			 0);
+	end = pair[1];
+}
+
+static void tear_down(void)
+{
+	loop_remove(b.loop, &b.capture.source);
+	loop_free(b.loop);
+	close_fd(&b.capture.fd);
+	close_fd(&end);
+	close_fd(&last_fd);
+}
+
+/* No descriptor is to be had, or as many as before. */
+static void limit(bool is_short)
+{
+	static struct rlimit before;
+	struct rlimit now;
+	int next;
+
+	if (!is_short) {
+		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+		return;
+	}
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	next = dup(0);
+	ck_assert_int_ge(next, 0);
+	(void)close(next);
+	now = before;
+	now.rlim_cur = (rlim_t)next;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &now), 0);
+}
+
+/* Its descriptor would be lost, and the sender blamed for that. */
+START_TEST(a_message_waits_for_a_descriptor)
+{
+	const uint64_t before = lack_count();
+	int fd = 0;
+
+	ck_assert_int_eq(ipc_send(end, "x", 1, &fd, 1), 0);
+	ck_assert_int_eq(ipc_send(end, "y", 1, NULL, 0), 0);
+	hear();
+	limit(true);
+	for (int i = 0; i < 5; i++)
+		ck_assert_int_eq(loop_run_once(b.loop, 0), 0);
+	ck_assert_uint_eq(heard("capture waits"), 1);
+	ck_assert_uint_eq(messages, 0);
+	ck_assert_uint_eq(b.capture.killed_ns, 0);
+	ck_assert_uint_eq(lack_count(), before + 1);
+	loop_resume(b.loop);
+	ck_assert_int_eq(loop_run_once(b.loop, 0), 0);
+	ck_assert_uint_eq(messages, 0);
+	limit(false);
+	loop_resume(b.loop);
+	ck_assert_int_eq(loop_run_once(b.loop, 0), 0);
+	ck_assert_uint_eq(messages, 1);
+	ck_assert_int_ge(last_fd, 0);
+	ck_assert_int_eq(loop_run_once(b.loop, 0), 0);
+	ck_assert_uint_eq(messages, 2);
+}
+END_TEST
+
+START_TEST(it_is_no_lack_where_there_are_some)
+{
+	ck_assert_int_eq(lack_of_descriptors(), 0);
+	limit(true);
+	ck_assert_int_eq(lack_of_descriptors(), -EMFILE);
+	limit(false);
+	ck_assert_int_eq(lack_of_descriptors(), 0);
+	ck_assert(lack_is(EMFILE) && lack_is(ENFILE) && lack_is(ENOMEM));
+	ck_assert(!lack_is(0) && !lack_is(ESRCH) && !lack_is(EPERM));
+}
+END_TEST
+
+/* Another process of it is tried after waits that double. */
+START_TEST(a_child_that_cannot_be_started)
+{
+	struct child *child = &b.capture;
+
+	tear_down();
+	child_close(child);
+	child->pid = 0;
+	ck_assert_int_eq(loop_new(&b.loop), 0);
+	children_init(&b);
+	child->started_ns = 1; /* the last one has lived for long */
+	limit(true);
+	for (uint32_t i = 1; i <= 5; i++) {
+		child->restart_ns = 1;
+		children_check(&b);
+		ck_assert_int_eq(child->pid, 0);
+		ck_assert_uint_eq(child->failures, i);
+	}
+	limit(false);
+	ck_assert_uint_gt(child->restart_ns, child->started_ns);
+	end = -1;
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("lack");
+	TCase *tc = tcase_create("lack");
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, a_message_waits_for_a_descriptor);
+	tcase_add_test(tc, it_is_no_lack_where_there_are_some);
+	tcase_add_test(tc, a_child_that_cannot_be_started);
+	suite_add_tcase(s, tc);
+	return s;
+}

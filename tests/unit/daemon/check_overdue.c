@@ -1,0 +1,159 @@
+/* Children that do not answer, or do not end, and that are therefore killed. */
+#include "daemon/overdue.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/child.h"
+#include "lib/base/loop.h"
+#include "tests/unit/suite.h"
+
+static struct broker b;
+static struct unwind unwind;
+static struct instance instance;
+static struct target *target;
+static int end;
+
+/* A process that never says anything, as the unwind process of a target. */
+static void set_up(void)
+{
+	int pair[2];
+
+	memset(&b, 0, sizeof(b));
+	ck_assert_int_eq(loop_new(&b.loop), 0);
+	ck_assert_int_eq(ipc_pair(pair), 0);
+	b.capture.fd = -1;
+	unwind = (struct unwind){.link_fd = -1};
+	unwind.child = (struct child){.broker = &b,
+				      .name = "unwind",
+				      .fd = pair[0],
+				      .is_ready = true,
+				      .pid = fork(),
+				      .on_message = unwind_on_message};
+	if (unwind.child.pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		/* The socket ends when the test closes its end of it. */
+		close_fd(&pair[0]);
+		close_fd(&pair[1]);
+		for (;;)
+			(void)pause();
+	}
+	ck_assert_int_gt(unwind.child.pid, 0);
+	ck_assert_int_eq(loop_add(b.loop, pair[0], child_on_readable,
+				  &unwind.child, &unwind.child.source),
+			 0);
+	end = pair[1];
+	b.unwinds[b.n_unwinds++] = &unwind;
+	instance = (struct instance){.broker = &b, .pidfd = -1};
+	target = &b.targets[5];
+	*target = (struct target){.id = 1,
+				  .instance = &instance,
+				  .unwind = &unwind,
+				  .phase = TARGET_PROFILED,
+				  .session = SESSION_OPEN};
+}
+
+static void tear_down(void)
+{
+	(void)kill(unwind.child.pid, SIGKILL);
+	(void)waitpid(unwind.child.pid, NULL, 0);
+	close_fd(&end);
+	loop_remove(b.loop, &unwind.child.source);
+	loop_free(b.loop);
+}
+
+static void look(int times)
+{
+	for (int i = 0; i < times; i++)
+		overdue_look(&b);
+}
+
+/* It is killed at the last look, and not before. */
+static void is_killed(void)
+{
+	int status;
+
+	look(OVERDUE_LOOKS - 1);
+	ck_assert_uint_eq(unwind.child.killed_ns, 0);
+	look(1);
+	ck_assert_uint_ne(unwind.child.killed_ns, 0);
+	ck_assert_int_eq(waitpid(unwind.child.pid, &status, 0),
+			 unwind.child.pid);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+START_TEST(one_that_owes_nothing_stays)
+{
+	look(3 * OVERDUE_LOOKS);
+	ck_assert_uint_eq(unwind.child.killed_ns, 0);
+}
+END_TEST
+
+START_TEST(a_session_that_it_does_not_close)
+{
+	target_close(target);
+	ck_assert_int_eq(target->phase, TARGET_CLOSING);
+	is_killed();
+}
+END_TEST
+
+START_TEST(a_session_that_it_does_not_open)
+{
+	target->session = SESSION_ASKED;
+	is_killed();
+}
+END_TEST
+
+/* One debt after the other is no long one. */
+START_TEST(what_is_paid_is_paid)
+{
+	target->session = SESSION_ASKED;
+	look(OVERDUE_LOOKS - 1);
+	target->session = SESSION_OPEN;
+	target_close(target);
+	look(OVERDUE_LOOKS - 1);
+	ck_assert_uint_eq(unwind.child.killed_ns, 0);
+	target->phase = TARGET_CLOSED;
+	look(OVERDUE_LOOKS);
+	ck_assert_uint_eq(unwind.child.killed_ns, 0);
+}
+END_TEST
+
+START_TEST(a_closed_socket_is_not_an_end)
+{
+	close_fd(&end);
+	ck_assert_int_eq(loop_run_once(b.loop, 0), 0);
+	ck_assert_int_lt(unwind.child.fd, 0);
+	is_killed();
+}
+END_TEST
+
+START_TEST(one_that_is_told_to_leave_and_stays)
+{
+	target->id = 0;
+	unwind.child.is_leaving = true;
+	child_close(&unwind.child);
+	is_killed();
+	children_sweep(&b);
+	ck_assert_uint_eq(b.n_unwinds, 1);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("overdue");
+	TCase *tc = tcase_create("overdue");
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, one_that_owes_nothing_stays);
+	tcase_add_test(tc, a_session_that_it_does_not_close);
+	tcase_add_test(tc, a_session_that_it_does_not_open);
+	tcase_add_test(tc, what_is_paid_is_paid);
+	tcase_add_test(tc, a_closed_socket_is_not_an_end);
+	tcase_add_test(tc, one_that_is_told_to_leave_and_stays);
+	suite_add_tcase(s, tc);
+	return s;
+}
