@@ -344,12 +344,14 @@ void ship_on_message(struct child *child, struct ipc_message *m);
 void delivery_resend(struct broker *b, struct ship *s);
 /* ship has so long until it gives up what the server has not taken. */
 void delivery_finish(struct broker *b, uint64_t timeout_ns);
-/* One ship, for which no envelope is in flight, has so long. */
+/* The same for one ship. */
 void delivery_finish_ship(struct ship *s, uint64_t timeout_ns);
 /* Is an envelope in flight that s delivers? */
 bool delivery_needs(const struct broker *b, const struct ship *s);
 /* Gives up what is still on its way. */
 void delivery_give_up(struct broker *b);
+/* The ship has ended for good: gives up what it had. */
+void delivery_ship_gone(struct broker *b, const struct ship *s);
 /*
  * At the end of a turn, before instances_sweep: frees the envelopes that are
  * not in flight any more. The only place that takes one out of the list.

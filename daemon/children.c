@@ -354,8 +354,9 @@ int children_unwind(struct broker *b, uint32_t uid, struct unwind **ret)
 	u->uid = uid;
 	u->link_fd = -1;
 	b->unwinds[b->n_unwinds++] = u;
-	*ret = u;
+	/* No target has it yet, so that its ring is made at once. */
 	start_or_retry(&u->child);
+	*ret = u;
 	return 0;
 }
 
@@ -412,7 +413,8 @@ void children_sweep(struct broker *b)
 	b->n_unwinds = n;
 	n = 0;
 	for (size_t i = 0; i < b->n_ships; i++)
-		if (has_left(&b->ships[i]->child))
+		if (has_left(&b->ships[i]->child) &&
+		    !delivery_needs(b, b->ships[i]))
 			free_ship(b, b->ships[i]);
 		else
 			b->ships[n++] = b->ships[i];

@@ -394,20 +394,30 @@ void delivery_resend(struct broker *b, struct ship *s)
 	loss_tell(s);
 }
 
+static void give_up(struct broker *b, struct envelope *e)
+{
+	if (e->message.to_file)
+		output_remove(&b->output, e->message.seq, e->message.chunk_id);
+	if (e->message.to_file || e->message.to_server)
+		lose(e->instance, e->ship, DISCARD_SHUTDOWN,
+		     e->message.to_file);
+	finish(b, e);
+}
+
 void delivery_give_up(struct broker *b)
 {
 	if (b->n_envelopes > 0)
 		log_warning("%zu chunk%s still on the way: given up",
 			    b->n_envelopes,
 			    b->n_envelopes == 1 ? " is" : "s are");
-	FOR_EACH_ENVELOPE (e, b) {
-		if (e->message.to_file)
-			output_remove(&b->output, e->message.seq,
-				      e->message.chunk_id);
-		if (e->message.to_file || e->message.to_server)
-			lose(e->instance, e->ship, DISCARD_SHUTDOWN,
-			     e->message.to_file);
-		finish(b, e);
-	}
+	FOR_EACH_ENVELOPE (e, b)
+		give_up(b, e);
 	delivery_sweep(b);
+}
+
+void delivery_ship_gone(struct broker *b, const struct ship *s)
+{
+	FOR_EACH_ENVELOPE (e, b)
+		if (e->ship == s)
+			give_up(b, e);
 }

@@ -40,8 +40,7 @@ static bool is_configured(const struct config *c, const struct ship *s)
 
 static bool ship_is_needed(const struct broker *b, const struct ship *s)
 {
-	if (s->is_first || is_configured(&b->options.config, s) ||
-	    delivery_needs(b, s))
+	if (s->is_first || is_configured(&b->options.config, s))
 		return true;
 	for (size_t k = 0; k < b->n_instances; k++)
 		if (b->instances[k]->ship == s)
@@ -50,17 +49,37 @@ static bool ship_is_needed(const struct broker *b, const struct ship *s)
 }
 
 /*
- * The process tells the server what was lost, and ends. What is left in its
- * spool waits there, in case the DSN comes back (daemon/spool_part.h).
+ * A leaving ship has so long for the chunks that it has: less than overdue.c
+ * waits for its end.
+ */
+#define LEAVE_MAX_S 30
+
+/*
+ * The ship delivers what it has, or gives it up, tells the server what was
+ * lost, and ends. What is left in its spool waits there, in case the DSN comes
+ * back (daemon/spool_part.h).
  */
 static void ship_leaves(struct broker *b, struct ship *s)
 {
+	double timeout_s = b->options.shutdown_timeout_s;
+
+	if (timeout_s > LEAVE_MAX_S)
+		timeout_s = LEAVE_MAX_S;
 	loss_tell(s);
-	delivery_finish_ship(
-		s, (uint64_t)(b->options.shutdown_timeout_s * 1e9));
+	delivery_finish_ship(s, (uint64_t)(timeout_s * 1e9));
 	s->child.is_leaving = true;
 	s->child.restart_ns = 0;
-	if (s->child.fd >= 0)
+	/* One that waits to be started again has nobody to finish. */
+	if (s->child.pid == 0)
+		delivery_ship_gone(b, s);
+}
+
+static void check_ship(struct broker *b, struct ship *s)
+{
+	if (!s->child.is_leaving && !ship_is_needed(b, s))
+		ship_leaves(b, s);
+	/* The end of what the broker says ends the process. */
+	if (s->child.is_leaving && s->child.fd >= 0 && !delivery_needs(b, s))
 		(void)shutdown(s->child.fd, SHUT_WR);
 }
 
@@ -69,7 +88,5 @@ void idle_check(struct broker *b, uint64_t now_ns)
 	for (size_t i = 0; i < b->n_unwinds; i++)
 		check_unwind(b, b->unwinds[i], now_ns);
 	for (size_t i = 0; i < b->n_ships; i++)
-		if (!b->ships[i]->child.is_leaving &&
-		    !ship_is_needed(b, b->ships[i]))
-			ship_leaves(b, b->ships[i]);
+		check_ship(b, b->ships[i]);
 }

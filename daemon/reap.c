@@ -148,6 +148,8 @@ static void child_died(struct child *child, int status,
 			targets_capture_died(b, 0);
 	} else if (child_is_ship(child)) {
 		past_ship_died((struct ship *)child);
+		if (child->is_leaving)
+			delivery_ship_gone(b, (struct ship *)child);
 	} else {
 		struct unwind *u = (struct unwind *)child;
 
