@@ -104,8 +104,6 @@ def test_no_descriptors(box):
     check(profd.helpers()['unwind'] == helpers['unwind'] and
           profd.helpers()['ship'] == helpers['ship'],
           f'{helpers}, now {profd.helpers()}: {profd.stderr}')
-    n = len(profd.chunks)
-    profd.wait_chunks(n + 2)
     service.stop()
     check(profd.stats['resource_shortages'] > 0, f'{profd.stats}')
 
