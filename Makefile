@@ -253,8 +253,9 @@ $(B)/tests/$(1)/%: $(B)/obj/tests/unit/$(1)/%.o $(B)/obj/tests/unit/main.o \
 endef
 $(foreach d,$(UNIT_DIRS),$(eval $(call unit_rules,$(d))))
 
-# It makes files as the fuzz targets do.
-$(B)/tests/unwind/check_cfi_entries: $(B)/obj/tests/fuzz/fuzz.o
+# They make files as the fuzz targets do.
+$(B)/tests/unwind/check_cfi_entries $(B)/tests/unwind/check_lines: \
+	$(B)/obj/tests/fuzz/fuzz.o
 
 # It starts the process that it tests.
 $(B)/tests/ship/check_shipd: | $(B)/sentry-profd-ship

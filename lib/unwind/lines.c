@@ -169,7 +169,8 @@ static struct lines_unit *unit_at(struct lines *l, uint64_t vaddr)
 {
 	const struct lines_range *r = lines_ranges_find(&l->ranges, vaddr);
 
-	return r && vaddr < r->hi ? &l->units[r->first] : NULL;
+	return r && vaddr < r->hi && r->first < l->n_units ? &l->units[r->first]
+							   : NULL;
 }
 
 /* The linkage name of a function, or its name; it may be said elsewhere. */
@@ -246,10 +247,11 @@ static size_t find_inlined(const struct lines_unit *u,
 			   const struct lines_range *f, uint64_t vaddr,
 			   Dwarf_Off found[UNWIND_LINES_MAX - 1])
 {
+	const struct lines_slice inlined = lines_unit_inlined(u, f);
 	size_t n = 0;
 
-	for (size_t i = 0; i < f->n && i < LINES_INLINED_MAX; i++) {
-		const struct lines_range *r = &u->inlined.v[f->first + i];
+	for (size_t i = 0; i < inlined.n && i < LINES_INLINED_MAX; i++) {
+		const struct lines_range *r = &inlined.v[i];
 
 		if (vaddr < r->lo || vaddr >= r->hi)
 			continue;

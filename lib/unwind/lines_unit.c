@@ -115,21 +115,35 @@ const struct lines_range *lines_ranges_find(const struct lines_ranges *r,
 	return lo > 0 ? &r->v[lo - 1] : NULL;
 }
 
+struct lines_slice lines_unit_inlined(const struct lines_unit *u,
+				      const struct lines_range *function)
+{
+	const struct lines_ranges *all = &u->inlined;
+	const size_t first = min_size(function->first, all->n);
+
+	return (struct lines_slice){
+		.v = all->n > 0 ? all->v + first : NULL,
+		.n = min_size(function->n, all->n - first),
+	};
+}
+
 static int read_children(struct lines_unit *u, Dwarf_Die *parent,
 			 struct lines_budget *b, unsigned int depth);
 
 static int read_function(struct lines_unit *u, Dwarf_Die *die,
 			 struct lines_budget *b, unsigned int depth)
 {
-	size_t first = u->functions.n;
+	size_t first = u->functions.n, end;
 	size_t first_inlined = u->inlined.n;
 	int r;
 
 	r = lines_ranges_add(&u->functions, die, b, (uint32_t)first_inlined);
+	/* Ranges from here on belong to functions nested in this one. */
+	end = u->functions.n;
 	/* Declarations, and what was inlined everywhere, have no code. */
-	if (r == 0 && u->functions.n > first)
+	if (r == 0 && end > first)
 		r = read_children(u, die, b, depth);
-	for (size_t i = first; i < u->functions.n; i++)
+	for (size_t i = first; i < end; i++)
 		u->functions.v[i].n = (uint32_t)(u->inlined.n - first_inlined);
 	return r;
 }

@@ -36,7 +36,17 @@ bool lines_budget_go_on(struct lines_budget *b);
 struct lines_range {
 	uint64_t lo, hi;
 	Dwarf_Off die;
-	uint32_t first, n; /* a function's: what is inlined into it */
+	/*
+	 * Of a unit's range: first is the unit's index. Of a function's range:
+	 * the place of its inlined functions, for lines_unit_inlined().
+	 */
+	uint32_t first, n;
+};
+
+/* Consecutive ranges of a struct lines_ranges. */
+struct lines_slice {
+	const struct lines_range *v;
+	size_t n;
 };
 
 struct lines_ranges {
@@ -60,6 +70,14 @@ must_check int lines_ranges_add(struct lines_ranges *r, Dwarf_Die *die,
 /* Reads the functions of u. What the budget does not allow is left out. */
 must_check int lines_unit_read(struct lines_unit *u, Dwarf_Die *unit,
 			       struct lines_budget *b);
+
+/*
+ * The functions inlined into function, and into the functions nested in it. The
+ * only access to u->inlined after lines_unit_read(): the slice ends within the
+ * array, whatever the range of the function says.
+ */
+struct lines_slice lines_unit_inlined(const struct lines_unit *u,
+				      const struct lines_range *function);
 
 /* The last range in v, sorted by lo, that starts at or before vaddr. */
 const struct lines_range *lines_ranges_find(const struct lines_ranges *r,

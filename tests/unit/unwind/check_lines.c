@@ -7,6 +7,7 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,12 +15,30 @@
 
 #include "lib/unwind/lines_check.h"
 #include "lib/unwind/lines_source.h"
+#include "lib/unwind/lines_unit.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/unit/random.h"
 #include "tests/unit/suite.h"
+#include "tests/unit/unwind/record.h"
 
 #define ADDRESSES    5000
 #define BROKEN_FILES 150
 #define BROKEN_BYTES 40
+
+/* Of each function in tests/targets/nested.c. */
+#define NESTED_STEPS 80
+
+/* Code of a file that is made by hand, and its abbreviations. */
+#define HOSTILE_AT	 0x1000u
+#define HOSTILE_SIZE	 0x100u
+#define HOSTILE_UNIT	 1
+#define HOSTILE_FUNCTION 2
+#define HOSTILE_INLINE	 3
+#define HOSTILE_RANGE \
+	DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4, 0, 0
+/* As many as the first array of ranges has room for. */
+#define HOSTILE_INLINED 64
+#define HOSTILE_BYTES	1024
 
 static int fd;
 static struct elf_file f;
@@ -206,6 +225,153 @@ static uint8_t *read_whole(size_t *ret_size)
 	return bytes;
 }
 
+/* Closes the fixture's file and opens new_fd instead. */
+static void reopen(int new_fd)
+{
+	GElf_Shdr shdr;
+
+	tear_down();
+	fd = new_fd;
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(elf_file_open(&f, fd), 0);
+	if (elf_file_section(&f, ".text", &shdr)) {
+		text = shdr.sh_addr;
+		text_size = shdr.sh_size;
+	}
+	ck_assert_int_eq(lines_open(&f, NULL, &lines), 0);
+	ck_assert_ptr_nonnull(lines);
+}
+
+/*
+ * lines_find() gives the inlined calls of the outer function and of both nested
+ * ones. dwarf_getscopes() finds no nested function outside the outer one's
+ * addresses, so compare() is no help here.
+ */
+START_TEST(functions_nested_in_a_function_of_gnu_c)
+{
+	static const char *const names[] = {"outer", "first", "second"};
+	struct unwind_line found[UNWIND_LINES_MAX];
+	size_t inlined[array_size(names)] = {0};
+	char path[PATH_MAX];
+
+	target_path("nested", path, sizeof(path));
+	reopen(open(path, O_RDONLY | O_CLOEXEC));
+	for (uint64_t at = 0; at < text_size; at++) {
+		size_t n = lines_find(lines, text + at, found);
+
+		if (n < 2)
+			continue;
+		ck_assert_uint_eq(n, 2);
+		ck_assert_str_eq(found[0].function, "step");
+		for (size_t i = 0; i < array_size(names); i++)
+			inlined[i] += same(found[1].function, names[i]);
+	}
+	for (size_t i = 0; i < array_size(names); i++)
+		ck_assert_uint_ge(inlined[i], NESTED_STEPS);
+}
+END_TEST
+
+static void put(uint8_t **at, uint64_t value, size_t size)
+{
+	memcpy(*at, &value, size);
+	*at += size;
+}
+
+/* A debugging entry for [HOSTILE_AT, HOSTILE_AT + HOSTILE_SIZE). */
+static void put_entry(uint8_t **at, uint8_t abbrev)
+{
+	put(at, abbrev, 1);
+	put(at, HOSTILE_AT, 8);
+	put(at, HOSTILE_SIZE, 4);
+}
+
+/*
+ * Writes a unit: an outer function with HOSTILE_INLINED inlined functions, and
+ * a nested function without any, all at the same addresses. Returns its size.
+ */
+static size_t make_hostile(uint8_t bytes[HOSTILE_BYTES])
+{
+	uint8_t *at = bytes + 4;
+
+	put(&at, 4, 2); /* version */
+	put(&at, 0, 4); /* abbreviations */
+	put(&at, 8, 1); /* bytes of an address */
+	put_entry(&at, HOSTILE_UNIT);
+	put_entry(&at, HOSTILE_FUNCTION);
+	for (size_t i = 0; i < HOSTILE_INLINED; i++)
+		put_entry(&at, HOSTILE_INLINE);
+	put_entry(&at, HOSTILE_FUNCTION);
+	put(&at, 0, 3); /* the ends of both functions and the unit */
+	memcpy(bytes, &(uint32_t){(uint32_t)(at - bytes - 4)}, 4);
+	return (size_t)(at - bytes);
+}
+
+START_TEST(a_nested_function_has_no_part_of_the_outer_ones_inlined_functions)
+{
+	static const uint8_t abbrevs[] = {HOSTILE_UNIT,
+					  DW_TAG_compile_unit,
+					  1,
+					  HOSTILE_RANGE,
+					  HOSTILE_FUNCTION,
+					  DW_TAG_subprogram,
+					  1,
+					  HOSTILE_RANGE,
+					  HOSTILE_INLINE,
+					  DW_TAG_inlined_subroutine,
+					  0,
+					  HOSTILE_RANGE,
+					  0};
+	uint8_t bytes[HOSTILE_BYTES];
+	const struct fuzz_section sections[] = {
+		{.name = ".debug_info",
+		 .type = SHT_PROGBITS,
+		 .bytes = bytes,
+		 .size = make_hostile(bytes)},
+		{.name = ".debug_abbrev",
+		 .type = SHT_PROGBITS,
+		 .bytes = abbrevs,
+		 .size = sizeof(abbrevs)},
+	};
+	struct unwind_line found[UNWIND_LINES_MAX];
+
+	reopen(fuzz_elf(sections, array_size(sections)));
+	ck_assert_uint_eq(lines_find(lines, HOSTILE_AT, found), 1);
+}
+END_TEST
+
+/* lines_unit_inlined() stays within the array for every function range. */
+START_TEST(a_slice_ends_with_its_array)
+{
+	struct lines_range v[3] = {{0}};
+	const struct lines_unit u = {.inlined = {.v = v, .n = 3, .cap = 3}};
+	const struct lines_unit empty = {0};
+	const struct {
+		uint32_t first, n;
+		size_t expected;
+	} cases[] = {
+		{0, 3, 3},
+		{0, 0, 0},
+		{1, 2, 2},
+		{1, 3, 2},
+		{3, 1, 0},
+		{4, 1, 0},
+		{UINT32_MAX, UINT32_MAX, 0},
+	};
+
+	for (size_t i = 0; i < array_size(cases); i++) {
+		const struct lines_range function = {.first = cases[i].first,
+						     .n = cases[i].n};
+		struct lines_slice s = lines_unit_inlined(&u, &function);
+
+		ck_assert_uint_eq(s.n, cases[i].expected);
+		if (s.n > 0)
+			ck_assert_ptr_eq(s.v, v + cases[i].first);
+		s = lines_unit_inlined(&empty, &function);
+		ck_assert_uint_eq(s.n, 0);
+	}
+}
+END_TEST
+
 /* Whatever stands in one of the sections: an answer, or none. */
 START_TEST(test_broken)
 {
@@ -317,6 +483,11 @@ Suite *suite(void)
 	tcase_add_test(tc, test_outside);
 	tcase_add_test(tc, test_time);
 	tcase_add_test(tc, test_too_large);
+	tcase_add_test(tc, functions_nested_in_a_function_of_gnu_c);
+	tcase_add_test(
+		tc,
+		a_nested_function_has_no_part_of_the_outer_ones_inlined_functions);
+	tcase_add_test(tc, a_slice_ends_with_its_array);
 	tcase_add_loop_test(tc, test_broken, 0, BROKEN_FILES);
 	tcase_add_test(tc, test_programs);
 	tcase_add_test(tc, test_abbrevs);

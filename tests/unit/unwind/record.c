@@ -24,7 +24,7 @@
 #define RED_ZONE      128
 
 /* The directory of the test program is build/tests/unwind. */
-static void target_path(const char *name, char *path, size_t size)
+void target_path(const char *name, char *path, size_t size)
 {
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);

@@ -26,6 +26,9 @@ struct target {
 	struct Dwfl *dwfl; /* of dwfl_walk */
 };
 
+/* The path of build/targets/NAME. */
+void target_path(const char *name, char *path, size_t size);
+
 /* Runs build/targets/NAME ARG..., NULL-terminated, until it prints "ready". */
 void target_start(struct target *t, const char *name, const char *const *args);
 /* The same with a process that is there already. */
