@@ -96,7 +96,7 @@ sentry-profd_SRC = profd ship_files finish broker pause limit patience children 
 	idle overdue lack \
 	operate adopt rights status inbound control control_message control_socket \
 	allowance peer service notify metrics metrics_text \
-	process files open mapped rooted spawn output spool_dir accounts id child \
+	process files want open mapped rooted spawn output spool_dir accounts id child \
 	config config_faults config_read config_keys config_value config_targets config_print \
 	config_files config_resolve listen_at pem proxy match match_facts privileges log log_limit
 sentry-profd_LIB = capture unwind proto base
@@ -106,7 +106,7 @@ sentry-profd-capture_SRC = captured tracer await stops readers realtime slots te
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
 sentry-profd-unwind_SRC = unwindd stream exec_budget maps_age measures thread_keys chunk_threads program hints chunk credit \
-	release request page \
+	release request want page \
 	id child leash privileges sandbox confine log log_limit
 sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp

@@ -173,6 +173,7 @@ struct broker {
 	size_t n_unwinds;
 	struct usage unwinds_gone; /* of those that were freed */
 	struct deadly *deadly;	   /* NULL: none has died at a file yet */
+	uint64_t files_refused;	   /* questions of unwind: want.h */
 	struct ship *ships[SHIPS_MAX];
 	size_t n_ships;
 	struct usage ships_gone;	/* of those that were freed, */

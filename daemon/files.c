@@ -11,13 +11,11 @@
 #include "daemon/child.h"
 #include "daemon/open.h"
 #include "daemon/process.h"
+#include "daemon/want.h"
 #include "lib/base/clock.h"
 
 /* A helper that was asked nothing for so long: pid files are once a second. */
 #define IDLE_NS (3 * NS_PER_SEC)
-
-/* Of every architecture: larger pages are multiples of it. */
-#define PAGE_MIN 4096
 
 struct request {
 	struct request *next;
@@ -249,56 +247,6 @@ static void on_helper(void *ctx)
 	proceed(f);
 }
 
-/* A build-id becomes a path: nothing but hex digits. */
-static bool is_hex(const char *text, size_t size)
-{
-	size_t n = strnlen(text, size);
-
-	return n < size && n >= 4 && strspn(text, "0123456789abcdef") == n;
-}
-
-/* A name becomes the last component of a path. */
-static bool is_file_name(const char *text, size_t size)
-{
-	size_t n = strnlen(text, size);
-
-	if (n == 0 || n == size || text[0] == '.')
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (text[i] <= ' ' || text[i] >= 0x7f || text[i] == '/')
-			return false;
-	return true;
-}
-
-static bool is_range(const struct msg_want *want)
-{
-	return want->start < want->end && want->start % PAGE_MIN == 0 &&
-	       want->end % PAGE_MIN == 0;
-}
-
-static bool want_is_valid(const struct msg_want *want)
-{
-	switch ((enum want_kind)want->kind) {
-	case WANT_MAPS:
-	case WANT_ENVIRON:
-	case WANT_EXE:
-	case WANT_CMDLINE:
-	case WANT_PERF_MAP:
-		return true;
-	case WANT_IMAGE:
-		return is_range(want);
-	case WANT_DEBUG:
-		return is_hex(want->name, sizeof(want->name));
-	case WANT_DEBUG_LINK:
-		return is_range(want) &&
-		       is_file_name(want->name, sizeof(want->name));
-	case WANT_PID_FILE:
-	case WANT_END:
-		break;
-	}
-	return false;
-}
-
 static bool is_waiting(const struct files *f, const void *ctx)
 {
 	for (const struct request *r = f->first; r != NULL; r = r->next)
@@ -341,7 +289,7 @@ static int add(struct files *f, const struct msg_want *want, int32_t pid,
 int files_request(struct files *f, const struct msg_want *want, int32_t pid,
 		  int pidfd, files_fn fn, void *ctx)
 {
-	if (pidfd < 0 || !want_is_valid(want) || is_waiting(f, ctx))
+	if (pidfd < 0 || want_check(want) != WANT_GOOD || is_waiting(f, ctx))
 		return -EINVAL;
 	return add(f, want, pid, pidfd, fn, ctx);
 }

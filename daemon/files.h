@@ -34,8 +34,8 @@ void files_free(struct files *f); /* takes NULL; pending ones are dropped */
 
 /*
  * Opens what want names, of process pid (pinned by pidfd, which is duplicated).
- * fn is called later, with a copy of want. Returns 0, -EINVAL if want breaks
- * its rule (a second one of the same ctx, before the first is answered, does),
+ * fn is called later, with a copy of want. Returns 0, -EINVAL if want_check()
+ * says something else than WANT_GOOD or ctx has a request without an answer,
  * -ENOMEM, or an error of fork and socketpair.
  */
 must_check int files_request(struct files *f, const struct msg_want *want,

@@ -8,6 +8,7 @@
 #include "daemon/child.h"
 #include "daemon/lifecycle.h"
 #include "daemon/log.h"
+#include "daemon/want.h"
 
 static int ring_made(void *ctx, struct ipc_message *message)
 {
@@ -114,6 +115,20 @@ static struct target *own_target(struct child *child, uint32_t id)
 	return t != NULL && t->unwind == (struct unwind *)child ? t : NULL;
 }
 
+/* unwind applies the same rule before it asks: this is a fault of unwind. */
+static void refuse(struct broker *b, struct target *t,
+		   const struct msg_want *want)
+{
+	b->files_refused++;
+	if (t->refusal_told)
+		return;
+	t->refusal_told = true;
+	log_warning(
+		"sentry-profd-unwind asks for a file of process %d by a "
+		"name or range that is none (kind %u): the file is left out",
+		t->pid, want->kind);
+}
+
 static int answer_want(void *ctx, struct ipc_message *message)
 {
 	const struct msg_want *want = (const void *)message->bytes;
@@ -126,13 +141,24 @@ static int answer_want(void *ctx, struct ipc_message *message)
 		child_fail(child, "asks for files of a target not its own");
 		return 0;
 	}
+	switch (want_check(want)) {
+	case WANT_GOOD:
+		break;
+	case WANT_REFUSED:
+		refuse(b, t, want);
+		send_file(child, want, -EINVAL, -1, NULL);
+		return 0;
+	case WANT_BROKEN:
+		child_fail(child, "asks for what is no file");
+		return 0;
+	}
 	if (target_files_rest(t, broker_now_ns(b))) {
 		send_file(child, want, -EIO, -1, NULL);
 		return 0;
 	}
 	r = files_request(b->files, want, t->pid, t->pidfd, send_file, child);
 	if (r == -EINVAL)
-		child_fail(child, "asks for what is no file");
+		child_fail(child, "asks for a second file at a time");
 	else if (r < 0)
 		send_file(child, want, r, -1, NULL);
 	return 0;

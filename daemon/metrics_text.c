@@ -266,6 +266,10 @@ static int metrics_text(void *broker, struct buf *ret)
 	       "How often sentry-profd waited for descriptors, processes or "
 	       "memory.");
 	plain(&t, "resource_shortages_total", lack_count());
+	family(&t, "files_refused", "counter", NULL,
+	       "Files that unwinding asked for by a name or range that is "
+	       "none.");
+	plain(&t, "files_refused_total", b->files_refused);
 	put_own(&t, b);
 	put_restarts(&t, b);
 	put_limits(&t, b);

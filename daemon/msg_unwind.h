@@ -77,15 +77,18 @@ enum want_kind {
 	WANT_ENVIRON,  /* a copy of /proc/PID/environ */
 	WANT_EXE,      /* where the link /proc/PID/exe points, as text */
 	WANT_CMDLINE,  /* the beginning of /proc/PID/cmdline: argv[0] */
-	WANT_PID_FILE, /* the broker's own (files.h): of unwind a broken rule */
+	WANT_PID_FILE, /* the broker's own (files.h), never unwind's */
 	WANT_END,
 };
 
 /*
  * Unwind asks for a file. One request at a time: it waits for the MSG_FILE
- * that answers. start < end, both page-aligned; a build-id is lower-case hex, a
- * file's name one component of printable ASCII that does not start with a dot;
- * else the request is a broken rule.
+ * that answers. start < end, both page-aligned; a build-id is lower-case hex of
+ * two bytes at least, a file's name as file_name_is_plain() has it: want.h.
+ *
+ * A wrong size, another kind, a target of another process, or a second request
+ * before the first is answered is a broken rule: it ends unwind. A name or a
+ * range that is none is answered with EINVAL, and counted (files_refused).
  */
 struct msg_want {
 	struct msg_header h;

@@ -7,6 +7,7 @@
 #include "daemon/leash.h"
 #include "daemon/log.h"
 #include "daemon/page.h"
+#include "daemon/want.h"
 
 /*
  * The broker has little to say while it answers: new targets, a table, a ring.
@@ -79,6 +80,8 @@ static int wait_for_answer(uint32_t request, int *ret_fd)
 
 static int ask(struct msg_want *want, int *ret_fd)
 {
+	if (want_check(want) != WANT_GOOD)
+		return -ENOENT;
 	want->h = (struct msg_header)MSG_HEADER(MSG_WANT, msg_want);
 	want->request = ++last_request;
 	leash_renew();

@@ -11,9 +11,10 @@
 #include "daemon/msg.h"
 
 /*
- * Each returns 0 and a descriptor that the caller closes, or the negative
- * errno of the answer. A broker that is gone or breaks the rules ends the
- * process.
+ * Each returns 0 and a descriptor that the caller closes, or the negative errno
+ * of the answer; -ENOENT, and asks nothing, where want_check() refuses the name
+ * or the range, which may be a stranger's. A broker that is gone or breaks the
+ * rules ends the process.
  */
 must_check int request_file(enum want_kind kind, uint32_t target, int *ret_fd);
 must_check int request_image(uint32_t target, uint64_t start, uint64_t end,

@@ -220,8 +220,9 @@ int stats_write(struct broker *b)
 	put_usage(out, usage);
 	put_spool(out, b);
 	put_limit(out, b);
-	fprintf(out, "  \"files_left_out\": %zu,\n",
-		deadly_left_out(b->deadly));
+	fprintf(out, "  \"files_left_out\": %zu,\n  \"files_refused\": %llu,\n",
+		deadly_left_out(b->deadly),
+		(unsigned long long)b->files_refused);
 	fprintf(out, "  \"resource_shortages\": %llu,\n",
 		(unsigned long long)lack_count());
 	figures_of_all(b, &one);

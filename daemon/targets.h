@@ -70,8 +70,9 @@ struct target {
 	bool in_capture; /* it was told, and has not said that it is over */
 	bool attach_due; /* capture is to be told of it then */
 	bool attached_once;
-	bool left_out;	 /* it made capture hang */
-	bool short_told; /* that there are too few descriptors for it */
+	bool left_out;	   /* it made capture hang */
+	bool short_told;   /* that there are too few descriptors for it */
+	bool refusal_told; /* the log line about a file that is refused */
 	int attach_error;
 	uint64_t retry_ns; /* waiting for another tracer's end: look again then;
 			      0: it has none */

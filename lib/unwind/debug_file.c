@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "lib/base/file_name.h"
 #include "lib/unwind/build_id.h"
 #include "lib/unwind/unpack.h"
 
@@ -13,19 +14,6 @@
 
 /* A name, its NUL, up to three bytes of padding, and a checksum. */
 #define LINK_MAX (UNWIND_DEBUG_LINK_MAX + 3 + 4)
-
-bool debug_file_is_name(const char *name, size_t size)
-{
-	size_t n = strnlen(name, size);
-
-	if (n == 0 || n == size || n >= UNWIND_DEBUG_LINK_MAX || name[0] == '.')
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if ((uint8_t)name[i] <= 0x20 || (uint8_t)name[i] >= 0x7f ||
-		    name[i] == '/')
-			return false;
-	return true;
-}
 
 /* Does the file behind fd have this build-id? */
 static bool has_build_id(int fd, const struct build_id *id)
@@ -69,7 +57,8 @@ static bool read_link(const struct elf_file *f,
 
 	if (!scn || elf_file_contents(f, scn, &shdr, LINK_MAX, &bytes, &size))
 		return false;
-	if (debug_file_is_name((const char *)bytes, size)) {
+	if (file_name_is_plain((const char *)bytes,
+			       min_size(size, UNWIND_DEBUG_LINK_MAX))) {
 		crc_at = align_up(strlen((const char *)bytes) + 1, 4);
 		good = crc_at + sizeof(*ret_crc) <= size;
 	}

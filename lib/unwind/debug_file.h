@@ -31,10 +31,4 @@ must_check int debug_file_open(const struct image *i, int fd,
 			       const struct cache_source *source, bool packed,
 			       int *ret_fd);
 
-/*
- * May name be a file's in a .gnu_debuglink? One component of a path, of
- * ordinary characters.
- */
-bool debug_file_is_name(const char *name, size_t size);
-
 #endif

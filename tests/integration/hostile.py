@@ -38,6 +38,21 @@ def memfd(size, seals=SEALS):
     return fd
 
 
+def refused(**question):
+    """The broker answers with EINVAL, and no descriptor. The answer comes among
+    what else the broker says."""
+    want(**question)
+    while True:
+        data, fds, _, _ = socket.recv_fds(broker, 16384, 4)
+        for fd in fds:
+            os.close(fd)
+        if struct.unpack_from('=I', data)[0] == TYPES['FILE']:
+            break
+        obey(data)
+    request, error = struct.unpack_from('=Ii', data, 8)
+    (HERE / 'answer').write_text(f'{request} {error} {len(fds)}')
+
+
 # Padded to a multiple of 8, as the compiler does.
 CHUNK = 'IIQQ33s256s7x'
 
@@ -88,10 +103,6 @@ FATAL = {
     'want: no kind': lambda: want(kind=10),
     # WANT_PID_FILE, the broker's own.
     'want: a file of the host': lambda: want(kind=9, build_id=b'/etc/passwd'),
-    'want: path': lambda: want(kind=3, build_id=b'../../etc/passwd'),
-    'want: endless id': lambda: want(kind=3, build_id=b'a' * 256),
-    'want: upside down': lambda: want(kind=2, start=8192, end=4096),
-    'want: no page': lambda: want(kind=2, start=4097, end=8192),
     'chunk: no descriptor': lambda: send('CHUNK', CHUNK, 1, 0, 2, 0, ID,
                                          PLATFORM),
     'chunk: not sealed': lambda: chunk(seals=0),
@@ -173,6 +184,16 @@ OTHERS = {
     'nothing': lambda: None,
 }
 
+# Questions for a file by a name or range that is none: each is answered.
+REFUSED = {
+    'want: one byte': lambda: refused(kind=3, build_id=b'ab'),
+    'want: path': lambda: refused(kind=3, build_id=b'../../etc/passwd'),
+    'want: endless id': lambda: refused(kind=3, build_id=b'a' * 256),
+    'want: upside down': lambda: refused(kind=2, start=8192, end=4096),
+    'want: no page': lambda: refused(kind=2, start=4097, end=8192),
+    'want: no name': lambda: refused(kind=4, start=4096, end=8192),
+}
+
 heartbeat = -1
 is_closing = False
 
@@ -213,7 +234,7 @@ def main():
             broker.recv(16384)
             broker.recv(16384)
         try:
-            {**FATAL, **OTHERS}[name]()
+            {**FATAL, **OTHERS, **REFUSED}[name]()
         finally:
             (HERE / 'done').touch()
     while data:

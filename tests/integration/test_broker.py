@@ -5,6 +5,7 @@ user in a hurry. test_deaths.py has children that die.
 """
 
 import contextlib
+import errno
 import os
 import pathlib
 import re
@@ -113,6 +114,19 @@ def test_kept_rules(box):
         run_hostile(box, target, child_of_attack(attack), attack,
                     lambda p: 'starting it again' in p.stderr if ends
                     else (p.exes / 'done').exists())
+
+
+def test_refused_questions(box):
+    """Each is answered, counted and logged; its sender lives on."""
+    target = box.target('shares')
+    for attack in hostile.REFUSED:
+        profd = run_hostile(box, target, 'unwind', attack,
+                            lambda p: (p.exes / 'done').exists())
+        answer = (profd.exes / 'answer').read_text()
+        check(answer == f'1 {errno.EINVAL} 0', f'{attack}: {answer}')
+        check(profd.stats['files_refused'] == 1, f'{attack}: {profd.stats}')
+        check(profd.stderr.count('by a name or range that is none') == 1 and
+              'is replaced' not in profd.stderr, f'{attack}: {profd.stderr}')
 
 
 def test_ship_that_talks_nonsense(box):

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "lib/unwind/debug_file.h"
 #include "tests/unit/random.h"
 #include "tests/unit/suite.h"
 
@@ -109,29 +108,6 @@ START_TEST(test_zstd)
 }
 END_TEST
 
-START_TEST(test_names)
-{
-	char longest[UNWIND_DEBUG_LINK_MAX + 1];
-
-	ck_assert(debug_file_is_name("libx.so.1.debug", 16));
-	ck_assert(debug_file_is_name("0123.debug\0\1\2", 13));
-	ck_assert(!debug_file_is_name("", 1));
-	ck_assert(!debug_file_is_name("open", 4)); /* without its NUL */
-	ck_assert(!debug_file_is_name("..", 3));
-	ck_assert(!debug_file_is_name(".hidden", 8));
-	ck_assert(!debug_file_is_name("a/b", 4));
-	ck_assert(!debug_file_is_name("a b", 4));
-	ck_assert(!debug_file_is_name("a\nb", 4));
-	ck_assert(!debug_file_is_name("\xc3\xa4", 3));
-	memset(longest, 'x', sizeof(longest));
-	longest[UNWIND_DEBUG_LINK_MAX - 1] = '\0';
-	ck_assert(debug_file_is_name(longest, sizeof(longest)));
-	longest[UNWIND_DEBUG_LINK_MAX - 1] = 'x';
-	longest[UNWIND_DEBUG_LINK_MAX] = '\0';
-	ck_assert(!debug_file_is_name(longest, sizeof(longest)));
-}
-END_TEST
-
 Suite *suite(void)
 {
 	Suite *s = suite_create("unwind/unpack");
@@ -142,7 +118,6 @@ Suite *suite(void)
 	tcase_add_test(tc, test_xz_bomb);
 	tcase_add_test(tc, test_xz_spoiled);
 	tcase_add_test(tc, test_zstd);
-	tcase_add_test(tc, test_names);
 	suite_add_tcase(s, tc);
 	return s;
 }
