@@ -400,9 +400,9 @@ void discovery_check(struct discovery *d)
 {
 	const uint64_t now_ns = clock_mono_ns();
 
-	files_check(d->files);
 	hear(d);
 	scan(d, now_ns);
 	read_pid_files(d, now_ns);
 	look_at_due(d, now_ns);
+	files_check(d->files);
 }

@@ -34,7 +34,7 @@ struct files {
 	int fd;
 	struct loop_source *source;
 	uint64_t since_ns; /* when the first request was given to it */
-	uint64_t idle_ns;  /* when it had nothing to do */
+	uint64_t idle_ns;  /* when it had answered the last one */
 	bool busy;
 	int32_t killed_pid; /* files_killed */
 	uint64_t used_ns;   /* by those that were reaped */
@@ -191,6 +191,7 @@ static void answer_first(struct files *f, int error, int fd,
 	if (f->first == NULL)
 		f->end = &f->first;
 	f->busy = false;
+	f->idle_ns = clock_mono_ns();
 	if (r->fn != NULL)
 		r->fn(r->ctx, &r->want, error, fd, file);
 	else
@@ -198,7 +199,11 @@ static void answer_first(struct files *f, int error, int fd,
 	free_request(r);
 }
 
-/* Gives the helper what is next. */
+/*
+ * Gives the helper the next request. It answers those that no helper can be
+ * started for, so it is called by the loop and by files_check, and never by a
+ * request: its caller still works with what the answer may free.
+ */
 static void proceed(struct files *f)
 {
 	while (!f->busy && f->first != NULL) {
@@ -215,7 +220,6 @@ static void proceed(struct files *f)
 		drop_helper(f, true);
 		answer_first(f, r, -1, NULL);
 	}
-	f->idle_ns = clock_mono_ns();
 }
 
 static void on_helper(void *ctx)
@@ -282,7 +286,6 @@ static int add(struct files *f, const struct msg_want *want, int32_t pid,
 	memcpy(r->order.name, want->name, sizeof(r->order.name));
 	*f->end = r;
 	f->end = &r->next;
-	proceed(f);
 	return 0;
 }
 
@@ -313,27 +316,29 @@ void files_forget(struct files *f, const void *ctx)
 			r->fn = NULL;
 }
 
-void files_check(struct files *f)
+static bool helper_hangs(const struct files *f, uint64_t now_ns)
 {
 	struct pollfd answer = {.fd = f->fd, .events = POLLIN};
-	uint64_t now = clock_mono_ns();
+	const uint64_t waited_ns = now_ns - f->since_ns;
 
-	if (f->fd < 0)
-		return;
-	if (!f->busy) {
-		if (now - f->idle_ns > IDLE_NS)
-			drop_helper(f, false);
-		return;
-	}
-	if (now - f->since_ns < FILES_TIMEOUT_MS * NS_PER_MS)
-		return;
+	if (!f->busy || waited_ns < FILES_TIMEOUT_MS * NS_PER_MS)
+		return false;
 	/* It was us who were away, stopped by a signal. */
 	if (poll(&answer, 1, 0) > 0)
-		return;
-	if (process_is_running(f->pid) &&
-	    now - f->since_ns < FILES_BUSY_MS * NS_PER_MS)
-		return;
-	drop_helper(f, true);
-	answer_first(f, -ETIMEDOUT, -1, NULL);
+		return false;
+	return !process_is_running(f->pid) ||
+	       waited_ns >= FILES_BUSY_MS * NS_PER_MS;
+}
+
+void files_check(struct files *f)
+{
+	const uint64_t now_ns = clock_mono_ns();
+
+	if (helper_hangs(f, now_ns)) {
+		drop_helper(f, true);
+		answer_first(f, -ETIMEDOUT, -1, NULL);
+	}
 	proceed(f);
+	if (!f->busy && now_ns - min_u64(now_ns, f->idle_ns) > IDLE_NS)
+		drop_helper(f, false);
 }

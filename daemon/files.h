@@ -34,9 +34,11 @@ void files_free(struct files *f); /* takes NULL; pending ones are dropped */
 
 /*
  * Opens what want names, of process pid (pinned by pidfd, which is duplicated).
- * fn is called later, with a copy of want. Returns 0, -EINVAL if want_check()
- * says something else than WANT_GOOD or ctx has a request without an answer,
- * -ENOMEM, or an error of fork and socketpair.
+ * Queues the request and starts nothing: fn is called by files_check or by the
+ * loop, with a copy of want, and never from within this call. Where no helper
+ * can be started, fn gets the error of fork or socketpair. Returns 0, -EINVAL
+ * if want_check() says something else than WANT_GOOD or ctx has a request
+ * without an answer, -ENOMEM, or an error of the duplication.
  */
 must_check int files_request(struct files *f, const struct msg_want *want,
 			     int32_t pid, int pidfd, files_fn fn, void *ctx);
@@ -63,7 +65,10 @@ uint64_t files_used_ns(const struct files *f);
 /* Requests made with this ctx are no longer of interest. */
 void files_forget(struct files *f, const void *ctx);
 
-/* To be called several times a second: kills a helper that hangs. */
+/*
+ * To be called at each turn, after everything that makes requests: gives them
+ * to the helper, and kills a helper that hangs.
+ */
 void files_check(struct files *f);
 
 #endif

@@ -1,0 +1,45 @@
+/* A table of descriptors that is full, but for some. */
+#ifndef TESTS_UNIT_DAEMON_FULL_H
+#define TESTS_UNIT_DAEMON_FULL_H
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define FULL_MAX 128
+
+struct full {
+	struct rlimit before;
+	int fds[FULL_MAX];
+	int n;
+};
+
+/* Leaves room for that many descriptors. */
+static inline void full_but(struct full *full, int room)
+{
+	struct rlimit limit;
+	int fd;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &full->before), 0);
+	limit = full->before;
+	limit.rlim_cur = FULL_MAX;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	full->n = 0;
+	while ((fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0)
+		full->fds[full->n++] = fd;
+	ck_assert_int_eq(errno, EMFILE);
+	ck_assert_int_ge(full->n, room);
+	while (room-- > 0)
+		(void)close(full->fds[--full->n]);
+}
+
+static inline void full_end(struct full *full)
+{
+	while (full->n > 0)
+		(void)close(full->fds[--full->n]);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &full->before), 0);
+}
+
+#endif
