@@ -5,6 +5,7 @@
 #   make check      installs what is missing, builds, runs every test
 #                   (make check T=ring: those whose name contains "ring")
 #   make bench      installs what is missing, builds, measures (T=, SECONDS=)
+#   make check-sanitized  the integration tests with sanitized executables
 #   make soak       the long storms: 20 minutes of kills, threads and signals
 #   make fuzz       every parser with nonsense (make fuzz T=cfi SECONDS=600)
 #   make install    into $(DESTDIR)$(PREFIX); make uninstall
@@ -129,12 +130,18 @@ sentry-profctl_LIB = capture unwind proto base
 sentry-profctl_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson inih
 sentry-profctl_LIBS = -liberty
 
+# An object that each executable gets besides: the options of the sanitizers.
+EXE_EXTRA =
+
 # The files with main().
 MAINS = profd captured unwindd shipd profctl
 BINS = $(EXES:%=$(B)/%)
 ALL_OBJS =
 
 all: $(BINS)
+	@:
+
+executables: $(BINS)
 	@:
 
 # A file whose time changes when the text of a variable does: what was built
@@ -165,6 +172,7 @@ $(B)/$(1): $$($(1)_OBJ) $$(call archives,$$($(1)_LIB))
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -o $$@ $$^ $$(ALL_LDFLAGS) \
 		$$(if $$($(1)_PKG),$$(call pkg,$$($(1)_PKG))) $$($(1)_LIBS)
+$(B)/$(1): $$(EXE_EXTRA)
 endef
 $(foreach e,$(EXES),$(eval $(call exe_rules,$(e))))
 
@@ -380,6 +388,19 @@ ASAN_CHECKS = $(sort $(filter-out $(NO_ASAN),$(CHECKS)))
 asan: $(ASAN_CHECKS) $(FUZZ)
 	@:
 
+# The executables with the same: what sub-makes are told. All else that the
+# integration tests use is that of the normal build.
+SANITIZED = B=$(B)/asan CFLAGS='$(SANITIZE)' \
+	EXE_EXTRA=$(B)/asan/obj/tests/tools/sanitized.o
+NORMAL = targets bench debian libsentry_profd.so libsentry_profd.so.$(SOVERSION) \
+	libsentry_profd.a
+define sanitized
+	$(Q)$(MAKE) --no-print-directory $(JOBS) $(1) $(SANITIZED)
+	$(Q)for n in $(NORMAL); do \
+		rm -rf $(B)/asan/$$n && ln -s ../$$n $(B)/asan/$$n || exit; \
+	done
+endef
+
 # In make check nothing is built before its tools are there, so it works by
 # calling itself; and on all processors, unless -j says something else.
 SCRIPTS = $(sort $(wildcard tests/arch/test_*.py tests/integration/test_*.py \
@@ -387,13 +408,16 @@ SCRIPTS = $(sort $(wildcard tests/arch/test_*.py tests/integration/test_*.py \
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 T =
 
+# tests/integration/sanitized.py says which of their tests are left out. Those in
+# shell are about what users install and see.
+SANITIZED_SCRIPTS = $(addprefix $(B)/asan:, \
+	$(sort $(wildcard tests/integration/test_*.py)))
+
 check:
 	$(Q)BUILD=$(B) tests/tools/deps.sh test
 	$(Q)$(MAKE) --no-print-directory $(JOBS) built
 	$(Q)$(MAKE) --no-print-directory $(JOBS) objs B=$(B)/clang CC=clang
-	$(Q)$(MAKE) --no-print-directory $(JOBS) asan B=$(B)/asan \
-		CFLAGS='$(SANITIZE)'
-	$(Q)rm -rf $(B)/asan/targets && ln -s ../targets $(B)/asan/targets
+	$(call sanitized,asan executables)
 	$(Q)$(MAKE) --no-print-directory $(JOBS) aarch64-objs B=$(B)/aarch64 \
 		CC='$(AARCH64_CC)' MACHINE=aarch64
 	$(Q)$(MAKE) --no-print-directory $(JOBS) aarch64-checks \
@@ -401,7 +425,13 @@ check:
 	$(Q)BUILD=$(B) tests/tools/run_tests.py '$(T)' $(sort $(CHECKS)) \
 		$(ASAN_CHECKS:$(B)/%=$(B)/asan/%) \
 		$(AARCH64_CHECKS:$(B)/%=$(B)/for-aarch64/%) \
-		$(FUZZ:$(B)/%=$(B)/asan/%) $(SCRIPTS)
+		$(FUZZ:$(B)/%=$(B)/asan/%) $(SCRIPTS) $(SANITIZED_SCRIPTS)
+
+check-sanitized:
+	$(Q)BUILD=$(B) tests/tools/deps.sh test
+	$(Q)$(MAKE) --no-print-directory $(JOBS) built
+	$(call sanitized,executables)
+	$(Q)BUILD=$(B) tests/tools/run_tests.py '$(T)' $(SANITIZED_SCRIPTS)
 
 benched: $(BINS) $(BENCH)
 	@:
@@ -521,7 +551,7 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: soak check-package all objs aarch64-objs aarch64-checks built unit asan check bench benched fuzz fuzzers demo deb install uninstall clean FORCE
+.PHONY: executables soak check-sanitized check-package all objs aarch64-objs aarch64-checks built unit asan check bench benched fuzz fuzzers demo deb install uninstall clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(ALL_OBJS:.o=.d)

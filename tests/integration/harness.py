@@ -20,6 +20,7 @@ Executables are taken from the directory $BUILD (default: build).
 import contextlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -28,6 +29,7 @@ import tempfile
 import time
 import traceback
 
+import sanitized
 # Of these modules tests take what they need from here.
 from patience import (PATIENCE_S, POLL_S, Failure, Skip, check, in_turns,
                       stretch, wait_for)
@@ -44,6 +46,13 @@ __all__ = ['BUILD', 'Box', 'Envelope', 'Failure', 'PATIENCE_S', 'POLL_S',
            'threads', 'tracer', 'wait_for', 'wait_work']
 
 PR_SET_CHILD_SUBREAPER = 36
+
+# What a process of ours says on stderr as it dies of a fault of its own: the
+# sanitizers, assert(3), and the checks of glibc (stack, fortify, heap). The
+# broker starts a child again, so that only this line shows the fault.
+FAULT = re.compile(
+    r'^.*(?:ERROR: AddressSanitizer|:\d+:\d+: runtime error: |: Assertion `|'
+    r'\*\*\* .* \*\*\*: terminated|(?:free|malloc|realloc)\(\): ).*$', re.M)
 
 held = []
 
@@ -151,6 +160,14 @@ class Box:
     def report(self):
         return ''.join(p.report() for p in self.programs)
 
+    def faults(self):
+        """The lines of processes that died of a fault of their own. A SIGSEGV
+        that a test sent is none: its address is made of the sender's ids."""
+        sent = f' address 0x{os.getuid() << 32 | os.getpid():012x} '
+        return [line for path in sorted(self.dir.glob('*.stderr'))
+                for line in FAULT.findall(path.read_text(errors='replace'))
+                if sent not in line]
+
     def remove(self):
         shutil.rmtree(self.dir, ignore_errors=True)
 
@@ -188,6 +205,9 @@ def run_test(name, function):
     start = time.monotonic()
     word, text, details = 'ok', '', ''
     try:
+        why = sanitized.left_out(pathlib.Path(sys.argv[0]).stem, name)
+        if why:
+            raise Skip(f'not with sanitizers: {why}')
         function(box)
     except Skip as e:
         word, text = 'skip', str(e)
@@ -201,6 +221,9 @@ def run_test(name, function):
         left = box.end()
         if left and word == 'ok':
             word, text = 'FAIL', f'left behind: {left}'
+        faults = box.faults()
+        if faults:
+            word, text = 'FAIL', f'{"; ".join(faults)} {text}'
         report = box.report()
         box.remove()
     seconds = time.monotonic() - start

@@ -6,6 +6,9 @@ test is a program: status 0 passed, 77 skipped (its last line says why),
 anything else failed. Those whose name does not contain PATTERN are left out.
 Whole outputs: $BUILD/log/NAME.
 
+A TEST may be "DIRECTORY:PATH": $BUILD is DIRECTORY, below $BUILD, for it alone. Its
+name begins with that.
+
 As many run at a time as there are processors ($WORKERS, if it says how many).
 Then, one by one, those that measure what others would disturb, or change what
 the whole machine has: "Runs alone:" and the reason stands in the source of such
@@ -47,8 +50,10 @@ class Test:
     """One program; its process, while it runs."""
 
     def __init__(self, path):
-        self.path = path
-        self.name = path.removeprefix(f'{BUILD}/').replace('tests/', '', 1)
+        self.name = path.removeprefix(f'{BUILD}/').replace('tests/', '', 1) \
+            .replace(':', '/')
+        build, _, self.path = path.rpartition(':')
+        self.env = dict(os.environ, BUILD=build or BUILD)
         self.log = pathlib.Path(BUILD, 'log', self.name.replace('/', '-'))
         self.again = False
         self.process = self.pidfd = None
@@ -71,7 +76,7 @@ class Test:
             # All that it starts can be ended together.
             self.process = subprocess.Popen(
                 [os.path.abspath(self.path)], stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, process_group=0)
+                stdout=log, stderr=log, process_group=0, env=self.env)
         self.pidfd = os.pidfd_open(self.process.pid)
         self.started = time.monotonic()
         self.limit = self.started + LIMIT_S

@@ -1,0 +1,29 @@
+"""Executables that are built with AddressSanitizer and UndefinedBehaviorSanitizer
+(make check-sanitized): which tests are left out there, and why.
+"""
+
+from programs import BUILD
+
+# A module, or one test of it.
+LEFT_OUT = {
+    'test_bench': 'it measures, by programs of the other build',
+    'test_births': 'it runs no daemon',
+    'test_differ': 'it runs no daemon',
+    'test_exceptions': 'it runs no daemon',
+    'test_life_storm.test_a_storm': 'it measures the memory of capture',
+    'test_many_processes': 'it measures the memory of the broker and of capture',
+    'test_privileges.test_unwind_is_on_a_leash':
+        'RLIMIT_DATA has no room for the shadow of memory',
+    'test_secrets.test_no_cores': 'the sanitizer handles SIGSEGV',
+}
+
+
+def is_sanitized():
+    return b'__asan_init' in (BUILD / 'sentry-profd').read_bytes()
+
+
+def left_out(module, test):
+    """Why, or None."""
+    if not is_sanitized():
+        return None
+    return LEFT_OUT.get(module) or LEFT_OUT.get(f'{module}.{test}')
