@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/child.h"
+#include "daemon/lack.h"
 #include "daemon/open.h"
 #include "daemon/process.h"
 #include "daemon/want.h"
@@ -200,9 +201,10 @@ static void answer_first(struct files *f, int error, int fd,
 }
 
 /*
- * Gives the helper the next request. It answers those that no helper can be
- * started for, so it is called by the loop and by files_check, and never by a
- * request: its caller still works with what the answer may free.
+ * Gives the helper the next request, which waits as long as descriptors or
+ * processes are short. It answers those that no helper can be started for, so
+ * it is called by the loop and by files_check, and never by a request: its
+ * caller still works with what the answer may free.
  */
 static void proceed(struct files *f)
 {
@@ -218,6 +220,10 @@ static void proceed(struct files *f)
 			return;
 		}
 		drop_helper(f, true);
+		if (lack_is(-r)) {
+			lack_note(-r, "the helper that opens files");
+			return;
+		}
 		answer_first(f, r, -1, NULL);
 	}
 }
@@ -227,9 +233,16 @@ static void on_helper(void *ctx)
 	struct files *f = ctx;
 	struct ipc_message m;
 	const struct answer *answer = (const void *)m.bytes;
-	int r = ipc_recv(f->fd, &m);
-	int fd = ipc_take_fd(&m, 0), error;
+	int r = lack_of_descriptors();
+	int fd, error;
 
+	if (r < 0) {
+		lack_note(-r, "a file that was opened");
+		loop_rest(f->loop, f->source);
+		return;
+	}
+	r = ipc_recv(f->fd, &m);
+	fd = ipc_take_fd(&m, 0);
 	ipc_close_fds(&m);
 	if (r != 1 || m.size != sizeof(*answer) || !f->busy) {
 		/* It died: killed by somebody. The request is tried no more. */

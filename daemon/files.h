@@ -35,8 +35,8 @@ void files_free(struct files *f); /* takes NULL; pending ones are dropped */
 /*
  * Opens what want names, of process pid (pinned by pidfd, which is duplicated).
  * Queues the request and starts nothing: fn is called by files_check or by the
- * loop, with a copy of want, and never from within this call. Where no helper
- * can be started, fn gets the error of fork or socketpair. Returns 0, -EINVAL
+ * loop, with a copy of want, and never from within this call. The request waits
+ * as long as descriptors or processes are short. Returns 0, -EINVAL
  * if want_check() says something else than WANT_GOOD or ctx has a request
  * without an answer, -ENOMEM, or an error of the duplication.
  */

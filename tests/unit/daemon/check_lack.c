@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "daemon/broker.h"
 #include "daemon/child.h"
 #include "lib/base/loop.h"
+#include "tests/unit/daemon/full.h"
 #include "tests/unit/daemon/heard.h"
 #include "tests/unit/suite.h"
 
@@ -17,6 +17,7 @@ static struct broker b;
 static int end;
 static size_t messages;
 static int last_fd;
+static struct full full;
 
 static void take(struct child *child, struct ipc_message *m)
 {
@@ -57,26 +58,6 @@ static void tear_down(void)
 	close_fd(&last_fd);
 }
 
-/* No descriptor is to be had, or as many as before. */
-static void limit(bool is_short)
-{
-	static struct rlimit before;
-	struct rlimit now;
-	int next;
-
-	if (!is_short) {
-		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
-		return;
-	}
-	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
-	next = dup(0);
-	ck_assert_int_ge(next, 0);
-	(void)close(next);
-	now = before;
-	now.rlim_cur = (rlim_t)next;
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &now), 0);
-}
-
 /* Its descriptor would be lost, and the sender blamed for that. */
 START_TEST(a_message_waits_for_a_descriptor)
 {
@@ -86,7 +67,7 @@ START_TEST(a_message_waits_for_a_descriptor)
 	ck_assert_int_eq(ipc_send(end, "x", 1, &fd, 1), 0);
 	ck_assert_int_eq(ipc_send(end, "y", 1, NULL, 0), 0);
 	hear();
-	limit(true);
+	full_but(&full, 0);
 	for (int i = 0; i < 5; i++)
 		ck_assert_int_eq(loop_run_once(b.loop, 0), 0);
 	ck_assert_uint_eq(heard("capture waits"), 1);
@@ -96,7 +77,7 @@ START_TEST(a_message_waits_for_a_descriptor)
 	loop_resume(b.loop);
 	ck_assert_int_eq(loop_run_once(b.loop, 0), 0);
 	ck_assert_uint_eq(messages, 0);
-	limit(false);
+	full_end(&full);
 	loop_resume(b.loop);
 	ck_assert_int_eq(loop_run_once(b.loop, 0), 0);
 	ck_assert_uint_eq(messages, 1);
@@ -109,9 +90,9 @@ END_TEST
 START_TEST(it_is_no_lack_where_there_are_some)
 {
 	ck_assert_int_eq(lack_of_descriptors(), 0);
-	limit(true);
+	full_but(&full, 0);
 	ck_assert_int_eq(lack_of_descriptors(), -EMFILE);
-	limit(false);
+	full_end(&full);
 	ck_assert_int_eq(lack_of_descriptors(), 0);
 	ck_assert(lack_is(EMFILE) && lack_is(ENFILE) && lack_is(ENOMEM));
 	ck_assert(!lack_is(0) && !lack_is(ESRCH) && !lack_is(EPERM));
@@ -129,14 +110,14 @@ START_TEST(a_child_that_cannot_be_started)
 	ck_assert_int_eq(loop_new(&b.loop), 0);
 	children_init(&b);
 	child->started_ns = 1; /* the last one has lived for long */
-	limit(true);
+	full_but(&full, 0);
 	for (uint32_t i = 1; i <= 5; i++) {
 		child->restart_ns = 1;
 		children_check(&b);
 		ck_assert_int_eq(child->pid, 0);
 		ck_assert_uint_eq(child->failures, i);
 	}
-	limit(false);
+	full_end(&full);
 	ck_assert_uint_gt(child->restart_ns, child->started_ns);
 	end = -1;
 }
