@@ -195,8 +195,8 @@ static bool timeout_of(int fd, int option, uint64_t *ret)
 
 	if (getsockopt(fd, SOL_SOCKET, option, &tv, &size) < 0)
 		return false;
-	*ret = (uint64_t)tv.tv_sec * NS_PER_SEC +
-	       (uint64_t)tv.tv_usec * NS_PER_US;
+	if (!clock_length_ns(tv.tv_sec, tv.tv_usec, NS_PER_US, ret))
+		*ret = 0;
 	return true;
 }
 

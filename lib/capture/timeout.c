@@ -11,9 +11,6 @@
 #include "lib/capture/descriptor.h"
 #include "lib/capture/memory.h"
 
-/* What is longer is no matter to anybody: a hundred years. */
-#define SECONDS_MAX INT64_C(3155760000)
-
 /* Flags of io_uring_enter(2) of Linux 6.12 and 6.13. */
 #define ENTER_ABS_TIMER	  (1u << 5)
 #define ENTER_EXT_ARG_REG (1u << 6)
@@ -42,12 +39,8 @@ static bool seconds_at(const struct timeout_call *c, uint64_t addr,
 {
 	struct timespec t;
 
-	if (addr == 0 || !read_all(c, addr, &t, sizeof(t)) || t.tv_sec < 0 ||
-	    t.tv_sec > SECONDS_MAX || t.tv_nsec < 0 ||
-	    (uint64_t)t.tv_nsec >= NS_PER_SEC / unit_ns)
-		return false;
-	*ret = (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_nsec * unit_ns;
-	return true;
+	return addr != 0 && read_all(c, addr, &t, sizeof(t)) &&
+	       clock_length_ns(t.tv_sec, t.tv_nsec, unit_ns, ret);
 }
 
 static bool timespec_at(const struct timeout_call *c, unsigned int n,

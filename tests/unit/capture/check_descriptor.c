@@ -151,6 +151,26 @@ START_TEST(timeouts_of_sockets)
 }
 END_TEST
 
+/* The kernel takes more seconds than fit into 64 bits of nanoseconds. */
+START_TEST(timeouts_of_centuries_are_none)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct descriptor_socket s;
+
+	limit(fd, SO_RCVTIMEO, 18446744074, 0);
+	limit(fd, SO_SNDTIMEO, CLOCK_LENGTH_MAX_S, 0);
+	ck_assert_int_eq(ask(getpid(), fd, &s), 0);
+	ck_assert_uint_eq(s.receive_ns, 0);
+	ck_assert_uint_eq(s.send_ns, (uint64_t)CLOCK_LENGTH_MAX_S * NS_PER_SEC);
+	limit(fd, SO_RCVTIMEO, INT64_MAX / 1000, 0);
+	limit(fd, SO_SNDTIMEO, CLOCK_LENGTH_MAX_S + 1, 0);
+	ck_assert_int_eq(ask(getpid(), fd, &s), 0);
+	ck_assert_uint_eq(s.receive_ns, 0);
+	ck_assert_uint_eq(s.send_ns, 0);
+	close_fd(&fd);
+}
+END_TEST
+
 /* A child's; it has it still when it was asked, and nobody else does. */
 START_TEST(sockets_of_others)
 {
@@ -249,6 +269,7 @@ Suite *suite(void)
 	tc = tcase_create("sockets");
 	tcase_add_loop_test(tc, timeouts_of_sockets, 0,
 			    sizeof(sockets) / sizeof(sockets[0]));
+	tcase_add_test(tc, timeouts_of_centuries_are_none);
 	tcase_add_test(tc, sockets_of_others);
 	tcase_add_test(tc, the_last_close_does_not_linger);
 	suite_add_tcase(s, tc);
