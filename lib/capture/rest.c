@@ -54,6 +54,8 @@ static bool run_next(struct rest *r)
 			     &regs) ||
 	    arch_set_regs(p->tid, &regs) < 0)
 		return false;
+	arch_to_dwarf(&regs, sp_pc);
+	r->call_pc = sp_pc[ARCH_PC];
 	r->state = REST_AHEAD;
 	r->interrupted = false;
 	r->counts = call.counts;
@@ -134,8 +136,8 @@ static bool is_at_mark(const struct rest *r, int32_t pid)
 	struct descriptor_socket s;
 
 	return (p->nr == SYS_recvfrom || p->nr == SYS_recvmsg) &&
-	       descriptor_socket(pid, p->tid, arch_argument(&p->regs, 0),
-				 &s) == 0 &&
+	       descriptor_socket(pid, p->tid, arch_argument(&p->regs, 0), &s) ==
+		       0 &&
 	       s.at_mark;
 }
 
@@ -282,17 +284,21 @@ static void came_out(struct rest *r, const struct rest_stop *stop, long result)
 }
 
 /*
- * True where the call begins that the thread was sent to. Else a handler runs,
- * which was installed after the question whether there is one.
+ * False if a thread that was sent back to its call runs something else: a
+ * handler, installed after the question whether there is one. The registers
+ * that it would have without us are none for a thread in there. It is still on
+ * its way at the call's instruction, and behind that at the stop where the call
+ * begins, or where a filter or a dispatcher refuses it.
  */
-static bool is_at_it(const struct rest *r, const struct user_regs_struct *regs)
+static bool is_on_its_way(const struct rest *r, const struct rest_stop *stop)
 {
 	uint64_t here[ARCH_REGS], there[ARCH_REGS];
 
-	arch_to_dwarf(regs, here);
+	arch_to_dwarf(stop->regs, here);
 	arch_to_dwarf(&r->partial.regs, there);
 	return here[ARCH_SP] == there[ARCH_SP] &&
-	       here[ARCH_PC] == there[ARCH_PC];
+	       (here[ARCH_PC] == there[ARCH_PC] ||
+		(!stop->at_call && here[ARCH_PC] == r->call_pc));
 }
 
 /*
@@ -322,7 +328,7 @@ void rest_stopped(struct rest *r, const struct rest_stop *stop,
 {
 	if (r->state == REST_NONE)
 		return;
-	if (stop->at_call && r->state == REST_AHEAD && !is_at_it(r, regs)) {
+	if (r->state == REST_AHEAD && !is_on_its_way(r, stop)) {
 		r->state = REST_NONE;
 		return;
 	}

@@ -53,6 +53,7 @@ struct rest {
 	bool counts;	      /* what the part under way brings */
 	bool interrupted;     /* by us, perhaps, where it begins */
 	uint64_t asked;	      /* what it brings, if it is not cut short */
+	uint64_t call_pc;     /* of the instruction that it is sent back to */
 	struct partial partial;
 	struct files files; /* of a call that is gone on with */
 	uint64_t since_ns;

@@ -246,6 +246,14 @@ static pid_t at_end_of_recv(int fd, struct user_regs_struct *ret)
 	return pid;
 }
 
+static bool is_at_pause(const struct user_regs_struct *regs)
+{
+	long nr, result;
+
+	return arch_interrupted_call(regs, &nr, &result) &&
+	       (nr == SYS_pause || nr == SYS_ppoll);
+}
+
 /* Whoever received up to it would wait for more than there ever may be. */
 START_TEST(urgent_data_is_an_end)
 {
@@ -270,6 +278,49 @@ START_TEST(urgent_data_is_an_end)
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 	close_fd(&from);
 	close_fd(&urgent.fd);
+}
+END_TEST
+
+/*
+ * The thread was sent to a call, and stops in a handler: there it stays, with
+ * the registers that it has.
+ */
+START_TEST(a_stop_elsewhere_is_not_the_begin_of_the_call)
+{
+	struct user_regs_struct there, seen, now;
+	struct rest rest = {.state = REST_AHEAD, .counts = true};
+	struct rest_stop stop = {.pagemap_fd = -1,
+				 .regs = &seen,
+				 .at_call = _i == 1,
+				 .goes_on = _i != 2};
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		(void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		(void)raise(SIGSTOP);
+		(void)pause();
+		_exit(0);
+	}
+	stop.pid = pid;
+	stop.tid = rest.partial.tid = (uint32_t)pid;
+	rest.partial.pagemap_fd = -1;
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(arch_get_regs(stop.tid, &rest.partial.regs), 0);
+	/* To another call than the one that it was sent to. */
+	do {
+		ck_assert_int_eq(ptrace(PTRACE_SYSCALL, pid, NULL, NULL), 0);
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert_int_eq(arch_get_regs(stop.tid, &there), 0);
+	} while (!is_at_pause(&there));
+	seen = there;
+	rest_stopped(&rest, &stop, &seen);
+	ck_assert_int_eq(rest.state, REST_NONE);
+	ck_assert_mem_eq(&seen, &there, sizeof(there));
+	ck_assert_int_eq(arch_get_regs(stop.tid, &now), 0);
+	ck_assert_mem_eq(&now, &there, sizeof(there));
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
 END_TEST
 
@@ -327,6 +378,8 @@ Suite *suite(void)
 	suite_add_tcase(s, tc);
 	tc = tcase_create("ends");
 	tcase_add_test(tc, urgent_data_is_an_end);
+	tcase_add_loop_test(tc, a_stop_elsewhere_is_not_the_begin_of_the_call,
+			    0, 3);
 	suite_add_tcase(s, tc);
 	return s;
 }
