@@ -48,7 +48,7 @@ static int wait_stop(struct thread_stop *stop, uint64_t wait_ns)
 int thread_stop(int32_t tid, uint64_t wait_ns, struct thread_stop *ret)
 {
 	*ret = (struct thread_stop){.tid = tid};
-	if (status_is_worker((uint32_t)tid))
+	if (status_is_worker((uint32_t)tid) != PROC_NO)
 		return -EOPNOTSUPP;
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
 		return -errno;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/capture/arch.h"
+#include "lib/capture/proc.h"
 
 /* Nine numbers of at most 18 digits. */
 #define ACTIVITY_LINE_MAX 256
@@ -14,8 +15,7 @@ static int open_file(int proc_fd, uint32_t tid, const char *name, int *ret_fd)
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "task/%u/%s", tid, name);
-	*ret_fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
-	return *ret_fd < 0 ? -errno : 0;
+	return proc_error(proc_open(proc_fd, path, O_RDONLY, ret_fd));
 }
 
 int activity_open(struct activity *a, int proc_fd, uint32_t tid)
@@ -37,14 +37,14 @@ void activity_close(struct activity *a)
 	close_fd(&a->syscall_fd);
 }
 
-static int read_line(int fd, char line[ACTIVITY_LINE_MAX])
+static enum proc_outcome read_line(int fd, char line[ACTIVITY_LINE_MAX])
 {
-	ssize_t n = pread(fd, line, ACTIVITY_LINE_MAX - 1, 0);
+	enum proc_outcome outcome;
+	size_t n = 0;
 
-	if (n < 0)
-		return -errno;
+	outcome = proc_read_at(fd, 0, line, ACTIVITY_LINE_MAX - 1, &n);
 	line[n] = '\0';
-	return n == 0 ? -ESRCH : 0;
+	return outcome == PROC_READ && n == 0 ? PROC_GONE : outcome;
 }
 
 /*
@@ -96,7 +96,7 @@ bool activity_mark(const struct activity *a, struct activity_mark *ret)
 	char line[ACTIVITY_LINE_MAX];
 	const char *at = line;
 
-	if (read_line(a->schedstat_fd, line) < 0)
+	if (read_line(a->schedstat_fd, line) != PROC_READ)
 		return false;
 	for (size_t i = 0; i < array_size(numbers) && at != NULL; i++)
 		at = take_decimal(at, &numbers[i]);
@@ -155,9 +155,15 @@ enum activity_state activity_look(const struct activity *a,
 {
 	char line[ACTIVITY_LINE_MAX];
 
-	if (read_line(a->syscall_fd, line) < 0)
+	switch (read_line(a->syscall_fd, line)) {
+	case PROC_READ:
+		return activity_parse(line, ret_place);
+	case PROC_GONE:
 		return ACTIVITY_DEAD;
-	return activity_parse(line, ret_place);
+	case PROC_LACK:
+		break;
+	}
+	return ACTIVITY_RUNNING;
 }
 
 uint64_t activity_regs(const struct activity_place *place, uint64_t *regs)

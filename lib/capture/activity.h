@@ -41,7 +41,7 @@ struct activity_place {
 
 /*
  * Opens the files of a thread below the descriptor of its /proc/PID. Returns
- * 0, -ENOENT or -ESRCH if the thread is gone, or openat's error.
+ * 0, -ESRCH if the thread is gone, or the error of a lack (lib/capture/proc.h).
  */
 must_check int activity_open(struct activity *a, int proc_fd, uint32_t tid);
 void activity_close(struct activity *a);
@@ -68,7 +68,11 @@ static inline bool activity_same(const struct activity_mark *a,
 bool activity_ran(const struct activity_mark *before,
 		  const struct activity_mark *now, uint64_t since_ns);
 
-/* *ret_place is written with ACTIVITY_BLOCKED. */
+/*
+ * *ret_place is written with ACTIVITY_BLOCKED. A thread of which the file
+ * cannot be read for a lack of memory counts as running: an interrupt says
+ * where it is.
+ */
 enum activity_state activity_look(const struct activity *a,
 				  struct activity_place *ret_place);
 

@@ -10,7 +10,6 @@
 #include <sys/ptrace.h>
 #include <sys/time.h>
 
-#include "lib/base/small_file.h"
 #include "lib/capture/status.h"
 
 /* Passes over the task directory while threads keep coming. */
@@ -44,27 +43,35 @@ struct thread_status {
 };
 
 /* Name, the first line, is the target's: it cannot hold a newline. */
-static int read_status(const struct target *t, uint32_t tid,
-		       struct thread_status *ret)
+static enum proc_outcome read_status(const struct target *t, uint32_t tid,
+				     struct thread_status *ret)
 {
 	static const char state_key[] = "\nState:\t";
 	static const char tracer_key[] = "\nTracerPid:\t";
 	char path[64], text[4096];
 	const char *state, *tracer;
-	int r;
+	enum proc_outcome outcome;
 
 	(void)snprintf(path, sizeof(path), "task/%u/status", tid);
-	r = small_file_read(t->proc_fd, path, text, sizeof(text));
-	if (r < 0)
-		return r == -ESRCH ? -ENOENT : r;
+	outcome = proc_read_text(t->proc_fd, path, text, sizeof(text));
+	if (outcome != PROC_READ)
+		return outcome;
 	state = strstr(text, state_key);
 	tracer = strstr(text, tracer_key);
-	if (state == NULL || tracer == NULL)
-		return -EPROTO;
+	if (state == NULL || tracer == NULL) {
+		errno = EPROTO;
+		return PROC_LACK;
+	}
 	ret->state = state[sizeof(state_key) - 1];
 	ret->tracer =
 		(uint32_t)strtoul(tracer + sizeof(tracer_key) - 1, NULL, 10);
-	return 0;
+	return PROC_READ;
+}
+
+/* A leader whose threads live on, or one that is not reaped yet. */
+static bool is_dead(const struct thread_status *status)
+{
+	return status->state == 'Z' || status->state == 'X';
 }
 
 /*
@@ -126,72 +133,88 @@ static int seize_in_time(const struct target *t, uint32_t tid)
 	return r;
 }
 
-static int left_out(struct target *t)
+/* What has become of a thread that is to be attached to. */
+enum seize_end {
+	SEIZE_DONE,
+	SEIZE_GONE,	/* the process has no thread of this number any more */
+	SEIZE_LEFT_OUT, /* it is dead, or dies, or is the kernel's own */
+	SEIZE_HELD_UP, /* PTRACE_SEIZE takes long, perhaps because of an exec */
+	SEIZE_REFUSED, /* by the kernel, or by another tracer: pass.error */
+	SEIZE_LACK,    /* of descriptors or memory: pass.error */
+};
+
+static enum seize_end end_with(struct target *t, enum seize_end end, int error)
 {
-	t->pass.left_out++;
-	return -ESRCH;
+	t->pass.error = error;
+	return end;
 }
 
-/*
- * Makes sure that we trace a thread. Returns 0, -ESRCH if it is dead, or one of
- * the kernel's, which has no code and no stack of the program, -ENOENT if there
- * is none of this number, -EBUSY, -EPERM, -EINTR if the process is in the
- * middle of an exec.
- */
-static int seize(struct target *t, uint32_t tid)
+/* Makes sure that we trace a thread. */
+static enum seize_end seize(struct target *t, uint32_t tid)
 {
 	struct thread_status status;
-	int r, error = 0;
+	int error = 0;
 
 	for (;;) {
-		r = read_status(t, tid, &status);
-		t->renamed |= r == -ENOENT && error == -EINTR;
-		if (r < 0)
-			return r;
-		/* A leader whose threads live on, or not reaped yet. */
-		if (status.state == 'Z' || status.state == 'X')
-			return left_out(t);
+		switch (read_status(t, tid, &status)) {
+		case PROC_READ:
+			break;
+		case PROC_GONE:
+			return SEIZE_GONE;
+		case PROC_LACK:
+			return end_with(t, SEIZE_LACK, -errno);
+		}
+		if (is_dead(&status))
+			return SEIZE_LEFT_OUT;
 		/* The kernel was first: PTRACE_O_TRACECLONE. */
 		if (status.tracer == (uint32_t)gettid())
-			return 0;
+			return SEIZE_DONE;
 		if (status.tracer != 0)
-			return -EBUSY;
+			return end_with(t, SEIZE_REFUSED, -EBUSY);
 		if (tid == (uint32_t)t->pid && target_leader_dies(t)) {
 			t->pass.dying = true;
-			return left_out(t);
+			return SEIZE_LEFT_OUT;
 		}
+		if (error == -EINTR)
+			return SEIZE_HELD_UP;
 		if (error < 0)
-			return error;
-		if (status_is_worker(tid))
-			return left_out(t);
+			return end_with(t, SEIZE_REFUSED, error);
+		switch (status_is_worker(tid)) {
+		case PROC_NO:
+			break;
+		case PROC_YES:
+			return SEIZE_LEFT_OUT;
+		case PROC_UNKNOWN:
+			return end_with(t, SEIZE_LACK, -errno);
+		}
 		error = seize_in_time(t, tid);
 		if (error == 0)
-			return 0;
+			return SEIZE_DONE;
 	}
 }
 
-/* Returns 1 if the thread is new and known now, 0 if there is nothing to do. */
-static int attach(struct target *t, uint32_t tid)
+/* SEIZE_DONE: it is known now. */
+static enum seize_end attach(struct target *t, uint32_t tid)
 {
-	int r = seize(t, tid);
+	const enum seize_end end = seize(t, tid);
+	int r;
 
-	t->pass.vanished |= r == -ENOENT;
-	if (r == -ENOENT)
-		return 0;
-	if (r == 0 && t->added && tid == (uint32_t)t->pid)
-		target_executed(t);
-	if (r == 0)
-		r = target_adopt(t, tid);
-	if (r == 0)
-		capture_thread(t->capture, tid)->may_dump = true;
+	if (end != SEIZE_DONE)
+		return end;
+	/* It may be that of a new program, and the old one was not known. */
+	if (t->added && tid == (uint32_t)t->pid)
+		target_look_for_exec(t);
+	r = target_adopt(t, tid);
 	/*
 	 * One that we trace is there until we reap it, dead or alive. But the
 	 * exec that PTRACE_SEIZE has waited for made it the leader.
 	 */
-	t->renamed |= r == -ENOENT;
-	if (r == -ENOENT || r == -ESRCH)
-		return 0;
-	return r == 0 ? 1 : r;
+	if (r == -ESRCH)
+		return SEIZE_GONE;
+	if (r < 0)
+		return end_with(t, SEIZE_LACK, r);
+	capture_thread(t->capture, tid)->may_dump = true;
+	return SEIZE_DONE;
 }
 
 void target_end_pass(struct target *t)
@@ -203,11 +226,12 @@ void target_end_pass(struct target *t)
 
 static int begin_pass(struct target *t)
 {
-	int fd;
+	int fd, r;
 
-	fd = openat(t->proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
+	r = proc_error(
+		proc_open(t->proc_fd, "task", O_RDONLY | O_DIRECTORY, &fd));
+	if (r < 0)
+		return r;
 	t->pass = (struct target_pass){.dir = fdopendir(fd)};
 	if (t->pass.dir == NULL) {
 		close_fd(&fd);
@@ -216,42 +240,61 @@ static int begin_pass(struct target *t)
 	return 0;
 }
 
-/* A thread of the directory. -EINTR if an exec is under way. */
-static int pass_by(struct target *t, uint32_t tid)
+/* A thread of the directory. False if the pass is held up there. */
+static bool pass_by(struct target *t, uint32_t tid)
 {
 	struct target_pass *pass = &t->pass;
-	int r;
+	enum seize_end end;
 
 	if (capture_thread(t->capture, tid) != NULL)
-		return 0;
-	/* The next has no room either, and would be traced and not known. */
-	r = pass->full ? pass->error : attach(t, tid);
+		return true;
+	/* The next lacks the same, and would be traced and not known. */
+	end = pass->lacks ? SEIZE_LACK : attach(t, tid);
 	/* Thousands of them take longer than a beat may. */
 	target_beat(t);
-	if (r > 0)
+	switch (end) {
+	case SEIZE_DONE:
 		pass->found++;
-	if (r >= 0 || r == -EINTR)
-		return r;
-	pass->full |= r == -EMFILE || r == -ENFILE;
-	pass->refused++;
-	pass->error = r;
-	return 0;
+		return true;
+	case SEIZE_GONE:
+		pass->vanished = true;
+		return true;
+	case SEIZE_LEFT_OUT:
+		pass->left_out++;
+		return true;
+	case SEIZE_LACK:
+		pass->lacks = true;
+		pass->refused++;
+		return true;
+	case SEIZE_REFUSED:
+		pass->refused++;
+		return true;
+	case SEIZE_HELD_UP:
+		break;
+	}
+	return false;
 }
 
-/*
- * One pass over the task directory, or what is left of it. Returns 0 at its
- * end, -EAGAIN if the time was over before, -EINTR if an exec is under way, or
- * that of a directory which cannot be read.
- */
-static int make_pass(struct target *t, uint64_t until_ns)
+/* What has become of a pass. */
+enum pass_end {
+	PASS_DONE,
+	PASS_TIME_OVER, /* it is to go on later */
+	PASS_HELD_UP,	/* by an exec, it may be: the next begins anew */
+	PASS_FAILED,	/* the directory cannot be read: pass.error */
+};
+
+/* One pass over the task directory, or what is left of it. */
+static enum pass_end make_pass(struct target *t, uint64_t until_ns)
 {
 	struct dirent *entry;
 	int r;
 
 	if (t->pass.dir == NULL) {
 		r = begin_pass(t);
+		t->pass.error = r;
+		t->pass.lacks = r < 0 && r != -ESRCH;
 		if (r < 0)
-			return r;
+			return PASS_FAILED;
 	}
 	while ((entry = readdir(t->pass.dir)) != NULL) {
 		unsigned long tid = strtoul(entry->d_name, NULL, 10);
@@ -259,18 +302,17 @@ static int make_pass(struct target *t, uint64_t until_ns)
 		if (tid == 0 || tid > INT32_MAX)
 			continue;
 		t->pass.has_leader |= tid == (unsigned long)t->pid;
-		r = pass_by(t, (uint32_t)tid);
-		if (r == -EINTR)
-			return r;
+		if (!pass_by(t, (uint32_t)tid))
+			return PASS_HELD_UP;
 		if (t->capture->options.now_ns() >= until_ns)
-			return -EAGAIN;
+			return PASS_TIME_OVER;
 	}
 	/*
 	 * It is there, be it dead. An exec at the wrong moment makes it another
 	 * one, and the kernel's listing ends at the one that it was.
 	 */
 	t->pass.vanished |= !t->pass.has_leader;
-	return 0;
+	return PASS_DONE;
 }
 
 /* Comes back at a tick to come, when what is dead will have been reaped. */
@@ -295,8 +337,9 @@ int target_scan(struct target *t)
 				  (t->added ? SCAN_NS : SCAN_FIRST_NS);
 	const size_t before = t->n_threads;
 	struct alarm alarm;
-	bool dying = false;
-	int r = 0, error = 0;
+	enum pass_end end = PASS_DONE;
+	bool dying = false, lacks = false;
+	int error = 0;
 
 	alarm_take(&alarm);
 	/*
@@ -306,40 +349,39 @@ int target_scan(struct target *t)
 	for (int n = 0; n < SCAN_PASSES_MAX; n++) {
 		bool again;
 
-		r = make_pass(t, until_ns);
+		end = make_pass(t, until_ns);
 		if (t->pass.error < 0)
 			error = t->pass.error;
-		if (t->renamed) {
-			/* The next pass finds it, and whoever else is there. */
-			target_forget_threads(t);
-			t->renamed = false;
-			target_end_pass(t);
-			continue;
-		}
-		if (r == -EAGAIN)
+		lacks = t->pass.lacks;
+		if (end == PASS_TIME_OVER)
 			break;
+		/* It is dead, or its exec has made it the leader. */
+		if (t->pass.vanished)
+			target_look_for_exec(t);
 		again = t->pass.found > 0 || t->pass.vanished;
 		dying = t->pass.dying;
-		if (r == 0) {
+		if (end == PASS_DONE) {
 			t->n_refused = t->pass.refused;
 			t->n_left_out = t->pass.left_out;
 			t->refused_error = t->pass.error;
 		}
 		target_end_pass(t);
-		if (r < 0 || !again)
+		if (end != PASS_DONE || !again)
 			break;
 	}
 	alarm_give_back(&alarm);
-	/* The process has not ended before it is dead. */
-	if (r == 0 && dying && t->n_threads == 0)
-		r = -EINTR;
-	t->held_up_ticks = r == -EINTR ? t->held_up_ticks : 0;
-	if (r == -EINTR)
+	/*
+	 * The process has not ended before it is dead, nor because it cannot be
+	 * looked at. But of a first look that fails the caller is told.
+	 */
+	if (t->n_threads == 0 &&
+	    ((end == PASS_DONE && dying) || (lacks && t->added)))
+		end = PASS_HELD_UP;
+	t->held_up_ticks = end == PASS_HELD_UP ? t->held_up_ticks : 0;
+	if (end == PASS_HELD_UP)
 		held_up(t);
-	else if (r == -EAGAIN && (t->n_threads > 0 || error == 0))
+	else if (end == PASS_TIME_OVER && (t->n_threads > 0 || error == 0))
 		put_off(t);
-	else if (r < 0 && r != -EAGAIN)
-		error = r;
 	if (t->n_threads > 0 || t->held_up_ticks > 0)
 		return t->n_threads > before ? (int)(t->n_threads - before) : 0;
 	target_end_pass(t);
@@ -347,18 +389,34 @@ int target_scan(struct target *t)
 }
 
 /*
- * While we wait for a processor that time is over without a cause, and who is
- * not seized again is taken for one that has ended.
+ * While we wait for a processor that time is over without a cause. A thread
+ * that is not seized by then is left to the next scan.
  */
 #define SEIZE_TRIES 4
 
-static bool seize_again(struct target *t, uint32_t tid)
+static void seize_again(struct target *t, struct thread *th)
 {
-	int r = target_has(t, tid) ? seize_in_time(t, tid) : -ESRCH;
+	enum seize_end end = SEIZE_GONE;
 
-	for (int n = 1; r == -EINTR && n < SEIZE_TRIES; n++)
-		r = seize(t, tid);
-	return r == 0;
+	if (target_has(t, th->tid))
+		end = seize_in_time(t, th->tid) == 0 ? SEIZE_DONE
+						     : SEIZE_HELD_UP;
+	for (int n = 1; end == SEIZE_HELD_UP && n < SEIZE_TRIES; n++)
+		end = seize(t, th->tid);
+	switch (end) {
+	case SEIZE_DONE:
+		thread_begin_again(th);
+		return;
+	case SEIZE_GONE:
+	case SEIZE_LEFT_OUT:
+		thread_remove(th, MISSED_EXITED);
+		return;
+	case SEIZE_HELD_UP:
+	case SEIZE_REFUSED:
+	case SEIZE_LACK:
+		thread_remove(th, MISSED_NOT_ATTACHED);
+		return;
+	}
 }
 
 static void seize_list_again(struct target *t, struct thread *list)
@@ -368,10 +426,7 @@ static void seize_list_again(struct target *t, struct thread *list)
 	for (struct thread *th = list; th != NULL; th = next) {
 		next = th->next;
 		target_beat(t);
-		if (seize_again(t, th->tid))
-			thread_begin_again(th);
-		else
-			thread_remove(th, MISSED_EXITED);
+		seize_again(t, th);
 	}
 }
 
@@ -385,17 +440,21 @@ void target_seize_again(struct target *t)
 	alarm_give_back(&alarm);
 }
 
-/*
- * A thread that we do not trace has called exec, and is the leader now: the
- * one that we knew is gone without a word (ptrace(2), "execve(2) under
- * ptrace").
- */
-bool target_lost_leader(const struct target *t)
+enum proc_answer target_lost_leader(const struct target *t)
 {
 	struct thread_status status;
 
-	return capture_thread(t->capture, (uint32_t)t->pid) != NULL &&
-	       read_status(t, (uint32_t)t->pid, &status) == 0 &&
-	       status.state != 'Z' && status.state != 'X' &&
-	       status.tracer != (uint32_t)gettid();
+	if (capture_thread(t->capture, (uint32_t)t->pid) == NULL)
+		return PROC_NO;
+	switch (read_status(t, (uint32_t)t->pid, &status)) {
+	case PROC_READ:
+		return !is_dead(&status) && status.tracer != (uint32_t)gettid()
+			       ? PROC_YES
+			       : PROC_NO;
+	case PROC_GONE:
+		return PROC_NO;
+	case PROC_LACK:
+		break;
+	}
+	return PROC_UNKNOWN;
 }

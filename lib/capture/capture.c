@@ -100,8 +100,8 @@ static void tick(struct capture *c, struct target *t, uint64_t number,
 		}
 	target_plan(t);
 	/* No thread is left whose death would be told to us. */
-	if (t->n_threads == 0 && t->held_up_ticks == 0)
-		target_end(t);
+	if (t->held_up_ticks == 0)
+		target_end_if_gone(t);
 }
 
 void capture_tick(struct capture *c, uint64_t number, uint64_t time_ns)

@@ -92,6 +92,8 @@ const char *missed_reason_name(enum missed_reason reason)
 		return "memory_slow";
 	case MISSED_NO_READER:
 		return "no_unwind";
+	case MISSED_NO_RESOURCES:
+		return "no_resources";
 	case MISSED_N:
 		break;
 	}

@@ -21,6 +21,7 @@ enum missed_reason {
 	MISSED_NOT_ATTACHED, /* a thread that could not be seized, or not yet */
 	MISSED_MEMORY_SLOW,  /* its memory made us wait, and is left alone */
 	MISSED_NO_READER,    /* what was read or is to be told has no reader */
+	MISSED_NO_RESOURCES, /* no descriptor or memory to read what it does */
 	MISSED_N
 };
 

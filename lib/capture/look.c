@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 
-#include "lib/base/small_file.h"
+#include "lib/capture/proc.h"
 #include "lib/capture/status.h"
 
 /*
@@ -80,20 +80,28 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 }
 
 /* The leader stays a zombie until the last thread is gone (proc(5), stat). */
-static bool leader_is_dead(const struct thread *th)
+static enum proc_answer leader_is_dead(const struct thread *th)
 {
 	char text[512];
 	const char *state;
 
 	if (th->tid != (uint32_t)th->target->pid)
-		return false;
-	if (small_file_read(th->target->proc_fd, "stat", text, sizeof(text)) <
-	    0)
-		return true;
+		return PROC_NO;
+	switch (proc_read_text(th->target->proc_fd, "stat", text,
+			       sizeof(text))) {
+	case PROC_READ:
+		break;
+	case PROC_GONE:
+		return PROC_YES;
+	case PROC_LACK:
+		return PROC_UNKNOWN;
+	}
 	/* The name before it may hold anything, a parenthesis too. */
 	state = strrchr(text, ')');
 	return state != NULL && state[1] == ' ' &&
-	       (state[2] == 'Z' || state[2] == 'X');
+			       (state[2] == 'Z' || state[2] == 'X')
+		       ? PROC_YES
+		       : PROC_NO;
 }
 
 /* It is expected no more; the wait status comes with its last thread's. */
@@ -112,9 +120,16 @@ static void leader_died(struct thread *th, uint64_t tick, uint64_t time_ns)
  * the core begins (zap_process()). Its signal came past us, unless it is that
  * of SECCOMP_RET_KILL_PROCESS, which no tracer sees.
  */
-static bool dumps_core(const struct thread *th)
+static enum proc_answer dumps_core(const struct thread *th)
 {
-	return th->may_dump && status_dumps_core(th->tid);
+	return th->may_dump ? status_dumps_core(th->tid) : PROC_NO;
+}
+
+/* No sample is taken: these ticks are missed, and the next look tries again. */
+static void missed(struct thread *th, enum missed_reason reason,
+		   const struct stand *stand)
+{
+	thread_missed(th, reason, stand->ticks, stand->tick, stand->time_ns);
 }
 
 static void interrupt(struct thread *th, const struct stand *stand,
@@ -122,9 +137,15 @@ static void interrupt(struct thread *th, const struct stand *stand,
 {
 	struct capture_counters *counters = th->target->counters;
 
-	if (dumps_core(th)) {
+	switch (dumps_core(th)) {
+	case PROC_YES:
 		counters->missed[MISSED_EXITED] += stand->ticks;
 		return;
+	case PROC_UNKNOWN:
+		missed(th, MISSED_NO_RESOURCES, stand);
+		return;
+	case PROC_NO:
+		break;
 	}
 	th->was_blocked = blocked_at != NULL;
 	if (blocked_at != NULL)
@@ -174,7 +195,7 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 		marked = activity_mark(&th->activity, &mark);
 		state = activity_look(&th->activity, &place);
 	}
-	if (state == ACTIVITY_DEAD && leader_is_dead(th)) {
+	if (state == ACTIVITY_DEAD && leader_is_dead(th) == PROC_YES) {
 		/* Alive at the interrupt, for all we know, and not since. */
 		t->counters->expected -= th->unaccounted - 1;
 		t->counters->missed[MISSED_EXITED]++;
@@ -201,17 +222,12 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 	}
 }
 
-static void missed(struct thread *th, int error, const struct stand *stand)
-{
-	thread_missed(th, missed_reason_of(th->target, error), stand->ticks,
-		      stand->tick, stand->time_ns);
-}
-
 /* A thread that is awake, and not on its way to a stop. */
 static void look_at(struct thread *th, uint64_t ticks,
 		    const struct stand *stand)
 {
 	struct capture_counters *counters = th->target->counters;
+	enum missed_reason reason = target_no_room(th->target);
 	struct activity_place place;
 	enum activity_state state;
 	int r;
@@ -220,19 +236,19 @@ static void look_at(struct thread *th, uint64_t ticks,
 	if (!th->listening)
 		th->after_stop = false;
 	if (th->target->needs_reset ||
-	    !thread_announce(th, stand->tick, stand->time_ns)) {
-		counters->missed[target_no_room(th->target)] += ticks;
+	    !thread_announce(th, stand->tick, stand->time_ns, &reason)) {
+		counters->missed[reason] += ticks;
 		account_end(&th->account, stand->time_ns);
 		return;
 	}
 	counters->missed[MISSED_LATE] += ticks - stand->ticks - stand->before;
 	counters->repeated += stand->before;
 	if (!thread_has_room(th)) {
-		missed(th, -ENOBUFS, stand);
+		missed(th, target_no_room(th->target), stand);
 		return;
 	}
 	if (target_is_slow(th->target)) {
-		missed(th, -EBUSY, stand);
+		missed(th, MISSED_MEMORY_SLOW, stand);
 		return;
 	}
 	state = activity_look(&th->activity, &place);
@@ -241,10 +257,16 @@ static void look_at(struct thread *th, uint64_t ticks,
 		thread_ask(th);
 		state = activity_look(&th->activity, &place);
 	}
-	if (state != ACTIVITY_RUNNING && leader_is_dead(th)) {
+	switch (state == ACTIVITY_RUNNING ? PROC_NO : leader_is_dead(th)) {
+	case PROC_YES:
 		counters->expected -= stand->ticks;
 		leader_died(th, stand->tick, stand->time_ns);
 		return;
+	case PROC_UNKNOWN:
+		missed(th, MISSED_NO_RESOURCES, stand);
+		return;
+	case PROC_NO:
+		break;
 	}
 	if (state == ACTIVITY_BLOCKED) {
 		r = sample_blocked(th, stand->tick, stand->time_ns, &place,
@@ -255,7 +277,7 @@ static void look_at(struct thread *th, uint64_t ticks,
 			return;
 		}
 		if (r != -EAGAIN) {
-			missed(th, r, stand);
+			missed(th, missed_reason_of(th->target, r), stand);
 			return;
 		}
 	}

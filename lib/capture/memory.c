@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "lib/capture/proc.h"
+
 /* Bits of an entry. One that is watched for writes may be no swap at all. */
 #define PAGE_PRESENT	   (UINT64_C(1) << 63)
 #define PAGE_SWAPPED	   (UINT64_C(1) << 62)
@@ -23,8 +25,8 @@ int memory_open(int proc_fd, uint32_t tid, int *ret_fd)
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "task/%u/pagemap", tid);
-	*ret_fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
-	return *ret_fd < 0 ? -errno : 0;
+	*ret_fd = -1;
+	return proc_error(proc_open(proc_fd, path, O_RDONLY, ret_fd));
 }
 
 static bool is_there(uint64_t entry)

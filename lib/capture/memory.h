@@ -25,9 +25,10 @@
 
 /*
  * Opens the pagemap of thread tid's memory, below the descriptor of its
- * /proc/PID; after an exec it is that of the old program. Returns 0, or
- * -errno with *ret_fd set to -1: without it memory_read takes every page to be
- * there.
+ * /proc/PID; after an exec it is that of the old program. Returns 0; -ESRCH if
+ * there is none, because the thread is gone or the kernel is built without it;
+ * or the error of a lack (lib/capture/proc.h). *ret_fd is -1 on an error:
+ * without it memory_read takes every page to be there.
  */
 must_check int memory_open(int proc_fd, uint32_t tid, int *ret_fd);
 

@@ -95,6 +95,7 @@ static void handle_exec(struct capture *c, uint32_t tid)
 	(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
 	t->counters->event_stops++;
 	target_executed(t);
+	/* If that fails, it is found by a scan, or dead. */
 	(void)!target_adopt(t, tid);
 }
 
@@ -110,8 +111,7 @@ static void handle_death(struct capture *c, uint32_t tid)
 	/* If the others died of an exec, we were perhaps not told of it. */
 	t->doubt |= t->n_threads == 1;
 	/* A thread whose first stop is still to come keeps the target alive. */
-	if (t->n_threads == 0 && target_scan(t) <= 0 && t->held_up_ticks == 0)
-		target_end(t);
+	target_end_if_gone(t);
 }
 
 /*
@@ -134,8 +134,7 @@ static void handle_exit(struct capture *c, uint32_t tid)
 	t->leader_dies = true;
 	if (th != NULL)
 		thread_remove(th, MISSED_EXITED);
-	if (t->n_threads == 0 && target_scan(t) <= 0 && t->held_up_ticks == 0)
-		target_end(t);
+	target_end_if_gone(t);
 }
 
 static void handle_status(struct capture *c, uint32_t tid, int status)

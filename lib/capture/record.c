@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/small_file.h"
+#include "lib/capture/proc.h"
 #include "lib/capture/snapshot.h"
 
 /*
@@ -77,15 +77,14 @@ bool target_tell_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	return true;
 }
 
-/* A file of task/TID into text, NUL-terminated. False if it is gone. */
-static bool read_file(const struct thread *th, const char *name, char *text,
-		      size_t size)
+/* A file of task/TID into text, NUL-terminated. */
+static enum proc_outcome read_file(const struct thread *th, const char *name,
+				   char *text, size_t size)
 {
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "task/%u/%s", th->tid, name);
-	return small_file_read(th->target->proc_fd, path, text, size) == 0 &&
-	       text[0] != '\0';
+	return proc_read_text(th->target->proc_fd, path, text, size);
 }
 
 /* What _start finds there (arguments, environment) is of no use; its own is. */
@@ -93,22 +92,26 @@ static bool read_file(const struct thread *th, const char *name, char *text,
 
 /*
  * Where the main thread's stack begins: field 28 of stat, after the name, which
- * may hold anything (proc(5)). 0 if the kernel does not tell.
+ * may hold anything (proc(5)). Left as it is if the kernel does not tell, and
+ * of other threads.
  */
-static uint64_t read_start_of_stack(const struct thread *th)
+static enum proc_outcome read_start_of_stack(struct thread *th)
 {
+	enum proc_outcome outcome;
 	char text[1024];
 	uint64_t start;
 	const char *at;
 
-	if (th->tid != (uint32_t)th->target->pid ||
-	    !read_file(th, "stat", text, sizeof(text)))
-		return 0;
+	if (th->hint_top != 0 || th->tid != (uint32_t)th->target->pid)
+		return PROC_READ;
+	outcome = read_file(th, "stat", text, sizeof(text));
 	at = strrchr(text, ')');
 	for (int field = 2; at != NULL && field < 28; field++)
 		at = strchr(at + 1, ' ');
 	start = at == NULL ? 0 : strtoull(at, NULL, 10);
-	return start == 0 ? 0 : start + START_FRAME;
+	if (start != 0)
+		th->hint_top = th->own_end = start + START_FRAME;
+	return outcome;
 }
 
 /*
@@ -138,13 +141,15 @@ static bool tell_name(struct thread *th, const char comm[COMM_SIZE],
 	return true;
 }
 
-static bool read_name(const struct thread *th, char ret[COMM_SIZE + 1])
+static enum proc_outcome read_name(const struct thread *th,
+				   char ret[COMM_SIZE + 1])
 {
+	enum proc_outcome outcome;
+
 	memset(ret, 0, COMM_SIZE + 1);
-	if (!read_file(th, "comm", ret, COMM_SIZE + 1))
-		return false;
+	outcome = read_file(th, "comm", ret, COMM_SIZE + 1);
 	ret[strcspn(ret, "\n")] = '\0';
-	return true;
+	return outcome;
 }
 
 /* Not all threads of a large process at one tick. */
@@ -154,18 +159,21 @@ static void wait_for_name(struct thread *th, uint64_t tick, uint64_t ticks)
 	th->name_tick = tick + ticks + th->tid % ticks;
 }
 
-bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns)
+bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns,
+		     enum missed_reason *ret_reason)
 {
 	struct target *t = th->target;
 	char comm[COMM_SIZE + 1];
 
 	if (th->announced)
 		return true;
-	if (th->hint_top == 0)
-		th->hint_top = th->own_end = read_start_of_stack(th);
-	/* Gone: it has none. */
-	(void)read_name(th, comm);
+	*ret_reason = MISSED_NO_RESOURCES;
+	/* One that is gone has no name. */
+	if (read_start_of_stack(th) == PROC_LACK ||
+	    read_name(th, comm) == PROC_LACK)
+		return false;
 	thread_find_pointer(th);
+	*ret_reason = target_no_room(t);
 	if (!tell_name(th, comm, tick, time_ns))
 		return false;
 	th->announced = true;
@@ -215,7 +223,7 @@ static uint64_t rename_due(const struct target *t, struct thread *list,
 		thread_look_priority(th);
 		thread_find_pointer(th);
 		/* Gone: the name that is known is the better one. */
-		if (read_name(th, comm) &&
+		if (read_name(th, comm) == PROC_READ && comm[0] != '\0' &&
 		    ((t->wants_pointers && th->pointer != th->told_pointer) ||
 		     strncmp(comm, th->comm, COMM_SIZE) != 0))
 			(void)tell_name(th, comm, tick, time_ns);

@@ -26,15 +26,6 @@ bool capture_is_leaving(const struct capture *c)
 	return c->n_leaving > 0;
 }
 
-/* Nobody told us of an exec meanwhile. */
-static bool is_another_program(const struct target *t)
-{
-	struct target_program now;
-
-	target_read_program(t, &now);
-	return !target_is_program(t, &now);
-}
-
 /*
  * Those that are new, and the leader of a new program, are found by a scan.
  * False: another tracer has taken it.
@@ -43,11 +34,9 @@ static bool attach_again(struct target *t)
 {
 	int r;
 
-	/* The tick after says that it is slow, or gone: then it is left. */
-	if (is_another_program(t))
-		target_forget_threads(t);
-	else
-		target_seize_again(t);
+	target_seize_again(t);
+	/* Nobody told us of an exec meanwhile. */
+	target_look_for_exec(t);
 	target_end_pass(t);
 	r = target_scan(t);
 	if (t->n_threads > 0 || t->held_up_ticks > 0)

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/base/small_file.h"
 #include "lib/base/util.h"
 
 /*
@@ -22,44 +21,53 @@
 #define PF_IO_WORKER 0x10u
 
 /* The end of the file, at least half of that if it is longer. */
-static bool read_end(uint32_t tid, char ret[END_BYTES + 1])
+static enum proc_outcome read_end(uint32_t tid, char ret[END_BYTES + 1])
 {
-	size_t used = 0, room;
+	enum proc_outcome outcome;
+	size_t used = 0, room, n;
+	uint64_t at = 0;
 	char path[64];
-	ssize_t n;
 	int fd;
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/status", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
+	outcome = proc_open(AT_FDCWD, path, O_RDONLY, &fd);
+	if (outcome != PROC_READ)
+		return outcome;
 	do {
 		if (used == END_BYTES) {
 			used = END_BYTES / 2;
 			memmove(ret, ret + END_BYTES - used, used);
 		}
 		room = END_BYTES - used;
-		do
-			n = read(fd, ret + used, room);
-		while (n < 0 && errno == EINTR);
-		used += n > 0 ? (size_t)n : 0;
-	} while (n > 0 && (size_t)n == room);
+		n = 0;
+		outcome = proc_read_at(fd, at, ret + used, room, &n);
+		at += n;
+		used += n;
+	} while (n > 0 && n == room);
 	close_fd(&fd);
 	ret[used] = '\0';
-	return n >= 0;
+	return outcome;
 }
 
-/* A field's number, 0 where there is none. False if it cannot be read. */
-static bool number(uint32_t tid, const char *key, int base, uint64_t *ret)
+/* *ret: the number of a field, 0 where there is none. */
+static enum proc_outcome read_number(uint32_t tid, const char *key, int base,
+				     uint64_t *ret)
 {
 	char text[END_BYTES + 1];
+	enum proc_outcome outcome = read_end(tid, text);
 	const char *line;
 
-	if (!read_end(tid, text))
-		return false;
+	if (outcome != PROC_READ)
+		return outcome;
 	line = strstr(text, key);
 	*ret = line == NULL ? 0 : strtoull(line + strlen(key), NULL, base);
-	return true;
+	return PROC_READ;
+}
+
+/* False if it cannot be read. */
+static bool number(uint32_t tid, const char *key, int base, uint64_t *ret)
+{
+	return read_number(tid, key, base, ret) == PROC_READ;
 }
 
 static bool holds(uint64_t signals, int signal)
@@ -104,18 +112,18 @@ bool status_has_pending(uint32_t tid)
 	       ((own | shared) & ~blocked) != 0;
 }
 
-bool status_is_worker(uint32_t tid)
+static enum proc_answer answer(bool is)
+{
+	return is ? PROC_YES : PROC_NO;
+}
+
+/* By the text of stat. */
+static bool is_worker(const char *text)
 {
 	static const char name[] = " (iou-";
-	char path[64], text[512];
-	const char *at;
+	const char *at = strchr(text, ' ');
 	unsigned long flags;
 
-	/* Without task/ the times of all threads are added up for it. */
-	(void)snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", tid, tid);
-	if (small_file_read(AT_FDCWD, path, text, sizeof(text)) < 0)
-		return false;
-	at = strchr(text, ' ');
 	if (at == NULL || strncmp(at, name, sizeof(name) - 1) != 0)
 		return false;
 	at = strrchr(text, ')');
@@ -125,9 +133,34 @@ bool status_is_worker(uint32_t tid)
 	return (flags & PF_IO_WORKER) != 0;
 }
 
-bool status_dumps_core(uint32_t tid)
+enum proc_answer status_is_worker(uint32_t tid)
+{
+	char path[64], text[512];
+
+	/* Without task/ the times of all threads are added up for it. */
+	(void)snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", tid, tid);
+	switch (proc_read_text(AT_FDCWD, path, text, sizeof(text))) {
+	case PROC_READ:
+		return answer(is_worker(text));
+	case PROC_GONE:
+		return PROC_NO;
+	case PROC_LACK:
+		break;
+	}
+	return PROC_UNKNOWN;
+}
+
+enum proc_answer status_dumps_core(uint32_t tid)
 {
 	uint64_t dumps;
 
-	return !number(tid, "\nCoreDumping:\t", 10, &dumps) || dumps != 0;
+	switch (read_number(tid, "\nCoreDumping:\t", 10, &dumps)) {
+	case PROC_READ:
+		return answer(dumps != 0);
+	case PROC_GONE:
+		return PROC_NO;
+	case PROC_LACK:
+		break;
+	}
+	return PROC_UNKNOWN;
 }

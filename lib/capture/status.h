@@ -1,14 +1,18 @@
 /*
  * What /proc/TID/status says of a thread. Most of it is asked only where a call
  * of its was interrupted and the answer hangs on it: that opens a file while
- * the thread waits. Of a file that cannot be read the answer is the one by
- * which less is done to the thread.
+ * the thread waits. Of a file that cannot be read the answer of these is the
+ * one by which less is done to the thread. Those that return enum proc_answer
+ * are asked of a thread that can be asked again: of one that is gone they say
+ * PROC_NO.
  */
 #ifndef LIB_CAPTURE_STATUS_H
 #define LIB_CAPTURE_STATUS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "lib/capture/proc.h"
 
 /*
  * It is under a seccomp filter now, or in strict mode; that can begin at any
@@ -31,9 +35,9 @@ bool status_has_pending(uint32_t tid);
  * comes back as the result (-512). By its flags and its name (proc(5), stat),
  * so that nobody else is taken for one.
  */
-bool status_is_worker(uint32_t tid);
+enum proc_answer status_is_worker(uint32_t tid);
 
 /* Its process is writing a core. */
-bool status_dumps_core(uint32_t tid);
+enum proc_answer status_dumps_core(uint32_t tid);
 
 #endif

@@ -98,6 +98,11 @@ int target_adopt(struct target *t, uint32_t tid)
 	r = activity_open(&th->activity, t->proc_fd, tid);
 	if (r < 0)
 		goto fail;
+	/* The leader's would do, but it may have exited before the others. */
+	r = t->pagemap_fd < 0 ? memory_open(t->proc_fd, tid, &t->pagemap_fd)
+			      : 0;
+	if (r < 0 && r != -ESRCH)
+		goto fail;
 	r = take_index(c, &index);
 	if (r < 0)
 		goto fail;
@@ -108,9 +113,6 @@ int target_adopt(struct target *t, uint32_t tid)
 	}
 	c->by_index[index] = th;
 	thread_link(th);
-	/* The leader's would do, but it may have exited before the others. */
-	if (t->pagemap_fd < 0)
-		(void)!memory_open(t->proc_fd, tid, &t->pagemap_fd);
 	return 0;
 fail:
 	activity_close(&th->activity);
@@ -231,33 +233,66 @@ void target_forget_threads(struct target *t)
 	close_fd(&t->pagemap_fd);
 }
 
-void target_read_program(const struct target *t, struct target_program *ret)
+/* A leader that has given its memory back has none. */
+static enum proc_outcome read_program(const struct target *t,
+				      struct target_program *ret)
 {
-	int fd;
+	enum proc_outcome outcome;
 
 	*ret = (struct target_program){0};
-	fd = openat(t->proc_fd, "auxv", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	ret->size = read(fd, ret->words, sizeof(ret->words));
-	close_fd(&fd);
+	outcome = proc_read(t->proc_fd, "auxv", ret->words, sizeof(ret->words),
+			    &ret->size);
+	/* AT_NULL: the kernel has not filled it in (fs/binfmt_elf.c). */
+	if (ret->words[0] == 0)
+		ret->size = 0;
+	return outcome;
 }
 
-bool target_is_program(const struct target *t, const struct target_program *p)
+static enum proc_answer runs_another_program(struct target *t)
 {
-	return p->size == t->program.size &&
-	       memcmp(p->words, t->program.words, sizeof(p->words)) == 0;
+	struct target_program now;
+
+	if (read_program(t, &now) == PROC_LACK)
+		return PROC_UNKNOWN;
+	if (now.size == 0)
+		return PROC_NO;
+	/* The exec that it began with has been told of. */
+	if (!t->program_known) {
+		t->program = now;
+		t->program_known = true;
+	}
+	return now.size == t->program.size &&
+			       memcmp(now.words, t->program.words,
+				      sizeof(now.words)) == 0
+		       ? PROC_NO
+		       : PROC_YES;
+}
+
+static enum proc_answer has_executed(struct target *t)
+{
+	const enum proc_answer runs_another = runs_another_program(t);
+
+	return runs_another != PROC_NO ? runs_another : target_lost_leader(t);
+}
+
+void target_look_for_exec(struct target *t)
+{
+	/* The caller is told of nothing before its first scan is over. */
+	switch (t->added ? has_executed(t) : PROC_UNKNOWN) {
+	case PROC_YES:
+		target_executed(t);
+		return;
+	case PROC_UNKNOWN:
+		t->doubt = true;
+		return;
+	case PROC_NO:
+		return;
+	}
 }
 
 bool target_leader_dies(struct target *t)
 {
-	struct target_program now;
-
-	if (!t->leader_dies)
-		return false;
-	/* When it has given its memory back it has none. */
-	target_read_program(t, &now);
-	t->leader_dies = now.size <= 0 || target_is_program(t, &now);
+	t->leader_dies = t->leader_dies && runs_another_program(t) != PROC_YES;
 	return t->leader_dies;
 }
 
@@ -269,8 +304,7 @@ bool target_leader_dies(struct target *t)
  */
 static bool is_32_bit(const struct target_program *p)
 {
-	return p->size >= (ssize_t)sizeof(p->words[0]) &&
-	       p->words[0] >> 32 != 0;
+	return p->size >= sizeof(p->words[0]) && p->words[0] >> 32 != 0;
 }
 
 int target_new(struct capture *c, uint32_t id, int32_t pid, int pidfd,
@@ -295,11 +329,10 @@ int target_new(struct capture *c, uint32_t id, int32_t pid, int pidfd,
 			     .rate_ticks = 1,
 			     .rate_of = 1};
 	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
-	t->proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (t->proc_fd < 0) {
-		r = errno == ENOENT ? -ESRCH : -errno;
+	r = proc_error(
+		proc_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, &t->proc_fd));
+	if (r < 0)
 		goto fail;
-	}
 	/*
 	 * If the process is still there now, the directory is its own: the pid
 	 * cannot have been given to another before it was gone.
@@ -309,12 +342,11 @@ int target_new(struct capture *c, uint32_t id, int32_t pid, int pidfd,
 		r = -ESRCH;
 		goto fail;
 	}
-	t->task_fd = openat(t->proc_fd, "task", O_PATH | O_CLOEXEC);
-	if (t->task_fd < 0) {
-		r = -errno;
+	r = proc_error(proc_open(t->proc_fd, "task", O_PATH, &t->task_fd));
+	if (r < 0)
 		goto fail;
-	}
-	target_read_program(t, &t->program);
+	/* A leader that is dead has none: any program is another one. */
+	t->program_known = read_program(t, &t->program) != PROC_LACK;
 	if (is_32_bit(&t->program)) {
 		r = -ENOEXEC;
 		goto fail;
@@ -329,12 +361,22 @@ fail:
 void target_executed(struct target *t)
 {
 	target_forget_threads(t);
-	target_read_program(t, &t->program);
+	t->program_known = read_program(t, &t->program) == PROC_READ &&
+			   t->program.size > 0;
 	t->leader_dies = false;
 	t->n_gone = 0;
+	/* The leader may not be attached to yet. */
+	t->scan_tick = 0;
 	(void)target_tell(t, RECORD_EXEC, (uint32_t)t->pid, t->last_tick,
 			  target_now(t));
 	t->capture->options.event(t->capture->options.ctx, t->id, CAPTURE_EXEC);
+}
+
+void target_end_if_gone(struct target *t)
+{
+	if (t->n_threads == 0 && !t->ended && target_scan(t) <= 0 &&
+	    t->held_up_ticks == 0)
+		target_end(t);
 }
 
 /* After the last tick, whose samples hold until then. */

@@ -12,6 +12,7 @@
 #include "lib/base/table.h"
 #include "lib/capture/arch.h"
 #include "lib/capture/capture.h"
+#include "lib/capture/proc.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/thread.h"
 #include "lib/capture/tracee.h"
@@ -36,7 +37,7 @@ struct target_pass {
 	uint64_t left_out; /* dead, or the kernel's own */
 	bool vanished;	   /* one that was there, dead or with another number */
 	bool has_leader;
-	bool full;  /* no descriptors are left for more */
+	bool lacks; /* no descriptors or no memory are left for more */
 	bool dying; /* the leader that we have let go of is there */
 };
 
@@ -51,7 +52,7 @@ struct settle {
 /* The beginning of its auxiliary vector: another program's is another. */
 struct target_program {
 	uint64_t words[64];
-	ssize_t size;
+	size_t size; /* 0: the leader is dead, or an exec has just begun */
 };
 
 struct target {
@@ -60,8 +61,9 @@ struct target {
 	uint64_t next_tick; /* not to be looked at before, while all sleep */
 	uint64_t n_threads, n_asleep;
 	/*
-	 * The last scan did not come to its end, because of an exec, or of the
-	 * time it takes: so many ticks until it goes on. 0: it did.
+	 * The last scan did not come to its end, because of an exec, of the
+	 * time it takes, or for want of descriptors or memory: so many ticks
+	 * until it goes on. 0: it did.
 	 */
 	uint64_t held_up_ticks;
 	bool ended; /* no threads are left; RECORD_END is due */
@@ -80,8 +82,9 @@ struct target {
 	uint32_t id;
 	int32_t pid;
 	struct target_program program; /* when it was last seen to begin one */
-	int proc_fd;		       /* /proc/PID */
-	int task_fd;		       /* /proc/PID/task */
+	bool program_known;
+	int proc_fd;	/* /proc/PID */
+	int task_fd;	/* /proc/PID/task */
 	int pagemap_fd; /* of its memory; -1: not to be had, or no thread yet */
 	/* sleepers.c: run times of those asleep, and of those that have ended.
 	 */
@@ -112,16 +115,15 @@ struct target {
 	struct target_pass pass;
 	uint64_t names_tick;	/* and at which names are read again */
 	uint64_t slow_until_ns; /* slow.c: what reads took, as a debt */
-	bool renamed;		/* one that was seized has taken its place */
 	bool added;		/* past its first scan */
-	bool doubt;		/* is the leader still the one that we trace? */
-	bool needs_reset;	/* the reader has lost track */
-	bool foreign;		/* because it became a 32-bit program */
-	bool leaving;		/* capture_remove */
-	struct settle settle;	/* as long as it is */
-	bool exit_stop;		/* the leader stops before it dies: fuse.h */
-	bool leader_dies;	/* it has, and we have let go of it */
-	bool wants_pointers;	/* capture_want_pointers */
+	bool doubt;	      /* was there an exec that no stop has told of? */
+	bool needs_reset;     /* the reader has lost track */
+	bool foreign;	      /* because it became a 32-bit program */
+	bool leaving;	      /* capture_remove */
+	struct settle settle; /* as long as it is */
+	bool exit_stop;	      /* the leader stops before it dies: fuse.h */
+	bool leader_dies;     /* it has, and we have let go of it */
+	bool wants_pointers;  /* capture_want_pointers */
 };
 
 /*
@@ -191,6 +193,8 @@ static inline bool target_is_cut(const struct target *t)
 /* Its last thread is gone: the reader and the caller are told at its freeing.
  */
 void target_end(struct target *t);
+/* That, if no thread is known and a scan finds none. */
+void target_end_if_gone(struct target *t);
 void capture_free_ended(struct capture *c);
 /* No sample of it comes any more: what is under way is missed. */
 void target_finish(struct target *t);
@@ -209,9 +213,14 @@ must_check int target_take_place(struct target *t);
 void target_free(struct target *t);
 /* Of ptrace(2), for a thread. */
 unsigned long target_options(const struct target *t, uint32_t tid);
-/* Opens a file: not while a thread is stopped. */
-void target_read_program(const struct target *t, struct target_program *ret);
-bool target_is_program(const struct target *t, const struct target_program *p);
+/*
+ * Calls target_executed if the process has executed a program and no
+ * PTRACE_EVENT_EXEC has told of it. Two things prove that: the auxiliary vector
+ * is another program's, or the leader is not the one that capture has attached
+ * to. Where they cannot be read, doubt is set, and the next tick asks again.
+ * Opens files: not while a thread is stopped. Known threads have to be seized.
+ */
+void target_look_for_exec(struct target *t);
 /* The leader was let go of to die, and no other is in its place since exec. */
 bool target_leader_dies(struct target *t);
 uint64_t target_now(const struct target *t);
@@ -219,7 +228,11 @@ uint64_t target_now(const struct target *t);
 void target_beat(const struct target *t);
 /* True if the process has a thread of this number. Opens no file. */
 bool target_has(const struct target *t, uint32_t tid);
-/* A thread the kernel attached by itself, or seized: keeps book of it. */
+/*
+ * A thread the kernel attached by itself, or seized: keeps book of it. -ESRCH
+ * if the process has no thread of this number, or the error of a lack of
+ * descriptors or memory.
+ */
 must_check int target_adopt(struct target *t, uint32_t tid);
 void thread_remove(struct thread *th, enum missed_reason reason);
 void thread_set_pending(struct thread *th, uint64_t tick, uint64_t time_ns);
@@ -228,10 +241,14 @@ void thread_clear_pending(struct thread *th);
 void thread_give_up(struct thread *th, enum missed_reason reason);
 /* Of what was before we let go, only what it is itself holds on. */
 void thread_begin_again(struct thread *th);
-/* Exec: all threads but the leader are gone, and what was known of it. */
-void target_forget_threads(struct target *t);
-/* That, and the reader and the caller are told. */
+/*
+ * An exec, which ends all threads but the one that called it: forgets them, and
+ * tells the reader and the caller. For an exec that is proven only: a thread
+ * that lives may be in the middle of a call that is gone on with.
+ */
 void target_executed(struct target *t);
+/* The same of a program that is not profiled; or the target is let go of. */
+void target_forget_threads(struct target *t);
 
 /* attach.c: PTRACE_SEIZE */
 /*
@@ -240,12 +257,16 @@ void target_executed(struct target *t);
  * error: -EPERM, -EBUSY, one of the files, or 0 if there was none to be seized.
  *
  * With held_up_ticks set there are more, and it is to be called again at
- * scan_tick. A leader that is found after the first scan is that of a new
- * program: target_executed.
+ * scan_tick. That is so after the first scan, too, where a lack of descriptors
+ * or memory left none: a process has not ended because it cannot be read.
  */
 must_check int target_scan(struct target *t);
-/* True if the leader that is known is not the one that is there. */
-bool target_lost_leader(const struct target *t);
+/*
+ * PROC_YES if the leader that is known is not the one that is there. A thread
+ * that we trace stays ours until we reap it or let go of it; only an exec puts
+ * another one in its place (ptrace(2), "execve(2) under ptrace").
+ */
+enum proc_answer target_lost_leader(const struct target *t);
 /*
  * After we had let go of it: the same for those that are known. The dead ones
  * are removed.
@@ -277,8 +298,13 @@ bool target_tell(struct target *t, enum record_type type, uint32_t tid,
 /* RECORD_EXIT of the threads that have died. */
 void target_tell_gone(struct target *t, uint64_t tick, uint64_t time_ns);
 bool target_tell_tick(struct target *t, uint64_t tick, uint64_t time_ns);
-/* Before its first record. False if there is no room to tell. */
-bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns);
+/*
+ * Before its first record. False if there is no room to tell, or nothing to
+ * read what is told of it with: *ret_reason. The next look tries again.
+ */
+must_check bool thread_announce(struct thread *th, uint64_t tick,
+				uint64_t time_ns,
+				enum missed_reason *ret_reason);
 /*
  * A stop has shown its thread pointer: the reader is told before the sample of
  * that stop, if it wants to know and does not.

@@ -2,7 +2,9 @@
 
 #include <sys/stat.h>
 
-/* Nearly always there is a sign; if not, the leader is looked at this often. */
+/* Nearly always there is a sign of an exec; if not, it is looked for this
+ * often.
+ */
 #define DOUBT_TICKS 512
 
 /*
@@ -61,17 +63,6 @@ static void scan_for_threads(struct target *t, uint64_t tick, uint64_t time_ns)
 	t->refused_tick = tick + (t->n_refused > REFUSED_FEW ? REFUSED_TICKS
 							     : SCAN_TICKS);
 	(void)!target_scan(t);
-}
-
-/* Is the one that is known still the one that is there? */
-static void find_leader(struct target *t, uint64_t tick)
-{
-	t->doubt = false;
-	if (!target_lost_leader(t))
-		return;
-	/* The scan finds the new one, and tells. */
-	target_forget_threads(t);
-	t->scan_tick = tick;
 }
 
 static void tell_anew(struct target *t, uint64_t tick, uint64_t time_ns)
@@ -284,8 +275,10 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 		target_tell_gone(t, tick, time_ns);
 	if (t->needs_reset)
 		tell_anew(t, tick, time_ns);
-	if (t->doubt || tick / DOUBT_TICKS != last_tick / DOUBT_TICKS)
-		find_leader(t, tick);
+	if (t->doubt || tick / DOUBT_TICKS != last_tick / DOUBT_TICKS) {
+		t->doubt = false;
+		target_look_for_exec(t);
+	}
 	if (tick >= t->scan_tick) {
 		t->scan_tick = tick + SCAN_TICKS;
 		scan_for_threads(t, tick, time_ns);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/small_file.h"
 #include "lib/base/util.h"
+#include "lib/capture/proc.h"
 
 /* A completion takes some 40 bytes of text; few wait for so many at once. */
 #define TEXT_BYTES (32 << 10)
@@ -55,7 +55,7 @@ bool uring_lacks(uint32_t tid, uint64_t fd, uint64_t wanted)
 
 	(void)snprintf(name, sizeof(name), "/proc/%u/fdinfo/%u", tid,
 		       (unsigned int)fd);
-	if (small_file_read(AT_FDCWD, name, text, sizeof(text)) < 0 ||
+	if (proc_read_text(AT_FDCWD, name, text, sizeof(text)) != PROC_READ ||
 	    !number_after(text, "\nCqMask:", &mask) ||
 	    !number_after(text, "\nCqHead:", &head) ||
 	    !number_after(text, "\nCqTail:", &tail))

@@ -11,6 +11,7 @@
  *   name TEXT  gives the last thread a name
  *   exec       runs itself anew, from a thread that is not the leader
  *   hidden exec  the same, from a thread that the kernel attaches to no tracer
+ *   hidden wait  makes one of those that waits for "hidden end"   its number
  *   clone      makes a process by clone(2) that gives no SIGCHLD: its pid
  *   child      makes a process by fork(2), and waits for its end
  *   vfork      the same by vfork(2): it ends with the next byte of the input
@@ -109,16 +110,38 @@ static int exec_now(void *unused)
 	return run_anew(unused) != NULL;
 }
 
+static atomic_bool hidden_ending;
+
+static int wait_for_end(void *unused)
+{
+	while (!atomic_load(&hidden_ending))
+		sched_yield();
+	return unused != NULL;
+}
+
 /* As a thread of pthread_create, but untraced. */
-static void exec_hidden(void)
+static int start_hidden(int (*function)(void *))
 {
 	static char stack[65536] __attribute__((aligned(16)));
+	int tid = clone(function, stack + sizeof(stack),
+			CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+				CLONE_THREAD | CLONE_SYSVSEM | CLONE_UNTRACED,
+			NULL);
 
-	if (clone(exec_now, stack + sizeof(stack),
-		  CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
-			  CLONE_THREAD | CLONE_SYSVSEM | CLONE_UNTRACED,
-		  NULL) < 0)
+	if (tid < 0)
 		abort();
+	return tid;
+}
+
+static int obey_hidden(const char *argument)
+{
+	if (strcmp(argument, "wait") == 0)
+		return start_hidden(wait_for_end);
+	if (strcmp(argument, "end") == 0) {
+		atomic_store(&hidden_ending, true);
+		return 0;
+	}
+	(void)start_hidden(exec_now);
 	for (;;)
 		pause();
 }
@@ -191,7 +214,7 @@ static int obey_line(const char *command, const char *argument)
 	else if (strcmp(command, "name") == 0)
 		give_name(argument);
 	else if (strcmp(command, "hidden") == 0)
-		exec_hidden();
+		return obey_hidden(argument);
 	else if (strcmp(command, "clone") == 0)
 		return clone_quietly();
 	else if (strcmp(command, "child") == 0)

@@ -178,7 +178,7 @@ START_TEST(a_thread_that_is_not_there)
 	int proc = open_proc();
 
 	/* No thread has the number of the idle task. */
-	ck_assert_int_eq(activity_open(&a, proc, 0), -ENOENT);
+	ck_assert_int_eq(activity_open(&a, proc, 0), -ESRCH);
 	ck_assert_int_eq(a.schedstat_fd, -1);
 	ck_assert_int_eq(a.syscall_fd, -1);
 	(void)close(proc);

@@ -3,9 +3,12 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +32,36 @@ struct dirent *readdir(DIR *dir)
 	}
 	memcpy(&real, &symbol, sizeof(real));
 	return real(dir);
+}
+
+/* The thread that dies while PTRACE_SEIZE waits for it; 0: none does. */
+static pid_t dies_in_time;
+
+/*
+ * In place of the C library's. The alarm may come at any time in it, and jumps:
+ * nothing here holds a lock meanwhile.
+ */
+long ptrace(enum __ptrace_request request, ...)
+{
+	const struct itimerval never = {.it_value.tv_usec = 0};
+	void *addr, *data;
+	va_list list;
+	pid_t pid;
+
+	va_start(list, request);
+	pid = va_arg(list, pid_t);
+	addr = va_arg(list, void *);
+	data = va_arg(list, void *);
+	va_end(list);
+	if (request == PTRACE_SEIZE && pid == dies_in_time) {
+		(void)setitimer(ITIMER_REAL, &never, NULL);
+		dies_in_time = 0;
+		live_say(&l, "hidden end");
+		while (live_state(pid) != 0)
+			live_patience();
+		(void)raise(SIGALRM);
+	}
+	return syscall(SYS_ptrace, request, pid, addr, data);
 }
 
 static void threads(void)
@@ -145,6 +178,80 @@ START_TEST(exec_where_nobody_that_is_known_is_left)
 	live_ticks(&l, 5);
 	live_say(&l, "hidden exec");
 	check_new_program();
+}
+END_TEST
+
+/*
+ * An alarm that comes beside a death says nothing of the other threads: one
+ * that is in the rest of a call stays in it, and gets the sum of its parts.
+ */
+START_TEST(a_death_beside_an_alarm_is_no_exec)
+{
+	struct thread *th;
+	pid_t asleep;
+
+	threads();
+	asleep = (pid_t)live_ask(&l, "asleep 1", "ok");
+	live_until_blocked(&l, asleep);
+	live_ticks(&l, 3);
+	th = live_known(&l, asleep);
+	th->rest = (struct rest){.state = REST_INSIDE, .until_ns = REST_NEVER};
+	dies_in_time = (pid_t)live_ask(&l, "hidden wait", "ok");
+	th->target->scan_tick = 0;
+	live_tick(&l);
+	ck_assert_int_eq(dies_in_time, 0);
+	live_ticks(&l, 2);
+	ck_assert_uint_eq(l.execs, 0);
+	ck_assert_uint_eq(l.records[RECORD_EXEC], 0);
+	ck_assert_ptr_eq(live_known(&l, asleep), th);
+	ck_assert_int_eq(th->rest.state, REST_INSIDE);
+	th->rest = (struct rest){0};
+	ck_assert_uint_eq(l.counters.threads, 2);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* It is the same one as before, though it is new to us. */
+START_TEST(a_leader_that_is_attached_to_late_has_not_executed)
+{
+	pid_t tid, tracer;
+
+	memset(&l, 0, sizeof(l));
+	live_start(&l, "cap_threads", NULL, NULL);
+	live_open(&l, 1u << 24);
+	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
+	tracer = live_start_tracer(l.pid);
+	ck_assert_int_eq(live_add(&l), 0);
+	live_ticks(&l, 3);
+	ck_assert_uint_eq(l.counters.threads, 1);
+	live_known(&l, tid)->rest =
+		(struct rest){.state = REST_INSIDE, .until_ns = REST_NEVER};
+	ck_assert_int_eq(kill(tracer, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
+	while (l.counters.threads < 2) {
+		live_ticks(&l, 1);
+		live_patience();
+	}
+	ck_assert_uint_eq(l.execs, 0);
+	ck_assert_int_eq(live_known(&l, tid)->rest.state, REST_INSIDE);
+	live_known(&l, tid)->rest = (struct rest){0};
+	live_check_sum(&l);
+}
+END_TEST
+
+/* Whether there was one is asked again until there is an answer. */
+START_TEST(an_unseen_exec_is_looked_for_until_it_can_be_seen)
+{
+	exec_unseen("asleep 2");
+	live_take_descriptors();
+	live_tick(&l);
+	live_tick(&l);
+	ck_assert_uint_eq(l.execs, 0);
+	ck_assert_uint_eq(l.gone, 0);
+	live_give_descriptors();
+	live_ticks(&l, SOON);
+	ck_assert_uint_eq(l.execs, 1);
+	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), getpid());
 }
 END_TEST
 
@@ -394,6 +501,9 @@ Suite *suite(void)
 	tcase_add_test(tc, an_unseen_exec_is_looked_for);
 	tcase_add_test(tc, who_cannot_be_interrupted_is_another);
 	tcase_add_test(tc, who_is_left_alone_may_be_another);
+	tcase_add_test(tc, an_unseen_exec_is_looked_for_until_it_can_be_seen);
+	tcase_add_test(tc, a_death_beside_an_alarm_is_no_exec);
+	tcase_add_test(tc, a_leader_that_is_attached_to_late_has_not_executed);
 	tcase_add_test(tc, exec_where_nobody_that_is_known_is_left);
 	tcase_add_test(tc, an_exec_that_waits_for_us_is_not_waited_for);
 	tcase_add_test(tc, a_process_without_threads_is_listed_again);

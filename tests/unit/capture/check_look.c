@@ -112,6 +112,83 @@ START_TEST(who_writes_a_core_is_left_alone)
 }
 END_TEST
 
+/* What cannot be read is no death: the next look reads it again. */
+START_TEST(a_main_thread_is_not_dead_for_want_of_a_descriptor)
+{
+	const uint64_t samples = live_thread(&l, l.pid)->samples;
+
+	live_take_descriptors();
+	for (uint64_t i = 1; i <= 5; i++) {
+		thread_wake(th);
+		live_tick(&l);
+		ck_assert(!th->dead);
+		ck_assert_uint_eq(l.counters.missed[MISSED_NO_RESOURCES], i);
+	}
+	ck_assert_uint_eq(l.records[RECORD_EXIT], 0);
+	ck_assert_uint_eq(l.records[RECORD_MISSED], 1);
+	live_check_sum(&l);
+	live_give_descriptors();
+	thread_wake(th);
+	live_tick(&l);
+	ck_assert_uint_eq(live_thread(&l, l.pid)->samples, samples + 1);
+	ck_assert_uint_eq(l.counters.missed[MISSED_NO_RESOURCES], 5);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* The same of a thread that is on its way to a stop. */
+START_TEST(a_main_thread_that_stops_late_is_not_dead_either)
+{
+	const int was = th->activity.syscall_fd;
+	int dying = memfd_create("dying", MFD_CLOEXEC);
+
+	ck_assert_int_ge(dying, 0);
+	ck_assert_int_eq(write(dying, "-1 0x0 0x0\n", 11), 11);
+	th->rest = (struct rest){
+		.state = REST_INSIDE, .whole = true, .alone = true};
+	tick_running();
+	ck_assert(th->pending);
+	th->activity.syscall_fd = dying;
+	live_take_descriptors();
+	for (unsigned int i = 0; i < 200; i++)
+		live_tick(&l);
+	ck_assert(!th->dead);
+	ck_assert(th->pending);
+	live_give_descriptors();
+	th->activity.syscall_fd = was;
+	close_fd(&dying);
+	th->rest = (struct rest){0};
+	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL), 0);
+	live_settle(&l);
+	ck_assert_uint_eq(l.records[RECORD_EXIT], 0);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* Nothing is interrupted as long as a core may be under way. */
+START_TEST(a_core_is_asked_for_again_for_want_of_a_descriptor)
+{
+	const int running = open_running(), was = th->activity.syscall_fd;
+	const uint64_t stops = l.counters.stops;
+
+	th->may_dump = true;
+	thread_wake(th);
+	th->activity.syscall_fd = running;
+	live_take_descriptors();
+	live_tick(&l);
+	live_give_descriptors();
+	ck_assert_uint_eq(l.counters.missed[MISSED_NO_RESOURCES], 1);
+	ck_assert_uint_eq(l.counters.missed[MISSED_EXITED], 0);
+	ck_assert_uint_eq(l.counters.stops, stops);
+	live_tick(&l);
+	live_settle(&l);
+	ck_assert_uint_eq(l.counters.stops, stops + 1);
+	th->activity.syscall_fd = was;
+	(void)close(running);
+	live_check_sum(&l);
+}
+END_TEST
+
 static void stop_by(int signal)
 {
 	uint64_t before = l.counters.event_stops;
@@ -536,6 +613,7 @@ Suite *suite(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, who_writes_a_core_is_left_alone);
 	tcase_add_test(tc, who_may_write_one);
+	tcase_add_test(tc, a_core_is_asked_for_again_for_want_of_a_descriptor);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("stops");
 	tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -549,6 +627,8 @@ Suite *suite(void)
 	tcase_add_test(tc, who_wakes_is_asked_again);
 	tcase_add_test(tc, what_is_told_ends);
 	tcase_add_test(tc, stops_are_taken_between_looks);
+	tcase_add_test(tc, a_main_thread_is_not_dead_for_want_of_a_descriptor);
+	tcase_add_test(tc, a_main_thread_that_stops_late_is_not_dead_either);
 	suite_add_tcase(s, tc);
 	return s;
 }

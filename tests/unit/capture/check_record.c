@@ -274,6 +274,31 @@ START_TEST(a_sleeper_is_given_its_name)
 }
 END_TEST
 
+/* It is told of when its name and the end of its stack are known. */
+START_TEST(a_thread_is_not_announced_for_want_of_a_descriptor)
+{
+	struct thread *th;
+	uint64_t own_end;
+
+	threads(16u << 20);
+	live_until_blocked(&l, l.pid);
+	live_ticks(&l, 2);
+	th = live_known(&l, l.pid);
+	own_end = th->own_end;
+	th->hint_top = th->own_end = 0;
+	replace_reader();
+	live_take_descriptors();
+	live_tick(&l);
+	live_give_descriptors();
+	ck_assert(!th->announced);
+	ck_assert_uint_eq(l.counters.missed[MISSED_NO_RESOURCES], 1);
+	live_ticks(&l, 2);
+	ck_assert_uint_eq(th->own_end, own_end);
+	ck_assert_str_eq(live_thread(&l, l.pid)->comm, "cap_threads");
+	live_check_sum(&l);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("record");
@@ -292,6 +317,7 @@ Suite *suite(void)
 	tcase_add_test(tc, a_new_reader_while_threads_are_interrupted);
 	tcase_add_test(tc, a_hint_shortens_the_copy);
 	tcase_add_test(tc, a_sleeper_is_given_its_name);
+	tcase_add_test(tc, a_thread_is_not_announced_for_want_of_a_descriptor);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -1,6 +1,5 @@
 #include "lib/capture/target.h"
 
-#include <dlfcn.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <pthread.h>
@@ -10,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,11 +21,24 @@ static struct live l;
 /* Times that a PTRACE_SEIZE is to take so long that the alarm comes. */
 static unsigned int alarms;
 
-/* In place of the C library's, which does it. */
+/* And so long that it is not made at all. */
+static unsigned int stalls;
+
+/* It does not come a second time. */
+static void alarm_now(void)
+{
+	const struct itimerval never = {.it_value.tv_usec = 0};
+
+	(void)setitimer(ITIMER_REAL, &never, NULL);
+	(void)raise(SIGALRM);
+}
+
+/*
+ * In place of the C library's. The alarm may come at any time in it, and jumps:
+ * nothing here holds a lock meanwhile.
+ */
 long ptrace(enum __ptrace_request request, ...)
 {
-	long (*real)(enum __ptrace_request, ...);
-	void *symbol = dlsym(RTLD_NEXT, "ptrace");
 	void *addr, *data;
 	va_list list;
 	pid_t pid;
@@ -36,13 +49,16 @@ long ptrace(enum __ptrace_request request, ...)
 	addr = va_arg(list, void *);
 	data = va_arg(list, void *);
 	va_end(list);
-	memcpy(&real, &symbol, sizeof(real));
+	if (request == PTRACE_SEIZE && stalls > 0) {
+		stalls--;
+		alarm_now();
+	}
 	if (request != PTRACE_SEIZE || alarms == 0)
-		return real(request, pid, addr, data);
+		return syscall(SYS_ptrace, request, pid, addr, data);
 	if (--alarms % 2 == 0)
-		(void)raise(SIGALRM);
-	r = real(request, pid, addr, data);
-	(void)raise(SIGALRM);
+		alarm_now();
+	r = syscall(SYS_ptrace, request, pid, addr, data);
+	alarm_now();
 	return r;
 }
 
@@ -212,6 +228,42 @@ START_TEST(others_without_a_processor_to_seize_them)
 }
 END_TEST
 
+/*
+ * As many tries as a thread has, and one more: a scan to come finds the leader,
+ * which is the same, as is its program.
+ */
+START_TEST(a_leader_that_is_seized_late_has_not_executed)
+{
+	let_go_after(NULL);
+	stalls = _i == 0 ? 4 : 5;
+	capture_attach_again(l.capture);
+	ck_assert_uint_eq(stalls, 0);
+	live_ticks(&l, 3);
+	ck_assert_uint_eq(l.execs, 0);
+	ck_assert_uint_eq(l.records[RECORD_EXEC], 0);
+	ck_assert_uint_eq(l.gone, 0);
+	ck_assert_uint_eq(l.counters.threads, 1);
+	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), gettid());
+	live_check_sum(&l);
+}
+END_TEST
+
+/* A process that cannot be looked at is neither another one nor at its end. */
+START_TEST(others_without_a_descriptor_to_look_at_them)
+{
+	let_go_after(start_threads);
+	live_take_descriptors();
+	alarms = 4;
+	capture_attach_again(l.capture);
+	live_tick(&l);
+	live_give_descriptors();
+	ck_assert_uint_eq(l.gone + l.taken, 0);
+	live_ticks(&l, 40);
+	check_goes_on(6);
+	ck_assert_uint_eq(l.execs, 0);
+}
+END_TEST
+
 START_TEST(threads_that_come_and_go_meanwhile)
 {
 	let_go_after(start_threads);
@@ -279,6 +331,9 @@ Suite *suite(void)
 	tcase_add_test(tc, the_others_go_on_as_they_were);
 	tcase_add_test(tc, others_that_we_may_not_signal);
 	tcase_add_test(tc, others_without_a_processor_to_seize_them);
+	tcase_add_loop_test(tc, a_leader_that_is_seized_late_has_not_executed,
+			    0, 2);
+	tcase_add_test(tc, others_without_a_descriptor_to_look_at_them);
 	tcase_add_test(tc, threads_that_come_and_go_meanwhile);
 	tcase_add_test(tc, a_new_program_meanwhile);
 	tcase_add_test(tc, an_end_meanwhile);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -191,13 +192,26 @@ END_TEST
 /* By its name alone nobody is one. */
 START_TEST(no_worker)
 {
-	ck_assert(!status_is_worker(self()));
+	ck_assert_int_eq(status_is_worker(self()), PROC_NO);
 	ck_assert_int_eq(prctl(PR_SET_NAME, "iou-wrk-1"), 0);
-	ck_assert(!status_is_worker(self()));
+	ck_assert_int_eq(status_is_worker(self()), PROC_NO);
 	/* PF_FORKNOEXEC is one of its flags, and no worker's. */
 	ck_assert_int_eq(prctl(PR_SET_NAME, "iou) S 1 1 1 0 -1"), 0);
-	ck_assert(!status_is_worker(self()));
-	ck_assert(!status_is_worker(UINT32_MAX));
+	ck_assert_int_eq(status_is_worker(self()), PROC_NO);
+	ck_assert_int_eq(status_is_worker(UINT32_MAX), PROC_NO);
+}
+END_TEST
+
+/* What is asked again later is not answered without a look. */
+START_TEST(no_descriptor_is_no_answer)
+{
+	const struct rlimit none = {0};
+
+	ck_assert_int_eq(status_dumps_core(self()), PROC_NO);
+	ck_assert_int_eq(status_dumps_core(0), PROC_NO);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert_int_eq(status_is_worker(self()), PROC_UNKNOWN);
+	ck_assert_int_eq(status_dumps_core(self()), PROC_UNKNOWN);
 }
 END_TEST
 
@@ -234,8 +248,8 @@ START_TEST(worker)
 	ck_assert_ptr_nonnull(dir);
 	while ((entry = readdir(dir)) != NULL)
 		n += entry->d_name[0] != '.' &&
-		     status_is_worker(
-			     (uint32_t)strtoul(entry->d_name, NULL, 10));
+		     status_is_worker((uint32_t)strtoul(entry->d_name, NULL,
+							10)) == PROC_YES;
 	ck_assert_uint_ge(n, 1);
 	(void)closedir(dir);
 }
@@ -259,6 +273,7 @@ Suite *suite(void)
 	tcase_add_test(tc, nobody);
 	tcase_add_test(tc, no_worker);
 	tcase_add_test(tc, worker);
+	tcase_add_test(tc, no_descriptor_is_no_answer);
 	suite_add_tcase(s, tc);
 	return s;
 }

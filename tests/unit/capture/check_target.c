@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -254,25 +253,46 @@ END_TEST
 
 START_TEST(a_thread_that_found_no_descriptor_is_found_again)
 {
-	struct rlimit before, none;
 	pid_t tid;
-	int next;
 
 	threads(NULL);
 	live_ticks(&l, 1);
-	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
-	next = dup(0);
-	(void)close(next);
-	none = before;
-	none.rlim_cur = (rlim_t)next;
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	live_take_descriptors();
 	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(l.counters.threads, 1);
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	live_give_descriptors();
 	live_ticks(&l, SCAN_SOON);
 	ck_assert_uint_eq(l.counters.threads, 2);
 	ck_assert_uint_eq(live_thread(&l, tid)->samples, 1);
+	live_check_sum(&l);
+}
+END_TEST
+
+/* The new program's thread is the only one, and cannot be adopted at once. */
+START_TEST(a_process_that_executes_without_a_descriptor_lives_on)
+{
+	threads(NULL);
+	live_ticks(&l, 2);
+	live_say(&l, "exec");
+	live_take_descriptors();
+	while (l.execs == 0)
+		live_wait(&l);
+	ck_assert_uint_eq(l.capture->targets->target->n_threads, 0);
+	live_tick(&l);
+	live_tick(&l);
+	ck_assert_uint_eq(l.gone, 0);
+	live_give_descriptors();
+	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
+	while (l.counters.threads == 0) {
+		live_tick(&l);
+		live_patience();
+	}
+	live_until_blocked(&l, l.pid);
+	live_ticks(&l, 3);
+	ck_assert_uint_eq(l.gone, 0);
+	ck_assert_uint_eq(l.execs, 1);
+	ck_assert_uint_gt(live_thread(&l, l.pid)->samples, 0);
 	live_check_sum(&l);
 }
 END_TEST
@@ -323,6 +343,8 @@ Suite *suite(void)
 	tcase_add_test(tc, a_thread_that_is_refused_is_missed);
 	tcase_add_test(tc, the_last_known_thread_is_not_always_the_last);
 	tcase_add_test(tc, a_thread_that_found_no_descriptor_is_found_again);
+	tcase_add_test(tc,
+		       a_process_that_executes_without_a_descriptor_lives_on);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("places");
 	tcase_add_test(tc, the_last_takes_the_place_of_who_leaves);

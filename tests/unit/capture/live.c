@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -56,6 +57,22 @@ void live_step(uint64_t ns)
 	if (still_ns == 0)
 		still_ns = now_ns();
 	step_ns = ns;
+}
+
+static struct rlimit descriptors;
+
+void live_take_descriptors(void)
+{
+	struct rlimit none;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &descriptors), 0);
+	none = (struct rlimit){.rlim_max = descriptors.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+}
+
+void live_give_descriptors(void)
+{
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &descriptors), 0);
 }
 
 /* Since when it is waited, with the program that was started last. */

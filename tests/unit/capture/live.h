@@ -126,6 +126,10 @@ void live_later(uint64_t ns);
 /* From now on its clock stands still but for so much each time it is read. */
 void live_step(uint64_t ns);
 
+/* From here on the test's process can open nothing more, until it may again. */
+void live_take_descriptors(void);
+void live_give_descriptors(void);
+
 /* The reader reads, and gives credit. */
 void live_read(struct live *l);
 const struct live_thread *live_thread(const struct live *l, pid_t tid);

@@ -1,0 +1,129 @@
+#include "lib/capture/proc.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/unit/suite.h"
+
+static void take_descriptors(struct rlimit *ret_before)
+{
+	struct rlimit none;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, ret_before), 0);
+	none = (struct rlimit){.rlim_max = ret_before->rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+}
+
+START_TEST(a_file_is_read)
+{
+	char text[64], whole[4096];
+	size_t n = 0, rest = 0;
+	int fd = -1;
+
+	ck_assert_int_eq(proc_read_text(AT_FDCWD, "/proc/self/status", text,
+					sizeof(text)),
+			 PROC_READ);
+	ck_assert_uint_eq(strlen(text), sizeof(text) - 1);
+	ck_assert_int_eq(strncmp(text, "Name:\t", 6), 0);
+	ck_assert_int_eq(
+		proc_open(AT_FDCWD, "/proc/self/status", O_RDONLY, &fd),
+		PROC_READ);
+	ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	ck_assert_int_eq(proc_read_at(fd, 0, whole, sizeof(whole), &n),
+			 PROC_READ);
+	ck_assert_int_eq(proc_read_at(fd, 5, text, sizeof(text), &rest),
+			 PROC_READ);
+	ck_assert_mem_eq(text, whole + 5, rest);
+	ck_assert_int_eq(proc_error(PROC_READ), 0);
+	close_fd(&fd);
+}
+END_TEST
+
+/* Before its file is opened, and after. */
+START_TEST(a_process_that_has_ended_is_gone)
+{
+	char path[64], text[64] = "x";
+	pid_t pid = fork();
+	int fd = -1;
+	size_t n;
+
+	if (pid == 0)
+		for (;;)
+			(void)pause();
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	ck_assert_int_eq(proc_open(AT_FDCWD, path, O_RDONLY, &fd), PROC_READ);
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	ck_assert_int_eq(proc_read_at(fd, 0, text, sizeof(text), &n),
+			 PROC_GONE);
+	ck_assert_int_eq(proc_read_text(AT_FDCWD, path, text, sizeof(text)),
+			 PROC_GONE);
+	ck_assert_str_eq(text, "");
+	ck_assert_int_eq(proc_error(PROC_GONE), -ESRCH);
+	close_fd(&fd);
+}
+END_TEST
+
+static const struct {
+	const char *path;
+	int error;
+} failing[] = {
+	{"/proc/self/stat/stat", ENOTDIR},
+	{"/proc/self", EISDIR},
+	{"/proc/self/mem", EIO},
+	{"/proc/self/stat", EMFILE},
+};
+
+/* Whatever else fails says nothing of the process, which lives. */
+START_TEST(any_other_error_is_a_lack)
+{
+	struct rlimit before;
+	char text[64] = "x";
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	if (failing[_i].error == EMFILE)
+		take_descriptors(&before);
+	errno = 0;
+	ck_assert_int_eq(
+		proc_read_text(AT_FDCWD, failing[_i].path, text, sizeof(text)),
+		PROC_LACK);
+	ck_assert_int_eq(errno, failing[_i].error);
+	ck_assert_int_eq(proc_error(PROC_LACK), -failing[_i].error);
+	ck_assert_str_eq(text, "");
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+END_TEST
+
+START_TEST(a_descriptor_that_is_none_is_a_lack)
+{
+	char text[8];
+	size_t n = 7;
+
+	ck_assert_int_eq(proc_read_at(-1, 0, text, sizeof(text), &n),
+			 PROC_LACK);
+	ck_assert_int_eq(errno, EBADF);
+	ck_assert_uint_eq(n, 7);
+	ck_assert_int_eq(proc_read(-1, "stat", text, sizeof(text), &n),
+			 PROC_LACK);
+	ck_assert_uint_eq(n, 7);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("proc");
+	TCase *tc = tcase_create("outcomes");
+
+	tcase_add_test(tc, a_file_is_read);
+	tcase_add_test(tc, a_process_that_has_ended_is_gone);
+	tcase_add_loop_test(tc, any_other_error_is_a_lack, 0,
+			    (int)array_size(failing));
+	tcase_add_test(tc, a_descriptor_that_is_none_is_a_lack);
+	suite_add_tcase(s, tc);
+	return s;
+}
