@@ -202,8 +202,7 @@ static int read_maps(struct stream *s)
 	return r == -ENOMEM ? r : 0;
 }
 
-static int take_sample(struct stream *s, const struct record_sample *record,
-		       size_t size)
+static int take_sample(struct stream *s, const struct unwind_sample *sample)
 {
 	/* 64 KiB: kept off the stack. */
 	static struct unwind_stack stack;
@@ -211,39 +210,36 @@ static int take_sample(struct stream *s, const struct record_sample *record,
 	uint32_t key;
 	int r;
 
-	r = chunk_threads_find(&s->keys, s->aggregate, record->h.tid,
-			       s->time_ns, &key);
+	r = chunk_threads_find(&s->keys, s->aggregate, sample->tid, s->time_ns,
+			       &key);
 	if (r < 0)
 		return r;
 	/* Of processor time: it has none now, as if it were not there. */
-	if (s->open.cpu_only && !(record->flags & SAMPLE_RUNNING))
-		return aggregate_missed(s->aggregate, key, record->h.time_ns);
+	if (s->open.cpu_only && !(sample->flags & SAMPLE_RUNNING))
+		return aggregate_missed(s->aggregate, key, sample->time_ns);
 	if (maps_age_sample(&s->maps_age, s->time_ns) || !s->program.has_maps) {
 		r = read_maps(s);
 		if (r < 0)
 			return r;
 	}
-	r = unwind_walk(s->program.space, record, size, s->open.max_frames,
-			&stack);
-	if (r == 0 && stack.end == UNWIND_END_NO_MAP &&
+	unwind_walk_sample(s->program.space, sample, s->open.max_frames,
+			   &stack);
+	if (stack.end == UNWIND_END_NO_MAP &&
 	    maps_age_unknown(&s->maps_age, s->time_ns)) {
 		r = read_maps(s);
-		if (r == 0)
-			r = unwind_walk(s->program.space, record, size,
-					s->open.max_frames, &stack);
-	}
-	if (r < 0) {
-		s->stats.malformed++;
-		return r == -EINVAL ? -EPROTO : r;
+		if (r < 0)
+			return r;
+		unwind_walk_sample(s->program.space, sample, s->open.max_frames,
+				   &stack);
 	}
 	s->stats.stacks++;
 	s->stats.ends[stack.end]++;
 	s->stats.frame_pointer += stack.frame_pointer;
-	hint = hints_take(&s->hints, record->h.tid, record->stack_addr, &stack);
+	hint = hints_take(&s->hints, sample->tid, sample->stack.addr, &stack);
 	if (hint != NULL)
-		s->send_hint(s->open.target, record->h.tid, hint);
-	return aggregate_sample(s->aggregate, key, record->h.time_ns, &stack,
-				record->flags & SAMPLE_RUNNING);
+		s->send_hint(s->open.target, sample->tid, hint);
+	return aggregate_sample(s->aggregate, key, sample->time_ns, &stack,
+				sample->flags & SAMPLE_RUNNING);
 }
 
 static int take_tick(struct stream *s, const struct record_tick *record)
@@ -290,44 +286,82 @@ static int look_again(struct stream *s, uint64_t last_ns)
 	return s->program.has_maps ? read_maps(s) : 0;
 }
 
+/*
+ * A record that has been read: each byte but those of stacks once. Its writer,
+ * capture, can change it in the ring while it is in use.
+ */
+struct taken {
+	union {
+		struct record h;
+		struct record_tick tick;
+		struct record_thread thread;
+	} r;
+	struct unwind_sample sample; /* RECORD_SAMPLE */
+};
+
+/* -EPROTO: it is shorter than its type says, or malformed. */
+static int take(const struct record *record, size_t size, struct taken *ret)
+{
+	if (size < sizeof(ret->r.h))
+		return -EPROTO;
+	memset(&ret->r, 0, sizeof(ret->r));
+	memcpy(&ret->r, record, min_size(size, sizeof(ret->r)));
+	/* The compiler must not take a field from the record instead. */
+	__asm__ volatile("" : "+m"(ret->r));
+	switch (ret->r.h.ring.type) {
+	case RECORD_TICK:
+		return size < sizeof(ret->r.tick) ? -EPROTO : 0;
+	case RECORD_THREAD:
+		return size < sizeof(ret->r.thread) ? -EPROTO : 0;
+	case RECORD_SAMPLE:
+		if (unwind_sample_read((const void *)record, size,
+				       &ret->sample) < 0)
+			return -EPROTO;
+		ret->sample.tid = ret->r.h.tid;
+		ret->sample.time_ns = ret->r.h.time_ns;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
 int stream_record(struct stream *s, const struct record *record, size_t size)
 {
-	const uint32_t type = record->ring.type;
 	const uint64_t last_ns = s->time_ns;
+	struct taken t;
 	int r;
 
 	/* It was closed early: capture did not know yet. */
 	if (s->closed)
 		return 0;
-	s->time_ns = max_u64(s->time_ns, record->time_ns);
+	r = take(record, size, &t);
+	if (r < 0) {
+		s->stats.malformed++;
+		return r;
+	}
+	s->time_ns = max_u64(s->time_ns, t.r.h.time_ns);
 	r = s->was_away ? look_again(s, last_ns) : 0;
 	if (r < 0)
 		return r;
-	switch (type) {
+	switch (t.r.h.ring.type) {
 	case RECORD_TICK:
-		if (size < sizeof(struct record_tick))
-			return -EPROTO;
-		return take_tick(s, (const void *)record);
+		return take_tick(s, &t.r.tick);
 	case RECORD_THREAD:
-		if (size < sizeof(struct record_thread))
-			return -EPROTO;
-		return chunk_threads_take(&s->keys, s->aggregate,
-					  (const void *)record, s->time_ns);
+		return chunk_threads_take(&s->keys, s->aggregate, &t.r.thread,
+					  s->time_ns);
 	case RECORD_SAMPLE:
-		if (size < sizeof(struct record_sample))
-			return -EPROTO;
-		return take_sample(s, (const void *)record, size);
+		return take_sample(s, &t.sample);
 	case RECORD_MISSED:
 	case RECORD_EXIT:
-		return chunk_threads_lose(&s->keys, s->aggregate, record);
+		return chunk_threads_lose(&s->keys, s->aggregate, &t.r.h);
 	case RECORD_WAITING:
-		return chunk_threads_wait(&s->keys, s->aggregate, record,
+		return chunk_threads_wait(&s->keys, s->aggregate, &t.r.h,
 					  s->open.cpu_only);
 	case RECORD_RESET:
 		return chunk_threads_exit(&s->keys, s->aggregate,
-					  record->time_ns);
+					  t.r.h.time_ns);
 	case RECORD_EXEC:
-		return change_program(s, record->time_ns);
+		return change_program(s, t.r.h.time_ns);
 	case RECORD_END:
 		return stream_close(s);
 	default:

@@ -12,58 +12,77 @@
 #define SP_AND_PC (UINT64_C(1) << CPU_SP | UINT64_C(1) << CPU_PC)
 #define ALL_REGS  ((UINT64_C(1) << CPU_N_REGS) - 1)
 
-/* The second range follows the first, aligned. */
-static size_t second_at(const struct record_sample *sample)
+/* Does the range end below the end of the address space? */
+static bool is_range(const struct unwind_bytes *b)
 {
-	return sizeof(*sample) +
-	       (((size_t)sample->stack_size + 7) & ~(size_t)7);
-}
-
-static const struct sample_second *second_of(const struct record_sample *sample)
-{
-	return (const void *)((const uint8_t *)sample + second_at(sample));
-}
-
-/* Is the record what it says, as far as memory goes? */
-static bool sample_valid(const struct record_sample *sample, size_t size)
-{
-	const struct sample_second *second;
 	uint64_t end;
-	size_t at;
 
-	if (size < sizeof(*sample))
-		return false;
-	if (sample->second_size > 0) {
-		at = second_at(sample) + sizeof(*second);
-		if (at > size || sample->second_size > size - at)
-			return false;
-		second = second_of(sample);
-		if (__builtin_add_overflow(second->addr, sample->second_size,
-					   &end))
-			return false;
-	}
-	return sample->stack_size <= size - sizeof(*sample) &&
-	       sample->arch == CPU_SAMPLE_ARCH &&
-	       (sample->regs_known & SP_AND_PC) == SP_AND_PC &&
-	       !__builtin_add_overflow(sample->stack_addr, sample->stack_size,
-				       &end);
+	return !__builtin_add_overflow(b->addr, b->size, &end);
 }
 
-static void start(const struct record_sample *sample, uint64_t known,
+/* The second range follows the first, aligned. size: of the record. */
+static int read_second(const struct record_sample *record, size_t size,
+		       size_t stack_size, size_t second_size,
+		       struct unwind_bytes *ret)
+{
+	const uint8_t *start = (const uint8_t *)record;
+	size_t at = sizeof(*record) + ((stack_size + 7) & ~(size_t)7);
+	struct sample_second second;
+
+	if (at + sizeof(second) > size ||
+	    second_size > size - at - sizeof(second))
+		return -EINVAL;
+	memcpy(&second, start + at, sizeof(second));
+	ret->bytes = start + at + sizeof(second);
+	ret->addr = second.addr;
+	ret->size = second_size;
+	return is_range(ret) ? 0 : -EINVAL;
+}
+
+int unwind_sample_read(const struct record_sample *record, size_t size,
+		       struct unwind_sample *ret)
+{
+	struct record_sample fixed;
+	int r = 0;
+
+	if (size < sizeof(fixed))
+		return -EINVAL;
+	memcpy(&fixed, record, sizeof(fixed));
+	/* The compiler must not take a field from the record instead. */
+	__asm__ volatile("" : "+m"(fixed));
+	*ret = (struct unwind_sample){
+		.tid = fixed.h.tid,
+		.flags = fixed.flags,
+		.time_ns = fixed.h.time_ns,
+		.regs_known = fixed.regs_known,
+		.stack = {record->stack, fixed.stack_addr, fixed.stack_size},
+	};
+	memcpy(ret->regs, fixed.regs, sizeof(ret->regs));
+	if (fixed.stack_size > size - sizeof(fixed) || !is_range(&ret->stack) ||
+	    fixed.arch != CPU_SAMPLE_ARCH ||
+	    (fixed.regs_known & SP_AND_PC) != SP_AND_PC)
+		return -EINVAL;
+	if (fixed.second_size > 0)
+		r = read_second(record, size, fixed.stack_size,
+				fixed.second_size, &ret->second);
+	return r;
+}
+
+static void start(const struct unwind_sample *sample, uint64_t known,
 		  struct walk *w, struct walk_frame *f)
 {
-	w->stack.bytes = sample->stack;
-	w->stack.lo = sample->stack_addr;
-	w->stack.hi = sample->stack_addr + sample->stack_size;
+	w->stack = (struct stack_bytes){
+		.bytes = sample->stack.bytes,
+		.lo = sample->stack.addr,
+		.hi = sample->stack.addr + sample->stack.size,
+		.second = sample->second.bytes,
+		.second_lo = sample->second.addr,
+		.second_hi = sample->second.addr + sample->second.size,
+	};
 	w->capped = (sample->flags & SAMPLE_CAPPED) != 0;
 	w->second_capped = (sample->flags & SAMPLE_SECOND_CAPPED) != 0;
 	w->second = 0;
 	w->searched = 0;
-	if (sample->second_size > 0) {
-		w->stack.second = second_of(sample)->bytes;
-		w->stack.second_lo = second_of(sample)->addr;
-		w->stack.second_hi = w->stack.second_lo + sample->second_size;
-	}
 	w->top = 0;
 	w->missing = 0;
 	w->step.usual = false;
@@ -140,7 +159,7 @@ static void run(struct walk *w, struct walk_frame *f, uint32_t tid,
 }
 
 /* The walk with these registers. */
-static void walk_from(const struct record_sample *sample, uint64_t known,
+static void walk_from(const struct unwind_sample *sample, uint64_t known,
 		      struct walk *w, size_t max_frames,
 		      struct unwind_stack *ret)
 {
@@ -148,13 +167,13 @@ static void walk_from(const struct record_sample *sample, uint64_t known,
 
 	w->all_saved = false;
 	start(sample, known, w, &f);
-	run(w, &f, sample->h.tid, max_frames, ret);
+	run(w, &f, sample->tid, max_frames, ret);
 	if (ret->end != UNWIND_END_UNKNOWN_REGISTER ||
 	    w->searched == SEARCH_WORK_MAX)
 		return;
 	w->all_saved = true;
 	start(sample, known, w, &f);
-	run(w, &f, sample->h.tid, max_frames, ret);
+	run(w, &f, sample->tid, max_frames, ret);
 }
 
 static bool is_good(enum unwind_end end)
@@ -163,14 +182,13 @@ static bool is_good(enum unwind_end end)
 	       end == UNWIND_END_MAX_FRAMES;
 }
 
-int unwind_walk(struct unwind_space *s, const struct record_sample *sample,
-		size_t size, size_t max_frames, struct unwind_stack *ret)
+void unwind_walk_sample(struct unwind_space *s,
+			const struct unwind_sample *sample, size_t max_frames,
+			struct unwind_stack *ret)
 {
 	struct walk w = {.space = s};
 
 	assert(max_frames >= 1 && max_frames <= UNWIND_FRAMES_MAX);
-	if (!sample_valid(sample, size))
-		return -EINVAL;
 	cache_begin(s->cache);
 	space_begin(s);
 	ret->searched = 0;
@@ -183,7 +201,17 @@ int unwind_walk(struct unwind_space *s, const struct record_sample *sample,
 	    w.searched < SEARCH_WORK_MAX)
 		walk_from(sample, SP_AND_PC, &w, max_frames, ret);
 	cache_end(s->cache);
-	return 0;
+}
+
+int unwind_walk(struct unwind_space *s, const struct record_sample *record,
+		size_t size, size_t max_frames, struct unwind_stack *ret)
+{
+	struct unwind_sample sample;
+	int r = unwind_sample_read(record, size, &sample);
+
+	if (r == 0)
+		unwind_walk_sample(s, &sample, max_frames, ret);
+	return r;
 }
 
 static void fill_image(const struct map *map, const struct space_mapping *m,

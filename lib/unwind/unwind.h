@@ -179,14 +179,47 @@ must_check int unwind_space_would_remap(const struct unwind_space *s,
 /* True if addr lies in an executable mapping of the last maps. */
 bool unwind_space_covers(const struct unwind_space *s, uint64_t addr);
 
+/* Bytes of a stack in a sample: of the addresses from addr on. */
+struct unwind_bytes {
+	const uint8_t *bytes;
+	uint64_t addr;
+	size_t size;
+};
+
 /*
- * The frames of a sample. size is the record's size as the ring gave it; the
- * record is checked against it. max_frames (1 to UNWIND_FRAMES_MAX) bounds the
- * walk. Always gives at least the leaf, and a reason. Returns 0, or -EINVAL if
- * the record is malformed.
+ * A sample that has been read. The record lies in memory that its writer can
+ * change at any time (the ring). So every field is a copy; only the stack bytes
+ * are still the writer's, and nothing bounds a read but the sizes here.
  */
+struct unwind_sample {
+	uint32_t tid;
+	uint32_t flags; /* enum sample_flags */
+	uint64_t time_ns;
+	uint64_t regs_known;
+	uint64_t regs[SAMPLE_REGS_MAX];
+	struct unwind_bytes stack;
+	struct unwind_bytes second; /* size 0: none */
+};
+
+/*
+ * Reads and checks a record of size bytes, as the ring gave it. Reads each of
+ * its fields once. The stack bytes have to stay as long as *ret is in use.
+ * Returns 0, or -EINVAL if the record is malformed.
+ */
+must_check int unwind_sample_read(const struct record_sample *record,
+				  size_t size, struct unwind_sample *ret);
+
+/*
+ * The frames of a sample. max_frames (1 to UNWIND_FRAMES_MAX) bounds the walk.
+ * Always gives at least the leaf, and a reason.
+ */
+void unwind_walk_sample(struct unwind_space *s,
+			const struct unwind_sample *sample, size_t max_frames,
+			struct unwind_stack *ret);
+
+/* Both of them. Returns 0, or -EINVAL if the record is malformed. */
 must_check int unwind_walk(struct unwind_space *s,
-			   const struct record_sample *sample, size_t size,
+			   const struct record_sample *record, size_t size,
 			   size_t max_frames, struct unwind_stack *ret);
 
 /* An image as debug_meta needs it. Valid as long as its space's maps. */

@@ -4,8 +4,11 @@
  */
 #include "lib/unwind/unwind.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "lib/unwind/cache.h"
 #include "lib/unwind/space.h"
@@ -198,6 +201,76 @@ START_TEST(test_second_range)
 	ck_assert_uint_eq(out.second, 0);
 	/* What capture is told is of the first only. */
 	ck_assert_uint_eq(out.stack_top, STACK + 96);
+}
+END_TEST
+
+#define PAGE	      4096
+#define SECOND_BYTES  64
+#define SECOND_LARGER (1u << 20)
+
+/* A record whose writer changes its second_size, once. */
+static struct {
+	struct record_sample *record;
+	uint8_t *second; /* its page, which cannot be read before the change */
+	bool is_changed;
+} changing;
+
+/* The reader is at the second range, and has checked the size before. */
+static void change_size(int number, siginfo_t *info, void *context)
+{
+	const uint8_t *at = info->si_addr;
+
+	(void)number;
+	(void)context;
+	if (changing.is_changed || at < changing.second ||
+	    at >= changing.second + PAGE ||
+	    mprotect(changing.second, PAGE, PROT_READ | PROT_WRITE) < 0)
+		_exit(EXIT_FAILURE);
+	changing.is_changed = true;
+	changing.record->second_size = SECOND_LARGER;
+}
+
+/*
+ * The header and the stack lie in two pages, the second range in the next one,
+ * and nothing behind it. The walk leads beyond the range's bytes.
+ */
+static void share_sample(uint64_t second)
+{
+	uint8_t *memory = mmap(NULL, 3 * PAGE + SECOND_LARGER, PROT_NONE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sample_second *range;
+
+	ck_assert_ptr_ne(memory, MAP_FAILED);
+	ck_assert_int_eq(mprotect(memory, 3 * PAGE, PROT_READ | PROT_WRITE), 0);
+	changing.second = memory + 2 * PAGE;
+	changing.record = (void *)(changing.second - sample_size);
+	memcpy(changing.record, sample, sample_size);
+	changing.record->second_size = SECOND_BYTES;
+	range = (void *)changing.second;
+	range->addr = second;
+	memcpy(range->bytes + 16,
+	       (const uint64_t[]){second + 2 * PAGE, CODE + 0x300}, 16);
+	ck_assert_int_eq(mprotect(changing.second, PAGE, PROT_NONE), 0);
+}
+
+START_TEST(a_size_that_changes_after_its_check_does_not_count)
+{
+	const struct sigaction action = {.sa_sigaction = change_size,
+					 .sa_flags = SA_SIGINFO};
+	const uint64_t second = STACK + (1u << 20);
+
+	stack[10] = second + 16;
+	share_sample(second);
+	ck_assert_int_eq(sigaction(SIGSEGV, &action, NULL), 0);
+	ck_assert_int_eq(unwind_walk(space, changing.record,
+				     sample_size +
+					     sizeof(struct sample_second) +
+					     SECOND_BYTES,
+				     16, &out),
+			 0);
+	ck_assert(changing.is_changed);
+	ck_assert_uint_eq(out.n, 4);
+	ck_assert_uint_eq(out.frames[3].addr, CODE + 0x300);
 }
 END_TEST
 
@@ -406,6 +479,7 @@ Suite *suite(void)
 	tcase_add_test(tc, test_ends);
 	tcase_add_test(tc, test_max_frames);
 	tcase_add_test(tc, test_second_range);
+	tcase_add_test(tc, a_size_that_changes_after_its_check_does_not_count);
 	tcase_add_test(tc, test_malformed);
 	tcase_add_test(tc, test_remap);
 	suite_add_tcase(s, tc);
