@@ -94,7 +94,6 @@ static bool is_refused(const struct broker *b, const struct peer *is,
 	return false;
 }
 
-/* p's pidfd is closed, or the instance's. */
 static struct instance *attach_new(struct broker *b, const struct peer *is,
 				   struct process *p,
 				   struct control_answer *ret)
@@ -112,7 +111,6 @@ static struct instance *attach_new(struct broker *b, const struct peer *is,
 			       r == -ENOSPC ? "there are too many targets"
 					    : strerror(-r));
 	}
-	close_fd(&p->pidfd);
 	return NULL;
 }
 
@@ -137,6 +135,7 @@ void adopt_attach(struct broker *b, const struct peer *is, int32_t pid,
 			return;
 		}
 		i = attach_new(b, is, &look, ret);
+		close_fd(&look.pidfd);
 	}
 	if (i == NULL)
 		return;

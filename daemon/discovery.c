@@ -45,7 +45,7 @@ struct discovery {
 };
 
 static void on_identified(void *ctx, const struct sighting *s,
-			  const struct process *process, size_t section);
+			  struct process *process, size_t section);
 static void on_pid_file(void *ctx, int32_t pid, int32_t before);
 
 int discovery_new(struct broker *b, struct discovery **ret)
@@ -315,17 +315,30 @@ static bool is_of(const struct broker *b, const struct instance *i,
 		      i->config.name) == 0;
 }
 
-/* Its pidfd is ours; what came meanwhile may have made it obsolete. */
+/* For lack of memory or descriptors nothing is known of it yet. */
+static void postpone(struct discovery *d, const struct sighting *s)
+{
+	struct sighting again = *s;
+
+	again.due_ns = clock_mono_ns() + DISCOVERY_MS * NS_PER_MS;
+	note(d, &again);
+}
+
+/* An identify_fn. What came meanwhile may have made the answer obsolete. */
 static void on_identified(void *ctx, const struct sighting *s,
-			  const struct process *process, size_t section)
+			  struct process *p, size_t section)
 {
 	struct discovery *d = ctx;
 	struct broker *b = d->broker;
-	struct process p = *process;
-	struct instance *known = instance_of_pid(b, p.pid);
+	struct instance *known = instance_of_pid(b, p->pid);
 	struct sighting later = *s;
+	int r;
 
-	if (known != NULL && known->start_ticks != p.start_ticks) {
+	if (section == IDENTIFY_LATER) {
+		postpone(d, s);
+		return;
+	}
+	if (known != NULL && known->start_ticks != p->start_ticks) {
 		known->has_ended = true;
 		known = NULL;
 	}
@@ -338,21 +351,19 @@ static void on_identified(void *ctx, const struct sighting *s,
 	if (known == NULL && section == IDENTIFY_NOT_YET)
 		look_again(d, s);
 	if (known != NULL || section >= IDENTIFY_NOT_YET ||
-	    !process_is_alive(p.pidfd)) {
-		close_fd(&p.pidfd);
+	    !process_is_alive(p->pidfd))
 		return;
-	}
 	later.of = SIGHTING_OTHER;
 	later.due_ns =
 		s->born_ns +
 		b->options.config.targets[section].min_age_s * NS_PER_SEC;
 	if (later.due_ns > clock_mono_ns()) {
-		close_fd(&p.pidfd);
 		note(d, &later);
 		return;
 	}
-	if (instance_add(b, &p, section) < 0)
-		close_fd(&p.pidfd);
+	r = instance_add(b, p, section);
+	if (r < 0 && r != -ENOSPC)
+		postpone(d, s);
 }
 
 /* Ours are children of ours; who profiles itself has no end. */
@@ -364,22 +375,16 @@ static bool is_own(const struct process *p)
 static void look(struct discovery *d, const struct sighting *s)
 {
 	const struct instance *known = instance_of_pid(d->broker, s->pid);
-	struct sighting again = *s;
 	struct process process;
 	enum process_fault fault = process_look(s->pid, &process);
+	const bool is_there = fault == PROCESS_OK || fault == PROCESS_TRACED;
+	const bool is_known = known != NULL && s->of != SIGHTING_EXEC &&
+			      known->start_ticks == process.start_ticks;
 
-	if (fault != PROCESS_OK && fault != PROCESS_TRACED)
-		return;
-	if (is_own(&process) ||
-	    (known != NULL && known->start_ticks == process.start_ticks &&
-	     s->of != SIGHTING_EXEC)) {
-		close_fd(&process.pidfd);
-		return;
-	}
-	if (identify(d->identify, s, &process) == -EAGAIN) {
-		again.due_ns = clock_mono_ns() + DISCOVERY_MS * NS_PER_MS;
-		note(d, &again);
-	}
+	if (is_there && !is_own(&process) && !is_known &&
+	    identify(d->identify, s, &process) < 0)
+		postpone(d, s);
+	close_fd(&process.pidfd);
 }
 
 static void look_at_due(struct discovery *d, uint64_t now_ns)
@@ -388,7 +393,8 @@ static void look_at_due(struct discovery *d, uint64_t now_ns)
 	size_t looked = 0;
 
 	sightings_turn(&d->sightings);
-	while (looked < LOOKS_MAX &&
+	/* Without room an answer wakes the next turn, or a reader is killed. */
+	while (looked < LOOKS_MAX && identify_has_room(d->identify) &&
 	       sightings_take(&d->sightings, now_ns, &s)) {
 		looked++;
 		look(d, &s);

@@ -18,8 +18,9 @@
 
 struct question {
 	struct identify *id;
+	size_t place; /* in id->asked */
 	struct sighting sighting;
-	struct process process;
+	struct process process; /* with the question's own pidfd */
 	size_t section;
 	uint64_t generation; /* of the configuration that section is a place in
 			      */
@@ -38,6 +39,7 @@ struct identify {
 	void *ctx;
 	const struct config *config;
 	uint64_t generation;
+	struct question *asked[QUESTIONS_MAX]; /* they wait for command lines */
 	size_t n_asked;
 };
 
@@ -54,9 +56,24 @@ int identify_new(struct files *files, const struct pid_files *pid_files,
 	return 0;
 }
 
+static void free_question(struct question *q)
+{
+	close_fd(&q->process.pidfd);
+	free(q);
+}
+
 void identify_free(struct identify *id)
 {
+	if (id == NULL)
+		return;
+	for (size_t i = 0; i < id->n_asked; i++)
+		free_question(id->asked[i]);
 	free(id);
+}
+
+bool identify_has_room(const struct identify *id)
+{
+	return id->n_asked < QUESTIONS_MAX;
 }
 
 void identify_by(struct identify *id, const struct config *config)
@@ -68,7 +85,7 @@ void identify_by(struct identify *id, const struct config *config)
 static void answer(struct question *q, size_t section)
 {
 	q->id->fn(q->id->ctx, &q->sighting, &q->process, section);
-	free(q);
+	free_question(q);
 }
 
 static void read_exe(struct question *q)
@@ -98,6 +115,30 @@ static void read_cgroup(struct question *q)
 
 static void go_on(struct question *q);
 
+/* It says nothing of the process. */
+static bool is_lack(int error)
+{
+	return error == -ENOMEM || error == -EMFILE || error == -ENFILE ||
+	       error == -EAGAIN;
+}
+
+static void remember(struct question *q)
+{
+	struct identify *id = q->id;
+
+	q->place = id->n_asked;
+	id->asked[id->n_asked++] = q;
+}
+
+static void forget(const struct question *q)
+{
+	struct identify *id = q->id;
+	struct question *last = id->asked[--id->n_asked];
+
+	id->asked[q->place] = last;
+	last->place = q->place;
+}
+
 /* ctx is the question; fd a copy of what was read. */
 static void on_cmdline(void *ctx, const struct msg_want *want, int error,
 		       int fd, const struct file_shown *file)
@@ -106,29 +147,35 @@ static void on_cmdline(void *ctx, const struct msg_want *want, int error,
 	ssize_t n = 0;
 
 	(void)want, (void)file;
+	forget(q);
+	if (is_lack(error)) {
+		answer(q, IDENTIFY_LATER);
+		return;
+	}
 	if (error == 0)
 		n = read(fd, q->cmdline, sizeof(q->cmdline));
 	close_fd(&fd);
 	q->facts.cmdline = q->cmdline;
 	q->facts.cmdline_size = n < 0 ? 0 : (size_t)n;
-	q->id->n_asked--;
 	go_on(q);
 }
 
+/* There is room: each question has a place, and asks for one at a time. */
 static int ask_cmdline(struct question *q)
 {
 	const struct msg_want want = {.kind = WANT_CMDLINE};
-	int r = q->id->n_asked == QUESTIONS_MAX
-			? -EAGAIN
-			: files_request(q->id->files, &want, q->process.pid,
-					q->process.pidfd, on_cmdline, q);
+	int r = files_request(q->id->files, &want, q->process.pid,
+			      q->process.pidfd, on_cmdline, q);
 
 	if (r == 0)
-		q->id->n_asked++;
+		remember(q);
 	return r;
 }
 
-/* One more of what the section wants. False: it was asked for. */
+/*
+ * Learns one more fact that the section wants. False: the question waits for
+ * it, or was answered for lack of means to learn it.
+ */
 static bool learn(struct question *q, const struct target_config *t)
 {
 	struct match_wants wants;
@@ -141,10 +188,11 @@ static bool learn(struct question *q, const struct target_config *t)
 	else if (wants.pid_file && q->facts.pid_file_pid < 0)
 		q->facts.pid_file_pid =
 			pid_files_pid(q->id->pid_files, t->pid_file);
-	else if (ask_cmdline(q) == 0)
+	else {
+		if (ask_cmdline(q) < 0)
+			answer(q, IDENTIFY_LATER);
 		return false;
-	else
-		q->facts.cmdline = ""; /* no more is to be known of it */
+	}
 	return true;
 }
 
@@ -180,19 +228,17 @@ static void go_on(struct question *q)
 }
 
 int identify(struct identify *id, const struct sighting *s,
-	     const struct process *process)
+	     struct process *process)
 {
-	struct question *q;
+	struct question *q = malloc(sizeof(*q));
 
-	if (id->n_asked == QUESTIONS_MAX)
-		return -EAGAIN;
-	q = malloc(sizeof(*q));
 	if (q == NULL)
 		return -ENOMEM;
 	/* The texts are filled when they are asked for. */
 	q->id = id;
 	q->sighting = *s;
 	q->process = *process;
+	q->process.pidfd = process_take_pidfd(process);
 	q->section = 0;
 	q->generation = id->generation;
 	q->may_become = false;

@@ -25,19 +25,25 @@ struct identify;
 #define IDENTIFY_NONE SIZE_MAX
 /* None, but for what may change without a word (match_may_become). */
 #define IDENTIFY_NOT_YET (SIZE_MAX - 1)
+/* Unknown for lack of memory or descriptors: ask again later. */
+#define IDENTIFY_LATER (SIZE_MAX - 2)
 
 /*
  * The answer: the section's place in the configuration, the first that matches,
- * or one of these. process->pidfd is the callee's now.
+ * or one of these. The pidfd is closed after the call, unless the callee takes
+ * it (process_take_pidfd).
  */
 typedef void (*identify_fn)(void *ctx, const struct sighting *s,
-			    const struct process *process, size_t section);
+			    struct process *process, size_t section);
 
 /* files: a struct of its own, so that nobody else waits for strangers. */
 must_check int identify_new(struct files *files,
 			    const struct pid_files *pid_files, identify_fn fn,
 			    void *ctx, struct identify **ret);
-/* Takes NULL. What is asked has to be dropped already (files_free). */
+/*
+ * Takes NULL. Drops what waits for a command line, of which files must have
+ * dropped the requests before (files_free).
+ */
 void identify_free(struct identify *id);
 
 /*
@@ -46,12 +52,15 @@ void identify_free(struct identify *id);
  */
 void identify_by(struct identify *id, const struct config *config);
 
+/* False: as many processes as can wait for their command lines do. */
+bool identify_has_room(const struct identify *id);
+
 /*
- * Asks; process has been looked at just now, its pidfd is taken over. The
- * answer may come at once. Returns 0, or -errno, then the pidfd is closed:
- * -EAGAIN if there are too many questions, -ENOMEM.
+ * Asks about a process that has been looked at just now. To be called where
+ * there is room. The answer may come within the call; if it comes later, the
+ * pidfd is taken out of process. Returns 0 or -ENOMEM.
  */
 must_check int identify(struct identify *id, const struct sighting *s,
-			const struct process *process);
+			struct process *process);
 
 #endif

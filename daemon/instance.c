@@ -48,10 +48,10 @@ static int make_room(struct broker *b)
 }
 
 /*
- * On success the instance owns p's pidfd. Before there is a loop, the end of
- * the process is not watched yet: instances_watch.
+ * On success the instance owns the pidfd, which is taken out of p. Before there
+ * is a loop, the end of the process is not watched yet: instances_watch.
  */
-static int add(struct broker *b, const struct process *p, struct instance **ret)
+static int add(struct broker *b, struct process *p, struct instance **ret)
 {
 	struct instance *i;
 	int r = make_room(b);
@@ -72,6 +72,7 @@ static int add(struct broker *b, const struct process *p, struct instance **ret)
 		free(i);
 		return r;
 	}
+	(void)process_take_pidfd(p);
 	b->instances[b->n_instances++] = i;
 	*ret = i;
 	return 0;
@@ -101,7 +102,7 @@ static void configure(struct instance *i, const struct target_config *section)
 	i->is_left_out = false;
 }
 
-int instance_add(struct broker *b, const struct process *p, size_t section)
+int instance_add(struct broker *b, struct process *p, size_t section)
 {
 	struct instance *i;
 	int r = add(b, p, &i);
@@ -146,9 +147,9 @@ int instance_add_given(struct broker *b, int32_t pid)
 			return r;
 	}
 	r = add(b, &process, &i);
+	close_fd(&process.pidfd);
 	if (r < 0) {
 		log_error("process %d: %s", pid, strerror(-r));
-		close_fd(&process.pidfd);
 		return r;
 	}
 	want(i);
@@ -156,7 +157,7 @@ int instance_add_given(struct broker *b, int32_t pid)
 	return 0;
 }
 
-int instance_add_attached(struct broker *b, const struct process *p,
+int instance_add_attached(struct broker *b, struct process *p,
 			  struct instance **ret)
 {
 	struct instance *i;

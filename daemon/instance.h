@@ -86,17 +86,16 @@ must_check int instance_add_given(struct broker *b, int32_t pid);
 
 /*
  * One that sentry-profctl attach names, and that is none yet: to be profiled,
- * as those of --pid. Its pidfd is the instance's, on success.
+ * as those of --pid. The instance takes the pidfd out of p.
  */
-must_check int instance_add_attached(struct broker *b, const struct process *p,
+must_check int instance_add_attached(struct broker *b, struct process *p,
 				     struct instance **ret);
 
 /*
- * A process that a section of b->config matches; p's pidfd is taken over.
- * Returns 0, or -ENOSPC, -ENOMEM or an error of the loop; then it stays the
- * caller's.
+ * A process that a section of b->config matches; the instance takes the pidfd
+ * out of p. Returns 0, or -ENOSPC, -ENOMEM or an error of the loop.
  */
-must_check int instance_add(struct broker *b, const struct process *p,
+must_check int instance_add(struct broker *b, struct process *p,
 			    size_t section);
 
 /* Not of those that somebody has named. */

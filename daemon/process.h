@@ -1,6 +1,11 @@
 /*
  * What the broker may know of a process before it is attached: the kernel's
  * words in /proc/PID/stat and status, read with fixed bounds.
+ *
+ * The pidfd of a struct process has one owner, which is the function that
+ * called process_look(): it closes process.pidfd in one place, whatever
+ * happened. A function that keeps the descriptor takes it out of the struct by
+ * process_take_pidfd(), so that this close finds -1.
  */
 #ifndef DAEMON_PROCESS_H
 #define DAEMON_PROCESS_H
@@ -17,7 +22,7 @@ struct process {
 	int32_t pid;
 	int32_t parent;
 	char comm[PROCESS_COMM_SIZE];
-	int pidfd;	      /* the caller's; pins the identity */
+	int pidfd;	      /* pins the identity; -1: none, or taken out */
 	uint32_t uid;	      /* effective */
 	uint64_t start_ticks; /* after the boot; with the pid its identity */
 	int32_t tracer;	      /* 0: none */
@@ -35,6 +40,15 @@ enum process_fault {
 
 /* Looks at pid. With PROCESS_OK or _TRACED *ret has a pidfd, else -1. */
 enum process_fault process_look(int32_t pid, struct process *ret);
+
+/* The pidfd is the caller's now, and no longer that of process's owner. */
+static inline int process_take_pidfd(struct process *process)
+{
+	const int pidfd = process->pidfd;
+
+	process->pidfd = -1;
+	return pidfd;
+}
 
 /*
  * The least that tells whether a pid stands for the same process as before, and

@@ -312,5 +312,29 @@ def test_costs_nothing(box):
     check(all(p.running() for p in strangers), 'one has ended')
 
 
+def pidfds(pid):
+    return list(descriptors(pid).values()).count('anon_inode:[pidfd]')
+
+
+def test_burst_under_a_command_line(box):
+    """More processes at once than can wait for their command lines: each one
+    is looked at, and none costs a descriptor."""
+    mark = f'--of-{os.getpid()}'
+    service = Service(box, {'web': {'exe': None, 'cmdline': f'*{mark}'}})
+    # Each ends with the input that all share.
+    crowd = box.start(['dash', '-c', 'exec 3<&0; i=0; '
+                       'while [ $i -lt 300 ]; do '
+                       'cat <&3 & i=$((i + 1)); done; echo all; wait'],
+                      stdin=subprocess.PIPE)
+    crowd.wait_line('all')
+    mine = [box.start(['dash', '-c', 'read wait', mark],
+                      stdin=subprocess.PIPE) for _ in range(3)]
+    service.wait_profiled(*(program.pid for program in mine))
+    wait_for(lambda: pidfds(service.profd.pid) == len(mine),
+             'one pidfd for each that is profiled')
+    for program in (crowd, *mine):
+        program.process.stdin.close()
+
+
 if __name__ == '__main__':
     harness.main(globals())
