@@ -125,7 +125,7 @@ profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
 	match accounts spool_dir \
 	privileges spawn child
 sentry-profctl_SRC = profctl $(profctl_commands) stack thread_copy live oracle \
-	open mapped rooted process log log_limit
+	open mapped rooted process lack log log_limit
 sentry-profctl_LIB = capture unwind proto base
 sentry-profctl_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson inih
 sentry-profctl_LIBS = -liberty

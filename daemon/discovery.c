@@ -381,8 +381,9 @@ static void look(struct discovery *d, const struct sighting *s)
 	const bool is_known = known != NULL && s->of != SIGHTING_EXEC &&
 			      known->start_ticks == process.start_ticks;
 
-	if (is_there && !is_own(&process) && !is_known &&
-	    identify(d->identify, s, &process) < 0)
+	if (fault == PROCESS_LACK ||
+	    (is_there && !is_own(&process) && !is_known &&
+	     identify(d->identify, s, &process) < 0))
 		postpone(d, s);
 	close_fd(&process.pidfd);
 }

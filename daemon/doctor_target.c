@@ -37,6 +37,7 @@ static void say_fault(struct doctor *d, enum process_fault fault,
 			   p->pid);
 		return;
 	case PROCESS_UNREADABLE:
+	case PROCESS_LACK:
 		doctor_say(d, FINDING_FAULT, "process",
 			   "%d cannot be looked at (/proc with hidepid)",
 			   d->pid);

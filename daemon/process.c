@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "daemon/lack.h"
 #include "lib/base/siphash.h"
 #include "lib/base/small_file.h"
 
@@ -107,8 +108,9 @@ static enum process_fault look(int32_t pid, struct process *ret)
 	struct stat_fields stat;
 	long tgid, uid, tracer;
 
+	errno = 0;
 	if (!read_stat(pid, &stat) || !read_file(pid, "status", text))
-		return PROCESS_GONE;
+		return lack_is(errno) ? PROCESS_LACK : PROCESS_GONE;
 	if (stat.flags & PF_KTHREAD)
 		return PROCESS_KERNEL_THREAD;
 	/* Real, effective, saved, file system. */
@@ -140,6 +142,8 @@ enum process_fault process_look(int32_t pid, struct process *ret)
 	bool there;
 
 	*ret = (struct process){.pid = pid, .pidfd = -1};
+	if (pidfd < 0 && lack_is(error))
+		return PROCESS_LACK;
 	fault = look(pid, ret);
 	/* One that is traced is there as well. */
 	there = fault == PROCESS_OK || fault == PROCESS_TRACED;

@@ -36,6 +36,7 @@ enum process_fault {
 	PROCESS_THREAD, /* a thread's id; ret->pid is its process */
 	PROCESS_TRACED, /* ret->tracer */
 	PROCESS_UNREADABLE,
+	PROCESS_LACK, /* descriptors or memory are short: look again later */
 };
 
 /* Looks at pid. With PROCESS_OK or _TRACED *ret has a pidfd, else -1. */

@@ -142,6 +142,11 @@ int refusal_of_look(enum process_fault fault, int32_t pid,
 			  "with hidepid?",
 			  pid);
 		return -EACCES;
+	case PROCESS_LACK:
+		log_error("process %d cannot be looked at: descriptors or "
+			  "memory are short",
+			  pid);
+		return -EMFILE;
 	}
 	return -EINVAL;
 }
