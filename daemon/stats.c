@@ -99,12 +99,14 @@ static void put_figures(FILE *out, const struct broker *b,
 	fprintf(out,
 		"  \"ticks\": %llu, \"rate_hz\": %u, \"duration_s\": %.3f,\n"
 		"  \"samples_expected\": %llu, \"samples_taken\": %llu,\n"
-		"  \"captured\": %llu, \"repeated\": %llu, \"filled\": %llu,\n",
+		"  \"captured\": %llu, \"repeated\": %llu, \"filled\": %llu,\n"
+		"  \"stack_bytes\": %llu,\n",
 		(unsigned long long)c->ticks, rate_hz, duration,
 		(unsigned long long)c->expected,
 		(unsigned long long)(c->captured + c->repeated + c->filled),
 		(unsigned long long)c->captured,
-		(unsigned long long)c->repeated, (unsigned long long)c->filled);
+		(unsigned long long)c->repeated, (unsigned long long)c->filled,
+		(unsigned long long)c->stack_bytes);
 	put_missed(out, f);
 	fprintf(out,
 		"  \"stops\": %llu, \"event_stops\": %llu, \"rewritten\": "

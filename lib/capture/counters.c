@@ -58,6 +58,7 @@ void counters_add(struct capture_counters *sum,
 	sum->captured += more->captured;
 	sum->repeated += more->repeated;
 	sum->filled += more->filled;
+	sum->stack_bytes += more->stack_bytes;
 	for (size_t i = 0; i < MISSED_N; i++)
 		sum->missed[i] += more->missed[i];
 	sum->stops += more->stops;

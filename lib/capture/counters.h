@@ -39,6 +39,7 @@ struct capture_counters {
 	uint64_t captured;
 	uint64_t repeated;
 	uint64_t filled;
+	uint64_t stack_bytes; /* in the samples captured, second ranges too */
 	uint64_t missed[MISSED_N];
 	uint64_t stops;	      /* by our interrupts */
 	uint64_t event_stops; /* clone, exec, signals, group-stops */

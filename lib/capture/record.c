@@ -327,6 +327,8 @@ enum missed_reason missed_reason_of(const struct target *t, int error)
 
 void thread_commit(struct thread *th, size_t size)
 {
+	th->target->counters->stack_bytes +=
+		size - sizeof(struct record_sample);
 	ring_commit(&th->target->sink->ring, RECORD_SAMPLE, size);
 	th->last_size = size;
 	th->unknown = false;

@@ -1,0 +1,235 @@
+/*
+ * Works on stacks that are not the thread's own, and stays below main the whole
+ * time: a profiler that copies the right bytes sees main in every stack.
+ *
+ *   deep KB         one second stack, at its top and KB below it in turn
+ *   alternate N     N second stacks in turn, 10 KB deep on each
+ *   signal KB       a handler on a signal stack, KB deep on the thread's own
+ *   frame           one frame of 540 KB on the thread's own stack
+ *   coroutines N    N coroutines of makecontext(3) in turn, a little on each
+ *   exec KB         alternate 1, again as another program after a while
+ *
+ * The program works until it is killed. "ready PID" says that it begins.
+ */
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline, noclone))
+
+#define STACK_BYTES (1024 * 1024)
+#define SMALL_BYTES (64 * 1024)
+#define SMALL_DEPTH (10 * 1024)
+
+static volatile unsigned long sink;
+
+/* Some tenths of a millisecond of processor time. */
+static NOINLINE void work(void)
+{
+	for (int i = 0; i < 200000; i++)
+		sink += (unsigned long)i;
+}
+
+/* work() in so many bytes of frames. */
+static NOINLINE void descend(long bytes)
+{
+	volatile char frame[1024];
+
+	frame[0] = (char)bytes;
+	if (bytes > 0)
+		descend(bytes - (long)sizeof(frame));
+	else
+		work();
+	frame[1] = frame[0];
+}
+
+#if defined(__x86_64__)
+/* Calls function(argument) on the stack that ends at top. */
+void on_stack(void *top, void (*function)(long), long argument);
+__asm__(".text\n"
+	".globl on_stack\n"
+	".type on_stack, @function\n"
+	"on_stack:\n"
+	".cfi_startproc\n"
+	"	pushq %rbp\n"
+	".cfi_adjust_cfa_offset 8\n"
+	".cfi_offset %rbp, -16\n"
+	"	movq %rsp, %rbp\n"
+	".cfi_def_cfa_register %rbp\n"
+	"	movq %rdi, %rsp\n"
+	"	movq %rdx, %rdi\n"
+	"	call *%rsi\n"
+	"	movq %rbp, %rsp\n"
+	".cfi_def_cfa_register %rsp\n"
+	"	popq %rbp\n"
+	".cfi_adjust_cfa_offset -8\n"
+	".cfi_restore %rbp\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size on_stack, . - on_stack\n");
+#else
+static void on_stack(void *top, void (*function)(long), long argument)
+{
+	(void)top;
+	function(argument);
+}
+#endif
+
+static char *new_stack(size_t bytes)
+{
+	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		exit(EXIT_FAILURE);
+	return p;
+}
+
+static void ready(void)
+{
+	printf("ready %d\n", (int)getpid());
+	(void)fflush(stdout);
+}
+
+static NOINLINE void deep(long bytes)
+{
+	char *top = new_stack(STACK_BYTES) + STACK_BYTES;
+
+	ready();
+	for (;;) {
+		/* The first hint is taken at the top. */
+		for (int i = 0; i < 200; i++)
+			on_stack(top, descend, 0);
+		for (int i = 0; i < 200; i++)
+			on_stack(top, descend, bytes);
+	}
+}
+
+static NOINLINE void alternate(long n)
+{
+	char **tops = calloc((size_t)n, sizeof(*tops));
+
+	for (long i = 0; i < n; i++)
+		tops[i] = new_stack(SMALL_BYTES) + SMALL_BYTES;
+	ready();
+	for (;;)
+		for (long i = 0; i < n; i++)
+			on_stack(tops[i], descend, SMALL_DEPTH);
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	descend(SMALL_DEPTH);
+}
+
+static NOINLINE void raise_at(long bytes)
+{
+	volatile char frame[1024];
+
+	frame[0] = (char)bytes;
+	if (bytes > 0)
+		raise_at(bytes - (long)sizeof(frame));
+	else
+		(void)raise(SIGUSR1);
+	frame[1] = frame[0];
+}
+
+static NOINLINE void by_signal(long bytes)
+{
+	const stack_t stack = {.ss_sp = new_stack(SMALL_BYTES),
+			       .ss_size = SMALL_BYTES};
+	const struct sigaction action = {.sa_handler = on_signal,
+					 .sa_flags = SA_ONSTACK};
+
+	(void)sigaltstack(&stack, NULL);
+	(void)sigaction(SIGUSR1, &action, NULL);
+	ready();
+	for (;;)
+		raise_at(bytes);
+}
+
+static NOINLINE void one_frame(void)
+{
+	volatile char frame[540 * 1024];
+
+	for (size_t i = 0; i < sizeof(frame); i += 4096)
+		frame[i] = 1;
+	ready();
+	for (;;)
+		descend(SMALL_DEPTH);
+}
+
+static ucontext_t back;
+static ucontext_t *coroutines;
+
+static void coroutine(int n)
+{
+	for (;;) {
+		descend(1024);
+		(void)swapcontext(&coroutines[n], &back);
+	}
+}
+
+static NOINLINE void by_coroutines(long n)
+{
+	coroutines = calloc((size_t)n, sizeof(*coroutines));
+	for (long i = 0; i < n; i++) {
+		(void)getcontext(&coroutines[i]);
+		coroutines[i].uc_stack.ss_sp = new_stack(SMALL_BYTES);
+		coroutines[i].uc_stack.ss_size = SMALL_BYTES;
+		coroutines[i].uc_link = &back;
+		makecontext(&coroutines[i], (void (*)(void))coroutine, 1,
+			    (int)i);
+	}
+	ready();
+	for (;;)
+		for (long i = 0; i < n; i++)
+			(void)swapcontext(&back, &coroutines[i]);
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* An exec after half a second of work. */
+static NOINLINE void by_exec(void)
+{
+	char *top = new_stack(SMALL_BYTES) + SMALL_BYTES;
+
+	ready();
+	while (cpu_ns() < 500000000u)
+		on_stack(top, descend, SMALL_DEPTH);
+	(void)execl("/proc/self/exe", "second_stacks", "alternate", "1",
+		    (char *)NULL);
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 1 ? argv[1] : "";
+	const long number = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
+
+	if (strcmp(mode, "deep") == 0)
+		deep(number * 1024);
+	else if (strcmp(mode, "alternate") == 0)
+		alternate(number);
+	else if (strcmp(mode, "signal") == 0)
+		by_signal(number * 1024);
+	else if (strcmp(mode, "frame") == 0)
+		one_frame();
+	else if (strcmp(mode, "coroutines") == 0)
+		by_coroutines(number);
+	else if (strcmp(mode, "exec") == 0)
+		by_exec();
+	return EXIT_FAILURE;
+}
