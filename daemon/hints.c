@@ -1,102 +1,130 @@
 #include "daemon/hints.h"
 
-#include <stdlib.h>
-
 #include "daemon/child.h"
 #include "lib/base/util.h"
 
-/* Hints that a thread gets; one that changes more often has several stacks. */
-#define HINTS_MAX 16
+/* Beyond the bytes that a walk lacked: the next frames need some, too. */
+#define SLACK_BYTES (16u * 1024)
 
-/* Beyond the bytes that a walk was short of. */
-#define HINT_SLACK 16384
+/* Copying this takes some 40 us: worth a message, if nothing came of it. */
+#define WASTE_BYTES (64u * 1024)
 
-void hints_init(struct hints *h, uint64_t hash_seed)
+/* A frame of this size is left out of the copy, if it makes it too large. */
+#define LARGE_FRAME (64u * 1024)
+
+static uint64_t less_slack(uint64_t addr)
 {
-	*h = (struct hints){0};
-	table_init(&h->by_tid, hash_seed);
+	return addr - min_u64(addr, SLACK_BYTES);
 }
 
-void hints_fini(struct hints *h)
+/* The highest top that capture takes of a sample that starts at addr. */
+static uint64_t highest_top(uint64_t addr)
 {
-	table_fini(&h->by_tid);
-	free(h->list);
-	h->list = NULL;
-	h->n = 0;
+	return addr + SAMPLE_STACK_MAX - UNWIND_RED_ZONE_MAX;
 }
 
-static struct hint *hint_of(struct hints *h, uint32_t tid)
+/* Where capture does not know yet where the own stack ends it will find out. */
+static bool is_own(const struct sample_known *known, uint64_t addr)
 {
-	struct hint *list;
-	uint32_t index;
-
-	if (table_get(&h->by_tid, tid, &index))
-		return &h->list[index];
-	if ((h->n & (h->n + 1)) == 0) {
-		list = reallocarray(h->list, 2 * ((size_t)h->n + 1),
-				    sizeof(*list));
-		if (list == NULL)
-			return NULL;
-		h->list = list;
-	}
-	if (table_put(&h->by_tid, tid, h->n) < 0)
-		return NULL;
-	h->list[h->n] = (struct hint){0};
-	return &h->list[h->n++];
+	return known->own_end == 0 ||
+	       (addr < known->own_end &&
+		known->own_end - addr <= SAMPLE_OWN_STACK_MAX);
 }
 
-/* A shallower stack needs no new hint. */
-static bool take_top(struct hint *hint, const struct unwind_stack *stack)
+/* Where the sample lacks bytes of the own stack from; 0: nowhere. */
+static uint64_t second_lacking(const struct unwind_sample *sample,
+			       const struct unwind_stack *stack)
 {
-	uint64_t top = stack->end == UNWIND_END_BAD_CFA ? 0 : stack->stack_top;
+	const struct sample_known *known = &sample->known;
+	uint64_t second = stack->second;
 
-	/* What was not there was needed: the frames above will be, too. */
-	if (stack->end == UNWIND_END_UNREADABLE && top != 0)
-		top += HINT_SLACK;
-	if (hint->sent > 0 &&
-	    (top == hint->top || (top != 0 && top < hint->top)))
+	/* The copy would be too large, were it not for one frame. */
+	if (stack->missing > highest_top(sample->stack.addr) &&
+	    stack->missing - stack->stack_top > LARGE_FRAME)
+		second = stack->missing -
+			 min_u64(stack->missing, UNWIND_RED_ZONE_MAX);
+	if (second == 0 || !is_own(known, second) ||
+	    (known->second != 0 && known->second <= second &&
+	     is_own(known, known->second)))
+		return 0;
+	return second;
+}
+
+/* Up to where the sample lacks bytes of its stack; 0: nothing that helps. */
+static uint64_t top_lacking(const struct unwind_sample *sample,
+			    const struct unwind_stack *stack)
+{
+	const uint64_t highest = highest_top(sample->stack.addr);
+	uint64_t more = SLACK_BYTES;
+
+	if (stack->missing <= sample->known.top || stack->missing > highest)
+		return 0;
+	/* The stack goes on, and may be much deeper. */
+	if (stack->end == UNWIND_END_CAPPED)
+		more = max_u64(more, sample->stack.size);
+	return min_u64(stack->missing + more, highest);
+}
+
+/* Were many bytes copied of which a walk to the root has read none? */
+static bool is_in_vain(const struct unwind_sample *sample,
+		       const struct unwind_stack *stack)
+{
+	const struct sample_known *known = &sample->known;
+	const uint64_t end = sample->stack.addr + sample->stack.size;
+
+	if (stack->end != UNWIND_END_ROOT)
 		return false;
-	hint->top = top;
-	return true;
-}
-
-/* What the hint before this has asked for is not asked for again. */
-static bool take_second(struct hint *hint, uint64_t sp,
-			const struct unwind_stack *stack)
-{
-	if (stack->second == 0 ||
-	    (hint->second != 0 && stack->second >= hint->second &&
-	     stack->second - hint->second <= SAMPLE_STACK_MAX))
+	if (end - stack->stack_top > WASTE_BYTES)
+		return true;
+	/* What the reader has asked for other samples may need. */
+	if (known->top != 0 || sample->second.size == 0)
 		return false;
-	hint->second = stack->second - min_u64(stack->second, HINT_SLACK);
-	hint->second_sp = sp;
-	return true;
+	return stack->second_from == 0 ||
+	       stack->second_from - known->second > WASTE_BYTES;
 }
 
-const struct hint *hints_take(struct hints *h, uint32_t tid, uint64_t sp,
-			      const struct unwind_stack *stack)
+bool hint_wanted(uint32_t target, const struct unwind_sample *sample,
+		 const struct unwind_stack *stack, struct msg_stack_hint *ret)
 {
-	struct hint *hint = hint_of(h, tid);
-	bool second;
+	const struct sample_known *known = &sample->known;
+	const uint64_t second = second_lacking(sample, stack);
+	const uint64_t top = second != 0 ? 0 : top_lacking(sample, stack);
 
-	if (hint == NULL || hint->sent >= HINTS_MAX)
-		return NULL;
-	second = take_second(hint, sp, stack);
-	if (!take_top(hint, stack) && !second)
-		return NULL;
-	hint->sent++;
-	return hint;
-}
-
-struct msg_stack_hint hint_message(uint32_t target, uint32_t tid,
-				   const struct hint *hint)
-{
-	return (struct msg_stack_hint){
+	if (second == 0 && top == 0 && !is_in_vain(sample, stack))
+		return false;
+	*ret = (struct msg_stack_hint){
 		.h = MSG_HEADER(MSG_STACK_HINT, msg_stack_hint),
 		.target = target,
-		.tid = tid,
-		.top = hint->top,
-		.second = hint->second,
-		.second_sp = hint->second_sp,
+		.tid = sample->tid,
+		.sp = sample->stack.addr,
+		.top = stack->stack_top,
+		.second = known->second,
 	};
+	if (second != 0) {
+		ret->second = less_slack(second);
+		/* The walk may have come to nonsense: what is known stays. */
+		ret->top = max_u64(known->top, stack->stack_top);
+	} else if (top != 0) {
+		ret->top = top;
+	} else if (known->top == 0) {
+		/* What was a guess is known now. */
+		ret->second = less_slack(stack->second_from);
+	}
+	/* A walk that has read nothing: above the stack pointer, all the same.
+	 */
+	ret->top =
+		max_u64(ret->top, sample->stack.addr + UNWIND_RED_ZONE_MAX + 8);
+	return true;
+}
+
+bool hints_begin(struct hints *h, uint32_t tid, uint64_t time_ns,
+		 uint64_t now_ns)
+{
+	const size_t i = tid % HINTS_PLACES;
+
+	if (h->last[i].tid == tid && time_ns <= h->last[i].sent_ns)
+		return false;
+	h->last[i].tid = tid;
+	h->last[i].sent_ns = now_ns;
+	return true;
 }

@@ -1,6 +1,11 @@
 /*
- * What capture is told of how deep threads' stacks are: it copies no more of
- * them than walks have needed. A thread whose stack grows gets another hint.
+ * Stack hints: what unwind tells capture, per thread, when a walk needed other
+ * bytes than its sample has: more, or far fewer.
+ *
+ * Each sample says what capture knew for it (struct sample_known). Comparing it
+ * with the walk is all that decides about a hint: unwind keeps no record of
+ * what it has told capture. So nothing is stale when a thread ends, its number
+ * is used again, a program executes another one, or capture is replaced.
  */
 #ifndef DAEMON_HINTS_H
 #define DAEMON_HINTS_H
@@ -9,38 +14,35 @@
 #include <stdint.h>
 
 #include "daemon/msg.h"
-#include "lib/base/table.h"
 #include "lib/unwind/unwind.h"
 
-/* What a thread was told, as struct msg_stack_hint has it. */
-struct hint {
-	uint64_t top;
-	uint64_t second;
-	uint64_t second_sp;
-	uint32_t sent;
-};
+/*
+ * Samples that were taken before a hint was sent ask for it again: up to half a
+ * second of them waits in the ring. So a thread gets no hint for a sample that
+ * is older than the last hint. By the lower bits of a thread's number; where
+ * two threads share a place some hints are sent twice, which does no harm.
+ */
+#define HINTS_PLACES 256
 
-/* Of the threads of one target, by tid. */
 struct hints {
-	struct table by_tid; /* index in list */
-	struct hint *list;
-	uint32_t n;
+	struct {
+		uint32_t tid;
+		uint64_t sent_ns;
+	} last[HINTS_PLACES];
 };
-
-/* None. Allocates nothing. */
-void hints_init(struct hints *h, uint64_t hash_seed);
-void hints_fini(struct hints *h);
 
 /*
- * Of a thread's stack as it was walked now, from stack pointer sp: what capture
- * ought to be told, and counts as told then; NULL if nothing. Valid until the
- * next call. Without memory there is no hint.
+ * What the walk of a sample asks of capture, as it is sent. False if capture
+ * knows it, or cannot help.
  */
-const struct hint *hints_take(struct hints *h, uint32_t tid, uint64_t sp,
-			      const struct unwind_stack *stack);
+bool hint_wanted(uint32_t target, const struct unwind_sample *sample,
+		 const struct unwind_stack *stack, struct msg_stack_hint *ret);
 
-/* It, as it is sent. */
-struct msg_stack_hint hint_message(uint32_t target, uint32_t tid,
-				   const struct hint *hint);
+/*
+ * True if a hint for a sample of thread tid, taken at time_ns, is to be sent
+ * now, at now_ns (both CLOCK_MONOTONIC): it counts as sent then.
+ */
+bool hints_begin(struct hints *h, uint32_t tid, uint64_t time_ns,
+		 uint64_t now_ns);
 
 #endif

@@ -116,20 +116,19 @@ struct msg_ring_credit {
 };
 
 /*
- * How much of a thread's stack is of use: up to top (exclusive). 0: not known,
- * copy what there is. A hint: capture checks it against the stack pointer.
- *
- * second: where the thread goes on, on its own stack, when what it does on
- * another one is over; copied as a second range while its stack pointer is near
- * second_sp. 0: none. Capture knows itself where a thread's own stack ends.
+ * A hint to capture: what the walk of a sample with stack pointer sp needed of
+ * the thread's stacks. The stack that the thread was on is needed up to top
+ * (exclusive). second: from where on its own stack is needed, where the thread
+ * goes on when its work on this one is over; 0: not at all. Capture checks both
+ * whenever it uses them, and knows itself where a thread's own stack ends.
  */
 struct msg_stack_hint {
 	struct msg_header h;
 	uint32_t target;
 	uint32_t tid;
+	uint64_t sp;
 	uint64_t top;
 	uint64_t second;
-	uint64_t second_sp;
 };
 
 #endif

@@ -156,14 +156,9 @@ static int take_hint(void *ctx, struct ipc_message *message)
 	const struct msg_stack_hint *m = (const void *)message->bytes;
 	struct reader *reader = ctx;
 
-	const struct snapshot_second second = {
-		.addr = m->second,
-		.sp = m->second_sp,
-	};
-
 	reader->has_news = true;
 	capture_hint(reader->all->options.capture, &reader->sink, m->target,
-		     m->tid, m->top, &second);
+		     m->tid, m->sp, m->top, m->second);
 	return 0;
 }
 

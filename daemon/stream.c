@@ -95,7 +95,6 @@ int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
 		.h = MSG_HEADER(MSG_UNWIND_STATS, msg_unwind_stats),
 		.target = open->target,
 	};
-	hints_init(&s->hints, open->hash_seed);
 	thread_keys_init(&s->keys, open->thread_pointers != 0, open->hash_seed);
 	measures_init(&s->measures);
 	exec_budget_init(&s->execs);
@@ -117,7 +116,6 @@ void stream_free(struct stream *s)
 	aggregate_free(s->aggregate);
 	program_fini(&s->program);
 	thread_keys_fini(&s->keys);
-	hints_fini(&s->hints);
 	free(s);
 }
 
@@ -206,7 +204,7 @@ static int take_sample(struct stream *s, const struct unwind_sample *sample)
 {
 	/* 64 KiB: kept off the stack. */
 	static struct unwind_stack stack;
-	const struct hint *hint;
+	struct msg_stack_hint hint;
 	uint32_t key;
 	int r;
 
@@ -235,9 +233,9 @@ static int take_sample(struct stream *s, const struct unwind_sample *sample)
 	s->stats.stacks++;
 	s->stats.ends[stack.end]++;
 	s->stats.frame_pointer += stack.frame_pointer;
-	hint = hints_take(&s->hints, sample->tid, sample->stack.addr, &stack);
-	if (hint != NULL)
-		s->send_hint(s->open.target, sample->tid, hint);
+	if (hint_wanted(s->open.target, sample, &stack, &hint) &&
+	    hints_begin(&s->hints, hint.tid, sample->time_ns, clock_mono_ns()))
+		s->send_hint(&hint);
 	return aggregate_sample(s->aggregate, key, sample->time_ns, &stack,
 				sample->flags & SAMPLE_RUNNING);
 }

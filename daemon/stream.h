@@ -12,9 +12,8 @@
 
 struct stream;
 
-/* For hints to capture: how much of a thread's stack is of use. */
-typedef void (*stream_hint_fn)(uint32_t target, uint32_t tid,
-			       const struct hint *hint);
+/* Sends a hint to capture. */
+typedef void (*stream_hint_fn)(const struct msg_stack_hint *hint);
 
 must_check int stream_new(const struct msg_session_open *open,
 			  struct unwind_cache *cache, stream_hint_fn hint,

@@ -112,16 +112,25 @@ static size_t copy(const struct live *l, int32_t tid, const uint64_t *regs,
 		   struct record_sample *record)
 {
 	const uint64_t sp = regs[ARCH_SP];
+	const uint64_t top = live_mapping_end(l, sp);
 	const uint64_t second_end = live_mapping_end(l, second);
-	uint64_t top = live_mapping_end(l, sp);
+	struct stack_plan plan = {
+		.known.top = top,
+		.size = SAMPLE_STACK_MAX,
+		.second = second,
+	};
 	uint32_t flags = 0;
 	int pagemap_fd;
 	size_t size;
 
-	if (top > sp && top - sp > SAMPLE_STACK_MAX - ARCH_RED_ZONE) {
-		top = sp + SAMPLE_STACK_MAX - ARCH_RED_ZONE;
+	if (top > sp && top - sp > SAMPLE_STACK_MAX - ARCH_RED_ZONE)
 		flags |= SAMPLE_CAPPED;
-	}
+	else if (top > sp)
+		plan.size = (size_t)(top - sp) + ARCH_RED_ZONE;
+	/* One more than the cap says that it was reached. */
+	if (second_end > 0)
+		plan.second_size = (size_t)min_u64(second_end - second,
+						   SAMPLE_STACK_MAX + 1);
 	if (memory_open(l->proc_fd, (uint32_t)tid, &pagemap_fd) < 0)
 		pagemap_fd = -1;
 	record->h = (struct record){
@@ -129,11 +138,7 @@ static size_t copy(const struct live *l, int32_t tid, const uint64_t *regs,
 		.tid = (uint32_t)tid,
 	};
 	size = snapshot_take(record, pagemap_fd, NULL, tid, regs, regs_known,
-			     flags, top);
-	if (second_end > 0)
-		size = snapshot_add(record, pagemap_fd, tid, second,
-				    (size_t)min_u64(second_end - second,
-						    SAMPLE_STACK_MAX + 1));
+			     flags, &plan);
 	record->h.ring.size = (uint32_t)size;
 	close_fd(&pagemap_fd);
 	return size;

@@ -60,9 +60,7 @@ void thread_release(const struct thread_stop *stop);
  * The bytes of a copy: as many as a record of capture has, at most. A stack
  * that is larger is flagged SAMPLE_CAPPED.
  */
-#define THREAD_COPY_MAX                                    \
-	(sizeof(struct record_sample) + SAMPLE_STACK_MAX + \
-	 SNAPSHOT_SECOND_SIZE(SAMPLE_STACK_MAX))
+#define THREAD_COPY_MAX SNAPSHOT_SIZE_MAX
 
 /*
  * Copies a stopped thread into record, which has room for THREAD_COPY_MAX

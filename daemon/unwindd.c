@@ -93,14 +93,13 @@ static void check_sent(int r)
 }
 
 /* Where there is no room for it the next one does as well. */
-static void send_hint(uint32_t target, uint32_t tid, const struct hint *hint)
+static void send_hint(const struct msg_stack_hint *hint)
 {
-	const struct msg_stack_hint m = hint_message(target, tid, hint);
 	int r;
 
 	if (me.link_fd < 0)
 		return;
-	r = ipc_send(me.link_fd, &m, sizeof(m), NULL, 0);
+	r = ipc_send(me.link_fd, hint, sizeof(*hint), NULL, 0);
 	if (r != -EAGAIN)
 		check_sent(r);
 }

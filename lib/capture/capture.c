@@ -162,21 +162,21 @@ void capture_reset(struct capture *c, const struct capture_sink *sink)
 }
 
 void capture_hint(struct capture *c, const struct capture_sink *sink,
-		  uint32_t target, uint32_t tid, uint64_t top,
-		  const struct snapshot_second *second)
+		  uint32_t target, uint32_t tid, uint64_t sp, uint64_t top,
+		  uint64_t second)
 {
 	struct thread *th = capture_thread(c, tid);
 
 	if (th == NULL || th->target->id != target || th->target->sink != sink)
 		return;
-	th->hint_top = max_u64(top, SNAPSHOT_NO_HINT);
-	/* More than it was given: it is given that at the next tick. */
-	if (top > th->copied_top ||
-	    (second->addr != 0 && second->addr != th->second.addr))
-		thread_wake(th);
-	th->second = *second;
-	if (second->addr != 0)
+	stack_hints_take(&th->hints, sp, top, second);
+	if (second != 0)
 		thread_find_end(th);
+	/* More than the thread was given: it is given that at the next tick. */
+	if (top > th->copied_top ||
+	    (second != 0 &&
+	     (th->copied_second == 0 || th->copied_second > second)))
+		thread_wake(th);
 }
 
 void capture_rate(struct capture *c, uint32_t target, uint32_t ticks,

@@ -148,13 +148,14 @@ int capture_realtime_priority(const struct capture *c);
 void capture_reset(struct capture *c, const struct capture_sink *sink);
 
 /*
- * How much of a thread's stack is of use; 0: not known. See msg_stack_hint. A
- * blocked thread of whose stack less was copied is sampled anew. sink: whose
- * reader says so; of targets that write to another one it says nothing.
+ * How much of a thread's stacks is of use: stack_hints_take, and
+ * msg_stack_hint. A blocked thread of whose stacks less was copied is sampled
+ * anew. sink: whose reader says so; of targets that write to another one it
+ * says nothing.
  */
 void capture_hint(struct capture *c, const struct capture_sink *sink,
-		  uint32_t target, uint32_t tid, uint64_t top,
-		  const struct snapshot_second *second);
+		  uint32_t target, uint32_t tid, uint64_t sp, uint64_t top,
+		  uint64_t second);
 
 /*
  * Before we let go, after the last tick: true if no thread has a stop of ours

@@ -85,9 +85,9 @@ void thread_find_end(struct thread *th)
 	struct target *t = th->target;
 	uint64_t since;
 
-	if (th->own_end != 0 || target_is_slow(t))
+	if (th->hints.own_end != 0 || target_is_slow(t))
 		return;
 	since = t->capture->options.now_ns();
-	th->own_end = th->pointer != 0 ? th->pointer : find_pointer(th);
+	th->hints.own_end = th->pointer != 0 ? th->pointer : find_pointer(th);
 	target_was_read(t, since, BEFORE_HEAD_MAX);
 }

@@ -102,7 +102,7 @@ static enum proc_outcome read_start_of_stack(struct thread *th)
 	uint64_t start;
 	const char *at;
 
-	if (th->hint_top != 0 || th->tid != (uint32_t)th->target->pid)
+	if (th->hints.own_end != 0 || th->tid != (uint32_t)th->target->pid)
 		return PROC_READ;
 	outcome = read_file(th, "stat", text, sizeof(text));
 	at = strrchr(text, ')');
@@ -110,7 +110,7 @@ static enum proc_outcome read_start_of_stack(struct thread *th)
 		at = strchr(at + 1, ' ');
 	start = at == NULL ? 0 : strtoull(at, NULL, 10);
 	if (start != 0)
-		th->hint_top = th->own_end = start + START_FRAME;
+		th->hints.own_end = start + START_FRAME;
 	return outcome;
 }
 
@@ -274,19 +274,15 @@ int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
 		struct record_sample **ret, size_t *ret_size)
 {
 	struct target *t = th->target;
-	uint64_t since, second;
-	size_t second_size;
+	struct stack_plan plan;
+	uint64_t since;
 	void *memory;
 	int r;
 
 	if (target_is_slow(t))
 		return -EBUSY;
-	second = snapshot_plan(&th->second, regs[ARCH_SP], th->own_end,
-			       &second_size);
-	r = ring_reserve(&t->sink->ring,
-			 snapshot_size(regs[ARCH_SP], th->hint_top) +
-				 SNAPSHOT_SECOND_SIZE(second_size),
-			 &memory);
+	stack_hints_plan(&th->hints, regs[ARCH_SP], &plan);
+	r = ring_reserve(&t->sink->ring, snapshot_size(&plan), &memory);
 	if (r < 0)
 		return r;
 	*ret = memory;
@@ -297,14 +293,12 @@ int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
 	(*ret)->h = head(t, th->tid, tick, time_ns);
 	since = t->capture->options.now_ns();
 	/* By the thread: a leader that has exited has no memory any more. */
-	*ret_size = snapshot_take(*ret, t->pagemap_fd, &th->seen_memory,
-				  (int32_t)th->tid, regs, regs_known, flags,
-				  th->hint_top);
-	if (second_size > 0)
-		*ret_size = snapshot_add(*ret, t->pagemap_fd, (int32_t)th->tid,
-					 second, second_size);
+	*ret_size =
+		snapshot_take(*ret, t->pagemap_fd, &th->seen_memory,
+			      (int32_t)th->tid, regs, regs_known, flags, &plan);
 	target_was_read(t, since, *ret_size);
 	th->copied_top = (*ret)->stack_addr + (*ret)->stack_size;
+	th->copied_second = (*ret)->second_size > 0 ? plan.second : 0;
 	return 0;
 }
 

@@ -107,6 +107,24 @@ enum sample_flags {
 	SAMPLE_SECOND_CAPPED = 1 << 3,
 };
 
+/*
+ * What capture knew of the stacks of a sample's thread: what the reader has
+ * said in hints, and where the thread's own stack ends. The reader compares it
+ * with what the sample's walk needed, and remembers nothing.
+ */
+struct sample_known {
+	uint64_t top; /* where the stack ends that it is on; 0: not known */
+	/*
+	 * Where it goes on on its own stack, as the reader said, or, where top
+	 * is not known, as capture guessed. 0: nowhere.
+	 */
+	uint64_t second;
+	uint64_t own_end; /* of its own stack; 0: not known */
+};
+
+/* The usual limit of a stack, RLIMIT_STACK; below may be anything. */
+#define SAMPLE_OWN_STACK_MAX (8u << 20)
+
 struct record_sample {
 	struct record h;
 	uint32_t flags;
@@ -118,10 +136,12 @@ struct record_sample {
 	uint32_t stack_size; /* bytes in stack[], padding of the record excluded
 			      */
 	/*
-	 * Bytes of a second range, which the reader has asked for; 0: none.
+	 * Bytes of a second range, which the reader has asked for, or may need;
+	 * 0: none.
 	 * Behind stack[], at the next multiple of 8: struct sample_second.
 	 */
 	uint32_t second_size;
+	struct sample_known known;
 	uint8_t stack[];
 };
 

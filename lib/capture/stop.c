@@ -177,8 +177,8 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 		return -ENOBUFS;
 	thread_tell_pointer(th, arch_thread_pointer(raw), th->pending_tick,
 			    th->pending_ns);
-	if (th->hint_top == 0)
-		th->hint_top = th->own_end = arch_thread_pointer(raw);
+	if (th->hints.own_end == 0)
+		th->hints.own_end = arch_thread_pointer(raw);
 	return thread_copy(th, th->pending_tick, th->pending_ns, regs,
 			   ARCH_REGS_ALL, 0, ret, ret_size);
 }

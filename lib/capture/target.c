@@ -188,6 +188,7 @@ static void forget(struct thread *th, enum missed_reason reason)
 	}
 	thread_unlink(th);
 	activity_close(&th->activity);
+	stack_hints_fini(&th->hints);
 	free(th);
 }
 

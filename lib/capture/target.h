@@ -340,7 +340,7 @@ void thread_drop(struct thread *th);
 /* The thread pointer, if the reader wants it and no stop has shown it. */
 void thread_find_pointer(struct thread *th);
 
-/* Sets own_end by it, of who was never stopped. */
+/* Sets hints.own_end by it, of a thread that was never stopped. */
 void thread_find_end(struct thread *th);
 
 /* priority.c: threads of SCHED_FIFO and SCHED_RR */

@@ -14,7 +14,7 @@
 #include "lib/capture/memory.h"
 #include "lib/capture/rest.h"
 #include "lib/capture/sample.h"
-#include "lib/capture/snapshot.h"
+#include "lib/capture/stack_hints.h"
 
 struct target;
 
@@ -67,14 +67,12 @@ struct thread {
 	uint64_t next_look; /* at so many */
 	size_t promised;    /* its part of the sink's */
 
-	/* By the reader's word, or a guess; 0: neither, yet. */
-	uint64_t hint_top;
-	uint64_t own_end; /* of its own stack; 0: not known */
-	struct snapshot_second second;
+	struct stack_hints hints;
 	struct memory_seen seen_memory;
 	uint64_t memory_tick; /* when that was emptied */
 	size_t last_size;     /* ring bytes of its last sample */
 	uint64_t copied_top;  /* end of the stack in that */
+	uint64_t copied_second; /* start of the second range; 0: it has none */
 
 	/* Registers of its last stop out of a wait, good for the same place. */
 	bool place_known;

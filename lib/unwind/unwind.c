@@ -56,6 +56,7 @@ int unwind_sample_read(const struct record_sample *record, size_t size,
 		.time_ns = fixed.h.time_ns,
 		.regs_known = fixed.regs_known,
 		.stack = {record->stack, fixed.stack_addr, fixed.stack_size},
+		.known = fixed.known,
 	};
 	memcpy(ret->regs, fixed.regs, sizeof(ret->regs));
 	if (fixed.stack_size > size - sizeof(fixed) || !is_range(&ret->stack) ||
@@ -115,6 +116,7 @@ static void run(struct walk *w, struct walk_frame *f, uint32_t tid,
 
 	out->n = 0;
 	out->frame_pointer = false;
+	out->second_from = 0;
 	out->like_n = 0;
 	out->like_id = 0;
 	memo_begin(&memo, w->all_saved ? NULL : &w->space->memos, tid);
@@ -139,6 +141,10 @@ static void run(struct walk *w, struct walk_frame *f, uint32_t tid,
 		if (end != WALK_ON)
 			break;
 		f->by_heuristic |= searched;
+		if (out->second_from == 0 &&
+		    f->regs.r[CPU_SP] > w->stack.second_lo &&
+		    f->regs.r[CPU_SP] <= w->stack.second_hi)
+			out->second_from = f->regs.r[CPU_SP];
 		/* Nothing called the trampoline, either. */
 		if (f->interrupted && out->n > 1)
 			out->frames[out->n - 1].addr += CPU_PC_STEP;
@@ -150,8 +156,9 @@ static void run(struct walk *w, struct walk_frame *f, uint32_t tid,
 	out->end = end;
 	out->searched += w->searched;
 	out->stack_top = w->top;
-	if (end == UNWIND_END_UNREADABLE)
-		out->stack_top = max_u64(w->top, w->missing);
+	out->missing = end == UNWIND_END_UNREADABLE || end == UNWIND_END_CAPPED
+			       ? w->missing
+			       : 0;
 	out->second = end == UNWIND_END_UNREADABLE || end == UNWIND_END_BAD_CFA
 			      ? w->second
 			      : 0;

@@ -95,22 +95,31 @@ struct unwind_frame {
 
 #define UNWIND_FRAMES_MAX 4096
 
+/* Below its stack pointer a function may keep so much: x86-64's ABI. */
+#define UNWIND_RED_ZONE_MAX 128
+
 struct unwind_stack {
 	struct unwind_frame frames[UNWIND_FRAMES_MAX]; /* leaf first */
 	size_t n; /* at least 1: the leaf */
 	enum unwind_end end;
 	bool frame_pointer; /* some frame needed by_heuristic */
 	/*
-	 * The end (exclusive) of the highest stack bytes that the walk read, 0
-	 * if it read none: capture is told, to copy no more than that. Where
-	 * end is UNREADABLE it is what would have been needed, if known.
+	 * The end (exclusive) of the highest bytes that the walk read of the
+	 * sample's first range, 0 if it read none.
 	 */
 	uint64_t stack_top;
+	/*
+	 * Where end is UNREADABLE or CAPPED: the end of the bytes above the
+	 * first range that the walk would have needed, 0 if not known.
+	 */
+	uint64_t missing;
 	/*
 	 * Not 0: the walk has come to another stack, which it would go on with
 	 * if the sample had its bytes from here on as its second range.
 	 */
 	uint64_t second;
+	/* The first frame's stack pointer in the second range; 0: there is none. */
+	uint64_t second_from;
 	/*
 	 * What finding frame pointers took, in units of some 5 ns (search.h).
 	 */
@@ -199,6 +208,7 @@ struct unwind_sample {
 	uint64_t regs[SAMPLE_REGS_MAX];
 	struct unwind_bytes stack;
 	struct unwind_bytes second; /* size 0: none */
+	struct sample_known known;
 };
 
 /*

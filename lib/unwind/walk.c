@@ -12,9 +12,6 @@
  */
 #define SIGNALS_MAX 64
 
-/* Below its stack pointer a function may keep so much: x86-64's ABI. */
-#define RED_ZONE_MAX 128
-
 enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f,
 				uint64_t addr, size_t n)
 {
@@ -31,7 +28,7 @@ enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f,
 	}
 	/* What a signal interrupted may have another stack. */
 	if (f->signals > 0 && (sp < s->lo || sp > s->hi)) {
-		w->second = sp - min_u64(sp, RED_ZONE_MAX);
+		w->second = sp - min_u64(sp, UNWIND_RED_ZONE_MAX);
 		return UNWIND_END_UNREADABLE;
 	}
 	if (addr < s->lo || __builtin_add_overflow(addr, n, &sum) ||
@@ -40,7 +37,7 @@ enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f,
 		 * So may who calls code with a stack of its own; what else its
 		 * frame keeps is below the return address.
 		 */
-		w->second = addr - min_u64(addr, RED_ZONE_MAX);
+		w->second = addr - min_u64(addr, UNWIND_RED_ZONE_MAX);
 		return UNWIND_END_BAD_CFA;
 	}
 	w->missing = sum;

@@ -143,13 +143,12 @@ static void hint(struct recorded *r, struct capture *capture,
 		 const struct capture_sink *sink,
 		 const struct record_sample *sample, size_t size)
 {
-	const struct snapshot_second none = {0};
 	static struct unwind_stack stack;
 
 	if (unwind_walk(r->space, sample, size, FRAMES_MAX, &stack) == 0 &&
 	    stack.end == UNWIND_END_ROOT)
 		capture_hint(capture, sink, TARGET, sample->h.tid,
-			     stack.stack_top, &none);
+			     sample->stack_addr, stack.stack_top, 0);
 }
 
 static void take(struct recorded *r, struct capture *capture,

@@ -190,8 +190,8 @@ class Aarch64:
                     1024, 4096 - (sp + len(stack)) % 4096))):
             stack += more
         stack += bytes(-len(stack) % 8)
-        body = struct.pack('<IIQ33QQII', 1, ARCH_AARCH64, known,
-                           *registers, sp, len(stack), 0) + stack
+        body = struct.pack('<IIQ33QQII3Q', 1, ARCH_AARCH64, known, *registers,
+                           sp, len(stack), 0, *[0] * 3) + stack
         head = struct.pack('<IIIIQQ', 32 + len(body), RECORD_SAMPLE, 0, 1, 0, 0)
         pathlib.Path(path).write_bytes(head + body)
         top = sp + len(stack)

@@ -48,17 +48,17 @@ END_TEST
 /* A second range ends there, of who was never stopped, too. */
 START_TEST(where_its_own_stack_ends)
 {
-	const struct snapshot_second second = {.addr = 4096, .sp = 4096};
 	const struct thread *th;
 
 	live_ticks(&l, 2);
 	th = live_known(&l, asleep);
-	ck_assert_uint_eq(th->own_end, 0);
-	capture_hint(l.capture, &l.sink, LIVE_TARGET, th->tid, 0, &second);
-	ck_assert_uint_ne(th->own_end, 0);
+	ck_assert_uint_eq(th->hints.own_end, 0);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, th->tid, 4096, 8192,
+		     4096);
+	ck_assert_uint_ne(th->hints.own_end, 0);
 	capture_want_pointers(l.capture, LIVE_TARGET);
 	thread_find_pointer(live_known(&l, asleep));
-	ck_assert_uint_eq(th->own_end, th->pointer);
+	ck_assert_uint_eq(th->hints.own_end, th->pointer);
 }
 END_TEST
 

@@ -12,10 +12,6 @@
 
 #define KNOWN (UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC)
 
-#define RECORD_MAX                                         \
-	(sizeof(struct record_sample) + SAMPLE_STACK_MAX + \
-	 SNAPSHOT_SECOND_SIZE(SAMPLE_STACK_MAX))
-
 /* What is beyond so many pages of nothing is taken for something else. */
 #define MARGIN_PAGES 64
 
@@ -55,10 +51,10 @@ static void set_up_without_pagemap(void)
 {
 	pagemap_fd = -1;
 	seen = (struct memory_seen){0};
-	record = malloc(RECORD_MAX);
+	record = malloc(SNAPSHOT_SIZE_MAX);
 	ck_assert_ptr_nonnull(record);
 	/* What the ring held before must not shine through. */
-	memset(record, 0xa5, RECORD_MAX);
+	memset(record, 0xa5, SNAPSHOT_SIZE_MAX);
 	memset(regs, 0, sizeof(regs));
 	regs[ARCH_PC] = 0x401000;
 }
@@ -85,27 +81,48 @@ static void tear_down(void)
 	stack.guard = NULL;
 }
 
-static size_t take(uint64_t sp, uint64_t hint)
+/* The thread's stack up to top; 0: not known, as much as there is. */
+static struct stack_plan plan_up_to(uint64_t sp, uint64_t top)
+{
+	const uint64_t start = sp - min_u64(sp, ARCH_RED_ZONE);
+
+	return (struct stack_plan){
+		.known = {.top = top, .second = 1, .own_end = 2},
+		.size = top == 0 ? SAMPLE_STACK_MAX : (size_t)(top - start),
+	};
+}
+
+static size_t take_by(uint64_t sp, const struct stack_plan *plan)
 {
 	size_t size;
 
 	regs[ARCH_SP] = sp;
 	size = snapshot_take(record, pagemap_fd, &seen, getpid(), regs, KNOWN,
-			     SAMPLE_RUNNING, hint);
-	ck_assert_uint_le(size, snapshot_size(sp, hint));
-	ck_assert_uint_eq(size, sizeof(*record) + record->stack_size);
+			     SAMPLE_RUNNING, plan);
+	ck_assert_uint_le(size, snapshot_size(plan));
+	ck_assert_uint_le(size, SNAPSHOT_SIZE_MAX);
 	ck_assert_uint_eq(record->arch, ARCH_SAMPLE);
 	ck_assert_uint_eq(record->regs_known, KNOWN);
-	ck_assert_uint_eq(record->second_size, 0);
 	ck_assert_int_eq(memcmp(record->regs, regs, sizeof(regs)), 0);
 	for (size_t i = ARCH_REGS; i < SAMPLE_REGS_MAX; i++)
 		ck_assert_uint_eq(record->regs[i], 0);
+	ck_assert_mem_eq(&record->known, &plan->known, sizeof(plan->known));
 	if (record->stack_size > 0)
 		ck_assert_int_eq(memcmp(record->stack,
 					stack.bytes + (record->stack_addr -
 						       stack.bottom),
 					record->stack_size),
 				 0);
+	return size;
+}
+
+static size_t take(uint64_t sp, uint64_t top)
+{
+	const struct stack_plan plan = plan_up_to(sp, top);
+	const size_t size = take_by(sp, &plan);
+
+	ck_assert_uint_eq(size, sizeof(*record) + record->stack_size);
+	ck_assert_uint_eq(record->second_size, 0);
 	return size;
 }
 
@@ -120,39 +137,13 @@ START_TEST(copies_red_zone_to_end)
 }
 END_TEST
 
-START_TEST(copies_up_to_the_hint)
+START_TEST(copies_up_to_the_top)
 {
 	make_stack(65536);
 	(void)take(stack.bottom + 1000, stack.bottom + 5000);
 	ck_assert_uint_eq(record->stack_addr + record->stack_size,
 			  stack.bottom + 5000);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
-}
-END_TEST
-
-/* Too far above the stack pointer, or none: as much as there may be. */
-START_TEST(a_hint_that_is_too_far_is_none)
-{
-	const uint64_t sp = UINT64_C(0x7f0000001000);
-	const uint64_t hints[] = {0, SNAPSHOT_NO_HINT,
-				  sp - ARCH_RED_ZONE + SAMPLE_STACK_MAX + 1,
-				  UINT64_MAX};
-
-	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
-		ck_assert_uint_eq(snapshot_size(sp, hints[i]),
-				  sizeof(*record) + SAMPLE_STACK_MAX);
-	ck_assert_uint_eq(snapshot_size(sp, sp + 8),
-			  sizeof(*record) + 8 + ARCH_RED_ZONE);
-}
-END_TEST
-
-START_TEST(on_another_stack_less_is_copied)
-{
-	const uint64_t sp = UINT64_C(0x7f0000001000);
-
-	ck_assert_uint_eq(snapshot_size(sp, sp), sizeof(*record) + 128u * 1024);
-	ck_assert_uint_eq(snapshot_size(sp, sp - 4096),
-			  sizeof(*record) + 128u * 1024);
 }
 END_TEST
 
@@ -166,7 +157,7 @@ START_TEST(a_deep_stack_is_cut_and_says_so)
 END_TEST
 
 /* The whole stack of use, as long as it may be: nothing was left out. */
-START_TEST(a_hint_at_the_cap_is_not_cut)
+START_TEST(a_top_at_the_cap_is_not_cut)
 {
 	make_stack(SAMPLE_STACK_MAX + 4096);
 	(void)take(stack.bottom + ARCH_RED_ZONE,
@@ -198,7 +189,7 @@ START_TEST(cut_without_a_red_zone_says_so_too)
 END_TEST
 #endif
 
-/* Up to the hint, all is stack: pages in between that are zeros still. */
+/* Up to a known top, all is stack: pages in between that are zeros still. */
 START_TEST(a_deep_frame_need_not_be_touched)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -240,53 +231,14 @@ START_TEST(no_stack_gives_registers_only)
 }
 END_TEST
 
-/* Of the thread's own stack, while it is where the reader saw it. */
-START_TEST(the_second_range_is_the_reader_s_wish)
+/* The stack from 1000 on up to top, and a second range. */
+static size_t take_with(uint64_t top, uint64_t second, size_t second_size)
 {
-	const struct snapshot_second s = {.addr = 0x7f0000001000,
-					  .sp = 0x10000000};
-	const uint64_t end = s.addr + 4096;
-	size_t size;
+	struct stack_plan plan = plan_up_to(stack.bottom + 1000, top);
 
-	ck_assert_uint_eq(snapshot_plan(&s, s.sp, end, &size), s.addr);
-	ck_assert_uint_eq(size, 4096);
-	(void)snapshot_plan(&s, s.sp - 4096, end, &size);
-	ck_assert_uint_eq(size, 4096);
-	(void)snapshot_plan(&s, s.sp + 1048576, end, &size);
-	ck_assert_uint_eq(size, 0);
-	(void)snapshot_plan(&s, s.sp - 1048576, end, &size);
-	ck_assert_uint_eq(size, 0);
-}
-END_TEST
-
-/* Whatever the reader says: not what is no stack of the thread. */
-START_TEST(the_second_range_is_the_thread_s_own_stack)
-{
-	struct snapshot_second s = {.addr = 0x7f0000001000, .sp = 0x10000000};
-	size_t size;
-
-	(void)snapshot_plan(&s, s.sp, 0, &size);
-	ck_assert_uint_eq(size, 0);
-	(void)snapshot_plan(&s, s.sp, s.addr, &size);
-	ck_assert_uint_eq(size, 0);
-	(void)snapshot_plan(&s, s.sp, s.addr + (8u << 20), &size);
-	ck_assert_uint_gt(size, SAMPLE_STACK_MAX);
-	(void)snapshot_plan(&s, s.sp, s.addr + (8u << 20) + 1, &size);
-	ck_assert_uint_eq(size, 0);
-	s.addr = 0;
-	(void)snapshot_plan(&s, s.sp, 4096, &size);
-	ck_assert_uint_eq(size, 0);
-}
-END_TEST
-
-static size_t add(uint64_t addr, size_t size)
-{
-	const size_t before = sizeof(*record) + record->stack_size;
-	const size_t after =
-		snapshot_add(record, pagemap_fd, getpid(), addr, size);
-
-	ck_assert_uint_le(after, before + SNAPSHOT_SECOND_SIZE(size));
-	return after;
+	plan.second = second;
+	plan.second_size = second_size;
+	return take_by(stack.bottom + 1000, &plan);
 }
 
 START_TEST(adds_a_second_range)
@@ -296,8 +248,7 @@ START_TEST(adds_a_second_range)
 
 	make_stack(65536);
 	/* The first ends in the middle of a word. */
-	(void)take(stack.bottom + 1000, stack.bottom + 2001);
-	size = add(stack.bottom + 30000, 5000);
+	size = take_with(stack.bottom + 2001, stack.bottom + 30000, 5000);
 	ck_assert_uint_eq(record->second_size, 5000);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
 	ck_assert_uint_eq(record->stack_size, 1001 + ARCH_RED_ZONE);
@@ -316,7 +267,7 @@ START_TEST(a_second_range_is_not_copied_twice)
 
 	make_stack(65536);
 	size = take(stack.bottom + 1000, 0);
-	ck_assert_uint_eq(add(stack.bottom + 30000, 5000), size);
+	ck_assert_uint_eq(take_with(0, stack.bottom + 30000, 5000), size);
 	ck_assert_uint_eq(record->second_size, 0);
 }
 END_TEST
@@ -327,7 +278,9 @@ START_TEST(a_second_range_that_is_none)
 
 	make_stack(65536);
 	size = take(stack.bottom + 1000, stack.bottom + 2001);
-	ck_assert_uint_eq(add(stack.bottom - 4096, 2048), size);
+	ck_assert_uint_eq(
+		take_with(stack.bottom + 2001, stack.bottom - 4096, 2048),
+		size);
 	ck_assert_uint_eq(record->second_size, 0);
 }
 END_TEST
@@ -335,10 +288,11 @@ END_TEST
 START_TEST(a_large_second_range_is_cut_and_says_so)
 {
 	make_stack(SAMPLE_STACK_MAX + 65536);
-	(void)take(stack.bottom + 1000, stack.bottom + 2001);
-	(void)add(stack.bottom + 30000, SAMPLE_STACK_MAX);
+	(void)take_with(stack.bottom + 2001, stack.bottom + 30000,
+			SAMPLE_STACK_MAX);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
-	(void)add(stack.bottom + 30000, SAMPLE_STACK_MAX + 1);
+	(void)take_with(stack.bottom + 2001, stack.bottom + 30000,
+			SAMPLE_STACK_MAX + 1);
 	ck_assert_uint_eq(record->second_size, SAMPLE_STACK_MAX);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING | SAMPLE_SECOND_CAPPED);
 }
@@ -346,18 +300,14 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-	tcase_add_test(tc, the_second_range_is_the_reader_s_wish);
-	tcase_add_test(tc, the_second_range_is_the_thread_s_own_stack);
 	tcase_add_test(tc, adds_a_second_range);
 	tcase_add_test(tc, a_second_range_is_not_copied_twice);
 	tcase_add_test(tc, a_second_range_that_is_none);
 	tcase_add_test(tc, a_large_second_range_is_cut_and_says_so);
 	tcase_add_test(tc, copies_red_zone_to_end);
-	tcase_add_test(tc, copies_up_to_the_hint);
-	tcase_add_test(tc, a_hint_that_is_too_far_is_none);
-	tcase_add_test(tc, on_another_stack_less_is_copied);
+	tcase_add_test(tc, copies_up_to_the_top);
 	tcase_add_test(tc, a_deep_stack_is_cut_and_says_so);
-	tcase_add_test(tc, a_hint_at_the_cap_is_not_cut);
+	tcase_add_test(tc, a_top_at_the_cap_is_not_cut);
 	tcase_add_test(tc, no_stack_gives_registers_only);
 }
 

@@ -42,10 +42,8 @@ static void answer_text(const char *text)
 	answer(text, strlen(text));
 }
 
-static void no_hint(uint32_t target, uint32_t tid, const struct hint *hint)
+static void no_hint(const struct msg_stack_hint *hint)
 {
-	(void)target;
-	(void)tid;
 	(void)hint;
 }
 

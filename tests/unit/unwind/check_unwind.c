@@ -188,6 +188,7 @@ START_TEST(test_second_range)
 	walk();
 	ck_assert_int_eq(out.end, UNWIND_END_NO_CFI);
 	ck_assert_uint_eq(out.n, 3);
+	ck_assert_uint_eq(out.second_from, 0);
 	sample = realloc(sample, size);
 	ck_assert_ptr_nonnull(sample);
 	range = (void *)(sample->stack + sample->stack_size);
@@ -199,6 +200,7 @@ START_TEST(test_second_range)
 	ck_assert_uint_eq(out.n, 4);
 	ck_assert_uint_eq(out.frames[3].addr, CODE + 0x300);
 	ck_assert_uint_eq(out.second, 0);
+	ck_assert_uint_eq(out.second_from, second + 32);
 	/* What capture is told is of the first only. */
 	ck_assert_uint_eq(out.stack_top, STACK + 96);
 }

@@ -230,7 +230,7 @@ START_TEST(a_signal_frame_that_is_cut_off)
 	ck_assert_uint_eq(out.n, 4);
 	/* More of this stack is needed, and of no other. */
 	ck_assert_uint_eq(out.second, 0);
-	ck_assert_uint_eq(out.stack_top, STACK + (41 + 176 / 8) * 8);
+	ck_assert_uint_eq(out.missing, STACK + (41 + 176 / 8) * 8);
 }
 END_TEST
 

@@ -1,0 +1,171 @@
+#include "lib/capture/stack_hints.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "lib/capture/arch.h"
+
+/*
+ * A thread on a stack that nothing is known of may have many (coroutines): the
+ * largest copy takes 0.3 ms, too long for each sample.
+ */
+#define OTHER_STACK_MAX (128u * 1024)
+
+/*
+ * Of the own stack, where nothing says how much of it is in use: until a hint
+ * does, after the first samples.
+ */
+#define OWN_STACK_GUESS (256u * 1024)
+/* Below the stack pointer that was last seen there. */
+#define OWN_STACK_SLACK (16u * 1024)
+
+void stack_hints_fini(struct stack_hints *s)
+{
+	free(s->list);
+	*s = (struct stack_hints){0};
+}
+
+static uint64_t stack_start(uint64_t sp)
+{
+	return sp < ARCH_RED_ZONE ? sp : sp - ARCH_RED_ZONE;
+}
+
+/* Can a stack pointer be on a stack that ends at top, and be copied so far? */
+static bool may_end_at(uint64_t sp, uint64_t top)
+{
+	return top > sp && top - stack_start(sp) <= SAMPLE_STACK_MAX;
+}
+
+static bool is_own(const struct stack_hints *s, uint64_t addr)
+{
+	return addr < s->own_end && s->own_end - addr <= SAMPLE_OWN_STACK_MAX;
+}
+
+/* The stack that sp is on: of those that end above it the lowest. */
+static struct stack_hint *find(const struct stack_hints *s, uint64_t sp)
+{
+	struct stack_hint *best = NULL;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		if (may_end_at(sp, s->list[i].top) &&
+		    (best == NULL || s->list[i].top < best->top))
+			best = &s->list[i];
+	return best;
+}
+
+/*
+ * Hints by which the stack from sp to top ends in between, or just there, are
+ * of that stack. Removes them, and returns the lowest stack pointer of it.
+ */
+static uint64_t remove_between(struct stack_hints *s, uint64_t sp, uint64_t top)
+{
+	uint64_t low = sp;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (s->list[i].top <= sp || s->list[i].top > top)
+			s->list[n++] = s->list[i];
+		else
+			low = min_u64(low, s->list[i].low);
+	}
+	s->n = n;
+	return low;
+}
+
+/* Room for one more. */
+static struct stack_hint *add(struct stack_hints *s)
+{
+	struct stack_hint *oldest = &s->list[0];
+
+	if (s->n < STACK_HINTS_MAX)
+		return &s->list[s->n++];
+	for (uint32_t i = 1; i < s->n; i++)
+		if (s->list[i].used < oldest->used)
+			oldest = &s->list[i];
+	return oldest;
+}
+
+void stack_hints_take(struct stack_hints *s, uint64_t sp, uint64_t top,
+		      uint64_t second)
+{
+	uint64_t low;
+
+	if (!may_end_at(sp, top))
+		return;
+	if (s->list == NULL)
+		s->list = calloc(STACK_HINTS_MAX, sizeof(*s->list));
+	if (s->list == NULL)
+		return;
+	low = remove_between(s, sp, top);
+	*add(s) = (struct stack_hint){
+		.low = low, .top = top, .second = second, .used = ++s->clock};
+	s->second = second;
+}
+
+/* Where the own stack is needed from, by what is known of the thread. */
+static uint64_t guess_second(const struct stack_hints *s)
+{
+	if (s->list != NULL)
+		return s->second;
+	if (s->own_sp != 0)
+		return s->own_sp - min_u64(s->own_sp, OWN_STACK_SLACK);
+	return s->own_end - min_u64(s->own_end, OWN_STACK_GUESS);
+}
+
+static void plan_second(const struct stack_hints *s, uint64_t addr,
+			struct stack_plan *ret)
+{
+	if (!is_own(s, addr))
+		return;
+	ret->second = addr;
+	/* One more than the cap says that it was reached. */
+	ret->second_size =
+		(size_t)min_u64(s->own_end - addr, SAMPLE_STACK_MAX + 1);
+}
+
+/* On a stack of which nothing is certain. */
+static void plan_by_guess(const struct stack_hints *s,
+			  const struct stack_hint *hint, uint64_t sp,
+			  struct stack_plan *ret)
+{
+	const bool on_own = is_own(s, sp);
+
+	ret->size = SAMPLE_STACK_MAX;
+	if (hint != NULL)
+		ret->size = (size_t)(hint->top - stack_start(sp));
+	else if (s->list != NULL && !on_own)
+		ret->size = OTHER_STACK_MAX;
+	if (hint != NULL)
+		plan_second(s, hint->second, ret);
+	else if (s->own_end != 0 && !on_own)
+		plan_second(s, guess_second(s), ret);
+	ret->known.second = ret->second;
+}
+
+void stack_hints_plan(struct stack_hints *s, uint64_t sp,
+		      struct stack_plan *ret)
+{
+	struct stack_hint *hint = find(s, sp);
+
+	*ret = (struct stack_plan){.known.own_end = s->own_end};
+	if (is_own(s, sp))
+		s->own_sp = sp;
+	/* The own stack may end below another one of which a hint is. */
+	if (hint != NULL && sp < hint->low && s->own_end < hint->top &&
+	    may_end_at(sp, s->own_end))
+		hint = NULL;
+	if (hint != NULL)
+		hint->used = ++s->clock;
+	if (hint != NULL && sp >= hint->low) {
+		ret->known.top = hint->top;
+		ret->known.second = hint->second;
+		plan_second(s, hint->second, ret);
+	} else if (hint == NULL && may_end_at(sp, s->own_end)) {
+		ret->known.top = s->own_end;
+	} else {
+		/* Deeper on the same stack, or on one below it. */
+		plan_by_guess(s, hint, sp, ret);
+	}
+	if (ret->known.top != 0)
+		ret->size = (size_t)(ret->known.top - stack_start(sp));
+}

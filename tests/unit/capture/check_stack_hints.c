@@ -1,0 +1,218 @@
+#include "lib/capture/stack_hints.h"
+
+#include "lib/capture/arch.h"
+#include "tests/unit/suite.h"
+
+#define OWN_END UINT64_C(0x7fff00100000)
+#define OTHER	UINT64_C(0x7f0000100000)
+#define KB	1024u
+
+static struct stack_hints hints;
+static struct stack_plan plan;
+
+static void set_up(void)
+{
+	hints = (struct stack_hints){.own_end = OWN_END};
+}
+
+static void tear_down(void)
+{
+	stack_hints_fini(&hints);
+}
+
+static void plan_at(uint64_t sp)
+{
+	stack_hints_plan(&hints, sp, &plan);
+	ck_assert_uint_eq(plan.known.own_end, hints.own_end);
+	ck_assert_uint_gt(plan.size, 0);
+	ck_assert_uint_le(plan.size, SAMPLE_STACK_MAX);
+	ck_assert_uint_le(plan.second_size, SAMPLE_STACK_MAX + 1);
+}
+
+/* The hint for this stack pointer is in use. */
+static void check_known(uint64_t sp, uint64_t top, uint64_t second)
+{
+	plan_at(sp);
+	ck_assert_uint_eq(plan.known.top, top);
+	ck_assert_uint_eq(plan.size, top - sp + ARCH_RED_ZONE);
+	ck_assert_uint_eq(plan.known.second, second);
+	ck_assert_uint_eq(plan.second, second);
+	ck_assert_uint_eq(plan.second_size, second == 0 ? 0 : OWN_END - second);
+}
+
+START_TEST(the_own_stack_ends_where_it_ends)
+{
+	check_known(OWN_END - 4096, OWN_END, 0);
+	/* Deeper than a copy may be, or of no known end: as much as may be. */
+	plan_at(OWN_END - SAMPLE_STACK_MAX);
+	ck_assert_uint_eq(plan.known.top, 0);
+	ck_assert_uint_eq(plan.size, SAMPLE_STACK_MAX);
+	ck_assert_uint_eq(plan.second_size, 0);
+	hints.own_end = 0;
+	plan_at(OWN_END - 4096);
+	ck_assert_uint_eq(plan.known.top, 0);
+	ck_assert_uint_eq(plan.size, SAMPLE_STACK_MAX);
+	ck_assert_uint_eq(plan.second_size, 0);
+}
+END_TEST
+
+START_TEST(any_stack_pointer_has_a_plan)
+{
+	const uint64_t odd[] = {
+		0, 1, ARCH_RED_ZONE, UINT64_MAX, UINT64_MAX - 4096, OWN_END};
+
+	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+		plan_at(odd[i]);
+		stack_hints_take(&hints, odd[i], odd[i] + 8, odd[i]);
+		stack_hints_take(&hints, odd[i], odd[i], odd[i]);
+		plan_at(odd[i]);
+	}
+}
+END_TEST
+
+START_TEST(a_hint_tells_both_ranges)
+{
+	stack_hints_take(&hints, OTHER - 4096, OTHER, OWN_END - 8192);
+	check_known(OTHER - 4096, OTHER, OWN_END - 8192);
+	check_known(OTHER - 1024, OTHER, OWN_END - 8192);
+	/* Own work has its own end. */
+	check_known(OWN_END - 4096, OWN_END, 0);
+}
+END_TEST
+
+/* It may be another stack, below: pages that are not there end the copy. */
+START_TEST(work_that_goes_deeper_is_copied_up_to_the_same_top)
+{
+	stack_hints_take(&hints, OTHER - 4096, OTHER, OWN_END - 8192);
+	plan_at(OTHER - 300 * KB);
+	ck_assert_uint_eq(plan.known.top, 0);
+	ck_assert_uint_eq(plan.size, 300 * KB + ARCH_RED_ZONE);
+	ck_assert_uint_eq(plan.second, OWN_END - 8192);
+	/* A walk that was short of bytes says that it is the same. */
+	stack_hints_take(&hints, OTHER - 300 * KB, OTHER, OWN_END - 8192);
+	check_known(OTHER - 300 * KB, OTHER, OWN_END - 8192);
+	check_known(OTHER - 4096, OTHER, OWN_END - 8192);
+}
+END_TEST
+
+START_TEST(a_higher_top_takes_the_place_of_lower_ones)
+{
+	stack_hints_take(&hints, OTHER - 8192, OTHER - 4096, 0);
+	stack_hints_take(&hints, OTHER - 16384, OTHER - 8192, 0);
+	ck_assert_uint_eq(hints.n, 2);
+	stack_hints_take(&hints, OTHER - 10000, OTHER, 0);
+	ck_assert_uint_eq(hints.n, 1);
+	check_known(OTHER - 16384, OTHER, 0);
+}
+END_TEST
+
+START_TEST(stacks_in_turn_are_all_known)
+{
+	for (uint64_t i = 0; i < STACK_HINTS_MAX; i++)
+		stack_hints_take(&hints, OTHER + i * 65536 - 4096,
+				 OTHER + i * 65536, OWN_END - 8192 - i);
+	for (uint64_t turn = 0; turn < 2; turn++)
+		for (uint64_t i = 0; i < STACK_HINTS_MAX; i++)
+			check_known(OTHER + i * 65536 - 4096, OTHER + i * 65536,
+				    OWN_END - 8192 - i);
+}
+END_TEST
+
+/* Ten thousand coroutines: the memory of a thread has an end. */
+START_TEST(of_too_many_stacks_the_latest_are_known)
+{
+	for (uint64_t i = 0; i < 10000; i++)
+		stack_hints_take(&hints, OTHER + i * 65536 - 4096,
+				 OTHER + i * 65536, 0);
+	ck_assert_uint_eq(hints.n, STACK_HINTS_MAX);
+	check_known(OTHER + 9999 * 65536 - 4096, OTHER + 9999 * 65536, 0);
+	plan_at(OTHER - 4096 - SAMPLE_STACK_MAX);
+	ck_assert_uint_eq(plan.known.top, 0);
+	ck_assert_uint_eq(plan.size, 128 * KB);
+	ck_assert_uint_eq(plan.second_size, 0);
+}
+END_TEST
+
+/* The first sample on another stack has what it is likely to need. */
+START_TEST(the_second_range_is_guessed_at_first)
+{
+	plan_at(OTHER);
+	ck_assert_uint_eq(plan.known.top, 0);
+	ck_assert_uint_eq(plan.size, SAMPLE_STACK_MAX);
+	ck_assert_uint_eq(plan.second, OWN_END - 256 * KB);
+	ck_assert_uint_eq(plan.known.second, plan.second);
+	plan_at(OWN_END - 20000);
+	plan_at(OTHER);
+	ck_assert_uint_eq(plan.second, OWN_END - 20000 - 16 * KB);
+	/* Then a hint says what other stacks need, or that they need none. */
+	stack_hints_take(&hints, OTHER - 4096, OTHER, OWN_END - 5000);
+	plan_at(OTHER + 65536);
+	ck_assert_uint_eq(plan.second, OWN_END - 5000);
+	stack_hints_take(&hints, OTHER - 4096, OTHER, 0);
+	plan_at(OTHER + 65536);
+	ck_assert_uint_eq(plan.second_size, 0);
+}
+END_TEST
+
+/* Whatever a hint says: no other memory than a stack of the thread's. */
+START_TEST(the_second_range_is_of_the_own_stack)
+{
+	const uint64_t wrong[] = {1, OWN_END, OWN_END + 1,
+				  OWN_END - SAMPLE_OWN_STACK_MAX - 1,
+				  UINT64_MAX};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		stack_hints_take(&hints, OTHER - 4096, OTHER, wrong[i]);
+		plan_at(OTHER - 4096);
+		ck_assert_uint_eq(plan.second_size, 0);
+		/* The sample says it all the same: the reader need not ask. */
+		ck_assert_uint_eq(plan.known.second, wrong[i]);
+	}
+	stack_hints_take(&hints, OTHER - 4096, OTHER,
+			 OWN_END - SAMPLE_OWN_STACK_MAX);
+	plan_at(OTHER - 4096);
+	ck_assert_uint_eq(plan.second_size, SAMPLE_STACK_MAX + 1);
+	hints.own_end = 0;
+	plan_at(OTHER - 4096);
+	ck_assert_uint_eq(plan.second_size, 0);
+}
+END_TEST
+
+START_TEST(a_top_that_no_copy_reaches_is_ignored)
+{
+	stack_hints_take(&hints, OTHER, OTHER, 0);
+	stack_hints_take(&hints, OTHER, OTHER - 1, 0);
+	stack_hints_take(&hints, OTHER, OTHER + SAMPLE_STACK_MAX + 1, 0);
+	ck_assert_uint_eq(hints.n, 0);
+}
+END_TEST
+
+/* A signal stack above the own one, which is small: each has its own top. */
+START_TEST(a_stack_right_above_the_own_one)
+{
+	stack_hints_take(&hints, OWN_END + 60 * KB, OWN_END + 64 * KB, 0);
+	check_known(OWN_END - 4096, OWN_END, 0);
+	check_known(OWN_END + 60 * KB, OWN_END + 64 * KB, 0);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("stack_hints");
+	TCase *tc = tcase_create("stack_hints");
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, the_own_stack_ends_where_it_ends);
+	tcase_add_test(tc, any_stack_pointer_has_a_plan);
+	tcase_add_test(tc, a_hint_tells_both_ranges);
+	tcase_add_test(tc, work_that_goes_deeper_is_copied_up_to_the_same_top);
+	tcase_add_test(tc, a_higher_top_takes_the_place_of_lower_ones);
+	tcase_add_test(tc, stacks_in_turn_are_all_known);
+	tcase_add_test(tc, of_too_many_stacks_the_latest_are_known);
+	tcase_add_test(tc, the_second_range_is_guessed_at_first);
+	tcase_add_test(tc, the_second_range_is_of_the_own_stack);
+	tcase_add_test(tc, a_top_that_no_copy_reaches_is_ignored);
+	tcase_add_test(tc, a_stack_right_above_the_own_one);
+	suite_add_tcase(s, tc);
+	return s;
+}
