@@ -7,7 +7,7 @@
  *   signal KB       a handler on a signal stack, KB deep on the thread's own
  *   frame           one frame of 540 KB on the thread's own stack
  *   coroutines N    N coroutines of makecontext(3) in turn, a little on each
- *   exec KB         alternate 1, again as another program after a while
+ *   exec            signal 0, and the same again as another program
  *
  * The program works until it is killed. "ready PID" says that it begins.
  */
@@ -81,6 +81,14 @@ static void on_stack(void *top, void (*function)(long), long argument)
 }
 #endif
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static char *new_stack(size_t bytes)
 {
 	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -141,7 +149,7 @@ static NOINLINE void raise_at(long bytes)
 	frame[1] = frame[0];
 }
 
-static NOINLINE void by_signal(long bytes)
+static NOINLINE void by_signal(long bytes, uint64_t until_ns)
 {
 	const stack_t stack = {.ss_sp = new_stack(SMALL_BYTES),
 			       .ss_size = SMALL_BYTES};
@@ -151,7 +159,7 @@ static NOINLINE void by_signal(long bytes)
 	(void)sigaltstack(&stack, NULL);
 	(void)sigaction(SIGUSR1, &action, NULL);
 	ready();
-	for (;;)
+	while (cpu_ns() < until_ns)
 		raise_at(bytes);
 }
 
@@ -194,25 +202,8 @@ static NOINLINE void by_coroutines(long n)
 			(void)swapcontext(&back, &coroutines[i]);
 }
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* An exec after half a second of work. */
-static NOINLINE void by_exec(void)
-{
-	char *top = new_stack(SMALL_BYTES) + SMALL_BYTES;
-
-	ready();
-	while (cpu_ns() < 500000000u)
-		on_stack(top, descend, SMALL_DEPTH);
-	(void)execl("/proc/self/exe", "second_stacks", "alternate", "1",
-		    (char *)NULL);
-}
+/* Processor time before the exec. */
+#define EXEC_NS UINT64_C(1000000000)
 
 int main(int argc, char **argv)
 {
@@ -224,12 +215,15 @@ int main(int argc, char **argv)
 	else if (strcmp(mode, "alternate") == 0)
 		alternate(number);
 	else if (strcmp(mode, "signal") == 0)
-		by_signal(number * 1024);
+		by_signal(number * 1024, UINT64_MAX);
 	else if (strcmp(mode, "frame") == 0)
 		one_frame();
 	else if (strcmp(mode, "coroutines") == 0)
 		by_coroutines(number);
-	else if (strcmp(mode, "exec") == 0)
-		by_exec();
+	else if (strcmp(mode, "exec") == 0) {
+		by_signal(0, EXEC_NS);
+		(void)execl("/proc/self/exe", "second_stacks", "signal", "0",
+			    (char *)NULL);
+	}
 	return EXIT_FAILURE;
 }

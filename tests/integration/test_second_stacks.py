@@ -1,0 +1,135 @@
+#!/usr/bin/python3
+"""Work on stacks that are not the thread's own (tests/targets/second_stacks):
+its stacks reach main from the first sample on, also by a capture that has
+replaced another one, and after an exec. Copies stay small.
+"""
+
+import os
+import shutil
+import signal
+
+import harness
+from harness import BUILD, Skip, check, cpu_seconds, wait_for
+
+# Of processor time: some hundred samples at 101 Hz.
+WORK_S = 2.0
+
+# What a sample copies at most in the mean where 10 KB of a second stack and
+# 16 KB of the own one are in use, the first samples included.
+SMALL_BYTES = 64 << 10
+
+
+def has_main(chunk):
+    """For each sample of a chunk: does its stack reach main?"""
+    profile = chunk['profile']
+    names = [f.get('function') for f in profile['frames']]
+    return ['main' in (names[f] for f in profile['stacks'][s['stack_id']])
+            for s in profile['samples']]
+
+
+def work(target, seconds=WORK_S):
+    goal = cpu_seconds(target.pid) + seconds
+    wait_for(lambda: cpu_seconds(target.pid) >= goal, f'{seconds} s of work')
+
+
+def check_whole(profd):
+    """No stack was cut off."""
+    unwind = profd.stats['unwind']
+    check(unwind['failed'] == {} and unwind['truncated'] == 0 and
+          unwind['complete'] > 50, f'{unwind}')
+    samples = [m for chunk in profd.chunks for m in has_main(chunk)]
+    check(samples and all(samples),
+          f'{samples.count(False)} of {len(samples)} stacks without main')
+
+
+def bytes_per_sample(profd):
+    return profd.stats['stack_bytes'] / profd.stats['captured']
+
+
+def profile(box, *mode):
+    target = box.target('second_stacks', *mode)
+    profd = box.profile([target], work=WORK_S)
+    target.end()
+    return profd
+
+
+def test_deep_work_on_one(box):
+    for kb in (100, 300):
+        check_whole(profile(box, 'deep', kb))
+
+
+def test_many_in_turn(box):
+    for n in (1, 2, 4, 20):
+        profd = profile(box, 'alternate', n)
+        check_whole(profd)
+        check(bytes_per_sample(profd) < SMALL_BYTES,
+              f'{n} stacks: {bytes_per_sample(profd):.0f} bytes a sample')
+
+
+def test_signal_stacks(box):
+    for kb in (0, 100):
+        check_whole(profile(box, 'signal', kb))
+
+
+def test_many_coroutines(box):
+    """They begin where they begin, and cost no second range."""
+    profd = profile(box, 'coroutines', 10000)
+    check(profd.stats['unwind']['failed'] == {}, f'{profd.stats["unwind"]}')
+    check(bytes_per_sample(profd) < SMALL_BYTES // 2,
+          f'{bytes_per_sample(profd):.0f} bytes a sample')
+
+
+def test_large_frame(box):
+    """It is left out of the copy after the first samples."""
+    profd = profile(box, 'frame')
+    unwind = profd.stats['unwind']
+    check(unwind['failed'] == {} and
+          unwind['complete'] > 5 * unwind['truncated'], f'{unwind}')
+
+
+def check_later_chunks(profd, target):
+    """From now on, no stack is cut off."""
+    before = len(profd.chunks)
+    work(target)
+    profd.interrupt()
+    # The first of these may have begun before.
+    samples = [m for c in profd.chunks[before + 1:] for m in has_main(c)]
+    check(samples and all(samples),
+          f'{samples.count(False)} of {len(samples)} stacks without main')
+
+
+def replace_capture(profd):
+    old, = profd.helpers()['capture']
+    os.kill(old, signal.SIGKILL)
+    wait_for(lambda: set(profd.helpers()['capture']) - {old},
+             'another capture')
+    profd.wait_attached()
+
+
+def test_another_capture(box):
+    """It is told what the one before knew."""
+    target = box.target('second_stacks', 'signal', 0)
+    profd = box.profd([target], '--chunk-seconds=1').wait_attached()
+    work(target)
+    replace_capture(profd)
+    check_later_chunks(profd, target)
+    check(bytes_per_sample(profd) < SMALL_BYTES,
+          f'{bytes_per_sample(profd):.0f} bytes a sample')
+
+
+def test_another_program_at_the_same_addresses(box):
+    """The thread has the number of the one before, and stacks like its."""
+    if not shutil.which('setarch'):
+        raise Skip('no setarch')
+    target = box.start(['setarch', '-R', BUILD / 'targets/second_stacks',
+                        'exec'])
+    target.wait_line('ready.*')
+    profd = box.profd([target], '--chunk-seconds=1').wait_attached()
+    wait_for(lambda: target.stdout.count('ready') == 2, 'the second program')
+    check_later_chunks(profd, target)
+    check(bytes_per_sample(profd) < SMALL_BYTES,
+          f'{bytes_per_sample(profd):.0f} bytes a sample')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
