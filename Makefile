@@ -6,6 +6,7 @@
 #                   (make check T=ring: those whose name contains "ring")
 #   make bench      installs what is missing, builds, measures (T=, SECONDS=)
 #   make check-sanitized  the integration tests with sanitized executables
+#   make storm      a load from a seed, under sanitizers (T=, SECONDS=, SEED=)
 #   make soak       the long storms: 20 minutes of kills, threads and signals
 #   make fuzz       every parser with nonsense (make fuzz T=cfi SECONDS=600)
 #   make install    into $(DESTDIR)$(PREFIX); make uninstall
@@ -411,7 +412,7 @@ T =
 # tests/integration/sanitized.py says which of their tests are left out. Those in
 # shell are about what users install and see.
 SANITIZED_SCRIPTS = $(addprefix $(B)/asan:, \
-	$(sort $(wildcard tests/integration/test_*.py)))
+	$(sort $(wildcard tests/integration/test_*.py)) tests/storm/storm.py)
 
 check:
 	$(Q)BUILD=$(B) tests/tools/deps.sh test
@@ -432,6 +433,14 @@ check-sanitized:
 	$(Q)$(MAKE) --no-print-directory $(JOBS) built
 	$(call sanitized,executables)
 	$(Q)BUILD=$(B) tests/tools/run_tests.py '$(T)' $(SANITIZED_SCRIPTS)
+
+# Each storm whose name contains T, for SECONDS.
+storm: SECONDS = 60
+storm:
+	$(Q)tests/tools/deps.sh test
+	$(Q)$(MAKE) --no-print-directory $(JOBS) $(TARGETS)
+	$(call sanitized,executables)
+	$(Q)BUILD=$(B)/asan tests/storm/storm.py '$(T)' $(SECONDS)
 
 benched: $(BINS) $(BENCH)
 	@:
@@ -551,7 +560,7 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: executables soak check-sanitized check-package all objs aarch64-objs aarch64-checks built unit asan check bench benched fuzz fuzzers demo deb install uninstall clean FORCE
+.PHONY: executables soak storm check-sanitized check-package all objs aarch64-objs aarch64-checks built unit asan check bench benched fuzz fuzzers demo deb install uninstall clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(ALL_OBJS:.o=.d)

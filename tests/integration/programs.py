@@ -169,6 +169,12 @@ class Profd(Program):
                     found[kind].append(pid)
         return found
 
+    def children_of(self, kind):
+        """Those of one kind, or those that open files for the broker: 'files'."""
+        if kind != 'files':
+            return self.helpers()[kind]
+        return [p for p in children(self.pid) if exe_name(p) == 'sentry-profd']
+
     def wait_attached(self):
         """Waits until capture traces every thread of the targets."""
         def attached():

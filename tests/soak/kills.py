@@ -109,12 +109,7 @@ class Load:
 
 
 def pids_of(profd, kind):
-    if kind == 'broker':
-        return [profd.pid]
-    if kind != 'files':
-        return profd.helpers()[kind]
-    return [p for p in harness.children(profd.pid)
-            if harness.exe_name(p) == 'sentry-profd']
+    return [profd.pid] if kind == 'broker' else profd.children_of(kind)
 
 
 def kill_one(profd, kind):
