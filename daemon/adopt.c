@@ -58,10 +58,11 @@ static void refuse_fault(enum process_fault fault, int32_t pid,
 	case PROCESS_LACK:
 		break;
 	}
-	control_refuse(ret, PROTOCOL_FAILED, "cannot be looked at%s",
-		       fault == PROCESS_LACK
-			       ? ": sentry-profd is out of descriptors or memory"
-			       : "");
+	control_refuse(
+		ret, PROTOCOL_FAILED, "cannot be looked at%s",
+		fault == PROCESS_LACK
+			? ": sentry-profd is out of descriptors or memory"
+			: "");
 }
 
 static size_t attached_of(const struct broker *b, uint32_t uid)

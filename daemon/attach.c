@@ -128,8 +128,8 @@ static void advance(struct broker *b, struct target *t)
 	if (t->session == SESSION_NONE && t->unwind->child.fd >= 0 &&
 	    t->unwind->sessions_asked < MSG_SESSIONS_ASKED_MAX)
 		open_session(b, t);
-	if (t->session != SESSION_OPEN || !t->attach_due ||
-	    b->capture.fd < 0 || t->unwind->ring_due)
+	if (t->session != SESSION_OPEN || !t->attach_due || b->capture.fd < 0 ||
+	    t->unwind->ring_due)
 		return;
 	t->attach_due = false;
 	tracer = other_tracer(t);

@@ -159,7 +159,7 @@ struct broker {
 	struct notify notify;
 	struct metrics *metrics; /* NULL: nobody asks for them */
 	bool privileged;
-	uint32_t nice_steps; /* so many it goes before who started it */
+	uint32_t nice_steps;   /* so many it goes before who started it */
 	bool has_dsn;	       /* there is one at least, and chunks are sent */
 	char dsn[MSG_DSN_MAX]; /* of the options */
 
@@ -176,10 +176,10 @@ struct broker {
 	uint64_t files_refused;	   /* questions of unwind: want.h */
 	struct ship *ships[SHIPS_MAX];
 	size_t n_ships;
-	struct usage ships_gone;	/* of those that were freed, */
-	struct msg_spool spool_gone;	/* their spools, */
-	struct limit limits_gone;	/* and their limits: pauses, paused_ns */
-	int ship_fds[INIT_FILE_N]; /* -1: none */
+	struct usage ships_gone;     /* of those that were freed, */
+	struct msg_spool spool_gone; /* their spools, */
+	struct limit limits_gone;    /* and their limits: pauses, paused_ns */
+	int ship_fds[INIT_FILE_N];   /* -1: none */
 	struct restarts restarts;
 	bool has_worked[RESTART_OF_N]; /* a child of this kind was ready once */
 	struct target targets[HEARTBEAT_SLOTS]; /* FOR_EACH_TARGET */
@@ -242,8 +242,8 @@ int broker_wait_ms(const struct broker *b, uint64_t deadline_ns);
 void children_init(struct broker *b);
 must_check int children_start(struct broker *b);
 /*
- * The unwind process of a uid, made if there is none. One that cannot be started
- * now is started later. -ENOMEM, or -EAGAIN: others have to end first.
+ * The unwind process of a uid, made if there is none. One that cannot be
+ * started now is started later. -ENOMEM, or -EAGAIN: others have to end first.
  */
 must_check int children_unwind(struct broker *b, uint32_t uid,
 			       struct unwind **ret);

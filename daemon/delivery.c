@@ -61,7 +61,7 @@ static struct envelope *next(const struct broker *b, const struct envelope *e)
 	return n;
 }
 
-#define FOR_EACH_ENVELOPE(e, b)                                         \
+#define FOR_EACH_ENVELOPE(e, b)                                 \
 	for (struct envelope *e = next((b), NULL); (e) != NULL; \
 	     (e) = next((b), (e)))
 
@@ -372,8 +372,8 @@ static void send_finish(const struct broker *b, struct ship *s)
 	const uint64_t now = clock_mono_ns();
 
 	if (b->finish_ns != 0)
-		delivery_finish_ship(
-			s, b->finish_ns > now ? b->finish_ns - now : 0);
+		delivery_finish_ship(s, b->finish_ns > now ? b->finish_ns - now
+							   : 0);
 }
 
 void delivery_finish(struct broker *b, uint64_t timeout_ns)

@@ -66,8 +66,7 @@ void finish_delivery(struct broker *b)
 	const uint64_t deadline = broker_now_ns(b) + send_ns + DELIVER_NS;
 
 	delivery_finish(b, send_ns);
-	while (b->n_envelopes > 0 && broker_now_ns(b) < deadline &&
-	       !b->hurried)
+	while (b->n_envelopes > 0 && broker_now_ns(b) < deadline && !b->hurried)
 		broker_run_once(b, broker_wait_ms(b, deadline));
 	/* What is there may still be spooled: it is answered until the end. */
 	if (b->hurried)

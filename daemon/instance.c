@@ -335,8 +335,8 @@ static void start(struct broker *b, struct instance *i)
 /* Where the run is over, the section of the last reload holds. */
 static void change(struct instance *i)
 {
-	const struct target_config *section = config_target(
-		&i->broker->options.config, i->config.name);
+	const struct target_config *section =
+		config_target(&i->broker->options.config, i->config.name);
 
 	if (section == NULL)
 		instance_remove(i);

@@ -130,9 +130,9 @@ uint32_t instance_rate_hz(const struct instance *i);
  * once after the first failure, then after a wait that doubles each time.
  * Ten minutes without a failure reset it.
  */
-#define INSTANCE_WAIT_NS      NS_PER_SEC
-#define INSTANCE_WAIT_MAX_NS  (64 * NS_PER_SEC)
-#define INSTANCE_FORGIVEN_NS  (600 * NS_PER_SEC)
+#define INSTANCE_WAIT_NS     NS_PER_SEC
+#define INSTANCE_WAIT_MAX_NS (64 * NS_PER_SEC)
+#define INSTANCE_FORGIVEN_NS (600 * NS_PER_SEC)
 void instance_put_off(struct instance *i);
 
 /*

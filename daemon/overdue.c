@@ -18,9 +18,9 @@ static void look_at_child(struct child *child)
 
 static void look_at_target(struct target *t)
 {
-	const bool owes = t->unwind != NULL && t->unwind->child.pid != 0 &&
-			  (t->phase == TARGET_CLOSING ||
-			   t->session == SESSION_ASKED);
+	const bool owes =
+		t->unwind != NULL && t->unwind->child.pid != 0 &&
+		(t->phase == TARGET_CLOSING || t->session == SESSION_ASKED);
 
 	if (count(&t->owed_looks, owes))
 		child_fail(&t->unwind->child, "does not answer");

@@ -107,9 +107,9 @@ static void tell_faults(struct config_faults *faults, int lines_fd)
 }
 
 /*
- * Compares the instance's section as it was last read with what is read now. The
- * instance's own copy may differ from both: it is that of its run, and attach
- * changes it.
+ * Compares the instance's section as it was last read with what is read now.
+ * The instance's own copy may differ from both: it is that of its run, and
+ * attach changes it.
  */
 static void change(struct broker *b, struct instance *i, const struct config *c)
 {

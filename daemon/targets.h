@@ -47,7 +47,7 @@ struct governed {
 struct target {
 	uint32_t id;	 /* counts up; 0: this place in the table is free */
 	bool is_retired; /* its place is free after targets_sweep */
-	uint32_t slot; /* its place, here and in the heartbeat page */
+	uint32_t slot;	 /* its place, here and in the heartbeat page */
 	struct instance *instance;
 	/* Of the instance. */
 	int32_t pid;
@@ -67,8 +67,8 @@ struct target {
 	enum target_phase phase;
 	enum session session;
 	uint32_t owed_looks; /* overdue.c: at which unwind owed an answer */
-	bool in_capture; /* it was told, and has not said that it is over */
-	bool attach_due; /* capture is to be told of it then */
+	bool in_capture;     /* it was told, and has not said that it is over */
+	bool attach_due;     /* capture is to be told of it then */
 	bool attached_once;
 	bool left_out;	   /* it made capture hang */
 	bool short_told;   /* that there are too few descriptors for it */

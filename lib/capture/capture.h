@@ -189,8 +189,8 @@ bool capture_is_leaving(const struct capture *c);
  * Between two ticks, some times a second as long as somebody is leaving: true
  * if nothing is under way in it that would be lost (capture_settle), nor a call
  * in one of the others, or that may end soon; at the latest after 10 s. Where
- * capture_settle is not true at once it may be false again: then there are ticks
- * again.
+ * capture_settle is not true at once it may be false again: then there are
+ * ticks again.
  */
 must_check bool capture_lets_go(struct capture *c);
 

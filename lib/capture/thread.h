@@ -69,9 +69,9 @@ struct thread {
 
 	struct stack_hints hints;
 	struct memory_seen seen_memory;
-	uint64_t memory_tick; /* when that was emptied */
-	size_t last_size;     /* ring bytes of its last sample */
-	uint64_t copied_top;  /* end of the stack in that */
+	uint64_t memory_tick;	/* when that was emptied */
+	size_t last_size;	/* ring bytes of its last sample */
+	uint64_t copied_top;	/* end of the stack in that */
 	uint64_t copied_second; /* start of the second range; 0: it has none */
 
 	/* Registers of its last stop out of a wait, good for the same place. */

@@ -118,7 +118,8 @@ struct unwind_stack {
 	 * if the sample had its bytes from here on as its second range.
 	 */
 	uint64_t second;
-	/* The first frame's stack pointer in the second range; 0: there is none. */
+	/* The first frame's stack pointer in the second range; 0: there is
+	 * none. */
 	uint64_t second_from;
 	/*
 	 * What finding frame pointers took, in units of some 5 ns (search.h).

@@ -112,9 +112,8 @@ static void set_up_many(void)
 			     .is_first = true};
 	b.ships[0] = &ship;
 	b.n_ships = 1;
-	unwind = (struct unwind){.child = {.broker = &b, .fd = -1},
-				 .uid = 7,
-				 .link_fd = -1};
+	unwind = (struct unwind){
+		.child = {.broker = &b, .fd = -1}, .uid = 7, .link_fd = -1};
 	b.unwinds[0] = &unwind;
 	b.n_unwinds = 1;
 	memcpy(sections[0].name, "a", sizeof("a"));
