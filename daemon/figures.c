@@ -26,6 +26,7 @@ void figures_of_target(const struct broker *b, const struct target *t,
 		ret->ends[e] = past->ends[e] + now->ends[e];
 	ret->frame_pointer = past->frame_pointer + now->frame_pointer;
 	ret->without_lines = past->without_lines + now->without_lines;
+	ret->unknown_releases = past->unknown_releases + now->unknown_releases;
 	ret->unwind_cost_ns = past->cost_ns + now->cost_ns;
 	ret->lowest_hz = t->governed.lowest_hz;
 	ret->lowered_ns = t->governed.lowered_ns;
@@ -54,6 +55,7 @@ void figures_add(struct instance_figures *sum,
 		sum->ends[e] += more->ends[e];
 	sum->frame_pointer += more->frame_pointer;
 	sum->without_lines += more->without_lines;
+	sum->unknown_releases += more->unknown_releases;
 	sum->unwind_cost_ns += more->unwind_cost_ns;
 	add_chunks(&sum->chunks, &more->chunks);
 	sum->payload_bytes += more->payload_bytes;

@@ -45,6 +45,7 @@ struct instance_figures {
 	uint64_t ends[MSG_UNWIND_ENDS_MAX]; /* by enum unwind_end */
 	uint64_t frame_pointer;
 	uint64_t without_lines;
+	uint64_t unknown_releases;
 	uint64_t unwind_cost_ns;
 	struct chunk_counts chunks;
 	uint64_t payload_bytes; /* of chunks that went on to ship */

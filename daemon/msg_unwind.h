@@ -75,7 +75,12 @@ enum want_kind {
 	WANT_DEBUG_LINK,
 	WANT_PERF_MAP, /* /tmp/perf-PID.map: names of code made at run time */
 	WANT_ENVIRON,  /* a copy of /proc/PID/environ */
-	WANT_EXE,      /* where the link /proc/PID/exe points, as text */
+	/*
+	 * What the process runs: where the link /proc/PID/exe points, NUL,
+	 * which file that is (device, inode, time of its last change; "":
+	 * unknown), NUL, and the beginning of /proc/PID/cmdline.
+	 */
+	WANT_PROGRAM,
 	WANT_CMDLINE,  /* the beginning of /proc/PID/cmdline: argv[0] */
 	WANT_PID_FILE, /* the broker's own (files.h), never unwind's */
 	WANT_END,
@@ -155,6 +160,7 @@ struct msg_unwind_stats {
 	uint64_t ends[MSG_UNWIND_ENDS_MAX]; /* by enum unwind_end */
 	uint64_t malformed;		    /* records refused */
 	uint64_t without_lines;		    /* addresses, because of a limit */
+	uint64_t unknown_releases;	    /* chunks of a NAME@unknown */
 	uint64_t cost_ns; /* time spent on it, without waits for files */
 };
 

@@ -13,6 +13,7 @@
 #include "daemon/mapped.h"
 #include "daemon/process.h"
 #include "daemon/rooted.h"
+#include "lib/base/small_file.h"
 
 #define COPY_BLOCK 65536
 
@@ -68,21 +69,52 @@ static int copy_file(const char *path, uint64_t offset, uint64_t max,
 	return r;
 }
 
-static int copy_link(const char *path, int *ret_fd)
+/*
+ * Which file a path leads to, as text, with its NUL. The time is that of the
+ * contents: to delete or rename a file does not change it.
+ */
+static int write_identity(int to, const char *path)
 {
-	char target[PATH_MAX];
-	ssize_t n = readlink(path, target, sizeof(target));
-	int r;
+	char text[96] = "";
+	struct stat st;
 
+	if (stat(path, &st) == 0)
+		(void)snprintf(text, sizeof(text), "%llx %llx %lld.%09ld",
+			       (unsigned long long)st.st_dev,
+			       (unsigned long long)st.st_ino,
+			       (long long)st.st_mtim.tv_sec,
+			       st.st_mtim.tv_nsec);
+	return write_all(to, text, strlen(text) + 1);
+}
+
+/* What WANT_PROGRAM asks for, in one copy: a request costs two turns. */
+static int copy_program(int32_t pid, int *ret_fd)
+{
+	char path[64], bytes[PATH_MAX];
+	ssize_t n;
+	int to = -1, r;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	n = readlink(path, bytes, sizeof(bytes) - 1);
 	if (n < 0)
 		return -errno;
-	r = new_copy(ret_fd);
+	bytes[n] = '\0';
+	r = new_copy(&to);
 	if (r == 0)
-		r = write_all(*ret_fd, target, (size_t)n);
-	if (r == 0 && lseek(*ret_fd, 0, SEEK_SET) < 0)
+		r = write_all(to, bytes, (size_t)n + 1);
+	if (r == 0)
+		r = write_identity(to, path);
+	(void)snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	/* A longer argv[0] is no file's name. */
+	if (r == 0 &&
+	    small_file_read(AT_FDCWD, path, bytes, sizeof(bytes)) == 0)
+		r = write_all(to, bytes, strlen(bytes));
+	if (r == 0 && lseek(to, 0, SEEK_SET) < 0)
 		r = -errno;
 	if (r < 0)
-		close_fd(ret_fd);
+		close_fd(&to);
+	else
+		*ret_fd = to;
 	return r;
 }
 
@@ -222,12 +254,11 @@ static int open_of(const struct open_order *order, int *ret_fd)
 	case WANT_ENVIRON:
 		name = "environ";
 		break;
-	case WANT_EXE:
-		name = "exe";
-		break;
+	case WANT_PROGRAM:
+		return copy_program(order->pid, ret_fd);
 	case WANT_CMDLINE:
 		name = "cmdline";
-		max = PATH_MAX; /* a longer argv[0] is no file's name */
+		max = PATH_MAX; /* as much as a section compares */
 		break;
 	case WANT_PID_FILE:
 		return open_pid_file(order->name, ret_fd);
@@ -235,8 +266,6 @@ static int open_of(const struct open_order *order, int *ret_fd)
 		return -EINVAL;
 	}
 	(void)snprintf(path, sizeof(path), "/proc/%d/%s", order->pid, name);
-	if (order->kind == WANT_EXE)
-		return copy_link(path, ret_fd);
 	return copy_file(path, 0, max, ret_fd);
 }
 

@@ -83,6 +83,7 @@ void targets_unwind_died(struct broker *b, struct unwind *u)
 		past->frame_pointer += t->unwind_now.frame_pointer;
 		past->malformed += t->unwind_now.malformed;
 		past->without_lines += t->unwind_now.without_lines;
+		past->unknown_releases += t->unwind_now.unknown_releases;
 		past->cost_ns += t->unwind_now.cost_ns;
 		for (size_t e = 0; e < MSG_UNWIND_ENDS_MAX; e++)
 			past->ends[e] += t->unwind_now.ends[e];

@@ -140,17 +140,54 @@ static int get_text(struct program *p, enum want_kind kind, size_t max,
 }
 
 /* The kernel marks one that was deleted; maps' paths are without that, too. */
-static int get_exe(struct program *p, struct buf *ret)
+static size_t length_without_mark(const char *path)
 {
 	static const char mark[] = " (deleted)";
-	const size_t size = sizeof(mark) - 1;
-	int r = get_text(p, WANT_EXE, PATH_MAX, ret);
+	const size_t size = sizeof(mark) - 1, len = strlen(path);
 
-	if (r == 0 && ret->len > size &&
-	    strcmp(ret->data + ret->len - size, mark) == 0) {
-		ret->len -= size;
-		ret->data[ret->len] = '\0';
-	}
+	return len > size && strcmp(path + len - size, mark) == 0 ? len - size
+								  : len;
+}
+
+/* Behind this text's NUL, or at the end of all. */
+static const char *next_text(const char *at, const char *end)
+{
+	at += strlen(at);
+	return at < end ? at + 1 : end;
+}
+
+static void running_fini(struct running *r)
+{
+	buf_fini(&r->exe);
+	buf_fini(&r->file);
+	buf_fini(&r->cmdline);
+}
+
+/* Three texts, each with its NUL, which is behind the last one anyway. */
+static int get_running(struct program *p, struct running *ret)
+{
+	const char *at, *end;
+	struct buf text;
+	int r;
+
+	buf_init(&ret->exe, PATH_MAX);
+	buf_init(&ret->file, PATH_MAX);
+	buf_init(&ret->cmdline, PATH_MAX);
+	r = get_text(p, WANT_PROGRAM, 3 * PATH_MAX, &text);
+	if (r < 0)
+		return r;
+	at = buf_string(&text);
+	end = at + text.len;
+	r = buf_add(&ret->exe, at, length_without_mark(at));
+	at = next_text(at, end);
+	if (r == 0)
+		r = buf_add_string(&ret->file, at);
+	at = next_text(at, end);
+	if (r == 0)
+		r = buf_add_string(&ret->cmdline, at);
+	buf_fini(&text);
+	if (r < 0)
+		running_fini(ret);
 	return r;
 }
 
@@ -168,10 +205,9 @@ int program_open(struct program *p, const struct msg_session_open *open,
 	p->work = work;
 	p->opened_ns = clock_mono_ns();
 	p->space = space;
-	if (get_exe(p, &p->exe) < 0)
-		buf_clear(&p->exe);
-	if (get_text(p, WANT_CMDLINE, PATH_MAX, &p->cmdline) < 0)
-		buf_clear(&p->cmdline);
+	/* Nothing is known of a process that has ended. */
+	if (get_running(p, &p->runs) < 0)
+		running_fini(&p->runs);
 	is_told(p);
 	return 0;
 }
@@ -185,32 +221,31 @@ void program_ended(struct program *p, uint64_t time_ns)
 	log_debug("a program has ended before its files were read");
 	/* No maps are always taken. */
 	(void)!unwind_space_set_maps(p->space, "", 0);
-	buf_clear(&p->exe);
-	buf_clear(&p->cmdline);
+	running_fini(&p->runs);
 	if (given[0] == '\0')
 		given = p->open->release_env;
-	if (given[0] == '\0')
+	p->release_is_unknown = given[0] == '\0';
+	if (p->release_is_unknown)
 		given = "unknown";
 	memcpy(p->release, given, strlen(given) + 1);
 }
 
 bool program_is_other(struct program *p)
 {
-	struct buf exe;
+	struct running now;
 	bool other;
 
-	if (get_exe(p, &exe) < 0)
+	if (get_running(p, &now) < 0)
 		return false;
-	other = strcmp(buf_string(&exe), buf_string(&p->exe)) != 0;
-	buf_fini(&exe);
+	other = strcmp(buf_string(&now.exe), buf_string(&p->runs.exe)) != 0;
+	running_fini(&now);
 	return other;
 }
 
 void program_fini(struct program *p)
 {
 	unwind_space_free(p->space);
-	buf_fini(&p->exe);
-	buf_fini(&p->cmdline);
+	running_fini(&p->runs);
 	*p = (struct program){0};
 }
 
@@ -271,8 +306,9 @@ const char *program_release(struct program *p)
 	} else if (open->release_env[0] != '\0') {
 		memcpy(p->release, open->release_env, sizeof(p->release));
 	} else {
-		release_of_image(buf_string(&p->exe), p->space, p->release,
-				 sizeof(p->release));
+		p->release_is_unknown = !release_of_image(
+			buf_string(&p->runs.exe), buf_string(&p->runs.file),
+			p->space, p->release, sizeof(p->release));
 		release_clean(p->release);
 		if (release_is_new(p->release))
 			log_warning("no release is given: using %s (--release "

@@ -23,13 +23,22 @@ void work_end(struct work *w, uint64_t now_ns);
 /* What is done now counts up to now. */
 void work_update(struct work *w);
 
+/*
+ * What a process runs, as texts: the path of its main executable, which file
+ * that is (WANT_PROGRAM), and the beginning of its command line, argv[0] as a
+ * string. Each is "" where it is not known.
+ */
+struct running {
+	struct buf exe, file, cmdline;
+};
+
 struct program {
 	const struct msg_session_open *open;
 	struct work *work; /* waiting for the broker is none */
 	struct unwind_space *space;
-	struct buf exe;	    /* path of the main executable */
-	struct buf cmdline; /* its beginning: argv[0] as a string */
+	struct running runs;
 	char release[MSG_TEXT_MAX];
+	bool release_is_unknown; /* no file and no user has said it */
 	bool has_maps;
 	uint64_t opened_ns; /* CLOCK_MONOTONIC */
 	uint64_t told_ns;   /* the last of its first files came */

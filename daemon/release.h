@@ -16,12 +16,15 @@
 bool release_of_environ(const char *text, size_t len, char *ret, size_t size);
 
 /*
- * "redis-server@15dfff3239aa", made of what is certain to be there: the
- * executable's name and the first 12 digits of its build-id. size: 160 at
- * least.
+ * "redis-server@15dfff3239aa": the name of the executable and the first 12
+ * digits of its build-id. Where the image cannot be read, because the process
+ * has ended, it is the release that another process of the same executable had:
+ * of the same path and file (WANT_PROGRAM). size: 160 at least. False: neither
+ * is there, and the release is "redis-server@unknown".
  */
-void release_of_image(const char *exe, struct unwind_space *space, char *ret,
-		      size_t size);
+#define RELEASE_KNOWN_MAX 256
+bool release_of_image(const char *exe, const char *file,
+		      struct unwind_space *space, char *ret, size_t size);
 
 /*
  * True the first time that it is asked of a release: a hundred processes of a

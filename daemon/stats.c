@@ -49,9 +49,12 @@ static void put_unwind(FILE *out, const struct instance_figures *f)
 			put_count(out, &first,
 				  unwind_end_name((enum unwind_end)e),
 				  f->ends[e]);
-	fprintf(out, "}, \"frame_pointer\": %llu, \"without_lines\": %llu},\n",
+	fprintf(out,
+		"}, \"frame_pointer\": %llu, \"without_lines\": %llu, "
+		"\"unknown_releases\": %llu},\n",
 		(unsigned long long)f->frame_pointer,
-		(unsigned long long)f->without_lines);
+		(unsigned long long)f->without_lines,
+		(unsigned long long)f->unknown_releases);
 }
 
 static void put_governor(FILE *out, const struct broker *b,

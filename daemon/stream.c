@@ -75,8 +75,8 @@ static int open_program(struct stream *s)
 	if (r == 0 && s->aggregate == NULL)
 		r = aggregate_new(&options, p->space, &s->aggregate);
 	if (r == 0)
-		aggregate_exec(s->aggregate, p->space, buf_string(&p->exe),
-			       buf_string(&p->cmdline));
+		aggregate_exec(s->aggregate, p->space, buf_string(&p->runs.exe),
+			       buf_string(&p->runs.cmdline));
 	return r;
 }
 
@@ -172,6 +172,7 @@ static int cut_chunk(struct stream *s, uint64_t end_ns, bool by_exec)
 	else if (profile.n_samples > 0) {
 		measures_give(&s->measures, &profile);
 		chunk_send(&s->open, program_release(&s->program), &profile);
+		s->stats.unknown_releases += s->program.release_is_unknown;
 	}
 	send_stats(s);
 	return next_chunk(s);

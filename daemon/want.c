@@ -34,7 +34,7 @@ enum want_verdict want_check(const struct msg_want *want)
 	switch ((enum want_kind)want->kind) {
 	case WANT_MAPS:
 	case WANT_ENVIRON:
-	case WANT_EXE:
+	case WANT_PROGRAM:
 	case WANT_CMDLINE:
 	case WANT_PERF_MAP:
 		return WANT_GOOD;

@@ -1,8 +1,12 @@
 #include "daemon/release.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "lib/base/buf.h"
 #include "tests/unit/suite.h"
 
 #define ENTRY "SENTRY_RELEASE="
@@ -63,6 +67,94 @@ START_TEST(told_once)
 }
 END_TEST
 
+/* This process's own executable, or none where it "has ended". */
+static bool has_ended;
+
+static int get_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
+{
+	(void)ctx, (void)start, (void)end;
+	if (has_ended)
+		return -ESRCH;
+	*ret_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
+static int get_no_debug(void *ctx, const char *build_id, int *ret_fd)
+{
+	(void)ctx, (void)build_id, (void)ret_fd;
+	return -ENOENT;
+}
+
+/* The release of an executable of this process, as that path and file. */
+static bool release_as(const char *exe, const char *file, char release[160])
+{
+	static const struct unwind_files files = {.image = get_image,
+						  .debug = get_no_debug};
+	const struct unwind_cache_options options = {.max_bytes = 64u << 20};
+	struct unwind_cache *cache;
+	struct unwind_space *space;
+	struct buf maps;
+	bool is_known;
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+	buf_init(&maps, 1u << 20);
+	ck_assert_int_eq(buf_read_fd(&maps, fd), 0);
+	close_fd(&fd);
+	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
+	ck_assert_int_eq(unwind_space_new(cache, &files, NULL, &space), 0);
+	if (!has_ended)
+		ck_assert_int_eq(unwind_space_set_maps(space, buf_string(&maps),
+						       maps.len),
+				 0);
+	is_known = release_of_image(exe, file, space, release, 160);
+	unwind_space_free(space);
+	unwind_cache_free(cache);
+	buf_fini(&maps);
+	return is_known;
+}
+
+START_TEST(of_a_process_that_has_ended)
+{
+	char exe[256] = "", alive[160], gone[160];
+
+	ck_assert_int_gt(readlink("/proc/self/exe", exe, sizeof(exe) - 1), 0);
+	has_ended = true;
+	ck_assert(!release_as(exe, "8 15 1.0", gone));
+	ck_assert_str_eq(gone, "check_release@unknown");
+	has_ended = false;
+	ck_assert(release_as(exe, "8 15 1.0", alive));
+	ck_assert_int_eq((int)strlen(alive),
+			 (int)strlen("check_release@") + 12);
+	has_ended = true;
+	ck_assert(release_as(exe, "8 15 1.0", gone));
+	ck_assert_str_eq(gone, alive);
+	/* Another file, an unknown one, or another name of the same. */
+	ck_assert(!release_as(exe, "8 15 2.0", gone));
+	ck_assert(!release_as(exe, "", gone));
+	ck_assert(!release_as("/bin/other", "8 15 1.0", gone));
+	ck_assert_str_eq(gone, "other@unknown");
+	ck_assert(!release_as("", "", gone));
+	ck_assert_str_eq(gone, "unknown@unknown");
+}
+END_TEST
+
+START_TEST(only_so_many_are_remembered)
+{
+	char exe[256] = "", release[160], file[32];
+
+	ck_assert_int_gt(readlink("/proc/self/exe", exe, sizeof(exe) - 1), 0);
+	has_ended = false;
+	for (int i = 0; i <= RELEASE_KNOWN_MAX; i++) {
+		(void)snprintf(file, sizeof(file), "8 %d 1.0", i);
+		ck_assert(release_as(exe, file, release));
+	}
+	has_ended = true;
+	ck_assert(release_as(exe, file, release));
+	ck_assert(!release_as(exe, "8 0 1.0", release));
+	ck_assert(release_as(exe, "8 1 1.0", release));
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("release");
@@ -72,6 +164,8 @@ Suite *suite(void)
 			    (int)(sizeof(environs) / sizeof(environs[0])));
 	tcase_add_test(c, clean);
 	tcase_add_test(c, told_once);
+	tcase_add_test(c, of_a_process_that_has_ended);
+	tcase_add_test(c, only_so_many_are_remembered);
 	suite_add_tcase(s, c);
 	return s;
 }

@@ -32,7 +32,7 @@ static const struct {
 } cases[] = {
 	{WANT_MAPS, 0, 0, "", WANT_GOOD},
 	{WANT_ENVIRON, 0, 0, "", WANT_GOOD},
-	{WANT_EXE, 0, 0, "", WANT_GOOD},
+	{WANT_PROGRAM, 0, 0, "", WANT_GOOD},
 	{WANT_CMDLINE, 0, 0, "", WANT_GOOD},
 	{WANT_PERF_MAP, 0, 0, "", WANT_GOOD},
 	/* Ranges. */
