@@ -109,17 +109,6 @@ static void wait_for_tracer(struct broker *b, struct target *t, int32_t tracer)
 	t->retry_ns = now + RETRY_NS;
 }
 
-/* Somebody else's tracer; 0: none. */
-static int32_t other_tracer(const struct target *t)
-{
-	struct process look;
-	enum process_fault fault;
-
-	fault = process_look(t->pid, &look);
-	close_fd(&look.pidfd);
-	return fault == PROCESS_TRACED ? look.tracer : 0;
-}
-
 /* Unwind first: a record of a target that it does not know breaks a rule. */
 static void advance(struct broker *b, struct target *t)
 {
@@ -132,7 +121,7 @@ static void advance(struct broker *b, struct target *t)
 	    t->unwind->ring_due)
 		return;
 	t->attach_due = false;
-	tracer = other_tracer(t);
+	tracer = process_tracer(t->pid);
 	if (tracer != 0) {
 		wait_for_tracer(b, t, tracer);
 		return;
@@ -188,8 +177,7 @@ void target_start(struct broker *b, struct target *t)
  */
 static bool ended_unseen(const struct broker *b, const struct target *t)
 {
-	return (t->attach_due || b->capture.fd < 0) &&
-	       !process_is_alive(t->pidfd);
+	return (t->attach_due || b->capture.fd < 0) && t->instance->has_ended;
 }
 
 static void target_ended_unseen(struct broker *b, struct target *t)
@@ -286,7 +274,7 @@ static void target_refused(struct broker *b, struct target *t, int error)
 
 	if ((error == EPERM || error == EBUSY) &&
 	    (t->phase == TARGET_PROFILED || t->phase == TARGET_WAITING)) {
-		tracer = other_tracer(t);
+		tracer = process_tracer(t->pid);
 		/* EBUSY alone: it has let go already, or has one thread. */
 		if (tracer != 0 || error == EBUSY) {
 			wait_for_tracer(b, t, tracer);

@@ -91,11 +91,8 @@ int broker_wait_ms(const struct broker *b, uint64_t deadline_ns)
 
 	if (now >= deadline_ns)
 		return 0;
-	if (b->discovery != NULL && !b->stopping) {
-		if (discovery_is_busy(b->discovery))
-			return 0;
-		wait_ms = min_u64(wait_ms, DISCOVERY_MS);
-	}
+	if (b->discovery != NULL && !b->stopping)
+		wait_ms = min_u64(wait_ms, discovery_wait_ms(b->discovery));
 	return (int)min_u64((deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS,
 			    wait_ms);
 }

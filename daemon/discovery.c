@@ -33,7 +33,9 @@ struct discovery {
 	bool is_told;	  /* it has answered */
 
 	struct sightings sightings;
-	bool is_busy; /* more is due */
+	uint64_t check_ns; /* when the next check is due */
+	bool is_busy;	   /* more was due than one check looks at, */
+	bool was_full;	   /* or than can wait for command lines */
 	uint64_t min_age_ns;
 
 	DIR *dir;	       /* of a scan that goes on; NULL: none */
@@ -114,11 +116,22 @@ void discovery_by_config(struct discovery *d)
 	d->pid_files_ns = 0;
 	d->scan_ns = 0;
 	d->anew_ns = 0;
+	d->check_ns = 0;
 }
 
-bool discovery_is_busy(const struct discovery *d)
+static bool is_busy(const struct discovery *d)
 {
-	return d->is_busy || d->dir != NULL;
+	return d->is_busy || d->dir != NULL ||
+	       (d->was_full && identify_has_room(d->identify));
+}
+
+uint64_t discovery_wait_ms(const struct discovery *d)
+{
+	const uint64_t now_ns = clock_mono_ns();
+
+	if (is_busy(d) || now_ns >= d->check_ns)
+		return 0;
+	return (d->check_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
 }
 
 bool discovery_is_told(const struct discovery *d)
@@ -376,11 +389,15 @@ static void look(struct discovery *d, const struct sighting *s)
 {
 	const struct instance *known = instance_of_pid(d->broker, s->pid);
 	struct process process;
-	enum process_fault fault = process_look(s->pid, &process);
-	const bool is_there = fault == PROCESS_OK || fault == PROCESS_TRACED;
-	const bool is_known = known != NULL && s->of != SIGHTING_EXEC &&
-			      known->start_ticks == process.start_ticks;
+	enum process_fault fault;
+	bool is_there, is_known;
 
+	if (known == NULL && identify_excludes(d->identify, s->pid))
+		return;
+	fault = process_look(s->pid, &process);
+	is_there = fault == PROCESS_OK || fault == PROCESS_TRACED;
+	is_known = known != NULL && s->of != SIGHTING_EXEC &&
+		   known->start_ticks == process.start_ticks;
 	if (fault == PROCESS_LACK ||
 	    (is_there && !is_own(&process) && !is_known &&
 	     identify(d->identify, s, &process) < 0))
@@ -394,22 +411,25 @@ static void look_at_due(struct discovery *d, uint64_t now_ns)
 	size_t looked = 0;
 
 	sightings_turn(&d->sightings);
-	/* Without room an answer wakes the next turn, or a reader is killed. */
 	while (looked < LOOKS_MAX && identify_has_room(d->identify) &&
 	       sightings_take(&d->sightings, now_ns, &s)) {
 		looked++;
 		look(d, &s);
 	}
 	d->is_busy = looked == LOOKS_MAX;
+	d->was_full = !identify_has_room(d->identify);
 }
 
 void discovery_check(struct discovery *d)
 {
 	const uint64_t now_ns = clock_mono_ns();
 
-	hear(d);
-	scan(d, now_ns);
-	read_pid_files(d, now_ns);
-	look_at_due(d, now_ns);
+	if (is_busy(d) || now_ns >= d->check_ns) {
+		d->check_ns = now_ns + DISCOVERY_MS * NS_PER_MS;
+		hear(d);
+		scan(d, now_ns);
+		read_pid_files(d, now_ns);
+		look_at_due(d, now_ns);
+	}
 	files_check(d->files);
 }

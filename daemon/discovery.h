@@ -43,12 +43,15 @@ void discovery_by_config(struct discovery *d);
 /* An instance of which it is not sure that its section matches it still. */
 void discovery_doubt(struct discovery *d, int32_t pid);
 
-/* At every turn, DISCOVERY_MS apart at most. */
+/*
+ * At every turn. Reads what the kernel tells, and looks at what is due, every
+ * DISCOVERY_MS: a process that starts makes some ten turns by its messages.
+ */
 #define DISCOVERY_MS 100
 void discovery_check(struct discovery *d);
 
-/* So much is due that the next turn shall not wait. */
-bool discovery_is_busy(const struct discovery *d);
+/* How long the next turn may wait; 0: more is due already. */
+uint64_t discovery_wait_ms(const struct discovery *d);
 
 /* Does the kernel tell of new processes? */
 bool discovery_is_told(const struct discovery *d);

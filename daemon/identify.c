@@ -88,15 +88,29 @@ static void answer(struct question *q, size_t section)
 	free_question(q);
 }
 
-static void read_exe(struct question *q)
+static void read_exe(int32_t pid, char ret[PATH_MAX])
 {
 	char path[64];
 	ssize_t n;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/exe", q->process.pid);
-	n = readlink(path, q->exe, sizeof(q->exe) - 1);
-	q->exe[n < 0 ? 0 : n] = '\0';
-	q->facts.exe = q->exe;
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	n = readlink(path, ret, PATH_MAX - 1);
+	ret[n < 0 ? 0 : n] = '\0';
+}
+
+bool identify_excludes(const struct identify *id, int32_t pid)
+{
+	const struct config *config = id->config;
+	char exe[PATH_MAX];
+
+	for (size_t k = 0; k < config->n_targets; k++)
+		if (config->targets[k].exe[0] == '\0')
+			return false;
+	read_exe(pid, exe);
+	for (size_t k = 0; k < config->n_targets; k++)
+		if (!match_exe_excludes(&config->targets[k], exe))
+			return false;
+	return true;
 }
 
 static void read_cgroup(struct question *q)
@@ -181,9 +195,10 @@ static bool learn(struct question *q, const struct target_config *t)
 	struct match_wants wants;
 
 	match_wants(t, &wants);
-	if (wants.exe && q->facts.exe == NULL)
-		read_exe(q);
-	else if ((wants.cgroup || wants.container) && q->facts.cgroup == NULL)
+	if (wants.exe && q->facts.exe == NULL) {
+		read_exe(q->process.pid, q->exe);
+		q->facts.exe = q->exe;
+	} else if ((wants.cgroup || wants.container) && q->facts.cgroup == NULL)
 		read_cgroup(q);
 	else if (wants.pid_file && q->facts.pid_file_pid < 0)
 		q->facts.pid_file_pid =

@@ -52,6 +52,13 @@ void identify_free(struct identify *id);
  */
 void identify_by(struct identify *id, const struct config *config);
 
+/*
+ * True if no section can match process pid, as its executable alone says: one
+ * readlink(2), and none where a section has no exe. Most births are strangers,
+ * for which nothing more is read.
+ */
+bool identify_excludes(const struct identify *id, int32_t pid);
+
 /* False: as many processes as can wait for their command lines do. */
 bool identify_has_room(const struct identify *id);
 

@@ -129,6 +129,11 @@ enum match_result match_process(const struct target_config *t,
 	return match_has_rules(t) ? all : MATCH_NO;
 }
 
+bool match_exe_excludes(const struct target_config *t, const char *exe)
+{
+	return match_exe(t->exe, exe) == MATCH_NO;
+}
+
 bool match_may_become(const struct target_config *t,
 		      const struct match_facts *f)
 {

@@ -53,6 +53,12 @@ struct match_wants {
 };
 void match_wants(const struct target_config *t, struct match_wants *ret);
 
+/*
+ * True if the section cannot match a process whose link /proc/PID/exe says
+ * this, whatever else is found out about it.
+ */
+bool match_exe_excludes(const struct target_config *t, const char *exe);
+
 /* Has it any rule? One without would be all processes. */
 bool match_has_rules(const struct target_config *t);
 

@@ -102,6 +102,17 @@ static int32_t process_of(int32_t tid)
 		       : tid;
 }
 
+int32_t process_tracer(int32_t pid)
+{
+	char text[PROCESS_FILE_MAX];
+	long tracer;
+
+	if (!read_file(pid, "status", text) ||
+	    !find_number(text, "\nTracerPid:", 0, &tracer) || tracer == 0)
+		return 0;
+	return process_of((int32_t)tracer);
+}
+
 static enum process_fault look(int32_t pid, struct process *ret)
 {
 	char text[PROCESS_FILE_MAX];

@@ -62,6 +62,9 @@ struct process_glance {
 /* False: it is gone, or the kernel's. */
 bool process_glance(int32_t pid, struct process_glance *ret);
 
+/* The process that traces it, by one read; 0: none, or it has ended. */
+int32_t process_tracer(int32_t pid);
+
 /* Its effective user, by one call that opens nothing; UINT32_MAX: it is gone.
  */
 uint32_t process_user(int32_t pid);

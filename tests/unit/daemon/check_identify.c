@@ -168,6 +168,22 @@ START_TEST(no_descriptor_stays)
 }
 END_TEST
 
+/* By the executable alone, where each section names one. */
+START_TEST(strangers_are_excluded)
+{
+	ck_assert(!identify_excludes(id, getpid()));
+	memcpy(target.exe, "/no such", 9);
+	ck_assert(identify_excludes(id, getpid()));
+	/* Its executable is not known any more. */
+	ck_assert(identify_excludes(id, INT32_MAX));
+	memset(target.exe, 0, sizeof(target.exe));
+	ck_assert_int_gt(readlink("/proc/self/exe", target.exe,
+				  sizeof(target.exe) - 1),
+			 0);
+	ck_assert(!identify_excludes(id, getpid()));
+}
+END_TEST
+
 START_TEST(dropped_at_the_end)
 {
 	const int before = count_descriptors();
@@ -204,6 +220,7 @@ Suite *suite(void)
 	tcase_add_test(c, no_helper_can_be_started);
 	tcase_add_test(c, no_descriptor_for_the_request);
 	tcase_add_test(c, no_descriptor_stays);
+	tcase_add_test(c, strangers_are_excluded);
 	tcase_add_test(c, dropped_at_the_end);
 	suite_add_tcase(s, c);
 	return s;
