@@ -194,6 +194,7 @@ struct broker {
 	uint64_t governed_at_ns; /* when the governor looked */
 	uint64_t governed_ns;	 /* and what the broker itself had used */
 	struct governor_cost governed_all; /* since a rate was changed */
+	struct governor_births births;
 	bool governor_gave_up; /* the lowest rates are too much, and it said so
 				*/
 

@@ -134,6 +134,11 @@ uint64_t discovery_wait_ms(const struct discovery *d)
 	return (d->check_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
 }
 
+uint64_t discovery_used_ns(const struct discovery *d)
+{
+	return files_used_ns(d->files);
+}
+
 bool discovery_is_told(const struct discovery *d)
 {
 	return d->is_told;

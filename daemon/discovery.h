@@ -53,6 +53,9 @@ void discovery_check(struct discovery *d);
 /* How long the next turn may wait; 0: more is due already. */
 uint64_t discovery_wait_ms(const struct discovery *d);
 
+/* Processor time of its helpers, in ns. */
+uint64_t discovery_used_ns(const struct discovery *d);
+
 /* Does the kernel tell of new processes? */
 bool discovery_is_told(const struct discovery *d);
 

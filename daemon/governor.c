@@ -167,9 +167,10 @@ static void take_used(struct broker *b, struct governor_used *ret)
 	for (size_t i = 0; i < b->n_ships; i++)
 		ret->others += used_by(&b->ships[i]->child);
 	/* A helper that has ended and is not reaped is missing for a moment. */
-	own = max_u64(clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) +
-			      files_used_ns(b->files),
-		      b->governed_ns);
+	own = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) + files_used_ns(b->files);
+	if (b->discovery != NULL)
+		own += discovery_used_ns(b->discovery);
+	own = max_u64(own, b->governed_ns);
 	ret->others += (double)(own - b->governed_ns);
 	b->governed_ns = own;
 }
@@ -303,9 +304,49 @@ static void count_time(struct broker *b, uint64_t elapsed_ns)
 	}
 }
 
+static bool is_over_budget(const struct broker *b)
+{
+	return b->options.cpu_budget > 0 &&
+	       b->births.share > b->options.cpu_budget / 100.0;
+}
+
+bool governor_admits(struct broker *b, struct instance *i, uint64_t now_ns)
+{
+	struct governor_births *births = &b->births;
+
+	if (!is_over_budget(b))
+		return true;
+	if (now_ns - births->admitted_ns >= GOVERNOR_BIRTH_NS) {
+		births->admitted_ns = now_ns;
+		return true;
+	}
+	births->delayed += !i->is_delayed;
+	i->is_delayed = true;
+	if (births->told_ns == 0 ||
+	    now_ns - births->told_ns >= GOVERNOR_BIRTHS_TOLD) {
+		births->told_ns = now_ns;
+		log_warning("%.1f %% of a processor are more than the budget "
+			    "of %u %%: processes that start are attached "
+			    "later, one a second (a higher min_age_seconds "
+			    "leaves short ones out)",
+			    100 * births->share, b->options.cpu_budget);
+	}
+	return false;
+}
+
+static void take_share(struct broker *b, const struct governor_used *used,
+		       uint64_t elapsed_ns)
+{
+	const double share = (used->capture + used->unwind + used->others) /
+			     (double)elapsed_ns;
+
+	b->births.share += (share - b->births.share) / AVERAGE_SECONDS;
+}
+
 void governor_second(struct broker *b, const struct governor_used *used,
 		     uint64_t elapsed_ns)
 {
+	take_share(b, used, elapsed_ns);
 	count_time(b, elapsed_ns);
 	measure(b, used, elapsed_ns);
 	if (b->options.cpu_budget > 0 && b->ended_ns == 0)

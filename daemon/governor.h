@@ -10,10 +10,14 @@
 #ifndef DAEMON_GOVERNOR_H
 #define DAEMON_GOVERNOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/util.h"
+
 struct broker;
+struct instance;
 struct target;
 
 /* No rate is lowered below this; one that was asked for may be lower. */
@@ -38,6 +42,25 @@ struct governor_cost {
  * counts the same, up to ten.
  */
 void governor_cost_take(struct governor_cost *c, double cost);
+
+/*
+ * Births: processes that are attached for the first time. What one costs does
+ * not go with a rate. So while all processes together use more than the budget,
+ * by an exponential average over ten seconds, one process is attached each
+ * GOVERNOR_BIRTH_NS, and the others wait; most of those that cost too much have
+ * ended by then. A line says so, one a minute at most.
+ */
+#define GOVERNOR_BIRTH_NS    NS_PER_SEC
+#define GOVERNOR_BIRTHS_TOLD (60 * NS_PER_SEC)
+struct governor_births {
+	double share;	      /* of one processor */
+	uint64_t admitted_ns; /* the last one while there was no room */
+	uint64_t told_ns;     /* 0: never */
+	uint64_t delayed;     /* processes that had to wait */
+};
+
+/* May i, which a section matches, be attached for the first time now? */
+bool governor_admits(struct broker *b, struct instance *i, uint64_t now_ns);
 
 /* Once a second it looks at what all have used; to be called more often. */
 void governor_check(struct broker *b);

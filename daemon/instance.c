@@ -322,6 +322,9 @@ static void start(struct broker *b, struct instance *i)
 	i->is_crowded_out = is_crowded_out(b, i);
 	if (i->is_crowded_out || is_occupied(b, i))
 		return;
+	if (instance_has_section(i) && !i->was_attached &&
+	    !governor_admits(b, i, clock_mono_ns()))
+		return;
 	if (i->kept != NULL)
 		target_retire(i->kept);
 	r = children_ship(b, i->config.dsn, &i->ship);

@@ -65,6 +65,7 @@ struct instance {
 	bool was_attached;   /* in this run, or an earlier one */
 	bool has_ended;	     /* the process has */
 	bool is_left_out;    /* cannot be profiled: not tried again */
+	bool is_delayed;     /* by the CPU budget: governor_admits */
 	bool is_crowded_out; /* by max_instances, or by too many targets */
 	bool is_changed;     /* its section is: to be started anew with that */
 	bool is_removed;     /* no section matches it any more */

@@ -63,10 +63,11 @@ static void put_governor(FILE *out, const struct broker *b,
 	fprintf(out,
 		"  \"governor\": {\"cpu_budget_percent\": %u, "
 		"\"lowest_rate_hz\": %u, \"lowered_s\": %.1f, "
-		"\"exceeded_s\": %.1f},\n",
+		"\"exceeded_s\": %.1f, \"delayed_processes\": %llu},\n",
 		b->options.cpu_budget,
 		f->lowest_hz != 0 ? f->lowest_hz : rate_hz,
-		(double)f->lowered_ns / 1e9, (double)f->exceeded_ns / 1e9);
+		(double)f->lowered_ns / 1e9, (double)f->exceeded_ns / 1e9,
+		(unsigned long long)b->births.delayed);
 }
 
 static void put_chunks(FILE *out, const struct instance_figures *f)

@@ -282,6 +282,67 @@ START_TEST(a_start_is_not_exceeded)
 }
 END_TEST
 
+static struct instance instances[8];
+
+/* How many of n that start now are attached at once. */
+static unsigned int admitted(unsigned int n, uint64_t now_ns)
+{
+	unsigned int of = 0;
+
+	memset(instances, 0, sizeof(instances));
+	for (unsigned int i = 0; i < n; i++)
+		of += governor_admits(&b, &instances[i], now_ns);
+	return of;
+}
+
+START_TEST(births_wait_while_the_budget_is_exceeded)
+{
+	const uint64_t now_ns = 1000 * NS_PER_SEC;
+
+	profile(0);
+	hear();
+	pass(60, 0.009);
+	ck_assert_uint_eq(admitted(8, now_ns), 8);
+	/* A second of much is within an average over ten. */
+	pass(1, 0.015);
+	ck_assert_uint_eq(admitted(8, now_ns), 8);
+	pass(20, 0.03);
+	ck_assert_uint_eq(b.births.delayed, 0);
+	ck_assert_uint_eq(admitted(8, now_ns), 1);
+	ck_assert_uint_eq(b.births.delayed, 7);
+	/* The same ones, that wait. */
+	ck_assert(!governor_admits(&b, &instances[7], now_ns));
+	ck_assert_uint_eq(b.births.delayed, 7);
+	ck_assert(
+		governor_admits(&b, &instances[7], now_ns + GOVERNOR_BIRTH_NS));
+	ck_assert(!governor_admits(&b, &instances[6],
+				   now_ns + GOVERNOR_BIRTH_NS));
+	pass(60, 0.009);
+	ck_assert_uint_eq(admitted(8, now_ns + GOVERNOR_BIRTH_NS), 8);
+	ck_assert_uint_eq(heard("are attached later"), 1);
+}
+END_TEST
+
+START_TEST(births_are_told_once_a_minute)
+{
+	profile(0);
+	hear();
+	pass(30, 0.03);
+	for (uint64_t s = 1000; s < 1000 + 150; s++)
+		ck_assert_uint_eq(admitted(8, s * NS_PER_SEC), 1);
+	ck_assert_uint_eq(heard("are attached later"), 3);
+}
+END_TEST
+
+START_TEST(births_without_a_budget)
+{
+	profile(0);
+	b.options.cpu_budget = 0;
+	pass(30, 0.5);
+	ck_assert_uint_eq(admitted(8, 1000 * NS_PER_SEC), 8);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("governor");
@@ -305,6 +366,9 @@ Suite *suite(void)
 	tcase_add_test(tc, what_a_rate_saves_is_not_exceeded);
 	tcase_add_test(tc, what_the_lowest_rate_saves_is_not_exceeded);
 	tcase_add_test(tc, a_start_is_not_exceeded);
+	tcase_add_test(tc, births_wait_while_the_budget_is_exceeded);
+	tcase_add_test(tc, births_are_told_once_a_minute);
+	tcase_add_test(tc, births_without_a_budget);
 	suite_add_tcase(s, tc);
 	return s;
 }
