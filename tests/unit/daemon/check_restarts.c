@@ -12,6 +12,7 @@ static struct broker b;
 static void set_up(void)
 {
 	memset(&b, 0, sizeof(b));
+	b.capture.broker = &b;
 }
 
 static uint64_t sum(void)
@@ -45,8 +46,9 @@ END_TEST
 
 START_TEST(each_child)
 {
-	static struct ship ship = {.child.on_message = ship_on_message};
-	static struct unwind unwind;
+	static struct ship ship = {.child = {.broker = &b,
+					     .on_message = ship_on_message}};
+	static struct unwind unwind = {.child.broker = &b};
 
 	restarts_count(&b, &ship.child, SIGKILL);
 	ck_assert_uint_eq(b.restarts.n[RESTART_SHIP][RESTART_SIGNAL], 1);
