@@ -25,6 +25,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tests/integration'))
 
+import births  # noqa: E402
 import first  # noqa: E402
 import harness  # noqa: E402
 import measure  # noqa: E402
@@ -180,15 +181,24 @@ def main():
         with new_box(first.NAME) as box:
             large = first.run(box, SMOKE)
         say('')
+    short, of_short = args.pattern in births.NAME, None
+    if short:
+        say(births.NAME)
+        with new_box(births.NAME) as box:
+            of_short = births.run(box, SMOKE)
+        say('')
     meeting = args.pattern in OUTAGE
-    if not done and unwinding is None and not beginning and not meeting:
+    if not (done or unwinding or beginning or short or meeting):
         sys.exit(f'no scenario has "{args.pattern}" in its name')
     text = report.text(done,
-                       replay.wanted(unwinding) + first.wanted(large))
+                       replay.wanted(unwinding) + first.wanted(large) +
+                       births.wanted(of_short))
     if unwinding is not None:
         text += '\n' + replay.text(unwinding)
     if beginning:
         text += '\n' + first.text(large)
+    if short:
+        text += '\n' + births.text(of_short)
     if meeting:
         text += f'\n### 10,000 hosts and their server (`T={OUTAGE}`)\n\n'
         text += subprocess.run([harness.BUILD / 'bench/outage'], check=True,

@@ -21,7 +21,7 @@ def test_all_of_it(box):
     check(bench.wait(3 * harness.PATIENCE_S) == 0, bench.stderr)
     text = bench.stdout
     for scenario in ('busy-2', 'mixed', 'fleet', 'waits', 'unwind',
-                     'first'):
+                     'first', 'births'):
         check(f'(`T={scenario}`)' in text, f'no table of {scenario}: {text}')
     rows = re.findall(r'^\| (.*) \| (ok|NOT OK) \|$', text, re.M)
     asked = collections.Counter(re.split(r' p[59]|[,:]| \|', what)[0]
@@ -32,7 +32,7 @@ def test_all_of_it(box):
                     'the same by libdwfl': 1, 'the same by libunwind-ptrace': 1,
                     'first stack': 1, 'waits of 20 ms in epoll_wait': 2,
                     'waits of 20 ms in nanosleep': 2,
-                    'waits of 20 ms in poll': 2}, f'asked: {asked}')
+                    'waits of 20 ms in poll': 2, 'short processes': 2}, f'asked: {asked}')
     for name in ('bare', 'sentry-profd', 'naive'):
         found = re.findall(rf'^\| {name} \| ([\d,.]+) / ([\d,.]+) \|', text, re.M)
         # Where 1,000 more sleep, its turn may not come in so short a time.
@@ -70,6 +70,12 @@ def test_one_scenario(box):
           bench.stdout)
     # All but the C library's, which has no debug file, perhaps.
     check(int(named[0][1]) >= int(frames) - 3 > 0, bench.stdout)
+    bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py', 'births'],
+                      env=env)
+    check(bench.wait() == 0, bench.stderr)
+    found = re.findall(r'^\| (min_age_seconds .*?) \| [\d.]+ \| [\d.]+ \| ([\d.]+) '
+                       r'\| \2 \| [\d.]+ % \| \d+ \|$', bench.stdout, re.M)
+    check(len(found) == 2, bench.stdout)
     bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py', 'none'],
                       env=env)
     check(bench.wait() == 1, 'there is a scenario "none"')

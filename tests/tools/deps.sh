@@ -31,8 +31,9 @@ deb='dpkg-dev'
 # make check-package, beside make deb.
 package='debootstrap systemd-container'
 
-# What make bench compares with; clang is a program with 150 MB of text.
-bench='python3 bpftrace clang'
+# What make bench compares with; clang is a program with 150 MB of text, git one of
+# many short processes.
+bench='python3 bpftrace clang git'
 
 case ${1-} in
 build) packages=$build ;;
