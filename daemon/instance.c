@@ -325,13 +325,15 @@ static void start(struct broker *b, struct instance *i)
 	if (instance_has_section(i) && !i->was_attached &&
 	    !governor_admits(b, i, clock_mono_ns()))
 		return;
-	if (i->kept != NULL)
-		target_retire(i->kept);
 	r = children_ship(b, i->config.dsn, &i->ship);
 	if (r == -ENOSPC)
 		leave_out(i, "there is no process for its DSN");
-	/* Otherwise the next turn tries again. */
-	if (r == 0 && target_open(b, i) == 0)
+	/* Another turn tries again: the next one, or one after the limit. */
+	if (r < 0 || limit_holds(i))
+		return;
+	if (i->kept != NULL)
+		target_retire(i->kept);
+	if (target_open(b, i) == 0)
 		target_start(b, i->target);
 }
 

@@ -250,6 +250,19 @@ START_TEST(another_dsn_has_another_limit)
 }
 END_TEST
 
+/* Not even for a turn: each would be a process that is attached to. */
+START_TEST(nothing_starts_under_a_limit)
+{
+	ship.limit.holds = true;
+	many[0]->is_started = true;
+	turn();
+	ck_assert_ptr_null(many[0]->target);
+	ship.limit.holds = false;
+	turn();
+	ck_assert_ptr_nonnull(many[0]->target);
+}
+END_TEST
+
 START_TEST(no_run_is_faster_than_the_timer)
 {
 	many[0]->config.rate_hz = 1000;
@@ -326,6 +339,7 @@ Suite *suite(void)
 	tcase_add_test(lists, a_section_that_changes_and_moves);
 	tcase_add_test(lists, a_section_that_is_gone_when_its_turn_comes);
 	tcase_add_test(lists, another_dsn_has_another_limit);
+	tcase_add_test(lists, nothing_starts_under_a_limit);
 	tcase_add_test(lists, no_run_is_faster_than_the_timer);
 	tcase_add_loop_test(lists, a_lack_passes, 0, 4);
 	tcase_add_test(lists, other_errors_do_not_pass);
