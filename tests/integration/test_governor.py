@@ -159,7 +159,7 @@ def test_no_limit(box):
     profd.interrupt()
     check(profd.stats['governor'] == {
         'cpu_budget_percent': 0, 'lowest_rate_hz': 1000, 'lowered_s': 0.0,
-        'exceeded_s': 0.0},
+        'exceeded_s': 0.0, 'delayed_processes': 0},
           f'{profd.stats["governor"]}')
     check(profd.stats['scheduler'] in ('fifo', 'nice', 'normal'),
           f'{profd.stats["scheduler"]}')

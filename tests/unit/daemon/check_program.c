@@ -23,10 +23,10 @@ static void set_up(uint64_t told_ns)
 		.open = &open_message, .has_maps = true, .told_ns = told_ns};
 	ck_assert_int_eq(unwind_space_new(cache, NULL, NULL, &p.space), 0);
 	ck_assert_int_eq(unwind_space_set_maps(p.space, text, strlen(text)), 0);
-	buf_init(&p.exe, 100);
-	buf_init(&p.cmdline, 100);
-	ck_assert_int_eq(buf_add_string(&p.exe, "/bin/program"), 0);
-	ck_assert_int_eq(buf_add_string(&p.cmdline, "program"), 0);
+	buf_init(&p.runs.exe, 100);
+	buf_init(&p.runs.cmdline, 100);
+	ck_assert_int_eq(buf_add_string(&p.runs.exe, "/bin/program"), 0);
+	ck_assert_int_eq(buf_add_string(&p.runs.cmdline, "program"), 0);
 	memcpy(p.release, "program@1", sizeof("program@1"));
 }
 
@@ -46,7 +46,7 @@ START_TEST(files_that_came_in_time_are_its_own)
 	set_up(ENDED_NS);
 	program_ended(&p, ENDED_NS);
 	ck_assert(is_known());
-	ck_assert_str_eq(buf_string(&p.cmdline), "program");
+	ck_assert_str_eq(buf_string(&p.runs.cmdline), "program");
 	ck_assert_str_eq(program_release(&p), "program@1");
 }
 END_TEST
@@ -56,8 +56,8 @@ START_TEST(files_that_came_later_are_another_s)
 	set_up(ENDED_NS + 1);
 	program_ended(&p, ENDED_NS);
 	ck_assert(!is_known());
-	ck_assert_str_eq(buf_string(&p.exe), "");
-	ck_assert_str_eq(buf_string(&p.cmdline), "");
+	ck_assert_str_eq(buf_string(&p.runs.exe), "");
+	ck_assert_str_eq(buf_string(&p.runs.cmdline), "");
 	ck_assert_str_eq(program_release(&p), "unknown");
 }
 END_TEST
