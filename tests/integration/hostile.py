@@ -122,8 +122,8 @@ FATAL = {
                               for _ in range(2)],
     'closed: not open': lambda: send('SESSION_CLOSED', 'I', 1),
     'closed: of nobody': lambda: send('SESSION_CLOSED', 'I', 9),
-    'stats: of nobody': lambda: send('UNWIND_STATS', 'II21Q', 9, 0,
-                                     *[HUGE] * 21),
+    'stats: of nobody': lambda: send('UNWIND_STATS', 'II22Q', 9, 0,
+                                     *[HUGE] * 22),
     # of capture
     'state: of nobody': lambda: send('TARGET_STATE', 'IIi', 9, 1, 0),
     'state: none': lambda: send('TARGET_STATE', 'IIi', 1, 99, 0),
@@ -153,7 +153,7 @@ def closing():
 
 
 def huge_stats():
-    send('UNWIND_STATS', 'II21Q', 1, 0, *[HUGE] * 21)
+    send('UNWIND_STATS', 'II22Q', 1, 0, *[HUGE] * 22)
 
 
 def states():

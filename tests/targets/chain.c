@@ -2,9 +2,9 @@
 /*
  * A process with one stack that leads through many libraries.
  *
- * Usage: chain LIBRARY... Each library is a copy of link.c: its pass() calls
- * the one of the next library, the last one calls end_of_chain(), which blocks.
- * Says "ready PID" before the first call.
+ * Usage: chain LIBRARY... Each library is a copy of link.c: its pass() calls the
+ * one of the next library, the last one calls end_of_chain(), which blocks. Says
+ * "ready PID" before the first call.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 // cflags: -O1 -fno-inline-functions
 /*
  * Two functions nested in a third one, a GNU extension of C. Their entries in
- * the debug information lie within the outer function's entry, as in Fortran
- * and Ada. Each of the three has 80 inlined calls. Prints a sum.
+ * the debug information lie within the outer function's entry, as in Fortran and
+ * Ada. Each of the three has 80 inlined calls. Prints a sum.
  */
 #include <stdio.h>
 
@@ -15,7 +15,8 @@ static inline __attribute__((always_inline)) unsigned int step(unsigned int x)
 }
 
 #define STEPS_4(x)  (x = step(x), x = step(x), x = step(x), x = step(x))
-#define STEPS_20(x) (STEPS_4(x), STEPS_4(x), STEPS_4(x), STEPS_4(x), STEPS_4(x))
+#define STEPS_20(x) \
+	(STEPS_4(x), STEPS_4(x), STEPS_4(x), STEPS_4(x), STEPS_4(x))
 #define STEPS_80(x) (STEPS_20(x), STEPS_20(x), STEPS_20(x), STEPS_20(x))
 
 static __attribute__((noinline)) unsigned int outer(unsigned int x)

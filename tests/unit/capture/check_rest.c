@@ -346,6 +346,9 @@ START_TEST(who_is_cut_off_begins_none)
 	while (l.counters.continued < 1)
 		interrupt_once();
 	live_known(&l, l.first)->target->settle.cut = true;
+	/* The one that is under way comes to its end. */
+	while (live_known(&l, l.first)->rest.state != REST_NONE)
+		interrupt_once();
 	continued = l.counters.continued;
 	for (int i = 0; i < RESTS; i++) {
 		interrupt_once();
