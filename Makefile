@@ -410,9 +410,10 @@ JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 T =
 
 # tests/integration/sanitized.py says which of their tests are left out. Those in
-# shell are about what users install and see.
-SANITIZED_SCRIPTS = $(addprefix $(B)/asan:, \
-	$(sort $(wildcard tests/integration/test_*.py)) tests/storm/storm.py)
+# shell are about what users install and see; test_differ runs no daemon.
+SANITIZED_SCRIPTS = $(addprefix $(B)/asan:, $(sort $(filter-out \
+	%/test_differ.py,$(wildcard tests/integration/test_*.py))) \
+	tests/storm/storm.py)
 
 check:
 	$(Q)BUILD=$(B) tests/tools/deps.sh test
