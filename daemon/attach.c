@@ -132,8 +132,9 @@ static void advance(struct broker *b, struct target *t)
 }
 
 /*
- * It ended before it was attached to. Processes of a section come and go; who
- * has named one wants to know. Of one that was profiled it is a normal end.
+ * True if the user is to be told that the process ended before it was attached
+ * to. The processes of a section come and go; a user who named a process wants
+ * to know. The end of a process that was profiled is a normal one.
  */
 static bool end_is_told(const struct target *t)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/lack.h"
 #include "daemon/match.h"
 #include "lib/base/small_file.h"
 
@@ -129,13 +130,6 @@ static void read_cgroup(struct question *q)
 
 static void go_on(struct question *q);
 
-/* It says nothing of the process. */
-static bool is_lack(int error)
-{
-	return error == -ENOMEM || error == -EMFILE || error == -ENFILE ||
-	       error == -EAGAIN;
-}
-
 static void remember(struct question *q)
 {
 	struct identify *id = q->id;
@@ -162,7 +156,8 @@ static void on_cmdline(void *ctx, const struct msg_want *want, int error,
 
 	(void)want, (void)file;
 	forget(q);
-	if (is_lack(error)) {
+	/* A lack says nothing of the process. */
+	if (lack_is(-error)) {
 		answer(q, IDENTIFY_LATER);
 		return;
 	}

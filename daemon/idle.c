@@ -69,7 +69,7 @@ static void ship_leaves(struct broker *b, struct ship *s)
 	delivery_finish_ship(s, (uint64_t)(timeout_s * 1e9));
 	s->child.is_leaving = true;
 	s->child.restart_ns = 0;
-	/* One that waits to be started again has nobody to finish. */
+	/* No process runs in the ship's place: its envelopes are lost. */
 	if (s->child.pid == 0)
 		delivery_ship_gone(b, s);
 }
