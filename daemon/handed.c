@@ -7,17 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/base/clock.h"
-
 /* Places at first: the files of a program in C. */
 #define PLACES 64
-
-bool file_identity_equal(const struct file_identity *a,
-			 const struct file_identity *b)
-{
-	return a->device == b->device && a->inode == b->inode &&
-	       a->size == b->size && a->ctime_ns == b->ctime_ns;
-}
 
 int file_shown_of(int fd, int32_t pid, uint64_t start, uint64_t end,
 		  struct file_shown *ret)
@@ -44,13 +35,7 @@ int file_shown_of(int fd, int32_t pid, uint64_t start, uint64_t end,
 			       "memory of process %d", pid);
 		return 0;
 	}
-	ret->identity = (struct file_identity){
-		.device = st.st_dev,
-		.inode = st.st_ino,
-		.size = (uint64_t)st.st_size,
-		.ctime_ns = (uint64_t)st.st_ctim.tv_sec * NS_PER_SEC +
-			    (uint64_t)st.st_ctim.tv_nsec,
-	};
+	ret->identity = file_identity_of(&st);
 	if (n >= FILE_NAME_SHOWN)
 		memmove(path, path + n - FILE_NAME_SHOWN + 1, FILE_NAME_SHOWN);
 	memcpy(ret->name, path, strnlen(path, FILE_NAME_SHOWN - 1));

@@ -9,24 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/file_identity.h"
 #include "lib/base/util.h"
 
 /*
- * Who a file is. One that is changed is another. A copy (of a target's memory,
- * of a file of FUSE) has the number of the process, negated, for a device, and
- * its addresses.
+ * Who a file is, and what it is called, cut off in front; any bytes but NUL. A
+ * copy (of a target's memory, of a file of FUSE) has the number of the process,
+ * negated, for a device, and its addresses for inode and size.
  */
-struct file_identity {
-	uint64_t device;
-	uint64_t inode;
-	uint64_t size;
-	uint64_t ctime_ns;
-};
-
-bool file_identity_equal(const struct file_identity *a,
-			 const struct file_identity *b);
-
-/* And what it is called, cut off in front; any bytes but NUL. */
 #define FILE_NAME_SHOWN 256
 struct file_shown {
 	struct file_identity identity;

@@ -135,3 +135,42 @@ int mapped_open(const struct mapped *m, int *ret_fd)
 	close_fd(&fd);
 	return -ENOENT;
 }
+
+/* Waits for no file system: what it knows of the file is enough. */
+static bool identify(const char *path, struct file_identity *ret)
+{
+	struct statx st;
+
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &st) <
+	    0)
+		return false;
+	*ret = (struct file_identity){
+		.device = makedev(st.stx_dev_major, st.stx_dev_minor),
+		.inode = st.stx_ino,
+		.size = st.stx_size,
+		.ctime_ns = (uint64_t)st.stx_ctime.tv_sec * NS_PER_SEC +
+			    st.stx_ctime.tv_nsec,
+	};
+	return true;
+}
+
+int mapped_files(int32_t pid, FILE *maps,
+		 struct mapped_file ret[MAPPED_FILES_MAX])
+{
+	char line[PATH_MAX + 128], path[96], permissions[5];
+	unsigned long long start, end, inode;
+	int n = 0;
+
+	while (n < MAPPED_FILES_MAX &&
+	       fgets(line, sizeof(line), maps) != NULL) {
+		if (sscanf(line, "%llx-%llx %4s %*x %*s %llu", &start, &end,
+			   permissions, &inode) < 4 ||
+		    permissions[2] != 'x' || inode == 0)
+			continue;
+		(void)snprintf(path, sizeof(path),
+			       "/proc/%d/map_files/%llx-%llx", pid, start, end);
+		ret[n].start = start;
+		n += identify(path, &ret[n].file);
+	}
+	return ferror(maps) ? -EIO : n;
+}

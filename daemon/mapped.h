@@ -11,8 +11,10 @@
 #define DAEMON_MAPPED_H
 
 #include <limits.h>
+#include <stdio.h>
 #include <sys/types.h>
 
+#include "lib/base/file_identity.h"
 #include "lib/base/util.h"
 
 struct mapped {
@@ -37,5 +39,18 @@ must_check int mapped_find(int32_t pid, uint64_t start, uint64_t end,
  * tell another device of a file than maps does. Returns 0 or a negative errno.
  */
 must_check int mapped_open(const struct mapped *m, int *ret_fd);
+
+/*
+ * Of one process so many mappings have their files told; those of the others
+ * are asked for.
+ */
+#define MAPPED_FILES_MAX 1024
+
+/*
+ * Who the files of the executable mappings in the text maps are, as far as the
+ * kernel tells (map_files). Returns how many, or -errno.
+ */
+must_check int mapped_files(int32_t pid, FILE *maps,
+			    struct mapped_file ret[MAPPED_FILES_MAX]);
 
 #endif

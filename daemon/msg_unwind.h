@@ -68,23 +68,36 @@ struct msg_ring_open {
 };
 
 enum want_kind {
-	WANT_MAPS = 1, /* a copy of /proc/PID/maps */
+	/*
+	 * A copy of /proc/PID/maps; from msg_maps_files() on an array of struct
+	 * mapped_file, for executable mappings of which the kernel tells.
+	 */
+	WANT_MAPS = 1,
 	WANT_IMAGE, /* the file mapped at start-end, or a copy of its bytes */
 	WANT_DEBUG, /* a separate debug file by build-id */
 	/* One by the name that the file mapped at start-end gives it. */
 	WANT_DEBUG_LINK,
 	WANT_PERF_MAP, /* /tmp/perf-PID.map: names of code made at run time */
-	WANT_ENVIRON,  /* a copy of /proc/PID/environ */
 	/*
 	 * What the process runs: where the link /proc/PID/exe points, NUL,
 	 * which file that is (device, inode, time of its last change; "":
-	 * unknown), NUL, and the beginning of /proc/PID/cmdline.
+	 * unknown), NUL, the beginning of /proc/PID/cmdline, NUL, and
+	 * /proc/PID/environ.
 	 */
 	WANT_PROGRAM,
 	WANT_CMDLINE,  /* the beginning of /proc/PID/cmdline: argv[0] */
 	WANT_PID_FILE, /* the broker's own (files.h), never unwind's */
 	WANT_END,
 };
+
+/* ARG_MAX is 2 MiB as a rule: of an environment no more is copied than this. */
+#define MSG_ENVIRON_MAX (4u << 20)
+
+/* Behind so many bytes of maps there is a NUL, or up to 8 of them. */
+static inline size_t msg_maps_files(size_t text_size)
+{
+	return (text_size / sizeof(uint64_t) + 1) * sizeof(uint64_t);
+}
 
 /*
  * Unwind asks for a file. One request at a time: it waits for the MSG_FILE

@@ -27,34 +27,63 @@ static int new_copy(int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
+/* Up to max bytes of from, from its position on, at the position of to. */
+static int add_fd(int to, int from, uint64_t max)
+{
+	static char block[COPY_BLOCK];
+
+	while (max > 0) {
+		ssize_t n = read(from, block, min_u64(max, sizeof(block)));
+		int r;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return 0;
+		max -= (uint64_t)n;
+		r = write_all(to, block, (size_t)n);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int add_file(int to, const char *path, uint64_t max)
+{
+	int from = open(path, O_RDONLY | O_CLOEXEC), r;
+
+	if (from < 0)
+		return -errno;
+	r = add_fd(to, from, max);
+	close_fd(&from);
+	return r;
+}
+
+/* Gives out a copy that is complete, or, if r is an error, closes it. */
+static int finish_copy(int r, int *copy, int *ret_fd)
+{
+	if (r == 0 && lseek(*copy, 0, SEEK_SET) < 0)
+		r = -errno;
+	if (r < 0)
+		close_fd(copy);
+	else
+		*ret_fd = *copy;
+	return r;
+}
+
 /* Up to max bytes of from, from offset on, in a memfd. */
 static int copy_fd(int from, uint64_t offset, uint64_t max, int *ret_fd)
 {
-	static char block[COPY_BLOCK];
 	int to = -1, r;
 
 	r = new_copy(&to);
 	if (r == 0 && lseek(from, (off_t)offset, SEEK_SET) < 0)
 		r = -errno;
-	while (r == 0 && max > 0) {
-		ssize_t n = read(from, block, min_u64(max, sizeof(block)));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			r = -errno;
-		if (n <= 0)
-			break;
-		max -= (uint64_t)n;
-		r = write_all(to, block, (size_t)n);
-	}
-	if (r == 0 && lseek(to, 0, SEEK_SET) < 0)
-		r = -errno;
-	if (r < 0)
-		close_fd(&to);
-	else
-		*ret_fd = to;
-	return r;
+	if (r == 0)
+		r = add_fd(to, from, max);
+	return finish_copy(r, &to, ret_fd);
 }
 
 static int copy_file(const char *path, uint64_t offset, uint64_t max,
@@ -87,7 +116,10 @@ static int write_identity(int to, const char *path)
 	return write_all(to, text, strlen(text) + 1);
 }
 
-/* What WANT_PROGRAM asks for, in one copy: a request costs two turns. */
+/*
+ * What WANT_PROGRAM asks for, in one copy: each request costs two turns of the
+ * broker.
+ */
 static int copy_program(int32_t pid, int *ret_fd)
 {
 	char path[64], bytes[PATH_MAX];
@@ -106,16 +138,52 @@ static int copy_program(int32_t pid, int *ret_fd)
 		r = write_identity(to, path);
 	(void)snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
 	/* A longer argv[0] is no file's name. */
-	if (r == 0 &&
-	    small_file_read(AT_FDCWD, path, bytes, sizeof(bytes)) == 0)
-		r = write_all(to, bytes, strlen(bytes));
-	if (r == 0 && lseek(to, 0, SEEK_SET) < 0)
-		r = -errno;
-	if (r < 0)
-		close_fd(&to);
-	else
-		*ret_fd = to;
-	return r;
+	if (small_file_read(AT_FDCWD, path, bytes, sizeof(bytes)) < 0)
+		bytes[0] = '\0';
+	if (r == 0)
+		r = write_all(to, bytes, strlen(bytes) + 1);
+	(void)snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	/* An environment that cannot be read is as none. */
+	if (r == 0)
+		(void)!add_file(to, path, MSG_ENVIRON_MAX);
+	return finish_copy(r, &to, ret_fd);
+}
+
+/* Behind the text of maps in to: who their files are. */
+static int add_mapped_files(int to, int32_t pid)
+{
+	static struct mapped_file files[MAPPED_FILES_MAX];
+	static const char zeros[sizeof(uint64_t)];
+	const off_t size = lseek(to, 0, SEEK_CUR);
+	char path[32];
+	FILE *text;
+	int n, r;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", to);
+	text = fopen(path, "re");
+	if (size < 0 || text == NULL)
+		return -errno;
+	n = mapped_files(pid, text, files);
+	(void)fclose(text);
+	if (n < 0)
+		return n;
+	r = write_all(to, zeros, msg_maps_files((size_t)size) - (size_t)size);
+	return r < 0 ? r : write_all(to, files, (size_t)n * sizeof(files[0]));
+}
+
+/* What WANT_MAPS asks for. */
+static int copy_maps(int32_t pid, int *ret_fd)
+{
+	char path[64];
+	int to = -1, r;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	r = new_copy(&to);
+	if (r == 0)
+		r = add_file(to, path, OPEN_COPY_MAX);
+	if (r == 0)
+		r = add_mapped_files(to, pid);
+	return finish_copy(r, &to, ret_fd);
 }
 
 static int check_regular(int *fd)
@@ -249,11 +317,7 @@ static int open_of(const struct open_order *order, int *ret_fd)
 	case WANT_PERF_MAP:
 		return open_rooted(order, ret_fd);
 	case WANT_MAPS:
-		name = "maps";
-		break;
-	case WANT_ENVIRON:
-		name = "environ";
-		break;
+		return copy_maps(order->pid, ret_fd);
 	case WANT_PROGRAM:
 		return copy_program(order->pid, ret_fd);
 	case WANT_CMDLINE:

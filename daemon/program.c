@@ -10,8 +10,6 @@
 
 /* UNWIND_MAPS_MAX lines of 256 bytes on average. */
 #define MAPS_BYTES_MAX (16u << 20)
-/* ARG_MAX is 2 MiB as a rule; what is beyond is not looked at. */
-#define ENVIRON_BYTES_MAX (4u << 20)
 
 /*
  * So long after its begin a program's first files come. Of one that has had
@@ -161,9 +159,9 @@ static void running_fini(struct running *r)
 	buf_fini(&r->exe);
 	buf_fini(&r->file);
 	buf_fini(&r->cmdline);
+	r->release[0] = '\0';
 }
 
-/* Three texts, each with its NUL, which is behind the last one anyway. */
 static int get_running(struct program *p, struct running *ret)
 {
 	const char *at, *end;
@@ -173,7 +171,7 @@ static int get_running(struct program *p, struct running *ret)
 	buf_init(&ret->exe, PATH_MAX);
 	buf_init(&ret->file, PATH_MAX);
 	buf_init(&ret->cmdline, PATH_MAX);
-	r = get_text(p, WANT_PROGRAM, 3 * PATH_MAX, &text);
+	r = get_text(p, WANT_PROGRAM, 3 * PATH_MAX + MSG_ENVIRON_MAX, &text);
 	if (r < 0)
 		return r;
 	at = buf_string(&text);
@@ -185,6 +183,10 @@ static int get_running(struct program *p, struct running *ret)
 	at = next_text(at, end);
 	if (r == 0)
 		r = buf_add_string(&ret->cmdline, at);
+	at = next_text(at, end);
+	if (!release_of_environ(at, (size_t)(end - at), ret->release,
+				sizeof(ret->release)))
+		ret->release[0] = '\0';
 	buf_fini(&text);
 	if (r < 0)
 		running_fini(ret);
@@ -260,36 +262,27 @@ int program_would_remap(const struct program *p, const struct buf *maps,
 	*ret = false;
 	if (!p->has_maps)
 		return 0;
-	return unwind_space_would_remap(p->space, buf_string(maps), maps->len,
-					ret);
+	return unwind_space_would_remap(p->space, buf_string(maps),
+					strlen(buf_string(maps)), ret);
 }
 
 int program_set_maps(struct program *p, const struct buf *maps)
 {
-	int r = unwind_space_set_maps(p->space, buf_string(maps), maps->len);
+	const char *text = buf_string(maps);
+	const size_t size = strlen(text), at = msg_maps_files(size);
+	int r = unwind_space_set_maps(p->space, text, size);
 
 	is_told(p);
+	if (r == 0 && at < maps->len)
+		unwind_space_know_files(p->space, (const void *)(text + at),
+					(maps->len - at) /
+						sizeof(struct mapped_file));
 	if (r == 0 && !p->has_maps) {
 		p->has_maps = true;
-		/* At the chunk's end the target's environment may be gone. */
+		/* At the chunk's end the file of the image may be gone. */
 		(void)program_release(p);
 	}
 	return r;
-}
-
-/* SENTRY_RELEASE of the target's own environment, if it has one. */
-static bool release_of_target(struct program *p)
-{
-	struct buf text;
-	bool found;
-
-	if (get_text(p, WANT_ENVIRON, ENVIRON_BYTES_MAX, &text) < 0)
-		return false;
-	is_told(p);
-	found = release_of_environ(buf_string(&text), text.len, p->release,
-				   sizeof(p->release));
-	buf_fini(&text);
-	return found;
 }
 
 const char *program_release(struct program *p)
@@ -300,7 +293,8 @@ const char *program_release(struct program *p)
 		return p->release;
 	if (open->release_given[0] != '\0') {
 		memcpy(p->release, open->release_given, sizeof(p->release));
-	} else if (release_of_target(p)) {
+	} else if (p->runs.release[0] != '\0') {
+		memcpy(p->release, p->runs.release, sizeof(p->release));
 		log_debug("release %s: SENTRY_RELEASE of the target",
 			  p->release);
 	} else if (open->release_env[0] != '\0') {

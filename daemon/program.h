@@ -25,11 +25,13 @@ void work_update(struct work *w);
 
 /*
  * What a process runs, as texts: the path of its main executable, which file
- * that is (WANT_PROGRAM), and the beginning of its command line, argv[0] as a
- * string. Each is "" where it is not known.
+ * that is (WANT_PROGRAM), the beginning of its command line, argv[0] as a
+ * string, and SENTRY_RELEASE of its environment. Each is "" where it is not
+ * known.
  */
 struct running {
 	struct buf exe, file, cmdline;
+	char release[MSG_TEXT_MAX];
 };
 
 struct program {

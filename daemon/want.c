@@ -33,7 +33,6 @@ enum want_verdict want_check(const struct msg_want *want)
 {
 	switch ((enum want_kind)want->kind) {
 	case WANT_MAPS:
-	case WANT_ENVIRON:
 	case WANT_PROGRAM:
 	case WANT_CMDLINE:
 	case WANT_PERF_MAP:

@@ -199,6 +199,45 @@ static int add(struct unwind_cache *c, int fd,
 	return 0;
 }
 
+static struct image *find(const struct unwind_cache *c,
+			  const struct image_identity *identity)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (image_identity_equal(&c->images[i]->identity, identity))
+			return c->images[i];
+	return NULL;
+}
+
+static void use(struct unwind_cache *c, struct image *i)
+{
+	i->refs++;
+	i->last_use = c->clock;
+}
+
+struct image *cache_get_known(struct unwind_cache *c,
+			      const struct file_identity *file)
+{
+	const struct image_identity identity = {.file = *file};
+	struct image *found = find(c, &identity);
+
+	if (found)
+		use(c, found);
+	return found;
+}
+
+struct image *cache_get_vdso(struct unwind_cache *c, uint64_t size)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct image *image = c->images[i];
+
+		if (image->is_vdso && image->identity.file.size == size) {
+			use(c, image);
+			return image;
+		}
+	}
+	return NULL;
+}
+
 int cache_get(struct unwind_cache *c, const struct cache_source *source,
 	      struct image **ret)
 {
@@ -211,10 +250,8 @@ int cache_get(struct unwind_cache *c, const struct cache_source *source,
 	if (r)
 		return r;
 	r = image_identify(fd, c->options.hash_seed, &identity);
-	for (size_t i = 0; i < c->n && r == 0 && !found; i++) {
-		if (image_identity_equal(&c->images[i]->identity, &identity))
-			found = c->images[i];
-	}
+	if (r == 0)
+		found = find(c, &identity);
 	if (r == 0 && !found)
 		r = add(c, fd, &identity, &found);
 	if (r) {
@@ -223,8 +260,7 @@ int cache_get(struct unwind_cache *c, const struct cache_source *source,
 	}
 	keep_open(c, found, fd);
 	found->number = number_of(source);
-	found->refs++;
-	found->last_use = c->clock;
+	use(c, found);
 	*ret = found;
 	return 0;
 }

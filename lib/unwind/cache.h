@@ -103,6 +103,16 @@ void cache_remove_map(struct unwind_cache *c, struct perf_map *m);
  */
 must_check int cache_get(struct unwind_cache *c,
 			 const struct cache_source *source, struct image **ret);
+/*
+ * The image of this file, if it is in the cache; the caller has a reference.
+ * NULL: it is not.
+ */
+struct image *cache_get_known(struct unwind_cache *c,
+			      const struct file_identity *file);
+/*
+ * The kernel's vDSO of this size, likewise: it is the same in all processes.
+ */
+struct image *cache_get_vdso(struct unwind_cache *c, uint64_t size);
 /* Gives the reference back. Takes NULL. */
 void cache_put(struct unwind_cache *c, struct image *i);
 

@@ -46,18 +46,15 @@ int image_identify(int fd, uint64_t seed, struct image_identity *ret)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size <= 0)
 		return -EINVAL;
-	id.size = (uint64_t)st.st_size;
 	/* A memfd, or a file on a tmpfs: those may be known by contents, too.
 	 */
-	if (fcntl(fd, F_GET_SEALS) >= 0 && id.size <= IMAGE_CONTENT_MAX) {
-		r = hash_contents(fd, id.size, seed, id.content);
+	if (fcntl(fd, F_GET_SEALS) >= 0 && st.st_size <= IMAGE_CONTENT_MAX) {
+		id.file.size = (uint64_t)st.st_size;
+		r = hash_contents(fd, id.file.size, seed, id.content);
 		if (r)
 			return r;
 	} else {
-		id.device = st.st_dev;
-		id.inode = st.st_ino;
-		id.ctime_ns = (uint64_t)st.st_ctim.tv_sec * NS_PER_SEC +
-			      (uint64_t)st.st_ctim.tv_nsec;
+		id.file = file_identity_of(&st);
 	}
 	*ret = id;
 	return 0;
@@ -66,8 +63,7 @@ int image_identify(int fd, uint64_t seed, struct image_identity *ret)
 bool image_identity_equal(const struct image_identity *a,
 			  const struct image_identity *b)
 {
-	return a->device == b->device && a->inode == b->inode &&
-	       a->size == b->size && a->ctime_ns == b->ctime_ns &&
+	return file_identity_equal(&a->file, &b->file) &&
 	       a->content[0] == b->content[0] && a->content[1] == b->content[1];
 }
 

@@ -14,8 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/base/table.h"
 #include "lib/base/clock.h"
+#include "lib/base/file_identity.h"
+#include "lib/base/table.h"
 #include "lib/base/util.h"
 #include "lib/unwind/build_id.h"
 #include "lib/unwind/cfi.h"
@@ -25,15 +26,11 @@
 #include "lib/unwind/symbols.h"
 
 /*
- * Who a file is. The change time tells when it was overwritten in place. A
- * copy of memory (a memfd) has no identity of its own and is known by its
- * contents: then content is not 0 and device and inode are.
+ * A copy of memory (a memfd) has no identity of its own and is known by its
+ * contents: then content is not 0, and of file only the size is set.
  */
 struct image_identity {
-	uint64_t device;
-	uint64_t inode;
-	uint64_t size;
-	uint64_t ctime_ns;
+	struct file_identity file;
 	uint64_t content[2];
 };
 
@@ -96,7 +93,8 @@ struct image {
 	uint64_t unread_at; /* so, when its code could not be read last */
 	uint32_t number;    /* of unwind_files, when it was last opened */
 
-	bool is_elf; /* else nothing below is valid */
+	bool is_vdso; /* a copy of it */
+	bool is_elf;  /* else nothing below is valid */
 	struct image_segment *segments;
 	size_t n_segments;
 	uint64_t base;	/* p_vaddr of the first PT_LOAD */

@@ -144,6 +144,17 @@ int unwind_space_set_maps(struct unwind_space *s, const char *text, size_t size)
 	return 0;
 }
 
+void unwind_space_know_files(struct unwind_space *s,
+			     const struct mapped_file *files, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct map *map = maps_find(&s->maps, files[i].start);
+
+		if (map && map->start == files[i].start)
+			s->mappings[map - s->maps.v].known = files[i].file;
+	}
+}
+
 int unwind_space_would_remap(const struct unwind_space *s, const char *text,
 			     size_t size, bool *ret_remapped)
 {
@@ -200,11 +211,35 @@ static bool read_image(struct unwind_space *s, struct space_mapping *m,
 	return !m->lost;
 }
 
+/*
+ * The image of a mapping, from the cache or from its file. The name of the vDSO
+ * is the kernel's: a path begins with a slash, and a name that a program gives
+ * is marked (is_anonymous).
+ */
+static int get_image(struct unwind_space *s, const struct space_mapping *m,
+		     const struct map *map, struct image **ret)
+{
+	const struct cache_source source = space_source(s, map);
+	const bool is_vdso = strcmp(map->path, "[vdso]") == 0;
+	int r;
+
+	*ret = NULL;
+	if (is_vdso)
+		*ret = cache_get_vdso(s->cache, map->end - map->start);
+	else if (m->known.inode != 0)
+		*ret = cache_get_known(s->cache, &m->known);
+	if (*ret)
+		return 0;
+	r = cache_get(s->cache, &source, ret);
+	if (r == 0)
+		(*ret)->is_vdso = is_vdso;
+	return r;
+}
+
 struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
 				    const struct map **ret_map)
 {
 	const struct map *map = maps_find(&s->maps, addr);
-	struct cache_source source;
 	struct space_mapping *m;
 	struct image *image;
 
@@ -217,8 +252,7 @@ struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
 	m->tried = true;
 	if (is_anonymous(map))
 		return m;
-	source = space_source(s, map);
-	m->refused = cache_get(s->cache, &source, &image) != 0;
+	m->refused = get_image(s, m, map, &image) != 0;
 	if (m->refused)
 		return m;
 	if (!image_bias(image, map->start, map->offset, &m->bias)) {

@@ -34,9 +34,10 @@ struct place {
 struct space_mapping {
 	struct image *image; /* a reference */
 	uint64_t bias;
-	bool tried;   /* the file was asked for */
-	bool refused; /* and not had */
-	bool lost;    /* it was had once and can't be any more */
+	struct file_identity known; /* of the file; inode 0: not known */
+	bool tried;		    /* the file was asked for */
+	bool refused;		    /* and not had */
+	bool lost;		    /* it was had once and can't be any more */
 };
 
 struct unwind_space {

@@ -235,8 +235,8 @@ static void fill_image(const struct map *map, const struct space_mapping *m,
 		.addr = m->bias + i->base,
 		.vmaddr = i->base,
 		.size = i->size,
-		.device = has_file ? i->identity.device : map->device,
-		.inode = has_file ? i->identity.inode : map->inode,
+		.device = has_file ? i->identity.file.device : map->device,
+		.inode = has_file ? i->identity.file.inode : map->inode,
 	};
 }
 

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/file_identity.h"
 #include "lib/base/util.h"
 #include "lib/capture/sample.h"
 
@@ -175,6 +176,14 @@ void unwind_space_free(struct unwind_space *s);
 #define UNWIND_MAPS_MAX 65536
 must_check int unwind_space_set_maps(struct unwind_space *s, const char *text,
 				     size_t size);
+
+/*
+ * Who the files of the mappings are, as far as somebody has looked: of the last
+ * maps, and of mappings whose file was not asked for yet. The file of a mapping
+ * is not asked for if it is in the cache.
+ */
+void unwind_space_know_files(struct unwind_space *s,
+			     const struct mapped_file *files, size_t n);
 
 /*
  * Whether that text, taken by unwind_space_set_maps, would change or take away

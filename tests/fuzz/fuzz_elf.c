@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const char *const names[] = {".text",	      ".eh_frame",
 					    ".debug_info",    ".debug_str",
 					    ".gnu_debugdata", ".gnu_debuglink"};
-	const struct image_identity identity = {.inode = 1};
+	const struct image_identity identity = {.file.inode = 1};
 	int fd = fuzz_file(data, size);
 	struct build_id id;
 	struct elf_file f;

@@ -2,10 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/base/buf.h"
 #include "tests/unit/daemon/full.h"
+#include "tests/unit/map_files.h"
 #include "tests/unit/suite.h"
 
 static struct loop *loop;
@@ -15,6 +19,7 @@ static char one[1], two[1]; /* the ctx of two requests */
 
 static struct {
 	int n, error;
+	struct buf bytes;
 } answer;
 
 static void on_answer(void *ctx, const struct msg_want *want, int error, int fd,
@@ -23,6 +28,10 @@ static void on_answer(void *ctx, const struct msg_want *want, int error, int fd,
 	(void)ctx, (void)want, (void)file;
 	answer.n++;
 	answer.error = error;
+	buf_fini(&answer.bytes);
+	buf_init(&answer.bytes, 1u << 20);
+	if (fd >= 0)
+		ck_assert_int_eq(buf_read_fd(&answer.bytes, fd), 0);
 	close_fd(&fd);
 }
 
@@ -40,13 +49,19 @@ static void tear_down(void)
 	files_free(files);
 	loop_free(loop);
 	close_fd(&pidfd);
+	buf_fini(&answer.bytes);
+}
+
+static int ask_for(enum want_kind kind, char *ctx)
+{
+	const struct msg_want want = {.kind = kind};
+
+	return files_request(files, &want, getpid(), pidfd, on_answer, ctx);
 }
 
 static int ask(char *ctx)
 {
-	const struct msg_want want = {.kind = WANT_CMDLINE};
-
-	return files_request(files, &want, getpid(), pidfd, on_answer, ctx);
+	return ask_for(WANT_CMDLINE, ctx);
 }
 
 static void await(int n)
@@ -64,6 +79,63 @@ START_TEST(answered_by_a_helper)
 	ck_assert_int_eq(answer.n, 0);
 	await(2);
 	ck_assert_int_eq(answer.error, 0);
+}
+END_TEST
+
+static void code_of_this_file(void)
+{
+}
+
+/* One request tells whose code lies where. */
+START_TEST(maps_and_their_files)
+{
+	const struct mapped_file *files_of_maps;
+	const uint64_t here = (uintptr_t)code_of_this_file;
+	size_t size, at, n_here = 0;
+	struct stat st;
+
+	/* Without CAP_CHECKPOINT_RESTORE nobody is told. */
+	if (map_files_are_closed())
+		return;
+	ck_assert_int_eq(ask_for(WANT_MAPS, one), 0);
+	await(1);
+	ck_assert_int_eq(answer.error, 0);
+	size = strlen(answer.bytes.data);
+	at = msg_maps_files(size);
+	ck_assert_int_eq(answer.bytes.data[size - 1], '\n');
+	ck_assert_uint_gt(answer.bytes.len, at);
+	ck_assert_uint_eq((answer.bytes.len - at) % sizeof(*files_of_maps), 0);
+	ck_assert_int_eq(stat("/proc/self/exe", &st), 0);
+	files_of_maps = (const void *)(answer.bytes.data + at);
+	for (size_t i = 0; i < (answer.bytes.len - at) / sizeof(*files_of_maps);
+	     i++) {
+		const struct file_identity ours = file_identity_of(&st);
+
+		if (!file_identity_equal(&files_of_maps[i].file, &ours))
+			continue;
+		n_here++;
+		ck_assert_uint_le(files_of_maps[i].start, here);
+	}
+	ck_assert_uint_eq(n_here, 1);
+}
+END_TEST
+
+START_TEST(program_and_its_environment)
+{
+	char exe[PATH_MAX];
+	const char *at, *end;
+
+	ck_assert_int_gt(readlink("/proc/self/exe", exe, sizeof(exe)), 0);
+	ck_assert_int_eq(ask_for(WANT_PROGRAM, one), 0);
+	await(1);
+	ck_assert_int_eq(answer.error, 0);
+	at = answer.bytes.data;
+	end = at + answer.bytes.len;
+	ck_assert_int_eq(strncmp(at, exe, strlen(at)), 0);
+	for (int i = 0; i < 3; i++)
+		at += strlen(at) + 1;
+	ck_assert(at <= end);
+	ck_assert_ptr_nonnull(memmem(at, (size_t)(end - at), "PATH=", 5));
 }
 END_TEST
 
@@ -105,6 +177,8 @@ Suite *suite(void)
 	tcase_set_timeout(c, 120);
 	tcase_add_checked_fixture(c, set_up, tear_down);
 	tcase_add_test(c, answered_by_a_helper);
+	tcase_add_test(c, maps_and_their_files);
+	tcase_add_test(c, program_and_its_environment);
 	tcase_add_test(c, no_answer_within_the_request);
 	tcase_add_test(c, forgotten);
 	suite_add_tcase(s, c);

@@ -31,7 +31,6 @@ static const struct {
 	enum want_verdict verdict;
 } cases[] = {
 	{WANT_MAPS, 0, 0, "", WANT_GOOD},
-	{WANT_ENVIRON, 0, 0, "", WANT_GOOD},
 	{WANT_PROGRAM, 0, 0, "", WANT_GOOD},
 	{WANT_CMDLINE, 0, 0, "", WANT_GOOD},
 	{WANT_PERF_MAP, 0, 0, "", WANT_GOOD},

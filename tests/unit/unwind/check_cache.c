@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/unwind/space.h"
+#include "tests/unit/map_files.h"
 #include "tests/unit/suite.h"
 #include "tests/unit/unwind/record.h"
 
@@ -273,6 +276,96 @@ START_TEST(what_is_being_read)
 }
 END_TEST
 
+/* Tells which file is mapped at each of the maps' ranges, as the broker does.
+ */
+static void know_files(struct unwind_space *s, pid_t pid)
+{
+	char path[96];
+
+	for (size_t i = 0; i < s->maps.n; i++) {
+		const struct map *map = &s->maps.v[i];
+		struct mapped_file known = {.start = map->start};
+		struct stat st;
+
+		(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx",
+			       pid, (unsigned long)map->start,
+			       (unsigned long)map->end);
+		if (map->inode == 0 || stat(path, &st) < 0)
+			continue;
+		known.file = file_identity_of(&st);
+		unwind_space_know_files(s, &known, 1);
+	}
+}
+
+/* Images of all of its mappings; returns how many files were asked for. */
+static uint32_t look_at_all(struct unwind_space *s)
+{
+	const uint32_t before = numbered.last;
+
+	for (size_t i = 0; i < s->maps.n; i++) {
+		/* The page that old programs call has no copy. */
+		if (strcmp(s->maps.v[i].path, "[vsyscall]") == 0)
+			continue;
+		cache_begin(s->cache);
+		(void)space_place(s, s->maps.v[i].start);
+		cache_end(s->cache);
+	}
+	return numbered.last - before;
+}
+
+/* A process of a program that is known costs no question for its files. */
+START_TEST(files_in_the_cache_are_not_asked_for)
+{
+	static const struct unwind_files numbering = {.image = numbered_image,
+						      .debug = no_debug};
+	const struct unwind_cache_options options = {.max_bytes = SIZE_MAX};
+	const char *args[] = {"nanosleep", NULL};
+	struct unwind_space *spaces[3];
+	struct unwind_cache *cache;
+	struct mapped_file other;
+	struct target t;
+	char *maps;
+	uint32_t n;
+
+	/* Without CAP_CHECKPOINT_RESTORE nobody is told. */
+	if (map_files_are_closed())
+		return;
+	target_start(&t, "unw_o2", args);
+	(void)target_wait_blocked(&t, t.pid);
+	numbered.target = &t;
+	maps = target_maps_text(&t);
+	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
+	for (size_t i = 0; i < 3; i++) {
+		ck_assert_int_eq(
+			unwind_space_new(cache, &numbering, NULL, &spaces[i]),
+			0);
+		ck_assert_int_eq(
+			unwind_space_set_maps(spaces[i], maps, strlen(maps)),
+			0);
+		know_files(spaces[i], t.pid);
+	}
+	n = look_at_all(spaces[0]);
+	ck_assert_uint_ge(n, 3); /* itself, libc, the vDSO */
+	ck_assert_uint_eq(look_at_all(spaces[1]), 0);
+	for (size_t i = 0; i < spaces[0]->maps.n; i++)
+		ck_assert_ptr_eq(spaces[0]->mappings[i].image,
+				 spaces[1]->mappings[i].image);
+	/* Another file at one of the places, and only there. */
+	other = (struct mapped_file){
+		.start = spaces[2]->maps.v[0].start,
+		.file = spaces[2]->mappings[0].known,
+	};
+	other.file.ctime_ns++;
+	unwind_space_know_files(spaces[2], &other, 1);
+	ck_assert_uint_eq(look_at_all(spaces[2]), 1);
+	for (size_t i = 0; i < 3; i++)
+		unwind_space_free(spaces[i]);
+	unwind_cache_free(cache);
+	free(maps);
+	target_stop(&t);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("unwind/cache");
@@ -281,6 +374,7 @@ Suite *suite(void)
 	tcase_add_test(tc, perf_maps_are_in_the_budget);
 	tcase_add_test(tc, many_of_one_program);
 	tcase_add_test(tc, what_is_being_read);
+	tcase_add_test(tc, files_in_the_cache_are_not_asked_for);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -1,0 +1,44 @@
+/*
+ * Who a file is. One that is written to is another: its change time differs.
+ */
+#ifndef LIB_BASE_FILE_IDENTITY_H
+#define LIB_BASE_FILE_IDENTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "lib/base/clock.h"
+
+struct file_identity {
+	uint64_t device;
+	uint64_t inode;
+	uint64_t size;
+	uint64_t ctime_ns;
+};
+
+/* The file of the mapping that begins at this address. */
+struct mapped_file {
+	uint64_t start;
+	struct file_identity file;
+};
+
+static inline struct file_identity file_identity_of(const struct stat *st)
+{
+	return (struct file_identity){
+		.device = st->st_dev,
+		.inode = st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.ctime_ns = (uint64_t)st->st_ctim.tv_sec * NS_PER_SEC +
+			    (uint64_t)st->st_ctim.tv_nsec,
+	};
+}
+
+static inline bool file_identity_equal(const struct file_identity *a,
+				       const struct file_identity *b)
+{
+	return a->device == b->device && a->inode == b->inode &&
+	       a->size == b->size && a->ctime_ns == b->ctime_ns;
+}
+
+#endif
