@@ -98,7 +98,7 @@ sentry-profd_SRC = profd ship_files finish broker pause limit patience children 
 	idle overdue lack \
 	operate adopt rights status inbound control control_message control_socket \
 	allowance peer service notify metrics metrics_text \
-	process files want open mapped rooted spawn output spool_dir accounts id child \
+	process files want open mapped rooted act_as spawn output spool_dir accounts id child \
 	config config_faults config_read config_keys config_value config_targets config_print \
 	config_files config_resolve listen_at pem proxy match match_facts privileges log log_limit
 sentry-profd_LIB = capture unwind proto base
@@ -126,7 +126,7 @@ profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
 	match accounts spool_dir \
 	privileges spawn child
 sentry-profctl_SRC = profctl $(profctl_commands) stack thread_copy live oracle \
-	open mapped rooted process lack log log_limit
+	open mapped rooted act_as process lack log log_limit
 sentry-profctl_LIB = capture unwind proto base
 sentry-profctl_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson inih
 sentry-profctl_LIBS = -liberty

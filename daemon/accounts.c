@@ -87,8 +87,24 @@ static void look_up(enum account account, uint32_t *ret_uid, uint32_t *ret_gid)
 	(void)fclose(file);
 }
 
+/*
+ * Files of root's processes are open to root, who owns them, without any
+ * capability, and to nobody else.
+ */
+static bool reads_as_root(enum account account)
+{
+	capability_set have;
+
+	return account == ACCOUNT_CAPTURE && privileges_permitted(&have) == 0 &&
+	       privileges_to_read(have) == 0;
+}
+
 void account_ids(enum account account, uint32_t *ret_uid, uint32_t *ret_gid)
 {
+	if (reads_as_root(account)) {
+		*ret_uid = *ret_gid = MSG_ID_KEEP;
+		return;
+	}
 	look_up(account, ret_uid, ret_gid);
 	keep_what_stays(ret_uid, ret_gid);
 }

@@ -19,7 +19,8 @@ enum account {
  * not installed), a number of its own out of a range that no account has.
  * MSG_ID_KEEP is one that nobody can become here: a rootless container's user
  * namespace may have no user but its root, and a container's root may be
- * without CAP_SETUID or CAP_SETGID.
+ * without CAP_SETUID or CAP_SETGID. Capture stays root where it has no
+ * capability to read other users' files: so it has root's.
  */
 void account_ids(enum account account, uint32_t *ret_uid, uint32_t *ret_gid);
 

@@ -228,9 +228,8 @@ static int run_once(int timeout_ms)
 
 static void set_up(const struct msg_init *init, int heartbeat_fd)
 {
-	const capability_set keep = CAPABILITY(CAP_SYS_PTRACE) |
-				    CAPABILITY(CAP_DAC_READ_SEARCH) |
-				    CAPABILITY(CAP_SYS_NICE);
+	capability_set keep =
+		CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_SYS_NICE);
 	const struct capture_options options = {
 		.now_ns = clock_mono_ns,
 		.process_ns = clock_process_ns,
@@ -239,9 +238,14 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		.event = slots_note,
 		.ctx = &me.slots,
 	};
+	capability_set have;
 	int r;
 
-	r = privileges_drop(init->uid, init->gid, keep, false);
+	r = privileges_permitted(&have);
+	if (r == 0) {
+		keep |= privileges_to_read(have);
+		r = privileges_drop(init->uid, init->gid, keep, false);
+	}
 	if (r < 0)
 		die("cannot give up privileges", -r);
 	/* A hung capture must not outlive the broker that would kill it. */
@@ -291,8 +295,8 @@ static bool settle(void)
 			return false;
 		if (capture_settle(me.capture)) {
 			settled = tell_ends();
-			deadline = min_u64(deadline,
-					   clock_mono_ns() + FINISH_NS);
+			deadline =
+				min_u64(deadline, clock_mono_ns() + FINISH_NS);
 		}
 		readers_tell(me.readers);
 		beat();

@@ -8,6 +8,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "daemon/act_as.h"
 #include "daemon/rooted.h"
 
 /*
@@ -95,7 +96,7 @@ static bool has_bytes(const struct mapped *m, int fd)
 	bool same;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", m->pid);
-	mem = open(path, O_RDONLY | O_CLOEXEC);
+	mem = act_as_open(m->pid, path, O_RDONLY | O_CLOEXEC);
 	if (mem < 0)
 		return false;
 	/* Behind the file's end there is nothing to compare. */
@@ -117,6 +118,7 @@ static bool is_file(const struct mapped *m, int fd)
 
 int mapped_open(const struct mapped *m, int *ret_fd)
 {
+	struct act_as before;
 	char exe[64];
 	int fd = -1;
 
@@ -127,7 +129,10 @@ int mapped_open(const struct mapped *m, int *ret_fd)
 	close_fd(&fd);
 	/* That leads to it under whatever name it has, or none. */
 	(void)snprintf(exe, sizeof(exe), "/proc/%d/exe", m->pid);
+	if (act_as_process(m->pid, &before) < 0)
+		return -ENOENT;
 	fd = open(exe, ROOTED_OPEN_FLAGS);
+	act_as_self(&before);
 	if (fd >= 0 && is_file(m, fd)) {
 		*ret_fd = fd;
 		return 0;

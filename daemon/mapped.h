@@ -34,7 +34,8 @@ must_check int mapped_find(int32_t pid, uint64_t start, uint64_t end,
 			   struct mapped *ret);
 
 /*
- * Opens the file, by its path or as the target's executable. It has the inode
+ * Opens the file, by its path or as the target's executable, with the rights of
+ * the target's user: it was his choice what is mapped. It has the inode
  * of the mapping and its device, or what is mapped in it: overlayfs and btrfs
  * tell another device of a file than maps does. Returns 0 or a negative errno.
  */

@@ -79,8 +79,8 @@ struct msg_capture_stop {
 enum target_state {
 	TARGET_ATTACHED = 1, /* all threads are seized */
 	/*
-	 * error says why: EPERM, ESRCH, EBUSY (traced), ENOEXEC (32-bit: also
-	 * later, after an exec). It is let go.
+	 * error says why: EPERM, EACCES, ESRCH, EBUSY (traced), ENOEXEC
+	 * (32-bit: also later, after an exec). It is let go.
 	 */
 	TARGET_REFUSED,
 	/* It has ended, or was let go of as asked; RECORD_END is written. */

@@ -10,6 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "daemon/act_as.h"
 #include "daemon/mapped.h"
 #include "daemon/process.h"
 #include "daemon/rooted.h"
@@ -86,13 +87,14 @@ static int copy_fd(int from, uint64_t offset, uint64_t max, int *ret_fd)
 	return finish_copy(r, &to, ret_fd);
 }
 
-static int copy_file(const char *path, uint64_t offset, uint64_t max,
-		     int *ret_fd)
+/* A file of process pid in /proc. */
+static int copy_file(int32_t pid, const char *path, uint64_t offset,
+		     uint64_t max, int *ret_fd)
 {
-	int from = open(path, O_RDONLY | O_CLOEXEC), r;
+	int from = act_as_open(pid, path, O_RDONLY | O_CLOEXEC), r;
 
 	if (from < 0)
-		return -errno;
+		return from;
 	r = copy_fd(from, offset, max, ret_fd);
 	close_fd(&from);
 	return r;
@@ -220,25 +222,13 @@ static int copy_of_fuse(int *fd)
 	return r;
 }
 
-/*
- * Without CAP_CHECKPOINT_RESTORE, which a container's root does not have, for a
- * process of our own uid.
- */
+/* Without CAP_CHECKPOINT_RESTORE, which a container's root does not have. */
 static int open_by_path(const struct open_order *o, int *ret_fd)
 {
 	struct mapped m;
 	int r = mapped_find(o->pid, o->start, o->end, &m);
 
 	return r < 0 ? r : mapped_open(&m, ret_fd);
-}
-
-static bool is_own_process(int32_t pid)
-{
-	char path[32];
-	struct stat st;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
-	return stat(path, &st) == 0 && st.st_uid == geteuid();
 }
 
 static int open_image(const struct open_order *o, int *ret_fd)
@@ -249,11 +239,11 @@ static int open_image(const struct open_order *o, int *ret_fd)
 	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx",
 		       o->pid, (unsigned long long)o->start,
 		       (unsigned long long)o->end);
-	*ret_fd = open(path, ROOTED_OPEN_FLAGS);
-	r = *ret_fd < 0 ? -errno : check_regular(ret_fd);
+	*ret_fd = act_as_open(o->pid, path, ROOTED_OPEN_FLAGS);
+	r = *ret_fd < 0 ? *ret_fd : check_regular(ret_fd);
 	if (r == -ENXIO)
 		return r;
-	if (r != 0 && r != -ENOENT && is_own_process(o->pid))
+	if (r != 0 && r != -ENOENT)
 		r = open_by_path(o, ret_fd);
 	if (r == 0)
 		r = copy_of_fuse(ret_fd);
@@ -261,7 +251,7 @@ static int open_image(const struct open_order *o, int *ret_fd)
 		return 0;
 	/* The vDSO, or a file that cannot be had: what is mapped of it. */
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", o->pid);
-	return copy_file(path, o->start,
+	return copy_file(o->pid, path, o->start,
 			 min_u64(o->end - o->start, OPEN_COPY_MAX), ret_fd);
 }
 
@@ -330,7 +320,7 @@ static int open_of(const struct open_order *order, int *ret_fd)
 		return -EINVAL;
 	}
 	(void)snprintf(path, sizeof(path), "/proc/%d/%s", order->pid, name);
-	return copy_file(path, 0, max, ret_fd);
+	return copy_file(order->pid, path, 0, max, ret_fd);
 }
 
 int open_for(const struct open_order *order, int *ret_fd)

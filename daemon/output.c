@@ -3,10 +3,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "daemon/act_as.h"
 
 #define NAME_SIZE 96
 
@@ -15,25 +16,21 @@
 
 /*
  * Root has given up the right to write anywhere (CAP_DAC_OVERRIDE), not the one
- * to become somebody: files belong to the owner of their directory.
+ * to become somebody: files belong to the owner of their directory. False: who
+ * that is is not known, or root cannot become him.
  */
-static void act_as_owner(int dir_fd)
+static bool act_as_owner(int dir_fd, struct act_as *ret)
 {
 	struct stat st;
 
-	if (geteuid() != 0 || fstat(dir_fd, &st) < 0)
-		return;
-	(void)setfsgid(st.st_gid);
-	(void)setfsuid(st.st_uid);
+	return geteuid() == 0 && fstat(dir_fd, &st) == 0 &&
+	       act_as(st.st_uid, st.st_gid, ret) == 0;
 }
 
-static void act_as_self(void)
+static void end_act(bool acts, const struct act_as *before)
 {
-	int saved = errno;
-
-	(void)setfsuid(geteuid());
-	(void)setfsgid(getegid());
-	errno = saved;
+	if (acts)
+		act_as_self(before);
 }
 
 static int open_dir(int at, const char *path)
@@ -47,7 +44,9 @@ static int make_dir(const char *path)
 	char parent[PATH_MAX];
 	size_t n = strlen(path);
 	const char *name = path;
+	struct act_as before;
 	int fd, r = 0;
+	bool acts;
 
 	if (n >= sizeof(parent))
 		return -ENAMETOOLONG;
@@ -61,10 +60,10 @@ static int make_dir(const char *path)
 	fd = open_dir(AT_FDCWD, n == 0 ? "." : parent);
 	if (fd < 0)
 		return -errno;
-	act_as_owner(fd);
+	acts = act_as_owner(fd, &before);
 	if (mkdirat(fd, name, 0755) < 0)
 		r = -errno;
-	act_as_self();
+	end_act(acts, &before);
 	close_fd(&fd);
 	return r;
 }
@@ -99,22 +98,26 @@ static int make_new_dir(char ret[PATH_MAX])
  */
 static int create(int dir_fd, const char *name)
 {
+	struct act_as before;
 	int fd, r = 0;
+	bool acts;
 
-	act_as_owner(dir_fd);
+	acts = act_as_owner(dir_fd, &before);
 	(void)unlinkat(dir_fd, name, 0);
 	fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 		    0644);
 	if (fd < 0)
 		r = -errno;
-	act_as_self();
+	end_act(acts, &before);
 	return fd < 0 ? r : fd;
 }
 
 int output_open(struct output *o, const char *path)
 {
 	static const char probe[] = ".sentry-profd-probe";
+	struct act_as before;
 	int r = 0, fd;
+	bool acts;
 
 	*o = (struct output){.dir_fd = -1};
 	if (path == NULL) {
@@ -140,24 +143,26 @@ int output_open(struct output *o, const char *path)
 		return fd;
 	}
 	close_fd(&fd);
-	act_as_owner(o->dir_fd);
+	acts = act_as_owner(o->dir_fd, &before);
 	(void)unlinkat(o->dir_fd, probe, 0);
-	act_as_self();
+	end_act(acts, &before);
 	return 0;
 }
 
 static void remove_made(const struct output *o)
 {
 	char dot[PATH_MAX + 4];
+	struct act_as before;
 	int parent;
+	bool acts;
 
 	(void)snprintf(dot, sizeof(dot), "%s/..", o->path);
 	parent = open_dir(AT_FDCWD, dot);
 	if (parent < 0)
 		return;
-	act_as_owner(parent);
+	acts = act_as_owner(parent, &before);
 	(void)rmdir(o->path);
-	act_as_self();
+	end_act(acts, &before);
 	close_fd(&parent);
 }
 
@@ -193,25 +198,29 @@ int output_create(const struct output *o, uint64_t seq, const char *chunk_id,
 int output_finish(const struct output *o, uint64_t seq, const char *chunk_id)
 {
 	char from[NAME_SIZE], to[NAME_SIZE];
+	struct act_as before;
 	int r = 0;
+	bool acts;
 
 	make_name(from, seq, chunk_id, false);
 	make_name(to, seq, chunk_id, true);
-	act_as_owner(o->dir_fd);
+	acts = act_as_owner(o->dir_fd, &before);
 	if (renameat(o->dir_fd, from, o->dir_fd, to) < 0)
 		r = -errno;
-	act_as_self();
+	end_act(acts, &before);
 	return r;
 }
 
 void output_remove(const struct output *o, uint64_t seq, const char *chunk_id)
 {
 	char name[NAME_SIZE];
+	struct act_as before;
+	bool acts;
 
 	make_name(name, seq, chunk_id, false);
-	act_as_owner(o->dir_fd);
+	acts = act_as_owner(o->dir_fd, &before);
 	(void)unlinkat(o->dir_fd, name, 0);
-	act_as_self();
+	end_act(acts, &before);
 }
 
 int output_open_file(const char *path, int *ret_fd)

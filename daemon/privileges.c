@@ -176,6 +176,25 @@ int privileges_permitted(capability_set *ret)
 	return r;
 }
 
+int privileges_make_effective(capability_set effective)
+{
+	struct capabilities caps;
+	int r;
+
+	r = caps_get(&caps);
+	if (r < 0)
+		return r;
+	caps.effective = caps.permitted & effective;
+	return caps_set(&caps);
+}
+
+capability_set privileges_to_read(capability_set have)
+{
+	if (have & CAPABILITY(CAP_DAC_READ_SEARCH))
+		return CAPABILITY(CAP_DAC_READ_SEARCH);
+	return have & CAPABILITY(CAP_DAC_OVERRIDE);
+}
+
 void privileges_all_files(void)
 {
 	struct rlimit files;

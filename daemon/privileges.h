@@ -43,6 +43,16 @@ must_check int privileges_get(capability_set *ret);
 /* Those that it may make effective, or hand on. */
 must_check int privileges_permitted(capability_set *ret);
 
+/* Of its permitted ones makes these effective, and no others. 0 or -errno. */
+must_check int privileges_make_effective(capability_set effective);
+
+/*
+ * Of a set, the one capability by which files are read whose permissions do not
+ * allow it: CAP_DAC_READ_SEARCH, or, where that is missing, CAP_DAC_OVERRIDE,
+ * which contains it: containers give that one by default. Empty: neither is.
+ */
+capability_set privileges_to_read(capability_set have);
+
 /* As many descriptors as the hard limit permits. */
 void privileges_all_files(void);
 

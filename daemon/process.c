@@ -197,6 +197,20 @@ uint32_t process_user(int32_t pid)
 	return stat(path, &st) < 0 ? UINT32_MAX : st.st_uid;
 }
 
+int process_ids(int32_t pid, uint32_t *ret_uid, uint32_t *ret_gid)
+{
+	char text[PROCESS_FILE_MAX];
+	long uid, gid;
+
+	if (!read_file(pid, "status", text) ||
+	    !find_number(text, "\nUid:", 1, &uid) ||
+	    !find_number(text, "\nGid:", 1, &gid))
+		return -ESRCH;
+	*ret_uid = (uint32_t)uid;
+	*ret_gid = (uint32_t)gid;
+	return 0;
+}
+
 /*
  * Goes through the threads of a process until found() is true of one; that
  * one's number, or 0.

@@ -69,6 +69,9 @@ int32_t process_tracer(int32_t pid);
  */
 uint32_t process_user(int32_t pid);
 
+/* Its effective user and group. Returns 0 or -errno; -ESRCH: it is gone. */
+must_check int process_ids(int32_t pid, uint32_t *ret_uid, uint32_t *ret_gid);
+
 /* A pid that a person has typed: digits. False if it cannot be one. */
 bool process_parse_pid(const char *text, int32_t *ret);
 

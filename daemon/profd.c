@@ -151,11 +151,15 @@ static int limit_privileges(struct broker *b)
 		CAPABILITY(CAP_SETGID) | CAPABILITY(CAP_KILL);
 	const capability_set hand_on =
 		CAPABILITY(CAP_SYS_NICE) | CAPABILITY(CAP_SETPCAP);
+	capability_set have;
 	int r;
 
 	if (geteuid() != 0)
 		return 0;
-	r = privileges_limit(keep, hand_on);
+	r = privileges_permitted(&have);
+	/* Where it is CAP_DAC_OVERRIDE it is for capture alone. */
+	if (r == 0)
+		r = privileges_limit(keep, hand_on | privileges_to_read(have));
 	if (r < 0) {
 		log_error("cannot give up privileges: %s", strerror(-r));
 		return r;

@@ -32,6 +32,15 @@ static bool may_trace_all(void)
 	       (have & CAPABILITY(CAP_SYS_PTRACE)) != 0;
 }
 
+/* capture has what we are permitted. */
+static bool may_read_all(void)
+{
+	capability_set have;
+
+	return privileges_permitted(&have) == 0 &&
+	       privileges_to_read(have) != 0;
+}
+
 static void say_not_permitted(int32_t pid, uint32_t uid)
 {
 	char scope = yama_scope();
@@ -40,6 +49,14 @@ static void say_not_permitted(int32_t pid, uint32_t uid)
 		log_error("not permitted to trace process %d: Yama forbids it "
 			  "to everybody (" YAMA " is 3 until the next boot)",
 			  pid);
+	else if (may_trace_all() && uid != geteuid() && !may_read_all())
+		log_error(
+			"not permitted to read the state of process %d, "
+			"which runs as uid %u: root needs "
+			"CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE for it; in a "
+			"container, start that with --cap-add "
+			"DAC_READ_SEARCH",
+			pid, uid);
 	else if (may_trace_all())
 		log_error("not permitted to trace process %d, though there is "
 			  "CAP_SYS_PTRACE: a security module (AppArmor, "
@@ -194,8 +211,10 @@ void refusal_of_attach(int32_t pid, uint32_t uid, int error)
 	case ESRCH:
 		say_gone(pid);
 		return;
-	case EPERM:
 	case EACCES:
+		say_not_permitted(pid, uid);
+		return;
+	case EPERM:
 	case EBUSY:
 		say_traced_or(pid, uid, error);
 		return;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "daemon/act_as.h"
 #include "lib/base/small_file.h"
 
 /* /proc/PID/status: about 1.5 KB, more with many groups. */
@@ -38,14 +39,21 @@ int rooted_open(int32_t pid, const char *path, uint64_t resolve, int *ret_fd)
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | resolve,
 	};
 	char root_path[64];
+	struct act_as before;
 	int root, fd, r;
 
 	(void)snprintf(root_path, sizeof(root_path), "/proc/%d/root", pid);
 	root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
+	r = act_as_process(pid, &before);
+	if (r < 0) {
+		close_fd(&root);
+		return r;
+	}
 	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 	r = fd < 0 ? -errno : open_regular(fd, ret_fd);
+	act_as_self(&before);
 	close_fd(&fd);
 	close_fd(&root);
 	return r;

@@ -4,8 +4,9 @@
  * every call here may hang.
  *
  * The root is the target's own (a container's), and no link leads out of it.
- * Which file that gives is the target's choice: it goes to a process that has
- * no more rights than the target.
+ * Which file that gives is the target's choice. So it is opened with the rights
+ * of the target's user, and goes to a process that has no more rights than the
+ * target.
  */
 #ifndef DAEMON_ROOTED_H
 #define DAEMON_ROOTED_H
@@ -18,7 +19,8 @@
 #define ROOTED_OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
 /*
- * Each returns 0 and a regular file open for reading, or a negative errno.
+ * Each returns 0 and a regular file open for reading, or a negative errno:
+ * -EPERM where this process cannot take the rights of the target's user.
  * resolve: RESOLVE_* beside RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS.
  */
 must_check int rooted_open(int32_t pid, const char *path, uint64_t resolve,

@@ -79,8 +79,9 @@ void capture_free(struct capture *c);
  * number that its records carry; not 0. counters is write-only and outlives
  * the target. tick: the current one; the first sample is at the next.
  * If the process is in the middle of an exec, it, or the rest of its threads,
- * is attached at a tick to come. Returns 0, -ESRCH (gone), -EPERM, -EBUSY
- * (traced by another), -ENOEXEC (a 32-bit program), -ENOMEM, -EMFILE.
+ * is attached at a tick to come. Returns 0, -ESRCH (gone), -EPERM, -EACCES
+ * (this process may not read its files of /proc), -EBUSY (traced by another),
+ * -ENOEXEC (a 32-bit program), -ENOMEM, -EMFILE.
  */
 must_check int capture_add(struct capture *c, uint32_t target, int32_t pid,
 			   int pidfd, struct capture_sink *sink,

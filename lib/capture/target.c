@@ -348,6 +348,14 @@ int target_new(struct capture *c, uint32_t id, int32_t pid, int pidfd,
 		goto fail;
 	/* A leader that is dead has none: any program is another one. */
 	t->program_known = read_program(t, &t->program) != PROC_LACK;
+	/*
+	 * The file is its owner's, as are those that each sample takes: who may
+	 * not read it seizes no thread.
+	 */
+	if (!t->program_known && errno == EACCES) {
+		r = -EACCES;
+		goto fail;
+	}
 	if (is_32_bit(&t->program)) {
 		r = -ENOEXEC;
 		goto fail;
