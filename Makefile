@@ -100,7 +100,7 @@ sentry-profd_SRC = profd ship_files finish broker pause limit patience children 
 	allowance peer service notify metrics metrics_text \
 	process files want open mapped rooted act_as spawn output spool_dir accounts id child \
 	config config_faults config_read config_keys config_value config_targets config_print \
-	config_files config_resolve listen_at pem proxy match match_facts privileges log log_limit
+	config_files config_resolve listen_at pem proxy match match_facts privileges missing log log_limit
 sentry-profd_LIB = capture unwind proto base
 sentry-profd_PKG = inih
 sentry-profd-capture_SRC = captured tracer await stops readers realtime slots tell ticker cpu_quota match_facts \
@@ -124,7 +124,7 @@ profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
 	config config_faults config_keys config_print config_read config_resolve \
 	config_files config_targets config_value listen_at options_keys pem proxy \
 	match accounts spool_dir \
-	privileges spawn child
+	privileges missing spawn child
 sentry-profctl_SRC = profctl $(profctl_commands) stack thread_copy live oracle \
 	open mapped rooted act_as process lack log log_limit
 sentry-profctl_LIB = capture unwind proto base

@@ -56,6 +56,7 @@
 #include "daemon/handed.h"
 #include "daemon/heartbeat.h"
 #include "daemon/instance.h"
+#include "daemon/missing.h"
 #include "daemon/msg.h"
 #include "daemon/notify.h"
 #include "daemon/options.h"
@@ -159,6 +160,7 @@ struct broker {
 	struct notify notify;
 	struct metrics *metrics; /* NULL: nobody asks for them */
 	bool privileged;
+	struct missing_facts missing; /* all false where it is not privileged */
 	uint32_t nice_steps;   /* so many it goes before who started it */
 	bool has_dsn;	       /* there is one at least, and chunks are sent */
 	char dsn[MSG_DSN_MAX]; /* of the options */

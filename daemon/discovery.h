@@ -34,6 +34,9 @@ must_check int discovery_new(struct broker *b, struct discovery **ret);
 /* Takes NULL. */
 void discovery_free(struct discovery *d);
 
+/* Is there a connector to hear of new processes by? */
+bool discovery_has_connector(const struct discovery *d);
+
 /* When there is a loop. Returns 0 or an error of files_new. */
 must_check int discovery_start(struct discovery *d);
 

@@ -17,13 +17,10 @@
 #include <unistd.h>
 
 #include "daemon/doctor.h"
+#include "daemon/missing.h"
 #include "daemon/privileges.h"
 #include "lib/base/clock.h"
 #include "lib/base/small_file.h"
-
-#ifndef CAP_CHECKPOINT_RESTORE
-#define CAP_CHECKPOINT_RESTORE 40
-#endif
 
 /* docs/ARCHITECTURE.md, "The kernel". */
 #define KERNEL_MAJOR 5
@@ -71,24 +68,11 @@ static capability_set judged(const struct doctor *d)
 
 static void check_capabilities(struct doctor *d)
 {
-	static const struct {
-		int number;
-		const char *name, *without;
-	} wanted[] = {
-		{CAP_SYS_PTRACE, "CAP_SYS_PTRACE",
-		 "processes of others cannot be profiled"},
-		{CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE",
-		 "libraries that were deleted are not found"},
-		{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH",
-		 "files that only their owner may read have no names"},
-		{CAP_SYS_NICE, "CAP_SYS_NICE",
-		 "ticks come late where the processors are busy"},
-		{CAP_SETUID, "CAP_SETUID",
-		 "the parts that read foreign bytes stay root"},
-	};
+	struct missing_facts facts;
+	struct missing missing[MISSING_MAX];
 	const char *who = d->is_told ? "the daemon" : "you";
 	const capability_set own = judged(d);
-	size_t missing = 0;
+	size_t n;
 
 	if (d->is_told && own == 0) {
 		doctor_say(d, FINDING_WARNING, "capabilities",
@@ -104,17 +88,18 @@ static void check_capabilities(struct doctor *d)
 			   "the service may do");
 		return;
 	}
-	for (size_t i = 0; i < array_size(wanted); i++) {
-		if (own & CAPABILITY(wanted[i].number))
-			continue;
-		missing++;
-		doctor_say(d, i == 0 ? FINDING_FAULT : FINDING_WARNING,
-			   "capabilities",
-			   "no %s for %s: %s (a container: --cap-add %s)",
-			   wanted[i].name, who, wanted[i].without,
-			   wanted[i].name + strlen("CAP_"));
-	}
-	if (missing == 0)
+	missing_look(&facts);
+	facts.have = own;
+	n = missing_find(&facts, missing);
+	for (size_t i = 0; i < n; i++)
+		doctor_say(d,
+			   strcmp(missing[i].name, "CAP_SYS_PTRACE") == 0
+				   ? FINDING_FAULT
+				   : FINDING_WARNING,
+			   "capabilities", "no %s for %s: %s (%s)",
+			   missing[i].name, who, missing[i].costs,
+			   missing[i].add);
+	if (n == 0)
 		doctor_say(d, FINDING_OK, "capabilities",
 			   "all that are needed: %s%s", who,
 			   d->is_told ? ", as it says"

@@ -134,6 +134,16 @@ static int open_stats(struct broker *b)
 	return r;
 }
 
+static void say_missing(const struct missing_facts *facts)
+{
+	struct missing missing[MISSING_MAX];
+	const size_t n = missing_find(facts, missing);
+
+	for (size_t i = 0; i < n; i++)
+		log_warning("no %s: %s (%s)", missing[i].name, missing[i].costs,
+			    missing[i].add);
+}
+
 /*
  * Root keeps what the table in docs/ARCHITECTURE.md says. What capture needs
  * beyond it, and what a child needs to drop all the rest, is for them alone.
@@ -157,6 +167,10 @@ static int limit_privileges(struct broker *b)
 	if (geteuid() != 0)
 		return 0;
 	r = privileges_permitted(&have);
+	missing_look(&b->missing);
+	b->missing.no_connector =
+		b->discovery != NULL && !discovery_has_connector(b->discovery);
+	say_missing(&b->missing);
 	/* Where it is CAP_DAC_OVERRIDE it is for capture alone. */
 	if (r == 0)
 		r = privileges_limit(keep, hand_on | privileges_to_read(have));

@@ -210,6 +210,19 @@ static void put_config(FILE *out, const struct broker *b)
 	put_string_or_null(out, path == NULL ? "" : path);
 }
 
+/* As the log says it at the start. */
+static void put_missing(FILE *out, const struct broker *b)
+{
+	struct missing missing[MISSING_MAX];
+	const size_t n = b->privileged ? missing_find(&b->missing, missing) : 0;
+
+	fprintf(out, "\"missing\": [");
+	for (size_t i = 0; i < n; i++)
+		fprintf(out, "%s\"no %s: %s (%s)\"", i == 0 ? "" : ", ",
+			missing[i].name, missing[i].costs, missing[i].add);
+	fprintf(out, "], ");
+}
+
 /* What an operator may know, and no other. */
 static void put_inside(FILE *out, const struct broker *b)
 {
@@ -226,6 +239,7 @@ static void put_inside(FILE *out, const struct broker *b)
 	else
 		fprintf(out, "null");
 	fprintf(out, ", ");
+	put_missing(out, b);
 	put_servers(out, b);
 	fprintf(out, ", ");
 	put_restarts(out, b);
@@ -255,7 +269,8 @@ static void put_daemon(FILE *out, struct broker *b, const struct peer *viewer)
 	else
 		fprintf(out, ", \"config\": null, \"scheduler\": null, "
 			     "\"cpu_quota_percent\": null, "
-			     "\"capabilities\": null, \"servers\": null, "
+			     "\"capabilities\": null, \"missing\": null, "
+			     "\"servers\": null, "
 			     "\"restarts\": null");
 	fprintf(out, "}");
 }

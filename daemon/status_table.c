@@ -248,6 +248,24 @@ static void print_left_out(FILE *out, const json_t *files)
 	}
 }
 
+/* What the daemon was started without. */
+static void print_missing(FILE *out, const json_t *missing)
+{
+	const json_t *line;
+	size_t i;
+
+	json_array_foreach(missing, i, line)
+	{
+		char *text = json_is_string(line)
+				     ? plain_copy(json_string_value(line))
+				     : NULL;
+
+		if (text != NULL)
+			(void)fprintf(out, "%s\n", text);
+		free(text);
+	}
+}
+
 int status_table_print(const char *json, size_t size, size_t width, FILE *out)
 {
 	json_t *root = json_loadb(json, size, 0, NULL);
@@ -257,6 +275,7 @@ int status_table_print(const char *json, size_t size, size_t width, FILE *out)
 
 	if (json_is_object(daemon) && json_is_array(targets)) {
 		print_daemon(out, daemon, json_array_size(targets));
+		print_missing(out, json_object_get(daemon, "missing"));
 		print_left_out(out, json_object_get(daemon, "files_left_out"));
 		r = json_array_size(targets) == 0
 			    ? 0
