@@ -63,7 +63,9 @@ int discovery_new(struct broker *b, struct discovery **ret)
 	marks_init(&d->marks);
 	r = connector_open(&d->connector_fd);
 	if (r < 0)
-		log_debug("the proc connector: %s", strerror(-r));
+		log_debug("the kernel does not tell of new processes (%s): "
+			  "/proc is read once a second",
+			  strerror(-r));
 	*ret = d;
 	return 0;
 }

@@ -73,8 +73,17 @@ static int caps_keep(capability_set keep, capability_set effective)
 	return caps_set(&caps);
 }
 
+/*
+ * Without CAP_SETPCAP the bounding set stays: it limits what exec can give, and
+ * no_new_privs says that exec gives nothing.
+ */
 static int bounding_limit(capability_set bound)
 {
+	capability_set have = 0;
+	int r = privileges_get(&have);
+
+	if (r < 0 || !(have & CAPABILITY(CAP_SETPCAP)))
+		return r;
 	for (int cap = 0; cap < CAPABILITY_N; cap++) {
 		if (bound & UINT64_C(1) << cap)
 			continue;
@@ -107,21 +116,11 @@ static int become(uint32_t uid, uint32_t gid)
 int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep,
 		    bool dumpable)
 {
-	struct capabilities caps;
 	int r;
 
-	r = caps_get(&caps);
+	r = bounding_limit(0);
 	if (r < 0)
 		return r;
-	/*
-	 * Without CAP_SETPCAP the bounding set stays: it limits what exec can
-	 * give, and no_new_privs, below, says that exec gives nothing.
-	 */
-	if (caps.effective & CAPABILITY(CAP_SETPCAP)) {
-		r = bounding_limit(0);
-		if (r < 0)
-			return r;
-	}
 	/* Else leaving uid 0 would empty the permitted set: capabilities(7). */
 	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
 		return -errno;

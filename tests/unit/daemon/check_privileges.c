@@ -145,9 +145,33 @@ START_TEST(limits_the_broker)
 	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
 	ck_assert_uint_eq(given_by_exec(), KEEP | handed_on);
 	/* CAP_SETPCAP is gone: it can drop no more of the bounding set. */
-	ck_assert_int_eq(privileges_limit(KEEP, 0), -EPERM);
-	ck_assert_int_eq(privileges_limit(0, KEEP | handed_on), 0);
+	ck_assert_int_eq(privileges_limit(0, KEEP), 0);
 	ck_assert_uint_eq(effective(), 0);
+	ck_assert(bounding_has(CAP_SYS_NICE));
+}
+END_TEST
+
+START_TEST(makes_effective_what_is_permitted)
+{
+	const capability_set handed_on = CAPABILITY(CAP_SYS_NICE);
+
+	ck_assert_int_eq(privileges_limit(KEEP, handed_on), 0);
+	ck_assert_int_eq(privileges_make_effective(handed_on), 0);
+	ck_assert_uint_eq(effective(), handed_on);
+	ck_assert_int_eq(privileges_make_effective(UINT64_MAX), 0);
+	ck_assert_uint_eq(effective(), KEEP | handed_on);
+}
+END_TEST
+
+START_TEST(reads_by_the_least_that_there_is)
+{
+	const capability_set reads = CAPABILITY(CAP_DAC_READ_SEARCH);
+	const capability_set writes = CAPABILITY(CAP_DAC_OVERRIDE);
+
+	ck_assert_uint_eq(privileges_to_read(UINT64_MAX), reads);
+	ck_assert_uint_eq(privileges_to_read(reads), reads);
+	ck_assert_uint_eq(privileges_to_read(writes | KEEP), writes);
+	ck_assert_uint_eq(privileges_to_read(KEEP), 0);
 }
 END_TEST
 
@@ -167,12 +191,14 @@ Suite *suite(void)
 
 	/* Each test gives up its own process's power: CK_FORK=no cannot be. */
 	tcase_add_test(c, drops_an_ordinary_user_s);
+	tcase_add_test(c, reads_by_the_least_that_there_is);
 	if (getuid() == 0) {
 		tcase_add_test(c, drops_everything);
 		tcase_add_test(c, keeps_what_it_is_told_to);
 		tcase_add_test(c, keeps_ids);
 		tcase_add_test(c, works_for_an_ordinary_user);
 		tcase_add_test(c, limits_the_broker);
+		tcase_add_test(c, makes_effective_what_is_permitted);
 	}
 	suite_add_tcase(s, c);
 	return s;

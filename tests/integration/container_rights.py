@@ -1,0 +1,124 @@
+"""What programs that make containers give root in one by default, and a
+container's rights for the processes of a test."""
+
+import json
+import os
+import subprocess
+
+import harness
+import stranger
+from harness import Skip
+
+# CAP_* of <linux/capability.h>, with what root may do by it.
+DOCKER = {
+    'chown': 'give files away',
+    'dac_override': 'read and write files whatever their permissions say',
+    'fsetid': 'keep the set-user-ID bit of a file that it writes',
+    'fowner': 'change permissions of files of others',
+    'mknod': 'make device files',
+    'net_raw': 'use raw sockets',
+    'setgid': 'become another group',
+    'setuid': 'become another user',
+    'setfcap': 'set capabilities of files',
+    'setpcap': 'drop capabilities from its bounding set',
+    'net_bind_service': 'listen at ports below 1024',
+    'sys_chroot': 'change its root',
+    'kill': 'signal processes of others',
+    'audit_write': 'write to the kernel\'s audit log',
+}
+
+# systemd-nspawn(1), --capability=. Without --private-network it is without
+# net_admin.
+NSPAWN = {
+    **DOCKER,
+    'audit_control': 'configure the audit log',
+    'dac_read_search': 'read files whatever their permissions say',
+    'ipc_owner': 'use System V IPC objects of others',
+    'lease': 'take leases on files',
+    'linux_immutable': 'set the immutable attribute of files',
+    'net_broadcast': 'nothing: it is not used',
+    'sys_admin': 'mount, and much else',
+    'sys_boot': 'restart the machine, here the container',
+    'sys_nice': 'raise priorities',
+    'sys_ptrace': 'trace processes, and look at them',
+    'sys_resource': 'raise resource limits',
+    'sys_tty_config': 'configure terminals',
+}
+
+# By who gives them. containerd's own clients and Kubernetes have Docker's list.
+DEFAULTS = {
+    'Docker, containerd, Kubernetes': frozenset(DOCKER),
+    'systemd-nspawn': frozenset(NSPAWN),
+}
+
+# Ids of a user namespace: root in it is this user, and so many follow.
+FIRST_ID = 200000
+IDS = 65536
+
+
+def setpriv(names):
+    """A command that executes its arguments with no more than these."""
+    bounding = ','.join(['-all', *(f'+{n}' for n in sorted(names))])
+    return ['setpriv', '--inh-caps=-all', f'--bounding-set={bounding}']
+
+
+class Container:
+    """Runs programs with a set of capabilities; with own_users in a user
+    namespace, as a rootless container has it."""
+
+    def __init__(self, box, names, own_users=False):
+        stranger.need_root()
+        self.box = box
+        self.limit = setpriv(names)
+        self.enter = []
+        self.first = 0
+        if not own_users:
+            return
+        self.first = FIRST_ID
+        holder = box.start(['unshare', '--user', 'sh', '-c',
+                            'echo ready; exec sleep infinity'])
+        try:
+            holder.wait_line('ready')
+        except harness.Failure:
+            raise Skip(f'no user namespace: {holder.stderr}') from None
+        for name in ('uid_map', 'gid_map'):
+            with open(f'/proc/{holder.pid}/{name}', 'w') as file:
+                file.write(f'0 {FIRST_ID} {IDS}\n')
+        self.enter = ['nsenter', '--user', '--target', holder.pid,
+                      '--setuid', '0', '--setgid', '0']
+
+    def target(self, uid):
+        """Our program shares, as a user of the container, who alone may look
+        at the file."""
+        directory = stranger.copy(self.box, ['targets/shares'])
+        for path in (directory / 'shares', directory):
+            path.chmod(0o700)
+            os.chown(path, self.first + uid, self.first + uid)
+        become = self.limit if uid == 0 else [
+            'setpriv', f'--reuid={uid}', f'--regid={uid}', '--clear-groups']
+        program = self.box.start([*self.enter, *become, directory / 'shares'])
+        program.wait_line('ready.*')
+        return program
+
+    def file(self, name, text):
+        """A file of the container's root."""
+        directory = stranger.make_dir(self.box, 'etc', self.first)
+        path = directory / name
+        path.write_text(text)
+        os.chown(path, self.first, self.first)
+        path.chmod(0o600)
+        return path
+
+    def status(self, socket):
+        """What sentry-profctl says there, as root."""
+        exe = stranger.copy(self.box, ['sentry-profctl']) / 'sentry-profctl'
+        argv = [*self.enter, exe, 'status', '--json', '--socket', socket]
+        return json.loads(subprocess.run(
+            [str(a) for a in argv], check=True, capture_output=True,
+            env=harness.environment(), cwd='/').stdout)
+
+    def profd(self, targets, *args):
+        exe = stranger.copy(self.box, stranger.EXECUTABLES) / 'sentry-profd'
+        directory = stranger.make_dir(self.box, 'profd', self.first)
+        return self.box.profd(targets, *args, exe=exe, directory=directory,
+                              wrapper=self.enter + self.limit, cwd='/')

@@ -1,0 +1,145 @@
+#!/usr/bin/python3
+"""As root in a container: what is given by default, and SYS_PTRACE, is enough for
+processes of root and of others; what is missing is said, with its cost."""
+
+import re
+
+import harness
+import stranger
+from container_rights import DEFAULTS, Container
+from harness import check, proc_status, tracer, wait_for
+
+# Missing in both lists, and what is lost with it.
+SAID = {
+    'CAP_CHECKPOINT_RESTORE': 'deleted or replaced',
+    'CAP_SYS_NICE': 'ticks come late',
+}
+NO_ONE_ELSES = 'only processes of root are profiled'
+
+DAC_OVERRIDE, DAC_READ_SEARCH = 1 << 1, 1 << 2
+
+SECTION = '''[profiler]
+chunk_seconds = 1
+[target "own"]
+pid_file = {own}
+autostart = yes
+profile_session_sample_rate = 1
+min_age_seconds = 0
+[target "other"]
+pid_file = {other}
+autostart = yes
+profile_session_sample_rate = 1
+min_age_seconds = 0
+'''
+
+
+def missing(profd):
+    """{name: cost} by its warnings."""
+    return dict(re.findall(r'^sentry-profd: warning: no (\S+): (.*)$',
+                           profd.stderr, re.M))
+
+
+def check_said(profd, names, own_users):
+    """Those of SAID that it has not, each once and with what is lost."""
+    found = missing(profd)
+    # In a user namespace they count for nothing.
+    expected = {n for n in SAID
+                if own_users or n[len('CAP_'):].lower() not in names}
+    check({n for n in found if n.startswith('CAP_')} == expected,
+          f'{found}, not {expected}: {profd.stderr}')
+    for name in expected:
+        check(SAID[name] in found[name], f'{name}: {found[name]}')
+        check(('user namespace' in found[name]) == own_users, found[name])
+
+
+def check_stacks(profd, targets):
+    """Of each target: all that it runs has a name, up to its start."""
+    for target in targets:
+        chunks = [c for c in profd.chunks if str(target.pid) in
+                  c['profile']['thread_metadata']]
+        check(chunks, f'no chunk of {target.pid}')
+        names = {f.get('function') for c in chunks
+                 for f in c['profile']['frames']}
+        check({'busy_seventy', 'busy_thirty', 'main', '_start',
+               'sleeper'} <= names, f'{target.pid}: {names}')
+        check(None not in names, f'{target.pid}: frames without a name')
+        for image in (i for c in chunks for i in c['debug_meta']['images']):
+            check(image['debug_id'].strip('0-'), f'{image}')
+
+
+def check_powers(profd, names):
+    """capture reads by one capability, and the broker never writes by one."""
+    capture, = profd.helpers()['capture']
+    reads = DAC_READ_SEARCH if 'dac_read_search' in names else DAC_OVERRIDE
+    for pid, expected in ((capture, reads),
+                          (profd.pid, reads & DAC_READ_SEARCH)):
+        found = int(proc_status(pid, 'CapEff'), 16)
+        check(found & (DAC_OVERRIDE | DAC_READ_SEARCH) == expected,
+              f'{pid}: {found:x}')
+
+
+def profile(box, names, own_users=False):
+    """By --pid, and by a configuration."""
+    names = names | {'sys_ptrace'}
+    container = Container(box, names, own_users)
+    targets = [container.target(0), container.target(stranger.UID)]
+    for target in targets:
+        profd = container.profd([target])
+        profd.wait_attached().wait_looks()
+        check_powers(profd, names)
+        profd.interrupt()
+        check_said(profd, names, own_users)
+        check_stacks(profd, [target])
+    pid_files = {name: container.file(f'{name}.pid', f'{target.pid}\n')
+                 for name, target in zip(('own', 'other'), targets)}
+    config = container.file('profd.conf', SECTION.format(**pid_files))
+    profd = container.profd([], '--config', config, '--socket',
+                            config.with_name('socket'))
+    wait_for(lambda: all(tracer(t.pid) for t in targets), 'both are profiled')
+    profd.wait_chunks(4)
+    check_powers(profd, names)
+    told = container.status(config.with_name('socket'))['daemon']['missing']
+    profd.interrupt()
+    check_said(profd, names, own_users)
+    check(told == [line.partition(': warning: ')[2]
+                   for line in profd.stderr.splitlines()
+                   if ': warning: no ' in line and 'CAP_' in line],
+          f'{told}: {profd.stderr}')
+    check_stacks(profd, targets)
+
+
+def test_default_capabilities(box):
+    for names in DEFAULTS.values():
+        profile(box, names)
+
+
+def test_in_a_user_namespace(box):
+    for names in DEFAULTS.values():
+        profile(box, names, own_users=True)
+
+
+def test_with_nothing_but_the_right_to_trace(box):
+    """Root's own processes are profiled; of others is said why not, and none of
+    their threads is stopped."""
+    container = Container(box, {'sys_ptrace'})
+    own, other = container.target(0), container.target(stranger.UID)
+    profd = container.profd([own])
+    profd.wait_attached().wait_looks()
+    profd.interrupt()
+    check(NO_ONE_ELSES in missing(profd)['CAP_DAC_READ_SEARCH'], profd.stderr)
+    check_stacks(profd, [own])
+    profd = container.profd([other]).finish(1)
+    check(re.search(rf'not permitted to read .* process {other.pid}, .*uid '
+                    rf'{stranger.UID}: .* CAP_DAC_READ_SEARCH', profd.stderr),
+          profd.stderr)
+    check('traced by' not in profd.stderr, profd.stderr)
+    # With the right to become another, capture stays who can read.
+    container = Container(box, {'sys_ptrace', 'setuid', 'setgid'})
+    profd = container.profd([own])
+    profd.wait_attached().wait_looks()
+    profd.interrupt()
+    check_stacks(profd, [own])
+
+
+if __name__ == '__main__':
+    harness.main(globals())

@@ -1,0 +1,184 @@
+#include "daemon/act_as.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/msg.h"
+#include "tests/unit/suite.h"
+
+#define USER   60001
+#define NOBODY 65534
+
+/* Of these the broker has the first effective, in a container the last not. */
+#define EFFECTIVE                                          \
+	(CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_SETGID) | \
+	 CAPABILITY(CAP_KILL) | CAPABILITY(CAP_SYS_PTRACE))
+#define HANDED_ON CAPABILITY(CAP_DAC_OVERRIDE)
+
+static char path[32];
+
+static void setup(void)
+{
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/tmp/check_act_as.XXXXXX");
+	fd = mkstemp(path);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fchmod(fd, 0600), 0);
+	(void)close(fd);
+}
+
+static void teardown(void)
+{
+	(void)unlink(path);
+}
+
+static bool opens(void)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return fd >= 0;
+}
+
+static capability_set effective(void)
+{
+	capability_set set;
+
+	ck_assert_int_eq(privileges_get(&set), 0);
+	return set;
+}
+
+START_TEST(has_the_rights_of_the_user)
+{
+	struct act_as before;
+
+	ck_assert(opens());
+	ck_assert_int_eq(act_as(USER, USER, &before), 0);
+	ck_assert(!opens() && errno == EACCES);
+	errno = ENOTTY;
+	act_as_self(&before);
+	ck_assert_int_eq(errno, ENOTTY);
+	ck_assert(opens());
+	ck_assert_int_eq(chown(path, USER, USER), 0);
+	ck_assert_int_eq(act_as(USER, USER, &before), 0);
+	ck_assert(opens());
+	act_as_self(&before);
+}
+END_TEST
+
+/* What root was permitted and did not use does not come with the way back. */
+START_TEST(brings_back_no_more_power)
+{
+	struct act_as before;
+
+	ck_assert_int_eq(privileges_limit(EFFECTIVE, HANDED_ON), 0);
+	ck_assert_int_eq(chown(path, USER, USER), -1);
+	ck_assert_int_eq(act_as(USER, USER, &before), 0);
+	act_as_self(&before);
+	ck_assert_uint_eq(effective(), EFFECTIVE);
+}
+END_TEST
+
+START_TEST(still_dies_with_its_parent)
+{
+	struct act_as before;
+	int signal = 0;
+
+	ck_assert_int_eq(prctl(PR_SET_PDEATHSIG, SIGKILL), 0);
+	ck_assert_int_eq(act_as(USER, USER, &before), 0);
+	ck_assert_int_eq(prctl(PR_GET_PDEATHSIG, &signal), 0);
+	ck_assert_int_eq(signal, SIGKILL);
+	act_as_self(&before);
+	ck_assert_int_eq(prctl(PR_GET_PDEATHSIG, &signal), 0);
+	ck_assert_int_eq(signal, SIGKILL);
+}
+END_TEST
+
+/* All or nothing: not the user with root's group, nor the other way round. */
+START_TEST(is_refused_without_the_right)
+{
+	struct act_as before;
+
+	ck_assert_int_eq(privileges_limit(CAPABILITY(CAP_SETUID), 0), 0);
+	ck_assert_int_eq(act_as(USER, USER, &before), -EPERM);
+	ck_assert(opens());
+	ck_assert_int_eq(act_as(0, 0, &before), 0);
+	act_as_self(&before);
+}
+END_TEST
+
+START_TEST(a_user_has_his_own)
+{
+	struct act_as before;
+
+	if (getuid() == 0)
+		ck_assert_int_eq(privileges_drop(NOBODY, NOBODY, 0, true), 0);
+	ck_assert_int_eq(act_as(getuid(), getgid(), &before), 0);
+	act_as_self(&before);
+	ck_assert_int_eq(act_as(USER, USER, &before), -EPERM);
+	ck_assert_int_eq(act_as_process(getpid(), &before), 0);
+	act_as_self(&before);
+	ck_assert_int_eq(act_as_process(0, &before), -ESRCH);
+}
+END_TEST
+
+/* The files of /proc that are its owner's; not dumpable, they are root's. */
+START_TEST(opens_what_is_the_process_s)
+{
+	char environ[32];
+	int ends[2], fd;
+	pid_t pid;
+	char c;
+
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (privileges_drop(USER, USER, 0, _i == 0) < 0 ||
+		    write(ends[1], "", 1) != 1)
+			_exit(1);
+		(void)pause();
+		_exit(1);
+	}
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_eq(read(ends[0], &c, 1), 1);
+	ck_assert_int_eq(privileges_limit(EFFECTIVE, HANDED_ON), 0);
+	(void)snprintf(environ, sizeof(environ), "/proc/%d/environ", pid);
+	fd = act_as_open(pid, environ, O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	(void)close(fd);
+	/* What is another's stays another's. */
+	ck_assert_int_eq(act_as_open(pid, "/proc/1/no_such", O_RDONLY),
+			 -ENOENT);
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("act_as");
+	TCase *c = tcase_create("act_as");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	/* Each test gives up its own process's power: CK_FORK=no cannot be. */
+	tcase_add_test(c, a_user_has_his_own);
+	if (getuid() == 0) {
+		tcase_add_test(c, has_the_rights_of_the_user);
+		tcase_add_test(c, brings_back_no_more_power);
+		tcase_add_test(c, still_dies_with_its_parent);
+		tcase_add_test(c, is_refused_without_the_right);
+		tcase_add_loop_test(c, opens_what_is_the_process_s, 0, 2);
+	}
+	suite_add_tcase(s, c);
+	return s;
+}
