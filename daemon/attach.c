@@ -34,6 +34,23 @@ static uint64_t first_chunk_us(const struct instance *i, uint64_t chunk_us)
 		       : chunk_us;
 }
 
+/* auto: docs/FORMATS.md says why. */
+static bool has_addresses_by_function(const struct broker *b,
+				      const struct target_config *c)
+{
+	switch (b->options.config.addresses) {
+	case ADDRESSES_EXACT:
+		return false;
+	case ADDRESSES_FUNCTION:
+		return true;
+	case ADDRESSES_AUTO:
+		return strcmp(c->platform, "native") == 0 &&
+		       b->options.symbols != UNWIND_SYMBOLS_LINES &&
+		       b->output.dir_fd < 0;
+	}
+	return false;
+}
+
 static void open_session(struct broker *b, struct target *t)
 {
 	const struct target_config *c = &t->instance->config;
@@ -43,6 +60,7 @@ static void open_session(struct broker *b, struct target *t)
 		.pid = t->pid,
 		.max_frames = b->options.max_frames,
 		.symbols = (uint32_t)b->options.symbols,
+		.by_function = has_addresses_by_function(b, c),
 		.cpu_only = b->options.config.mode == MODE_CPU,
 		.chunk_us = b->options.chunk_seconds * UINT64_C(1000000),
 		.wall_offset_us = t->wall_offset_us,

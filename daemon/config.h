@@ -47,6 +47,7 @@
 
 enum lifecycle { LIFECYCLE_MANUAL, LIFECYCLE_TRACE };
 enum profile_mode { MODE_WALL, MODE_CPU };
+enum addresses { ADDRESSES_AUTO, ADDRESSES_EXACT, ADDRESSES_FUNCTION };
 enum thread_id_format { THREAD_ID_TID, THREAD_ID_PTHREAD };
 
 /* Of a target's user: every one. */
@@ -121,6 +122,7 @@ struct config {
 	char in_app_include[CONFIG_TEXT_MAX];
 	char in_app_exclude[CONFIG_TEXT_MAX];
 	enum unwind_symbols symbols;
+	enum addresses addresses;
 	char platform[MSG_TEXT_MAX];
 	char spool[CONFIG_TEXT_MAX]; /* "": not given; "none" */
 	uint64_t spool_max_bytes;

@@ -6,6 +6,7 @@
 /* In the order of the enums. */
 static const char *const modes[] = {"wall", "cpu", NULL};
 static const char *const symbols[] = {"none", "names", "lines", NULL};
+static const char *const addresses[] = {"auto", "exact", "function", NULL};
 static const char *const compressions[] = {"gzip", "zstd", NULL};
 static const char *const lifecycles[] = {"manual", "trace", NULL};
 static const char *const thread_ids[] = {"tid", "pthread", NULL};
@@ -68,6 +69,7 @@ const struct config_key config_keys[] = {
 	PROFILER(KEY_TEXT, "in_app_include", in_app_include, NO_RANGE),
 	PROFILER(KEY_TEXT, "in_app_exclude", in_app_exclude, NO_RANGE),
 	PROFILER(KEY_WORD, "symbols", symbols, 0, 0, symbols),
+	PROFILER(KEY_WORD, "addresses", addresses, 0, 0, addresses),
 	PROFILER(KEY_TEXT, "platform", platform, 0, 0, platforms),
 	PROFILER(KEY_SPOOL, "spool", spool, NO_RANGE),
 	/* An envelope may have 10 MB; more than a disk is no limit. */

@@ -19,8 +19,9 @@ struct msg_session_open {
 	uint32_t target;
 	int32_t pid;
 	uint32_t max_frames;
-	uint32_t symbols;  /* enum unwind_symbols */
-	uint32_t cpu_only; /* threads that do not run have no stack */
+	uint32_t symbols;     /* enum unwind_symbols */
+	uint32_t by_function; /* a frame has its function's address */
+	uint32_t cpu_only;    /* threads that do not run have no stack */
 	/* Threads are called by these where they are known, else by tid. */
 	uint32_t thread_pointers;
 	uint64_t chunk_us;

@@ -53,6 +53,8 @@ const char options_help[] =
 "  --platform P         rust (default; Sentry symbolicates) or native\n"
 "  --symbols S          none, names (default) or lines: what is read from\n"
 "                       the target's files\n"
+"  --addresses A        of frames: exact, function (one for each function) or\n"
+"                       auto (default)\n"
 "  --debug              say more on stderr\n"
 "  --quiet              nothing on stdout: no table at the end\n"
 "  --version            print the version\n"

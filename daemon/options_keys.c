@@ -37,6 +37,7 @@ const struct option_known options_known[] = {
 	{"--environment", OPTION_KEY, true, "environment"},
 	{"--platform", OPTION_KEY, true, "platform"},
 	{"--symbols", OPTION_KEY, true, "symbols"},
+	{"--addresses", OPTION_KEY, true, "addresses"},
 	{"--debug", OPTION_KEY, false, "debug"},
 };
 const size_t options_n_known = array_size(options_known);

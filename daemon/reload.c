@@ -19,6 +19,7 @@ static bool is_taken(const char *key)
 		"chunk_seconds",
 		"max_frames",
 		"symbols",
+		"addresses",
 		"in_app_include",
 		"in_app_exclude",
 		"mode",

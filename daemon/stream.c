@@ -63,6 +63,8 @@ static int open_program(struct stream *s)
 		.demangle = strcmp(s->open.platform, "rust") != 0,
 		/* There it also finds what was inlined, for every frame. */
 		.inlined = strcmp(s->open.platform, "rust") != 0,
+		.name_starts = s->open.symbols != UNWIND_SYMBOLS_NONE,
+		.by_function = s->open.by_function != 0,
 		.in_app_include = s->open.in_app_include,
 		.in_app_exclude = s->open.in_app_exclude,
 		.main_path = "",

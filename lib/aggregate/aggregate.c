@@ -52,6 +52,8 @@ int aggregate_new(const struct aggregate_options *options,
 	lookup_init(&a->lookup, options->hash_seed);
 	a->lookup.demangle = options->demangle;
 	a->lookup.inlined_too = options->inlined;
+	a->lookup.name_starts = options->name_starts;
+	a->lookup.by_function = options->by_function;
 	a->lookup.in_app = (struct names_rules){
 		.include = or_empty(options->in_app_include),
 		.exclude = or_empty(options->in_app_exclude),
@@ -69,6 +71,7 @@ void aggregate_free(struct aggregate *a)
 	stacks_fini(&a->stacks);
 	lookup_fini(&a->lookup);
 	expand_fini(&a->expand);
+	fold_fini(&a->fold);
 	free(a->samples);
 	free(a->ahead);
 	free(a->profile_threads);

@@ -2,7 +2,8 @@
  * The open chunk of one target: takes ticks and unwound stacks, gives a
  * profile (proto/profile.h) when the chunk is closed.
  *
- * Stacks are a trie, frames are interned by address, and a run of the same
+ * Stacks are a trie, frames are interned by address (a chunk that is closed may
+ * have them by function), and a run of the same
  * stack of a thread is kept as its first and last sample. What a reader makes
  * of samples: each lasts until the next one of its thread, an empty stack ends
  * the bar. So:
@@ -47,6 +48,14 @@ struct aggregate_options {
 	bool demangle;
 	/* Inlined functions, where they are known, are frames of their own. */
 	bool inlined;
+	/* Functions without a symbol are called by where they start. */
+	bool name_starts;
+	/*
+	 * The frames of a function are one frame of the chunk, whose address is
+	 * made of the function's start (lib/aggregate/lookup.h), not of where
+	 * its instructions were. Times by function are the same.
+	 */
+	bool by_function;
 	/*
 	 * Patterns of files that are the application's, and that are not
 	 * (lib/aggregate/names.h); NULL: none. They stay the caller's.

@@ -33,8 +33,8 @@ static void sort_samples(struct profile_sample *samples, size_t n)
 }
 
 /*
- * Who is missed from the chunk's first tick on has nothing in it: the last chunk
- * has ended its run.
+ * Who is missed from the chunk's first tick on has nothing in it: the last
+ * chunk has ended its run.
  */
 static void drop_starts_missed(struct aggregate *a)
 {
@@ -190,8 +190,10 @@ int aggregate_close(struct aggregate *a, uint64_t end_ns, struct profile *ret)
 		.threads = a->profile_threads,
 		.n_threads = a->n_profile_threads,
 	};
-	return expand_inlined(&a->expand, &a->lookup, &a->stacks, a->samples,
-			      ret);
+	r = expand_inlined(&a->expand, &a->lookup, &a->stacks, a->samples, ret);
+	if (r == 0 && a->options.by_function)
+		r = fold_equal(&a->fold, a->options.hash_seed, a->samples, ret);
+	return r;
 }
 
 /* Copies the stacks that are still needed into a trie of their own. */
@@ -267,6 +269,7 @@ int aggregate_next(struct aggregate *a)
 	a->n_samples = a->cap_samples = 0;
 	lookup_fini(&a->lookup);
 	expand_fini(&a->expand);
+	fold_fini(&a->fold);
 	free(a->profile_threads);
 	a->profile_threads = NULL;
 	r = threads_drop_exited(&a->threads);

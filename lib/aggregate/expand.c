@@ -15,7 +15,7 @@ void expand_fini(struct expand *e)
 /* The frames that i becomes. */
 static size_t n_of(const struct lookup *l, size_t i)
 {
-	return 1 + (size_t)l->inlined_of[i].n;
+	return 1 + (size_t)l->details[i].n;
 }
 
 /* Fits what it becomes into the payload? */
@@ -42,7 +42,7 @@ static void fill_frames(const struct lookup *l, struct profile_frame *out,
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < l->n_frames; i++) {
-		const struct lookup_span *span = &l->inlined_of[i];
+		const struct lookup_detail *span = &l->details[i];
 
 		base[i] = n;
 		out[n++] = l->frames[i];

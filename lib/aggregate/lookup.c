@@ -17,7 +17,7 @@ void lookup_init(struct lookup *l, uint64_t hash_seed)
 
 void lookup_fini(struct lookup *l)
 {
-	bool demangle, inlined_too;
+	bool demangle, inlined_too, name_starts, by_function;
 	struct names_rules in_app;
 
 	if (l == NULL)
@@ -27,14 +27,18 @@ void lookup_fini(struct lookup *l)
 	free(l->images);
 	table_fini(&l->image_at);
 	free(l->profile_images);
-	free(l->inlined_of);
+	free(l->details);
 	free(l->inlined);
 	demangle = l->demangle;
 	inlined_too = l->inlined_too;
+	name_starts = l->name_starts;
+	by_function = l->by_function;
 	in_app = l->in_app;
 	lookup_init(l, l->image_at.seed);
 	l->demangle = demangle;
 	l->inlined_too = inlined_too;
+	l->name_starts = name_starts;
+	l->by_function = by_function;
 	l->in_app = in_app;
 }
 
@@ -146,7 +150,7 @@ static int take_source(struct lookup *l, const struct unwind_line *line,
 /* n functions, innermost first, inlined where frame is. */
 static int take_inlined(struct lookup *l, const struct unwind_line *lines,
 			size_t n, const struct profile_frame *frame,
-			struct lookup_span *ret)
+			struct lookup_detail *ret)
 {
 	ret->first = (uint32_t)l->n_inlined;
 	for (size_t i = 0; i < n; i++) {
@@ -161,6 +165,8 @@ static int take_inlined(struct lookup *l, const struct unwind_line *lines,
 		r = take_name(l, lines[i].function, &inlined.function);
 		if (r == 0)
 			r = take_source(l, &lines[i], &inlined);
+		if (l->by_function)
+			inlined.line = 0;
 		if (r < 0)
 			return r;
 		if (inlined.function == NULL)
@@ -179,20 +185,86 @@ static int take_inlined(struct lookup *l, const struct unwind_line *lines,
 	return 0;
 }
 
-static int look_up(struct lookup *l, const struct stacks_frame *f,
-		   struct unwind_space *space, const char *main_path,
-		   struct profile_frame *ret, struct lookup_span *ret_inlined)
+/*
+ * "libc.so.6+0x2724a": the image of this path and how far addr is from where it
+ * starts. NULL: no image.
+ */
+static int name_by_offset(struct lookup *l, uint64_t addr,
+			  const struct unwind_image *image, const char *path,
+			  const char **ret)
 {
-	struct profile_frame frame = {.addr = f->addr};
-	struct unwind_line lines[UNWIND_LINES_MAX];
-	struct unwind_image image;
+	char name[NAME_SIZE + sizeof("+0x0123456789abcdef")];
+
+	if (image != NULL)
+		(void)snprintf(name, sizeof(name), "%s+0x%" PRIx64,
+			       names_base(path), addr - image->addr);
+	else
+		(void)snprintf(name, sizeof(name), "unknown+0x%" PRIx64, addr);
+	return text_intern(&l->text, name, ret);
+}
+
+/* image: NULL, if addr lies in none. *ret_start: of its function, 0: unknown.
+ */
+static int take_function(struct lookup *l, struct unwind_space *space,
+			 uint64_t addr, const struct unwind_image *image,
+			 struct profile_frame *frame,
+			 struct lookup_detail *detail)
+{
 	const char *name;
-	bool has_image;
 	uint64_t offset;
-	size_t n_lines;
+	int r;
+
+	if (unwind_symbol_at(space, addr, &name, &offset) == 0 &&
+	    name[0] != '\0') {
+		detail->start = addr - offset;
+		/* Code that it made itself, and told the names of. */
+		if (image == NULL)
+			frame->in_app = true;
+		return take_name(l, name, &frame->function);
+	}
+	detail->unnamed = true;
+	if (image == NULL ||
+	    unwind_function_at(space, addr, &detail->start) < 0 ||
+	    !l->name_starts)
+		return 0;
+	r = name_by_offset(l, detail->start, image, frame->package,
+			   &frame->function);
+	if (r == 0 && !afford(l, frame->function))
+		frame->function = NULL;
+	return r;
+}
+
+static int take_lines(struct lookup *l, struct unwind_space *space,
+		      uint64_t addr, struct profile_frame *frame,
+		      struct lookup_detail *detail)
+{
+	const uint64_t source_at =
+		l->by_function && detail->start != 0 ? detail->start : addr;
+	struct unwind_line lines[UNWIND_LINES_MAX];
+	bool found;
+	size_t n;
 	int r = 0;
 
-	has_image = unwind_image_at(space, lookup_addr(f), &image) == 0;
+	found = unwind_lines_at(space, addr, lines, &n) == 0;
+	if (found && l->inlined_too)
+		r = take_inlined(l, lines, n - 1, frame, detail);
+	if (source_at != addr)
+		found = unwind_lines_at(space, source_at, lines, &n) == 0;
+	return r == 0 && found ? take_source(l, &lines[n - 1], frame) : r;
+}
+
+static int look_up(struct lookup *l, const struct stacks_frame *f,
+		   struct unwind_space *space, const char *main_path,
+		   struct profile_frame *ret, struct lookup_detail *ret_detail)
+{
+	const uint64_t addr = lookup_addr(f);
+	struct profile_frame frame = {.addr = f->addr};
+	struct lookup_detail detail = {0};
+	struct unwind_image image;
+	bool has_image;
+	int r = 0;
+
+	has_image = unwind_image_at(space, addr, &image) == 0;
 	if (has_image) {
 		r = intern(l, image.path, &frame.package);
 		if (r == 0)
@@ -201,25 +273,18 @@ static int look_up(struct lookup *l, const struct stacks_frame *f,
 			return r;
 		frame.in_app =
 			names_in_app(frame.package, main_path, &l->in_app);
-		if (!afford(l, frame.package))
-			frame.package = NULL;
 	}
-	if (unwind_symbol_at(space, lookup_addr(f), &name, &offset) == 0 &&
-	    name[0] != '\0') {
-		r = take_name(l, name, &frame.function);
-		/* Code that it made itself, and told the names of. */
-		if (!has_image)
-			frame.in_app = true;
-	}
-	if (r == 0 &&
-	    unwind_lines_at(space, lookup_addr(f), lines, &n_lines) == 0) {
-		r = take_source(l, &lines[n_lines - 1], &frame);
-		if (r == 0 && l->inlined_too)
-			r = take_inlined(l, lines, n_lines - 1, &frame,
-					 ret_inlined);
-	}
+	r = take_function(l, space, addr, has_image ? &image : NULL, &frame,
+			  &detail);
+	if (has_image && !afford(l, frame.package))
+		frame.package = NULL;
+	if (l->by_function && detail.start != 0)
+		frame.addr = unwind_after_call(detail.start);
+	if (r == 0)
+		r = take_lines(l, space, addr, &frame, &detail);
 	unwind_names_done(space);
 	*ret = frame;
+	*ret_detail = detail;
 	return r;
 }
 
@@ -230,20 +295,20 @@ int lookup_update(struct lookup *l, const struct stacks *s,
 		struct profile_frame *frames =
 			array_grow(l->frames, l->n_frames, &l->cap_frames,
 				   sizeof(*frames));
-		struct lookup_span *spans;
+		struct lookup_detail *details;
 		int r;
 
 		if (frames == NULL)
 			return -ENOMEM;
 		l->frames = frames;
-		spans = array_grow(l->inlined_of, l->n_frames,
-				   &l->cap_inlined_of, sizeof(*spans));
-		if (spans == NULL)
+		details = array_grow(l->details, l->n_frames, &l->cap_details,
+				     sizeof(*details));
+		if (details == NULL)
 			return -ENOMEM;
-		l->inlined_of = spans;
-		spans[l->n_frames] = (struct lookup_span){0};
+		l->details = details;
+		details[l->n_frames] = (struct lookup_detail){0};
 		r = look_up(l, &s->frames[l->n_frames], space, main_path,
-			    &frames[l->n_frames], &spans[l->n_frames]);
+			    &frames[l->n_frames], &details[l->n_frames]);
 		if (r < 0)
 			return r;
 		l->n_frames++;
@@ -251,22 +316,21 @@ int lookup_update(struct lookup *l, const struct stacks *s,
 	return 0;
 }
 
-static int name_by_offset(struct lookup *l, const struct stacks_frame *f,
+/* With by_function all frames of a function get the same name. */
+static int name_near_root(struct lookup *l, const struct stacks_frame *f,
+			  const struct lookup_detail *detail,
 			  struct unwind_space *space,
 			  struct profile_frame *frame)
 {
-	char name[NAME_SIZE + sizeof("+0x0123456789abcdef")];
+	const uint64_t addr =
+		l->by_function && detail->start != 0 ? detail->start : f->addr;
 	struct unwind_image image;
+	bool has_image = frame->package != NULL &&
+			 unwind_image_at(space, lookup_addr(f), &image) == 0 &&
+			 afford(l, frame->package);
 
-	(void)snprintf(name, sizeof(name), "unknown+0x%" PRIx64, f->addr);
-	if (frame->package != NULL &&
-	    unwind_image_at(space, lookup_addr(f), &image) == 0 &&
-	    afford(l, frame->package))
-		(void)snprintf(name, sizeof(name), "%s+0x%" PRIx64,
-			       names_base(frame->package),
-			       f->addr - image.addr);
-	frame->in_app = false;
-	return text_intern(&l->text, name, &frame->function);
+	return name_by_offset(l, addr, has_image ? &image : NULL,
+			      frame->package, &frame->function);
 }
 
 static int compare_images(const void *a, const void *b)
@@ -315,11 +379,17 @@ int lookup_finish(struct lookup *l, const struct stacks *s,
 		  struct unwind_space *space)
 {
 	for (size_t i = 0; i < l->n_frames; i++) {
+		struct profile_frame *frame = &l->frames[i];
 		int r;
 
-		if (!s->frames[i].near_root || l->frames[i].function != NULL)
+		if (!s->frames[i].near_root)
 			continue;
-		r = name_by_offset(l, &s->frames[i], space, &l->frames[i]);
+		if (l->details[i].unnamed || frame->function == NULL)
+			frame->in_app = false;
+		if (frame->function != NULL)
+			continue;
+		r = name_near_root(l, &s->frames[i], &l->details[i], space,
+				   frame);
 		if (r < 0)
 			return r;
 	}

@@ -34,17 +34,20 @@ struct lookup_image {
 	uint8_t id[LOOKUP_ID_MAX];
 };
 
-/* Of a frame: what was inlined there, innermost first, in lookup.inlined. */
-struct lookup_span {
+/* What is known of a frame beside what goes into a profile. */
+struct lookup_detail {
+	/* What was inlined there, innermost first, in lookup.inlined. */
 	uint32_t first, n;
+	uint64_t start; /* of its function; 0: not known */
+	bool unnamed;	/* no symbol covers it */
 };
 
 struct lookup {
 	struct text text;
 	struct profile_frame *frames; /* by the index in stacks */
 	size_t n_frames, cap_frames;
-	struct lookup_span *inlined_of; /* by frame */
-	size_t cap_inlined_of;
+	struct lookup_detail *details; /* by frame */
+	size_t cap_details;
 	struct profile_frame *inlined;
 	size_t n_inlined, cap_inlined;
 	struct lookup_image *images;
@@ -56,6 +59,8 @@ struct lookup {
 	/* Set by the caller; lookup_fini keeps them. */
 	bool demangle;
 	bool inlined_too; /* look for inlined functions */
+	/* As in aggregate_options. */
+	bool name_starts, by_function;
 	struct names_rules in_app;
 };
 
@@ -65,20 +70,27 @@ void lookup_init(struct lookup *l, uint64_t hash_seed);
 void lookup_fini(struct lookup *l);
 
 /*
- * Looks up the frames of s that l does not have yet. A frame without a symbol
- * has function NULL, one in no image package NULL. Its source is where the
- * function that its symbol names is: at the call of what was inlined, if
- * something was. 0 or -ENOMEM.
+ * Looks up the frames of s that l does not have yet. A frame in no image has
+ * package NULL. name_starts: a frame without a symbol is named by where its
+ * function (its FDE) starts, "libc.so.6+0x89f60": the image and the distance
+ * from where that starts. Where no FDE covers it, function is NULL. Its source
+ * is where the function that its symbol names is: at the call of what was
+ * inlined, if something was.
+ *
+ * by_function: frames of one function are equal, whatever their addresses are.
+ * Each has unwind_after_call() of the function's start as its address, and the
+ * source of that start; an inlined function has its file and no line. A frame
+ * of which no start is known keeps its own address. 0 or -ENOMEM.
  */
 must_check int lookup_update(struct lookup *l, const struct stacks *s,
 			     struct unwind_space *space, const char *main_path);
 
 /*
  * Prepares what goes into the profile:
- * - A frame at or next to the root that has no symbol gets the name
- *   "libc.so.6+0x2724a" (its image and the distance from where that starts) or
- *   "unknown+0x7f..." and is not in_app: the server cuts a stack whose frame
- *   next to the root has no name.
+ * - A frame at or next to the root that has no symbol is not in_app. If it
+ *   has no name either, its own address makes one, "libc.so.6+0x2724a" or
+ *   "unknown+0x7f...": the server cuts a stack whose frame next to the root has
+ *   no name.
  * - l->profile_images: the images with an id, by address. None overlap: of two
  *   at the same address the larger stays, and one that reaches into the next
  *   ends where that starts. (The server takes the last one that starts at or

@@ -8,6 +8,7 @@
 
 #include "lib/aggregate/aggregate.h"
 #include "lib/aggregate/expand.h"
+#include "lib/aggregate/fold.h"
 #include "lib/aggregate/functions.h"
 #include "lib/aggregate/names.h"
 #include "lib/aggregate/span.h"
@@ -37,6 +38,7 @@ struct aggregate {
 	uint64_t next_ns;
 	struct lookup lookup;
 	struct expand expand;
+	struct fold fold;
 	struct profile_sample *ahead; /* samples of the next chunk */
 	size_t n_ahead;
 	struct profile_thread *profile_threads;

@@ -297,6 +297,29 @@ int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
 	return r;
 }
 
+int unwind_function_at(struct unwind_space *s, uint64_t addr,
+		       uint64_t *ret_start)
+{
+	const struct place *p;
+	uint64_t vaddr;
+	int r = -ENOENT;
+
+	cache_begin(s->cache);
+	space_begin(s);
+	p = space_place(s, addr);
+	if (p->image && rows_function(p->rows, addr - p->bias, &vaddr)) {
+		*ret_start = vaddr + p->bias;
+		r = 0;
+	}
+	cache_end(s->cache);
+	return r;
+}
+
+uint64_t unwind_after_call(uint64_t addr)
+{
+	return addr + CPU_PC_STEP;
+}
+
 int unwind_lines_at(struct unwind_space *s, uint64_t addr,
 		    struct unwind_line ret[UNWIND_LINES_MAX], size_t *ret_n)
 {

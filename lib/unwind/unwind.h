@@ -291,6 +291,20 @@ void unwind_space_want(struct unwind_space *s, enum unwind_symbols symbols);
 must_check int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
 				const char **ret_name, uint64_t *ret_offset);
 
+/*
+ * Where the function that addr lies in starts, by call frame information: the
+ * start of its FDE. It needs no symbol. Returns 0, or -ENOENT if no FDE covers
+ * addr, or its file can not be read any more.
+ */
+must_check int unwind_function_at(struct unwind_space *s, uint64_t addr,
+				  uint64_t *ret_start);
+
+/*
+ * The return address of a call at addr: addr + 1 (x86-64) or + 4 (arm64). "One
+ * instruction before" it is addr.
+ */
+uint64_t unwind_after_call(uint64_t addr);
+
 /* A place in the source. Texts are a stranger's and may be any bytes. */
 struct unwind_line {
 	const char *function; /* raw, or NULL */

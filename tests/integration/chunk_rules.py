@@ -31,11 +31,12 @@ MEASURE_S = 1 - 1e-5
 
 
 def problems(envelope, layout=None, sent=False, platform='rust',
-             rate_hz=RATE_HZ):
+             rate_hz=RATE_HZ, by_function=False):
     """What is wrong with an envelope (harness.Envelope), as texts.
 
     layout: layout.Layout of the target, for what must be true of its memory.
     sent: it went to a server (it has a sent_at then, and else has none).
+    by_function: a frame has the address of its function, not its own.
     """
     found = envelope_problems(envelope, sent)
     chunk = envelope.chunk
@@ -52,12 +53,12 @@ def problems(envelope, layout=None, sent=False, platform='rust',
     if found:
         return found
     found += time_problems(chunk['profile'], rate_hz)
-    found += thread_problems(chunk['profile'])
+    found += thread_problems(chunk['profile'], by_function)
     found += measure_problems(chunk)
     found += waste_problems(chunk)
     found += frame_problems(chunk)
     if layout:
-        found += layout_problems(chunk, layout)
+        found += layout_problems(chunk, layout, by_function)
     return found
 
 
@@ -109,7 +110,7 @@ def time_problems(profile, rate_hz):
     return found
 
 
-def thread_problems(profile):
+def thread_problems(profile, by_function):
     found = []
     threads = by_thread(profile)
     stacks = profile['stacks']
@@ -122,7 +123,8 @@ def thread_problems(profile):
         # the last of the same stack say nothing. (One more is the copy that
         # ends the chunk.)
         ids = [s['stack_id'] for s in samples if s['timestamp'] < end]
-        if any(a == b == c for a, b, c in zip(ids, ids[1:], ids[2:])):
+        if not by_function and \
+                any(a == b == c for a, b, c in zip(ids, ids[1:], ids[2:])):
             found.append(f'thread {tid} repeats a stack without need')
         if tid not in profile['thread_metadata']:
             found.append(f'thread {tid} is not in thread_metadata')
@@ -244,7 +246,7 @@ def uses_of_frames(profile, layout):
     return leaves, callers, returns
 
 
-def layout_problems(chunk, layout):
+def layout_problems(chunk, layout, by_function):
     """What is said of the target's memory is true."""
     found = []
     for image in chunk['debug_meta']['images']:
@@ -257,10 +259,13 @@ def layout_problems(chunk, layout):
     frames = chunk['profile']['frames']
     leaves, callers, returns = uses_of_frames(chunk['profile'],
                                                layout)
+    near_root = {f for s in chunk['profile']['stacks'] for f in s[-2:]}
     for i in leaves:
-        found += place_problems(frames[i], 0, layout)
+        found += place_problems(frames[i], 0, layout, i in near_root)
     for i in callers:
-        found += place_problems(frames[i], 1, layout)
+        found += place_problems(frames[i], 1, layout, i in near_root)
+    if by_function:
+        return found + start_problems(frames, layout)
     for i in returns:
         # Raw addresses: it is the server that subtracts one.
         if layout.follows_call(int(frames[i]['instruction_addr'], 16)) is \
@@ -269,8 +274,30 @@ def layout_problems(chunk, layout):
     return found
 
 
-def place_problems(frame, back, layout):
-    """back: how far before the address it is looked up."""
+def start_problems(frames, layout):
+    """Each frame has the address behind its function's start, and each function
+    one frame."""
+    found = []
+    functions = [(f.get('package'), f.get('function')) for f in frames]
+    for f in frames:
+        address = int(f['instruction_addr'], 16)
+        m = layout.at(address - 1)
+        if m is None or not f.get('function'):
+            continue
+        vaddr = address - 1 - m.bias
+        if vaddr not in m.elf.symbol_starts and m.elf.fde_start(vaddr) != vaddr:
+            found.append(f'no function starts before {f}')
+    # The same name may be that of several functions of a file.
+    starts = {(f.get('package'), f.get('function'), f['instruction_addr'])
+              for f in frames if f.get('function')}
+    if len(starts) != sum(bool(name) for _, name in functions):
+        found.append('two frames of one function')
+    return found
+
+
+def place_problems(frame, back, layout, near_root):
+    """back: how far before the address it is looked up. near_root: it is the
+    root of a stack, or next to it."""
     found = []
     address = int(frame['instruction_addr'], 16)
     package, name = frame.get('package'), frame.get('function')
@@ -283,16 +310,19 @@ def place_problems(frame, back, layout):
     by_offset = BY_OFFSET.fullmatch(name or '')
     ours = m.path == layout.exe or \
         m.path[0] == '/' and not LIBRARY.match(m.path)
+    start = m.elf.fde_start(address - back - m.bias)
     if name is None:
-        if sized:
-            found.append(f'{frame} is in {sized}')
+        if sized or start is not None:
+            found.append(f'{frame} is in {sized or hex(start)}')
     elif by_offset and name not in sized | unsized:
-        # The name of what has none, where one must be.
-        ours = False
+        # The name of what has none: where it starts. Where that is not known
+        # there is one only where there must be.
         base = m.path.rpartition('/')[2]
-        if sized or by_offset[1] != base or \
-                int(by_offset[2], 16) != address - m.image[0]:
-            found.append(f'{frame} is {base}+{address - m.image[0]:#x}')
+        ours = ours and not near_root
+        named = address if start is None else start + m.bias
+        if sized or by_offset[1] != base or (start is None and not near_root) or \
+                int(by_offset[2], 16) != named - m.image[0]:
+            found.append(f'{frame} is {base}+{named - m.image[0]:#x}')
     elif name not in (sized or unsized):
         found.append(f'{frame} is in {sized or unsized}')
     if frame['in_app'] != ours:

@@ -10,7 +10,7 @@ import pathlib
 import struct
 import uuid
 
-PT_LOAD, PT_NOTE = 1, 4
+PT_LOAD, PT_NOTE, PT_GNU_EH_FRAME = 1, 4, 0x6474e550
 PF_X = 1
 SHT_SYMTAB, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 2, 7, 8, 11
 SHF_EXECINSTR = 4
@@ -164,6 +164,43 @@ class Elf:
                 unsized.add(name)
             i -= 1
         return sized, unsized
+
+    @functools.cached_property
+    def fdes(self):
+        """[(start, end)] of what .eh_frame covers, by start. Its addresses are
+        taken for pcrel numbers of 4 bytes, as GNU's compilers write them."""
+        section = self.section('.eh_frame')
+        if section:
+            return sorted(self.all_fdes(section))
+        for s in self.segments:
+            # What is in memory has the search table: version 1, with pcrel and
+            # datarel numbers of 4 bytes.
+            head = self.read(s.vaddr, 12)
+            if s.type == PT_GNU_EH_FRAME and head[:4] == b'\1\x1b\x03\x3b':
+                n = struct.unpack_from('<I', head, 8)[0]
+                return [self.fde(s.vaddr + at) for _, at in struct.iter_unpack(
+                    '<ii', self.read(s.vaddr + 12, 8 * n))]
+        return []
+
+    def all_fdes(self, section):
+        at = section.addr
+        while at + 8 <= section.addr + section.size:
+            size, cie = struct.unpack('<II', self.read(at, 8))
+            if size != 0 and cie != 0:
+                yield self.fde(at)
+            at += 4 + size
+
+    def fde(self, at):
+        """(start, end) of the entry at that address."""
+        start, size = struct.unpack_from('<iI', self.read(at, 16), 8)
+        return at + 8 + start, at + 8 + start + size
+
+    def fde_start(self, vaddr):
+        """Where the FDE that covers vaddr starts; None: there is none."""
+        i = bisect.bisect_right(self.fdes, (vaddr, float('inf'))) - 1
+        if i >= 0 and self.fdes[i][0] <= vaddr < self.fdes[i][1]:
+            return self.fdes[i][0]
+        return None
 
     def function_at(self, vaddr):
         """(start, a name) of the function there; (0, None) for none."""

@@ -47,6 +47,12 @@ static const struct fake_symbol symbols[] = {
 	{0x90000, 0x90100, "__vdso_clock_gettime"},
 };
 
+/* The plugin has no symbols, libc has some of its functions' only. */
+static const struct fake_function functions[] = {
+	{0x30000, 0x30100}, {0x77200, 0x77300}, {0x79000, 0x79100},
+	{0x90100, 0x90200}, {0x91f00, 0x92000},
+};
+
 static struct unwind_space space;
 static struct stacks s;
 static struct lookup l;
@@ -58,9 +64,12 @@ static void set_up(void)
 		.n_images = array_size(images),
 		.symbols = symbols,
 		.n_symbols = array_size(symbols),
+		.functions = functions,
+		.n_functions = array_size(functions),
 	};
 	stacks_init(&s, 0);
 	lookup_init(&l, 0);
+	l.name_starts = true;
 }
 
 static void tear_down(void)
@@ -143,7 +152,8 @@ START_TEST(frames)
 		    "ad",
 		    "/opt/app", true);
 	check_frame(0x10390, NULL, "/opt/app", true);
-	check_frame(0x30020, NULL, "/opt/plug\xef\xbf\xbdin.so", true);
+	check_frame(0x30020, "plug\xef\xbf\xbdin.so+0x0",
+		    "/opt/plug\xef\xbf\xbdin.so", true);
 	check_frame(0x90010, "__vdso_clock_gettime", "[vdso]", false);
 	check_frame(0x50000, NULL, NULL, false);
 	/* The same string is kept once. */
@@ -152,7 +162,7 @@ START_TEST(frames)
 }
 END_TEST
 
-/* Root and next to it are named in any case; further in they are not. */
+/* Root and next to it are named in any case; further in with an FDE only. */
 START_TEST(names_near_the_root)
 {
 	ADD(0x15500, 0x15600, 0x7724a, 0x77305);
@@ -163,7 +173,7 @@ START_TEST(names_near_the_root)
 	finish();
 	check_frame(0x15500, NULL, "/opt/app", true);
 	check_frame(0x15600, NULL, "/opt/app", true);
-	check_frame(0x7724a, "libc.so.6+0x724a", "/usr/lib/libc.so.6", false);
+	check_frame(0x7724a, "libc.so.6+0x7200", "/usr/lib/libc.so.6", false);
 	check_frame(0x77305, "libc.so.6+0x7305", "/usr/lib/libc.so.6", false);
 	check_frame(0x15700, "app+0x6700", "/opt/app", false);
 	check_frame(0x15800, "app+0x6800", "/opt/app", false);
@@ -172,6 +182,119 @@ START_TEST(names_near_the_root)
 	check_frame(0x61000, "unknown+0x61000", NULL, false);
 	/* Those with a symbol keep it, and their in_app. */
 	check_frame(0x10040, "main", "/opt/app", true);
+}
+END_TEST
+
+/* A function without a symbol is one, wherever its addresses are. */
+START_TEST(unnamed_functions)
+{
+	ADD(0x79000, 0x30050, 0x90180, 0x91fff, 0x92000, 0x10040, 0x10050);
+	ADD(0x79000, 0x30102, 0x7abcd, 0x10040, 0x10050);
+	ADD(0x790ff, 0x30099, 0x90101, 0x30100, 0x10040, 0x10050);
+	finish();
+	check_frame(0x79000, "libc.so.6+0x9000", "/usr/lib/libc.so.6", false);
+	check_frame(0x790ff, "libc.so.6+0x9000", "/usr/lib/libc.so.6", false);
+	check_frame(0x30050, "plug\xef\xbf\xbdin.so+0x0",
+		    "/opt/plug\xef\xbf\xbdin.so", true);
+	ck_assert_str_eq(frame_at(0x30099)->function,
+			 frame_at(0x30050)->function);
+	ck_assert_str_eq(frame_at(0x30100)->function,
+			 frame_at(0x30050)->function);
+	check_frame(0x90180, "[vdso]+0x100", "[vdso]", false);
+	check_frame(0x90101, "[vdso]+0x100", "[vdso]", false);
+	check_frame(0x91fff, "[vdso]+0x1f00", "[vdso]", false);
+	check_frame(0x92000, "[vdso]+0x1f00", "[vdso]", false);
+	/* No FDE covers these. */
+	check_frame(0x30102, NULL, "/opt/plug\xef\xbf\xbdin.so", true);
+	check_frame(0x7abcd, NULL, "/usr/lib/libc.so.6", false);
+}
+END_TEST
+
+/* Names were not asked for: only what needs one has one. */
+START_TEST(unnamed_functions_stay_so)
+{
+	l.name_starts = false;
+	l.by_function = true;
+	ADD(0x79010, 0x30050, 0x7724a, 0x77205);
+	finish();
+	check_frame(0x79001, NULL, "/usr/lib/libc.so.6", false);
+	check_frame(0x30001, NULL, "/opt/plug\xef\xbf\xbdin.so", true);
+	check_frame(0x77201, "libc.so.6+0x7200", "/usr/lib/libc.so.6", false);
+}
+END_TEST
+
+/* Near the root it is not in_app, in an application's file either. */
+START_TEST(unnamed_functions_near_the_root)
+{
+	ADD(0x30060, 0x30050, 0x30040);
+	finish();
+	check_frame(0x30060, "plug\xef\xbf\xbdin.so+0x0",
+		    "/opt/plug\xef\xbf\xbdin.so", true);
+	check_frame(0x30050, "plug\xef\xbf\xbdin.so+0x0",
+		    "/opt/plug\xef\xbf\xbdin.so", false);
+	check_frame(0x30040, "plug\xef\xbf\xbdin.so+0x0",
+		    "/opt/plug\xef\xbf\xbdin.so", false);
+}
+END_TEST
+
+/* Leaves and callers of a function have the address behind its start. */
+START_TEST(addresses_by_function)
+{
+	static const uint64_t expected[] = {0x10101, 0x10101, 0x10001, 0x10001,
+					    0x30001, 0x79001, 0x7abcd};
+	static const uint64_t addrs[] = {0x10150, 0x10200, 0x10100, 0x10042,
+					 0x30100, 0x79080, 0x7abcd};
+
+	l.by_function = true;
+	add(7, addrs);
+	finish();
+	for (size_t i = 0; i < l.n_frames; i++)
+		for (size_t k = 0; k < array_size(addrs); k++)
+			if (s.frames[i].addr == addrs[k])
+				ck_assert_uint_eq(l.frames[i].addr,
+						  expected[k]);
+	check_frame(0x79001, "libc.so.6+0x9000", "/usr/lib/libc.so.6", false);
+	/* In the next chunk, too. */
+	lookup_fini(&l);
+	finish();
+	(void)frame_at(0x79001);
+}
+END_TEST
+
+/* The source of a function is that of its start. */
+START_TEST(sources_by_function)
+{
+	static const struct fake_lines lines[] = {
+		{0x10000, 0x10001, 1, {{"main", "/a.c", 1}}},
+		{0x10001,
+		 0x10080,
+		 2,
+		 {{"in", "/in.h", 5}, {"main", "/a.c", 2}}},
+		{0x10101, 0x10200, 1, {{"work", "/b.c", 9}}},
+	};
+
+	space.lines = lines;
+	space.n_lines = array_size(lines);
+	l.by_function = true;
+	l.inlined_too = true;
+	ADD(0x10110, 0x10040);
+	ADD(0x10000, 0x10040);
+	finish();
+	for (size_t i = 0; i < l.n_frames; i++) {
+		const struct profile_frame *f = &l.frames[i];
+
+		if (f->addr != 0x10001) {
+			ck_assert_ptr_null(f->file);
+			continue;
+		}
+		ck_assert_str_eq(f->file, "/a.c");
+		ck_assert_uint_eq(f->line, 1);
+	}
+	/* What was inlined has a file, and no line that would tell it apart. */
+	ck_assert_uint_eq(l.n_inlined, 1);
+	ck_assert_uint_eq(l.inlined[0].addr, 0x10001);
+	ck_assert_str_eq(l.inlined[0].file, "/in.h");
+	ck_assert_uint_eq(l.inlined[0].line, 0);
 }
 END_TEST
 
@@ -303,6 +426,11 @@ Suite *suite(void)
 	tcase_add_test(c, caller_is_looked_up_one_byte_before);
 	tcase_add_test(c, frames);
 	tcase_add_test(c, names_near_the_root);
+	tcase_add_test(c, unnamed_functions);
+	tcase_add_test(c, unnamed_functions_stay_so);
+	tcase_add_test(c, unnamed_functions_near_the_root);
+	tcase_add_test(c, addresses_by_function);
+	tcase_add_test(c, sources_by_function);
 	tcase_add_test(c, images_used);
 	tcase_add_test(c, images_that_overlap);
 	tcase_add_test(c, only_new_frames);

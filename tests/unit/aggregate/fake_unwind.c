@@ -34,6 +34,23 @@ int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
 	return -ENOENT;
 }
 
+int unwind_function_at(struct unwind_space *s, uint64_t addr,
+		       uint64_t *ret_start)
+{
+	for (size_t i = 0; i < s->n_functions; i++) {
+		if (addr < s->functions[i].start || addr >= s->functions[i].end)
+			continue;
+		*ret_start = s->functions[i].start;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+uint64_t unwind_after_call(uint64_t addr)
+{
+	return addr + 1;
+}
+
 /* "_Zabc" is called "abc", or with parameters "abc()". */
 bool unwind_demangle(const char *raw, bool with_parameters, char *out,
 		     size_t size)

@@ -17,6 +17,11 @@ struct fake_symbol {
 	const char *name;
 };
 
+/* Those that call frame information knows. */
+struct fake_function {
+	uint64_t start, end;
+};
+
 struct fake_lines {
 	uint64_t start, end;
 	size_t n;
@@ -28,6 +33,8 @@ struct unwind_space {
 	size_t n_images;
 	const struct fake_symbol *symbols;
 	size_t n_symbols;
+	const struct fake_function *functions;
+	size_t n_functions;
 	size_t lookups; /* of symbols */
 	bool in_use;	/* what they gave is being gone through */
 	const struct fake_lines *lines;

@@ -17,6 +17,7 @@ START_TEST(defaults)
 	ck_assert_uint_eq(config.rate_hz, 101);
 	ck_assert(config.mode == MODE_WALL);
 	ck_assert(config.symbols == UNWIND_SYMBOLS_NAMES);
+	ck_assert(config.addresses == ADDRESSES_AUTO);
 	ck_assert_uint_eq(config.n_targets, 0);
 }
 END_TEST
@@ -39,6 +40,7 @@ START_TEST(everything)
 		  "rate_hz = 53\n"
 		  "mode = cpu\n"
 		  "symbols = lines\n"
+		  "addresses = function\n"
 		  "spool_max_bytes = 2G\n"
 		  "[target \"web.1\"]\n"
 		  "exe = /usr/sbin/nginx\n"
@@ -65,6 +67,7 @@ START_TEST(everything)
 	ck_assert(config.shutdown_timeout_s > 2.4);
 	ck_assert(config.mode == MODE_CPU);
 	ck_assert(config.symbols == UNWIND_SYMBOLS_LINES);
+	ck_assert(config.addresses == ADDRESSES_FUNCTION);
 	ck_assert_uint_eq(config.spool_max_bytes, UINT64_C(2) << 30);
 	ck_assert_uint_eq(config.n_targets, 2);
 	t = &config.targets[0];

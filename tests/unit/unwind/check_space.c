@@ -134,6 +134,30 @@ START_TEST(those_lost_are_asked_for_again)
 }
 END_TEST
 
+/* All of a function, with or without a symbol, starts where its FDE does. */
+START_TEST(functions_by_call_frame_information)
+{
+	const uint64_t pc = sample->regs[SAMPLE_X86_64_RIP];
+	uint64_t offset, start, again;
+	const char *name;
+
+	ck_assert_int_eq(unwind_symbol_at(space, pc, &name, &offset), 0);
+	ck_assert_uint_gt(offset, 0);
+	ck_assert_int_eq(unwind_function_at(space, pc, &start), 0);
+	ck_assert_uint_eq(start, pc - offset);
+	ck_assert_int_eq(unwind_function_at(space, start, &again), 0);
+	ck_assert_uint_eq(again, start);
+	unwind_space_want(space, UNWIND_SYMBOLS_NONE);
+	ck_assert_int_eq(unwind_function_at(space, pc, &again), 0);
+	ck_assert_uint_eq(again, start);
+	/* Its header has no code. */
+	ck_assert_int_eq(
+		unwind_function_at(space, space->maps.v[0].start - 1, &start),
+		-ENOENT);
+	ck_assert_uint_eq(unwind_after_call(start), start + 1);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("unwind/space");
@@ -142,6 +166,7 @@ Suite *suite(void)
 	tcase_add_checked_fixture(c, set_up, tear_down);
 	tcase_add_test(c, is_read_whole_at_the_first_look);
 	tcase_add_test(c, those_not_had_are_asked_for_again);
+	tcase_add_test(c, functions_by_call_frame_information);
 	tcase_add_test(c, those_lost_are_asked_for_again);
 	suite_add_tcase(s, c);
 	return s;
