@@ -166,6 +166,19 @@ $(B)/%.a:
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
+# Names of the build machine's C and C++ libraries, in lib/aggregate's archive.
+# Its compilers are found by the flags; a library that is updated changes nothing.
+NM ?= nm
+$(B)/library_names.c: lib/aggregate/library_names.sh $(B)/flags
+	$(call say,GEN,$@)
+	$(Q)CC='$(CC)' CXX='$(CXX)' NM='$(NM)' sh $< >$@.new && mv $@.new $@
+$(B)/obj/library_names.o: $(B)/library_names.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+$(B)/aggregate.a: $(B)/obj/library_names.o
+ALL_OBJS += $(B)/obj/library_names.o
+
 define exe_rules
 $(1)_OBJ = $$($(1)_SRC:%=$(B)/obj/daemon/%.o)
 ALL_OBJS += $$($(1)_OBJ)

@@ -54,7 +54,7 @@ int aggregate_new(const struct aggregate_options *options,
 	a->lookup.inlined_too = options->inlined;
 	a->lookup.name_starts = options->name_starts;
 	a->lookup.by_function = options->by_function;
-	a->lookup.in_app = (struct names_rules){
+	a->lookup.in_app = (struct in_app_rules){
 		.include = or_empty(options->in_app_include),
 		.exclude = or_empty(options->in_app_exclude),
 	};

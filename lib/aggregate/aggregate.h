@@ -58,7 +58,7 @@ struct aggregate_options {
 	bool by_function;
 	/*
 	 * Patterns of files that are the application's, and that are not
-	 * (lib/aggregate/names.h); NULL: none. They stay the caller's.
+	 * (lib/aggregate/in_app.h); NULL: none. They stay the caller's.
 	 */
 	const char *in_app_include, *in_app_exclude;
 };

@@ -18,7 +18,7 @@ void lookup_init(struct lookup *l, uint64_t hash_seed)
 void lookup_fini(struct lookup *l)
 {
 	bool demangle, inlined_too, name_starts, by_function;
-	struct names_rules in_app;
+	struct in_app_rules in_app;
 
 	if (l == NULL)
 		return;
@@ -203,11 +203,30 @@ static int name_by_offset(struct lookup *l, uint64_t addr,
 	return text_intern(&l->text, name, ret);
 }
 
-/* image: NULL, if addr lies in none. *ret_start: of its function, 0: unknown.
+/* symbol: NULL, if none covers it. */
+static bool is_in_app(const struct lookup *l, const struct unwind_image *image,
+		      const char *path, const char *main_path,
+		      const char *symbol)
+{
+	const struct in_app_code code = {
+		.path = path,
+		.main_path = main_path,
+		.symbol = symbol,
+		.is_go = image != NULL && image->is_go,
+		.has_interpreter = image != NULL && image->has_interpreter,
+	};
+
+	/* Code that it made itself, and told the names of, is. */
+	return image == NULL ? symbol != NULL : in_app(&code, &l->in_app);
+}
+
+/*
+ * Its name, where it starts, and whether it is in_app. image: NULL, if addr
+ * lies in none.
  */
 static int take_function(struct lookup *l, struct unwind_space *space,
 			 uint64_t addr, const struct unwind_image *image,
-			 struct profile_frame *frame,
+			 const char *main_path, struct profile_frame *frame,
 			 struct lookup_detail *detail)
 {
 	const char *name;
@@ -217,12 +236,12 @@ static int take_function(struct lookup *l, struct unwind_space *space,
 	if (unwind_symbol_at(space, addr, &name, &offset) == 0 &&
 	    name[0] != '\0') {
 		detail->start = addr - offset;
-		/* Code that it made itself, and told the names of. */
-		if (image == NULL)
-			frame->in_app = true;
+		frame->in_app =
+			is_in_app(l, image, frame->package, main_path, name);
 		return take_name(l, name, &frame->function);
 	}
 	detail->unnamed = true;
+	frame->in_app = is_in_app(l, image, frame->package, main_path, NULL);
 	if (image == NULL ||
 	    unwind_function_at(space, addr, &detail->start) < 0 ||
 	    !l->name_starts)
@@ -271,11 +290,9 @@ static int look_up(struct lookup *l, const struct stacks_frame *f,
 			r = add_image(l, &image, frame.package);
 		if (r < 0)
 			return r;
-		frame.in_app =
-			names_in_app(frame.package, main_path, &l->in_app);
 	}
-	r = take_function(l, space, addr, has_image ? &image : NULL, &frame,
-			  &detail);
+	r = take_function(l, space, addr, has_image ? &image : NULL, main_path,
+			  &frame, &detail);
 	if (has_image && !afford(l, frame.package))
 		frame.package = NULL;
 	if (l->by_function && detail.start != 0)

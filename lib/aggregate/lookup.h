@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/aggregate/names.h"
+#include "lib/aggregate/in_app.h"
 #include "lib/aggregate/stacks.h"
 #include "lib/aggregate/text.h"
 #include "lib/base/table.h"
@@ -61,7 +61,7 @@ struct lookup {
 	bool inlined_too; /* look for inlined functions */
 	/* As in aggregate_options. */
 	bool name_starts, by_function;
-	struct names_rules in_app;
+	struct in_app_rules in_app;
 };
 
 /* Empty. Allocates nothing. */

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "lib/base/util.h"
-#include "lib/base/glob.h"
 #include "proto/profile.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
@@ -76,38 +75,4 @@ void names_thread(const char *comm, size_t comm_size, bool is_main,
 			is_called(text, main_argv0)))
 		memcpy(text, "main", sizeof("main"));
 	names_clean(text, NAMES_REPLACE_CONTROL, out, THREAD_NAME_SIZE);
-}
-
-static const char *skip(const char *path, const char *prefix)
-{
-	size_t n = strlen(prefix);
-
-	return strncmp(path, prefix, n) == 0 ? path + n : NULL;
-}
-
-/* /lib, /lib32, /lib64, /libx32, and the same in /usr; not /library. */
-static bool is_library_directory(const char *path)
-{
-	static const char *const abis[] = {"/", "32/", "64/", "x32/", "exec/"};
-	const char *rest = skip(path, "/usr");
-
-	rest = skip(rest != NULL ? rest : path, "/lib");
-	if (rest == NULL)
-		return false;
-	for (size_t i = 0; i < array_size(abis); i++)
-		if (skip(rest, abis[i]) != NULL)
-			return true;
-	return false;
-}
-
-bool names_in_app(const char *path, const char *main_path,
-		  const struct names_rules *rules)
-{
-	if (path == NULL || path[0] != '/')
-		return false;
-	if (glob_match_any(rules->include, path))
-		return true;
-	if (glob_match_any(rules->exclude, path))
-		return false;
-	return strcmp(path, main_path) == 0 || !is_library_directory(path);
 }

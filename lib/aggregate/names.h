@@ -1,6 +1,6 @@
 /*
- * What things are called for a person: bytes of a target made valid text, names
- * of threads, and which files count as the application.
+ * What things are called for a person: bytes of a target made valid text, and
+ * names of threads.
  */
 #ifndef LIB_AGGREGATE_NAMES_H
 #define LIB_AGGREGATE_NAMES_H
@@ -48,19 +48,5 @@ void names_thread(const char *comm, size_t comm_size, bool is_main,
 
 /* The part behind the last slash; path itself if that is empty. */
 const char *names_base(const char *path);
-
-/* Patterns of files (glob_match_any), "" where there are none. */
-struct names_rules {
-	const char *include, *exclude;
-};
-
-/*
- * Does a file belong to the application? What rules include does, what they
- * exclude does not, the first counting more. Of the rest the main executable
- * does wherever it lies; a file in the system's library directories, the vDSO
- * ("[...]"), and no file (NULL) do not; any other does.
- */
-bool names_in_app(const char *path, const char *main_path,
-		  const struct names_rules *rules);
 
 #endif

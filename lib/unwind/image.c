@@ -79,7 +79,10 @@ static int read_segments(struct image *i, const struct elf_file *f)
 	for (size_t k = 0; k < f->n_phdrs; k++) {
 		uint64_t p_end;
 
-		if (!gelf_getphdr(f->elf, (int)k, &p) || p.p_type != PT_LOAD ||
+		if (!gelf_getphdr(f->elf, (int)k, &p))
+			continue;
+		i->has_interpreter |= p.p_type == PT_INTERP;
+		if (p.p_type != PT_LOAD ||
 		    __builtin_add_overflow(p.p_vaddr, p.p_memsz, &p_end))
 			continue;
 		if (i->n_segments == 0)

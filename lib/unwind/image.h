@@ -104,6 +104,7 @@ struct image {
 	bool has_symtab;
 	bool has_debug_info;
 	bool is_go;
+	bool has_interpreter; /* PT_INTERP */
 
 	bool cfi_tried;	 /* cfi is what could be had */
 	struct cfi *cfi; /* may be NULL */

@@ -237,6 +237,8 @@ static void fill_image(const struct map *map, const struct space_mapping *m,
 		.size = i->size,
 		.device = has_file ? i->identity.file.device : map->device,
 		.inode = has_file ? i->identity.file.inode : map->inode,
+		.is_go = i->is_go,
+		.has_interpreter = i->has_interpreter,
 	};
 }
 

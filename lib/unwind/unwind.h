@@ -253,6 +253,8 @@ struct unwind_image {
 	uint64_t vmaddr;	/* that p_vaddr */
 	uint64_t size;		/* up to the end of the last PT_LOAD */
 	uint64_t device, inode; /* of the file; 0, 0 for the vDSO */
+	bool is_go;		/* made by Go's compiler */
+	bool has_interpreter;	/* it names a dynamic linker */
 };
 
 /*

@@ -10,7 +10,7 @@ import pathlib
 import struct
 import uuid
 
-PT_LOAD, PT_NOTE, PT_GNU_EH_FRAME = 1, 4, 0x6474e550
+PT_LOAD, PT_INTERP, PT_NOTE, PT_GNU_EH_FRAME = 1, 3, 4, 0x6474e550
 PF_X = 1
 SHT_SYMTAB, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 2, 7, 8, 11
 SHF_EXECINSTR = 4
@@ -90,6 +90,10 @@ class Elf:
                 folded[i % 16] ^= b
             code = bytes(folded)
         return str(uuid.UUID(bytes_le=code[:16].ljust(16, b'\0')))
+
+    @property
+    def has_interpreter(self):
+        return any(s.type == PT_INTERP for s in self.segments)
 
     @property
     def vmaddr(self):

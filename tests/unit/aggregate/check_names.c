@@ -131,66 +131,6 @@ START_TEST(base)
 }
 END_TEST
 
-static const struct {
-	const char *path;
-	bool in_app;
-} files[] = {
-	{"/opt/app/bin/app", true},
-	{"/usr/lib/app/main", true}, /* the main executable */
-	{"/usr/lib/app/plugin.so", false},
-	{"/usr/lib/x86_64-linux-gnu/libc.so.6", false},
-	{"/lib/x86_64-linux-gnu/libc.so.6", false},
-	{"/lib64/ld-linux-x86-64.so.2", false},
-	{"/usr/lib64/libc.so.6", false},
-	{"/lib32/libc.so.6", false},
-	{"/libx32/libc.so.6", false},
-	{"/usr/libexec/helper", false},
-	{"/library/thing.so", true},
-	{"/usr/library/thing.so", true},
-	{"/usr/local/lib/libapp.so", true},
-	{"/home/me/lib/libapp.so", true},
-	{"/usr/bin/python3.11", true},
-	{"[vdso]", false},
-	{"//anon", true},
-	{"", false},
-	{NULL, false},
-};
-
-START_TEST(in_app)
-{
-	const struct names_rules none = {"", ""};
-
-	ck_assert_int_eq(
-		names_in_app(files[_i].path, "/usr/lib/app/main", &none),
-		files[_i].in_app);
-}
-END_TEST
-
-START_TEST(in_app_by_rules)
-{
-	static const struct names_rules rules = {"/usr/lib/app/** libz.so*",
-						 "/opt/** main"};
-	static const struct {
-		const char *path;
-		bool in_app;
-	} v[] = {
-		{"/usr/lib/app/x.so", true},
-		{"/usr/lib/libz.so.1", true},
-		{"/usr/lib/libc.so.6", false},
-		{"/opt/a/b", false},
-		{"/opt/libz.so", true},
-		{"/bin/main", false},
-		{"/bin/other", true},
-		{NULL, false},
-		{"[vdso]", false},
-	};
-
-	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
-		ck_assert_int_eq(names_in_app(v[i].path, "/bin/main", &rules),
-				 v[i].in_app);
-}
-END_TEST
-
 #define N(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
 Suite *suite(void)
@@ -202,8 +142,6 @@ Suite *suite(void)
 	tcase_add_loop_test(c, thread_names, 0, N(threads));
 	tcase_add_loop_test(c, names_of_links, 0, N(called));
 	tcase_add_test(c, base);
-	tcase_add_loop_test(c, in_app, 0, N(files));
-	tcase_add_test(c, in_app_by_rules);
 	suite_add_tcase(s, c);
 	return s;
 }

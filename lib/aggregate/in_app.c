@@ -1,0 +1,242 @@
+#include "lib/aggregate/in_app.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "lib/aggregate/library_names.h"
+#include "lib/aggregate/names.h"
+#include "lib/base/glob.h"
+#include "lib/base/util.h"
+#include "lib/unwind/unwind.h"
+
+/* How far types in the names of Rust's implementations are looked into. */
+#define RUST_DEPTH_MAX 8
+
+static const char *skip(const char *text, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return strncmp(text, prefix, n) == 0 ? text + n : NULL;
+}
+
+static bool has_prefix(const char *text, const char *const *prefixes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (skip(text, prefixes[i]) != NULL)
+			return true;
+	return false;
+}
+
+static bool is_word(const char *text, size_t size, const char *const *words,
+		    size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strlen(words[i]) == size &&
+		    memcmp(text, words[i], size) == 0)
+			return true;
+	return false;
+}
+
+/* /lib, /lib32, /lib64, /libx32, and the same in /usr; not /library. */
+static bool is_library_directory(const char *path)
+{
+	static const char *const abis[] = {"/", "32/", "64/", "x32/", "exec/"};
+	const char *rest = skip(path, "/usr");
+
+	rest = skip(rest != NULL ? rest : path, "/lib");
+	return rest != NULL && has_prefix(rest, abis, array_size(abis));
+}
+
+bool in_app_is_go_library(const char *symbol)
+{
+	/* Of go list std, Go 1.25: the first parts. */
+	static const char *const packages[] = {
+		"archive",  "arena",	"bufio",     "builtin",	 "bytes",
+		"cmp",	    "compress", "container", "context",	 "crypto",
+		"database", "debug",	"embed",     "encoding", "errors",
+		"expvar",   "flag",	"fmt",	     "go",	 "hash",
+		"html",	    "image",	"index",     "internal", "io",
+		"iter",	    "log",	"maps",	     "math",	 "mime",
+		"net",	    "os",	"path",	     "plugin",	 "reflect",
+		"regexp",   "runtime",	"slices",    "sort",	 "strconv",
+		"strings",  "structs",	"sync",	     "syscall",	 "testing",
+		"text",	    "time",	"unicode",   "unique",	 "unsafe",
+		"vendor",   "weak",
+	};
+	/* The compiler's own, and the runtime's assembly and C. */
+	static const char *const without_package[] = {
+		"type:",     "type..",
+		"go:",	     "_rt0_",
+		"_cgo_",     "x_cgo_",
+		"crosscall", "gogo",
+		"callRet",   "gosave_systemstack_switch",
+		"setg_gcc",  "aeshashbody",
+		"memeqbody", "cmpbody",
+		"indexbody", "indexbytebody",
+		"countbody", "debugCall",
+	};
+	/* Types of parameters and receivers have paths of their own. */
+	size_t size = strcspn(symbol, "[("), package = 0;
+	const char *dot;
+
+	if (has_prefix(symbol, without_package, array_size(without_package)))
+		return true;
+	for (size_t i = 0; i < size; i++)
+		if (symbol[i] == '/')
+			package = i;
+	dot = memchr(symbol + package, '.', size - package);
+	if (dot == NULL)
+		return false;
+	size = (size_t)(dot - symbol);
+	dot = memchr(symbol, '/', size);
+	if (dot != NULL)
+		size = (size_t)(dot - symbol);
+	return is_word(symbol, size, packages, array_size(packages));
+}
+
+/*
+ * Both manglings. A name of the older one ends with a hash, 17h, 16 digits and
+ * E; what the compiler puts behind it starts with a dot.
+ */
+static bool is_rust(const char *symbol)
+{
+	const char *at = symbol;
+
+	if (skip(symbol, "_R") != NULL)
+		return true;
+	if (skip(symbol, "_ZN") == NULL)
+		return false;
+	while ((at = strstr(at, "17h")) != NULL) {
+		at += 3;
+		if (strspn(at, "0123456789abcdef") == 16 && at[16] == 'E' &&
+		    (at[17] == '\0' || at[17] == '.'))
+			return true;
+	}
+	return false;
+}
+
+enum crate { CRATE_NONE, CRATE_LIBRARY, CRATE_OTHER };
+
+/* The end of what '<' at text opens, behind the '>'; NULL: there is none. */
+static const char *behind_brackets(const char *text)
+{
+	size_t depth = 0;
+
+	for (; *text != '\0'; text++) {
+		depth += *text == '<';
+		/* Not the arrow of a function's type. */
+		if (*text == '>' && text[-1] != '-' && --depth == 0)
+			return text + 1;
+	}
+	return NULL;
+}
+
+/* The " as " of the brackets that text is in, before end; NULL: there is none.
+ */
+static const char *find_as(const char *text, const char *end)
+{
+	size_t depth = 0;
+
+	for (; text < end; text++) {
+		depth += *text == '<';
+		depth -= *text == '>' && text[-1] != '-' && depth > 0;
+		if (depth == 0 && skip(text, " as ") != NULL)
+			return text;
+	}
+	return NULL;
+}
+
+/* A type without what says how it is pointed to. */
+static const char *behind_modifiers(const char *type)
+{
+	static const char *const modifiers[] = {"*const ", "*mut ", "mut ",
+						"dyn "};
+
+	for (;;) {
+		const char *rest = NULL;
+
+		type += strspn(type, "&[( ");
+		for (size_t i = 0; i < array_size(modifiers) && rest == NULL;
+		     i++)
+			rest = skip(type, modifiers[i]);
+		if (rest == NULL)
+			return type;
+		type = rest;
+	}
+}
+
+/*
+ * Of a path, a type, or one in brackets; a primitive type has no crate. depth:
+ * how many brackets deep it looks.
+ */
+static enum crate crate_of(const char *text, unsigned int depth)
+{
+	/* The last one is the compiler's, for the allocator. */
+	static const char *const libraries[] = {"std", "core", "alloc",
+						"__rustc"};
+	enum crate self, trait;
+	const char *as, *end;
+	size_t size;
+
+	text = behind_modifiers(text);
+	if (*text == '<') {
+		end = behind_brackets(text);
+		if (end == NULL || depth == 0)
+			return CRATE_OTHER;
+		as = find_as(text + 1, end);
+		self = crate_of(text + 1, depth - 1);
+		trait = as == NULL ? CRATE_NONE : crate_of(as + 4, depth - 1);
+		return self > trait ? self : trait;
+	}
+	for (size = 0; isalnum((uint8_t)text[size]) || text[size] == '_';)
+		size++;
+	if (skip(text + size, "::") == NULL)
+		return CRATE_NONE;
+	return is_word(text, size, libraries, array_size(libraries))
+		       ? CRATE_LIBRARY
+		       : CRATE_OTHER;
+}
+
+bool in_app_is_rust_library(const char *name)
+{
+	/* Methods of primitive types ("<[T]>::sort") are the library's, too. */
+	return crate_of(name, RUST_DEPTH_MAX) == CRATE_LIBRARY ||
+	       (name[0] == '<' && crate_of(name, RUST_DEPTH_MAX) == CRATE_NONE);
+}
+
+/* A symbol in a file of the application that is a library's all the same. */
+static bool is_library_symbol(const struct in_app_code *code)
+{
+	/* Of Rust's allocator and its panics, where their names are C's. */
+	static const char *const rust_runtime[] = {
+		"__rust",     "__rdl_",
+		"__rg_",      "rust_begin_unwind",
+		"rust_panic", "rust_eh_personality"};
+	char demangled[NAME_SIZE];
+
+	if (code->is_go && in_app_is_go_library(code->symbol))
+		return true;
+	if (has_prefix(code->symbol, rust_runtime, array_size(rust_runtime)))
+		return true;
+	if (is_rust(code->symbol) &&
+	    unwind_demangle(code->symbol, false, demangled, sizeof(demangled)))
+		return in_app_is_rust_library(demangled);
+	return !code->has_interpreter &&
+	       strcmp(code->path, code->main_path) == 0 &&
+	       library_names_has(code->symbol);
+}
+
+bool in_app(const struct in_app_code *code, const struct in_app_rules *rules)
+{
+	const char *path = code->path;
+
+	if (path == NULL || path[0] != '/')
+		return false;
+	if (glob_match_any(rules->include, path))
+		return true;
+	if (glob_match_any(rules->exclude, path))
+		return false;
+	if (strcmp(path, code->main_path) != 0 && is_library_directory(path))
+		return false;
+	return code->symbol == NULL || !is_library_symbol(code);
+}
