@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include "daemon/child.h"
+#include "daemon/log.h"
 #include "daemon/patience.h"
 #include "daemon/process.h"
 #include "lib/base/clock.h"
+#include "proto/profile.h"
 
 /* How long the last chunks may take to be written, and ship to answer. */
 #define DELIVER_NS (13 * NS_PER_SEC)
@@ -103,15 +105,42 @@ void finish_print_tables(struct broker *b)
 	}
 }
 
+static uint64_t discarded(const struct chunk_counts *c)
+{
+	uint64_t lost = 0;
+
+	for (size_t d = 0; d < DISCARD_REASONS_MAX; d++)
+		lost += c->discarded[d];
+	return lost;
+}
+
+bool finish_lost_all(const struct broker *b)
+{
+	struct instance_figures all;
+	const struct chunk_counts *c = &all.chunks;
+	uint64_t lost;
+
+	/* "profiles go nowhere": a warning at the start has said so. */
+	if (!b->has_dsn && b->output.dir_fd < 0)
+		return false;
+	figures_of_all(b, &all);
+	lost = discarded(c) - c->discarded[PROFILE_NO_SAMPLES];
+	if (lost == 0 || c->sent + c->written + c->spooled > 0)
+		return false;
+	log_error("everything is lost: no chunk of this run was sent, written "
+		  "or put into a spool (chunks lost: %llu)",
+		  (unsigned long long)lost);
+	return true;
+}
+
 void finish_print_outcome(const struct broker *b)
 {
 	struct instance_figures all;
 	const struct chunk_counts *c = &all.chunks;
-	uint64_t lost = 0;
+	uint64_t lost;
 
 	figures_of_all(b, &all);
-	for (size_t d = 0; d < DISCARD_REASONS_MAX; d++)
-		lost += c->discarded[d];
+	lost = discarded(c);
 	if (b->output.dir_fd >= 0)
 		printf("%llu envelope%s in %s\n",
 		       (unsigned long long)b->files_written,

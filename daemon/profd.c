@@ -421,6 +421,8 @@ int main(int argc, char **argv)
 	delivery_give_up(b);
 	if (!b->options.quiet && attached_any(b))
 		finish_print_outcome(b);
+	if (finish_lost_all(b))
+		status = FINISH_STATUS_ALL_LOST;
 	if (b->stats_fd >= 0 && stats_write(b) < 0) {
 		log_error("cannot write %s", b->options.stats);
 		status = EXIT_FAILURE;

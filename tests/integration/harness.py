@@ -35,10 +35,10 @@ from patience import (PATIENCE_S, POLL_S, Failure, Skip, check, in_turns,
                       stretch, wait_for)
 from proc import (blocked, children, cpu_seconds, descriptors, exe_name,
                   proc_status, proc_text, state, threads, tracer, wait_work)
-from programs import (BUILD, PR_SET_PDEATHSIG, ROOT, Envelope, Profd, Program,
+from programs import (ALL_LOST, BUILD, PR_SET_PDEATHSIG, ROOT, Envelope, Profd, Program,
                       Server, environment, libc)
 
-__all__ = ['BUILD', 'Box', 'Envelope', 'Failure', 'PATIENCE_S', 'POLL_S',
+__all__ = ['ALL_LOST', 'BUILD', 'Box', 'Envelope', 'Failure', 'PATIENCE_S', 'POLL_S',
            'PR_SET_CHILD_SUBREAPER', 'PR_SET_PDEATHSIG', 'Profd', 'ROOT',
            'Skip', 'blocked', 'check', 'children', 'cpu_seconds',
            'descriptors', 'environment', 'exe_name', 'free_port', 'in_turns',
@@ -133,17 +133,17 @@ class Box:
         return self.start(argv, cls=Profd, pids=pids, stats_path=stats,
                           output=output or directory, **options)
 
-    def profile(self, targets, *args, work=0.0, **options):
+    def profile(self, targets, *args, work=0.0, status=0, **options):
         """A run of sentry-profd that is over when it has seen something: the
         same on a machine of any speed. work: seconds that each of the targets
-        has used a processor for, while it was profiled."""
+        has used a processor for, while it was profiled. status: its own."""
         profd = self.profd(targets, *args, **options).wait_attached()
         goals = {pid: cpu_seconds(pid) + work for pid in profd.pids}
         profd.wait_looks()
         wait_for(lambda: all(cpu_seconds(pid) >= goal
                              for pid, goal in goals.items()),
                  f'{work} s of work')
-        return profd.interrupt()
+        return profd.interrupt(status=status)
 
     def server(self, **options):
         return Server(self, **options)

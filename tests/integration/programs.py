@@ -123,6 +123,10 @@ class Envelope:
         self.chunk = chunk_rules.load(self.payload) if chunks else None
 
 
+# sentry-profd's exit status if no chunk of a run arrived or is kept.
+ALL_LOST = 3
+
+
 class Profd(Program):
     """sentry-profd. stats and envelopes are there once it has ended."""
 
@@ -207,9 +211,9 @@ class Profd(Program):
                                f'{self.stderr}')
         return self
 
-    def interrupt(self, number=signal.SIGINT):
+    def interrupt(self, number=signal.SIGINT, status=0):
         self.signal(number)
-        return self.finish()
+        return self.finish(status)
 
 
 class Server:

@@ -112,7 +112,8 @@ def test_limit_of_others_is_not_ours(box):
 
 def test_refused_by_the_server(box):
     server = box.server(tls=False, status=500)
-    profd = box.profile([box.target('shares')], '--dsn', server.dsn, output=None)
+    profd = box.profile([box.target('shares')], '--dsn', server.dsn, output=None,
+                        status=harness.ALL_LOST)
     got = [c['chunk_id'] for c in server.chunks]
     check(len(got) == len(set(got)), 'a refused chunk was sent again')
     check(server.reported == {'send_error': len(got)}, f'{server.reported}')
@@ -140,7 +141,7 @@ def check_not_trusted(box, server, env, why='certificate'):
                       output=None, env=env)
     wait_for(lambda: 'does not answer' in profd.stderr, 'it is told')
     check(why in profd.stderr, f'not why: {profd.stderr}')
-    profd.interrupt()
+    profd.interrupt(status=harness.ALL_LOST)
     check_counts(profd, ['network_error'])
     check(all('tls_error' in r for r in server.requests),
           f'the server got {server.requests}')

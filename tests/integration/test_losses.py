@@ -137,6 +137,51 @@ def test_an_end_in_the_middle(box):
           f'{profd.stats["chunks"]}')
 
 
+LOST_LINE = 'everything is lost: no chunk of this run was sent'
+
+
+def check_all_lost(box, lose, *args, **options):
+    """A run of one chunk that is not kept anywhere; lose(profd) may take part."""
+    profd = box.profd([box.target('shares')], *args, '--shutdown-timeout', '2',
+                      **options).wait_attached()
+    profd.wait_looks()
+    lose(profd)
+    profd.interrupt(status=harness.ALL_LOST)
+    check(profd.stderr.count(LOST_LINE) == 1, profd.stderr)
+    return profd.stats['chunks']
+
+
+def test_all_is_lost_without_a_server(box):
+    """Each has a status that a script sees."""
+    stranger = box.server()
+    answers = box.server(tls=False, status=400)
+    for name, dsn, env in (
+            ('no such host', 'http://key@no-such-host.invalid/1', None),
+            ('refused', f'http://key@127.0.0.1:{harness.free_port()}/1', None),
+            ('another authority', stranger.dsn, box.server().env),
+            ('refuses the chunk', answers.dsn, None)):
+        chunks = check_all_lost(box, lambda _: None, '--dsn', dsn, output=False,
+                                env=env)
+        check(chunks['made'] == sum(chunks['discarded'].values()) == 1,
+              f'{name}: {chunks}')
+
+
+def test_all_is_lost_without_a_file(box):
+    chunks = check_all_lost(box, lambda p: shutil.rmtree(p.output))
+    check(chunks['discarded'] == {'write_error': 1}, f'{chunks}')
+
+
+def test_what_is_spooled_is_not_lost(box):
+    profd = box.profd([box.target('shares')], '--dsn',
+                      f'http://key@127.0.0.1:{harness.free_port()}/1',
+                      '--shutdown-timeout', '2', '--spool',
+                      box.make_dir('kept') / 'spool', output=False)
+    profd.wait_attached().wait_looks()
+    profd.interrupt()
+    check(profd.stats['chunks']['spooled'] == 1 and
+          LOST_LINE not in profd.stderr, profd.stderr)
+
+
 def has_last(chunk):
     """Of exec_again's programs, the last."""
     return 'stays' in {f.get('function') for f in chunk['profile']['frames']}

@@ -121,6 +121,7 @@ def test_restarts(box):
     profd.signal(signal.SIGCONT)
     profd.wait_attached()
     check(sum(restarts(scrape(where)).values()) == 4, 'a pause counts')
+    profd.wait_chunks()
     profd.interrupt()
 
 

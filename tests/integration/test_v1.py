@@ -99,12 +99,12 @@ def test_one_envelope(box):
 CATEGORIES = 'transaction', 'span', 'profile'
 
 
-def one_run(box, server, *args):
+def one_run(box, server, *args, status=0):
     """Of a second, which is enough for two samples of a thread that sleeps."""
     target = box.start(['sleep', 'infinity'])
     return box.profd([target], '--dsn', server.dsn, '--duration', '1',
                      '--transaction', 'nightly', *args, env=server.env,
-                     output=None).finish()
+                     output=None).finish(status)
 
 
 def kept(box, server):
@@ -131,7 +131,7 @@ def profiles(server):
 
 def test_a_loss_is_told_of_as_what_it_is(box):
     server = box.server(status=500)
-    profd = one_run(box, server)
+    profd = one_run(box, server, status=harness.ALL_LOST)
     check(profd.stats['chunks']['discarded'] == {'send_error': 1},
           f'{profd.stats["chunks"]}')
     check(server.losses == {c: {'send_error': 1} for c in CATEGORIES},
@@ -154,7 +154,7 @@ def test_one_that_waits_is_refused(box):
     spool = kept(box, server)
     profd = chunks_with(box, server, spool)
     wait_for(lambda: not spooled_ids(spool), 'it is refused')
-    profd.interrupt()
+    profd.interrupt(status=harness.ALL_LOST)
     check(len(profiles(server)) == 1, 'not once')
     chunks = profd.stats['chunks']['discarded']['send_error']
     losses = server.losses
@@ -165,7 +165,7 @@ def test_one_that_waits_is_refused(box):
 
 def test_what_the_server_counts_is_not_told(box):
     server = box.server(script=[{'status': 429}])
-    profd = one_run(box, server)
+    profd = one_run(box, server, status=harness.ALL_LOST)
     check(profd.stats['chunks']['discarded'] == {'ratelimit_backoff': 1} and
           server.losses == {}, f'{server.losses}')
 
