@@ -158,7 +158,7 @@ def run_and_kill(box, rng, target, order):
         profd.wait_looks()
         harness.wait_work(target.pid, 0.3)
         profd.signal(signal.SIGINT)
-    profd.finish()
+    check(profd.wait() in (0, harness.ALL_LOST), profd.stderr)
     target.check_untouched()
     target.check_going_on()
     check_sums(profd)
