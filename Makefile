@@ -92,7 +92,7 @@ EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 # of docs/ARCHITECTURE.md, checked by tests/arch.
 sentry-profd_SRC = profd ship_files finish broker pause limit patience children socket reap \
 	blame deadly handed page watch inbox past refusal governor delivery loss stats restarts usage measure progress \
-	options options_help options_keys \
+	options options_help options_keys option_fault \
 	instance lifecycle session clients client_page thread_number \
 	targets attach figures discovery marks sightings identify pid_files connector reload \
 	idle overdue lack \
@@ -125,8 +125,8 @@ profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
 	config_files config_targets config_value listen_at options_keys pem proxy \
 	match accounts spool_dir \
 	privileges missing spawn child
-sentry-profctl_SRC = profctl $(profctl_commands) stack thread_copy live oracle \
-	open mapped rooted act_as process lack log log_limit
+sentry-profctl_SRC = profctl $(profctl_commands) option_fault stack thread_copy live \
+	oracle open mapped rooted act_as process lack log log_limit
 sentry-profctl_LIB = capture unwind proto base
 sentry-profctl_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson inih
 sentry-profctl_LIBS = -liberty

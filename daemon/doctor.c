@@ -1,12 +1,12 @@
 #include "daemon/doctor.h"
 
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "daemon/ask.h"
 #include "daemon/log.h"
+#include "daemon/option_fault.h"
 #include "daemon/process.h"
 
 enum {
@@ -56,19 +56,23 @@ void doctor_say(struct doctor *d, enum finding finding, const char *subject,
 
 int doctor_run(int argc, char **argv)
 {
+	enum { SOCKET = OPTION_LONG, CONFIG };
 	static const struct option options[] = {
-		{"socket", required_argument, NULL, 's'},
-		{"config", required_argument, NULL, 'c'},
+		{"socket", required_argument, NULL, SOCKET},
+		{"config", required_argument, NULL, CONFIG},
 		{0},
 	};
 	struct doctor d = {0};
 	const char *socket = NULL;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c == '?')
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+		if (c == '?' || c == ':') {
+			option_fault_log(c, argv[0], argv, options);
 			return EXIT_USAGE;
-		if (c == 's')
+		}
+		if (c == SOCKET)
 			socket = optarg;
 		else
 			d.config = optarg;

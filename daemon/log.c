@@ -37,6 +37,11 @@ static bool stderr_is_journal(void)
 	return n > 0 && (size_t)n < sizeof(own) && strcmp(value, own) == 0;
 }
 
+bool log_goes_to_journal(void)
+{
+	return log_is_journal;
+}
+
 /* level: a digit for the journal, and the word for everybody else. */
 #define LEVEL_ERROR   "3"
 #define LEVEL_WARNING "4warning: "

@@ -20,6 +20,9 @@
 /* name stands before every line, a string literal. debug: log_debug shows. */
 void log_init(const char *name, bool debug);
 
+/* True if stderr is the journal's, as of a service or what it starts. */
+bool log_goes_to_journal(void);
+
 /* What all further lines are about stands before each; "": nothing. */
 #define LOG_SUBJECT_SIZE 512
 void log_about(const char *subject);

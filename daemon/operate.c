@@ -35,11 +35,42 @@ static enum protocol_result change(struct instance *i, uint32_t type)
 	return clients_result(result);
 }
 
+/* How many processes of a section a start or stop had no effect on, and why. */
+static void tell_reasons(const uint32_t counts[PROTOCOL_FAILED + 1],
+			 struct protocol_answer *ret)
+{
+	static const struct {
+		enum protocol_result result;
+		const char *text;
+	} reasons[] = {
+		{PROTOCOL_RUNS_ALREADY, "profiled already"},
+		{PROTOCOL_NOT_RUNNING, "not profiled"},
+		{PROTOCOL_NOT_SAMPLED,
+		 "not sampled (profile_session_sample_rate)"},
+		{PROTOCOL_TRACE_MODE,
+		 "left to their root spans (profile_lifecycle = trace)"},
+		{PROTOCOL_LEFT_OUT, "left alone (detached, or made the "
+				    "profiler hang)"},
+	};
+	size_t at = 0;
+
+	for (size_t k = 0; k < array_size(reasons); k++) {
+		const uint32_t n = counts[reasons[k].result];
+
+		if (n != 0 && at < sizeof(ret->text))
+			at += (size_t)snprintf(ret->text + at,
+					       sizeof(ret->text) - at,
+					       "%s%u %s", at > 0 ? ", " : "", n,
+					       reasons[k].text);
+	}
+}
+
 /* All of a section that the peer may; OK if there are any. */
 static void change_all(struct broker *b, const struct peer *is,
 		       const struct protocol_request *m,
 		       struct control_answer *ret)
 {
+	uint32_t counts[PROTOCOL_FAILED + 1] = {0};
 	size_t known = 0, allowed = 0;
 
 	for (size_t k = 0; k < b->n_instances; k++) {
@@ -52,8 +83,10 @@ static void change_all(struct broker *b, const struct peer *is,
 		if (!rights_may(is, i))
 			continue;
 		allowed++;
-		ret->m.count += change(i, m->h.type) == PROTOCOL_OK;
+		counts[change(i, m->h.type)]++;
 	}
+	ret->m.count = counts[PROTOCOL_OK];
+	tell_reasons(counts, &ret->m);
 	ret->work += (uint32_t)known;
 	if (known == 0)
 		control_refuse(ret, PROTOCOL_NO_TARGET,

@@ -1,6 +1,5 @@
 #include "daemon/operator.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 
 #include "daemon/ask.h"
 #include "daemon/log.h"
+#include "daemon/option_fault.h"
 #include "daemon/process.h"
 #include "daemon/status_table.h"
 #include "lib/base/buf.h"
@@ -81,9 +81,9 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
-bool operator_has(const char *command)
+const char *operator_command(size_t at)
 {
-	return find(command) != NULL;
+	return at < array_size(commands) ? commands[at].name : NULL;
 }
 
 static bool parse_number(const char *text, long max, long *ret)
@@ -117,32 +117,35 @@ static int take_argument(struct request *q, const char *text)
 
 static int parse(int argc, char **argv, struct request *q)
 {
+	enum { SOCKET = OPTION_LONG, JSON, WATCH };
 	static const struct option options[] = {
-		{"socket", required_argument, NULL, 's'},
-		{"json", no_argument, NULL, 'j'},
-		{"watch", optional_argument, NULL, 'w'},
+		{"socket", required_argument, NULL, SOCKET},
+		{"json", no_argument, NULL, JSON},
+		{"watch", optional_argument, NULL, WATCH},
 		{0},
 	};
 	const bool is_status = q->command->type == PROTOCOL_STATUS;
 	long seconds = WATCH_S;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c == 's')
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+		if (c == SOCKET)
 			q->socket = optarg;
-		else if (c == 'j' && is_status)
+		else if (c == JSON && is_status)
 			q->json = true;
-		else if (c == 'w' && is_status &&
+		else if (c == WATCH && is_status &&
 			 (optarg == NULL ||
 			  parse_number(optarg, WATCH_MAX_S, &seconds)))
 			q->watch_s = (unsigned int)seconds;
-		else if (c == '?')
+		else if (c == '?' || c == ':') {
+			option_fault_log(c, q->command->name, argv, options);
 			return EXIT_USAGE;
-		else {
+		} else {
 			log_error("%s: --%s is not for it, or has a wrong "
 				  "value",
 				  q->command->name,
-				  c == 'j' ? "json" : "watch");
+				  c == JSON ? "json" : "watch");
 			return EXIT_USAGE;
 		}
 	}
@@ -168,14 +171,19 @@ static const char *subject(const struct request *q, char ret[32])
 	return q->pid == 0 ? "sentry-profd" : ret;
 }
 
-/* A line of an answer's memfd each, the daemon's words. Closes fd. */
+/*
+ * A line of an answer's memfd each, the daemon's words. Closes fd. Nothing is
+ * printed into the journal: the daemon's own lines are there, as for the reload
+ * of a service.
+ */
 static void print_lines(int *fd)
 {
 	FILE *file = *fd < 0 || lseek(*fd, 0, SEEK_SET) < 0 ? NULL
 							    : fdopen(*fd, "r");
 	char line[1024];
 
-	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+	while (file != NULL && !log_goes_to_journal() &&
+	       fgets(line, sizeof(line), file) != NULL) {
 		line[strcspn(line, "\n")] = '\0';
 		log_error("%s", line);
 	}
@@ -230,7 +238,8 @@ static void print_done(const struct request *q, const struct protocol_answer *m)
 	if (q->command->type == PROTOCOL_PROFILER_ID)
 		printf("%s\n", m->profiler_id);
 	else if (q->name != NULL)
-		printf("%s: %u %s\n", q->name, m->count, q->command->done);
+		printf("%s: %u %s%s%s\n", q->name, m->count, q->command->done,
+		       m->text[0] != '\0' ? "; " : "", m->text);
 	else
 		printf("%s: %s%s%s\n", subject(q, text), q->command->done,
 		       m->profiler_id[0] != '\0' ? ", profiler " : "",
@@ -252,6 +261,8 @@ static int print_answer(const struct request *q,
 		printf("%s %s\n", subject(q, text), result_text(result));
 		return EXIT_SUCCESS;
 	}
+	if (m->fd_bytes > 0 && log_goes_to_journal())
+		return EXIT_FAILURE;
 	log_error("%s: %s", subject(q, text),
 		  m->text[0] != '\0' ? m->text : result_text(result));
 	return EXIT_FAILURE;

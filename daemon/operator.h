@@ -5,10 +5,10 @@
 #ifndef DAEMON_OPERATOR_H
 #define DAEMON_OPERATOR_H
 
-#include <stdbool.h>
+#include <stddef.h>
 
-/* True if argv[0] is one of them. */
-bool operator_has(const char *command);
+/* The name of the one at this place, from 0 on; NULL: there are no more. */
+const char *operator_command(size_t at);
 
 /*
  * Runs it with its arguments, argv[0] is its name. Returns the exit status:

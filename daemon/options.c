@@ -20,14 +20,34 @@
 /* As other texts: Sentry takes 200 characters. */
 #define TRANSACTION_MAX 200
 
-/* A fault of option; its value is shown. */
+/* A fault of option; its value is shown, unless it is NULL. */
 static void usage_fault(struct config_faults *faults, const char *option,
 			const char *problem, const char *value)
 {
 	const struct config_origin at = {.by = option};
 
-	config_fault_add(faults, NULL, &at, false,
-			 "%s: '%s' (--help shows the usage)", problem, value);
+	if (value == NULL)
+		config_fault_add(faults, NULL, &at, false,
+				 "%s (--help shows the usage)", problem);
+	else
+		config_fault_add(faults, NULL, &at, false,
+				 "%s: '%s' (--help shows the usage)", problem,
+				 value);
+}
+
+/* What is left of the command line: most often a pid without its option. */
+static void argument_fault(struct config_faults *faults, const char *argument)
+{
+	const struct config_origin at = {.by = "argument"};
+	int32_t pid;
+
+	if (process_parse_pid(argument, &pid))
+		config_fault_add(faults, NULL, &at, false,
+				 "not expected: did you mean --pid %d? (--help "
+				 "shows the usage)",
+				 pid);
+	else
+		usage_fault(faults, "argument", "not expected", argument);
 }
 
 static double parse_seconds(struct config_faults *faults, const char *option,
@@ -289,19 +309,18 @@ static void require_something(struct config_faults *faults, struct options *o)
 /* True: --check-config is among them. */
 static bool take_options(struct config_faults *faults, struct options *o)
 {
-	const char *option, *problem;
+	struct option_fault fault;
 	bool is_check = false;
 	int i;
 
-	while ((i = options_next(o->argc, o->argv, &option, &problem)) !=
-	       OPTIONS_END) {
+	while ((i = options_next(o->argc, o->argv, &fault)) != OPTIONS_END) {
 		if (i == OPTIONS_WRONG)
-			usage_fault(faults, option, problem, "");
+			usage_fault(faults, fault.option, fault.problem, NULL);
 		else
 			take_option(faults, o, (size_t)i, optarg, &is_check);
 	}
 	for (i = optind; i < o->argc; i++)
-		usage_fault(faults, "argument", "not expected", o->argv[i]);
+		argument_fault(faults, o->argv[i]);
 	check_transaction(faults, o);
 	return is_check;
 }

@@ -1,7 +1,6 @@
 #include "daemon/options_keys.h"
 
 #include <getopt.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "daemon/config_keys.h"
@@ -42,14 +41,30 @@ const struct option_known options_known[] = {
 };
 const size_t options_n_known = array_size(options_known);
 
-/* In optopt, beside the letter of a short option, and 0 for no option at all. */
-#define LONG 256
+/* The options that are given most by hand. */
+static const struct {
+	char letter;
+	const char *name;
+} letters[] = {
+	{'p', "--pid"},
+	{'d', "--duration"},
+	{'o', "--output"},
+	{'h', "--help"},
+};
+#define LETTERS ":p:d:o:h"
 
-int options_next(int argc, char **argv, const char **ret_option,
-		 const char **ret_problem)
+static int place_of(const char *name)
+{
+	int i = 0;
+
+	while (strcmp(options_known[i].name, name) != 0)
+		i++;
+	return i;
+}
+
+int options_next(int argc, char **argv, struct option_fault *ret_fault)
 {
 	static struct option v[array_size(options_known) + 1];
-	static char letter[sizeof("-x")];
 	int option, i = -1;
 
 	for (size_t at = 0; at < array_size(options_known); at++)
@@ -58,35 +73,29 @@ int options_next(int argc, char **argv, const char **ret_option,
 					.has_arg = options_known[at].has_value
 							   ? required_argument
 							   : no_argument,
-					.val = LONG};
+					.val = OPTION_LONG};
 	/* getopt writes its own line, which begins with argv[0]. */
 	opterr = 0;
-	option = getopt_long(argc, argv, ":", v, &i);
+	option = getopt_long(argc, argv, LETTERS, v, &i);
 	if (option == -1)
 		return OPTIONS_END;
-	if (option != ':' && option != '?')
+	for (size_t l = 0; l < array_size(letters); l++)
+		if (option == letters[l].letter)
+			return place_of(letters[l].name);
+	if (option == OPTION_LONG)
 		return i;
-	if (optopt != 0 && optopt != LONG) {
-		/* One letter of a word that may have more of them. */
-		(void)snprintf(letter, sizeof(letter), "-%c", optopt);
-		*ret_option = letter;
-	} else {
-		*ret_option = argv[optind - 1];
-	}
-	*ret_problem = option == ':'	? "needs a value"
-		       : optopt == LONG ? "takes no value"
-					: "not known";
+	option_fault(option, argv, v, ret_fault);
 	return OPTIONS_WRONG;
 }
 
 void options_lay_over(int argc, char **argv, struct config *c)
 {
-	const char *option, *why;
+	struct option_fault fault;
 	char problem[CONFIG_PROBLEM_MAX];
 	int i;
 
 	optind = 0; /* from the beginning, getopt(3) */
-	while ((i = options_next(argc, argv, &option, &why)) != OPTIONS_END) {
+	while ((i = options_next(argc, argv, &fault)) != OPTIONS_END) {
 		if (i == OPTIONS_WRONG || options_known[i].id != OPTION_KEY)
 			continue;
 		(void)!config_set(c, options_known[i].key,

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "daemon/config.h"
+#include "daemon/option_fault.h"
 #include "lib/base/util.h"
 
 enum option_id {
@@ -36,13 +37,13 @@ extern const size_t options_n_known;
 
 /*
  * The next option's place in options_known, its value in optarg (getopt(3));
- * OPTIONS_END, then argv from optind on is left; or OPTIONS_WRONG, and why of
- * what, until the next call. An optind of 0 begins anew.
+ * OPTIONS_END, then argv from optind on is left; or OPTIONS_WRONG, and why.
+ * -p, -d, -o and -h are --pid, --duration, --output and --help. An optind of 0
+ * begins anew.
  */
 #define OPTIONS_END   (-1)
 #define OPTIONS_WRONG (-2)
-int options_next(int argc, char **argv, const char **ret_option,
-		 const char **ret_problem);
+int options_next(int argc, char **argv, struct option_fault *ret_fault);
 
 /*
  * All that are keys, over what c has. A wrong one is left out: who gives a

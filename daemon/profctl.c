@@ -7,7 +7,6 @@
  *
  * stack and doctor work by themselves, with the rights of who runs them.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "daemon/doctor.h"
 #include "daemon/log.h"
 #include "daemon/operator.h"
+#include "daemon/option_fault.h"
 #include "daemon/process.h"
 #include "daemon/stack.h"
 
@@ -24,7 +24,7 @@ enum {
 };
 
 static const char help[] =
-	"usage: sentry-profctl COMMAND [option]... [PID]\n"
+	"usage: sentry-profctl [--socket PATH] COMMAND [option]... [PID]\n"
 	"       sentry-profctl --version | --help\n"
 	"\n"
 	"stack PID  prints the stack of every thread of the process, as\n"
@@ -81,19 +81,23 @@ static int fail(int32_t pid, int error)
 
 static int stack(int argc, char **argv)
 {
+	enum { ORACLE = OPTION_LONG };
 	static const struct option long_options[] = {
-		{"oracle", optional_argument, NULL, 'o'},
+		{"oracle", optional_argument, NULL, ORACLE},
 		{0},
 	};
 	struct stack_options options = {0};
 	struct stack_outcome outcome;
 	int c, r;
 
-	while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
-		if (c == 'o' && choose_oracle(optarg, &options))
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
+		if (c == ORACLE && choose_oracle(optarg, &options))
 			continue;
-		if (c == 'o')
+		if (c == ORACLE)
 			log_error("stack: no such oracle: '%s'", optarg);
+		else
+			option_fault_log(c, argv[0], argv, long_options);
 		return EXIT_USAGE;
 	}
 	if (optind + 1 != argc) {
@@ -110,31 +114,98 @@ static int stack(int argc, char **argv)
 	return outcome.differ > 0 ? EXIT_DIFFERENT : EXIT_SUCCESS;
 }
 
+static int version(void)
+{
+	printf("sentry-profctl %s\n", SENTRY_PROFD_VERSION);
+	return EXIT_SUCCESS;
+}
+
+/* stack, doctor and the daemon's. Returns how many there are. */
+#define COMMANDS_MAX 16
+static size_t all_commands(const char *ret[COMMANDS_MAX])
+{
+	size_t n = 0;
+
+	ret[n++] = "stack";
+	ret[n++] = "doctor";
+	for (size_t i = 0; operator_command(i) != NULL; i++)
+		if (n < COMMANDS_MAX)
+			ret[n++] = operator_command(i);
+	return n;
+}
+
+static bool is_command(const char *word)
+{
+	const char *names[COMMANDS_MAX];
+	const size_t n = all_commands(names);
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(names[i], word) == 0)
+			return true;
+	return false;
+}
+
+static int no_command(const char *word)
+{
+	const char *names[COMMANDS_MAX];
+	const size_t n = all_commands(names);
+	const char *nearest = option_nearest(word, names, n);
+
+	if (nearest != NULL)
+		log_error("no such command: '%s': did you mean %s? (--help "
+			  "shows them)",
+			  word, nearest);
+	else
+		log_error("no such command: '%s' (--help shows them)", word);
+	return EXIT_USAGE;
+}
+
+static int run(int argc, char **argv)
+{
+	if (strcmp(argv[0], "stack") == 0)
+		return stack(argc, argv);
+	if (strcmp(argv[0], "doctor") == 0)
+		return doctor_run(argc, argv);
+	return operator_run(argc, argv);
+}
+
+/* Options before the command are moved behind it, where it reads them. */
 int main(int argc, char **argv)
 {
+	enum { SOCKET = OPTION_LONG, VERSION };
+	static const struct option options[] = {
+		{"socket", required_argument, NULL, SOCKET},
+		{"version", no_argument, NULL, VERSION},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	char *command;
+	int c;
+
 	log_init("sentry-profctl", false);
-	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
-		printf("sentry-profctl %s\n", SENTRY_PROFD_VERSION);
-		return EXIT_SUCCESS;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "+:h", options, NULL)) != -1) {
+		if (c == VERSION)
+			return version();
+		if (c == 'h') {
+			print_help(stdout);
+			return EXIT_SUCCESS;
+		}
+		if (c != SOCKET) {
+			option_fault_log(c, "before the command", argv,
+					 options);
+			return EXIT_USAGE;
+		}
 	}
-	if (argc == 2 && strcmp(argv[1], "--help") == 0) {
-		print_help(stdout);
-		return EXIT_SUCCESS;
-	}
-	if (argc >= 2 && strcmp(argv[1], "stack") == 0)
-		return stack(argc - 1, argv + 1);
-	if (argc >= 2 && strcmp(argv[1], "doctor") == 0)
-		return doctor_run(argc - 1, argv + 1);
-	if (argc >= 2 && operator_has(argv[1]))
-		return operator_run(argc - 1, argv + 1);
-	if (argc < 2)
+	if (optind >= argc) {
 		print_help(stderr);
-	else if (argv[1][0] == '-')
-		log_error("%s: options stand behind the command, as in "
-			  "sentry-profctl status --json (--help shows the "
-			  "usage)",
-			  argv[1]);
-	else
-		log_error("no such command: '%s' (--help shows them)", argv[1]);
-	return EXIT_USAGE;
+		return EXIT_USAGE;
+	}
+	command = argv[optind];
+	if (!is_command(command))
+		return no_command(command);
+	memmove(argv + 2, argv + 1, (size_t)(optind - 1) * sizeof(*argv));
+	argv[1] = command;
+	optind = 0; /* from the beginning, getopt(3) */
+	return run(argc - 1, argv + 1);
 }

@@ -140,7 +140,9 @@ struct protocol_answer {
 	uint32_t fd_bytes;
 	uint32_t count; /* START, STOP of a name: how many of it changed */
 	char profiler_id[PROTOCOL_ID_SIZE]; /* "": none */
-	char text[PROTOCOL_TEXT_SIZE];	    /* "": nothing to say */
+	/* "": nothing to say. START, STOP of a name: why others did not change
+	 */
+	char text[PROTOCOL_TEXT_SIZE];
 };
 
 enum protocol_lifecycle {

@@ -76,17 +76,18 @@ def test_faults_of_all_kinds(box):
                  f'[sentry]\nca_certs = {directory}\n'
                  'client_key = /nowhere\nhttps_proxy = http://\n')
     status, out, lines = check_config(
-        box, main, '--speed', '-vq', '--quiet=no', '--rate', 'x', 'now',
-        '--client-cert', 'none',
+        box, main, '--speed', '--duraton=5', '-vq', '--quiet=no', '--rate', 'x',
+        'now', '--client-cert', 'none',
         cwd=directory, env=harness.environment(
             SENTRY_DSN=DSN, SENTRY_PROFILE_LIFECYCLE='auto',
             SSL_CERT_FILE='/nowhere', http_proxy='none:'))
     hint = '(--help shows the usage)'
     expected = [
-        f"--speed: not known: '' {hint}",
-        f"-v: not known: '' {hint}",
-        f"-q: not known: '' {hint}",
-        f"--quiet=no: takes no value: '' {hint}",
+        f'--speed: not known {hint}',
+        f'--duraton: not known: did you mean --duration? {hint}',
+        f'-v: not known {hint}',
+        f'-q: not known {hint}',
+        f'--quiet: takes no value {hint}',
         f"--rate: not a number from 1 to 1000: 'x' {hint}",
         f"argument: not expected: 'now' {hint}",
         'SENTRY_PROFILE_LIFECYCLE: neither manual nor trace: \'auto\'',

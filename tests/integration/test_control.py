@@ -133,12 +133,37 @@ def test_what_is_no_process(box):
 
 
 def test_what_is_no_command(_box):
-    for args, why in ((['sattus'], "no such command: 'sattus'"),
-                      (['--socket', '/x', 'status'], 'behind the command')):
+    for args, why in (
+            (['sattus'], "no such command: 'sattus': did you mean status?"),
+            (['nothing'], "no such command: 'nothing' ("),
+            (['--json', 'status'], 'before the command: --json: not known'),
+            (['--sokcet', '/x', 'status'], 'did you mean --socket?'),
+            (['--socket'], 'before the command: --socket: needs a value'),
+            (['--socket', '/x', 'stack', '1'], 'stack: --socket: not known'),
+            (['status', '--jsno'], 'status: --jsno: not known: did you mean '
+             '--json?'),
+            (['status', '--json=x'], 'status: --json: takes no value'),
+            (['stack', '--orcale', '1'], 'did you mean --oracle?'),
+            (['doctor', '--confg', 'x'], 'did you mean --config?')):
         done = subprocess.run([BUILD / 'sentry-profctl', *args], text=True,
                               capture_output=True, check=False)
         check(done.returncode == 2 and why in done.stderr and
               done.stderr.count('\n') == 1, f'{args}: {done.stderr}')
+
+
+def test_options_before_the_command(box):
+    """They are read as behind it."""
+    target = sleeper(box)
+    profd, ctl = listening(box, [target])
+    other = control.Control(box, '/nowhere')
+    for before in (['--socket', ctl.path], [f'--socket={ctl.path}']):
+        other.run(*before, 'stop', target.pid)
+        ctl.wait_state(target.pid, 'stopped')
+        other.run(*before, 'start', target.pid)
+    for option in '-h', '--help':
+        check(ctl.run(option).stdout.startswith(
+            'usage: sentry-profctl [--socket PATH] COMMAND'), option)
+    profd.wait_attached().wait_looks().interrupt()
 
 
 def configured(box, text):
@@ -189,6 +214,51 @@ def test_sections_and_reload(box):
     wait_for(lambda: ctl.status()['targets'] == [], 'they are none any more')
     for target in targets:
         wait_for(lambda t=target: not harness.tracer(t.pid), 'let go')
+    profd.interrupt()
+
+
+def test_a_section_of_which_none_starts(box):
+    """By name: why each of them does not."""
+    exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
+    lines = section('s', exe).replace('rate = 1', 'rate = {}')
+    targets = [box.start([exe, 'nanosleep']) for _ in range(2)]
+    profd, ctl, path = configured(box, lines.format('0'))
+    for target in targets:
+        ctl.wait_state(target.pid, 'unsampled')
+    check(ctl.run('start', 's').stdout ==
+          's: 0 started; 2 not sampled (profile_session_sample_rate)\n', 'rate')
+    ctl.run('detach', targets[0].pid)
+    check(ctl.run('start', 's').stdout ==
+          's: 0 started; 1 not sampled (profile_session_sample_rate), 1 left '
+          'alone (detached, or made the profiler hang)\n', 'detached')
+    profd.interrupt()
+    path.write_text(lines.format('1') + 'profile_lifecycle = trace\n')
+    profd, ctl = listening(box, [], '--config', path)
+    for target in targets:
+        ctl.wait_state(target.pid, 'stopped')
+    for command in 'start', 'stop':
+        check(ctl.run(command, 's').stdout.split('; ')[1] ==
+              '2 left to their root spans (profile_lifecycle = trace)\n', command)
+    profd.interrupt()
+
+
+def test_faults_of_a_reload_are_in_the_journal_once(box):
+    """The daemon logs them, and systemctl reload calls sentry-profctl, whose
+    stderr is the journal, too."""
+    profd, ctl, path = configured(box, section('s', '/nowhere'))
+    path.write_text('[target "s"]\nexe = nowhere\n')
+    journal = box.dir / 'journal'
+    with open(journal, 'wb') as out:
+        st = os.fstat(out.fileno())
+        done = subprocess.run([ctl.exe, 'reload'], stderr=out, check=False,
+                              env=harness.environment(
+                                  SENTRY_PROFD_SOCKET=str(ctl.path),
+                                  JOURNAL_STREAM=f'{st.st_dev}:{st.st_ino}'))
+    check(done.returncode == 1 and journal.read_bytes() == b'' and
+          f'{path}:2: exe: ' in profd.stderr,
+          f'{done} {journal.read_text()} {profd.stderr}')
+    # To a terminal or a file they go all the same, and what nobody logs.
+    check(f'{path}:2: exe: ' in ctl.run('reload', status=1).stderr, 'a file')
     profd.interrupt()
 
 

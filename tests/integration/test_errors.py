@@ -139,7 +139,7 @@ def test_numbers(box):
             refuse_for(box, target,
                        f"{option}: {problem}: '{re.escape(value)}'.*",
                        option, value)
-        refuse_for(box, target, f'{option}: needs a value: .*', option)
+        refuse_for(box, target, f'{option}: needs a value .*', option)
     check_untouched(target)
 
 
@@ -152,7 +152,13 @@ def test_usage(box):
                '--pid', target.pid)
     refuse_for(box, target, '--pid: too many processes: .*',
                *[a for n in range(1, 257) for a in ('--pid', 1000000 + n)])
-    refuse_for(box, target, "--speed: not known: ''.*", '--speed')
+    refuse_for(box, target, r'--speed: not known \(.*', '--speed')
+    # Of a value nothing is shown: it may be a DSN.
+    refuse_for(box, target, r'--dns: not known: did you mean --dsn\? \(--help '
+               r'shows the usage\)', '--dns=https://secret@host/1')
+    refuse(box, 2, rf'argument: not expected: did you mean --pid {target.pid}\? '
+           r'\(.*', target.pid)
+    refuse(box, 2, r'-p: needs a value \(.*', '-p')
     refuse_for(box, target, "argument: not expected: 'now'.*", 'now')
     refuse_for(box, target, "--symbols: neither none, names nor lines: 'all'.*",
                '--symbols', 'all')
@@ -170,11 +176,20 @@ def test_usage(box):
 
 def test_help_and_version(box):
     for option, pattern in (('--help', r'usage: sentry-profd .*--pid PID.*'),
+                            ('-h', r'usage: sentry-profd .*--pid PID.*'),
                             ('--version', r'sentry-profd \d+\.\d+\.\d+\n')):
         program = box.start([BUILD / 'sentry-profd', option])
         check(program.wait() == 0 and program.stderr == '' and
               re.fullmatch(pattern, program.stdout, re.S),
               f'{option}: {program.report()}')
+
+
+def test_short_options(box):
+    """-p, -d and -o are what is given by hand."""
+    output = box.make_dir('short') / 'out'
+    program = box.start([BUILD / 'sentry-profd', '-p', box.target('shares').pid,
+                         '-d', '0.5', '-o', output], env=harness.environment())
+    check(program.wait() == 0 and os.listdir(output), program.report())
 
 
 KEY = '0123456789abcdef0123456789abcdef'
