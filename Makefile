@@ -93,7 +93,7 @@ EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 sentry-profd_SRC = profd ship_files finish broker pause limit patience children socket reap \
 	blame deadly handed page watch inbox past refusal governor delivery loss stats restarts usage measure progress \
 	options options_help options_keys option_fault \
-	instance lifecycle session clients client_page thread_number \
+	instance sections exe_link lifecycle session clients client_page thread_number \
 	targets attach figures discovery marks sightings identify pid_files connector reload \
 	idle overdue lack \
 	operate adopt rights status inbound control control_message control_socket \
@@ -126,7 +126,7 @@ profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
 	match accounts spool_dir \
 	privileges missing spawn child
 sentry-profctl_SRC = profctl $(profctl_commands) option_fault stack thread_copy live \
-	oracle open mapped rooted act_as process lack log log_limit
+	oracle open exe_link mapped rooted act_as process lack log log_limit
 sentry-profctl_LIB = capture unwind proto base
 sentry-profctl_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson inih
 sentry-profctl_LIBS = -liberty

@@ -6,6 +6,7 @@
 #include "daemon/accounts.h"
 #include "daemon/certificates.h"
 #include "daemon/config_keys.h"
+#include "daemon/exe_link.h"
 #include "daemon/pem.h"
 #include "daemon/spool_dir.h"
 #include "lib/base/buf.h"
@@ -147,6 +148,25 @@ static void check_variable(const struct checker *k, config_env_fn get)
 	buf_fini(&b);
 }
 
+/* Of the operator's own sentry-profd alone: it may hang (exe_link.h). */
+static void check_exes(const struct checker *k)
+{
+	for (size_t i = 0; i < k->config->n_targets; i++) {
+		const struct target_config *t = &k->config->targets[i];
+		char resolved[PATH_MAX], why[EXE_LINK_TEXT_MAX];
+		int r;
+
+		if (!exe_link_is_path(t->exe))
+			continue;
+		r = exe_link_resolve(t->exe, resolved);
+		exe_link_text(t->exe, r, resolved, why);
+		if (why[0] != '\0')
+			config_fault_add(k->faults, k->config,
+					 config_target_origin(t, "exe"), true,
+					 "exe: %s: %s", t->exe, why);
+	}
+}
+
 static bool has_dsn(const struct config *c)
 {
 	bool any = c->dsn[0] != '\0';
@@ -194,6 +214,8 @@ void config_files_check(const struct config *c, config_env_fn get,
 	check_client(&k);
 	if (occasion == CONFIG_IS_CHECKED)
 		check_variable(&k, get);
+	if (occasion == CONFIG_IS_CHECKED)
+		check_exes(&k);
 	if (occasion != CONFIG_RELOADS)
 		check_spool(&k);
 }

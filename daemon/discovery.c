@@ -11,6 +11,7 @@
 #include "daemon/log.h"
 #include "daemon/marks.h"
 #include "daemon/pid_files.h"
+#include "daemon/sections.h"
 #include "daemon/sightings.h"
 #include "lib/base/clock.h"
 
@@ -29,8 +30,10 @@ struct discovery {
 	struct files *files; /* for what is read of strangers */
 	struct pid_files *pid_files;
 	struct identify *identify;
-	int connector_fd; /* -1: none */
-	bool is_told;	  /* it has answered */
+	struct sections sections;
+	uint64_t sections_ns; /* when these are counted again */
+	int connector_fd;     /* -1: none */
+	bool is_told;	      /* it has answered */
 
 	struct sightings sightings;
 	uint64_t check_ns; /* when the next check is due */
@@ -84,9 +87,22 @@ int discovery_start(struct discovery *d)
 	if (r == 0)
 		r = identify_new(d->files, d->pid_files, on_identified, d,
 				 &d->identify);
-	if (r == 0)
+	if (r == 0) {
+		sections_init(&d->sections, d->files);
 		discovery_by_config(d);
+	}
 	return r;
+}
+
+const struct sections *discovery_sections(const struct discovery *d)
+{
+	return &d->sections;
+}
+
+void discovery_gone(struct discovery *d, const struct instance *i)
+{
+	if (d != NULL)
+		sections_gone(&d->sections, i);
 }
 
 void discovery_free(struct discovery *d)
@@ -97,6 +113,7 @@ void discovery_free(struct discovery *d)
 		(void)closedir(d->dir);
 	connector_close(&d->connector_fd);
 	pid_files_free(d->pid_files);
+	sections_fini(&d->sections);
 	files_free(d->files);
 	identify_free(d->identify);
 	marks_fini(&d->marks);
@@ -118,6 +135,8 @@ void discovery_by_config(struct discovery *d)
 	identify_by(d->identify, c);
 	if (pid_files_by(d->pid_files, c) < 0)
 		log_error("no memory for pid files");
+	if (sections_by(&d->sections, c, clock_mono_ns()) < 0)
+		log_error("no memory for the figures of sections");
 	d->pid_files_ns = 0;
 	d->scan_ns = 0;
 	d->anew_ns = 0;
@@ -316,6 +335,14 @@ static void read_pid_files(struct discovery *d, uint64_t now_ns)
 	pid_files_read(d->pid_files, now_ns);
 }
 
+static void count_sections(struct discovery *d, uint64_t now_ns)
+{
+	if (now_ns < d->sections_ns)
+		return;
+	d->sections_ns = now_ns + NS_PER_SEC;
+	sections_check(&d->sections, d->broker, now_ns);
+}
+
 /* It is twice as old then. Those of a minute are the scans'. */
 static void look_again(struct discovery *d, const struct sighting *s)
 {
@@ -440,6 +467,7 @@ void discovery_check(struct discovery *d)
 		scan(d, now_ns);
 		read_pid_files(d, now_ns);
 		look_at_due(d, now_ns);
+		count_sections(d, now_ns);
 	}
 	files_check(d->files);
 }

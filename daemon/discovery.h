@@ -25,6 +25,8 @@
 
 struct broker;
 struct discovery;
+struct instance;
+struct sections;
 
 /*
  * Prepares it, with the privileges that it takes to listen to the kernel.
@@ -36,6 +38,10 @@ void discovery_free(struct discovery *d);
 
 /* Is there a connector to hear of new processes by? */
 bool discovery_has_connector(const struct discovery *d);
+/* What its sections have matched, as of the last second. */
+const struct sections *discovery_sections(const struct discovery *d);
+/* An instance is about to be freed: see sections_gone. Takes NULL for d. */
+void discovery_gone(struct discovery *d, const struct instance *i);
 
 /* When there is a loop. Returns 0 or an error of files_new. */
 must_check int discovery_start(struct discovery *d);

@@ -313,10 +313,10 @@ int files_request(struct files *f, const struct msg_want *want, int32_t pid,
 	return add(f, want, pid, pidfd, fn, ctx);
 }
 
-int files_request_pid_file(struct files *f, const char *path, files_fn fn,
-			   void *ctx)
+int files_request_path(struct files *f, enum want_kind kind, const char *path,
+		       files_fn fn, void *ctx)
 {
-	struct msg_want want = {.kind = WANT_PID_FILE};
+	struct msg_want want = {.kind = kind};
 	const size_t n = strlen(path);
 
 	if (n >= sizeof(want.name) || is_waiting(f, ctx))

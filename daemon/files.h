@@ -44,11 +44,12 @@ must_check int files_request(struct files *f, const struct msg_want *want,
 			     int32_t pid, int pidfd, files_fn fn, void *ctx);
 
 /*
- * The same for the beginning of a pid file, which no process is pinned for:
- * path is the configuration's, shorter than MSG_NAME_MAX.
+ * The same for WANT_PID_FILE (the beginning of a pid file) and WANT_EXE_LINK,
+ * which no process is pinned for: path is the configuration's, shorter than
+ * MSG_NAME_MAX.
  */
-must_check int files_request_pid_file(struct files *f, const char *path,
-				      files_fn fn, void *ctx);
+must_check int files_request_path(struct files *f, enum want_kind kind,
+				  const char *path, files_fn fn, void *ctx);
 
 /*
  * The last helper that was killed because it hung, as long as it is not reaped;

@@ -384,6 +384,7 @@ static bool is_over(const struct instance *i)
 static void forget(struct broker *b, struct instance *i)
 {
 	figures_add(&b->gone, &i->past);
+	discovery_gone(b->discovery, i);
 	clients_forget(b, i);
 	loop_remove(b->loop, &i->source);
 	close_fd(&i->pidfd);

@@ -9,6 +9,7 @@
 #include "daemon/limit.h"
 #include "daemon/log.h"
 #include "daemon/metrics.h"
+#include "daemon/sections.h"
 #include "daemon/usage.h"
 #include "lib/base/clock.h"
 #include "lib/base/small_file.h"
@@ -61,6 +62,70 @@ static void put_processes(struct text *t, struct broker *b)
 	labeled(t, "processes", "state", "profiled", profiled);
 	labeled(t, "processes", "state", "not_profiled",
 		b->n_instances - profiled);
+}
+
+/* A name has no character that a label would have to escape. */
+static void of_section(struct text *t, const char *name,
+		       const struct section *section, const char *label,
+		       const char *value, uint64_t n)
+{
+	PUT(t, "sentry_profd_%s{section=\"%s\",%s=\"%s\"} %llu\n", name,
+	    section->name, label, value, (unsigned long long)n);
+}
+
+static uint64_t sum_of(const uint64_t *v, size_t n)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += v[i];
+	return sum;
+}
+
+static void put_sections(struct text *t, const struct broker *b)
+{
+	const struct sections *s = discovery_sections(b->discovery);
+	struct instance_figures f;
+
+	family(t, "section_processes", "gauge", NULL,
+	       "Processes that a section of the configuration matches.");
+	for (size_t k = 0; k < s->n; k++) {
+		const struct section *section = &s->v[k];
+
+		of_section(t, "section_processes", section, "state", "profiled",
+			   section->profiled);
+		of_section(t, "section_processes", section, "state",
+			   "not_profiled",
+			   section->instances - section->profiled);
+	}
+	family(t, "section_samples", "counter", NULL,
+	       "Samples of its processes.");
+	for (size_t k = 0; k < s->n; k++) {
+		const struct capture_counters *c = &f.capture;
+
+		sections_figures(&s->v[k], b, &f);
+		of_section(t, "section_samples_total", &s->v[k], "outcome",
+			   "taken", c->captured + c->repeated + c->filled);
+		of_section(t, "section_samples_total", &s->v[k], "outcome",
+			   "missed",
+			   f.missed_no_capture + sum_of(c->missed, MISSED_N));
+	}
+	family(t, "section_chunks", "counter", NULL,
+	       "Chunks of its processes, by what became of them.");
+	for (size_t k = 0; k < s->n; k++) {
+		const struct chunk_counts *c = &f.chunks;
+
+		sections_figures(&s->v[k], b, &f);
+		of_section(t, "section_chunks_total", &s->v[k], "outcome",
+			   "sent", c->sent);
+		of_section(t, "section_chunks_total", &s->v[k], "outcome",
+			   "written", c->written);
+		of_section(t, "section_chunks_total", &s->v[k], "outcome",
+			   "spooled", c->spooled);
+		of_section(t, "section_chunks_total", &s->v[k], "outcome",
+			   "discarded",
+			   sum_of(c->discarded, DISCARD_REASONS_MAX));
+	}
 }
 
 static void put_samples(struct text *t, const struct instance_figures *f)
@@ -254,6 +319,8 @@ static int metrics_text(void *broker, struct buf *ret)
 
 	figures_of_all(b, &f);
 	put_processes(&t, b);
+	if (b->discovery != NULL)
+		put_sections(&t, b);
 	put_samples(&t, &f);
 	put_pauses(&t, &f.capture);
 	put_stacks(&t, &f);

@@ -88,6 +88,7 @@ enum want_kind {
 	WANT_PROGRAM,
 	WANT_CMDLINE,  /* the beginning of /proc/PID/cmdline: argv[0] */
 	WANT_PID_FILE, /* the broker's own (files.h), never unwind's */
+	WANT_EXE_LINK, /* so is this: where a path leads to, as text */
 	WANT_END,
 };
 

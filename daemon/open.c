@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/act_as.h"
+#include "daemon/exe_link.h"
 #include "daemon/mapped.h"
 #include "daemon/process.h"
 #include "daemon/rooted.h"
@@ -293,6 +294,24 @@ static int open_pid_file(const char *path, int *ret_fd)
 	return r;
 }
 
+/* Where a path of the configuration's leads to, as the text of a memfd. */
+static int resolve_exe(const char *path, int *ret_fd)
+{
+	char resolved[PATH_MAX];
+	int r = exe_link_resolve(path, resolved);
+	int fd = r < 0 ? -1 : memfd_create("exe", MFD_CLOEXEC);
+
+	if (r == 0)
+		r = fd < 0 ? -errno : write_all(fd, resolved, strlen(resolved));
+	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
+		r = -errno;
+	if (r < 0)
+		close_fd(&fd);
+	else
+		*ret_fd = fd;
+	return r;
+}
+
 static int open_of(const struct open_order *order, int *ret_fd)
 {
 	char path[64];
@@ -316,6 +335,8 @@ static int open_of(const struct open_order *order, int *ret_fd)
 		break;
 	case WANT_PID_FILE:
 		return open_pid_file(order->name, ret_fd);
+	case WANT_EXE_LINK:
+		return resolve_exe(order->name, ret_fd);
 	case WANT_END:
 		return -EINVAL;
 	}

@@ -14,7 +14,7 @@ struct open_order {
 	int32_t pid;
 	uint32_t kind; /* enum want_kind */
 	uint64_t start, end;
-	char name[MSG_NAME_MAX]; /* WANT_PID_FILE: an absolute path */
+	char name[MSG_NAME_MAX]; /* WANT_PID_FILE, _EXE_LINK: a path */
 };
 
 /* Copies are bounded by what the reader takes. */

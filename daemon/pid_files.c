@@ -138,7 +138,8 @@ void pid_files_read(struct pid_files *p, uint64_t now_ns)
 			continue;
 		/* Without memory for it the next second serves. */
 		f->is_asked = true;
-		if (files_request_pid_file(p->files, f->path, on_read, f) < 0)
+		if (files_request_path(p->files, WANT_PID_FILE, f->path,
+				       on_read, f) < 0)
 			f->is_asked = false;
 	}
 }

@@ -12,6 +12,7 @@
 #include "daemon/clients.h"
 #include "daemon/privileges.h"
 #include "daemon/rights.h"
+#include "daemon/sections.h"
 #include "lib/base/clock.h"
 
 #define NO_LATER_CHANGE \
@@ -195,6 +196,31 @@ static void put_servers(FILE *out, const struct broker *b)
 	fprintf(out, "]");
 }
 
+/* Since when a section has no process: null for one that has some. */
+static void put_sections(FILE *out, const struct broker *b)
+{
+	const struct sections *s =
+		b->discovery == NULL ? NULL : discovery_sections(b->discovery);
+	const uint64_t now_ns = clock_mono_ns();
+
+	fprintf(out, "\"sections\": [");
+	for (size_t k = 0; s != NULL && k < s->n; k++) {
+		const struct section *section = &s->v[k];
+
+		fprintf(out, "%s{\"name\": ", k == 0 ? "" : ", ");
+		put_string(out, section->name);
+		fprintf(out, ", \"instances\": %u, \"empty_s\": ",
+			section->instances);
+		if (section->empty_since_ns == 0)
+			fprintf(out, "null}");
+		else
+			fprintf(out, "%.1f}",
+				(double)(now_ns - section->empty_since_ns) /
+					1e9);
+	}
+	fprintf(out, "]");
+}
+
 /* As it was given; from where we are if that is no whole path. */
 static void put_config(FILE *out, const struct broker *b)
 {
@@ -242,6 +268,8 @@ static void put_inside(FILE *out, const struct broker *b)
 	put_missing(out, b);
 	put_servers(out, b);
 	fprintf(out, ", ");
+	put_sections(out, b);
+	fprintf(out, ", ");
 	put_restarts(out, b);
 }
 
@@ -270,7 +298,7 @@ static void put_daemon(FILE *out, struct broker *b, const struct peer *viewer)
 		fprintf(out, ", \"config\": null, \"scheduler\": null, "
 			     "\"cpu_quota_percent\": null, "
 			     "\"capabilities\": null, \"missing\": null, "
-			     "\"servers\": null, "
+			     "\"servers\": null, \"sections\": null, "
 			     "\"restarts\": null");
 	fprintf(out, "}");
 }

@@ -225,6 +225,29 @@ static void print_daemon(FILE *out, const json_t *daemon, size_t n)
 	print_limits(out, daemon);
 }
 
+/* Those that no process belongs to. */
+static void print_empty_sections(FILE *out, const json_t *sections)
+{
+	const json_t *section;
+	size_t i;
+
+	json_array_foreach(sections, i, section)
+	{
+		const char *text =
+			json_string_value(json_object_get(section, "name"));
+		char *name = text == NULL ? NULL : plain_copy(text);
+
+		if (name != NULL && json_integer_value(json_object_get(
+					    section, "instances")) == 0)
+			(void)fprintf(
+				out,
+				"[target \"%s\"] matches no process since "
+				"%.0f s\n",
+				name, number_of(section, "empty_s"));
+		free(name);
+	}
+}
+
 /* The files at which unwind has died. */
 static void print_left_out(FILE *out, const json_t *files)
 {
@@ -276,6 +299,7 @@ int status_table_print(const char *json, size_t size, size_t width, FILE *out)
 	if (json_is_object(daemon) && json_is_array(targets)) {
 		print_daemon(out, daemon, json_array_size(targets));
 		print_missing(out, json_object_get(daemon, "missing"));
+		print_empty_sections(out, json_object_get(daemon, "sections"));
 		print_left_out(out, json_object_get(daemon, "files_left_out"));
 		r = json_array_size(targets) == 0
 			    ? 0

@@ -46,6 +46,7 @@ enum want_verdict want_check(const struct msg_want *want)
 			is_range(want) &&
 			file_name_is_plain(want->name, sizeof(want->name)));
 	case WANT_PID_FILE:
+	case WANT_EXE_LINK:
 	case WANT_END:
 		break;
 	}

@@ -100,9 +100,11 @@ FATAL = {
     # of unwind
     'want: flood': flood,
     'want: of nobody': lambda: want(target=7),
-    'want: no kind': lambda: want(kind=9),
+    'want: no kind': lambda: want(kind=10),
     # WANT_PID_FILE, the broker's own.
     'want: a file of the host': lambda: want(kind=8, build_id=b'/etc/passwd'),
+    # WANT_EXE_LINK, too.
+    'want: a link of the host': lambda: want(kind=9, build_id=b'/bin/sh'),
     'chunk: no descriptor': lambda: send('CHUNK', CHUNK, 1, 0, 2, 0, ID,
                                          PLATFORM),
     'chunk: not sealed': lambda: chunk(seals=0),

@@ -11,9 +11,11 @@ import subprocess
 
 import control
 import harness
+import openmetrics
 import stranger
 import test_32bit
 from harness import BUILD, check, wait_for
+from test_metrics import scrape
 
 
 def listening(box, targets, *args, **options):
@@ -215,6 +217,51 @@ def test_sections_and_reload(box):
     for target in targets:
         wait_for(lambda t=target: not harness.tracer(t.pid), 'let go')
     profd.interrupt()
+
+
+def test_a_section_that_matches_nothing(box):
+    """Its exe is a link, as redis-server is on Debian: no process has it."""
+    exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
+    link, gone = exe.parent / 'link', exe.parent / 'gone'
+    link.symlink_to(exe)
+    where = str(box.make_dir('metrics') / 'socket')
+    target = box.start([exe, 'nanosleep'])
+    text = section('link', link) + section('gone', gone) + section('real', exe)
+    profd, ctl, path = configured(
+        box, text + f'[profiler]\nmetrics_listen = {where}\n')
+    ctl.wait_state(target.pid, 'stopped')
+    sections = wait_for(lambda: [
+        s for s in ctl.status()['daemon']['sections'] if s['instances']] and
+        ctl.status()['daemon']['sections'], 'a section with a process')
+    check([(s['name'], s['instances'], s['empty_s'] is None) for s in sections]
+          == [('link', 0, False), ('gone', 0, False), ('real', 1, True)],
+          f'{sections}')
+    table = ctl.run('status').stdout
+    for name in 'link', 'gone', 'real':
+        check((f'[target "{name}"] matches no process since' in table) ==
+              (name != 'real'), table)
+    check(openmetrics.total(scrape(where), 'section_processes',
+                            section='link') == 0 and
+          openmetrics.total(scrape(where), 'section_processes',
+                            section='real') == 1, 'the metrics')
+    ctl.run('start', 'real')
+    wait_for(lambda: openmetrics.total(
+        scrape(where), 'section_samples_total', section='real',
+        outcome='taken') > 0, 'samples of a section')
+    check(openmetrics.total(scrape(where), 'section_samples_total',
+                            section='link') == 0, 'of another')
+    target.end()
+    wait_for(lambda: openmetrics.total(
+        scrape(where), 'section_chunks_total', section='real') > 0,
+             'what is told of those that ended')
+    profd.interrupt()
+    done = box.start([BUILD / 'sentry-profd', '--check-config', '--config', path])
+    check(done.wait() == 0, done.report())
+    lines = [line for line in done.stderr.splitlines() if ': exe: ' in line]
+    check(len(lines) == 2 and
+          lines[0].endswith(f'exe: {link}: it is a link to {exe}, and processes '
+                            'are known by that path') and
+          f'exe: {gone}: there is no such file' in lines[1], f'{lines}')
 
 
 def test_a_section_of_which_none_starts(box):

@@ -1,0 +1,56 @@
+#include "daemon/exe_link.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/unit/suite.h"
+
+START_TEST(paths)
+{
+	ck_assert(exe_link_is_path("/usr/bin/redis-server"));
+	ck_assert(!exe_link_is_path(""));
+	ck_assert(!exe_link_is_path("redis-server"));
+	ck_assert(!exe_link_is_path("/usr/bin/python3*"));
+	ck_assert(!exe_link_is_path("/usr/bin/python?"));
+}
+END_TEST
+
+START_TEST(links)
+{
+	char dir[] = "/tmp/check_exe_link.XXXXXX", link[64], none[64];
+	char resolved[PATH_MAX], why[EXE_LINK_TEXT_MAX];
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	(void)snprintf(link, sizeof(link), "%s/link", dir);
+	(void)snprintf(none, sizeof(none), "%s/none", dir);
+	ck_assert_int_eq(symlink("/proc", link), 0);
+	ck_assert_int_eq(exe_link_resolve(link, resolved), 0);
+	ck_assert_str_eq(resolved, "/proc");
+	exe_link_text(link, 0, resolved, why);
+	ck_assert_str_eq(why, "it is a link to /proc, and processes are known "
+			      "by that path");
+	exe_link_text("/proc", 0, resolved, why);
+	ck_assert_str_eq(why, "");
+	ck_assert_int_eq(exe_link_resolve(none, resolved), -ENOENT);
+	exe_link_text(none, -ENOENT, "", why);
+	ck_assert_str_eq(why, "there is no such file (a container may have "
+			      "one)");
+	/* Whether there is one is not known. */
+	exe_link_text(none, -EACCES, "", why);
+	ck_assert_str_eq(why, "");
+	ck_assert_int_eq(unlink(link), 0);
+	ck_assert_int_eq(rmdir(dir), 0);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("exe_link");
+	TCase *c = tcase_create("exe_link");
+
+	tcase_add_test(c, paths);
+	tcase_add_test(c, links);
+	suite_add_tcase(s, c);
+	return s;
+}
