@@ -135,6 +135,8 @@ struct ship {
 	uint64_t spool_dsn;    /* MSG_INIT */
 	bool is_first;
 	struct limit limit;
+	int64_t clock_ahead_s; /* its server's: MSG_CLOCK */
+	uint64_t delivered_ns; /* a chunk last, by clock_mono_ns; 0: none yet */
 	struct msg_spool spool_past; /* of processes that died */
 	struct msg_spool spool_now;
 	struct client_report untold; /* lost, and it does not know of them */

@@ -322,6 +322,8 @@ static int take_done(void *ctx, struct ipc_message *message)
 	}
 	if (e->message.to_server)
 		count_result(e, (enum ship_result)m->result);
+	if (m->result == SHIP_DONE)
+		s->delivered_ns = clock_mono_ns();
 	finish(s->child.broker, e);
 	hand_over_next(s->child.broker, s);
 	return 0;
@@ -331,7 +333,20 @@ static int take_spool(void *ctx, struct ipc_message *message)
 {
 	struct ship *s = ctx;
 
+	const uint64_t sent = s->spool_now.sent;
+
 	memcpy(&s->spool_now, message->bytes, sizeof(s->spool_now));
+	if (s->spool_now.sent > sent)
+		s->delivered_ns = clock_mono_ns();
+	return 0;
+}
+
+static int take_clock(void *ctx, struct ipc_message *message)
+{
+	const struct msg_clock *m = (const void *)message->bytes;
+	struct ship *s = ctx;
+
+	s->clock_ahead_s = m->ahead_s;
 	return 0;
 }
 
@@ -350,6 +365,7 @@ void ship_on_message(struct child *child, struct ipc_message *m)
 		MSG_RULE(MSG_ENVELOPE_DONE, msg_envelope_done, 0, take_done),
 		MSG_RULE(MSG_SPOOL, msg_spool, 0, take_spool),
 		MSG_RULE(MSG_LIMITED, msg_limited, 0, take_limited),
+		MSG_RULE(MSG_CLOCK, msg_clock, 0, take_clock),
 	};
 
 	if (msg_handle(rules, array_size(rules), child, m) < 0)
@@ -386,6 +402,7 @@ void delivery_finish(struct broker *b, uint64_t timeout_ns)
 void delivery_resend(struct broker *b, struct ship *s)
 {
 	s->n_handed = 0;
+	s->clock_ahead_s = 0;
 	FOR_EACH_ENVELOPE (e, b)
 		if (e->ship == s)
 			e->handed = false;

@@ -3,6 +3,7 @@
 #include "daemon/chance.h"
 #include "daemon/log.h"
 #include "lib/base/clock.h"
+#include "proto/http_date.h"
 
 void destination_init(struct destination *d)
 {
@@ -29,6 +30,50 @@ void destination_set(struct destination *d, const struct dsn *dsn,
 						: RATELIMIT_PROFILE_CHUNK,
 			 limited_until_ns);
 	backoff_succeeded(&d->backoff);
+	d->clock_ahead_s = 0;
+	d->clock_told = false;
+}
+
+static int64_t wall_s(void)
+{
+	return (int64_t)(clock_wall_ns() / NS_PER_SEC);
+}
+
+void destination_posts(struct destination *d)
+{
+	d->posted_s = wall_s();
+}
+
+/*
+ * The answer was dated between the beginning of the request and now, whole
+ * seconds rounded down: what is outside of that is between the clocks.
+ */
+static void compare_clocks(struct destination *d, const char *date)
+{
+	const int64_t now_s = wall_s();
+	int64_t date_s, ahead_s;
+	bool differ;
+
+	if (date == NULL || !http_date_parse(date, now_s, &date_s))
+		return;
+	ahead_s = date_s > now_s	 ? date_s - now_s
+		  : date_s < d->posted_s ? date_s - d->posted_s
+					 : 0;
+	d->clock_ahead_s = ahead_s;
+	differ = ahead_s > DESTINATION_CLOCK_MAX_S ||
+		 ahead_s < -DESTINATION_CLOCK_MAX_S;
+	if (differ == d->clock_told)
+		return;
+	d->clock_told = differ;
+	if (differ)
+		log_warning("the clock of this host is %lld s %s the server's: "
+			    "profiles have its times, which the server does "
+			    "not correct (set the clock)",
+			    (long long)(ahead_s < 0 ? -ahead_s : ahead_s),
+			    ahead_s < 0 ? "ahead of" : "behind");
+	else
+		log_warning("the clock of this host agrees with the server's "
+			    "again");
 }
 
 static void take_headers(struct destination *d,
@@ -42,8 +87,8 @@ static void take_headers(struct destination *d,
 
 	if (a->sentry_error != NULL)
 		log_debug("X-Sentry-Error: %s", a->sentry_error);
-	ratelimit_update(&d->limits, &answer, clock_boot_ns(),
-			 (int64_t)(clock_wall_ns() / NS_PER_SEC));
+	ratelimit_update(&d->limits, &answer, clock_boot_ns(), wall_s());
+	compare_clocks(d, a->date);
 }
 
 /* Said once, until it answers. */
@@ -91,8 +136,7 @@ const struct reports_item *destination_report(struct destination *d,
 	const uint64_t now_ns = clock_boot_ns();
 
 	if (d->is_silent || due_ns > now_ns ||
-	    reports_take(&d->reports, now_ns,
-			 (int64_t)(clock_wall_ns() / NS_PER_SEC), &d->item) < 0)
+	    reports_take(&d->reports, now_ns, wall_s(), &d->item) < 0)
 		return NULL;
 	return &d->item;
 }

@@ -24,10 +24,16 @@ struct destination {
 	enum compression compression;
 	enum envelope_kind kind; /* that is made: its limits concern others */
 	struct ratelimit limits;
+	int64_t posted_s; /* when the last request began, seconds since 1970 */
+	int64_t clock_ahead_s; /* the server's clock, of ours; 0: about equal */
+	bool clock_told;
 	struct backoff backoff;
 	struct reports reports;
 	struct reports_item item; /* the last that was made */
 };
+
+/* Clocks that differ by more are told of: chunks carry the times of ours. */
+#define DESTINATION_CLOCK_MAX_S 5
 
 /* Nowhere. */
 void destination_init(struct destination *d);
@@ -39,6 +45,9 @@ void destination_init(struct destination *d);
  */
 void destination_set(struct destination *d, const struct dsn *dsn,
 		     uint64_t limited_until_ns);
+
+/* A request is about to be posted. */
+void destination_posts(struct destination *d);
 
 /*
  * What came of a request, with a report or without one: keeps what the answer

@@ -141,6 +141,10 @@ size_t limit_servers(const struct broker *b, struct limit_server ret[SHIPS_MAX])
 			at++;
 		n += at == n;
 		add(&ret[at].sum, l, now_ns);
+		if (b->ships[i]->clock_ahead_s != 0)
+			ret[at].clock_ahead_s = b->ships[i]->clock_ahead_s;
+		ret[at].delivered_ns = max_u64(ret[at].delivered_ns,
+					       b->ships[i]->delivered_ns);
 		if (l->until_ns > boot_ns)
 			ret[at].limited_ns = max_u64(ret[at].limited_ns,
 						     l->until_ns - boot_ns);

@@ -37,6 +37,8 @@ struct limit_server {
 	char name[DSN_PLACE_SIZE]; /* proto/dsn.h: there is no key in it */
 	uint64_t limited_ns;	   /* it takes nothing for so long yet */
 	struct limit_sum sum;
+	int64_t clock_ahead_s; /* of ours: what the last answers said */
+	uint64_t delivered_ns; /* a chunk last, by clock_mono_ns; 0: none yet */
 };
 /* Returns how many of ret there are, each of another name. */
 size_t limit_servers(const struct broker *b,

@@ -311,6 +311,28 @@ static void put_limits(struct text *t, const struct broker *b)
 			  servers[i].sum.paused_ns);
 }
 
+/* A server that has taken nothing yet has no line of the first. */
+static void put_servers(struct text *t, const struct broker *b)
+{
+	const uint64_t now_ns = clock_mono_ns();
+	struct limit_server servers[SHIPS_MAX];
+	const size_t n = limit_servers(b, servers);
+
+	family(t, "delivery_age_seconds", "gauge", "seconds",
+	       "For how long a server has taken no chunk.");
+	for (size_t i = 0; i < n; i++)
+		if (servers[i].delivered_ns != 0)
+			of_server(t, "delivery_age_seconds", &servers[i],
+				  now_ns - servers[i].delivered_ns);
+	family(t, "server_clock_ahead_seconds", "gauge", "seconds",
+	       "By how much the clock of a server is ahead of this host's.");
+	for (size_t i = 0; i < n; i++)
+		PUT(t,
+		    "sentry_profd_server_clock_ahead_seconds{server=\"%s\"} "
+		    "%lld\n",
+		    servers[i].name, (long long)servers[i].clock_ahead_s);
+}
+
 static int metrics_text(void *broker, struct buf *ret)
 {
 	struct broker *b = broker;
@@ -340,6 +362,7 @@ static int metrics_text(void *broker, struct buf *ret)
 	put_own(&t, b);
 	put_restarts(&t, b);
 	put_limits(&t, b);
+	put_servers(&t, b);
 	PUT(&t, "# EOF\n");
 	return t.error;
 }

@@ -78,6 +78,7 @@ enum msg_type {
 	MSG_ENVELOPE_DONE,
 	MSG_SPOOL,
 	MSG_LIMITED,
+	MSG_CLOCK,
 	MSG_PROBED,
 };
 

@@ -114,6 +114,15 @@ struct msg_limited {
 };
 
 /*
+ * By how many seconds the server's clock is ahead of ours, as the Date of its
+ * last answer says: when that has changed. 0 before the first.
+ */
+struct msg_clock {
+	struct msg_header h;
+	int64_t ahead_s;
+};
+
+/*
  * Whether the server that the DSN names takes envelopes: sent by
  * sentry-profctl doctor to a ship of its own, which has no DSN. An envelope
  * that says that nothing was lost is posted, and MSG_PROBED follows, which may

@@ -104,6 +104,7 @@ static int post_body(struct outbox *o)
 	int r = transport_set_target(o->transport, &o->to.dsn,
 				     o->to.compression);
 
+	destination_posts(&o->to);
 	if (r == 0)
 		r = transport_post(o->transport, o->body.data, o->body.len);
 	if (r < 0)

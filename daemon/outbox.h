@@ -40,6 +40,7 @@ struct outbox {
 	outbox_fn done;
 	struct destination to;
 	uint64_t limited_told_ns; /* what the broker knows of its limits */
+	int64_t clock_told_s;	  /* and of its clock */
 	struct spooled spooled;
 
 	/* The transport has the body of this one, or of one of the spool, */

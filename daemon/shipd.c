@@ -75,6 +75,21 @@ static void report_limit(void)
 	tell(&m, sizeof(m));
 }
 
+/* A date has whole seconds: a change by one is none. */
+static void report_clock(void)
+{
+	const struct msg_clock m = {
+		.h = MSG_HEADER(MSG_CLOCK, msg_clock),
+		.ahead_s = outbox.to.clock_ahead_s,
+	};
+	const int64_t change_s = m.ahead_s - outbox.clock_told_s;
+
+	if (change_s >= -1 && change_s <= 1)
+		return;
+	outbox.clock_told_s = m.ahead_s;
+	tell(&m, sizeof(m));
+}
+
 /* Tells the broker what became of s, and frees it. */
 static void report(struct sending *s, enum ship_result result)
 {
@@ -335,6 +350,7 @@ int main(int argc, char **argv)
 	for (;;) {
 		report_spool();
 		report_limit();
+		report_clock();
 		if (transport_wait(transport, MSG_FD, outbox_wait_ms(&outbox),
 				   &readable) < 0)
 			die("waiting", EIO);

@@ -190,8 +190,18 @@ static void put_servers(FILE *out, const struct broker *b)
 	for (size_t i = 0; i < n; i++) {
 		fprintf(out, "%s{\"server\": ", i == 0 ? "" : ", ");
 		put_string(out, servers[i].name);
-		fprintf(out, ", \"rate_limited_s\": %.1f}",
-			(double)servers[i].limited_ns / 1e9);
+		fprintf(out,
+			", \"rate_limited_s\": %.1f, \"clock_ahead_s\": %lld, "
+			"\"delivered_s\": ",
+			(double)servers[i].limited_ns / 1e9,
+			(long long)servers[i].clock_ahead_s);
+		if (servers[i].delivered_ns == 0)
+			fprintf(out, "null}");
+		else
+			fprintf(out, "%.1f}",
+				(double)(clock_mono_ns() -
+					 servers[i].delivered_ns) /
+					1e9);
 	}
 	fprintf(out, "]");
 }

@@ -183,6 +183,18 @@ static void print_limit(FILE *out, const char *server, double seconds)
 			      server, seconds);
 }
 
+/* Of what the log tells of, too (daemon/destination.h). */
+#define CLOCK_MAX_S 5
+static void print_clock(FILE *out, const char *server, double ahead_s)
+{
+	if (ahead_s > CLOCK_MAX_S || ahead_s < -CLOCK_MAX_S)
+		(void)fprintf(out,
+			      "the clock of this host is %.0f s %s that of %s: "
+			      "profiles have its times\n",
+			      ahead_s < 0 ? -ahead_s : ahead_s,
+			      ahead_s < 0 ? "ahead of" : "behind", server);
+}
+
 /* Who may not see the servers is told that there is one. */
 static void print_limits(FILE *out, const json_t *daemon)
 {
@@ -198,9 +210,12 @@ static void print_limits(FILE *out, const json_t *daemon)
 			json_string_value(json_object_get(server, "server"));
 		char *name = plain_copy(text == NULL ? "a server" : text);
 
-		if (name != NULL)
+		if (name != NULL) {
 			print_limit(out, name,
 				    number_of(server, "rate_limited_s"));
+			print_clock(out, name,
+				    number_of(server, "clock_ahead_s"));
+		}
 		free(name);
 	}
 }

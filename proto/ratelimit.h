@@ -19,6 +19,13 @@
  */
 enum ratelimit_category {
 	RATELIMIT_ALL,
+	/*
+	 * "profile_chunk" and "profile_duration": Relay limits the chunks of a
+	 * server by both (getsentry/relay: DataCategory in relay-base-schema,
+	 * and in relay-server what removes the profile of a transaction whose
+	 * profiler is limited). The categories that end in _ui are for browsers
+	 * and phones: no limit of ours.
+	 */
 	RATELIMIT_PROFILE_CHUNK,
 	RATELIMIT_PROFILE,     /* V1 profiles */
 	RATELIMIT_TRANSACTION, /* V1: its transaction, and that one's spans */

@@ -357,6 +357,7 @@ static void read_answer(struct transport *t, CURLcode code,
 		join_headers(t, "X-Sentry-Rate-Limits", &t->rate_limits);
 	ret->retry_after = get_header(t, "Retry-After");
 	ret->sentry_error = get_header(t, "X-Sentry-Error");
+	ret->date = get_header(t, "Date");
 }
 
 int transport_step(struct transport *t, struct transport_answer *ret)

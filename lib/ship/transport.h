@@ -48,6 +48,7 @@ struct transport_answer {
 	const char *rate_limits;  /* X-Sentry-Rate-Limits, joined by commas */
 	const char *retry_after;  /* Retry-After */
 	const char *sentry_error; /* X-Sentry-Error */
+	const char *date;	  /* Date */
 };
 
 /*

@@ -196,7 +196,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if what in SILENT:
             return
         body = answer.get('body', '{"id":""}').encode()
-        self.send_response(answer['status'])
+        if 'Date' in answer.get('headers', {}):
+            self.send_response_only(answer['status'])
+        else:
+            self.send_response(answer['status'])
         for name, value in answer.get('headers', {}).items():
             for one in value if isinstance(value, list) else [value]:
                 self.send_header(name, one)

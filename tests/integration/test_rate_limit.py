@@ -3,11 +3,15 @@
 
 import os
 import signal
+import time
+from email.utils import formatdate
 
 import control
 import harness
+import openmetrics
 from account import check_counts
 from harness import check, threads, tracer, wait_for
+from test_metrics import scrape
 
 # Longer than any test; and as short as a limit can be.
 LONG = {'headers': {'X-Sentry-Rate-Limits': '3600:profile_chunk:key'}}
@@ -65,6 +69,40 @@ def test_targets_are_let_go(box):
           f'ticks are missed: {profd.stats["missed"]}')
     check(profd.stderr.count('nothing is sampled') == 1,
           f'said more than once: {profd.stderr}')
+
+
+def test_a_limit_on_duration(box):
+    """Chunks have two categories: one limit on either holds them back."""
+    limit = {'headers': {'X-Sentry-Rate-Limits': '3600:profile_duration:key'}}
+    server, target, profd = start(box, [limit], output=None)
+    wait_let_go(profd, target)
+    profd.interrupt()
+    check(len(server.envelopes) == 1, 'something was sent')
+
+
+def test_a_host_whose_clock_is_wrong(box):
+    """The server's Date says so: it does not correct the times of chunks."""
+    dated = {'headers': {'Date': formatdate(time.time() + 3600, usegmt=True)}}
+    where = str(box.make_dir('metrics') / 'socket')
+    path = box.make_dir('etc') / 'profd.conf'
+    path.write_text(f'[profiler]\nmetrics_listen = {where}\n')
+    run = box.make_dir('run') / 'profd.sock'
+    _, _, profd = start(box, [dated] * 999, '--config', path, '--socket',
+                             run)
+    wait_for(lambda: 's behind the server\'s: profiles have its times' in
+             profd.stderr, 'the line')
+    ctl = control.Control(box, run)
+    told, = wait_for(lambda: [s for s in ctl.status()['daemon']['servers']
+                              if s['clock_ahead_s']], 'the field')
+    check(3590 <= told['clock_ahead_s'] <= 3600, f'{told}')
+    told, = wait_for(lambda: [s for s in ctl.status()['daemon']['servers']
+                              if s['delivered_s'] is not None], 'a delivery')
+    check(0 <= told['delivered_s'] < 3600, f'{told}')
+    check('the clock of this host is 3' in ctl.run('status').stdout, 'the table')
+    total = openmetrics.total
+    check(total(scrape(where), 'server_clock_ahead_seconds') > 3500 and
+          0 <= total(scrape(where), 'delivery_age_seconds') < 3600, 'metrics')
+    profd.interrupt()
 
 
 def test_a_target_that_ends_meanwhile(box):

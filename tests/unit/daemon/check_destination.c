@@ -1,6 +1,9 @@
 #include "daemon/destination.h"
 
+#include <time.h>
+
 #include "lib/base/clock.h"
+#include "tests/unit/daemon/heard.h"
 #include "tests/unit/daemon/suspended.h"
 #include "tests/unit/suite.h"
 
@@ -77,6 +80,65 @@ START_TEST(a_suspend_counts)
 }
 END_TEST
 
+/* An answer dated so many seconds after the time at which it is read. */
+static void answer_dated(int after_s)
+{
+	const time_t date = (time_t)(clock_wall_ns() / NS_PER_SEC) + after_s;
+	struct transport_answer a = {.status = 200};
+	char text[64];
+
+	ck_assert_uint_gt(strftime(text, sizeof(text),
+				   "%a, %d %b %Y %H:%M:%S GMT", gmtime(&date)),
+			  0);
+	a.date = text;
+	destination_posts(&to);
+	(void)destination_take(&to, &a);
+}
+
+START_TEST(clocks_that_differ)
+{
+	struct transport_answer a = {.status = 200, .date = "yesterday"};
+
+	hear();
+	answer_dated(0);
+	ck_assert_int_eq(to.clock_ahead_s, 0);
+	answer_dated(3);
+	(void)destination_take(&to, &a);
+	ck_assert_uint_eq(heard("clock"), 0);
+	hear();
+	answer_dated(100);
+	answer_dated(101);
+	ck_assert_int_ge(to.clock_ahead_s, 100);
+	ck_assert_int_le(to.clock_ahead_s, 101);
+	ck_assert_uint_eq(heard("s behind the server's: profiles have"), 1);
+	hear();
+	answer_dated(0);
+	answer_dated(-3600);
+	ck_assert_int_ge(to.clock_ahead_s, -3601);
+	ck_assert_int_le(to.clock_ahead_s, -3599);
+	ck_assert_uint_eq(heard("s ahead of the server's: profiles have"), 1);
+	/* Another server has another clock. */
+	destination_set(&to, NULL, 0);
+	ck_assert_int_eq(to.clock_ahead_s, 0);
+}
+END_TEST
+
+START_TEST(a_slow_request_is_no_difference)
+{
+	const time_t date = (time_t)(clock_wall_ns() / NS_PER_SEC) - 10;
+	struct transport_answer a = {.status = 200};
+	char text[64];
+
+	ck_assert_uint_gt(strftime(text, sizeof(text),
+				   "%a, %d %b %Y %H:%M:%S GMT", gmtime(&date)),
+			  0);
+	a.date = text;
+	to.posted_s = (int64_t)date - 10;
+	(void)destination_take(&to, &a);
+	ck_assert_int_eq(to.clock_ahead_s, 0);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("destination");
@@ -85,6 +147,8 @@ Suite *suite(void)
 	tcase_add_checked_fixture(c, set_up, NULL);
 	tcase_add_test(c, limits_of_a_kind);
 	tcase_add_test(c, a_suspend_counts);
+	tcase_add_test(c, clocks_that_differ);
+	tcase_add_test(c, a_slow_request_is_no_difference);
 	suite_add_tcase(s, c);
 	return s;
 }

@@ -125,6 +125,23 @@ START_TEST(servers_that_take_nothing)
 }
 END_TEST
 
+START_TEST(clocks_that_differ)
+{
+	ck_assert_int_eq(
+		print("{\"daemon\": {\"servers\": [{\"server\": \"a:443/1\", "
+		      "\"clock_ahead_s\": 90}, {\"server\": \"b:443/1\", "
+		      "\"clock_ahead_s\": -6}, {\"server\": \"c:443/1\", "
+		      "\"clock_ahead_s\": 5}]}, \"targets\": []}"),
+		0);
+	ck_assert_ptr_nonnull(strstr(text, "the clock of this host is 90 s "
+					   "behind that of a:443/1: profiles"));
+	ck_assert_ptr_nonnull(strstr(text,
+				     "the clock of this host is 6 s "
+				     "ahead of that of b:443/1: profiles"));
+	ck_assert_ptr_null(strstr(text, "c:443/1"));
+}
+END_TEST
+
 START_TEST(texts_are_not_obeyed)
 {
 	ck_assert_int_eq(print("{" DAEMON ", \"targets\": [{\"name\": "
@@ -191,6 +208,7 @@ Suite *suite(void)
 
 	tcase_add_checked_fixture(c, NULL, tear_down);
 	tcase_add_test(c, a_table);
+	tcase_add_test(c, clocks_that_differ);
 	tcase_add_test(c, texts_are_whole);
 	tcase_add_test(c, on_a_terminal);
 	tcase_add_test(c, what_is_not_known);

@@ -28,6 +28,10 @@ static const struct {
 	/* The grammar. On any status. */
 	{200, "60:profile_chunk:organization:quota:", NULL, 0, 60, 0, 0},
 	{200, "60:profile_chunk", NULL, 0, 60, 0, 0},
+	{200, "60:profile_duration:organization", NULL, 0, 60, 0, 0},
+	{200, "60:profile_chunk:key, 90:profile_duration:key", NULL, 0, 90, 0,
+	 0},
+	{200, "60:profile_chunk_ui;profile_duration_ui:key", NULL, 0, 0, 0, 0},
 	{200, "60:transaction;profile_chunk;span:key", NULL, 0, 60, 60, 60},
 	{429, "60:profile_chunk:key, 2700:transaction:org", NULL, 0, 60, 2700,
 	 0},
