@@ -187,8 +187,8 @@ void capture_rate(struct capture *c, uint32_t target, uint32_t ticks,
 			continue;
 		t->rate_ticks = ticks;
 		t->rate_of = of_ticks;
-		target_plan(t);
 	}
+	capture_find_wakes(c);
 }
 
 void target_finish(struct target *t)

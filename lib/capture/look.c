@@ -79,7 +79,11 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 	return 0;
 }
 
-/* The leader stays a zombie until the last thread is gone (proc(5), stat). */
+/*
+ * The leader stays a zombie until the last thread is gone (proc(5), stat). To
+ * be asked of one that is ACTIVITY_DEAD: a zombie has no stack any more, so it
+ * has no place either, and to read the file of one that has takes three calls.
+ */
 static enum proc_answer leader_is_dead(const struct thread *th)
 {
 	char text[512];
@@ -257,7 +261,7 @@ static void look_at(struct thread *th, uint64_t ticks,
 		thread_ask(th);
 		state = activity_look(&th->activity, &place);
 	}
-	switch (state == ACTIVITY_RUNNING ? PROC_NO : leader_is_dead(th)) {
+	switch (state == ACTIVITY_DEAD ? leader_is_dead(th) : PROC_NO) {
 	case PROC_YES:
 		counters->expected -= stand->ticks;
 		leader_died(th, stand->tick, stand->time_ns);

@@ -413,7 +413,7 @@ int target_take_place(struct target *t)
 	t->place = c->n_targets++;
 	c->targets[t->place] = (struct planned){.target = t};
 	t->added = true;
-	target_plan(t);
+	capture_find_wakes(c);
 	return 0;
 }
 
@@ -427,6 +427,7 @@ static void leave_place(struct target *t)
 	c->targets[t->place] = c->targets[--c->n_targets];
 	c->targets[t->place].target->place = t->place;
 	t->added = false;
+	capture_find_wakes(c);
 }
 
 void target_free(struct target *t)

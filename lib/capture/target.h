@@ -158,6 +158,11 @@ struct capture {
 	bool watching;
 	struct planned *targets;
 	size_t n_targets;
+	/*
+	 * The highest rate of a target: wake_ticks of every wake_of ticks. The
+	 * ticks of the others are among those of this rate (tick.c).
+	 */
+	uint64_t wake_ticks, wake_of;
 	struct table threads; /* tid -> index in by_index */
 	struct thread **by_index;
 	size_t n_by_index;
@@ -377,6 +382,8 @@ void capture_end_waits(struct capture *c, uint64_t now_ns);
 void thread_look(struct thread *th, uint64_t ticks, const struct stand *stand);
 
 /* tick.c */
+/* After a target has come or gone, or has another rate: plans all anew. */
+void capture_find_wakes(struct capture *c);
 /* After what may change its next tick has. */
 void target_plan(struct target *t);
 /* Something has happened in it: its rest is over. */

@@ -94,22 +94,54 @@ static void count_sleepers(struct target *t, uint64_t ticks)
 }
 
 /*
- * How many of the ticks after the last one at which it was looked at, up to
- * this one, are its own: those at which the sum of its rate, taken at each,
- * comes past a whole number.
+ * Of all ticks, the target with the highest rate has those at which the sum of
+ * its rate, taken at each, comes past a whole number; of these ticks, by the
+ * same rule, the others have theirs. So capture wakes at the highest rate, and
+ * not at the sum of all. A target's rate is of_wakes / wakes of the highest.
  */
+struct share {
+	uint64_t of_wakes, wakes;
+};
+
+static struct share share_of(const struct target *t)
+{
+	const struct capture *c = t->capture;
+
+	return (struct share){
+		.of_wakes = t->rate_ticks * c->wake_of,
+		.wakes = t->rate_of * c->wake_ticks,
+	};
+}
+
+/* How many of the ticks up to this one are the target's. */
+static uint64_t own_ticks(const struct target *t, uint64_t tick)
+{
+	const struct capture *c = t->capture;
+	const struct share share = share_of(t);
+
+	return tick * c->wake_ticks / c->wake_of * share.of_wakes / share.wakes;
+}
+
+/* How many since the last one at which it was looked at. */
 static uint64_t ticks_due(const struct target *t, uint64_t tick)
 {
-	return tick * t->rate_ticks / t->rate_of -
-	       t->last_tick * t->rate_ticks / t->rate_of;
+	return own_ticks(t, tick) - own_ticks(t, t->last_tick);
+}
+
+static uint64_t divide_up(uint64_t a, uint64_t b)
+{
+	return (a + b - 1) / b;
 }
 
 /* 0: the next of all, since something is to be tried again. */
 static uint64_t next_tick(const struct target *t)
 {
-	const uint64_t number = t->last_tick * t->rate_ticks / t->rate_of + 1;
-	const uint64_t due =
-		(number * t->rate_of + t->rate_ticks - 1) / t->rate_ticks;
+	const struct capture *c = t->capture;
+	const struct share share = share_of(t);
+	const uint64_t number = own_ticks(t, t->last_tick) + 1;
+	const uint64_t due = divide_up(
+		divide_up(number * share.wakes, share.of_wakes) * c->wake_of,
+		c->wake_ticks);
 
 	if (t->n_threads == 0 || t->ended || t->leaving)
 		return 0;
@@ -122,6 +154,22 @@ void target_plan(struct target *t)
 
 	if (t->added)
 		planned->tick = next_tick(t);
+}
+
+void capture_find_wakes(struct capture *c)
+{
+	c->wake_ticks = 0;
+	c->wake_of = 1;
+	FOR_EACH_TARGET (t, c) {
+		if (t->rate_ticks * c->wake_of <= c->wake_ticks * t->rate_of)
+			continue;
+		c->wake_ticks = t->rate_ticks;
+		c->wake_of = t->rate_of;
+	}
+	if (c->wake_ticks == 0)
+		c->wake_ticks = 1;
+	FOR_EACH_TARGET (t, c)
+		target_plan(t);
 }
 
 void target_hasten(struct target *t)

@@ -112,10 +112,29 @@ START_TEST(who_writes_a_core_is_left_alone)
 }
 END_TEST
 
+/* As one that dies: without a place. Returns what was there. */
+static int look_dying(void)
+{
+	const int was = th->activity.syscall_fd;
+	const int dying = memfd_create("dying", MFD_CLOEXEC);
+
+	ck_assert_int_ge(dying, 0);
+	ck_assert_int_eq(write(dying, "-1 0x0 0x0\n", 11), 11);
+	th->activity.syscall_fd = dying;
+	return was;
+}
+
+static void look_alive(int was)
+{
+	close_fd(&th->activity.syscall_fd);
+	th->activity.syscall_fd = was;
+}
+
 /* What cannot be read is no death: the next look reads it again. */
 START_TEST(a_main_thread_is_not_dead_for_want_of_a_descriptor)
 {
 	const uint64_t samples = live_thread(&l, l.pid)->samples;
+	const int was = look_dying();
 
 	live_take_descriptors();
 	for (uint64_t i = 1; i <= 5; i++) {
@@ -128,6 +147,7 @@ START_TEST(a_main_thread_is_not_dead_for_want_of_a_descriptor)
 	ck_assert_uint_eq(l.records[RECORD_MISSED], 1);
 	live_check_sum(&l);
 	live_give_descriptors();
+	look_alive(was);
 	thread_wake(th);
 	live_tick(&l);
 	ck_assert_uint_eq(live_thread(&l, l.pid)->samples, samples + 1);
@@ -136,27 +156,38 @@ START_TEST(a_main_thread_is_not_dead_for_want_of_a_descriptor)
 }
 END_TEST
 
+/* A place is a stack, which a zombie has not: nothing more is read of it. */
+START_TEST(a_blocked_main_thread_needs_no_descriptor)
+{
+	const uint64_t samples = live_thread(&l, l.pid)->samples;
+
+	live_take_descriptors();
+	thread_wake(th);
+	live_tick(&l);
+	ck_assert_uint_eq(l.counters.missed[MISSED_NO_RESOURCES], 0);
+	ck_assert_uint_eq(live_thread(&l, l.pid)->samples, samples + 1);
+	live_give_descriptors();
+	live_check_sum(&l);
+}
+END_TEST
+
 /* The same of a thread that is on its way to a stop. */
 START_TEST(a_main_thread_that_stops_late_is_not_dead_either)
 {
-	const int was = th->activity.syscall_fd;
-	int dying = memfd_create("dying", MFD_CLOEXEC);
+	int was;
 
-	ck_assert_int_ge(dying, 0);
-	ck_assert_int_eq(write(dying, "-1 0x0 0x0\n", 11), 11);
 	th->rest = (struct rest){
 		.state = REST_INSIDE, .whole = true, .alone = true};
 	tick_running();
 	ck_assert(th->pending);
-	th->activity.syscall_fd = dying;
+	was = look_dying();
 	live_take_descriptors();
 	for (unsigned int i = 0; i < 200; i++)
 		live_tick(&l);
 	ck_assert(!th->dead);
 	ck_assert(th->pending);
 	live_give_descriptors();
-	th->activity.syscall_fd = was;
-	close_fd(&dying);
+	look_alive(was);
 	th->rest = (struct rest){0};
 	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL), 0);
 	live_settle(&l);
@@ -627,6 +658,7 @@ Suite *suite(void)
 	tcase_add_test(tc, who_wakes_is_asked_again);
 	tcase_add_test(tc, what_is_told_ends);
 	tcase_add_test(tc, stops_are_taken_between_looks);
+	tcase_add_test(tc, a_blocked_main_thread_needs_no_descriptor);
 	tcase_add_test(tc, a_main_thread_is_not_dead_for_want_of_a_descriptor);
 	tcase_add_test(tc, a_main_thread_that_stops_late_is_not_dead_either);
 	suite_add_tcase(s, tc);

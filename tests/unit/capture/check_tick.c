@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/unit/capture/live.h"
@@ -417,6 +419,64 @@ START_TEST(the_next_tick_is_known)
 }
 END_TEST
 
+/* It ends with the test. */
+static pid_t pause_child(int *ret_pidfd)
+{
+	const pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0)
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (pid == 0)
+		(void)pause();
+	*ret_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	ck_assert_int_ge(*ret_pidfd, 0);
+	return pid;
+}
+
+/* The ticks of the slower one are some of those of the faster one. */
+START_TEST(targets_share_the_ticks)
+{
+	static const uint32_t rates[][2] = {
+		{13, 11}, {11, 13}, {101, 11}, {17, 17}, {97, 89}};
+	static struct capture_counters counters;
+	/* live.h reads records of LIVE_TARGET only. */
+	static struct capture_sink sink;
+	int pidfd;
+	pid_t other;
+
+	threads(NULL);
+	ck_assert_int_eq(ring_writer_init(&sink.ring, 1 << 22), 0);
+	live_until_blocked(&l, l.pid);
+	other = pause_child(&pidfd);
+	ck_assert_int_eq(capture_add(l.capture, LIVE_TARGET + 1, other, pidfd,
+				     &sink, &counters, l.tick),
+			 0);
+	for (size_t i = 0; i < array_size(rates); i++) {
+		const uint64_t first = l.tick / 101 * 101 + 101;
+		uint64_t wakes = 0, before, before_other;
+
+		capture_rate(l.capture, LIVE_TARGET, rates[i][0], 101);
+		capture_rate(l.capture, LIVE_TARGET + 1, rates[i][1], 101);
+		capture_tick(l.capture, first, first * l.tick_ns);
+		before = l.counters.ticks;
+		before_other = counters.ticks;
+		for (l.tick = first; l.tick < first + 101; wakes++) {
+			/* Nobody rests. */
+			target_hasten(live_known(&l, l.pid)->target);
+			target_hasten(live_known(&l, other)->target);
+			l.tick = capture_next_tick(l.capture);
+			capture_tick(l.capture, l.tick, l.tick * l.tick_ns);
+		}
+		ck_assert_uint_eq(l.tick, first + 101);
+		ck_assert_uint_eq(l.counters.ticks - before, rates[i][0]);
+		ck_assert_uint_eq(counters.ticks - before_other, rates[i][1]);
+		ck_assert_uint_eq(wakes, max_u64(rates[i][0], rates[i][1]));
+	}
+	ck_assert_int_eq(kill(other, SIGKILL), 0);
+}
+END_TEST
+
 /* What blocked threads remember of their last stop. */
 START_TEST(registers_are_remembered_for_the_same_place)
 {
@@ -448,6 +508,7 @@ Suite *suite(void)
 	tcase_add_test(tc, a_tick_comes_once);
 	tcase_add_test(tc, ticks_are_left_out);
 	tcase_add_test(tc, the_next_tick_is_known);
+	tcase_add_test(tc, targets_share_the_ticks);
 	tcase_add_test(tc, a_large_process_is_taken_up_in_portions);
 	tcase_add_test(tc, who_is_on_the_way_to_a_stop_is_no_part_of_a_portion);
 	tcase_add_test(tc, a_portion_of_many_ticks);

@@ -90,7 +90,9 @@ static void on_event(void *ctx, uint32_t target, enum capture_event event)
 {
 	struct live *l = ctx;
 
-	ck_assert_uint_eq(target, LIVE_TARGET);
+	/* A test may have added others. */
+	if (target != LIVE_TARGET)
+		return;
 	switch (event) {
 	case CAPTURE_GONE:
 		l->gone++;
