@@ -199,6 +199,7 @@ struct broker {
 	uint64_t governed_ns;	 /* and what the broker itself had used */
 	struct governor_cost governed_all; /* since a rate was changed */
 	struct governor_births births;
+	struct governor_told budget_told;
 	bool governor_gave_up; /* the lowest rates are too much, and it said so
 				*/
 

@@ -219,22 +219,11 @@ void governor_tell(struct broker *b, const struct target *t)
 	child_send(&b->capture, &m, sizeof(m), NULL, 0);
 }
 
-static void set_rate(struct broker *b, struct target *t, uint32_t rate_hz,
-		     double all)
+static void set_rate(struct broker *b, struct target *t, uint32_t rate_hz)
 {
-	const uint32_t full_hz = t->full_hz;
-
 	if (rate_hz == t->rate_hz)
 		return;
-	if (t->rate_hz == full_hz)
-		log_warning("%.1f %% of a processor are more than the budget "
-			    "of %u %%: process %d is sampled at %u Hz",
-			    100 * all, b->options.cpu_budget, t->pid, rate_hz);
-	else if (rate_hz == full_hz)
-		log_warning("process %d is sampled at %u Hz again", t->pid,
-			    rate_hz);
-	else
-		log_debug("process %d is sampled at %u Hz", t->pid, rate_hz);
+	log_debug("process %d is sampled at %u Hz", t->pid, rate_hz);
 	t->rate_hz = rate_hz;
 	b->governed_all = (struct governor_cost){0};
 	t->governed.cost.n =
@@ -242,6 +231,47 @@ static void set_rate(struct broker *b, struct target *t, uint32_t rate_hz,
 	if (rate_hz < t->governed.lowest_hz)
 		t->governed.lowest_hz = rate_hz;
 	governor_tell(b, t);
+}
+
+void governor_lowered(struct broker *b, struct governor_lowered *ret)
+{
+	*ret = (struct governor_lowered){0};
+	FOR_EACH_TARGET (t, b) {
+		if (t->phase != TARGET_PROFILED)
+			continue;
+		ret->profiled++;
+		if (t->rate_hz >= t->full_hz)
+			continue;
+		if (ret->lowered++ == 0 || t->rate_hz < ret->least_hz)
+			ret->least_hz = t->rate_hz;
+		if (t->rate_hz > ret->most_hz)
+			ret->most_hz = t->rate_hz;
+	}
+}
+
+/* The line for all; that some have ended is no news. */
+static void tell_lowered(struct broker *b, uint64_t elapsed_ns)
+{
+	struct governor_told *told = &b->budget_told;
+	struct governor_lowered now;
+
+	told->since_ns += elapsed_ns;
+	if (told->any && told->since_ns < GOVERNOR_TOLD_NS)
+		return;
+	governor_lowered(b, &now);
+	if (now.lowered == told->what.lowered &&
+	    now.least_hz == told->what.least_hz &&
+	    now.most_hz == told->what.most_hz)
+		return;
+	if (now.lowered == 0)
+		log_warning("budget %u %%: all targets are at their full rates "
+			    "again",
+			    b->options.cpu_budget);
+	else
+		log_warning("budget %u %%: %u of %u targets at %u to %u Hz",
+			    b->options.cpu_budget, now.lowered, now.profiled,
+			    now.least_hz, now.most_hz);
+	*told = (struct governor_told){.what = now, .any = true};
 }
 
 /*
@@ -291,7 +321,7 @@ static void govern(struct broker *b)
 		return;
 	governor_share(costs, full_hz, n, AIM * budget, rates);
 	for (size_t i = 0; i < n; i++)
-		set_rate(b, targets[i], rates[i], all);
+		set_rate(b, targets[i], rates[i]);
 }
 
 static void count_time(struct broker *b, uint64_t elapsed_ns)
@@ -349,8 +379,10 @@ void governor_second(struct broker *b, const struct governor_used *used,
 	take_share(b, used, elapsed_ns);
 	count_time(b, elapsed_ns);
 	measure(b, used, elapsed_ns);
-	if (b->options.cpu_budget > 0 && b->ended_ns == 0)
-		govern(b);
+	if (b->options.cpu_budget == 0 || b->ended_ns != 0)
+		return;
+	govern(b);
+	tell_lowered(b, elapsed_ns);
 }
 
 void governor_check(struct broker *b)

@@ -59,6 +59,24 @@ struct governor_births {
 	uint64_t delayed;     /* processes that had to wait */
 };
 
+/*
+ * Targets whose rate is lowered now, of those that are profiled. One line for
+ * all says so, and when it has changed another one, one a minute at most.
+ */
+#define GOVERNOR_TOLD_NS (60 * NS_PER_SEC)
+struct governor_lowered {
+	uint32_t lowered, profiled;
+	uint32_t least_hz, most_hz; /* of the lowered; 0: there are none */
+};
+struct governor_told {
+	struct governor_lowered what;
+	uint64_t
+		since_ns; /* how long ago; counted in seconds of the governor */
+	bool any;	  /* there was a line */
+};
+
+void governor_lowered(struct broker *b, struct governor_lowered *ret);
+
 /* May i, which a section matches, be attached for the first time now? */
 bool governor_admits(struct broker *b, struct instance *i, uint64_t now_ns);
 

@@ -136,6 +136,18 @@ static void put_target(FILE *out, const struct broker *b,
 	fprintf(out, "}");
 }
 
+/* By the CPU budget. */
+static void put_lowered(FILE *out, struct broker *b)
+{
+	struct governor_lowered l;
+
+	governor_lowered(b, &l);
+	fprintf(out,
+		", \"lowered\": {\"targets\": %u, \"least_hz\": %u, "
+		"\"most_hz\": %u}",
+		l.lowered, l.least_hz, l.most_hz);
+}
+
 static double limited_s(const struct broker *b)
 {
 	const uint64_t now_ns = clock_boot_ns();
@@ -301,6 +313,7 @@ static void put_daemon(FILE *out, struct broker *b, const struct peer *viewer)
 		b->options.cpu_budget, limited_s(b),
 		(unsigned long long)spool.count,
 		(unsigned long long)spool.bytes);
+	put_lowered(out, b);
 	put_left_out(out, b, viewer);
 	if (viewer->is_operator)
 		put_inside(out, b);

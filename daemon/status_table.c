@@ -220,6 +220,22 @@ static void print_limits(FILE *out, const json_t *daemon)
 	}
 }
 
+/* What the daemon's line in the log says, too (daemon/governor.c). */
+static void print_lowered(FILE *out, const json_t *daemon)
+{
+	const json_t *lowered = json_object_get(daemon, "lowered");
+	const double targets = number_of(lowered, "targets");
+
+	if (targets > 0)
+		(void)fprintf(out,
+			      "budget %.0f %%: %.0f of %.0f targets at %.0f to "
+			      "%.0f Hz\n",
+			      number_of(daemon, "cpu_budget_percent"), targets,
+			      number_of(daemon, "profiling"),
+			      number_of(lowered, "least_hz"),
+			      number_of(lowered, "most_hz"));
+}
+
 static void print_daemon(FILE *out, const json_t *daemon, size_t n)
 {
 	const json_t *spool = json_object_get(daemon, "spool");
@@ -237,6 +253,7 @@ static void print_daemon(FILE *out, const json_t *daemon, size_t n)
 		      number_of(daemon, "profiling"),
 		      number_of(spool, "waiting"), bytes);
 	free(name);
+	print_lowered(out, daemon);
 	print_limits(out, daemon);
 }
 

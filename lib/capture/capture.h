@@ -116,7 +116,8 @@ uint64_t capture_waits_ns(const struct capture *c);
 
 /*
  * From here on the target is looked at at ticks of every of_ticks only, spread
- * evenly; only those count as its ticks. 0 < ticks <= of_ticks.
+ * evenly among those of the target with the highest rate, so that capture wakes
+ * at that rate; only those count as its ticks. 0 < ticks <= of_ticks.
  */
 void capture_rate(struct capture *c, uint32_t target, uint32_t ticks,
 		  uint32_t of_ticks);

@@ -282,6 +282,33 @@ START_TEST(a_start_is_not_exceeded)
 }
 END_TEST
 
+/* All of them in one line, and the next one a minute later. */
+START_TEST(one_line_a_minute)
+{
+	profile(40);
+	b.options.cpu_budget = 5;
+	hear();
+	for (unsigned int i = 0; i < 59; i++)
+		pass(1, 0.2 * b.targets[0].rate_hz / FULL);
+	ck_assert_uint_lt(b.targets[0].rate_hz, FULL);
+	ck_assert_uint_eq(heard("budget 5 %: 40 of 40 targets at "), 1);
+	hear();
+	pass(30, 0.001);
+	ck_assert_uint_eq(b.targets[0].rate_hz, FULL);
+	ck_assert_uint_eq(heard("budget 5 %: all targets are at their full "
+				"rates again\n"),
+			  1);
+	hear();
+	pass(20, 0.3);
+	ck_assert_uint_lt(b.targets[0].rate_hz, FULL);
+	ck_assert_uint_eq(heard("budget 5 %"), 0);
+	hear();
+	pass(45, 0.3);
+	ck_assert_uint_eq(
+		heard("budget 5 %: 40 of 40 targets at 11 to 11 Hz\n"), 1);
+}
+END_TEST
+
 static struct instance instances[8];
 
 /* How many of n that start now are attached at once. */
@@ -366,6 +393,7 @@ Suite *suite(void)
 	tcase_add_test(tc, what_a_rate_saves_is_not_exceeded);
 	tcase_add_test(tc, what_the_lowest_rate_saves_is_not_exceeded);
 	tcase_add_test(tc, a_start_is_not_exceeded);
+	tcase_add_test(tc, one_line_a_minute);
 	tcase_add_test(tc, births_wait_while_the_budget_is_exceeded);
 	tcase_add_test(tc, births_are_told_once_a_minute);
 	tcase_add_test(tc, births_without_a_budget);

@@ -125,6 +125,22 @@ START_TEST(servers_that_take_nothing)
 }
 END_TEST
 
+START_TEST(lowered_rates)
+{
+	ck_assert_int_eq(print("{\"daemon\": {\"profiling\": 40, "
+			       "\"cpu_budget_percent\": 5, \"lowered\": "
+			       "{\"targets\": 30, \"least_hz\": 11, "
+			       "\"most_hz\": 17}}, \"targets\": []}"),
+			 0);
+	ck_assert_ptr_nonnull(strstr(
+		text, "\nbudget 5 %: 30 of 40 targets at 11 to 17 Hz\n"));
+	ck_assert_int_eq(print("{\"daemon\": {\"lowered\": {\"targets\": 0}}, "
+			       "\"targets\": []}"),
+			 0);
+	ck_assert_ptr_null(strstr(text, "budget"));
+}
+END_TEST
+
 START_TEST(clocks_that_differ)
 {
 	ck_assert_int_eq(
@@ -208,6 +224,7 @@ Suite *suite(void)
 
 	tcase_add_checked_fixture(c, NULL, tear_down);
 	tcase_add_test(c, a_table);
+	tcase_add_test(c, lowered_rates);
 	tcase_add_test(c, clocks_that_differ);
 	tcase_add_test(c, texts_are_whole);
 	tcase_add_test(c, on_a_terminal);
