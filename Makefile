@@ -114,7 +114,7 @@ sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp
 # An archive without a file for pkg-config.
 sentry-profd-unwind_LIBS = -liberty
-sentry-profd-ship_SRC = shipd probe certificates outbox sending waiting destination verdict spool_part \
+sentry-profd-ship_SRC = shipd probe certificates pem outbox sending waiting destination verdict spool_part \
 	spooled id child privileges sandbox confine log log_limit
 sentry-profd-ship_LIB = ship proto base
 sentry-profd-ship_PKG = libcurl zlib libzstd jansson libseccomp

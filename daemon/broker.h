@@ -329,6 +329,11 @@ must_check bool watch_works(const struct broker *b);
 /* ship_files.c */
 /* Opens what the options name; on a fault prints one line. */
 must_check int ship_files_open(struct broker *b);
+/*
+ * At a reload: opens certificates and keys again, and hands them to all ships.
+ * Where one cannot be opened a line says so, and all stay as they were.
+ */
+void ship_files_renew(struct broker *b);
 
 /* past.c */
 /* The process has ended: the ship keeps its figures of the spool. */

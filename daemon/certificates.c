@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "daemon/log.h"
+#include "daemon/pem.h"
 
 /* By pread: a ship before has had the same description, and its position. */
 static int read_file(struct buf *b, int fd)
@@ -69,6 +70,24 @@ int certificates_read(struct certificates *c, const int fds[INIT_FILE_N])
 	if (r == 0)
 		r = read_option(&c->key, fds[INIT_CLIENT_KEY], "--client-key");
 	return r;
+}
+
+static bool is_good(const struct buf *b, const char *label)
+{
+	return pem_check(buf_string(b), b->len, label) == PEM_OK;
+}
+
+const char *certificates_problem(const struct certificates *c)
+{
+	const struct buf *key = c->key.len > 0 ? &c->key : &c->client;
+
+	if (c->authorities.len > 0 && !is_good(&c->authorities, "CERTIFICATE"))
+		return "ca_certs";
+	if (c->client.len > 0 && !is_good(&c->client, "CERTIFICATE"))
+		return "client_cert";
+	if (c->client.len > 0 && !is_good(key, "PRIVATE KEY"))
+		return "client_key";
+	return NULL;
 }
 
 static void wipe(struct buf *b)

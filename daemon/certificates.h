@@ -27,6 +27,11 @@ struct certificates {
  */
 must_check int certificates_read(struct certificates *c,
 				 const int fds[INIT_FILE_N]);
+/*
+ * What is wrong with one of them, for the log: cut off, or none at all, as of a
+ * file that is being renewed. NULL: nothing.
+ */
+const char *certificates_problem(const struct certificates *c);
 /* The key's memory is wiped. */
 void certificates_fini(struct certificates *c);
 

@@ -72,6 +72,7 @@ enum msg_type {
 	MSG_ENVELOPE,
 	MSG_LOST,
 	MSG_SHIP_FINISH,
+	MSG_CERTIFICATES,
 	MSG_PROBE,
 	/* ship -> broker */
 	MSG_ENVELOPE_WRITTEN,

@@ -89,6 +89,17 @@ struct msg_ship_finish {
 	uint64_t timeout_ns;
 };
 
+/*
+ * The files of certificates as a reload has found them, beside it: for each bit
+ * of files one, by enum init_file, without INIT_SPOOL. They take the place of
+ * all that there were.
+ */
+struct msg_certificates {
+	struct msg_header h;
+	uint32_t files;
+	uint32_t reserved;
+};
+
 /* The spool, when something has changed. */
 struct msg_spool {
 	struct msg_header h;

@@ -29,6 +29,9 @@ static bool is_taken(const char *key)
 		"release",
 		"rate_hz", /* but for what tell_rates says */
 		"dsn",
+		"ca_certs",
+		"client_cert",
+		"client_key",
 		"platform",
 	};
 
@@ -150,6 +153,7 @@ static int read_again(struct broker *b, int lines_fd)
 			change(b, b->instances[k], &c);
 	options_replace(&b->options, &c);
 	discovery_by_config(b->discovery);
+	ship_files_renew(b);
 	/* Who has mended what was wrong with them tries again. */
 	if (b->deadly != NULL)
 		deadly_clear(b->deadly);

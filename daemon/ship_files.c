@@ -8,6 +8,7 @@
 
 #include "daemon/accounts.h"
 #include "daemon/broker.h"
+#include "daemon/child.h"
 #include "daemon/log.h"
 #include "daemon/spool_dir.h"
 
@@ -42,7 +43,8 @@ static int open_spool(struct broker *b)
 }
 
 /* With our rights: the key may be root's alone. */
-static int open_certificates(struct broker *b)
+static int open_certificates(const struct broker *b, bool is_start,
+			     int ret_fds[INIT_FILE_N])
 {
 	const struct {
 		const char *key;
@@ -59,12 +61,14 @@ static int open_certificates(struct broker *b)
 
 		if (path == NULL)
 			continue;
-		b->ship_fds[i] = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY |
-						    O_NONBLOCK);
-		if (b->ship_fds[i] < 0) {
+		ret_fds[i] = open(path,
+				  O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		if (ret_fds[i] < 0) {
 			r = -errno;
-			log_error("%s %s: %s", files[i].key, path,
-				  strerror(-r));
+			/* A reload has warned of it (config_files.h). */
+			if (is_start)
+				log_error("%s %s: %s", files[i].key, path,
+					  strerror(-r));
 			return r;
 		}
 	}
@@ -75,5 +79,32 @@ int ship_files_open(struct broker *b)
 {
 	int r = open_spool(b);
 
-	return r < 0 ? r : open_certificates(b);
+	return r < 0 ? r : open_certificates(b, true, b->ship_fds);
+}
+
+void ship_files_renew(struct broker *b)
+{
+	struct msg_certificates m = {
+		.h = MSG_HEADER(MSG_CERTIFICATES, msg_certificates),
+	};
+	int renewed[INIT_FILE_N] = {-1, -1, -1, -1}, fds[INIT_FILE_N];
+	size_t n = 0;
+
+	if (open_certificates(b, false, renewed) < 0) {
+		log_warning("certificates and keys stay as they were");
+		for (size_t i = INIT_CA_CERTS; i < INIT_FILE_N; i++)
+			close_fd(&renewed[i]);
+		return;
+	}
+	for (size_t i = INIT_CA_CERTS; i < INIT_FILE_N; i++) {
+		close_fd(&b->ship_fds[i]);
+		b->ship_fds[i] = renewed[i];
+		if (renewed[i] < 0)
+			continue;
+		fds[n++] = renewed[i];
+		m.files |= 1u << i;
+	}
+	for (size_t i = 0; i < b->n_ships; i++)
+		if (!b->ships[i]->child.is_leaving)
+			child_send(&b->ships[i]->child, &m, sizeof(m), fds, n);
 }

@@ -35,6 +35,9 @@
 static struct outbox outbox;
 static struct transport *transport;
 static struct spool_parts others; /* of the spool */
+/* Of a reload: taken when no request is under way. */
+static struct certificates renewed;
+static bool are_renewed;
 static uint64_t last_seq;
 
 static void die(const char *what, int error)
@@ -200,6 +203,65 @@ static int take_lost(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
+static void take_files(struct ipc_message *m, uint32_t files,
+		       int ret_fds[INIT_FILE_N])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < INIT_FILE_N; i++)
+		ret_fds[i] = files & 1u << i ? ipc_take_fd(m, n++) : -1;
+}
+
+static void close_files(int fds[INIT_FILE_N])
+{
+	for (size_t i = INIT_CA_CERTS; i < INIT_FILE_N; i++)
+		close_fd(&fds[i]);
+}
+
+/* Files that are being renewed may not be whole: the next reload has them. */
+static int take_certificates(void *ctx, struct ipc_message *message)
+{
+	const struct msg_certificates *m = (const void *)message->bytes;
+	const char *problem;
+	int fds[INIT_FILE_N], r;
+
+	(void)ctx;
+	if (m->files & 1u << INIT_SPOOL || m->files >= 1u << INIT_FILE_N ||
+	    message->n_fds != (size_t)__builtin_popcount(m->files))
+		return -EPROTO;
+	take_files(message, m->files, fds);
+	if (are_renewed)
+		certificates_fini(&renewed);
+	r = certificates_read(&renewed, fds);
+	close_files(fds);
+	problem = r < 0 ? "a file" : certificates_problem(&renewed);
+	are_renewed = problem == NULL;
+	if (problem == NULL)
+		return 0;
+	certificates_fini(&renewed);
+	log_warning("%s cannot be used: certificates and keys stay as they "
+		    "were (reload again)",
+		    problem);
+	return 0;
+}
+
+/* The server that did not answer may do so now. */
+static void renew_certificates(void)
+{
+	struct transport_options options = {0};
+
+	if (!are_renewed || transport_busy(transport))
+		return;
+	certificates_use(&renewed, &options);
+	if (transport_set_certificates(transport, &options) < 0)
+		die("cannot take the new certificates", ENOMEM);
+	certificates_fini(&renewed);
+	are_renewed = false;
+	backoff_succeeded(&outbox.to.backoff);
+	spooled_hurry(&outbox.spooled);
+	log_debug("certificates and keys are read again");
+}
+
 static int take_finish(void *ctx, struct ipc_message *message)
 {
 	const struct msg_ship_finish *m = (const void *)message->bytes;
@@ -237,6 +299,8 @@ static bool on_broker(void)
 		MSG_RULE(MSG_LOST, msg_lost, 0, take_lost),
 		MSG_RULE(MSG_SHIP_FINISH, msg_ship_finish, 0, take_finish),
 		MSG_RULE(MSG_PROBE, msg_probe, 0, take_probe),
+		MSG_RULE(MSG_CERTIFICATES, msg_certificates, 0,
+			 take_certificates),
 	};
 	struct ipc_message m;
 	int r = ipc_recv(MSG_FD, &m);
@@ -286,15 +350,6 @@ static void open_spool(const struct msg_init *init, int dir_fd)
 		log_error("the spool cannot be read: %s", strerror(-r));
 }
 
-static void take_files(struct ipc_message *m, uint32_t files,
-		       int ret_fds[INIT_FILE_N])
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < INIT_FILE_N; i++)
-		ret_fds[i] = files & 1u << i ? ipc_take_fd(m, n++) : -1;
-}
-
 static void set_up(const struct msg_init *init, int fds[INIT_FILE_N])
 {
 	/* ^C and a service's stop are the broker's: it says when to end. */
@@ -309,8 +364,7 @@ static void set_up(const struct msg_init *init, int fds[INIT_FILE_N])
 	if (r < 0)
 		die("cannot give up privileges", -r);
 	open_transport(fds);
-	for (size_t i = INIT_CA_CERTS; i < INIT_FILE_N; i++)
-		close_fd(&fds[i]);
+	close_files(fds);
 	outbox_init(&outbox, transport, report);
 	fds[INIT_SPOOL] = spool_part_open(fds[INIT_SPOOL], init, &others);
 	r = sandbox_enter(SANDBOX_SHIP, init->seccomp_kill, fds[INIT_SPOOL]);
@@ -356,6 +410,7 @@ int main(int argc, char **argv)
 			die("waiting", EIO);
 		if (readable && !on_broker())
 			break;
+		renew_certificates();
 		outbox_step(&outbox);
 		spool_parts_check(&others);
 	}

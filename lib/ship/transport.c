@@ -30,6 +30,7 @@ struct transport {
 	CURL *easy;
 	struct curl_slist *headers;
 	bool busy;
+	bool fresh; /* the next request makes a connection of its own */
 	size_t response_bytes;
 	size_t header_bytes;
 	bool too_long; /* these */
@@ -89,6 +90,16 @@ static int join_authorities(struct buf *ret, const char *more, size_t size)
 	return r;
 }
 
+static int take_authorities(struct transport *t,
+			    const struct transport_options *o)
+{
+	buf_clear(&t->authorities);
+	return o->authorities == NULL
+		       ? 0
+		       : join_authorities(&t->authorities, o->authorities,
+					  o->authorities_size);
+}
+
 /* libcurl's blobs have no const; what is copied is not written to. */
 static void *memory_of(const char *bytes)
 {
@@ -100,14 +111,20 @@ static void *memory_of(const char *bytes)
 	return u.out;
 }
 
-/* What is the same for every request. A failure can only be one of memory. */
-static CURLcode set_options(struct transport *t,
-			    const struct transport_options *o)
+#define SET(option, value)                                            \
+	do {                                                          \
+		if (c == CURLE_OK)                                    \
+			c = curl_easy_setopt(t->easy, option, value); \
+	} while (0)
+
+/* NULL and 0: none. A failure can only be one of memory. */
+static CURLcode set_certificates(struct transport *t,
+				 const struct transport_options *o)
 {
 	struct curl_blob authorities = {
 		.data = t->authorities.data,
 		.len = t->authorities.len,
-		.flags = CURL_BLOB_NOCOPY,
+		.flags = CURL_BLOB_COPY,
 	};
 	struct curl_blob cert = {
 		.data = memory_of(o->client_cert),
@@ -119,13 +136,21 @@ static CURLcode set_options(struct transport *t,
 		.len = o->client_key_size,
 		.flags = CURL_BLOB_COPY,
 	};
+	const bool has_cert = o->client_cert != NULL;
 	CURLcode c = CURLE_OK;
 
-#define SET(option, value)                                            \
-	do {                                                          \
-		if (c == CURLE_OK)                                    \
-			c = curl_easy_setopt(t->easy, option, value); \
-	} while (0)
+	SET(CURLOPT_CAINFO_BLOB, authorities.len > 0 ? &authorities : NULL);
+	SET(CURLOPT_SSLCERT_BLOB, has_cert ? &cert : NULL);
+	SET(CURLOPT_SSLKEY_BLOB, has_cert ? &key : NULL);
+	return c;
+}
+
+/* What is the same for every request. A failure can only be one of memory. */
+static CURLcode set_options(struct transport *t,
+			    const struct transport_options *o)
+{
+	CURLcode c = CURLE_OK;
+
 	SET(CURLOPT_PROTOCOLS_STR, "http,https");
 	SET(CURLOPT_FOLLOWLOCATION, 0L);
 	SET(CURLOPT_PATH_AS_IS, 1L);
@@ -137,12 +162,8 @@ static CURLcode set_options(struct transport *t,
 	SET(CURLOPT_SSL_VERIFYPEER, 1L);
 	SET(CURLOPT_SSL_VERIFYHOST, 2L);
 	SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	if (authorities.len > 0)
-		SET(CURLOPT_CAINFO_BLOB, &authorities);
-	if (o->client_cert != NULL) {
-		SET(CURLOPT_SSLCERT_BLOB, &cert);
-		SET(CURLOPT_SSLKEY_BLOB, &key);
-	}
+	if (c == CURLE_OK)
+		c = set_certificates(t, o);
 	SET(CURLOPT_CONNECTTIMEOUT_MS, o->connect_timeout_ms);
 	SET(CURLOPT_TIMEOUT_MS, o->total_timeout_ms);
 	SET(CURLOPT_NOSIGNAL, 1L);
@@ -153,9 +174,10 @@ static CURLcode set_options(struct transport *t,
 	SET(CURLOPT_WRITEDATA, t);
 	SET(CURLOPT_HEADERFUNCTION, count_header);
 	SET(CURLOPT_HEADERDATA, t);
-#undef SET
 	return c;
 }
+
+#undef SET
 
 int transport_new(struct transport **ret, const struct transport_options *o)
 {
@@ -171,12 +193,9 @@ int transport_new(struct transport **ret, const struct transport_options *o)
 	buf_init(&t->rate_limits, RATE_LIMITS_MAX);
 	(void)snprintf(t->client, sizeof(t->client), "%s", o->client);
 
-	if (o->authorities != NULL) {
-		r = join_authorities(&t->authorities, o->authorities,
-				     o->authorities_size);
-		if (r < 0)
-			goto out;
-	}
+	r = take_authorities(t, o);
+	if (r < 0)
+		goto out;
 	r = -ENOMEM;
 	t->multi = curl_multi_init();
 	t->easy = curl_easy_init();
@@ -190,6 +209,19 @@ out:
 		transport_free(t);
 	else
 		curl_global_cleanup();
+	return r;
+}
+
+int transport_set_certificates(struct transport *t,
+			       const struct transport_options *o)
+{
+	int r;
+
+	assert(!t->busy);
+	r = take_authorities(t, o);
+	if (r == 0 && set_certificates(t, o) != CURLE_OK)
+		r = -ENOMEM;
+	t->fresh = true;
 	return r;
 }
 
@@ -283,9 +315,12 @@ int transport_post(struct transport *t, const void *body, size_t size)
 	if (curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE,
 			     (curl_off_t)size) != CURLE_OK ||
 	    curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, body) != CURLE_OK ||
+	    curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT,
+			     t->fresh ? 1L : 0L) != CURLE_OK ||
 	    curl_multi_add_handle(t->multi, t->easy) != CURLM_OK)
 		return -ENOMEM;
 	t->busy = true;
+	t->fresh = false;
 	return 0;
 }
 

@@ -57,6 +57,13 @@ struct transport_answer {
  */
 must_check int transport_new(struct transport **ret,
 			     const struct transport_options *o);
+/*
+ * From the next request on, which makes a new connection: o's certificates, for
+ * all that there were before; its other members are ignored. Not while busy.
+ * Returns 0 or -ENOMEM: then the next request may have a part of each.
+ */
+must_check int transport_set_certificates(struct transport *t,
+					  const struct transport_options *o);
 /* Ends what is under way. Takes NULL. */
 void transport_free(struct transport *t);
 

@@ -3,12 +3,15 @@
 
 import contextlib
 import os
+import pathlib
 import signal
 import socket
 import threading
 
 import harness
+import stranger
 from harness import Skip, check, wait_for
+from test_control import listening, section
 from test_delivery_server import KEY
 
 
@@ -29,7 +32,7 @@ def check_arrives(box, server, *args, **options):
 def check_does_not(box, server, *args, **options):
     run = profd(box, server.dsn, *args, '--shutdown-timeout', '0.1', **options)
     wait_for(lambda: 'does not answer' in run.stderr, 'it is told')
-    run.interrupt()
+    run.interrupt(status=harness.ALL_LOST)
     check(not server.envelopes, 'a chunk arrived')
     return run
 
@@ -74,6 +77,78 @@ def test_client_certificate(box):
     wait_for(lambda: run.helpers()['ship'] not in ([], [ship]), 'another')
     before = len(server.envelopes)
     wait_for(lambda: len(server.envelopes) > before, 'another chunk')
+    run.interrupt()
+
+
+def configured(box, dsn, **files):
+    """A service whose section matches a program, and which a reload reaches."""
+    exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
+    target = box.start([exe, 'nanosleep'])
+    path = box.dir / 'profd.conf'
+    path.write_text('[sentry]\n' + ''.join(f'{k} = {v}\n'
+                                           for k, v in files.items()) +
+                    '[profiler]\nchunk_seconds = 1\n' +
+                    section('one', exe, 'autostart = yes'))
+    path.chmod(0o600)
+    run, ctl = listening(box, [], '--config', path, '--dsn', dsn, '--spool',
+                         box.dir / 'spool', '--debug', output=None)
+    ctl.wait_state(target.pid, 'profiling')
+    return run, ctl
+
+
+def rotate(path, *sources):
+    """As those do who renew certificates: in one step."""
+    new = path.with_suffix('.new')
+    new.write_bytes(b''.join(s.read_bytes() for s in sources))
+    private(new).rename(path)
+
+
+def test_authorities_are_renewed(box):
+    """The server's are another's from one day on."""
+    old = box.server()
+    path = box.dir / 'ca.pem'
+    rotate(path, pathlib.Path(old.ca))
+    run, ctl = configured(box, old.dsn, ca_certs=path)
+    wait_for(lambda: old.envelopes, 'a chunk')
+    old.program.end()
+    new = box.server(port=old.port)
+    wait_for(lambda: 'does not answer' in run.stderr, 'it is not trusted')
+    check(not new.envelopes, 'a chunk arrived')
+    # One that is not whole changes nothing.
+    path.write_text('-----BEGIN CERTIFICATE-----\nMII')
+    ctl.run('reload')
+    wait_for(lambda: 'ca_certs cannot be used' in run.stderr, 'it is said')
+    rotate(path, pathlib.Path(new.ca))
+    check('ca_certs' not in ctl.run('reload').stderr, 'nothing is wrong')
+    wait_for(lambda: new.envelopes, 'a chunk after the reload')
+    # What was made meanwhile has waited.
+    wait_for(lambda: not list((box.dir / 'spool').glob('*.gz')), 'all')
+    # Another ship has the new ones, too.
+    ship, = run.helpers()['ship']
+    os.kill(ship, signal.SIGKILL)
+    before = len(new.envelopes)
+    wait_for(lambda: len(new.envelopes) > before, 'a chunk of another ship')
+    path.unlink()
+    warned = ctl.run('reload').stderr
+    check('ca_certs' in warned, warned)
+    before = len(new.envelopes)
+    wait_for(lambda: len(new.envelopes) > before + 1, 'it goes on')
+    run.interrupt()
+
+
+def test_client_certificate_is_renewed(box):
+    server = box.server(mutual=True)
+    other = box.server()
+    cert, key = box.dir / 'cert.pem', box.dir / 'key.pem'
+    rotate(cert, other.dir / 'server.pem')
+    rotate(key, other.dir / 'server.key')
+    run, ctl = configured(box, server.dsn, ca_certs=server.ca, client_cert=cert,
+                          client_key=key)
+    wait_for(lambda: 'does not answer' in run.stderr, 'it is refused')
+    rotate(cert, server.dir / 'server.pem')
+    rotate(key, server.dir / 'server.key')
+    ctl.run('reload')
+    wait_for(lambda: server.envelopes, 'a chunk')
     run.interrupt()
 
 
