@@ -134,6 +134,18 @@ class Documents(unittest.TestCase):
         self.assertEqual(set(re.findall(r"\b[A-Z]{2,}(?:_[A-Z]+)*\b", section))
                          - {"MSG", "DSN"}, names - {"DSN"})
 
+    def test_the_first_screen_says_for_whom_it_is(self):
+        """Where it runs, whose functions it shows, and what it costs, as high as
+        a terminal."""
+        lines = read("README.md").splitlines()[:24]
+        first = "\n".join(lines)
+        for words in ("Linux 5.10", "x86_64", "Go", "does not show", "Python",
+                      "Ruby", "Java", "--cpu-budget"):
+            self.assertIn(words, first)
+        budget = re.search(r"most (\d+) %", first)[1]
+        text = rules.run(f"{BUILD}/sentry-profd", "--help")
+        self.assertRegex(text, rf"\(default: {budget}; 0: no limit\)")
+
     def test_links_lead_somewhere(self):
         for path in ["README.md"] + [os.path.relpath(p, ROOT) for p in
                                      glob.glob(f"{ROOT}/docs/*.md")]:
