@@ -124,9 +124,10 @@ profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
 	config config_faults config_keys config_print config_read config_resolve \
 	config_files config_targets config_value listen_at options_keys pem proxy \
 	match accounts spool_dir \
-	privileges missing spawn child
+	missing spawn child
 sentry-profctl_SRC = profctl $(profctl_commands) option_fault stack thread_copy live \
-	oracle open exe_link mapped rooted act_as process lack log log_limit
+	oracle open exe_link mapped rooted act_as privileges process lack log \
+	log_limit
 sentry-profctl_LIB = capture unwind proto base
 sentry-profctl_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson inih
 sentry-profctl_LIBS = -liberty
