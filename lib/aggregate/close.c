@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "lib/aggregate/thread_names.h"
+
 /*
  * What is set aside for a frame's strings while they are not known; most
  * are shorter together. LOOKUP_PAYLOAD_MAX bounds what they really take.
@@ -154,7 +156,7 @@ static int list_threads(struct aggregate *a)
 	qsort(a->profile_threads, n, sizeof(a->profile_threads[0]),
 	      compare_threads);
 	a->n_profile_threads = n;
-	return 0;
+	return thread_names_tell_apart(a->profile_threads, n, &a->lookup.text);
 }
 
 int aggregate_close(struct aggregate *a, uint64_t end_ns, struct profile *ret)

@@ -153,7 +153,7 @@ def test_stacks_have_30_frames(box):
     profd = box.profile([target], work=0.5)
     chunk = profd.chunks[0]
     busy = {t for t, meta in chunk['profile']['thread_metadata'].items()
-            if meta['name'] == 'busy'}
+            if meta['name'] == f'busy ({t})'}
     depths = collections.Counter(
         len(chunk['profile']['stacks'][s['stack_id']])
         for s in chunk['profile']['samples'] if s['thread_id'] in busy)

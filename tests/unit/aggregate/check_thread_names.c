@@ -1,0 +1,56 @@
+#include "lib/aggregate/thread_names.h"
+
+#include <stdlib.h>
+
+#include "tests/unit/suite.h"
+
+START_TEST(told_apart)
+{
+	struct profile_thread threads[] = {
+		{1, "main", 0},	  {2, "worker", 0},
+		{3, "", 0},	  {4, "worker", UINT64_C(139822334576320)},
+		{5, "", 0},	  {6, "other", 0},
+		{7, "worker", 0}, {8, "work", UINT64_MAX},
+		{9, "work", 0},
+	};
+	static const char *const expected[] = {
+		"main",	      "worker (2)",
+		"",	      "worker (139822334576320)",
+		"",	      "other",
+		"worker (7)", "work (18446744073709551615)",
+		"work (9)",
+	};
+	struct text text;
+
+	text_init(&text, 1);
+	ck_assert_int_eq(
+		thread_names_tell_apart(threads, array_size(threads), &text),
+		0);
+	for (size_t i = 0; i < array_size(threads); i++) {
+		ck_assert_uint_eq(threads[i].tid, i + 1);
+		ck_assert_str_eq(threads[i].name, expected[i]);
+	}
+	text_fini(&text);
+}
+END_TEST
+
+START_TEST(few)
+{
+	struct profile_thread one = {1, "main", 0};
+
+	ck_assert_int_eq(thread_names_tell_apart(NULL, 0, NULL), 0);
+	ck_assert_int_eq(thread_names_tell_apart(&one, 1, NULL), 0);
+	ck_assert_str_eq(one.name, "main");
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("thread_names");
+	TCase *c = tcase_create("thread_names");
+
+	tcase_add_test(c, told_apart);
+	tcase_add_test(c, few);
+	suite_add_tcase(s, c);
+	return s;
+}
