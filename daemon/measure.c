@@ -40,19 +40,27 @@ static bool open_memory(struct target *t)
 	return t->statm_fd >= 0;
 }
 
-/* What it has in memory: the second field of proc(5)'s statm. */
-static int read_memory(const struct target *t, uint64_t *ret_bytes)
+/*
+ * What it has in memory, and how much of that is in no file: of proc(5)'s statm
+ * the second field, and what it has more than the third (files and shared
+ * memory). status says the same and costs ten times as much.
+ */
+static int read_memory(const struct target *t, uint64_t *ret_bytes,
+		       uint64_t *ret_anonymous_bytes)
 {
-	unsigned long long pages;
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	unsigned long long pages, shared;
 	char text[128];
 	ssize_t n = pread(t->statm_fd, text, sizeof(text) - 1, 0);
 
 	if (n < 0)
 		return -errno;
 	text[n] = '\0';
-	if (sscanf(text, "%*u %llu", &pages) != 1)
+	if (sscanf(text, "%*u %llu %llu", &pages, &shared) != 2)
 		return -EINVAL;
-	*ret_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	*ret_bytes = pages * page;
+	/* The kernel reads them one after the other. */
+	*ret_anonymous_bytes = pages > shared ? (pages - shared) * page : 0;
 	return 0;
 }
 
@@ -65,10 +73,10 @@ static bool measure(struct target *t, struct msg_measure *ret)
 {
 	struct measured now = {.time_ns = clock_mono_ns()};
 	const struct measured before = t->measured;
-	uint64_t memory_bytes = 0;
+	uint64_t memory_bytes = 0, anonymous_bytes = 0;
 
 	if (!open_memory(t) || clock_process_ns(t->pid, &now.cpu_ns) < 0 ||
-	    read_memory(t, &memory_bytes) < 0 ||
+	    read_memory(t, &memory_bytes, &anonymous_bytes) < 0 ||
 	    (memory_bytes == 0 && !process_is_alive(t->pidfd)))
 		return false;
 	t->measured = now;
@@ -77,6 +85,7 @@ static bool measure(struct target *t, struct msg_measure *ret)
 		.time_ns = now.time_ns,
 		.cpu_percent_millionths = measure_percent(&before, &now),
 		.memory_bytes = memory_bytes,
+		.anonymous_bytes = anonymous_bytes,
 	};
 	return before.time_ns != 0;
 }

@@ -216,6 +216,7 @@ struct msg_measure {
 	uint64_t time_ns;
 	uint64_t cpu_percent_millionths; /* since the last one; 100 %: a CPU */
 	uint64_t memory_bytes;
+	uint64_t anonymous_bytes; /* of it: RssAnon */
 };
 struct msg_measures {
 	struct msg_header h;

@@ -384,6 +384,7 @@ void stream_measure(struct stream *s, const struct msg_measure *m)
 		.time_us = s->open.wall_offset_us + m->time_ns / NS_PER_US,
 		.cpu_percent_millionths = m->cpu_percent_millionths,
 		.memory_bytes = m->memory_bytes,
+		.anonymous_bytes = m->anonymous_bytes,
 	};
 
 	if (!s->closed)

@@ -6,12 +6,20 @@
 #include "proto/json_out.h"
 #include "proto/profile_json.h"
 
-/* One of the two: "name":{"unit":...,"values":[...]}. */
-static void write_curve(const struct profile *p, bool is_cpu,
+enum curve { CURVE_CPU, CURVE_MEMORY, CURVE_ANONYMOUS };
+
+/* One of the three: "name":{"unit":...,"values":[...]}. */
+static void write_curve(const struct profile *p, enum curve curve,
 			struct json_out *o)
 {
-	json_out_raw(o, is_cpu ? "\"cpu_usage\":{\"unit\":\"percent\""
-			       : "\"memory_footprint\":{\"unit\":\"byte\"");
+	static const char *const heads[] = {
+		[CURVE_CPU] = "\"cpu_usage\":{\"unit\":\"percent\"",
+		[CURVE_MEMORY] = "\"memory_footprint\":{\"unit\":\"byte\"",
+		[CURVE_ANONYMOUS] =
+			"\"memory_native_footprint\":{\"unit\":\"byte\"",
+	};
+
+	json_out_raw(o, heads[curve]);
 	json_out_raw(o, ",\"values\":[");
 	for (size_t i = 0; i < p->n_measures; i++) {
 		const struct profile_measure *m = &p->measures[i];
@@ -19,11 +27,18 @@ static void write_curve(const struct profile *p, bool is_cpu,
 		json_out_raw(o, i > 0 ? ",{\"timestamp\":" : "{\"timestamp\":");
 		json_out_seconds(o, m->time_us);
 		json_out_raw(o, ",\"value\":");
-		/* Six decimals, as seconds of microseconds have. */
-		if (is_cpu)
+		switch (curve) {
+		case CURVE_CPU:
+			/* Six decimals, as seconds of microseconds have. */
 			json_out_seconds(o, m->cpu_percent_millionths);
-		else
+			break;
+		case CURVE_MEMORY:
 			json_out_u64(o, m->memory_bytes);
+			break;
+		case CURVE_ANONYMOUS:
+			json_out_u64(o, m->anonymous_bytes);
+			break;
+		}
 		json_out_raw(o, "}");
 	}
 	json_out_raw(o, "]}");
@@ -34,9 +49,11 @@ static void write_measures(const struct profile *p, struct json_out *o)
 	if (p->n_measures == 0)
 		return;
 	json_out_raw(o, ",\"measurements\":{");
-	write_curve(p, true, o);
+	write_curve(p, CURVE_CPU, o);
 	json_out_raw(o, ",");
-	write_curve(p, false, o);
+	write_curve(p, CURVE_MEMORY, o);
+	json_out_raw(o, ",");
+	write_curve(p, CURVE_ANONYMOUS, o);
 	json_out_raw(o, "}");
 }
 

@@ -61,11 +61,12 @@ struct profile_thread {
 	uint64_t id;	  /* what the payload calls it; 0: by its tid */
 };
 
-/* What the process used: one point of each of two curves. */
+/* What the process used: one point of each of three curves. */
 struct profile_measure {
 	uint64_t time_us;		 /* Unix time */
 	uint64_t cpu_percent_millionths; /* 100 %: one processor */
-	uint64_t memory_bytes;
+	uint64_t memory_bytes;		 /* resident: RSS */
+	uint64_t anonymous_bytes; /* of it, what no file holds: RssAnon */
 };
 
 struct profile {
@@ -152,7 +153,7 @@ bool profile_is_utf8(const char *s);
 #define PROFILE_FRAME_BYTES   126
 #define PROFILE_THREAD_BYTES  35
 #define PROFILE_IMAGE_BYTES   220
-#define PROFILE_MEASURE_BYTES 144
+#define PROFILE_MEASURE_BYTES 216
 #define PROFILE_ESCAPE_BYTES  6
 
 /* The bytes of a frame's index and its comma in a stack. */

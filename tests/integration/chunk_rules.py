@@ -25,7 +25,8 @@ BY_OFFSET = re.compile(r'(.+)\+(0x[0-9a-f]+)', re.S)
 DURATION_MAX_S = 66
 # The specification's rate.
 RATE_HZ = 101
-MEASUREMENTS = {'cpu_usage': 'percent', 'memory_footprint': 'byte'}
+MEASUREMENTS = {'cpu_usage': 'percent', 'memory_footprint': 'byte',
+                'memory_native_footprint': 'byte'}
 # Rounded to microseconds.
 MEASURE_S = 1 - 1e-5
 
@@ -134,7 +135,7 @@ def thread_problems(profile, by_function):
 
 
 def measure_problems(chunk):
-    """Two curves of the time that the samples are of, with a point a second."""
+    """Three curves of the time that the samples are of, with a point a second."""
     found = []
     measurements = chunk.get('measurements')
     if measurements is None:
@@ -143,7 +144,7 @@ def measure_problems(chunk):
         return [f'measurements are {sorted(measurements)}']
     times = [[v['timestamp'] for v in m['values']]
              for m in measurements.values()]
-    if times[0] != times[1] or not times[0]:
+    if any(t != times[0] for t in times) or not times[0]:
         found.append('the measurements are not of the same times')
     if any(b - a < MEASURE_S for t in times for a, b in zip(t, t[1:])):
         found.append('measurements more than once a second')

@@ -3,10 +3,22 @@
 
 import pathlib
 import re
+import sys
 
 import chunk_rules
 import harness
 from harness import check, cpu_seconds, wait_for
+
+
+MEMORY = """
+import mmap, sys, time
+own = b'x' * (32 << 20)
+with open(sys.argv[1], 'rb') as f:
+    m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)
+    sum(m[i] for i in range(0, len(m), 4096))
+print('ready', flush=True)
+time.sleep(10000)
+"""
 
 
 def points(profd, name):
@@ -53,6 +65,31 @@ def test_processor_and_memory(box):
     # The kernel sums up what is in memory now and then.
     check(all(0 < m <= peak + (1 << 20) for m in memory),
           f'{memory}, at most {peak}')
+
+
+def status_bytes(pid, name):
+    status = pathlib.Path(f'/proc/{pid}/status').read_text()
+    return 1024 * int(re.search(rf'{name}:\s*(\d+)', status)[1])
+
+
+def test_what_no_file_holds(box):
+    """A program with 32 MB of its own and 8 MB of a file in memory."""
+    file = box.dir / 'file'
+    file.write_bytes(bytes(8 << 20))
+    target = box.start([sys.executable, '-c', MEMORY, file])
+    target.wait_line('ready')
+    profd = run(box, target, 1)
+    anonymous = status_bytes(target.pid, 'RssAnon')
+    resident = status_bytes(target.pid, 'VmRSS')
+    profd.interrupt()
+    check(resident - anonymous > 8 << 20 and anonymous > 32 << 20,
+          f'{resident} {anonymous}')
+    for name, value in (('memory_footprint', resident),
+                        ('memory_native_footprint', anonymous)):
+        found = [v for _, v in points(profd, name)]
+        # The kernel sums up what is in memory now and then.
+        check(found and all(abs(v - value) < 1 << 20 for v in found),
+              f'{name}: {found}, not {value}')
 
 
 def test_who_waits_uses_nothing(box):

@@ -62,6 +62,8 @@ static void tear_down(void)
 	close_fd(&unwinds_end);
 }
 
+static uint64_t anonymous_bytes; /* of the last that unwind was told */
+
 /* As if its second were over. What unwind is told; 0 bytes: nothing. */
 static uint64_t measured_bytes(void)
 {
@@ -78,13 +80,15 @@ static uint64_t measured_bytes(void)
 	ck_assert_uint_eq(told->n, 1);
 	ck_assert_uint_eq(told->v[0].target, instance.target->id);
 	ck_assert_uint_ne(told->v[0].memory_bytes, 0);
+	ck_assert_uint_ne(told->v[0].anonymous_bytes, 0);
+	anonymous_bytes = told->v[0].anonymous_bytes;
 	return told->v[0].memory_bytes;
 }
 
 START_TEST(by_a_file_that_stays_open)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	static const char text[] = "1000 77 1 1 0 1 0\n";
+	static const char text[] = "1000 77 30 1 0 1 0\n";
 	struct target *t = instance.target;
 	int fd;
 
@@ -94,8 +98,10 @@ START_TEST(by_a_file_that_stays_open)
 	ck_assert_int_eq(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
 	close_fd(&t->statm_fd);
 	t->statm_fd = fd;
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
 		ck_assert_uint_eq(measured_bytes(), 77 * page);
+		ck_assert_uint_eq(anonymous_bytes, 47 * page);
+	}
 	target_retire(t);
 	targets_sweep(&b);
 	ck_assert_int_lt(fcntl(fd, F_GETFD), 0);

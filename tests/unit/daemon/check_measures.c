@@ -15,7 +15,7 @@ static void setup(void)
 
 static void add(uint64_t time_us)
 {
-	const struct profile_measure v = {time_us, time_us, time_us};
+	const struct profile_measure v = {time_us, time_us, time_us, 0};
 
 	measures_add(&measures, &v);
 }

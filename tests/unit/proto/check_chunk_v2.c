@@ -45,7 +45,7 @@ static void extremes(struct good_profile *g)
 	g->threads[1].name = "\xef\xbf\xbd\t";
 	g->threads[2].tid = UINT32_MAX;
 	g->p.n_measures = 1;
-	g->measures[0] = (struct profile_measure){1, UINT64_MAX, INT64_MAX};
+	g->measures[0] = (struct profile_measure){1, UINT64_MAX, INT64_MAX, INT64_MAX};
 	for (size_t i = 0; i < g->p.n_samples; i++) {
 		if (g->samples[i].tid == 101)
 			g->samples[i].tid = UINT32_MAX;

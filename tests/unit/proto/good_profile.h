@@ -75,8 +75,8 @@ static inline void good_profile_init(struct good_profile *g)
 	g->samples[5] = (struct profile_sample){T + 29703, 101, 1};
 	g->samples[6] = (struct profile_sample){T + 1000000, 100, 3};
 	g->samples[7] = (struct profile_sample){T + 1000000, 101, 1};
-	g->measures[0] = (struct profile_measure){T + 1234, 99012345, 4096};
-	g->measures[1] = (struct profile_measure){T + 1000000, 0, 1 << 20};
+	g->measures[0] = (struct profile_measure){T + 1234, 99012345, 4096, 0};
+	g->measures[1] = (struct profile_measure){T + 1000000, 0, 1 << 20, 4096};
 #undef T
 	g->threads[0] = (struct profile_thread){99, "unused", 0};
 	g->threads[1] = (struct profile_thread){100, "main", 0};
