@@ -108,7 +108,7 @@ sentry-profd-capture_SRC = captured tracer await stops readers realtime slots te
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
 sentry-profd-unwind_SRC = unwindd stream exec_budget maps_age measures thread_keys chunk_threads program hints chunk credit \
-	release request want page \
+	release environ_names request want page \
 	id child leash privileges sandbox confine log log_limit
 sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp

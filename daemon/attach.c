@@ -60,6 +60,7 @@ static void open_session(struct broker *b, struct target *t)
 		.pid = t->pid,
 		.max_frames = b->options.max_frames,
 		.symbols = (uint32_t)b->options.symbols,
+		.environment_given = c->environment_given,
 		.by_function = has_addresses_by_function(b, c),
 		.cpu_only = b->options.config.mode == MODE_CPU,
 		.chunk_us = b->options.chunk_seconds * UINT64_C(1000000),

@@ -154,7 +154,7 @@ static void send_payload(const struct msg_session_open *open,
 }
 
 void chunk_send(const struct msg_session_open *open, const char *release,
-		struct profile *profile)
+		const char *environment, struct profile *profile)
 {
 	enum profile_fault fault;
 
@@ -163,7 +163,7 @@ void chunk_send(const struct msg_session_open *open, const char *release,
 	id_make(profile->chunk_id);
 	profile->platform = open->platform;
 	profile->release = release;
-	profile->environment = open->environment;
+	profile->environment = environment;
 	profile->sdk_name = SDK_NAME;
 	profile->sdk_version = SDK_VERSION;
 	fault = profile_check(profile);

@@ -19,7 +19,7 @@ void chunk_init(void);
  * process.
  */
 void chunk_send(const struct msg_session_open *open, const char *release,
-		struct profile *profile);
+		const char *environment, struct profile *profile);
 
 /* A chunk of the target is lost: enum profile_fault, or chunk_lost. */
 void chunk_is_lost(uint32_t target, uint32_t reason);

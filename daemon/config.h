@@ -78,6 +78,7 @@ struct target_config {
 
 	char release[MSG_TEXT_MAX]; /* "": it is found out */
 	char environment[MSG_TEXT_MAX];
+	bool environment_given; /* by its section or [sentry] */
 	char platform[MSG_TEXT_MAX];
 	char dsn[MSG_DSN_MAX]; /* "": nothing is sent */
 	double session_sample_rate;

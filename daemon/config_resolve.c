@@ -114,6 +114,8 @@ static void inherit(const struct config *c, struct target_config *t)
 		memcpy(t->dsn, c->dsn, sizeof(t->dsn));
 	if (!config_target_gives(t, "release"))
 		memcpy(t->release, c->release, sizeof(t->release));
+	t->environment_given = config_target_gives(t, "environment") ||
+			       is_given(c, "environment");
 	if (!config_target_gives(t, "environment"))
 		memcpy(t->environment, c->environment, sizeof(t->environment));
 	if (!config_target_gives(t, "platform"))

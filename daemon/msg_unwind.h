@@ -19,7 +19,8 @@ struct msg_session_open {
 	uint32_t target;
 	int32_t pid;
 	uint32_t max_frames;
-	uint32_t symbols;     /* enum unwind_symbols */
+	uint32_t symbols; /* enum unwind_symbols */
+	uint32_t environment_given;
 	uint32_t by_function; /* a frame has its function's address */
 	uint32_t cpu_only;    /* threads that do not run have no stack */
 	/* Threads are called by these where they are known, else by tid. */
@@ -32,6 +33,7 @@ struct msg_session_open {
 	/* Not "": what there is becomes a V1 profile, with one of this name. */
 	char transaction[MSG_TEXT_MAX];
 	char platform[MSG_TEXT_MAX];
+	/* By configuration (environment_given), our environment, or made up. */
 	char environment[MSG_TEXT_MAX];
 	char release_given[MSG_TEXT_MAX];  /* by configuration, else "" */
 	char release_env[MSG_TEXT_MAX];	   /* by our environment, else "" */

@@ -159,7 +159,7 @@ static void running_fini(struct running *r)
 	buf_fini(&r->exe);
 	buf_fini(&r->file);
 	buf_fini(&r->cmdline);
-	r->release[0] = '\0';
+	r->names = (struct environ_names){.release = ""};
 }
 
 static int get_running(struct program *p, struct running *ret)
@@ -184,9 +184,7 @@ static int get_running(struct program *p, struct running *ret)
 	if (r == 0)
 		r = buf_add_string(&ret->cmdline, at);
 	at = next_text(at, end);
-	if (!release_of_environ(at, (size_t)(end - at), ret->release,
-				sizeof(ret->release)))
-		ret->release[0] = '\0';
+	environ_names_read(at, (size_t)(end - at), &ret->names);
 	buf_fini(&text);
 	if (r < 0)
 		running_fini(ret);
@@ -230,6 +228,7 @@ void program_ended(struct program *p, uint64_t time_ns)
 	if (p->release_is_unknown)
 		given = "unknown";
 	memcpy(p->release, given, strlen(given) + 1);
+	memcpy(p->environment, p->open->environment, sizeof(p->environment));
 }
 
 bool program_is_other(struct program *p)
@@ -281,6 +280,7 @@ int program_set_maps(struct program *p, const struct buf *maps)
 		p->has_maps = true;
 		/* At the chunk's end the file of the image may be gone. */
 		(void)program_release(p);
+		(void)program_environment(p);
 	}
 	return r;
 }
@@ -293,9 +293,9 @@ const char *program_release(struct program *p)
 		return p->release;
 	if (open->release_given[0] != '\0') {
 		memcpy(p->release, open->release_given, sizeof(p->release));
-	} else if (p->runs.release[0] != '\0') {
-		memcpy(p->release, p->runs.release, sizeof(p->release));
-		log_debug("release %s: SENTRY_RELEASE of the target",
+	} else if (p->runs.names.release[0] != '\0') {
+		memcpy(p->release, p->runs.names.release, sizeof(p->release));
+		log_debug("release %s: by the target's environment",
 			  p->release);
 	} else if (open->release_env[0] != '\0') {
 		memcpy(p->release, open->release_env, sizeof(p->release));
@@ -311,4 +311,20 @@ const char *program_release(struct program *p)
 	}
 	release_clean(p->release);
 	return p->release;
+}
+
+const char *program_environment(struct program *p)
+{
+	const struct msg_session_open *open = p->open;
+
+	if (p->environment[0] != '\0')
+		return p->environment;
+	if (!open->environment_given && p->runs.names.environment[0] != '\0')
+		memcpy(p->environment, p->runs.names.environment,
+		       sizeof(p->environment));
+	else
+		memcpy(p->environment, open->environment,
+		       sizeof(p->environment));
+	release_clean(p->environment);
+	return p->environment;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/environ_names.h"
 #include "daemon/msg.h"
 #include "lib/base/buf.h"
 #include "lib/unwind/unwind.h"
@@ -26,12 +27,11 @@ void work_update(struct work *w);
 /*
  * What a process runs, as texts: the path of its main executable, which file
  * that is (WANT_PROGRAM), the beginning of its command line, argv[0] as a
- * string, and SENTRY_RELEASE of its environment. Each is "" where it is not
- * known.
+ * string, and what its environment says. Each is "" where it is not known.
  */
 struct running {
 	struct buf exe, file, cmdline;
-	char release[MSG_TEXT_MAX];
+	struct environ_names names;
 };
 
 struct program {
@@ -39,8 +39,9 @@ struct program {
 	struct work *work; /* waiting for the broker is none */
 	struct unwind_space *space;
 	struct running runs;
-	char release[MSG_TEXT_MAX];
-	bool release_is_unknown; /* no file and no user has said it */
+	char release[MSG_TEXT_MAX];	/* "": not found out yet */
+	char environment[MSG_TEXT_MAX]; /* as release */
+	bool release_is_unknown;	/* no file and no user has said it */
 	bool has_maps;
 	uint64_t opened_ns; /* CLOCK_MONOTONIC */
 	uint64_t told_ns;   /* the last of its first files came */
@@ -80,7 +81,12 @@ must_check int program_would_remap(const struct program *p,
 /* Takes the maps. Errors as unwind_space_set_maps. */
 must_check int program_set_maps(struct program *p, const struct buf *maps);
 
-/* What its chunks say; found out once. */
+/*
+ * What its chunks say; found out once. What the user has given for the target
+ * counts first, then the target's environment (daemon/environ_names.h), then
+ * the daemon's own, then what is made up.
+ */
 const char *program_release(struct program *p);
+const char *program_environment(struct program *p);
 
 #endif

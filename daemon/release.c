@@ -6,26 +6,6 @@
 
 #include "proto/profile.h"
 
-bool release_of_environ(const char *text, size_t len, char *ret, size_t size)
-{
-	static const char key[] = "SENTRY_RELEASE=";
-	const size_t key_len = sizeof(key) - 1;
-
-	for (size_t at = 0; at < len;) {
-		const char *entry = text + at;
-		size_t n = strnlen(entry, len - at);
-
-		if (n > key_len && n - key_len < size &&
-		    strncmp(entry, key, key_len) == 0) {
-			memcpy(ret, entry + key_len, n - key_len);
-			ret[n - key_len] = '\0';
-			return true;
-		}
-		at += n + 1;
-	}
-	return false;
-}
-
 /* Releases of executables that were read, the oldest overwritten first. */
 static struct known {
 	char *exe, *file, *release;

@@ -10,12 +10,6 @@
 #include "lib/unwind/unwind.h"
 
 /*
- * SENTRY_RELEASE in the len bytes of an environment (proc(5), environ). False
- * if it is not there, empty, or does not fit into size bytes with its NUL.
- */
-bool release_of_environ(const char *text, size_t len, char *ret, size_t size);
-
-/*
  * "redis-server@15dfff3239aa": the name of the executable and the first 12
  * digits of its build-id. Where the image cannot be read, because the process
  * has ended, it is the release that another process of the same executable had:

@@ -173,7 +173,8 @@ static int cut_chunk(struct stream *s, uint64_t end_ns, bool by_exec)
 		chunk_is_lost(s->open.target, CHUNK_LOST_EXEC_BUDGET);
 	else if (profile.n_samples > 0) {
 		measures_give(&s->measures, &profile);
-		chunk_send(&s->open, program_release(&s->program), &profile);
+		chunk_send(&s->open, program_release(&s->program),
+			   program_environment(&s->program), &profile);
 		s->stats.unknown_releases += s->program.release_is_unknown;
 	}
 	send_stats(s);

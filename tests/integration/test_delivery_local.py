@@ -190,6 +190,30 @@ def test_environment_and_platform(box):
     check(chunk_of(profd)['environment'] == 'mine', '--environment')
 
 
+OTEL = {'OTEL_SERVICE_NAME': 'shop', 'OTEL_RESOURCE_ATTRIBUTES':
+        'service.version=1%2e2,deployment.environment.name=staging'}
+WITHOUT_VERSION = {'OTEL_SERVICE_NAME': 'shop'}
+SENTRY = {'SENTRY_RELEASE': 'target@1', 'SENTRY_ENVIRONMENT': 'lab'}
+OWN = {'SENTRY_RELEASE': 'own@1', 'SENTRY_ENVIRONMENT': 'own'}
+
+
+def test_names_of_the_target(box):
+    """The user's words, then the target's environment, then the daemon's."""
+    for args, target, release, environment in (
+            ([], OTEL, 'shop@1.2', 'staging'),
+            ([], OTEL | SENTRY, 'target@1', 'lab'),
+            ([], WITHOUT_VERSION, 'own@1', 'own'),
+            (['--release', 'given@1'], OTEL, 'given@1', 'staging'),
+            (['--environment', 'given'], OTEL, 'shop@1.2', 'given')):
+        program = box.target('shares', env=harness.environment(**target))
+        run = box.profile([program], *args, env=harness.environment(**OWN))
+        chunk = chunk_of(run)
+        check((chunk['release'], chunk['environment']) ==
+              (release, environment), f'{target}: {chunk["release"]} '
+              f'{chunk["environment"]}')
+        program.end()
+
+
 def test_max_frames(box):
     target = box.target('shares')
     profd = box.profile([target], '--max-frames', '2')

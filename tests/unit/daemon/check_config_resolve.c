@@ -44,6 +44,7 @@ START_TEST(environment_where_nothing_is_given)
 	ck_assert_str_eq(config.release, "");
 	ck_assert_str_eq(config.release_env, "env@1");
 	ck_assert_str_eq(t->environment, "env");
+	ck_assert(!t->environment_given && !config.implicit.environment_given);
 	ck_assert(t->session_sample_rate > 0.4 && t->session_sample_rate < 0.6);
 	ck_assert(t->lifecycle == LIFECYCLE_TRACE);
 }
@@ -82,6 +83,7 @@ START_TEST(what_is_given_beats_it)
 	ck_assert_str_eq(config.dsn, "");
 	ck_assert_str_eq(t->release, "own@1");
 	ck_assert_str_eq(t->environment, "here");
+	ck_assert(t->environment_given && config.implicit.environment_given);
 	ck_assert(t->session_sample_rate < 0.1);
 	ck_assert(t->lifecycle == LIFECYCLE_MANUAL);
 }

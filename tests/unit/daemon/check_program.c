@@ -28,6 +28,7 @@ static void set_up(uint64_t told_ns)
 	ck_assert_int_eq(buf_add_string(&p.runs.exe, "/bin/program"), 0);
 	ck_assert_int_eq(buf_add_string(&p.runs.cmdline, "program"), 0);
 	memcpy(p.release, "program@1", sizeof("program@1"));
+	memcpy(p.environment, "lab", sizeof("lab"));
 }
 
 /* Has it a mapping, which another one would take away? */
@@ -48,6 +49,7 @@ START_TEST(files_that_came_in_time_are_its_own)
 	ck_assert(is_known());
 	ck_assert_str_eq(buf_string(&p.runs.cmdline), "program");
 	ck_assert_str_eq(program_release(&p), "program@1");
+	ck_assert_str_eq(program_environment(&p), "lab");
 }
 END_TEST
 
@@ -65,9 +67,11 @@ END_TEST
 START_TEST(what_our_user_said_is_true_of_both)
 {
 	memcpy(open_message.release_env, "ours@2", sizeof("ours@2"));
+	memcpy(open_message.environment, "ours", sizeof("ours"));
 	set_up(ENDED_NS + 1);
 	program_ended(&p, ENDED_NS);
 	ck_assert_str_eq(program_release(&p), "ours@2");
+	ck_assert_str_eq(program_environment(&p), "ours");
 }
 END_TEST
 
