@@ -250,7 +250,7 @@ static int take_tick(struct stream *s, const struct record_tick *record)
 	int r;
 
 	r = aggregate_tick(s->aggregate, record->h.time_ns, record->settled_ns,
-			   &due);
+			   record->due, &due);
 	if (s->first_end_ns == 0)
 		s->first_end_ns =
 			record->h.time_ns + s->open.first_chunk_us * NS_PER_US;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <string.h>
 
 /* The digits of UINT64_MAX. */
@@ -118,9 +119,12 @@ void json_out_seconds(struct json_out *o, uint64_t us)
 	char text[DECIMAL_MAX + 1]; /* the digits and the point */
 	char *end = text + sizeof(text);
 	char *p = end;
+	bool is_needed = false; /* zeros at the end are not */
 
 	for (int i = 0; i < 6; i++) {
-		*--p = (char)('0' + us % 10);
+		is_needed |= us % 10 != 0 || i == 5;
+		if (is_needed)
+			*--p = (char)('0' + us % 10);
 		us /= 10;
 	}
 	*--p = '.';

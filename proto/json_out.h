@@ -36,7 +36,7 @@ void json_out_member(struct json_out *o, const char *head, const char *s);
 void json_out_u64(struct json_out *o, uint64_t value);
 /* An address: "0x..." in quotes, lower case, without leading zeros. */
 void json_out_addr(struct json_out *o, uint64_t value);
-/* Seconds with exactly 6 decimals. */
+/* Seconds with as many decimals as microseconds need: 1 to 6. */
 void json_out_seconds(struct json_out *o, uint64_t us);
 
 /*

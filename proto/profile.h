@@ -148,7 +148,7 @@ bool profile_is_utf8(const char *s);
  * before it grows too large; strings come on top, PROFILE_ESCAPE_BYTES for a
  * byte at most (\u0000).
  */
-#define PROFILE_SAMPLE_BYTES  94
+#define PROFILE_SAMPLE_BYTES  93
 #define PROFILE_STACK_BYTES   3 /* the frame indices come on top */
 #define PROFILE_FRAME_BYTES   126
 #define PROFILE_THREAD_BYTES  35
@@ -156,14 +156,33 @@ bool profile_is_utf8(const char *s);
 #define PROFILE_MEASURE_BYTES 216
 #define PROFILE_ESCAPE_BYTES  6
 
+static inline size_t profile_digits(uint64_t value)
+{
+	size_t n = 1;
+
+	for (; value >= 10; value /= 10)
+		n++;
+	return n;
+}
+
 /* The bytes of a frame's index and its comma in a stack. */
 static inline size_t profile_index_bytes(uint32_t frame)
 {
-	size_t n = 2;
+	return profile_digits(frame) + 1;
+}
 
-	for (; frame >= 10; frame /= 10)
-		n++;
-	return n;
+/*
+ * An upper bound of what one sample takes; thread_id: what the payload calls
+ * its thread. It is exact but for the digits of stack_id. Samples are most of a
+ * chunk, and PROFILE_SAMPLE_BYTES is half as long again as most of them.
+ */
+static inline size_t profile_sample_bytes(const struct profile_sample *s,
+					  uint64_t thread_id)
+{
+	return sizeof(",{\"timestamp\":.123456,\"thread_id\":\"\",\"stack_id\":"
+		      "}") -
+	       1 + profile_digits(s->time_us / 1000000) +
+	       profile_digits(thread_id) + profile_digits(s->node);
 }
 
 #endif

@@ -78,7 +78,7 @@ void aggregate_free(struct aggregate *a)
 	free(a);
 }
 
-static int append(struct aggregate *a, uint32_t tid, uint64_t time_us,
+static int append(struct aggregate *a, const struct thread *t, uint64_t time_us,
 		  uint32_t node)
 {
 	struct profile_sample *samples;
@@ -88,11 +88,13 @@ static int append(struct aggregate *a, uint32_t tid, uint64_t time_us,
 	if (samples == NULL)
 		return -ENOMEM;
 	a->samples = samples;
-	samples[a->n_samples++] = (struct profile_sample){
+	samples[a->n_samples] = (struct profile_sample){
 		.time_us = time_us,
-		.tid = tid,
+		.tid = t->tid,
 		.node = node,
 	};
+	a->sample_bytes += profile_sample_bytes(&samples[a->n_samples++],
+						t->id != 0 ? t->id : t->tid);
 	return 0;
 }
 
@@ -107,23 +109,53 @@ int open_chunk_emit(struct aggregate *a, struct thread *t, uint64_t time_us,
 		a->samples[t->last].node = node;
 		return 0;
 	}
-	r = append(a, t->tid, time_us, node);
+	r = append(a, t, time_us, node);
 	if (r == 0)
 		t->last = (uint32_t)(a->n_samples - 1);
 	return r;
 }
 
-/* The run ends before time_ns: its last sample, at the tick before that. */
-static int end_run(struct aggregate *a, struct thread *t, uint64_t time_ns)
+/* Ends a wait: its last sample is at the tick before time_ns. */
+static int end_wait(struct aggregate *a, struct thread *t, uint64_t time_ns)
 {
 	uint64_t last_ns = max_u64(span_tick_before(&a->span, time_ns),
 				   min_u64(t->seen_ns, time_ns));
 	uint64_t last_us = open_chunk_unix_us(a, last_ns);
 
-	if (t->node == PROFILE_NONE || t->last == PROFILE_NONE ||
-	    last_ns == time_ns || last_us <= a->samples[t->last].time_us)
+	if (last_ns == time_ns || last_us <= a->samples[t->last].time_us)
 		return 0;
 	return open_chunk_emit(a, t, last_us, t->node);
+}
+
+/*
+ * Adds the samples of a running thread at the ticks between its last sample and
+ * time_ns. Usually there is no such tick: capture samples a running thread at
+ * each. There are some where capture left ticks out, or came late.
+ */
+static int fill_ticks(struct aggregate *a, struct thread *t, uint64_t time_ns)
+{
+	uint64_t at_us = a->samples[t->last].time_us;
+	int r = 0;
+
+	while (r == 0) {
+		/* The end of that microsecond. */
+		uint64_t at_ns =
+			(at_us - a->options.wall_offset_us + 1) * NS_PER_US - 1;
+		uint64_t next_ns = span_tick_after(&a->span, at_ns, time_ns);
+
+		if (next_ns == 0)
+			break;
+		at_us = open_chunk_unix_us(a, next_ns);
+		r = open_chunk_emit(a, t, at_us, t->node);
+	}
+	return r;
+}
+
+int open_chunk_end_run(struct aggregate *a, struct thread *t, uint64_t time_ns)
+{
+	if (t->node == PROFILE_NONE || t->last == PROFILE_NONE)
+		return 0;
+	return t->running ? fill_ticks(a, t, time_ns) : end_wait(a, t, time_ns);
 }
 
 /* The thread's time until time_ns belongs to its stack. */
@@ -170,7 +202,7 @@ static int revive(struct aggregate *a, struct thread *t)
 
 	if (t->exited && t->last != PROFILE_NONE) {
 		if (t->before_us != 0)
-			r = append(a, t->tid, t->before_us,
+			r = append(a, t, t->before_us,
 				   a->samples[t->last].node);
 		a->samples[t->last].node = PROFILE_NONE;
 	}
@@ -236,6 +268,7 @@ int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 	struct thread *t;
 	size_t depth = 0;
 	uint32_t node;
+	bool goes_on;
 	int r = take(a, tid, &time_ns, &t);
 
 	if (r == 0)
@@ -244,8 +277,10 @@ int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 		r = revive(a, t);
 	if (r < 0)
 		return r;
-	if (node != t->node) {
-		r = end_run(a, t, time_ns);
+	goes_on = node == t->node &&
+		  (node == PROFILE_NONE || (!running && !t->running));
+	if (!goes_on) {
+		r = open_chunk_end_run(a, t, time_ns);
 		if (r == 0)
 			r = open_chunk_emit(
 				a, t, open_chunk_unix_us(a, time_ns), node);
@@ -266,10 +301,17 @@ int aggregate_waiting(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 	struct thread *t;
 	int r = take(a, tid, &time_ns, &t);
 
+	if (r == 0 && t->running && t->node != PROFILE_NONE) {
+		r = open_chunk_end_run(a, t, time_ns);
+		if (r == 0)
+			r = open_chunk_emit(
+				a, t, open_chunk_unix_us(a, time_ns), t->node);
+	}
 	if (r < 0)
 		return r;
 	charge(a, t, time_ns);
 	t->running = false;
+	t->seen_ns = time_ns;
 	return 0;
 }
 
@@ -280,7 +322,7 @@ int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 
 	if (r < 0 || t->node == PROFILE_NONE)
 		return r;
-	r = end_run(a, t, time_ns);
+	r = open_chunk_end_run(a, t, time_ns);
 	if (r == 0)
 		r = open_chunk_emit(a, t, open_chunk_unix_us(a, time_ns),
 				    PROFILE_NONE);
@@ -311,8 +353,10 @@ int aggregate_exit(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 
 	if (r < 0 || t->exited)
 		return r;
+	if (t->running)
+		r = open_chunk_end_run(a, t, time_ns);
 	t->before_us = tick_without_sample(a, t, time_ns);
-	if (t->node != PROFILE_NONE)
+	if (r == 0 && t->node != PROFILE_NONE)
 		r = open_chunk_emit(a, t, open_chunk_unix_us(a, time_ns),
 				    t->node);
 	if (r < 0)
@@ -350,10 +394,10 @@ static bool is_large(const struct aggregate *a)
 }
 
 int aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t settled_ns,
-		   bool *ret_due)
+		   uint64_t due, bool *ret_due)
 {
 	assert(!a->closed);
-	span_tick(&a->span, time_ns, settled_ns);
+	span_tick(&a->span, time_ns, settled_ns, due);
 	*ret_due = span_due(&a->span) ||
 		   (is_large(a) && span_closable(&a->span) > a->span.start_ns);
 	return 0;

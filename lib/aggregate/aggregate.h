@@ -3,10 +3,12 @@
  * profile (proto/profile.h) when the chunk is closed.
  *
  * Stacks are a trie, frames are interned by address (a chunk that is closed may
- * have them by function), and a run of the same
- * stack of a thread is kept as its first and last sample. What a reader makes
- * of samples: each lasts until the next one of its thread, an empty stack ends
- * the bar. So:
+ * have them by function). One reader measures time: each sample lasts until the
+ * next one of its thread, an empty stack ends the bar. Another reader counts
+ * samples, all but the last of each thread. So:
+ * - a running thread has a sample at each tick, also where its stack stays the
+ *   same: the shares of functions by count are those by time;
+ * - a wait is kept as its first and its last sample;
  * - a thread that exits leaves a copy of its stack at that tick;
  * - from a missed tick on the thread has an empty stack: no time is invented;
  * - each chunk stands for itself: it starts with its threads' current stacks
@@ -115,12 +117,14 @@ must_check int aggregate_exit_all(struct aggregate *a, uint64_t time_ns);
 
 /*
  * A tick: threads without a record since their last one go on as they were.
- * settled_ns is the time of the last tick for which all samples are in.
- * *ret_due is set if the chunk ought to be closed now: it has its length in
+ * settled_ns is the time of the last tick for which all samples are in. due is
+ * that of struct record_tick: the number of ticks since the last call. A thread
+ * that runs over them gets a sample at each.
+ret_due is set if the chunk ought to be closed now: it has its length in
  * time or bytes.
  */
 must_check int aggregate_tick(struct aggregate *a, uint64_t time_ns,
-			      uint64_t settled_ns, bool *ret_due);
+			      uint64_t settled_ns, uint64_t due, bool *ret_due);
 
 /*
  * Closes the chunk at end_ns (the settled tick that is the next chunk's

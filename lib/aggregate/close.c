@@ -15,7 +15,7 @@ size_t open_chunk_bytes(const struct aggregate *a)
 {
 	/* Each thread may get one more sample at the end. */
 	return a->stacks.payload_bytes + a->stacks.n_frames * FRAME_TEXT_BYTES +
-	       a->n_samples * PROFILE_SAMPLE_BYTES +
+	       a->sample_bytes +
 	       a->threads.n * (PROFILE_SAMPLE_BYTES + PROFILE_THREAD_BYTES);
 }
 
@@ -104,6 +104,19 @@ static int split(struct aggregate *a, uint64_t end_us)
 	return 0;
 }
 
+/* Adds the samples of running threads at ticks that capture left out. */
+static int end_runs(struct aggregate *a, uint64_t end_ns)
+{
+	for (size_t i = 0; i < a->threads.n; i++) {
+		struct thread *t = &a->threads.list[i];
+		int r = t->running ? open_chunk_end_run(a, t, end_ns) : 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 /* Ends the chunk with a copy of each thread's stack. */
 static int add_closing(struct aggregate *a, uint64_t end_us)
 {
@@ -168,8 +181,10 @@ int aggregate_close(struct aggregate *a, uint64_t end_ns, struct profile *ret)
 	a->closed = true;
 	span_end(&a->span, end_ns, &end_ns, &a->next_ns);
 	end_us = open_chunk_unix_us(a, end_ns);
+	r = end_runs(a, end_ns);
 	drop_starts_missed(a);
-	r = split(a, end_us);
+	if (r == 0)
+		r = split(a, end_us);
 	if (r == 0)
 		r = add_closing(a, end_us);
 	if (r == 0)
@@ -256,7 +271,7 @@ static void forget_stacks(struct aggregate *a)
 		a->threads.list[i].node = PROFILE_NONE;
 		a->threads.list[i].last = PROFILE_NONE;
 	}
-	a->n_samples = 0;
+	a->n_samples = a->sample_bytes = 0;
 	stacks_fini(&a->stacks);
 }
 
@@ -268,7 +283,7 @@ int aggregate_next(struct aggregate *a)
 	/* Not kept for reuse: one busy minute must not cost memory for ever. */
 	free(a->samples);
 	a->samples = NULL;
-	a->n_samples = a->cap_samples = 0;
+	a->n_samples = a->cap_samples = a->sample_bytes = 0;
 	lookup_fini(&a->lookup);
 	expand_fini(&a->expand);
 	fold_fini(&a->fold);

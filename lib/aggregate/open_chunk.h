@@ -31,6 +31,7 @@ struct aggregate {
 	struct stacks stacks;
 	struct profile_sample *samples; /* as they came; by time once closed */
 	size_t n_samples, cap_samples;
+	size_t sample_bytes;	       /* that they take in a payload, about */
 	size_t open_bytes, open_nodes; /* what it started with */
 
 	/* The closed chunk, until aggregate_next. */
@@ -59,6 +60,14 @@ static inline uint64_t open_chunk_unix_us(const struct aggregate *a,
  */
 must_check int open_chunk_emit(struct aggregate *a, struct thread *t,
 			       uint64_t time_us, uint32_t node);
+
+/*
+ * Adds the samples that the thread's present state needs before time_ns, where
+ * the state ends: of a running thread one at each tick, of a waiting one the
+ * last of its wait. 0 or -ENOMEM.
+ */
+must_check int open_chunk_end_run(struct aggregate *a, struct thread *t,
+				  uint64_t time_ns);
 
 /* What the chunk takes in a payload if it were closed now, about. */
 size_t open_chunk_bytes(const struct aggregate *a);

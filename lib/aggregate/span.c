@@ -25,13 +25,23 @@ void span_note(struct span *s, uint64_t time_ns)
 	s->newest_ns = max_u64(s->newest_ns, time_ns);
 }
 
-void span_tick(struct span *s, uint64_t time_ns, uint64_t settled_ns)
+void span_tick(struct span *s, uint64_t time_ns, uint64_t settled_ns,
+	       uint64_t due)
 {
+	uint64_t last_ns =
+		s->n_ticks == 0 ? 0 : s->ticks[(s->n_ticks - 1) % SPAN_TICKS];
+
 	span_note(s, time_ns);
 	s->settled_ns = max_u64(s->settled_ns, settled_ns);
-	if (s->n_ticks == 0 ||
-	    time_ns > s->ticks[(s->n_ticks - 1) % SPAN_TICKS])
-		s->ticks[s->n_ticks++ % SPAN_TICKS] = time_ns;
+	if (s->n_ticks > 0 && time_ns <= last_ns)
+		return;
+	if (s->n_ticks == 0 || time_ns - last_ns > SPAN_GAP_NS)
+		due = 1;
+	due = min_u64(max_u64(due, 1), SPAN_TICKS);
+	/* Counted back from this one, as set_stand() in lib/capture does. */
+	for (uint64_t back = due; back-- > 0;)
+		s->ticks[s->n_ticks++ % SPAN_TICKS] =
+			time_ns - (time_ns - last_ns) / due * back;
 }
 
 uint64_t span_tick_before(const struct span *s, uint64_t time_ns)
@@ -45,6 +55,22 @@ uint64_t span_tick_before(const struct span *s, uint64_t time_ns)
 			return tick;
 	}
 	return 0;
+}
+
+uint64_t span_tick_after(const struct span *s, uint64_t after_ns,
+			 uint64_t before_ns)
+{
+	uint64_t known = min_u64(s->n_ticks, SPAN_TICKS), first_ns = 0;
+
+	for (uint64_t i = 1; i <= known; i++) {
+		uint64_t tick = s->ticks[(s->n_ticks - i) % SPAN_TICKS];
+
+		if (tick <= after_ns)
+			break;
+		if (tick < before_ns)
+			first_ns = tick;
+	}
+	return first_ns;
 }
 
 uint64_t span_between(const struct span *s, uint64_t from_ns, uint64_t to_ns)

@@ -33,9 +33,9 @@
 #define SPAN_LAG_NS (5 * NS_PER_SEC)
 
 /*
- * Ticks that are remembered, to find the one before a late sample: 10 s at
+ * Ticks that are remembered, to find those before a late sample: 10 s at
  * 101 Hz. A thread that takes longer to stop gets no last sample of its run,
- * which costs nothing: a sample lasts until the next one.
+ * which costs no time: a sample lasts until the next one.
  */
 #define SPAN_TICKS 1024
 
@@ -55,11 +55,23 @@ void span_init(struct span *s, uint64_t chunk_ns);
 /* Some record of this time came. */
 void span_note(struct span *s, uint64_t time_ns);
 
-/* A tick came. */
-void span_tick(struct span *s, uint64_t time_ns, uint64_t settled_ns);
+/*
+ * A tick came. It is number due since the last tick that came (record_tick.due;
+ * 0 counts as 1). The ticks between the two are added, at equal distances. A
+ * gap has none.
+ */
+void span_tick(struct span *s, uint64_t time_ns, uint64_t settled_ns,
+	       uint64_t due);
 
 /* The last known tick before time_ns, or 0. */
 uint64_t span_tick_before(const struct span *s, uint64_t time_ns);
+
+/*
+ * The first known tick that is later than after_ns and before before_ns, or 0.
+ * Quick where few are later.
+ */
+uint64_t span_tick_after(const struct span *s, uint64_t after_ns,
+			 uint64_t before_ns);
 
 /* The nanoseconds from one time to another, without the gap. */
 uint64_t span_between(const struct span *s, uint64_t from_ns, uint64_t to_ns);

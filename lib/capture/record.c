@@ -73,6 +73,7 @@ bool target_tell_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 		return false;
 	record->h = head(t, 0, tick, time_ns);
 	record->settled_ns = settled_ns(t, time_ns);
+	record->due = t->due_ticks;
 	ring_commit(&t->sink->ring, RECORD_TICK, sizeof(*record));
 	return true;
 }

@@ -62,6 +62,13 @@ struct record_tick {
 	struct record h;
 	/* Every sample of a tick before this time has been written. */
 	uint64_t settled_ns;
+	/*
+	 * Ticks of the target since its last RECORD_TICK, this one included.
+	 * More than 1: capture did not look at the target at some of them,
+	 * because all its threads slept, or because capture came late. They lie
+	 * at equal distances.
+	 */
+	uint64_t due;
 };
 
 #define COMM_SIZE 16 /* TASK_COMM_LEN, its NUL included */

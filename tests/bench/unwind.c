@@ -122,7 +122,7 @@ static void aggregate_record(struct aggregate *a, const struct record *record,
 	switch ((enum record_type)record->ring.type) {
 	case RECORD_TICK:
 		r = aggregate_tick(a, time_ns, tick->settled_ns + shift_ns,
-				   &due);
+				   tick->due, &due);
 		break;
 	case RECORD_THREAD:
 		r = aggregate_thread(a, record->tid, thread->is_main,

@@ -115,17 +115,21 @@ def thread_problems(profile, by_function):
     found = []
     threads = by_thread(profile)
     stacks = profile['stacks']
-    end = max(s['timestamp'] for s in profile['samples'])
+    times = sorted({s['timestamp'] for s in profile['samples']})
+    tick = {time: n for n, time in enumerate(times)}
+    end = times[-1]
     for tid, samples in threads.items():
         # All samples of a thread with less are dropped.
         if sum(bool(stacks[s['stack_id']]) for s in samples) < 2:
             found.append(f'thread {tid} has not two samples with a stack')
-        # A sample lasts until the thread's next: those between the first and
-        # the last of the same stack say nothing. (One more is the copy that
-        # ends the chunk.)
-        ids = [s['stack_id'] for s in samples if s['timestamp'] < end]
-        if not by_function and \
-                any(a == b == c for a, b, c in zip(ids, ids[1:], ids[2:])):
+        # A running thread has a sample at each tick. A waiting one does not:
+        # of the same stack, one sample between two others that are ticks away
+        # says nothing. (One more is the copy that ends the chunk.)
+        of = [(s['stack_id'], tick[s['timestamp']]) for s in samples
+              if s['timestamp'] < end]
+        if not by_function and any(
+                a[0] == b[0] == c[0] and a[1] + 1 < b[1] < c[1] - 1
+                for a, b, c in zip(of, of[1:], of[2:])):
             found.append(f'thread {tid} repeats a stack without need')
         if tid not in profile['thread_metadata']:
             found.append(f'thread {tid} is not in thread_metadata')

@@ -54,9 +54,13 @@ def own_timestamps(e):
 
 
 def repeated(e):
-    last = e.samples[-1]
-    for i in (1, 2, 3):
-        e.samples.append(dict(last, timestamp=last['timestamp'] + i))
+    """One thread sleeps for 24 ticks, the others run; in the middle of its
+    sleep is a sample."""
+    times = sorted({s['timestamp'] for s in e.samples})[:25]
+    tid = e.samples[0]['thread_id']
+    e.samples[:] = [dict(e.samples[0], thread_id=t, timestamp=time)
+                    for n, time in enumerate(times) for t in e.threads
+                    if t != tid or n in (0, 12, 23, 24)]
 
 
 def measured_often(e):

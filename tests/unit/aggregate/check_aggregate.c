@@ -45,7 +45,15 @@ static void tear_down(void)
 	a = NULL;
 }
 
+/* It waits, with this stack. */
 static void sample(uint32_t tid, uint64_t ms, const char *word)
+{
+	ck_assert_int_eq(
+		aggregate_sample(a, tid, ms * MS, letters_stack(word), false),
+		0);
+}
+
+static void runs(uint32_t tid, uint64_t ms, const char *word)
 {
 	ck_assert_int_eq(
 		aggregate_sample(a, tid, ms * MS, letters_stack(word), true),
@@ -64,7 +72,14 @@ static void gone(uint32_t tid, uint64_t ms)
 
 static void tick_settled(uint64_t ms, uint64_t settled_ms)
 {
-	ck_assert_int_eq(aggregate_tick(a, ms * MS, settled_ms * MS, &due), 0);
+	ck_assert_int_eq(aggregate_tick(a, ms * MS, settled_ms * MS, 1, &due),
+			 0);
+}
+
+/* The n-th since the last one: the others were left out. */
+static void tick_after(uint64_t n, uint64_t ms)
+{
+	ck_assert_int_eq(aggregate_tick(a, ms * MS, ms * MS, n, &due), 0);
 }
 
 static void tick(uint64_t ms)
@@ -86,7 +101,7 @@ static void ticks(uint64_t from_ms, uint64_t to_ms)
 		ck_assert_int_eq(aggregate_next(a), 0);                       \
 	} while (0)
 
-START_TEST(run_is_first_and_last)
+START_TEST(wait_is_first_and_last)
 {
 	sample(1, 0, "am");
 	ticks(0, 40);
@@ -107,6 +122,80 @@ START_TEST(repeated_samples)
 	}
 	sample(1, 50, "bm");
 	CHUNK(60, "0 1:am, 40 1:am, 50 1:bm, 60 1:bm");
+}
+END_TEST
+
+/* A reader counts samples: a running thread has one at each tick. */
+START_TEST(running_thread_has_a_sample_a_tick)
+{
+	for (uint64_t ms = 0; ms <= 40; ms += 10) {
+		runs(1, ms, "am");
+		tick(ms);
+	}
+	runs(1, 50, "bm");
+	tick(50);
+	CHUNK(60, "0 1:am, 10 1:am, 20 1:am, 30 1:am, 40 1:am, 50 1:bm, "
+		  "60 1:bm");
+}
+END_TEST
+
+/* A thread runs, waits and runs again, all with the same stack. */
+START_TEST(runs_and_waits_in_one_place)
+{
+	runs(1, 0, "am");
+	tick(0);
+	runs(1, 10, "am");
+	tick(10);
+	sample(1, 20, "am");
+	ticks(20, 50);
+	sample(1, 60, "am");
+	ticks(60, 70);
+	runs(1, 80, "am");
+	tick(80);
+	ck_assert_int_eq(aggregate_waiting(a, 1, 90 * MS), 0);
+	ticks(90, 110);
+	runs(1, 120, "am");
+	tick(120);
+	CHUNK(130, "0 1:am, 10 1:am, 20 1:am, 70 1:am, 80 1:am, 90 1:am, "
+		   "110 1:am, 120 1:am, 130 1:am");
+}
+END_TEST
+
+/*
+ * Capture left ticks out because all threads slept. The thread that it then
+ * finds running counts from one of those ticks on: it has a sample at each.
+ */
+START_TEST(runs_since_a_tick_that_was_left_out)
+{
+	sample(1, 0, "wm");
+	ticks(0, 100);
+	tick_after(8, 180);
+	/* Found at 260, counted from 220 on. */
+	runs(1, 220, "am");
+	tick_after(8, 260);
+	runs(1, 270, "bm");
+	tick(270);
+	CHUNK(280, "0 1:wm, 180 1:wm, 220 1:am, 230 1:am, 240 1:am, 250 1:am, "
+		   "260 1:am, 270 1:bm, 280 1:bm");
+}
+END_TEST
+
+/* Capture came late: by time the thread ran on, and so it does by count. */
+START_TEST(runs_over_ticks_that_came_late)
+{
+	runs(1, 0, "am");
+	tick(0);
+	runs(1, 40, "bm");
+	tick_after(4, 40);
+	missed(1, 80);
+	tick_after(4, 80);
+	runs(1, 120, "cm");
+	tick_after(4, 120);
+	tick_after(2, 140);
+	CHUNK(140, "0 1:am, 40 1:bm, 80 1:-, 120 1:cm, 130 1:cm, 140 1:cm");
+	gone(1, 170);
+	tick_after(3, 170);
+	CHUNK(180, "140 1:cm, 170 1:cm");
 }
 END_TEST
 
@@ -170,7 +259,8 @@ START_TEST(missed_is_not_known)
 }
 END_TEST
 
-/* As a thread is that was waited for in vain, for which the chunk had waited. */
+/* As a thread is that was waited for in vain, for which the chunk had waited.
+ */
 START_TEST(missed_from_the_start)
 {
 	sample(1, 0, "am");
@@ -396,7 +486,7 @@ START_TEST(gap)
 	tick(300120);
 	CHUNK(300120, "300100 1:am, 300100 2:cm, 300120 1:am, 300120 2:cm");
 	aggregate_totals(a, &totals);
-	ck_assert_uint_eq(totals.running_ns, 2 * 120 * MS);
+	ck_assert_uint_eq(totals.waiting_ns, 2 * 120 * MS);
 }
 END_TEST
 
@@ -562,12 +652,12 @@ START_TEST(waiting)
 {
 	struct aggregate_totals t;
 
-	sample(1, 0, "am");
+	runs(1, 0, "am");
 	ticks(0, 30);
 	ck_assert_int_eq(aggregate_waiting(a, 1, 10 * MS), 0);
-	sample(1, 40, "bm");
+	runs(1, 40, "bm");
 	ticks(40, 60);
-	CHUNK(60, "0 1:am, 30 1:am, 40 1:bm, 60 1:bm");
+	CHUNK(60, "0 1:am, 10 1:am, 30 1:am, 40 1:bm, 50 1:bm, 60 1:bm");
 	aggregate_totals(a, &t);
 	ck_assert_uint_eq(t.running_ns, (10 + 20) * MS);
 	ck_assert_uint_eq(t.waiting_ns, 30 * MS);
@@ -592,12 +682,12 @@ START_TEST(totals)
 		aggregate_sample(a, 1, 30 * MS, letters_stack("am"), false), 0);
 	ticks(10, 100);
 	missed(1, 110);
-	sample(1, 150, "am");
+	runs(1, 150, "am");
 	gone(1, 170);
 	aggregate_totals(a, &t);
 	ck_assert_uint_eq(t.running_ns, 50 * MS);
 	ck_assert_uint_eq(t.waiting_ns, 80 * MS);
-	CHUNK(200, "0 1:am, 100 1:am, 110 1:-, 150 1:am, 170 1:am");
+	CHUNK(200, "0 1:am, 30 1:am, 100 1:am, 110 1:-, 150 1:am, 170 1:am");
 	aggregate_totals(a, &t);
 	ck_assert_uint_eq(t.running_ns, 50 * MS);
 	ck_assert_uint_eq(t.waiting_ns, 80 * MS);
@@ -612,12 +702,14 @@ START_TEST(table_of_an_open_chunk)
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
-	sample(1, 0, "am");
+	runs(1, 0, "am");
 	ticks(0, 500);
 	ck_assert_int_eq(aggregate_write_table(a, 10, f), 0);
 	ck_assert_ptr_nonnull(strstr(text, "ran for 0.50 s "));
 	ticks(510, 1000);
-	CHUNK(1000, "0 1:am, 1000 1:am");
+	ck_assert_int_eq(aggregate_close(a, 1000 * MS, &chunk), 0);
+	ck_assert_uint_eq(chunk.n_samples, 101);
+	ck_assert_int_eq(aggregate_next(a), 0);
 	rewind(f);
 	ck_assert_int_eq(aggregate_write_table(a, 10, f), 0);
 	ck_assert_ptr_nonnull(strstr(text, "ran for 1.00 s "));
@@ -732,7 +824,11 @@ Suite *suite(void)
 	TCase *c = tcase_create("aggregate");
 
 	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, run_is_first_and_last);
+	tcase_add_test(c, wait_is_first_and_last);
+	tcase_add_test(c, running_thread_has_a_sample_a_tick);
+	tcase_add_test(c, runs_and_waits_in_one_place);
+	tcase_add_test(c, runs_since_a_tick_that_was_left_out);
+	tcase_add_test(c, runs_over_ticks_that_came_late);
 	tcase_add_test(c, repeated_samples);
 	tcase_add_test(c, samples_before_and_behind_their_tick);
 	tcase_add_test(c, late_sample);

@@ -125,7 +125,8 @@ START_TEST(bulk)
 				aggregate_sample(a, tid, time_ns, &stack, true),
 				0);
 		}
-		ck_assert_int_eq(aggregate_tick(a, time_ns, time_ns, &due), 0);
+		ck_assert_int_eq(aggregate_tick(a, time_ns, time_ns, 1, &due),
+				 0);
 		if (!due)
 			continue;
 		last_ns = time_ns;

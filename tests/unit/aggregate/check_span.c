@@ -25,10 +25,10 @@ START_TEST(tick_before)
 {
 	ck_assert_uint_eq(span_tick_before(&span, 5 * S), 0);
 	for (uint64_t i = 1; i <= 2 * SPAN_TICKS; i++)
-		span_tick(&span, i * MS, 0);
+		span_tick(&span, i * MS, 0, 1);
 	/* One that does not get on is not a tick. */
-	span_tick(&span, 2 * SPAN_TICKS * MS, 0);
-	span_tick(&span, 3 * MS, 0);
+	span_tick(&span, 2 * SPAN_TICKS * MS, 0, 1);
+	span_tick(&span, 3 * MS, 0, 1);
 	ck_assert_uint_eq(span_tick_before(&span, 2 * SPAN_TICKS * MS),
 			  (2 * SPAN_TICKS - 1) * MS);
 	ck_assert_uint_eq(span_tick_before(&span, 9 * S), 2 * SPAN_TICKS * MS);
@@ -39,10 +39,33 @@ START_TEST(tick_before)
 }
 END_TEST
 
+/* Ticks that capture left out are added; their number has a limit. */
+START_TEST(ticks_between)
+{
+	span_tick(&span, 100 * MS, 0, 7);
+	ck_assert_uint_eq(span_tick_before(&span, 100 * MS), 0);
+	span_tick(&span, 140 * MS, 0, 4);
+	span_tick(&span, 150 * MS, 0, 0);
+	for (uint64_t ms = 100; ms < 150; ms += 10)
+		ck_assert_uint_eq(span_tick_after(&span, ms * MS, UINT64_MAX),
+				  (ms + 10) * MS);
+	ck_assert_uint_eq(span_tick_after(&span, 104 * MS, 111 * MS), 110 * MS);
+	ck_assert_uint_eq(span_tick_after(&span, 104 * MS, 110 * MS), 0);
+	ck_assert_uint_eq(span_tick_after(&span, 150 * MS, UINT64_MAX), 0);
+	/* A gap has none. */
+	span_tick(&span, 150 * MS + SPAN_GAP_NS + 1, 0, 500);
+	ck_assert_uint_eq(span_tick_after(&span, 150 * MS, UINT64_MAX),
+			  150 * MS + SPAN_GAP_NS + 1);
+	span_tick(&span, 6 * S, 0, UINT64_MAX);
+	ck_assert_uint_eq(span_tick_before(&span, 7 * S), 6 * S);
+	ck_assert_uint_eq(span.n_ticks, 1 + 4 + 1 + 1 + SPAN_TICKS);
+}
+END_TEST
+
 START_TEST(as_asked)
 {
-	span_tick(&span, 100 * S, 100 * S);
-	span_tick(&span, 104 * S, 102 * S);
+	span_tick(&span, 100 * S, 100 * S, 1);
+	span_tick(&span, 104 * S, 102 * S, 1);
 	ck_assert_uint_eq(span_closable(&span), 102 * S);
 	check_end(102 * S, 102 * S, 102 * S);
 	/* Behind the newest tick too: the target's end. */
@@ -55,14 +78,14 @@ END_TEST
 START_TEST(due)
 {
 	ck_assert(!span_due(&span));
-	span_tick(&span, 100 * S, 100 * S);
+	span_tick(&span, 100 * S, 100 * S, 1);
 	for (uint64_t i = 101; i < 160; i++) {
-		span_tick(&span, i * S, i * S);
+		span_tick(&span, i * S, i * S, 1);
 		ck_assert(!span_due(&span));
 	}
-	span_tick(&span, 160 * S, 159 * S);
+	span_tick(&span, 160 * S, 159 * S, 1);
 	ck_assert(!span_due(&span));
-	span_tick(&span, 160 * S, 160 * S);
+	span_tick(&span, 160 * S, 160 * S, 1);
 	ck_assert(span_due(&span));
 	span_restart(&span, 160 * S);
 	ck_assert(!span_due(&span));
@@ -71,8 +94,8 @@ END_TEST
 
 START_TEST(gap)
 {
-	span_tick(&span, 100 * S, 100 * S);
-	span_tick(&span, 105 * S, 105 * S); /* just not yet one */
+	span_tick(&span, 100 * S, 100 * S, 1);
+	span_tick(&span, 105 * S, 105 * S, 1); /* just not yet one */
 	ck_assert_uint_eq(span_between(&span, 100 * S, 105 * S), 5 * S);
 	ck_assert(!span_due(&span));
 	span_note(&span, 111 * S);
@@ -84,7 +107,7 @@ START_TEST(gap)
 	ck_assert_uint_eq(span_between(&span, 111 * S, 112 * S), 1 * S);
 	ck_assert_uint_eq(span_between(&span, 101 * S, 102 * S), 1 * S);
 	ck_assert_uint_eq(span_between(&span, 112 * S, 101 * S), 0);
-	span_tick(&span, 111 * S, 111 * S);
+	span_tick(&span, 111 * S, 111 * S, 1);
 	ck_assert(span_due(&span));
 	check_end(111 * S, 105 * S, 111 * S);
 	/* By then the lag alone is behind its start. */
@@ -98,9 +121,9 @@ END_TEST
 /* Two in a row, the first not settled: one. */
 START_TEST(two_gaps)
 {
-	span_tick(&span, 100 * S, 100 * S);
-	span_tick(&span, 110 * S, 100 * S);
-	span_tick(&span, 120 * S, 120 * S);
+	span_tick(&span, 100 * S, 100 * S, 1);
+	span_tick(&span, 110 * S, 100 * S, 1);
+	span_tick(&span, 120 * S, 120 * S, 1);
 	check_end(120 * S, 100 * S, 120 * S);
 }
 END_TEST
@@ -114,8 +137,8 @@ START_TEST(never_too_long)
 
 			span_init(&span, 60 * S);
 			for (uint64_t i = 0; i <= 100; i += hole)
-				span_tick(&span, i * S, 0);
-			span_tick(&span, 400 * S, settled * S);
+				span_tick(&span, i * S, 0, 1);
+			span_tick(&span, 400 * S, settled * S, 1);
 			span_end(&span, settled * S, &end, &next);
 			ck_assert_uint_ge(end, span.start_ns);
 			ck_assert_uint_le(end - span.start_ns, 65 * S);
@@ -134,6 +157,7 @@ Suite *suite(void)
 
 	tcase_add_checked_fixture(c, set_up, NULL);
 	tcase_add_test(c, tick_before);
+	tcase_add_test(c, ticks_between);
 	tcase_add_test(c, as_asked);
 	tcase_add_test(c, due);
 	tcase_add_test(c, gap);

@@ -1,7 +1,7 @@
 /*
  * Threads that do what they like, records that come late, chunks that are
  * closed at any moment: whatever happens, what a reader of the chunks adds up
- * is what happened.
+ * is what happened; and where threads run, what it counts, too.
  */
 #include "lib/aggregate/aggregate.h"
 
@@ -42,12 +42,14 @@ struct actor {
 	size_t n_queue;
 	uint64_t held_until; /* a tick: no record is read before */
 	uint64_t expected_us[STACKS], got_us[STACKS];
+	uint64_t got_n[STACKS]; /* samples, as the server counts them */
 };
 
 static struct actor actors[THREADS];
 static struct aggregate *a;
 static uint64_t state;
 static uint64_t expected_running_ns;
+static bool all_run;
 
 static uint64_t pick(uint64_t n)
 {
@@ -85,7 +87,7 @@ static void live(struct actor *t, uint64_t tick)
 	if (dice < 40) {
 		e.what = SAMPLE;
 		e.stack = (char)pick(STACKS);
-		e.running = pick(2) == 0;
+		e.running = pick(2) == 0 || all_run;
 		t->alive = true;
 		t->stack = e.stack;
 		t->running = e.running;
@@ -154,9 +156,13 @@ static void read_chunk(struct profile *p)
 		const struct profile_sample *s = &p->samples[i];
 		const struct profile_sample *before = last[s->tid];
 
-		if (before != NULL && before->node != PROFILE_NONE)
-			actors[s->tid].got_us[stack_of(p, before->node)] +=
+		if (before != NULL && before->node != PROFILE_NONE) {
+			uint32_t stack = stack_of(p, before->node);
+
+			actors[s->tid].got_us[stack] +=
 				s->time_us - before->time_us;
+			actors[s->tid].got_n[stack]++;
+		}
 		last[s->tid] = s;
 	}
 }
@@ -185,6 +191,7 @@ START_TEST(adds_up)
 	size_t chunks = 0;
 
 	state = (uint64_t)_i;
+	all_run = _i % 4 >= 2;
 	expected_running_ns = 0;
 	memset(actors, 0, sizeof(actors));
 	for (size_t i = 0; i < THREADS; i++)
@@ -198,7 +205,7 @@ START_TEST(adds_up)
 			live(&actors[i], tick);
 		settled = settle(tick);
 		ck_assert_int_eq(aggregate_tick(a, tick * TICK_NS,
-						settled * TICK_NS, &due),
+						settled * TICK_NS, 1, &due),
 				 0);
 		if (due || pick(150) == 0) {
 			close_chunk(settled);
@@ -212,9 +219,14 @@ START_TEST(adds_up)
 	close_chunk(TICKS);
 	ck_assert_uint_gt(chunks, 20);
 	for (size_t i = 0; i < THREADS; i++)
-		for (size_t j = 0; j < STACKS; j++)
+		for (size_t j = 0; j < STACKS; j++) {
 			ck_assert_uint_eq(actors[i].got_us[j],
 					  actors[i].expected_us[j]);
+			if (all_run)
+				ck_assert_uint_eq(actors[i].got_n[j] * TICK_NS,
+						  actors[i].got_us[j] *
+							  NS_PER_US);
+		}
 	aggregate_totals(a, &totals);
 	ck_assert_uint_eq(totals.running_ns, expected_running_ns);
 	aggregate_free(a);

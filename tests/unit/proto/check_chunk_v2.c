@@ -344,6 +344,8 @@ START_TEST(bounds)
 		free(text);
 	}
 	ck_assert_uint_le(size - with + 9, PROFILE_SAMPLE_BYTES);
+	ck_assert_uint_eq(size - with,
+			  profile_sample_bytes(&g.samples[1], UINT64_MAX));
 
 	/* Everything but the head. */
 	fixed = strlen("{\"version\":\"2\",\"profiler_id\":\"\",\"chunk_id\":"

@@ -52,12 +52,15 @@ START_TEST(seconds)
 	json_out_raw(&out, " ");
 	json_out_seconds(&out, 1724777211503778);
 	json_out_raw(&out, " ");
+	json_out_seconds(&out, 1724777211500000);
+	json_out_raw(&out, " ");
 	json_out_seconds(&out, 1724777211000000);
 	json_out_raw(&out, " ");
 	json_out_seconds(&out, UINT64_MAX);
 	ck_assert_int_eq(json_out_finish(&out), 0);
-	ck_assert_str_eq(text, "0.000000 0.000001 0.999999 1724777211.503778 "
-			       "1724777211.000000 18446744073709.551615");
+	ck_assert_str_eq(text, "0.0 0.000001 0.999999 1724777211.503778 "
+			       "1724777211.5 1724777211.0 "
+			       "18446744073709.551615");
 }
 END_TEST
 

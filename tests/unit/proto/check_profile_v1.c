@@ -65,8 +65,9 @@ START_TEST(it_is_not_too_long)
 	ck_assert_ptr_null(strstr(text, "30000123"));
 	free(text);
 	text = written(profile_v1_transaction);
-	ck_assert_ptr_nonnull(strstr(text, "\"start_timestamp\":1724777211.000"));
-	ck_assert_ptr_nonnull(strstr(text, "\"timestamp\":1724777241.000"));
+	ck_assert_ptr_nonnull(
+		strstr(text, "\"start_timestamp\":1724777211.0,"));
+	ck_assert_ptr_nonnull(strstr(text, "\"timestamp\":1724777241.0,"));
 	free(text);
 }
 END_TEST
