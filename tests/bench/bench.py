@@ -31,6 +31,7 @@ import harness  # noqa: E402
 import measure  # noqa: E402
 import replay  # noqa: E402
 import report  # noqa: E402
+import sizes  # noqa: E402
 import variants  # noqa: E402
 
 CPUS = 2
@@ -187,8 +188,14 @@ def main():
         with new_box(births.NAME) as box:
             of_short = births.run(box, SMOKE)
         say('')
+    of_minute = None
+    if args.pattern in sizes.NAME:
+        say(sizes.NAME)
+        with new_box(sizes.NAME) as box:
+            of_minute = sizes.run(box, SMOKE)
+        say('')
     meeting = args.pattern in OUTAGE
-    if not (done or unwinding or beginning or short or meeting):
+    if not (done or unwinding or beginning or short or of_minute or meeting):
         sys.exit(f'no scenario has "{args.pattern}" in its name')
     text = report.text(done,
                        replay.wanted(unwinding) + first.wanted(large) +
@@ -199,6 +206,8 @@ def main():
         text += '\n' + first.text(large)
     if short:
         text += '\n' + births.text(of_short)
+    if of_minute:
+        text += '\n' + sizes.text(of_minute)
     if meeting:
         text += f'\n### 10,000 hosts and their server (`T={OUTAGE}`)\n\n'
         text += subprocess.run([harness.BUILD / 'bench/outage'], check=True,

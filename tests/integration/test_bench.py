@@ -21,7 +21,7 @@ def test_all_of_it(box):
     check(bench.wait(3 * harness.PATIENCE_S) == 0, bench.stderr)
     text = bench.stdout
     for scenario in ('busy-2', 'mixed', 'fleet', 'waits', 'unwind',
-                     'first', 'births'):
+                     'first', 'births', 'sizes'):
         check(f'(`T={scenario}`)' in text, f'no table of {scenario}: {text}')
     rows = re.findall(r'^\| (.*) \| (ok|NOT OK) \|$', text, re.M)
     asked = collections.Counter(re.split(r' p[59]|[,:]| \|', what)[0]
