@@ -119,9 +119,8 @@ must_check int aggregate_exit_all(struct aggregate *a, uint64_t time_ns);
  * A tick: threads without a record since their last one go on as they were.
  * settled_ns is the time of the last tick for which all samples are in. due is
  * that of struct record_tick: the number of ticks since the last call. A thread
- * that runs over them gets a sample at each.
-ret_due is set if the chunk ought to be closed now: it has its length in
- * time or bytes.
+ * that runs over them gets a sample at each. *ret_due is set if the chunk ought
+ * to be closed now: it has its length in time or bytes.
  */
 must_check int aggregate_tick(struct aggregate *a, uint64_t time_ns,
 			      uint64_t settled_ns, uint64_t due, bool *ret_due);

@@ -117,9 +117,9 @@ static void profile_random(uint64_t seed, bool by_function, struct times *ret,
 				i == 0, 0};
 		ck_assert_int_eq(
 			aggregate_sample(a, 1, t * NS_PER_MS, &stack, true), 0);
-		ck_assert_int_eq(
-			aggregate_tick(a, t * NS_PER_MS, t * NS_PER_MS, &due),
-			0);
+		ck_assert_int_eq(aggregate_tick(a, t * NS_PER_MS, t * NS_PER_MS,
+						1, &due),
+				 0);
 	}
 	ck_assert_int_eq(aggregate_close(a, TICKS * NS_PER_MS, &p), 0);
 	count(&p, ret);

@@ -16,7 +16,9 @@
 #define TICK_NS (10 * NS_PER_MS)
 
 static const char maps[] = "1000-2000 r-xp 00000000 08:01 7 /bin/first\n";
-static const char environ_text[] = "SENTRY_RELEASE=first@1";
+/* WANT_PROGRAM: the executable, which file it is, argv[0], the environment. */
+static const char first[] = "/bin/first\0\0first\0SENTRY_RELEASE=first@1";
+static const char second[] = "/bin/second\0\0second\0";
 
 static int broker;
 static uint32_t answers;
@@ -35,11 +37,6 @@ static void answer(const void *text, size_t size)
 	ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
 	ck_assert_int_eq(ipc_send(broker, &file, sizeof(file), &fd, 1), 0);
 	close_fd(&fd);
-}
-
-static void answer_text(const char *text)
-{
-	answer(text, strlen(text));
 }
 
 static void no_hint(const struct msg_stack_hint *hint)
@@ -72,8 +69,7 @@ static void set_up(void)
 	ck_assert_int_eq(dup2(fds[1], MSG_FD), MSG_FD);
 	close_fd(&fds[1]);
 	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
-	answer_text("/bin/first");
-	answer_text("first");
+	answer(first, sizeof(first));
 	ck_assert_int_eq(stream_new(&open, cache, no_hint, &stream), 0);
 }
 
@@ -133,8 +129,7 @@ static const char *release_of_chunk(void)
 static void first_program(uint64_t time_ns)
 {
 	set_up();
-	answer_text(maps);
-	answer(environ_text, sizeof(environ_text));
+	answer(maps, sizeof(maps) - 1);
 	tick(time_ns);
 	sample(time_ns);
 }
@@ -142,9 +137,9 @@ static void first_program(uint64_t time_ns)
 /* Capture is back, and the process runs another one. */
 static void second_program(void)
 {
-	answer_text("/bin/second");
-	answer_text("/bin/second");
-	answer_text("second");
+	/* Is it another one? And what is it? */
+	answer(second, sizeof(second));
+	answer(second, sizeof(second));
 	tick(clock_mono_ns());
 }
 
