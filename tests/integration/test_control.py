@@ -193,7 +193,8 @@ def test_sections_and_reload(box):
     check(ctl.run('start', 'sleepers').stdout == 'sleepers: 3 started\n', '')
     for target in targets:
         wait_for(lambda t=target: harness.tracer(t.pid), 'it is profiled')
-    check(ctl.run('start', 'sleepers').stdout == 'sleepers: 0 started\n', '')
+    check(ctl.run('start', 'sleepers').stdout ==
+          'sleepers: 0 started; 3 profiled already\n', '')
     ctl.run('detach', targets[0].pid)
     ctl.wait_state(targets[0].pid, 'left_out')
     # A fault: its line is shown, and all goes on.

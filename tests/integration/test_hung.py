@@ -344,7 +344,7 @@ def test_stopped_unwind(box):
     target = box.target('shares')
     profd = box.profd([target]).wait_attached()
     stop(profd, 'unwind')
-    profd.interrupt()
+    profd.interrupt(status=3)
     check(profd.chunks == [], 'a chunk of nobody')
     check_untouched(target)
 
@@ -359,7 +359,7 @@ def test_stopped_ship(box):
     wait_for(lambda: list(profd.output.glob('.*.part')),
              'an envelope that is not written')
     profd.signal(signal.SIGINT)
-    profd.finish()
+    profd.finish(3)
     chunks = profd.stats['chunks']
     check(chunks['made'] == 1 and chunks['written'] == 0 and
           chunks['discarded'] == {'shutdown': 1}, f'{chunks}')
