@@ -21,27 +21,26 @@ static int end;
 static void set_up(void)
 {
 	int pair[2];
+	pid_t pid = fork();
 
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			(void)pause();
+	}
+	ck_assert_int_gt(pid, 0);
 	memset(&b, 0, sizeof(b));
-	ck_assert_int_eq(loop_new(&b.loop), 0);
+	/* After the fork: the test alone has the socket's other end. */
 	ck_assert_int_eq(ipc_pair(pair), 0);
+	ck_assert_int_eq(loop_new(&b.loop), 0);
 	b.capture.fd = -1;
 	unwind = (struct unwind){.link_fd = -1};
 	unwind.child = (struct child){.broker = &b,
 				      .name = "unwind",
 				      .fd = pair[0],
 				      .is_ready = true,
-				      .pid = fork(),
+				      .pid = pid,
 				      .on_message = unwind_on_message};
-	if (unwind.child.pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		/* The socket ends when the test closes its end of it. */
-		close_fd(&pair[0]);
-		close_fd(&pair[1]);
-		for (;;)
-			(void)pause();
-	}
-	ck_assert_int_gt(unwind.child.pid, 0);
 	ck_assert_int_eq(loop_add(b.loop, pair[0], child_on_readable,
 				  &unwind.child, &unwind.child.source),
 			 0);
