@@ -4,6 +4,9 @@
 
 from programs import BUILD
 
+SLOW_FIRST_STACKS = \
+    'samples are taken while unwind, which is slow here, is at the first one'
+
 # A module, or one test of it.
 LEFT_OUT = {
     'test_bench': 'it measures, by programs of the other build',
@@ -13,6 +16,9 @@ LEFT_OUT = {
     'test_many_processes': 'it measures the memory of the broker and of capture',
     'test_privileges.test_unwind_is_on_a_leash':
         'RLIMIT_DATA has no room for the shadow of memory',
+    'test_second_stacks.test_deep_work_on_one': SLOW_FIRST_STACKS,
+    'test_second_stacks.test_many_in_turn': SLOW_FIRST_STACKS,
+    'test_second_stacks.test_signal_stacks': SLOW_FIRST_STACKS,
     'test_secrets.test_no_cores': 'the sanitizer handles SIGSEGV',
 }
 

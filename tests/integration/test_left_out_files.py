@@ -5,6 +5,7 @@ dying.py stands in for an unwind process that dies; the real one is killed where
 it is at a file.
 """
 
+import contextlib
 import errno
 import os
 import pathlib
@@ -176,7 +177,8 @@ def end_at_a_file(profd):
     pid = wait_for(fresh, 'an unwind process')
     found = any(is_at_a_file(pid) for _ in range(LOOKS))
     os.kill(pid, signal.SIGSEGV if found else signal.SIGKILL)
-    os.kill(pid, signal.SIGCONT)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGCONT)
     wait_for(lambda: pid not in profd.helpers()['unwind'], 'its end')
 
 
