@@ -1,7 +1,5 @@
 #include "daemon/certificates.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -38,22 +36,6 @@ static int read_option(struct buf *b, int fd, const char *option)
 	return r;
 }
 
-static void read_environment(struct buf *b)
-{
-	const char *path = getenv("SSL_CERT_FILE");
-	int fd, r;
-
-	if (path == NULL || path[0] == '\0')
-		return;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	r = fd < 0 ? -errno : buf_read_fd(b, fd);
-	close_fd(&fd);
-	if (r < 0) {
-		log_warning("SSL_CERT_FILE: %s: %s", path, strerror(-r));
-		buf_clear(b);
-	}
-}
-
 int certificates_read(struct certificates *c, const int fds[INIT_FILE_N])
 {
 	int r;
@@ -61,14 +43,12 @@ int certificates_read(struct certificates *c, const int fds[INIT_FILE_N])
 	buf_init(&c->authorities, AUTHORITIES_BYTES_MAX);
 	buf_init(&c->client, CLIENT_BYTES_MAX);
 	buf_init(&c->key, CLIENT_BYTES_MAX);
-	if (fds[INIT_CA_CERTS] < 0)
-		read_environment(&c->authorities);
-	r = read_option(&c->authorities, fds[INIT_CA_CERTS], "--ca-certs");
+	r = read_option(&c->authorities, fds[INIT_CA_CERTS], "ca_certs");
 	if (r == 0)
 		r = read_option(&c->client, fds[INIT_CLIENT_CERT],
-				"--client-cert");
+				"client_cert");
 	if (r == 0)
-		r = read_option(&c->key, fds[INIT_CLIENT_KEY], "--client-key");
+		r = read_option(&c->key, fds[INIT_CLIENT_KEY], "client_key");
 	return r;
 }
 

@@ -21,9 +21,8 @@ struct certificates {
 
 /*
  * Reads what came with MSG_INIT: fds by enum init_file, -1 where there is none.
- * Without authorities, SSL_CERT_FILE stands in: one that cannot be read is told
- * of, and left out. Returns 0, or -errno after a line in the log that names the
- * option; certificates_fini is due in either case.
+ * Returns 0, or -errno after a line in the log that names the key of the
+ * configuration; certificates_fini is due in either case.
  */
 must_check int certificates_read(struct certificates *c,
 				 const int fds[INIT_FILE_N]);

@@ -17,11 +17,11 @@
 
 static const char *const no_environment[] = {LOG_JOURNAL_VARIABLE, NULL};
 
-/* libcurl's proxies and the certificate authorities. */
+/* libcurl's proxies. */
 static const char *const ship_environment[] = {
-	"http_proxy",	"https_proxy",	      "HTTPS_PROXY", "all_proxy",
-	"ALL_PROXY",	"no_proxy",	      "NO_PROXY",    "SSL_CERT_FILE",
-	"SSL_CERT_DIR", LOG_JOURNAL_VARIABLE, NULL,
+	"http_proxy", "https_proxy",	    "HTTPS_PROXY",
+	"all_proxy",  "ALL_PROXY",	    "no_proxy",
+	"NO_PROXY",   LOG_JOURNAL_VARIABLE, NULL,
 };
 
 static const struct msg_init no_files;

@@ -103,6 +103,9 @@ struct config {
 	char release[MSG_TEXT_MAX]; /* "" if not given */
 	char environment[MSG_TEXT_MAX];
 	char ca_certs[CONFIG_TEXT_MAX]; /* files; "": none */
+	/* ca_certs is SSL_CERT_FILE's: if it cannot be read, a start goes on
+	 * without it. */
+	bool ca_certs_by_variable;
 	char client_cert[CONFIG_TEXT_MAX];
 	char client_key[CONFIG_TEXT_MAX];
 	char http_proxy[CONFIG_TEXT_MAX]; /* "": the environment's */
@@ -196,8 +199,8 @@ void config_read_text(struct config *c, const struct config_text *text,
 		      struct config_faults *faults);
 
 /*
- * Fills what is still open: SENTRY_* in the environment, by get (getenv(3)),
- * then defaults; then the targets'. -EINVAL after faults.
+ * Fills what is still open: SENTRY_* and SSL_CERT_FILE in the environment, by
+ * get (getenv(3)), then defaults; then the targets'. -EINVAL after faults.
  */
 typedef char *(*config_env_fn)(const char *name);
 must_check int config_resolve(struct config *c, config_env_fn get,

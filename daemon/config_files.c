@@ -26,7 +26,9 @@ static void file_fault(const struct checker *k, const char *key,
 {
 	const struct config_origin *at =
 		config_origin(k->config, SECTION_SENTRY, key);
-	const bool is_warning = k->occasion == CONFIG_RELOADS;
+	const bool is_warning = k->occasion == CONFIG_RELOADS ||
+				(path == k->config->ca_certs &&
+				 k->config->ca_certs_by_variable);
 
 	if (at->by != NULL)
 		config_fault_add(k->faults, k->config, at, is_warning, "%s: %s",
@@ -36,11 +38,25 @@ static void file_fault(const struct checker *k, const char *key,
 				 "%s: %s: %s", key, path, what);
 }
 
-static int read_file(const char *path, size_t most, struct buf *ret)
+int config_files_open(const char *path, int *ret_fd)
 {
 	/* Not to wait for a pipe's writer. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	int r = fd < 0 ? -errno : 0;
+	int r = 0;
+	char byte;
+
+	if (fd < 0 || pread(fd, &byte, 1, 0) < 0)
+		r = -errno;
+	if (r < 0)
+		close_fd(&fd);
+	else
+		*ret_fd = fd;
+	return r;
+}
+
+static int read_file(const char *path, size_t most, struct buf *ret)
+{
+	int fd = -1, r = config_files_open(path, &fd);
 
 	buf_init(ret, most);
 	if (r == 0)
@@ -129,25 +145,6 @@ static void check_client(const struct checker *k)
 	}
 }
 
-/* Ship tells of it, and goes on. */
-static void check_variable(const struct checker *k, config_env_fn get)
-{
-	const struct config_origin at = {.by = "SSL_CERT_FILE"};
-	const char *path = get(at.by), *problem;
-	struct buf b;
-	int r;
-
-	if (k->config->ca_certs[0] != '\0' || path == NULL || path[0] == '\0')
-		return;
-	r = read_file(path, AUTHORITIES_BYTES_MAX, &b);
-	problem = r < 0 ? strerror(-r)
-			: problem_of(&b, "CERTIFICATE", NO_CERTIFICATE);
-	if (problem != NULL)
-		config_fault_add(k->faults, NULL, &at, true, "%s: %s", path,
-				 problem);
-	buf_fini(&b);
-}
-
 /* Of the operator's own sentry-profd alone: it may hang (exe_link.h). */
 static void check_exes(const struct checker *k)
 {
@@ -204,16 +201,13 @@ static void check_spool(const struct checker *k)
 				 path, what);
 }
 
-void config_files_check(const struct config *c, config_env_fn get,
-			enum config_occasion occasion,
+void config_files_check(const struct config *c, enum config_occasion occasion,
 			struct config_faults *faults)
 {
 	const struct checker k = {c, faults, occasion};
 
 	check_authorities(&k);
 	check_client(&k);
-	if (occasion == CONFIG_IS_CHECKED)
-		check_variable(&k, get);
 	if (occasion == CONFIG_IS_CHECKED)
 		check_exes(&k);
 	if (occasion != CONFIG_RELOADS)

@@ -2,7 +2,8 @@
  * The files and directories that a configuration names for ship: whether they
  * are what they shall be, before somebody needs them. It opens them with the
  * rights of who runs this, and changes nothing. Of a reload all that is wrong
- * with them are warnings.
+ * with them are warnings, as is all that is wrong with the file that
+ * SSL_CERT_FILE names.
  */
 #ifndef DAEMON_CONFIG_FILES_H
 #define DAEMON_CONFIG_FILES_H
@@ -16,8 +17,14 @@ enum config_occasion {
 };
 
 /* After config_resolve. */
-void config_files_check(const struct config *c, config_env_fn get,
-			enum config_occasion occasion,
+void config_files_check(const struct config *c, enum config_occasion occasion,
 			struct config_faults *faults);
+
+/*
+ * Opens a file of certificates or a key with the rights of this process, for
+ * ship, which reads it by pread(2). Returns 0, or -errno where it cannot be
+ * opened or be read so, as a directory.
+ */
+must_check int config_files_open(const char *path, int *ret_fd);
 
 #endif

@@ -76,6 +76,20 @@ static bool is_on(const char *value)
 	       strcmp(value, "off") != 0;
 }
 
+static void resolve_authorities(struct config *c, config_env_fn get,
+				struct config_faults *faults)
+{
+	const char *variable = "SSL_CERT_FILE", *name = "ca_certs";
+	const char *value = variable_of(get, variable);
+
+	if (is_given(c, name) || value == NULL ||
+	    !take_variable(variable, value, SECTION_SENTRY, name, c, faults))
+		return;
+	c->origins[config_key_find(SECTION_SENTRY, name) - config_keys] =
+		(struct config_origin){.by = variable};
+	c->ca_certs_by_variable = true;
+}
+
 static void resolve_sentry(struct config *c, config_env_fn get,
 			   struct config_faults *faults)
 {
@@ -99,6 +113,7 @@ static void resolve_sentry(struct config *c, config_env_fn get,
 		memcpy(c->release_env, of_env.release, sizeof(c->release_env));
 	if (!is_given(c, "debug"))
 		c->debug = is_on(variable_of(get, "SENTRY_DEBUG"));
+	resolve_authorities(c, get, faults);
 	if (c->client_key[0] != '\0' && c->client_cert[0] == '\0')
 		config_fault_add(faults, c,
 				 config_origin(c, SECTION_SENTRY, "client_key"),

@@ -18,9 +18,8 @@
 
 /* As the broker gives it to its own. */
 static const char *const ship_environment[] = {
-	"http_proxy",	"https_proxy", "HTTPS_PROXY", "all_proxy",
-	"ALL_PROXY",	"no_proxy",    "NO_PROXY",    "SSL_CERT_FILE",
-	"SSL_CERT_DIR", NULL,
+	"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
+	"ALL_PROXY",  "no_proxy",    "NO_PROXY",    NULL,
 };
 
 static void say_faults(struct doctor *d, const struct config_faults *faults)
@@ -82,7 +81,7 @@ static int read_config(struct doctor *d, config_env_fn get, struct config *ret)
 	if (config_resolve(ret, get, &faults) < 0)
 		r = -EINVAL;
 	if (is_the_daemons(d))
-		config_files_check(ret, get, CONFIG_IS_CHECKED, &faults);
+		config_files_check(ret, CONFIG_IS_CHECKED, &faults);
 	if (faults.n_errors > 0)
 		r = -EINVAL;
 	if (r < 0)
@@ -135,22 +134,19 @@ static size_t open_certificates(struct doctor *d, const struct config *c,
 
 	*ret_files = 0;
 	for (size_t i = 0; i < INIT_FILE_N; i++) {
-		int fd;
+		int r;
 
 		if (paths[i][0] == '\0')
 			continue;
-		fd = open(paths[i],
-			  O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-		if (fd < 0) {
-			doctor_say(d,
-				   is_the_daemons(d) ? FINDING_FAULT
-						     : FINDING_WARNING,
-				   "certificates", "%s: %s", paths[i],
-				   strerror(errno));
-			continue;
+		r = config_files_open(paths[i], &ret_fds[n]);
+		if (r == 0) {
+			n++;
+			*ret_files |= 1u << i;
+		} else if (!is_the_daemons(d)) {
+			/* Otherwise read_config has told of it. */
+			doctor_say(d, FINDING_WARNING, "certificates", "%s: %s",
+				   paths[i], strerror(-r));
 		}
-		ret_fds[n++] = fd;
-		*ret_files |= 1u << i;
 	}
 	return n;
 }

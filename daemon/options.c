@@ -172,7 +172,7 @@ static int load(const struct options *o, enum config_occasion occasion,
 	options_lay_over(o->argc, o->argv, &c);
 	(void)!config_resolve(&c, getenv, faults);
 	n_wrong = faults->n_errors;
-	config_files_check(&c, getenv, occasion, faults);
+	config_files_check(&c, occasion, faults);
 	hide(&c);
 	if (faults->n_errors > 0)
 		r = n_wrong > 0 ? -EINVAL : -EAGAIN;

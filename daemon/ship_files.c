@@ -2,13 +2,13 @@
  * What ship reads and writes, opened with the rights of who started the daemon:
  * the spool's directory, and certificates.
  */
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/accounts.h"
 #include "daemon/broker.h"
 #include "daemon/child.h"
+#include "daemon/config_files.h"
 #include "daemon/log.h"
 #include "daemon/spool_dir.h"
 
@@ -57,20 +57,17 @@ static int open_certificates(const struct broker *b, bool is_start,
 
 	for (size_t i = 0; i < INIT_FILE_N; i++) {
 		const char *path = files[i].path;
-		int r;
+		int r = path == NULL ? 0 : config_files_open(path, &ret_fds[i]);
 
-		if (path == NULL)
+		/* config_files_check has warned of it, as at a reload. */
+		if (r < 0 && is_start && i == INIT_CA_CERTS &&
+		    b->options.config.ca_certs_by_variable)
 			continue;
-		ret_fds[i] = open(path,
-				  O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-		if (ret_fds[i] < 0) {
-			r = -errno;
-			/* A reload has warned of it (config_files.h). */
-			if (is_start)
-				log_error("%s %s: %s", files[i].key, path,
-					  strerror(-r));
+		if (r < 0 && is_start)
+			log_error("%s %s: %s", files[i].key, path,
+				  strerror(-r));
+		if (r < 0)
 			return r;
-		}
 	}
 	return 0;
 }

@@ -54,6 +54,38 @@ def test_authorities_by_option(box):
     check_does_not(box, box.server())
 
 
+def test_authorities_by_variable(box):
+    """It is opened with the rights of who started the daemon, too: ship's own
+    may not even enter the directory."""
+    first = box.server()
+    path = box.dir / 'private/ca.pem'
+    path.parent.mkdir(mode=0o700)
+    rotate(path, pathlib.Path(first.ca))
+    run, ctl = configured(box, first.dsn,
+                          env=harness.environment(SSL_CERT_FILE=path))
+    wait_for(lambda: first.envelopes, 'a chunk')
+    first.program.end()
+    second = box.server(port=first.port)
+    path.write_text('-----BEGIN CERTIFICATE-----\nMII')
+    warned = ctl.run('reload').stderr
+    check('SSL_CERT_FILE' in warned, warned)
+    wait_for(lambda: 'ca_certs cannot be used' in run.stderr, 'it is said')
+    rotate(path, pathlib.Path(second.ca))
+    check(not ctl.run('reload').stderr, 'nothing is wrong')
+    wait_for(lambda: second.envelopes, 'a chunk after the reload')
+    run.interrupt()
+
+
+def test_a_variable_that_leads_nowhere(box):
+    """It may be meant for other programs: a line says so, once."""
+    for path, why in ((box.dir / 'none', 'No such file'),
+                      (box.dir, 'Is a directory')):
+        run = check_arrives(box, box.server(tls=False), env=harness.environment(
+            SSL_CERT_FILE=path))
+        check(run.stderr.count(f'SSL_CERT_FILE: {path}: {why}') == 1,
+              run.stderr)
+
+
 def test_client_certificate(box):
     server = box.server(mutual=True)
     cert = server.dir / 'server.pem'
@@ -80,7 +112,7 @@ def test_client_certificate(box):
     run.interrupt()
 
 
-def configured(box, dsn, **files):
+def configured(box, dsn, env=None, **files):
     """A service whose section matches a program, and which a reload reaches."""
     exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
     target = box.start([exe, 'nanosleep'])
@@ -91,7 +123,7 @@ def configured(box, dsn, **files):
                     section('one', exe, 'autostart = yes'))
     path.chmod(0o600)
     run, ctl = listening(box, [], '--config', path, '--dsn', dsn, '--spool',
-                         box.dir / 'spool', '--debug', output=None)
+                         box.dir / 'spool', '--debug', output=None, env=env)
     ctl.wait_state(target.pid, 'profiling')
     return run, ctl
 

@@ -71,8 +71,8 @@ static void check_with(const char *text, config_env_fn get,
 	insert_dir(text, in, sizeof(in));
 	insert_dir(expected, out, sizeof(out));
 	read_main(in);
-	ck_assert_int_eq(config_resolve(&config, nothing, &faults), 0);
-	config_files_check(&config, get, occasion, &faults);
+	ck_assert_int_eq(config_resolve(&config, get, &faults), 0);
+	config_files_check(&config, occasion, &faults);
 	expect(out);
 }
 
@@ -138,17 +138,25 @@ static char *authorities(const char *name)
 	return strcmp(name, "SSL_CERT_FILE") == 0 ? nowhere : NULL;
 }
 
-/* Ship tells of it at a start, with its own rights. */
+/* It may be meant for other programs: a start goes on. */
 START_TEST(of_the_environment)
 {
-	check_with("[sentry]\n", authorities, CONFIG_STARTS, "");
-	check_with("", authorities, CONFIG_IS_CHECKED,
+	check_with("[sentry]\n", authorities,
+		   _i == 0   ? CONFIG_STARTS
+		   : _i == 1 ? CONFIG_RELOADS
+			     : CONFIG_IS_CHECKED,
 		   "SSL_CERT_FILE: /nowhere/x: No such file");
 	ck_assert(faults.v[0].is_warning);
-	config_faults_fini(&faults);
-	/* Where the key is given nobody asks for it. */
+	ck_assert(config.ca_certs_by_variable);
+	ck_assert_str_eq(config.ca_certs, "/nowhere/x");
+}
+END_TEST
+
+START_TEST(beats_the_environment)
+{
 	check_with("[sentry]\nca_certs = ~/cert\n", authorities,
 		   CONFIG_IS_CHECKED, "");
+	ck_assert(!config.ca_certs_by_variable);
 }
 END_TEST
 
@@ -173,7 +181,7 @@ START_TEST(of_spools)
 {
 	check_with(spools[_i].text, nothing, CONFIG_STARTS, spools[_i].faults);
 	config_faults_fini(&faults);
-	config_files_check(&config, nothing, CONFIG_RELOADS, &faults);
+	config_files_check(&config, CONFIG_RELOADS, &faults);
 	expect("");
 }
 END_TEST
@@ -188,7 +196,8 @@ Suite *suite(void)
 			    (int)array_size(certificates));
 	tcase_add_test(c, of_certificates_that_are_used);
 	tcase_add_test(c, of_an_option);
-	tcase_add_test(c, of_the_environment);
+	tcase_add_loop_test(c, of_the_environment, 0, 3);
+	tcase_add_test(c, beats_the_environment);
 	tcase_add_loop_test(c, of_spools, 0, (int)array_size(spools));
 	suite_add_tcase(s, c);
 	return s;
