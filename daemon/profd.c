@@ -351,23 +351,24 @@ static int start(struct broker *b, struct loop_source **signals)
 		r = ship_files_open(b);
 	if (r == 0)
 		r = operate_open(b);
+	if (r == 0)
+		r = loop_new(&b->loop);
+	/* Its directory may be another user's, as that of the socket before. */
+	if (r == 0)
+		r = metrics_start(b);
 	if (r < 0)
 		return r;
 	go_first(b);
 	r = limit_privileges(b);
 	if (r < 0)
 		return r;
-	r = loop_new(&b->loop);
-	if (r == 0)
-		r = files_new(b->loop, &b->files);
+	r = files_new(b->loop, &b->files);
 	if (r == 0)
 		r = instances_watch(b);
 	if (r == 0 && b->discovery != NULL)
 		r = discovery_start(b->discovery);
 	if (r == 0)
 		r = operate_start(b);
-	if (r == 0)
-		r = metrics_start(b);
 	if (r == 0)
 		r = loop_add(b->loop, signal_fd, on_signals, b, signals);
 	if (r < 0) {
@@ -401,6 +402,7 @@ int main(int argc, char **argv)
 	r = start(b, &signals);
 	if (r < 0) {
 		operate_close(b);
+		metrics_free(b->metrics);
 		children_end(b);
 		output_close(&b->output);
 		return EXIT_FAILURE;

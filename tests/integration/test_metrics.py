@@ -194,6 +194,16 @@ def test_port(box):
     profd.interrupt()
 
 
+def test_a_directory_of_another_user(box):
+    """A path of the configuration is root's to use, whoever owns the directory."""
+    stranger.need_root()
+    directory = box.make_dir('metrics')
+    os.chown(directory, 65534, 65534)
+    profd = start(box, f'{directory}/socket')
+    scrape(f'{directory}/socket')
+    profd.interrupt()
+
+
 def test_what_is_no_request(box):
     where = str(box.make_dir('metrics') / 'socket')
     profd = start(box, where)
