@@ -267,10 +267,12 @@ Suite *suite(void)
 	tcase_add_test(tc, nothing_to_look_at);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("sockets");
-	tcase_add_loop_test(tc, timeouts_of_sockets, 0,
-			    sizeof(sockets) / sizeof(sockets[0]));
-	tcase_add_test(tc, timeouts_of_centuries_are_none);
-	tcase_add_test(tc, sockets_of_others);
+	if (suite_has_getfd()) {
+		tcase_add_loop_test(tc, timeouts_of_sockets, 0,
+				    sizeof(sockets) / sizeof(sockets[0]));
+		tcase_add_test(tc, timeouts_of_centuries_are_none);
+		tcase_add_test(tc, sockets_of_others);
+	}
 	tcase_add_test(tc, the_last_close_does_not_linger);
 	suite_add_tcase(s, tc);
 	return s;

@@ -59,8 +59,9 @@ static bool put_on_status(const char *file)
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)l.pid);
+	/* Not "/": in a chroot that may be no mount. */
 	return unshare(CLONE_NEWNS) == 0 &&
-	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount(NULL, "/proc", NULL, MS_PRIVATE, NULL) == 0 &&
 	       mount(file, path, NULL, MS_BIND, NULL) == 0;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,6 +29,17 @@ static void waiting(const char *call, const char *us)
 static void tear_down(void)
 {
 	live_end(&l);
+}
+
+/*
+ * Under a filter of system calls, as in a container, what the kernel would
+ * continue by restart_syscall(2) is restarted by us, too
+ * (lib/capture/syscalls.h).
+ */
+static void assert_not_rewritten(const char *call)
+{
+	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 0)
+		ck_assert_msg(l.counters.rewritten == 0, "%s", call);
 }
 
 /* Until n more stops that nobody asked for have been answered. */
@@ -77,7 +89,7 @@ START_TEST(no_wait_is_ended_by_an_interrupt)
 	if (_i < REWRITTEN)
 		ck_assert_uint_gt(l.counters.rewritten, 0);
 	else
-		ck_assert_uint_eq(l.counters.rewritten, 0);
+		assert_not_rewritten(calls[_i]);
 }
 END_TEST
 
@@ -176,7 +188,7 @@ START_TEST(no_kind_of_wait_is_ended)
 	if (waits[_i].rewritten)
 		ck_assert_msg(l.counters.rewritten > 0, "%s", waits[_i].call);
 	else
-		ck_assert_msg(l.counters.rewritten == 0, "%s", waits[_i].call);
+		assert_not_rewritten(waits[_i].call);
 }
 END_TEST
 

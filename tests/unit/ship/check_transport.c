@@ -2,10 +2,12 @@
 
 #include <arpa/inet.h>
 #include <curl/curl.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "lib/base/buf.h"
 #include "lib/ship/gzip.h"
@@ -315,6 +317,27 @@ START_TEST(refuses_another_authority)
 END_TEST
 
 /*
+ * Of this process alone. In a chroot "/" may be no mount: setns(2) leads to the
+ * root of all mounts, and we go back to our own.
+ */
+static void make_mounts_private(void)
+{
+	int root, mounts;
+
+	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
+	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(root, 0);
+	mounts = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ge(mounts, 0);
+	ck_assert_int_eq(setns(mounts, CLONE_NEWNS), 0);
+	ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	ck_assert_int_eq(fchdir(root), 0);
+	ck_assert_int_eq(chroot("."), 0);
+	close_fd(&mounts);
+	close_fd(&root);
+}
+
+/*
  * The system's authorities count as before where others are given: its bundle
  * is another file, for this process alone.
  */
@@ -326,8 +349,7 @@ START_TEST(trusts_the_system_s_authorities_too)
 	ck_assert_ptr_nonnull(info->cainfo);
 	server_start(&other, NULL, tls);
 	server_start(&server, NULL, tls);
-	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
-	ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	make_mounts_private();
 	ck_assert_int_eq(mount(server.ca, info->cainfo, NULL, MS_BIND, NULL),
 			 0);
 	open_transport(server.dsn, other.ca, NEVER_MS);
