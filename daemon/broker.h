@@ -162,7 +162,7 @@ struct broker {
 	struct notify notify;
 	struct metrics *metrics; /* NULL: nobody asks for them */
 	bool privileged;
-	struct missing_facts missing; /* all false where it is not privileged */
+	struct missing_facts missing;
 	uint32_t nice_steps;   /* so many it goes before who started it */
 	bool has_dsn;	       /* there is one at least, and chunks are sent */
 	char dsn[MSG_DSN_MAX]; /* of the options */

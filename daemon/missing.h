@@ -1,7 +1,7 @@
 /*
- * What the daemon, started by root, has to do without: capabilities, and what a
- * filter or a namespace refuses. One table says what each costs; the log at the
- * start, `status` and `doctor` have their lines from it, and
+ * What the daemon has to do without: capabilities, if root has started it, and
+ * what a filter or a namespace refuses. One table says what each costs; the log
+ * at the start, `status` and `doctor` have their lines from it, and
  * docs/sentry-profd.8 repeats it.
  *
  * A capability that the daemon does without at no cost is not missing.

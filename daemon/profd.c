@@ -134,11 +134,22 @@ static int open_stats(struct broker *b)
 	return r;
 }
 
-static void say_missing(const struct missing_facts *facts)
+static void say_missing(struct broker *b)
 {
 	struct missing missing[MISSING_MAX];
-	const size_t n = missing_find(facts, missing);
+	size_t n;
 
+	missing_look(&b->missing);
+	if (geteuid() == 0) {
+		b->missing.no_connector =
+			b->discovery != NULL &&
+			!discovery_has_connector(b->discovery);
+	} else {
+		/* What is the user's own takes none. */
+		b->missing.have = ~UINT64_C(0);
+		b->missing.in_user_namespace = false;
+	}
+	n = missing_find(&b->missing, missing);
 	for (size_t i = 0; i < n; i++)
 		log_warning("no %s: %s (%s)", missing[i].name, missing[i].costs,
 			    missing[i].add);
@@ -167,10 +178,6 @@ static int limit_privileges(struct broker *b)
 	if (geteuid() != 0)
 		return 0;
 	r = privileges_permitted(&have);
-	missing_look(&b->missing);
-	b->missing.no_connector =
-		b->discovery != NULL && !discovery_has_connector(b->discovery);
-	say_missing(&b->missing);
 	/* Where it is CAP_DAC_OVERRIDE it is for capture alone. */
 	if (r == 0)
 		r = privileges_limit(keep, hand_on | privileges_to_read(have));
@@ -358,6 +365,7 @@ static int start(struct broker *b, struct loop_source **signals)
 		r = metrics_start(b);
 	if (r < 0)
 		return r;
+	say_missing(b);
 	go_first(b);
 	r = limit_privileges(b);
 	if (r < 0)

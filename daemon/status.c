@@ -262,7 +262,7 @@ static void put_config(FILE *out, const struct broker *b)
 static void put_missing(FILE *out, const struct broker *b)
 {
 	struct missing missing[MISSING_MAX];
-	const size_t n = b->privileged ? missing_find(&b->missing, missing) : 0;
+	const size_t n = missing_find(&b->missing, missing);
 
 	fprintf(out, "\"missing\": [");
 	for (size_t i = 0; i < n; i++)

@@ -4,6 +4,7 @@ container's rights for the processes of a test."""
 import json
 import os
 import subprocess
+import sys
 
 import harness
 import stranger
@@ -60,6 +61,28 @@ def setpriv(names):
     """A command that executes its arguments with no more than these."""
     bounding = ','.join(['-all', *(f'+{n}' for n in sorted(names))])
     return ['setpriv', '--inh-caps=-all', f'--bounding-set={bounding}']
+
+
+# Loads the number of the call; equal: RET_ERRNO | EPERM, otherwise RET_ALLOW
+# (<linux/seccomp.h>). Then PR_SET_NO_NEW_PRIVS and PR_SET_SECCOMP.
+FILTER = '''
+import ctypes, os, struct, sys
+program = b''.join(struct.pack('=HBBI', *i) for i in (
+    (0x20, 0, 0, 0), (0x15, 0, 1, int(sys.argv[1])),
+    (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)))
+buffer = ctypes.create_string_buffer(program)
+filter = struct.pack('@HP', 4, ctypes.addressof(buffer))
+prctl = ctypes.CDLL(None, use_errno=True).prctl
+if prctl(38, 1, 0, 0, 0) or prctl(22, 2, filter, 0, 0):
+    sys.exit(os.strerror(ctypes.get_errno()))
+os.execv(sys.argv[2], sys.argv[2:])
+'''
+
+
+def refusing(call):
+    """A command that executes its arguments under a filter which refuses the
+    system call of this number, as a container's may."""
+    return [sys.executable, '-c', FILTER, call]
 
 
 class Container:

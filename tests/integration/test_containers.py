@@ -6,7 +6,8 @@ import re
 
 import harness
 import stranger
-from container_rights import DEFAULTS, Container
+from container_rights import DEFAULTS, Container, refusing
+from control import Control
 from harness import check, proc_status, tracer, wait_for
 
 # Missing in both lists, and what is lost with it.
@@ -17,6 +18,9 @@ SAID = {
 NO_ONE_ELSES = 'only processes of root are profiled'
 
 DAC_OVERRIDE, DAC_READ_SEARCH = 1 << 1, 1 << 2
+
+# Of every architecture.
+PIDFD_GETFD = 438
 
 SECTION = '''[profiler]
 chunk_seconds = 1
@@ -116,6 +120,30 @@ def test_default_capabilities(box):
 def test_in_a_user_namespace(box):
     for names in DEFAULTS.values():
         profile(box, names, own_users=True)
+
+
+def test_a_filter_that_refuses_a_call(box):
+    """As systemd-nspawn's: what is lost without it is said, by whoever starts
+    the daemon, once and in its status."""
+    name, wrapper = 'pidfd_getfd(2)', refusing(PIDFD_GETFD)
+    stranger.need_ptrace()
+    for is_root in (True, False):
+        target = stranger.target(box, 'shares')
+        if is_root:
+            socket = box.make_dir('socket') / 'socket'
+            profd = box.profd([target], '--socket', socket, wrapper=wrapper)
+        else:
+            socket = stranger.make_dir(box, 'socket') / 'socket'
+            profd = stranger.profd(box, [target], '--socket', socket,
+                                   wrapper=wrapper)
+        profd.wait_attached().wait_looks()
+        told = Control(box, socket).status()['daemon']['missing']
+        profd.interrupt()
+        found = missing(profd)
+        check('sockets' in found[name], profd.stderr)
+        check(is_root or set(found) == {name}, profd.stderr)
+        check(told == [f'no {n}: {cost}' for n, cost in found.items()],
+              f'{told}: {profd.stderr}')
 
 
 def test_with_nothing_but_the_right_to_trace(box):
