@@ -230,9 +230,9 @@ def test_compression(box):
     server = box.server(tls=False)
     server.down()
     run = profd(box, server.dsn, '--compression', 'zstd', '--spool', spool)
-    wait_for(lambda: list(spool.glob('*.gz')), 'a chunk waits')
-    kept = {p.name.split('-')[1] for p in spool.glob('*.gz')}
-    for path in spool.glob('*.gz'):
+    wait_for(lambda: list(spool.glob('[!.]*.gz')), 'a chunk waits')
+    kept = {p.name.split('-')[1] for p in spool.glob('[!.]*.gz')}
+    for path in spool.glob('[!.]*.gz'):
         check(path.read_bytes()[:2] == b'\x1f\x8b', f'{path} is not gzip')
     server.up()
     wait_for(lambda: not list(spool.glob('*.gz')), 'nothing waits')
