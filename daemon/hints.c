@@ -38,9 +38,13 @@ static uint64_t second_lacking(const struct unwind_sample *sample,
 	const struct sample_known *known = &sample->known;
 	uint64_t second = stack->second;
 
-	/* The copy would be too large, were it not for one frame. */
+	/*
+	 * The copy would be too large, were it not for one frame. Where capture
+	 * does not know the end of the own stack, this makes it find out.
+	 */
 	if (stack->missing > highest_top(sample->stack.addr) &&
-	    stack->missing - stack->stack_top > LARGE_FRAME)
+	    (known->own_end == 0 ||
+	     stack->missing - stack->stack_top > LARGE_FRAME))
 		second = stack->missing -
 			 min_u64(stack->missing, UNWIND_RED_ZONE_MAX);
 	if (second == 0 || !is_own(known, second) ||
@@ -63,6 +67,30 @@ static uint64_t top_lacking(const struct unwind_sample *sample,
 	if (stack->end == UNWIND_END_CAPPED)
 		more = max_u64(more, sample->stack.size);
 	return min_u64(stack->missing + more, highest);
+}
+
+/*
+ * From where the own stack is to be copied as a whole; 0: nowhere. It is deeper
+ * than a copy of any stack may be, and to leave one frame out was not enough,
+ * or is of no use.
+ */
+static uint64_t whole_lacking(const struct unwind_sample *sample,
+			      const struct unwind_stack *stack)
+{
+	const struct sample_known *known = &sample->known;
+	const uint64_t own_end = known->own_end;
+	uint64_t from = 0;
+
+	if (stack->missing > known->top && stack->missing <= own_end &&
+	    (stack->missing > highest_top(sample->stack.addr) ||
+	     known->top != 0 || known->second != 0))
+		from = sample->stack.addr;
+	else if (stack->end == UNWIND_END_CAPPED && stack->second_from != 0)
+		from = sample->second.addr;
+	if (from >= own_end ||
+	    own_end - from > SAMPLE_WHOLE_MAX - UNWIND_RED_ZONE_MAX)
+		return 0;
+	return from;
 }
 
 /* Were many bytes copied of which a walk to the root has read none? */
@@ -88,8 +116,20 @@ bool hint_wanted(uint32_t target, const struct unwind_sample *sample,
 {
 	const struct sample_known *known = &sample->known;
 	const uint64_t second = second_lacking(sample, stack);
+	const uint64_t whole = whole_lacking(sample, stack);
 	const uint64_t top = second != 0 ? 0 : top_lacking(sample, stack);
 
+	/* That a frame is left out comes first: it makes the copy small. */
+	if (whole != 0 && (second == 0 || known->second != 0)) {
+		*ret = (struct msg_stack_hint){
+			.h = MSG_HEADER(MSG_STACK_HINT, msg_stack_hint),
+			.target = target,
+			.tid = sample->tid,
+			.sp = whole,
+			.top = known->own_end,
+		};
+		return true;
+	}
 	if (second == 0 && top == 0 && !is_in_vain(sample, stack))
 		return false;
 	*ret = (struct msg_stack_hint){

@@ -116,21 +116,22 @@ static size_t copy(const struct live *l, int32_t tid, const uint64_t *regs,
 	const uint64_t second_end = live_mapping_end(l, second);
 	struct stack_plan plan = {
 		.known.top = top,
-		.size = SAMPLE_STACK_MAX,
+		.size = SAMPLE_WHOLE_MAX,
 		.second = second,
 	};
 	uint32_t flags = 0;
 	int pagemap_fd;
 	size_t size;
 
-	if (top > sp && top - sp > SAMPLE_STACK_MAX - ARCH_RED_ZONE)
+	if (top > sp && top - sp > SAMPLE_WHOLE_MAX - ARCH_RED_ZONE)
 		flags |= SAMPLE_CAPPED;
 	else if (top > sp)
 		plan.size = (size_t)(top - sp) + ARCH_RED_ZONE;
-	/* One more than the cap says that it was reached. */
-	if (second_end > 0)
-		plan.second_size = (size_t)min_u64(second_end - second,
-						   SAMPLE_STACK_MAX + 1);
+	if (second_end > 0) {
+		plan.second_size =
+			(size_t)min_u64(second_end - second, SAMPLE_WHOLE_MAX);
+		plan.second_is_capped = second_end - second > SAMPLE_WHOLE_MAX;
+	}
 	if (memory_open(l->proc_fd, (uint32_t)tid, &pagemap_fd) < 0)
 		pagemap_fd = -1;
 	record->h = (struct record){

@@ -169,9 +169,9 @@ void capture_hint(struct capture *c, const struct capture_sink *sink,
 
 	if (th == NULL || th->target->id != target || th->target->sink != sink)
 		return;
-	stack_hints_take(&th->hints, sp, top, second);
 	if (second != 0)
 		thread_find_end(th);
+	stack_hints_take(&th->hints, sp, top, second);
 	/* More than the thread was given: it is given that at the next tick. */
 	if (top > th->copied_top ||
 	    (second != 0 &&

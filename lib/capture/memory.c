@@ -114,13 +114,14 @@ static size_t make_runs(const struct range *range, size_t pages, uint64_t addr,
 ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid,
 		    uint64_t addr, void *to, size_t size, size_t hole_max)
 {
-	struct range range = {.page_size = (uint64_t)getpagesize()};
+	struct range range; /* not cleared: 4 KiB, for each sample */
 	struct runs runs;
 	size_t filled;
 	uint64_t end;
 	ssize_t n;
 	int r;
 
+	range.page_size = (uint64_t)getpagesize();
 	/* The end of its last page is a number, too. */
 	if (size == 0 || __builtin_add_overflow(addr, size, &end) ||
 	    end > UINT64_MAX - range.page_size)

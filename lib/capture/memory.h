@@ -20,8 +20,8 @@
 
 #include "lib/base/util.h"
 
-/* The most that is read at once: a capped stack and the page it starts in. */
-#define MEMORY_PAGES_MAX 160
+/* The most that is read at once: SAMPLE_WHOLE_MAX, and parts of two pages. */
+#define MEMORY_PAGES_MAX 514
 
 /*
  * Opens the pagemap of thread tid's memory, below the descriptor of its

@@ -63,14 +63,13 @@ static size_t take_second(struct record_sample *record, int pagemap_fd,
 	     plan->second - record->stack_addr < record->stack_size))
 		return sizeof(*record) + record->stack_size;
 	n = memory_read(pagemap_fd, NULL, tid, plan->second, second->bytes,
-			min_size(plan->second_size, SAMPLE_STACK_MAX),
-			MEMORY_PAGES_MAX);
+			plan->second_size, MEMORY_PAGES_MAX);
 	if (n <= 0)
 		return sizeof(*record) + record->stack_size;
 	memset(record->stack + record->stack_size, 0, at - record->stack_size);
 	second->addr = plan->second;
 	record->second_size = (uint32_t)n;
-	if (plan->second_size > SAMPLE_STACK_MAX)
+	if (plan->second_is_capped)
 		record->flags |= SAMPLE_SECOND_CAPPED;
 	return sizeof(*record) + at + sizeof(*second) + (size_t)n;
 }

@@ -20,7 +20,7 @@ size_t snapshot_size(const struct stack_plan *plan);
 
 /* And of any. */
 #define SNAPSHOT_SIZE_MAX                                      \
-	(sizeof(struct record_sample) + 2 * SAMPLE_STACK_MAX + \
+	(sizeof(struct record_sample) + 2 * SAMPLE_WHOLE_MAX + \
 	 sizeof(struct sample_second) + 8)
 
 /*

@@ -1,6 +1,5 @@
 #include "lib/capture/stack_hints.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "lib/capture/arch.h"
@@ -39,6 +38,27 @@ static bool may_end_at(uint64_t sp, uint64_t top)
 static bool is_own(const struct stack_hints *s, uint64_t addr)
 {
 	return addr < s->own_end && s->own_end - addr <= SAMPLE_OWN_STACK_MAX;
+}
+
+/* Bytes of the own stack at most. */
+static uint64_t own_max(const struct stack_hints *s)
+{
+	return s->whole ? SAMPLE_WHOLE_MAX : SAMPLE_STACK_MAX;
+}
+
+/* Can a stack pointer be on the own stack, and be copied up to its end? */
+static bool may_end_at_own(const struct stack_hints *s, uint64_t sp)
+{
+	return s->own_end > sp && s->own_end - stack_start(sp) <= own_max(s);
+}
+
+/* Does a hint say that more of the own stack is needed than is copied of any?
+ */
+static bool asks_for_whole(const struct stack_hints *s, uint64_t sp,
+			   uint64_t top, uint64_t second)
+{
+	return second == 0 && is_own(s, sp) && top >= s->own_end &&
+	       !may_end_at(sp, s->own_end);
 }
 
 /* The stack that sp is on: of those that end above it the lowest. */
@@ -90,6 +110,13 @@ void stack_hints_take(struct stack_hints *s, uint64_t sp, uint64_t top,
 {
 	uint64_t low;
 
+	if (asks_for_whole(s, sp, top, second)) {
+		s->whole = true;
+		(void)remove_between(
+			s, s->own_end - min_u64(s->own_end, SAMPLE_WHOLE_MAX),
+			s->own_end);
+		return;
+	}
 	if (!may_end_at(sp, top))
 		return;
 	if (s->list == NULL)
@@ -118,9 +145,8 @@ static void plan_second(const struct stack_hints *s, uint64_t addr,
 	if (!is_own(s, addr))
 		return;
 	ret->second = addr;
-	/* One more than the cap says that it was reached. */
-	ret->second_size =
-		(size_t)min_u64(s->own_end - addr, SAMPLE_STACK_MAX + 1);
+	ret->second_size = (size_t)min_u64(s->own_end - addr, own_max(s));
+	ret->second_is_capped = s->own_end - addr > own_max(s);
 }
 
 /* On a stack of which nothing is certain. */
@@ -152,7 +178,7 @@ void stack_hints_plan(struct stack_hints *s, uint64_t sp,
 		s->own_sp = sp;
 	/* The own stack may end below another one of which a hint is. */
 	if (hint != NULL && sp < hint->low && s->own_end < hint->top &&
-	    may_end_at(sp, s->own_end))
+	    may_end_at_own(s, sp))
 		hint = NULL;
 	if (hint != NULL)
 		hint->used = ++s->clock;
@@ -160,7 +186,7 @@ void stack_hints_plan(struct stack_hints *s, uint64_t sp,
 		ret->known.top = hint->top;
 		ret->known.second = hint->second;
 		plan_second(s, hint->second, ret);
-	} else if (hint == NULL && may_end_at(sp, s->own_end)) {
+	} else if (hint == NULL && may_end_at_own(s, sp)) {
 		ret->known.top = s->own_end;
 	} else {
 		/* Deeper on the same stack, or on one below it. */

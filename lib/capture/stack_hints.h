@@ -14,6 +14,7 @@
 #ifndef LIB_CAPTURE_STACK_HINTS_H
 #define LIB_CAPTURE_STACK_HINTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,7 @@ struct stack_hint {
 struct stack_hints {
 	uint64_t own_end; /* of the thread's own stack; 0: not known */
 	uint64_t own_sp;  /* the stack pointer when it was last on it, or 0 */
+	bool whole; /* copy it up to its end, SAMPLE_WHOLE_MAX bytes at most */
 	/* Of the last hint: the guess for stacks of which none is known. */
 	uint64_t second;
 	uint64_t clock;
@@ -54,6 +56,11 @@ void stack_hints_fini(struct stack_hints *s);
  * and second (0: none) is where it goes on. It takes the place of hints by
  * which that stack ends lower. One that no sample with this sp could use is
  * ignored. Allocates once for a thread; without memory the hint is lost.
+ *
+ * sp more than SAMPLE_STACK_MAX below the end of the thread's own stack, top
+ * not below that end, and no second: from now on the whole of the own stack is
+ * copied, SAMPLE_WHOLE_MAX bytes at most. Nothing that hints have left out of
+ * it is left out any more.
  */
 void stack_hints_take(struct stack_hints *s, uint64_t sp, uint64_t top,
 		      uint64_t second);
@@ -67,6 +74,7 @@ struct stack_plan {
 	/* And of its own, from second on, if that is another; 0: none. */
 	uint64_t second;
 	size_t second_size;
+	bool second_is_capped; /* the own stack goes on above that */
 };
 
 /* Of a thread with this stack pointer, which may be anything. */

@@ -71,8 +71,7 @@ enum unwind_end {
 			       stack, not above the last one, misaligned */
 	UNWIND_END_UNREADABLE, /* it needs stack bytes that were not copied */
 	UNWIND_END_UNKNOWN_REGISTER, /* it needs a register that is not known */
-	UNWIND_END_CAPPED, /* the copy of the stack was cut at SAMPLE_STACK_MAX
-			    */
+	UNWIND_END_CAPPED, /* the copy of the stack was cut: SAMPLE_CAPPED */
 	UNWIND_END_MAX_FRAMES, /* deeper than the caller's limit */
 	UNWIND_END_CYCLE,      /* the walk does not get on */
 	UNWIND_END_N

@@ -177,6 +177,17 @@ static enum agreement agrees_from(struct walk *w, uint64_t start, uint64_t at,
 }
 
 /*
+ * Does the frame pointer point to where the way back restores the caller's
+ * from, right below the return address? Then the way is this function's own.
+ */
+static bool is_framed(const struct walk_frame *f, const struct code_way *way)
+{
+	return (f->regs.known & BIT(FP)) && way->fp != CPU_WAY_OUT_FP_SAME &&
+	       way->ra == way->fp + 8 &&
+	       f->regs.r[FP] == f->regs.r[SP] + way->fp;
+}
+
+/*
  * The function is the one that the call before the return address leads to, or
  * the one that the symbol says.
  */
@@ -201,8 +212,13 @@ static bool agrees(struct walk *w, const struct walk_frame *f, uint64_t at,
 		if (start != 0)
 			agreement = agrees_from(w, start, at, way, budget);
 	}
-	/* Nobody knows where it starts. Behind a call, it may be elsewhere. */
-	return agreement == UNKNOWN ? !way->has_call : agreement == AGREES;
+	/*
+	 * It is not known where the function starts. What is behind a call may
+	 * be of another one.
+	 */
+	if (agreement == UNKNOWN)
+		return !way->has_call || is_framed(f, way);
+	return agreement == AGREES;
 }
 
 bool walk_is_call(struct walk *w, uint64_t ra, uint64_t start)

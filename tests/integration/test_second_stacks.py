@@ -20,10 +20,12 @@ SMALL_BYTES = 64 << 10
 
 
 def has_main(chunk):
-    """For each sample of a chunk: does its stack reach main?"""
+    """For each sample of a chunk: does its stack reach main, or the function
+    that another thread begins with?"""
     profile = chunk['profile']
     names = [f.get('function') for f in profile['frames']]
-    return ['main' in (names[f] for f in profile['stacks'][s['stack_id']])
+    return [not {'main', 'own'}.isdisjoint(
+                names[f] for f in profile['stacks'][s['stack_id']])
             for s in profile['samples']]
 
 
@@ -96,6 +98,25 @@ def check_later_chunks(profd, target):
     samples = [m for c in profd.chunks[before + 1:] for m in has_main(c)]
     check(samples and all(samples),
           f'{samples.count(False)} of {len(samples)} stacks without main')
+
+
+def check_after_the_first(box, *mode):
+    target = box.target('second_stacks', *mode)
+    profd = box.profd([target], '--chunk-seconds=1').wait_attached()
+    work(target, 1)
+    check_later_chunks(profd, target)
+    unwind = profd.stats['unwind']
+    check(unwind['complete'] > 100, f'{unwind}')
+    target.end()
+
+
+def test_deep_on_the_own_stack(box):
+    """Deeper than a copy is at first: a deep recursion, large frames that are
+    two, or move, or lie on another thread's stack, or below a handler's."""
+    for mode in (('own', 0, 540, 0, 1900), ('own', 0, 540, 2, 100),
+                 ('own', 100, -540, 1, 100),
+                 ('own-thread', 600, 540, 1, 600), ('signal', 1000)):
+        check_after_the_first(box, *mode)
 
 
 def replace_capture(profd):

@@ -6,11 +6,16 @@
  *   alternate N     N second stacks in turn, 10 KB deep on each
  *   signal KB       a handler on a signal stack, KB deep on the thread's own
  *   frame           one frame of 540 KB on the thread's own stack
+ *   own A L N B     on the thread's own stack, from the root on: small frames of
+ *                   up to A KB, N frames of L KB each, small ones of up to B KB.
+ *                   A and B go up and down. Of L < 0 nothing is touched.
+ *   own-thread ...  the same on that of another thread
  *   coroutines N    N coroutines of makecontext(3) in turn, a little on each
  *   exec            signal 0, and the same again as another program
  *
  * The program works until it is killed. "ready PID" says that it begins.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -139,7 +144,7 @@ static void on_signal(int sig)
 
 static NOINLINE void raise_at(long bytes)
 {
-	volatile char frame[1024];
+	volatile char frame[8192];
 
 	frame[0] = (char)bytes;
 	if (bytes > 0)
@@ -172,6 +177,80 @@ static NOINLINE void one_frame(void)
 	ready();
 	for (;;)
 		descend(SMALL_DEPTH);
+}
+
+struct own {
+	long above, large, times, below;
+};
+
+/* As descend(), in so few frames that none of 2 MB is too many. */
+static NOINLINE void own_descend(long bytes)
+{
+	volatile char frame[8192];
+
+	frame[0] = (char)bytes;
+	if (bytes > 0)
+		own_descend(bytes - (long)sizeof(frame));
+	else
+		work();
+	frame[1] = frame[0];
+}
+
+static NOINLINE void own_below(const struct own *o)
+{
+	for (long i = 0; i <= 4; i++)
+		own_descend(o->below * i / 4);
+}
+
+static NOINLINE void own_large(const struct own *o, long times)
+{
+	const size_t size = (size_t)labs(o->large);
+	volatile char *frame;
+
+	if (times == 0) {
+		own_below(o);
+		return;
+	}
+	frame = __builtin_alloca(size + 64);
+	for (size_t i = 0; i < size && o->large > 0; i += 4096)
+		frame[i] = 1;
+	own_large(o, times - 1);
+	frame[0] = 1;
+}
+
+static NOINLINE void own_above(const struct own *o, long bytes)
+{
+	volatile char frame[8192];
+
+	frame[0] = (char)bytes;
+	if (bytes > 0)
+		own_above(o, bytes - (long)sizeof(frame));
+	else
+		own_large(o, o->times);
+	frame[1] = frame[0];
+}
+
+static NOINLINE void *own(void *argument)
+{
+	const struct own *o = argument;
+
+	ready();
+	for (;;)
+		for (long i = 0; i <= 4; i++)
+			own_above(o, o->above * i / 4);
+	return NULL;
+}
+
+/* On a stack of 8 MB that is no main thread's. */
+static void own_thread(struct own *o)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	(void)pthread_attr_init(&attr);
+	(void)pthread_attr_setstacksize(&attr, 8 * STACK_BYTES);
+	if (pthread_create(&thread, &attr, own, o) == 0)
+		(void)pthread_join(thread, NULL);
 }
 
 static ucontext_t back;
@@ -218,6 +297,19 @@ int main(int argc, char **argv)
 		by_signal(number * 1024, UINT64_MAX);
 	else if (strcmp(mode, "frame") == 0)
 		one_frame();
+	else if (strncmp(mode, "own", 3) == 0 && argc == 6) {
+		struct own o = {
+			.above = number * 1024,
+			.large = strtol(argv[3], NULL, 10) * 1024,
+			.times = strtol(argv[4], NULL, 10),
+			.below = strtol(argv[5], NULL, 10) * 1024,
+		};
+
+		if (strcmp(mode, "own-thread") == 0)
+			own_thread(&o);
+		else
+			(void)own(&o);
+	}
 	else if (strcmp(mode, "coroutines") == 0)
 		by_coroutines(number);
 	else if (strcmp(mode, "exec") == 0) {

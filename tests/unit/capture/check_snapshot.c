@@ -285,16 +285,42 @@ START_TEST(a_second_range_that_is_none)
 }
 END_TEST
 
-START_TEST(a_large_second_range_is_cut_and_says_so)
+START_TEST(a_second_range_that_is_cut_says_so)
 {
-	make_stack(SAMPLE_STACK_MAX + 65536);
-	(void)take_with(stack.bottom + 2001, stack.bottom + 30000,
-			SAMPLE_STACK_MAX);
+	struct stack_plan plan;
+
+	make_stack(65536);
+	plan = plan_up_to(stack.bottom + 1000, stack.bottom + 2001);
+	plan.second = stack.bottom + 30000;
+	plan.second_size = 5000;
+	(void)take_by(stack.bottom + 1000, &plan);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
-	(void)take_with(stack.bottom + 2001, stack.bottom + 30000,
-			SAMPLE_STACK_MAX + 1);
-	ck_assert_uint_eq(record->second_size, SAMPLE_STACK_MAX);
+	plan.second_is_capped = true;
+	(void)take_by(stack.bottom + 1000, &plan);
+	ck_assert_uint_eq(record->second_size, 5000);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING | SAMPLE_SECOND_CAPPED);
+}
+END_TEST
+
+/* Both ranges, the most that a plan may ask for, from the middle of a page. */
+START_TEST(the_largest_copies_are_whole)
+{
+	const struct sample_second *second;
+	struct stack_plan plan;
+
+	make_stack(2 * SAMPLE_WHOLE_MAX + 8192);
+	plan = plan_up_to(stack.bottom + 1000, stack.bottom + 1000 -
+						       ARCH_RED_ZONE +
+						       SAMPLE_WHOLE_MAX);
+	plan.second = stack.bottom + SAMPLE_WHOLE_MAX + 3000;
+	plan.second_size = SAMPLE_WHOLE_MAX;
+	(void)take_by(stack.bottom + 1000, &plan);
+	ck_assert_uint_eq(record->stack_size, SAMPLE_WHOLE_MAX);
+	ck_assert_uint_eq(record->second_size, SAMPLE_WHOLE_MAX);
+	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
+	second = (const void *)(record->stack + record->stack_size);
+	ck_assert_mem_eq(second->bytes, stack.bytes + SAMPLE_WHOLE_MAX + 3000,
+			 SAMPLE_WHOLE_MAX);
 }
 END_TEST
 
@@ -303,7 +329,8 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, adds_a_second_range);
 	tcase_add_test(tc, a_second_range_is_not_copied_twice);
 	tcase_add_test(tc, a_second_range_that_is_none);
-	tcase_add_test(tc, a_large_second_range_is_cut_and_says_so);
+	tcase_add_test(tc, a_second_range_that_is_cut_says_so);
+	tcase_add_test(tc, the_largest_copies_are_whole);
 	tcase_add_test(tc, copies_red_zone_to_end);
 	tcase_add_test(tc, copies_up_to_the_top);
 	tcase_add_test(tc, a_deep_stack_is_cut_and_says_so);

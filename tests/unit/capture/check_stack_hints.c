@@ -25,8 +25,10 @@ static void plan_at(uint64_t sp)
 	stack_hints_plan(&hints, sp, &plan);
 	ck_assert_uint_eq(plan.known.own_end, hints.own_end);
 	ck_assert_uint_gt(plan.size, 0);
-	ck_assert_uint_le(plan.size, SAMPLE_STACK_MAX);
-	ck_assert_uint_le(plan.second_size, SAMPLE_STACK_MAX + 1);
+	ck_assert_uint_le(plan.size,
+			  hints.whole ? SAMPLE_WHOLE_MAX : SAMPLE_STACK_MAX);
+	ck_assert_uint_le(plan.second_size,
+			  hints.whole ? SAMPLE_WHOLE_MAX : SAMPLE_STACK_MAX);
 }
 
 /* The hint for this stack pointer is in use. */
@@ -171,10 +173,76 @@ START_TEST(the_second_range_is_of_the_own_stack)
 	stack_hints_take(&hints, OTHER - 4096, OTHER,
 			 OWN_END - SAMPLE_OWN_STACK_MAX);
 	plan_at(OTHER - 4096);
-	ck_assert_uint_eq(plan.second_size, SAMPLE_STACK_MAX + 1);
+	ck_assert_uint_eq(plan.second_size, SAMPLE_STACK_MAX);
+	ck_assert(plan.second_is_capped);
 	hints.own_end = 0;
 	plan_at(OTHER - 4096);
 	ck_assert_uint_eq(plan.second_size, 0);
+}
+END_TEST
+
+/* Not before a hint says that it is needed. */
+START_TEST(the_own_stack_is_copied_as_a_whole)
+{
+	plan_at(OWN_END - 1000 * KB);
+	ck_assert_uint_eq(plan.size, SAMPLE_STACK_MAX);
+	stack_hints_take(&hints, OWN_END - 600 * KB, OWN_END, 0);
+	check_known(OWN_END - 600 * KB, OWN_END, 0);
+	/* Deeper, too; and no more than is in use. */
+	check_known(OWN_END - SAMPLE_WHOLE_MAX + ARCH_RED_ZONE, OWN_END, 0);
+	check_known(OWN_END - 4096, OWN_END, 0);
+	/* A copy that would not reach the root is no larger than another. */
+	plan_at(OWN_END - SAMPLE_WHOLE_MAX);
+	ck_assert_uint_eq(plan.known.top, 0);
+	ck_assert_uint_eq(plan.size, SAMPLE_STACK_MAX);
+	/* Of another stack the limit stays; it ends with the thread. */
+	plan_at(OTHER);
+	ck_assert_uint_eq(plan.size, SAMPLE_STACK_MAX);
+	stack_hints_fini(&hints);
+	ck_assert(!hints.whole);
+}
+END_TEST
+
+/* So what was left out of it is not left out any more. */
+START_TEST(the_whole_takes_the_place_of_its_parts)
+{
+	stack_hints_take(&hints, OWN_END - 600 * KB, OWN_END - 550 * KB,
+			 OWN_END - 8192);
+	stack_hints_take(&hints, OWN_END - 700 * KB, OWN_END - 650 * KB,
+			 OWN_END - 8192);
+	stack_hints_take(&hints, OTHER - 4096, OTHER, OWN_END - 8192);
+	check_known(OWN_END - 600 * KB, OWN_END - 550 * KB, OWN_END - 8192);
+	stack_hints_take(&hints, OWN_END - 640 * KB, OWN_END, 0);
+	check_known(OWN_END - 600 * KB, OWN_END, 0);
+	check_known(OWN_END - 700 * KB, OWN_END, 0);
+	check_known(OTHER - 4096, OTHER, OWN_END - 8192);
+}
+END_TEST
+
+START_TEST(the_second_range_is_as_large_as_the_own_stack_may_be)
+{
+	stack_hints_take(&hints, OTHER - 4096, OTHER, OWN_END - 1000 * KB);
+	plan_at(OTHER - 4096);
+	ck_assert_uint_eq(plan.second_size, SAMPLE_STACK_MAX);
+	ck_assert(plan.second_is_capped);
+	stack_hints_take(&hints, OWN_END - 1000 * KB, OWN_END, 0);
+	check_known(OTHER - 4096, OTHER, OWN_END - 1000 * KB);
+	ck_assert(!plan.second_is_capped);
+}
+END_TEST
+
+/* Less is copied anyway, or is no thread's own stack. */
+START_TEST(what_is_no_hint_for_the_whole)
+{
+	stack_hints_take(&hints, OWN_END - 4096, OWN_END, 0);
+	stack_hints_take(&hints, OWN_END - 600 * KB, OWN_END - 1, 0);
+	stack_hints_take(&hints, OWN_END - 600 * KB, OWN_END, OWN_END - 4096);
+	stack_hints_take(&hints, OWN_END - SAMPLE_OWN_STACK_MAX - 1, OWN_END,
+			 0);
+	stack_hints_take(&hints, OWN_END, UINT64_MAX, 0);
+	hints.own_end = 0;
+	stack_hints_take(&hints, OWN_END - 600 * KB, OWN_END, 0);
+	ck_assert(!hints.whole);
 }
 END_TEST
 
@@ -211,6 +279,11 @@ Suite *suite(void)
 	tcase_add_test(tc, of_too_many_stacks_the_latest_are_known);
 	tcase_add_test(tc, the_second_range_is_guessed_at_first);
 	tcase_add_test(tc, the_second_range_is_of_the_own_stack);
+	tcase_add_test(tc, the_own_stack_is_copied_as_a_whole);
+	tcase_add_test(tc, the_whole_takes_the_place_of_its_parts);
+	tcase_add_test(tc,
+		       the_second_range_is_as_large_as_the_own_stack_may_be);
+	tcase_add_test(tc, what_is_no_hint_for_the_whole);
 	tcase_add_test(tc, a_top_that_no_copy_reaches_is_ignored);
 	tcase_add_test(tc, a_stack_right_above_the_own_one);
 	suite_add_tcase(s, tc);

@@ -121,8 +121,87 @@ START_TEST(a_large_frame_is_left_out)
 	ck_assert(wanted());
 	ck_assert_uint_eq(hint.top, stack.stack_top);
 	ck_assert_uint_eq(hint.second, OWN_END - 8192 - 128 - SLACK);
-	/* Of a stack that is deep in every frame it would be no less. */
+	/* Where capture does not know the own stack yet, any frame will do. */
 	stack.stack_top = stack.missing - 4096;
+	sample.known.own_end = 0;
+	ck_assert(wanted());
+	ck_assert_uint_eq(hint.second, OWN_END - 8192 - 128 - SLACK);
+}
+END_TEST
+
+static void check_whole(uint64_t sp)
+{
+	ck_assert(wanted());
+	ck_assert_uint_eq(hint.target, 7);
+	ck_assert_uint_eq(hint.tid, TID);
+	ck_assert_uint_eq(hint.sp, sp);
+	ck_assert_uint_eq(hint.top, OWN_END);
+	ck_assert_uint_eq(hint.second, 0);
+}
+
+/* Of a stack that is deep in every frame to leave one out would be no less. */
+START_TEST(a_deep_stack_is_copied_as_a_whole)
+{
+	sample.stack.addr = OWN_END - 600 * 1024;
+	sample.known.top = 0;
+	sample.stack.size = SAMPLE_STACK_MAX;
+	stack.end = UNWIND_END_CAPPED;
+	stack.missing = sample.stack.addr + SAMPLE_STACK_MAX + 8;
+	stack.stack_top = stack.missing - 4096;
+	check_whole(sample.stack.addr);
+	/* A page that was never touched at the end of the copy is left off. */
+	sample.stack.size -= 4096;
+	stack.end = UNWIND_END_UNREADABLE;
+	check_whole(sample.stack.addr);
+	/* It was: what is lacking then is in vain. */
+	sample.known.top = OWN_END;
+	ck_assert(!wanted());
+}
+END_TEST
+
+/* What is left out of it lies elsewhere in the next sample. */
+START_TEST(of_frames_that_move_none_is_left_out)
+{
+	sample.stack.addr = OWN_END - 600 * 1024;
+	sample.known.top = OWN_END - 550 * 1024;
+	sample.known.second = OWN_END - 32768;
+	sample.stack.size = 50 * 1024;
+	sample.second.addr = sample.known.second;
+	sample.second.size = 32768;
+	stack.end = UNWIND_END_UNREADABLE;
+	stack.stack_top = sample.known.top - 8;
+	stack.missing = sample.known.top + 8;
+	check_whole(sample.stack.addr);
+	stack.missing = OWN_END - 40000;
+	check_whole(sample.stack.addr);
+}
+END_TEST
+
+START_TEST(a_second_range_that_is_capped)
+{
+	sample.known.second = OWN_END - 1000 * 1024;
+	sample.second.addr = sample.known.second;
+	sample.second.size = SAMPLE_STACK_MAX;
+	stack.end = UNWIND_END_CAPPED;
+	stack.second_from = sample.second.addr + 4096;
+	check_whole(sample.second.addr);
+}
+END_TEST
+
+START_TEST(no_whole_stack_is_larger_than_a_copy)
+{
+	sample.stack.addr = OWN_END - SAMPLE_WHOLE_MAX + 127;
+	sample.known.top = 0;
+	sample.stack.size = SAMPLE_STACK_MAX;
+	stack.end = UNWIND_END_CAPPED;
+	stack.missing = sample.stack.addr + SAMPLE_STACK_MAX + 8;
+	stack.stack_top = stack.missing - 4096;
+	ck_assert(!wanted());
+	sample.stack.addr++;
+	check_whole(sample.stack.addr);
+	/* Nor is another stack, or nonsense, a part of it. */
+	stack.missing = OWN_END + 8;
+	stack.stack_top = OWN_END;
 	ck_assert(!wanted());
 }
 END_TEST
@@ -191,6 +270,10 @@ Suite *suite(void)
 	tcase_add_test(tc, what_cannot_be_had_is_not_asked_for_again);
 	tcase_add_test(tc, a_stack_of_unknown_depth_is_copied_twice_as_deep);
 	tcase_add_test(tc, a_large_frame_is_left_out);
+	tcase_add_test(tc, a_deep_stack_is_copied_as_a_whole);
+	tcase_add_test(tc, of_frames_that_move_none_is_left_out);
+	tcase_add_test(tc, a_second_range_that_is_capped);
+	tcase_add_test(tc, no_whole_stack_is_larger_than_a_copy);
 	tcase_add_test(tc, bytes_that_were_copied_in_vain);
 	tcase_add_test(tc, a_guess_that_was_wrong);
 	tcase_add_test(tc, samples_older_than_the_last_hint_give_no_other);

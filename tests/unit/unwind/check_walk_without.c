@@ -21,6 +21,7 @@
 #define RET	 0x1000 /* a function that returns at once */
 #define NEVER	 0x1100 /* one whose call does not come back, before another */
 #define CALLER	 0x1200
+#define FRAMED	 0x1280 /* one that keeps a frame pointer, and has no name */
 #define TRAP	 0x1300 /* rt_sigreturn's trampoline */
 #define TRAP_IN	 (TRAP + 7)
 #define POINTED	 0x1400 /* behind a call by a pointer */
@@ -111,6 +112,8 @@ static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	memcpy(file + NEVER - sizeof(call), call, sizeof(call));
 	file[NEVER] = 0xc3;
 	memcpy(file + CALLER - sizeof(call), call, sizeof(call));
+	/* push %rbp; mov %rsp,%rbp; call; pop %rbp; ret */
+	memcpy(file + FRAMED, "\x55\x48\x89\xe5\xe8\0\0\0\0\x5d\xc3", 11);
 	memcpy(file + TRAP, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
 	memcpy(file + POINTED - 2, "\xff\xd0", 2);
 	memcpy(file + JUMPS - 3, "\x0f\x1f\0\xff\xe0", 5);
@@ -324,6 +327,32 @@ START_TEST(the_tail_of_who_has_a_name)
 }
 END_TEST
 
+/*
+ * As __do_global_dtors_aux in a file without symbols: a pointer leads to it,
+ * its caller keeps no frame pointer, and it calls. That its own points to where
+ * it will restore the caller's from says that the way back is its own.
+ */
+START_TEST(a_frame_pointer_bears_the_way_back_out)
+{
+	sample->regs[SAMPLE_X86_64_RIP] = CODE + FRAMED + 4;
+	sample->regs[SAMPLE_X86_64_RBP] = STACK;
+	stack[0] = 1;
+	stack[1] = CODE + POINTED;
+	walk();
+	ck_assert_uint_eq(out.n, 2);
+	ck_assert_uint_eq(out.frames[1].addr, CODE + POINTED);
+	ck_assert(out.frames[1].by_heuristic);
+	/* No call has left what is there. */
+	stack[1] = CODE + RET;
+	walk();
+	ck_assert_uint_eq(out.n, 1);
+	stack[1] = CODE + POINTED;
+	sample->regs[SAMPLE_X86_64_RBP] = STACK + 8;
+	walk();
+	ck_assert_uint_eq(out.n, 1);
+}
+END_TEST
+
 /* The way there ends at the table: as far down as the way back says. */
 START_TEST(behind_a_switch)
 {
@@ -404,6 +433,7 @@ Suite *suite(void)
 	tcase_add_test(tc, a_call_that_leads_there);
 	tcase_add_test(tc, words_that_lead_into_code);
 	tcase_add_test(tc, the_tail_of_who_has_a_name);
+	tcase_add_test(tc, a_frame_pointer_bears_the_way_back_out);
 	tcase_add_test(tc, behind_a_switch);
 	tcase_add_test(tc, a_frame_of_128_KiB);
 	tcase_add_loop_test(tc, a_new_thread, 0,
