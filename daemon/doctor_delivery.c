@@ -143,7 +143,10 @@ static size_t open_certificates(struct doctor *d, const struct config *c,
 			n++;
 			*ret_files |= 1u << i;
 		} else if (!is_the_daemons(d)) {
-			/* Otherwise read_config has told of it. */
+			/*
+			 * Of the daemon's own files read_config() has
+			 * already printed what is wrong.
+			 */
 			doctor_say(d, FINDING_WARNING, "certificates", "%s: %s",
 				   paths[i], strerror(-r));
 		}

@@ -52,8 +52,7 @@ static bool may_end_at_own(const struct stack_hints *s, uint64_t sp)
 	return s->own_end > sp && s->own_end - stack_start(sp) <= own_max(s);
 }
 
-/* Does a hint say that more of the own stack is needed than is copied of any?
- */
+/* True if the hint says that the reader needs the whole of a deep own stack. */
 static bool asks_for_whole(const struct stack_hints *s, uint64_t sp,
 			   uint64_t top, uint64_t second)
 {

@@ -5,7 +5,8 @@
 from programs import BUILD
 
 SLOW_FIRST_STACKS = \
-    'samples are taken while unwind, which is slow here, is at the first one'
+    'unwind is slow with sanitizers: it is still at the first sample when ' \
+    'capture takes the next ones'
 
 # A module, or one test of it.
 LEFT_OUT = {

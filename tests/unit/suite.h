@@ -1,5 +1,4 @@
-/* Each tests/unit/DIR/check_NAME.c defines suite(); tests/unit/main.c runs it.
- */
+/* tests/unit/main.c runs the suite() of a tests/unit/DIR/check_NAME.c. */
 #ifndef TESTS_UNIT_SUITE_H
 #define TESTS_UNIT_SUITE_H
 
