@@ -15,7 +15,8 @@ the whole machine has: "Runs alone:" and the reason stands in the source of such
 a test.
 
 With SECOND_TRY=1 one that fails is run once more, alone; what it printed the
-first time stands there all the same, and the sum says how many needed that.
+first time stands there all the same. The last lines name what failed, and what
+passed at the second try, with the lines of each that say why.
 """
 
 import contextlib
@@ -35,6 +36,9 @@ LIMIT_S = 900
 GRACE_S = 10
 # The end of the output is where it says what failed.
 SHOWN_LINES = 60
+# And what says it in the output of Check, of harness.py and of Python.
+REASON = re.compile(r':[FE]:|^FAIL|\w+(Error|Failure|Expired)\b.*:')
+REASONS, REASON_CHARS = 3, 400
 
 SKIPPED = 77
 ALONE = re.compile('Runs alone: ')
@@ -104,6 +108,10 @@ class Test:
         for line in self.lines()[-SHOWN_LINES:]:
             print('      |', line)
 
+    def reasons(self):
+        found = [line for line in self.lines() if REASON.search(line)]
+        return [line[:REASON_CHARS] for line in found[:REASONS]]
+
     def word(self):
         return {0: 'ok', SKIPPED: 'skip'}.get(self.process.returncode, 'FAIL')
 
@@ -161,6 +169,7 @@ class Sum:
         self.second_try = second_try
         self.count = {'ok': 0, 'FAIL': 0, 'skip': 0}
         self.again = []
+        self.failures = []
 
     def report(self, test):
         word = test.word()
@@ -173,6 +182,7 @@ class Sum:
             print(f'{word:5} {test.name} ({test.seconds:.1f} s){test.note()}')
         if word == 'FAIL':
             test.show()
+            self.failures.append((test.name, test.reasons()))
         sys.stdout.flush()
 
 
@@ -206,7 +216,11 @@ def main(pattern, *paths):
     print(f'{count["ok"]} passed, {count["FAIL"]} failed, {count["skip"]} '
           f'skipped, in {time.monotonic() - began:.0f} s')
     if again:
-        print(f'{len(again)} were run a second time: look at them above')
+        print(f'{len(again)} were run a second time')
+    for name, reasons in sums.failures:
+        print(f'failed: {name}')
+        for line in reasons:
+            print('      |', line)
     return 0 if count['FAIL'] == 0 and count['ok'] + count['skip'] > 0 else 1
 
 
