@@ -210,9 +210,11 @@ START_TEST(a_new_reader_while_threads_are_interrupted)
 		replace_reader();
 		live_settle(&l);
 		live_check_sum(&l);
-		live_ticks(&l, 2);
-		ck_assert_uint_eq(live_thread(&l, tid)->last_sample_tick,
-				  l.tick);
+		/* A tick may be missed where others have the processors. */
+		do {
+			live_ticks(&l, 1);
+			live_patience();
+		} while (live_thread(&l, tid)->last_sample_tick < l.tick);
 	}
 	ck_assert_uint_eq(l.records[RECORD_RESET], 50);
 	ck_assert_uint_eq(l.counters.missed[MISSED_RING_FULL], 0);
