@@ -36,7 +36,10 @@ void await_fini(struct await *a);
 /* For the calling thread the signal is let in. */
 void await_enter(void);
 
-/* At first_ns of CLOCK_MONOTONIC, and every period_ns from then on. */
+/*
+ * At first_ns of CLOCK_MONOTONIC, and every period_ns from then on, in place of
+ * what was asked for before.
+ */
 void await_ring(struct await *a, uint64_t first_ns, uint64_t period_ns);
 void await_rest(struct await *a);
 

@@ -90,6 +90,7 @@ static int make_ring(void *ctx, struct ipc_message *message)
 static void on_tick(void *ctx)
 {
 	const uint64_t now = clock_mono_ns();
+	struct tick tick;
 
 	(void)ctx;
 	beat();
@@ -98,10 +99,11 @@ static void on_tick(void *ctx)
 		return;
 	if (me.settling)
 		return;
+	tick = ticker_now(&me.ticker);
 	/* Ticks that it leaves out are late at the next one. */
 	if (!me.realtime.exceeded) {
 		readers_tick(me.readers, now);
-		capture_tick(me.capture, me.ticker.tick, now);
+		capture_tick(me.capture, &tick);
 		readers_tell_first(me.readers);
 	}
 	stops_tick(&me.stops, &me.ticker);

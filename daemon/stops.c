@@ -14,8 +14,11 @@
 /* For so long others have no turn, where ticks come sooner. */
 #define EVENTS_NS (40 * NS_PER_MS)
 
-/* Messages wait for the next tick. Where no stop is due, not for longer. */
-#define AWAIT_IDLE_NS (10 * NS_PER_MS)
+/*
+ * Messages wait for the next tick, which may be two periods away (ticker.h).
+ * Where no stop is due, not for longer than this.
+ */
+#define AWAIT_IDLE_NS (20 * NS_PER_MS)
 
 static void on_signals(void *ctx)
 {
@@ -53,9 +56,10 @@ void stops_tick(struct stops *s, const struct ticker *t)
 {
 	s->ticks = capture_pending(s->capture) > 0 ? s->ticks + 1 : 0;
 	s->period_ns = t->period_ns;
-	if (!s->await.rings && s->ticks >= AWAIT_TICKS &&
-	    capture_threads(s->capture) <= AWAIT_THREADS_MAX &&
-	    t->period_ns <= HEARTBEAT_EVERY_MS * NS_PER_MS)
+	if (s->await.rings ||
+	    (s->ticks >= AWAIT_TICKS &&
+	     capture_threads(s->capture) <= AWAIT_THREADS_MAX &&
+	     t->period_ns <= HEARTBEAT_EVERY_MS * NS_PER_MS))
 		await_ring(&s->await, ticker_time(t, t->tick + 1),
 			   t->period_ns);
 }
@@ -74,7 +78,7 @@ static bool rings_in_vain(const struct stops *s, uint64_t now_ns,
 			  uint64_t next_ns)
 {
 	return s->ticks == 0 || capture_threads(s->capture) == 0 ||
-	       next_ns > now_ns + min_u64(s->period_ns, AWAIT_IDLE_NS);
+	       next_ns > now_ns + min_u64(2 * s->period_ns, AWAIT_IDLE_NS);
 }
 
 static bool take_awaited(struct stops *s, uint64_t next_ns)

@@ -12,19 +12,31 @@
 #include "lib/base/util.h"
 #include "lib/capture/capture.h"
 
+/*
+ * Tick n comes at a random time of period n: of its first 15/16, so that two do
+ * not follow each other at once. Ticks at equal distances fall into step with
+ * the timers of the target, and with what the tick itself does to the
+ * scheduler: a thread that is stopped may lose its processor to another one for
+ * some milliseconds. Such a profile tells of too much processor time, or too
+ * little. Periods of more than 100 ms are longer than any of that: there tick n
+ * comes as period n begins.
+ */
+#define TICKER_RANDOM_MAX_NS (100 * NS_PER_MS)
+
 /* All 0: stopped. */
 struct ticker {
 	struct loop_source *source; /* NULL: stopped */
 	int fd;
 	uint64_t epoch_ns, period_ns;
-	uint64_t tick;	  /* the last that was taken */
-	uint64_t from;	  /* it rings at this one, and each that follows */
-	uint64_t planned; /* what was t->tick when that was decided */
+	uint64_t tick; /* the last that was taken */
+	uint64_t from; /* the timer rings, or has rung, at this one */
+	bool has_rung; /* it has, and was not read (ticker_pass) */
 };
 
 /*
- * Tick n is at epoch_ns + n * period_ns of CLOCK_MONOTONIC; fn is called at
- * each. Where it goes already: 0 if the two are the same, else -EPROTO.
+ * Period n begins at epoch_ns + n * period_ns of CLOCK_MONOTONIC and has tick
+ * n; fn is called at each. Where it goes already: 0 if the two are the same,
+ * else -EPROTO.
  */
 must_check int ticker_start(struct ticker *t, struct loop *loop,
 			    uint64_t epoch_ns, uint64_t period_ns, loop_fn fn);
@@ -42,11 +54,13 @@ bool ticker_take(struct ticker *t, uint64_t now_ns);
 
 /*
  * The same where something else rings at each tick: the timer is left as it is
- * after it has rung, and rings no more. So fn is called in each round of the
- * loop, and no call is made for it. After the next ticker_take all is as
- * before.
+ * after it has rung. So fn is called in each round of the loop, and no call is
+ * made for the timer, by ticker_plan neither, until the next ticker_take.
  */
 bool ticker_pass(struct ticker *t, uint64_t now_ns);
+
+/* The last that was taken. */
+struct tick ticker_now(const struct ticker *t);
 
 /* At which it rings next. */
 static inline uint64_t ticker_next(const struct ticker *t)
@@ -55,9 +69,8 @@ static inline uint64_t ticker_next(const struct ticker *t)
 }
 
 /*
- * It rings at that tick, or at the next one if that is past, and then at each
- * that follows: as long as none is left out, a tick takes no call for it.
- * Returns 0 or -errno.
+ * It rings at that tick, or at the next one if that is past, and not again
+ * before the next call. Returns 0 or -errno.
  */
 must_check int ticker_ring_at(struct ticker *t, uint64_t tick);
 
@@ -67,9 +80,7 @@ must_check int ticker_ring_at(struct ticker *t, uint64_t tick);
  */
 must_check int ticker_plan(struct ticker *t, const struct capture *capture);
 
-static inline uint64_t ticker_time(const struct ticker *t, uint64_t tick)
-{
-	return t->epoch_ns + tick * t->period_ns;
-}
+/* When that tick is, in ns of CLOCK_MONOTONIC. */
+uint64_t ticker_time(const struct ticker *t, uint64_t tick);
 
 #endif

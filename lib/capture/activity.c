@@ -110,13 +110,20 @@ bool activity_mark(const struct activity *a, struct activity_mark *ret)
 	return true;
 }
 
-/* The scheduler's clock is another one, and we wake before we read ours. */
+/* The scheduler's clock is another one than ours: what they may differ by. */
 #define CLOCKS_NS (20 * NS_PER_US)
 
 bool activity_ran(const struct activity_mark *before,
-		  const struct activity_mark *now, uint64_t since_ns)
+		  const struct activity_mark *now, uint64_t least_ns,
+		  uint64_t most_ns, bool only_waits)
 {
-	return now->wait_ns - before->wait_ns <= since_ns + CLOCKS_NS;
+	const uint64_t waited = now->wait_ns - before->wait_ns;
+	const uint64_t ran = now->run_ns - before->run_ns;
+
+	if (before->slices == now->slices)
+		return true;
+	return !only_waits && waited + ran + CLOCKS_NS >= least_ns &&
+	       waited <= most_ns + CLOCKS_NS;
 }
 
 enum activity_state activity_parse(const char *line,

@@ -60,13 +60,24 @@ static inline bool activity_same(const struct activity_mark *a,
 }
 
 /*
- * Was it on a processor at a tick? before: its mark at that tick, now: since_ns
- * later, when it had a processor again, or still. What it has waited for in
- * between is written down when it gets one (sched_info_arrive() in
- * kernel/sched/stats.h): more than since_ns if that began before the tick.
+ * True if a thread that could run at a tick was on a processor, as far as the
+ * kernel's figures say. before: read for the tick; now: read at the stop that
+ * the tick's interrupt led to.
+ *
+ * - It has got no processor in between (slices): it had one, and kept it.
+ * - It lost its processor at the tick, because the tracer needed it in order to
+ *   work, or later. So it has not waited for longer than most_ns, the time from
+ *   when the tick was due until the stop. The wait is in the figures from when
+ *   it ends (sched_info_arrive() in kernel/sched/stats.h).
+ * - It has not slept since before: it has waited and run for least_ns in all,
+ *   the least time that there can be between the two readings.
+ * - Not if it is in a call that only waits (only_waits: syscall_only_waits()).
+ *   The timer that wakes the tracer wakes threads that wait for a time nearly
+ *   as late (timer slack, 50 us: prctl(2)), and they wait for the tracer then.
  */
 bool activity_ran(const struct activity_mark *before,
-		  const struct activity_mark *now, uint64_t since_ns);
+		  const struct activity_mark *now, uint64_t least_ns,
+		  uint64_t most_ns, bool only_waits);
 
 /*
  * *ret_place is written with ACTIVITY_BLOCKED. A thread of which the file

@@ -89,10 +89,9 @@ void capture_free_ended(struct capture *c)
 	}
 }
 
-static void tick(struct capture *c, struct target *t, uint64_t number,
-		 uint64_t time_ns)
+static void tick(struct capture *c, struct target *t)
 {
-	if (target_tick(t, number, time_ns))
+	if (target_tick(t, c->tick.number, c->tick.begin_ns))
 		while (target_tick_on(t)) {
 			capture_reap_some(c);
 			/* Stops are charged for as they are taken. */
@@ -104,15 +103,16 @@ static void tick(struct capture *c, struct target *t, uint64_t number,
 		target_end_if_gone(t);
 }
 
-void capture_tick(struct capture *c, uint64_t number, uint64_t time_ns)
+void capture_tick(struct capture *c, const struct tick *now)
 {
+	c->tick = *now;
 	c->now_ns = c->options.now_ns();
 	capture_note_waits(c, c->now_ns);
 	capture_end_waits(c, c->now_ns);
 	c->charged_ns = c->now_ns;
 	for (size_t i = 0; i < c->n_targets; i++)
-		if (c->targets[i].tick <= number)
-			tick(c, c->targets[i].target, number, time_ns);
+		if (c->targets[i].tick <= now->number)
+			tick(c, c->targets[i].target);
 	capture_free_ended(c);
 }
 
@@ -147,7 +147,6 @@ static void give_up_stops(struct target *t)
 	for (struct thread *th = t->awake; th != NULL; th = th->next) {
 		th->stop_expected |= th->pending && !rest_is_alone(&th->rest);
 		thread_give_up(th, MISSED_NO_READER);
-		account_end(&th->account, t->last_ns);
 	}
 }
 
@@ -175,8 +174,10 @@ void capture_hint(struct capture *c, const struct capture_sink *sink,
 	/* More than the thread was given: it is given that at the next tick. */
 	if (top > th->copied_top ||
 	    (second != 0 &&
-	     (th->copied_second == 0 || th->copied_second > second)))
+	     (th->copied_second == 0 || th->copied_second > second))) {
 		thread_wake(th);
+		th->stop_known = false;
+	}
 }
 
 void capture_rate(struct capture *c, uint32_t target, uint32_t ticks,

@@ -96,10 +96,21 @@ must_check int capture_add(struct capture *c, uint32_t target, int32_t pid,
 void capture_want_pointers(struct capture *c, uint32_t target);
 
 /*
- * A tick, and it is time_ns now: looks at every thread of every target. The
- * stops that follow are announced by SIGCHLD: call capture_reap then.
+ * Each tick stands for one period of time, and is a look at some moment in it.
+ * The samples say when the period began: so each of them stands for as much
+ * time as any other, whenever the looks were. CLOCK_MONOTONIC.
  */
-void capture_tick(struct capture *c, uint64_t tick, uint64_t time_ns);
+struct tick {
+	uint64_t number;
+	uint64_t begin_ns, period_ns;
+	uint64_t due_ns; /* when the look was to be */
+};
+
+/*
+ * Looks at every thread of every target. The stops that follow are announced by
+ * SIGCHLD: call capture_reap then.
+ */
+void capture_tick(struct capture *c, const struct tick *tick);
 
 /*
  * The next tick at which somebody is to be looked at, or something tried again:

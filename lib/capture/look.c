@@ -69,8 +69,8 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 		thread_drop(th);
 		return -EAGAIN;
 	}
-	account_end(&th->account, time_ns);
 	thread_commit(th, size);
+	th->told_running = false;
 	if (mark != NULL) {
 		thread_sleep(th, mark);
 		th->asleep_at = *place;
@@ -163,7 +163,8 @@ static void interrupt(struct thread *th, const struct stand *stand,
 	}
 	thread_set_pending(th, stand->tick, stand->time_ns);
 	th->later_ns = 0;
-	th->asked_ns = th->target->last_ns;
+	th->due_ns = th->target->capture->tick.due_ns;
+	th->interrupt_ns = th->target->capture->options.now_ns();
 	th->unaccounted = stand->ticks;
 	th->next_look = stand->ticks - 1 + PENDING_LOOK_TICKS;
 }
@@ -190,7 +191,7 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 		th->later_tick = tick;
 		th->later_ns = time_ns;
 	}
-	expired = time_ns - th->asked_ns > PENDING_MAX_NS;
+	expired = time_ns - th->due_ns > PENDING_MAX_NS;
 	if (th->unaccounted < th->next_look && !expired)
 		return;
 	th->next_look = 2 * th->unaccounted;
@@ -226,6 +227,18 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 	}
 }
 
+/*
+ * True if the thread has been runnable, but without a processor, since its last
+ * stop. There is nothing new to be learnt by another stop: the sample of the
+ * last one still holds. The kernel counts each time that a thread gets a
+ * processor (slices), and at the stop the thread had none.
+ */
+static bool has_not_run(const struct thread *th)
+{
+	return th->look_known && th->unasked == 0 && th->stop_known &&
+	       th->look.slices == th->stop.slices && !th->listening;
+}
+
 /* A thread that is awake, and not on its way to a stop. */
 static void look_at(struct thread *th, uint64_t ticks,
 		    const struct stand *stand)
@@ -242,7 +255,6 @@ static void look_at(struct thread *th, uint64_t ticks,
 	if (th->target->needs_reset ||
 	    !thread_announce(th, stand->tick, stand->time_ns, &reason)) {
 		counters->missed[reason] += ticks;
-		account_end(&th->account, stand->time_ns);
 		return;
 	}
 	counters->missed[MISSED_LATE] += ticks - stand->ticks - stand->before;
@@ -253,6 +265,11 @@ static void look_at(struct thread *th, uint64_t ticks,
 	}
 	if (target_is_slow(th->target)) {
 		missed(th, MISSED_MEMORY_SLOW, stand);
+		return;
+	}
+	if (has_not_run(th)) {
+		thread_tell_waiting(th, stand->tick, stand->time_ns);
+		counters->repeated += stand->ticks;
 		return;
 	}
 	state = activity_look(&th->activity, &place);

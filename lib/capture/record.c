@@ -252,10 +252,19 @@ void thread_missed(struct thread *th, enum missed_reason reason, uint64_t ticks,
 		   uint64_t tick, uint64_t time_ns)
 {
 	th->target->counters->missed[reason] += ticks;
-	account_end(&th->account, time_ns);
+	th->told_running = false;
+	th->stop_known = false;
 	if (thread_is_known(th) && !th->unknown)
 		th->unknown = target_tell(th->target, RECORD_MISSED, th->tid,
 					  tick, time_ns);
+}
+
+void thread_tell_waiting(struct thread *th, uint64_t tick, uint64_t time_ns)
+{
+	if (th->told_running)
+		(void)target_tell(th->target, RECORD_WAITING, th->tid, tick,
+				  time_ns);
+	th->told_running = false;
 }
 
 bool thread_has_room(const struct thread *th)

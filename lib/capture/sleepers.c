@@ -83,36 +83,51 @@ void thread_wake(struct thread *th)
 	t->names_tick = min_u64(t->names_tick, th->name_tick);
 	t->idle_tick = t->last_tick;
 	th->asleep = false;
-	account_wake(&th->account);
+	th->alone = false;
 	target_hasten(t);
+}
+
+/*
+ * Of a thread that ran for most of the last ALONE_NS, and waited for a
+ * processor for less than this part of it, the wait at a single tick need not
+ * be known: it would change what is told of it by as little.
+ */
+#define ALONE_NS	 (100 * NS_PER_MS)
+#define ALONE_WAIT_SHARE 64
+
+static void find_out_if_alone(struct thread *th)
+{
+	const uint64_t since = th->look_ns - th->alone_since_ns;
+	const uint64_t ran = th->look.run_ns - th->alone_since.run_ns;
+	const uint64_t waited = th->look.wait_ns - th->alone_since.wait_ns;
+
+	if (waited > ALONE_NS / ALONE_WAIT_SHARE)
+		th->alone = false;
+	else if (since < ALONE_NS)
+		return;
+	else
+		th->alone = 2 * ran >= since;
+	th->alone_since = th->look;
+	th->alone_since_ns = th->look_ns;
 }
 
 void thread_ask(struct thread *th)
 {
+	th->look_ns = th->target->capture->options.now_ns();
 	th->look_known = activity_mark(&th->activity, &th->look);
-	if (th->look_known)
-		account_look(&th->account, th->look.run_ns, th->target->last_ns,
-			     th->target->tick_ns);
 	th->unasked = 0;
+	find_out_if_alone(th);
 }
 
 /*
- * What a thread has run is asked for at one look of so many, as long as it is
- * found in user mode: of one in a call it has to be known whether it waited.
+ * A thread that has a processor to itself, and was last found in user mode, is
+ * asked at one look of so many.
  */
 #define ASK_LOOKS 4
 
 static bool is_spared(const struct thread *th)
 {
-	return th->account.has_share && !th->in_call &&
-	       th->unasked < ASK_LOOKS - 1;
-}
-
-static void spare(struct thread *th)
-{
-	th->look_known = false;
-	th->unasked++;
-	account_guess(&th->account, th->target->last_ns, th->target->tick_ns);
+	return th->alone && !th->in_call && th->unasked < ASK_LOOKS - 1;
 }
 
 /*
@@ -131,7 +146,7 @@ static bool look_at_awake(struct target *t, uint64_t *sum_ns)
 		if (th->dead || (th->pending && sum_ns == NULL))
 			continue;
 		if (is_spared(th) && sum_ns == NULL) {
-			spare(th);
+			th->unasked++;
 			continue;
 		}
 		if (th->pending) {

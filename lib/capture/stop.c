@@ -116,60 +116,49 @@ static void remember(struct thread *th, const uint64_t *regs,
 }
 
 /*
- * Who shares a processor loses it at its own calls more often than in between
- * (sched_yield(2), a write(2) that wakes somebody): where it stands while it
- * waits is not where it runs. In user mode it has lost it to an interrupt,
- * which may come anywhere. By an older look than the tick's it may seem so.
+ * True if the thread was on a processor at the tick, false if it was runnable
+ * without one, or blocked. It was blocked if the look found it so, and it stops
+ * where it was blocked: a signal or the end of the wait came in between. Where
+ * the kernel does not account, or the thread shares its processor with nobody,
+ * a thread that can run is running.
  */
-static bool has_waited(const struct thread *th)
+static bool was_on_processor(const struct thread *th, const uint64_t *regs)
 {
-	struct activity_mark now;
-
-	return !activity_mark(&th->activity, &now) ||
-	       !activity_ran(&th->look, &now,
-			     th->target->capture->options.now_ns() -
-				     th->asked_ns);
-}
-
-/*
- * Was it on a processor at the tick, or waiting for one, or blocked?
- *
- * It was blocked if it is still where it was when it was seen so: one that is
- * woken often is woken while we look. Else the tick is its own if it has run
- * for as much, and, where it matters, not waited all the time since. Where the
- * kernel does not account nobody knows.
- */
-static bool was_on_processor(struct thread *th, const uint64_t *regs)
-{
-	const uint64_t tick_ns = th->target->tick_ns;
+	/* It has not stopped before either of them. */
+	const uint64_t early_ns =
+		max_u64(th->target->capture->woke_ns, th->interrupt_ns);
 
 	if (th->was_blocked && th->blocked_at.sp == regs[ARCH_SP] &&
 	    th->blocked_at.pc == regs[ARCH_PC])
 		return false;
-	if (!th->account.begun)
-		return true;
-	return account_has_run(&th->account, tick_ns) &&
-	       (!th->in_call || account_is_behind(&th->account, tick_ns) ||
-		!has_waited(th));
+	return !th->stop_known || !th->look_known || th->unasked > 0 ||
+	       activity_ran(&th->look, &th->stop, early_ns - th->look_ns,
+			    th->stop_ns - th->due_ns, th->only_waits);
 }
 
-/* Who is on a processor stops; at a later tick it was not. */
+/*
+ * A thread on a processor stops at once, unless it is in a call that takes
+ * long: so at the next tick it had none, if it has lost it at all.
+ */
 static void tell_of_run(struct thread *th)
 {
-	account_begin(&th->account, th->pending_ns);
-	if (th->later_ns == 0)
-		return;
-	(void)target_tell(th->target, RECORD_WAITING, th->tid, th->later_tick,
-			  th->later_ns);
-	account_end(&th->account, th->later_ns);
+	th->told_running = true;
+	if (th->later_ns != 0 && !(th->stop_known && th->look_known &&
+				   th->look.slices == th->stop.slices))
+		thread_tell_waiting(th, th->later_tick, th->later_ns);
 }
 
 static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 		       struct record_sample **ret, size_t *ret_size)
 {
 	uint64_t regs[ARCH_REGS];
+	long nr, result;
 
 	th->in_call = arch_in_call(raw);
+	th->only_waits = arch_interrupted_call(raw, &nr, &result) &&
+			 syscall_only_waits(nr);
+	th->stop_known = (th->in_call || !th->alone) &&
+			 activity_mark(&th->activity, &th->stop);
 	arch_to_dwarf(raw, regs);
 	remember(th, regs, raw);
 	/* The reader has lost track of it since it was interrupted. */
@@ -196,16 +185,19 @@ static void finish_sample(struct thread *th, int error,
 			      th->pending_ns);
 		return;
 	}
-	account_end(&th->account, th->pending_ns);
 	ran = was_on_processor(th, record->regs);
 	if (ran)
 		record->flags |= SAMPLE_RUNNING;
 	thread_commit(th, size);
+	th->told_running = false;
 	if (ran)
 		tell_of_run(th);
 	counters->captured++;
 	counters->filled += th->unaccounted - 1;
 }
+
+/* To take the next of several stops that are there takes less than this. */
+#define NO_WAIT_NS (5 * NS_PER_US)
 
 void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 {
@@ -220,6 +212,9 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	size_t size = 0;
 	int r = 0;
 
+	if (since - t->capture->left_ns > NO_WAIT_NS)
+		t->capture->woke_ns = since;
+	th->stop_ns = since;
 	options->beat->touching = t->id;
 	/* Any stop takes a pending interrupt with it (kernel/signal.c). */
 	if (th->pending || broken)
@@ -249,6 +244,7 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	th->listening = status == TRACEE_GROUP_STOP;
 	th->after_stop =
 		th->listening || (th->after_stop && status == TRACEE_TRAP);
-	t->counters->cost_ns += options->now_ns() - since;
+	t->capture->left_ns = options->now_ns();
+	t->counters->cost_ns += t->capture->left_ns - since;
 	options->beat->touching = 0;
 }

@@ -9,6 +9,37 @@ bool syscall_was_waiting(long result)
 				    result >= RESULT_ERESTART_RESTARTBLOCK);
 }
 
+bool syscall_only_waits(long nr)
+{
+	switch (nr) {
+#ifdef SYS_epoll_wait
+	case SYS_epoll_wait:
+#endif
+	case SYS_epoll_pwait:
+#ifdef SYS_epoll_pwait2
+	case SYS_epoll_pwait2:
+#endif
+#ifdef SYS_poll
+	case SYS_poll:
+#endif
+	case SYS_ppoll:
+#ifdef SYS_select
+	case SYS_select:
+#endif
+	case SYS_pselect6:
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_rt_sigtimedwait:
+	case SYS_semtimedop:
+	case SYS_io_getevents:
+	case SYS_sched_yield:
+	case SYS_futex:
+		return true;
+	default:
+		return false;
+	}
+}
+
 enum restart_rule syscall_restart_rule(long nr, long result)
 {
 	if (result == RESULT_ERESTART_RESTARTBLOCK)

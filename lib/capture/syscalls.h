@@ -48,6 +48,12 @@ enum restart_rule {
 /* nr and result of a call of the native ABI. */
 enum restart_rule syscall_restart_rule(long nr, long result);
 
+/*
+ * True for calls that give the processor away and do next to nothing else:
+ * sleeps, waits for events or locks, sched_yield(2).
+ */
+bool syscall_only_waits(long nr);
+
 /* True for a result that means: taken out of a wait. */
 bool syscall_was_waiting(long result);
 

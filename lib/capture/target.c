@@ -388,10 +388,20 @@ void target_end_if_gone(struct target *t)
 		target_end(t);
 }
 
-/* After the last tick, whose samples hold until then. */
+/*
+ * After the last tick, whose samples hold until then. A look is later than the
+ * begin of its period, which its samples have: what happens before the look is
+ * told with that, too.
+ */
 uint64_t target_now(const struct target *t)
 {
-	return max_u64(t->capture->options.now_ns(), t->last_ns);
+	const struct tick *tick = &t->capture->tick;
+	const uint64_t now_ns = t->capture->options.now_ns();
+
+	/* Before the first tick there is no period. */
+	if (now_ns < tick->begin_ns + tick->period_ns || tick->period_ns == 0)
+		return max_u64(now_ns, t->last_ns);
+	return now_ns - (now_ns - tick->begin_ns) % tick->period_ns;
 }
 
 void target_beat(const struct target *t)

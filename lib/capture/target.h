@@ -75,7 +75,6 @@ struct target {
 	uint64_t late_ns;	   /* from then on it looks at nobody more */
 	uint64_t n_visited;	   /* of them, in that */
 	uint64_t due_ticks; /* that one, and those that it makes up for */
-	uint64_t tick_ns;   /* between two of its ticks, as it was last */
 	struct stand stand; /* in that, of who was seen before */
 	struct capture_sink *sink;
 	struct capture_counters *counters;
@@ -144,7 +143,13 @@ struct capture {
 	struct settle settle, others;
 	size_t n_leaving;
 	uint64_t tried_ns; /* when these were last kept without ticks */
-	uint64_t now_ns;   /* when the tick under way came */
+	struct tick tick;  /* the one under way, or the last */
+	uint64_t now_ns;   /* when it came */
+	/*
+	 * When the tracer last began to work after a wait, and when it last
+	 * handled a stop or a tick.
+	 */
+	uint64_t woke_ns, left_ns;
 	uint64_t
 		charged_ns; /* of that, up to when targets are charged for it */
 	/* Of the threads that were there before us, tick.c takes so many more
@@ -290,7 +295,7 @@ void thread_unlink(struct thread *th);
 void thread_sleep(struct thread *th, const struct activity_mark *mark);
 /* It may have run. */
 void thread_wake(struct thread *th);
-/* Asks the kernel what it has run: look, look_known, account. */
+/* Reads the run and wait times of an awake thread: look, look_known, alone. */
 void thread_ask(struct thread *th);
 /* Wakes those that have run, and fills in look of all that are awake. */
 void target_look(struct target *t);
@@ -323,6 +328,11 @@ bool thread_is_known(const struct thread *th);
 /* Ticks from this one on are lost: counted, and told once a gap. */
 void thread_missed(struct thread *th, enum missed_reason reason, uint64_t ticks,
 		   uint64_t tick, uint64_t time_ns);
+/*
+ * From this tick on the thread waits for a processor; its stack is as it was.
+ * Writes a record if the reader believes that it runs.
+ */
+void thread_tell_waiting(struct thread *th, uint64_t tick, uint64_t time_ns);
 /* True if the ring has room for another sample beside the pending ones. */
 bool thread_has_room(const struct thread *th);
 /*

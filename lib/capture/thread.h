@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/capture/account.h"
 #include "lib/capture/activity.h"
 #include "lib/capture/arch.h"
 #include "lib/capture/memory.h"
@@ -53,13 +52,30 @@ struct thread {
 	uint64_t pending_ns; /* of that tick */
 	/* The first tick after it at which it had not stopped; 0: none yet. */
 	uint64_t later_tick, later_ns;
-	uint64_t asked_ns; /* of the tick at which it was interrupted */
-	struct account account;
-	/* As it was when it was last asked for. */
+	uint64_t due_ns;       /* when the tick of its interrupt was due */
+	uint64_t interrupt_ns; /* when the interrupt was sent */
+	/* Run and wait times as last read for a tick, and when. */
 	struct activity_mark look;
-	bool look_known; /* of the last tick; pending: of the interrupt's */
+	bool look_known;
+	uint64_t look_ns;
 	unsigned int unasked; /* looks since then */
-	bool in_call;	      /* it was, at its last stop */
+	/*
+	 * It has a processor to itself, as far as is known; run and wait times
+	 * as they were when that was last decided.
+	 */
+	bool alone;
+	struct activity_mark alone_since;
+	uint64_t alone_since_ns;
+	/*
+	 * The same, read during the stop that gave the last sample: until they
+	 * change the thread has not run, and the sample holds.
+	 */
+	struct activity_mark stop;
+	bool stop_known;
+	uint64_t stop_ns;  /* when that stop was taken */
+	bool in_call;	   /* in a system call, at that stop */
+	bool only_waits;   /* in one of syscall_only_waits() */
+	bool told_running; /* the last record of the thread says that it runs */
 	/* It was blocked here when it was looked at, and woken in between. */
 	bool was_blocked;
 	struct activity_place blocked_at;

@@ -77,6 +77,7 @@ static void tell_anew(struct target *t, uint64_t tick, uint64_t time_ns)
 	for (struct thread *th = t->awake; th != NULL; th = th->next) {
 		th->announced = false;
 		th->unknown = false;
+		th->stop_known = false;
 	}
 }
 
@@ -285,6 +286,7 @@ static void charge(struct target *t)
 
 	t->counters->cost_ns += now_ns - c->charged_ns;
 	c->charged_ns = now_ns;
+	c->left_ns = now_ns;
 }
 
 bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
@@ -311,10 +313,6 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	if (t->first_ns == 0)
 		t->first_ns = time_ns;
 	t->due_ticks = ticks;
-	/* The one after a tick that came late is shorter. */
-	if (last_ns != 0)
-		t->tick_ns =
-			max_u64((time_ns - last_ns) / ticks, t->tick_ns / 2);
 	if (t->slow_until_ns < since)
 		t->slow_until_ns = 0;
 	counters->ticks += ticks;

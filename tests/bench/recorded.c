@@ -247,7 +247,11 @@ void recorded_make(struct recorded *r, pid_t pid, uint64_t period_ns,
 		uint64_t due = start + tick * period_ns;
 
 		wait_for_stops(capture, fd, due);
-		capture_tick(capture, tick, clock_mono_ns());
+		capture_tick(capture,
+			     &(const struct tick){.number = tick,
+						  .begin_ns = due,
+						  .period_ns = period_ns,
+						  .due_ns = due});
 		take(r, capture, &sink, &reader, tick > WARM_TICKS);
 	}
 	wait_for_stops(capture, fd, clock_mono_ns() + period_ns);

@@ -204,18 +204,61 @@ START_TEST(no_accounting_gives_no_mark)
 }
 END_TEST
 
-/* What it has waited for is written down when it gets a processor. */
+/* Between the tick, when it was runnable, and its stop. */
+static bool ran(uint64_t least_ns, uint64_t most_ns, uint64_t ran_ns,
+		uint64_t waited_ns, uint64_t slices, bool only_waits)
+{
+	const struct activity_mark before = {.run_ns = 7 * NS_PER_SEC,
+					     .wait_ns = 40 * NS_PER_MS,
+					     .slices = 11};
+	const struct activity_mark now = {
+		.run_ns = before.run_ns + ran_ns,
+		.wait_ns = before.wait_ns + waited_ns,
+		.slices = before.slices + slices,
+	};
+
+	return activity_ran(&before, &now, least_ns, most_ns, only_waits);
+}
+
+#define MS NS_PER_MS
+
+/* Figures that stand still say nothing of a thread that runs. */
+START_TEST(who_keeps_its_processor_ran)
+{
+	ck_assert(ran(0, 0, 0, 0, 0, false));
+	ck_assert(ran(3 * MS, 3 * MS, 4 * MS, 0, 0, false));
+	ck_assert(ran(3 * MS, 3 * MS, 4 * MS, 0, 0, true));
+}
+END_TEST
+
 START_TEST(who_has_waited_since_before_the_tick_did_not_run)
 {
-	const struct activity_mark before = {.wait_ns = 40 * NS_PER_MS};
-	struct activity_mark now = before;
-
-	ck_assert(activity_ran(&before, &now, 0));
-	/* It lost its processor to us, at the tick. */
-	now.wait_ns += 3 * NS_PER_MS;
-	ck_assert(activity_ran(&before, &now, 3 * NS_PER_MS));
+	/* It lost its processor at the tick, or later. */
+	ck_assert(ran(0, 3 * MS, 0, 3 * MS, 1, false));
+	ck_assert(ran(0, 3 * MS, 0, MS, 1, false));
+	ck_assert(ran(0, 3 * MS, MS, 2 * MS, 1, false));
 	/* It had none for a millisecond by then. */
-	ck_assert(!activity_ran(&before, &now, 2 * NS_PER_MS));
+	ck_assert(!ran(0, 2 * MS, 0, 3 * MS, 1, false));
+	ck_assert(!ran(0, 2 * MS, MS, 3 * MS, 1, false));
+}
+END_TEST
+
+START_TEST(who_slept_at_the_tick_did_not_run)
+{
+	/* It was woken a millisecond after it. */
+	ck_assert(!ran(3 * MS, 3 * MS, 0, 2 * MS, 1, false));
+	ck_assert(!ran(3 * MS, 3 * MS, MS, MS, 1, false));
+	ck_assert(ran(3 * MS, 3 * MS, 0, 3 * MS, 1, false));
+	/* It was in a long call, and lost its processor on the way out. */
+	ck_assert(ran(3 * MS, 3 * MS, 2 * MS, MS, 1, false));
+}
+END_TEST
+
+/* In a sleep it waits for us because the same timer has woken both. */
+START_TEST(who_only_waits_loses_no_processor)
+{
+	ck_assert(!ran(3 * MS, 3 * MS, 0, 3 * MS, 1, true));
+	ck_assert(!ran(0, 0, 0, 0, 1, true));
 }
 END_TEST
 
@@ -234,7 +277,10 @@ Suite *suite(void)
 	tcase_add_test(tc, a_busy_thread_is_running);
 	tcase_add_test(tc, a_thread_that_is_not_there);
 	tcase_add_test(tc, no_accounting_gives_no_mark);
+	tcase_add_test(tc, who_keeps_its_processor_ran);
 	tcase_add_test(tc, who_has_waited_since_before_the_tick_did_not_run);
+	tcase_add_test(tc, who_slept_at_the_tick_did_not_run);
+	tcase_add_test(tc, who_only_waits_loses_no_processor);
 	suite_add_tcase(s, tc);
 	return s;
 }

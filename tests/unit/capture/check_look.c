@@ -318,60 +318,46 @@ START_TEST(who_does_not_stop_is_looked_at_ever_more_rarely)
 }
 END_TEST
 
-/* What the kernel will say that it has run, from here on. */
-static int run_is(uint64_t ns)
-{
-	const int was = th->activity.schedstat_fd;
-	char text[64];
+/* What /proc/TID/schedstat says: before the fixture, and from here on. */
+static int own_schedstat_fd;
+static struct activity_mark said;
 
-	(void)snprintf(text, sizeof(text), "%lu 7 5\n", (unsigned long)ns);
+static void say_schedstat(void)
+{
+	char text[96];
+
+	(void)snprintf(text, sizeof(text), "%lu %lu %lu\n",
+		       (unsigned long)said.run_ns, (unsigned long)said.wait_ns,
+		       (unsigned long)said.slices);
+	say(th->activity.schedstat_fd, text);
+}
+
+static void begin_saying(void)
+{
+	/* More than it has said before, as of a thread that has run. */
+	said.run_ns += NS_PER_SEC;
+	said.wait_ns += NS_PER_SEC;
+	said.slices += 1000000;
+	own_schedstat_fd = th->activity.schedstat_fd;
 	th->activity.schedstat_fd = memfd_create("schedstat", MFD_CLOEXEC);
 	ck_assert_int_ge(th->activity.schedstat_fd, 0);
-	say(th->activity.schedstat_fd, text);
-	return was;
+	say_schedstat();
 }
 
-static void run_is_its_own(int was)
+static void end_saying(void)
 {
 	close_fd(&th->activity.schedstat_fd);
-	th->activity.schedstat_fd = was;
+	th->activity.schedstat_fd = own_schedstat_fd;
 }
 
-/* True if the sample of a tick, at which it has run for so long, says so. */
-static bool is_told_to_run(uint64_t ns)
+/* From here on the kernel says that it has run, waited, and got a processor. */
+static void add(uint64_t ran_ns, uint64_t waited_ns, uint64_t slices)
 {
-	bool runs;
-	int was;
-
-	live_until_blocked(&l, l.pid);
-	was = run_is(ns);
-	tick_running();
-	live_settle(&l);
-	runs = (live_thread(&l, l.pid)->flags & SAMPLE_RUNNING) != 0;
-	run_is_its_own(was);
-	return runs;
+	said.run_ns += ran_ns;
+	said.wait_ns += waited_ns;
+	said.slices += slices;
+	say_schedstat();
 }
-
-/* As many ticks as it has run for, whether it stops at once or not. */
-START_TEST(who_runs_is_told_as_long_as_it_ran)
-{
-	uint64_t ran = 5 * l.tick_ns, told = 0;
-
-	th->account = (struct account){0};
-	for (unsigned int i = 0; i < 40; i++)
-		told += is_told_to_run(ran);
-	/* What may not have been written down yet. */
-	ck_assert_uint_ge(told, 3);
-	ck_assert_uint_le(told, 4);
-	ck_assert(!is_told_to_run(ran));
-	told = 0;
-	for (unsigned int i = 0; i < 40; i++)
-		told += is_told_to_run(ran += l.tick_ns / 4);
-	ck_assert_uint_ge(told, 9);
-	ck_assert_uint_le(told, 11);
-	live_check_sum(&l);
-}
-END_TEST
 
 /* It is left alone until it is let stop. */
 static void tick_alone(void)
@@ -389,72 +375,144 @@ static void let_stop(void)
 	live_settle(&l);
 }
 
-/* At the later ticks, at which it would have stopped. */
-START_TEST(who_ran_at_a_tick_and_stops_late_has_waited_since)
+/* So long after the tick, at which it was looked at and interrupted at once. */
+static void stop_after(uint64_t since_ns)
 {
-	const int64_t owed = th->account.owed_ns;
-	const int was = run_is(5 * l.tick_ns);
-
-	tick_alone();
-	for (unsigned int i = 0; i < 5; i++)
-		live_tick(&l);
+	live_step(0);
+	l.capture->woke_ns = l.capture->options.now_ns();
+	l.capture->left_ns = l.capture->woke_ns;
+	th->due_ns = th->look_ns = th->interrupt_ns =
+		l.capture->woke_ns - since_ns;
 	let_stop();
-	ck_assert(live_thread(&l, l.pid)->flags & SAMPLE_RUNNING);
-	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
-	run_is_its_own(was);
-	/* One tick was told, of them all. */
-	ck_assert_uint_eq(th->account.since_ns, 0);
-	ck_assert_int_ge(th->account.owed_ns, owed - 2 * (int64_t)l.tick_ns);
-	/* Who stops before the next tick has not waited for it. */
+}
+
+/*
+ * True if the sample says that it was running. Between the tick and its stop
+ * the thread has run, waited, and got a processor so often.
+ */
+static bool is_told_to_run(uint64_t since_ns, uint64_t ran_ns,
+			   uint64_t waited_ns, uint64_t slices)
+{
 	live_until_blocked(&l, l.pid);
-	tick_running();
-	live_settle(&l);
-	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
+	begin_saying();
+	tick_alone();
+	add(ran_ns, waited_ns, slices);
+	stop_after(since_ns);
+	end_saying();
 	live_check_sum(&l);
+	return (live_thread(&l, (pid_t)th->tid)->flags & SAMPLE_RUNNING) != 0;
+}
+
+START_TEST(who_keeps_its_processor_runs)
+{
+	ck_assert(is_told_to_run(NS_PER_MS, 0, 0, 0));
+	ck_assert(th->in_call);
+	ck_assert(is_told_to_run(0, 9 * NS_PER_MS, 0, 0));
 }
 END_TEST
 
-/*
- * True if it is told to run at a tick by which it has run for so long; after
- * the tick the kernel says that it has waited for waited_ns in its life.
- */
-static bool is_told_though_it_waited(uint64_t ran_ns, uint64_t waited_ns)
+/* Its stack is where it lost the processor, not where it runs. */
+START_TEST(who_waits_for_a_processor_does_not_run)
 {
-	const int was = run_is(ran_ns);
-	char text[64];
-	bool runs;
+	ck_assert(!is_told_to_run(NS_PER_MS, 9000, 5 * NS_PER_MS, 1));
+	ck_assert(!is_told_to_run(NS_PER_MS, 9000, NS_PER_SEC, 1));
+}
+END_TEST
 
-	(void)snprintf(text, sizeof(text), "%lu %lu 6\n", (unsigned long)ran_ns,
-		       (unsigned long)waited_ns);
+/* It would run if there were no tick. */
+START_TEST(who_loses_its_processor_to_us_runs)
+{
+	ck_assert(is_told_to_run(3 * NS_PER_MS, 9000, 3 * NS_PER_MS, 1));
+	ck_assert(is_told_to_run(0, 9000, 9000, 1));
+}
+END_TEST
+
+/* At the tick it slept. */
+START_TEST(who_is_woken_after_the_tick_does_not_run)
+{
+	ck_assert(!is_told_to_run(3 * NS_PER_MS, 9000, 2 * NS_PER_MS, 1));
+}
+END_TEST
+
+/* However much it has run by a tick: nothing is made up for. */
+START_TEST(who_waits_at_each_tick_is_never_told_to_run)
+{
+	for (unsigned int i = 0; i < 100; i++)
+		ck_assert(!is_told_to_run(NS_PER_MS, 8 * NS_PER_MS,
+					  2 * NS_PER_MS, 3));
+	ck_assert_uint_eq(live_thread(&l, l.pid)->running, 0);
+}
+END_TEST
+
+static void stop_late(uint64_t slices)
+{
+	live_until_blocked(&l, l.pid);
+	begin_saying();
 	tick_alone();
-	say(th->activity.schedstat_fd, text);
-	live_step(0);
-	th->asked_ns = l.capture->options.now_ns();
-	let_stop();
-	runs = (live_thread(&l, (pid_t)th->tid)->flags & SAMPLE_RUNNING) != 0;
-	run_is_its_own(was);
-	return runs;
+	for (unsigned int i = 0; i < 5; i++)
+		live_tick(&l);
+	add(9000, slices * NS_PER_MS, slices);
+	stop_after(NS_PER_MS);
+	end_saying();
+	ck_assert(live_thread(&l, l.pid)->flags & SAMPLE_RUNNING);
+	live_check_sum(&l);
 }
 
-/* Where a thread has lost its processor in a call is not where it runs. */
-START_TEST(who_waited_in_a_call_is_not_told_to_run)
+/* At the later ticks, at which it would have stopped. */
+START_TEST(who_ran_at_a_tick_and_stops_late_has_waited_since)
 {
-	uint64_t ran = 5 * l.tick_ns;
+	stop_late(1);
+	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
+	ck_assert(!th->told_running);
+}
+END_TEST
 
-	th->account = (struct account){0};
-	live_until_blocked(&l, l.pid);
-	ck_assert(!is_told_though_it_waited(ran, NS_PER_SEC));
-	ck_assert(th->in_call);
-	live_until_blocked(&l, l.pid);
-	ck_assert(is_told_though_it_waited(ran += l.tick_ns, 7));
-	/* In the end it is, though it is never met on one. */
-	for (unsigned int i = 0; i < 8; i++) {
-		live_until_blocked(&l, l.pid);
-		(void)is_told_though_it_waited(ran += l.tick_ns, NS_PER_SEC);
-	}
-	live_until_blocked(&l, l.pid);
-	ck_assert(is_told_though_it_waited(ran += l.tick_ns, NS_PER_SEC));
+/* As in a call that clears a gigabyte, and looks for no signal meanwhile. */
+START_TEST(who_stops_late_and_had_its_processor_all_the_time_ran)
+{
+	stop_late(0);
+	ck_assert_uint_eq(l.records[RECORD_WAITING], 0);
+	ck_assert(th->told_running);
+}
+END_TEST
+
+/* A tick at which it can run; returns the stops that came of it. */
+static uint64_t stops_at_a_tick(void)
+{
+	const uint64_t before = l.counters.stops;
+
+	tick_running();
+	live_settle(&l);
 	live_check_sum(&l);
+	return l.counters.stops - before;
+}
+
+/* Without a processor since its last stop: nothing has changed. */
+START_TEST(who_has_not_run_since_its_stop_is_not_stopped_again)
+{
+	begin_saying();
+	ck_assert_uint_eq(stops_at_a_tick(), 1);
+	ck_assert(th->told_running);
+	for (unsigned int i = 0; i < 10; i++)
+		ck_assert_uint_eq(stops_at_a_tick(), 0);
+	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
+	ck_assert(!th->told_running);
+	add(NS_PER_MS, 9 * NS_PER_MS, 1);
+	ck_assert_uint_eq(stops_at_a_tick(), 1);
+	ck_assert_uint_eq(stops_at_a_tick(), 0);
+	/* A stop that gave no sample stands for nothing. */
+	thread_missed(th, MISSED_LATE, 1, l.tick, l.tick * l.tick_ns);
+	l.counters.expected++;
+	ck_assert_uint_eq(stops_at_a_tick(), 1);
+	ck_assert_uint_eq(stops_at_a_tick(), 0);
+	/* Nor does one for a reader that is gone, or that needs more. */
+	capture_reset(l.capture, &l.sink);
+	ck_assert_uint_eq(stops_at_a_tick(), 1);
+	ck_assert_uint_eq(stops_at_a_tick(), 0);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, th->tid,
+		     th->copied_top - 1, th->copied_top + 4096, 0);
+	ck_assert_uint_eq(stops_at_a_tick(), 1);
+	end_saying();
 }
 END_TEST
 
@@ -472,110 +530,79 @@ static void compute_in_user_mode(void)
 	} while (th->in_call);
 }
 
-/* In user mode it has lost it to an interrupt, which may come anywhere. */
-START_TEST(who_waited_in_user_mode_is_told_as_long_as_it_ran)
+static uint64_t ahead_ns;
+
+static uint64_t clock_ahead_ns(void)
 {
-	compute_in_user_mode();
-	th->account = (struct account){0};
-	for (unsigned int i = 1; i <= 8; i++)
-		ck_assert(is_told_though_it_waited(i * l.tick_ns,
-						   i * NS_PER_SEC));
-	/* But not for longer than that. */
-	for (unsigned int i = 0; i < 8; i++)
-		(void)is_told_though_it_waited(8 * l.tick_ns, 9 * NS_PER_SEC);
-	ck_assert(!is_told_though_it_waited(8 * l.tick_ns, 9 * NS_PER_SEC));
-	live_check_sum(&l);
+	return clock_mono_ns() + ahead_ns;
 }
-END_TEST
 
-/* Looks, of 32, at which it was asked what it has run: always. */
-static unsigned int times_asked(bool in_call)
+/*
+ * Of 32 looks those at which it was asked, after as many that tell whether it
+ * shares its processor; at each it is told to run.
+ */
+static unsigned int times_asked(bool in_call, uint64_t waited_ns)
 {
-	const uint64_t told = live_thread(&l, (pid_t)th->tid)->running;
 	unsigned int asked = 0;
-	uint64_t ran = l.tick_ns;
+	uint64_t told;
 
-	th->account = (struct account){
-		.begun = true,
-		.run_ns = ran,
-		.owed_ns = -3 * (int64_t)l.tick_ns / 2,
-		.look_ns = th->target->last_ns,
-	};
-	for (unsigned int i = 0; i < 32; i++) {
-		const uint64_t before = th->account.run_ns;
-		const int was = run_is(ran += l.tick_ns);
-
+	begin_saying();
+	tick_running();
+	live_settle(&l);
+	told = live_thread(&l, (pid_t)th->tid)->running;
+	l.capture->options.now_ns = clock_ahead_ns;
+	for (unsigned int i = 0; i < 64; i++) {
+		ahead_ns += l.tick_ns;
+		add(l.tick_ns - waited_ns, waited_ns, 1);
 		th->in_call = in_call;
 		tick_running();
 		live_settle(&l);
-		run_is_its_own(was);
-		asked += th->account.run_ns != before;
+		asked += i >= 32 && th->unasked == 0;
 	}
-	ck_assert_uint_eq(live_thread(&l, (pid_t)th->tid)->running, told + 32);
+	end_saying();
+	ck_assert_uint_eq(live_thread(&l, (pid_t)th->tid)->running, told + 64);
+	live_check_sum(&l);
 	return asked;
 }
 
-/* Nor is it asked at each look, then, what it has run. */
-START_TEST(who_is_found_in_user_mode_is_seldom_asked)
+/* Its processor is its own: that need not be asked at each look. */
+START_TEST(who_is_alone_in_user_mode_is_seldom_asked)
 {
 	compute_in_user_mode();
-	ck_assert_uint_eq(times_asked(true), 32);
-	ck_assert_uint_eq(times_asked(false), 32 / 4);
-	live_check_sum(&l);
+	ck_assert_uint_eq(times_asked(true, 0), 32);
+	ck_assert_uint_le(times_asked(false, 0), 32 / 4 + 2);
+	ck_assert_uint_eq(times_asked(false, l.tick_ns / 16), 32);
 }
 END_TEST
 
-/* From how little a thread ran that slept nothing follows. */
+/* From what it ran and waited before it slept nothing follows. */
 START_TEST(who_wakes_is_asked_again)
 {
-	const uint64_t ran = 5 * l.tick_ns;
-	int was = run_is(ran);
-
-	while (!th->asleep) {
-		live_tick(&l);
-		live_patience();
-	}
-	live_tick(&l);
-	run_is_its_own(was);
-	was = run_is(ran + l.tick_ns);
-	th->in_call = false;
+	compute_in_user_mode();
+	(void)times_asked(false, 0);
+	ck_assert(th->alone);
+	begin_saying();
+	thread_sleep(th, &said);
+	thread_wake(th);
+	ck_assert(!th->alone);
 	tick_running();
-	ck_assert_uint_eq(th->account.run_ns, ran + l.tick_ns);
-	run_is_its_own(was);
+	ck_assert_uint_eq(th->unasked, 0);
 	live_settle(&l);
-	th->in_call = false;
-	was = run_is(ran + 2 * l.tick_ns);
-	tick_running();
-	ck_assert_uint_eq(th->account.run_ns, ran + 2 * l.tick_ns);
-	run_is_its_own(was);
-	live_settle(&l);
+	end_saying();
 }
 END_TEST
 
 /* By whatever is told next of it. */
 START_TEST(what_is_told_ends)
 {
-	(void)is_told_to_run(5 * l.tick_ns);
-	ck_assert_uint_ne(th->account.since_ns, 0);
+	ck_assert(is_told_to_run(0, 0, 0, 0));
+	ck_assert(th->told_running);
 	live_until_blocked(&l, l.pid);
 	live_tick(&l);
-	ck_assert_uint_eq(th->account.since_ns, 0);
-	(void)is_told_to_run(6 * l.tick_ns);
-	ck_assert_uint_ne(th->account.since_ns, 0);
+	ck_assert(!th->told_running);
+	ck_assert(is_told_to_run(0, 0, 0, 0));
 	thread_missed(th, MISSED_LATE, 1, l.tick, l.tick * l.tick_ns);
-	ck_assert_uint_eq(th->account.since_ns, 0);
-	l.counters.expected++;
-	(void)is_told_to_run(7 * l.tick_ns);
-	ck_assert_uint_ne(th->account.since_ns, 0);
-	/* The reader takes nothing any more, not even that it has lost track.
-	 */
-	th->announced = false;
-	th->target->needs_reset = true;
-	thread_look(th, 1,
-		    &(struct stand){.ticks = 1,
-				    .tick = l.tick,
-				    .time_ns = l.tick * l.tick_ns});
-	ck_assert_uint_eq(th->account.since_ns, 0);
+	ck_assert(!th->told_running);
 	l.counters.expected++;
 	live_check_sum(&l);
 }
@@ -651,11 +678,16 @@ Suite *suite(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, who_is_left_alone_does_not_stop);
 	tcase_add_test(tc, who_does_not_stop_is_looked_at_ever_more_rarely);
-	tcase_add_test(tc, who_runs_is_told_as_long_as_it_ran);
+	tcase_add_test(tc, who_keeps_its_processor_runs);
+	tcase_add_test(tc, who_waits_for_a_processor_does_not_run);
+	tcase_add_test(tc, who_loses_its_processor_to_us_runs);
+	tcase_add_test(tc, who_is_woken_after_the_tick_does_not_run);
+	tcase_add_test(tc, who_waits_at_each_tick_is_never_told_to_run);
 	tcase_add_test(tc, who_ran_at_a_tick_and_stops_late_has_waited_since);
-	tcase_add_test(tc, who_waited_in_a_call_is_not_told_to_run);
-	tcase_add_test(tc, who_waited_in_user_mode_is_told_as_long_as_it_ran);
-	tcase_add_test(tc, who_is_found_in_user_mode_is_seldom_asked);
+	tcase_add_test(tc,
+		       who_stops_late_and_had_its_processor_all_the_time_ran);
+	tcase_add_test(tc, who_has_not_run_since_its_stop_is_not_stopped_again);
+	tcase_add_test(tc, who_is_alone_in_user_mode_is_seldom_asked);
 	tcase_add_test(tc, who_wakes_is_asked_again);
 	tcase_add_test(tc, what_is_told_ends);
 	tcase_add_test(tc, stops_are_taken_between_looks);

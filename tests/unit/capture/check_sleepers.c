@@ -285,7 +285,7 @@ START_TEST(a_look_at_sleepers_reads_the_clock_twice)
 		since_ns = l.capture->options.now_ns();
 		cost_ns = l.counters.cost_ns;
 		l.tick++;
-		capture_tick(l.capture, l.tick, l.tick * l.tick_ns);
+		live_look(&l, l.tick);
 		ck_assert_uint_eq(l.counters.cost_ns - cost_ns, step);
 		ck_assert_uint_eq(l.capture->options.now_ns() - since_ns,
 				  3 * step);
@@ -314,8 +314,10 @@ static void say(struct script *s, uint64_t run_ns, bool running)
 {
 	char text[64];
 
-	(void)snprintf(text, sizeof(text), "%llu 0 %d\n",
-		       (unsigned long long)(NS_PER_SEC + run_ns), 1);
+	/* It gets a processor for what it runs. */
+	(void)snprintf(text, sizeof(text), "%llu 0 %llu\n",
+		       (unsigned long long)(NS_PER_SEC + run_ns),
+		       (unsigned long long)(1 + run_ns / NS_PER_US));
 	close_fd(&s->run);
 	s->run = made_up(text);
 	s->th->activity.schedstat_fd = s->run;

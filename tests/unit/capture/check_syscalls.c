@@ -91,6 +91,20 @@ START_TEST(what_was_waiting)
 }
 END_TEST
 
+/* A call that works is not among those that only wait. */
+START_TEST(what_only_waits)
+{
+	ck_assert(syscall_only_waits(SYS_clock_nanosleep));
+	ck_assert(syscall_only_waits(SYS_epoll_pwait));
+	ck_assert(syscall_only_waits(SYS_futex));
+	ck_assert(syscall_only_waits(SYS_sched_yield));
+	ck_assert(!syscall_only_waits(SYS_read));
+	ck_assert(!syscall_only_waits(SYS_getrandom));
+	ck_assert(!syscall_only_waits(SYS_mmap));
+	ck_assert(!syscall_only_waits(-1));
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("syscalls");
@@ -100,6 +114,7 @@ Suite *suite(void)
 	tcase_add_test(tc, other_results_are_left);
 	tcase_add_test(tc, a_restart_block_is_for_the_unfiltered);
 	tcase_add_test(tc, what_was_waiting);
+	tcase_add_test(tc, what_only_waits);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -379,10 +379,10 @@ static void check_next_tick(void)
 
 	ck_assert_uint_gt(next, l.tick);
 	for (uint64_t tick = l.tick + 1; tick < next; tick++)
-		capture_tick(l.capture, tick, tick * l.tick_ns);
+		live_look(&l, tick);
 	live_read(&l);
 	ck_assert_uint_eq(l.records[RECORD_TICK], ticks);
-	capture_tick(l.capture, next, next * l.tick_ns);
+	live_look(&l, next);
 	live_read(&l);
 	ck_assert_uint_eq(l.records[RECORD_TICK], ticks + 1);
 	l.tick = next;
@@ -458,7 +458,7 @@ START_TEST(targets_share_the_ticks)
 
 		capture_rate(l.capture, LIVE_TARGET, rates[i][0], 101);
 		capture_rate(l.capture, LIVE_TARGET + 1, rates[i][1], 101);
-		capture_tick(l.capture, first, first * l.tick_ns);
+		live_look(&l, first);
 		before = l.counters.ticks;
 		before_other = counters.ticks;
 		for (l.tick = first; l.tick < first + 101; wakes++) {
@@ -466,7 +466,7 @@ START_TEST(targets_share_the_ticks)
 			target_hasten(live_known(&l, l.pid)->target);
 			target_hasten(live_known(&l, other)->target);
 			l.tick = capture_next_tick(l.capture);
-			capture_tick(l.capture, l.tick, l.tick * l.tick_ns);
+			live_look(&l, l.tick);
 		}
 		ck_assert_uint_eq(l.tick, first + 101);
 		ck_assert_uint_eq(l.counters.ticks - before, rates[i][0]);

@@ -349,11 +349,21 @@ static bool is_due(const struct live *l)
 	       now >= capture_waits_ns(l->capture);
 }
 
+void live_look(struct live *l, uint64_t number)
+{
+	const struct tick tick = {.number = number,
+				  .begin_ns = number * l->tick_ns,
+				  .period_ns = l->tick_ns,
+				  .due_ns = number * l->tick_ns};
+
+	capture_tick(l->capture, &tick);
+}
+
 void live_tick_late(struct live *l, uint64_t ticks)
 {
 	l->tick += ticks;
 	if (is_due(l))
-		capture_tick(l->capture, l->tick, l->tick * l->tick_ns);
+		live_look(l, l->tick);
 	/* Then what SIGCHLD would have announced. */
 	l->more = capture_reap(l->capture);
 	if (l->reads)

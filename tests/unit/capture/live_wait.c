@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/util.h"
+#include "lib/capture/target.h"
 
 /* A file of a thread, by its number alone; false if it is gone. */
 static bool read_proc(pid_t tid, const char *name, char *text, size_t size)
@@ -63,10 +64,23 @@ char live_state(pid_t tid)
 	return state == NULL ? 0 : state[2];
 }
 
+/* True if it has had no processor since a stop that has given a sample. */
+static bool stands_since_stop(const struct live *l, pid_t tid)
+{
+	const struct thread *th = capture_thread(l->capture, (uint32_t)tid);
+	unsigned long long slices;
+	char text[256];
+
+	return th != NULL && th->stop_known && live_state(tid) == 'R' &&
+	       read_proc(tid, "schedstat", text, sizeof(text)) &&
+	       sscanf(text, "%*u %*u %llu", &slices) == 1 &&
+	       slices == th->stop.slices;
+}
+
 /*
- * A thread that was woken, or waits for a page, and has not come to its
- * processor since is not "running" yet, nor in a call: the sampler rightly
- * takes it for one that stands still. Waits until none is.
+ * A thread that was woken or let go on, or waits for a page, and has not come
+ * to its processor since is not "running" yet, nor in a call: the sampler
+ * rightly takes it for one that stands still. Waits until none is.
  */
 void live_until_all_run(const struct live *l)
 {
@@ -79,6 +93,8 @@ void live_until_all_run(const struct live *l)
 		       read_proc(tid, "syscall", text, sizeof(text)) &&
 		       text[0] == '-' &&
 		       ((state = live_state(tid)) == 'R' || state == 'D'))
+			live_patience();
+		while (stands_since_stop(l, tid))
 			live_patience();
 	}
 }
