@@ -136,6 +136,22 @@ static void missed(struct thread *th, enum missed_reason reason,
 	thread_missed(th, reason, stand->ticks, stand->tick, stand->time_ns);
 }
 
+/*
+ * Where many threads are looked at, some go to sleep, and others wake, between
+ * the reading of their times of running and waiting and the interrupt. So that
+ * as many are told to run as do, times that are older than this are read again.
+ */
+#define LOOK_OLD_NS (20 * NS_PER_US)
+
+static void renew_look(struct thread *th)
+{
+	th->interrupt_ns = th->target->capture->options.now_ns();
+	if (th->unasked > 0 || th->interrupt_ns - th->look_ns <= LOOK_OLD_NS)
+		return;
+	th->look_known = activity_mark(&th->activity, &th->look);
+	th->look_ns = th->interrupt_ns;
+}
+
 static void interrupt(struct thread *th, const struct stand *stand,
 		      const struct activity_place *blocked_at)
 {
@@ -154,6 +170,7 @@ static void interrupt(struct thread *th, const struct stand *stand,
 	th->was_blocked = blocked_at != NULL;
 	if (blocked_at != NULL)
 		th->blocked_at = *blocked_at;
+	renew_look(th);
 	if (!rest_is_alone(&th->rest) &&
 	    ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
 		/* It is dying; wait will say so. Or it is another's by now. */
@@ -164,7 +181,6 @@ static void interrupt(struct thread *th, const struct stand *stand,
 	thread_set_pending(th, stand->tick, stand->time_ns);
 	th->later_ns = 0;
 	th->due_ns = th->target->capture->tick.due_ns;
-	th->interrupt_ns = th->target->capture->options.now_ns();
 	th->unaccounted = stand->ticks;
 	th->next_look = stand->ticks - 1 + PENDING_LOOK_TICKS;
 }
