@@ -134,6 +134,10 @@ def check_samples_went_on(profd, target, since):
 def run_and_kill(box, rng, target, order):
     """A run in which children are killed."""
     profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
+    # Without a ship that has ever worked the daemon gives up, rightly. It says
+    # that it is ready once it is in its sandbox.
+    wait_for(lambda: any(proc_status(pid, 'Seccomp') == '2'
+                         for pid in profd.helpers()['ship']), 'a ship')
     replaced = None
     for n, kind in enumerate(order):
         if n == len(order) - 1 and rng.random() < 0.3:
