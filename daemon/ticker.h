@@ -13,13 +13,13 @@
 #include "lib/capture/capture.h"
 
 /*
- * Tick n comes at a random time of period n: of its first 15/16, so that two do
- * not follow each other at once. Ticks at equal distances fall into step with
- * the timers of the target, and with what the tick itself does to the
- * scheduler: a thread that is stopped may lose its processor to another one for
- * some milliseconds. Such a profile tells of too much processor time, or too
- * little. Periods of more than 100 ms are longer than any of that: there tick n
- * comes as period n begins.
+ * Tick n comes at a random time in the first 15/16 of period n, so that two
+ * ticks are at least 1/16 of a period apart. Ticks at equal distances fall into
+ * step with timers of the target, and with what a tick does to the scheduler: a
+ * thread that capture stops may lose its processor to another thread for some
+ * milliseconds. A profile from such ticks has too much or too little processor
+ * time. In periods of more than 100 ms, which are longer than these effects,
+ * tick n comes as period n begins.
  */
 #define TICKER_RANDOM_MAX_NS (100 * NS_PER_MS)
 

@@ -88,9 +88,10 @@ void thread_wake(struct thread *th)
 }
 
 /*
- * Of a thread that ran for most of the last ALONE_NS, and waited for a
- * processor for less than this part of it, the wait at a single tick need not
- * be known: it would change what is told of it by as little.
+ * A thread has a processor to itself if it ran for most of the last ALONE_NS
+ * and waited for a processor for less than 1/ALONE_WAIT_SHARE of that time. Its
+ * samples are marked as running without another read of its wait time: at most
+ * 1/ALONE_WAIT_SHARE of them are wrong.
  */
 #define ALONE_NS	 (100 * NS_PER_MS)
 #define ALONE_WAIT_SHARE 64

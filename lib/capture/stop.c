@@ -118,9 +118,9 @@ static void remember(struct thread *th, const uint64_t *regs,
 /*
  * True if the thread was on a processor at the tick, false if it was runnable
  * without one, or blocked. It was blocked if the look found it so, and it stops
- * where it was blocked: a signal or the end of the wait came in between. Where
- * the kernel does not account, or the thread shares its processor with nobody,
- * a thread that can run is running.
+ * where it was blocked: a signal or the end of the wait came in between. A
+ * runnable thread counts as running if the kernel has no schedstat, or if the
+ * thread has a processor to itself.
  */
 static bool was_on_processor(const struct thread *th, const uint64_t *regs)
 {

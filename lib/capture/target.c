@@ -389,9 +389,10 @@ void target_end_if_gone(struct target *t)
 }
 
 /*
- * After the last tick, whose samples hold until then. A look is later than the
- * begin of its period, which its samples have: what happens before the look is
- * told with that, too.
+ * Never before the last tick's samples. Samples have the time at which their
+ * period begins, and capture looks later in it. So an event between the begin
+ * of a period and its look gets the time of the begin, which is no later than
+ * the time of the samples that follow.
  */
 uint64_t target_now(const struct target *t)
 {

@@ -110,7 +110,7 @@ struct thread *live_known(const struct live *l, pid_t tid);
 
 /* A tick, if capture wants it, and what has stopped by now. */
 void live_tick(struct live *l);
-/* That tick, whether capture wants it or not; nobody takes what stops. */
+/* Runs tick `number`, due or not, and leaves stopped threads to live_reap. */
 void live_look(struct live *l, uint64_t number);
 /* As if the sampler had not run for ticks - 1 before. */
 void live_tick_late(struct live *l, uint64_t ticks);
