@@ -113,17 +113,26 @@ bool activity_mark(const struct activity *a, struct activity_mark *ret)
 /* The scheduler's clock is another one than ours: what they may differ by. */
 #define CLOCKS_NS (20 * NS_PER_US)
 
+/* A stop may be taken by so much later than it came. */
+#define STOP_LATE_NS (50 * NS_PER_US)
+
 bool activity_ran(const struct activity_mark *before,
-		  const struct activity_mark *now, uint64_t least_ns,
-		  uint64_t most_ns, bool only_waits)
+		  const struct activity_mark *now,
+		  const struct activity_moments *when, bool only_waits)
 {
 	const uint64_t waited = now->wait_ns - before->wait_ns;
 	const uint64_t ran = now->run_ns - before->run_ns;
+	/* Not later than this. */
+	const uint64_t lost_ns = when->stop_ns - waited;
 
 	if (before->slices == now->slices)
 		return true;
-	return !only_waits && waited + ran + CLOCKS_NS >= least_ns &&
-	       waited <= most_ns + CLOCKS_NS;
+	if (only_waits ||
+	    waited + ran + CLOCKS_NS < when->not_stopped_ns - when->look_ns)
+		return false;
+	return lost_ns + CLOCKS_NS >= when->look_ns ||
+	       (lost_ns + CLOCKS_NS >= when->due_ns &&
+		lost_ns <= when->came_ns + CLOCKS_NS + STOP_LATE_NS);
 }
 
 enum activity_state activity_parse(const char *line,

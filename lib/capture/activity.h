@@ -59,25 +59,34 @@ static inline bool activity_same(const struct activity_mark *a,
 	return a->run_ns == b->run_ns && a->slices == b->slices;
 }
 
+/* Moments of a thread that was interrupted at a tick, by the tracer's clock. */
+struct activity_moments {
+	uint64_t due_ns;	 /* the tick was due */
+	uint64_t came_ns;	 /* the tracer began to work for the tick */
+	uint64_t look_ns;	 /* the mark was read */
+	uint64_t not_stopped_ns; /* the thread had not stopped yet */
+	uint64_t stop_ns;	 /* the tracer took its stop */
+};
+
 /*
- * True if a thread that could run at a tick was on a processor, as far as the
- * kernel's figures say. before: read for the tick; now: read at the stop that
- * the tick's interrupt led to.
+ * True if a thread that could run when it was looked at was on a processor, as
+ * far as the kernel's figures say. before: read at the look; now: read at the
+ * stop that followed.
  *
  * - It has got no processor in between (slices): it had one, and kept it.
- * - It lost its processor at the tick, because the tracer needed it in order to
- *   work, or later. So it has not waited for longer than most_ns, the time from
- *   when the tick was due until the stop. The wait is in the figures from when
- *   it ends (sched_info_arrive() in kernel/sched/stats.h).
- * - It has not slept since before: it has waited and run for least_ns in all,
- *   the least time that there can be between the two readings.
+ * - It lost its processor after the look; or when the tick was due, because the
+ *   tracer needed it in order to work. When it lost it follows from how long it
+ *   has waited. The wait is in the figures from when it ends
+ *   (sched_info_arrive() in kernel/sched/stats.h).
+ * - It has not slept since the look: it has waited and run, in all, for the
+ *   least time that there can be between the look and the stop.
  * - Not if it is in a call that only waits (only_waits: syscall_only_waits()).
  *   The timer that wakes the tracer wakes threads that wait for a time nearly
  *   as late (timer slack, 50 us: prctl(2)), and they wait for the tracer then.
  */
 bool activity_ran(const struct activity_mark *before,
-		  const struct activity_mark *now, uint64_t least_ns,
-		  uint64_t most_ns, bool only_waits);
+		  const struct activity_mark *now,
+		  const struct activity_moments *when, bool only_waits);
 
 /*
  * *ret_place is written with ACTIVITY_BLOCKED. A thread of which the file

@@ -181,6 +181,7 @@ static void interrupt(struct thread *th, const struct stand *stand,
 	thread_set_pending(th, stand->tick, stand->time_ns);
 	th->later_ns = 0;
 	th->due_ns = th->target->capture->tick.due_ns;
+	th->came_ns = th->target->capture->now_ns;
 	th->unaccounted = stand->ticks;
 	th->next_look = stand->ticks - 1 + PENDING_LOOK_TICKS;
 }

@@ -196,6 +196,24 @@ void thread_tell_pointer(struct thread *th, uint64_t pointer, uint64_t tick,
 	(void)tell_name(th, comm, tick, time_ns);
 }
 
+void thread_rename(struct thread *th, uint64_t tick, uint64_t time_ns)
+{
+	struct target *t = th->target;
+	char comm[COMM_SIZE + 1];
+
+	if (!th->announced || tick < th->name_tick)
+		return;
+	wait_for_name(th, tick,
+		      min_u64(NAME_TICKS * th->name_wait, NAME_TICKS_MAX));
+	thread_look_priority(th);
+	thread_find_pointer(th);
+	/* Gone: the name that is known is the better one. */
+	if (read_name(th, comm) == PROC_READ && comm[0] != '\0' &&
+	    ((t->wants_pointers && th->pointer != th->told_pointer) ||
+	     strncmp(comm, th->comm, COMM_SIZE) != 0))
+		(void)tell_name(th, comm, tick, time_ns);
+}
+
 /*
  * Returns the first tick at which one is due again. The name of who is asleep
  * is left alone in the end: another thread can change it, but hardly does.
@@ -204,7 +222,6 @@ static uint64_t rename_due(const struct target *t, struct thread *list,
 			   uint64_t tick, uint64_t time_ns)
 {
 	uint64_t next = UINT64_MAX;
-	char comm[COMM_SIZE + 1];
 
 	for (struct thread *th = list; th != NULL; th = th->next) {
 		const bool is_news =
@@ -213,21 +230,8 @@ static uint64_t rename_due(const struct target *t, struct thread *list,
 		if (!th->announced ||
 		    (th->asleep && !is_news && th->name_wait == NAME_TICKS_MAX))
 			continue;
-		if (tick < th->name_tick) {
-			next = min_u64(next, th->name_tick);
-			continue;
-		}
-		wait_for_name(
-			th, tick,
-			min_u64(NAME_TICKS * th->name_wait, NAME_TICKS_MAX));
+		thread_rename(th, tick, time_ns);
 		next = min_u64(next, th->name_tick);
-		thread_look_priority(th);
-		thread_find_pointer(th);
-		/* Gone: the name that is known is the better one. */
-		if (read_name(th, comm) == PROC_READ && comm[0] != '\0' &&
-		    ((t->wants_pointers && th->pointer != th->told_pointer) ||
-		     strncmp(comm, th->comm, COMM_SIZE) != 0))
-			(void)tell_name(th, comm, tick, time_ns);
 	}
 	return next;
 }

@@ -15,7 +15,8 @@
  * Then they are asked, whoever fell asleep last first, until what those have
  * run is all that the clock tells. Where it never is (also because the
  * scheduler wrote in between, or a thread has ended), every sleeper has been
- * asked.
+ * asked. One that has run is looked at before the next is asked: those that
+ * work for a moment only would be asleep after the asking of a hundred.
  */
 
 static void put_into(struct thread **list, struct thread *th)
@@ -32,6 +33,8 @@ static void take_out(struct thread **list, struct thread *th)
 	/* Stops are taken, and threads die, in the middle of a tick. */
 	if (th->target->next_awake == th)
 		th->target->next_awake = th->next;
+	if (th->target->next_asleep == th)
+		th->target->next_asleep = th->next;
 	if (th->next != NULL)
 		th->next->prev = th->prev;
 	if (th->prev != NULL)
@@ -165,34 +168,33 @@ static bool look_at_awake(struct target *t, uint64_t *sum_ns)
 	return all;
 }
 
-/*
- * asleep_ns: what those asleep have run meanwhile, by the clock; 0: not known.
- * Returns what those that have run since they fell asleep have run in all.
- */
-static uint64_t wake_who_ran(struct target *t, uint64_t asleep_ns)
+struct thread *target_next_that_ran(struct target *t, unsigned int *asks)
 {
-	struct thread *next;
-	uint64_t sum_ns = 0, found_ns = 0;
+	while (t->next_asleep != NULL && *asks > 0) {
+		struct thread *th = t->next_asleep;
+		uint64_t ran_ns, waited_ns;
 
-	for (struct thread *th = t->asleep; th != NULL; th = next) {
-		/* Who writes more at this moment is found at the next look. */
-		if (found_ns != 0 && found_ns == asleep_ns)
-			break;
-		next = th->next;
+		t->next_asleep = th->next;
+		--*asks;
 		thread_ask(th);
 		if (th->look_known && activity_same(&th->look, &th->mark))
 			continue;
 		thread_wake(th);
-		if (!th->look_known)
-			continue;
-		sum_ns += th->look.run_ns;
-		found_ns += th->look.run_ns - th->mark.run_ns;
-		t->woke_ns =
-			max_u64(t->woke_ns, th->look.run_ns - th->mark.run_ns +
-						    th->look.wait_ns -
-						    th->mark.wait_ns);
+		t->n_passed--;
+		if (!th->look_known) {
+			th->woke_ns = 0;
+			return th;
+		}
+		ran_ns = th->look.run_ns - th->mark.run_ns;
+		waited_ns = th->look.wait_ns - th->mark.wait_ns;
+		th->woke_ns = ran_ns + waited_ns;
+		t->ended_now_ns -= ran_ns;
+		/* Who writes more at this moment is found at the next look. */
+		if (t->ended_known && t->ended_now_ns == t->ended_ns)
+			t->next_asleep = NULL;
+		return th;
 	}
-	return sum_ns;
+	return NULL;
 }
 
 /*
@@ -235,20 +237,27 @@ void target_look(struct target *t)
 {
 	/* With few sleepers, to ask them is cheaper than to ask the clock. */
 	const bool worth_it = t->n_asleep > t->n_threads - t->n_asleep;
-	uint64_t awake_ns = 0, process_ns = 0, ended_ns;
+	uint64_t awake_ns = 0, process_ns = 0;
 	bool known;
 
 	keep_clock(t);
 	known = look_at_awake(t, worth_it ? &awake_ns : NULL) && worth_it &&
 		t->capture->options.process_ns(t->pid, &process_ns) == 0;
-	ended_ns = process_ns - awake_ns - t->asleep_ns;
-	if (known && t->ended_known && ended_ns == t->ended_ns) {
+	t->ended_now_ns = process_ns - awake_ns - t->asleep_ns;
+	t->n_passed = t->n_asleep;
+	t->next_asleep = NULL;
+	t->clock_read = known;
+	if (known && t->ended_known && t->ended_now_ns == t->ended_ns) {
 		t->stirred |= t->awake != NULL;
 		return;
 	}
 	t->stirred = true;
-	awake_ns += wake_who_ran(
-		t, known && t->ended_known ? ended_ns - t->ended_ns : 0);
-	t->ended_known = known;
-	t->ended_ns = process_ns - awake_ns - t->asleep_ns;
+	t->ended_known &= known;
+	t->next_asleep = t->asleep;
+}
+
+void target_looked(struct target *t)
+{
+	t->ended_known = t->clock_read;
+	t->ended_ns = t->ended_now_ns;
 }

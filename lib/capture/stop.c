@@ -124,16 +124,20 @@ static void remember(struct thread *th, const uint64_t *regs,
  */
 static bool was_on_processor(const struct thread *th, const uint64_t *regs)
 {
-	/* It has not stopped before either of them. */
-	const uint64_t early_ns =
-		max_u64(th->target->capture->woke_ns, th->interrupt_ns);
+	const struct activity_moments when = {
+		.due_ns = th->due_ns,
+		.came_ns = th->came_ns,
+		.look_ns = th->look_ns,
+		.not_stopped_ns =
+			max_u64(th->target->capture->woke_ns, th->interrupt_ns),
+		.stop_ns = th->stop_ns,
+	};
 
 	if (th->was_blocked && th->blocked_at.sp == regs[ARCH_SP] &&
 	    th->blocked_at.pc == regs[ARCH_PC])
 		return false;
 	return !th->stop_known || !th->look_known || th->unasked > 0 ||
-	       activity_ran(&th->look, &th->stop, early_ns - th->look_ns,
-			    th->stop_ns - th->due_ns, th->only_waits);
+	       activity_ran(&th->look, &th->stop, &when, th->only_waits);
 }
 
 /*

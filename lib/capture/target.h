@@ -29,6 +29,14 @@ struct stand {
 	uint64_t before;
 };
 
+/* Between the last look at a target and the one of the tick under way. */
+struct delay {
+	uint64_t since_tick; /* that of the last look */
+	uint64_t tick_ns;    /* between two ticks of the target */
+	uint64_t left_out;   /* looks that were not made because all slept */
+	bool rested;	     /* and nothing has happened that ended this */
+};
+
 /* Over the threads of a process: attach.c */
 struct target_pass {
 	DIR *dir;  /* NULL: none is under way */
@@ -71,11 +79,12 @@ struct target {
 	struct capture *capture;
 	uint64_t rest_tick; /* what next_tick was, if something ended that */
 	struct thread *awake, *asleep;
-	struct thread *next_awake; /* that the tick under way comes to */
-	uint64_t late_ns;	   /* from then on it looks at nobody more */
-	uint64_t n_visited;	   /* of them, in that */
+	/* Those that the tick under way comes to. */
+	struct thread *next_asleep, *next_awake;
+	uint64_t late_ns;   /* from then on it looks at nobody more */
+	uint64_t n_visited; /* of them, in that */
 	uint64_t due_ticks; /* that one, and those that it makes up for */
-	struct stand stand; /* in that, of who was seen before */
+	struct delay delay; /* of that one, for those that were seen before */
 	struct capture_sink *sink;
 	struct capture_counters *counters;
 	uint32_t id;
@@ -89,11 +98,13 @@ struct target {
 	 */
 	uint64_t asleep_ns, ended_ns;
 	bool ended_known;
+	/* In the tick under way: what will be ended_ns and ended_known, and how
+	 * many of those asleep are as they were. */
+	uint64_t ended_now_ns, n_passed;
+	bool clock_read, asking;
 	bool stirred; /* who is there may have changed since the count */
 	bool clock_tried, clock_kept; /* by a timer of ours */
 	timer_t clock_timer;
-	uint64_t
-		woke_ns; /* the longest that one of those woken has run since */
 	/*
 	 * Threads that have died since the last tick. The reader is told at the
 	 * next: a sample holds until then.
@@ -297,8 +308,16 @@ void thread_sleep(struct thread *th, const struct activity_mark *mark);
 void thread_wake(struct thread *th);
 /* Reads the run and wait times of an awake thread: look, look_known, alone. */
 void thread_ask(struct thread *th);
-/* Wakes those that have run, and fills in look of all that are awake. */
+/*
+ * Begins a tick: fills in look of all that are awake, and finds out whether
+ * those asleep have to be asked. Then target_next_that_ran wakes the next of
+ * those that have run, and returns it, with look and woke_ns filled in; NULL
+ * after *asks of them, or at the end, when next_asleep is NULL. Then
+ * target_looked keeps what the process's clock tells.
+ */
 void target_look(struct target *t);
+struct thread *target_next_that_ran(struct target *t, unsigned int *asks);
+void target_looked(struct target *t);
 /* Before a target is freed. */
 void target_let_clock_go(struct target *t);
 
@@ -321,7 +340,9 @@ must_check bool thread_announce(struct thread *th, uint64_t tick,
  */
 void thread_tell_pointer(struct thread *th, uint64_t pointer, uint64_t tick,
 			 uint64_t time_ns);
-/* Reads the names again that are due, and tells the reader of new ones. */
+/* Reads the name again if it is due, and tells the reader of a new one. */
+void thread_rename(struct thread *th, uint64_t tick, uint64_t time_ns);
+/* The same of all threads. */
 void target_rename(struct target *t, uint64_t tick, uint64_t time_ns);
 /* False if what is written of it would not be understood. */
 bool thread_is_known(const struct thread *th);

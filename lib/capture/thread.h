@@ -52,13 +52,16 @@ struct thread {
 	uint64_t pending_ns; /* of that tick */
 	/* The first tick after it at which it had not stopped; 0: none yet. */
 	uint64_t later_tick, later_ns;
-	uint64_t due_ns;       /* when the tick of its interrupt was due */
+	/* When the tick of its interrupt was due, and when it came. */
+	uint64_t due_ns, came_ns;
 	uint64_t interrupt_ns; /* when the interrupt was sent */
 	/* Run and wait times as last read for a tick, and when. */
 	struct activity_mark look;
 	bool look_known;
 	uint64_t look_ns;
 	unsigned int unasked; /* looks since then */
+	uint64_t
+		woke_ns; /* it has been awake for so long since it was asleep */
 	/*
 	 * It has a processor to itself, as far as is known; run and wait times
 	 * as they were when that was last decided.

@@ -82,10 +82,10 @@ static void tell_anew(struct target *t, uint64_t tick, uint64_t time_ns)
 }
 
 /* Those asleep are as they were, and that is all there is to say of them. */
-static void count_sleepers(struct target *t, uint64_t ticks)
+static void count_sleepers(struct target *t)
 {
 	struct capture_counters *counters = t->counters;
-	const uint64_t n = ticks * t->n_asleep;
+	const uint64_t n = t->due_ticks * t->n_passed;
 
 	counters->expected += n;
 	if (t->needs_reset || t->sink->is_left)
@@ -216,25 +216,24 @@ static void rest(struct target *t, uint64_t tick)
 }
 
 /*
- * rested: the look was put off to this tick; if not, something has happened,
- * and what is found is because of that. left_out: of the due ticks, because all
- * slept. since_ns: of the last look.
+ * What the look stands for at a thread that has been awake for so long since it
+ * was asleep. If the look was not put off to this tick, something has happened,
+ * and what is found is because of that.
  */
-static void set_stand(struct target *t, bool rested, uint64_t left_out,
-		      uint64_t last_tick, uint64_t since_ns)
+static struct stand stand_of(const struct target *t, uint64_t woke_ns)
 {
-	const uint64_t n = t->due_ticks;
-	const uint64_t tick_ns = (t->last_ns - since_ns) / n;
+	const struct delay *d = &t->delay;
 	uint64_t back = 0;
 
-	if (rested && left_out > 0)
-		back = left_out -
-		       min_u64(left_out, t->woke_ns / max_u64(tick_ns, 1));
-	t->stand = (struct stand){
+	if (d->rested)
+		back = d->left_out -
+		       min_u64(d->left_out, woke_ns / max_u64(d->tick_ns, 1));
+	return (struct stand){
 		.ticks = 1 + back,
-		.tick = t->last_tick - (t->last_tick - last_tick) * back / n,
-		.time_ns = t->last_ns - tick_ns * back,
-		.before = left_out - back,
+		.tick = t->last_tick -
+			(t->last_tick - d->since_tick) * back / t->due_ticks,
+		.time_ns = t->last_ns - d->tick_ns * back,
+		.before = d->left_out - back,
 	};
 }
 
@@ -289,6 +288,14 @@ static void charge(struct target *t)
 	c->left_ns = now_ns;
 }
 
+/* Whoever has slept through the tick is as it was: the rest is looked at. */
+static void end_asking(struct target *t)
+{
+	t->asking = false;
+	target_looked(t);
+	count_sleepers(t);
+}
+
 bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 {
 	struct capture_counters *counters = t->counters;
@@ -297,6 +304,7 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	const uint64_t last_tick = t->last_tick, last_ns = t->last_ns;
 	const bool rested = t->next_tick > last_tick;
 	uint64_t ticks, since, left_out = 0;
+	struct stand stand;
 
 	if (tick <= last_tick || tick < t->next_tick || t->ended || t->leaving)
 		return false;
@@ -313,6 +321,12 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	if (t->first_ns == 0)
 		t->first_ns = time_ns;
 	t->due_ticks = ticks;
+	t->delay = (struct delay){
+		.since_tick = last_tick,
+		.tick_ns = (time_ns - last_ns) / ticks,
+		.left_out = left_out,
+		.rested = rested,
+	};
 	if (t->slow_until_ns < since)
 		t->slow_until_ns = 0;
 	counters->ticks += ticks;
@@ -333,39 +347,78 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	counters->refused_error = (uint64_t)-t->refused_error;
 	counters->expected += ticks * t->n_refused;
 	counters->missed[MISSED_NOT_ATTACHED] += ticks * t->n_refused;
-	t->woke_ns = 0;
+	stand = stand_of(t, 0);
+	target_rename(t, stand.tick, stand.time_ns);
 	target_look(t);
-	set_stand(t, rested, left_out, last_tick, last_ns);
-	target_rename(t, t->stand.tick, t->stand.time_ns);
-	count_sleepers(t, ticks);
 	t->next_awake = t->awake;
 	t->n_visited = 0;
-	if (t->awake == NULL)
+	t->asking = t->next_asleep != NULL;
+	if (!t->asking)
+		end_asking(t);
+	if (!t->asking && t->awake == NULL)
 		end_tick(t);
 	charge(t);
 	t->late_ns = c->charged_ns + LOOK_NS;
-	return t->awake != NULL;
+	return t->asking || t->awake != NULL;
 }
 
-static void visit(struct thread *th, bool late)
+static void visit(struct thread *th, bool late, uint64_t woke_ns)
 {
 	struct target *t = th->target;
-	const struct stand now = {
+	struct stand stand = {
 		.ticks = 1, .tick = t->last_tick, .time_ns = t->last_ns};
-	const struct stand *stand = th->seen ? &t->stand : &now;
-	const uint64_t ticks = th->seen ? t->due_ticks : 1;
+	uint64_t ticks = 1;
 
 	if (th->dead || !has_its_turn(th, t->last_ns))
 		return;
+	if (th->seen) {
+		stand = stand_of(t, woke_ns);
+		ticks = t->due_ticks;
+	}
 	/* Was it this one that kept us from the processor? */
-	if (!th->seen || ticks > stand->before + stand->ticks)
+	if (!th->seen || ticks > stand.before + stand.ticks)
 		thread_look_priority(th);
 	th->seen = true;
 	t->counters->expected += ticks;
 	if (late && !th->pending)
 		thread_missed(th, MISSED_LATE, ticks, t->last_tick, t->last_ns);
 	else
-		thread_look(th, ticks, stand);
+		thread_look(th, ticks, &stand);
+}
+
+/* Of those that sleep, in a portion. */
+#define PORTION_ASKS 64
+
+static void visit_asleep(struct target *t, bool late, uint64_t *left)
+{
+	unsigned int asks = PORTION_ASKS;
+	struct thread *th;
+
+	while (*left > 0 && (th = target_next_that_ran(t, &asks)) != NULL) {
+		const struct stand stand = stand_of(t, th->woke_ns);
+
+		--*left;
+		t->n_visited++;
+		thread_rename(th, stand.tick, stand.time_ns);
+		visit(th, late, th->woke_ns);
+	}
+	if (t->next_asleep == NULL)
+		end_asking(t);
+	else if (asks == 0)
+		*left = 0;
+}
+
+static void visit_awake(struct target *t, bool late, uint64_t left)
+{
+	for (uint64_t n = 0;
+	     t->next_awake != NULL && left > 0 && n < PORTION_MAX; n++) {
+		struct thread *th = t->next_awake;
+
+		t->next_awake = th->next;
+		left -= !th->pending;
+		t->n_visited++;
+		visit(th, late, UINT64_MAX);
+	}
 }
 
 bool target_tick_on(struct target *t)
@@ -376,21 +429,18 @@ bool target_tick_on(struct target *t)
 	uint64_t left =
 		min_u64(max_u64(t->n_threads / PORTION_SHARE, PORTION_MIN),
 			PORTION_MAX);
+	bool more;
 
 	c->options.beat->touching = t->id;
-	for (uint64_t n = 0;
-	     t->next_awake != NULL && left > 0 && n < PORTION_MAX; n++) {
-		struct thread *th = t->next_awake;
-
-		t->next_awake = th->next;
-		left -= !th->pending;
-		t->n_visited++;
-		visit(th, late);
-	}
-	if (t->next_awake == NULL)
+	if (t->asking)
+		visit_asleep(t, late, &left);
+	if (!t->asking)
+		visit_awake(t, late, left);
+	more = t->asking || t->next_awake != NULL;
+	if (!more)
 		end_tick(t);
 	else
 		target_beat(t);
 	charge(t);
-	return t->next_awake != NULL;
+	return more;
 }

@@ -204,9 +204,23 @@ START_TEST(no_accounting_gives_no_mark)
 }
 END_TEST
 
-/* Between the tick, when it was runnable, and its stop. */
-static bool ran(uint64_t least_ns, uint64_t most_ns, uint64_t ran_ns,
-		uint64_t waited_ns, uint64_t slices, bool only_waits)
+#define MS NS_PER_MS
+
+/*
+ * A thread was due to be looked at at 100 ms, the tracer came then, looked at
+ * it at 103 ms, and took its stop at 110 ms.
+ */
+static const struct activity_moments moments = {
+	.due_ns = 100 * MS,
+	.came_ns = 100 * MS,
+	.look_ns = 103 * MS,
+	.not_stopped_ns = 103 * MS,
+	.stop_ns = 110 * MS,
+};
+
+/* What the figures have grown by from the look to the stop. */
+static bool ran(uint64_t ran_ns, uint64_t waited_ns, uint64_t slices,
+		const struct activity_moments *when, bool only_waits)
 {
 	const struct activity_mark before = {.run_ns = 7 * NS_PER_SEC,
 					     .wait_ns = 40 * NS_PER_MS,
@@ -217,48 +231,52 @@ static bool ran(uint64_t least_ns, uint64_t most_ns, uint64_t ran_ns,
 		.slices = before.slices + slices,
 	};
 
-	return activity_ran(&before, &now, least_ns, most_ns, only_waits);
+	return activity_ran(&before, &now, when, only_waits);
 }
-
-#define MS NS_PER_MS
 
 /* Figures that stand still say nothing of a thread that runs. */
 START_TEST(who_keeps_its_processor_ran)
 {
-	ck_assert(ran(0, 0, 0, 0, 0, false));
-	ck_assert(ran(3 * MS, 3 * MS, 4 * MS, 0, 0, false));
-	ck_assert(ran(3 * MS, 3 * MS, 4 * MS, 0, 0, true));
+	ck_assert(ran(0, 0, 0, &moments, false));
+	ck_assert(ran(4 * MS, 0, 0, &moments, false));
+	ck_assert(ran(4 * MS, 0, 0, &moments, true));
 }
 END_TEST
 
-START_TEST(who_has_waited_since_before_the_tick_did_not_run)
+START_TEST(who_had_no_processor_at_the_look_did_not_run)
 {
-	/* It lost its processor at the tick, or later. */
-	ck_assert(ran(0, 3 * MS, 0, 3 * MS, 1, false));
-	ck_assert(ran(0, 3 * MS, 0, MS, 1, false));
-	ck_assert(ran(0, 3 * MS, MS, 2 * MS, 1, false));
-	/* It had none for a millisecond by then. */
-	ck_assert(!ran(0, 2 * MS, 0, 3 * MS, 1, false));
-	ck_assert(!ran(0, 2 * MS, MS, 3 * MS, 1, false));
+	/* It has waited since after the look. */
+	ck_assert(ran(0, 7 * MS, 1, &moments, false));
+	ck_assert(ran(3 * MS, 4 * MS, 1, &moments, false));
+	/* It had waited for a millisecond by then, or two. */
+	ck_assert(!ran(0, 8 * MS, 1, &moments, false));
+	ck_assert(!ran(0, 9 * MS, 1, &moments, false));
+	/* The tracer took its place when the tick came. */
+	ck_assert(ran(0, 10 * MS, 1, &moments, false));
+	/* Somebody else did, before the tick was due. */
+	ck_assert(!ran(0, 11 * MS, 1, &moments, false));
 }
 END_TEST
 
-START_TEST(who_slept_at_the_tick_did_not_run)
+START_TEST(who_slept_after_the_look_did_not_run)
 {
-	/* It was woken a millisecond after it. */
-	ck_assert(!ran(3 * MS, 3 * MS, 0, 2 * MS, 1, false));
-	ck_assert(!ran(3 * MS, 3 * MS, MS, MS, 1, false));
-	ck_assert(ran(3 * MS, 3 * MS, 0, 3 * MS, 1, false));
+	struct activity_moments when = moments;
+
+	when.not_stopped_ns = 106 * MS;
+	/* It slept for a millisecond of the three that it had not stopped. */
+	ck_assert(!ran(0, 2 * MS, 1, &when, false));
+	ck_assert(!ran(MS, MS, 1, &when, false));
+	ck_assert(ran(0, 3 * MS, 1, &when, false));
 	/* It was in a long call, and lost its processor on the way out. */
-	ck_assert(ran(3 * MS, 3 * MS, 2 * MS, MS, 1, false));
+	ck_assert(ran(2 * MS, MS, 1, &when, false));
 }
 END_TEST
 
 /* In a sleep it waits for us because the same timer has woken both. */
 START_TEST(who_only_waits_loses_no_processor)
 {
-	ck_assert(!ran(3 * MS, 3 * MS, 0, 3 * MS, 1, true));
-	ck_assert(!ran(0, 0, 0, 0, 1, true));
+	ck_assert(!ran(0, 7 * MS, 1, &moments, true));
+	ck_assert(!ran(0, 10 * MS, 1, &moments, true));
 }
 END_TEST
 
@@ -278,8 +296,8 @@ Suite *suite(void)
 	tcase_add_test(tc, a_thread_that_is_not_there);
 	tcase_add_test(tc, no_accounting_gives_no_mark);
 	tcase_add_test(tc, who_keeps_its_processor_ran);
-	tcase_add_test(tc, who_has_waited_since_before_the_tick_did_not_run);
-	tcase_add_test(tc, who_slept_at_the_tick_did_not_run);
+	tcase_add_test(tc, who_had_no_processor_at_the_look_did_not_run);
+	tcase_add_test(tc, who_slept_after_the_look_did_not_run);
 	tcase_add_test(tc, who_only_waits_loses_no_processor);
 	suite_add_tcase(s, tc);
 	return s;

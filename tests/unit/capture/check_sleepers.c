@@ -120,6 +120,34 @@ START_TEST(who_ran_is_looked_for_until_the_clock_is_met)
 }
 END_TEST
 
+/* Those that work for a moment would be asleep again by the end of the asking.
+ */
+START_TEST(who_ran_is_looked_at_before_the_next_is_asked)
+{
+	struct thread *a, *b;
+	int was_a, was_b;
+
+	begin();
+	a = live_known(&l, last);
+	b = live_known(&l, last - 1);
+	was_a = disguise(a);
+	was_b = disguise(b);
+	live_step(NS_PER_US);
+	a->target->ended_ns--;
+	run_main();
+	live_ticks(&l, 1);
+	/* Found blocked, each in its turn. */
+	ck_assert(a->asleep && b->asleep);
+	ck_assert(a->asleep_since_ns < b->look_ns ||
+		  b->asleep_since_ns < a->look_ns);
+	close_fd(&a->activity.schedstat_fd);
+	close_fd(&b->activity.schedstat_fd);
+	a->activity.schedstat_fd = was_a;
+	b->activity.schedstat_fd = was_b;
+	live_check_sum(&l);
+}
+END_TEST
+
 /* Timers of this process on the clock of another: proc(5), /proc/PID/timers. */
 static unsigned int timers_on(pid_t pid)
 {
@@ -516,6 +544,7 @@ Suite *suite(void)
 	tcase_add_test(tc, all_fall_asleep);
 	tcase_add_test(tc, who_sleeps_is_not_asked_while_nobody_runs);
 	tcase_add_test(tc, who_ran_is_looked_for_until_the_clock_is_met);
+	tcase_add_test(tc, who_ran_is_looked_at_before_the_next_is_asked);
 	tcase_add_test(tc, the_clock_of_many_is_kept);
 	tcase_add_test(tc, the_clock_of_few_is_not);
 	tcase_add_test(tc, who_has_run_is_seen_at_the_next_tick);
