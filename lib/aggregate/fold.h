@@ -22,7 +22,7 @@ void fold_fini(struct fold *f);
 /*
  * Puts fewer frames and nodes in the place of p's and turns the samples' nodes
  * to them. They belong to f. Equal texts in p's frames are the same pointer
- * (lib/aggregate/text.h). Frames that differ in nothing but in_app are equal;
+ * (lib/base/text.h). Frames that differ in nothing but in_app are equal;
  * the one frame is in_app if all of them are. Returns 0, or -ENOMEM: p and the
  * samples are as before.
  */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/aggregate/array.h"
+#include "lib/base/array.h"
 #include "lib/aggregate/names.h"
 
 /* Wider names push their module to the right instead of losing their end. */

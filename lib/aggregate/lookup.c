@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/aggregate/array.h"
+#include "lib/base/array.h"
 #include "lib/aggregate/names.h"
 
 void lookup_init(struct lookup *l, uint64_t hash_seed)

@@ -11,7 +11,7 @@
 
 #include "lib/aggregate/in_app.h"
 #include "lib/aggregate/stacks.h"
-#include "lib/aggregate/text.h"
+#include "lib/base/text.h"
 #include "lib/base/table.h"
 #include "lib/base/util.h"
 #include "lib/unwind/unwind.h"

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "lib/aggregate/array.h"
+#include "lib/base/array.h"
 
 void stacks_init(struct stacks *s, uint64_t hash_seed)
 {

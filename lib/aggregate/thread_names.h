@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "lib/aggregate/text.h"
+#include "lib/base/text.h"
 #include "lib/base/util.h"
 #include "proto/profile.h"
 

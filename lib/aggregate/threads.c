@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "lib/aggregate/array.h"
+#include "lib/base/array.h"
 #include "proto/profile.h"
 
 void threads_init(struct threads *t, uint64_t hash_seed)

@@ -1,4 +1,4 @@
-#include "lib/aggregate/text.h"
+#include "lib/base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

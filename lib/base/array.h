@@ -1,6 +1,6 @@
 /* A growing array's memory. */
-#ifndef LIB_AGGREGATE_ARRAY_H
-#define LIB_AGGREGATE_ARRAY_H
+#ifndef LIB_BASE_ARRAY_H
+#define LIB_BASE_ARRAY_H
 
 #include <stddef.h>
 

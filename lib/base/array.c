@@ -1,4 +1,4 @@
-#include "lib/aggregate/array.h"
+#include "lib/base/array.h"
 
 #include <stdlib.h>
 

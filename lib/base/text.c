@@ -1,9 +1,9 @@
-#include "lib/aggregate/text.h"
+#include "lib/base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/aggregate/array.h"
+#include "lib/base/array.h"
 
 /* Holds some hundred names; a longer string gets a block of its own. */
 #define BLOCK_BYTES 16384

@@ -2,8 +2,8 @@
  * Strings, each kept once, at an address that does not change: the names and
  * paths of one chunk, or of a session's table. Freed all together.
  */
-#ifndef LIB_AGGREGATE_TEXT_H
-#define LIB_AGGREGATE_TEXT_H
+#ifndef LIB_BASE_TEXT_H
+#define LIB_BASE_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>
