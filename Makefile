@@ -74,7 +74,7 @@ pkg = $(shell $(PKG_CONFIG) --libs $(1))
 
 # One archive a directory; an executable links those that it needs.
 lib_objs = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(1)/*.c))
-ARCHIVES = base capture unwind aggregate ship client proto
+ARCHIVES = base capture unwind aggregate ship client proto import export
 archives = $(foreach a,$(1),$(B)/$(a).a)
 dir_base = lib/base
 dir_capture = lib/capture
@@ -83,6 +83,8 @@ dir_aggregate = lib/aggregate
 dir_ship = lib/ship
 dir_client = lib/client
 dir_proto = proto
+dir_import = proto/import
+dir_export = proto/export
 
 EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 	sentry-profd-ship sentry-profctl
@@ -124,12 +126,13 @@ profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
 	config config_faults config_keys config_print config_read config_resolve \
 	config_files config_targets config_value listen_at options_keys pem proxy \
 	match accounts spool_dir \
-	missing spawn child
+	missing spawn child ctl/convert ctl/formats ctl/inputs ctl/summary
 sentry-profctl_SRC = profctl $(profctl_commands) option_fault stack thread_copy live \
 	oracle open exe_link mapped rooted act_as privileges process lack log \
 	log_limit
-sentry-profctl_LIB = capture unwind proto base
-sentry-profctl_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson inih
+sentry-profctl_LIB = export import aggregate capture unwind proto base
+sentry-profctl_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson inih \
+	zlib libprotobuf-c
 sentry-profctl_LIBS = -liberty
 
 # An object that each executable gets besides: the options of the sanitizers.
@@ -179,6 +182,22 @@ $(B)/obj/library_names.o: $(B)/library_names.c Makefile
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/aggregate.a: $(B)/obj/library_names.o
 ALL_OBJS += $(B)/obj/library_names.o
+
+# What protoc-c makes of the format of pprof, in the archive of proto/export/.
+PROTOC_C ?= protoc-c
+GENERATED = $(B)/generated
+$(GENERATED)/pprof.pb-c.c $(GENERATED)/pprof.pb-c.h &: proto/export/pprof.proto
+	@mkdir -p $(@D)
+	$(call say,GEN,$(GENERATED)/pprof.pb-c.c)
+	$(Q)$(PROTOC_C) --c_out=$(GENERATED) -Iproto/export $<
+$(B)/obj/pprof.pb-c.o: $(GENERATED)/pprof.pb-c.c Makefile $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -I$(GENERATED) -MMD -MP -c -o $@ $<
+$(B)/obj/proto/export/pprof.o: $(GENERATED)/pprof.pb-c.h
+$(B)/obj/proto/export/pprof.o: ALL_CFLAGS += -I$(GENERATED)
+$(B)/export.a: $(B)/obj/pprof.pb-c.o
+ALL_OBJS += $(B)/obj/pprof.pb-c.o
 
 define exe_rules
 $(1)_OBJ = $$($(1)_SRC:%=$(B)/obj/daemon/%.o)
@@ -249,6 +268,10 @@ unit_aggregate_LIB = aggregate base proto
 unit_aggregate_PKG = jansson
 unit_proto_LIB = proto base
 unit_proto_PKG = jansson
+unit_import_LIB = import proto base
+unit_import_PKG = jansson
+unit_export_LIB = export import proto base
+unit_export_PKG = jansson zlib libprotobuf-c
 unit_client_OBJ = $(patsubst %,$(B)/obj/tests/unit/client/%.o, \
 	fake_clock fake_daemon)
 unit_client_LIB = client base
@@ -258,9 +281,9 @@ unit_ship_PKG = libcurl zlib libzstd jansson
 # Of daemon/ everything that is not a process's main file.
 unit_daemon_OBJ = $(filter-out $(MAINS:%=$(B)/obj/daemon/%.o),$(DAEMON_OBJS)) \
 	$(unit_capture_OBJ)
-unit_daemon_LIB = aggregate unwind capture ship proto base
+unit_daemon_LIB = export import aggregate unwind capture ship proto base
 unit_daemon_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson libcurl \
-	zlib libseccomp inih
+	zlib libseccomp inih libprotobuf-c
 unit_daemon_LIBS = -liberty
 
 UNIT_DIRS = $(patsubst tests/unit/%/,%,$(wildcard tests/unit/*/))
@@ -361,12 +384,13 @@ $(B)/fuzz/config: $(patsubst %,$(B)/obj/daemon/%.o,config config_faults \
 	config_read config_keys config_value config_targets config_print \
 	config_resolve listen_at proxy match log log_limit)
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/fuzz.o \
-		$(FUZZ_MAIN) $(call archives,unwind ship proto base)
+		$(FUZZ_MAIN) $(call archives,unwind ship export import proto base)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(FUZZ_LDFLAGS) -o $@ $(filter %.o,$^) \
 		$(filter %.a,$^) $(ALL_LDFLAGS) \
-		$(call pkg,$(unit_unwind_PKG) $(unit_ship_PKG) inih) $(unit_unwind_LIBS)
+		$(call pkg,$(unit_unwind_PKG) $(unit_ship_PKG) inih libprotobuf-c) \
+		$(unit_unwind_LIBS)
 
 # The other processor. All is compiled for it but what libunwind's headers for
 # it are needed for (clang is every cross compiler; the C library's headers are

@@ -3,14 +3,16 @@
  *
  *   sentry-profctl stack PID    the stacks of all threads, now
  *   sentry-profctl doctor       what keeps processes from being profiled well
+ *   sentry-profctl convert IN.. profiles in files, in other formats
  *   sentry-profctl status       and others: what the daemon does (operator.h)
  *
- * stack and doctor work by themselves, with the rights of who runs them.
+ * stack, doctor and convert work by themselves, with the rights of who runs them.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/ctl/convert.h"
 #include "daemon/doctor.h"
 #include "daemon/log.h"
 #include "daemon/operator.h"
@@ -42,6 +44,7 @@ static void print_help(FILE *out)
 	(void)fputs(help, out);
 	(void)fputs(operator_help, out);
 	(void)fputs(doctor_help, out);
+	(void)fputs(convert_help, out);
 }
 
 static bool choose_oracle(const char *name, struct stack_options *options)
@@ -120,7 +123,7 @@ static int version(void)
 	return EXIT_SUCCESS;
 }
 
-/* stack, doctor and the daemon's. Returns how many there are. */
+/* stack, doctor, convert and the daemon's. Returns how many there are. */
 #define COMMANDS_MAX 16
 static size_t all_commands(const char *ret[COMMANDS_MAX])
 {
@@ -128,6 +131,7 @@ static size_t all_commands(const char *ret[COMMANDS_MAX])
 
 	ret[n++] = "stack";
 	ret[n++] = "doctor";
+	ret[n++] = "convert";
 	for (size_t i = 0; operator_command(i) != NULL; i++)
 		if (n < COMMANDS_MAX)
 			ret[n++] = operator_command(i);
@@ -166,6 +170,8 @@ static int run(int argc, char **argv)
 		return stack(argc, argv);
 	if (strcmp(argv[0], "doctor") == 0)
 		return doctor_run(argc, argv);
+	if (strcmp(argv[0], "convert") == 0)
+		return convert_run(argc, argv);
 	return operator_run(argc, argv);
 }
 

@@ -57,6 +57,13 @@ static int add_dumped(const char *bytes, size_t n, void *ctx)
 	return 0;
 }
 
+void json_out_value(struct json_out *o, const struct json_t *value)
+{
+	if (json_dump_callback(value, add_dumped, o,
+			       JSON_ENCODE_ANY | JSON_COMPACT) < 0)
+		fail(o, -ENOMEM);
+}
+
 void json_out_string(struct json_out *o, const char *s)
 {
 	json_t *string;
@@ -67,8 +74,7 @@ void json_out_string(struct json_out *o, const char *s)
 		fail(o, errno == ENOMEM ? -ENOMEM : -EINVAL);
 		return;
 	}
-	if (json_dump_callback(string, add_dumped, o, JSON_ENCODE_ANY) < 0)
-		fail(o, -ENOMEM);
+	json_out_value(o, string);
 	json_decref(string);
 }
 

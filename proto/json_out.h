@@ -30,6 +30,9 @@ void json_out_init(struct json_out *o, FILE *file);
 void json_out_raw(struct json_out *o, const char *text);
 /* A string in quotes, escaped. s must be UTF-8: else -EINVAL. */
 void json_out_string(struct json_out *o, const char *s);
+/* A value of jansson's, compact. */
+struct json_t;
+void json_out_value(struct json_out *o, const struct json_t *value);
 /* A member of an object: head is everything from the comma to the colon. */
 void json_out_member(struct json_out *o, const char *head, const char *s);
 /* A decimal number. */

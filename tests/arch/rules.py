@@ -21,6 +21,7 @@ LIBRARY_HEADERS = {
     "seccomp": r"seccomp\.h",
     "inih": r"ini\.h",
     "libunwind": r"libunwind.*",
+    "protobuf-c": r"protobuf-c/.*|.*\.pb-c\.h",
     "check": r"check\.h",
     "openssl": r"openssl/.*",
     "systemd": r"systemd/.*",

@@ -27,7 +27,7 @@ DEBIAN = BUILD / 'package/debian'
 
 # What the package depends on, so that dpkg alone can install it.
 INCLUDE = ('systemd,systemd-sysv,dbus,libdw1,libelf1,libjansson4,libseccomp2,'
-           'libcurl4,zlib1g,libinih1,libunwind8,procps')
+           'libcurl4,zlib1g,libinih1,libunwind8,libprotobuf-c1,procps')
 
 UNIT = 'sentry-profd.service'
 NAMES = ('sentry-profd-capture', 'sentry-profd-unwind', 'sentry-profd-ship')

@@ -13,7 +13,8 @@ set -eu
 
 build='gcc libc6-dev make pkg-config libdw-dev libelf-dev liblzma-dev
 	libzstd-dev libiberty-dev libunwind-dev libjansson-dev
-	libcurl4-openssl-dev zlib1g-dev libseccomp-dev libinih-dev'
+	libcurl4-openssl-dev zlib1g-dev libseccomp-dev libinih-dev
+	libprotobuf-c-dev protobuf-c-compiler'
 demo='redis-tools'
 # binutils: readelf and nm. linux-perf is what profiles are compared with.
 # libc6-dev-arm64-cross: headers; it stands beside any other compiler.
@@ -53,14 +54,14 @@ directory=${BUILD:-build}/debian
 # Without apt-get: are the same things there, by whatever name?
 elsewhere()
 {
-	commands='gcc make pkg-config'
+	commands='gcc make pkg-config protoc-c'
 	case $1 in
 	demo | test) commands="$commands redis-benchmark" ;;
 	esac
 	# Without perf or bpftrace their rows say so.
 	[ "$1" != bench ] || commands="$commands python3"
 	modules='libdw libelf liblzma libzstd libunwind-ptrace jansson libcurl zlib libseccomp
-		inih'
+		inih libprotobuf-c'
 	if [ "$1" = test ]; then
 		commands="$commands musl-gcc g++ clang readelf python3 openssl mandoc"
 		modules="$modules check"

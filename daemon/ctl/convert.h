@@ -1,0 +1,18 @@
+/*
+ * sentry-profctl convert IN... -o OUT: profiles that were written to files, in
+ * the formats of other viewers (daemon/ctl/formats.h). Works by itself, without
+ * privileges and without a daemon.
+ */
+#ifndef DAEMON_CTL_CONVERT_H
+#define DAEMON_CTL_CONVERT_H
+
+/*
+ * argv[0] is the command's name. Returns the exit status: EXIT_SUCCESS,
+ * EXIT_FAILURE with a line on stderr, or 2 for wrong usage.
+ */
+int convert_run(int argc, char **argv);
+
+/* The lines of --help that are about it. */
+extern const char convert_help[];
+
+#endif

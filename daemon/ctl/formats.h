@@ -1,0 +1,31 @@
+/*
+ * The table of formats that sentry-profctl convert writes. A new format is a
+ * row here and a function of the type format_write.
+ */
+#ifndef DAEMON_CTL_FORMATS_H
+#define DAEMON_CTL_FORMATS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "proto/export/export.h"
+
+/* See proto/export/export.h. */
+typedef int format_write(const struct merge *m, const struct export_options *o,
+			 FILE *out);
+
+struct format {
+	const char *name;   /* of --to */
+	const char *ending; /* of a file's name: the longest that fits */
+	/* What the merge has to be like: see struct merge_options. */
+	bool by_function, is_ordered, keep_rest;
+	format_write *write;
+};
+
+/* The one at this place, from 0 on; NULL: there are no more. */
+const struct format *format_at(size_t at);
+/* NULL: there is none. */
+const struct format *format_by_name(const char *name);
+const struct format *format_by_ending(const char *path);
+
+#endif

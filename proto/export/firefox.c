@@ -1,0 +1,471 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/export/export.h"
+#include "proto/export/numbering.h"
+
+#define VERSION_PROCESSED "70"
+#define VERSION_GECKO	  "36"
+
+enum category { CATEGORY_APPLICATION = 1, CATEGORY_LIBRARY = 2 };
+
+struct writer {
+	const struct merge *m;
+	struct json_out *o;
+	struct export_strings strings;
+	struct export_strings modules, files; /* resources, sources: paths */
+	struct export_functions functions;
+	bool *is_caller;    /* by frame */
+	size_t *first_libs; /* by process */
+};
+
+/* All strings have their numbers before the first column is written. */
+static int number_strings(struct writer *w)
+{
+	for (size_t i = 0; i < w->m->n_frames; i++) {
+		const struct merge_frame *f = &w->m->frames[i];
+
+		(void)export_strings_number(&w->strings, f->name);
+		if (f->package != NULL) {
+			(void)export_strings_number(&w->modules, f->package);
+			(void)export_strings_number(&w->strings, f->package);
+		}
+		if (f->file != NULL) {
+			(void)export_strings_number(&w->files, f->file);
+			(void)export_strings_number(&w->strings, f->file);
+		}
+	}
+	if (w->strings.error < 0 || w->modules.error < 0)
+		return -ENOMEM;
+	return w->files.error;
+}
+
+static int writer_init(struct writer *w)
+{
+	const struct merge *m = w->m;
+	const uint64_t seed = m->options.hash_seed;
+	size_t n = 0;
+	int r = export_functions_init(&w->functions, m);
+
+	export_strings_init(&w->strings, seed);
+	export_strings_init(&w->modules, seed);
+	export_strings_init(&w->files, seed);
+	w->is_caller = calloc(m->n_frames + 1, sizeof(*w->is_caller));
+	w->first_libs = calloc(m->n_processes + 1, sizeof(*w->first_libs));
+	if (r < 0 || w->is_caller == NULL || w->first_libs == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->n_nodes; i++)
+		if (m->nodes[i].parent != PROFILE_NONE)
+			w->is_caller[m->nodes[m->nodes[i].parent].frame] = true;
+	for (size_t i = 0; i < m->n_processes; i++) {
+		w->first_libs[i] = n;
+		n += m->processes[i].n_images;
+	}
+	return number_strings(w);
+}
+
+static void writer_fini(struct writer *w)
+{
+	export_strings_fini(&w->strings);
+	export_strings_fini(&w->modules);
+	export_strings_fini(&w->files);
+	export_functions_fini(&w->functions);
+	free(w->is_caller);
+	free(w->first_libs);
+}
+
+/* A column of a table: an element for each of n rows, behind a comma. */
+typedef void element(struct writer *w, size_t row);
+
+static void write_column(struct writer *w, const char *name, size_t n,
+			 element *write)
+{
+	json_out_raw(w->o, ",\"");
+	json_out_raw(w->o, name);
+	json_out_raw(w->o, "\":[");
+	for (size_t i = 0; i < n; i++) {
+		json_out_raw(w->o, i > 0 ? "," : "");
+		write(w, i);
+	}
+	json_out_raw(w->o, "]");
+}
+
+/* The first member of each table. */
+static void write_length(struct writer *w, const char *head, size_t n)
+{
+	json_out_raw(w->o, head);
+	json_out_raw(w->o, "{\"length\":");
+	json_out_u64(w->o, n);
+}
+
+static void write_null(struct writer *w, size_t row)
+{
+	(void)row;
+	json_out_raw(w->o, "null");
+}
+
+static void write_zero(struct writer *w, size_t row)
+{
+	(void)row;
+	json_out_raw(w->o, "0");
+}
+
+static void write_one(struct writer *w, size_t row)
+{
+	(void)row;
+	json_out_raw(w->o, "1");
+}
+
+static void write_false(struct writer *w, size_t row)
+{
+	(void)row;
+	json_out_raw(w->o, "false");
+}
+
+static void stack_frame(struct writer *w, size_t row)
+{
+	json_out_u64(w->o, w->m->nodes[row].frame);
+}
+
+static void stack_prefix(struct writer *w, size_t row)
+{
+	const uint32_t parent = w->m->nodes[row].parent;
+
+	json_out_u64(w->o, parent == PROFILE_NONE ? 0 : row - parent);
+}
+
+/* In its file; of a caller one less than where the call returns to. */
+static void frame_address(struct writer *w, size_t row)
+{
+	const struct merge_frame *f = &w->m->frames[row];
+	const uint32_t image = merge_find_image(w->m, f);
+	uint64_t offset;
+
+	if (image == PROFILE_NONE) {
+		json_out_raw(w->o, "-1");
+		return;
+	}
+	offset = f->addr - w->m->processes[f->process].images[image].addr;
+	json_out_u64(w->o,
+		     w->is_caller[row] && offset > 0 ? offset - 1 : offset);
+}
+
+/* Libraries are the images of all processes, one process after the other. */
+static void frame_lib(struct writer *w, size_t row)
+{
+	const struct merge_frame *f = &w->m->frames[row];
+	const uint32_t image = merge_find_image(w->m, f);
+
+	if (image == PROFILE_NONE)
+		json_out_raw(w->o, "-1");
+	else
+		json_out_u64(w->o, w->first_libs[f->process] + image);
+}
+
+static void frame_category(struct writer *w, size_t row)
+{
+	json_out_u64(w->o, w->m->frames[row].in_app ? CATEGORY_APPLICATION
+						    : CATEGORY_LIBRARY);
+}
+
+static void frame_func(struct writer *w, size_t row)
+{
+	json_out_u64(w->o, w->functions.of_frame[row]);
+}
+
+static void frame_line(struct writer *w, size_t row)
+{
+	if (w->m->frames[row].line == 0)
+		write_null(w, row);
+	else
+		json_out_u64(w->o, w->m->frames[row].line);
+}
+
+static const struct merge_frame *frame_of(const struct writer *w, size_t func)
+{
+	return &w->m->frames[w->functions.first_frame[func]];
+}
+
+static void func_name(struct writer *w, size_t row)
+{
+	json_out_u64(w->o, export_strings_number(&w->strings,
+						 frame_of(w, row)->name));
+}
+
+static void func_resource(struct writer *w, size_t row)
+{
+	const char *module = frame_of(w, row)->package;
+
+	if (module == NULL)
+		json_out_raw(w->o, "-1");
+	else
+		json_out_u64(w->o, export_strings_number(&w->modules, module));
+}
+
+static void func_source(struct writer *w, size_t row)
+{
+	const char *file = frame_of(w, row)->file;
+
+	if (file == NULL)
+		write_null(w, row);
+	else
+		json_out_u64(w->o, export_strings_number(&w->files, file));
+}
+
+static void resource_name(struct writer *w, size_t row)
+{
+	json_out_u64(w->o, export_strings_number(&w->strings,
+						 w->modules.strings[row]));
+}
+
+static void source_name(struct writer *w, size_t row)
+{
+	json_out_u64(w->o,
+		     export_strings_number(&w->strings, w->files.strings[row]));
+}
+
+static void string_text(struct writer *w, size_t row)
+{
+	json_out_string(w->o, w->strings.strings[row]);
+}
+
+static void write_frames(struct writer *w)
+{
+	const size_t n = w->m->n_frames;
+
+	write_length(w, ",\"frameTable\":", n);
+	write_column(w, "address", n, frame_address);
+	write_column(w, "lib", n, frame_lib);
+	write_column(w, "inlineDepth", n, write_zero);
+	write_column(w, "category", n, frame_category);
+	write_column(w, "subcategory", n, write_zero);
+	write_column(w, "func", n, frame_func);
+	write_column(w, "nativeSymbol", n, write_null);
+	write_column(w, "innerWindowID", n, write_null);
+	write_column(w, "line", n, frame_line);
+	write_column(w, "column", n, write_null);
+	write_column(w, "originalLocation", n, write_null);
+	json_out_raw(w->o, "}");
+}
+
+static void write_funcs(struct writer *w)
+{
+	const size_t n = w->functions.n;
+
+	write_length(w, ",\"funcTable\":", n);
+	write_column(w, "name", n, func_name);
+	write_column(w, "isJS", n, write_false);
+	write_column(w, "relevantForJS", n, write_false);
+	write_column(w, "resource", n, func_resource);
+	write_column(w, "source", n, func_source);
+	write_column(w, "lineNumber", n, write_null);
+	write_column(w, "columnNumber", n, write_null);
+	write_column(w, "originalLocation", n, write_null);
+	json_out_raw(w->o, "}");
+}
+
+static void write_shared(struct writer *w)
+{
+	write_length(w, ",\"shared\":{\"stackTable\":", w->m->n_nodes);
+	write_column(w, "frame", w->m->n_nodes, stack_frame);
+	write_column(w, "prefixOffset", w->m->n_nodes, stack_prefix);
+	json_out_raw(w->o, "}");
+	write_frames(w);
+	write_funcs(w);
+	write_length(w, ",\"resourceTable\":", w->modules.n);
+	write_column(w, "name", w->modules.n, resource_name);
+	write_column(w, "host", w->modules.n, write_null);
+	write_column(w, "type", w->modules.n, write_one); /* Library */
+	json_out_raw(w->o, "},\"nativeSymbols\":{\"length\":0,\"libIndex\":[],"
+			   "\"address\":[],\"name\":[],\"functionSize\":[]}");
+	write_length(w, ",\"sources\":", w->files.n);
+	write_column(w, "id", w->files.n, write_null);
+	write_column(w, "filename", w->files.n, source_name);
+	write_column(w, "startLine", w->files.n, write_one);
+	write_column(w, "startColumn", w->files.n, write_one);
+	write_column(w, "sourceMapURL", w->files.n, write_null);
+	write_column(w, "content", w->files.n, write_null);
+	json_out_raw(w->o, "},\"sourceLocationTable\":{\"length\":0,"
+			   "\"source\":[],\"line\":[],\"column\":[]}");
+	write_column(w, "stringArray", w->strings.n, string_text);
+	json_out_raw(w->o, "}");
+}
+
+/* The id of Breakpad: the debug_id without dashes, upper case, and an age. */
+static void write_breakpad_id(const char *debug_id, struct json_out *o)
+{
+	char id[64] = "";
+	size_t n = 0;
+
+	for (const char *p = debug_id != NULL ? debug_id : "";
+	     *p != '\0' && n + 2 < sizeof(id); p++)
+		if ((*p >= '0' && *p <= '9') || (*p >= 'A' && *p <= 'F'))
+			id[n++] = *p;
+		else if (*p >= 'a' && *p <= 'f')
+			id[n++] = (char)(*p - 'a' + 'A');
+	id[n] = n > 0 ? '0' : '\0';
+	json_out_string(o, id);
+}
+
+static void write_libs(struct writer *w)
+{
+	struct json_out *o = w->o;
+	bool first = true;
+
+	json_out_raw(o, ",\"libs\":[");
+	for (size_t i = 0; i < w->m->n_processes; i++) {
+		const struct merge_process *p = &w->m->processes[i];
+
+		for (size_t j = 0; j < p->n_images; j++) {
+			const struct import_image *image = &p->images[j];
+			const char *path = image->code_file != NULL
+						   ? image->code_file
+						   : "";
+
+			export_comma(o, &first);
+			json_out_member(o, "{\"arch\":\"\",\"name\":",
+					merge_base(path));
+			json_out_member(o, ",\"path\":", path);
+			json_out_member(o, ",\"debugName\":", merge_base(path));
+			json_out_member(o, ",\"debugPath\":", path);
+			json_out_raw(o, ",\"breakpadId\":");
+			write_breakpad_id(image->debug_id, o);
+			json_out_raw(o, ",\"codeId\":");
+			if (image->code_id != NULL)
+				json_out_string(o, image->code_id);
+			else
+				json_out_raw(o, "null");
+			json_out_raw(o, "}");
+		}
+	}
+	json_out_raw(o, "]");
+}
+
+/* The mean length of a running bar, which the page draws a sample as. */
+static uint64_t interval_ns(const struct merge *m)
+{
+	uint64_t ns = 0, n = 0;
+
+	for (size_t i = 0; i < m->n_bars; i++) {
+		if (m->bars[i].is_waiting)
+			continue;
+		ns += m->bars[i].lasts_ns;
+		n++;
+	}
+	return n > 0 && ns >= n * NS_PER_US ? ns / n : 10 * NS_PER_MS;
+}
+
+static void write_meta(struct writer *w, const char *version)
+{
+	struct json_out *o = w->o;
+
+	json_out_raw(o, "{\"meta\":{\"interval\":");
+	export_ms(o, interval_ns(w->m));
+	json_out_raw(o, ",\"startTime\":");
+	export_ms(o, w->m->start_ns);
+	json_out_raw(o, ",\"processType\":0,\"product\":\"sentry-profd ");
+	json_out_raw(o, version);
+	json_out_raw(
+		o, "\",\"stackwalk\":1,\"version\":" VERSION_GECKO
+		   ",\"preprocessedProfileVersion\":" VERSION_PROCESSED
+		   ",\"symbolicated\":true,\"symbolicationNotSupported\":true,"
+		   "\"importedFrom\":\"sentry-profd\","
+		   "\"usesOnlyOneStackType\":true,"
+		   "\"sourceCodeIsNotOnSearchfox\":true,\"markerSchema\":[],"
+		   "\"categories\":[{\"name\":\"Other\",\"color\":\"grey\","
+		   "\"subcategories\":[\"Other\"]},{\"name\":\"Application\","
+		   "\"color\":\"yellow\",\"subcategories\":[\"Other\"]},"
+		   "{\"name\":\"Library\",\"color\":\"blue\","
+		   "\"subcategories\":[\"Other\"]}],"
+		   "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\","
+		   "\"threadCPUDelta\":\"\302\265s\"}}");
+}
+
+static uint64_t running_us(const struct merge_bar *bar)
+{
+	return bar->is_waiting ? 0 : bar->lasts_ns / NS_PER_US;
+}
+
+static void write_samples(struct writer *w, const struct merge_thread *t)
+{
+	const struct merge_bar *bars = w->m->bars + t->first_bar;
+	struct json_out *o = w->o;
+
+	write_length(w, ",\"samples\":", t->n_bars);
+	json_out_raw(o, ",\"weightType\":\"tracing-ms\",\"stack\":[");
+	for (size_t i = 0; i < t->n_bars; i++) {
+		json_out_raw(o, i > 0 ? "," : "");
+		json_out_u64(o, bars[i].node);
+	}
+	json_out_raw(o, "],\"time\":[");
+	for (size_t i = 0; i < t->n_bars; i++) {
+		json_out_raw(o, i > 0 ? "," : "");
+		export_ms(o, bars[i].start_ns - w->m->start_ns);
+	}
+	json_out_raw(o, "],\"weight\":[");
+	for (size_t i = 0; i < t->n_bars; i++) {
+		json_out_raw(o, i > 0 ? "," : "");
+		export_ms(o, bars[i].lasts_ns);
+	}
+	/* What ran since the sample before. */
+	json_out_raw(o, "],\"threadCPUDelta\":[");
+	for (size_t i = 0; i < t->n_bars; i++) {
+		json_out_raw(o, i > 0 ? "," : "");
+		json_out_u64(o, i > 0 ? running_us(&bars[i - 1]) : 0);
+	}
+	json_out_raw(o, "]}");
+}
+
+static void write_thread(struct writer *w, const struct merge_thread *t)
+{
+	const struct merge_process *p = &w->m->processes[t->process];
+	struct json_out *o = w->o;
+
+	json_out_raw(o, "{\"processType\":\"default\",\"processStartupTime\":");
+	export_ms(o, p->start_ns - w->m->start_ns);
+	json_out_raw(o, ",\"processShutdownTime\":null,\"registerTime\":0,"
+			"\"unregisterTime\":null,\"pausedRanges\":[]");
+	json_out_member(o, ",\"name\":", t->label);
+	json_out_raw(o, p->pid == t->id ? ",\"isMainThread\":true"
+					: ",\"isMainThread\":false");
+	json_out_member(o,
+			",\"pid\":", p->pid != NULL ? p->pid : p->profiler_id);
+	json_out_member(o, ",\"tid\":", t->id);
+	write_samples(w, t);
+	json_out_raw(o, ",\"markers\":{\"length\":0,\"data\":[],\"name\":[],"
+			"\"startTime\":[],\"endTime\":[],\"phase\":[],"
+			"\"category\":[]}}");
+}
+
+static void write_threads(struct writer *w)
+{
+	bool first = true;
+
+	json_out_raw(w->o, ",\"threads\":[");
+	for (size_t i = 0; i < w->m->n_threads; i++) {
+		if (w->m->threads[i].n_bars == 0)
+			continue;
+		export_comma(w->o, &first);
+		write_thread(w, &w->m->threads[i]);
+	}
+	json_out_raw(w->o, "]}\n");
+}
+
+int export_firefox(const struct merge *m, const struct export_options *o,
+		   FILE *out)
+{
+	struct json_out json;
+	struct writer w = {.m = m, .o = &json};
+	int r = writer_init(&w);
+
+	if (r == 0) {
+		json_out_init(&json, out);
+		write_meta(&w, o->version);
+		write_libs(&w);
+		write_shared(&w);
+		write_threads(&w);
+		r = json_out_finish(&json);
+	}
+	writer_fini(&w);
+	return r;
+}

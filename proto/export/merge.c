@@ -1,0 +1,557 @@
+#include "proto/export/merge.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/array.h"
+#include "lib/base/glob.h"
+
+void merge_init(struct merge *m, const struct merge_options *options)
+{
+	struct table *const tables[] = {
+		&m->by_process, &m->by_thread, &m->by_frame, &m->by_node,
+		&m->by_sum,	&m->by_chunk,  &m->by_image};
+
+	*m = (struct merge){.options = *options};
+	text_init(&m->text, options->hash_seed);
+	for (size_t i = 0; i < array_size(tables); i++)
+		table_init(tables[i], options->hash_seed);
+}
+
+void merge_fini(struct merge *m)
+{
+	if (m == NULL)
+		return;
+	for (size_t i = 0; i < m->n_processes; i++) {
+		free(m->processes[i].images);
+		json_decref(m->processes[i].rest);
+	}
+	free(m->processes);
+	free(m->threads);
+	free(m->frames);
+	free(m->nodes);
+	free(m->node_matches);
+	free(m->bars);
+	text_fini(&m->text);
+	table_fini(&m->by_process);
+	table_fini(&m->by_thread);
+	table_fini(&m->by_frame);
+	table_fini(&m->by_node);
+	table_fini(&m->by_sum);
+	table_fini(&m->by_chunk);
+	table_fini(&m->by_image);
+	*m = (struct merge){0};
+}
+
+const char *merge_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL || slash[1] == '\0' ? path : slash + 1;
+}
+
+/* NULL stays NULL. */
+static int intern(struct merge *m, const char *s, const char **ret)
+{
+	*ret = NULL;
+	return s == NULL ? 0 : text_intern(&m->text, s, ret);
+}
+
+/* A key of a table; strings are interned, so that their addresses count. */
+static uint64_t mix(uint64_t key, uint64_t value)
+{
+	return (key ^ value) * UINT64_C(0x9e3779b97f4a7c15) + (key >> 29);
+}
+
+static bool matches(const struct merge_filter *filter,
+		    enum merge_filter_kind kind, const char *text)
+{
+	if (text == NULL ||
+	    (filter->kind != kind && filter->kind != MERGE_ANYTHING))
+		return false;
+	return glob_match(filter->pattern, strlen(filter->pattern), text,
+			  strlen(text), false);
+}
+
+static uint32_t match_frame(const struct merge *m, const struct merge_frame *f)
+{
+	uint32_t found = 0;
+
+	for (size_t i = 0; i < m->options.n_filters; i++) {
+		const struct merge_filter *filter = &m->options.filters[i];
+
+		if (matches(filter, MERGE_FUNCTION, f->name) ||
+		    matches(filter, MERGE_MODULE, f->package) ||
+		    (f->package != NULL &&
+		     matches(filter, MERGE_MODULE, merge_base(f->package))))
+			found |= UINT32_C(1) << i;
+	}
+	return found;
+}
+
+static void match_thread(const struct merge *m, struct merge_thread *t)
+{
+	for (size_t i = 0; i < m->options.n_filters; i++) {
+		const struct merge_filter *filter = &m->options.filters[i];
+
+		if (matches(filter, MERGE_THREAD, t->name) ||
+		    matches(filter, MERGE_THREAD, t->id))
+			t->matches |= UINT32_C(1) << i;
+	}
+}
+
+static int find_process(struct merge *m, const char *profiler_id, uint32_t *ret)
+{
+	struct merge_process *processes;
+	const char *id;
+	uint64_t key;
+	int r = intern(m, profiler_id, &id);
+
+	if (r < 0)
+		return r;
+	key = (uintptr_t)id;
+	if (table_get(&m->by_process, key, ret))
+		return 0;
+	processes = array_grow(m->processes, m->n_processes, &m->cap_processes,
+			       sizeof(*processes));
+	if (processes == NULL)
+		return -ENOMEM;
+	m->processes = processes;
+	*ret = (uint32_t)m->n_processes;
+	r = table_put(&m->by_process, key, *ret);
+	if (r == 0)
+		processes[m->n_processes++] =
+			(struct merge_process){.profiler_id = id};
+	return r;
+}
+
+static int find_thread(struct merge *m, uint32_t process,
+		       const struct import_thread *t, uint64_t chunk_ns,
+		       uint32_t *ret)
+{
+	struct merge_thread *threads, *thread;
+	const char *id, *name;
+	uint64_t key;
+	int r = intern(m, t->id, &id);
+
+	if (r == 0)
+		r = intern(m, t->name, &name);
+	if (r < 0)
+		return r;
+	for (key = mix((uintptr_t)id, process);
+	     table_get(&m->by_thread, key, ret); key++) {
+		thread = &m->threads[*ret];
+		if (thread->id != id || thread->process != process)
+			continue;
+		if (name[0] != '\0' && chunk_ns >= thread->name_ns) {
+			thread->name = name;
+			thread->name_ns = chunk_ns;
+			match_thread(m, thread);
+		}
+		return 0;
+	}
+	threads = array_grow(m->threads, m->n_threads, &m->cap_threads,
+			     sizeof(*threads));
+	if (threads == NULL)
+		return -ENOMEM;
+	m->threads = threads;
+	*ret = (uint32_t)m->n_threads;
+	r = table_put(&m->by_thread, key, *ret);
+	if (r < 0)
+		return r;
+	thread = &threads[m->n_threads++];
+	*thread = (struct merge_thread){
+		.process = process,
+		.id = id,
+		.name = name,
+		.name_ns = chunk_ns,
+	};
+	match_thread(m, thread);
+	return 0;
+}
+
+/* What a person calls it. is_raw: names are mangled. */
+static int name_frame(struct merge *m, bool is_raw,
+		      const struct import_frame *f, const char **ret)
+{
+	char text[MERGE_NAME_SIZE];
+	const char *module =
+		f->package != NULL ? merge_base(f->package) : "unknown";
+
+	if (f->function == NULL || f->function[0] == '\0') {
+		(void)snprintf(text, sizeof(text), "[%.*s]", NAME_MAX, module);
+		return intern(m, text, ret);
+	}
+	if (is_raw && m->options.demangle != NULL &&
+	    m->options.demangle(f->function, text, sizeof(text)))
+		return intern(m, text, ret);
+	return intern(m, f->function, ret);
+}
+
+/* What is kept of a chunk's frame, as the options say. */
+static int make_frame(struct merge *m, const struct import_chunk *c,
+		      uint32_t process, const struct import_frame *f,
+		      struct merge_frame *ret)
+{
+	const bool is_raw =
+		c->platform != NULL && strcmp(c->platform, "rust") == 0;
+	int r;
+
+	*ret = (struct merge_frame){.in_app = f->in_app};
+	if (!m->options.by_function) {
+		ret->addr = f->addr;
+		ret->line = f->line;
+		ret->process = process;
+	}
+	r = name_frame(m, is_raw, f, &ret->name);
+	if (r == 0)
+		r = intern(m, f->function, &ret->function);
+	if (r == 0)
+		r = intern(m, f->package, &ret->package);
+	if (r == 0)
+		r = intern(m, f->file, &ret->file);
+	return r;
+}
+
+static bool same_frame(const struct merge_frame *a, const struct merge_frame *b)
+{
+	return a->name == b->name && a->package == b->package &&
+	       a->function == b->function && a->file == b->file &&
+	       a->addr == b->addr && a->line == b->line &&
+	       a->process == b->process && a->in_app == b->in_app;
+}
+
+static int find_frame(struct merge *m, const struct import_chunk *c,
+		      uint32_t process, const struct import_frame *f,
+		      uint32_t *ret)
+{
+	struct merge_frame made, *frames;
+	uint64_t key;
+	int r = make_frame(m, c, process, f, &made);
+
+	if (r < 0)
+		return r;
+	key = mix(mix((uintptr_t)made.name, (uintptr_t)made.package),
+		  made.addr);
+	key = mix(mix(key, (uintptr_t)made.file), made.line);
+	for (; table_get(&m->by_frame, key, ret); key++)
+		if (same_frame(&m->frames[*ret], &made))
+			return 0;
+	frames = array_grow(m->frames, m->n_frames, &m->cap_frames,
+			    sizeof(*frames));
+	if (frames == NULL)
+		return -ENOMEM;
+	m->frames = frames;
+	*ret = (uint32_t)m->n_frames;
+	r = table_put(&m->by_frame, key, *ret);
+	if (r < 0)
+		return r;
+	made.matches = match_frame(m, &made);
+	frames[m->n_frames++] = made;
+	return 0;
+}
+
+static int find_node(struct merge *m, uint32_t parent, uint32_t frame,
+		     uint32_t *ret)
+{
+	const uint64_t key = (uint64_t)parent << 32 | frame;
+	struct profile_node *nodes;
+	uint32_t *found;
+	int r;
+
+	if (table_get(&m->by_node, key, ret))
+		return 0;
+	nodes = array_grow(m->nodes, m->n_nodes, &m->cap_nodes, sizeof(*nodes));
+	if (nodes == NULL)
+		return -ENOMEM;
+	m->nodes = nodes;
+	found = array_grow(m->node_matches, m->n_nodes, &m->cap_matches,
+			   sizeof(*found));
+	if (found == NULL)
+		return -ENOMEM;
+	m->node_matches = found;
+	*ret = (uint32_t)m->n_nodes;
+	r = table_put(&m->by_node, key, *ret);
+	if (r < 0)
+		return r;
+	nodes[m->n_nodes] = (struct profile_node){parent, frame};
+	found[m->n_nodes++] = m->frames[frame].matches |
+			      (parent == PROFILE_NONE ? 0 : found[parent]);
+	return 0;
+}
+
+static int add_bar(struct merge *m, const struct merge_bar *bar)
+{
+	struct merge_bar *bars =
+		array_grow(m->bars, m->n_bars, &m->cap_bars, sizeof(*bars));
+
+	if (bars == NULL)
+		return -ENOMEM;
+	m->bars = bars;
+	bars[m->n_bars++] = *bar;
+	return 0;
+}
+
+/* Adds to the bar of the same thread, stack and state. */
+static int add_sum(struct merge *m, const struct merge_bar *bar)
+{
+	uint64_t key =
+		mix((uint64_t)bar->thread << 32 | bar->node, bar->is_waiting);
+	struct merge_bar sum = *bar;
+	uint32_t i;
+	int r;
+
+	sum.start_ns = 0;
+	for (; table_get(&m->by_sum, key, &i); key++) {
+		struct merge_bar *b = &m->bars[i];
+
+		if (b->thread != bar->thread || b->node != bar->node ||
+		    b->is_waiting != bar->is_waiting)
+			continue;
+		b->lasts_ns += bar->lasts_ns;
+		if (b->samples < UINT32_MAX)
+			b->samples++;
+		return 0;
+	}
+	r = table_put(&m->by_sum, key, (uint32_t)m->n_bars);
+	return r < 0 ? r : add_bar(m, &sum);
+}
+
+/* Is it kept as it is until merge_finish, which alone knows the first time? */
+static bool keeps_order(const struct merge *m)
+{
+	return m->options.is_ordered || m->options.is_cut;
+}
+
+/* What the numbers of a chunk are here; PROFILE_NONE: not looked up yet. */
+struct numbers {
+	uint32_t *threads, *frames, *stacks;
+};
+
+static void numbers_fini(struct numbers *n)
+{
+	free(n->threads);
+	free(n->frames);
+	free(n->stacks);
+}
+
+static uint32_t *new_numbers(size_t n)
+{
+	uint32_t *v = calloc(n + 1, sizeof(*v));
+
+	for (size_t i = 0; v != NULL && i < n; i++)
+		v[i] = PROFILE_NONE;
+	return v;
+}
+
+static int find_stack(struct merge *m, const struct import_chunk *c,
+		      struct numbers *numbers, uint32_t process, uint32_t stack)
+{
+	const size_t first = c->stack_starts[stack];
+	uint32_t node = PROFILE_NONE;
+
+	if (numbers->stacks[stack] != PROFILE_NONE)
+		return 0;
+	for (size_t i = c->stack_starts[stack + 1]; i-- > first;) {
+		const uint32_t frame = c->stack_frames[i];
+		int r = 0;
+
+		if (numbers->frames[frame] == PROFILE_NONE)
+			r = find_frame(m, c, process, &c->frames[frame],
+				       &numbers->frames[frame]);
+		if (r == 0)
+			r = find_node(m, node, numbers->frames[frame], &node);
+		if (r < 0)
+			return r;
+	}
+	numbers->stacks[stack] = node;
+	return 0;
+}
+
+static int add_sample(struct merge *m, const struct import_chunk *c,
+		      struct numbers *numbers, uint32_t process,
+		      const struct import_sample *s)
+{
+	struct merge_bar bar = {
+		.start_ns = s->time_ns,
+		.lasts_ns = s->lasts_ns,
+		.samples = 1,
+		.is_waiting = s->is_waiting,
+	};
+	int r = 0;
+
+	if (m->start_ns == 0 || s->time_ns < m->start_ns)
+		m->start_ns = s->time_ns;
+	if (s->time_ns + s->lasts_ns > m->end_ns)
+		m->end_ns = s->time_ns + s->lasts_ns;
+	if (numbers->threads[s->thread] == PROFILE_NONE)
+		r = find_thread(m, process, &c->threads[s->thread],
+				c->samples[0].time_ns,
+				&numbers->threads[s->thread]);
+	if (r < 0 || s->is_last ||
+	    c->stack_starts[s->stack] == c->stack_starts[s->stack + 1])
+		return r;
+	r = find_stack(m, c, numbers, process, s->stack);
+	if (r < 0)
+		return r;
+	bar.thread = numbers->threads[s->thread];
+	bar.node = numbers->stacks[s->stack];
+	return keeps_order(m) ? add_bar(m, &bar) : add_sum(m, &bar);
+}
+
+static bool same_image(const struct import_image *a,
+		       const struct import_image *b)
+{
+	return a->addr == b->addr && a->size == b->size &&
+	       a->code_file == b->code_file && a->debug_id == b->debug_id;
+}
+
+/* image has interned strings. */
+static int add_image(struct merge *m, uint32_t process,
+		     const struct import_image *image)
+{
+	uint64_t key = mix(mix(image->addr, (uintptr_t)image->code_file),
+			   (uint64_t)process << 1);
+	struct merge_process *p = &m->processes[process];
+	struct import_image *images;
+	uint32_t i;
+	int r;
+
+	for (; table_get(&m->by_image, key, &i); key++)
+		if (i < p->n_images && same_image(&p->images[i], image))
+			return 0;
+	images = array_grow(p->images, p->n_images, &p->cap_images,
+			    sizeof(*images));
+	if (images == NULL)
+		return -ENOMEM;
+	p->images = images;
+	r = table_put(&m->by_image, key, (uint32_t)p->n_images);
+	if (r == 0)
+		images[p->n_images++] = *image;
+	return r;
+}
+
+static int add_images(struct merge *m, uint32_t process,
+		      const struct import_chunk *c)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < c->n_images && r == 0; i++) {
+		struct import_image image = c->images[i];
+
+		r = intern(m, image.code_file, &image.code_file);
+		if (r == 0)
+			r = intern(m, image.debug_id, &image.debug_id);
+		if (r == 0)
+			r = intern(m, image.code_id, &image.code_id);
+		if (r == 0)
+			r = add_image(m, process, &image);
+	}
+	return r;
+}
+
+/* Appends the points of a chunk's curves to those of the first chunk. */
+static int extend_measurements(json_t *rest, const json_t *payload)
+{
+	json_t *ours = json_object_get(rest, "measurements"), *curve;
+	json_t *more = json_object_get(payload, "measurements");
+	const char *name;
+
+	json_object_foreach(more, name, curve)
+	{
+		json_t *values =
+			json_object_get(json_object_get(ours, name), "values");
+		json_t *copy;
+		int r;
+
+		if (!json_is_array(values))
+			continue;
+		copy = json_deep_copy(json_object_get(curve, "values"));
+		if (copy == NULL && json_object_get(curve, "values") != NULL)
+			return -ENOMEM;
+		r = json_is_array(copy) ? json_array_extend(values, copy) : 0;
+		json_decref(copy);
+		if (r < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_rest(struct merge_process *p, const struct import_chunk *c)
+{
+	json_t *rest;
+
+	if (p->rest != NULL)
+		return extend_measurements(p->rest, c->payload);
+	rest = json_copy(c->payload);
+	if (rest == NULL)
+		return -ENOMEM;
+	(void)json_object_del(rest, "profile");
+	(void)json_object_del(rest, "debug_meta");
+	p->rest = json_deep_copy(rest);
+	json_decref(rest);
+	return p->rest == NULL ? -ENOMEM : 0;
+}
+
+/* True if the chunk was added before. */
+static int is_known(struct merge *m, uint32_t process, const char *chunk_id,
+		    bool *ret)
+{
+	const char *id;
+	uint32_t value;
+	uint64_t key;
+	int r = intern(m, chunk_id, &id);
+
+	if (r < 0)
+		return r;
+	key = mix((uintptr_t)id, process);
+	*ret = table_get(&m->by_chunk, key, &value);
+	return *ret ? 0 : table_put(&m->by_chunk, key, process);
+}
+
+int merge_add(struct merge *m, const struct import_chunk *c)
+{
+	struct numbers numbers = {0};
+	struct merge_process *p;
+	uint32_t process;
+	bool known = false;
+	int r = find_process(m, c->profiler_id, &process);
+
+	if (r == 0)
+		r = is_known(m, process, c->chunk_id, &known);
+	if (r < 0 || known)
+		return r;
+	p = &m->processes[process];
+	if (c->n_samples > 0 &&
+	    (p->start_ns == 0 || c->samples[0].time_ns < p->start_ns))
+		p->start_ns = c->samples[0].time_ns;
+	m->has_states |= c->has_states;
+	m->lacks_states |= !c->has_states && c->n_samples > 0;
+	numbers.threads = new_numbers(c->n_threads);
+	numbers.frames = new_numbers(c->n_frames);
+	numbers.stacks = new_numbers(c->n_stacks);
+	if (numbers.threads == NULL || numbers.frames == NULL ||
+	    numbers.stacks == NULL)
+		r = -ENOMEM;
+	if (r == 0)
+		r = add_images(m, process, c);
+	if (r == 0 && m->options.keep_rest)
+		r = add_rest(p, c);
+	for (size_t i = 0; i < c->n_samples && r == 0; i++)
+		r = add_sample(m, c, &numbers, process, &c->samples[i]);
+	numbers_fini(&numbers);
+	return r;
+}
+
+size_t merge_path(const struct merge *m, uint32_t node, uint32_t *ret_nodes)
+{
+	size_t n = 0;
+
+	for (uint32_t i = node; i != PROFILE_NONE; i = m->nodes[i].parent)
+		n++;
+	for (size_t i = n; i-- > 0; node = m->nodes[node].parent)
+		ret_nodes[i] = node;
+	return n;
+}

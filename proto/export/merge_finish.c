@@ -1,0 +1,259 @@
+/* The last step of a merge: filters, the order of bars and threads, labels. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/export/merge.h"
+
+/* A name, an id and a profiler_id; longer ones are cut. */
+#define LABEL_SIZE 4400
+
+static bool is_wanted(const struct merge *m, const struct merge_bar *bar)
+{
+	const uint32_t all = (UINT32_C(1) << m->options.n_filters) - 1;
+
+	if ((m->options.states == MERGE_RUNNING && bar->is_waiting) ||
+	    (m->options.states == MERGE_WAITING && !bar->is_waiting))
+		return false;
+	return ((m->node_matches[bar->node] | m->threads[bar->thread].matches) &
+		all) == all;
+}
+
+/* False: nothing of it is left. A sample counts where it was taken. */
+static bool cut(const struct merge *m, struct merge_bar *bar)
+{
+	const uint64_t from = m->start_ns + m->options.from_ns;
+	const uint64_t until = m->options.until_ns > UINT64_MAX - m->start_ns
+				       ? UINT64_MAX
+				       : m->start_ns + m->options.until_ns;
+	const uint64_t end = bar->start_ns + bar->lasts_ns;
+
+	if (bar->start_ns >= until || end <= from)
+		return false;
+	if (bar->start_ns < from) {
+		bar->samples = 0;
+		bar->start_ns = from;
+	}
+	bar->lasts_ns = min_u64(end, until) - bar->start_ns;
+	return true;
+}
+
+static void select_bars(struct merge *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n_bars; i++) {
+		struct merge_bar bar = m->bars[i];
+
+		if (!is_wanted(m, &bar) || (m->options.is_cut && !cut(m, &bar)))
+			continue;
+		m->bars[n++] = bar;
+	}
+	m->n_bars = n;
+}
+
+/* What a bar of a format without order is sorted and added by. */
+static int compare_sums(const void *a, const void *b)
+{
+	const struct merge_bar *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	return (int)x->is_waiting - (int)y->is_waiting;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	const struct merge_bar *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return x->lasts_ns < y->lasts_ns ? -1 : x->lasts_ns > y->lasts_ns;
+}
+
+/* Of formats without order that had to wait for the first time. */
+static void add_up(struct merge *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n_bars; i++) {
+		const struct merge_bar *bar = &m->bars[i];
+		struct merge_bar *sum = n > 0 ? &m->bars[n - 1] : NULL;
+
+		if (sum == NULL || compare_sums(sum, bar) != 0) {
+			m->bars[n] = *bar;
+			m->bars[n++].start_ns = 0;
+			continue;
+		}
+		sum->lasts_ns += bar->lasts_ns;
+		sum->samples += bar->samples;
+	}
+	m->n_bars = n;
+}
+
+/* A bar begins where the one before it ends, or later. */
+static void separate(struct merge *m)
+{
+	uint64_t end_ns = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n_bars; i++) {
+		struct merge_bar bar = m->bars[i];
+		uint64_t too_much;
+
+		if (n == 0 || m->bars[n - 1].thread != bar.thread)
+			end_ns = 0;
+		too_much =
+			bar.start_ns >= end_ns
+				? 0
+				: min_u64(end_ns - bar.start_ns, bar.lasts_ns);
+		m->cut_ns += too_much;
+		bar.start_ns += too_much;
+		bar.lasts_ns -= too_much;
+		if (too_much > 0 && bar.lasts_ns == 0)
+			continue;
+		end_ns = bar.start_ns + bar.lasts_ns;
+		m->bars[n++] = bar;
+	}
+	m->n_bars = n;
+}
+
+/* Each thread gets its part of the bars, which are sorted by thread. */
+static void distribute(struct merge *m)
+{
+	for (size_t i = 0; i < m->n_bars; i++) {
+		struct merge_thread *t = &m->threads[m->bars[i].thread];
+
+		if (t->n_bars++ == 0)
+			t->first_bar = i;
+	}
+}
+
+/* What a thread is called by: ids and names are interned. */
+static const char *base(const struct merge_thread *t)
+{
+	return t->name[0] != '\0' ? t->name : t->id;
+}
+
+/* Names, and names with ids, by how many threads have them. */
+struct shared {
+	struct table names, pairs;
+};
+
+static uint64_t pair(const struct merge_thread *t)
+{
+	return (uint64_t)(uintptr_t)base(t) * 31 + (uintptr_t)t->id;
+}
+
+static int count(struct table *table, uint64_t key)
+{
+	uint32_t n = 0;
+
+	(void)table_get(table, key, &n);
+	return table_put(table, key, n + 1);
+}
+
+static bool is_shared(const struct table *table, uint64_t key)
+{
+	uint32_t n = 0;
+
+	return table_get(table, key, &n) && n > 1;
+}
+
+static int label(struct merge *m, const struct shared *s,
+		 struct merge_thread *t)
+{
+	const char *profiler_id = m->processes[t->process].profiler_id;
+	char text[LABEL_SIZE];
+
+	if (is_shared(&s->pairs, pair(t)))
+		(void)snprintf(text, sizeof(text), "%.4096s (%.64s, %.64s)",
+			       base(t), t->id, profiler_id);
+	else if (is_shared(&s->names, (uintptr_t)base(t)))
+		(void)snprintf(text, sizeof(text), "%.4096s (%.64s)", base(t),
+			       t->id);
+	else
+		return text_intern(&m->text, base(t), &t->label);
+	return text_intern(&m->text, text, &t->label);
+}
+
+static int label_all(struct merge *m)
+{
+	struct shared s;
+	int r = 0;
+
+	table_init(&s.names, m->options.hash_seed);
+	table_init(&s.pairs, m->options.hash_seed);
+	for (size_t i = 0; i < m->n_threads && r == 0; i++) {
+		r = count(&s.names, (uintptr_t)base(&m->threads[i]));
+		if (r == 0)
+			r = count(&s.pairs, pair(&m->threads[i]));
+	}
+	for (size_t i = 0; i < m->n_threads && r == 0; i++)
+		r = label(m, &s, &m->threads[i]);
+	table_fini(&s.names);
+	table_fini(&s.pairs);
+	return r;
+}
+
+static void find_pids(struct merge *m)
+{
+	for (size_t i = 0; i < m->n_threads; i++) {
+		const struct merge_thread *t = &m->threads[i];
+		struct merge_process *p = &m->processes[t->process];
+
+		if (strcmp(t->name, "main") == 0)
+			p->pid = t->id;
+	}
+}
+
+static int compare_images(const void *a, const void *b)
+{
+	const struct import_image *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+uint32_t merge_find_image(const struct merge *m,
+			  const struct merge_frame *frame)
+{
+	const struct merge_process *p = &m->processes[frame->process];
+	size_t low = 0, high = p->n_images;
+
+	/* The last one that begins at the address or below it. */
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (p->images[middle].addr <= frame->addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || frame->addr == 0 ||
+	    frame->addr - p->images[low - 1].addr >= p->images[low - 1].size)
+		return PROFILE_NONE;
+	return (uint32_t)(low - 1);
+}
+
+int merge_finish(struct merge *m)
+{
+	for (size_t i = 0; i < m->n_processes; i++)
+		if (m->processes[i].n_images > 1)
+			qsort(m->processes[i].images, m->processes[i].n_images,
+			      sizeof(struct import_image), compare_images);
+	select_bars(m);
+	if (m->n_bars > 1)
+		qsort(m->bars, m->n_bars, sizeof(*m->bars),
+		      m->options.is_ordered ? compare_times : compare_sums);
+	if (m->options.is_ordered)
+		separate(m);
+	else if (m->options.is_cut)
+		add_up(m);
+	distribute(m);
+	find_pids(m);
+	return label_all(m);
+}

@@ -1,0 +1,44 @@
+#include "proto/export/points.h"
+
+#include <stdlib.h>
+
+#include "proto/export/export.h"
+
+size_t export_points(const struct merge *m, uint32_t thread,
+		     struct export_point *ret)
+{
+	const struct merge_thread *t = &m->threads[thread];
+	const struct merge_bar *bars = m->bars + t->first_bar;
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n_bars; i++) {
+		ret[n++] =
+			(struct export_point){bars[i].start_ns, thread,
+					      bars[i].node, bars[i].is_waiting};
+		if (i + 1 == t->n_bars ||
+		    export_end(&bars[i]) < bars[i + 1].start_ns)
+			ret[n++] = (struct export_point){export_end(&bars[i]),
+							 thread, PROFILE_NONE,
+							 bars[i].is_waiting};
+	}
+	return n;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct export_point *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	/* Only a bar without length has two points of one time: it ends last.
+	 */
+	return (x->node == PROFILE_NONE) - (y->node == PROFILE_NONE);
+}
+
+void export_sort_points(struct export_point *points, size_t n)
+{
+	if (n > 1)
+		qsort(points, n, sizeof(*points), compare);
+}

@@ -1,0 +1,495 @@
+#include "proto/import/chunk.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* More is no text of a fault: names of members are the file's own. */
+#define SHOWN_MAX 40
+
+int import_fault_set(struct import_fault *fault, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (vsnprintf(fault->text, sizeof(fault->text), format, args) < 0)
+		fault->text[0] = '\0';
+	va_end(args);
+	for (char *p = fault->text; *p != '\0'; p++)
+		if ((unsigned char)*p < 0x20 || (unsigned char)*p >= 0x7f)
+			*p = '?';
+	return -EBADMSG;
+}
+
+/* Where an element is, for the text of a fault: "profile.frames[12]". */
+struct place {
+	const char *list;
+	size_t index;
+	struct import_fault *fault;
+};
+
+static int fail(const struct place *at, const char *member, const char *what)
+{
+	return import_fault_set(at->fault, "%s[%zu].%s %s", at->list, at->index,
+				member, what);
+}
+
+/* A member that may be missing or null. */
+static int get_text(const json_t *object, const char *member,
+		    const struct place *at, const char **ret)
+{
+	const json_t *v = json_object_get(object, member);
+
+	*ret = NULL;
+	if (v == NULL || json_is_null(v))
+		return 0;
+	if (!json_is_string(v))
+		return fail(at, member, "is not a string");
+	*ret = json_string_value(v);
+	return 0;
+}
+
+/* An address is a string "0x..." and may be missing. */
+static int get_address(const json_t *object, const char *member,
+		       const struct place *at, uint64_t *ret)
+{
+	const char *text;
+	char *end;
+	int r = get_text(object, member, at, &text);
+
+	*ret = 0;
+	if (r < 0 || text == NULL)
+		return r;
+	if (strncmp(text, "0x", 2) != 0 || text[2] == '\0' ||
+	    strspn(text + 2, "0123456789abcdefABCDEF") != strlen(text + 2))
+		return fail(at, member, "is not an address \"0x...\"");
+	errno = 0;
+	*ret = strtoull(text, &end, 16);
+	return errno != 0 ? fail(at, member, "has more than 64 bits") : 0;
+}
+
+/* An integer of 0 to max that may be missing: 0 then. */
+static int get_number(const json_t *object, const char *member,
+		      const struct place *at, uint64_t max, uint64_t *ret)
+{
+	const json_t *v = json_object_get(object, member);
+
+	*ret = 0;
+	if (v == NULL || json_is_null(v))
+		return 0;
+	if (!json_is_integer(v) || json_integer_value(v) < 0 ||
+	    (uint64_t)json_integer_value(v) > max)
+		return fail(at, member, "is not a number in its range");
+	*ret = (uint64_t)json_integer_value(v);
+	return 0;
+}
+
+/* An index that has to be there. */
+static int get_index(const json_t *v, size_t n, uint32_t *ret)
+{
+	if (!json_is_integer(v) || json_integer_value(v) < 0 ||
+	    (uint64_t)json_integer_value(v) >= n)
+		return -EBADMSG;
+	*ret = (uint32_t)json_integer_value(v);
+	return 0;
+}
+
+/*
+ * A list of a chunk, which has to be there, and room for its elements.
+ * Indices are 32 bits.
+ */
+static int get_list(const json_t *object, const char *list, size_t size,
+		    struct import_fault *fault, const json_t **ret_list,
+		    void **ret_room)
+{
+	const char *member = strrchr(list, '.') + 1;
+	const json_t *v = json_object_get(object, member);
+
+	if (!json_is_array(v))
+		return import_fault_set(fault, "%s is not a list", list);
+	if (json_array_size(v) >= UINT32_MAX)
+		return import_fault_set(fault, "%s is too long", list);
+	*ret_room = calloc(json_array_size(v) + 1, size);
+	if (*ret_room == NULL)
+		return -ENOMEM;
+	*ret_list = v;
+	return 0;
+}
+
+static int read_frame(const json_t *v, const struct place *at,
+		      struct import_frame *ret)
+{
+	const json_t *in_app = json_object_get(v, "in_app");
+	const char *module;
+	uint64_t line = 0;
+	int r;
+
+	if (!json_is_object(v))
+		return fail(at, "*", "is not an object");
+	r = get_address(v, "instruction_addr", at, &ret->addr);
+	if (r == 0)
+		r = get_text(v, "function", at, &ret->function);
+	if (r == 0)
+		r = get_text(v, "package", at, &ret->package);
+	if (r == 0)
+		r = get_text(v, "module", at, &module);
+	if (r == 0 && ret->package == NULL)
+		ret->package = module;
+	if (r == 0)
+		r = get_text(v, "abs_path", at, &ret->file);
+	if (r == 0 && ret->file == NULL)
+		r = get_text(v, "filename", at, &ret->file);
+	if (r == 0)
+		r = get_number(v, "lineno", at, INT32_MAX, &line);
+	ret->line = (uint32_t)line;
+	ret->in_app = json_is_true(in_app);
+	return r;
+}
+
+static int read_frames(const json_t *profile, struct import_chunk *c,
+		       struct import_fault *fault)
+{
+	struct place at = {"profile.frames", 0, fault};
+	const json_t *list, *v;
+	void *room = NULL;
+	int r = get_list(profile, at.list, sizeof(*c->frames), fault, &list,
+			 &room);
+
+	if (r < 0)
+		return r;
+	c->frames = room;
+	json_array_foreach(list, at.index, v)
+	{
+		r = read_frame(v, &at, &c->frames[at.index]);
+		if (r < 0)
+			return r;
+	}
+	c->n_frames = json_array_size(list);
+	return 0;
+}
+
+/* How many indices the lists have together. */
+static int measure_stacks(const json_t *list, struct import_fault *fault,
+			  size_t *ret)
+{
+	const json_t *v;
+	size_t i;
+
+	*ret = 0;
+	json_array_foreach(list, i, v)
+	{
+		if (!json_is_array(v))
+			return import_fault_set(
+				fault, "profile.stacks[%zu] is not a list", i);
+		if (json_array_size(v) > IMPORT_STACK_FRAMES_MAX)
+			return import_fault_set(
+				fault,
+				"profile.stacks[%zu] has more than %u frames",
+				i, IMPORT_STACK_FRAMES_MAX);
+		*ret += json_array_size(v);
+	}
+	return 0;
+}
+
+static int read_stacks(const json_t *profile, struct import_chunk *c,
+		       struct import_fault *fault)
+{
+	const json_t *list, *stack, *v;
+	size_t n = 0, i, j;
+	void *room = NULL;
+	int r = get_list(profile, "profile.stacks", sizeof(*c->stack_starts),
+			 fault, &list, &room);
+
+	if (r < 0)
+		return r;
+	c->stack_starts = room;
+	r = measure_stacks(list, fault, &n);
+	if (r < 0)
+		return r;
+	c->stack_frames = calloc(n + 1, sizeof(*c->stack_frames));
+	if (c->stack_frames == NULL)
+		return -ENOMEM;
+	n = 0;
+	json_array_foreach(list, i, stack)
+	{
+		c->stack_starts[i] = n;
+		json_array_foreach(stack, j, v)
+		{
+			if (get_index(v, c->n_frames, &c->stack_frames[n++]) <
+			    0)
+				return import_fault_set(
+					fault,
+					"profile.stacks[%zu][%zu] is not an "
+					"index of profile.frames",
+					i, j);
+		}
+	}
+	c->n_stacks = json_array_size(list);
+	c->stack_starts[c->n_stacks] = n;
+	return 0;
+}
+
+/*
+ * Threads get their numbers in the order of their first samples. numbers: by
+ * thread_id, what the samples found until now.
+ */
+static int find_thread(struct import_chunk *c, json_t *numbers,
+		       const json_t *metadata, const char *id, uint32_t *ret)
+{
+	const json_t *known = json_object_get(numbers, id);
+	const json_t *name;
+
+	if (known != NULL) {
+		*ret = (uint32_t)json_integer_value(known);
+		return 0;
+	}
+	*ret = (uint32_t)c->n_threads;
+	name = json_object_get(json_object_get(metadata, id), "name");
+	c->threads[c->n_threads++] = (struct import_thread){
+		.id = id,
+		.name = json_is_string(name) ? json_string_value(name) : "",
+	};
+	return json_object_set_new(numbers, id, json_integer(*ret)) < 0
+		       ? -ENOMEM
+		       : 0;
+}
+
+static int read_time(const json_t *v, const struct place *at, uint64_t *ret_ns)
+{
+	const double s = json_is_number(v) ? json_number_value(v) : -1;
+
+	if (!(s >= 0 && s < IMPORT_TIME_MAX_S))
+		return fail(at, "timestamp",
+			    "is not a number of seconds since 1970");
+	*ret_ns = (uint64_t)(s * 1e6 + 0.5) * 1000;
+	return 0;
+}
+
+static int read_state(const json_t *v, const struct place *at,
+		      struct import_chunk *c, bool *ret_is_waiting)
+{
+	const char *state;
+	int r = get_text(v, "state", at, &state);
+
+	*ret_is_waiting = false;
+	if (r < 0 || state == NULL)
+		return r;
+	c->has_states = true;
+	*ret_is_waiting = strcmp(state, "waiting") == 0;
+	if (!*ret_is_waiting && strcmp(state, "running") != 0)
+		return fail(at, "state", "is neither running nor waiting");
+	return 0;
+}
+
+static int read_sample(const json_t *v, const struct place *at,
+		       struct import_chunk *c, json_t *numbers,
+		       const json_t *metadata)
+{
+	struct import_sample *s = &c->samples[at->index];
+	const json_t *id = json_object_get(v, "thread_id");
+	int r;
+
+	if (!json_is_object(v))
+		return fail(at, "*", "is not an object");
+	r = read_time(json_object_get(v, "timestamp"), at, &s->time_ns);
+	if (r == 0 && !json_is_string(id))
+		r = fail(at, "thread_id", "is not a string");
+	if (r == 0 && get_index(json_object_get(v, "stack_id"), c->n_stacks,
+				&s->stack) < 0)
+		r = fail(at, "stack_id", "is not an index of profile.stacks");
+	if (r == 0)
+		r = read_state(v, at, c, &s->is_waiting);
+	if (r == 0)
+		r = find_thread(c, numbers, metadata, json_string_value(id),
+				&s->thread);
+	return r;
+}
+
+static int compare_time(const void *a, const void *b)
+{
+	const struct import_sample *x = a, *y = b;
+
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+/*
+ * glibc's qsort(3) is a stable merge sort where memory allows it; samples of
+ * one thread and one time have no order that means something.
+ */
+static void sort_samples(struct import_chunk *c)
+{
+	for (size_t i = 1; i < c->n_samples; i++) {
+		if (c->samples[i].time_ns >= c->samples[i - 1].time_ns)
+			continue;
+		qsort(c->samples, c->n_samples, sizeof(*c->samples),
+		      compare_time);
+		return;
+	}
+}
+
+/* From the end: next[thread] is the time of the sample that was seen last. */
+static int measure_samples(struct import_chunk *c)
+{
+	uint64_t *next = calloc(c->n_threads + 1, sizeof(*next));
+	bool *has_next = calloc(c->n_threads + 1, sizeof(*has_next));
+
+	for (size_t i = c->n_samples;
+	     i-- > 0 && next != NULL && has_next != NULL;) {
+		struct import_sample *s = &c->samples[i];
+
+		s->is_last = !has_next[s->thread];
+		if (!s->is_last)
+			s->lasts_ns = next[s->thread] - s->time_ns;
+		next[s->thread] = s->time_ns;
+		has_next[s->thread] = true;
+	}
+	free(next);
+	free(has_next);
+	return next == NULL || has_next == NULL ? -ENOMEM : 0;
+}
+
+static int read_samples(const json_t *profile, struct import_chunk *c,
+			struct import_fault *fault)
+{
+	const json_t *metadata = json_object_get(profile, "thread_metadata");
+	struct place at = {"profile.samples", 0, fault};
+	json_t *numbers = json_object();
+	const json_t *list, *v;
+	void *room = NULL;
+	int r = get_list(profile, at.list, sizeof(*c->samples), fault, &list,
+			 &room);
+
+	c->samples = room;
+	if (numbers == NULL)
+		r = -ENOMEM;
+	if (r < 0)
+		goto out;
+	/* A thread for each sample at most. */
+	c->threads = calloc(json_array_size(list) + 1, sizeof(*c->threads));
+	if (c->threads == NULL)
+		r = -ENOMEM;
+	for (; r == 0 && at.index < json_array_size(list); at.index++) {
+		v = json_array_get(list, at.index);
+		r = read_sample(v, &at, c, numbers, metadata);
+	}
+	c->n_samples = json_array_size(list);
+	if (r == 0) {
+		sort_samples(c);
+		r = measure_samples(c);
+	}
+out:
+	json_decref(numbers);
+	return r;
+}
+
+static int read_image(const json_t *v, const struct place *at,
+		      struct import_image *ret)
+{
+	int r;
+
+	if (!json_is_object(v))
+		return fail(at, "*", "is not an object");
+	r = get_text(v, "code_file", at, &ret->code_file);
+	if (r == 0)
+		r = get_text(v, "debug_id", at, &ret->debug_id);
+	if (r == 0)
+		r = get_text(v, "code_id", at, &ret->code_id);
+	if (r == 0)
+		r = get_address(v, "image_addr", at, &ret->addr);
+	if (r == 0)
+		r = get_address(v, "image_vmaddr", at, &ret->vmaddr);
+	if (r == 0)
+		r = get_number(v, "image_size", at, INT64_MAX, &ret->size);
+	if (r == 0 && ret->size > UINT64_MAX - ret->addr)
+		r = fail(at, "image_size", "reaches beyond 64 bits");
+	return r;
+}
+
+/* Images may be missing: other SDKs send none. */
+static int read_images(struct import_chunk *c, struct import_fault *fault)
+{
+	const json_t *meta = json_object_get(c->payload, "debug_meta");
+	struct place at = {"debug_meta.images", 0, fault};
+	const json_t *list, *v;
+	void *room = NULL;
+	int r;
+
+	if (json_object_get(meta, "images") == NULL)
+		return 0;
+	r = get_list(meta, at.list, sizeof(*c->images), fault, &list, &room);
+	if (r < 0)
+		return r;
+	c->images = room;
+	json_array_foreach(list, at.index, v)
+	{
+		r = read_image(v, &at, &c->images[at.index]);
+		if (r < 0)
+			return r;
+	}
+	c->n_images = json_array_size(list);
+	return 0;
+}
+
+static int read_all(struct import_chunk *c, struct import_fault *fault)
+{
+	const json_t *version = json_object_get(c->payload, "version");
+	const json_t *profile = json_object_get(c->payload, "profile");
+	int r;
+
+	if (!json_is_object(c->payload))
+		return import_fault_set(fault, "is not a JSON object");
+	if (!json_is_string(version) || !json_is_object(profile))
+		return import_fault_set(fault, "is not a profile chunk: has "
+					       "no version or no profile");
+	if (strcmp(json_string_value(version), "2") != 0)
+		return import_fault_set(fault,
+					"has version %.*s: only profile chunks "
+					"of version 2 are read",
+					SHOWN_MAX, json_string_value(version));
+	c->profiler_id =
+		json_string_value(json_object_get(c->payload, "profiler_id"));
+	c->chunk_id =
+		json_string_value(json_object_get(c->payload, "chunk_id"));
+	c->platform =
+		json_string_value(json_object_get(c->payload, "platform"));
+	if (c->profiler_id == NULL || c->chunk_id == NULL)
+		return import_fault_set(
+			fault, "profiler_id or chunk_id is not a string");
+	r = read_images(c, fault);
+	if (r == 0)
+		r = read_frames(profile, c, fault);
+	if (r == 0)
+		r = read_stacks(profile, c, fault);
+	if (r == 0)
+		r = read_samples(profile, c, fault);
+	return r;
+}
+
+int import_chunk_read(json_t *payload, struct import_chunk *ret,
+		      struct import_fault *fault)
+{
+	struct import_chunk c = {.payload = payload};
+	int r = read_all(&c, fault);
+
+	if (r < 0)
+		import_chunk_fini(&c);
+	else
+		*ret = c;
+	return r;
+}
+
+void import_chunk_fini(struct import_chunk *c)
+{
+	if (c == NULL)
+		return;
+	free(c->images);
+	free(c->frames);
+	free(c->stack_starts);
+	free(c->stack_frames);
+	free(c->threads);
+	free(c->samples);
+	json_decref(c->payload);
+	*c = (struct import_chunk){0};
+}
