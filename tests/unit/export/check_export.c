@@ -1,0 +1,173 @@
+/* Each format of one made-up merge, compared with tests/golden/export_*. */
+#include "proto/export/export.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/export/made_chunks.h"
+#include "tests/unit/golden.h"
+#include "tests/unit/suite.h"
+
+struct format {
+	const char *golden;
+	bool by_function, is_ordered, keep_rest;
+	struct export_options options;
+	int (*write)(const struct merge *m, const struct export_options *o,
+		     FILE *out);
+};
+
+static const struct format formats[] = {
+	{"folded.txt", true, false, false, {0}, export_folded},
+	{"folded_threads.txt",
+	 true,
+	 false,
+	 false,
+	 {.with_threads = true, .by_samples = true},
+	 export_folded},
+	{"chunk.json", false, true, true, {0}, export_json},
+	{"chunk_pretty.json",
+	 false,
+	 true,
+	 true,
+	 {.is_pretty = true},
+	 export_json},
+	{"speedscope.json", true, true, false, {0}, export_speedscope},
+	{"firefox.json", false, true, false, {0}, export_firefox},
+	{"self_profiling.json", true, true, false, {0}, export_self_profiling},
+	{"self_profiling_thread.json",
+	 true,
+	 true,
+	 false,
+	 {.thread = "a;b<script>\033[31m"},
+	 export_self_profiling},
+};
+
+/*
+ * Two chunks of a process, with a wait and a gap between them, and one of
+ * another process, whose thread has a name that no format should obey.
+ */
+static void add_chunks(struct merge *m)
+{
+	made_add(m, "p", "a",
+		 MADE_RUNS("100.0", "7", "1") MADE_RUNS("100.01", "7", "1")
+			 MADE_WAITS("100.25", "7", "2") MADE_RUNS("100.25", "8",
+								  "0")
+				 MADE_END("100.5", "8",
+					  "3") "," MADE_END("101.0", "7", "2"),
+		 "\"7\":{\"name\":\"main\"},\"8\":{}");
+	made_add(m, "p", "b",
+		 MADE_RUNS("101.5", "7", "0") MADE_END("102.000001", "7", "0"),
+		 "\"7\":{\"name\":\"main\"}");
+	made_add(m, "q", "a",
+		 MADE_RUNS("100.1", "9", "0") MADE_END("100.3", "9", "0"),
+		 "\"9\":{\"name\":\"a;b<script>\\u001b[31m\"}");
+}
+
+static char *written(const struct format *f, int *ret)
+{
+	const struct merge_options options = {
+		.by_function = f->by_function,
+		.is_ordered = f->is_ordered,
+		.keep_rest = f->keep_rest,
+		.until_ns = UINT64_MAX,
+		.demangle = made_demangle,
+	};
+	struct export_options o = f->options;
+	struct merge m;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	ck_assert_ptr_nonnull(out);
+	o.version = "1.2.3";
+	merge_init(&m, &options);
+	add_chunks(&m);
+	ck_assert_int_eq(merge_finish(&m), 0);
+	*ret = f->write(&m, &o, out);
+	(void)fclose(out);
+	merge_fini(&m);
+	return text;
+}
+
+START_TEST(golden)
+{
+	char path[128];
+	int r;
+	char *text = written(&formats[_i], &r);
+
+	ck_assert_int_eq(r, 0);
+	(void)snprintf(path, sizeof(path), "tests/golden/export_%s",
+		       formats[_i].golden);
+	golden_check(text, path);
+	free(text);
+}
+END_TEST
+
+/* Names may be anything; but JSON is JSON and a folded line is a line. */
+START_TEST(json_is_json)
+{
+	int r;
+	char *text = written(&formats[_i], &r);
+	json_error_t error;
+	json_t *v;
+
+	if (strstr(formats[_i].golden, ".json") != NULL) {
+		v = json_loads(text, JSON_DISABLE_EOF_CHECK, &error);
+		ck_assert_msg(v != NULL, "%s", error.text);
+		json_decref(v);
+	}
+	for (const char *p = text; *p != '\0'; p++)
+		ck_assert(*p == '\n' || (unsigned char)*p >= 0x20);
+	free(text);
+}
+END_TEST
+
+START_TEST(no_such_thread)
+{
+	struct format f = {"",
+			   true,
+			   true,
+			   false,
+			   {.thread = "nobody"},
+			   export_self_profiling};
+	int r;
+
+	free(written(&f, &r));
+	ck_assert_int_eq(r, -ENOENT);
+}
+END_TEST
+
+START_TEST(a_full_disk)
+{
+	struct export_options o = {.version = "1"};
+	const struct merge_options options = {
+		.until_ns = UINT64_MAX, .is_ordered = true, .keep_rest = true};
+	int (*const writers[])(const struct merge *,
+			       const struct export_options *, FILE *) = {
+		export_folded,	export_json,	       export_speedscope,
+		export_firefox, export_self_profiling, export_pprof};
+	FILE *out = fopen("/dev/full", "w");
+	struct merge m;
+
+	ck_assert_ptr_nonnull(out);
+	merge_init(&m, &options);
+	add_chunks(&m);
+	ck_assert_int_eq(merge_finish(&m), 0);
+	ck_assert_int_lt(writers[_i](&m, &o, out), 0);
+	merge_fini(&m);
+	(void)fclose(out);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("export");
+	TCase *t = tcase_create("export");
+
+	tcase_add_loop_test(t, golden, 0, array_size(formats));
+	tcase_add_loop_test(t, json_is_json, 0, array_size(formats));
+	tcase_add_test(t, no_such_thread);
+	tcase_add_loop_test(t, a_full_disk, 0, 6);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,331 @@
+#include "proto/export/merge.h"
+
+#include <string.h>
+
+#include "tests/unit/export/made_chunks.h"
+#include "tests/unit/suite.h"
+
+static struct merge_options options;
+static struct merge m;
+
+static void set_up(void)
+{
+	options = (struct merge_options){
+		.is_ordered = true,
+		.until_ns = UINT64_MAX,
+	};
+}
+
+static void tear_down(void)
+{
+	merge_fini(&m);
+}
+
+#define FIRST                          \
+	MADE_RUNS("100.0", "7", "1")   \
+	MADE_WAITS("100.25", "7", "2") \
+	MADE_RUNS("100.25", "8", "0")  \
+	MADE_END("100.5", "8", "3") "," MADE_END("101.0", "7", "2")
+#define SECOND                       \
+	MADE_RUNS("101.0", "7", "1") \
+	MADE_RUNS("101.5", "7", "3") \
+	MADE_END("102.0", "7", "3")
+
+static void add_first(void)
+{
+	made_add(&m, "p", "a", FIRST, "\"7\":{\"name\":\"old\"}");
+}
+
+static void add_second(void)
+{
+	made_add(&m, "p", "b", SECOND, "\"7\":{\"name\":\"main\"}");
+}
+
+static void add_both(void)
+{
+	merge_init(&m, &options);
+	add_first();
+	add_second();
+	ck_assert_int_eq(merge_finish(&m), 0);
+}
+
+static uint64_t total_ms(void)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < m.n_bars; i++)
+		ns += m.bars[i].lasts_ns;
+	return ns / NS_PER_MS;
+}
+
+static uint64_t samples(void)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < m.n_bars; i++)
+		n += m.bars[i].samples;
+	return n;
+}
+
+static void check_bar(size_t i, uint64_t start_ms, uint64_t lasts_ms,
+		      bool is_waiting)
+{
+	ck_assert_uint_eq(m.bars[i].start_ns, start_ms * NS_PER_MS);
+	ck_assert_uint_eq(m.bars[i].lasts_ns, lasts_ms * NS_PER_MS);
+	ck_assert_int_eq(m.bars[i].is_waiting, is_waiting);
+}
+
+START_TEST(chunks_in_any_order)
+{
+	merge_init(&m, &options);
+	if (_i == 0)
+		add_first();
+	add_second();
+	if (_i == 1)
+		add_first();
+	add_first(); /* again: ignored */
+	ck_assert_int_eq(merge_finish(&m), 0);
+
+	ck_assert_uint_eq(m.n_processes, 1);
+	ck_assert_uint_eq(m.n_threads, 2);
+	ck_assert_uint_eq(m.n_bars, 4);
+	for (size_t i = 0; i < m.n_threads; i++) {
+		const struct merge_thread *t = &m.threads[i];
+
+		if (strcmp(t->id, "8") == 0) {
+			ck_assert_str_eq(t->label, "8");
+			ck_assert_uint_eq(t->n_bars, 1);
+			check_bar(t->first_bar, 100250, 250, false);
+			continue;
+		}
+		ck_assert_str_eq(t->label, "main");
+		ck_assert_uint_eq(t->n_bars, 3);
+		check_bar(t->first_bar, 100000, 250, false);
+		check_bar(t->first_bar + 1, 100250, 750, true);
+		check_bar(t->first_bar + 2, 101000, 500, false);
+	}
+	ck_assert_str_eq(m.processes[0].pid, "7");
+	ck_assert_uint_eq(m.processes[0].n_images, 2);
+	ck_assert_uint_eq(m.start_ns, 100 * NS_PER_SEC);
+	ck_assert_uint_eq(m.end_ns, 102 * NS_PER_SEC);
+	ck_assert_uint_eq(m.cut_ns, 0);
+	ck_assert(m.has_states && !m.lacks_states);
+}
+END_TEST
+
+START_TEST(sums_are_what_bars_add_up_to)
+{
+	options.is_ordered = false;
+	add_both();
+	ck_assert_uint_eq(m.n_bars, 3);
+	ck_assert_uint_eq(total_ms(), 1750);
+	ck_assert_uint_eq(samples(), 4);
+	/* The thread's stack 1 of both chunks. */
+	ck_assert_uint_eq(m.bars[0].lasts_ns, 750 * NS_PER_MS);
+	ck_assert_uint_eq(m.bars[0].samples, 2);
+}
+END_TEST
+
+START_TEST(states)
+{
+	options.is_ordered = _i == 0;
+	options.states = MERGE_WAITING;
+	add_both();
+	ck_assert_uint_eq(total_ms(), 750);
+	merge_fini(&m);
+	options.states = MERGE_RUNNING;
+	add_both();
+	ck_assert_uint_eq(total_ms(), 1000);
+}
+END_TEST
+
+static const struct {
+	enum merge_filter_kind kind;
+	const char *pattern;
+	uint64_t ms;
+} filters[] = {
+	{MERGE_ANYTHING, "*", 1750},
+	{MERGE_ANYTHING, "hash", 750},
+	{MERGE_ANYTHING, "libc*", 750},
+	{MERGE_ANYTHING, "8", 250},
+	{MERGE_ANYTHING, "nothing", 0},
+	{MERGE_FUNCTION, "work()", 1000}, /* as it is shown */
+	{MERGE_FUNCTION, "_Z*", 0},
+	{MERGE_FUNCTION, "libc.so.6", 0},
+	{MERGE_FUNCTION, "[[]libc*", 0}, /* no brackets in patterns */
+	{MERGE_FUNCTION, "?libc.so.6?", 750},
+	{MERGE_MODULE, "/lib/*", 750},
+	{MERGE_MODULE, "libc.so.6", 750},
+	{MERGE_MODULE, "main", 0},
+	{MERGE_THREAD, "main", 1500},
+	{MERGE_THREAD, "7", 1500},
+	{MERGE_THREAD, "hash", 0},
+};
+
+START_TEST(one_filter)
+{
+	options.n_filters = 1;
+	options.demangle = made_demangle;
+	options.filters[0] =
+		(struct merge_filter){filters[_i].kind, filters[_i].pattern};
+	for (int i = 0; i < 2; i++) {
+		options.is_ordered = i == 0;
+		add_both();
+		ck_assert_msg(total_ms() == filters[_i].ms, "%s: %d ms",
+			      filters[_i].pattern, (int)total_ms());
+		merge_fini(&m);
+	}
+}
+END_TEST
+
+START_TEST(all_filters_have_to_fit)
+{
+	options.n_filters = MERGE_FILTERS_MAX;
+	for (size_t i = 0; i < MERGE_FILTERS_MAX; i++)
+		options.filters[i] =
+			(struct merge_filter){MERGE_FUNCTION, "main"};
+	options.filters[MERGE_FILTERS_MAX - 1] =
+		(struct merge_filter){MERGE_THREAD, "8"};
+	add_both();
+	ck_assert_uint_eq(total_ms(), 250);
+}
+END_TEST
+
+START_TEST(a_part_of_the_time)
+{
+	options.is_ordered = _i == 0;
+	options.is_cut = true;
+	options.from_ns = 100 * NS_PER_MS;
+	options.until_ns = 1250 * NS_PER_MS;
+	add_both();
+	ck_assert_uint_eq(total_ms(), 150 + 750 + 250 + 250);
+	/* The first sample was taken before. */
+	ck_assert_uint_eq(samples(), 3);
+	merge_fini(&m);
+	options.from_ns = 5 * NS_PER_SEC;
+	options.until_ns = UINT64_MAX;
+	add_both();
+	ck_assert_uint_eq(m.n_bars, 0);
+}
+END_TEST
+
+/* Chunks of ours do not. */
+START_TEST(bars_that_overlap_are_cut)
+{
+	merge_init(&m, &options);
+	made_add(&m, "p", "a",
+		 MADE_RUNS("10", "7", "0") MADE_END("20", "7", "3"), "");
+	made_add(&m, "p", "b",
+		 MADE_RUNS("12", "7", "1") MADE_END("14", "7", "3"), "");
+	made_add(&m, "p", "c",
+		 MADE_RUNS("19", "7", "1") MADE_END("22", "7", "3"), "");
+	ck_assert_int_eq(merge_finish(&m), 0);
+	ck_assert_uint_eq(m.n_bars, 2);
+	check_bar(0, 10000, 10000, false);
+	check_bar(1, 20000, 2000, false);
+	ck_assert_uint_eq(m.cut_ns, 3 * NS_PER_SEC);
+}
+END_TEST
+
+START_TEST(labels_tell_threads_apart)
+{
+	static const char *const wanted[] = {"main (1, p)", "main (1, q)",
+					     "main (2)", "worker", "4"};
+
+	merge_init(&m, &options);
+	made_add(&m, "p", "a",
+		 MADE_END("1", "1", "0") "," MADE_END("1", "3", "0"),
+		 "\"1\":{\"name\":\"main\"},\"3\":{\"name\":\"worker\"}");
+	made_add(&m, "q", "a",
+		 MADE_END("1", "1", "0") "," MADE_END(
+			 "1", "2", "0") "," MADE_END("1", "4", "0"),
+		 "\"1\":{\"name\":\"main\"},\"2\":{\"name\":\"main\"}");
+	ck_assert_int_eq(merge_finish(&m), 0);
+	ck_assert_uint_eq(m.n_threads, array_size(wanted));
+	for (size_t i = 0; i < array_size(wanted); i++) {
+		size_t found = 0;
+
+		for (size_t j = 0; j < m.n_threads; j++)
+			found += strcmp(m.threads[j].label, wanted[i]) == 0;
+		ck_assert_msg(found == 1, "%s", wanted[i]);
+	}
+}
+END_TEST
+
+START_TEST(frames_by_address_or_by_function)
+{
+	static const char two[] =
+		"{\"version\":\"2\",\"profiler_id\":\"%s\",\"chunk_id\":\"c\","
+		"\"platform\":\"%s\",\"profile\":{\"frames\":["
+		"{\"function\":\"_Zf\",\"instruction_addr\":\"0x10\"},"
+		"{\"function\":\"_Zf\",\"instruction_addr\":\"0x20\"}],"
+		"\"stacks\":[[0],[1]],\"samples\":[%s]}}";
+	char text[MADE_SIZE];
+
+	options.by_function = _i == 1;
+	options.demangle = made_demangle;
+	merge_init(&m, &options);
+	for (int i = 0; i < 2; i++) {
+		(void)snprintf(text, sizeof(text), two, i == 0 ? "p" : "q",
+			       i == 0 ? "rust" : "native",
+			       MADE_RUNS("1", "1", "0") MADE_RUNS("2", "1", "1")
+				       MADE_END("3", "1", "1"));
+		made_read(&m, text);
+	}
+	ck_assert_uint_eq(m.n_frames, _i == 1 ? 2 : 4);
+	ck_assert_str_eq(m.frames[0].name, "f()");
+	ck_assert_str_eq(m.frames[0].function, "_Zf");
+	/* The server shows those of native as they are. */
+	ck_assert_str_eq(m.frames[m.n_frames - 1].name, "_Zf");
+}
+END_TEST
+
+START_TEST(the_image_of_a_frame)
+{
+	struct merge_frame f = {.addr = 0x1fff};
+
+	add_both();
+	/* Sorted by address, unlike in the chunk. */
+	ck_assert_uint_eq(merge_find_image(&m, &f), 0);
+	f.addr = 0x2000;
+	ck_assert_uint_eq(merge_find_image(&m, &f), PROFILE_NONE);
+	f.addr = 0x7000;
+	ck_assert_uint_eq(merge_find_image(&m, &f), 1);
+	f.addr = 0xfff;
+	ck_assert_uint_eq(merge_find_image(&m, &f), PROFILE_NONE);
+	f.addr = 0;
+	ck_assert_uint_eq(merge_find_image(&m, &f), PROFILE_NONE);
+}
+END_TEST
+
+START_TEST(chunks_without_states)
+{
+	merge_init(&m, &options);
+	made_add(&m, "p", "c",
+		 MADE_END("1", "7", "0") "," MADE_END("2", "7", "0"), "");
+	ck_assert(m.lacks_states && !m.has_states);
+	add_first();
+	ck_assert(m.lacks_states && m.has_states);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("merge");
+	TCase *t = tcase_create("merge");
+
+	tcase_add_checked_fixture(t, set_up, tear_down);
+	tcase_add_loop_test(t, chunks_in_any_order, 0, 2);
+	tcase_add_test(t, sums_are_what_bars_add_up_to);
+	tcase_add_loop_test(t, states, 0, 2);
+	tcase_add_loop_test(t, one_filter, 0, array_size(filters));
+	tcase_add_test(t, all_filters_have_to_fit);
+	tcase_add_loop_test(t, a_part_of_the_time, 0, 2);
+	tcase_add_test(t, bars_that_overlap_are_cut);
+	tcase_add_test(t, labels_tell_threads_apart);
+	tcase_add_loop_test(t, frames_by_address_or_by_function, 0, 2);
+	tcase_add_test(t, the_image_of_a_frame);
+	tcase_add_test(t, chunks_without_states);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,277 @@
+#include "proto/import/chunk.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+static struct import_chunk chunk;
+static struct import_fault fault;
+
+static int read_json(const char *text)
+{
+	json_t *payload = json_loads(text, 0, NULL);
+
+	ck_assert_msg(payload != NULL, "the test's own: %s", text);
+	fault.text[0] = '\0';
+	return import_chunk_read(payload, &chunk, &fault);
+}
+
+/* A payload with these lists; NULL: those that are right. */
+static int read_parts(const char *frames, const char *stacks,
+		      const char *samples, const char *rest)
+{
+	char text[4096];
+
+	(void)snprintf(
+		text, sizeof(text),
+		"{\"version\":\"2\",\"profiler_id\":\"a\",\"chunk_id\":\"b\","
+		"\"platform\":\"rust\",\"new\":{\"x\":[1]},"
+		"\"profile\":{\"frames\":%s,\"stacks\":%s,\"samples\":%s%s}}",
+		frames != NULL ? frames
+			       : "[{\"function\":\"f\"},{\"function\":\"g\"}]",
+		stacks != NULL ? stacks : "[[0,1],[]]",
+		samples != NULL ? samples
+				: "[{\"timestamp\":5,\"thread_id\":\"1\","
+				  "\"stack_id\":0}]",
+		rest != NULL ? rest : "");
+	return read_json(text);
+}
+
+#define SAMPLE(time, thread, stack)                       \
+	"{\"timestamp\":" time ",\"thread_id\":\"" thread \
+	"\",\"stack_id\":" stack "}"
+
+START_TEST(a_whole_chunk)
+{
+	ck_assert_int_eq(
+		read_parts("[{\"instruction_addr\":\"0xfFfffFFF00000001\","
+			   "\"function\":\"f\",\"package\":\"/lib/x\","
+			   "\"abs_path\":\"/s/x.c\",\"filename\":\"x.c\","
+			   "\"lineno\":7,\"in_app\":true},"
+			   "{\"module\":\"m\",\"filename\":\"y.c\"}]",
+			   "[[0,1],[],[1]]",
+			   "[" SAMPLE("1.5", "7", "0") "," SAMPLE(
+				   "1.500001", "8", "2") "," SAMPLE("2", "7",
+								    "1") "]",
+			   ",\"thread_metadata\":{\"7\":{\"name\":\"main\"},"
+			   "\"8\":{}}"),
+		0);
+	ck_assert_uint_eq(chunk.n_frames, 2);
+	ck_assert_uint_eq(chunk.frames[0].addr, 0xffffffff00000001);
+	ck_assert_str_eq(chunk.frames[0].function, "f");
+	ck_assert_str_eq(chunk.frames[0].file, "/s/x.c");
+	ck_assert_uint_eq(chunk.frames[0].line, 7);
+	ck_assert(chunk.frames[0].in_app);
+	ck_assert_ptr_null(chunk.frames[1].function);
+	ck_assert_str_eq(chunk.frames[1].package, "m");
+	ck_assert_str_eq(chunk.frames[1].file, "y.c");
+	ck_assert_uint_eq(chunk.n_stacks, 3);
+	ck_assert_uint_eq(chunk.stack_starts[1], 2);
+	ck_assert_uint_eq(chunk.stack_starts[2], 2);
+	ck_assert_uint_eq(chunk.stack_frames[2], 1);
+	ck_assert_uint_eq(chunk.n_threads, 2);
+	ck_assert_str_eq(chunk.threads[0].name, "main");
+	ck_assert_str_eq(chunk.threads[1].id, "8");
+	ck_assert_str_eq(chunk.threads[1].name, "");
+	ck_assert_uint_eq(chunk.samples[0].time_ns, 1500000000);
+	ck_assert_uint_eq(chunk.samples[0].lasts_ns, 500000000);
+	ck_assert(!chunk.samples[0].is_last);
+	ck_assert(chunk.samples[1].is_last && chunk.samples[2].is_last);
+	ck_assert(!chunk.has_states && chunk.n_images == 0);
+	ck_assert_str_eq(chunk.platform, "rust");
+	import_chunk_fini(&chunk);
+	ck_assert_ptr_null(chunk.samples);
+}
+END_TEST
+
+START_TEST(samples_are_sorted)
+{
+	ck_assert_int_eq(
+		read_parts(
+			NULL, NULL,
+			"[" SAMPLE("3", "1", "1") "," SAMPLE(
+				"1", "1", "0") "," SAMPLE("2.25", "1", "0") "]",
+			NULL),
+		0);
+	ck_assert_uint_eq(chunk.samples[0].time_ns, 1000000000);
+	ck_assert_uint_eq(chunk.samples[0].lasts_ns, 1250000000);
+	ck_assert_uint_eq(chunk.samples[1].lasts_ns, 750000000);
+	ck_assert(chunk.samples[2].is_last);
+	import_chunk_fini(&chunk);
+}
+END_TEST
+
+/* A double has 0.24 microseconds of today's times. */
+START_TEST(times_are_whole_microseconds)
+{
+	ck_assert_int_eq(read_parts(NULL, NULL,
+				    "[" SAMPLE("1795619614.497309", "1",
+					       "0") "," SAMPLE("1795619614."
+							       "507211",
+							       "1", "0") "]",
+				    NULL),
+			 0);
+	ck_assert_uint_eq(chunk.samples[0].time_ns, 1795619614497309000);
+	ck_assert_uint_eq(chunk.samples[0].lasts_ns, 9902000);
+	import_chunk_fini(&chunk);
+}
+END_TEST
+
+START_TEST(states)
+{
+	ck_assert_int_eq(
+		read_parts(NULL, NULL,
+			   "[{\"timestamp\":1,\"thread_id\":\"1\",\"stack_id\":"
+			   "0,\"state\":\"waiting\"},{\"timestamp\":2,\"thread_"
+			   "id\":\"1\",\"stack_id\":0}]",
+			   NULL),
+		0);
+	ck_assert(chunk.has_states);
+	ck_assert(chunk.samples[0].is_waiting && !chunk.samples[1].is_waiting);
+	import_chunk_fini(&chunk);
+}
+END_TEST
+
+START_TEST(images)
+{
+	ck_assert_int_eq(
+		read_json("{\"version\":\"2\",\"profiler_id\":\"a\",\"chunk_"
+			  "id\":\"b\",\"debug_meta\":{\"images\":[{\"code_"
+			  "file\":\"/x\",\"debug_id\":\"d\",\"code_id\":"
+			  "\"c0\",\"image_addr\":\"0x1000\",\"image_vmaddr\":"
+			  "\"0x10\",\"image_size\":32}]},\"profile\":{"
+			  "\"frames\":[],\"stacks\":[],\"samples\":[]}}"),
+		0);
+	ck_assert_uint_eq(chunk.n_images, 1);
+	ck_assert_str_eq(chunk.images[0].code_id, "c0");
+	ck_assert_uint_eq(chunk.images[0].addr, 0x1000);
+	ck_assert_uint_eq(chunk.images[0].vmaddr, 0x10);
+	ck_assert_uint_eq(chunk.images[0].size, 32);
+	import_chunk_fini(&chunk);
+}
+END_TEST
+
+/* Each is wrong in one place, which the fault names. */
+static const struct {
+	const char *frames, *stacks, *samples, *rest, *where;
+} wrong[] = {
+	{"{}", NULL, NULL, NULL, "profile.frames is not a list"},
+	{"[3]", NULL, NULL, NULL, "profile.frames[0].*"},
+	{"[{},{\"function\":7}]", NULL, NULL, NULL,
+	 "profile.frames[1].function"},
+	{"[{\"instruction_addr\":\"12\"}]", NULL, NULL, NULL,
+	 "profile.frames[0].instruction_addr"},
+	{"[{\"instruction_addr\":\"0x\"}]", NULL, NULL, NULL,
+	 "profile.frames[0].instruction_addr"},
+	{"[{\"instruction_addr\":\"0x10000000000000000\"}]", NULL, NULL, NULL,
+	 "more than 64 bits"},
+	{"[{\"instruction_addr\":\"0x-1\"}]", NULL, NULL, NULL,
+	 "profile.frames[0].instruction_addr"},
+	{"[{\"lineno\":-1}]", NULL, NULL, NULL, "profile.frames[0].lineno"},
+	{"[{\"lineno\":1.5}]", NULL, NULL, NULL, "profile.frames[0].lineno"},
+	{NULL, "[[0],3]", NULL, NULL, "profile.stacks[1] is not a list"},
+	{NULL, "[[0],[2]]", NULL, NULL, "profile.stacks[1][0]"},
+	{NULL, "[[0,-1]]", NULL, NULL, "profile.stacks[0][1]"},
+	{NULL, "[[\"0\"]]", NULL, NULL, "profile.stacks[0][0]"},
+	{NULL, "[[4294967296]]", NULL, NULL, "profile.stacks[0][0]"},
+	{NULL, NULL, "[[]]", NULL, "profile.samples[0].*"},
+	{NULL, NULL, "[" SAMPLE("1", "1", "2") "]", NULL,
+	 "profile.samples[0].stack_id"},
+	{NULL, NULL, "[" SAMPLE("1", "1", "0") "," SAMPLE("-1", "1", "0") "]",
+	 NULL, "profile.samples[1].timestamp"},
+	{NULL, NULL, "[" SAMPLE("1e300", "1", "0") "]", NULL,
+	 "profile.samples[0].timestamp"},
+	{NULL, NULL, "[" SAMPLE("\"1\"", "1", "0") "]", NULL,
+	 "profile.samples[0].timestamp"},
+	{NULL, NULL, "[{\"timestamp\":1,\"thread_id\":1,\"stack_id\":0}]", NULL,
+	 "profile.samples[0].thread_id"},
+	{NULL, NULL,
+	 "[{\"timestamp\":1,\"thread_id\":\"1\",\"stack_id\":0,\"state\":"
+	 "\"asleep\"}]",
+	 NULL, "profile.samples[0].state"},
+};
+
+START_TEST(what_is_wrong_is_named)
+{
+	ck_assert_int_eq(read_parts(wrong[_i].frames, wrong[_i].stacks,
+				    wrong[_i].samples, wrong[_i].rest),
+			 -EBADMSG);
+	ck_assert_msg(strstr(fault.text, wrong[_i].where) != NULL, "%s: %s",
+		      wrong[_i].where, fault.text);
+}
+END_TEST
+
+START_TEST(no_chunk_at_all)
+{
+	static const char *const texts[] = {
+		"[]",
+		"{}",
+		"{\"version\":2,\"profile\":{}}",
+		"{\"version\":\"1\",\"profile\":{}}",
+		"{\"version\":\"2\",\"profile\":{},\"profiler_id\":3}",
+		"{\"version\":\"2\",\"profile\":[],\"profiler_id\":\"a\","
+		"\"chunk_id\":\"b\"}",
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		ck_assert_int_eq(read_json(texts[i]), -EBADMSG);
+		ck_assert_str_ne(fault.text, "");
+	}
+}
+END_TEST
+
+START_TEST(a_stack_may_be_deep_but_not_endless)
+{
+	static char stacks[8 * IMPORT_STACK_FRAMES_MAX];
+
+	for (unsigned int extra = 0; extra < 2; extra++) {
+		char *p = stacks;
+		json_t *payload;
+
+		p = stpcpy(p, "{\"version\":\"2\",\"profiler_id\":\"a\","
+			      "\"chunk_id\":\"b\",\"profile\":{\"samples\":[],"
+			      "\"frames\":[{}],\"stacks\":[[0");
+		for (unsigned int i = 1; i < IMPORT_STACK_FRAMES_MAX + extra;
+		     i++)
+			p = stpcpy(p, ",0");
+		(void)stpcpy(p, "]]}}");
+		payload = json_loads(stacks, 0, NULL);
+		ck_assert_int_eq(import_chunk_read(payload, &chunk, &fault),
+				 extra == 0 ? 0 : -EBADMSG);
+		if (extra == 0)
+			import_chunk_fini(&chunk);
+	}
+	ck_assert_ptr_nonnull(strstr(fault.text, "profile.stacks[0]"));
+}
+END_TEST
+
+START_TEST(a_fault_is_one_line_without_control_characters)
+{
+	ck_assert_int_eq(read_json("{\"version\":\"\\u001b[31m\\n\","
+				   "\"profile\":{}}"),
+			 -EBADMSG);
+	for (const char *p = fault.text; *p != '\0'; p++)
+		ck_assert_int_ge(*p, 0x20);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("chunk");
+	TCase *t = tcase_create("chunk");
+
+	tcase_add_test(t, a_whole_chunk);
+	tcase_add_test(t, samples_are_sorted);
+	tcase_add_test(t, times_are_whole_microseconds);
+	tcase_add_test(t, states);
+	tcase_add_test(t, images);
+	tcase_add_loop_test(t, what_is_wrong_is_named, 0,
+			    sizeof(wrong) / sizeof(wrong[0]));
+	tcase_add_test(t, no_chunk_at_all);
+	tcase_add_test(t, a_stack_may_be_deep_but_not_endless);
+	tcase_add_test(t, a_fault_is_one_line_without_control_characters);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,139 @@
+#include "proto/import/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+#define PAYLOAD(id)                                                   \
+	"{\"version\":\"2\",\"profiler_id\":\"p\",\"chunk_id\":\"" id \
+	"\",\"profile\":{\"frames\":[],\"stacks\":[],\"samples\":[]}}"
+#define HEADER "{\"event_id\":\"e\",\"sdk\":{\"name\":\"s\"}}\n"
+#define REPORT "{\"type\":\"client_report\",\"length\":7}\n{\"a\":1}\n"
+
+static char ids[64];
+static struct import_fault fault;
+
+/* The chunk_ids, one behind the other, in ids; the last result. */
+static int read_bytes(const char *bytes, size_t n)
+{
+	struct import_chunk chunk;
+	struct import_text t;
+	int r;
+
+	ids[0] = fault.text[0] = '\0';
+	import_text_init(&t, bytes, n);
+	while ((r = import_text_next(&t, &chunk, &fault)) == 1) {
+		ck_assert_uint_lt(strlen(ids) + strlen(chunk.chunk_id),
+				  sizeof(ids));
+		(void)strncat(ids, chunk.chunk_id, 8);
+		import_chunk_fini(&chunk);
+	}
+	if (r < 0) {
+		/* It stays ended. */
+		ck_assert_int_eq(import_text_next(&t, &chunk, &fault), 0);
+	}
+	return r;
+}
+
+static int read_text(const char *text)
+{
+	return read_bytes(text, strlen(text));
+}
+
+static const char *item(const char *payload)
+{
+	static char text[1024];
+
+	(void)snprintf(text, sizeof(text),
+		       HEADER "{\"type\":\"profile_chunk\",\"platform\":"
+			      "\"rust\",\"length\":%zu}\n%s\n" REPORT,
+		       strlen(payload), payload);
+	return text;
+}
+
+START_TEST(envelopes)
+{
+	ck_assert_int_eq(read_text(item(PAYLOAD("x"))), 0);
+	ck_assert_str_eq(ids, "x");
+	/* Without a length an item ends with its line. */
+	ck_assert_int_eq(
+		read_text(HEADER "{\"type\":\"profile_chunk\"}\n" PAYLOAD(
+			"x") "\n\n{\"type\":\"profile_chunk\"}\n" PAYLOAD("y")),
+		0);
+	ck_assert_str_eq(ids, "xy");
+	ck_assert_int_eq(read_text(HEADER REPORT), 0);
+	ck_assert_str_eq(ids, "");
+}
+END_TEST
+
+START_TEST(bare_payloads)
+{
+	ck_assert_int_eq(read_text(PAYLOAD("x")), 0);
+	ck_assert_str_eq(ids, "x");
+	ck_assert_int_eq(read_text("\n" PAYLOAD("x") "\n" PAYLOAD("y") "\r\n"),
+			 0);
+	ck_assert_str_eq(ids, "xy");
+	/* On many lines, of which the first is no JSON. */
+	ck_assert_int_eq(
+		read_text("{\n \"version\": \"2\", \"profiler_id\": \"p\",\n"
+			  "\"chunk_id\": \"z\", \"profile\": {\"frames\": [],"
+			  "\n\"stacks\": [], \"samples\": []}\n}\n"),
+		0);
+	ck_assert_str_eq(ids, "z");
+	ck_assert_int_eq(read_text(""), 0);
+	ck_assert_int_eq(read_text(" \n"), 0);
+}
+END_TEST
+
+START_TEST(a_file_that_is_cut_off)
+{
+	const char *whole = item(PAYLOAD("x"));
+	const size_t begin = strlen(HEADER) + 1;
+	const size_t end = strlen(whole) - strlen(REPORT) - 1;
+
+	for (size_t n = begin; n < end; n++) {
+		ck_assert_msg(read_bytes(whole, n) == -EBADMSG, "%zu", n);
+		ck_assert_str_ne(fault.text, "");
+		ck_assert_str_eq(ids, "");
+	}
+	ck_assert_int_eq(read_bytes(whole, end), 0);
+	ck_assert_str_eq(ids, "x");
+}
+END_TEST
+
+START_TEST(what_is_no_profile)
+{
+	static const char *const texts[] = {
+		"hello",
+		"{",
+		"\x1f\x8b\x08",
+		HEADER "hello\n",
+		HEADER "[]\n",
+		HEADER "{\"length\":1}\nx",
+		HEADER "{\"type\":\"profile_chunk\",\"length\":-1}\nx",
+		HEADER "{\"type\":\"profile_chunk\",\"length\":1e9}\nx",
+		HEADER "{\"type\":\"x\",\"length\":9223372036854775807}\nx",
+		PAYLOAD("x") "x",
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		ck_assert_msg(read_text(texts[i]) == -EBADMSG, "%s", texts[i]);
+		ck_assert_str_ne(fault.text, "");
+	}
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("text");
+	TCase *t = tcase_create("text");
+
+	tcase_add_test(t, envelopes);
+	tcase_add_test(t, bare_payloads);
+	tcase_add_test(t, a_file_that_is_cut_off);
+	tcase_add_test(t, what_is_no_profile);
+	suite_add_tcase(s, t);
+	return s;
+}
