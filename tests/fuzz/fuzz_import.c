@@ -1,0 +1,141 @@
+/* A file that somebody gives to sentry-profctl convert, and every format. */
+#include "tests/fuzz/fuzz.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/export/export.h"
+#include "proto/import/text.h"
+
+static void check_chunk(const struct import_chunk *c)
+{
+	assert(c->profiler_id != NULL && c->chunk_id != NULL);
+	for (size_t i = 0; i < c->n_stacks; i++) {
+		assert(c->stack_starts[i] <= c->stack_starts[i + 1]);
+		assert(c->stack_starts[i + 1] - c->stack_starts[i] <=
+		       IMPORT_STACK_FRAMES_MAX);
+	}
+	for (size_t i = 0; i < c->stack_starts[c->n_stacks]; i++)
+		assert(c->stack_frames[i] < c->n_frames);
+	for (size_t i = 0; i < c->n_samples; i++) {
+		const struct import_sample *s = &c->samples[i];
+
+		assert(s->thread < c->n_threads && s->stack < c->n_stacks);
+		assert(i == 0 || s->time_ns >= c->samples[i - 1].time_ns);
+		assert(s->time_ns + s->lasts_ns <=
+		       c->samples[c->n_samples - 1].time_ns);
+	}
+	for (size_t i = 0; i < c->n_threads; i++)
+		assert(c->threads[i].id != NULL && c->threads[i].name != NULL);
+}
+
+static void read_all(const uint8_t *data, size_t size, struct merge *m)
+{
+	struct import_fault fault = {""};
+	struct import_chunk chunk;
+	struct import_text text;
+	int r;
+
+	import_text_init(&text, (const char *)data, size);
+	while ((r = import_text_next(&text, &chunk, &fault)) == 1) {
+		check_chunk(&chunk);
+		assert(merge_add(m, &chunk) == 0);
+		import_chunk_fini(&chunk);
+	}
+	assert(r == 0 || r == -EBADMSG);
+	assert((r == 0) == (fault.text[0] == '\0'));
+	for (const char *p = fault.text; *p != '\0'; p++)
+		assert(*p >= 0x20 && *p < 0x7f);
+	assert(merge_finish(m) == 0);
+}
+
+static uint64_t total_ns(const struct merge *m)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < m->n_bars; i++)
+		ns += m->bars[i].lasts_ns;
+	return ns;
+}
+
+/* Each thread's bars stand behind each other. */
+static void check_order(const struct merge *m)
+{
+	for (size_t i = 0; i < m->n_bars; i++) {
+		assert(m->bars[i].node < m->n_nodes);
+		if (i > 0 && m->bars[i].thread == m->bars[i - 1].thread)
+			assert(m->bars[i].start_ns >=
+			       export_end(&m->bars[i - 1]));
+	}
+	for (size_t i = 0; i < m->n_nodes; i++)
+		assert(m->nodes[i].parent == PROFILE_NONE ||
+		       m->nodes[i].parent < i);
+}
+
+typedef int writer(const struct merge *m, const struct export_options *o,
+		   FILE *out);
+
+static void write_json(writer *write, const struct merge *m)
+{
+	const struct export_options o = {.version = "1"};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	json_t *v;
+
+	assert(out != NULL);
+	assert(write(m, &o, out) == 0);
+	(void)fclose(out);
+	v = json_loads(text, JSON_DISABLE_EOF_CHECK, NULL);
+	assert(v != NULL || size == 0);
+	json_decref(v);
+	free(text);
+}
+
+static void write_other(writer *write, const struct merge *m)
+{
+	const struct export_options o = {.with_threads = true};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	assert(out != NULL);
+	assert(write(m, &o, out) == 0);
+	(void)fclose(out);
+	free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct merge_options options = {
+		.is_ordered = true,
+		.keep_rest = true,
+		.until_ns = UINT64_MAX,
+	};
+	uint64_t ordered_ns;
+	struct merge m;
+
+	if (size == 0)
+		return 0;
+	merge_init(&m, &options);
+	read_all(data, size, &m);
+	check_order(&m);
+	ordered_ns = total_ns(&m) + m.cut_ns;
+	write_json(export_json, &m);
+	write_json(export_speedscope, &m);
+	write_json(export_firefox, &m);
+	write_json(export_self_profiling, &m);
+	merge_fini(&m);
+
+	options.is_ordered = false;
+	options.by_function = true;
+	merge_init(&m, &options);
+	read_all(data, size, &m);
+	assert(total_ns(&m) == ordered_ns);
+	write_other(export_folded, &m);
+	write_other(export_pprof, &m);
+	merge_fini(&m);
+	return 0;
+}
