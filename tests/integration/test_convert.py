@@ -1,0 +1,344 @@
+#!/usr/bin/python3
+"""sentry-profctl convert: what was written to files, in the formats of others,
+read by readers of the formats' specifications (formats.py).
+"""
+
+import copy
+import json
+import os
+import re
+import subprocess
+
+import formats
+import harness
+from harness import BUILD, check
+
+NOTE = 'counts as running'
+
+
+def convert(*args, status=0):
+    """Standard output as bytes, and standard error."""
+    done = subprocess.run([BUILD / 'sentry-profctl', 'convert', *map(str, args)],
+                          capture_output=True, env=harness.environment(),
+                          check=False)
+    stderr = done.stderr.decode()
+    check(done.returncode == status, f'{args}: status {done.returncode}: {stderr}')
+    return done.stdout, stderr
+
+
+def write(box, chunks, name='chunks.json'):
+    path = box.make_dir('in') / name
+    path.write_text('\n'.join(json.dumps(c) for c in chunks))
+    return path
+
+
+def differences(found, wanted):
+    return {key: (found.get(key), wanted.get(key))
+            for key in found.keys() | wanted.keys()
+            if found.get(key) != wanted.get(key)}
+
+
+def check_formats(paths, wanted):
+    for name, reader in formats.READERS.items():
+        args = ['--threads'] if name == 'folded' else []
+        found = reader(convert(*paths, '--to', name, *args)[0])
+        check(found == wanted, f'{name}: {differences(found, wanted)}')
+
+
+def table(text):
+    """{function: seconds in itself, running or waiting} of a table."""
+    rows = {}
+    for line in text.splitlines():
+        m = re.fullmatch(r' *([\d.]+ s +[\d.]+%|-) +([\d.]+ s +[\d.]+%|-) +'
+                         r'([\d.]+ s|-)  (\S+)  .*', line)
+        if m:
+            rows[m[4]] = sum(float(x.split()[0]) for x in (m[1], m[3]) if x != '-')
+    return rows
+
+
+def test_two_processes(box):
+    """Every format has the time of every stack and thread, to the microsecond."""
+    targets = [box.target('shares'), box.target('shares')]
+    profd = box.profile(targets, '--chunk-seconds', '1', work=1.5)
+    chunks = profd.chunks
+    check(len({c['profiler_id'] for c in chunks}) == 2, 'two processes')
+    check(len(chunks) > 3, f'{len(chunks)} chunks')
+    wanted = formats.of_chunks(chunks)
+    check(len({thread for thread, _ in wanted}) == 4, f'{wanted.keys()}')
+    check_formats([profd.output], wanted)
+    # The same files one by one, backwards, and some of them twice.
+    paths = sorted(profd.output.iterdir(), reverse=True)
+    check_formats([*paths, paths[0], profd.output], wanted)
+
+    pprof = formats.Pprof(convert(profd.output, '--to', 'pprof')[0])
+    pids = {tags['pid'] for tags, _, _ in pprof.samples}
+    check(pids == {str(t.pid) for t in targets}, f'{pids}')
+    check(pprof.types == [('samples', 'count'), ('wall', 'nanoseconds'),
+                          ('running', 'nanoseconds')], f'{pprof.types}')
+    check(pprof.default == 'running', pprof.default)
+    for chunk in chunks:
+        for image in chunk['debug_meta']['images']:
+            start = int(image['image_addr'], 16)
+            found = [m for m in pprof.mappings.values()
+                     if m['start'] == start and m['file'] == image['code_file']]
+            check(found, f'{image}')
+
+
+def test_file_and_ending(box):
+    profd = box.profile([box.target('shares')], work=0.3, table=True)
+    wanted = formats.of_chunks(profd.chunks)
+    directory = box.make_dir('out')
+    for ending, name in (('.pb.gz', 'pprof'), ('.speedscope.json', 'speedscope'),
+                         ('.firefox.json', 'firefox'), ('.json', 'json'),
+                         ('.self-profiling.json', 'self-profiling')):
+        out = directory / f'p{ending}'
+        convert('-o', out, profd.output)
+        check(formats.READERS[name](out.read_bytes()) == wanted, ending)
+    # Ours is read again, pretty, too; and a file that is there is replaced.
+    json_file = directory / 'p.json'
+    check_formats([json_file], wanted)
+    out = directory / 'pretty.json'
+    out.write_text('x' * 1000000)
+    convert(json_file, '--pretty', '-o', out)
+    check(out.read_text().count('\n') > 20, 'many lines')
+    check_formats([out], wanted)
+    check('measurements' in json.loads(json_file.read_text()), 'measurements')
+
+    # The table is that of the run; there a wait may go on until its end.
+    printed = table(profd.stdout)
+    found = table(convert(profd.output, '--to', 'summary')[0].decode())
+    check('busy_seventy' in found, f'{found}')
+    for name in ('busy_seventy', 'busy_thirty'):
+        check(abs(found[name] - printed[name]) < 0.1 + printed[name] / 20,
+              f'{name}: {found} {printed}')
+
+
+def with_states(chunks):
+    chunks = copy.deepcopy(chunks)
+    for chunk in chunks:
+        names = chunk['profile']['thread_metadata']
+        for sample in chunk['profile']['samples']:
+            waits = names[sample['thread_id']].get('name') == 'sleeper'
+            sample['state'] = 'waiting' if waits else 'running'
+    return chunks
+
+
+def test_states(box):
+    profd = box.profile([box.target('shares')], work=0.3)
+    chunks = profd.chunks
+    without = [copy.deepcopy(c) for c in chunks]
+    for chunk in without:
+        for sample in chunk['profile']['samples']:
+            sample.pop('state', None)
+    check(NOTE in convert(write(box, without), '--to', 'folded')[1], 'a note')
+    path = write(box, with_states(chunks))
+    check(NOTE not in convert(path, '--to', 'folded')[1], 'no note')
+    both = formats.of_chunks(chunks)
+    for state in ('running', 'waiting'):
+        wanted = formats.of_chunks(with_states(chunks), state)
+        check(0 < len(wanted) < len(both), state)
+        for name, reader in formats.READERS.items():
+            found = reader(convert(path, '--to', name, '--state', state,
+                                   '--threads')[0])
+            check(found == wanted, f'{name}: {differences(found, wanted)}')
+    running = formats.of_chunks(with_states(chunks), 'running')
+    pprof = formats.Pprof(convert(path, '--to', 'pprof')[0])
+    check(pprof.totals(2) == running, f'{pprof.totals(2)}')
+    check(pprof.totals(1) == both, f'{pprof.totals(1)}')
+    # What ran after the last sample no sample of Firefox's says.
+    ran = {}
+    formats.of_firefox(convert(path, '--to', 'firefox')[0], ran)
+    check(ran['sleeper'] == 0 < ran['main'], f'{ran}')
+    rows = convert(path, '--to', 'summary')[0].decode()
+    check(re.search(r'^ +- +- +[\d.]+ s  (clock_nano|\[libc)', rows, re.M), rows)
+
+
+def test_filters(box):
+    profd = box.profile([box.target('shares')], work=0.5)
+    whole = formats.of_chunks(profd.chunks)
+    for pattern, keeps in (
+            ('busy_s*', lambda thread, names: 'busy_seventy' in names),
+            ('function=main', lambda thread, names: 'main' in names),
+            ('thread=sleeper', lambda thread, names: thread == 'sleeper'),
+            ('*shares', lambda thread, names: True),
+            ('nothing', lambda thread, names: False)):
+        out, _ = convert(profd.output, '--to', 'folded', '--threads', '--filter',
+                         pattern)
+        wanted = {k: v for k, v in whole.items() if keeps(*k)}
+        check(formats.of_folded(out) == wanted, f'{pattern}: {out}')
+    out = convert(profd.output, '--to', 'folded', '--threads', '--filter',
+                  'busy_*', '--filter', 'thread=sleeper')[0]
+    check(out == b'', f'{out}')
+    # Parts of the time are the whole, together.
+    parts = formats.of_folded(
+        convert(profd.output, '--to', 'folded', '--threads', '--until', '0.2')[0])
+    check(0 < max(parts.values()) <= 200000, f'{parts}')
+    parts += formats.of_folded(
+        convert(profd.output, '--to', 'folded', '--threads', '--from', '0.2')[0])
+    check(parts == whole, f'{differences(parts, whole)}')
+    # One thread, that no frame names.
+    out = convert(profd.output, '--to', 'self-profiling', '--thread', 'sleeper')[0]
+    check(formats.of_self_profiling(out, 'sleeper') ==
+          {k: v for k, v in whole.items() if k[0] == 'sleeper'}, f'{out}')
+
+
+def made_chunk(frames, stacks, samples, **more):
+    """Samples are (time, thread, stack)."""
+    return {'version': '2', 'profiler_id': 'a' * 32, 'chunk_id': 'b' * 32,
+            'platform': 'native', 'profile': {
+                'frames': frames, 'stacks': stacks,
+                'samples': [{'timestamp': t, 'thread_id': thread, 'stack_id': s}
+                            for t, thread, s in samples],
+                'thread_metadata': {}}, **more}
+
+
+def test_by_samples(box):
+    path = write(box, [made_chunk(
+        [{'function': 'f'}, {'function': 'g'}], [[0], [1, 0], []],
+        [(1, '1', 0), (1.5, '1', 0), (2, '1', 1), (3, '1', 2), (4, '1', 0)])])
+    check(convert(path, '--to', 'folded', '--by', 'samples')[0] == b'f 2\nf;g 1\n',
+          'samples')
+    check(convert(path, '--to', 'folded', '--by', 'us')[0] ==
+          b'f 1000000\nf;g 1000000\n', 'us')
+
+
+def test_hostile_names(box):
+    """They are only ever text, and obeyed by no terminal."""
+    names = ['<script>alert(1)</script>', '\x1b[31mred\x07', 'a;b 7', 'c\nd 8',
+             '\u009b2J', 'e\t"\\', '\u202egpj', 'x' * 5000, '']
+    frames = [{'function': n, 'package': n, 'what': [1], 'abs_path': n}
+              for n in names]
+    chunk = made_chunk(frames, [list(range(len(names)))],
+                       [(1, '1', 0), (2, '1', 0)], unknown={'deep': [[{}]]})
+    chunk['profile']['thread_metadata'] = {'1': {'name': '<b>\x1b]0;t\x07'}}
+    chunk['profile']['new'] = None
+    path = write(box, [chunk])
+    wanted = formats.of_chunks([chunk])
+    for name, reader in formats.READERS.items():
+        out = convert(path, '--to', name)[0]
+        if name not in ('folded', 'pprof'):
+            check(b'\x1b' not in out and b'\x07' not in out, f'{name}: {out}')
+        if name != 'folded':
+            found = {k[0]: set(k[1]) for k in reader(out)}
+            check(set(names[:-1]) <= found['<b>\x1b]0;t\x07'], f'{name}: {found}')
+            check(reader(out) == wanted, name)
+    for args in (['folded'], ['folded', '--threads'], ['summary']):
+        out = convert(path, '--to', *args)[0].decode()
+        check(not re.search(r'[\x00-\x09\x0b-\x1f\x7f-\x9f]', out), repr(out))
+    line, = convert(path, '--to', 'folded')[0].decode().splitlines()
+    check(line.count(';') == len(names) - 1 and line.endswith(' 1000000'), line)
+
+
+def test_large_chunks(box):
+    """4,096 frames, recursion, and many samples."""
+    deep = [{'function': f'f{i}'} for i in range(4096)]
+    round_and_round = list(range(100)) * 40
+    chunk = made_chunk(deep, [list(range(4096)), round_and_round, []],
+                       [(i / 1000, '1', i % 3) for i in range(1, 20)])
+    check_formats([write(box, [chunk])], formats.of_chunks([chunk]))
+    wide = made_chunk([{'function': 'f'}], [[0]] * 1000,
+                      [(1 + i // 100 / 1000, str(i % 100), i % 1000)
+                       for i in range(30000)])
+    check_formats([write(box, [wide])], formats.of_chunks([wide]))
+
+
+def test_what_is_no_chunk(box):
+    """An error that names the file, and neither a crash nor half an output."""
+    good = made_chunk([{'function': 'f'}], [[0]], [(1, '1', 0), (2, '1', 0)])
+
+    def broken(**change):
+        chunk = copy.deepcopy(good)
+        chunk['profile'].update(change)
+        return json.dumps(chunk).encode()
+
+    envelope = b'{"event_id":"0"}\n{"type":"profile_chunk","length":%d}\n%s\n'
+    whole = json.dumps(good).encode()
+    inputs = {
+        'stack': broken(stacks=[[1]]),
+        'sample': broken(samples=[{'timestamp': 1, 'thread_id': '1',
+                                   'stack_id': 7}]),
+        'time': broken(samples=[{'timestamp': -1, 'thread_id': '1',
+                                 'stack_id': 0}]),
+        'types': broken(frames='f'),
+        'nothing': b'', 'words': b'hello\n', 'zeros': bytes(10000),
+        'deep': b'[' * 100000, 'cut': whole[:-10],
+        'envelope_cut': envelope % (len(whole) + 5, whole),
+        'length': envelope % (2 ** 63 - 1, whole),
+        'utf8': whole.replace(b'"f"', b'"\xff"'),
+        'nul': whole.replace(b'"f"', b'"\\u0000"'),
+        'number': whole.replace(b': 1,', b': 1e999,'),
+        'version1': json.dumps({**good, 'version': '1'}).encode(),
+        'report': b'{"event_id":"0"}\n{"type":"client_report"}\n{}\n',
+        'transaction': b'{"event_id":"0"}\n{"type":"profile","length":2}\n{}\n',
+        'gzip': b'\x1f\x8b\x08' + bytes(50),
+    }
+    directory = box.make_dir('bad')
+    out = directory / 'out.folded'
+    for name, data in inputs.items():
+        path = directory / name
+        path.write_bytes(data)
+        _, stderr = convert(path, '-o', out, status=1)
+        check(len(stderr.splitlines()) == 1 and len(stderr) < 1000, stderr)
+        if name not in ('nothing', 'report', 'transaction'):
+            check(str(path) in stderr, f'{name}: {stderr}')
+        check(not out.exists(), name)
+    _, stderr = convert(directory / 'missing', '-o', out, status=1)
+    check('missing' in stderr and 'No such file' in stderr, stderr)
+    # Of a directory, envelopes alone are read.
+    check('no profile chunk' in convert(directory, '-o', out, status=1)[1], 'empty')
+    (directory / 'x.envelope').write_bytes(envelope % (len(whole), whole))
+    (directory / '.y.envelope.part').write_bytes(b'{')
+    check(convert(directory, '--to', 'folded')[0] == b'f 1000000\n', 'a directory')
+    # A file that cannot be written is not left behind.
+    check(convert(directory, '-o', directory / 'no/such.folded', status=1)[1], 'dir')
+    check('No space' in convert(directory, '-o', '/dev/full', '--to', 'json',
+                                status=1)[1], 'a full disk')
+
+
+def test_usage(box):
+    path = write(box, [made_chunk([{}], [[0]], [(1, '1', 0), (2, '1', 0)])])
+    for args, words in (
+            ([], 'no input'), ([path], 'which format'),
+            ([path, '-o', 'x.nothing'], 'speedscope'),
+            ([path, '--to', 'svg'], 'folded, speedscope'),
+            ([path, '--to', 'folded', '--by', 'weight'], 'samples or us'),
+            ([path, '--to', 'folded', '--state', 'x'], 'running'),
+            ([path, '--to', 'folded', '--from', 'x'], 'seconds'),
+            ([path, '--to', 'folded', '--until', '-1'], 'seconds'),
+            ([path, '--to', 'folded', '--flter', 'x'], 'did you mean --filter')):
+        check(words in convert(*args, status=2)[1], f'{args}')
+    check('no thread is called x' in convert(
+        path, '--to', 'self-profiling', '--thread', 'x', status=1)[1], 'thread')
+
+
+def peak_bytes(path, *args):
+    child = subprocess.Popen([BUILD / 'sentry-profctl', 'convert', path, *args],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, child.returncode, usage = os.wait4(child.pid, 0)
+    check(child.returncode == 0, f'status {child.returncode}')
+    return usage.ru_maxrss * 1024
+
+
+def test_memory(box):
+    """One chunk is in memory at a time, whatever number there is."""
+    directory = box.make_dir('many')
+    sizes = []
+    for n in range(16):
+        chunk = made_chunk([{'function': f'f{i}'} for i in range(100)],
+                           [[i] for i in range(100)],
+                           [(1000 + 10 * n + i / 10000, str(i % 10), i % 100)
+                            for i in range(50000)])
+        chunk['chunk_id'] = f'{n:032x}'
+        data = json.dumps(chunk).encode()
+        sizes.append(len(data))
+        (directory / f'{n:06}.envelope').write_bytes(
+            b'{"event_id":"0"}\n{"type":"profile_chunk","length":%d}\n%s\n'
+            % (len(data), data))
+        if n == 0:
+            one = peak_bytes(directory, '--to', 'folded')
+    many = peak_bytes(directory, '--to', 'folded')
+    check(many < 1.5 * one, f'{many} bytes for 16 chunks, {one} for one')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
