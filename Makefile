@@ -327,7 +327,7 @@ $(B)/targets/%: tests/targets/%.cc Makefile
 	$(Q)$(CXX) -std=gnu++17 -O2 -g -pthread -o $@ $< $(target_flags)
 
 # What make bench compares with, and the target that measures itself.
-BENCH = $(patsubst %,$(B)/bench/%,target bare naive unwind first outage)
+BENCH = $(patsubst %,$(B)/bench/%,target bare naive unwind first outage parse)
 target_SRC = target gaps waits
 bare_SRC = bare tracer
 naive_SRC = naive tracer
@@ -345,6 +345,8 @@ ALL_OBJS += $(BENCH_OBJS)
 
 outage_SRC = outage
 outage_LIB = ship
+parse_SRC = parse
+parse_PKG = jansson
 
 define bench_rules
 $(B)/bench/$(1): $$($(1)_SRC:%=$(B)/obj/tests/bench/%.o) \
@@ -354,7 +356,7 @@ $(B)/bench/$(1): $$($(1)_SRC:%=$(B)/obj/tests/bench/%.o) \
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -pthread -o $$@ $$^ $$(ALL_LDFLAGS) \
 		$$($(1)_LIBS) $$(if $$($(1)_PKG),$$(call pkg,$$($(1)_PKG)))
 endef
-$(foreach b,target bare naive unwind first outage,$(eval $(call bench_rules,$(b))))
+$(foreach b,target bare naive unwind first outage parse,$(eval $(call bench_rules,$(b))))
 
 # Our stacks against those of other unwinders, stop by stop; through a program's
 # turn, step by step; and the records of single stops, kept in tests/golden/stacks.

@@ -11,13 +11,15 @@ struct writer {
 	bool is_first; /* no event was written yet */
 };
 
-static void write_event(struct writer *w, const char *type, uint32_t node,
+#define OPEN  ",{\"type\":\"O\",\"frame\":"
+#define CLOSE ",{\"type\":\"C\",\"frame\":"
+
+/* head: OPEN or CLOSE, from the comma on. There are millions of them. */
+static void write_event(struct writer *w, const char *head, uint32_t node,
 			uint64_t time_ns)
 {
-	export_comma(w->o, &w->is_first);
-	json_out_raw(w->o, "{\"type\":\"");
-	json_out_raw(w->o, type);
-	json_out_raw(w->o, "\",\"frame\":");
+	json_out_raw(w->o, w->is_first ? head + 1 : head);
+	w->is_first = false;
 	json_out_u64(w->o, w->m->nodes[node].frame);
 	json_out_raw(w->o, ",\"at\":");
 	json_out_u64(w->o, (time_ns - w->m->start_ns) / NS_PER_US);
@@ -28,7 +30,7 @@ static void write_event(struct writer *w, const char *type, uint32_t node,
 static void close_frames(struct writer *w, size_t n, uint64_t time_ns)
 {
 	while (w->n_open > n)
-		write_event(w, "C", w->open[--w->n_open], time_ns);
+		write_event(w, CLOSE, w->open[--w->n_open], time_ns);
 }
 
 /* Nodes are of a trie: what two stacks share, they share from the root on. */
@@ -42,7 +44,7 @@ static void change_stack(struct writer *w, uint32_t node, uint64_t time_ns)
 	close_frames(w, same, time_ns);
 	for (; w->n_open < n; w->n_open++) {
 		w->open[w->n_open] = w->path[w->n_open];
-		write_event(w, "O", w->open[w->n_open], time_ns);
+		write_event(w, OPEN, w->open[w->n_open], time_ns);
 	}
 }
 

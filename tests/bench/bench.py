@@ -26,6 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tests/integration'))
 
 import births  # noqa: E402
+import conversions  # noqa: E402
 import first  # noqa: E402
 import harness  # noqa: E402
 import measure  # noqa: E402
@@ -194,12 +195,19 @@ def main():
         with new_box(sizes.NAME) as box:
             of_minute = sizes.run(box, SMOKE)
         say('')
+    converted = None
+    if args.pattern in conversions.NAME:
+        say(conversions.NAME)
+        with new_box(conversions.NAME) as box:
+            converted = conversions.run(box, SMOKE)
+        say('')
     meeting = args.pattern in OUTAGE
-    if not (done or unwinding or beginning or short or of_minute or meeting):
+    if not (done or unwinding or beginning or short or of_minute or converted or
+            meeting):
         sys.exit(f'no scenario has "{args.pattern}" in its name')
     text = report.text(done,
                        replay.wanted(unwinding) + first.wanted(large) +
-                       births.wanted(of_short))
+                       births.wanted(of_short) + conversions.wanted(converted))
     if unwinding is not None:
         text += '\n' + replay.text(unwinding)
     if beginning:
@@ -208,6 +216,8 @@ def main():
         text += '\n' + births.text(of_short)
     if of_minute:
         text += '\n' + sizes.text(of_minute)
+    if converted:
+        text += '\n' + conversions.text(converted)
     if meeting:
         text += f'\n### 10,000 hosts and their server (`T={OUTAGE}`)\n\n'
         text += subprocess.run([harness.BUILD / 'bench/outage'], check=True,

@@ -1,0 +1,132 @@
+"""sentry-profctl convert on 1,000,000 samples, beside what jansson takes to parse
+the same bytes (parse.c).
+"""
+
+import json
+import os
+import random
+import subprocess
+
+import harness
+import report
+
+NAME = 'convert'
+SAMPLES = 1_000_000
+# Threads and seconds.
+SHAPES = [(100, 50), (10, 480)]
+FORMATS = ['folded', 'speedscope', 'pprof', 'firefox', 'self-profiling', 'json',
+           'summary']
+# As the daemon cuts chunks (proto/chunk_v2.h): samples of 20 MB, and seconds.
+CHUNK_SAMPLES = 250_000
+CHUNK_S = 60
+FUNCTIONS, STACKS, DEPTH = 3000, 2000, 30
+# How many of a thread's samples have another stack than the one before.
+CHANGES = 0.5
+LIMIT = 2
+REPEATS = 3
+
+
+def stacks(rng):
+    """Leaf first; they share what is near the root."""
+    made = [[0]]
+    while len(made) < STACKS:
+        stack = rng.choice(made)
+        stack = stack[rng.randrange(len(stack)):]
+        while len(stack) < DEPTH and rng.random() < 0.9:
+            stack = [rng.randrange(FUNCTIONS), *stack]
+        made.append(stack)
+    return made
+
+
+def chunk(rng, number, threads, start_s, seconds, samples):
+    frames = [{'instruction_addr': hex(0x400000 + 16 * i), 'in_app': i % 2 == 0,
+               'function': f'module::function_{i}(int, char const*)',
+               'package': f'/opt/app/library_{i % 20}.so'}
+              for i in range(FUNCTIONS)]
+    steps = samples // threads
+    now, made = [0] * threads, []
+    for i in range(steps):
+        for t in range(threads):
+            if rng.random() < CHANGES:
+                now[t] = rng.randrange(STACKS)
+            made.append({'timestamp': round(start_s + i * seconds / steps, 6),
+                         'thread_id': str(t), 'stack_id': now[t],
+                         'state': 'waiting' if now[t] % 4 == 0 else 'running'})
+    return {'version': '2', 'profiler_id': 'a' * 32, 'chunk_id': f'{number:032x}',
+            'platform': 'native', 'debug_meta': {'images': []}, 'profile': {
+                'frames': frames, 'stacks': stacks(rng), 'samples': made,
+                'thread_metadata': {str(t): {'name': f'worker-{t}'}
+                                    for t in range(threads)}}}
+
+
+def generate(directory, threads, seconds, samples):
+    """Envelopes with so many samples. Returns how many chunks there are."""
+    rng = random.Random(threads)
+    n = max(-(-samples // CHUNK_SAMPLES), -(-seconds // CHUNK_S))
+    for i in range(n):
+        data = json.dumps(chunk(rng, i, threads, 1.7e9 + i * seconds / n,
+                                seconds / n, samples // n),
+                          separators=(',', ':')).encode()
+        (directory / f'{i:06}.envelope').write_bytes(
+            b'{"event_id":"0"}\n{"type":"profile_chunk","length":%d}\n%s\n'
+            % (len(data), data))
+    return n
+
+
+def cost(*argv):
+    """Seconds of processor time, and the most memory in bytes."""
+    child = subprocess.Popen([str(a) for a in argv], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+    _, child.returncode, usage = os.wait4(child.pid, 0)
+    harness.check(child.returncode == 0, f'{argv}: {child.returncode}')
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+
+
+def run(box, smoke=False):
+    """[(threads, chunks, bytes, {what: (seconds, memory, bytes of output)})]"""
+    found = []
+    for threads, seconds in SHAPES:
+        directory = box.make_dir(f'{threads}-threads')
+        n = generate(directory, threads, seconds,
+                     SAMPLES // 500 if smoke else SAMPLES)
+        files = sorted(directory.iterdir())
+        costs = {}
+        for _ in range(1 if smoke else REPEATS):
+            for what in ['parse', *FORMATS]:
+                out = box.dir / f'converted.{what}'
+                argv = [harness.BUILD / 'bench/parse', *files]
+                if what != 'parse':
+                    argv = [harness.BUILD / 'sentry-profctl', 'convert', directory,
+                            '--to', what, '-o', out]
+                s, memory = cost(*argv)
+                size = out.stat().st_size if out.exists() else 0
+                costs[what] = min(costs.get(what, (s, memory, size)),
+                                  (s, memory, size))
+        found.append((threads, n, sum(f.stat().st_size for f in files), costs))
+    return found
+
+
+def wanted(figures):
+    """[(what, wanted, measured, whether)]"""
+    if figures is None:
+        return []
+    worst, of = max((costs[f][0] / costs['parse'][0], f)
+                    for *_, costs in figures for f in FORMATS)
+    return [('processor time of convert', f'<= {LIMIT} of jansson\'s parsing',
+             f'{worst:.2f} ({of})', worst <= LIMIT)]
+
+
+def text(figures):
+    parts = [f'### Profiles in files (`T={NAME}`)\n']
+    for threads, chunks, size, costs in figures:
+        rows = [[what, report.number(1000 * s, 0, ' ms'),
+                 f"{s / costs['parse'][0]:.2f}",
+                 report.number(memory / 1e6, 0, ' MB'),
+                 report.number(out / 1e6, 1, ' MB') if out else '']
+                for what, (s, memory, out) in costs.items()]
+        parts += [f'{size / 1e6:.0f} MB, {SAMPLES:,} samples of {threads} threads in {chunks} chunks. '
+                  f'"parse" is jansson alone, with one payload '
+                  f'in memory at a time.\n',
+                  report.table(['', 'processor time', 'times parse', 'memory',
+                                'output'], rows)]
+    return '\n'.join(parts)
