@@ -83,12 +83,12 @@ def cost(*argv):
 
 
 def run(box, smoke=False):
-    """[(threads, chunks, bytes, {what: (seconds, memory, bytes of output)})]"""
+    """[(samples, threads, chunks, bytes, {what: (seconds, memory, bytes of output)})]"""
     found = []
+    samples = SAMPLES // 500 if smoke else SAMPLES
     for threads, seconds in SHAPES:
         directory = box.make_dir(f'{threads}-threads')
-        n = generate(directory, threads, seconds,
-                     SAMPLES // 500 if smoke else SAMPLES)
+        n = generate(directory, threads, seconds, samples)
         files = sorted(directory.iterdir())
         costs = {}
         for _ in range(1 if smoke else REPEATS):
@@ -102,7 +102,7 @@ def run(box, smoke=False):
                 size = out.stat().st_size if out.exists() else 0
                 costs[what] = min(costs.get(what, (s, memory, size)),
                                   (s, memory, size))
-        found.append((threads, n, sum(f.stat().st_size for f in files), costs))
+        found.append((samples, threads, n, sum(f.stat().st_size for f in files), costs))
     return found
 
 
@@ -118,13 +118,13 @@ def wanted(figures):
 
 def text(figures):
     parts = [f'### Profiles in files (`T={NAME}`)\n']
-    for threads, chunks, size, costs in figures:
+    for samples, threads, chunks, size, costs in figures:
         rows = [[what, report.number(1000 * s, 0, ' ms'),
                  f"{s / costs['parse'][0]:.2f}",
                  report.number(memory / 1e6, 0, ' MB'),
                  report.number(out / 1e6, 1, ' MB') if out else '']
                 for what, (s, memory, out) in costs.items()]
-        parts += [f'{size / 1e6:.0f} MB, {SAMPLES:,} samples of {threads} threads in {chunks} chunks. '
+        parts += [f'{size / 1e6:.0f} MB, {samples:,} samples of {threads} threads in {chunks} chunks. '
                   f'"parse" is jansson alone, with one payload '
                   f'in memory at a time.\n',
                   report.table(['', 'processor time', 'times parse', 'memory',

@@ -21,7 +21,7 @@ def test_all_of_it(box):
     check(bench.wait(3 * harness.PATIENCE_S) == 0, bench.stderr)
     text = bench.stdout
     for scenario in ('busy-2', 'mixed', 'fleet', 'waits', 'unwind',
-                     'first', 'births', 'sizes'):
+                     'first', 'births', 'sizes', 'convert'):
         check(f'(`T={scenario}`)' in text, f'no table of {scenario}: {text}')
     rows = re.findall(r'^\| (.*) \| (ok|NOT OK) \|$', text, re.M)
     asked = collections.Counter(re.split(r' p[59]|[,:]| \|', what)[0]
@@ -32,7 +32,8 @@ def test_all_of_it(box):
                     'the same by libdwfl': 1, 'the same by libunwind-ptrace': 1,
                     'first stack': 1, 'waits of 20 ms in epoll_wait': 2,
                     'waits of 20 ms in nanosleep': 2,
-                    'waits of 20 ms in poll': 2, 'short processes': 2}, f'asked: {asked}')
+                    'waits of 20 ms in poll': 2, 'short processes': 2,
+                    'processor time of convert': 1}, f'asked: {asked}')
     for name in ('bare', 'sentry-profd', 'naive'):
         found = re.findall(rf'^\| {name} \| ([\d,.]+) / ([\d,.]+) \|', text, re.M)
         # Where 1,000 more sleep, its turn may not come in so short a time.
