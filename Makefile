@@ -130,7 +130,7 @@ profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
 sentry-profctl_SRC = profctl $(profctl_commands) option_fault stack thread_copy live \
 	oracle open exe_link mapped rooted act_as privileges process lack log \
 	log_limit
-sentry-profctl_LIB = export import aggregate capture unwind proto base
+sentry-profctl_LIB = export import ship aggregate capture unwind proto base
 sentry-profctl_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson inih \
 	zlib libprotobuf-c
 sentry-profctl_LIBS = -liberty
@@ -270,7 +270,7 @@ unit_proto_LIB = proto base
 unit_proto_PKG = jansson
 unit_import_LIB = import proto base
 unit_import_PKG = jansson
-unit_export_LIB = export import proto base
+unit_export_LIB = export import ship proto base
 unit_export_PKG = jansson zlib libprotobuf-c
 unit_client_OBJ = $(patsubst %,$(B)/obj/tests/unit/client/%.o, \
 	fake_clock fake_daemon)
@@ -386,7 +386,7 @@ $(B)/fuzz/config: $(patsubst %,$(B)/obj/daemon/%.o,config config_faults \
 	config_read config_keys config_value config_targets config_print \
 	config_resolve listen_at proxy match log log_limit)
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/fuzz.o \
-		$(FUZZ_MAIN) $(call archives,unwind ship export import proto base)
+		$(FUZZ_MAIN) $(call archives,unwind export import ship proto base)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(FUZZ_LDFLAGS) -o $@ $(filter %.o,$^) \

@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/buf.h"
+#include "lib/ship/gzip.h"
 #include "proto/export/export.h"
-#include "proto/export/gzip.h"
 #include "proto/export/numbering.h"
 
 /* 32 hex digits; a build-id of SHA-256 has 64. */
@@ -14,6 +15,10 @@
 enum { VALUES = 3 };
 enum { LABELS_MAX = 4 };
 
+/* Compressed bytes that are held back, and the most of them at a time. */
+#define HELD_BYTES     (1u << 20)
+#define HELD_BYTES_MAX (1u << 30)
+
 /*
  * The profile is written in parts, each a message of its own: messages that
  * stand behind each other are one, whose lists are all of theirs
@@ -21,7 +26,9 @@ enum { LABELS_MAX = 4 };
  */
 struct writer {
 	const struct merge *m;
+	FILE *out;
 	struct gzip gzip;
+	struct buf held; /* compressed, not written yet */
 	struct export_strings strings;
 	struct export_functions functions;
 	struct text texts;	/* build-ids that were made here */
@@ -29,24 +36,45 @@ struct writer {
 	uint64_t *locations;	/* of one stack */
 	uint8_t *packed;	/* a part */
 	size_t packed_size;
-	int error; /* 0 or -ENOMEM */
+	int error; /* 0 or -errno */
 };
+
+static void fail(struct writer *w, int error)
+{
+	if (w->error == 0)
+		w->error = error;
+}
+
+static void write_held(struct writer *w)
+{
+	errno = 0;
+	if (w->error == 0 &&
+	    fwrite(buf_string(&w->held), 1, w->held.len, w->out) != w->held.len)
+		fail(w, errno != 0 ? -errno : -EIO);
+	buf_clear(&w->held);
+}
 
 static void write_part(struct writer *w, const Pprof__Profile *part)
 {
 	const size_t n = pprof__profile__get_packed_size(part);
+	int r;
 
 	if (n > w->packed_size) {
 		uint8_t *packed = realloc(w->packed, n);
 
 		if (packed == NULL) {
-			w->error = -ENOMEM;
+			fail(w, -ENOMEM);
 			return;
 		}
 		w->packed = packed;
 		w->packed_size = n;
 	}
-	gzip_write(&w->gzip, w->packed, pprof__profile__pack(part, w->packed));
+	r = gzip_add(&w->gzip, w->packed,
+		     pprof__profile__pack(part, w->packed));
+	if (r < 0)
+		fail(w, r);
+	if (w->held.len >= HELD_BYTES)
+		write_held(w);
 }
 
 static int64_t string(struct writer *w, const char *s)
@@ -110,7 +138,7 @@ static const char *build_id(struct writer *w, const struct import_image *image)
 		id[i] = digits[i < sizeof(order) ? order[i] : i];
 	id[n] = '\0';
 	if (text_intern(&w->texts, id, &ret) < 0)
-		w->error = -ENOMEM;
+		fail(w, -ENOMEM);
 	return ret;
 }
 
@@ -236,7 +264,7 @@ static void write_strings(struct writer *w)
 	char **list = calloc(w->strings.n + 1, sizeof(*list));
 
 	if (list == NULL || w->strings.error < 0) {
-		w->error = -ENOMEM;
+		fail(w, -ENOMEM);
 		free(list);
 		return;
 	}
@@ -247,21 +275,26 @@ static void write_strings(struct writer *w)
 	free(list);
 }
 
-static int write_profile(struct writer *w, FILE *out)
+static int write_profile(struct writer *w)
 {
 	int r;
 
 	(void)string(w, ""); /* number 0 */
-	gzip_init(&w->gzip, out);
 	write_sample_types(w);
 	write_mappings(w);
 	write_functions(w);
 	write_locations(w);
-	for (size_t i = 0; i < w->m->n_bars && w->gzip.error == 0; i++)
+	for (size_t i = 0; i < w->m->n_bars && w->error == 0; i++)
 		write_sample(w, &w->m->bars[i]);
 	write_strings(w);
 	r = gzip_finish(&w->gzip);
-	return w->error < 0 ? w->error : r;
+	if (r < 0)
+		fail(w, r);
+	write_held(w);
+	errno = 0;
+	if (w->error == 0 && fflush(w->out) != 0)
+		fail(w, errno != 0 ? -errno : -EIO);
+	return w->error;
 }
 
 int export_pprof(const struct merge *m, const struct export_options *o,
@@ -274,14 +307,20 @@ int export_pprof(const struct merge *m, const struct export_options *o,
 	if (w == NULL)
 		return r;
 	w->m = m;
+	w->out = out;
+	buf_init(&w->held, HELD_BYTES_MAX);
 	export_strings_init(&w->strings, m->options.hash_seed);
 	text_init(&w->texts, m->options.hash_seed);
 	w->first_mappings =
 		calloc(m->n_processes + 1, sizeof(*w->first_mappings));
 	w->locations = calloc(IMPORT_STACK_FRAMES_MAX, sizeof(*w->locations));
 	if (export_functions_init(&w->functions, m) == 0 &&
-	    w->first_mappings != NULL && w->locations != NULL)
-		r = write_profile(w, out);
+	    w->first_mappings != NULL && w->locations != NULL &&
+	    gzip_init(&w->gzip, &w->held) == 0) {
+		r = write_profile(w);
+		gzip_fini(&w->gzip);
+	}
+	buf_fini(&w->held);
 	export_functions_fini(&w->functions);
 	export_strings_fini(&w->strings);
 	text_fini(&w->texts);

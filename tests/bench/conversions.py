@@ -124,7 +124,8 @@ def text(figures):
                  report.number(memory / 1e6, 0, ' MB'),
                  report.number(out / 1e6, 1, ' MB') if out else '']
                 for what, (s, memory, out) in costs.items()]
-        parts += [f'{size / 1e6:.0f} MB, {samples:,} samples of {threads} threads in {chunks} chunks. '
+        parts += [f'{size / 1e6:.0f} MB, {samples:,} samples of {threads} threads '
+                  f'in {chunks} chunks. '
                   f'"parse" is jansson alone, with one payload '
                   f'in memory at a time.\n',
                   report.table(['', 'processor time', 'times parse', 'memory',
