@@ -1,0 +1,56 @@
+#include "daemon/ctl/formats.h"
+
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+static void check_ending(const char *path, const char *name)
+{
+	const struct format *found = format_by_ending(path);
+
+	if (name == NULL)
+		ck_assert_msg(found == NULL, "%s", path);
+	else
+		ck_assert_msg(found != NULL && strcmp(found->name, name) == 0,
+			      "%s", path);
+}
+
+START_TEST(the_longest_ending_counts)
+{
+	check_ending("a/b.json", "json");
+	check_ending("b.speedscope.json", "speedscope");
+	check_ending("b.firefox.json", "firefox");
+	check_ending("b.json.folded", "folded");
+	check_ending("b.pb.gz", "pprof");
+	check_ending("b.gz", NULL);
+	check_ending("json", NULL);
+	check_ending(".json", NULL);
+	check_ending("", NULL);
+}
+END_TEST
+
+START_TEST(names_and_endings_are_different)
+{
+	for (size_t i = 0; format_at(i) != NULL; i++) {
+		const struct format *f = format_at(i);
+		char path[64];
+
+		ck_assert_ptr_eq(format_by_name(f->name), f);
+		(void)snprintf(path, sizeof(path), "x%s", f->ending);
+		ck_assert_ptr_eq(format_by_ending(path), f);
+	}
+	ck_assert_ptr_null(format_by_name("svg"));
+	ck_assert_ptr_null(format_by_name(""));
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("formats");
+	TCase *t = tcase_create("formats");
+
+	tcase_add_test(t, the_longest_ending_counts);
+	tcase_add_test(t, names_and_endings_are_different);
+	suite_add_tcase(s, t);
+	return s;
+}
