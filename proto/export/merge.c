@@ -7,6 +7,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/glob.h"
+#include "proto/export/merge_rest.h"
 
 void merge_init(struct merge *m, const struct merge_options *options)
 {
@@ -452,49 +453,6 @@ static int add_images(struct merge *m, uint32_t process,
 	return r;
 }
 
-/* Appends the points of a chunk's curves to those of the first chunk. */
-static int extend_measurements(json_t *rest, const json_t *payload)
-{
-	json_t *ours = json_object_get(rest, "measurements"), *curve;
-	json_t *more = json_object_get(payload, "measurements");
-	const char *name;
-
-	json_object_foreach(more, name, curve)
-	{
-		json_t *values =
-			json_object_get(json_object_get(ours, name), "values");
-		json_t *copy;
-		int r;
-
-		if (!json_is_array(values))
-			continue;
-		copy = json_deep_copy(json_object_get(curve, "values"));
-		if (copy == NULL && json_object_get(curve, "values") != NULL)
-			return -ENOMEM;
-		r = json_is_array(copy) ? json_array_extend(values, copy) : 0;
-		json_decref(copy);
-		if (r < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int add_rest(struct merge_process *p, const struct import_chunk *c)
-{
-	json_t *rest;
-
-	if (p->rest != NULL)
-		return extend_measurements(p->rest, c->payload);
-	rest = json_copy(c->payload);
-	if (rest == NULL)
-		return -ENOMEM;
-	(void)json_object_del(rest, "profile");
-	(void)json_object_del(rest, "debug_meta");
-	p->rest = json_deep_copy(rest);
-	json_decref(rest);
-	return p->rest == NULL ? -ENOMEM : 0;
-}
-
 /* True if the chunk was added before. */
 static int is_known(struct merge *m, uint32_t process, const char *chunk_id,
 		    bool *ret)
@@ -538,7 +496,7 @@ int merge_add(struct merge *m, const struct import_chunk *c)
 	if (r == 0)
 		r = add_images(m, process, c);
 	if (r == 0 && m->options.keep_rest)
-		r = add_rest(p, c);
+		r = merge_rest_add(&p->rest, c->payload);
 	for (size_t i = 0; i < c->n_samples && r == 0; i++)
 		r = add_sample(m, c, &numbers, process, &c->samples[i]);
 	numbers_fini(&numbers);

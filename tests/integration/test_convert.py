@@ -102,7 +102,9 @@ def test_file_and_ending(box):
     convert(json_file, '--pretty', '-o', out)
     check(out.read_text().count('\n') > 20, 'many lines')
     check_formats([out], wanted)
-    check('measurements' in json.loads(json_file.read_text()), 'measurements')
+    chunk, = profd.chunks
+    for member in ('release', 'client_sdk', 'measurements'):
+        check(json.loads(json_file.read_text()).get(member) == chunk.get(member), member)
 
     # The table is that of the run; there a wait may go on until its end.
     printed = table(profd.stdout)
