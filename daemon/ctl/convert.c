@@ -187,7 +187,7 @@ static bool set_option(struct convert *c, int option, const char *value)
 	}
 }
 
-/* Without --to the ending says it; without -o it goes to standard output. */
+/* Without --to the ending of OUT decides. Without -o OUT is standard output. */
 static bool choose_format(struct convert *c)
 {
 	char names[256];

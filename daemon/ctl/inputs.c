@@ -64,7 +64,7 @@ static int read_file(const struct reader *reader, int dir_fd, const char *name,
 	return r;
 }
 
-/* sentry-profd gives a file that is not complete another name, with a dot. */
+/* A file that sentry-profd has not completed begins with a dot. */
 static int is_envelope(const struct dirent *entry)
 {
 	const size_t n = strlen(entry->d_name), length = strlen(ENDING);

@@ -4,7 +4,7 @@
 
 #include "lib/aggregate/functions.h"
 
-/* The merge's stacks and times in the form that the table takes. */
+/* Adds the times of the merge's stacks to the table. */
 static int add_times(const struct merge *m, const struct profile_frame *frames,
 		     struct stacks_time *times, struct functions *f)
 {

@@ -134,7 +134,10 @@ static void stack_prefix(struct writer *w, size_t row)
 	json_out_u64(w->o, parent == PROFILE_NONE ? 0 : row - parent);
 }
 
-/* In its file; of a caller one less than where the call returns to. */
+/*
+ * The offset in the image. For a caller it is one less than the return address,
+ * as the format asks for.
+ */
 static void frame_address(struct writer *w, size_t row)
 {
 	const struct merge_frame *f = &w->m->frames[row];
@@ -291,7 +294,8 @@ static void write_shared(struct writer *w)
 	json_out_raw(w->o, "}");
 }
 
-/* The id of Breakpad: the debug_id without dashes, upper case, and an age. */
+/* Breakpad's id: the debug_id without dashes, in upper case, with an age of 0.
+ */
 static void write_breakpad_id(const char *debug_id, struct json_out *o)
 {
 	char id[64] = "";
@@ -341,7 +345,7 @@ static void write_libs(struct writer *w)
 	json_out_raw(o, "]");
 }
 
-/* The mean length of a running bar, which the page draws a sample as. */
+/* The mean length of a running bar. The page draws samples with this width. */
 static uint64_t interval_ns(const struct merge *m)
 {
 	uint64_t ns = 0, n = 0;
@@ -407,7 +411,7 @@ static void write_samples(struct writer *w, const struct merge_thread *t)
 		json_out_raw(o, i > 0 ? "," : "");
 		export_ms(o, bars[i].lasts_ns);
 	}
-	/* What ran since the sample before. */
+	/* Processor time since the previous sample. */
 	json_out_raw(o, "],\"threadCPUDelta\":[");
 	for (size_t i = 0; i < t->n_bars; i++) {
 		json_out_raw(o, i > 0 ? "," : "");

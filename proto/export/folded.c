@@ -5,8 +5,8 @@
 #include "proto/export/export.h"
 
 /*
- * A name as a part of a line: what separates parts and lines, and what a
- * terminal would obey (C0, DEL and, behind 0xc2, C1), becomes '_'.
+ * Writes a name as one part of a line. Separators of parts and lines, and
+ * control characters (C0, DEL and, behind 0xc2, C1), become '_'.
  */
 static void write_name(const char *s, FILE *out)
 {
@@ -40,7 +40,7 @@ static void write_stack(const struct merge *m, const struct export_options *o,
 	}
 }
 
-/* By thread where that is shown, then by stack. */
+/* With threads: by thread, then by stack. */
 static int compare_threads(const void *a, const void *b)
 {
 	const struct merge_bar *x = a, *y = b;

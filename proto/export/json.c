@@ -3,7 +3,7 @@
 #include "proto/export/export.h"
 #include "proto/export/points.h"
 
-/* What a process uses of the merge, numbered in the order of use. */
+/* The frames and stacks that one process uses, numbered in the order of use. */
 struct used {
 	uint32_t *frames, *stacks; /* by frame, by node; PROFILE_NONE: unused */
 	uint32_t *frame_list, *stack_list;
@@ -67,7 +67,7 @@ static size_t add_points(const struct merge *m, uint32_t thread,
 	return n;
 }
 
-/* What stands before each element of a list. */
+/* Text before the first element of a list, between elements, and at its end. */
 struct list {
 	const char *first, *next, *end;
 };
@@ -174,7 +174,7 @@ static void write_image(const struct import_image *image, struct json_out *o)
 	json_out_raw(o, "}");
 }
 
-/* Members of the payload that the merge has no structs for, with a comma. */
+/* Writes the members of merge_process.rest, each with a comma behind it. */
 static void write_rest(json_t *rest, bool is_pretty, struct json_out *o)
 {
 	const char *name;

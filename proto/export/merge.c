@@ -53,14 +53,14 @@ const char *merge_base(const char *path)
 	return slash == NULL || slash[1] == '\0' ? path : slash + 1;
 }
 
-/* NULL stays NULL. */
+/* Returns the interned string in *ret; NULL if s is NULL. */
 static int intern(struct merge *m, const char *s, const char **ret)
 {
 	*ret = NULL;
 	return s == NULL ? 0 : text_intern(&m->text, s, ret);
 }
 
-/* A key of a table; strings are interned, so that their addresses count. */
+/* Combines parts of a table's key. Equal strings have equal addresses. */
 static uint64_t mix(uint64_t key, uint64_t value)
 {
 	return (key ^ value) * UINT64_C(0x9e3779b97f4a7c15) + (key >> 29);
@@ -173,7 +173,7 @@ static int find_thread(struct merge *m, uint32_t process,
 	return 0;
 }
 
-/* What a person calls it. is_raw: names are mangled. */
+/* Sets *ret to the name that outputs show. is_raw: names may be mangled. */
 static int name_frame(struct merge *m, bool is_raw,
 		      const struct import_frame *f, const char **ret)
 {
@@ -191,7 +191,7 @@ static int name_frame(struct merge *m, bool is_raw,
 	return intern(m, f->function, ret);
 }
 
-/* What is kept of a chunk's frame, as the options say. */
+/* Makes the merge's frame of a chunk's frame, as the options say. */
 static int make_frame(struct merge *m, const struct import_chunk *c,
 		      uint32_t process, const struct import_frame *f,
 		      struct merge_frame *ret)
@@ -295,7 +295,7 @@ static int add_bar(struct merge *m, const struct merge_bar *bar)
 	return 0;
 }
 
-/* Adds to the bar of the same thread, stack and state. */
+/* Adds the bar to the sum of the same thread, stack and state. */
 static int add_sum(struct merge *m, const struct merge_bar *bar)
 {
 	uint64_t key =
@@ -320,13 +320,15 @@ static int add_sum(struct merge *m, const struct merge_bar *bar)
 	return r < 0 ? r : add_bar(m, &sum);
 }
 
-/* Is it kept as it is until merge_finish, which alone knows the first time? */
+/* True if bars are kept one by one. A cut needs the first time of all chunks,
+ * which only merge_finish knows. */
 static bool keeps_order(const struct merge *m)
 {
 	return m->options.is_ordered || m->options.is_cut;
 }
 
-/* What the numbers of a chunk are here; PROFILE_NONE: not looked up yet. */
+/* By index in the chunk: the index in the merge. PROFILE_NONE: not looked up
+ * yet. */
 struct numbers {
 	uint32_t *threads, *frames, *stacks;
 };
@@ -409,7 +411,7 @@ static bool same_image(const struct import_image *a,
 	       a->code_file == b->code_file && a->debug_id == b->debug_id;
 }
 
-/* image has interned strings. */
+/* The strings of image are interned. */
 static int add_image(struct merge *m, uint32_t process,
 		     const struct import_image *image)
 {
@@ -453,7 +455,7 @@ static int add_images(struct merge *m, uint32_t process,
 	return r;
 }
 
-/* True if the chunk was added before. */
+/* *ret is true if the chunk was added before. */
 static int is_known(struct merge *m, uint32_t process, const char *chunk_id,
 		    bool *ret)
 {

@@ -5,7 +5,7 @@
 
 #include "proto/export/merge.h"
 
-/* A name, an id and a profiler_id; longer ones are cut. */
+/* Room for a name, an id and a profiler_id. Longer ones are cut. */
 #define LABEL_SIZE 4400
 
 static bool is_wanted(const struct merge *m, const struct merge_bar *bar)
@@ -19,7 +19,10 @@ static bool is_wanted(const struct merge *m, const struct merge_bar *bar)
 		all) == all;
 }
 
-/* False: nothing of it is left. A sample counts where it was taken. */
+/*
+ * Cuts the bar to the time that was asked for. Returns false if nothing is
+ * left. A bar that began before that time keeps its rest, but no sample.
+ */
 static bool cut(const struct merge *m, struct merge_bar *bar)
 {
 	const uint64_t from = m->start_ns + m->options.from_ns;
@@ -52,7 +55,7 @@ static void select_bars(struct merge *m)
 	m->n_bars = n;
 }
 
-/* What a bar of a format without order is sorted and added by. */
+/* Order of bars for formats without time: equal ones are added up. */
 static int compare_sums(const void *a, const void *b)
 {
 	const struct merge_bar *x = a, *y = b;
@@ -75,7 +78,7 @@ static int compare_times(const void *a, const void *b)
 	return x->lasts_ns < y->lasts_ns ? -1 : x->lasts_ns > y->lasts_ns;
 }
 
-/* Of formats without order that had to wait for the first time. */
+/* Adds up equal bars, for formats without time. */
 static void add_up(struct merge *m)
 {
 	size_t n = 0;
@@ -95,7 +98,7 @@ static void add_up(struct merge *m)
 	m->n_bars = n;
 }
 
-/* A bar begins where the one before it ends, or later. */
+/* Cuts bars that begin before the previous bar of their thread ends. */
 static void separate(struct merge *m)
 {
 	uint64_t end_ns = 0;
@@ -122,7 +125,7 @@ static void separate(struct merge *m)
 	m->n_bars = n;
 }
 
-/* Each thread gets its part of the bars, which are sorted by thread. */
+/* Tells each thread where its bars are. Bars are sorted by thread. */
 static void distribute(struct merge *m)
 {
 	for (size_t i = 0; i < m->n_bars; i++) {
@@ -133,13 +136,13 @@ static void distribute(struct merge *m)
 	}
 }
 
-/* What a thread is called by: ids and names are interned. */
+/* The name of the thread, or its id. Both are interned. */
 static const char *base(const struct merge_thread *t)
 {
 	return t->name[0] != '\0' ? t->name : t->id;
 }
 
-/* Names, and names with ids, by how many threads have them. */
+/* How many threads have a name, and a pair of name and id. */
 struct shared {
 	struct table names, pairs;
 };

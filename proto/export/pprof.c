@@ -15,7 +15,7 @@
 enum { VALUES = 3 };
 enum { LABELS_MAX = 4 };
 
-/* Compressed bytes that are held back, and the most of them at a time. */
+/* Compressed bytes are written when so many are there; the buffer's limit. */
 #define HELD_BYTES     (1u << 20)
 #define HELD_BYTES_MAX (1u << 30)
 
@@ -191,7 +191,7 @@ static void write_functions(struct writer *w)
 	}
 }
 
-/* A location is a frame, with the frame's number and one. */
+/* Writes a location for each frame: its id is the frame's index plus one. */
 static void write_locations(struct writer *w)
 {
 	for (size_t i = 0; i < w->m->n_frames; i++) {
@@ -256,7 +256,7 @@ static void write_sample(struct writer *w, const struct merge_bar *bar)
 	write_part(w, &part);
 }
 
-/* The last part: all parts before it have added to the table. */
+/* Writes the table of strings, last: all other parts add to it. */
 static void write_strings(struct writer *w)
 {
 	Pprof__Profile part = PPROF__PROFILE__INIT;

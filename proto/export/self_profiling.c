@@ -10,7 +10,7 @@ static bool is_chosen(const struct merge_thread *t, const char *name)
 	       strcmp(t->name, name) == 0 || strcmp(t->id, name) == 0;
 }
 
-/* Paths of modules take the place of scripts' URLs, each once. */
+/* Writes the paths of modules, each once, in the place of scripts' URLs. */
 static int write_resources(const struct merge *m, uint32_t *resources,
 			   struct json_out *o)
 {
@@ -40,7 +40,7 @@ static int write_resources(const struct merge *m, uint32_t *resources,
 	return r;
 }
 
-/* Threads' frames stand behind those of functions. */
+/* Writes the frames of functions, then one frame for each thread. */
 static void write_frames(const struct merge *m, const uint32_t *resources,
 			 bool with_threads, struct json_out *o)
 {
@@ -64,7 +64,7 @@ static void write_frames(const struct merge *m, const uint32_t *resources,
 	json_out_raw(o, "]");
 }
 
-/* The stacks that were written, one by one, in the order of first use. */
+/* Stacks are written at their first use. */
 struct stacks {
 	const struct merge *m;
 	struct json_out *o;

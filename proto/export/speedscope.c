@@ -2,7 +2,7 @@
 
 #include "proto/export/export.h"
 
-/* The stacks of two bars, root first. */
+/* The open frames and the stack of the next bar, root first. */
 struct writer {
 	const struct merge *m;
 	struct json_out *o;
@@ -14,7 +14,7 @@ struct writer {
 #define OPEN  ",{\"type\":\"O\",\"frame\":"
 #define CLOSE ",{\"type\":\"C\",\"frame\":"
 
-/* head: OPEN or CLOSE, from the comma on. There are millions of them. */
+/* head: OPEN or CLOSE. One text each, since there are millions of events. */
 static void write_event(struct writer *w, const char *head, uint32_t node,
 			uint64_t time_ns)
 {
@@ -33,7 +33,7 @@ static void close_frames(struct writer *w, size_t n, uint64_t time_ns)
 		write_event(w, CLOSE, w->open[--w->n_open], time_ns);
 }
 
-/* Nodes are of a trie: what two stacks share, they share from the root on. */
+/* Two stacks share nodes from the root on, since nodes are of a trie. */
 static void change_stack(struct writer *w, uint32_t node, uint64_t time_ns)
 {
 	const size_t n = merge_path(w->m, node, w->path);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More is no text of a fault: names of members are the file's own. */
+/* Bytes of the file's own text that a fault shows. */
 #define SHOWN_MAX 40
 
 int import_fault_set(struct import_fault *fault, const char *format, ...)
@@ -232,8 +232,8 @@ static int read_stacks(const json_t *profile, struct import_chunk *c,
 }
 
 /*
- * Threads get their numbers in the order of their first samples. numbers: by
- * thread_id, what the samples found until now.
+ * Finds or adds the thread of an id. Threads are numbered in the order of their
+ * first samples. numbers: from thread_id to index.
  */
 static int find_thread(struct import_chunk *c, json_t *numbers,
 		       const json_t *metadata, const char *id, uint32_t *ret)
@@ -329,7 +329,10 @@ static void sort_samples(struct import_chunk *c)
 	}
 }
 
-/* From the end: next[thread] is the time of the sample that was seen last. */
+/*
+ * Sets lasts_ns and is_last. Goes through the samples from the end:
+ * next[thread] is the time of the thread's following sample.
+ */
 static int measure_samples(struct import_chunk *c)
 {
 	uint64_t *next = calloc(c->n_threads + 1, sizeof(*next));
