@@ -8,18 +8,17 @@ size_t export_points(const struct merge *m, uint32_t thread,
 		     struct export_point *ret)
 {
 	const struct merge_thread *t = &m->threads[thread];
-	const struct merge_bar *bars = m->bars + t->first_bar;
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->n_bars; i++) {
-		ret[n++] =
-			(struct export_point){bars[i].start_ns, thread,
-					      bars[i].node, bars[i].is_waiting};
-		if (i + 1 == t->n_bars ||
-		    export_end(&bars[i]) < bars[i + 1].start_ns)
-			ret[n++] = (struct export_point){export_end(&bars[i]),
+		const struct merge_bar *bar = &m->bars[t->first_bar + i];
+
+		ret[n++] = (struct export_point){bar->start_ns, thread,
+						 bar->node, bar->is_waiting};
+		if (i + 1 == t->n_bars || export_end(bar) < bar[1].start_ns)
+			ret[n++] = (struct export_point){export_end(bar),
 							 thread, PROFILE_NONE,
-							 bars[i].is_waiting};
+							 bar->is_waiting};
 	}
 	return n;
 }
