@@ -1,0 +1,410 @@
+'use strict';
+/*
+ * The canvas: draws rows of boxes (tree.js, chart.js), and lets the user move in them.
+ *
+ * A redraw walks the visible rows, finds the first visible box of each by binary search, and skips
+ * boxes that would fall into a pixel that is painted already. So its cost depends on the number of
+ * pixels, not on the number of boxes.
+ */
+
+const ROW_PX = 20;
+const AXIS_PX = 22;
+const CHAR_PX_MIN = 24; /* narrower boxes have no text */
+const DRAG_PX = 4; /* what moves less is a click */
+const ZOOM_MOST = 1e7; /* of the whole width */
+
+/* The first index of a sorted array whose value is above limit. */
+function firstAbove(array, limit) {
+	let low = 0;
+	let high = array.length;
+
+	while (low < high) {
+		const middle = (low + high) >>> 1;
+
+		if (array[middle] > limit)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* Distance of the axis's ticks: 1, 2 or 5 times a power of ten, at least `least`. */
+function tickStep(least) {
+	const power = 10 ** Math.floor(Math.log10(least));
+
+	return power * ([1, 2, 5].find(factor => factor * power >= least) ?? 10);
+}
+
+class Graph {
+	/* on: {hover(box, x, y), select(box), back(), open(func)}; a box is {row, i}, or null. */
+	constructor(canvas, scroller, spacer, on) {
+		Object.assign(this, {canvas, scroller, spacer, on});
+		this.context = canvas.getContext('2d');
+		this.rows = [];
+		this.total = 1;
+		this.left = 0;
+		this.right = 1;
+		this.history = [];
+		this.isWheeling = false;
+		this.selected = null;
+		this.matches = null;
+		this.pointers = new Map();
+		new ResizeObserver(() => this.resize()).observe(scroller);
+		scroller.addEventListener('scroll', () => this.redraw());
+		canvas.addEventListener('wheel', event => this.wheel(event), {passive: false});
+		canvas.addEventListener('pointerdown', event => this.pointerDown(event));
+		canvas.addEventListener('pointermove', event => this.pointerMove(event));
+		for (const name of ['pointerup', 'pointercancel'])
+			canvas.addEventListener(name, event => this.pointerUp(event));
+		canvas.addEventListener('pointerleave', () => this.on.hover(null));
+		canvas.addEventListener('keydown', event => this.key(event));
+	}
+
+	/* functions: name, fill (colour), inApp. hasAxis: x is time since the start, else an amount of it. */
+	show(rows, total, functions, hasAxis) {
+		Object.assign(this, {rows, functions, hasAxis, selected: null, history: [], isWheeling: false});
+		this.total = Math.max(total, 1e-9);
+		this.left = 0;
+		this.right = this.total;
+		this.top = hasAxis ? AXIS_PX : 0;
+		this.scroller.scrollTop = 0;
+		this.resize();
+	}
+
+	resize() {
+		const ratio = window.devicePixelRatio || 1;
+
+		this.width = this.scroller.clientWidth;
+		this.height = this.scroller.clientHeight;
+		this.canvas.width = Math.round(this.width * ratio);
+		this.canvas.height = Math.round(this.height * ratio);
+		this.canvas.style.width = this.width + 'px';
+		this.canvas.style.height = this.height + 'px';
+		this.spacer.style.height = Math.max(this.top + this.rows.length * ROW_PX - this.height, 0) + 'px';
+		this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+		this.redraw();
+	}
+
+	recolour() {
+		const style = getComputedStyle(this.canvas);
+		const tile = new OffscreenCanvas(6, 6);
+		const pen = tile.getContext('2d');
+
+		this.colours = {};
+		for (const name of ['text', 'muted', 'back', 'accent', 'found', 'found-text', 'hatch', 'line'])
+			this.colours[name] = style.getPropertyValue('--' + name).trim();
+		pen.strokeStyle = this.colours.hatch;
+		pen.lineWidth = 1.5;
+		for (const shift of [-6, 0, 6]) {
+			pen.moveTo(shift - 1, 7);
+			pen.lineTo(shift + 7, -1);
+		}
+		pen.stroke();
+		this.hatch = this.context.createPattern(tile, 'repeat');
+		this.redraw();
+	}
+
+	redraw() {
+		this.isDue ||= requestAnimationFrame(() => {
+			this.isDue = 0;
+			this.draw();
+		});
+	}
+
+	draw() {
+		const begin = performance.now();
+		const pen = this.context;
+		const scroll = this.scroller.scrollTop;
+		const first = Math.max(Math.floor((scroll - this.top) / ROW_PX), 0);
+		const last = Math.min(Math.ceil((scroll + this.height - this.top) / ROW_PX), this.rows.length);
+
+		pen.fillStyle = this.colours.back;
+		pen.fillRect(0, 0, this.width, this.height);
+		pen.textBaseline = 'middle';
+		pen.font = '12px ' + getComputedStyle(this.canvas).fontFamily;
+		this.charPx = pen.measureText('0').width;
+		for (let r = first; r < last; r++)
+			this.drawRow(this.rows[r], this.top + r * ROW_PX - scroll);
+		if (this.selected !== null)
+			this.outline(this.selected, scroll);
+		if (this.hasAxis)
+			this.drawAxis();
+		/* What a developer's tools show, and tests read; only the last one is kept. */
+		performance.clearMeasures('draw');
+		performance.measure('draw', {start: begin});
+	}
+
+	drawRow(row, y) {
+		const scale = this.width / (this.right - this.left);
+		const {from, to} = row;
+
+		for (let i = firstAbove(to, this.left); i < to.length && from[i] < this.right;) {
+			const x = (from[i] - this.left) * scale;
+			const end = (to[i] - this.left) * scale;
+
+			if (end - x < 1.5) {
+				const pixel = Math.floor(x);
+
+				this.drawBox(row, i, pixel, pixel + 1, y);
+				i = Math.max(i + 1, firstAbove(to, this.left + (pixel + 1) / scale));
+			} else {
+				this.drawBox(row, i, x, end, y);
+				i++;
+			}
+		}
+	}
+
+	drawBox(row, i, x, end, y) {
+		const pen = this.context;
+		const func = row.tree.func[row.node[i]];
+		const left = Math.max(x, 0);
+		const gap = end - x > 3 ? 1 : 0;
+		const width = Math.min(end, this.width) - left - gap;
+		const isFound = this.matches !== null && func !== ALL && this.matches[func] === 1;
+		const share = row.isExact && row.share[i] < 0.999 ? 0 : row.share[i];
+
+		if (this.matches !== null && !isFound)
+			pen.globalAlpha = 0.35;
+		pen.fillStyle = isFound ? this.colours.found : func === ALL ? this.colours.line : this.functions[func].fill;
+		pen.fillRect(left, y, width, ROW_PX - 1);
+		if (share > 0.001) {
+			const start = Math.max(end - (end - x) * share, left);
+
+			pen.fillStyle = this.hatch;
+			pen.fillRect(start, y, Math.max(left + width - start, 0), ROW_PX - 1);
+		}
+		if (func !== ALL && this.functions[func].inApp && width > 1) {
+			pen.fillStyle = this.colours.muted;
+			pen.fillRect(left, y + ROW_PX - 3, width, 2);
+		}
+		pen.globalAlpha = 1;
+		if (width >= CHAR_PX_MIN)
+			this.drawText(this.label(row, i), left, y, width, isFound);
+	}
+
+	label(row, i) {
+		const func = row.tree.func[row.node[i]];
+
+		return func === ALL ? 'all' : this.functions[func].name;
+	}
+
+	drawText(text, x, y, width, isFound) {
+		const room = Math.floor((width - 6) / this.charPx);
+
+		this.context.fillStyle = isFound ? this.colours['found-text'] : this.colours.text;
+		this.context.fillText(text.length <= room ? text : text.slice(0, Math.max(room - 1, 1)) + '\u2026',
+			x + 3, y + ROW_PX / 2, width - 4);
+	}
+
+	outline({row, i}, scroll) {
+		const scale = this.width / (this.right - this.left);
+		const box = this.rows[row];
+		const x = Math.max((box.from[i] - this.left) * scale, 0);
+		const end = Math.min((box.to[i] - this.left) * scale, this.width);
+
+		if (end < 0 || x > this.width)
+			return;
+		this.context.strokeStyle = this.colours.accent;
+		this.context.lineWidth = 2;
+		this.context.strokeRect(x + 1, this.top + row * ROW_PX - scroll + 1, Math.max(end - x - 3, 1), ROW_PX - 3);
+	}
+
+	drawAxis() {
+		const pen = this.context;
+		const range = this.right - this.left;
+		const step = tickStep(range * 90 / this.width);
+
+		pen.fillStyle = this.colours.back;
+		pen.fillRect(0, 0, this.width, AXIS_PX);
+		pen.fillStyle = this.colours.muted;
+		for (let tick = Math.ceil(this.left / step); tick * step < this.right; tick++) {
+			const x = (tick * step - this.left) * this.width / range;
+
+			pen.fillRect(Math.round(x), 0, 1, AXIS_PX - 2);
+			pen.fillText(formatTime(tick * step, step), x + 4, AXIS_PX / 2);
+		}
+	}
+
+	/* The box at a place of the canvas. */
+	boxAt(x, y) {
+		const row = Math.floor((y + this.scroller.scrollTop - this.top) / ROW_PX);
+		const at = this.left + x * (this.right - this.left) / this.width;
+
+		if (y < this.top || row < 0 || row >= this.rows.length)
+			return null;
+		const i = firstAbove(this.rows[row].to, at);
+
+		return i < this.rows[row].to.length && this.rows[row].from[i] <= at ? {row, i} : null;
+	}
+
+	/* Moves the visible range; keeps it inside the whole. */
+	setRange(left, right) {
+		const range = Math.min(Math.max(right - left, this.total / ZOOM_MOST), this.total);
+
+		this.left = Math.min(Math.max(left, 0), this.total - range);
+		this.right = this.left + range;
+		this.redraw();
+	}
+
+	remember() {
+		this.history.push([this.left, this.right]);
+	}
+
+	/* Undoes the last zoom; false if there is none. */
+	back() {
+		this.isWheeling = false;
+		if (this.history.length === 0)
+			return false;
+		this.setRange(...this.history.pop());
+		return true;
+	}
+
+	zoomTo({row, i}) {
+		this.remember();
+		this.isWheeling = false;
+		this.setRange(this.rows[row].from[i], this.rows[row].to[i]);
+	}
+
+	/* factor below 1: closer. x stays where it is. */
+	zoomAt(x, factor) {
+		const at = this.left + x * (this.right - this.left) / this.width;
+
+		if (!this.isWheeling)
+			this.remember();
+		this.isWheeling = true; /* one Esc takes back all of it */
+		this.setRange(at - (at - this.left) * factor, at + (this.right - at) * factor);
+	}
+
+	pan(px) {
+		const by = px * (this.right - this.left) / this.width;
+
+		this.setRange(this.left + by, this.left + by + (this.right - this.left));
+	}
+
+	wheel(event) {
+		const lines = event.deltaMode === 1 ? ROW_PX : 1;
+
+		event.preventDefault();
+		if (event.shiftKey)
+			this.scroller.scrollTop += (event.deltaY || event.deltaX) * lines;
+		else if (Math.abs(event.deltaX) > Math.abs(event.deltaY))
+			this.pan(event.deltaX * lines);
+		else
+			this.zoomAt(event.offsetX, Math.exp(Math.min(Math.max(event.deltaY * lines, -200), 200) / 400));
+	}
+
+	pointerDown(event) {
+		this.pointers.set(event.pointerId, {x: event.offsetX, y: event.offsetY});
+		this.isDrag = this.pointers.size > 1;
+		this.downAt = {x: event.offsetX, y: event.offsetY};
+		this.canvas.setPointerCapture(event.pointerId);
+	}
+
+	pointerMove(event) {
+		const before = this.pointers.get(event.pointerId);
+		const now = {x: event.offsetX, y: event.offsetY};
+
+		if (before === undefined) {
+			this.on.hover(this.boxAt(now.x, now.y), event.clientX, event.clientY);
+			return;
+		}
+		if (!this.isDrag && Math.hypot(now.x - this.downAt.x, now.y - this.downAt.y) < DRAG_PX)
+			return;
+		this.isDrag = true;
+		this.on.hover(null);
+		if (this.pointers.size === 2) {
+			const other = [...this.pointers].find(([id]) => id !== event.pointerId)[1];
+
+			this.zoomAt((now.x + other.x) / 2,
+				Math.max(Math.abs(before.x - other.x), 8) / Math.max(Math.abs(now.x - other.x), 8));
+		} else {
+			this.pan(before.x - now.x);
+			if (event.pointerType === 'mouse')
+				this.scroller.scrollTop += before.y - now.y;
+		}
+		this.pointers.set(event.pointerId, now);
+	}
+
+	pointerUp(event) {
+		const isClick = event.type === 'pointerup' && !this.isDrag && this.pointers.size === 1;
+
+		this.pointers.delete(event.pointerId);
+		if (!isClick)
+			return;
+		const box = this.boxAt(event.offsetX, event.offsetY);
+
+		if (box === null)
+			return;
+		this.select(box);
+		this.zoomTo(box);
+	}
+
+	select(box) {
+		this.selected = box;
+		this.redraw();
+		this.on.select(box);
+	}
+
+	/* Selects a box near the one that is selected: in another row, or beside it. */
+	step(rows, boxes) {
+		if (this.rows.length === 0)
+			return;
+		if (this.selected === null) {
+			const i = firstAbove(this.rows[0].to, this.left);
+
+			this.reveal({row: 0, i: Math.min(i, this.rows[0].to.length - 1)});
+			return;
+		}
+		const old = this.rows[this.selected.row];
+		const row = this.selected.row + rows;
+		let i = this.selected.i + boxes;
+
+		if (row < 0 || row >= this.rows.length)
+			return;
+		if (rows !== 0) {
+			i = firstAbove(this.rows[row].to, Math.max(old.from[i], Math.min(this.left, old.to[i] - 1e-9)));
+			if (i < this.rows[row].to.length && this.rows[row].from[i] >= old.to[this.selected.i])
+				return;
+		}
+		if (i >= 0 && i < this.rows[row].to.length)
+			this.reveal({row, i});
+	}
+
+	/* Selects box, and scrolls and pans to it. */
+	reveal(box) {
+		const {from, to} = this.rows[box.row];
+		const range = this.right - this.left;
+		const y = this.top + box.row * ROW_PX;
+
+		if (to[box.i] <= this.left || from[box.i] >= this.right)
+			this.setRange((from[box.i] + to[box.i] - range) / 2, (from[box.i] + to[box.i] + range) / 2);
+		if (y - this.top < this.scroller.scrollTop)
+			this.scroller.scrollTop = y - this.top;
+		else if (y + ROW_PX > this.scroller.scrollTop + this.height)
+			this.scroller.scrollTop = y + ROW_PX - this.height;
+		this.select(box);
+	}
+
+	key(event) {
+		const step = this.width / 8;
+		const keys = {
+			ArrowUp: () => this.step(-1, 0),
+			ArrowDown: () => this.step(1, 0),
+			ArrowLeft: () => event.shiftKey ? this.pan(-step) : this.step(0, -1),
+			ArrowRight: () => event.shiftKey ? this.pan(step) : this.step(0, 1),
+			Enter: () => this.selected !== null && this.zoomTo(this.selected),
+			' ': () => this.selected !== null && this.zoomTo(this.selected),
+			'+': () => this.zoomAt(this.width / 2, 0.7),
+			'=': () => this.zoomAt(this.width / 2, 0.7),
+			'-': () => this.zoomAt(this.width / 2, 1 / 0.7),
+			Home: () => (this.remember(), this.setRange(0, this.total)),
+			s: () => this.selected !== null && this.on.open(this.selected),
+		};
+
+		if (event.ctrlKey || event.altKey || event.metaKey || keys[event.key] === undefined)
+			return;
+		event.preventDefault();
+		keys[event.key]();
+	}
+}

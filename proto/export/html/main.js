@@ -1,0 +1,381 @@
+'use strict';
+/*
+ * The page: what is chosen above the graph decides which rows the graph has. Text of a profile gets
+ * into the page by textContent, title and fillText alone.
+ */
+
+const LEGEND_MAX = 8; /* modules; the others have colours, too */
+const PLACES_MAX = 8; /* addresses of a function in its box */
+
+function formatTime(us, step = us) {
+	const scale = Math.abs(us) >= 1e6 || us === 0 ? [1e6, ' s'] : Math.abs(us) >= 1e3 ? [1e3, ' ms'] : [1, ' \u00b5s'];
+	const digits = step === us ? (Math.abs(us / scale[0]) >= 100 ? 0 : Math.abs(us / scale[0]) >= 10 ? 1 : 2) :
+		Math.max(0, -Math.floor(Math.log10(step / scale[0]) + 1e-9));
+
+	return (us / scale[0]).toFixed(us === 0 ? 0 : digits) + scale[1];
+}
+
+function formatShare(part, whole) {
+	return (whole > 0 ? 100 * part / whole : 0).toFixed(1) + ' %';
+}
+
+function byId(id) {
+	return document.getElementById(id);
+}
+
+function element(tag, text, ...children) {
+	const result = document.createElement(tag);
+
+	result.textContent = text;
+	result.append(...children);
+	return result;
+}
+
+class Page {
+	constructor(profile) {
+		this.profile = profile;
+		this.functions = findFunctions(profile);
+		this.functions.forEach((f, id) => Object.assign(f, {id, self: 0, total: 0}));
+		this.tree = mergeStacks(profile);
+		this.outer = outermost(this.tree, this.functions.length);
+		this.state = 'running';
+		this.order = 'merged';
+		this.thread = null; /* all of them */
+		this.sandwich = -1; /* the function whose callers and callees are shown */
+		this.matches = null;
+		this.table = new FunctionTable(byId('functions'), this.functions, func => this.selectFunction(func));
+		this.graph = new Graph(byId('canvas'), byId('scroller'), byId('spacer'), {
+			hover: (box, x, y) => this.hover(box, x, y),
+			select: box => this.select(box),
+			open: ({row, i}) => this.openSandwich(this.funcOf(row, i)),
+		});
+		this.fillThreads();
+		this.listen();
+		this.weigh();
+		this.colourModules();
+		this.refresh();
+		this.describe();
+	}
+
+	/* Title, facts, and what this profile lacks. */
+	describe() {
+		const {profile} = this;
+		const names = [...new Set(profile.processes.map(p => p.release || p.id))];
+		const running = profile.threads.reduce((sum, t) => sum + t.running, 0);
+		const waiting = profile.threads.reduce((sum, t) => sum + t.waiting, 0);
+		const count = (n, what) => n + ' ' + what + (n === 1 ? '' : n > 1 && what.endsWith('s') ? 'es' : 's');
+
+		byId('title').textContent = document.title = names.slice(0, 3).join(', ') + (names.length > 3 ? ' and ' + (names.length - 3) + ' more' : '');
+		byId('facts').textContent = [
+			formatTime(running) + ' running', formatTime(waiting) + ' waiting',
+			count(profile.threads.length, 'thread'), count(profile.processes.length, 'process'),
+			'within ' + formatTime(profile.duration), 'from ' + new Date(profile.begin / 1000).toLocaleString(),
+		].filter((_, i) => i !== 1 || profile.hasState).join(' \u00b7 ');
+		if (!profile.hasState) {
+			byId('note').textContent = 'This profile does not say which samples waited: all of its time counts as running.';
+			byId('note').hidden = false;
+			for (const value of ['wall', 'waiting'])
+				document.querySelector(`[value=${value}]`).disabled = true;
+		}
+	}
+
+	fillThreads() {
+		const {threads, processes} = this.profile;
+		const select = byId('thread');
+
+		threads.sort((a, b) => a.process - b.process || b.running - a.running || b.waiting - a.waiting);
+		select.append(new Option('All threads', ''));
+		threads.forEach((thread, i) => {
+			const label = (thread.name || 'thread') + ' (' + thread.id + ') \u00b7 ' + formatTime(thread.running) + ' running';
+			let group = select;
+
+			if (processes.length > 1) {
+				group = select.lastElementChild;
+				if (group.tagName !== 'OPTGROUP' || i === 0 || threads[i - 1].process !== thread.process) {
+					group = document.createElement('optgroup');
+					group.label = (processes[thread.process].release || 'process') + ' ' + processes[thread.process].id.slice(0, 8);
+					select.append(group);
+				}
+			}
+			group.append(new Option(label, i));
+		});
+	}
+
+	listen() {
+		for (const input of document.querySelectorAll('fieldset input'))
+			input.addEventListener('change', () => this.choose(input.name, input.value));
+		byId('thread').addEventListener('change', event => {
+			this.thread = event.target.value === '' ? null : this.profile.threads[event.target.value];
+			if (this.thread === null && this.order === 'time')
+				this.order = document.querySelector('[value=merged]').checked = 'merged';
+			this.weigh();
+			this.refresh();
+		});
+		byId('search').addEventListener('input', event => this.search(event.target.value));
+		byId('leave').addEventListener('click', () => this.openSandwich(-1));
+		matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+			this.colourModules();
+			this.graph.recolour();
+		});
+		document.addEventListener('keydown', event => this.key(event));
+	}
+
+	key(event) {
+		const isField = event.target.matches('input[type=search], select');
+
+		if (event.key === '/' && !isField) {
+			event.preventDefault();
+			byId('search').focus();
+		} else if (event.key === 'Escape' && event.target === byId('search') && byId('search').value !== '') {
+			byId('search').value = '';
+			this.search('');
+		} else if (event.key === 'Escape' && !this.graph.back() && this.sandwich >= 0) {
+			this.openSandwich(-1);
+		}
+	}
+
+	choose(name, value) {
+		this[name] = value;
+		if (name === 'order')
+			this.sandwich = -1;
+		/* Time order is for one thread: the one that ran most, until the user picks one. */
+		if (this.order === 'time' && this.thread === null && this.profile.threads.length > 0) {
+			this.thread = this.profile.threads.reduce((a, b) => b.running > a.running ? b : a);
+			byId('thread').value = this.profile.threads.indexOf(this.thread);
+			this.weigh();
+		}
+		this.refresh();
+	}
+
+	/* What depends on the thread. */
+	weigh() {
+		weigh(this.profile, this.tree, this.thread === null ? this.profile.threads : [this.thread]);
+	}
+
+	/* What depends on the thread, the kind of time and the order. */
+	refresh() {
+		const {tree, functions} = this;
+		const of = (run, wait, i) => weightOf(run[i], wait[i], this.state);
+
+		this.total = of(tree.sumRun, tree.sumWait, 0);
+		for (const f of functions)
+			f.self = f.total = 0;
+		for (let i = 1; i < tree.n; i++) {
+			functions[tree.func[i]].self += of(tree.run, tree.wait, i);
+			if (this.outer[i] === 1)
+				functions[tree.func[i]].total += of(tree.sumRun, tree.sumWait, i);
+		}
+		this.showGraph();
+		this.search(byId('search').value);
+		this.clearBox();
+	}
+
+	showGraph() {
+		let rows;
+		let total = this.total;
+
+		if (this.sandwich >= 0) {
+			rows = layOutSandwich(sandwich(this.tree, this.sandwich, this.outer), this.state);
+			total = this.functions[this.sandwich].total;
+		} else if (this.order === 'time' && this.thread !== null) {
+			rows = chartRows(this.tree, this.profile.nodes.merged, this.thread, this.state);
+			total = this.profile.duration;
+		} else {
+			rows = layOut(this.order === 'callers' ? inverted(this.tree) : this.tree, this.state);
+		}
+		this.graph.show(rows, total, this.functions, this.order === 'time' && this.sandwich < 0);
+		byId('sandwich').hidden = this.sandwich < 0;
+		if (this.sandwich >= 0)
+			byId('sandwich').firstElementChild.textContent = 'Callers above, callees below ' + this.functions[this.sandwich].name;
+		byId('canvas').setAttribute('aria-label', 'Flame graph, ' + formatTime(total) + ', ' + rows.length +
+			' rows. The table of functions has the same as text.');
+	}
+
+	openSandwich(func) {
+		this.sandwich = func;
+		this.showGraph();
+		if (func >= 0)
+			this.selectFunction(func);
+		byId('canvas').focus({preventScroll: true});
+	}
+
+	colourModules() {
+		const style = getComputedStyle(document.documentElement);
+		const times = new Map();
+
+		for (const f of this.functions)
+			times.set(f.module, 0);
+		for (let i = 1; i < this.tree.n; i++) {
+			const {module} = this.functions[this.tree.func[i]];
+
+			times.set(module, times.get(module) + this.tree.run[i] + this.tree.wait[i]);
+		}
+
+		/* The golden angle keeps the hues of the heaviest modules far apart. */
+		const modules = [...times].sort((a, b) => b[1] - a[1]).map(([module], i) => [module, (210 + i * 137.508) % 360]);
+		const hues = new Map(modules);
+		const colour = (hue, kind) => `hsl(${hue.toFixed()} ${style.getPropertyValue(`--${kind}-saturation`)} ${style.getPropertyValue(`--${kind}-lightness`)})`;
+
+		for (const f of this.functions)
+			f.fill = colour(hues.get(f.module), f.inApp ? 'app' : 'other');
+		byId('legend').replaceChildren(...modules.slice(0, LEGEND_MAX).map(([module, hue]) => {
+			const item = document.createElement('li');
+			const sample = document.createElement('i');
+
+			sample.style.background = this.functions.find(f => f.module === module && f.inApp)?.fill ?? colour(hue, 'other');
+			item.append(sample, baseName(module) || 'no module');
+			item.title = module;
+			return item;
+		}));
+		this.graph.recolour();
+	}
+
+	search(text) {
+		const wanted = text.trim().toLowerCase();
+		const {tree, functions} = this;
+		let time = 0;
+		let n = 0;
+
+		this.matches = wanted === '' ? null : Uint8Array.from(functions, f => f.search.includes(wanted) ? 1 : 0);
+		byId('found').textContent = '';
+		if (this.matches !== null) {
+			const isBelow = new Uint8Array(tree.n);
+
+			for (let i = 1; i < tree.n; i++) {
+				const isMatch = this.matches[tree.func[i]];
+
+				if (isMatch && !isBelow[tree.parent[i]])
+					time += weightOf(tree.sumRun[i], tree.sumWait[i], this.state);
+				isBelow[i] = isBelow[tree.parent[i]] | isMatch;
+			}
+			n = functions.filter(f => f.total > 0 && this.matches[f.id]).length;
+			byId('found').textContent = n === 0 ? 'Nothing found' : `${n} found, ${formatShare(time, this.total)} of the time`;
+		}
+		this.graph.matches = this.matches;
+		this.graph.redraw();
+		this.table.show(this.total, this.matches);
+	}
+
+	funcOf(row, i) {
+		return this.graph.rows[row].tree.func[this.graph.rows[row].node[i]];
+	}
+
+	/* The box of the pointer, or none. */
+	hover(box, x, y) {
+		const tip = byId('tip');
+
+		tip.hidden = box === null;
+		if (box === null)
+			return;
+		const func = this.funcOf(box.row, box.i);
+		const lines = [element('b', func === ALL ? 'all' : this.functions[func].name), ...this.boxLines(box).map(text => element('div', text))];
+
+		if (func !== ALL) {
+			const f = this.functions[func];
+			const place = this.places(func)[0];
+
+			lines.push(element('div', `self ${formatTime(f.self)} ${formatShare(f.self, this.total)}, total ${formatTime(f.total)} ${formatShare(f.total, this.total)}`));
+			lines.push(element('div', f.module || 'no module'));
+			if (place !== undefined)
+				lines.push(element('div', place.text));
+		}
+		tip.replaceChildren(...lines);
+		tip.style.left = Math.max(Math.min(x + 14, innerWidth - tip.offsetWidth - 8), 4) + 'px';
+		tip.style.top = (y + 18 + tip.offsetHeight > innerHeight ? Math.max(y - tip.offsetHeight - 10, 4) : y + 18) + 'px';
+	}
+
+	boxLines({row, i}) {
+		const {from, to, share} = this.graph.rows[row];
+		const time = to[i] - from[i];
+		const waits = share[i] > 0.001 && this.state === 'wall' ? ', waiting ' + formatTime(time * share[i]) : '';
+
+		if (this.graph.hasAxis)
+			return [formatTime(time) + ' from ' + formatTime(from[i]) + waits];
+		return [`${formatTime(time)}, ${formatShare(time, this.total)}${waits}`];
+	}
+
+	/* Addresses of a function with the time in each itself, most first. */
+	places(func) {
+		const {nodes, frames, strings} = this.profile;
+		const times = new Map();
+
+		if (this.placesOf?.func === func && this.placesOf.run === nodes.run && this.placesOf.state === this.state)
+			return this.placesOf.places;
+		for (let i = 0; i < nodes.frame.length; i++)
+			if (frames.func[nodes.frame[i]] === func)
+				times.set(nodes.frame[i], (times.get(nodes.frame[i]) ?? 0) + weightOf(nodes.run[i], nodes.wait[i], this.state));
+
+		const places = [...times].sort((a, b) => b[1] - a[1]).map(([f, self]) => {
+			const file = strings[frames.file[f]];
+			const line = frames.line[f] > 0 ? ':' + frames.line[f] : '';
+
+			return {self, text: [frames.address[f] > 0n ? hex(frames.address[f]) : '', file !== '' ? file + line : ''].filter(s => s !== '').join('  ')};
+		}).filter(place => place.text !== '');
+
+		this.placesOf = {func, run: nodes.run, state: this.state, places};
+		return places;
+	}
+
+	clearBox() {
+		byId('box').replaceChildren(element('h2', 'Nothing selected'),
+			Object.assign(element('p', 'Click a box to zoom to it, press Esc to go back. Arrow keys move from box to box.'), {className: 'hint'}));
+		this.table.mark(-1);
+	}
+
+	select(box) {
+		const func = this.funcOf(box.row, box.i);
+
+		if (func === ALL) {
+			this.clearBox();
+			byId('box').firstElementChild.textContent = 'all, ' + this.boxLines(box).join('');
+		} else {
+			this.showFunction(func, this.boxLines(box));
+		}
+	}
+
+	selectFunction(func) {
+		this.graph.selected = null;
+		this.graph.redraw();
+		this.showFunction(func, []);
+	}
+
+	showFunction(func, boxLines) {
+		const f = this.functions[func];
+		const list = document.createElement('dl');
+		const button = element('button', 'Callers and callees');
+		const places = this.places(func);
+		const entry = (name, text) => list.append(element('dt', name), element('dd', text));
+
+		for (const line of boxLines)
+			entry('This box', line);
+		entry('Self', formatTime(f.self) + ', ' + formatShare(f.self, this.total));
+		entry('Total', formatTime(f.total) + ', ' + formatShare(f.total, this.total));
+		entry('Module', f.module || 'not known');
+		entry('in_app', f.inApp ? 'yes' : 'no');
+		places.slice(0, PLACES_MAX).forEach((place, i) => entry(i === 0 ? 'Address' : '', place.text + (place.self > 0 && places.length > 1 ? '  ' + formatTime(place.self) : '')));
+		if (places.length > PLACES_MAX)
+			entry('', 'and ' + (places.length - PLACES_MAX) + ' more');
+		button.type = 'button';
+		button.addEventListener('click', () => this.openSandwich(func));
+		byId('box').replaceChildren(element('h2', f.name), list, ...(this.sandwich === func ? [] : [button]));
+		this.table.mark(func);
+	}
+}
+
+async function start() {
+	try {
+		const begin = performance.now();
+		const data = byId('data');
+		const profile = await readProfile(data.textContent);
+
+		data.remove();
+		document.querySelector('main').hidden = false;
+		new Page(profile);
+		performance.measure('load', {start: begin});
+	} catch (error) {
+		byId('facts').textContent = 'The profile cannot be shown. ' + error.message;
+		console.error(error);
+	}
+}
+
+start();
