@@ -11,6 +11,7 @@
 #   make fuzz       every parser with nonsense (make fuzz T=cfi SECONDS=600)
 #   make install    into $(DESTDIR)$(PREFIX); make uninstall
 #   make deb        a Debian package, build/sentry-profd_*.deb
+#   make check-pictures  installs Chromium and npm, tests the page in it
 #   make check-package  installs it in a Debian that is made and booted for it
 #   V=1 shows the commands, WERROR=1 (the default where CI=true) makes
 #   warnings errors.
@@ -176,10 +177,6 @@ NM ?= nm
 $(B)/library_names.c: lib/aggregate/library_names.sh $(B)/flags
 	$(call say,GEN,$@)
 	$(Q)CC='$(CC)' CXX='$(CXX)' NM='$(NM)' sh $< >$@.new && mv $@.new $@
-$(B)/obj/library_names.o: $(B)/library_names.c Makefile
-	@mkdir -p $(@D)
-	$(call say,CC,$<)
-	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/aggregate.a: $(B)/obj/library_names.o
 ALL_OBJS += $(B)/obj/library_names.o
 
@@ -198,6 +195,21 @@ $(B)/obj/proto/export/pprof.o: $(GENERATED)/pprof.pb-c.h
 $(B)/obj/proto/export/pprof.o: ALL_CFLAGS += -I$(GENERATED)
 $(B)/export.a: $(B)/obj/pprof.pb-c.o
 ALL_OBJS += $(B)/obj/pprof.pb-c.o
+
+# The page of sentry-profctl convert, in the archive of proto/export.
+PAGE = $(wildcard proto/export/html/*)
+$(B)/html_page.c: $(PAGE)
+	@mkdir -p $(@D)
+	$(call say,GEN,$@)
+	$(Q)sh proto/export/html/embed.sh >$@.new && mv $@.new $@
+$(B)/export.a: $(B)/obj/html_page.o
+ALL_OBJS += $(B)/obj/html_page.o
+
+$(B)/obj/library_names.o $(B)/obj/html_page.o: $(B)/obj/%.o: $(B)/%.c Makefile \
+		$(B)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 define exe_rules
 $(1)_OBJ = $$($(1)_SRC:%=$(B)/obj/daemon/%.o)
@@ -358,6 +370,34 @@ $(B)/bench/$(1): $$($(1)_SRC:%=$(B)/obj/tests/bench/%.o) \
 endef
 $(foreach b,target bare naive unwind first outage parse,$(eval $(call bench_rules,$(b))))
 
+# Profiles for the tests of the page, and what these need from npm.
+PICTURES = $(B)/pictures
+ALL_OBJS += $(B)/obj/tests/pictures/make_page.o
+$(PICTURES)/make_page: $(B)/obj/tests/pictures/make_page.o \
+		$(call archives,export import proto base)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $^ $(ALL_LDFLAGS) $(call pkg,$(unit_export_PKG))
+page_known = known
+page_two = two
+page_few = many 10000 10 5 html
+page_many = many 1000000 100 50 html
+page_long = many 1000000 10 480 html
+$(PICTURES)/%.html: $(PICTURES)/make_page
+	$(call say,PAGE,$@)
+	$(Q)$< $(page_$*) >$@
+$(PICTURES)/many.json: $(PICTURES)/make_page
+	$(call say,PAGE,$@)
+	$(Q)$< $(page_many:html=json) >$@
+NPM_FILES = $(patsubst %,tests/pictures/%,package.json package-lock.json .npmrc)
+$(PICTURES)/node_modules: $(NPM_FILES)
+	@mkdir -p $(@D)
+	$(call say,NPM,$@)
+	$(Q)cp $(NPM_FILES) $(@D) && cd $(@D) && npm ci --silent && touch node_modules
+pictures: $(PICTURES)/node_modules $(PICTURES)/many.json \
+		$(patsubst %,$(PICTURES)/%.html,known two few many long)
+	@:
+
 # Our stacks against those of other unwinders, stop by stop; through a program's
 # turn, step by step; and the records of single stops, kept in tests/golden/stacks.
 ORACLE = $(patsubst %,$(B)/oracle/%,differ record steps births)
@@ -468,6 +508,14 @@ check:
 		$(ASAN_CHECKS:$(B)/%=$(B)/asan/%) \
 		$(AARCH64_CHECKS:$(B)/%=$(B)/for-aarch64/%) \
 		$(FUZZ:$(B)/%=$(B)/asan/%) $(SCRIPTS) $(SANITIZED_SCRIPTS)
+
+# The page in a browser. Its pictures are in build/pictures, to be looked at.
+check-pictures:
+	$(Q)tests/tools/deps.sh pictures
+	$(Q)$(MAKE) --no-print-directory $(JOBS) pictures
+	$(Q)status=0; for t in tests/pictures/test_*.js; do \
+		BUILD=$(B) NODE_PATH=$(abspath $(PICTURES))/node_modules node $$t || \
+		status=1; done; exit $$status
 
 check-sanitized:
 	$(Q)BUILD=$(B) tests/tools/deps.sh test
@@ -601,7 +649,7 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: executables soak storm check-sanitized check-package all objs aarch64-objs aarch64-checks built unit asan check bench benched fuzz fuzzers demo deb install uninstall clean FORCE
+.PHONY: executables soak storm pictures check-pictures check-sanitized check-package all objs aarch64-objs aarch64-checks built unit asan check bench benched fuzz fuzzers demo deb install uninstall clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(ALL_OBJS:.o=.d)

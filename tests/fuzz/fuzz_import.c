@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "proto/export/export.h"
+#include "proto/export/html.h"
 #include "proto/import/text.h"
 
 static void check_chunk(const struct import_chunk *c)
@@ -127,6 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	write_json(export_speedscope, &m);
 	write_json(export_firefox, &m);
 	write_json(export_self_profiling, &m);
+	write_other(export_html, &m);
 	merge_fini(&m);
 
 	options.is_ordered = false;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what building needs and is not there. Usage: deps.sh build|demo|test|bench|deb|package
+# Installs what building needs and is not there. Usage: deps.sh build|demo|test|bench|deb|package|pictures
 # With test, nginx is unpacked in $BUILD/debian (default: build), if it is not there.
 #
 # Where apt-get is (Debian, Ubuntu): the commands are printed before they run.
@@ -36,6 +36,11 @@ package='debootstrap systemd-container'
 # many short processes.
 bench='python3 bpftrace clang git'
 
+# make check-pictures. Node.js from elsewhere brings npm along, and no package of
+# that name. Chromium draws nothing without a font.
+pictures='chromium fonts-dejavu-core'
+command -v npm >/dev/null 2>&1 || pictures="$pictures npm"
+
 case ${1-} in
 build) packages=$build ;;
 demo) packages="$build $demo" ;;
@@ -43,8 +48,9 @@ test) packages="$build $demo $test" ;;
 bench) packages="$build $bench" ;;
 deb) packages="$build $deb" ;;
 package) packages="$build $deb $test $package" ;;
+pictures) packages="$build $pictures" ;;
 *)
-	echo "usage: $0 build|demo|test|bench|deb|package" >&2
+	echo "usage: $0 build|demo|test|bench|deb|package|pictures" >&2
 	exit 2
 	;;
 esac
@@ -60,6 +66,7 @@ elsewhere()
 	esac
 	# Without perf or bpftrace their rows say so.
 	[ "$1" != bench ] || commands="$commands python3"
+	[ "$1" != pictures ] || commands="$commands chromium node npm"
 	modules='libdw libelf liblzma libzstd libunwind-ptrace jansson libcurl zlib libseccomp
 		inih libprotobuf-c'
 	if [ "$1" = test ]; then

@@ -81,7 +81,12 @@ class Column {
 async function inflate(base64) {
 	if (typeof DecompressionStream === 'undefined')
 		throw new Error('This browser is too old: it cannot decompress (Chrome 80, Firefox 113, Safari 16.4).');
-	const packed = Uint8Array.from(atob(base64.trim()), c => c.charCodeAt(0));
+	const text = atob(base64);
+	const packed = new Uint8Array(text.length);
+
+	for (let i = 0; i < packed.length; i++)
+		packed[i] = text.charCodeAt(i);
+
 	const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate'));
 
 	return new Uint8Array(await new Response(stream).arrayBuffer());
@@ -147,16 +152,19 @@ function readBlock(kind, from, end, profile) {
 			profile.strings.push(from.string(from.number()));
 		break;
 	case 'P':
-		profile.processes.push({
-			id: profile.strings[from.index(n)], platform: profile.strings[from.index(n)],
-			release: profile.strings[from.index(n)], environment: profile.strings[from.index(n)],
-		});
+		while (from.at < end) {
+			const [id, platform, release, environment] = [0, 1, 2, 3].map(() => profile.strings[from.index(n)]);
+
+			profile.processes.push({id, platform, release, environment});
+		}
 		break;
 	case 'T':
-		profile.threads.push({
-			process: from.index(profile.processes.length), id: profile.strings[from.index(n)],
-			name: profile.strings[from.index(n)], parts: [],
-		});
+		while (from.at < end) {
+			const process = from.index(profile.processes.length);
+			const [id, name] = [0, 1].map(() => profile.strings[from.index(n)]);
+
+			profile.threads.push({process, id, name, parts: []});
+		}
 		break;
 	case 'F':
 		readFrames(from, end, profile);

@@ -261,9 +261,14 @@ class Graph {
 	}
 
 	zoomTo({row, i}) {
-		this.remember();
+		const from = this.rows[row].from[i];
+		const to = this.rows[row].to[i];
+
 		this.isWheeling = false;
-		this.setRange(this.rows[row].from[i], this.rows[row].to[i]);
+		if (from === this.left && to === this.right)
+			return;
+		this.remember();
+		this.setRange(from, to);
 	}
 
 	/* factor below 1: closer. x stays where it is. */
@@ -371,15 +376,17 @@ class Graph {
 			this.reveal({row, i});
 	}
 
-	/* Selects box, and scrolls and pans to it. */
-	reveal(box) {
+	/* Selects box, and scrolls and pans to it; in the middle, or no further than needed. */
+	reveal(box, isMiddle = false) {
 		const {from, to} = this.rows[box.row];
 		const range = this.right - this.left;
 		const y = this.top + box.row * ROW_PX;
 
 		if (to[box.i] <= this.left || from[box.i] >= this.right)
 			this.setRange((from[box.i] + to[box.i] - range) / 2, (from[box.i] + to[box.i] + range) / 2);
-		if (y - this.top < this.scroller.scrollTop)
+		if (isMiddle)
+			this.scroller.scrollTop = y - this.height / 2;
+		else if (y - this.top < this.scroller.scrollTop)
 			this.scroller.scrollTop = y - this.top;
 		else if (y + ROW_PX > this.scroller.scrollTop + this.height)
 			this.scroller.scrollTop = y + ROW_PX - this.height;

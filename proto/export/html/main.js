@@ -7,12 +7,14 @@
 const LEGEND_MAX = 8; /* modules; the others have colours, too */
 const PLACES_MAX = 8; /* addresses of a function in its box */
 
-function formatTime(us, step = us) {
-	const scale = Math.abs(us) >= 1e6 || us === 0 ? [1e6, ' s'] : Math.abs(us) >= 1e3 ? [1e3, ' ms'] : [1, ' \u00b5s'];
-	const digits = step === us ? (Math.abs(us / scale[0]) >= 100 ? 0 : Math.abs(us / scale[0]) >= 10 ? 1 : 2) :
-		Math.max(0, -Math.floor(Math.log10(step / scale[0]) + 1e-9));
+/* With three digits; with a step, with as many as a multiple of it needs. */
+function formatTime(us, step) {
+	const [unit, name] = us >= 1e6 || us === 0 ? [1e6, ' s'] : us >= 1e3 ? [1e3, ' ms'] : [1, ' \u00b5s'];
+	const value = us / unit;
+	const digits = us === 0 ? 0 : step !== undefined ? Math.max(0, -Math.floor(Math.log10(step / unit) + 1e-9)) :
+		value >= 100 ? 0 : value >= 10 ? 1 : 2;
 
-	return (us / scale[0]).toFixed(us === 0 ? 0 : digits) + scale[1];
+	return value.toFixed(digits) + name;
 }
 
 function formatShare(part, whole) {
@@ -86,7 +88,9 @@ class Page {
 		threads.sort((a, b) => a.process - b.process || b.running - a.running || b.waiting - a.waiting);
 		select.append(new Option('All threads', ''));
 		threads.forEach((thread, i) => {
-			const label = (thread.name || 'thread') + ' (' + thread.id + ') \u00b7 ' + formatTime(thread.running) + ' running';
+			/* A name that other threads have too comes with the id. */
+			const id = thread.name.includes(thread.id) ? '' : ' (' + thread.id + ')';
+			const label = (thread.name || 'thread') + id + ' \u00b7 ' + formatTime(thread.running) + ' running';
 			let group = select;
 
 			if (processes.length > 1) {
@@ -191,11 +195,16 @@ class Page {
 			' rows. The table of functions has the same as text.');
 	}
 
+	/* func -1: back to all functions. */
 	openSandwich(func) {
+		if (func === ALL && this.sandwich === -1)
+			return;
 		this.sandwich = func;
 		this.showGraph();
-		if (func >= 0)
-			this.selectFunction(func);
+		const row = this.graph.rows.findIndex((_, r) => this.funcOf(r, 0) === func && this.graph.rows[r].to[0] === this.graph.total);
+
+		if (func >= 0 && row >= 0)
+			this.graph.reveal({row, i: 0}, true);
 		byId('canvas').focus({preventScroll: true});
 	}
 

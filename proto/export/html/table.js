@@ -4,10 +4,10 @@
  * also what a screen reader has in place of the canvas.
  */
 
-const PORTION = 200; /* rows that are shown at a time: thousands would make the page slow */
+const PORTION = 100; /* rows that are shown at a time: thousands would make the page slow */
 
 class FunctionTable {
-	/* functions as in main.js: name, module, inApp, self, total. select(func): a row was chosen. */
+	/* functions as in main.js: name, module, base (its last part), inApp, self, total. select(func): a row was chosen. */
 	constructor(section, functions, select) {
 		Object.assign(this, {section, functions, select, key: 'self', sign: -1, selected: -1});
 		this.body = section.querySelector('tbody');
@@ -59,13 +59,13 @@ class FunctionTable {
 		const button = document.createElement('button');
 
 		for (const time of [f.self, f.total])
-			row.insertCell().textContent = formatTime(time) + '\u2002' + formatShare(time, this.total);
+			row.insertCell().append(element('span', formatTime(time)), ' ', element('span', formatShare(time, this.total)));
 		button.type = 'button';
 		button.textContent = button.title = f.name;
 		button.className = f.inApp ? 'app' : '';
 		button.addEventListener('click', () => this.select(f.id));
 		row.insertCell().append(button);
-		row.insertCell().textContent = baseName(f.module);
+		row.insertCell().append(element('div', f.base));
 		row.cells[3].title = f.module;
 		row.classList.toggle('selected', f.id === this.selected);
 		return row;

@@ -36,7 +36,7 @@ function findFunctions(profile) {
 		if (id === undefined) {
 			id = functions.length;
 			found.set(key, id);
-			functions.push({name: own, module, search: (own + '\n' + module).toLowerCase(), inApp: false});
+			functions.push({name: own, module, base: baseName(module), search: (own + '\n' + module).toLowerCase(), inApp: false});
 		}
 		functions[id].inApp ||= frames.inApp[f] === 1;
 		frames.func[f] = id;

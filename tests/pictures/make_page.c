@@ -1,0 +1,312 @@
+/*
+ * Profiles for the tests of the page (proto/export/html.h), made up.
+ *
+ *   make_page known >FILE.html     a process of which the test knows all
+ *   make_page two >FILE.html       it and the same again as another process
+ *   make_page many SAMPLES THREADS SECONDS html|json >FILE
+ *                                  random stacks, the same for the same numbers
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/export/html.h"
+
+#define TICK_NS	       UINT64_C(10000000)
+#define START_NS       UINT64_C(1790000000000000000)
+#define MANY_FUNCTIONS 3000u
+#define MANY_STACKS    20000u
+#define MANY_DEPTH_MAX 40u
+
+static void check(int r)
+{
+	if (r == 0)
+		return;
+	fprintf(stderr, "make_page: %s\n", strerror(-r));
+	exit(1);
+}
+
+static void *array(size_t n, size_t size)
+{
+	void *p = calloc(n, size);
+
+	if (p == NULL)
+		check(-ENOMEM);
+	return p;
+}
+
+/* Known profile. */
+
+static struct import_frame known_frames[] = {
+	{0x401100, "main", "/opt/shop/bin/shop", "/src/shop/main.c", 12, true},
+	{0x401250, "handle_request", "/opt/shop/bin/shop", "/src/shop/http.c",
+	 88, true},
+	{0x401460, "parse_json", "/opt/shop/lib/libjson.so.1",
+	 "/src/json/parse.c", 301, true},
+	{0x401472, "parse_json", "/opt/shop/lib/libjson.so.1",
+	 "/src/json/parse.c", 307, true},
+	{0x401800, "<script>alert(1)</script>", "/opt/shop/bin/shop",
+	 "/src/<b>shop</b>.c", 5, true},
+	{0x7f0000012345, "__poll", "/usr/lib/x86_64-linux-gnu/libc.so.6", NULL,
+	 0, false},
+	{0x7f0000023456, "start_thread", "/usr/lib/x86_64-linux-gnu/libc.so.6",
+	 NULL, 0, false},
+	{0x7f0000034567, NULL, "/usr/lib/x86_64-linux-gnu/libz.so.1", NULL, 0,
+	 false},
+	{0x402000,
+	 "std::vector<std::pair<std::string, int>, "
+	 "std::allocator<std::pair<std::string, int> > "
+	 ">::_M_realloc_insert(int const&)",
+	 "/opt/shop/bin/shop", "/usr/include/c++/12/bits/vector.tcc", 439,
+	 true},
+};
+
+/* Leaf first. */
+static uint32_t known_stack_frames[] = {
+	2, 1, 0,    /* 0: parse_json */
+	3, 1, 0,    /* 1: parse_json, its other address */
+	4, 1, 0,    /* 2: <script> */
+	5, 0,	    /* 3: __poll in main */
+	7, 8, 1, 6, /* 4: a worker compresses */
+	5, 6,	    /* 5: __poll in a worker */
+	1, 0,	    /* 6: handle_request itself */
+};
+static size_t known_stack_starts[] = {0, 3, 6, 9, 11, 15, 17, 19};
+
+static struct import_thread known_threads[] = {
+	{"4242", "main"},
+	{"4243", "worker (4243)"},
+	{"4244", "<img src=x onerror=alert(1)>"},
+};
+
+/*
+ * Ten seconds. Of ten ticks the main thread has three of parse_json (two
+ * addresses), two of <script>, one of handle_request itself, and waits for
+ * four. The workers run for one tick and for three of ten.
+ */
+static void known_sample(struct import_chunk *c, uint64_t tick, uint32_t thread)
+{
+	static const uint32_t turns[3][10] = {
+		{0, 0, 1, 2, 2, 6, 3, 3, 3, 3},
+		{4, 5, 5, 5, 5, 5, 5, 5, 5, 5},
+		{5, 5, 5, 5, 4, 4, 4, 5, 5, 5},
+	};
+	const uint32_t stack = turns[thread][tick / 10 % 10];
+
+	c->samples[c->n_samples++] = (struct import_sample){
+		.time_ns = START_NS + tick * TICK_NS,
+		.lasts_ns = tick == 1000 ? 0 : TICK_NS,
+		.thread = thread,
+		.stack = stack,
+		.is_waiting = stack == 3 || stack == 5,
+		.is_last = tick == 1000,
+	};
+}
+
+static void add_known(struct merge *m, const char *profiler_id,
+		      const char *release)
+{
+	struct import_chunk c = {
+		.profiler_id = profiler_id,
+		.chunk_id = "0123456789abcdef0123456789abcdef",
+		.frames = known_frames,
+		.n_frames = sizeof(known_frames) / sizeof(known_frames[0]),
+		.stack_starts = known_stack_starts,
+		.stack_frames = known_stack_frames,
+		.n_stacks = 7,
+		.threads = known_threads,
+		.n_threads = 3,
+		.has_states = true,
+		.samples = array(3003, sizeof(struct import_sample)),
+		.payload = json_pack("{s:s, s:s, s:s}", "release", release,
+				     "platform", "native", "environment",
+				     "production"),
+	};
+
+	for (uint64_t tick = 0; tick <= 1000; tick++)
+		for (uint32_t thread = 0; thread < c.n_threads; thread++)
+			known_sample(&c, tick, thread);
+	check(merge_add(m, &c));
+	json_decref(c.payload);
+	free(c.samples);
+}
+
+/* Many samples. */
+
+static uint64_t state = 88172645463325252u;
+
+/* xorshift64, Marsaglia 2003. */
+static uint32_t draw(uint32_t below)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (uint32_t)((state >> 32) * below >> 32);
+}
+
+static void make_frames(struct import_chunk *c)
+{
+	static const char *modules[] = {
+		"/opt/app/bin/server",	   "/usr/lib/libc.so.6",
+		"/usr/lib/libssl.so.3",	   "/opt/app/lib/libquery.so",
+		"/usr/lib/libstdc++.so.6",
+	};
+
+	c->n_frames = MANY_FUNCTIONS;
+	c->frames = array(MANY_FUNCTIONS, sizeof(struct import_frame));
+	for (uint32_t i = 0; i < MANY_FUNCTIONS; i++) {
+		char name[64];
+
+		(void)snprintf(name, sizeof(name),
+			       "module_%u::function_%u(int)", i % 37, i);
+		c->frames[i] = (struct import_frame){
+			.addr = 0x400000 + UINT64_C(16) * i,
+			.function = strdup(name),
+			.package = modules[i % 5],
+			.file = "/src/app/a_file_of_the_app.cc",
+			.line = i,
+			.in_app = i % 5 == 0 || i % 5 == 3,
+		};
+	}
+}
+
+/* A stack is another one's outer part and something new, as in a program. */
+static void make_stacks(struct import_chunk *c)
+{
+	size_t at = 0;
+
+	c->n_stacks = MANY_STACKS;
+	c->stack_starts = array(MANY_STACKS + 1, sizeof(size_t));
+	c->stack_frames =
+		array((size_t)MANY_STACKS * MANY_DEPTH_MAX, sizeof(uint32_t));
+	for (uint32_t i = 0; i < MANY_STACKS; i++) {
+		const uint32_t like = i > 0 ? draw(i) : 0;
+		const size_t first = c->stack_starts[like];
+		const size_t depth =
+			i > 0 ? c->stack_starts[like + 1] - first : 0;
+		const size_t shared = depth > 2 ? depth - draw(3) : depth;
+		size_t more = 1 + draw(i < 10 ? 12 : 4);
+
+		if (shared + more > MANY_DEPTH_MAX)
+			more = MANY_DEPTH_MAX - shared;
+		for (size_t k = 0; k < more; k++)
+			c->stack_frames[at++] = draw(MANY_FUNCTIONS);
+		memcpy(c->stack_frames + at,
+		       c->stack_frames + first + depth - shared,
+		       shared * sizeof(uint32_t));
+		at += shared;
+		c->stack_starts[i + 1] = at;
+	}
+}
+
+static void make_samples(struct import_chunk *c, size_t n, size_t threads,
+			 uint64_t lasts_ns)
+{
+	const size_t ticks = n / threads;
+	const uint64_t tick_ns = lasts_ns / ticks / 1000 * 1000;
+
+	c->n_threads = threads;
+	c->threads = array(threads, sizeof(struct import_thread));
+	for (size_t t = 0; t < threads; t++) {
+		char id[16], name[32];
+
+		(void)snprintf(id, sizeof(id), "%zu", 1000 + t);
+		(void)snprintf(name, sizeof(name), "worker (%zu)", 1000 + t);
+		c->threads[t] =
+			(struct import_thread){strdup(id), strdup(name)};
+	}
+	c->has_states = true;
+	c->n_samples = ticks * threads;
+	c->samples = array(c->n_samples, sizeof(struct import_sample));
+	for (size_t i = 0; i < c->n_samples; i++) {
+		const uint32_t a = draw(MANY_STACKS), b = draw(MANY_STACKS);
+
+		c->samples[i] = (struct import_sample){
+			.time_ns = START_NS + i / threads * tick_ns,
+			.lasts_ns = tick_ns,
+			.thread = (uint32_t)(i % threads),
+			.stack = a < b ? a : b, /* some are hot */
+			.is_waiting = draw(4) == 0,
+			.is_last = i / threads == ticks - 1,
+		};
+		if (c->samples[i].is_last)
+			c->samples[i].lasts_ns = 0;
+	}
+}
+
+static void print_json(const struct import_chunk *c)
+{
+	printf("{\"version\":\"2\",\"profile\":{\"frames\":[");
+	for (size_t i = 0; i < c->n_frames; i++)
+		printf("%s{\"instruction_addr\":\"0x%" PRIx64
+		       "\",\"in_app\":%s,\"function\":\"%s\",\"package\":\"%"
+		       "s\","
+		       "\"abs_path\":\"%s\",\"lineno\":%u}",
+		       i > 0 ? "," : "", c->frames[i].addr,
+		       c->frames[i].in_app ? "true" : "false",
+		       c->frames[i].function, c->frames[i].package,
+		       c->frames[i].file, c->frames[i].line);
+	printf("],\"stacks\":[");
+	for (size_t i = 0; i < c->n_stacks; i++) {
+		printf(i > 0 ? ",[" : "[");
+		for (size_t k = c->stack_starts[i]; k < c->stack_starts[i + 1];
+		     k++)
+			printf("%s%u", k > c->stack_starts[i] ? "," : "",
+			       c->stack_frames[k]);
+		printf("]");
+	}
+	printf("],\"samples\":[");
+	for (size_t i = 0; i < c->n_samples; i++)
+		printf("%s{\"timestamp\":%" PRIu64 ".%06" PRIu64
+		       ",\"thread_id\":\"%s\",\"stack_id\":%u%s}",
+		       i > 0 ? "," : "", c->samples[i].time_ns / NS_PER_SEC,
+		       c->samples[i].time_ns % NS_PER_SEC / NS_PER_US,
+		       c->threads[c->samples[i].thread].id, c->samples[i].stack,
+		       c->samples[i].is_waiting ? ",\"state\":\"waiting\""
+						: "");
+	printf("]}}\n");
+}
+
+int main(int argc, char **argv)
+{
+	const struct merge_options options = {
+		.is_ordered = true, .keep_rest = true, .until_ns = UINT64_MAX};
+	const struct export_options export = {.version = "test"};
+	struct import_chunk c = {
+		.profiler_id = "00112233445566778899aabbccddeeff",
+		.chunk_id = "0123456789abcdef0123456789abcdef",
+	};
+	struct merge m;
+
+	merge_init(&m, &options);
+	if (argc == 2 &&
+	    (strcmp(argv[1], "known") == 0 || strcmp(argv[1], "two") == 0)) {
+		add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.4.2");
+		if (strcmp(argv[1], "two") == 0)
+			add_known(&m, "ffeeddccbbaa99887766554433221100",
+				  "batch@7");
+	} else if (argc == 6 && strcmp(argv[1], "many") == 0) {
+		make_frames(&c);
+		make_stacks(&c);
+		make_samples(&c, strtoul(argv[2], NULL, 10),
+			     strtoul(argv[3], NULL, 10),
+			     strtoul(argv[4], NULL, 10) * NS_PER_SEC);
+		if (strcmp(argv[5], "json") == 0) {
+			print_json(&c);
+			return 0;
+		}
+		c.payload = json_pack("{s:s}", "release", "server@2.0.0");
+		check(merge_add(&m, &c));
+	} else {
+		fprintf(stderr, "usage: make_page known|two\n"
+				"       make_page many SAMPLES THREADS SECONDS "
+				"html|json\n");
+		return 2;
+	}
+	check(merge_finish(&m));
+	check(export_html(&m, &export, stdout));
+	merge_fini(&m);
+	return 0;
+}
