@@ -3,15 +3,20 @@
  * The canvas: draws rows of boxes (tree.js, chart.js), and lets the user move in them.
  *
  * A redraw walks the visible rows, finds the first visible box of each by binary search, and skips
- * boxes that would fall into a pixel that is painted already. So its cost depends on the number of
- * pixels, not on the number of boxes.
+ * boxes that would fall into a pixel that is painted already. Long rows have coarser copies, in which
+ * at most a few boxes fall into a pixel. Boxes of a pixel are not drawn one by one, but set in an
+ * image (the strip: a line of it for each visible row) that is drawn at the end. So the cost of a
+ * redraw depends on the number of pixels, not on the number of boxes.
  */
 
 const ROW_PX = 20;
 const AXIS_PX = 22;
+const DIM = 0.35; /* opacity of what a search did not find */
 const CHAR_PX_MIN = 24; /* narrower boxes have no text */
 const DRAG_PX = 4; /* what moves less is a click */
 const ZOOM_MOST = 1e7; /* of the whole width */
+const CELLS_LEAST = 1 << 10; /* of the coarsest copy of a row: about the pixels of a screen */
+const CELLS_MOST = 1 << 20; /* of the finest: rows have hardly more boxes */
 
 /* The first index of a sorted array whose value is above limit. */
 function firstAbove(array, limit) {
@@ -27,6 +32,42 @@ function firstAbove(array, limit) {
 			low = middle + 1;
 	}
 	return low;
+}
+
+/*
+ * Copies of a row for zooms at which a pixel is wider than a cell, finest first. Of the boxes that end
+ * in one cell the longest stays: any other is narrower than the cell.
+ */
+function coarserRows(row, total) {
+	const levels = [];
+	let finer = row;
+
+	for (let cells = CELLS_MOST; cells >= CELLS_LEAST && finer.to.length > 2 * CELLS_LEAST; cells /= 4) {
+		const cell = total / cells;
+		const kept = [];
+		let last = -1;
+
+		for (let i = 0; i < finer.to.length; i++) {
+			const at = Math.floor(finer.to[i] / cell);
+			const other = kept[kept.length - 1];
+
+			if (at !== last)
+				kept.push(i);
+			else if (finer.to[i] - finer.from[i] > finer.to[other] - finer.from[other])
+				kept[kept.length - 1] = i;
+			last = at;
+		}
+		if (2 * kept.length > finer.to.length)
+			continue;
+
+		const coarser = {...finer, cell};
+
+		for (const key of ['from', 'to', 'node', 'share'])
+			coarser[key] = finer[key].constructor.from(kept, i => finer[key][i]);
+		levels.push(coarser);
+		finer = coarser;
+	}
+	return levels;
 }
 
 /* Distance of the axis's ticks: 1, 2 or 5 times a power of ten, at least `least`. */
@@ -65,6 +106,7 @@ class Graph {
 	show(rows, total, functions, hasAxis) {
 		Object.assign(this, {rows, functions, hasAxis, selected: null, history: [], isWheeling: false});
 		this.total = Math.max(total, 1e-9);
+		this.levels = rows.map(row => coarserRows(row, this.total));
 		this.left = 0;
 		this.right = this.total;
 		this.top = hasAxis ? AXIS_PX : 0;
@@ -83,6 +125,9 @@ class Graph {
 		this.canvas.style.height = this.height + 'px';
 		this.spacer.style.height = Math.max(this.top + this.rows.length * ROW_PX - this.height, 0) + 'px';
 		this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+		this.strip = new OffscreenCanvas(Math.max(this.width, 1), Math.ceil(this.height / ROW_PX) + 2);
+		this.stripImage = new ImageData(this.strip.width, this.strip.height);
+		this.stripPixels = new Uint32Array(this.stripImage.data.buffer);
 		this.redraw();
 	}
 
@@ -102,7 +147,25 @@ class Graph {
 		}
 		pen.stroke();
 		this.hatch = this.context.createPattern(tile, 'repeat');
+		this.pixelOf = new Map(); /* of a colour, as the strip wants it */
 		this.redraw();
+	}
+
+	/* A colour of CSS as a pixel: the bytes red, green, blue and alpha. */
+	pixel(colour, alpha) {
+		const key = alpha === 1 ? colour : colour + ' dim';
+		let pixel = this.pixelOf.get(key);
+
+		if (pixel === undefined) {
+			const pen = new OffscreenCanvas(1, 1).getContext('2d');
+
+			pen.globalAlpha = alpha;
+			pen.fillStyle = colour;
+			pen.fillRect(0, 0, 1, 1);
+			pixel = new Uint32Array(pen.getImageData(0, 0, 1, 1).data.buffer)[0];
+			this.pixelOf.set(key, pixel);
+		}
+		return pixel;
 	}
 
 	redraw() {
@@ -124,8 +187,13 @@ class Graph {
 		pen.textBaseline = 'middle';
 		pen.font = '12px ' + getComputedStyle(this.canvas).fontFamily;
 		this.charPx = pen.measureText('0').width;
+		this.stripPixels.fill(0);
 		for (let r = first; r < last; r++)
-			this.drawRow(this.rows[r], this.top + r * ROW_PX - scroll);
+			this.drawRow(r, this.top + r * ROW_PX - scroll, (r - first) * this.strip.width);
+		this.strip.getContext('2d').putImageData(this.stripImage, 0, 0);
+		pen.imageSmoothingEnabled = false;
+		for (let r = first; r < last; r++)
+			pen.drawImage(this.strip, 0, r - first, this.width, 1, 0, this.top + r * ROW_PX - scroll, this.width, ROW_PX - 1);
 		if (this.selected !== null)
 			this.outline(this.selected, scroll);
 		if (this.hasAxis)
@@ -135,8 +203,10 @@ class Graph {
 		performance.measure('draw', {start: begin});
 	}
 
-	drawRow(row, y) {
+	/* line: where the row's line of the strip begins. */
+	drawRow(r, y, line) {
 		const scale = this.width / (this.right - this.left);
+		const row = this.levels[r].findLast(level => level.cell * scale <= 1) ?? this.rows[r];
 		const {from, to} = row;
 
 		for (let i = firstAbove(to, this.left); i < to.length && from[i] < this.right;) {
@@ -146,13 +216,36 @@ class Graph {
 			if (end - x < 1.5) {
 				const pixel = Math.floor(x);
 
-				this.drawBox(row, i, pixel, pixel + 1, y);
-				i = Math.max(i + 1, firstAbove(to, this.left + (pixel + 1) / scale));
+				const painted = this.left + (pixel + 1) / scale;
+
+				if (pixel >= 0 && pixel < this.strip.width)
+					this.stripPixels[line + pixel] = this.pixel(this.fill(row, i), this.isDim(row, i) ? DIM : 1);
+				do
+					i++;
+				while (i < to.length && to[i] <= painted);
 			} else {
 				this.drawBox(row, i, x, end, y);
 				i++;
 			}
 		}
+	}
+
+	isFound(row, i) {
+		const func = row.tree.func[row.node[i]];
+
+		return this.matches !== null && func !== ALL && this.matches[func] === 1;
+	}
+
+	isDim(row, i) {
+		return this.matches !== null && !this.isFound(row, i);
+	}
+
+	fill(row, i) {
+		const func = row.tree.func[row.node[i]];
+
+		if (this.isFound(row, i))
+			return this.colours.found;
+		return func === ALL ? this.colours.line : this.functions[func].fill;
 	}
 
 	drawBox(row, i, x, end, y) {
@@ -161,12 +254,11 @@ class Graph {
 		const left = Math.max(x, 0);
 		const gap = end - x > 3 ? 1 : 0;
 		const width = Math.min(end, this.width) - left - gap;
-		const isFound = this.matches !== null && func !== ALL && this.matches[func] === 1;
 		const share = row.isExact && row.share[i] < 0.999 ? 0 : row.share[i];
 
-		if (this.matches !== null && !isFound)
-			pen.globalAlpha = 0.35;
-		pen.fillStyle = isFound ? this.colours.found : func === ALL ? this.colours.line : this.functions[func].fill;
+		if (this.isDim(row, i))
+			pen.globalAlpha = DIM;
+		pen.fillStyle = this.fill(row, i);
 		pen.fillRect(left, y, width, ROW_PX - 1);
 		if (share > 0.001) {
 			const start = Math.max(end - (end - x) * share, left);
@@ -174,13 +266,13 @@ class Graph {
 			pen.fillStyle = this.hatch;
 			pen.fillRect(start, y, Math.max(left + width - start, 0), ROW_PX - 1);
 		}
-		if (func !== ALL && this.functions[func].inApp && width > 1) {
+		if (func !== ALL && this.functions[func].inApp) {
 			pen.fillStyle = this.colours.muted;
 			pen.fillRect(left, y + ROW_PX - 3, width, 2);
 		}
 		pen.globalAlpha = 1;
 		if (width >= CHAR_PX_MIN)
-			this.drawText(this.label(row, i), left, y, width, isFound);
+			this.drawText(this.label(row, i), left, y, width, this.isFound(row, i));
 	}
 
 	label(row, i) {

@@ -221,7 +221,7 @@ static void start(struct merge *m)
 
 /*
  * Thread 7 runs twice in one stack, waits in another, is not seen from 101 to
- * 101.5, and goes on; thread 9 is another process's.
+ * 101.5, and goes on; thread 9 of another process runs in two stacks.
  */
 static void add_chunks(struct merge *m)
 {
@@ -234,7 +234,8 @@ static void add_chunks(struct merge *m)
 		 MADE_RUNS("101.5", "7", "0") MADE_END("102.000001", "7", "0"),
 		 "\"7\":{\"name\":\"main\"}");
 	made_add(m, "q", "a",
-		 MADE_RUNS("100.1", "9", "0") MADE_END("100.3", "9", "0"),
+		 MADE_RUNS("100.1", "9", "0") MADE_RUNS("100.2", "9", "1")
+			 MADE_END("100.3", "9", "1"),
 		 "\"9\":{\"name\":\"</script><b>\"}");
 }
 
@@ -244,7 +245,8 @@ START_TEST(all_of_a_profile)
 						 {750000, "[libc.so.6]", true},
 						 {500000, NULL, false},
 						 {500001, "_Zwork", false}};
-	static const struct made_bar bars_9[] = {{200000, "_Zwork", false}};
+	static const struct made_bar bars_9[] = {{100000, "_Zwork", false},
+						 {100000, "hash", false}};
 	struct merge m;
 	size_t end;
 
@@ -260,7 +262,7 @@ START_TEST(all_of_a_profile)
 	check_bars(&m, "7", 100000000, bars_7, array_size(bars_7));
 	check_bars(&m, "9", 100100000, bars_9, array_size(bars_9));
 	end = block('E');
-	ck_assert_uint_eq(number(), 5); /* the last sample of a thread: none */
+	ck_assert_uint_eq(number(), 6); /* the last sample of a thread: none */
 	ck_assert_uint_eq(data[at++], 1);
 	ck_assert_uint_eq(at, end);
 	ck_assert_uint_eq(at, data_size);
