@@ -366,6 +366,9 @@ async function pictures() {
 		user = await User.open('known.html', {colorScheme, viewport: {width: 390, height: 844}, deviceScaleFactor: 2, hasTouch: true, isMobile: true});
 		await user.page.tap('#canvas', {position: {x: 30, y: 70}});
 		assert.strictEqual(await user.text('#box h2'), 'parse_json');
+		await user.picture('phone-zoomed-' + colorScheme);
+		await user.page.tap('#back');
+		assert.ok(await user.page.isDisabled('#back'));
 		assert.ok(await user.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
 		await user.picture('phone-' + colorScheme);
 		await user.page.evaluate(() => scrollTo(0, 1e6));

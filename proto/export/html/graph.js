@@ -78,7 +78,7 @@ function tickStep(least) {
 }
 
 class Graph {
-	/* on: {hover(box, x, y), select(box), back(), open(func)}; a box is {row, i}, or null. */
+	/* on: {hover(box, x, y), select(box), open(box), zoom()}; a box is {row, i}, or null. */
 	constructor(canvas, scroller, spacer, on) {
 		Object.assign(this, {canvas, scroller, spacer, on});
 		this.context = canvas.getContext('2d');
@@ -89,6 +89,7 @@ class Graph {
 		this.history = [];
 		this.isWheeling = false;
 		this.selected = null;
+		this.marked = ALL; /* a function */
 		this.matches = null;
 		this.pointers = new Map();
 		new ResizeObserver(() => this.resize()).observe(scroller);
@@ -117,6 +118,7 @@ class Graph {
 	resize() {
 		const ratio = window.devicePixelRatio || 1;
 
+		this.scroller.style.setProperty('--rows-height', this.top + this.rows.length * ROW_PX + 24 + 'px');
 		this.width = this.scroller.clientWidth;
 		this.height = this.scroller.clientHeight;
 		this.canvas.width = Math.round(this.width * ratio);
@@ -271,6 +273,10 @@ class Graph {
 			pen.fillRect(left, y + ROW_PX - 3, width, 2);
 		}
 		pen.globalAlpha = 1;
+		if (func === this.marked && func !== ALL) {
+			pen.fillStyle = this.colours.accent;
+			pen.fillRect(left, y, width, 2);
+		}
 		if (width >= CHAR_PX_MIN)
 			this.drawText(this.label(row, i), left, y, width, this.isFound(row, i));
 	}
@@ -337,6 +343,7 @@ class Graph {
 		this.left = Math.min(Math.max(left, 0), this.total - range);
 		this.right = this.left + range;
 		this.redraw();
+		this.on.zoom();
 	}
 
 	remember() {

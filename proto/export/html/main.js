@@ -50,6 +50,7 @@ class Page {
 			hover: (box, x, y) => this.hover(box, x, y),
 			select: box => this.select(box),
 			open: ({row, i}) => this.openSandwich(this.funcOf(row, i)),
+			zoom: () => this.offerBack(),
 		});
 		this.fillThreads();
 		this.listen();
@@ -117,6 +118,7 @@ class Page {
 		});
 		byId('search').addEventListener('input', event => this.search(event.target.value));
 		byId('leave').addEventListener('click', () => this.openSandwich(-1));
+		byId('back').addEventListener('click', () => this.back());
 		matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
 			this.colourModules();
 			this.graph.recolour();
@@ -133,9 +135,19 @@ class Page {
 		} else if (event.key === 'Escape' && event.target === byId('search') && byId('search').value !== '') {
 			byId('search').value = '';
 			this.search('');
-		} else if (event.key === 'Escape' && !this.graph.back() && this.sandwich >= 0) {
-			this.openSandwich(-1);
+		} else if (event.key === 'Escape') {
+			this.back();
 		}
+	}
+
+	back() {
+		if (!this.graph.back() && this.sandwich >= 0)
+			this.openSandwich(-1);
+		this.offerBack();
+	}
+
+	offerBack() {
+		byId('back').disabled = this.graph.history.length === 0 && this.sandwich < 0;
 	}
 
 	choose(name, value) {
@@ -189,6 +201,7 @@ class Page {
 		}
 		this.graph.show(rows, total, this.functions, this.order === 'time' && this.sandwich < 0);
 		byId('sandwich').hidden = this.sandwich < 0;
+		this.offerBack();
 		if (this.sandwich >= 0)
 			byId('sandwich').firstElementChild.textContent = 'Callers above, callees below ' + this.functions[this.sandwich].name;
 		byId('canvas').setAttribute('aria-label', 'Flame graph, ' + formatTime(total) + ', ' + rows.length +
@@ -326,6 +339,7 @@ class Page {
 	}
 
 	clearBox() {
+		this.graph.marked = ALL;
 		byId('box').replaceChildren(element('h2', 'Nothing selected'),
 			Object.assign(element('p', 'Click a box to zoom to it, press Esc to go back. Arrow keys move from box to box.'), {className: 'hint'}));
 		this.table.mark(-1);
@@ -344,7 +358,6 @@ class Page {
 
 	selectFunction(func) {
 		this.graph.selected = null;
-		this.graph.redraw();
 		this.showFunction(func, []);
 	}
 
@@ -368,6 +381,8 @@ class Page {
 		button.addEventListener('click', () => this.openSandwich(func));
 		byId('box').replaceChildren(element('h2', f.name), list, ...(this.sandwich === func ? [] : [button]));
 		this.table.mark(func);
+		this.graph.marked = func;
+		this.graph.redraw();
 	}
 }
 
