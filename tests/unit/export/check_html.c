@@ -211,14 +211,6 @@ static void check_bars(const struct merge *m, const char *id, uint64_t start_us,
 	ck_assert_uint_eq(at, end);
 }
 
-static void start(struct merge *m)
-{
-	const struct merge_options options = {
-		.is_ordered = true, .keep_rest = true, .until_ns = UINT64_MAX};
-
-	merge_init(m, &options);
-}
-
 /*
  * Thread 7 runs twice in one stack, waits in another, is not seen from 101 to
  * 101.5, and goes on; thread 9 of another process runs in two stacks.
@@ -239,6 +231,18 @@ static void add_chunks(struct merge *m)
 		 "\"9\":{\"name\":\"</script><b>\"}");
 }
 
+/* A finished merge of these chunks, or of none. */
+static void make(struct merge *m, bool is_empty)
+{
+	const struct merge_options options = {
+		.is_ordered = true, .keep_rest = true, .until_ns = UINT64_MAX};
+
+	merge_init(m, &options);
+	if (!is_empty)
+		add_chunks(m);
+	ck_assert_int_eq(merge_finish(m), 0);
+}
+
 START_TEST(all_of_a_profile)
 {
 	static const struct made_bar bars_7[] = {{250000, "hash", false},
@@ -250,9 +254,7 @@ START_TEST(all_of_a_profile)
 	struct merge m;
 	size_t end;
 
-	start(&m);
-	add_chunks(&m);
-	ck_assert_int_eq(merge_finish(&m), 0);
+	make(&m, false);
 	write_page(&m, 0);
 	unpack();
 	check_processes(&m);
@@ -277,9 +279,7 @@ START_TEST(text_is_not_markup)
 	struct merge m;
 	int scripts = 0;
 
-	start(&m);
-	add_chunks(&m);
-	ck_assert_int_eq(merge_finish(&m), 0);
+	make(&m, false);
 	write_page(&m, 0);
 	ck_assert_ptr_null(strstr(page, "_Zwork"));
 	ck_assert_ptr_null(strstr(page, "</script><b>"));
@@ -303,8 +303,7 @@ START_TEST(no_chunks)
 {
 	struct merge m;
 
-	start(&m);
-	ck_assert_int_eq(merge_finish(&m), 0);
+	make(&m, true);
 	write_page(&m, 0);
 	unpack();
 	check_processes(&m);
@@ -324,9 +323,7 @@ START_TEST(a_full_disk)
 	struct merge m;
 
 	ck_assert_ptr_nonnull(full);
-	start(&m);
-	add_chunks(&m);
-	ck_assert_int_eq(merge_finish(&m), 0);
+	make(&m, false);
 	ck_assert_int_eq(export_html(&m, &o, full), -ENOSPC);
 	(void)fclose(full);
 	merge_fini(&m);
