@@ -201,6 +201,14 @@ static void make_stacks(struct import_chunk *c)
 	}
 }
 
+/* Ticks come a little late, each by its own time. */
+static uint64_t tick_time(uint64_t tick, uint64_t tick_ns)
+{
+	const uint64_t late = tick * 2654435761u % 1000;
+
+	return START_NS + tick * tick_ns + tick_ns / 2000 * late / 1000 * 1000;
+}
+
 static void make_samples(struct import_chunk *c, size_t n, size_t threads,
 			 uint64_t lasts_ns)
 {
@@ -224,8 +232,9 @@ static void make_samples(struct import_chunk *c, size_t n, size_t threads,
 		const uint32_t a = draw(MANY_STACKS), b = draw(MANY_STACKS);
 
 		c->samples[i] = (struct import_sample){
-			.time_ns = START_NS + i / threads * tick_ns,
-			.lasts_ns = tick_ns,
+			.time_ns = tick_time(i / threads, tick_ns),
+			.lasts_ns = tick_time(i / threads + 1, tick_ns) -
+				    tick_time(i / threads, tick_ns),
 			.thread = (uint32_t)(i % threads),
 			.stack = a < b ? a : b, /* some are hot */
 			.is_waiting = draw(4) == 0,
