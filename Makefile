@@ -93,7 +93,7 @@ EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 
 # daemon/ sources, archives and libraries of each executable: the link table
 # of docs/ARCHITECTURE.md, checked by tests/arch.
-sentry-profd_SRC = profd ship_files finish broker pause limit patience children socket reap \
+sentry-profd_SRC = profd command ship_files finish broker pause limit patience children socket reap \
 	blame deadly handed page watch inbox past refusal governor delivery loss stats restarts usage measure progress \
 	options options_help options_keys option_fault \
 	instance sections exe_link lifecycle session clients client_page thread_number \

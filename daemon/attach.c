@@ -103,6 +103,8 @@ static void attach(struct broker *b, struct target *t)
 		.slot = t->slot,
 		.wants_pointers = t->instance->config.thread_id_format ==
 				  THREAD_ID_PTHREAD,
+		.awaits_exec = t->pid == b->command.pid &&
+			       command_is_held(&b->command),
 		.epoch_ns = b->epoch_ns,
 		.period_ns = b->period_ns,
 	};

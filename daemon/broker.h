@@ -5,6 +5,7 @@
  *   finish.c    the end
  *   broker.c    a turn of the loop, and its clock
  *   pause.c     SIGTSTP and SIGCONT
+ *   command.c   the command that it starts
  *   limit.c     the server's limits
  *   children.c  starts and restarts the other processes
  *   socket.c    talks with them
@@ -48,6 +49,7 @@
 #include <stdint.h>
 
 #include "daemon/clients.h"
+#include "daemon/command.h"
 #include "daemon/deadly.h"
 #include "daemon/discovery.h"
 #include "daemon/files.h"
@@ -153,6 +155,7 @@ struct broker_clocks {
 struct broker {
 	struct options options;
 	struct broker_clocks clocks;
+	struct command command;
 	struct discovery *discovery;	/* NULL: there are none to be found */
 	struct session_key session_key; /* with discovery */
 	struct loop *loop;

@@ -143,6 +143,8 @@ static int add_target(void *ctx, struct ipc_message *message)
 	}
 	if (m->wants_pointers)
 		capture_want_pointers(me.capture, m->target);
+	if (m->awaits_exec)
+		capture_await_exec(me.capture, m->target);
 	slots_take(&me.slots, m->slot, m->target);
 	tell_state(m->target, TARGET_ATTACHED, 0);
 	return 0;

@@ -114,6 +114,12 @@ static uint64_t discarded(const struct chunk_counts *c)
 	return lost;
 }
 
+/* Of what was too short for a chunk there is nothing to lose. */
+static uint64_t lost_chunks(const struct chunk_counts *c)
+{
+	return discarded(c) - c->discarded[PROFILE_NO_SAMPLES];
+}
+
 bool finish_lost_all(const struct broker *b)
 {
 	struct instance_figures all;
@@ -124,13 +130,26 @@ bool finish_lost_all(const struct broker *b)
 	if (!b->has_dsn && b->output.dir_fd < 0)
 		return false;
 	figures_of_all(b, &all);
-	lost = discarded(c) - c->discarded[PROFILE_NO_SAMPLES];
+	lost = lost_chunks(c);
 	if (lost == 0 || c->sent + c->written + c->spooled > 0)
 		return false;
 	log_error("everything is lost: no chunk of this run was sent, written "
 		  "or put into a spool (chunks lost: %llu)",
 		  (unsigned long long)lost);
 	return true;
+}
+
+void finish_tell_lost(const struct broker *b)
+{
+	struct instance_figures all;
+	uint64_t lost;
+
+	figures_of_all(b, &all);
+	lost = lost_chunks(&all.chunks);
+	if (lost > 0)
+		log_warning("%llu chunk%s of this run lost (--stats tells why)",
+			    (unsigned long long)lost,
+			    lost == 1 ? " is" : "s are");
 }
 
 void finish_print_outcome(const struct broker *b)
@@ -156,7 +175,7 @@ void finish_print_outcome(const struct broker *b)
 		printf("%llu chunk%s put into the spool, to be sent later\n",
 		       (unsigned long long)c->spooled,
 		       c->spooled == 1 ? "" : "s");
-	if (lost > 0)
+	if (lost > 0 && b->command.pid == 0)
 		printf("%llu chunk%s discarded (--stats tells why)\n",
 		       (unsigned long long)lost, lost == 1 ? "" : "s");
 }

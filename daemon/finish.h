@@ -26,5 +26,10 @@ void finish_print_outcome(const struct broker *b);
  * could be lost, and without a DSN and a directory nothing was to be kept.
  */
 bool finish_lost_all(const struct broker *b);
+/*
+ * Says in a line how many chunks were lost, for a run whose exit status is its
+ * command's.
+ */
+void finish_tell_lost(const struct broker *b);
 
 #endif

@@ -38,7 +38,8 @@ struct msg_target_add {
 	uint32_t slot; /* its counters' place in the heartbeat page */
 	/* The reader wants to know its threads' pointers. */
 	uint32_t wants_pointers;
-	uint32_t reserved;
+	/* Look at it from the moment on that it executes a program. */
+	uint32_t awaits_exec;
 	/* Tick n is at epoch_ns + n * period_ns, CLOCK_MONOTONIC. */
 	uint64_t epoch_ns;
 	uint64_t period_ns;

@@ -110,6 +110,9 @@ static void take_option(struct config_faults *faults, struct options *o,
 	case OPTION_PID:
 		add_pid(faults, o, value);
 		break;
+	case OPTION_USER:
+		o->has_user = true;
+		break;
 	case OPTION_DURATION:
 		o->duration_s = parse_seconds(faults, "--duration", value);
 		break;
@@ -269,6 +272,14 @@ static bool is_plain_utf8(const char *text)
 	return true;
 }
 
+static void check_command(struct config_faults *faults, const struct options *o)
+{
+	if (o->command != NULL && o->command[0] == NULL)
+		usage_fault(faults, "--", "needs a command", NULL);
+	if (o->has_user && o->command == NULL)
+		usage_fault(faults, "--user", "needs a command after --", NULL);
+}
+
 /* A V1 profile is one transaction's, and the server takes no longer ones. */
 static void check_transaction(struct config_faults *faults,
 			      const struct options *o)
@@ -278,7 +289,8 @@ static void check_transaction(struct config_faults *faults,
 	if (name == NULL)
 		return;
 	if (o->n_pids != 1)
-		usage_fault(faults, option, "needs one --pid", name);
+		usage_fault(faults, option, "needs one --pid, or a command",
+			    name);
 	if (o->duration_s <= 0 || o->duration_s > PROFILE_V1_MAX_S)
 		usage_fault(faults, option,
 			    "needs a --duration of 30 seconds at most", name);
@@ -296,8 +308,9 @@ static void require_something(struct config_faults *faults, struct options *o)
 	if (access(o->config_path, F_OK) == 0)
 		return;
 	if (o->n_pids == 0 && faults->n_errors == 0) {
-		log_error("no --pid is given, and there is no %s: what shall "
-			  "be profiled? (--help shows the usage)",
+		log_error("no --pid and no command is given, and there is no "
+			  "%s: what shall be profiled? (--help shows the "
+			  "usage)",
 			  o->config_path);
 		exit(2);
 	}
@@ -321,19 +334,27 @@ static bool take_options(struct config_faults *faults, struct options *o)
 	}
 	for (i = optind; i < o->argc; i++)
 		argument_fault(faults, o->argv[i]);
+	check_command(faults, o);
 	check_transaction(faults, o);
 	return is_check;
 }
 
-void options_parse(int argc, char **argv, struct options *ret)
+void options_parse(int argc, char **argv, int32_t command_pid,
+		   struct options *ret)
 {
 	static struct config_faults faults;
 	struct options *o = ret;
 	struct config config;
+	const char *user;
 	bool is_check;
 	int r;
 
-	*o = (struct options){.argc = argc, .argv = argv};
+	*o = (struct options){.argc = options_command(argc, argv, &user),
+			      .argv = argv};
+	if (o->argc < argc)
+		o->command = argv + o->argc + 1;
+	if (command_pid != 0)
+		o->pids[o->n_pids++] = command_pid;
 	config_init(&o->config);
 	is_check = take_options(&faults, o);
 	if (o->config_path == NULL && (o->n_pids == 0 || is_check)) {

@@ -19,7 +19,9 @@ struct options {
 	/* With one or more, no others are looked for. */
 	int32_t pids[HEARTBEAT_SLOTS];
 	size_t n_pids;
-	double duration_s;	 /* 0: without end */
+	char **command;	   /* behind "--"; NULL: there is none */
+	bool has_user;	   /* --user, which is the child's (daemon/command.h) */
+	double duration_s; /* 0: without end */
 	const char *transaction; /* of a V1 profile; NULL: none */
 	const char *output;
 	const char *stats;
@@ -51,9 +53,11 @@ struct options {
 /*
  * Fills *ret. Prints what --help, --version and --check-config ask for and
  * exits with 0; on wrong usage prints a line, of a wrong configuration one for
- * each fault, and exits with 2. argv stays in use.
+ * each fault, and exits with 2. argv stays in use. command_pid: the process
+ * that is to execute what follows "--", the first of pids; 0: nothing follows.
  */
-void options_parse(int argc, char **argv, struct options *ret);
+void options_parse(int argc, char **argv, int32_t command_pid,
+		   struct options *ret);
 
 /*
  * The configuration as its files are now, with the same command line laid over

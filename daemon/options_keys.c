@@ -7,6 +7,7 @@
 
 const struct option_known options_known[] = {
 	{"--pid", OPTION_PID, true, NULL},
+	{"--user", OPTION_USER, true, NULL},
 	{"--duration", OPTION_DURATION, true, NULL},
 	{"--transaction", OPTION_TRANSACTION, true, NULL},
 	{"--output", OPTION_OUTPUT, true, NULL},
@@ -52,6 +53,8 @@ static const struct {
 	{'h', "--help"},
 };
 #define LETTERS ":p:d:o:h"
+/* Ends at the first argument that is no option, and exchanges none. */
+#define LETTERS_IN_ORDER "+" LETTERS
 
 static int place_of(const char *name)
 {
@@ -62,7 +65,8 @@ static int place_of(const char *name)
 	return i;
 }
 
-int options_next(int argc, char **argv, struct option_fault *ret_fault)
+static int next(int argc, char **argv, const char *with_letters,
+		struct option_fault *ret_fault)
 {
 	static struct option v[array_size(options_known) + 1];
 	int option, i = -1;
@@ -76,7 +80,7 @@ int options_next(int argc, char **argv, struct option_fault *ret_fault)
 					.val = OPTION_LONG};
 	/* getopt writes its own line, which begins with argv[0]. */
 	opterr = 0;
-	option = getopt_long(argc, argv, LETTERS, v, &i);
+	option = getopt_long(argc, argv, with_letters, v, &i);
 	if (option == -1)
 		return OPTIONS_END;
 	for (size_t l = 0; l < array_size(letters); l++)
@@ -86,6 +90,33 @@ int options_next(int argc, char **argv, struct option_fault *ret_fault)
 		return i;
 	option_fault(option, argv, v, ret_fault);
 	return OPTIONS_WRONG;
+}
+
+int options_next(int argc, char **argv, struct option_fault *ret_fault)
+{
+	return next(argc, argv, LETTERS, ret_fault);
+}
+
+int options_command(int argc, char **argv, const char **ret_user)
+{
+	struct option_fault fault;
+	int found = argc, at = 1, i;
+
+	*ret_user = NULL;
+	optind = 0; /* from the beginning, getopt(3) */
+	while (at < argc && found == argc) {
+		i = next(argc, argv, LETTERS_IN_ORDER, &fault);
+		if (i >= 0 && options_known[i].id == OPTION_USER)
+			*ret_user = optarg;
+		/* It passes over "--" alone. */
+		if (i == OPTIONS_END && optind > at)
+			found = at;
+		else if (i == OPTIONS_END)
+			optind++;
+		at = optind;
+	}
+	optind = 0;
+	return found;
 }
 
 void options_lay_over(int argc, char **argv, struct config *c)

@@ -14,6 +14,7 @@
 
 enum option_id {
 	OPTION_PID = 256,
+	OPTION_USER,
 	OPTION_DURATION,
 	OPTION_TRANSACTION,
 	OPTION_OUTPUT,
@@ -44,6 +45,13 @@ extern const size_t options_n_known;
 #define OPTIONS_END   (-1)
 #define OPTIONS_WRONG (-2)
 int options_next(int argc, char **argv, struct option_fault *ret_fault);
+
+/*
+ * Where "--" stands among the arguments, before any option is read: what
+ * follows is a command. argc: there is none. *ret_user: the value of --user, or
+ * NULL. options_next begins anew after it.
+ */
+int options_command(int argc, char **argv, const char **ret_user);
 
 /*
  * All that are keys, over what c has. A wrong one is left out: who gives a

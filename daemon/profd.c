@@ -16,10 +16,12 @@
 
 #include "daemon/broker.h"
 #include "daemon/child.h"
+#include "daemon/command.h"
 #include "daemon/finish.h"
 #include "daemon/log.h"
 #include "daemon/metrics.h"
 #include "daemon/operate.h"
+#include "daemon/options_keys.h"
 #include "daemon/pause.h"
 #include "daemon/privileges.h"
 #include "daemon/refusal.h"
@@ -33,6 +35,7 @@
 #endif
 
 static struct broker broker = {
+	.command = {.go_fd = -1},
 	.stats_fd = -1,
 	.ship_fds = {-1, -1, -1, -1},
 	.output = {.dir_fd = -1},
@@ -199,6 +202,8 @@ static void on_signals(void *ctx)
 			children_reap(b);
 			continue;
 		}
+		if (command_takes(&b->command, &info))
+			continue;
 		b->pause_asked = info.ssi_signo == SIGTSTP;
 		if (info.ssi_signo == SIGTSTP || info.ssi_signo == SIGCONT)
 			continue;
@@ -212,7 +217,7 @@ static void on_signals(void *ctx)
 }
 
 /* At once: a SIGHUP to one that is about to start asks for no end. */
-static void take_signals(void)
+static void take_signals(const struct broker *b)
 {
 	sigset_t signals;
 
@@ -225,6 +230,11 @@ static void take_signals(void)
 	if (!is_ignored(SIGTSTP)) {
 		sigaddset(&signals, SIGTSTP);
 		sigaddset(&signals, SIGCONT);
+	}
+	if (b->command.pid != 0) {
+		/* The terminal's: the command has it, too. */
+		sigaddset(&signals, SIGQUIT);
+		(void)signal(SIGTTIN, SIG_IGN);
 	}
 	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -251,16 +261,27 @@ static uint64_t deadline_of(const struct broker *b)
 	return since + (uint64_t)(b->options.duration_s * 1e9);
 }
 
+/* A service goes on, whether there is anything to profile or not. */
+static bool goes_on(const struct broker *b)
+{
+	if (b->stopping)
+		return false;
+	if (b->command.pid != 0)
+		return !b->command.has_ended;
+	return b->discovery != NULL || instances_any_open(b);
+}
+
 static void profile(struct broker *b)
 {
-	/* A service goes on, whether there is anything to profile or not. */
-	while (!b->stopping &&
-	       (b->discovery != NULL || instances_any_open(b))) {
-		uint64_t deadline = deadline_of(b);
+	while (goes_on(b)) {
+		uint64_t deadline = command_is_held(&b->command)
+					    ? UINT64_MAX
+					    : deadline_of(b);
 
 		if (broker_now_ns(b) >= deadline)
 			break;
 		broker_run_once(b, broker_wait_ms(b, deadline));
+		command_check(b);
 	}
 	b->stopping = true;
 }
@@ -366,6 +387,7 @@ static int start(struct broker *b, struct loop_source **signals)
 	if (r < 0)
 		return r;
 	say_missing(b);
+	command_warn(b);
 	go_first(b);
 	r = limit_privileges(b);
 	if (r < 0)
@@ -393,16 +415,31 @@ static int start(struct broker *b, struct loop_source **signals)
 	return 0;
 }
 
+/* Before anything of this process is changed. */
+static void start_command(int argc, char **argv, struct command *ret)
+{
+	const char *user;
+	const int at = options_command(argc, argv, &user);
+
+	if (at + 1 < argc)
+		command_fork(ret, argv + at + 1, user);
+}
+
 int main(int argc, char **argv)
 {
 	struct broker *b = &broker;
 	struct loop_source *signals = NULL;
 	int status = EXIT_SUCCESS, r;
 
-	clean_inheritance();
 	log_init("sentry-profd", false);
-	take_signals();
-	options_parse(argc, argv, &b->options);
+	start_command(argc, argv, &b->command);
+	clean_inheritance();
+	take_signals(b);
+	options_parse(argc, argv, b->command.pid, &b->options);
+	if (b->command.pid != 0) {
+		command_wait_ready(&b->command);
+		command_leave_streams();
+	}
 	log_init("sentry-profd", b->options.debug);
 	service_init(b);
 	children_init(b);
@@ -413,10 +450,12 @@ int main(int argc, char **argv)
 		metrics_free(b->metrics);
 		children_end(b);
 		output_close(&b->output);
-		return EXIT_FAILURE;
+		return b->command.pid != 0 ? command_abandon(&b->command)
+					   : EXIT_FAILURE;
 	}
 	greet(b);
-	progress_init(&b->progress, b->options.quiet);
+	/* The command's screen is its own. */
+	progress_init(&b->progress, b->options.quiet || b->command.pid != 0);
 	profile(b);
 	progress_end(&b->progress);
 	service_stops(b);
@@ -433,12 +472,16 @@ int main(int argc, char **argv)
 		finish_print_outcome(b);
 	if (finish_lost_all(b))
 		status = FINISH_STATUS_ALL_LOST;
+	else if (b->command.pid != 0)
+		finish_tell_lost(b);
 	if (b->stats_fd >= 0 && stats_write(b) < 0) {
 		log_error("cannot write %s", b->options.stats);
 		status = EXIT_FAILURE;
 	}
 	if (!all_are_well(b))
 		status = EXIT_FAILURE;
+	if (b->command.pid != 0)
+		status = command_finish(b);
 	discovery_free(b->discovery);
 	files_free(b->files);
 	output_close(&b->output);

@@ -191,6 +191,7 @@ void children_reap(struct broker *b)
 	siginfo_t ended;
 	int status;
 
+	command_look(b);
 	for (;;) {
 		struct child *child;
 
@@ -206,6 +207,8 @@ void children_reap(struct broker *b)
 			return;
 		if (child != NULL)
 			child_died(child, status, &usage);
+		else if (ended.si_pid == b->command.pid)
+			command_ended(&b->command, status);
 		else
 			helper_reaped(b, ended.si_pid, &usage);
 	}

@@ -44,7 +44,8 @@ static int find_executable(const char *name, char ret[PATH_MAX])
  */
 static void drop_pending(void)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP};
+	static const int signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP,
+				      SIGTSTP};
 	struct sigaction action;
 
 	for (size_t i = 0; i < array_size(signals); i++) {

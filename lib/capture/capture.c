@@ -180,6 +180,15 @@ void capture_hint(struct capture *c, const struct capture_sink *sink,
 	}
 }
 
+void capture_await_exec(struct capture *c, uint32_t target)
+{
+	FOR_EACH_TARGET (t, c)
+		if (t->id == target) {
+			t->awaits_exec = true;
+			target_plan(t);
+		}
+}
+
 void capture_rate(struct capture *c, uint32_t target, uint32_t ticks,
 		  uint32_t of_ticks)
 {

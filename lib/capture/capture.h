@@ -96,6 +96,13 @@ must_check int capture_add(struct capture *c, uint32_t target, int32_t pid,
 void capture_want_pointers(struct capture *c, uint32_t target);
 
 /*
+ * From here on the target is not looked at, and nothing is expected of it,
+ * until it executes a program: capture_add has attached to a process that is
+ * about to do so. Before its first tick.
+ */
+void capture_await_exec(struct capture *c, uint32_t target);
+
+/*
  * Each tick stands for one period of time, and is a look at some moment in it.
  * The samples say when the period began: so each of them stands for as much
  * time as any other, whenever the looks were. CLOCK_MONOTONIC.

@@ -373,6 +373,7 @@ void target_executed(struct target *t)
 	t->program_known = read_program(t, &t->program) == PROC_READ &&
 			   t->program.size > 0;
 	t->leader_dies = false;
+	t->awaits_exec = false;
 	t->n_gone = 0;
 	/* The leader may not be attached to yet. */
 	t->scan_tick = 0;

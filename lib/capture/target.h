@@ -134,6 +134,7 @@ struct target {
 	bool exit_stop;	      /* the leader stops before it dies: fuse.h */
 	bool leader_dies;     /* it has, and we have let go of it */
 	bool wants_pointers;  /* capture_want_pointers */
+	bool awaits_exec;     /* capture_await_exec */
 };
 
 /*

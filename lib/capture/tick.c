@@ -144,7 +144,7 @@ static uint64_t next_tick(const struct target *t)
 		divide_up(number * share.wakes, share.of_wakes) * c->wake_of,
 		c->wake_ticks);
 
-	if (t->n_threads == 0 || t->ended || t->leaving)
+	if (t->n_threads == 0 || t->ended || t->leaving || t->awaits_exec)
 		return 0;
 	return max_u64(due, t->next_tick);
 }
@@ -308,6 +308,10 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 
 	if (tick <= last_tick || tick < t->next_tick || t->ended || t->leaving)
 		return false;
+	if (t->awaits_exec) {
+		t->last_tick = tick;
+		return false;
+	}
 	ticks = ticks_due(t, tick);
 	if (ticks == 0)
 		return false;
