@@ -20,18 +20,31 @@ import harness
 import stranger
 from harness import BUILD, check, wait_for
 
-# Says which signals it gets; the last two end it.
+# Says which signals it gets, each time that one comes; the last two end it.
 SAYS = '''
-import os, signal, sys
-def say(number, frame):
+import os, signal
+read, write = os.pipe()
+os.set_blocking(write, False)
+signal.set_wakeup_fd(write)
+for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, lambda *of: None)
+print(f"ready {os.getpid()}", flush=True)
+while True:
+    number = os.read(read, 1)[0]
     print(f"got {signal.Signals(number).name}", flush=True)
     if number in (signal.SIGTERM, signal.SIGHUP):
         os._exit(3)
-for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
-    signal.signal(number, say)
-print(f"ready {os.getpid()}", flush=True)
-while True:
-    signal.pause()
+'''
+# Sends one to its process group; its status is how often it has come.
+SENDS = '''
+import os, signal, time
+read, write = os.pipe()
+os.set_blocking(write, False)
+signal.set_wakeup_fd(write)
+signal.signal(signal.SIGTERM, lambda *of: None)
+os.kill(0, signal.SIGTERM)
+time.sleep(0.3)
+os._exit(len(os.read(read, 100)))
 '''
 PYTHON = '/usr/bin/python3'
 
@@ -294,8 +307,7 @@ def test_signals_by_kill(box):
     profd.finish(3)
     check(profd.stdout.splitlines() == [f'ready {pid}', 'got SIGINT',
                                         'got SIGTERM'], profd.stdout)
-    text = "n=0; trap 'n=$((n + 1))' TERM; kill -TERM 0; sleep 0.3; exit $n"
-    command(box, 'sh', '-c', text, status=1, process_group=0)
+    command(box, PYTHON, '-c', SENDS, status=1, process_group=0)
 
 
 def test_the_profile_ends_first(box):

@@ -56,6 +56,24 @@ START_TEST(a_process_dies_untraced)
 }
 END_TEST
 
+/* Nothing is told or expected of who is to execute, and all from then on. */
+START_TEST(awaits_exec)
+{
+	live_begin(&l, "cap_threads", NULL, NULL);
+	capture_await_exec(l.capture, LIVE_TARGET);
+	live_ticks(&l, 5);
+	ck_assert_uint_eq(l.records[RECORD_SAMPLE], 0);
+	ck_assert_uint_eq(l.counters.expected, 0);
+	ck_assert_uint_eq(l.counters.ticks, 0);
+	live_say(&l, "exec");
+	while (l.execs == 0)
+		live_wait(&l);
+	live_ticks(&l, 5);
+	ck_assert_uint_gt(l.records[RECORD_SAMPLE], 0);
+	ck_assert_uint_le(l.counters.ticks, 5);
+}
+END_TEST
+
 /* A new program's leader, too, whichever thread it was. */
 START_TEST(a_new_program_dies_untraced)
 {
@@ -259,6 +277,7 @@ Suite *suite(void)
 
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, a_process_dies_untraced);
+	tcase_add_test(tc, awaits_exec);
 	tcase_add_test(tc, a_new_program_dies_untraced);
 	tcase_add_test(tc, a_process_that_takes_its_time_to_die);
 	tcase_add_test(tc, who_has_another_program_does_not_die);
