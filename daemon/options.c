@@ -87,6 +87,39 @@ static void add_pid(struct config_faults *faults, struct options *o,
 		o->pids[o->n_pids++] = pid;
 }
 
+/* A section of one rule. */
+static void add_rule(struct config_faults *faults, struct options *o,
+		     const struct option_known *option, const char *value)
+{
+	const struct config_key *key =
+		config_key_find(SECTION_TARGET, option->key);
+	char problem[CONFIG_PROBLEM_MAX] = "too many rules";
+	struct target_config *rule;
+	int r = -ENOSPC;
+
+	if (o->rules == NULL)
+		o->rules = calloc(OPTIONS_RULES_MAX, sizeof(*o->rules));
+	if (o->rules == NULL) {
+		log_error("no memory for options");
+		exit(EXIT_FAILURE);
+	}
+	rule = o->rules + o->n_rules;
+	if (o->n_rules < OPTIONS_RULES_MAX) {
+		rule->uid = CONFIG_UID_ANY;
+		r = config_value_parse(key, value, rule, problem);
+	}
+	if (r < 0)
+		usage_fault(faults, option->name, problem, value);
+	else
+		o->n_rules++;
+}
+
+/* Processes are named, be it by what they have in common. */
+static bool names_targets(const struct options *o)
+{
+	return o->n_pids > 0 || o->n_rules > 0;
+}
+
 /* What is wrong with a DSN is said in words that do not contain it. */
 static void take_key(struct config_faults *faults, struct config *c, size_t i,
 		     const char *value)
@@ -109,6 +142,9 @@ static void take_option(struct config_faults *faults, struct options *o,
 	switch (options_known[i].id) {
 	case OPTION_PID:
 		add_pid(faults, o, value);
+		break;
+	case OPTION_RULE:
+		add_rule(faults, o, &options_known[i], value);
 		break;
 	case OPTION_USER:
 		o->has_user = true;
@@ -224,7 +260,7 @@ static void use_config(struct options *o)
 	o->shutdown_timeout_s = c->shutdown_timeout_s;
 	o->dsn = c->has_dsn ? c->dsn : NULL;
 	o->socket = or_null(c->socket);
-	if (o->socket == NULL && o->n_pids == 0)
+	if (o->socket == NULL && !names_targets(o))
 		o->socket = CONFIG_SOCKET_DEFAULT;
 	o->spool = strcmp(c->spool, "none") == 0 ? "" : or_null(c->spool);
 	o->ca_certs = or_null(c->ca_certs);
@@ -288,7 +324,7 @@ static void check_transaction(struct config_faults *faults,
 
 	if (name == NULL)
 		return;
-	if (o->n_pids != 1)
+	if (o->n_pids != 1 || o->n_rules > 0)
 		usage_fault(faults, option, "needs one --pid, or a command",
 			    name);
 	if (o->duration_s <= 0 || o->duration_s > PROFILE_V1_MAX_S)
@@ -307,7 +343,7 @@ static void require_something(struct config_faults *faults, struct options *o)
 {
 	if (access(o->config_path, F_OK) == 0)
 		return;
-	if (o->n_pids == 0 && faults->n_errors == 0) {
+	if (!names_targets(o) && faults->n_errors == 0) {
 		log_error("no --pid and no command is given, and there is no "
 			  "%s: what shall be profiled? (--help shows the "
 			  "usage)",
@@ -357,7 +393,7 @@ void options_parse(int argc, char **argv, int32_t command_pid,
 		o->pids[o->n_pids++] = command_pid;
 	config_init(&o->config);
 	is_check = take_options(&faults, o);
-	if (o->config_path == NULL && (o->n_pids == 0 || is_check)) {
+	if (o->config_path == NULL && (!names_targets(o) || is_check)) {
 		o->config_path = CONFIG_PATH_DEFAULT;
 		require_something(&faults, o);
 	}

@@ -15,10 +15,16 @@
 #include "lib/base/util.h"
 #include "lib/unwind/unwind.h"
 
+/* Of --name, --unit and --container together. */
+#define OPTIONS_RULES_MAX 32
+
 struct options {
-	/* With one or more, no others are looked for. */
+	/* With one or more, or with rules, no others are looked for. */
 	int32_t pids[HEARTBEAT_SLOTS];
 	size_t n_pids;
+	/* What --name, --unit and --container describe: daemon/running.h. */
+	struct target_config *rules; /* OPTIONS_RULES_MAX; NULL: none */
+	size_t n_rules;
 	char **command;	   /* behind "--"; NULL: there is none */
 	bool has_user;	   /* --user, which is the child's (daemon/command.h) */
 	double duration_s; /* 0: without end */

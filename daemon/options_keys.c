@@ -7,6 +7,9 @@
 
 const struct option_known options_known[] = {
 	{"--pid", OPTION_PID, true, NULL},
+	{"--name", OPTION_RULE, true, "comm"},
+	{"--unit", OPTION_RULE, true, "unit"},
+	{"--container", OPTION_RULE, true, "container"},
 	{"--user", OPTION_USER, true, NULL},
 	{"--duration", OPTION_DURATION, true, NULL},
 	{"--transaction", OPTION_TRANSACTION, true, NULL},

@@ -26,6 +26,7 @@
 #include "daemon/privileges.h"
 #include "daemon/refusal.h"
 #include "daemon/reload.h"
+#include "daemon/running.h"
 #include "daemon/service.h"
 #include "lib/base/clock.h"
 #include "proto/dsn.h"
@@ -363,13 +364,17 @@ static void go_first(struct broker *b)
 
 static int start(struct broker *b, struct loop_source **signals)
 {
-	int r = b->options.n_pids == 0 ? start_service(b) : 0;
+	const size_t n_named = b->options.n_pids;
+	int r = running_find(&b->options);
 
+	if (r == 0 && b->options.n_pids == 0)
+		r = start_service(b);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < b->options.n_pids; i++) {
 		r = instance_add_given(b, b->options.pids[i]);
-		if (r < 0)
+		/* One that was found a moment ago may have ended. */
+		if (r < 0 && (r != -ESRCH || i < n_named))
 			return r;
 	}
 	r = open_stats(b);
