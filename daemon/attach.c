@@ -143,7 +143,8 @@ static void advance(struct broker *b, struct target *t)
 		return;
 	t->attach_due = false;
 	tracer = process_tracer(t->pid);
-	if (tracer != 0) {
+	/* Capture itself traces one that a target has forked. */
+	if (tracer != 0 && tracer != b->capture.pid) {
 		wait_for_tracer(b, t, tracer);
 		return;
 	}
@@ -159,7 +160,7 @@ static void advance(struct broker *b, struct target *t)
  */
 static bool end_is_told(const struct target *t)
 {
-	if (!instance_has_section(t->instance))
+	if (!instance_has_section(t->instance) && !t->instance->is_child)
 		return !t->instance->was_attached;
 	log_debug("process %d has ended before it could be attached to",
 		  t->pid);

@@ -45,12 +45,18 @@
 /* It is asked this often whether the moment has come. */
 #define LEAVE_LOOK_NS (10 * NS_PER_MS)
 
+/* Beyond that they are not profiled: the broker has not listened for long. */
+#define BORN_MAX 4096
+
 static struct {
 	struct loop *loop;
 	struct capture *capture;
 	struct heartbeat *heartbeat;
 	struct readers *readers;
 	struct slots slots;
+	/* Children that the broker is to be told of. */
+	int32_t born[BORN_MAX];
+	size_t n_born;
 	struct loop_source *broker;
 	struct stops stops;
 	struct ticker ticker; /* from the first target on */
@@ -204,6 +210,23 @@ static void on_broker(void *ctx)
 		die("a message of the broker", -r);
 }
 
+static void note_born(void *ctx, int32_t pid)
+{
+	(void)ctx;
+	if (me.n_born < BORN_MAX)
+		me.born[me.n_born++] = pid;
+}
+
+static void tell_of_born(void)
+{
+	size_t told = 0;
+
+	while (told < me.n_born && tell_born(me.born[told]))
+		told++;
+	me.n_born -= told;
+	memmove(me.born, me.born + told, me.n_born * sizeof(me.born[0]));
+}
+
 /* One round of events. */
 static int run_once(int timeout_ms)
 {
@@ -227,6 +250,8 @@ static int run_once(int timeout_ms)
 		slots_tell(&me.slots, tell_state);
 		rest();
 	}
+	if (me.n_born > 0)
+		tell_of_born();
 	return r < 0 ? r : ticker_plan(&me.ticker, me.capture);
 }
 
@@ -240,6 +265,7 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		.switches = clock_switches,
 		.beat = &me.heartbeat->beat,
 		.event = slots_note,
+		.born = init->follows ? note_born : NULL,
 		.ctx = &me.slots,
 	};
 	capability_set have;

@@ -224,8 +224,16 @@ void command_warn(const struct broker *b)
 {
 	capability_set have;
 
-	if (!b->command.is_privileged || privileges_permitted(&have) < 0 ||
+	if (privileges_permitted(&have) < 0 ||
 	    have & CAPABILITY(CAP_SYS_PTRACE))
+		return;
+	if (b->options.children)
+		log_warning(
+			"programs that children execute have no set-user-ID "
+			"or set-group-ID and no capabilities of their "
+			"files: the kernel ignores these, as sentry-profd "
+			"traces without CAP_SYS_PTRACE");
+	if (!b->command.is_privileged)
 		return;
 	log_warning("%s is set-user-ID, set-group-ID or has capabilities: the "
 		    "kernel ignores that, as sentry-profd traces it without "

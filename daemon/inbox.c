@@ -68,6 +68,17 @@ static int capture_done(void *ctx, struct ipc_message *m)
 	return 0;
 }
 
+static int child_born(void *ctx, struct ipc_message *message)
+{
+	const struct msg_child_born *m = (const void *)message->bytes;
+	struct broker *b = ctx;
+
+	if (!b->options.children || m->pid <= 0)
+		return -EPROTO;
+	instance_add_child(b, m->pid);
+	return 0;
+}
+
 void capture_on_message(struct child *child, struct ipc_message *m)
 {
 	static const struct msg_rule rules[] = {
@@ -75,6 +86,7 @@ void capture_on_message(struct child *child, struct ipc_message *m)
 		MSG_RULE(MSG_RING_BROKEN, msg_ring_broken, 0, ring_broken),
 		MSG_RULE(MSG_TARGET_STATE, msg_target_state, 0, target_state),
 		MSG_RULE(MSG_CAPTURE_DONE, msg_capture_done, 0, capture_done),
+		MSG_RULE(MSG_CHILD_BORN, msg_child_born, 0, child_born),
 	};
 
 	if (msg_handle(rules, array_size(rules), child->broker, m) < 0)

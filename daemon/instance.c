@@ -171,6 +171,25 @@ int instance_add_attached(struct broker *b, struct process *p,
 	return 0;
 }
 
+void instance_add_child(struct broker *b, int32_t pid)
+{
+	struct process process;
+	struct instance *i = NULL;
+	int r = -ESRCH;
+
+	if (b->stopping || instance_of_pid(b, pid) != NULL)
+		return;
+	/* Nobody else: the pid may be another process's by now. */
+	if (process_look(pid, &process) == PROCESS_TRACED &&
+	    process.tracer == b->capture.pid)
+		r = instance_add_attached(b, &process, &i);
+	close_fd(&process.pidfd);
+	if (r < 0)
+		log_debug("child %d is not profiled: %s", pid, strerror(-r));
+	else
+		i->is_child = true;
+}
+
 int instances_watch(struct broker *b)
 {
 	int r = 0;

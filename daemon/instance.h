@@ -43,6 +43,7 @@ struct instance {
 	struct target_config config;
 	bool is_given;	  /* named by --pid: known to the end of the run */
 	bool is_attached; /* named by an operator or its user (operate.c) */
+	bool is_child; /* is_attached, since its parent forked it: --children */
 	bool is_detached; /* by one of these: to be left alone */
 	bool is_taken;	  /* attached again, whatever its section says */
 	bool is_sampled;  /* the session's decision */
@@ -91,6 +92,12 @@ must_check int instance_add_given(struct broker *b, int32_t pid);
  */
 must_check int instance_add_attached(struct broker *b, struct process *p,
 				     struct instance **ret);
+
+/*
+ * A process that capture says a target has forked: to be profiled, if capture
+ * traces it. Where it has ended, or there is no room, it is not.
+ */
+void instance_add_child(struct broker *b, int32_t pid);
 
 /*
  * A process that a section of b->config matches; the instance takes the pidfd

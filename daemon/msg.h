@@ -45,6 +45,7 @@ enum msg_type {
 	MSG_TARGET_STATE,
 	MSG_RING_BROKEN,
 	MSG_CAPTURE_DONE,
+	MSG_CHILD_BORN,
 	/* capture -> unwind, on a socket of their own */
 	MSG_RING_HEAD,
 	/* unwind -> capture, there */
@@ -112,7 +113,7 @@ struct msg_init {
 	uint32_t seccomp_kill;
 	uint32_t files;
 	uint32_t nice_steps; /* to go behind the broker, for ship */
-	uint32_t reserved;
+	uint32_t follows;    /* children of targets, for capture */
 	/* Limits of the spool, for ship; 0: the default. */
 	uint32_t spool_count;
 	uint32_t spool_age_s;

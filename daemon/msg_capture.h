@@ -96,6 +96,18 @@ struct msg_target_state {
 	int32_t error;	/* errno, with TARGET_REFUSED */
 };
 
+/*
+ * A target, or a child of one, has forked; capture has attached to the child
+ * and lets it run. Only if MSG_INIT says so. The broker makes it a target if it
+ * is a process that capture traces; one that has ended, or a thread, is no
+ * fault.
+ */
+struct msg_child_born {
+	struct msg_header h;
+	int32_t pid;
+	uint32_t reserved;
+};
+
 /* The answer to MSG_CAPTURE_STOP, and to nothing else. */
 struct msg_capture_done {
 	struct msg_header h;

@@ -146,6 +146,9 @@ static void take_option(struct config_faults *faults, struct options *o,
 	case OPTION_RULE:
 		add_rule(faults, o, &options_known[i], value);
 		break;
+	case OPTION_CHILDREN:
+		o->children = true;
+		break;
 	case OPTION_USER:
 		o->has_user = true;
 		break;
@@ -312,6 +315,9 @@ static void check_command(struct config_faults *faults, const struct options *o)
 {
 	if (o->command != NULL && o->command[0] == NULL)
 		usage_fault(faults, "--", "needs a command", NULL);
+	if (o->children && !names_targets(o))
+		usage_fault(faults, "--children",
+			    "needs --pid, --name or a command", NULL);
 	if (o->has_user && o->command == NULL)
 		usage_fault(faults, "--user", "needs a command after --", NULL);
 }
@@ -324,7 +330,7 @@ static void check_transaction(struct config_faults *faults,
 
 	if (name == NULL)
 		return;
-	if (o->n_pids != 1 || o->n_rules > 0)
+	if (o->n_pids != 1 || o->n_rules > 0 || o->children)
 		usage_fault(faults, option, "needs one --pid, or a command",
 			    name);
 	if (o->duration_s <= 0 || o->duration_s > PROFILE_V1_MAX_S)

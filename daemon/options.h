@@ -26,6 +26,7 @@ struct options {
 	struct target_config *rules; /* OPTIONS_RULES_MAX; NULL: none */
 	size_t n_rules;
 	char **command;	   /* behind "--"; NULL: there is none */
+	bool children;	   /* of the processes, too */
 	bool has_user;	   /* --user, which is the child's (daemon/command.h) */
 	double duration_s; /* 0: without end */
 	const char *transaction; /* of a V1 profile; NULL: none */

@@ -24,6 +24,7 @@ const char options_help[] =
 "  --unit UNIT          ... of this unit of systemd, ...\n"
 "  --container ID       ... of this container that run now; each may be given\n"
 "                       several times\n"
+"  --children           processes that these fork are profiled, too\n"
 "  --user NAME          run the command as this user (for root)\n"
 "  --duration SECONDS, -d SECONDS\n"
 "                       stop after this long (default: until stopped, or\n"

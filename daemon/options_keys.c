@@ -10,6 +10,7 @@ const struct option_known options_known[] = {
 	{"--name", OPTION_RULE, true, "comm"},
 	{"--unit", OPTION_RULE, true, "unit"},
 	{"--container", OPTION_RULE, true, "container"},
+	{"--children", OPTION_CHILDREN, false, NULL},
 	{"--user", OPTION_USER, true, NULL},
 	{"--duration", OPTION_DURATION, true, NULL},
 	{"--transaction", OPTION_TRANSACTION, true, NULL},

@@ -15,6 +15,7 @@
 enum option_id {
 	OPTION_PID = 256,
 	OPTION_USER,
+	OPTION_CHILDREN,
 	OPTION_RULE, /* key is that of a section */
 	OPTION_DURATION,
 	OPTION_TRANSACTION,

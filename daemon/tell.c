@@ -1,6 +1,7 @@
 #include "daemon/tell.h"
 
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "daemon/child.h"
 
@@ -49,4 +50,19 @@ void tell_done(void)
 	};
 
 	tell(&m, sizeof(m), NULL, 0);
+}
+
+/* Children may be born by the thousand while the broker is stopped. */
+bool tell_born(int32_t pid)
+{
+	const struct msg_child_born m = {
+		.h = MSG_HEADER(MSG_CHILD_BORN, msg_child_born),
+		.pid = pid,
+	};
+
+	if (send(MSG_FD, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		return true;
+	if (errno != EAGAIN)
+		exit(EXIT_FAILURE);
+	return false;
 }

@@ -5,6 +5,8 @@
 #ifndef DAEMON_TELL_H
 #define DAEMON_TELL_H
 
+#include <stdbool.h>
+
 #include "daemon/msg.h"
 
 /* See the messages: MSG_TARGET_STATE, MSG_RING_MADE, _BROKEN, _CAPTURE_DONE. */
@@ -12,5 +14,8 @@ void tell_state(uint32_t target, enum target_state state, int error);
 void tell_ring_made(uint32_t ring, int fd); /* fd stays the caller's */
 void tell_ring_broken(uint32_t ring);
 void tell_done(void);
+
+/* MSG_CHILD_BORN. False: the broker has no room for it now. */
+bool tell_born(int32_t pid);
 
 #endif

@@ -64,6 +64,13 @@ struct capture_options {
 	struct capture_beat *beat;
 	/* Told in the middle of capture_tick or capture_reap: take a note. */
 	void (*event)(void *ctx, uint32_t target, enum capture_event event);
+	/*
+	 * Children that a target forks are attached to as they are born, run on
+	 * at once, and are no targets: of each of them this tells, once or
+	 * more, as event does; pid may be a thread's. capture_add makes it a
+	 * target. NULL: children are left alone.
+	 */
+	void (*born)(void *ctx, int32_t pid);
 	void *ctx;
 };
 

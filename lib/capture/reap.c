@@ -30,15 +30,43 @@ static struct target *target_of_thread(struct capture *c, uint32_t tid)
 /* It has those of the thread that made it, or whose place it took. */
 static void set_options(const struct target *t, uint32_t tid)
 {
-	if (t->exit_stop)
+	if (t->exit_stop || t->capture->options.born != NULL)
 		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL,
 			     target_options(t, tid));
 }
 
+static void resume(uint32_t tid, enum tracee_status status, void *data)
+{
+	if (status == TRACEE_GROUP_STOP)
+		(void)ptrace(PTRACE_LISTEN, tid, NULL, NULL);
+	else
+		(void)ptrace(PTRACE_CONT, tid, NULL, data);
+}
+
+/*
+ * A child that was forked by a target, or by another such child, or a thread of
+ * one. It goes on at once, and stays attached, whatever the caller makes of it.
+ * Before it dies it stops as a target's leader does: it may have been made by a
+ * thread that has no such option.
+ */
+static void follow(struct capture *c, uint32_t tid, enum tracee_status status,
+		   void *data)
+{
+	const bool is_new =
+		status == TRACEE_TRAP || status == TRACEE_GROUP_STOP;
+
+	if (is_new)
+		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL,
+			     capture_base_options(c) | PTRACE_O_TRACEEXIT);
+	resume(tid, status, data);
+	if (is_new)
+		c->options.born(c->options.ctx, (int32_t)tid);
+}
+
 /*
  * A stop of a thread that is not known: a new thread of a target, or a process
- * made by clone(2) without SIGCHLD, which the kernel attaches as well and
- * which is let go.
+ * made by fork(2), or by clone(2) without SIGCHLD, which the kernel attaches as
+ * well. Unless children are followed it is let go.
  */
 static void first_stop(struct capture *c, uint32_t tid,
 		       enum tracee_status status, int signal)
@@ -54,16 +82,17 @@ static void first_stop(struct capture *c, uint32_t tid,
 			t->counters->rewritten++;
 		pointer = arch_thread_pointer(&regs);
 	}
+	if (t == NULL && c->options.born != NULL) {
+		follow(c, tid, status, data);
+		return;
+	}
 	if (t == NULL) {
 		(void)ptrace(PTRACE_DETACH, tid, NULL, data);
 		return;
 	}
 	set_options(t, tid);
 	/* It goes on at once: what follows opens files. */
-	if (status == TRACEE_GROUP_STOP)
-		(void)ptrace(PTRACE_LISTEN, tid, NULL, NULL);
-	else
-		(void)ptrace(PTRACE_CONT, tid, NULL, data);
+	resume(tid, status, data);
 	t->counters->event_stops++;
 	/* If that fails, it is found by a scan, or dead. */
 	(void)!target_adopt(t, tid);
@@ -81,6 +110,10 @@ static void handle_exec(struct capture *c, uint32_t tid)
 	struct target *t = target_of(c, tid);
 	struct user_regs_struct regs;
 
+	if (t == NULL && c->options.born != NULL) {
+		(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
+		return;
+	}
 	/* The new program's one thread is here: to let go now leaves none. */
 	if (t == NULL || arch_get_regs(tid, &regs) == -ENOEXEC) {
 		(void)ptrace(PTRACE_DETACH, tid, NULL, NULL);

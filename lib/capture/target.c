@@ -21,6 +21,13 @@
 #define OPTIONS \
 	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
 
+unsigned long capture_base_options(const struct capture *c)
+{
+	return c->options.born == NULL
+		       ? OPTIONS
+		       : OPTIONS | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
+}
+
 /*
  * A leader that died while we trace it would have ended for a pidfd of its
  * parent's before wait(2) gives the status, which is when we have reaped it
@@ -28,9 +35,11 @@
  */
 unsigned long target_options(const struct target *t, uint32_t tid)
 {
+	const unsigned long options = capture_base_options(t->capture);
+
 	return t->exit_stop && tid == (uint32_t)t->pid
-		       ? OPTIONS | PTRACE_O_TRACEEXIT
-		       : OPTIONS;
+		       ? options | PTRACE_O_TRACEEXIT
+		       : options;
 }
 
 struct thread *capture_thread(struct capture *c, uint32_t tid)

@@ -233,7 +233,8 @@ must_check int target_new(struct capture *c, uint32_t id, int32_t pid,
 /* Among those of its capture from now on, until it is freed. */
 must_check int target_take_place(struct target *t);
 void target_free(struct target *t);
-/* Of ptrace(2), for a thread. */
+/* Of ptrace(2), for any tracee, and for a thread. */
+unsigned long capture_base_options(const struct capture *c);
 unsigned long target_options(const struct target *t, uint32_t tid);
 /*
  * Calls target_executed if the process has executed a program and no

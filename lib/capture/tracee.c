@@ -49,6 +49,8 @@ enum tracee_status tracee_classify(int status, int *ret_signal)
 		*ret_signal = signal;
 		return TRACEE_GROUP_STOP;
 	case PTRACE_EVENT_CLONE:
+	case PTRACE_EVENT_FORK:
+	case PTRACE_EVENT_VFORK:
 		return TRACEE_CLONE;
 	case PTRACE_EVENT_EXEC:
 		return TRACEE_EXEC;

@@ -1,0 +1,189 @@
+#!/usr/bin/python3
+"""--children: what a process forks is profiled, too, each process as one of its
+own, from its birth on; and none of them notices.
+"""
+
+import os
+import signal
+
+import chunk_rules
+import harness
+import stranger
+from harness import BUILD, check, wait_for
+
+PYTHON = '/usr/bin/python3'
+SHARES = BUILD / 'targets/shares'
+
+# Two that go on, one of which forks another one by itself.
+FORKS = '''
+import os, sys, time
+def work():
+    while True: pass
+if os.fork() == 0:
+    if os.fork() == 0: work()
+    work()
+print(f"ready {os.getpid()}", flush=True)
+work()
+'''
+
+
+def descendants(pid):
+    found = harness.children(pid)
+    return found + [p for c in found for p in descendants(c)]
+
+
+def functions(chunk):
+    return {f.get('function') for f in chunk['profile']['frames']}
+
+
+def started(box, *argv, **more):
+    profd = box.profd([], '--children', '--chunk-seconds', '1', '--', *argv,
+                      **more)
+    pid = int(profd.wait_line(r'ready (\d+)')[1])
+    return profd, pid
+
+
+def check_well(profd):
+    found = [t for e in profd.envelopes for t in chunk_rules.problems(e)]
+    check(found == [], f'{found[:5]}')
+    for figures in (profd.stats, *profd.stats['targets']):
+        check(figures['samples_expected'] == figures['samples_taken'] +
+              sum(figures['missed'].values()), f'{figures}')
+
+
+def test_forked_ones_have_profiles(box, start=started):
+    profd, pid = start(box, PYTHON, '-c', FORKS)
+    all_of_them = wait_for(lambda: len(descendants(pid)) == 2 and
+                           [pid, *descendants(pid)], 'its descendants')
+    profd.pids = all_of_them
+    profd.wait_attached()
+    for p in all_of_them:
+        harness.wait_work(p, 1)
+    profd.wait_chunks(3)
+    for p in all_of_them:
+        os.kill(p, signal.SIGKILL)
+    profd.finish(137)
+    profilers = {c['profiler_id'] for c in profd.chunks}
+    check(len(profilers) == 3, f'{profilers}')
+    check_well(profd)
+
+
+def test_as_an_ordinary_user(box):
+    """It takes no rights: the kernel attaches."""
+    def start(box, *argv):
+        profd = stranger.profd(box, [], '--children', '--chunk-seconds', '1',
+                               '--', *argv)
+        return profd, int(profd.wait_line(r'ready (\d+)')[1])
+    test_forked_ones_have_profiles(box, start)
+
+
+def test_of_a_process_that_runs(box):
+    """By --pid: those that it forks from then on. The run ends with the last."""
+    gate = box.make_dir('gate') / 'open'
+    program = box.start(['sh', '-c',
+                         'echo ready $$; while [ ! -e "$0" ]; do sleep 0.1; '
+                         'done; "$1" & echo child $!', gate, SHARES])
+    program.wait_line(r'ready (\d+)')
+    profd = box.profd([program.pid], '--children', '--chunk-seconds', '1')
+    profd.wait_attached()
+    gate.touch()
+    child = int(program.wait_line(r'child (\d+)')[1])
+    check(program.wait() == 0, program.stderr)
+    wait_for(lambda: harness.tracer(child), 'it is profiled')
+    harness.wait_work(child, 1)
+    check(profd.running(), 'the run has ended with the parent')
+    os.kill(child, signal.SIGTERM)
+    profd.finish()
+    check(any('busy_seventy' in functions(c) for c in profd.chunks), 'no chunk')
+
+
+def test_without_it_nobody_else(box):
+    profd = box.profd([], '--', PYTHON, '-c', FORKS)
+    pid = int(profd.wait_line(r'ready (\d+)')[1])
+    profd.pids = [pid]
+    profd.wait_attached()
+    others = wait_for(lambda: len(descendants(pid)) == 2 and descendants(pid),
+                      'its descendants')
+    profd.wait_looks()
+    check(not any(harness.tracer(p) for p in others), 'a child is traced')
+    for p in [pid, *others]:
+        os.kill(p, signal.SIGKILL)
+    profd.finish(137)
+
+
+# Short ones by each way to make a process; says what it has seen of them.
+SHORT = '''
+import os, signal, subprocess, sys, time
+seen = []
+for i in range(100):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(i)
+    seen.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+for i in range(30):
+    seen.append(subprocess.call(["sh", "-c", f"exit {i}"]))
+    seen.append(os.waitstatus_to_exitcode(os.waitpid(
+        os.posix_spawn("/bin/sh", ["sh", "-c", "kill -TERM $$"], os.environ),
+        0)[1]))
+for i in range(20):
+    pid = os.fork()
+    if pid == 0:
+        signal.pause()
+    fd = os.pidfd_open(pid)
+    os.kill(pid, signal.SIGSTOP)
+    seen.append(os.WIFSTOPPED(os.waitpid(pid, os.WUNTRACED)[1]))
+    os.kill(pid, signal.SIGCONT)
+    seen.append(os.WIFCONTINUED(os.waitpid(pid, os.WCONTINUED)[1]))
+    os.kill(pid, signal.SIGKILL)
+    import select
+    select.select([fd], [], [])
+    # Who has ended for its pidfd is there for wait(2), at once.
+    seen.append(os.waitpid(pid, os.WNOHANG)[1])
+    os.close(fd)
+print(seen, flush=True)
+'''
+
+
+def test_short_ones_end_as_without_us(box):
+    without = box.start([PYTHON, '-c', SHORT])
+    check(without.wait() == 0, without.stderr)
+    profd = box.profd([], '--children', '--', PYTHON, '-c', SHORT).finish()
+    check(profd.stdout == without.stdout, f'{profd.stdout}{without.stdout}')
+    check('error' not in profd.stderr and 'ended before' not in profd.stderr,
+          profd.stderr)
+
+
+def test_each_that_lasts_has_a_chunk(box):
+    """However many, one after the other: 0.3 s of work each."""
+    text = ('for i in 1 2 3 4 5 6; do "$0" -c "import time\n'
+            'while time.process_time() < 0.3: pass"; done')
+    profd = box.profd([], '--children', '--', 'sh', '-c', text,
+                      PYTHON).finish()
+    busy = {c['profiler_id'] for c in profd.chunks
+            if len(c['profile']['samples']) > 10 and
+            any('python' in i['code_file'] for i in c['debug_meta']['images'])}
+    check(len(busy) == 6, f'{len(busy)} of 6')
+
+
+def test_daemon_is_killed(box):
+    profd, pid = started(box, PYTHON, '-c', FORKS)
+    all_of_them = wait_for(lambda: len(descendants(pid)) == 2 and
+                           [pid, *descendants(pid)], 'its descendants')
+    profd.pids = all_of_them
+    profd.wait_attached()
+    profd.process.kill()
+    profd.wait()
+    for p in all_of_them:
+        wait_for(lambda p=p: harness.tracer(p) == 0, 'it is let go of')
+        harness.wait_work(p, 0.1)
+        os.kill(p, signal.SIGKILL)
+
+
+def test_usage(box):
+    profd = box.profd([], '--children').finish(2)
+    check('--children: needs --pid, --name or a command' in profd.stderr,
+          profd.stderr)
+
+
+if __name__ == '__main__':
+    harness.main(globals())
