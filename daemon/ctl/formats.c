@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "daemon/ctl/summary.h"
+#include "proto/export/html.h"
 
 static const struct format formats[] = {
 	{"folded", ".folded", true, false, false, export_folded},
@@ -14,6 +15,7 @@ static const struct format formats[] = {
 	 export_self_profiling},
 	{"json", ".json", false, true, true, export_json},
 	{"summary", ".txt", true, false, false, summary_write},
+	{"html", ".html", false, true, true, export_html},
 };
 
 const struct format *format_at(size_t at)
