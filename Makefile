@@ -393,7 +393,8 @@ NPM_FILES = $(patsubst %,tests/pictures/%,package.json package-lock.json .npmrc)
 $(PICTURES)/node_modules: $(NPM_FILES)
 	@mkdir -p $(@D)
 	$(call say,NPM,$@)
-	$(Q)cp $(NPM_FILES) $(@D) && cd $(@D) && npm ci --silent && touch node_modules
+	$(Q)cp $(NPM_FILES) $(@D) && cd $(@D) && \
+		npm ci --no-audit --no-fund --loglevel=error && touch node_modules
 pictures: $(PICTURES)/node_modules $(PICTURES)/many.json \
 		$(patsubst %,$(PICTURES)/%.html,known two few many long)
 	@:

@@ -9,6 +9,8 @@ const {pathToFileURL} = require('node:url');
 const {chromium} = require('playwright-core');
 
 const BUILD = path.resolve(process.env.BUILD || 'build', 'pictures');
+/* As in tests/integration/patience.py: what takes longer hangs. Playwright's own limit is 30 s. */
+const PATIENCE_MS = 240000;
 const ROW = 20; /* pixels, as in proto/export/html/graph.js */
 
 let browser;
@@ -18,14 +20,23 @@ async function start() {
 		executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
 		/* Its sandbox cannot be had by root, nor in most containers. */
 		args: ['--no-sandbox'],
+		timeout: PATIENCE_MS,
 	});
+}
+
+/* A page of the browser; user is what it is told of its user. */
+async function newPage(user) {
+	const page = await browser.newPage(user);
+
+	page.setDefaultTimeout(PATIENCE_MS);
+	return page;
 }
 
 class User {
 	static async open(file, options = {}) {
 		const user = new User();
 
-		user.page = await browser.newPage({viewport: {width: 1280, height: 800}, colorScheme: 'light', ...options});
+		user.page = await newPage({viewport: {width: 1280, height: 800}, colorScheme: 'light', ...options});
 		user.faults = [];
 		user.requests = [];
 		user.page.on('console', message => {
@@ -166,8 +177,5 @@ async function run(tests) {
 	process.exitCode = failed > 0 ? 1 : 0;
 }
 
-function emptyPage() {
-	return browser.newPage();
-}
 
-module.exports = {BUILD, User, emptyPage, near, run};
+module.exports = {BUILD, User, near, newPage, run};

@@ -4,7 +4,7 @@
 const assert = require('node:assert');
 const fs = require('node:fs');
 const path = require('node:path');
-const {BUILD, User, emptyPage, near, run} = require('./page.js');
+const {BUILD, User, near, newPage, run} = require('./page.js');
 
 const SCRIPT = '<script>alert(1)</script>';
 
@@ -321,7 +321,7 @@ async function drawing_takes_at_most_three_times_as_long_as_parsing() {
 	await in_turns(async () => {
 		const user = await User.open('many.html');
 		const load = await user.measure('load');
-		const other = await emptyPage();
+		const other = await newPage();
 
 		await other.setContent('<input type="file">');
 		await other.setInputFiles('input', path.join(BUILD, 'many.json'));
