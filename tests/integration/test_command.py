@@ -47,6 +47,8 @@ time.sleep(0.3)
 os._exit(len(os.read(read, 100)))
 '''
 PYTHON = '/usr/bin/python3'
+# Of a shell: some ticks, so that there is a chunk.
+WORK = 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; '
 
 
 def command(box, *argv, options=(), status=0, **more):
@@ -119,7 +121,7 @@ def test_streams(box):
     """Its input and its output are its own: ours are not there, and no end of
     theirs is held open."""
     source, sink = os.pipe(), os.pipe()
-    script = 'cat; exec >&-; read line <&3; exit 4'
+    script = f'cat; exec >&-; {WORK} read line <&3; exit 4'
     wait = os.pipe()
     directory = box.make_dir('profd')
     process = subprocess.Popen(
@@ -327,7 +329,7 @@ def test_the_profile_ends_first(box):
 def test_lost_chunks(box):
     """They are a line, and no status."""
     dsn = f'http://key@127.0.0.1:{harness.free_port()}/1'
-    profd = command(box, 'sh', '-c', 'sleep 0.5; exit 5', status=5, output=False,
+    profd = command(box, 'sh', '-c', f'{WORK} exit 5', status=5, output=False,
                     options=['--dsn', dsn, '--shutdown-timeout', '0.1'])
     check('everything is lost' in profd.stderr, profd.stderr)
 
@@ -469,7 +471,7 @@ def test_usage(box):
         profd.finish(2)
         check(line in profd.stderr, profd.stderr)
     # An option's value may be "--", and the command has options of its own.
-    profd = box.profd([], '--release', '--', '--', 'sh', '-c', 'sleep 0.3; exit 6',
+    profd = box.profd([], '--release', '--', '--', 'sh', '-c', f'{WORK} exit 6',
                       '--pid', '--')
     profd.finish(6)
     check({c['release'] for c in profd.chunks} == {'--'}, 'another release')
