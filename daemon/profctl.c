@@ -6,7 +6,8 @@
  *   sentry-profctl convert IN.. profiles in files, in other formats
  *   sentry-profctl status       and others: what the daemon does (operator.h)
  *
- * stack, doctor and convert work by themselves, with the rights of who runs them.
+ * stack, doctor and convert work by themselves, with the rights of who runs
+ * them.
  */
 #include <stdio.h>
 #include <stdlib.h>
