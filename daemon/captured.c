@@ -213,6 +213,9 @@ static void on_broker(void *ctx)
 static void note_born(void *ctx, int32_t pid)
 {
 	(void)ctx;
+	/* Its parent's stop and its own mostly come one after the other. */
+	if (me.n_born > 0 && me.born[me.n_born - 1] == pid)
+		return;
 	if (me.n_born < BORN_MAX)
 		me.born[me.n_born++] = pid;
 }
@@ -244,14 +247,15 @@ static int run_once(int timeout_ms)
 		r = loop_run_once(me.loop, me.stops.behind ? 0 : timeout_ms);
 		stops_take_rest(&me.stops);
 	}
+	/* Before the end of a parent: that of the last process ends the run. */
+	if (me.n_born > 0)
+		tell_of_born();
 	/* Whoever waits for an end, or has to look at a new program. */
 	if (me.slots.noted) {
 		readers_tell(me.readers);
 		slots_tell(&me.slots, tell_state);
 		rest();
 	}
-	if (me.n_born > 0)
-		tell_of_born();
 	return r < 0 ? r : ticker_plan(&me.ticker, me.capture);
 }
 

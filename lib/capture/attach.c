@@ -214,6 +214,9 @@ static enum seize_end attach(struct target *t, uint32_t tid)
 	if (r < 0)
 		return end_with(t, SEIZE_LACK, r);
 	capture_thread(t->capture, tid)->may_dump = true;
+	/* One that a target has forked may have those of its parent. */
+	capture_thread(t->capture, tid)->options_due =
+		t->capture->options.born != NULL;
 	return SEIZE_DONE;
 }
 

@@ -67,8 +67,9 @@ struct capture_options {
 	/*
 	 * Children that a target forks are attached to as they are born, run on
 	 * at once, and are no targets: of each of them this tells, once or
-	 * more, as event does; pid may be a thread's. capture_add makes it a
-	 * target. NULL: children are left alone.
+	 * more, as event does; pid may be a thread's. It tells of a child of
+	 * fork(2) or vfork(2) before it tells of its parent's end. capture_add
+	 * makes the child a target. NULL: children are left alone.
 	 */
 	void (*born)(void *ctx, int32_t pid);
 	void *ctx;

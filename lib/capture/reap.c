@@ -170,6 +170,21 @@ static void handle_exit(struct capture *c, uint32_t tid)
 	target_end_if_gone(t);
 }
 
+/*
+ * The parent stops in fork(2) before it can end, so the caller knows of the
+ * child before it knows of the parent's end. The child may not have run yet.
+ */
+static void tell_forked(struct capture *c, uint32_t tid, int status)
+{
+	const int event = status >> 16;
+	unsigned long pid;
+
+	if (c->options.born != NULL &&
+	    (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK) &&
+	    ptrace(PTRACE_GETEVENTMSG, tid, NULL, &pid) == 0)
+		c->options.born(c->options.ctx, (int32_t)pid);
+}
+
 static void handle_status(struct capture *c, uint32_t tid, int status)
 {
 	int signal;
@@ -192,10 +207,15 @@ static void handle_status(struct capture *c, uint32_t tid, int status)
 	case TRACEE_CALL:
 	case TRACEE_CLONE:
 	case TRACEE_OTHER:
-		if (th == NULL)
+		tell_forked(c, tid, status);
+		if (th == NULL) {
 			first_stop(c, tid, kind, signal);
-		else
-			thread_stopped(th, kind, signal);
+			return;
+		}
+		if (th->options_due)
+			set_options(th->target, tid);
+		th->options_due = false;
+		thread_stopped(th, kind, signal);
 		return;
 	}
 }

@@ -39,6 +39,7 @@ struct thread {
 	bool after_stop; /* it may not have left the kernel since one */
 	bool ended_rest; /* with its last stop, and has run nothing since */
 	bool may_dump;	 /* a core: it had a signal for that, or is new to us */
+	bool options_due; /* to be set at its next stop */
 	uint8_t realtime; /* its priority; 0: it has none */
 
 	/*

@@ -74,6 +74,25 @@ START_TEST(awaits_exec)
 }
 END_TEST
 
+/* The parent may end before the child has run at all. */
+START_TEST(a_child_is_told_of_when_its_parent_stops)
+{
+	int status;
+
+	l = (struct live){.pidfd = -1, .in = -1, .out = -1, .follows = true};
+	live_start(&l, "cap_threads", NULL, NULL);
+	live_open(&l, 1u << 24);
+	live_attach(&l);
+	live_say(&l, "child");
+	ck_assert_int_eq(waitpid(l.pid, &status, __WALL), l.pid);
+	ck_assert_int_eq(status >> 8, SIGTRAP | PTRACE_EVENT_FORK << 8);
+	ck_assert_int_eq(l.born, 0);
+	capture_take(l.capture, (uint32_t)l.pid, status);
+	ck_assert_int_gt(l.born, 0);
+	ck_assert_int_eq(live_answer(&l, "ok"), l.born);
+}
+END_TEST
+
 /* A new program's leader, too, whichever thread it was. */
 START_TEST(a_new_program_dies_untraced)
 {
@@ -278,6 +297,7 @@ Suite *suite(void)
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, a_process_dies_untraced);
 	tcase_add_test(tc, awaits_exec);
+	tcase_add_test(tc, a_child_is_told_of_when_its_parent_stops);
 	tcase_add_test(tc, a_new_program_dies_untraced);
 	tcase_add_test(tc, a_process_that_takes_its_time_to_die);
 	tcase_add_test(tc, who_has_another_program_does_not_die);

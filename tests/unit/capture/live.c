@@ -168,6 +168,13 @@ void live_start(struct live *l, const char *name, const char *argument,
 	ck_assert_int_ge(l->pidfd, 0);
 }
 
+static void on_born(void *ctx, int32_t pid)
+{
+	struct live *l = ctx;
+
+	l->born = pid;
+}
+
 void live_open(struct live *l, size_t ring_bytes)
 {
 	const struct capture_options options = {
@@ -176,6 +183,7 @@ void live_open(struct live *l, size_t ring_bytes)
 		.switches = switches,
 		.beat = &l->beat,
 		.event = on_event,
+		.born = l->follows ? on_born : NULL,
 		.ctx = l,
 	};
 

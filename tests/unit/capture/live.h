@@ -59,6 +59,8 @@ struct live {
 	unsigned int gone, execs, taken; /* events */
 	bool reads;			 /* false: the reader is away */
 	bool more;			 /* capture_reap had enough for once */
+	bool follows;			 /* children, for live_open */
+	int32_t born;			 /* the last that it told of */
 
 	pid_t child; /* the program */
 	pid_t pid;   /* the target: the program, or its child */
