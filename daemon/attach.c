@@ -66,6 +66,8 @@ static void open_session(struct broker *b, struct target *t)
 		.chunk_us = b->options.chunk_seconds * UINT64_C(1000000),
 		.wall_offset_us = t->wall_offset_us,
 		.thread_pointers = c->thread_id_format == THREAD_ID_PTHREAD,
+		.for_server = t->instance->ship->dsn[0] != '\0',
+		.for_file = b->output.dir_fd >= 0,
 	};
 
 	m.first_chunk_us = first_chunk_us(t->instance, m.chunk_us);

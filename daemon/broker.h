@@ -351,9 +351,12 @@ void unwind_on_message(struct child *child, struct ipc_message *m);
 void capture_on_message(struct child *child, struct ipc_message *m);
 
 /* delivery.c */
-/* A chunk's payload, sealed; fd stays the caller's. */
+/*
+ * A chunk with its sealed payloads, of which the second may be -1. The
+ * descriptors stay the caller's. Returns 0, or -EPROTO if it breaks a rule.
+ */
 must_check int delivery_chunk(struct broker *b, struct instance *i,
-			      const struct msg_chunk *m, int fd);
+			      const struct msg_chunk *m, const int fds[2]);
 void ship_on_message(struct child *child, struct ipc_message *m);
 /* It was replaced: what is on its way is handed over again. */
 void delivery_resend(struct broker *b, struct ship *s);

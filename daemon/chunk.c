@@ -79,20 +79,27 @@ static int write_v1(const struct msg_session_open *open,
 	return profile_v1_write(&v, out);
 }
 
+static bool is_v1(const struct msg_session_open *open)
+{
+	return open->transaction[0] != '\0';
+}
+
 static int write_payload(const struct msg_session_open *open,
-			 const struct profile *profile, FILE *out,
+			 const struct profile *profile,
+			 enum chunk_v2_reader reader, FILE *out,
 			 uint64_t *ret_transaction_size)
 {
 	*ret_transaction_size = 0;
-	if (open->transaction[0] != '\0')
+	if (is_v1(open))
 		return write_v1(open, profile, out, ret_transaction_size);
-	return chunk_v2_write(profile, out);
+	return chunk_v2_write(profile, reader, out);
 }
 
-/* Fills in m's sizes. The payload is in a memfd that nobody can change. */
+/* The payload is in a memfd that nobody can change. */
 static int encode(const struct msg_session_open *open,
-		  const struct profile *profile, int *ret_fd,
-		  struct msg_chunk *m)
+		  const struct profile *profile, enum chunk_v2_reader reader,
+		  int *ret_fd, uint64_t *ret_size,
+		  uint64_t *ret_transaction_size)
 {
 	FILE *out = NULL;
 	off_t size;
@@ -109,7 +116,7 @@ static int encode(const struct msg_session_open *open,
 		close_fd(&copy);
 		goto fail;
 	}
-	r = write_payload(open, profile, out, &m->transaction_size);
+	r = write_payload(open, profile, reader, out, ret_transaction_size);
 	if (fclose(out) != 0 && r == 0)
 		r = -errno;
 	if (r < 0)
@@ -121,11 +128,31 @@ static int encode(const struct msg_session_open *open,
 		goto fail;
 	}
 	*ret_fd = fd;
-	m->size = (uint64_t)size;
+	*ret_size = (uint64_t)size;
 	return 0;
 fail:
 	close_fd(&fd);
 	return r;
+}
+
+/*
+ * The second payload, for the file, where the first is the server's. Without
+ * memory, or if it is too large, the file gets that one, too.
+ */
+static void encode_for_file(const struct msg_session_open *open,
+			    const struct profile *profile, int *ret_fd,
+			    struct msg_chunk *m)
+{
+	uint64_t transaction_size;
+
+	if (!open->for_server || !open->for_file || is_v1(open) ||
+	    encode(open, profile, CHUNK_V2_FILE, ret_fd, &m->file_size,
+		   &transaction_size) < 0)
+		return;
+	if (m->file_size > CHUNK_V2_SIZE_MAX) {
+		m->file_size = 0;
+		close_fd(ret_fd);
+	}
 }
 
 static void send_payload(const struct msg_session_open *open,
@@ -134,10 +161,14 @@ static void send_payload(const struct msg_session_open *open,
 	struct msg_chunk m = {
 		.h = MSG_HEADER(MSG_CHUNK, msg_chunk),
 		.target = open->target,
+		.for_server = open->for_server,
 	};
-	int fd, r;
+	int fds[2] = {-1, -1}, r;
 
-	r = encode(open, profile, &fd, &m);
+	r = encode(open, profile,
+		   open->for_file && !open->for_server ? CHUNK_V2_FILE
+						       : CHUNK_V2_SERVER,
+		   &fds[0], &m.size, &m.transaction_size);
 	if (r < 0) {
 		log_warning("a chunk is lost: %s", strerror(-r));
 		chunk_is_lost(open->target, CHUNK_LOST_MEMORY);
@@ -148,9 +179,11 @@ static void send_payload(const struct msg_session_open *open,
 	} else {
 		memcpy(m.chunk_id, profile->chunk_id, sizeof(m.chunk_id));
 		memcpy(m.platform, open->platform, sizeof(m.platform));
-		send_broker(&m, sizeof(m), &fd, 1);
+		encode_for_file(open, profile, &fds[1], &m);
+		send_broker(&m, sizeof(m), fds, m.file_size > 0 ? 2 : 1);
 	}
-	close_fd(&fd);
+	for (size_t i = 0; i < array_size(fds); i++)
+		close_fd(&fds[i]);
 }
 
 void chunk_send(const struct msg_session_open *open, const char *release,

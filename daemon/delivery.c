@@ -32,7 +32,7 @@ struct envelope {
 	struct msg_envelope message;
 	struct instance *instance; /* it is kept for it */
 	struct ship *ship;
-	int payload_fd;
+	int fds[2];   /* the payload; that of the file, or -1 */
 	bool handed;  /* to the process that runs */
 	bool is_over; /* delivered or lost: delivery_sweep frees it */
 };
@@ -77,7 +77,8 @@ static struct envelope *handed_to(const struct ship *s, uint64_t seq)
 /* Its payload is memory: that does not wait for the end of the turn. */
 static void finish(struct broker *b, struct envelope *e)
 {
-	close_fd(&e->payload_fd);
+	for (size_t i = 0; i < array_size(e->fds); i++)
+		close_fd(&e->fds[i]);
 	e->is_over = true;
 	b->n_envelopes--;
 	if (e->handed)
@@ -120,10 +121,24 @@ static void unwritten(struct broker *b, const struct envelope *e, int error)
 		chunks->discarded[DISCARD_WRITE_ERROR]++;
 }
 
+/* There is nothing more to write, by this ship or another one. */
+static void file_is_over(struct envelope *e)
+{
+	e->message.to_file = false;
+	e->message.file_size = 0;
+	close_fd(&e->fds[1]);
+}
+
+static uint64_t bytes_of(const struct envelope *e)
+{
+	return e->message.size + e->message.file_size;
+}
+
 /* To ship, with a new file where one is wanted. */
 static void hand_over(struct broker *b, struct envelope *e)
 {
-	int fds[2] = {e->payload_fd, -1};
+	int fds[3] = {e->fds[0], -1, e->fds[1]};
+	size_t n_fds = 1;
 	int r;
 
 	if (e->message.to_file) {
@@ -131,11 +146,13 @@ static void hand_over(struct broker *b, struct envelope *e)
 				  e->message.chunk_id, &fds[1]);
 		if (r < 0) {
 			unwritten(b, e, -r);
-			e->message.to_file = false;
+			file_is_over(e);
 		}
 	}
+	if (e->message.to_file)
+		n_fds = e->message.file_size > 0 ? 3 : 2;
 	child_send(&e->ship->child, &e->message, sizeof(e->message), fds,
-		   e->message.to_file ? 2 : 1);
+		   n_fds);
 	close_fd(&fds[1]);
 	e->handed = true;
 	e->ship->n_handed++;
@@ -165,8 +182,8 @@ static struct instance *most_waiting(const struct broker *b, uint64_t *ret_sum)
 
 		if (e->handed)
 			continue;
-		*ret_sum += e->message.size;
-		i->waiting_bytes += e->message.size;
+		*ret_sum += bytes_of(e);
+		i->waiting_bytes += bytes_of(e);
 		if (most == NULL || i->waiting_bytes > most->waiting_bytes)
 			most = i;
 	}
@@ -185,7 +202,7 @@ static void drop_oldest(struct broker *b, struct instance *i)
 	}
 }
 
-/* For a payload of this size. Who has most on the way gives way. */
+/* For payloads of this size. Who has most on the way gives way. */
 static void make_room(struct broker *b, uint64_t size)
 {
 	uint64_t waiting;
@@ -208,26 +225,52 @@ static bool payload_is_sealed(int fd, uint64_t size)
 	       size > 0 && size <= CHUNK_V2_SIZE_MAX;
 }
 
+/* The second payload is for a file alone, and a V1 profile has none. */
+static bool is_chunk(const struct broker *b, const struct instance *i,
+		     const struct msg_chunk *m, const int fds[2])
+{
+	/* The chunk id becomes a file name, the platform a header. */
+	if (!payload_is_sealed(fds[0], m->size) ||
+	    m->transaction_size >= m->size || !id_is_one(m->chunk_id) ||
+	    strncmp(m->platform, i->config.platform, sizeof(m->platform)) != 0)
+		return false;
+	if (m->file_size == 0)
+		return fds[1] < 0;
+	return b->output.dir_fd >= 0 && m->transaction_size == 0 &&
+	       payload_is_sealed(fds[1], m->file_size);
+}
+
+/* NULL: there is no memory, or no descriptor. */
+static struct envelope *new_envelope(const int fds[2])
+{
+	struct envelope *e = calloc(1, sizeof(*e));
+
+	if (e == NULL)
+		return NULL;
+	e->fds[0] = fcntl(fds[0], F_DUPFD_CLOEXEC, 0);
+	e->fds[1] = fds[1] < 0 ? -1 : fcntl(fds[1], F_DUPFD_CLOEXEC, 0);
+	if (e->fds[0] >= 0 && (fds[1] < 0 || e->fds[1] >= 0))
+		return e;
+	for (size_t i = 0; i < array_size(e->fds); i++)
+		close_fd(&e->fds[i]);
+	free(e);
+	return NULL;
+}
+
 int delivery_chunk(struct broker *b, struct instance *i,
-		   const struct msg_chunk *m, int fd)
+		   const struct msg_chunk *m, const int fds[2])
 {
 	struct envelope *e, **end;
 
-	/* The chunk id becomes a file name, the platform a header. */
-	if (fd < 0 || !payload_is_sealed(fd, m->size) ||
-	    m->transaction_size >= m->size || !id_is_one(m->chunk_id) ||
-	    strncmp(m->platform, i->config.platform, sizeof(m->platform)) != 0)
+	if (!is_chunk(b, i, m, fds))
 		return -EPROTO;
 	i->past.chunks.made++;
-	e = calloc(1, sizeof(*e));
-	if (e != NULL)
-		e->payload_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (e == NULL || e->payload_fd < 0) {
+	e = new_envelope(fds);
+	if (e == NULL) {
 		lose(i, i->ship, DISCARD_MEMORY, b->output.dir_fd >= 0);
-		free(e);
 		return 0;
 	}
-	make_room(b, m->size);
+	make_room(b, m->size + m->file_size);
 	i->past.payload_bytes += m->size;
 	i->n_envelopes++;
 	e->instance = i;
@@ -237,8 +280,9 @@ int delivery_chunk(struct broker *b, struct instance *i,
 		.seq = ++b->last_seq,
 		.size = m->size,
 		.transaction_size = m->transaction_size,
+		.file_size = m->file_size,
 		.to_file = b->output.dir_fd >= 0,
-		.to_server = i->ship->dsn[0] != '\0',
+		.to_server = m->for_server && i->ship->dsn[0] != '\0',
 	};
 	memcpy(e->message.chunk_id, m->chunk_id, sizeof(m->chunk_id));
 	memcpy(e->message.platform, i->config.platform,
@@ -276,8 +320,7 @@ static int take_written(void *ctx, struct ipc_message *message)
 		output_remove(&b->output, e->message.seq, e->message.chunk_id);
 		unwritten(b, e, error);
 	}
-	/* Not again by another ship. */
-	e->message.to_file = false;
+	file_is_over(e);
 	return 0;
 }
 

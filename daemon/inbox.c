@@ -190,7 +190,7 @@ static int take_chunk(void *ctx, struct ipc_message *message)
 	struct target *t = own_target(child, m->target);
 
 	if (t == NULL ||
-	    delivery_chunk(child->broker, t->instance, m, message->fds[0]) < 0)
+	    delivery_chunk(child->broker, t->instance, m, message->fds) < 0)
 		child_fail(child, "sends a chunk that is none");
 	else
 		chunk_is_finished(t);

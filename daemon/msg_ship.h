@@ -23,7 +23,9 @@ struct msg_dsn {
 
 /*
  * An envelope to make of a chunk: written to a file, sent, or both. With it:
- * the payload's memfd; then, if to_file, the file, empty and open for writing.
+ * the payload's memfd; then, if to_file, the file, empty and open for writing;
+ * then, if file_size is not 0, the memfd of the payload that goes into the file
+ * in place of the first.
  * No more than MSG_ENVELOPES_MAX are unanswered at a time, which ship's queue
  * and its socket hold: a hundred targets' chunks are made at the same tick.
  */
@@ -33,6 +35,7 @@ struct msg_envelope {
 	uint64_t seq; /* counts up */
 	uint64_t size;
 	uint64_t transaction_size; /* see lib/ship/package.h */
+	uint64_t file_size;	   /* 0 unless to_file */
 	uint32_t to_file;
 	uint32_t to_server;
 	char chunk_id[MSG_ID_SIZE];

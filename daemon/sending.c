@@ -17,7 +17,9 @@ static int check_envelope(const struct msg_envelope *m)
 {
 	if (m->to_file > 1 || m->to_server > 1 || m->size == 0 ||
 	    m->size > CHUNK_V2_SIZE_MAX || m->transaction_size >= m->size ||
-	    !id_is_one(m->chunk_id) || m->platform[0] == '\0' ||
+	    m->file_size > CHUNK_V2_SIZE_MAX ||
+	    (m->file_size > 0 && !m->to_file) || !id_is_one(m->chunk_id) ||
+	    m->platform[0] == '\0' ||
 	    memchr(m->platform, '\0', sizeof(m->platform)) == NULL)
 		return -EPROTO;
 	return 0;
@@ -42,8 +44,11 @@ int sending_new(struct ipc_message *message, struct sending **ret)
 	const struct msg_envelope *m = (const void *)message->bytes;
 	struct sending *s;
 
-	if (check_envelope(m) < 0 || message->n_fds != 1 + (size_t)m->to_file ||
-	    check_payload(message->fds[0], m->size) < 0)
+	if (check_envelope(m) < 0 ||
+	    message->n_fds != 1 + m->to_file + (size_t)(m->file_size > 0) ||
+	    check_payload(message->fds[0], m->size) < 0 ||
+	    (m->file_size > 0 &&
+	     check_payload(message->fds[2], m->file_size) < 0))
 		return -EPROTO;
 	s = calloc(1, sizeof(*s));
 	if (s == NULL)

@@ -17,7 +17,7 @@ struct sending {
 
 /*
  * Of the message MSG_ENVELOPE, with its descriptors: takes that of the payload,
- * and leaves that of the file. Returns 0, -EPROTO if it is no such message, or
+ * and leaves those of the file. Returns 0, -EPROTO if it is no such message, or
  * -ENOMEM.
  */
 must_check int sending_new(struct ipc_message *message, struct sending **ret);

@@ -149,15 +149,25 @@ static int take_dsn(void *ctx, struct ipc_message *message)
 	return -EPROTO;
 }
 
-/* Takes file, and closes it before it says that all is in it. */
-static void write_file(const struct sending *s, int file)
+/*
+ * Takes the file of the message, and closes it before it says that all is in
+ * it. Its payload may be another one than what is sent.
+ */
+static void write_file(const struct sending *s, struct ipc_message *message)
 {
+	const struct msg_envelope *m = (const void *)message->bytes;
+	struct package package = s->package;
 	struct msg_envelope_written written = {
 		.h = MSG_HEADER(MSG_ENVELOPE_WRITTEN, msg_envelope_written),
 		.seq = s->seq,
 	};
-	int r = package_write(&s->package, file);
+	int file = ipc_take_fd(message, 1), r;
 
+	if (m->file_size > 0) {
+		package.payload_fd = message->fds[2];
+		package.payload_size = m->file_size;
+	}
+	r = package_write(&package, file);
 	/* An error that came late, by NFS for one. */
 	if (close(file) < 0 && r == 0)
 		r = -errno;
@@ -182,7 +192,7 @@ static int take_envelope(void *ctx, struct ipc_message *fds)
 		return r;
 	last_seq = m->seq;
 	if (m->to_file)
-		write_file(s, ipc_take_fd(fds, 1));
+		write_file(s, fds);
 	if (m->to_server)
 		outbox_add(&outbox, s);
 	else

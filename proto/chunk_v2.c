@@ -57,8 +57,10 @@ static void write_measures(const struct profile *p, struct json_out *o)
 	json_out_raw(o, "}");
 }
 
-int chunk_v2_write(const struct profile *p, FILE *out)
+int chunk_v2_write(const struct profile *p, enum chunk_v2_reader reader,
+		   FILE *out)
 {
+	const bool for_file = reader == CHUNK_V2_FILE;
 	struct json_out o;
 	int r;
 
@@ -72,10 +74,10 @@ int chunk_v2_write(const struct profile *p, FILE *out)
 	json_out_member(&o, ",\"client_sdk\":{\"name\":", p->sdk_name);
 	json_out_member(&o, ",\"version\":", p->sdk_version);
 	json_out_raw(&o, "},\"debug_meta\":");
-	debug_meta_write(p->images, p->n_images, &o);
+	debug_meta_write(p->images, p->n_images, for_file, &o);
 	write_measures(p, &o);
 	json_out_raw(&o, ",");
-	r = profile_json_write(p, PROFILE_JSON_UNIX, &o);
+	r = profile_json_write(p, PROFILE_JSON_UNIX, for_file, &o);
 	json_out_raw(&o, "}");
 	return r < 0 ? r : json_out_finish(&o);
 }

@@ -14,6 +14,16 @@
 #define CHUNK_V2_SIZE_MAX (50u * 1000u * 1000u)
 
 /*
+ * Who reads the payload. A payload for a file has what one for the server has,
+ * byte for byte, and two kinds of members that the server does not know:
+ * samples that wait have "state", images with a build-id have "code_id".
+ */
+enum chunk_v2_reader {
+	CHUNK_V2_SERVER,
+	CHUNK_V2_FILE,
+};
+
+/*
  * Writes the payload, one line of compact JSON, to out, and flushes it; only
  * the frames, nodes and threads that samples use. Streams: needs memory for an
  * index of nodes and frames, not for the text. The profile must have passed
@@ -22,6 +32,7 @@
  * CHUNK_V2_SIZE_MAX. Returns 0, -ENOMEM, or the stream's errno (-EIO if it
  * gave none) if writing failed.
  */
-int chunk_v2_write(const struct profile *p, FILE *out);
+int chunk_v2_write(const struct profile *p, enum chunk_v2_reader reader,
+		   FILE *out);
 
 #endif

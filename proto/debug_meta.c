@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+static const char hex[] = "0123456789abcdef";
+
 int debug_meta_id(const uint8_t *id, size_t size, char ret[DEBUG_META_ID_SIZE])
 {
 	/* time_low, time_mid and time_hi are little-endian, the rest bytes. */
@@ -19,14 +21,28 @@ int debug_meta_id(const uint8_t *id, size_t size, char ret[DEBUG_META_ID_SIZE])
 
 		if (i == 4 || i == 6 || i == 8 || i == 10)
 			*p++ = '-';
-		*p++ = "0123456789abcdef"[byte >> 4];
-		*p++ = "0123456789abcdef"[byte & 15];
+		*p++ = hex[byte >> 4];
+		*p++ = hex[byte & 15];
 	}
 	*p = '\0';
 	return 0;
 }
 
-static void write_image(const struct profile_image *image, struct json_out *o)
+/* The whole build-id in lower-case hex. */
+static void write_code_id(const struct profile_image *image, struct json_out *o)
+{
+	json_out_raw(o, ",\"code_id\":\"");
+	for (size_t i = 0; i < image->id_size; i++) {
+		const char digits[] = {hex[image->id[i] >> 4],
+				       hex[image->id[i] & 15], '\0'};
+
+		json_out_raw(o, digits);
+	}
+	json_out_raw(o, "\"");
+}
+
+static void write_image(const struct profile_image *image, bool for_file,
+			struct json_out *o)
 {
 	char debug_id[DEBUG_META_ID_SIZE];
 
@@ -45,17 +61,19 @@ static void write_image(const struct profile_image *image, struct json_out *o)
 	json_out_addr(o, image->vmaddr);
 	json_out_raw(o, ",\"image_size\":");
 	json_out_u64(o, image->size);
+	if (for_file && image->has_build_id)
+		write_code_id(image, o);
 	json_out_raw(o, "}");
 }
 
 void debug_meta_write(const struct profile_image *images, size_t n,
-		      struct json_out *o)
+		      bool for_file, struct json_out *o)
 {
 	json_out_raw(o, "{\"images\":[");
 	for (size_t i = 0; i < n; i++) {
 		if (i > 0)
 			json_out_raw(o, ",");
-		write_image(&images[i], o);
+		write_image(&images[i], for_file, o);
 	}
 	json_out_raw(o, "]}");
 }

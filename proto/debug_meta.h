@@ -7,6 +7,7 @@
 #ifndef PROTO_DEBUG_META_H
 #define PROTO_DEBUG_META_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,10 +25,11 @@
 int debug_meta_id(const uint8_t *id, size_t size, char ret[DEBUG_META_ID_SIZE]);
 
 /*
- * Writes {"images":[...]}. Images must have an id (profile_check). Errors stay
- * in o.
+ * Writes {"images":[...]}. Images must have an id (profile_check). for_file:
+ * those with a build-id have it as code_id, which the server would drop. Errors
+ * stay in o.
  */
 void debug_meta_write(const struct profile_image *images, size_t n,
-		      struct json_out *o);
+		      bool for_file, struct json_out *o);
 
 #endif

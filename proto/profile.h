@@ -26,9 +26,10 @@ struct profile_image {
 	 */
 	const uint8_t *id;
 	size_t id_size;
-	uint64_t addr;	 /* where its first segment is in memory */
-	uint64_t vmaddr; /* where the file wants it */
-	uint64_t size;	 /* bytes */
+	bool has_build_id; /* id is a build-id */
+	uint64_t addr;	   /* where its first segment is in memory */
+	uint64_t vmaddr;   /* where the file wants it */
+	uint64_t size;	   /* bytes */
 };
 
 struct profile_frame {
@@ -53,6 +54,11 @@ struct profile_sample {
 	uint64_t time_us; /* Unix time */
 	uint32_t tid;
 	uint32_t node; /* PROFILE_NONE: the empty stack, idle */
+	/*
+	 * The thread is blocked or waits for a processor, until its next
+	 * sample. Only payloads for files say so.
+	 */
+	bool is_waiting;
 };
 
 struct profile_thread {
@@ -148,13 +154,16 @@ bool profile_is_utf8(const char *s);
  * before it grows too large; strings come on top, PROFILE_ESCAPE_BYTES for a
  * byte at most (\u0000).
  */
-#define PROFILE_SAMPLE_BYTES  93
+#define PROFILE_SAMPLE_BYTES  111
 #define PROFILE_STACK_BYTES   3 /* the frame indices come on top */
 #define PROFILE_FRAME_BYTES   126
 #define PROFILE_THREAD_BYTES  35
-#define PROFILE_IMAGE_BYTES   220
+#define PROFILE_IMAGE_BYTES   361
 #define PROFILE_MEASURE_BYTES 216
 #define PROFILE_ESCAPE_BYTES  6
+
+/* The member of a sample that says that its thread waits. */
+#define PROFILE_STATE_WAITING ",\"state\":\"waiting\""
 
 static inline size_t profile_digits(uint64_t value)
 {
@@ -173,8 +182,9 @@ static inline size_t profile_index_bytes(uint32_t frame)
 
 /*
  * An upper bound of what one sample takes; thread_id: what the payload calls
- * its thread. It is exact but for the digits of stack_id. Samples are most of a
- * chunk, and PROFILE_SAMPLE_BYTES is half as long again as most of them.
+ * its thread. It is exact for a payload that is written to a file, but for the
+ * digits of stack_id. Samples are most of a chunk, and PROFILE_SAMPLE_BYTES is
+ * half as long again as most of them.
  */
 static inline size_t profile_sample_bytes(const struct profile_sample *s,
 					  uint64_t thread_id)
@@ -182,7 +192,8 @@ static inline size_t profile_sample_bytes(const struct profile_sample *s,
 	return sizeof(",{\"timestamp\":.123456,\"thread_id\":\"\",\"stack_id\":"
 		      "}") -
 	       1 + profile_digits(s->time_us / 1000000) +
-	       profile_digits(thread_id) + profile_digits(s->node);
+	       profile_digits(thread_id) + profile_digits(s->node) +
+	       (s->is_waiting ? sizeof(PROFILE_STATE_WAITING) - 1 : 0);
 }
 
 #endif

@@ -176,7 +176,8 @@ static void write_time(const struct profile *p, const struct profile_sample *s,
 }
 
 static void write_samples(const struct profile *p, const struct used *u,
-			  enum profile_json_clock clock, struct json_out *o)
+			  enum profile_json_clock clock, bool with_states,
+			  struct json_out *o)
 {
 	json_out_raw(o, ",\"samples\":[");
 	for (size_t i = 0; i < p->n_samples; i++) {
@@ -190,6 +191,8 @@ static void write_samples(const struct profile *p, const struct used *u,
 			&p->threads[profile_find_thread(p, s->tid)], o);
 		json_out_raw(o, "\",\"stack_id\":");
 		json_out_u64(o, empty ? u->n_stacks : u->stacks[s->node]);
+		if (with_states && s->is_waiting)
+			json_out_raw(o, PROFILE_STATE_WAITING);
 		json_out_raw(o, "}");
 	}
 	json_out_raw(o, "]");
@@ -219,7 +222,7 @@ static void write_threads(const struct profile *p, const struct used *u,
 }
 
 int profile_json_write(const struct profile *p, enum profile_json_clock clock,
-		       struct json_out *o)
+		       bool with_states, struct json_out *o)
 {
 	struct used u = {0};
 	int r = used_alloc(p, &u);
@@ -229,7 +232,7 @@ int profile_json_write(const struct profile *p, enum profile_json_clock clock,
 		json_out_raw(o, "\"profile\":{");
 		write_frames(p, &u, o);
 		write_stacks(p, &u, o);
-		write_samples(p, &u, clock, o);
+		write_samples(p, &u, clock, with_states, o);
 		write_threads(p, &u, o);
 		json_out_raw(o, "}");
 	}

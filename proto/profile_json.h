@@ -6,6 +6,8 @@
 #ifndef PROTO_PROFILE_JSON_H
 #define PROTO_PROFILE_JSON_H
 
+#include <stdbool.h>
+
 #include "proto/json_out.h"
 #include "proto/profile.h"
 
@@ -19,11 +21,13 @@ enum profile_json_clock {
 
 /*
  * Writes "profile":{...}: only the frames, nodes and threads that samples use.
+ * with_states: samples that wait say so, which the server would drop.
  * The profile must have passed profile_check. Returns 0 or -ENOMEM; an error
  * of o sticks to that.
  */
 int profile_json_write(const struct profile *p, enum profile_json_clock clock,
-		       struct json_out *o) __attribute__((warn_unused_result));
+		       bool with_states, struct json_out *o)
+	__attribute__((warn_unused_result));
 
 /* What the payload calls a thread, as digits without quotes. */
 void profile_json_thread_id(const struct profile_thread *thread,

@@ -96,9 +96,9 @@ int profile_v1_write(const struct profile_v1 *v, FILE *out)
 	json_out_init(&o, out);
 	write_metadata(v, time, &o);
 	json_out_raw(&o, ",\"debug_meta\":");
-	debug_meta_write(p->images, p->n_images, &o);
+	debug_meta_write(p->images, p->n_images, false, &o);
 	json_out_raw(&o, ",");
-	r = profile_json_write(p, PROFILE_JSON_ELAPSED, &o);
+	r = profile_json_write(p, PROFILE_JSON_ELAPSED, false, &o);
 	json_out_raw(&o, "}");
 	return r < 0 ? r : json_out_finish(&o);
 }

@@ -79,7 +79,7 @@ void aggregate_free(struct aggregate *a)
 }
 
 static int append(struct aggregate *a, const struct thread *t, uint64_t time_us,
-		  uint32_t node)
+		  uint32_t node, bool is_waiting)
 {
 	struct profile_sample *samples;
 
@@ -92,6 +92,7 @@ static int append(struct aggregate *a, const struct thread *t, uint64_t time_us,
 		.time_us = time_us,
 		.tid = t->tid,
 		.node = node,
+		.is_waiting = is_waiting,
 	};
 	a->sample_bytes += profile_sample_bytes(&samples[a->n_samples++],
 						t->id != 0 ? t->id : t->tid);
@@ -99,17 +100,19 @@ static int append(struct aggregate *a, const struct thread *t, uint64_t time_us,
 }
 
 int open_chunk_emit(struct aggregate *a, struct thread *t, uint64_t time_us,
-		    uint32_t node)
+		    uint32_t node, bool is_waiting)
 {
 	int r;
 
+	is_waiting = is_waiting && node != PROFILE_NONE;
 	if (t->last == PROFILE_NONE && node == PROFILE_NONE)
 		return 0;
 	if (t->last != PROFILE_NONE && a->samples[t->last].time_us >= time_us) {
 		a->samples[t->last].node = node;
+		a->samples[t->last].is_waiting = is_waiting;
 		return 0;
 	}
-	r = append(a, t, time_us, node);
+	r = append(a, t, time_us, node, is_waiting);
 	if (r == 0)
 		t->last = (uint32_t)(a->n_samples - 1);
 	return r;
@@ -124,7 +127,7 @@ static int end_wait(struct aggregate *a, struct thread *t, uint64_t time_ns)
 
 	if (last_ns == time_ns || last_us <= a->samples[t->last].time_us)
 		return 0;
-	return open_chunk_emit(a, t, last_us, t->node);
+	return open_chunk_emit(a, t, last_us, t->node, true);
 }
 
 /*
@@ -146,7 +149,7 @@ static int fill_ticks(struct aggregate *a, struct thread *t, uint64_t time_ns)
 		if (next_ns == 0)
 			break;
 		at_us = open_chunk_unix_us(a, next_ns);
-		r = open_chunk_emit(a, t, at_us, t->node);
+		r = open_chunk_emit(a, t, at_us, t->node, false);
 	}
 	return r;
 }
@@ -201,10 +204,13 @@ static int revive(struct aggregate *a, struct thread *t)
 	int r = 0;
 
 	if (t->exited && t->last != PROFILE_NONE) {
+		const struct profile_sample last = a->samples[t->last];
+
 		if (t->before_us != 0)
-			r = append(a, t, t->before_us,
-				   a->samples[t->last].node);
+			r = append(a, t, t->before_us, last.node,
+				   last.is_waiting);
 		a->samples[t->last].node = PROFILE_NONE;
+		a->samples[t->last].is_waiting = false;
 	}
 	t->exited = false;
 	return r;
@@ -282,8 +288,9 @@ int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 	if (!goes_on) {
 		r = open_chunk_end_run(a, t, time_ns);
 		if (r == 0)
-			r = open_chunk_emit(
-				a, t, open_chunk_unix_us(a, time_ns), node);
+			r = open_chunk_emit(a, t,
+					    open_chunk_unix_us(a, time_ns),
+					    node, !running);
 		if (r < 0)
 			return r;
 	}
@@ -304,8 +311,9 @@ int aggregate_waiting(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 	if (r == 0 && t->running && t->node != PROFILE_NONE) {
 		r = open_chunk_end_run(a, t, time_ns);
 		if (r == 0)
-			r = open_chunk_emit(
-				a, t, open_chunk_unix_us(a, time_ns), t->node);
+			r = open_chunk_emit(a, t,
+					    open_chunk_unix_us(a, time_ns),
+					    t->node, true);
 	}
 	if (r < 0)
 		return r;
@@ -325,7 +333,7 @@ int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 	r = open_chunk_end_run(a, t, time_ns);
 	if (r == 0)
 		r = open_chunk_emit(a, t, open_chunk_unix_us(a, time_ns),
-				    PROFILE_NONE);
+				    PROFILE_NONE, false);
 	if (r < 0)
 		return r;
 	charge(a, t, time_ns);
@@ -358,7 +366,7 @@ int aggregate_exit(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 	t->before_us = tick_without_sample(a, t, time_ns);
 	if (r == 0 && t->node != PROFILE_NONE)
 		r = open_chunk_emit(a, t, open_chunk_unix_us(a, time_ns),
-				    t->node);
+				    t->node, !t->running);
 	if (r < 0)
 		return r;
 	charge(a, t, time_ns);

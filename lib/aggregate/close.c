@@ -69,9 +69,12 @@ static int split(struct aggregate *a, uint64_t end_us)
 	size_t n = a->n_samples, n_ahead;
 
 	for (size_t i = 0; i < a->threads.n; i++) {
-		a->threads.list[i].ahead = false;
-		a->threads.list[i].ends = false;
-		a->threads.list[i].carry = a->threads.list[i].node;
+		struct thread *t = &a->threads.list[i];
+
+		t->ahead = false;
+		t->ends = false;
+		t->carry = t->node;
+		t->carry_waits = !t->running;
 	}
 	sort_samples(a->samples, a->n_samples);
 	while (n > 0 && a->samples[n - 1].time_us >= end_us)
@@ -98,8 +101,10 @@ static int split(struct aggregate *a, uint64_t end_us)
 	for (size_t i = 0; i < n; i++) {
 		struct thread *t = threads_find(&a->threads, a->samples[i].tid);
 
-		if (t->ahead)
-			t->carry = a->samples[i].node;
+		if (!t->ahead)
+			continue;
+		t->carry = a->samples[i].node;
+		t->carry_waits = a->samples[i].is_waiting;
 	}
 	return 0;
 }
@@ -129,7 +134,7 @@ static int add_closing(struct aggregate *a, uint64_t end_us)
 		if (t->carry == PROFILE_NONE)
 			continue;
 		t->last = PROFILE_NONE;
-		r = open_chunk_emit(a, t, end_us, t->carry);
+		r = open_chunk_emit(a, t, end_us, t->carry, t->carry_waits);
 		if (r < 0)
 			return r;
 		if (t->ends)
@@ -248,7 +253,7 @@ static int start_samples(struct aggregate *a)
 
 		t->last = PROFILE_NONE;
 		t->since_ns = max_u64(t->since_ns, a->next_ns);
-		r = open_chunk_emit(a, t, start_us, t->carry);
+		r = open_chunk_emit(a, t, start_us, t->carry, t->carry_waits);
 		if (r < 0)
 			return r;
 	}
@@ -256,7 +261,7 @@ static int start_samples(struct aggregate *a)
 		const struct profile_sample *s = &a->ahead[i];
 		struct thread *t = threads_find(&a->threads, s->tid);
 		int r = open_chunk_emit(a, t, max_u64(s->time_us, start_us),
-					s->node);
+					s->node, s->is_waiting);
 
 		if (r < 0)
 			return r;

@@ -89,6 +89,7 @@ static int add_image(struct lookup *l, const struct unwind_image *image,
 	if (image->id != NULL) {
 		entry->id_size = min_size(image->id_size, LOOKUP_ID_MAX);
 		memcpy(entry->id, image->id, entry->id_size);
+		entry->has_build_id = image->has_build_id;
 	}
 	return 0;
 }
@@ -384,6 +385,7 @@ static int finish_images(struct lookup *l)
 			.code_file = image->path,
 			.id = image->id,
 			.id_size = image->id_size,
+			.has_build_id = image->has_build_id,
 			.addr = image->addr,
 			.vmaddr = image->vmaddr,
 			.size = min_u64(image->size, room),

@@ -31,6 +31,7 @@ struct lookup_image {
 	const char *path;
 	uint64_t addr, vmaddr, size;
 	size_t id_size;
+	bool has_build_id;
 	uint8_t id[LOOKUP_ID_MAX];
 };
 

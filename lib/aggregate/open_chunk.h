@@ -54,12 +54,14 @@ static inline uint64_t open_chunk_unix_us(const struct aggregate *a,
 }
 
 /*
- * Adds a sample of the thread. One state a time: a second one at the same time
+ * Adds a sample of the thread; is_waiting as in struct profile_sample, and
+ * false for an empty stack. One state a time: a second one at the same time
  * takes the place of the first. An empty stack in front of any other says
  * nothing. 0 or -ENOMEM.
  */
 must_check int open_chunk_emit(struct aggregate *a, struct thread *t,
-			       uint64_t time_us, uint32_t node);
+			       uint64_t time_us, uint32_t node,
+			       bool is_waiting);
 
 /*
  * Adds the samples that the thread's present state needs before time_ns, where

@@ -34,8 +34,9 @@ struct thread {
 	uint64_t before_us; /* the tick before that; 0: it has a sample there */
 
 	/* Set by the close of the chunk. */
-	uint32_t carry; /* its stack where the chunk ends */
-	bool ahead;	/* it has samples behind the end */
+	uint32_t carry;	  /* its stack where the chunk ends */
+	bool carry_waits; /* it waits there */
+	bool ahead;	  /* it has samples behind the end */
 	bool ends; /* its stack ends there: only the closing copy is left */
 };
 

@@ -285,7 +285,8 @@ static int encode(const struct profile *p, uint64_t *ret_bytes)
 	FILE *out = fd < 0 ? NULL : fdopen(dup(fd), "w");
 	off_t end;
 
-	if (out == NULL || chunk_v2_write(p, out) < 0 || fclose(out) != 0)
+	if (out == NULL || chunk_v2_write(p, CHUNK_V2_SERVER, out) < 0 ||
+	    fclose(out) != 0)
 		fail("chunk_v2_write");
 	end = lseek(fd, 0, SEEK_END);
 	if (end <= 0)

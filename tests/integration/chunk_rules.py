@@ -41,7 +41,7 @@ def problems(envelope, layout=None, sent=False, platform='rust',
     """
     found = envelope_problems(envelope, sent)
     chunk = envelope.chunk
-    shape = chunk_shape_problems(chunk)
+    shape = chunk_shape_problems(chunk, sent)
     # What follows takes types for granted.
     if shape:
         return found + shape
@@ -60,6 +60,8 @@ def problems(envelope, layout=None, sent=False, platform='rust',
     found += frame_problems(chunk)
     if layout:
         found += layout_problems(chunk, layout, by_function)
+        if not sent:
+            found += code_id_problems(chunk, layout)
     return found
 
 
@@ -276,6 +278,17 @@ def layout_problems(chunk, layout, by_function):
         if layout.follows_call(int(frames[i]['instruction_addr'], 16)) is \
                 False:
             found.append(f'no call stands before {frames[i]}')
+    return found
+
+
+def code_id_problems(chunk, layout):
+    """In a file, images have their whole build-id, where they have one."""
+    found = []
+    for image in chunk['debug_meta']['images']:
+        ought = {m.elf.build_id.hex() for m in layout.mappings
+                 if m.path == image['code_file']}
+        if image.get('code_id', '') not in ought:
+            found.append(f'code_id {image.get("code_id")} is not in {ought}')
     return found
 
 

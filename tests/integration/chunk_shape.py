@@ -30,6 +30,9 @@ PROFILE_FIELDS = {'frames', 'stacks', 'samples', 'thread_metadata'}
 FRAME_FIELDS = {'instruction_addr', 'function', 'package', 'module', 'in_app',
                 'filename', 'abs_path', 'lineno', 'colno'}
 SAMPLE_FIELDS = {'timestamp', 'thread_id', 'stack_id'}
+# What files have besides.
+FILE_IMAGE_FIELDS = {'code_id'}
+FILE_SAMPLE_FIELDS = {'state'}
 THREAD_FIELDS = {'name', 'priority'}
 
 
@@ -93,7 +96,7 @@ def first(found):
     return found[:1]
 
 
-def chunk_shape_problems(chunk):
+def chunk_shape_problems(chunk, sent):
     found = fields_problems(chunk, 'chunk', CHUNK_FIELDS, CHUNK_REQUIRED)
     if found:
         return found
@@ -119,8 +122,8 @@ def chunk_shape_problems(chunk):
         found.append('debug_meta is not a list of images')
     else:
         for image in meta['images']:
-            found += first(image_shape_problems(image))
-    return found + profile_shape_problems(chunk['profile'])
+            found += first(image_shape_problems(image, sent))
+    return found + profile_shape_problems(chunk['profile'], sent)
 
 
 def measurement_problems(measurements):
@@ -138,8 +141,10 @@ def measurement_problems(measurements):
     return found
 
 
-def image_shape_problems(image):
-    found = fields_problems(image, 'an image', IMAGE_FIELDS, IMAGE_FIELDS)
+def image_shape_problems(image, sent):
+    found = fields_problems(
+        image, 'an image', IMAGE_FIELDS | (set() if sent else
+                                           FILE_IMAGE_FIELDS), IMAGE_FIELDS)
     if found:
         return found
     # Not "elf": the server's profiles do not know that.
@@ -158,7 +163,7 @@ def image_shape_problems(image):
     return found
 
 
-def profile_shape_problems(profile):
+def profile_shape_problems(profile, sent):
     found = fields_problems(profile, 'profile', PROFILE_FIELDS,
                             PROFILE_FIELDS)
     if found:
@@ -174,7 +179,7 @@ def profile_shape_problems(profile):
                     for i, s in enumerate(profile['stacks'])
                     if not isinstance(s, list) or not all(map(is_int, s))])
     found += first([p for s in profile['samples']
-                    for p in sample_shape_problems(s)])
+                    for p in sample_shape_problems(s, profile, sent)])
     found += first([p for t in profile['thread_metadata'].items()
                     for p in metadata_shape_problems(*t)])
     return found
@@ -207,8 +212,11 @@ def frame_shape_problems(frame):
     return found
 
 
-def sample_shape_problems(sample):
-    found = fields_problems(sample, 'a sample', SAMPLE_FIELDS, SAMPLE_FIELDS)
+def sample_shape_problems(sample, profile, sent):
+    found = fields_problems(
+        sample, 'a sample', SAMPLE_FIELDS | (set() if sent else
+                                             FILE_SAMPLE_FIELDS),
+        SAMPLE_FIELDS)
     if found:
         return found
     time = sample['timestamp']
@@ -222,6 +230,11 @@ def sample_shape_problems(sample):
         found.append('a thread_id is not a string of digits')
     if not is_int(sample['stack_id']) or sample['stack_id'] < 0:
         found.append('a stack_id is no index')
+    if sample.get('state', 'waiting') != 'waiting':
+        found.append(f'state {sample["state"]}')
+    elif 'state' in sample and not found and \
+            profile['stacks'][sample['stack_id']:][:1] == [[]]:
+        found.append('an empty stack waits')
     return found
 
 

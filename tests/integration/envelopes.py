@@ -9,6 +9,8 @@ import re
 KEY = '0123456789abcdef0123456789abcdef'
 PROJECT = '42'
 SDK = 'sentry.native.profd'
+# What files have and the server does not get: docs/FORMATS.md.
+FOR_FILES = re.compile(rb',"state":"waiting"|,"code_id":"[0-9a-f]*"')
 VERSION = r'\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?'
 
 
@@ -33,6 +35,11 @@ def read_envelope(data):
         items.append((item, rest[:length]))
         rest = rest[length + 1:]
     return header, items
+
+
+def for_server(payload):
+    """What the server gets of a payload that was written to a file."""
+    return FOR_FILES.sub(b'', payload)
 
 
 def read_line(line, what):
@@ -84,6 +91,8 @@ def chunk_problems(item, payload):
     if not isinstance(chunk, dict) or \
             chunk.get('platform') != item.get('platform'):
         problems.append("the item's platform is not the chunk's")
+    if for_server(payload) != payload:
+        problems.append('the chunk has members that are for files')
     return problems
 
 

@@ -122,6 +122,11 @@ class Envelope:
         self.item, self.payload = chunks[0] if chunks else (None, None)
         self.chunk = chunk_rules.load(self.payload) if chunks else None
 
+    @property
+    def for_server(self):
+        """What the server gets of the payload, if this one is in a file."""
+        return envelopes.for_server(self.payload)
+
 
 # sentry-profd's exit status if no chunk of a run arrived or is kept.
 ALL_LOST = 3

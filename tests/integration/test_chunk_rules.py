@@ -69,6 +69,22 @@ def measured_often(e):
         m['values'] = [v, dict(v, timestamp=v['timestamp'] + 0.5)]
 
 
+def empty_waits(e):
+    e.stacks.append([])
+    e.samples[0].update(stack_id=len(e.stacks) - 1, state='waiting')
+
+
+def as_sent(envelope):
+    """A copy of one from a file, as the server would get it."""
+    e = Spoiled(envelope)
+    e.header['sent_at'] = '2026-01-01T00:00:00Z'
+    for image in e.images:
+        image.pop('code_id', None)
+    for sample in e.samples:
+        sample.pop('state', None)
+    return e
+
+
 def next_to_root(e):
     del e.frames[next(s for s in e.stacks if len(s) > 1)[-2]]['function']
 
@@ -159,7 +175,8 @@ FAULTS = [
     (put([*IMAGE, 'type'], 'elf'), 'type elf'),
     (put([*IMAGE, 'image_addr'], 4096), 'image_addr'),
     (put([*IMAGE, 'image_size'], '0x1000'), 'image_size'),
-    (put([*IMAGE, 'code_id'], '00'), 'unknown field code_id'),
+    (put([*IMAGE, 'code_id'], '00'), 'code_id 00 is not in'),
+    (drop(*IMAGE, 'code_id'), 'code_id None is not in'),
     (put([*IMAGE, 'image_size'], 1 << 47), 'overlap'),
     (raw_build_id, 'no UUID'),
     (not_swapped, 'is not in'),
@@ -187,6 +204,8 @@ FAULTS = [
     (lambda e: e.stacks.append([-1]), 'frame that is not there'),
     (put([*SAMPLE, 'stack_id'], 1 << 20), 'stack that is not there'),
     (put([*SAMPLE, 'stack_id'], -1), 'stack_id'),
+    (put([*SAMPLE, 'state'], 'running'), 'state running'),
+    (empty_waits, 'an empty stack waits'),
     (put([*SAMPLE, 'thread_id'], 17), 'thread_id'),
     (put([*SAMPLE, 'timestamp'], '1.5'), 'timestamp'),
     (put([*SAMPLE, 'timestamp'], float('nan')), 'timestamp'),
@@ -201,6 +220,13 @@ FAULTS = [
      'priority'),
     (put(['profile', 'thread_metadata'], None), 'thread_metadata is null'),
     (put(['profile', 'samples'], []), 'samples is no list, or empty'),
+]
+
+
+# The same of what the server was sent.
+FAULTS_SENT = [
+    (put([*IMAGE, 'code_id'], '00'), 'unknown field code_id'),
+    (put([*SAMPLE, 'state'], 'waiting'), 'unknown field state'),
 ]
 
 
@@ -220,15 +246,19 @@ def test_each_fault_is_seen(box):
     good = measured(box, target)
     found = chunk_rules.problems(good, layout)
     check(found == [], f'a good chunk: {found[:5]}')
+    found = chunk_rules.problems(as_sent(good), layout, sent=True)
+    check(found == [], f'a good chunk that was sent: {found[:5]}')
     missed = []
-    for n, (spoil, text) in enumerate(FAULTS):
-        spoiled = Spoiled(good)
-        spoil(spoiled)
-        found = chunk_rules.problems(spoiled, layout)
-        if not any(text in p for p in found):
-            missed.append(f'{n} ({text}): {found[:3]}')
+    for faults, made, sent in ((FAULTS, Spoiled, False),
+                               (FAULTS_SENT, as_sent, True)):
+        for n, (spoil, text) in enumerate(faults):
+            spoiled = made(good)
+            spoil(spoiled)
+            found = chunk_rules.problems(spoiled, layout, sent=sent)
+            if not any(text in p for p in found):
+                missed.append(f'{n} ({text}): {found[:3]}')
     check(missed == [], 'not seen: ' + '\n'.join(missed))
-    print(f'{len(FAULTS)} faults')
+    print(f'{len(FAULTS + FAULTS_SENT)} faults')
 
 
 def test_faults_of_a_stream_are_seen(box):

@@ -34,8 +34,10 @@ def test_file_and_server_get_the_same(box):
     written, received = profd.envelopes, server.envelopes
     check(profd.stats['chunks']['written'] == len(written), 'written')
     check_counts(profd, [], sent=len(written))
-    check([e.payload for e in received] == [e.payload for e in written],
+    check([e.payload for e in received] == [e.for_server for e in written],
           'the server has other chunks than the directory')
+    check(all(e.for_server != e.payload for e in written),
+          'a file without its own members')
     for n, (ours, theirs) in enumerate(zip(written, received), 1):
         check(ours.where == f'{n:06}-{ours.chunk["chunk_id"]}.envelope',
               f'a file is called {ours.where}')

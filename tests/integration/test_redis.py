@@ -118,7 +118,7 @@ def test_chunks_reach_the_server(box):
     chunks = [e.chunk for e in envelopes]
     found = chunk_rules.stream_problems(chunks)
     check(found == [], f'{found}')
-    check([e.payload for e in profd.envelopes] ==
+    check([e.for_server for e in profd.envelopes] ==
           [e.payload for e in envelopes], 'the files differ')
     check_stats(profd, made=len(envelopes))
     whole = profd.stats['duration_s']

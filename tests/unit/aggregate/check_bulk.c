@@ -74,7 +74,7 @@ static void write_chunk(struct aggregate *a, uint64_t end_ns, FILE *out)
 	p.platform = p.release = p.environment = "x";
 	p.sdk_name = p.sdk_version = "x";
 	ck_assert_int_eq(profile_check(&p), PROFILE_OK);
-	ck_assert_int_eq(chunk_v2_write(&p, out), 0);
+	ck_assert_int_eq(chunk_v2_write(&p, CHUNK_V2_SERVER, out), 0);
 	size = ftell(out);
 	/* Not far above the cut, and not wastefully below. */
 	ck_assert_int_lt(size, CHUNK_BYTES + CHUNK_BYTES / 20);

@@ -15,6 +15,7 @@ static const struct fake_image images[] = {
 	 {.path = "/opt/app",
 	  .id = id_a,
 	  .id_size = 20,
+	  .has_build_id = true,
 	  .addr = 0xf000,
 	  .vmaddr = 0x1000,
 	  .size = 0x11000}},
@@ -309,9 +310,11 @@ START_TEST(images_used)
 	ck_assert_uint_eq(l.profile_images[0].vmaddr, 0x1000);
 	ck_assert_uint_eq(l.profile_images[0].size, 0x11000);
 	ck_assert_uint_eq(l.profile_images[0].id_size, 20);
+	ck_assert(l.profile_images[0].has_build_id);
 	ck_assert_mem_eq(l.profile_images[0].id, id_a, 20);
 	ck_assert_str_eq(l.profile_images[1].code_file, "/usr/lib/libc.so.6");
 	ck_assert_mem_eq(l.profile_images[1].id, id_b, 20);
+	ck_assert(!l.profile_images[1].has_build_id);
 }
 END_TEST
 

@@ -43,6 +43,7 @@ struct actor {
 	uint64_t held_until; /* a tick: no record is read before */
 	uint64_t expected_us[STACKS], got_us[STACKS];
 	uint64_t got_n[STACKS]; /* samples, as the server counts them */
+	uint64_t expected_waiting_us, got_waiting_us;
 };
 
 static struct actor actors[THREADS];
@@ -107,6 +108,7 @@ static void live(struct actor *t, uint64_t tick)
 		return;
 	t->expected_us[t->stack] += TICK_NS / 1000;
 	expected_running_ns += t->running ? TICK_NS : 0;
+	t->expected_waiting_us += t->running ? 0 : TICK_NS / 1000;
 }
 
 /* Reads what is not held back; returns the settled tick. */
@@ -162,7 +164,11 @@ static void read_chunk(struct profile *p)
 			actors[s->tid].got_us[stack] +=
 				s->time_us - before->time_us;
 			actors[s->tid].got_n[stack]++;
+			if (before->is_waiting)
+				actors[s->tid].got_waiting_us +=
+					s->time_us - before->time_us;
 		}
+		ck_assert(s->node != PROFILE_NONE || !s->is_waiting);
 		last[s->tid] = s;
 	}
 }
@@ -218,7 +224,9 @@ START_TEST(adds_up)
 	ck_assert_int_eq(aggregate_exit_all(a, TICKS * TICK_NS), 0);
 	close_chunk(TICKS);
 	ck_assert_uint_gt(chunks, 20);
-	for (size_t i = 0; i < THREADS; i++)
+	for (size_t i = 0; i < THREADS; i++) {
+		ck_assert_uint_eq(actors[i].got_waiting_us,
+				  actors[i].expected_waiting_us);
 		for (size_t j = 0; j < STACKS; j++) {
 			ck_assert_uint_eq(actors[i].got_us[j],
 					  actors[i].expected_us[j]);
@@ -227,6 +235,7 @@ START_TEST(adds_up)
 						  actors[i].got_us[j] *
 							  NS_PER_US);
 		}
+	}
 	aggregate_totals(a, &totals);
 	ck_assert_uint_eq(totals.running_ns, expected_running_ns);
 	aggregate_free(a);

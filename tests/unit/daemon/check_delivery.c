@@ -2,9 +2,12 @@
  * What waits for ship: who has to give way where it is too much, and what a new
  * one is told. This test is ship, where there is any.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "daemon/broker.h"
 #include "daemon/child.h"
@@ -43,21 +46,56 @@ static void set_up(void)
 }
 
 /* A payload takes no memory: nothing is written to it. */
-static void add_chunk(size_t instance, off_t size)
+static int make_payload(uint64_t size, int seals)
+{
+	int fd = memfd_create("payload", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	ck_assert_int_eq(ftruncate(fd, (off_t)size), 0);
+	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static struct msg_chunk make_chunk(uint64_t size, uint64_t file_size)
 {
 	struct msg_chunk m = {
 		.h = MSG_HEADER(MSG_CHUNK, msg_chunk),
-		.size = (uint64_t)size,
+		.for_server = true,
+		.size = size,
+		.file_size = file_size,
 		.platform = "rust",
 	};
-	int fd = memfd_create("payload", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	memset(m.chunk_id, 'a', sizeof(m.chunk_id) - 1);
-	ck_assert_int_eq(ftruncate(fd, size), 0);
-	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, SEALS), 0);
-	ck_assert_int_eq(delivery_chunk(&broker, &instances[instance], &m, fd),
-			 0);
-	close_fd(&fd);
+	return m;
+}
+
+/* sizes: of the descriptors; 0: there is none. */
+static int deliver(size_t instance, const struct msg_chunk *m,
+		   const uint64_t sizes[2], int seals)
+{
+	int fds[2] = {-1, -1}, r;
+
+	for (size_t i = 0; i < 2; i++)
+		if (sizes[i] > 0)
+			fds[i] = make_payload(sizes[i], i == 1 ? seals : SEALS);
+	r = delivery_chunk(&broker, &instances[instance], m, fds);
+	for (size_t i = 0; i < 2; i++)
+		close_fd(&fds[i]);
+	return r;
+}
+
+/* file_size: of the second payload; 0: there is none. */
+static void add_payloads(size_t instance, uint64_t size, uint64_t file_size)
+{
+	const struct msg_chunk m = make_chunk(size, file_size);
+	const uint64_t sizes[2] = {size, file_size};
+
+	ck_assert_int_eq(deliver(instance, &m, sizes, SEALS), 0);
+}
+
+static void add_chunk(size_t instance, uint64_t size)
+{
+	add_payloads(instance, size, 0);
 }
 
 static uint64_t dropped(size_t instance)
@@ -100,6 +138,38 @@ START_TEST(their_bytes_are_bounded)
 }
 END_TEST
 
+/* A directory that files are written to. */
+static void open_output(void)
+{
+	char path[] = "/tmp/check_delivery.XXXXXX";
+
+	ck_assert_ptr_nonnull(mkdtemp(path));
+	ck_assert_int_eq(output_open(&broker.output, path), 0);
+}
+
+static void remove_output(void)
+{
+	(void)rmdir(broker.output.path);
+	output_close(&broker.output);
+}
+
+START_TEST(bytes_for_files_count)
+{
+	uint64_t waiting;
+
+	open_output();
+	ships[0].n_handed = MSG_ENVELOPES_MAX;
+	for (int i = 0; i < 100; i++)
+		add_payloads(0, CHUNK_V2_SIZE_MAX, CHUNK_V2_SIZE_MAX);
+	waiting = broker.n_envelopes;
+	ck_assert_uint_le((waiting - 1) * 2 * CHUNK_V2_SIZE_MAX, UINT64_C(1)
+									 << 30);
+	ck_assert_uint_eq(dropped(0), 100 - waiting);
+	delivery_give_up(&broker);
+	remove_output();
+}
+END_TEST
+
 /* A process that takes the place of the one before. Returns its end. */
 static int new_process(size_t n)
 {
@@ -122,6 +192,29 @@ static void receive(int ship, uint32_t type, void *ret, size_t size)
 	ck_assert_uint_eq(msg_type_of(&m), type);
 	ck_assert_uint_eq(m.size, size);
 	memcpy(ret, m.bytes, size);
+	ipc_close_fds(&m);
+}
+
+/*
+ * An envelope to be written and sent, or either; size, file_size: of the
+ * payloads that come with it, 0 for none.
+ */
+static void receive_payloads(int ship, bool to_server, uint64_t size,
+			     uint64_t file_size)
+{
+	const struct msg_envelope *e;
+	struct ipc_message m;
+
+	ck_assert_int_eq(ipc_recv(ship, &m), 1);
+	ck_assert_uint_eq(msg_type_of(&m), MSG_ENVELOPE);
+	e = (const void *)m.bytes;
+	ck_assert(e->to_server == to_server && e->to_file);
+	ck_assert_uint_eq(e->size, size);
+	ck_assert_uint_eq(e->file_size, file_size);
+	ck_assert_uint_eq(m.n_fds, file_size > 0 ? 3 : 2);
+	ck_assert_int_eq(lseek(m.fds[0], 0, SEEK_END), size);
+	if (file_size > 0)
+		ck_assert_int_eq(lseek(m.fds[2], 0, SEEK_END), file_size);
 	ipc_close_fds(&m);
 }
 
@@ -154,6 +247,85 @@ START_TEST(a_new_one_is_told_of_the_end)
 	assert_no_more(ship);
 	close_fd(&ship);
 	delivery_give_up(&broker);
+}
+END_TEST
+
+/* The second payload is the file's, until that is written. */
+START_TEST(a_file_has_a_payload_of_its_own)
+{
+	struct msg_envelope_written written = {
+		.h = MSG_HEADER(MSG_ENVELOPE_WRITTEN, msg_envelope_written),
+		.seq = 1,
+		.error = EIO,
+	};
+	struct msg_envelope envelope;
+	struct ipc_message m = {.size = sizeof(written)};
+	int ship = new_process(0);
+
+	open_output();
+	add_payloads(0, SMALL, SMALL + 1);
+	receive_payloads(ship, true, SMALL, SMALL + 1);
+	/* Another process gets both, too. */
+	close_fd(&ship);
+	ship = new_process(0);
+	delivery_resend(&broker, &ships[0]);
+	receive_payloads(ship, true, SMALL, SMALL + 1);
+	memcpy(m.bytes, &written, sizeof(written));
+	ship_on_message(&ships[0].child, &m);
+	close_fd(&ship);
+	ship = new_process(0);
+	delivery_resend(&broker, &ships[0]);
+	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
+	ck_assert(!envelope.to_file && envelope.to_server);
+	ck_assert_uint_eq(envelope.file_size, 0);
+	/* Without one, the file has the server's. */
+	add_chunk(0, SMALL);
+	receive_payloads(ship, true, SMALL, 0);
+	close_fd(&ship);
+	delivery_give_up(&broker);
+	remove_output();
+}
+END_TEST
+
+/* Made when no server was to get it; by now there is one. */
+START_TEST(what_is_for_files_is_not_sent)
+{
+	struct msg_chunk m = make_chunk(SMALL, 0);
+	const uint64_t sizes[2] = {SMALL, 0};
+	int ship = new_process(0);
+
+	open_output();
+	m.for_server = false;
+	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), 0);
+	receive_payloads(ship, false, SMALL, 0);
+	close_fd(&ship);
+	delivery_give_up(&broker);
+	remove_output();
+}
+END_TEST
+
+START_TEST(payloads_that_break_a_rule)
+{
+	const uint64_t both[2] = {SMALL, SMALL}, one[2] = {SMALL, 0};
+	struct msg_chunk m = make_chunk(SMALL, SMALL);
+
+	/* There are no files. */
+	ck_assert_int_eq(deliver(0, &m, both, SEALS), -EPROTO);
+	open_output();
+	ck_assert_int_eq(deliver(0, &m, one, SEALS), -EPROTO);
+	ck_assert_int_eq(deliver(0, &m, both, SEALS & ~F_SEAL_WRITE), -EPROTO);
+	m.file_size++;
+	ck_assert_int_eq(deliver(0, &m, both, SEALS), -EPROTO);
+	m.file_size = 0;
+	ck_assert_int_eq(deliver(0, &m, both, SEALS), -EPROTO);
+	/* A V1 profile has one payload. */
+	m.file_size = SMALL;
+	m.transaction_size = 1;
+	ck_assert_int_eq(deliver(0, &m, both, SEALS), -EPROTO);
+	m.transaction_size = 0;
+	ck_assert_int_eq(deliver(0, &m, both, SEALS), 0);
+	delivery_give_up(&broker);
+	remove_output();
 }
 END_TEST
 
@@ -279,6 +451,7 @@ Suite *suite(void)
 	tcase_add_checked_fixture(c, set_up, NULL);
 	tcase_add_test(c, many_of_one_are_its_own_loss);
 	tcase_add_test(c, their_bytes_are_bounded);
+	tcase_add_test(c, bytes_for_files_count);
 	suite_add_tcase(s, c);
 	c = tcase_create("messages");
 	tcase_add_checked_fixture(c, set_up, NULL);
@@ -288,6 +461,9 @@ Suite *suite(void)
 	tcase_add_test(c, a_loss_is_told_where_the_chunk_was_to_go);
 	tcase_add_test(c, what_is_over_is_freed_in_one_place);
 	tcase_add_test(c, each_server_has_its_own_queue);
+	tcase_add_test(c, a_file_has_a_payload_of_its_own);
+	tcase_add_test(c, what_is_for_files_is_not_sent);
+	tcase_add_test(c, payloads_that_break_a_rule);
 	suite_add_tcase(s, c);
 	return s;
 }

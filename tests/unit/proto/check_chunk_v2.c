@@ -14,16 +14,22 @@
 #include "tests/unit/proto/good_profile.h"
 #include "tests/unit/suite.h"
 
-static char *payload(const struct profile *p, size_t *ret_size)
+static char *payload_for(const struct profile *p, enum chunk_v2_reader reader,
+			 size_t *ret_size)
 {
 	char *text = NULL;
 	FILE *f = open_memstream(&text, ret_size);
 
 	ck_assert_ptr_nonnull(f);
 	ck_assert_int_eq(profile_check(p), PROFILE_OK);
-	ck_assert_int_eq(chunk_v2_write(p, f), 0);
+	ck_assert_int_eq(chunk_v2_write(p, reader, f), 0);
 	ck_assert_int_eq(fclose(f), 0);
 	return text;
+}
+
+static char *payload(const struct profile *p, size_t *ret_size)
+{
+	return payload_for(p, CHUNK_V2_SERVER, ret_size);
 }
 
 /* Whatever JSON cannot say directly, the largest numbers, the longest stack. */
@@ -45,7 +51,8 @@ static void extremes(struct good_profile *g)
 	g->threads[1].name = "\xef\xbf\xbd\t";
 	g->threads[2].tid = UINT32_MAX;
 	g->p.n_measures = 1;
-	g->measures[0] = (struct profile_measure){1, UINT64_MAX, INT64_MAX, INT64_MAX};
+	g->measures[0] =
+		(struct profile_measure){1, UINT64_MAX, INT64_MAX, INT64_MAX};
 	for (size_t i = 0; i < g->p.n_samples; i++) {
 		if (g->samples[i].tid == 101)
 			g->samples[i].tid = UINT32_MAX;
@@ -295,6 +302,68 @@ START_TEST(types)
 }
 END_TEST
 
+/* Takes out each occurrence of text. Returns how many there were. */
+static size_t take_out(char *from, const char *text)
+{
+	size_t n = 0;
+
+	for (char *at; (at = strstr(from, text)) != NULL; n++)
+		memmove(at, at + strlen(text), strlen(at + strlen(text)) + 1);
+	return n;
+}
+
+/*
+ * Samples that wait say so, and the image with a build-id has it; the image of
+ * which the .text was hashed has no code_id. All else is what the server gets.
+ */
+START_TEST(for_a_file)
+{
+	struct good_profile g;
+	size_t size;
+	char *text, *server;
+
+	good_profile_init(&g);
+	server = payload(&g.p, &size);
+	text = payload_for(&g.p, CHUNK_V2_FILE, &size);
+	ck_assert_uint_eq(size, strlen(text));
+	golden_check(text, "tests/golden/chunk_v2_file.json");
+	ck_assert_uint_eq(take_out(text, ",\"state\":\"waiting\""), 3);
+	ck_assert_uint_eq(
+		take_out(text, ",\"code_id\":"
+			       "\"15dfff3239aa7c3b16a71e6b2e3b6e40aabbccdd\""),
+		1);
+	ck_assert_str_eq(text, server);
+	free(text);
+	free(server);
+}
+END_TEST
+
+/* The longest image that profile.h has a bound for. */
+START_TEST(bound_of_an_image)
+{
+	uint8_t id[64];
+	struct good_profile g;
+	size_t with, without;
+
+	memset(id, 0xff, sizeof(id));
+	good_profile_init(&g);
+	g.images[1] = (struct profile_image){
+		.code_file = "",
+		.id = id,
+		.id_size = sizeof(id),
+		.has_build_id = true,
+		.addr = UINT64_C(0xffff000000000000),
+		.vmaddr = UINT64_MAX,
+		.size = UINT64_C(0xffffffffffff),
+	};
+	free(payload_for(&g.p, CHUNK_V2_FILE, &with));
+	g.p.n_images = 1;
+	free(payload_for(&g.p, CHUNK_V2_FILE, &without));
+	/* The size could have five digits more. */
+	ck_assert_uint_le(with - without + 5, PROFILE_IMAGE_BYTES);
+}
+END_TEST
+
 /* A thread is called by its id in its samples and its metadata. */
 START_TEST(threads_with_an_id)
 {
@@ -329,7 +398,8 @@ START_TEST(bounds)
 					     false,	 "", UINT32_MAX};
 	g.samples[0].time_us = UINT64_MAX - 1;
 	g.samples[1].time_us = UINT64_MAX;
-	free(payload(&g.p, &size));
+	g.samples[0].is_waiting = g.samples[1].is_waiting = true;
+	free(payload_for(&g.p, CHUNK_V2_FILE, &size));
 
 	/* "stack_id":0 is 9 digits shorter than the longest. */
 	g.p.n_samples = 1;
@@ -339,7 +409,7 @@ START_TEST(bounds)
 		char *text = NULL;
 		FILE *f = open_memstream(&text, &with);
 
-		ck_assert_int_eq(chunk_v2_write(&g.p, f), 0);
+		ck_assert_int_eq(chunk_v2_write(&g.p, CHUNK_V2_FILE, f), 0);
 		(void)fclose(f);
 		free(text);
 	}
@@ -371,7 +441,7 @@ START_TEST(no_space)
 
 	ck_assert_ptr_nonnull(f);
 	good_profile_init(&g);
-	ck_assert_int_eq(chunk_v2_write(&g.p, f), -ENOSPC);
+	ck_assert_int_eq(chunk_v2_write(&g.p, CHUNK_V2_SERVER, f), -ENOSPC);
 	(void)fclose(f);
 }
 END_TEST
@@ -386,7 +456,9 @@ Suite *suite(void)
 	tcase_add_loop_test(c, golden, 0, N(cases));
 	tcase_add_loop_test(c, types, 0, N(cases));
 	tcase_add_test(c, threads_with_an_id);
+	tcase_add_test(c, for_a_file);
 	tcase_add_test(c, bounds);
+	tcase_add_test(c, bound_of_an_image);
 	tcase_add_test(c, no_space);
 	suite_add_tcase(s, c);
 	return s;

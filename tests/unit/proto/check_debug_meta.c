@@ -40,7 +40,7 @@ static char *images_json(const struct profile_image *images, size_t n)
 
 	ck_assert_ptr_nonnull(f);
 	json_out_init(&o, f);
-	debug_meta_write(images, n, &o);
+	debug_meta_write(images, n, false, &o);
 	ck_assert_int_eq(json_out_finish(&o), 0);
 	ck_assert_int_eq(fclose(f), 0);
 	return text;

@@ -36,6 +36,7 @@ static inline void good_profile_init(struct good_profile *g)
 		.code_file = app,
 		.id = good_build_id,
 		.id_size = sizeof(good_build_id),
+		.has_build_id = true,
 		.addr = 0x555555554000,
 		.vmaddr = 0x0,
 		.size = 81920,
@@ -67,16 +68,18 @@ static inline void good_profile_init(struct good_profile *g)
 	g->nodes[4] = (struct profile_node){3, 4};
 	g->nodes[5] = (struct profile_node){PROFILE_NONE, 4};
 #define T UINT64_C(1724777211000000)
-	g->samples[0] = (struct profile_sample){T, 100, 4};
-	g->samples[1] = (struct profile_sample){T, 101, 1};
-	g->samples[2] = (struct profile_sample){T + 9901, 100, 4};
-	g->samples[3] = (struct profile_sample){T + 19802, 100, 3};
-	g->samples[4] = (struct profile_sample){T + 19802, 101, PROFILE_NONE};
-	g->samples[5] = (struct profile_sample){T + 29703, 101, 1};
-	g->samples[6] = (struct profile_sample){T + 1000000, 100, 3};
-	g->samples[7] = (struct profile_sample){T + 1000000, 101, 1};
+	g->samples[0] = (struct profile_sample){T, 100, 4, false};
+	g->samples[1] = (struct profile_sample){T, 101, 1, true};
+	g->samples[2] = (struct profile_sample){T + 9901, 100, 4, false};
+	g->samples[3] = (struct profile_sample){T + 19802, 100, 3, false};
+	g->samples[4] =
+		(struct profile_sample){T + 19802, 101, PROFILE_NONE, false};
+	g->samples[5] = (struct profile_sample){T + 29703, 101, 1, true};
+	g->samples[6] = (struct profile_sample){T + 1000000, 100, 3, false};
+	g->samples[7] = (struct profile_sample){T + 1000000, 101, 1, true};
 	g->measures[0] = (struct profile_measure){T + 1234, 99012345, 4096, 0};
-	g->measures[1] = (struct profile_measure){T + 1000000, 0, 1 << 20, 4096};
+	g->measures[1] =
+		(struct profile_measure){T + 1000000, 0, 1 << 20, 4096};
 #undef T
 	g->threads[0] = (struct profile_thread){99, "unused", 0};
 	g->threads[1] = (struct profile_thread){100, "main", 0};

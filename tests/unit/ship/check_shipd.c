@@ -243,6 +243,21 @@ static void send_envelope(uint64_t seq, int file, bool to_server)
 	close_fd(&fds[0]);
 }
 
+#define FILE_PAYLOAD "{\"what\":\"only the file says\"}"
+
+/* One whose file gets another payload than the server. */
+static void send_two_payloads(uint64_t seq, int file)
+{
+	struct msg_envelope m = make_envelope(seq, true, true);
+	int fds[] = {make_payload(PAYLOAD, SEALS), file,
+		     make_payload(FILE_PAYLOAD, SEALS)};
+
+	m.file_size = sizeof(FILE_PAYLOAD) - 1;
+	send_message(&m, sizeof(m), fds, 3);
+	close_fd(&fds[0]);
+	close_fd(&fds[2]);
+}
+
 /*
  * The next message of ship: of this type and size. Limits come beside the
  * others.
@@ -364,8 +379,12 @@ static json_t *parse_line(char **at)
 	return line;
 }
 
-/* text: the envelope, is changed. Returns the event id, to be freed. */
-static char *check_envelope(char *text, bool has_sent_at)
+/*
+ * text: the envelope, is changed. payload: its own. Returns the event id, to be
+ * freed.
+ */
+static char *check_envelope_of(char *text, bool has_sent_at,
+			       const char *payload)
 {
 	json_t *header = parse_line(&text);
 	json_t *item = parse_line(&text);
@@ -383,15 +402,20 @@ static char *check_envelope(char *text, bool has_sent_at)
 	ck_assert(json_equal(json_object_get(header, "sdk"), expected));
 	json_decref(expected);
 	expected = json_pack("{s:s, s:s, s:i, s:s}", "type", "profile_chunk",
-			     "platform", "rust", "length",
-			     (int)sizeof(PAYLOAD) - 1, "content_type",
-			     "application/json");
+			     "platform", "rust", "length", (int)strlen(payload),
+			     "content_type", "application/json");
 	ck_assert(json_equal(item, expected));
 	json_decref(expected);
-	ck_assert_str_eq(text, PAYLOAD "\n");
+	ck_assert_uint_eq(strlen(text), strlen(payload) + 1);
+	ck_assert_mem_eq(text, payload, strlen(payload));
 	json_decref(header);
 	json_decref(item);
 	return copy;
+}
+
+static char *check_envelope(char *text, bool has_sent_at)
+{
+	return check_envelope_of(text, has_sent_at, PAYLOAD);
 }
 
 START_TEST(sends)
@@ -878,6 +902,29 @@ START_TEST(writes_files_without_a_server)
 }
 END_TEST
 
+/* What only a file may have does not get to the server. */
+START_TEST(writes_one_payload_and_sends_another)
+{
+	int file = memfd_create("file", MFD_CLOEXEC);
+	char *written, *sent;
+	size_t size;
+
+	start(_i, NULL, tls);
+	send_two_payloads(1, file);
+	assert_written(1, 0);
+	assert_done(1, SHIP_DONE);
+	assert_no_problems(0);
+	written = read_file(file);
+	sent = server_read_file(&server, "0001.envelope", &size);
+	free(check_envelope_of(written, false, FILE_PAYLOAD));
+	free(check_envelope(sent, true));
+	free(written);
+	free(sent);
+	close_fd(&file);
+	wait_ship(0);
+}
+END_TEST
+
 START_TEST(writes_and_sends)
 {
 	int file = memfd_create("file", MFD_CLOEXEC);
@@ -1001,6 +1048,10 @@ enum rule {
 	RULE_PLATFORM_EMPTY,
 	RULE_PLATFORM_END,
 	RULE_BOOLEAN,
+	RULE_FILE_NONE,
+	RULE_FILE_MISSING,
+	RULE_FILE_SIZE,
+	RULE_FILE_NOT_SEALED,
 	RULE_DSN,
 	RULE_DSN_END,
 	RULE_COMPRESSION,
@@ -1013,10 +1064,17 @@ enum rule {
 
 static void break_envelope(enum rule rule)
 {
-	struct msg_envelope m = make_envelope(2, false, true);
-	int fds[] = {make_payload(PAYLOAD, SEALS), STDERR_FILENO};
+	const bool for_file =
+		rule >= RULE_FILE_NONE && rule <= RULE_FILE_NOT_SEALED;
+	struct msg_envelope m = make_envelope(2, for_file, true);
+	int fds[] = {make_payload(PAYLOAD, SEALS), STDERR_FILENO,
+		     make_payload(FILE_PAYLOAD, rule == RULE_FILE_NOT_SEALED
+							? SEALS & ~F_SEAL_WRITE
+							: SEALS)};
 	size_t size = sizeof(m);
-	size_t n_fds = 1;
+	size_t n_fds = for_file ? 3 : 1;
+
+	m.file_size = for_file ? sizeof(FILE_PAYLOAD) - 1 : 0;
 
 	if (rule == RULE_TYPE)
 		m.h.type = MSG_TARGET_ADD;
@@ -1040,6 +1098,12 @@ static void break_envelope(enum rule rule)
 		memset(m.platform, 'a', sizeof(m.platform));
 	else if (rule == RULE_BOOLEAN)
 		m.to_server = 2;
+	else if (rule == RULE_FILE_NONE)
+		m.to_file = 0;
+	else if (rule == RULE_FILE_MISSING)
+		n_fds = 2;
+	else if (rule == RULE_FILE_SIZE)
+		m.file_size++;
 
 	if (rule == RULE_EMPTY || rule == RULE_NOT_SEALED ||
 	    rule == RULE_LARGE) {
@@ -1063,6 +1127,7 @@ static void break_envelope(enum rule rule)
 	}
 	send_message(&m, size, fds, n_fds);
 	close_fd(&fds[0]);
+	close_fd(&fds[2]);
 }
 
 /* One line, and the end; what was right before is done. */
@@ -1161,6 +1226,7 @@ Suite *suite(void)
 	tcase_add_loop_test(c, sends_what_is_left_at_the_end, 0, 2);
 	tcase_add_loop_test(c, writes_files_without_a_server, 0, 2);
 	tcase_add_loop_test(c, writes_and_sends, 0, 2);
+	tcase_add_loop_test(c, writes_one_payload_and_sends_another, 0, 2);
 	tcase_add_loop_test(c, reports_a_full_disk, 0, 2);
 	tcase_add_loop_test(c, has_no_power, 0, 2);
 	tcase_add_loop_test(c, leaves_signals_to_the_broker, 0, 2);

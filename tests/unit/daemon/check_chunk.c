@@ -1,0 +1,134 @@
+/*
+ * The payloads of a chunk that the broker gets: one for the server, one for a
+ * file, or both.
+ */
+#include "daemon/chunk.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/util.h"
+#include "tests/unit/proto/good_profile.h"
+#include "tests/unit/suite.h"
+
+static int broker;
+static struct good_profile good;
+static struct msg_session_open session;
+
+static void set_up(void)
+{
+	int fds[2];
+
+	ck_assert_int_eq(ipc_pair(fds), 0);
+	broker = fds[0];
+	ck_assert_int_eq(fcntl(broker, F_SETFL, O_NONBLOCK), 0);
+	ck_assert_int_eq(dup2(fds[1], MSG_FD), MSG_FD);
+	close_fd(&fds[1]);
+	chunk_init();
+	good_profile_init(&good);
+	session = (struct msg_session_open){
+		.target = 7,
+		.pid = 100,
+		.profiler_id = "0123456789abcdef0123456789abcdef",
+		.platform = "rust",
+	};
+}
+
+static void tear_down(void)
+{
+	close_fd(&broker);
+}
+
+/* The payload in m's descriptor i, which has that size. */
+static const char *payload_of(const struct ipc_message *m, size_t i,
+			      uint64_t size)
+{
+	static char text[65536];
+	const ssize_t n = pread(m->fds[i], text, sizeof(text) - 1, 0);
+
+	ck_assert_int_gt(n, 0);
+	ck_assert_uint_eq((uint64_t)n, size);
+	text[n] = '\0';
+	return text;
+}
+
+static bool is_for_a_file(const char *payload)
+{
+	const bool has_states = strstr(payload, "\"state\"") != NULL;
+
+	ck_assert(has_states == (strstr(payload, "\"code_id\"") != NULL));
+	return has_states;
+}
+
+static void send_chunk(struct ipc_message *ret)
+{
+	chunk_send(&session, "a@1", "production", &good.p);
+	ck_assert_int_eq(ipc_recv(broker, ret), 1);
+	ck_assert_uint_eq(msg_type_of(ret), MSG_CHUNK);
+}
+
+static const struct {
+	bool for_server, for_file;
+	bool first_is_for_file;
+	size_t n;
+} cases[] = {
+	{true, false, false, 1},
+	{false, true, true, 1},
+	{true, true, false, 2},
+	{false, false, false, 1},
+};
+
+START_TEST(each_reader_gets_its_own)
+{
+	const struct msg_chunk *chunk;
+	struct ipc_message m;
+
+	session.for_server = cases[_i].for_server;
+	session.for_file = cases[_i].for_file;
+	send_chunk(&m);
+	chunk = (const void *)m.bytes;
+	ck_assert_uint_eq(m.n_fds, cases[_i].n);
+	ck_assert(chunk->for_server == cases[_i].for_server);
+	ck_assert(is_for_a_file(payload_of(&m, 0, chunk->size)) ==
+		  cases[_i].first_is_for_file);
+	ck_assert((chunk->file_size > 0) == (cases[_i].n == 2));
+	if (m.n_fds == 2)
+		ck_assert(is_for_a_file(payload_of(&m, 1, chunk->file_size)));
+	ipc_close_fds(&m);
+}
+END_TEST
+
+/* What is no member of a V1 profile is in none, wherever it goes. */
+START_TEST(a_v1_profile_is_the_same_for_all)
+{
+	const struct msg_chunk *chunk;
+	struct ipc_message m;
+
+	memcpy(session.transaction, "x", sizeof("x"));
+	session.for_server = cases[_i].for_server;
+	session.for_file = cases[_i].for_file;
+	send_chunk(&m);
+	chunk = (const void *)m.bytes;
+	ck_assert_uint_eq(m.n_fds, 1);
+	ck_assert_uint_eq(chunk->file_size, 0);
+	ck_assert_uint_gt(chunk->transaction_size, 0);
+	ck_assert(!is_for_a_file(payload_of(&m, 0, chunk->size)));
+	ipc_close_fds(&m);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("chunk");
+	TCase *c = tcase_create("payloads");
+
+	/* Before Check takes it for a file of its own. */
+	(void)dup2(STDERR_FILENO, MSG_FD);
+	tcase_add_checked_fixture(c, set_up, tear_down);
+	tcase_add_loop_test(c, each_reader_gets_its_own, 0, array_size(cases));
+	tcase_add_loop_test(c, a_v1_profile_is_the_same_for_all, 0,
+			    array_size(cases));
+	suite_add_tcase(s, c);
+	return s;
+}
