@@ -17,8 +17,7 @@ static int check_envelope(const struct msg_envelope *m)
 {
 	if (m->to_file > 1 || m->to_server > 1 || m->size == 0 ||
 	    m->size > CHUNK_V2_SIZE_MAX || m->transaction_size >= m->size ||
-	    m->file_size > CHUNK_V2_SIZE_MAX ||
-	    (m->file_size > 0 && !m->to_file) || !id_is_one(m->chunk_id) ||
+	    m->file_size > CHUNK_V2_SIZE_MAX || !id_is_one(m->chunk_id) ||
 	    m->platform[0] == '\0' ||
 	    memchr(m->platform, '\0', sizeof(m->platform)) == NULL)
 		return -EPROTO;

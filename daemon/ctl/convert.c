@@ -243,11 +243,10 @@ static int add_chunk(void *ctx, const struct import_chunk *chunk)
 static void tell(const struct merge *m)
 {
 	if (m->lacks_states)
-		log_warning("%s say whether threads ran or waited: %s counts "
-			    "as running",
-			    m->has_states ? "some chunks do not"
-					  : "the chunks do not",
-			    m->has_states ? "all time of those" : "all time");
+		log_warning("no sample%s says that its thread waited: all "
+			    "time%s counts as running",
+			    m->has_states ? " of some chunks" : "",
+			    m->has_states ? " of those" : "");
 	if (m->cut_ns > 0)
 		log_warning("chunks of one process overlap: %.6f s of threads' "
 			    "time was left out",

@@ -1,4 +1,5 @@
-"""How large the chunks of a minute are, as they are and as they are sent."""
+"""How large the chunks of a minute are, as they are and as they are sent, and
+what files have more."""
 
 import time
 import zlib
@@ -16,6 +17,7 @@ GZIP_LEVEL = 4
 TARGETS = {
     'busy-1': (1, {'busy': 1}),
     'busy-64': (1, {'busy': 64}),
+    'waits-64': (1, {'tickers': 64}),
     'mixed': (1, {'busy': 2, 'sleepers': 1000}),
     'fleet': (100, {'sleepers': 18, 'tickers': 1}),
 }
@@ -41,9 +43,11 @@ def one(box, processes, options, seconds, **profd):
     return {
         'chunks': len(envelopes),
         'samples': sum(len(e.chunk['profile']['samples']) for e in envelopes),
-        'bytes': sum(len(e.payload) for e in envelopes),
-        'packed': sum(packed(e.payload) for e in envelopes),
-        'largest': max(len(e.payload) for e in envelopes),
+        'bytes': sum(len(e.for_server) for e in envelopes),
+        'packed': sum(packed(e.for_server) for e in envelopes),
+        'largest': max(len(e.for_server) for e in envelopes),
+        'file': sum(len(e.payload) for e in envelopes),
+        'packed_file': sum(packed(e.payload) for e in envelopes),
     }
 
 
@@ -58,9 +62,12 @@ def text(figures):
              f'{f["bytes"] / 1e6:.2f}', f'{f["largest"] / 1e6:.2f}',
              f'{f["packed"] / 1e3:,.0f}',
              f'{f["bytes"] / f["samples"]:.0f}',
-             f'{f["packed"] / f["samples"]:.1f}']
+             f'{f["packed"] / f["samples"]:.1f}',
+             f'{100 * (f["file"] / f["bytes"] - 1):.1f} %',
+             f'{100 * (f["packed_file"] / f["packed"] - 1):.1f} %']
             for name, f in figures.items()]
     return ('### Sizes of a minute (`T=sizes`)\n\n' +
             report.table(['', 'chunks', 'samples', 'MB', 'largest, MB',
                           'compressed, KB', 'bytes a sample',
+                          'compressed', 'a file has more',
                           'compressed'], rows))

@@ -5,6 +5,7 @@ read by readers of the formats' specifications (formats.py).
 
 import copy
 import json
+import math
 import os
 import re
 import subprocess
@@ -81,7 +82,18 @@ def test_two_processes(box):
             start = int(image['image_addr'], 16)
             found = [m for m in pprof.mappings.values()
                      if m['start'] == start and m['file'] == image['code_file']]
-            check(found, f'{image}')
+            check(found and found[0]['build_id'] == image['code_id'], f'{image}')
+    libs = json.loads(convert(profd.output, '--to', 'firefox')[0])['libs']
+    ought = {(i['code_file'], i['code_id']) for c in chunks
+             for i in c['debug_meta']['images']}
+    check({(lib['path'], lib['codeId']) for lib in libs} == ought, f'{libs}')
+    # Without a code_id, the 16 bytes of the debug_id are what is known of it.
+    for chunk in chunks:
+        for image in chunk['debug_meta']['images']:
+            del image['code_id']
+    pprof = formats.Pprof(convert(write(box, chunks), '--to', 'pprof')[0])
+    check({(m['file'], m['build_id']) for m in pprof.mappings.values()} ==
+          {(path, code[:32]) for path, code in ought}, f'{pprof.mappings}')
 
 
 def test_file_and_ending(box):
@@ -153,6 +165,59 @@ def test_states(box):
     check(ran['sleeper'] == 0 < ran['main'], f'{ran}')
     rows = convert(path, '--to', 'summary')[0].decode()
     check(re.search(r'^ +- +- +[\d.]+ s  (clock_nano|\[libc)', rows, re.M), rows)
+
+
+def ran(target):
+    """Seconds for which its threads had a processor, by the scheduler."""
+    return sum(int(harness.proc_text(target.pid, f'task/{tid}/schedstat').split()[0])
+               for tid in harness.threads(target.pid)) / 1e9
+
+
+def test_a_program_that_mostly_waits(box):
+    """It works for three milliseconds and sleeps for seven: what a file says of
+    both is what the kernel says."""
+    looks = 400
+    target = box.start([BUILD / 'targets/naps', '1', '3000', '7000'])
+    target.wait_line('ready')
+    before = ran(target)
+    profd = box.profd([target], '--chunk-seconds', '1').wait_attached().wait_looks()
+    begin = ran(target)
+    harness.wait_for(lambda: ran(target) >= begin + looks / 101 * 0.3, 'work')
+    least = ran(target) - begin
+    profd.interrupt()
+    most = ran(target) - before
+    check(len(profd.chunks) > 1, 'more than one chunk')
+    _, said = convert(profd.output, '--to', 'folded')
+    check(NOTE not in said, said)
+    wanted = {state: formats.of_chunks(profd.chunks, state)
+              for state in (None, 'running', 'waiting')}
+    found = {state: formats.of_folded(convert(
+        profd.output, '--to', 'folded', '--threads', '--state', state or 'all')[0])
+        for state in wanted}
+    check(found == wanted, f'{found}')
+    check(found['running'] + found['waiting'] == found[None], f'{found}')
+    # Five standard deviations of a share of 0.3, in as many looks.
+    luck = 5 * math.sqrt(0.7 / 0.3 / looks)
+    running = sum(found['running'].values()) / 1e6
+    check(least * (1 - luck) <= running <= most * (1 + luck),
+          f'{running:.2f} s, the kernel says {least:.2f} to {most:.2f} s')
+    for state, functions in (('running', {'work'}),
+                             ('waiting', {'clock_nanosleep', '__clock_nanosleep'})):
+        of = found[state]
+        share = sum(n for (_, names), n in of.items() if names[-1] in functions) / \
+            sum(of.values())
+        check(share > 0.8, f'{share:.2f} of {state} is in {functions}: {of}')
+
+
+def test_a_program_that_never_waits(box):
+    """Nothing is said of waiting, and so that it all counts as running."""
+    profd = box.profile([box.target('shares')], '--mode', 'cpu', work=0.3)
+    out, said = convert(profd.output, '--to', 'folded', '--threads')
+    check(NOTE in said, said)
+    check(formats.of_folded(out) == formats.of_chunks(profd.chunks, 'running') !=
+          {}, f'{out}')
+    out, said = convert(profd.output, '--to', 'folded', '--state', 'waiting')
+    check(out == b'' and 'nothing is left' in said, f'{out} {said}')
 
 
 def test_filters(box):

@@ -75,7 +75,7 @@ class Page {
 			'within ' + formatTime(profile.duration), 'from ' + new Date(profile.begin / 1000).toLocaleString(),
 		].filter((_, i) => i !== 1 || profile.hasState).join(' \u00b7 ');
 		if (!profile.hasState) {
-			byId('note').textContent = 'This profile does not say which samples waited: all of its time counts as running.';
+			byId('note').textContent = 'No sample of this profile says that its thread waited: all time counts as running.';
 			byId('note').hidden = false;
 			for (const value of ['wall', 'waiting'])
 				document.querySelector(`[value=${value}]`).disabled = true;

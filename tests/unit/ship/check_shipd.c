@@ -1052,6 +1052,7 @@ enum rule {
 	RULE_FILE_MISSING,
 	RULE_FILE_SIZE,
 	RULE_FILE_NOT_SEALED,
+	RULE_FILE_LARGE,
 	RULE_DSN,
 	RULE_DSN_END,
 	RULE_COMPRESSION,
@@ -1064,8 +1065,7 @@ enum rule {
 
 static void break_envelope(enum rule rule)
 {
-	const bool for_file =
-		rule >= RULE_FILE_NONE && rule <= RULE_FILE_NOT_SEALED;
+	const bool for_file = rule >= RULE_FILE_NONE && rule <= RULE_FILE_LARGE;
 	struct msg_envelope m = make_envelope(2, for_file, true);
 	int fds[] = {make_payload(PAYLOAD, SEALS), STDERR_FILENO,
 		     make_payload(FILE_PAYLOAD, rule == RULE_FILE_NOT_SEALED
@@ -1119,6 +1119,13 @@ static void break_envelope(enum rule rule)
 		m.size = 50 * 1000 * 1000 + 1;
 		ck_assert_int_eq(ftruncate(fds[0], (off_t)m.size), 0);
 		ck_assert_int_eq(fcntl(fds[0], F_ADD_SEALS, SEALS), 0);
+	}
+	if (rule == RULE_FILE_LARGE) {
+		close_fd(&fds[2]);
+		fds[2] = make_payload("", F_SEAL_WRITE);
+		m.file_size = 50 * 1000 * 1000 + 1;
+		ck_assert_int_eq(ftruncate(fds[2], (off_t)m.file_size), 0);
+		ck_assert_int_eq(fcntl(fds[2], F_ADD_SEALS, SEALS), 0);
 	}
 	if (rule == RULE_NOT_MEMFD) {
 		close_fd(&fds[0]);
