@@ -63,6 +63,17 @@ def envelope_problems(envelope, sent):
     return found
 
 
+def kept_by_server(chunk):
+    """A copy without the members of images and samples that the server drops."""
+    def only(fields, objects):
+        return [{k: v for k, v in o.items() if k in fields} for o in objects]
+    profile, meta = chunk['profile'], chunk['debug_meta']
+    return {**chunk,
+            'debug_meta': {'images': only(IMAGE_FIELDS, meta['images'])},
+            'profile': {**profile, 'samples': only(SAMPLE_FIELDS,
+                                                   profile['samples'])}}
+
+
 def fields_problems(value, what, allowed, required):
     if not isinstance(value, dict):
         return [f'{what} is no object']

@@ -3,6 +3,7 @@
 target has made itself: they cost no stack, neither its own nor that of another
 process of the same user."""
 
+import pathlib
 import re
 import shutil
 import struct
@@ -83,6 +84,11 @@ def test_every_build_id_and_link(box):
     deepest = max((s for c in profd.chunks for s in functions(c)), key=len)
     check(deepest.count('pass') == len(paths) and 'main' in deepest,
           f'{len(paths)} libraries, {deepest}')
+    code_ids = {pathlib.Path(i['code_file']).name: i.get('code_id')
+                for c in profd.chunks for i in c['debug_meta']['images']}
+    for length in LENGTHS:
+        ought = bytes(range(1, 93))[:min(length, 64)].hex() or None
+        check(code_ids[f'id-{length}.so'] == ought, f'{length}: {code_ids}')
     check(any('busy_seventy' in s for c in profd.chunks
               for s in functions(c)), 'the bystander has no stacks')
 

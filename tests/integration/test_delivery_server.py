@@ -6,6 +6,7 @@ import socket
 
 import chunk_rules
 import harness
+from chunk_shape import kept_by_server
 from envelopes import KEY
 from harness import check, wait_for
 from layout import Layout
@@ -38,6 +39,9 @@ def test_file_and_server_get_the_same(box):
           'the server has other chunks than the directory')
     check(all(e.for_server != e.payload for e in written),
           'a file without its own members')
+    # Nor is anything else left of them where a file is sent later.
+    check([kept_by_server(e.chunk) for e in written] ==
+          [e.chunk for e in received], 'what the server keeps of a file')
     for n, (ours, theirs) in enumerate(zip(written, received), 1):
         check(ours.where == f'{n:06}-{ours.chunk["chunk_id"]}.envelope',
               f'a file is called {ours.where}')
