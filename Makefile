@@ -62,7 +62,7 @@ endif
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DSENTRY_PROFD_VERSION='"$(VERSION)"' \
 	-I. $(WARNINGS) $(HARDENING) $(CFLAGS)
 # Where the broker looks for its siblings if they are not beside itself.
-DAEMON_CFLAGS = -DLIBEXECDIR='"$(LIBEXECDIR)"'
+DAEMON_CFLAGS = -DLIBEXECDIR='"$(LIBEXECDIR)"' -DBINDIR='"$(BINDIR)"'
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,--as-needed \
 	$(LDFLAGS)
 
@@ -101,7 +101,8 @@ sentry-profd_SRC = profd command ship_files finish broker pause limit patience c
 	idle overdue lack \
 	operate adopt rights status inbound control control_message control_socket \
 	allowance peer service notify metrics metrics_text \
-	process files want open mapped rooted act_as spawn output spool_dir accounts id child \
+	process files want open mapped rooted act_as spawn output picture ctl/ending \
+	confine spool_dir accounts id child \
 	config config_faults config_read config_keys config_value config_targets config_print \
 	config_files config_resolve listen_at pem proxy match match_facts privileges missing log log_limit
 sentry-profd_LIB = capture unwind proto base
@@ -127,7 +128,8 @@ profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
 	config config_faults config_keys config_print config_read config_resolve \
 	config_files config_targets config_value listen_at options_keys pem proxy \
 	match accounts spool_dir \
-	missing spawn child ctl/convert ctl/formats ctl/inputs ctl/summary
+	missing spawn child ctl/convert ctl/ending ctl/formats ctl/inputs ctl/summary \
+	ctl/view
 sentry-profctl_SRC = profctl $(profctl_commands) option_fault stack thread_copy live \
 	oracle open exe_link mapped rooted act_as privileges process lack log \
 	log_limit

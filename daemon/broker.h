@@ -3,6 +3,7 @@
  *   profd.c     main: start, the loop
  *   ship_files.c  what ship reads and writes
  *   finish.c    the end
+ *   picture.c   the file that is made of the run then
  *   broker.c    a turn of the loop, and its clock
  *   pause.c     SIGTSTP and SIGCONT
  *   command.c   the command that it starts
@@ -64,6 +65,7 @@
 #include "daemon/options.h"
 #include "daemon/output.h"
 #include "daemon/patience.h"
+#include "daemon/picture.h"
 #include "daemon/progress.h"
 #include "daemon/restarts.h"
 #include "daemon/session.h"
@@ -161,6 +163,7 @@ struct broker {
 	struct loop *loop;
 	struct files *files;
 	struct output output;
+	struct picture picture;
 	int stats_fd; /* -1: none */
 	struct notify notify;
 	struct metrics *metrics; /* NULL: nobody asks for them */

@@ -160,7 +160,9 @@ void finish_print_outcome(const struct broker *b)
 
 	figures_of_all(b, &all);
 	lost = discarded(c);
-	if (b->output.dir_fd >= 0)
+	if (b->picture.is_made)
+		printf("the profile is in %s\n", b->options.output);
+	else if (b->output.dir_fd >= 0)
 		printf("%llu envelope%s in %s\n",
 		       (unsigned long long)b->files_written,
 		       b->files_written == 1 ? "" : "s", b->output.path);

@@ -13,6 +13,7 @@
 #include "daemon/log.h"
 #include "daemon/options_help.h"
 #include "daemon/options_keys.h"
+#include "daemon/picture.h"
 #include "daemon/process.h"
 #include "proto/profile.h"
 #include "proto/profile_v1.h"
@@ -322,6 +323,24 @@ static void check_command(struct config_faults *faults, const struct options *o)
 		usage_fault(faults, "--user", "needs a command after --", NULL);
 }
 
+/* A file is made once, of a whole run. */
+static void check_output(struct config_faults *faults, struct options *o)
+{
+	if (o->output != NULL)
+		o->picture = picture_format(o->output);
+	if (o->picture == NULL)
+		return;
+	if (!names_targets(o))
+		usage_fault(faults, "--output",
+			    "a file takes --pid, --name or a command; without "
+			    "them it has to be a directory",
+			    o->output);
+	if (o->transaction != NULL)
+		usage_fault(faults, "--output",
+			    "with --transaction it has to be a directory",
+			    o->output);
+}
+
 /* A V1 profile is one transaction's, and the server takes no longer ones. */
 static void check_transaction(struct config_faults *faults,
 			      const struct options *o)
@@ -378,6 +397,7 @@ static bool take_options(struct config_faults *faults, struct options *o)
 		argument_fault(faults, o->argv[i]);
 	check_command(faults, o);
 	check_transaction(faults, o);
+	check_output(faults, o);
 	return is_check;
 }
 

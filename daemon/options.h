@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "daemon/config.h"
+#include "daemon/ctl/ending.h"
 #include "daemon/heartbeat.h"
 #include "daemon/msg.h"
 #include "lib/base/util.h"
@@ -31,6 +32,7 @@ struct options {
 	double duration_s; /* 0: without end */
 	const char *transaction; /* of a V1 profile; NULL: none */
 	const char *output;
+	const struct ending *picture; /* output is a file; NULL: a directory */
 	const char *stats;
 	bool quiet;
 	const char *config_path; /* NULL: --pid without --config */

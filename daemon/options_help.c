@@ -33,6 +33,7 @@ const char options_help[] =
 "                       a V1 profile; with --duration up to 30 (deprecated)\n"
 "  --dsn DSN            where to send to (default: $SENTRY_DSN)\n"
 "  --output DIR, -o DIR write every envelope into this directory\n"
+"  --output FILE        one FILE.html, .folded, .pb.gz, ... of the whole run\n"
 "  --stats FILE         write figures of the run as JSON\n"
 "  --socket PATH        where sentry-profctl and programs reach it (default:\n"
 "                       " CONFIG_SOCKET_DEFAULT "; none with --pid)\n"

@@ -1,5 +1,6 @@
 #include "daemon/output.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -112,12 +113,29 @@ static int create(int dir_fd, const char *name)
 	return fd < 0 ? r : fd;
 }
 
+int output_rename_in(int dir_fd, const char *from, const char *to)
+{
+	struct act_as before;
+	const bool acts = act_as_owner(dir_fd, &before);
+	const int r = renameat(dir_fd, from, dir_fd, to) < 0 ? -errno : 0;
+
+	end_act(acts, &before);
+	return r;
+}
+
+void output_unlink_in(int dir_fd, const char *name)
+{
+	struct act_as before;
+	const bool acts = act_as_owner(dir_fd, &before);
+
+	(void)unlinkat(dir_fd, name, 0);
+	end_act(acts, &before);
+}
+
 int output_open(struct output *o, const char *path)
 {
 	static const char probe[] = ".sentry-profd-probe";
-	struct act_as before;
 	int r = 0, fd;
-	bool acts;
 
 	*o = (struct output){.dir_fd = -1};
 	if (path == NULL) {
@@ -143,10 +161,37 @@ int output_open(struct output *o, const char *path)
 		return fd;
 	}
 	close_fd(&fd);
-	acts = act_as_owner(o->dir_fd, &before);
-	(void)unlinkat(o->dir_fd, probe, 0);
-	end_act(acts, &before);
+	output_unlink_in(o->dir_fd, probe);
 	return 0;
+}
+
+int output_open_private(struct output *o, const char *path)
+{
+	*o = (struct output){.dir_fd = -1};
+	if (strlen(path) >= sizeof(o->path))
+		return -ENAMETOOLONG;
+	memcpy(o->path, path, strlen(path) + 1);
+	if (mkdir(path, 0700) < 0)
+		return -errno;
+	o->made = true;
+	o->dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return o->dir_fd < 0 ? -errno : 0;
+}
+
+void output_clear(const struct output *o)
+{
+	const struct dirent *entry;
+	int fd = open_dir(o->dir_fd, ".");
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (dir == NULL) {
+		close_fd(&fd);
+		return;
+	}
+	/* "." and ".." are refused. */
+	while ((entry = readdir(dir)) != NULL)
+		output_unlink_in(o->dir_fd, entry->d_name);
+	(void)closedir(dir);
 }
 
 static void remove_made(const struct output *o)
@@ -198,29 +243,18 @@ int output_create(const struct output *o, uint64_t seq, const char *chunk_id,
 int output_finish(const struct output *o, uint64_t seq, const char *chunk_id)
 {
 	char from[NAME_SIZE], to[NAME_SIZE];
-	struct act_as before;
-	int r = 0;
-	bool acts;
 
 	make_name(from, seq, chunk_id, false);
 	make_name(to, seq, chunk_id, true);
-	acts = act_as_owner(o->dir_fd, &before);
-	if (renameat(o->dir_fd, from, o->dir_fd, to) < 0)
-		r = -errno;
-	end_act(acts, &before);
-	return r;
+	return output_rename_in(o->dir_fd, from, to);
 }
 
 void output_remove(const struct output *o, uint64_t seq, const char *chunk_id)
 {
 	char name[NAME_SIZE];
-	struct act_as before;
-	bool acts;
 
 	make_name(name, seq, chunk_id, false);
-	acts = act_as_owner(o->dir_fd, &before);
-	(void)unlinkat(o->dir_fd, name, 0);
-	end_act(acts, &before);
+	output_unlink_in(o->dir_fd, name);
 }
 
 int output_open_file(const char *path, int *ret_fd)

@@ -4,16 +4,18 @@
  *   sentry-profctl stack PID    the stacks of all threads, now
  *   sentry-profctl doctor       what keeps processes from being profiled well
  *   sentry-profctl convert IN.. profiles in files, in other formats
+ *   sentry-profctl view IN..    and in the browser
  *   sentry-profctl status       and others: what the daemon does (operator.h)
  *
- * stack, doctor and convert work by themselves, with the rights of who runs
- * them.
+ * stack, doctor, convert and view work by themselves, with the rights of who
+ * runs them.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/ctl/convert.h"
+#include "daemon/ctl/view.h"
 #include "daemon/doctor.h"
 #include "daemon/log.h"
 #include "daemon/operator.h"
@@ -46,6 +48,7 @@ static void print_help(FILE *out)
 	(void)fputs(operator_help, out);
 	(void)fputs(doctor_help, out);
 	(void)fputs(convert_help, out);
+	(void)fputs(view_help, out);
 }
 
 static bool choose_oracle(const char *name, struct stack_options *options)
@@ -124,7 +127,7 @@ static int version(void)
 	return EXIT_SUCCESS;
 }
 
-/* stack, doctor, convert and the daemon's. Returns how many there are. */
+/* stack, doctor, convert, view and the daemon's. Returns how many there are. */
 #define COMMANDS_MAX 16
 static size_t all_commands(const char *ret[COMMANDS_MAX])
 {
@@ -133,6 +136,7 @@ static size_t all_commands(const char *ret[COMMANDS_MAX])
 	ret[n++] = "stack";
 	ret[n++] = "doctor";
 	ret[n++] = "convert";
+	ret[n++] = "view";
 	for (size_t i = 0; operator_command(i) != NULL; i++)
 		if (n < COMMANDS_MAX)
 			ret[n++] = operator_command(i);
@@ -173,6 +177,8 @@ static int run(int argc, char **argv)
 		return doctor_run(argc, argv);
 	if (strcmp(argv[0], "convert") == 0)
 		return convert_run(argc, argv);
+	if (strcmp(argv[0], "view") == 0)
+		return view_run(argc, argv);
 	return operator_run(argc, argv);
 }
 

@@ -40,6 +40,7 @@ static struct broker broker = {
 	.stats_fd = -1,
 	.ship_fds = {-1, -1, -1, -1},
 	.output = {.dir_fd = -1},
+	.picture = {.exe_fd = -1, .dir_fd = -1, .fd = -1},
 	.notify = {.fd = -1},
 	.clocks = {clock_mono_ns, clock_boot_ns, clock_wall_ns},
 };
@@ -117,6 +118,8 @@ static int open_output(struct broker *b)
 			    "nowhere");
 	if (path == NULL && (b->has_dsn || b->options.n_pids == 0))
 		return 0;
+	if (b->options.picture != NULL)
+		return picture_open(&b->picture, path, &b->output);
 	r = output_open(&b->output, path);
 	if (r < 0)
 		log_error("cannot write into %s: %s",
@@ -456,6 +459,7 @@ int main(int argc, char **argv)
 		operate_close(b);
 		metrics_free(b->metrics);
 		children_end(b);
+		picture_close(&b->picture);
 		output_close(&b->output);
 		return b->command.pid != 0 ? command_abandon(&b->command)
 					   : EXIT_FAILURE;
@@ -475,8 +479,13 @@ int main(int argc, char **argv)
 	children_end(b);
 	/* Not before: chunks come and are answered until the end. */
 	delivery_give_up(b);
+	if (b->options.picture != NULL) {
+		picture_make(b);
+		status = b->picture.is_made ? EXIT_SUCCESS : EXIT_FAILURE;
+	}
 	if (!b->options.quiet && attached_any(b))
 		finish_print_outcome(b);
+	picture_tell_next(b);
 	if (finish_lost_all(b))
 		status = FINISH_STATUS_ALL_LOST;
 	else if (b->command.pid != 0)
@@ -491,6 +500,7 @@ int main(int argc, char **argv)
 		status = command_finish(b);
 	discovery_free(b->discovery);
 	files_free(b->files);
+	picture_close(&b->picture);
 	output_close(&b->output);
 	loop_remove(b->loop, &signals);
 	metrics_free(b->metrics);

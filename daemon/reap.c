@@ -209,7 +209,7 @@ void children_reap(struct broker *b)
 			child_died(child, status, &usage);
 		else if (ended.si_pid == b->command.pid)
 			command_ended(&b->command, status);
-		else
+		else if (!picture_reaped(&b->picture, ended.si_pid, status))
 			helper_reaped(b, ended.si_pid, &usage);
 	}
 }

@@ -1,7 +1,6 @@
 #include "daemon/spawn.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +12,18 @@
 #ifndef LIBEXECDIR
 #define LIBEXECDIR "/usr/local/libexec/sentry-profd"
 #endif
+#ifndef BINDIR
+#define BINDIR "/usr/local/bin"
+#endif
 
 #define ENVIRONMENT_MAX 16
 
-static int find_executable(const char *name, char ret[PATH_MAX])
+int spawn_find(const char *name, char ret[PATH_MAX])
 {
+	static const char *const others[] = {LIBEXECDIR, BINDIR};
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	const char *slash;
+	char *slash;
 
 	if (n < 0)
 		return -errno;
@@ -28,12 +31,13 @@ static int find_executable(const char *name, char ret[PATH_MAX])
 	slash = strrchr(self, '/');
 	if (slash == NULL)
 		return -ENOENT;
-	n = snprintf(ret, PATH_MAX, "%.*s/%s", (int)(slash - self), self, name);
-	if (n > 0 && n < PATH_MAX && access(ret, X_OK) == 0)
-		return 0;
-	n = snprintf(ret, PATH_MAX, "%s/%s", LIBEXECDIR, name);
-	if (n > 0 && n < PATH_MAX && access(ret, X_OK) == 0)
-		return 0;
+	*slash = '\0';
+	for (size_t i = 0; i <= array_size(others); i++) {
+		n = snprintf(ret, PATH_MAX, "%s/%s",
+			     i == 0 ? self : others[i - 1], name);
+		if (n > 0 && n < PATH_MAX && access(ret, X_OK) == 0)
+			return 0;
+	}
 	return -ENOENT;
 }
 
@@ -57,17 +61,23 @@ static void drop_pending(void)
 	}
 }
 
-/* Between fork and exec: only calls that are safe there. */
-__attribute__((noreturn)) static void
-become(const char *path, char *const *argv, char *const *envp, int fd)
+void spawn_leave_job(void)
 {
 	sigset_t none;
-	int null;
 
 	(void)setpgid(0, 0);
 	drop_pending();
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Between fork and exec: only calls that are safe there. */
+__attribute__((noreturn)) static void
+become(const char *path, char *const *argv, char *const *envp, int fd)
+{
+	int null;
+
+	spawn_leave_job();
 	/* After this there is a descriptor left to open one. */
 	if (dup2(fd, MSG_FD) < 0 || close_range(MSG_FD + 1, ~0u, 0) < 0)
 		_exit(SPAWN_FAILED);
@@ -88,7 +98,7 @@ int spawn_child(const char *name, const char *const *environment,
 	int pair[2], r;
 	pid_t pid;
 
-	r = find_executable(name, path);
+	r = spawn_find(name, path);
 	if (r < 0)
 		return r;
 	r = ipc_pair(pair);

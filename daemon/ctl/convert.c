@@ -83,7 +83,8 @@ static void list_formats(char *ret, size_t size)
 	ret[0] = '\0';
 	for (size_t i = 0; format_at(i) != NULL && n < size; i++)
 		n += (size_t)snprintf(ret + n, size - n, "%s%s",
-				      i > 0 ? ", " : "", format_at(i)->name);
+				      i > 0 ? ", " : "",
+				      format_at(i)->is->format);
 }
 
 static bool set_format(struct convert *c, const char *name)
@@ -256,30 +257,73 @@ static void tell(const struct merge *m)
 			    "filters and times that were given");
 }
 
-/* A file that could not be written to its end is removed. */
-static int write_out(const struct convert *c, const struct merge *m)
+/* path: of out, for the user. */
+static int write_out(const struct convert *c, const struct merge *m, FILE *out,
+		     const char *path)
 {
-	const bool is_stdout = strcmp(c->out, "-") == 0;
-	FILE *out = is_stdout ? stdout : fopen(c->out, "we");
-	struct stat st;
-	int r;
+	const int r = c->format->write(m, &c->export, out);
 
-	if (out == NULL) {
-		log_error("cannot write %s: %s", c->out, strerror(errno));
-		return -errno;
-	}
-	r = c->format->write(m, &c->export, out);
-	if (!is_stdout && fclose(out) != 0 && r == 0)
-		r = -errno;
 	if (r == -ENOENT)
 		log_error("no thread is called %s: --to folded --threads "
 			  "names them",
 			  c->export.thread);
 	else if (r < 0)
+		log_error("writing %s failed: %s", path, strerror(-r));
+	return r;
+}
+
+/*
+ * Opens c->out, unless it is standard output. A file that could not be written
+ * to its end is removed.
+ */
+static int open_and_write(const struct convert *c, const struct merge *m)
+{
+	struct stat st;
+	FILE *out;
+	int r;
+
+	if (strcmp(c->out, "-") == 0)
+		return write_out(c, m, stdout, c->out);
+	out = fopen(c->out, "we");
+	if (out == NULL) {
+		log_error("cannot write %s: %s", c->out, strerror(errno));
+		return -errno;
+	}
+	r = write_out(c, m, out, c->out);
+	if (fclose(out) != 0 && r == 0) {
+		r = -errno;
 		log_error("writing %s failed: %s", c->out, strerror(-r));
-	if (r < 0 && !is_stdout && stat(c->out, &st) == 0 &&
-	    S_ISREG(st.st_mode))
+	}
+	if (r < 0 && stat(c->out, &st) == 0 && S_ISREG(st.st_mode))
 		(void)remove(c->out);
+	return r;
+}
+
+/* Reads all inputs into the merge. After an error a line has said so. */
+static int read_in(struct convert *c, char *const *paths, size_t n,
+		   struct merge *ret)
+{
+	int r;
+
+	c->merge.demangle = demangle;
+	c->merge.by_function = c->format->by_function;
+	c->merge.is_ordered = c->format->is_ordered;
+	c->merge.keep_rest = c->format->keep_rest;
+	if (getrandom(&c->merge.hash_seed, sizeof(c->merge.hash_seed), 0) < 0)
+		c->merge.hash_seed = 0;
+	merge_init(ret, &c->merge);
+	r = inputs_read(paths, n, add_chunk, ret);
+	if (r < 0)
+		return r;
+	if (ret->n_processes == 0) {
+		log_error("no profile chunk is in there");
+		return -ENODATA;
+	}
+	r = merge_finish(ret);
+	if (r < 0)
+		log_error("no memory");
+	else
+		tell(ret);
 	return r;
 }
 
@@ -291,28 +335,25 @@ int convert_run(int argc, char **argv)
 
 	if (!parse(&c, argc, argv))
 		return EXIT_USAGE;
-	c.merge.demangle = demangle;
-	c.merge.by_function = c.format->by_function;
-	c.merge.is_ordered = c.format->is_ordered;
-	c.merge.keep_rest = c.format->keep_rest;
-	if (getrandom(&c.merge.hash_seed, sizeof(c.merge.hash_seed), 0) < 0)
-		c.merge.hash_seed = 0;
-	merge_init(&merge, &c.merge);
-	r = inputs_read(argv + optind, (size_t)(argc - optind), add_chunk,
-			&merge);
-	if (r == 0 && merge.n_processes == 0) {
-		log_error("no profile chunk is in there");
-		r = -ENODATA;
-	}
-	if (r == 0) {
-		r = merge_finish(&merge);
-		if (r < 0)
-			log_error("no memory");
-	}
-	if (r == 0) {
-		tell(&merge);
-		r = write_out(&c, &merge);
-	}
+	r = read_in(&c, argv + optind, (size_t)(argc - optind), &merge);
+	if (r == 0)
+		r = open_and_write(&c, &merge);
 	merge_fini(&merge);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int convert_page(char *const *paths, size_t n, FILE *out, const char *path)
+{
+	struct convert c = {
+		.format = format_by_name(endings[ENDING_HTML].format),
+		.merge = {.until_ns = UINT64_MAX},
+		.export = {.version = SENTRY_PROFD_VERSION},
+	};
+	struct merge merge;
+	int r = read_in(&c, paths, n, &merge);
+
+	if (r == 0)
+		r = write_out(&c, &merge, out, path);
+	merge_fini(&merge);
+	return r;
 }

@@ -1,6 +1,6 @@
 /*
  * The table of formats that sentry-profctl convert writes. A new format is a
- * row here and a function of the type format_write.
+ * row here, a function of the type format_write, and a row in ending.c.
  */
 #ifndef DAEMON_CTL_FORMATS_H
 #define DAEMON_CTL_FORMATS_H
@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "daemon/ctl/ending.h"
 #include "proto/export/export.h"
 
 /* See proto/export/export.h. */
@@ -15,8 +16,7 @@ typedef int format_write(const struct merge *m, const struct export_options *o,
 			 FILE *out);
 
 struct format {
-	const char *name;   /* of --to */
-	const char *ending; /* of a file's name: the longest that fits */
+	const struct ending *is; /* its name, and the ending of its files */
 	/* What the merge has to be like: see struct merge_options. */
 	bool by_function, is_ordered, keep_rest;
 	format_write *write;

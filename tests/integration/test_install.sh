@@ -68,6 +68,9 @@ done
 kill $profd
 wait $profd
 profd=
+# sentry-profctl is in another directory than the helpers.
+"$dir/prefix/sbin/sentry-profd" --quiet --output "$dir/p.html" -- sleep 0.3
+[ -s "$dir/p.html" ]
 
 grep -q "^ExecStart=$dir/prefix/sbin/sentry-profd\$" \
 	"$dir/prefix/lib/systemd/system/sentry-profd.service"

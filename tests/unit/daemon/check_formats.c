@@ -11,7 +11,7 @@ static void check_ending(const char *path, const char *name)
 	if (name == NULL)
 		ck_assert_msg(found == NULL, "%s", path);
 	else
-		ck_assert_msg(found != NULL && strcmp(found->name, name) == 0,
+		ck_assert_msg(found != NULL && strcmp(found->is->format, name) == 0,
 			      "%s", path);
 }
 
@@ -35,8 +35,8 @@ START_TEST(names_and_endings_are_different)
 		const struct format *f = format_at(i);
 		char path[64];
 
-		ck_assert_ptr_eq(format_by_name(f->name), f);
-		(void)snprintf(path, sizeof(path), "x%s", f->ending);
+		ck_assert_ptr_eq(format_by_name(f->is->format), f);
+		(void)snprintf(path, sizeof(path), "x%s", f->is->ending);
 		ck_assert_ptr_eq(format_by_ending(path), f);
 	}
 	ck_assert_ptr_null(format_by_name("svg"));

@@ -1,0 +1,176 @@
+#include "daemon/ctl/view.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/ctl/convert.h"
+#include "daemon/ctl/ending.h"
+#include "daemon/log.h"
+#include "daemon/option_fault.h"
+
+enum {
+	EXIT_USAGE = 2,
+};
+
+const char view_help[] =
+	"\n"
+	"view IN...  writes the page of convert to a temporary file and opens "
+	"it "
+	"in\n"
+	"            the browser; a page (FILE.html) is opened as it is\n"
+	"\n"
+	"  --no-open             only print the page's path\n";
+
+static bool parse(int argc, char **argv, bool *ret_opens)
+{
+	enum { NO_OPEN = OPTION_LONG };
+	static const struct option options[] = {
+		{"no-open", no_argument, NULL, NO_OPEN},
+		{0},
+	};
+	int option;
+
+	*ret_opens = true;
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+		if (option != NO_OPEN) {
+			option_fault_log(option, argv[0], argv, options);
+			return false;
+		}
+		*ret_opens = false;
+	}
+	if (optind < argc)
+		return true;
+	log_error("view: no input: name the files or the directory that "
+		  "sentry-profd has written");
+	return false;
+}
+
+static bool is_page(const char *path)
+{
+	struct stat st;
+
+	return ending_of(path) == &endings[ENDING_HTML] &&
+	       stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* The user's runtime directory is in memory, and emptied at the logout. */
+static const char *temporary_directory(void)
+{
+	static const char *const variables[] = {"XDG_RUNTIME_DIR", "TMPDIR"};
+
+	for (size_t i = 0; i < array_size(variables); i++) {
+		const char *dir = getenv(variables[i]);
+
+		if (dir != NULL && dir[0] == '/' && access(dir, W_OK) == 0)
+			return dir;
+	}
+	return "/tmp";
+}
+
+/* A new file, mode 0600, of a name that nobody can guess: mkstemps(3). */
+static int make_page(char *const *paths, size_t n, char ret[PATH_MAX])
+{
+	const char *dir = temporary_directory();
+	const int length = snprintf(ret, PATH_MAX, "%s/sentry-profile-XXXXXX%s",
+				    dir, endings[ENDING_HTML].ending);
+	FILE *out = NULL;
+	int fd = -1, r;
+
+	if (length < PATH_MAX)
+		fd = mkostemps(ret, (int)strlen(endings[ENDING_HTML].ending),
+			       O_CLOEXEC);
+	else
+		errno = ENAMETOOLONG;
+	if (fd >= 0)
+		out = fdopen(fd, "w");
+	if (out == NULL) {
+		log_error("cannot make a file in %s: %s", dir, strerror(errno));
+		close_fd(&fd);
+		return -EIO;
+	}
+	r = convert_page(paths, n, out, ret);
+	if (fclose(out) != 0 && r == 0) {
+		r = -errno;
+		log_error("writing %s failed: %s", ret, strerror(-r));
+	}
+	if (r < 0)
+		(void)unlink(ret);
+	return r;
+}
+
+/* Returns if the program is not there, or cannot be executed. */
+static void become(const char *program, const char *page)
+{
+	char *name = strdup(program), *path = strdup(page);
+	char *argv[] = {name, path, NULL};
+
+	if (name != NULL && path != NULL)
+		(void)execvp(name, argv);
+	free(name);
+	free(path);
+}
+
+/* Names of programs with ':' between them, the first of them first. */
+static void become_first(const char *programs, const char *page)
+{
+	char *names = strdup(programs), *rest = names, *name;
+
+	while (names != NULL && (name = strsep(&rest, ":")) != NULL)
+		if (name[0] != '\0')
+			become(name, page);
+	free(names);
+}
+
+static bool is_set(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value != NULL && value[0] != '\0';
+}
+
+/*
+ * On a terminal alone xdg-open(1) would start a browser for text, which draws
+ * no canvas.
+ */
+static void open_browser(const char *page)
+{
+	if (is_set("BROWSER"))
+		become_first(getenv("BROWSER"), page);
+	if (!is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY"))
+		return;
+	become("xdg-open", page);
+	become("sensible-browser", page);
+}
+
+int view_run(int argc, char **argv)
+{
+	char page[PATH_MAX];
+	bool opens;
+
+	if (!parse(argc, argv, &opens))
+		return EXIT_USAGE;
+	if (optind + 1 == argc && is_page(argv[optind])) {
+		if (realpath(argv[optind], page) == NULL) {
+			log_error("%s: %s", argv[optind], strerror(errno));
+			return EXIT_FAILURE;
+		}
+	} else if (make_page(argv + optind, (size_t)(argc - optind), page) <
+		   0) {
+		return EXIT_FAILURE;
+	}
+	printf("%s\n", page);
+	if (fflush(stdout) != 0) {
+		log_error("standard output: %s", strerror(errno));
+		return EXIT_FAILURE;
+	}
+	if (opens)
+		open_browser(page);
+	return EXIT_SUCCESS;
+}
