@@ -1,0 +1,135 @@
+#include "daemon/ctl/selection.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "daemon/ctl/inputs.h"
+#include "daemon/log.h"
+#include "lib/unwind/unwind.h"
+
+bool selection_fault(const char *command, const char *option, const char *value,
+		     const char *wanted)
+{
+	log_error("%s: --%s %s: %s", command, option, value, wanted);
+	return false;
+}
+
+bool selection_set_state(struct merge_options *o, const char *command,
+			 const char *value)
+{
+	static const char *const words[] = {
+		[MERGE_ALL] = "all",
+		[MERGE_RUNNING] = "running",
+		[MERGE_WAITING] = "waiting",
+	};
+
+	for (size_t i = 0; i < array_size(words); i++) {
+		if (strcmp(words[i], value) != 0)
+			continue;
+		o->states = (enum merge_states)i;
+		return true;
+	}
+	return selection_fault(command, "state", value,
+			       "not all, running or waiting");
+}
+
+bool selection_add_filter(struct merge_options *o, const char *command,
+			  const char *value)
+{
+	static const char *const heads[] = {
+		[MERGE_ANYTHING] = "",
+		[MERGE_FUNCTION] = "function=",
+		[MERGE_MODULE] = "module=",
+		[MERGE_THREAD] = "thread=",
+	};
+	struct merge_filter *filter;
+
+	if (o->n_filters == MERGE_FILTERS_MAX)
+		return selection_fault(command, "filter", value,
+				       "too many filters");
+	filter = &o->filters[o->n_filters++];
+	for (size_t i = 0; i < array_size(heads); i++) {
+		if (strncmp(value, heads[i], strlen(heads[i])) != 0)
+			continue;
+		filter->kind = (enum merge_filter_kind)i;
+		filter->pattern = value + strlen(heads[i]);
+	}
+	return true;
+}
+
+static bool demangle(const char *raw, char *out, size_t size)
+{
+	return unwind_demangle(raw, true, out, size);
+}
+
+void selection_init(struct merge *m, struct merge_options *o)
+{
+	o->demangle = demangle;
+	if (getrandom(&o->hash_seed, sizeof(o->hash_seed), 0) < 0)
+		o->hash_seed = 0;
+	merge_init(m, o);
+}
+
+static int add_chunk(void *ctx, const struct import_chunk *chunk)
+{
+	return merge_add(ctx, chunk);
+}
+
+int selection_read(struct merge *m, char *const *paths, size_t n)
+{
+	const size_t before = m->n_processes;
+	int r = inputs_read(paths, n, add_chunk, m);
+
+	if (r == 0 && m->n_processes == before) {
+		log_error("no profile chunk is in %s",
+			  n == 1 ? paths[0] : "there");
+		r = -ENODATA;
+	}
+	return r;
+}
+
+int selection_finish(struct merge *m)
+{
+	int r = merge_finish(m);
+
+	if (r < 0) {
+		log_error("no memory");
+		return r;
+	}
+	if (m->lacks_states)
+		log_warning("no sample%s says that its thread waited: all "
+			    "time%s counts as running",
+			    m->has_states ? " of some chunks" : "",
+			    m->has_states ? " of those" : "");
+	if (m->cut_ns > 0)
+		log_warning("chunks of one process overlap: %.6f s of threads' "
+			    "time was left out",
+			    (double)m->cut_ns / (double)NS_PER_SEC);
+	if (m->n_bars == 0)
+		log_warning("nothing is left to show: no sample fits the "
+			    "filters and times that were given");
+	return 0;
+}
+
+int selection_write(const char *path, selection_writer *write, void *ctx)
+{
+	const bool is_stdout = strcmp(path, "-") == 0;
+	FILE *out = is_stdout ? stdout : fopen(path, "we");
+	struct stat st;
+	int r;
+
+	if (out == NULL) {
+		log_error("cannot write %s: %s", path, strerror(errno));
+		return -errno;
+	}
+	r = write(ctx, out);
+	if (!is_stdout && fclose(out) != 0 && r == 0)
+		r = -errno;
+	if (r < 0 && r != -ENOENT)
+		log_error("writing %s failed: %s", path, strerror(-r));
+	if (r < 0 && !is_stdout && stat(path, &st) == 0 && S_ISREG(st.st_mode))
+		(void)remove(path);
+	return r;
+}

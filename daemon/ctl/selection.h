@@ -1,0 +1,50 @@
+/*
+ * What convert and compare have in common: the options that select a part of
+ * the profiles, the merge of what was read, and the file that is written.
+ */
+#ifndef DAEMON_CTL_SELECTION_H
+#define DAEMON_CTL_SELECTION_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "proto/export/merge.h"
+
+/*
+ * The value of --state or --filter. Returns false after a line on stderr that
+ * begins with the command's name. The merge keeps a pointer into value.
+ */
+bool selection_set_state(struct merge_options *o, const char *command,
+			 const char *value);
+bool selection_add_filter(struct merge_options *o, const char *command,
+			  const char *value);
+
+/* A line on stderr: value is wrong for --option. Returns false. */
+bool selection_fault(const char *command, const char *option, const char *value,
+		     const char *wanted);
+
+/* An empty merge with these options; demangler and hash seed are set here. */
+void selection_init(struct merge *m, struct merge_options *o);
+
+/*
+ * Adds the chunks of all paths to m (daemon/ctl/inputs.h). Returns 0, or an
+ * error after a line on stderr; -ENODATA: none of the paths has a chunk.
+ */
+must_check int selection_read(struct merge *m, char *const *paths, size_t n);
+
+/* Finishes m, and says on stderr what it lacks. Returns 0 or -ENOMEM. */
+must_check int selection_finish(struct merge *m);
+
+/* Writes all of an output, and flushes it. Returns 0 or -errno. */
+typedef int selection_writer(void *ctx, FILE *out);
+
+/*
+ * Calls write with the file at path, or with standard output if that is "-". A
+ * file that could not be written to its end is removed. Returns what write does
+ * or the error of the file, after a line on stderr; write has said so itself
+ * where it returns -ENOENT.
+ */
+must_check int selection_write(const char *path, selection_writer *write,
+			       void *ctx);
+
+#endif
