@@ -200,12 +200,7 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole == 0 ? 0 : 100 * (double)part / (double)whole;
 }
 
-/*
- * Writes a name so that the terminal shows it and obeys none of it: control
- * characters, C1 among them, as \xNN. Returns the columns it takes, counting
- * one a character.
- */
-static size_t write_name(const char *s, FILE *out)
+size_t functions_write_name(const char *s, FILE *out)
 {
 	size_t columns = 0;
 
@@ -257,14 +252,14 @@ static void write_row(const struct functions_row *row, uint64_t running_ns,
 	else
 		(void)fprintf(out, "%9.2f s", seconds(row->waiting_ns));
 	(void)fputs("  ", out);
-	columns = write_name(name, out);
+	columns = functions_write_name(name, out);
 	if (row->module[0] != '\0') {
 		(void)fprintf(out, "%*s",
 			      (int)(columns < NAME_COLUMNS
 					    ? NAME_COLUMNS - columns + 2
 					    : 2),
 			      "");
-		(void)write_name(names_base(row->module), out);
+		(void)functions_write_name(names_base(row->module), out);
 	}
 	(void)fputc('\n', out);
 }

@@ -63,4 +63,11 @@ must_check int functions_add(struct functions *f, struct stacks *s,
 must_check int functions_write(const struct functions *f, size_t max_rows,
 			       FILE *out);
 
+/*
+ * Writes a name so that the terminal shows it and obeys none of it: control
+ * characters, C1 among them, as \xNN; a long one is cut. Returns the columns
+ * that it takes, counting one a character.
+ */
+size_t functions_write_name(const char *s, FILE *out);
+
 #endif
