@@ -5,15 +5,17 @@
  *   sentry-profctl doctor       what keeps processes from being profiled well
  *   sentry-profctl convert IN.. profiles in files, in other formats
  *   sentry-profctl view IN..    and in the browser
+ *   sentry-profctl compare A B  what differs between two profiles
  *   sentry-profctl status       and others: what the daemon does (operator.h)
  *
- * stack, doctor, convert and view work by themselves, with the rights of who
+ * stack, doctor, convert, view and compare work by themselves, with the rights of who
  * runs them.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/ctl/compare.h"
 #include "daemon/ctl/convert.h"
 #include "daemon/ctl/view.h"
 #include "daemon/doctor.h"
@@ -49,6 +51,7 @@ static void print_help(FILE *out)
 	(void)fputs(doctor_help, out);
 	(void)fputs(convert_help, out);
 	(void)fputs(view_help, out);
+	(void)fputs(compare_help, out);
 }
 
 static bool choose_oracle(const char *name, struct stack_options *options)
@@ -127,7 +130,7 @@ static int version(void)
 	return EXIT_SUCCESS;
 }
 
-/* stack, doctor, convert, view and the daemon's. Returns how many there are. */
+/* Those of this file, and the daemon's. Returns how many there are. */
 #define COMMANDS_MAX 16
 static size_t all_commands(const char *ret[COMMANDS_MAX])
 {
@@ -137,6 +140,7 @@ static size_t all_commands(const char *ret[COMMANDS_MAX])
 	ret[n++] = "doctor";
 	ret[n++] = "convert";
 	ret[n++] = "view";
+	ret[n++] = "compare";
 	for (size_t i = 0; operator_command(i) != NULL; i++)
 		if (n < COMMANDS_MAX)
 			ret[n++] = operator_command(i);
@@ -179,6 +183,8 @@ static int run(int argc, char **argv)
 		return convert_run(argc, argv);
 	if (strcmp(argv[0], "view") == 0)
 		return view_run(argc, argv);
+	if (strcmp(argv[0], "compare") == 0)
+		return compare_run(argc, argv);
 	return operator_run(argc, argv);
 }
 

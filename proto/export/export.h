@@ -82,6 +82,12 @@ must_check int export_self_profiling(const struct merge *m,
 must_check int export_pprof(const struct merge *m,
 			    const struct export_options *o, FILE *out);
 
+/*
+ * Inside proto/export/: writes a name as one part of a line of collapsed
+ * stacks. Separators of parts and lines, and control characters, become '_'.
+ */
+void export_folded_name(const char *s, FILE *out);
+
 /* Inside proto/export/: a comma before each element but the first. */
 static inline void export_comma(struct json_out *o, bool *is_first)
 {

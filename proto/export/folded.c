@@ -4,11 +4,8 @@
 
 #include "proto/export/export.h"
 
-/*
- * Writes a name as one part of a line. Separators of parts and lines, and
- * control characters (C0, DEL and, behind 0xc2, C1), become '_'.
- */
-static void write_name(const char *s, FILE *out)
+/* Control characters: C0, DEL and, behind 0xc2, C1. */
+void export_folded_name(const char *s, FILE *out)
 {
 	for (; *s != '\0'; s++) {
 		const unsigned char c = (unsigned char)*s;
@@ -30,13 +27,14 @@ static void write_stack(const struct merge *m, const struct export_options *o,
 	const size_t n = merge_path(m, node, path);
 
 	if (o->with_threads) {
-		write_name(m->threads[thread].label, out);
+		export_folded_name(m->threads[thread].label, out);
 		(void)putc(';', out);
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (i > 0)
 			(void)putc(';', out);
-		write_name(m->frames[m->nodes[path[i]].frame].name, out);
+		export_folded_name(m->frames[m->nodes[path[i]].frame].name,
+				   out);
 	}
 }
 

@@ -112,9 +112,11 @@ static int find_process(struct merge *m, const char *profiler_id, uint32_t *ret)
 
 	if (r < 0)
 		return r;
-	key = (uintptr_t)id;
-	if (table_get(&m->by_process, key, ret))
-		return 0;
+	key = mix((uintptr_t)id, m->side);
+	for (; table_get(&m->by_process, key, ret); key++)
+		if (m->processes[*ret].profiler_id == id &&
+		    m->processes[*ret].side == m->side)
+			return 0;
 	processes = array_grow(m->processes, m->n_processes, &m->cap_processes,
 			       sizeof(*processes));
 	if (processes == NULL)
@@ -123,8 +125,8 @@ static int find_process(struct merge *m, const char *profiler_id, uint32_t *ret)
 	*ret = (uint32_t)m->n_processes;
 	r = table_put(&m->by_process, key, *ret);
 	if (r == 0)
-		processes[m->n_processes++] =
-			(struct merge_process){.profiler_id = id};
+		processes[m->n_processes++] = (struct merge_process){
+			.profiler_id = id, .side = m->side};
 	return r;
 }
 
@@ -484,9 +486,14 @@ int merge_add(struct merge *m, const struct import_chunk *c)
 	if (r < 0 || known)
 		return r;
 	p = &m->processes[process];
-	if (c->n_samples > 0 &&
-	    (p->start_ns == 0 || c->samples[0].time_ns < p->start_ns))
-		p->start_ns = c->samples[0].time_ns;
+	if (c->n_samples > 0) {
+		const uint64_t first_ns = c->samples[0].time_ns;
+
+		if (p->start_ns == 0 || first_ns < p->start_ns)
+			p->start_ns = first_ns;
+		p->end_ns = max_u64(p->end_ns,
+				    c->samples[c->n_samples - 1].time_ns);
+	}
 	m->has_states |= c->has_states;
 	m->lacks_states |= !c->has_states && c->n_samples > 0;
 	numbers.threads = new_numbers(c->n_threads);

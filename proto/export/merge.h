@@ -134,12 +134,20 @@ struct merge_process {
 	/* By address after merge_finish; strings are merge.text's. */
 	struct import_image *images;
 	size_t n_images, cap_images;
-	json_t *rest;	   /* see keep_rest; NULL without */
-	uint64_t start_ns; /* of its first chunk */
+	json_t *rest; /* see keep_rest; NULL without */
+	/* From its first sample to its last; 0 without any. */
+	uint64_t start_ns, end_ns;
+	uint32_t side; /* see struct merge */
 };
 
 struct merge {
 	struct merge_options options;
+	/*
+	 * Set by the caller before merge_add: the profile that the chunk
+	 * belongs to. Sides share frames and nodes. A profiler_id on two sides
+	 * is two processes. 0 where there is one profile only.
+	 */
+	uint32_t side;
 	struct text text;
 
 	struct merge_process *processes;

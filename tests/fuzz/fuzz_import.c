@@ -1,4 +1,5 @@
-/* A file that somebody gives to sentry-profctl convert, and every format. */
+/* A file that somebody gives to sentry-profctl convert or compare, and every
+ * format. */
 #include "tests/fuzz/fuzz.h"
 
 #include <assert.h>
@@ -6,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/export/compare.h"
 #include "proto/export/export.h"
 #include "proto/export/html.h"
 #include "proto/import/text.h"
@@ -32,7 +34,8 @@ static void check_chunk(const struct import_chunk *c)
 		assert(c->threads[i].id != NULL && c->threads[i].name != NULL);
 }
 
-static void read_all(const uint8_t *data, size_t size, struct merge *m)
+/* Adds the chunks of data to m. */
+static void read_side(const uint8_t *data, size_t size, struct merge *m)
 {
 	struct import_fault fault = {""};
 	struct import_chunk chunk;
@@ -49,6 +52,11 @@ static void read_all(const uint8_t *data, size_t size, struct merge *m)
 	assert((r == 0) == (fault.text[0] == '\0'));
 	for (const char *p = fault.text; *p != '\0'; p++)
 		assert(*p >= 0x20 && *p < 0x7f);
+}
+
+static void read_all(const uint8_t *data, size_t size, struct merge *m)
+{
+	read_side(data, size, m);
 	assert(merge_finish(m) == 0);
 }
 
@@ -108,6 +116,31 @@ static void write_other(writer *write, const struct merge *m)
 	free(text);
 }
 
+/* A profile does not differ from itself. */
+static void compare(const uint8_t *data, size_t size)
+{
+	const struct merge_options options = {.until_ns = UINT64_MAX};
+	struct compare c;
+	struct merge m;
+	char *text = NULL;
+	size_t length = 0;
+	FILE *out = open_memstream(&text, &length);
+
+	assert(out != NULL);
+	merge_init(&m, &options);
+	for (; m.side < COMPARE_SIDES; m.side++)
+		read_side(data, size, &m);
+	assert(merge_finish(&m) == 0);
+	assert(compare_init(&c, &m) == 0);
+	for (size_t i = 0; i < c.n_functions; i++)
+		assert(c.functions[i].self_ns[0] == c.functions[i].self_ns[1]);
+	assert(compare_write_folded(&c, out) == 0);
+	(void)fclose(out);
+	free(text);
+	compare_fini(&c);
+	merge_fini(&m);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct merge_options options = {
@@ -139,5 +172,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	write_other(export_folded, &m);
 	write_other(export_pprof, &m);
 	merge_fini(&m);
+	compare(data, size);
 	return 0;
 }

@@ -1,0 +1,26 @@
+/* The table of sentry-profctl compare: the functions that changed most. */
+#ifndef DAEMON_CTL_COMPARE_TABLE_H
+#define DAEMON_CTL_COMPARE_TABLE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "lib/base/util.h"
+#include "proto/export/compare.h"
+
+struct compare_table {
+	const char *names[COMPARE_SIDES]; /* of the sides, for its head */
+	enum merge_states states;	  /* which time is compared */
+	size_t rows;			  /* at most */
+	bool has_colours;		  /* growth is red, shrinking is blue */
+};
+
+/*
+ * Writes functions whose shares differ by 0.05 percentage points or more, the
+ * largest differences first, and one row for all others. Returns 0, -ENOMEM or
+ * -EIO.
+ */
+must_check int compare_table_write(const struct compare_table *t,
+				   const struct compare *c, FILE *out);
+
+#endif

@@ -1,0 +1,333 @@
+#include "proto/export/compare.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/array.h"
+#include "proto/export/export.h"
+
+/* NAME_MAX and an offset. */
+#define OFFSET_NAME_SIZE (NAME_MAX + sizeof("+0x0123456789abcdef"))
+
+struct module {
+	const char *path;		   /* the first of all that it has */
+	const char *base;		   /* the last part of that */
+	const char *builds[COMPARE_SIDES]; /* debug_id; NULL: not known */
+};
+
+/* Keys of tables are addresses of interned strings. */
+struct modules {
+	struct module *v;
+	size_t n, cap;
+	struct table by_path, by_build, by_base;
+};
+
+static int intern_base(struct merge *m, const char *path, const char **ret)
+{
+	return text_intern(&m->text, merge_base(path), ret);
+}
+
+static int put_new(struct table *t, const char *key, uint32_t module)
+{
+	uint32_t known;
+
+	if (key == NULL || table_get(t, (uintptr_t)key, &known))
+		return 0;
+	return table_put(t, (uintptr_t)key, module);
+}
+
+/* build: NULL: not known. */
+static int find_module(struct modules *l, struct merge *m, const char *path,
+		       const char *build, uint32_t *ret)
+{
+	struct module *v;
+	const char *base;
+	int r = 0;
+
+	if (table_get(&l->by_path, (uintptr_t)path, ret))
+		return put_new(&l->by_build, build, *ret);
+	r = intern_base(m, path, &base);
+	if (r < 0)
+		return r;
+	if ((build == NULL ||
+	     !table_get(&l->by_build, (uintptr_t)build, ret)) &&
+	    !table_get(&l->by_base, (uintptr_t)base, ret)) {
+		v = array_grow(l->v, l->n, &l->cap, sizeof(*v));
+		if (v == NULL)
+			return -ENOMEM;
+		l->v = v;
+		*ret = (uint32_t)l->n;
+		v[l->n++] = (struct module){.path = path, .base = base};
+	}
+	r = put_new(&l->by_path, path, *ret);
+	if (r == 0)
+		r = put_new(&l->by_build, build, *ret);
+	return r < 0 ? r : put_new(&l->by_base, base, *ret);
+}
+
+static int add_images(struct modules *l, struct merge *m,
+		      const struct merge_process *p)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->n_images && r == 0; i++) {
+		const struct import_image *image = &p->images[i];
+		uint32_t module;
+
+		if (image->code_file == NULL)
+			continue;
+		r = find_module(l, m, image->code_file, image->debug_id,
+				&module);
+		if (r == 0 && l->v[module].builds[p->side] == NULL)
+			l->v[module].builds[p->side] = image->debug_id;
+	}
+	return r;
+}
+
+static void modules_fini(struct modules *l)
+{
+	table_fini(&l->by_path);
+	table_fini(&l->by_build);
+	table_fini(&l->by_base);
+	free(l->v);
+}
+
+static int modules_init(struct modules *l, struct merge *m)
+{
+	int r = 0;
+
+	*l = (struct modules){.n = 0};
+	table_init(&l->by_path, m->options.hash_seed);
+	table_init(&l->by_build, m->options.hash_seed);
+	table_init(&l->by_base, m->options.hash_seed);
+	for (size_t i = 0; i < m->n_processes && r == 0; i++)
+		r = add_images(l, m, &m->processes[i]);
+	return r;
+}
+
+/* The daemon's name for a function without a symbol: docs/FORMATS.md. */
+static bool is_offset_name(const char *name, const char *package)
+{
+	const char *base = merge_base(package);
+	const size_t n = strlen(base);
+
+	return strncmp(name, base, n) == 0 && strncmp(name + n, "+0x", 3) == 0;
+}
+
+static int name_unnamed(struct merge *m, const struct module *module,
+			struct merge_frame *f)
+{
+	const bool is_same = module->builds[0] != NULL &&
+			     module->builds[0] == module->builds[1];
+	const uint32_t image = merge_find_image(m, f);
+	char text[OFFSET_NAME_SIZE];
+
+	if (is_same && f->function != NULL && f->function[0] != '\0')
+		(void)snprintf(text, sizeof(text), "%.*s%s", NAME_MAX,
+			       module->base,
+			       f->function + strlen(merge_base(f->package)));
+	else if (is_same && image != PROFILE_NONE)
+		(void)snprintf(
+			text, sizeof(text), "%.*s+0x%" PRIx64, NAME_MAX,
+			module->base,
+			f->addr - m->processes[f->process].images[image].addr);
+	else
+		(void)snprintf(text, sizeof(text), "[%.*s]", NAME_MAX,
+			       module->base);
+	return text_intern(&m->text, text, &f->name);
+}
+
+static int match_frame(struct modules *l, struct merge *m,
+		       struct merge_frame *f)
+{
+	uint32_t module;
+	int r;
+
+	if (f->package == NULL)
+		return 0;
+	r = find_module(l, m, f->package, NULL, &module);
+	if (r == 0 && (f->function == NULL || f->function[0] == '\0' ||
+		       is_offset_name(f->function, f->package)))
+		r = name_unnamed(m, &l->v[module], f);
+	if (r == 0)
+		f->package = l->v[module].path;
+	return r;
+}
+
+static int match_frames(struct merge *m)
+{
+	struct modules modules;
+	int r = modules_init(&modules, m);
+
+	for (size_t i = 0; i < m->n_frames && r == 0; i++)
+		r = match_frame(&modules, m, &m->frames[i]);
+	modules_fini(&modules);
+	return r;
+}
+
+static int find_function(struct compare *c, struct table *known,
+			 const struct merge_frame *f, uint32_t *ret)
+{
+	uint64_t key =
+		(uint64_t)(uintptr_t)f->name * 31 + (uintptr_t)f->package;
+
+	for (; table_get(known, key, ret); key++)
+		if (c->functions[*ret].name == f->name &&
+		    c->functions[*ret].package == f->package)
+			return 0;
+	*ret = (uint32_t)c->n_functions;
+	c->functions[c->n_functions++] = (struct compare_function){
+		.name = f->name, .package = f->package};
+	return table_put(known, key, *ret);
+}
+
+static int find_node(struct compare *c, struct table *known, uint32_t parent,
+		     uint32_t function, uint32_t *ret)
+{
+	const uint64_t key = (uint64_t)parent << 32 | function;
+
+	if (table_get(known, key, ret))
+		return 0;
+	*ret = (uint32_t)c->n_nodes;
+	c->nodes[c->n_nodes++] =
+		(struct compare_node){.parent = parent, .function = function};
+	return table_put(known, key, *ret);
+}
+
+/* Sets node_of[i] to c's node of the merge's node i. */
+static int make_nodes(struct compare *c, const struct merge *m,
+		      uint32_t *node_of)
+{
+	struct table functions, nodes;
+	int r = 0;
+
+	table_init(&functions, m->options.hash_seed);
+	table_init(&nodes, m->options.hash_seed);
+	for (size_t i = 0; i < m->n_nodes && r == 0; i++) {
+		const struct profile_node *node = &m->nodes[i];
+		uint32_t function;
+
+		r = find_function(c, &functions, &m->frames[node->frame],
+				  &function);
+		if (r == 0)
+			r = find_node(c, &nodes,
+				      node->parent == PROFILE_NONE
+					      ? PROFILE_NONE
+					      : node_of[node->parent],
+				      function, &node_of[i]);
+	}
+	table_fini(&functions);
+	table_fini(&nodes);
+	return r;
+}
+
+static void add_up(struct compare *c, struct merge *m, const uint32_t *node_of)
+{
+	for (size_t i = 0; i < m->n_bars; i++) {
+		struct merge_bar *bar = &m->bars[i];
+		const struct merge_thread *t = &m->threads[bar->thread];
+		const uint32_t side = m->processes[t->process].side;
+		struct compare_node *node = &c->nodes[node_of[bar->node]];
+
+		node->self_ns[side] += bar->lasts_ns;
+		c->functions[node->function].self_ns[side] += bar->lasts_ns;
+		c->total_ns[side] += bar->lasts_ns;
+		bar->start_ns = i > t->first_bar ? export_end(bar - 1) : 0;
+	}
+}
+
+static void measure(struct compare *c, const struct merge *m)
+{
+	for (uint32_t side = 0; side < COMPARE_SIDES; side++) {
+		uint64_t from_ns = UINT64_MAX, to_ns = 0;
+
+		for (size_t i = 0; i < m->n_processes; i++) {
+			const struct merge_process *p = &m->processes[i];
+
+			if (p->side != side || p->end_ns == 0)
+				continue;
+			from_ns = min_u64(from_ns, p->start_ns);
+			to_ns = max_u64(to_ns, p->end_ns);
+		}
+		c->lasts_ns[side] = to_ns > from_ns ? to_ns - from_ns : 0;
+	}
+}
+
+int compare_init(struct compare *c, struct merge *m)
+{
+	uint32_t *node_of = calloc(m->n_nodes + 1, sizeof(*node_of));
+	int r = -ENOMEM;
+
+	*c = (struct compare){
+		.functions = calloc(m->n_frames + 1, sizeof(*c->functions)),
+		.nodes = calloc(m->n_nodes + 1, sizeof(*c->nodes)),
+	};
+	if (node_of != NULL && c->functions != NULL && c->nodes != NULL)
+		r = match_frames(m);
+	if (r == 0)
+		r = make_nodes(c, m, node_of);
+	if (r == 0) {
+		add_up(c, m, node_of);
+		measure(c, m);
+	}
+	free(node_of);
+	return r;
+}
+
+void compare_fini(struct compare *c)
+{
+	free(c->functions);
+	free(c->nodes);
+	*c = (struct compare){0};
+}
+
+double compare_share(const struct compare *c, unsigned int side, uint64_t ns)
+{
+	const uint64_t total_ns = c->total_ns[side];
+
+	if (total_ns == 0)
+		return 0;
+	/* Made-up times of centuries may be more than 64 bits together. */
+	return ns >= total_ns ? 1 : (double)ns / (double)total_ns;
+}
+
+static uint64_t count(const struct compare *c, unsigned int side, uint64_t ns)
+{
+	return (uint64_t)(compare_share(c, side, ns) * (double)NS_PER_SEC +
+			  0.5);
+}
+
+static void write_stack(const struct compare *c, uint32_t node, uint32_t *path,
+			FILE *out)
+{
+	size_t n = 0;
+
+	for (; node != PROFILE_NONE; node = c->nodes[node].parent)
+		path[n++] = c->nodes[node].function;
+	while (n-- > 0) {
+		export_folded_name(c->functions[path[n]].name, out);
+		if (n > 0)
+			(void)putc(';', out);
+	}
+}
+
+int compare_write_folded(const struct compare *c, FILE *out)
+{
+	uint32_t *path = calloc(IMPORT_STACK_FRAMES_MAX, sizeof(*path));
+
+	if (path == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < c->n_nodes; i++) {
+		const uint64_t a = count(c, 0, c->nodes[i].self_ns[0]);
+		const uint64_t b = count(c, 1, c->nodes[i].self_ns[1]);
+
+		if (a == 0 && b == 0)
+			continue;
+		write_stack(c, i, path, out);
+		(void)fprintf(out, " %" PRIu64 " %" PRIu64 "\n", a, b);
+	}
+	free(path);
+	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
+}

@@ -1,0 +1,198 @@
+#include "proto/export/compare.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/export/made_chunks.h"
+#include "tests/unit/suite.h"
+
+static struct merge m;
+static struct compare c;
+
+static void set_up(void)
+{
+	const struct merge_options options = {.until_ns = UINT64_MAX};
+
+	merge_init(&m, &options);
+}
+
+static void tear_down(void)
+{
+	compare_fini(&c);
+	merge_fini(&m);
+}
+
+/*
+ * A chunk of a program at path, loaded at base, with a build and a named
+ * function "f" at base + 0x10, one without a name at base + 0x20, and one that
+ * has the daemon's name for that, base + 0x30. Stacks: 0: f, 1: f;0x20, 2:
+ * f;0x30.
+ */
+static void add(unsigned int side, const char *path, const char *build,
+		unsigned int base, const char *samples)
+{
+	const char *name = merge_base(path);
+	char text[MADE_SIZE];
+
+	m.side = side;
+	(void)snprintf(
+		text, sizeof(text),
+		"{\"version\":\"2\",\"profiler_id\":\"p\",\"chunk_id\":\"c\","
+		"\"platform\":\"native\",\"debug_meta\":{\"images\":[{"
+		"\"code_file\":\"%s\",\"debug_id\":\"%s\",\"image_addr\":"
+		"\"0x%x\",\"image_size\":4096}]},\"profile\":{\"frames\":["
+		"{\"instruction_addr\":\"0x%x\",\"function\":\"f\","
+		"\"package\":\"%s\"},"
+		"{\"instruction_addr\":\"0x%x\",\"package\":\"%s\"},"
+		"{\"instruction_addr\":\"0x%x\",\"function\":\"%s+0x30\","
+		"\"package\":\"%s\"}],"
+		"\"stacks\":[[0],[1,0],[2,0]],\"samples\":[%s],"
+		"\"thread_metadata\":{}}}",
+		path, build, base, base + 0x10, path, base + 0x20, path,
+		base + 0x30, name, path, samples);
+	made_read(&m, text);
+}
+
+static void compare(void)
+{
+	ck_assert_int_eq(merge_finish(&m), 0);
+	ck_assert_int_eq(compare_init(&c, &m), 0);
+}
+
+/* Seconds; 0 on both sides if there is no such function. */
+static void check_function(const char *name, unsigned int a_s, unsigned int b_s)
+{
+	uint64_t ns[COMPARE_SIDES] = {0};
+
+	for (size_t i = 0; i < c.n_functions; i++) {
+		if (strcmp(c.functions[i].name, name) != 0)
+			continue;
+		ck_assert_msg(ns[0] == 0 && ns[1] == 0, "%s twice", name);
+		memcpy(ns, c.functions[i].self_ns, sizeof(ns));
+	}
+	ck_assert_msg(ns[0] == a_s * NS_PER_SEC && ns[1] == b_s * NS_PER_SEC,
+		      "%s: %g s, %g s", name, (double)ns[0] / 1e9,
+		      (double)ns[1] / 1e9);
+}
+
+static void check_folded(const char *wanted)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	ck_assert_ptr_nonnull(out);
+	ck_assert_int_eq(compare_write_folded(&c, out), 0);
+	(void)fclose(out);
+	ck_assert_str_eq(text, wanted);
+	free(text);
+}
+
+/* A: f 1 s, 0x20 1 s, 0x30 2 s. B: f 4 s, 0x20 1 s, 0x30 3 s. */
+#define A_SAMPLES                  \
+	MADE_RUNS("100", "1", "0") \
+	MADE_RUNS("101", "1", "1") \
+	MADE_RUNS("102", "1", "2") MADE_END("104", "1", "0")
+#define B_SAMPLES                  \
+	MADE_RUNS("900", "9", "2") \
+	MADE_RUNS("903", "9", "0") \
+	MADE_RUNS("907", "9", "1") MADE_END("908", "9", "0")
+
+START_TEST(addresses_do_not_matter)
+{
+	add(0, "/opt/app", "one", 0x1000, A_SAMPLES);
+	add(1, "/opt/app", "one", 0x8000, B_SAMPLES);
+	compare();
+	ck_assert_uint_eq(c.total_ns[0], 4 * NS_PER_SEC);
+	ck_assert_uint_eq(c.total_ns[1], 8 * NS_PER_SEC);
+	ck_assert_uint_eq(c.lasts_ns[0], 4 * NS_PER_SEC);
+	ck_assert_uint_eq(c.lasts_ns[1], 8 * NS_PER_SEC);
+	check_function("f", 1, 4);
+	check_function("app+0x20", 1, 1);
+	check_function("app+0x30", 2, 3);
+	ck_assert_uint_eq(c.n_functions, 3);
+	check_folded("f 250000000 500000000\n"
+		     "f;app+0x20 250000000 125000000\n"
+		     "f;app+0x30 500000000 375000000\n");
+}
+END_TEST
+
+/* In another build the same offset is another function. */
+START_TEST(two_builds_of_a_module)
+{
+	add(0, "/opt/app", "one", 0x1000, A_SAMPLES);
+	add(1, "/opt/new/app", "two", 0x1000, B_SAMPLES);
+	compare();
+	check_function("f", 1, 4);
+	check_function("[app]", 3, 4);
+	ck_assert_uint_eq(c.n_functions, 2);
+	for (size_t i = 0; i < m.n_frames; i++)
+		ck_assert_str_eq(m.frames[i].package, "/opt/app");
+}
+END_TEST
+
+START_TEST(a_module_that_was_renamed)
+{
+	add(0, "/opt/app", "one", 0x1000, A_SAMPLES);
+	add(1, "/opt/app-old", "one", 0x1000, B_SAMPLES);
+	compare();
+	check_function("f", 1, 4);
+	check_function("app+0x20", 1, 1);
+	check_function("app+0x30", 2, 3);
+	ck_assert_uint_eq(c.n_functions, 3);
+}
+END_TEST
+
+START_TEST(modules_that_have_nothing_in_common)
+{
+	add(0, "/opt/app", "one", 0x1000, A_SAMPLES);
+	add(1, "/opt/other", "two", 0x1000, B_SAMPLES);
+	compare();
+	ck_assert_uint_eq(c.n_functions, 4); /* f, unnamed, of each */
+	check_function("[app]", 3, 0);
+	check_function("[other]", 0, 4);
+}
+END_TEST
+
+/* The profiler_id and the chunk_id are the same on both sides here. */
+START_TEST(a_profile_with_itself)
+{
+	add(0, "/opt/app", "one", 0x1000, A_SAMPLES);
+	add(1, "/opt/app", "one", 0x1000, A_SAMPLES);
+	compare();
+	ck_assert_uint_eq(m.n_processes, 2);
+	for (size_t i = 0; i < c.n_functions; i++)
+		ck_assert_uint_eq(c.functions[i].self_ns[0],
+				  c.functions[i].self_ns[1]);
+	check_folded("f 250000000 250000000\n"
+		     "f;app+0x20 250000000 250000000\n"
+		     "f;app+0x30 500000000 500000000\n");
+}
+END_TEST
+
+START_TEST(one_side_alone)
+{
+	add(1, "/opt/app", "one", 0x1000, A_SAMPLES);
+	compare();
+	ck_assert_uint_eq(c.total_ns[0], 0);
+	ck_assert_uint_eq(c.lasts_ns[0], 0);
+	ck_assert(compare_share(&c, 0, 0) <= 0);
+	check_folded("f 0 250000000\nf;[app] 0 750000000\n");
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("compare");
+	TCase *t = tcase_create("compare");
+
+	tcase_add_checked_fixture(t, set_up, tear_down);
+	tcase_add_test(t, addresses_do_not_matter);
+	tcase_add_test(t, two_builds_of_a_module);
+	tcase_add_test(t, a_module_that_was_renamed);
+	tcase_add_test(t, modules_that_have_nothing_in_common);
+	tcase_add_test(t, a_profile_with_itself);
+	tcase_add_test(t, one_side_alone);
+	suite_add_tcase(s, t);
+	return s;
+}
