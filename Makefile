@@ -382,6 +382,7 @@ $(PICTURES)/make_page: $(B)/obj/tests/pictures/make_page.o \
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $^ $(ALL_LDFLAGS) $(call pkg,$(unit_export_PKG))
 page_known = known
 page_two = two
+page_compare = compare
 page_few = many 10000 10 5 html
 page_many = many 1000000 100 50 html
 page_long = many 1000000 10 480 html
@@ -398,7 +399,7 @@ $(PICTURES)/node_modules: $(NPM_FILES)
 	$(Q)cp $(NPM_FILES) $(@D) && cd $(@D) && \
 		npm ci --no-audit --no-fund --loglevel=error && touch node_modules
 pictures: $(PICTURES)/node_modules $(PICTURES)/many.json \
-		$(patsubst %,$(PICTURES)/%.html,known two few many long)
+		$(patsubst %,$(PICTURES)/%.html,known two compare few many long)
 	@:
 
 # Our stacks against those of other unwinders, stop by stop; through a program's

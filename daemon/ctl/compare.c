@@ -8,6 +8,7 @@
 #include "daemon/ctl/selection.h"
 #include "daemon/log.h"
 #include "daemon/option_fault.h"
+#include "proto/export/html.h"
 
 enum {
 	EXIT_USAGE = 2,
@@ -24,9 +25,9 @@ const char compare_help[] =
 	"or\n"
 	"             directories as convert reads them.\n"
 	"\n"
-	"  -o OUT, --to FORMAT   table (the default), or folded, with the "
-	"counts\n"
-	"                        of both for flamegraph.pl\n"
+	"  -o OUT, --to FORMAT   table (the default), html, or folded, with "
+	"the\n"
+	"                        counts of both for flamegraph.pl\n"
 	"  --filter GLOB, --state STATE   as of convert (default: running)\n";
 
 struct comparison {
@@ -34,11 +35,15 @@ struct comparison {
 	const char *out; /* "-": standard output */
 	char *const *paths;
 	struct merge_options options;
+	bool has_states; /* --state was given */
 	struct compare result;
+	struct merge merge;
 };
 
 struct comparison_format {
 	const char *name, *ending;
+	/* Lets its user choose between running and waiting, and shows rest. */
+	bool is_page;
 	int (*write)(const struct comparison *c, FILE *out);
 };
 
@@ -53,7 +58,6 @@ static bool wants_colours(const struct comparison *c)
 static int write_table(const struct comparison *c, FILE *out)
 {
 	const struct compare_table table = {
-		.names = {c->paths[0], c->paths[1]},
 		.states = c->options.states,
 		.rows = ROWS,
 		.has_colours = wants_colours(c),
@@ -71,9 +75,20 @@ static int write_folded(const struct comparison *c, FILE *out)
 	return compare_write_folded(&c->result, out);
 }
 
+static int write_page(const struct comparison *c, FILE *out)
+{
+	const struct export_options options = {
+		.version = SENTRY_PROFD_VERSION,
+		.comparison = &c->result,
+	};
+
+	return export_html(&c->merge, &options, out);
+}
+
 static const struct comparison_format formats[] = {
-	{"table", ".txt", write_table},
-	{"folded", ".folded", write_folded},
+	{"table", ".txt", false, write_table},
+	{"folded", ".folded", false, write_folded},
+	{"html", ".html", true, write_page},
 };
 
 static bool set_format(struct comparison *c, const char *name)
@@ -83,7 +98,7 @@ static bool set_format(struct comparison *c, const char *name)
 			c->format = &formats[i];
 	return c->format != NULL ||
 	       selection_fault("compare", "to", name,
-			       "not a format (table, folded)");
+			       "not a format (table, folded, html)");
 }
 
 /* Without --to the ending of OUT decides; without both it is the table. */
@@ -104,7 +119,7 @@ static bool choose_format(struct comparison *c)
 		c->format = &formats[0];
 	if (c->format == NULL)
 		log_error("compare: which format? --to FORMAT, or -o FILE with "
-			  "an ending that names it (.txt, .folded)");
+			  "an ending that names it (.txt, .folded, .html)");
 	return c->format != NULL;
 }
 
@@ -119,6 +134,7 @@ static bool set_option(struct comparison *c, int option, const char *value)
 	case 'f':
 		return selection_add_filter(&c->options, "compare", value);
 	default: /* 's' */
+		c->has_states = true;
 		return selection_set_state(&c->options, "compare", value);
 	}
 }
@@ -152,7 +168,12 @@ static bool parse(struct comparison *c, int argc, char **argv)
 		return false;
 	}
 	c->paths = argv + optind;
-	return choose_format(c);
+	if (!choose_format(c))
+		return false;
+	c->options.keep_rest = c->format->is_page;
+	if (c->format->is_page && !c->has_states)
+		c->options.states = MERGE_ALL;
+	return true;
 }
 
 static int write_out(void *ctx, FILE *out)
@@ -162,9 +183,10 @@ static int write_out(void *ctx, FILE *out)
 	return c->format->write(c, out);
 }
 
-static int compare_merge(struct comparison *c, struct merge *m)
+static int compare_merge(struct comparison *c)
 {
-	int r = compare_init(&c->result, m);
+	const char *const names[] = {c->paths[0], c->paths[1]};
+	int r = compare_init(&c->result, &c->merge, names);
 
 	if (r < 0)
 		log_error("no memory");
@@ -182,19 +204,19 @@ static int compare_merge(struct comparison *c, struct merge *m)
 int compare_run(int argc, char **argv)
 {
 	struct comparison c;
-	struct merge merge;
+	struct merge *m = &c.merge;
 	int r = 0;
 
 	if (!parse(&c, argc, argv))
 		return EXIT_USAGE;
-	selection_init(&merge, &c.options);
-	for (; merge.side < COMPARE_SIDES && r == 0; merge.side++)
-		r = selection_read(&merge, &c.paths[merge.side], 1);
+	selection_init(m, &c.options);
+	for (; m->side < COMPARE_SIDES && r == 0; m->side++)
+		r = selection_read(m, &c.paths[m->side], 1);
 	if (r == 0)
-		r = selection_finish(&merge);
+		r = selection_finish(m);
 	if (r == 0)
-		r = compare_merge(&c, &merge);
+		r = compare_merge(&c);
 	compare_fini(&c.result);
-	merge_fini(&merge);
+	merge_fini(m);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -66,7 +66,7 @@ static void write_head(const struct compare_table *t, const struct compare *c,
 			(double)c->lasts_ns[side] / (double)NS_PER_SEC;
 
 		(void)fprintf(out, "%c  ", "AB"[side]);
-		(void)functions_write_name(t->names[side], out);
+		(void)functions_write_name(c->names[side], out);
 		(void)fprintf(out,
 			      ": threads %s for %.2f s within %.2f s, "
 			      "%.2f s a second\n",

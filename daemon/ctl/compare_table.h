@@ -9,10 +9,9 @@
 #include "proto/export/compare.h"
 
 struct compare_table {
-	const char *names[COMPARE_SIDES]; /* of the sides, for its head */
-	enum merge_states states;	  /* which time is compared */
-	size_t rows;			  /* at most */
-	bool has_colours;		  /* growth is red, shrinking is blue */
+	enum merge_states states; /* which time is compared */
+	size_t rows;		  /* at most */
+	bool has_colours;	  /* growth is red, shrinking is blue */
 };
 
 /*

@@ -255,7 +255,8 @@ static void measure(struct compare *c, const struct merge *m)
 	}
 }
 
-int compare_init(struct compare *c, struct merge *m)
+int compare_init(struct compare *c, struct merge *m,
+		 const char *const names[COMPARE_SIDES])
 {
 	uint32_t *node_of = calloc(m->n_nodes + 1, sizeof(*node_of));
 	int r = -ENOMEM;
@@ -263,6 +264,7 @@ int compare_init(struct compare *c, struct merge *m)
 	*c = (struct compare){
 		.functions = calloc(m->n_frames + 1, sizeof(*c->functions)),
 		.nodes = calloc(m->n_nodes + 1, sizeof(*c->nodes)),
+		.names = {names[0], names[1]},
 	};
 	if (node_of != NULL && c->functions != NULL && c->nodes != NULL)
 		r = match_frames(m);

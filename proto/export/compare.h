@@ -48,6 +48,7 @@ struct compare {
 	uint64_t total_ns[COMPARE_SIDES];
 	/* From the first sample to the last one. */
 	uint64_t lasts_ns[COMPARE_SIDES];
+	const char *names[COMPARE_SIDES]; /* for a person; the caller's */
 };
 
 /*
@@ -56,7 +57,8 @@ struct compare {
  * up. Bars get start times, each thread's end to end. m has to outlive c.
  * Returns 0 or -ENOMEM; compare_fini is due in both cases.
  */
-must_check int compare_init(struct compare *c, struct merge *m);
+must_check int compare_init(struct compare *c, struct merge *m,
+			    const char *const names[COMPARE_SIDES]);
 /* Takes zeros. */
 void compare_fini(struct compare *c);
 

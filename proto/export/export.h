@@ -16,12 +16,16 @@
 #include "proto/export/merge.h"
 #include "proto/json_out.h"
 
+struct compare;
+
 struct export_options {
 	bool by_samples;     /* folded: values are samples, not microseconds */
 	bool with_threads;   /* folded: the thread is the root */
 	bool is_pretty;	     /* json: an element a line */
 	const char *thread;  /* self-profiling: this one alone; NULL: all */
 	const char *version; /* of sentry-profd */
+	/* html: what the page compares; NULL: it shows one profile. */
+	const struct compare *comparison;
 };
 
 /*

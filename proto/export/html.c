@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "lib/base/buf.h"
+#include "proto/export/compare.h"
 #include "proto/export/html_page.h"
 
 /* zlib compresses into so many bytes at a time: a multiple of 3 for base64. */
@@ -29,6 +30,7 @@ struct writer {
 	uint32_t n_strings;
 	struct buf block; /* the content of the one that is being made */
 	const struct merge *merge;
+	const struct compare *comparison; /* NULL: none */
 };
 
 static void fail(struct writer *w, int error)
@@ -208,6 +210,18 @@ static void put_threads(struct writer *w)
 	}
 }
 
+static void put_comparison(struct writer *w)
+{
+	const struct compare *c = w->comparison;
+
+	for (unsigned int side = 0; side < COMPARE_SIDES && c != NULL; side++) {
+		put_string(w, c->names[side]);
+		put_number(w, c->lasts_ns[side] / NS_PER_US);
+	}
+	for (size_t i = 0; i < w->merge->n_processes && c != NULL; i++)
+		put_byte(w, (uint8_t)w->merge->processes[i].side);
+}
+
 /* What is written of a bar. */
 struct bar {
 	uint64_t start_us, end_us;
@@ -322,12 +336,15 @@ static void write_data(struct writer *w)
 	put_processes(w);
 	put_frames(w);
 	put_threads(w);
+	put_comparison(w);
 	pack(w, "SPH1", 4, Z_NO_FLUSH);
 	write_block(w, 'S', &w->strings);
 	write_table(w, 'P', put_processes);
 	write_table(w, 'F', put_frames);
 	write_table(w, 'N', put_nodes);
 	write_table(w, 'T', put_threads);
+	if (w->comparison != NULL)
+		write_table(w, 'C', put_comparison);
 	write_threads(w);
 	write_table(w, 'E', put_end);
 	pack(w, NULL, 0, Z_FINISH);
@@ -336,9 +353,8 @@ static void write_data(struct writer *w)
 int export_html(const struct merge *m, const struct export_options *o,
 		FILE *out)
 {
-	struct writer w = {.out = out, .merge = m};
+	struct writer w = {.out = out, .merge = m, .comparison = o->comparison};
 
-	(void)o;
 	if (deflateInit(&w.stream, LEVEL) != Z_OK)
 		return -ENOMEM;
 	w.stream.next_out = w.piece;

@@ -26,6 +26,9 @@
  *      to that of the bar before (to 0 for the first), zigzag(d) is 2d for
  *      d >= 0, else -2d - 1. Node plus 1 is 0 where nothing is known of the
  *      thread. w is 1 if it waits. A bar begins where the one before ends.
+ *   C  of a comparison (compare.h): for A and for B the string of its name and
+ *      how long it lasted, in microseconds; then a byte for each process, 0:
+ *      of A, 1: of B. Bars are sums then, each thread's end to end.
  *   E  the end: how many samples there were; a byte, 1: they say whether
  *      threads ran or waited. Data without this block are not complete.
  */
@@ -37,8 +40,9 @@
 #include "proto/export/export.h"
 
 /*
- * Writes the page to out and flushes it. The merge is by address and ordered,
- * and keeps the rest (release, environment, platform). Neighbouring bars with
+ * Writes the page to out and flushes it. The merge is by address, keeps the
+ * rest (release, environment, platform), and is ordered; or is that of
+ * o->comparison. Neighbouring bars with
  * the same stack and state become one. Memory: what the tables of the merge
  * take, encoded; bars are compressed as they come. Returns 0, -ENOMEM, -E2BIG
  * if a table or a thread's bars are larger than HTML_BLOCK_MAX, or the error of

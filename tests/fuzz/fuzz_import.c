@@ -119,8 +119,11 @@ static void write_other(writer *write, const struct merge *m)
 /* A profile does not differ from itself. */
 static void compare(const uint8_t *data, size_t size)
 {
-	const struct merge_options options = {.until_ns = UINT64_MAX};
+	const struct merge_options options = {.until_ns = UINT64_MAX,
+					      .keep_rest = true};
+	const char *const names[] = {"a", "b"};
 	struct compare c;
+	const struct export_options o = {.comparison = &c};
 	struct merge m;
 	char *text = NULL;
 	size_t length = 0;
@@ -131,10 +134,11 @@ static void compare(const uint8_t *data, size_t size)
 	for (; m.side < COMPARE_SIDES; m.side++)
 		read_side(data, size, &m);
 	assert(merge_finish(&m) == 0);
-	assert(compare_init(&c, &m) == 0);
+	assert(compare_init(&c, &m, names) == 0);
 	for (size_t i = 0; i < c.n_functions; i++)
 		assert(c.functions[i].self_ns[0] == c.functions[i].self_ns[1]);
 	assert(compare_write_folded(&c, out) == 0);
+	assert(export_html(&m, &o, out) == 0);
 	(void)fclose(out);
 	free(text);
 	compare_fini(&c);

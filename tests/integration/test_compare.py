@@ -2,12 +2,14 @@
 """sentry-profctl compare: profiles whose difference is known exactly, and two of
 a program that was told to change its shares."""
 
+import base64
 import collections
 import json
 import os
 import pty
 import re
 import subprocess
+import zlib
 
 import harness
 from harness import BUILD, check
@@ -110,6 +112,18 @@ def test_folded(box):
     check(compare('-o', path, a, b)[0] == '' and path.read_text() == out, 'a file')
 
 
+def test_page(box):
+    """tests/pictures/test_compare.js looks at it in a browser."""
+    a, b = known(box)
+    path = box.make_dir('out') / 'x.html'
+    check(compare(a, b, '-o', path) == ('', ''), 'a page is silent')
+    page = path.read_text()
+    data = zlib.decompress(base64.b64decode(re.search(r'id="data">([^<]*)<', page)[1]))
+    for name in (str(a), str(b), 'parse', 'poll', '/opt/app'):
+        check(name.encode() in data, name)
+    check(b'/srv/2/app' not in data, 'modules have one name')
+
+
 def test_one_profile_twice(box):
     a, _ = known(box)
     out = compare(a, a)[0]
@@ -177,7 +191,7 @@ def test_usage(box):
     a, b = known(box)
     for args, words in (
             ([], 'two files or directories'), ([a], 'too few'), ([a, b, a], 'too many'),
-            ([a, b, '--to', 'svg'], 'table, folded'), ([a, b, '-o', 'x.y'], 'which format'),
+            ([a, b, '--to', 'svg'], 'table, folded, html'), ([a, b, '-o', 'x.y'], 'which format'),
             ([a, b, '--state', 'x'], 'compare: --state x: not all, running or waiting'),
             ([a, b, '--flter', 'x'], 'did you mean --filter')):
         check(words in compare(*args, status=2)[1], f'{args}')

@@ -3,6 +3,8 @@
  *
  *   make_page known >FILE.html     a process of which the test knows all
  *   make_page two >FILE.html       it and the same again as another process
+ *   make_page compare >FILE.html   it and a run of twice the time in which
+ *                                  <script> took from parse_json
  *   make_page many SAMPLES THREADS SECONDS html|json >FILE
  *                                  random stacks, the same for the same numbers
  */
@@ -12,9 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/export/compare.h"
 #include "proto/export/html.h"
 
 #define TICK_NS	       UINT64_C(10000000)
+#define FIRST_TICKS    UINT64_C(1000)
+#define SECOND_TICKS   UINT64_C(2000)
 #define START_NS       UINT64_C(1790000000000000000)
 #define MANY_FUNCTIONS 3000u
 #define MANY_STACKS    20000u
@@ -84,29 +89,33 @@ static struct import_thread known_threads[] = {
 /*
  * Ten seconds. Of ten ticks the main thread has three of parse_json (two
  * addresses), two of <script>, one of handle_request itself, and waits for
- * four. The workers run for one tick and for three of ten.
+ * four. The workers run for one tick and for three of ten. In the second run,
+ * of twice the time, parse_json has one of ten ticks, and <script> four.
  */
-static void known_sample(struct import_chunk *c, uint64_t tick, uint32_t thread)
+static void known_sample(struct import_chunk *c, uint64_t ticks, uint64_t tick,
+			 uint32_t thread)
 {
-	static const uint32_t turns[3][10] = {
+	static const uint32_t turns[4][10] = {
 		{0, 0, 1, 2, 2, 6, 3, 3, 3, 3},
 		{4, 5, 5, 5, 5, 5, 5, 5, 5, 5},
 		{5, 5, 5, 5, 4, 4, 4, 5, 5, 5},
+		{0, 2, 2, 2, 2, 6, 3, 3, 3, 3},
 	};
-	const uint32_t stack = turns[thread][tick / 10 % 10];
+	const uint32_t turn = ticks == SECOND_TICKS && thread == 0 ? 3 : thread;
+	const uint32_t stack = turns[turn][tick / 10 % 10];
 
 	c->samples[c->n_samples++] = (struct import_sample){
 		.time_ns = START_NS + tick * TICK_NS,
-		.lasts_ns = tick == 1000 ? 0 : TICK_NS,
+		.lasts_ns = tick == ticks ? 0 : TICK_NS,
 		.thread = thread,
 		.stack = stack,
 		.is_waiting = stack == 3 || stack == 5,
-		.is_last = tick == 1000,
+		.is_last = tick == ticks,
 	};
 }
 
 static void add_known(struct merge *m, const char *profiler_id,
-		      const char *release)
+		      const char *release, uint64_t ticks)
 {
 	struct import_chunk c = {
 		.profiler_id = profiler_id,
@@ -119,15 +128,15 @@ static void add_known(struct merge *m, const char *profiler_id,
 		.threads = known_threads,
 		.n_threads = 3,
 		.has_states = true,
-		.samples = array(3003, sizeof(struct import_sample)),
+		.samples = array(3 * (ticks + 1), sizeof(struct import_sample)),
 		.payload = json_pack("{s:s, s:s, s:s}", "release", release,
 				     "platform", "native", "environment",
 				     "production"),
 	};
 
-	for (uint64_t tick = 0; tick <= 1000; tick++)
+	for (uint64_t tick = 0; tick <= ticks; tick++)
 		for (uint32_t thread = 0; thread < c.n_threads; thread++)
-			known_sample(&c, tick, thread);
+			known_sample(&c, ticks, tick, thread);
 	check(merge_add(m, &c));
 	json_decref(c.payload);
 	free(c.samples);
@@ -278,6 +287,30 @@ static void print_json(const struct import_chunk *c)
 	printf("]}}\n");
 }
 
+static int write_comparison(void)
+{
+	static const char *const names[] = {"before", "after <b>"};
+	const struct merge_options options = {.keep_rest = true,
+					      .until_ns = UINT64_MAX};
+	struct compare c;
+	const struct export_options export = {.version = "test",
+					      .comparison = &c};
+	struct merge m;
+
+	merge_init(&m, &options);
+	add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.4.2",
+		  FIRST_TICKS);
+	m.side = 1;
+	add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.5.0",
+		  SECOND_TICKS);
+	check(merge_finish(&m));
+	check(compare_init(&c, &m, names));
+	check(export_html(&m, &export, stdout));
+	compare_fini(&c);
+	merge_fini(&m);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct merge_options options = {
@@ -289,13 +322,16 @@ int main(int argc, char **argv)
 	};
 	struct merge m;
 
+	if (argc == 2 && strcmp(argv[1], "compare") == 0)
+		return write_comparison();
 	merge_init(&m, &options);
 	if (argc == 2 &&
 	    (strcmp(argv[1], "known") == 0 || strcmp(argv[1], "two") == 0)) {
-		add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.4.2");
+		add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.4.2",
+			  FIRST_TICKS);
 		if (strcmp(argv[1], "two") == 0)
 			add_known(&m, "ffeeddccbbaa99887766554433221100",
-				  "batch@7");
+				  "batch@7", FIRST_TICKS);
 	} else if (argc == 6 && strcmp(argv[1], "many") == 0) {
 		make_frames(&c);
 		make_stacks(&c);
@@ -309,7 +345,7 @@ int main(int argc, char **argv)
 		c.payload = json_pack("{s:s}", "release", "server@2.0.0");
 		check(merge_add(&m, &c));
 	} else {
-		fprintf(stderr, "usage: make_page known|two\n"
+		fprintf(stderr, "usage: make_page known|two|compare\n"
 				"       make_page many SAMPLES THREADS SECONDS "
 				"html|json\n");
 		return 2;

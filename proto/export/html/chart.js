@@ -78,5 +78,6 @@ function chartRows(tree, merged, thread, state) {
 	close(0);
 	return rows.map(row => ({
 		tree, isExact: true, from: row.from.get(), to: row.to.get(), node: row.node.get(), share: row.share.get(),
+		change: new Float32Array(row.node.length), /* not of a comparison */
 	}));
 }

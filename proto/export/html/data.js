@@ -175,6 +175,11 @@ function readBlock(kind, from, end, profile) {
 	case 'R':
 		readRuns(from, profile);
 		break;
+	case 'C':
+		profile.sides = [0, 1].map(() => ({name: profile.strings[from.index(n)], lasts: from.number()}));
+		for (const process of profile.processes)
+			process.side = from.index(2);
+		break;
 	case 'E':
 		profile.samples = from.number();
 		profile.hasState = from.byte() === 1;
@@ -217,6 +222,7 @@ async function readProfile(base64) {
 	const from = new Bytes(await inflate(base64));
 	const profile = {
 		strings: [], processes: [], threads: [], samples: -1, hasState: false,
+		sides: null, /* of a comparison: name and lasts of A and of B */
 		frames: {
 			name: new Column(Uint32Array), module: new Column(Uint32Array), file: new Column(Uint32Array),
 			line: new Column(Uint32Array), inApp: new Column(Uint8Array), address: new Column(BigUint64Array),

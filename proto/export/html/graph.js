@@ -62,7 +62,7 @@ function coarserRows(row, total) {
 
 		const coarser = {...finer, cell};
 
-		for (const key of ['from', 'to', 'node', 'share'])
+		for (const key of ['from', 'to', 'node', 'share', 'change'])
 			coarser[key] = finer[key].constructor.from(kept, i => finer[key][i]);
 		levels.push(coarser);
 		finer = coarser;
@@ -91,6 +91,7 @@ class Graph {
 		this.selected = null;
 		this.marked = ALL; /* a function */
 		this.matches = null;
+		this.changeFills = null; /* of a comparison: colours from -1 to 1; else a function has its own */
 		this.pointers = new Map();
 		new ResizeObserver(() => this.resize()).observe(scroller);
 		scroller.addEventListener('scroll', () => this.redraw());
@@ -247,7 +248,13 @@ class Graph {
 
 		if (this.isFound(row, i))
 			return this.colours.found;
-		return func === ALL ? this.colours.line : this.functions[func].fill;
+		if (func === ALL)
+			return this.colours.line;
+		if (this.changeFills === null)
+			return this.functions[func].fill;
+		const middle = (this.changeFills.length - 1) / 2;
+
+		return this.changeFills[Math.round(middle + Math.min(Math.max(row.change[i], -1), 1) * middle)];
 	}
 
 	drawBox(row, i, x, end, y) {

@@ -6,6 +6,7 @@
 
 const LEGEND_MAX = 8; /* modules; the others have colours, too */
 const PLACES_MAX = 8; /* addresses of a function in its box */
+const CHANGES = 20; /* shades of growth, and of shrinking */
 
 /* With three digits; with a step, with as many as a multiple of it needs. */
 function formatTime(us, step) {
@@ -19,6 +20,23 @@ function formatTime(us, step) {
 
 function formatShare(part, whole) {
 	return (whole > 0 ? 100 * part / whole : 0).toFixed(1) + ' %';
+}
+
+/* Of a comparison: the mean of both sides, and A. Each side is one second. */
+function changeOf(mean, a) {
+	return 2 * (mean - a);
+}
+
+/* In percentage points. */
+function formatChange(mean, a) {
+	const points = (changeOf(mean, a) / 1e4).toFixed(1);
+
+	return points > 0 ? '+' + points : points < 0 ? '\u2212' + points.slice(1) : '0.0';
+}
+
+/* Percent. */
+function formatSides(mean, a, arrow = ' \u2192 ') {
+	return [a, 2 * mean - a].map(side => (Math.max(side, 0) / 1e4).toFixed(1)).join(arrow);
 }
 
 function byId(id) {
@@ -37,7 +55,8 @@ class Page {
 	constructor(profile) {
 		this.profile = profile;
 		this.functions = findFunctions(profile);
-		this.functions.forEach((f, id) => Object.assign(f, {id, self: 0, total: 0}));
+		this.functions.forEach((f, id) => Object.assign(f, {id, self: 0, total: 0, selfA: 0, totalA: 0}));
+		this.isComparison = profile.sides !== null;
 		this.tree = mergeStacks(profile);
 		this.outer = outermost(this.tree, this.functions.length);
 		this.state = 'running';
@@ -57,10 +76,40 @@ class Page {
 		this.weigh();
 		this.colourModules();
 		this.refresh();
-		this.describe();
+		if (this.isComparison)
+			this.describeSides();
+		else
+			this.describe();
+		this.describeStates();
 	}
 
-	/* Title, facts, and what this profile lacks. */
+	describeSides() {
+		const {sides, threads, processes} = this.profile;
+		const times = [0, 1].map(side => {
+			const running = threads.reduce((sum, t) => sum + (processes[t.process].side === side ? t.running : 0), 0);
+
+			return `${'AB'[side]}: ${sides[side].name}, ${formatTime(running)} running within ${formatTime(sides[side].lasts)}`;
+		});
+
+		byId('title').textContent = document.title = sides[0].name + ' \u2192 ' + sides[1].name;
+		byId('facts').textContent = times.join(' \u00b7 ');
+		this.note('Red grew from A to B, blue shrank. Each side is 100 % of its time: 1 % is 10 ms of each second of it. ' +
+			'A box is as wide as the mean of both sides.');
+		byId('colours').textContent = 'Red: more of the time in B than in A. Blue: less. The stronger the colour, the larger the part of the box that changed.';
+		byId('functions').classList.add('sides');
+		/* A thread is of one side only. */
+		byId('thread').parentElement.hidden = true;
+		document.querySelector('[value=time]').parentElement.hidden = true;
+		for (const name of ['self', 'total'])
+			document.querySelector(`th [value=${name}]`).textContent += ' \u00b1';
+	}
+
+	note(text) {
+		byId('note').textContent += (byId('note').hidden ? '' : ' ') + text;
+		byId('note').hidden = false;
+	}
+
+	/* Title and facts. */
 	describe() {
 		const {profile} = this;
 		const names = [...new Set(profile.processes.map(p => p.release || p.id))];
@@ -74,12 +123,14 @@ class Page {
 			count(profile.threads.length, 'thread'), count(profile.processes.length, 'process'),
 			'within ' + formatTime(profile.duration), 'from ' + new Date(profile.begin / 1000).toLocaleString(),
 		].filter((_, i) => i !== 1 || profile.hasState).join(' \u00b7 ');
-		if (!profile.hasState) {
-			byId('note').textContent = 'No sample of this profile says that its thread waited: all time counts as running.';
-			byId('note').hidden = false;
-			for (const value of ['wall', 'waiting'])
-				document.querySelector(`[value=${value}]`).disabled = true;
-		}
+	}
+
+	describeStates() {
+		if (this.profile.hasState)
+			return;
+		this.note('No sample of this profile says that its thread waited: all time counts as running.');
+		for (const value of ['wall', 'waiting'])
+			document.querySelector(`[value=${value}]`).disabled = true;
 	}
 
 	fillThreads() {
@@ -160,12 +211,17 @@ class Page {
 			byId('thread').value = this.profile.threads.indexOf(this.thread);
 			this.weigh();
 		}
+		if (this.isComparison && name === 'state')
+			this.weigh();
 		this.refresh();
 	}
 
-	/* What depends on the thread. */
+	/* What depends on the thread; in a comparison, on the kind of time. */
 	weigh() {
-		weigh(this.profile, this.tree, this.thread === null ? this.profile.threads : [this.thread]);
+		if (this.isComparison)
+			weighSides(this.profile, this.tree, this.state);
+		else
+			weigh(this.profile, this.tree, this.thread === null ? this.profile.threads : [this.thread]);
 	}
 
 	/* What depends on the thread, the kind of time and the order. */
@@ -175,11 +231,16 @@ class Page {
 
 		this.total = of(tree.sumRun, tree.sumWait, 0);
 		for (const f of functions)
-			f.self = f.total = 0;
+			f.self = f.total = f.selfA = f.totalA = 0;
 		for (let i = 1; i < tree.n; i++) {
-			functions[tree.func[i]].self += of(tree.run, tree.wait, i);
-			if (this.outer[i] === 1)
-				functions[tree.func[i]].total += of(tree.sumRun, tree.sumWait, i);
+			const f = functions[tree.func[i]];
+
+			f.self += of(tree.run, tree.wait, i);
+			f.selfA += tree.a[i];
+			if (this.outer[i] === 1) {
+				f.total += of(tree.sumRun, tree.sumWait, i);
+				f.totalA += tree.sumA[i];
+			}
 		}
 		this.showGraph();
 		this.search(byId('search').value);
@@ -204,7 +265,7 @@ class Page {
 		this.offerBack();
 		if (this.sandwich >= 0)
 			byId('sandwich').firstElementChild.textContent = 'Callers above, callees below ' + this.functions[this.sandwich].name;
-		byId('canvas').setAttribute('aria-label', 'Flame graph, ' + formatTime(total) + ', ' + rows.length +
+		byId('canvas').setAttribute('aria-label', 'Flame graph, ' + (this.isComparison ? 'both sides' : formatTime(total)) + ', ' + rows.length +
 			' rows. The table of functions has the same as text.');
 	}
 
@@ -224,6 +285,11 @@ class Page {
 	colourModules() {
 		const style = getComputedStyle(document.documentElement);
 		const times = new Map();
+
+		if (this.isComparison) {
+			this.colourChanges(style);
+			return;
+		}
 
 		for (const f of this.functions)
 			times.set(f.module, 0);
@@ -252,10 +318,35 @@ class Page {
 		this.graph.recolour();
 	}
 
+	colourChanges(style) {
+		const value = name => parseFloat(style.getPropertyValue('--' + name));
+		const fills = [];
+
+		for (let i = -CHANGES; i <= CHANGES; i++) {
+			/* A function that has grown by half is 0.2 here: that should be seen, too. */
+			const part = Math.sqrt(Math.abs(i) / CHANGES);
+			const lightness = value('same-lightness') + part * (value('change-lightness') - value('same-lightness'));
+
+			fills.push(`hsl(${i < 0 ? 215 : 4} ${(part * value('change-saturation')).toFixed()}% ${lightness.toFixed(1)}%)`);
+		}
+		this.graph.changeFills = fills;
+		byId('legend').setAttribute('aria-label', 'Colours: changes');
+		byId('legend').replaceChildren(...[['only in A', -1], ['shrank', -0.5], ['as before', 0], ['grew', 0.5], ['only in B', 1]].map(([text, change]) => {
+			const item = document.createElement('li');
+			const sample = document.createElement('i');
+
+			sample.style.background = fills[CHANGES + change * CHANGES];
+			item.append(sample, text);
+			return item;
+		}));
+		this.graph.recolour();
+	}
+
 	search(text) {
 		const wanted = text.trim().toLowerCase();
 		const {tree, functions} = this;
 		let time = 0;
+		let a = 0;
 		let n = 0;
 
 		this.matches = wanted === '' ? null : Uint8Array.from(functions, f => f.search.includes(wanted) ? 1 : 0);
@@ -266,16 +357,18 @@ class Page {
 			for (let i = 1; i < tree.n; i++) {
 				const isMatch = this.matches[tree.func[i]];
 
-				if (isMatch && !isBelow[tree.parent[i]])
+				if (isMatch && !isBelow[tree.parent[i]]) {
 					time += weightOf(tree.sumRun[i], tree.sumWait[i], this.state);
+					a += tree.sumA[i];
+				}
 				isBelow[i] = isBelow[tree.parent[i]] | isMatch;
 			}
 			n = functions.filter(f => f.total > 0 && this.matches[f.id]).length;
-			byId('found').textContent = n === 0 ? 'Nothing found' : `${n} found, ${formatShare(time, this.total)} of the time`;
+			byId('found').textContent = n === 0 ? 'Nothing found' : `${n} found, ${this.isComparison ? formatSides(time, a) + ' %' : formatShare(time, this.total)} of the time`;
 		}
 		this.graph.matches = this.matches;
 		this.graph.redraw();
-		this.table.show(this.total, this.matches);
+		this.table.show(this.total, this.matches, this.isComparison);
 	}
 
 	funcOf(row, i) {
@@ -296,7 +389,9 @@ class Page {
 			const f = this.functions[func];
 			const place = this.places(func)[0];
 
-			lines.push(element('div', `self ${formatTime(f.self)} ${formatShare(f.self, this.total)}, total ${formatTime(f.total)} ${formatShare(f.total, this.total)}`));
+			lines.push(element('div', this.isComparison ?
+				`self ${formatSides(f.self, f.selfA)} %, total ${formatSides(f.total, f.totalA)} %` :
+				`self ${formatTime(f.self)} ${formatShare(f.self, this.total)}, total ${formatTime(f.total)} ${formatShare(f.total, this.total)}`));
 			lines.push(element('div', f.module || 'no module'));
 			if (place !== undefined)
 				lines.push(element('div', place.text));
@@ -306,14 +401,21 @@ class Page {
 		tip.style.top = (y + 18 + tip.offsetHeight > innerHeight ? Math.max(y - tip.offsetHeight - 10, 4) : y + 18) + 'px';
 	}
 
+	/* An amount of time as text; in a comparison, of both sides. */
+	amount(time, a) {
+		if (!this.isComparison)
+			return formatTime(time) + ', ' + formatShare(time, this.total);
+		return `A ${formatTime(a)}, B ${formatTime(Math.max(2 * time - a, 0))} of each second, ${formatSides(time, a)} % (${formatChange(time, a)})`;
+	}
+
 	boxLines({row, i}) {
-		const {from, to, share} = this.graph.rows[row];
+		const {from, to, share, node, tree} = this.graph.rows[row];
 		const time = to[i] - from[i];
-		const waits = share[i] > 0.001 && this.state === 'wall' ? ', waiting ' + formatTime(time * share[i]) : '';
+		const waits = share[i] > 0.001 && this.state === 'wall' && !this.isComparison ? ', waiting ' + formatTime(time * share[i]) : '';
 
 		if (this.graph.hasAxis)
 			return [formatTime(time) + ' from ' + formatTime(from[i]) + waits];
-		return [`${formatTime(time)}, ${formatShare(time, this.total)}${waits}`];
+		return [this.amount(time, tree.sumA[node[i]]) + waits];
 	}
 
 	/* Addresses of a function with the time in each itself, most first. */
@@ -327,12 +429,19 @@ class Page {
 			if (frames.func[nodes.frame[i]] === func)
 				times.set(nodes.frame[i], (times.get(nodes.frame[i]) ?? 0) + weightOf(nodes.run[i], nodes.wait[i], this.state));
 
-		const places = [...times].sort((a, b) => b[1] - a[1]).map(([f, self]) => {
+		/* Processes may have the same place. */
+		const byText = new Map();
+
+		for (const [f, self] of times) {
 			const file = strings[frames.file[f]];
 			const line = frames.line[f] > 0 ? ':' + frames.line[f] : '';
+			const text = [frames.address[f] > 0n ? hex(frames.address[f]) : '', file !== '' ? file + line : ''].filter(s => s !== '').join('  ');
 
-			return {self, text: [frames.address[f] > 0n ? hex(frames.address[f]) : '', file !== '' ? file + line : ''].filter(s => s !== '').join('  ')};
-		}).filter(place => place.text !== '');
+			if (text !== '')
+				byText.set(text, (byText.get(text) ?? 0) + self);
+		}
+
+		const places = [...byText].map(([text, self]) => ({text, self})).sort((a, b) => b.self - a.self);
 
 		this.placesOf = {func, run: nodes.run, state: this.state, places};
 		return places;
@@ -370,11 +479,11 @@ class Page {
 
 		for (const line of boxLines)
 			entry('This box', line);
-		entry('Self', formatTime(f.self) + ', ' + formatShare(f.self, this.total));
-		entry('Total', formatTime(f.total) + ', ' + formatShare(f.total, this.total));
+		entry('Self', this.amount(f.self, f.selfA));
+		entry('Total', this.amount(f.total, f.totalA));
 		entry('Module', f.module || 'not known');
 		entry('in_app', f.inApp ? 'yes' : 'no');
-		places.slice(0, PLACES_MAX).forEach((place, i) => entry(i === 0 ? 'Address' : '', place.text + (place.self > 0 && places.length > 1 ? '  ' + formatTime(place.self) : '')));
+		places.slice(0, PLACES_MAX).forEach((place, i) => entry(i === 0 ? 'Address' : '', place.text + (place.self > 0 && places.length > 1 && !this.isComparison ? '  ' + formatTime(place.self) : '')));
 		if (places.length > PLACES_MAX)
 			entry('', 'and ' + (places.length - PLACES_MAX) + ' more');
 		button.type = 'button';

@@ -23,15 +23,20 @@ class FunctionTable {
 		this.fill();
 	}
 
-	/* total: the time that is 100 %. matches: by function, or null. */
-	show(total, matches) {
-		Object.assign(this, {total, matches});
+	/* total: the time that is 100 %. matches: by function, or null. isComparison: times are changes. */
+	show(total, matches, isComparison) {
+		Object.assign(this, {total, matches, isComparison});
 		this.fill();
+	}
+
+	/* What a column of numbers is sorted by: the largest changes first, whether growth or not. */
+	number(f) {
+		return this.isComparison ? Math.abs(changeOf(f[this.key], f[this.key + 'A'])) : f[this.key];
 	}
 
 	fill() {
 		const compare = typeof this.functions[0]?.[this.key] === 'string' ?
-			(a, b) => a[this.key].localeCompare(b[this.key]) : (a, b) => a[this.key] - b[this.key];
+			(a, b) => a[this.key].localeCompare(b[this.key]) : (a, b) => this.number(a) - this.number(b);
 
 		this.order = this.functions.filter(f => f.total > 0 && (this.matches === null || this.matches[f.id] === 1));
 		this.order.sort((a, b) => this.sign * compare(a, b) || b.total - a.total || a.id - b.id);
@@ -58,8 +63,10 @@ class FunctionTable {
 		const row = document.createElement('tr');
 		const button = document.createElement('button');
 
-		for (const time of [f.self, f.total])
-			row.insertCell().append(element('span', formatTime(time)), ' ', element('span', formatShare(time, this.total)));
+		for (const [time, a] of [[f.self, f.selfA], [f.total, f.totalA]])
+			row.insertCell().append(...(this.isComparison ?
+				[element('span', formatChange(time, a)), ' ', element('span', formatSides(time, a, '\u2192'))] :
+				[element('span', formatTime(time)), ' ', element('span', formatShare(time, this.total))]));
 		button.type = 'button';
 		button.textContent = button.title = f.name;
 		button.className = f.inApp ? 'app' : '';

@@ -5,7 +5,10 @@
  * A function is a name in a module; a frame without a name is its own function. A tree is
  * {n, parent, func, run, wait, sumRun, sumWait}: node 0 is the root ("all") and belongs to no
  * function, parents stand before their children, run and wait are microseconds in the node itself,
- * sumRun and sumWait those below it too. Neither the cost of a tree nor that of a layout depends on
+ * sumRun and sumWait those below it too.
+ *
+ * In a comparison run and wait are the mean of both sides, each of which is one second; a and sumA are
+ * side A's part, of the kind of time that is shown. Neither the cost of a tree nor that of a layout depends on
  * the number of samples, only on that of different stacks.
  */
 
@@ -90,7 +93,7 @@ class Trie {
 
 		return {
 			n, parent: this.parent.get(), func: this.func.get(),
-			run: new Float64Array(n), wait: new Float64Array(n),
+			run: new Float64Array(n), wait: new Float64Array(n), a: new Float64Array(n),
 		};
 	}
 }
@@ -98,9 +101,11 @@ class Trie {
 function addUp(tree) {
 	tree.sumRun = tree.run.slice();
 	tree.sumWait = tree.wait.slice();
+	tree.sumA = tree.a.slice();
 	for (let i = tree.n - 1; i > 0; i--) {
 		tree.sumRun[tree.parent[i]] += tree.sumRun[i];
 		tree.sumWait[tree.parent[i]] += tree.sumWait[i];
+		tree.sumA[tree.parent[i]] += tree.sumA[i];
 	}
 	return tree;
 }
@@ -179,6 +184,26 @@ function weigh(profile, tree, threads) {
 	return addUp(tree);
 }
 
+/*
+ * Fills in the times of a comparison: all threads, each side as one second of the kind of time that
+ * state names. A side without any stays 0.
+ */
+function weighSides(profile, tree, state) {
+	const {nodes, threads, processes} = profile;
+	const sides = [0, 1].map(side => {
+		weigh(profile, tree, threads.filter(t => processes[t.process].side === side));
+		const total = weightOf(tree.sumRun[0], tree.sumWait[0], state);
+
+		return {scale: total > 0 ? 1e6 / total : 0, ...tree, runOf: nodes.run, waitOf: nodes.wait, run: tree.run.slice(), wait: tree.wait.slice()};
+	});
+	const mean = kind => sides[0][kind].map((time, i) => (time * sides[0].scale + sides[1][kind][i] * sides[1].scale) / 2);
+
+	[nodes.run, nodes.wait, tree.run, tree.wait] = ['runOf', 'waitOf', 'run', 'wait'].map(mean);
+	for (let i = 0; i < tree.n; i++)
+		tree.a[i] = weightOf(sides[0].run[i], sides[0].wait[i], state) * sides[0].scale;
+	return addUp(tree);
+}
+
 /* Makes the path from node up to the root one from trie's root down; returns its end. */
 function addCallers(trie, tree, node) {
 	let at = 0;
@@ -202,6 +227,7 @@ function inverted(tree) {
 	for (let i = 1; i < tree.n; i++) {
 		result.run[end[i]] += tree.run[i];
 		result.wait[end[i]] += tree.wait[i];
+		result.a[end[i]] += tree.a[i];
 	}
 	return addUp(result);
 }
@@ -227,10 +253,12 @@ function sandwich(tree, func, outer) {
 		if (upEnd[i] > 0) {
 			callers.run[upEnd[i]] += tree.sumRun[i];
 			callers.wait[upEnd[i]] += tree.sumWait[i];
+			callers.a[upEnd[i]] += tree.sumA[i];
 		}
 		if (downAt[i] > 0) {
 			callees.run[downAt[i]] += tree.run[i];
 			callees.wait[downAt[i]] += tree.wait[i];
+			callees.a[downAt[i]] += tree.a[i];
 		}
 	}
 	return {callers: addUp(callers), callees: addUp(callees)};
@@ -242,8 +270,9 @@ function weightOf(run, wait, state) {
 }
 
 /*
- * The rows of a tree, from the root. A row has boxes by x: from, to (microseconds), node, and share:
- * how much of the box waits, 0 to 1. The heaviest child stands left.
+ * The rows of a tree, from the root. A row has boxes by x: from, to (microseconds), node, share: how
+ * much of the box waits, 0 to 1; and change, of a comparison: from -1 (in A only) to 1 (in B only). The
+ * heaviest child stands left.
  */
 function layOut(tree, state) {
 	const weight = new Float64Array(tree.n);
@@ -276,6 +305,7 @@ function layOut(tree, state) {
 			to: Float64Array.from(row, node => left[node] + weight[node]),
 			node: Int32Array.from(row),
 			share: Float32Array.from(row, node => state === 'running' ? 0 : weightOf(0, tree.sumWait[node], state) / weight[node]),
+			change: Float32Array.from(row, node => 1 - tree.sumA[node] / weight[node]),
 		});
 		row = below;
 	}

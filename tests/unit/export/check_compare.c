@@ -55,8 +55,10 @@ static void add(unsigned int side, const char *path, const char *build,
 
 static void compare(void)
 {
+	static const char *const names[] = {"old", "new"};
+
 	ck_assert_int_eq(merge_finish(&m), 0);
-	ck_assert_int_eq(compare_init(&c, &m), 0);
+	ck_assert_int_eq(compare_init(&c, &m, names), 0);
 }
 
 /* Seconds; 0 on both sides if there is no such function. */

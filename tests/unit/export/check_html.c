@@ -5,6 +5,7 @@
 
 #include <zlib.h>
 
+#include "proto/export/compare.h"
 #include "tests/unit/export/made_chunks.h"
 #include "tests/unit/suite.h"
 
@@ -273,6 +274,62 @@ START_TEST(all_of_a_profile)
 }
 END_TEST
 
+/*
+ * A runs hash for 250 ms and waits for 750; B runs hash for 100 ms, and _Zwork
+ * for 100 ms between.
+ */
+START_TEST(a_comparison)
+{
+	static const struct made_bar bars_7[] = {
+		{250000, "hash", false}, {750000, "libc.so.6+0x10", true}};
+	static const struct made_bar bars_9[] = {{100000, "_Zwork", false},
+						 {100000, "hash", false}};
+	static const char *const names[] = {"old", "new"};
+	const struct merge_options options = {.keep_rest = true,
+					      .until_ns = UINT64_MAX};
+	struct compare c;
+	const struct export_options o = {.version = "1", .comparison = &c};
+	struct merge m;
+	size_t size, end;
+	FILE *out = open_memstream(&page, &size);
+
+	ck_assert_ptr_nonnull(out);
+	merge_init(&m, &options);
+	made_add(&m, "p", "a",
+		 MADE_RUNS("100.0", "7", "1") MADE_WAITS("100.25", "7", "2")
+			 MADE_END("101.0", "7", "2"),
+		 "");
+	m.side = 1;
+	made_add(&m, "p", "a",
+		 MADE_RUNS("500.0", "9", "1") MADE_RUNS("500.05", "9", "0")
+			 MADE_RUNS("500.15", "9", "1")
+				 MADE_END("500.2", "9", "1"),
+		 "");
+	ck_assert_int_eq(merge_finish(&m), 0);
+	ck_assert_int_eq(compare_init(&c, &m, names), 0);
+	ck_assert_int_eq(export_html(&m, &o, out), 0);
+	(void)fclose(out);
+	unpack();
+	check_processes(&m);
+	check_frames(&m);
+	check_nodes(&m);
+	check_threads(&m);
+	end = block('C');
+	ck_assert_str_eq(text(), "old");
+	ck_assert_uint_eq(number(), 1000000);
+	ck_assert_str_eq(text(), "new");
+	ck_assert_uint_eq(number(), 200000);
+	ck_assert_uint_eq(data[at++], 0);
+	ck_assert_uint_eq(data[at++], 1);
+	ck_assert_uint_eq(at, end);
+	check_bars(&m, "7", 0, bars_7, array_size(bars_7));
+	check_bars(&m, "9", 0, bars_9, array_size(bars_9));
+	compare_fini(&c);
+	merge_fini(&m);
+	free(page);
+}
+END_TEST
+
 /* Strings of a target are in the data alone, each once. */
 START_TEST(text_is_not_markup)
 {
@@ -336,6 +393,7 @@ Suite *suite(void)
 	TCase *tc = tcase_create("html");
 
 	tcase_add_test(tc, all_of_a_profile);
+	tcase_add_test(tc, a_comparison);
 	tcase_add_test(tc, text_is_not_markup);
 	tcase_add_test(tc, no_chunks);
 	tcase_add_test(tc, a_full_disk);
