@@ -29,6 +29,10 @@ LIBDIR = $(PREFIX)/lib
 INCLUDEDIR = $(PREFIX)/include
 MANDIR = $(PREFIX)/share/man
 DOCDIR = $(PREFIX)/share/doc/sentry-profd
+# Where bash, zsh and fish look for what completes command lines.
+BASHDIR = $(PREFIX)/share/bash-completion/completions
+ZSHDIR = $(PREFIX)/share/zsh/site-functions
+FISHDIR = $(PREFIX)/share/fish/vendor_completions.d
 
 # make has defaults of its own (cc) that ?= would keep.
 ifeq ($(origin CC),default)
@@ -593,6 +597,8 @@ EXAMPLE = $(wildcard systemd/sentry-profd.conf)
 CONFIG = $(SYSCONFDIR)/sentry-profd/sentry-profd.conf
 
 # A configuration that is there stays.
+COMPLETION = daemon/ctl/completion/sentry-profd
+
 install: all
 	$(INSTALL) -d $(DESTDIR)$(SBINDIR) $(DESTDIR)$(BINDIR) \
 		$(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR)
@@ -603,6 +609,13 @@ install: all
 		$(INSTALL) -D -m 644 docs/$$m \
 			$(DESTDIR)$(MANDIR)/man$${m##*.}/$$m || exit; \
 	done
+	for p in sentry-profd sentry-profctl; do \
+		$(INSTALL) -D -m 644 $(COMPLETION).bash \
+			$(DESTDIR)$(BASHDIR)/$$p && \
+		$(INSTALL) -D -m 644 $(COMPLETION).fish \
+			$(DESTDIR)$(FISHDIR)/$$p.fish || exit; \
+	done
+	$(INSTALL) -D -m 644 $(COMPLETION).zsh $(DESTDIR)$(ZSHDIR)/_sentry-profd
 	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)
 	$(INSTALL) -m 644 $(CLIENT_SO) \
 		$(DESTDIR)$(LIBDIR)/libsentry_profd.so.$(VERSION)
@@ -632,7 +645,10 @@ uninstall:
 		$(DESTDIR)$(LIBDIR)/libsentry_profd.* \
 		$(DESTDIR)$(LIBDIR)/pkgconfig/sentry_profd.pc \
 		$(DESTDIR)$(INCLUDEDIR)/sentry_profd.h \
-		$(DESTDIR)$(UNIT) $(DESTDIR)$(SYSUSERS) $(DESTDIR)$(TMPFILES)
+		$(DESTDIR)$(UNIT) $(DESTDIR)$(SYSUSERS) $(DESTDIR)$(TMPFILES) \
+		$(DESTDIR)$(BASHDIR)/sentry-prof* \
+		$(DESTDIR)$(ZSHDIR)/_sentry-profd \
+		$(DESTDIR)$(FISHDIR)/sentry-prof*
 	for m in $(MANS:docs/%=%); do \
 		rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$$m; \
 	done

@@ -47,6 +47,11 @@ sbin/sentry-profd'
 	fi
 	ls README.md docs/*.md docs/CHANGES | sed 's,.*/,,; s,^,share/doc/sentry-profd/,'
 	ls docs/examples/*.* | sed 's,^docs,share/doc/sentry-profd,'
+	for p in sentry-profctl sentry-profd; do
+		echo share/bash-completion/completions/$p
+		echo share/fish/vendor_completions.d/$p.fish
+	done
+	echo share/zsh/site-functions/_sentry-profd
 	for page in docs/*.[1-8]; do
 		echo "share/man/man${page##*.}/${page##*/}"
 	done

@@ -24,7 +24,7 @@ demo='redis-tools'
 # libev-dev, libuv1-dev: loops of events. hexyl, gron: in Rust, in Go.
 test='check g++ clang binutils python3 openssl mandoc strace musl-tools dwz
 	python3-sentry-sdk libev-dev libuv1-dev hexyl gron
-	libc6-dev-arm64-cross systemd python3-yaml'
+	libc6-dev-arm64-cross systemd python3-yaml zsh fish'
 
 # make deb.
 deb='dpkg-dev'

@@ -1,0 +1,29 @@
+# Completion of sentry-profd and sentry-profctl in bash: the options and commands
+# that --help lists.
+
+_sentry_profd()
+{
+	local program=${COMP_WORDS[0]} word=${COMP_WORDS[COMP_CWORD]}
+	local before=${COMP_WORDS[COMP_CWORD - 1]} help words=
+
+	if [[ " ${COMP_WORDS[*]:1:COMP_CWORD - 1} " == *" -- "* ]]; then
+		mapfile -t COMPREPLY < <(compgen -c -- "$word")
+		return
+	fi
+	help=$("$program" --help 2>/dev/null)
+	if [[ $word == -* ]]; then
+		words=$(sed -n 's/^  \(--[a-z0-9-]*\).*/\1/p' <<<"$help")
+	elif [[ $program == *profctl && $COMP_CWORD == 1 ]]; then
+		words=$(sed -n '/^usage/d; s/^\([a-z][a-z-]*\) .*/\1/p' <<<"$help")
+	else
+		case $before in
+		-p | --pid | stack | attach | detach | start | stop | doctor | profiler-id)
+			words=$(cd /proc && echo [0-9]*)
+			;;
+		esac
+	fi
+	# Where there are none: names of files, by -o default.
+	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+}
+
+complete -o default -F _sentry_profd sentry-profd sentry-profctl
