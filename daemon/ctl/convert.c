@@ -20,7 +20,7 @@ const char convert_help[] =
 	"convert IN... -o OUT  writes what sentry-profd has written to files "
 	"in another\n"
 	"                      format: folded, speedscope, pprof, firefox,\n"
-	"                      self-profiling, json or summary; by OUT's "
+	"                      self-profiling, json, summary or html; by OUT's "
 	"ending or\n"
 	"                      --to FORMAT\n"
 	"\n"
