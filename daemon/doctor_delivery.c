@@ -1,26 +1,16 @@
 /* The configuration, and whether its servers take what we send. */
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
-#include "daemon/accounts.h"
 #include "daemon/child.h"
 #include "daemon/config.h"
 #include "daemon/config_files.h"
 #include "daemon/doctor.h"
 #include "daemon/process.h"
-#include "daemon/spawn.h"
+#include "daemon/own_ship.h"
 #include "proto/dsn.h"
-
-/* As the broker gives it to its own. */
-static const char *const ship_environment[] = {
-	"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
-	"ALL_PROXY",  "no_proxy",    "NO_PROXY",    NULL,
-};
 
 static void say_faults(struct doctor *d, const struct config_faults *faults)
 {
@@ -109,9 +99,9 @@ static void set_or_not(const char *name, const char *value)
 static void use_proxies(const struct config *c, config_env_fn get)
 {
 	if (get != getenv)
-		for (size_t i = 0; ship_environment[i] != NULL; i++)
-			set_or_not(ship_environment[i],
-				   get(ship_environment[i]));
+		for (size_t i = 0; own_ship_environment[i] != NULL; i++)
+			set_or_not(own_ship_environment[i],
+				   get(own_ship_environment[i]));
 	if (c->http_proxy[0] != '\0')
 		(void)setenv("http_proxy", c->http_proxy, 1);
 	if (c->https_proxy[0] != '\0')
@@ -154,49 +144,29 @@ static size_t open_certificates(struct doctor *d, const struct config *c,
 	return n;
 }
 
-/* A message of type and size; it waits as long as that takes. */
-static int take(int fd, uint32_t type, size_t size, struct ipc_message *m)
-{
-	int r = ipc_recv(fd, m);
-
-	if (r <= 0)
-		return r == 0 ? -EPIPE : r;
-	ipc_close_fds(m);
-	return msg_of_size(m, size) != NULL && msg_type_of(m) == type ? 0
-								      : -EPROTO;
-}
-
 static int converse(struct doctor *d, const struct config *c, const char *dsn,
-		    int fd, struct msg_probed *ret)
+		    struct own_ship *ship, struct msg_probed *ret)
 {
-	struct msg_init init = {
-		.h = MSG_HEADER(MSG_INIT, msg_init),
-		.uid = MSG_ID_KEEP,
-		.gid = MSG_ID_KEEP,
-	};
 	struct msg_probe ask = {
 		.h = MSG_HEADER(MSG_PROBE, msg_probe),
 		.compression = (uint32_t)c->compression,
 	};
 	int files[INIT_FILE_N], r;
 	struct ipc_message m;
+	uint32_t mask;
 	size_t n;
 
-	if (geteuid() == 0)
-		account_ids(ACCOUNT_SHIP, &init.uid, &init.gid);
-	n = open_certificates(d, c, files, &init.files);
-	r = ipc_send(fd, &init, sizeof(init), files, n);
+	n = open_certificates(d, c, files, &mask);
+	r = own_ship_start(ship, files, n, mask);
 	while (n > 0)
 		close_fd(&files[--n]);
-	if (r == 0)
-		r = take(fd, MSG_READY, sizeof(struct msg_ready), &m);
 	/* It fits: dsn_parse has taken it. */
 	memcpy(ask.dsn, dsn, strlen(dsn) + 1);
 	if (r == 0)
-		r = ipc_send(fd, &ask, sizeof(ask), NULL, 0);
+		r = ipc_send(ship->fd, &ask, sizeof(ask), NULL, 0);
 	explicit_bzero(&ask, sizeof(ask));
 	if (r == 0)
-		r = take(fd, MSG_PROBED, sizeof(*ret), &m);
+		r = own_ship_take(ship, MSG_PROBED, sizeof(*ret), &m);
 	if (r == 0) {
 		memcpy(ret, m.bytes, sizeof(*ret));
 		ret->text[sizeof(ret->text) - 1] = '\0';
@@ -235,22 +205,13 @@ static void check_server(struct doctor *d, const struct config *c,
 {
 	char endpoint[DSN_ENDPOINT_SIZE];
 	struct msg_probed answer;
-	int32_t pid;
-	int fd, r;
+	struct own_ship ship;
+	int r;
 
 	if (dsn_endpoint(dsn, endpoint, sizeof(endpoint)) < 0)
 		return;
-	r = spawn_child("sentry-profd-ship", ship_environment, &pid, &fd);
-	if (r == 0) {
-		/* The broker does other work meanwhile; we wait. */
-		r = fcntl(fd, F_SETFL, 0) < 0
-			    ? -errno
-			    : converse(d, c, text, fd, &answer);
-		close_fd(&fd);
-		/* It may be asking still. */
-		(void)kill(pid, SIGKILL);
-		(void)waitpid(pid, NULL, 0);
-	}
+	r = converse(d, c, text, &ship, &answer);
+	own_ship_end(&ship);
 	if (r < 0)
 		doctor_say(d, FINDING_FAULT, "server",
 			   "%s cannot be asked: sentry-profd-ship: %s",

@@ -6,10 +6,11 @@
  *   sentry-profctl convert IN.. profiles in files, in other formats
  *   sentry-profctl view IN..    and in the browser
  *   sentry-profctl compare A B  what differs between two profiles
+ *   sentry-profctl send IN..    profiles in files, to a server
  *   sentry-profctl status       and others: what the daemon does (operator.h)
  *
- * stack, doctor, convert, view and compare work by themselves, with the rights of who
- * runs them.
+ * stack, doctor, convert, view, compare and send work by themselves, with the
+ * rights of who runs them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 
 #include "daemon/ctl/compare.h"
 #include "daemon/ctl/convert.h"
+#include "daemon/ctl/send.h"
 #include "daemon/ctl/view.h"
 #include "daemon/doctor.h"
 #include "daemon/log.h"
@@ -52,6 +54,7 @@ static void print_help(FILE *out)
 	(void)fputs(convert_help, out);
 	(void)fputs(view_help, out);
 	(void)fputs(compare_help, out);
+	(void)fputs(send_help, out);
 }
 
 static bool choose_oracle(const char *name, struct stack_options *options)
@@ -141,6 +144,7 @@ static size_t all_commands(const char *ret[COMMANDS_MAX])
 	ret[n++] = "convert";
 	ret[n++] = "view";
 	ret[n++] = "compare";
+	ret[n++] = "send";
 	for (size_t i = 0; operator_command(i) != NULL; i++)
 		if (n < COMMANDS_MAX)
 			ret[n++] = operator_command(i);
@@ -185,6 +189,8 @@ static int run(int argc, char **argv)
 		return view_run(argc, argv);
 	if (strcmp(argv[0], "compare") == 0)
 		return compare_run(argc, argv);
+	if (strcmp(argv[0], "send") == 0)
+		return send_run(argc, argv);
 	return operator_run(argc, argv);
 }
 

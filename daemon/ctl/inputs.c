@@ -12,7 +12,13 @@
 
 #define ENDING ".envelope"
 
-struct reader {
+struct files {
+	inputs_file *read;
+	void *ctx;
+	bool goes_on;
+};
+
+struct chunks {
 	inputs_chunk *add;
 	void *ctx;
 };
@@ -24,17 +30,18 @@ static int fail(const char *path, int error)
 	return error;
 }
 
-static int read_text(const struct reader *reader, const char *path,
-		     const struct buf *bytes)
+static int read_chunks(void *ctx, const char *path, const char *bytes,
+		       size_t size)
 {
+	const struct chunks *chunks = ctx;
 	struct import_fault fault = {""};
 	struct import_chunk chunk;
 	struct import_text text;
 	int r;
 
-	import_text_init(&text, buf_string(bytes), bytes->len);
+	import_text_init(&text, bytes, size);
 	while ((r = import_text_next(&text, &chunk, &fault)) == 1) {
-		r = reader->add(reader->ctx, &chunk);
+		r = chunks->add(chunks->ctx, &chunk);
 		import_chunk_fini(&chunk);
 		if (r < 0)
 			break;
@@ -47,7 +54,7 @@ static int read_text(const struct reader *reader, const char *path,
 }
 
 /* name: below dir_fd. path: for the user. */
-static int read_file(const struct reader *reader, int dir_fd, const char *name,
+static int read_file(const struct files *files, int dir_fd, const char *name,
 		     const char *path)
 {
 	int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
@@ -59,7 +66,9 @@ static int read_file(const struct reader *reader, int dir_fd, const char *name,
 	buf_init(&bytes, INPUTS_FILE_MAX);
 	r = buf_read_fd(&bytes, fd);
 	close_fd(&fd);
-	r = r < 0 ? fail(path, r) : read_text(reader, path, &bytes);
+	r = r < 0 ? fail(path, r)
+		  : files->read(files->ctx, path, buf_string(&bytes),
+				bytes.len);
 	buf_fini(&bytes);
 	return r;
 }
@@ -73,7 +82,7 @@ static int is_envelope(const struct dirent *entry)
 	       strcmp(entry->d_name + n - length, ENDING) == 0;
 }
 
-static int read_directory(const struct reader *reader, const char *path)
+static int read_directory(const struct files *files, const char *path)
 {
 	struct dirent **entries = NULL;
 	int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -84,12 +93,15 @@ static int read_directory(const struct reader *reader, const char *path)
 
 	for (int i = 0; i < n; i++) {
 		char *full = NULL;
+		int error = 0;
 
-		if (r == 0 &&
+		if ((r == 0 || files->goes_on) &&
 		    asprintf(&full, "%s/%s", path, entries[i]->d_name) < 0)
-			r = fail(path, -ENOMEM);
-		else if (r == 0)
-			r = read_file(reader, dir_fd, entries[i]->d_name, full);
+			error = fail(path, -ENOMEM);
+		else if (full != NULL)
+			error = read_file(files, dir_fd, entries[i]->d_name,
+					  full);
+		r = r < 0 ? r : error;
 		free(full);
 		free(entries[i]);
 	}
@@ -98,18 +110,28 @@ static int read_directory(const struct reader *reader, const char *path)
 	return r;
 }
 
-int inputs_read(char *const *paths, size_t n, inputs_chunk *add, void *ctx)
+int inputs_each_file(char *const *paths, size_t n, bool goes_on,
+		     inputs_file *read, void *ctx)
 {
-	const struct reader reader = {add, ctx};
+	const struct files files = {read, ctx, goes_on};
 	int r = 0;
 
-	for (size_t i = 0; i < n && r == 0; i++) {
+	for (size_t i = 0; i < n && (r == 0 || goes_on); i++) {
 		struct stat st;
+		int error;
 
 		if (stat(paths[i], &st) == 0 && S_ISDIR(st.st_mode))
-			r = read_directory(&reader, paths[i]);
+			error = read_directory(&files, paths[i]);
 		else
-			r = read_file(&reader, AT_FDCWD, paths[i], paths[i]);
+			error = read_file(&files, AT_FDCWD, paths[i], paths[i]);
+		r = r < 0 ? r : error;
 	}
 	return r;
+}
+
+int inputs_read(char *const *paths, size_t n, inputs_chunk *add, void *ctx)
+{
+	struct chunks chunks = {add, ctx};
+
+	return inputs_each_file(paths, n, false, read_chunks, &chunks);
 }

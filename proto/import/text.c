@@ -111,6 +111,8 @@ static int next_of_envelope(struct import_text *t, json_t **ret,
 		if (r < 0)
 			return r;
 	}
+	t->payload = bytes;
+	t->payload_size = n;
 	r = parse(bytes, n, 0, ret, &used, fault);
 	return r < 0 ? r : 1;
 }
@@ -128,6 +130,8 @@ static int next_bare(struct import_text *t, json_t **ret,
 		  ret, &used, fault);
 	if (r < 0)
 		return r;
+	t->payload = t->bytes + t->at;
+	t->payload_size = used;
 	t->at += used;
 	return 1;
 }

@@ -27,6 +27,9 @@ struct import_text {
 	const char *bytes; /* the caller's, until the last import_text_next */
 	size_t size, at;
 	bool is_envelope;
+	/* The bytes of the last chunk that was read: of its payload. */
+	const char *payload;
+	size_t payload_size;
 };
 
 void import_text_init(struct import_text *t, const char *bytes, size_t size);

@@ -71,7 +71,7 @@ class Documents(unittest.TestCase):
         self.assertEqual(described, commands)
         options = set(re.findall(r"--([a-z]+)", text))
         self.assertEqual(set(re.findall(r"Fl -([a-z]+)", page))
-                         - {"pid", "stats", "dsn"}, options)
+                         - {"pid", "stats"}, options)
 
     def test_the_pages_have_the_defaults(self):
         """Numbers and words, as they are without a configuration."""

@@ -1,0 +1,450 @@
+#include "daemon/ctl/send.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/child.h"
+#include "daemon/config.h"
+#include "daemon/config_files.h"
+#include "daemon/config_keys.h"
+#include "daemon/ctl/inputs.h"
+#include "daemon/id.h"
+#include "daemon/log.h"
+#include "daemon/option_fault.h"
+#include "daemon/own_ship.h"
+#include "lib/base/clock.h"
+#include "proto/chunk_v2.h"
+#include "proto/dsn.h"
+#include "proto/envelope_kind.h"
+#include "proto/import/text.h"
+
+enum {
+	EXIT_USAGE = 2,
+};
+
+/* A server that is being restarted answers again by then. */
+#define TIMEOUT_S     60u
+#define TIMEOUT_MAX_S 86400u
+
+/* After a limit that is over already, so that no server is asked in a circle.
+ */
+#define PAUSE_LEAST_NS NS_PER_SEC
+
+#define PAYLOAD_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
+
+const char send_help[] =
+	"\n"
+	"send IN... [--dsn DSN]  sends what sentry-profd has written to files "
+	"to "
+	"the\n"
+	"                        server of the DSN (or SENTRY_DSN). Files "
+	"stay.\n"
+	"\n"
+	"  --timeout S           how long to try again while the server does "
+	"not\n"
+	"                        answer (default: 60)\n";
+
+struct send {
+	struct config config;
+	struct own_ship ship;
+	uint64_t seq; /* of the last envelope */
+	uint64_t timeout_ns;
+	uint64_t limited_until_ns; /* by clock_boot_ns; as ship says */
+	bool is_over; /* ship has ended, or the server does not answer */
+	size_t n_taken, n_refused, n_unsent, n_unreadable;
+};
+
+static int begin(struct send *s)
+{
+	const char *const paths[INIT_FILE_N] = {
+		[INIT_CA_CERTS] = s->config.ca_certs,
+	};
+	struct msg_dsn dsn = {
+		.h = MSG_HEADER(MSG_DSN, msg_dsn),
+		.retry_5xx = true,
+		/* Nothing is lost: the files stay. */
+		.no_reports = true,
+		.compression = (uint32_t)s->config.compression,
+		.kind = ENVELOPE_CHUNK,
+	};
+	int fd = -1, r = 0;
+
+	if (paths[INIT_CA_CERTS][0] != '\0')
+		r = config_files_open(paths[INIT_CA_CERTS], &fd);
+	if (r < 0) {
+		log_error("%s: %s", paths[INIT_CA_CERTS], strerror(-r));
+		return r;
+	}
+	r = own_ship_start(&s->ship, &fd, fd >= 0 ? 1 : 0,
+			   fd >= 0 ? 1u << INIT_CA_CERTS : 0);
+	close_fd(&fd);
+	memcpy(dsn.dsn, s->config.dsn, sizeof(dsn.dsn));
+	if (r == 0)
+		r = ipc_send(s->ship.fd, &dsn, sizeof(dsn), NULL, 0);
+	explicit_bzero(&dsn, sizeof(dsn));
+	if (r < 0)
+		log_error("sentry-profd-ship cannot be started: %s",
+			  strerror(-r));
+	return r;
+}
+
+/* The payload as ship takes it: memory that nobody can change. */
+static int seal(const char *bytes, size_t size, int *ret_fd)
+{
+	int fd = memfd_create("chunk", MFD_CLOEXEC | MFD_ALLOW_SEALING), r = 0;
+
+	while (fd >= 0 && size > 0) {
+		const ssize_t n = write(fd, bytes, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		bytes += n;
+		size -= (size_t)n;
+	}
+	if (fd < 0 || size > 0 || fcntl(fd, F_ADD_SEALS, PAYLOAD_SEALS) < 0) {
+		r = errno != 0 ? -errno : -EIO;
+		close_fd(&fd);
+		return r;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+static int hand_over(struct send *s, const struct msg_envelope *envelope,
+		     int payload)
+{
+	struct msg_envelope m = *envelope;
+
+	m.seq = ++s->seq;
+	return ipc_send(s->ship.fd, &m, sizeof(m), &payload, 1);
+}
+
+/* Ends the attempts: ship answers each envelope at once then. */
+static int give_up(const struct send *s)
+{
+	const struct msg_ship_finish m = {
+		.h = MSG_HEADER(MSG_SHIP_FINISH, msg_ship_finish),
+	};
+
+	return ipc_send(s->ship.fd, &m, sizeof(m), NULL, 0);
+}
+
+/* Returns 1 with what became of the envelope, 0 for other news, or -errno. */
+static int take_message(struct send *s, enum ship_result *ret)
+{
+	const struct msg_envelope_done *done;
+	struct ipc_message m;
+	int r = ipc_recv(s->ship.fd, &m);
+
+	if (r <= 0)
+		return r == 0 ? -EPIPE : r;
+	ipc_close_fds(&m);
+	switch (msg_type_of(&m)) {
+	case MSG_LIMITED:
+		if (msg_of_size(&m, sizeof(struct msg_limited)) == NULL)
+			return -EPROTO;
+		s->limited_until_ns =
+			((const struct msg_limited *)(const void *)m.bytes)
+				->until_ns;
+		return 0;
+	case MSG_ENVELOPE_DONE:
+		done = (const void *)m.bytes;
+		if (msg_of_size(&m, sizeof(*done)) == NULL ||
+		    done->seq != s->seq)
+			return -EPROTO;
+		*ret = (enum ship_result)done->result;
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* Waits for the verdict on the envelope that ship has. */
+static int wait_for(struct send *s, enum ship_result *ret)
+{
+	const uint64_t until_ns = clock_boot_ns() + s->timeout_ns;
+	bool is_late = false;
+	int r = 0;
+
+	while (r == 0) {
+		struct pollfd p = {.fd = s->ship.fd, .events = POLLIN};
+		const uint64_t now_ns = clock_boot_ns();
+		const uint64_t left_ns =
+			now_ns < until_ns ? until_ns - now_ns : 0;
+
+		r = poll(&p, 1, is_late ? -1 : (int)(left_ns / NS_PER_MS) + 1);
+		if (r < 0 && errno != EINTR)
+			return -errno;
+		if (r > 0) {
+			r = take_message(s, ret);
+		} else if (r == 0 && !is_late && clock_boot_ns() >= until_ns) {
+			is_late = true;
+			r = give_up(s);
+		} else {
+			r = 0;
+		}
+	}
+	return r < 0 ? r : 0;
+}
+
+/* While the server has a limit. */
+static void wait_for_server(const struct send *s, bool was_limited)
+{
+	const uint64_t now_ns = clock_boot_ns();
+	uint64_t until_ns = s->limited_until_ns;
+	struct timespec t;
+
+	if (was_limited)
+		until_ns = max_u64(until_ns, now_ns + PAUSE_LEAST_NS);
+	if (until_ns <= now_ns)
+		return;
+	log_warning("the server takes no profiles for %.0f s: waiting",
+		    (double)(until_ns - now_ns) / (double)NS_PER_SEC);
+	t = (struct timespec){.tv_sec = (time_t)(until_ns / NS_PER_SEC),
+			      .tv_nsec = (long)(until_ns % NS_PER_SEC)};
+	while (clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &t, NULL) ==
+	       EINTR)
+		;
+}
+
+/* Sends until the server has said yes or no. */
+static int deliver(struct send *s, const struct msg_envelope *m, int payload,
+		   enum ship_result *ret)
+{
+	int r;
+
+	*ret = SHIP_NOTHING;
+	do {
+		wait_for_server(s, *ret == SHIP_RATE_LIMITED);
+		r = hand_over(s, m, payload);
+		if (r == 0)
+			r = wait_for(s, ret);
+	} while (r == 0 && *ret == SHIP_RATE_LIMITED);
+	return r;
+}
+
+static void count(struct send *s, const char *path, const char *id,
+		  enum ship_result result)
+{
+	switch (result) {
+	case SHIP_DONE:
+		s->n_taken++;
+		return;
+	case SHIP_SEND_ERROR:
+		s->n_refused++;
+		log_error("%s: the server has refused chunk %s", path, id);
+		return;
+	case SHIP_NETWORK_ERROR:
+		s->is_over = true;
+		log_error("%s: not sent: the server has not answered within "
+			  "%u s",
+			  path, (unsigned int)(s->timeout_ns / NS_PER_SEC));
+		break;
+	case SHIP_NOTHING:
+	case SHIP_SPOOLED:
+	case SHIP_RATE_LIMITED:
+	case SHIP_QUEUE_OVERFLOW:
+	case SHIP_INTERNAL_ERROR:
+		log_error("%s: chunk %s was not sent: no memory", path, id);
+		break;
+	}
+	s->n_unsent++;
+}
+
+/* Fills in what ship wants to know. Returns what is wrong with it, or NULL. */
+static const char *describe(const struct import_chunk *c, size_t size,
+			    struct msg_envelope *ret)
+{
+	*ret = (struct msg_envelope){
+		.h = MSG_HEADER(MSG_ENVELOPE, msg_envelope),
+		.size = size,
+		.to_server = true,
+	};
+	if (size > CHUNK_V2_SIZE_MAX)
+		return "more than 50 MB: the server takes no such chunk";
+	if (strlen(c->chunk_id) != MSG_ID_SIZE - 1)
+		return "its chunk_id is not 32 hex digits";
+	memcpy(ret->chunk_id, c->chunk_id, MSG_ID_SIZE);
+	if (!id_is_one(ret->chunk_id))
+		return "its chunk_id is not 32 hex digits in lower case";
+	if (c->platform == NULL || c->platform[0] == '\0' ||
+	    strlen(c->platform) >= sizeof(ret->platform))
+		return "it has no platform";
+	memcpy(ret->platform, c->platform, strlen(c->platform) + 1);
+	return NULL;
+}
+
+static int send_chunk(struct send *s, const char *path,
+		      const struct import_text *text,
+		      const struct import_chunk *c)
+{
+	enum ship_result result = SHIP_NOTHING;
+	struct msg_envelope m;
+	const char *problem = describe(c, text->payload_size, &m);
+	int payload = -1, r;
+
+	if (problem != NULL) {
+		log_error("%s: %s", path, problem);
+		s->n_unreadable++;
+		return 0;
+	}
+	if (s->is_over) {
+		s->n_unsent++;
+		return 0;
+	}
+	r = seal(text->payload, text->payload_size, &payload);
+	if (r == 0)
+		r = deliver(s, &m, payload, &result);
+	close_fd(&payload);
+	if (r == 0) {
+		count(s, path, m.chunk_id, result);
+		return 0;
+	}
+	s->is_over = true;
+	s->n_unsent++;
+	log_error("%s: not sent: %s%s", path,
+		  r == -EPIPE ? "sentry-profd-ship has ended"
+			      : "sentry-profd-ship: ",
+		  r == -EPIPE ? "" : strerror(-r));
+	return r;
+}
+
+static int send_file(void *ctx, const char *path, const char *bytes,
+		     size_t size)
+{
+	struct import_fault fault = {""};
+	struct import_chunk chunk;
+	struct import_text text;
+	struct send *s = ctx;
+	size_t n = 0;
+	int r, error = 0;
+
+	import_text_init(&text, bytes, size);
+	while ((r = import_text_next(&text, &chunk, &fault)) == 1) {
+		n++;
+		r = send_chunk(s, path, &text, &chunk);
+		import_chunk_fini(&chunk);
+		error = error < 0 ? error : r;
+	}
+	if (r == 0 && n == 0) {
+		(void)import_fault_set(&fault, "has no profile chunk");
+		r = -EBADMSG;
+	}
+	if (r < 0) {
+		log_error("%s: %s", path,
+			  r == -EBADMSG ? fault.text : strerror(-r));
+		s->n_unreadable++;
+	}
+	return r < 0 ? r : error;
+}
+
+static void summarise(const struct send *s)
+{
+	printf("%zu chunk%s sent", s->n_taken, s->n_taken == 1 ? "" : "s");
+	if (s->n_refused > 0)
+		printf(", %zu refused by the server", s->n_refused);
+	if (s->n_unsent > 0)
+		printf(", %zu not sent", s->n_unsent);
+	if (s->n_unreadable > 0)
+		printf(", %zu not fit to be sent", s->n_unreadable);
+	printf("\n");
+}
+
+static bool set_option(struct send *s, int option, const char *value)
+{
+	char problem[CONFIG_PROBLEM_MAX];
+	unsigned long seconds;
+	char *end;
+
+	if (option == 'd') {
+		if (config_set(&s->config, "dsn", "--dsn", value, problem) == 0)
+			return true;
+		log_error("send: --dsn: %s", problem);
+		return false;
+	}
+	seconds = strtoul(value, &end, 10);
+	s->timeout_ns = seconds * NS_PER_SEC;
+	if (end != value && *end == '\0' && value[0] != '-' && seconds > 0 &&
+	    seconds <= TIMEOUT_MAX_S)
+		return true;
+	log_error("send: --timeout %s: not a number of seconds", value);
+	return false;
+}
+
+static bool resolve(struct send *s)
+{
+	struct config_faults faults = {.n = 0};
+	bool is_good = config_resolve(&s->config, getenv, &faults) == 0 &&
+		       faults.n_errors == 0;
+
+	for (size_t i = 0; i < faults.n; i++)
+		if (!faults.v[i].is_warning)
+			log_error("%s", faults.v[i].text);
+	config_faults_fini(&faults);
+	if (is_good && s->config.dsn[0] == '\0')
+		log_error("send: no DSN: --dsn DSN, or SENTRY_DSN in the "
+			  "environment");
+	return is_good && s->config.dsn[0] != '\0';
+}
+
+static bool parse(struct send *s, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"dsn", required_argument, NULL, 'd'},
+		{"timeout", required_argument, NULL, 't'},
+		{0},
+	};
+	int option;
+
+	s->timeout_ns = TIMEOUT_S * NS_PER_SEC;
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+		if (option == '?' || option == ':') {
+			option_fault_log(option, argv[0], argv, options);
+			return false;
+		}
+		if (!set_option(s, option, optarg))
+			return false;
+	}
+	if (optind < argc)
+		return resolve(s);
+	log_error("send: no input: name the files or the directory that "
+		  "sentry-profd has written");
+	return false;
+}
+
+int send_run(int argc, char **argv)
+{
+	struct send s = {.ship = {.fd = -1}};
+	int r = -EINVAL, status = EXIT_USAGE;
+
+	/* Keys shall be in no core file. */
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	config_init(&s.config);
+	if (parse(&s, argc, argv)) {
+		r = begin(&s);
+		if (r == 0) {
+			r = inputs_each_file(argv + optind,
+					     (size_t)(argc - optind), true,
+					     send_file, &s);
+			if (r == 0 && s.n_taken + s.n_refused + s.n_unsent == 0)
+				log_error("no profile chunk is in there");
+			summarise(&s);
+		}
+		status = r == 0 && s.n_taken > 0 && s.n_refused == 0 &&
+					 s.n_unsent == 0 && s.n_unreadable == 0
+				 ? EXIT_SUCCESS
+				 : EXIT_FAILURE;
+	}
+	own_ship_end(&s.ship);
+	config_fini(&s.config);
+	return status;
+}

@@ -1,0 +1,161 @@
+#!/usr/bin/python3
+"""sentry-profctl send: what was written to files reaches a server, and is lost by
+none of its answers."""
+
+import json
+import subprocess
+import time
+
+import harness
+from harness import BUILD, check
+
+KEY = '0123456789abcdef0123456789abcdef'
+
+
+def command(server, *args):
+    return [BUILD / 'sentry-profctl', 'send', *map(str, args), *(['--dsn', server.dsn]
+                                                                  if server else [])]
+
+
+def send(server, *args, status=0, env=None):
+    """Standard output, and standard error."""
+    done = subprocess.run(command(server, *args), capture_output=True, text=True,
+                          check=False, env=env or (server.env if server and server.ca
+                                                   else harness.environment()))
+    check(done.returncode == status, f'{args}: status {done.returncode}: '
+                                     f'{done.stdout}{done.stderr}')
+    return done.stdout, done.stderr
+
+
+def made_chunk(n):
+    return {'version': '2', 'profiler_id': 'a' * 32, 'chunk_id': f'{n:032x}',
+            'platform': 'native', 'release': 'r@1', 'environment': 'test',
+            'client_sdk': {'name': 'x', 'version': '1'},
+            'debug_meta': {'images': []},
+            'profile': {'frames': [{'function': f'f{n}', 'instruction_addr': '0x1'}],
+                        'stacks': [[0]],
+                        'samples': [{'timestamp': t, 'thread_id': '1', 'stack_id': 0}
+                                    for t in (1790000000, 1790000001)],
+                        'thread_metadata': {'1': {'name': 'main'}}}}
+
+
+def write(box, numbers):
+    """A directory with an envelope for each number, and the payloads."""
+    directory = box.make_dir('in')
+    payloads = []
+    for n in numbers:
+        data = json.dumps(made_chunk(n)).encode()
+        payloads.append(data)
+        (directory / f'{n:06}.envelope').write_bytes(
+            b'{"event_id":"%032x"}\n{"type":"profile_chunk","platform":"native",'
+            b'"length":%d}\n%s\n' % (n, len(data), data))
+    return directory, payloads
+
+
+def taken(server):
+    """The payloads of the requests that were answered by 200."""
+    done = [r['n'] for r in server.requests if r.get('status') == 200]
+    return [e.payload for r, e in zip(server.requests, server.envelopes)
+            if r['n'] in done]
+
+
+def test_all_arrive(box):
+    """What the daemon has written to files is as if it had sent it."""
+    profd = box.profile([box.target('shares')], '--chunk-seconds', '1', work=2.5)
+    written = [e.payload for e in profd.envelopes]
+    check(len(written) > 1, f'{len(written)} chunks')
+    before = {p: p.read_bytes() for p in profd.output.iterdir()}
+    server = box.server()
+    out, stderr = send(server, profd.output)
+    check(taken(server) == written, 'other payloads')
+    check(all(r['problems'] == [] for r in server.requests), f'{server.requests}')
+    check(out == f'{len(written)} chunks sent\n' and stderr == '', out + stderr)
+    check(before == {p: p.read_bytes() for p in profd.output.iterdir()},
+          'the files are others')
+    # The DSN of the environment; a file by its name; a payload without an envelope.
+    path = box.make_dir('bare') / 'x.json'
+    path.write_bytes(written[0])
+    send(None, path, env={**server.env, 'SENTRY_DSN': server.dsn})
+    check(taken(server)[-1] == written[0], 'a bare payload')
+
+
+def test_what_is_no_envelope(box):
+    """Each is an error, and the others are sent."""
+    server = box.server()
+    directory, payloads = write(box, (1, 5))
+    (directory / '000002.envelope').write_bytes(b'hello\n')
+    (directory / '000003.envelope').write_bytes(
+        b'{"event_id":"0"}\n{"type":"transaction","length":2}\n{}\n')
+    other = json.dumps({**made_chunk(4), 'chunk_id': 'short'}).encode()
+    (directory / '000004.envelope').write_bytes(other)
+    missing = directory / 'missing'
+    out, stderr = send(server, missing, directory, status=1)
+    check(taken(server) == payloads, f'{len(taken(server))} were sent')
+    check('2 chunks sent, 3 not fit to be sent\n' == out, out)
+    for words in (f'{missing}: No such file', '000002.envelope: is not JSON',
+                  '000003.envelope: has no profile chunk',
+                  '000004.envelope: its chunk_id is not 32'):
+        check(words in stderr, f'{words}: {stderr}')
+    out, stderr = send(server, box.make_dir('empty'), status=1)
+    check('no profile chunk is in there' in stderr, stderr)
+
+
+def test_a_limit_is_waited_for(box):
+    """A 429 loses nothing, and no request comes before Retry-After is over."""
+    server = box.server(script=[
+        {}, {'status': 429, 'headers': {'Retry-After': '2'}}, {},
+        # As is a limit beside a chunk that was taken.
+        {'headers': {'X-Sentry-Rate-Limits': '1:profile_chunk:key'}}])
+    directory, payloads = write(box, range(1, 6))
+    before = time.monotonic()
+    out, stderr = send(server, directory)
+    check(time.monotonic() - before >= 2, 'it was not waited for')
+    check(taken(server) == payloads, f'{len(taken(server))} were sent')
+    check(len(server.requests) == 6, f'{len(server.requests)} requests')
+    check(stderr.count('the server takes no profiles for') == 2, stderr)
+    check(out == '5 chunks sent\n', out)
+    check(all(len(e.items) == 1 for e in server.envelopes), 'a loss is reported')
+
+
+def test_a_server_that_does_not_answer(box):
+    server = box.server()
+    directory, payloads = write(box, range(1, 4))
+    before = {p: p.read_bytes() for p in directory.iterdir()}
+    server.down()
+    out, stderr = send(server, directory, '--timeout', '1', status=1)
+    check(out == '0 chunks sent, 3 not sent\n', out)
+    check('the server does not answer: ' in stderr and
+          '000001.envelope: not sent: the server has not answered within 1 s' in stderr,
+          stderr)
+    check(before == {p: p.read_bytes() for p in directory.iterdir()},
+          'the files are others')
+    # One that comes back is tried again.
+    server.up()
+    server.tell(script=[{'do': 'close'}, {'status': 503}, {}])
+    check(send(server, directory)[0] == '3 chunks sent\n', 'it is up')
+    check(taken(server) == payloads, f'{len(taken(server))} were sent')
+
+
+def test_refused(box):
+    server = box.server(script=[{}, {'status': 400}, {}])
+    directory, payloads = write(box, range(1, 4))
+    out, stderr = send(server, directory, status=1)
+    check(out == '2 chunks sent, 1 refused by the server\n', out)
+    check('000002.envelope: the server has refused chunk' in stderr and
+          'status 400' in stderr, stderr)
+    check(taken(server) == [payloads[0], payloads[2]], 'others were taken')
+
+
+def test_usage(box):
+    directory, _ = write(box, [1])
+    dsn = f'http://{KEY}@127.0.0.1:{harness.free_port()}/1'
+    for args, words in (
+            (['--dsn', dsn], 'no input'), ([directory], 'no DSN'),
+            ([directory, '--dsn', 'nonsense'], 'send: --dsn: '),
+            ([directory, '--dsn', dsn, '--timeout', '0'], 'not a number of seconds'),
+            ([directory, '--dns', dsn], 'did you mean --dsn')):
+        check(words in send(None, *args, status=2)[1], f'{args}')
+
+
+if __name__ == '__main__':
+    harness.main(globals())
