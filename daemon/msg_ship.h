@@ -1,5 +1,6 @@
 /*
- * What the broker and ship say to each other.
+ * What the broker and ship say to each other. To a ship of its own,
+ * sentry-profctl send (daemon/ctl/send.h) says what the broker does.
  * Included by daemon/msg.h, which says what holds for all messages.
  */
 #ifndef DAEMON_MSG_SHIP_H

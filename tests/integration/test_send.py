@@ -127,6 +127,7 @@ def test_a_server_that_does_not_answer(box):
     check('the server does not answer: ' in stderr and
           '000001.envelope: not sent: the server has not answered within 1 s' in stderr,
           stderr)
+    check(stderr.count(': not sent: ') == 1, f'said for each: {stderr}')
     check(before == {p: p.read_bytes() for p in directory.iterdir()},
           'the files are others')
     # One that comes back is tried again.
