@@ -211,8 +211,8 @@ START_TEST(no_chunk_at_all)
 		"{\"version\":2,\"profile\":{}}",
 		"{\"version\":\"1\",\"profile\":{}}",
 		"{\"version\":\"2\",\"profile\":{},\"profiler_id\":3}",
-		"{\"version\":\"2\",\"profile\":[],\"profiler_id\":\"a\","
-		"\"chunk_id\":\"b\"}",
+		("{\"version\":\"2\",\"profile\":[],\"profiler_id\":\"a\","
+		 "\"chunk_id\":\"b\"}"),
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
