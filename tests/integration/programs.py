@@ -225,7 +225,8 @@ class Server:
     """tests/integration/server.py in a process of its own."""
 
     def __init__(self, box, tls=True, script=None, status=200, names=(),
-                 port=0, expired=False, mutual=False, host=None):
+                 port=0, expired=False, mutual=False, host=None,
+                 for_files=False):
         self.dir = box.make_dir('server')
         argv = [sys.executable, ROOT / 'tests/integration/server.py',
                 '--dir', self.dir, '--port', port, '--status', status,
@@ -236,6 +237,8 @@ class Server:
             argv.append('--expired')
         if mutual:
             argv.append('--mutual')
+        if for_files:
+            argv.append('--for-files')
         if host:
             argv += ['--host', host]
         for name in names:

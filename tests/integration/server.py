@@ -28,7 +28,8 @@ One that did not come as a whole is none. A failed TLS handshake is a line
 --tls makes an authority (DIR/ca.pem) and a certificate for localhost and
 127.0.0.1, or for the names that --name gives, by the openssl command; --expired
 one whose time is over. --mutual wants one of the client by the same authority,
-as DIR/server.pem with DIR/server.key is.
+as DIR/server.pem with DIR/server.key is. --for-files takes chunks with the members
+that only files have.
 
 A request with problems is answered by 400, with the first of them in
 X-Sentry-Error; any other by --status (200). --script FILE says it for each
@@ -122,8 +123,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body, data = self.read_body(headers, problems)
         items = []
         if data is not None:
-            found, items = envelope_problems(data,
-                                             headers.get('user-agent'))
+            found, items = envelope_problems(data, headers.get('user-agent'),
+                                             self.server.for_files)
             problems += found
         answer = self.judge(answer, problems)
         self.log({
@@ -226,7 +227,7 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, directory, address, status, script, context):
+    def __init__(self, directory, address, status, script, context, for_files):
         if ':' in address[0]:
             self.address_family = socket.AF_INET6
         # One that was asked for by its number stays ours while nobody listens.
@@ -237,6 +238,8 @@ class Server(http.server.ThreadingHTTPServer):
         self.directory = directory
         self.status = status
         self.script = script
+        # It takes what was made for files, as the real one does.
+        self.for_files = for_files
         self.context = context
         self.lock = threading.Condition()
         self.mode = 'up'
@@ -364,6 +367,7 @@ def main():
     parser.add_argument('--port', type=int, default=0)
     parser.add_argument('--status', type=int, default=200)
     parser.add_argument('--script')
+    parser.add_argument('--for-files', action='store_true')
     parser.add_argument('--stdin', action='store_true')
     args = parser.parse_args()
 
@@ -381,7 +385,7 @@ def main():
             context.load_verify_locations(os.path.join(args.dir, 'ca.pem'))
             context.verify_mode = ssl.CERT_REQUIRED
     server = Server(args.dir, (args.host, args.port), args.status, script,
-                    context)
+                    context, args.for_files)
     port = server.server_address[1]
     scheme = 'https' if args.tls else 'http'
     host = f'[{args.host}]' if ':' in args.host else 'localhost'

@@ -30,6 +30,9 @@ grep -q ' zslInsert  *redis-server$' output || fail "no known function"
 server_is_gone
 envelope=$(echo sentry-profd-*/000001-*.envelope)
 [ "$(wc -l <"$envelope")" -eq 3 ] || fail "$envelope: not three lines"
+grep -q zslInsert "$envelope" || fail "$envelope: no known function"
+page=$(sed -n 's/.* for a browser: //p' output)
+head -c 15 "$page" | grep -qi '^<!doctype html>' || fail "$page: no page"
 sed -n 2p "$envelope" | grep -q '"type":"profile_chunk"' || fail "no chunk"
 
 # ^C, which a terminal sends to the script and all that it runs: they get a

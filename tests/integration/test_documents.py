@@ -64,7 +64,7 @@ class Guide:
         self.box = box
         self.text = (ROOT / path).read_text()
         self.dir = box.make_dir(os.path.basename(path))
-        self.server = box.server()
+        self.server = box.server(for_files=True)
         dsn = self.dir / 'dsn'
         dsn.write_text(f'{self.server.dsn}\n')
         dsn.chmod(0o600)
@@ -95,10 +95,13 @@ class Guide:
                 words[i] = self.target()
             elif words[i - 1] == '--duration':
                 words[i] = '1'
+            elif word == 'COMMAND':
+                words[i] = 'true'
             elif word == 'https://KEY@SERVER/PROJECT':
                 words[i] = self.server.dsn
             elif re.fullmatch(r'sentry-profd-\d+-\d+', word):
-                words[i] = made[0]
+                # That of the run before, if there was one.
+                words[i] = made[0] if made else word
             elif word.startswith('/tmp/'):
                 words[i] = word.removeprefix('/tmp/')
         name = os.path.basename(words[0])

@@ -65,7 +65,7 @@ def test_all_arrive(box):
     written = [e.payload for e in profd.envelopes]
     check(len(written) > 1, f'{len(written)} chunks')
     before = {p: p.read_bytes() for p in profd.output.iterdir()}
-    server = box.server()
+    server = box.server(for_files=True)
     out, stderr = send(server, profd.output)
     check(taken(server) == written, 'other payloads')
     check(all(r['problems'] == [] for r in server.requests), f'{server.requests}')
@@ -81,7 +81,7 @@ def test_all_arrive(box):
 
 def test_what_is_no_envelope(box):
     """Each is an error, and the others are sent."""
-    server = box.server()
+    server = box.server(for_files=True)
     directory, payloads = write(box, (1, 5))
     (directory / '000002.envelope').write_bytes(b'hello\n')
     (directory / '000003.envelope').write_bytes(
@@ -102,7 +102,7 @@ def test_what_is_no_envelope(box):
 
 def test_a_limit_is_waited_for(box):
     """A 429 loses nothing, and no request comes before Retry-After is over."""
-    server = box.server(script=[
+    server = box.server(for_files=True, script=[
         {}, {'status': 429, 'headers': {'Retry-After': '2'}}, {},
         # As is a limit beside a chunk that was taken.
         {'headers': {'X-Sentry-Rate-Limits': '1:profile_chunk:key'}}])
@@ -118,7 +118,7 @@ def test_a_limit_is_waited_for(box):
 
 
 def test_a_server_that_does_not_answer(box):
-    server = box.server()
+    server = box.server(for_files=True)
     directory, payloads = write(box, range(1, 4))
     before = {p: p.read_bytes() for p in directory.iterdir()}
     server.down()
@@ -138,7 +138,7 @@ def test_a_server_that_does_not_answer(box):
 
 
 def test_refused(box):
-    server = box.server(script=[{}, {'status': 400}, {}])
+    server = box.server(for_files=True, script=[{}, {'status': 400}, {}])
     directory, payloads = write(box, range(1, 4))
     out, stderr = send(server, directory, status=1)
     check(out == '2 chunks sent, 1 refused by the server\n', out)

@@ -53,11 +53,14 @@ redis-benchmark -s "$socket" -q -l -n 1000000 -c 4 \
 	zunionstore sum 2 board:1 board:2 >/dev/null 2>&1 </dev/null &
 load=$!
 
-set -- "$build/sentry-profd" --pid $server --duration $seconds
+# By its name now, so that the page can be made of it.
+made=sentry-profd-$(date +%Y%m%d-%H%M%S)
+set -- "$build/sentry-profd" --pid $server --duration $seconds --output "$made"
 # Yama lets a user trace the descendants of the tracer only.
 yama=$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)
 if [ "$(id -u)" -ne 0 ] && [ "$yama" -ne 0 ]; then
 	set -- sudo "$@"
+	sudo=sudo
 fi
 
 echo "redis-server is running as process $server, adding up scores for 4"
@@ -66,7 +69,11 @@ echo
 echo "\$ $*"
 status=0
 "$@" || status=$?
-[ $status -ne 0 ] || cat <<END
+[ $status -eq 0 ] || exit
+# What sudo made belongs to root.
+${sudo-} "$build/sentry-profctl" convert "$made" -o "$made/profile.html"
+cat <<END
 
+The same as a flame graph, for a browser: $made/profile.html
 To send profiles to Sentry: $build/sentry-profd --pid PID --dsn DSN
 END

@@ -169,7 +169,11 @@ START_TEST(what_is_equal)
 		{0, 3},
 	};
 	struct profile_sample samples[] = {
-		{1, 1, 4}, {2, 1, 5}, {3, 1, PROFILE_NONE}, {4, 1, 6}};
+		{1, 1, 4, false},
+		{2, 1, 5, false},
+		{3, 1, PROFILE_NONE, true},
+		{4, 1, 6, false},
+	};
 	struct profile p = {
 		.frames = frames,
 		.n_frames = array_size(frames),

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/child.h"
 #include "lib/base/util.h"
 #include "tests/unit/proto/good_profile.h"
 #include "tests/unit/suite.h"

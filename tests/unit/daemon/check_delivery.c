@@ -212,9 +212,9 @@ static void receive_payloads(int ship, bool to_server, uint64_t size,
 	ck_assert_uint_eq(e->size, size);
 	ck_assert_uint_eq(e->file_size, file_size);
 	ck_assert_uint_eq(m.n_fds, file_size > 0 ? 3 : 2);
-	ck_assert_int_eq(lseek(m.fds[0], 0, SEEK_END), size);
+	ck_assert_int_eq(lseek(m.fds[0], 0, SEEK_END), (off_t)size);
 	if (file_size > 0)
-		ck_assert_int_eq(lseek(m.fds[2], 0, SEEK_END), file_size);
+		ck_assert_int_eq(lseek(m.fds[2], 0, SEEK_END), (off_t)file_size);
 	ipc_close_fds(&m);
 }
 
