@@ -46,7 +46,7 @@ exec 3<pipe
 while read -r line <&3; do
 	echo "$line" >>output
 	case $line in
-	*envelopes*) break ;;
+	'$ '*) break ;;
 	esac
 done
 server=$(sed -n 's/.* running as process \([0-9]*\).*/\1/p' output)
