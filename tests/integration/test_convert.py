@@ -15,6 +15,7 @@ import harness
 from harness import BUILD, check
 
 NOTE = 'counts as running'
+NAPS = {'clock_nanosleep', '__clock_nanosleep'}
 
 
 def convert(*args, status=0):
@@ -201,12 +202,14 @@ def test_a_program_that_mostly_waits(box):
     running = sum(found['running'].values()) / 1e6
     check(least * (1 - luck) <= running <= most * (1 + luck),
           f'{running:.2f} s, the kernel says {least:.2f} to {most:.2f} s')
-    for state, functions in (('running', {'work'}),
-                             ('waiting', {'clock_nanosleep', '__clock_nanosleep'})):
+    # Where others have the processors it waits for one at its work, too.
+    for state, functions, least in (('running', {'work'}, 0.8),
+                                    ('waiting', NAPS, 0.4),
+                                    ('waiting', NAPS | {'work'}, 0.8)):
         of = found[state]
         share = sum(n for (_, names), n in of.items() if names[-1] in functions) / \
             sum(of.values())
-        check(share > 0.8, f'{share:.2f} of {state} is in {functions}: {of}')
+        check(share > least, f'{share:.2f} of {state} is in {functions}: {of}')
 
 
 def test_a_program_that_never_waits(box):
