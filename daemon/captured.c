@@ -54,7 +54,7 @@ static struct {
 	struct heartbeat *heartbeat;
 	struct readers *readers;
 	struct slots slots;
-	/* Children that the broker is to be told of. */
+	/* Forked children whose pids capture has not sent to the broker yet. */
 	int32_t born[BORN_MAX];
 	size_t n_born;
 	struct loop_source *broker;

@@ -95,7 +95,7 @@ static int write_payload(const struct msg_session_open *open,
 	return chunk_v2_write(profile, reader, out);
 }
 
-/* The payload is in a memfd that nobody can change. */
+/* Writes the payload into a memfd, and seals the memfd against changes. */
 static int encode(const struct msg_session_open *open,
 		  const struct profile *profile, enum chunk_v2_reader reader,
 		  int *ret_fd, uint64_t *ret_size,

@@ -39,9 +39,9 @@ struct command {
 };
 
 /*
- * Forks the child, which becomes user first (NULL: stays who it is) and looks
- * for argv[0] along PATH. Prints a line and exits if there are no descriptors
- * or processes for it.
+ * Forks the child, which becomes this user first (NULL: keeps the caller's user)
+ * and looks for argv[0] along PATH. Prints a line and exits if no descriptor or
+ * process is left for the child.
  */
 void command_fork(struct command *c, char **argv, const char *user);
 
@@ -91,7 +91,7 @@ must_check bool command_takes(const struct command *c,
 /* After a SIGCHLD: follows the command into a stop of the terminal's. */
 void command_look(struct broker *b);
 
-/* wait(2) has told of its end. */
+/* The command has ended, with this status of wait(2). */
 void command_ended(struct command *c, int status);
 
 /* Waits for the end of the command. Returns its exit status, 128 + n after

@@ -202,7 +202,10 @@ static void drop_oldest(struct broker *b, struct instance *i)
 	}
 }
 
-/* For payloads of this size. Who has most on the way gives way. */
+/*
+ * Makes room for payloads of this size: discards chunks of the instance that
+ * has the most bytes on the way.
+ */
 static void make_room(struct broker *b, uint64_t size)
 {
 	uint64_t waiting;

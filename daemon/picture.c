@@ -17,7 +17,7 @@
 
 #define CONVERTER "sentry-profctl"
 
-/* Of an id, what makes a name that nobody else has. */
+/* The part of an id that makes a file's name unique. */
 #define UNIQUE_CHARACTERS 12
 
 /* Events are waited for; the time is the heartbeat's of a service manager. */

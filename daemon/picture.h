@@ -58,7 +58,7 @@ must_check int picture_open(struct picture *p, const char *path,
  */
 void picture_make(struct broker *b);
 
-/* wait(2) has told of a process. True if it was the picture's. */
+/* A child has ended, as wait(2) says. True if it was the converter. */
 bool picture_reaped(struct picture *p, int32_t pid, int status);
 
 /* Removes what has not become the file. Safe on one that was never opened. */

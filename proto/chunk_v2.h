@@ -14,8 +14,8 @@
 #define CHUNK_V2_SIZE_MAX (50u * 1000u * 1000u)
 
 /*
- * Who reads the payload. A payload for a file has what one for the server has,
- * byte for byte, and two kinds of members that the server does not know:
+ * Whom a payload is made for. A payload for a file has what one for the server
+ * has, byte for byte, and two kinds of members that the server does not know:
  * samples that wait have "state", images with a build-id have "code_id".
  */
 enum chunk_v2_reader {

@@ -15,8 +15,9 @@ struct compare_table {
 };
 
 /*
- * Writes functions whose shares differ by 0.05 percentage points or more, the
- * largest differences first, and one row for all others. Returns 0, -ENOMEM or
+ * Writes a row for each function whose shares in A and B differ by 0.05
+ * percentage points or more, the largest difference first, and one row for all
+ * other functions. Returns 0, -ENOMEM or
  * -EIO.
  */
 must_check int compare_table_write(const struct compare_table *t,

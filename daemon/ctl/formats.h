@@ -22,9 +22,9 @@ struct format {
 	format_write *write;
 };
 
-/* The one at this place, from 0 on; NULL: there are no more. */
+/* The format at this index, from 0 on; NULL: the table is shorter. */
 const struct format *format_at(size_t at);
-/* NULL: there is none. */
+/* NULL: no format has this name, or this ending. */
 const struct format *format_by_name(const char *name);
 const struct format *format_by_ending(const char *path);
 

@@ -94,7 +94,7 @@ static int begin(struct send *s)
 	return r;
 }
 
-/* The payload as ship takes it: memory that nobody can change. */
+/* Copies the payload into a sealed memfd, which ship takes. */
 static int seal(const char *bytes, size_t size, int *ret_fd)
 {
 	int fd = memfd_create("chunk", MFD_CLOEXEC | MFD_ALLOW_SEALING), r = 0;

@@ -74,7 +74,7 @@ static const char *temporary_directory(void)
 	return "/tmp";
 }
 
-/* A new file, mode 0600, of a name that nobody can guess: mkstemps(3). */
+/* Makes a file of mode 0600 with a random name, as mkstemps(3) does. */
 static int make_page(char *const *paths, size_t n, char ret[PATH_MAX])
 {
 	const char *dir = temporary_directory();

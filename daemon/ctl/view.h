@@ -7,9 +7,9 @@
 #define DAEMON_CTL_VIEW_H
 
 /*
- * argv[0] is the command's name. Prints the page's path, and becomes the
- * browser where there is one. Returns the exit status where there is none, or
- * on a fault: EXIT_SUCCESS, EXIT_FAILURE with a line on stderr, or 2 for wrong
+ * argv[0] is the command's name. Prints the page's path, and executes the
+ * browser in place of this process. Returns only if no browser is found, or on a
+ * fault: the exit status, EXIT_SUCCESS, EXIT_FAILURE with a line on stderr, or 2 for wrong
  * usage.
  */
 int view_run(int argc, char **argv);

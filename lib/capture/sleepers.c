@@ -168,7 +168,8 @@ static bool look_at_awake(struct target *t, uint64_t *sum_ns)
 	return all;
 }
 
-struct thread *target_next_that_ran(struct target *t, unsigned int *asks)
+struct thread *target_next_that_ran(struct target *t, unsigned int *asks,
+				    uint64_t *ret_woke_ns)
 {
 	while (t->next_asleep != NULL && *asks > 0) {
 		struct thread *th = t->next_asleep;
@@ -182,14 +183,15 @@ struct thread *target_next_that_ran(struct target *t, unsigned int *asks)
 		thread_wake(th);
 		t->n_passed--;
 		if (!th->look_known) {
-			th->woke_ns = 0;
+			*ret_woke_ns = 0;
 			return th;
 		}
 		ran_ns = th->look.run_ns - th->mark.run_ns;
 		waited_ns = th->look.wait_ns - th->mark.wait_ns;
-		th->woke_ns = ran_ns + waited_ns;
+		*ret_woke_ns = ran_ns + waited_ns;
 		t->ended_now_ns -= ran_ns;
-		/* Who writes more at this moment is found at the next look. */
+		/* A thread that runs at this moment is found at the next look.
+		 */
 		if (t->ended_known && t->ended_now_ns == t->ended_ns)
 			t->next_asleep = NULL;
 		return th;

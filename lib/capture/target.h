@@ -79,9 +79,9 @@ struct target {
 	struct capture *capture;
 	uint64_t rest_tick; /* what next_tick was, if something ended that */
 	struct thread *awake, *asleep;
-	/* Those that the tick under way comes to. */
+	/* The threads that the tick under way looks at next. */
 	struct thread *next_asleep, *next_awake;
-	uint64_t late_ns;   /* from then on it looks at nobody more */
+	uint64_t late_ns;   /* from then on no more threads are looked at */
 	uint64_t n_visited; /* of them, in that */
 	uint64_t due_ticks; /* that one, and those that it makes up for */
 	struct delay delay; /* of that one, for those that were seen before */
@@ -233,7 +233,7 @@ must_check int target_new(struct capture *c, uint32_t id, int32_t pid,
 /* Among those of its capture from now on, until it is freed. */
 must_check int target_take_place(struct target *t);
 void target_free(struct target *t);
-/* Of ptrace(2), for any tracee, and for a thread. */
+/* The options of ptrace(2): of every tracee, and of a target's thread. */
 unsigned long capture_base_options(const struct capture *c);
 unsigned long target_options(const struct target *t, uint32_t tid);
 /*
@@ -311,14 +311,16 @@ void thread_wake(struct thread *th);
 /* Reads the run and wait times of an awake thread: look, look_known, alone. */
 void thread_ask(struct thread *th);
 /*
- * Begins a tick: fills in look of all that are awake, and finds out whether
- * those asleep have to be asked. Then target_next_that_ran wakes the next of
- * those that have run, and returns it, with look and woke_ns filled in; NULL
- * after *asks of them, or at the end, when next_asleep is NULL. Then
- * target_looked keeps what the process's clock tells.
+ * Begins a tick: reads the times of all threads that are awake, and finds out
+ * whether the sleeping ones have to be asked. If so, target_next_that_ran asks
+ * up to *asks of them, and wakes and returns the first that has run;
+ * *ret_woke_ns: for how long it has run and waited for a processor since it
+ * slept. NULL: none of these has run; there are no more if next_asleep is NULL,
+ * too. Then target_looked keeps what the process's clock told.
  */
 void target_look(struct target *t);
-struct thread *target_next_that_ran(struct target *t, unsigned int *asks);
+struct thread *target_next_that_ran(struct target *t, unsigned int *asks,
+				    uint64_t *ret_woke_ns);
 void target_looked(struct target *t);
 /* Before a target is freed. */
 void target_let_clock_go(struct target *t);

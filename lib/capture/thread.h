@@ -61,8 +61,6 @@ struct thread {
 	bool look_known;
 	uint64_t look_ns;
 	unsigned int unasked; /* looks since then */
-	uint64_t
-		woke_ns; /* it has been awake for so long since it was asleep */
 	/*
 	 * It has a processor to itself, as far as is known; run and wait times
 	 * as they were when that was last decided.

@@ -288,7 +288,7 @@ static void charge(struct target *t)
 	c->left_ns = now_ns;
 }
 
-/* Whoever has slept through the tick is as it was: the rest is looked at. */
+/* All sleeping threads have been asked, or need not be. */
 static void end_asking(struct target *t)
 {
 	t->asking = false;
@@ -379,6 +379,8 @@ static void visit(struct thread *th, bool late, uint64_t woke_ns)
 		stand = stand_of(t, woke_ns);
 		ticks = t->due_ticks;
 	}
+	/* The thread may have slept when target_rename left its name alone. */
+	thread_rename(th, stand.tick, stand.time_ns);
 	/* Was it this one that kept us from the processor? */
 	if (!th->seen || ticks > stand.before + stand.ticks)
 		thread_look_priority(th);
@@ -390,21 +392,20 @@ static void visit(struct thread *th, bool late, uint64_t woke_ns)
 		thread_look(th, ticks, &stand);
 }
 
-/* Of those that sleep, in a portion. */
+/* Sleeping threads that are asked whether they have run, in a portion. */
 #define PORTION_ASKS 64
 
 static void visit_asleep(struct target *t, bool late, uint64_t *left)
 {
 	unsigned int asks = PORTION_ASKS;
 	struct thread *th;
+	uint64_t woke_ns;
 
-	while (*left > 0 && (th = target_next_that_ran(t, &asks)) != NULL) {
-		const struct stand stand = stand_of(t, th->woke_ns);
-
+	while (*left > 0 &&
+	       (th = target_next_that_ran(t, &asks, &woke_ns)) != NULL) {
 		--*left;
 		t->n_visited++;
-		thread_rename(th, stand.tick, stand.time_ns);
-		visit(th, late, th->woke_ns);
+		visit(th, late, woke_ns);
 	}
 	if (t->next_asleep == NULL)
 		end_asking(t);
