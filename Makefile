@@ -103,7 +103,7 @@ sentry-profd_SRC = profd command ship_files finish broker pause limit patience c
 	instance sections exe_link lifecycle session clients client_page thread_number \
 	targets attach figures discovery marks sightings identify pid_files connector reload \
 	idle overdue lack \
-	operate adopt rights status inbound control control_message control_socket \
+	operate adopt record rights status inbound control control_message control_socket \
 	allowance peer service notify metrics metrics_text \
 	process files want open mapped rooted act_as spawn output picture ctl/ending \
 	confine spool_dir accounts id child \
@@ -115,7 +115,7 @@ sentry-profd-capture_SRC = captured tracer await stops readers realtime slots te
 	child privileges log log_limit
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
-sentry-profd-unwind_SRC = unwindd stream exec_budget maps_age measures thread_keys chunk_threads program hints chunk credit \
+sentry-profd-unwind_SRC = unwindd stream exec_budget maps_age measures thread_keys chunks program hints chunk credit \
 	release environ_names request want page \
 	id child leash privileges sandbox confine log log_limit
 sentry-profd-unwind_LIB = aggregate unwind base proto
@@ -133,7 +133,7 @@ profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
 	config_files config_targets config_value listen_at options_keys pem proxy \
 	match accounts spool_dir \
 	missing spawn child id own_ship ctl/compare ctl/compare_table ctl/convert \
-	ctl/ending ctl/formats ctl/inputs ctl/selection ctl/send ctl/summary ctl/view
+	ctl/ending ctl/formats ctl/inputs ctl/record ctl/recording ctl/selection ctl/send ctl/summary ctl/view
 sentry-profctl_SRC = profctl $(profctl_commands) option_fault stack thread_copy live \
 	oracle open exe_link mapped rooted act_as privileges process lack log \
 	log_limit

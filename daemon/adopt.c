@@ -30,6 +30,7 @@ static void take_again(struct instance *i, struct control_answer *ret)
 	i->last_error[0] = '\0';
 	i->is_sampled = true;
 	i->config.lifecycle = LIFECYCLE_MANUAL;
+	i->is_recorded_only = false;
 	i->is_taken = true;
 	i->is_told = true;
 	i->is_started = true;
@@ -99,15 +100,15 @@ static bool is_refused(const struct broker *b, const struct peer *is,
 	return false;
 }
 
-static struct instance *attach_new(struct broker *b, const struct peer *is,
-				   struct process *p,
-				   struct control_answer *ret)
+static struct instance *add_new(struct broker *b, const struct peer *is,
+				struct process *p, bool is_recorded_only,
+				struct control_answer *ret)
 {
 	struct instance *i;
 	int r;
 
 	if (!is_refused(b, is, p, ret)) {
-		r = instance_add_attached(b, p, &i);
+		r = instance_add_attached(b, p, is_recorded_only, &i);
 		if (r == 0)
 			return i;
 		control_refuse(ret,
@@ -119,34 +120,67 @@ static struct instance *attach_new(struct broker *b, const struct peer *is,
 	return NULL;
 }
 
+/* A process that is no instance yet. NULL: *ret says why not. */
+static struct instance *look_and_add(struct broker *b, const struct peer *is,
+				     int32_t pid, bool is_recorded_only,
+				     struct control_answer *ret)
+{
+	struct instance *i;
+	struct process look;
+	enum process_fault fault = process_look(pid, &look);
+
+	if (fault != PROCESS_OK && fault != PROCESS_TRACED) {
+		refuse_fault(fault, look.pid, ret);
+		return NULL;
+	}
+	i = add_new(b, is, &look, is_recorded_only, ret);
+	close_fd(&look.pidfd);
+	if (i != NULL && !is->is_operator)
+		ret->work = WORK_USER;
+	return i;
+}
+
 void adopt_attach(struct broker *b, const struct peer *is, int32_t pid,
 		  struct control_answer *ret)
 {
 	struct instance *i = instance_of_pid(b, pid);
-	enum process_fault fault;
-	struct process look;
 
 	ret->work = WORK;
 	if (i != NULL && !rights_may(is, i)) {
 		ret->m.result = PROTOCOL_DENIED;
 		return;
 	}
-	if (i != NULL) {
-		take_again(i, ret);
+	if (i == NULL) {
+		i = look_and_add(b, is, pid, false, ret);
 	} else {
-		fault = process_look(pid, &look);
-		if (fault != PROCESS_OK && fault != PROCESS_TRACED) {
-			refuse_fault(fault, look.pid, ret);
-			return;
-		}
-		i = attach_new(b, is, &look, ret);
-		close_fd(&look.pidfd);
+		take_again(i, ret);
+		if (!is->is_operator && ret->m.result == PROTOCOL_OK)
+			ret->work = WORK_USER;
 	}
+	if (i != NULL)
+		clients_tell(i, &ret->m);
+}
+
+struct instance *adopt_for_record(struct broker *b, const struct peer *is,
+				  int32_t pid, struct control_answer *ret)
+{
+	struct instance *i = instance_of_pid(b, pid);
+
+	ret->work = WORK;
 	if (i == NULL)
-		return;
-	if (!is->is_operator && ret->m.result == PROTOCOL_OK)
+		return look_and_add(b, is, pid, true, ret);
+	if (!rights_may(is, i)) {
+		ret->m.result = PROTOCOL_DENIED;
+		return NULL;
+	}
+	if (i->is_detached || i->is_left_out) {
+		ret->m.result = PROTOCOL_LEFT_OUT;
+		return NULL;
+	}
+	/* It may have to be attached to, as by attach. */
+	if (!is->is_operator && i->target == NULL)
 		ret->work = WORK_USER;
-	clients_tell(i, &ret->m);
+	return i;
 }
 
 void adopt_detach(struct broker *b, const struct peer *is, int32_t pid,

@@ -21,4 +21,11 @@ void adopt_attach(struct broker *b, const struct peer *is, int32_t pid,
 void adopt_detach(struct broker *b, const struct peer *is, int32_t pid,
 		  struct control_answer *ret);
 
+/*
+ * The process for a recording: the instance that it is, or a new one that goes
+ * with its last recording. NULL: *ret says why not.
+ */
+struct instance *adopt_for_record(struct broker *b, const struct peer *is,
+				  int32_t pid, struct control_answer *ret);
+
 #endif

@@ -192,3 +192,41 @@ int ask(struct ask *a, enum protocol_type type, int32_t pid, const char *name,
 	*ret_fd = -1;
 	return exchange(a, &m, sizeof(m), ret, ret_fd);
 }
+
+const char *ask_result_text(enum protocol_result result)
+{
+	switch (result) {
+	case PROTOCOL_RUNS_ALREADY:
+		return "is profiled already";
+	case PROTOCOL_NOT_RUNNING:
+		return "is not profiled";
+	case PROTOCOL_NOT_SAMPLED:
+		return "is not sampled: profile_session_sample_rate has "
+		       "decided so for this process (attach profiles it all "
+		       "the same)";
+	case PROTOCOL_TRACE_MODE:
+		return "has profile_lifecycle = trace: its root spans start "
+		       "and stop it";
+	case PROTOCOL_LEFT_OUT:
+		return "is left alone: it was detached, or made the profiler "
+		       "hang (attach takes it again)";
+	case PROTOCOL_DENIED:
+		return "not permitted: root and the group sentry-profd may, "
+		       "and each user for processes of his own";
+	case PROTOCOL_NO_PROCESS:
+		return "there is no such process";
+	case PROTOCOL_NO_TARGET:
+		return "is no target of sentry-profd (attach makes a process "
+		       "one)";
+	case PROTOCOL_BAD_VERSION:
+		return "the daemon is of an older version, and does not know "
+		       "this";
+	case PROTOCOL_BUSY:
+		return "too much at a time: try again";
+	case PROTOCOL_FAILED:
+		return "failed";
+	case PROTOCOL_OK:
+		break;
+	}
+	return "the daemon's answer is not known";
+}

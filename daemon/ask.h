@@ -31,8 +31,8 @@ must_check int ask_open(const char *path, bool is_quiet, struct ask *ret);
 void ask_close(struct ask *a);
 
 /*
- * The daemon's pid, as our pid namespace has it: it is the kernel's word, the one
- * in its status is of its own namespace. 0: it has none here.
+ * The daemon's pid, as our pid namespace has it: it is the kernel's word, the
+ * one in its status is of its own namespace. 0: it has none here.
  */
 int32_t ask_pid(const struct ask *a);
 
@@ -43,5 +43,8 @@ int32_t ask_pid(const struct ask *a);
  */
 must_check int ask(struct ask *a, enum protocol_type type, int32_t pid,
 		   const char *name, struct protocol_answer *ret, int *ret_fd);
+
+/* What is said of a process, or a section, where the answer has no text. */
+const char *ask_result_text(enum protocol_result result);
 
 #endif

@@ -11,6 +11,7 @@
 #include "daemon/operate.h"
 #include "daemon/overdue.h"
 #include "daemon/pause.h"
+#include "daemon/record.h"
 #include "daemon/service.h"
 #include "lib/base/clock.h"
 
@@ -38,13 +39,15 @@ static void each_second(struct broker *b)
 
 /*
  * Frees what has ended, in the order in which objects point to each other: a
- * client, a target and an envelope to an instance, these to their processes.
+ * client, a target, an envelope and a recording to an instance, these to their
+ * processes.
  */
 static void sweep(struct broker *b)
 {
 	clients_sweep(b);
 	targets_sweep(b);
 	delivery_sweep(b);
+	records_sweep(b);
 	instances_sweep(b);
 	children_sweep(b);
 }
@@ -67,6 +70,7 @@ void broker_run_once(struct broker *b, int timeout_ms)
 	clients_check(b);
 	instances_check(b);
 	targets_check(b);
+	records_check(b);
 	governor_check(b);
 	measure_check(b);
 	progress_check(b);

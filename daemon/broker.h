@@ -12,6 +12,7 @@
  *   socket.c    talks with them
  *   reap.c      takes note of their ends
  *   blame.c     and of the files at which unwind dies
+ *   record.c    recordings: profiles for those who ask on its socket
  *   idle.c      ends those that nobody needs
  *   overdue.c   kills those that owe an answer for too long
  *   watch.c     the heartbeat of capture
@@ -76,6 +77,7 @@
 struct broker;
 struct control;
 struct metrics;
+struct recording;
 
 /* What a process has used, over all its lives. */
 struct usage {
@@ -197,6 +199,8 @@ struct broker {
 	struct instance **instances;		/* oldest first */
 	size_t n_instances, instances_size;
 	struct clients clients;
+	struct recording *records;	      /* oldest first */
+	uint32_t last_record;	      /* its number */
 	struct control *control;      /* NULL: there is no socket */
 	bool instances_told;	      /* that there are too many */
 	struct instance_figures gone; /* of instances that are none any more */
@@ -360,6 +364,8 @@ void capture_on_message(struct child *child, struct ipc_message *m);
  */
 must_check int delivery_chunk(struct broker *b, struct instance *i,
 			      const struct msg_chunk *m, const int fds[2]);
+/* Is it a payload of so many bytes, sealed against changes? */
+bool delivery_is_payload(int fd, uint64_t size);
 void ship_on_message(struct child *child, struct ipc_message *m);
 /* It was replaced: what is on its way is handed over again. */
 void delivery_resend(struct broker *b, struct ship *s);

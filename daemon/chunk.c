@@ -23,12 +23,37 @@ static void send_broker(const void *message, size_t size, const int *fds,
 		exit(EXIT_SUCCESS);
 }
 
-void chunk_is_lost(uint32_t target, uint32_t reason)
+static void recorded_is_lost(uint32_t target, uint32_t record)
+{
+	const struct msg_record_lost m = {
+		.h = MSG_HEADER(MSG_RECORD_LOST, msg_record_lost),
+		.target = target,
+		.record = record,
+	};
+
+	send_broker(&m, sizeof(m), NULL, 0);
+}
+
+void chunk_is_lost(uint32_t target, uint32_t record, uint32_t reason)
 {
 	const struct msg_chunk_lost m = {
 		.h = MSG_HEADER(MSG_CHUNK_LOST, msg_chunk_lost),
 		.target = target,
 		.reason = reason,
+	};
+
+	if (record != 0)
+		recorded_is_lost(target, record);
+	else
+		send_broker(&m, sizeof(m), NULL, 0);
+}
+
+void chunk_record_is_closed(uint32_t target, uint32_t record)
+{
+	const struct msg_record_closed m = {
+		.h = MSG_HEADER(MSG_RECORD_CLOSED, msg_record_closed),
+		.target = target,
+		.record = record,
 	};
 
 	send_broker(&m, sizeof(m), NULL, 0);
@@ -155,6 +180,27 @@ static void encode_for_file(const struct msg_session_open *open,
 	}
 }
 
+/* Of a recording. */
+static void send_recorded(const struct msg_session_open *open, uint32_t record,
+			  const struct profile *profile)
+{
+	struct msg_record_chunk m = {
+		.h = MSG_HEADER(MSG_RECORD_CHUNK, msg_record_chunk),
+		.target = open->target,
+		.record = record,
+	};
+	uint64_t transaction_size;
+	int fd = -1;
+
+	if (encode(open, profile, CHUNK_V2_FILE, &fd, &m.size,
+		   &transaction_size) < 0 ||
+	    m.size > CHUNK_V2_SIZE_MAX)
+		recorded_is_lost(open->target, record);
+	else
+		send_broker(&m, sizeof(m), &fd, 1);
+	close_fd(&fd);
+}
+
 static void send_payload(const struct msg_session_open *open,
 			 const struct profile *profile)
 {
@@ -171,11 +217,11 @@ static void send_payload(const struct msg_session_open *open,
 		   &fds[0], &m.size, &m.transaction_size);
 	if (r < 0) {
 		log_warning("a chunk is lost: %s", strerror(-r));
-		chunk_is_lost(open->target, CHUNK_LOST_MEMORY);
+		chunk_is_lost(open->target, 0, CHUNK_LOST_MEMORY);
 		return;
 	}
 	if (m.size > CHUNK_V2_SIZE_MAX) {
-		chunk_is_lost(open->target, CHUNK_LOST_TOO_LARGE);
+		chunk_is_lost(open->target, 0, CHUNK_LOST_TOO_LARGE);
 	} else {
 		memcpy(m.chunk_id, profile->chunk_id, sizeof(m.chunk_id));
 		memcpy(m.platform, open->platform, sizeof(m.platform));
@@ -186,8 +232,9 @@ static void send_payload(const struct msg_session_open *open,
 		close_fd(&fds[i]);
 }
 
-void chunk_send(const struct msg_session_open *open, const char *release,
-		const char *environment, struct profile *profile)
+void chunk_send(const struct msg_session_open *open, uint32_t record,
+		const char *release, const char *environment,
+		struct profile *profile)
 {
 	enum profile_fault fault;
 
@@ -200,11 +247,13 @@ void chunk_send(const struct msg_session_open *open, const char *release,
 	profile->sdk_name = SDK_NAME;
 	profile->sdk_version = SDK_VERSION;
 	fault = profile_check(profile);
-	if (fault == PROFILE_OK) {
-		send_payload(open, profile);
-	} else {
+	if (fault != PROFILE_OK) {
 		log_debug("a chunk would be rejected: %s",
 			  profile_fault_name(fault));
-		chunk_is_lost(open->target, fault);
+		chunk_is_lost(open->target, record, fault);
+	} else if (record != 0) {
+		send_recorded(open, record, profile);
+	} else {
+		send_payload(open, profile);
 	}
 }

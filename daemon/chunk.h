@@ -15,13 +15,20 @@ void chunk_init(void);
 
 /*
  * Fills in the rest of the profile (aggregate_close): ids, platform, release,
- * sdk. Sends it, or says why it is lost. A broker that is gone ends the
- * process.
+ * sdk. Sends it, or says why it is lost. record: the recording that it is of;
+ * 0: the session's. A broker that is gone ends the process.
  */
-void chunk_send(const struct msg_session_open *open, const char *release,
-		const char *environment, struct profile *profile);
+void chunk_send(const struct msg_session_open *open, uint32_t record,
+		const char *release, const char *environment,
+		struct profile *profile);
 
-/* A chunk of the target is lost: enum profile_fault, or chunk_lost. */
-void chunk_is_lost(uint32_t target, uint32_t reason);
+/*
+ * A chunk of the target is lost: enum profile_fault, or chunk_lost. Of a
+ * recording's no reason is told.
+ */
+void chunk_is_lost(uint32_t target, uint32_t record, uint32_t reason);
+
+/* A recording of the target has ended. */
+void chunk_record_is_closed(uint32_t target, uint32_t record);
 
 #endif

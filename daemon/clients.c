@@ -133,7 +133,8 @@ const char *clients_profiler_id(const struct instance *i)
 {
 	if (i == NULL)
 		return "";
-	return i->target != NULL && target_is_open(i->target)
+	return i->target != NULL && target_is_open(i->target) &&
+			       !i->target->is_for_records
 		       ? i->target->profiler_id
 		       : i->next_profiler_id;
 }

@@ -7,6 +7,7 @@ enum takes {
 	TAKES_NOTHING,
 	TAKES_PID, /* has to */
 	TAKES_PID_OR_SELF,
+	TAKES_PID_OR_NAME,
 	TAKES_ANY, /* a pid, a name, or neither */
 };
 
@@ -25,14 +26,20 @@ static bool find_takes(uint32_t type, enum takes *ret)
 	case PROTOCOL_DETACH:
 		*ret = TAKES_PID;
 		return true;
+	case PROTOCOL_RECORD:
+	case PROTOCOL_WATCH:
+		*ret = TAKES_PID_OR_NAME;
+		return true;
 	case PROTOCOL_SPANS_OPEN:
 	case PROTOCOL_SPANS_CLOSED:
 	case PROTOCOL_STATUS:
 	case PROTOCOL_RELOAD:
+	case PROTOCOL_RECORD_END:
 		*ret = TAKES_NOTHING;
 		return true;
 	case PROTOCOL_HELLO:
 	case PROTOCOL_ANSWER:
+	case PROTOCOL_TYPE_END:
 		break;
 	}
 	return false;
@@ -49,6 +56,8 @@ static bool is_request(const struct protocol_request *m, enum takes takes)
 		return m->pid > 0 && !named;
 	case TAKES_PID_OR_SELF:
 		return m->pid >= 0 && !named;
+	case TAKES_PID_OR_NAME:
+		return m->pid >= 0 && (m->pid == 0) == named;
 	case TAKES_ANY:
 		return m->pid >= 0 && (m->pid == 0 || !named);
 	}
@@ -101,7 +110,7 @@ enum control_kind control_message_check(const void *bytes, size_t size,
 		return CONTROL_BAD;
 	if (is_first)
 		return check_hello(bytes, size, &ret->hello);
-	if (h.type > PROTOCOL_RELOAD) {
+	if (h.type >= PROTOCOL_TYPE_END) {
 		ret->h = h;
 		return CONTROL_LATER;
 	}

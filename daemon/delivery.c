@@ -218,7 +218,7 @@ static void make_room(struct broker *b, uint64_t size)
 	}
 }
 
-static bool payload_is_sealed(int fd, uint64_t size)
+bool delivery_is_payload(int fd, uint64_t size)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	struct stat st;
@@ -233,14 +233,14 @@ static bool is_chunk(const struct broker *b, const struct instance *i,
 		     const struct msg_chunk *m, const int fds[2])
 {
 	/* The chunk id becomes a file name, the platform a header. */
-	if (!payload_is_sealed(fds[0], m->size) ||
+	if (!delivery_is_payload(fds[0], m->size) ||
 	    m->transaction_size >= m->size || !id_is_one(m->chunk_id) ||
 	    strncmp(m->platform, i->config.platform, sizeof(m->platform)) != 0)
 		return false;
 	if (m->file_size == 0)
 		return fds[1] < 0;
 	return b->output.dir_fd >= 0 && m->transaction_size == 0 &&
-	       payload_is_sealed(fds[1], m->file_size);
+	       delivery_is_payload(fds[1], m->file_size);
 }
 
 /* NULL: there is no memory, or no descriptor. */

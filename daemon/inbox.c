@@ -8,6 +8,7 @@
 #include "daemon/child.h"
 #include "daemon/lifecycle.h"
 #include "daemon/log.h"
+#include "daemon/record.h"
 #include "daemon/want.h"
 
 static int ring_made(void *ctx, struct ipc_message *message)
@@ -310,6 +311,44 @@ static int measured(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
+static int record_chunk(void *ctx, struct ipc_message *message)
+{
+	const struct msg_record_chunk *m = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct target *t = own_target(child, m->target);
+
+	if (t == NULL ||
+	    records_chunk(t, m->record, m->size, message->fds[0]) < 0)
+		child_fail(child, "sends a chunk that is none");
+	return 0;
+}
+
+static int record_lost(void *ctx, struct ipc_message *message)
+{
+	const struct msg_record_lost *m = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct target *t = own_target(child, m->target);
+
+	if (t == NULL)
+		child_fail(child, "loses a chunk that is none");
+	else
+		records_lost(t, m->record);
+	return 0;
+}
+
+static int record_closed(void *ctx, struct ipc_message *message)
+{
+	const struct msg_record_closed *m = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct target *t = own_target(child, m->target);
+
+	if (t == NULL)
+		child_fail(child, "closes a recording not its own");
+	else
+		records_closed(t, m->record);
+	return 0;
+}
+
 void unwind_on_message(struct child *child, struct ipc_message *m)
 {
 	static const struct msg_rule rules[] = {
@@ -323,6 +362,10 @@ void unwind_on_message(struct child *child, struct ipc_message *m)
 			 session_closed),
 		MSG_RULE(MSG_TABLE_DONE, msg_table_done, 0, table_done),
 		MSG_RULE(MSG_MEASURED, msg_measured, 0, measured),
+		MSG_RULE(MSG_RECORD_CHUNK, msg_record_chunk, 1, record_chunk),
+		MSG_RULE(MSG_RECORD_LOST, msg_record_lost, 0, record_lost),
+		MSG_RULE(MSG_RECORD_CLOSED, msg_record_closed, 0,
+			 record_closed),
 	};
 
 	if (msg_handle(rules, array_size(rules), child, m) < 0)

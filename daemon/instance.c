@@ -158,7 +158,7 @@ int instance_add_given(struct broker *b, int32_t pid)
 }
 
 int instance_add_attached(struct broker *b, struct process *p,
-			  struct instance **ret)
+			  bool is_recorded_only, struct instance **ret)
 {
 	struct instance *i;
 	int r = add(b, p, &i);
@@ -167,6 +167,8 @@ int instance_add_attached(struct broker *b, struct process *p,
 		return r;
 	want(i);
 	i->is_attached = true;
+	i->is_recorded_only = is_recorded_only;
+	i->is_started = !is_recorded_only;
 	*ret = i;
 	return 0;
 }
@@ -182,7 +184,7 @@ void instance_add_child(struct broker *b, int32_t pid)
 	/* Nobody else: the pid may be another process's by now. */
 	if (process_look(pid, &process) == PROCESS_TRACED &&
 	    process.tracer == b->capture.pid)
-		r = instance_add_attached(b, &process, &i);
+		r = instance_add_attached(b, &process, false, &i);
 	close_fd(&process.pidfd);
 	if (r < 0)
 		log_debug("child %d is not profiled: %s", pid, strerror(-r));
@@ -324,7 +326,7 @@ static bool is_crowded_out(struct broker *b, const struct instance *i)
 
 	if (targets_count(b) == HEARTBEAT_SLOTS)
 		return true;
-	return instance_has_section(i) && max != 0 &&
+	return instance_has_section(i) && max != 0 && i->n_records == 0 &&
 	       runs_of(b, i->config.name) >= max;
 }
 
@@ -348,7 +350,7 @@ static void start(struct broker *b, struct instance *i)
 	if (r == -ENOSPC)
 		leave_out(i, "there is no process for its DSN");
 	/* Another turn tries again: the next one, or one after the limit. */
-	if (r < 0 || limit_holds(i))
+	if (r < 0 || (limit_holds(i) && i->n_records == 0))
 		return;
 	if (i->kept != NULL)
 		target_retire(i->kept);
@@ -369,6 +371,11 @@ static void change(struct instance *i)
 	i->is_changed = false;
 }
 
+bool instance_is_wanted(const struct instance *i)
+{
+	return !limit_holds(i) && lifecycle_wants(i);
+}
+
 static void check(struct broker *b, struct instance *i)
 {
 	bool wanted;
@@ -378,8 +385,10 @@ static void check(struct broker *b, struct instance *i)
 	if (i->target == NULL && i->is_changed && !i->is_removed)
 		change(i);
 	wanted = !i->is_removed && !i->is_changed && !i->is_detached &&
-		 !limit_holds(i) && lifecycle_wants(i);
-	if (i->target != NULL && (!wanted || !target_clocks_hold(b, i->target)))
+		 (i->n_records > 0 || instance_is_wanted(i));
+	if (i->target != NULL &&
+	    (!wanted || i->target->is_for_records == instance_is_wanted(i) ||
+	     !target_clocks_hold(b, i->target)))
 		target_stop(b, i->target);
 	else if (i->target == NULL && wanted && !i->has_ended &&
 		 !i->is_left_out)
@@ -397,7 +406,7 @@ void instances_check(struct broker *b)
 static bool is_over(const struct instance *i)
 {
 	return (i->has_ended || i->is_removed) && !i->is_given &&
-	       i->target == NULL && i->n_envelopes == 0;
+	       i->target == NULL && i->n_envelopes == 0 && i->n_records == 0;
 }
 
 static void forget(struct broker *b, struct instance *i)

@@ -44,6 +44,8 @@ struct instance {
 	bool is_given;	  /* named by --pid: known to the end of the run */
 	bool is_attached; /* named by an operator or its user (operate.c) */
 	bool is_child; /* is_attached, since its parent forked it: --children */
+	/* is_attached for recordings only: it goes with the last of them. */
+	bool is_recorded_only;
 	bool is_detached; /* by one of these: to be left alone */
 	bool is_taken;	  /* attached again, whatever its section says */
 	bool is_sampled;  /* the session's decision */
@@ -76,6 +78,7 @@ struct instance {
 	struct instance_figures past; /* of its earlier runs, and all chunks */
 	uint64_t waiting_bytes;	      /* delivery.c */
 	size_t n_envelopes;	      /* that point to this instance */
+	size_t n_records;	      /* recordings that go on: record.h */
 	char last_error[INSTANCE_ERROR_MAX]; /* "": none */
 	struct loop_source *source;	     /* of its pidfd */
 };
@@ -88,9 +91,11 @@ must_check int instance_add_given(struct broker *b, int32_t pid);
 
 /*
  * One that sentry-profctl attach names, and that is none yet: to be profiled,
- * as those of --pid. The instance takes the pidfd out of p.
+ * as those of --pid; or is_recorded_only: for its recordings, whose reader is
+ * to be counted then. The instance takes the pidfd out of p.
  */
 must_check int instance_add_attached(struct broker *b, struct process *p,
+				     bool is_recorded_only,
 				     struct instance **ret);
 
 /*
@@ -150,6 +155,9 @@ void instance_put_off(struct instance *i);
  */
 #define INSTANCE_CUTS_TOLD 3
 void instance_cut_short(struct instance *i);
+
+/* Sentry and files are to have its profile now. */
+bool instance_is_wanted(const struct instance *i);
 
 /*
  * Each turn: starts and stops runs as lifecycle_wants says. Frees nothing;

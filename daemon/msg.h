@@ -59,6 +59,8 @@ enum msg_type {
 	MSG_FILE,
 	MSG_TABLE,
 	MSG_MEASURES,
+	MSG_RECORD_OPEN,
+	MSG_RECORD_CLOSE,
 	/* unwind -> broker */
 	MSG_WANT,
 	MSG_CHUNK,
@@ -68,6 +70,9 @@ enum msg_type {
 	MSG_UNWIND_STATS,
 	MSG_TABLE_DONE,
 	MSG_MEASURED,
+	MSG_RECORD_CHUNK,
+	MSG_RECORD_LOST,
+	MSG_RECORD_CLOSED,
 	/* broker -> ship */
 	MSG_DSN,
 	MSG_ENVELOPE,

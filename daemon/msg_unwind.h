@@ -27,6 +27,9 @@ struct msg_session_open {
 	uint32_t thread_pointers;
 	/* Where chunks go; a file's payload says more (proto/chunk_v2.h). */
 	uint32_t for_server, for_file;
+	/* No chunk is made: the session is there for its recordings. */
+	uint32_t is_idle;
+	uint32_t reserved;
 	uint64_t chunk_us;
 	uint64_t first_chunk_us; /* the first one's, no longer than others */
 	uint64_t wall_offset_us;
@@ -184,6 +187,48 @@ struct msg_unwind_stats {
 	uint64_t without_lines;		    /* addresses, because of a limit */
 	uint64_t unknown_releases;	    /* chunks of a NAME@unknown */
 	uint64_t cost_ns; /* time spent on it, without waits for files */
+};
+
+/*
+ * A recording (daemon/record.h): from now on to MSG_RECORD_CLOSE, or to the
+ * end of the session, which closes its recordings, chunks are made of the
+ * target's records a second time, under another profiler_id. record is not 0
+ * and no other open one's; chunk_us: at most 60 s. With a target that has no
+ * session the recording is closed at once. Answered by MSG_RECORD_CLOSED, when
+ * it has ended.
+ */
+#define MSG_RECORDS_MAX 4 /* of a target, at a time */
+struct msg_record_open {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t record;
+	uint64_t chunk_us;
+	char profiler_id[MSG_ID_SIZE];
+};
+/* Its last chunk comes. One that is none any more is no fault. */
+struct msg_record_close {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t record;
+};
+
+/* A chunk of a recording. With it: its payload, in a sealed memfd. */
+struct msg_record_chunk {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t record;
+	uint64_t size;
+};
+/* One that was not made into a payload. */
+struct msg_record_lost {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t record;
+};
+struct msg_record_closed {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t record;
 };
 
 struct msg_session_opened {

@@ -11,6 +11,7 @@
 #include "daemon/control.h"
 #include "daemon/lifecycle.h"
 #include "daemon/log.h"
+#include "daemon/record.h"
 #include "daemon/reload.h"
 #include "daemon/rights.h"
 #include "daemon/status.h"
@@ -191,8 +192,12 @@ static bool is_of_itself(const struct protocol_request *m)
 	case PROTOCOL_DETACH:
 	case PROTOCOL_STATUS:
 	case PROTOCOL_RELOAD:
+	case PROTOCOL_RECORD:
+	case PROTOCOL_WATCH:
+	case PROTOCOL_RECORD_END:
 	case PROTOCOL_HELLO:
 	case PROTOCOL_ANSWER:
+	case PROTOCOL_TYPE_END:
 		break;
 	}
 	return false;
@@ -220,10 +225,9 @@ static void note(const struct peer *is, const struct protocol_request *m,
 		 const struct control_answer *a)
 {
 	static const char *const words[] = {
-		[PROTOCOL_START] = "start",
-		[PROTOCOL_STOP] = "stop",
-		[PROTOCOL_ATTACH] = "attach",
-		[PROTOCOL_DETACH] = "detach",
+		[PROTOCOL_START] = "start",	 [PROTOCOL_STOP] = "stop",
+		[PROTOCOL_ATTACH] = "attach",	 [PROTOCOL_DETACH] = "detach",
+		[PROTOCOL_RECORD] = "recording", [PROTOCOL_WATCH] = "recording",
 	};
 
 	if (a->m.result != PROTOCOL_OK || m->h.type >= array_size(words) ||
@@ -260,11 +264,19 @@ static void serve(struct broker *b, const struct control_peer *peer,
 	case PROTOCOL_RELOAD:
 		reload_for(b, &peer->is, ret);
 		return;
+	case PROTOCOL_RECORD:
+	case PROTOCOL_WATCH:
+		record_ask(b, peer, m, ret);
+		return;
+	case PROTOCOL_RECORD_END:
+		records_finish(b, peer);
+		return;
 	case PROTOCOL_SPANS_OPEN:
 	case PROTOCOL_SPANS_CLOSED:
 	case PROTOCOL_THREAD:
 	case PROTOCOL_HELLO:
 	case PROTOCOL_ANSWER:
+	case PROTOCOL_TYPE_END:
 		break;
 	}
 	control_refuse(ret, PROTOCOL_FAILED, "not known here");
@@ -293,8 +305,8 @@ static int on_page(void *ctx, struct control_peer *peer, int *ret_fd)
 
 static void on_gone(void *ctx, struct control_peer *peer)
 {
-	(void)ctx;
 	client_end(peer->user);
+	records_gone(ctx, peer);
 }
 
 static const struct control_user user = {

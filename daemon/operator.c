@@ -193,44 +193,6 @@ static void print_lines(int *fd)
 	}
 }
 
-static const char *result_text(enum protocol_result result)
-{
-	switch (result) {
-	case PROTOCOL_RUNS_ALREADY:
-		return "is profiled already";
-	case PROTOCOL_NOT_RUNNING:
-		return "is not profiled";
-	case PROTOCOL_NOT_SAMPLED:
-		return "is not sampled: profile_session_sample_rate has "
-		       "decided so for this process (attach profiles it all "
-		       "the same)";
-	case PROTOCOL_TRACE_MODE:
-		return "has profile_lifecycle = trace: its root spans start "
-		       "and stop it";
-	case PROTOCOL_LEFT_OUT:
-		return "is left alone: it was detached, or made the profiler "
-		       "hang (attach takes it again)";
-	case PROTOCOL_DENIED:
-		return "not permitted: root and the group sentry-profd may, "
-		       "and each user for processes of his own";
-	case PROTOCOL_NO_PROCESS:
-		return "there is no such process";
-	case PROTOCOL_NO_TARGET:
-		return "is no target of sentry-profd (attach makes a process "
-		       "one)";
-	case PROTOCOL_BAD_VERSION:
-		return "the daemon is of an older version, and does not know "
-		       "this";
-	case PROTOCOL_BUSY:
-		return "too much at a time: try again";
-	case PROTOCOL_FAILED:
-		return "failed";
-	case PROTOCOL_OK:
-		break;
-	}
-	return "the daemon's answer is not known";
-}
-
 static void print_done(const struct request *q, const struct protocol_answer *m)
 {
 	char text[32];
@@ -258,13 +220,13 @@ static int print_answer(const struct request *q,
 		return EXIT_SUCCESS;
 	}
 	if (result == q->command->as_good) {
-		printf("%s %s\n", subject(q, text), result_text(result));
+		printf("%s %s\n", subject(q, text), ask_result_text(result));
 		return EXIT_SUCCESS;
 	}
 	if (m->fd_bytes > 0 && log_goes_to_journal())
 		return EXIT_FAILURE;
 	log_error("%s: %s", subject(q, text),
-		  m->text[0] != '\0' ? m->text : result_text(result));
+		  m->text[0] != '\0' ? m->text : ask_result_text(result));
 	return EXIT_FAILURE;
 }
 

@@ -7,6 +7,7 @@
  *   sentry-profctl view IN..    and in the browser
  *   sentry-profctl compare A B  what differs between two profiles
  *   sentry-profctl send IN..    profiles in files, to a server
+ *   sentry-profctl record PID   a profile from the daemon that runs
  *   sentry-profctl status       and others: what the daemon does (operator.h)
  *
  * stack, doctor, convert, view, compare and send work by themselves, with the
@@ -18,6 +19,7 @@
 
 #include "daemon/ctl/compare.h"
 #include "daemon/ctl/convert.h"
+#include "daemon/ctl/record.h"
 #include "daemon/ctl/send.h"
 #include "daemon/ctl/view.h"
 #include "daemon/doctor.h"
@@ -55,6 +57,7 @@ static void print_help(FILE *out)
 	(void)fputs(view_help, out);
 	(void)fputs(compare_help, out);
 	(void)fputs(send_help, out);
+	(void)fputs(record_help, out);
 }
 
 static bool choose_oracle(const char *name, struct stack_options *options)
@@ -145,6 +148,7 @@ static size_t all_commands(const char *ret[COMMANDS_MAX])
 	ret[n++] = "view";
 	ret[n++] = "compare";
 	ret[n++] = "send";
+	ret[n++] = "record";
 	for (size_t i = 0; operator_command(i) != NULL; i++)
 		if (n < COMMANDS_MAX)
 			ret[n++] = operator_command(i);
@@ -191,6 +195,8 @@ static int run(int argc, char **argv)
 		return compare_run(argc, argv);
 	if (strcmp(argv[0], "send") == 0)
 		return send_run(argc, argv);
+	if (strcmp(argv[0], "record") == 0)
+		return record_run(argc, argv);
 	return operator_run(argc, argv);
 }
 

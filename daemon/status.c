@@ -92,7 +92,8 @@ static const char *error_of(const struct instance *i)
 static void put_figures(FILE *out, const struct broker *b,
 			const struct instance *i)
 {
-	const bool runs = i->target != NULL && target_is_open(i->target);
+	const bool runs = i->target != NULL && target_is_open(i->target) &&
+			  !i->target->is_for_records;
 	struct instance_figures f;
 
 	figures_of_instance(b, i, &f);

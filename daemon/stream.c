@@ -7,39 +7,37 @@
 
 #include "daemon/child.h"
 #include "daemon/chunk.h"
-#include "daemon/chunk_threads.h"
+#include "daemon/chunks.h"
 #include "daemon/exec_budget.h"
 #include "daemon/hints.h"
 #include "daemon/maps_age.h"
 #include "daemon/measures.h"
 #include "daemon/program.h"
-#include "lib/aggregate/aggregate.h"
 #include "lib/base/clock.h"
-
-/* 20 MB of payload: a chunk of 60 s rarely has 1. The server takes 50. */
-#define CHUNK_BYTES_MAX (20u * 1000 * 1000)
 
 struct stream {
 	struct msg_session_open open;
 	struct unwind_cache *cache;
 	struct program program;
-	struct aggregate *aggregate;
-	struct thread_keys keys;
+	struct chunks chunks; /* the session's; after it those of recordings */
 	struct hints hints;
 	stream_hint_fn send_hint;
 
 	struct maps_age maps_age;
 	struct exec_budget execs;
-	uint64_t time_ns; /* of the last record */
-	/* When the first chunk ends; 0: it has not begun, UINT64_MAX: it has.
-	 */
-	uint64_t first_end_ns;
+	bool exec_is_left_out; /* the chunk of the program that has ended */
+	uint64_t time_ns;      /* of the last record */
+	uint64_t settled_ns;   /* of the last tick */
 	bool closed;
 	bool was_away; /* capture was: nobody told of an exec */
 	struct work work;
 	struct msg_unwind_stats stats;
 	struct measures measures;
 };
+
+/* Of every reader, the session's first. */
+#define FOR_EACH_CHUNKS(c, s) \
+	for (struct chunks *c = &(s)->chunks; (c) != NULL; (c) = (c)->next)
 
 void stream_work(struct stream *s, uint64_t now_ns)
 {
@@ -51,35 +49,16 @@ void stream_rest(struct stream *s, uint64_t now_ns)
 	work_end(&s->work, now_ns);
 }
 
-/* A new program, or the first: nothing that was known of the old one holds. */
+/* A new program: nothing that was known of the old one holds. */
 static int open_program(struct stream *s)
 {
-	const struct aggregate_options options = {
-		.chunk_us = s->open.chunk_us,
-		.chunk_bytes = CHUNK_BYTES_MAX,
-		.wall_offset_us = s->open.wall_offset_us,
-		.hash_seed = s->open.hash_seed,
-		/* Where the server symbolicates it demangles, too. */
-		.demangle = strcmp(s->open.platform, "rust") != 0,
-		/* There it also finds what was inlined, for every frame. */
-		.inlined = strcmp(s->open.platform, "rust") != 0,
-		.name_starts = s->open.symbols != UNWIND_SYMBOLS_NONE,
-		.by_function = s->open.by_function != 0,
-		.in_app_include = s->open.in_app_include,
-		.in_app_exclude = s->open.in_app_exclude,
-		.main_path = "",
-		.main_argv0 = "",
-	};
-	struct program *p = &s->program;
-	int r;
+	int r = program_open(&s->program, &s->open, &s->work, s->cache);
 
-	r = program_open(p, &s->open, &s->work, s->cache);
-	if (r == 0 && s->aggregate == NULL)
-		r = aggregate_new(&options, p->space, &s->aggregate);
-	if (r == 0)
-		aggregate_exec(s->aggregate, p->space, buf_string(&p->runs.exe),
-			       buf_string(&p->runs.cmdline));
-	return r;
+	if (r < 0)
+		return r;
+	FOR_EACH_CHUNKS(c, s)
+	chunks_exec(c, &s->program);
+	return 0;
 }
 
 int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
@@ -97,11 +76,12 @@ int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
 		.h = MSG_HEADER(MSG_UNWIND_STATS, msg_unwind_stats),
 		.target = open->target,
 	};
-	thread_keys_init(&s->keys, open->thread_pointers != 0, open->hash_seed);
 	measures_init(&s->measures);
 	exec_budget_init(&s->execs);
 	stream_work(s, clock_mono_ns());
-	r = open_program(s);
+	r = program_open(&s->program, &s->open, &s->work, s->cache);
+	if (r == 0)
+		r = chunks_open(&s->chunks, &s->open, &s->program);
 	if (r < 0) {
 		stream_free(s);
 		return r;
@@ -111,13 +91,24 @@ int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
 	return 0;
 }
 
+static void remove_record(struct stream *s, struct chunks *record)
+{
+	struct chunks *before = &s->chunks;
+
+	while (before->next != record)
+		before = before->next;
+	before->next = record->next;
+	chunks_free(record);
+}
+
 void stream_free(struct stream *s)
 {
 	if (s == NULL)
 		return;
-	aggregate_free(s->aggregate);
+	while (s->chunks.next != NULL)
+		remove_record(s, s->chunks.next);
+	chunks_fini(&s->chunks);
 	program_fini(&s->program);
-	thread_keys_fini(&s->keys);
 	free(s);
 }
 
@@ -143,42 +134,68 @@ static bool has_stack(const struct profile *p)
 	return false;
 }
 
-static int next_chunk(struct stream *s)
+/*
+ * Sends a chunk that was closed at end_ns, if it is wanted; by_exec: that of a
+ * program which has ended. The session's comes first: where the budget of execs
+ * has none left for it, recordings get none either.
+ */
+static void send_chunk(struct stream *s, struct chunks *c, uint64_t end_ns,
+		       bool by_exec, struct profile *profile)
 {
-	int r = aggregate_next(s->aggregate);
-
-	return r < 0 ? r : thread_keys_next(&s->keys);
+	if (c->open.is_idle)
+		return;
+	if (c->open.cpu_only && !has_stack(profile)) {
+		if (c->record == 0)
+			chunk_is_lost(s->open.target, 0, CHUNK_LOST_IDLE);
+		return;
+	}
+	if (profile->n_samples == 0)
+		return;
+	if (by_exec && c->record == 0)
+		s->exec_is_left_out =
+			!exec_budget_take(&s->execs, s->open.pid, end_ns);
+	if (by_exec && s->exec_is_left_out) {
+		chunk_is_lost(s->open.target, c->record,
+			      CHUNK_LOST_EXEC_BUDGET);
+		return;
+	}
+	if (c->record == 0)
+		measures_give(&s->measures, profile);
+	chunk_send(&c->open, c->record, program_release(&s->program),
+		   program_environment(&s->program), profile);
+	if (c->record == 0)
+		s->stats.unknown_releases += s->program.release_is_unknown;
 }
 
 /*
  * Closes the chunk at end_ns, sends it, and opens the next; by_exec: that of
  * another program.
  */
-static int cut_chunk(struct stream *s, uint64_t end_ns, bool by_exec)
+static int cut_chunk(struct stream *s, struct chunks *c, uint64_t end_ns,
+		     bool by_exec)
 {
 	struct profile profile;
-	int r;
+	int r = chunks_close(c, end_ns, &profile);
 
-	r = aggregate_close(s->aggregate, end_ns, &profile);
-	if (r < 0) {
-		if (r != -ENOMEM)
-			return r;
-		chunk_is_lost(s->open.target, CHUNK_LOST_MEMORY);
-		return next_chunk(s);
-	}
-	if (s->open.cpu_only && !has_stack(&profile))
-		chunk_is_lost(s->open.target, CHUNK_LOST_IDLE);
-	else if (profile.n_samples > 0 && by_exec &&
-		 !exec_budget_take(&s->execs, s->open.pid, end_ns))
-		chunk_is_lost(s->open.target, CHUNK_LOST_EXEC_BUDGET);
-	else if (profile.n_samples > 0) {
-		measures_give(&s->measures, &profile);
-		chunk_send(&s->open, program_release(&s->program),
-			   program_environment(&s->program), &profile);
-		s->stats.unknown_releases += s->program.release_is_unknown;
-	}
-	send_stats(s);
-	return next_chunk(s);
+	if (r < 0 && r != -ENOMEM)
+		return r;
+	if (r < 0)
+		chunk_is_lost(s->open.target, c->record, CHUNK_LOST_MEMORY);
+	else
+		send_chunk(s, c, end_ns, by_exec, &profile);
+	if (r == 0 && c->record == 0)
+		send_stats(s);
+	return chunks_next(c);
+}
+
+static int cut_all(struct stream *s, uint64_t end_ns, bool by_exec)
+{
+	int r = 0;
+
+	FOR_EACH_CHUNKS(c, s)
+	if (r == 0)
+		r = cut_chunk(s, c, end_ns, by_exec);
+	return r;
 }
 
 /*
@@ -196,7 +213,7 @@ static int read_maps(struct stream *s)
 		return 0; /* it is ending: go on with what is known */
 	r = program_would_remap(&s->program, &maps, &remapped);
 	if (r == 0 && remapped)
-		r = cut_chunk(s, s->time_ns, false);
+		r = cut_all(s, s->time_ns, false);
 	if (r == 0)
 		r = program_set_maps(&s->program, &maps);
 	buf_fini(&maps);
@@ -204,21 +221,27 @@ static int read_maps(struct stream *s)
 	return r == -ENOMEM ? r : 0;
 }
 
+static int each_sample(struct stream *s, const struct unwind_sample *sample,
+		       const struct unwind_stack *stack)
+{
+	int r = 0;
+
+	FOR_EACH_CHUNKS(c, s)
+	if (r == 0)
+		r = chunks_sample(c, sample, s->time_ns, stack);
+	return r;
+}
+
 static int take_sample(struct stream *s, const struct unwind_sample *sample)
 {
 	/* 64 KiB: kept off the stack. */
 	static struct unwind_stack stack;
 	struct msg_stack_hint hint;
-	uint32_t key;
 	int r;
 
-	r = chunk_threads_find(&s->keys, s->aggregate, sample->tid, s->time_ns,
-			       &key);
-	if (r < 0)
-		return r;
 	/* Of processor time: it has none now, as if it were not there. */
 	if (s->open.cpu_only && !(sample->flags & SAMPLE_RUNNING))
-		return aggregate_missed(s->aggregate, key, sample->time_ns);
+		return each_sample(s, sample, NULL);
 	if (maps_age_sample(&s->maps_age, s->time_ns) || !s->program.has_maps) {
 		r = read_maps(s);
 		if (r < 0)
@@ -240,40 +263,66 @@ static int take_sample(struct stream *s, const struct unwind_sample *sample)
 	if (hint_wanted(s->open.target, sample, &stack, &hint) &&
 	    hints_begin(&s->hints, hint.tid, sample->time_ns, clock_mono_ns()))
 		s->send_hint(&hint);
-	return aggregate_sample(s->aggregate, key, sample->time_ns, &stack,
-				sample->flags & SAMPLE_RUNNING);
+	return each_sample(s, sample, &stack);
 }
 
 static int take_tick(struct stream *s, const struct record_tick *record)
 {
-	bool due;
-	int r;
+	int r = 0;
 
-	r = aggregate_tick(s->aggregate, record->h.time_ns, record->settled_ns,
-			   record->due, &due);
-	if (s->first_end_ns == 0)
-		s->first_end_ns =
-			record->h.time_ns + s->open.first_chunk_us * NS_PER_US;
-	if (record->settled_ns >= s->first_end_ns) {
-		s->first_end_ns = UINT64_MAX;
-		due = true;
-	}
+	s->settled_ns = record->settled_ns;
 	exec_budget_check(&s->execs, s->open.pid, record->h.time_ns);
-	if (r == 0 && due)
-		r = cut_chunk(s, record->settled_ns, false);
+	FOR_EACH_CHUNKS(c, s)
+	{
+		bool due;
+
+		if (r == 0)
+			r = chunks_tick(c, record, &due);
+		if (r == 0 && due)
+			r = cut_chunk(s, c, record->settled_ns, false);
+	}
+	return r;
+}
+
+static int each_exit(struct stream *s, uint64_t time_ns)
+{
+	int r = 0;
+
+	FOR_EACH_CHUNKS(c, s)
+	if (r == 0)
+		r = chunks_exit(c, time_ns);
 	return r;
 }
 
 /* From time_ns on. */
 static int change_program(struct stream *s, uint64_t time_ns)
 {
-	int r = chunk_threads_exit(&s->keys, s->aggregate, time_ns);
+	int r = each_exit(s, time_ns);
 
 	program_ended(&s->program, time_ns);
 	if (r == 0)
-		r = cut_chunk(s, time_ns, true);
+		r = cut_all(s, time_ns, true);
 	exec_budget_begin(&s->execs, time_ns);
 	return r < 0 ? r : open_program(s);
+}
+
+/* A record about one thread, without a stack. */
+static int take_thread(struct stream *s, const struct record_thread *record)
+{
+	int r = 0;
+
+	FOR_EACH_CHUNKS(c, s)
+	{
+		if (r < 0)
+			break;
+		if (record->h.ring.type == RECORD_THREAD)
+			r = chunks_thread(c, record, s->time_ns);
+		else if (record->h.ring.type == RECORD_WAITING)
+			r = chunks_wait(c, &record->h);
+		else
+			r = chunks_lose(c, &record->h);
+	}
+	return r;
 }
 
 /*
@@ -348,20 +397,15 @@ int stream_record(struct stream *s, const struct record *record, size_t size)
 	switch (t.r.h.ring.type) {
 	case RECORD_TICK:
 		return take_tick(s, &t.r.tick);
-	case RECORD_THREAD:
-		return chunk_threads_take(&s->keys, s->aggregate, &t.r.thread,
-					  s->time_ns);
 	case RECORD_SAMPLE:
 		return take_sample(s, &t.sample);
+	case RECORD_THREAD:
 	case RECORD_MISSED:
 	case RECORD_EXIT:
-		return chunk_threads_lose(&s->keys, s->aggregate, &t.r.h);
 	case RECORD_WAITING:
-		return chunk_threads_wait(&s->keys, s->aggregate, &t.r.h,
-					  s->open.cpu_only);
+		return take_thread(s, &t.r.thread);
 	case RECORD_RESET:
-		return chunk_threads_exit(&s->keys, s->aggregate,
-					  t.r.h.time_ns);
+		return each_exit(s, t.r.h.time_ns);
 	case RECORD_EXEC:
 		return change_program(s, t.r.h.time_ns);
 	case RECORD_END:
@@ -376,7 +420,7 @@ int stream_interrupted(struct stream *s)
 	s->was_away = true;
 	if (s->closed)
 		return 0;
-	return chunk_threads_exit(&s->keys, s->aggregate, s->time_ns);
+	return each_exit(s, s->time_ns);
 }
 
 void stream_measure(struct stream *s, const struct msg_measure *m)
@@ -392,6 +436,53 @@ void stream_measure(struct stream *s, const struct msg_measure *m)
 		measures_add(&s->measures, &v);
 }
 
+static struct chunks *find_record(struct stream *s, uint32_t record)
+{
+	struct chunks *c = s->chunks.next;
+
+	while (c != NULL && c->record != record)
+		c = c->next;
+	return c;
+}
+
+int stream_record_open(struct stream *s, const struct msg_record_open *m)
+{
+	struct chunks *c, *last = &s->chunks;
+	size_t n = 0;
+	int r;
+
+	if (s->closed) {
+		chunk_record_is_closed(m->target, m->record);
+		return 0;
+	}
+	for (; last->next != NULL; last = last->next)
+		n++;
+	if (n == MSG_RECORDS_MAX || m->record == 0 ||
+	    find_record(s, m->record) != NULL)
+		return -EPROTO;
+	r = chunks_open_beside(&s->chunks, m, s->time_ns, &c);
+	if (r == 0)
+		last->next = c;
+	return r;
+}
+
+static int close_record(struct stream *s, struct chunks *c, uint64_t end_ns)
+{
+	int r = cut_chunk(s, c, end_ns, false);
+
+	chunk_record_is_closed(s->open.target, c->record);
+	remove_record(s, c);
+	return r;
+}
+
+int stream_record_close(struct stream *s, uint32_t record)
+{
+	struct chunks *c = find_record(s, record);
+
+	/* What is not settled may still get samples: it is left out. */
+	return c == NULL ? 0 : close_record(s, c, s->settled_ns);
+}
+
 int stream_close(struct stream *s)
 {
 	const struct msg_session_closed m = {
@@ -402,9 +493,11 @@ int stream_close(struct stream *s)
 
 	if (s->closed)
 		return 0;
-	r = chunk_threads_exit(&s->keys, s->aggregate, s->time_ns);
+	r = each_exit(s, s->time_ns);
+	while (r == 0 && s->chunks.next != NULL)
+		r = close_record(s, s->chunks.next, s->time_ns);
 	if (r == 0)
-		r = cut_chunk(s, s->time_ns, false);
+		r = cut_chunk(s, &s->chunks, s->time_ns, false);
 	s->closed = true;
 	if (ipc_send(MSG_FD, &m, sizeof(m), NULL, 0) < 0)
 		exit(EXIT_SUCCESS);
@@ -421,7 +514,7 @@ int stream_write_table(struct stream *s, size_t max_rows, int fd)
 		close_fd(&copy);
 		return -EIO;
 	}
-	r = aggregate_write_table(s->aggregate, max_rows, out);
+	r = aggregate_write_table(s->chunks.aggregate, max_rows, out);
 	if (fclose(out) != 0 && r == 0)
 		r = -EIO;
 	return r;

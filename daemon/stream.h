@@ -45,8 +45,17 @@ must_check int stream_interrupted(struct stream *s);
 void stream_measure(struct stream *s, const struct msg_measure *m);
 
 /*
- * Closes the last chunk and tells the broker that the session is closed. The
- * stream takes no more records; its table can still be written.
+ * A recording begins, or is to end. Return 0, -ENOMEM, or -EPROTO: there are
+ * too many, or there is one of that number.
+ */
+must_check int stream_record_open(struct stream *s,
+				  const struct msg_record_open *m);
+must_check int stream_record_close(struct stream *s, uint32_t record);
+
+/*
+ * Closes the last chunk, and those of recordings, and tells the broker that the
+ * session is closed. The stream takes no more records; its table can still be
+ * written.
  */
 must_check int stream_close(struct stream *s);
 

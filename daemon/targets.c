@@ -123,6 +123,7 @@ int target_open(struct broker *b, struct instance *i)
 	*i->target = (struct target){
 		.id = ++b->last_target,
 		.slot = (uint32_t)slot,
+		.is_for_records = !instance_is_wanted(i),
 		.instance = i,
 		.pid = i->pid,
 		.pidfd = i->pidfd,
@@ -132,9 +133,13 @@ int target_open(struct broker *b, struct instance *i)
 		.rate_hz = rate_hz,
 		.governed.lowest_hz = rate_hz,
 	};
-	memcpy(i->target->profiler_id, i->next_profiler_id,
-	       sizeof(i->target->profiler_id));
-	id_make(i->next_profiler_id);
+	if (i->target->is_for_records) {
+		id_make(i->target->profiler_id);
+	} else {
+		memcpy(i->target->profiler_id, i->next_profiler_id,
+		       sizeof(i->target->profiler_id));
+		id_make(i->next_profiler_id);
+	}
 	read_clocks(b, i->target);
 	return 0;
 }

@@ -45,9 +45,10 @@ struct governed {
 };
 
 struct target {
-	uint32_t id;	 /* counts up; 0: this place in the table is free */
-	bool is_retired; /* its place is free after targets_sweep */
-	uint32_t slot;	 /* its place, here and in the heartbeat page */
+	uint32_t id;	     /* counts up; 0: this place in the table is free */
+	bool is_retired;     /* its place is free after targets_sweep */
+	bool is_for_records; /* only: it makes no other chunks */
+	uint32_t slot;	     /* its place, here and in the heartbeat page */
 	struct instance *instance;
 	/* Of the instance. */
 	int32_t pid;

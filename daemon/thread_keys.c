@@ -135,6 +135,37 @@ static void forget_all(struct thread_keys *k)
 	k->n = 0;
 }
 
+/* Appends t to the list, which has room for it. */
+static int append(struct thread_keys *k, const struct thread_key *t)
+{
+	const uint32_t at = (uint32_t)k->n;
+	int r = 0;
+
+	k->list[k->n++] = *t;
+	if (t->tid != 0)
+		r = table_put(&k->by_tid, t->tid, at);
+	if (r == 0 && t->pointer != 0)
+		r = table_put(&k->by_its_pointer, t->pointer, at);
+	return r;
+}
+
+int thread_keys_copy(struct thread_keys *k, const struct thread_keys *from)
+{
+	int r = 0;
+
+	thread_keys_init(k, from->by_pointer, from->by_tid.seed);
+	if (from->n == 0)
+		return 0;
+	k->list = calloc(from->n, sizeof(*k->list));
+	if (k->list == NULL)
+		return -ENOMEM;
+	k->cap = from->n;
+	k->last = from->last;
+	for (size_t i = 0; i < from->n && r == 0; i++)
+		r = append(k, &from->list[i]);
+	return r;
+}
+
 int thread_keys_next(struct thread_keys *k)
 {
 	size_t n = k->n;
@@ -143,16 +174,11 @@ int thread_keys_next(struct thread_keys *k)
 	forget_all(k);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		struct thread_key t = k->list[i];
-		const uint32_t at = (uint32_t)k->n;
 
 		if (t.tid == 0 && t.is_old)
 			continue;
 		t.is_old = t.tid == 0;
-		k->list[k->n++] = t;
-		if (t.tid != 0)
-			r = table_put(&k->by_tid, t.tid, at);
-		if (r == 0 && t.pointer != 0)
-			r = table_put(&k->by_its_pointer, t.pointer, at);
+		r = append(k, &t);
 	}
 	if (r < 0)
 		forget_all(k);

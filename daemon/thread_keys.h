@@ -34,6 +34,10 @@ struct thread_keys {
 void thread_keys_init(struct thread_keys *k, bool by_pointer, uint64_t seed);
 void thread_keys_fini(struct thread_keys *k); /* takes NULL */
 
+/* The same threads with the same numbers. Returns 0 or -ENOMEM. */
+must_check int thread_keys_copy(struct thread_keys *k,
+				const struct thread_keys *from);
+
 struct thread_name {
 	uint32_t key;  /* its number */
 	uint32_t left; /* the one that it had before, which is over; 0: none */

@@ -308,6 +308,34 @@ static int forget_session(void *ctx, struct ipc_message *message)
 	return table_put(&me.by_target, stream_target(last), index);
 }
 
+static int open_record(void *ctx, struct ipc_message *message)
+{
+	const struct msg_record_open *m = (const void *)message->bytes;
+	struct stream *stream = stream_of(m->target);
+
+	(void)ctx;
+	if (stream != NULL)
+		return stream_record_open(stream, m);
+	/* Its session was in a process before us. */
+	chunk_record_is_closed(m->target, m->record);
+	return 0;
+}
+
+static int close_record(void *ctx, struct ipc_message *message)
+{
+	const struct msg_record_close *m = (const void *)message->bytes;
+	struct stream *stream = stream_of(m->target);
+	int r;
+
+	(void)ctx;
+	if (stream == NULL)
+		return 0;
+	work_for(stream);
+	r = stream_record_close(stream, m->record);
+	work_for(NULL);
+	return r;
+}
+
 static void on_broker(void)
 {
 	static const struct msg_rule rules[] = {
@@ -319,6 +347,8 @@ static void on_broker(void)
 		MSG_RULE(MSG_RING_OPEN, msg_ring_open, 2, open_ring),
 		MSG_RULE(MSG_TABLE, msg_table, 1, write_table),
 		MSG_RULE(MSG_MEASURES, msg_measures, 0, take_measures),
+		MSG_RULE(MSG_RECORD_OPEN, msg_record_open, 0, open_record),
+		MSG_RULE(MSG_RECORD_CLOSE, msg_record_close, 0, close_record),
 	};
 	struct ipc_message m;
 	int r = request_next_message(&m);

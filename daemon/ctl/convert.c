@@ -35,6 +35,7 @@ const char convert_help[] =
 	"  --pretty              json: on many lines\n";
 
 struct convert {
+	const char *command;
 	const struct format *format;
 	const char *out; /* "-": standard output */
 	struct merge_options merge;
@@ -86,7 +87,7 @@ static bool set_format(struct convert *c, const char *name)
 	if (c->format != NULL)
 		return true;
 	list_formats(names, sizeof(names));
-	log_error("convert: --to %s: not a format (%s)", name, names);
+	log_error("%s: --to %s: not a format (%s)", c->command, name, names);
 	return false;
 }
 
@@ -153,9 +154,9 @@ static bool choose_format(struct convert *c)
 	if (c->format != NULL)
 		return true;
 	list_formats(names, sizeof(names));
-	log_error("convert: which format? --to FORMAT, or -o FILE with an "
+	log_error("%s: which format? --to FORMAT, or -o FILE with an "
 		  "ending that names it (%s)",
-		  names);
+		  c->command, names);
 	return false;
 }
 
@@ -164,6 +165,7 @@ static bool parse(struct convert *c, int argc, char **argv)
 	int option;
 
 	*c = (struct convert){
+		.command = argv[0],
 		.merge = {.until_ns = UINT64_MAX},
 		.export = {.version = SENTRY_PROFD_VERSION},
 	};
@@ -202,16 +204,22 @@ static int write_format(void *ctx, FILE *out)
 	return r;
 }
 
+/* An empty merge, as the format needs it. */
+static void begin(struct convert *c, struct merge *ret)
+{
+	c->merge.by_function = c->format->by_function;
+	c->merge.is_ordered = c->format->is_ordered;
+	c->merge.keep_rest = c->format->keep_rest;
+	selection_init(ret, &c->merge);
+}
+
 /* Returns 0, or an error after a line on stderr. */
 static int read_in(struct convert *c, char *const *paths, size_t n,
 		   struct merge *ret)
 {
 	int r;
 
-	c->merge.by_function = c->format->by_function;
-	c->merge.is_ordered = c->format->is_ordered;
-	c->merge.keep_rest = c->format->keep_rest;
-	selection_init(ret, &c->merge);
+	begin(c, ret);
 	r = selection_read(ret, paths, n);
 	return r == 0 ? selection_finish(ret) : r;
 }
@@ -249,4 +257,56 @@ int convert_page(char *const *paths, size_t n, FILE *out, const char *path)
 	}
 	merge_fini(&merge);
 	return r;
+}
+
+struct conversion {
+	struct convert convert;
+	struct merge merge;
+};
+
+struct conversion *conversion_new(const char *command, const char *out,
+				  const char *to)
+{
+	struct conversion *c = calloc(1, sizeof(*c));
+
+	if (c == NULL) {
+		log_error("no memory");
+		return NULL;
+	}
+	c->convert = (struct convert){
+		.command = command,
+		.out = out,
+		.merge = {.until_ns = UINT64_MAX},
+		.export = {.version = SENTRY_PROFD_VERSION},
+	};
+	if ((to != NULL && !set_format(&c->convert, to)) ||
+	    !choose_format(&c->convert)) {
+		free(c);
+		return NULL;
+	}
+	begin(&c->convert, &c->merge);
+	return c;
+}
+
+int conversion_add(struct conversion *c, const char *payload, size_t size)
+{
+	return selection_read_payload(&c->merge, "a chunk of sentry-profd",
+				      payload, size);
+}
+
+int conversion_write(struct conversion *c)
+{
+	struct writing writing = {&c->convert, &c->merge};
+	int r = selection_finish(&c->merge);
+
+	return r < 0 ? r
+		     : selection_write(c->convert.out, write_format, &writing);
+}
+
+void conversion_free(struct conversion *c)
+{
+	if (c == NULL)
+		return;
+	merge_fini(&c->merge);
+	free(c);
 }

@@ -23,6 +23,21 @@ int convert_run(int argc, char **argv);
 must_check int convert_page(char *const *paths, size_t n, FILE *out,
 			    const char *path);
 
+/*
+ * A conversion of payloads that come one at a time, for the command that is
+ * named. to: the format; NULL: by the ending of out. Returns NULL after a line
+ * on stderr.
+ */
+struct conversion;
+struct conversion *conversion_new(const char *command, const char *out,
+				  const char *to);
+/* Returns 0, or -errno after a line on stderr. */
+must_check int conversion_add(struct conversion *c, const char *payload,
+			      size_t size);
+/* Writes the file. Returns 0, or -errno after a line on stderr. */
+must_check int conversion_write(struct conversion *c);
+void conversion_free(struct conversion *c); /* takes NULL */
+
 /* The lines of --help that are about it. */
 extern const char convert_help[];
 

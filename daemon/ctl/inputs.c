@@ -30,10 +30,9 @@ static int fail(const char *path, int error)
 	return error;
 }
 
-static int read_chunks(void *ctx, const char *path, const char *bytes,
-		       size_t size)
+int inputs_read_bytes(const char *path, const char *bytes, size_t size,
+		      inputs_chunk *add, void *ctx)
 {
-	const struct chunks *chunks = ctx;
 	struct import_fault fault = {""};
 	struct import_chunk chunk;
 	struct import_text text;
@@ -41,7 +40,7 @@ static int read_chunks(void *ctx, const char *path, const char *bytes,
 
 	import_text_init(&text, bytes, size);
 	while ((r = import_text_next(&text, &chunk, &fault)) == 1) {
-		r = chunks->add(chunks->ctx, &chunk);
+		r = add(ctx, &chunk);
 		import_chunk_fini(&chunk);
 		if (r < 0)
 			break;
@@ -51,6 +50,14 @@ static int read_chunks(void *ctx, const char *path, const char *bytes,
 	else if (r < 0)
 		return fail(path, r);
 	return r;
+}
+
+static int read_chunks(void *ctx, const char *path, const char *bytes,
+		       size_t size)
+{
+	const struct chunks *chunks = ctx;
+
+	return inputs_read_bytes(path, bytes, size, chunks->add, chunks->ctx);
 }
 
 /* name: below dir_fd. path: for the user. */

@@ -40,4 +40,8 @@ typedef int inputs_chunk(void *ctx, const struct import_chunk *c);
 must_check int inputs_read(char *const *paths, size_t n, inputs_chunk *add,
 			   void *ctx);
 
+/* The same for bytes that path names to the user. */
+must_check int inputs_read_bytes(const char *path, const char *bytes,
+				 size_t size, inputs_chunk *add, void *ctx);
+
 #endif

@@ -90,6 +90,12 @@ int selection_read(struct merge *m, char *const *paths, size_t n)
 	return r;
 }
 
+int selection_read_payload(struct merge *m, const char *name, const char *bytes,
+			   size_t size)
+{
+	return inputs_read_bytes(name, bytes, size, add_chunk, m);
+}
+
 int selection_finish(struct merge *m)
 {
 	int r = merge_finish(m);

@@ -32,6 +32,10 @@ void selection_init(struct merge *m, struct merge_options *o);
  */
 must_check int selection_read(struct merge *m, char *const *paths, size_t n);
 
+/* Adds the chunks of one payload, which name names to the user. As above. */
+must_check int selection_read_payload(struct merge *m, const char *name,
+				      const char *bytes, size_t size);
+
 /* Finishes m, and says on stderr what it lacks. Returns 0 or -ENOMEM. */
 must_check int selection_finish(struct merge *m);
 

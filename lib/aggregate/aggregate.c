@@ -78,6 +78,52 @@ void aggregate_free(struct aggregate *a)
 	free(a);
 }
 
+/* The thread as it is in from, whose stacks are in another trie. */
+static int copy_thread(struct aggregate *a, const struct aggregate *from,
+		       const struct thread *t)
+{
+	struct thread *copy;
+	uint32_t node;
+	int r = threads_get(&a->threads, t->tid, &copy);
+
+	if (r == 0)
+		r = stacks_copy(&a->stacks, &from->stacks, t->node, &node);
+	if (r < 0)
+		return r;
+	*copy = *t;
+	copy->node = node;
+	copy->last = PROFILE_NONE;
+	copy->since_ns = max_u64(t->since_ns, a->span.start_ns);
+	return open_chunk_emit(a, copy, open_chunk_unix_us(a, a->span.start_ns),
+			       node, !t->running);
+}
+
+int aggregate_new_beside(const struct aggregate *from,
+			 const struct aggregate_options *options,
+			 struct aggregate **ret)
+{
+	struct aggregate *a;
+	int r;
+
+	assert(!from->closed);
+	r = aggregate_new(options, from->space, &a);
+	if (r < 0)
+		return r;
+	aggregate_exec(a, from->space, from->main_path, from->main_argv0);
+	a->span = from->span;
+	a->span.chunk_ns = options->chunk_us * NS_PER_US;
+	if (from->span.started)
+		span_restart(&a->span, from->span.newest_ns);
+	for (size_t i = 0; i < from->threads.n && r == 0; i++)
+		if (!from->threads.list[i].exited)
+			r = copy_thread(a, from, &from->threads.list[i]);
+	if (r < 0)
+		aggregate_free(a);
+	else
+		*ret = a;
+	return r;
+}
+
 static int append(struct aggregate *a, const struct thread *t, uint64_t time_us,
 		  uint32_t node, bool is_waiting)
 {

@@ -75,6 +75,16 @@ must_check int aggregate_new(const struct aggregate_options *options,
 void aggregate_free(struct aggregate *a);
 
 /*
+ * A second aggregate of from's threads, with chunks of its own: the first one
+ * starts at the newest tick that from knows, with the threads' stacks of then.
+ * Every record of the threads goes to both from now on. options as above, with
+ * the wall_offset_us of from. Returns 0, -ENOMEM or -EINVAL.
+ */
+must_check int aggregate_new_beside(const struct aggregate *from,
+				    const struct aggregate_options *options,
+				    struct aggregate **ret);
+
+/*
  * All times are monotonic nanoseconds of ticks (record.time_ns), all calls for
  * a thread in the order of time; one that is older than the thread's last, or
  * than the open chunk, counts as if it were of that time. Each returns 0 or

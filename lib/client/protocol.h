@@ -30,7 +30,8 @@
 
 #include <stdint.h>
 
-#define PROTOCOL_VERSION 1
+/* 2: RECORD, WATCH and RECORD_END. */
+#define PROTOCOL_VERSION 2
 /* "SPRF": no stray program's first bytes. */
 #define PROTOCOL_MAGIC UINT32_C(0x46525053)
 
@@ -61,6 +62,15 @@ enum protocol_type {
 	PROTOCOL_DETACH, /* let go of it and leave it alone */
 	PROTOCOL_STATUS, /* a memfd of JSON comes with the answer */
 	PROTOCOL_RELOAD, /* the configuration */
+	/*
+	 * The same, of the operator: a profile of a process for the caller
+	 * alone, whatever Sentry gets. The answer has a socket, SOCK_SEQPACKET,
+	 * on which struct protocol_recorded come.
+	 */
+	PROTOCOL_RECORD,     /* in chunks of up to a minute */
+	PROTOCOL_WATCH,	     /* in chunks of a second */
+	PROTOCOL_RECORD_END, /* of all of this connection */
+	PROTOCOL_TYPE_END,
 };
 
 struct protocol_header {
@@ -85,7 +95,8 @@ struct protocol_hello {
 /*
  * START and STOP take a process, or with a name and pid 0 all those of a
  * section; with neither they mean the caller himself, as do PROFILER_ID and
- * SPANS_*. ATTACH and DETACH take a pid; STATUS and RELOAD nothing. What a
+ * SPANS_*. ATTACH and DETACH take a pid; RECORD and WATCH a pid, or the name of
+ * a section that has one process; STATUS, RELOAD and RECORD_END nothing. What a
  * request does not take is 0.
  *
  * SPANS_OPEN and SPANS_CLOSED tell a state: the same twice is one. It is the
@@ -143,6 +154,26 @@ struct protocol_answer {
 	/* "": nothing to say. START, STOP of a name: why others did not change
 	 */
 	char text[PROTOCOL_TEXT_SIZE];
+};
+
+/*
+ * What comes on the socket of a recording. It goes on until a RECORD_END, the
+ * end of the connection that asked for it, or the end of the process; then the
+ * last chunk comes, and a last message with an end.
+ */
+enum protocol_record_end {
+	PROTOCOL_RECORD_GOES_ON,    /* a chunk comes with it: a sealed memfd */
+	PROTOCOL_RECORD_DONE,	    /* as was asked */
+	PROTOCOL_RECORD_NO_PROCESS, /* it has ended */
+	PROTOCOL_RECORD_LEFT_OUT,   /* it cannot be profiled: text says why */
+	PROTOCOL_RECORD_SHUTDOWN,   /* the daemon ends */
+};
+struct protocol_recorded {
+	uint32_t end;	/* enum protocol_record_end */
+	uint32_t lost;	/* chunks so far that did not become a message */
+	uint32_t bytes; /* of the chunk: a V2 payload */
+	uint32_t reserved;
+	char text[PROTOCOL_TEXT_SIZE]; /* as in struct protocol_answer */
 };
 
 enum protocol_lifecycle {
@@ -208,6 +239,7 @@ _Static_assert(sizeof(struct protocol_hello) == 24, "no padding");
 _Static_assert(sizeof(struct protocol_request) == 80, "no padding");
 _Static_assert(sizeof(struct protocol_answer) == 328, "no padding");
 _Static_assert(sizeof(struct protocol_page) == 136, "no padding");
+_Static_assert(sizeof(struct protocol_recorded) == 272, "no padding");
 _Static_assert(sizeof(struct protocol_answer) <= PROTOCOL_SIZE_MAX, "fits");
 
 #endif

@@ -64,7 +64,7 @@ static bool is_for_a_file(const char *payload)
 
 static void send_chunk(struct ipc_message *ret)
 {
-	chunk_send(&session, "a@1", "production", &good.p);
+	chunk_send(&session, 0, "a@1", "production", &good.p);
 	ck_assert_int_eq(ipc_recv(broker, ret), 1);
 	ck_assert_uint_eq(msg_type_of(ret), MSG_CHUNK);
 }

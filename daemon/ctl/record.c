@@ -1,0 +1,274 @@
+#include "daemon/ctl/record.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "daemon/ctl/convert.h"
+#include "daemon/ctl/recording.h"
+#include "daemon/log.h"
+#include "daemon/option_fault.h"
+#include "daemon/process.h"
+#include "lib/base/clock.h"
+
+enum {
+	EXIT_USAGE = 2,
+};
+
+#define DURATION_MAX_S (24 * 3600)
+
+/* The last chunk comes in this time, or the daemon does not work. */
+#define END_NS (30 * NS_PER_SEC)
+
+const char record_help[] =
+	"\n"
+	"record PID|NAME -o FILE  profiles a process through the daemon that "
+	"runs, also one\n"
+	"                         that it profiles already, and writes FILE as "
+	"convert does\n"
+	"\n"
+	"  -d, --duration S       for so many seconds (default: until ^C)\n"
+	"  --to FORMAT            as of convert\n";
+
+struct recorder {
+	const char *socket, *out, *to;
+	int32_t pid;
+	const char *name; /* NULL: by pid */
+	uint64_t duration_ns;
+	struct conversion *conversion;
+	struct ask ask;
+	struct recording recording;
+	size_t n_chunks;
+	/* When it is to end, or to have ended: by clock_mono_ns. */
+	uint64_t deadline_ns;
+	bool is_finishing;
+};
+
+static volatile sig_atomic_t is_interrupted;
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	is_interrupted = 1;
+}
+
+static bool set_duration(struct recorder *c, const char *value)
+{
+	char *end;
+	const double s = strtod(value, &end);
+
+	if (end == value || *end != '\0' || !(s > 0 && s <= DURATION_MAX_S)) {
+		log_error("record: --duration %s: not a number of seconds up "
+			  "to %d",
+			  value, DURATION_MAX_S);
+		return false;
+	}
+	c->duration_ns = (uint64_t)(s * 1e9);
+	return true;
+}
+
+static bool set_process(struct recorder *c, const char *text)
+{
+	if (process_parse_pid(text, &c->pid))
+		return true;
+	if (text[0] == '\0' || strlen(text) >= PROTOCOL_NAME_SIZE) {
+		log_error("record: not a pid, and no name: '%s'", text);
+		return false;
+	}
+	c->name = text;
+	return true;
+}
+
+static bool parse(struct recorder *c, int argc, char **argv)
+{
+	enum { SOCKET = OPTION_LONG, TO };
+	static const struct option options[] = {
+		{"socket", required_argument, NULL, SOCKET},
+		{"duration", required_argument, NULL, 'd'},
+		{"output", required_argument, NULL, 'o'},
+		{"to", required_argument, NULL, TO},
+		{0},
+	};
+	int option;
+
+	*c = (struct recorder){.duration_ns = UINT64_MAX};
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":o:d:", options, NULL)) !=
+	       -1) {
+		if (option == '?' || option == ':') {
+			option_fault_log(option, argv[0], argv, options);
+			return false;
+		}
+		if (option == SOCKET)
+			c->socket = optarg;
+		else if (option == TO)
+			c->to = optarg;
+		else if (option == 'o')
+			c->out = optarg;
+		else if (!set_duration(c, optarg))
+			return false;
+	}
+	if (argc - optind != 1) {
+		log_error("record takes a pid or a name (--help shows the "
+			  "usage)");
+		return false;
+	}
+	if (c->out == NULL && c->to == NULL) {
+		log_error("record: where to? -o FILE, or --to FORMAT for "
+			  "standard output");
+		return false;
+	}
+	return set_process(c, argv[optind]);
+}
+
+static int take_chunk(struct recorder *c, int fd, size_t size)
+{
+	void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+	int r;
+
+	if (bytes == MAP_FAILED) {
+		log_error("a chunk of sentry-profd: %s", strerror(errno));
+		return -errno;
+	}
+	r = conversion_add(c->conversion, bytes, size);
+	(void)munmap(bytes, size);
+	c->n_chunks += r == 0;
+	return r;
+}
+
+/* The time is over, or the user has typed ^C. */
+static int finish(struct recorder *c)
+{
+	if (c->is_finishing) {
+		log_error("sentry-profd does not end the recording");
+		return -ETIMEDOUT;
+	}
+	c->is_finishing = true;
+	c->deadline_ns = clock_mono_ns() + END_NS;
+	return recording_finish(&c->recording);
+}
+
+/* Waits with the mask that signals have outside. 1: there is something. */
+static int wait_for_it(const struct recorder *c, const sigset_t *mask)
+{
+	const uint64_t now_ns = clock_mono_ns();
+	const uint64_t left_ns =
+		c->deadline_ns > now_ns ? c->deadline_ns - now_ns : 0;
+	const struct timespec timeout = {
+		.tv_sec = (time_t)(left_ns / NS_PER_SEC),
+		.tv_nsec = (long)(left_ns % NS_PER_SEC),
+	};
+	struct pollfd p = {.fd = c->recording.fd, .events = POLLIN};
+	int n = ppoll(&p, 1, c->deadline_ns == UINT64_MAX ? NULL : &timeout,
+		      mask);
+
+	return n < 0 ? -errno : n;
+}
+
+static int run(struct recorder *c, const sigset_t *mask)
+{
+	for (;;) {
+		size_t size;
+		int fd, r;
+
+		if (is_interrupted && !c->is_finishing) {
+			r = finish(c);
+			if (r < 0)
+				return r;
+		}
+		r = wait_for_it(c, mask);
+		if (r == -EINTR)
+			continue;
+		if (r == 0)
+			r = finish(c);
+		else if (r > 0)
+			r = recording_next(&c->recording, &fd, &size);
+		if (r < 0)
+			return r;
+		if (c->recording.has_ended)
+			return 0;
+		if (r > 0) {
+			r = take_chunk(c, fd, size);
+			close_fd(&fd);
+			if (r < 0)
+				return r;
+		}
+	}
+}
+
+/* ^C ends the recording, and not us: its file is still to be written. */
+static void catch_signals(sigset_t *ret_mask)
+{
+	const struct sigaction action = {.sa_handler = on_signal};
+	sigset_t both;
+
+	(void)sigemptyset(&both);
+	(void)sigaddset(&both, SIGINT);
+	(void)sigaddset(&both, SIGTERM);
+	(void)sigprocmask(SIG_BLOCK, &both, ret_mask);
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
+}
+
+/* What there is becomes a file, also where the recording has failed. */
+static int write_file(struct recorder *c)
+{
+	const struct recording *r = &c->recording;
+
+	if (r->has_ended && r->end != PROTOCOL_RECORD_DONE)
+		log_warning("the recording of process %d ends early: %s",
+			    r->pid, recording_end_text(r));
+	if (r->n_lost > 0)
+		log_warning("%u chunk%s of it %s lost", r->n_lost,
+			    r->n_lost == 1 ? "" : "s",
+			    r->n_lost == 1 ? "was" : "were");
+	if (c->n_chunks == 0) {
+		log_error("%s is not written: nothing of process %d was "
+			  "recorded",
+			  c->out == NULL ? "the profile" : c->out, r->pid);
+		return -ENODATA;
+	}
+	return conversion_write(c->conversion);
+}
+
+static int record(struct recorder *c)
+{
+	sigset_t mask;
+	int r, written;
+
+	if (ask_open(ask_path(c->socket), false, &c->ask) < 0)
+		return -ENOENT;
+	catch_signals(&mask);
+	r = recording_open(&c->ask, PROTOCOL_RECORD, c->pid, c->name,
+			   &c->recording);
+	if (r == 0) {
+		c->deadline_ns = c->duration_ns == UINT64_MAX
+					 ? UINT64_MAX
+					 : clock_mono_ns() + c->duration_ns;
+		r = run(c, &mask);
+		if (r < 0)
+			log_error("the recording has failed: %s", strerror(-r));
+		recording_close(&c->recording);
+		written = write_file(c);
+		r = r < 0 ? r : written;
+	}
+	ask_close(&c->ask);
+	return r;
+}
+
+int record_run(int argc, char **argv)
+{
+	struct recorder c;
+	int r = -ENOMEM;
+
+	if (!parse(&c, argc, argv))
+		return EXIT_USAGE;
+	c.conversion = conversion_new(argv[0], c.out, c.to);
+	if (c.conversion == NULL)
+		return EXIT_USAGE;
+	r = record(&c);
+	conversion_free(c.conversion);
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

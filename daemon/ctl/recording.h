@@ -1,0 +1,56 @@
+/*
+ * A recording: the profile of a process, made by the daemon that runs for the
+ * one who asks, whatever Sentry gets of that process. For sentry-profctl record
+ * and top.
+ */
+#ifndef DAEMON_CTL_RECORDING_H
+#define DAEMON_CTL_RECORDING_H
+
+#include <stdint.h>
+
+#include "daemon/ask.h"
+#include "lib/base/util.h"
+#include "lib/client/protocol.h"
+
+struct recording {
+	struct ask *ask; /* the caller's, open as long as this is */
+	int fd;		 /* the daemon's socket of it; for poll(2) */
+	int32_t pid;	 /* whose it is */
+	uint32_t n_lost; /* chunks that were made and did not arrive */
+	bool has_ended;	 /* and this is why: */
+	enum protocol_record_end end;
+	char text[PROTOCOL_TEXT_SIZE]; /* the daemon's words on it, or "" */
+};
+
+/*
+ * type: PROTOCOL_RECORD, whose chunks are up to a minute long, or
+ * PROTOCOL_WATCH, with one each second. pid, or name: that of a section with
+ * one process. Returns 0, or -errno after a line on stderr.
+ */
+must_check int recording_open(struct ask *a, enum protocol_type type,
+			      int32_t pid, const char *name,
+			      struct recording *ret);
+
+/*
+ * Waits for the next chunk. Returns 1: *ret_fd is its payload, a sealed memfd
+ * of *ret_size bytes, the caller's to close; 0: the recording has ended; or
+ * -errno: -EINTR after a signal.
+ */
+must_check int recording_next(struct recording *r, int *ret_fd,
+			      size_t *ret_size);
+
+/*
+ * Asks for the end of it, and of others of the same connection: the last chunk
+ * comes, then recording_next returns 0. Returns 0, or -errno after a line.
+ */
+must_check int recording_finish(struct recording *r);
+
+/*
+ * Why it has ended, where that was not asked for: a line for a person, without
+ * a full stop.
+ */
+const char *recording_end_text(const struct recording *r);
+
+void recording_close(struct recording *r);
+
+#endif
