@@ -818,6 +818,76 @@ START_TEST(like_the_last)
 }
 END_TEST
 
+/*
+ * It begins with the stacks of then: of a thread that waits no sample comes any
+ * more. What has ended before is not in it, and the first one goes on as it
+ * would alone.
+ */
+START_TEST(beside_another)
+{
+	const struct aggregate_options o = {
+		.chunk_us = 500000,
+		.chunk_bytes = 20000000,
+		.wall_offset_us = LETTERS_WALL_US,
+		.main_path = "",
+		.main_argv0 = "",
+	};
+	struct aggregate *first = a, *second;
+
+	sample(1, 0, "am");
+	runs(2, 0, "bm");
+	sample(3, 0, "cm");
+	ck_assert_int_eq(aggregate_thread(a, 1, false, "worker", 7), 0);
+	ticks(0, 90);
+	runs(2, 100, "bm");
+	gone(3, 100);
+	tick(100);
+	ck_assert_int_eq(aggregate_new_beside(first, &o, &second), 0);
+	for (uint64_t ms = 110; ms <= 120; ms += 10) {
+		for (int i = 0; i < 2; i++) {
+			a = i == 0 ? first : second;
+			runs(2, ms, ms == 110 ? "bm" : "dm");
+			tick(ms);
+		}
+	}
+	a = second;
+	ck_assert_int_eq(aggregate_close(a, 130 * MS, &chunk), 0);
+	ck_assert_str_eq(letters_samples(&chunk),
+			 "100 1:am, 100 2:bm, 110 2:bm, 120 2:dm, 130 1:am, "
+			 "130 2:dm");
+	ck_assert_uint_eq(chunk.n_threads, 2);
+	ck_assert_str_eq(chunk.threads[0].name, "worker");
+	aggregate_free(a);
+	a = first;
+	CHUNK(130,
+	      "0 1:am, 0 2:bm, 0 3:cm, 10 2:bm, 20 2:bm, 30 2:bm, "
+	      "40 2:bm, 50 2:bm, 60 2:bm, 70 2:bm, 80 2:bm, 90 2:bm, "
+	      "100 2:bm, 100 3:cm, 110 2:bm, 120 2:dm, 130 1:am, 130 2:dm");
+}
+END_TEST
+
+/* Of a target that has just been opened. */
+START_TEST(beside_one_without_a_tick)
+{
+	const struct aggregate_options o = {
+		.chunk_us = 500000,
+		.chunk_bytes = 20000000,
+		.wall_offset_us = LETTERS_WALL_US,
+		.main_path = "",
+		.main_argv0 = "",
+	};
+	struct aggregate *first = a, *second;
+
+	ck_assert_int_eq(aggregate_new_beside(first, &o, &second), 0);
+	a = second;
+	runs(1, 10, "am");
+	tick(10);
+	CHUNK(20, "10 1:am, 20 1:am");
+	aggregate_free(a);
+	a = first;
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("aggregate");
@@ -859,6 +929,8 @@ Suite *suite(void)
 	tcase_add_test(c, totals);
 	tcase_add_loop_test(c, like_the_last, 0, 20);
 	tcase_add_test(c, table_of_an_open_chunk);
+	tcase_add_test(c, beside_another);
+	tcase_add_test(c, beside_one_without_a_tick);
 	suite_add_tcase(s, c);
 	return s;
 }

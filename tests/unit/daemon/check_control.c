@@ -184,7 +184,7 @@ START_TEST(versions)
 
 	say_hello(fd, 77, PROTOCOL_WANT_PAGE);
 	ck_assert_uint_eq(take(fd, 9, 1).version, PROTOCOL_VERSION);
-	ck_assert_int_gt(request(fd, PROTOCOL_RELOAD + 1, 5), 0);
+	ck_assert_int_gt(request(fd, PROTOCOL_TYPE_END, 5), 0);
 	turn();
 	ck_assert_uint_eq(take(fd, 5, 0).result, PROTOCOL_BAD_VERSION);
 	ck_assert_uint_eq(asked, 0);

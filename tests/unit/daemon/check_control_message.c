@@ -92,6 +92,9 @@ START_TEST(what_each_takes)
 		{PROTOCOL_DETACH, false, true, false},
 		{PROTOCOL_STATUS, true, false, false},
 		{PROTOCOL_RELOAD, true, false, false},
+		{PROTOCOL_RECORD, false, true, true},
+		{PROTOCOL_WATCH, false, true, true},
+		{PROTOCOL_RECORD_END, true, false, false},
 		{PROTOCOL_HELLO, false, false, false},
 		{PROTOCOL_ANSWER, false, false, false},
 		{0, false, false, false},
@@ -151,7 +154,7 @@ END_TEST
 START_TEST(of_a_later_version)
 {
 	uint8_t bytes[PROTOCOL_SIZE_MAX + 4] = {0};
-	struct protocol_header h = {PROTOCOL_RELOAD + 1, PROTOCOL_SIZE_MAX, 5};
+	struct protocol_header h = {PROTOCOL_TYPE_END, PROTOCOL_SIZE_MAX, 5};
 
 	memcpy(bytes, &h, sizeof(h));
 	ck_assert_int_eq(

@@ -23,6 +23,7 @@ static const char second[] = "/bin/second\0\0second\0";
 static int broker;
 static uint32_t answers;
 static struct stream *stream;
+static uint32_t is_idle; /* the session */
 
 static void answer(const void *text, size_t size)
 {
@@ -51,6 +52,7 @@ static void set_up(void)
 		.target = TARGET,
 		.pid = TID,
 		.max_frames = 16,
+		.is_idle = is_idle,
 		.chunk_us = 60 * 1000000,
 		.first_chunk_us = 60 * 1000000,
 		.wall_offset_us = UINT64_C(1700000000) * 1000000,
@@ -169,6 +171,96 @@ START_TEST(files_read_before_capture_saw_the_program_are_its_own)
 }
 END_TEST
 
+static void open_record(uint32_t number, int expected)
+{
+	const struct msg_record_open m = {
+		.target = TARGET,
+		.record = number,
+		.chunk_us = 60 * 1000000,
+		.profiler_id = "ffffffffffffffffffffffffffffffff",
+	};
+
+	ck_assert_int_eq(stream_record_open(stream, &m), expected);
+}
+
+/* The next message of this type, whose descriptors are closed. */
+static struct ipc_message *next_message(uint32_t type)
+{
+	static struct ipc_message m;
+
+	do
+		ck_assert_int_eq(ipc_recv(broker, &m), 1);
+	while (msg_type_of(&m) != type &&
+	       msg_type_of(&m) != MSG_SESSION_CLOSED);
+	ck_assert_uint_eq(msg_type_of(&m), type);
+	ipc_close_fds(&m);
+	return &m;
+}
+
+/* Each has its chunks, and its end; the session goes on. */
+START_TEST(recordings)
+{
+	const struct msg_record_chunk *chunk;
+	const struct msg_record_closed *closed;
+	uint64_t now = clock_mono_ns();
+
+	first_program(now);
+	for (uint32_t i = 1; i <= MSG_RECORDS_MAX; i++)
+		open_record(i, 0);
+	open_record(9, -EPROTO); /* one too many */
+	for (int i = 0; i < 4; i++) {
+		now += TICK_NS;
+		sample(now);
+		tick(now);
+	}
+	ck_assert_int_eq(stream_record_close(stream, 2), 0);
+	chunk = (const void *)next_message(MSG_RECORD_CHUNK)->bytes;
+	ck_assert_uint_eq(chunk->record, 2);
+	closed = (const void *)next_message(MSG_RECORD_CLOSED)->bytes;
+	ck_assert_uint_eq(closed->record, 2);
+	ck_assert_int_eq(stream_record_close(stream, 2), 0);
+	open_record(1, -EPROTO); /* there is one */
+	open_record(0, -EPROTO); /* the session's */
+	open_record(9, 0);
+	ck_assert_int_eq(stream_close(stream), 0);
+	for (size_t i = 0; i < 3; i++) {
+		static const uint32_t left[] = {1, 3, 4};
+
+		closed = (const void *)next_message(MSG_RECORD_CLOSED)->bytes;
+		ck_assert_uint_eq(closed->record, left[i]);
+	}
+	(void)next_message(MSG_RECORD_CLOSED);
+	(void)next_message(MSG_CHUNK);
+	(void)next_message(MSG_SESSION_CLOSED);
+	open_record(10, 0);
+	closed = (const void *)next_message(MSG_RECORD_CLOSED)->bytes;
+	ck_assert_uint_eq(closed->record, 10);
+}
+END_TEST
+
+/* Of a session that is there for its recordings nothing else comes. */
+START_TEST(recordings_alone)
+{
+	struct ipc_message m;
+	uint64_t now = clock_mono_ns();
+	size_t n_recorded = 0;
+
+	is_idle = 1;
+	first_program(now);
+	open_record(1, 0);
+	tick(now + TICK_NS);
+	ck_assert_int_eq(stream_close(stream), 0);
+	do {
+		ck_assert_int_eq(ipc_recv(broker, &m), 1);
+		ck_assert_uint_ne(msg_type_of(&m), MSG_CHUNK);
+		ck_assert_uint_ne(msg_type_of(&m), MSG_CHUNK_LOST);
+		n_recorded += msg_type_of(&m) == MSG_RECORD_CHUNK;
+		ipc_close_fds(&m);
+	} while (msg_type_of(&m) != MSG_SESSION_CLOSED);
+	ck_assert_uint_eq(n_recorded, 1);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("stream");
@@ -181,6 +273,10 @@ Suite *suite(void)
 		files_read_after_capture_saw_the_program_may_be_the_next_one_s);
 	tcase_add_test(tc,
 		       files_read_before_capture_saw_the_program_are_its_own);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("recordings");
+	tcase_add_test(tc, recordings);
+	tcase_add_test(tc, recordings_alone);
 	suite_add_tcase(s, tc);
 	return s;
 }

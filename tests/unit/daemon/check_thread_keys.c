@@ -128,6 +128,27 @@ START_TEST(all_are_gone)
 }
 END_TEST
 
+/* Both go on alone from there. */
+START_TEST(a_copy)
+{
+	const struct thread_name a = take(100, POINTER);
+	struct thread_keys copy;
+	struct thread_name b;
+
+	ck_assert_int_eq(thread_keys_copy(&copy, &k), 0);
+	thread_keys_leave(&k, 100);
+	ck_assert_uint_eq(thread_keys_of(&k, 100), 0);
+	ck_assert_uint_eq(thread_keys_of(&copy, 100), a.key);
+	/* A thread on the same stack goes on with its number. */
+	ck_assert_int_eq(thread_keys_take(&copy, 101, POINTER, &b), 0);
+	ck_assert_uint_eq(b.key, a.key);
+	/* No number is given twice. */
+	ck_assert_int_eq(thread_keys_take(&copy, 102, POINTER + 64, &b), 0);
+	ck_assert_uint_ne(b.key, a.key);
+	thread_keys_fini(&copy);
+}
+END_TEST
+
 START_TEST(chunks)
 {
 	uint32_t living, ended;
@@ -166,6 +187,7 @@ Suite *suite(void)
 	tcase_add_test(t, a_stack_that_turns_out_to_be_used_again);
 	tcase_add_test(t, a_stack_of_one_that_came_later);
 	tcase_add_test(t, all_are_gone);
+	tcase_add_test(t, a_copy);
 	tcase_add_test(t, chunks);
 	suite_add_tcase(s, t);
 	return s;
