@@ -29,7 +29,7 @@ const char record_help[] =
 	"                         that it profiles already, and writes FILE as "
 	"convert does\n"
 	"\n"
-	"  -d, --duration S       for so many seconds (default: until ^C)\n"
+	"  --duration S, -d S     for so many seconds (default: until ^C)\n"
 	"  --to FORMAT            as of convert\n";
 
 struct recorder {
