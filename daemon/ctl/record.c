@@ -87,7 +87,6 @@ static bool parse(struct recorder *c, int argc, char **argv)
 	static const struct option options[] = {
 		{"socket", required_argument, NULL, SOCKET},
 		{"duration", required_argument, NULL, 'd'},
-		{"output", required_argument, NULL, 'o'},
 		{"to", required_argument, NULL, TO},
 		{0},
 	};
