@@ -298,6 +298,8 @@ static void check(const struct broker *b, struct recording *r)
 			ask_end(r);
 		return;
 	}
+	/* Its unwind process has died with the chunk that was open. */
+	r->lost += r->target != 0;
 	r->target = 0;
 	if (r->is_finishing)
 		end(r, PROTOCOL_RECORD_DONE);

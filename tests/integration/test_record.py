@@ -35,7 +35,7 @@ class Recording:
     def next(self):
         """The next chunk's payload, or the number of its end."""
         data, fds, _, _ = socket.recv_fds(self.socket, 4096, 1)
-        end, _, size = struct.unpack_from('=III', data)
+        end, self.lost, size = struct.unpack_from('=III', data)
         check(len(data) == 272 and bool(fds) == (end == GOES_ON),
               f'{data} {fds}')
         if end != GOES_ON:
@@ -197,7 +197,8 @@ def test_ends(box):
     recording.next()
     for pid in profd.helpers()['unwind']:
         os.kill(pid, signal.SIGKILL)
-    check('leaf_spin' in functions(recording.next()), 'by the next unwind process')
+    check('leaf_spin' in functions(recording.next()), 'by the next one')
+    check(recording.lost == 1, f'{recording.lost} lost')
     target.end()
     check(recording.rest()[1] == NO_PROCESS, 'its process has ended')
     out = box.dir / 'out.folded'
