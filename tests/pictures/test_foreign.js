@@ -6,14 +6,14 @@
  * same total for each function and thread as the chunks.
  */
 const assert = require('node:assert');
-const {execFileSync} = require('node:child_process');
+const {execFileSync, spawn} = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const {pathToFileURL} = require('node:url');
 const zlib = require('node:zlib');
 const Ajv = require('ajv');
 const {Profile} = require('pprof-format');
-const {BUILD, newPage, run} = require('./page.js');
+const {BUILD, PATIENCE_MS, newPage, run} = require('./page.js');
 
 const OUT = path.join(BUILD, 'foreign');
 const PROFCTL = path.resolve(process.env.BUILD || 'build', 'sentry-profctl');
@@ -241,22 +241,34 @@ async function go_tool_pprof_has_all_totals() {
 	assert.deepStrictEqual(found, wanted);
 }
 
-/* Mozilla's reader of its format; other than the page it works without a network. */
+/*
+ * Mozilla's reader of its format, without a network. Its command for loading gives up after half a
+ * second, so its server is started here.
+ */
 async function firefox_has_all_totals() {
 	const env = {...process.env, PROFILER_CLI_SESSION_DIR: path.join(OUT, 'firefox'), PROFILER_CLI_NO_SYMBOLICATE: '1'};
-	const ask = (...words) => execFileSync(process.execPath, [FIREFOX, ...words], {env}).toString();
+	const session = ['--session', 'foreign'];
+	const server = spawn(process.execPath, [FIREFOX, '--daemon', convert('p.json', '--to', 'firefox'), ...session], {env, stdio: 'ignore'});
+	const ask = (...words) => JSON.parse(execFileSync(process.execPath,
+		[FIREFOX, 'thread', ...words, '--json', '--limit', '0', ...session], {env, stdio: ['ignore', 'pipe', 'pipe']}));
+	const end = Date.now() + PATIENCE_MS;
 	const found = new Totals();
+	let list;
 
-	ask('load', convert('p.json', '--to', 'firefox'));
 	try {
-		for (const {threadHandle, name} of JSON.parse(ask('thread', 'list', '--json', '--limit', '0')).threads) {
-			const {functions} = JSON.parse(ask('thread', 'functions', '--json', '--limit', '0', '--include-idle', '--thread', threadHandle));
-
-			for (const f of functions)
+		while (list === undefined)
+			try {
+				list = ask('list');
+			} catch (error) { /* it starts, or loads */
+				await new Promise(done => setTimeout(done, 100));
+				if (server.exitCode !== null || Date.now() > end)
+					throw error;
+			}
+		for (const {threadHandle, name} of list.threads)
+			for (const f of ask('functions', '--include-idle', '--thread', threadHandle).functions)
 				found.add(name, f.name, Math.round(f.selfSamples * 1000), Math.round(f.totalSamples * 1000));
-		}
 	} finally {
-		ask('stop');
+		server.kill();
 	}
 	assert.deepStrictEqual(found, wanted);
 }
