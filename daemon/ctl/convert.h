@@ -23,7 +23,7 @@ int convert_run(int argc, char **argv);
 must_check int convert_page(char *const *paths, size_t n, FILE *out,
 			    const char *path);
 
-/* The lines of --help that are about it. */
+/* The lines of --help-all that are about it. */
 extern const char convert_help[];
 
 #endif
