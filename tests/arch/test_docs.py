@@ -31,7 +31,7 @@ class Documents(unittest.TestCase):
     def test_every_page_has_examples(self):
         """With what they do, and commands or a file."""
         for page in glob.glob(f"{ROOT}/docs/*.[58]"):
-            self.assertIn(".Sh EXAMPLES\n", rules.read(page), page)
+            self.assertTrue(".Sh EXAMPLES\n" in rules.read(page), page)
             section = rules.read(page).split(".Sh EXAMPLES\n")[1].split("\n.Sh ")[0]
             self.assertRegex(section, r"(?m)^\.(Dl [$#] |Bd -literal$)", page)
 
