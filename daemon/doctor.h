@@ -46,7 +46,7 @@ struct doctor {
  */
 int doctor_run(int argc, char **argv);
 
-/* The lines of --help that are about it. */
+/* The lines of --help-all that are about it. */
 extern const char doctor_help[];
 
 /* A finding about subject, a word or two: one line, control bytes escaped. */

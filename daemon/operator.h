@@ -17,7 +17,7 @@ const char *operator_command(size_t at);
  */
 int operator_run(int argc, char **argv);
 
-/* The lines of --help that are about them. */
+/* The lines of --help-all that are about them. */
 extern const char operator_help[];
 
 #endif

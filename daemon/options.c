@@ -180,6 +180,9 @@ static void take_option(struct config_faults *faults, struct options *o,
 	case OPTION_HELP:
 		(void)fputs(options_help, stdout);
 		exit(EXIT_SUCCESS);
+	case OPTION_HELP_ALL:
+		(void)fputs(options_help_all, stdout);
+		exit(EXIT_SUCCESS);
 	case OPTION_KEY:
 		take_key(faults, &o->config, i, value);
 		break;

@@ -60,10 +60,11 @@ struct options {
 };
 
 /*
- * Fills *ret. Prints what --help, --version and --check-config ask for and
- * exits with 0; on wrong usage prints a line, of a wrong configuration one for
- * each fault, and exits with 2. argv stays in use. command_pid: the process
- * that is to execute what follows "--", the first of pids; 0: nothing follows.
+ * Fills *ret. Prints what --help, --help-all, --version and --check-config ask
+ * for and exits with 0; on wrong usage prints a line, of a wrong configuration
+ * one for each fault, and exits with 2. argv stays in use. command_pid: the
+ * process that is to execute what follows "--", the first of pids; 0: nothing
+ * follows.
  */
 void options_parse(int argc, char **argv, int32_t command_pid,
 		   struct options *ret);

@@ -21,6 +21,7 @@ const struct option_known options_known[] = {
 	{"--quiet", OPTION_QUIET, false, NULL},
 	{"--version", OPTION_VERSION, false, NULL},
 	{"--help", OPTION_HELP, false, NULL},
+	{"--help-all", OPTION_HELP_ALL, false, NULL},
 	{"--dsn", OPTION_KEY, true, "dsn"},
 	{"--socket", OPTION_KEY, true, "socket"},
 	{"--spool", OPTION_KEY, true, "spool"},

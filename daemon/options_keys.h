@@ -26,6 +26,7 @@ enum option_id {
 	OPTION_QUIET,
 	OPTION_VERSION,
 	OPTION_HELP,
+	OPTION_HELP_ALL,
 	OPTION_KEY, /* of the configuration */
 };
 

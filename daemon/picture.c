@@ -14,6 +14,7 @@
 #include "daemon/log.h"
 #include "daemon/privileges.h"
 #include "daemon/spawn.h"
+#include "lib/base/shell_word.h"
 
 #define CONVERTER "sentry-profctl"
 
@@ -181,6 +182,7 @@ static void wait_end(struct broker *b)
 void picture_make(struct broker *b)
 {
 	const char *path = b->options.output, *why;
+	char words[2][SHELL_WORD_SIZE(PATH_MAX)];
 	struct picture *p = &b->picture;
 	char text[64];
 	int r;
@@ -201,9 +203,12 @@ void picture_make(struct broker *b)
 		why = r < 0 ? strerror(-r) : NULL;
 	}
 	if (why != NULL) {
-		log_error("%s is not written: %s; the envelopes are in %s (try "
-			  "again: sentry-profctl convert %s -o %s)",
-			  path, why, b->output.path, b->output.path, path);
+		log_error(
+			"%s is not written: %s; the envelopes are in %s (try "
+			"again: sentry-profctl convert %s -o %s)",
+			path, why, b->output.path,
+			shell_word(b->output.path, words[0], sizeof(words[0])),
+			shell_word(path, words[1], sizeof(words[1])));
 		return;
 	}
 	close_fd(&p->fd);
@@ -229,24 +234,21 @@ static void name_converter(const char *argv0, char ret[PATH_MAX])
 void picture_tell_next(const struct broker *b)
 {
 	const struct ending *format = b->options.picture;
-	char converter[PATH_MAX];
+	char words[2][SHELL_WORD_SIZE(PATH_MAX)];
+	char path[PATH_MAX];
 
 	if (b->options.quiet || b->discovery != NULL || b->output.dir_fd < 0 ||
 	    b->files_written == 0 || b->options.transaction != NULL)
 		return;
 	(void)fflush(stdout);
-	name_converter(b->options.argv[0], converter);
-	if (format == NULL)
-		(void)fprintf(stderr,
-			      "to see it: %s convert %s -o profile.html\n",
-			      converter, b->output.path);
-	else if (b->picture.is_made && format->view_before == NULL)
-		(void)fprintf(stderr, "to see it: %s view %s\n", converter,
-			      b->options.output);
-	else if (b->picture.is_made && format->view_before[0] != '\0')
-		(void)fprintf(stderr, "to see it: %s%s%s\n",
-			      format->view_before, b->options.output,
-			      format->view_after);
+	name_converter(b->options.argv[0], path);
+	if (b->picture.is_made)
+		ending_tell_next(format, path, b->options.output);
+	else if (format == NULL)
+		(void)fprintf(
+			stderr, "to see it: %s convert %s -o profile.html\n",
+			shell_word(path, words[0], sizeof(words[0])),
+			shell_word(b->output.path, words[1], sizeof(words[1])));
 }
 
 void picture_close(struct picture *p)

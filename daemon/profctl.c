@@ -34,9 +34,41 @@ enum {
 	EXIT_DIFFERENT = 3,
 };
 
+/* 24 lines of 80 columns. */
 static const char help[] =
 	"usage: sentry-profctl [--socket PATH] COMMAND [option]... [PID]\n"
-	"       sentry-profctl --version | --help\n"
+	"\n"
+	"  status              what the daemon profiles; --watch: again and "
+	"again\n"
+	"  start, stop PID     profile a process of the configuration, or "
+	"stop\n"
+	"  attach, detach PID  the same for any process\n"
+	"  profiler-id PID     the id that its chunks have now\n"
+	"  reload              let the daemon read its configuration again\n"
+	"  doctor [PID]        what keeps processes from being profiled well\n"
+	"  stack PID           the stack of each thread, now; without the "
+	"daemon\n"
+	"\n"
+	"  record PID -o FILE  a picture of a process that the daemon "
+	"profiles\n"
+	"  view IN...          show profiles that were written to files\n"
+	"  convert IN... -o OUT\n"
+	"                      in other formats: OUT.folded, .pb.gz, .html, "
+	"...\n"
+	"  compare A B         which functions grew or shrank from A to B\n"
+	"  send IN...          to a server\n"
+	"\n"
+	"  --help-all          print every option of them; sentry-profctl(8)\n"
+	"\n"
+	"examples:\n"
+	"  sentry-profctl status --watch\n"
+	"  sentry-profctl doctor 4711\n"
+	"  sentry-profctl record 4711 --duration 10 -o profile.html\n";
+
+/* Completion takes its words from it: commands at the beginning of a line. */
+static const char help_all[] =
+	"usage: sentry-profctl [--socket PATH] COMMAND [option]... [PID]\n"
+	"       sentry-profctl --version | --help | --help-all\n"
 	"\n"
 	"stack PID  prints the stack of every thread of the process, as\n"
 	"           sentry-profd sees them, and why each ends where it ends.\n"
@@ -48,16 +80,16 @@ static const char help[] =
 	"                   all. Where one differs, the status is 3.\n"
 	"\n";
 
-static void print_help(FILE *out)
+static void print_help_all(void)
 {
-	(void)fputs(help, out);
-	(void)fputs(operator_help, out);
-	(void)fputs(doctor_help, out);
-	(void)fputs(convert_help, out);
-	(void)fputs(view_help, out);
-	(void)fputs(compare_help, out);
-	(void)fputs(send_help, out);
-	(void)fputs(record_help, out);
+	(void)fputs(help_all, stdout);
+	(void)fputs(operator_help, stdout);
+	(void)fputs(doctor_help, stdout);
+	(void)fputs(convert_help, stdout);
+	(void)fputs(view_help, stdout);
+	(void)fputs(compare_help, stdout);
+	(void)fputs(send_help, stdout);
+	(void)fputs(record_help, stdout);
 }
 
 static bool choose_oracle(const char *name, struct stack_options *options)
@@ -117,7 +149,7 @@ static int stack(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (optind + 1 != argc) {
-		print_help(stderr);
+		(void)fputs(help, stderr);
 		return EXIT_USAGE;
 	}
 	if (!process_parse_pid(argv[optind], &options.pid)) {
@@ -203,11 +235,12 @@ static int run(int argc, char **argv)
 /* Options before the command are moved behind it, where it reads them. */
 int main(int argc, char **argv)
 {
-	enum { SOCKET = OPTION_LONG, VERSION };
+	enum { SOCKET = OPTION_LONG, VERSION, HELP_ALL };
 	static const struct option options[] = {
 		{"socket", required_argument, NULL, SOCKET},
 		{"version", no_argument, NULL, VERSION},
 		{"help", no_argument, NULL, 'h'},
+		{"help-all", no_argument, NULL, HELP_ALL},
 		{0},
 	};
 	char *command;
@@ -219,7 +252,11 @@ int main(int argc, char **argv)
 		if (c == VERSION)
 			return version();
 		if (c == 'h') {
-			print_help(stdout);
+			(void)fputs(help, stdout);
+			return EXIT_SUCCESS;
+		}
+		if (c == HELP_ALL) {
+			print_help_all();
 			return EXIT_SUCCESS;
 		}
 		if (c != SOCKET) {
@@ -229,7 +266,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind >= argc) {
-		print_help(stderr);
+		(void)fputs(help, stderr);
 		return EXIT_USAGE;
 	}
 	command = argv[optind];

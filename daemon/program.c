@@ -304,7 +304,8 @@ const char *program_release(struct program *p)
 			buf_string(&p->runs.exe), buf_string(&p->runs.file),
 			p->space, p->release, sizeof(p->release));
 		release_clean(p->release);
-		if (release_is_new(p->release))
+		/* Only a server groups profiles by release. */
+		if (open->for_server != 0 && release_is_new(p->release))
 			log_warning("no release is given: using %s (--release "
 				    "R or SENTRY_RELEASE sets it)",
 				    p->release);

@@ -16,7 +16,8 @@
 /*
  * Whom a payload is made for. A payload for a file has what one for the server
  * has, byte for byte, and two kinds of members that the server does not know:
- * samples that wait have "state", images with a build-id have "code_id".
+ * samples that wait have "state" (without any, the first sample says that it
+ * runs), images with a build-id have "code_id".
  */
 enum chunk_v2_reader {
 	CHUNK_V2_SERVER,

@@ -162,8 +162,13 @@ bool profile_is_utf8(const char *s);
 #define PROFILE_MEASURE_BYTES 216
 #define PROFILE_ESCAPE_BYTES  6
 
-/* The member of a sample that says that its thread waits. */
+/*
+ * The member of a sample that says whether its thread waits. Samples that wait
+ * have it. If none does, the first sample says that its thread runs: so a reader
+ * knows that the payload has states.
+ */
 #define PROFILE_STATE_WAITING ",\"state\":\"waiting\""
+#define PROFILE_STATE_RUNNING ",\"state\":\"running\""
 
 static inline size_t profile_digits(uint64_t value)
 {
@@ -183,7 +188,7 @@ static inline size_t profile_index_bytes(uint32_t frame)
 /*
  * An upper bound of what one sample takes; thread_id: what the payload calls
  * its thread. It is exact for a payload that is written to a file, but for the
- * digits of stack_id. Samples are most of a chunk, and PROFILE_SAMPLE_BYTES is
+ * digits of stack_id and the state of a first sample that runs. Samples are most of a chunk, and PROFILE_SAMPLE_BYTES is
  * half as long again as most of them.
  */
 static inline size_t profile_sample_bytes(const struct profile_sample *s,

@@ -175,10 +175,20 @@ static void write_time(const struct profile *p, const struct profile_sample *s,
 	json_out_raw(o, "\"");
 }
 
+static bool any_waits(const struct profile *p)
+{
+	for (size_t i = 0; i < p->n_samples; i++)
+		if (p->samples[i].is_waiting)
+			return true;
+	return false;
+}
+
 static void write_samples(const struct profile *p, const struct used *u,
 			  enum profile_json_clock clock, bool with_states,
 			  struct json_out *o)
 {
+	const bool first_says = with_states && !any_waits(p);
+
 	json_out_raw(o, ",\"samples\":[");
 	for (size_t i = 0; i < p->n_samples; i++) {
 		const struct profile_sample *s = &p->samples[i];
@@ -193,6 +203,8 @@ static void write_samples(const struct profile *p, const struct used *u,
 		json_out_u64(o, empty ? u->n_stacks : u->stacks[s->node]);
 		if (with_states && s->is_waiting)
 			json_out_raw(o, PROFILE_STATE_WAITING);
+		else if (first_says && i == 0)
+			json_out_raw(o, PROFILE_STATE_RUNNING);
 		json_out_raw(o, "}");
 	}
 	json_out_raw(o, "]");

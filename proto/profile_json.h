@@ -21,7 +21,8 @@ enum profile_json_clock {
 
 /*
  * Writes "profile":{...}: only the frames, nodes and threads that samples use.
- * with_states: samples that wait say so, which the server would drop.
+ * with_states: samples that wait have PROFILE_STATE_WAITING; without any of
+ * these the first sample has PROFILE_STATE_RUNNING. The server would drop both.
  * The profile must have passed profile_check. Returns 0 or -ENOMEM; an error
  * of o sticks to that.
  */

@@ -12,7 +12,7 @@
  */
 int compare_run(int argc, char **argv);
 
-/* The lines of --help that are about it. */
+/* The lines of --help-all that are about it. */
 extern const char compare_help[];
 
 #endif

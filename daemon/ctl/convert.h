@@ -38,7 +38,7 @@ must_check int conversion_add(struct conversion *c, const char *payload,
 must_check int conversion_write(struct conversion *c);
 void conversion_free(struct conversion *c); /* takes NULL */
 
-/* The lines of --help that are about it. */
+/* The lines of --help-all that are about it. */
 extern const char convert_help[];
 
 #endif

@@ -1,7 +1,10 @@
 #include "daemon/ctl/ending.h"
 
-#include <stddef.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "lib/base/shell_word.h"
 
 const struct ending endings[ENDING_N] = {
 	[ENDING_FOLDED] = {"folded", ".folded", "flamegraph.pl ",
@@ -32,4 +35,19 @@ const struct ending *ending_of(const char *path)
 			found = &endings[i];
 	}
 	return found;
+}
+
+void ending_tell_next(const struct ending *e, const char *profctl,
+		      const char *path)
+{
+	char words[2][SHELL_WORD_SIZE(PATH_MAX)];
+
+	(void)shell_word(profctl, words[0], sizeof(words[0]));
+	(void)shell_word(path, words[1], sizeof(words[1]));
+	if (e->view_before == NULL)
+		(void)fprintf(stderr, "to see it: %s view %s\n", words[0],
+			      words[1]);
+	else if (e->view_before[0] != '\0')
+		(void)fprintf(stderr, "to see it: %s%s%s\n", e->view_before,
+			      words[1], e->view_after);
 }

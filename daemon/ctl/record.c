@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "daemon/ctl/convert.h"
+#include "daemon/ctl/ending.h"
 #include "daemon/ctl/recording.h"
 #include "daemon/log.h"
 #include "daemon/option_fault.h"
@@ -215,6 +216,8 @@ static void catch_signals(sigset_t *ret_mask)
 static int write_file(struct recorder *c)
 {
 	const struct recording *r = &c->recording;
+	const struct ending *format;
+	int written;
 
 	if (r->has_ended && r->end != PROTOCOL_RECORD_DONE)
 		log_warning("the recording of process %d ends early: %s",
@@ -229,7 +232,11 @@ static int write_file(struct recorder *c)
 			  c->out == NULL ? "the profile" : c->out, r->pid);
 		return -ENODATA;
 	}
-	return conversion_write(c->conversion);
+	written = conversion_write(c->conversion);
+	format = c->out == NULL || written < 0 ? NULL : ending_of(c->out);
+	if (format != NULL)
+		ending_tell_next(format, program_invocation_name, c->out);
+	return written;
 }
 
 static int record(struct recorder *c)

@@ -11,7 +11,7 @@
  */
 int record_run(int argc, char **argv);
 
-/* The lines of --help that are about it. */
+/* The lines of --help-all that are about it. */
 extern const char record_help[];
 
 #endif

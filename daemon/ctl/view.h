@@ -14,7 +14,7 @@
  */
 int view_run(int argc, char **argv);
 
-/* The lines of --help that are about it. */
+/* The lines of --help-all that are about it. */
 extern const char view_help[];
 
 #endif

@@ -119,7 +119,8 @@ static void write_stack(const struct merge *m, const struct used *u,
 }
 
 static void write_sample(const struct merge *m, const struct used *u,
-			 const struct export_point *p, struct json_out *o)
+			 const struct export_point *p, const char *state,
+			 struct json_out *o)
 {
 	json_out_raw(o, "{\"timestamp\":");
 	json_out_seconds(o, p->time_ns / NS_PER_US);
@@ -127,11 +128,36 @@ static void write_sample(const struct merge *m, const struct used *u,
 	json_out_raw(o, ",\"stack_id\":");
 	json_out_u64(o, p->node == PROFILE_NONE ? u->n_stacks
 						: u->stacks[p->node]);
-	if (m->has_states && p->node != PROFILE_NONE)
-		json_out_raw(o, p->is_waiting ? ",\"state\":\"waiting\"}"
-					      : ",\"state\":\"running\"}");
-	else
-		json_out_raw(o, "}");
+	json_out_raw(o, state);
+	json_out_raw(o, "}");
+}
+
+static bool waits(const struct export_point *p)
+{
+	return p->is_waiting && p->node != PROFILE_NONE;
+}
+
+static void write_samples(const struct merge *m, const struct used *u,
+			  const struct export_point *points, size_t n,
+			  const struct list *list, struct json_out *o)
+{
+	bool first_says = m->has_states;
+
+	for (size_t i = 0; i < n && first_says; i++)
+		first_says = !waits(&points[i]);
+	json_out_raw(o, "\"samples\":[");
+	for (size_t i = 0; i < n; i++) {
+		const char *state = "";
+
+		if (m->has_states && waits(&points[i]))
+			state = PROFILE_STATE_WAITING;
+		else if (first_says && i == 0)
+			state = PROFILE_STATE_RUNNING;
+		json_out_raw(o, separator(list, i));
+		write_sample(m, u, &points[i], state, o);
+	}
+	json_out_raw(o, list->end);
+	json_out_raw(o, list == &pretty ? "],\n    " : "],");
 }
 
 static void write_threads(const struct merge *m, uint32_t process,
@@ -209,13 +235,7 @@ static void write_lists(const struct merge *m, const struct used *u,
 	json_out_raw(o, "[]"); /* the empty stack */
 	json_out_raw(o, list->end);
 	json_out_raw(o, list == &pretty ? "],\n    " : "],");
-	json_out_raw(o, "\"samples\":[");
-	for (size_t i = 0; i < n_points; i++) {
-		json_out_raw(o, separator(list, i));
-		write_sample(m, u, &points[i], o);
-	}
-	json_out_raw(o, list->end);
-	json_out_raw(o, list == &pretty ? "],\n    " : "],");
+	write_samples(m, u, points, n_points, list, o);
 }
 
 static void write_payload(const struct merge *m, uint32_t process,

@@ -28,6 +28,36 @@ class Documents(unittest.TestCase):
                                   capture_output=True, text=True)
             self.assertEqual(lint.stdout + lint.stderr, "")
 
+    def test_every_page_has_examples(self):
+        """With what they do, and commands or a file."""
+        for page in glob.glob(f"{ROOT}/docs/*.[58]"):
+            self.assertTrue(".Sh EXAMPLES\n" in rules.read(page), page)
+            section = rules.read(page).split(".Sh EXAMPLES\n")[1].split("\n.Sh ")[0]
+            self.assertRegex(section, r"(?m)^\.(Dl [$#] |Bd -literal$)", page)
+
+    def test_help_fits_a_screen(self):
+        """It names options and commands that there are, and ends with examples."""
+        for program, least in ("sentry-profd", 8), ("sentry-profctl", 10):
+            text = rules.run(f"{BUILD}/{program}", "--help")
+            whole = rules.run(f"{BUILD}/{program}", "--help-all")
+            lines = text.splitlines()
+            self.assertLessEqual(len(lines), 24, program)
+            for line in lines + whole.splitlines():
+                self.assertLessEqual(len(line), 80, line)
+            self.assertEqual(lines[-4], "examples:")
+            self.assertEqual({line.split()[0] for line in lines[-3:]}, {program})
+            self.assertTrue(text.startswith(f"usage: {program} "))
+            named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
+            self.assertLessEqual(named, set(re.findall(r"--[a-z][a-z-]+", whole)))
+            about = text.split("\nexamples:")[0].splitlines()[1:]
+            heads = [line for line in about if re.match(r"  \S", line)]
+            self.assertGreater(len(heads), least)
+            if program == "sentry-profctl":
+                known = set(re.findall(r"^([a-z][a-z-]*) ", whole, re.M)) - {"usage"}
+                found = {word for line in heads for word in
+                         re.findall(r"[a-z][a-z-]+", line[2:].split("  ")[0])}
+                self.assertEqual(found, known | {"help-all"})
+
     def test_headings_are_words(self):
         """ "In", for one, would be a macro, which puts the next in brackets."""
         for page in glob.glob(f"{ROOT}/docs/*.[58]"):
@@ -35,7 +65,7 @@ class Documents(unittest.TestCase):
                 self.assertNotRegex(heading, r"\b(?<!&)[A-Z][a-z]\b", page)
 
     def test_the_manual_page_and_help_have_the_same_options(self):
-        text = rules.run(f"{BUILD}/sentry-profd", "--help")
+        text = rules.run(f"{BUILD}/sentry-profd", "--help-all")
         known = set(re.findall(r"^  --([\w-]+)", text, re.MULTILINE))
         page = read("docs/sentry-profd.8")
         described = set(re.findall(r"^\.It Fl -([\w-]+)", page, re.MULTILINE))
@@ -60,7 +90,7 @@ class Documents(unittest.TestCase):
 
     def test_the_operator_s_page_and_help_have_the_same(self):
         """Commands and options of sentry-profctl."""
-        text = rules.run(f"{BUILD}/sentry-profctl", "--help")
+        text = rules.run(f"{BUILD}/sentry-profctl", "--help-all")
         page = read("docs/sentry-profctl.8")
         commands = set(re.findall(r"^([a-z][a-z-]+) (?!sentry)", text, re.M))
         commands -= {"usage"}
@@ -69,8 +99,8 @@ class Documents(unittest.TestCase):
             re.findall(r"^\.Cm (.*)$", synopsis, re.M))))
         self.assertGreater(len(commands), 8)
         self.assertEqual(described, commands)
-        options = set(re.findall(r"--([a-z]+)", text))
-        self.assertEqual(set(re.findall(r"Fl -([a-z]+)", page))
+        options = set(re.findall(r"--([a-z][a-z-]+)", text))
+        self.assertEqual(set(re.findall(r"Fl -([a-z][a-z-]+)", page))
                          - {"pid", "stats"}, options)
 
     def test_the_pages_have_the_defaults(self):
@@ -143,7 +173,7 @@ class Documents(unittest.TestCase):
                       "Ruby", "Java", "--cpu-budget"):
             self.assertIn(words, first)
         budget = re.search(r"most (\d+) %", first)[1]
-        text = rules.run(f"{BUILD}/sentry-profd", "--help")
+        text = rules.run(f"{BUILD}/sentry-profd", "--help-all")
         self.assertRegex(text, rf"\(default: {budget}; 0: no limit\)")
 
     def test_links_lead_somewhere(self):

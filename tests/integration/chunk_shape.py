@@ -241,9 +241,12 @@ def sample_shape_problems(sample, profile, sent):
         found.append('a thread_id is not a string of digits')
     if not is_int(sample['stack_id']) or sample['stack_id'] < 0:
         found.append('a stack_id is no index')
-    if sample.get('state', 'waiting') != 'waiting':
+    # A payload where no sample waits has its first one run.
+    if sample.get('state', 'waiting') != 'waiting' and (
+            sample['state'] != 'running' or sample is not profile['samples'][0]
+            or any(s.get('state') == 'waiting' for s in profile['samples'])):
         found.append(f'state {sample["state"]}')
-    elif 'state' in sample and not found and \
+    elif sample.get('state') == 'waiting' and not found and \
             profile['stacks'][sample['stack_id']:][:1] == [[]]:
         found.append('an empty stack waits')
     return found

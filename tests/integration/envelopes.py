@@ -10,7 +10,7 @@ KEY = '0123456789abcdef0123456789abcdef'
 PROJECT = '42'
 SDK = 'sentry.native.profd'
 # What files have and the server does not get: docs/FORMATS.md.
-FOR_FILES = re.compile(rb',"state":"waiting"|,"code_id":"[0-9a-f]*"')
+FOR_FILES = re.compile(rb',"state":"(?:waiting|running)"|,"code_id":"[0-9a-f]*"')
 VERSION = r'\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?'
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What bash, zsh and fish complete is what --help lists."""
+"""What bash, zsh and fish complete is what --help-all lists."""
 
 import os
 import pathlib
@@ -45,7 +45,7 @@ def completions(shell, *words):
 
 
 def listed(program, pattern):
-    text = subprocess.run([BUILD / program, '--help'], check=True,
+    text = subprocess.run([BUILD / program, '--help-all'], check=True,
                           capture_output=True, text=True).stdout
     return set(re.findall(pattern, text, re.MULTILINE))
 

@@ -213,14 +213,22 @@ def test_a_program_that_mostly_waits(box):
 
 
 def test_a_program_that_never_waits(box):
-    """Nothing is said of waiting, and so that it all counts as running."""
+    """Its chunks say that it runs, so that nothing has to be supposed."""
     profd = box.profile([box.target('shares')], '--mode', 'cpu', work=0.3)
-    out, said = convert(profd.output, '--to', 'folded', '--threads')
-    check(NOTE in said, said)
-    check(formats.of_folded(out) == formats.of_chunks(profd.chunks, 'running') !=
-          {}, f'{out}')
-    out, said = convert(profd.output, '--to', 'folded', '--state', 'waiting')
-    check(out == b'' and 'nothing is left' in said, f'{out} {said}')
+    for chunk in profd.chunks:
+        first, *others = chunk['profile']['samples']
+        check(first.get('state') == 'running', f'{first}')
+        check(all('state' not in sample for sample in others), f'{others}')
+    wanted = formats.of_chunks(profd.chunks, 'running')
+    path = box.make_dir('out') / 'p.json'
+    check(convert(profd.output, '-o', path)[1] == '', 'a note')
+    for source in (profd.output, path):
+        out, said = convert(source, '--to', 'folded', '--threads')
+        check(NOTE not in said, said)
+        check(formats.of_folded(out) == wanted != {}, f'{out}')
+        out, said = convert(source, '--to', 'folded', '--state', 'waiting')
+        check(out == b'' and NOTE not in said and 'nothing is left' in said,
+              f'{out} {said}')
 
 
 def test_filters(box):

@@ -160,7 +160,11 @@ def test_release(box):
 
 
 def test_release_made_of_the_executable(box):
+    """A warning where a server is to group profiles by it."""
     run = run_for_release(box)
+    check('no release is given' not in run.stderr, f'a warning: {run.stderr}')
+    server = box.server()
+    run = box.profile([box.target('shares')], '--dsn', server.dsn, env=server.env)
     build_id = Elf((BUILD / 'targets/shares').read_bytes()).build_id.hex()
     ought = f'shares@{build_id[:12]}'
     check(chunk_of(run)['release'] == ought, f'not {ought}')
@@ -170,7 +174,8 @@ def test_release_made_of_the_executable(box):
 
 def test_one_warning_for_a_program(box):
     targets = [box.target('shares') for _ in range(3)]
-    run = box.profile(targets)
+    server = box.server()
+    run = box.profile(targets, '--dsn', server.dsn, env=server.env)
     check(len({e.chunk['release'] for e in run.envelopes}) == 1 and
           len(run.envelopes) == 3, 'three chunks of one release')
     check(run.stderr.count('no release is given') == 1,

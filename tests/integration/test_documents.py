@@ -1,14 +1,16 @@
 #!/usr/bin/python3
-"""The commands in README and in the guides of docs/ do what is said there.
+"""The commands in README, in the guides of docs/, in the EXAMPLES of the manual
+pages and of --help do what is said there.
 
-A command is a line of a code block that begins with one of our programs, or
-with one of FOREIGN. Of the latter the part that runs one of ours is run.
+A command of a guide is a line of a code block that begins with one of our
+programs, or with one of FOREIGN. Of the latter the part that runs one of ours is run.
 """
 
 import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 
 import harness
@@ -36,6 +38,22 @@ def commands(text):
         line = re.sub(r' \[.*\]', '', line)
         name = os.path.basename(line.split(' ')[0])
         if name in OURS or name in FOREIGN:
+            yield shlex.split(line)
+
+
+def examples():
+    """The commands of ours in the manual pages' EXAMPLES and in --help, each a
+    list of words. What a pipe gives to another program is left out."""
+    for page in sorted((ROOT / 'docs').glob('*.[58]')):
+        section = page.read_text().split('\n.Sh EXAMPLES\n')[1].split('\n.Sh ')[0]
+        for line in re.findall(r'^\.Dl [$#] (.*)$', section, re.MULTILINE):
+            if line.split(' ')[0] in OURS:
+                yield shlex.split(re.split(r' [|>] ', line)[0].replace(
+                    '$(pidof redis-server)', 'PID'))
+    for program in OURS:
+        text = subprocess.run([BUILD / program, '--help'], capture_output=True,
+                              text=True, check=True).stdout
+        for line in text.split('\nexamples:\n')[1].splitlines():
             yield shlex.split(line)
 
 
@@ -151,6 +169,58 @@ def test_debug_files(box):
 
 def test_troubleshooting(box):
     run_guide(box, GUIDES[3], least=3)
+
+
+class Examples(Guide):
+    """They have names of the reader's world, and here are its processes."""
+
+    def __init__(self, box, path):
+        super().__init__(box, path)
+        # Others' tests may run on the machine, too.
+        self.name = f'naps-{os.getpid()}'
+        shutil.copy(BUILD / 'targets/naps', self.dir / self.name)
+        self.attached = None
+
+    def filled_in(self, words):
+        sample = next((d.name for d in self.dir.glob('sentry-profd-2*')), None)
+        names = {'4711': 'PID', 'BEFORE': sample, 'AFTER': sample, 'DIR': sample,
+                 'https://KEY@HOST/PROJECT': self.server.dsn,
+                 'https://key@sentry.example.com/42': self.server.dsn,
+                 'redis-server': self.name, '/var/tmp/profiles': 'profiles'}
+        if 'attach' in words:
+            self.attached = self.target()
+        if 'attach' in words or 'detach' in words:
+            names['PID'] = self.attached
+        words = [names.get(word, word) for word in words]
+        for i, word in enumerate(words):
+            if word == '--unit':
+                # There may be no systemd here.
+                words[i:i + 2] = ['--name', self.name]
+            elif word == '--watch':
+                words[i:i + 1] = []
+            elif word == 'view':
+                words[i:i + 1] = ['view', '--no-open']
+        argv = super().filled_in(words)
+        if '--name' in words:
+            self.box.start([self.dir / self.name, '2', '500', '2000']).wait_line(
+                'ready')
+        return argv
+
+
+def test_examples(box):
+    guide = Examples(box, GUIDES[1])
+    (guide.dir / 'script.py').write_text('sum(range(3000000))\n')
+    (guide.dir / 'profile.html').write_text('<!doctype html>')
+    found = list(examples())
+    # What is written in one page is read in another.
+    found.sort(key=lambda words: words[0] != 'sentry-profd')
+    for words in found:
+        guide.run(words)
+    check(len(found) > 20, f'{len(found)} commands of ours')
+    page = (ROOT / 'docs/sentry-profd.conf.5').read_text()
+    example = page.split('\n.Sh EXAMPLES\n')[1].split('.Bd -literal\n')[1]
+    guide.write(example.split('.Ed\n')[0])
+    guide.run(['sentry-profd', '--check-config'])
 
 
 def test_a_command_that_is_wrong_is_found(box):

@@ -176,6 +176,7 @@ def test_usage(box):
 
 def test_help_and_version(box):
     for option, pattern in (('--help', r'usage: sentry-profd .*--pid PID.*'),
+                            ('--help-all', r'usage: sentry-profd .*--spool DIR.*'),
                             ('-h', r'usage: sentry-profd .*--pid PID.*'),
                             ('--version', r'sentry-profd \d+\.\d+\.\d+\n')):
         program = box.start([BUILD / 'sentry-profd', option])

@@ -90,6 +90,19 @@ def test_the_line_of_a_directory(box):
     directory = box.make_dir('typed')
     done = box.start(['sh', '-c', line], cwd=directory)
     check(done.wait() == 0 and names_in(directory) == ['profile.html'], line)
+    # A shell reads a name with blanks and quotes as one word.
+    odd = box.make_dir("it's an \"odd\" $name")
+    profd = box.profile([box.target('shares')], output=odd, table=True, work=0.2)
+    line, = next_lines(profd)
+    for name in names_in(directory):
+        (directory / name).unlink()
+    done = box.start(['sh', '-c', line], cwd=directory)
+    check(done.wait() == 0 and names_in(directory) == ['profile.html'], line)
+    page = odd / 'p.html'
+    profd = box.profile([box.target('shares')], output=page, table=True, work=0.2)
+    line, = next_lines(profd)
+    done = box.start(['sh', '-c', f'{line} --no-open'])
+    check(done.wait() == 0 and done.stdout == f'{page}\n', f'{line}: {done.stdout}')
     # No line where nothing is to be seen, and none of a file's directory.
     profd = box.profile([box.target('shares')], work=0.2)
     check(next_lines(profd) == [], profd.stderr)

@@ -1,5 +1,5 @@
 # Completion of sentry-profd and sentry-profctl in bash: the options and commands
-# that --help lists.
+# that --help-all lists.
 
 _sentry_profd()
 {
@@ -10,7 +10,7 @@ _sentry_profd()
 		mapfile -t COMPREPLY < <(compgen -c -- "$word")
 		return
 	fi
-	help=$("$program" --help 2>/dev/null)
+	help=$("$program" --help-all 2>/dev/null)
 	if [[ $word == -* ]]; then
 		words=$(sed -n 's/^  \(--[a-z0-9-]*\).*/\1/p' <<<"$help")
 	elif [[ $program == *profctl && $COMP_CWORD == 1 ]]; then

@@ -1,13 +1,13 @@
 # Completion of sentry-profd and sentry-profctl in fish: the options and commands
-# that --help lists.
+# that --help-all lists.
 
 function __sentry_profd_options
-    $argv[1] --help 2>/dev/null |
+    $argv[1] --help-all 2>/dev/null |
         string replace -rf '^  (--[a-z0-9-]+).*?(?:  +(.*))?$' '$1\t$2'
 end
 
 function __sentry_profd_commands
-    sentry-profctl --help 2>/dev/null |
+    sentry-profctl --help-all 2>/dev/null |
         string match -rv '^usage' |
         string replace -rf '^([a-z][a-z-]*)\b.*?(?:  +(.*))?$' '$1\t$2'
 end

@@ -1,8 +1,8 @@
 #compdef sentry-profd sentry-profctl
 # Completion of sentry-profd and sentry-profctl in zsh: the options and commands
-# that --help lists.
+# that --help-all lists.
 
-local help="$($words[1] --help 2>/dev/null)"
+local help="$($words[1] --help-all 2>/dev/null)"
 
 if (( ${words[1,CURRENT-1][(Ie)--]} )); then
 	shift ${words[(ie)--]} words

@@ -338,6 +338,31 @@ START_TEST(for_a_file)
 }
 END_TEST
 
+/* Of a program that never waits: a reader sees that it is said. */
+START_TEST(for_a_file_where_none_waits)
+{
+	static const char state[] = ",\"state\":\"running\"";
+	struct good_profile g;
+	size_t size;
+	char *text, *server, *samples;
+
+	good_profile_init(&g);
+	for (size_t i = 0; i < g.p.n_samples; i++)
+		g.samples[i].is_waiting = false;
+	server = payload(&g.p, &size);
+	ck_assert_ptr_null(strstr(server, "\"state\""));
+	text = payload_for(&g.p, CHUNK_V2_FILE, &size);
+	samples = strstr(text, "\"samples\"");
+	ck_assert_ptr_nonnull(samples);
+	ck_assert_ptr_eq(strstr(samples, state),
+			 strchr(samples, '}') - strlen(state));
+	ck_assert_uint_eq(take_out(text, state), 1);
+	ck_assert_ptr_null(strstr(text, "\"state\""));
+	free(text);
+	free(server);
+}
+END_TEST
+
 /* The longest image that profile.h has a bound for. */
 START_TEST(bound_of_an_image)
 {
@@ -457,6 +482,7 @@ Suite *suite(void)
 	tcase_add_loop_test(c, types, 0, N(cases));
 	tcase_add_test(c, threads_with_an_id);
 	tcase_add_test(c, for_a_file);
+	tcase_add_test(c, for_a_file_where_none_waits);
 	tcase_add_test(c, bounds);
 	tcase_add_test(c, bound_of_an_image);
 	tcase_add_test(c, no_space);
