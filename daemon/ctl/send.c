@@ -28,6 +28,12 @@ enum {
 	EXIT_USAGE = 2,
 };
 
+enum {
+	DSN = OPTION_LONG,
+	CA_CERTS,
+	TIMEOUT,
+};
+
 /* A server that is being restarted answers again by then. */
 #define TIMEOUT_S     60u
 #define TIMEOUT_MAX_S 86400u
@@ -48,7 +54,8 @@ const char send_help[] =
 	"\n"
 	"  --timeout S           how long to try again while the server does "
 	"not\n"
-	"                        answer (default: 60)\n";
+	"                        answer (default: 60)\n"
+	"  --ca-certs FILE       authorities to trust besides the system's\n";
 
 struct send {
 	struct config config;
@@ -77,6 +84,9 @@ static int begin(struct send *s)
 
 	if (paths[INIT_CA_CERTS][0] != '\0')
 		r = config_files_open(paths[INIT_CA_CERTS], &fd);
+	/* config_files_check has warned of it. */
+	if (r < 0 && s->config.ca_certs_by_variable)
+		r = 0;
 	if (r < 0) {
 		log_error("%s: %s", paths[INIT_CA_CERTS], strerror(-r));
 		return r;
@@ -358,19 +368,22 @@ static void summarise(const struct send *s)
 	printf("\n");
 }
 
-static bool set_option(struct send *s, int option, const char *value)
+static bool set_key(struct send *s, const char *key, const char *option,
+		    const char *value)
 {
 	char problem[CONFIG_PROBLEM_MAX];
-	unsigned long seconds;
-	char *end;
 
-	if (option == 'd') {
-		if (config_set(&s->config, "dsn", "--dsn", value, problem) == 0)
-			return true;
-		log_error("send: --dsn: %s", problem);
-		return false;
-	}
-	seconds = strtoul(value, &end, 10);
+	if (config_set(&s->config, key, option, value, problem) == 0)
+		return true;
+	log_error("send: %s: %s", option, problem);
+	return false;
+}
+
+static bool set_timeout(struct send *s, const char *value)
+{
+	char *end;
+	const unsigned long seconds = strtoul(value, &end, 10);
+
 	s->timeout_ns = seconds * NS_PER_SEC;
 	if (end != value && *end == '\0' && value[0] != '-' && seconds > 0 &&
 	    seconds <= TIMEOUT_MAX_S)
@@ -379,15 +392,32 @@ static bool set_option(struct send *s, int option, const char *value)
 	return false;
 }
 
+static bool set_option(struct send *s, int option, const char *value)
+{
+	switch (option) {
+	case DSN:
+		return set_key(s, "dsn", "--dsn", value);
+	case CA_CERTS:
+		return set_key(s, "ca_certs", "--ca-certs", value);
+	default: /* TIMEOUT */
+		return set_timeout(s, value);
+	}
+}
+
 static bool resolve(struct send *s)
 {
 	struct config_faults faults = {.n = 0};
-	bool is_good = config_resolve(&s->config, getenv, &faults) == 0 &&
-		       faults.n_errors == 0;
+	bool is_good = config_resolve(&s->config, getenv, &faults) == 0;
 
-	for (size_t i = 0; i < faults.n; i++)
-		if (!faults.v[i].is_warning)
+	if (is_good)
+		config_files_check(&s->config, CONFIG_STARTS, &faults);
+	is_good = is_good && faults.n_errors == 0;
+	for (size_t i = 0; i < faults.n; i++) {
+		if (faults.v[i].is_warning)
+			log_warning("%s", faults.v[i].text);
+		else
 			log_error("%s", faults.v[i].text);
+	}
 	config_faults_fini(&faults);
 	if (is_good && s->config.dsn[0] == '\0')
 		log_error("send: no DSN: --dsn DSN, or SENTRY_DSN in the "
@@ -398,8 +428,9 @@ static bool resolve(struct send *s)
 static bool parse(struct send *s, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"dsn", required_argument, NULL, 'd'},
-		{"timeout", required_argument, NULL, 't'},
+		{"dsn", required_argument, NULL, DSN},
+		{"ca-certs", required_argument, NULL, CA_CERTS},
+		{"timeout", required_argument, NULL, TIMEOUT},
 		{0},
 	};
 	int option;

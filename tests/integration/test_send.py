@@ -2,12 +2,16 @@
 """sentry-profctl send: what was written to files reaches a server, and is lost by
 none of its answers."""
 
+import contextlib
 import json
+import shutil
 import subprocess
 import time
 
 import harness
+from envelopes import KEY as SERVER_KEY
 from harness import BUILD, check
+from test_proxies import Tunnel
 
 KEY = '0123456789abcdef0123456789abcdef'
 
@@ -147,6 +151,57 @@ def test_refused(box):
     check(taken(server) == [payloads[0], payloads[2]], 'others were taken')
 
 
+def test_a_proxy(box):
+    """It sees where it leads, and neither the key nor a chunk."""
+    server = box.server(for_files=True)
+    directory, payloads = write(box, range(1, 4))
+    with contextlib.closing(Tunnel()) as proxy:
+        out, _ = send(server, directory, env=server.env | {
+            'https_proxy': f'http://127.0.0.1:{proxy.port}',
+            'http_proxy': 'http://127.0.0.1:1'})
+    check(out == '3 chunks sent\n' and taken(server) == payloads, out)
+    check(set(proxy.hosts) == {(b'CONNECT', f'localhost:{server.port}'.encode())},
+          f'{proxy.hosts}')
+    check(SERVER_KEY.encode() not in proxy.seen and b'envelope' not in proxy.seen,
+          'it saw what is inside')
+    # Its own answer is none of the server's.
+    with contextlib.closing(Tunnel(refuses=True)) as proxy:
+        out, stderr = send(server, directory, '--timeout', '1', status=1,
+                           env=server.env | {'https_proxy':
+                                             f'http://user:word@127.0.0.1:{proxy.port}'})
+    check(out == '0 chunks sent, 3 not sent\n' and 'word' not in stderr, stderr)
+    check('takes no profiles' not in stderr and len(taken(server)) == 3, stderr)
+
+
+def test_authorities(box):
+    """They are opened with the caller's rights: ship's own may not enter there."""
+    server = box.server(for_files=True)
+    directory, payloads = write(box, [1])
+    ca = box.dir / 'private/ca.pem'
+    ca.parent.mkdir(mode=0o700)
+    shutil.copy(server.ca, ca)
+    ca.chmod(0o600)
+    env = harness.environment()
+    check(send(server, directory, '--timeout', '1', env=env, status=1)[0] ==
+          '0 chunks sent, 1 not sent\n', 'a server that nobody vouches for')
+    check(send(server, directory, '--ca-certs', ca, env=env) ==
+          ('1 chunk sent\n', ''), 'an option')
+    # It is what counts, and a variable that leads nowhere only a warning.
+    nowhere = harness.environment(SSL_CERT_FILE='/does/not/exist')
+    check(send(server, directory, '--ca-certs', ca, env=nowhere) ==
+          ('1 chunk sent\n', ''), 'the variable counted')
+    plain = box.server(for_files=True, tls=False)
+    stderr = send(plain, directory, env=nowhere)[1]
+    check('SSL_CERT_FILE: /does/not/exist: No such file' in stderr, stderr)
+    for found, wanted in ((server, payloads * 2), (plain, payloads)):
+        check([e.payload for e in found.envelopes] == wanted, 'others were taken')
+    ca.write_text('nothing')
+    for path, why in ((ca, 'holds no certificate'), (box.dir, 'Is a directory'),
+                      (box.dir / 'none', 'No such file')):
+        stderr = send(server, directory, '--ca-certs', path, env=env, status=2)[1]
+        check(f'--ca-certs: {path}: {why}' in stderr, stderr)
+
+
 def test_usage(box):
     directory, _ = write(box, [1])
     dsn = f'http://{KEY}@127.0.0.1:{harness.free_port()}/1'
@@ -154,6 +209,7 @@ def test_usage(box):
             (['--dsn', dsn], 'no input'), ([directory], 'no DSN'),
             ([directory, '--dsn', 'nonsense'], 'send: --dsn: '),
             ([directory, '--dsn', dsn, '--timeout', '0'], 'not a number of seconds'),
+            ([directory, '-d', dsn], 'send: -d: not known'),
             ([directory, '--dns', dsn], 'did you mean --dsn')):
         check(words in send(None, *args, status=2)[1], f'{args}')
 
