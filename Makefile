@@ -132,7 +132,7 @@ profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
 	config config_faults config_keys config_print config_read config_resolve \
 	config_files config_targets config_value listen_at options_keys pem proxy \
 	match accounts spool_dir \
-	missing spawn child id own_ship ctl/compare ctl/compare_table ctl/convert \
+	missing spawn child id own_child ctl/compare ctl/compare_table ctl/convert \
 	ctl/ending ctl/formats ctl/inputs ctl/record ctl/recording ctl/selection ctl/send ctl/summary ctl/view
 sentry-profctl_SRC = profctl $(profctl_commands) option_fault stack thread_copy live \
 	oracle open exe_link mapped rooted act_as privileges process lack log \
