@@ -11,7 +11,8 @@
 #   make fuzz       every parser with nonsense (make fuzz T=cfi SECONDS=600)
 #   make install    into $(DESTDIR)$(PREFIX); make uninstall
 #   make deb        a Debian package, build/sentry-profd_*.deb
-#   make check-pictures  installs Chromium and npm, tests the page in it
+#   make check-pictures  installs Chromium, npm and other tools, tests the page and
+#                     the formats of others in these
 #   make check-package  installs it in a Debian that is made and booted for it
 #   V=1 shows the commands, WERROR=1 (the default where CI=true) makes
 #   warnings errors.
@@ -378,7 +379,7 @@ $(B)/bench/$(1): $$($(1)_SRC:%=$(B)/obj/tests/bench/%.o) \
 endef
 $(foreach b,target bare naive unwind first outage parse,$(eval $(call bench_rules,$(b))))
 
-# Profiles for the tests of the page, and what these need from npm.
+# Profiles for the tests of the page, and what these and test_foreign.js need.
 PICTURES = $(B)/pictures
 ALL_OBJS += $(B)/obj/tests/pictures/make_page.o
 $(PICTURES)/make_page: $(B)/obj/tests/pictures/make_page.o \
@@ -404,7 +405,7 @@ $(PICTURES)/node_modules: $(NPM_FILES)
 	$(call say,NPM,$@)
 	$(Q)cp $(NPM_FILES) $(@D) && cd $(@D) && \
 		npm ci --no-audit --no-fund --loglevel=error && touch node_modules
-pictures: $(PICTURES)/node_modules $(PICTURES)/many.json \
+pictures: $(PICTURES)/node_modules $(PICTURES)/many.json $(B)/sentry-profctl \
 		$(patsubst %,$(PICTURES)/%.html,known two compare few many long)
 	@:
 
@@ -520,7 +521,8 @@ check:
 		$(AARCH64_CHECKS:$(B)/%=$(B)/for-aarch64/%) \
 		$(FUZZ:$(B)/%=$(B)/asan/%) $(SCRIPTS) $(SANITIZED_SCRIPTS)
 
-# The page in a browser. Its pictures are in build/pictures, to be looked at.
+# The page in a browser, and the formats of others in their programs. The pictures
+# are in build/pictures, to be looked at.
 check-pictures:
 	$(Q)tests/tools/deps.sh pictures
 	$(Q)$(MAKE) --no-print-directory $(JOBS) pictures

@@ -36,7 +36,9 @@ struct recording {
 	int32_t unwind_pid;
 	bool is_finishing; /* the reader wants no more, */
 	bool end_is_asked; /* and unwind knows */
-	bool is_over;	   /* records_sweep frees it */
+	/* It has ended, and the reader does not know yet. */
+	enum protocol_record_end end;
+	bool is_over; /* records_sweep frees it */
 };
 
 /* Of those that go on. */
@@ -50,30 +52,37 @@ static struct recording *find(const struct target *t, uint32_t number)
 	return NULL;
 }
 
-/* A reader who does not read loses it; one who is gone does not miss it. */
-static void send_recorded(struct recording *r, struct protocol_recorded *m,
-			  int fd)
+/* Returns 0, -EAGAIN if the reader does not read, or -EPIPE: it has gone. */
+static int send_recorded(struct recording *r, struct protocol_recorded *m,
+			 int fd)
 {
 	if (r->fd < 0)
-		return;
+		return -EPIPE;
 	m->lost = r->lost;
-	if (ipc_send(r->fd, m, sizeof(*m), &fd, fd >= 0) < 0)
-		r->lost++;
+	return ipc_send(r->fd, m, sizeof(*m), &fd, fd >= 0);
 }
 
-static void end(struct recording *r, enum protocol_record_end why)
+/* A reader who does not read learns of the end when it does. */
+static void tell_end(struct recording *r)
 {
-	struct protocol_recorded m = {.end = why};
+	struct protocol_recorded m = {.end = r->end};
 	struct instance *i = r->instance;
 
-	if (why == PROTOCOL_RECORD_LEFT_OUT)
+	if (r->end == PROTOCOL_RECORD_LEFT_OUT)
 		(void)snprintf(m.text, sizeof(m.text), "%s", i->last_error);
-	send_recorded(r, &m, -1);
+	if (send_recorded(r, &m, -1) == -EAGAIN)
+		return;
 	close_fd(&r->fd);
 	r->is_over = true;
 	i->n_records--;
 	if (i->n_records == 0 && i->is_recorded_only)
 		instance_remove(i);
+}
+
+static void end(struct recording *r, enum protocol_record_end why)
+{
+	r->end = why;
+	tell_end(r);
 }
 
 /* The section's process that the peer may record. NULL: *ret says why not. */
@@ -221,8 +230,8 @@ int records_chunk(const struct target *t, uint32_t number, uint64_t size,
 
 	if (!delivery_is_payload(fd, size))
 		return -EPROTO;
-	if (r != NULL)
-		send_recorded(r, &m, fd);
+	if (r != NULL && send_recorded(r, &m, fd) < 0)
+		r->lost++;
 	return 0;
 }
 
@@ -289,6 +298,8 @@ static void check(const struct broker *b, struct recording *r)
 			ask_end(r);
 		return;
 	}
+	/* Its unwind process has died with the chunk that was open. */
+	r->lost += r->target != 0;
 	r->target = 0;
 	if (r->is_finishing)
 		end(r, PROTOCOL_RECORD_DONE);
@@ -305,7 +316,9 @@ static void check(const struct broker *b, struct recording *r)
 void records_check(struct broker *b)
 {
 	for (struct recording *r = b->records; r != NULL; r = r->next)
-		if (!r->is_over)
+		if (!r->is_over && r->end != PROTOCOL_RECORD_GOES_ON)
+			tell_end(r);
+		else if (!r->is_over)
 			check(b, r);
 }
 

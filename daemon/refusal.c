@@ -12,6 +12,9 @@
 
 #define YAMA "/proc/sys/kernel/yama/ptrace_scope"
 
+/* Of a process that another sentry-profd has, with its pid. */
+#define SEE "sentry-profctl record %d --duration 10 -o profile.html"
+
 /* 1: only descendants and root, 2: only root, 3: nobody (Yama.txt). */
 static char yama_scope(void)
 {
@@ -81,14 +84,26 @@ static void say_not_permitted(int32_t pid, uint32_t uid)
 			  pid, uid);
 }
 
+/* Is the tracer of this name another sentry-profd's capture? */
+static bool is_capture(const char *name)
+{
+	/* As the kernel cuts it. */
+	return strcmp(name, "sentry-profd-ca") == 0;
+}
+
 static void say_traced(int32_t pid, int32_t tracer)
 {
 	char name[PROCESS_NAME_SIZE];
 
 	process_name(tracer, name);
-	log_error("process %d is already traced by %s (pid %d): a process can "
-		  "have one tracer; end that one first",
-		  pid, name, tracer);
+	if (is_capture(name))
+		log_error("process %d is profiled by another sentry-profd: " SEE
+			  " shows what it does",
+			  pid, pid);
+	else
+		log_error("process %d is already traced by %s (pid %d): a "
+			  "process can have one tracer; end that one first",
+			  pid, name, tracer);
 }
 
 void refusal_for_now(int32_t pid, int32_t tracer)
@@ -103,9 +118,16 @@ void refusal_for_now(int32_t pid, int32_t tracer)
 		return;
 	}
 	process_name(tracer, name);
-	log_warning("process %d is traced by %s (pid %d) now: it is profiled "
-		    "when that lets go",
-		    pid, name, tracer);
+	if (is_capture(name))
+		log_warning("process %d is profiled by another sentry-profd "
+			    "now: " SEE
+			    " shows what it does; here it is profiled when "
+			    "that lets go",
+			    pid, pid);
+	else
+		log_warning("process %d is traced by %s (pid %d) now: it is "
+			    "profiled when that lets go",
+			    pid, name, tracer);
 }
 
 static void say_gone(int32_t pid)

@@ -14,6 +14,10 @@ enum {
 	EXIT_USAGE = 2,
 };
 
+enum {
+	TO = SELECTION_END,
+};
+
 /* As many fit on a screen, with the head. */
 #define ROWS 30
 
@@ -28,6 +32,7 @@ const char compare_help[] =
 	"  -o OUT, --to FORMAT   table (the default), html, or folded, with "
 	"the\n"
 	"                        counts of both for flamegraph.pl\n"
+	"  --from S, --until S   from and until this second of A and of B\n"
 	"  --filter GLOB, --state STATE   as of convert (default: running)\n";
 
 struct comparison {
@@ -129,22 +134,19 @@ static bool set_option(struct comparison *c, int option, const char *value)
 	case 'o':
 		c->out = value;
 		return true;
-	case 't':
+	case TO:
 		return set_format(c, value);
-	case 'f':
-		return selection_add_filter(&c->options, "compare", value);
-	default: /* 's' */
-		c->has_states = true;
-		return selection_set_state(&c->options, "compare", value);
+	default:
+		c->has_states |= option == SELECTION_STATE;
+		return selection_set(&c->options, "compare", option, value);
 	}
 }
 
 static bool parse(struct comparison *c, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"to", required_argument, NULL, 't'},
-		{"filter", required_argument, NULL, 'f'},
-		{"state", required_argument, NULL, 's'},
+		{"to", required_argument, NULL, TO},
+		SELECTION_OPTIONS,
 		{0},
 	};
 	int option;

@@ -12,9 +12,6 @@ enum {
 	EXIT_USAGE = 2,
 };
 
-/* Seconds; 31 years, so that nanoseconds fit. */
-#define CUT_MAX_S 1e9
-
 const char convert_help[] =
 	"\n"
 	"convert IN... -o OUT  writes what sentry-profd has written to files "
@@ -27,7 +24,8 @@ const char convert_help[] =
 	"  --filter GLOB         what has this function, module or thread; "
 	"also\n"
 	"                        function=GLOB, module=GLOB, thread=GLOB\n"
-	"  --from S, --until S   from and until this second\n"
+	"  --from S              from this second\n"
+	"  --until S             until this second\n"
 	"  --state STATE         running, waiting or all (the default)\n"
 	"  --by samples|us       folded: what is counted (default: us)\n"
 	"  --threads             folded: the thread first\n"
@@ -49,11 +47,7 @@ struct convert {
 };
 
 enum {
-	TO = OPTION_LONG,
-	FILTER,
-	FROM,
-	UNTIL,
-	STATE,
+	TO = SELECTION_END,
 	BY,
 	THREADS,
 	THREAD,
@@ -63,10 +57,7 @@ enum {
 
 static const struct option options[] = {
 	{"to", required_argument, NULL, TO},
-	{"filter", required_argument, NULL, FILTER},
-	{"from", required_argument, NULL, FROM},
-	{"until", required_argument, NULL, UNTIL},
-	{"state", required_argument, NULL, STATE},
+	SELECTION_OPTIONS,
 	{"by", required_argument, NULL, BY},
 	{"threads", no_argument, NULL, THREADS},
 	{"thread", required_argument, NULL, THREAD},
@@ -99,20 +90,6 @@ static bool set_format(struct convert *c, const char *name)
 	return false;
 }
 
-static bool set_time(struct convert *c, const char *option, const char *value,
-		     uint64_t *ret_ns)
-{
-	char *end;
-	const double s = strtod(value, &end);
-
-	if (end == value || *end != '\0' || !(s >= 0 && s <= CUT_MAX_S))
-		return selection_fault("convert", option, value,
-				       "not a number of seconds");
-	*ret_ns = (uint64_t)(s * 1e6 + 0.5) * NS_PER_US;
-	c->merge.is_cut = true;
-	return true;
-}
-
 static bool set_unit(struct convert *c, const char *value)
 {
 	c->export.by_samples = strcmp(value, "samples") == 0;
@@ -128,14 +105,6 @@ static bool set_option(struct convert *c, int option, const char *value)
 		return true;
 	case TO:
 		return set_format(c, value);
-	case FILTER:
-		return selection_add_filter(&c->merge, "convert", value);
-	case FROM:
-		return set_time(c, "from", value, &c->merge.from_ns);
-	case UNTIL:
-		return set_time(c, "until", value, &c->merge.until_ns);
-	case STATE:
-		return selection_set_state(&c->merge, "convert", value);
 	case BY:
 		return set_unit(c, value);
 	case THREADS:
@@ -147,9 +116,11 @@ static bool set_option(struct convert *c, int option, const char *value)
 	case SYMBOLIZE:
 		c->symbolizes = true;
 		return true;
-	default: /* PRETTY */
+	case PRETTY:
 		c->export.is_pretty = true;
 		return true;
+	default:
+		return selection_set(&c->merge, "convert", option, value);
 	}
 }
 

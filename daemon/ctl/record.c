@@ -29,7 +29,7 @@ const char record_help[] =
 	"                         that it profiles already, and writes FILE as "
 	"convert does\n"
 	"\n"
-	"  -d, --duration S       for so many seconds (default: until ^C)\n"
+	"  --duration S, -d S     for so many seconds (default: until ^C)\n"
 	"  --to FORMAT            as of convert\n";
 
 struct recorder {
@@ -87,7 +87,6 @@ static bool parse(struct recorder *c, int argc, char **argv)
 	static const struct option options[] = {
 		{"socket", required_argument, NULL, SOCKET},
 		{"duration", required_argument, NULL, 'd'},
-		{"output", required_argument, NULL, 'o'},
 		{"to", required_argument, NULL, TO},
 		{0},
 	};

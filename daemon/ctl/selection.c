@@ -9,6 +9,9 @@
 #include "daemon/log.h"
 #include "lib/unwind/unwind.h"
 
+/* Seconds; 31 years, so that nanoseconds fit. */
+#define CUT_MAX_S 1e9
+
 bool selection_fault(const char *command, const char *option, const char *value,
 		     const char *wanted)
 {
@@ -16,8 +19,8 @@ bool selection_fault(const char *command, const char *option, const char *value,
 	return false;
 }
 
-bool selection_set_state(struct merge_options *o, const char *command,
-			 const char *value)
+static bool set_state(struct merge_options *o, const char *command,
+		      const char *value)
 {
 	static const char *const words[] = {
 		[MERGE_ALL] = "all",
@@ -35,8 +38,8 @@ bool selection_set_state(struct merge_options *o, const char *command,
 			       "not all, running or waiting");
 }
 
-bool selection_add_filter(struct merge_options *o, const char *command,
-			  const char *value)
+static bool add_filter(struct merge_options *o, const char *command,
+		       const char *value)
 {
 	static const char *const heads[] = {
 		[MERGE_ANYTHING] = "",
@@ -57,6 +60,35 @@ bool selection_add_filter(struct merge_options *o, const char *command,
 		filter->pattern = value + strlen(heads[i]);
 	}
 	return true;
+}
+
+static bool set_time(struct merge_options *o, const char *command,
+		     const char *option, const char *value, uint64_t *ret_ns)
+{
+	char *end;
+	const double s = strtod(value, &end);
+
+	if (end == value || *end != '\0' || !(s >= 0 && s <= CUT_MAX_S))
+		return selection_fault(command, option, value,
+				       "not a number of seconds");
+	*ret_ns = (uint64_t)(s * 1e6 + 0.5) * NS_PER_US;
+	o->is_cut = true;
+	return true;
+}
+
+bool selection_set(struct merge_options *o, const char *command, int option,
+		   const char *value)
+{
+	switch (option) {
+	case SELECTION_FILTER:
+		return add_filter(o, command, value);
+	case SELECTION_FROM:
+		return set_time(o, command, "from", value, &o->from_ns);
+	case SELECTION_UNTIL:
+		return set_time(o, command, "until", value, &o->until_ns);
+	default: /* SELECTION_STATE */
+		return set_state(o, command, value);
+	}
 }
 
 static bool demangle(const char *raw, char *out, size_t size)

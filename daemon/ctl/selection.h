@@ -9,16 +9,32 @@
 #include <stdio.h>
 
 #include "daemon/ctl/symbolizer.h"
+#include "daemon/option_fault.h"
 #include "proto/export/merge.h"
 
+enum {
+	SELECTION_FILTER = OPTION_LONG,
+	SELECTION_FROM,
+	SELECTION_UNTIL,
+	SELECTION_STATE,
+	SELECTION_END, /* the first val that a command's own options have */
+};
+
+/* Entries of a command's table for getopt_long(3). */
+/* clang-format off */
+#define SELECTION_OPTIONS                                        \
+	{"filter", required_argument, NULL, SELECTION_FILTER},   \
+	{"from", required_argument, NULL, SELECTION_FROM},       \
+	{"until", required_argument, NULL, SELECTION_UNTIL},     \
+	{"state", required_argument, NULL, SELECTION_STATE}
+/* clang-format on */
+
 /*
- * The value of --state or --filter. Returns false after a line on stderr that
- * begins with the command's name. The merge keeps a pointer into value.
+ * Sets what one of these options says. Returns false after a line on stderr
+ * that begins with the command's name. The merge keeps a pointer into value.
  */
-bool selection_set_state(struct merge_options *o, const char *command,
-			 const char *value);
-bool selection_add_filter(struct merge_options *o, const char *command,
-			  const char *value);
+bool selection_set(struct merge_options *o, const char *command, int option,
+		   const char *value);
 
 /* A line on stderr: value is wrong for --option. Returns false. */
 bool selection_fault(const char *command, const char *option, const char *value,

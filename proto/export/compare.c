@@ -238,20 +238,19 @@ static void add_up(struct compare *c, struct merge *m, const uint32_t *node_of)
 	}
 }
 
+/* How long each side lasts, within the time that was asked for. */
 static void measure(struct compare *c, const struct merge *m)
 {
 	for (uint32_t side = 0; side < COMPARE_SIDES; side++) {
-		uint64_t from_ns = UINT64_MAX, to_ns = 0;
+		uint64_t start_ns, end_ns, from_ns = 0, until_ns;
 
-		for (size_t i = 0; i < m->n_processes; i++) {
-			const struct merge_process *p = &m->processes[i];
-
-			if (p->side != side || p->end_ns == 0)
-				continue;
-			from_ns = min_u64(from_ns, p->start_ns);
-			to_ns = max_u64(to_ns, p->end_ns);
+		merge_side_time(m, side, &start_ns, &end_ns);
+		until_ns = end_ns - start_ns;
+		if (m->options.is_cut) {
+			from_ns = m->options.from_ns;
+			until_ns = min_u64(until_ns, m->options.until_ns);
 		}
-		c->lasts_ns[side] = to_ns > from_ns ? to_ns - from_ns : 0;
+		c->lasts_ns[side] = until_ns > from_ns ? until_ns - from_ns : 0;
 	}
 }
 

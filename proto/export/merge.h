@@ -77,8 +77,8 @@ struct merge_options {
 	struct merge_filter filters[MERGE_FILTERS_MAX];
 	size_t n_filters;
 	/*
-	 * Seconds of the whole export, counted from its first sample: bars
-	 * outside are left out, others are cut. is_cut: they are given.
+	 * Time of each side, counted from its first sample: bars outside are
+	 * left out, others are cut. is_cut: they are given.
 	 */
 	bool is_cut;
 	uint64_t from_ns, until_ns;
@@ -183,6 +183,10 @@ must_check int merge_add(struct merge *m, const struct import_chunk *c);
 
 /* Once, after the last chunk. Returns 0 or -ENOMEM. */
 must_check int merge_finish(struct merge *m);
+
+/* From the first sample of a side to its last; both are 0 without any. */
+void merge_side_time(const struct merge *m, uint32_t side,
+		     uint64_t *ret_start_ns, uint64_t *ret_end_ns);
 
 /*
  * The frames of a stack, root first, into ret, which has room for

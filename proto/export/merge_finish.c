@@ -19,16 +19,34 @@ static bool is_wanted(const struct merge *m, const struct merge_bar *bar)
 		all) == all;
 }
 
-/*
- * Cuts the bar to the time that was asked for. Returns false if nothing is
- * left. A bar that began before that time keeps its rest, but no sample.
- */
-static bool cut(const struct merge *m, struct merge_bar *bar)
+void merge_side_time(const struct merge *m, uint32_t side,
+		     uint64_t *ret_start_ns, uint64_t *ret_end_ns)
 {
-	const uint64_t from = m->start_ns + m->options.from_ns;
-	const uint64_t until = m->options.until_ns > UINT64_MAX - m->start_ns
+	uint64_t start_ns = UINT64_MAX, end_ns = 0;
+
+	for (size_t i = 0; i < m->n_processes; i++) {
+		const struct merge_process *p = &m->processes[i];
+
+		if (p->side != side || p->end_ns == 0)
+			continue;
+		start_ns = min_u64(start_ns, p->start_ns);
+		end_ns = max_u64(end_ns, p->end_ns);
+	}
+	*ret_start_ns = end_ns > 0 ? start_ns : 0;
+	*ret_end_ns = end_ns;
+}
+
+/*
+ * Cuts the bar to the time that was asked for, of a side that began at
+ * start_ns. Returns false if nothing is left. A bar that began before that time
+ * keeps its rest, but no sample.
+ */
+static bool cut(const struct merge *m, uint64_t start_ns, struct merge_bar *bar)
+{
+	const uint64_t from = start_ns + m->options.from_ns;
+	const uint64_t until = m->options.until_ns > UINT64_MAX - start_ns
 				       ? UINT64_MAX
-				       : m->start_ns + m->options.until_ns;
+				       : start_ns + m->options.until_ns;
 	const uint64_t end = bar->start_ns + bar->lasts_ns;
 
 	if (bar->start_ns >= until || end <= from)
@@ -43,14 +61,23 @@ static bool cut(const struct merge *m, struct merge_bar *bar)
 
 static void select_bars(struct merge *m)
 {
+	/* Of the side of the bar before. */
+	uint64_t start_ns, end_ns;
+	uint32_t side = 0;
 	size_t n = 0;
 
+	merge_side_time(m, side, &start_ns, &end_ns);
 	for (size_t i = 0; i < m->n_bars; i++) {
 		struct merge_bar bar = m->bars[i];
+		const struct merge_thread *t = &m->threads[bar.thread];
 
-		if (!is_wanted(m, &bar) || (m->options.is_cut && !cut(m, &bar)))
-			continue;
-		m->bars[n++] = bar;
+		if (m->processes[t->process].side != side) {
+			side = m->processes[t->process].side;
+			merge_side_time(m, side, &start_ns, &end_ns);
+		}
+		if (is_wanted(m, &bar) &&
+		    (!m->options.is_cut || cut(m, start_ns, &bar)))
+			m->bars[n++] = bar;
 	}
 	m->n_bars = n;
 }

@@ -182,7 +182,10 @@ static void write_functions(struct writer *w)
 
 		function.id = i + 1;
 		function.name = string(w, f->name);
-		function.system_name = function.name;
+		/*
+		 * No system_name: a name that equals it counts as mangled, and
+		 * go tool pprof takes types and arguments out of it.
+		 */
 		if (f->file != NULL)
 			function.filename = string(w, f->file);
 		part.n_function = 1;

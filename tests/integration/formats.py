@@ -245,6 +245,8 @@ class Pprof:
         self.default = self.strings[one(fields, 14)]
         self.time_ns, self.duration_ns = one(fields, 9), one(fields, 10)
         functions = {one(m, 1): text(m, 2) for m in map(message, fields[5])}
+        # go tool pprof takes types and arguments out of a name that equals it.
+        check(all(one(m, 3) == 0 for m in map(message, fields[5])), 'system_name')
         self.mappings = {one(m, 1): {'start': one(m, 2), 'limit': one(m, 3),
                                      'file': text(m, 5), 'build_id': text(m, 6)}
                          for m in map(message, fields[3])}

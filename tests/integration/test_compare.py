@@ -101,6 +101,29 @@ def test_known_difference(box):
     check(rows(out) == [] and '(1 other function;' in out, out)
 
 
+def test_parts_of_the_time(box):
+    """Each side begins with its own first sample."""
+    a, b = known(box)
+    b_chunk = json.loads(b.read_text())
+    for sample in b_chunk['profile']['samples']:
+        sample['timestamp'] += 500
+    b.write_text(json.dumps(b_chunk))
+    # Of A one second of parse and half of send, of B all six of parse.
+    out, stderr = compare(a, b, '--until', '1.5', '--state', 'all')
+    check(stderr == '' and 'A  ' in out and 'within 1.50 s' in out, f'{out}{stderr}')
+    check(rows(out) == [('parse', 'app', 66.7, 100.0, 33.3),
+                        ('send', 'app', 33.3, 0.0, -33.3)], out)
+    # Of A all but parse, of B the end of parse, and all else.
+    out = compare(a, b, '--from', '1', '--until', '11')[0]
+    check(f'A  {a}: threads ran for 3.00 s within 9.00 s' in out, out)
+    check(f'B  {b}: threads ran for 10.00 s within 10.00 s' in out, out)
+    check(rows(out) == [('parse', 'app', 0.0, 90.0, 90.0),
+                        ('main', 'app', 66.7, 0.0, -66.7),
+                        ('send', 'app', 33.3, 10.0, -23.3)], out)
+    stderr = compare(a, b, '--from', '10', status=1)[1]
+    check(f'nothing to compare with: {a} has no' in stderr, stderr)
+
+
 def test_folded(box):
     a, b = known(box)
     out, stderr = compare(a, b, '--to', 'folded')
@@ -195,6 +218,9 @@ def test_usage(box):
             ([], 'two files or directories'), ([a], 'too few'), ([a, b, a], 'too many'),
             ([a, b, '--to', 'svg'], 'table, folded, html'), ([a, b, '-o', 'x.y'], 'which format'),
             ([a, b, '--state', 'x'], 'compare: --state x: not all, running or waiting'),
+            ([a, b, '--from', 'x'], 'compare: --from x: not a number of seconds'),
+            ([a, b, '--until', '-1'], 'compare: --until -1: not a number'),
+            ([a, b, '-t'], 'compare: -t: not known'),
             ([a, b, '--flter', 'x'], 'did you mean --filter')):
         check(words in compare(*args, status=2)[1], f'{args}')
     empty = box.make_dir('empty')

@@ -131,9 +131,11 @@ def test_the_target_ends_before(box):
 def test_another_of_ours(box):
     target = box.target('shares')
     first = box.profd([target], '--chunk-seconds', '1').wait_attached()
-    capture, = first.helpers()['capture']
     second = box.profd([target], '--chunk-seconds', '1')
-    said = line(target, harness.proc_text(capture, 'comm').strip(), capture)
+    said = (f'sentry-profd: warning: process {target.pid} is profiled by '
+            f'another sentry-profd now: sentry-profctl record {target.pid} '
+            '--duration 10 -o profile.html shows what it does; here it is '
+            'profiled when that lets go')
     wait_for_line(second, said)
     first.wait_chunks(2)
     first.interrupt()

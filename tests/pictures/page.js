@@ -178,4 +178,4 @@ async function run(tests) {
 }
 
 
-module.exports = {BUILD, User, near, newPage, run};
+module.exports = {BUILD, PATIENCE_MS, User, near, newPage, run};

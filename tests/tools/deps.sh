@@ -38,8 +38,9 @@ package='debootstrap systemd-container'
 bench='python3 bpftrace clang git'
 
 # make check-pictures. Node.js from elsewhere brings npm along, and no package of
-# that name. Chromium draws nothing without a font.
-pictures='chromium fonts-dejavu-core'
+# that name. Chromium draws nothing without a font. golang-go: go tool pprof.
+# libdevel-nytprof-perl: flamegraph.pl.
+pictures='chromium fonts-dejavu-core golang-go libdevel-nytprof-perl'
 command -v npm >/dev/null 2>&1 || pictures="$pictures npm"
 
 case ${1-} in
@@ -67,7 +68,7 @@ elsewhere()
 	esac
 	# Without perf or bpftrace their rows say so.
 	[ "$1" != bench ] || commands="$commands python3"
-	[ "$1" != pictures ] || commands="$commands chromium node npm"
+	[ "$1" != pictures ] || commands="$commands chromium node npm go perl"
 	modules='libdw libelf liblzma libzstd libunwind-ptrace jansson libcurl zlib libseccomp
 		inih libprotobuf-c'
 	if [ "$1" = test ]; then

@@ -1,0 +1,292 @@
+#!/usr/bin/python3
+"""sentry-profctl record: a profile from the daemon that runs, of a process that
+it profiles for Sentry or does not."""
+
+import json
+import os
+import signal
+import socket
+import struct
+
+import control
+import harness
+import stranger
+from harness import check, wait_for
+from test_control import listening
+
+RECORD, WATCH, RECORD_END = 13, 14, 15
+GOES_ON, DONE, NO_PROCESS = 0, 1, 2
+
+
+class Recording:
+    """A connection that has asked for one, by hand."""
+
+    def __init__(self, path, pid, kind=WATCH):
+        self.control = control.dial(path)
+        self.control.send(control.hello())
+        control.answer(self.control)
+        self.control.send(control.request(kind, pid))
+        data, fds, _, _ = socket.recv_fds(self.control, 4096, 1)
+        self.result = struct.unpack_from('=I', data, 12)[0]
+        self.socket = socket.socket(fileno=fds[0]) if fds else None
+        if fds:
+            self.socket.settimeout(harness.PATIENCE_S)
+
+    def next(self):
+        """The next chunk's payload, or the number of its end."""
+        data, fds, _, _ = socket.recv_fds(self.socket, 4096, 1)
+        end, self.lost, size = struct.unpack_from('=III', data)
+        check(len(data) == 272 and bool(fds) == (end == GOES_ON),
+              f'{data} {fds}')
+        if end != GOES_ON:
+            return end
+        with os.fdopen(fds[0], 'rb') as f:
+            payload = os.pread(f.fileno(), size + 1, 0)
+        check(len(payload) == size, f'{len(payload)} of {size}')
+        return json.loads(payload)
+
+    def finish(self):
+        """Every chunk up to the end, and the end."""
+        self.control.send(control.request(RECORD_END))
+        control.answer(self.control)
+        return self.rest()
+
+    def rest(self):
+        chunks = []
+        while isinstance(chunk := self.next(), dict):
+            chunks.append(chunk)
+        return chunks, chunk
+
+    def close(self):
+        self.socket.close()
+        self.control.close()
+
+
+def seconds(chunk):
+    times = [s['timestamp'] for s in chunk['profile']['samples']]
+    return min(times), max(times)
+
+
+def functions(chunk):
+    return {f.get('function') for f in chunk['profile']['frames']}
+
+
+def test_beside_sentry(box):
+    """Its chunks are its own, and those in files are as they would be."""
+    target = box.target('unw_o2', 'spin')
+    profd, ctl = listening(box, [target], '--chunk-seconds', '5')
+    profd.wait_attached().wait_looks()
+    first, second = (Recording(ctl.path, target.pid) for _ in range(2))
+    chunks = [first.next(), first.next()]
+    rest, end = first.finish()
+    check(end == DONE, f'{end}')
+    chunks += rest
+    spans = [seconds(c) for c in chunks]
+    # One begins where the last has ended: no time is in two or in none.
+    for before, after in zip(spans, spans[1:]):
+        check(before[1] == after[0], f'{spans}')
+    check(len({c['profiler_id'] for c in chunks}) == 1 and
+          all('leaf_spin' in functions(c) for c in chunks), 'its stacks')
+    check(all(i['code_id'] for c in chunks
+              for i in c['debug_meta']['images'] if i.get('code_id')) and
+          any(i.get('code_id') for i in chunks[0]['debug_meta']['images']),
+          'what a file has')
+    other, end = second.finish()
+    check(other and end == DONE and
+          other[0]['profiler_id'] != chunks[0]['profiler_id'], 'another')
+    profd.wait_chunks(2)
+    profd.interrupt()
+    written = profd.chunks
+    check(chunks[0]['profiler_id'] not in {c['profiler_id'] for c in written},
+          'no file has it')
+    spans = [seconds(c) for c in written]
+    for before, after in zip(spans, spans[1:]):
+        check(before[1] == after[0], f'{spans}')
+
+
+def test_a_thread_that_waits(box):
+    """It had its last sample before the recording began."""
+    target = box.target('unw_o2', 'nanosleep')
+    profd, ctl = listening(box, [target])
+    profd.wait_attached().wait_looks()
+    recording = Recording(ctl.path, target.pid, RECORD)
+    profd.wait_looks(30)
+    chunks, _ = recording.finish()
+    samples = chunks[0]['profile']['samples']
+    check(len(chunks) == 1 and
+          {s.get('state') for s in samples} == {'waiting'} and
+          'main' in functions(chunks[0]), f'{chunks}')
+    profd.interrupt()
+
+
+def test_one_that_is_stopped(box):
+    """It is attached for the recording, and Sentry gets nothing of that."""
+    target = box.target('unw_o2', 'spin')
+    profd, ctl = listening(box, [target])
+    profd.wait_attached().wait_looks()
+    ctl.run('stop', target.pid)
+    wait_for(lambda: not harness.tracer(target.pid), 'it is let go')
+    wait_for(lambda: ctl.target(target.pid)['chunks_sent'] == 1, 'its chunk')
+    recording = Recording(ctl.path, target.pid)
+    check('leaf_spin' in functions(recording.next()), 'its stacks')
+    found = ctl.target(target.pid)
+    check(found['state'] == 'stopped' and found['profiler_id'] is None,
+          f'{found}')
+    # It is to be profiled for Sentry meanwhile: the recording goes on.
+    ctl.run('start', target.pid)
+    found = ctl.wait_state(target.pid, 'profiling')
+    wait_for(lambda: ctl.target(target.pid)['profiler_id'], 'another run')
+    looks = ctl.target(target.pid)['samples_taken']
+    wait_for(lambda: ctl.target(target.pid)['samples_taken'] > looks + 100,
+             'samples')
+    check('leaf_spin' in functions(recording.next()), 'it goes on')
+    ctl.run('stop', target.pid)
+    wait_for(lambda: ctl.target(target.pid)['profiler_id'] is None, 'no run')
+    check('leaf_spin' in functions(recording.next()), 'and on')
+    check(recording.finish()[1] == DONE, 'its end')
+    wait_for(lambda: not harness.tracer(target.pid), 'it is let go')
+    profd.interrupt()
+    ids = [c['profiler_id'] for c in profd.chunks]
+    check(len(set(ids)) == 2, f'{ids}')
+
+
+def test_one_that_is_no_target(box):
+    """From the command to the table; it is none afterwards."""
+    sleeper = box.target('unw_o2', 'nanosleep')
+    target = box.target('unw_o2', 'spin')
+    profd, ctl = listening(box, [sleeper])
+    profd.wait_attached()
+    out = box.dir / 'out.folded'
+    done = ctl.run('record', target.pid, '--duration', '1', '-o', out)
+    check(not done.stderr, done.stderr)
+    check(any('main;' in line and 'spin' in line
+              for line in out.read_text().splitlines()), out.read_text())
+    table = ctl.run('record', target.pid, '-d', '0.5', '--to', 'summary')
+    check('spin' in table.stdout, table.stdout)
+    wait_for(lambda: ctl.target(target.pid) is None, 'it is none any more')
+    check(not harness.tracer(target.pid), 'let go')
+    profd.interrupt()
+    check({c['profiler_id'] for c in profd.chunks} ==
+          {profd.chunks[0]['profiler_id']}, 'the sleeper alone')
+
+
+def test_interrupted(box):
+    """^C ends the recording, and its file is written."""
+    target = box.target('unw_o2', 'spin')
+    profd, ctl = listening(box, [target])
+    profd.wait_attached().wait_looks()
+    out = box.dir / 'out.folded'
+    recorder = box.start([harness.BUILD / 'sentry-profctl', 'record', '-o',
+                          out, '--socket', ctl.path, target.pid])
+    looks = ctl.target(target.pid)['samples_taken']
+    wait_for(lambda: ctl.target(target.pid)['samples_taken'] > looks + 100,
+             'samples')
+    recorder.signal(signal.SIGINT)
+    check(recorder.wait() == 0, recorder.stderr)
+    check('spin' in out.read_text(), out.read_text())
+    profd.interrupt()
+
+
+def test_ends(box):
+    """Of the process, of unwind, and of the daemon."""
+    target = box.target('unw_o2', 'spin')
+    sleeper = box.target('unw_o2', 'nanosleep')
+    profd, ctl = listening(box, [target, sleeper])
+    profd.wait_attached().wait_looks()
+    recording = Recording(ctl.path, target.pid)
+    recording.next()
+    for pid in profd.helpers()['unwind']:
+        os.kill(pid, signal.SIGKILL)
+    check('leaf_spin' in functions(recording.next()), 'by the next one')
+    check(recording.lost == 1, f'{recording.lost} lost')
+    target.end()
+    check(recording.rest()[1] == NO_PROCESS, 'its process has ended')
+    out = box.dir / 'out.folded'
+    recorder = box.start([harness.BUILD / 'sentry-profctl', 'record', '-o',
+                          out, '--socket', ctl.path, sleeper.pid])
+    looks = ctl.target(sleeper.pid)['samples_taken']
+    wait_for(lambda: ctl.target(sleeper.pid)['samples_taken'] > looks + 50,
+             'samples')
+    profd.signal(signal.SIGINT)
+    check(recorder.wait() == 0, recorder.stderr)
+    check('sentry-profd has ended' in recorder.stderr and
+          'main' in out.read_text(), recorder.stderr)
+    profd.finish()
+
+
+def test_who_does_not_read(box):
+    """He loses chunks and holds up nobody; one who leaves ends his recording."""
+    target = box.target('unw_o2', 'spin')
+    profd, ctl = listening(box, [target])
+    profd.wait_attached().wait_looks()
+    slow, other = (Recording(ctl.path, target.pid) for _ in range(2))
+    count = 0
+    while count < 14:
+        check(isinstance(other.next(), dict), 'it goes on')
+        count += 1
+    chunks, end = slow.finish()
+    check(0 < len(chunks) < count and end == DONE,
+          f'{len(chunks)} of {count}, {end}')
+    slow.close()
+    for _ in range(3):
+        fourth = [Recording(ctl.path, target.pid) for _ in range(3)]
+        check(all(r.result == 0 for r in fourth), 'three more')
+        fifth = Recording(ctl.path, target.pid)
+        check(fifth.result == 10 and fifth.socket is None, f'{fifth.result}')
+        for r in fourth:
+            r.close()
+        wait_for(lambda: can_record(ctl.path, target.pid), 'they have ended')
+    check(other.finish()[1] == DONE, 'its end')
+    profd.interrupt()
+
+
+def can_record(path, pid):
+    all_ = [Recording(path, pid) for _ in range(3)]
+    good = all(r.result == 0 for r in all_)
+    for r in all_:
+        if r.socket is not None:
+            r.close()
+    return good
+
+
+def test_strangers(box):
+    target = box.target('unw_o2', 'spin')
+    profd, ctl = listening(box, [target])
+    profd.wait_attached()
+    if os.geteuid() == 0:
+        refused = ctl.run('record', target.pid, '-d', '1', '--to', 'folded',
+                          uid=stranger.UID, status=1)
+        check('not permitted' in refused.stderr, refused.stderr)
+    for words, why in (
+            (['record', target.pid], 'where to'),
+            (['record', target.pid, '-o', 'x.y'], 'which format'),
+            (['record', target.pid, '--to', 'word'], 'not a format'),
+            (['record', target.pid, '-d', '-1', '--to', 'json'], 'seconds'),
+            (['record', '--to', 'json'], 'takes a pid'),
+            (['record', '', '--to', 'json'], 'no name')):
+        said = ctl.run(*words, status=2).stderr
+        check(why in said, said)
+    for words, why in ((['nobody'], 'no process belongs'),
+                       ([profd.pid], 'itself'), ([2**22 - 1], 'no such')):
+        said = ctl.run('record', *words, '-d', '1', '--to', 'json',
+                       status=1).stderr
+        check(why in said, said)
+    profd.interrupt()
+    gone = ctl.run('record', target.pid, '-d', '1', '--to', 'json', status=1)
+    check('does not run' in gone.stderr, gone.stderr)
+
+
+def test_another_daemon(box):
+    """sentry-profd --pid on a process that is profiled names the command."""
+    target = box.target('unw_o2', 'spin')
+    profd, _ = listening(box, [target])
+    profd.wait_attached()
+    other = box.start([harness.BUILD / 'sentry-profd', '--pid', target.pid,
+                       '--duration', '1'])
+    other.wait()
+    check(f'sentry-profctl record {target.pid}' in other.stderr, other.stderr)
+    profd.interrupt()
+
+
+if __name__ == '__main__':
+    harness.main(globals())
