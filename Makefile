@@ -117,7 +117,7 @@ sentry-profd-capture_SRC = captured tracer await stops readers realtime slots te
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
 sentry-profd-unwind_SRC = unwindd stream exec_budget maps_age measures thread_keys chunks program hints chunk credit \
-	release environ_names request want page \
+	release environ_names request want page symbolize symbolized \
 	id child leash privileges sandbox confine log log_limit
 sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp
@@ -133,8 +133,10 @@ profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
 	config config_faults config_keys config_print config_read config_resolve \
 	config_files config_targets config_value listen_at options_keys pem proxy \
 	match accounts spool_dir \
-	missing spawn child id own_ship ctl/compare ctl/compare_table ctl/convert \
-	ctl/ending ctl/formats ctl/inputs ctl/record ctl/recording ctl/selection ctl/send ctl/summary ctl/view
+	missing spawn child id own_child page want symbolized ctl/compare ctl/compare_table \
+	ctl/convert ctl/debug_files ctl/debuginfod ctl/ending ctl/formats ctl/inputs \
+	ctl/own_unwind ctl/record ctl/recording ctl/selection ctl/send ctl/summary \
+	ctl/symbolizer ctl/view
 sentry-profctl_SRC = profctl $(profctl_commands) option_fault stack thread_copy live \
 	oracle open exe_link mapped rooted act_as privileges process lack log \
 	log_limit
@@ -431,6 +433,7 @@ FUZZ_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/fuzz/*.c))
 ALL_OBJS += $(FUZZ_OBJS)
 # These parsers are no library's.
 $(B)/fuzz/control: $(B)/obj/daemon/control_message.o
+$(B)/fuzz/symbolized: $(B)/obj/daemon/symbolized.o $(B)/obj/lib/aggregate/names.o
 $(B)/fuzz/config: $(patsubst %,$(B)/obj/daemon/%.o,config config_faults \
 	config_read config_keys config_value config_targets config_print \
 	config_resolve listen_at proxy match log log_limit)

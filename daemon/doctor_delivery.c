@@ -9,7 +9,7 @@
 #include "daemon/config_files.h"
 #include "daemon/doctor.h"
 #include "daemon/process.h"
-#include "daemon/own_ship.h"
+#include "daemon/own_child.h"
 #include "proto/dsn.h"
 
 static void say_faults(struct doctor *d, const struct config_faults *faults)
@@ -145,7 +145,7 @@ static size_t open_certificates(struct doctor *d, const struct config *c,
 }
 
 static int converse(struct doctor *d, const struct config *c, const char *dsn,
-		    struct own_ship *ship, struct msg_probed *ret)
+		    struct own_child *ship, struct msg_probed *ret)
 {
 	struct msg_probe ask = {
 		.h = MSG_HEADER(MSG_PROBE, msg_probe),
@@ -157,7 +157,7 @@ static int converse(struct doctor *d, const struct config *c, const char *dsn,
 	size_t n;
 
 	n = open_certificates(d, c, files, &mask);
-	r = own_ship_start(ship, files, n, mask);
+	r = own_child_start_ship(ship, files, n, mask);
 	while (n > 0)
 		close_fd(&files[--n]);
 	/* It fits: dsn_parse has taken it. */
@@ -166,7 +166,7 @@ static int converse(struct doctor *d, const struct config *c, const char *dsn,
 		r = ipc_send(ship->fd, &ask, sizeof(ask), NULL, 0);
 	explicit_bzero(&ask, sizeof(ask));
 	if (r == 0)
-		r = own_ship_take(ship, MSG_PROBED, sizeof(*ret), &m);
+		r = own_child_take(ship, MSG_PROBED, sizeof(*ret), &m);
 	if (r == 0) {
 		memcpy(ret, m.bytes, sizeof(*ret));
 		ret->text[sizeof(ret->text) - 1] = '\0';
@@ -205,13 +205,13 @@ static void check_server(struct doctor *d, const struct config *c,
 {
 	char endpoint[DSN_ENDPOINT_SIZE];
 	struct msg_probed answer;
-	struct own_ship ship;
+	struct own_child ship;
 	int r;
 
 	if (dsn_endpoint(dsn, endpoint, sizeof(endpoint)) < 0)
 		return;
 	r = converse(d, c, text, &ship, &answer);
-	own_ship_end(&ship);
+	own_child_end(&ship);
 	if (r < 0)
 		doctor_say(d, FINDING_FAULT, "server",
 			   "%s cannot be asked: sentry-profd-ship: %s",

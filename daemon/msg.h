@@ -61,6 +61,8 @@ enum msg_type {
 	MSG_MEASURES,
 	MSG_RECORD_OPEN,
 	MSG_RECORD_CLOSE,
+	/* sentry-profctl -> its own unwind */
+	MSG_SYMBOLIZE,
 	/* unwind -> broker */
 	MSG_WANT,
 	MSG_CHUNK,
@@ -73,6 +75,8 @@ enum msg_type {
 	MSG_RECORD_CHUNK,
 	MSG_RECORD_LOST,
 	MSG_RECORD_CLOSED,
+	/* unwind -> the sentry-profctl that started it */
+	MSG_SYMBOLIZED,
 	/* broker -> ship */
 	MSG_DSN,
 	MSG_ENVELOPE,

@@ -5,6 +5,8 @@
 #ifndef DAEMON_MSG_UNWIND_H
 #define DAEMON_MSG_UNWIND_H
 
+#include <stdbool.h>
+
 #include "daemon/msg.h"
 
 /*
@@ -279,5 +281,49 @@ struct msg_measures {
 struct msg_measured {
 	struct msg_header h;
 };
+
+/*
+ * sentry-profctl convert --symbolize asks an unwind of its own, instead of a
+ * broker: what lies at these n addresses of a file? With it: the file, an
+ * executable, a library or its separate debug file. unwind may ask for debug
+ * files meanwhile (WANT_DEBUG, WANT_DEBUG_LINK; target is 0) and answers with
+ * MSG_SYMBOLIZED.
+ */
+#define MSG_SYMBOLIZE_MAX 1024
+struct msg_symbolize {
+	struct msg_header h;
+	uint32_t n;
+	uint32_t demangle; /* names of C++ and Rust, as of platform native */
+	/* What the file has to be: the build-id in lower-case hex; "": debug_id
+	 * (proto/debug_meta.h). Both "": nothing fits. */
+	char build_id[MSG_NAME_MAX];
+	char debug_id[MSG_NAME_MAX];
+	char name[MSG_NAME_MAX]; /* for functions without a symbol */
+	/* From where the first segment lies; of callers one less. */
+	uint64_t offsets[MSG_SYMBOLIZE_MAX];
+};
+
+enum symbolize_verdict {
+	SYMBOLIZE_DONE = 1,
+	SYMBOLIZE_NOT_ELF,  /* no ELF file of this processor */
+	SYMBOLIZE_OTHER_ID, /* another file than the one that is wanted */
+	SYMBOLIZE_NO_NAMES, /* nothing is known of any of the addresses */
+	SYMBOLIZE_NO_MEMORY,
+};
+
+/*
+ * The answer. With SYMBOLIZE_DONE and _NO_NAMES: size bytes in a sealed memfd,
+ * a place for each address in its order (daemon/symbolized.h).
+ */
+struct msg_symbolized {
+	struct msg_header h;
+	uint32_t verdict; /* enum symbolize_verdict */
+	uint32_t reserved;
+	uint64_t size;
+};
+static inline bool msg_symbolized_has_answer(uint32_t verdict)
+{
+	return verdict == SYMBOLIZE_DONE || verdict == SYMBOLIZE_NO_NAMES;
+}
 
 #endif

@@ -2,7 +2,9 @@
  * sentry-profd-unwind: the process that reads what targets wrote. It has no
  * privilege, opens nothing and talks to the broker and to capture only.
  *
- * One process serves the targets of one uid, through one ring.
+ * One process serves the targets of one uid, through one ring. Where
+ * sentry-profctl has started it, in the broker's place, it serves that one
+ * (daemon/symbolize.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +24,7 @@
 #include "daemon/request.h"
 #include "daemon/sandbox.h"
 #include "daemon/stream.h"
+#include "daemon/symbolize.h"
 #include "lib/base/clock.h"
 #include "lib/base/ring.h"
 #include "lib/base/table.h"
@@ -336,6 +339,13 @@ static int close_record(void *ctx, struct ipc_message *message)
 	return r;
 }
 
+static int take_symbolize(void *ctx, struct ipc_message *message)
+{
+	(void)ctx;
+	return symbolize(me.cache, (const void *)message->bytes,
+			 message->fds[0]);
+}
+
 static void on_broker(void)
 {
 	static const struct msg_rule rules[] = {
@@ -349,6 +359,7 @@ static void on_broker(void)
 		MSG_RULE(MSG_MEASURES, msg_measures, 0, take_measures),
 		MSG_RULE(MSG_RECORD_OPEN, msg_record_open, 0, open_record),
 		MSG_RULE(MSG_RECORD_CLOSE, msg_record_close, 0, close_record),
+		MSG_RULE(MSG_SYMBOLIZE, msg_symbolize, 1, take_symbolize),
 	};
 	struct ipc_message m;
 	int r = request_next_message(&m);

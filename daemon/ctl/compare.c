@@ -213,7 +213,7 @@ int compare_run(int argc, char **argv)
 		return EXIT_USAGE;
 	selection_init(m, &c.options);
 	for (; m->side < COMPARE_SIDES && r == 0; m->side++)
-		r = selection_read(m, &c.paths[m->side], 1);
+		r = selection_read(m, NULL, &c.paths[m->side], 1);
 	if (r == 0)
 		r = selection_finish(m);
 	if (r == 0)

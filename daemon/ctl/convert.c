@@ -30,12 +30,18 @@ const char convert_help[] =
 	"  --by samples|us       folded: what is counted (default: us)\n"
 	"  --threads             folded: the thread first\n"
 	"  --thread NAME         self-profiling: this thread alone\n"
-	"  --pretty              json: on many lines\n";
+	"  --pretty              json: on many lines\n"
+	"  --symbolize           add names, files, lines and inlined "
+	"functions, "
+	"from the\n"
+	"                      files and debug files here, and "
+	"$DEBUGINFOD_URLS\n";
 
 struct convert {
 	const char *command;
 	const struct format *format;
 	const char *out; /* "-": standard output */
+	bool symbolizes;
 	struct merge_options merge;
 	struct export_options export;
 };
@@ -46,6 +52,7 @@ enum {
 	THREADS,
 	THREAD,
 	PRETTY,
+	SYMBOLIZE,
 };
 
 static const struct option options[] = {
@@ -55,6 +62,7 @@ static const struct option options[] = {
 	{"threads", no_argument, NULL, THREADS},
 	{"thread", required_argument, NULL, THREAD},
 	{"pretty", no_argument, NULL, PRETTY},
+	{"symbolize", no_argument, NULL, SYMBOLIZE},
 	{0},
 };
 
@@ -104,6 +112,9 @@ static bool set_option(struct convert *c, int option, const char *value)
 		return true;
 	case THREAD:
 		c->export.thread = value;
+		return true;
+	case SYMBOLIZE:
+		c->symbolizes = true;
 		return true;
 	case PRETTY:
 		c->export.is_pretty = true;
@@ -188,10 +199,17 @@ static void begin(struct convert *c, struct merge *ret)
 static int read_in(struct convert *c, char *const *paths, size_t n,
 		   struct merge *ret)
 {
-	int r;
+	struct symbolizer *s = NULL;
+	int r = 0;
 
 	begin(c, ret);
-	r = selection_read(ret, paths, n);
+	if (c->symbolizes) {
+		s = symbolizer_new();
+		r = s == NULL ? -ECHILD : 0;
+	}
+	if (r == 0)
+		r = selection_read(ret, s, paths, n);
+	symbolizer_free(s);
 	return r == 0 ? selection_finish(ret) : r;
 }
 

@@ -104,15 +104,33 @@ void selection_init(struct merge *m, struct merge_options *o)
 	merge_init(m, o);
 }
 
+struct addition {
+	struct merge *merge;
+	struct symbolizer *symbolizer;
+};
+
 static int add_chunk(void *ctx, const struct import_chunk *chunk)
 {
-	return merge_add(ctx, chunk);
+	const struct addition *a = ctx;
+	struct import_chunk more;
+	int r;
+
+	if (a->symbolizer == NULL)
+		return merge_add(a->merge, chunk);
+	r = symbolizer_chunk(a->symbolizer, chunk, &more);
+	if (r < 0)
+		return r;
+	r = merge_add(a->merge, &more);
+	symbolizer_release(&more);
+	return r;
 }
 
-int selection_read(struct merge *m, char *const *paths, size_t n)
+int selection_read(struct merge *m, struct symbolizer *s, char *const *paths,
+		   size_t n)
 {
 	const size_t before = m->n_processes;
-	int r = inputs_read(paths, n, add_chunk, m);
+	struct addition addition = {m, s};
+	int r = inputs_read(paths, n, add_chunk, &addition);
 
 	if (r == 0 && m->n_processes == before) {
 		log_error("no profile chunk is in %s",
@@ -125,7 +143,9 @@ int selection_read(struct merge *m, char *const *paths, size_t n)
 int selection_read_payload(struct merge *m, const char *name, const char *bytes,
 			   size_t size)
 {
-	return inputs_read_bytes(name, bytes, size, add_chunk, m);
+	struct addition addition = {m, NULL};
+
+	return inputs_read_bytes(name, bytes, size, add_chunk, &addition);
 }
 
 int selection_finish(struct merge *m)

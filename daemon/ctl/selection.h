@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "daemon/ctl/symbolizer.h"
 #include "daemon/option_fault.h"
 #include "proto/export/merge.h"
 
@@ -43,12 +44,14 @@ bool selection_fault(const char *command, const char *option, const char *value,
 void selection_init(struct merge *m, struct merge_options *o);
 
 /*
- * Adds the chunks of all paths to m (daemon/ctl/inputs.h). Returns 0, or an
+ * Adds the chunks of all paths to m (daemon/ctl/inputs.h), with what s knows of
+ * their frames; NULL: as they are. Returns 0, or an
  * error after a line on stderr; -ENODATA: none of the paths has a chunk.
  */
-must_check int selection_read(struct merge *m, char *const *paths, size_t n);
+must_check int selection_read(struct merge *m, struct symbolizer *s,
+			      char *const *paths, size_t n);
 
-/* Adds the chunks of one payload, which name names to the user. As above. */
+/* Adds the chunks of one payload, as they are; name is for the user. */
 must_check int selection_read_payload(struct merge *m, const char *name,
 				      const char *bytes, size_t size);
 

@@ -17,7 +17,7 @@
 #include "daemon/id.h"
 #include "daemon/log.h"
 #include "daemon/option_fault.h"
-#include "daemon/own_ship.h"
+#include "daemon/own_child.h"
 #include "lib/base/clock.h"
 #include "proto/chunk_v2.h"
 #include "proto/dsn.h"
@@ -59,7 +59,7 @@ const char send_help[] =
 
 struct send {
 	struct config config;
-	struct own_ship ship;
+	struct own_child ship;
 	uint64_t seq; /* of the last envelope */
 	uint64_t timeout_ns;
 	uint64_t limited_until_ns; /* by clock_boot_ns; as ship says */
@@ -91,8 +91,8 @@ static int begin(struct send *s)
 		log_error("%s: %s", paths[INIT_CA_CERTS], strerror(-r));
 		return r;
 	}
-	r = own_ship_start(&s->ship, &fd, fd >= 0 ? 1 : 0,
-			   fd >= 0 ? 1u << INIT_CA_CERTS : 0);
+	r = own_child_start_ship(&s->ship, &fd, fd >= 0 ? 1 : 0,
+				 fd >= 0 ? 1u << INIT_CA_CERTS : 0);
 	close_fd(&fd);
 	memcpy(dsn.dsn, s->config.dsn, sizeof(dsn.dsn));
 	if (r == 0)
@@ -475,7 +475,7 @@ int send_run(int argc, char **argv)
 				 ? EXIT_SUCCESS
 				 : EXIT_FAILURE;
 	}
-	own_ship_end(&s.ship);
+	own_child_end(&s.ship);
 	config_fini(&s.config);
 	return status;
 }

@@ -106,6 +106,22 @@ static bool keeps_image(const struct map *old, const struct map *new)
 	       (old->inode != 0 || old->end == new->end);
 }
 
+/* Takes over maps and mappings, of which there are as many. */
+static void replace_maps(struct unwind_space *s, const struct maps *maps,
+			 struct space_mapping *mappings)
+{
+	put_images(s->cache, s->mappings, s->maps.n);
+	free(s->mappings);
+	maps_fini(&s->maps);
+	s->maps = *maps;
+	s->mappings = mappings;
+	s->perf_map_asked = false;
+	perf_map_renew(&s->perf_map);
+	free(s->places);
+	s->places = NULL;
+	memos_clear(&s->memos);
+}
+
 int unwind_space_set_maps(struct unwind_space *s, const char *text, size_t size)
 {
 	struct space_mapping *mappings;
@@ -131,17 +147,59 @@ int unwind_space_set_maps(struct unwind_space *s, const char *text, size_t size)
 			memset(&s->mappings[i], 0, sizeof(s->mappings[i]));
 		}
 	}
-	put_images(s->cache, s->mappings, s->maps.n);
-	free(s->mappings);
-	maps_fini(&s->maps);
-	s->maps = maps;
-	s->mappings = mappings;
-	s->perf_map_asked = false;
-	perf_map_renew(&s->perf_map);
-	free(s->places);
-	s->places = NULL;
-	memos_clear(&s->memos);
+	replace_maps(s, &maps, mappings);
 	return 0;
+}
+
+/* Makes the image, from start on, the space's only mapping. */
+static int map_file(struct unwind_space *s, struct image *image,
+		    const char *path, uint64_t start)
+{
+	struct space_mapping *mappings = calloc(1, sizeof(*mappings));
+	struct maps maps = {
+		.v = calloc(1, sizeof(*maps.v)),
+		.n = 1,
+		.strings = strdup(path),
+	};
+
+	if (!mappings || !maps.v || !maps.strings) {
+		free(mappings);
+		maps_fini(&maps);
+		return -ENOMEM;
+	}
+	maps.v[0] = (struct map){
+		.start = start,
+		.end = start + align_up(image->size, UNWIND_FILE_ALIGN),
+		.path = maps.strings,
+	};
+	mappings[0] = (struct space_mapping){
+		.image = image,
+		.bias = start - image->base,
+		.tried = true,
+	};
+	replace_maps(s, &maps, mappings);
+	return 0;
+}
+
+int unwind_space_set_file(struct unwind_space *s, const char *path,
+			  uint64_t start)
+{
+	const struct cache_source source = {s->files, s->ctx, start,
+					    start + UNWIND_FILE_ALIGN,
+					    s->cache->options.reading};
+	struct image *image = NULL;
+	int r;
+
+	cache_begin(s->cache);
+	r = cache_get(s->cache, &source, &image);
+	if (r == 0 && (!image->is_elf || image->size > UNWIND_FILE_MAX))
+		r = -ENOEXEC;
+	if (r == 0)
+		r = map_file(s, image, path, start);
+	if (r)
+		cache_put(s->cache, image);
+	cache_end(s->cache);
+	return r;
 }
 
 void unwind_space_know_files(struct unwind_space *s,

@@ -177,6 +177,20 @@ must_check int unwind_space_set_maps(struct unwind_space *s, const char *text,
 				     size_t size);
 
 /*
+ * Takes one file in place of maps: the one that files->image hands out, whole
+ * and from start on, which is where its first segment lies then. For names and
+ * lines of addresses that were recorded elsewhere. The file may be a separate
+ * debug file. start is a multiple of UNWIND_FILE_ALIGN, with UNWIND_FILE_MAX
+ * bytes above it. Returns 0; -ENOEXEC if it is no ELF file of this processor
+ * with segments of at most UNWIND_FILE_MAX together; -EINVAL if it is no
+ * regular file; the error of files->image; -ENOMEM.
+ */
+#define UNWIND_FILE_ALIGN 4096u
+#define UNWIND_FILE_MAX	  (UINT64_C(1) << 46)
+must_check int unwind_space_set_file(struct unwind_space *s, const char *path,
+				     uint64_t start);
+
+/*
  * Who the files of the mappings are, as far as somebody has looked: of the last
  * maps, and of mappings whose file was not asked for yet. The file of a mapping
  * is not asked for if it is in the cache.

@@ -21,10 +21,11 @@ demo='redis-tools'
 # systemd: what judges the unit; it is not made the init of anything.
 # dwz: what Debian's debug files have gone through.
 # python3-sentry-sdk: whose transactions lead to profiles.
+# libdebuginfod1: what convert --symbolize loads.
 # libev-dev, libuv1-dev: loops of events. hexyl, gron: in Rust, in Go.
 test='check g++ clang binutils python3 openssl mandoc strace musl-tools dwz
 	python3-sentry-sdk libev-dev libuv1-dev hexyl gron
-	libc6-dev-arm64-cross systemd python3-yaml zsh fish'
+	libc6-dev-arm64-cross systemd python3-yaml zsh fish libdebuginfod1'
 
 # make deb.
 deb='dpkg-dev'

@@ -1,0 +1,98 @@
+#include "daemon/ctl/own_unwind.h"
+
+#include <fcntl.h>
+
+#include "daemon/child.h"
+#include "daemon/page.h"
+#include "daemon/want.h"
+
+/* Names and lines have a debug file each, by build-id and by link. */
+#define WANTS_MAX 16
+
+int own_unwind_start(struct own_unwind *u)
+{
+	int page_fd = -1;
+	int r = page_new("reading", sizeof(uint32_t), &u->page, &page_fd);
+
+	u->child.fd = -1;
+	if (r == 0)
+		r = own_child_start_unwind(&u->child, page_fd);
+	close_fd(&page_fd);
+	return r;
+}
+
+void own_unwind_end(struct own_unwind *u)
+{
+	if (u->page == NULL)
+		return;
+	own_child_end(&u->child);
+	page_free(u->page, sizeof(uint32_t));
+	u->page = NULL;
+}
+
+static int answer_want(struct own_unwind *u, const struct ipc_message *message,
+		       own_unwind_find *find, void *ctx)
+{
+	const struct msg_want *want = msg_of_size(message, sizeof(*want));
+	struct msg_file file = {.h = MSG_HEADER(MSG_FILE, msg_file)};
+	int fd = -1, r;
+
+	if (want == NULL || want_check(want) != WANT_GOOD ||
+	    (want->kind != WANT_DEBUG && want->kind != WANT_DEBUG_LINK))
+		return -EPROTO;
+	r = find(ctx, want, &fd);
+	file.request = want->request;
+	file.error = r < 0 ? -r : 0;
+	r = ipc_send(u->child.fd, &file, sizeof(file), &fd, r < 0 ? 0 : 1);
+	close_fd(&fd);
+	return r;
+}
+
+static int take_answer(struct ipc_message *message,
+		       enum symbolize_verdict *ret_verdict, struct buf *ret)
+{
+	const struct msg_symbolized *m = msg_of_size(message, sizeof(*m));
+	int fd, r = 0;
+
+	if (m == NULL || m->verdict < SYMBOLIZE_DONE ||
+	    m->verdict > SYMBOLIZE_NO_MEMORY)
+		return -EPROTO;
+	*ret_verdict = (enum symbolize_verdict)m->verdict;
+	if (!msg_symbolized_has_answer(m->verdict))
+		return 0;
+	fd = ipc_take_fd(message, 0);
+	/* A memfd: no read of it waits. */
+	if (fd < 0 || fcntl(fd, F_GET_SEALS) < 0)
+		r = -EPROTO;
+	if (r == 0)
+		r = buf_read_fd(ret, fd);
+	close_fd(&fd);
+	return r == 0 && ret->len != m->size ? -EPROTO : r;
+}
+
+int own_unwind_ask(struct own_unwind *u, const struct msg_symbolize *m, int fd,
+		   own_unwind_find *find, void *ctx,
+		   enum symbolize_verdict *ret_verdict, struct buf *ret_answer)
+{
+	int r = ipc_send(u->child.fd, m, sizeof(*m), &fd, 1);
+
+	for (unsigned int wants = 0; r == 0; wants++) {
+		struct ipc_message message;
+		bool is_answer;
+
+		r = ipc_recv(u->child.fd, &message);
+		if (r <= 0)
+			return r == 0 ? -EPIPE : r;
+		is_answer = msg_type_of(&message) == MSG_SYMBOLIZED;
+		if (is_answer)
+			r = take_answer(&message, ret_verdict, ret_answer);
+		else if (msg_type_of(&message) == MSG_WANT && wants < WANTS_MAX)
+			r = answer_want(u, &message, find, ctx);
+		else
+			r = -EPROTO;
+		ipc_close_fds(&message);
+		if (is_answer)
+			break;
+	}
+	return r;
+}

@@ -1,0 +1,737 @@
+#include "daemon/ctl/symbolizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "daemon/child.h"
+#include "daemon/ctl/debug_files.h"
+#include "daemon/ctl/debuginfod.h"
+#include "daemon/ctl/own_unwind.h"
+#include "daemon/log.h"
+#include "daemon/symbolized.h"
+#include "lib/base/array.h"
+#include "lib/base/text.h"
+#include "proto/profile.h"
+
+#define NONE UINT32_MAX
+
+/* Where an image's code may be read, in this order. */
+enum candidate {
+	CANDIDATE_FILE,	 /* the file at its path */
+	CANDIDATE_DEBUG, /* its debug file alone, by build-id */
+	CANDIDATE_N	 /* nowhere */
+};
+
+/* A file as chunks name it, and how its names are to be. */
+struct image {
+	/* Interned; NULL: not known. */
+	const char *path, *build_id, *debug_id;
+	bool demangle;
+	enum candidate candidate; /* the one that fits, or is next */
+	bool is_nameless;	  /* told so */
+};
+
+/* What is known of an address of an image. n is 0: nothing. */
+struct place {
+	uint32_t image;
+	uint64_t offset;
+	uint32_t first, n; /* in symbolizer.frames, innermost first */
+};
+
+struct symbolizer {
+	struct own_unwind unwind;
+	bool runs;
+	struct debuginfod debuginfod;
+	struct text text;
+	struct image *images;
+	size_t n_images, cap_images;
+	struct place *places;
+	size_t n_places, cap_places;
+	struct symbolized_frame *frames;
+	size_t n_frames, cap_frames;
+	struct table by_image, by_place;
+};
+
+/* A frame of the chunk as a leaf, or as a caller. */
+struct use {
+	bool is_used;
+	uint32_t place;	   /* NONE: nothing is to be looked up */
+	uint32_t first, n; /* in the new frames; n 0: not there yet */
+};
+
+struct work {
+	struct symbolizer *s;
+	const struct import_chunk *c;
+	bool demangle;
+	uint32_t *by_address; /* images of c, sorted */
+	uint32_t *images;  /* by image of c: that of s; NONE: not found yet */
+	bool *is_expanded; /* by frame: what was inlined stands beside it */
+	struct use *uses;  /* by frame: as a caller, as a leaf */
+	struct import_frame *frames;
+	size_t n_frames, cap_frames;
+};
+
+void symbolizer_free(struct symbolizer *s)
+{
+	if (s == NULL)
+		return;
+	own_unwind_end(&s->unwind);
+	debuginfod_end(&s->debuginfod);
+	text_fini(&s->text);
+	free(s->images);
+	free(s->places);
+	free(s->frames);
+	table_fini(&s->by_image);
+	table_fini(&s->by_place);
+	free(s);
+}
+
+static int start_unwind(struct symbolizer *s)
+{
+	int r;
+
+	if (s->runs)
+		return 0;
+	r = own_unwind_start(&s->unwind);
+	if (r < 0) {
+		own_unwind_end(&s->unwind);
+		log_error("sentry-profd-unwind cannot be started: %s",
+			  strerror(-r));
+		return r;
+	}
+	s->runs = true;
+	return 0;
+}
+
+struct symbolizer *symbolizer_new(void)
+{
+	struct symbolizer *s = calloc(1, sizeof(*s));
+	uint64_t seed;
+
+	if (s == NULL) {
+		log_error("no memory");
+		return NULL;
+	}
+	if (getrandom(&seed, sizeof(seed), 0) < 0)
+		seed = 0;
+	text_init(&s->text, seed);
+	table_init(&s->by_image, seed);
+	table_init(&s->by_place, seed);
+	if (start_unwind(s) == 0)
+		return s;
+	symbolizer_free(s);
+	return NULL;
+}
+
+static uint64_t mix(uint64_t key, uint64_t value)
+{
+	return (key ^ value) * UINT64_C(0x9e3779b97f4a7c15) + (key >> 29);
+}
+
+/* NULL and "" become NULL. Hex digits are compared in lower case. */
+static int intern(struct symbolizer *s, const char *text, bool in_lower_case,
+		  const char **ret)
+{
+	char lower[MSG_NAME_MAX];
+	size_t n;
+
+	*ret = NULL;
+	if (text == NULL || text[0] == '\0')
+		return 0;
+	if (!in_lower_case)
+		return text_intern(&s->text, text, ret);
+	n = strlen(text);
+	/* No file has an id of this length. */
+	if (n >= sizeof(lower))
+		return 0;
+	for (size_t i = 0; i <= n; i++)
+		lower[i] = text[i] >= 'A' && text[i] <= 'Z'
+				   ? (char)(text[i] - 'A' + 'a')
+				   : text[i];
+	return text_intern(&s->text, lower, ret);
+}
+
+/* *ret: the image of s that this one of a chunk is. */
+static int find_image(struct symbolizer *s, const struct import_image *from,
+		      bool demangle, uint32_t *ret)
+{
+	struct image *images, image = {.demangle = demangle};
+	uint64_t key;
+	int r = intern(s, from->code_file, false, &image.path);
+
+	if (r == 0)
+		r = intern(s, from->code_id, true, &image.build_id);
+	if (r == 0)
+		r = intern(s, from->debug_id, true, &image.debug_id);
+	if (r < 0)
+		return r;
+	/* [vdso] is no file; without an id none is known to be the one. */
+	if (image.path == NULL || image.path[0] != '/' ||
+	    (image.build_id == NULL && image.debug_id == NULL))
+		image.candidate = CANDIDATE_N;
+	key = mix(mix((uintptr_t)image.path, (uintptr_t)image.build_id),
+		  (uintptr_t)image.debug_id + demangle);
+	for (; table_get(&s->by_image, key, ret); key++) {
+		const struct image *i = &s->images[*ret];
+
+		if (i->path == image.path && i->build_id == image.build_id &&
+		    i->debug_id == image.debug_id && i->demangle == demangle)
+			return 0;
+	}
+	images = array_grow(s->images, s->n_images, &s->cap_images,
+			    sizeof(*images));
+	if (images == NULL)
+		return -ENOMEM;
+	s->images = images;
+	*ret = (uint32_t)s->n_images;
+	r = table_put(&s->by_image, key, *ret);
+	if (r == 0)
+		images[s->n_images++] = image;
+	return r;
+}
+
+static int find_place(struct symbolizer *s, uint32_t image, uint64_t offset,
+		      uint32_t *ret)
+{
+	uint64_t key = mix(mix(image, offset), offset);
+	struct place *places;
+	int r;
+
+	for (; table_get(&s->by_place, key, ret); key++)
+		if (s->places[*ret].image == image &&
+		    s->places[*ret].offset == offset)
+			return 0;
+	places = array_grow(s->places, s->n_places, &s->cap_places,
+			    sizeof(*places));
+	if (places == NULL)
+		return -ENOMEM;
+	s->places = places;
+	*ret = (uint32_t)s->n_places;
+	r = table_put(&s->by_place, key, *ret);
+	if (r == 0)
+		places[s->n_places++] =
+			(struct place){.image = image, .offset = offset};
+	return r;
+}
+
+static int add_frame(struct symbolizer *s, const struct symbolized_frame *from)
+{
+	struct symbolized_frame *frames, frame = {.line = from->line};
+	int r = intern(s, from->function, false, &frame.function);
+
+	if (r == 0)
+		r = intern(s, from->file, false, &frame.file);
+	if (r < 0)
+		return r;
+	frames = array_grow(s->frames, s->n_frames, &s->cap_frames,
+			    sizeof(*frames));
+	if (frames == NULL)
+		return -ENOMEM;
+	s->frames = frames;
+	frames[s->n_frames++] = frame;
+	return 0;
+}
+
+/* Takes an answer for n places. Returns 0, -EPROTO or -ENOMEM. */
+static int take_answer(struct symbolizer *s, const struct buf *answer,
+		       const uint32_t *places, size_t n)
+{
+	struct symbolized_cursor cursor = {(const uint8_t *)answer->data,
+					   answer->len};
+	struct symbolized_place place;
+
+	for (size_t i = 0; i < n; i++) {
+		struct place *p = &s->places[places[i]];
+		const size_t first = s->n_frames;
+
+		if (symbolized_next(&cursor, &place) < 0)
+			return -EPROTO;
+		for (size_t k = 0; k < place.n; k++) {
+			int r = add_frame(s, &place.frames[k]);
+
+			if (r < 0)
+				return r;
+		}
+		p->first = (uint32_t)first;
+		p->n = (uint32_t)place.n;
+	}
+	return cursor.left == 0 ? 0 : -EPROTO;
+}
+
+struct search {
+	struct symbolizer *s;
+	struct image *image;
+};
+
+/*
+ * By build-id: here, then from a server. A server is asked for the build-id
+ * that the chunk has, not for one that unwind makes up.
+ */
+static int find_by_id(const struct search *search, const char *build_id,
+		      int *ret_fd)
+{
+	const char *wanted = search->image->build_id;
+	int r = debug_files_by_id(build_id, ret_fd);
+
+	if (r == 0 || wanted == NULL || strcmp(wanted, build_id) != 0)
+		return r;
+	return debuginfod_find(&search->s->debuginfod, build_id, ret_fd);
+}
+
+static int find_debug(void *ctx, const struct msg_want *want, int *ret_fd)
+{
+	const struct search *search = ctx;
+
+	return want->kind == WANT_DEBUG
+		       ? find_by_id(search, want->name, ret_fd)
+		       : debug_files_by_link(search->image->path, want->name,
+					     ret_fd);
+}
+
+/* A file's path is .build-id/XX/YY.debug: more than two digits, no more else.
+ */
+static bool is_build_id(const char *text)
+{
+	const size_t n = strspn(text, "0123456789abcdef");
+
+	return n >= 4 && n % 2 == 0 && text[n] == '\0';
+}
+
+static int open_candidate(const struct search *search, int *ret_fd)
+{
+	const struct image *image = search->image;
+
+	if (image->candidate == CANDIDATE_FILE)
+		return debug_files_open(image->path, ret_fd);
+	return image->build_id != NULL && is_build_id(image->build_id)
+		       ? find_by_id(search, image->build_id, ret_fd)
+		       : -ENOENT;
+}
+
+static void copy_name(char out[MSG_NAME_MAX], const char *text)
+{
+	const size_t n = text == NULL ? 0 : strnlen(text, MSG_NAME_MAX - 1);
+
+	if (n > 0)
+		memcpy(out, text, n);
+	out[n] = '\0';
+}
+
+static const char *why(enum symbolize_verdict verdict)
+{
+	switch (verdict) {
+	case SYMBOLIZE_NOT_ELF:
+		return "is no ELF file of this processor";
+	case SYMBOLIZE_OTHER_ID:
+		return "is another file than the one that was profiled: its "
+		       "build-id differs";
+	case SYMBOLIZE_NO_MEMORY:
+		return "takes too much memory to be read";
+	case SYMBOLIZE_NO_NAMES:
+		return "has no names and no lines for what was profiled, and "
+		       "no debug file was found";
+	case SYMBOLIZE_DONE:
+		break;
+	}
+	return "is fine";
+}
+
+/*
+ * Asks for n places of the file behind fd. *ret_why is NULL if the file is the
+ * one. Returns 0, or an error that ends the conversion.
+ */
+static int ask(struct search *search, int fd, const uint32_t *places, size_t n,
+	       const char **ret_why)
+{
+	/* 9 KB: kept off the stack. */
+	static struct msg_symbolize m;
+	struct image *image = search->image;
+	struct symbolizer *s = search->s;
+	enum symbolize_verdict verdict = SYMBOLIZE_DONE;
+	struct buf answer;
+	int r = start_unwind(s);
+
+	if (r < 0)
+		return r;
+	m = (struct msg_symbolize){
+		.h = MSG_HEADER(MSG_SYMBOLIZE, msg_symbolize),
+		.n = (uint32_t)n,
+		.demangle = image->demangle,
+	};
+	copy_name(m.build_id, image->build_id);
+	copy_name(m.debug_id, image->debug_id);
+	copy_name(m.name, strrchr(image->path, '/') + 1);
+	for (size_t i = 0; i < n; i++)
+		m.offsets[i] = s->places[places[i]].offset;
+	buf_init(&answer, SYMBOLIZED_BYTES_MAX);
+	r = own_unwind_ask(&s->unwind, &m, fd, find_debug, search, &verdict,
+			   &answer);
+	if (r == 0 && msg_symbolized_has_answer(verdict))
+		r = take_answer(s, &answer, places, n);
+	buf_fini(&answer);
+	if (r == -ENOMEM)
+		return r;
+	*ret_why = msg_symbolized_has_answer(verdict) ? NULL : why(verdict);
+	if (r < 0) {
+		own_unwind_end(&s->unwind);
+		s->runs = false;
+		*ret_why =
+			"cannot be read: sentry-profd-unwind has ended at it";
+	} else if (verdict == SYMBOLIZE_NO_NAMES && !image->is_nameless) {
+		image->is_nameless = true;
+		log_listed(true, "%s %s", image->path, why(verdict));
+	}
+	return 0;
+}
+
+/* Asks for n places, MSG_SYMBOLIZE_MAX at most, of one image. */
+static int ask_image(struct symbolizer *s, const uint32_t *places, size_t n)
+{
+	struct image *image = &s->images[s->places[places[0]].image];
+	struct search search = {s, image};
+	const char *first = NULL;
+
+	if (image->candidate == CANDIDATE_N)
+		return 0;
+	for (; image->candidate < CANDIDATE_N; image->candidate++) {
+		const char *reason = NULL;
+		int fd = -1, r = open_candidate(&search, &fd);
+
+		if (r < 0)
+			reason = r == -EINVAL ? "is no regular file"
+					      : strerror(-r);
+		else
+			r = ask(&search, fd, places, n, &reason);
+		close_fd(&fd);
+		if (reason == NULL)
+			return r;
+		if (first == NULL)
+			first = reason;
+	}
+	log_listed(true, "%s%s%s", image->path,
+		   strncmp(first, "is ", 3) == 0 ? " " : ": ", first);
+	return 0;
+}
+
+static const struct symbolizer *comparing;
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *x = &comparing->places[*(const uint32_t *)a];
+	const struct place *y = &comparing->places[*(const uint32_t *)b];
+
+	if (x->image != y->image)
+		return x->image < y->image ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* Asks for all places from the index first on. */
+static int ask_places(struct symbolizer *s, size_t first)
+{
+	const size_t n = s->n_places - first;
+	uint32_t *places = calloc(n + 1, sizeof(*places));
+	int r = 0;
+
+	if (places == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		places[i] = (uint32_t)(first + i);
+	comparing = s;
+	qsort(places, n, sizeof(*places), compare_places);
+	for (size_t i = 0, end; i < n && r == 0; i = end) {
+		const uint32_t image = s->places[places[i]].image;
+
+		for (end = i + 1; end < n && end - i < MSG_SYMBOLIZE_MAX &&
+				  s->places[places[end]].image == image;
+		     end++)
+			;
+		r = ask_image(s, places + i, end - i);
+	}
+	free(places);
+	return r;
+}
+
+static struct use *use_of(const struct work *w, uint32_t frame, bool is_leaf)
+{
+	return &w->uses[2 * (size_t)frame + is_leaf];
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* Which frames stacks use, how, and what was looked up at capture. */
+static void find_uses(struct work *w)
+{
+	const struct import_chunk *c = w->c;
+
+	for (size_t i = 0; i < c->n_stacks; i++)
+		for (size_t k = c->stack_starts[i]; k < c->stack_starts[i + 1];
+		     k++) {
+			const uint32_t f = c->stack_frames[k];
+			const uint32_t before = k > c->stack_starts[i]
+							? c->stack_frames[k - 1]
+							: f;
+
+			use_of(w, f, k == c->stack_starts[i])->is_used = true;
+			if (c->frames[f].addr != c->frames[before].addr ||
+			    same_text(c->frames[f].function,
+				      c->frames[before].function))
+				continue;
+			w->is_expanded[f] = true;
+			w->is_expanded[before] = true;
+		}
+}
+
+static const struct import_chunk *sorting;
+
+static int compare_images(const void *a, const void *b)
+{
+	const uint64_t x = sorting->images[*(const uint32_t *)a].addr;
+	const uint64_t y = sorting->images[*(const uint32_t *)b].addr;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The last image that starts at or below addr, if it reaches there. */
+static uint32_t image_at(const struct work *w, uint64_t addr)
+{
+	size_t low = 0, high = w->c->n_images;
+	const struct import_image *image;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (w->c->images[w->by_address[middle]].addr <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return NONE;
+	image = &w->c->images[w->by_address[low - 1]];
+	return addr - image->addr < image->size ? w->by_address[low - 1] : NONE;
+}
+
+/* Finds the places of all frames; new ones are not asked for yet. */
+static int find_places(struct work *w)
+{
+	for (size_t i = 0; i < 2 * w->c->n_frames; i++) {
+		const struct import_frame *f = &w->c->frames[i / 2];
+		const bool is_leaf = i % 2 == 1;
+		const uint64_t addr = is_leaf ? f->addr : f->addr - 1;
+		uint32_t image;
+		int r = 0;
+
+		w->uses[i].place = NONE;
+		if (!w->uses[i].is_used || w->is_expanded[i / 2] ||
+		    f->addr == 0)
+			continue;
+		image = image_at(w, addr);
+		if (image == NONE)
+			continue;
+		if (w->images[image] == NONE)
+			r = find_image(w->s, &w->c->images[image], w->demangle,
+				       &w->images[image]);
+		if (r == 0)
+			r = find_place(w->s, w->images[image],
+				       addr - w->c->images[image].addr,
+				       &w->uses[i].place);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* "libc.so.6+0x2724a", of docs/FORMATS.md, instead of a symbol. */
+static bool is_distance(const struct import_frame *f)
+{
+	const char *plus = strrchr(f->function, '+');
+	const char *file = f->package == NULL ? "unknown" : f->package;
+	const char *slash = strrchr(file, '/');
+	size_t n;
+
+	if (plus == NULL || strncmp(plus, "+0x", 3) != 0 || plus[3] == '\0' ||
+	    plus[3 + strspn(plus + 3, "0123456789abcdef")] != '\0')
+		return false;
+	file = slash == NULL ? file : slash + 1;
+	n = (size_t)(plus - f->function);
+	return strlen(file) == n && memcmp(file, f->function, n) == 0;
+}
+
+static int add_new(struct work *w, const struct import_frame *frame)
+{
+	struct import_frame *frames = array_grow(
+		w->frames, w->n_frames, &w->cap_frames, sizeof(*frames));
+
+	if (frames == NULL)
+		return -ENOMEM;
+	w->frames = frames;
+	frames[w->n_frames++] = *frame;
+	return 0;
+}
+
+/* Makes the new frames of a frame, innermost first. */
+static int expand(struct work *w, const struct import_frame *frame,
+		  struct use *use)
+{
+	const struct place *place =
+		use->place == NONE ? NULL : &w->s->places[use->place];
+	const size_t n = place == NULL ? 0 : place->n;
+	struct import_frame own = *frame;
+
+	use->first = (uint32_t)w->n_frames;
+	for (size_t i = 0; i + 1 < n; i++) {
+		const struct symbolized_frame *from =
+			&w->s->frames[place->first + i];
+		struct import_frame inlined = *frame;
+		int r;
+
+		inlined.function = from->function;
+		inlined.file = from->file;
+		inlined.line = from->line;
+		r = add_new(w, &inlined);
+		if (r < 0)
+			return r;
+	}
+	if (n > 0) {
+		const struct symbolized_frame *from =
+			&w->s->frames[place->first + n - 1];
+
+		if (from->function != NULL &&
+		    (own.function == NULL || is_distance(&own)))
+			own.function = from->function;
+		if (own.file == NULL) {
+			own.file = from->file;
+			own.line = from->line;
+		}
+	}
+	use->n = n > 0 ? (uint32_t)n : 1;
+	return add_new(w, &own);
+}
+
+static int expand_all(struct work *w)
+{
+	for (size_t i = 0; i < 2 * w->c->n_frames; i++) {
+		int r = 0;
+
+		if (w->uses[i].is_used)
+			r = expand(w, &w->c->frames[i / 2], &w->uses[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/*
+ * Writes the new frames of c's stack i to out; NULL: counts them. Where a stack
+ * gets too deep its callers have no inlined functions.
+ */
+static size_t write_stack(const struct work *w, size_t i, uint32_t *out)
+{
+	const struct import_chunk *c = w->c;
+	const size_t first = c->stack_starts[i], end = c->stack_starts[i + 1];
+	size_t n = 0;
+
+	for (size_t k = first; k < end; k++) {
+		const struct use *use =
+			use_of(w, c->stack_frames[k], k == first);
+		uint32_t at = 0;
+
+		if (n + use->n + (end - k - 1) > IMPORT_STACK_FRAMES_MAX)
+			at = use->n - 1;
+		for (; at < use->n; at++, n++)
+			if (out != NULL)
+				out[n] = use->first + at;
+	}
+	return n;
+}
+
+static int make_stacks(const struct work *w, struct import_chunk *ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->c->n_stacks; i++)
+		n += write_stack(w, i, NULL);
+	ret->stack_starts =
+		calloc(w->c->n_stacks + 1, sizeof(*ret->stack_starts));
+	ret->stack_frames = calloc(n + 1, sizeof(*ret->stack_frames));
+	if (ret->stack_starts == NULL || ret->stack_frames == NULL)
+		return -ENOMEM;
+	n = 0;
+	for (size_t i = 0; i < w->c->n_stacks; i++) {
+		ret->stack_starts[i] = n;
+		n += write_stack(w, i, ret->stack_frames + n);
+	}
+	ret->stack_starts[w->c->n_stacks] = n;
+	return 0;
+}
+
+static int begin(struct work *w)
+{
+	const struct import_chunk *c = w->c;
+
+	w->by_address = calloc(c->n_images + 1, sizeof(*w->by_address));
+	w->images = calloc(c->n_images + 1, sizeof(*w->images));
+	w->is_expanded = calloc(c->n_frames + 1, sizeof(*w->is_expanded));
+	w->uses = calloc(2 * (c->n_frames + 1), sizeof(*w->uses));
+	if (w->by_address == NULL || w->images == NULL ||
+	    w->is_expanded == NULL || w->uses == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->n_images; i++) {
+		w->by_address[i] = (uint32_t)i;
+		w->images[i] = NONE;
+	}
+	sorting = c;
+	qsort(w->by_address, c->n_images, sizeof(*w->by_address),
+	      compare_images);
+	return 0;
+}
+
+int symbolizer_chunk(struct symbolizer *s, const struct import_chunk *c,
+		     struct import_chunk *ret)
+{
+	struct work w = {
+		.s = s,
+		.c = c,
+		.demangle =
+			c->platform == NULL || strcmp(c->platform, "rust") != 0,
+	};
+	const size_t known = s->n_places;
+	int r = begin(&w);
+
+	*ret = *c;
+	ret->stack_starts = NULL;
+	ret->stack_frames = NULL;
+	if (r == 0) {
+		find_uses(&w);
+		r = find_places(&w);
+	}
+	if (r == 0)
+		r = ask_places(s, known);
+	if (r == 0)
+		r = expand_all(&w);
+	if (r == 0)
+		r = make_stacks(&w, ret);
+	ret->frames = w.frames;
+	ret->n_frames = w.n_frames;
+	free(w.by_address);
+	free(w.images);
+	free(w.is_expanded);
+	free(w.uses);
+	if (r < 0)
+		symbolizer_release(ret);
+	return r;
+}
+
+void symbolizer_release(struct import_chunk *c)
+{
+	free(c->frames);
+	free(c->stack_starts);
+	free(c->stack_frames);
+	c->frames = NULL;
+	c->stack_starts = NULL;
+	c->stack_frames = NULL;
+}
