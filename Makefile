@@ -136,13 +136,14 @@ profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
 	missing spawn child id own_child page want symbolized ctl/compare ctl/compare_table \
 	ctl/convert ctl/debug_files ctl/debuginfod ctl/ending ctl/formats ctl/inputs \
 	ctl/own_unwind ctl/record ctl/recording ctl/selection ctl/send ctl/summary \
-	ctl/symbolizer ctl/view
+	ctl/symbolizer ctl/temporary ctl/top ctl/top_daemon ctl/top_model ctl/top_screen \
+	ctl/top_targets ctl/view
 sentry-profctl_SRC = profctl $(profctl_commands) option_fault stack thread_copy live \
 	oracle open exe_link mapped rooted act_as privileges process lack log \
 	log_limit
 sentry-profctl_LIB = export import ship aggregate capture unwind proto base
 sentry-profctl_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson inih \
-	zlib libprotobuf-c
+	zlib libprotobuf-c ncursesw
 sentry-profctl_LIBS = -liberty
 
 # An object that each executable gets besides: the options of the sanitizers.
@@ -304,7 +305,7 @@ unit_daemon_OBJ = $(filter-out $(MAINS:%=$(B)/obj/daemon/%.o),$(DAEMON_OBJS)) \
 	$(unit_capture_OBJ)
 unit_daemon_LIB = export import aggregate unwind capture ship proto base
 unit_daemon_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson libcurl \
-	zlib libseccomp inih libprotobuf-c
+	zlib libseccomp inih libprotobuf-c ncursesw
 unit_daemon_LIBS = -liberty
 
 UNIT_DIRS = $(patsubst tests/unit/%/,%,$(wildcard tests/unit/*/))

@@ -8,6 +8,7 @@
  *   sentry-profctl compare A B  what differs between two profiles
  *   sentry-profctl send IN..    profiles in files, to a server
  *   sentry-profctl record PID   a profile from the daemon that runs
+ *   sentry-profctl top [PID]    functions of a process, second by second
  *   sentry-profctl status       and others: what the daemon does (operator.h)
  *
  * stack, doctor, convert, view, compare and send work by themselves, with the
@@ -21,6 +22,7 @@
 #include "daemon/ctl/convert.h"
 #include "daemon/ctl/record.h"
 #include "daemon/ctl/send.h"
+#include "daemon/ctl/top.h"
 #include "daemon/ctl/view.h"
 #include "daemon/doctor.h"
 #include "daemon/log.h"
@@ -90,6 +92,7 @@ static void print_help_all(void)
 	(void)fputs(compare_help, stdout);
 	(void)fputs(send_help, stdout);
 	(void)fputs(record_help, stdout);
+	(void)fputs(top_help, stdout);
 }
 
 static bool choose_oracle(const char *name, struct stack_options *options)
@@ -181,6 +184,7 @@ static size_t all_commands(const char *ret[COMMANDS_MAX])
 	ret[n++] = "compare";
 	ret[n++] = "send";
 	ret[n++] = "record";
+	ret[n++] = "top";
 	for (size_t i = 0; operator_command(i) != NULL; i++)
 		if (n < COMMANDS_MAX)
 			ret[n++] = operator_command(i);
@@ -229,6 +233,8 @@ static int run(int argc, char **argv)
 		return send_run(argc, argv);
 	if (strcmp(argv[0], "record") == 0)
 		return record_run(argc, argv);
+	if (strcmp(argv[0], "top") == 0)
+		return top_run(argc, argv);
 	return operator_run(argc, argv);
 }
 

@@ -26,9 +26,10 @@ enum {
 const char record_help[] =
 	"\n"
 	"record PID|NAME -o FILE  profiles a process through the daemon that "
-	"runs, also one\n"
-	"                         that it profiles already, and writes FILE as "
-	"convert does\n"
+	"runs, one\n"
+	"                         that it profiles already, too, and writes "
+	"FILE as\n"
+	"                         convert does\n"
 	"\n"
 	"  --duration S, -d S     for so many seconds (default: until ^C)\n"
 	"  --to FORMAT            as of convert\n";

@@ -11,6 +11,7 @@
 
 #include "daemon/ctl/convert.h"
 #include "daemon/ctl/ending.h"
+#include "daemon/ctl/temporary.h"
 #include "daemon/log.h"
 #include "daemon/option_fault.h"
 
@@ -58,20 +59,6 @@ static bool is_page(const char *path)
 
 	return ending_of(path) == &endings[ENDING_HTML] &&
 	       stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-/* The user's runtime directory is in memory, and emptied at the logout. */
-static const char *temporary_directory(void)
-{
-	static const char *const variables[] = {"XDG_RUNTIME_DIR", "TMPDIR"};
-
-	for (size_t i = 0; i < array_size(variables); i++) {
-		const char *dir = getenv(variables[i]);
-
-		if (dir != NULL && dir[0] == '/' && access(dir, W_OK) == 0)
-			return dir;
-	}
-	return "/tmp";
 }
 
 /* Makes a file of mode 0600 with a random name, as mkstemps(3) does. */

@@ -22,6 +22,7 @@ LIBRARY_HEADERS = {
     "inih": r"ini\.h",
     "libunwind": r"libunwind.*",
     "protobuf-c": r"protobuf-c/.*|.*\.pb-c\.h",
+    "ncurses": r"n?curses\.h",
     "check": r"check\.h",
     "openssl": r"openssl/.*",
     "systemd": r"systemd/.*",

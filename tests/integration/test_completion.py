@@ -59,7 +59,8 @@ def check_shell(shell):
     found = completions(shell, 'sentry-profctl', 's')
     check(found == {w for w in wanted if w.startswith('s')}, f'{found}')
     pid = str(os.getpid())
-    for words in (['sentry-profd', '--pid'], ['sentry-profctl', 'attach']):
+    for words in (['sentry-profd', '--pid'], ['sentry-profctl', 'attach'],
+                  ['sentry-profctl', 'top']):
         found = completions(shell, *words, pid)
         check(pid in found, f'{words}: {found}')
 

@@ -16,6 +16,7 @@ import subprocess
 import harness
 import yaml
 from harness import BUILD, check
+from terminal import Terminal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GUIDES = ('README.md', 'docs/QUICKSTART.md', 'docs/DEBUG-FILES.md',
@@ -131,8 +132,19 @@ class Guide:
                 words[1:1] = ['--duration', '1']
         return [BUILD / name, *words[1:]]
 
+    def show(self, argv):
+        """One that takes a terminal, up to its first lines."""
+        terminal = Terminal(self.box, SENTRY_PROFD_SOCKET=str(self.socket))
+        terminal.run(*argv)
+        terminal.wait(f'process {argv[-1]} ')
+        terminal.type('q')
+        terminal.wait_status()
+
     def run(self, words):
         argv = self.filled_in(list(words))
+        if words[1:2] == ['top']:
+            self.show(argv)
+            return
         ran = subprocess.run(
             argv, cwd=self.dir, capture_output=True, text=True,
             env={**os.environ, **self.server.env,

@@ -14,18 +14,18 @@ set -eu
 build='gcc libc6-dev make pkg-config libdw-dev libelf-dev liblzma-dev
 	libzstd-dev libiberty-dev libunwind-dev libjansson-dev
 	libcurl4-openssl-dev zlib1g-dev libseccomp-dev libinih-dev
-	libprotobuf-c-dev protobuf-c-compiler'
+	libprotobuf-c-dev protobuf-c-compiler libncurses-dev'
 demo='redis-tools'
 # binutils: readelf and nm. linux-perf is what profiles are compared with.
 # libc6-dev-arm64-cross: headers; it stands beside any other compiler.
 # systemd: what judges the unit; it is not made the init of anything.
 # dwz: what Debian's debug files have gone through.
 # python3-sentry-sdk: whose transactions lead to profiles.
-# libdebuginfod1: what convert --symbolize loads.
-# libev-dev, libuv1-dev: loops of events. hexyl, gron: in Rust, in Go.
+# libdebuginfod1: what convert --symbolize loads. tmux: a terminal for sentry-profctl
+# top. libev-dev, libuv1-dev: loops of events. hexyl, gron: in Rust, in Go.
 test='check g++ clang binutils python3 openssl mandoc strace musl-tools dwz
 	python3-sentry-sdk libev-dev libuv1-dev hexyl gron
-	libc6-dev-arm64-cross systemd python3-yaml zsh fish libdebuginfod1'
+	libc6-dev-arm64-cross systemd python3-yaml zsh fish libdebuginfod1 tmux'
 
 # make deb.
 deb='dpkg-dev'
@@ -70,7 +70,7 @@ elsewhere()
 	[ "$1" != bench ] || commands="$commands python3"
 	[ "$1" != pictures ] || commands="$commands chromium node npm go perl"
 	modules='libdw libelf liblzma libzstd libunwind-ptrace jansson libcurl zlib libseccomp
-		inih libprotobuf-c'
+		inih libprotobuf-c ncursesw'
 	if [ "$1" = test ]; then
 		commands="$commands musl-gcc g++ clang readelf python3 openssl mandoc"
 		modules="$modules check"

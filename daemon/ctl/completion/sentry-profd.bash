@@ -17,7 +17,7 @@ _sentry_profd()
 		words=$(sed -n '/^usage/d; s/^\([a-z][a-z-]*\) .*/\1/p' <<<"$help")
 	else
 		case $before in
-		-p | --pid | stack | attach | detach | start | stop | doctor | profiler-id)
+		-p | --pid | stack | record | top | attach | detach | start | stop | doctor | profiler-id)
 			words=$(cd /proc && echo [0-9]*)
 			;;
 		esac

@@ -13,7 +13,7 @@ function __sentry_profd_commands
 end
 
 function __sentry_profd_wants_pid
-    string match -qr -- '^(-p|--pid|stack|attach|detach|start|stop|doctor|profiler-id)$' \
+    string match -qr -- '^(-p|--pid|stack|record|top|attach|detach|start|stop|doctor|profiler-id)$' \
         (commandline -poc)[-1]
 end
 

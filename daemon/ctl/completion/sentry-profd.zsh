@@ -14,7 +14,7 @@ elif [[ $words[1] == *profctl && $CURRENT == 2 ]]; then
 	compadd -- ${(f)"$(sed -n '/^usage/d; s/^\([a-z][a-z-]*\) .*/\1/p' <<<$help)"}
 else
 	case $words[CURRENT-1] in
-	-p | --pid | stack | attach | detach | start | stop | doctor | profiler-id)
+	-p | --pid | stack | record | top | attach | detach | start | stop | doctor | profiler-id)
 		_pids
 		;;
 	*)

@@ -1,0 +1,179 @@
+#include "daemon/ctl/top_daemon.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/ctl/temporary.h"
+#include "daemon/log.h"
+#include "daemon/spawn.h"
+#include "lib/base/clock.h"
+
+/* In what time it listens; a machine without processors to give takes long. */
+#define START_NS (60 * NS_PER_SEC)
+#define TURN_NS	 (20 * NS_PER_MS)
+
+#define OUTPUT "output"
+
+static int name_paths(struct top_daemon *d)
+{
+	const int n =
+		snprintf(d->dir, sizeof(d->dir), "%s/sentry-profctl-XXXXXX",
+			 temporary_directory());
+	int r;
+
+	if (n < 0 || (size_t)n >= sizeof(d->dir))
+		return -ENAMETOOLONG;
+	/* Of mode 0700. */
+	if (mkdtemp(d->dir) == NULL) {
+		r = -errno;
+		d->dir[0] = '\0';
+		return r;
+	}
+	r = snprintf(d->socket, sizeof(d->socket), "%s/socket", d->dir);
+	return r < 0 || (size_t)r >= sizeof(d->socket) ? -ENAMETOOLONG : 0;
+}
+
+/*
+ * In the child, up to execve(2). By trace, which waits for spans that no
+ * program tells this daemon of, it makes no profile but for who watches.
+ */
+__attribute__((noreturn)) static void become(const struct top_daemon *d,
+					     const char *exe, int32_t target,
+					     int32_t parent)
+{
+	static char name[] = "sentry-profd", pid_option[] = "--pid",
+		    socket_option[] = "--socket", output_option[] = "--output",
+		    quiet[] = "--quiet", output[] = OUTPUT;
+	char pid[16], socket_path[PATH_MAX];
+	char *argv[] = {name,	       pid_option,  pid,
+			socket_option, socket_path, output_option,
+			output,	       quiet,	    NULL};
+	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	(void)snprintf(pid, sizeof(pid), "%d", target);
+	(void)snprintf(socket_path, sizeof(socket_path), "%s", d->socket);
+	spawn_leave_job();
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) < 0 ||
+	    getppid() != parent || chdir(d->dir) < 0 ||
+	    unsetenv("SENTRY_DSN") < 0 ||
+	    setenv("SENTRY_PROFILE_LIFECYCLE", "trace", 1) < 0 ||
+	    dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+	    dup2(d->log_fd, STDERR_FILENO) < 0)
+		_exit(SPAWN_FAILED);
+	(void)execv(exe, argv);
+	_exit(SPAWN_FAILED);
+}
+
+static int start(struct top_daemon *d, int32_t target)
+{
+	const int32_t parent = getpid();
+	char exe[PATH_MAX];
+	pid_t pid;
+	int r = spawn_find("sentry-profd", exe);
+
+	if (r == 0)
+		r = name_paths(d);
+	if (r < 0)
+		return r;
+	d->log_fd = memfd_create("sentry-profd", MFD_CLOEXEC);
+	if (d->log_fd < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0)
+		become(d, exe, target, parent);
+	if (pid < 0)
+		return -errno;
+	d->pid = pid;
+	return 0;
+}
+
+static bool has_ended(struct top_daemon *d)
+{
+	if (d->pid != 0 && waitpid(d->pid, NULL, WNOHANG) == d->pid)
+		d->pid = 0;
+	return d->pid == 0;
+}
+
+static int connect_to(struct top_daemon *d, const volatile sig_atomic_t *stop,
+		      struct ask *ret)
+{
+	const struct timespec turn = {.tv_nsec = TURN_NS};
+	const uint64_t deadline_ns = clock_mono_ns() + START_NS;
+
+	while (!*stop) {
+		if (ask_open(d->socket, true, ret) == 0) {
+			ret->is_quiet = false;
+			return 0;
+		}
+		if (has_ended(d))
+			return -ECHILD;
+		if (clock_mono_ns() > deadline_ns)
+			return -ETIMEDOUT;
+		(void)nanosleep(&turn, NULL);
+	}
+	return -EINTR;
+}
+
+/* What the daemon has said is why it did not start. */
+static void show_log(const struct top_daemon *d)
+{
+	char bytes[4096];
+	ssize_t n;
+
+	if (d->log_fd < 0 || lseek(d->log_fd, 0, SEEK_SET) < 0)
+		return;
+	while ((n = read(d->log_fd, bytes, sizeof(bytes))) > 0)
+		(void)!write_all(STDERR_FILENO, bytes, (size_t)n);
+}
+
+int top_daemon_start(struct top_daemon *d, int32_t target,
+		     const volatile sig_atomic_t *stop, struct ask *ret)
+{
+	int r;
+
+	*d = (struct top_daemon){.log_fd = -1};
+	r = start(d, target);
+	if (r < 0)
+		log_error("cannot start sentry-profd for process %d: %s",
+			  target, strerror(-r));
+	else
+		r = connect_to(d, stop, ret);
+	if (r == -ECHILD) {
+		show_log(d);
+		log_error("sentry-profd --pid %d has ended at once", target);
+	} else if (r == -ETIMEDOUT) {
+		show_log(d);
+		log_error("sentry-profd --pid %d does not listen", target);
+	}
+	return r;
+}
+
+void top_daemon_end(struct top_daemon *d)
+{
+	static const char *const names[] = {"socket", "socket.lock", OUTPUT};
+	char path[PATH_MAX + 16];
+
+	if (d->pid != 0) {
+		(void)kill(d->pid, SIGTERM);
+		while (waitpid(d->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	d->pid = 0;
+	close_fd(&d->log_fd);
+	if (d->dir[0] == '\0')
+		return;
+	for (size_t i = 0; i < array_size(names); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", d->dir, names[i]);
+		(void)remove(path);
+	}
+	if (rmdir(d->dir) < 0)
+		log_warning("cannot remove %s: %s", d->dir, strerror(errno));
+	d->dir[0] = '\0';
+}

@@ -1,0 +1,337 @@
+#!/usr/bin/python3
+"""sentry-profctl top, in a terminal of tmux."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+import control
+import harness
+import stranger
+from harness import BUILD, check, wait_for
+from terminal import Terminal
+from test_control import listening
+
+EXE = BUILD / 'sentry-profctl'
+# Of each time a percentage of the last second, and seconds since the start.
+ROW = re.compile(r' *(-|[\d.]+) +(-|[\d.]+) +(-|[\d.]+)'
+                 r' +(-|[\d.]+) +(-|[\d.]+) +(-|[\d.]+)  (\S.*)')
+
+
+def number(text):
+    return 0 if text == '-' else float(text)
+
+
+def rows(lines):
+    """[(the name with what stands behind it, the six numbers)]."""
+    found = [ROW.fullmatch(line) for line in lines[3:-2]]
+    return [(m[7], [number(m[i]) for i in range(1, 7)]) for m in found if m]
+
+
+def row(lines, name):
+    return next((numbers for text, numbers in rows(lines)
+                 if text.split()[0] == name), None)
+
+
+def wait_rows(terminal, condition, what):
+    """Waits until condition holds of the lines on the screen."""
+    def look():
+        lines = terminal.screen()
+        return condition(lines) and lines
+    try:
+        return wait_for(look, what)
+    except harness.Failure as failure:
+        seen = '\n'.join(terminal.screen())
+        raise harness.Failure(f'{failure}\n{seen}') from None
+
+
+def first_is(name):
+    return lambda lines: rows(lines)[:1] and \
+        rows(lines)[0][0].split()[0] == name
+
+
+def seconds(lines):
+    found = re.search(r'\), (\d+) s', lines[0])
+    return int(found[1]) if found else 0
+
+
+def test_a_target(box):
+    """Functions with their shares, and every key."""
+    target = box.target('shares')
+    profd, ctl = listening(box, [target])
+    profd.wait_attached().wait_looks()
+    terminal = Terminal(box)
+    terminal.run(EXE, 'top', '--socket', ctl.path, target.pid)
+    # Some 400 samples: the share is within 0.12 of the true one, five times
+    # their standard deviation.
+    lines = wait_rows(terminal, lambda at: first_is('busy_seventy')(at) and
+                      (row(at, 'main') or [0] * 6)[4] > 4, 'its functions')
+    check(lines[0].startswith(f'process {target.pid} (shares), ') and
+          ' 2 threads' in lines[0], lines[0])
+    check('by self time of the last second' in lines[1], lines[1])
+    check(max(map(len, lines)) <= 80 and len(lines) == 25, f'{lines}')
+    seventy, thirty = row(lines, 'busy_seventy'), row(lines, 'busy_thirty')
+    share = seventy[3] / (seventy[3] + thirty[3])
+    check(0.58 < share < 0.82, f'{seventy} {thirty}')
+    check(0 < seventy[0] <= seventy[1] and seventy[3] == seventy[4],
+          f'{seventy}')
+    main = row(lines, 'main')
+    check(main[3] == 0 and main[4] >= seventy[3] + thirty[3] - 0.02,
+          f'{main}')
+
+    terminal.type('w')
+    lines = terminal.wait('by waiting time of')
+    check(first_is('clock_nanosleep')(lines), f'{lines}')
+    terminal.type('a')
+    terminal.wait('by waiting time since the start')
+    terminal.type('a', 't')
+    lines = terminal.wait('by total time of the last second')
+    check(rows(lines)[0][1][1] == max(n[1] for _, n in rows(lines)),
+          f'{lines}')
+
+    # From here on by what no second without a processor changes.
+    terminal.type('a', 'h')
+    lines = terminal.wait('threads, by total time since the start')
+    check({text.split()[0] for text, _ in rows(lines)} ==
+          {'main', 'sleeper'}, f'{lines}')
+    # The selected row is the second one, whatever its place is then.
+    terminal.type('Down', 'Enter')
+    lines = terminal.wait('functions of thread sleeper')
+    check(row(lines, 'clock_nanosleep') and not row(lines, 'busy_seventy'),
+          f'{lines}')
+    terminal.type('Escape')
+    terminal.wait('functions of all threads')
+
+    terminal.type('s')
+    wait_rows(terminal, first_is('busy_seventy'), 'by self time')
+    terminal.type('c')
+    lines = terminal.wait('callers of busy_seventy in all threads')
+    check([text.split()[0] for text, _ in rows(lines)] == ['work'],
+          f'{lines}')
+    terminal.type('Enter')
+    lines = terminal.wait('callers of work')
+    check([text.split()[0] for text, _ in rows(lines)] == ['main'],
+          f'{lines}')
+    terminal.type('Escape')
+    terminal.wait('functions of all threads')
+
+    terminal.type('?')
+    terminal.wait('Esc, Backspace')
+    terminal.type('x')
+    wait_rows(terminal, first_is('busy_seventy'), 'the list again')
+    terminal.type('q')
+    terminal.wait_status()
+    # The recording has ended, and the daemon goes on as before.
+    ctl.wait_state(target.pid, 'profiling')
+    profd.interrupt()
+
+
+def test_pause(box):
+    """What comes meanwhile is not counted."""
+    target = box.target('unw_o2', 'spin')
+    profd, ctl = listening(box, [target])
+    profd.wait_attached().wait_looks()
+    terminal = Terminal(box)
+    terminal.run(EXE, 'top', '--socket', ctl.path, target.pid)
+    wait_rows(terminal, first_is('leaf_spin'), 'its function')
+    terminal.type('p')
+    before = terminal.wait('PAUSED')
+    looks = ctl.target(target.pid)['samples_taken']
+    wait_for(lambda: ctl.target(target.pid)['samples_taken'] > looks + 250,
+             'two seconds')
+    check(rows(terminal.screen()) == rows(before), f'{before}')
+    terminal.type('p')
+    wait_rows(terminal, lambda at: seconds(at) > seconds(before),
+              'it goes on')
+    # Its end is said, and what was seen stays.
+    target.end()
+    lines = terminal.wait('the process has ended')
+    check(first_is('leaf_spin')(lines), f'{lines}')
+    terminal.type('q')
+    terminal.wait_status()
+    profd.interrupt()
+
+
+def test_all_targets(box):
+    """With their cost; Enter shows one, Esc leads back."""
+    one, other = box.target('unw_o2', 'spin'), box.target('shares')
+    profd, ctl = listening(box, [one, other])
+    profd.wait_attached().wait_looks()
+    terminal = Terminal(box)
+    terminal.run(EXE, 'top', '--socket', ctl.path)
+
+    def costs(lines):
+        found = {int(line.split()[0]): line.split()[1:] for line in lines[3:]
+                 if re.match(r' *\d+ ', line)}
+        return {one.pid, other.pid} == set(found) and \
+            all(float(cost[3]) > 0 and float(cost[5]) > 0
+                for cost in found.values())
+    lines = wait_rows(terminal, costs, 'what they cost')
+    check(max(map(len, lines)) <= 80 and '2 targets' in lines[0], f'{lines}')
+    # Both are called the same: the lower pid is first.
+    terminal.type('n')
+    lines = terminal.wait('targets, by name')
+    first, second = sorted([one, other], key=lambda t: t.pid)
+    check(lines[3].split()[0] == str(first.pid), f'{lines}')
+    terminal.type('Down', 'Enter')
+    terminal.wait(f'process {second.pid} ')
+    wait_rows(terminal, lambda at: rows(at), 'functions')
+    terminal.type('Escape')
+    terminal.wait('targets, by name')
+    # One that has ended is said to have, and no longer in the list.
+    profd.signal(signal.SIGINT)
+    terminal.wait('sentry-profd has ended')
+    terminal.type('q')
+    terminal.wait_status()
+    profd.finish()
+
+
+def test_one_that_is_no_target(box):
+    """The daemon attaches to it for as long as it is shown."""
+    sleeper = box.target('unw_o2', 'nanosleep')
+    target = box.target('unw_o2', 'spin')
+    profd, ctl = listening(box, [sleeper])
+    profd.wait_attached()
+    terminal = Terminal(box)
+    terminal.run(EXE, 'top', '--socket', ctl.path, target.pid)
+    wait_rows(terminal, first_is('leaf_spin'), 'its function')
+    check(harness.tracer(target.pid), 'it is traced')
+    terminal.type('q')
+    terminal.wait_status()
+    wait_for(lambda: not harness.tracer(target.pid), 'it is let go')
+    wait_for(lambda: ctl.target(target.pid) is None, 'it is none any more')
+    profd.interrupt()
+
+
+def test_without_a_daemon(box):
+    """One is started for it, as the caller, and leaves nothing."""
+    runtime = box.make_dir('runtime')
+    if os.geteuid() == 0:
+        stranger.need_ptrace()
+        os.chown(runtime, stranger.UID, stranger.UID)
+    copies = stranger.copy(box, ('sentry-profctl', *stranger.EXECUTABLES,
+                                 'targets/unw_o2'))
+    target = box.start([copies / 'unw_o2', 'spin'], **stranger.options())
+    target.wait_line('ready.*')
+    terminal = Terminal(
+        box, XDG_RUNTIME_DIR=str(runtime), SENTRY_DSN='http://k@127.0.0.1:9/1',
+        SENTRY_PROFD_SOCKET=str(box.dir / 'none.sock'))
+    command = [copies / 'sentry-profctl', 'top', target.pid]
+    if os.geteuid() == 0:
+        command = ['setpriv', '--reuid', stranger.UID, '--regid',
+                   stranger.UID, '--clear-groups', *command]
+    for number in None, signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        terminal.run(*command)
+        wait_rows(terminal, first_is('leaf_spin'), 'its function')
+        own, = runtime.iterdir()
+        check(own.stat().st_mode & 0o7777 == 0o700 and
+              own.stat().st_uid == (stranger.UID if os.geteuid() == 0
+                                     else os.geteuid()),
+              f'{own.stat()}')
+        written = [p for p in own.rglob('*') if p.is_file()]
+        check([p.name for p in written] == ['socket.lock'], f'{written}')
+        if number is None:
+            terminal.type('q')
+        else:
+            os.kill(terminal.pid(), number)
+        terminal.wait_status(0 if number in (None, signal.SIGINT)
+                             else 128 + number)
+        check(not list(runtime.iterdir()), f'{list(runtime.iterdir())}')
+        check(not harness.tracer(target.pid), 'it is let go')
+    # Killed, it leaves the directory, and no daemon.
+    terminal.run(*command)
+    wait_rows(terminal, first_is('leaf_spin'), 'its function')
+    os.kill(terminal.pid(), signal.SIGKILL)
+    wait_for(lambda: not harness.tracer(target.pid), 'it is let go')
+
+
+def test_hostile_names(box):
+    """What a target is called is text, and no more."""
+    name = 'a\x1bc\x9b\u202e\xe4'
+    path = box.dir / name
+    shutil.copy2(BUILD / 'targets/shares', path)
+    target = box.start([path])
+    target.wait_line('ready.*')
+    profd, ctl = listening(box, [target])
+    profd.wait_attached().wait_looks()
+    terminal = Terminal(box)
+    terminal.run(EXE, 'top', '--socket', ctl.path, target.pid)
+    lines = wait_rows(terminal, first_is('busy_seventy'), 'its functions')
+    check('a\\x1bc\\x9b\\u{202e}\xe4' in lines[3], f'{lines[3]}')
+    check('a\\x1bc' in lines[0], lines[0])
+    terminal.type('q')
+    terminal.wait_status()
+    profd.interrupt()
+
+
+def is_red_or_so(lines):
+    """A colour is set, as of attributes such as bold none is."""
+    return any(re.search(r'\x1b\[[\d;]*(?:3[0-7]|38;)[\d;]*m', line)
+               for line in lines)
+
+
+def test_the_terminal(box):
+    """Its size may change; colours are not for all."""
+    target = box.target('unw_o2', 'spin')
+    profd, ctl = listening(box, [target])
+    profd.wait_attached().wait_looks()
+    for colours in True, False:
+        terminal = Terminal(box, **({} if colours else {'NO_COLOR': '1'}))
+        terminal.run(EXE, 'top', '--socket', ctl.path, target.pid)
+        wait_rows(terminal, first_is('leaf_spin'), 'its function')
+        # The first row is selected, and no function above it runs.
+        check(is_red_or_so(terminal.screen('-e')) == colours,
+              f'{terminal.screen("-e")}')
+        for height, width in (10, 40), (40, 120), (3, 20), (24, 80):
+            terminal.tmux('resize-window', '-x', width, '-y', height)
+            wait_rows(terminal, lambda at, n=height:
+                      len(at) == n + 1 and at[0].startswith('process') and
+                      at[n - 1], 'the keys in the last line')
+        wait_rows(terminal, first_is('leaf_spin'), 'its function')
+        # ^Z and back.
+        terminal.type('C-z')
+        wait_for(lambda: terminal.settings() == terminal.before,
+                 'the terminal as it was')
+        terminal.type('fg', 'Enter')
+        wait_rows(terminal, first_is('leaf_spin'), 'its function')
+        terminal.type('q')
+        wait_for(lambda: terminal.settings() == terminal.before,
+                 'the terminal as it was')
+    # One that ncurses does not know.
+    terminal.run('env', 'TERM=none-such', EXE, 'top', '--socket', ctl.path,
+                 target.pid)
+    check('its TERM is not known' in ''.join(terminal.wait_status(1)),
+          'it says so')
+    profd.interrupt()
+
+
+def test_wrong_usage(box):
+    target = box.target('unw_o2', 'nanosleep')
+    profd, ctl = listening(box, [target])
+    said = ctl.run('top', target.pid, status=2).stderr
+    check('needs a terminal' in said and 'sentry-profctl record' in said,
+          said)
+    for words, why in ((['top', '1', '2'], 'one pid or name'),
+                       (['top', ''], 'no name'),
+                       (['top', '--wrong'], 'not known')):
+        said = ctl.run(*words, status=2).stderr
+        check(why in said, said)
+    terminal = Terminal(box)
+    for words, why in ((['nobody'], 'no process belongs'),
+                       ([profd.pid], 'itself')):
+        terminal.run(EXE, 'top', '--socket', ctl.path, *words)
+        check(why in ''.join(terminal.wait_status(1)), why)
+    # A socket that is named is meant: no daemon is started in its place.
+    terminal.run(EXE, 'top', '--socket', box.dir / 'none', target.pid)
+    check('does not run here' in ''.join(terminal.wait_status(1)), 'none')
+    # A daemon that is started says why it does not run.
+    terminal.run('env', f'SENTRY_PROFD_SOCKET={box.dir / "none"}', EXE, 'top',
+                 2**22 - 1)
+    check('has ended at once' in ''.join(terminal.wait_status(1)), 'why')
+    profd.interrupt()
+
+
+if __name__ == '__main__':
+    harness.main(globals())
