@@ -172,9 +172,16 @@ static int cut_chunk(struct stream *s, uint64_t end_ns, bool by_exec)
 		 !exec_budget_take(&s->execs, s->open.pid, end_ns))
 		chunk_is_lost(s->open.target, CHUNK_LOST_EXEC_BUDGET);
 	else if (profile.n_samples > 0) {
+		char name[PROGRAM_NAME_SIZE];
+		const struct chunk_program program = {
+			.name = name,
+			.release = program_release(&s->program),
+			.environment = program_environment(&s->program),
+		};
+
+		program_name(&s->program, name);
 		measures_give(&s->measures, &profile);
-		chunk_send(&s->open, program_release(&s->program),
-			   program_environment(&s->program), &profile);
+		chunk_send(&s->open, &program, &profile);
 		s->stats.unknown_releases += s->program.release_is_unknown;
 	}
 	send_stats(s);
