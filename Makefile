@@ -406,7 +406,7 @@ $(PICTURES)/node_modules: $(NPM_FILES)
 	$(call say,NPM,$@)
 	$(Q)cp $(NPM_FILES) $(@D) && cd $(@D) && \
 		npm ci --no-audit --no-fund --loglevel=error && touch node_modules
-pictures: $(PICTURES)/node_modules $(PICTURES)/many.json $(B)/sentry-profctl \
+pictures: executables $(B)/targets/shares $(PICTURES)/node_modules $(PICTURES)/many.json \
 		$(patsubst %,$(PICTURES)/%.html,known two compare few many long)
 	@:
 

@@ -68,6 +68,7 @@ static void open_session(struct broker *b, struct target *t)
 		.thread_pointers = c->thread_id_format == THREAD_ID_PTHREAD,
 		.for_server = t->instance->ship->dsn[0] != '\0',
 		.for_file = b->output.dir_fd >= 0,
+		.for_spotlight = b->spotlight.ship != NULL,
 		.is_idle = t->is_for_records,
 	};
 

@@ -140,6 +140,7 @@ struct ship {
 	char dsn[MSG_DSN_MAX]; /* "": nothing is sent */
 	uint64_t spool_dsn;    /* MSG_INIT */
 	bool is_first;
+	bool is_spotlight; /* dsn is the URL of one: b->spotlight.ship */
 	struct limit limit;
 	int64_t clock_ahead_s; /* its server's: MSG_CLOCK */
 	uint64_t delivered_ns; /* a chunk last, by clock_mono_ns; 0: none yet */
@@ -154,6 +155,18 @@ struct envelope; /* delivery.c */
 /* For what a test has to set; all else asks lib/base/clock.h. */
 struct broker_clocks {
 	clock_fn mono, boot, wall;
+};
+
+/*
+ * Sentry's viewer on the developer's machine, which gets a copy of each chunk.
+ * Its ship is its own: it has no spool, and no chunk waits for it in the broker
+ * beyond those that it was handed. What it loses is counted here alone.
+ */
+struct spotlight {
+	char url[CONFIG_TEXT_MAX]; /* since the start; "": there is none */
+	struct ship *ship;	   /* NULL: there is none */
+	size_t n_envelopes;	   /* of b->n_envelopes */
+	uint64_t sent, lost[DISCARD_N];
 };
 
 struct broker {
@@ -188,6 +201,7 @@ struct broker {
 	uint64_t files_refused;	   /* questions of unwind: want.h */
 	struct ship *ships[SHIPS_MAX];
 	size_t n_ships;
+	struct spotlight spotlight;
 	struct usage ships_gone;     /* of those that were freed, */
 	struct msg_spool spool_gone; /* their spools, */
 	struct limit limits_gone;    /* and their limits: pauses, paused_ns */
@@ -199,7 +213,7 @@ struct broker {
 	struct instance **instances;		/* oldest first */
 	size_t n_instances, instances_size;
 	struct clients clients;
-	struct recording *records;	      /* oldest first */
+	struct recording *records;    /* oldest first */
 	uint32_t last_record;	      /* its number */
 	struct control *control;      /* NULL: there is no socket */
 	bool instances_told;	      /* that there are too many */
@@ -359,11 +373,12 @@ void capture_on_message(struct child *child, struct ipc_message *m);
 
 /* delivery.c */
 /*
- * A chunk with its sealed payloads, of which the second may be -1. The
- * descriptors stay the caller's. Returns 0, or -EPROTO if it breaks a rule.
+ * A chunk with the descriptors of its message, those that are not there -1.
+ * They stay the caller's. Returns 0, or -EPROTO if it breaks a rule.
  */
 must_check int delivery_chunk(struct broker *b, struct instance *i,
-			      const struct msg_chunk *m, const int fds[2]);
+			      const struct msg_chunk *m,
+			      const int fds[IPC_FDS_MAX]);
 /* Is it a payload of so many bytes, sealed against changes? */
 bool delivery_is_payload(int fd, uint64_t size);
 void ship_on_message(struct child *child, struct ipc_message *m);

@@ -150,6 +150,7 @@ static int start_ship(struct broker *b, struct ship *s)
 		.compression = (uint32_t)b->options.config.compression,
 		.kind = b->options.transaction != NULL ? ENVELOPE_V1
 						       : ENVELOPE_CHUNK,
+		.is_spotlight = s->is_spotlight,
 	};
 	struct msg_init init = {
 		.nice_steps = b->nice_steps,
@@ -162,8 +163,15 @@ static int start_ship(struct broker *b, struct ship *s)
 	int fds[INIT_FILE_N], r;
 	size_t n = 0;
 
+	if (s->is_spotlight) {
+		/* It answers zstd by 500, and is no server of Sentry's. */
+		dsn.compression = COMPRESSION_GZIP;
+		dsn.retry_5xx = false;
+		dsn.no_reports = true;
+	}
 	for (size_t i = 0; i < INIT_FILE_N; i++) {
-		if (b->ship_fds[i] < 0)
+		if (b->ship_fds[i] < 0 ||
+		    (s->is_spotlight && i != INIT_CA_CERTS))
 			continue;
 		fds[n++] = b->ship_fds[i];
 		init.files |= 1u << i;
@@ -211,8 +219,8 @@ static uint64_t number_of(const char *text)
 /* Also by another text of it: two ships would have one part of the spool. */
 static bool is_for(const struct ship *s, const char *dsn, uint64_t number)
 {
-	return strcmp(s->dsn, dsn) == 0 ||
-	       (number != 0 && s->spool_dsn == number);
+	return !s->is_spotlight && (strcmp(s->dsn, dsn) == 0 ||
+				    (number != 0 && s->spool_dsn == number));
 }
 
 bool ship_is_for(const struct ship *s, const char *dsn)
@@ -307,6 +315,18 @@ int children_ship(struct broker *b, const char *dsn, struct ship **ret)
 	return r;
 }
 
+static int start_spotlight(struct broker *b)
+{
+	struct ship *s;
+	int r = new_ship(b, b->spotlight.url, &s);
+
+	if (r < 0)
+		return r;
+	s->is_spotlight = true;
+	b->spotlight.ship = s;
+	return start_child(&s->child);
+}
+
 int children_start(struct broker *b)
 {
 	struct ship *first;
@@ -315,6 +335,8 @@ int children_start(struct broker *b)
 	/* What cannot be started now is an error of the start. */
 	if (r == 0)
 		r = start_child(&first->child);
+	if (r == 0 && b->spotlight.url[0] != '\0')
+		r = start_spotlight(b);
 	return r < 0 ? r : start_child(&b->capture);
 }
 

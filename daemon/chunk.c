@@ -13,6 +13,7 @@
 #include "proto/chunk_v2.h"
 #include "proto/profile_v1.h"
 #include "proto/sdk.h"
+#include "proto/transaction.h"
 
 #define CHUNK_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
 
@@ -120,57 +121,84 @@ static int write_payload(const struct msg_session_open *open,
 	return chunk_v2_write(profile, reader, out);
 }
 
-/* Writes the payload into a memfd, and seals the memfd against changes. */
+/* A memfd that is being written. */
+struct sealed {
+	int fd;
+	FILE *out;
+};
+
+static int sealed_open(struct sealed *s)
+{
+	int copy, r;
+
+	s->fd = memfd_create("chunk", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (s->fd < 0)
+		return -errno;
+	copy = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
+	s->out = copy < 0 ? NULL : fdopen(copy, "w");
+	if (s->out != NULL)
+		return 0;
+	r = -errno;
+	close_fd(&copy);
+	close_fd(&s->fd);
+	return r;
+}
+
+/* Seals it against changes. result: of writing; an error is returned. */
+static int sealed_close(struct sealed *s, int result, int *ret_fd,
+			uint64_t *ret_size)
+{
+	off_t size = 0;
+	int r = result;
+
+	if (fclose(s->out) != 0 && r == 0)
+		r = -errno;
+	if (r == 0) {
+		size = lseek(s->fd, 0, SEEK_END);
+		if (size < 0 || lseek(s->fd, 0, SEEK_SET) < 0 ||
+		    fcntl(s->fd, F_ADD_SEALS, CHUNK_SEALS) < 0)
+			r = -errno;
+	}
+	if (r < 0) {
+		close_fd(&s->fd);
+		return r;
+	}
+	*ret_fd = s->fd;
+	*ret_size = (uint64_t)size;
+	return 0;
+}
+
 static int encode(const struct msg_session_open *open,
 		  const struct profile *profile, enum chunk_v2_reader reader,
 		  int *ret_fd, uint64_t *ret_size,
 		  uint64_t *ret_transaction_size)
 {
-	FILE *out = NULL;
-	off_t size;
-	int fd, copy, r;
+	struct sealed s;
+	int r = sealed_open(&s);
 
-	fd = memfd_create("chunk", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0)
-		return -errno;
-	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (copy >= 0)
-		out = fdopen(copy, "w");
-	if (out == NULL) {
-		r = -errno;
-		close_fd(&copy);
-		goto fail;
-	}
-	r = write_payload(open, profile, reader, out, ret_transaction_size);
-	if (fclose(out) != 0 && r == 0)
-		r = -errno;
 	if (r < 0)
-		goto fail;
-	size = lseek(fd, 0, SEEK_END);
-	if (size < 0 || lseek(fd, 0, SEEK_SET) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, CHUNK_SEALS) < 0) {
-		r = -errno;
-		goto fail;
-	}
-	*ret_fd = fd;
-	*ret_size = (uint64_t)size;
-	return 0;
-fail:
-	close_fd(&fd);
-	return r;
+		return r;
+	r = write_payload(open, profile, reader, s.out, ret_transaction_size);
+	return sealed_close(&s, r, ret_fd, ret_size);
+}
+
+/* True: somebody reads the payload that says more. */
+static bool wants_more(const struct msg_session_open *open)
+{
+	return open->for_file || open->for_spotlight;
 }
 
 /*
- * The second payload, for the file, where the first is the server's. Without
- * memory, or if it is too large, the file gets that one, too.
+ * The second payload, for the file and Spotlight, where the first is the
+ * server's. Without memory, or if it is too large, they get that one, too.
  */
-static void encode_for_file(const struct msg_session_open *open,
-			    const struct profile *profile, int *ret_fd,
-			    struct msg_chunk *m)
+static void encode_more(const struct msg_session_open *open,
+			const struct profile *profile, int *ret_fd,
+			struct msg_chunk *m)
 {
 	uint64_t transaction_size;
 
-	if (!open->for_server || !open->for_file || is_v1(open) ||
+	if (!open->for_server || !wants_more(open) || is_v1(open) ||
 	    encode(open, profile, CHUNK_V2_FILE, ret_fd, &m->file_size,
 		   &transaction_size) < 0)
 		return;
@@ -201,19 +229,59 @@ static void send_recorded(const struct msg_session_open *open, uint32_t record,
 	close_fd(&fd);
 }
 
+/* All transactions of a run are one trace, which has the profiler's id. */
+static int write_anchor(const struct msg_session_open *open,
+			const struct profile *profile, const char *program,
+			FILE *out)
+{
+	char name[MSG_TEXT_MAX + sizeof(" 2147483647")], span_id[MSG_ID_SIZE];
+	struct transaction t = {
+		.profile = profile,
+		.name = name,
+		.end_us = profile->samples[profile->n_samples - 1].time_us,
+		.of_chunk = true,
+	};
+	int r;
+
+	(void)snprintf(name, sizeof(name), "%s %d", program, open->pid);
+	memcpy(t.trace_id, profile->profiler_id, sizeof(t.trace_id));
+	id_make(span_id);
+	memcpy(t.span_id, span_id, sizeof(t.span_id) - 1);
+	r = transaction_busiest(profile, &t.tid);
+	return r < 0 ? r : transaction_write(&t, out);
+}
+
+/*
+ * The transaction, without which Spotlight keeps the chunk and draws it
+ * nowhere. Without memory there is none.
+ */
+static void encode_anchor(const struct msg_session_open *open,
+			  const struct profile *profile, const char *program,
+			  int *ret_fd, struct msg_chunk *m)
+{
+	struct sealed s;
+
+	if (!open->for_spotlight || is_v1(open) || sealed_open(&s) < 0)
+		return;
+	if (sealed_close(&s, write_anchor(open, profile, program, s.out),
+			 ret_fd, &m->anchor_size) < 0)
+		log_debug("a chunk has no transaction for Spotlight");
+}
+
 static void send_payload(const struct msg_session_open *open,
-			 const struct profile *profile)
+			 const char *program, const struct profile *profile)
 {
 	struct msg_chunk m = {
 		.h = MSG_HEADER(MSG_CHUNK, msg_chunk),
 		.target = open->target,
 		.for_server = open->for_server,
 	};
-	int fds[2] = {-1, -1}, r;
+	int fds[3] = {-1, -1, -1}, r;
+	size_t n = 1;
 
 	r = encode(open, profile,
-		   open->for_file && !open->for_server ? CHUNK_V2_FILE
-						       : CHUNK_V2_SERVER,
+		   wants_more(open) && !open->for_server ? CHUNK_V2_FILE
+							 : CHUNK_V2_SERVER,
 		   &fds[0], &m.size, &m.transaction_size);
 	if (r < 0) {
 		log_warning("a chunk is lost: %s", strerror(-r));
@@ -225,16 +293,18 @@ static void send_payload(const struct msg_session_open *open,
 	} else {
 		memcpy(m.chunk_id, profile->chunk_id, sizeof(m.chunk_id));
 		memcpy(m.platform, open->platform, sizeof(m.platform));
-		encode_for_file(open, profile, &fds[1], &m);
-		send_broker(&m, sizeof(m), fds, m.file_size > 0 ? 2 : 1);
+		encode_more(open, profile, &fds[n], &m);
+		n += m.file_size > 0;
+		encode_anchor(open, profile, program, &fds[n], &m);
+		n += m.anchor_size > 0;
+		send_broker(&m, sizeof(m), fds, n);
 	}
 	for (size_t i = 0; i < array_size(fds); i++)
 		close_fd(&fds[i]);
 }
 
 void chunk_send(const struct msg_session_open *open, uint32_t record,
-		const char *release, const char *environment,
-		struct profile *profile)
+		const struct chunk_program *program, struct profile *profile)
 {
 	enum profile_fault fault;
 
@@ -242,8 +312,8 @@ void chunk_send(const struct msg_session_open *open, uint32_t record,
 	       sizeof(profile->profiler_id));
 	id_make(profile->chunk_id);
 	profile->platform = open->platform;
-	profile->release = release;
-	profile->environment = environment;
+	profile->release = program->release;
+	profile->environment = program->environment;
 	profile->sdk_name = SDK_NAME;
 	profile->sdk_version = SDK_VERSION;
 	fault = profile_check(profile);
@@ -254,6 +324,6 @@ void chunk_send(const struct msg_session_open *open, uint32_t record,
 	} else if (record != 0) {
 		send_recorded(open, record, profile);
 	} else {
-		send_payload(open, profile);
+		send_payload(open, program->name, profile);
 	}
 }

@@ -47,7 +47,7 @@ int chunks_open(struct chunks *c, const struct msg_session_open *open,
 static void open_for_file(struct msg_session_open *open,
 			  const struct msg_record_open *record)
 {
-	open->for_server = 0;
+	open->for_server = open->for_spotlight = 0;
 	open->for_file = 1;
 	open->is_idle = 0;
 	open->by_function = 0;

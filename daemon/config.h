@@ -26,6 +26,9 @@
 #define CONFIG_PATH_DEFAULT   "/etc/sentry-profd/sentry-profd.conf"
 #define CONFIG_SOCKET_DEFAULT "/run/sentry-profd/profd.sock"
 
+#define CONFIG_SPOTLIGHT_DEFAULT "http://localhost:8969/stream"
+#define CONFIG_SPOTLIGHT_ON	 "yes"
+
 /* inih keeps 49 bytes of what stands in brackets: target "NAME". */
 #define CONFIG_NAME_MAX 41
 /* inih gives us lines of 197 bytes; a DSN may come from a file of its own. */
@@ -114,6 +117,11 @@ struct config {
 	bool client_reports;
 	bool retry_5xx;
 	enum compression compression;
+	/*
+	 * A URL that dsn_parse_url takes; "": off. Before config_resolve
+	 * CONFIG_SPOTLIGHT_ON where no URL is given with it.
+	 */
+	char spotlight[CONFIG_TEXT_MAX];
 	bool debug;
 	double shutdown_timeout_s;
 

@@ -56,6 +56,7 @@ const struct config_key config_keys[] = {
 	SENTRY(KEY_WORD, "compression", compression, 0, 0, compressions),
 	SENTRY(KEY_SECONDS, "shutdown_timeout", shutdown_timeout_s, 0,
 	       365 * DAY_S, NULL),
+	SENTRY(KEY_SPOTLIGHT, "spotlight", spotlight, NO_RANGE),
 	SENTRY(KEY_BOOL, "debug", debug, NO_RANGE),
 
 	PROFILER(KEY_NUMBER, "rate_hz", rate_hz, 1, CONFIG_RATE_MAX_HZ, NULL),

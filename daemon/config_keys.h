@@ -34,7 +34,8 @@ enum key_type {
 	KEY_WORD,     /* one of words, an enum */
 	KEY_SPOOL,    /* a path or none */
 	KEY_PROXY,    /* daemon/proxy.h; not to be shown, as a DSN is not */
-	KEY_V1,	      /* profiles_sample_rate: has no effect */
+	KEY_SPOTLIGHT, /* yes, no and words for these, or a URL */
+	KEY_V1,	       /* profiles_sample_rate: has no effect */
 };
 
 struct config_key {

@@ -25,6 +25,7 @@ bool config_value_equal(const struct config_key *key, const void *a,
 	case KEY_LISTEN:
 	case KEY_SPOOL:
 	case KEY_PROXY:
+	case KEY_SPOTLIGHT:
 	case KEY_DSN:
 	case KEY_DSN_FILE:
 		return strcmp(CONST_FIELD(char, key, a),
@@ -98,6 +99,7 @@ bool config_value_print(const struct config_key *key, const void *base,
 	case KEY_PATH:
 	case KEY_LISTEN:
 	case KEY_SPOOL:
+	case KEY_SPOTLIGHT:
 	case KEY_USER:
 		(void)snprintf(ret, MSG_DSN_MAX, "%s",
 			       CONST_FIELD(char, key, base));

@@ -90,6 +90,29 @@ static void resolve_authorities(struct config *c, config_env_fn get,
 	c->ca_certs_by_variable = true;
 }
 
+/*
+ * The option counts before the variable, but one that says no more than yes
+ * takes the URL that the variable has.
+ */
+static void resolve_spotlight(struct config *c, config_env_fn get,
+			      struct config_faults *faults)
+{
+	const char *variable = "SENTRY_SPOTLIGHT", *name = "spotlight";
+	const char *value = variable_of(get, variable);
+	const bool is_on = strcmp(c->spotlight, CONFIG_SPOTLIGHT_ON) == 0;
+	struct config of_env = {.has_dsn = false};
+
+	if (value != NULL && value[strspn(value, " \t")] != '\0' &&
+	    (is_on || !is_given(c, name)) &&
+	    take_variable(variable, value, SECTION_SENTRY, name, &of_env,
+			  faults) &&
+	    (!is_on || of_env.spotlight[0] != '\0'))
+		memcpy(c->spotlight, of_env.spotlight, sizeof(c->spotlight));
+	if (strcmp(c->spotlight, CONFIG_SPOTLIGHT_ON) == 0)
+		memcpy(c->spotlight, CONFIG_SPOTLIGHT_DEFAULT,
+		       sizeof(CONFIG_SPOTLIGHT_DEFAULT));
+}
+
 static void resolve_sentry(struct config *c, config_env_fn get,
 			   struct config_faults *faults)
 {
@@ -114,6 +137,7 @@ static void resolve_sentry(struct config *c, config_env_fn get,
 	if (!is_given(c, "debug"))
 		c->debug = is_on(variable_of(get, "SENTRY_DEBUG"));
 	resolve_authorities(c, get, faults);
+	resolve_spotlight(c, get, faults);
 	if (c->client_key[0] != '\0' && c->client_cert[0] == '\0')
 		config_fault_add(faults, c,
 				 config_origin(c, SECTION_SENTRY, "client_key"),
@@ -183,8 +207,10 @@ static void resolve_target(const struct config *c,
 		t->session_sample_rate = defaults->session_sample_rate;
 	if (!config_target_gives(t, "profile_lifecycle"))
 		t->lifecycle = defaults->lifecycle;
+	/* Where Spotlight is the only destination, all are sampled. */
 	if (!config_target_gives(t, rate) &&
-	    !config_target_gives(defaults, rate))
+	    !config_target_gives(defaults, rate) &&
+	    (c->spotlight[0] == '\0' || t->dsn[0] != '\0'))
 		config_fault_add(faults, c, &t->origin, true,
 				 "[target \"%s\"] has no %s, which is 0 then: "
 				 "none of its processes is profiled",

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -230,6 +231,47 @@ static int parse_dsn(const struct config_key *key, const char *value,
 	return 0;
 }
 
+/* Sentry's words for its SDKs' option and for SENTRY_SPOTLIGHT. */
+static bool is_word(const char *value, const char *const *words)
+{
+	while (*words != NULL && strcasecmp(value, *words) != 0)
+		words++;
+	return *words != NULL;
+}
+
+/* Blanks around it do not matter. */
+static int parse_spotlight(const struct config_key *key, const char *value,
+			   void *base, char *problem)
+{
+	static const char *const on[] = {"true", "t", "yes", "y",
+					 "on",	 "1", NULL};
+	static const char *const off[] = {"false", "f", "no", "n",
+					  "off",   "0", NULL};
+	static const char blanks[] = " \t\r\n";
+	char text[CONFIG_TEXT_MAX];
+	struct dsn url;
+	size_t n;
+
+	value += strspn(value, blanks);
+	n = strlen(value);
+	while (n > 0 && strchr(blanks, value[n - 1]) != NULL)
+		n--;
+	if (n >= sizeof(text))
+		return wrong(problem, "longer than %zu bytes",
+			     sizeof(text) - 1);
+	memcpy(text, value, n);
+	text[n] = '\0';
+	if (is_word(text, off))
+		text[0] = '\0';
+	else if (is_word(text, on))
+		memcpy(text, CONFIG_SPOTLIGHT_ON, sizeof(CONFIG_SPOTLIGHT_ON));
+	else if (dsn_parse_url(&url, text) != DSN_OK)
+		return wrong(problem, "neither yes, no nor a URL "
+				      "like " CONFIG_SPOTLIGHT_DEFAULT);
+	memcpy(FIELD(char, key, base), text, sizeof(text));
+	return 0;
+}
+
 static int read_dsn_file(int fd, char ret[MSG_DSN_MAX])
 {
 	ssize_t n = read(fd, ret, MSG_DSN_MAX - 1);
@@ -300,6 +342,8 @@ int config_value_parse(const struct config_key *key, const char *value,
 		return parse_dsn(key, value, base, problem);
 	case KEY_DSN_FILE:
 		return parse_dsn_file(key, value, base, problem);
+	case KEY_SPOTLIGHT:
+		return parse_spotlight(key, value, base, problem);
 	case KEY_BOOL:
 		return parse_bool(key, value, base, problem);
 	case KEY_NUMBER:

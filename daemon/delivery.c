@@ -32,7 +32,8 @@ struct envelope {
 	struct msg_envelope message;
 	struct instance *instance; /* it is kept for it */
 	struct ship *ship;
-	int fds[2];   /* the payload; that of the file, or -1 */
+	/* The payload; that of the file, or the anchor, or -1. */
+	int fds[2];
 	bool handed;  /* to the process that runs */
 	bool is_over; /* delivered or lost: delivery_sweep frees it */
 };
@@ -81,6 +82,7 @@ static void finish(struct broker *b, struct envelope *e)
 		close_fd(&e->fds[i]);
 	e->is_over = true;
 	b->n_envelopes--;
+	b->spotlight.n_envelopes -= e->ship->is_spotlight;
 	if (e->handed)
 		e->ship->n_handed--;
 }
@@ -131,7 +133,7 @@ static void file_is_over(struct envelope *e)
 
 static uint64_t bytes_of(const struct envelope *e)
 {
-	return e->message.size + e->message.file_size;
+	return e->message.size + e->message.file_size + e->message.anchor_size;
 }
 
 /* To ship, with a new file where one is wanted. */
@@ -149,11 +151,16 @@ static void hand_over(struct broker *b, struct envelope *e)
 			file_is_over(e);
 		}
 	}
-	if (e->message.to_file)
+	if (e->message.to_file) {
 		n_fds = e->message.file_size > 0 ? 3 : 2;
+	} else if (e->message.anchor_size > 0) {
+		fds[n_fds++] = e->fds[1];
+		fds[2] = -1;
+	}
 	child_send(&e->ship->child, &e->message, sizeof(e->message), fds,
 		   n_fds);
-	close_fd(&fds[1]);
+	if (e->message.to_file)
+		close_fd(&fds[1]);
 	e->handed = true;
 	e->ship->n_handed++;
 }
@@ -180,7 +187,7 @@ static struct instance *most_waiting(const struct broker *b, uint64_t *ret_sum)
 	FOR_EACH_ENVELOPE (e, b) {
 		struct instance *i = e->instance;
 
-		if (e->handed)
+		if (e->handed || e->ship->is_spotlight)
 			continue;
 		*ret_sum += bytes_of(e);
 		i->waiting_bytes += bytes_of(e);
@@ -194,7 +201,7 @@ static struct instance *most_waiting(const struct broker *b, uint64_t *ret_sum)
 static void drop_oldest(struct broker *b, struct instance *i)
 {
 	FOR_EACH_ENVELOPE (e, b) {
-		if (e->handed || e->instance != i)
+		if (e->handed || e->instance != i || e->ship->is_spotlight)
 			continue;
 		lose(i, e->ship, DISCARD_QUEUE_OVERFLOW, e->message.to_file);
 		finish(b, e);
@@ -211,8 +218,9 @@ static void make_room(struct broker *b, uint64_t size)
 	uint64_t waiting;
 	struct instance *i = most_waiting(b, &waiting);
 
-	while (i != NULL && (b->n_envelopes >= ENVELOPES_MAX ||
-			     waiting + size > WAITING_BYTES_MAX)) {
+	while (i != NULL &&
+	       (b->n_envelopes - b->spotlight.n_envelopes >= ENVELOPES_MAX ||
+		waiting + size > WAITING_BYTES_MAX)) {
 		drop_oldest(b, i);
 		i = most_waiting(b, &waiting);
 	}
@@ -228,31 +236,56 @@ bool delivery_is_payload(int fd, uint64_t size)
 	       size > 0 && size <= CHUNK_V2_SIZE_MAX;
 }
 
-/* The second payload is for a file alone, and a V1 profile has none. */
+/* The descriptors of a chunk's message by what they are; -1: there is none. */
+struct parts {
+	int payload, more, anchor;
+};
+
+static bool take_parts(const struct msg_chunk *m, const int fds[IPC_FDS_MAX],
+		       struct parts *ret)
+{
+	size_t n = 0;
+
+	ret->payload = fds[n++];
+	ret->more = m->file_size > 0 ? fds[n++] : -1;
+	ret->anchor = m->anchor_size > 0 ? fds[n++] : -1;
+	return fds[n] < 0;
+}
+
+/*
+ * The second payload is for a file and Spotlight, the anchor for the latter,
+ * and a V1 profile has neither.
+ */
 static bool is_chunk(const struct broker *b, const struct instance *i,
-		     const struct msg_chunk *m, const int fds[2])
+		     const struct msg_chunk *m, const struct parts *parts)
 {
 	/* The chunk id becomes a file name, the platform a header. */
-	if (!delivery_is_payload(fds[0], m->size) ||
+	const bool for_spotlight = b->spotlight.ship != NULL;
+
+	if (!delivery_is_payload(parts->payload, m->size) ||
 	    m->transaction_size >= m->size || !id_is_one(m->chunk_id) ||
 	    strncmp(m->platform, i->config.platform, sizeof(m->platform)) != 0)
 		return false;
-	if (m->file_size == 0)
-		return fds[1] < 0;
-	return b->output.dir_fd >= 0 && m->transaction_size == 0 &&
-	       delivery_is_payload(fds[1], m->file_size);
+	if (m->file_size > 0 &&
+	    ((b->output.dir_fd < 0 && !for_spotlight) ||
+	     m->transaction_size > 0 ||
+	     !delivery_is_payload(parts->more, m->file_size)))
+		return false;
+	return m->anchor_size == 0 ||
+	       (for_spotlight && m->transaction_size == 0 &&
+		delivery_is_payload(parts->anchor, m->anchor_size));
 }
 
-/* NULL: there is no memory, or no descriptor. */
-static struct envelope *new_envelope(const int fds[2])
+/* more: the second descriptor, or -1. NULL: no memory, or no descriptor. */
+static struct envelope *new_envelope(int payload, int more)
 {
 	struct envelope *e = calloc(1, sizeof(*e));
 
 	if (e == NULL)
 		return NULL;
-	e->fds[0] = fcntl(fds[0], F_DUPFD_CLOEXEC, 0);
-	e->fds[1] = fds[1] < 0 ? -1 : fcntl(fds[1], F_DUPFD_CLOEXEC, 0);
-	if (e->fds[0] >= 0 && (fds[1] < 0 || e->fds[1] >= 0))
+	e->fds[0] = fcntl(payload, F_DUPFD_CLOEXEC, 0);
+	e->fds[1] = more < 0 ? -1 : fcntl(more, F_DUPFD_CLOEXEC, 0);
+	if (e->fds[0] >= 0 && (more < 0 || e->fds[1] >= 0))
 		return e;
 	for (size_t i = 0; i < array_size(e->fds); i++)
 		close_fd(&e->fds[i]);
@@ -260,41 +293,104 @@ static struct envelope *new_envelope(const int fds[2])
 	return NULL;
 }
 
-int delivery_chunk(struct broker *b, struct instance *i,
-		   const struct msg_chunk *m, const int fds[2])
+/* e, which the ship is to deliver, has its own members of the message. */
+static void add(struct broker *b, struct envelope *e, struct instance *i,
+		struct ship *s, const struct msg_chunk *m)
 {
-	struct envelope *e, **end;
+	struct envelope **end = &b->envelopes;
 
-	if (!is_chunk(b, i, m, fds))
-		return -EPROTO;
-	i->past.chunks.made++;
-	e = new_envelope(fds);
-	if (e == NULL) {
-		lose(i, i->ship, DISCARD_MEMORY, b->output.dir_fd >= 0);
-		return 0;
-	}
-	make_room(b, m->size + m->file_size);
-	i->past.payload_bytes += m->size;
-	i->n_envelopes++;
 	e->instance = i;
-	e->ship = i->ship;
-	e->message = (struct msg_envelope){
-		.h = MSG_HEADER(MSG_ENVELOPE, msg_envelope),
-		.seq = ++b->last_seq,
-		.size = m->size,
-		.transaction_size = m->transaction_size,
-		.file_size = m->file_size,
-		.to_file = b->output.dir_fd >= 0,
-		.to_server = m->for_server && i->ship->dsn[0] != '\0',
-	};
+	e->ship = s;
+	e->message.h =
+		(struct msg_header)MSG_HEADER(MSG_ENVELOPE, msg_envelope);
+	e->message.seq = ++b->last_seq;
+	e->message.transaction_size = m->transaction_size;
 	memcpy(e->message.chunk_id, m->chunk_id, sizeof(m->chunk_id));
 	memcpy(e->message.platform, i->config.platform,
 	       sizeof(e->message.platform));
-	for (end = &b->envelopes; *end != NULL; end = &(*end)->next)
-		;
+	while (*end != NULL)
+		end = &(*end)->next;
 	*end = e;
+	i->n_envelopes++;
 	b->n_envelopes++;
-	hand_over_next(b, e->ship);
+	b->spotlight.n_envelopes += s->is_spotlight;
+	hand_over_next(b, s);
+}
+
+/*
+ * More than this Spotlight does not have at a time: the chunks of a moment, of
+ * a host's targets. They are memory that nobody else is to miss.
+ */
+#define SPOTLIGHT_BYTES_MAX (UINT64_C(256) << 20)
+
+static bool spotlight_has_room(const struct broker *b, uint64_t size)
+{
+	uint64_t bytes = 0;
+
+	FOR_EACH_ENVELOPE (e, b)
+		if (e->ship->is_spotlight)
+			bytes += bytes_of(e);
+	return b->spotlight.n_envelopes < MSG_ENVELOPES_MAX &&
+	       bytes + size <= SPOTLIGHT_BYTES_MAX;
+}
+
+/* A copy of the chunk for Spotlight: the payload that says more, if any. */
+static void copy_to_spotlight(struct broker *b, struct instance *i,
+			      const struct msg_chunk *m,
+			      const struct parts *parts)
+{
+	struct spotlight *to = &b->spotlight;
+	const bool has_more = m->file_size > 0;
+	const uint64_t size = has_more ? m->file_size : m->size;
+	struct envelope *e;
+
+	if (!spotlight_has_room(b, size + m->anchor_size)) {
+		to->lost[DISCARD_QUEUE_OVERFLOW]++;
+		return;
+	}
+	e = new_envelope(has_more ? parts->more : parts->payload,
+			 parts->anchor);
+	if (e == NULL) {
+		to->lost[DISCARD_MEMORY]++;
+		return;
+	}
+	e->message.size = size;
+	e->message.anchor_size = m->anchor_size;
+	e->message.to_server = true;
+	add(b, e, i, to->ship, m);
+}
+
+static void take_chunk(struct broker *b, struct instance *i,
+		       const struct msg_chunk *m, const struct parts *parts)
+{
+	const bool to_file = b->output.dir_fd >= 0;
+	struct envelope *e;
+
+	e = new_envelope(parts->payload, to_file ? parts->more : -1);
+	if (e == NULL) {
+		lose(i, i->ship, DISCARD_MEMORY, to_file);
+		return;
+	}
+	e->message.size = m->size;
+	e->message.file_size = to_file ? m->file_size : 0;
+	e->message.to_file = to_file;
+	e->message.to_server = m->for_server && i->ship->dsn[0] != '\0';
+	make_room(b, bytes_of(e));
+	i->past.payload_bytes += m->size;
+	add(b, e, i, i->ship, m);
+}
+
+int delivery_chunk(struct broker *b, struct instance *i,
+		   const struct msg_chunk *m, const int fds[IPC_FDS_MAX])
+{
+	struct parts parts;
+
+	if (!take_parts(m, fds, &parts) || !is_chunk(b, i, m, &parts))
+		return -EPROTO;
+	i->past.chunks.made++;
+	take_chunk(b, i, m, &parts);
+	if (b->spotlight.ship != NULL)
+		copy_to_spotlight(b, i, m, &parts);
 	return 0;
 }
 
@@ -327,33 +423,42 @@ static int take_written(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-/* ship has said on stderr what went wrong; here it is counted. */
-static void count_result(const struct envelope *e, enum ship_result result)
+static enum discard discard_of(enum ship_result result)
 {
 	switch (result) {
-	case SHIP_DONE:
-		e->instance->past.chunks.sent++;
-		return;
-	case SHIP_SPOOLED:
-		e->instance->past.chunks.spooled++;
-		return;
 	case SHIP_SEND_ERROR:
-		discard(e->instance, DISCARD_SEND_ERROR);
-		return;
+		return DISCARD_SEND_ERROR;
 	case SHIP_RATE_LIMITED:
-		discard(e->instance, DISCARD_RATE_LIMITED);
-		return;
+		return DISCARD_RATE_LIMITED;
 	case SHIP_QUEUE_OVERFLOW:
-		discard(e->instance, DISCARD_QUEUE_OVERFLOW);
-		return;
+		return DISCARD_QUEUE_OVERFLOW;
 	case SHIP_INTERNAL_ERROR:
-		discard(e->instance, DISCARD_MEMORY);
-		return;
+		return DISCARD_MEMORY;
+	case SHIP_DONE:
+	case SHIP_SPOOLED:
 	case SHIP_NOTHING:
 	case SHIP_NETWORK_ERROR:
 		break;
 	}
-	discard(e->instance, DISCARD_NETWORK_ERROR);
+	return DISCARD_NETWORK_ERROR;
+}
+
+/* ship has said on stderr what went wrong; here it is counted. */
+static void count_result(struct broker *b, const struct envelope *e,
+			 enum ship_result result)
+{
+	struct chunk_counts *chunks = &e->instance->past.chunks;
+
+	if (e->ship->is_spotlight && result == SHIP_DONE)
+		b->spotlight.sent++;
+	else if (e->ship->is_spotlight)
+		b->spotlight.lost[discard_of(result)]++;
+	else if (result == SHIP_DONE)
+		chunks->sent++;
+	else if (result == SHIP_SPOOLED)
+		chunks->spooled++;
+	else
+		discard(e->instance, discard_of(result));
 }
 
 static int take_done(void *ctx, struct ipc_message *message)
@@ -367,7 +472,7 @@ static int take_done(void *ctx, struct ipc_message *message)
 		return 0;
 	}
 	if (e->message.to_server)
-		count_result(e, (enum ship_result)m->result);
+		count_result(s->child.broker, e, (enum ship_result)m->result);
 	if (m->result == SHIP_DONE)
 		s->delivered_ns = clock_mono_ns();
 	finish(s->child.broker, e);
@@ -461,7 +566,9 @@ static void give_up(struct broker *b, struct envelope *e)
 {
 	if (e->message.to_file)
 		output_remove(&b->output, e->message.seq, e->message.chunk_id);
-	if (e->message.to_file || e->message.to_server)
+	if (e->ship->is_spotlight)
+		b->spotlight.lost[DISCARD_SHUTDOWN]++;
+	else if (e->message.to_file || e->message.to_server)
 		lose(e->instance, e->ship, DISCARD_SHUTDOWN,
 		     e->message.to_file);
 	finish(b, e);
@@ -469,10 +576,11 @@ static void give_up(struct broker *b, struct envelope *e)
 
 void delivery_give_up(struct broker *b)
 {
-	if (b->n_envelopes > 0)
-		log_warning("%zu chunk%s still on the way: given up",
-			    b->n_envelopes,
-			    b->n_envelopes == 1 ? " is" : "s are");
+	const size_t n = b->n_envelopes - b->spotlight.n_envelopes;
+
+	if (n > 0)
+		log_warning("%zu chunk%s still on the way: given up", n,
+			    n == 1 ? " is" : "s are");
 	FOR_EACH_ENVELOPE (e, b)
 		give_up(b, e);
 	delivery_sweep(b);

@@ -1,9 +1,13 @@
 #include "daemon/destination.h"
 
+#include <stdio.h>
+
 #include "daemon/chance.h"
 #include "daemon/log.h"
 #include "lib/base/clock.h"
 #include "proto/http_date.h"
+
+#define SPOTLIGHT_PAUSE_MAX_NS (60 * NS_PER_SEC)
 
 void destination_init(struct destination *d)
 {
@@ -15,6 +19,7 @@ void destination_set(struct destination *d, const struct dsn *dsn,
 		     uint64_t limited_until_ns)
 {
 	char place[DSN_PLACE_SIZE] = "";
+	char about[sizeof("Spotlight at ") + DSN_PLACE_SIZE];
 
 	d->has_dsn = dsn != NULL;
 	if (dsn != NULL) {
@@ -22,7 +27,9 @@ void destination_set(struct destination *d, const struct dsn *dsn,
 		dsn_place(dsn, place);
 	}
 	/* There may be several of us, of a server each. */
-	log_about(place);
+	(void)snprintf(about, sizeof(about), "%s%s",
+		       d->is_spotlight ? "Spotlight at " : "", place);
+	log_about(about);
 	/* Limits are the other place's, and so is its silence. */
 	ratelimit_init(&d->limits);
 	ratelimit_extend(&d->limits,
@@ -98,7 +105,11 @@ static void no_answer(struct destination *d, const char *why)
 
 	if (d->backoff.failures == 0)
 		log_warning("the server does not answer: %s", why);
-	backoff_failed(&d->backoff, now_ns, chance_number());
+	if (d->is_spotlight)
+		backoff_failed_alone(&d->backoff, now_ns,
+				     SPOTLIGHT_PAUSE_MAX_NS);
+	else
+		backoff_failed(&d->backoff, now_ns, chance_number());
 	log_debug("%s: the server is tried again in %.1f s", why,
 		  (double)(d->backoff.until_ns - now_ns) / 1e9);
 }
@@ -113,9 +124,11 @@ static void answered(struct destination *d)
 enum verdict destination_take(struct destination *d,
 			      const struct transport_answer *a)
 {
-	const enum verdict verdict = verdict_of(a->status, d->retry_5xx);
+	enum verdict verdict = verdict_of(a->status, d->retry_5xx);
 
-	if (a->status != 0)
+	if (d->is_spotlight && verdict == VERDICT_LIMITED)
+		verdict = VERDICT_REFUSED;
+	if (a->status != 0 && !d->is_spotlight)
 		take_headers(d, a);
 	if (verdict == VERDICT_NONE)
 		no_answer(d,

@@ -21,6 +21,12 @@ struct destination {
 	bool has_dsn;	/* else nothing is sent */
 	bool retry_5xx; /* 502 to 504 are no answer */
 	bool is_silent; /* it is told of no losses */
+	/*
+	 * dsn is a URL (dsn_parse_url). Its limits are not kept, an envelope
+	 * that it did not answer is sent once more, and it is tried again after
+	 * 1 s to 60 s.
+	 */
+	bool is_spotlight;
 	enum compression compression;
 	enum envelope_kind kind; /* that is made: its limits concern others */
 	struct ratelimit limits;

@@ -173,6 +173,10 @@ void finish_print_outcome(const struct broker *b)
 	if (b->has_dsn)
 		printf("%llu chunk%s sent\n", (unsigned long long)c->sent,
 		       c->sent == 1 ? "" : "s");
+	if (b->spotlight.ship != NULL)
+		printf("%llu chunk%s sent to Spotlight\n",
+		       (unsigned long long)b->spotlight.sent,
+		       b->spotlight.sent == 1 ? "" : "s");
 	if (c->spooled > 0)
 		printf("%llu chunk%s put into the spool, to be sent later\n",
 		       (unsigned long long)c->spooled,

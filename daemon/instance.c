@@ -90,7 +90,9 @@ static void configure(struct instance *i, const struct target_config *section)
 	*c = *section;
 	/* The DSN may be another one, and with it the server's rate limit. */
 	i->ship = NULL;
+	/* Spotlight gets all that has no other destination. */
 	i->is_sampled =
+		(b->spotlight.url[0] != '\0' && c->dsn[0] == '\0') ||
 		session_is_sampled(&b->session_key, i->pid, i->start_ticks,
 				   c->session_sample_rate);
 	if (!i->is_told)

@@ -19,6 +19,13 @@ struct msg_dsn {
 	uint32_t no_reports;  /* the server is told of no losses */
 	uint32_t compression; /* enum compression (lib/ship/compression.h) */
 	uint32_t kind;	      /* MSG_LIMITED is about: enum envelope_kind */
+	/*
+	 * dsn is the URL of a Spotlight (dsn_parse_url). It has no limits and
+	 * gets no reports. An envelope that it did not answer is sent once
+	 * more.
+	 */
+	uint32_t is_spotlight;
+	uint32_t reserved;
 	char dsn[MSG_DSN_MAX];
 };
 
@@ -26,9 +33,10 @@ struct msg_dsn {
  * An envelope to make of a chunk: written to a file, sent, or both. With it:
  * the payload's memfd; then, if to_file, the file, empty and open for writing;
  * then, if file_size is not 0, the memfd of the payload that goes into the file
- * in place of the first.
- * No more than MSG_ENVELOPES_MAX are unanswered at a time, which ship's queue
- * and its socket hold: a hundred targets' chunks are made at the same tick.
+ * in place of the first; or, if anchor_size is not 0, which excludes a file,
+ * the memfd of a transaction that refers to the chunk. No more than
+ * MSG_ENVELOPES_MAX are unanswered at a time, which ship's queue and its socket
+ * hold: a hundred targets' chunks are made at the same tick.
  */
 #define MSG_ENVELOPES_MAX 24
 struct msg_envelope {
@@ -37,6 +45,7 @@ struct msg_envelope {
 	uint64_t size;
 	uint64_t transaction_size; /* see lib/ship/package.h */
 	uint64_t file_size;	   /* 0 unless to_file */
+	uint64_t anchor_size; /* 0 if to_file, or with a transaction_size */
 	uint32_t to_file;
 	uint32_t to_server;
 	char chunk_id[MSG_ID_SIZE];

@@ -27,11 +27,14 @@ struct msg_session_open {
 	uint32_t cpu_only;    /* threads that do not run have no stack */
 	/* Threads are called by these where they are known, else by tid. */
 	uint32_t thread_pointers;
-	/* Where chunks go; a file's payload says more (proto/chunk_v2.h). */
-	uint32_t for_server, for_file;
+	/*
+	 * Where chunks go. A payload for files or Spotlight says more than one
+	 * for a server (proto/chunk_v2.h); with one for Spotlight comes a
+	 * transaction (proto/transaction.h).
+	 */
+	uint32_t for_server, for_file, for_spotlight;
 	/* No chunk is made: the session is there for its recordings. */
 	uint32_t is_idle;
-	uint32_t reserved;
 	uint64_t chunk_us;
 	uint64_t first_chunk_us; /* the first one's, no longer than others */
 	uint64_t wall_offset_us;
@@ -145,9 +148,10 @@ struct msg_file {
 
 /*
  * A finished chunk. With it: its payload in a memfd sealed against every
- * change; then, if file_size is not 0, the payload for its file in another one,
- * which is for files only. Without that the file gets the first payload.
- * platform is that of both, byte for byte.
+ * change; then, if file_size is not 0, the payload for its file and for
+ * Spotlight in another one. Without that these get the first payload. Then, if
+ * anchor_size is not 0, the transaction that Spotlight gets with it, in another
+ * one. platform is that of both payloads, byte for byte.
  */
 struct msg_chunk {
 	struct msg_header h;
@@ -156,6 +160,7 @@ struct msg_chunk {
 	uint64_t size;		   /* of the first payload */
 	uint64_t transaction_size; /* of which this; see lib/ship/package.h */
 	uint64_t file_size;	   /* of the second payload */
+	uint64_t anchor_size;	   /* of the transaction for Spotlight */
 	char chunk_id[MSG_ID_SIZE];
 	char platform[MSG_TEXT_MAX];
 };

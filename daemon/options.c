@@ -184,6 +184,7 @@ static void take_option(struct config_faults *faults, struct options *o,
 		(void)fputs(options_help_all, stdout);
 		exit(EXIT_SUCCESS);
 	case OPTION_KEY:
+	case OPTION_KEY_OR_YES:
 		take_key(faults, &o->config, i, value);
 		break;
 	}

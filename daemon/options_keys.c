@@ -23,6 +23,7 @@ const struct option_known options_known[] = {
 	{"--help", OPTION_HELP, false, NULL},
 	{"--help-all", OPTION_HELP_ALL, false, NULL},
 	{"--dsn", OPTION_KEY, true, "dsn"},
+	{"--spotlight", OPTION_KEY_OR_YES, false, "spotlight"},
 	{"--socket", OPTION_KEY, true, "socket"},
 	{"--spool", OPTION_KEY, true, "spool"},
 	{"--shutdown-timeout", OPTION_KEY, true, "shutdown_timeout"},
@@ -70,6 +71,13 @@ static int place_of(const char *name)
 	return i;
 }
 
+static int has_arg(const struct option_known *known)
+{
+	if (known->id == OPTION_KEY_OR_YES)
+		return optional_argument;
+	return known->has_value ? required_argument : no_argument;
+}
+
 static int next(int argc, char **argv, const char *with_letters,
 		struct option_fault *ret_fault)
 {
@@ -79,9 +87,7 @@ static int next(int argc, char **argv, const char *with_letters,
 	for (size_t at = 0; at < array_size(options_known); at++)
 		v[at] = (struct option){.name = options_known[at].name +
 						strlen("--"),
-					.has_arg = options_known[at].has_value
-							   ? required_argument
-							   : no_argument,
+					.has_arg = has_arg(&options_known[at]),
 					.val = OPTION_LONG};
 	/* getopt writes its own line, which begins with argv[0]. */
 	opterr = 0;
@@ -132,7 +138,9 @@ void options_lay_over(int argc, char **argv, struct config *c)
 
 	optind = 0; /* from the beginning, getopt(3) */
 	while ((i = options_next(argc, argv, &fault)) != OPTIONS_END) {
-		if (i == OPTIONS_WRONG || options_known[i].id != OPTION_KEY)
+		if (i == OPTIONS_WRONG ||
+		    (options_known[i].id != OPTION_KEY &&
+		     options_known[i].id != OPTION_KEY_OR_YES))
 			continue;
 		(void)!config_set(c, options_known[i].key,
 				  options_known[i].name,

@@ -27,14 +27,16 @@ enum option_id {
 	OPTION_VERSION,
 	OPTION_HELP,
 	OPTION_HELP_ALL,
-	OPTION_KEY, /* of the configuration */
+	OPTION_KEY,	   /* of the configuration */
+	OPTION_KEY_OR_YES, /* the same; its value may be left out */
 };
 
 struct option_known {
 	const char *name; /* "--rate" */
 	enum option_id id;
 	bool has_value;
-	const char *key; /* OPTION_KEY: it is this one's, without a value yes */
+	const char
+		*key; /* OPTION_KEY*: it is this one's, without a value yes */
 };
 extern const struct option_known options_known[];
 extern const size_t options_n_known;

@@ -75,8 +75,11 @@ static void drop(struct outbox *o, struct sending *s)
 {
 	if (keep(o, s))
 		return;
-	log_warning("chunk %s was dropped: the server is too slow",
-		    s->chunk_id);
+	if (o->to.is_spotlight)
+		log_debug("chunk %s was dropped: it is too slow", s->chunk_id);
+	else
+		log_warning("chunk %s was dropped: the server is too slow",
+			    s->chunk_id);
 	lose(o, s, SHIP_QUEUE_OVERFLOW, CLIENT_REPORT_QUEUE_OVERFLOW);
 }
 
@@ -202,6 +205,12 @@ static void put_back(struct outbox *o, struct sending *s)
 {
 	if (keep(o, s))
 		return;
+	if (o->to.is_spotlight && s->was_tried) {
+		log_debug("chunk %s was dropped: no answer", s->chunk_id);
+		lose(o, s, SHIP_NETWORK_ERROR, CLIENT_REPORT_NETWORK_ERROR);
+		return;
+	}
+	s->was_tried = true;
 	if (waiting_has_room(&o->waiting, s))
 		waiting_put_back(&o->waiting, s);
 	else

@@ -7,6 +7,8 @@
  * spool, and else stays in the queue as long as there is room. New ones go
  * before those of the spool, which go one by one, with a pause in between.
  *
+ * To a Spotlight (struct destination) an envelope is sent twice at most.
+ *
  * What is lost is told to the server, too (lib/ship/reports.h). A limit on
  * chunks does not hold a report back, one on everything does.
  */

@@ -84,6 +84,8 @@ static void take_dsn(struct broker *b)
 	struct dsn dsn;
 	enum dsn_result result;
 
+	memcpy(b->spotlight.url, b->options.config.spotlight,
+	       sizeof(b->spotlight.url));
 	for (size_t i = 0; i < b->options.config.n_targets; i++)
 		b->has_dsn |= b->options.config.targets[i].dsn[0] != '\0';
 	if (b->options.dsn == NULL && !b->has_dsn)
@@ -109,14 +111,15 @@ static void take_dsn(struct broker *b)
 
 static int open_output(struct broker *b)
 {
+	const bool is_sent = b->has_dsn || b->spotlight.url[0] != '\0';
 	const char *path = b->options.output;
 	int r;
 
 	/* A service has no directory of its own to leave files in. */
-	if (path == NULL && !b->has_dsn && b->options.n_pids == 0)
+	if (path == NULL && !is_sent && b->options.n_pids == 0)
 		log_warning("there is no DSN and no --output: profiles go "
 			    "nowhere");
-	if (path == NULL && (b->has_dsn || b->options.n_pids == 0))
+	if (path == NULL && (is_sent || b->options.n_pids == 0))
 		return 0;
 	if (b->options.picture != NULL)
 		return picture_open(&b->picture, path, &b->output);

@@ -1,6 +1,7 @@
 #include "daemon/program.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/log.h"
@@ -328,4 +329,14 @@ const char *program_environment(struct program *p)
 		       sizeof(p->environment));
 	release_clean(p->environment);
 	return p->environment;
+}
+
+void program_name(struct program *p, char ret[PROGRAM_NAME_SIZE])
+{
+	const char *exe = buf_string(&p->runs.exe), *slash = strrchr(exe, '/');
+	const char *name = slash == NULL ? exe : slash + 1;
+
+	(void)snprintf(ret, PROGRAM_NAME_SIZE, "%s",
+		       *name == '\0' ? "unknown" : name);
+	release_clean(ret);
 }

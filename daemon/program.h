@@ -89,4 +89,8 @@ must_check int program_set_maps(struct program *p, const struct buf *maps);
 const char *program_release(struct program *p);
 const char *program_environment(struct program *p);
 
+/* Of its executable, without the directory; "unknown" where it is not known. */
+#define PROGRAM_NAME_SIZE 129
+void program_name(struct program *p, char ret[PROGRAM_NAME_SIZE]);
+
 #endif

@@ -17,7 +17,10 @@ static int check_envelope(const struct msg_envelope *m)
 {
 	if (m->to_file > 1 || m->to_server > 1 || m->size == 0 ||
 	    m->size > CHUNK_V2_SIZE_MAX || m->transaction_size >= m->size ||
-	    m->file_size > CHUNK_V2_SIZE_MAX || !id_is_one(m->chunk_id) ||
+	    m->file_size > CHUNK_V2_SIZE_MAX ||
+	    (m->anchor_size > 0 &&
+	     (m->to_file || m->file_size > 0 || m->transaction_size > 0)) ||
+	    m->anchor_size > CHUNK_V2_SIZE_MAX || !id_is_one(m->chunk_id) ||
 	    m->platform[0] == '\0' ||
 	    memchr(m->platform, '\0', sizeof(m->platform)) == NULL)
 		return -EPROTO;
@@ -44,10 +47,13 @@ int sending_new(struct ipc_message *message, struct sending **ret)
 	struct sending *s;
 
 	if (check_envelope(m) < 0 ||
-	    message->n_fds != 1 + m->to_file + (size_t)(m->file_size > 0) ||
+	    message->n_fds != 1 + m->to_file + (size_t)(m->file_size > 0) +
+				      (size_t)(m->anchor_size > 0) ||
 	    check_payload(message->fds[0], m->size) < 0 ||
 	    (m->file_size > 0 &&
-	     check_payload(message->fds[2], m->file_size) < 0))
+	     check_payload(message->fds[2], m->file_size) < 0) ||
+	    (m->anchor_size > 0 &&
+	     check_payload(message->fds[1], m->anchor_size) < 0))
 		return -EPROTO;
 	s = calloc(1, sizeof(*s));
 	if (s == NULL)
@@ -62,8 +68,10 @@ int sending_new(struct ipc_message *message, struct sending **ret)
 		.payload_fd = ipc_take_fd(message, 0),
 		.payload_size = m->size,
 		.transaction_size = m->transaction_size,
+		.anchor_size = m->anchor_size,
+		.anchor_fd = m->anchor_size > 0 ? ipc_take_fd(message, 1) : -1,
 	};
-	if (package_kind(&s->package) == ENVELOPE_V1)
+	if (m->transaction_size > 0 || m->anchor_size > 0)
 		(void)!spool_id_parse(m->chunk_id, s->package.event_id);
 	else
 		chance_bytes(s->package.event_id, sizeof(s->package.event_id));
@@ -74,5 +82,7 @@ int sending_new(struct ipc_message *message, struct sending **ret)
 void sending_free(struct sending *s)
 {
 	close_fd(&s->package.payload_fd);
+	if (s->package.anchor_size > 0)
+		close_fd(&s->package.anchor_fd);
 	free(s);
 }

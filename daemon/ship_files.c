@@ -79,13 +79,28 @@ int ship_files_open(struct broker *b)
 	return r < 0 ? r : open_certificates(b, true, b->ship_fds);
 }
 
-void ship_files_renew(struct broker *b)
+/* A client's certificate and key are for servers of Sentry's only. */
+static void send_certificates(const struct broker *b, struct ship *s)
 {
 	struct msg_certificates m = {
 		.h = MSG_HEADER(MSG_CERTIFICATES, msg_certificates),
 	};
-	int renewed[INIT_FILE_N] = {-1, -1, -1, -1}, fds[INIT_FILE_N];
+	int fds[INIT_FILE_N];
 	size_t n = 0;
+
+	for (size_t i = INIT_CA_CERTS; i < INIT_FILE_N; i++) {
+		if (b->ship_fds[i] < 0 ||
+		    (s->is_spotlight && i != INIT_CA_CERTS))
+			continue;
+		fds[n++] = b->ship_fds[i];
+		m.files |= 1u << i;
+	}
+	child_send(&s->child, &m, sizeof(m), fds, n);
+}
+
+void ship_files_renew(struct broker *b)
+{
+	int renewed[INIT_FILE_N] = {-1, -1, -1, -1};
 
 	if (open_certificates(b, false, renewed) < 0) {
 		log_warning("certificates and keys stay as they were");
@@ -96,12 +111,8 @@ void ship_files_renew(struct broker *b)
 	for (size_t i = INIT_CA_CERTS; i < INIT_FILE_N; i++) {
 		close_fd(&b->ship_fds[i]);
 		b->ship_fds[i] = renewed[i];
-		if (renewed[i] < 0)
-			continue;
-		fds[n++] = renewed[i];
-		m.files |= 1u << i;
 	}
 	for (size_t i = 0; i < b->n_ships; i++)
 		if (!b->ships[i]->child.is_leaving)
-			child_send(&b->ships[i]->child, &m, sizeof(m), fds, n);
+			send_certificates(b, b->ships[i]);
 }

@@ -122,11 +122,13 @@ static int take_dsn(void *ctx, struct ipc_message *message)
 	    memchr(m->dsn, '\0', sizeof(m->dsn)) == NULL ||
 	    m->compression >= COMPRESSION_N || m->kind >= ENVELOPE_KIND_N)
 		return -EPROTO;
+	outbox.to.is_spotlight = m->is_spotlight != 0;
 	outbox.to.kind = (enum envelope_kind)m->kind;
 	outbox.to.compression = (enum compression)m->compression;
 	outbox.to.retry_5xx = m->retry_5xx != 0;
 	outbox.to.is_silent = m->no_reports != 0;
-	switch (dsn_parse(&dsn, m->dsn)) {
+	switch (m->is_spotlight ? dsn_parse_url(&dsn, m->dsn)
+				: dsn_parse(&dsn, m->dsn)) {
 	case DSN_OK:
 		outbox_set_dsn(&outbox, &dsn, m->limited_until_ns);
 		return 0;

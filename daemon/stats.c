@@ -177,6 +177,21 @@ static void put_spool(FILE *out, const struct broker *b)
 		(unsigned long long)s.set_aside);
 }
 
+static void put_spotlight(FILE *out, const struct broker *b)
+{
+	bool first = true;
+
+	if (b->spotlight.ship == NULL)
+		return;
+	fprintf(out, "  \"spotlight\": {\"sent\": %llu, \"discarded\": {",
+		(unsigned long long)b->spotlight.sent);
+	for (uint32_t i = 0; i < DISCARD_N; i++)
+		if (b->spotlight.lost[i] != 0)
+			put_count(out, &first, discard_name(i),
+				  b->spotlight.lost[i]);
+	fprintf(out, "}},\n");
+}
+
 static void put_limit(FILE *out, const struct broker *b)
 {
 	struct limit_sum sum;
@@ -226,6 +241,7 @@ int stats_write(struct broker *b)
 	put_usage(out, usage);
 	put_spool(out, b);
 	put_limit(out, b);
+	put_spotlight(out, b);
 	fprintf(out, "  \"files_left_out\": %zu,\n  \"files_refused\": %llu,\n",
 		deadly_left_out(b->deadly),
 		(unsigned long long)b->files_refused);

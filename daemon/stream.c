@@ -142,6 +142,8 @@ static bool has_stack(const struct profile *p)
 static void send_chunk(struct stream *s, struct chunks *c, uint64_t end_ns,
 		       bool by_exec, struct profile *profile)
 {
+	char name[PROGRAM_NAME_SIZE];
+
 	if (c->open.is_idle)
 		return;
 	if (c->open.cpu_only && !has_stack(profile)) {
@@ -161,8 +163,14 @@ static void send_chunk(struct stream *s, struct chunks *c, uint64_t end_ns,
 	}
 	if (c->record == 0)
 		measures_give(&s->measures, profile);
-	chunk_send(&c->open, c->record, program_release(&s->program),
-		   program_environment(&s->program), profile);
+	program_name(&s->program, name);
+	chunk_send(&c->open, c->record,
+		   &(struct chunk_program){
+			   .name = name,
+			   .release = program_release(&s->program),
+			   .environment = program_environment(&s->program),
+		   },
+		   profile);
 	if (c->record == 0)
 		s->stats.unknown_releases += s->program.release_is_unknown;
 }

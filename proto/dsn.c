@@ -183,30 +183,40 @@ static enum dsn_result parse_path(struct dsn *d, struct part path)
 	return DSN_OK;
 }
 
-enum dsn_result dsn_parse(struct dsn *ret, const char *text)
+/* Splits text into what stands between the scheme and the path, and the path.
+ */
+static enum dsn_result split(struct dsn *d, const char *text,
+			     struct part *ret_authority, struct part *ret_path)
 {
 	struct part rest = {text, strnlen(text, DSN_SIZE)};
-	struct part authority, user;
-	enum dsn_result r;
-	struct dsn d;
-	const char *at;
+	size_t scheme;
 
 	if (rest.len == 0)
 		return DSN_EMPTY;
 	if (rest.len >= DSN_SIZE)
 		return DSN_TOO_LONG;
-
-	d.https = strncasecmp(text, HTTPS, strlen(HTTPS)) == 0;
-	if (!d.https && strncasecmp(text, HTTP, strlen(HTTP)) != 0)
+	d->https = strncasecmp(text, HTTPS, strlen(HTTPS)) == 0;
+	if (!d->https && strncasecmp(text, HTTP, strlen(HTTP)) != 0)
 		return DSN_BAD_SCHEME;
-	rest.at += strlen(d.https ? HTTPS : HTTP);
-	rest.len -= strlen(d.https ? HTTPS : HTTP);
+	scheme = strlen(d->https ? HTTPS : HTTP);
+	rest.at += scheme;
+	rest.len -= scheme;
+	*ret_authority = (struct part){rest.at, strcspn(rest.at, "/")};
+	*ret_path = (struct part){rest.at + ret_authority->len,
+				  rest.len - ret_authority->len};
+	return DSN_OK;
+}
 
-	authority.at = rest.at;
-	authority.len = strcspn(rest.at, "/");
-	rest.at += authority.len;
-	rest.len -= authority.len;
+enum dsn_result dsn_parse(struct dsn *ret, const char *text)
+{
+	struct part authority, user, path;
+	enum dsn_result r;
+	struct dsn d;
+	const char *at;
 
+	r = split(&d, text, &authority, &path);
+	if (r != DSN_OK)
+		return r;
 	/* The last "@", so that one in a key is the key's fault. */
 	at = memrchr(authority.at, '@', authority.len);
 	if (at == NULL)
@@ -219,7 +229,24 @@ enum dsn_result dsn_parse(struct dsn *ret, const char *text)
 	if (r == DSN_OK)
 		r = parse_host(&d, authority);
 	if (r == DSN_OK)
-		r = parse_path(&d, rest);
+		r = parse_path(&d, path);
+	if (r == DSN_OK)
+		*ret = d;
+	return r;
+}
+
+enum dsn_result dsn_parse_url(struct dsn *ret, const char *text)
+{
+	struct dsn d = {.https = false};
+	struct part host, path;
+	enum dsn_result r;
+
+	r = split(&d, text, &host, &path);
+	if (r == DSN_OK)
+		r = parse_host(&d, host);
+	if (r == DSN_OK && (!copy_part(d.path, sizeof(d.path), path, '/') ||
+			    has_dot_segment(d.path)))
+		r = DSN_BAD_PATH;
 	if (r == DSN_OK)
 		*ret = d;
 	return r;
@@ -275,14 +302,16 @@ static int check_fit(int printed, size_t size)
 
 int dsn_endpoint(const struct dsn *dsn, char *ret, size_t size)
 {
+	const bool is_url = dsn->project[0] == '\0';
 	char port[sizeof(":65535")] = "";
 
 	if (dsn->port != 0)
 		(void)snprintf(port, sizeof(port), ":%u",
 			       (unsigned int)dsn->port);
-	return check_fit(snprintf(ret, size, "%s%s%s%s/api/%s/envelope/",
+	return check_fit(snprintf(ret, size, "%s%s%s%s%s%s%s",
 				  dsn->https ? HTTPS : HTTP, dsn->host, port,
-				  dsn->path, dsn->project),
+				  dsn->path, is_url ? "" : "/api/",
+				  dsn->project, is_url ? "" : "/envelope/"),
 			 size);
 }
 
@@ -290,8 +319,9 @@ void dsn_place(const struct dsn *dsn, char ret[DSN_PLACE_SIZE])
 {
 	const unsigned int own = dsn->https ? 443 : 80;
 
-	(void)snprintf(ret, DSN_PLACE_SIZE, "%s:%u/%s", dsn->host,
-		       dsn->port != 0 ? dsn->port : own, dsn->project);
+	(void)snprintf(ret, DSN_PLACE_SIZE, "%s:%u%s%s", dsn->host,
+		       dsn->port != 0 ? dsn->port : own,
+		       dsn->project[0] != '\0' ? "/" : "", dsn->project);
 }
 
 int dsn_auth(const struct dsn *dsn, const char *client, char *ret, size_t size)

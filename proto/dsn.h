@@ -41,7 +41,7 @@ struct dsn {
 	char secret[DSN_KEY_SIZE]; /* "": none, as it should be */
 	char host[DSN_HOST_SIZE];  /* IPv6: with its brackets */
 	char path[DSN_PATH_SIZE];  /* "" or "/prefix", no slash at the end */
-	char project[DSN_PROJECT_SIZE];
+	char project[DSN_PROJECT_SIZE]; /* "", as the key: dsn_parse_url */
 };
 
 enum dsn_result {
@@ -71,6 +71,14 @@ enum dsn_result dsn_parse(struct dsn *ret, const char *text)
 	__attribute__((warn_unused_result));
 
 /*
+ * A URL without keys, {scheme}://{host}[:port]{/path}, for a server that asks
+ * for none (Spotlight). public_key and project become "", dsn_endpoint gives
+ * the URL. The rules of dsn_parse hold for its parts: no user, no query.
+ */
+enum dsn_result dsn_parse_url(struct dsn *ret, const char *text)
+	__attribute__((warn_unused_result));
+
+/*
  * What is wrong, for the user, without a full stop: "the DSN has no public
  * key: expected https://KEY@HOST/PROJECT". A literal; "" for DSN_OK.
  */
@@ -78,13 +86,17 @@ const char *dsn_result_text(enum dsn_result result);
 
 /*
  * The URL to post envelopes to:
- * {scheme}://{host}{path}/api/{project}/envelope/. Returns 0, or -E2BIG if size
- * is too small (never with DSN_ENDPOINT_SIZE).
+ * {scheme}://{host}{path}/api/{project}/envelope/; without a project
+ * {scheme}://{host}{path}. Returns 0, or -E2BIG if size is too small (never
+ * with DSN_ENDPOINT_SIZE).
  */
 int dsn_endpoint(const struct dsn *dsn, char *ret, size_t size)
 	__attribute__((warn_unused_result));
 
-/* For a person, with the port in any case: {host}:{port}/{project}. */
+/*
+ * For a person, with the port in any case: {host}:{port}/{project}; without a
+ * project {host}:{port}.
+ */
 void dsn_place(const struct dsn *dsn, char ret[DSN_PLACE_SIZE]);
 
 /*

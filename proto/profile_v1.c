@@ -1,9 +1,12 @@
 #include "proto/profile_v1.h"
 
+#include <string.h>
+
 #include "proto/debug_meta.h"
 #include "proto/envelope.h"
 #include "proto/json_out.h"
 #include "proto/profile_json.h"
+#include "proto/transaction.h"
 
 static const struct profile_thread *active(const struct profile_v1 *v)
 {
@@ -21,45 +24,18 @@ static uint64_t end_us(const struct profile *p)
 		       : start + PROFILE_JSON_ELAPSED_MAX_US;
 }
 
-/* The form that the specification asks for of a transaction with a profile. */
-static void write_trace(const struct profile_v1 *v, struct json_out *o)
-{
-	const struct profile_thread *thread = active(v);
-
-	json_out_member(o,
-			",\"contexts\":{\"trace\":{\"trace_id\":", v->trace_id);
-	json_out_member(o, ",\"span_id\":", v->span_id);
-	json_out_raw(o, ",\"op\":\"profile\",\"data\":{\"thread.id\":\"");
-	profile_json_thread_id(thread, o);
-	json_out_raw(o, "\"");
-	if (thread->name[0] != '\0')
-		json_out_member(o, ",\"thread.name\":", thread->name);
-	json_out_raw(o, "}}}");
-}
-
 int profile_v1_transaction(const struct profile_v1 *v, FILE *out)
 {
-	const struct profile *p = v->profile;
-	struct json_out o;
+	struct transaction t = {
+		.profile = v->profile,
+		.name = v->name,
+		.tid = v->tid,
+		.end_us = end_us(v->profile),
+	};
 
-	json_out_init(&o, out);
-	json_out_member(&o,
-			"{\"type\":\"transaction\",\"event_id\":", p->chunk_id);
-	json_out_member(&o, ",\"transaction\":", v->name);
-	json_out_member(&o, ",\"transaction_info\":{\"source\":", "custom");
-	json_out_member(&o, "},\"platform\":", p->platform);
-	json_out_member(&o, ",\"release\":", p->release);
-	json_out_member(&o, ",\"environment\":", p->environment);
-	json_out_raw(&o, ",\"start_timestamp\":");
-	json_out_seconds(&o, p->samples[0].time_us);
-	json_out_raw(&o, ",\"timestamp\":");
-	json_out_seconds(&o, end_us(p));
-	json_out_member(&o, ",\"sdk\":{\"name\":", p->sdk_name);
-	json_out_member(&o, ",\"version\":", p->sdk_version);
-	json_out_raw(&o, "}");
-	write_trace(v, &o);
-	json_out_raw(&o, ",\"spans\":[]}");
-	return json_out_finish(&o);
+	memcpy(t.trace_id, v->trace_id, sizeof(t.trace_id));
+	memcpy(t.span_id, v->span_id, sizeof(t.span_id));
+	return transaction_write(&t, out);
 }
 
 static void write_metadata(const struct profile_v1 *v, const char *time,

@@ -10,11 +10,10 @@
 #include <stdio.h>
 
 #include "proto/profile.h"
+#include "proto/transaction.h"
 
 /* The server's limit; what is later by a moment is said to be then. */
 #define PROFILE_V1_MAX_S 30
-
-#define PROFILE_V1_SPAN_ID_SIZE 17 /* 16 hex digits and the NUL */
 
 struct profile_v1 {
 	/*
@@ -24,7 +23,7 @@ struct profile_v1 {
 	const struct profile *profile;
 	const char *name; /* of the transaction */
 	char trace_id[PROFILE_ID_SIZE];
-	char span_id[PROFILE_V1_SPAN_ID_SIZE];
+	char span_id[TRANSACTION_SPAN_ID_SIZE];
 	uint32_t tid; /* of the active thread: one that has samples */
 	const char *architecture; /* as uname -m says it, */
 	const char *os_name;	  /* -s, */

@@ -33,8 +33,9 @@ enum {
 
 const char top_help[] =
 	"\n"
-	"top [PID|NAME]  shows the functions, threads and callers of a process "
-	"each second;\n"
+	"top [PID|NAME]  shows functions, threads and callers of a process "
+	"each "
+	"second;\n"
 	"                without one, all targets of the daemon and what they "
 	"cost;\n"
 	"                where no daemon runs, sentry-profd is started for "

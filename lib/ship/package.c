@@ -35,9 +35,9 @@ static int put_header(const struct package *p, int64_t sent_at_us,
 	return r < 0 ? r : to->bytes(to->ctx, head.text, head.len);
 }
 
-/* length bytes of the payload, from at on. */
-static int put_item(const struct package *p, struct envelope_item item,
-		    uint64_t at, const struct sink *to)
+/* item.length bytes of fd, from at on. */
+static int put_item(int fd, struct envelope_item item, uint64_t at,
+		    const struct sink *to)
 {
 	struct head head;
 	int r;
@@ -48,7 +48,7 @@ static int put_item(const struct package *p, struct envelope_item item,
 	if (r == 0)
 		r = to->bytes(to->ctx, head.text, head.len);
 	if (r == 0)
-		r = to->file(to->ctx, p->payload_fd, at, item.length);
+		r = to->file(to->ctx, fd, at, item.length);
 	if (r == 0)
 		r = to->bytes(to->ctx, ENVELOPE_LINE_END,
 			      strlen(ENVELOPE_LINE_END));
@@ -59,7 +59,7 @@ static int put_items(const struct package *p, const struct sink *to)
 {
 	const struct envelope_item transaction = {
 		.type = "transaction",
-		.length = p->transaction_size,
+		.length = p->transaction_size + p->anchor_size,
 	};
 	const struct envelope_item profile = {
 		.type = p->transaction_size > 0 ? "profile" : "profile_chunk",
@@ -70,9 +70,12 @@ static int put_items(const struct package *p, const struct sink *to)
 
 	if (p->payload_fd < 0)
 		return 0;
-	if (p->transaction_size > 0)
-		r = put_item(p, transaction, 0, to);
-	return r < 0 ? r : put_item(p, profile, p->transaction_size, to);
+	if (transaction.length > 0)
+		r = put_item(p->anchor_size > 0 ? p->anchor_fd : p->payload_fd,
+			     transaction, 0, to);
+	return r < 0 ? r
+		     : put_item(p->payload_fd, profile, p->transaction_size,
+				to);
 }
 
 static int put(const struct package *p, int64_t sent_at_us,

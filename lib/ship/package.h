@@ -1,5 +1,6 @@
 /*
- * An envelope around one profile chunk, or a transaction and its V1 profile,
+ * An envelope around one profile chunk, a transaction and its V1 profile, or a
+ * transaction and the chunk that it refers to,
  * whose payload is a file that is never read as a whole: written to another
  * file, or compressed to be sent. A client report may go with what is sent, or
  * alone.
@@ -27,6 +28,12 @@ struct package {
 	 * profile; then event_id is the transaction's. 0: it is a chunk.
 	 */
 	uint64_t transaction_size;
+	/*
+	 * A transaction that refers to the chunk, in a file of its own, read as
+	 * payload_fd; then event_id is the transaction's. 0: there is none.
+	 */
+	uint64_t anchor_size;
+	int anchor_fd;
 	enum compression compression;
 };
 

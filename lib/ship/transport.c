@@ -263,7 +263,7 @@ static int make_headers(const struct transport *t, const struct dsn *dsn,
 
 	memcpy(auth, name, sizeof(name));
 	r = dsn_auth(dsn, t->client, auth + sizeof(name) - 1, DSN_AUTH_SIZE);
-	if (r == 0)
+	if (r == 0 && dsn->public_key[0] != '\0')
 		r = add_header(&list, auth);
 	if (r == 0)
 		r = add_header(&list,
@@ -284,7 +284,7 @@ int transport_set_target(struct transport *t, const struct dsn *dsn,
 			 enum compression compression)
 {
 	char url[DSN_ENDPOINT_SIZE];
-	struct curl_slist *headers;
+	struct curl_slist *headers = NULL;
 	int r;
 
 	assert(!t->busy);
@@ -293,7 +293,11 @@ int transport_set_target(struct transport *t, const struct dsn *dsn,
 		r = make_headers(t, dsn, compression, &headers);
 	if (r < 0)
 		return r;
-	if (curl_easy_setopt(t->easy, CURLOPT_URL, url) != CURLE_OK ||
+	/* NULL: no_proxy of the environment says. */
+	if (curl_easy_setopt(t->easy, CURLOPT_NOPROXY,
+			     dsn->public_key[0] != '\0' ? NULL : "*") !=
+		    CURLE_OK ||
+	    curl_easy_setopt(t->easy, CURLOPT_URL, url) != CURLE_OK ||
 	    curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, headers) !=
 		    CURLE_OK) {
 		(void)curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);

@@ -68,8 +68,10 @@ must_check int transport_set_certificates(struct transport *t,
 void transport_free(struct transport *t);
 
 /*
- * Where the next requests go, and how their bodies are compressed. Not while
- * busy. Returns 0 or -ENOMEM.
+ * Where the next requests go, and how their bodies are compressed. With a DSN
+ * that is a URL alone (dsn_parse_url) requests have no X-Sentry-Auth, and use
+ * no proxy: it is for a server on this machine, or beside it. Not while busy.
+ * Returns 0 or -ENOMEM.
  */
 must_check int transport_set_target(struct transport *t, const struct dsn *dsn,
 				    enum compression compression);

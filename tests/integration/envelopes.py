@@ -120,3 +120,18 @@ def header_problems(headers, path):
     if 'expect' in headers:
         problems.append('there is an Expect header')
     return problems
+
+
+def spotlight_problems(headers, path):
+    problems = []
+    if path != '/stream':
+        problems.append('the path is not /stream')
+    if 'x-sentry-auth' in headers or 'authorization' in headers:
+        problems.append('there is a key')
+    if headers.get('content-type') != 'application/x-sentry-envelope':
+        problems.append('Content-Type is not application/x-sentry-envelope')
+    if headers.get('content-encoding') != 'gzip':
+        problems.append('Content-Encoding is not gzip')
+    if 'expect' in headers:
+        problems.append('there is an Expect header')
+    return problems

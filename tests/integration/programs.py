@@ -226,7 +226,7 @@ class Server:
 
     def __init__(self, box, tls=True, script=None, status=200, names=(),
                  port=0, expired=False, mutual=False, host=None,
-                 for_files=False):
+                 for_files=False, spotlight=False):
         self.dir = box.make_dir('server')
         argv = [sys.executable, ROOT / 'tests/integration/server.py',
                 '--dir', self.dir, '--port', port, '--status', status,
@@ -239,6 +239,8 @@ class Server:
             argv.append('--mutual')
         if for_files:
             argv.append('--for-files')
+        if spotlight:
+            argv.append('--spotlight')
         if host:
             argv += ['--host', host]
         for name in names:
@@ -251,6 +253,7 @@ class Server:
         said = json.loads(self.program.wait_line(r'\{.*\}')[0])
         self.port = said['port']
         self.dsn = said['dsn']
+        self.url = said['url']
         self.ca = said.get('ca')
 
     @property

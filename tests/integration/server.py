@@ -29,7 +29,8 @@ One that did not come as a whole is none. A failed TLS handshake is a line
 127.0.0.1, or for the names that --name gives, by the openssl command; --expired
 one whose time is over. --mutual wants one of the client by the same authority,
 as DIR/server.pem with DIR/server.key is. --for-files takes chunks with the members
-that only files have.
+that only files have. --spotlight is a Spotlight at /stream ("url" in the line of JSON),
+which takes them, too, no key, and gzip alone.
 
 A request with problems is answered by 400, with the first of them in
 X-Sentry-Error; any other by --status (200). --script FILE says it for each
@@ -77,7 +78,8 @@ import threading
 
 from bodies import decode
 from certificates import make_context
-from envelopes import KEY, PROJECT, envelope_problems, header_problems
+from envelopes import (KEY, PROJECT, envelope_problems, header_problems,
+                       spotlight_problems)
 
 # Sentry takes 50 MB; what is longer is not read.
 BODY_MAX = 50 * 1000 * 1000 + 4096
@@ -119,7 +121,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         # A proxy is asked for the whole URL.
         path = re.sub('^http://[^/]+', '', self.path)
         headers = {k.lower(): v for k, v in self.headers.items()}
-        problems = header_problems(headers, path)
+        problems = (spotlight_problems if self.server.spotlight else
+                    header_problems)(headers, path)
         body, data = self.read_body(headers, problems)
         items = []
         if data is not None:
@@ -227,7 +230,8 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, directory, address, status, script, context, for_files):
+    def __init__(self, directory, address, status, script, context, for_files,
+                 spotlight):
         if ':' in address[0]:
             self.address_family = socket.AF_INET6
         # One that was asked for by its number stays ours while nobody listens.
@@ -239,7 +243,8 @@ class Server(http.server.ThreadingHTTPServer):
         self.status = status
         self.script = script
         # It takes what was made for files, as the real one does.
-        self.for_files = for_files
+        self.for_files = for_files or spotlight
+        self.spotlight = spotlight
         self.context = context
         self.lock = threading.Condition()
         self.mode = 'up'
@@ -368,6 +373,7 @@ def main():
     parser.add_argument('--status', type=int, default=200)
     parser.add_argument('--script')
     parser.add_argument('--for-files', action='store_true')
+    parser.add_argument('--spotlight', action='store_true')
     parser.add_argument('--stdin', action='store_true')
     args = parser.parse_args()
 
@@ -385,12 +391,13 @@ def main():
             context.load_verify_locations(os.path.join(args.dir, 'ca.pem'))
             context.verify_mode = ssl.CERT_REQUIRED
     server = Server(args.dir, (args.host, args.port), args.status, script,
-                    context, args.for_files)
+                    context, args.for_files, args.spotlight)
     port = server.server_address[1]
     scheme = 'https' if args.tls else 'http'
     host = f'[{args.host}]' if ':' in args.host else 'localhost'
     said = {'port': port,
-            'dsn': f'{scheme}://{KEY}@{host}:{port}/{PROJECT}'}
+            'dsn': f'{scheme}://{KEY}@{host}:{port}/{PROJECT}',
+            'url': f'{scheme}://{host}:{port}/stream'}
     if args.tls:
         said['ca'] = os.path.join(args.dir, 'ca.pem')
     threading.Thread(target=server.run, daemon=True).start()

@@ -23,7 +23,7 @@ GUIDES = ('README.md', 'docs/QUICKSTART.md', 'docs/DEBUG-FILES.md',
           'docs/TROUBLESHOOTING.md')
 OURS = ('sentry-profd', 'sentry-profctl')
 # What runs other programs than ours, and is not run here.
-FOREIGN = {'apt-get', 'docker', 'kubectl', 'make', 'sentry-cli', 'systemctl'}
+FOREIGN = {'apt-get', 'docker', 'kubectl', 'make', 'npx', 'sentry-cli', 'systemctl'}
 # As the guides call an image that they make.
 IMAGE = 'REGISTRY/sentry-profd'
 MANIFEST = ROOT / 'docs/examples/daemonset.yaml'

@@ -64,7 +64,13 @@ static bool is_for_a_file(const char *payload)
 
 static void send_chunk(struct ipc_message *ret)
 {
-	chunk_send(&session, 0, "a@1", "production", &good.p);
+	static const struct chunk_program program = {
+		.name = "a",
+		.release = "a@1",
+		.environment = "production",
+	};
+
+	chunk_send(&session, 0, &program, &good.p);
 	ck_assert_int_eq(ipc_recv(broker, ret), 1);
 	ck_assert_uint_eq(msg_type_of(ret), MSG_CHUNK);
 }
@@ -100,6 +106,34 @@ START_TEST(each_reader_gets_its_own)
 }
 END_TEST
 
+/* What a file gets, and a transaction beside it, in the last descriptor. */
+START_TEST(spotlight_gets_a_transaction)
+{
+	const struct msg_chunk *chunk;
+	struct ipc_message m;
+	const char *text;
+	const bool both = _i == 1;
+
+	session.for_server = both;
+	session.for_spotlight = true;
+	send_chunk(&m);
+	chunk = (const void *)m.bytes;
+	ck_assert_uint_eq(m.n_fds, both ? 3 : 2);
+	ck_assert((chunk->file_size > 0) == both);
+	ck_assert(is_for_a_file(
+		payload_of(&m, both, both ? chunk->file_size : chunk->size)));
+	text = payload_of(&m, m.n_fds - 1, chunk->anchor_size);
+	ck_assert_ptr_nonnull(strstr(text, "\"transaction\":\"a 100\""));
+	ck_assert_ptr_nonnull(strstr(text,
+				     "\"profile\":{\"profiler_id\":"
+				     "\"0123456789abcdef0123456789abcdef\"}"));
+	ck_assert_ptr_nonnull(strstr(text,
+				     "\"trace_id\":"
+				     "\"0123456789abcdef0123456789abcdef\""));
+	ipc_close_fds(&m);
+}
+END_TEST
+
 /* What is no member of a V1 profile is in none, wherever it goes. */
 START_TEST(a_v1_profile_is_the_same_for_all)
 {
@@ -109,9 +143,11 @@ START_TEST(a_v1_profile_is_the_same_for_all)
 	memcpy(session.transaction, "x", sizeof("x"));
 	session.for_server = cases[_i].for_server;
 	session.for_file = cases[_i].for_file;
+	session.for_spotlight = true;
 	send_chunk(&m);
 	chunk = (const void *)m.bytes;
 	ck_assert_uint_eq(m.n_fds, 1);
+	ck_assert_uint_eq(chunk->anchor_size, 0);
 	ck_assert_uint_eq(chunk->file_size, 0);
 	ck_assert_uint_gt(chunk->transaction_size, 0);
 	ck_assert(!is_for_a_file(payload_of(&m, 0, chunk->size)));
@@ -128,6 +164,7 @@ Suite *suite(void)
 	(void)dup2(STDERR_FILENO, MSG_FD);
 	tcase_add_checked_fixture(c, set_up, tear_down);
 	tcase_add_loop_test(c, each_reader_gets_its_own, 0, array_size(cases));
+	tcase_add_loop_test(c, spotlight_gets_a_transaction, 0, 2);
 	tcase_add_loop_test(c, a_v1_profile_is_the_same_for_all, 0,
 			    array_size(cases));
 	suite_add_tcase(s, c);

@@ -73,7 +73,7 @@ static struct msg_chunk make_chunk(uint64_t size, uint64_t file_size)
 static int deliver(size_t instance, const struct msg_chunk *m,
 		   const uint64_t sizes[2], int seals)
 {
-	int fds[2] = {-1, -1}, r;
+	int fds[IPC_FDS_MAX] = {-1, -1, -1, -1}, r;
 
 	for (size_t i = 0; i < 2; i++)
 		if (sizes[i] > 0)

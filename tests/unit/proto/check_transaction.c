@@ -1,0 +1,83 @@
+/* Which thread a transaction for a chunk is of, and what refers to the chunk.
+ */
+#include "proto/transaction.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/proto/good_profile.h"
+#include "tests/unit/suite.h"
+
+static struct good_profile g;
+
+static void set_up(void)
+{
+	good_profile_init(&g);
+}
+
+/* The first sample of a thread that waits is not its work. */
+START_TEST(it_is_of_the_thread_that_ran_most)
+{
+	const struct profile_thread threads[] = {{1, "a", 0}, {2, "b", 0}};
+	struct profile_sample samples[] = {
+		{.time_us = 10, .tid = 1, .is_waiting = true},
+		{.time_us = 20, .tid = 2},
+		{.time_us = 30, .tid = 2},
+		{.time_us = 90, .tid = 1},
+	};
+	struct profile p = g.p;
+	uint32_t tid;
+
+	p.threads = threads;
+	p.n_threads = 2;
+	p.samples = samples;
+	p.n_samples = 4;
+	ck_assert_int_eq(transaction_busiest(&p, &tid), 0);
+	ck_assert_uint_eq(tid, 2);
+	samples[0].is_waiting = false;
+	ck_assert_int_eq(transaction_busiest(&p, &tid), 0);
+	ck_assert_uint_eq(tid, 1);
+	/* Nobody ran: the first. */
+	samples[0].is_waiting = samples[1].is_waiting = true;
+	samples[2].node = samples[1].node = PROFILE_NONE;
+	ck_assert_int_eq(transaction_busiest(&p, &tid), 0);
+	ck_assert_uint_eq(tid, 1);
+}
+END_TEST
+
+START_TEST(it_refers_to_a_chunk)
+{
+	struct transaction t = {
+		.profile = &g.p,
+		.name = "a 1",
+		.trace_id = "00112233445566778899aabbccddeeff",
+		.span_id = "0123456789abcdef",
+		.tid = 100,
+	};
+
+	for (int of_chunk = 0; of_chunk < 2; of_chunk++) {
+		char *text = NULL;
+		size_t size;
+		FILE *f = open_memstream(&text, &size);
+
+		t.of_chunk = of_chunk;
+		ck_assert_int_eq(transaction_write(&t, f), 0);
+		ck_assert_int_eq(fclose(f), 0);
+		ck_assert((strstr(text, "},\"profile\":{\"profiler_id\":\"") !=
+			   NULL) == of_chunk);
+		free(text);
+	}
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("transaction");
+	TCase *c = tcase_create("transaction");
+
+	tcase_add_checked_fixture(c, set_up, NULL);
+	tcase_add_test(c, it_is_of_the_thread_that_ran_most);
+	tcase_add_test(c, it_refers_to_a_chunk);
+	suite_add_tcase(s, c);
+	return s;
+}
