@@ -51,6 +51,7 @@ static const char help[] =
 	"  stack PID           the stack of each thread, now; without the "
 	"daemon\n"
 	"\n"
+	"  top [PID]           what processes do, second by second\n"
 	"  record PID -o FILE  a picture of a process that the daemon "
 	"profiles\n"
 	"  view IN...          show profiles that were written to files\n"

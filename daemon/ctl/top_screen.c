@@ -322,7 +322,7 @@ static void put_row(const struct top_view *v, int y, const struct top_row *row)
 static void put_target(int y, const struct top_target *t)
 {
 	char figures[TOP_TEXT] = "     -        -       -       -       -";
-	char line[TOP_TEXT];
+	char line[3 * TOP_TEXT];
 
 	if (t->has_figures)
 		(void)snprintf(figures, sizeof(figures),
