@@ -303,10 +303,10 @@ static void check(const struct broker *b, struct recording *r)
 	r->target = 0;
 	if (r->is_finishing)
 		end(r, PROTOCOL_RECORD_DONE);
-	else if (b->stopping)
-		end(r, PROTOCOL_RECORD_SHUTDOWN);
 	else if (i->has_ended && (t == NULL || target_is_over(t)))
 		end(r, PROTOCOL_RECORD_NO_PROCESS);
+	else if (b->stopping)
+		end(r, PROTOCOL_RECORD_SHUTDOWN);
 	else if (i->is_left_out || i->is_detached || i->is_removed)
 		end(r, PROTOCOL_RECORD_LEFT_OUT);
 	else if (t != NULL && target_is_open(t) && t->session == SESSION_OPEN)

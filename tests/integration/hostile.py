@@ -54,16 +54,16 @@ def refused(**question):
 
 
 # Padded to a multiple of 8, as the compiler does.
-CHUNK = 'IIQQQ33s256s7x'
+CHUNK = 'IIQQQQ33s256s7x'
 
 
 def chunk(target=1, size=2, told=None, seals=SEALS, id_=ID, platform=PLATFORM,
-          transaction=0, file_size=0, file=None):
+          transaction=0, file_size=0, file=None, anchor_size=0):
     fds = [memfd(size, seals)]
     if file is not None:
         fds.append(memfd(file))
     send('CHUNK', CHUNK, target, 1, size if told is None else told,
-         transaction, file_size, id_, platform, fds=fds)
+         transaction, file_size, anchor_size, id_, platform, fds=fds)
 
 
 def want(target=1, kind=1, start=0, end=0, build_id=b''):
@@ -107,8 +107,9 @@ FATAL = {
     'want: a file of the host': lambda: want(kind=8, build_id=b'/etc/passwd'),
     # WANT_EXE_LINK, too.
     'want: a link of the host': lambda: want(kind=9, build_id=b'/bin/sh'),
-    'chunk: no descriptor': lambda: send('CHUNK', CHUNK, 1, 1, 2, 0, 0, ID,
+    'chunk: no descriptor': lambda: send('CHUNK', CHUNK, 1, 1, 2, 0, 0, 0, ID,
                                          PLATFORM),
+    'chunk: a transaction for nobody': lambda: chunk(anchor_size=3, file=3),
     'chunk: no descriptor for the file': lambda: chunk(file_size=2),
     'chunk: a file of another size': lambda: chunk(file_size=2, file=3),
     'chunk: a descriptor for no file': lambda: chunk(file=2),

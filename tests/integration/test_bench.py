@@ -33,7 +33,8 @@ def test_all_of_it(box):
                     'first stack': 1, 'waits of 20 ms in epoll_wait': 2,
                     'waits of 20 ms in nanosleep': 2,
                     'waits of 20 ms in poll': 2, 'short processes': 2,
-                    'processor time of convert': 1}, f'asked: {asked}')
+                    'processor time of convert': 1,
+                    'processor time of compare': 1}, f'asked: {asked}')
     for name in ('bare', 'sentry-profd', 'naive'):
         found = re.findall(rf'^\| {name} \| ([\d,.]+) / ([\d,.]+) \|', text, re.M)
         # Where 1,000 more sleep, its turn may not come in so short a time.

@@ -136,7 +136,8 @@ class Guide:
         """One that takes a terminal, up to its first lines."""
         terminal = Terminal(self.box, SENTRY_PROFD_SOCKET=str(self.socket))
         terminal.run(*argv)
-        terminal.wait(f'process {argv[-1]} ')
+        terminal.wait(f'process {argv[-1]} ' if argv[-1] != 'top'
+                      else 'targets, by samples')
         terminal.type('q')
         terminal.wait_status()
 

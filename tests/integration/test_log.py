@@ -22,9 +22,11 @@ def run(box, variable):
     """A run whose stderr is the stream; its lines."""
     path, fd, own = journal(box)
     target = box.target('shares')
-    env = harness.environment(JOURNAL_STREAM=variable or own)
+    # With one unwind warns of the release that nobody has given.
+    server = box.server()
+    env = dict(server.env, JOURNAL_STREAM=variable or own)
     # The program's own redirection is done before: bash's is after.
-    profd = box.profd([target], '--debug', env=env,
+    profd = box.profd([target], '--debug', '--dsn', server.dsn, env=env,
                       wrapper=['sh', '-c', 'exec "$@" 2>&' + str(fd), 'sh'],
                       pass_fds=[fd])
     os.close(fd)

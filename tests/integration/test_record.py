@@ -165,7 +165,7 @@ def test_one_that_is_no_target(box):
     table = ctl.run('record', target.pid, '-d', '0.5', '--to', 'summary')
     check('spin' in table.stdout, table.stdout)
     wait_for(lambda: ctl.target(target.pid) is None, 'it is none any more')
-    check(not harness.tracer(target.pid), 'let go')
+    wait_for(lambda: not harness.tracer(target.pid), 'it is let go')
     profd.interrupt()
     check({c['profiler_id'] for c in profd.chunks} ==
           {profd.chunks[0]['profiler_id']}, 'the sleeper alone')
