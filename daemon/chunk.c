@@ -1,21 +1,18 @@
 #include "daemon/chunk.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/utsname.h>
 
 #include "daemon/child.h"
 #include "daemon/id.h"
 #include "daemon/log.h"
+#include "lib/base/sealed.h"
 #include "proto/chunk_v2.h"
 #include "proto/profile_v1.h"
 #include "proto/sdk.h"
 #include "proto/transaction.h"
-
-#define CHUNK_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
 
 static void send_broker(const void *message, size_t size, const int *fds,
 			size_t n_fds)
@@ -121,60 +118,13 @@ static int write_payload(const struct msg_session_open *open,
 	return chunk_v2_write(profile, reader, out);
 }
 
-/* A memfd that is being written. */
-struct sealed {
-	int fd;
-	FILE *out;
-};
-
-static int sealed_open(struct sealed *s)
-{
-	int copy, r;
-
-	s->fd = memfd_create("chunk", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (s->fd < 0)
-		return -errno;
-	copy = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
-	s->out = copy < 0 ? NULL : fdopen(copy, "w");
-	if (s->out != NULL)
-		return 0;
-	r = -errno;
-	close_fd(&copy);
-	close_fd(&s->fd);
-	return r;
-}
-
-/* Seals it against changes. result: of writing; an error is returned. */
-static int sealed_close(struct sealed *s, int result, int *ret_fd,
-			uint64_t *ret_size)
-{
-	off_t size = 0;
-	int r = result;
-
-	if (fclose(s->out) != 0 && r == 0)
-		r = -errno;
-	if (r == 0) {
-		size = lseek(s->fd, 0, SEEK_END);
-		if (size < 0 || lseek(s->fd, 0, SEEK_SET) < 0 ||
-		    fcntl(s->fd, F_ADD_SEALS, CHUNK_SEALS) < 0)
-			r = -errno;
-	}
-	if (r < 0) {
-		close_fd(&s->fd);
-		return r;
-	}
-	*ret_fd = s->fd;
-	*ret_size = (uint64_t)size;
-	return 0;
-}
-
 static int encode(const struct msg_session_open *open,
 		  const struct profile *profile, enum chunk_v2_reader reader,
 		  int *ret_fd, uint64_t *ret_size,
 		  uint64_t *ret_transaction_size)
 {
 	struct sealed s;
-	int r = sealed_open(&s);
+	int r = sealed_open(&s, "chunk");
 
 	if (r < 0)
 		return r;
@@ -261,7 +211,8 @@ static void encode_anchor(const struct msg_session_open *open,
 {
 	struct sealed s;
 
-	if (!open->for_spotlight || is_v1(open) || sealed_open(&s) < 0)
+	if (!open->for_spotlight || is_v1(open) ||
+	    sealed_open(&s, "transaction") < 0)
 		return;
 	if (sealed_close(&s, write_anchor(open, profile, program, s.out),
 			 ret_fd, &m->anchor_size) < 0)

@@ -1,8 +1,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "daemon/broker.h"
 #include "daemon/child.h"
@@ -10,6 +8,7 @@
 #include "daemon/limit.h"
 #include "daemon/log.h"
 #include "lib/base/clock.h"
+#include "lib/base/sealed.h"
 #include "proto/chunk_v2.h"
 
 /*
@@ -24,8 +23,6 @@
  * likes.
  */
 #define WAITING_BYTES_MAX (UINT64_C(1) << 30)
-
-#define PAYLOAD_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
 
 struct envelope {
 	struct envelope *next;
@@ -228,12 +225,7 @@ static void make_room(struct broker *b, uint64_t size)
 
 bool delivery_is_payload(int fd, uint64_t size)
 {
-	int seals = fcntl(fd, F_GET_SEALS);
-	struct stat st;
-
-	return seals >= 0 && (seals & PAYLOAD_SEALS) == PAYLOAD_SEALS &&
-	       fstat(fd, &st) == 0 && (uint64_t)st.st_size == size &&
-	       size > 0 && size <= CHUNK_V2_SIZE_MAX;
+	return size > 0 && size <= CHUNK_V2_SIZE_MAX && sealed_is(fd, size);
 }
 
 /* The descriptors of a chunk's message by what they are; -1: there is none. */

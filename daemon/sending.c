@@ -1,17 +1,14 @@
 #include "daemon/sending.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "daemon/chance.h"
 #include "daemon/id.h"
+#include "lib/base/sealed.h"
 #include "lib/ship/spool_name.h"
 #include "proto/chunk_v2.h"
 #include "proto/sdk.h"
-
-#define NO_LATER_CHANGE (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 static int check_envelope(const struct msg_envelope *m)
 {
@@ -27,33 +24,18 @@ static int check_envelope(const struct msg_envelope *m)
 	return 0;
 }
 
-/* A payload is as large as its message says, and stays so. */
-static int check_payload(int fd, uint64_t size)
-{
-	struct stat st;
-	int seals;
-
-	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size != size)
-		return -EPROTO;
-	seals = fcntl(fd, F_GET_SEALS);
-	if (seals < 0 || (seals & NO_LATER_CHANGE) != NO_LATER_CHANGE)
-		return -EPROTO;
-	return 0;
-}
-
 int sending_new(struct ipc_message *message, struct sending **ret)
 {
 	const struct msg_envelope *m = (const void *)message->bytes;
 	struct sending *s;
 
+	/* A payload is as large as its message says, and stays so. */
 	if (check_envelope(m) < 0 ||
 	    message->n_fds != 1 + m->to_file + (size_t)(m->file_size > 0) +
 				      (size_t)(m->anchor_size > 0) ||
-	    check_payload(message->fds[0], m->size) < 0 ||
-	    (m->file_size > 0 &&
-	     check_payload(message->fds[2], m->file_size) < 0) ||
-	    (m->anchor_size > 0 &&
-	     check_payload(message->fds[1], m->anchor_size) < 0))
+	    !sealed_is(message->fds[0], m->size) ||
+	    (m->file_size > 0 && !sealed_is(message->fds[2], m->file_size)) ||
+	    (m->anchor_size > 0 && !sealed_is(message->fds[1], m->anchor_size)))
 		return -EPROTO;
 	s = calloc(1, sizeof(*s));
 	if (s == NULL)

@@ -1,10 +1,8 @@
 #include "daemon/status.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "daemon/limit.h"
@@ -14,6 +12,7 @@
 #include "daemon/rights.h"
 #include "daemon/sections.h"
 #include "lib/base/clock.h"
+#include "lib/base/sealed.h"
 
 #define NO_LATER_CHANGE \
 	(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
@@ -346,44 +345,18 @@ static void put_all(FILE *out, struct broker *b, const struct peer *viewer)
 	fprintf(out, "%s]}\n", first ? "" : "\n");
 }
 
-static int write_memfd(int fd, struct broker *b, const struct peer *viewer)
-{
-	/* fclose closes one of both. */
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
-	bool failed;
-
-	if (out == NULL) {
-		int r = -errno;
-
-		close_fd(&copy);
-		return r;
-	}
-	put_all(out, b, viewer);
-	failed = ferror(out);
-	if (fclose(out) != 0 || failed)
-		return -EIO;
-	return fcntl(fd, F_ADD_SEALS, NO_LATER_CHANGE) < 0 ? -errno : 0;
-}
-
 int status_make(struct broker *b, const struct peer *viewer, int *ret_fd,
 		uint32_t *ret_size)
 {
-	int fd = memfd_create("status", MFD_CLOEXEC | MFD_ALLOW_SEALING), r;
-	off_t size = 0;
+	struct sealed s;
+	uint64_t size;
+	int r = sealed_open(&s, "status");
 
-	if (fd < 0)
-		return -errno;
-	r = write_memfd(fd, b, viewer);
-	if (r == 0) {
-		size = lseek(fd, 0, SEEK_END);
-		r = size < 0 || lseek(fd, 0, SEEK_SET) < 0 ? -errno : 0;
-	}
-	if (r < 0) {
-		close_fd(&fd);
+	if (r < 0)
 		return r;
-	}
-	*ret_fd = fd;
-	*ret_size = (uint32_t)size;
-	return 0;
+	put_all(s.out, b, viewer);
+	r = sealed_close(&s, 0, ret_fd, &size);
+	if (r == 0)
+		*ret_size = (uint32_t)size;
+	return r;
 }

@@ -56,8 +56,8 @@ static int open_program(struct stream *s)
 
 	if (r < 0)
 		return r;
-	FOR_EACH_CHUNKS(c, s)
-	chunks_exec(c, &s->program);
+	FOR_EACH_CHUNKS (c, s)
+		chunks_exec(c, &s->program);
 	return 0;
 }
 
@@ -200,9 +200,9 @@ static int cut_all(struct stream *s, uint64_t end_ns, bool by_exec)
 {
 	int r = 0;
 
-	FOR_EACH_CHUNKS(c, s)
-	if (r == 0)
-		r = cut_chunk(s, c, end_ns, by_exec);
+	FOR_EACH_CHUNKS (c, s)
+		if (r == 0)
+			r = cut_chunk(s, c, end_ns, by_exec);
 	return r;
 }
 
@@ -234,9 +234,9 @@ static int each_sample(struct stream *s, const struct unwind_sample *sample,
 {
 	int r = 0;
 
-	FOR_EACH_CHUNKS(c, s)
-	if (r == 0)
-		r = chunks_sample(c, sample, s->time_ns, stack);
+	FOR_EACH_CHUNKS (c, s)
+		if (r == 0)
+			r = chunks_sample(c, sample, s->time_ns, stack);
 	return r;
 }
 
@@ -280,8 +280,7 @@ static int take_tick(struct stream *s, const struct record_tick *record)
 
 	s->settled_ns = record->settled_ns;
 	exec_budget_check(&s->execs, s->open.pid, record->h.time_ns);
-	FOR_EACH_CHUNKS(c, s)
-	{
+	FOR_EACH_CHUNKS (c, s) {
 		bool due;
 
 		if (r == 0)
@@ -296,9 +295,9 @@ static int each_exit(struct stream *s, uint64_t time_ns)
 {
 	int r = 0;
 
-	FOR_EACH_CHUNKS(c, s)
-	if (r == 0)
-		r = chunks_exit(c, time_ns);
+	FOR_EACH_CHUNKS (c, s)
+		if (r == 0)
+			r = chunks_exit(c, time_ns);
 	return r;
 }
 
@@ -319,8 +318,7 @@ static int take_thread(struct stream *s, const struct record_thread *record)
 {
 	int r = 0;
 
-	FOR_EACH_CHUNKS(c, s)
-	{
+	FOR_EACH_CHUNKS (c, s) {
 		if (r < 0)
 			break;
 		if (record->h.ring.type == RECORD_THREAD)

@@ -2,18 +2,16 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "daemon/child.h"
 #include "daemon/request.h"
 #include "daemon/symbolized.h"
 #include "lib/aggregate/lookup.h"
+#include "lib/base/sealed.h"
 #include "proto/debug_meta.h"
 
 /* Where the file is taken to lie. An address 0 would be none. */
 #define FILE_AT (UINT64_C(1) << 46)
-
-#define ANSWER_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
 
 static int hand_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
@@ -126,21 +124,6 @@ static enum symbolize_verdict read_file(struct unwind_space *space,
 	return r < 0 ? SYMBOLIZE_NO_MEMORY : verdict;
 }
 
-static int seal(const struct buf *bytes, int *ret_fd)
-{
-	int fd = memfd_create("symbols", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int r = fd < 0 ? -errno : write_all(fd, bytes->data, bytes->len);
-
-	if (r == 0 && (lseek(fd, 0, SEEK_SET) < 0 ||
-		       fcntl(fd, F_ADD_SEALS, ANSWER_SEALS) < 0))
-		r = -errno;
-	if (r < 0)
-		close_fd(&fd);
-	else
-		*ret_fd = fd;
-	return r;
-}
-
 int symbolize(struct unwind_cache *cache, const struct msg_symbolize *m, int fd)
 {
 	static const struct unwind_files files = {
@@ -168,7 +151,8 @@ int symbolize(struct unwind_cache *cache, const struct msg_symbolize *m, int fd)
 	unwind_space_free(space);
 	if (msg_symbolized_has_answer(done.verdict)) {
 		done.size = answer.len;
-		if (seal(&answer, &answer_fd) < 0)
+		if (sealed_copy("symbols", answer.data, answer.len,
+				&answer_fd) < 0)
 			done.verdict = SYMBOLIZE_NO_MEMORY;
 	}
 	buf_fini(&answer);

@@ -1,10 +1,9 @@
 #include "daemon/ctl/own_unwind.h"
 
-#include <fcntl.h>
-
 #include "daemon/child.h"
 #include "daemon/page.h"
 #include "daemon/want.h"
+#include "lib/base/sealed.h"
 
 /* Names and lines have a debug file each, by build-id and by link. */
 #define WANTS_MAX 16
@@ -62,12 +61,12 @@ static int take_answer(struct ipc_message *message,
 		return 0;
 	fd = ipc_take_fd(message, 0);
 	/* A memfd: no read of it waits. */
-	if (fd < 0 || fcntl(fd, F_GET_SEALS) < 0)
+	if (!sealed_is(fd, m->size))
 		r = -EPROTO;
 	if (r == 0)
 		r = buf_read_fd(ret, fd);
 	close_fd(&fd);
-	return r == 0 && ret->len != m->size ? -EPROTO : r;
+	return r;
 }
 
 int own_unwind_ask(struct own_unwind *u, const struct msg_symbolize *m, int fd,

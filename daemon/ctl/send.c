@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "daemon/id.h"
 #include "daemon/log.h"
 #include "daemon/option_fault.h"
+#include "lib/base/sealed.h"
 #include "daemon/own_child.h"
 #include "lib/base/clock.h"
 #include "proto/chunk_v2.h"
@@ -41,8 +41,6 @@ enum {
 /* After a limit that is over already, so that no server is asked in a circle.
  */
 #define PAUSE_LEAST_NS NS_PER_SEC
-
-#define PAYLOAD_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
 
 const char send_help[] =
 	"\n"
@@ -102,30 +100,6 @@ static int begin(struct send *s)
 		log_error("sentry-profd-ship cannot be started: %s",
 			  strerror(-r));
 	return r;
-}
-
-/* Copies the payload into a sealed memfd, which ship takes. */
-static int seal(const char *bytes, size_t size, int *ret_fd)
-{
-	int fd = memfd_create("chunk", MFD_CLOEXEC | MFD_ALLOW_SEALING), r = 0;
-
-	while (fd >= 0 && size > 0) {
-		const ssize_t n = write(fd, bytes, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		bytes += n;
-		size -= (size_t)n;
-	}
-	if (fd < 0 || size > 0 || fcntl(fd, F_ADD_SEALS, PAYLOAD_SEALS) < 0) {
-		r = errno != 0 ? -errno : -EIO;
-		close_fd(&fd);
-		return r;
-	}
-	*ret_fd = fd;
-	return 0;
 }
 
 static int hand_over(struct send *s, const struct msg_envelope *envelope,
@@ -310,7 +284,7 @@ static int send_chunk(struct send *s, const char *path,
 		s->n_unsent++;
 		return 0;
 	}
-	r = seal(text->payload, text->payload_size, &payload);
+	r = sealed_copy("chunk", text->payload, text->payload_size, &payload);
 	if (r == 0)
 		r = deliver(s, &m, payload, &result);
 	close_fd(&payload);
