@@ -83,19 +83,6 @@ static const char help_all[] =
 	"                   all. Where one differs, the status is 3.\n"
 	"\n";
 
-static void print_help_all(void)
-{
-	(void)fputs(help_all, stdout);
-	(void)fputs(operator_help, stdout);
-	(void)fputs(doctor_help, stdout);
-	(void)fputs(convert_help, stdout);
-	(void)fputs(view_help, stdout);
-	(void)fputs(compare_help, stdout);
-	(void)fputs(send_help, stdout);
-	(void)fputs(record_help, stdout);
-	(void)fputs(top_help, stdout);
-}
-
 static bool choose_oracle(const char *name, struct stack_options *options)
 {
 	const bool all = name != NULL && strcmp(name, "all") == 0;
@@ -172,20 +159,39 @@ static int version(void)
 	return EXIT_SUCCESS;
 }
 
-/* Those of this file, and the daemon's. Returns how many there are. */
+/* The commands; those that ask the daemon have a table of their own. */
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help; /* of --help-all; NULL: it begins with it */
+} commands[] = {
+	{"stack", stack, NULL},
+	{"doctor", doctor_run, doctor_help},
+	{"convert", convert_run, convert_help},
+	{"view", view_run, view_help},
+	{"compare", compare_run, compare_help},
+	{"send", send_run, send_help},
+	{"record", record_run, record_help},
+	{"top", top_run, top_help},
+};
+
+static void print_help_all(void)
+{
+	(void)fputs(help_all, stdout);
+	(void)fputs(operator_help, stdout);
+	for (size_t i = 0; i < array_size(commands); i++)
+		if (commands[i].help != NULL)
+			(void)fputs(commands[i].help, stdout);
+}
+
+/* All names. Returns how many there are. */
 #define COMMANDS_MAX 16
 static size_t all_commands(const char *ret[COMMANDS_MAX])
 {
 	size_t n = 0;
 
-	ret[n++] = "stack";
-	ret[n++] = "doctor";
-	ret[n++] = "convert";
-	ret[n++] = "view";
-	ret[n++] = "compare";
-	ret[n++] = "send";
-	ret[n++] = "record";
-	ret[n++] = "top";
+	for (size_t i = 0; i < array_size(commands); i++)
+		ret[n++] = commands[i].name;
 	for (size_t i = 0; operator_command(i) != NULL; i++)
 		if (n < COMMANDS_MAX)
 			ret[n++] = operator_command(i);
@@ -220,22 +226,9 @@ static int no_command(const char *word)
 
 static int run(int argc, char **argv)
 {
-	if (strcmp(argv[0], "stack") == 0)
-		return stack(argc, argv);
-	if (strcmp(argv[0], "doctor") == 0)
-		return doctor_run(argc, argv);
-	if (strcmp(argv[0], "convert") == 0)
-		return convert_run(argc, argv);
-	if (strcmp(argv[0], "view") == 0)
-		return view_run(argc, argv);
-	if (strcmp(argv[0], "compare") == 0)
-		return compare_run(argc, argv);
-	if (strcmp(argv[0], "send") == 0)
-		return send_run(argc, argv);
-	if (strcmp(argv[0], "record") == 0)
-		return record_run(argc, argv);
-	if (strcmp(argv[0], "top") == 0)
-		return top_run(argc, argv);
+	for (size_t i = 0; i < array_size(commands); i++)
+		if (strcmp(argv[0], commands[i].name) == 0)
+			return commands[i].run(argc, argv);
 	return operator_run(argc, argv);
 }
 
