@@ -351,6 +351,8 @@ void watch_heartbeat(struct broker *b);
 must_check bool watch_works(const struct broker *b);
 
 /* ship_files.c */
+/* Is the file at this index of b->ship_fds there, and for this ship? */
+bool ship_files_has(const struct ship *s, size_t file);
 /* Opens what the options name; on a fault prints one line. */
 must_check int ship_files_open(struct broker *b);
 /*

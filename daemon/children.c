@@ -170,8 +170,7 @@ static int start_ship(struct broker *b, struct ship *s)
 		dsn.no_reports = true;
 	}
 	for (size_t i = 0; i < INIT_FILE_N; i++) {
-		if (b->ship_fds[i] < 0 ||
-		    (s->is_spotlight && i != INIT_CA_CERTS))
+		if (!ship_files_has(s, i))
 			continue;
 		fds[n++] = b->ship_fds[i];
 		init.files |= 1u << i;

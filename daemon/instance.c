@@ -380,16 +380,17 @@ bool instance_is_wanted(const struct instance *i)
 
 static void check(struct broker *b, struct instance *i)
 {
-	bool wanted;
+	bool wanted, for_records;
 
 	if (i->target != NULL && target_is_over(i->target))
 		settle(i);
 	if (i->target == NULL && i->is_changed && !i->is_removed)
 		change(i);
+	for_records = !instance_is_wanted(i);
 	wanted = !i->is_removed && !i->is_changed && !i->is_detached &&
-		 (i->n_records > 0 || instance_is_wanted(i));
+		 (i->n_records > 0 || !for_records);
 	if (i->target != NULL &&
-	    (!wanted || i->target->is_for_records == instance_is_wanted(i) ||
+	    (!wanted || i->target->is_for_records != for_records ||
 	     !target_clocks_hold(b, i->target)))
 		target_stop(b, i->target);
 	else if (i->target == NULL && wanted && !i->has_ended &&

@@ -303,7 +303,9 @@ static void check(const struct broker *b, struct recording *r)
 	r->target = 0;
 	if (r->is_finishing)
 		end(r, PROTOCOL_RECORD_DONE);
-	else if (i->has_ended && (t == NULL || target_is_over(t)))
+	else if (i->has_ended && t != NULL && !target_is_over(t))
+		return; /* its run is coming to its end */
+	else if (i->has_ended)
 		end(r, PROTOCOL_RECORD_NO_PROCESS);
 	else if (b->stopping)
 		end(r, PROTOCOL_RECORD_SHUTDOWN);

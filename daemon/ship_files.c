@@ -79,7 +79,13 @@ int ship_files_open(struct broker *b)
 	return r < 0 ? r : open_certificates(b, true, b->ship_fds);
 }
 
-/* A client's certificate and key are for servers of Sentry's only. */
+bool ship_files_has(const struct ship *s, size_t file)
+{
+	/* The others are for servers of Sentry's: Spotlight is none. */
+	return s->child.broker->ship_fds[file] >= 0 &&
+	       (!s->is_spotlight || file == INIT_CA_CERTS);
+}
+
 static void send_certificates(const struct broker *b, struct ship *s)
 {
 	struct msg_certificates m = {
@@ -89,8 +95,7 @@ static void send_certificates(const struct broker *b, struct ship *s)
 	size_t n = 0;
 
 	for (size_t i = INIT_CA_CERTS; i < INIT_FILE_N; i++) {
-		if (b->ship_fds[i] < 0 ||
-		    (s->is_spotlight && i != INIT_CA_CERTS))
+		if (!ship_files_has(s, i))
 			continue;
 		fds[n++] = b->ship_fds[i];
 		m.files |= 1u << i;
