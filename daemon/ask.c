@@ -8,10 +8,14 @@
 
 #include "daemon/log.h"
 #include "daemon/peer.h"
+#include "daemon/process.h"
 #include "lib/base/ipc.h"
 
 /* A daemon that does not answer is stuck, however little time it gets. */
 #define ANSWER_S 60
+
+/* What comes with an answer: 10,000 targets with a line each. */
+#define BYTES_MAX (16u << 20)
 
 const char *ask_path(const char *given)
 {
@@ -191,6 +195,30 @@ int ask(struct ask *a, enum protocol_type type, int32_t pid, const char *name,
 		memcpy(m.name, name, n);
 	*ret_fd = -1;
 	return exchange(a, &m, sizeof(m), ret, ret_fd);
+}
+
+int ask_read(int fd, uint32_t size, struct buf *ret)
+{
+	buf_init(ret, BYTES_MAX);
+	/* The daemon's descriptor of it is ours, too: with where it wrote. */
+	return fd < 0 || size == 0 || lseek(fd, 0, SEEK_SET) < 0
+		       ? -EPROTO
+		       : buf_read_fd(ret, fd);
+}
+
+bool ask_parse_target(const char *command, const char *text, int32_t *ret_pid,
+		      const char **ret_name)
+{
+	*ret_pid = 0;
+	*ret_name = NULL;
+	if (process_parse_pid(text, ret_pid))
+		return true;
+	if (text[0] != '\0' && strlen(text) < PROTOCOL_NAME_SIZE) {
+		*ret_name = text;
+		return true;
+	}
+	log_error("%s: not a pid, and no name: '%s'", command, text);
+	return false;
 }
 
 const char *ask_result_text(enum protocol_result result)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/buf.h"
 #include "lib/base/util.h"
 #include "lib/client/protocol.h"
 
@@ -43,6 +44,20 @@ int32_t ask_pid(const struct ask *a);
  */
 must_check int ask(struct ask *a, enum protocol_type type, int32_t pid,
 		   const char *name, struct protocol_answer *ret, int *ret_fd);
+
+/*
+ * The bytes that came with an answer: size of them, in the descriptor fd, which
+ * stays the caller's. ret is due for buf_fini in any case. Returns 0, -EPROTO
+ * (there are none), or the error of buf_read_fd.
+ */
+must_check int ask_read(int fd, uint32_t size, struct buf *ret);
+
+/*
+ * A command's argument that names a process, or the section [target "NAME"]:
+ * *ret_pid is 0, or *ret_name NULL. False after a line on stderr.
+ */
+bool ask_parse_target(const char *command, const char *text, int32_t *ret_pid,
+		      const char **ret_name);
 
 /* What is said of a process, or a section, where the answer has no text. */
 const char *ask_result_text(enum protocol_result result);

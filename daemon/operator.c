@@ -20,9 +20,6 @@
 #define WATCH_S	    2
 #define WATCH_MAX_S 3600
 
-/* 10,000 targets with a line each. */
-#define JSON_MAX (16u << 20)
-
 enum argument { NO_ARGUMENT, A_PID, A_PID_OR_NAME };
 
 struct command {
@@ -102,17 +99,15 @@ static bool parse_number(const char *text, long max, long *ret)
 
 static int take_argument(struct request *q, const char *text)
 {
-	const bool named = q->command->argument == A_PID_OR_NAME;
-
+	if (q->command->argument == A_PID_OR_NAME)
+		return ask_parse_target(q->command->name, text, &q->pid,
+					&q->name)
+			       ? 0
+			       : EXIT_USAGE;
 	if (process_parse_pid(text, &q->pid))
 		return 0;
-	if (!named || text[0] == '\0' || strlen(text) >= PROTOCOL_NAME_SIZE) {
-		log_error("%s: not a pid%s: '%s'", q->command->name,
-			  named ? ", and no name" : "", text);
-		return EXIT_USAGE;
-	}
-	q->name = text;
-	return 0;
+	log_error("%s: not a pid: '%s'", q->command->name, text);
+	return EXIT_USAGE;
 }
 
 static int parse(int argc, char **argv, struct request *q)
@@ -253,11 +248,7 @@ static int show_status(const struct request *q, int fd, uint32_t size)
 	struct buf json;
 	int r;
 
-	buf_init(&json, JSON_MAX);
-	/* The daemon's descriptor of it is ours, too: with where it wrote. */
-	r = fd < 0 || size == 0 || lseek(fd, 0, SEEK_SET) < 0
-		    ? -EPROTO
-		    : buf_read_fd(&json, fd);
+	r = ask_read(fd, size, &json);
 	if (r == 0 && q->json &&
 	    fwrite(buf_string(&json), 1, json.len, stdout) != json.len)
 		r = -EIO;

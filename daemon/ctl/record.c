@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "daemon/ctl/convert.h"
 #include "daemon/ctl/ending.h"
@@ -71,18 +70,6 @@ static bool set_duration(struct recorder *c, const char *value)
 	return true;
 }
 
-static bool set_process(struct recorder *c, const char *text)
-{
-	if (process_parse_pid(text, &c->pid))
-		return true;
-	if (text[0] == '\0' || strlen(text) >= PROTOCOL_NAME_SIZE) {
-		log_error("record: not a pid, and no name: '%s'", text);
-		return false;
-	}
-	c->name = text;
-	return true;
-}
-
 static bool parse(struct recorder *c, int argc, char **argv)
 {
 	enum { SOCKET = OPTION_LONG, TO };
@@ -121,20 +108,14 @@ static bool parse(struct recorder *c, int argc, char **argv)
 			  "standard output");
 		return false;
 	}
-	return set_process(c, argv[optind]);
+	return ask_parse_target(argv[0], argv[optind], &c->pid, &c->name);
 }
 
-static int take_chunk(struct recorder *c, int fd, size_t size)
+static int take_chunk(void *ctx, const char *payload, size_t size)
 {
-	void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-	int r;
+	struct recorder *c = ctx;
+	int r = conversion_add(c->conversion, payload, size);
 
-	if (bytes == MAP_FAILED) {
-		log_error("a chunk of sentry-profd: %s", strerror(errno));
-		return -errno;
-	}
-	r = conversion_add(c->conversion, bytes, size);
-	(void)munmap(bytes, size);
 	c->n_chunks += r == 0;
 	return r;
 }
@@ -170,33 +151,21 @@ static int wait_for_it(const struct recorder *c, const sigset_t *mask)
 
 static int run(struct recorder *c, const sigset_t *mask)
 {
-	for (;;) {
-		size_t size;
-		int fd, r;
+	while (!c->recording.has_ended) {
+		int r = 0;
 
-		if (is_interrupted && !c->is_finishing) {
+		if (is_interrupted && !c->is_finishing)
 			r = finish(c);
-			if (r < 0)
-				return r;
-		}
-		r = wait_for_it(c, mask);
-		if (r == -EINTR)
-			continue;
+		if (r == 0)
+			r = wait_for_it(c, mask);
 		if (r == 0)
 			r = finish(c);
 		else if (r > 0)
-			r = recording_next(&c->recording, &fd, &size);
-		if (r < 0)
+			r = recording_next(&c->recording, take_chunk, c);
+		if (r < 0 && r != -EINTR)
 			return r;
-		if (c->recording.has_ended)
-			return 0;
-		if (r > 0) {
-			r = take_chunk(c, fd, size);
-			close_fd(&fd);
-			if (r < 0)
-				return r;
-		}
 	}
+	return 0;
 }
 
 /* ^C ends the recording, and not us: its file is still to be written. */

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "daemon/log.h"
 #include "lib/base/ipc.h"
@@ -37,46 +38,50 @@ int recording_open(struct ask *a, enum protocol_type type, int32_t pid,
 	return 0;
 }
 
-static int take(struct recording *r, struct ipc_message *message, int *ret_fd,
-		size_t *ret_size)
+static int take_chunk(int fd, size_t size, recording_chunk *take, void *ctx)
 {
-	struct protocol_recorded m;
+	void *payload = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+	int r;
 
-	if (message->size != sizeof(m))
-		return -EPROTO;
-	memcpy(&m, message->bytes, sizeof(m));
-	r->n_lost = m.lost;
-	if (m.end == PROTOCOL_RECORD_GOES_ON) {
-		*ret_fd = ipc_take_fd(message, 0);
-		*ret_size = m.bytes;
-		return *ret_fd < 0 ? -EPROTO : 1;
-	}
-	r->has_ended = true;
-	r->end = (enum protocol_record_end)m.end;
-	m.text[sizeof(m.text) - 1] = '\0';
-	memcpy(r->text, m.text, sizeof(r->text));
-	return 0;
+	if (payload == MAP_FAILED)
+		return -errno;
+	r = take(ctx, payload, size);
+	(void)munmap(payload, size);
+	return r < 0 ? r : 1;
 }
 
-int recording_next(struct recording *r, int *ret_fd, size_t *ret_size)
+static void take_end(struct recording *r, const struct protocol_recorded *m)
 {
-	struct ipc_message m;
+	r->has_ended = true;
+	r->end = (enum protocol_record_end)m->end;
+	(void)snprintf(r->text, sizeof(r->text), "%.*s",
+		       (int)sizeof(m->text) - 1, m->text);
+}
+
+int recording_next(struct recording *r, recording_chunk *take, void *ctx)
+{
+	/* Without a message the daemon has died. */
+	struct protocol_recorded m = {.end = PROTOCOL_RECORD_SHUTDOWN,
+				      .lost = r->n_lost};
+	struct ipc_message message;
 	int n;
 
 	if (r->has_ended)
 		return 0;
-	n = ipc_recv(r->fd, &m);
+	n = ipc_recv(r->fd, &message);
 	if (n < 0)
 		return n;
-	if (n == 0) {
-		/* The daemon has died. */
-		r->has_ended = true;
-		r->end = PROTOCOL_RECORD_SHUTDOWN;
-		return 0;
-	}
-	n = take(r, &m, ret_fd, ret_size);
-	ipc_close_fds(&m);
-	return n;
+	if (n > 0 && message.size == sizeof(m))
+		memcpy(&m, message.bytes, sizeof(m));
+	r->n_lost = m.lost;
+	if (n > 0 && message.size != sizeof(m))
+		n = -EPROTO;
+	else if (m.end == PROTOCOL_RECORD_GOES_ON)
+		n = take_chunk(message.fds[0], m.bytes, take, ctx);
+	else
+		take_end(r, &m);
+	ipc_close_fds(&message);
+	return r->has_ended ? 0 : n;
 }
 
 int recording_finish(struct recording *r)

@@ -31,13 +31,15 @@ must_check int recording_open(struct ask *a, enum protocol_type type,
 			      int32_t pid, const char *name,
 			      struct recording *ret);
 
+/* Gets a chunk's payload, which is gone afterwards. Returns 0 or -errno. */
+typedef int recording_chunk(void *ctx, const char *payload, size_t size);
+
 /*
- * Waits for the next chunk. Returns 1: *ret_fd is its payload, a sealed memfd
- * of *ret_size bytes, the caller's to close; 0: the recording has ended; or
- * -errno: -EINTR after a signal.
+ * Waits for the next chunk, and calls take with it. Returns 1; 0: the recording
+ * has ended; or an error: that of take, or -EINTR after a signal.
  */
-must_check int recording_next(struct recording *r, int *ret_fd,
-			      size_t *ret_size);
+must_check int recording_next(struct recording *r, recording_chunk *take,
+			      void *ctx);
 
 /*
  * Asks for the end of it, and of others of the same connection: the last chunk

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 
 #include "daemon/ctl/inputs.h"
@@ -27,9 +26,6 @@ enum {
 
 /* The targets are asked for so often. */
 #define STATUS_NS NS_PER_SEC
-
-/* As of sentry-profctl status: 10,000 targets with a line each. */
-#define STATUS_MAX (16u << 20)
 
 const char top_help[] =
 	"\n"
@@ -314,57 +310,33 @@ static int add_chunk(void *ctx, const struct import_chunk *chunk)
 	return top_model_add(&t->model, chunk);
 }
 
-static int take_payload(struct top *t, int fd, size_t size)
+static int take_payload(void *ctx, const char *payload, size_t size)
 {
-	void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-	int r;
+	struct top *t = ctx;
 
-	if (bytes == MAP_FAILED)
-		return -errno;
-	r = inputs_read_bytes("a chunk of sentry-profd", bytes, size, add_chunk,
-			      t);
-	(void)munmap(bytes, size);
-	return r;
-}
-
-/* A daemon that is there for the process alone ends with it. */
-static void say_end(struct top *t)
-{
-	const struct recording *r = &t->recording;
-	const bool is_gone = r->end == PROTOCOL_RECORD_SHUTDOWN &&
-			     kill(r->pid, 0) < 0 && errno == ESRCH;
-
-	(void)snprintf(t->view.message, TOP_TEXT, "%.300s (q quits)",
-		       is_gone ? "the process has ended"
-			       : recording_end_text(r));
+	return t->view.is_paused
+		       ? 0
+		       : inputs_read_bytes("a chunk of sentry-profd", payload,
+					   size, add_chunk, t);
 }
 
 static int take_chunk(struct top *t)
 {
-	size_t size;
-	int fd, r = recording_next(&t->recording, &fd, &size);
+	int r = recording_next(&t->recording, take_payload, t);
 
-	if (r == 0) {
-		say_end(t);
-		return 0;
-	}
-	if (r < 0)
-		return r == -EINTR ? 0 : r;
-	r = t->view.is_paused ? 0 : take_payload(t, fd, size);
-	close_fd(&fd);
-	return r;
+	if (t->recording.has_ended)
+		(void)snprintf(t->view.message, TOP_TEXT, "%.300s (q quits)",
+			       recording_end_text(&t->recording));
+	return r == -EINTR || r > 0 ? 0 : r;
 }
 
 /* All targets. */
 
-static int read_status(struct top *t, int fd)
+static int read_status(struct top *t, int fd, uint32_t size)
 {
 	struct buf json;
-	int r;
+	int r = ask_read(fd, size, &json);
 
-	buf_init(&json, STATUS_MAX);
-	r = fd < 0 || lseek(fd, 0, SEEK_SET) < 0 ? -EPROTO
-						 : buf_read_fd(&json, fd);
 	if (r == 0)
 		r = top_targets_take(&t->targets, buf_string(&json), json.len,
 				     clock_mono_ns(), t->view.target_order);
@@ -392,7 +364,8 @@ static int take_status(struct top *t)
 			       "for (q quits)");
 		return 0;
 	}
-	r = answer.result == PROTOCOL_OK ? read_status(t, fd) : -EPROTO;
+	r = answer.result == PROTOCOL_OK ? read_status(t, fd, answer.fd_bytes)
+					 : -EPROTO;
 	close_fd(&fd);
 	select_id(t, id);
 	return r;
@@ -653,13 +626,8 @@ static bool parse(struct top *t, int argc, char **argv)
 			  "the usage)");
 		return false;
 	}
-	if (optind == argc || process_parse_pid(argv[optind], &t->pid))
-		return true;
-	t->name = argv[optind];
-	if (t->name[0] != '\0' && strlen(t->name) < PROTOCOL_NAME_SIZE)
-		return true;
-	log_error("top: not a pid, and no name: '%s'", t->name);
-	return false;
+	return optind == argc ||
+	       ask_parse_target(argv[0], argv[optind], &t->pid, &t->name);
 }
 
 /* True: nobody listens there, rather than that we may not connect. */

@@ -62,6 +62,17 @@ class Recording:
         self.control.close()
 
 
+def wait_samples(ctl, pid, n):
+    """Until so many more were taken of a process."""
+    before = ctl.target(pid)['samples_taken']
+    wait_for(lambda: ctl.target(pid)['samples_taken'] > before + n, 'samples')
+
+
+def start_record(box, ctl, pid, out):
+    return box.start([harness.BUILD / 'sentry-profctl', 'record', '-o', out,
+                      '--socket', ctl.path, pid])
+
+
 def seconds(chunk):
     times = [s['timestamp'] for s in chunk['profile']['samples']]
     return min(times), max(times)
@@ -136,9 +147,7 @@ def test_one_that_is_stopped(box):
     ctl.run('start', target.pid)
     found = ctl.wait_state(target.pid, 'profiling')
     wait_for(lambda: ctl.target(target.pid)['profiler_id'], 'another run')
-    looks = ctl.target(target.pid)['samples_taken']
-    wait_for(lambda: ctl.target(target.pid)['samples_taken'] > looks + 100,
-             'samples')
+    wait_samples(ctl, target.pid, 100)
     check('leaf_spin' in functions(recording.next()), 'it goes on')
     ctl.run('stop', target.pid)
     wait_for(lambda: ctl.target(target.pid)['profiler_id'] is None, 'no run')
@@ -177,11 +186,8 @@ def test_interrupted(box):
     profd, ctl = listening(box, [target])
     profd.wait_attached().wait_looks()
     out = box.dir / 'out.folded'
-    recorder = box.start([harness.BUILD / 'sentry-profctl', 'record', '-o',
-                          out, '--socket', ctl.path, target.pid])
-    looks = ctl.target(target.pid)['samples_taken']
-    wait_for(lambda: ctl.target(target.pid)['samples_taken'] > looks + 100,
-             'samples')
+    recorder = start_record(box, ctl, target.pid, out)
+    wait_samples(ctl, target.pid, 100)
     recorder.signal(signal.SIGINT)
     check(recorder.wait() == 0, recorder.stderr)
     check('spin' in out.read_text(), out.read_text())
@@ -204,11 +210,8 @@ def test_ends(box):
     target.end()
     check(recording.rest()[1] == NO_PROCESS, 'its process has ended')
     out = box.dir / 'out.folded'
-    recorder = box.start([harness.BUILD / 'sentry-profctl', 'record', '-o',
-                          out, '--socket', ctl.path, sleeper.pid])
-    looks = ctl.target(sleeper.pid)['samples_taken']
-    wait_for(lambda: ctl.target(sleeper.pid)['samples_taken'] > looks + 50,
-             'samples')
+    recorder = start_record(box, ctl, sleeper.pid, out)
+    wait_samples(ctl, sleeper.pid, 50)
     profd.signal(signal.SIGINT)
     check(recorder.wait() == 0, recorder.stderr)
     check('sentry-profd has ended' in recorder.stderr and

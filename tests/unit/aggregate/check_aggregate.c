@@ -818,6 +818,14 @@ START_TEST(like_the_last)
 }
 END_TEST
 
+static const struct aggregate_options of_a_second = {
+	.chunk_us = 500000,
+	.chunk_bytes = 20000000,
+	.wall_offset_us = LETTERS_WALL_US,
+	.main_path = "",
+	.main_argv0 = "",
+};
+
 /*
  * It begins with the stacks of then: of a thread that waits no sample comes any
  * more. What has ended before is not in it, and the first one goes on as it
@@ -825,13 +833,6 @@ END_TEST
  */
 START_TEST(beside_another)
 {
-	const struct aggregate_options o = {
-		.chunk_us = 500000,
-		.chunk_bytes = 20000000,
-		.wall_offset_us = LETTERS_WALL_US,
-		.main_path = "",
-		.main_argv0 = "",
-	};
 	struct aggregate *first = a, *second;
 
 	sample(1, 0, "am");
@@ -842,7 +843,7 @@ START_TEST(beside_another)
 	runs(2, 100, "bm");
 	gone(3, 100);
 	tick(100);
-	ck_assert_int_eq(aggregate_new_beside(first, &o, &second), 0);
+	ck_assert_int_eq(aggregate_new_beside(first, &of_a_second, &second), 0);
 	for (uint64_t ms = 110; ms <= 120; ms += 10) {
 		for (int i = 0; i < 2; i++) {
 			a = i == 0 ? first : second;
@@ -869,16 +870,9 @@ END_TEST
 /* Of a target that has just been opened. */
 START_TEST(beside_one_without_a_tick)
 {
-	const struct aggregate_options o = {
-		.chunk_us = 500000,
-		.chunk_bytes = 20000000,
-		.wall_offset_us = LETTERS_WALL_US,
-		.main_path = "",
-		.main_argv0 = "",
-	};
 	struct aggregate *first = a, *second;
 
-	ck_assert_int_eq(aggregate_new_beside(first, &o, &second), 0);
+	ck_assert_int_eq(aggregate_new_beside(first, &of_a_second, &second), 0);
 	a = second;
 	runs(1, 10, "am");
 	tick(10);
