@@ -12,7 +12,7 @@
  *   socket.c    talks with them
  *   reap.c      takes note of their ends
  *   blame.c     and of the files at which unwind dies
- *   record.c    recordings: profiles for those who ask on its socket
+ *   record.c    recordings of processes, for peers of the control socket
  *   idle.c      ends those that nobody needs
  *   overdue.c   kills those that owe an answer for too long
  *   watch.c     the heartbeat of capture
@@ -159,12 +159,13 @@ struct broker_clocks {
 
 /*
  * Sentry's viewer on the developer's machine, which gets a copy of each chunk.
- * Its ship is its own: it has no spool, and no chunk waits for it in the broker
- * beyond those that it was handed. What it loses is counted here alone.
+ * Spotlight has a ship of its own, without a spool: a chunk that this ship has
+ * no room for is dropped at once. Chunks that Spotlight lost are counted here,
+ * and nowhere else.
  */
 struct spotlight {
-	char url[CONFIG_TEXT_MAX]; /* since the start; "": there is none */
-	struct ship *ship;	   /* NULL: there is none */
+	char url[CONFIG_TEXT_MAX]; /* does not change; "": Spotlight is off */
+	struct ship *ship;	   /* NULL: Spotlight is off */
 	size_t n_envelopes;	   /* of b->n_envelopes */
 	uint64_t sent, lost[DISCARD_N];
 };
@@ -214,7 +215,7 @@ struct broker {
 	size_t n_instances, instances_size;
 	struct clients clients;
 	struct recording *records;    /* oldest first */
-	uint32_t last_record;	      /* its number */
+	uint32_t last_record;	      /* number of the newest */
 	struct control *control;      /* NULL: there is no socket */
 	bool instances_told;	      /* that there are too many */
 	struct instance_figures gone; /* of instances that are none any more */

@@ -132,7 +132,7 @@ static int encode(const struct msg_session_open *open,
 	return sealed_close(&s, r, ret_fd, ret_size);
 }
 
-/* True: somebody reads the payload that says more. */
+/* True if a file or Spotlight gets the payload with states and code_ids. */
 static bool wants_more(const struct msg_session_open *open)
 {
 	return open->for_file || open->for_spotlight;
@@ -158,7 +158,7 @@ static void encode_more(const struct msg_session_open *open,
 	}
 }
 
-/* Of a recording. */
+/* Sends a chunk of a recording, or says that it is lost. */
 static void send_recorded(const struct msg_session_open *open, uint32_t record,
 			  const struct profile *profile)
 {
@@ -202,8 +202,9 @@ static int write_anchor(const struct msg_session_open *open,
 }
 
 /*
- * The transaction, without which Spotlight keeps the chunk and draws it
- * nowhere. Without memory there is none.
+ * Makes the transaction of a chunk for Spotlight, which draws a chunk only
+ * below a transaction that refers to it. Where there is no memory for the
+ * transaction the chunk goes alone.
  */
 static void encode_anchor(const struct msg_session_open *open,
 			  const struct profile *profile, const char *program,

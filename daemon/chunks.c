@@ -43,7 +43,7 @@ int chunks_open(struct chunks *c, const struct msg_session_open *open,
 	return r;
 }
 
-/* A file's: where a function's frames were is of use to whoever reads it. */
+/* A recording's payload is one for a file: its frames keep their addresses. */
 static void open_for_file(struct msg_session_open *open,
 			  const struct msg_record_open *record)
 {
@@ -143,7 +143,7 @@ int chunks_sample(struct chunks *c, const struct unwind_sample *sample,
 				sample->flags & SAMPLE_RUNNING);
 }
 
-/* Of a thread whose number is another's by now, nothing is to be said. */
+/* A thread whose number has passed to another thread has no key. */
 int chunks_lose(struct chunks *c, const struct record *record)
 {
 	const uint32_t key = thread_keys_of(&c->keys, record->tid);

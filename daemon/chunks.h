@@ -1,11 +1,13 @@
 /*
- * The chunks that are made of a target's records for one reader: those of the
- * session, which go to Sentry and to files, or those of a recording
- * (daemon/record.h), which a user has asked for. A target has one set of the
- * former and up to MSG_RECORDS_MAX of the latter; every record goes to all.
+ * The chunks that unwind makes of a target's records for one reader. A struct
+ * chunks belongs either to the target's session, whose chunks go to Sentry, to
+ * files and to Spotlight, or to a recording, whose chunks go to the user who
+ * asked for it (daemon/record.h). A target has one session and up to
+ * MSG_RECORDS_MAX recordings; each of them gets every record of the target.
  *
- * Threads have numbers of their own in each (daemon/thread_keys.h). Errors are
- * those of aggregate_*, where nothing else is said.
+ * A thread has a number of its own in each struct chunks
+ * (daemon/thread_keys.h). The functions return 0, or an error of aggregate_*
+ * where the comment names no other.
  */
 #ifndef DAEMON_CHUNKS_H
 #define DAEMON_CHUNKS_H
@@ -17,59 +19,70 @@
 #include "lib/capture/sample.h"
 
 struct chunks {
-	struct chunks *next; /* of the same target */
+	struct chunks *next; /* another reader of the same target */
 	uint32_t record;     /* msg_record_open.record; 0: the session's */
-	struct msg_session_open open; /* as for the session, of this reader */
+	/* The session's; a recording changes what its reader needs. */
+	struct msg_session_open open;
 	struct thread_keys keys;
 	struct aggregate *aggregate;
-	uint64_t began_ns; /* a recording's: when it was asked for */
-	/* When the first chunk ends; 0: it has not begun, UINT64_MAX: it has.
+	uint64_t began_ns; /* time of the records when a recording began */
+	/*
+	 * Time at which the first chunk ends; 0 before the first tick,
+	 * UINT64_MAX once that chunk is closed.
 	 */
 	uint64_t first_end_ns;
 };
 
-/* Of a session that begins, whose first program is p. */
+/* Opens the chunks of a session, whose target runs the program p. */
 must_check int chunks_open(struct chunks *c,
 			   const struct msg_session_open *open,
 			   const struct program *p);
 /*
- * Of a recording that begins now, at time_ns of the records, beside the chunks
- * of from. *ret is to be freed by chunks_free.
+ * Opens the chunks of a recording, which begins at time_ns of the records with
+ * the threads and stacks that the session's chunks, from, have then. The caller
+ * frees *ret by chunks_free.
  */
 must_check int chunks_open_beside(const struct chunks *from,
 				  const struct msg_record_open *record,
 				  uint64_t time_ns, struct chunks **ret);
-/* Frees what c has, not c. Takes zeros. */
+/* Frees everything that c points to, but not c itself. Takes zeros. */
 void chunks_fini(struct chunks *c);
 void chunks_free(struct chunks *c); /* takes NULL */
 
 /* The target runs the program p from here on. */
 void chunks_exec(struct chunks *c, const struct program *p);
 
-/* RECORD_THREAD. It may go on as one that has ended, at time_ns. */
+/*
+ * Takes a RECORD_THREAD. The thread may get the number of one that has ended
+ * (thread_keys.h), whose time ends at time_ns.
+ */
 must_check int chunks_thread(struct chunks *c,
 			     const struct record_thread *record,
 			     uint64_t time_ns);
 
 /*
- * RECORD_SAMPLE, with the stack that it was unwound to; NULL: it counts as
- * missed. One without a RECORD_THREAD gets a number at time_ns.
+ * Takes a RECORD_SAMPLE with the stack that the sample was unwound to; without
+ * a stack (NULL) the sample counts as missed. A thread of which no
+ * RECORD_THREAD came gets a number at time_ns.
  */
 must_check int chunks_sample(struct chunks *c,
 			     const struct unwind_sample *sample,
 			     uint64_t time_ns,
 			     const struct unwind_stack *stack);
 
-/* RECORD_MISSED or RECORD_EXIT. */
+/* Takes a RECORD_MISSED or a RECORD_EXIT. */
 must_check int chunks_lose(struct chunks *c, const struct record *record);
 
-/* RECORD_WAITING; in a profile of processor time it has no stack then. */
+/*
+ * Takes a RECORD_WAITING. In a profile of processor time (cpu_only) the thread
+ * has no stack from then on.
+ */
 must_check int chunks_wait(struct chunks *c, const struct record *record);
 
-/* All threads are gone. */
+/* All threads of the target end at time_ns. */
 must_check int chunks_exit(struct chunks *c, uint64_t time_ns);
 
-/* RECORD_TICK. *ret_due: the chunk ought to be closed. */
+/* Takes a RECORD_TICK. *ret_due: the chunk ought to be closed. */
 must_check int chunks_tick(struct chunks *c, const struct record_tick *record,
 			   bool *ret_due);
 

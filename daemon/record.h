@@ -1,13 +1,15 @@
 /*
- * Recordings: profiles of a process for those who ask for them on the daemon's
- * socket (sentry-profctl record and top), beside what Sentry and files get,
- * which does not change. unwind makes their chunks (daemon/chunks.h), and each
- * is passed on at once, on a socket of the recording: nothing is kept. A reader
- * who is slow loses chunks, which are counted.
+ * Recordings: profiles of a process for peers who ask for them on the daemon's
+ * socket (sentry-profctl record and top). What Sentry and files get of the
+ * process does not change. unwind makes a recording's chunks
+ * (daemon/chunks.h); the broker passes each chunk to the peer at once, on a
+ * socket of the recording, and keeps none. A peer who reads too slowly loses
+ * chunks, and each message says how many were lost so far.
  *
- * A recording is of an instance. It outlives its runs and unwind processes, and
- * ends with the process. An instance that is not profiled for Sentry has a run
- * for its recordings alone (target.is_for_records).
+ * A recording belongs to an instance and ends with the instance's process. It
+ * goes on when the profiler on that process is stopped or started, and when an
+ * unwind process dies. While an instance is not profiled for Sentry, it has a
+ * run of the profiler for its recordings alone (target.is_for_records).
  */
 #ifndef DAEMON_RECORD_H
 #define DAEMON_RECORD_H
@@ -18,7 +20,10 @@ struct broker;
 struct recording;
 struct target;
 
-/* PROTOCOL_RECORD and PROTOCOL_WATCH; the socket is that of *ret. */
+/*
+ * Serves PROTOCOL_RECORD and PROTOCOL_WATCH: *ret is the answer, with the
+ * recording's socket.
+ */
 void record_ask(struct broker *b, const struct control_peer *peer,
 		const struct protocol_request *m, struct control_answer *ret);
 
@@ -27,7 +32,11 @@ void records_finish(struct broker *b, const struct control_peer *peer);
 /* The peer is gone, and its recordings are wanted by nobody. */
 void records_gone(struct broker *b, const struct control_peer *peer);
 
-/* What unwind says of a recording of its target t; none is no fault. */
+/*
+ * unwind has sent a chunk of a recording of its target t, has lost one, or has
+ * closed the recording. A number that no recording has (any more) is no fault.
+ * records_chunk returns 0, or -EPROTO: fd is no sealed payload of that size.
+ */
 must_check int records_chunk(const struct target *t, uint32_t record,
 			     uint64_t size, int fd);
 void records_lost(const struct target *t, uint32_t record);

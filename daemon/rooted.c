@@ -16,11 +16,7 @@
 /* /proc/PID/status: about 1.5 KB, more with many groups. */
 #define STATUS_MAX 16384
 
-/*
- * What fd, opened by O_PATH, leads to, if it is a regular file: until then
- * nothing was opened. A device may do something when it is.
- */
-static int open_regular(int fd, int *ret_fd)
+int rooted_open_regular(int fd, int *ret_fd)
 {
 	char path[64];
 	struct stat st;
@@ -52,7 +48,7 @@ int rooted_open(int32_t pid, const char *path, uint64_t resolve, int *ret_fd)
 		return r;
 	}
 	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	r = fd < 0 ? -errno : open_regular(fd, ret_fd);
+	r = fd < 0 ? -errno : rooted_open_regular(fd, ret_fd);
 	act_as_self(&before);
 	close_fd(&fd);
 	close_fd(&root);

@@ -19,6 +19,14 @@
 #define ROOTED_OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
 /*
+ * Opens for reading what fd, a descriptor of O_PATH, stands for, if that is a
+ * regular file. No other file is opened: a device may do something then, and a
+ * FIFO waits for a writer. Returns 0, -ENXIO for another file, or -errno. It is
+ * for every process, not for the helper alone.
+ */
+must_check int rooted_open_regular(int fd, int *ret_fd);
+
+/*
  * Each returns 0 and a regular file open for reading, or a negative errno:
  * -EPERM where this process cannot take the rights of the target's user.
  * resolve: RESOLVE_* beside RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS.

@@ -4,31 +4,15 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
-/*
- * Opening a device can have effects, and opening a FIFO waits: so the file is
- * looked at before, by a descriptor that is none to read from.
- */
+#include "daemon/rooted.h"
+
 int debug_files_open(const char *path, int *ret_fd)
 {
-	int looked_at = open(path, O_PATH | O_CLOEXEC);
-	char same[64];
-	struct stat st;
-	int r = 0;
+	int fd = open(path, O_PATH | O_CLOEXEC);
+	int r = fd < 0 ? -errno : rooted_open_regular(fd, ret_fd);
 
-	if (looked_at < 0)
-		return -errno;
-	(void)snprintf(same, sizeof(same), "/proc/self/fd/%d", looked_at);
-	if (fstat(looked_at, &st) < 0)
-		r = -errno;
-	else if (!S_ISREG(st.st_mode))
-		r = -EINVAL;
-	if (r == 0) {
-		*ret_fd = open(same, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-		r = *ret_fd < 0 ? -errno : 0;
-	}
-	close_fd(&looked_at);
+	close_fd(&fd);
 	return r;
 }
 

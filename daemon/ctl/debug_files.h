@@ -1,7 +1,7 @@
 /*
- * Files with code and their separate debug files, on this machine. Paths may be
- * a stranger's, of a profile that somebody sent: only regular files are opened,
- * with the caller's rights.
+ * Files with code and their separate debug files, on this machine. A path may
+ * come from a profile that a stranger has made: the functions open regular files
+ * only, with the rights of the user who runs sentry-profctl.
  */
 #ifndef DAEMON_CTL_DEBUG_FILES_H
 #define DAEMON_CTL_DEBUG_FILES_H
@@ -9,8 +9,8 @@
 #include "lib/base/util.h"
 
 /*
- * Each returns 0 and a regular file open for reading, -EINVAL if it is none, or
- * -errno.
+ * Each function returns 0 and a descriptor of a regular file, open for reading;
+ * -ENXIO if the file is of another kind; or -errno.
  */
 must_check int debug_files_open(const char *path, int *ret_fd);
 

@@ -399,8 +399,8 @@ static int ask_image(struct symbolizer *s, const uint32_t *places, size_t n)
 		int fd = -1, r = open_candidate(&search, &fd);
 
 		if (r < 0)
-			reason = r == -EINVAL ? "is no regular file"
-					      : strerror(-r);
+			reason = r == -ENXIO ? "is no regular file"
+					     : strerror(-r);
 		else
 			r = ask(&search, fd, places, n, &reason);
 		close_fd(&fd);
