@@ -18,6 +18,11 @@
 #define NS_PER_MS  UINT64_C(1000000)
 #define NS_PER_US  UINT64_C(1000)
 
+static inline int64_t min_i64(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 static inline uint64_t min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;

@@ -116,9 +116,10 @@ bool activity_mark(const struct activity *a, struct activity_mark *ret)
 /* A stop may be taken by so much later than it came. */
 #define STOP_LATE_NS (50 * NS_PER_US)
 
-bool activity_ran(const struct activity_mark *before,
-		  const struct activity_mark *now,
-		  const struct activity_moments *when, bool only_waits)
+enum activity_run activity_ran(const struct activity_mark *before,
+			       const struct activity_mark *now,
+			       const struct activity_moments *when,
+			       bool only_waits)
 {
 	const uint64_t waited = now->wait_ns - before->wait_ns;
 	const uint64_t ran = now->run_ns - before->run_ns;
@@ -126,13 +127,15 @@ bool activity_ran(const struct activity_mark *before,
 	const uint64_t lost_ns = when->stop_ns - waited;
 
 	if (before->slices == now->slices)
-		return true;
+		return ACTIVITY_RAN;
 	if (only_waits ||
 	    waited + ran + CLOCKS_NS < when->not_stopped_ns - when->look_ns)
-		return false;
-	return lost_ns + CLOCKS_NS >= when->look_ns ||
-	       (lost_ns + CLOCKS_NS >= when->due_ns &&
-		lost_ns <= when->came_ns + CLOCKS_NS + STOP_LATE_NS);
+		return ACTIVITY_WAITED;
+	if (lost_ns + CLOCKS_NS >= when->look_ns ||
+	    (lost_ns + CLOCKS_NS >= when->due_ns &&
+	     lost_ns <= when->came_ns + CLOCKS_NS + STOP_LATE_NS))
+		return ACTIVITY_MAY_HAVE_RUN;
+	return ACTIVITY_WAITED;
 }
 
 enum activity_state activity_parse(const char *line,

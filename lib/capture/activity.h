@@ -68,12 +68,19 @@ struct activity_moments {
 	uint64_t stop_ns;	 /* the tracer took its stop */
 };
 
+enum activity_run {
+	ACTIVITY_WAITED,
+	ACTIVITY_MAY_HAVE_RUN,
+	ACTIVITY_RAN,
+};
+
 /*
- * True if a thread that could run when it was looked at was on a processor, as
+ * Whether a thread that could run when it was looked at was on a processor, as
  * far as the kernel's figures say. before: read at the look; now: read at the
  * stop that followed.
  *
- * - It has got no processor in between (slices): it had one, and kept it.
+ * - It has got no processor in between (slices): it had one, and kept
+ *   it. That is certain; what follows is not.
  * - It lost its processor after the look; or when the tick was due, because the
  *   tracer needed it in order to work. When it lost it follows from how long it
  *   has waited. The wait is in the figures from when it ends
@@ -84,9 +91,10 @@ struct activity_moments {
  *   The timer that wakes the tracer wakes threads that wait for a time nearly
  *   as late (timer slack, 50 us: prctl(2)), and they wait for the tracer then.
  */
-bool activity_ran(const struct activity_mark *before,
-		  const struct activity_mark *now,
-		  const struct activity_moments *when, bool only_waits);
+enum activity_run activity_ran(const struct activity_mark *before,
+			       const struct activity_mark *now,
+			       const struct activity_moments *when,
+			       bool only_waits);
 
 /*
  * *ret_place is written with ACTIVITY_BLOCKED. A thread of which the file

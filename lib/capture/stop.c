@@ -116,13 +116,24 @@ static void remember(struct thread *th, const uint64_t *regs,
 }
 
 /*
- * True if the thread was on a processor at the tick, false if it was runnable
- * without one, or blocked. It was blocked if the look found it so, and it stops
- * where it was blocked: a signal or the end of the wait came in between. A
- * runnable thread counts as running if the kernel has no schedstat, or if the
- * thread has a processor to itself.
+ * A thread on a processor stops at once, unless it is in a call that takes
+ * long. One that has lost its processor since the tick had none at the next.
  */
-static bool was_on_processor(const struct thread *th, const uint64_t *regs)
+static bool kept_its_processor(const struct thread *th)
+{
+	return th->stop_known && th->look_known &&
+	       th->look.slices == th->stop.slices;
+}
+
+/*
+ * Was the thread on a processor at the tick, runnable without one, or blocked?
+ * It was blocked if the look found it so and it stops where it was blocked: a
+ * signal or the end of the wait came in between. A runnable thread counts as
+ * running if the kernel has no schedstat, or if the thread has a processor to
+ * itself.
+ */
+static enum activity_run was_on_processor(const struct thread *th,
+					  const uint64_t *regs)
 {
 	const struct activity_moments when = {
 		.due_ns = th->due_ns,
@@ -135,20 +146,67 @@ static bool was_on_processor(const struct thread *th, const uint64_t *regs)
 
 	if (th->was_blocked && th->blocked_at.sp == regs[ARCH_SP] &&
 	    th->blocked_at.pc == regs[ARCH_PC])
-		return false;
-	return !th->stop_known || !th->look_known || th->unasked > 0 ||
-	       activity_ran(&th->look, &th->stop, &when, th->only_waits);
+		return ACTIVITY_WAITED;
+	if (!th->stop_known || !th->look_known || th->unasked > 0)
+		return ACTIVITY_RAN;
+	return activity_ran(&th->look, &th->stop, &when, th->only_waits);
 }
 
 /*
- * A thread on a processor stops at once, unless it is in a call that takes
- * long: so at the next tick it had none, if it has lost it at all.
+ * Where more threads can run than there are processors, each stop hands a
+ * processor to another thread, which the tracer then finds on it: 8 such
+ * threads on two processors were told to run for 1.13 times as long as they
+ * did, 32 that run for 1 ms and sleep for 5 for 1.3 times. So a sample that
+ * only may have been of a running thread counts as such while the samples tell
+ * of less than the process's CPU clock does, or of no more than chance brings.
+ *
+ * The clock is read once a tick, where there is such a sample. What the samples
+ * have missed makes room for no more than chance, either: a thread that is
+ * found where it sleeps does not make others run.
  */
+#define BALANCE_TICKS 8
+
+static bool read_balance(struct target *t, int64_t most_ns)
+{
+	uint64_t clock_ns;
+
+	if (t->balance_tick == t->last_tick)
+		return true;
+	if (t->capture->options.process_ns(t->pid, &clock_ns) != 0)
+		return false;
+	if (t->balance_tick == 0)
+		t->balance_ns = 0;
+	else
+		t->balance_ns += (int64_t)(clock_ns - t->balance_clock_ns);
+	t->balance_ns = min_i64(t->balance_ns, most_ns);
+	t->balance_clock_ns = clock_ns;
+	t->balance_tick = t->last_tick;
+	return true;
+}
+
+/* True if a sample of the thread is to be told as that of a running one. */
+static bool counts_as_run(const struct thread *th, enum activity_run run)
+{
+	struct target *t = th->target;
+	const int64_t tick_ns = (int64_t)t->delay.tick_ns;
+	const int64_t most_ns = BALANCE_TICKS * tick_ns;
+	/* Told to run until it was found without a processor. */
+	const uint64_t ticks = th->later_ns != 0 && !kept_its_processor(th)
+				       ? 1
+				       : th->unaccounted;
+
+	if (run == ACTIVITY_WAITED ||
+	    (run == ACTIVITY_MAY_HAVE_RUN && read_balance(t, most_ns) &&
+	     t->balance_ns < -most_ns))
+		return false;
+	t->balance_ns -= (int64_t)ticks * tick_ns;
+	return true;
+}
+
 static void tell_of_run(struct thread *th)
 {
 	th->told_running = true;
-	if (th->later_ns != 0 && !(th->stop_known && th->look_known &&
-				   th->look.slices == th->stop.slices))
+	if (th->later_ns != 0 && !kept_its_processor(th))
 		thread_tell_waiting(th, th->later_tick, th->later_ns);
 }
 
@@ -189,7 +247,7 @@ static void finish_sample(struct thread *th, int error,
 			      th->pending_ns);
 		return;
 	}
-	ran = was_on_processor(th, record->regs);
+	ran = counts_as_run(th, was_on_processor(th, record->regs));
 	if (ran)
 		record->flags |= SAMPLE_RUNNING;
 	thread_commit(th, size);

@@ -123,6 +123,14 @@ struct target {
 	uint64_t scan_ns;      /* and not before this time */
 	uint64_t refused_tick; /* when those refused are tried again */
 	struct target_pass pass;
+	/*
+	 * Processor time that the process used and no sample tells of
+	 * (stop.c), as of its clock at the last tick at which that was read
+	 * (0: at none).
+	 */
+	int64_t balance_ns;
+	uint64_t balance_clock_ns;
+	uint64_t balance_tick;
 	uint64_t names_tick;	/* and at which names are read again */
 	uint64_t slow_until_ns; /* slow.c: what reads took, as a debt */
 	bool added;		/* past its first scan */

@@ -327,7 +327,7 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	t->due_ticks = ticks;
 	t->delay = (struct delay){
 		.since_tick = last_tick,
-		.tick_ns = (time_ns - last_ns) / ticks,
+		.tick_ns = last_ns == 0 ? 0 : (time_ns - last_ns) / ticks,
 		.left_out = left_out,
 		.rested = rested,
 	};

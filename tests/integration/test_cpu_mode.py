@@ -153,6 +153,17 @@ def test_a_nap_is_no_work(box):
     check(work > 0.87 * told.seconds, f'{told.by_function}')
 
 
+def test_more_threads_than_processors(box):
+    """The stop of one lets the tracer find another on its processor."""
+    target = box.start([harness.BUILD / 'targets/naps', '32', '1000', '5000'])
+    target.wait_line('ready')
+    told = Told(box, [target], 6, '--cpu-budget', '0')
+    # 8 ticks are left to chance: BALANCE_TICKS of lib/capture/stop.c.
+    check(0.85 * told.least < told.seconds < 1.03 * told.most + 10 / 101,
+          f'{told.seconds:.2f} s are told of {told.least:.2f} to '
+          f'{told.most:.2f}')
+
+
 YIELDS = """
 import os
 print('ready', flush=True)

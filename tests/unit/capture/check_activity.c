@@ -219,8 +219,10 @@ static const struct activity_moments moments = {
 };
 
 /* What the figures have grown by from the look to the stop. */
-static bool ran(uint64_t ran_ns, uint64_t waited_ns, uint64_t slices,
-		const struct activity_moments *when, bool only_waits)
+static enum activity_run ran(uint64_t ran_ns, uint64_t waited_ns,
+			     uint64_t slices,
+			     const struct activity_moments *when,
+			     bool only_waits)
 {
 	const struct activity_mark before = {.run_ns = 7 * NS_PER_SEC,
 					     .wait_ns = 40 * NS_PER_MS,
@@ -237,24 +239,27 @@ static bool ran(uint64_t ran_ns, uint64_t waited_ns, uint64_t slices,
 /* Figures that stand still say nothing of a thread that runs. */
 START_TEST(who_keeps_its_processor_ran)
 {
-	ck_assert(ran(0, 0, 0, &moments, false));
-	ck_assert(ran(4 * MS, 0, 0, &moments, false));
-	ck_assert(ran(4 * MS, 0, 0, &moments, true));
+	ck_assert_int_eq(ran(0, 0, 0, &moments, false), ACTIVITY_RAN);
+	ck_assert_int_eq(ran(4 * MS, 0, 0, &moments, false), ACTIVITY_RAN);
+	ck_assert_int_eq(ran(4 * MS, 0, 0, &moments, true), ACTIVITY_RAN);
 }
 END_TEST
 
 START_TEST(who_had_no_processor_at_the_look_did_not_run)
 {
 	/* It has waited since after the look. */
-	ck_assert(ran(0, 7 * MS, 1, &moments, false));
-	ck_assert(ran(3 * MS, 4 * MS, 1, &moments, false));
+	ck_assert_int_eq(ran(0, 7 * MS, 1, &moments, false),
+			 ACTIVITY_MAY_HAVE_RUN);
+	ck_assert_int_eq(ran(3 * MS, 4 * MS, 1, &moments, false),
+			 ACTIVITY_MAY_HAVE_RUN);
 	/* It had waited for a millisecond by then, or two. */
-	ck_assert(!ran(0, 8 * MS, 1, &moments, false));
-	ck_assert(!ran(0, 9 * MS, 1, &moments, false));
+	ck_assert_int_eq(ran(0, 8 * MS, 1, &moments, false), ACTIVITY_WAITED);
+	ck_assert_int_eq(ran(0, 9 * MS, 1, &moments, false), ACTIVITY_WAITED);
 	/* The tracer took its place when the tick came. */
-	ck_assert(ran(0, 10 * MS, 1, &moments, false));
+	ck_assert_int_eq(ran(0, 10 * MS, 1, &moments, false),
+			 ACTIVITY_MAY_HAVE_RUN);
 	/* Somebody else did, before the tick was due. */
-	ck_assert(!ran(0, 11 * MS, 1, &moments, false));
+	ck_assert_int_eq(ran(0, 11 * MS, 1, &moments, false), ACTIVITY_WAITED);
 }
 END_TEST
 
@@ -264,19 +269,21 @@ START_TEST(who_slept_after_the_look_did_not_run)
 
 	when.not_stopped_ns = 106 * MS;
 	/* It slept for a millisecond of the three that it had not stopped. */
-	ck_assert(!ran(0, 2 * MS, 1, &when, false));
-	ck_assert(!ran(MS, MS, 1, &when, false));
-	ck_assert(ran(0, 3 * MS, 1, &when, false));
+	ck_assert_int_eq(ran(0, 2 * MS, 1, &when, false), ACTIVITY_WAITED);
+	ck_assert_int_eq(ran(MS, MS, 1, &when, false), ACTIVITY_WAITED);
+	ck_assert_int_eq(ran(0, 3 * MS, 1, &when, false),
+			 ACTIVITY_MAY_HAVE_RUN);
 	/* It was in a long call, and lost its processor on the way out. */
-	ck_assert(ran(2 * MS, MS, 1, &when, false));
+	ck_assert_int_eq(ran(2 * MS, MS, 1, &when, false),
+			 ACTIVITY_MAY_HAVE_RUN);
 }
 END_TEST
 
 /* In a sleep it waits for us because the same timer has woken both. */
 START_TEST(who_only_waits_loses_no_processor)
 {
-	ck_assert(!ran(0, 7 * MS, 1, &moments, true));
-	ck_assert(!ran(0, 10 * MS, 1, &moments, true));
+	ck_assert_int_eq(ran(0, 7 * MS, 1, &moments, true), ACTIVITY_WAITED);
+	ck_assert_int_eq(ran(0, 10 * MS, 1, &moments, true), ACTIVITY_WAITED);
 }
 END_TEST
 
