@@ -1,6 +1,6 @@
 # sentry-profd: builds with GNU make. Everything that is made stands in build/.
 #
-#   make            the five executables and the client library
+#   make            the six executables and the client library
 #   make demo       installs what is missing, builds, profiles a real program
 #   make check      installs what is missing, builds, runs every test
 #                   (make check T=ring: those whose name contains "ring")
@@ -93,7 +93,7 @@ dir_import = proto/import
 dir_export = proto/export
 
 EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
-	sentry-profd-ship sentry-profctl
+	sentry-profd-ship sentry-profd-oracle sentry-profctl
 
 
 # daemon/ sources, archives and libraries of each executable: the link table
@@ -127,7 +127,13 @@ sentry-profd-ship_SRC = shipd probe certificates pem outbox sending waiting dest
 	spooled id child privileges sandbox confine log log_limit
 sentry-profd-ship_LIB = ship proto base
 sentry-profd-ship_PKG = libcurl zlib libzstd jansson libseccomp
-# What its tests of unwinders need nothing of.
+# Other unwinders, to compare with: they read a target's files while they trace it.
+oracle_parts = $(patsubst %,oracle/%,live oracle thread_copy) open exe_link mapped rooted \
+	act_as privileges process lack log log_limit
+sentry-profd-oracle_SRC = oracle/main $(oracle_parts)
+sentry-profd-oracle_LIB = capture unwind base
+sentry-profd-oracle_PKG = libdw libelf liblzma libzstd libunwind-ptrace
+sentry-profd-oracle_LIBS = -liberty
 profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
 	doctor_delivery doctor_environment doctor_options doctor_target doctor_files \
 	config config_faults config_keys config_print config_read config_resolve \
@@ -138,11 +144,11 @@ profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
 	ctl/own_unwind ctl/record ctl/recording ctl/selection ctl/send ctl/summary \
 	ctl/symbolizer ctl/temporary ctl/top ctl/top_daemon ctl/top_model ctl/top_screen \
 	ctl/top_targets ctl/view
-sentry-profctl_SRC = profctl $(profctl_commands) option_fault stack thread_copy live \
-	oracle open exe_link mapped rooted act_as privileges process lack log \
+sentry-profctl_SRC = profctl $(profctl_commands) option_fault stack oracle/thread_copy \
+	oracle/live open exe_link mapped rooted act_as privileges process lack log \
 	log_limit
 sentry-profctl_LIB = export import ship aggregate capture unwind proto base
-sentry-profctl_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson inih \
+sentry-profctl_PKG = libdw libelf liblzma libzstd jansson inih \
 	zlib libprotobuf-c ncursesw
 sentry-profctl_LIBS = -liberty
 
@@ -150,7 +156,7 @@ sentry-profctl_LIBS = -liberty
 EXE_EXTRA =
 
 # The files with main().
-MAINS = profd captured unwindd shipd profctl
+MAINS = profd captured unwindd shipd oracle/main profctl
 BINS = $(EXES:%=$(B)/%)
 ALL_OBJS =
 
@@ -301,10 +307,11 @@ unit_client_PKG = jansson
 unit_ship_LIB = ship proto base
 unit_ship_PKG = libcurl zlib libzstd jansson
 # Of daemon/ everything that is not a process's main file.
-unit_daemon_OBJ = $(filter-out $(MAINS:%=$(B)/obj/daemon/%.o),$(DAEMON_OBJS)) \
+unit_daemon_OBJ = $(filter-out $(MAINS:%=$(B)/obj/daemon/%.o) \
+	$(B)/obj/daemon/oracle/oracle.o,$(DAEMON_OBJS)) \
 	$(unit_capture_OBJ)
 unit_daemon_LIB = export import aggregate unwind capture ship proto base
-unit_daemon_PKG = libdw libelf liblzma libzstd libunwind-ptrace jansson libcurl \
+unit_daemon_PKG = libdw libelf liblzma libzstd jansson libcurl \
 	zlib libseccomp inih libprotobuf-c ncursesw
 unit_daemon_LIBS = -liberty
 
@@ -416,14 +423,12 @@ ORACLE = $(patsubst %,$(B)/oracle/%,differ record steps births)
 ORACLE_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/oracle/*.c))
 ALL_OBJS += $(ORACLE_OBJS)
 $(ORACLE): $(B)/oracle/%: $(B)/obj/tests/oracle/%.o \
-		$(patsubst %,$(B)/obj/daemon/%.o,\
-		$(filter-out profctl stack $(profctl_commands),\
-		$(sentry-profctl_SRC))) \
-		$(call archives,$(sentry-profctl_LIB))
+		$(oracle_parts:%=$(B)/obj/daemon/%.o) \
+		$(call archives,$(sentry-profd-oracle_LIB))
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $^ $(ALL_LDFLAGS) \
-		$(call pkg,$(sentry-profctl_PKG) jansson) $(sentry-profctl_LIBS)
+		$(call pkg,$(sentry-profd-oracle_PKG) jansson) $(sentry-profd-oracle_LIBS)
 
 # What a stranger's bytes reach, tests/fuzz/fuzz_NAME.c: replayed by make check
 # under the sanitizers, and by make fuzz in the hands of clang's libFuzzer.
@@ -451,7 +456,7 @@ $(B)/fuzz/%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/fuzz.o \
 # it are needed for (clang is every cross compiler; the C library's headers are
 # Debian's libc6-dev-arm64-cross, those of other libraries are the same); and its
 # recorded samples are unwound here.
-AARCH64_OBJS = $(filter-out %/oracle.o,$(DAEMON_OBJS)) \
+AARCH64_OBJS = $(filter-out $(B)/obj/daemon/oracle/%,$(DAEMON_OBJS)) \
 	$(foreach a,$(ARCHIVES),$(call lib_objs,$(dir_$(a))))
 aarch64-objs: $(AARCH64_OBJS)
 	@:
@@ -593,7 +598,8 @@ check-package:
 		$(B)/sentry-profd_$(NEWER)_*.deb $(B)/package
 	$(Q)BUILD=$(B) tests/soak/package.py
 
-HELPERS = sentry-profd-capture sentry-profd-unwind sentry-profd-ship
+HELPERS = sentry-profd-capture sentry-profd-unwind sentry-profd-ship \
+	sentry-profd-oracle
 MANS = $(wildcard docs/*.[1-8])
 DOCS = README.md $(wildcard docs/*.md) docs/CHANGES
 UNIT = $(PREFIX)/lib/systemd/system/sentry-profd.service

@@ -18,10 +18,12 @@ struct capabilities {
 	capability_set inheritable;
 };
 
-static int caps_get(struct capabilities *ret)
+/* Those of process pid; 0: our own. */
+static int caps_of(int32_t pid, struct capabilities *ret)
 {
 	struct __user_cap_header_struct header = {
 		.version = _LINUX_CAPABILITY_VERSION_3,
+		.pid = pid,
 	};
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
 
@@ -34,6 +36,11 @@ static int caps_get(struct capabilities *ret)
 	ret->inheritable =
 		data[0].inheritable | (capability_set)data[1].inheritable << 32;
 	return 0;
+}
+
+static int caps_get(struct capabilities *ret)
+{
+	return caps_of(0, ret);
 }
 
 static int caps_set(const struct capabilities *caps)
@@ -155,10 +162,9 @@ int privileges_limit(capability_set keep, capability_set hand_on)
 
 int privileges_get(capability_set *ret)
 {
-	struct capabilities caps;
-	int r;
+	struct capabilities caps = {0};
+	int r = caps_get(&caps);
 
-	r = caps_get(&caps);
 	if (r == 0)
 		*ret = caps.effective;
 	return r;
@@ -166,10 +172,14 @@ int privileges_get(capability_set *ret)
 
 int privileges_permitted(capability_set *ret)
 {
-	struct capabilities caps;
-	int r;
+	return privileges_of(0, ret);
+}
 
-	r = caps_get(&caps);
+int privileges_of(int32_t pid, capability_set *ret)
+{
+	struct capabilities caps = {0};
+	int r = caps_of(pid, &caps);
+
 	if (r == 0)
 		*ret = caps.permitted;
 	return r;

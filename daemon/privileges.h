@@ -42,6 +42,8 @@ must_check int privileges_limit(capability_set keep, capability_set hand_on);
 must_check int privileges_get(capability_set *ret);
 /* Those that it may make effective, or hand on. */
 must_check int privileges_permitted(capability_set *ret);
+/* Those of process pid, in its user namespace. */
+must_check int privileges_of(int32_t pid, capability_set *ret);
 
 /* Of its permitted ones makes these effective, and no others. 0 or -errno. */
 must_check int privileges_make_effective(capability_set effective);

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/ctl/compare.h"
 #include "daemon/ctl/convert.h"
@@ -29,11 +30,11 @@
 #include "daemon/operator.h"
 #include "daemon/option_fault.h"
 #include "daemon/process.h"
+#include "daemon/spawn.h"
 #include "daemon/stack.h"
 
 enum {
 	EXIT_USAGE = 2,
-	EXIT_DIFFERENT = 3,
 };
 
 /* 24 lines of 80 columns. */
@@ -83,15 +84,19 @@ static const char help_all[] =
 	"                   all. Where one differs, the status is 3.\n"
 	"\n";
 
-static bool choose_oracle(const char *name, struct stack_options *options)
+/* Becomes sentry-profd-oracle, which prints the stacks. */
+static int compare(const char *pid, const char *oracle)
 {
-	const bool all = name != NULL && strcmp(name, "all") == 0;
-	const bool dwfl = name != NULL && strcmp(name, "dwfl") == 0;
-	const bool unwind = name == NULL || strcmp(name, "libunwind") == 0;
+	static const char name[] = "sentry-profd-oracle";
+	char exe[PATH_MAX];
+	int r = spawn_find(name, exe);
 
-	options->oracles[ORACLE_LIBUNWIND] |= unwind || all;
-	options->oracles[ORACLE_LIBDWFL] |= dwfl || all;
-	return all || dwfl || unwind;
+	if (r == 0) {
+		(void)execl(exe, name, pid, oracle, (char *)NULL);
+		r = -errno;
+	}
+	log_error("cannot start %s: %s", name, strerror(-r));
+	return EXIT_FAILURE;
 }
 
 static int fail(int32_t pid, int error)
@@ -125,32 +130,30 @@ static int stack(int argc, char **argv)
 		{"oracle", optional_argument, NULL, ORACLE},
 		{0},
 	};
-	struct stack_options options = {0};
-	struct stack_outcome outcome;
+	const char *oracle = NULL;
+	int32_t pid;
 	int c, r;
 
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
-		if (c == ORACLE && choose_oracle(optarg, &options))
-			continue;
-		if (c == ORACLE)
-			log_error("stack: no such oracle: '%s'", optarg);
-		else
+		if (c != ORACLE) {
 			option_fault_log(c, argv[0], argv, long_options);
-		return EXIT_USAGE;
+			return EXIT_USAGE;
+		}
+		oracle = optarg != NULL ? optarg : "libunwind";
 	}
 	if (optind + 1 != argc) {
 		(void)fputs(help, stderr);
 		return EXIT_USAGE;
 	}
-	if (!process_parse_pid(argv[optind], &options.pid)) {
+	if (!process_parse_pid(argv[optind], &pid)) {
 		log_error("stack: not a pid: '%s'", argv[optind]);
 		return EXIT_USAGE;
 	}
-	r = stack_print(&options, &outcome);
-	if (r < 0)
-		return fail(options.pid, r);
-	return outcome.differ > 0 ? EXIT_DIFFERENT : EXIT_SUCCESS;
+	if (oracle != NULL)
+		return compare(argv[optind], oracle);
+	r = stack_print(pid);
+	return r < 0 ? fail(pid, r) : EXIT_SUCCESS;
 }
 
 static int version(void)

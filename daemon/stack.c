@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/live.h"
+#include "daemon/oracle/live.h"
 #include "daemon/process.h"
-#include "daemon/thread_copy.h"
+#include "daemon/oracle/thread_copy.h"
 
 /* A demangled name; a longer one is shown as it is. */
 #define NAME_SHOWN_MAX 1024
@@ -29,17 +29,14 @@ struct copy {
 #define LATE_STOP_NS (100 * NS_PER_MS)
 
 struct looker {
-	const struct stack_options *options;
-	struct stack_outcome *outcome;
 	struct live live;
-	struct oracle *oracles[ORACLE_N];
 	int error; /* of the last thread that could not be looked at */
 	struct thread_stop late[LATE_MAX];
 	size_t n_late;
+	size_t threads; /* whose stacks were printed */
 };
 
 static struct unwind_stack ours;
-static struct oracle_stack theirs;
 
 /* Text that a target chose; a terminal obeys U+0080 to U+009F, too. */
 static void print_escaped(const char *text)
@@ -102,25 +99,11 @@ static void print_frame(struct live *l, const char *mark, size_t n,
 	printf(f->by_heuristic ? " guessed\n" : "\n");
 }
 
-/* Theirs from the first that differs. */
-static void print_theirs(struct live *l, enum oracle_kind kind, size_t first)
-{
-	printf("> %s differs from #%zu on:\n", oracle_name(kind), first);
-	for (size_t i = first; i < theirs.n; i++) {
-		const struct unwind_frame f = {theirs.addrs[i], i == 0, 0};
-
-		print_frame(l, "  > ", i, &f);
-	}
-	printf("  > ended: %s\n", theirs.end);
-}
-
-static void print_ours(struct live *l, size_t first_differing)
+static void print_ours(struct live *l)
 {
 	for (size_t i = 0; i < ours.n; i++)
-		print_frame(l, i == first_differing ? "> " : "  ", i,
-			    &ours.frames[i]);
-	printf("%sended: %s\n", first_differing == ours.n ? "> " : "  ",
-	       unwind_end_name(ours.end));
+		print_frame(l, "  ", i, &ours.frames[i]);
+	printf("  ended: %s\n", unwind_end_name(ours.end));
 }
 
 static int walk(struct looker *k, const struct record_sample *record,
@@ -236,8 +219,8 @@ static void print_copy(struct looker *k, struct copy *c)
 		return;
 	}
 	print_thread(c->tid);
-	print_ours(&k->live, SIZE_MAX);
-	k->outcome->threads++;
+	print_ours(&k->live);
+	k->threads++;
 }
 
 /*
@@ -280,115 +263,22 @@ static int look(struct looker *k)
 	return r;
 }
 
-static void compare(struct looker *k, int32_t tid)
+int stack_print(int32_t pid)
 {
-	size_t firsts[ORACLE_N], first = SIZE_MAX;
-	bool differs[ORACLE_N] = {false};
-
-	for (int i = 0; i < ORACLE_N; i++) {
-		if (k->oracles[i] == NULL)
-			continue;
-		oracle_walk(k->oracles[i], tid, &theirs);
-		differs[i] = !oracle_agrees(&ours, &theirs, &firsts[i]);
-		if (differs[i])
-			first = min_size(first, firsts[i]);
-	}
-	print_ours(&k->live, first);
-	for (int i = 0; i < ORACLE_N; i++) {
-		if (k->oracles[i] == NULL)
-			continue;
-		if (!differs[i]) {
-			printf("  %s: the same\n",
-			       oracle_name((enum oracle_kind)i));
-			continue;
-		}
-		oracle_walk(k->oracles[i], tid, &theirs);
-		print_theirs(&k->live, (enum oracle_kind)i, firsts[i]);
-	}
-	k->outcome->differ += first != SIZE_MAX;
-}
-
-/* With a second range, if it is on another stack than its own. */
-static int copy_and_walk(struct looker *k, const struct thread_stop *stop)
-{
-	uint64_t second = 0;
-	size_t size;
-	int r = 0;
-
-	for (int i = 0; r == 0 && (i == 0 || second != 0) && i < 2; i++) {
-		r = thread_copy_stopped(&k->live, stop, second, &buffer.record,
-					&size);
-		if (r == 0)
-			r = walk(k, &buffer.record, size);
-		second = ours.second;
-	}
-	return r;
-}
-
-/* Everything at one stop. */
-static int compare_thread(struct looker *k, int32_t tid)
-{
-	struct thread_stop stop;
-	bool changed = false;
+	struct looker k = {0};
+	bool changed;
 	int r;
 
-	r = stop_thread(k, tid, &stop);
-	if (r < 0)
-		return r;
-	r = live_read_maps(&k->live, &changed);
-	for (int i = 0; i < ORACLE_N && changed; i++)
-		if (k->oracles[i] != NULL)
-			oracle_forget(k->oracles[i]);
-	if (r == 0)
-		r = copy_and_walk(k, &stop);
-	if (r == 0) {
-		print_thread(tid);
-		compare(k, tid);
-		k->outcome->threads++;
-	}
-	thread_release(&stop);
-	return r;
-}
-
-static int look_and_compare(struct looker *k)
-{
-	for (int32_t tid = 0; (tid = live_next_thread(&k->live, tid)) != 0;) {
-		int r = compare_thread(k, tid);
-
-		if (r == 0)
-			continue;
-		k->error = r;
-		print_missed(k, tid);
-	}
-	return 0;
-}
-
-int stack_print(const struct stack_options *options, struct stack_outcome *ret)
-{
-	struct looker k = {.options = options, .outcome = ret};
-	bool changed, with_oracle = false;
-	int r;
-
-	*ret = (struct stack_outcome){0};
-	r = live_init(&k.live, options->pid);
+	r = live_init(&k.live, pid);
 	if (r == -ENOENT)
 		r = -ESRCH;
-	for (int i = 0; i < ORACLE_N && r == 0; i++) {
-		if (!options->oracles[i])
-			continue;
-		with_oracle = true;
-		r = oracle_new((enum oracle_kind)i, options->pid,
-			       &k.oracles[i]);
-	}
 	if (r == 0)
 		r = live_read_maps(&k.live, &changed);
 	if (r == 0)
-		r = with_oracle ? look_and_compare(&k) : look(&k);
+		r = look(&k);
 	release_late(&k);
-	if (r == 0 && ret->threads == 0)
+	if (r == 0 && k.threads == 0)
 		r = k.error != 0 ? k.error : -ESRCH;
-	for (int i = 0; i < ORACLE_N; i++)
-		oracle_free(k.oracles[i]);
 	live_fini(&k.live);
 	return r;
 }

@@ -39,6 +39,7 @@ lib/systemd/system/sentry-profd.service
 lib/sysusers.d/sentry-profd.conf
 lib/tmpfiles.d/sentry-profd.conf
 libexec/sentry-profd/sentry-profd-capture
+libexec/sentry-profd/sentry-profd-oracle
 libexec/sentry-profd/sentry-profd-ship
 libexec/sentry-profd/sentry-profd-unwind
 sbin/sentry-profd'

@@ -9,6 +9,7 @@ import signal
 import subprocess
 
 import harness
+import stranger
 from harness import BUILD, blocked, check
 
 FRAME = re.compile(r'[> ] #(\d+) +0x([0-9a-f]{16})(?: (.+)\+0x[0-9a-f]+)?'
@@ -163,9 +164,9 @@ def test_a_stopped_process_stays_stopped(box):
                      'it is stopped again')
 
 
-def start_vforks(box, n):
+def start_vforks(box, n, start=harness.Box.target):
     """{thread: the child that it waits for}, which nothing else can end."""
-    target = box.target('vforks', n)
+    target = start(box, 'vforks', n)
     children = {int(tid): int(pid) for tid, pid in
                 re.findall(r'^child (\d+) (\d+)$', target.stdout, re.M)}
     check(len(children) == n, f'{children}')
@@ -208,12 +209,11 @@ def test_who_stops_late_goes_on(box):
         target, children = start_vforks(box, 30)
         first, last = min(children), max(children)
         command = start_oracle(target)
-        harness.wait_for(lambda: sum(harness.tracer(t) == command.pid
-                                     for t in children) > 1 or
-                         command.poll() is not None, 'the second is to stop')
+        check(any('not seen' in line for line in command.stdout),
+              'the first has not stopped')
         os.kill(children[first], signal.SIGKILL)
         harness.wait_for(lambda: harness.tracer(first) == 0, 'it is let go of')
-        found = [] if harness.tracer(last) == 0 and command.poll() is None \
+        found = [] if harness.tracer(last) == command.pid \
             else ['the command was at its end']
         command.kill()
         command.communicate()
@@ -223,6 +223,28 @@ def test_who_stops_late_goes_on(box):
         target.wait_line('done')
         return found
     harness.in_turns(turn)
+
+
+def test_an_oracle_has_no_more_rights_than_its_target(box):
+    """Before it reads a file, so also while it waits for a thread."""
+    stranger.need_root()
+
+    def rights(pid):
+        return [harness.proc_status(pid, field)
+                for field in ('Uid', 'Gid', 'CapPrm', 'CapEff')]
+    for start, n in ((stranger.target, 1), (harness.Box.target, 2)):
+        target, children = start_vforks(box, n, start)
+        command = start_oracle(target)
+        check(any(line.startswith('  libunwind: the same')
+                  for line in command.stdout), 'the main thread is not shown')
+        check(command.poll() is None and
+              rights(command.pid) == rights(target.pid),
+              f'{rights(command.pid)} {rights(target.pid)}')
+        check(harness.proc_status(command.pid, 'NoNewPrivs') == '1', 'exec')
+        command.communicate()
+        for child in children.values():
+            os.kill(child, signal.SIGKILL)
+        target.wait_line('done')
 
 
 def test_names_are_shown_and_not_obeyed(box):

@@ -17,8 +17,8 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "daemon/live.h"
-#include "daemon/thread_copy.h"
+#include "daemon/oracle/live.h"
+#include "daemon/oracle/thread_copy.h"
 
 static struct unwind_stack stack;
 

@@ -19,9 +19,9 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#include "daemon/live.h"
-#include "daemon/oracle.h"
-#include "daemon/thread_copy.h"
+#include "daemon/oracle/live.h"
+#include "daemon/oracle/oracle.h"
+#include "daemon/oracle/thread_copy.h"
 #include "lib/capture/arch.h"
 
 /* Between two moments, at most; running code is then somewhere else. */

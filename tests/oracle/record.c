@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/live.h"
-#include "daemon/thread_copy.h"
+#include "daemon/oracle/live.h"
+#include "daemon/oracle/thread_copy.h"
 #include "lib/capture/arch.h"
 
 /* A loop comes back to a place sooner. */

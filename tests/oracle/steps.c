@@ -19,8 +19,8 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "daemon/live.h"
-#include "daemon/thread_copy.h"
+#include "daemon/oracle/live.h"
+#include "daemon/oracle/thread_copy.h"
 #include "lib/capture/arch.h"
 
 /* A turn of exceptions takes 50,000 to 80,000. */

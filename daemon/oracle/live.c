@@ -1,4 +1,4 @@
-#include "daemon/live.h"
+#include "daemon/oracle/live.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
  * process, so no process of the daemon links them; sentry-profctl and the
  * tests compare with them.
  */
-#ifndef DAEMON_ORACLE_H
-#define DAEMON_ORACLE_H
+#ifndef DAEMON_ORACLE_ORACLE_H
+#define DAEMON_ORACLE_ORACLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

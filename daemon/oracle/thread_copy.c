@@ -1,4 +1,4 @@
-#include "daemon/thread_copy.h"
+#include "daemon/oracle/thread_copy.h"
 
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -45,16 +45,26 @@ static int wait_stop(struct thread_stop *stop, uint64_t wait_ns)
 	return r;
 }
 
-int thread_stop(int32_t tid, uint64_t wait_ns, struct thread_stop *ret)
+int thread_attach(int32_t tid)
 {
-	*ret = (struct thread_stop){.tid = tid};
 	if (status_is_worker((uint32_t)tid) != PROC_NO)
 		return -EOPNOTSUPP;
-	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
-		return -errno;
+	return ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0 ? -errno : 0;
+}
+
+int thread_stop_attached(int32_t tid, uint64_t wait_ns, struct thread_stop *ret)
+{
+	*ret = (struct thread_stop){.tid = tid};
 	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0)
 		return -errno;
 	return wait_stop(ret, wait_ns);
+}
+
+int thread_stop(int32_t tid, uint64_t wait_ns, struct thread_stop *ret)
+{
+	int r = thread_attach(tid);
+
+	return r < 0 ? r : thread_stop_attached(tid, wait_ns, ret);
 }
 
 bool thread_release_late(struct thread_stop *stop)

@@ -3,8 +3,8 @@
  * directly, with the rights of who runs this. For an operator's tool and for
  * tests; the daemon's processes get both handed in.
  */
-#ifndef DAEMON_LIVE_H
-#define DAEMON_LIVE_H
+#ifndef DAEMON_ORACLE_LIVE_H
+#define DAEMON_ORACLE_LIVE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,21 +1,21 @@
 /*
  * Copies what one thread of another process does, registers and stack, as a
- * record of lib/capture/sample.h, by the means of lib/capture: for who looks
- * at a process once (sentry-profctl) or stop by stop (tests). No sampler.
+ * record of lib/capture/sample.h, by the means of lib/capture. Used by
+ * sentry-profd-oracle and by the tests that compare stop by stop.
  *
  * A thread that is blocked in a call can be copied without being stopped; of
  * its registers sp and pc are known then. A thread that was stopped goes on by
  * thread_release, as if nothing had been: a call that the stop interrupted is
  * started again. If this process ends before, the kernel lets it go.
  */
-#ifndef DAEMON_THREAD_COPY_H
-#define DAEMON_THREAD_COPY_H
+#ifndef DAEMON_ORACLE_THREAD_COPY_H
+#define DAEMON_ORACLE_THREAD_COPY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/live.h"
+#include "daemon/oracle/live.h"
 #include "lib/base/util.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/snapshot.h"
@@ -31,12 +31,22 @@ struct thread_stop {
 #define THREAD_STOP_NS (5 * NS_PER_SEC)
 
 /*
- * Attaches to a thread and stops it. Returns 0; -ESRCH if it is gone, -EPERM
- * if it may not be traced or is traced already, -ETIMEDOUT if it has not
- * stopped within wait_ns (it waits in the kernel, for a disk as a rule): it
- * will stop later, and *ret is for thread_release_late; -EOPNOTSUPP if it is
- * the kernel's (status_is_worker).
+ * Attaches to a thread, which runs on. Returns 0; -ESRCH if it is gone, -EPERM
+ * if it may not be traced or is traced already, -EOPNOTSUPP if it is the
+ * kernel's (status_is_worker).
  */
+must_check int thread_attach(int32_t tid);
+
+/*
+ * Stops a thread that this process has attached to, which takes no rights.
+ * Returns 0; -ESRCH if it is gone, -ETIMEDOUT if it has not stopped within
+ * wait_ns (it waits in the kernel, for a disk as a rule): it will stop later,
+ * and *ret is for thread_release_late.
+ */
+must_check int thread_stop_attached(int32_t tid, uint64_t wait_ns,
+				    struct thread_stop *ret);
+
+/* Both. */
 must_check int thread_stop(int32_t tid, uint64_t wait_ns,
 			   struct thread_stop *ret);
 

@@ -1,4 +1,4 @@
-#include "daemon/oracle.h"
+#include "daemon/oracle/oracle.h"
 
 #include <elfutils/libdwfl.h>
 #include <libunwind-ptrace.h>

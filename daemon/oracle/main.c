@@ -1,0 +1,400 @@
+/*
+ * sentry-profd-oracle: the stack of each thread of a living process, as this
+ * project unwinds it, beside what other unwinders see at the same stop
+ * (oracle.h). For sentry-profctl stack --oracle.
+ *
+ * usage: sentry-profd-oracle PID [libunwind|dwfl|all]
+ *
+ * It attaches to all threads and only then opens the first of the target's
+ * files, with no more rights than the target has: its user, and where that is
+ * the caller's own (root) its capabilities. So a file that makes one of three
+ * parsers go wrong gains nothing. A target that an ordinary user could not
+ * trace (it has capabilities, or is not dumpable) root cannot look at either.
+ *
+ * Status: 0, or 3 if a stack differs; 1 and a line on stderr: not looked at; 2:
+ * wrong usage.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/log.h"
+#include "daemon/msg.h"
+#include "daemon/oracle/live.h"
+#include "daemon/oracle/oracle.h"
+#include "daemon/oracle/thread_copy.h"
+#include "daemon/privileges.h"
+#include "daemon/process.h"
+
+enum {
+	EXIT_USAGE = 2,
+	EXIT_DIFFERENT = 3,
+};
+
+/* A demangled name; a longer one is shown as it is. */
+#define NAME_SHOWN_MAX 1024
+
+/*
+ * Threads that wait in the kernel and will stop later are let go of then; who
+ * has so many of them is not looked at further. All together are waited for
+ * once as long as one, and each after that for a moment.
+ */
+#define LATE_MAX     64
+#define LATE_STOP_NS (100 * NS_PER_MS)
+
+struct thread {
+	int32_t tid;
+	int error; /* 0: attached to */
+};
+
+struct comparer {
+	int32_t pid;
+	struct thread *threads;
+	size_t n_threads;
+	struct live live;
+	struct oracle *oracles[ORACLE_N]; /* NULL: not asked for */
+	struct thread_stop late[LATE_MAX];
+	size_t n_late;
+	size_t n_seen, n_differ;
+	int error; /* of the last thread that could not be looked at */
+};
+
+static struct unwind_stack ours;
+static struct oracle_stack theirs;
+
+static union {
+	struct record_sample record;
+	uint8_t bytes[THREAD_COPY_MAX];
+} buffer;
+
+/* Text that a target chose; a terminal obeys U+0080 to U+009F, too. */
+static void print_escaped(const char *text)
+{
+	for (const char *p = text; *p != '\0'; p++) {
+		unsigned char c = (unsigned char)*p;
+		bool c1 = c == 0xc2 && (unsigned char)p[1] < 0xa0 && p[1];
+
+		if (c1)
+			c = (unsigned char)*++p;
+		if (c < 0x20 || c == 0x7f || c1)
+			printf("\\x%02x", c);
+		else
+			(void)putchar(c);
+	}
+}
+
+static void print_thread(int32_t tid)
+{
+	char name[PROCESS_NAME_SIZE];
+
+	process_name(tid, name);
+	printf("thread %d ", tid);
+	print_escaped(name);
+	(void)putchar('\n');
+}
+
+/* "name+0x12 (module)", or "(module+0x12)" by the addresses of its file. */
+static void print_place(struct live *l, uint64_t addr, uint64_t lookup)
+{
+	struct unwind_image image;
+	char demangled[NAME_SHOWN_MAX];
+	const char *name, *base;
+	uint64_t offset;
+	bool named;
+
+	named = unwind_symbol_at(l->space, lookup, &name, &offset) == 0;
+	if (named) {
+		if (unwind_demangle(name, false, demangled, sizeof(demangled)))
+			name = demangled;
+		(void)putchar(' ');
+		print_escaped(name);
+		printf("+0x%" PRIx64, offset + (addr - lookup));
+	}
+	if (unwind_image_at(l->space, lookup, &image) < 0)
+		return;
+	base = strrchr(image.path, '/');
+	printf(" (");
+	print_escaped(base != NULL ? base + 1 : image.path);
+	if (!named)
+		printf("+0x%" PRIx64, addr - image.addr + image.vmaddr);
+	(void)putchar(')');
+}
+
+static void print_frame(struct live *l, const char *mark, size_t n,
+			const struct unwind_frame *f)
+{
+	printf("%s#%-3zu 0x%016" PRIx64, mark, n, f->addr);
+	print_place(l, f->addr, f->is_leaf ? f->addr : f->addr - 1);
+	printf(f->by_heuristic ? " guessed\n" : "\n");
+}
+
+/* Theirs from the first that differs. */
+static void print_theirs(struct live *l, enum oracle_kind kind, size_t first)
+{
+	printf("> %s differs from #%zu on:\n", oracle_name(kind), first);
+	for (size_t i = first; i < theirs.n; i++) {
+		const struct unwind_frame f = {theirs.addrs[i], i == 0, 0};
+
+		print_frame(l, "  > ", i, &f);
+	}
+	printf("  > ended: %s\n", theirs.end);
+}
+
+static void print_ours(struct live *l, size_t first_differing)
+{
+	for (size_t i = 0; i < ours.n; i++)
+		print_frame(l, i == first_differing ? "> " : "  ", i,
+			    &ours.frames[i]);
+	printf("%sended: %s\n", first_differing == ours.n ? "> " : "  ",
+	       unwind_end_name(ours.end));
+}
+
+static void release_late(struct comparer *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n_late; i++)
+		if (!thread_release_late(&c->late[i]))
+			c->late[n++] = c->late[i];
+	c->n_late = n;
+}
+
+static int stop_thread(struct comparer *c, int32_t tid, struct thread_stop *ret)
+{
+	int r;
+
+	release_late(c);
+	if (c->n_late == LATE_MAX)
+		return -ETIMEDOUT;
+	r = thread_stop_attached(
+		tid, c->n_late == 0 ? THREAD_STOP_NS : LATE_STOP_NS, ret);
+	if (r == -ETIMEDOUT)
+		c->late[c->n_late++] = *ret;
+	return r;
+}
+
+/* Not of who is gone: also of a leader, who then may not be traced either. */
+static void print_missed(int32_t tid, int error)
+{
+	if (error == -ESRCH || error == -EPERM)
+		return;
+	print_thread(tid);
+	printf("  not seen: %s\n",
+	       error == -ETIMEDOUT ? "it waits in the kernel, and does not stop"
+	       : error == -EOPNOTSUPP
+		       ? "it is the kernel's, and not to be stopped"
+		       : strerror(-error));
+}
+
+/* What the oracles see of a stopped thread, and ours. */
+static void compare(struct comparer *c, int32_t tid)
+{
+	size_t firsts[ORACLE_N], first = SIZE_MAX;
+	bool differs[ORACLE_N] = {false};
+
+	for (int i = 0; i < ORACLE_N; i++) {
+		if (c->oracles[i] == NULL)
+			continue;
+		oracle_walk(c->oracles[i], tid, &theirs);
+		differs[i] = !oracle_agrees(&ours, &theirs, &firsts[i]);
+		if (differs[i])
+			first = min_size(first, firsts[i]);
+	}
+	print_ours(&c->live, first);
+	for (int i = 0; i < ORACLE_N; i++) {
+		if (c->oracles[i] == NULL)
+			continue;
+		if (!differs[i]) {
+			printf("  %s: the same\n",
+			       oracle_name((enum oracle_kind)i));
+			continue;
+		}
+		oracle_walk(c->oracles[i], tid, &theirs);
+		print_theirs(&c->live, (enum oracle_kind)i, firsts[i]);
+	}
+	c->n_differ += first != SIZE_MAX;
+}
+
+/* With a second range, if it is on another stack than its own. */
+static int copy_and_walk(struct comparer *c, const struct thread_stop *stop)
+{
+	uint64_t second = 0;
+	size_t size;
+	int r = 0;
+
+	for (int i = 0; r == 0 && (i == 0 || second != 0) && i < 2; i++) {
+		r = thread_copy_stopped(&c->live, stop, second, &buffer.record,
+					&size);
+		if (r == 0)
+			r = unwind_walk(c->live.space, &buffer.record, size,
+					UNWIND_FRAMES_MAX, &ours);
+		second = ours.second;
+	}
+	return r;
+}
+
+/* Everything at one stop. */
+static int look(struct comparer *c, int32_t tid)
+{
+	struct thread_stop stop;
+	bool changed = false;
+	int r;
+
+	r = stop_thread(c, tid, &stop);
+	if (r < 0)
+		return r;
+	r = live_read_maps(&c->live, &changed);
+	for (int i = 0; i < ORACLE_N && changed; i++)
+		if (c->oracles[i] != NULL)
+			oracle_forget(c->oracles[i]);
+	if (r == 0)
+		r = copy_and_walk(c, &stop);
+	if (r == 0) {
+		print_thread(tid);
+		compare(c, tid);
+		c->n_seen++;
+	}
+	thread_release(&stop);
+	return r;
+}
+
+static void look_at_all(struct comparer *c)
+{
+	for (size_t i = 0; i < c->n_threads; i++) {
+		struct thread *t = &c->threads[i];
+
+		if (t->error == 0)
+			t->error = look(c, t->tid);
+		if (t->error == 0)
+			continue;
+		c->error = t->error;
+		print_missed(t->tid, t->error);
+	}
+}
+
+/* Threads that are made meanwhile come later in the list, as a rule. */
+static int attach_to_all(struct comparer *c)
+{
+	bool any = false;
+
+	for (int32_t tid = 0; (tid = live_next_thread(&c->live, tid)) != 0;) {
+		struct thread *more = reallocarray(c->threads, c->n_threads + 1,
+						   sizeof(*more));
+
+		if (more == NULL)
+			return -ENOMEM;
+		c->threads = more;
+		more[c->n_threads++] = (struct thread){
+			.tid = tid, .error = thread_attach(tid)};
+		c->error = more[c->n_threads - 1].error;
+		any = any || c->error == 0;
+	}
+	return any ? 0 : c->error != 0 ? c->error : -ESRCH;
+}
+
+/* Of the same user, which is root as a rule: a container's root has fewer. */
+static int drop_rights(int32_t pid)
+{
+	uint32_t uid, gid;
+	capability_set keep = 0;
+	int r = process_ids(pid, &uid, &gid);
+
+	if (r == 0 && uid == geteuid()) {
+		r = privileges_of(pid, &keep);
+		uid = gid = MSG_ID_KEEP;
+	}
+	return r < 0 ? r : privileges_drop(uid, gid, keep, false);
+}
+
+static int run(struct comparer *c, const bool wanted[ORACLE_N])
+{
+	bool changed;
+	int r = live_init(&c->live, c->pid);
+
+	if (r == -ENOENT)
+		r = -ESRCH;
+	if (r == 0)
+		r = attach_to_all(c);
+	if (r == 0)
+		r = drop_rights(c->pid);
+	for (int i = 0; i < ORACLE_N && r == 0; i++)
+		if (wanted[i])
+			r = oracle_new((enum oracle_kind)i, c->pid,
+				       &c->oracles[i]);
+	if (r == 0)
+		r = live_read_maps(&c->live, &changed);
+	if (r == 0)
+		look_at_all(c);
+	release_late(c);
+	if (r == 0 && c->n_seen == 0)
+		r = c->error;
+	for (int i = 0; i < ORACLE_N; i++)
+		oracle_free(c->oracles[i]);
+	live_fini(&c->live);
+	free(c->threads);
+	return r;
+}
+
+static int fail(int32_t pid, int error)
+{
+	switch (error) {
+	case -ESRCH:
+		log_error("no process %d: nothing runs here with this pid",
+			  pid);
+		break;
+	case -ENOEXEC:
+		log_error("process %d is a 32-bit program: not supported", pid);
+		break;
+	case -ETIMEDOUT:
+		log_error("process %d does not stop: it waits in the kernel",
+			  pid);
+		break;
+	default:
+		log_error("cannot trace process %d: %s (root may, or its owner "
+			  "where Yama allows it; and only one tracer at a "
+			  "time)",
+			  pid, strerror(-error));
+		break;
+	}
+	return EXIT_FAILURE;
+}
+
+static bool choose(const char *name, bool ret[ORACLE_N])
+{
+	const bool all = strcmp(name, "all") == 0;
+
+	ret[ORACLE_LIBUNWIND] = all || strcmp(name, "libunwind") == 0;
+	ret[ORACLE_LIBDWFL] = all || strcmp(name, "dwfl") == 0;
+	return ret[ORACLE_LIBUNWIND] || ret[ORACLE_LIBDWFL];
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 2 ? argv[2] : "libunwind";
+	struct comparer c = {0};
+	bool wanted[ORACLE_N];
+	int r;
+
+	log_init("sentry-profd-oracle", false);
+	if (argc < 2 || argc > 3) {
+		log_error("usage: sentry-profd-oracle PID "
+			  "[libunwind|dwfl|all]");
+		return EXIT_USAGE;
+	}
+	if (!process_parse_pid(argv[1], &c.pid)) {
+		log_error("not a pid: '%s'", argv[1]);
+		return EXIT_USAGE;
+	}
+	if (!choose(name, wanted)) {
+		log_error("no such oracle: '%s'", name);
+		return EXIT_USAGE;
+	}
+	/* A thread that does not stop is waited for: the others are shown. */
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	r = run(&c, wanted);
+	if (r < 0)
+		return fail(c.pid, r);
+	return c.n_differ > 0 ? EXIT_DIFFERENT : EXIT_SUCCESS;
+}
