@@ -87,9 +87,10 @@ enum activity_run {
  *   (sched_info_arrive() in kernel/sched/stats.h).
  * - It has not slept since the look: it has waited and run, in all, for the
  *   least time that there can be between the look and the stop.
- * - Not if it is in a call that only waits (only_waits: syscall_only_waits()).
- *   The timer that wakes the tracer wakes threads that wait for a time nearly
- *   as late (timer slack, 50 us: prctl(2)), and they wait for the tracer then.
+ * - Not if it is in a call that only waits (only_waits:
+ * lib/capture/syscalls.h). The timer that wakes the tracer wakes threads that
+ * wait for a time nearly as late (timer slack, 50 us: prctl(2)), and they wait
+ * for the tracer then.
  */
 enum activity_run activity_ran(const struct activity_mark *before,
 			       const struct activity_mark *now,

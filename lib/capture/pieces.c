@@ -2,10 +2,10 @@
 
 #include <stddef.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 
 #include "lib/base/util.h"
 #include "lib/capture/memory.h"
+#include "lib/capture/syscalls.h"
 
 /* UIO_MAXIOV of the kernel, and how many are read at once. */
 #define IOV_MAX_COUNT 1024
@@ -15,14 +15,13 @@
  * Of sendmsg(2) and recvmsg(2) those without an address and control messages:
  * sent ones went with the first part, received ones would be lost.
  */
-static bool of_message(uint32_t tid, int pagemap_fd,
-		       const struct user_regs_struct *regs, bool sends,
+static bool of_message(uint32_t tid, int pagemap_fd, uint64_t addr, bool sends,
 		       struct pieces *ret)
 {
 	struct msghdr m;
 
-	if (memory_read(pagemap_fd, NULL, (int32_t)tid, arch_argument(regs, 1),
-			&m, sizeof(m), 0) != (ssize_t)sizeof(m) ||
+	if (memory_read(pagemap_fd, NULL, (int32_t)tid, addr, &m, sizeof(m),
+			0) != (ssize_t)sizeof(m) ||
 	    (sends ? m.msg_name != NULL : m.msg_control != NULL))
 		return false;
 	*ret = (struct pieces){(uintptr_t)m.msg_iov, m.msg_iovlen};
@@ -32,30 +31,17 @@ static bool of_message(uint32_t tid, int pagemap_fd,
 bool pieces_find(uint32_t tid, int pagemap_fd,
 		 const struct user_regs_struct *regs, struct pieces *ret)
 {
+	const struct syscall_rule *rule;
 	long nr, result;
 
 	if (!arch_interrupted_call(regs, &nr, &result))
 		return false;
-	switch (nr) {
-	case SYS_sendmsg:
-	case SYS_recvmsg:
-		return of_message(tid, pagemap_fd, regs, nr == SYS_sendmsg,
-				  ret);
-	case SYS_preadv2:
-	case SYS_pwritev2:
-		if ((arch_argument(regs, 5) & UINT32_MAX) != 0)
-			return false;
-		break;
-	case SYS_readv:
-	case SYS_preadv:
-	case SYS_writev:
-	case SYS_pwritev:
-		break;
-	default:
-		return false;
-	}
+	rule = syscall_rule(nr);
+	if (rule->asked == ASKED_MESSAGE)
+		return of_message(tid, pagemap_fd, arch_argument(regs, 1),
+				  rule->socket == SOCKET_SENDS, ret);
 	*ret = (struct pieces){arch_argument(regs, 1), arch_argument(regs, 2)};
-	return true;
+	return rule->asked == ASKED_IOVECS;
 }
 
 uint64_t pieces_walk(uint32_t tid, int pagemap_fd, const struct pieces *pieces,

@@ -21,8 +21,8 @@ struct pieces {
 
 /*
  * Those of the call that a stopped thread was taken out of: readv(2), writev(2)
- * and the like without flags, sendmsg(2) without an address, recvmsg(2) without
- * room for control messages. False: it is none of these, or cannot be read.
+ * and the like, sendmsg(2) without an address, recvmsg(2) without room for
+ * control messages. False: it is none of these, or cannot be read.
  * pagemap_fd: see lib/capture/memory.h.
  */
 bool pieces_find(uint32_t tid, int pagemap_fd,

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "lib/base/clock.h"
@@ -135,7 +136,7 @@ static bool is_at_mark(const struct rest *r, int32_t pid)
 	const struct partial *p = &r->partial;
 	struct descriptor_socket s;
 
-	return (p->nr == SYS_recvfrom || p->nr == SYS_recvmsg) &&
+	return syscall_rule(p->nr)->wanted == MSG_WAITALL &&
 	       descriptor_socket(pid, p->tid, arch_argument(&p->regs, 0), &s) ==
 		       0 &&
 	       s.at_mark;

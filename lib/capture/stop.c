@@ -218,7 +218,7 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 
 	th->in_call = arch_in_call(raw);
 	th->only_waits = arch_interrupted_call(raw, &nr, &result) &&
-			 syscall_only_waits(nr);
+			 syscall_rule(nr)->only_waits;
 	th->stop_known = (th->in_call || !th->alone) &&
 			 activity_mark(&th->activity, &th->stop);
 	arch_to_dwarf(raw, regs);

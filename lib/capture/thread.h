@@ -76,7 +76,7 @@ struct thread {
 	bool stop_known;
 	uint64_t stop_ns;  /* when that stop was taken */
 	bool in_call;	   /* in a system call, at that stop */
-	bool only_waits;   /* in one of syscall_only_waits() */
+	bool only_waits;   /* in such a call (syscalls.h) */
 	bool told_running; /* the last record of the thread says that it runs */
 	/* It was blocked here when it was looked at, and woken in between. */
 	bool was_blocked;

@@ -94,14 +94,14 @@ END_TEST
 /* A call that works is not among those that only wait. */
 START_TEST(what_only_waits)
 {
-	ck_assert(syscall_only_waits(SYS_clock_nanosleep));
-	ck_assert(syscall_only_waits(SYS_epoll_pwait));
-	ck_assert(syscall_only_waits(SYS_futex));
-	ck_assert(syscall_only_waits(SYS_sched_yield));
-	ck_assert(!syscall_only_waits(SYS_read));
-	ck_assert(!syscall_only_waits(SYS_getrandom));
-	ck_assert(!syscall_only_waits(SYS_mmap));
-	ck_assert(!syscall_only_waits(-1));
+	ck_assert(syscall_rule(SYS_clock_nanosleep)->only_waits);
+	ck_assert(syscall_rule(SYS_epoll_pwait)->only_waits);
+	ck_assert(syscall_rule(SYS_futex)->only_waits);
+	ck_assert(syscall_rule(SYS_sched_yield)->only_waits);
+	ck_assert(!syscall_rule(SYS_read)->only_waits);
+	ck_assert(!syscall_rule(SYS_getrandom)->only_waits);
+	ck_assert(!syscall_rule(SYS_mmap)->only_waits);
+	ck_assert(!syscall_rule(-1)->only_waits);
 }
 END_TEST
 
