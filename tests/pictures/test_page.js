@@ -102,7 +102,8 @@ async function processes_are_groups_of_threads() {
 
 	assert.deepStrictEqual(await user.page.$$eval('optgroup', groups => groups.map(g => [g.label, g.children.length])),
 		[['shop@1.4.2 00112233', 3], ['batch@7 ffeeddcc', 3]]);
-	assert.match(await user.text('#facts'), /^20\.0 s running · 40\.0 s waiting · 6 threads · 2 processes/);
+	assert.strictEqual(await user.page.title(), 'batch@7, shop@1.4.2', 'the longer one first');
+	assert.match(await user.text('#facts'), /^21\.0 s running · 42\.0 s waiting · 6 threads · 2 processes/);
 	near(await user.share('parse_json', 3), 0.3, 'parse_json');
 	await user.close();
 }

@@ -109,10 +109,18 @@ class Page {
 		byId('note').hidden = false;
 	}
 
-	/* Title and facts. */
+	/* Title, with what ran longest first, and facts. */
 	describe() {
 		const {profile} = this;
-		const names = [...new Set(profile.processes.map(p => p.release || p.id))];
+		const nameOf = process => process.release || process.id;
+		const times = new Map(profile.processes.map(p => [nameOf(p), 0]));
+
+		for (const thread of profile.threads) {
+			const name = nameOf(profile.processes[thread.process]);
+
+			times.set(name, times.get(name) + thread.running);
+		}
+		const names = [...times.keys()].sort((a, b) => times.get(b) - times.get(a));
 		const running = profile.threads.reduce((sum, t) => sum + t.running, 0);
 		const waiting = profile.threads.reduce((sum, t) => sum + t.waiting, 0);
 		const count = (n, what) => n + ' ' + what + (n === 1 ? '' : n > 1 && what.endsWith('s') ? 'es' : 's');
@@ -140,7 +148,7 @@ class Page {
 		threads.sort((a, b) => a.process - b.process || b.running - a.running || b.waiting - a.waiting);
 		select.append(new Option('All threads', ''));
 		threads.forEach((thread, i) => {
-			/* A name that other threads have too comes with the id. */
+			/* Other threads may have the name, too. */
 			const id = thread.name.includes(thread.id) ? '' : ' (' + thread.id + ')';
 			const label = (thread.name || 'thread') + id + ' \u00b7 ' + formatTime(thread.running) + ' running';
 			let group = select;
