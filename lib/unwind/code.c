@@ -58,52 +58,6 @@ size_t code_read(struct unwind_space *s, struct space_mapping *m,
 	return 0;
 }
 
-/* The block at vaddr, read if it has to be; NULL: there is no memory. */
-static const struct image_block *block_at(struct unwind_space *s,
-					  struct space_mapping *m,
-					  const struct map *map, uint64_t vaddr)
-{
-	struct image *i = m->image;
-	struct image_block *b;
-
-	if (!i->blocks) {
-		i->blocks = calloc(IMAGE_BLOCKS, sizeof(*i->blocks));
-		s->cache->grown = true;
-	}
-	if (!i->blocks)
-		return NULL;
-	b = &i->blocks[vaddr / IMAGE_BLOCK_SIZE % IMAGE_BLOCKS];
-	if (b->size == 0 || b->vaddr != vaddr) {
-		b->vaddr = vaddr;
-		b->size =
-			code_read(s, m, map, vaddr, b->bytes, sizeof(b->bytes));
-	}
-	return b;
-}
-
-size_t code_read_kept(struct unwind_space *s, struct space_mapping *m,
-		      const struct map *map, uint64_t vaddr, uint8_t *bytes,
-		      size_t n)
-{
-	size_t done = 0;
-
-	while (done < n) {
-		const size_t at = (size_t)((vaddr + done) % IMAGE_BLOCK_SIZE);
-		const struct image_block *b =
-			block_at(s, m, map, vaddr + done - at);
-		size_t part;
-
-		/* A segment may begin in the middle of one. */
-		if (!b || b->size <= at)
-			return done + code_read(s, m, map, vaddr + done,
-						bytes + done, n - done);
-		part = min_size(n - done, b->size - at);
-		memcpy(bytes + done, b->bytes + at, part);
-		done += part;
-	}
-	return done;
-}
-
 void code_remember(struct unwind_space *s, struct table *t, uint64_t key,
 		   uint32_t fact)
 {

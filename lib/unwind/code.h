@@ -90,6 +90,12 @@ bool code_way_back(struct unwind_space *s, uint64_t addr, uint32_t *budget,
 bool code_way_there(struct unwind_space *s, uint64_t from, uint64_t to,
 		    uint32_t *budget, struct code_way *ret);
 
+/*
+ * x86_64_installs of the code at addr, in a function that may; false, too, if
+ * it can't be read.
+ */
+bool code_installs(struct unwind_space *s, uint64_t addr);
+
 /* cpu_jumps_on of what stands at addr. */
 bool code_jumps_on(struct unwind_space *s, uint64_t addr);
 

@@ -1,5 +1,5 @@
 /*
- * What code.c, code_way.c and walk_install.c have in common: the bytes of an
+ * What code.c, code_start.c and code_way.c have in common: the bytes of an
  * image's code, and answers that are kept with it.
  */
 #ifndef LIB_UNWIND_CODE_READ_H
@@ -22,14 +22,6 @@ struct space_mapping *code_mapping(struct unwind_space *s, uint64_t addr,
 size_t code_read(struct unwind_space *s, struct space_mapping *m,
 		 const struct map *map, uint64_t vaddr, uint8_t *bytes,
 		 size_t n);
-
-/*
- * The same, of what is kept with the image: for a few places that are asked for
- * again and again, and whose answer is another one each time.
- */
-size_t code_read_kept(struct unwind_space *s, struct space_mapping *m,
-		      const struct map *map, uint64_t vaddr, uint8_t *bytes,
-		      size_t n);
 
 /*
  * Keeps an answer, but none of a call in which code could not be read: this may

@@ -170,3 +170,21 @@ bool code_way_there(struct unwind_space *s, uint64_t from, uint64_t to,
 	}
 	return way_of_fact(fact, ret);
 }
+
+bool code_installs(struct unwind_space *s, uint64_t addr)
+{
+	const struct map *map;
+	struct space_mapping *m = code_mapping(s, addr, &map);
+	uint8_t code[X86_64_INSTALLS_MAX];
+	uint32_t fact = 0;
+	size_t n;
+
+	if (!m ||
+	    table_get(&m->image->facts[FACTS_INSTALLS], addr - m->bias, &fact))
+		return fact != 0;
+	n = code_read(s, m, map, addr - m->bias, code, sizeof(code));
+	fact = x86_64_installs(code, n);
+	code_remember(s, &m->image->facts[FACTS_INSTALLS], addr - m->bias,
+		      fact);
+	return fact != 0;
+}

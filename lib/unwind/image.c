@@ -276,8 +276,6 @@ void image_drop(struct image *i)
 	symbols_fini(&i->symbols);
 	for (unsigned int n = 0; n < IMAGE_FACTS; n++)
 		table_fini(&i->facts[n]);
-	free(i->blocks);
-	i->blocks = NULL;
 	i->cfi_tried = false;
 	i->symbols_tried = false;
 }
@@ -291,7 +289,6 @@ size_t image_bytes(const struct image *i)
 	/* A table's slot is a key and a value. */
 	return cfi_bytes(i->cfi) + i->go.bytes + i->symbols.bytes +
 	       (i->lines ? lines_bytes(i->lines) : 0) +
-	       (i->blocks ? IMAGE_BLOCKS * sizeof(*i->blocks) : 0) +
 	       slots * 2 * sizeof(uint64_t);
 }
 

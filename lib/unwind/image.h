@@ -62,16 +62,6 @@ struct image_switch {
 	enum image_switch_kind kind;
 };
 
-/* Code that is read again and again. */
-#define IMAGE_BLOCKS	 8
-#define IMAGE_BLOCK_SIZE 256
-
-struct image_block {
-	uint64_t vaddr; /* a multiple of its size */
-	size_t size;	/* 0: there is none */
-	uint8_t bytes[IMAGE_BLOCK_SIZE];
-};
-
 /* What its code has told, by address: code.c, if nothing else is said. */
 enum image_facts {
 	FACTS_CALLS,	 /* what stands before return addresses */
@@ -82,7 +72,8 @@ enum image_facts {
 	FACTS_FUNCTIONS, /* code_start.c: where what has no name starts */
 	FACTS_WAYS,	 /* ways from addresses to a ret */
 	FACTS_HEIGHTS,	 /* of the stack, in functions */
-	FACTS_PLAIN,	 /* walk_*.c: where code is not what it may be */
+	FACTS_INSTALLS,	 /* where an exception's handler is installed */
+	FACTS_PLAIN,	 /* where a thread's first code is not */
 	IMAGE_FACTS,
 };
 
@@ -113,10 +104,9 @@ struct image {
 	struct symbols symbols;
 	struct image_switch switches[IMAGE_SWITCHES]; /* with the symbols */
 	bool lines_tried;
-	struct lines *lines;	    /* NULL: there is no debug information */
-	uint32_t lines_number;	    /* of the file that they are from */
-	uint32_t names_number;	    /* and the names; 0: its own */
-	struct image_block *blocks; /* code.c: NULL, or IMAGE_BLOCKS */
+	struct lines *lines;   /* NULL: there is no debug information */
+	uint32_t lines_number; /* of the file that they are from */
+	uint32_t names_number; /* and the names; 0: its own */
 	struct table facts[IMAGE_FACTS]; /* as they are asked for */
 };
 

@@ -2,7 +2,8 @@
 
 #include <dwarf.h>
 
-#include "lib/unwind/walk_install.h"
+#include "lib/unwind/code.h"
+#include "lib/unwind/search.h"
 #include "lib/unwind/walk_steps.h"
 
 /*
@@ -314,39 +315,40 @@ static enum unwind_end step_full(struct walk *w, struct walk_frame *f,
 	return walk_enter_interrupted(w, f);
 }
 
-/* From a function of libgcc that may be installing a handler. */
-static enum unwind_end step_unwinder(struct walk *w, struct walk_frame *f,
-				     const struct rule *rule,
-				     struct image *image)
-{
-	enum walk_install installs;
-	enum unwind_end end;
+/* What reading where a function leads costs of a walk's searches. */
+#define INSTALLS_WORK 256u
 
-	installs = walk_install(w, f, &end);
-	if (installs == WALK_INSTALL_HANDLER)
-		return end;
-	end = walk_simple(w, f, rule, image);
-	/* By the address it is known that there is none, or it is not. */
-	if (installs == WALK_INSTALL_UNKNOWN)
-		w->step.usual = false;
-	return end;
+/*
+ * A function of libgcc that is about to go over to an exception's handler has
+ * the handler's registers where its rule looks for its caller's, or some of
+ * them. Yes, too, if too much code was read.
+ */
+static bool installs(struct walk *w, const struct walk_frame *f)
+{
+	if (w->searched + INSTALLS_WORK > SEARCH_WORK_MAX)
+		return true;
+	w->searched += INSTALLS_WORK;
+	return code_installs(w->space, walk_next_pc(f));
 }
 
 enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f,
 			     const struct place *p)
 {
 	const struct rule *rule = p->rule;
-	const struct full_rule *full;
+	const bool is_full = rule->cfa == RULE_CFA_FULL;
+	const struct full_rule *full =
+		is_full ? &p->rows->full[rule->cfa_offset] : NULL;
+	const bool may_install = is_full ? full->installs : rule->installs;
 	enum unwind_end end;
 
-	if (rule->cfa != RULE_CFA_FULL) {
-		if (rule->installs)
-			return step_unwinder(w, f, rule, p->image);
-		return walk_simple(w, f, rule, p->image);
-	}
-	full = &p->rows->full[rule->cfa_offset];
-	if (full->installs && walk_install(w, f, &end) == WALK_INSTALL_HANDLER)
+	if (may_install && installs(w, f))
+		return UNWIND_END_NO_CFI;
+	if (!is_full) {
+		end = walk_simple(w, f, rule, p->image);
+		/* The code had a part in it, too. */
+		w->step.usual &= !may_install;
 		return end;
+	}
 	end = step_full(w, f, p->rows, full);
 	/* Where what was interrupted cannot be read, too. */
 	if (end != WALK_ON && full->is_signal)

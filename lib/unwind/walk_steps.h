@@ -29,6 +29,12 @@ static inline bool walk_read_word(struct walk *w, uint64_t addr, uint64_t *ret)
 	return true;
 }
 
+/* The instruction that f executes next. */
+static inline uint64_t walk_next_pc(const struct walk_frame *f)
+{
+	return f->is_leaf || f->interrupted ? walk_lookup(f) : f->addr;
+}
+
 /* Why the n bytes at addr could not be read. */
 enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f,
 				uint64_t addr, size_t n);

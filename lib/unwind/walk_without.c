@@ -145,8 +145,7 @@ static bool has_way_out(struct walk *w, const struct walk_frame *f,
 	const bool at_pc = f->is_leaf || f->interrupted;
 	uint64_t ra, target;
 
-	if (!code_way_out(w->space, at_pc ? walk_lookup(f) : f->addr, ret_ra,
-			  ret_fp))
+	if (!code_way_out(w->space, walk_next_pc(f), ret_ra, ret_fp))
 		return false;
 	return at_pc || CPU_LINK_REGISTER ||
 	       (walk_read_word(w, f->regs.r[SP] + *ret_ra, &ra) &&
@@ -296,7 +295,7 @@ static bool has_call_there(struct walk *w, const struct walk_frame *f,
 enum unwind_end walk_way_back(struct walk *w, struct walk_frame *f)
 {
 	const bool at_pc = f->is_leaf || f->interrupted;
-	const uint64_t at = at_pc ? walk_lookup(f) : f->addr;
+	const uint64_t at = walk_next_pc(f);
 	uint32_t budget = SEARCH_WORK_MAX - w->searched;
 	struct code_way way;
 	uint64_t ra;

@@ -246,3 +246,48 @@ bool x86_64_way_there(struct x86_64_code *c, uint64_t from, uint64_t to,
 	*ret = tables;
 	return true;
 }
+
+bool x86_64_installs(const uint8_t *code, size_t n)
+{
+	static const uint8_t to_rsp[] = {0x48, 0x89, 0xcc};
+	static const uint8_t to_rcx[] = {0xff, 0xe1};
+	static const uint8_t incssp[] = {0xf3, 0x48, 0x0f, 0xae};
+	unsigned int calls = 0;
+	struct x86_64_insn insn;
+
+	for (size_t at = 0; x86_64_insn_read(code + at, n - at, &insn);) {
+		const uint8_t *bytes = code + at;
+		size_t forward = insn.distance > 0 ? (size_t)insn.distance : 0;
+
+		if (insn.size == sizeof(to_rsp) &&
+		    memcmp(bytes, to_rsp, sizeof(to_rsp)) == 0)
+			return true;
+		at += insn.size;
+		forward = min_size(forward, n - at);
+		switch (insn.kind) {
+		case X86_64_INSN_OTHER:
+			break;
+		case X86_64_INSN_CALL:
+			if (++calls > 1)
+				return false;
+			break;
+		case X86_64_INSN_JUMP:
+			if (forward == 0)
+				return false;
+			at += forward;
+			break;
+		case X86_64_INSN_BRANCH:
+			/* It leads past what goes back in the shadow stack. */
+			if (forward > 0 &&
+			    !memmem(code + at, forward, incssp, sizeof(incssp)))
+				return false;
+			break;
+		case X86_64_INSN_RET:
+			return false;
+		case X86_64_INSN_END:
+			return insn.size == sizeof(to_rcx) &&
+			       memcmp(bytes, to_rcx, sizeof(to_rcx)) == 0;
+		}
+	}
+	return false;
+}

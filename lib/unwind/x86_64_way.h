@@ -51,4 +51,17 @@ bool x86_64_way_back(struct x86_64_code *c, uint64_t vaddr,
 bool x86_64_way_there(struct x86_64_code *c, uint64_t from, uint64_t to,
 		      struct x86_64_way *ret);
 
+/*
+ * In a function that ends by __builtin_eh_return: is code what follows, or the
+ * middle of it, when the handler's registers have been put in place of those
+ * that the function has saved? At most a call (_Unwind_DebugHook's, which does
+ * nothing) and then moves lead to "mov %rcx,%rsp" or what is behind that,
+ * "jmp *%rcx". What goes back in a shadow stack on the way is passed over.
+ *
+ * Source: gcc, libgcc/unwind-dw2.c (uw_install_context) and
+ * config/i386/i386.cc (ix86_expand_epilogue, style 2).
+ */
+#define X86_64_INSTALLS_MAX 192 /* gcc 12 needs 132 */
+bool x86_64_installs(const uint8_t *code, size_t n);
+
 #endif

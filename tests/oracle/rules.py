@@ -262,9 +262,8 @@ def installing(ours, theirs):
     """libgcc's functions save registers, and return address, only to overwrite
     them with those of an exception's handler, in the call before their last
     instructions: mov %rcx,%rsp; pop %rcx; jmp *%rcx. They go on from there with
-    what was saved, some of which is the one's and some the other's. Ours is the
-    handler, where it begins, or ends."""
-    return any(INSTALLS.fullmatch(f.name) and
+    what was saved, some of which is the one's and some the other's. Ours ends."""
+    return ours.end == 'no_cfi' and any(INSTALLS.fullmatch(f.name) and
                TO_HANDLER in file_bytes(f, INSTALLING, before=4)
                for f in ours.frames[theirs.first - 1:theirs.first])
 
