@@ -1,12 +1,12 @@
 /* What the daemon was started with, and we perhaps not: SENTRY_DSN for one. */
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/doctor.h"
 #include "lib/base/buf.h"
+#include "lib/base/procfs.h"
 
 /* ARG_MAX of most systems; a service has some hundred bytes. */
 #define ENVIRONMENT_MAX (2u << 20)
@@ -35,14 +35,13 @@ static char *of_daemon(const char *name)
 
 config_env_fn doctor_environment(struct doctor *d)
 {
-	char path[64];
 	int fd, r;
 
 	if (d->config != NULL || !d->is_told)
 		return getenv;
-	(void)snprintf(path, sizeof(path), "/proc/%d/environ", d->daemon_pid);
 	buf_init(&variables, ENVIRONMENT_MAX);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(procfs_path(d->daemon_pid, "environ").text,
+		  O_RDONLY | O_CLOEXEC);
 	r = fd < 0 ? -errno : buf_read_fd(&variables, fd);
 	close_fd(&fd);
 	if (r == 0)

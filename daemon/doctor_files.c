@@ -7,7 +7,6 @@
  */
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +15,7 @@
 #include "daemon/process.h"
 #include "daemon/rooted.h"
 #include "lib/base/buf.h"
+#include "lib/base/procfs.h"
 #include "lib/unwind/build_id.h"
 #include "lib/unwind/maps.h"
 #include "lib/unwind/unwind.h"
@@ -92,8 +92,7 @@ static bool keeps_frame_pointers(const struct elf_file *f)
 
 static void find_debug_file(const struct look *k, struct file *ret)
 {
-	char hex[BUILD_ID_HEX_SIZE], link[64];
-	ssize_t n;
+	char hex[BUILD_ID_HEX_SIZE];
 	int fd;
 
 	if (!ret->id.is_real)
@@ -101,9 +100,8 @@ static void find_debug_file(const struct look *k, struct file *ret)
 	build_id_hex(&ret->id, hex);
 	if (strlen(hex) < 4 || rooted_debug(k->d->pid, hex, &fd) < 0)
 		return;
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, ret->debug, sizeof(ret->debug) - 1);
-	ret->debug[n > 0 ? n : 0] = '\0';
+	(void)!procfs_link(procfs_own_fd(fd).text, ret->debug,
+			   sizeof(ret->debug));
 	close_fd(&fd);
 }
 
@@ -222,12 +220,7 @@ static void look_at_file(struct look *k, const struct map *m, bool is_program)
 /* What the link /proc/PID/exe points to. */
 static void program_path(int32_t pid, char ret[PATH_MAX])
 {
-	char link[32];
-	ssize_t n;
-
-	(void)snprintf(link, sizeof(link), "/proc/%d/exe", pid);
-	n = readlink(link, ret, PATH_MAX - 1);
-	ret[n > 0 ? n : 0] = '\0';
+	(void)!procfs_link(procfs_path(pid, "exe").text, ret, PATH_MAX);
 }
 
 static void say_uploads(struct look *k)
@@ -301,12 +294,12 @@ static void look_at_all(struct look *k)
 
 static int read_maps(struct look *k)
 {
-	char path[64];
-	int fd, r;
+	int fd = open(procfs_path(k->d->pid, "task/%d/maps",
+				  process_living_thread(k->d->pid))
+			      .text,
+		      O_RDONLY | O_CLOEXEC);
+	int r;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", k->d->pid,
-		       process_living_thread(k->d->pid));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	r = buf_read_fd(&k->text, fd);

@@ -20,6 +20,7 @@
 #include "daemon/missing.h"
 #include "daemon/privileges.h"
 #include "lib/base/clock.h"
+#include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
 
 /* docs/ARCHITECTURE.md, "The kernel". */
@@ -194,14 +195,14 @@ static void check_tracing(struct doctor *d)
 /* The number behind a key of /proc/self/status; -1: it is not there. */
 static long own_status(const char *key)
 {
-	char text[4096];
-	const char *at;
+	char text[PROCFS_TEXT_MAX];
+	uint64_t number;
 
-	if (small_file_read(AT_FDCWD, "/proc/self/status", text, sizeof(text)) <
-	    0)
-		return -1;
-	at = strstr(text, key);
-	return at == NULL ? -1 : strtol(at + strlen(key), NULL, 10);
+	return small_file_read(AT_FDCWD, "/proc/self/status", text,
+			       sizeof(text)) == 0 &&
+			       procfs_numbers(text, key, 10, &number, 1) == 1
+		       ? (long)number
+		       : -1;
 }
 
 static void check_seccomp(struct doctor *d)

@@ -1,6 +1,5 @@
 /* The command line that the daemon was started with. */
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,18 +7,17 @@
 #include "daemon/doctor.h"
 #include "daemon/options_keys.h"
 #include "lib/base/buf.h"
+#include "lib/base/procfs.h"
 
 /* ARG_MAX of most systems. */
 #define COMMAND_LINE_MAX (2u << 20)
 
 static int read_command_line(int32_t pid, struct buf *ret)
 {
-	char path[64];
 	int fd, r;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
 	buf_init(ret, COMMAND_LINE_MAX);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(procfs_path(pid, "cmdline").text, O_RDONLY | O_CLOEXEC);
 	r = fd < 0 ? -errno : buf_read_fd(ret, fd);
 	close_fd(&fd);
 	/* A process that has ended has none. */
@@ -50,13 +48,10 @@ static bool is_relative(const char *path)
 /* Paths on its command line begin where it was started. */
 static void go_where_it_is(struct doctor *d, const struct config *c)
 {
-	char path[64];
-
 	if (!is_relative(c->ca_certs) && !is_relative(c->client_cert) &&
 	    !is_relative(c->client_key) && !is_relative(c->spool))
 		return;
-	(void)snprintf(path, sizeof(path), "/proc/%d/cwd", d->daemon_pid);
-	if (chdir(path) < 0)
+	if (chdir(procfs_path(d->daemon_pid, "cwd").text) < 0)
 		doctor_say(d, FINDING_WARNING, "options",
 			   "relative paths are taken from here: where the "
 			   "daemon was started cannot be looked at (%s)",

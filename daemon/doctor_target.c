@@ -1,12 +1,12 @@
 /* One process: may it be traced, and can it be profiled? */
 #include <elf.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/doctor.h"
 #include "daemon/process.h"
+#include "lib/base/procfs.h"
 
 static void say_fault(struct doctor *d, enum process_fault fault,
 		      const struct process *p)
@@ -68,11 +68,8 @@ static void check_tracer(struct doctor *d, int32_t tracer)
 /* The kernel's and Yama's judgement, without an attempt. */
 static void check_access(struct doctor *d, uint32_t uid)
 {
-	char path[32];
-	int fd;
+	int fd = open(procfs_path(d->pid, "mem").text, O_RDONLY | O_CLOEXEC);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/mem", d->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		doctor_say(d, FINDING_OK, "permission",
 			   "you may trace process %d, which is uid %u's",
@@ -95,12 +92,9 @@ static void check_access(struct doctor *d, uint32_t uid)
 static bool check_class(struct doctor *d)
 {
 	unsigned char ident[EI_NIDENT] = {0};
-	char path[32];
+	int fd = open(procfs_path(d->pid, "exe").text, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
-	int fd;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/exe", d->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		doctor_say(d, FINDING_WARNING, "program",
 			   "its file cannot be opened: %s", strerror(errno));

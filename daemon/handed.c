@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/procfs.h"
+
 /* Places at first: the files of a program in C. */
 #define PLACES 64
 
@@ -15,15 +17,15 @@ int file_shown_of(int fd, int32_t pid, uint64_t start, uint64_t end,
 {
 	/* The helper's own (daemon/open.c). */
 	static const char copy[] = "/memfd:copy";
-	char link[32], path[PATH_MAX];
+	char path[PATH_MAX];
 	struct stat st;
-	ssize_t n;
+	size_t n;
+	int r = procfs_link(procfs_own_fd(fd).text, path, sizeof(path));
 
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, path, sizeof(path) - 1);
-	if (n < 0 || fstat(fd, &st) < 0)
+	if (r < 0)
+		return r;
+	if (fstat(fd, &st) < 0)
 		return -errno;
-	path[n] = '\0';
 	memset(ret, 0, sizeof(*ret));
 	if (strncmp(path, copy, sizeof(copy) - 1) == 0) {
 		ret->identity = (struct file_identity){
@@ -36,6 +38,7 @@ int file_shown_of(int fd, int32_t pid, uint64_t start, uint64_t end,
 		return 0;
 	}
 	ret->identity = file_identity_of(&st);
+	n = strlen(path);
 	if (n >= FILE_NAME_SHOWN)
 		memmove(path, path + n - FILE_NAME_SHOWN + 1, FILE_NAME_SHOWN);
 	memcpy(ret->name, path, strnlen(path, FILE_NAME_SHOWN - 1));

@@ -2,13 +2,13 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/lack.h"
 #include "daemon/match.h"
+#include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
 
 /* At a time, of those that wait for a command line. */
@@ -91,12 +91,7 @@ static void answer(struct question *q, size_t section)
 
 static void read_exe(int32_t pid, char ret[PATH_MAX])
 {
-	char path[64];
-	ssize_t n;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	n = readlink(path, ret, PATH_MAX - 1);
-	ret[n < 0 ? 0 : n] = '\0';
+	(void)!procfs_link(procfs_path(pid, "exe").text, ret, PATH_MAX);
 }
 
 bool identify_excludes(const struct identify *id, int32_t pid)
@@ -117,10 +112,10 @@ bool identify_excludes(const struct identify *id, int32_t pid)
 static void read_cgroup(struct question *q)
 {
 	static char text[CGROUP_TEXT_MAX];
-	char path[64];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/cgroup", q->process.pid);
-	if (small_file_read(AT_FDCWD, path, text, sizeof(text)) < 0 ||
+	if (small_file_read(AT_FDCWD,
+			    procfs_path(q->process.pid, "cgroup").text, text,
+			    sizeof(text)) < 0 ||
 	    !match_cgroup(text, strlen(text), q->cgroup, sizeof(q->cgroup)))
 		q->cgroup[0] = '\0';
 	match_container(q->cgroup, q->container);

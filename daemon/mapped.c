@@ -10,6 +10,7 @@
 
 #include "daemon/act_as.h"
 #include "daemon/rooted.h"
+#include "lib/base/procfs.h"
 
 /*
  * Of a mapping, to tell whether it is that of a file with its inode: what the
@@ -20,17 +21,11 @@
 /* How the target's root is called here, "" if as ours is. */
 static int find_root(int32_t pid, char ret[PATH_MAX])
 {
-	char link[64];
-	ssize_t n;
+	int r = procfs_link(procfs_path(pid, "root").text, ret, PATH_MAX);
 
-	(void)snprintf(link, sizeof(link), "/proc/%d/root", pid);
-	n = readlink(link, ret, PATH_MAX - 1);
-	if (n < 0)
-		return -errno;
-	ret[n] = '\0';
 	if (strcmp(ret, "/") == 0)
 		ret[0] = '\0';
-	return 0;
+	return r;
 }
 
 /* A line of maps; its path begins at *ret_path. */
@@ -53,7 +48,7 @@ static bool parse_line(const char *line, struct mapped *ret, int *ret_path)
 
 int mapped_find(int32_t pid, uint64_t start, uint64_t end, struct mapped *ret)
 {
-	char line[PATH_MAX + 128], path[64], root[PATH_MAX];
+	char line[PATH_MAX + 128], root[PATH_MAX];
 	size_t root_size;
 	FILE *maps;
 	int r;
@@ -62,8 +57,7 @@ int mapped_find(int32_t pid, uint64_t start, uint64_t end, struct mapped *ret)
 	if (r < 0)
 		return r;
 	root_size = strlen(root);
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	maps = fopen(path, "re");
+	maps = fopen(procfs_path(pid, "maps").text, "re");
 	if (maps == NULL)
 		return -errno;
 	for (r = -ENOENT;
@@ -90,13 +84,12 @@ static bool has_bytes(const struct mapped *m, int fd)
 {
 	static char ours[COMPARED_BYTES], theirs[COMPARED_BYTES];
 	const size_t size = min_u64(m->end - m->start, sizeof(ours));
-	char path[64];
 	int mem;
 	ssize_t n;
 	bool same;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/mem", m->pid);
-	mem = act_as_open(m->pid, path, O_RDONLY | O_CLOEXEC);
+	mem = act_as_open(m->pid, procfs_path(m->pid, "mem").text,
+			  O_RDONLY | O_CLOEXEC);
 	if (mem < 0)
 		return false;
 	/* Behind the file's end there is nothing to compare. */
@@ -119,7 +112,6 @@ static bool is_file(const struct mapped *m, int fd)
 int mapped_open(const struct mapped *m, int *ret_fd)
 {
 	struct act_as before;
-	char exe[64];
 	int fd = -1;
 
 	if (rooted_open(m->pid, m->path, 0, &fd) == 0 && is_file(m, fd)) {
@@ -128,10 +120,9 @@ int mapped_open(const struct mapped *m, int *ret_fd)
 	}
 	close_fd(&fd);
 	/* That leads to it under whatever name it has, or none. */
-	(void)snprintf(exe, sizeof(exe), "/proc/%d/exe", m->pid);
 	if (act_as_process(m->pid, &before) < 0)
 		return -ENOENT;
-	fd = open(exe, ROOTED_OPEN_FLAGS);
+	fd = open(procfs_path(m->pid, "exe").text, ROOTED_OPEN_FLAGS);
 	act_as_self(&before);
 	if (fd >= 0 && is_file(m, fd)) {
 		*ret_fd = fd;
@@ -162,7 +153,7 @@ static bool identify(const char *path, struct file_identity *ret)
 int mapped_files(int32_t pid, FILE *maps,
 		 struct mapped_file ret[MAPPED_FILES_MAX])
 {
-	char line[PATH_MAX + 128], path[96], permissions[5];
+	char line[PATH_MAX + 128], permissions[5];
 	unsigned long long start, end, inode;
 	int n = 0;
 
@@ -172,10 +163,11 @@ int mapped_files(int32_t pid, FILE *maps,
 			   permissions, &inode) < 4 ||
 		    permissions[2] != 'x' || inode == 0)
 			continue;
-		(void)snprintf(path, sizeof(path),
-			       "/proc/%d/map_files/%llx-%llx", pid, start, end);
 		ret[n].start = start;
-		n += identify(path, &ret[n].file);
+		n += identify(
+			procfs_path(pid, "map_files/%llx-%llx", start, end)
+				.text,
+			&ret[n].file);
 	}
 	return ferror(maps) ? -EIO : n;
 }

@@ -9,6 +9,7 @@
 #include "daemon/process.h"
 #include "daemon/targets.h"
 #include "lib/base/clock.h"
+#include "lib/base/procfs.h"
 
 #define MEASURE_NS (1 * NS_PER_SEC)
 
@@ -28,12 +29,10 @@ uint64_t measure_percent(const struct measured *from, const struct measured *to)
 /* Once: opened and closed each time it takes three calls for one. */
 static bool open_memory(struct target *t)
 {
-	char path[32];
-
 	if (t->statm_fd >= 0)
 		return true;
-	(void)snprintf(path, sizeof(path), "/proc/%d/statm", t->pid);
-	t->statm_fd = open(path, O_RDONLY | O_CLOEXEC);
+	t->statm_fd =
+		open(procfs_path(t->pid, "statm").text, O_RDONLY | O_CLOEXEC);
 	/* Else it may be that of another process of that number. */
 	if (t->statm_fd >= 0 && !process_is_alive(t->pidfd))
 		close_fd(&t->statm_fd);

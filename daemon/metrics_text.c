@@ -12,6 +12,7 @@
 #include "daemon/sections.h"
 #include "daemon/usage.h"
 #include "lib/base/clock.h"
+#include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
 #include "lib/unwind/unwind.h"
 
@@ -213,12 +214,11 @@ static void put_chunks(struct text *t, const struct broker *b,
 static uint64_t resident_bytes(int32_t pid)
 {
 	unsigned long long pages;
-	char path[32], text[64];
+	char text[64];
 
-	if (pid == 0)
-		return 0;
-	(void)snprintf(path, sizeof(path), "/proc/%d/statm", pid);
-	if (small_file_read(AT_FDCWD, path, text, sizeof(text)) < 0 ||
+	if (pid == 0 ||
+	    small_file_read(AT_FDCWD, procfs_path(pid, "statm").text, text,
+			    sizeof(text)) < 0 ||
 	    sscanf(text, "%*u %llu", &pages) != 1)
 		return 0;
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -15,6 +14,7 @@
 #include "daemon/mapped.h"
 #include "daemon/process.h"
 #include "daemon/rooted.h"
+#include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
 
 #define COPY_BLOCK 65536
@@ -125,30 +125,27 @@ static int write_identity(int to, const char *path)
  */
 static int copy_program(int32_t pid, int *ret_fd)
 {
-	char path[64], bytes[PATH_MAX];
-	ssize_t n;
+	const struct procfs_path exe = procfs_path(pid, "exe");
+	char bytes[PATH_MAX];
 	int to = -1, r;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	n = readlink(path, bytes, sizeof(bytes) - 1);
-	if (n < 0)
-		return -errno;
-	bytes[n] = '\0';
+	r = procfs_link(exe.text, bytes, sizeof(bytes));
+	if (r < 0)
+		return r;
 	r = new_copy(&to);
 	if (r == 0)
-		r = write_all(to, bytes, (size_t)n + 1);
+		r = write_all(to, bytes, strlen(bytes) + 1);
 	if (r == 0)
-		r = write_identity(to, path);
-	(void)snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+		r = write_identity(to, exe.text);
 	/* A longer argv[0] is no file's name. */
-	if (small_file_read(AT_FDCWD, path, bytes, sizeof(bytes)) < 0)
-		bytes[0] = '\0';
+	(void)!small_file_read(AT_FDCWD, procfs_path(pid, "cmdline").text,
+			       bytes, sizeof(bytes));
 	if (r == 0)
 		r = write_all(to, bytes, strlen(bytes) + 1);
-	(void)snprintf(path, sizeof(path), "/proc/%d/environ", pid);
 	/* An environment that cannot be read is as none. */
 	if (r == 0)
-		(void)!add_file(to, path, MSG_ENVIRON_MAX);
+		(void)!add_file(to, procfs_path(pid, "environ").text,
+				MSG_ENVIRON_MAX);
 	return finish_copy(r, &to, ret_fd);
 }
 
@@ -158,12 +155,9 @@ static int add_mapped_files(int to, int32_t pid)
 	static struct mapped_file files[MAPPED_FILES_MAX];
 	static const char zeros[sizeof(uint64_t)];
 	const off_t size = lseek(to, 0, SEEK_CUR);
-	char path[32];
-	FILE *text;
+	FILE *text = fopen(procfs_own_fd(to).text, "re");
 	int n, r;
 
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", to);
-	text = fopen(path, "re");
 	if (size < 0 || text == NULL)
 		return -errno;
 	n = mapped_files(pid, text, files);
@@ -177,13 +171,11 @@ static int add_mapped_files(int to, int32_t pid)
 /* What WANT_MAPS asks for. */
 static int copy_maps(int32_t pid, int *ret_fd)
 {
-	char path[64];
 	int to = -1, r;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	r = new_copy(&to);
 	if (r == 0)
-		r = add_file(to, path, OPEN_COPY_MAX);
+		r = add_file(to, procfs_path(pid, "maps").text, OPEN_COPY_MAX);
 	if (r == 0)
 		r = add_mapped_files(to, pid);
 	return finish_copy(r, &to, ret_fd);
@@ -234,13 +226,12 @@ static int open_by_path(const struct open_order *o, int *ret_fd)
 
 static int open_image(const struct open_order *o, int *ret_fd)
 {
-	char path[96];
+	const struct procfs_path path = procfs_path(
+		o->pid, "map_files/%llx-%llx", (unsigned long long)o->start,
+		(unsigned long long)o->end);
 	int r;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx",
-		       o->pid, (unsigned long long)o->start,
-		       (unsigned long long)o->end);
-	*ret_fd = act_as_open(o->pid, path, ROOTED_OPEN_FLAGS);
+	*ret_fd = act_as_open(o->pid, path.text, ROOTED_OPEN_FLAGS);
 	r = *ret_fd < 0 ? *ret_fd : check_regular(ret_fd);
 	if (r == -ENXIO)
 		return r;
@@ -251,8 +242,7 @@ static int open_image(const struct open_order *o, int *ret_fd)
 	if (r == 0)
 		return 0;
 	/* The vDSO, or a file that cannot be had: what is mapped of it. */
-	(void)snprintf(path, sizeof(path), "/proc/%d/mem", o->pid);
-	return copy_file(o->pid, path, o->start,
+	return copy_file(o->pid, procfs_path(o->pid, "mem").text, o->start,
 			 min_u64(o->end - o->start, OPEN_COPY_MAX), ret_fd);
 }
 
@@ -314,7 +304,6 @@ static int resolve_exe(const char *path, int *ret_fd)
 
 static int open_of(const struct open_order *order, int *ret_fd)
 {
-	char path[64];
 	const char *name = "";
 	uint64_t max = OPEN_COPY_MAX;
 
@@ -340,14 +329,13 @@ static int open_of(const struct open_order *order, int *ret_fd)
 	case WANT_END:
 		return -EINVAL;
 	}
-	(void)snprintf(path, sizeof(path), "/proc/%d/%s", order->pid, name);
-	return copy_file(order->pid, path, 0, max, ret_fd);
+	return copy_file(order->pid, procfs_path(order->pid, "%s", name).text,
+			 0, max, ret_fd);
 }
 
 int open_for(const struct open_order *order, int *ret_fd)
 {
 	struct open_order of_thread = *order;
-	char path[64];
 	int r;
 
 	if (order->pid != 0)
@@ -356,9 +344,8 @@ int open_for(const struct open_order *order, int *ret_fd)
 	if (r < 0 || of_thread.pid == order->pid)
 		return r;
 	/* Still a thread of that process: nobody else had its number. */
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d", order->pid,
-		       of_thread.pid);
-	if (access(path, F_OK) == 0)
+	if (access(procfs_path(order->pid, "task/%d", of_thread.pid).text,
+		   F_OK) == 0)
 		return 0;
 	close_fd(ret_fd);
 	return -ESRCH;

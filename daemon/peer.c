@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "daemon/process.h"
+#include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
 
 #ifndef SO_PEERPIDFD
@@ -53,24 +54,15 @@ static bool is_in(int fd, uint32_t gid)
 	return found;
 }
 
-/* Field 22 of proc(5)'s stat, behind a name that may hold any byte. */
+/* Field 22 of proc(5)'s stat; 0: it cannot be read. */
 static uint64_t start_ticks_of(int32_t pid)
 {
-	unsigned long long ticks;
-	char path[32], text[1024];
-	const char *at;
+	char text[PROCFS_TEXT_MAX];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (small_file_read(AT_FDCWD, path, text, sizeof(text)) < 0)
-		return 0;
-	at = strrchr(text, ')');
-	if (at == NULL ||
-	    sscanf(at + 1,
-		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u "
-		   "%*d %*d %*d %*d %*d %*d %llu",
-		   &ticks) != 1)
-		return 0;
-	return ticks;
+	return small_file_read(AT_FDCWD, procfs_path(pid, "stat").text, text,
+			       sizeof(text)) < 0
+		       ? 0
+		       : procfs_stat_number(text, 22);
 }
 
 /* Without a descriptor of the peer: is it still the same user's? */

@@ -10,21 +10,17 @@
 #include <sys/syscall.h>
 
 #include "daemon/lack.h"
+#include "lib/base/procfs.h"
 #include "lib/base/siphash.h"
 #include "lib/base/small_file.h"
 
 /* include/linux/sched.h; field 9 of proc(5)'s stat. */
 #define PF_KTHREAD 0x00200000u
 
-/* Both files are of the kernel's making and much shorter. */
-#define PROCESS_FILE_MAX 4096
-
-static bool read_file(int32_t pid, const char *name, char ret[PROCESS_FILE_MAX])
+static bool read_file(int32_t pid, const char *name, char ret[PROCFS_TEXT_MAX])
 {
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	return small_file_read(AT_FDCWD, path, ret, PROCESS_FILE_MAX) == 0 &&
+	return small_file_read(AT_FDCWD, procfs_path(pid, "%s", name).text, ret,
+			       PROCFS_TEXT_MAX) == 0 &&
 	       ret[0] != '\0';
 }
 
@@ -45,7 +41,7 @@ struct stat_fields {
  */
 static bool read_stat(int32_t pid, struct stat_fields *ret)
 {
-	char text[PROCESS_FILE_MAX];
+	char text[PROCFS_TEXT_MAX];
 	const char *name, *at;
 	size_t n;
 
@@ -65,24 +61,6 @@ static bool read_stat(int32_t pid, struct stat_fields *ret)
 		      &ret->start_ticks, &ret->start_stack) == 6;
 }
 
-/* The number behind a key of status; the kernel escapes newlines in Name. */
-static bool find_number(const char *text, const char *key, int skip, long *ret)
-{
-	const char *at = strstr(text, key);
-	char *end;
-
-	if (at == NULL)
-		return false;
-	at += strlen(key);
-	for (;; at = end) {
-		*ret = strtol(at, &end, 10);
-		if (end == at)
-			return false;
-		if (skip-- == 0)
-			return true;
-	}
-}
-
 bool process_is_alive(int pidfd)
 {
 	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
@@ -93,31 +71,33 @@ bool process_is_alive(int pidfd)
 /* The process of a thread: it may be one of several that traces. */
 static int32_t process_of(int32_t tid)
 {
-	char text[PROCESS_FILE_MAX];
-	long tgid;
+	char text[PROCFS_TEXT_MAX];
+	uint64_t tgid;
 
 	return read_file(tid, "status", text) &&
-			       find_number(text, "\nTgid:", 0, &tgid)
+			       procfs_numbers(text, "\nTgid:", 10, &tgid, 1) ==
+				       1
 		       ? (int32_t)tgid
 		       : tid;
 }
 
 int32_t process_tracer(int32_t pid)
 {
-	char text[PROCESS_FILE_MAX];
-	long tracer;
+	char text[PROCFS_TEXT_MAX];
+	uint64_t tracer;
 
 	if (!read_file(pid, "status", text) ||
-	    !find_number(text, "\nTracerPid:", 0, &tracer) || tracer == 0)
+	    procfs_numbers(text, "\nTracerPid:", 10, &tracer, 1) < 1 ||
+	    tracer == 0)
 		return 0;
 	return process_of((int32_t)tracer);
 }
 
 static enum process_fault look(int32_t pid, struct process *ret)
 {
-	char text[PROCESS_FILE_MAX];
+	char text[PROCFS_TEXT_MAX];
 	struct stat_fields stat;
-	long tgid, uid, tracer;
+	uint64_t tgid, uids[2], tracer;
 
 	errno = 0;
 	if (!read_stat(pid, &stat) || !read_file(pid, "status", text))
@@ -125,11 +105,11 @@ static enum process_fault look(int32_t pid, struct process *ret)
 	if (stat.flags & PF_KTHREAD)
 		return PROCESS_KERNEL_THREAD;
 	/* Real, effective, saved, file system. */
-	if (!find_number(text, "\nTgid:", 0, &tgid) ||
-	    !find_number(text, "\nUid:", 1, &uid) ||
-	    !find_number(text, "\nTracerPid:", 0, &tracer))
+	if (procfs_numbers(text, "\nTgid:", 10, &tgid, 1) < 1 ||
+	    procfs_numbers(text, "\nUid:", 10, uids, 2) < 2 ||
+	    procfs_numbers(text, "\nTracerPid:", 10, &tracer, 1) < 1)
 		return PROCESS_UNREADABLE;
-	if (tgid != pid) {
+	if (tgid != (uint64_t)pid) {
 		ret->pid = (int32_t)tgid;
 		return PROCESS_THREAD;
 	}
@@ -139,7 +119,7 @@ static enum process_fault look(int32_t pid, struct process *ret)
 	ret->parent = stat.parent;
 	ret->start_ticks = stat.start_ticks;
 	memcpy(ret->comm, stat.comm, sizeof(ret->comm));
-	ret->uid = (uint32_t)uid;
+	ret->uid = (uint32_t)uids[1];
 	ret->tracer = tracer == 0 ? 0 : process_of((int32_t)tracer);
 	return tracer != 0 ? PROCESS_TRACED : PROCESS_OK;
 }
@@ -199,15 +179,15 @@ uint32_t process_user(int32_t pid)
 
 int process_ids(int32_t pid, uint32_t *ret_uid, uint32_t *ret_gid)
 {
-	char text[PROCESS_FILE_MAX];
-	long uid, gid;
+	char text[PROCFS_TEXT_MAX];
+	uint64_t uids[2], gids[2];
 
 	if (!read_file(pid, "status", text) ||
-	    !find_number(text, "\nUid:", 1, &uid) ||
-	    !find_number(text, "\nGid:", 1, &gid))
+	    procfs_numbers(text, "\nUid:", 10, uids, 2) < 2 ||
+	    procfs_numbers(text, "\nGid:", 10, gids, 2) < 2)
 		return -ESRCH;
-	*ret_uid = (uint32_t)uid;
-	*ret_gid = (uint32_t)gid;
+	*ret_uid = (uint32_t)uids[1];
+	*ret_gid = (uint32_t)gids[1];
 	return 0;
 }
 
@@ -219,12 +199,9 @@ static int32_t find_thread(int32_t pid, bool (*found)(int32_t tid, char state))
 {
 	struct stat_fields stat;
 	struct dirent *entry;
+	DIR *dir = opendir(procfs_path(pid, "task").text);
 	int32_t ret = 0;
-	char path[64];
-	DIR *dir;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
 	while (dir != NULL && ret == 0 && (entry = readdir(dir)) != NULL) {
 		long tid = strtol(entry->d_name, NULL, 10);
 
@@ -255,7 +232,7 @@ bool process_is_running(int32_t pid)
  */
 static bool reads_memory(int32_t tid, char state)
 {
-	char text[PROCESS_FILE_MAX];
+	char text[PROCFS_TEXT_MAX];
 	long call;
 
 	/* One that is stopped may have done what it last called for. */
@@ -312,7 +289,7 @@ bool process_parse_pid(const char *text, int32_t *ret)
 
 void process_name(int32_t pid, char ret[PROCESS_NAME_SIZE])
 {
-	char text[PROCESS_FILE_MAX];
+	char text[PROCFS_TEXT_MAX];
 	size_t n;
 
 	memcpy(ret, "?", 2);

@@ -1,19 +1,19 @@
 #include "daemon/rights.h"
 
-#include <stdio.h>
 #include <sys/stat.h>
 
 #include "daemon/broker.h"
 #include "daemon/process.h"
+#include "lib/base/procfs.h"
 
 bool rights_own(const struct peer *is, int32_t pid, uint32_t uid)
 {
-	char path[32];
 	struct stat st;
 
 	/* Not the directory, which stays its user's (fs/proc/base.c). */
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	return is->uid == uid && stat(path, &st) == 0 && st.st_uid == uid;
+	return is->uid == uid &&
+	       stat(procfs_path(pid, "stat").text, &st) == 0 &&
+	       st.st_uid == uid;
 }
 
 bool rights_may(const struct peer *is, const struct instance *i)

@@ -5,12 +5,12 @@
 #include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "daemon/act_as.h"
+#include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
 
 /* /proc/PID/status: about 1.5 KB, more with many groups. */
@@ -18,13 +18,11 @@
 
 int rooted_open_regular(int fd, int *ret_fd)
 {
-	char path[64];
 	struct stat st;
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return -ENXIO;
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	*ret_fd = open(path, ROOTED_OPEN_FLAGS);
+	*ret_fd = open(procfs_own_fd(fd).text, ROOTED_OPEN_FLAGS);
 	return *ret_fd < 0 ? -errno : 0;
 }
 
@@ -34,12 +32,11 @@ int rooted_open(int32_t pid, const char *path, uint64_t resolve, int *ret_fd)
 		.flags = O_PATH | O_CLOEXEC,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | resolve,
 	};
-	char root_path[64];
 	struct act_as before;
 	int root, fd, r;
 
-	(void)snprintf(root_path, sizeof(root_path), "/proc/%d/root", pid);
-	root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	root = open(procfs_path(pid, "root").text,
+		    O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
 	r = act_as_process(pid, &before);
@@ -92,43 +89,24 @@ int rooted_debug_link(int32_t pid, const char *path, const char *name,
 	return -ENOENT;
 }
 
-/* The number in a line of /proc/PID/status; the last of several. */
-static int read_field(const char *status, const char *name, bool last,
-		      unsigned long *ret)
-{
-	const char *line = strstr(status, name);
-	const char *field;
-
-	if (line == NULL)
-		return -ENOENT;
-	for (field = line + strlen(name); *field == '\t' || *field == ' ';) {
-		char *end;
-
-		*ret = strtoul(field, &end, 10);
-		if (!last)
-			return 0;
-		field = end;
-	}
-	return 0;
-}
-
 int rooted_perf_map(int32_t pid, int *ret_fd)
 {
+	uint64_t uid, pids[PROCFS_NAMESPACES_MAX];
 	char status[STATUS_MAX], path[64];
-	unsigned long uid = 0, own_pid = 0;
 	struct stat st;
+	size_t n;
 	int r;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	r = small_file_read(AT_FDCWD, path, status, sizeof(status));
-	if (r == 0)
-		r = read_field(status, "\nUid:", false, &uid);
-	/* Of the process: pid may be another one of its threads. */
-	if (r == 0)
-		r = read_field(status, "\nNStgid:", true, &own_pid);
+	r = small_file_read(AT_FDCWD, procfs_path(pid, "status").text, status,
+			    sizeof(status));
 	if (r < 0)
 		return r;
-	(void)snprintf(path, sizeof(path), "/tmp/perf-%lu.map", own_pid);
+	/* Of the process: pid may be another one of its threads. */
+	n = procfs_numbers(status, "\nNStgid:", 10, pids, array_size(pids));
+	if (n == 0 || procfs_numbers(status, "\nUid:", 10, &uid, 1) == 0)
+		return -ENOENT;
+	(void)snprintf(path, sizeof(path), "/tmp/perf-%llu.map",
+		       (unsigned long long)pids[n - 1]);
 	r = rooted_open(pid, path, RESOLVE_NO_SYMLINKS, ret_fd);
 	if (r < 0)
 		return r;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/msg.h"
+#include "lib/base/procfs.h"
 
 #ifndef LIBEXECDIR
 #define LIBEXECDIR "/usr/local/libexec/sentry-profd"
@@ -22,19 +23,19 @@ int spawn_find(const char *name, char ret[PATH_MAX])
 {
 	static const char *const others[] = {LIBEXECDIR, BINDIR};
 	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	int r = procfs_link("/proc/self/exe", self, sizeof(self));
 	char *slash;
 
-	if (n < 0)
-		return -errno;
-	self[n] = '\0';
+	if (r < 0)
+		return r;
 	slash = strrchr(self, '/');
 	if (slash == NULL)
 		return -ENOENT;
 	*slash = '\0';
 	for (size_t i = 0; i <= array_size(others); i++) {
-		n = snprintf(ret, PATH_MAX, "%s/%s",
-			     i == 0 ? self : others[i - 1], name);
+		const int n = snprintf(ret, PATH_MAX, "%s/%s",
+				       i == 0 ? self : others[i - 1], name);
+
 		if (n > 0 && n < PATH_MAX && access(ret, X_OK) == 0)
 			return 0;
 	}

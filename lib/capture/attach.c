@@ -10,6 +10,7 @@
 #include <sys/ptrace.h>
 #include <sys/time.h>
 
+#include "lib/base/procfs.h"
 #include "lib/capture/status.h"
 
 /* Passes over the task directory while threads keep coming. */
@@ -47,9 +48,9 @@ static enum proc_outcome read_status(const struct target *t, uint32_t tid,
 				     struct thread_status *ret)
 {
 	static const char state_key[] = "\nState:\t";
-	static const char tracer_key[] = "\nTracerPid:\t";
-	char path[64], text[4096];
-	const char *state, *tracer;
+	char path[64], text[PROCFS_TEXT_MAX];
+	uint64_t tracer;
+	const char *state;
 	enum proc_outcome outcome;
 
 	(void)snprintf(path, sizeof(path), "task/%u/status", tid);
@@ -57,14 +58,13 @@ static enum proc_outcome read_status(const struct target *t, uint32_t tid,
 	if (outcome != PROC_READ)
 		return outcome;
 	state = strstr(text, state_key);
-	tracer = strstr(text, tracer_key);
-	if (state == NULL || tracer == NULL) {
+	if (state == NULL ||
+	    procfs_numbers(text, "\nTracerPid:", 10, &tracer, 1) == 0) {
 		errno = EPROTO;
 		return PROC_LACK;
 	}
 	ret->state = state[sizeof(state_key) - 1];
-	ret->tracer =
-		(uint32_t)strtoul(tracer + sizeof(tracer_key) - 1, NULL, 10);
+	ret->tracer = (uint32_t)tracer;
 	return PROC_READ;
 }
 

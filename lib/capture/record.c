@@ -1,9 +1,9 @@
 #include "lib/capture/target.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/procfs.h"
 #include "lib/capture/proc.h"
 #include "lib/capture/snapshot.h"
 
@@ -101,15 +101,11 @@ static enum proc_outcome read_start_of_stack(struct thread *th)
 	enum proc_outcome outcome;
 	char text[1024];
 	uint64_t start;
-	const char *at;
 
 	if (th->hints.own_end != 0 || th->tid != (uint32_t)th->target->pid)
 		return PROC_READ;
 	outcome = read_file(th, "stat", text, sizeof(text));
-	at = strrchr(text, ')');
-	for (int field = 2; at != NULL && field < 28; field++)
-		at = strchr(at + 1, ' ');
-	start = at == NULL ? 0 : strtoull(at, NULL, 10);
+	start = procfs_stat_number(text, 28);
 	if (start != 0)
 		th->hints.own_end = start + START_FRAME;
 	return outcome;

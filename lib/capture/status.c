@@ -3,12 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/base/util.h"
+#include "lib/base/procfs.h"
 
 /*
  * All that is asked for stands behind the groups, of which there may be 65,536
@@ -26,11 +24,10 @@ static enum proc_outcome read_end(uint32_t tid, char ret[END_BYTES + 1])
 	enum proc_outcome outcome;
 	size_t used = 0, room, n;
 	uint64_t at = 0;
-	char path[64];
 	int fd;
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/status", tid);
-	outcome = proc_open(AT_FDCWD, path, O_RDONLY, &fd);
+	outcome = proc_open(AT_FDCWD, procfs_path(tid, "status").text, O_RDONLY,
+			    &fd);
 	if (outcome != PROC_READ)
 		return outcome;
 	do {
@@ -49,19 +46,24 @@ static enum proc_outcome read_end(uint32_t tid, char ret[END_BYTES + 1])
 	return outcome;
 }
 
+static uint64_t number_in(const char *text, const char *key, int base)
+{
+	uint64_t number = 0;
+
+	(void)procfs_numbers(text, key, base, &number, 1);
+	return number;
+}
+
 /* *ret: the number of a field, 0 where there is none. */
 static enum proc_outcome read_number(uint32_t tid, const char *key, int base,
 				     uint64_t *ret)
 {
 	char text[END_BYTES + 1];
 	enum proc_outcome outcome = read_end(tid, text);
-	const char *line;
 
-	if (outcome != PROC_READ)
-		return outcome;
-	line = strstr(text, key);
-	*ret = line == NULL ? 0 : strtoull(line + strlen(key), NULL, base);
-	return PROC_READ;
+	if (outcome == PROC_READ)
+		*ret = number_in(text, key, base);
+	return outcome;
 }
 
 /* False if it cannot be read. */
@@ -79,15 +81,14 @@ bool status_is_filtered(uint32_t tid)
 {
 	uint64_t mode;
 
-	return !number(tid, "\nSeccomp:\t", 10, &mode) || mode != 0;
+	return !number(tid, "\nSeccomp:", 10, &mode) || mode != 0;
 }
 
 bool status_ignores(uint32_t tid, int signal)
 {
 	uint64_t ignored;
 
-	return number(tid, "\nSigIgn:\t", 16, &ignored) &&
-	       holds(ignored, signal);
+	return number(tid, "\nSigIgn:", 16, &ignored) && holds(ignored, signal);
 }
 
 bool status_goes_unnoticed(uint32_t tid, int signal)
@@ -98,18 +99,17 @@ bool status_goes_unnoticed(uint32_t tid, int signal)
 		return true;
 	return (signal == SIGCHLD || signal == SIGCONT || signal == SIGURG ||
 		signal == SIGWINCH) &&
-	       number(tid, "\nSigCgt:\t", 16, &caught) &&
-	       !holds(caught, signal);
+	       number(tid, "\nSigCgt:", 16, &caught) && !holds(caught, signal);
 }
 
 bool status_has_pending(uint32_t tid)
 {
-	uint64_t own, shared, blocked;
+	char text[END_BYTES + 1];
 
-	return number(tid, "\nSigPnd:\t", 16, &own) &&
-	       number(tid, "\nShdPnd:\t", 16, &shared) &&
-	       number(tid, "\nSigBlk:\t", 16, &blocked) &&
-	       ((own | shared) & ~blocked) != 0;
+	return read_end(tid, text) == PROC_READ &&
+	       ((number_in(text, "\nSigPnd:", 16) |
+		 number_in(text, "\nShdPnd:", 16)) &
+		~number_in(text, "\nSigBlk:", 16)) != 0;
 }
 
 static enum proc_answer answer(bool is)
@@ -122,24 +122,19 @@ static bool is_worker(const char *text)
 {
 	static const char name[] = " (iou-";
 	const char *at = strchr(text, ' ');
-	unsigned long flags;
 
-	if (at == NULL || strncmp(at, name, sizeof(name) - 1) != 0)
-		return false;
-	at = strrchr(text, ')');
-	for (int field = 2; at != NULL && field < 9; field++)
-		at = strchr(at + 1, ' ');
-	flags = at == NULL ? 0 : strtoul(at, NULL, 10);
-	return (flags & PF_IO_WORKER) != 0;
+	return at != NULL && strncmp(at, name, sizeof(name) - 1) == 0 &&
+	       (procfs_stat_number(text, 9) & PF_IO_WORKER) != 0;
 }
 
 enum proc_answer status_is_worker(uint32_t tid)
 {
-	char path[64], text[512];
+	char text[512];
 
 	/* Without task/ the times of all threads are added up for it. */
-	(void)snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", tid, tid);
-	switch (proc_read_text(AT_FDCWD, path, text, sizeof(text))) {
+	switch (proc_read_text(AT_FDCWD,
+			       procfs_path(tid, "task/%u/stat", tid).text, text,
+			       sizeof(text))) {
 	case PROC_READ:
 		return answer(is_worker(text));
 	case PROC_GONE:
@@ -154,7 +149,7 @@ enum proc_answer status_dumps_core(uint32_t tid)
 {
 	uint64_t dumps;
 
-	switch (read_number(tid, "\nCoreDumping:\t", 10, &dumps)) {
+	switch (read_number(tid, "\nCoreDumping:", 10, &dumps)) {
 	case PROC_READ:
 		return answer(dumps != 0);
 	case PROC_GONE:

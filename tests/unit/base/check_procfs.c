@@ -1,0 +1,73 @@
+#include "lib/base/procfs.h"
+
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+START_TEST(paths)
+{
+	ck_assert_str_eq(procfs_path(7, "maps").text, "/proc/7/maps");
+	ck_assert_str_eq(
+		procfs_path(INT32_MAX, "task/%u/fd/%d", UINT32_MAX, 3).text,
+		"/proc/2147483647/task/4294967295/fd/3");
+	ck_assert_str_eq(procfs_own_fd(3).text, "/proc/self/fd/3");
+}
+END_TEST
+
+START_TEST(links)
+{
+	char text[16] = "full";
+
+	ck_assert_int_eq(procfs_link("/proc/self/nothing", text, sizeof(text)),
+			 -ENOENT);
+	ck_assert_str_eq(text, "");
+	ck_assert_int_eq(
+		procfs_link(procfs_path(getpid(), "ns/pid").text, text, 5), 0);
+	ck_assert_str_eq(text, "pid:");
+}
+END_TEST
+
+/* A name may look like the end of itself. */
+START_TEST(fields_of_stat)
+{
+	static const char text[] = "7 (a) R 1 (b) S 4 5 6\n";
+
+	ck_assert_int_eq(strncmp(procfs_stat_field(text, 3), " S", 2), 0);
+	ck_assert_uint_eq(procfs_stat_number(text, 4), 4);
+	ck_assert_uint_eq(procfs_stat_number(text, 6), 6);
+	ck_assert_ptr_null(procfs_stat_field(text, 7));
+	ck_assert_uint_eq(procfs_stat_number(text, 7), 0);
+	ck_assert_uint_eq(procfs_stat_number("", 3), 0);
+}
+END_TEST
+
+START_TEST(numbers_of_status)
+{
+	static const char text[] = "Name:\tUid:\t9\nUid:\t1 2\t3\nNone:\t\n"
+				   "SigIgn:\t00000000000010a\n12\n";
+	uint64_t n[4];
+
+	ck_assert_uint_eq(procfs_numbers(text, "\nUid:", 10, n, 4), 3);
+	ck_assert_uint_eq(n[0], 1);
+	ck_assert_uint_eq(n[2], 3);
+	ck_assert_uint_eq(procfs_numbers(text, "\nUid:", 10, n, 2), 2);
+	ck_assert_uint_eq(n[1], 2);
+	ck_assert_uint_eq(procfs_numbers(text, "\nSigIgn:", 16, n, 4), 1);
+	ck_assert_uint_eq(n[0], 0x10a);
+	ck_assert_uint_eq(procfs_numbers(text, "\nGid:", 10, n, 4), 0);
+	ck_assert_uint_eq(procfs_numbers(text, "\nName:", 10, n, 4), 0);
+}
+END_TEST
+
+Suite *suite(void)
+{
+	Suite *s = suite_create("procfs");
+	TCase *tc = tcase_create("procfs");
+
+	tcase_add_test(tc, paths);
+	tcase_add_test(tc, links);
+	tcase_add_test(tc, fields_of_stat);
+	tcase_add_test(tc, numbers_of_status);
+	suite_add_tcase(s, tc);
+	return s;
+}
