@@ -14,6 +14,7 @@
 
 #include "daemon/listen_at.h"
 #include "daemon/proxy.h"
+#include "lib/base/digits.h"
 #include "proto/dsn.h"
 #include "proto/profile.h"
 
@@ -69,13 +70,9 @@ static int parse_text(const struct config_key *key, const char *value,
 static int parse_number(const struct config_key *key, const char *value,
 			void *base, char *problem)
 {
-	unsigned long n;
-	char *end;
+	uint64_t n;
 
-	errno = 0;
-	n = strtoul(value, &end, 10);
-	if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 ||
-	    n < key->min || n > key->max)
+	if (!digits_number(value, key->min, key->max, &n))
 		return wrong(problem, "not a number from %u to %u", key->min,
 			     key->max);
 	*FIELD(uint32_t, key, base) = (uint32_t)n;
@@ -191,14 +188,10 @@ static int parse_user(const struct config_key *key, const char *value,
 	struct target_config *t = base;
 	struct passwd *entry;
 	bool found = false;
-	char *end;
-	unsigned long n;
+	uint64_t n;
 	FILE *file;
 
-	errno = 0;
-	n = strtoul(value, &end, 10);
-	if (value[0] >= '0' && value[0] <= '9' && *end == '\0' && errno == 0 &&
-	    n < CONFIG_UID_ANY) {
+	if (digits_number(value, 0, CONFIG_UID_ANY - 1, &n)) {
 		t->uid = (uint32_t)n;
 		return parse_text(key, value, base, problem);
 	}

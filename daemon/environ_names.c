@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/digits.h"
 #include "lib/base/util.h"
 
 /* A dozen attributes of usual length are some hundred bytes. */
@@ -33,11 +34,7 @@ static bool find_variable(const char *text, size_t len, const char *name,
 
 static int digit(char c)
 {
-	static const char digits[] = "0123456789abcdef";
-	const char lower = c >= 'A' && c <= 'F' ? (char)(c - 'A' + 'a') : c;
-	const char *at = c == '\0' ? NULL : strchr(digits, lower);
-
-	return at == NULL ? -1 : (int)(at - digits);
+	return digits_value(c >= 'A' && c <= 'F' ? (char)(c - 'A' + 'a') : c);
 }
 
 /* Replaces %XX by the byte that it stands for; false if it is malformed. */

@@ -1,9 +1,10 @@
 #include "daemon/id.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+
+#include "lib/base/digits.h"
 
 void id_make(char ret[MSG_ID_SIZE])
 {
@@ -14,8 +15,7 @@ void id_make(char ret[MSG_ID_SIZE])
 		abort();
 	bytes[6] = (uint8_t)((bytes[6] & 0x0f) | 0x40);
 	bytes[8] = (uint8_t)((bytes[8] & 0x3f) | 0x80);
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		(void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+	digits_of_bytes(bytes, sizeof(bytes), ret);
 }
 
 bool id_is_one(const char text[MSG_ID_SIZE])

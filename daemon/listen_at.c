@@ -2,8 +2,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "lib/base/digits.h"
 
 static int parse_path(const char *path, struct listen_at *ret)
 {
@@ -22,16 +23,12 @@ static int parse_port(const char *where, struct listen_at *ret)
 {
 	static const char v4[] = "127.0.0.1:", v6[] = "[::1]:";
 	const bool is_v6 = strncmp(where, v6, strlen(v6)) == 0;
-	const char *digits;
-	unsigned long port;
-	char *rest;
+	uint64_t port;
 
 	if (!is_v6 && strncmp(where, v4, strlen(v4)) != 0)
 		return -EINVAL;
-	digits = where + strlen(is_v6 ? v6 : v4);
-	port = strtoul(digits, &rest, 10);
-	if (digits[0] < '0' || digits[0] > '9' || *rest != '\0' || port == 0 ||
-	    port > UINT16_MAX)
+	if (!digits_number(where + strlen(is_v6 ? v6 : v4), 1, UINT16_MAX,
+			   &port))
 		return -EINVAL;
 	if (is_v6) {
 		ret->v6.sin6_family = AF_INET6;

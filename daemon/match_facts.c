@@ -3,14 +3,12 @@
 
 #include <string.h>
 
-static bool is_hex(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
+#include "lib/base/digits.h"
 
 static bool is_word(char c)
 {
-	return is_hex(c) || (c >= 'g' && c <= 'z') || (c >= 'A' && c <= 'Z');
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+	       (c >= 'A' && c <= 'Z');
 }
 
 void match_container(const char *cgroup, char ret[MATCH_CONTAINER_SIZE])
@@ -22,7 +20,7 @@ void match_container(const char *cgroup, char ret[MATCH_CONTAINER_SIZE])
 		size_t n = 0, hex = 0;
 
 		for (; is_word(cgroup[n]); n++)
-			hex += is_hex(cgroup[n]);
+			hex += digits_value(cgroup[n]) >= 0;
 		if (n == digits && hex == digits) {
 			memcpy(ret, cgroup, n);
 			ret[n] = '\0';

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/digits.h"
 
 /* sd_watchdog_enabled(3) asks for two; a busy machine may make us late. */
 #define ANSWERS_PER_WATCHDOG 4
@@ -18,20 +19,6 @@
 
 /* Ends any such interval; also keeps the nanoseconds in range. */
 #define WATCHDOG_MAX_US (UINT64_MAX / 2 / NS_PER_US)
-
-static int parse_number(const char *text, uint64_t max, uint64_t *ret)
-{
-	char *end;
-	unsigned long long n;
-
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
-	    n == 0 || n > max)
-		return -EINVAL;
-	*ret = n;
-	return 0;
-}
 
 /* "/path" or "@name"; a machine's AF_VSOCK address is not ours to tell. */
 static int parse_address(struct notify *n, const char *text)
@@ -57,21 +44,17 @@ static int parse_watchdog(struct notify *n, const char *interval,
 			  const char *of)
 {
 	uint64_t us, pid;
-	int r;
 
 	if (interval == NULL)
 		return 0;
-	if (of != NULL) {
-		r = parse_number(of, INT_MAX, &pid);
-		if (r < 0)
-			return r;
-		if (pid != (uint64_t)getpid())
-			return 0;
-	}
-	r = parse_number(interval, WATCHDOG_MAX_US, &us);
-	if (r == 0)
-		n->watchdog_ns = us * NS_PER_US;
-	return r;
+	if (of != NULL && !digits_number(of, 1, INT_MAX, &pid))
+		return -EINVAL;
+	if (of != NULL && pid != (uint64_t)getpid())
+		return 0;
+	if (!digits_number(interval, 1, WATCHDOG_MAX_US, &us))
+		return -EINVAL;
+	n->watchdog_ns = us * NS_PER_US;
+	return 0;
 }
 
 static int parse_environment(struct notify *n)

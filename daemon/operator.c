@@ -12,6 +12,7 @@
 #include "daemon/process.h"
 #include "daemon/status_table.h"
 #include "lib/base/buf.h"
+#include "lib/base/digits.h"
 #include "lib/base/util.h"
 
 #define EXIT_USAGE 2
@@ -83,20 +84,6 @@ const char *operator_command(size_t at)
 	return at < array_size(commands) ? commands[at].name : NULL;
 }
 
-static bool parse_number(const char *text, long max, long *ret)
-{
-	char *end;
-	long n;
-
-	errno = 0;
-	n = strtol(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
-	    n < 1 || n > max)
-		return false;
-	*ret = n;
-	return true;
-}
-
 static int take_argument(struct request *q, const char *text)
 {
 	if (q->command->argument == A_PID_OR_NAME)
@@ -120,7 +107,7 @@ static int parse(int argc, char **argv, struct request *q)
 		{0},
 	};
 	const bool is_status = q->command->type == PROTOCOL_STATUS;
-	long seconds = WATCH_S;
+	uint64_t seconds = WATCH_S;
 	int c;
 
 	opterr = 0;
@@ -131,7 +118,7 @@ static int parse(int argc, char **argv, struct request *q)
 			q->json = true;
 		else if (c == WATCH && is_status &&
 			 (optarg == NULL ||
-			  parse_number(optarg, WATCH_MAX_S, &seconds)))
+			  digits_number(optarg, 1, WATCH_MAX_S, &seconds)))
 			q->watch_s = (unsigned int)seconds;
 		else if (c == '?' || c == ':') {
 			option_fault_log(c, q->command->name, argv, options);

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "daemon/lack.h"
+#include "lib/base/digits.h"
 #include "lib/base/procfs.h"
 #include "lib/base/siphash.h"
 #include "lib/base/small_file.h"
@@ -277,11 +278,9 @@ int32_t process_living_thread(int32_t pid)
 
 bool process_parse_pid(const char *text, int32_t *ret)
 {
-	char *end;
-	long pid = strtol(text, &end, 10);
+	uint64_t pid;
 
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || pid < 1 ||
-	    pid > INT32_MAX)
+	if (!digits_number(text, 1, INT32_MAX, &pid))
 		return false;
 	*ret = (int32_t)pid;
 	return true;

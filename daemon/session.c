@@ -1,19 +1,11 @@
 #include "daemon/session.h"
 
 #include <fcntl.h>
-#include <string.h>
 
+#include "lib/base/digits.h"
 #include "lib/base/small_file.h"
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
-
-static int digit(char c)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *at = c == '\0' ? NULL : strchr(digits, c);
-
-	return at == NULL ? -1 : (int)(at - digits);
-}
 
 int session_key_parse(const char *text, struct session_key *ret)
 {
@@ -21,7 +13,7 @@ int session_key_parse(const char *text, struct session_key *ret)
 	size_t n = 0;
 
 	for (; *text != '\0' && *text != '\n'; text++) {
-		int d = digit(*text);
+		int d = digits_value(*text);
 
 		if (*text == '-')
 			continue;

@@ -7,6 +7,7 @@
 #include "daemon/request.h"
 #include "daemon/symbolized.h"
 #include "lib/aggregate/lookup.h"
+#include "lib/base/digits.h"
 #include "lib/base/sealed.h"
 #include "proto/debug_meta.h"
 
@@ -44,18 +45,14 @@ static bool ends(const char text[MSG_NAME_MAX])
 static bool is_wanted(const struct msg_symbolize *m,
 		      const struct unwind_image *image)
 {
-	static const char digits[] = "0123456789abcdef";
-	char id[2 * LOOKUP_ID_MAX + 1] = "";
+	char id[2 * LOOKUP_ID_MAX + 1];
 
 	if (image->id == NULL)
 		return false;
 	if (m->build_id[0] == '\0')
 		return debug_meta_id(image->id, image->id_size, id) == 0 &&
 		       strcmp(m->debug_id, id) == 0;
-	for (size_t i = 0; i < min_size(image->id_size, LOOKUP_ID_MAX); i++) {
-		id[2 * i] = digits[image->id[i] >> 4];
-		id[2 * i + 1] = digits[image->id[i] & 15];
-	}
+	digits_of_bytes(image->id, min_size(image->id_size, LOOKUP_ID_MAX), id);
 	return image->has_build_id && strcmp(m->build_id, id) == 0;
 }
 

@@ -16,6 +16,7 @@
 #include "daemon/id.h"
 #include "daemon/log.h"
 #include "daemon/option_fault.h"
+#include "lib/base/digits.h"
 #include "lib/base/sealed.h"
 #include "daemon/own_child.h"
 #include "lib/base/clock.h"
@@ -355,13 +356,12 @@ static bool set_key(struct send *s, const char *key, const char *option,
 
 static bool set_timeout(struct send *s, const char *value)
 {
-	char *end;
-	const unsigned long seconds = strtoul(value, &end, 10);
+	uint64_t seconds;
 
-	s->timeout_ns = seconds * NS_PER_SEC;
-	if (end != value && *end == '\0' && value[0] != '-' && seconds > 0 &&
-	    seconds <= TIMEOUT_MAX_S)
+	if (digits_number(value, 1, TIMEOUT_MAX_S, &seconds)) {
+		s->timeout_ns = seconds * NS_PER_SEC;
 		return true;
+	}
 	log_error("send: --timeout %s: not a number of seconds", value);
 	return false;
 }

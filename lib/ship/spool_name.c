@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/digits.h"
+
 static const char *const suffixes[ENVELOPE_KIND_N] = {
 	[ENVELOPE_CHUNK] = ".gz",
 	[ENVELOPE_V1] = ".v1.gz",
@@ -16,19 +18,12 @@ static const char *const suffixes[ENVELOPE_KIND_N] = {
 #define DSN_AT (ID_AT + 2 * SPOOL_ID_BYTES + 1)
 #define END_AT (DSN_AT + 16)
 
-static int digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static int parse_hex(const char *text, size_t digits, uint64_t *ret)
 {
 	uint64_t value = 0;
 
 	for (size_t i = 0; i < digits; i++) {
-		int d = digit(text[i]);
+		int d = digits_value(text[i]);
 
 		if (d < 0)
 			return -EINVAL;
@@ -80,13 +75,12 @@ int spool_name_parse(const char *name, struct spool_entry *ret)
 
 void spool_name(const struct spool_entry *e, char ret[SPOOL_NAME_SIZE])
 {
-	(void)snprintf(ret, SPOOL_NAME_SIZE, "%016llx-",
-		       (unsigned long long)e->time_ms);
-	for (size_t i = 0; i < SPOOL_ID_BYTES; i++)
-		(void)snprintf(ret + ID_AT + 2 * i, 3, "%02x", e->id[i]);
-	(void)snprintf(ret + DSN_AT - 1, SPOOL_NAME_SIZE - DSN_AT + 1,
-		       "-%016llx%s", (unsigned long long)e->dsn,
-		       suffixes[e->kind]);
+	char id[2 * SPOOL_ID_BYTES + 1];
+
+	digits_of_bytes(e->id, SPOOL_ID_BYTES, id);
+	(void)snprintf(ret, SPOOL_NAME_SIZE, "%016llx-%s-%016llx%s",
+		       (unsigned long long)e->time_ms, id,
+		       (unsigned long long)e->dsn, suffixes[e->kind]);
 }
 
 int spool_names(int dir_fd, int (*fn)(void *ctx, const char *name), void *ctx)

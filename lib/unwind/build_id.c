@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/digits.h"
+
 /* All notes of a segment: build-id, ABI tag, properties: a few hundred bytes */
 #define NOTES_MAX (64u << 10)
 /* The server's fallback: docs/FORMATS.md, debug_id. */
@@ -98,11 +100,5 @@ bool build_id_equal(const struct build_id *a, const struct build_id *b)
 
 void build_id_hex(const struct build_id *id, char ret[BUILD_ID_HEX_SIZE])
 {
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < id->size; i++) {
-		ret[2 * i] = digits[id->bytes[i] >> 4];
-		ret[2 * i + 1] = digits[id->bytes[i] & 15];
-	}
-	ret[2 * id->size] = '\0';
+	digits_of_bytes(id->bytes, id->size, ret);
 }

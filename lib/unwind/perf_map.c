@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/base/digits.h"
 #include "lib/unwind/elf_file.h"
 
 #define BLOCK 65536
@@ -78,15 +79,12 @@ static bool read_hex(const char **at, const char *end, uint64_t *ret)
 	if (end - p > 2 && p[0] == '0' && (p[1] == 'x' || p[1] == 'X'))
 		p += 2;
 	for (; p < end; p++, n++) {
-		unsigned int c = (unsigned char)*p;
+		const int digit = digits_value(
+			*p >= 'A' && *p <= 'F' ? (char)(*p | 0x20) : *p);
 
-		if (c >= '0' && c <= '9')
-			c -= '0';
-		else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-			c = (c | 0x20) - 'a' + 10;
-		else
+		if (digit < 0)
 			break;
-		value = value << 4 | c;
+		value = value << 4 | (unsigned int)digit;
 	}
 	if (n == 0 || n > 16 || p == end || *p != ' ')
 		return false;
