@@ -5,7 +5,6 @@
 #include "daemon/chance.h"
 #include "daemon/log.h"
 #include "lib/base/clock.h"
-#include "proto/http_date.h"
 
 #define SPOTLIGHT_PAUSE_MAX_NS (60 * NS_PER_SEC)
 
@@ -55,13 +54,13 @@ void destination_posts(struct destination *d)
  * The answer was dated between the beginning of the request and now, whole
  * seconds rounded down: what is outside of that is between the clocks.
  */
-static void compare_clocks(struct destination *d, const char *date)
+static void compare_clocks(struct destination *d, int64_t date_s)
 {
 	const int64_t now_s = wall_s();
-	int64_t date_s, ahead_s;
+	int64_t ahead_s;
 	bool differ;
 
-	if (date == NULL || !http_date_parse(date, now_s, &date_s))
+	if (date_s == 0)
 		return;
 	ahead_s = date_s > now_s	 ? date_s - now_s
 		  : date_s < d->posted_s ? date_s - d->posted_s
@@ -90,12 +89,13 @@ static void take_headers(struct destination *d,
 		.status = a->status,
 		.limits = a->rate_limits,
 		.retry_after = a->retry_after,
+		.retry_date_s = a->retry_date_s,
 	};
 
 	if (a->sentry_error != NULL)
 		log_debug("X-Sentry-Error: %s", a->sentry_error);
 	ratelimit_update(&d->limits, &answer, clock_boot_ns(), wall_s());
-	compare_clocks(d, a->date);
+	compare_clocks(d, a->date_s);
 }
 
 /* Said once, until it answers. */

@@ -3,8 +3,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "proto/http_date.h"
-
 #define NS_PER_S UINT64_C(1000000000)
 #define BLANK	 " \t"
 
@@ -140,22 +138,20 @@ static bool take_limits(struct ratelimit *r, const char *text, uint64_t now_ns)
 }
 
 /* How long a 429 without limits of its own holds. */
-static uint32_t parse_retry_after(const char *text, int64_t unix_s)
+static uint32_t retry_after_s(const struct ratelimit_answer *a, int64_t unix_s)
 {
+	const char *text = a->retry_after;
 	uint32_t n;
-	int64_t date;
 
-	if (text == NULL)
-		return RATELIMIT_DEFAULT_S;
-	if (parse_seconds(trim((struct span){text, strlen(text)}), &n))
+	if (text != NULL &&
+	    parse_seconds(trim((struct span){text, strlen(text)}), &n))
 		return n;
 	/* A date that has passed: our clock or the server's is wrong. */
-	if (!http_date_parse(text + strspn(text, BLANK), unix_s, &date) ||
-	    date <= unix_s)
+	if (a->retry_date_s <= unix_s)
 		return RATELIMIT_DEFAULT_S;
-	if (date - unix_s > RATELIMIT_MAX_S)
+	if (a->retry_date_s - unix_s > RATELIMIT_MAX_S)
 		return RATELIMIT_MAX_S;
-	return (uint32_t)(date - unix_s);
+	return (uint32_t)(a->retry_date_s - unix_s);
 }
 
 void ratelimit_init(struct ratelimit *r)
@@ -169,10 +165,8 @@ void ratelimit_update(struct ratelimit *r, const struct ratelimit_answer *a,
 	if (a->limits != NULL && take_limits(r, a->limits, now_ns))
 		return;
 	if (a->status == 429)
-		ratelimit_extend(
-			r, RATELIMIT_ALL,
-			now_ns + parse_retry_after(a->retry_after, unix_s) *
-					 NS_PER_S);
+		ratelimit_extend(r, RATELIMIT_ALL,
+				 now_ns + retry_after_s(a, unix_s) * NS_PER_S);
 }
 
 uint64_t ratelimit_until(const struct ratelimit *r,

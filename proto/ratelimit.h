@@ -47,6 +47,7 @@ struct ratelimit_answer {
 	int status;
 	const char *limits;	 /* X-Sentry-Rate-Limits, or NULL */
 	const char *retry_after; /* Retry-After, or NULL */
+	int64_t retry_date_s;	 /* that, if it is a date; else 0 */
 };
 
 void ratelimit_init(struct ratelimit *r);

@@ -358,6 +358,11 @@ static const char *get_header(struct transport *t, const char *name)
 	return h->value;
 }
 
+static int64_t date_of(const char *text)
+{
+	return text == NULL ? 0 : max_i64(0, curl_getdate(text, NULL));
+}
+
 /* A header that may come several times means the same as one with commas. */
 static const char *join_headers(struct transport *t, const char *name,
 				struct buf *b)
@@ -396,7 +401,8 @@ static void read_answer(struct transport *t, CURLcode code,
 		join_headers(t, "X-Sentry-Rate-Limits", &t->rate_limits);
 	ret->retry_after = get_header(t, "Retry-After");
 	ret->sentry_error = get_header(t, "X-Sentry-Error");
-	ret->date = get_header(t, "Date");
+	ret->retry_date_s = date_of(ret->retry_after);
+	ret->date_s = date_of(get_header(t, "Date"));
 }
 
 int transport_step(struct transport *t, struct transport_answer *ret)

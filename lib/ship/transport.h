@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/base/util.h"
 #include "lib/ship/compression.h"
@@ -48,7 +49,8 @@ struct transport_answer {
 	const char *rate_limits;  /* X-Sentry-Rate-Limits, joined by commas */
 	const char *retry_after;  /* Retry-After */
 	const char *sentry_error; /* X-Sentry-Error */
-	const char *date;	  /* Date */
+	/* Retry-After and Date as seconds since 1970; 0: it is no date. */
+	int64_t retry_date_s, date_s;
 };
 
 /*

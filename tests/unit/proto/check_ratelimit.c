@@ -87,24 +87,6 @@ static const struct {
 	{429, NULL, "soon", 60, 60, 60, 60},
 	{429, NULL, "-5", 60, 60, 60, 60},
 	{429, NULL, "", 60, 60, 60, 60},
-	{429, NULL, "Sun, 06 Nov 1994 08:51:07 GMT", 90, 90, 90, 90},
-	{429, NULL, "Sunday, 06-Nov-94 08:51:07 GMT", 90, 90, 90, 90},
-	{429, NULL, "Sun Nov  6 08:51:07 1994", 90, 90, 90, 90},
-	{429, NULL, " Sun, 06 Nov 1994 08:51:07 GMT ", 90, 90, 90, 90},
-	{429, NULL, "Mon, 07 Nov 1994 08:49:37 GMT", 86400, 86400, 86400,
-	 86400},
-	{429, NULL, "Fri, 31 Dec 9999 23:59:59 GMT", 86400, 86400, 86400,
-	 86400},
-	/* Past, or no date. */
-	{429, NULL, "Sun, 06 Nov 1994 08:49:37 GMT", 60, 60, 60, 60},
-	{429, NULL, "Sun, 06 Nov 1904 08:51:07 GMT", 60, 60, 60, 60},
-	{429, NULL, "Sun, 06 Nov 1994 08:51:07", 60, 60, 60, 60},
-	{429, NULL, "Sun, 06 Nov 1994 08:51:07 GMT+1", 60, 60, 60, 60},
-	{429, NULL, "Sun, 06 Nux 1994 08:51:07 GMT", 60, 60, 60, 60},
-	{429, NULL, "Sun, 06 No 1994 08:51:07 GMT", 60, 60, 60, 60},
-	{429, NULL, "Sun, 32 Nov 1994 08:51:07 GMT", 60, 60, 60, 60},
-	{429, NULL, "Sun, 06 Nov 1994 24:51:07 GMT", 60, 60, 60, 60},
-	{429, NULL, "Sun, 06 Nov 1994 08:60:07 GMT", 60, 60, 60, 60},
 };
 
 static uint64_t seconds_left(const struct ratelimit *r,
@@ -122,7 +104,7 @@ static uint64_t seconds_left(const struct ratelimit *r,
 START_TEST(reads_an_answer)
 {
 	struct ratelimit_answer a = {cases[_i].status, cases[_i].limits,
-				     cases[_i].retry_after};
+				     cases[_i].retry_after, 0};
 	struct ratelimit r;
 
 	ratelimit_init(&r);
@@ -136,27 +118,38 @@ START_TEST(reads_an_answer)
 }
 END_TEST
 
-/* A two-digit year is of this century or the last, by the time of day. */
-START_TEST(two_digit_years)
+/* One that has passed says as little as none. */
+START_TEST(dates)
 {
-	struct ratelimit_answer a = {429, NULL,
-				     "Thursday, 01-Jan-26 00:01:30 GMT"};
-	struct ratelimit r;
+	static const struct {
+		int64_t date_s;
+		uint32_t seconds;
+	} dates_s[] = {
+		{WALL + 90, 90},
+		{WALL + 86400, 86400},
+		{WALL + 86401, 86400},
+		{INT64_MAX, 86400},
+		{WALL, 60},
+		{1, 60},
+		{0, 60},
+	};
 
-	ratelimit_init(&r);
-	ratelimit_update(&r, &a, NOW, 1767225600);
-	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_ALL), 90);
-	/* 99 is 1999 in 2026: past. */
-	a.retry_after = "Friday, 01-Jan-99 00:01:30 GMT";
-	ratelimit_init(&r);
-	ratelimit_update(&r, &a, NOW, 1767225600);
-	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_ALL), 60);
+	for (size_t i = 0; i < sizeof(dates_s) / sizeof(dates_s[0]); i++) {
+		struct ratelimit_answer a = {429, NULL, "a date",
+					     dates_s[i].date_s};
+		struct ratelimit r;
+
+		ratelimit_init(&r);
+		ratelimit_update(&r, &a, NOW, WALL);
+		ck_assert_uint_eq(seconds_left(&r, RATELIMIT_ALL),
+				  dates_s[i].seconds);
+	}
 }
 END_TEST
 
 START_TEST(keeps_the_later_deadline)
 {
-	struct ratelimit_answer a = {200, "100:profile_chunk", NULL};
+	struct ratelimit_answer a = {200, "100:profile_chunk", NULL, 0};
 	struct ratelimit r;
 
 	ratelimit_init(&r);
@@ -180,9 +173,7 @@ START_TEST(survives_random_bytes)
 {
 	static const char starts[][56] = {
 		"60:profile_chunk;span:key:reason, 7.5::org",
-		"Sun, 06 Nov 1994 08:51:07 GMT",
-		"Sunday, 06-Nov-94 08:51:07 GMT",
-		"Sun Nov  6 08:51:07 1994",
+		"120.5",
 	};
 	static const char bytes[] = ":;,. -+09\t\0aGN\377\r\n";
 	uint64_t state = 1;
@@ -190,11 +181,11 @@ START_TEST(survives_random_bytes)
 
 	for (int round = 0; round < 50000; round++) {
 		char text[sizeof(starts[0])];
-		struct ratelimit_answer a = {429, NULL, NULL};
+		struct ratelimit_answer a = {.status = 429};
 		struct ratelimit r;
 		size_t len;
 
-		memcpy(text, starts[random_next(&state) % 4], sizeof(text));
+		memcpy(text, starts[random_next(&state) % 2], sizeof(text));
 		len = strlen(text);
 		for (uint64_t n = random_next(&state) % 6; n > 0; n--)
 			text[random_next(&state) % len] =
@@ -225,7 +216,7 @@ Suite *suite(void)
 
 	tcase_add_loop_test(c, reads_an_answer, 0,
 			    sizeof(cases) / sizeof(cases[0]));
-	tcase_add_test(c, two_digit_years);
+	tcase_add_test(c, dates);
 	tcase_add_test(c, keeps_the_later_deadline);
 	tcase_add_test(c, survives_random_bytes);
 	suite_add_tcase(s, c);

@@ -192,18 +192,31 @@ START_TEST(gives_the_headers_of_an_answer)
 	start("{\"status\": 429, \"headers\": {\"X-Sentry-Rate-Limits\": "
 	      "[\"60:a:b\", \"70:c:d\"], \"Retry-After\": \"77\"}}\n"
 	      "{\"status\": 400, \"headers\": {\"X-Sentry-Error\": "
-	      "\"bad chunk\"}}\n",
+	      "\"bad chunk\"}}\n"
+	      "{\"status\": 429, \"headers\": {\"Retry-After\": "
+	      "\"Sun, 06 Nov 1994 08:49:37 GMT\"}}\n"
+	      "{\"status\": 429, \"headers\": {\"Retry-After\": "
+	      "\"Sunday, 06-Nov-94 08:49:37 GMT\"}}\n"
+	      "{\"status\": 429, \"headers\": {\"Retry-After\": "
+	      "\"Sun Nov  6 08:49:37 1994\"}}\n",
 	      tls);
 	a = post();
 	ck_assert_int_eq(a.status, 429);
 	ck_assert_str_eq(a.rate_limits, "60:a:b,70:c:d");
 	ck_assert_str_eq(a.retry_after, "77");
+	ck_assert_int_eq(a.retry_date_s, 0);
 	ck_assert_ptr_null(a.sentry_error);
 	a = post();
 	ck_assert_int_eq(a.status, 400);
 	ck_assert_ptr_null(a.rate_limits);
 	ck_assert_ptr_null(a.retry_after);
 	ck_assert_str_eq(a.sentry_error, "bad chunk");
+	/* The three forms of a date: RFC 9110, 5.6.7. */
+	for (int i = 0; i < 3; i++) {
+		a = post();
+		ck_assert_int_eq(a.retry_date_s, 784111777);
+		ck_assert_int_gt(a.date_s, 784111777);
+	}
 	/* None of them stays. */
 	a = post();
 	ck_assert_int_eq(a.status, 200);
