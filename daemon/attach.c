@@ -45,7 +45,7 @@ static bool has_addresses_by_function(const struct broker *b,
 		return true;
 	case ADDRESSES_AUTO:
 		return strcmp(c->platform, "native") == 0 &&
-		       b->options.symbols != UNWIND_SYMBOLS_LINES &&
+		       b->options.config.symbols != UNWIND_SYMBOLS_LINES &&
 		       b->output.dir_fd < 0;
 	}
 	return false;
@@ -58,12 +58,12 @@ static void open_session(struct broker *b, struct target *t)
 		.h = MSG_HEADER(MSG_SESSION_OPEN, msg_session_open),
 		.target = t->id,
 		.pid = t->pid,
-		.max_frames = b->options.max_frames,
-		.symbols = (uint32_t)b->options.symbols,
+		.max_frames = b->options.config.max_frames,
+		.symbols = (uint32_t)b->options.config.symbols,
 		.environment_given = c->environment_given,
 		.by_function = has_addresses_by_function(b, c),
 		.cpu_only = b->options.config.mode == MODE_CPU,
-		.chunk_us = b->options.chunk_seconds * UINT64_C(1000000),
+		.chunk_us = b->options.config.chunk_seconds * UINT64_C(1000000),
 		.wall_offset_us = t->wall_offset_us,
 		.thread_pointers = c->thread_id_format == THREAD_ID_PTHREAD,
 		.for_server = t->instance->ship->dsn[0] != '\0',
@@ -86,7 +86,8 @@ static void open_session(struct broker *b, struct target *t)
 	memcpy(m.platform, c->platform, sizeof(m.platform));
 	memcpy(m.environment, c->environment, sizeof(m.environment));
 	memcpy(m.release_given, c->release, sizeof(m.release_given));
-	memcpy(m.release_env, b->options.release_env, sizeof(m.release_env));
+	memcpy(m.release_env, b->options.config.release_env,
+	       sizeof(m.release_env));
 	memcpy(m.in_app_include, b->options.config.in_app_include,
 	       sizeof(m.in_app_include));
 	memcpy(m.in_app_exclude, b->options.config.in_app_exclude,

@@ -103,7 +103,7 @@ int broker_wait_ms(const struct broker *b, uint64_t deadline_ns)
 
 uint32_t broker_timer_hz(const struct options *o)
 {
-	uint32_t highest = o->rate_hz;
+	uint32_t highest = o->config.rate_hz;
 
 	for (size_t k = 0; k < o->config.n_targets; k++)
 		if (o->config.targets[k].rate_hz > highest)

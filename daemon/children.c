@@ -36,7 +36,7 @@ static int start(struct child *child, const char *const *environment,
 		.h = MSG_HEADER(MSG_INIT, msg_init),
 		.uid = MSG_ID_KEEP,
 		.gid = MSG_ID_KEEP,
-		.debug = b->options.debug,
+		.debug = b->options.config.debug,
 		.follows = b->options.children,
 		.files = of_ship->files,
 		.nice_steps = of_ship->nice_steps,
@@ -145,7 +145,7 @@ static int start_ship(struct broker *b, struct ship *s)
 	struct msg_dsn dsn = {
 		.h = MSG_HEADER(MSG_DSN, msg_dsn),
 		.limited_until_ns = s->limit.until_ns,
-		.retry_5xx = b->options.retry_5xx,
+		.retry_5xx = b->options.config.retry_5xx,
 		.no_reports = !b->options.config.client_reports,
 		.compression = (uint32_t)b->options.config.compression,
 		.kind = b->options.transaction != NULL ? ENVELOPE_V1

@@ -227,7 +227,7 @@ static void ask_to_be_told(struct client *c)
 
 static void pass_time(struct broker *b, uint64_t now_ns)
 {
-	const uint64_t chunk_ns = b->options.chunk_seconds * NS_PER_SEC;
+	const uint64_t chunk_ns = b->options.config.chunk_seconds * NS_PER_SEC;
 
 	for (size_t k = 0; k < b->n_instances; k++) {
 		struct instance *i = b->instances[k];

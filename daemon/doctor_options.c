@@ -58,6 +58,19 @@ static void go_where_it_is(struct doctor *d, const struct config *c)
 			   strerror(errno));
 }
 
+static void lay_over(int argc, char **argv, struct config *c)
+{
+	const char *given[OPTIONS_MAX] = {NULL}, *value;
+	struct option_fault fault;
+	int i;
+
+	optind = 0; /* from the beginning, getopt(3) */
+	while ((i = options_next(argc, argv, &value, &fault)) > OPTIONS_END)
+		if (i >= 0)
+			given[i] = value;
+	options_lay_over(given, c);
+}
+
 void doctor_options(struct doctor *d, struct config *c)
 {
 	struct buf words;
@@ -72,7 +85,7 @@ void doctor_options(struct doctor *d, struct config *c)
 		r = argv == NULL ? -ENOMEM : 0;
 	}
 	if (r == 0) {
-		options_lay_over(argc, argv, c);
+		lay_over(argc, argv, c);
 		go_where_it_is(d, c);
 	} else {
 		doctor_say(d, FINDING_WARNING, "options",

@@ -64,7 +64,7 @@ void finish_sampling(struct broker *b)
 void finish_delivery(struct broker *b)
 {
 	const uint64_t send_ns =
-		(uint64_t)(b->options.shutdown_timeout_s * 1e9);
+		(uint64_t)(b->options.config.shutdown_timeout_s * 1e9);
 	const uint64_t deadline = broker_now_ns(b) + send_ns + DELIVER_NS;
 
 	delivery_finish(b, send_ns);

@@ -266,11 +266,11 @@ static void tell_lowered(struct broker *b, uint64_t elapsed_ns)
 	if (now.lowered == 0)
 		log_warning("budget %u %%: all targets are at their full rates "
 			    "again",
-			    b->options.cpu_budget);
+			    b->options.config.cpu_budget);
 	else
 		log_warning("budget %u %%: %u of %u targets at %u to %u Hz",
-			    b->options.cpu_budget, now.lowered, now.profiled,
-			    now.least_hz, now.most_hz);
+			    b->options.config.cpu_budget, now.lowered,
+			    now.profiled, now.least_hz, now.most_hz);
 	*told = (struct governor_told){.what = now, .any = true};
 }
 
@@ -283,14 +283,14 @@ static void give_up(struct broker *b, bool all_lowest)
 {
 	const double share = b->governed_all.average;
 	const bool exceeded =
-		all_lowest && share > b->options.cpu_budget / 100.0;
+		all_lowest && share > b->options.config.cpu_budget / 100.0;
 
 	if (exceeded && !b->governor_gave_up)
 		log_warning("%.1f %% of a processor are more than the budget "
 			    "of %u %% at the lowest rate of all: more is not "
 			    "saved (stops that a process's own signals and "
 			    "new threads make are the same at any rate)",
-			    100 * share, b->options.cpu_budget);
+			    100 * share, b->options.config.cpu_budget);
 	b->governor_gave_up = exceeded;
 }
 
@@ -299,7 +299,7 @@ static void govern(struct broker *b)
 	static struct target *targets[HEARTBEAT_SLOTS];
 	static double costs[HEARTBEAT_SLOTS];
 	static uint32_t full_hz[HEARTBEAT_SLOTS], rates[HEARTBEAT_SLOTS];
-	const double budget = b->options.cpu_budget / 100.0;
+	const double budget = b->options.config.cpu_budget / 100.0;
 	bool lowered = false, all_lowest = true;
 	double all = 0;
 	size_t n = 0;
@@ -336,8 +336,8 @@ static void count_time(struct broker *b, uint64_t elapsed_ns)
 
 static bool is_over_budget(const struct broker *b)
 {
-	return b->options.cpu_budget > 0 &&
-	       b->births.share > b->options.cpu_budget / 100.0;
+	return b->options.config.cpu_budget > 0 &&
+	       b->births.share > b->options.config.cpu_budget / 100.0;
 }
 
 bool governor_admits(struct broker *b, struct instance *i, uint64_t now_ns)
@@ -359,7 +359,7 @@ bool governor_admits(struct broker *b, struct instance *i, uint64_t now_ns)
 			    "of %u %%: processes that start are attached "
 			    "later, one a second (a higher min_age_seconds "
 			    "leaves short ones out)",
-			    100 * births->share, b->options.cpu_budget);
+			    100 * births->share, b->options.config.cpu_budget);
 	}
 	return false;
 }
@@ -379,7 +379,7 @@ void governor_second(struct broker *b, const struct governor_used *used,
 	take_share(b, used, elapsed_ns);
 	count_time(b, elapsed_ns);
 	measure(b, used, elapsed_ns);
-	if (b->options.cpu_budget == 0 || b->ended_ns != 0)
+	if (b->options.config.cpu_budget == 0 || b->ended_ns != 0)
 		return;
 	govern(b);
 	tell_lowered(b, elapsed_ns);

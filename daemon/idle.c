@@ -62,7 +62,7 @@ static bool ship_is_needed(const struct broker *b, const struct ship *s)
  */
 static void ship_leaves(struct broker *b, struct ship *s)
 {
-	double timeout_s = b->options.shutdown_timeout_s;
+	double timeout_s = b->options.config.shutdown_timeout_s;
 
 	if (timeout_s > LEAVE_MAX_S)
 		timeout_s = LEAVE_MAX_S;

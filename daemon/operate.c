@@ -334,11 +334,13 @@ static const char *fault_text(int error)
 
 int operate_open(struct broker *b)
 {
-	const char *path = b->options.socket;
+	const char *path = b->options.config.socket;
 	int r;
 
-	if (path == NULL)
+	if (path[0] == '\0' && b->discovery == NULL)
 		return 0;
+	if (path[0] == '\0')
+		path = CONFIG_SOCKET_DEFAULT;
 	r = control_new(path, &user, b, geteuid(), &b->control);
 	if (r < 0)
 		log_error("cannot listen at %s: %s", path, fault_text(-r));

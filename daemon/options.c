@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,6 @@
 #include "daemon/config_keys.h"
 #include "daemon/log.h"
 #include "daemon/options_help.h"
-#include "daemon/options_keys.h"
 #include "daemon/picture.h"
 #include "daemon/process.h"
 #include "proto/profile.h"
@@ -51,22 +49,19 @@ static void argument_fault(struct config_faults *faults, const char *argument)
 		usage_fault(faults, "argument", "not expected", argument);
 }
 
-static double parse_seconds(struct config_faults *faults, const char *option,
-			    const char *text)
+static void set_duration(struct config_faults *faults, struct options *o,
+			 const char *value)
 {
-	/* A year; a duration is no daemon's life. */
-	const double max = 365.0 * 24 * 3600;
-	char *end;
-	double n;
+	static const struct config_key key = {
+		.type = KEY_SECONDS,
+		.offset = offsetof(struct options, duration_s),
+		/* A year; a duration is no daemon's life. */
+		.max = 365 * 24 * 3600,
+	};
+	char problem[CONFIG_PROBLEM_MAX];
 
-	errno = 0;
-	n = strtod(text, &end);
-	/* strtod takes 0x10, 1e3 and inf as well. */
-	if (text[strspn(text, "0123456789.")] != '\0' || text[0] == '\0' ||
-	    *end != '\0' || errno != 0 || !isfinite(n) || n <= 0 || n > max)
-		usage_fault(faults, option, "not a positive number of seconds",
-			    text);
-	return n;
+	if (config_value_parse(&key, value, o, problem) < 0)
+		usage_fault(faults, "--duration", problem, value);
 }
 
 static void add_pid(struct config_faults *faults, struct options *o,
@@ -122,71 +117,51 @@ static bool names_targets(const struct options *o)
 }
 
 /* What is wrong with a DSN is said in words that do not contain it. */
-static void take_key(struct config_faults *faults, struct config *c, size_t i,
-		     const char *value)
+static void take_key(struct config_faults *faults, struct config *c,
+		     const struct option_known *option, const char *value)
 {
-	const struct config_origin at = {.by = options_known[i].name};
+	const struct config_origin at = {.by = option->name};
 	char problem[CONFIG_PROBLEM_MAX];
 
-	if (config_set(c, options_known[i].key, at.by,
-		       value != NULL ? value : "yes", problem) == 0)
+	if (config_set(c, option->key, at.by, value, problem) == 0)
 		return;
-	if (strcmp(options_known[i].key, "dsn") == 0)
+	if (strcmp(option->key, "dsn") == 0)
 		config_fault_add(faults, NULL, &at, false, "%s", problem);
 	else
 		usage_fault(faults, at.by, problem, value);
 }
 
 static void take_option(struct config_faults *faults, struct options *o,
-			size_t i, const char *value, bool *is_check)
+			const struct option_known *option, const char *value)
 {
-	switch (options_known[i].id) {
+	void *field = (char *)o + option->offset;
+
+	switch (option->kind) {
+	case OPTION_KEY:
+		take_key(faults, &o->config, option, value);
+		break;
+	case OPTION_RULE:
+		add_rule(faults, o, option, value);
+		break;
+	case OPTION_TEXT:
+		*(const char **)field = value;
+		break;
+	case OPTION_FLAG:
+		*(bool *)field = true;
+		break;
 	case OPTION_PID:
 		add_pid(faults, o, value);
 		break;
-	case OPTION_RULE:
-		add_rule(faults, o, &options_known[i], value);
-		break;
-	case OPTION_CHILDREN:
-		o->children = true;
-		break;
-	case OPTION_USER:
-		o->has_user = true;
-		break;
 	case OPTION_DURATION:
-		o->duration_s = parse_seconds(faults, "--duration", value);
-		break;
-	case OPTION_TRANSACTION:
-		o->transaction = value;
-		break;
-	case OPTION_OUTPUT:
-		o->output = value;
-		break;
-	case OPTION_STATS:
-		o->stats = value;
-		break;
-	case OPTION_CONFIG:
-		o->config_path = value;
-		break;
-	case OPTION_CHECK_CONFIG:
-		*is_check = true;
-		break;
-	case OPTION_QUIET:
-		o->quiet = true;
+		set_duration(faults, o, value);
 		break;
 	case OPTION_VERSION:
 		printf("sentry-profd %s\n", SENTRY_PROFD_VERSION);
 		exit(EXIT_SUCCESS);
 	case OPTION_HELP:
-		(void)fputs(options_help, stdout);
-		exit(EXIT_SUCCESS);
 	case OPTION_HELP_ALL:
-		(void)fputs(options_help_all, stdout);
+		options_help(option->kind == OPTION_HELP_ALL);
 		exit(EXIT_SUCCESS);
-	case OPTION_KEY:
-	case OPTION_KEY_OR_YES:
-		take_key(faults, &o->config, i, value);
-		break;
 	}
 }
 
@@ -216,7 +191,7 @@ static int load(const struct options *o, enum config_occasion occasion,
 		config_init(&c);
 	else
 		(void)!config_load(o->config_path, &c, faults);
-	options_lay_over(o->argc, o->argv, &c);
+	options_lay_over(o->given, &c);
 	(void)!config_resolve(&c, getenv, faults);
 	n_wrong = faults->n_errors;
 	config_files_check(&c, occasion, faults);
@@ -238,11 +213,6 @@ int options_reload(const struct options *o, struct config *ret,
 	return load(o, CONFIG_RELOADS, ret, faults);
 }
 
-static const char *or_null(const char *text)
-{
-	return text[0] == '\0' ? NULL : text;
-}
-
 /* For ship, whose libcurl reads them: the lower case first. */
 static void set_proxies(const struct config *c)
 {
@@ -260,39 +230,12 @@ static void set_proxies(const struct config *c)
 			log_error("no memory for %s", v[i].variable);
 }
 
-static void use_config(struct options *o)
-{
-	const struct config *c = &o->config;
-
-	set_proxies(c);
-	o->shutdown_timeout_s = c->shutdown_timeout_s;
-	o->dsn = c->has_dsn ? c->dsn : NULL;
-	o->socket = or_null(c->socket);
-	if (o->socket == NULL && !names_targets(o))
-		o->socket = CONFIG_SOCKET_DEFAULT;
-	o->spool = strcmp(c->spool, "none") == 0 ? "" : or_null(c->spool);
-	o->ca_certs = or_null(c->ca_certs);
-	o->client_cert = or_null(c->client_cert);
-	o->client_key = or_null(c->client_key);
-	o->retry_5xx = c->retry_5xx;
-	o->rate_hz = c->rate_hz;
-	o->chunk_seconds = c->chunk_seconds;
-	o->max_frames = c->max_frames;
-	o->cpu_budget = c->cpu_budget;
-	o->release = c->release;
-	o->release_env = c->release_env;
-	o->environment = c->environment;
-	o->platform = c->platform;
-	o->symbols = c->symbols;
-	o->debug = c->debug;
-}
-
 void options_replace(struct options *o, struct config *config)
 {
 	config_fini(&o->config);
 	o->config = *config;
 	explicit_bzero(config, sizeof(*config));
-	use_config(o);
+	set_proxies(&o->config);
 }
 
 static void check(struct config_faults *faults, int r, const struct options *o)
@@ -323,7 +266,7 @@ static void check_command(struct config_faults *faults, const struct options *o)
 	if (o->children && !names_targets(o))
 		usage_fault(faults, "--children",
 			    "needs --pid, --name or a command", NULL);
-	if (o->has_user && o->command == NULL)
+	if (o->user != NULL && o->command == NULL)
 		usage_fault(faults, "--user", "needs a command after --", NULL);
 }
 
@@ -384,56 +327,66 @@ static void require_something(struct config_faults *faults, struct options *o)
 		o->config_path = NULL;
 }
 
-/* True: --check-config is among them. */
-static bool take_options(struct config_faults *faults, struct options *o)
+void options_read(int argc, char **argv, struct options *ret,
+		  struct config_faults *faults)
 {
+	struct options *o = ret;
 	struct option_fault fault;
-	bool is_check = false;
+	const char *value;
 	int i;
 
-	while ((i = options_next(o->argc, o->argv, &fault)) != OPTIONS_END) {
-		if (i == OPTIONS_WRONG)
+	*o = (struct options){.program = argv[0]};
+	config_init(&o->config);
+	while ((i = options_next(argc, argv, &value, &fault)) > OPTIONS_END) {
+		if (i == OPTIONS_WRONG) {
 			usage_fault(faults, fault.option, fault.problem, NULL);
-		else
-			take_option(faults, o, (size_t)i, optarg, &is_check);
+		} else if (i == OPTIONS_ARGUMENT) {
+			argument_fault(faults, value);
+		} else {
+			o->given[i] = value;
+			take_option(faults, o, &options_known[i], value);
+		}
 	}
-	for (i = optind; i < o->argc; i++)
-		argument_fault(faults, o->argv[i]);
+	if (i == OPTIONS_COMMAND)
+		o->command = argv + optind;
+}
+
+/* The first of them. */
+static void add_command(struct config_faults *faults, struct options *o,
+			int32_t pid)
+{
+	if (o->n_pids == array_size(o->pids)) {
+		usage_fault(faults, "--", "too many processes", NULL);
+		return;
+	}
+	memmove(o->pids + 1, o->pids, o->n_pids * sizeof(*o->pids));
+	o->pids[0] = pid;
+	o->n_pids++;
+}
+
+void options_load(struct options *o, int32_t command_pid,
+		  struct config_faults *faults)
+{
+	const enum config_occasion occasion =
+		o->check_only ? CONFIG_IS_CHECKED : CONFIG_STARTS;
+	struct config config;
+	int r;
+
+	if (command_pid != 0)
+		add_command(faults, o, command_pid);
 	check_command(faults, o);
 	check_transaction(faults, o);
 	check_output(faults, o);
-	return is_check;
-}
-
-void options_parse(int argc, char **argv, int32_t command_pid,
-		   struct options *ret)
-{
-	static struct config_faults faults;
-	struct options *o = ret;
-	struct config config;
-	const char *user;
-	bool is_check;
-	int r;
-
-	*o = (struct options){.argc = options_command(argc, argv, &user),
-			      .argv = argv};
-	if (o->argc < argc)
-		o->command = argv + o->argc + 1;
-	if (command_pid != 0)
-		o->pids[o->n_pids++] = command_pid;
-	config_init(&o->config);
-	is_check = take_options(&faults, o);
-	if (o->config_path == NULL && (!names_targets(o) || is_check)) {
+	if (o->config_path == NULL && (!names_targets(o) || o->check_only)) {
 		o->config_path = CONFIG_PATH_DEFAULT;
-		require_something(&faults, o);
+		require_something(faults, o);
 	}
-	r = load(o, is_check ? CONFIG_IS_CHECKED : CONFIG_STARTS, &config,
-		 &faults);
+	r = load(o, occasion, &config, faults);
 	if (r == 0)
 		options_replace(o, &config);
-	if (is_check)
-		check(&faults, r, o);
-	config_faults_tell(&faults);
+	if (o->check_only)
+		check(faults, r, o);
+	config_faults_tell(faults);
 	if (r < 0)
 		exit(r == -EAGAIN ? EXIT_FAILURE : 2);
 }

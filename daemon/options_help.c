@@ -1,35 +1,32 @@
 #include "daemon/options_help.h"
 
-#include "daemon/config.h"
-#include "daemon/spool_dir.h"
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/options_keys.h"
+
+/* Where the words on an option begin, and how long their lines are. */
+#define TEXT_COLUMN  23
+#define TEXT_COLUMNS (80 - TEXT_COLUMN)
 
 /* clang-format off */
-const char options_help[] =
+static const char usage[] =
 "usage: sentry-profd [option]... --pid PID\n"
 "       sentry-profd [option]... -- COMMAND [ARG]...\n"
 "       sentry-profd [--config FILE] [option]...\n"
 "\n"
 "Profiles processes from outside: a process that runs, a command that it starts,\n"
 "or those that its configuration describes. Profiles go to Sentry or to files.\n"
-"\n"
-"  --pid PID, -p PID    process to profile\n"
-"  --name GLOB          processes of this name\n"
-"  --children           and those that they fork\n"
-"  --duration S, -d S   stop after this many seconds\n"
-"  --output PATH, -o PATH\n"
-"                       FILE.html, .folded, .pb.gz, ..., or a directory\n"
-"  --dsn DSN            where to send to (default: $SENTRY_DSN)\n"
-"  --rate HZ            samples a second (default: 101)\n"
-"  --mode M             wall (default), or cpu: running only\n"
-"  --check-config       print all that is wrong with the configuration\n"
-"  --help-all           print every option; sentry-profd(8) describes them\n"
+"\n";
+
+static const char examples[] =
 "\n"
 "examples:\n"
 "  sentry-profd --output profile.html -- python3 script.py\n"
 "  sentry-profd --pid 4711 --duration 10 --output profile.html\n"
 "  sentry-profd --name redis-server --dsn https://KEY@HOST/PROJECT\n";
 
-const char options_help_all[] =
+static const char usage_all[] =
 "usage: sentry-profd [--config FILE] [option]...\n"
 "       sentry-profd --pid PID [--pid PID]... [option]...\n"
 "       sentry-profd [option]... -- COMMAND [ARG]...\n"
@@ -38,66 +35,45 @@ const char options_help_all[] =
 "starts, or those that its configuration describes, whenever they start. With\n"
 "--pid or a command, and without a DSN and --output, the envelopes go into a\n"
 "new directory in the current one.\n"
-"\n"
-"  --config FILE        the configuration, sentry-profd.conf(5) (default:\n"
-"                       " CONFIG_PATH_DEFAULT ";\n"
-"                       none with --pid)\n"
-"  --check-config       print all that is wrong with it, or what holds\n"
-"  --pid PID, -p PID    process to profile; may be given several times\n"
-"  --name GLOB          processes of this name (comm), ...\n"
-"  --unit UNIT          ... of this unit of systemd, ...\n"
-"  --container ID       ... of this container that run now; each may be given\n"
-"                       several times\n"
-"  --children           what these fork is profiled, too\n"
-"  --user NAME          run the command as this user (for root)\n"
-"  --duration SECONDS, -d SECONDS\n"
-"                       stop after this long (default: until stopped, or\n"
-"                       the target ends)\n"
-"  --transaction NAME   send all of it as one transaction with a V1\n"
-"                       profile; with --duration up to 30 (deprecated)\n"
-"  --dsn DSN            where to send to (default: $SENTRY_DSN)\n"
-"  --spotlight[=URL]    a copy to Spotlight (default: $SENTRY_SPOTLIGHT)\n"
-"  --output DIR, -o DIR write every envelope into this directory\n"
-"  --output FILE        one FILE.html, .folded, .pb.gz, ... of the whole run\n"
-"  --stats FILE         write figures of the run as JSON\n"
-"  --socket PATH        where sentry-profctl and programs reach it (default:\n"
-"                       " CONFIG_SOCKET_DEFAULT "; none with --pid)\n"
-"  --spool DIR          where chunks wait for a server that does not answer;\n"
-"                       none: in memory (default: for root\n"
-"                       " SPOOL_DIR_DEFAULT ", else none)\n"
-"  --shutdown-timeout SECONDS\n"
-"                       for the server to take the last chunks (default: 2)\n"
-"  --retry-5xx          send again what 502, 503 or 504 answer\n"
-"  --compression C      of what is sent: gzip (default) or zstd\n"
-"  --ca-certs FILE      authorities to trust besides the system's, in PEM\n"
-"  --client-cert FILE   certificate to show to the server, in PEM\n"
-"  --client-key FILE    its key (default: it is in the same file)\n"
-"  --rate HZ            samples a second, 1 to 1000 (default: 101)\n"
-"  --chunk-seconds N    length of a chunk, 1 to 60 (default: 60)\n"
-"  --max-frames N       frames of a stack, 1 to 4096 (default: 512)\n"
-"  --mode M             wall (default): time spent running and waiting; cpu:\n"
-"                       running only\n"
-"  --in-app-include P   patterns of files whose code is the application's,\n"
-"  --in-app-exclude P   and of others that is not\n"
-"  --cpu-budget PERCENT of one processor that sentry-profd may use; above it\n"
-"                       it samples at a lower rate (default: 5; 0: no limit)\n"
-"  --release R          release of the target (default: $SENTRY_RELEASE or\n"
-"                       OpenTelemetry's service of the target, then this\n"
-"                       command's $SENTRY_RELEASE, then made of the\n"
-"                       executable's name and build-id)\n"
-"  --environment E      default: $SENTRY_ENVIRONMENT or OpenTelemetry's of\n"
-"                       the target, then this command's, then production\n"
-"  --platform P         rust (default; Sentry symbolicates) or native\n"
-"  --symbols S          none, names (default) or lines: what is read from\n"
-"                       the target's files\n"
-"  --addresses A        of frames: exact, function (one for each function) or\n"
-"                       auto (default)\n"
-"  --debug              say more\n"
-"  --quiet              nothing on stdout, no table\n"
-"  --version            print the version\n"
-"  --help, -h           the options that matter most\n"
-"  --help-all           print this text\n"
+"\n";
+
+static const char signals[] =
 "\n"
 "SIGINT and SIGTERM finish the last chunk and leave targets running;\n"
 "SIGHUP reads the configuration again.\n";
 /* clang-format on */
+
+static void print_option(const struct option_known *o)
+{
+	const char *argument = o->argument != NULL ? o->argument : "";
+	const char *between =
+		argument[0] == '\0' || argument[0] == '[' ? "" : " ";
+	const char *text = o->help;
+	int column = printf("  %s%s%s", o->name, between, argument);
+
+	if (o->letter != 0)
+		column += printf(", -%c%s%s", o->letter, between, argument);
+	if (column >= TEXT_COLUMN) {
+		printf("\n");
+		column = 0;
+	}
+	while (*text != '\0') {
+		size_t n = strlen(text);
+
+		if (n > TEXT_COLUMNS)
+			for (n = TEXT_COLUMNS; text[n] != ' ';)
+				n--;
+		printf("%*s%.*s\n", TEXT_COLUMN - column, "", (int)n, text);
+		text += n + (text[n] == ' ');
+		column = 0;
+	}
+}
+
+void options_help(bool all)
+{
+	(void)fputs(all ? usage_all : usage, stdout);
+	for (size_t i = 0; i < options_n_known; i++)
+		if (all || options_known[i].is_common)
+			print_option(&options_known[i]);
+	(void)fputs(all ? signals : examples, stdout);
+}

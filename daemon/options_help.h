@@ -2,13 +2,13 @@
 #ifndef DAEMON_OPTIONS_HELP_H
 #define DAEMON_OPTIONS_HELP_H
 
-/* What a first user needs, and examples: 24 lines of 80 columns. */
-extern const char options_help[];
+#include <stdbool.h>
 
 /*
- * Every option. Completion takes its words from lines that begin with two
- * blanks and an option.
+ * all: every option; else what a first user needs, and examples, in 24 lines of
+ * 80 columns. Completion takes its words from lines that begin with two blanks
+ * and an option.
  */
-extern const char options_help_all[];
+void options_help(bool all);
 
 #endif

@@ -1,67 +1,67 @@
 /*
- * The options that sentry-profd knows, and which of them are keys of its
- * configuration: for itself, and for who reads the command line of one that
- * runs.
+ * The options that sentry-profd knows, as one table: for its command line, for
+ * --help, and for a reader of the command line of one that runs. Many of them
+ * are keys of the configuration.
  */
 #ifndef DAEMON_OPTIONS_KEYS_H
 #define DAEMON_OPTIONS_KEYS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "daemon/config.h"
 #include "daemon/option_fault.h"
 #include "lib/base/util.h"
 
-enum option_id {
-	OPTION_PID = 256,
-	OPTION_USER,
-	OPTION_CHILDREN,
-	OPTION_RULE, /* key is that of a section */
+#define OPTIONS_MAX 64
+
+enum option_kind {
+	OPTION_KEY,  /* a key of the configuration, by name */
+	OPTION_RULE, /* the same, a rule of a section of its own */
+	OPTION_TEXT, /* a const char * in struct options, as it is given */
+	OPTION_FLAG, /* a bool there */
+	OPTION_PID,
 	OPTION_DURATION,
-	OPTION_TRANSACTION,
-	OPTION_OUTPUT,
-	OPTION_STATS,
-	OPTION_CONFIG,
-	OPTION_CHECK_CONFIG,
-	OPTION_QUIET,
 	OPTION_VERSION,
 	OPTION_HELP,
 	OPTION_HELP_ALL,
-	OPTION_KEY,	   /* of the configuration */
-	OPTION_KEY_OR_YES, /* the same; its value may be left out */
 };
 
 struct option_known {
-	const char *name; /* "--rate" */
-	enum option_id id;
-	bool has_value;
-	const char
-		*key; /* OPTION_KEY*: it is this one's, without a value yes */
+	char letter;	  /* 'p' of "-p"; 0: none */
+	const char *name; /* "--pid" */
+	/* As --help shows it; NULL: takes none. "[=URL]" may be left out. */
+	const char *argument;
+	enum option_kind kind;
+	const char *key; /* OPTION_KEY, OPTION_RULE */
+	size_t offset;	 /* OPTION_TEXT, OPTION_FLAG */
+	bool is_common;	 /* --help has it, too, and not --help-all alone */
+	const char *help;
 };
 extern const struct option_known options_known[];
 extern const size_t options_n_known;
 
 /*
- * The next option's place in options_known, its value in optarg (getopt(3));
- * OPTIONS_END, then argv from optind on is left; or OPTIONS_WRONG, and why.
- * -p, -d, -o and -h are --pid, --duration, --output and --help. An optind of 0
- * begins anew.
+ * The next option's place in options_known. *ret_value: its value, or "yes".
+ * Less than 0: OPTIONS_WRONG, and why; OPTIONS_ARGUMENT: *ret_value is no
+ * option; OPTIONS_END: there are no more; OPTIONS_COMMAND: none either, and
+ * what follows "--" begins at argv[optind] (getopt(3)). An optind of 0 begins
+ * anew.
  */
-#define OPTIONS_END   (-1)
-#define OPTIONS_WRONG (-2)
-int options_next(int argc, char **argv, struct option_fault *ret_fault);
+enum {
+	OPTIONS_WRONG = -1,
+	OPTIONS_ARGUMENT = -2,
+	OPTIONS_END = -3,
+	OPTIONS_COMMAND = -4,
+};
+int options_next(int argc, char **argv, const char **ret_value,
+		 struct option_fault *ret_fault);
 
 /*
- * Where "--" stands among the arguments, before any option is read: what
- * follows is a command. argc: there is none. *ret_user: the value of --user, or
- * NULL. options_next begins anew after it.
+ * Lays values of a command line over what c has: given has one for each of
+ * options_known, or NULL; those that are no keys are passed over. A wrong value
+ * is left out: the user is told of it when the command line is read.
  */
-int options_command(int argc, char **argv, const char **ret_user);
-
-/*
- * All that are keys, over what c has. A wrong one is left out: who gives a
- * command line is told of that once, when it is read first.
- */
-void options_lay_over(int argc, char **argv, struct config *c);
+void options_lay_over(const char *const given[OPTIONS_MAX], struct config *c);
 
 #endif

@@ -241,7 +241,7 @@ void picture_tell_next(const struct broker *b)
 	    b->files_written == 0 || b->options.transaction != NULL)
 		return;
 	(void)fflush(stdout);
-	name_converter(b->options.argv[0], path);
+	name_converter(b->options.program, path);
 	if (b->picture.is_made)
 		ending_tell_next(format, path, b->options.output);
 	else if (format == NULL)

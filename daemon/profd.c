@@ -21,7 +21,6 @@
 #include "daemon/log.h"
 #include "daemon/metrics.h"
 #include "daemon/operate.h"
-#include "daemon/options_keys.h"
 #include "daemon/pause.h"
 #include "daemon/privileges.h"
 #include "daemon/refusal.h"
@@ -81,20 +80,20 @@ static bool is_ignored(int number)
 
 static void take_dsn(struct broker *b)
 {
+	const struct config *c = &b->options.config;
 	struct dsn dsn;
 	enum dsn_result result;
 
-	memcpy(b->spotlight.url, b->options.config.spotlight,
-	       sizeof(b->spotlight.url));
-	for (size_t i = 0; i < b->options.config.n_targets; i++)
-		b->has_dsn |= b->options.config.targets[i].dsn[0] != '\0';
-	if (b->options.dsn == NULL && !b->has_dsn)
+	memcpy(b->spotlight.url, c->spotlight, sizeof(b->spotlight.url));
+	for (size_t i = 0; i < c->n_targets; i++)
+		b->has_dsn |= c->targets[i].dsn[0] != '\0';
+	if (!c->has_dsn && !b->has_dsn)
 		return;
 	/* Its key shall be in no core file. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	if (b->options.dsn == NULL)
+	if (!c->has_dsn)
 		return;
-	result = dsn_parse(&dsn, b->options.dsn);
+	result = dsn_parse(&dsn, c->dsn);
 	explicit_bzero(&dsn, sizeof(dsn));
 	if (result == DSN_EMPTY) {
 		log_warning("the DSN is empty: nothing is sent");
@@ -105,7 +104,7 @@ static void take_dsn(struct broker *b)
 		exit(2);
 	}
 	/* It fits: dsn_parse takes no more than DSN_SIZE. */
-	(void)snprintf(b->dsn, sizeof(b->dsn), "%s", b->options.dsn);
+	(void)snprintf(b->dsn, sizeof(b->dsn), "%s", c->dsn);
 	b->has_dsn = true;
 }
 
@@ -428,32 +427,27 @@ static int start(struct broker *b, struct loop_source **signals)
 	return 0;
 }
 
-/* Before anything of this process is changed. */
-static void start_command(int argc, char **argv, struct command *ret)
-{
-	const char *user;
-	const int at = options_command(argc, argv, &user);
-
-	if (at + 1 < argc)
-		command_fork(ret, argv + at + 1, user);
-}
-
 int main(int argc, char **argv)
 {
+	static struct config_faults faults;
 	struct broker *b = &broker;
+	struct options *o = &b->options;
 	struct loop_source *signals = NULL;
 	int status = EXIT_SUCCESS, r;
 
 	log_init("sentry-profd", false);
-	start_command(argc, argv, &b->command);
+	options_read(argc, argv, o, &faults);
+	/* Before anything of this process is changed. */
+	if (o->command != NULL && o->command[0] != NULL)
+		command_fork(&b->command, o->command, o->user);
 	clean_inheritance();
 	take_signals(b);
-	options_parse(argc, argv, b->command.pid, &b->options);
+	options_load(o, b->command.pid, &faults);
 	if (b->command.pid != 0) {
 		command_wait_ready(&b->command);
 		command_leave_streams();
 	}
-	log_init("sentry-profd", b->options.debug);
+	log_init("sentry-profd", o->config.debug);
 	service_init(b);
 	children_init(b);
 	take_dsn(b);

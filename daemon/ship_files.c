@@ -15,13 +15,13 @@
 /* The one that was asked for has to be there, the default is a help. */
 static int open_spool(struct broker *b)
 {
-	const char *path = b->options.spool;
+	const char *given = b->options.config.spool, *path = given;
 	uint32_t uid = MSG_ID_KEEP, gid = MSG_ID_KEEP;
 	int r;
 
-	if (path == NULL && geteuid() == 0)
-		path = SPOOL_DIR_DEFAULT;
-	if (!b->has_dsn || path == NULL || *path == '\0')
+	if (given[0] == '\0')
+		path = geteuid() == 0 ? SPOOL_DIR_DEFAULT : "none";
+	if (!b->has_dsn || strcmp(path, "none") == 0)
 		return 0;
 	if (geteuid() == 0)
 		account_ids(ACCOUNT_SHIP, &uid, &gid);
@@ -32,7 +32,7 @@ static int open_spool(struct broker *b)
 			    path);
 		return 0;
 	}
-	if (r < 0 && b->options.spool == NULL) {
+	if (r < 0 && given[0] == '\0') {
 		log_warning("no spool in %s: %s: chunks wait in memory", path,
 			    strerror(-r));
 		return 0;
@@ -46,22 +46,24 @@ static int open_spool(struct broker *b)
 static int open_certificates(const struct broker *b, bool is_start,
 			     int ret_fds[INIT_FILE_N])
 {
+	const struct config *c = &b->options.config;
 	const struct {
 		const char *key;
 		const char *path;
 	} files[INIT_FILE_N] = {
-		[INIT_CA_CERTS] = {"ca_certs", b->options.ca_certs},
-		[INIT_CLIENT_CERT] = {"client_cert", b->options.client_cert},
-		[INIT_CLIENT_KEY] = {"client_key", b->options.client_key},
+		[INIT_CA_CERTS] = {"ca_certs", c->ca_certs},
+		[INIT_CLIENT_CERT] = {"client_cert", c->client_cert},
+		[INIT_CLIENT_KEY] = {"client_key", c->client_key},
 	};
 
-	for (size_t i = 0; i < INIT_FILE_N; i++) {
+	for (size_t i = INIT_CA_CERTS; i < INIT_FILE_N; i++) {
 		const char *path = files[i].path;
-		int r = path == NULL ? 0 : config_files_open(path, &ret_fds[i]);
+		int r = path[0] == '\0' ? 0
+					: config_files_open(path, &ret_fds[i]);
 
 		/* config_files_check has warned of it, as at a reload. */
 		if (r < 0 && is_start && i == INIT_CA_CERTS &&
-		    b->options.config.ca_certs_by_variable)
+		    c->ca_certs_by_variable)
 			continue;
 		if (r < 0 && is_start)
 			log_error("%s %s: %s", files[i].key, path,

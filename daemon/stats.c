@@ -64,7 +64,7 @@ static void put_governor(FILE *out, const struct broker *b,
 		"  \"governor\": {\"cpu_budget_percent\": %u, "
 		"\"lowest_rate_hz\": %u, \"lowered_s\": %.1f, "
 		"\"exceeded_s\": %.1f, \"delayed_processes\": %llu},\n",
-		b->options.cpu_budget,
+		b->options.config.cpu_budget,
 		f->lowest_hz != 0 ? f->lowest_hz : rate_hz,
 		(double)f->lowered_ns / 1e9, (double)f->exceeded_ns / 1e9,
 		(unsigned long long)b->births.delayed);
@@ -248,7 +248,7 @@ int stats_write(struct broker *b)
 	fprintf(out, "  \"resource_shortages\": %llu,\n",
 		(unsigned long long)lack_count());
 	figures_of_all(b, &one);
-	put_figures(out, b, &one, b->options.rate_hz);
+	put_figures(out, b, &one, b->options.config.rate_hz);
 	fprintf(out, ",\n  \"targets\": [");
 	for (size_t i = 0; i < b->n_instances; i++) {
 		const struct instance *instance = b->instances[i];

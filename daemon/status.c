@@ -310,7 +310,7 @@ static void put_daemon(FILE *out, struct broker *b, const struct peer *viewer)
 		"\"spool\": {\"waiting\": %llu, \"bytes\": %llu}",
 		SENTRY_PROFD_VERSION, getpid(), b->capture.pid,
 		(double)(clock_mono_ns() - b->epoch_ns) / 1e9, profiling,
-		b->options.cpu_budget, limited_s(b),
+		b->options.config.cpu_budget, limited_s(b),
 		(unsigned long long)spool.count,
 		(unsigned long long)spool.bytes);
 	put_lowered(out, b);

@@ -109,7 +109,7 @@ class Documents(unittest.TestCase):
             text = rules.run(f"{BUILD}/sentry-profd", "--check-config",
                              "--config", empty.name)
         options = dict((key, name) for name, key in re.findall(
-            r'\{"--([\w-]+)", OPTION_KEY, true, "(\w+)"\}',
+            r'"--([\w-]+)", "\w+", KEY\("(\w+)"\)',
             read("daemon/options_keys.c")))
         keys = read("docs/sentry-profd.conf.5").split(".Ss [target")[0]
         page = read("docs/sentry-profd.8").split(".Sh SIGNALS")[0]

@@ -41,7 +41,8 @@ static void set_up(void)
 {
 	int fd;
 
-	b = (struct broker){.instances = list, .options.chunk_seconds = 60};
+	b = (struct broker){.instances = list,
+			    .options.config.chunk_seconds = 60};
 	/* It has beaten just now, and does not again in this test. */
 	b.clients.beat_ns = clock_mono_ns() + 3600 * NS_PER_SEC;
 	i = (struct instance){.pid = getpid(), .start_ticks = 7};

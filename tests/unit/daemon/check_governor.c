@@ -189,7 +189,7 @@ static void profile(size_t n)
 	b.heartbeat = &heartbeat;
 	b.capture.fd = -1;
 	b.timer_hz = FULL;
-	b.options.cpu_budget = 1;
+	b.options.config.cpu_budget = 1;
 	for (size_t i = 0; i < n; i++)
 		b.targets[i] = (struct target){
 			.id = (uint32_t)i + 1,
@@ -286,7 +286,7 @@ END_TEST
 START_TEST(one_line_a_minute)
 {
 	profile(40);
-	b.options.cpu_budget = 5;
+	b.options.config.cpu_budget = 5;
 	hear();
 	for (unsigned int i = 0; i < 59; i++)
 		pass(1, 0.2 * b.targets[0].rate_hz / FULL);
@@ -364,7 +364,7 @@ END_TEST
 START_TEST(births_without_a_budget)
 {
 	profile(0);
-	b.options.cpu_budget = 0;
+	b.options.config.cpu_budget = 0;
 	pass(30, 0.5);
 	ck_assert_uint_eq(admitted(8, 1000 * NS_PER_SEC), 8);
 }
