@@ -1,9 +1,10 @@
 /*
- * main of every unit test program: runs the one suite that the file defines.
+ * main of every unit test program: runs the tests that have registered.
  * CK_FORK=no in the environment keeps a failing test in a debugger's hands.
  */
 #include "tests/unit/suite.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -30,13 +31,49 @@ bool suite_has_getfd(void)
 	return !lacks_getfd;
 }
 
+static struct suite_entry *entries;
+
+/* Sorted by line: the compiler puts constructors into an order of its own. */
+void suite_add(struct suite_entry *entry)
+{
+	struct suite_entry **at = &entries;
+
+	while (*at != NULL && (*at)->line < entry->line)
+		at = &(*at)->next;
+	entry->next = *at;
+	*at = entry;
+}
+
+static TCase *begin_case(Suite *suite, SFun set_up, SFun tear_down)
+{
+	TCase *c = tcase_create(program_invocation_short_name);
+
+	tcase_add_checked_fixture(c, set_up, tear_down);
+	suite_add_tcase(suite, c);
+	return c;
+}
+
+static Suite *make_suite(void)
+{
+	Suite *suite = suite_create(program_invocation_short_name);
+	TCase *c = begin_case(suite, NULL, NULL);
+
+	for (const struct suite_entry *e = entries; e != NULL; e = e->next) {
+		if (e->test == NULL)
+			c = begin_case(suite, e->set_up, e->tear_down);
+		else
+			tcase_add_loop_test(c, e->test, 0, e->times);
+	}
+	return suite;
+}
+
 int main(void)
 {
 	SRunner *runner;
 	int failed;
 
 	(void)setenv("CK_DEFAULT_TIMEOUT", TIMEOUT_S, 0);
-	runner = srunner_create(suite());
+	runner = srunner_create(make_suite());
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

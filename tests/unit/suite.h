@@ -1,17 +1,71 @@
-/* tests/unit/main.c runs the suite() of a tests/unit/DIR/check_NAME.c. */
+/*
+ * A unit test program is one tests/unit/DIR/check_NAME.c and tests/unit/main.c.
+ * Its tests register themselves and run in the order of the file:
+ *
+ *	FIXTURE(set_up, tear_down)
+ *
+ *	TEST(what_holds)
+ *	{
+ *		ck_assert(...);
+ *	}
+ */
 #ifndef TESTS_UNIT_SUITE_H
 #define TESTS_UNIT_SUITE_H
 
 #include <check.h>
 #include <stdbool.h>
 
-Suite *suite(void);
+#include "lib/base/util.h"
+
+/* A test, or with test NULL the fixture of those that follow it in the file. */
+struct suite_entry {
+	const TTest *test;
+	int times;
+	SFun set_up, tear_down;
+	int line;
+	struct suite_entry *next;
+};
+
+void suite_add(struct suite_entry *entry);
+
+/* The body runs n times, _i from 0 on. With n of 0 it is left out. */
+#define TESTS(name, n)                                                       \
+	static void name(int _i);                                            \
+	__attribute__((constructor)) static void name##_add(void)            \
+	{                                                                    \
+		static const TTest test = {#name, name, __FILE__, __LINE__}; \
+		static struct suite_entry entry = {.test = &test,            \
+						   .line = __LINE__};        \
+                                                                             \
+		entry.times = (int)(n);                                      \
+		suite_add(&entry);                                           \
+	}                                                                    \
+	static void name(int _i __attribute__((unused)))
+
+#define TEST(name)		 TESTS(name, 1)
+#define TEST_IF(name, condition) TESTS(name, (condition) ? 1 : 0)
+
+/*
+ * The tests that follow in the file begin with set_up and end with tear_down,
+ * in the process of each; NULL: with nothing.
+ */
+#define FIXTURE(set_up, tear_down) FIXTURE_AT(set_up, tear_down, __LINE__)
+#define FIXTURE_AT(set_up, tear_down, line) \
+	FIXTURE_OF_LINE(set_up, tear_down, line)
+#define FIXTURE_OF_LINE(begin, end, at)                                       \
+	__attribute__((constructor)) static void fixture_of_line_##at(void)   \
+	{                                                                     \
+		static struct suite_entry entry = {                           \
+			.set_up = (begin), .tear_down = (end), .line = (at)}; \
+                                                                              \
+		suite_add(&entry);                                            \
+	}
 
 /*
  * False where pidfd_getfd(2) is refused, as by the filter of system calls of
- * systemd-nspawn. suite() leaves out the tests that need it then: the program
- * says so in its last line, and its status is that of a skipped test, unless a
- * test fails.
+ * systemd-nspawn. The tests that need it are left out then: the program says so
+ * in its last line, and its status is that of a skipped test, unless a test
+ * fails.
  */
 bool suite_has_getfd(void);
 

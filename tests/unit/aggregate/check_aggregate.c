@@ -101,7 +101,9 @@ static void ticks(uint64_t from_ms, uint64_t to_ms)
 		ck_assert_int_eq(aggregate_next(a), 0);                       \
 	} while (0)
 
-START_TEST(wait_is_first_and_last)
+FIXTURE(set_up, tear_down)
+
+TEST(wait_is_first_and_last)
 {
 	sample(1, 0, "am");
 	ticks(0, 40);
@@ -111,10 +113,9 @@ START_TEST(wait_is_first_and_last)
 	ticks(60, 100);
 	CHUNK(100, "0 1:am, 40 1:am, 50 1:bm, 60 1:am, 100 1:am");
 }
-END_TEST
 
 /* The same stack sampled anew makes no run of its own, only told so. */
-START_TEST(repeated_samples)
+TEST(repeated_samples)
 {
 	for (uint64_t ms = 0; ms <= 40; ms += 10) {
 		sample(1, ms, "am");
@@ -123,10 +124,9 @@ START_TEST(repeated_samples)
 	sample(1, 50, "bm");
 	CHUNK(60, "0 1:am, 40 1:am, 50 1:bm, 60 1:bm");
 }
-END_TEST
 
 /* A reader counts samples: a running thread has one at each tick. */
-START_TEST(running_thread_has_a_sample_a_tick)
+TEST(running_thread_has_a_sample_a_tick)
 {
 	for (uint64_t ms = 0; ms <= 40; ms += 10) {
 		runs(1, ms, "am");
@@ -137,10 +137,9 @@ START_TEST(running_thread_has_a_sample_a_tick)
 	CHUNK(60, "0 1:am, 10 1:am, 20 1:am, 30 1:am, 40 1:am, 50 1:bm, "
 		  "60 1:bm");
 }
-END_TEST
 
 /* A thread runs, waits and runs again, all with the same stack. */
-START_TEST(runs_and_waits_in_one_place)
+TEST(runs_and_waits_in_one_place)
 {
 	runs(1, 0, "am");
 	tick(0);
@@ -159,13 +158,12 @@ START_TEST(runs_and_waits_in_one_place)
 	CHUNK(130, "0 1:am, 10 1:am, 20 1:am, 70 1:am, 80 1:am, 90 1:am, "
 		   "110 1:am, 120 1:am, 130 1:am");
 }
-END_TEST
 
 /*
  * Capture left ticks out because all threads slept. The thread that it then
  * finds running counts from one of those ticks on: it has a sample at each.
  */
-START_TEST(runs_since_a_tick_that_was_left_out)
+TEST(runs_since_a_tick_that_was_left_out)
 {
 	sample(1, 0, "wm");
 	ticks(0, 100);
@@ -178,10 +176,9 @@ START_TEST(runs_since_a_tick_that_was_left_out)
 	CHUNK(280, "0 1:wm, 180 1:wm, 220 1:am, 230 1:am, 240 1:am, 250 1:am, "
 		   "260 1:am, 270 1:bm, 280 1:bm");
 }
-END_TEST
 
 /* Capture came late: by time the thread ran on, and so it does by count. */
-START_TEST(runs_over_ticks_that_came_late)
+TEST(runs_over_ticks_that_came_late)
 {
 	runs(1, 0, "am");
 	tick(0);
@@ -197,10 +194,9 @@ START_TEST(runs_over_ticks_that_came_late)
 	tick_after(3, 170);
 	CHUNK(180, "140 1:cm, 170 1:cm");
 }
-END_TEST
 
 /* The run's last sample does not depend on whether its tick came first. */
-START_TEST(samples_before_and_behind_their_tick)
+TEST(samples_before_and_behind_their_tick)
 {
 	tick(0);
 	sample(1, 0, "am");
@@ -210,10 +206,9 @@ START_TEST(samples_before_and_behind_their_tick)
 	tick(40);
 	CHUNK(50, "0 1:am, 20 1:am, 30 1:bm, 40 1:cm, 50 1:cm");
 }
-END_TEST
 
 /* A thread that took three ticks to stop. */
-START_TEST(late_sample)
+TEST(late_sample)
 {
 	sample(1, 0, "am");
 	sample(2, 0, "bm");
@@ -226,9 +221,8 @@ START_TEST(late_sample)
 	tick(40);
 	CHUNK(40, "0 1:am, 0 2:bm, 10 1:dm, 10 2:cm, 40 1:dm, 40 2:cm");
 }
-END_TEST
 
-START_TEST(exit_leaves_a_copy)
+TEST(exit_leaves_a_copy)
 {
 	sample(1, 0, "am");
 	ticks(0, 30);
@@ -240,9 +234,8 @@ START_TEST(exit_leaves_a_copy)
 	ticks(70, 80);
 	CHUNK(80, "");
 }
-END_TEST
 
-START_TEST(missed_is_not_known)
+TEST(missed_is_not_known)
 {
 	sample(1, 0, "am");
 	ticks(0, 30);
@@ -257,11 +250,10 @@ START_TEST(missed_is_not_known)
 	ticks(80, 90);
 	CHUNK(90, "80 1:am, 90 1:am");
 }
-END_TEST
 
 /* As a thread is that was waited for in vain, for which the chunk had waited.
  */
-START_TEST(missed_from_the_start)
+TEST(missed_from_the_start)
 {
 	sample(1, 0, "am");
 	sample(2, 0, "bm");
@@ -279,9 +271,8 @@ START_TEST(missed_from_the_start)
 	ticks(50, 70);
 	CHUNK(70, "60 2:cm, 70 2:cm");
 }
-END_TEST
 
-START_TEST(chunks_join)
+TEST(chunks_join)
 {
 	sample(1, 0, "am");
 	sample(2, 0, "bm");
@@ -295,10 +286,9 @@ START_TEST(chunks_join)
 	tick(90);
 	CHUNK(90, "80 1:xm, 80 2:cm, 90 1:xm, 90 2:cm");
 }
-END_TEST
 
 /* What came before the close and is later than the end is the next chunk's. */
-START_TEST(samples_behind_the_end)
+TEST(samples_behind_the_end)
 {
 	sample(1, 0, "am");
 	ticks(0, 30);
@@ -313,9 +303,8 @@ START_TEST(samples_behind_the_end)
 	CHUNK(70, "20 1:am, 30 1:am, 40 1:bm, 40 2:cm, 50 1:-, 60 1:dm, "
 		  "70 1:dm, 70 2:cm");
 }
-END_TEST
 
-START_TEST(sample_at_the_end)
+TEST(sample_at_the_end)
 {
 	sample(1, 0, "am");
 	ticks(0, 20);
@@ -324,9 +313,8 @@ START_TEST(sample_at_the_end)
 	tick(30);
 	CHUNK(30, "20 1:bm, 30 1:bm");
 }
-END_TEST
 
-START_TEST(exit_at_the_end)
+TEST(exit_at_the_end)
 {
 	sample(1, 0, "am");
 	sample(2, 0, "bm");
@@ -336,9 +324,8 @@ START_TEST(exit_at_the_end)
 	ticks(30, 40);
 	CHUNK(40, "");
 }
-END_TEST
 
-START_TEST(exit_behind_the_end)
+TEST(exit_behind_the_end)
 {
 	sample(1, 0, "am");
 	ticks(0, 30);
@@ -349,7 +336,6 @@ START_TEST(exit_behind_the_end)
 	tick(60);
 	CHUNK(60, "");
 }
-END_TEST
 
 /* Capture died, or we were stopped: nobody knows what went on until it came
  * back. What was known before stays. */
@@ -364,7 +350,7 @@ static void announced(uint32_t tid, const char *name)
 			 0);
 }
 
-START_TEST(interrupted_and_resumed)
+TEST(interrupted_and_resumed)
 {
 	sample(1, 0, "am");
 	sample(2, 20, "bm");
@@ -378,10 +364,9 @@ START_TEST(interrupted_and_resumed)
 	CHUNK(120, "0 1:am, 20 1:am, 20 2:bm, 30 1:-, 30 2:-, 100 1:am, "
 		   "100 2:cm, 120 1:am, 120 2:cm");
 }
-END_TEST
 
 /* The first tick afterwards ends the chunk; the names are told but once. */
-START_TEST(names_after_an_interruption)
+TEST(names_after_an_interruption)
 {
 	sample(1, 0, "am");
 	ticks(0, 900);
@@ -395,10 +380,9 @@ START_TEST(names_after_an_interruption)
 	ck_assert_str_eq(letters_samples(&chunk), "1110 1:am, 1130 1:am");
 	ck_assert_str_eq(chunk.threads[0].name, "one");
 }
-END_TEST
 
 /* As above, so long that the chunk ends with what is known. */
-START_TEST(names_after_a_long_interruption)
+TEST(names_after_a_long_interruption)
 {
 	sample(1, 0, "am");
 	ticks(0, 100);
@@ -412,10 +396,9 @@ START_TEST(names_after_a_long_interruption)
 	ck_assert_str_eq(letters_samples(&chunk), "9010 1:am, 9030 1:am");
 	ck_assert_str_eq(chunk.threads[0].name, "one");
 }
-END_TEST
 
 /* The kernel gives the number of a dead thread to a new one. */
-START_TEST(tid_used_again)
+TEST(tid_used_again)
 {
 	ck_assert_int_eq(aggregate_thread(a, 1, false, "old", 3), 0);
 	sample(1, 0, "am");
@@ -433,10 +416,9 @@ START_TEST(tid_used_again)
 	ticks(80, 90);
 	CHUNK(90, "80 1:cm, 90 1:cm");
 }
-END_TEST
 
 /* Older than the open chunk: from its start on. */
-START_TEST(sample_from_before_the_chunk)
+TEST(sample_from_before_the_chunk)
 {
 	sample(1, 0, "am");
 	ticks(0, 50);
@@ -446,9 +428,8 @@ START_TEST(sample_from_before_the_chunk)
 	ticks(60, 70);
 	CHUNK(70, "50 1:bm, 50 2:cm, 70 1:bm, 70 2:cm");
 }
-END_TEST
 
-START_TEST(due_by_time)
+TEST(due_by_time)
 {
 	sample(1, 5, "am");
 	ticks(10, 1000);
@@ -461,10 +442,9 @@ START_TEST(due_by_time)
 	tick(1020);
 	ck_assert(!due);
 }
-END_TEST
 
 /* Stopped for five minutes: neither chunk nor table has them. */
-START_TEST(gap)
+TEST(gap)
 {
 	struct aggregate_totals totals;
 
@@ -488,10 +468,9 @@ START_TEST(gap)
 	aggregate_totals(a, &totals);
 	ck_assert_uint_eq(totals.waiting_ns, 2 * 120 * MS);
 }
-END_TEST
 
 /* Closed in the middle of things: the gap waits for its turn. */
-START_TEST(close_before_the_gap)
+TEST(close_before_the_gap)
 {
 	sample(1, 0, "am");
 	ticks(0, 100);
@@ -501,10 +480,9 @@ START_TEST(close_before_the_gap)
 	tick(9010);
 	CHUNK(9010, "9000 1:am, 9010 1:am");
 }
-END_TEST
 
 /* A tick that settles at last must not make a chunk of two minutes. */
-START_TEST(settled_leaps)
+TEST(settled_leaps)
 {
 	open_with(1000000, 20000000);
 	sample(1, 0, "am");
@@ -525,10 +503,9 @@ START_TEST(settled_leaps)
 	ck_assert(due);
 	CHUNK(7030, "2000 1:am, 7000 1:am, 7010 1:bm, 7030 1:bm");
 }
-END_TEST
 
 /* A thread in uninterruptible sleep holds nothing up for more than 5 s. */
-START_TEST(settled_stands_still)
+TEST(settled_stands_still)
 {
 	size_t chunks = 0;
 
@@ -550,9 +527,8 @@ START_TEST(settled_stands_still)
 	tick(60000);
 	CHUNK(60000, "55000 1:bm, 60000 1:bm");
 }
-END_TEST
 
-START_TEST(due_by_bytes)
+TEST(due_by_bytes)
 {
 	static const char *const words[] = {"am", "bm"};
 
@@ -571,10 +547,9 @@ START_TEST(due_by_bytes)
 	tick(2000);
 	ck_assert(!due);
 }
-END_TEST
 
 /* Threads whose bare stacks pass the limit do not make a chunk a tick. */
-START_TEST(large_from_the_start)
+TEST(large_from_the_start)
 {
 	open_with(1000000, 2000);
 	for (uint32_t tid = 1; tid <= 100; tid++)
@@ -590,9 +565,8 @@ START_TEST(large_from_the_start)
 	tick(1010);
 	ck_assert(due);
 }
-END_TEST
 
-START_TEST(threads_in_the_profile)
+TEST(threads_in_the_profile)
 {
 	static const char odd[16] = {'t',    '\x1b', '\xff', '\xc3',
 				     '\xa4', 0,	     'x'};
@@ -615,9 +589,8 @@ START_TEST(threads_in_the_profile)
 	ck_assert_uint_eq(chunk.threads[2].tid, 30);
 	ck_assert_str_eq(chunk.threads[2].name, "main");
 }
-END_TEST
 
-START_TEST(nothing_happened)
+TEST(nothing_happened)
 {
 	CHUNK(0, "");
 	ticks(0, 100);
@@ -627,9 +600,8 @@ START_TEST(nothing_happened)
 	missed(2, 110);
 	CHUNK(120, "");
 }
-END_TEST
 
-START_TEST(options)
+TEST(options)
 {
 	const struct aggregate_options too_long = {
 		.chunk_us = SPAN_CHUNK_MAX_US + 1,
@@ -645,10 +617,9 @@ START_TEST(options)
 	ck_assert_ptr_null(other);
 	aggregate_free(NULL);
 }
-END_TEST
 
 /* Who waits for a processor has the stack that it had, and other time. */
-START_TEST(waiting)
+TEST(waiting)
 {
 	struct aggregate_totals t;
 
@@ -668,10 +639,9 @@ START_TEST(waiting)
 	aggregate_totals(a, &t);
 	ck_assert_uint_eq(t.waiting_ns, 30 * MS);
 }
-END_TEST
 
 /* Time by state: running until it blocks, whatever stack it has. */
-START_TEST(totals)
+TEST(totals)
 {
 	struct aggregate_totals t;
 
@@ -692,11 +662,10 @@ START_TEST(totals)
 	ck_assert_uint_eq(t.running_ns, 50 * MS);
 	ck_assert_uint_eq(t.waiting_ns, 80 * MS);
 }
-END_TEST
 
 /* The table in the middle of a chunk has what is settled, and takes nothing
  * away from the chunk. */
-START_TEST(table_of_an_open_chunk)
+TEST(table_of_an_open_chunk)
 {
 	char *text = NULL;
 	size_t size;
@@ -716,7 +685,6 @@ START_TEST(table_of_an_open_chunk)
 	(void)fclose(f);
 	free(text);
 }
-END_TEST
 
 #define LIKE_THREADS 3
 #define LIKE_STEPS   400
@@ -807,7 +775,7 @@ static char *like_run(uint64_t random, bool with_ids)
 }
 
 /* A stack that is known in part is the same as one of which nothing is. */
-START_TEST(like_the_last)
+TESTS(like_the_last, 20)
 {
 	char *without = like_run((uint64_t)_i, false);
 	char *with = like_run((uint64_t)_i, true);
@@ -816,7 +784,6 @@ START_TEST(like_the_last)
 	free(with);
 	free(without);
 }
-END_TEST
 
 static const struct aggregate_options of_a_second = {
 	.chunk_us = 500000,
@@ -831,7 +798,7 @@ static const struct aggregate_options of_a_second = {
  * more. What has ended before is not in it, and the first one goes on as it
  * would alone.
  */
-START_TEST(beside_another)
+TEST(beside_another)
 {
 	struct aggregate *first = a, *second;
 
@@ -865,10 +832,9 @@ START_TEST(beside_another)
 	      "40 2:bm, 50 2:bm, 60 2:bm, 70 2:bm, 80 2:bm, 90 2:bm, "
 	      "100 2:bm, 100 3:cm, 110 2:bm, 120 2:dm, 130 1:am, 130 2:dm");
 }
-END_TEST
 
 /* Of a target that has just been opened. */
-START_TEST(beside_one_without_a_tick)
+TEST(beside_one_without_a_tick)
 {
 	struct aggregate *first = a, *second;
 
@@ -879,52 +845,4 @@ START_TEST(beside_one_without_a_tick)
 	CHUNK(20, "10 1:am, 20 1:am");
 	aggregate_free(a);
 	a = first;
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("aggregate");
-	TCase *c = tcase_create("aggregate");
-
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, wait_is_first_and_last);
-	tcase_add_test(c, running_thread_has_a_sample_a_tick);
-	tcase_add_test(c, runs_and_waits_in_one_place);
-	tcase_add_test(c, runs_since_a_tick_that_was_left_out);
-	tcase_add_test(c, runs_over_ticks_that_came_late);
-	tcase_add_test(c, repeated_samples);
-	tcase_add_test(c, samples_before_and_behind_their_tick);
-	tcase_add_test(c, late_sample);
-	tcase_add_test(c, exit_leaves_a_copy);
-	tcase_add_test(c, missed_is_not_known);
-	tcase_add_test(c, missed_from_the_start);
-	tcase_add_test(c, chunks_join);
-	tcase_add_test(c, samples_behind_the_end);
-	tcase_add_test(c, sample_at_the_end);
-	tcase_add_test(c, exit_at_the_end);
-	tcase_add_test(c, exit_behind_the_end);
-	tcase_add_test(c, interrupted_and_resumed);
-	tcase_add_test(c, names_after_an_interruption);
-	tcase_add_test(c, names_after_a_long_interruption);
-	tcase_add_test(c, tid_used_again);
-	tcase_add_test(c, sample_from_before_the_chunk);
-	tcase_add_test(c, due_by_time);
-	tcase_add_test(c, gap);
-	tcase_add_test(c, close_before_the_gap);
-	tcase_add_test(c, settled_leaps);
-	tcase_add_test(c, settled_stands_still);
-	tcase_add_test(c, due_by_bytes);
-	tcase_add_test(c, large_from_the_start);
-	tcase_add_test(c, threads_in_the_profile);
-	tcase_add_test(c, nothing_happened);
-	tcase_add_test(c, options);
-	tcase_add_test(c, waiting);
-	tcase_add_test(c, totals);
-	tcase_add_loop_test(c, like_the_last, 0, 20);
-	tcase_add_test(c, table_of_an_open_chunk);
-	tcase_add_test(c, beside_another);
-	tcase_add_test(c, beside_one_without_a_tick);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -84,7 +84,7 @@ static void write_chunk(struct aggregate *a, uint64_t end_ns, FILE *out)
 	ck_assert_int_eq(aggregate_next(a), 0);
 }
 
-START_TEST(bulk)
+TESTS(bulk, array_size(shapes))
 {
 	static const uint8_t id[20] = {1};
 	const struct fake_image image = {0,
@@ -148,15 +148,4 @@ START_TEST(bulk)
 	ck_assert_uint_gt(samples, TICKS * THREADS * 9 / 10);
 	aggregate_free(a);
 	(void)fclose(out);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("bulk");
-	TCase *c = tcase_create("bulk");
-
-	tcase_add_loop_test(c, bulk, 0, (int)array_size(shapes));
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -110,7 +110,9 @@ static void check_stack(size_t i, const char *expected)
 	ck_assert_str_eq(text, expected);
 }
 
-START_TEST(test_inlined)
+FIXTURE(set_up, tear_down)
+
+TEST(test_inlined)
 {
 	ADD(0x1210, 0x1120, 0x1020);
 	ADD(0x1110, 0x1020);
@@ -129,10 +131,9 @@ START_TEST(test_inlined)
 		ck_assert(p.frames[i].in_app);
 	}
 }
-END_TEST
 
 /* A root with something inlined: still each frame near it has a name. */
-START_TEST(test_root)
+TEST(test_root)
 {
 	ADD(0x1120);
 	ADD(0x1320, 0x1120);
@@ -142,9 +143,8 @@ START_TEST(test_root)
 	check_stack(1, "known ?:0, around /src/d.c:9, innermost /src/a.h:1, "
 		       "between /src/b.h:2, outer /src/c.c:3");
 }
-END_TEST
 
-START_TEST(test_nothing_inlined)
+TEST(test_nothing_inlined)
 {
 	ADD(0x1210, 0x1020);
 	samples[p.n_samples++].node = PROFILE_NONE;
@@ -154,19 +154,17 @@ START_TEST(test_nothing_inlined)
 	ck_assert_uint_eq(samples[1].node, PROFILE_NONE);
 	check_stack(0, "plain ?:0, main /src/main.c:10");
 }
-END_TEST
 
-START_TEST(test_not_asked_for)
+TEST(test_not_asked_for)
 {
 	l.inlined_too = false;
 	ADD(0x1110, 0x1020);
 	expand();
 	check_stack(0, "outer /src/c.c:3, main /src/main.c:10");
 }
-END_TEST
 
 /* Stacks that would be larger than the server takes stay as they are. */
-START_TEST(test_too_large)
+TEST(test_too_large)
 {
 	struct unwind_frame *frames =
 		calloc(UNWIND_FRAMES_MAX, sizeof(*frames));
@@ -189,20 +187,4 @@ START_TEST(test_too_large)
 	ck_assert_ptr_eq(p.frames, l.frames);
 	check_stack(0, "outer /src/c.c:3, main /src/main.c:10");
 	free(frames);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *suite_ = suite_create("aggregate/expand");
-	TCase *tc = tcase_create("expand");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, test_inlined);
-	tcase_add_test(tc, test_root);
-	tcase_add_test(tc, test_nothing_inlined);
-	tcase_add_test(tc, test_not_asked_for);
-	tcase_add_test(tc, test_too_large);
-	suite_add_tcase(suite_, tc);
-	return suite_;
 }

@@ -129,7 +129,9 @@ static void profile_random(uint64_t seed, bool by_function, struct times *ret,
 	aggregate_free(a);
 }
 
-START_TEST(times_are_the_same)
+FIXTURE(set_up, NULL)
+
+TESTS(times_are_the_same, 10)
 {
 	static char exact_table[8192], function_table[8192];
 	struct times exact, function;
@@ -146,10 +148,9 @@ START_TEST(times_are_the_same)
 	ck_assert_uint_gt(exact.n_frames, 50 * N_FUNCTIONS);
 	ck_assert_uint_lt(function.n_nodes, exact.n_nodes);
 }
-END_TEST
 
 /* What differs in one of these is another frame. */
-START_TEST(what_is_equal)
+TEST(what_is_equal)
 {
 	static const char f[] = "f", g[] = "g";
 	static const struct profile_frame frames[] = {
@@ -197,9 +198,8 @@ START_TEST(what_is_equal)
 	ck_assert_uint_eq(p.nodes[samples[3].node].frame, 2);
 	fold_fini(&fold);
 }
-END_TEST
 
-START_TEST(nothing)
+TEST(nothing)
 {
 	struct profile p = {.n_samples = 0};
 	struct fold fold = {0};
@@ -207,18 +207,4 @@ START_TEST(nothing)
 	ck_assert_int_eq(fold_equal(&fold, 0, NULL, &p), 0);
 	ck_assert_uint_eq(p.n_frames + p.n_nodes, 0);
 	fold_fini(&fold);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *suite = suite_create("fold");
-	TCase *c = tcase_create("fold");
-
-	tcase_add_checked_fixture(c, set_up, NULL);
-	tcase_add_loop_test(c, times_are_the_same, 0, 10);
-	tcase_add_test(c, what_is_equal);
-	tcase_add_test(c, nothing);
-	suite_add_tcase(suite, c);
-	return suite;
 }

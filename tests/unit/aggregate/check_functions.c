@@ -81,7 +81,9 @@ static void check_table(size_t max_rows, const char *name)
 	free(text);
 }
 
-START_TEST(shares)
+FIXTURE(set_up, tear_down)
+
+TEST(shares)
 {
 	spend("am", 7 * S, true);
 	spend("bm", 3 * S, true);
@@ -89,19 +91,17 @@ START_TEST(shares)
 	count();
 	check_table(10, "shares");
 }
-END_TEST
 
 /* Recursion counts once in total. */
-START_TEST(recursion)
+TEST(recursion)
 {
 	spend("aabam", 4 * S, true);
 	spend("ba", S, true);
 	count();
 	check_table(10, "recursion");
 }
-END_TEST
 
-START_TEST(sums_over_chunks)
+TEST(sums_over_chunks)
 {
 	spend("am", S, true);
 	count();
@@ -113,9 +113,8 @@ START_TEST(sums_over_chunks)
 	count();
 	check_table(10, "sums_over_chunks");
 }
-END_TEST
 
-START_TEST(rest_in_one_row)
+TEST(rest_in_one_row)
 {
 	spend("am", 5 * S, true);
 	spend("bm", 3 * S, true);
@@ -125,10 +124,9 @@ START_TEST(rest_in_one_row)
 	check_table(1, "rest_in_one_row");
 	check_table(0, "rest_in_one_row_only");
 }
-END_TEST
 
 /* Of four rows one is for who waits longest, though three more are hotter. */
-START_TEST(waiting_has_its_place)
+TEST(waiting_has_its_place)
 {
 	spend("am", 5 * S, true);
 	spend("bm", 4 * S, true);
@@ -139,27 +137,24 @@ START_TEST(waiting_has_its_place)
 	count();
 	check_table(4, "waiting_has_its_place");
 }
-END_TEST
 
 /* Who only calls what waits has nothing to show. */
-START_TEST(callers_of_waits_are_not_shown)
+TEST(callers_of_waits_are_not_shown)
 {
 	spend("am", 5 * S, true);
 	spend("pz", 2 * S, false);
 	count();
 	check_table(10, "callers_of_waits");
 }
-END_TEST
 
-START_TEST(nothing)
+TEST(nothing)
 {
 	count();
 	check_table(10, "nothing");
 }
-END_TEST
 
 /* Code without symbols is one function a file. */
-START_TEST(unnamed)
+TEST(unnamed)
 {
 	spend("abpq", 3 * S, true);
 	spend("bc", S, true);
@@ -172,10 +167,9 @@ START_TEST(unnamed)
 	ck_assert_int_eq(functions_add(&functions, &stacks, frames), 0);
 	check_table(10, "unnamed");
 }
-END_TEST
 
 /* Same name, two files: two functions. */
-START_TEST(same_name)
+TEST(same_name)
 {
 	spend("ap", S, true);
 	spend("pa", S, true);
@@ -185,10 +179,9 @@ START_TEST(same_name)
 	ck_assert_int_eq(functions_add(&functions, &stacks, frames), 0);
 	check_table(10, "same_name");
 }
-END_TEST
 
 /* The terminal gets no byte that it would obey. */
-START_TEST(escapes)
+TEST(escapes)
 {
 	static char endless[1001];
 	char *text;
@@ -213,10 +206,9 @@ START_TEST(escapes)
 	ck_assert_uint_lt(strlen(text), 1000);
 	free(text);
 }
-END_TEST
 
 /* More functions than are kept: the coldest go, their time stays. */
-START_TEST(bounded)
+TEST(bounded)
 {
 	static char names[3 * FUNCTIONS_MAX][8];
 	uint64_t total = 0;
@@ -244,36 +236,12 @@ START_TEST(bounded)
 	ck_assert_ptr_nonnull(strstr(text, "  f12287\n"));
 	free(text);
 }
-END_TEST
 
-START_TEST(no_space)
+TEST(no_space)
 {
 	FILE *f = fopen("/dev/full", "w");
 
 	ck_assert_ptr_nonnull(f);
 	ck_assert_int_eq(functions_write(&functions, 10, f), -EIO);
 	(void)fclose(f);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("functions");
-	TCase *c = tcase_create("functions");
-
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, shares);
-	tcase_add_test(c, recursion);
-	tcase_add_test(c, sums_over_chunks);
-	tcase_add_test(c, rest_in_one_row);
-	tcase_add_test(c, waiting_has_its_place);
-	tcase_add_test(c, callers_of_waits_are_not_shown);
-	tcase_add_test(c, nothing);
-	tcase_add_test(c, unnamed);
-	tcase_add_test(c, same_name);
-	tcase_add_test(c, escapes);
-	tcase_add_test(c, bounded);
-	tcase_add_test(c, no_space);
-	suite_add_tcase(s, c);
-	return s;
 }

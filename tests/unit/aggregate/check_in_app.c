@@ -28,7 +28,7 @@ static const struct {
 	{NULL, false},
 };
 
-START_TEST(by_file)
+TESTS(by_file, array_size(files))
 {
 	const struct in_app_rules none = {"", ""};
 
@@ -40,9 +40,8 @@ START_TEST(by_file)
 
 	ck_assert_int_eq(in_app(&code, &none), files[_i].in_app);
 }
-END_TEST
 
-START_TEST(by_rules)
+TEST(by_rules)
 {
 	static const struct in_app_rules rules = {"/usr/lib/app/** libz.so*",
 						  "/opt/** main"};
@@ -78,7 +77,6 @@ START_TEST(by_rules)
 		ck_assert_int_eq(in_app(&code, &rules), v[i].in_app);
 	}
 }
-END_TEST
 
 static const struct {
 	const char *symbol;
@@ -115,7 +113,7 @@ static const struct {
 	{"", false},
 };
 
-START_TEST(of_go)
+TESTS(of_go, array_size(go))
 {
 	const struct in_app_rules none = {"", ""};
 	struct in_app_code code = {
@@ -133,7 +131,6 @@ START_TEST(of_go)
 	code.is_go = false;
 	ck_assert(in_app(&code, &none));
 }
-END_TEST
 
 static const struct {
 	const char *name;
@@ -172,12 +169,11 @@ static const struct {
 	{"", false},
 };
 
-START_TEST(of_rust)
+TESTS(of_rust, array_size(rust))
 {
 	ck_assert_int_eq(in_app_is_rust_library(rust[_i].name),
 			 rust[_i].is_library);
 }
-END_TEST
 
 /* The C library's names count where it can be in the file. */
 static const struct {
@@ -211,7 +207,7 @@ static const struct {
 	{"_ZN17h0123456789abcdefX", "/opt/a", true, true},
 };
 
-START_TEST(by_symbol)
+TESTS(by_symbol, array_size(c))
 {
 	const struct in_app_rules none = {"", ""};
 	const struct in_app_code code = {
@@ -225,28 +221,9 @@ START_TEST(by_symbol)
 		return;
 	ck_assert_int_eq(in_app(&code, &none), c[_i].in_app);
 }
-END_TEST
 
-START_TEST(table_is_sorted)
+TEST(table_is_sorted)
 {
 	for (size_t i = 1; i < library_names_n; i++)
 		ck_assert_uint_lt(library_names[i - 1], library_names[i]);
-}
-END_TEST
-
-#define N(a) ((int)(sizeof(a) / sizeof((a)[0])))
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("in_app");
-	TCase *t = tcase_create("in_app");
-
-	tcase_add_loop_test(t, by_file, 0, N(files));
-	tcase_add_test(t, by_rules);
-	tcase_add_loop_test(t, of_go, 0, N(go));
-	tcase_add_loop_test(t, of_rust, 0, N(rust));
-	tcase_add_loop_test(t, by_symbol, 0, N(c));
-	tcase_add_test(t, table_is_sorted);
-	suite_add_tcase(s, t);
-	return s;
 }

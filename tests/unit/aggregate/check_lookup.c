@@ -126,8 +126,10 @@ static void check_frame(uint64_t addr, const char *function,
 	ck_assert_int_eq(f->in_app, in_app);
 }
 
+FIXTURE(set_up, tear_down)
+
 /* A return address at the end of a function belongs to that function. */
-START_TEST(caller_is_looked_up_one_byte_before)
+TEST(caller_is_looked_up_one_byte_before)
 {
 	ADD(0x10100, 0x10100, 0x10080, 0x10040);
 	finish();
@@ -138,9 +140,8 @@ START_TEST(caller_is_looked_up_one_byte_before)
 					 s.frames[i].is_leaf ? "_ZN3app4workEv"
 							     : "main");
 }
-END_TEST
 
-START_TEST(frames)
+TEST(frames)
 {
 	ADD(0x10150, 0x7abcd, 0x10290, 0x10390, 0x30020, 0x90010, 0x10040,
 	    0x10050);
@@ -161,10 +162,9 @@ START_TEST(frames)
 	ck_assert_ptr_eq(frame_at(0x10150)->package,
 			 frame_at(0x10390)->package);
 }
-END_TEST
 
 /* Root and next to it are named in any case; further in with an FDE only. */
-START_TEST(names_near_the_root)
+TEST(names_near_the_root)
 {
 	ADD(0x15500, 0x15600, 0x7724a, 0x77305);
 	ADD(0x15700, 0x15800);
@@ -184,10 +184,9 @@ START_TEST(names_near_the_root)
 	/* Those with a symbol keep it, and their in_app. */
 	check_frame(0x10040, "main", "/opt/app", true);
 }
-END_TEST
 
 /* A function without a symbol is one, wherever its addresses are. */
-START_TEST(unnamed_functions)
+TEST(unnamed_functions)
 {
 	ADD(0x79000, 0x30050, 0x90180, 0x91fff, 0x92000, 0x10040, 0x10050);
 	ADD(0x79000, 0x30102, 0x7abcd, 0x10040, 0x10050);
@@ -209,10 +208,9 @@ START_TEST(unnamed_functions)
 	check_frame(0x30102, NULL, "/opt/plug\xef\xbf\xbdin.so", true);
 	check_frame(0x7abcd, NULL, "/usr/lib/libc.so.6", false);
 }
-END_TEST
 
 /* Names were not asked for: only what needs one has one. */
-START_TEST(unnamed_functions_stay_so)
+TEST(unnamed_functions_stay_so)
 {
 	l.name_starts = false;
 	l.by_function = true;
@@ -222,10 +220,9 @@ START_TEST(unnamed_functions_stay_so)
 	check_frame(0x30001, NULL, "/opt/plug\xef\xbf\xbdin.so", true);
 	check_frame(0x77201, "libc.so.6+0x7200", "/usr/lib/libc.so.6", false);
 }
-END_TEST
 
 /* Near the root it is not in_app, in an application's file either. */
-START_TEST(unnamed_functions_near_the_root)
+TEST(unnamed_functions_near_the_root)
 {
 	ADD(0x30060, 0x30050, 0x30040);
 	finish();
@@ -236,10 +233,9 @@ START_TEST(unnamed_functions_near_the_root)
 	check_frame(0x30040, "plug\xef\xbf\xbdin.so+0x0",
 		    "/opt/plug\xef\xbf\xbdin.so", false);
 }
-END_TEST
 
 /* Leaves and callers of a function have the address behind its start. */
-START_TEST(addresses_by_function)
+TEST(addresses_by_function)
 {
 	static const uint64_t expected[] = {0x10101, 0x10101, 0x10001, 0x10001,
 					    0x30001, 0x79001, 0x7abcd};
@@ -260,10 +256,9 @@ START_TEST(addresses_by_function)
 	finish();
 	(void)frame_at(0x79001);
 }
-END_TEST
 
 /* The source of a function is that of its start. */
-START_TEST(sources_by_function)
+TEST(sources_by_function)
 {
 	static const struct fake_lines lines[] = {
 		{0x10000, 0x10001, 1, {{"main", "/a.c", 1}}},
@@ -297,9 +292,8 @@ START_TEST(sources_by_function)
 	ck_assert_str_eq(l.inlined[0].file, "/in.h");
 	ck_assert_uint_eq(l.inlined[0].line, 0);
 }
-END_TEST
 
-START_TEST(images_used)
+TEST(images_used)
 {
 	ADD(0x10150, 0x30020, 0x7abcd, 0x7abd0, 0x10040);
 	finish();
@@ -316,10 +310,9 @@ START_TEST(images_used)
 	ck_assert_mem_eq(l.profile_images[1].id, id_b, 20);
 	ck_assert(!l.profile_images[1].has_build_id);
 }
-END_TEST
 
 /* One reaches into the next, two start at the same place, one never ends. */
-START_TEST(images_that_overlap)
+TEST(images_that_overlap)
 {
 	static const struct fake_image overlapping[] = {
 		{0x1000,
@@ -361,10 +354,9 @@ START_TEST(images_that_overlap)
 	ck_assert_str_eq(l.profile_images[1].code_file, "/next");
 	ck_assert_uint_eq(l.profile_images[1].size, UINT64_MAX - 0x5000);
 }
-END_TEST
 
 /* Each frame is asked about once, however often the chunk is looked at. */
-START_TEST(only_new_frames)
+TEST(only_new_frames)
 {
 	ADD(0x10150, 0x10040);
 	finish();
@@ -374,9 +366,8 @@ START_TEST(only_new_frames)
 	ck_assert_uint_eq(space.lookups, 3);
 	ck_assert_str_eq(frame_at(0x10160)->function, "_ZN3app4workEv");
 }
-END_TEST
 
-START_TEST(demangled)
+TEST(demangled)
 {
 	l.demangle = true;
 	ADD(0x10150, 0x90010, 0x10040, 0x10050);
@@ -388,10 +379,9 @@ START_TEST(demangled)
 	finish();
 	check_frame(0x10150, "N3app4workEv()", "/opt/app", true);
 }
-END_TEST
 
 /* A target whose names are endless gets a chunk without them. */
-START_TEST(budget)
+TEST(budget)
 {
 	static char name[4001];
 	const struct fake_symbol endless = {0, UINT64_MAX, name};
@@ -417,28 +407,4 @@ START_TEST(budget)
 	ck_assert_uint_gt(named, 0);
 	ck_assert_uint_gt(bytes, LOOKUP_PAYLOAD_MAX / 2);
 	ck_assert_uint_lt(bytes, LOOKUP_PAYLOAD_MAX + 10000 * 40);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *suite = suite_create("lookup");
-	TCase *c = tcase_create("lookup");
-
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, caller_is_looked_up_one_byte_before);
-	tcase_add_test(c, frames);
-	tcase_add_test(c, names_near_the_root);
-	tcase_add_test(c, unnamed_functions);
-	tcase_add_test(c, unnamed_functions_stay_so);
-	tcase_add_test(c, unnamed_functions_near_the_root);
-	tcase_add_test(c, addresses_by_function);
-	tcase_add_test(c, sources_by_function);
-	tcase_add_test(c, images_used);
-	tcase_add_test(c, images_that_overlap);
-	tcase_add_test(c, only_new_frames);
-	tcase_add_test(c, demangled);
-	tcase_add_test(c, budget);
-	suite_add_tcase(suite, c);
-	return suite;
 }

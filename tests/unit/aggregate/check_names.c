@@ -31,7 +31,7 @@ static const struct {
 	{"abc", NAMES_KEEP_CONTROL, 1, ""},
 };
 
-START_TEST(clean)
+TESTS(clean, array_size(cleaned))
 {
 	char out[128];
 
@@ -39,7 +39,6 @@ START_TEST(clean)
 	names_clean(cleaned[_i].in, cleaned[_i].control, out, cleaned[_i].size);
 	ck_assert_str_eq(out, cleaned[_i].out);
 }
-END_TEST
 
 static const struct {
 	const char *comm;
@@ -68,7 +67,7 @@ static const struct {
 	{"a\nb", 4, false, "", "a" R "b"},
 };
 
-START_TEST(thread_names)
+TESTS(thread_names, array_size(threads))
 {
 	char comm[32] = "", out[THREAD_NAME_SIZE];
 
@@ -77,7 +76,6 @@ START_TEST(thread_names)
 		     threads[_i].main_path, "", out);
 	ck_assert_str_eq(out, threads[_i].out);
 }
-END_TEST
 
 static const struct {
 	const char *comm;
@@ -111,7 +109,7 @@ static const struct {
 	{"app", true, "", "app", "app/"},
 };
 
-START_TEST(names_of_links)
+TESTS(names_of_links, array_size(called))
 {
 	char out[THREAD_NAME_SIZE];
 
@@ -120,28 +118,11 @@ START_TEST(names_of_links)
 		     called[_i].main_argv0, out);
 	ck_assert_str_eq(out, called[_i].out);
 }
-END_TEST
 
-START_TEST(base)
+TEST(base)
 {
 	ck_assert_str_eq(names_base("/usr/lib/libc.so.6"), "libc.so.6");
 	ck_assert_str_eq(names_base("[vdso]"), "[vdso]");
 	ck_assert_str_eq(names_base("/tmp/"), "/tmp/");
 	ck_assert_str_eq(names_base(""), "");
-}
-END_TEST
-
-#define N(a) ((int)(sizeof(a) / sizeof((a)[0])))
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("names");
-	TCase *c = tcase_create("names");
-
-	tcase_add_loop_test(c, clean, 0, N(cleaned));
-	tcase_add_loop_test(c, thread_names, 0, N(threads));
-	tcase_add_loop_test(c, names_of_links, 0, N(called));
-	tcase_add_test(c, base);
-	suite_add_tcase(s, c);
-	return s;
 }

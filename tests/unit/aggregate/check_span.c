@@ -21,7 +21,9 @@ static void check_end(uint64_t asked, uint64_t end, uint64_t next)
 	ck_assert_uint_eq(got_next, next);
 }
 
-START_TEST(tick_before)
+FIXTURE(set_up, NULL)
+
+TEST(tick_before)
 {
 	ck_assert_uint_eq(span_tick_before(&span, 5 * S), 0);
 	for (uint64_t i = 1; i <= 2 * SPAN_TICKS; i++)
@@ -37,10 +39,9 @@ START_TEST(tick_before)
 	/* Forgotten. */
 	ck_assert_uint_eq(span_tick_before(&span, (SPAN_TICKS + 1) * MS), 0);
 }
-END_TEST
 
 /* Ticks that capture left out are added; their number has a limit. */
-START_TEST(ticks_between)
+TEST(ticks_between)
 {
 	span_tick(&span, 100 * MS, 0, 7);
 	ck_assert_uint_eq(span_tick_before(&span, 100 * MS), 0);
@@ -60,9 +61,8 @@ START_TEST(ticks_between)
 	ck_assert_uint_eq(span_tick_before(&span, 7 * S), 6 * S);
 	ck_assert_uint_eq(span.n_ticks, 1 + 4 + 1 + 1 + SPAN_TICKS);
 }
-END_TEST
 
-START_TEST(as_asked)
+TEST(as_asked)
 {
 	span_tick(&span, 100 * S, 100 * S, 1);
 	span_tick(&span, 104 * S, 102 * S, 1);
@@ -73,9 +73,8 @@ START_TEST(as_asked)
 	/* Never before its start. */
 	check_end(0, 100 * S, 100 * S);
 }
-END_TEST
 
-START_TEST(due)
+TEST(due)
 {
 	ck_assert(!span_due(&span));
 	span_tick(&span, 100 * S, 100 * S, 1);
@@ -90,9 +89,8 @@ START_TEST(due)
 	span_restart(&span, 160 * S);
 	ck_assert(!span_due(&span));
 }
-END_TEST
 
-START_TEST(gap)
+TEST(gap)
 {
 	span_tick(&span, 100 * S, 100 * S, 1);
 	span_tick(&span, 105 * S, 105 * S, 1); /* just not yet one */
@@ -116,20 +114,18 @@ START_TEST(gap)
 	ck_assert(!span_due(&span));
 	ck_assert_uint_eq(span_between(&span, 100 * S, 112 * S), 12 * S);
 }
-END_TEST
 
 /* Two in a row, the first not settled: one. */
-START_TEST(two_gaps)
+TEST(two_gaps)
 {
 	span_tick(&span, 100 * S, 100 * S, 1);
 	span_tick(&span, 110 * S, 100 * S, 1);
 	span_tick(&span, 120 * S, 120 * S, 1);
 	check_end(120 * S, 100 * S, 120 * S);
 }
-END_TEST
 
 /* However ticks and settled ticks come, no chunk is too long. */
-START_TEST(never_too_long)
+TEST(never_too_long)
 {
 	for (uint64_t settled = 0; settled <= 400; settled += 10)
 		for (uint64_t hole = 1; hole <= 300; hole++) {
@@ -147,22 +143,4 @@ START_TEST(never_too_long)
 			ck_assert_uint_gt(next, span.start_ns);
 			ck_assert(span_due(&span));
 		}
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("span");
-	TCase *c = tcase_create("span");
-
-	tcase_add_checked_fixture(c, set_up, NULL);
-	tcase_add_test(c, tick_before);
-	tcase_add_test(c, ticks_between);
-	tcase_add_test(c, as_asked);
-	tcase_add_test(c, due);
-	tcase_add_test(c, gap);
-	tcase_add_test(c, two_gaps);
-	tcase_add_test(c, never_too_long);
-	suite_add_tcase(s, c);
-	return s;
 }

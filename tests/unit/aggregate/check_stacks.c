@@ -39,7 +39,9 @@ static void check_word(const struct stacks *of, uint32_t node,
 	ck_assert_str_eq(word, expected);
 }
 
-START_TEST(shares_callers)
+FIXTURE(set_up, tear_down)
+
+TEST(shares_callers)
 {
 	uint32_t ab = add("abm"), cb = add("cbm"), again = add("abm");
 
@@ -52,10 +54,9 @@ START_TEST(shares_callers)
 	check_word(&s, ab, "abm");
 	check_word(&s, cb, "cbm");
 }
-END_TEST
 
 /* As a leaf and as a caller an address is two frames. */
-START_TEST(leaf_and_caller)
+TEST(leaf_and_caller)
 {
 	struct unwind_frame frames[] = {{0x1000, 1, 0}, {0x1000, 0, 0}};
 	uint32_t node;
@@ -71,9 +72,8 @@ START_TEST(leaf_and_caller)
 	ck_assert_int_eq(stacks_add(&s, frames, 1, &node), 0);
 	ck_assert_uint_eq(s.n_frames, 4);
 }
-END_TEST
 
-START_TEST(near_root)
+TEST(near_root)
 {
 	uint32_t deep = add("abcd"), one = add("x"), two = add("yz");
 
@@ -87,9 +87,8 @@ START_TEST(near_root)
 	ck_assert(s.frames[s.nodes[one].frame].near_root);
 	ck_assert(s.frames[s.nodes[two].frame].near_root);
 }
-END_TEST
 
-START_TEST(no_address)
+TEST(no_address)
 {
 	const struct unwind_frame frames[] = {
 		{0, 1, 0}, {0x10108, 0, 0}, {0, 0, 0}, {0x10008, 0, 0}};
@@ -103,9 +102,8 @@ START_TEST(no_address)
 	ck_assert_uint_eq(node, PROFILE_NONE);
 	ck_assert_uint_eq(s.n_times, 1);
 }
-END_TEST
 
-START_TEST(copy)
+TEST(copy)
 {
 	struct stacks to;
 	uint32_t node;
@@ -121,9 +119,8 @@ START_TEST(copy)
 	stacks_fini(&to);
 	stacks_fini(NULL);
 }
-END_TEST
 
-START_TEST(charge)
+TEST(charge)
 {
 	uint32_t a = add("am"), b = add("bm");
 
@@ -134,10 +131,9 @@ START_TEST(charge)
 	ck_assert_uint_eq(s.times[s.time_of[a]].waiting_ns, 0);
 	ck_assert_uint_eq(s.times[s.time_of[b]].waiting_ns, 7);
 }
-END_TEST
 
 /* Frames and stacks once each: "[0,1],". */
-START_TEST(payload)
+TEST(payload)
 {
 	add("am");
 	ck_assert_uint_eq(s.payload_bytes,
@@ -149,22 +145,4 @@ START_TEST(payload)
 	ck_assert_uint_eq(s.payload_bytes, 4 * PROFILE_FRAME_BYTES +
 						   2 * PROFILE_STACK_BYTES +
 						   10);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *suite = suite_create("stacks");
-	TCase *c = tcase_create("stacks");
-
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, shares_callers);
-	tcase_add_test(c, leaf_and_caller);
-	tcase_add_test(c, near_root);
-	tcase_add_test(c, no_address);
-	tcase_add_test(c, copy);
-	tcase_add_test(c, charge);
-	tcase_add_test(c, payload);
-	suite_add_tcase(suite, c);
-	return suite;
 }

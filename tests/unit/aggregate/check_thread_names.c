@@ -4,7 +4,7 @@
 
 #include "tests/unit/suite.h"
 
-START_TEST(told_apart)
+TEST(told_apart)
 {
 	struct profile_thread threads[] = {
 		{1, "main", 0},	  {2, "worker", 0},
@@ -32,25 +32,12 @@ START_TEST(told_apart)
 	}
 	text_fini(&text);
 }
-END_TEST
 
-START_TEST(few)
+TEST(few)
 {
 	struct profile_thread one = {1, "main", 0};
 
 	ck_assert_int_eq(thread_names_tell_apart(NULL, 0, NULL), 0);
 	ck_assert_int_eq(thread_names_tell_apart(&one, 1, NULL), 0);
 	ck_assert_str_eq(one.name, "main");
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("thread_names");
-	TCase *c = tcase_create("thread_names");
-
-	tcase_add_test(c, told_apart);
-	tcase_add_test(c, few);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -24,7 +24,9 @@ static struct thread *get(uint32_t tid)
 	return t;
 }
 
-START_TEST(starts_from_nothing)
+FIXTURE(set_up, tear_down)
+
+TEST(starts_from_nothing)
 {
 	struct thread *t = get(7);
 
@@ -38,10 +40,9 @@ START_TEST(starts_from_nothing)
 	ck_assert_ptr_null(threads_find(&threads, 8));
 	threads_fini(NULL);
 }
-END_TEST
 
 /* The dead go, those with something ahead a chunk later. */
-START_TEST(drop_exited)
+TEST(drop_exited)
 {
 	for (uint32_t tid = 0; tid < 1000; tid++)
 		get(tid);
@@ -58,17 +59,4 @@ START_TEST(drop_exited)
 		if (t != NULL)
 			ck_assert_uint_eq(t->tid, tid);
 	}
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("threads");
-	TCase *c = tcase_create("threads");
-
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, starts_from_nothing);
-	tcase_add_test(c, drop_exited);
-	suite_add_tcase(s, c);
-	return s;
 }

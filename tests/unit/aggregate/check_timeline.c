@@ -182,7 +182,7 @@ static void close_chunk(uint64_t tick)
 	ck_assert_int_eq(aggregate_next(a), 0);
 }
 
-START_TEST(adds_up)
+TESTS(adds_up, 40)
 {
 	const struct fake_symbol symbol = {0, UINT64_MAX, "f"};
 	struct unwind_space space = {.symbols = &symbol, .n_symbols = 1};
@@ -239,15 +239,4 @@ START_TEST(adds_up)
 	aggregate_totals(a, &totals);
 	ck_assert_uint_eq(totals.running_ns, expected_running_ns);
 	aggregate_free(a);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("timeline");
-	TCase *c = tcase_create("timeline");
-
-	tcase_add_loop_test(c, adds_up, 0, 40);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -8,7 +8,7 @@
 
 #include "tests/unit/suite.h"
 
-START_TEST(an_empty_buffer_is_an_empty_string)
+TEST(an_empty_buffer_is_an_empty_string)
 {
 	struct buf b;
 
@@ -20,9 +20,8 @@ START_TEST(an_empty_buffer_is_an_empty_string)
 	buf_fini(&b);
 	buf_fini(NULL);
 }
-END_TEST
 
-START_TEST(what_is_added_stands_in_order_and_ends_in_a_nul)
+TEST(what_is_added_stands_in_order_and_ends_in_a_nul)
 {
 	struct buf b;
 
@@ -41,10 +40,9 @@ START_TEST(what_is_added_stands_in_order_and_ends_in_a_nul)
 	ck_assert_str_eq(buf_string(&b), "");
 	ck_assert_uint_eq(b.max, 1000);
 }
-END_TEST
 
 /* The bound holds for each way to add, and a refusal changes nothing. */
-START_TEST(nothing_goes_past_max)
+TEST(nothing_goes_past_max)
 {
 	struct buf b;
 
@@ -61,10 +59,9 @@ START_TEST(nothing_goes_past_max)
 	ck_assert_str_eq(buf_string(&b), "");
 	buf_fini(&b);
 }
-END_TEST
 
 /* An unbounded buffer must not wrap around where the NUL is counted in. */
-START_TEST(sizes_do_not_overflow)
+TEST(sizes_do_not_overflow)
 {
 	struct buf b;
 
@@ -75,9 +72,8 @@ START_TEST(sizes_do_not_overflow)
 	ck_assert_str_eq(buf_string(&b), "ok");
 	buf_fini(&b);
 }
-END_TEST
 
-START_TEST(it_grows_to_any_size)
+TEST(it_grows_to_any_size)
 {
 	enum { N = 20000 };
 	struct buf b;
@@ -94,7 +90,6 @@ START_TEST(it_grows_to_any_size)
 	ck_assert_int_eq(buf_add(&b, "x", 1), -E2BIG);
 	buf_fini(&b);
 }
-END_TEST
 
 /* A pipe that holds n bytes and ends there. */
 static int pipe_of(size_t n)
@@ -120,7 +115,7 @@ static int read_of(struct buf *b, size_t n)
 	return r;
 }
 
-START_TEST(a_descriptor_is_read_to_its_end_or_to_max)
+TEST(a_descriptor_is_read_to_its_end_or_to_max)
 {
 	struct buf b;
 
@@ -140,9 +135,8 @@ START_TEST(a_descriptor_is_read_to_its_end_or_to_max)
 	ck_assert_uint_eq(b.len, 12000);
 	buf_fini(&b);
 }
-END_TEST
 
-START_TEST(an_error_of_read_is_passed_on)
+TEST(an_error_of_read_is_passed_on)
 {
 	struct buf b;
 	int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -154,21 +148,4 @@ START_TEST(an_error_of_read_is_passed_on)
 	(void)close(fd);
 	ck_assert_int_eq(buf_read_fd(&b, fd), -EBADF);
 	buf_fini(&b);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("base/buf");
-	TCase *t = tcase_create("buf");
-
-	tcase_add_test(t, an_empty_buffer_is_an_empty_string);
-	tcase_add_test(t, what_is_added_stands_in_order_and_ends_in_a_nul);
-	tcase_add_test(t, nothing_goes_past_max);
-	tcase_add_test(t, sizes_do_not_overflow);
-	tcase_add_test(t, it_grows_to_any_size);
-	tcase_add_test(t, a_descriptor_is_read_to_its_end_or_to_max);
-	tcase_add_test(t, an_error_of_read_is_passed_on);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -2,7 +2,7 @@
 
 #include "tests/unit/suite.h"
 
-START_TEST(bytes_in_hex)
+TEST(bytes_in_hex)
 {
 	const uint8_t bytes[] = {0, 0x9f, 0xa0};
 	char text[7];
@@ -17,9 +17,8 @@ START_TEST(bytes_in_hex)
 				 : c >= 'a' && c <= 'f' ? c - 'a' + 10
 							: -1);
 }
-END_TEST
 
-START_TEST(numbers)
+TEST(numbers)
 {
 	static const char *const none[] = {
 		"",	" 1", "+1",
@@ -36,16 +35,4 @@ START_TEST(numbers)
 	ck_assert(digits_number("18446744073709551615", 0, UINT64_MAX, &n));
 	ck_assert_uint_eq(n, UINT64_MAX);
 	ck_assert(!digits_number("18446744073709551616", 0, UINT64_MAX, &n));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("digits");
-	TCase *tc = tcase_create("digits");
-
-	tcase_add_test(tc, bytes_in_hex);
-	tcase_add_test(tc, numbers);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -44,7 +44,7 @@ static const struct {
 	{"\\*", "\\x", true, true},
 };
 
-START_TEST(glob)
+TESTS(glob, array_size(globs))
 {
 	const char *text = globs[_i].text;
 
@@ -55,10 +55,9 @@ START_TEST(glob)
 		match_text(globs[_i].pattern, text, strlen(text), false),
 		globs[_i].anywhere);
 }
-END_TEST
 
 /* With fnmatch(3) this takes longer than the universe is old. */
-START_TEST(glob_takes_no_time)
+TEST(glob_takes_no_time)
 {
 	char text[4096];
 
@@ -68,16 +67,14 @@ START_TEST(glob_takes_no_time)
 	ck_assert(!match_text("**a*a**a*a**a*a**a*a**a*a**a*a**a*b", text,
 			      sizeof(text), true));
 }
-END_TEST
 
 /* What is behind the pattern's and the text's end is not looked at. */
-START_TEST(ends)
+TEST(ends)
 {
 	ck_assert(glob_match("ab**", 3, "abcd", 3, true));
 	ck_assert(!glob_match("ab*x", 3, "ab/", 3, true));
 	ck_assert(glob_match("a*", 1, "ab", 1, false));
 }
-END_TEST
 
 static const struct {
 	const char *patterns, *path;
@@ -94,22 +91,8 @@ static const struct {
 	{"a", "a", true},
 };
 
-START_TEST(list)
+TESTS(list, array_size(lists))
 {
 	ck_assert_int_eq(glob_match_any(lists[_i].patterns, lists[_i].path),
 			 lists[_i].fits);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("glob");
-	TCase *c = tcase_create("glob");
-
-	tcase_add_loop_test(c, glob, 0, (int)array_size(globs));
-	tcase_add_test(c, glob_takes_no_time);
-	tcase_add_test(c, ends);
-	tcase_add_loop_test(c, list, 0, (int)array_size(lists));
-	suite_add_tcase(s, c);
-	return s;
 }

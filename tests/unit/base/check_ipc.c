@@ -76,14 +76,15 @@ static void send_raw(int fd, size_t size, size_t n_fds)
 	(void)close(null_fd);
 }
 
-START_TEST(both_ends_are_cloexec)
+FIXTURE(set_up, tear_down)
+
+TEST(both_ends_are_cloexec)
 {
 	ck_assert_int_eq(fcntl(ends[0], F_GETFD), FD_CLOEXEC);
 	ck_assert_int_eq(fcntl(ends[1], F_GETFD), FD_CLOEXEC);
 }
-END_TEST
 
-START_TEST(a_message_arrives_whole_and_alone)
+TEST(a_message_arrives_whole_and_alone)
 {
 	static uint8_t large[IPC_SIZE_MAX];
 
@@ -101,9 +102,8 @@ START_TEST(a_message_arrives_whole_and_alone)
 	ck_assert_int_eq(ipc_recv(ends[0], &m), 1);
 	ck_assert_uint_eq(m.size, 4);
 }
-END_TEST
 
-START_TEST(descriptors_come_along_in_order)
+TEST(descriptors_come_along_in_order)
 {
 	int before = count_fds(), fds[IPC_FDS_MAX];
 	struct stat sent, got;
@@ -129,9 +129,8 @@ START_TEST(descriptors_come_along_in_order)
 	ipc_close_fds(&m);
 	ck_assert_int_eq(count_fds(), before);
 }
-END_TEST
 
-START_TEST(what_nobody_took_is_closed)
+TEST(what_nobody_took_is_closed)
 {
 	int before = count_fds(), fd;
 
@@ -145,9 +144,8 @@ START_TEST(what_nobody_took_is_closed)
 	ipc_close_fds(&m);
 	ck_assert_int_eq(close(fd), 0);
 }
-END_TEST
 
-START_TEST(what_is_too_much_is_not_sent)
+TEST(what_is_too_much_is_not_sent)
 {
 	static uint8_t large[IPC_SIZE_MAX + 1];
 	int fds[IPC_FDS_MAX + 1] = {0};
@@ -160,10 +158,9 @@ START_TEST(what_is_too_much_is_not_sent)
 			 -EINVAL);
 	ck_assert_int_eq(ipc_recv(ends[1], &m), -EAGAIN);
 }
-END_TEST
 
 /* A peer's broken message leaves no descriptor behind. */
-START_TEST(what_is_too_much_is_not_taken)
+TEST(what_is_too_much_is_not_taken)
 {
 	int before = count_fds();
 
@@ -181,9 +178,8 @@ START_TEST(what_is_too_much_is_not_taken)
 	ck_assert_int_eq(ipc_send(ends[0], "x", 1, NULL, 0), 0);
 	ck_assert_int_eq(ipc_recv(ends[1], &m), 1);
 }
-END_TEST
 
-START_TEST(an_empty_message_counts_as_the_end)
+TEST(an_empty_message_counts_as_the_end)
 {
 	int before = count_fds();
 
@@ -192,9 +188,8 @@ START_TEST(an_empty_message_counts_as_the_end)
 	ck_assert_uint_eq(m.n_fds, 0);
 	ck_assert_int_eq(count_fds(), before);
 }
-END_TEST
 
-START_TEST(a_peer_that_is_gone_is_an_end_and_not_a_signal)
+TEST(a_peer_that_is_gone_is_an_end_and_not_a_signal)
 {
 	ck_assert_int_eq(ipc_send(ends[1], "last", 4, NULL, 0), 0);
 	close_fd(&ends[1]);
@@ -204,19 +199,17 @@ START_TEST(a_peer_that_is_gone_is_an_end_and_not_a_signal)
 	ck_assert_int_eq(ipc_recv(ends[0], &m), 0);
 	ck_assert_int_eq(ipc_recv(ends[0], &m), 0);
 }
-END_TEST
 
 /* The kernel says ECONNRESET where the peer left something unread. */
-START_TEST(a_peer_that_goes_without_reading_is_an_end)
+TEST(a_peer_that_goes_without_reading_is_an_end)
 {
 	ck_assert_int_eq(ipc_send(ends[0], "unread", 6, NULL, 0), 0);
 	close_fd(&ends[1]);
 	ck_assert_int_eq(ipc_recv(ends[0], &m), 0);
 	ck_assert_int_eq(ipc_send(ends[0], "x", 1, NULL, 0), -EPIPE);
 }
-END_TEST
 
-START_TEST(a_nonblocking_end_never_waits)
+TEST(a_nonblocking_end_never_waits)
 {
 	int n = 0, r;
 
@@ -230,34 +223,11 @@ START_TEST(a_nonblocking_end_never_waits)
 	ck_assert_int_eq(ipc_recv(ends[1], &m), 1);
 	ck_assert_uint_eq(m.size, 1000);
 }
-END_TEST
 
-START_TEST(an_error_of_the_system_is_passed_on)
+TEST(an_error_of_the_system_is_passed_on)
 {
 	ck_assert_int_eq(ipc_send(-1, "x", 1, NULL, 0), -EBADF);
 	ck_assert_int_eq(ipc_recv(-1, &m), -EBADF);
 	ck_assert_int_eq(ipc_send(ends[0], "x", 1, (const int[]){-1}, 1),
 			 -EBADF);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("base/ipc");
-	TCase *t = tcase_create("ipc");
-
-	tcase_add_checked_fixture(t, set_up, tear_down);
-	tcase_add_test(t, both_ends_are_cloexec);
-	tcase_add_test(t, a_message_arrives_whole_and_alone);
-	tcase_add_test(t, descriptors_come_along_in_order);
-	tcase_add_test(t, what_nobody_took_is_closed);
-	tcase_add_test(t, what_is_too_much_is_not_sent);
-	tcase_add_test(t, what_is_too_much_is_not_taken);
-	tcase_add_test(t, an_empty_message_counts_as_the_end);
-	tcase_add_test(t, a_peer_that_is_gone_is_an_end_and_not_a_signal);
-	tcase_add_test(t, a_peer_that_goes_without_reading_is_an_end);
-	tcase_add_test(t, a_nonblocking_end_never_waits);
-	tcase_add_test(t, an_error_of_the_system_is_passed_on);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -73,7 +73,9 @@ static void run(void)
 	ck_assert_int_eq(loop_run_once(loop, 0), 0);
 }
 
-START_TEST(a_handler_runs_as_long_as_there_is_something_to_read)
+FIXTURE(set_up, tear_down)
+
+TEST(a_handler_runs_as_long_as_there_is_something_to_read)
 {
 	struct watched p = make();
 
@@ -97,9 +99,8 @@ START_TEST(a_handler_runs_as_long_as_there_is_something_to_read)
 	run();
 	ck_assert_int_eq(p.calls, 3);
 }
-END_TEST
 
-START_TEST(a_handler_may_remove_itself)
+TEST(a_handler_may_remove_itself)
 {
 	struct watched p = make();
 
@@ -110,11 +111,10 @@ START_TEST(a_handler_may_remove_itself)
 	run();
 	ck_assert_int_eq(p.calls, 1);
 }
-END_TEST
 
 /* Both are ready in the same round; whoever is first, the other must not run.
  */
-START_TEST(a_handler_may_remove_another_of_the_same_round)
+TEST(a_handler_may_remove_another_of_the_same_round)
 {
 	struct watched a = make(), b = make();
 
@@ -131,10 +131,9 @@ START_TEST(a_handler_may_remove_another_of_the_same_round)
 	loop_remove(loop, &a.source);
 	loop_remove(loop, &b.source);
 }
-END_TEST
 
 /* The removed source's memory must not be the new one's within the round. */
-START_TEST(a_handler_may_remove_one_and_add_another)
+TEST(a_handler_may_remove_one_and_add_another)
 {
 	struct watched a = make(), b = make(), c = make();
 
@@ -156,9 +155,8 @@ START_TEST(a_handler_may_remove_one_and_add_another)
 	loop_remove(loop, &b.source);
 	loop_remove(loop, &c.source);
 }
-END_TEST
 
-START_TEST(many_sources_all_get_their_turn)
+TEST(many_sources_all_get_their_turn)
 {
 	enum { N = 150 };
 	struct watched many[N];
@@ -178,9 +176,8 @@ START_TEST(many_sources_all_get_their_turn)
 		loop_remove(loop, &many[i].source);
 	}
 }
-END_TEST
 
-START_TEST(what_cannot_be_watched_is_refused)
+TEST(what_cannot_be_watched_is_refused)
 {
 	struct loop_source *source = NULL;
 	struct watched p = make();
@@ -197,9 +194,8 @@ START_TEST(what_cannot_be_watched_is_refused)
 	ck_assert_ptr_null(source);
 	loop_remove(loop, &p.source);
 }
-END_TEST
 
-START_TEST(freeing_closes_no_descriptor_of_a_user)
+TEST(freeing_closes_no_descriptor_of_a_user)
 {
 	struct watched p = make();
 
@@ -210,7 +206,6 @@ START_TEST(freeing_closes_no_descriptor_of_a_user)
 	ck_assert_int_ge(fcntl(p.fds[0], F_GETFD), 0);
 	loop_free(NULL);
 }
-END_TEST
 
 static void on_signal(int number)
 {
@@ -218,7 +213,7 @@ static void on_signal(int number)
 }
 
 /* The timer repeats, so that one signal at least arrives during the wait. */
-START_TEST(a_signal_ends_the_wait_and_is_no_error)
+TEST(a_signal_ends_the_wait_and_is_no_error)
 {
 	struct sigaction action = {.sa_handler = on_signal};
 	struct itimerval every_ms = {.it_interval.tv_usec = 1000,
@@ -228,7 +223,6 @@ START_TEST(a_signal_ends_the_wait_and_is_no_error)
 	ck_assert_int_eq(setitimer(ITIMER_REAL, &every_ms, NULL), 0);
 	ck_assert_int_eq(loop_run_once(loop, -1), 0);
 }
-END_TEST
 
 static volatile sig_atomic_t alarms;
 
@@ -252,7 +246,7 @@ static void wait_for_alarm(void)
 }
 
 /* It is not heard until it is to be, also where its peer has gone. */
-START_TEST(a_source_that_rests)
+TEST(a_source_that_rests)
 {
 	struct watched p = make();
 
@@ -276,9 +270,8 @@ START_TEST(a_source_that_rests)
 	loop_remove(loop, &p.source);
 	close_fd(&p.fds[0]);
 }
-END_TEST
 
-START_TEST(one_that_rests_is_removed)
+TEST(one_that_rests_is_removed)
 {
 	struct watched p = make(), q = make();
 
@@ -298,25 +291,4 @@ START_TEST(one_that_rests_is_removed)
 		close_fd(&p.fds[i]);
 		close_fd(&q.fds[i]);
 	}
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("base/loop");
-	TCase *t = tcase_create("loop");
-
-	tcase_add_checked_fixture(t, set_up, tear_down);
-	tcase_add_test(t, a_handler_runs_as_long_as_there_is_something_to_read);
-	tcase_add_test(t, a_handler_may_remove_itself);
-	tcase_add_test(t, a_handler_may_remove_another_of_the_same_round);
-	tcase_add_test(t, a_handler_may_remove_one_and_add_another);
-	tcase_add_test(t, many_sources_all_get_their_turn);
-	tcase_add_test(t, what_cannot_be_watched_is_refused);
-	tcase_add_test(t, freeing_closes_no_descriptor_of_a_user);
-	tcase_add_test(t, a_signal_ends_the_wait_and_is_no_error);
-	tcase_add_test(t, a_source_that_rests);
-	tcase_add_test(t, one_that_rests_is_removed);
-	suite_add_tcase(s, t);
-	return s;
 }

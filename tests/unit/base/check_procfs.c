@@ -4,7 +4,7 @@
 
 #include "tests/unit/suite.h"
 
-START_TEST(paths)
+TEST(paths)
 {
 	ck_assert_str_eq(procfs_path(7, "maps").text, "/proc/7/maps");
 	ck_assert_str_eq(
@@ -12,9 +12,8 @@ START_TEST(paths)
 		"/proc/2147483647/task/4294967295/fd/3");
 	ck_assert_str_eq(procfs_own_fd(3).text, "/proc/self/fd/3");
 }
-END_TEST
 
-START_TEST(links)
+TEST(links)
 {
 	char text[16] = "full";
 
@@ -25,10 +24,9 @@ START_TEST(links)
 		procfs_link(procfs_path(getpid(), "ns/pid").text, text, 5), 0);
 	ck_assert_str_eq(text, "pid:");
 }
-END_TEST
 
 /* A name may look like the end of itself. */
-START_TEST(fields_of_stat)
+TEST(fields_of_stat)
 {
 	static const char text[] = "7 (a) R 1 (b) S 4 5 6\n";
 
@@ -39,9 +37,8 @@ START_TEST(fields_of_stat)
 	ck_assert_uint_eq(procfs_stat_number(text, 7), 0);
 	ck_assert_uint_eq(procfs_stat_number("", 3), 0);
 }
-END_TEST
 
-START_TEST(numbers_of_status)
+TEST(numbers_of_status)
 {
 	static const char text[] = "Name:\tUid:\t9\nUid:\t1 2\t3\nNone:\t\n"
 				   "SigIgn:\t00000000000010a\n12\n";
@@ -56,18 +53,4 @@ START_TEST(numbers_of_status)
 	ck_assert_uint_eq(n[0], 0x10a);
 	ck_assert_uint_eq(procfs_numbers(text, "\nGid:", 10, n, 4), 0);
 	ck_assert_uint_eq(procfs_numbers(text, "\nName:", 10, n, 4), 0);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("procfs");
-	TCase *tc = tcase_create("procfs");
-
-	tcase_add_test(tc, paths);
-	tcase_add_test(tc, links);
-	tcase_add_test(tc, fields_of_stat);
-	tcase_add_test(tc, numbers_of_status);
-	suite_add_tcase(s, tc);
-	return s;
 }

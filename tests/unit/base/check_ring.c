@@ -67,7 +67,9 @@ static int next(void)
 	return ring_next(&r, &record, &size);
 }
 
-START_TEST(only_sizes_that_fit_are_accepted)
+FIXTURE(set_up, tear_down)
+
+TEST(only_sizes_that_fit_are_accepted)
 {
 	static const size_t bad[] = {0,	   1,	  SIZE / 2,
 				     6000, 12288, (size_t)RING_SIZE_MAX * 2};
@@ -78,10 +80,9 @@ START_TEST(only_sizes_that_fit_are_accepted)
 	ring_writer_fini(NULL);
 	ring_reader_fini(NULL);
 }
-END_TEST
 
 /* What keeps every other process from writing, and the reader from SIGBUS. */
-START_TEST(the_memory_is_sealed)
+TEST(the_memory_is_sealed)
 {
 	ck_assert_int_eq(fcntl(w.fd, F_GET_SEALS), ALL_SEALS);
 	ck_assert_int_eq(fcntl(w.fd, F_GETFD), FD_CLOEXEC);
@@ -91,9 +92,8 @@ START_TEST(the_memory_is_sealed)
 	ck_assert_int_eq(ftruncate(w.fd, 0), -1);
 	ck_assert_int_eq(ftruncate(w.fd, 2 * SIZE), -1);
 }
-END_TEST
 
-START_TEST(a_record_comes_out_as_it_went_in)
+TEST(a_record_comes_out_as_it_went_in)
 {
 	const struct ring_record *record = NULL, *again = NULL;
 	size_t size = 0;
@@ -122,9 +122,8 @@ START_TEST(a_record_comes_out_as_it_went_in)
 	ring_release(&r, size);
 	ck_assert_int_eq(next(), 0);
 }
-END_TEST
 
-START_TEST(what_is_not_committed_is_not_there)
+TEST(what_is_not_committed_is_not_there)
 {
 	void *at = NULL;
 
@@ -138,9 +137,8 @@ START_TEST(what_is_not_committed_is_not_there)
 	ck_assert_uint_eq(get(), 1);
 	ck_assert_int_eq(next(), 0);
 }
-END_TEST
 
-START_TEST(a_record_is_at_most_half_the_ring)
+TEST(a_record_is_at_most_half_the_ring)
 {
 	void *at = NULL;
 
@@ -150,9 +148,8 @@ START_TEST(a_record_is_at_most_half_the_ring)
 	ck_assert_int_eq(put(SIZE / 2, 1, 0), 0);
 	ck_assert_uint_eq(get(), 1);
 }
-END_TEST
 
-START_TEST(a_full_ring_refuses_until_it_is_read)
+TEST(a_full_ring_refuses_until_it_is_read)
 {
 	for (uint32_t i = 0; i < SIZE / 64; i++)
 		ck_assert_int_eq(put(64, i + 1, 0), 0);
@@ -167,10 +164,9 @@ START_TEST(a_full_ring_refuses_until_it_is_read)
 	ck_assert_uint_eq(get(), 99);
 	ck_assert_int_eq(next(), 0);
 }
-END_TEST
 
 /* The rest of the lap is passed over, and counts as used until then. */
-START_TEST(a_record_that_does_not_fit_the_lap_starts_the_next)
+TEST(a_record_that_does_not_fit_the_lap_starts_the_next)
 {
 	const struct ring_record *record = NULL;
 	size_t size = 0;
@@ -190,10 +186,9 @@ START_TEST(a_record_that_does_not_fit_the_lap_starts_the_next)
 	ck_assert_uint_eq(get(), 4);
 	ck_assert_uint_eq(r.tail, w.head);
 }
-END_TEST
 
 /* A reader that keeps up stays in the first pages of the memory... */
-START_TEST(an_empty_ring_starts_at_the_beginning_of_the_memory)
+TEST(an_empty_ring_starts_at_the_beginning_of_the_memory)
 {
 	uint64_t highest = 0;
 
@@ -212,10 +207,9 @@ START_TEST(an_empty_ring_starts_at_the_beginning_of_the_memory)
 	}
 	ck_assert_uint_eq(highest, 200);
 }
-END_TEST
 
 /* A reader that follows by a record, so that the ring is never empty. */
-START_TEST(a_reader_that_follows_stays_near_the_beginning)
+TEST(a_reader_that_follows_stays_near_the_beginning)
 {
 	ck_assert_int_eq(put(SIZE / 32, 1, 1), 0);
 	for (int i = 0; i < 200; i++) {
@@ -224,10 +218,9 @@ START_TEST(a_reader_that_follows_stays_near_the_beginning)
 		ck_assert_uint_eq(get(), 1);
 	}
 }
-END_TEST
 
 /* Pads are no bytes that anybody waits for. */
-START_TEST(what_was_written_since)
+TEST(what_was_written_since)
 {
 	for (int i = 0; i < 1000; i++) {
 		const uint64_t from = w.head;
@@ -243,7 +236,6 @@ START_TEST(what_was_written_since)
 	}
 	ck_assert_uint_gt(w.head, 100 * SIZE);
 }
-END_TEST
 
 /* Up to where a lap may end, whose reader is a record behind at most. */
 static void follow_to_an_early_end(void)
@@ -273,8 +265,9 @@ static void expect(uint32_t type, size_t bytes, size_t size)
 	ck_assert_uint_eq(w.tail, w.head);
 }
 
-/* Up to the reader, and from behind the lap's early end to that of the memory. */
-START_TEST(an_early_end_costs_no_room)
+/* Up to the reader, and from behind the lap's early end to that of the memory.
+ */
+TEST(an_early_end_costs_no_room)
 {
 	const size_t sizes[] = {8, 16, 64, 200, 1000, SIZE / 2};
 
@@ -293,10 +286,9 @@ START_TEST(an_early_end_costs_no_room)
 		expect(2, bytes, sizes[i]);
 	}
 }
-END_TEST
 
 /* From lap to lap with a reader that is late in each. */
-START_TEST(what_lies_beyond_an_early_end_is_read_in_its_turn)
+TEST(what_lies_beyond_an_early_end_is_read_in_its_turn)
 {
 	for (size_t size = 8; size < 400; size += 8) {
 		size_t bytes;
@@ -314,10 +306,10 @@ START_TEST(what_lies_beyond_an_early_end_is_read_in_its_turn)
 		expect(2, bytes, size);
 	}
 }
-END_TEST
 
-/* Its place in the memory is where records are read that were written before. */
-START_TEST(no_record_is_written_over)
+/* Its place in the memory is where records are read that were written before.
+ */
+TEST(no_record_is_written_over)
 {
 	follow_to_an_early_end();
 	ck_assert_int_eq(put(32, 2, 'a'), 0);
@@ -330,19 +322,17 @@ START_TEST(no_record_is_written_over)
 	ck_assert_uint_eq(get(), 3);
 	ck_assert_uint_eq(get(), 4);
 }
-END_TEST
 
-START_TEST(nor_at_the_price_of_a_refusal)
+TEST(nor_at_the_price_of_a_refusal)
 {
 	follow_to_an_early_end();
 	ck_assert_int_eq(put(SIZE / 2, 4, 0), 0);
 	ck_assert_uint_lt(w.head, SIZE);
 	ck_assert_uint_eq(get(), 4);
 }
-END_TEST
 
 /* It was late by so much once that it may come to need all of the ring. */
-START_TEST(a_reader_that_was_late_gets_the_whole_lap)
+TEST(a_reader_that_was_late_gets_the_whole_lap)
 {
 	const size_t size = SIZE / 64;
 	uint64_t lap_end = SIZE;
@@ -367,7 +357,6 @@ START_TEST(a_reader_that_was_late_gets_the_whole_lap)
 		lap_end += 2 * SIZE;
 	}
 }
-END_TEST
 
 /* How many are mapped here, by writers and by readers. */
 static unsigned int mapped(void)
@@ -383,7 +372,7 @@ static unsigned int mapped(void)
 	return n;
 }
 
-START_TEST(a_ring_that_is_left_keeps_no_memory)
+TEST(a_ring_that_is_left_keeps_no_memory)
 {
 	const unsigned int before = mapped();
 
@@ -400,9 +389,8 @@ START_TEST(a_ring_that_is_left_keeps_no_memory)
 	ck_assert_int_eq(put(64, 1, 'x'), 0);
 	ck_assert_uint_eq(w.head, SIZE + 64);
 }
-END_TEST
 
-START_TEST(a_credit_is_checked)
+TEST(a_credit_is_checked)
 {
 	ck_assert_int_eq(put(64, 1, 0), 0);
 	ck_assert_int_eq(put(64, 2, 0), 0);
@@ -415,9 +403,8 @@ START_TEST(a_credit_is_checked)
 	ck_assert_uint_eq(w.tail, 64);
 	ck_assert_int_eq(ring_credit(&w, 128), 0);
 }
-END_TEST
 
-START_TEST(a_head_is_checked)
+TEST(a_head_is_checked)
 {
 	ck_assert_int_eq(ring_advance(&r, 64), 0);
 	ck_assert_int_eq(ring_advance(&r, 64), 0);
@@ -428,7 +415,6 @@ START_TEST(a_head_is_checked)
 	ck_assert_uint_eq(r.head, 64);
 	ck_assert_int_eq(ring_advance(&r, 2 * SIZE), 0);
 }
-END_TEST
 
 /*
  * A queue of any records in any order of steps, with a head and a tail that
@@ -436,7 +422,7 @@ END_TEST
  */
 #define QUEUE 1024
 
-START_TEST(random_steps_agree_with_a_queue)
+TESTS(random_steps_agree_with_a_queue, 4)
 {
 	uint64_t random = (uint64_t)_i;
 	struct {
@@ -487,7 +473,6 @@ START_TEST(random_steps_agree_with_a_queue)
 	}
 	ck_assert_uint_gt(out, 1000);
 }
-END_TEST
 
 /* A memfd of our own making, in place of a writer's. */
 static int make_memfd(size_t size, const void *bytes, int seals)
@@ -502,7 +487,9 @@ static int make_memfd(size_t size, const void *bytes, int seals)
 	return fd;
 }
 
-START_TEST(the_reader_takes_only_sealed_memory_of_a_fitting_size)
+FIXTURE(NULL, NULL)
+
+TEST(the_reader_takes_only_sealed_memory_of_a_fitting_size)
 {
 	static const struct {
 		size_t size;
@@ -535,7 +522,6 @@ START_TEST(the_reader_takes_only_sealed_memory_of_a_fitting_size)
 	ck_assert_int_eq(ring_reader_init(&other, fds[0]), -EPROTO);
 	ck_assert_int_eq(ring_reader_init(&other, -1), -EPROTO);
 }
-END_TEST
 
 /* A reader of memory that holds these bytes, up to head. */
 static struct ring_reader reader_of(const void *bytes, uint64_t head)
@@ -549,7 +535,7 @@ static struct ring_reader reader_of(const void *bytes, uint64_t head)
 	return reader;
 }
 
-START_TEST(a_record_of_an_impossible_size_ends_the_ring)
+TEST(a_record_of_an_impossible_size_ends_the_ring)
 {
 	static const struct {
 		uint32_t size;
@@ -580,10 +566,9 @@ START_TEST(a_record_of_an_impossible_size_ends_the_ring)
 		ring_reader_fini(&reader);
 	}
 }
-END_TEST
 
 /* A record may end at the end of the memory, and not one step beyond. */
-START_TEST(a_record_never_reaches_over_the_end_of_the_memory)
+TEST(a_record_never_reaches_over_the_end_of_the_memory)
 {
 	uint32_t words[SIZE / 4] = {SIZE - 64, 1};
 	const struct ring_record *record = NULL;
@@ -599,7 +584,6 @@ START_TEST(a_record_never_reaches_over_the_end_of_the_memory)
 	ck_assert_int_eq(ring_next(&reader, &record, &size), -EPROTO);
 	ring_reader_fini(&reader);
 }
-END_TEST
 
 static void read_random_bytes(uint64_t seed)
 {
@@ -635,45 +619,8 @@ static void read_random_bytes(uint64_t seed)
 	ring_reader_fini(&reader);
 }
 
-START_TEST(any_bytes_are_read_within_bounds_and_to_an_end)
+TEST(any_bytes_are_read_within_bounds_and_to_an_end)
 {
 	for (uint64_t seed = 0; seed < 1000; seed++)
 		read_random_bytes(seed);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("base/ring");
-	TCase *t = tcase_create("ring");
-
-	tcase_add_checked_fixture(t, set_up, tear_down);
-	tcase_add_test(t, only_sizes_that_fit_are_accepted);
-	tcase_add_test(t, the_memory_is_sealed);
-	tcase_add_test(t, a_record_comes_out_as_it_went_in);
-	tcase_add_test(t, what_is_not_committed_is_not_there);
-	tcase_add_test(t, a_record_is_at_most_half_the_ring);
-	tcase_add_test(t, a_full_ring_refuses_until_it_is_read);
-	tcase_add_test(t, a_record_that_does_not_fit_the_lap_starts_the_next);
-	tcase_add_test(t, an_empty_ring_starts_at_the_beginning_of_the_memory);
-	tcase_add_test(t, what_was_written_since);
-	tcase_add_test(t, a_reader_that_follows_stays_near_the_beginning);
-	tcase_add_test(t, an_early_end_costs_no_room);
-	tcase_add_test(t, what_lies_beyond_an_early_end_is_read_in_its_turn);
-	tcase_add_test(t, no_record_is_written_over);
-	tcase_add_test(t, nor_at_the_price_of_a_refusal);
-	tcase_add_test(t, a_reader_that_was_late_gets_the_whole_lap);
-	tcase_add_test(t, a_ring_that_is_left_keeps_no_memory);
-	tcase_add_test(t, a_credit_is_checked);
-	tcase_add_test(t, a_head_is_checked);
-	tcase_add_loop_test(t, random_steps_agree_with_a_queue, 0, 4);
-	suite_add_tcase(s, t);
-	t = tcase_create("hostile memory");
-	tcase_add_test(t,
-		       the_reader_takes_only_sealed_memory_of_a_fitting_size);
-	tcase_add_test(t, a_record_of_an_impossible_size_ends_the_ring);
-	tcase_add_test(t, a_record_never_reaches_over_the_end_of_the_memory);
-	tcase_add_test(t, any_bytes_are_read_within_bounds_and_to_an_end);
-	suite_add_tcase(s, t);
-	return s;
 }

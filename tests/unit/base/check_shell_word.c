@@ -5,7 +5,7 @@
 #include "lib/base/util.h"
 #include "tests/unit/suite.h"
 
-START_TEST(plain_words_stay)
+TEST(plain_words_stay)
 {
 	static const char *const words[] = {
 		"p.html", "/tmp/a-b_c/p.pb.gz", "./x", "a+b=c:d,e@f%", "-",
@@ -16,9 +16,8 @@ START_TEST(plain_words_stay)
 		ck_assert_str_eq(shell_word(words[i], word, sizeof(word)),
 				 words[i]);
 }
-END_TEST
 
-START_TEST(other_words_are_quoted)
+TEST(other_words_are_quoted)
 {
 	static const struct {
 		const char *text, *word;
@@ -38,26 +37,12 @@ START_TEST(other_words_are_quoted)
 		ck_assert_str_eq(shell_word(cases[i].text, word, sizeof(word)),
 				 cases[i].word);
 }
-END_TEST
 
-START_TEST(the_longest_fits)
+TEST(the_longest_fits)
 {
 	char word[SHELL_WORD_SIZE(3)], small[SHELL_WORD_SIZE(1)];
 
 	ck_assert_uint_eq(strlen(shell_word("'''", word, sizeof(word))),
 			  sizeof(word) - 1);
 	ck_assert_str_eq(shell_word("''", small, sizeof(small)), "''\\'''");
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("base/shell_word");
-	TCase *tc = tcase_create("shell_word");
-
-	tcase_add_test(tc, plain_words_stay);
-	tcase_add_test(tc, other_words_are_quoted);
-	tcase_add_test(tc, the_longest_fits);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -10,11 +10,13 @@ static void set_up(void)
 		key[i] = (uint8_t)i;
 }
 
+FIXTURE(set_up, NULL)
+
 /*
  * Of the reference implementation's vectors_sip64, whose message of n bytes is
  * 00 01 02 ...; that of 15 bytes is in the paper's appendix.
  */
-START_TEST(published_vectors)
+TEST(published_vectors)
 {
 	static const struct {
 		size_t n;
@@ -39,9 +41,8 @@ START_TEST(published_vectors)
 		ck_assert_uint_eq(siphash(key, message, vectors[i].n),
 				  vectors[i].hash);
 }
-END_TEST
 
-START_TEST(every_bit_of_the_key_counts)
+TEST(every_bit_of_the_key_counts)
 {
 	const uint64_t before = siphash(key, "text", 4);
 
@@ -50,17 +51,4 @@ START_TEST(every_bit_of_the_key_counts)
 		ck_assert_uint_ne(siphash(key, "text", 4), before);
 		key[bit / 8] ^= (uint8_t)(1u << bit % 8);
 	}
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("siphash");
-	TCase *c = tcase_create("siphash");
-
-	tcase_add_checked_fixture(c, set_up, NULL);
-	tcase_add_test(c, published_vectors);
-	tcase_add_test(c, every_bit_of_the_key_counts);
-	suite_add_tcase(s, c);
-	return s;
 }

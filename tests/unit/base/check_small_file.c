@@ -6,7 +6,7 @@
 
 #include "tests/unit/suite.h"
 
-START_TEST(below_a_directory)
+TEST(below_a_directory)
 {
 	int dir = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char comm[17] = "";
@@ -28,9 +28,8 @@ START_TEST(below_a_directory)
 	ck_assert_str_eq(comm, "");
 	close_fd(&dir);
 }
-END_TEST
 
-START_TEST(by_its_path)
+TEST(by_its_path)
 {
 	char text[8] = "full";
 
@@ -38,9 +37,8 @@ START_TEST(by_its_path)
 		small_file_read(AT_FDCWD, "/dev/null", text, sizeof(text)), 0);
 	ck_assert_str_eq(text, "");
 }
-END_TEST
 
-START_TEST(errors)
+TEST(errors)
 {
 	char text[8] = "full";
 
@@ -52,17 +50,4 @@ START_TEST(errors)
 			 -EISDIR);
 	ck_assert_int_eq(small_file_read(-1, "comm", text, sizeof(text)),
 			 -EBADF);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("small_file");
-	TCase *c = tcase_create("small_file");
-
-	tcase_add_test(c, below_a_directory);
-	tcase_add_test(c, by_its_path);
-	tcase_add_test(c, errors);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -5,7 +5,7 @@
 #include "tests/unit/suite.h"
 #include "tests/unit/random.h"
 
-START_TEST(an_empty_table_has_no_key)
+TEST(an_empty_table_has_no_key)
 {
 	struct table t;
 	uint32_t value = 7;
@@ -19,9 +19,8 @@ START_TEST(an_empty_table_has_no_key)
 	table_fini(&t);
 	table_fini(NULL);
 }
-END_TEST
 
-START_TEST(every_key_and_value_is_possible)
+TEST(every_key_and_value_is_possible)
 {
 	static const uint64_t keys[] = {0, 1, UINT64_MAX, UINT64_C(1) << 63};
 	struct table t;
@@ -41,7 +40,6 @@ START_TEST(every_key_and_value_is_possible)
 	table_fini(&t);
 	ck_assert(!table_get(&t, 0, &value));
 }
-END_TEST
 
 /*
  * Random operations on few keys, so that they are there about half of the
@@ -76,7 +74,7 @@ static bool agree(const struct table *t, const struct model *m, uint64_t stride)
 	return t->used == used;
 }
 
-START_TEST(random_operations_agree_with_a_model)
+TESTS(random_operations_agree_with_a_model, 6)
 {
 	static const uint64_t strides[] = {1, 4096,
 					   UINT64_C(0x9e3779b97f4a7c15)};
@@ -108,9 +106,8 @@ START_TEST(random_operations_agree_with_a_model)
 	}
 	table_fini(&t);
 }
-END_TEST
 
-START_TEST(many_keys)
+TEST(many_keys)
 {
 	enum { N = 20000 };
 	struct table t;
@@ -130,10 +127,9 @@ START_TEST(many_keys)
 	}
 	table_fini(&t);
 }
-END_TEST
 
 /* After table_reserve no table_put may allocate: the memory stays the same. */
-START_TEST(reserved_room_is_used_without_allocating)
+TEST(reserved_room_is_used_without_allocating)
 {
 	for (uint32_t n = 1; n < 300; n++) {
 		const struct table_slot *slots;
@@ -152,9 +148,8 @@ START_TEST(reserved_room_is_used_without_allocating)
 		table_fini(&t);
 	}
 }
-END_TEST
 
-START_TEST(more_than_there_is_memory_is_refused)
+TEST(more_than_there_is_memory_is_refused)
 {
 	struct table t;
 	uint32_t value = 0;
@@ -166,20 +161,4 @@ START_TEST(more_than_there_is_memory_is_refused)
 	ck_assert(table_get(&t, 1, &value));
 	ck_assert_uint_eq(value, 2);
 	table_fini(&t);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("base/table");
-	TCase *t = tcase_create("table");
-
-	tcase_add_test(t, an_empty_table_has_no_key);
-	tcase_add_test(t, every_key_and_value_is_possible);
-	tcase_add_loop_test(t, random_operations_agree_with_a_model, 0, 6);
-	tcase_add_test(t, many_keys);
-	tcase_add_test(t, reserved_room_is_used_without_allocating);
-	tcase_add_test(t, more_than_there_is_memory_is_refused);
-	suite_add_tcase(s, t);
-	return s;
 }

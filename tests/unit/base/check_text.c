@@ -17,7 +17,7 @@ static const char *intern(struct text *t, const char *s)
 	return copy;
 }
 
-START_TEST(same_string_same_pointer)
+TEST(same_string_same_pointer)
 {
 	static const char *first[N_STRINGS];
 	struct text t;
@@ -39,10 +39,9 @@ START_TEST(same_string_same_pointer)
 	text_fini(&t);
 	text_fini(NULL);
 }
-END_TEST
 
 /* Longer than a block, and in front of and behind short ones. */
-START_TEST(long_strings)
+TEST(long_strings)
 {
 	struct text t;
 	char *s = malloc(100001);
@@ -61,16 +60,4 @@ START_TEST(long_strings)
 	ck_assert_str_eq(empty, "");
 	text_fini(&t);
 	free(s);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("text");
-	TCase *c = tcase_create("text");
-
-	tcase_add_test(c, same_string_same_pointer);
-	tcase_add_test(c, long_strings);
-	suite_add_tcase(s, c);
-	return s;
 }

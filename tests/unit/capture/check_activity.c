@@ -10,7 +10,7 @@
 
 static struct activity_place place;
 
-START_TEST(parses_a_blocked_call)
+TEST(parses_a_blocked_call)
 {
 	ck_assert_int_eq(activity_parse("232 0x4 0x7ffc1 0x40 0xffffffff 0x0 "
 					"0x8 0x7ffe5b3a1d58 0x7f1c2a3b4c5d\n",
@@ -21,9 +21,8 @@ START_TEST(parses_a_blocked_call)
 	ck_assert_uint_eq(place.sp, UINT64_C(0x7ffe5b3a1d58));
 	ck_assert_uint_eq(place.pc, UINT64_C(0x7f1c2a3b4c5d));
 }
-END_TEST
 
-START_TEST(parses_a_page_fault)
+TEST(parses_a_page_fault)
 {
 	ck_assert_int_eq(activity_parse("-1 0x7ffe5b3a1d58 0x401000\n", &place),
 			 ACTIVITY_BLOCKED);
@@ -31,16 +30,14 @@ START_TEST(parses_a_page_fault)
 	ck_assert_uint_eq(place.sp, UINT64_C(0x7ffe5b3a1d58));
 	ck_assert_uint_eq(place.pc, UINT64_C(0x401000));
 }
-END_TEST
 
-START_TEST(parses_running)
+TEST(parses_running)
 {
 	ck_assert_int_eq(activity_parse("running\n", &place), ACTIVITY_RUNNING);
 }
-END_TEST
 
 /* A zombie's line, lines cut short, and no lines. Nothing is written. */
-START_TEST(anything_else_is_dead)
+TEST(anything_else_is_dead)
 {
 	static const char *const lines[] = {
 		"-1 0x0 0x0\n",
@@ -62,7 +59,6 @@ START_TEST(anything_else_is_dead)
 		ck_assert_uint_eq(place.pc, 3);
 	}
 }
-END_TEST
 
 /* A thread of our own, blocked in a read until it gets a byte. */
 struct sleeper {
@@ -98,7 +94,7 @@ static void until_blocked(const struct activity *a)
 		;
 }
 
-START_TEST(a_mark_changes_when_a_thread_has_run)
+TEST(a_mark_changes_when_a_thread_has_run)
 {
 	struct sleeper s = {.tid = 0};
 	struct activity_mark before, same, after;
@@ -139,7 +135,6 @@ START_TEST(a_mark_changes_when_a_thread_has_run)
 	(void)close(s.fds[0]);
 	(void)close(proc);
 }
-END_TEST
 
 static atomic_int busy_tid;
 static atomic_bool ending;
@@ -152,7 +147,7 @@ static void *keep_busy(void *unused)
 	return unused;
 }
 
-START_TEST(a_busy_thread_is_running)
+TEST(a_busy_thread_is_running)
 {
 	struct activity a;
 	pthread_t thread;
@@ -170,9 +165,8 @@ START_TEST(a_busy_thread_is_running)
 	activity_close(&a);
 	(void)close(proc);
 }
-END_TEST
 
-START_TEST(a_thread_that_is_not_there)
+TEST(a_thread_that_is_not_there)
 {
 	struct activity a;
 	int proc = open_proc();
@@ -183,10 +177,9 @@ START_TEST(a_thread_that_is_not_there)
 	ck_assert_int_eq(a.syscall_fd, -1);
 	(void)close(proc);
 }
-END_TEST
 
 /* A kernel without accounting: no mark is equal to another. */
-START_TEST(no_accounting_gives_no_mark)
+TEST(no_accounting_gives_no_mark)
 {
 	struct activity a = {.syscall_fd = -1};
 	struct activity_mark mark;
@@ -202,7 +195,6 @@ START_TEST(no_accounting_gives_no_mark)
 	ck_assert_uint_eq(mark.slices, 9);
 	activity_close(&a);
 }
-END_TEST
 
 #define MS NS_PER_MS
 
@@ -237,15 +229,14 @@ static enum activity_run ran(uint64_t ran_ns, uint64_t waited_ns,
 }
 
 /* Figures that stand still say nothing of a thread that runs. */
-START_TEST(who_keeps_its_processor_ran)
+TEST(who_keeps_its_processor_ran)
 {
 	ck_assert_int_eq(ran(0, 0, 0, &moments, false), ACTIVITY_RAN);
 	ck_assert_int_eq(ran(4 * MS, 0, 0, &moments, false), ACTIVITY_RAN);
 	ck_assert_int_eq(ran(4 * MS, 0, 0, &moments, true), ACTIVITY_RAN);
 }
-END_TEST
 
-START_TEST(who_had_no_processor_at_the_look_did_not_run)
+TEST(who_had_no_processor_at_the_look_did_not_run)
 {
 	/* It has waited since after the look. */
 	ck_assert_int_eq(ran(0, 7 * MS, 1, &moments, false),
@@ -261,9 +252,8 @@ START_TEST(who_had_no_processor_at_the_look_did_not_run)
 	/* Somebody else did, before the tick was due. */
 	ck_assert_int_eq(ran(0, 11 * MS, 1, &moments, false), ACTIVITY_WAITED);
 }
-END_TEST
 
-START_TEST(who_slept_after_the_look_did_not_run)
+TEST(who_slept_after_the_look_did_not_run)
 {
 	struct activity_moments when = moments;
 
@@ -277,35 +267,10 @@ START_TEST(who_slept_after_the_look_did_not_run)
 	ck_assert_int_eq(ran(2 * MS, MS, 1, &when, false),
 			 ACTIVITY_MAY_HAVE_RUN);
 }
-END_TEST
 
 /* In a sleep it waits for us because the same timer has woken both. */
-START_TEST(who_only_waits_loses_no_processor)
+TEST(who_only_waits_loses_no_processor)
 {
 	ck_assert_int_eq(ran(0, 7 * MS, 1, &moments, true), ACTIVITY_WAITED);
 	ck_assert_int_eq(ran(0, 10 * MS, 1, &moments, true), ACTIVITY_WAITED);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("activity");
-	TCase *tc = tcase_create("lines");
-
-	tcase_add_test(tc, parses_a_blocked_call);
-	tcase_add_test(tc, parses_a_page_fault);
-	tcase_add_test(tc, parses_running);
-	tcase_add_test(tc, anything_else_is_dead);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("threads");
-	tcase_add_test(tc, a_mark_changes_when_a_thread_has_run);
-	tcase_add_test(tc, a_busy_thread_is_running);
-	tcase_add_test(tc, a_thread_that_is_not_there);
-	tcase_add_test(tc, no_accounting_gives_no_mark);
-	tcase_add_test(tc, who_keeps_its_processor_ran);
-	tcase_add_test(tc, who_had_no_processor_at_the_look_did_not_run);
-	tcase_add_test(tc, who_slept_after_the_look_did_not_run);
-	tcase_add_test(tc, who_only_waits_loses_no_processor);
-	suite_add_tcase(s, tc);
-	return s;
 }

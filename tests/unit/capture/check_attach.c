@@ -97,15 +97,16 @@ static void check_new_program(void)
 	live_check_sum(&l);
 }
 
+FIXTURE(NULL, tear_down)
+
 /* The leader that was traced is gone without a word. */
-START_TEST(exec_by_a_thread_that_is_not_known)
+TEST(exec_by_a_thread_that_is_not_known)
 {
 	threads();
 	live_ticks(&l, 5);
 	live_say(&l, "hidden exec");
 	check_new_program();
 }
-END_TEST
 
 /*
  * The old leader went without a word, and the new one is blocked: it is looked
@@ -126,7 +127,7 @@ static void exec_unseen(const char *asleep)
 /* Fewer ticks than until it is looked for anyway. */
 #define SOON 50
 
-START_TEST(an_unseen_exec_is_looked_for)
+TEST(an_unseen_exec_is_looked_for)
 {
 	exec_unseen(NULL);
 	live_ticks(&l, SOON);
@@ -135,10 +136,9 @@ START_TEST(an_unseen_exec_is_looked_for)
 	ck_assert_uint_eq(l.execs, 1);
 	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), getpid());
 }
-END_TEST
 
 /* One that runs is interrupted, which fails. */
-START_TEST(who_cannot_be_interrupted_is_another)
+TEST(who_cannot_be_interrupted_is_another)
 {
 	struct thread *th;
 	int was;
@@ -156,19 +156,17 @@ START_TEST(who_cannot_be_interrupted_is_another)
 	live_ticks(&l, SOON);
 	ck_assert_uint_eq(l.execs, 1);
 }
-END_TEST
 
 /* All the others have died: perhaps of an exec. */
-START_TEST(who_is_left_alone_may_be_another)
+TEST(who_is_left_alone_may_be_another)
 {
 	exec_unseen("asleep 2");
 	live_ticks(&l, SOON);
 	ck_assert_uint_eq(l.execs, 1);
 }
-END_TEST
 
 /* Nor was there a leader. */
-START_TEST(exec_where_nobody_that_is_known_is_left)
+TEST(exec_where_nobody_that_is_known_is_left)
 {
 	memset(&l, 0, sizeof(l));
 	live_start(&l, "cap_threads", "leaderless", NULL);
@@ -179,13 +177,12 @@ START_TEST(exec_where_nobody_that_is_known_is_left)
 	live_say(&l, "hidden exec");
 	check_new_program();
 }
-END_TEST
 
 /*
  * An alarm that comes beside a death says nothing of the other threads: one
  * that is in the rest of a call stays in it, and gets the sum of its parts.
  */
-START_TEST(a_death_beside_an_alarm_is_no_exec)
+TEST(a_death_beside_an_alarm_is_no_exec)
 {
 	struct thread *th;
 	pid_t asleep;
@@ -209,10 +206,9 @@ START_TEST(a_death_beside_an_alarm_is_no_exec)
 	ck_assert_uint_eq(l.counters.threads, 2);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* It is the same one as before, though it is new to us. */
-START_TEST(a_leader_that_is_attached_to_late_has_not_executed)
+TEST(a_leader_that_is_attached_to_late_has_not_executed)
 {
 	pid_t tid, tracer;
 
@@ -237,10 +233,9 @@ START_TEST(a_leader_that_is_attached_to_late_has_not_executed)
 	live_known(&l, tid)->rest = (struct rest){0};
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Whether there was one is asked again until there is an answer. */
-START_TEST(an_unseen_exec_is_looked_for_until_it_can_be_seen)
+TEST(an_unseen_exec_is_looked_for_until_it_can_be_seen)
 {
 	exec_unseen("asleep 2");
 	live_take_descriptors();
@@ -253,13 +248,12 @@ START_TEST(an_unseen_exec_is_looked_for_until_it_can_be_seen)
 	ck_assert_uint_eq(l.execs, 1);
 	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), getpid());
 }
-END_TEST
 
 /*
  * The exec waits until its process's other threads are reaped by us,
  * PTRACE_SEIZE of the one that calls it waits for the exec.
  */
-START_TEST(an_exec_that_waits_for_us_is_not_waited_for)
+TEST(an_exec_that_waits_for_us_is_not_waited_for)
 {
 	const struct sigaction ignored = {.sa_handler = SIG_IGN};
 	struct sigaction action;
@@ -286,11 +280,10 @@ START_TEST(an_exec_that_waits_for_us_is_not_waited_for)
 	ck_assert_int_eq(sigismember(&mask, SIGALRM), 1);
 	check_new_program();
 }
-END_TEST
 
 /* An exec has just made it another one: the kernel lists the one that it was.
  */
-START_TEST(a_process_without_threads_is_listed_again)
+TEST(a_process_without_threads_is_listed_again)
 {
 	memset(&l, 0, sizeof(l));
 	live_start(&l, "cap_threads", NULL, NULL);
@@ -302,9 +295,8 @@ START_TEST(a_process_without_threads_is_listed_again)
 	live_ticks(&l, 2);
 	ck_assert_uint_eq(l.gone, 0);
 }
-END_TEST
 
-START_TEST(a_process_in_the_middle_of_an_exec_is_added)
+TEST(a_process_in_the_middle_of_an_exec_is_added)
 {
 	pid_t tid, tracer;
 
@@ -340,10 +332,9 @@ START_TEST(a_process_in_the_middle_of_an_exec_is_added)
 	ck_assert_uint_gt(live_thread(&l, l.pid)->samples, 0);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* All that we know are dead, and the one that is left is out of reach. */
-START_TEST(an_exec_that_waits_for_another_tracer_is_no_end)
+TEST(an_exec_that_waits_for_another_tracer_is_no_end)
 {
 	pid_t tid, tracer;
 
@@ -367,10 +358,9 @@ START_TEST(an_exec_that_waits_for_another_tracer_is_no_end)
 	ck_assert_int_eq(kill(tracer, SIGKILL), 0);
 	check_new_program();
 }
-END_TEST
 
 /* And if it dies of it, that is an end like any other. */
-START_TEST(a_process_that_dies_in_the_middle_of_an_exec)
+TEST(a_process_that_dies_in_the_middle_of_an_exec)
 {
 	pid_t tid, tracer;
 	int status;
@@ -398,7 +388,6 @@ START_TEST(a_process_that_dies_in_the_middle_of_an_exec)
 	ck_assert(l.ended);
 	live_check_sum(&l);
 }
-END_TEST
 
 /*
  * True if it is in the middle of the threads. False: PTRACE_SEIZE took longer
@@ -456,7 +445,7 @@ static bool gives_way(void)
 	return true;
 }
 
-START_TEST(attaching_gives_way)
+TEST(attaching_gives_way)
 {
 	int n = 1;
 
@@ -465,9 +454,8 @@ START_TEST(attaching_gives_way)
 		live_end(&l);
 	}
 }
-END_TEST
 
-START_TEST(attaching_keeps_the_heart_beating)
+TEST(attaching_keeps_the_heart_beating)
 {
 	uint64_t beat;
 
@@ -488,30 +476,4 @@ START_TEST(attaching_keeps_the_heart_beating)
 	beat = l.beat.time_ns;
 	live_tick(&l);
 	ck_assert_uint_gt(l.beat.time_ns, beat);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("attach");
-	TCase *tc = tcase_create("exec");
-
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_test(tc, exec_by_a_thread_that_is_not_known);
-	tcase_add_test(tc, an_unseen_exec_is_looked_for);
-	tcase_add_test(tc, who_cannot_be_interrupted_is_another);
-	tcase_add_test(tc, who_is_left_alone_may_be_another);
-	tcase_add_test(tc, an_unseen_exec_is_looked_for_until_it_can_be_seen);
-	tcase_add_test(tc, a_death_beside_an_alarm_is_no_exec);
-	tcase_add_test(tc, a_leader_that_is_attached_to_late_has_not_executed);
-	tcase_add_test(tc, exec_where_nobody_that_is_known_is_left);
-	tcase_add_test(tc, an_exec_that_waits_for_us_is_not_waited_for);
-	tcase_add_test(tc, a_process_without_threads_is_listed_again);
-	tcase_add_test(tc, a_process_in_the_middle_of_an_exec_is_added);
-	tcase_add_test(tc, an_exec_that_waits_for_another_tracer_is_no_end);
-	tcase_add_test(tc, a_process_that_dies_in_the_middle_of_an_exec);
-	tcase_add_test(tc, attaching_gives_way);
-	tcase_add_test(tc, attaching_keeps_the_heart_beating);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -26,7 +26,9 @@ static void tear_down(void)
 	live_end(&l);
 }
 
-START_TEST(a_blocked_thread_is_never_stopped)
+FIXTURE(NULL, tear_down)
+
+TEST(a_blocked_thread_is_never_stopped)
 {
 	pid_t tid;
 
@@ -43,9 +45,8 @@ START_TEST(a_blocked_thread_is_never_stopped)
 	ck_assert_uint_gt(live_thread(&l, tid)->stack_size, 0);
 	live_check_sum(&l);
 }
-END_TEST
 
-START_TEST(busy_threads_are_captured_at_every_tick)
+TEST(busy_threads_are_captured_at_every_tick)
 {
 	pid_t tid;
 
@@ -61,10 +62,9 @@ START_TEST(busy_threads_are_captured_at_every_tick)
 	ck_assert_uint_eq(live_missed(&l), 0);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Ticks as fast as they can be: many come before the stop. */
-START_TEST(ticks_before_a_stop_are_filled)
+TEST(ticks_before_a_stop_are_filled)
 {
 	threads(NULL);
 	(void)live_ask(&l, "busy 4", "ok");
@@ -77,10 +77,9 @@ START_TEST(ticks_before_a_stop_are_filled)
 	ck_assert_uint_eq(live_missed(&l), 0);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Every combination of late ticks, threads that come, run, sleep and go. */
-START_TEST(the_sum_holds_in_any_weather)
+TEST(the_sum_holds_in_any_weather)
 {
 	threads(NULL);
 	for (int round = 0; round < 20; round++) {
@@ -100,9 +99,8 @@ START_TEST(the_sum_holds_in_any_weather)
 	ck_assert_uint_eq(l.records[RECORD_TICK], 20 * 5);
 	ck_assert_uint_eq(l.counters.ticks, 20 * 13);
 }
-END_TEST
 
-START_TEST(new_threads_are_sampled_and_their_end_is_told)
+TEST(new_threads_are_sampled_and_their_end_is_told)
 {
 	pid_t tid;
 
@@ -124,7 +122,6 @@ START_TEST(new_threads_are_sampled_and_their_end_is_told)
 	ck_assert_uint_eq(l.counters.threads, 1);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Stops every thread, and takes no status. Returns how many are there. */
 static unsigned int stop_all(void)
@@ -154,7 +151,7 @@ static unsigned int stop_all(void)
 }
 
 /* So that a storm of them does not keep us from everything else. */
-START_TEST(statuses_are_taken_in_portions)
+TEST(statuses_are_taken_in_portions)
 {
 	uint64_t before;
 	unsigned int n;
@@ -172,10 +169,9 @@ START_TEST(statuses_are_taken_in_portions)
 	ck_assert(!l.more);
 	ck_assert_uint_eq(l.counters.event_stops, before + n);
 }
-END_TEST
 
 /* The thread that we traced first is the last that waitpid(2) finds. */
-START_TEST(who_was_interrupted_does_not_wait_for_newer_threads)
+TEST(who_was_interrupted_does_not_wait_for_newer_threads)
 {
 	siginfo_t info = {.si_pid = 0};
 	struct thread *th;
@@ -199,9 +195,8 @@ START_TEST(who_was_interrupted_does_not_wait_for_newer_threads)
 	live_reap(&l);
 	ck_assert(!l.more);
 }
-END_TEST
 
-START_TEST(the_end_is_the_last_record)
+TEST(the_end_is_the_last_record)
 {
 	int status;
 
@@ -221,10 +216,9 @@ START_TEST(the_end_is_the_last_record)
 		ck_assert(!WIFSTOPPED(status));
 	ck_assert_int_eq(errno, ECHILD);
 }
-END_TEST
 
 /* Killed in the middle of anything, 200 times. */
-START_TEST(a_kill_at_any_moment_is_an_end)
+TEST(a_kill_at_any_moment_is_an_end)
 {
 	uint32_t random = 1;
 
@@ -251,9 +245,8 @@ START_TEST(a_kill_at_any_moment_is_an_end)
 	}
 	threads(NULL);
 }
-END_TEST
 
-START_TEST(finishing_lets_the_target_run_on)
+TEST(finishing_lets_the_target_run_on)
 {
 	threads(NULL);
 	(void)live_ask(&l, "busy 2", "ok");
@@ -269,9 +262,8 @@ START_TEST(finishing_lets_the_target_run_on)
 			  l.counters.captured + l.counters.repeated +
 				  l.counters.filled + live_missed(&l));
 }
-END_TEST
 
-START_TEST(what_is_pending_at_the_end_is_missed)
+TEST(what_is_pending_at_the_end_is_missed)
 {
 	threads(NULL);
 	(void)live_ask(&l, "busy 4", "ok");
@@ -285,9 +277,8 @@ START_TEST(what_is_pending_at_the_end_is_missed)
 	/* Interrupted all the same: the stops that come are answered. */
 	ck_assert_int_eq(live_ask(&l, "join", "ok"), 0);
 }
-END_TEST
 
-START_TEST(a_process_that_is_gone)
+TEST(a_process_that_is_gone)
 {
 	int fds[2];
 
@@ -307,9 +298,8 @@ START_TEST(a_process_that_is_gone)
 	(void)close(fds[0]);
 	l.child = l.pid;
 }
-END_TEST
 
-START_TEST(a_zombie_is_gone)
+TEST(a_zombie_is_gone)
 {
 	pid_t zombie;
 	siginfo_t info;
@@ -328,9 +318,8 @@ START_TEST(a_zombie_is_gone)
 	ck_assert_int_eq(waitpid(zombie, NULL, 0), zombie);
 	(void)close(pidfd);
 }
-END_TEST
 
-START_TEST(a_second_tracer_is_told_so)
+TEST(a_second_tracer_is_told_so)
 {
 	pid_t tracer;
 
@@ -345,7 +334,6 @@ START_TEST(a_second_tracer_is_told_so)
 	ck_assert_int_eq(live_add(&l), 0);
 	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), getpid());
 }
-END_TEST
 
 static unsigned int descriptors(void)
 {
@@ -360,7 +348,7 @@ static unsigned int descriptors(void)
 }
 
 /* Nothing is opened for good, whatever came and went. */
-START_TEST(descriptors_are_given_back)
+TEST(descriptors_are_given_back)
 {
 	unsigned int before = descriptors();
 
@@ -375,36 +363,4 @@ START_TEST(descriptors_are_given_back)
 	}
 	ck_assert_uint_eq(descriptors(), before);
 	threads(NULL);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("capture");
-	TCase *tc = tcase_create("samples");
-
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_test(tc, a_blocked_thread_is_never_stopped);
-	tcase_add_test(tc, busy_threads_are_captured_at_every_tick);
-	tcase_add_test(tc, ticks_before_a_stop_are_filled);
-	tcase_add_test(tc, the_sum_holds_in_any_weather);
-	tcase_add_test(tc, new_threads_are_sampled_and_their_end_is_told);
-	tcase_add_test(tc, statuses_are_taken_in_portions);
-	tcase_add_test(tc, who_was_interrupted_does_not_wait_for_newer_threads);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("ends");
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_test(tc, the_end_is_the_last_record);
-	tcase_add_test(tc, a_kill_at_any_moment_is_an_end);
-	tcase_add_test(tc, finishing_lets_the_target_run_on);
-	tcase_add_test(tc, what_is_pending_at_the_end_is_missed);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("beginnings");
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_test(tc, a_process_that_is_gone);
-	tcase_add_test(tc, a_zombie_is_gone);
-	tcase_add_test(tc, a_second_tracer_is_told_so);
-	tcase_add_test(tc, descriptors_are_given_back);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -6,15 +6,21 @@
 
 static struct capture_counters counters;
 
-START_TEST(no_pauses_no_percentile)
+static void set_up(void)
+{
+	memset(&counters, 0, sizeof(counters));
+}
+
+FIXTURE(set_up, NULL)
+
+TEST(no_pauses_no_percentile)
 {
 	ck_assert_uint_eq(counters_pause_percentile(&counters, 0.5), 0);
 	ck_assert_uint_eq(counters_pause_percentile(&counters, 1.0), 0);
 }
-END_TEST
 
 /* The bound of the bucket: never below the pause, never 1/8 above it. */
-START_TEST(a_bucket_is_an_eighth_of_an_octave)
+TEST(a_bucket_is_an_eighth_of_an_octave)
 {
 	const uint64_t pauses[] = {256,	   257,	    287,       288,
 				   1000,   8191,    12600,     65536,
@@ -32,9 +38,8 @@ START_TEST(a_bucket_is_an_eighth_of_an_octave)
 		ck_assert_uint_le(got, pauses[i] + pauses[i] / 8 + 1);
 	}
 }
-END_TEST
 
-START_TEST(percentiles_of_a_thousand)
+TEST(percentiles_of_a_thousand)
 {
 	/* 1 us to 1 ms in steps of 1 us. */
 	for (uint64_t i = 1; i <= 1000; i++)
@@ -47,9 +52,8 @@ START_TEST(percentiles_of_a_thousand)
 	ck_assert_uint_eq(counters_pause_percentile(&counters, 0.99), 1000000);
 	ck_assert_uint_eq(counters_pause_percentile(&counters, 1.0), 1000000);
 }
-END_TEST
 
-START_TEST(the_shortest_and_the_longest_have_a_bucket)
+TEST(the_shortest_and_the_longest_have_a_bucket)
 {
 	counters_pause(&counters, 0);
 	counters_pause(&counters, 255);
@@ -58,10 +62,9 @@ START_TEST(the_shortest_and_the_longest_have_a_bucket)
 	ck_assert_uint_eq(counters.pauses[PAUSE_BUCKETS - 1], 1);
 	ck_assert_uint_eq(counters.pause_max_ns, UINT64_MAX);
 }
-END_TEST
 
 /* Every field: the struct is taken as the uint64_t that it consists of. */
-START_TEST(sums_every_figure)
+TEST(sums_every_figure)
 {
 	enum { WORDS = sizeof(struct capture_counters) / sizeof(uint64_t) };
 	struct capture_counters one, two;
@@ -87,9 +90,8 @@ START_TEST(sums_every_figure)
 	for (size_t i = 0; i < WORDS; i++)
 		ck_assert_uint_eq(sum[i], b[i] == 0 ? 0 : a[i] + b[i]);
 }
-END_TEST
 
-START_TEST(the_longest_of_both_stays)
+TEST(the_longest_of_both_stays)
 {
 	struct capture_counters more = {.pause_max_ns = 5};
 
@@ -97,9 +99,8 @@ START_TEST(the_longest_of_both_stays)
 	counters_add(&counters, &more);
 	ck_assert_uint_eq(counters.pause_max_ns, 9);
 }
-END_TEST
 
-START_TEST(every_reason_has_a_name)
+TEST(every_reason_has_a_name)
 {
 	for (int i = 0; i < MISSED_N; i++)
 		for (int j = 0; j <= MISSED_N; j++)
@@ -108,30 +109,4 @@ START_TEST(every_reason_has_a_name)
 							 (enum missed_reason)i),
 						 missed_reason_name((
 							 enum missed_reason)j));
-}
-END_TEST
-
-static void set_up(void)
-{
-	memset(&counters, 0, sizeof(counters));
-}
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("counters");
-	TCase *tc = tcase_create("pauses");
-
-	tcase_add_checked_fixture(tc, set_up, NULL);
-	tcase_add_test(tc, no_pauses_no_percentile);
-	tcase_add_test(tc, a_bucket_is_an_eighth_of_an_octave);
-	tcase_add_test(tc, percentiles_of_a_thousand);
-	tcase_add_test(tc, the_shortest_and_the_longest_have_a_bucket);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("sums");
-	tcase_add_checked_fixture(tc, set_up, NULL);
-	tcase_add_test(tc, sums_every_figure);
-	tcase_add_test(tc, the_longest_of_both_stays);
-	tcase_add_test(tc, every_reason_has_a_name);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -33,7 +33,7 @@ static bool is_socket(int fd)
 	return descriptor_is_socket((uint32_t)getpid(), (uint64_t)fd);
 }
 
-START_TEST(pipes)
+TEST(pipes)
 {
 	int pair[2];
 
@@ -44,7 +44,6 @@ START_TEST(pipes)
 	close_fd(&pair[0]);
 	close_fd(&pair[1]);
 }
-END_TEST
 
 static const struct {
 	int family, type, protocol;
@@ -58,7 +57,7 @@ static const struct {
 	{AF_NETLINK, SOCK_RAW, 0, DESCRIPTOR_OTHER},
 };
 
-START_TEST(kinds_of_sockets)
+TESTS(kinds_of_sockets, array_size(sockets))
 {
 	int fd = socket(sockets[_i].family, sockets[_i].type | SOCK_CLOEXEC,
 			sockets[_i].protocol);
@@ -67,7 +66,6 @@ START_TEST(kinds_of_sockets)
 	ck_assert(is_socket(fd));
 	close_fd(&fd);
 }
-END_TEST
 
 static const struct {
 	const char *path;
@@ -82,7 +80,7 @@ static const struct {
 	{"/", DESCRIPTOR_OTHER},
 };
 
-START_TEST(kinds_of_files)
+TESTS(kinds_of_files, array_size(files))
 {
 	int fd = open(files[_i].path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
@@ -90,14 +88,13 @@ START_TEST(kinds_of_files)
 	ck_assert(!is_socket(fd));
 	close_fd(&fd);
 }
-END_TEST
 
 static bool is_pty(int fd)
 {
 	return descriptor_is_pty((uint32_t)getpid(), (uint64_t)fd);
 }
 
-START_TEST(both_ends_of_a_pseudoterminal)
+TEST(both_ends_of_a_pseudoterminal)
 {
 	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
 	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
@@ -115,7 +112,6 @@ START_TEST(both_ends_of_a_pseudoterminal)
 	close_fd(&master);
 	close_fd(&zero);
 }
-END_TEST
 
 static int ask(pid_t pid, int fd, struct descriptor_socket *ret)
 {
@@ -130,7 +126,7 @@ static void limit(int fd, int option, long s, long us)
 			 0);
 }
 
-START_TEST(timeouts_of_sockets)
+TESTS(timeouts_of_sockets, suite_has_getfd() ? array_size(sockets) : 0)
 {
 	int fd = socket(sockets[_i].family, sockets[_i].type | SOCK_CLOEXEC,
 			sockets[_i].protocol);
@@ -149,10 +145,9 @@ START_TEST(timeouts_of_sockets)
 	ck_assert_uint_eq(s.send_ns, 70 * NS_PER_SEC);
 	close_fd(&fd);
 }
-END_TEST
 
 /* The kernel takes more seconds than fit into 64 bits of nanoseconds. */
-START_TEST(timeouts_of_centuries_are_none)
+TEST_IF(timeouts_of_centuries_are_none, suite_has_getfd())
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct descriptor_socket s;
@@ -169,10 +164,9 @@ START_TEST(timeouts_of_centuries_are_none)
 	ck_assert_uint_eq(s.send_ns, 0);
 	close_fd(&fd);
 }
-END_TEST
 
 /* A child's; it has it still when it was asked, and nobody else does. */
-START_TEST(sockets_of_others)
+TEST_IF(sockets_of_others, suite_has_getfd())
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), was = fd;
 	int end[2];
@@ -208,10 +202,9 @@ START_TEST(sockets_of_others)
 	ck_assert_int_eq(waitpid(child, &fd, 0), child);
 	ck_assert_int_eq(fd, 0);
 }
-END_TEST
 
 /* An hour, with data that nobody takes. */
-START_TEST(the_last_close_does_not_linger)
+TEST(the_last_close_does_not_linger)
 {
 	const struct linger linger = {.l_onoff = 1, .l_linger = 3600};
 	struct sockaddr_in name = {.sin_family = AF_INET};
@@ -238,9 +231,8 @@ START_TEST(the_last_close_does_not_linger)
 	ck_assert(before.sa_handler == after.sa_handler);
 	close_fd(&listener);
 }
-END_TEST
 
-START_TEST(nothing_to_look_at)
+TEST(nothing_to_look_at)
 {
 	int fd = epoll_create1(EPOLL_CLOEXEC), was = fd;
 
@@ -250,30 +242,4 @@ START_TEST(nothing_to_look_at)
 	ck_assert(!is_socket(was));
 	ck_assert_int_eq(descriptor_kind(0, 0), DESCRIPTOR_OTHER);
 	ck_assert(!descriptor_is_socket(0, 0));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("descriptor");
-	TCase *tc = tcase_create("kinds");
-
-	tcase_add_test(tc, pipes);
-	tcase_add_loop_test(tc, kinds_of_sockets, 0,
-			    sizeof(sockets) / sizeof(sockets[0]));
-	tcase_add_test(tc, both_ends_of_a_pseudoterminal);
-	tcase_add_loop_test(tc, kinds_of_files, 0,
-			    sizeof(files) / sizeof(files[0]));
-	tcase_add_test(tc, nothing_to_look_at);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("sockets");
-	if (suite_has_getfd()) {
-		tcase_add_loop_test(tc, timeouts_of_sockets, 0,
-				    sizeof(sockets) / sizeof(sockets[0]));
-		tcase_add_test(tc, timeouts_of_centuries_are_none);
-		tcase_add_test(tc, sockets_of_others);
-	}
-	tcase_add_test(tc, the_last_close_does_not_linger);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -38,7 +38,7 @@ static bool are_the_same(const struct files *f, long nr)
 }
 
 /* Each of three descriptors becomes another pipe, and the first one again. */
-START_TEST(each_file_counts)
+TESTS(each_file_counts, array_size(calls))
 {
 	static const uint64_t arguments[6] = {100, 101, 102};
 	const long nr = calls[_i].nr;
@@ -63,7 +63,6 @@ START_TEST(each_file_counts)
 		ck_assert(are_the_same(&found, nr));
 	}
 }
-END_TEST
 
 #define WHOLE (1 << 20)
 
@@ -132,7 +131,7 @@ static void run_part(struct rest *r, struct rest_stop *stop,
 }
 
 /* What is left must not go to whoever has the number now. */
-START_TEST(another_file_gets_nothing)
+TEST(another_file_gets_nothing)
 {
 	struct user_regs_struct regs;
 	struct rest rest = {.state = REST_NONE};
@@ -162,19 +161,5 @@ START_TEST(another_file_gets_nothing)
 	ck_assert_int_eq(kill(stop.pid, SIGKILL), 0);
 	ck_assert_int_eq(waitpid(stop.pid, NULL, 0), stop.pid);
 }
-END_TEST
 
 #endif
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("files");
-#if defined(__x86_64__)
-	TCase *tc = tcase_create("files of calls");
-
-	tcase_add_loop_test(tc, each_file_counts, 0, array_size(calls));
-	tcase_add_test(tc, another_file_gets_nothing);
-	suite_add_tcase(s, tc);
-#endif
-	return s;
-}

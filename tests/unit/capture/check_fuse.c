@@ -86,7 +86,9 @@ static const struct {
 	{"x x x x", false},
 };
 
-START_TEST(what_is_mapped)
+FIXTURE(set_up, tear_down)
+
+TESTS(what_is_mapped, array_size(mappings))
 {
 	write_file("mountinfo",
 		   "1 0 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
@@ -98,10 +100,9 @@ START_TEST(what_is_mapped)
 	write_file("maps", mappings[_i].maps);
 	ck_assert_int_eq(fuse_is_near(dir_fd), mappings[_i].near);
 }
-END_TEST
 
 /* As of overlayfs, before Linux 6.8. */
-START_TEST(what_is_mounted_where_we_are)
+TEST(what_is_mounted_where_we_are)
 {
 	char text[128];
 	FILE *maps = fopen("/proc/self/mountinfo", "re");
@@ -120,9 +121,8 @@ START_TEST(what_is_mounted_where_we_are)
 	write_file("maps", text);
 	ck_assert(!fuse_is_near(dir_fd));
 }
-END_TEST
 
-START_TEST(what_is_open)
+TEST(what_is_open)
 {
 	char name[32];
 
@@ -143,9 +143,8 @@ START_TEST(what_is_open)
 	}
 	ck_assert(!fuse_is_near(dir_fd));
 }
-END_TEST
 
-START_TEST(what_cannot_be_told)
+TEST(what_cannot_be_told)
 {
 	static char big[600 * 1024];
 	const size_t line = strlen(STACK);
@@ -167,10 +166,9 @@ START_TEST(what_cannot_be_told)
 	ck_assert_int_eq(unlinkat(dir_fd, "fd", AT_REMOVEDIR), 0);
 	ck_assert(fuse_is_near(dir_fd));
 }
-END_TEST
 
 /* More file systems than anybody has files of mapped. */
-START_TEST(many_file_systems)
+TEST(many_file_systems)
 {
 	char text[64 * 64] = "";
 	size_t n = 0;
@@ -181,10 +179,9 @@ START_TEST(many_file_systems)
 	write_file("maps", text);
 	ck_assert(fuse_is_near(dir_fd));
 }
-END_TEST
 
 /* The kernel's files say what they are expected to. */
-START_TEST(this_process)
+TEST(this_process)
 {
 	int self = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int memfd = memfd_create("check", MFD_CLOEXEC), fuse, shm;
@@ -209,21 +206,4 @@ START_TEST(this_process)
 	close_fd(&fuse);
 	close_fd(&memfd);
 	close_fd(&self);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("fuse");
-	TCase *tc = tcase_create("fuse");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_loop_test(tc, what_is_mapped, 0, (int)array_size(mappings));
-	tcase_add_test(tc, what_is_mounted_where_we_are);
-	tcase_add_test(tc, what_is_open);
-	tcase_add_test(tc, what_cannot_be_told);
-	tcase_add_test(tc, many_file_systems);
-	tcase_add_test(tc, this_process);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -72,8 +72,10 @@ static void say(int fd, const char *text)
 			 (ssize_t)strlen(text));
 }
 
+FIXTURE(set_up, tear_down)
+
 /* An interrupt would end the core where it is. */
-START_TEST(who_writes_a_core_is_left_alone)
+TEST(who_writes_a_core_is_left_alone)
 {
 	char file[] = "/tmp/check_look.XXXXXX";
 	uint64_t stops = l.counters.stops;
@@ -111,7 +113,6 @@ START_TEST(who_writes_a_core_is_left_alone)
 	live_check_sum(&l);
 	close_fd(&fd);
 }
-END_TEST
 
 /* As one that dies: without a place. Returns what was there. */
 static int look_dying(void)
@@ -132,7 +133,7 @@ static void look_alive(int was)
 }
 
 /* What cannot be read is no death: the next look reads it again. */
-START_TEST(a_main_thread_is_not_dead_for_want_of_a_descriptor)
+TEST(a_main_thread_is_not_dead_for_want_of_a_descriptor)
 {
 	const uint64_t samples = live_thread(&l, l.pid)->samples;
 	const int was = look_dying();
@@ -155,10 +156,9 @@ START_TEST(a_main_thread_is_not_dead_for_want_of_a_descriptor)
 	ck_assert_uint_eq(l.counters.missed[MISSED_NO_RESOURCES], 5);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* A place is a stack, which a zombie has not: nothing more is read of it. */
-START_TEST(a_blocked_main_thread_needs_no_descriptor)
+TEST(a_blocked_main_thread_needs_no_descriptor)
 {
 	const uint64_t samples = live_thread(&l, l.pid)->samples;
 
@@ -170,10 +170,9 @@ START_TEST(a_blocked_main_thread_needs_no_descriptor)
 	live_give_descriptors();
 	live_check_sum(&l);
 }
-END_TEST
 
 /* The same of a thread that is on its way to a stop. */
-START_TEST(a_main_thread_that_stops_late_is_not_dead_either)
+TEST(a_main_thread_that_stops_late_is_not_dead_either)
 {
 	int was;
 
@@ -195,10 +194,9 @@ START_TEST(a_main_thread_that_stops_late_is_not_dead_either)
 	ck_assert_uint_eq(l.records[RECORD_EXIT], 0);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Nothing is interrupted as long as a core may be under way. */
-START_TEST(a_core_is_asked_for_again_for_want_of_a_descriptor)
+TEST(a_core_is_asked_for_again_for_want_of_a_descriptor)
 {
 	const int running = open_running(), was = th->activity.syscall_fd;
 	const uint64_t stops = l.counters.stops;
@@ -219,7 +217,6 @@ START_TEST(a_core_is_asked_for_again_for_want_of_a_descriptor)
 	(void)close(running);
 	live_check_sum(&l);
 }
-END_TEST
 
 static void stop_by(int signal)
 {
@@ -231,7 +228,7 @@ static void stop_by(int signal)
 }
 
 /* It is asked of those that are new to us, and those that had a signal. */
-START_TEST(who_may_write_one)
+TEST(who_may_write_one)
 {
 	live_end(&l);
 	/* The program inherits that. */
@@ -248,14 +245,13 @@ START_TEST(who_may_write_one)
 	stop_by(SIGUSR1);
 	ck_assert(!th->may_dump);
 }
-END_TEST
 
 /*
  * In a call that gives up where it is interrupted: no stop is to come that
  * would be ours, neither soon nor when it is not waited for any more, nor is
  * there one to wait for at the end.
  */
-START_TEST(who_is_left_alone_does_not_stop)
+TEST(who_is_left_alone_does_not_stop)
 {
 	th->rest = (struct rest){.state = REST_INSIDE,
 				 .whole = true,
@@ -282,7 +278,6 @@ START_TEST(who_is_left_alone_does_not_stop)
 	live_check_sum(&l);
 	th->rest.state = REST_NONE;
 }
-END_TEST
 
 /* Ticks from its interrupt until it is seen to be blocked; it runs for some. */
 static unsigned int ticks_until_seen(unsigned int n_running)
@@ -306,7 +301,7 @@ static unsigned int ticks_until_seen(unsigned int n_running)
 }
 
 /* Most stop before that: they are not asked where they are at each tick. */
-START_TEST(who_does_not_stop_is_looked_at_ever_more_rarely)
+TEST(who_does_not_stop_is_looked_at_ever_more_rarely)
 {
 	const unsigned int first = ticks_until_seen(0);
 
@@ -316,7 +311,6 @@ START_TEST(who_does_not_stop_is_looked_at_ever_more_rarely)
 	ck_assert_uint_eq(ticks_until_seen(2 * first), 4 * first);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* What /proc/TID/schedstat says: before the fixture, and from here on. */
 static int own_schedstat_fd;
@@ -403,46 +397,41 @@ static bool is_told_to_run(uint64_t since_ns, uint64_t ran_ns,
 	return (live_thread(&l, (pid_t)th->tid)->flags & SAMPLE_RUNNING) != 0;
 }
 
-START_TEST(who_keeps_its_processor_runs)
+TEST(who_keeps_its_processor_runs)
 {
 	ck_assert(is_told_to_run(NS_PER_MS, 0, 0, 0));
 	ck_assert(th->in_call);
 	ck_assert(is_told_to_run(0, 9 * NS_PER_MS, 0, 0));
 }
-END_TEST
 
 /* Its stack is where it lost the processor, not where it runs. */
-START_TEST(who_waits_for_a_processor_does_not_run)
+TEST(who_waits_for_a_processor_does_not_run)
 {
 	ck_assert(!is_told_to_run(NS_PER_MS, 9000, 5 * NS_PER_MS, 1));
 	ck_assert(!is_told_to_run(NS_PER_MS, 9000, NS_PER_SEC, 1));
 }
-END_TEST
 
 /* It would run if there were no tick. */
-START_TEST(who_loses_its_processor_to_us_runs)
+TEST(who_loses_its_processor_to_us_runs)
 {
 	ck_assert(is_told_to_run(3 * NS_PER_MS, 9000, 3 * NS_PER_MS, 1));
 	ck_assert(is_told_to_run(0, 9000, 9000, 1));
 }
-END_TEST
 
 /* At the tick it slept. */
-START_TEST(who_is_woken_after_the_tick_does_not_run)
+TEST(who_is_woken_after_the_tick_does_not_run)
 {
 	ck_assert(!is_told_to_run(3 * NS_PER_MS, 9000, 2 * NS_PER_MS, 1));
 }
-END_TEST
 
 /* However much it has run by a tick: nothing is made up for. */
-START_TEST(who_waits_at_each_tick_is_never_told_to_run)
+TEST(who_waits_at_each_tick_is_never_told_to_run)
 {
 	for (unsigned int i = 0; i < 100; i++)
 		ck_assert(!is_told_to_run(NS_PER_MS, 8 * NS_PER_MS,
 					  2 * NS_PER_MS, 3));
 	ck_assert_uint_eq(live_thread(&l, l.pid)->running, 0);
 }
-END_TEST
 
 static void stop_late(uint64_t slices)
 {
@@ -459,22 +448,20 @@ static void stop_late(uint64_t slices)
 }
 
 /* At the later ticks, at which it would have stopped. */
-START_TEST(who_ran_at_a_tick_and_stops_late_has_waited_since)
+TEST(who_ran_at_a_tick_and_stops_late_has_waited_since)
 {
 	stop_late(1);
 	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
 	ck_assert(!th->told_running);
 }
-END_TEST
 
 /* As in a call that clears a gigabyte, and looks for no signal meanwhile. */
-START_TEST(who_stops_late_and_had_its_processor_all_the_time_ran)
+TEST(who_stops_late_and_had_its_processor_all_the_time_ran)
 {
 	stop_late(0);
 	ck_assert_uint_eq(l.records[RECORD_WAITING], 0);
 	ck_assert(th->told_running);
 }
-END_TEST
 
 /* A tick at which it can run; returns the stops that came of it. */
 static uint64_t stops_at_a_tick(void)
@@ -488,7 +475,7 @@ static uint64_t stops_at_a_tick(void)
 }
 
 /* Without a processor since its last stop: nothing has changed. */
-START_TEST(who_has_not_run_since_its_stop_is_not_stopped_again)
+TEST(who_has_not_run_since_its_stop_is_not_stopped_again)
 {
 	begin_saying();
 	ck_assert_uint_eq(stops_at_a_tick(), 1);
@@ -514,7 +501,6 @@ START_TEST(who_has_not_run_since_its_stop_is_not_stopped_again)
 	ck_assert_uint_eq(stops_at_a_tick(), 1);
 	end_saying();
 }
-END_TEST
 
 static void compute_in_user_mode(void)
 {
@@ -566,17 +552,16 @@ static unsigned int times_asked(bool in_call, uint64_t waited_ns)
 }
 
 /* Its processor is its own: that need not be asked at each look. */
-START_TEST(who_is_alone_in_user_mode_is_seldom_asked)
+TEST(who_is_alone_in_user_mode_is_seldom_asked)
 {
 	compute_in_user_mode();
 	ck_assert_uint_eq(times_asked(true, 0), 32);
 	ck_assert_uint_le(times_asked(false, 0), 32 / 4 + 2);
 	ck_assert_uint_eq(times_asked(false, l.tick_ns / 16), 32);
 }
-END_TEST
 
 /* From what it ran and waited before it slept nothing follows. */
-START_TEST(who_wakes_is_asked_again)
+TEST(who_wakes_is_asked_again)
 {
 	compute_in_user_mode();
 	(void)times_asked(false, 0);
@@ -590,10 +575,9 @@ START_TEST(who_wakes_is_asked_again)
 	live_settle(&l);
 	end_saying();
 }
-END_TEST
 
 /* By whatever is told next of it. */
-START_TEST(what_is_told_ends)
+TEST(what_is_told_ends)
 {
 	ck_assert(is_told_to_run(0, 0, 0, 0));
 	ck_assert(th->told_running);
@@ -606,7 +590,6 @@ START_TEST(what_is_told_ends)
 	l.counters.expected++;
 	live_check_sum(&l);
 }
-END_TEST
 
 /*
  * True if a thread was looked at for the first time, as it is told, after
@@ -639,7 +622,7 @@ static bool is_in_between(struct ring_reader *reader)
  * Those that are interrupted first do not wait until all have been looked at;
  * sooner or later one of them has stopped by then.
  */
-START_TEST(stops_are_taken_between_looks)
+TEST(stops_are_taken_between_looks)
 {
 	struct ring_reader reader;
 	int running_fd = open_running(), fd;
@@ -661,39 +644,4 @@ START_TEST(stops_are_taken_between_looks)
 	live_check_sum(&l);
 	ring_reader_fini(&reader);
 	close_fd(&running_fd);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("look");
-	TCase *tc = tcase_create("cores");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, who_writes_a_core_is_left_alone);
-	tcase_add_test(tc, who_may_write_one);
-	tcase_add_test(tc, a_core_is_asked_for_again_for_want_of_a_descriptor);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("stops");
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, who_is_left_alone_does_not_stop);
-	tcase_add_test(tc, who_does_not_stop_is_looked_at_ever_more_rarely);
-	tcase_add_test(tc, who_keeps_its_processor_runs);
-	tcase_add_test(tc, who_waits_for_a_processor_does_not_run);
-	tcase_add_test(tc, who_loses_its_processor_to_us_runs);
-	tcase_add_test(tc, who_is_woken_after_the_tick_does_not_run);
-	tcase_add_test(tc, who_waits_at_each_tick_is_never_told_to_run);
-	tcase_add_test(tc, who_ran_at_a_tick_and_stops_late_has_waited_since);
-	tcase_add_test(tc,
-		       who_stops_late_and_had_its_processor_all_the_time_ran);
-	tcase_add_test(tc, who_has_not_run_since_its_stop_is_not_stopped_again);
-	tcase_add_test(tc, who_is_alone_in_user_mode_is_seldom_asked);
-	tcase_add_test(tc, who_wakes_is_asked_again);
-	tcase_add_test(tc, what_is_told_ends);
-	tcase_add_test(tc, stops_are_taken_between_looks);
-	tcase_add_test(tc, a_blocked_main_thread_needs_no_descriptor);
-	tcase_add_test(tc, a_main_thread_is_not_dead_for_want_of_a_descriptor);
-	tcase_add_test(tc, a_main_thread_that_stops_late_is_not_dead_either);
-	suite_add_tcase(s, tc);
-	return s;
 }

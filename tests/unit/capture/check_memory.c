@@ -67,7 +67,9 @@ static void check_copy(size_t offset, size_t n)
 	ck_assert_uint_eq(copy[n], 0xa5);
 }
 
-START_TEST(what_is_there_is_copied)
+FIXTURE(set_up, tear_down)
+
+TEST(what_is_there_is_copied)
 {
 	touch(0, PAGES);
 	ck_assert_int_eq(take(100, 5 * page, 0), (ssize_t)(5 * page));
@@ -75,7 +77,6 @@ START_TEST(what_is_there_is_copied)
 	ck_assert_int_eq(take(page - 1, 1, 0), 1);
 	ck_assert_int_eq(take(7, PAGES * page, 0), (ssize_t)(PAGES * page - 7));
 }
-END_TEST
 
 /* Not read: that would have made the page. */
 static bool is_untouched(size_t n)
@@ -89,7 +90,7 @@ static bool is_untouched(size_t n)
 	return entry >> 62 == 0;
 }
 
-START_TEST(a_hole_is_zeros_and_stays_a_hole)
+TEST(a_hole_is_zeros_and_stays_a_hole)
 {
 	touch(0, 2);
 	touch(5, 1);
@@ -98,10 +99,9 @@ START_TEST(a_hole_is_zeros_and_stays_a_hole)
 		ck_assert(is_untouched(i));
 	check_copy(50, 6 * page - 50);
 }
-END_TEST
 
 /* Only where all of it was there, and until it is forgotten. */
-START_TEST(what_was_there_is_not_looked_for_again)
+TEST(what_was_there_is_not_looked_for_again)
 {
 	touch(0, 4);
 	ck_assert_int_eq(take(page, 2 * page, 0), (ssize_t)(2 * page));
@@ -121,25 +121,22 @@ START_TEST(what_was_there_is_not_looked_for_again)
 	ck_assert_uint_eq(seen.hi, 0);
 	ck_assert(is_untouched(2));
 }
-END_TEST
 
-START_TEST(a_longer_hole_is_the_end)
+TEST(a_longer_hole_is_the_end)
 {
 	touch(0, 2);
 	touch(5, 1);
 	ck_assert_int_eq(take(0, 6 * page, 2), (ssize_t)(2 * page));
 	check_copy(0, 2 * page);
 }
-END_TEST
 
-START_TEST(nothing_is_there_behind_the_last_page)
+TEST(nothing_is_there_behind_the_last_page)
 {
 	touch(0, 2);
 	ck_assert_int_eq(take(0, PAGES * page, PAGES), (ssize_t)(2 * page));
 }
-END_TEST
 
-START_TEST(a_hole_at_the_start)
+TEST(a_hole_at_the_start)
 {
 	touch(1, 1);
 	ck_assert_int_eq(take(page - 8, 100, 0), -EFAULT);
@@ -147,10 +144,9 @@ START_TEST(a_hole_at_the_start)
 	ck_assert_int_eq(take(page - 8, 100, 1), 100);
 	check_copy(page - 8, 100);
 }
-END_TEST
 
 /* It is in memory all the same. */
-START_TEST(what_cannot_be_read_is_the_end)
+TEST(what_cannot_be_read_is_the_end)
 {
 	touch(0, 6);
 	ck_assert_int_eq(mprotect(area + 4 * page, page, PROT_NONE), 0);
@@ -161,9 +157,8 @@ START_TEST(what_cannot_be_read_is_the_end)
 	ck_assert_int_eq(mprotect(area, page, PROT_NONE), 0);
 	ck_assert_int_eq(take(0, 6 * page, PAGES), -EFAULT);
 }
-END_TEST
 
-START_TEST(no_address_of_a_process)
+TEST(no_address_of_a_process)
 {
 	const uint64_t nowhere[] = {0, 8, UINT64_MAX, UINT64_MAX - 4096,
 				    UINT64_C(0xffff800000000000)};
@@ -182,9 +177,8 @@ START_TEST(no_address_of_a_process)
 				     PAGES),
 			 -ESRCH);
 }
-END_TEST
 
-START_TEST(without_a_pagemap_all_is_read)
+TEST(without_a_pagemap_all_is_read)
 {
 	touch(0, 2);
 	touch(5, 1);
@@ -195,10 +189,9 @@ START_TEST(without_a_pagemap_all_is_read)
 	ck_assert_int_eq(take(page, PAGES * page, 0),
 			 (ssize_t)((PAGES - 1) * page));
 }
-END_TEST
 
 /* A thread would have to fill it in, and there is none. */
-START_TEST(a_page_that_somebody_keeps_back)
+TEST(a_page_that_somebody_keeps_back)
 {
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 	struct uffdio_api api = {.api = UFFD_API};
@@ -218,25 +211,4 @@ START_TEST(a_page_that_somebody_keeps_back)
 	ck_assert_uint_eq(copy[5 * page - 1], 0);
 	ck_assert_uint_eq(copy[5 * page], 6);
 	close_fd(&fd);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("memory");
-	TCase *tc = tcase_create("reads");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, what_is_there_is_copied);
-	tcase_add_test(tc, a_hole_is_zeros_and_stays_a_hole);
-	tcase_add_test(tc, what_was_there_is_not_looked_for_again);
-	tcase_add_test(tc, a_longer_hole_is_the_end);
-	tcase_add_test(tc, nothing_is_there_behind_the_last_page);
-	tcase_add_test(tc, a_hole_at_the_start);
-	tcase_add_test(tc, what_cannot_be_read_is_the_end);
-	tcase_add_test(tc, no_address_of_a_process);
-	tcase_add_test(tc, without_a_pagemap_all_is_read);
-	tcase_add_test(tc, a_page_that_somebody_keeps_back);
-	suite_add_tcase(s, tc);
-	return s;
 }

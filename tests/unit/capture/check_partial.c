@@ -193,7 +193,9 @@ static const struct {
 	{SYS_close, PIPE, {0}, 1, -1, {0}, false},
 };
 
-START_TEST(what_is_left)
+FIXTURE(set_up, NULL)
+
+TESTS(what_is_left, array_size(calls))
 {
 	uint64_t first[6], next[6];
 	struct partial_call call;
@@ -216,9 +218,8 @@ START_TEST(what_is_left)
 	p.done = p.whole;
 	ck_assert(!partial_next(&p, &call));
 }
-END_TEST
 
-START_TEST(bytes_of_getrandom)
+TEST(bytes_of_getrandom)
 {
 	struct partial p =
 		after(SYS_getrandom, 256, (const uint64_t[6]){4096, 1000, 0});
@@ -228,10 +229,9 @@ START_TEST(bytes_of_getrandom)
 	ck_assert(partial_next(&p, &call));
 	check_call(&call, SYS_getrandom, (const uint64_t[6]){4352, 744, 0});
 }
-END_TEST
 
 /* What it has submitted must not be submitted again. */
-START_TEST(waits_of_io_uring)
+TEST(waits_of_io_uring)
 {
 	const uint64_t enter[6] = {7, 2, 1, IORING_ENTER_GETEVENTS, 0, 8};
 	const uint64_t wait[6] = {7, 0, 1, IORING_ENTER_GETEVENTS, 0, 8};
@@ -257,10 +257,9 @@ START_TEST(waits_of_io_uring)
 	p = after(SYS_io_uring_enter, 2, registered);
 	ck_assert(!partial_find(&p));
 }
-END_TEST
 
 /* With some of the completions, and so with 0 for its result. */
-START_TEST(waits_for_several)
+TEST(waits_for_several)
 {
 	struct uring ring;
 	struct partial_call call;
@@ -305,10 +304,9 @@ START_TEST(waits_for_several)
 	ck_assert(!partial_find(&p));
 	uring_end(&ring);
 }
-END_TEST
 
 /* What is left of its time is in memory; nothing: that has ended it. */
-START_TEST(time_of_recvmmsg)
+TEST(time_of_recvmmsg)
 {
 	struct timespec left = {.tv_nsec = 1};
 	const uint64_t arguments[6] = {(uint32_t)files[UDP], 4096, 16, 0,
@@ -321,43 +319,12 @@ START_TEST(time_of_recvmmsg)
 	ck_assert(!partial_next(&p, &call));
 	ck_assert(!partial_find(&p));
 }
-END_TEST
 
-START_TEST(no_call)
+TEST(no_call)
 {
 	struct partial p = after(-1, 300, (const uint64_t[6]){0});
 
 	ck_assert(!partial_find(&p));
 }
-END_TEST
-
-static void add_tests(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, set_up, NULL);
-	tcase_add_loop_test(tc, what_is_left, 0,
-			    sizeof(calls) / sizeof(calls[0]));
-	tcase_add_test(tc, bytes_of_getrandom);
-	tcase_add_test(tc, waits_of_io_uring);
-	tcase_add_test(tc, waits_for_several);
-	tcase_add_test(tc, time_of_recvmmsg);
-	tcase_add_test(tc, no_call);
-}
-
-#else
-
-static void add_tests(TCase *tc)
-{
-	(void)tc;
-}
 
 #endif
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("partial");
-	TCase *tc = tcase_create("parts");
-
-	add_tests(tc);
-	suite_add_tcase(s, tc);
-	return s;
-}

@@ -13,8 +13,10 @@ static uint8_t bytes[64];
 
 #define MANY 100
 
+FIXTURE(set_up, NULL)
+
 /* Piece by piece, the empty ones left out. */
-START_TEST(pieces)
+TESTS(pieces, 7)
 {
 	struct iovec iov[MANY];
 	struct msghdr m = {.msg_iov = iov, .msg_iovlen = MANY};
@@ -82,9 +84,8 @@ START_TEST(pieces)
 	ck_assert_uint_eq(p.done, sum);
 	ck_assert(!partial_next(&p, &call));
 }
-END_TEST
 
-START_TEST(messages_that_are_left_alone)
+TEST(messages_that_are_left_alone)
 {
 	struct iovec iov = {bytes, sizeof(bytes)};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
@@ -115,10 +116,9 @@ START_TEST(messages_that_are_left_alone)
 	p = after(SYS_sendmsg, 1, send);
 	ck_assert(!partial_find(&p));
 }
-END_TEST
 
 /* RWF_NOWAIT says that parts are welcome. */
-START_TEST(flags_of_pieces)
+TEST(flags_of_pieces)
 {
 	struct iovec iov = {bytes, sizeof(bytes)};
 	uint64_t arguments[6] = {(uint32_t)files[PIPE],
@@ -134,31 +134,5 @@ START_TEST(flags_of_pieces)
 	p = after(SYS_pwritev2, 1, arguments);
 	ck_assert(partial_find(&p));
 }
-END_TEST
-
-static void add_tests(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, set_up, NULL);
-	tcase_add_loop_test(tc, pieces, 0, 7);
-	tcase_add_test(tc, messages_that_are_left_alone);
-	tcase_add_test(tc, flags_of_pieces);
-}
-
-#else
-
-static void add_tests(TCase *tc)
-{
-	(void)tc;
-}
 
 #endif
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("pieces");
-	TCase *tc = tcase_create("pieces");
-
-	add_tests(tc);
-	suite_add_tcase(s, tc);
-	return s;
-}

@@ -28,7 +28,9 @@ static uint64_t pointer_of(pid_t tid)
 	return th == NULL ? 0 : th->pointer;
 }
 
-START_TEST(of_who_never_stops)
+FIXTURE(set_up, tear_down)
+
+TEST(of_who_never_stops)
 {
 	capture_want_pointers(l.capture, LIVE_TARGET);
 	live_ticks(&l, 2);
@@ -36,17 +38,15 @@ START_TEST(of_who_never_stops)
 	ck_assert_uint_ne(pointer_of(l.pid), 0);
 	ck_assert_uint_ne(pointer_of(asleep), pointer_of(l.pid));
 }
-END_TEST
 
-START_TEST(nobody_asks)
+TEST(nobody_asks)
 {
 	live_ticks(&l, 2);
 	ck_assert_uint_eq(pointer_of(asleep), 0);
 }
-END_TEST
 
 /* A second range ends there, of who was never stopped, too. */
-START_TEST(where_its_own_stack_ends)
+TEST(where_its_own_stack_ends)
 {
 	const struct thread *th;
 
@@ -60,11 +60,10 @@ START_TEST(where_its_own_stack_ends)
 	thread_find_pointer(live_known(&l, asleep));
 	ck_assert_uint_eq(th->hints.own_end, th->pointer);
 }
-END_TEST
 
 #if defined(__x86_64__)
 /* Where it has not come to a robust list: at its first stop. */
-START_TEST(of_a_new_one)
+TEST(of_a_new_one)
 {
 	pid_t tid;
 
@@ -76,21 +75,4 @@ START_TEST(of_a_new_one)
 		live_wait(&l);
 	ck_assert_uint_ne(pointer_of(tid), 0);
 }
-END_TEST
 #endif
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("pointer");
-	TCase *tc = tcase_create("pointer");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, of_who_never_stops);
-	tcase_add_test(tc, nobody_asks);
-	tcase_add_test(tc, where_its_own_stack_ends);
-#if defined(__x86_64__)
-	tcase_add_test(tc, of_a_new_one);
-#endif
-	suite_add_tcase(s, tc);
-	return s;
-}

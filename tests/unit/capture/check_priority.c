@@ -72,7 +72,22 @@ static void tick_late(void)
 	live_settle(&l);
 }
 
-START_TEST(who_made_a_tick_late)
+/*
+ * Without CAP_SYS_NICE, or in a cgroup that has no time for it, there are no
+ * real-time targets.
+ */
+static bool has_realtime(void)
+{
+	const struct sched_param fifo = {.sched_priority = 1}, none = {0};
+
+	if (sched_setscheduler(0, SCHED_FIFO, &fifo) == 0)
+		return sched_setscheduler(0, SCHED_OTHER, &none) == 0;
+	return errno != EPERM;
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST_IF(who_made_a_tick_late, has_realtime())
 {
 	set_priority(one, SCHED_FIFO, 3);
 	set_priority(other, SCHED_RR | SCHED_RESET_ON_FORK, 7);
@@ -85,9 +100,8 @@ START_TEST(who_made_a_tick_late)
 	tick_late();
 	ck_assert_int_eq(highest(), 0);
 }
-END_TEST
 
-START_TEST(along_with_the_name)
+TEST_IF(along_with_the_name, has_realtime())
 {
 	set_priority(one, SCHED_RR, 2);
 	for (int i = 0; i < NAME_TICKS_MOST && highest() == 0; i++) {
@@ -96,9 +110,8 @@ START_TEST(along_with_the_name)
 	}
 	ck_assert_int_eq(highest(), 2);
 }
-END_TEST
 
-START_TEST(as_it_comes_and_until_it_ends)
+TEST_IF(as_it_comes_and_until_it_ends, has_realtime())
 {
 	set_priority(l.pid, SCHED_FIFO, 5);
 	(void)live_ask(&l, "busy 1", "ok");
@@ -117,7 +130,6 @@ START_TEST(as_it_comes_and_until_it_ends)
 	}
 	ck_assert_int_eq(highest(), 0);
 }
-END_TEST
 
 /* What is found at the tick that it rested up to, or ticks later. */
 static unsigned int asked_after_a_rest(uint64_t ticks)
@@ -137,7 +149,9 @@ static unsigned int asked_after_a_rest(uint64_t ticks)
 	return n_asked;
 }
 
-START_TEST(who_was_left_alone_on_purpose_made_nothing_late)
+FIXTURE(NULL, tear_down)
+
+TEST(who_was_left_alone_on_purpose_made_nothing_late)
 {
 	struct thread *th;
 
@@ -150,40 +164,4 @@ START_TEST(who_was_left_alone_on_purpose_made_nothing_late)
 	ck_assert_uint_eq(asked_after_a_rest(0), 0);
 	ck_assert_uint_eq(asked_after_a_rest(1), 1);
 	live_check_sum(&l);
-}
-END_TEST
-
-/*
- * Without CAP_SYS_NICE, or in a cgroup that has no time for it, there are no
- * real-time targets.
- */
-static bool is_refused(void)
-{
-	const struct sched_param fifo = {.sched_priority = 1}, none = {0};
-
-	if (sched_setscheduler(0, SCHED_FIFO, &fifo) == 0)
-		return sched_setscheduler(0, SCHED_OTHER, &none) < 0;
-	return errno == EPERM;
-}
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("priority");
-	TCase *tc = tcase_create("priority");
-	TCase *rests = tcase_create("rests");
-
-	tcase_add_checked_fixture(rests, NULL, tear_down);
-	tcase_add_test(rests, who_was_left_alone_on_purpose_made_nothing_late);
-	suite_add_tcase(s, rests);
-	if (is_refused()) {
-		(void)printf("no real-time priority: %s\n", strerror(errno));
-		suite_add_tcase(s, tc);
-		return s;
-	}
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, who_made_a_tick_late);
-	tcase_add_test(tc, along_with_the_name);
-	tcase_add_test(tc, as_it_comes_and_until_it_ends);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -19,7 +19,7 @@ static void take_descriptors(struct rlimit *ret_before)
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
 }
 
-START_TEST(a_file_is_read)
+TEST(a_file_is_read)
 {
 	char text[64], whole[4096];
 	size_t n = 0, rest = 0;
@@ -42,10 +42,9 @@ START_TEST(a_file_is_read)
 	ck_assert_int_eq(proc_error(PROC_READ), 0);
 	close_fd(&fd);
 }
-END_TEST
 
 /* Before its file is opened, and after. */
-START_TEST(a_process_that_has_ended_is_gone)
+TEST(a_process_that_has_ended_is_gone)
 {
 	char path[64], text[64] = "x";
 	pid_t pid = fork();
@@ -67,7 +66,6 @@ START_TEST(a_process_that_has_ended_is_gone)
 	ck_assert_int_eq(proc_error(PROC_GONE), -ESRCH);
 	close_fd(&fd);
 }
-END_TEST
 
 static const struct {
 	const char *path;
@@ -80,7 +78,7 @@ static const struct {
 };
 
 /* Whatever else fails says nothing of the process, which lives. */
-START_TEST(any_other_error_is_a_lack)
+TESTS(any_other_error_is_a_lack, array_size(failing))
 {
 	struct rlimit before;
 	char text[64] = "x";
@@ -97,9 +95,8 @@ START_TEST(any_other_error_is_a_lack)
 	ck_assert_str_eq(text, "");
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
-END_TEST
 
-START_TEST(a_descriptor_that_is_none_is_a_lack)
+TEST(a_descriptor_that_is_none_is_a_lack)
 {
 	char text[8];
 	size_t n = 7;
@@ -111,19 +108,4 @@ START_TEST(a_descriptor_that_is_none_is_a_lack)
 	ck_assert_int_eq(proc_read(-1, "stat", text, sizeof(text), &n),
 			 PROC_LACK);
 	ck_assert_uint_eq(n, 7);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("proc");
-	TCase *tc = tcase_create("outcomes");
-
-	tcase_add_test(tc, a_file_is_read);
-	tcase_add_test(tc, a_process_that_has_ended_is_gone);
-	tcase_add_loop_test(tc, any_other_error_is_a_lack, 0,
-			    (int)array_size(failing));
-	tcase_add_test(tc, a_descriptor_that_is_none_is_a_lack);
-	suite_add_tcase(s, tc);
-	return s;
 }

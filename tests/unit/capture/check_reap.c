@@ -35,8 +35,10 @@ static char end_of(pid_t tid)
 	return state;
 }
 
+FIXTURE(NULL, tear_down)
+
 /* Whoever waits for the process has its status when it is dead, not later. */
-START_TEST(a_process_dies_untraced)
+TEST(a_process_dies_untraced)
 {
 	pid_t tid;
 
@@ -54,10 +56,9 @@ START_TEST(a_process_dies_untraced)
 	ck_assert_int_le(live_status(l.pid, "TracerPid:"), 0);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Nothing is told or expected of who is to execute, and all from then on. */
-START_TEST(awaits_exec)
+TEST(awaits_exec)
 {
 	live_begin(&l, "cap_threads", NULL, NULL);
 	capture_await_exec(l.capture, LIVE_TARGET);
@@ -72,10 +73,9 @@ START_TEST(awaits_exec)
 	ck_assert_uint_gt(l.records[RECORD_SAMPLE], 0);
 	ck_assert_uint_le(l.counters.ticks, 5);
 }
-END_TEST
 
 /* The parent may end before the child has run at all. */
-START_TEST(a_child_is_told_of_when_its_parent_stops)
+TEST(a_child_is_told_of_when_its_parent_stops)
 {
 	int status;
 
@@ -91,10 +91,9 @@ START_TEST(a_child_is_told_of_when_its_parent_stops)
 	ck_assert_int_gt(l.born, 0);
 	ck_assert_int_eq(live_answer(&l, "ok"), l.born);
 }
-END_TEST
 
 /* A new program's leader, too, whichever thread it was. */
-START_TEST(a_new_program_dies_untraced)
+TEST(a_new_program_dies_untraced)
 {
 	threads();
 	(void)live_ask(&l, "asleep 1", "ok");
@@ -109,7 +108,6 @@ START_TEST(a_new_program_dies_untraced)
 		live_wait(&l);
 	ck_assert_int_le(live_status(l.pid, "TracerPid:"), 0);
 }
-END_TEST
 
 /* Who was let go of to die has not died yet. */
 static struct target *let_go(void)
@@ -129,7 +127,7 @@ static struct target *let_go(void)
 	return t;
 }
 
-START_TEST(a_process_that_takes_its_time_to_die)
+TEST(a_process_that_takes_its_time_to_die)
 {
 	threads();
 	(void)let_go();
@@ -146,9 +144,8 @@ START_TEST(a_process_that_takes_its_time_to_die)
 	ck_assert(l.ended);
 	live_check_sum(&l);
 }
-END_TEST
 
-START_TEST(who_has_another_program_does_not_die)
+TEST(who_has_another_program_does_not_die)
 {
 	threads();
 	(void)let_go();
@@ -162,7 +159,6 @@ START_TEST(who_has_another_program_does_not_die)
 	close_fd(&l.in);
 	ck_assert_int_eq(end_of(l.pid), 't');
 }
-END_TEST
 
 /*
  * A parent that is told of the end by a pidfd, and takes the status without
@@ -253,7 +249,7 @@ static struct parent start_parent(int kind)
  * It finds the status, however late we come. Where the child is dead for the
  * pidfd before we have done with it, we are as late as can be.
  */
-START_TEST(a_parent_that_does_not_wait)
+TESTS(a_parent_that_does_not_wait, KINDS)
 {
 	struct parent p = start_parent(_i);
 	struct pollfd answered = {.fd = p.answers, .events = POLLIN};
@@ -286,22 +282,4 @@ START_TEST(a_parent_that_does_not_wait)
 	live_check_sum(&l);
 	close_fd(&p.orders);
 	close_fd(&p.answers);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("reap");
-	TCase *tc = tcase_create("ends");
-
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_test(tc, a_process_dies_untraced);
-	tcase_add_test(tc, awaits_exec);
-	tcase_add_test(tc, a_child_is_told_of_when_its_parent_stops);
-	tcase_add_test(tc, a_new_program_dies_untraced);
-	tcase_add_test(tc, a_process_that_takes_its_time_to_die);
-	tcase_add_test(tc, who_has_another_program_does_not_die);
-	tcase_add_loop_test(tc, a_parent_that_does_not_wait, 0, KINDS);
-	suite_add_tcase(s, tc);
-	return s;
 }

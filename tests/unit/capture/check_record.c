@@ -35,7 +35,9 @@ static void fill_ring(void)
 	}
 }
 
-START_TEST(without_room_nothing_is_stopped)
+FIXTURE(NULL, tear_down)
+
+TEST(without_room_nothing_is_stopped)
 {
 	uint64_t stops, repeated, missed;
 	pid_t tid;
@@ -65,10 +67,9 @@ START_TEST(without_room_nothing_is_stopped)
 	ck_assert_uint_eq(l.records[RECORD_RESET], 0);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Not even a tick can be told: then all of it is told anew. */
-START_TEST(a_reader_that_lost_track_starts_anew)
+TEST(a_reader_that_lost_track_starts_anew)
 {
 	uint64_t repeated, ticks;
 	uint64_t resets;
@@ -91,7 +92,8 @@ START_TEST(a_reader_that_lost_track_starts_anew)
 	live_check_sum(&l);
 	live_read(&l);
 	l.reads = true;
-	/* A RECORD_RESET is smaller than a RECORD_TICK: one may have had room. */
+	/* A RECORD_RESET is smaller than a RECORD_TICK: one may have had room.
+	 */
 	resets = l.records[RECORD_RESET];
 	ck_assert_uint_le(resets, 1);
 	live_ticks(&l, 5);
@@ -100,10 +102,9 @@ START_TEST(a_reader_that_lost_track_starts_anew)
 	ck_assert_uint_eq(live_thread(&l, l.pid)->samples, 1);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Then it is not that it is behind. */
-START_TEST(without_a_reader_that_is_the_reason)
+TEST(without_a_reader_that_is_the_reason)
 {
 	uint64_t full;
 	void *room;
@@ -125,10 +126,9 @@ START_TEST(without_a_reader_that_is_the_reason)
 	ck_assert_uint_ge(l.counters.missed[MISSED_NO_READER], 10 + 2 * 9);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Nobody is stopped for nobody, however much room there is. */
-START_TEST(without_a_reader_nobody_is_stopped)
+TEST(without_a_reader_nobody_is_stopped)
 {
 	uint64_t stops;
 
@@ -143,10 +143,9 @@ START_TEST(without_a_reader_nobody_is_stopped)
 	ck_assert_uint_eq(l.counters.missed[MISSED_NO_READER], 10 * 7);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Threads end, and the process, while there is room for nothing. */
-START_TEST(the_end_waits_for_room)
+TEST(the_end_waits_for_room)
 {
 	uint64_t head;
 
@@ -169,7 +168,6 @@ START_TEST(the_end_waits_for_room)
 	ck_assert(l.ended);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* All that the reader knew, the next one does not. */
 static void replace_reader(void)
@@ -180,7 +178,7 @@ static void replace_reader(void)
 }
 
 /* Their end is nothing that it has to be told. */
-START_TEST(a_new_reader_after_threads_have_ended)
+TEST(a_new_reader_after_threads_have_ended)
 {
 	threads(16u << 20);
 	(void)live_ask(&l, "asleep 5", "ok");
@@ -196,10 +194,9 @@ START_TEST(a_new_reader_after_threads_have_ended)
 	ck_assert_uint_eq(l.counters.threads, 1);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* The new reader does not know the threads that are about to stop. */
-START_TEST(a_new_reader_while_threads_are_interrupted)
+TEST(a_new_reader_while_threads_are_interrupted)
 {
 	pid_t tid;
 
@@ -221,9 +218,8 @@ START_TEST(a_new_reader_while_threads_are_interrupted)
 	ck_assert_uint_gt(l.counters.missed[MISSED_NO_READER], 0);
 	live_check_sum(&l);
 }
-END_TEST
 
-START_TEST(a_hint_shortens_the_copy)
+TEST(a_hint_shortens_the_copy)
 {
 	const struct capture_sink other = {0};
 	const struct live_thread *th;
@@ -253,10 +249,9 @@ START_TEST(a_hint_shortens_the_copy)
 	live_ticks(&l, 1);
 	ck_assert_uint_gt(th->stack_size, 1024);
 }
-END_TEST
 
 /* Named after its first sample, and never found running since. */
-START_TEST(a_sleeper_is_given_its_name)
+TEST(a_sleeper_is_given_its_name)
 {
 	const struct live_thread *th;
 	pid_t tid;
@@ -279,10 +274,9 @@ START_TEST(a_sleeper_is_given_its_name)
 	ck_assert(!th->is_main);
 	ck_assert_uint_eq(l.counters.stops, 0);
 }
-END_TEST
 
 /* It is told of when its name and the end of its stack are known. */
-START_TEST(a_thread_is_not_announced_for_want_of_a_descriptor)
+TEST(a_thread_is_not_announced_for_want_of_a_descriptor)
 {
 	struct thread *th;
 	uint64_t own_end;
@@ -303,28 +297,4 @@ START_TEST(a_thread_is_not_announced_for_want_of_a_descriptor)
 	ck_assert_uint_eq(th->hints.own_end, own_end);
 	ck_assert_str_eq(live_thread(&l, l.pid)->comm, "cap_threads");
 	live_check_sum(&l);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("record");
-	TCase *tc = tcase_create("a full ring");
-
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_test(tc, without_room_nothing_is_stopped);
-	tcase_add_test(tc, a_reader_that_lost_track_starts_anew);
-	tcase_add_test(tc, without_a_reader_that_is_the_reason);
-	tcase_add_test(tc, without_a_reader_nobody_is_stopped);
-	tcase_add_test(tc, the_end_waits_for_room);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("readers");
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_test(tc, a_new_reader_after_threads_have_ended);
-	tcase_add_test(tc, a_new_reader_while_threads_are_interrupted);
-	tcase_add_test(tc, a_hint_shortens_the_copy);
-	tcase_add_test(tc, a_sleeper_is_given_its_name);
-	tcase_add_test(tc, a_thread_is_not_announced_for_want_of_a_descriptor);
-	suite_add_tcase(s, tc);
-	return s;
 }

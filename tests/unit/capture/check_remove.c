@@ -149,7 +149,9 @@ static void remove_it(void)
 	ck_assert_uint_eq(capture_pending(l.capture), 0);
 }
 
-START_TEST(the_one_that_is_removed)
+FIXTURE(NULL, tear_down)
+
+TEST(the_one_that_is_removed)
 {
 	let_go_after(remove_it);
 	capture_attach_again(l.capture);
@@ -164,7 +166,6 @@ START_TEST(the_one_that_is_removed)
 	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), 0);
 	ck_assert_int_eq(live_ask(&l, "join", "ok"), 0);
 }
-END_TEST
 
 static uint64_t samples_of_busy(void)
 {
@@ -194,16 +195,15 @@ static void check_nothing_is_told_anew(void)
 	ck_assert_uint_eq(l.records[RECORD_RESET], 0);
 }
 
-START_TEST(the_others_go_on_as_they_were)
+TEST(the_others_go_on_as_they_were)
 {
 	let_go_after(start_threads);
 	capture_attach_again(l.capture);
 	check_goes_on(6);
 	check_nothing_is_told_anew();
 }
-END_TEST
 
-START_TEST(others_that_we_may_not_signal)
+TEST(others_that_we_may_not_signal)
 {
 	if (geteuid() != 0)
 		return;
@@ -214,10 +214,9 @@ START_TEST(others_that_we_may_not_signal)
 	check_goes_on(6);
 	check_nothing_is_told_anew();
 }
-END_TEST
 
 /* The alarm comes at every other thread, before it is seized and after. */
-START_TEST(others_without_a_processor_to_seize_them)
+TEST(others_without_a_processor_to_seize_them)
 {
 	let_go_after(start_threads);
 	alarms = 4;
@@ -226,13 +225,12 @@ START_TEST(others_without_a_processor_to_seize_them)
 	check_goes_on(6);
 	check_nothing_is_told_anew();
 }
-END_TEST
 
 /*
  * As many tries as a thread has, and one more: a scan to come finds the leader,
  * which is the same, as is its program.
  */
-START_TEST(a_leader_that_is_seized_late_has_not_executed)
+TESTS(a_leader_that_is_seized_late_has_not_executed, 2)
 {
 	let_go_after(NULL);
 	stalls = _i == 0 ? 4 : 5;
@@ -246,10 +244,9 @@ START_TEST(a_leader_that_is_seized_late_has_not_executed)
 	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), gettid());
 	live_check_sum(&l);
 }
-END_TEST
 
 /* A process that cannot be looked at is neither another one nor at its end. */
-START_TEST(others_without_a_descriptor_to_look_at_them)
+TEST(others_without_a_descriptor_to_look_at_them)
 {
 	let_go_after(start_threads);
 	live_take_descriptors();
@@ -262,9 +259,8 @@ START_TEST(others_without_a_descriptor_to_look_at_them)
 	check_goes_on(6);
 	ck_assert_uint_eq(l.execs, 0);
 }
-END_TEST
 
-START_TEST(threads_that_come_and_go_meanwhile)
+TEST(threads_that_come_and_go_meanwhile)
 {
 	let_go_after(start_threads);
 	ck_assert_int_eq(live_ask(&l, "join", "ok"), 0);
@@ -273,9 +269,8 @@ START_TEST(threads_that_come_and_go_meanwhile)
 	check_goes_on(5);
 	ck_assert_uint_eq(l.records[RECORD_EXIT], 5);
 }
-END_TEST
 
-START_TEST(a_new_program_meanwhile)
+TEST(a_new_program_meanwhile)
 {
 	let_go_after(start_threads);
 	live_say(&l, "exec");
@@ -288,9 +283,8 @@ START_TEST(a_new_program_meanwhile)
 	ck_assert_uint_eq(l.counters.threads, 1);
 	live_check_sum(&l);
 }
-END_TEST
 
-START_TEST(an_end_meanwhile)
+TEST(an_end_meanwhile)
 {
 	let_go_after(start_threads);
 	ck_assert_int_eq(kill(l.pid, SIGKILL), 0);
@@ -301,9 +295,8 @@ START_TEST(an_end_meanwhile)
 	ck_assert(l.ended);
 	live_check_sum(&l);
 }
-END_TEST
 
-START_TEST(another_tracer_meanwhile)
+TEST(another_tracer_meanwhile)
 {
 	pid_t tracer;
 
@@ -318,26 +311,4 @@ START_TEST(another_tracer_meanwhile)
 	ck_assert_uint_eq(l.capture->n_targets, 0);
 	ck_assert_int_eq(kill(tracer, SIGKILL), 0);
 	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("remove");
-	TCase *tc = tcase_create("remove");
-
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_test(tc, the_one_that_is_removed);
-	tcase_add_test(tc, the_others_go_on_as_they_were);
-	tcase_add_test(tc, others_that_we_may_not_signal);
-	tcase_add_test(tc, others_without_a_processor_to_seize_them);
-	tcase_add_loop_test(tc, a_leader_that_is_seized_late_has_not_executed,
-			    0, 2);
-	tcase_add_test(tc, others_without_a_descriptor_to_look_at_them);
-	tcase_add_test(tc, threads_that_come_and_go_meanwhile);
-	tcase_add_test(tc, a_new_program_meanwhile);
-	tcase_add_test(tc, an_end_meanwhile);
-	tcase_add_test(tc, another_tracer_meanwhile);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -76,7 +76,9 @@ static const char *const calls[] = {
 	"accept",      "read_inotify", "poll",	       "nanosleep",
 	"pause"};
 
-START_TEST(no_wait_is_ended_by_an_interrupt)
+FIXTURE(NULL, tear_down)
+
+TESTS(no_wait_is_ended_by_an_interrupt, array_size(calls))
 {
 	waiting(calls[_i], NULL);
 	for (int i = 0; i < INTERRUPTS; i++) {
@@ -91,7 +93,6 @@ START_TEST(no_wait_is_ended_by_an_interrupt)
 	else
 		assert_not_rewritten(calls[_i]);
 }
-END_TEST
 
 /* All kinds of waits, and whether the interrupted call is changed for it. */
 static const struct {
@@ -174,7 +175,7 @@ static const struct {
 
 #define WAIT_INTERRUPTS 50
 
-START_TEST(no_kind_of_wait_is_ended)
+TESTS(no_kind_of_wait_is_ended, array_size(waits))
 {
 	live_begin(&l, "cap_waits", waits[_i].call, NULL);
 	for (int i = 0; i < WAIT_INTERRUPTS; i++) {
@@ -190,7 +191,6 @@ START_TEST(no_kind_of_wait_is_ended)
 	else
 		assert_not_rewritten(waits[_i].call);
 }
-END_TEST
 
 static const struct {
 	const char *call;
@@ -203,7 +203,7 @@ static const struct {
 };
 
 /* Found running, interrupted when it waits: as ticks do it. */
-START_TEST(no_wait_is_ended_by_a_tick)
+TESTS(no_wait_is_ended_by_a_tick, array_size(races))
 {
 	waiting(races[_i].call, races[_i].us);
 	while (l.counters.rewritten < races[_i].hits) {
@@ -215,12 +215,11 @@ START_TEST(no_wait_is_ended_by_a_tick)
 	ck_assert_int_gt(live_count(&l, "other"), 0);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* What a traced thread is woken by, and an untraced one is not. */
 static const int ignored[] = {SIGCHLD, SIGWINCH, SIGURG, SIGCONT, SIGTSTP};
 
-START_TEST(no_wait_is_ended_by_a_signal_that_is_ignored)
+TESTS(no_wait_is_ended_by_a_signal_that_is_ignored, array_size(ignored))
 {
 	waiting("epoll_wait", NULL);
 	for (int i = 0; i < INTERRUPTS; i++) {
@@ -236,9 +235,8 @@ START_TEST(no_wait_is_ended_by_a_signal_that_is_ignored)
 	ck_assert_int_eq(live_count(&l, "eintr"), 0);
 	ck_assert_int_eq(live_count(&l, "other"), 0);
 }
-END_TEST
 
-START_TEST(a_handler_that_runs_ends_the_wait)
+TEST(a_handler_that_runs_ends_the_wait)
 {
 	waiting("epoll_wait", NULL);
 	for (int i = 1; i <= INTERRUPTS; i++) {
@@ -259,10 +257,9 @@ START_TEST(a_handler_that_runs_ends_the_wait)
 	ck_assert_int_eq(live_count(&l, "eintr"), INTERRUPTS);
 	ck_assert_int_eq(live_count(&l, "other"), 0);
 }
-END_TEST
 
 /* restart_syscall(2) would kill it; installed long after we came. */
-START_TEST(a_filter_is_not_run_into)
+TEST(a_filter_is_not_run_into)
 {
 	waiting("poll", "1000");
 	live_ticks(&l, 1);
@@ -274,9 +271,8 @@ START_TEST(a_filter_is_not_run_into)
 	ck_assert_int_eq(live_count(&l, "eintr"), 0);
 	ck_assert_uint_eq(l.gone, 0);
 }
-END_TEST
 
-START_TEST(no_call_no_repair)
+TEST(no_call_no_repair)
 {
 	struct user_regs_struct regs;
 
@@ -289,13 +285,14 @@ START_TEST(no_call_no_repair)
 	ck_assert(!repair_call(0, &regs, 0));
 	waiting("pause", NULL);
 }
-END_TEST
 
 #if defined(__x86_64__)
 
+FIXTURE(NULL, NULL)
+
 /* What has moved something, or changed the kernel's state, is not done again.
  */
-START_TEST(what_is_left_alone)
+TEST(what_is_left_alone)
 {
 	const struct {
 		long nr, result;
@@ -327,10 +324,9 @@ START_TEST(what_is_left_alone)
 			ck_assert(!repair_is_due(0, &regs, 0));
 	}
 }
-END_TEST
 
 /* Whether an ioctl that returns EINTR has done nothing. */
-START_TEST(ioctls_of_terminals)
+TEST(ioctls_of_terminals)
 {
 	const struct {
 		unsigned int request;
@@ -364,36 +360,5 @@ START_TEST(ioctls_of_terminals)
 	}
 	(void)close(pty);
 }
-END_TEST
 
 #endif
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("repair");
-	TCase *tc = tcase_create("waits");
-
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_loop_test(tc, no_wait_is_ended_by_an_interrupt, 0,
-			    sizeof(calls) / sizeof(calls[0]));
-	tcase_add_loop_test(tc, no_wait_is_ended_by_a_tick, 0,
-			    sizeof(races) / sizeof(races[0]));
-	tcase_add_loop_test(tc, no_wait_is_ended_by_a_signal_that_is_ignored, 0,
-			    sizeof(ignored) / sizeof(ignored[0]));
-	tcase_add_test(tc, a_handler_that_runs_ends_the_wait);
-	tcase_add_test(tc, a_filter_is_not_run_into);
-	tcase_add_test(tc, no_call_no_repair);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("kinds of waits");
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_loop_test(tc, no_kind_of_wait_is_ended, 0,
-			    sizeof(waits) / sizeof(waits[0]));
-	suite_add_tcase(s, tc);
-#if defined(__x86_64__)
-	tc = tcase_create("work");
-	tcase_add_test(tc, what_is_left_alone);
-	tcase_add_test(tc, ioctls_of_terminals);
-	suite_add_tcase(s, tc);
-#endif
-	return s;
-}

@@ -75,7 +75,9 @@ static void interrupt_once(void)
 		live_wait(&l);
 }
 
-START_TEST(interrupts_take_nothing_away)
+FIXTURE(NULL, tear_down)
+
+TESTS(interrupts_take_nothing_away, N_KINDS)
 {
 	live_begin(&l, "cap_whole", kinds[_i], NULL);
 	for (int n = 0; !is_enough(l.counters.continued, n); n++) {
@@ -87,10 +89,9 @@ START_TEST(interrupts_take_nothing_away)
 	ck_assert_int_eq(live_count(&l, "short"), 0);
 	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
-END_TEST
 
 /* A traced thread is woken by what an untraced one does not notice. */
-START_TEST(ignored_signals_take_nothing_away)
+TESTS(ignored_signals_take_nothing_away, N_KINDS)
 {
 	live_begin(&l, "cap_whole", kinds[_i], NULL);
 	for (int i = 1; !is_enough(l.counters.continued, i / IN_A_ROW); i++) {
@@ -108,10 +109,9 @@ START_TEST(ignored_signals_take_nothing_away)
 	ck_assert_int_eq(live_count(&l, "short"), 0);
 	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
-END_TEST
 
 /* A part is what it gets without us, too; no byte is lost or sent twice. */
-START_TEST(handlers_are_run_in_between)
+TESTS(handlers_are_run_in_between, N_KINDS)
 {
 	live_begin(&l, "cap_whole", kinds[_i], NULL);
 	for (int i = 1; i <= RESTS; i++) {
@@ -129,9 +129,8 @@ START_TEST(handlers_are_run_in_between)
 	if (is_sound(kinds[_i]))
 		ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
-END_TEST
 
-START_TEST(the_process_is_stopped_in_between)
+TESTS(the_process_is_stopped_in_between, N_KINDS)
 {
 	live_begin(&l, "cap_whole", kinds[_i], NULL);
 	for (int i = 0; i < RESTS / 4; i++) {
@@ -147,9 +146,8 @@ START_TEST(the_process_is_stopped_in_between)
 	if (is_sound(kinds[_i]))
 		ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
-END_TEST
 
-START_TEST(it_is_killed_in_between)
+TESTS(it_is_killed_in_between, N_KINDS)
 {
 	live_begin(&l, "cap_whole", kinds[_i], NULL);
 	while (l.counters.continued < 1)
@@ -158,10 +156,9 @@ START_TEST(it_is_killed_in_between)
 	while (l.gone == 0)
 		live_wait(&l);
 }
-END_TEST
 
 /* It has let the same call through, with other addresses and sizes. */
-START_TEST(under_a_filter_the_same_is_run)
+TEST(under_a_filter_the_same_is_run)
 {
 	live_begin(&l, "cap_whole", "write_pipe", NULL);
 	ck_assert_int_eq(live_ask(&l, "filter", "ok"), 0);
@@ -172,10 +169,9 @@ START_TEST(under_a_filter_the_same_is_run)
 	ck_assert_int_eq(live_count(&l, "short"), 0);
 	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
-END_TEST
 
 /* Perhaps no other call: this one's rest would be a sendto(2). */
-START_TEST(under_a_filter_nothing_else_is_run)
+TEST(under_a_filter_nothing_else_is_run)
 {
 	live_begin(&l, "cap_whole", "write_unix", NULL);
 	ck_assert_int_eq(live_ask(&l, "filter", "ok"), 0);
@@ -186,10 +182,9 @@ START_TEST(under_a_filter_nothing_else_is_run)
 	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 	ck_assert_uint_eq(l.gone, 0);
 }
-END_TEST
 
 /* Nobody else interrupts it: each part is the call's own. */
-START_TEST(what_cannot_go_on_is_at_its_end)
+TEST(what_cannot_go_on_is_at_its_end)
 {
 	live_begin(&l, "life_ends", "3", NULL);
 	live_say(&l, "");
@@ -198,7 +193,6 @@ START_TEST(what_cannot_go_on_is_at_its_end)
 		ck_assert_uint_eq(l.counters.continued, 0);
 	}
 }
-END_TEST
 
 /* Before it leaves, what it began is at its end. */
 /* A connection: in *ret_to comes what is sent into the descriptor returned. */
@@ -253,8 +247,10 @@ static bool is_at_getppid(const struct user_regs_struct *regs)
 	return arch_interrupted_call(regs, &nr, &result) && nr == SYS_getppid;
 }
 
+FIXTURE(NULL, NULL)
+
 /* Whoever received up to it would wait for more than there ever may be. */
-START_TEST(urgent_data_is_an_end)
+TEST(urgent_data_is_an_end)
 {
 	struct pollfd urgent = {.events = POLLPRI};
 	struct user_regs_struct regs;
@@ -278,13 +274,12 @@ START_TEST(urgent_data_is_an_end)
 	close_fd(&from);
 	close_fd(&urgent.fd);
 }
-END_TEST
 
 /*
  * The thread was sent to a call, and stops in a handler: there it stays, with
  * the registers that it has.
  */
-START_TEST(a_stop_elsewhere_is_not_the_begin_of_the_call)
+TESTS(a_stop_elsewhere_is_not_the_begin_of_the_call, 3)
 {
 	struct user_regs_struct there, seen, now;
 	struct rest rest = {.state = REST_AHEAD, .counts = true};
@@ -321,9 +316,10 @@ START_TEST(a_stop_elsewhere_is_not_the_begin_of_the_call)
 	ck_assert_int_eq(kill(pid, SIGKILL), 0);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
-END_TEST
 
-START_TEST(it_settles)
+FIXTURE(NULL, tear_down)
+
+TEST(it_settles)
 {
 	live_begin(&l, "cap_whole", "write_pipe", NULL);
 	for (int i = 0; i < RESTS; i++) {
@@ -335,10 +331,9 @@ START_TEST(it_settles)
 	ck_assert_int_eq(live_count(&l, "short"), 0);
 	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
-END_TEST
 
 /* It is to be let go of, and has taken its time. */
-START_TEST(who_is_cut_off_begins_none)
+TEST(who_is_cut_off_begins_none)
 {
 	uint64_t continued;
 
@@ -358,30 +353,4 @@ START_TEST(who_is_cut_off_begins_none)
 	ck_assert_uint_eq(l.counters.continued, continued);
 	until_all_is_done();
 	ck_assert_int_eq(live_count(&l, "wrong"), 0);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("rest");
-	TCase *tc = tcase_create("rests of calls");
-
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_loop_test(tc, interrupts_take_nothing_away, 0, N_KINDS);
-	tcase_add_loop_test(tc, ignored_signals_take_nothing_away, 0, N_KINDS);
-	tcase_add_loop_test(tc, handlers_are_run_in_between, 0, N_KINDS);
-	tcase_add_loop_test(tc, the_process_is_stopped_in_between, 0, N_KINDS);
-	tcase_add_loop_test(tc, it_is_killed_in_between, 0, N_KINDS);
-	tcase_add_test(tc, under_a_filter_the_same_is_run);
-	tcase_add_test(tc, under_a_filter_nothing_else_is_run);
-	tcase_add_test(tc, what_cannot_go_on_is_at_its_end);
-	tcase_add_test(tc, it_settles);
-	tcase_add_test(tc, who_is_cut_off_begins_none);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("ends");
-	tcase_add_test(tc, urgent_data_is_an_end);
-	tcase_add_loop_test(tc, a_stop_elsewhere_is_not_the_begin_of_the_call,
-			    0, 3);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -39,14 +39,15 @@ static void tear_down(void)
 	live_end(&l);
 }
 
-START_TEST(who_sleeps_keeps_nobody)
+FIXTURE(set_up, tear_down)
+
+TEST(who_sleeps_keeps_nobody)
 {
 	ck_assert(capture_settle(l.capture));
 }
-END_TEST
 
 /* Its call comes back because of us: it is to be mended before we leave. */
-START_TEST(a_stop_without_a_sample_is_waited_for)
+TEST(a_stop_without_a_sample_is_waited_for)
 {
 	struct thread *th = live_known(&l, l.pid);
 
@@ -57,7 +58,6 @@ START_TEST(a_stop_without_a_sample_is_waited_for)
 		live_wait(&l);
 	ck_assert(capture_settle(l.capture));
 }
-END_TEST
 
 /* So much later: what is cut off then is not waited for at the next look. */
 static bool is_settled_later(uint64_t seconds)
@@ -68,17 +68,16 @@ static bool is_settled_later(uint64_t seconds)
 }
 
 /* Who is in a sleep that nothing ends is left. */
-START_TEST(but_not_for_ever)
+TEST(but_not_for_ever)
 {
 	live_known(&l, l.pid)->stop_expected = true;
 	ck_assert(!capture_settle(l.capture));
 	ck_assert(!is_settled_later(1));
 	ck_assert(is_settled_later(1));
 }
-END_TEST
 
 /* Its processor may be one that many share, so that it takes its time. */
-START_TEST(who_moves_is_waited_for_longer)
+TEST(who_moves_is_waited_for_longer)
 {
 	pid_t tid = (pid_t)live_ask(&l, "busy 1", "ok");
 
@@ -88,7 +87,6 @@ START_TEST(who_moves_is_waited_for_longer)
 	ck_assert(!is_settled_later(8));
 	ck_assert(is_settled_later(8));
 }
-END_TEST
 
 static void put_into_wait(enum rest_state state, long nr)
 {
@@ -100,7 +98,7 @@ static void put_into_wait(enum rest_state state, long nr)
 }
 
 /* The kernel would let go of it as if by a signal: for a moment only. */
-START_TEST(who_is_ahead_of_a_call_is_waited_for)
+TEST(who_is_ahead_of_a_call_is_waited_for)
 {
 	put_into_wait(REST_AHEAD, SYS_ppoll);
 	ck_assert(!capture_settle(l.capture));
@@ -108,19 +106,17 @@ START_TEST(who_is_ahead_of_a_call_is_waited_for)
 	put_into_wait(REST_INSIDE, SYS_ppoll);
 	ck_assert(capture_settle(l.capture));
 }
-END_TEST
 
 /* Its timeout would be EALREADY. */
-START_TEST(a_connection_is_waited_for)
+TEST(a_connection_is_waited_for)
 {
 	put_into_wait(REST_INSIDE, SYS_connect);
 	ck_assert(!capture_settle(l.capture));
 	ck_assert(is_settled_later(2));
 }
-END_TEST
 
 /* Its call would come back with the last part alone: it is interrupted. */
-START_TEST(a_rest_is_cut_off)
+TEST(a_rest_is_cut_off)
 {
 	struct thread *th = live_known(&l, l.pid);
 	const uint64_t stops = l.counters.event_stops;
@@ -136,10 +132,9 @@ START_TEST(a_rest_is_cut_off)
 		live_wait(&l);
 	ck_assert(capture_settle(l.capture));
 }
-END_TEST
 
 /* It never stops. */
-START_TEST(is_given_up_in_the_end)
+TEST(is_given_up_in_the_end)
 {
 	uint64_t seconds = 0;
 
@@ -149,7 +144,6 @@ START_TEST(is_given_up_in_the_end)
 	ck_assert_uint_ge(seconds, 4);
 	ck_assert_uint_le(seconds, 20);
 }
-END_TEST
 
 /* Its thread is in the rest of a call. */
 static struct thread *start_other(bool moves)
@@ -201,17 +195,16 @@ static void remove_it(void)
 	ck_assert(capture_is_leaving(l.capture));
 }
 
-START_TEST(one_that_leaves_has_its_moment)
+TEST(one_that_leaves_has_its_moment)
 {
 	ck_assert(!capture_lets_go(l.capture));
 	remove_it();
 	ck_assert(capture_lets_go(l.capture));
 	ck_assert(capture_settle(l.capture));
 }
-END_TEST
 
 /* Meanwhile the others have ticks. */
-START_TEST(its_rest_is_cut_off)
+TEST(its_rest_is_cut_off)
 {
 	const uint64_t stops = l.counters.event_stops;
 
@@ -228,9 +221,8 @@ START_TEST(its_rest_is_cut_off)
 		live_wait(&l);
 	ck_assert(capture_lets_go(l.capture));
 }
-END_TEST
 
-START_TEST(it_ends_meanwhile)
+TEST(it_ends_meanwhile)
 {
 	put_into_wait(REST_INSIDE, SYS_write);
 	live_known(&l, l.pid)->rest.whole = false;
@@ -241,10 +233,9 @@ START_TEST(it_ends_meanwhile)
 	ck_assert(!capture_is_leaving(l.capture));
 	ck_assert(!capture_lets_go(l.capture));
 }
-END_TEST
 
 /* To let go of the one is to let go of all. */
-START_TEST(a_call_of_another_is_waited_for)
+TEST(a_call_of_another_is_waited_for)
 {
 	struct thread *th = start_other(true);
 
@@ -254,10 +245,9 @@ START_TEST(a_call_of_another_is_waited_for)
 	th->rest.state = REST_NONE;
 	ck_assert(capture_lets_go(l.capture));
 }
-END_TEST
 
 /* Who has many such is never without one as long as there are ticks. */
-START_TEST(and_without_ticks_for_a_moment)
+TEST(and_without_ticks_for_a_moment)
 {
 	struct thread *th = start_other(true);
 
@@ -272,10 +262,9 @@ START_TEST(and_without_ticks_for_a_moment)
 	ck_assert(capture_lets_go(l.capture));
 	ck_assert(capture_settle(l.capture));
 }
-END_TEST
 
 /* Then it is waited for as at the end: no rest is cut off before. */
-START_TEST(but_only_for_so_long)
+TEST(but_only_for_so_long)
 {
 	(void)start_other(true);
 	remove_it();
@@ -288,7 +277,6 @@ START_TEST(but_only_for_so_long)
 	ck_assert(!is_settled_later(8));
 	ck_assert(l.capture->settle.cut);
 }
-END_TEST
 
 /* From so long after the first on, in the rest of a call. */
 static struct thread *remove_another_later(uint64_t seconds)
@@ -304,7 +292,7 @@ static struct thread *remove_another_later(uint64_t seconds)
 }
 
 /* Meanwhile those that stay have ticks, however late the first one is. */
-START_TEST(one_that_leaves_later_is_waited_for)
+TEST(one_that_leaves_later_is_waited_for)
 {
 	struct thread *th = remove_another_later(9);
 
@@ -314,19 +302,17 @@ START_TEST(one_that_leaves_later_is_waited_for)
 	ck_assert(capture_lets_go(l.capture));
 	ck_assert(capture_settle(l.capture));
 }
-END_TEST
 
 /* There may always be another one. */
-START_TEST(but_so_much_later_by_all)
+TEST(but_so_much_later_by_all)
 {
 	(void)remove_another_later(15);
 	ck_assert(lets_go_later(5));
 	ck_assert(!capture_settle(l.capture));
 }
-END_TEST
 
 /* All would wait for it, and it would be cut off. */
-START_TEST(another_that_stands_still_is_cut_off)
+TEST(another_that_stands_still_is_cut_off)
 {
 	struct thread *th = start_other(false);
 
@@ -339,9 +325,8 @@ START_TEST(another_that_stands_still_is_cut_off)
 	ck_assert(capture_lets_go(l.capture));
 	ck_assert(capture_settle(l.capture));
 }
-END_TEST
 
-START_TEST(it_ends_when_another_is_cut_off)
+TEST(it_ends_when_another_is_cut_off)
 {
 	struct target *t = NULL;
 
@@ -355,10 +340,9 @@ START_TEST(it_ends_when_another_is_cut_off)
 	ck_assert(!capture_lets_go(l.capture));
 	ck_assert(!l.capture->settle.cut);
 }
-END_TEST
 
 /* It has begun since the moment came: from then on there are ticks again. */
-START_TEST(a_call_that_is_interrupted_late)
+TEST(a_call_that_is_interrupted_late)
 {
 	struct thread *th = start_other(true);
 
@@ -370,10 +354,9 @@ START_TEST(a_call_that_is_interrupted_late)
 	ck_assert(is_tried());
 	ck_assert_uint_eq(l.capture->settle.since_ns, 0);
 }
-END_TEST
 
 /* Stops of the others come by themselves, as long as there are ticks. */
-START_TEST(a_stop_of_another_is_not_waited_for)
+TEST(a_stop_of_another_is_not_waited_for)
 {
 	struct thread *th = start_other(true);
 
@@ -382,35 +365,4 @@ START_TEST(a_stop_of_another_is_not_waited_for)
 	remove_it();
 	ck_assert(capture_lets_go(l.capture));
 	ck_assert(!capture_settle(l.capture));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("settle");
-	TCase *tc = tcase_create("settle");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, who_sleeps_keeps_nobody);
-	tcase_add_test(tc, a_stop_without_a_sample_is_waited_for);
-	tcase_add_test(tc, but_not_for_ever);
-	tcase_add_test(tc, who_is_ahead_of_a_call_is_waited_for);
-	tcase_add_test(tc, who_moves_is_waited_for_longer);
-	tcase_add_test(tc, a_connection_is_waited_for);
-	tcase_add_test(tc, a_rest_is_cut_off);
-	tcase_add_test(tc, is_given_up_in_the_end);
-	tcase_add_test(tc, one_that_leaves_has_its_moment);
-	tcase_add_test(tc, its_rest_is_cut_off);
-	tcase_add_test(tc, it_ends_meanwhile);
-	tcase_add_test(tc, a_call_of_another_is_waited_for);
-	tcase_add_test(tc, and_without_ticks_for_a_moment);
-	tcase_add_test(tc, but_only_for_so_long);
-	tcase_add_test(tc, one_that_leaves_later_is_waited_for);
-	tcase_add_test(tc, but_so_much_later_by_all);
-	tcase_add_test(tc, another_that_stands_still_is_cut_off);
-	tcase_add_test(tc, it_ends_when_another_is_cut_off);
-	tcase_add_test(tc, a_call_that_is_interrupted_late);
-	tcase_add_test(tc, a_stop_of_another_is_not_waited_for);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -56,7 +56,9 @@ static int disguise(struct thread *th)
 	return was;
 }
 
-START_TEST(all_fall_asleep)
+FIXTURE(NULL, tear_down)
+
+TEST(all_fall_asleep)
 {
 	const struct target *t;
 
@@ -67,9 +69,8 @@ START_TEST(all_fall_asleep)
 	ck_assert_ptr_null(t->awake);
 	live_check_sum(&l);
 }
-END_TEST
 
-START_TEST(who_sleeps_is_not_asked_while_nobody_runs)
+TEST(who_sleeps_is_not_asked_while_nobody_runs)
 {
 	uint64_t samples, repeated;
 	struct thread *th;
@@ -87,10 +88,9 @@ START_TEST(who_sleeps_is_not_asked_while_nobody_runs)
 	th->activity.schedstat_fd = was;
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Who ran last is asked first, and all others if that is not all. */
-START_TEST(who_ran_is_looked_for_until_the_clock_is_met)
+TEST(who_ran_is_looked_for_until_the_clock_is_met)
 {
 	uint64_t samples, mains;
 	struct thread *th;
@@ -118,7 +118,6 @@ START_TEST(who_ran_is_looked_for_until_the_clock_is_met)
 	th->activity.schedstat_fd = was;
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Those that work for a moment would be asleep again by the end of the asking.
  */
@@ -133,7 +132,7 @@ static struct thread *last_but_one(void)
 	return live_known(&l, tid);
 }
 
-START_TEST(who_ran_is_looked_at_before_the_next_is_asked)
+TEST(who_ran_is_looked_at_before_the_next_is_asked)
 {
 	struct thread *a, *b;
 	int was_a, was_b;
@@ -157,7 +156,6 @@ START_TEST(who_ran_is_looked_at_before_the_next_is_asked)
 	b->activity.schedstat_fd = was_b;
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Timers of this process on the clock of another: proc(5), /proc/PID/timers. */
 static unsigned int timers_on(pid_t pid)
@@ -175,7 +173,7 @@ static unsigned int timers_on(pid_t pid)
 	return n;
 }
 
-START_TEST(the_clock_of_many_is_kept)
+TEST(the_clock_of_many_is_kept)
 {
 	begin();
 	/* Before that there were none asleep; the others do not count. */
@@ -188,9 +186,8 @@ START_TEST(the_clock_of_many_is_kept)
 		live_wait(&l);
 	ck_assert_uint_eq(timers_on(l.pid), 0);
 }
-END_TEST
 
-START_TEST(the_clock_of_few_is_not)
+TEST(the_clock_of_few_is_not)
 {
 	live_begin(&l, "cap_threads", NULL, NULL);
 	last = (pid_t)live_ask(&l, "asleep 3", "ok");
@@ -198,9 +195,8 @@ START_TEST(the_clock_of_few_is_not)
 	live_ticks(&l, 100);
 	ck_assert_uint_eq(timers_on(l.pid), 0);
 }
-END_TEST
 
-START_TEST(who_has_run_is_seen_at_the_next_tick)
+TEST(who_has_run_is_seen_at_the_next_tick)
 {
 	uint64_t before, others;
 
@@ -215,10 +211,9 @@ START_TEST(who_has_run_is_seen_at_the_next_tick)
 	}
 	live_check_sum(&l);
 }
-END_TEST
 
 /* The longer nobody runs, the fewer looks, and no tick is lost. */
-START_TEST(who_has_long_slept_is_looked_at_more_rarely)
+TEST(who_has_long_slept_is_looked_at_more_rarely)
 {
 	uint64_t looks, samples;
 
@@ -244,10 +239,9 @@ START_TEST(who_has_long_slept_is_looked_at_more_rarely)
 	ck_assert_uint_eq(l.counters.ticks, l.tick);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* To ask a process of many threads costs more. */
-START_TEST(of_many_the_sooner)
+TEST(of_many_the_sooner)
 {
 	uint64_t looks;
 
@@ -262,13 +256,12 @@ START_TEST(of_many_the_sooner)
 	ck_assert_uint_eq(l.records[RECORD_TICK] - looks, 10);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Twice that between two comparisons of the number of threads. */
 #define COUNT_TICKS 32
 
 /* A look that takes a system call for each process, and tells nothing. */
-START_TEST(threads_are_not_counted_while_nobody_runs)
+TEST(threads_are_not_counted_while_nobody_runs)
 {
 	struct target *t;
 	uint64_t scanned;
@@ -291,10 +284,9 @@ START_TEST(threads_are_not_counted_while_nobody_runs)
 	t->task_fd = was;
 	live_check_sum(&l);
 }
-END_TEST
 
 /* A thread that the kernel does not tell of: who made it has run. */
-START_TEST(who_comes_while_all_rest_is_found)
+TEST(who_comes_while_all_rest_is_found)
 {
 	struct target *t;
 
@@ -309,10 +301,9 @@ START_TEST(who_comes_while_all_rest_is_found)
 	ck_assert_uint_eq(t->n_threads, SLEEPERS + 1);
 	ck_assert_ptr_nonnull(live_known(&l, last));
 }
-END_TEST
 
 /* When the tick came, and when it was over: no more is asked for its cost. */
-START_TEST(a_look_at_sleepers_reads_the_clock_twice)
+TEST(a_look_at_sleepers_reads_the_clock_twice)
 {
 	const uint64_t step = 1000;
 	uint64_t cost_ns, since_ns;
@@ -331,7 +322,6 @@ START_TEST(a_look_at_sleepers_reads_the_clock_twice)
 	}
 	ck_assert_uint_eq(l.counters.ticks, l.tick);
 }
-END_TEST
 
 /* The kernel's words on a thread, as they might be. */
 struct script {
@@ -410,7 +400,7 @@ static void begin_rest(struct target *t, uint64_t n)
 }
 
 /* However long it takes: over all moments at which it can begin, on average. */
-START_TEST(what_is_seen_after_a_rest_stands_for_what_is_not)
+TESTS(what_is_seen_after_a_rest_stands_for_what_is_not, 2)
 {
 	static const uint64_t halves[] = {1, 2, 3, 5, 8, 15, 16, 17, 40};
 	/* The first rest is shorter than those that follow, mostly. */
@@ -445,10 +435,9 @@ START_TEST(what_is_seen_after_a_rest_stands_for_what_is_not)
 	ck_assert_uint_eq(live_missed(&l), 0);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Whenever it began. */
-START_TEST(all_rest_until_the_same_ticks)
+TEST(all_rest_until_the_same_ticks)
 {
 	const struct target *t;
 
@@ -465,9 +454,8 @@ START_TEST(all_rest_until_the_same_ticks)
 	}
 	live_check_sum(&l);
 }
-END_TEST
 
-START_TEST(what_happens_ends_the_rest)
+TEST(what_happens_ends_the_rest)
 {
 	uint64_t looks;
 
@@ -485,10 +473,9 @@ START_TEST(what_happens_ends_the_rest)
 	ck_assert_uint_eq(l.records[RECORD_TICK] - looks, 1);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* The run times of those that end go into what must stay the same. */
-START_TEST(threads_come_and_go)
+TEST(threads_come_and_go)
 {
 	begin();
 	for (int i = 0; i < 5; i++) {
@@ -503,10 +490,9 @@ START_TEST(threads_come_and_go)
 			  SLEEPERS + 1);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* A reader that starts from nothing is told of those asleep, too. */
-START_TEST(a_reset_wakes_all)
+TEST(a_reset_wakes_all)
 {
 	uint64_t samples;
 
@@ -518,10 +504,9 @@ START_TEST(a_reset_wakes_all)
 	ck_assert_uint_ge(samples, 1);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* The reader was short of bytes, of a thread that does not run. */
-START_TEST(a_hint_for_more_wakes)
+TEST(a_hint_for_more_wakes)
 {
 	struct thread *th;
 	uint64_t samples, sp;
@@ -543,34 +528,4 @@ START_TEST(a_hint_for_more_wakes)
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(samples_of(last), samples + 2);
 	live_check_sum(&l);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("sleepers");
-	TCase *tc = tcase_create("sleepers");
-
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_test(tc, all_fall_asleep);
-	tcase_add_test(tc, who_sleeps_is_not_asked_while_nobody_runs);
-	tcase_add_test(tc, who_ran_is_looked_for_until_the_clock_is_met);
-	tcase_add_test(tc, who_ran_is_looked_at_before_the_next_is_asked);
-	tcase_add_test(tc, the_clock_of_many_is_kept);
-	tcase_add_test(tc, the_clock_of_few_is_not);
-	tcase_add_test(tc, who_has_run_is_seen_at_the_next_tick);
-	tcase_add_test(tc, who_has_long_slept_is_looked_at_more_rarely);
-	tcase_add_test(tc, of_many_the_sooner);
-	tcase_add_test(tc, threads_are_not_counted_while_nobody_runs);
-	tcase_add_test(tc, who_comes_while_all_rest_is_found);
-	tcase_add_test(tc, a_look_at_sleepers_reads_the_clock_twice);
-	tcase_add_loop_test(
-		tc, what_is_seen_after_a_rest_stands_for_what_is_not, 0, 2);
-	tcase_add_test(tc, all_rest_until_the_same_ticks);
-	tcase_add_test(tc, what_happens_ends_the_rest);
-	tcase_add_test(tc, threads_come_and_go);
-	tcase_add_test(tc, a_reset_wakes_all);
-	tcase_add_test(tc, a_hint_for_more_wakes);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -39,7 +39,9 @@ static uint64_t missed(void)
 	return l.counters.missed[MISSED_MEMORY_SLOW];
 }
 
-START_TEST(a_slow_read_is_paid_for)
+FIXTURE(set_up, tear_down)
+
+TEST(a_slow_read_is_paid_for)
 {
 	uint64_t captured = l.counters.captured, stops, repeated;
 
@@ -68,10 +70,9 @@ START_TEST(a_slow_read_is_paid_for)
 	ck_assert(!live_thread(&l, busy)->missing);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* The second of two that were interrupted, after the first was slow. */
-START_TEST(who_is_stopped_goes_on_unread)
+TEST(who_is_stopped_goes_on_unread)
 {
 	uint64_t captured = l.counters.captured, stops = l.counters.stops;
 
@@ -88,10 +89,9 @@ START_TEST(who_is_stopped_goes_on_unread)
 	ck_assert_uint_eq(missed(), 1);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Whenever it may be read it takes that long. */
-START_TEST(no_more_than_a_twentieth)
+TEST(no_more_than_a_twentieth)
 {
 	uint64_t start, waited = 0, now;
 
@@ -110,10 +110,9 @@ START_TEST(no_more_than_a_twentieth)
 	ck_assert_uint_le(20 * (waited - 15 * NS_PER_MS), now);
 	ck_assert_uint_ge(22 * waited, now);
 }
-END_TEST
 
 /* The next long one after a while is a first one again. */
-START_TEST(one_in_a_while_is_chance)
+TEST(one_in_a_while_is_chance)
 {
 	const uint64_t while_ns = 11 * NS_PER_SEC;
 
@@ -127,10 +126,9 @@ START_TEST(one_in_a_while_is_chance)
 	target_was_read(t, t->capture->options.now_ns() - 10 * NS_PER_MS, 4096);
 	ck_assert(target_is_slow(t));
 }
-END_TEST
 
 /* The shorter it was, the sooner it is forgotten. */
-START_TEST(what_was_short_is_soon_forgotten)
+TEST(what_was_short_is_soon_forgotten)
 {
 	live_later(11 * NS_PER_SEC);
 	for (int i = 0; i < 50; i++) {
@@ -146,20 +144,18 @@ START_TEST(what_was_short_is_soon_forgotten)
 	}
 	ck_assert_uint_eq(t->slow_until_ns, 0);
 }
-END_TEST
 
 /* What takes less than a copy may take is never counted. */
-START_TEST(a_read_in_time_is_none)
+TEST(a_read_in_time_is_none)
 {
 	for (int i = 0; i < 100; i++)
 		target_was_read(t, t->capture->options.now_ns(), 1u << 20);
 	ck_assert_uint_eq(t->slow_until_ns, 0);
 	ck_assert(!target_is_slow(t));
 }
-END_TEST
 
 /* Short ones, at each of very many ticks, add up. */
-START_TEST(short_waits_add_up)
+TEST(short_waits_add_up)
 {
 	int n = 0;
 
@@ -174,10 +170,9 @@ START_TEST(short_waits_add_up)
 	live_later(20 * 3 * NS_PER_MS);
 	ck_assert(!target_is_slow(t));
 }
-END_TEST
 
 /* Of many targets that are slow, each has its part of the share. */
-START_TEST(the_share_is_of_all)
+TEST(the_share_is_of_all)
 {
 	struct target *other = live_bare_target(l.capture);
 	uint64_t now, alone, both;
@@ -191,10 +186,11 @@ START_TEST(the_share_is_of_all)
 	ck_assert_uint_ge(alone, 20 * 10 * NS_PER_MS);
 	ck_assert_uint_ge(both, 2 * 20 * 10 * NS_PER_MS);
 }
-END_TEST
+
+FIXTURE(NULL, tear_down)
 
 /* For the rest of a call its arguments are looked up, and its instruction. */
-START_TEST(a_rest_is_paid_for)
+TEST_IF(a_rest_is_paid_for, suite_has_getfd())
 {
 	uint64_t before;
 
@@ -212,28 +208,4 @@ START_TEST(a_rest_is_paid_for)
 	live_step(0);
 	ck_assert_uint_eq(l.counters.continued, 1);
 	ck_assert(target_is_slow(t));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("slow");
-	TCase *tc = tcase_create("slow");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, a_slow_read_is_paid_for);
-	tcase_add_test(tc, who_is_stopped_goes_on_unread);
-	tcase_add_test(tc, no_more_than_a_twentieth);
-	tcase_add_test(tc, one_in_a_while_is_chance);
-	tcase_add_test(tc, what_was_short_is_soon_forgotten);
-	tcase_add_test(tc, a_read_in_time_is_none);
-	tcase_add_test(tc, short_waits_add_up);
-	tcase_add_test(tc, the_share_is_of_all);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("calls");
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	if (suite_has_getfd())
-		tcase_add_test(tc, a_rest_is_paid_for);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -47,7 +47,7 @@ static void make_stack(size_t size)
 	stack.top = stack.bottom + size;
 }
 
-static void set_up_without_pagemap(void)
+static void set_up(void)
 {
 	pagemap_fd = -1;
 	seen = (struct memory_seen){0};
@@ -59,11 +59,10 @@ static void set_up_without_pagemap(void)
 	regs[ARCH_PC] = 0x401000;
 }
 
-static void set_up(void)
+static void open_pagemap(void)
 {
 	int proc_fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	set_up_without_pagemap();
 	ck_assert_int_eq(memory_open(proc_fd, (uint32_t)getpid(), &pagemap_fd),
 			 0);
 	close_fd(&proc_fd);
@@ -126,8 +125,12 @@ static size_t take(uint64_t sp, uint64_t top)
 	return size;
 }
 
-START_TEST(copies_red_zone_to_end)
+FIXTURE(set_up, tear_down)
+
+TESTS(copies_red_zone_to_end, 2)
 {
+	if (_i == 1)
+		open_pagemap();
 	make_stack(65536);
 	(void)take(stack.bottom + 1000, 0);
 	ck_assert_uint_eq(record->stack_addr,
@@ -135,40 +138,42 @@ START_TEST(copies_red_zone_to_end)
 	ck_assert_uint_eq(record->stack_size, 65536 - 1000 + ARCH_RED_ZONE);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
 }
-END_TEST
 
-START_TEST(copies_up_to_the_top)
+TESTS(copies_up_to_the_top, 2)
 {
+	if (_i == 1)
+		open_pagemap();
 	make_stack(65536);
 	(void)take(stack.bottom + 1000, stack.bottom + 5000);
 	ck_assert_uint_eq(record->stack_addr + record->stack_size,
 			  stack.bottom + 5000);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
 }
-END_TEST
 
-START_TEST(a_deep_stack_is_cut_and_says_so)
+TESTS(a_deep_stack_is_cut_and_says_so, 2)
 {
+	if (_i == 1)
+		open_pagemap();
 	make_stack(SAMPLE_STACK_MAX + 4096);
 	(void)take(stack.bottom + ARCH_RED_ZONE, 0);
 	ck_assert_uint_eq(record->stack_size, SAMPLE_STACK_MAX);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING | SAMPLE_CAPPED);
 }
-END_TEST
 
 /* The whole stack of use, as long as it may be: nothing was left out. */
-START_TEST(a_top_at_the_cap_is_not_cut)
+TESTS(a_top_at_the_cap_is_not_cut, 2)
 {
+	if (_i == 1)
+		open_pagemap();
 	make_stack(SAMPLE_STACK_MAX + 4096);
 	(void)take(stack.bottom + ARCH_RED_ZONE,
 		   stack.bottom + SAMPLE_STACK_MAX);
 	ck_assert_uint_eq(record->stack_size, SAMPLE_STACK_MAX);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
 }
-END_TEST
 
 #if ARCH_RED_ZONE > 0
-START_TEST(a_red_zone_that_cannot_be_read_is_left_out)
+TEST(a_red_zone_that_cannot_be_read_is_left_out)
 {
 	make_stack(8192);
 	(void)take(stack.bottom + 8, 0);
@@ -176,9 +181,8 @@ START_TEST(a_red_zone_that_cannot_be_read_is_left_out)
 	ck_assert_uint_eq(record->stack_size, 8192 - 8);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
 }
-END_TEST
 
-START_TEST(cut_without_a_red_zone_says_so_too)
+TEST(cut_without_a_red_zone_says_so_too)
 {
 	make_stack(SAMPLE_STACK_MAX + 4096);
 	(void)take(stack.bottom, 0);
@@ -186,14 +190,14 @@ START_TEST(cut_without_a_red_zone_says_so_too)
 	ck_assert_uint_ge(record->stack_size, SAMPLE_STACK_MAX - ARCH_RED_ZONE);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING | SAMPLE_CAPPED);
 }
-END_TEST
 #endif
 
 /* Up to a known top, all is stack: pages in between that are zeros still. */
-START_TEST(a_deep_frame_need_not_be_touched)
+TEST(a_deep_frame_need_not_be_touched)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
+	open_pagemap();
 	make_stack(100 * page);
 	ck_assert_int_eq(
 		madvise(stack.bytes + 2 * page, 90 * page, MADV_DONTNEED), 0);
@@ -201,12 +205,12 @@ START_TEST(a_deep_frame_need_not_be_touched)
 	ck_assert_uint_eq(record->stack_addr + record->stack_size, stack.top);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
 }
-END_TEST
 
-START_TEST(another_stack_s_pages_are_left_alone)
+TEST(another_stack_s_pages_are_left_alone)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
+	open_pagemap();
 	make_stack(100 * page);
 	ck_assert_int_eq(
 		madvise(stack.bytes + 2 * page, 90 * page, MADV_DONTNEED), 0);
@@ -215,21 +219,21 @@ START_TEST(another_stack_s_pages_are_left_alone)
 			  stack.bottom + 2 * page);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
 }
-END_TEST
 
 /* A stack pointer to nowhere is the target's business: registers only. */
-START_TEST(no_stack_gives_registers_only)
+TESTS(no_stack_gives_registers_only, 2)
 {
 	const uint64_t nowhere[] = {0, 8, UINT64_MAX, UINT64_MAX - 4096,
 				    UINT64_C(0xffff800000000000)};
 
+	if (_i == 1)
+		open_pagemap();
 	for (size_t i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++) {
 		ck_assert_uint_eq(take(nowhere[i], 0), sizeof(*record));
 		ck_assert_uint_eq(record->stack_size, 0);
 		ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
 	}
 }
-END_TEST
 
 /* The stack from 1000 on up to top, and a second range. */
 static size_t take_with(uint64_t top, uint64_t second, size_t second_size)
@@ -241,11 +245,13 @@ static size_t take_with(uint64_t top, uint64_t second, size_t second_size)
 	return take_by(stack.bottom + 1000, &plan);
 }
 
-START_TEST(adds_a_second_range)
+TESTS(adds_a_second_range, 2)
 {
 	const struct sample_second *second;
 	size_t size;
 
+	if (_i == 1)
+		open_pagemap();
 	make_stack(65536);
 	/* The first ends in the middle of a word. */
 	size = take_with(stack.bottom + 2001, stack.bottom + 30000, 5000);
@@ -259,23 +265,25 @@ START_TEST(adds_a_second_range)
 	ck_assert_uint_eq(second->addr, stack.bottom + 30000);
 	ck_assert_mem_eq(second->bytes, stack.bytes + 30000, 5000);
 }
-END_TEST
 
-START_TEST(a_second_range_is_not_copied_twice)
+TESTS(a_second_range_is_not_copied_twice, 2)
 {
 	size_t size;
 
+	if (_i == 1)
+		open_pagemap();
 	make_stack(65536);
 	size = take(stack.bottom + 1000, 0);
 	ck_assert_uint_eq(take_with(0, stack.bottom + 30000, 5000), size);
 	ck_assert_uint_eq(record->second_size, 0);
 }
-END_TEST
 
-START_TEST(a_second_range_that_is_none)
+TESTS(a_second_range_that_is_none, 2)
 {
 	size_t size;
 
+	if (_i == 1)
+		open_pagemap();
 	make_stack(65536);
 	size = take(stack.bottom + 1000, stack.bottom + 2001);
 	ck_assert_uint_eq(
@@ -283,12 +291,13 @@ START_TEST(a_second_range_that_is_none)
 		size);
 	ck_assert_uint_eq(record->second_size, 0);
 }
-END_TEST
 
-START_TEST(a_second_range_that_is_cut_says_so)
+TESTS(a_second_range_that_is_cut_says_so, 2)
 {
 	struct stack_plan plan;
 
+	if (_i == 1)
+		open_pagemap();
 	make_stack(65536);
 	plan = plan_up_to(stack.bottom + 1000, stack.bottom + 2001);
 	plan.second = stack.bottom + 30000;
@@ -300,14 +309,15 @@ START_TEST(a_second_range_that_is_cut_says_so)
 	ck_assert_uint_eq(record->second_size, 5000);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING | SAMPLE_SECOND_CAPPED);
 }
-END_TEST
 
 /* Both ranges, the most that a plan may ask for, from the middle of a page. */
-START_TEST(the_largest_copies_are_whole)
+TESTS(the_largest_copies_are_whole, 2)
 {
 	const struct sample_second *second;
 	struct stack_plan plan;
 
+	if (_i == 1)
+		open_pagemap();
 	make_stack(2 * SAMPLE_WHOLE_MAX + 8192);
 	plan = plan_up_to(stack.bottom + 1000, stack.bottom + 1000 -
 						       ARCH_RED_ZONE +
@@ -321,40 +331,4 @@ START_TEST(the_largest_copies_are_whole)
 	second = (const void *)(record->stack + record->stack_size);
 	ck_assert_mem_eq(second->bytes, stack.bytes + SAMPLE_WHOLE_MAX + 3000,
 			 SAMPLE_WHOLE_MAX);
-}
-END_TEST
-
-static void add_tests(TCase *tc)
-{
-	tcase_add_test(tc, adds_a_second_range);
-	tcase_add_test(tc, a_second_range_is_not_copied_twice);
-	tcase_add_test(tc, a_second_range_that_is_none);
-	tcase_add_test(tc, a_second_range_that_is_cut_says_so);
-	tcase_add_test(tc, the_largest_copies_are_whole);
-	tcase_add_test(tc, copies_red_zone_to_end);
-	tcase_add_test(tc, copies_up_to_the_top);
-	tcase_add_test(tc, a_deep_stack_is_cut_and_says_so);
-	tcase_add_test(tc, a_top_at_the_cap_is_not_cut);
-	tcase_add_test(tc, no_stack_gives_registers_only);
-}
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("snapshot");
-	TCase *with = tcase_create("with a pagemap");
-	TCase *without = tcase_create("without one");
-
-	tcase_add_checked_fixture(with, set_up, tear_down);
-	add_tests(with);
-	tcase_add_test(with, a_deep_frame_need_not_be_touched);
-	tcase_add_test(with, another_stack_s_pages_are_left_alone);
-	suite_add_tcase(s, with);
-	tcase_add_checked_fixture(without, set_up_without_pagemap, tear_down);
-	add_tests(without);
-#if ARCH_RED_ZONE > 0
-	tcase_add_test(without, a_red_zone_that_cannot_be_read_is_left_out);
-	tcase_add_test(without, cut_without_a_red_zone_says_so_too);
-#endif
-	suite_add_tcase(s, without);
-	return s;
 }

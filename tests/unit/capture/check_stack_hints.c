@@ -42,7 +42,9 @@ static void check_known(uint64_t sp, uint64_t top, uint64_t second)
 	ck_assert_uint_eq(plan.second_size, second == 0 ? 0 : OWN_END - second);
 }
 
-START_TEST(the_own_stack_ends_where_it_ends)
+FIXTURE(set_up, tear_down)
+
+TEST(the_own_stack_ends_where_it_ends)
 {
 	check_known(OWN_END - 4096, OWN_END, 0);
 	/* Deeper than a copy may be, or of no known end: as much as may be. */
@@ -56,9 +58,8 @@ START_TEST(the_own_stack_ends_where_it_ends)
 	ck_assert_uint_eq(plan.size, SAMPLE_STACK_MAX);
 	ck_assert_uint_eq(plan.second_size, 0);
 }
-END_TEST
 
-START_TEST(any_stack_pointer_has_a_plan)
+TEST(any_stack_pointer_has_a_plan)
 {
 	const uint64_t odd[] = {
 		0, 1, ARCH_RED_ZONE, UINT64_MAX, UINT64_MAX - 4096, OWN_END};
@@ -70,9 +71,8 @@ START_TEST(any_stack_pointer_has_a_plan)
 		plan_at(odd[i]);
 	}
 }
-END_TEST
 
-START_TEST(a_hint_tells_both_ranges)
+TEST(a_hint_tells_both_ranges)
 {
 	stack_hints_take(&hints, OTHER - 4096, OTHER, OWN_END - 8192);
 	check_known(OTHER - 4096, OTHER, OWN_END - 8192);
@@ -80,10 +80,9 @@ START_TEST(a_hint_tells_both_ranges)
 	/* Own work has its own end. */
 	check_known(OWN_END - 4096, OWN_END, 0);
 }
-END_TEST
 
 /* It may be another stack, below: pages that are not there end the copy. */
-START_TEST(work_that_goes_deeper_is_copied_up_to_the_same_top)
+TEST(work_that_goes_deeper_is_copied_up_to_the_same_top)
 {
 	stack_hints_take(&hints, OTHER - 4096, OTHER, OWN_END - 8192);
 	plan_at(OTHER - 300 * KB);
@@ -95,9 +94,8 @@ START_TEST(work_that_goes_deeper_is_copied_up_to_the_same_top)
 	check_known(OTHER - 300 * KB, OTHER, OWN_END - 8192);
 	check_known(OTHER - 4096, OTHER, OWN_END - 8192);
 }
-END_TEST
 
-START_TEST(a_higher_top_takes_the_place_of_lower_ones)
+TEST(a_higher_top_takes_the_place_of_lower_ones)
 {
 	stack_hints_take(&hints, OTHER - 8192, OTHER - 4096, 0);
 	stack_hints_take(&hints, OTHER - 16384, OTHER - 8192, 0);
@@ -106,9 +104,8 @@ START_TEST(a_higher_top_takes_the_place_of_lower_ones)
 	ck_assert_uint_eq(hints.n, 1);
 	check_known(OTHER - 16384, OTHER, 0);
 }
-END_TEST
 
-START_TEST(stacks_in_turn_are_all_known)
+TEST(stacks_in_turn_are_all_known)
 {
 	for (uint64_t i = 0; i < STACK_HINTS_MAX; i++)
 		stack_hints_take(&hints, OTHER + i * 65536 - 4096,
@@ -118,10 +115,9 @@ START_TEST(stacks_in_turn_are_all_known)
 			check_known(OTHER + i * 65536 - 4096, OTHER + i * 65536,
 				    OWN_END - 8192 - i);
 }
-END_TEST
 
 /* Ten thousand coroutines: the memory of a thread has an end. */
-START_TEST(of_too_many_stacks_the_latest_are_known)
+TEST(of_too_many_stacks_the_latest_are_known)
 {
 	for (uint64_t i = 0; i < 10000; i++)
 		stack_hints_take(&hints, OTHER + i * 65536 - 4096,
@@ -133,10 +129,9 @@ START_TEST(of_too_many_stacks_the_latest_are_known)
 	ck_assert_uint_eq(plan.size, 128 * KB);
 	ck_assert_uint_eq(plan.second_size, 0);
 }
-END_TEST
 
 /* The first sample on another stack has what it is likely to need. */
-START_TEST(the_second_range_is_guessed_at_first)
+TEST(the_second_range_is_guessed_at_first)
 {
 	plan_at(OTHER);
 	ck_assert_uint_eq(plan.known.top, 0);
@@ -154,10 +149,9 @@ START_TEST(the_second_range_is_guessed_at_first)
 	plan_at(OTHER + 65536);
 	ck_assert_uint_eq(plan.second_size, 0);
 }
-END_TEST
 
 /* Whatever a hint says: no other memory than a stack of the thread's. */
-START_TEST(the_second_range_is_of_the_own_stack)
+TEST(the_second_range_is_of_the_own_stack)
 {
 	const uint64_t wrong[] = {1, OWN_END, OWN_END + 1,
 				  OWN_END - SAMPLE_OWN_STACK_MAX - 1,
@@ -179,10 +173,9 @@ START_TEST(the_second_range_is_of_the_own_stack)
 	plan_at(OTHER - 4096);
 	ck_assert_uint_eq(plan.second_size, 0);
 }
-END_TEST
 
 /* Not before a hint says that it is needed. */
-START_TEST(the_own_stack_is_copied_as_a_whole)
+TEST(the_own_stack_is_copied_as_a_whole)
 {
 	plan_at(OWN_END - 1000 * KB);
 	ck_assert_uint_eq(plan.size, SAMPLE_STACK_MAX);
@@ -201,10 +194,9 @@ START_TEST(the_own_stack_is_copied_as_a_whole)
 	stack_hints_fini(&hints);
 	ck_assert(!hints.whole);
 }
-END_TEST
 
 /* So what was left out of it is not left out any more. */
-START_TEST(the_whole_takes_the_place_of_its_parts)
+TEST(the_whole_takes_the_place_of_its_parts)
 {
 	stack_hints_take(&hints, OWN_END - 600 * KB, OWN_END - 550 * KB,
 			 OWN_END - 8192);
@@ -217,9 +209,8 @@ START_TEST(the_whole_takes_the_place_of_its_parts)
 	check_known(OWN_END - 700 * KB, OWN_END, 0);
 	check_known(OTHER - 4096, OTHER, OWN_END - 8192);
 }
-END_TEST
 
-START_TEST(the_second_range_is_as_large_as_the_own_stack_may_be)
+TEST(the_second_range_is_as_large_as_the_own_stack_may_be)
 {
 	stack_hints_take(&hints, OTHER - 4096, OTHER, OWN_END - 1000 * KB);
 	plan_at(OTHER - 4096);
@@ -229,10 +220,9 @@ START_TEST(the_second_range_is_as_large_as_the_own_stack_may_be)
 	check_known(OTHER - 4096, OTHER, OWN_END - 1000 * KB);
 	ck_assert(!plan.second_is_capped);
 }
-END_TEST
 
 /* Less is copied anyway, or is no thread's own stack. */
-START_TEST(what_is_no_hint_for_the_whole)
+TEST(what_is_no_hint_for_the_whole)
 {
 	stack_hints_take(&hints, OWN_END - 4096, OWN_END, 0);
 	stack_hints_take(&hints, OWN_END - 600 * KB, OWN_END - 1, 0);
@@ -244,48 +234,19 @@ START_TEST(what_is_no_hint_for_the_whole)
 	stack_hints_take(&hints, OWN_END - 600 * KB, OWN_END, 0);
 	ck_assert(!hints.whole);
 }
-END_TEST
 
-START_TEST(a_top_that_no_copy_reaches_is_ignored)
+TEST(a_top_that_no_copy_reaches_is_ignored)
 {
 	stack_hints_take(&hints, OTHER, OTHER, 0);
 	stack_hints_take(&hints, OTHER, OTHER - 1, 0);
 	stack_hints_take(&hints, OTHER, OTHER + SAMPLE_STACK_MAX + 1, 0);
 	ck_assert_uint_eq(hints.n, 0);
 }
-END_TEST
 
 /* A signal stack above the own one, which is small: each has its own top. */
-START_TEST(a_stack_right_above_the_own_one)
+TEST(a_stack_right_above_the_own_one)
 {
 	stack_hints_take(&hints, OWN_END + 60 * KB, OWN_END + 64 * KB, 0);
 	check_known(OWN_END - 4096, OWN_END, 0);
 	check_known(OWN_END + 60 * KB, OWN_END + 64 * KB, 0);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("stack_hints");
-	TCase *tc = tcase_create("stack_hints");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, the_own_stack_ends_where_it_ends);
-	tcase_add_test(tc, any_stack_pointer_has_a_plan);
-	tcase_add_test(tc, a_hint_tells_both_ranges);
-	tcase_add_test(tc, work_that_goes_deeper_is_copied_up_to_the_same_top);
-	tcase_add_test(tc, a_higher_top_takes_the_place_of_lower_ones);
-	tcase_add_test(tc, stacks_in_turn_are_all_known);
-	tcase_add_test(tc, of_too_many_stacks_the_latest_are_known);
-	tcase_add_test(tc, the_second_range_is_guessed_at_first);
-	tcase_add_test(tc, the_second_range_is_of_the_own_stack);
-	tcase_add_test(tc, the_own_stack_is_copied_as_a_whole);
-	tcase_add_test(tc, the_whole_takes_the_place_of_its_parts);
-	tcase_add_test(tc,
-		       the_second_range_is_as_large_as_the_own_stack_may_be);
-	tcase_add_test(tc, what_is_no_hint_for_the_whole);
-	tcase_add_test(tc, a_top_that_no_copy_reaches_is_ignored);
-	tcase_add_test(tc, a_stack_right_above_the_own_one);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -35,7 +35,7 @@ static void on_signal(int number)
 /* signal(7): what these do by default is nothing. */
 static const int ignored_by_default[] = {SIGCHLD, SIGCONT, SIGURG, SIGWINCH};
 
-START_TEST(default_that_is_to_do_nothing)
+TESTS(default_that_is_to_do_nothing, array_size(ignored_by_default))
 {
 	const int number = ignored_by_default[_i];
 
@@ -49,12 +49,11 @@ START_TEST(default_that_is_to_do_nothing)
 	ck_assert(status_goes_unnoticed(self(), number));
 	ck_assert(status_ignores(self(), number));
 }
-END_TEST
 
 /* The first, the last, a neighbour's bit, and one that stops. */
 static const int others[] = {SIGHUP, SIGUSR1, SIGPIPE, SIGTSTP, 64};
 
-START_TEST(default_that_does_something)
+TESTS(default_that_does_something, array_size(others))
 {
 	const int number = others[_i];
 
@@ -68,7 +67,6 @@ START_TEST(default_that_does_something)
 	ck_assert(!status_goes_unnoticed(self(), number));
 	ck_assert(!status_ignores(self(), number));
 }
-END_TEST
 
 static void install_filter(void)
 {
@@ -82,18 +80,17 @@ static void install_filter(void)
 		syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), 0);
 }
 
-START_TEST(filters)
+TEST(filters)
 {
 	ck_assert(!status_is_filtered(self()));
 	install_filter();
 	ck_assert(status_is_filtered(self()));
 }
-END_TEST
 
 static const size_t group_counts[] = {100, 400, 800, 1200, NGROUPS_MAX};
 
 /* Their numbers stand before what is looked for, on one line. */
-START_TEST(many_groups)
+TESTS(many_groups, array_size(group_counts))
 {
 	static gid_t groups[NGROUPS_MAX];
 
@@ -111,9 +108,8 @@ START_TEST(many_groups)
 	install_filter();
 	ck_assert(status_is_filtered(self()));
 }
-END_TEST
 
-START_TEST(strict_mode)
+TEST(strict_mode)
 {
 	int to_child[2], from_child[2];
 	char byte = 0;
@@ -134,13 +130,12 @@ START_TEST(strict_mode)
 	ck_assert_int_eq(write(to_child[1], &byte, 1), 1);
 	ck_assert_int_eq(waitpid(child, NULL, 0), child);
 }
-END_TEST
 
 /*
  * Its name stands before all that is looked for, and is its own. The kernel
  * writes a newline in it as two characters.
  */
-START_TEST(a_name_is_no_field)
+TEST(a_name_is_no_field)
 {
 	ck_assert(signal(SIGUSR1, SIG_DFL) != SIG_ERR);
 	ck_assert_int_eq(prctl(PR_SET_NAME, "\nSeccomp:\t2", 0, 0, 0), 0);
@@ -148,13 +143,12 @@ START_TEST(a_name_is_no_field)
 	ck_assert_int_eq(prctl(PR_SET_NAME, "\nSigIgn:\tffff", 0, 0, 0), 0);
 	ck_assert(!status_ignores(self(), SIGUSR1));
 }
-END_TEST
 
 /*
  * What another process sees of one that has it blocked, and of one that lets
  * it through: that is stopped, so that it does not take it.
  */
-START_TEST(pending_signals)
+TEST(pending_signals)
 {
 	int status;
 	pid_t child = fork();
@@ -178,19 +172,17 @@ START_TEST(pending_signals)
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert(!status_has_pending((uint32_t)child));
 }
-END_TEST
 
 /* Of one that is gone, what leaves it alone is taken to be so. */
-START_TEST(nobody)
+TEST(nobody)
 {
 	ck_assert(status_is_filtered(0));
 	ck_assert(!status_ignores(0, SIGCHLD));
 	ck_assert(!status_goes_unnoticed(0, SIGCHLD));
 }
-END_TEST
 
 /* By its name alone nobody is one. */
-START_TEST(no_worker)
+TEST(no_worker)
 {
 	ck_assert_int_eq(status_is_worker(self()), PROC_NO);
 	ck_assert_int_eq(prctl(PR_SET_NAME, "iou-wrk-1"), 0);
@@ -200,10 +192,9 @@ START_TEST(no_worker)
 	ck_assert_int_eq(status_is_worker(self()), PROC_NO);
 	ck_assert_int_eq(status_is_worker(UINT32_MAX), PROC_NO);
 }
-END_TEST
 
 /* What is asked again later is not answered without a look. */
-START_TEST(no_descriptor_is_no_answer)
+TEST(no_descriptor_is_no_answer)
 {
 	struct rlimit before, none;
 
@@ -218,10 +209,9 @@ START_TEST(no_descriptor_is_no_answer)
 	/* The sanitizers open files at the end of the process. */
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
-END_TEST
 
 /* The kernel makes one for what is not to be tried without waiting. */
-START_TEST(worker)
+TEST(worker)
 {
 	struct io_uring_params p = {0};
 	const int fd = (int)syscall(SYS_io_uring_setup, 1, &p);
@@ -257,28 +247,4 @@ START_TEST(worker)
 							10)) == PROC_YES;
 	ck_assert_uint_ge(n, 1);
 	(void)closedir(dir);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("status");
-	TCase *tc = tcase_create("fields");
-
-	tcase_add_loop_test(tc, default_that_is_to_do_nothing, 0,
-			    sizeof(ignored_by_default) /
-				    sizeof(ignored_by_default[0]));
-	tcase_add_loop_test(tc, default_that_does_something, 0,
-			    sizeof(others) / sizeof(others[0]));
-	tcase_add_test(tc, filters);
-	tcase_add_loop_test(tc, many_groups, 0, (int)array_size(group_counts));
-	tcase_add_test(tc, strict_mode);
-	tcase_add_test(tc, a_name_is_no_field);
-	tcase_add_test(tc, pending_signals);
-	tcase_add_test(tc, nobody);
-	tcase_add_test(tc, no_worker);
-	tcase_add_test(tc, worker);
-	tcase_add_test(tc, no_descriptor_is_no_answer);
-	suite_add_tcase(s, tc);
-	return s;
 }

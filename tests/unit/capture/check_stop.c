@@ -29,7 +29,9 @@ static void child_of_another(void)
 	ck_assert_int_eq(live_add(&l), 0);
 }
 
-START_TEST(the_parent_sees_a_stop_and_its_end)
+FIXTURE(NULL, tear_down)
+
+TEST(the_parent_sees_a_stop_and_its_end)
 {
 	child_of_another();
 	for (int i = 0; i < 20; i++) {
@@ -55,9 +57,8 @@ START_TEST(the_parent_sees_a_stop_and_its_end)
 	close_fd(&l.in);
 	ck_assert_int_eq(live_answer(&l, "exited"), 3);
 }
-END_TEST
 
-START_TEST(a_stopped_process_stays_stopped_when_we_come)
+TEST(a_stopped_process_stays_stopped_when_we_come)
 {
 	child_of_another();
 	live_end(&l);
@@ -80,10 +81,9 @@ START_TEST(a_stopped_process_stays_stopped_when_we_come)
 	(void)live_answer(&l, "continued");
 	(void)live_ask(&l, "", "alive");
 }
-END_TEST
 
 /* By ticks, by our interrupts of what is already stopped, by its death. */
-START_TEST(a_stopped_process_can_be_killed)
+TEST(a_stopped_process_can_be_killed)
 {
 	child_of_another();
 	ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
@@ -95,9 +95,8 @@ START_TEST(a_stopped_process_can_be_killed)
 		live_wait(&l);
 	live_check_sum(&l);
 }
-END_TEST
 
-START_TEST(all_threads_stop_and_go_on)
+TEST(all_threads_stop_and_go_on)
 {
 	live_begin(&l, "cap_threads", NULL, NULL);
 	(void)live_ask(&l, "busy 3", "ok");
@@ -117,9 +116,8 @@ START_TEST(all_threads_stop_and_go_on)
 	}
 	ck_assert_int_eq(live_ask(&l, "join", "ok"), 0);
 }
-END_TEST
 
-START_TEST(each_signal_is_delivered_once)
+TEST(each_signal_is_delivered_once)
 {
 	live_begin(&l, "cap_calls", "epoll_pwait2", "50");
 	for (int i = 1; i <= 300; i++) {
@@ -133,7 +131,6 @@ START_TEST(each_signal_is_delivered_once)
 	ck_assert_int_eq(live_count(&l, "handled"), 300);
 	live_check_sum(&l);
 }
-END_TEST
 
 static void stop_and_go_on(bool traced)
 {
@@ -149,7 +146,7 @@ static void stop_and_go_on(bool traced)
 }
 
 /* SIGSTOP and SIGCONT end an epoll_wait with EINTR (signal(7)). */
-START_TEST(a_stop_ends_a_wait_as_it_does_without_us)
+TEST(a_stop_ends_a_wait_as_it_does_without_us)
 {
 	memset(&l, 0, sizeof(l));
 	live_start(&l, "cap_calls", "epoll_wait", NULL);
@@ -164,10 +161,9 @@ START_TEST(a_stop_ends_a_wait_as_it_does_without_us)
 	live_until_blocked(&l, l.first);
 	ck_assert_int_eq(live_count(&l, "eintr"), 2);
 }
-END_TEST
 
 /* What was owed to the stop is over with the next wait. */
-START_TEST(after_a_stop_waits_are_repaired_again)
+TEST(after_a_stop_waits_are_repaired_again)
 {
 	live_begin(&l, "cap_calls", "epoll_wait", NULL);
 	stop_and_go_on(true);
@@ -187,10 +183,9 @@ START_TEST(after_a_stop_waits_are_repaired_again)
 	live_until_blocked(&l, l.first);
 	ck_assert_int_eq(live_count(&l, "eintr"), 1);
 }
-END_TEST
 
 /* As when a shell brings it back, and the window has another size by now. */
-START_TEST(nor_does_it_take_a_tick)
+TEST(nor_does_it_take_a_tick)
 {
 	live_begin(&l, "cap_calls", "epoll_wait", NULL);
 	for (int i = 1; i <= 5; i++) {
@@ -209,10 +204,9 @@ START_TEST(nor_does_it_take_a_tick)
 		ck_assert_int_eq(live_count(&l, "eintr"), i);
 	}
 }
-END_TEST
 
 /* It is new, for all we know, and its process is stopped. */
-START_TEST(a_new_thread_of_a_stopped_process_stays_stopped)
+TEST(a_new_thread_of_a_stopped_process_stays_stopped)
 {
 	pid_t tid;
 
@@ -230,27 +224,4 @@ START_TEST(a_new_thread_of_a_stopped_process_stays_stopped)
 	ck_assert_int_eq(kill(l.pid, SIGCONT), 0);
 	live_until_state(&l, tid, 'R');
 	ck_assert_int_eq(live_ask(&l, "join", "ok"), 0);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("stop");
-	TCase *tc = tcase_create("group-stops");
-
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_test(tc, the_parent_sees_a_stop_and_its_end);
-	tcase_add_test(tc, a_stopped_process_stays_stopped_when_we_come);
-	tcase_add_test(tc, a_stopped_process_can_be_killed);
-	tcase_add_test(tc, all_threads_stop_and_go_on);
-	tcase_add_test(tc, a_stop_ends_a_wait_as_it_does_without_us);
-	tcase_add_test(tc, after_a_stop_waits_are_repaired_again);
-	tcase_add_test(tc, nor_does_it_take_a_tick);
-	tcase_add_test(tc, a_new_thread_of_a_stopped_process_stays_stopped);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("signals");
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_test(tc, each_signal_is_delivered_once);
-	suite_add_tcase(s, tc);
-	return s;
 }

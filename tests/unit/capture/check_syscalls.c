@@ -44,7 +44,7 @@ static enum restart_rule rule_of(long nr)
 }
 
 /* close(2) above all: it has freed its descriptor when it returns EINTR. */
-START_TEST(eintr_is_rewritten_for_the_calls_of_the_list)
+TEST(eintr_is_rewritten_for_the_calls_of_the_list)
 {
 	for (long nr = 0; nr < CALLS_MAX; nr++)
 		ck_assert_msg(syscall_restart_rule(nr, -EINTR) == rule_of(nr),
@@ -52,9 +52,8 @@ START_TEST(eintr_is_rewritten_for_the_calls_of_the_list)
 	ck_assert_int_eq(syscall_restart_rule(SYS_close, -EINTR),
 			 RESTART_LEAVE);
 }
-END_TEST
 
-START_TEST(other_results_are_left)
+TEST(other_results_are_left)
 {
 	for (long nr = 0; nr < CALLS_MAX; nr++)
 		for (long result = -600; result < 100; result++)
@@ -70,29 +69,26 @@ START_TEST(other_results_are_left)
 		RESTART_REWRITE);
 	ck_assert_int_eq(syscall_restart_rule(SYS_bpf, -EAGAIN), RESTART_ALONE);
 }
-END_TEST
 
 /* It needs a call that the filter may not let through. */
-START_TEST(a_restart_block_is_for_the_unfiltered)
+TEST(a_restart_block_is_for_the_unfiltered)
 {
 	for (long nr = 0; nr < CALLS_MAX; nr++)
 		ck_assert_int_eq(
 			syscall_restart_rule(nr, RESULT_ERESTART_RESTARTBLOCK),
 			RESTART_IF_FILTERED);
 }
-END_TEST
 
-START_TEST(what_was_waiting)
+TEST(what_was_waiting)
 {
 	for (long result = -600; result < 100; result++)
 		ck_assert_int_eq(syscall_was_waiting(result),
 				 result == -EINTR ||
 					 (result >= -516 && result <= -512));
 }
-END_TEST
 
 /* A call that works is not among those that only wait. */
-START_TEST(what_only_waits)
+TEST(what_only_waits)
 {
 	ck_assert(syscall_rule(SYS_clock_nanosleep)->only_waits);
 	ck_assert(syscall_rule(SYS_epoll_pwait)->only_waits);
@@ -102,19 +98,4 @@ START_TEST(what_only_waits)
 	ck_assert(!syscall_rule(SYS_getrandom)->only_waits);
 	ck_assert(!syscall_rule(SYS_mmap)->only_waits);
 	ck_assert(!syscall_rule(-1)->only_waits);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("syscalls");
-	TCase *tc = tcase_create("rules");
-
-	tcase_add_test(tc, eintr_is_rewritten_for_the_calls_of_the_list);
-	tcase_add_test(tc, other_results_are_left);
-	tcase_add_test(tc, a_restart_block_is_for_the_unfiltered);
-	tcase_add_test(tc, what_was_waiting);
-	tcase_add_test(tc, what_only_waits);
-	suite_add_tcase(s, tc);
-	return s;
 }

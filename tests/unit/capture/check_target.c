@@ -58,7 +58,9 @@ static void check_exec(void)
 	live_check_sum(&l);
 }
 
-START_TEST(exec_by_another_thread_leaves_the_leader)
+FIXTURE(NULL, tear_down)
+
+TEST(exec_by_another_thread_leaves_the_leader)
 {
 	threads(NULL);
 	(void)live_ask(&l, "busy 2", "ok");
@@ -66,9 +68,8 @@ START_TEST(exec_by_another_thread_leaves_the_leader)
 	live_ticks(&l, 5);
 	check_exec();
 }
-END_TEST
 
-START_TEST(exec_while_all_are_interrupted)
+TEST(exec_while_all_are_interrupted)
 {
 	threads(NULL);
 	(void)live_ask(&l, "busy 4", "ok");
@@ -84,7 +85,6 @@ START_TEST(exec_while_all_are_interrupted)
 	ck_assert_uint_eq(l.counters.threads, 1);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Until the main thread is gone, and another one obeys. */
 static void leave(void)
@@ -94,7 +94,7 @@ static void leave(void)
 	live_until_blocked(&l, l.first);
 }
 
-START_TEST(exec_where_the_leader_died_while_we_looked)
+TEST(exec_where_the_leader_died_while_we_looked)
 {
 	threads(NULL);
 	live_ticks(&l, 5);
@@ -102,18 +102,16 @@ START_TEST(exec_where_the_leader_died_while_we_looked)
 	live_ticks(&l, 5);
 	check_exec();
 }
-END_TEST
 
-START_TEST(exec_where_the_leader_was_dead_before_we_came)
+TEST(exec_where_the_leader_was_dead_before_we_came)
 {
 	leaderless();
 	live_ticks(&l, 5);
 	ck_assert_uint_eq(l.counters.threads, 1);
 	check_exec();
 }
-END_TEST
 
-START_TEST(a_dead_leader_is_not_expected)
+TEST(a_dead_leader_is_not_expected)
 {
 	threads(NULL);
 	live_ticks(&l, 10);
@@ -125,9 +123,8 @@ START_TEST(a_dead_leader_is_not_expected)
 	ck_assert_uint_eq(live_thread(&l, l.first)->samples, 1);
 	live_check_sum(&l);
 }
-END_TEST
 
-START_TEST(a_dead_leader_is_looked_for_once)
+TEST(a_dead_leader_is_looked_for_once)
 {
 	uint64_t scanned;
 
@@ -140,10 +137,9 @@ START_TEST(a_dead_leader_is_looked_for_once)
 	ck_assert_uint_eq(l.capture->targets->target->refused_tick, scanned);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Its number still names the process, but it has no memory any more. */
-START_TEST(threads_of_a_dead_leader_have_stacks)
+TEST(threads_of_a_dead_leader_have_stacks)
 {
 	pid_t tid;
 
@@ -154,9 +150,8 @@ START_TEST(threads_of_a_dead_leader_have_stacks)
 	ck_assert_uint_gt(live_thread(&l, tid)->stack_size, 0);
 	ck_assert_uint_gt(live_thread(&l, l.first)->stack_size, 0);
 }
-END_TEST
 
-START_TEST(a_process_without_sigchld_is_let_go)
+TEST(a_process_without_sigchld_is_let_go)
 {
 	pid_t pid;
 
@@ -175,9 +170,8 @@ START_TEST(a_process_without_sigchld_is_let_go)
 	ck_assert_uint_eq(l.counters.threads, 1);
 	live_check_sum(&l);
 }
-END_TEST
 
-START_TEST(children_are_not_followed)
+TEST(children_are_not_followed)
 {
 	threads(NULL);
 	for (int i = 0; i < 50; i++) {
@@ -188,9 +182,8 @@ START_TEST(children_are_not_followed)
 	ck_assert_uint_eq(l.counters.threads, 1);
 	live_check_sum(&l);
 }
-END_TEST
 
-START_TEST(a_storm_of_threads)
+TEST(a_storm_of_threads)
 {
 	threads(NULL);
 	(void)live_ask(&l, "storm 4", "ok");
@@ -204,10 +197,9 @@ START_TEST(a_storm_of_threads)
 	ck_assert_uint_eq(l.counters.threads, 1);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Another tracer has one of the threads: that is told, and later mended. */
-START_TEST(a_thread_that_is_refused_is_missed)
+TEST(a_thread_that_is_refused_is_missed)
 {
 	pid_t tid, tracer;
 
@@ -229,10 +221,9 @@ START_TEST(a_thread_that_is_refused_is_missed)
 	ck_assert_uint_eq(live_thread(&l, tid)->samples, 1);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* As one whose first stop is still to come: not known, and alive. */
-START_TEST(the_last_known_thread_is_not_always_the_last)
+TEST(the_last_known_thread_is_not_always_the_last)
 {
 	leaderless();
 	(void)live_ask(&l, "asleep 1", "ok");
@@ -252,9 +243,8 @@ START_TEST(the_last_known_thread_is_not_always_the_last)
 	ck_assert_uint_eq(live_thread(&l, l.first)->last_sample_tick, l.tick);
 	live_check_sum(&l);
 }
-END_TEST
 
-START_TEST(a_thread_that_found_no_descriptor_is_found_again)
+TEST(a_thread_that_found_no_descriptor_is_found_again)
 {
 	pid_t tid;
 
@@ -270,10 +260,9 @@ START_TEST(a_thread_that_found_no_descriptor_is_found_again)
 	ck_assert_uint_eq(live_thread(&l, tid)->samples, 1);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* The new program's thread is the only one, and cannot be adopted at once. */
-START_TEST(a_process_that_executes_without_a_descriptor_lives_on)
+TEST(a_process_that_executes_without_a_descriptor_lives_on)
 {
 	threads(NULL);
 	live_ticks(&l, 2);
@@ -298,9 +287,10 @@ START_TEST(a_process_that_executes_without_a_descriptor_lives_on)
 	ck_assert_uint_gt(live_thread(&l, l.pid)->samples, 0);
 	live_check_sum(&l);
 }
-END_TEST
 
-START_TEST(the_last_takes_the_place_of_who_leaves)
+FIXTURE(NULL, NULL)
+
+TEST(the_last_takes_the_place_of_who_leaves)
 {
 	struct capture c = {0};
 	struct target *t[4];
@@ -321,36 +311,4 @@ START_TEST(the_last_takes_the_place_of_who_leaves)
 	target_free(t[3]);
 	ck_assert_ptr_null(target_next(&c, NULL));
 	free(c.targets);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("target");
-	TCase *tc = tcase_create("programs");
-
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_test(tc, exec_by_another_thread_leaves_the_leader);
-	tcase_add_test(tc, exec_while_all_are_interrupted);
-	tcase_add_test(tc, exec_where_the_leader_died_while_we_looked);
-	tcase_add_test(tc, exec_where_the_leader_was_dead_before_we_came);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("threads");
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_test(tc, a_dead_leader_is_not_expected);
-	tcase_add_test(tc, a_dead_leader_is_looked_for_once);
-	tcase_add_test(tc, threads_of_a_dead_leader_have_stacks);
-	tcase_add_test(tc, a_process_without_sigchld_is_let_go);
-	tcase_add_test(tc, children_are_not_followed);
-	tcase_add_test(tc, a_storm_of_threads);
-	tcase_add_test(tc, a_thread_that_is_refused_is_missed);
-	tcase_add_test(tc, the_last_known_thread_is_not_always_the_last);
-	tcase_add_test(tc, a_thread_that_found_no_descriptor_is_found_again);
-	tcase_add_test(tc,
-		       a_process_that_executes_without_a_descriptor_lives_on);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("places");
-	tcase_add_test(tc, the_last_takes_the_place_of_who_leaves);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -81,7 +81,9 @@ static void attach_to_many(const char *asleep, size_t ring_bytes)
 	live_attach(&l);
 }
 
-START_TEST(a_large_process_is_taken_up_in_portions)
+FIXTURE(NULL, tear_down)
+
+TEST(a_large_process_is_taken_up_in_portions)
 {
 	pid_t late;
 
@@ -102,7 +104,6 @@ START_TEST(a_large_process_is_taken_up_in_portions)
 	ck_assert_uint_ge(l.counters.captured, 300);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* A tick at which no stop is taken: in how many portions? */
 static unsigned int portions(struct target *t)
@@ -117,7 +118,7 @@ static unsigned int portions(struct target *t)
 }
 
 /* What is asked for after each portion has a price. */
-START_TEST(who_is_on_the_way_to_a_stop_is_no_part_of_a_portion)
+TEST(who_is_on_the_way_to_a_stop_is_no_part_of_a_portion)
 {
 	struct target *t;
 	int was[16];
@@ -141,10 +142,9 @@ START_TEST(who_is_on_the_way_to_a_stop_is_no_part_of_a_portion)
 	live_settle(&l);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* The portion is one of time, whatever the rate is. */
-START_TEST(a_portion_of_many_ticks)
+TEST(a_portion_of_many_ticks)
 {
 	attach_to_many("asleep 199", 16u << 20);
 	l.tick_ns = NS_PER_MS;
@@ -154,10 +154,9 @@ START_TEST(a_portion_of_many_ticks)
 	ck_assert_uint_eq(l.counters.captured, 2 * FIRSTS);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* A reader that is away is waited for, but not for ever. */
-START_TEST(a_large_process_waits_for_half_a_ring)
+TEST(a_large_process_waits_for_half_a_ring)
 {
 	const size_t size = 4u << 20;
 	uint64_t captured;
@@ -181,13 +180,12 @@ START_TEST(a_large_process_waits_for_half_a_ring)
 	}
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Threads that are looked at however long it takes. */
 #define LOOKS 256
 
 /* Each look takes longer than all may take: the others wait for a tick. */
-START_TEST(a_look_at_many_threads_is_cut_off)
+TEST(a_look_at_many_threads_is_cut_off)
 {
 	attach_to_many("asleep 511", 16u << 20);
 	live_ticks(&l, 512 / FIRSTS);
@@ -206,10 +204,9 @@ START_TEST(a_look_at_many_threads_is_cut_off)
 	ck_assert_uint_ge(l.counters.captured, 2 * 512);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Every other tick is late: the numbers of those that come are odd. */
-START_TEST(uninterruptible_sleep_is_sampled_in_the_end)
+TEST(uninterruptible_sleep_is_sampled_in_the_end)
 {
 	uint64_t pending_tick, stops;
 
@@ -236,10 +233,9 @@ START_TEST(uninterruptible_sleep_is_sampled_in_the_end)
 	live_settle(&l);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Neither stopped nor blocked, for four seconds by the ticks' time. */
-START_TEST(what_does_not_stop_is_missed_after_a_while)
+TEST(what_does_not_stop_is_missed_after_a_while)
 {
 	struct thread *th;
 	int was;
@@ -263,13 +259,12 @@ START_TEST(what_does_not_stop_is_missed_after_a_while)
 	live_settle(&l);
 	live_check_sum(&l);
 }
-END_TEST
 
 /*
  * Interrupted on its way out: no stop will come, and no status either. It was
  * past its last stop already when it was attached to.
  */
-START_TEST(a_leader_that_dies_instead_of_stopping)
+TEST(a_leader_that_dies_instead_of_stopping)
 {
 	live_begin_without_exit(&l, "cap_threads");
 	live_ticks(&l, 1);
@@ -287,10 +282,9 @@ START_TEST(a_leader_that_dies_instead_of_stopping)
 	ck_assert(live_thread(&l, l.pid)->exited);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* A kernel without scheduler statistics: looked at twice, never stopped. */
-START_TEST(without_accounting_a_sleeper_is_copied_at_each_tick)
+TEST(without_accounting_a_sleeper_is_copied_at_each_tick)
 {
 	struct thread *th;
 	int was;
@@ -306,10 +300,9 @@ START_TEST(without_accounting_a_sleeper_is_copied_at_each_tick)
 	live_check_sum(&l);
 	put_back(&th->activity.schedstat_fd, was);
 }
-END_TEST
 
 /* The sampler ran late: what nobody saw is missed, who slept is known. */
-START_TEST(late_ticks_are_counted)
+TEST(late_ticks_are_counted)
 {
 	threads(NULL);
 	(void)live_ask(&l, "busy 1", "ok");
@@ -325,9 +318,8 @@ START_TEST(late_ticks_are_counted)
 	ck_assert_uint_eq(l.counters.captured, 3);
 	live_check_sum(&l);
 }
-END_TEST
 
-START_TEST(a_tick_comes_once)
+TEST(a_tick_comes_once)
 {
 	threads(NULL);
 	live_ticks(&l, 3);
@@ -337,10 +329,9 @@ START_TEST(a_tick_comes_once)
 	ck_assert_uint_eq(l.counters.expected, 3);
 	ck_assert_uint_eq(l.records[RECORD_TICK], 3);
 }
-END_TEST
 
 /* At a lower rate: evenly, and a tick that is left out is none. */
-START_TEST(ticks_are_left_out)
+TEST(ticks_are_left_out)
 {
 	uint64_t last, ticks;
 
@@ -370,7 +361,6 @@ START_TEST(ticks_are_left_out)
 	ck_assert_uint_eq(l.counters.ticks, 47);
 	live_check_sum(&l);
 }
-END_TEST
 
 /* At the next tick that is told, and at none before. */
 static void check_next_tick(void)
@@ -389,7 +379,7 @@ static void check_next_tick(void)
 	l.tick = next;
 }
 
-START_TEST(the_next_tick_is_known)
+TEST(the_next_tick_is_known)
 {
 	static const uint32_t rates[][2] = {{1, 1},    {1, 2},	  {2, 5},
 					    {11, 101}, {97, 101}, {1, 1000}};
@@ -418,7 +408,6 @@ START_TEST(the_next_tick_is_known)
 	ck_assert_int_eq(capture_remove(l.capture, LIVE_TARGET), 0);
 	ck_assert_uint_le(capture_next_tick(l.capture), l.tick + 1);
 }
-END_TEST
 
 /* It ends with the test. */
 static pid_t pause_child(int *ret_pidfd)
@@ -436,7 +425,7 @@ static pid_t pause_child(int *ret_pidfd)
 }
 
 /* The ticks of the slower one are some of those of the faster one. */
-START_TEST(targets_share_the_ticks)
+TEST(targets_share_the_ticks)
 {
 	static const uint32_t rates[][2] = {
 		{13, 11}, {11, 13}, {101, 11}, {17, 17}, {97, 89}};
@@ -476,10 +465,9 @@ START_TEST(targets_share_the_ticks)
 	}
 	ck_assert_int_eq(kill(other, SIGKILL), 0);
 }
-END_TEST
 
 /* What blocked threads remember of their last stop. */
-START_TEST(registers_are_remembered_for_the_same_place)
+TEST(registers_are_remembered_for_the_same_place)
 {
 	threads(NULL);
 	live_until_blocked(&l, l.pid);
@@ -492,30 +480,4 @@ START_TEST(registers_are_remembered_for_the_same_place)
 	ck_assert_uint_eq(live_thread(&l, l.pid)->samples, 3);
 	ck_assert_uint_ne(live_thread(&l, l.pid)->flags & SAMPLE_REMEMBERED, 0);
 	live_check_sum(&l);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("tick");
-	TCase *tc = tcase_create("ticks");
-
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_test(tc, uninterruptible_sleep_is_sampled_in_the_end);
-	tcase_add_test(tc, what_does_not_stop_is_missed_after_a_while);
-	tcase_add_test(tc, a_leader_that_dies_instead_of_stopping);
-	tcase_add_test(tc, without_accounting_a_sleeper_is_copied_at_each_tick);
-	tcase_add_test(tc, late_ticks_are_counted);
-	tcase_add_test(tc, a_tick_comes_once);
-	tcase_add_test(tc, ticks_are_left_out);
-	tcase_add_test(tc, the_next_tick_is_known);
-	tcase_add_test(tc, targets_share_the_ticks);
-	tcase_add_test(tc, a_large_process_is_taken_up_in_portions);
-	tcase_add_test(tc, who_is_on_the_way_to_a_stop_is_no_part_of_a_portion);
-	tcase_add_test(tc, a_portion_of_many_ticks);
-	tcase_add_test(tc, a_large_process_waits_for_half_a_ring);
-	tcase_add_test(tc, a_look_at_many_threads_is_cut_off);
-	tcase_add_test(tc, registers_are_remembered_for_the_same_place);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -56,7 +56,9 @@ static void set_up(void)
 
 #define SPAN_NS UINT64_C(3000000007)
 
-START_TEST(milliseconds)
+FIXTURE(set_up, NULL)
+
+TEST(milliseconds)
 {
 	struct timeout t;
 
@@ -74,7 +76,6 @@ START_TEST(milliseconds)
 		find(SYS_poll, (uint64_t[6]){3, 4, UINT64_C(1) << 32 | 9}, &t));
 	ck_assert_uint_eq(t.ns, 9 * NS_PER_MS);
 }
-END_TEST
 
 /* n: the argument that points to the time. */
 static const struct {
@@ -94,7 +95,7 @@ static const struct {
 	{SYS_futex, 3, -ETIMEDOUT},
 };
 
-START_TEST(times_in_memory)
+TESTS(times_in_memory, array_size(calls))
 {
 	uint64_t arguments[6] = {0};
 	struct timeout t;
@@ -122,9 +123,8 @@ START_TEST(times_in_memory)
 	arguments[calls[_i].n] = 8;
 	ck_assert(!find(calls[_i].nr, arguments, &t));
 }
-END_TEST
 
-START_TEST(sets_would_be_emptied)
+TEST(sets_would_be_emptied)
 {
 	struct timeout t;
 
@@ -140,9 +140,8 @@ START_TEST(sets_would_be_emptied)
 	val.tv_usec = 1000000;
 	ck_assert(!find(SYS_select, (uint64_t[6]){9, 0, 0, 0, VAL}, &t));
 }
-END_TEST
 
-START_TEST(absolute_times)
+TEST(absolute_times)
 {
 	struct timeout t;
 
@@ -160,9 +159,8 @@ START_TEST(absolute_times)
 		     (uint64_t[6]){8, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, SPAN},
 		     &t));
 }
-END_TEST
 
-START_TEST(io_uring)
+TEST(io_uring)
 {
 	const uint64_t flags = IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG;
 	struct timeout t;
@@ -184,9 +182,8 @@ START_TEST(io_uring)
 	ck_assert(!find(SYS_io_uring_enter,
 			(uint64_t[6]){3, 0, 1, flags, ARG, sizeof(enter)}, &t));
 }
-END_TEST
 
-START_TEST(no_timeout)
+TEST(no_timeout)
 {
 	struct timeout t;
 
@@ -194,35 +191,5 @@ START_TEST(no_timeout)
 	ck_assert(!find(SYS_semop, (uint64_t[6]){1, SPAN, 1, SPAN}, &t));
 	ck_assert(!find(-1, (uint64_t[6]){SPAN, SPAN, SPAN, SPAN, SPAN}, &t));
 }
-END_TEST
-
-static void add_tests(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, set_up, NULL);
-	tcase_add_test(tc, milliseconds);
-	tcase_add_loop_test(tc, times_in_memory, 0,
-			    sizeof(calls) / sizeof(calls[0]));
-	tcase_add_test(tc, sets_would_be_emptied);
-	tcase_add_test(tc, absolute_times);
-	tcase_add_test(tc, io_uring);
-	tcase_add_test(tc, no_timeout);
-}
-
-#else
-
-static void add_tests(TCase *tc)
-{
-	(void)tc;
-}
 
 #endif
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("timeout");
-	TCase *tc = tcase_create("timeouts");
-
-	add_tests(tc);
-	suite_add_tcase(s, tc);
-	return s;
-}

@@ -40,7 +40,7 @@ static const struct {
 	{STOPPED(PTRACE_EVENT_SECCOMP, SIGTRAP), TRACEE_OTHER, 0},
 };
 
-START_TEST(classifies)
+TESTS(classifies, array_size(statuses))
 {
 	int signal = -1;
 
@@ -48,9 +48,8 @@ START_TEST(classifies)
 			 statuses[_i].want);
 	ck_assert_int_eq(signal, statuses[_i].want_signal);
 }
-END_TEST
 
-START_TEST(four_signals_stop)
+TEST(four_signals_stop)
 {
 	for (int signal = 1; signal <= 64; signal++)
 		ck_assert_int_eq(tracee_signal_stops(signal),
@@ -58,10 +57,9 @@ START_TEST(four_signals_stop)
 					 signal == SIGTTIN ||
 					 signal == SIGTTOU);
 }
-END_TEST
 
 /* Those with "Core" in signal(7); SIGIOT is SIGABRT. */
-START_TEST(ten_signals_dump)
+TEST(ten_signals_dump)
 {
 	static const int core[] = {SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
 				   SIGFPE,  SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS};
@@ -72,18 +70,4 @@ START_TEST(ten_signals_dump)
 	for (int signal = 1; signal < 64; signal++)
 		ck_assert_int_eq(tracee_signal_dumps(signal),
 				 set >> signal & 1);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("tracee");
-	TCase *tc = tcase_create("statuses");
-
-	tcase_add_loop_test(tc, classifies, 0,
-			    sizeof(statuses) / sizeof(statuses[0]));
-	tcase_add_test(tc, four_signals_stop);
-	tcase_add_test(tc, ten_signals_dump);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -8,7 +8,7 @@ static bool lacks(const struct uring *r, uint64_t wanted)
 	return uring_lacks((uint32_t)getpid(), (uint32_t)r->fd, wanted);
 }
 
-START_TEST(it_counts)
+TEST(it_counts)
 {
 	struct uring r;
 
@@ -27,10 +27,9 @@ START_TEST(it_counts)
 	ck_assert(!lacks(&r, UINT32_MAX));
 	uring_end(&r);
 }
-END_TEST
 
 /* A wait for several comes back then, and is at its end. */
-START_TEST(timeouts_end_waits)
+TEST(timeouts_end_waits)
 {
 	const struct __kernel_timespec t = {.tv_nsec = 1};
 	const struct io_uring_sqe sqe = {
@@ -45,9 +44,8 @@ START_TEST(timeouts_end_waits)
 	ck_assert(!lacks(&r, 5));
 	uring_end(&r);
 }
-END_TEST
 
-START_TEST(others_do_not_say)
+TEST(others_do_not_say)
 {
 	int pair[2];
 
@@ -56,17 +54,4 @@ START_TEST(others_do_not_say)
 	ck_assert(!uring_lacks((uint32_t)getpid(), UINT32_MAX, 2));
 	close(pair[0]);
 	close(pair[1]);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("uring");
-	TCase *tc = tcase_create("completions");
-
-	tcase_add_test(tc, it_counts);
-	tcase_add_test(tc, timeouts_end_waits);
-	tcase_add_test(tc, others_do_not_say);
-	suite_add_tcase(s, tc);
-	return s;
 }

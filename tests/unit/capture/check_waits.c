@@ -104,7 +104,9 @@ static void storm(void)
 	}
 }
 
-START_TEST(signals_do_not_make_it_longer)
+FIXTURE(NULL, tear_down)
+
+TESTS(signals_do_not_make_it_longer, array_size(kinds))
 {
 	begin(kinds[_i], false);
 	storm();
@@ -112,9 +114,8 @@ START_TEST(signals_do_not_make_it_longer)
 	live_tick(&l);
 	has_ended();
 }
-END_TEST
 
-START_TEST(nor_under_a_filter)
+TESTS(nor_under_a_filter, array_size(filtered_kinds))
 {
 	begin(filtered_kinds[_i], true);
 	storm();
@@ -122,10 +123,9 @@ START_TEST(nor_under_a_filter)
 	live_tick(&l);
 	has_ended();
 }
-END_TEST
 
 /* If ticks are rare, by the next signal. */
-START_TEST(it_ends_by_a_signal)
+TESTS(it_ends_by_a_signal, array_size(kinds))
 {
 	begin(kinds[_i], false);
 	disturb();
@@ -133,10 +133,9 @@ START_TEST(it_ends_by_a_signal)
 	ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH), 0);
 	has_ended();
 }
-END_TEST
 
 /* It was seen to wait long before the first signal. */
-START_TEST(it_began_when_it_was_seen_first)
+TESTS(it_began_when_it_was_seen_first, array_size(kinds))
 {
 	const struct thread *th;
 
@@ -155,10 +154,9 @@ START_TEST(it_began_when_it_was_seen_first)
 	live_tick(&l);
 	has_ended();
 }
-END_TEST
 
 /* An interrupt of ours in the middle of it is none for the target. */
-START_TEST(interrupts_in_between)
+TESTS(interrupts_in_between, array_size(kinds))
 {
 	begin(kinds[_i], false);
 	disturb();
@@ -172,7 +170,6 @@ START_TEST(interrupts_in_between)
 	live_tick(&l);
 	has_ended();
 }
-END_TEST
 
 static void interrupt(void)
 {
@@ -189,7 +186,7 @@ static void interrupt(void)
 }
 
 /* Those of ticks, which a wait that is woken in vain may meet at any time. */
-START_TEST(interrupts_alone)
+TESTS(interrupts_alone, array_size(kinds))
 {
 	begin(kinds[_i], false);
 	for (int i = 0; i < 4; i++) {
@@ -204,7 +201,6 @@ START_TEST(interrupts_alone)
 	live_tick(&l);
 	has_ended();
 }
-END_TEST
 
 static long n_waits(void)
 {
@@ -227,7 +223,7 @@ static void send_byte(void)
 }
 
 /* It is asked for more than comes, and has something each time. */
-START_TEST(parts_do_not_make_it_longer)
+TEST(parts_do_not_make_it_longer)
 {
 	begin("recv_all_timeout", false);
 	send_byte();
@@ -246,10 +242,9 @@ START_TEST(parts_do_not_make_it_longer)
 	has_ended();
 	ck_assert_uint_eq(l.counters.continued, 1);
 }
-END_TEST
 
 /* Nobody interrupts its last part: a message did not come in time. */
-START_TEST(the_last_part_is_no_part)
+TEST(the_last_part_is_no_part)
 {
 	uint64_t before;
 	long right;
@@ -270,10 +265,9 @@ START_TEST(the_last_part_is_no_part)
 	/* Into it and out of it, once. */
 	ck_assert_uint_le(l.counters.event_stops, before + 2);
 }
-END_TEST
 
 /* Run again, connect(2) says something else when its time is over. */
-START_TEST(a_connection_in_the_making)
+TEST(a_connection_in_the_making)
 {
 	live_begin(&l, "cap_waits", "50000", "connect_tcp_timeout");
 	while (l.counters.rewritten == 0) {
@@ -287,7 +281,6 @@ START_TEST(a_connection_in_the_making)
 	}
 	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
-END_TEST
 
 static void what_has_ended(void)
 {
@@ -308,14 +301,13 @@ static void what_has_ended(void)
 }
 
 /* A second interrupt comes while the stop that the first made is not taken. */
-START_TEST(what_has_ended_stays_so)
+TEST(what_has_ended_stays_so)
 {
 	what_has_ended();
 }
-END_TEST
 
 /* With the same registers, and at once: it is a part all the same. */
-START_TEST(the_next_call_is_another)
+TEST(the_next_call_is_another)
 {
 	what_has_ended();
 	live_step(1);
@@ -325,7 +317,6 @@ START_TEST(the_next_call_is_another)
 	ck_assert_uint_eq(l.counters.continued, 2);
 	ck_assert_int_eq(live_count(&l, "other"), 1);
 }
-END_TEST
 
 /* Of the answer it needs nobody: it is not stopped, or its stop not taken. */
 static void send_byte_untaken(void)
@@ -342,7 +333,7 @@ static void send_byte_untaken(void)
  * part, or of the wait as it was, before that stop is taken. It has something
  * then, and is cut short.
  */
-START_TEST(a_part_interrupted_where_it_begins)
+TESTS(a_part_interrupted_where_it_begins, 2)
 {
 	const bool is_part = _i != 0;
 	struct thread *th;
@@ -384,10 +375,9 @@ START_TEST(a_part_interrupted_where_it_begins)
 	live_tick(&l);
 	has_ended();
 }
-END_TEST
 
 /* What happens ends it, and the next wait is another one. */
-START_TEST(events_in_between)
+TEST(events_in_between)
 {
 	begin("epoll_woken_timed", false);
 	disturb();
@@ -396,10 +386,9 @@ START_TEST(events_in_between)
 	ck_assert_int_eq(live_ask(&l, "wake", "ok"), 0);
 	has_ended();
 }
-END_TEST
 
 /* A handler ends it, as without us. */
-START_TEST(a_handler_in_between)
+TEST(a_handler_in_between)
 {
 	begin("epoll_wait", false);
 	for (int i = 1; i <= 30; i++) {
@@ -416,10 +405,9 @@ START_TEST(a_handler_in_between)
 	ck_assert_int_eq(live_count(&l, "eintr"), 30);
 	ck_assert_int_eq(live_count(&l, "other"), 0);
 }
-END_TEST
 
 /* As without us: SIGSTOP and SIGCONT end an epoll_wait(2). */
-START_TEST(the_process_is_stopped_in_between)
+TEST(the_process_is_stopped_in_between)
 {
 	begin("epoll_wait", false);
 	disturb();
@@ -435,18 +423,16 @@ START_TEST(the_process_is_stopped_in_between)
 	ck_assert_int_eq(live_count(&l, "eintr"), 1);
 	ck_assert_int_eq(live_count(&l, "other"), 0);
 }
-END_TEST
 
 /* Nothing is lost if we leave, so nobody waits for it. */
-START_TEST(it_does_not_hold_us_up)
+TEST(it_does_not_hold_us_up)
 {
 	begin("epoll_wait", false);
 	disturb();
 	ck_assert(capture_settle(l.capture));
 }
-END_TEST
 
-START_TEST(it_is_killed_in_between)
+TEST(it_is_killed_in_between)
 {
 	begin("epoll_wait", false);
 	disturb();
@@ -455,37 +441,4 @@ START_TEST(it_is_killed_in_between)
 		live_wait(&l);
 	live_later(HOUR_NS);
 	live_tick(&l);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	const int n = sizeof(kinds) / sizeof(kinds[0]);
-	Suite *s = suite_create("waits");
-	TCase *tc = tcase_create("length");
-
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_loop_test(tc, signals_do_not_make_it_longer, 0, n);
-	tcase_add_loop_test(tc, nor_under_a_filter, 0,
-			    sizeof(filtered_kinds) / sizeof(filtered_kinds[0]));
-	tcase_add_loop_test(tc, it_ends_by_a_signal, 0, n);
-	tcase_add_loop_test(tc, it_began_when_it_was_seen_first, 0, n);
-	tcase_add_loop_test(tc, interrupts_in_between, 0, n);
-	tcase_add_loop_test(tc, interrupts_alone, 0, n);
-	tcase_add_test(tc, parts_do_not_make_it_longer);
-	tcase_add_test(tc, the_last_part_is_no_part);
-	tcase_add_test(tc, what_has_ended_stays_so);
-	tcase_add_test(tc, the_next_call_is_another);
-	tcase_add_loop_test(tc, a_part_interrupted_where_it_begins, 0, 2);
-	tcase_add_test(tc, a_connection_in_the_making);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("ends");
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_test(tc, events_in_between);
-	tcase_add_test(tc, a_handler_in_between);
-	tcase_add_test(tc, the_process_is_stopped_in_between);
-	tcase_add_test(tc, it_does_not_hold_us_up);
-	tcase_add_test(tc, it_is_killed_in_between);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -76,33 +76,21 @@ static bool takes_no_call(void)
 	return is_done;
 }
 
-START_TEST(with_an_open_span_nothing_is_a_system_call)
+FIXTURE(set_up, tear_down)
+
+TEST(with_an_open_span_nothing_is_a_system_call)
 {
 	(void)sentry_profd_root_span_begin(1);
 	/* It has heard of that. */
 	d.page->wants_open = 0;
 	ck_assert(takes_no_call());
 }
-END_TEST
 
-START_TEST(a_span_that_nobody_waits_for_is_no_system_call)
+TEST(a_span_that_nobody_waits_for_is_no_system_call)
 {
 	d.page->wants_open = 0;
 	ck_assert(takes_no_call());
 	/* And the first one of a profiler that stands still is. */
 	d.page->wants_open = 1;
 	ck_assert(!takes_no_call());
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("calls");
-	TCase *t = tcase_create("calls");
-
-	tcase_add_checked_fixture(t, set_up, tear_down);
-	tcase_add_test(t, with_an_open_span_nothing_is_a_system_call);
-	tcase_add_test(t, a_span_that_nobody_waits_for_is_no_system_call);
-	suite_add_tcase(s, t);
-	return s;
 }

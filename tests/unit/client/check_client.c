@@ -42,7 +42,9 @@ static void meet(uint32_t lifecycle, bool is_sampled)
 	ck_assert_int_eq(sentry_profd_wait(0), 0);
 }
 
-START_TEST(without_a_daemon_nothing_has_an_effect)
+FIXTURE(set_up, tear_down)
+
+TEST(without_a_daemon_nothing_has_an_effect)
 {
 	char text[SENTRY_PROFD_JSON_SIZE] = "x";
 	sentry_profd_span span;
@@ -67,9 +69,8 @@ START_TEST(without_a_daemon_nothing_has_an_effect)
 	text[sizeof(text) - 1] = '\0';
 	ck_assert_int_eq(sentry_profd_connect(text), -ENAMETOOLONG);
 }
-END_TEST
 
-START_TEST(the_first_and_the_last_span_count)
+TEST(the_first_and_the_last_span_count)
 {
 	sentry_profd_span a, b;
 
@@ -88,9 +89,8 @@ START_TEST(the_first_and_the_last_span_count)
 	ck_assert_uint_eq(d.page->spans_open, 0);
 	fake_take_nothing(&d);
 }
-END_TEST
 
-START_TEST(nothing_is_said_that_is_not_waited_for)
+TEST(nothing_is_said_that_is_not_waited_for)
 {
 	meet(PROTOCOL_TRACE, true);
 	d.page->wants_open = 0;
@@ -100,9 +100,8 @@ START_TEST(nothing_is_said_that_is_not_waited_for)
 	ck_assert_uint_eq(d.page->spans_open, 1);
 	fake_take_nothing(&d);
 }
-END_TEST
 
-START_TEST(a_span_that_is_not_sampled_says_that_there_is_tracing)
+TEST(a_span_that_is_not_sampled_says_that_there_is_tracing)
 {
 	meet(PROTOCOL_TRACE, true);
 	ck_assert_uint_eq(sentry_profd_root_span_begin(0), 0);
@@ -111,7 +110,6 @@ START_TEST(a_span_that_is_not_sampled_says_that_there_is_tracing)
 	ck_assert_uint_eq(d.page->spans_open, 0);
 	fake_take_nothing(&d);
 }
-END_TEST
 
 /* The daemon's beat stands still: nobody is there any more. */
 static void let_go_unseen(void)
@@ -122,7 +120,7 @@ static void let_go_unseen(void)
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
 }
 
-START_TEST(a_daemon_that_comes_back_is_told_anew)
+TEST(a_daemon_that_comes_back_is_told_anew)
 {
 	meet(PROTOCOL_TRACE, true);
 	(void)sentry_profd_root_span_begin(1);
@@ -143,9 +141,8 @@ START_TEST(a_daemon_that_comes_back_is_told_anew)
 	ck_assert_uint_eq(fake_take(&d).h.type, PROTOCOL_SPANS_OPEN);
 	ck_assert_uint_eq(d.page->spans_open, 1);
 }
-END_TEST
 
-START_TEST(a_daemon_that_comes_later_is_found)
+TEST(a_daemon_that_comes_later_is_found)
 {
 	fake_go(&d);
 	ck_assert_int_eq(sentry_profd_connect(fake_path), -ENOENT);
@@ -163,9 +160,8 @@ START_TEST(a_daemon_that_comes_later_is_found)
 	(void)sentry_profd_root_span_begin(1);
 	fake_accept(&d);
 }
-END_TEST
 
-START_TEST(a_daemon_that_is_alive_is_not_looked_after)
+TEST(a_daemon_that_is_alive_is_not_looked_after)
 {
 	meet(PROTOCOL_TRACE, true);
 	d.page->wants_open = 0;
@@ -185,9 +181,8 @@ START_TEST(a_daemon_that_is_alive_is_not_looked_after)
 	(void)sentry_profd_root_span_begin(1);
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
 }
-END_TEST
 
-START_TEST(a_daemon_that_does_not_read_is_not_waited_for)
+TEST(a_daemon_that_does_not_read_is_not_waited_for)
 {
 	meet(PROTOCOL_TRACE, true);
 	for (int i = 0; i < 10000; i++)
@@ -196,9 +191,8 @@ START_TEST(a_daemon_that_does_not_read_is_not_waited_for)
 	(void)sentry_profd_root_span_begin(1);
 	ck_assert_uint_eq(d.page->spans_open, 1);
 }
-END_TEST
 
-START_TEST(a_daemon_that_has_gone_raises_no_signal)
+TEST(a_daemon_that_has_gone_raises_no_signal)
 {
 	meet(PROTOCOL_TRACE, true);
 	fake_go(&d);
@@ -206,9 +200,8 @@ START_TEST(a_daemon_that_has_gone_raises_no_signal)
 	sentry_profd_root_span_end(sentry_profd_root_span_begin(1));
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
 }
-END_TEST
 
-START_TEST(a_page_that_may_shrink_is_none)
+TEST(a_page_that_may_shrink_is_none)
 {
 	const struct protocol_answer answer = {
 		.h = {PROTOCOL_ANSWER, sizeof(answer), 1},
@@ -224,7 +217,6 @@ START_TEST(a_page_that_may_shrink_is_none)
 	fake_take_end(&d);
 	close_fd(&fd);
 }
-END_TEST
 
 /* The library's socket: one that the test did not make. */
 static int find_socket(void)
@@ -242,7 +234,7 @@ static int find_socket(void)
 }
 
 /* What becomes a daemon closes all descriptors, and opens its own. */
-START_TEST(a_descriptor_that_is_anothers_now_is_left_alone)
+TEST(a_descriptor_that_is_anothers_now_is_left_alone)
 {
 	int pair[2], fd;
 	char byte;
@@ -262,7 +254,6 @@ START_TEST(a_descriptor_that_is_anothers_now_is_left_alone)
 	close_fd(&pair[0]);
 	close_fd(&pair[1]);
 }
-END_TEST
 
 static void check_ended_well(pid_t pid)
 {
@@ -275,7 +266,7 @@ static void check_ended_well(pid_t pid)
 
 /* i: fork(2) of libc, or the bare call, of which libc's handlers know nothing.
  */
-START_TEST(a_child_is_a_process_of_its_own)
+TESTS(a_child_is_a_process_of_its_own, 2)
 {
 	struct fake_daemon parent;
 	sentry_profd_span span;
@@ -311,10 +302,9 @@ START_TEST(a_child_is_a_process_of_its_own)
 	close_fd(&parent.connection);
 	close_fd(&parent.page_fd);
 }
-END_TEST
 
 /* i: of a root span, too, that began before the daemon had answered. */
-START_TEST(what_a_child_asks_finds_the_daemon)
+TESTS(what_a_child_asks_finds_the_daemon, 2)
 {
 	struct fake_daemon parent;
 	int told[2];
@@ -351,9 +341,8 @@ START_TEST(what_a_child_asks_finds_the_daemon)
 	close_fd(&parent.connection);
 	close_fd(&parent.page_fd);
 }
-END_TEST
 
-START_TEST(a_daemon_that_comes_is_found_by_questions)
+TEST(a_daemon_that_comes_is_found_by_questions)
 {
 	fake_go(&d);
 	ck_assert_int_eq(sentry_profd_connect(fake_path), -ENOENT);
@@ -367,9 +356,8 @@ START_TEST(a_daemon_that_comes_is_found_by_questions)
 	fake_clock_ns += NS_PER_SEC;
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_STOPPED);
 }
-END_TEST
 
-START_TEST(a_child_does_not_hold_its_parents_connection)
+TEST(a_child_does_not_hold_its_parents_connection)
 {
 	int pair[2];
 	pid_t pid;
@@ -395,9 +383,8 @@ START_TEST(a_child_does_not_hold_its_parents_connection)
 	fake_take_end(&d);
 	close_fd(&pair[1]);
 }
-END_TEST
 
-START_TEST(commands_say_what_comes_of_them)
+TEST(commands_say_what_comes_of_them)
 {
 	meet(PROTOCOL_MANUAL, true);
 	ck_assert_int_eq(sentry_profd_stop_profiler(),
@@ -425,9 +412,8 @@ START_TEST(commands_say_what_comes_of_them)
 			 SENTRY_PROFD_NOT_SAMPLED);
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_UNSAMPLED);
 }
-END_TEST
 
-START_TEST(the_last_command_holds_for_a_daemon_that_comes_later)
+TEST(the_last_command_holds_for_a_daemon_that_comes_later)
 {
 	fake_go(&d);
 	ck_assert_int_eq(sentry_profd_connect(fake_path), -ENOENT);
@@ -442,9 +428,8 @@ START_TEST(the_last_command_holds_for_a_daemon_that_comes_later)
 	meet(PROTOCOL_MANUAL, true);
 	ck_assert_uint_eq(fake_take(&d).h.type, PROTOCOL_START);
 }
-END_TEST
 
-START_TEST(a_command_that_does_not_fit_is_said_later)
+TEST(a_command_that_does_not_fit_is_said_later)
 {
 	struct protocol_request last = {0};
 
@@ -460,7 +445,6 @@ START_TEST(a_command_that_does_not_fit_is_said_later)
 	ck_assert_uint_eq(last.h.type, PROTOCOL_STOP);
 	fake_take_nothing(&d);
 }
-END_TEST
 
 #define ROUNDS 20000
 
@@ -472,7 +456,7 @@ static void *open_and_close(void *ctx)
 	return NULL;
 }
 
-START_TEST(threads_open_and_close_spans)
+TEST(threads_open_and_close_spans)
 {
 	pthread_t threads[8];
 
@@ -487,35 +471,4 @@ START_TEST(threads_open_and_close_spans)
 	ck_assert_uint_eq(d.page->spans_open, 0);
 	(void)sentry_profd_root_span_begin(1);
 	ck_assert_uint_eq(d.page->spans_open, 1);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("client");
-	TCase *t = tcase_create("client");
-
-	tcase_add_checked_fixture(t, set_up, tear_down);
-	tcase_add_test(t, without_a_daemon_nothing_has_an_effect);
-	tcase_add_test(t, the_first_and_the_last_span_count);
-	tcase_add_test(t, nothing_is_said_that_is_not_waited_for);
-	tcase_add_test(t,
-		       a_span_that_is_not_sampled_says_that_there_is_tracing);
-	tcase_add_test(t, a_daemon_that_comes_back_is_told_anew);
-	tcase_add_test(t, a_daemon_that_comes_later_is_found);
-	tcase_add_test(t, a_daemon_that_is_alive_is_not_looked_after);
-	tcase_add_test(t, a_daemon_that_does_not_read_is_not_waited_for);
-	tcase_add_test(t, a_daemon_that_has_gone_raises_no_signal);
-	tcase_add_test(t, a_page_that_may_shrink_is_none);
-	tcase_add_test(t, a_descriptor_that_is_anothers_now_is_left_alone);
-	tcase_add_loop_test(t, a_child_is_a_process_of_its_own, 0, 2);
-	tcase_add_loop_test(t, what_a_child_asks_finds_the_daemon, 0, 2);
-	tcase_add_test(t, a_daemon_that_comes_is_found_by_questions);
-	tcase_add_test(t, a_child_does_not_hold_its_parents_connection);
-	tcase_add_test(t, commands_say_what_comes_of_them);
-	tcase_add_test(t, the_last_command_holds_for_a_daemon_that_comes_later);
-	tcase_add_test(t, a_command_that_does_not_fit_is_said_later);
-	tcase_add_test(t, threads_open_and_close_spans);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -50,7 +50,9 @@ static void check_span_data(void)
 	ck_assert_uint_eq(strlen(text), (size_t)n);
 }
 
-START_TEST(the_profiler_is_known_before_the_daemon_knows_of_the_span)
+FIXTURE(set_up, tear_down)
+
+TEST(the_profiler_is_known_before_the_daemon_knows_of_the_span)
 {
 	sentry_profd_span span;
 
@@ -69,9 +71,8 @@ START_TEST(the_profiler_is_known_before_the_daemon_knows_of_the_span)
 	d.page->state = PROTOCOL_PROFILING;
 	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 32);
 }
-END_TEST
 
-START_TEST(what_is_not_profiled_has_no_profiler)
+TEST(what_is_not_profiled_has_no_profiler)
 {
 	static const uint32_t states[] = {
 		PROTOCOL_NONE,	      PROTOCOL_UNSAMPLED,
@@ -98,9 +99,8 @@ START_TEST(what_is_not_profiled_has_no_profiler)
 	d.page->sequence = 2;
 	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 32);
 }
-END_TEST
 
-START_TEST(a_manual_profiler_is_known_when_it_was_started)
+TEST(a_manual_profiler_is_known_when_it_was_started)
 {
 	d.page->lifecycle = PROTOCOL_MANUAL;
 	(void)sentry_profd_root_span_begin(1);
@@ -113,9 +113,8 @@ START_TEST(a_manual_profiler_is_known_when_it_was_started)
 	(void)sentry_profd_stop_profiler();
 	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 0);
 }
-END_TEST
 
-START_TEST(threads_have_the_number_that_the_daemon_gives_them)
+TEST(threads_have_the_number_that_the_daemon_gives_them)
 {
 	char number[32];
 
@@ -128,7 +127,6 @@ START_TEST(threads_have_the_number_that_the_daemon_gives_them)
 		       (uintptr_t)pthread_self());
 	ck_assert_str_eq(text, number);
 }
-END_TEST
 
 static void answer_thread(uint32_t tag, int32_t pid)
 {
@@ -167,7 +165,7 @@ static void *ask_for_long(void *ctx)
 	return NULL;
 }
 
-START_TEST(in_another_pid_namespace_the_daemon_is_asked)
+TEST(in_another_pid_namespace_the_daemon_is_asked)
 {
 	struct protocol_request m;
 	pthread_t thread;
@@ -188,7 +186,6 @@ START_TEST(in_another_pid_namespace_the_daemon_is_asked)
 	ck_assert_uint_eq(m.h.type, PROTOCOL_THREAD);
 	ck_assert_int_ne(m.pid, gettid());
 }
-END_TEST
 
 static void check_name(const char *comm, const char *expected)
 {
@@ -205,7 +202,7 @@ static void check_name(const char *comm, const char *expected)
 	check_span_data();
 }
 
-START_TEST(names_are_those_of_the_profile)
+TEST(names_are_those_of_the_profile)
 {
 #define BAD "\xef\xbf\xbd"
 	check_name("worker", "worker");
@@ -226,9 +223,8 @@ START_TEST(names_are_those_of_the_profile)
 	check_name("check_linking", "main");
 	check_name("check_linkin", "check_linkin");
 }
-END_TEST
 
-START_TEST(a_buffer_that_is_too_small)
+TEST(a_buffer_that_is_too_small)
 {
 	int (*const all[])(char *, size_t) = {
 		sentry_profd_profiler_id, sentry_profd_thread_id,
@@ -250,23 +246,4 @@ START_TEST(a_buffer_that_is_too_small)
 		}
 		ck_assert_int_eq(all[i](text, (size_t)n + 1), n);
 	}
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("linking");
-	TCase *t = tcase_create("linking");
-
-	tcase_add_checked_fixture(t, set_up, tear_down);
-	tcase_add_test(
-		t, the_profiler_is_known_before_the_daemon_knows_of_the_span);
-	tcase_add_test(t, what_is_not_profiled_has_no_profiler);
-	tcase_add_test(t, a_manual_profiler_is_known_when_it_was_started);
-	tcase_add_test(t, threads_have_the_number_that_the_daemon_gives_them);
-	tcase_add_test(t, in_another_pid_namespace_the_daemon_is_asked);
-	tcase_add_test(t, names_are_those_of_the_profile);
-	tcase_add_test(t, a_buffer_that_is_too_small);
-	suite_add_tcase(s, t);
-	return s;
 }

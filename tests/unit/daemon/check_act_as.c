@@ -58,7 +58,10 @@ static capability_set effective(void)
 	return set;
 }
 
-START_TEST(has_the_rights_of_the_user)
+/* Each test gives up its own process's power: CK_FORK=no cannot be. */
+FIXTURE(setup, teardown)
+
+TEST_IF(has_the_rights_of_the_user, getuid() == 0)
 {
 	struct act_as before;
 
@@ -74,10 +77,9 @@ START_TEST(has_the_rights_of_the_user)
 	ck_assert(opens());
 	act_as_self(&before);
 }
-END_TEST
 
 /* What root was permitted and did not use does not come with the way back. */
-START_TEST(brings_back_no_more_power)
+TEST_IF(brings_back_no_more_power, getuid() == 0)
 {
 	struct act_as before;
 
@@ -87,9 +89,8 @@ START_TEST(brings_back_no_more_power)
 	act_as_self(&before);
 	ck_assert_uint_eq(effective(), EFFECTIVE);
 }
-END_TEST
 
-START_TEST(still_dies_with_its_parent)
+TEST_IF(still_dies_with_its_parent, getuid() == 0)
 {
 	struct act_as before;
 	int signal = 0;
@@ -102,10 +103,9 @@ START_TEST(still_dies_with_its_parent)
 	ck_assert_int_eq(prctl(PR_GET_PDEATHSIG, &signal), 0);
 	ck_assert_int_eq(signal, SIGKILL);
 }
-END_TEST
 
 /* All or nothing: not the user with root's group, nor the other way round. */
-START_TEST(is_refused_without_the_right)
+TEST_IF(is_refused_without_the_right, getuid() == 0)
 {
 	struct act_as before;
 
@@ -115,9 +115,8 @@ START_TEST(is_refused_without_the_right)
 	ck_assert_int_eq(act_as(0, 0, &before), 0);
 	act_as_self(&before);
 }
-END_TEST
 
-START_TEST(a_user_has_his_own)
+TEST(a_user_has_his_own)
 {
 	struct act_as before;
 
@@ -130,10 +129,9 @@ START_TEST(a_user_has_his_own)
 	act_as_self(&before);
 	ck_assert_int_eq(act_as_process(0, &before), -ESRCH);
 }
-END_TEST
 
 /* The files of /proc that are its owner's; not dumpable, they are root's. */
-START_TEST(opens_what_is_the_process_s)
+TESTS(opens_what_is_the_process_s, getuid() == 0 ? 2 : 0)
 {
 	char environ[32];
 	int ends[2], fd;
@@ -161,24 +159,4 @@ START_TEST(opens_what_is_the_process_s)
 			 -ENOENT);
 	ck_assert_int_eq(kill(pid, SIGKILL), 0);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("act_as");
-	TCase *c = tcase_create("act_as");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	/* Each test gives up its own process's power: CK_FORK=no cannot be. */
-	tcase_add_test(c, a_user_has_his_own);
-	if (getuid() == 0) {
-		tcase_add_test(c, has_the_rights_of_the_user);
-		tcase_add_test(c, brings_back_no_more_power);
-		tcase_add_test(c, still_dies_with_its_parent);
-		tcase_add_test(c, is_refused_without_the_right);
-		tcase_add_loop_test(c, opens_what_is_the_process_s, 0, 2);
-	}
-	suite_add_tcase(s, c);
-	return s;
 }

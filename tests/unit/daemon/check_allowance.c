@@ -23,7 +23,9 @@ static size_t open_all(uint32_t uid, bool is_operator)
 	return n;
 }
 
-START_TEST(of_a_user)
+FIXTURE(set_up, NULL)
+
+TEST(of_a_user)
 {
 	ck_assert_uint_eq(open_all(USER, false), ALLOWANCE_USER_MAX);
 	ck_assert(allowance_open(&a, OTHER, false, 0, 1));
@@ -31,17 +33,15 @@ START_TEST(of_a_user)
 	ck_assert(allowance_open(&a, USER, false, 0, 1));
 	ck_assert(!allowance_open(&a, USER, false, 0, 1));
 }
-END_TEST
 
-START_TEST(of_a_process)
+TEST(of_a_process)
 {
 	ck_assert(
 		allowance_open(&a, USER, false, ALLOWANCE_PROCESS_MAX - 1, 1));
 	ck_assert(!allowance_open(&a, USER, false, ALLOWANCE_PROCESS_MAX, 1));
 }
-END_TEST
 
-START_TEST(of_all)
+TEST(of_all)
 {
 	size_t n = 0;
 
@@ -51,17 +51,15 @@ START_TEST(of_all)
 	/* Nobody can lock out who is to help. */
 	ck_assert_uint_eq(open_all(0, true), ALLOWANCE_RESERVED);
 }
-END_TEST
 
-START_TEST(with_few_descriptors)
+TEST(with_few_descriptors)
 {
 	allowance_init(&a, 256);
 	ck_assert_uint_eq(open_all(USER, false), 32);
 	ck_assert_uint_eq(open_all(0, true), 32);
 }
-END_TEST
 
-START_TEST(users)
+TEST(users)
 {
 	for (uint32_t uid = 1; uid <= ALLOWANCE_USERS; uid++)
 		ck_assert(allowance_open(&a, uid, false, 0, 1));
@@ -69,9 +67,8 @@ START_TEST(users)
 	allowance_close(&a, 5);
 	ck_assert(allowance_open(&a, 9999, false, 0, 1));
 }
-END_TEST
 
-START_TEST(work)
+TEST(work)
 {
 	const uint64_t t = 5 * NS_PER_SEC;
 
@@ -93,9 +90,8 @@ START_TEST(work)
 	}
 	ck_assert(!allowance_may_ask(&a, USER, t + NS_PER_SEC / 10));
 }
-END_TEST
 
-START_TEST(no_more_than_so_much_at_once)
+TEST(no_more_than_so_much_at_once)
 {
 	ck_assert(allowance_open(&a, USER, false, 0, NS_PER_SEC));
 	ck_assert(allowance_may_ask(&a, USER, 1000 * NS_PER_SEC));
@@ -104,32 +100,12 @@ START_TEST(no_more_than_so_much_at_once)
 	/* A clock that stands still or goes back gives nothing. */
 	ck_assert(!allowance_may_ask(&a, USER, 999 * NS_PER_SEC));
 }
-END_TEST
 
-START_TEST(connecting_again_is_no_way_out)
+TEST(connecting_again_is_no_way_out)
 {
 	ck_assert(allowance_open(&a, USER, false, 0, NS_PER_SEC));
 	allowance_use(&a, USER, ALLOWANCE_AT_ONCE);
 	allowance_close(&a, USER);
 	ck_assert(allowance_open(&a, USER, false, 0, NS_PER_SEC));
 	ck_assert(!allowance_may_ask(&a, USER, NS_PER_SEC));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("allowance");
-	TCase *c = tcase_create("allowance");
-
-	tcase_add_checked_fixture(c, set_up, NULL);
-	tcase_add_test(c, of_a_user);
-	tcase_add_test(c, of_a_process);
-	tcase_add_test(c, of_all);
-	tcase_add_test(c, with_few_descriptors);
-	tcase_add_test(c, users);
-	tcase_add_test(c, work);
-	tcase_add_test(c, no_more_than_so_much_at_once);
-	tcase_add_test(c, connecting_again_is_no_way_out);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -74,7 +74,9 @@ static const struct {
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-START_TEST(who_ends_before)
+FIXTURE(NULL, tear_down)
+
+TESTS(who_ends_before, 2 * KINDS)
 {
 	const size_t kind = (size_t)_i / 2;
 
@@ -86,26 +88,12 @@ START_TEST(who_ends_before)
 	end_of_it(_i % 2 != 0);
 	ck_assert_uint_eq(heard("\n"), kinds[kind].lines);
 }
-END_TEST
 
 /* What somebody can do something about. */
-START_TEST(other_errors_are_told)
+TEST(other_errors_are_told)
 {
 	find_one_that_ends();
 	hear();
 	refuse(ENOEXEC);
 	ck_assert_uint_eq(heard("is a 32-bit program"), 1);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("attach");
-	TCase *tc = tcase_create("attach");
-
-	tcase_add_checked_fixture(tc, NULL, tear_down);
-	tcase_add_loop_test(tc, who_ends_before, 0, 2 * KINDS);
-	tcase_add_test(tc, other_errors_are_told);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -34,8 +34,10 @@ static void tear_down(void)
 	await_fini(&a);
 }
 
+FIXTURE(set_up, tear_down)
+
 /* It rings once, at some moment from long before the call to long after. */
-START_TEST(a_time_ends_it_whenever_it_comes)
+TEST(a_time_ends_it_whenever_it_comes)
 {
 	pid_t pid;
 	int status;
@@ -48,9 +50,8 @@ START_TEST(a_time_ends_it_whenever_it_comes)
 		ck_assert_uint_ge(clock_mono_ns(), until_ns);
 	}
 }
-END_TEST
 
-START_TEST(what_rings_before_does_not_end_it)
+TEST(what_rings_before_does_not_end_it)
 {
 	const uint64_t now_ns = clock_mono_ns();
 	const uint64_t until_ns = now_ns + 20 * NS_PER_MS;
@@ -61,9 +62,8 @@ START_TEST(what_rings_before_does_not_end_it)
 	ck_assert(!await_next(&a, until_ns, &pid, &status));
 	ck_assert_uint_ge(clock_mono_ns(), until_ns);
 }
-END_TEST
 
-START_TEST(nobody_is_waited_for_in_vain)
+TEST(nobody_is_waited_for_in_vain)
 {
 	const uint64_t until_ns = clock_mono_ns() + LONG_NS;
 	int status;
@@ -74,7 +74,6 @@ START_TEST(nobody_is_waited_for_in_vain)
 	await_ring(&a, until_ns, LONG_NS);
 	ck_assert(!await_next(&a, until_ns, &pid, &status));
 }
-END_TEST
 
 static void seize(void)
 {
@@ -98,7 +97,7 @@ static int take(void)
 	return take_of(child);
 }
 
-START_TEST(statuses_are_those_of_waitpid)
+TEST(statuses_are_those_of_waitpid)
 {
 	int signal;
 
@@ -113,9 +112,8 @@ START_TEST(statuses_are_those_of_waitpid)
 	ck_assert_int_eq(kill(child, SIGKILL), 0);
 	ck_assert_int_eq(take(), SIGKILL);
 }
-END_TEST
 
-START_TEST(who_exits_has_the_status_of_that)
+TEST(who_exits_has_the_status_of_that)
 {
 	const pid_t other = fork();
 
@@ -124,10 +122,9 @@ START_TEST(who_exits_has_the_status_of_that)
 	ck_assert_int_ge(other, 0);
 	ck_assert_int_eq(take_of(other), W_EXITCODE(3, 0));
 }
-END_TEST
 
 /* While it rings, at any moment, each stop is taken, and once. */
-START_TEST(no_stop_is_lost)
+TEST(no_stop_is_lost)
 {
 	int status, signal;
 	pid_t pid;
@@ -147,9 +144,8 @@ START_TEST(no_stop_is_lost)
 		ck_assert_int_eq(ptrace(PTRACE_CONT, child, NULL, NULL), 0);
 	}
 }
-END_TEST
 
-START_TEST(where_nobody_waits_it_is_nothing)
+TEST(where_nobody_waits_it_is_nothing)
 {
 	struct itimerspec left;
 
@@ -162,22 +158,4 @@ START_TEST(where_nobody_waits_it_is_nothing)
 	ck_assert_int_eq(timer_gettime(a.timer, &left), 0);
 	ck_assert_int_eq(left.it_value.tv_sec, 0);
 	ck_assert_int_eq(left.it_value.tv_nsec, 0);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("await");
-	TCase *tc = tcase_create("await");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, a_time_ends_it_whenever_it_comes);
-	tcase_add_test(tc, what_rings_before_does_not_end_it);
-	tcase_add_test(tc, nobody_is_waited_for_in_vain);
-	tcase_add_test(tc, statuses_are_those_of_waitpid);
-	tcase_add_test(tc, who_exits_has_the_status_of_that);
-	tcase_add_test(tc, no_stop_is_lost);
-	tcase_add_test(tc, where_nobody_waits_it_is_nothing);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -45,7 +45,7 @@ static int handle(const void *message, size_t size, size_t n_fds, int ctx)
 	return r;
 }
 
-START_TEST(by_type)
+TEST(by_type)
 {
 	const struct msg_dsn dsn = {.h = MSG_HEADER(MSG_DSN, msg_dsn)};
 	const struct msg_table table = {.h = MSG_HEADER(MSG_TABLE, msg_table)};
@@ -58,7 +58,6 @@ START_TEST(by_type)
 	ck_assert_int_eq(handle(&table, sizeof(table), 2, 0), 0);
 	ck_assert_int_eq(handled, 2);
 }
-END_TEST
 
 static void refuse(const void *message, size_t size, size_t n_fds)
 {
@@ -66,7 +65,7 @@ static void refuse(const void *message, size_t size, size_t n_fds)
 	ck_assert_int_eq(handled, 0);
 }
 
-START_TEST(against_the_rules)
+TEST(against_the_rules)
 {
 	struct msg_table table = {.h = MSG_HEADER(MSG_TABLE, msg_table)};
 
@@ -79,16 +78,4 @@ START_TEST(against_the_rules)
 	refuse(&table, sizeof(table), 1); /* not expected here */
 	refuse(&table, 4, 1);		  /* no header */
 	refuse(&table, 0, 0);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("child");
-	TCase *c = tcase_create("messages");
-
-	tcase_add_test(c, by_type);
-	tcase_add_test(c, against_the_rules);
-	suite_add_tcase(s, c);
-	return s;
 }

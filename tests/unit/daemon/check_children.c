@@ -26,8 +26,10 @@ static void set_up(void)
 	last->spool_dsn = dsn_number(&dsn);
 }
 
+FIXTURE(set_up, NULL)
+
 /* Another process would read, and send, the same files of the spool. */
-START_TEST(one_place_has_one_ship)
+TEST(one_place_has_one_ship)
 {
 	static const char *const texts[] = {
 		TEXT,
@@ -42,9 +44,8 @@ START_TEST(one_place_has_one_ship)
 		ck_assert_ptr_eq(s, &ships[SHIPS_MAX - 1]);
 	}
 }
-END_TEST
 
-START_TEST(another_has_another)
+TEST(another_has_another)
 {
 	struct ship *s;
 
@@ -52,17 +53,4 @@ START_TEST(another_has_another)
 	ck_assert_int_eq(children_ship(&b, "https://k@host/1", &s), -ENOSPC);
 	ck_assert_int_eq(children_ship(&b, "", &s), 0);
 	ck_assert_ptr_eq(s, &ships[0]);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("children");
-	TCase *tc = tcase_create("ships");
-
-	tcase_add_checked_fixture(tc, set_up, NULL);
-	tcase_add_test(tc, one_place_has_one_ship);
-	tcase_add_test(tc, another_has_another);
-	suite_add_tcase(s, tc);
-	return s;
 }

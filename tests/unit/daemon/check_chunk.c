@@ -17,6 +17,12 @@ static int broker;
 static struct good_profile good;
 static struct msg_session_open session;
 
+/* Before Check takes it for a file of its own. */
+__attribute__((constructor)) static void take_descriptor(void)
+{
+	(void)dup2(STDERR_FILENO, MSG_FD);
+}
+
 static void set_up(void)
 {
 	int fds[2];
@@ -86,7 +92,9 @@ static const struct {
 	{false, false, false, 1},
 };
 
-START_TEST(each_reader_gets_its_own)
+FIXTURE(set_up, tear_down)
+
+TESTS(each_reader_gets_its_own, array_size(cases))
 {
 	const struct msg_chunk *chunk;
 	struct ipc_message m;
@@ -104,10 +112,9 @@ START_TEST(each_reader_gets_its_own)
 		ck_assert(is_for_a_file(payload_of(&m, 1, chunk->file_size)));
 	ipc_close_fds(&m);
 }
-END_TEST
 
 /* What a file gets, and a transaction beside it, in the last descriptor. */
-START_TEST(spotlight_gets_a_transaction)
+TESTS(spotlight_gets_a_transaction, 2)
 {
 	const struct msg_chunk *chunk;
 	struct ipc_message m;
@@ -132,10 +139,9 @@ START_TEST(spotlight_gets_a_transaction)
 				     "\"0123456789abcdef0123456789abcdef\""));
 	ipc_close_fds(&m);
 }
-END_TEST
 
 /* What is no member of a V1 profile is in none, wherever it goes. */
-START_TEST(a_v1_profile_is_the_same_for_all)
+TESTS(a_v1_profile_is_the_same_for_all, array_size(cases))
 {
 	const struct msg_chunk *chunk;
 	struct ipc_message m;
@@ -152,21 +158,4 @@ START_TEST(a_v1_profile_is_the_same_for_all)
 	ck_assert_uint_gt(chunk->transaction_size, 0);
 	ck_assert(!is_for_a_file(payload_of(&m, 0, chunk->size)));
 	ipc_close_fds(&m);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("chunk");
-	TCase *c = tcase_create("payloads");
-
-	/* Before Check takes it for a file of its own. */
-	(void)dup2(STDERR_FILENO, MSG_FD);
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_loop_test(c, each_reader_gets_its_own, 0, array_size(cases));
-	tcase_add_loop_test(c, spotlight_gets_a_transaction, 0, 2);
-	tcase_add_loop_test(c, a_v1_profile_is_the_same_for_all, 0,
-			    array_size(cases));
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -77,7 +77,9 @@ static struct protocol_answer ask(enum protocol_type type, int32_t pid)
 	return answer;
 }
 
-START_TEST(before_there_is_an_instance)
+FIXTURE(set_up, tear_down)
+
+TEST(before_there_is_an_instance)
 {
 	ck_assert_uint_eq(page->sequence, 0);
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
@@ -93,9 +95,8 @@ START_TEST(before_there_is_an_instance)
 	clients_check(&b);
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
 }
-END_TEST
 
-START_TEST(what_stands_in_the_page)
+TEST(what_stands_in_the_page)
 {
 	struct target t = {.phase = TARGET_PROFILED};
 
@@ -141,9 +142,8 @@ START_TEST(what_stands_in_the_page)
 	clients_check(&b);
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
 }
-END_TEST
 
-START_TEST(a_page_that_says_the_same_is_not_written)
+TEST(a_page_that_says_the_same_is_not_written)
 {
 	uint32_t sequence;
 
@@ -157,9 +157,8 @@ START_TEST(a_page_that_says_the_same_is_not_written)
 	clients_check(&b);
 	ck_assert_uint_eq(page->sequence, sequence + 2);
 }
-END_TEST
 
-START_TEST(a_beat_a_second)
+TEST(a_beat_a_second)
 {
 	appear();
 	clients_check(&b);
@@ -169,9 +168,8 @@ START_TEST(a_beat_a_second)
 	clients_check(&b);
 	ck_assert_uint_eq(page->beat, 1);
 }
-END_TEST
 
-START_TEST(spans_by_the_page)
+TEST(spans_by_the_page)
 {
 	appear();
 	page->spans_open = 1;
@@ -190,18 +188,16 @@ START_TEST(spans_by_the_page)
 	ck_assert_uint_eq(page->state, PROTOCOL_STOPPED);
 	ck_assert_uint_eq(page->wants_open, 1);
 }
-END_TEST
 
-START_TEST(a_span_that_is_over_when_it_is_heard_of)
+TEST(a_span_that_is_over_when_it_is_heard_of)
 {
 	appear();
 	(void)ask(PROTOCOL_SPANS_OPEN, 0);
 	ck_assert_uint_eq(i.root_spans, 0);
 	ck_assert(lifecycle_wants(&i));
 }
-END_TEST
 
-START_TEST(unsampled_spans_are_tracing)
+TEST(unsampled_spans_are_tracing)
 {
 	appear();
 	clients_check(&b);
@@ -211,9 +207,8 @@ START_TEST(unsampled_spans_are_tracing)
 	ck_assert(i.is_traced);
 	ck_assert_uint_eq(i.root_spans, 0);
 }
-END_TEST
 
-START_TEST(a_client_that_ends_has_no_spans_open)
+TEST(a_client_that_ends_has_no_spans_open)
 {
 	struct client *other;
 	int fd;
@@ -246,9 +241,8 @@ START_TEST(a_client_that_ends_has_no_spans_open)
 	ck_assert_int_eq(client_new(&b, &peer, &c, &fd), 0);
 	close_fd(&fd);
 }
-END_TEST
 
-START_TEST(an_instance_that_ends_is_left)
+TEST(an_instance_that_ends_is_left)
 {
 	appear();
 	page->spans_open = 1;
@@ -268,9 +262,8 @@ START_TEST(an_instance_that_ends_is_left)
 	clients_check(&b);
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
 }
-END_TEST
 
-START_TEST(commands)
+TEST(commands)
 {
 	struct protocol_answer a;
 
@@ -302,9 +295,8 @@ START_TEST(commands)
 	ck_assert_uint_eq(ask(PROTOCOL_STOP, 0).result, PROTOCOL_TRACE_MODE);
 	ck_assert_uint_eq(page->handled, 8);
 }
-END_TEST
 
-START_TEST(a_process_that_is_gone)
+TEST(a_process_that_is_gone)
 {
 	struct client *none;
 	int fd;
@@ -314,9 +306,8 @@ START_TEST(a_process_that_is_gone)
 	peer.pid = 0;
 	ck_assert_int_eq(client_new(&b, &peer, &none, &fd), -ESRCH);
 }
-END_TEST
 
-START_TEST(a_page_that_its_owner_empties)
+TEST(a_page_that_its_owner_empties)
 {
 	int fd;
 
@@ -332,10 +323,9 @@ START_TEST(a_page_that_its_owner_empties)
 	ck_assert_uint_eq(ask(PROTOCOL_START, 0).result, PROTOCOL_TRACE_MODE);
 	close_fd(&fd);
 }
-END_TEST
 
 /* In a pid namespace of its own: its first process, which calls itself 1. */
-START_TEST(threads_of_another_namespace)
+TEST(threads_of_another_namespace)
 {
 	int32_t found;
 	pid_t pid;
@@ -362,9 +352,8 @@ START_TEST(threads_of_another_namespace)
 	ck_assert_int_eq(ask(PROTOCOL_THREAD, gettid()).pid, gettid());
 	ck_assert_uint_eq(ask(PROTOCOL_THREAD, 1).result, PROTOCOL_NO_PROCESS);
 }
-END_TEST
 
-START_TEST(trace_mode_without_tracing)
+TEST(trace_mode_without_tracing)
 {
 	int fd = memfd_create("said", MFD_CLOEXEC);
 	char text[512] = "";
@@ -377,29 +366,4 @@ START_TEST(trace_mode_without_tracing)
 	ck_assert_int_gt(pread(fd, text, sizeof(text) - 1, 0), 0);
 	ck_assert_ptr_nonnull(strstr(text, ": warning: process "));
 	ck_assert_ptr_nonnull(strstr(text, "has told of no root span in 60 s"));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("clients");
-	TCase *t = tcase_create("clients");
-
-	tcase_add_checked_fixture(t, set_up, tear_down);
-	tcase_add_test(t, before_there_is_an_instance);
-	tcase_add_test(t, what_stands_in_the_page);
-	tcase_add_test(t, a_page_that_says_the_same_is_not_written);
-	tcase_add_test(t, a_beat_a_second);
-	tcase_add_test(t, spans_by_the_page);
-	tcase_add_test(t, a_span_that_is_over_when_it_is_heard_of);
-	tcase_add_test(t, unsampled_spans_are_tracing);
-	tcase_add_test(t, a_client_that_ends_has_no_spans_open);
-	tcase_add_test(t, an_instance_that_ends_is_left);
-	tcase_add_test(t, commands);
-	tcase_add_test(t, a_process_that_is_gone);
-	tcase_add_test(t, a_page_that_its_owner_empties);
-	tcase_add_test(t, threads_of_another_namespace);
-	tcase_add_test(t, trace_mode_without_tracing);
-	suite_add_tcase(s, t);
-	return s;
 }

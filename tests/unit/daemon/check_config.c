@@ -7,7 +7,9 @@
 #include "tests/unit/daemon/config_text.h"
 #include "tests/unit/suite.h"
 
-START_TEST(defaults)
+FIXTURE(setup, teardown)
+
+TEST(defaults)
 {
 	read_main("");
 	resolve();
@@ -20,9 +22,8 @@ START_TEST(defaults)
 	ck_assert(config.addresses == ADDRESSES_AUTO);
 	ck_assert_uint_eq(config.n_targets, 0);
 }
-END_TEST
 
-START_TEST(everything)
+TEST(everything)
 {
 	const struct target_config *t;
 
@@ -94,7 +95,6 @@ START_TEST(everything)
 	ck_assert_uint_eq(t->rate_hz, 7);
 	ck_assert_uint_eq(t->min_age_s, 60);
 }
-END_TEST
 
 #define LONG50	"0123456789012345678901234567890123456789012345678"
 #define LONG40	"0123456789abcdefghijklmnopqrstuvwxyz._-@"
@@ -167,19 +167,17 @@ static const struct {
 	{"[sentry]\ndsn =\ndsn_file = /x\n", "f:3: both dsn and dsn_file"},
 	{"[sentry]\ndsn_file = /nowhere/x\n",
 	 "f:2: dsn_file: /nowhere/x: No such file or directory"},
-	{"[sentry]\ndsn_file = /\n",
-	 "f:2: dsn_file: /: not a regular file"},
+	{"[sentry]\ndsn_file = /\n", "f:2: dsn_file: /: not a regular file"},
 };
 
-START_TEST(of_wrong_text)
+TESTS(of_wrong_text, array_size(wrong))
 {
 	read_main(wrong[_i].text);
 	expect(wrong[_i].faults);
 	ck_assert_uint_eq(faults.n_errors, faults.n);
 }
-END_TEST
 
-START_TEST(a_secret_is_no_fault_s_text)
+TEST(a_secret_is_no_fault_s_text)
 {
 	read_main("[sentry]\ndsn = https://0123456789abcdef@/x\n"
 		  "https_proxy = " LONG200 "\n");
@@ -188,9 +186,8 @@ START_TEST(a_secret_is_no_fault_s_text)
 			strstr(faults.v[i].text, "0123456789abcdef"));
 	ck_assert_uint_eq(faults.n, 2);
 }
-END_TEST
 
-START_TEST(many_faults)
+TEST(many_faults)
 {
 	char text[4096] = "[sentry]\n";
 	size_t n = strlen(text);
@@ -202,25 +199,22 @@ START_TEST(many_faults)
 	ck_assert_uint_eq(faults.n_errors, 2 * CONFIG_FAULTS_MAX);
 	ck_assert_str_eq(faults.v[99].text, "f:101: unknown key x");
 }
-END_TEST
 
-START_TEST(the_longest_name)
+TEST(the_longest_name)
 {
 	read_main("[target \"" LONG40 "\"]\ncomm = a\n");
 	expect("");
 	ck_assert_str_eq(config.targets[0].name, LONG40);
 }
-END_TEST
 
-START_TEST(main_sections_in_targets_d)
+TEST(main_sections_in_targets_d)
 {
 	read_as("[sentry]\nrelease = x\n" TARGET_X, CONFIG_TARGETS_D, 0100600);
 	expect("f:1: [sentry] belongs in the main file");
 	ck_assert_uint_eq(config.n_targets, 1);
 }
-END_TEST
 
-START_TEST(after_resolving)
+TEST(after_resolving)
 {
 	read_main("[target \"a\"]\nprofile_session_sample_rate = 1\n"
 		  "[target \"b\"]\ncomm = b\n"
@@ -236,17 +230,15 @@ START_TEST(after_resolving)
 	       "f:12: client_key is given without client_cert");
 	ck_assert_uint_eq(faults.n_errors, 2);
 }
-END_TEST
 
 /* A rule that is none is said to be that, and not to lack. */
-START_TEST(a_rule_that_is_wrong)
+TEST(a_rule_that_is_wrong)
 {
 	read_main("[target \"a\"]\nuser = no such user\n"
 		  "profile_session_sample_rate = 1\n");
 	(void)!config_resolve(&config, nothing, &faults);
 	expect("f:2: user: not a user");
 }
-END_TEST
 
 static const struct {
 	const char *text;
@@ -267,14 +259,13 @@ static const struct {
 	{TARGET_X, 0646, "f: can be written by others"},
 };
 
-START_TEST(who_may_read)
+TESTS(who_may_read, array_size(modes))
 {
 	read_as(modes[_i].text, CONFIG_MAIN, 0100000 | modes[_i].mode);
 	expect(modes[_i].faults);
 }
-END_TEST
 
-START_TEST(of_somebody_else)
+TEST(of_somebody_else)
 {
 	struct config_text t = {
 		"f", CONFIG_MAIN, TARGET_X, strlen(TARGET_X), 0100600, 12345};
@@ -282,7 +273,6 @@ START_TEST(of_somebody_else)
 	config_read_text(&config, &t, &faults);
 	expect("f: belongs to uid 12345, who can change it: chown root f");
 }
-END_TEST
 
 static void write_file(const char *path, const char *text, mode_t mode)
 {
@@ -294,7 +284,7 @@ static void write_file(const char *path, const char *text, mode_t mode)
 	close(fd);
 }
 
-START_TEST(files)
+TEST(files)
 {
 	char dir[] = "/tmp/check_config.XXXXXX", path[128], text[1024];
 	static const char *const names[] = {
@@ -357,27 +347,4 @@ START_TEST(files)
 	for (size_t i = 0; i < array_size(names) - 1; i++)
 		(void)remove(names[i]);
 	ck_assert_int_eq(rmdir(dir), 0);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("config");
-	TCase *c = tcase_create("config");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, defaults);
-	tcase_add_test(c, everything);
-	tcase_add_loop_test(c, of_wrong_text, 0, (int)array_size(wrong));
-	tcase_add_test(c, a_secret_is_no_fault_s_text);
-	tcase_add_test(c, many_faults);
-	tcase_add_test(c, the_longest_name);
-	tcase_add_test(c, main_sections_in_targets_d);
-	tcase_add_test(c, after_resolving);
-	tcase_add_test(c, a_rule_that_is_wrong);
-	tcase_add_loop_test(c, who_may_read, 0, (int)array_size(modes));
-	tcase_add_test(c, of_somebody_else);
-	tcase_add_test(c, files);
-	suite_add_tcase(s, c);
-	return s;
 }

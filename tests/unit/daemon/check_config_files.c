@@ -97,7 +97,9 @@ static const struct {
 	 "f:4: client_key: ~/c: No such"},
 };
 
-START_TEST(of_certificates)
+FIXTURE(make_files, remove_files)
+
+TESTS(of_certificates, array_size(certificates))
 {
 	char text[512];
 
@@ -105,10 +107,9 @@ START_TEST(of_certificates)
 		       certificates[_i].text);
 	check_with(text, nothing, CONFIG_STARTS, certificates[_i].faults);
 }
-END_TEST
 
 /* A reload opens none of them: who renews a key is not in its way. */
-START_TEST(of_certificates_that_are_used)
+TEST(of_certificates_that_are_used)
 {
 	check_with("[sentry]\nca_certs = ~/a\nclient_cert = ~/b\n"
 		   "client_key = ~/c\n",
@@ -117,9 +118,8 @@ START_TEST(of_certificates_that_are_used)
 		   "such\nf:4: client_key: ~/c: No such");
 	ck_assert_uint_eq(faults.n_errors, 0);
 }
-END_TEST
 
-START_TEST(of_an_option)
+TEST(of_an_option)
 {
 	char problem[CONFIG_PROBLEM_MAX];
 
@@ -129,7 +129,6 @@ START_TEST(of_an_option)
 	check_with("[sentry]\nretry_5xx = no\n", nothing, CONFIG_STARTS,
 		   "--ca-certs: /nowhere/x: No such file");
 }
-END_TEST
 
 static char *authorities(const char *name)
 {
@@ -139,7 +138,7 @@ static char *authorities(const char *name)
 }
 
 /* It may be meant for other programs: a start goes on. */
-START_TEST(of_the_environment)
+TESTS(of_the_environment, 3)
 {
 	check_with("[sentry]\n", authorities,
 		   _i == 0   ? CONFIG_STARTS
@@ -150,15 +149,13 @@ START_TEST(of_the_environment)
 	ck_assert(config.ca_certs_by_variable);
 	ck_assert_str_eq(config.ca_certs, "/nowhere/x");
 }
-END_TEST
 
-START_TEST(beats_the_environment)
+TEST(beats_the_environment)
 {
 	check_with("[sentry]\nca_certs = ~/cert\n", authorities,
 		   CONFIG_IS_CHECKED, "");
 	ck_assert(!config.ca_certs_by_variable);
 }
-END_TEST
 
 #define SENDS "[sentry]\ndsn = " DSN "\n[profiler]\n"
 
@@ -177,28 +174,10 @@ static const struct {
 	{"[profiler]\nspool = ~/text\n", ""}, /* nothing is sent */
 };
 
-START_TEST(of_spools)
+TESTS(of_spools, array_size(spools))
 {
 	check_with(spools[_i].text, nothing, CONFIG_STARTS, spools[_i].faults);
 	config_faults_fini(&faults);
 	config_files_check(&config, CONFIG_RELOADS, &faults);
 	expect("");
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("config_files");
-	TCase *c = tcase_create("config_files");
-
-	tcase_add_checked_fixture(c, make_files, remove_files);
-	tcase_add_loop_test(c, of_certificates, 0,
-			    (int)array_size(certificates));
-	tcase_add_test(c, of_certificates_that_are_used);
-	tcase_add_test(c, of_an_option);
-	tcase_add_loop_test(c, of_the_environment, 0, 3);
-	tcase_add_test(c, beats_the_environment);
-	tcase_add_loop_test(c, of_spools, 0, (int)array_size(spools));
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -31,7 +31,9 @@ static char *environment(const char *name)
 	return NULL;
 }
 
-START_TEST(environment_where_nothing_is_given)
+FIXTURE(setup, teardown)
+
+TEST(environment_where_nothing_is_given)
 {
 	const struct target_config *t;
 
@@ -48,10 +50,9 @@ START_TEST(environment_where_nothing_is_given)
 	ck_assert(t->session_sample_rate > 0.4 && t->session_sample_rate < 0.6);
 	ck_assert(t->lifecycle == LIFECYCLE_TRACE);
 }
-END_TEST
 
 /* A chunk that calls threads otherwise than their program leads nowhere. */
-START_TEST(pthreads_where_they_are_known)
+TEST(pthreads_where_they_are_known)
 {
 #if defined(__x86_64__)
 	static const char expected[] = "";
@@ -67,9 +68,8 @@ START_TEST(pthreads_where_they_are_known)
 	ck_assert_int_eq(config_resolve(&config, nothing, &faults), result);
 	expect(expected);
 }
-END_TEST
 
-START_TEST(what_is_given_beats_it)
+TEST(what_is_given_beats_it)
 {
 	const struct target_config *t;
 
@@ -87,7 +87,6 @@ START_TEST(what_is_given_beats_it)
 	ck_assert(t->session_sample_rate < 0.1);
 	ck_assert(t->lifecycle == LIFECYCLE_MANUAL);
 }
-END_TEST
 
 static char *bad_environment(const char *name)
 {
@@ -99,7 +98,7 @@ static char *bad_environment(const char *name)
 								       : NULL;
 }
 
-START_TEST(bad_variables)
+TEST(bad_variables)
 {
 	ck_assert_int_eq(config_resolve(&config, bad_environment, &faults),
 			 -EINVAL);
@@ -108,7 +107,6 @@ START_TEST(bad_variables)
 	       "1.0: '2'");
 	ck_assert_ptr_null(strstr(faults.v[0].text, "ret"));
 }
-END_TEST
 
 static char *proxies(const char *name)
 {
@@ -120,7 +118,7 @@ static char *proxies(const char *name)
 }
 
 /* What is used: the first of those that there are, if no key replaces it. */
-START_TEST(proxies_of_the_environment)
+TEST(proxies_of_the_environment)
 {
 	read_main("[sentry]\nrelease = x\n");
 	ck_assert_int_eq(config_resolve(&config, proxies, &faults), 0);
@@ -132,9 +130,8 @@ START_TEST(proxies_of_the_environment)
 	ck_assert_int_eq(config_resolve(&config, proxies, &faults), 0);
 	expect("");
 }
-END_TEST
 
-START_TEST(the_command_line_beats_both)
+TEST(the_command_line_beats_both)
 {
 	char problem[CONFIG_PROBLEM_MAX];
 
@@ -152,9 +149,8 @@ START_TEST(the_command_line_beats_both)
 	ck_assert_uint_eq(config.targets[0].rate_hz, 7);
 	ck_assert_uint_eq(config.targets[1].rate_hz, 6);
 }
-END_TEST
 
-START_TEST(implicit)
+TEST(implicit)
 {
 	struct target_config t;
 
@@ -167,10 +163,9 @@ START_TEST(implicit)
 	ck_assert(t.autostart && t.session_sample_rate >= 1);
 	ck_assert_uint_eq(t.rate_hz, 101);
 }
-END_TEST
 
 /* What is printed, read again, is the same, but for what is hidden. */
-START_TEST(printed)
+TEST(printed)
 {
 	int fd = memfd_create("out", MFD_CLOEXEC);
 	char text[8192];
@@ -206,7 +201,6 @@ START_TEST(printed)
 	ck_assert(target_config_equal(&config.targets[0], &again.targets[0]));
 	config_fini(&again);
 }
-END_TEST
 
 static char told[512];
 
@@ -225,7 +219,7 @@ static bool is_same(const struct config *old, const char *name)
 				   config_target(&config, name));
 }
 
-START_TEST(changes)
+TEST(changes)
 {
 	struct config old;
 
@@ -261,24 +255,4 @@ START_TEST(changes)
 	config_changed_keys(&old, &config, on_key, NULL);
 	ck_assert_str_eq(told, "[sentry]retry_5xx [profiler]rate_hz ");
 	config_fini(&old);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("config_resolve");
-	TCase *c = tcase_create("config_resolve");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, environment_where_nothing_is_given);
-	tcase_add_test(c, pthreads_where_they_are_known);
-	tcase_add_test(c, what_is_given_beats_it);
-	tcase_add_test(c, bad_variables);
-	tcase_add_test(c, proxies_of_the_environment);
-	tcase_add_test(c, the_command_line_beats_both);
-	tcase_add_test(c, implicit);
-	tcase_add_test(c, printed);
-	tcase_add_test(c, changes);
-	suite_add_tcase(s, c);
-	return s;
 }

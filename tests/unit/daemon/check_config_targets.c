@@ -38,7 +38,9 @@ static const struct {
 	{"container = 0A1B", "fits no container"},
 };
 
-START_TEST(rules_that_fit_nothing)
+FIXTURE(setup, teardown)
+
+TESTS(rules_that_fit_nothing, array_size(rules))
 {
 	char text[512], expected[512] = "";
 
@@ -53,7 +55,6 @@ START_TEST(rules_that_fit_nothing)
 	(void)!config_resolve(&config, nothing, &faults);
 	expect(expected);
 }
-END_TEST
 
 #define FIRST  SECTION("a") RATE "exe = /x\ncomm = x*\n"
 #define SECOND SECTION("b") RATE
@@ -78,16 +79,15 @@ static const struct {
 	{SECTION("a") RATE SECOND "comm = x\n", "f:1: [target \"a\"] has no"},
 };
 
-START_TEST(sections_that_come_too_late)
+TESTS(sections_that_come_too_late, array_size(sections))
 {
 	read_main(sections[_i].text);
 	(void)!config_resolve(&config, nothing, &faults);
 	expect(sections[_i].faults);
 }
-END_TEST
 
 /* Found by sections, and by keys, and in two files. */
-START_TEST(in_their_order)
+TEST(in_their_order)
 {
 	read_main(SECTION("a") RATE
 		  "comm = a\nprofile_lifecycle = trace\n"
@@ -101,20 +101,4 @@ START_TEST(in_their_order)
 	       "f: can be written by others\n"
 	       "f:1: [sentry] belongs in the main file\n"
 	       "f:2: [target \"c\"] has no rule");
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("config_targets");
-	TCase *c = tcase_create("config_targets");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_loop_test(c, rules_that_fit_nothing, 0,
-			    (int)array_size(rules));
-	tcase_add_loop_test(c, sections_that_come_too_late, 0,
-			    (int)array_size(sections));
-	tcase_add_test(c, in_their_order);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -42,7 +42,9 @@ static bool parse(size_t n)
 	return connector_parse(m.bytes, n, &said);
 }
 
-START_TEST(an_exec)
+FIXTURE(set_up, NULL)
+
+TEST(an_exec)
 {
 	ck_assert(parse(sizeof(m.bytes)));
 	ck_assert_int_eq(said.what, CONNECTOR_EXEC);
@@ -54,9 +56,8 @@ START_TEST(an_exec)
 	ck_assert(parse(sizeof(m.bytes)));
 	ck_assert_int_eq(said.pid, 7);
 }
-END_TEST
 
-START_TEST(a_fork)
+TEST(a_fork)
 {
 	m.event.what = PROC_EVENT_FORK;
 	m.event.event_data.fork.parent_pid = 1;
@@ -70,9 +71,8 @@ START_TEST(a_fork)
 	m.event.event_data.fork.child_pid = 9;
 	ck_assert(!parse(sizeof(m.bytes)));
 }
-END_TEST
 
-START_TEST(a_change)
+TEST(a_change)
 {
 	m.event.what = PROC_EVENT_UID;
 	ck_assert(parse(sizeof(m.bytes)));
@@ -84,9 +84,8 @@ START_TEST(a_change)
 	m.event.event_data.comm.process_pid = 9;
 	ck_assert(!parse(sizeof(m.bytes)));
 }
-END_TEST
 
-START_TEST(the_answer)
+TEST(the_answer)
 {
 	m.event.what = PROC_EVENT_NONE;
 	m.event.event_data.ack.err = 0;
@@ -95,18 +94,16 @@ START_TEST(the_answer)
 	m.event.event_data.ack.err = 1;
 	ck_assert(!parse(sizeof(m.bytes)));
 }
-END_TEST
 
-START_TEST(what_is_of_no_interest)
+TEST(what_is_of_no_interest)
 {
 	m.event.what = PROC_EVENT_EXIT;
 	ck_assert(!parse(sizeof(m.bytes)));
 	m.event.what = PROC_EVENT_GID;
 	ck_assert(!parse(sizeof(m.bytes)));
 }
-END_TEST
 
-START_TEST(what_is_no_message)
+TEST(what_is_no_message)
 {
 	const size_t data = sizeof(m.bytes) - sizeof(m.event) +
 			    offsetof(struct proc_event, event_data);
@@ -123,21 +120,4 @@ START_TEST(what_is_no_message)
 	set_up();
 	m.id.idx++;
 	ck_assert(!parse(sizeof(m.bytes)));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("connector");
-	TCase *c = tcase_create("connector");
-
-	tcase_add_checked_fixture(c, set_up, NULL);
-	tcase_add_test(c, an_exec);
-	tcase_add_test(c, a_fork);
-	tcase_add_test(c, a_change);
-	tcase_add_test(c, the_answer);
-	tcase_add_test(c, what_is_of_no_interest);
-	tcase_add_test(c, what_is_no_message);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -153,7 +153,9 @@ static bool is_closed(int fd)
 	return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP);
 }
 
-START_TEST(a_request)
+FIXTURE(set_up, tear_down)
+
+TEST(a_request)
 {
 	int fd = greeted();
 
@@ -176,9 +178,8 @@ START_TEST(a_request)
 	turn();
 	ck_assert_uint_eq(gone, 1);
 }
-END_TEST
 
-START_TEST(versions)
+TEST(versions)
 {
 	int fd = dial();
 
@@ -191,9 +192,8 @@ START_TEST(versions)
 	ck_assert(!is_closed(fd));
 	close(fd);
 }
-END_TEST
 
-START_TEST(what_is_no_message)
+TEST(what_is_no_message)
 {
 	static const char long_one[PROTOCOL_SIZE_MAX + 50];
 	int silent = dial(), fd;
@@ -216,9 +216,8 @@ START_TEST(what_is_no_message)
 	close(fd);
 	close(silent);
 }
-END_TEST
 
-START_TEST(descriptors_are_not_taken)
+TEST(descriptors_are_not_taken)
 {
 	const struct protocol_request m = {.h = {PROTOCOL_START, sizeof(m), 1}};
 	int fd = greeted(), pipe_fds[2];
@@ -233,9 +232,8 @@ START_TEST(descriptors_are_not_taken)
 	close(pipe_fds[0]);
 	close(fd);
 }
-END_TEST
 
-START_TEST(who_does_not_read)
+TEST(who_does_not_read)
 {
 	int fd = greeted(), other = greeted();
 	uint64_t now_ns = clock_mono_ns();
@@ -255,9 +253,8 @@ START_TEST(who_does_not_read)
 	close(fd);
 	close(other);
 }
-END_TEST
 
-START_TEST(who_asks_too_much_is_heard_later)
+TEST(who_asks_too_much_is_heard_later)
 {
 	int fd = greeted();
 
@@ -275,9 +272,8 @@ START_TEST(who_asks_too_much_is_heard_later)
 	(void)take(fd, 2, 0);
 	close(fd);
 }
-END_TEST
 
-START_TEST(too_many_of_a_process)
+TEST(too_many_of_a_process)
 {
 	int fds[ALLOWANCE_PROCESS_MAX], fd;
 
@@ -295,9 +291,8 @@ START_TEST(too_many_of_a_process)
 	turn();
 	ck_assert_uint_eq(gone, ALLOWANCE_PROCESS_MAX + 1);
 }
-END_TEST
 
-START_TEST(the_end_closes_all)
+TEST(the_end_closes_all)
 {
 	int fd = greeted(), silent = dial();
 
@@ -308,23 +303,4 @@ START_TEST(the_end_closes_all)
 	ck_assert(is_closed(fd) && is_closed(silent));
 	close(fd);
 	close(silent);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("control");
-	TCase *c = tcase_create("control");
-
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, a_request);
-	tcase_add_test(c, versions);
-	tcase_add_test(c, what_is_no_message);
-	tcase_add_test(c, descriptors_are_not_taken);
-	tcase_add_test(c, who_does_not_read);
-	tcase_add_test(c, who_asks_too_much_is_heard_later);
-	tcase_add_test(c, too_many_of_a_process);
-	tcase_add_test(c, the_end_closes_all);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -39,7 +39,7 @@ static enum control_kind check(uint32_t type, int32_t pid, const char *name)
 	return control_message_check(&m, sizeof(m), false, &got);
 }
 
-START_TEST(a_hello)
+TEST(a_hello)
 {
 	struct protocol_hello m = hello();
 
@@ -51,9 +51,8 @@ START_TEST(a_hello)
 	ck_assert_int_eq(control_message_check(&m, sizeof(m), false, &got),
 			 CONTROL_BAD);
 }
-END_TEST
 
-START_TEST(no_hello)
+TEST(no_hello)
 {
 	struct protocol_request other = request(PROTOCOL_STATUS, 0, "");
 	struct protocol_hello m = hello();
@@ -74,9 +73,8 @@ START_TEST(no_hello)
 	ck_assert_int_eq(control_message_check(&m, sizeof(m) - 4, true, &got),
 			 CONTROL_BAD);
 }
-END_TEST
 
-START_TEST(what_each_takes)
+TEST(what_each_takes)
 {
 	const struct {
 		uint32_t type;
@@ -112,9 +110,8 @@ START_TEST(what_each_takes)
 		ck_assert_int_eq(check(type, -1, ""), CONTROL_BAD);
 	}
 }
-END_TEST
 
-START_TEST(names)
+TEST(names)
 {
 	struct protocol_request m = request(PROTOCOL_START, 0, "redis");
 
@@ -131,9 +128,8 @@ START_TEST(names)
 	ck_assert_int_eq(control_message_check(&m, sizeof(m), false, &got),
 			 CONTROL_ASKS);
 }
-END_TEST
 
-START_TEST(sizes)
+TEST(sizes)
 {
 	struct protocol_request m = request(PROTOCOL_STATUS, 0, "");
 	uint8_t bytes[PROTOCOL_SIZE_MAX + 8] = {0};
@@ -149,9 +145,8 @@ START_TEST(sizes)
 		control_message_check(bytes, sizeof(m) + 4, false, &got),
 		CONTROL_BAD);
 }
-END_TEST
 
-START_TEST(of_a_later_version)
+TEST(of_a_later_version)
 {
 	uint8_t bytes[PROTOCOL_SIZE_MAX + 4] = {0};
 	struct protocol_header h = {PROTOCOL_TYPE_END, PROTOCOL_SIZE_MAX, 5};
@@ -166,20 +161,4 @@ START_TEST(of_a_later_version)
 	ck_assert_int_eq(
 		control_message_check(bytes, sizeof(bytes), false, &got),
 		CONTROL_BAD);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("control_message");
-	TCase *c = tcase_create("control_message");
-
-	tcase_add_test(c, a_hello);
-	tcase_add_test(c, no_hello);
-	tcase_add_test(c, what_each_takes);
-	tcase_add_test(c, names);
-	tcase_add_test(c, sizes);
-	tcase_add_test(c, of_a_later_version);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -49,7 +49,9 @@ static mode_t mode_of(const char *name)
 	return st.st_mode & 07777;
 }
 
-START_TEST(modes)
+FIXTURE(set_up, tear_down)
+
+TEST(modes)
 {
 	/* Whatever the umask is. */
 	umask(0777);
@@ -63,9 +65,8 @@ START_TEST(modes)
 	control_socket_close(&s);
 	ck_assert_int_lt(access(path, F_OK), 0);
 }
-END_TEST
 
-START_TEST(one_for_each_daemon)
+TEST(one_for_each_daemon)
 {
 	struct control_socket other;
 
@@ -77,18 +78,16 @@ START_TEST(one_for_each_daemon)
 	ck_assert_int_eq(control_socket_open(path, true, &other), 0);
 	control_socket_close(&other);
 }
-END_TEST
 
-START_TEST(one_that_nobody_listens_at)
+TEST(one_that_nobody_listens_at)
 {
 	close(listen_at(SOCK_SEQPACKET));
 	ck_assert_int_eq(access(path, F_OK), 0);
 	ck_assert_int_eq(control_socket_open(path, true, &s), 0);
 	control_socket_close(&s);
 }
-END_TEST
 
-START_TEST(one_that_somebody_listens_at)
+TEST(one_that_somebody_listens_at)
 {
 	const int types[] = {SOCK_SEQPACKET, SOCK_STREAM};
 
@@ -102,17 +101,15 @@ START_TEST(one_that_somebody_listens_at)
 		unlink(path);
 	}
 }
-END_TEST
 
-START_TEST(what_is_no_socket)
+TEST(what_is_no_socket)
 {
 	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	ck_assert_int_eq(control_socket_open(path, true, &s), -EEXIST);
 	ck_assert_int_eq(access(path, F_OK), 0);
 }
-END_TEST
 
-START_TEST(another_in_our_place_stays)
+TEST(another_in_our_place_stays)
 {
 	int fd;
 
@@ -123,9 +120,8 @@ START_TEST(another_in_our_place_stays)
 	ck_assert_int_eq(access(path, F_OK), 0);
 	close(fd);
 }
-END_TEST
 
-START_TEST(directories)
+TEST(directories)
 {
 	char name[256];
 
@@ -149,22 +145,4 @@ START_TEST(directories)
 	name[sizeof(name) - 1] = '\0';
 	ck_assert_int_eq(control_socket_open(name, true, &s), -ENAMETOOLONG);
 	ck_assert_int_eq(control_socket_open("", true, &s), -ENOENT);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *suite = suite_create("control_socket");
-	TCase *c = tcase_create("control_socket");
-
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, modes);
-	tcase_add_test(c, one_for_each_daemon);
-	tcase_add_test(c, one_that_nobody_listens_at);
-	tcase_add_test(c, one_that_somebody_listens_at);
-	tcase_add_test(c, what_is_no_socket);
-	tcase_add_test(c, another_in_our_place_stays);
-	tcase_add_test(c, directories);
-	suite_add_tcase(suite, c);
-	return suite;
 }

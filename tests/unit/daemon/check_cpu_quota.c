@@ -76,7 +76,7 @@ static void remove_tree(void)
 	ck_assert_int_eq(rmdir(mount), 0);
 }
 
-START_TEST(least)
+TEST(least)
 {
 	static const struct {
 		const char *hierarchies, *groups;
@@ -109,15 +109,4 @@ START_TEST(least)
 			      "%s, %s", v[i].hierarchies, v[i].groups);
 	}
 	remove_tree();
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("cpu_quota");
-	TCase *tc = tcase_create("cpu_quota");
-
-	tcase_add_test(tc, least);
-	suite_add_tcase(s, tc);
-	return s;
 }

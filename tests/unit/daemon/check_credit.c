@@ -45,7 +45,9 @@ static uint64_t until_due(bool at_end)
 	return reader.tail - from;
 }
 
-START_TEST(little_is_worth_no_message)
+FIXTURE(set_up, tear_down)
+
+TEST(little_is_worth_no_message)
 {
 	for (int i = 0; i < 100; i++) {
 		ck_assert_uint_eq(until_due(true), SIZE / 128);
@@ -53,10 +55,9 @@ START_TEST(little_is_worth_no_message)
 		ck_assert(!credit_is_due(&credit, &reader, true));
 	}
 }
-END_TEST
 
 /* The writer goes on meanwhile, and fills less than a lap. */
-START_TEST(who_is_late_gives_some_before_the_end)
+TEST(who_is_late_gives_some_before_the_end)
 {
 	ck_assert_uint_eq(until_due(false), SIZE / 8);
 	ck_assert(!credit_is_due(&credit, &reader, true));
@@ -65,19 +66,17 @@ START_TEST(who_is_late_gives_some_before_the_end)
 	ck_assert(credit_is_due(&credit, &reader, true));
 	ck_assert_uint_eq(until_due(false), SIZE / 8);
 }
-END_TEST
 
 /* That a lap has ended early wakes nobody. */
-START_TEST(a_pad_is_nothing_that_was_read)
+TEST(a_pad_is_nothing_that_was_read)
 {
 	reader.tail += SIZE - SIZE / 64;
 	ck_assert(!credit_is_due(&credit, &reader, true));
 	ck_assert_uint_eq(until_due(true), SIZE / 128);
 }
-END_TEST
 
 /* What is not told is told later: else a full ring would stay full. */
-START_TEST(a_full_link_is_told_later)
+TEST(a_full_link_is_told_later)
 {
 	struct ipc_message m;
 	const struct msg_ring_credit *told;
@@ -103,19 +102,4 @@ START_TEST(a_full_link_is_told_later)
 	close_fd(&link[1]);
 	ck_assert_int_eq(credit_give(&credit, &reader, link[0]), -EPIPE);
 	close_fd(&link[0]);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("credit");
-	TCase *tc = tcase_create("credit");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, little_is_worth_no_message);
-	tcase_add_test(tc, who_is_late_gives_some_before_the_end);
-	tcase_add_test(tc, a_pad_is_nothing_that_was_read);
-	tcase_add_test(tc, a_full_link_is_told_later);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -29,7 +29,9 @@ static bool is_left_out(uint32_t uid, uint64_t inode)
 	return deadly_is_left_out(&d, uid, &f);
 }
 
-START_TEST(three_deaths)
+FIXTURE(setup, NULL)
+
+TEST(three_deaths)
 {
 	ck_assert(!is_left_out(7, 1));
 	ck_assert(!count(7, 1));
@@ -48,10 +50,9 @@ START_TEST(three_deaths)
 	ck_assert(!is_left_out(7, 1));
 	ck_assert_uint_eq(deadly_left_out(NULL), 0);
 }
-END_TEST
 
 /* What a user's process says is about his own targets. */
-START_TEST(by_user)
+TEST(by_user)
 {
 	for (int i = 0; i < DEADLY_DEATHS; i++)
 		(void)count(7, 1);
@@ -59,9 +60,8 @@ START_TEST(by_user)
 	ck_assert(!is_left_out(8, 1));
 	ck_assert(!count(8, 1));
 }
-END_TEST
 
-START_TEST(another_file)
+TEST(another_file)
 {
 	struct file_shown f = file(1);
 
@@ -78,10 +78,9 @@ START_TEST(another_file)
 	ck_assert(!deadly_is_left_out(&d, 7, &f));
 	ck_assert(!is_left_out(7, 2));
 }
-END_TEST
 
 /* Who has many loses his own oldest, and nobody else's. */
-START_TEST(too_many_of_a_user)
+TEST(too_many_of_a_user)
 {
 	for (int i = 0; i < DEADLY_DEATHS; i++) {
 		(void)count(8, 1);
@@ -94,9 +93,8 @@ START_TEST(too_many_of_a_user)
 	ck_assert(!is_left_out(7, 1));
 	ck_assert(is_left_out(8, 1));
 }
-END_TEST
 
-START_TEST(too_many_of_all)
+TEST(too_many_of_all)
 {
 	for (int i = 0; i < DEADLY_DEATHS; i++)
 		(void)count(1000, 1);
@@ -109,20 +107,4 @@ START_TEST(too_many_of_all)
 	(void)count(1000, 1);
 	for (int i = 1; i < DEADLY_DEATHS; i++)
 		ck_assert_int_eq(count(0, 1), false);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("deadly");
-	TCase *c = tcase_create("deadly");
-
-	tcase_add_checked_fixture(c, setup, NULL);
-	tcase_add_test(c, three_deaths);
-	tcase_add_test(c, by_user);
-	tcase_add_test(c, another_file);
-	tcase_add_test(c, too_many_of_a_user);
-	tcase_add_test(c, too_many_of_all);
-	suite_add_tcase(s, c);
-	return s;
 }

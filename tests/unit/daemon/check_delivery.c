@@ -104,7 +104,9 @@ static uint64_t dropped(size_t instance)
 		.past.chunks.discarded[DISCARD_QUEUE_OVERFLOW];
 }
 
-START_TEST(many_of_one_are_its_own_loss)
+FIXTURE(set_up, NULL)
+
+TEST(many_of_one_are_its_own_loss)
 {
 	for (int i = 0; i < 30; i++)
 		add_chunk(1, SMALL);
@@ -117,9 +119,8 @@ START_TEST(many_of_one_are_its_own_loss)
 	ck_assert_uint_eq(dropped(1), 0);
 	delivery_give_up(&broker);
 }
-END_TEST
 
-START_TEST(their_bytes_are_bounded)
+TEST(their_bytes_are_bounded)
 {
 	uint64_t waiting;
 
@@ -136,7 +137,6 @@ START_TEST(their_bytes_are_bounded)
 	ck_assert_uint_eq(dropped(1), 0);
 	delivery_give_up(&broker);
 }
-END_TEST
 
 /* A directory that files are written to. */
 static void open_output(void)
@@ -153,7 +153,7 @@ static void remove_output(void)
 	output_close(&broker.output);
 }
 
-START_TEST(bytes_for_files_count)
+TEST(bytes_for_files_count)
 {
 	uint64_t waiting;
 
@@ -168,7 +168,6 @@ START_TEST(bytes_for_files_count)
 	delivery_give_up(&broker);
 	remove_output();
 }
-END_TEST
 
 /* A process that takes the place of the one before. Returns its end. */
 static int new_process(size_t n)
@@ -214,7 +213,8 @@ static void receive_payloads(int ship, bool to_server, uint64_t size,
 	ck_assert_uint_eq(m.n_fds, file_size > 0 ? 3 : 2);
 	ck_assert_int_eq(lseek(m.fds[0], 0, SEEK_END), (off_t)size);
 	if (file_size > 0)
-		ck_assert_int_eq(lseek(m.fds[2], 0, SEEK_END), (off_t)file_size);
+		ck_assert_int_eq(lseek(m.fds[2], 0, SEEK_END),
+				 (off_t)file_size);
 	ipc_close_fds(&m);
 }
 
@@ -225,7 +225,7 @@ static void assert_no_more(int ship)
 	ck_assert_int_eq(ipc_recv(ship, &m), -EAGAIN);
 }
 
-START_TEST(a_new_one_is_told_of_the_end)
+TEST(a_new_one_is_told_of_the_end)
 {
 	const uint64_t hour_ns = 3600 * NS_PER_SEC;
 	struct msg_ship_finish finish;
@@ -248,10 +248,9 @@ START_TEST(a_new_one_is_told_of_the_end)
 	close_fd(&ship);
 	delivery_give_up(&broker);
 }
-END_TEST
 
 /* The second payload is the file's, until that is written. */
-START_TEST(a_file_has_a_payload_of_its_own)
+TEST(a_file_has_a_payload_of_its_own)
 {
 	struct msg_envelope_written written = {
 		.h = MSG_HEADER(MSG_ENVELOPE_WRITTEN, msg_envelope_written),
@@ -285,10 +284,9 @@ START_TEST(a_file_has_a_payload_of_its_own)
 	delivery_give_up(&broker);
 	remove_output();
 }
-END_TEST
 
 /* Made when no server was to get it; by now there is one. */
-START_TEST(what_is_for_files_is_not_sent)
+TEST(what_is_for_files_is_not_sent)
 {
 	struct msg_chunk m = make_chunk(SMALL, 0);
 	const uint64_t sizes[2] = {SMALL, 0};
@@ -302,9 +300,8 @@ START_TEST(what_is_for_files_is_not_sent)
 	delivery_give_up(&broker);
 	remove_output();
 }
-END_TEST
 
-START_TEST(payloads_that_break_a_rule)
+TEST(payloads_that_break_a_rule)
 {
 	const uint64_t both[2] = {SMALL, SMALL}, one[2] = {SMALL, 0};
 	struct msg_chunk m = make_chunk(SMALL, SMALL);
@@ -327,9 +324,8 @@ START_TEST(payloads_that_break_a_rule)
 	delivery_give_up(&broker);
 	remove_output();
 }
-END_TEST
 
-START_TEST(one_that_works_is_told_of_no_end)
+TEST(one_that_works_is_told_of_no_end)
 {
 	int ship = new_process(0);
 
@@ -337,9 +333,8 @@ START_TEST(one_that_works_is_told_of_no_end)
 	assert_no_more(ship);
 	close_fd(&ship);
 }
-END_TEST
 
-START_TEST(it_is_told_of_losses)
+TEST(it_is_told_of_losses)
 {
 	struct msg_lost lost;
 	int ship;
@@ -377,10 +372,9 @@ START_TEST(it_is_told_of_losses)
 		instances[1].past.chunks.discarded[PROFILE_NO_SAMPLES], 2);
 	close_fd(&ship);
 }
-END_TEST
 
 /* The instance has another DSN by now; its chunk is of the one before. */
-START_TEST(a_loss_is_told_where_the_chunk_was_to_go)
+TEST(a_loss_is_told_where_the_chunk_was_to_go)
 {
 	const enum client_report_reason reason =
 		CLIENT_REPORT_INTERNAL_SDK_ERROR;
@@ -397,10 +391,9 @@ START_TEST(a_loss_is_told_where_the_chunk_was_to_go)
 			  MSG_ENVELOPES_MAX);
 	ck_assert_uint_eq(instances[0].n_envelopes, 0);
 }
-END_TEST
 
 /* One that is over is found by no function, and freed at the end of a turn. */
-START_TEST(what_is_over_is_freed_in_one_place)
+TEST(what_is_over_is_freed_in_one_place)
 {
 	add_chunk(0, SMALL);
 	ck_assert(delivery_needs(&broker, &ships[0]));
@@ -416,10 +409,9 @@ START_TEST(what_is_over_is_freed_in_one_place)
 	ck_assert(!delivery_needs(&broker, &ships[0]));
 	ck_assert_ptr_null(broker.envelopes);
 }
-END_TEST
 
 /* A server that takes nothing is waited for by its own chunks alone. */
-START_TEST(each_server_has_its_own_queue)
+TEST(each_server_has_its_own_queue)
 {
 	struct msg_envelope envelope;
 	int fds[2] = {new_process(0), new_process(1)};
@@ -440,30 +432,4 @@ START_TEST(each_server_has_its_own_queue)
 	for (size_t i = 0; i < 2; i++)
 		close_fd(&fds[i]);
 	delivery_give_up(&broker);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("delivery");
-	TCase *c = tcase_create("waiting");
-
-	tcase_add_checked_fixture(c, set_up, NULL);
-	tcase_add_test(c, many_of_one_are_its_own_loss);
-	tcase_add_test(c, their_bytes_are_bounded);
-	tcase_add_test(c, bytes_for_files_count);
-	suite_add_tcase(s, c);
-	c = tcase_create("messages");
-	tcase_add_checked_fixture(c, set_up, NULL);
-	tcase_add_test(c, a_new_one_is_told_of_the_end);
-	tcase_add_test(c, one_that_works_is_told_of_no_end);
-	tcase_add_test(c, it_is_told_of_losses);
-	tcase_add_test(c, a_loss_is_told_where_the_chunk_was_to_go);
-	tcase_add_test(c, what_is_over_is_freed_in_one_place);
-	tcase_add_test(c, each_server_has_its_own_queue);
-	tcase_add_test(c, a_file_has_a_payload_of_its_own);
-	tcase_add_test(c, what_is_for_files_is_not_sent);
-	tcase_add_test(c, payloads_that_break_a_rule);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -36,7 +36,9 @@ static void check_limit(enum envelope_kind kind, uint64_t seconds)
 	ck_assert_uint_gt(until_ns, now_ns + seconds / 2 * NS_PER_SEC);
 }
 
-START_TEST(limits_of_a_kind)
+FIXTURE(set_up, NULL)
+
+TEST(limits_of_a_kind)
 {
 	answer(200, "600:profile_chunk:key", NULL);
 	check_limit(ENVELOPE_CHUNK, 600);
@@ -54,7 +56,6 @@ START_TEST(limits_of_a_kind)
 	check_limit(ENVELOPE_V1, 60);
 	ck_assert_uint_eq(destination_limit_ns(&to, ENVELOPE_CHUNK), 0);
 }
-END_TEST
 
 static void limit_while_suspended(void)
 {
@@ -74,11 +75,10 @@ static void limit_while_suspended(void)
 }
 
 /* The server's hour goes on while the machine sleeps. */
-START_TEST(a_suspend_counts)
+TEST(a_suspend_counts)
 {
 	suspended_run(limit_while_suspended);
 }
-END_TEST
 
 static int64_t wall_s(void)
 {
@@ -95,7 +95,7 @@ static void answer_dated(int after_s)
 	(void)destination_take(&to, &a);
 }
 
-START_TEST(clocks_that_differ)
+TEST(clocks_that_differ)
 {
 	struct transport_answer a = {.status = 200};
 
@@ -121,9 +121,8 @@ START_TEST(clocks_that_differ)
 	destination_set(&to, NULL, 0);
 	ck_assert_int_eq(to.clock_ahead_s, 0);
 }
-END_TEST
 
-START_TEST(a_slow_request_is_no_difference)
+TEST(a_slow_request_is_no_difference)
 {
 	const struct transport_answer a = {.status = 200,
 					   .date_s = wall_s() - 10};
@@ -131,19 +130,4 @@ START_TEST(a_slow_request_is_no_difference)
 	to.posted_s = a.date_s - 10;
 	(void)destination_take(&to, &a);
 	ck_assert_int_eq(to.clock_ahead_s, 0);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("destination");
-	TCase *c = tcase_create("destination");
-
-	tcase_add_checked_fixture(c, set_up, NULL);
-	tcase_add_test(c, limits_of_a_kind);
-	tcase_add_test(c, a_suspend_counts);
-	tcase_add_test(c, clocks_that_differ);
-	tcase_add_test(c, a_slow_request_is_no_difference);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -67,7 +67,7 @@ static const struct {
 	{E(ATTRIBUTES "deployment.environment.name=" TEXT_255 "x"), "", ""},
 };
 
-START_TEST(of_environ)
+TESTS(of_environ, (array_size(environs)))
 {
 	struct environ_names names;
 
@@ -75,16 +75,4 @@ START_TEST(of_environ)
 	environ_names_read(environs[_i].text, environs[_i].len, &names);
 	ck_assert_str_eq(names.release, environs[_i].release);
 	ck_assert_str_eq(names.environment, environs[_i].environment);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("environ_names");
-	TCase *c = tcase_create("environ_names");
-
-	tcase_add_loop_test(c, of_environ, 0,
-			    (int)(sizeof(environs) / sizeof(environs[0])));
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -6,7 +6,7 @@
 
 #include "tests/unit/suite.h"
 
-START_TEST(paths)
+TEST(paths)
 {
 	ck_assert(exe_link_is_path("/usr/bin/redis-server"));
 	ck_assert(!exe_link_is_path(""));
@@ -14,9 +14,8 @@ START_TEST(paths)
 	ck_assert(!exe_link_is_path("/usr/bin/python3*"));
 	ck_assert(!exe_link_is_path("/usr/bin/python?"));
 }
-END_TEST
 
-START_TEST(links)
+TEST(links)
 {
 	char dir[] = "/tmp/check_exe_link.XXXXXX", link[64], none[64];
 	char resolved[PATH_MAX], why[EXE_LINK_TEXT_MAX];
@@ -41,16 +40,4 @@ START_TEST(links)
 	ck_assert_str_eq(why, "");
 	ck_assert_int_eq(unlink(link), 0);
 	ck_assert_int_eq(rmdir(dir), 0);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("exe_link");
-	TCase *c = tcase_create("exe_link");
-
-	tcase_add_test(c, paths);
-	tcase_add_test(c, links);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -40,8 +40,10 @@ static uint64_t run(uint64_t *now_ns, uint64_t n, uint64_t every_ns)
 	return sent;
 }
 
+FIXTURE(set_up, NULL)
+
 /* A start of many programs is not touched, whatever their length. */
-START_TEST(a_burst_is_sent)
+TEST(a_burst_is_sent)
 {
 	uint64_t now_ns = START_NS;
 
@@ -50,10 +52,9 @@ START_TEST(a_burst_is_sent)
 	ck_assert_uint_eq(over(now_ns + EVERY_NS), 0);
 	ck_assert_uint_eq(run(&now_ns, 1, 1), 0);
 }
-END_TEST
 
 /* For an hour, 90 a second. */
-START_TEST(a_storm_has_a_rate)
+TEST(a_storm_has_a_rate)
 {
 	const uint64_t every_ns = NS_PER_SEC / 90, n = UINT64_C(3600) * 90;
 	uint64_t now_ns = START_NS, sent = run(&now_ns, n, every_ns);
@@ -61,10 +62,9 @@ START_TEST(a_storm_has_a_rate)
 	ck_assert_uint_eq(sent, EXEC_BUDGET_BURST + n * every_ns / EVERY_NS);
 	ck_assert_uint_eq(over(now_ns + EVERY_NS), n - sent);
 }
-END_TEST
 
 /* What had not to be used is not saved up for ever. */
-START_TEST(no_more_than_a_burst_is_saved)
+TEST(no_more_than_a_burst_is_saved)
 {
 	uint64_t now_ns = START_NS;
 
@@ -72,10 +72,9 @@ START_TEST(no_more_than_a_burst_is_saved)
 	ck_assert_uint_eq(run(&now_ns, 2 * EXEC_BUDGET_BURST, 1),
 			  EXEC_BUDGET_BURST - 1);
 }
-END_TEST
 
 /* In the middle of a storm, one that stays. */
-START_TEST(who_lives_is_sent)
+TEST(who_lives_is_sent)
 {
 	uint64_t now_ns = START_NS;
 
@@ -87,10 +86,9 @@ START_TEST(who_lives_is_sent)
 	ck_assert_uint_eq(run(&now_ns, 100, EVERY_NS), 100);
 	ck_assert_uint_eq(run(&now_ns, 1, EVERY_NS / 2), 0);
 }
-END_TEST
 
 /* It is told once, when a program has lasted. */
-START_TEST(the_end_of_a_storm)
+TEST(the_end_of_a_storm)
 {
 	uint64_t now_ns = START_NS;
 
@@ -107,10 +105,9 @@ START_TEST(the_end_of_a_storm)
 	ck_assert_uint_eq(run(&now_ns, 3, 1), 0);
 	ck_assert_uint_eq(budget.held_back, 3);
 }
-END_TEST
 
 /* Ticks are in order; what is not does no harm. */
-START_TEST(time_that_goes_back)
+TEST(time_that_goes_back)
 {
 	uint64_t now_ns = START_NS;
 
@@ -118,21 +115,4 @@ START_TEST(time_that_goes_back)
 	ck_assert(!take(0));
 	ck_assert(!take(now_ns));
 	ck_assert_uint_eq(over(0), 0);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("exec_budget");
-	TCase *tc = tcase_create("exec_budget");
-
-	tcase_add_checked_fixture(tc, set_up, NULL);
-	tcase_add_test(tc, a_burst_is_sent);
-	tcase_add_test(tc, a_storm_has_a_rate);
-	tcase_add_test(tc, no_more_than_a_burst_is_saved);
-	tcase_add_test(tc, who_lives_is_sent);
-	tcase_add_test(tc, the_end_of_a_storm);
-	tcase_add_test(tc, time_that_goes_back);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -72,7 +72,9 @@ static void await(int n)
 	}
 }
 
-START_TEST(answered_by_a_helper)
+FIXTURE(set_up, tear_down)
+
+TEST(answered_by_a_helper)
 {
 	ck_assert_int_eq(ask(one), 0);
 	ck_assert_int_eq(ask(two), 0);
@@ -80,14 +82,13 @@ START_TEST(answered_by_a_helper)
 	await(2);
 	ck_assert_int_eq(answer.error, 0);
 }
-END_TEST
 
 static void code_of_this_file(void)
 {
 }
 
 /* One request tells whose code lies where. */
-START_TEST(maps_and_their_files)
+TEST(maps_and_their_files)
 {
 	const struct mapped_file *files_of_maps;
 	const uint64_t here = (uintptr_t)code_of_this_file;
@@ -118,9 +119,8 @@ START_TEST(maps_and_their_files)
 	}
 	ck_assert_uint_eq(n_here, 1);
 }
-END_TEST
 
-START_TEST(program_and_its_environment)
+TEST(program_and_its_environment)
 {
 	char exe[PATH_MAX];
 	const char *at, *end;
@@ -137,10 +137,9 @@ START_TEST(program_and_its_environment)
 	ck_assert(at <= end);
 	ck_assert_ptr_nonnull(memmem(at, (size_t)(end - at), "PATH=", 5));
 }
-END_TEST
 
 /* The caller still works with what an answer may free. */
-START_TEST(no_answer_within_the_request)
+TEST(no_answer_within_the_request)
 {
 	struct full full;
 
@@ -155,9 +154,8 @@ START_TEST(no_answer_within_the_request)
 	await(2);
 	ck_assert_int_eq(answer.error, 0);
 }
-END_TEST
 
-START_TEST(forgotten)
+TEST(forgotten)
 {
 	ck_assert_int_eq(ask(one), 0);
 	ck_assert_int_eq(ask(one), -EINVAL);
@@ -166,21 +164,4 @@ START_TEST(forgotten)
 	ck_assert_int_eq(ask(two), 0);
 	await(2);
 	ck_assert_int_eq(answer.n, 2);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("files");
-	TCase *c = tcase_create("files");
-
-	tcase_set_timeout(c, 120);
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, answered_by_a_helper);
-	tcase_add_test(c, maps_and_their_files);
-	tcase_add_test(c, program_and_its_environment);
-	tcase_add_test(c, no_answer_within_the_request);
-	tcase_add_test(c, forgotten);
-	suite_add_tcase(s, c);
-	return s;
 }

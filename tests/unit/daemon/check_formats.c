@@ -11,11 +11,12 @@ static void check_ending(const char *path, const char *name)
 	if (name == NULL)
 		ck_assert_msg(found == NULL, "%s", path);
 	else
-		ck_assert_msg(found != NULL && strcmp(found->is->format, name) == 0,
+		ck_assert_msg(found != NULL &&
+				      strcmp(found->is->format, name) == 0,
 			      "%s", path);
 }
 
-START_TEST(the_longest_ending_counts)
+TEST(the_longest_ending_counts)
 {
 	check_ending("a/b.json", "json");
 	check_ending("b.speedscope.json", "speedscope");
@@ -27,9 +28,8 @@ START_TEST(the_longest_ending_counts)
 	check_ending(".json", NULL);
 	check_ending("", NULL);
 }
-END_TEST
 
-START_TEST(names_and_endings_are_different)
+TEST(names_and_endings_are_different)
 {
 	for (size_t i = 0; format_at(i) != NULL; i++) {
 		const struct format *f = format_at(i);
@@ -41,16 +41,4 @@ START_TEST(names_and_endings_are_different)
 	}
 	ck_assert_ptr_null(format_by_name("svg"));
 	ck_assert_ptr_null(format_by_name(""));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("formats");
-	TCase *t = tcase_create("formats");
-
-	tcase_add_test(t, the_longest_ending_counts);
-	tcase_add_test(t, names_and_endings_are_different);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -31,7 +31,7 @@ static void share(const double *costs, size_t n, double budget, uint32_t full)
 	governor_share(costs, full_hz, n, budget, rates);
 }
 
-START_TEST(within_the_budget_all_keep_their_rate)
+TEST(within_the_budget_all_keep_their_rate)
 {
 	const double costs[] = {0.02, 0.0, 0.03};
 
@@ -40,9 +40,8 @@ START_TEST(within_the_budget_all_keep_their_rate)
 		ck_assert_uint_eq(rates[i], FULL);
 	share(costs, 0, 0.05, FULL);
 }
-END_TEST
 
-START_TEST(who_costs_most_is_lowered)
+TEST(who_costs_most_is_lowered)
 {
 	const double costs[] = {0.001, 0.2, 0.002};
 
@@ -54,9 +53,8 @@ START_TEST(who_costs_most_is_lowered)
 	/* And by no more than it takes. */
 	ck_assert_double_ge(cost(costs, 3), 0.045);
 }
-END_TEST
 
-START_TEST(those_that_cost_more_may_cost_the_same)
+TEST(those_that_cost_more_may_cost_the_same)
 {
 	const double costs[] = {0.04, 0.08, 0.01, 0.02};
 
@@ -67,9 +65,8 @@ START_TEST(those_that_cost_more_may_cost_the_same)
 	ck_assert_double_le(cost(costs, 4), 0.08);
 	ck_assert_double_ge(cost(costs, 4), 0.075);
 }
-END_TEST
 
-START_TEST(no_rate_is_below_the_lowest)
+TEST(no_rate_is_below_the_lowest)
 {
 	const double costs[] = {3.0, 0.001};
 
@@ -83,10 +80,9 @@ START_TEST(no_rate_is_below_the_lowest)
 	ck_assert_uint_eq(rates[0], 5);
 	ck_assert_uint_eq(rates[1], 5);
 }
-END_TEST
 
 /* Of those that cost the same, each at its own rate. */
-START_TEST(each_has_its_own_full_rate)
+TEST(each_has_its_own_full_rate)
 {
 	const uint32_t full_hz[] = {FULL, 499, 23};
 	const double costs[] = {0.04, 0.04, 0.04};
@@ -101,10 +97,9 @@ START_TEST(each_has_its_own_full_rate)
 	for (size_t i = 0; i < 3; i++)
 		ck_assert_uint_eq(rates[i], full_hz[i]);
 }
-END_TEST
 
 /* Of a loop of 20, 25 or 50 Hz always the same part would be seen. */
-START_TEST(a_lowered_rate_is_a_prime)
+TEST(a_lowered_rate_is_a_prime)
 {
 	unsigned int lowered = 0;
 
@@ -122,7 +117,6 @@ START_TEST(a_lowered_rate_is_a_prime)
 	}
 	ck_assert_uint_gt(lowered, 1000);
 }
-END_TEST
 
 /* Takes n seconds of that cost. */
 static void take(struct governor_cost *c, unsigned int n, double each)
@@ -131,7 +125,7 @@ static void take(struct governor_cost *c, unsigned int n, double each)
 		governor_cost_take(c, each);
 }
 
-START_TEST(a_steady_cost_is_known_after_three_seconds)
+TEST(a_steady_cost_is_known_after_three_seconds)
 {
 	struct governor_cost c = {0};
 
@@ -142,10 +136,9 @@ START_TEST(a_steady_cost_is_known_after_three_seconds)
 	take(&c, 100, 0.1);
 	ck_assert_double_eq_tol(c.average, 0.1, 1e-9);
 }
-END_TEST
 
 /* What the first stacks of a large program cost, wherever a second begins. */
-START_TEST(what_is_paid_once_does_not_count)
+TEST(what_is_paid_once_does_not_count)
 {
 	for (unsigned int at = 0; at < 3; at++) {
 		struct governor_cost c = {0};
@@ -156,9 +149,8 @@ START_TEST(what_is_paid_once_does_not_count)
 		ck_assert_double_eq_tol(c.average, 0.01, 1e-9);
 	}
 }
-END_TEST
 
-START_TEST(later_it_is_an_average_over_ten_seconds)
+TEST(later_it_is_an_average_over_ten_seconds)
 {
 	struct governor_cost c = {0};
 
@@ -177,7 +169,6 @@ START_TEST(later_it_is_an_average_over_ten_seconds)
 	take(&c, 40, 0.22);
 	ck_assert_double_ge(c.average, 0.21);
 }
-END_TEST
 
 /* A broker with targets of which each has had so many samples a tick. */
 static struct broker b;
@@ -211,7 +202,7 @@ static void pass(unsigned int n, double share)
 }
 
 /* As stops by a target's own signals do. */
-START_TEST(what_costs_the_same_at_any_rate)
+TEST(what_costs_the_same_at_any_rate)
 {
 	profile(1);
 	hear();
@@ -227,10 +218,9 @@ START_TEST(what_costs_the_same_at_any_rate)
 	ck_assert_uint_ge(b.targets[0].governed.lowered_ns,
 			  b.targets[0].governed.exceeded_ns);
 }
-END_TEST
 
 /* The lowest rate is kept, and is within the budget: nothing is exceeded. */
-START_TEST(what_is_not_exceeded_any_more)
+TEST(what_is_not_exceeded_any_more)
 {
 	uint64_t exceeded;
 
@@ -244,10 +234,9 @@ START_TEST(what_is_not_exceeded_any_more)
 	pass(20, 0.009);
 	ck_assert_uint_eq(b.targets[1].governed.exceeded_ns, exceeded);
 }
-END_TEST
 
 /* What a rate can mend is none. */
-START_TEST(what_a_rate_saves_is_not_exceeded)
+TEST(what_a_rate_saves_is_not_exceeded)
 {
 	profile(2);
 	for (unsigned int i = 0; i < 60; i++)
@@ -257,10 +246,9 @@ START_TEST(what_a_rate_saves_is_not_exceeded)
 	ck_assert_uint_eq(b.targets[0].governed.exceeded_ns, 0);
 	ck_assert_uint_ge(b.targets[0].governed.lowered_ns, 50 * NS_PER_SEC);
 }
-END_TEST
 
 /* Nor is what it was before a rate that is the lowest was set. */
-START_TEST(what_the_lowest_rate_saves_is_not_exceeded)
+TEST(what_the_lowest_rate_saves_is_not_exceeded)
 {
 	profile(1);
 	for (unsigned int i = 0; i < 60; i++)
@@ -268,10 +256,9 @@ START_TEST(what_the_lowest_rate_saves_is_not_exceeded)
 	ck_assert_uint_eq(b.targets[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
 	ck_assert_uint_eq(b.targets[0].governed.exceeded_ns, 0);
 }
-END_TEST
 
 /* Nor what the first seconds take, where a low rate was asked for. */
-START_TEST(a_start_is_not_exceeded)
+TEST(a_start_is_not_exceeded)
 {
 	profile(1);
 	b.targets[0].full_hz = GOVERNOR_RATE_MIN_HZ;
@@ -280,10 +267,9 @@ START_TEST(a_start_is_not_exceeded)
 	pass(60, 0.005);
 	ck_assert_uint_eq(b.targets[0].governed.exceeded_ns, 0);
 }
-END_TEST
 
 /* All of them in one line, and the next one a minute later. */
-START_TEST(one_line_a_minute)
+TEST(one_line_a_minute)
 {
 	profile(40);
 	b.options.config.cpu_budget = 5;
@@ -307,7 +293,6 @@ START_TEST(one_line_a_minute)
 	ck_assert_uint_eq(
 		heard("budget 5 %: 40 of 40 targets at 11 to 11 Hz\n"), 1);
 }
-END_TEST
 
 static struct instance instances[8];
 
@@ -322,7 +307,7 @@ static unsigned int admitted(unsigned int n, uint64_t now_ns)
 	return of;
 }
 
-START_TEST(births_wait_while_the_budget_is_exceeded)
+TEST(births_wait_while_the_budget_is_exceeded)
 {
 	const uint64_t now_ns = 1000 * NS_PER_SEC;
 
@@ -348,9 +333,8 @@ START_TEST(births_wait_while_the_budget_is_exceeded)
 	ck_assert_uint_eq(admitted(8, now_ns + GOVERNOR_BIRTH_NS), 8);
 	ck_assert_uint_eq(heard("are attached later"), 1);
 }
-END_TEST
 
-START_TEST(births_are_told_once_a_minute)
+TEST(births_are_told_once_a_minute)
 {
 	profile(0);
 	hear();
@@ -359,44 +343,11 @@ START_TEST(births_are_told_once_a_minute)
 		ck_assert_uint_eq(admitted(8, s * NS_PER_SEC), 1);
 	ck_assert_uint_eq(heard("are attached later"), 3);
 }
-END_TEST
 
-START_TEST(births_without_a_budget)
+TEST(births_without_a_budget)
 {
 	profile(0);
 	b.options.config.cpu_budget = 0;
 	pass(30, 0.5);
 	ck_assert_uint_eq(admitted(8, 1000 * NS_PER_SEC), 8);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("governor");
-	TCase *tc = tcase_create("share");
-
-	tcase_add_test(tc, within_the_budget_all_keep_their_rate);
-	tcase_add_test(tc, who_costs_most_is_lowered);
-	tcase_add_test(tc, those_that_cost_more_may_cost_the_same);
-	tcase_add_test(tc, no_rate_is_below_the_lowest);
-	tcase_add_test(tc, each_has_its_own_full_rate);
-	tcase_add_test(tc, a_lowered_rate_is_a_prime);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("cost");
-	tcase_add_test(tc, a_steady_cost_is_known_after_three_seconds);
-	tcase_add_test(tc, what_is_paid_once_does_not_count);
-	tcase_add_test(tc, later_it_is_an_average_over_ten_seconds);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("seconds");
-	tcase_add_test(tc, what_costs_the_same_at_any_rate);
-	tcase_add_test(tc, what_is_not_exceeded_any_more);
-	tcase_add_test(tc, what_a_rate_saves_is_not_exceeded);
-	tcase_add_test(tc, what_the_lowest_rate_saves_is_not_exceeded);
-	tcase_add_test(tc, a_start_is_not_exceeded);
-	tcase_add_test(tc, one_line_a_minute);
-	tcase_add_test(tc, births_wait_while_the_budget_is_exceeded);
-	tcase_add_test(tc, births_are_told_once_a_minute);
-	tcase_add_test(tc, births_without_a_budget);
-	suite_add_tcase(s, tc);
-	return s;
 }

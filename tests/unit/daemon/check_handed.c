@@ -24,7 +24,7 @@ static uint32_t add(struct handed *h, uint64_t inode)
 }
 
 /* Each has one number, and it is that of no other. */
-START_TEST(numbers)
+TEST(numbers)
 {
 	struct handed h = {0};
 
@@ -42,10 +42,9 @@ START_TEST(numbers)
 	handed_fini(&h);
 	ck_assert_ptr_null(handed_file(&h, 1));
 }
-END_TEST
 
 /* The oldest goes, and its number is nobody's. */
-START_TEST(too_many)
+TEST(too_many)
 {
 	struct handed h = {0};
 
@@ -59,14 +58,13 @@ START_TEST(too_many)
 	ck_assert_uint_eq(h.size, HANDED_MAX);
 	handed_fini(&h);
 }
-END_TEST
 
 static void look(int fd, struct file_shown *ret)
 {
 	ck_assert_int_eq(file_shown_of(fd, 42, 4096, 8192, ret), 0);
 }
 
-START_TEST(who_a_file_is)
+TEST(who_a_file_is)
 {
 	char path[] = "/tmp/check_handed.XXXXXX";
 	int fd = mkstemp(path);
@@ -87,10 +85,9 @@ START_TEST(who_a_file_is)
 	close_fd(&fd);
 	ck_assert_int_eq(file_shown_of(-1, 42, 0, 0, &after), -ENOENT);
 }
-END_TEST
 
 /* Copies are new each time: it is the memory's place that counts. */
-START_TEST(who_a_copy_is)
+TEST(who_a_copy_is)
 {
 	struct file_shown first, second;
 	int a = memfd_create("copy", MFD_CLOEXEC);
@@ -107,10 +104,9 @@ START_TEST(who_a_copy_is)
 	close_fd(&a);
 	close_fd(&b);
 }
-END_TEST
 
 /* Of a long path the end is shown. */
-START_TEST(long_names)
+TEST(long_names)
 {
 	char path[PATH_MAX] = "/tmp/", name[NAME_MAX + 1];
 	struct file_shown shown;
@@ -128,19 +124,4 @@ START_TEST(long_names)
 	ck_assert_uint_eq(strlen(shown.name), FILE_NAME_SHOWN - 1);
 	ck_assert_str_eq(shown.name, path + strlen(path) - FILE_NAME_SHOWN + 1);
 	close_fd(&fd);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("handed");
-	TCase *c = tcase_create("handed");
-
-	tcase_add_test(c, numbers);
-	tcase_add_test(c, too_many);
-	tcase_add_test(c, who_a_file_is);
-	tcase_add_test(c, who_a_copy_is);
-	tcase_add_test(c, long_names);
-	suite_add_tcase(s, c);
-	return s;
 }

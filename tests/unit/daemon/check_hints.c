@@ -33,16 +33,17 @@ static bool wanted(void)
 	return hint_wanted(7, &sample, &stack, &hint);
 }
 
-START_TEST(a_sample_that_was_enough_gives_no_hint)
+FIXTURE(set_up, NULL)
+
+TEST(a_sample_that_was_enough_gives_no_hint)
 {
 	ck_assert(!wanted());
 	sample.known.top = 0;
 	ck_assert(!wanted());
 }
-END_TEST
 
 /* The sample says what capture knows: so it is as in the first sample. */
-START_TEST(a_new_capture_is_told_what_the_old_one_knew)
+TEST(a_new_capture_is_told_what_the_old_one_knew)
 {
 	stack.end = UNWIND_END_BAD_CFA;
 	stack.second = OWN_END - 65536;
@@ -59,10 +60,9 @@ START_TEST(a_new_capture_is_told_what_the_old_one_knew)
 		ck_assert(!wanted());
 	}
 }
-END_TEST
 
 /* A number that is used again, or another program: other stacks. */
-START_TEST(a_thread_has_no_hint_of_the_one_before_it)
+TEST(a_thread_has_no_hint_of_the_one_before_it)
 {
 	stack.end = UNWIND_END_UNREADABLE;
 	stack.missing = ADDR + 65536;
@@ -74,9 +74,8 @@ START_TEST(a_thread_has_no_hint_of_the_one_before_it)
 	ck_assert(wanted());
 	ck_assert_uint_eq(hint.top, sample.stack.addr + 10000 + SLACK);
 }
-END_TEST
 
-START_TEST(what_cannot_be_had_is_not_asked_for_again)
+TEST(what_cannot_be_had_is_not_asked_for_again)
 {
 	stack.end = UNWIND_END_UNREADABLE;
 	stack.missing = ADDR + 10000;
@@ -97,9 +96,8 @@ START_TEST(what_cannot_be_had_is_not_asked_for_again)
 	sample.known.own_end = 0;
 	ck_assert(wanted());
 }
-END_TEST
 
-START_TEST(a_stack_of_unknown_depth_is_copied_twice_as_deep)
+TEST(a_stack_of_unknown_depth_is_copied_twice_as_deep)
 {
 	sample.known.top = 0;
 	sample.stack.size = 128 * 1024;
@@ -108,9 +106,8 @@ START_TEST(a_stack_of_unknown_depth_is_copied_twice_as_deep)
 	ck_assert(wanted());
 	ck_assert_uint_eq(hint.top, stack.missing + 128 * 1024);
 }
-END_TEST
 
-START_TEST(a_large_frame_is_left_out)
+TEST(a_large_frame_is_left_out)
 {
 	sample.stack.addr = OWN_END - 600 * 1024;
 	sample.known.top = 0;
@@ -127,7 +124,6 @@ START_TEST(a_large_frame_is_left_out)
 	ck_assert(wanted());
 	ck_assert_uint_eq(hint.second, OWN_END - 8192 - 128 - SLACK);
 }
-END_TEST
 
 static void check_whole(uint64_t sp)
 {
@@ -140,7 +136,7 @@ static void check_whole(uint64_t sp)
 }
 
 /* Of a stack that is deep in every frame to leave one out would be no less. */
-START_TEST(a_deep_stack_is_copied_as_a_whole)
+TEST(a_deep_stack_is_copied_as_a_whole)
 {
 	sample.stack.addr = OWN_END - 600 * 1024;
 	sample.known.top = 0;
@@ -157,10 +153,9 @@ START_TEST(a_deep_stack_is_copied_as_a_whole)
 	sample.known.top = OWN_END;
 	ck_assert(!wanted());
 }
-END_TEST
 
 /* What is left out of it lies elsewhere in the next sample. */
-START_TEST(of_frames_that_move_none_is_left_out)
+TEST(of_frames_that_move_none_is_left_out)
 {
 	sample.stack.addr = OWN_END - 600 * 1024;
 	sample.known.top = OWN_END - 550 * 1024;
@@ -175,9 +170,8 @@ START_TEST(of_frames_that_move_none_is_left_out)
 	stack.missing = OWN_END - 40000;
 	check_whole(sample.stack.addr);
 }
-END_TEST
 
-START_TEST(a_second_range_that_is_capped)
+TEST(a_second_range_that_is_capped)
 {
 	sample.known.second = OWN_END - 1000 * 1024;
 	sample.second.addr = sample.known.second;
@@ -186,9 +180,8 @@ START_TEST(a_second_range_that_is_capped)
 	stack.second_from = sample.second.addr + 4096;
 	check_whole(sample.second.addr);
 }
-END_TEST
 
-START_TEST(no_whole_stack_is_larger_than_a_copy)
+TEST(no_whole_stack_is_larger_than_a_copy)
 {
 	sample.stack.addr = OWN_END - SAMPLE_WHOLE_MAX + 127;
 	sample.known.top = 0;
@@ -204,9 +197,8 @@ START_TEST(no_whole_stack_is_larger_than_a_copy)
 	stack.stack_top = OWN_END;
 	ck_assert(!wanted());
 }
-END_TEST
 
-START_TEST(bytes_that_were_copied_in_vain)
+TEST(bytes_that_were_copied_in_vain)
 {
 	sample.stack.size = 65536 + 8192;
 	ck_assert(wanted());
@@ -215,10 +207,9 @@ START_TEST(bytes_that_were_copied_in_vain)
 	stack.end = UNWIND_END_NO_CFI;
 	ck_assert(!wanted());
 }
-END_TEST
 
 /* Of a stack that nothing is known of, capture guesses. */
-START_TEST(a_guess_that_was_wrong)
+TEST(a_guess_that_was_wrong)
 {
 	sample.known.second = OWN_END - 262144;
 	sample.second.size = 262144;
@@ -232,9 +223,8 @@ START_TEST(a_guess_that_was_wrong)
 	stack.second_from = OWN_END - 262144 + 4096;
 	ck_assert(!wanted());
 }
-END_TEST
 
-START_TEST(samples_older_than_the_last_hint_give_no_other)
+TEST(samples_older_than_the_last_hint_give_no_other)
 {
 	static struct hints h;
 
@@ -244,10 +234,9 @@ START_TEST(samples_older_than_the_last_hint_give_no_other)
 	ck_assert(hints_begin(&h, TID + 1, 20 * MS, 101 * MS));
 	ck_assert(hints_begin(&h, TID, 110 * MS, 201 * MS));
 }
-END_TEST
 
 /* As many as there can be, and more. */
-START_TEST(threads_take_no_memory)
+TEST(threads_take_no_memory)
 {
 	static struct hints h;
 	const size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
@@ -255,29 +244,4 @@ START_TEST(threads_take_no_memory)
 	for (uint32_t tid = 1; tid <= 5000000; tid++)
 		ck_assert(hints_begin(&h, tid, tid * MS, tid * MS));
 	ck_assert_uint_eq(mallinfo2().uordblks + mallinfo2().hblkhd, before);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("hints");
-	TCase *tc = tcase_create("hints");
-
-	tcase_add_checked_fixture(tc, set_up, NULL);
-	tcase_add_test(tc, a_sample_that_was_enough_gives_no_hint);
-	tcase_add_test(tc, a_new_capture_is_told_what_the_old_one_knew);
-	tcase_add_test(tc, a_thread_has_no_hint_of_the_one_before_it);
-	tcase_add_test(tc, what_cannot_be_had_is_not_asked_for_again);
-	tcase_add_test(tc, a_stack_of_unknown_depth_is_copied_twice_as_deep);
-	tcase_add_test(tc, a_large_frame_is_left_out);
-	tcase_add_test(tc, a_deep_stack_is_copied_as_a_whole);
-	tcase_add_test(tc, of_frames_that_move_none_is_left_out);
-	tcase_add_test(tc, a_second_range_that_is_capped);
-	tcase_add_test(tc, no_whole_stack_is_larger_than_a_copy);
-	tcase_add_test(tc, bytes_that_were_copied_in_vain);
-	tcase_add_test(tc, a_guess_that_was_wrong);
-	tcase_add_test(tc, samples_older_than_the_last_hint_give_no_other);
-	tcase_add_test(tc, threads_take_no_memory);
-	suite_add_tcase(s, tc);
-	return s;
 }

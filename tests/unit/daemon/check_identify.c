@@ -95,7 +95,9 @@ static int count_descriptors(void)
 	return n;
 }
 
-START_TEST(by_its_command_line)
+FIXTURE(set_up, tear_down)
+
+TEST(by_its_command_line)
 {
 	ask();
 	ck_assert_int_eq(answer.n, 0);
@@ -106,10 +108,9 @@ START_TEST(by_its_command_line)
 	await(2);
 	ck_assert_uint_eq(answer.section, IDENTIFY_NOT_YET);
 }
-END_TEST
 
 /* The question waits; nothing is answered or freed within the call. */
-START_TEST(no_helper_can_be_started)
+TEST(no_helper_can_be_started)
 {
 	struct full full;
 
@@ -123,9 +124,8 @@ START_TEST(no_helper_can_be_started)
 	await(1);
 	ck_assert_uint_eq(answer.section, 0);
 }
-END_TEST
 
-START_TEST(no_descriptor_for_the_request)
+TEST(no_descriptor_for_the_request)
 {
 	const struct sighting s = {.pid = getpid(), .of = SIGHTING_FORK};
 	struct process process;
@@ -139,10 +139,9 @@ START_TEST(no_descriptor_for_the_request)
 	ck_assert_int_eq(answer.n, 1);
 	ck_assert_uint_eq(answer.section, IDENTIFY_LATER);
 }
-END_TEST
 
 /* However many ask: each descriptor is closed, but those that are taken. */
-START_TEST(no_descriptor_stays)
+TEST(no_descriptor_stays)
 {
 	int before, asked = 0;
 
@@ -163,10 +162,9 @@ START_TEST(no_descriptor_stays)
 	ck_assert(process_is_alive(answer.pidfd));
 	close_fd(&answer.pidfd);
 }
-END_TEST
 
 /* By the executable alone, where each section names one. */
-START_TEST(strangers_are_excluded)
+TEST(strangers_are_excluded)
 {
 	ck_assert(!identify_excludes(id, getpid()));
 	memcpy(target.exe, "/no such", 9);
@@ -174,14 +172,13 @@ START_TEST(strangers_are_excluded)
 	/* Its executable is not known any more. */
 	ck_assert(identify_excludes(id, INT32_MAX));
 	memset(target.exe, 0, sizeof(target.exe));
-	ck_assert_int_gt(readlink("/proc/self/exe", target.exe,
-				  sizeof(target.exe) - 1),
-			 0);
+	ck_assert_int_gt(
+		readlink("/proc/self/exe", target.exe, sizeof(target.exe) - 1),
+		0);
 	ck_assert(!identify_excludes(id, getpid()));
 }
-END_TEST
 
-START_TEST(dropped_at_the_end)
+TEST(dropped_at_the_end)
 {
 	const int before = count_descriptors();
 	struct loop *other_loop;
@@ -203,22 +200,4 @@ START_TEST(dropped_at_the_end)
 	loop_free(other_loop);
 	ck_assert_int_eq(answer.n, 0);
 	ck_assert_int_eq(count_descriptors(), before);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("identify");
-	TCase *c = tcase_create("identify");
-
-	tcase_set_timeout(c, 120);
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, by_its_command_line);
-	tcase_add_test(c, no_helper_can_be_started);
-	tcase_add_test(c, no_descriptor_for_the_request);
-	tcase_add_test(c, no_descriptor_stays);
-	tcase_add_test(c, strangers_are_excluded);
-	tcase_add_test(c, dropped_at_the_end);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -35,16 +35,17 @@ static bool has_ended(void)
 	return recv(end, &byte, 1, MSG_DONTWAIT) == 0;
 }
 
-START_TEST(one_that_is_needed_stays)
+FIXTURE(set_up, NULL)
+
+TEST(one_that_is_needed_stays)
 {
 	for (uint64_t t = 1; t < 5 * IDLE_NS; t += IDLE_NS / 4)
 		idle_check(&b, t);
 	ck_assert(!has_ended());
 	ck_assert_uint_eq(b.n_unwinds, 1);
 }
-END_TEST
 
-START_TEST(a_minute_after_its_last_target)
+TEST(a_minute_after_its_last_target)
 {
 	idle_check(&b, 10);
 	b.targets[3].id = 0;
@@ -64,9 +65,8 @@ START_TEST(a_minute_after_its_last_target)
 	ck_assert_uint_eq(b.n_unwinds, 0);
 	ck_assert_double_eq(b.unwinds_gone.cpu_s, 2);
 }
-END_TEST
 
-START_TEST(one_that_comes_back_finds_it)
+TEST(one_that_comes_back_finds_it)
 {
 	idle_check(&b, 10);
 	b.targets[3].id = 0;
@@ -77,7 +77,6 @@ START_TEST(one_that_comes_back_finds_it)
 	idle_check(&b, 2 * IDLE_NS);
 	ck_assert(!has_ended());
 }
-END_TEST
 
 #define OLD "https://key@host/1"
 #define NEW "https://key@host/2"
@@ -128,7 +127,7 @@ static bool is_told_to_end(void)
 	       ipc_recv(end, &m) == 0;
 }
 
-START_TEST(a_ship_ends_when_its_dsn_is_configured_no_more)
+TEST(a_ship_ends_when_its_dsn_is_configured_no_more)
 {
 	struct ship *s = add_ships();
 
@@ -150,10 +149,9 @@ START_TEST(a_ship_ends_when_its_dsn_is_configured_no_more)
 	ck_assert(b.ships[0]->is_first);
 	ck_assert_uint_eq(b.spool_gone.sent, 3);
 }
-END_TEST
 
 /* A run that was started by hand has the DSN of before. */
-START_TEST(a_ship_that_a_process_uses_stays)
+TEST(a_ship_that_a_process_uses_stays)
 {
 	struct ship *s = add_ships();
 	struct instance i = {.ship = s}, *list[] = {&i};
@@ -167,9 +165,8 @@ START_TEST(a_ship_that_a_process_uses_stays)
 	idle_check(&b, 20);
 	ck_assert(s->child.is_leaving);
 }
-END_TEST
 
-START_TEST(a_new_dsn_waits_for_a_place)
+TEST(a_new_dsn_waits_for_a_place)
 {
 	struct ship *s = add_ships(), *found;
 
@@ -183,21 +180,4 @@ START_TEST(a_new_dsn_waits_for_a_place)
 	ck_assert_int_eq(children_ship(&b, NEW, &found), -ENOSPC);
 	ck_assert_int_eq(children_ship(&b, OLD, &found), 0);
 	ck_assert_ptr_eq(found, s);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("idle");
-	TCase *c = tcase_create("idle");
-
-	tcase_add_checked_fixture(c, set_up, NULL);
-	tcase_add_test(c, one_that_is_needed_stays);
-	tcase_add_test(c, a_minute_after_its_last_target);
-	tcase_add_test(c, one_that_comes_back_finds_it);
-	tcase_add_test(c, a_ship_ends_when_its_dsn_is_configured_no_more);
-	tcase_add_test(c, a_ship_that_a_process_uses_stays);
-	tcase_add_test(c, a_new_dsn_waits_for_a_place);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -61,7 +61,9 @@ static void reap(int expected)
 	ck_assert_int_eq(n, expected);
 }
 
-START_TEST(messages)
+FIXTURE(set_up, tear_down)
+
+TEST(messages)
 {
 	const bool safe[] = {true, false};
 
@@ -78,9 +80,8 @@ START_TEST(messages)
 	ck_assert_int_eq(pair[0], -1);
 	reap(0);
 }
-END_TEST
 
-START_TEST(descriptors_are_not_waited_for)
+TEST(descriptors_are_not_waited_for)
 {
 	int listener, fd = lingering(&listener);
 
@@ -94,10 +95,9 @@ START_TEST(descriptors_are_not_waited_for)
 	ck_assert_int_eq(ipc_send(pair[1], "abc", 3, NULL, 0), -EPIPE);
 	close_fd(&listener);
 }
-END_TEST
 
 /* Behind messages that nobody has read. */
-START_TEST(nor_are_those_in_the_queue)
+TEST(nor_are_those_in_the_queue)
 {
 	int listener, fd = lingering(&listener);
 
@@ -108,18 +108,4 @@ START_TEST(nor_are_those_in_the_queue)
 	inbound_close(&pair[0], false);
 	reap(1);
 	close_fd(&listener);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("inbound");
-	TCase *c = tcase_create("inbound");
-
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, messages);
-	tcase_add_test(c, descriptors_are_not_waited_for);
-	tcase_add_test(c, nor_are_those_in_the_queue);
-	suite_add_tcase(s, c);
-	return s;
 }

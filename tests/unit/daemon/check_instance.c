@@ -61,23 +61,23 @@ static bool goes_on(void)
 	return instance.target->phase == TARGET_PROFILED;
 }
 
-START_TEST(it_ends_when_it_is_not_wanted_any_more)
+FIXTURE(set_up, NULL)
+
+TEST(it_ends_when_it_is_not_wanted_any_more)
 {
 	ck_assert(goes_on());
 	instance.is_started = false;
 	ck_assert(!goes_on());
 }
-END_TEST
 
-START_TEST(it_ends_when_the_machine_has_slept)
+TEST(it_ends_when_the_machine_has_slept)
 {
 	ck_assert(goes_on());
 	slept_ns += 3600 * NS_PER_SEC;
 	ck_assert(!goes_on());
 }
-END_TEST
 
-START_TEST(it_ends_when_the_clock_was_set)
+TEST(it_ends_when_the_clock_was_set)
 {
 	mono_ns += 3600 * NS_PER_SEC;
 	wall_ns += 3600 * NS_PER_SEC;
@@ -85,7 +85,6 @@ START_TEST(it_ends_when_the_clock_was_set)
 	wall_ns += 3600 * NS_PER_SEC;
 	ck_assert(!goes_on());
 }
-END_TEST
 
 enum { MANY = 32 };
 
@@ -154,8 +153,10 @@ static void tear_down_many(void)
 	ck_assert_uint_eq(b.n_instances, 0);
 }
 
+FIXTURE(set_up_many, tear_down_many)
+
 /* To start the youngest, all others are looked at. */
-START_TEST(many_end_in_the_turn_in_which_another_starts)
+TEST(many_end_in_the_turn_in_which_another_starts)
 {
 	for (size_t k = 0; k < MANY - 1; k++)
 		many[k]->has_ended = true;
@@ -164,7 +165,6 @@ START_TEST(many_end_in_the_turn_in_which_another_starts)
 	ck_assert_uint_eq(b.n_instances, 1);
 	ck_assert_ptr_nonnull(many[0]->target);
 }
-END_TEST
 
 /* The run of many[0]; capture lets go of it when the test says so. */
 static struct target *profile_first(void)
@@ -187,7 +187,7 @@ static void let_go(struct target *t)
 }
 
 /* By two reloads, while its run comes to its end. */
-START_TEST(a_section_that_changes_and_goes)
+TEST(a_section_that_changes_and_goes)
 {
 	struct target *t = profile_first();
 
@@ -201,10 +201,9 @@ START_TEST(a_section_that_changes_and_goes)
 	turn();
 	ck_assert_uint_eq(b.n_instances, MANY - 1);
 }
-END_TEST
 
 /* Its place among the sections is no part of what an instance knows. */
-START_TEST(a_section_that_changes_and_moves)
+TEST(a_section_that_changes_and_moves)
 {
 	struct target *t = profile_first();
 
@@ -218,9 +217,8 @@ START_TEST(a_section_that_changes_and_moves)
 	ck_assert_uint_eq(many[0]->config.rate_hz, 11);
 	ck_assert_str_eq(many[0]->config.name, "a");
 }
-END_TEST
 
-START_TEST(a_section_that_is_gone_when_its_turn_comes)
+TEST(a_section_that_is_gone_when_its_turn_comes)
 {
 	struct target *t = profile_first();
 
@@ -231,10 +229,9 @@ START_TEST(a_section_that_is_gone_when_its_turn_comes)
 	turn();
 	ck_assert_uint_eq(b.n_instances, MANY - 1);
 }
-END_TEST
 
 /* The server of the old DSN takes nothing; the new one's may. */
-START_TEST(another_dsn_has_another_limit)
+TEST(another_dsn_has_another_limit)
 {
 	struct target *t = profile_first();
 
@@ -248,10 +245,9 @@ START_TEST(another_dsn_has_another_limit)
 	turn();
 	ck_assert_ptr_null(many[0]->ship);
 }
-END_TEST
 
 /* Not even for a turn: each would be a process that is attached to. */
-START_TEST(nothing_starts_under_a_limit)
+TEST(nothing_starts_under_a_limit)
 {
 	ship.limit.holds = true;
 	many[0]->is_started = true;
@@ -261,9 +257,8 @@ START_TEST(nothing_starts_under_a_limit)
 	turn();
 	ck_assert_ptr_nonnull(many[0]->target);
 }
-END_TEST
 
-START_TEST(no_run_is_faster_than_the_timer)
+TEST(no_run_is_faster_than_the_timer)
 {
 	many[0]->config.rate_hz = 1000;
 	ck_assert_uint_eq(profile_first()->rate_hz, 101);
@@ -271,9 +266,8 @@ START_TEST(no_run_is_faster_than_the_timer)
 	many[1]->config.rate_hz = 11;
 	ck_assert_uint_eq(instance_rate_hz(many[1]), 11);
 }
-END_TEST
 
-START_TEST(a_lack_passes)
+TESTS(a_lack_passes, 4)
 {
 	static const int errors[] = {EMFILE, ENFILE, ENOMEM, EAGAIN};
 	struct target *t = profile_first();
@@ -294,9 +288,8 @@ START_TEST(a_lack_passes)
 	turn();
 	ck_assert_ptr_nonnull(many[0]->target);
 }
-END_TEST
 
-START_TEST(other_errors_do_not_pass)
+TEST(other_errors_do_not_pass)
 {
 	struct target *t = profile_first();
 
@@ -306,9 +299,8 @@ START_TEST(other_errors_do_not_pass)
 	ck_assert(many[0]->is_left_out);
 	ck_assert_ptr_null(many[0]->target);
 }
-END_TEST
 
-START_TEST(no_more_of_a_section_than_it_allows)
+TEST(no_more_of_a_section_than_it_allows)
 {
 	for (size_t k = 0; k < MANY; k++) {
 		many[k]->pid = (int32_t)k + 1;
@@ -324,32 +316,4 @@ START_TEST(no_more_of_a_section_than_it_allows)
 	turn();
 	ck_assert_uint_eq(targets_count(&b), 4);
 	ck_assert(!many[3]->is_crowded_out);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("instance");
-	TCase *tc = tcase_create("its run");
-	TCase *lists = tcase_create("many");
-
-	tcase_add_checked_fixture(lists, set_up_many, tear_down_many);
-	tcase_add_test(lists, many_end_in_the_turn_in_which_another_starts);
-	tcase_add_test(lists, a_section_that_changes_and_goes);
-	tcase_add_test(lists, a_section_that_changes_and_moves);
-	tcase_add_test(lists, a_section_that_is_gone_when_its_turn_comes);
-	tcase_add_test(lists, another_dsn_has_another_limit);
-	tcase_add_test(lists, nothing_starts_under_a_limit);
-	tcase_add_test(lists, no_run_is_faster_than_the_timer);
-	tcase_add_loop_test(lists, a_lack_passes, 0, 4);
-	tcase_add_test(lists, other_errors_do_not_pass);
-	tcase_add_test(lists, no_more_of_a_section_than_it_allows);
-	suite_add_tcase(s, lists);
-
-	tcase_add_checked_fixture(tc, set_up, NULL);
-	tcase_add_test(tc, it_ends_when_it_is_not_wanted_any_more);
-	tcase_add_test(tc, it_ends_when_the_machine_has_slept);
-	tcase_add_test(tc, it_ends_when_the_clock_was_set);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -58,8 +58,10 @@ static void tear_down(void)
 	close_fd(&last_fd);
 }
 
+FIXTURE(set_up, tear_down)
+
 /* Its descriptor would be lost, and the sender blamed for that. */
-START_TEST(a_message_waits_for_a_descriptor)
+TEST(a_message_waits_for_a_descriptor)
 {
 	const uint64_t before = lack_count();
 	int fd = 0;
@@ -85,9 +87,8 @@ START_TEST(a_message_waits_for_a_descriptor)
 	ck_assert_int_eq(loop_run_once(b.loop, 0), 0);
 	ck_assert_uint_eq(messages, 2);
 }
-END_TEST
 
-START_TEST(it_is_no_lack_where_there_are_some)
+TEST(it_is_no_lack_where_there_are_some)
 {
 	ck_assert_int_eq(lack_of_descriptors(), 0);
 	full_but(&full, 0);
@@ -97,10 +98,9 @@ START_TEST(it_is_no_lack_where_there_are_some)
 	ck_assert(lack_is(EMFILE) && lack_is(ENFILE) && lack_is(ENOMEM));
 	ck_assert(!lack_is(0) && !lack_is(ESRCH) && !lack_is(EPERM));
 }
-END_TEST
 
 /* Another process of it is tried after waits that double. */
-START_TEST(a_child_that_cannot_be_started)
+TEST(a_child_that_cannot_be_started)
 {
 	struct child *child = &b.capture;
 
@@ -120,18 +120,4 @@ START_TEST(a_child_that_cannot_be_started)
 	full_end(&full);
 	ck_assert_uint_gt(child->restart_ns, child->started_ns);
 	end = -1;
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("lack");
-	TCase *tc = tcase_create("lack");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, a_message_waits_for_a_descriptor);
-	tcase_add_test(tc, it_is_no_lack_where_there_are_some);
-	tcase_add_test(tc, a_child_that_cannot_be_started);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -56,7 +56,7 @@ static int wait_for(pid_t pid)
 	return status;
 }
 
-START_TEST(who_gets_on_is_not_ended)
+TEST(who_gets_on_is_not_ended)
 {
 	pid_t pid = fork();
 	int status;
@@ -67,9 +67,8 @@ START_TEST(who_gets_on_is_not_ended)
 	ck_assert(WIFEXITED(status));
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
-END_TEST
 
-START_TEST(who_goes_round_is)
+TEST(who_goes_round_is)
 {
 	pid_t pid = fork();
 	int status;
@@ -80,9 +79,8 @@ START_TEST(who_goes_round_is)
 	ck_assert(WIFSIGNALED(status));
 	ck_assert_int_eq(WTERMSIG(status), SIGXCPU);
 }
-END_TEST
 
-START_TEST(memory_ends)
+TEST(memory_ends)
 {
 	pid_t pid = fork();
 	int status;
@@ -93,10 +91,9 @@ START_TEST(memory_ends)
 	ck_assert(WIFEXITED(status));
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
-END_TEST
 
 /* A limit that somebody else has set is not raised. */
-START_TEST(a_lower_limit_stays)
+TEST(a_lower_limit_stays)
 {
 	const struct rlimit lower = {(rlim_t)1 << 30, (rlim_t)1 << 30};
 	struct rlimit now;
@@ -106,18 +103,4 @@ START_TEST(a_lower_limit_stays)
 	ck_assert_int_eq(getrlimit(RLIMIT_DATA, &now), 0);
 	ck_assert_uint_eq(now.rlim_cur, lower.rlim_cur);
 	ck_assert_uint_eq(now.rlim_max, lower.rlim_max);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("leash");
-	TCase *tc = tcase_create("bounds");
-
-	tcase_add_test(tc, who_gets_on_is_not_ended);
-	tcase_add_test(tc, who_goes_round_is);
-	tcase_add_test(tc, memory_ends);
-	tcase_add_test(tc, a_lower_limit_stays);
-	suite_add_tcase(s, tc);
-	return s;
 }

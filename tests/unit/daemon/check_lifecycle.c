@@ -27,7 +27,7 @@ static void check_no_op(enum lifecycle_result result,
 }
 
 /* "The profiler is controlled via start_profiler() and stop_profiler()." */
-START_TEST(manual_start_and_stop)
+TEST(manual_start_and_stop)
 {
 	set(LIFECYCLE_MANUAL, true);
 	ck_assert(!lifecycle_wants(&i));
@@ -40,10 +40,9 @@ START_TEST(manual_start_and_stop)
 	ck_assert(lifecycle_wants(&i));
 	ck_assert_str_eq(lifecycle_result_text(LIFECYCLE_OK), "");
 }
-END_TEST
 
 /* "... respects profile_session_sample_rate (independent of spans)." */
-START_TEST(manual_has_nothing_to_do_with_spans)
+TEST(manual_has_nothing_to_do_with_spans)
 {
 	set(LIFECYCLE_MANUAL, true);
 	check_no_op(lifecycle_span(&i, true), LIFECYCLE_MANUAL_SPAN, false);
@@ -52,10 +51,9 @@ START_TEST(manual_has_nothing_to_do_with_spans)
 	check_no_op(lifecycle_span(&i, true), LIFECYCLE_MANUAL_SPAN, true);
 	check_no_op(lifecycle_span(&i, false), LIFECYCLE_MANUAL_SPAN, true);
 }
-END_TEST
 
 /* "This is a no-op if ... the profiler is already running." */
-START_TEST(start_of_what_runs)
+TEST(start_of_what_runs)
 {
 	set(LIFECYCLE_MANUAL, true);
 	ck_assert_int_eq(lifecycle_start(&i), LIFECYCLE_OK);
@@ -63,10 +61,9 @@ START_TEST(start_of_what_runs)
 	ck_assert_int_eq(lifecycle_stop(&i), LIFECYCLE_OK);
 	check_no_op(lifecycle_stop(&i), LIFECYCLE_NOT_RUNNING, false);
 }
-END_TEST
 
 /* "... The profiling session is not sampled." */
-START_TEST(start_of_a_session_that_is_not_sampled)
+TEST(start_of_a_session_that_is_not_sampled)
 {
 	set(LIFECYCLE_MANUAL, false);
 	check_no_op(lifecycle_start(&i), LIFECYCLE_NOT_SAMPLED, false);
@@ -75,10 +72,9 @@ START_TEST(start_of_a_session_that_is_not_sampled)
 	i.is_started = true;
 	ck_assert(!lifecycle_wants(&i));
 }
-END_TEST
 
 /* "... profileLifecycle is set to 'trace'", "'trace': This is a no-op." */
-START_TEST(start_and_stop_in_trace_mode)
+TEST(start_and_stop_in_trace_mode)
 {
 	for (int sampled = 0; sampled < 2; sampled++) {
 		set(LIFECYCLE_TRACE, sampled);
@@ -89,14 +85,13 @@ START_TEST(start_and_stop_in_trace_mode)
 		check_no_op(lifecycle_stop(&i), LIFECYCLE_TRACE_STOP, sampled);
 	}
 }
-END_TEST
 
 /*
  * "The profiler starts automatically when there is at least one active root
  * span and stops when there are no active root spans (letting the current chunk
  * finish)."
  */
-START_TEST(trace_starts_and_stops_with_root_spans)
+TEST(trace_starts_and_stops_with_root_spans)
 {
 	set(LIFECYCLE_TRACE, true);
 	ck_assert(!lifecycle_wants(&i));
@@ -110,10 +105,9 @@ START_TEST(trace_starts_and_stops_with_root_spans)
 	ck_assert_int_eq(lifecycle_span(&i, true), LIFECYCLE_OK);
 	ck_assert(lifecycle_wants(&i));
 }
-END_TEST
 
 /* A chunk's end while spans are open is nothing but that. */
-START_TEST(trace_runs_through_chunks)
+TEST(trace_runs_through_chunks)
 {
 	set(LIFECYCLE_TRACE, true);
 	(void)lifecycle_span(&i, true);
@@ -128,13 +122,12 @@ START_TEST(trace_runs_through_chunks)
 	lifecycle_chunk(&i);
 	ck_assert(!lifecycle_wants(&i));
 }
-END_TEST
 
 /*
  * "If multiple root spans overlap, profiling continues until the last sampled
  * root span finishes."
  */
-START_TEST(trace_with_root_spans_that_overlap)
+TEST(trace_with_root_spans_that_overlap)
 {
 	set(LIFECYCLE_TRACE, true);
 	(void)lifecycle_span(&i, true);
@@ -150,21 +143,19 @@ START_TEST(trace_with_root_spans_that_overlap)
 	lifecycle_chunk(&i);
 	ck_assert(!lifecycle_wants(&i));
 }
-END_TEST
 
 /*
  * "profile_session_sample_rate is checked first. If the session is not sampled,
  * no profiling will occur."
  */
-START_TEST(trace_in_a_session_that_is_not_sampled)
+TEST(trace_in_a_session_that_is_not_sampled)
 {
 	set(LIFECYCLE_TRACE, false);
 	check_no_op(lifecycle_span(&i, true), LIFECYCLE_NOT_SAMPLED, false);
 	check_no_op(lifecycle_span(&i, false), LIFECYCLE_NOT_SAMPLED, false);
 }
-END_TEST
 
-START_TEST(the_end_of_a_span_that_was_not_open)
+TEST(the_end_of_a_span_that_was_not_open)
 {
 	set(LIFECYCLE_TRACE, true);
 	check_no_op(lifecycle_span(&i, false), LIFECYCLE_NO_SPAN, false);
@@ -172,10 +163,9 @@ START_TEST(the_end_of_a_span_that_was_not_open)
 	(void)lifecycle_span(&i, false);
 	check_no_op(lifecycle_span(&i, false), LIFECYCLE_NO_SPAN, true);
 }
-END_TEST
 
 /* In CPU mode a chunk of one that sleeps is never made. */
-START_TEST(a_chunk_that_does_not_come)
+TEST(a_chunk_that_does_not_come)
 {
 	uint64_t now = 1000;
 
@@ -197,10 +187,9 @@ START_TEST(a_chunk_that_does_not_come)
 	ck_assert(!lifecycle_time(&i, now, CHUNK_NS));
 	ck_assert(!lifecycle_wants(&i));
 }
-END_TEST
 
 /* "... if profile_lifecycle is set to 'trace' but tracing is disabled." */
-START_TEST(a_target_that_never_reports_a_span)
+TEST(a_target_that_never_reports_a_span)
 {
 	const uint64_t since = 5 * NS_PER_SEC;
 
@@ -224,14 +213,13 @@ START_TEST(a_target_that_never_reports_a_span)
 	ck_assert(!lifecycle_time(&i, since, CHUNK_NS));
 	ck_assert(!lifecycle_time(&i, since + LIFECYCLE_SILENT_NS, CHUNK_NS));
 }
-END_TEST
 
 /*
  * "SDKs SHOULD log a warning in debug mode if this function is called but
  * results in a no-op", "... if this function is called while profileLifecycle
  * is 'trace'": a line for each of the reasons that the specification lists.
  */
-START_TEST(what_is_said_of_calls_without_effect)
+TEST(what_is_said_of_calls_without_effect)
 {
 	static const struct {
 		enum lifecycle_result result;
@@ -261,10 +249,9 @@ START_TEST(what_is_said_of_calls_without_effect)
 	for (size_t k = 0; k < array_size(v); k++)
 		ck_assert_str_eq(lifecycle_result_text(v[k].result), v[k].text);
 }
-END_TEST
 
 /* The configuration was changed: what is open counts. */
-START_TEST(another_mode)
+TEST(another_mode)
 {
 	set(LIFECYCLE_MANUAL, true);
 	(void)lifecycle_span(&i, true);
@@ -274,28 +261,4 @@ START_TEST(another_mode)
 	(void)lifecycle_span(&i, false);
 	i.config.lifecycle = LIFECYCLE_MANUAL;
 	ck_assert(!lifecycle_wants(&i));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("lifecycle");
-	TCase *t = tcase_create("lifecycle");
-
-	tcase_add_test(t, manual_start_and_stop);
-	tcase_add_test(t, manual_has_nothing_to_do_with_spans);
-	tcase_add_test(t, start_of_what_runs);
-	tcase_add_test(t, start_of_a_session_that_is_not_sampled);
-	tcase_add_test(t, start_and_stop_in_trace_mode);
-	tcase_add_test(t, trace_starts_and_stops_with_root_spans);
-	tcase_add_test(t, trace_runs_through_chunks);
-	tcase_add_test(t, trace_with_root_spans_that_overlap);
-	tcase_add_test(t, trace_in_a_session_that_is_not_sampled);
-	tcase_add_test(t, the_end_of_a_span_that_was_not_open);
-	tcase_add_test(t, a_chunk_that_does_not_come);
-	tcase_add_test(t, a_target_that_never_reports_a_span);
-	tcase_add_test(t, what_is_said_of_calls_without_effect);
-	tcase_add_test(t, another_mode);
-	suite_add_tcase(s, t);
-	return s;
 }

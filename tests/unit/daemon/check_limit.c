@@ -38,7 +38,9 @@ static uint64_t in_s(int64_t seconds)
 	       (uint64_t)(seconds * (int64_t)NS_PER_SEC);
 }
 
-START_TEST(holds_for_its_server)
+FIXTURE(set_up, NULL)
+
+TEST(holds_for_its_server)
 {
 	ck_assert_int_eq(limit_take(&ships[0], in_s(3600)), 0);
 	limit_check(&broker);
@@ -50,16 +52,14 @@ START_TEST(holds_for_its_server)
 	ck_assert(!limit_holds(&instances[0]));
 	ck_assert_uint_eq(ships[0].limit.pauses, 1);
 }
-END_TEST
 
-START_TEST(files_go_on)
+TEST(files_go_on)
 {
 	broker.output.dir_fd = 0;
 	ck_assert_int_eq(limit_take(&ships[0], in_s(3600)), 0);
 	limit_check(&broker);
 	ck_assert(!limit_holds(&instances[0]));
 }
-END_TEST
 
 static void check_clock(void)
 {
@@ -71,23 +71,9 @@ static void check_clock(void)
 			 -EPROTO);
 }
 
-START_TEST(a_suspend_counts)
+TEST(a_suspend_counts)
 {
 	check_clock();
 	set_up();
 	suspended_run(check_clock);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("limit");
-	TCase *c = tcase_create("limit");
-
-	tcase_add_checked_fixture(c, set_up, NULL);
-	tcase_add_test(c, holds_for_its_server);
-	tcase_add_test(c, files_go_on);
-	tcase_add_test(c, a_suspend_counts);
-	suite_add_tcase(s, c);
-	return s;
 }

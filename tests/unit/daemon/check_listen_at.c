@@ -8,7 +8,7 @@
 
 #define LONG50 "/234567890123456789012345678901234567890123456789"
 
-START_TEST(places)
+TEST(places)
 {
 	struct listen_at at;
 
@@ -24,7 +24,6 @@ START_TEST(places)
 	ck_assert(at.v6.sin6_port == htons(65535) &&
 		  IN6_IS_ADDR_LOOPBACK(&at.v6.sin6_addr));
 }
-END_TEST
 
 static const char *const wrong[] = {
 	"",
@@ -46,15 +45,14 @@ static const char *const wrong[] = {
 	"127.0.0.1:80:80",
 };
 
-START_TEST(no_places)
+TESTS(no_places, (array_size(wrong)))
 {
 	struct listen_at at;
 
 	ck_assert_int_eq(listen_at_parse(wrong[_i], &at), -EINVAL);
 }
-END_TEST
 
-START_TEST(long_paths)
+TEST(long_paths)
 {
 	static const char most[] = LONG50 LONG50 "/23456789";
 	struct listen_at at;
@@ -63,18 +61,4 @@ START_TEST(long_paths)
 	ck_assert_int_eq(listen_at_parse(most, &at), 0);
 	ck_assert_int_eq(listen_at_parse(LONG50 LONG50 "/2345678901", &at),
 			 -ENAMETOOLONG);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("listen_at");
-	TCase *c = tcase_create("listen_at");
-
-	tcase_add_test(c, places);
-	tcase_add_loop_test(c, no_places, 0,
-			    (int)(sizeof(wrong) / sizeof(wrong[0])));
-	tcase_add_test(c, long_paths);
-	suite_add_tcase(s, c);
-	return s;
 }

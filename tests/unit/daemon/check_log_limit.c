@@ -30,15 +30,16 @@ static unsigned int say(const char *format, unsigned int n, uint64_t now)
 	return said;
 }
 
-START_TEST(some_are_said)
+FIXTURE(set_up, NULL)
+
+TEST(some_are_said)
 {
 	ck_assert_uint_eq(say(one, LOG_LIMIT_LINES, NOW), LOG_LIMIT_LINES);
 	ck_assert(!log_limit_left(&l, LATER, &left));
 	ck_assert_uint_eq(say(one, LOG_LIMIT_LINES, LATER), LOG_LIMIT_LINES);
 }
-END_TEST
 
-START_TEST(the_rest_is_counted)
+TEST(the_rest_is_counted)
 {
 	ck_assert_uint_eq(say(one, LOG_LIMIT_LINES + 7, NOW), LOG_LIMIT_LINES);
 	ck_assert(!log_limit_left(&l, LATER - 1, &left));
@@ -49,19 +50,17 @@ START_TEST(the_rest_is_counted)
 	ck_assert(!log_limit_left(&l, LATER, &left));
 	ck_assert_uint_eq(say(one, 1, LATER), 1);
 }
-END_TEST
 
 /* Not told yet, though its window is over: it goes on being counted. */
-START_TEST(nothing_is_lost_between)
+TEST(nothing_is_lost_between)
 {
 	say(one, LOG_LIMIT_LINES + 7, NOW);
 	ck_assert_uint_eq(say(one, 1, LATER), 0);
 	ck_assert(log_limit_left(&l, LATER, &left));
 	ck_assert_uint_eq(left.lines, 8);
 }
-END_TEST
 
-START_TEST(each_kind_for_itself)
+TEST(each_kind_for_itself)
 {
 	say(one, LOG_LIMIT_LINES + 1, NOW);
 	ck_assert_uint_eq(say(other, LOG_LIMIT_LINES + 2, NOW),
@@ -71,10 +70,9 @@ START_TEST(each_kind_for_itself)
 	ck_assert(log_limit_left(&l, LATER, &left));
 	ck_assert_uint_eq(left.lines, 2);
 }
-END_TEST
 
 /* What there is no place for is said; places that tell nothing are used. */
-START_TEST(many_kinds)
+TEST(many_kinds)
 {
 	static char kinds[LOG_LIMIT_KINDS + 1];
 
@@ -86,9 +84,8 @@ START_TEST(many_kinds)
 	say(&kinds[LOG_LIMIT_KINDS], LOG_LIMIT_LINES, LATER);
 	ck_assert_uint_eq(say(&kinds[LOG_LIMIT_KINDS], 1, LATER), 0);
 }
-END_TEST
 
-START_TEST(a_long_line)
+TEST(a_long_line)
 {
 	char text[2 * LOG_LIMIT_TEXT];
 
@@ -98,21 +95,4 @@ START_TEST(a_long_line)
 		(void)log_limit_take(&l, "4", one, text, NOW);
 	ck_assert(log_limit_left(&l, LATER, &left));
 	ck_assert_uint_eq(strlen(left.last), LOG_LIMIT_TEXT - 1);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("log_limit");
-	TCase *c = tcase_create("log_limit");
-
-	tcase_add_checked_fixture(c, set_up, NULL);
-	tcase_add_test(c, some_are_said);
-	tcase_add_test(c, the_rest_is_counted);
-	tcase_add_test(c, nothing_is_lost_between);
-	tcase_add_test(c, each_kind_for_itself);
-	tcase_add_test(c, many_kinds);
-	tcase_add_test(c, a_long_line);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -76,7 +76,9 @@ static void check_refused(const struct mapped *m)
 	ck_assert_int_eq(fd, -1);
 }
 
-START_TEST(what_maps_says)
+FIXTURE(setup, teardown)
+
+TEST(what_maps_says)
 {
 	struct mapped m;
 	struct stat st;
@@ -91,9 +93,8 @@ START_TEST(what_maps_says)
 	ck_assert_int_eq(find(NULL, 1, &m), -ENOENT);
 	ck_assert_int_lt(mapped_find(0, 0, PAGE, &m), 0);
 }
-END_TEST
 
-START_TEST(by_its_path)
+TEST(by_its_path)
 {
 	struct mapped m;
 
@@ -102,10 +103,9 @@ START_TEST(by_its_path)
 	m.inode++;
 	check_refused(&m);
 }
-END_TEST
 
 /* As with overlayfs and btrfs: then its bytes have to be there. */
-START_TEST(of_another_device)
+TEST(of_another_device)
 {
 	struct mapped m;
 
@@ -121,10 +121,9 @@ START_TEST(of_another_device)
 	mapping[2 * PAGE - 1] = 'c';
 	check_refused(&m);
 }
-END_TEST
 
 /* The page behind its end is in memory only. */
-START_TEST(shorter_than_its_mapping)
+TEST(shorter_than_its_mapping)
 {
 	struct mapped m;
 
@@ -133,9 +132,8 @@ START_TEST(shorter_than_its_mapping)
 	ck_assert_int_eq(ftruncate(file, 2 * PAGE), 0);
 	check_opens(&m);
 }
-END_TEST
 
-START_TEST(replaced)
+TEST(replaced)
 {
 	struct mapped m;
 	int other;
@@ -150,10 +148,9 @@ START_TEST(replaced)
 	check_refused(&m);
 	(void)close(other);
 }
-END_TEST
 
 /* It is still where the link leads. */
-START_TEST(executable_of_another_name)
+TEST(executable_of_another_name)
 {
 	struct mapped m;
 	struct stat st;
@@ -167,21 +164,4 @@ START_TEST(executable_of_another_name)
 	ck_assert_int_eq(fstat(fd, &st), 0);
 	ck_assert_uint_eq(st.st_ino, m.inode);
 	(void)close(fd);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("mapped");
-	TCase *c = tcase_create("mapped");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, what_maps_says);
-	tcase_add_test(c, by_its_path);
-	tcase_add_test(c, of_another_device);
-	tcase_add_test(c, shorter_than_its_mapping);
-	tcase_add_test(c, replaced);
-	tcase_add_test(c, executable_of_another_name);
-	suite_add_tcase(s, c);
-	return s;
 }

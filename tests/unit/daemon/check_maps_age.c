@@ -17,7 +17,9 @@ static bool is_old(uint64_t samples, uint64_t ns)
 	return maps_age_sample(&age, 7 + ns);
 }
 
-START_TEST(of_one_that_is_busy)
+FIXTURE(set_up, NULL)
+
+TEST(of_one_that_is_busy)
 {
 	ck_assert(is_old(MAPS_SAMPLES, MAPS_EVERY_NS));
 	/* Until they are read. */
@@ -25,9 +27,8 @@ START_TEST(of_one_that_is_busy)
 	set_up();
 	ck_assert(!maps_age_sample(&age, 7 + MAPS_EVERY_NS));
 }
-END_TEST
 
-START_TEST(of_one_that_sleeps_mostly)
+TEST(of_one_that_sleeps_mostly)
 {
 	ck_assert(!is_old(MAPS_SAMPLES - 1, MAPS_EVERY_NS));
 	ck_assert(maps_age_sample(&age, 7 + MAPS_EVERY_NS));
@@ -35,24 +36,9 @@ START_TEST(of_one_that_sleeps_mostly)
 	ck_assert(!maps_age_sample(&age, 7 + MAPS_SELDOM_NS - 1));
 	ck_assert(maps_age_sample(&age, 7 + MAPS_SELDOM_NS));
 }
-END_TEST
 
-START_TEST(where_a_pc_is_in_none)
+TEST(where_a_pc_is_in_none)
 {
 	ck_assert(!maps_age_unknown(&age, 7 + MAPS_UNKNOWN_NS - 1));
 	ck_assert(maps_age_unknown(&age, 7 + MAPS_UNKNOWN_NS));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("maps_age");
-	TCase *tc = tcase_create("maps_age");
-
-	tcase_add_checked_fixture(tc, set_up, NULL);
-	tcase_add_test(tc, of_one_that_is_busy);
-	tcase_add_test(tc, of_one_that_sleeps_mostly);
-	tcase_add_test(tc, where_a_pc_is_in_none);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -14,7 +14,9 @@ static void teardown(void)
 	marks_fini(&m);
 }
 
-START_TEST(what_has_changed)
+FIXTURE(setup, teardown)
+
+TEST(what_has_changed)
 {
 	ck_assert_int_eq(marks_compare(&m, 1, 7, 0), MARK_NEW);
 	ck_assert_int_eq(marks_compare(&m, 2, 7, 0), MARK_NEW);
@@ -28,9 +30,8 @@ START_TEST(what_has_changed)
 	ck_assert_int_eq(marks_compare(&m, 2, 8, 33), MARK_SAME);
 	ck_assert_int_eq(marks_compare(&m, 3, 7, 0), MARK_USER);
 }
-END_TEST
 
-START_TEST(who_is_gone_is_forgotten)
+TEST(who_is_gone_is_forgotten)
 {
 	ck_assert_int_eq(marks_compare(&m, 1, 7, 0), MARK_NEW);
 	marks_turn(&m);
@@ -40,10 +41,9 @@ START_TEST(who_is_gone_is_forgotten)
 	marks_forget(&m);
 	ck_assert_int_eq(marks_compare(&m, 1, 7, 0), MARK_NEW);
 }
-END_TEST
 
 /* A reload may begin or end it: nobody has changed because of that. */
-START_TEST(users_that_nobody_asks_for)
+TEST(users_that_nobody_asks_for)
 {
 	ck_assert_int_eq(marks_compare(&m, 1, 7, MARKS_NO_USER), MARK_NEW);
 	marks_turn(&m);
@@ -52,18 +52,4 @@ START_TEST(users_that_nobody_asks_for)
 	ck_assert_int_eq(marks_compare(&m, 1, 7, MARKS_NO_USER), MARK_SAME);
 	marks_turn(&m);
 	ck_assert_int_eq(marks_compare(&m, 1, 7, 0), MARK_SAME);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("marks");
-	TCase *c = tcase_create("marks");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, what_has_changed);
-	tcase_add_test(c, who_is_gone_is_forgotten);
-	tcase_add_test(c, users_that_nobody_asks_for);
-	suite_add_tcase(s, c);
-	return s;
 }

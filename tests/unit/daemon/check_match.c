@@ -46,7 +46,7 @@ static const struct {
 	{RULE(unit), "system.slice", "user.slice"},
 };
 
-START_TEST(rule)
+TESTS(rule, array_size(rules))
 {
 	struct match_facts unknown = {
 		.pid = 42, .uid = 33, .pid_file_pid = -1, .comm = nginx.comm};
@@ -64,9 +64,8 @@ START_TEST(rule)
 	set((char *)&t + rules[_i].offset, rules[_i].other);
 	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
 }
-END_TEST
 
-START_TEST(all_must_match)
+TEST(all_must_match)
 {
 	struct match_facts f = nginx;
 	struct match_wants wants;
@@ -88,9 +87,8 @@ START_TEST(all_must_match)
 	t.uid = 34;
 	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
 }
-END_TEST
 
-START_TEST(deleted)
+TEST(deleted)
 {
 	struct match_facts f = nginx;
 	struct target_config t;
@@ -104,10 +102,9 @@ START_TEST(deleted)
 	f.exe = ""; /* a kernel thread */
 	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
 }
-END_TEST
 
 /* By what changes without a word, and by nothing else. */
-START_TEST(may_become)
+TEST(may_become)
 {
 	struct match_facts f = nginx;
 	struct target_config t;
@@ -138,9 +135,8 @@ START_TEST(may_become)
 	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
 	ck_assert(!match_may_become(&t, &nginx));
 }
-END_TEST
 
-START_TEST(container_and_pid_file)
+TEST(container_and_pid_file)
 {
 	struct match_facts f = nginx;
 	struct target_config t;
@@ -163,9 +159,8 @@ START_TEST(container_and_pid_file)
 	f.pid_file_pid = -1;
 	ck_assert_int_eq(match_process(&t, &f), MATCH_UNKNOWN);
 }
-END_TEST
 
-START_TEST(containers)
+TEST(containers)
 {
 	static const struct {
 		const char *cgroup, *id;
@@ -188,9 +183,8 @@ START_TEST(containers)
 		ck_assert_str_eq(id, v[i].id);
 	}
 }
-END_TEST
 
-START_TEST(cgroups)
+TEST(cgroups)
 {
 	static const struct {
 		const char *text, *path; /* NULL: none */
@@ -215,9 +209,8 @@ START_TEST(cgroups)
 			ck_assert_str_eq(path, v[i].path);
 	}
 }
-END_TEST
 
-START_TEST(pid_files)
+TEST(pid_files)
 {
 	static const struct {
 		const char *text;
@@ -240,22 +233,4 @@ START_TEST(pid_files)
 	for (size_t i = 0; i < array_size(v); i++)
 		ck_assert_int_eq(match_pid_file(v[i].text, strlen(v[i].text)),
 				 v[i].pid);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("match");
-	TCase *c = tcase_create("match");
-
-	tcase_add_loop_test(c, rule, 0, (int)array_size(rules));
-	tcase_add_test(c, all_must_match);
-	tcase_add_test(c, deleted);
-	tcase_add_test(c, may_become);
-	tcase_add_test(c, container_and_pid_file);
-	tcase_add_test(c, containers);
-	tcase_add_test(c, cgroups);
-	tcase_add_test(c, pid_files);
-	suite_add_tcase(s, c);
-	return s;
 }

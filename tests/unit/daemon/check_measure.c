@@ -85,7 +85,9 @@ static uint64_t measured_bytes(void)
 	return told->v[0].memory_bytes;
 }
 
-START_TEST(by_a_file_that_stays_open)
+FIXTURE(set_up, tear_down)
+
+TEST(by_a_file_that_stays_open)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	static const char text[] = "1000 77 30 1 0 1 0\n";
@@ -106,9 +108,8 @@ START_TEST(by_a_file_that_stays_open)
 	targets_sweep(&b);
 	ck_assert_int_lt(fcntl(fd, F_GETFD), 0);
 }
-END_TEST
 
-START_TEST(not_who_has_ended)
+TESTS(not_who_has_ended, 2)
 {
 	const bool opened = _i == 1;
 
@@ -118,17 +119,4 @@ START_TEST(not_who_has_ended)
 	ck_assert_uint_eq(measured_bytes(), 0);
 	ck_assert(opened || instance.target->statm_fd < 0);
 	close_fd(&instance.target->statm_fd);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("measure");
-	TCase *tc = tcase_create("measure");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, by_a_file_that_stays_open);
-	tcase_add_loop_test(tc, not_who_has_ended, 0, 2);
-	suite_add_tcase(s, tc);
-	return s;
 }

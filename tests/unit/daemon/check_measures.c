@@ -31,7 +31,9 @@ static void give(uint64_t from_us, uint64_t to_us, size_t n, uint64_t first_us)
 		ck_assert_uint_eq(profile.measures[0].time_us, first_us);
 }
 
-START_TEST(by_time)
+FIXTURE(setup, NULL)
+
+TEST(by_time)
 {
 	give(0, 5, 0, 0);
 	for (uint64_t t = 1; t <= 9; t++)
@@ -45,9 +47,8 @@ START_TEST(by_time)
 	add(40);
 	give(50, 60, 0, 0);
 }
-END_TEST
 
-START_TEST(no_more_than_there_is_room)
+TEST(no_more_than_there_is_room)
 {
 	for (uint64_t t = 1; t <= 2 * MEASURES_MAX; t++)
 		add(t);
@@ -55,10 +56,9 @@ START_TEST(no_more_than_there_is_room)
 	add(2000);
 	give(1000, 3000, 1, 2000);
 }
-END_TEST
 
 /* What a chunk got is as it was until the next comes. */
-START_TEST(nothing_without_samples)
+TEST(nothing_without_samples)
 {
 	add(5);
 	profile.n_samples = 0;
@@ -67,9 +67,8 @@ START_TEST(nothing_without_samples)
 	profile.n_samples = 2;
 	give(0, 10, 1, 5);
 }
-END_TEST
 
-START_TEST(percent)
+TEST(percent)
 {
 	static const struct {
 		struct measured from, to;
@@ -87,19 +86,4 @@ START_TEST(percent)
 	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
 		ck_assert_uint_eq(measure_percent(&v[i].from, &v[i].to),
 				  v[i].millionths);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("measures");
-	TCase *c = tcase_create("measures");
-
-	tcase_add_checked_fixture(c, setup, NULL);
-	tcase_add_test(c, by_time);
-	tcase_add_test(c, no_more_than_there_is_room);
-	tcase_add_test(c, nothing_without_samples);
-	tcase_add_test(c, percent);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -30,7 +30,7 @@ static size_t without(capability_set set)
 	return find((struct missing_facts){.have = ALL & ~set});
 }
 
-START_TEST(each_is_missed)
+TEST(each_is_missed)
 {
 	static const struct {
 		int number;
@@ -50,9 +50,8 @@ START_TEST(each_is_missed)
 		ck_assert_str_eq(found[0].name, each[i].name);
 	}
 }
-END_TEST
 
-START_TEST(one_of_two_is_enough)
+TEST(one_of_two_is_enough)
 {
 	ck_assert_uint_eq(without(CAPABILITY(CAP_DAC_READ_SEARCH)), 0);
 	ck_assert_uint_eq(without(CAPABILITY(CAP_DAC_OVERRIDE)), 0);
@@ -61,18 +60,16 @@ START_TEST(one_of_two_is_enough)
 			  1);
 	ck_assert_str_eq(found[0].name, "CAP_DAC_READ_SEARCH");
 }
-END_TEST
 
 /* Who can become nobody has no child that is another's. */
-START_TEST(to_signal_is_for_other_users)
+TEST(to_signal_is_for_other_users)
 {
 	ck_assert_uint_eq(
 		without(CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_KILL)), 1);
 	ck_assert_str_eq(found[0].name, "CAP_SETUID");
 }
-END_TEST
 
-START_TEST(a_user_namespace_s_count_for_less)
+TEST(a_user_namespace_s_count_for_less)
 {
 	ck_assert_uint_eq(find((struct missing_facts){
 				  .have = ALL, .in_user_namespace = true}),
@@ -82,9 +79,8 @@ START_TEST(a_user_namespace_s_count_for_less)
 	for (size_t i = 0; i < 2; i++)
 		ck_assert_ptr_nonnull(strstr(found[i].add, "user namespace"));
 }
-END_TEST
 
-START_TEST(all_at_once)
+TEST(all_at_once)
 {
 	const size_t n = find((struct missing_facts){
 		.have = 0, .no_getfd = true, .no_connector = true});
@@ -94,19 +90,4 @@ START_TEST(all_at_once)
 	ck_assert_str_eq(found[0].name, "CAP_SYS_PTRACE");
 	ck_assert_str_eq(found[n - 2].name, "pidfd_getfd(2)");
 	ck_assert_str_eq(found[n - 1].name, "proc connector");
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("missing");
-	TCase *c = tcase_create("missing");
-
-	tcase_add_test(c, each_is_missed);
-	tcase_add_test(c, one_of_two_is_enough);
-	tcase_add_test(c, to_signal_is_for_other_users);
-	tcase_add_test(c, a_user_namespace_s_count_for_less);
-	tcase_add_test(c, all_at_once);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -62,7 +62,9 @@ static const char *said(void)
 
 #define assert_said(words) ck_assert_str_eq(said(), words)
 
-START_TEST(says_what_it_does)
+FIXTURE(set_up, tear_down)
+
+TEST(says_what_it_does)
 {
 	ck_assert_int_eq(notify_init(&n), 0);
 	ck_assert_ptr_null(getenv("NOTIFY_SOCKET"));
@@ -79,9 +81,8 @@ START_TEST(says_what_it_does)
 	notify_state(&n, NOTIFY_STOPPING, NOW);
 	assert_said("STOPPING=1\n");
 }
-END_TEST
 
-START_TEST(says_a_status_once)
+TEST(says_a_status_once)
 {
 	ck_assert_int_eq(notify_init(&n), 0);
 	notify_status(&n, "%d processes", 3);
@@ -95,9 +96,8 @@ START_TEST(says_a_status_once)
 	notify_check(&n, NOW, 1, false);
 	assert_said("STATUS=a READY=1\n");
 }
-END_TEST
 
-START_TEST(a_long_status_is_cut_off)
+TEST(a_long_status_is_cut_off)
 {
 	char text[2 * NOTIFY_STATUS_MAX];
 
@@ -118,10 +118,9 @@ START_TEST(a_long_status_is_cut_off)
 	notify_check(&n, NOW, 1, true);
 	ck_assert_ptr_nonnull(strstr(said(), "x\nWATCHDOG=1\n"));
 }
-END_TEST
 
 /* The interval is 8 s: every 2 s there is an answer. */
-START_TEST(answers_while_it_beats)
+TEST(answers_while_it_beats)
 {
 	(void)setenv("WATCHDOG_USEC", "8000000", 1);
 	ck_assert_int_eq(notify_init(&n), 0);
@@ -142,9 +141,8 @@ START_TEST(answers_while_it_beats)
 	notify_check(&n, NOW + 22 * NS_PER_SEC, 3, true);
 	assert_said("WATCHDOG=1\n");
 }
-END_TEST
 
-START_TEST(a_watchdog_may_be_anothers)
+TEST(a_watchdog_may_be_anothers)
 {
 	char pid[16];
 
@@ -162,10 +160,9 @@ START_TEST(a_watchdog_may_be_anothers)
 	notify_check(&n, NOW, 1, true);
 	assert_said("WATCHDOG=1\n");
 }
-END_TEST
 
 /* A manager that does not read is not waited for, and told it all later. */
-START_TEST(a_full_socket)
+TEST(a_full_socket)
 {
 	(void)setenv("WATCHDOG_USEC", "8000000", 1);
 	ck_assert_int_eq(notify_init(&n), 0);
@@ -184,9 +181,8 @@ START_TEST(a_full_socket)
 	notify_check(&n, NOW, 2, false);
 	assert_said("");
 }
-END_TEST
 
-START_TEST(an_abstract_name)
+TEST(an_abstract_name)
 {
 	char name[64];
 
@@ -198,9 +194,8 @@ START_TEST(an_abstract_name)
 	notify_state(&n, NOTIFY_READY, NOW);
 	assert_said("READY=1\n");
 }
-END_TEST
 
-START_TEST(nobody_listens)
+TEST(nobody_listens)
 {
 	(void)unsetenv("NOTIFY_SOCKET");
 	(void)setenv("WATCHDOG_USEC", "8000000", 1);
@@ -210,7 +205,6 @@ START_TEST(nobody_listens)
 	notify_status(&n, "busy");
 	notify_check(&n, NOW, 1, true);
 }
-END_TEST
 
 static const struct {
 	const char *name, *value;
@@ -231,7 +225,7 @@ static const struct {
 	{"WATCHDOG_PID", "4294967296"},
 };
 
-START_TEST(a_wrong_variable)
+TESTS(a_wrong_variable, array_size(wrong))
 {
 	(void)setenv("WATCHDOG_USEC", "8000000", 1);
 	(void)setenv(wrong[_i].name, wrong[_i].value, 1);
@@ -239,24 +233,4 @@ START_TEST(a_wrong_variable)
 	ck_assert_int_eq(n.fd, -1);
 	notify_check(&n, NOW, 1, true);
 	assert_said("");
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("notify");
-	TCase *c = tcase_create("notify");
-
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, says_what_it_does);
-	tcase_add_test(c, says_a_status_once);
-	tcase_add_test(c, a_long_status_is_cut_off);
-	tcase_add_test(c, answers_while_it_beats);
-	tcase_add_test(c, a_watchdog_may_be_anothers);
-	tcase_add_test(c, a_full_socket);
-	tcase_add_test(c, an_abstract_name);
-	tcase_add_test(c, nobody_listens);
-	tcase_add_loop_test(c, a_wrong_variable, 0, array_size(wrong));
-	suite_add_tcase(s, c);
-	return s;
 }

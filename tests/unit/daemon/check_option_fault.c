@@ -32,7 +32,7 @@ static const struct {
 	 "--a-very-long-option-that-is-no", "not known"},
 };
 
-START_TEST(words)
+TESTS(words, array_size(faults))
 {
 	char name[] = "name", *argv[] = {name, strdup(faults[_i].word), NULL};
 	struct option_fault fault = {"", ""};
@@ -47,7 +47,6 @@ START_TEST(words)
 	ck_assert_str_eq(fault.problem, faults[_i].problem);
 	free(argv[1]);
 }
-END_TEST
 
 static const struct {
 	const char *word, *nearest;
@@ -57,7 +56,7 @@ static const struct {
 	{"", NULL},	      {"x", NULL},	    {"detatch", "detach"},
 };
 
-START_TEST(distances)
+TESTS(distances, array_size(nearest))
 {
 	static const char *const names[] = {"status", "start", "stop",
 					    "detach"};
@@ -68,16 +67,4 @@ START_TEST(distances)
 		ck_assert_ptr_null(found);
 	else
 		ck_assert_str_eq(found, nearest[_i].nearest);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("option_fault");
-	TCase *c = tcase_create("option_fault");
-
-	tcase_add_loop_test(c, words, 0, (int)array_size(faults));
-	tcase_add_loop_test(c, distances, 0, (int)array_size(nearest));
-	suite_add_tcase(s, c);
-	return s;
 }

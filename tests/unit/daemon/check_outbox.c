@@ -185,7 +185,9 @@ static void check_rss(void)
 #endif
 }
 
-START_TEST(ten_thousand_through_the_spool)
+FIXTURE(set_up, tear_down)
+
+TEST(ten_thousand_through_the_spool)
 {
 	static uint8_t times[MANY];
 
@@ -207,10 +209,9 @@ START_TEST(ten_thousand_through_the_spool)
 	ck_assert_uint_eq(atomic_load(&sink.shared->connections), 1);
 	check_rss();
 }
-END_TEST
 
 /* However much waits, and were it all due: at most what is on its way. */
-START_TEST(new_ones_go_before_old_ones)
+TEST(new_ones_go_before_old_ones)
 {
 	unsigned int before, old = 0;
 
@@ -233,12 +234,11 @@ START_TEST(new_ones_go_before_old_ones)
 		turn();
 	ck_assert_uint_eq(sink_n(&sink), old + 10);
 }
-END_TEST
 
 static const char *const v1_categories[] = {"transaction", "span", "profile"};
 
 /* What waits is held back by the limits of its own categories. */
-START_TEST(limits_of_v1)
+TESTS(limits_of_v1, array_size(v1_categories))
 {
 	open_spool(0);
 	keep(ENVELOPE_V1, 1);
@@ -262,9 +262,8 @@ START_TEST(limits_of_v1)
 	/* An hour, which it does not wait for awake. */
 	ck_assert_int_gt(outbox_wait_ms(&outbox), 1000);
 }
-END_TEST
 
-START_TEST(limits_of_chunks)
+TEST(limits_of_chunks)
 {
 	open_spool(0);
 	keep(ENVELOPE_CHUNK, 1);
@@ -280,10 +279,9 @@ START_TEST(limits_of_chunks)
 	ck_assert(sink.shared->arrivals[1].is_v1);
 	ck_assert_uint_eq(waiting(), 1);
 }
-END_TEST
 
 /* Whatever becomes of it, it is counted as what it is, and as nothing else. */
-START_TEST(losses_of_each_kind)
+TESTS(losses_of_each_kind, ENVELOPE_KIND_N)
 {
 	const enum envelope_kind kind = (enum envelope_kind)_i;
 	const enum envelope_kind other =
@@ -316,10 +314,9 @@ START_TEST(losses_of_each_kind)
 	for (int i = 0; i < CLIENT_REPORT_REASON_N; i++)
 		ck_assert_uint_eq(lost(other, (enum client_report_reason)i), 0);
 }
-END_TEST
 
 /* As many as there is room for stay in memory, and the others are counted. */
-START_TEST(a_disk_that_takes_nothing)
+TEST(a_disk_that_takes_nothing)
 {
 	const unsigned int n = WAITING_MAX + 10;
 
@@ -345,10 +342,9 @@ START_TEST(a_disk_that_takes_nothing)
 		ck_assert_uint_eq(arrived(i), n - WAITING_MAX + i);
 	ck_assert_int_eq(mkdir(path, 0700), 0);
 }
-END_TEST
 
 /* What was told of, and did not arrive, is told again: with the next one. */
-START_TEST(a_report_comes_again)
+TEST(a_report_comes_again)
 {
 	(void)snprintf(sink.answers[0], sizeof(sink.answers[0]),
 		       "500 Internal Server Error\r\n");
@@ -369,10 +365,9 @@ START_TEST(a_report_comes_again)
 	/* It was refused once, and the chunk with it. */
 	ck_assert(client_report_is_empty(&outbox.to.reports.counted));
 }
-END_TEST
 
 /* Nor is there anything to be done for it: it would be due for ever. */
-START_TEST(who_wants_no_reports_has_none)
+TEST(who_wants_no_reports_has_none)
 {
 	outbox.to.is_silent = true;
 	outbox_lost(&outbox, ENVELOPE_CHUNK, CLIENT_REPORT_NETWORK_ERROR, 1);
@@ -382,23 +377,4 @@ START_TEST(who_wants_no_reports_has_none)
 	ck_assert_int_eq(outbox_wait_ms(&outbox), -1);
 	outbox_end(&outbox, NS_PER_SEC);
 	ck_assert(outbox_is_empty(&outbox));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("outbox");
-	TCase *c = tcase_create("outbox");
-
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, ten_thousand_through_the_spool);
-	tcase_add_test(c, new_ones_go_before_old_ones);
-	tcase_add_loop_test(c, limits_of_v1, 0, array_size(v1_categories));
-	tcase_add_test(c, limits_of_chunks);
-	tcase_add_loop_test(c, losses_of_each_kind, 0, ENVELOPE_KIND_N);
-	tcase_add_test(c, a_disk_that_takes_nothing);
-	tcase_add_test(c, a_report_comes_again);
-	tcase_add_test(c, who_wants_no_reports_has_none);
-	suite_add_tcase(s, c);
-	return s;
 }

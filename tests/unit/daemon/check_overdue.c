@@ -84,30 +84,29 @@ static void is_killed(void)
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-START_TEST(one_that_owes_nothing_stays)
+FIXTURE(set_up, tear_down)
+
+TEST(one_that_owes_nothing_stays)
 {
 	look(3 * OVERDUE_LOOKS);
 	ck_assert_uint_eq(unwind.child.killed_ns, 0);
 }
-END_TEST
 
-START_TEST(a_session_that_it_does_not_close)
+TEST(a_session_that_it_does_not_close)
 {
 	target_close(target);
 	ck_assert_int_eq(target->phase, TARGET_CLOSING);
 	is_killed();
 }
-END_TEST
 
-START_TEST(a_session_that_it_does_not_open)
+TEST(a_session_that_it_does_not_open)
 {
 	target->session = SESSION_ASKED;
 	is_killed();
 }
-END_TEST
 
 /* One debt after the other is no long one. */
-START_TEST(what_is_paid_is_paid)
+TEST(what_is_paid_is_paid)
 {
 	target->session = SESSION_ASKED;
 	look(OVERDUE_LOOKS - 1);
@@ -119,18 +118,16 @@ START_TEST(what_is_paid_is_paid)
 	look(OVERDUE_LOOKS);
 	ck_assert_uint_eq(unwind.child.killed_ns, 0);
 }
-END_TEST
 
-START_TEST(a_closed_socket_is_not_an_end)
+TEST(a_closed_socket_is_not_an_end)
 {
 	close_fd(&end);
 	ck_assert_int_eq(loop_run_once(b.loop, 0), 0);
 	ck_assert_int_lt(unwind.child.fd, 0);
 	is_killed();
 }
-END_TEST
 
-START_TEST(one_that_is_told_to_leave_and_stays)
+TEST(one_that_is_told_to_leave_and_stays)
 {
 	target->id = 0;
 	unwind.child.is_leaving = true;
@@ -138,21 +135,4 @@ START_TEST(one_that_is_told_to_leave_and_stays)
 	is_killed();
 	children_sweep(&b);
 	ck_assert_uint_eq(b.n_unwinds, 1);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("overdue");
-	TCase *tc = tcase_create("overdue");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, one_that_owes_nothing_stays);
-	tcase_add_test(tc, a_session_that_it_does_not_close);
-	tcase_add_test(tc, a_session_that_it_does_not_open);
-	tcase_add_test(tc, what_is_paid_is_paid);
-	tcase_add_test(tc, a_closed_socket_is_not_an_end);
-	tcase_add_test(tc, one_that_is_told_to_leave_and_stays);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -12,15 +12,16 @@ static void set_up(void)
 	patience_start(&p, START);
 }
 
-START_TEST(nobody_works)
+FIXTURE(set_up, NULL)
+
+TEST(nobody_works)
 {
 	for (uint64_t now = START; now < START + NS_PER_SEC; now += STEP)
 		ck_assert_uint_eq(patience_end_ns(&p, now, false),
 				  START + PATIENCE_IDLE_NS);
 }
-END_TEST
 
-START_TEST(counts_from_the_last_work)
+TEST(counts_from_the_last_work)
 {
 	uint64_t last = START + 7 * STEP;
 
@@ -29,9 +30,8 @@ START_TEST(counts_from_the_last_work)
 	ck_assert_uint_eq(patience_end_ns(&p, last + STEP, false),
 			  last + PATIENCE_IDLE_NS);
 }
-END_TEST
 
-START_TEST(has_an_end)
+TEST(has_an_end)
 {
 	uint64_t now = START, end;
 
@@ -39,18 +39,4 @@ START_TEST(has_an_end)
 		now += STEP;
 	ck_assert_uint_eq(end, START + PATIENCE_BUSY_NS);
 	ck_assert_uint_lt(now, end + STEP);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("patience");
-	TCase *c = tcase_create("patience");
-
-	tcase_add_checked_fixture(c, set_up, NULL);
-	tcase_add_test(c, nobody_works);
-	tcase_add_test(c, counts_from_the_last_work);
-	tcase_add_test(c, has_an_end);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -46,33 +46,19 @@ static const struct {
 	 "PRIVATE KEY", PEM_ENCRYPTED},
 };
 
-START_TEST(of_files)
+TESTS(of_files, (array_size(files)))
 {
 	const size_t n = strlen(files[_i].text);
 
 	ck_assert_int_eq(pem_check(files[_i].text, n, files[_i].kind),
 			 files[_i].result);
 }
-END_TEST
 
-START_TEST(a_nul)
+TEST(a_nul)
 {
 	static const char text[] = "-----BEGIN CERTIFICATE-----\nMAYC\0AQU\n"
 				   "-----END CERTIFICATE-----\n";
 
 	ck_assert_int_eq(pem_check(text, sizeof(text) - 1, "CERTIFICATE"),
 			 PEM_BROKEN);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("pem");
-	TCase *c = tcase_create("pem");
-
-	tcase_add_loop_test(c, of_files, 0,
-			    (int)(sizeof(files) / sizeof(files[0])));
-	tcase_add_test(c, a_nul);
-	suite_add_tcase(s, c);
-	return s;
 }

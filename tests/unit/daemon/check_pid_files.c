@@ -86,7 +86,9 @@ static void read_all(uint64_t now_s, int answers)
 	await(answers);
 }
 
-START_TEST(what_they_say)
+FIXTURE(set_up, tear_down)
+
+TEST(what_they_say)
 {
 	configure(2, one, two);
 	ck_assert_int_eq(pid_files_pid(p, one), 0);
@@ -108,10 +110,9 @@ START_TEST(what_they_say)
 	ck_assert_int_eq(told.pid, 0);
 	ck_assert_int_eq(told.before, 43);
 }
-END_TEST
 
 /* Nobody waits for who opens its other end. */
-START_TEST(no_regular_file)
+TEST(no_regular_file)
 {
 	ck_assert_int_eq(mkfifo(one, 0600), 0);
 	configure(2, one, dir);
@@ -119,9 +120,8 @@ START_TEST(no_regular_file)
 	ck_assert_int_eq(pid_files_pid(p, one), 0);
 	ck_assert_int_eq(pid_files_pid(p, dir), 0);
 }
-END_TEST
 
-START_TEST(another_configuration)
+TEST(another_configuration)
 {
 	put(one, "42\n");
 	configure(2, one, one);
@@ -140,7 +140,6 @@ START_TEST(another_configuration)
 	await(1);
 	ck_assert_int_eq(told.pid, 0);
 }
-END_TEST
 
 /* The only child that we have. */
 static int32_t helper(void)
@@ -157,7 +156,7 @@ static int32_t helper(void)
 }
 
 /* Its reader does not get on, as if a file system kept it. */
-START_TEST(one_that_hangs)
+TEST(one_that_hangs)
 {
 	static const struct rusage none;
 	int32_t hung;
@@ -193,10 +192,9 @@ START_TEST(one_that_hangs)
 	await(1);
 	ck_assert_int_eq(pid_files_pid(p, one), 43);
 }
-END_TEST
 
 /* What comes from unwind is about processes only. */
-START_TEST(not_for_others)
+TEST(not_for_others)
 {
 	struct msg_want want = {.kind = WANT_PID_FILE};
 	int pidfd = dup(STDERR_FILENO);
@@ -206,21 +204,4 @@ START_TEST(not_for_others)
 				       (files_fn)NULL, &want),
 			 -EINVAL);
 	close_fd(&pidfd);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("pid_files");
-	TCase *c = tcase_create("pid_files");
-
-	tcase_set_timeout(c, 120);
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, what_they_say);
-	tcase_add_test(c, no_regular_file);
-	tcase_add_test(c, another_configuration);
-	tcase_add_test(c, one_that_hangs);
-	tcase_add_test(c, not_for_others);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -42,7 +42,9 @@ static void assert_ids(uid_t expected)
 	}
 }
 
-START_TEST(drops_everything)
+/* Each test gives up its own process's power: CK_FORK=no cannot be. */
+
+TEST_IF(drops_everything, getuid() == 0)
 {
 	ck_assert_int_eq(setgroups(1, &(gid_t){1}), 0);
 	ck_assert_uint_ne(effective(), 0);
@@ -60,9 +62,8 @@ START_TEST(drops_everything)
 	ck_assert_int_ne(setgid(0), 0);
 	ck_assert_int_lt(open("/proc/1/mem", O_RDONLY | O_CLOEXEC), 0);
 }
-END_TEST
 
-START_TEST(keeps_what_it_is_told_to)
+TEST_IF(keeps_what_it_is_told_to, getuid() == 0)
 {
 	ck_assert_int_eq(privileges_drop(NOBODY, NOBODY, KEEP, true), 0);
 	assert_ids(NOBODY);
@@ -76,18 +77,16 @@ START_TEST(keeps_what_it_is_told_to)
 			 0);
 	ck_assert_uint_eq(effective(), 0);
 }
-END_TEST
 
-START_TEST(keeps_ids)
+TEST_IF(keeps_ids, getuid() == 0)
 {
 	ck_assert_int_eq(privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, KEEP, false),
 			 0);
 	assert_ids(0);
 	ck_assert_uint_eq(effective(), KEEP);
 }
-END_TEST
 
-START_TEST(works_for_an_ordinary_user)
+TEST_IF(works_for_an_ordinary_user, getuid() == 0)
 {
 	ck_assert_int_eq(setgroups(0, NULL), 0);
 	ck_assert_int_eq(setresgid(NOBODY, NOBODY, NOBODY), 0);
@@ -103,7 +102,6 @@ START_TEST(works_for_an_ordinary_user)
 	ck_assert_int_eq(privileges_drop(1, MSG_ID_KEEP, 0, false), -EPERM);
 	ck_assert_int_eq(privileges_drop(MSG_ID_KEEP, 1, 0, false), -EPERM);
 }
-END_TEST
 
 /* The effective set of a program that this process executes. */
 static capability_set given_by_exec(void)
@@ -131,7 +129,7 @@ static capability_set given_by_exec(void)
 	return set;
 }
 
-START_TEST(limits_the_broker)
+TEST_IF(limits_the_broker, getuid() == 0)
 {
 	const capability_set handed_on = CAPABILITY(CAP_SYS_NICE);
 
@@ -149,9 +147,8 @@ START_TEST(limits_the_broker)
 	ck_assert_uint_eq(effective(), 0);
 	ck_assert(bounding_has(CAP_SYS_NICE));
 }
-END_TEST
 
-START_TEST(makes_effective_what_is_permitted)
+TEST_IF(makes_effective_what_is_permitted, getuid() == 0)
 {
 	const capability_set handed_on = CAPABILITY(CAP_SYS_NICE);
 
@@ -161,9 +158,8 @@ START_TEST(makes_effective_what_is_permitted)
 	ck_assert_int_eq(privileges_make_effective(UINT64_MAX), 0);
 	ck_assert_uint_eq(effective(), KEEP | handed_on);
 }
-END_TEST
 
-START_TEST(reads_by_the_least_that_there_is)
+TEST(reads_by_the_least_that_there_is)
 {
 	const capability_set reads = CAPABILITY(CAP_DAC_READ_SEARCH);
 	const capability_set writes = CAPABILITY(CAP_DAC_OVERRIDE);
@@ -173,33 +169,11 @@ START_TEST(reads_by_the_least_that_there_is)
 	ck_assert_uint_eq(privileges_to_read(writes | KEEP), writes);
 	ck_assert_uint_eq(privileges_to_read(KEEP), 0);
 }
-END_TEST
 
-START_TEST(drops_an_ordinary_user_s)
+TEST(drops_an_ordinary_user_s)
 {
 	ck_assert_int_eq(privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, 0, false),
 			 0);
 	ck_assert_uint_eq(effective(), 0);
 	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("privileges");
-	TCase *c = tcase_create("privileges");
-
-	/* Each test gives up its own process's power: CK_FORK=no cannot be. */
-	tcase_add_test(c, drops_an_ordinary_user_s);
-	tcase_add_test(c, reads_by_the_least_that_there_is);
-	if (getuid() == 0) {
-		tcase_add_test(c, drops_everything);
-		tcase_add_test(c, keeps_what_it_is_told_to);
-		tcase_add_test(c, keeps_ids);
-		tcase_add_test(c, works_for_an_ordinary_user);
-		tcase_add_test(c, limits_the_broker);
-		tcase_add_test(c, makes_effective_what_is_permitted);
-	}
-	suite_add_tcase(s, c);
-	return s;
 }

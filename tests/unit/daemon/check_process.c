@@ -113,7 +113,7 @@ static void compute(pid_t of)
 		;
 }
 
-START_TEST(who_reads_memory_is_told_from_who_waits_otherwise)
+TEST(who_reads_memory_is_told_from_who_waits_otherwise)
 {
 	pid_t pid;
 
@@ -129,9 +129,8 @@ START_TEST(who_reads_memory_is_told_from_who_waits_otherwise)
 	check_only(sleeps, pid);
 	end(pid);
 }
-END_TEST
 
-START_TEST(who_sleeps_is_told_from_who_is_stopped)
+TEST(who_sleeps_is_told_from_who_is_stopped)
 {
 	pid_t pid = start(sleep_on, 0);
 
@@ -140,18 +139,16 @@ START_TEST(who_sleeps_is_told_from_who_is_stopped)
 	check_only(process_is_stopped, pid);
 	end(pid);
 }
-END_TEST
 
-START_TEST(who_computes_is_running)
+TEST(who_computes_is_running)
 {
 	pid_t pid = start(compute, 0);
 
 	check_only(process_is_running, pid);
 	end(pid);
 }
-END_TEST
 
-START_TEST(only_digits_are_a_pid)
+TEST(only_digits_are_a_pid)
 {
 	int32_t pid;
 
@@ -162,18 +159,4 @@ START_TEST(only_digits_are_a_pid)
 	ck_assert(!process_parse_pid("0", &pid));
 	ck_assert(!process_parse_pid("-3", &pid));
 	ck_assert(!process_parse_pid("99999999999", &pid));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("process");
-	TCase *c = tcase_create("process");
-
-	tcase_add_test(c, who_reads_memory_is_told_from_who_waits_otherwise);
-	tcase_add_test(c, who_sleeps_is_told_from_who_is_stopped);
-	tcase_add_test(c, who_computes_is_running);
-	tcase_add_test(c, only_digits_are_a_pid);
-	suite_add_tcase(s, c);
-	return s;
 }

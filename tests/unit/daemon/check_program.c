@@ -42,7 +42,7 @@ static bool is_known(void)
 	return remapped;
 }
 
-START_TEST(files_that_came_in_time_are_its_own)
+TEST(files_that_came_in_time_are_its_own)
 {
 	set_up(ENDED_NS);
 	program_ended(&p, ENDED_NS);
@@ -51,9 +51,8 @@ START_TEST(files_that_came_in_time_are_its_own)
 	ck_assert_str_eq(program_release(&p), "program@1");
 	ck_assert_str_eq(program_environment(&p), "lab");
 }
-END_TEST
 
-START_TEST(files_that_came_later_are_another_s)
+TEST(files_that_came_later_are_another_s)
 {
 	set_up(ENDED_NS + 1);
 	program_ended(&p, ENDED_NS);
@@ -62,9 +61,8 @@ START_TEST(files_that_came_later_are_another_s)
 	ck_assert_str_eq(buf_string(&p.runs.cmdline), "");
 	ck_assert_str_eq(program_release(&p), "unknown");
 }
-END_TEST
 
-START_TEST(what_our_user_said_is_true_of_both)
+TEST(what_our_user_said_is_true_of_both)
 {
 	memcpy(open_message.release_env, "ours@2", sizeof("ours@2"));
 	memcpy(open_message.environment, "ours", sizeof("ours"));
@@ -72,17 +70,4 @@ START_TEST(what_our_user_said_is_true_of_both)
 	program_ended(&p, ENDED_NS);
 	ck_assert_str_eq(program_release(&p), "ours@2");
 	ck_assert_str_eq(program_environment(&p), "ours");
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("program");
-	TCase *tc = tcase_create("its end");
-
-	tcase_add_test(tc, files_that_came_in_time_are_its_own);
-	tcase_add_test(tc, files_that_came_later_are_another_s);
-	tcase_add_test(tc, what_our_user_said_is_true_of_both);
-	suite_add_tcase(s, tc);
-	return s;
 }

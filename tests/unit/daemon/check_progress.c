@@ -4,7 +4,7 @@
 
 #include "tests/unit/suite.h"
 
-START_TEST(format)
+TEST(format)
 {
 	char text[PROGRESS_SIZE];
 	struct progress_figures f = {0, 1, 0, 0, 1};
@@ -20,15 +20,4 @@ START_TEST(format)
 				      UINT64_MAX, UINT64_MAX};
 	progress_format(&f, text);
 	ck_assert_uint_lt(strlen(text), PROGRESS_SIZE);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("progress");
-	TCase *c = tcase_create("progress");
-
-	tcase_add_test(c, format);
-	suite_add_tcase(s, c);
-	return s;
 }

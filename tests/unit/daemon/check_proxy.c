@@ -24,12 +24,11 @@ static const char *const good[] = {
 	"http://[::1]:/",
 };
 
-START_TEST(urls)
+TESTS(urls, array_size(good))
 {
 	ck_assert_msg(proxy_problem(good[_i]) == NULL, "%s: %s", good[_i],
 		      proxy_problem(good[_i]));
 }
-END_TEST
 
 static const struct {
 	const char *url, *problem;
@@ -56,7 +55,7 @@ static const struct {
 	{"http://[::1]:x", "port"},
 };
 
-START_TEST(no_urls)
+TESTS(no_urls, array_size(wrong))
 {
 	const char *problem = proxy_problem(wrong[_i].url);
 
@@ -64,16 +63,4 @@ START_TEST(no_urls)
 	ck_assert_msg(strstr(problem, wrong[_i].problem) != NULL, "%s: %s",
 		      wrong[_i].url, problem);
 	ck_assert_ptr_null(strstr(problem, "secret"));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("proxy");
-	TCase *c = tcase_create("proxy");
-
-	tcase_add_loop_test(c, urls, 0, (int)array_size(good));
-	tcase_add_loop_test(c, no_urls, 0, (int)array_size(wrong));
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -108,7 +108,9 @@ static uint64_t begun(uint64_t now_ns)
 	return now_ns;
 }
 
-START_TEST(often_while_something_is_new)
+FIXTURE(set_up, NULL)
+
+TEST(often_while_something_is_new)
 {
 	const struct msg_stack_hint hint = {
 		.h = MSG_HEADER(MSG_STACK_HINT, msg_stack_hint),
@@ -127,9 +129,8 @@ START_TEST(often_while_something_is_new)
 	ck_assert_int_eq(loop_run_once(loop, -1), 0);
 	ck_assert_uint_eq(told_after(now_ns), 100 * MS);
 }
-END_TEST
 
-START_TEST(at_once_when_there_is_much)
+TEST(at_once_when_there_is_much)
 {
 	uint64_t now_ns = begun(10000 * MS);
 
@@ -142,9 +143,8 @@ START_TEST(at_once_when_there_is_much)
 	/* There is nothing more to tell. */
 	ck_assert(!told_at(now_ns + 5000 * MS));
 }
-END_TEST
 
-START_TEST(the_first_samples_of_a_target)
+TEST(the_first_samples_of_a_target)
 {
 	uint64_t now_ns = begun(10000 * MS);
 
@@ -159,7 +159,6 @@ START_TEST(the_first_samples_of_a_target)
 	add_record(64);
 	ck_assert(!told_at(now_ns += 10 * MS));
 }
-END_TEST
 
 static bool has_messages(void)
 {
@@ -168,7 +167,7 @@ static bool has_messages(void)
 	return poll(&left, 1, 0) > 0;
 }
 
-START_TEST(one_that_never_stops_lets_others_have_their_turn)
+TEST(one_that_never_stops_lets_others_have_their_turn)
 {
 	const struct msg_stack_hint hint = {
 		.h = MSG_HEADER(MSG_STACK_HINT, msg_stack_hint),
@@ -184,10 +183,9 @@ START_TEST(one_that_never_stops_lets_others_have_their_turn)
 	ck_assert_uint_ge(rounds, sent / 64);
 	ck_assert_uint_le(rounds, sent / 64 + 1);
 }
-END_TEST
 
 /* What is missing from then on is so because of that. */
-START_TEST(one_that_leaves)
+TEST(one_that_leaves)
 {
 	const uint8_t *shared = sink->ring.base;
 	int ring_fd;
@@ -204,20 +202,4 @@ START_TEST(one_that_leaves)
 	close_fd(&ring_fd);
 	ck_assert_ptr_eq(readers_sink(readers, RING), sink);
 	ck_assert(!sink->is_left);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("readers");
-	TCase *c = tcase_create("readers");
-
-	tcase_add_checked_fixture(c, set_up, NULL);
-	tcase_add_test(c, often_while_something_is_new);
-	tcase_add_test(c, at_once_when_there_is_much);
-	tcase_add_test(c, the_first_samples_of_a_target);
-	tcase_add_test(c, one_that_never_stops_lets_others_have_their_turn);
-	tcase_add_test(c, one_that_leaves);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -46,15 +46,14 @@ static int status_of(bool keeps_share)
 	return status;
 }
 
-START_TEST(who_has_much_to_do_is_not_ended)
+TEST(who_has_much_to_do_is_not_ended)
 {
 	int status = status_of(true);
 
 	ck_assert(WIFEXITED(status));
 }
-END_TEST
 
-START_TEST(who_hangs_is)
+TEST(who_hangs_is)
 {
 	int status = status_of(false);
 
@@ -62,7 +61,6 @@ START_TEST(who_hangs_is)
 	ck_assert(WIFSIGNALED(status) ? WTERMSIG(status) == SIGXCPU
 				      : WEXITSTATUS(status) == 1);
 }
-END_TEST
 
 static bool is_real_time(void)
 {
@@ -77,7 +75,7 @@ static void use(uint64_t ns)
 		;
 }
 
-START_TEST(a_share_that_is_used_up_comes_back)
+TEST(a_share_that_is_used_up_comes_back)
 {
 	uint64_t now = 10 * NS_PER_SEC;
 	struct realtime r;
@@ -105,10 +103,9 @@ START_TEST(a_share_that_is_used_up_comes_back)
 	realtime_keep(&r, 0, now + MUCH_NS);
 	ck_assert(!r.exceeded);
 }
-END_TEST
 
 /* As much, in windows of which each has less than half of it. */
-START_TEST(a_share_that_is_not_is_kept)
+TEST(a_share_that_is_not_is_kept)
 {
 	uint64_t now = 10 * NS_PER_SEC;
 	struct realtime r;
@@ -124,7 +121,6 @@ START_TEST(a_share_that_is_not_is_kept)
 	}
 	ck_assert(!r.exceeded);
 }
-END_TEST
 
 static int own_priority(void)
 {
@@ -134,7 +130,7 @@ static int own_priority(void)
 	return param.sched_priority;
 }
 
-START_TEST(it_goes_above_who_is_looked_at)
+TEST(it_goes_above_who_is_looked_at)
 {
 	uint64_t now = 10 * NS_PER_SEC;
 	struct realtime r;
@@ -160,19 +156,4 @@ START_TEST(it_goes_above_who_is_looked_at)
 	/* and it comes back to where it is to be. */
 	realtime_keep(&r, 30, now + WINDOW_NS + MUCH_NS);
 	ck_assert_int_eq(own_priority(), is_fifo ? 31 : 0);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("realtime");
-	TCase *c = tcase_create("realtime");
-
-	tcase_add_test(c, who_has_much_to_do_is_not_ended);
-	tcase_add_test(c, who_hangs_is);
-	tcase_add_test(c, a_share_that_is_used_up_comes_back);
-	tcase_add_test(c, a_share_that_is_not_is_kept);
-	tcase_add_test(c, it_goes_above_who_is_looked_at);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -64,7 +64,9 @@ static void crash(int fd, int page_fd)
 	_exit(0);
 }
 
-START_TEST(nonsense_before_a_crash)
+FIXTURE(set_up, tear_down)
+
+TEST(nonsense_before_a_crash)
 {
 	const struct file_identity file = {.inode = 4};
 	siginfo_t ended;
@@ -93,10 +95,9 @@ START_TEST(nonsense_before_a_crash)
 	ck_assert_ptr_nonnull(b.deadly);
 	ck_assert_uint_eq(b.deadly->deaths, 1);
 }
-END_TEST
 
 /* Where another has worked, this one is tried again, after a while. */
-START_TEST(one_that_ends_before_it_was_ready)
+TEST(one_that_ends_before_it_was_ready)
 {
 	for (int i = 0; i < 5; i++) {
 		unwind.child.pid = fork();
@@ -116,17 +117,4 @@ START_TEST(one_that_ends_before_it_was_ready)
 	while (unwind.child.pid != 0)
 		children_reap(&b);
 	ck_assert(b.failed);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("reap");
-	TCase *tc = tcase_create("reap");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, nonsense_before_a_crash);
-	tcase_add_test(tc, one_that_ends_before_it_was_ready);
-	suite_add_tcase(s, tc);
-	return s;
 }

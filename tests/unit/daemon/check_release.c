@@ -9,16 +9,15 @@
 #include "lib/base/buf.h"
 #include "tests/unit/suite.h"
 
-START_TEST(clean)
+TEST(clean)
 {
 	char text[] = "a\n\x7f\xff\xc3\xa4z";
 
 	release_clean(text);
 	ck_assert_str_eq(text, "a___\xc3\xa4z");
 }
-END_TEST
 
-START_TEST(told_once)
+TEST(told_once)
 {
 	char text[16];
 
@@ -35,7 +34,6 @@ START_TEST(told_once)
 	ck_assert(release_is_new("d@1"));
 	ck_assert(release_is_new("d@1"));
 }
-END_TEST
 
 /* This process's own executable, or none where it "has ended". */
 static bool has_ended;
@@ -84,7 +82,7 @@ static bool release_as(const char *exe, const char *file, char release[160])
 	return is_known;
 }
 
-START_TEST(of_a_process_that_has_ended)
+TEST(of_a_process_that_has_ended)
 {
 	char exe[256] = "", alive[160], gone[160];
 
@@ -107,9 +105,8 @@ START_TEST(of_a_process_that_has_ended)
 	ck_assert(!release_as("", "", gone));
 	ck_assert_str_eq(gone, "unknown@unknown");
 }
-END_TEST
 
-START_TEST(only_so_many_are_remembered)
+TEST(only_so_many_are_remembered)
 {
 	char exe[256] = "", release[160], file[32];
 
@@ -123,18 +120,4 @@ START_TEST(only_so_many_are_remembered)
 	ck_assert(release_as(exe, file, release));
 	ck_assert(!release_as(exe, "8 0 1.0", release));
 	ck_assert(release_as(exe, "8 1 1.0", release));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("release");
-	TCase *c = tcase_create("release");
-
-	tcase_add_test(c, clean);
-	tcase_add_test(c, told_once);
-	tcase_add_test(c, of_a_process_that_has_ended);
-	tcase_add_test(c, only_so_many_are_remembered);
-	suite_add_tcase(s, c);
-	return s;
 }

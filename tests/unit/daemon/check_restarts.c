@@ -25,7 +25,9 @@ static uint64_t sum(void)
 	return n;
 }
 
-START_TEST(each_reason)
+FIXTURE(set_up, NULL)
+
+TEST(each_reason)
 {
 	const uint64_t *n = b.restarts.n[RESTART_CAPTURE];
 
@@ -42,12 +44,11 @@ START_TEST(each_reason)
 	ck_assert_uint_eq(n[RESTART_HEARTBEAT], 1);
 	ck_assert_uint_eq(sum(), 4);
 }
-END_TEST
 
-START_TEST(each_child)
+TEST(each_child)
 {
-	static struct ship ship = {.child = {.broker = &b,
-					     .on_message = ship_on_message}};
+	static struct ship ship = {
+		.child = {.broker = &b, .on_message = ship_on_message}};
 	static struct unwind unwind = {.child.broker = &b};
 
 	restarts_count(&b, &ship.child, SIGKILL);
@@ -56,9 +57,8 @@ START_TEST(each_child)
 	ck_assert_uint_eq(b.restarts.n[RESTART_UNWIND][RESTART_SIGNAL], 1);
 	ck_assert_uint_eq(sum(), 2);
 }
-END_TEST
 
-START_TEST(names)
+TEST(names)
 {
 	for (int i = 0; i < RESTART_REASON_N; i++)
 		for (int j = 0; j <= i; j++)
@@ -67,18 +67,4 @@ START_TEST(names)
 				  (i == j));
 	for (int i = 0; i < RESTART_OF_N; i++)
 		ck_assert_str_ne(restart_of_name(i), "");
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("restarts");
-	TCase *c = tcase_create("restarts");
-
-	tcase_add_checked_fixture(c, set_up, NULL);
-	tcase_add_test(c, each_reason);
-	tcase_add_test(c, each_child);
-	tcase_add_test(c, names);
-	suite_add_tcase(s, c);
-	return s;
 }

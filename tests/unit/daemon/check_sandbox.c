@@ -380,22 +380,20 @@ static void check(enum sandbox sandbox, const char *name, int (*attempt)(void),
 			      (unsigned int)status, expected);
 }
 
-START_TEST(unwind)
+TESTS(unwind, array_size(attempts))
 {
 	check(SANDBOX_UNWIND, attempts[_i].name, attempts[_i].attempt,
 	      attempts[_i].unwind);
 }
-END_TEST
 
-START_TEST(ship)
+TESTS(ship, array_size(attempts))
 {
 	check(SANDBOX_SHIP, attempts[_i].name, attempts[_i].attempt,
 	      attempts[_i].ship);
 }
-END_TEST
 
 /* Else a failure above could be the machine's. */
-START_TEST(without_a_sandbox_they_work)
+TEST(without_a_sandbox_they_work)
 {
 	ck_assert_int_eq(open_to_write(), 0);
 	ck_assert_int_eq(socket_pair(), 0);
@@ -405,15 +403,13 @@ START_TEST(without_a_sandbox_they_work)
 	ck_assert_int_eq(signal_parent(), 0);
 	ck_assert_int_eq(execute(), ENOENT);
 }
-END_TEST
 
 /* The same number as FIONREAD's rule has, and the other sandbox. */
-START_TEST(asks_how_much_to_read)
+TEST(asks_how_much_to_read)
 {
 	check(SANDBOX_SHIP, "FIONREAD", ask_how_much_to_read, 0);
 	check(SANDBOX_UNWIND, "FIONREAD", ask_how_much_to_read, ENOSYS);
 }
-END_TEST
 
 static int make_file(int dir, const char *name)
 {
@@ -482,7 +478,7 @@ static void check_once(int (*attempt)(void), int expected)
 		      expected);
 }
 
-START_TEST(writes_in_its_directory)
+TEST(writes_in_its_directory)
 {
 	char path[] = "/tmp/check_sandbox.XXXXXX";
 	/* 5.13; the filter cannot see where a name leads. */
@@ -507,17 +503,15 @@ START_TEST(writes_in_its_directory)
 	close_fd(&write_dir);
 	ck_assert_int_eq(rmdir(path), 0);
 }
-END_TEST
 
 /* clone3 fails in every mode: glibc must be able to go on without it. */
-START_TEST(clone3_is_not_there)
+TEST(clone3_is_not_there)
 {
 	int status = run(SANDBOX_SHIP, true, make_hidden);
 
 	ck_assert(WIFEXITED(status));
 	ck_assert_int_eq(WEXITSTATUS(status), ENOSYS);
 }
-END_TEST
 
 #ifdef __x86_64__
 static int call_x32(void)
@@ -525,32 +519,11 @@ static int call_x32(void)
 	return call(0x40000000 + SYS_getpid, 0, 0, 0, 0);
 }
 
-START_TEST(kills_for_other_numbers)
+TESTS(kills_for_other_numbers, SANDBOX_SHIP + 1)
 {
 	int status = run((enum sandbox)_i, false, call_x32);
 
 	ck_assert(WIFSIGNALED(status));
 	ck_assert_int_eq(WTERMSIG(status), SIGSYS);
 }
-END_TEST
 #endif
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("sandbox");
-	TCase *c = tcase_create("sandbox");
-	int n = (int)array_size(attempts);
-
-	tcase_add_loop_test(c, unwind, 0, n);
-	tcase_add_loop_test(c, ship, 0, n);
-	tcase_add_test(c, without_a_sandbox_they_work);
-	tcase_add_test(c, asks_how_much_to_read);
-	tcase_add_test(c, writes_in_its_directory);
-	tcase_add_test(c, clone3_is_not_there);
-#ifdef __x86_64__
-	tcase_add_loop_test(c, kills_for_other_numbers, SANDBOX_UNWIND,
-			    SANDBOX_SHIP + 1);
-#endif
-	suite_add_tcase(s, c);
-	return s;
-}

@@ -22,9 +22,8 @@ static struct sections s;
 static void set_up(void)
 {
 	targets[0] = (struct target_config){.name = "one", .exe = "/nowhere/x"};
-	targets[1] = (struct target_config){.name = "two",
-					    .comm = "x",
-					    .min_age_s = 10};
+	targets[1] = (struct target_config){
+		.name = "two", .comm = "x", .min_age_s = 10};
 	instance = (struct instance){.config = targets[0]};
 	b.n_instances = 0;
 	ck_assert_int_eq(loop_new(&loop), 0);
@@ -49,7 +48,9 @@ static void answer(void)
 	}
 }
 
-START_TEST(one_line_after_a_minute)
+FIXTURE(set_up, tear_down)
+
+TEST(one_line_after_a_minute)
 {
 	const uint64_t due = NS_PER_SEC + SECTIONS_TELL_NS;
 
@@ -77,9 +78,8 @@ START_TEST(one_line_after_a_minute)
 				"the configuration was read\n"),
 			  1);
 }
-END_TEST
 
-START_TEST(none_where_there_was_one)
+TEST(none_where_there_was_one)
 {
 	b.n_instances = 1;
 	sections_check(&s, &b, 2 * NS_PER_SEC);
@@ -96,10 +96,9 @@ START_TEST(none_where_there_was_one)
 	answer();
 	ck_assert_uint_eq(heard("\"one\""), 0);
 }
-END_TEST
 
 /* By name, whatever place a section has now. */
-START_TEST(figures_outlive_a_process_and_a_reload)
+TEST(figures_outlive_a_process_and_a_reload)
 {
 	const struct target_config first = targets[0];
 	struct instance_figures f;
@@ -122,18 +121,4 @@ START_TEST(figures_outlive_a_process_and_a_reload)
 	sections_gone(&s, &instance);
 	sections_figures(&s.v[1], &b, &f);
 	ck_assert_uint_eq(f.chunks.sent, 3);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *suite = suite_create("sections");
-	TCase *c = tcase_create("sections");
-
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, one_line_after_a_minute);
-	tcase_add_test(c, none_where_there_was_one);
-	tcase_add_test(c, figures_outlive_a_process_and_a_reload);
-	suite_add_tcase(suite, c);
-	return suite;
 }

@@ -32,18 +32,19 @@ static unsigned int sampled(const struct session_key *k, double rate)
 	return n;
 }
 
-START_TEST(none_and_all)
+FIXTURE(set_up, NULL)
+
+TEST(none_and_all)
 {
 	ck_assert_uint_eq(sampled(&key, 0.0), 0);
 	ck_assert_uint_eq(sampled(&key, 1.0), N);
 }
-END_TEST
 
 /*
  * Within four standard deviations of what independent draws would give. Nothing
  * is drawn: it is the same in every run.
  */
-START_TEST(exact_over_100_000)
+TEST(exact_over_100_000)
 {
 	static const double rates[] = {0.001, 0.01, 0.1, 0.25,
 				       0.5,   0.75, 0.9, 0.999};
@@ -55,9 +56,8 @@ START_TEST(exact_over_100_000)
 		ck_assert_double_eq_tol(sampled(&key, rate), N * rate, wide);
 	}
 }
-END_TEST
 
-START_TEST(monotone_in_the_rate)
+TEST(monotone_in_the_rate)
 {
 	for (unsigned int i = 0; i < 2000; i++) {
 		bool was = false;
@@ -70,10 +70,9 @@ START_TEST(monotone_in_the_rate)
 		}
 	}
 }
-END_TEST
 
 /* Of two hosts, or boots, a quarter agree to sample at 0.5. */
-START_TEST(independent_of_other_boots)
+TEST(independent_of_other_boots)
 {
 	struct session_key other;
 	unsigned int both = 0;
@@ -83,10 +82,9 @@ START_TEST(independent_of_other_boots)
 		both += is_sampled(&key, i, 0.5) && is_sampled(&other, i, 0.5);
 	ck_assert_double_eq_tol(both, N / 4.0, 4 * sqrt(N * 0.25 * 0.75));
 }
-END_TEST
 
 /* Another pid, another start: another decision, as likely as not. */
-START_TEST(each_part_of_the_identity_counts)
+TEST(each_part_of_the_identity_counts)
 {
 	unsigned int pid = 0, start = 0;
 
@@ -100,10 +98,9 @@ START_TEST(each_part_of_the_identity_counts)
 	ck_assert_double_eq_tol(pid, 5000, 200);
 	ck_assert_double_eq_tol(start, 5000, 200);
 }
-END_TEST
 
 /* It holds for a service over upgrades of the daemon. */
-START_TEST(as_it_was_decided_ever_before)
+TEST(as_it_was_decided_ever_before)
 {
 	unsigned int bits = 0;
 
@@ -111,9 +108,8 @@ START_TEST(as_it_was_decided_ever_before)
 		bits = bits << 1 | session_is_sampled(&key, pid, 12345, 0.5);
 	ck_assert_uint_eq(bits, 0x55f3);
 }
-END_TEST
 
-START_TEST(what_is_no_boot_id)
+TEST(what_is_no_boot_id)
 {
 	struct session_key k;
 
@@ -126,22 +122,4 @@ START_TEST(what_is_no_boot_id)
 		session_key_parse("3f6b5d0e-8c54-4f8e-9a3a-5f0c2c1d7e9g", &k),
 		-EINVAL);
 	ck_assert_int_eq(session_key_read(&k), 0);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("session");
-	TCase *c = tcase_create("session");
-
-	tcase_add_checked_fixture(c, set_up, NULL);
-	tcase_add_test(c, none_and_all);
-	tcase_add_test(c, exact_over_100_000);
-	tcase_add_test(c, monotone_in_the_rate);
-	tcase_add_test(c, independent_of_other_boots);
-	tcase_add_test(c, each_part_of_the_identity_counts);
-	tcase_add_test(c, as_it_was_decided_ever_before);
-	tcase_add_test(c, what_is_no_boot_id);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -42,7 +42,9 @@ static bool any(uint64_t now)
 	return sightings_take(&s, now, &found);
 }
 
-START_TEST(when_due)
+FIXTURE(set_up, tear_down)
+
+TEST(when_due)
 {
 	ck_assert(!any(UINT64_MAX));
 	ck_assert_int_eq(add(7, SIGHTING_FORK, 1, 10), 0);
@@ -50,9 +52,8 @@ START_TEST(when_due)
 	ck_assert_int_eq(take(10).pid, 7);
 	ck_assert(!any(UINT64_MAX));
 }
-END_TEST
 
-START_TEST(one_for_each)
+TEST(one_for_each)
 {
 	struct sighting found;
 
@@ -80,10 +81,9 @@ START_TEST(one_for_each)
 	ck_assert(!any(69));
 	ck_assert_int_eq(take(70).of, SIGHTING_FORK);
 }
-END_TEST
 
 /* All of them, each once, also where they are taken a few at a time. */
-START_TEST(in_turns)
+TEST(in_turns)
 {
 	enum { N = 1000 };
 	static bool seen[N];
@@ -113,9 +113,8 @@ START_TEST(in_turns)
 	ck_assert_int_eq(n, N);
 	ck_assert_uint_eq(s.n, N / 2);
 }
-END_TEST
 
-START_TEST(no_more_than)
+TEST(no_more_than)
 {
 	for (int i = 0; i < SIGHTINGS_MAX; i++)
 		ck_assert_int_eq(add(i, SIGHTING_FORK, 0, 5), 0);
@@ -124,19 +123,4 @@ START_TEST(no_more_than)
 	ck_assert_int_eq(add(1, SIGHTING_EXEC, 0, 5), 0);
 	ck_assert(any(5));
 	ck_assert_int_eq(add(SIGHTINGS_MAX, SIGHTING_FORK, 0, 5), 0);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *all = suite_create("sightings");
-	TCase *c = tcase_create("sightings");
-
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, when_due);
-	tcase_add_test(c, one_for_each);
-	tcase_add_test(c, in_turns);
-	tcase_add_test(c, no_more_than);
-	suite_add_tcase(all, c);
-	return all;
 }

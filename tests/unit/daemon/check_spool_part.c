@@ -120,7 +120,9 @@ static int open_as(uint64_t dsn, bool first)
 	return spool_part_open(dup(dir), &init, &parts);
 }
 
-START_TEST(each_has_its_place)
+FIXTURE(set_up, tear_down)
+
+TEST(each_has_its_place)
 {
 	char own[128], left[128], moved[128 + sizeof(PART)];
 	int first = open_as(FIRST, true), second;
@@ -147,9 +149,8 @@ START_TEST(each_has_its_place)
 	ck_assert(is_there(left) && !is_there(moved));
 	close_fd(&first);
 }
-END_TEST
 
-START_TEST(what_is_removed_meanwhile_is_made_again)
+TESTS(what_is_removed_meanwhile_is_made_again, 2)
 {
 	struct stat st;
 	int part;
@@ -163,7 +164,6 @@ START_TEST(what_is_removed_meanwhile_is_made_again)
 	ck_assert(is_there(PART));
 	close_fd(&part);
 }
-END_TEST
 
 /* Some that are too old, one that is not, and what is no file of a spool. */
 struct left {
@@ -192,7 +192,7 @@ static void check_left(const struct left *l)
 	ck_assert(is_there(l->root));
 }
 
-START_TEST(nobody_s_get_old_at_the_start)
+TEST(nobody_s_get_old_at_the_start)
 {
 	struct left l;
 	int first;
@@ -202,7 +202,6 @@ START_TEST(nobody_s_get_old_at_the_start)
 	check_left(&l);
 	close_fd(&first);
 }
-END_TEST
 
 /* In ship's sandbox, with a filter that kills. Again and again, in its time. */
 static void get_old_later(int first, const char *old)
@@ -219,7 +218,7 @@ static void get_old_later(int first, const char *old)
 	_exit(0);
 }
 
-START_TEST(nobody_s_get_old_later)
+TEST(nobody_s_get_old_later)
 {
 	int status, first = open_as(FIRST, true);
 	struct left l;
@@ -235,9 +234,8 @@ START_TEST(nobody_s_get_old_later)
 	check_left(&l);
 	close_fd(&first);
 }
-END_TEST
 
-START_TEST(empty_ones_are_removed)
+TEST(empty_ones_are_removed)
 {
 	int second = open_as(SECOND, false), first;
 
@@ -257,20 +255,4 @@ START_TEST(empty_ones_are_removed)
 	first = open_as(FIRST, true);
 	close_fd(&first);
 	ck_assert(!is_there(PART));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("spool_part");
-	TCase *c = tcase_create("spool_part");
-
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, each_has_its_place);
-	tcase_add_loop_test(c, what_is_removed_meanwhile_is_made_again, 0, 2);
-	tcase_add_test(c, nobody_s_get_old_at_the_start);
-	tcase_add_test(c, nobody_s_get_old_later);
-	tcase_add_test(c, empty_ones_are_removed);
-	suite_add_tcase(s, c);
-	return s;
 }

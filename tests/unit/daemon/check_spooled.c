@@ -107,7 +107,9 @@ static uint64_t pause_after(enum verdict verdict)
 	return spooled_due_ns(&spooled, ENVELOPE_CHUNK) - before_ns;
 }
 
-START_TEST(an_hour_is_not_sent_at_once)
+FIXTURE(set_up, tear_down)
+
+TEST(an_hour_is_not_sent_at_once)
 {
 	uint64_t sum_ns = 0;
 
@@ -125,11 +127,10 @@ START_TEST(an_hour_is_not_sent_at_once)
 	ck_assert_uint_eq(spooled.counts.sent, 50);
 	ck_assert_uint_eq(spooled.counts.count, 10);
 }
-END_TEST
 
 /* Of a server that answers again: not for a minute more, and not all at once.
  */
-START_TEST(an_answer_makes_them_due)
+TEST(an_answer_makes_them_due)
 {
 	const uint64_t before_ns = clock_boot_ns();
 
@@ -143,9 +144,8 @@ START_TEST(an_answer_makes_them_due)
 	ck_assert_uint_lt(spooled_due_ns(&spooled, ENVELOPE_CHUNK) - before_ns,
 			  600 * NS_PER_SEC);
 }
-END_TEST
 
-START_TEST(many_at_once_are_no_burst)
+TEST(many_at_once_are_no_burst)
 {
 	for (uint8_t n = 0; n < 60; n++)
 		leave(n, 0);
@@ -153,10 +153,9 @@ START_TEST(many_at_once_are_no_burst)
 	for (int i = 0; i < 50; i++)
 		ck_assert_uint_ge(pause_after(VERDICT_TAKEN), PACE_LEAST_NS);
 }
-END_TEST
 
 /* Hosts that start at the same moment have something to send, too. */
-START_TEST(the_first_waits_by_chance)
+TEST(the_first_waits_by_chance)
 {
 	uint64_t least_ns = UINT64_MAX, most_ns = 0;
 
@@ -179,10 +178,9 @@ START_TEST(the_first_waits_by_chance)
 	ck_assert_uint_lt(least_ns, SPOOLED_START_MAX_NS / 4);
 	ck_assert_uint_gt(most_ns, SPOOLED_START_MAX_NS / 4 * 3);
 }
-END_TEST
 
 /* What is another server's is no loss of this one's. */
-START_TEST(losses_are_told_to_their_own_server)
+TEST(losses_are_told_to_their_own_server)
 {
 	const uint64_t old_ms = UINT64_C(48) * 3600 * 1000;
 	const struct client_report *counted = &reports.counted;
@@ -199,20 +197,4 @@ START_TEST(losses_are_told_to_their_own_server)
 	ck_assert_uint_eq(
 		counted->quantity[ENVELOPE_V1][CLIENT_REPORT_CACHE_OVERFLOW],
 		2);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("spooled");
-	TCase *c = tcase_create("spooled");
-
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, an_hour_is_not_sent_at_once);
-	tcase_add_test(c, an_answer_makes_them_due);
-	tcase_add_test(c, many_at_once_are_no_burst);
-	tcase_add_test(c, the_first_waits_by_chance);
-	tcase_add_test(c, losses_are_told_to_their_own_server);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -44,7 +44,9 @@ static void tear_down(void)
 	"\"pause_us_p99\": 34.56, \"chunks_sent\": 2, "  \
 	"\"bytes_sent\": 999, \"last_error\": \"no answer\"}"
 
-START_TEST(a_table)
+FIXTURE(NULL, tear_down)
+
+TEST(a_table)
 {
 	ck_assert_int_eq(print("{" DAEMON ", \"targets\": [" ALL "]}"), 0);
 	ck_assert_str_eq(
@@ -56,14 +58,13 @@ START_TEST(a_table)
 		"redis   42  profiling  sampled  manual     101        4  "
 		"  12345       6      35 us       2  999 B  no answer\n");
 }
-END_TEST
 
 #define ERROR50 "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2: no room"
 #define FAILED                                                         \
 	"{\"name\": \"a-section-with-a-name-as-long-as-may-be-40x\", " \
 	"\"pid\": 1, \"last_error\": \"" ERROR50 " " ERROR50 "\"}"
 
-START_TEST(texts_are_whole)
+TEST(texts_are_whole)
 {
 	ck_assert_int_eq(print("{" DAEMON ", \"targets\": [" FAILED "]}"), 0);
 	ck_assert_ptr_nonnull(
@@ -71,10 +72,9 @@ START_TEST(texts_are_whole)
 	ck_assert_ptr_nonnull(strstr(text, "  " ERROR50 " " ERROR50 "\n"));
 	ck_assert_ptr_nonnull(strstr(text, "  LAST ERROR\n"));
 }
-END_TEST
 
 /* The row of ALL has 100 characters before its error. */
-START_TEST(on_a_terminal)
+TEST(on_a_terminal)
 {
 	width = 100 + strlen("LAST ERROR");
 	ck_assert_int_eq(print("{" DAEMON ", \"targets\": [" ALL "]}"), 0);
@@ -85,9 +85,8 @@ START_TEST(on_a_terminal)
 	ck_assert_ptr_nonnull(strstr(text, "  999 B  no answer\n"));
 	ck_assert_ptr_nonnull(strstr(text, "  BYTES  \n  LAST ERROR\n"));
 }
-END_TEST
 
-START_TEST(what_is_not_known)
+TEST(what_is_not_known)
 {
 	ck_assert_int_eq(print("{" DAEMON ", \"targets\": [{\"name\": \"x\", "
 			       "\"pid\": 1, \"threads\": null, \"state\": 5, "
@@ -98,12 +97,11 @@ START_TEST(what_is_not_known)
 	ck_assert_int_eq(print("{\"daemon\": {}, \"targets\": []}"), 0);
 	ck_assert_ptr_null(strstr(text, "NAME"));
 }
-END_TEST
 
 #define LIMITED(servers) \
 	"{\"daemon\": {\"rate_limited_s\": 9.6" servers "}, \"targets\": []}"
 
-START_TEST(servers_that_take_nothing)
+TEST(servers_that_take_nothing)
 {
 	ck_assert_int_eq(print(LIMITED("")), 0);
 	ck_assert_ptr_nonnull(strstr(text, "a server takes nothing for 10 s"));
@@ -123,9 +121,8 @@ START_TEST(servers_that_take_nothing)
 	ck_assert_ptr_null(strstr(text, "b:443/1"));
 	ck_assert_ptr_null(strstr(text, "a server"));
 }
-END_TEST
 
-START_TEST(lowered_rates)
+TEST(lowered_rates)
 {
 	ck_assert_int_eq(print("{\"daemon\": {\"profiling\": 40, "
 			       "\"cpu_budget_percent\": 5, \"lowered\": "
@@ -139,9 +136,8 @@ START_TEST(lowered_rates)
 			 0);
 	ck_assert_ptr_null(strstr(text, "budget"));
 }
-END_TEST
 
-START_TEST(clocks_that_differ)
+TEST(clocks_that_differ)
 {
 	ck_assert_int_eq(
 		print("{\"daemon\": {\"servers\": [{\"server\": \"a:443/1\", "
@@ -156,9 +152,8 @@ START_TEST(clocks_that_differ)
 				     "ahead of that of b:443/1: profiles"));
 	ck_assert_ptr_null(strstr(text, "c:443/1"));
 }
-END_TEST
 
-START_TEST(texts_are_not_obeyed)
+TEST(texts_are_not_obeyed)
 {
 	ck_assert_int_eq(print("{" DAEMON ", \"targets\": [{\"name\": "
 			       "\"a\\u001b[2J\\u009bb\", \"last_error\": "
@@ -168,9 +163,8 @@ START_TEST(texts_are_not_obeyed)
 	ck_assert_ptr_nonnull(strstr(text, "a?[2J??b"));
 	ck_assert_ptr_nonnull(strstr(text, "  x?y?z\n"));
 }
-END_TEST
 
-START_TEST(units)
+TEST(units)
 {
 	static const struct {
 		const char *us, *shown;
@@ -191,9 +185,8 @@ START_TEST(units)
 			      v[i].us, text);
 	}
 }
-END_TEST
 
-START_TEST(files_that_are_left_out)
+TEST(files_that_are_left_out)
 {
 	ck_assert_int_eq(
 		print("{\"daemon\": {\"files_left_out\": [3, {\"file\": "
@@ -204,9 +197,8 @@ START_TEST(files_that_are_left_out)
 					   "33: unwinding died at it 4 "
 					   "times\n"));
 }
-END_TEST
 
-START_TEST(no_status)
+TEST(no_status)
 {
 	ck_assert_int_eq(print(""), -EPROTO);
 	ck_assert_int_eq(print("[]"), -EPROTO);
@@ -214,26 +206,4 @@ START_TEST(no_status)
 	ck_assert_int_eq(print("{\"targets\": []}"), -EPROTO);
 	ck_assert_int_eq(print("{" DAEMON ", \"targets\": ["), -EPROTO);
 	ck_assert_uint_eq(length, 0);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("status_table");
-	TCase *c = tcase_create("status_table");
-
-	tcase_add_checked_fixture(c, NULL, tear_down);
-	tcase_add_test(c, a_table);
-	tcase_add_test(c, lowered_rates);
-	tcase_add_test(c, clocks_that_differ);
-	tcase_add_test(c, texts_are_whole);
-	tcase_add_test(c, on_a_terminal);
-	tcase_add_test(c, what_is_not_known);
-	tcase_add_test(c, servers_that_take_nothing);
-	tcase_add_test(c, texts_are_not_obeyed);
-	tcase_add_test(c, units);
-	tcase_add_test(c, files_that_are_left_out);
-	tcase_add_test(c, no_status);
-	suite_add_tcase(s, c);
-	return s;
 }

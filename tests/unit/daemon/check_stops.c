@@ -115,8 +115,10 @@ static void take_it(void)
 	take_ended();
 }
 
+FIXTURE(set_up, tear_down)
+
 /* That it is interrupted for a tick is seen by that it is not for ever. */
-START_TEST(a_stop_that_does_not_come_delays_no_tick)
+TEST(a_stop_that_does_not_come_delays_no_tick)
 {
 	interrupt();
 	ticks();
@@ -125,9 +127,8 @@ START_TEST(a_stop_that_does_not_come_delays_no_tick)
 	take_it();
 	live_check_sum(&l);
 }
-END_TEST
 
-START_TEST(before_that_has_lasted_for_some_ticks)
+TEST(before_that_has_lasted_for_some_ticks)
 {
 	ticks();
 	interrupt();
@@ -137,7 +138,6 @@ START_TEST(before_that_has_lasted_for_some_ticks)
 	take_it();
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Nothing is due any more. */
 static void ring(void)
@@ -157,7 +157,7 @@ static uint64_t send_signal(void)
 	return stops + 1;
 }
 
-START_TEST(who_stops_between_ticks_is_taken_as_well)
+TEST(who_stops_between_ticks_is_taken_as_well)
 {
 	uint64_t stops;
 
@@ -170,7 +170,6 @@ START_TEST(who_stops_between_ticks_is_taken_as_well)
 	ck_assert(s.await.rings);
 	live_check_sum(&l);
 }
-END_TEST
 
 static void check_rests(void)
 {
@@ -183,16 +182,15 @@ static void check_rests(void)
 		ck_assert_int_eq(loop_run_once(loop, -1), 0);
 }
 
-START_TEST(after_a_tick_at_which_nobody_ran_it_rests)
+TEST(after_a_tick_at_which_nobody_ran_it_rests)
 {
 	ring();
 	tick();
 	(void)take();
 	check_rests();
 }
-END_TEST
 
-START_TEST(up_to_a_tick_that_is_far_it_rests)
+TEST(up_to_a_tick_that_is_far_it_rests)
 {
 	uint64_t now_ns;
 
@@ -201,10 +199,9 @@ START_TEST(up_to_a_tick_that_is_far_it_rests)
 	ck_assert(!stops_take(&s, now_ns, now_ns + 3 * PERIOD_NS));
 	check_rests();
 }
-END_TEST
 
 /* Of other children it does not ask. */
-START_TEST(where_nobody_is_left_it_rests)
+TEST(where_nobody_is_left_it_rests)
 {
 	const pid_t other = fork();
 
@@ -222,10 +219,9 @@ START_TEST(where_nobody_is_left_it_rests)
 	ck_assert_int_eq(kill(other, SIGKILL), 0);
 	ck_assert_int_eq(waitpid(other, NULL, 0), other);
 }
-END_TEST
 
 /* It would be left at once each time, and nobody would hear of stops. */
-START_TEST(where_nobody_can_be_waited_for_it_rests)
+TEST(where_nobody_can_be_waited_for_it_rests)
 {
 	int status;
 
@@ -242,10 +238,9 @@ START_TEST(where_nobody_can_be_waited_for_it_rests)
 	/* Nobody is left for the end of the test. */
 	l.gone++;
 }
-END_TEST
 
 /* The heart beats in between. */
-START_TEST(slow_ticks_do_not_ring)
+TEST(slow_ticks_do_not_ring)
 {
 	t.period_ns = 200 * NS_PER_MS;
 	interrupt();
@@ -253,10 +248,9 @@ START_TEST(slow_ticks_do_not_ring)
 	ck_assert(!s.await.rings);
 	take_it();
 }
-END_TEST
 
 /* Nobody asks for all of them because one is told of: it is taken anyway. */
-START_TEST(while_it_rings_the_wait_alone_takes_them)
+TEST(while_it_rings_the_wait_alone_takes_them)
 {
 	interrupt();
 	ticks();
@@ -267,10 +261,9 @@ START_TEST(while_it_rings_the_wait_alone_takes_them)
 	take_ended();
 	live_check_sum(&l);
 }
-END_TEST
 
 /* Messages have their turn at a tick now and then, not at each. */
-START_TEST(while_it_rings_the_loop_is_spared_for_a_few_ticks)
+TEST(while_it_rings_the_loop_is_spared_for_a_few_ticks)
 {
 	const uint64_t past_ns = clock_mono_ns();
 	uint64_t until_ns;
@@ -289,10 +282,9 @@ START_TEST(while_it_rings_the_loop_is_spared_for_a_few_ticks)
 	ck_assert_uint_ge(clock_mono_ns(), until_ns);
 	ck_assert_uint_le(s.events_ns, clock_mono_ns() + 50 * NS_PER_MS);
 }
-END_TEST
 
 /* To wait for any of them takes longer than to ask for one. */
-START_TEST(many_threads_do_not_ring)
+TEST(many_threads_do_not_ring)
 {
 	(void)live_ask(&l, "asleep 150", "ok");
 	live_ticks(&l, 2);
@@ -300,26 +292,4 @@ START_TEST(many_threads_do_not_ring)
 	ticks();
 	ck_assert(!s.await.rings);
 	take_it();
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *suite = suite_create("stops");
-	TCase *tc = tcase_create("stops");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, a_stop_that_does_not_come_delays_no_tick);
-	tcase_add_test(tc, before_that_has_lasted_for_some_ticks);
-	tcase_add_test(tc, who_stops_between_ticks_is_taken_as_well);
-	tcase_add_test(tc, after_a_tick_at_which_nobody_ran_it_rests);
-	tcase_add_test(tc, up_to_a_tick_that_is_far_it_rests);
-	tcase_add_test(tc, where_nobody_is_left_it_rests);
-	tcase_add_test(tc, where_nobody_can_be_waited_for_it_rests);
-	tcase_add_test(tc, while_it_rings_the_wait_alone_takes_them);
-	tcase_add_test(tc, slow_ticks_do_not_ring);
-	tcase_add_test(tc, while_it_rings_the_loop_is_spared_for_a_few_ticks);
-	tcase_add_test(tc, many_threads_do_not_ring);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

@@ -45,6 +45,12 @@ static void no_hint(const struct msg_stack_hint *hint)
 	(void)hint;
 }
 
+/* Before Check takes it for a file of its own. */
+__attribute__((constructor)) static void take_descriptor(void)
+{
+	(void)dup2(STDERR_FILENO, MSG_FD);
+}
+
 static void set_up(void)
 {
 	static const struct unwind_cache_options options = {.hash_seed = 1};
@@ -149,7 +155,7 @@ static void second_program(void)
  * It may have been another one by the time its files were read: there is
  * nobody who could tell.
  */
-START_TEST(files_read_after_capture_saw_the_program_may_be_the_next_one_s)
+TEST(files_read_after_capture_saw_the_program_may_be_the_next_one_s)
 {
 	const uint64_t now = clock_mono_ns();
 
@@ -159,9 +165,8 @@ START_TEST(files_read_after_capture_saw_the_program_may_be_the_next_one_s)
 	second_program();
 	ck_assert_str_eq(release_of_chunk(), "unknown");
 }
-END_TEST
 
-START_TEST(files_read_before_capture_saw_the_program_are_its_own)
+TEST(files_read_before_capture_saw_the_program_are_its_own)
 {
 	first_program(clock_mono_ns() - TICK_NS);
 	tick(clock_mono_ns());
@@ -169,7 +174,6 @@ START_TEST(files_read_before_capture_saw_the_program_are_its_own)
 	second_program();
 	ck_assert_str_eq(release_of_chunk(), "first@1");
 }
-END_TEST
 
 static void open_record(uint32_t number, int expected)
 {
@@ -198,7 +202,7 @@ static struct ipc_message *next_message(uint32_t type)
 }
 
 /* Each has its chunks, and its end; the session goes on. */
-START_TEST(recordings)
+TEST(recordings)
 {
 	const struct msg_record_chunk *chunk;
 	const struct msg_record_closed *closed;
@@ -236,10 +240,9 @@ START_TEST(recordings)
 	closed = (const void *)next_message(MSG_RECORD_CLOSED)->bytes;
 	ck_assert_uint_eq(closed->record, 10);
 }
-END_TEST
 
 /* Of a session that is there for its recordings nothing else comes. */
-START_TEST(recordings_alone)
+TEST(recordings_alone)
 {
 	struct ipc_message m;
 	uint64_t now = clock_mono_ns();
@@ -258,25 +261,4 @@ START_TEST(recordings_alone)
 		ipc_close_fds(&m);
 	} while (msg_type_of(&m) != MSG_SESSION_CLOSED);
 	ck_assert_uint_eq(n_recorded, 1);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("stream");
-	TCase *tc = tcase_create("another program while capture was away");
-
-	/* Before Check takes it for a file of its own. */
-	(void)dup2(STDERR_FILENO, MSG_FD);
-	tcase_add_test(
-		tc,
-		files_read_after_capture_saw_the_program_may_be_the_next_one_s);
-	tcase_add_test(tc,
-		       files_read_before_capture_saw_the_program_are_its_own);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("recordings");
-	tcase_add_test(tc, recordings);
-	tcase_add_test(tc, recordings_alone);
-	suite_add_tcase(s, tc);
-	return s;
 }

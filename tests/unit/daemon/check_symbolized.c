@@ -24,7 +24,7 @@ static int next(const void *bytes, size_t size, struct symbolized_place *ret)
 	return symbolized_next(&c, ret);
 }
 
-START_TEST(what_is_written_is_read)
+TEST(what_is_written_is_read)
 {
 	struct symbolized_cursor c;
 	struct symbolized_place p;
@@ -49,9 +49,8 @@ START_TEST(what_is_written_is_read)
 	ck_assert_int_eq(symbolized_next(&c, &p), -EBADMSG);
 	buf_fini(&b);
 }
-END_TEST
 
-START_TEST(an_answer_that_is_cut_off_is_refused)
+TEST(an_answer_that_is_cut_off_is_refused)
 {
 	struct symbolized_place p;
 	struct buf b;
@@ -67,7 +66,6 @@ START_TEST(an_answer_that_is_cut_off_is_refused)
 	}
 	buf_fini(&b);
 }
-END_TEST
 
 /* What writes a wrong answer is the same function, told wrong things. */
 static void refuse(const struct symbolized_place *p)
@@ -81,7 +79,7 @@ static void refuse(const struct symbolized_place *p)
 	buf_fini(&b);
 }
 
-START_TEST(texts_that_are_none_are_refused)
+TEST(texts_that_are_none_are_refused)
 {
 	char long_name[NAME_SIZE + 1];
 	struct symbolized_place p = {.frames = {{"\xff", NULL, 0}}, .n = 1};
@@ -98,9 +96,8 @@ START_TEST(texts_that_are_none_are_refused)
 	p.frames[0] = (struct symbolized_frame){"f", NULL, UINT32_MAX};
 	refuse(&p);
 }
-END_TEST
 
-START_TEST(impossible_counts_are_refused)
+TEST(impossible_counts_are_refused)
 {
 	static const uint32_t none[4] = {0}, many[4] = {UNWIND_LINES_MAX + 1};
 	struct symbolized_place p = {.frames = {{NULL, "f.c", 1}, {"f"}},
@@ -112,10 +109,9 @@ START_TEST(impossible_counts_are_refused)
 				      .n = 2};
 	refuse(&p);
 }
-END_TEST
 
 /* The NUL stands where the size says, and nowhere else. */
-START_TEST(a_text_ends_where_its_size_says)
+TEST(a_text_ends_where_its_size_says)
 {
 	struct symbolized_place p = {.frames = {{"name", NULL, 0}}, .n = 1};
 	struct symbolized_place out;
@@ -130,19 +126,4 @@ START_TEST(a_text_ends_where_its_size_says)
 	b.data[b.len - 3] = '\0';
 	ck_assert_int_eq(next(b.data, b.len, &out), -EBADMSG);
 	buf_fini(&b);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("symbolized");
-	TCase *tc = tcase_create("symbolized");
-
-	tcase_add_test(tc, what_is_written_is_read);
-	tcase_add_test(tc, an_answer_that_is_cut_off_is_refused);
-	tcase_add_test(tc, texts_that_are_none_are_refused);
-	tcase_add_test(tc, impossible_counts_are_refused);
-	tcase_add_test(tc, a_text_ends_where_its_size_says);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -67,7 +67,9 @@ static void sleep_for(uint64_t ns)
 	wall_ns += ns;
 }
 
-START_TEST(a_new_run_has_the_new_time)
+FIXTURE(set_up, NULL)
+
+TEST(a_new_run_has_the_new_time)
 {
 	char first[MSG_ID_SIZE];
 	struct target *t = open_one();
@@ -83,9 +85,8 @@ START_TEST(a_new_run_has_the_new_time)
 	pass(NS_PER_SEC);
 	ck_assert_uint_eq(unix_s(t), wall_ns / NS_PER_SEC - 3600);
 }
-END_TEST
 
-START_TEST(it_does_not_outlast_a_sleep)
+TEST(it_does_not_outlast_a_sleep)
 {
 	struct target *t = open_one();
 
@@ -97,13 +98,12 @@ START_TEST(it_does_not_outlast_a_sleep)
 	ck_assert(!target_clocks_hold(&b, t));
 	ck_assert(target_clocks_hold(&b, open_one()));
 }
-END_TEST
 
 /*
  * Who has no processor between two readings has not slept, nor has its clock
  * been set, forward or back.
  */
-START_TEST(a_busy_machine_is_neither)
+TEST(a_busy_machine_is_neither)
 {
 	struct target *t;
 
@@ -115,9 +115,8 @@ START_TEST(a_busy_machine_is_neither)
 	passes_ns = 60 * NS_PER_SEC;
 	ck_assert(target_clocks_hold(&b, t));
 }
-END_TEST
 
-START_TEST(it_does_not_outlast_a_clock_that_was_set)
+TEST(it_does_not_outlast_a_clock_that_was_set)
 {
 	static const int64_t by_s[] = {2, -2, 3, -3, 3 * 3600, -3 * 3600};
 
@@ -135,9 +134,8 @@ START_TEST(it_does_not_outlast_a_clock_that_was_set)
 		ck_assert(target_clocks_hold(&b, t));
 	}
 }
-END_TEST
 
-START_TEST(files_that_hang_are_tried_again)
+TEST(files_that_hang_are_tried_again)
 {
 	static const uint64_t minutes[] = {1, 2, 4, 8, 16, 32, 60, 60};
 	struct target *t = open_one();
@@ -153,20 +151,4 @@ START_TEST(files_that_hang_are_tried_again)
 		ck_assert(!target_files_rest(t, now));
 	}
 	ck_assert(!target_files_rest(open_one(), mono_ns));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("targets");
-	TCase *c = tcase_create("targets");
-
-	tcase_add_checked_fixture(c, set_up, NULL);
-	tcase_add_test(c, a_new_run_has_the_new_time);
-	tcase_add_test(c, it_does_not_outlast_a_sleep);
-	tcase_add_test(c, a_busy_machine_is_neither);
-	tcase_add_test(c, it_does_not_outlast_a_clock_that_was_set);
-	tcase_add_test(c, files_that_hang_are_tried_again);
-	suite_add_tcase(s, c);
-	return s;
 }

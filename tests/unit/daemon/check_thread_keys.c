@@ -25,7 +25,9 @@ static struct thread_name take(uint32_t tid, uint64_t pointer)
 	return name;
 }
 
-START_TEST(by_tid)
+FIXTURE(set_up, tear_down)
+
+TEST(by_tid)
 {
 	struct thread_name name;
 
@@ -39,9 +41,8 @@ START_TEST(by_tid)
 	thread_keys_leave_all(&k);
 	ck_assert_int_eq(thread_keys_next(&k), 0);
 }
-END_TEST
 
-START_TEST(by_pointer)
+TEST(by_pointer)
 {
 	struct thread_name a = take(100, POINTER), b = take(101, POINTER + 64);
 
@@ -55,9 +56,8 @@ START_TEST(by_pointer)
 	ck_assert_uint_eq(take(100, POINTER).key, a.key);
 	ck_assert_uint_eq(take(100, 0).id, POINTER);
 }
-END_TEST
 
-START_TEST(a_pointer_that_comes_to_be_known)
+TEST(a_pointer_that_comes_to_be_known)
 {
 	struct thread_name before = take(100, 0), after;
 
@@ -67,9 +67,8 @@ START_TEST(a_pointer_that_comes_to_be_known)
 	ck_assert_uint_eq(after.key, before.key);
 	ck_assert_uint_eq(after.left, 0);
 }
-END_TEST
 
-START_TEST(a_stack_that_is_used_again)
+TEST(a_stack_that_is_used_again)
 {
 	struct thread_name first = take(100, POINTER), second;
 
@@ -85,9 +84,8 @@ START_TEST(a_stack_that_is_used_again)
 	thread_keys_leave(&k, 200);
 	ck_assert_uint_eq(thread_keys_of(&k, 300), first.key);
 }
-END_TEST
 
-START_TEST(a_stack_that_turns_out_to_be_used_again)
+TEST(a_stack_that_turns_out_to_be_used_again)
 {
 	struct thread_name first = take(100, POINTER), second = take(200, 0);
 	struct thread_name after;
@@ -101,10 +99,9 @@ START_TEST(a_stack_that_turns_out_to_be_used_again)
 	ck_assert_uint_eq(take(200, POINTER + 64).key, first.key);
 	ck_assert_uint_ne(take(300, POINTER).key, first.key);
 }
-END_TEST
 
 /* It was known before the one whose stack it has, and goes on as that. */
-START_TEST(a_stack_of_one_that_came_later)
+TEST(a_stack_of_one_that_came_later)
 {
 	uint32_t key;
 
@@ -116,9 +113,8 @@ START_TEST(a_stack_of_one_that_came_later)
 	ck_assert_uint_eq(take(300, POINTER).key, key);
 	ck_assert_uint_eq(thread_keys_of(&k, 100), 0);
 }
-END_TEST
 
-START_TEST(all_are_gone)
+TEST(all_are_gone)
 {
 	uint32_t key = take(100, POINTER).key;
 
@@ -126,10 +122,9 @@ START_TEST(all_are_gone)
 	ck_assert_uint_eq(thread_keys_of(&k, 100), 0);
 	ck_assert_uint_eq(take(100, POINTER).key, key);
 }
-END_TEST
 
 /* Both go on alone from there. */
-START_TEST(a_copy)
+TEST(a_copy)
 {
 	const struct thread_name a = take(100, POINTER);
 	struct thread_keys copy;
@@ -147,9 +142,8 @@ START_TEST(a_copy)
 	ck_assert_uint_ne(b.key, a.key);
 	thread_keys_fini(&copy);
 }
-END_TEST
 
-START_TEST(chunks)
+TEST(chunks)
 {
 	uint32_t living, ended;
 
@@ -171,24 +165,4 @@ START_TEST(chunks)
 	ck_assert_uint_eq(thread_keys_of(&k, 3000), ended);
 	ck_assert_uint_gt(take(4000, POINTER + 64 * 1700).key, 1000);
 	ck_assert_uint_eq(take(5000, POINTER + 64 * 1500).key, living);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("thread_keys");
-	TCase *t = tcase_create("thread_keys");
-
-	tcase_add_checked_fixture(t, set_up, tear_down);
-	tcase_add_test(t, by_tid);
-	tcase_add_test(t, by_pointer);
-	tcase_add_test(t, a_pointer_that_comes_to_be_known);
-	tcase_add_test(t, a_stack_that_is_used_again);
-	tcase_add_test(t, a_stack_that_turns_out_to_be_used_again);
-	tcase_add_test(t, a_stack_of_one_that_came_later);
-	tcase_add_test(t, all_are_gone);
-	tcase_add_test(t, a_copy);
-	tcase_add_test(t, chunks);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -65,14 +65,15 @@ static void check_set(uint64_t tick)
 	ck_assert_uint_eq(ticker_next(&t), tick);
 }
 
-START_TEST(it_rings_at_the_next_tick)
+FIXTURE(set_up, tear_down)
+
+TEST(it_rings_at_the_next_tick)
 {
 	start_long();
 	check_set(1);
 }
-END_TEST
 
-START_TEST(ticks_are_left_out)
+TEST(ticks_are_left_out)
 {
 	start_long();
 	ck_assert_int_eq(ticker_ring_at(&t, 5), 0);
@@ -84,10 +85,9 @@ START_TEST(ticks_are_left_out)
 	ck_assert_int_eq(ticker_ring_at(&t, 0), 0);
 	check_set(1);
 }
-END_TEST
 
 /* The numbers of ticks stay what they are, and none comes before its time. */
-START_TEST(it_goes_on)
+TEST(it_goes_on)
 {
 	const uint64_t epoch_ns = clock_mono_ns() - 100 * SHORT_NS;
 	uint64_t before;
@@ -104,7 +104,6 @@ START_TEST(it_goes_on)
 		ck_assert_uint_eq(ticker_next(&t), rung + 1);
 	}
 }
-END_TEST
 
 static void event(void *ctx, uint32_t target, enum capture_event what)
 {
@@ -126,7 +125,7 @@ static struct capture *new_capture(void)
 }
 
 /* Nothing is read, so that it is there in each round. */
-START_TEST(it_is_left_alone_where_something_else_rings)
+TEST(it_is_left_alone_where_something_else_rings)
 {
 	struct pollfd ready = {.events = POLLIN};
 	struct capture *capture = new_capture();
@@ -152,9 +151,8 @@ START_TEST(it_is_left_alone_where_something_else_rings)
 	}
 	capture_free(capture);
 }
-END_TEST
 
-START_TEST(where_nobody_is_it_rings_at_each)
+TEST(where_nobody_is_it_rings_at_each)
 {
 	struct capture *capture = new_capture();
 
@@ -165,9 +163,8 @@ START_TEST(where_nobody_is_it_rings_at_each)
 	check_set(1);
 	capture_free(capture);
 }
-END_TEST
 
-START_TEST(times_and_numbers_agree)
+TEST(times_and_numbers_agree)
 {
 	t = (struct ticker){.epoch_ns = 77 * NS_PER_SEC,
 			    .period_ns = 10 * NS_PER_MS};
@@ -187,10 +184,9 @@ START_TEST(times_and_numbers_agree)
 	ck_assert_uint_le(ticker_time(&t, 6400),
 			  t.epoch_ns + 6401 * t.period_ns);
 }
-END_TEST
 
 /* Anywhere in its period, and where says nothing of where the next is. */
-START_TEST(a_tick_is_anywhere_in_its_period)
+TEST(a_tick_is_anywhere_in_its_period)
 {
 	const uint64_t n = 100000;
 	uint64_t places[16] = {0}, both[2][2] = {{0}};
@@ -222,10 +218,9 @@ START_TEST(a_tick_is_anywhere_in_its_period)
 		ck_assert_double_eq_tol((double)both[i / 2][i % 2],
 					(double)n / 4, 0.05 * (double)n / 4);
 }
-END_TEST
 
 /* A profile of one look a second has one each second. */
-START_TEST(slow_ticks_keep_their_period)
+TEST(slow_ticks_keep_their_period)
 {
 	t = (struct ticker){.epoch_ns = 77 * NS_PER_SEC,
 			    .period_ns = NS_PER_SEC};
@@ -233,9 +228,8 @@ START_TEST(slow_ticks_keep_their_period)
 		ck_assert_uint_eq(ticker_time(&t, tick),
 				  t.epoch_ns + tick * NS_PER_SEC);
 }
-END_TEST
 
-START_TEST(another_clock_is_refused)
+TEST(another_clock_is_refused)
 {
 	start_long();
 	ck_assert_int_eq(ticker_start(&t, loop, t.epoch_ns, LONG_NS, on_tick),
@@ -251,24 +245,4 @@ START_TEST(another_clock_is_refused)
 			 -EPROTO);
 	start_long();
 	check_set(1);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("ticker");
-	TCase *tc = tcase_create("ticker");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, it_rings_at_the_next_tick);
-	tcase_add_test(tc, ticks_are_left_out);
-	tcase_add_test(tc, it_goes_on);
-	tcase_add_test(tc, it_is_left_alone_where_something_else_rings);
-	tcase_add_test(tc, where_nobody_is_it_rings_at_each);
-	tcase_add_test(tc, times_and_numbers_agree);
-	tcase_add_test(tc, a_tick_is_anywhere_in_its_period);
-	tcase_add_test(tc, slow_ticks_keep_their_period);
-	tcase_add_test(tc, another_clock_is_refused);
-	suite_add_tcase(s, tc);
-	return s;
 }

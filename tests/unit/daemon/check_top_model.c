@@ -108,7 +108,9 @@ static void list_functions(uint32_t thread, struct top_order order)
 	ck_assert_int_eq(top_model_functions(&m, thread, order, &rows), 0);
 }
 
-START_TEST(functions_of_the_last_chunk_and_since_the_start)
+FIXTURE(set_up, tear_down)
+
+TEST(functions_of_the_last_chunk_and_since_the_start)
 {
 	add_first();
 	ck_assert_uint_eq(m.now_ns, NS_PER_SEC);
@@ -130,9 +132,8 @@ START_TEST(functions_of_the_last_chunk_and_since_the_start)
 	check_time(&row_at(1, "hash")->now, 0, 0, 0);
 	check_time(&rows.v[1].all, 1400, 1400, 0);
 }
-END_TEST
 
-START_TEST(orders)
+TEST(orders)
 {
 	add_first();
 	add_second();
@@ -146,9 +147,8 @@ START_TEST(orders)
 	/* None waits in the last chunk: then all time counts. */
 	row_at(0, "[libc.so.6]");
 }
-END_TEST
 
-START_TEST(threads)
+TEST(threads)
 {
 	struct top_time now, all;
 	uint32_t main_thread;
@@ -172,7 +172,6 @@ START_TEST(threads)
 	top_model_thread_time(&m, TOP_ALL, &now, &all);
 	check_time(&all, 2500, 2500, 500);
 }
-END_TEST
 
 static uint32_t function_named(const char *name)
 {
@@ -180,7 +179,7 @@ static uint32_t function_named(const char *name)
 	return find(name)->index;
 }
 
-START_TEST(callers)
+TEST(callers)
 {
 	add_first();
 	ck_assert_int_eq(top_model_callers(&m, TOP_ALL, function_named("hash"),
@@ -216,7 +215,6 @@ START_TEST(callers)
 	ck_assert_uint_eq(rows.v[0].index, TOP_OTHERS);
 	ck_assert_uint_eq(rows.v[0].all.below_ns, 500 * NS_PER_MS);
 }
-END_TEST
 
 /* n stacks of one function each, in threads of their own. */
 static char *many(unsigned int first, unsigned int n)
@@ -249,7 +247,7 @@ static char *many(unsigned int first, unsigned int n)
 	return text;
 }
 
-START_TEST(bounds)
+TEST(bounds)
 {
 	const unsigned int n = TOP_THREADS_MAX + 1;
 	uint64_t self_ns = 0;
@@ -286,9 +284,8 @@ START_TEST(bounds)
 	ck_assert_int_eq(top_model_threads(&m, by_self, &rows), 0);
 	row_at(rows.n - 1, "(others)");
 }
-END_TEST
 
-START_TEST(nothing_yet)
+TEST(nothing_yet)
 {
 	struct top_time now, all;
 
@@ -302,22 +299,4 @@ START_TEST(nothing_yet)
 	ck_assert_uint_eq(m.now_ns, 0);
 	list_functions(TOP_ALL, by_self);
 	ck_assert_uint_eq(rows.n, 0);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("top_model");
-	TCase *t = tcase_create("top_model");
-
-	tcase_add_checked_fixture(t, set_up, tear_down);
-	tcase_set_timeout(t, 120);
-	tcase_add_test(t, functions_of_the_last_chunk_and_since_the_start);
-	tcase_add_test(t, orders);
-	tcase_add_test(t, threads);
-	tcase_add_test(t, callers);
-	tcase_add_test(t, bounds);
-	tcase_add_test(t, nothing_yet);
-	suite_add_tcase(s, t);
-	return s;
 }

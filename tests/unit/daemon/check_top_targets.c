@@ -33,7 +33,9 @@ static void check_order(enum top_target_order order, int32_t a, int32_t b)
 	ck_assert_int_eq(t.v[1].pid, b);
 }
 
-START_TEST(figures_each_second)
+FIXTURE(NULL, tear_down)
+
+TEST(figures_each_second)
 {
 	ck_assert_int_eq(
 		take("{\"targets\":[" TARGET("a", "7", "100", "5.5") "," TARGET(
@@ -61,9 +63,8 @@ START_TEST(figures_each_second)
 	check_order(TOP_BY_PAUSE, 7, 8);
 	check_order(TOP_BY_BYTES, 7, 8);
 }
-END_TEST
 
-START_TEST(no_status)
+TEST(no_status)
 {
 	ck_assert_int_eq(take("{\"targets\":[" TARGET("a", "7", "1", "1") "]}",
 			      1, TOP_BY_NAME),
@@ -79,17 +80,4 @@ START_TEST(no_status)
 	ck_assert_str_eq(t.v[0].name, "-");
 	ck_assert_int_eq(take("{\"targets\":[]}", 3, TOP_BY_NAME), 0);
 	ck_assert_uint_eq(t.n, 0);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("top_targets");
-	TCase *c = tcase_create("top_targets");
-
-	tcase_add_checked_fixture(c, NULL, tear_down);
-	tcase_add_test(c, figures_each_second);
-	tcase_add_test(c, no_status);
-	suite_add_tcase(s, c);
-	return s;
 }

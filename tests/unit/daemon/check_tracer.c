@@ -41,7 +41,9 @@ static void seize_all(void *ctx)
 		*seized += ptrace(PTRACE_SEIZE, children[i], NULL, NULL) == 0;
 }
 
-START_TEST(nobody_is_traced_once_it_is_back)
+FIXTURE(set_up, tear_down)
+
+TEST(nobody_is_traced_once_it_is_back)
 {
 	for (int n = 0; n < 10; n++) {
 		int seized = 0;
@@ -52,16 +54,4 @@ START_TEST(nobody_is_traced_once_it_is_back)
 					 0);
 		ck_assert_int_eq(seized, CHILDREN);
 	}
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("tracer");
-	TCase *tc = tcase_create("end");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, nobody_is_traced_once_it_is_back);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -60,7 +60,9 @@ static void check_sums(void)
 		ck_assert_double_eq_tol(sum[k], all[k].cpu_s, 1e-9);
 }
 
-START_TEST(the_whole)
+FIXTURE(set_up, NULL)
+
+TEST(the_whole)
 {
 	struct usage all[USAGE_N];
 
@@ -74,9 +76,8 @@ START_TEST(the_whole)
 	ck_assert_uint_eq(all[USAGE_UNWIND].rss_bytes, 1000);
 	ck_assert_uint_eq(all[USAGE_SHIP].rss_bytes, 400);
 }
-END_TEST
 
-START_TEST(nothing_is_known)
+TEST(nothing_is_known)
 {
 	struct usage one[USAGE_N];
 
@@ -88,9 +89,8 @@ START_TEST(nothing_is_known)
 	ck_assert_uint_eq(one[USAGE_UNWIND].rss_bytes, 999);
 	ck_assert_uint_eq(one[USAGE_CAPTURE].rss_bytes, 200);
 }
-END_TEST
 
-START_TEST(by_weight)
+TEST(by_weight)
 {
 	struct usage one[USAGE_N];
 
@@ -114,9 +114,8 @@ START_TEST(by_weight)
 	ck_assert_double_eq_tol(one[USAGE_CAPTURE].cpu_s, 0.0, 1e-9);
 	ck_assert_double_eq_tol(one[USAGE_UNWIND].cpu_s, 5.0, 1e-9);
 }
-END_TEST
 
-START_TEST(without_an_unwind_process)
+TEST(without_an_unwind_process)
 {
 	struct usage one[USAGE_N];
 
@@ -124,19 +123,4 @@ START_TEST(without_an_unwind_process)
 	check_sums();
 	usage_of_instance(&b, own, &instances[2], one);
 	ck_assert_uint_eq(one[USAGE_UNWIND].rss_bytes, 0);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("usage");
-	TCase *c = tcase_create("usage");
-
-	tcase_add_checked_fixture(c, set_up, NULL);
-	tcase_add_test(c, the_whole);
-	tcase_add_test(c, nothing_is_known);
-	tcase_add_test(c, by_weight);
-	tcase_add_test(c, without_an_unwind_process);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -69,6 +69,12 @@ static const struct {
 
 static int broker;
 
+/* Before Check takes it for a file of its own. */
+__attribute__((constructor)) static void take_descriptor(void)
+{
+	(void)dup2(STDERR_FILENO, MSG_FD);
+}
+
 static void set_up(void)
 {
 	int fds[2];
@@ -89,7 +95,9 @@ static void tear_down(void)
 	close_fd(&fd);
 }
 
-START_TEST(the_rule_of_a_question)
+FIXTURE(set_up, tear_down)
+
+TESTS(the_rule_of_a_question, array_size(cases))
 {
 	struct msg_want want = {.kind = cases[_i].kind,
 				.start = cases[_i].start,
@@ -99,7 +107,6 @@ START_TEST(the_rule_of_a_question)
 	memcpy(want.name, cases[_i].name, min_size(n, sizeof(want.name)));
 	ck_assert_int_eq(want_check(&want), cases[_i].verdict);
 }
-END_TEST
 
 /* By the function that unwind uses for a question of that kind. */
 static int ask(size_t i, int *ret_fd)
@@ -120,7 +127,7 @@ static int ask(size_t i, int *ret_fd)
 }
 
 /* The answer to the first question is there before it is asked. */
-START_TEST(unwind_sends_what_the_broker_accepts_and_nothing_else)
+TESTS(unwind_sends_what_the_broker_accepts_and_nothing_else, array_size(cases))
 {
 	const struct msg_file no_file = {
 		.h = MSG_HEADER(MSG_FILE, msg_file),
@@ -147,9 +154,8 @@ START_TEST(unwind_sends_what_the_broker_accepts_and_nothing_else)
 	ck_assert_uint_eq(want->kind, cases[_i].kind);
 	ck_assert_uint_eq(want->request, 1);
 }
-END_TEST
 
-START_TEST(a_kind_that_unwind_does_not_have_breaks_the_rule)
+TEST(a_kind_that_unwind_does_not_have_breaks_the_rule)
 {
 	static const uint32_t kinds[] = {0, WANT_PID_FILE, WANT_END,
 					 WANT_END + 1, UINT32_MAX};
@@ -161,9 +167,8 @@ START_TEST(a_kind_that_unwind_does_not_have_breaks_the_rule)
 		ck_assert_int_eq(want_check(&want), WANT_BROKEN);
 	}
 }
-END_TEST
 
-START_TEST(a_name_without_its_nul_is_refused)
+TEST(a_name_without_its_nul_is_refused)
 {
 	struct msg_want want = {.kind = WANT_DEBUG, .end = PAGE};
 
@@ -171,23 +176,4 @@ START_TEST(a_name_without_its_nul_is_refused)
 	ck_assert_int_eq(want_check(&want), WANT_REFUSED);
 	want.kind = WANT_DEBUG_LINK;
 	ck_assert_int_eq(want_check(&want), WANT_REFUSED);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("want");
-	TCase *tc = tcase_create("want");
-
-	/* Before Check takes it for a file of its own. */
-	(void)dup2(STDERR_FILENO, MSG_FD);
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_loop_test(tc, the_rule_of_a_question, 0, array_size(cases));
-	tcase_add_loop_test(
-		tc, unwind_sends_what_the_broker_accepts_and_nothing_else, 0,
-		array_size(cases));
-	tcase_add_test(tc, a_kind_that_unwind_does_not_have_breaks_the_rule);
-	tcase_add_test(tc, a_name_without_its_nul_is_refused);
-	suite_add_tcase(s, tc);
-	return s;
 }

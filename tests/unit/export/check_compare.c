@@ -100,7 +100,9 @@ static void check_folded(const char *wanted)
 	MADE_RUNS("903", "9", "0") \
 	MADE_RUNS("907", "9", "1") MADE_END("908", "9", "0")
 
-START_TEST(addresses_do_not_matter)
+FIXTURE(set_up, tear_down)
+
+TEST(addresses_do_not_matter)
 {
 	add(0, "/opt/app", "one", 0x1000, A_SAMPLES);
 	add(1, "/opt/app", "one", 0x8000, B_SAMPLES);
@@ -117,10 +119,9 @@ START_TEST(addresses_do_not_matter)
 		     "f;app+0x20 250000000 125000000\n"
 		     "f;app+0x30 500000000 375000000\n");
 }
-END_TEST
 
 /* In another build the same offset is another function. */
-START_TEST(two_builds_of_a_module)
+TEST(two_builds_of_a_module)
 {
 	add(0, "/opt/app", "one", 0x1000, A_SAMPLES);
 	add(1, "/opt/new/app", "two", 0x1000, B_SAMPLES);
@@ -131,9 +132,8 @@ START_TEST(two_builds_of_a_module)
 	for (size_t i = 0; i < m.n_frames; i++)
 		ck_assert_str_eq(m.frames[i].package, "/opt/app");
 }
-END_TEST
 
-START_TEST(a_module_that_was_renamed)
+TEST(a_module_that_was_renamed)
 {
 	add(0, "/opt/app", "one", 0x1000, A_SAMPLES);
 	add(1, "/opt/app-old", "one", 0x1000, B_SAMPLES);
@@ -143,9 +143,8 @@ START_TEST(a_module_that_was_renamed)
 	check_function("app+0x30", 2, 3);
 	ck_assert_uint_eq(c.n_functions, 3);
 }
-END_TEST
 
-START_TEST(modules_that_have_nothing_in_common)
+TEST(modules_that_have_nothing_in_common)
 {
 	add(0, "/opt/app", "one", 0x1000, A_SAMPLES);
 	add(1, "/opt/other", "two", 0x1000, B_SAMPLES);
@@ -154,10 +153,9 @@ START_TEST(modules_that_have_nothing_in_common)
 	check_function("[app]", 3, 0);
 	check_function("[other]", 0, 4);
 }
-END_TEST
 
 /* The profiler_id and the chunk_id are the same on both sides here. */
-START_TEST(a_profile_with_itself)
+TEST(a_profile_with_itself)
 {
 	add(0, "/opt/app", "one", 0x1000, A_SAMPLES);
 	add(1, "/opt/app", "one", 0x1000, A_SAMPLES);
@@ -170,9 +168,8 @@ START_TEST(a_profile_with_itself)
 		     "f;app+0x20 250000000 250000000\n"
 		     "f;app+0x30 500000000 500000000\n");
 }
-END_TEST
 
-START_TEST(one_side_alone)
+TEST(one_side_alone)
 {
 	add(1, "/opt/app", "one", 0x1000, A_SAMPLES);
 	compare();
@@ -180,21 +177,4 @@ START_TEST(one_side_alone)
 	ck_assert_uint_eq(c.lasts_ns[0], 0);
 	ck_assert(compare_share(&c, 0, 0) <= 0);
 	check_folded("f 0 250000000\nf;[app] 0 750000000\n");
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("compare");
-	TCase *t = tcase_create("compare");
-
-	tcase_add_checked_fixture(t, set_up, tear_down);
-	tcase_add_test(t, addresses_do_not_matter);
-	tcase_add_test(t, two_builds_of_a_module);
-	tcase_add_test(t, a_module_that_was_renamed);
-	tcase_add_test(t, modules_that_have_nothing_in_common);
-	tcase_add_test(t, a_profile_with_itself);
-	tcase_add_test(t, one_side_alone);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -89,7 +89,7 @@ static char *written(const struct format *f, int *ret)
 	return text;
 }
 
-START_TEST(golden)
+TESTS(golden, array_size(formats))
 {
 	char path[128];
 	int r;
@@ -101,10 +101,9 @@ START_TEST(golden)
 	golden_check(text, path);
 	free(text);
 }
-END_TEST
 
 /* Names may be anything; but JSON is JSON and a folded line is a line. */
-START_TEST(json_is_json)
+TESTS(json_is_json, array_size(formats))
 {
 	int r;
 	char *text = written(&formats[_i], &r);
@@ -120,9 +119,8 @@ START_TEST(json_is_json)
 		ck_assert(*p == '\n' || (unsigned char)*p >= 0x20);
 	free(text);
 }
-END_TEST
 
-START_TEST(no_such_thread)
+TEST(no_such_thread)
 {
 	struct format f = {"",
 			   true,
@@ -135,9 +133,8 @@ START_TEST(no_such_thread)
 	free(written(&f, &r));
 	ck_assert_int_eq(r, -ENOENT);
 }
-END_TEST
 
-START_TEST(a_full_disk)
+TESTS(a_full_disk, 6)
 {
 	struct export_options o = {.version = "1"};
 	const struct merge_options options = {
@@ -156,18 +153,4 @@ START_TEST(a_full_disk)
 	ck_assert_int_lt(writers[_i](&m, &o, out), 0);
 	merge_fini(&m);
 	(void)fclose(out);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("export");
-	TCase *t = tcase_create("export");
-
-	tcase_add_loop_test(t, golden, 0, array_size(formats));
-	tcase_add_loop_test(t, json_is_json, 0, array_size(formats));
-	tcase_add_test(t, no_such_thread);
-	tcase_add_loop_test(t, a_full_disk, 0, 6);
-	suite_add_tcase(s, t);
-	return s;
 }

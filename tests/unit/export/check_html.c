@@ -244,7 +244,7 @@ static void make(struct merge *m, bool is_empty)
 	ck_assert_int_eq(merge_finish(m), 0);
 }
 
-START_TEST(all_of_a_profile)
+TEST(all_of_a_profile)
 {
 	static const struct made_bar bars_7[] = {{250000, "hash", false},
 						 {750000, "[libc.so.6]", true},
@@ -272,13 +272,12 @@ START_TEST(all_of_a_profile)
 	free(page);
 	merge_fini(&m);
 }
-END_TEST
 
 /*
  * A runs hash for 250 ms and waits for 750; B runs hash for 100 ms, and _Zwork
  * for 100 ms between.
  */
-START_TEST(a_comparison)
+TEST(a_comparison)
 {
 	static const struct made_bar bars_7[] = {
 		{250000, "hash", false}, {750000, "libc.so.6+0x10", true}};
@@ -328,10 +327,9 @@ START_TEST(a_comparison)
 	merge_fini(&m);
 	free(page);
 }
-END_TEST
 
 /* Strings of a target are in the data alone, each once. */
-START_TEST(text_is_not_markup)
+TEST(text_is_not_markup)
 {
 	struct merge m;
 	int scripts = 0;
@@ -354,9 +352,8 @@ START_TEST(text_is_not_markup)
 	free(page);
 	merge_fini(&m);
 }
-END_TEST
 
-START_TEST(no_chunks)
+TEST(no_chunks)
 {
 	struct merge m;
 
@@ -371,9 +368,8 @@ START_TEST(no_chunks)
 	free(page);
 	merge_fini(&m);
 }
-END_TEST
 
-START_TEST(a_full_disk)
+TEST(a_full_disk)
 {
 	const struct export_options o = {.version = "1.2.3"};
 	FILE *full = fopen("/dev/full", "w");
@@ -384,19 +380,4 @@ START_TEST(a_full_disk)
 	ck_assert_int_eq(export_html(&m, &o, full), -ENOSPC);
 	(void)fclose(full);
 	merge_fini(&m);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("html");
-	TCase *tc = tcase_create("html");
-
-	tcase_add_test(tc, all_of_a_profile);
-	tcase_add_test(tc, a_comparison);
-	tcase_add_test(tc, text_is_not_markup);
-	tcase_add_test(tc, no_chunks);
-	tcase_add_test(tc, a_full_disk);
-	suite_add_tcase(s, tc);
-	return s;
 }

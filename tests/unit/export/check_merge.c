@@ -75,7 +75,9 @@ static void check_bar(size_t i, uint64_t start_ms, uint64_t lasts_ms,
 	ck_assert_int_eq(m.bars[i].is_waiting, is_waiting);
 }
 
-START_TEST(chunks_in_any_order)
+FIXTURE(set_up, tear_down)
+
+TESTS(chunks_in_any_order, 2)
 {
 	merge_init(&m, &options);
 	if (_i == 0)
@@ -111,9 +113,8 @@ START_TEST(chunks_in_any_order)
 	ck_assert_uint_eq(m.cut_ns, 0);
 	ck_assert(m.has_states && !m.lacks_states);
 }
-END_TEST
 
-START_TEST(sums_are_what_bars_add_up_to)
+TEST(sums_are_what_bars_add_up_to)
 {
 	options.is_ordered = false;
 	add_both();
@@ -124,9 +125,8 @@ START_TEST(sums_are_what_bars_add_up_to)
 	ck_assert_uint_eq(m.bars[0].lasts_ns, 750 * NS_PER_MS);
 	ck_assert_uint_eq(m.bars[0].samples, 2);
 }
-END_TEST
 
-START_TEST(states)
+TESTS(states, 2)
 {
 	options.is_ordered = _i == 0;
 	options.states = MERGE_WAITING;
@@ -137,7 +137,6 @@ START_TEST(states)
 	add_both();
 	ck_assert_uint_eq(total_ms(), 1000);
 }
-END_TEST
 
 static const struct {
 	enum merge_filter_kind kind;
@@ -162,7 +161,7 @@ static const struct {
 	{MERGE_THREAD, "hash", 0},
 };
 
-START_TEST(one_filter)
+TESTS(one_filter, array_size(filters))
 {
 	options.n_filters = 1;
 	options.demangle = made_demangle;
@@ -176,9 +175,8 @@ START_TEST(one_filter)
 		merge_fini(&m);
 	}
 }
-END_TEST
 
-START_TEST(all_filters_have_to_fit)
+TEST(all_filters_have_to_fit)
 {
 	options.n_filters = MERGE_FILTERS_MAX;
 	for (size_t i = 0; i < MERGE_FILTERS_MAX; i++)
@@ -189,9 +187,8 @@ START_TEST(all_filters_have_to_fit)
 	add_both();
 	ck_assert_uint_eq(total_ms(), 250);
 }
-END_TEST
 
-START_TEST(a_part_of_the_time)
+TESTS(a_part_of_the_time, 2)
 {
 	options.is_ordered = _i == 0;
 	options.is_cut = true;
@@ -207,10 +204,9 @@ START_TEST(a_part_of_the_time)
 	add_both();
 	ck_assert_uint_eq(m.n_bars, 0);
 }
-END_TEST
 
 /* Chunks of ours do not. */
-START_TEST(bars_that_overlap_are_cut)
+TEST(bars_that_overlap_are_cut)
 {
 	merge_init(&m, &options);
 	made_add(&m, "p", "a",
@@ -225,9 +221,8 @@ START_TEST(bars_that_overlap_are_cut)
 	check_bar(1, 20000, 2000, false);
 	ck_assert_uint_eq(m.cut_ns, 3 * NS_PER_SEC);
 }
-END_TEST
 
-START_TEST(labels_tell_threads_apart)
+TEST(labels_tell_threads_apart)
 {
 	static const char *const wanted[] = {"main (1, p)", "main (1, q)",
 					     "main (2)", "worker", "4"};
@@ -250,9 +245,8 @@ START_TEST(labels_tell_threads_apart)
 		ck_assert_msg(found == 1, "%s", wanted[i]);
 	}
 }
-END_TEST
 
-START_TEST(frames_by_address_or_by_function)
+TESTS(frames_by_address_or_by_function, 2)
 {
 	static const char two[] =
 		"{\"version\":\"2\",\"profiler_id\":\"%s\",\"chunk_id\":\"c\","
@@ -278,9 +272,8 @@ START_TEST(frames_by_address_or_by_function)
 	/* The server shows those of native as they are. */
 	ck_assert_str_eq(m.frames[m.n_frames - 1].name, "_Zf");
 }
-END_TEST
 
-START_TEST(the_image_of_a_frame)
+TEST(the_image_of_a_frame)
 {
 	struct merge_frame f = {.addr = 0x1fff};
 
@@ -296,9 +289,8 @@ START_TEST(the_image_of_a_frame)
 	f.addr = 0;
 	ck_assert_uint_eq(merge_find_image(&m, &f), PROFILE_NONE);
 }
-END_TEST
 
-START_TEST(chunks_without_states)
+TEST(chunks_without_states)
 {
 	merge_init(&m, &options);
 	made_add(&m, "p", "c",
@@ -306,26 +298,4 @@ START_TEST(chunks_without_states)
 	ck_assert(m.lacks_states && !m.has_states);
 	add_first();
 	ck_assert(m.lacks_states && m.has_states);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("merge");
-	TCase *t = tcase_create("merge");
-
-	tcase_add_checked_fixture(t, set_up, tear_down);
-	tcase_add_loop_test(t, chunks_in_any_order, 0, 2);
-	tcase_add_test(t, sums_are_what_bars_add_up_to);
-	tcase_add_loop_test(t, states, 0, 2);
-	tcase_add_loop_test(t, one_filter, 0, array_size(filters));
-	tcase_add_test(t, all_filters_have_to_fit);
-	tcase_add_loop_test(t, a_part_of_the_time, 0, 2);
-	tcase_add_test(t, bars_that_overlap_are_cut);
-	tcase_add_test(t, labels_tell_threads_apart);
-	tcase_add_loop_test(t, frames_by_address_or_by_function, 0, 2);
-	tcase_add_test(t, the_image_of_a_frame);
-	tcase_add_test(t, chunks_without_states);
-	suite_add_tcase(s, t);
-	return s;
 }

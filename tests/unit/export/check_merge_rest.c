@@ -30,15 +30,14 @@ static void check(const char *wanted)
 	"\":{\"unit\":\"byte\",\"values\":[" points "]}}}"
 #define POINT(time) "{\"timestamp\":" time "}"
 
-START_TEST(the_first_chunk_s_members)
+TEST(the_first_chunk_s_members)
 {
 	add("{\"a\":1,\"profile\":{},\"debug_meta\":{},\"chunk_id\":\"x\"}");
 	add("{\"a\":2,\"b\":3,\"chunk_id\":\"y\"}");
 	check("{\"a\":1,\"chunk_id\":\"x\"}");
 }
-END_TEST
 
-START_TEST(points_by_time)
+TEST(points_by_time)
 {
 	add(CURVE("m", POINT("5") "," POINT("6")));
 	add(CURVE("m", POINT("1") "," POINT("5.5")));
@@ -46,9 +45,8 @@ START_TEST(points_by_time)
 	check(CURVE("m", POINT("1") "," POINT("5") "," POINT("5.5") "," POINT(
 				 "6") "," POINT("7")));
 }
-END_TEST
 
-START_TEST(curves_that_come_later)
+TEST(curves_that_come_later)
 {
 	add("{}");
 	add(CURVE("m", POINT("1")));
@@ -57,27 +55,12 @@ START_TEST(curves_that_come_later)
 	      "{\"timestamp\":1}]},\"n\":{\"unit\":\"byte\",\"values\":["
 	      "{\"timestamp\":2}]}}}");
 }
-END_TEST
 
-START_TEST(what_is_no_curve)
+TEST(what_is_no_curve)
 {
 	add("{\"measurements\":{\"m\":3,\"n\":{\"values\":{}}}}");
 	add(CURVE("m", "1,\"x\",null"));
 	add("{\"measurements\":[]}");
 	add(CURVE("n", POINT("1")));
 	check("{\"measurements\":{\"m\":3,\"n\":{\"values\":{}}}}");
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("merge_rest");
-	TCase *t = tcase_create("merge_rest");
-
-	tcase_add_test(t, the_first_chunk_s_members);
-	tcase_add_test(t, points_by_time);
-	tcase_add_test(t, curves_that_come_later);
-	tcase_add_test(t, what_is_no_curve);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -43,7 +43,7 @@ static int read_parts(const char *frames, const char *stacks,
 	"{\"timestamp\":" time ",\"thread_id\":\"" thread \
 	"\",\"stack_id\":" stack "}"
 
-START_TEST(a_whole_chunk)
+TEST(a_whole_chunk)
 {
 	ck_assert_int_eq(
 		read_parts("[{\"instruction_addr\":\"0xfFfffFFF00000001\","
@@ -84,9 +84,8 @@ START_TEST(a_whole_chunk)
 	import_chunk_fini(&chunk);
 	ck_assert_ptr_null(chunk.samples);
 }
-END_TEST
 
-START_TEST(samples_are_sorted)
+TEST(samples_are_sorted)
 {
 	ck_assert_int_eq(
 		read_parts(
@@ -101,10 +100,9 @@ START_TEST(samples_are_sorted)
 	ck_assert(chunk.samples[2].is_last);
 	import_chunk_fini(&chunk);
 }
-END_TEST
 
 /* A double has 0.24 microseconds of today's times. */
-START_TEST(times_are_whole_microseconds)
+TEST(times_are_whole_microseconds)
 {
 	ck_assert_int_eq(read_parts(NULL, NULL,
 				    "[" SAMPLE("1795619614.497309", "1",
@@ -117,9 +115,8 @@ START_TEST(times_are_whole_microseconds)
 	ck_assert_uint_eq(chunk.samples[0].lasts_ns, 9902000);
 	import_chunk_fini(&chunk);
 }
-END_TEST
 
-START_TEST(states)
+TEST(states)
 {
 	ck_assert_int_eq(
 		read_parts(NULL, NULL,
@@ -132,9 +129,8 @@ START_TEST(states)
 	ck_assert(chunk.samples[0].is_waiting && !chunk.samples[1].is_waiting);
 	import_chunk_fini(&chunk);
 }
-END_TEST
 
-START_TEST(images)
+TEST(images)
 {
 	ck_assert_int_eq(
 		read_json("{\"version\":\"2\",\"profiler_id\":\"a\",\"chunk_"
@@ -151,7 +147,6 @@ START_TEST(images)
 	ck_assert_uint_eq(chunk.images[0].size, 32);
 	import_chunk_fini(&chunk);
 }
-END_TEST
 
 /* Each is wrong in one place, which the fault names. */
 static const struct {
@@ -193,7 +188,7 @@ static const struct {
 	 NULL, "profile.samples[0].state"},
 };
 
-START_TEST(what_is_wrong_is_named)
+TESTS(what_is_wrong_is_named, array_size(wrong))
 {
 	ck_assert_int_eq(read_parts(wrong[_i].frames, wrong[_i].stacks,
 				    wrong[_i].samples, wrong[_i].rest),
@@ -201,9 +196,8 @@ START_TEST(what_is_wrong_is_named)
 	ck_assert_msg(strstr(fault.text, wrong[_i].where) != NULL, "%s: %s",
 		      wrong[_i].where, fault.text);
 }
-END_TEST
 
-START_TEST(no_chunk_at_all)
+TEST(no_chunk_at_all)
 {
 	static const char *const texts[] = {
 		"[]",
@@ -220,9 +214,8 @@ START_TEST(no_chunk_at_all)
 		ck_assert_str_ne(fault.text, "");
 	}
 }
-END_TEST
 
-START_TEST(a_stack_may_be_deep_but_not_endless)
+TEST(a_stack_may_be_deep_but_not_endless)
 {
 	static char stacks[8 * IMPORT_STACK_FRAMES_MAX];
 
@@ -245,33 +238,12 @@ START_TEST(a_stack_may_be_deep_but_not_endless)
 	}
 	ck_assert_ptr_nonnull(strstr(fault.text, "profile.stacks[0]"));
 }
-END_TEST
 
-START_TEST(a_fault_is_one_line_without_control_characters)
+TEST(a_fault_is_one_line_without_control_characters)
 {
 	ck_assert_int_eq(read_json("{\"version\":\"\\u001b[31m\\n\","
 				   "\"profile\":{}}"),
 			 -EBADMSG);
 	for (const char *p = fault.text; *p != '\0'; p++)
 		ck_assert_int_ge(*p, 0x20);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("chunk");
-	TCase *t = tcase_create("chunk");
-
-	tcase_add_test(t, a_whole_chunk);
-	tcase_add_test(t, samples_are_sorted);
-	tcase_add_test(t, times_are_whole_microseconds);
-	tcase_add_test(t, states);
-	tcase_add_test(t, images);
-	tcase_add_loop_test(t, what_is_wrong_is_named, 0,
-			    sizeof(wrong) / sizeof(wrong[0]));
-	tcase_add_test(t, no_chunk_at_all);
-	tcase_add_test(t, a_stack_may_be_deep_but_not_endless);
-	tcase_add_test(t, a_fault_is_one_line_without_control_characters);
-	suite_add_tcase(s, t);
-	return s;
 }

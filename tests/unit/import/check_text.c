@@ -53,7 +53,7 @@ static const char *item(const char *payload)
 	return text;
 }
 
-START_TEST(envelopes)
+TEST(envelopes)
 {
 	ck_assert_int_eq(read_text(item(PAYLOAD("x"))), 0);
 	ck_assert_str_eq(ids, "x");
@@ -66,9 +66,8 @@ START_TEST(envelopes)
 	ck_assert_int_eq(read_text(HEADER REPORT), 0);
 	ck_assert_str_eq(ids, "");
 }
-END_TEST
 
-START_TEST(bare_payloads)
+TEST(bare_payloads)
 {
 	ck_assert_int_eq(read_text(PAYLOAD("x")), 0);
 	ck_assert_str_eq(ids, "x");
@@ -85,9 +84,8 @@ START_TEST(bare_payloads)
 	ck_assert_int_eq(read_text(""), 0);
 	ck_assert_int_eq(read_text(" \n"), 0);
 }
-END_TEST
 
-START_TEST(a_file_that_is_cut_off)
+TEST(a_file_that_is_cut_off)
 {
 	const char *whole = item(PAYLOAD("x"));
 	const size_t begin = strlen(HEADER) + 1;
@@ -101,9 +99,8 @@ START_TEST(a_file_that_is_cut_off)
 	ck_assert_int_eq(read_bytes(whole, end), 0);
 	ck_assert_str_eq(ids, "x");
 }
-END_TEST
 
-START_TEST(what_is_no_profile)
+TEST(what_is_no_profile)
 {
 	static const char *const texts[] = {
 		"hello",
@@ -122,18 +119,4 @@ START_TEST(what_is_no_profile)
 		ck_assert_msg(read_text(texts[i]) == -EBADMSG, "%s", texts[i]);
 		ck_assert_str_ne(fault.text, "");
 	}
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("text");
-	TCase *t = tcase_create("text");
-
-	tcase_add_test(t, envelopes);
-	tcase_add_test(t, bare_payloads);
-	tcase_add_test(t, a_file_that_is_cut_off);
-	tcase_add_test(t, what_is_no_profile);
-	suite_add_tcase(s, t);
-	return s;
 }

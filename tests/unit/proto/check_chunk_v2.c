@@ -88,7 +88,7 @@ static const struct {
 	{smallest, "tests/golden/chunk_v2_smallest.json"},
 };
 
-START_TEST(golden)
+TESTS(golden, array_size(cases))
 {
 	struct good_profile g;
 	char *text;
@@ -101,7 +101,6 @@ START_TEST(golden)
 	golden_check(text, cases[_i].golden);
 	free(text);
 }
-END_TEST
 
 static void check_keys(const json_t *object, const char *const *keys, size_t n)
 {
@@ -258,7 +257,7 @@ static void check_measurements(const json_t *measurements, size_t n)
 	}
 }
 
-START_TEST(types)
+TESTS(types, array_size(cases))
 {
 	static const char *const texts[] = {"profiler_id", "chunk_id",
 					    "platform", "release",
@@ -300,7 +299,6 @@ START_TEST(types)
 	json_decref(root);
 	free(text);
 }
-END_TEST
 
 /* Takes out each occurrence of text. Returns how many there were. */
 static size_t take_out(char *from, const char *text)
@@ -316,7 +314,7 @@ static size_t take_out(char *from, const char *text)
  * Samples that wait say so, and the image with a build-id has it; the image of
  * which the .text was hashed has no code_id. All else is what the server gets.
  */
-START_TEST(for_a_file)
+TEST(for_a_file)
 {
 	struct good_profile g;
 	size_t size;
@@ -336,10 +334,9 @@ START_TEST(for_a_file)
 	free(text);
 	free(server);
 }
-END_TEST
 
 /* Of a program that never waits: a reader sees that it is said. */
-START_TEST(for_a_file_where_none_waits)
+TEST(for_a_file_where_none_waits)
 {
 	static const char state[] = ",\"state\":\"running\"";
 	struct good_profile g;
@@ -361,10 +358,9 @@ START_TEST(for_a_file_where_none_waits)
 	free(text);
 	free(server);
 }
-END_TEST
 
 /* The longest image that profile.h has a bound for. */
-START_TEST(bound_of_an_image)
+TEST(bound_of_an_image)
 {
 	uint8_t id[64];
 	struct good_profile g;
@@ -387,10 +383,9 @@ START_TEST(bound_of_an_image)
 	/* The size could have five digits more. */
 	ck_assert_uint_le(with - without + 5, PROFILE_IMAGE_BYTES);
 }
-END_TEST
 
 /* A thread is called by its id in its samples and its metadata. */
-START_TEST(threads_with_an_id)
+TEST(threads_with_an_id)
 {
 	const uint64_t id = UINT64_C(0x7fffdeadbeef);
 	struct good_profile g;
@@ -407,10 +402,9 @@ START_TEST(threads_with_an_id)
 	ck_assert_ptr_nonnull(strstr(text, "\"thread_id\":\"101\""));
 	free(text);
 }
-END_TEST
 
 /* The bounds of profile.h hold for the longest of everything. */
-START_TEST(bounds)
+TEST(bounds)
 {
 	struct good_profile g;
 	size_t size, with, fixed;
@@ -457,9 +451,8 @@ START_TEST(bounds)
 				  profile_index_bytes(0) +
 				  PROFILE_THREAD_BYTES);
 }
-END_TEST
 
-START_TEST(no_space)
+TEST(no_space)
 {
 	struct good_profile g;
 	FILE *f = fopen("/dev/full", "w");
@@ -468,24 +461,4 @@ START_TEST(no_space)
 	good_profile_init(&g);
 	ck_assert_int_eq(chunk_v2_write(&g.p, CHUNK_V2_SERVER, f), -ENOSPC);
 	(void)fclose(f);
-}
-END_TEST
-
-#define N(a) ((int)(sizeof(a) / sizeof((a)[0])))
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("chunk_v2");
-	TCase *c = tcase_create("chunk_v2");
-
-	tcase_add_loop_test(c, golden, 0, N(cases));
-	tcase_add_loop_test(c, types, 0, N(cases));
-	tcase_add_test(c, threads_with_an_id);
-	tcase_add_test(c, for_a_file);
-	tcase_add_test(c, for_a_file_where_none_waits);
-	tcase_add_test(c, bounds);
-	tcase_add_test(c, bound_of_an_image);
-	tcase_add_test(c, no_space);
-	suite_add_tcase(s, c);
-	return s;
 }

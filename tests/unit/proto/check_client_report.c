@@ -5,7 +5,7 @@
 
 #include "tests/unit/suite.h"
 
-START_TEST(names_what_there_is)
+TEST(names_what_there_is)
 {
 	const struct client_report r = {
 		.quantity[ENVELOPE_CHUNK] =
@@ -27,10 +27,9 @@ START_TEST(names_what_there_is)
 	ck_assert_uint_eq(len, strlen(text));
 	ck_assert(!client_report_is_empty(&r));
 }
-END_TEST
 
 /* A server that counts transactions counts its spans, and so does a loss. */
-START_TEST(tells_of_v1_in_its_categories)
+TEST(tells_of_v1_in_its_categories)
 {
 	const struct client_report r = {
 		.quantity[ENVELOPE_CHUNK][CLIENT_REPORT_SEND_ERROR] = 1,
@@ -51,9 +50,8 @@ START_TEST(tells_of_v1_in_its_categories)
 			       "\"category\":\"profile\",\"quantity\":2}]}");
 	ck_assert(!client_report_is_empty(&r));
 }
-END_TEST
 
-START_TEST(may_be_empty)
+TEST(may_be_empty)
 {
 	const struct client_report r = {0};
 	char text[CLIENT_REPORT_SIZE];
@@ -63,9 +61,8 @@ START_TEST(may_be_empty)
 	client_report_json(&r, 0, text, &len);
 	ck_assert_str_eq(text, "{\"timestamp\":0,\"discarded_events\":[]}");
 }
-END_TEST
 
-START_TEST(holds_the_longest)
+TEST(holds_the_longest)
 {
 	char text[CLIENT_REPORT_SIZE];
 	struct client_report r;
@@ -93,18 +90,4 @@ START_TEST(holds_the_longest)
 		ck_assert_ptr_nonnull(json_object_get(event, "category"));
 	}
 	json_decref(parsed);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("client_report");
-	TCase *c = tcase_create("client_report");
-
-	tcase_add_test(c, names_what_there_is);
-	tcase_add_test(c, tells_of_v1_in_its_categories);
-	tcase_add_test(c, may_be_empty);
-	tcase_add_test(c, holds_the_longest);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -6,7 +6,7 @@
 #include "tests/unit/proto/good_profile.h"
 #include "tests/unit/suite.h"
 
-START_TEST(id_of_build_id)
+TEST(id_of_build_id)
 {
 	char id[DEBUG_META_ID_SIZE];
 
@@ -14,10 +14,9 @@ START_TEST(id_of_build_id)
 		debug_meta_id(good_build_id, sizeof(good_build_id), id), 0);
 	ck_assert_str_eq(id, "32ffdf15-aa39-3b7c-16a7-1e6b2e3b6e40");
 }
-END_TEST
 
 /* Linkers make build-ids of 8 (xxhash) and 16 bytes (md5, uuid) too. */
-START_TEST(id_of_other_sizes)
+TEST(id_of_other_sizes)
 {
 	char id[DEBUG_META_ID_SIZE];
 
@@ -29,7 +28,6 @@ START_TEST(id_of_other_sizes)
 	ck_assert_str_eq(id, "00000001-0000-0000-0000-000000000000");
 	ck_assert_int_eq(debug_meta_id(good_text_id, 0, id), -EINVAL);
 }
-END_TEST
 
 static char *images_json(const struct profile_image *images, size_t n)
 {
@@ -46,7 +44,7 @@ static char *images_json(const struct profile_image *images, size_t n)
 	return text;
 }
 
-START_TEST(images)
+TEST(images)
 {
 	struct good_profile g;
 	char *text;
@@ -70,17 +68,4 @@ START_TEST(images)
 	text = images_json(NULL, 0);
 	ck_assert_str_eq(text, "{\"images\":[]}");
 	free(text);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("debug_meta");
-	TCase *c = tcase_create("debug_meta");
-
-	tcase_add_test(c, id_of_build_id);
-	tcase_add_test(c, id_of_other_sizes);
-	tcase_add_test(c, images);
-	suite_add_tcase(s, c);
-	return s;
 }

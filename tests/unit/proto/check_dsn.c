@@ -36,7 +36,7 @@ static const struct {
 	 "sentry_key=key"},
 };
 
-START_TEST(accepts)
+TESTS(accepts, array_size(good))
 {
 	char text[DSN_ENDPOINT_SIZE];
 	char auth[DSN_AUTH_SIZE] = "Sentry sentry_version=7, "
@@ -52,7 +52,6 @@ START_TEST(accepts)
 		0);
 	ck_assert_str_eq(text, auth);
 }
-END_TEST
 
 static const struct {
 	const char *text, *place;
@@ -64,7 +63,7 @@ static const struct {
 };
 
 /* What a person may see. */
-START_TEST(has_a_place)
+TESTS(has_a_place, array_size(places))
 {
 	char text[DSN_PLACE_SIZE];
 	struct dsn d;
@@ -73,7 +72,6 @@ START_TEST(has_a_place)
 	dsn_place(&d, text);
 	ck_assert_str_eq(text, places[_i].place);
 }
-END_TEST
 
 static const struct {
 	const char *text;
@@ -133,7 +131,7 @@ static const struct {
 	{"https://key@host/..", DSN_BAD_PROJECT},
 };
 
-START_TEST(refuses)
+TESTS(refuses, array_size(bad))
 {
 	struct dsn d;
 
@@ -144,7 +142,6 @@ START_TEST(refuses)
 		ck_assert_int_eq(((const uint8_t *)&d)[i], 0x5a);
 	ck_assert_str_ne(dsn_result_text(bad[_i].result), "");
 }
-END_TEST
 
 /* A part of n times c between before and after. */
 static enum dsn_result parse_long(struct dsn *ret, const char *before, size_t n,
@@ -160,7 +157,7 @@ static enum dsn_result parse_long(struct dsn *ret, const char *before, size_t n,
 	return dsn_parse(ret, text);
 }
 
-START_TEST(bounds_each_part)
+TEST(bounds_each_part)
 {
 	struct dsn d;
 
@@ -182,9 +179,8 @@ START_TEST(bounds_each_part)
 	ck_assert_int_eq(parse_long(&d, "https://k@h/1", DSN_SIZE, ""),
 			 DSN_TOO_LONG);
 }
-END_TEST
 
-START_TEST(longest_fits_and_small_buffers_fail)
+TEST(longest_fits_and_small_buffers_fail)
 {
 	char text[DSN_ENDPOINT_SIZE];
 	char client[65];
@@ -205,9 +201,8 @@ START_TEST(longest_fits_and_small_buffers_fail)
 	ck_assert_int_eq(dsn_auth(&d, client, text, strlen(text)), -E2BIG);
 	ck_assert_int_eq(dsn_endpoint(&d, text, 40), -E2BIG);
 }
-END_TEST
 
-START_TEST(every_result_has_its_own_text)
+TEST(every_result_has_its_own_text)
 {
 	for (int a = DSN_OK; a <= DSN_BAD_PROJECT; a++) {
 		for (int b = DSN_OK; b < a; b++)
@@ -218,7 +213,6 @@ START_TEST(every_result_has_its_own_text)
 			 "the DSN has no public key: "
 			 "expected https://KEY@HOST/PROJECT");
 }
-END_TEST
 
 /* Printable ASCII without the bytes in but. */
 static bool is_clean(const char *text, const char *but)
@@ -241,7 +235,7 @@ static void check_accepted(const struct dsn *d)
 	ck_assert(is_clean(text, "\"@%;"));
 }
 
-START_TEST(survives_random_bytes)
+TEST(survives_random_bytes)
 {
 	static const char start[] = "https://key:s@[::1]:80/p/1";
 	/* Mostly what has a meaning, so that the parser is got into. */
@@ -274,7 +268,6 @@ START_TEST(survives_random_bytes)
 	/* Else the loop has shown nothing. */
 	ck_assert_uint_gt(accepted, 1000);
 }
-END_TEST
 
 /* The first of each row names another place than those of other rows. */
 static const char *const numbered[][3] = {
@@ -296,7 +289,7 @@ static uint64_t number_of(const char *text)
 	return dsn_number(&d);
 }
 
-START_TEST(has_the_number_of_its_place)
+TESTS(has_the_number_of_its_place, array_size(numbered))
 {
 	const size_t n = sizeof(numbered) / sizeof(numbered[0]);
 	const uint64_t number = number_of(numbered[_i][0]);
@@ -305,24 +298,4 @@ START_TEST(has_the_number_of_its_place)
 		ck_assert_uint_eq(number_of(numbered[_i][i]), number);
 	for (size_t i = (size_t)_i + 1; i < n; i++)
 		ck_assert_uint_ne(number_of(numbered[i][0]), number);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("dsn");
-	TCase *c = tcase_create("dsn");
-
-	tcase_add_loop_test(c, accepts, 0, sizeof(good) / sizeof(good[0]));
-	tcase_add_loop_test(c, has_a_place, 0,
-			    sizeof(places) / sizeof(places[0]));
-	tcase_add_loop_test(c, refuses, 0, sizeof(bad) / sizeof(bad[0]));
-	tcase_add_test(c, bounds_each_part);
-	tcase_add_test(c, longest_fits_and_small_buffers_fail);
-	tcase_add_test(c, every_result_has_its_own_text);
-	tcase_add_test(c, survives_random_bytes);
-	tcase_add_loop_test(c, has_the_number_of_its_place, 0,
-			    sizeof(numbered) / sizeof(numbered[0]));
-	suite_add_tcase(s, c);
-	return s;
 }

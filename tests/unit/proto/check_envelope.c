@@ -26,7 +26,7 @@ static struct envelope_item make_item(void)
 	};
 }
 
-START_TEST(writes_the_header)
+TEST(writes_the_header)
 {
 	char line[ENVELOPE_HEADER_SIZE];
 	struct envelope e = make_envelope();
@@ -40,9 +40,8 @@ START_TEST(writes_the_header)
 			 "\"version\":\"0.1.0\"}}\n");
 	ck_assert_uint_eq(len, strlen(line));
 }
-END_TEST
 
-START_TEST(leaves_sent_at_out_of_what_is_kept)
+TEST(leaves_sent_at_out_of_what_is_kept)
 {
 	char line[ENVELOPE_HEADER_SIZE];
 	struct envelope e = make_envelope();
@@ -55,9 +54,8 @@ START_TEST(leaves_sent_at_out_of_what_is_kept)
 			 "\"sdk\":{\"name\":\"sentry.native.profd\","
 			 "\"version\":\"0.1.0\"}}\n");
 }
-END_TEST
 
-START_TEST(writes_the_item_header)
+TEST(writes_the_item_header)
 {
 	char line[ENVELOPE_HEADER_SIZE];
 	struct envelope_item item = make_item();
@@ -78,9 +76,8 @@ START_TEST(writes_the_item_header)
 			 0);
 	ck_assert_str_eq(line, "{\"type\":\"client_report\",\"length\":0}\n");
 }
-END_TEST
 
-START_TEST(escapes_texts)
+TEST(escapes_texts)
 {
 	char line[ENVELOPE_HEADER_SIZE];
 	struct envelope_item item = make_item();
@@ -92,9 +89,8 @@ START_TEST(escapes_texts)
 	ck_assert_ptr_nonnull(strstr(line, "\"a\\\"b\\nc\\\\\""));
 	ck_assert_ptr_eq(strchr(line, '\n'), line + len - 1);
 }
-END_TEST
 
-START_TEST(refuses_what_it_cannot_write)
+TEST(refuses_what_it_cannot_write)
 {
 	char line[ENVELOPE_HEADER_SIZE];
 	struct envelope e = make_envelope();
@@ -118,9 +114,8 @@ START_TEST(refuses_what_it_cannot_write)
 	ck_assert_int_eq(envelope_item_header(&item, line, sizeof(line), &len),
 			 -EINVAL);
 }
-END_TEST
 
-START_TEST(fits_or_fails)
+TEST(fits_or_fails)
 {
 	char whole[ENVELOPE_HEADER_SIZE];
 	char line[ENVELOPE_HEADER_SIZE + 1];
@@ -139,9 +134,8 @@ START_TEST(fits_or_fails)
 	}
 	ck_assert_str_eq(line, whole);
 }
-END_TEST
 
-START_TEST(worst_platform_fits)
+TEST(worst_platform_fits)
 {
 	char platform[256];
 	char line[ENVELOPE_HEADER_SIZE];
@@ -155,21 +149,4 @@ START_TEST(worst_platform_fits)
 	ck_assert_int_eq(envelope_item_header(&item, line, sizeof(line), &len),
 			 0);
 	ck_assert_uint_gt(len, 6 * 255);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("envelope");
-	TCase *c = tcase_create("envelope");
-
-	tcase_add_test(c, writes_the_header);
-	tcase_add_test(c, leaves_sent_at_out_of_what_is_kept);
-	tcase_add_test(c, writes_the_item_header);
-	tcase_add_test(c, escapes_texts);
-	tcase_add_test(c, refuses_what_it_cannot_write);
-	tcase_add_test(c, fits_or_fails);
-	tcase_add_test(c, worst_platform_fits);
-	suite_add_tcase(s, c);
-	return s;
 }

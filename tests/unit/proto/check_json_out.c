@@ -25,7 +25,9 @@ static void tear_down(void)
 	free(text);
 }
 
-START_TEST(numbers)
+FIXTURE(set_up, tear_down)
+
+TEST(numbers)
 {
 	json_out_u64(&out, 0);
 	json_out_raw(&out, " ");
@@ -40,9 +42,8 @@ START_TEST(numbers)
 	ck_assert_str_eq(text, "0 18446744073709551615 \"0x0\" \"0x10f\" "
 			       "\"0xffffffffffffffff\"");
 }
-END_TEST
 
-START_TEST(seconds)
+TEST(seconds)
 {
 	json_out_seconds(&out, 0);
 	json_out_raw(&out, " ");
@@ -62,9 +63,8 @@ START_TEST(seconds)
 			       "1724777211.5 1724777211.0 "
 			       "18446744073709.551615");
 }
-END_TEST
 
-START_TEST(strings)
+TEST(strings)
 {
 	json_t *parsed;
 
@@ -76,10 +76,9 @@ START_TEST(strings)
 			 "\x01\x1f\"\\/\x7f\xe2\x82\xac");
 	json_decref(parsed);
 }
-END_TEST
 
 /* Text of every length around the buffer's size arrives whole. */
-START_TEST(buffer)
+TEST(buffer)
 {
 	size_t total = 0;
 	char digits[21];
@@ -97,17 +96,15 @@ START_TEST(buffer)
 		at += (size_t)n;
 	}
 }
-END_TEST
 
-START_TEST(bad_text)
+TEST(bad_text)
 {
 	json_out_string(&out, "\xff");
 	ck_assert_int_eq(json_out_finish(&out), -EINVAL);
 }
-END_TEST
 
 /* The first error stays, and nothing is written behind it. */
-START_TEST(no_space)
+TEST(no_space)
 {
 	FILE *full = fopen("/dev/full", "w");
 
@@ -125,21 +122,4 @@ START_TEST(no_space)
 	json_out_raw(&out, "[]");
 	ck_assert_int_eq(json_out_finish(&out), -ENOSPC);
 	(void)fclose(full);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("json_out");
-	TCase *c = tcase_create("json_out");
-
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, numbers);
-	tcase_add_test(c, seconds);
-	tcase_add_test(c, strings);
-	tcase_add_test(c, buffer);
-	tcase_add_test(c, bad_text);
-	tcase_add_test(c, no_space);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -5,14 +5,13 @@
 #include "tests/unit/proto/good_profile.h"
 #include "tests/unit/suite.h"
 
-START_TEST(good)
+TEST(good)
 {
 	struct good_profile g;
 
 	good_profile_init(&g);
 	ck_assert_int_eq(profile_check(&g.p), PROFILE_OK);
 }
-END_TEST
 
 /* Each breaks one thing of a good profile. */
 
@@ -290,7 +289,7 @@ static const struct {
 	{unknown_thread, PROFILE_UNKNOWN_THREAD},
 };
 
-START_TEST(faults)
+TESTS(faults, array_size(broken))
 {
 	struct good_profile g;
 
@@ -299,10 +298,9 @@ START_TEST(faults)
 	ck_assert_str_eq(profile_fault_name(profile_check(&g.p)),
 			 profile_fault_name(broken[_i].fault));
 }
-END_TEST
 
 /* What stands just on the good side of a rule. */
-START_TEST(limits)
+TEST(limits)
 {
 	struct good_profile g;
 
@@ -330,9 +328,8 @@ START_TEST(limits)
 	g.p.n_images = 0;
 	ck_assert_int_eq(profile_check(&g.p), PROFILE_OK);
 }
-END_TEST
 
-START_TEST(fault_names)
+TEST(fault_names)
 {
 	for (int i = 0; i < PROFILE_FAULT_N; i++) {
 		const char *name = profile_fault_name((enum profile_fault)i);
@@ -346,7 +343,6 @@ START_TEST(fault_names)
 	ck_assert_str_eq(profile_fault_name(PROFILE_TOO_LONG),
 			 "duration_too_long");
 }
-END_TEST
 
 static const struct {
 	const char *s;
@@ -378,14 +374,13 @@ static const struct {
 	{"\xff", 0},
 };
 
-START_TEST(utf8)
+TESTS(utf8, array_size(sequences))
 {
 	ck_assert_uint_eq(profile_utf8_length(sequences[_i].s),
 			  sequences[_i].length);
 }
-END_TEST
 
-START_TEST(find_thread)
+TEST(find_thread)
 {
 	struct good_profile g;
 
@@ -398,31 +393,11 @@ START_TEST(find_thread)
 	g.p.n_threads = 0;
 	ck_assert_uint_eq(profile_find_thread(&g.p, 99), PROFILE_NONE);
 }
-END_TEST
 
-START_TEST(index_bytes)
+TEST(index_bytes)
 {
 	ck_assert_uint_eq(profile_index_bytes(0), 2);
 	ck_assert_uint_eq(profile_index_bytes(9), 2);
 	ck_assert_uint_eq(profile_index_bytes(10), 3);
 	ck_assert_uint_eq(profile_index_bytes(UINT32_MAX), 11);
-}
-END_TEST
-
-#define N(a) ((int)(sizeof(a) / sizeof((a)[0])))
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("profile");
-	TCase *c = tcase_create("profile");
-
-	tcase_add_test(c, good);
-	tcase_add_loop_test(c, faults, 0, N(broken));
-	tcase_add_test(c, limits);
-	tcase_add_test(c, fault_names);
-	tcase_add_loop_test(c, utf8, 0, N(sequences));
-	tcase_add_test(c, find_thread);
-	tcase_add_test(c, index_bytes);
-	suite_add_tcase(s, c);
-	return s;
 }

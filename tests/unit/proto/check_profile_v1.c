@@ -40,7 +40,9 @@ static char *written(int (*write)(const struct profile_v1 *, FILE *))
 	return text;
 }
 
-START_TEST(golden)
+FIXTURE(set_up, NULL)
+
+TEST(golden)
 {
 	char *text = written(profile_v1_transaction);
 
@@ -50,10 +52,9 @@ START_TEST(golden)
 	golden_check(text, "tests/golden/profile_v1_full.json");
 	free(text);
 }
-END_TEST
 
 /* What the server would not take is cut to what it takes. */
-START_TEST(it_is_not_too_long)
+TEST(it_is_not_too_long)
 {
 	char *text;
 
@@ -70,9 +71,8 @@ START_TEST(it_is_not_too_long)
 	ck_assert_ptr_nonnull(strstr(text, "\"timestamp\":1724777241.0,"));
 	free(text);
 }
-END_TEST
 
-START_TEST(a_name_that_is_no_text)
+TEST(a_name_that_is_no_text)
 {
 	char *text = NULL;
 	size_t size;
@@ -83,18 +83,4 @@ START_TEST(a_name_that_is_no_text)
 	ck_assert_int_eq(profile_v1_write(&v, f), -EINVAL);
 	ck_assert_int_eq(fclose(f), 0);
 	free(text);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("profile_v1");
-	TCase *tc = tcase_create("profile_v1");
-
-	tcase_add_checked_fixture(tc, set_up, NULL);
-	tcase_add_test(tc, golden);
-	tcase_add_test(tc, it_is_not_too_long);
-	tcase_add_test(tc, a_name_that_is_no_text);
-	suite_add_tcase(s, tc);
-	return s;
 }

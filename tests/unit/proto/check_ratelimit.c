@@ -101,7 +101,7 @@ static uint64_t seconds_left(const struct ratelimit *r,
 	return (until - NOW) / S;
 }
 
-START_TEST(reads_an_answer)
+TESTS(reads_an_answer, array_size(cases))
 {
 	struct ratelimit_answer a = {cases[_i].status, cases[_i].limits,
 				     cases[_i].retry_after, 0};
@@ -116,10 +116,9 @@ START_TEST(reads_an_answer)
 			  cases[_i].transaction);
 	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_SPAN), cases[_i].span);
 }
-END_TEST
 
 /* One that has passed says as little as none. */
-START_TEST(dates)
+TEST(dates)
 {
 	static const struct {
 		int64_t date_s;
@@ -145,9 +144,8 @@ START_TEST(dates)
 				  dates_s[i].seconds);
 	}
 }
-END_TEST
 
-START_TEST(keeps_the_later_deadline)
+TEST(keeps_the_later_deadline)
 {
 	struct ratelimit_answer a = {200, "100:profile_chunk", NULL, 0};
 	struct ratelimit r;
@@ -167,9 +165,8 @@ START_TEST(keeps_the_later_deadline)
 	ck_assert(
 		!ratelimit_active(&r, RATELIMIT_PROFILE_CHUNK, NOW + 100 * S));
 }
-END_TEST
 
-START_TEST(survives_random_bytes)
+TEST(survives_random_bytes)
 {
 	static const char starts[][56] = {
 		"60:profile_chunk;span:key:reason, 7.5::org",
@@ -206,19 +203,4 @@ START_TEST(survives_random_bytes)
 		}
 	}
 	ck_assert_uint_gt(limited, 1000);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("ratelimit");
-	TCase *c = tcase_create("ratelimit");
-
-	tcase_add_loop_test(c, reads_an_answer, 0,
-			    sizeof(cases) / sizeof(cases[0]));
-	tcase_add_test(c, dates);
-	tcase_add_test(c, keeps_the_later_deadline);
-	tcase_add_test(c, survives_random_bytes);
-	suite_add_tcase(s, c);
-	return s;
 }

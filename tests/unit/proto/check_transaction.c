@@ -15,8 +15,10 @@ static void set_up(void)
 	good_profile_init(&g);
 }
 
+FIXTURE(set_up, NULL)
+
 /* The first sample of a thread that waits is not its work. */
-START_TEST(it_is_of_the_thread_that_ran_most)
+TEST(it_is_of_the_thread_that_ran_most)
 {
 	const struct profile_thread threads[] = {{1, "a", 0}, {2, "b", 0}};
 	struct profile_sample samples[] = {
@@ -43,9 +45,8 @@ START_TEST(it_is_of_the_thread_that_ran_most)
 	ck_assert_int_eq(transaction_busiest(&p, &tid), 0);
 	ck_assert_uint_eq(tid, 1);
 }
-END_TEST
 
-START_TEST(it_refers_to_a_chunk)
+TEST(it_refers_to_a_chunk)
 {
 	struct transaction t = {
 		.profile = &g.p,
@@ -67,17 +68,4 @@ START_TEST(it_refers_to_a_chunk)
 			   NULL) == of_chunk);
 		free(text);
 	}
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("transaction");
-	TCase *c = tcase_create("transaction");
-
-	tcase_add_checked_fixture(c, set_up, NULL);
-	tcase_add_test(c, it_is_of_the_thread_that_ran_most);
-	tcase_add_test(c, it_refers_to_a_chunk);
-	suite_add_tcase(s, c);
-	return s;
 }

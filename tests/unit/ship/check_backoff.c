@@ -9,7 +9,7 @@
 static const uint64_t longest_s[] = {1,	 2,   4,   8,	16, 32,
 				     64, 128, 256, 300, 300};
 
-START_TEST(longer_and_longer)
+TEST(longer_and_longer)
 {
 	struct backoff b = {0};
 
@@ -32,10 +32,9 @@ START_TEST(longer_and_longer)
 	backoff_failed(&b, NOW_NS, NS_PER_SEC);
 	ck_assert_uint_eq(b.until_ns, NOW_NS + NS_PER_SEC);
 }
-END_TEST
 
 /* For weeks: it does not come to an end. */
-START_TEST(never_overflows)
+TEST(never_overflows)
 {
 	struct backoff b = {.failures = UINT32_MAX - 1};
 	uint64_t random = 1;
@@ -47,10 +46,9 @@ START_TEST(never_overflows)
 	}
 	ck_assert_uint_eq(b.failures, UINT32_MAX);
 }
-END_TEST
 
 /* All parts of the time are met alike. */
-START_TEST(spread_evenly)
+TEST(spread_evenly)
 {
 	unsigned int tenths[11] = {0};
 	uint64_t random = 1;
@@ -65,17 +63,4 @@ START_TEST(spread_evenly)
 		ck_assert_uint_gt(tenths[i], 850);
 		ck_assert_uint_lt(tenths[i], 1150);
 	}
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("backoff");
-	TCase *c = tcase_create("backoff");
-
-	tcase_add_test(c, longer_and_longer);
-	tcase_add_test(c, never_overflows);
-	tcase_add_test(c, spread_evenly);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -68,7 +68,9 @@ static uint8_t *unpack(int how, const struct buf *b, size_t *ret_size)
 				       : gunzip(b, ret_size);
 }
 
-START_TEST(keeps_every_byte)
+FIXTURE(setup, teardown)
+
+TESTS(keeps_every_byte, COMPRESSION_N)
 {
 	struct compressor c;
 	struct buf b;
@@ -95,10 +97,9 @@ START_TEST(keeps_every_byte)
 	free(out);
 	buf_fini(&b);
 }
-END_TEST
 
 /* All at once, and nothing that can be compressed: output in many pieces. */
-START_TEST(takes_much_at_a_time)
+TESTS(takes_much_at_a_time, COMPRESSION_N)
 {
 	uint64_t state = 2;
 	struct compressor c;
@@ -119,9 +120,8 @@ START_TEST(takes_much_at_a_time)
 	free(out);
 	buf_fini(&b);
 }
-END_TEST
 
-START_TEST(compresses_nothing)
+TESTS(compresses_nothing, COMPRESSION_N)
 {
 	struct compressor c;
 	struct buf b;
@@ -137,9 +137,8 @@ START_TEST(compresses_nothing)
 	free(out);
 	buf_fini(&b);
 }
-END_TEST
 
-START_TEST(fails_on_a_short_file)
+TESTS(fails_on_a_short_file, COMPRESSION_N)
 {
 	struct compressor c;
 	struct buf b;
@@ -152,9 +151,8 @@ START_TEST(fails_on_a_short_file)
 	compressor_fini(&c);
 	buf_fini(&b);
 }
-END_TEST
 
-START_TEST(stops_at_the_maximum)
+TESTS(stops_at_the_maximum, COMPRESSION_N)
 {
 	struct compressor c;
 	struct buf b;
@@ -166,20 +164,4 @@ START_TEST(stops_at_the_maximum)
 	ck_assert_uint_le(b.len, PAYLOAD_BYTES / 10);
 	compressor_fini(&c);
 	buf_fini(&b);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("compressor");
-	TCase *c = tcase_create("compressor");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_loop_test(c, keeps_every_byte, 0, COMPRESSION_N);
-	tcase_add_loop_test(c, takes_much_at_a_time, 0, COMPRESSION_N);
-	tcase_add_loop_test(c, compresses_nothing, 0, COMPRESSION_N);
-	tcase_add_loop_test(c, fails_on_a_short_file, 0, COMPRESSION_N);
-	tcase_add_loop_test(c, stops_at_the_maximum, 0, COMPRESSION_N);
-	suite_add_tcase(s, c);
-	return s;
 }

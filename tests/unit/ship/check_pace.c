@@ -19,7 +19,7 @@ static uint64_t drain_ns(size_t n, uint64_t each_ns, uint64_t *random)
 	return sum_ns;
 }
 
-START_TEST(four_times_as_often)
+TEST(four_times_as_often)
 {
 	uint64_t random = 1;
 
@@ -31,9 +31,8 @@ START_TEST(four_times_as_often)
 		ck_assert_uint_le(took_ns, usual_ns / 4 * 13 / 10);
 	}
 }
-END_TEST
 
-START_TEST(by_chance)
+TEST(by_chance)
 {
 	const uint64_t mean_ns = 15 * NS_PER_SEC, span_ns = 59 * MINUTE_NS;
 	unsigned int tenths[10] = {0};
@@ -54,10 +53,9 @@ START_TEST(by_chance)
 		ck_assert_uint_lt(tenths[i], 1150);
 	}
 }
-END_TEST
 
 /* As SDKs; a hundred targets make more than ten a second. */
-START_TEST(never_shorter_than_it_may)
+TEST(never_shorter_than_it_may)
 {
 	ck_assert_uint_eq(pace_pause_ns(0, 0, 7), PACE_LEAST_NS);
 	ck_assert_uint_eq(pace_pause_ns(1, DAY_NS, UINT64_MAX), PACE_LEAST_NS);
@@ -66,9 +64,8 @@ START_TEST(never_shorter_than_it_may)
 	ck_assert_uint_eq(pace_pause_ns(SIZE_MAX, UINT64_MAX, UINT64_MAX),
 			  PACE_LEAST_NS);
 }
-END_TEST
 
-START_TEST(no_longer_than_is_reasonable)
+TEST(no_longer_than_is_reasonable)
 {
 	uint64_t random = 3;
 
@@ -81,18 +78,4 @@ START_TEST(no_longer_than_is_reasonable)
 	/* As many as the spool takes. */
 	ck_assert_uint_le(drain_ns(16384, 5 * NS_PER_SEC, &random),
 			  DAY_NS / 4 * 11 / 10);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("pace");
-	TCase *c = tcase_create("pace");
-
-	tcase_add_test(c, four_times_as_often);
-	tcase_add_test(c, by_chance);
-	tcase_add_test(c, never_shorter_than_it_may);
-	tcase_add_test(c, no_longer_than_is_reasonable);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -55,7 +55,9 @@ static void assert_envelope(const char *bytes, size_t size, const char *head)
 	ck_assert_int_eq(bytes[size - 1], '\n');
 }
 
-START_TEST(writes_a_file)
+FIXTURE(setup, teardown)
+
+TEST(writes_a_file)
 {
 	int fd = memfd_create("file", MFD_CLOEXEC);
 	struct buf b;
@@ -69,7 +71,6 @@ START_TEST(writes_a_file)
 	buf_fini(&b);
 	close_fd(&fd);
 }
-END_TEST
 
 #define TRANSACTION_ITEM                               \
 	"{\"type\":\"transaction\",\"length\":100001," \
@@ -79,7 +80,7 @@ END_TEST
 	"\"content_type\":\"application/json\"}\n"
 
 /* Two items, of the two parts of the payload. */
-START_TEST(writes_a_transaction_and_its_profile)
+TEST(writes_a_transaction_and_its_profile)
 {
 	static const char head[] = EVENT_ID SDK TRANSACTION_ITEM;
 	int fd = memfd_create("file", MFD_CLOEXEC);
@@ -105,7 +106,6 @@ START_TEST(writes_a_transaction_and_its_profile)
 	buf_fini(&b);
 	close_fd(&fd);
 }
-END_TEST
 
 /* Back from the compressed form, with a NUL. */
 static char *unpack(const struct buf *b)
@@ -125,7 +125,7 @@ static char *unpack(const struct buf *b)
 	return out;
 }
 
-START_TEST(has_a_report)
+TEST(has_a_report)
 {
 	const struct reports_item item = {.text = "{}\n12\n", .len = 6};
 	int fd = memfd_create("file", MFD_CLOEXEC);
@@ -165,9 +165,8 @@ START_TEST(has_a_report)
 	buf_fini(&b);
 	close_fd(&fd);
 }
-END_TEST
 
-START_TEST(compresses)
+TEST(compresses)
 {
 	char out[2 * PAYLOAD_BYTES];
 	struct buf b;
@@ -184,7 +183,6 @@ START_TEST(compresses)
 	(void)inflateEnd(&z);
 	buf_fini(&b);
 }
-END_TEST
 
 /* A file with n bytes. */
 static int file_of(const char *bytes, size_t n)
@@ -196,7 +194,7 @@ static int file_of(const char *bytes, size_t n)
 }
 
 /* Kept without a time, sent with one: every other byte is the same. */
-START_TEST(stamps_what_was_kept)
+TEST(stamps_what_was_kept)
 {
 	struct buf kept, sent, direct;
 	int fd;
@@ -246,10 +244,9 @@ START_TEST(stamps_what_was_kept)
 	buf_fini(&sent);
 	buf_fini(&direct);
 }
-END_TEST
 
 /* Well compressed, and no envelope: a line too long, or of something else. */
-START_TEST(stamps_nothing_else)
+TEST(stamps_nothing_else)
 {
 	static char line[2 * ENVELOPE_HEADER_SIZE];
 	static const char *const others[] = {
@@ -278,7 +275,6 @@ START_TEST(stamps_nothing_else)
 	ck_assert_int_eq(package_stamp(-1, COMPRESSION_GZIP, 1, NULL, &sent),
 			 -EBADF);
 }
-END_TEST
 
 /* One that is kept, of so many bytes: of a disk that somebody has written to.
  */
@@ -307,7 +303,7 @@ static int kept_of(size_t size)
 }
 
 /* A small file may unpack to any size. */
-START_TEST(unpacks_no_more_than_an_envelope)
+TEST(unpacks_no_more_than_an_envelope)
 {
 	int fd = kept_of(PACKAGE_UNPACKED_MAX);
 	struct buf sent;
@@ -323,10 +319,9 @@ START_TEST(unpacks_no_more_than_an_envelope)
 	close_fd(&fd);
 	buf_fini(&sent);
 }
-END_TEST
 
 /* Kept by gzip, sent by zstd. */
-START_TEST(changes_the_compression)
+TEST(changes_the_compression)
 {
 	struct buf kept, sent;
 	size_t size;
@@ -358,9 +353,8 @@ START_TEST(changes_the_compression)
 	buf_fini(&kept);
 	buf_fini(&sent);
 }
-END_TEST
 
-START_TEST(says_why_it_cannot)
+TEST(says_why_it_cannot)
 {
 	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	struct buf small;
@@ -380,35 +374,13 @@ START_TEST(says_why_it_cannot)
 	buf_fini(&small);
 	close_fd(&full);
 }
-END_TEST
 
 /* A payload that is shorter than was said is found out before the end. */
-START_TEST(does_not_make_up_bytes)
+TEST(does_not_make_up_bytes)
 {
 	int fd = memfd_create("file", MFD_CLOEXEC);
 
 	package.payload_size++;
 	ck_assert_int_eq(package_write(&package, fd), -EIO);
 	close_fd(&fd);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("package");
-	TCase *c = tcase_create("package");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, writes_a_file);
-	tcase_add_test(c, writes_a_transaction_and_its_profile);
-	tcase_add_test(c, has_a_report);
-	tcase_add_test(c, compresses);
-	tcase_add_test(c, stamps_what_was_kept);
-	tcase_add_test(c, stamps_nothing_else);
-	tcase_add_test(c, unpacks_no_more_than_an_envelope);
-	tcase_add_test(c, changes_the_compression);
-	tcase_add_test(c, says_why_it_cannot);
-	tcase_add_test(c, does_not_make_up_bytes);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -21,7 +21,9 @@ static void take(uint64_t now_ns)
 	item.text[item.len] = '\0';
 }
 
-START_TEST(is_an_item)
+FIXTURE(setup, NULL)
+
+TEST(is_an_item)
 {
 	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_SEND_ERROR, 1);
 	take(START_NS);
@@ -31,9 +33,8 @@ START_TEST(is_an_item)
 			 "{\"reason\":\"send_error\","
 			 "\"category\":\"profile_chunk\",\"quantity\":1}]}\n");
 }
-END_TEST
 
-START_TEST(is_due_when_something_was_lost)
+TEST(is_due_when_something_was_lost)
 {
 	ck_assert(!reports_any(&reports));
 	ck_assert_uint_eq(reports_ride_ns(&reports), UINT64_MAX);
@@ -45,9 +46,8 @@ START_TEST(is_due_when_something_was_lost)
 	ck_assert_uint_eq(reports_alone_ns(&reports),
 			  START_NS + 60 * NS_PER_SEC);
 }
-END_TEST
 
-START_TEST(is_told_once)
+TEST(is_told_once)
 {
 	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_SEND_ERROR, 1);
 	take(START_NS + NS_PER_SEC);
@@ -67,9 +67,8 @@ START_TEST(is_told_once)
 	reports_failed(&reports);
 	ck_assert(!reports_any(&reports));
 }
-END_TEST
 
-START_TEST(comes_back_if_it_does_not_arrive)
+TEST(comes_back_if_it_does_not_arrive)
 {
 	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_SEND_ERROR, 3);
 	take(START_NS + NS_PER_SEC);
@@ -87,19 +86,4 @@ START_TEST(comes_back_if_it_does_not_arrive)
 						"\"quantity\":7}"));
 	ck_assert_ptr_nonnull(strstr(item.text, "\"transaction\","
 						"\"quantity\":5}"));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("reports");
-	TCase *c = tcase_create("reports");
-
-	tcase_add_checked_fixture(c, setup, NULL);
-	tcase_add_test(c, is_an_item);
-	tcase_add_test(c, is_due_when_something_was_lost);
-	tcase_add_test(c, is_told_once);
-	tcase_add_test(c, comes_back_if_it_does_not_arrive);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -418,7 +418,9 @@ static char *check_envelope(char *text, bool has_sent_at)
 	return check_envelope_of(text, has_sent_at, PAYLOAD);
 }
 
-START_TEST(sends)
+FIXTURE(setup, teardown)
+
+TESTS(sends, 2)
 {
 	char *first, *second, *ids[2];
 	size_t size;
@@ -439,7 +441,6 @@ START_TEST(sends)
 	free(second);
 	wait_ship(0);
 }
-END_TEST
 
 /* ship has said so; some of it may have passed. */
 static void assert_limited(uint64_t seconds)
@@ -450,7 +451,7 @@ static void assert_limited(uint64_t seconds)
 	ck_assert_uint_gt(limited_until_ns, now_ns + seconds / 2 * NS_PER_SEC);
 }
 
-START_TEST(obeys_limits)
+TESTS(obeys_limits, 2)
 {
 	start(_i,
 	      "{\"status\": 200, \"headers\": {\"X-Sentry-Rate-Limits\": "
@@ -468,9 +469,8 @@ START_TEST(obeys_limits)
 	wait_ship(0);
 	assert_limited(600);
 }
-END_TEST
 
-START_TEST(stops_at_429)
+TESTS(stops_at_429, 2)
 {
 	int file = memfd_create("file", MFD_CLOEXEC);
 
@@ -489,9 +489,8 @@ START_TEST(stops_at_429)
 	wait_ship(0);
 	assert_limited(60);
 }
-END_TEST
 
-START_TEST(tells_of_limits)
+TESTS(tells_of_limits, 2)
 {
 	start(_i,
 	      "{\"headers\": {\"X-Sentry-Rate-Limits\": "
@@ -503,10 +502,9 @@ START_TEST(tells_of_limits)
 	assert_limited(UINT64_C(24) * 3600);
 	wait_ship(0);
 }
-END_TEST
 
 /* Of what the broker makes: a limit on chunks is nothing to a V1 profile. */
-START_TEST(tells_of_limits_of_v1)
+TESTS(tells_of_limits_of_v1, 2)
 {
 	struct msg_dsn m = {
 		.h = MSG_HEADER(MSG_DSN, msg_dsn),
@@ -525,9 +523,8 @@ START_TEST(tells_of_limits_of_v1)
 	assert_limited(600);
 	wait_ship(0);
 }
-END_TEST
 
-START_TEST(is_told_of_limits)
+TESTS(is_told_of_limits, 2)
 {
 	start(_i, NULL, plain);
 	send_limited_dsn(server.dsn, clock_boot_ns() + 3600 * NS_PER_SEC);
@@ -537,9 +534,8 @@ START_TEST(is_told_of_limits)
 	assert_sent(2, SHIP_DONE);
 	wait_ship(0);
 }
-END_TEST
 
-START_TEST(reports_refusals)
+TESTS(reports_refusals, 2)
 {
 	start(_i,
 	      "{\"status\": 400, \"headers\": {\"X-Sentry-Error\": "
@@ -553,9 +549,8 @@ START_TEST(reports_refusals)
 	wait_ship(0);
 	assert_logged("/42: X-Sentry-Error: odd chunk");
 }
-END_TEST
 
-START_TEST(reports_a_refused_connection)
+TESTS(reports_a_refused_connection, 2)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET,
 				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -574,9 +569,8 @@ START_TEST(reports_a_refused_connection)
 	assert_logged("connect");
 	close_fd(&fd);
 }
-END_TEST
 
-START_TEST(refuses_an_unknown_authority)
+TESTS(refuses_an_unknown_authority, 2)
 {
 	server_start(&server, NULL, tls);
 	start_ship(_i);
@@ -589,9 +583,8 @@ START_TEST(refuses_an_unknown_authority)
 		(void)usleep(1000);
 	ck_assert_uint_eq(count_requests(), 1);
 }
-END_TEST
 
-START_TEST(refuses_another_host_name)
+TESTS(refuses_another_host_name, 2)
 {
 	static const char *const elsewhere[] = {"--tls", "--name",
 						"example.org", NULL};
@@ -601,13 +594,12 @@ START_TEST(refuses_another_host_name)
 	wait_ship(0);
 	assert_logged("subject name");
 }
-END_TEST
 
 /*
  * RFC 2606: there is no such name. What the filter has to allow for that
  * depends on the name server's answer, or that there is none.
  */
-START_TEST(looks_up_names)
+TEST(looks_up_names)
 {
 	start_ship(true);
 	send_dsn("https://" KEY "@sentry.invalid/1");
@@ -616,7 +608,6 @@ START_TEST(looks_up_names)
 	/* "Could not resolve host" or "Resolving timed out". */
 	assert_logged("esolv");
 }
-END_TEST
 
 /* A server that never accepts: the connection stands in its queue. */
 static int stall(char dsn[static 64])
@@ -642,7 +633,7 @@ static void wait_connection(int fd)
 	ck_assert_int_eq(poll(&p, 1, -1), 1);
 }
 
-START_TEST(writes_files_while_the_server_stalls)
+TESTS(writes_files_while_the_server_stalls, 2)
 {
 	char dsn[64];
 	int listening = stall(dsn);
@@ -663,9 +654,8 @@ START_TEST(writes_files_while_the_server_stalls)
 	wait_ship(0);
 	close_fd(&file);
 }
-END_TEST
 
-START_TEST(drops_the_oldest_of_too_many)
+TESTS(drops_the_oldest_of_too_many, 2)
 {
 	char dsn[64];
 	int listening = stall(dsn);
@@ -689,9 +679,8 @@ START_TEST(drops_the_oldest_of_too_many)
 		assert_done(seq, SHIP_NOTHING);
 	wait_ship(0);
 }
-END_TEST
 
-START_TEST(ends_though_the_server_stalls)
+TEST(ends_though_the_server_stalls)
 {
 	char dsn[64];
 	int listening = stall(dsn);
@@ -705,9 +694,8 @@ START_TEST(ends_though_the_server_stalls)
 	assert_logged("2 chunks were not sent: the time is up");
 	close_fd(&listening);
 }
-END_TEST
 
-START_TEST(those_that_come_too_late_are_told_of_in_one_line)
+TEST(those_that_come_too_late_are_told_of_in_one_line)
 {
 	char dsn[64];
 	int listening = stall(dsn);
@@ -725,7 +713,6 @@ START_TEST(those_that_come_too_late_are_told_of_in_one_line)
 	assert_logged("3 chunks were not sent: the time is up");
 	close_fd(&listening);
 }
-END_TEST
 
 /* The text of an item of the n-th request, to be freed; NULL: there is none. */
 static char *item_of_request(size_t n, const char *type)
@@ -782,7 +769,7 @@ static void send_lost(uint32_t reason, uint32_t kind, uint64_t quantity)
 	send_message(&m, sizeof(m), NULL, 0);
 }
 
-START_TEST(tells_of_losses_at_the_end)
+TESTS(tells_of_losses_at_the_end, 2)
 {
 	start(_i, "{\"status\": 500}\n{\"status\": 400}\n", tls);
 	assert_sent(1, SHIP_SEND_ERROR);
@@ -794,9 +781,8 @@ START_TEST(tells_of_losses_at_the_end)
 	ck_assert_uint_eq(count_requests(), 4);
 	assert_reported(3, "send_error", 2);
 }
-END_TEST
 
-START_TEST(tells_of_losses_of_the_broker)
+TESTS(tells_of_losses_of_the_broker, 2)
 {
 	start(_i, NULL, plain);
 	send_lost(CLIENT_REPORT_INSUFFICIENT_DATA, ENVELOPE_CHUNK, 3);
@@ -806,9 +792,8 @@ START_TEST(tells_of_losses_of_the_broker)
 	ck_assert_uint_eq(count_requests(), 2);
 	assert_reported(1, "insufficient_data", 7);
 }
-END_TEST
 
-START_TEST(does_not_tell_of_what_the_server_counts)
+TESTS(does_not_tell_of_what_the_server_counts, 2)
 {
 	start(_i,
 	      "{\"status\": 429, \"headers\": "
@@ -821,9 +806,8 @@ START_TEST(does_not_tell_of_what_the_server_counts)
 	ck_assert_uint_eq(count_requests(), 2);
 	assert_reported(1, "ratelimit_backoff", 1);
 }
-END_TEST
 
-START_TEST(tells_nothing_who_wants_nothing)
+TESTS(tells_nothing_who_wants_nothing, 2)
 {
 	start(_i, "{\"status\": 429}\n", plain);
 	assert_sent(1, SHIP_RATE_LIMITED);
@@ -831,9 +815,8 @@ START_TEST(tells_nothing_who_wants_nothing)
 	wait_ship(0);
 	ck_assert_uint_eq(count_requests(), 1);
 }
-END_TEST
 
-START_TEST(keeps_on_if_5xx_is_no_answer)
+TEST(keeps_on_if_5xx_is_no_answer)
 {
 	struct msg_dsn m = {
 		.h = MSG_HEADER(MSG_DSN, msg_dsn),
@@ -856,9 +839,8 @@ START_TEST(keeps_on_if_5xx_is_no_answer)
 	assert_logged("does not answer: it says that it cannot");
 	assert_logged("answers again");
 }
-END_TEST
 
-START_TEST(sends_what_is_left_at_the_end)
+TESTS(sends_what_is_left_at_the_end, 2)
 {
 	start(_i, NULL, plain);
 	send_envelope(1, -1, true);
@@ -868,7 +850,6 @@ START_TEST(sends_what_is_left_at_the_end)
 	ck_assert_uint_eq(count_requests(), 2);
 	assert_no_problems(1);
 }
-END_TEST
 
 static char *read_file(int fd)
 {
@@ -881,7 +862,7 @@ static char *read_file(int fd)
 	return b.data;
 }
 
-START_TEST(writes_files_without_a_server)
+TESTS(writes_files_without_a_server, 2)
 {
 	int file = memfd_create("file", MFD_CLOEXEC);
 	char *text, *id;
@@ -900,10 +881,9 @@ START_TEST(writes_files_without_a_server)
 	assert_done(2, SHIP_NOTHING);
 	wait_ship(0);
 }
-END_TEST
 
 /* What only a file may have does not get to the server. */
-START_TEST(writes_one_payload_and_sends_another)
+TESTS(writes_one_payload_and_sends_another, 2)
 {
 	int file = memfd_create("file", MFD_CLOEXEC);
 	char *written, *sent;
@@ -923,9 +903,8 @@ START_TEST(writes_one_payload_and_sends_another)
 	close_fd(&file);
 	wait_ship(0);
 }
-END_TEST
 
-START_TEST(writes_and_sends)
+TESTS(writes_and_sends, 2)
 {
 	int file = memfd_create("file", MFD_CLOEXEC);
 	char *written, *sent, *ids[2];
@@ -949,9 +928,8 @@ START_TEST(writes_and_sends)
 	close_fd(&file);
 	wait_ship(0);
 }
-END_TEST
 
-START_TEST(reports_a_full_disk)
+TESTS(reports_a_full_disk, 2)
 {
 	int file = open("/dev/full", O_WRONLY | O_CLOEXEC);
 
@@ -964,7 +942,6 @@ START_TEST(reports_a_full_disk)
 	wait_ship(0);
 	assert_logged("No space left");
 }
-END_TEST
 
 static void status_line(const char *name, char ret[static 128])
 {
@@ -984,7 +961,7 @@ static void status_line(const char *name, char ret[static 128])
 	ck_abort_msg("no %s", name);
 }
 
-START_TEST(has_no_power)
+TESTS(has_no_power, 2)
 {
 	static const char *const expected[][2] = {
 		{"Uid:", "Uid:\t65534\t65534\t65534\t65534"},
@@ -1016,9 +993,8 @@ START_TEST(has_no_power)
 	ck_assert_uint_eq(st.st_uid, 0);
 	wait_ship(0);
 }
-END_TEST
 
-START_TEST(leaves_signals_to_the_broker)
+TESTS(leaves_signals_to_the_broker, 2)
 {
 	start_ship(_i);
 	send_envelope(1, -1, false);
@@ -1030,7 +1006,6 @@ START_TEST(leaves_signals_to_the_broker)
 	assert_done(2, SHIP_NOTHING);
 	wait_ship(0);
 }
-END_TEST
 
 enum rule {
 	RULE_TYPE,
@@ -1138,7 +1113,7 @@ static void break_envelope(enum rule rule)
 }
 
 /* One line, and the end; what was right before is done. */
-START_TEST(dies_of_a_broken_rule)
+TESTS(dies_of_a_broken_rule, RULE_N)
 {
 	struct msg_dsn dsn = {.h = MSG_HEADER(MSG_DSN, msg_dsn)};
 	struct ipc_message m;
@@ -1171,10 +1146,9 @@ START_TEST(dies_of_a_broken_rule)
 	assert_logged("sentry-profd-ship: a message of the broker: "
 		      "Protocol error\n");
 }
-END_TEST
 
 /* The same envelope unbroken is taken: else the test above shows nothing. */
-START_TEST(takes_the_rule_kept)
+TEST(takes_the_rule_kept)
 {
 	start_ship(true);
 	send_envelope(1, -1, false);
@@ -1183,64 +1157,19 @@ START_TEST(takes_the_rule_kept)
 	assert_done(2, SHIP_NOTHING);
 	wait_ship(0);
 }
-END_TEST
 
-START_TEST(is_not_started_by_hand)
+TEST(is_not_started_by_hand)
 {
 	exec_ship(-1, NULL);
 	wait_ship(2);
 	assert_logged("sentry-profd-ship: ");
 	assert_logged("is started by sentry-profd");
 }
-END_TEST
 
-START_TEST(tells_its_version)
+TEST(tells_its_version)
 {
 	exec_ship(-1, "--version");
 	wait_ship(0);
 	ck_assert_str_eq(buf_string(&log_text),
 			 "sentry-profd-ship " SENTRY_PROFD_VERSION "\n");
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("shipd");
-	TCase *c = tcase_create("shipd");
-
-	/* python3 and openssl take a while to start on a busy machine. */
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_loop_test(c, sends, 0, 2);
-	tcase_add_loop_test(c, obeys_limits, 0, 2);
-	tcase_add_loop_test(c, stops_at_429, 0, 2);
-	tcase_add_loop_test(c, tells_of_limits, 0, 2);
-	tcase_add_loop_test(c, tells_of_limits_of_v1, 0, 2);
-	tcase_add_loop_test(c, is_told_of_limits, 0, 2);
-	tcase_add_loop_test(c, reports_refusals, 0, 2);
-	tcase_add_loop_test(c, reports_a_refused_connection, 0, 2);
-	tcase_add_loop_test(c, refuses_an_unknown_authority, 0, 2);
-	tcase_add_loop_test(c, refuses_another_host_name, 0, 2);
-	tcase_add_test(c, looks_up_names);
-	tcase_add_loop_test(c, writes_files_while_the_server_stalls, 0, 2);
-	tcase_add_loop_test(c, drops_the_oldest_of_too_many, 0, 2);
-	tcase_add_test(c, ends_though_the_server_stalls);
-	tcase_add_test(c, those_that_come_too_late_are_told_of_in_one_line);
-	tcase_add_loop_test(c, tells_of_losses_at_the_end, 0, 2);
-	tcase_add_loop_test(c, tells_of_losses_of_the_broker, 0, 2);
-	tcase_add_loop_test(c, does_not_tell_of_what_the_server_counts, 0, 2);
-	tcase_add_loop_test(c, tells_nothing_who_wants_nothing, 0, 2);
-	tcase_add_test(c, keeps_on_if_5xx_is_no_answer);
-	tcase_add_loop_test(c, sends_what_is_left_at_the_end, 0, 2);
-	tcase_add_loop_test(c, writes_files_without_a_server, 0, 2);
-	tcase_add_loop_test(c, writes_and_sends, 0, 2);
-	tcase_add_loop_test(c, writes_one_payload_and_sends_another, 0, 2);
-	tcase_add_loop_test(c, reports_a_full_disk, 0, 2);
-	tcase_add_loop_test(c, has_no_power, 0, 2);
-	tcase_add_loop_test(c, leaves_signals_to_the_broker, 0, 2);
-	tcase_add_loop_test(c, dies_of_a_broken_rule, 0, RULE_N);
-	tcase_add_test(c, takes_the_rule_kept);
-	tcase_add_test(c, is_not_started_by_hand);
-	tcase_add_test(c, tells_its_version);
-	suite_add_tcase(s, c);
-	return s;
 }

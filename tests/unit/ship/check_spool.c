@@ -136,7 +136,9 @@ static void check_oldest(uint64_t dsn, unsigned int n)
 	close_fd(&fd);
 }
 
-START_TEST(first_in_first_out)
+FIXTURE(set_up, tear_down)
+
+TEST(first_in_first_out)
 {
 	for (unsigned int n = 0; n < 4; n++)
 		ck_assert_int_eq(
@@ -162,10 +164,9 @@ START_TEST(first_in_first_out)
 	ck_assert_uint_eq(spool_bytes(spool), 0);
 	ck_assert_uint_eq(each_name(NULL), 0);
 }
-END_TEST
 
 /* Each in its order, whatever waits of the other; a name says which it is. */
-START_TEST(two_kinds)
+TEST(two_kinds)
 {
 	struct spool_entry e;
 
@@ -187,9 +188,8 @@ START_TEST(two_kinds)
 	ck_assert_uint_eq(e.kind, ENVELOPE_V1);
 	ck_assert_uint_eq(e.id[0], 3);
 }
-END_TEST
 
-START_TEST(how_long_it_took_to_gather)
+TEST(how_long_it_took_to_gather)
 {
 	uint64_t ms;
 
@@ -206,9 +206,8 @@ START_TEST(how_long_it_took_to_gather)
 	ck_assert_uint_eq(spool_span(spool, MINE, &ms), 2);
 	ck_assert_uint_eq(ms, 10);
 }
-END_TEST
 
-START_TEST(many_come_and_go)
+TEST(many_come_and_go)
 {
 	unsigned int next = 0;
 
@@ -224,9 +223,8 @@ START_TEST(many_come_and_go)
 	ck_assert_uint_eq(each_name(NULL), spool_count(spool));
 	ck_assert_uint_eq(spool_bytes(spool), spool_count(spool));
 }
-END_TEST
 
-START_TEST(the_oldest_goes_for_bytes)
+TEST(the_oldest_goes_for_bytes)
 {
 	for (unsigned int n = 0; n < 3; n++)
 		ck_assert_int_eq(add(n, MINE, 300, NOW_MS), 0);
@@ -238,9 +236,8 @@ START_TEST(the_oldest_goes_for_bytes)
 	ck_assert_uint_eq(spool_count(spool), 2);
 	ck_assert_uint_eq(each_name(NULL), 2);
 }
-END_TEST
 
-START_TEST(the_oldest_goes_for_count)
+TEST(the_oldest_goes_for_count)
 {
 	for (unsigned int n = 0; n < COUNT + 2; n++)
 		ck_assert_int_eq(add(n, MINE, 1, NOW_MS), 0);
@@ -248,9 +245,8 @@ START_TEST(the_oldest_goes_for_count)
 	check_oldest(MINE, 2);
 	ck_assert_uint_eq(each_name(NULL), COUNT);
 }
-END_TEST
 
-START_TEST(what_is_too_old_goes)
+TEST(what_is_too_old_goes)
 {
 	ck_assert_int_eq(add(0, MINE, 1, NOW_MS), 0);
 	ck_assert_int_eq(add(1, MINE, 1, NOW_MS + 1), 0);
@@ -264,7 +260,6 @@ START_TEST(what_is_too_old_goes)
 	ck_assert_uint_eq(events[SPOOL_EXPIRED], 1);
 	ck_assert_uint_eq(each_name(NULL), 0);
 }
-END_TEST
 
 static void remove_file(uint64_t dsn)
 {
@@ -274,7 +269,7 @@ static void remove_file(uint64_t dsn)
 	ck_assert_int_eq(unlinkat(dir, name, 0), 0);
 }
 
-START_TEST(what_another_has_taken)
+TEST(what_another_has_taken)
 {
 	for (unsigned int n = 0; n < 3; n++)
 		ck_assert_int_eq(add(n, n == 1 ? MINE : OTHER, 100, NOW_MS), 0);
@@ -303,10 +298,9 @@ START_TEST(what_another_has_taken)
 	for (int i = 0; i < EVENTS; i++)
 		ck_assert_uint_eq(events[i], 0);
 }
-END_TEST
 
 /* They stay in order, and get old, whatever the clock said. */
-START_TEST(a_clock_that_is_set_back)
+TEST(a_clock_that_is_set_back)
 {
 	ck_assert_int_eq(add(0, MINE, 1, NOW_MS + 1000 * AGE_MS), 0);
 	ck_assert_int_eq(add(1, MINE, 1, NOW_MS), 0);
@@ -317,7 +311,6 @@ START_TEST(a_clock_that_is_set_back)
 	open_at(NOW_MS + AGE_MS + 1);
 	ck_assert_uint_eq(events[SPOOL_EXPIRED], 2);
 }
-END_TEST
 
 static void put(const char *name, size_t size)
 {
@@ -329,7 +322,7 @@ static void put(const char *name, size_t size)
 	close_fd(&fd);
 }
 
-START_TEST(what_is_no_entry_is_set_aside)
+TEST(what_is_no_entry_is_set_aside)
 {
 	struct stat st;
 
@@ -352,10 +345,9 @@ START_TEST(what_is_no_entry_is_set_aside)
 	ck_assert_int_eq(add(1, MINE, BYTES - 19, NOW_MS), -E2BIG);
 	ck_assert_uint_eq(events[SPOOL_OVERFLOW], 1);
 }
-END_TEST
 
 /* A name of an entry with what spool_add never wrote, and one of two. */
-START_TEST(entries_that_are_not_right)
+TEST(entries_that_are_not_right)
 {
 	struct spool_entry entry = {.time_ms = NOW_MS, .dsn = MINE};
 	char name[1 + SPOOL_NAME_SIZE] = ".";
@@ -390,10 +382,9 @@ START_TEST(entries_that_are_not_right)
 	ck_assert_uint_eq(spool_count(spool), 0);
 	ck_assert_uint_eq(spool_bytes(spool), 10);
 }
-END_TEST
 
 /* Nothing is left of what cannot be written. */
-START_TEST(a_directory_that_takes_nothing)
+TEST(a_directory_that_takes_nothing)
 {
 	const struct spool_options nowhere = {
 		.dir_fd = -1, .limits = {.bytes = BYTES, .count = COUNT}};
@@ -407,7 +398,6 @@ START_TEST(a_directory_that_takes_nothing)
 	ck_assert_uint_eq(spool_bytes(spool), 0);
 	ck_assert_int_eq(mkdir(path, 0700), 0);
 }
-END_TEST
 
 /* What the process that is killed has come to, in memory of both. */
 struct progress {
@@ -497,7 +487,7 @@ static void check_after_death(const struct progress *p)
 }
 
 /* Killed before its first call, its second, and so on to the end. */
-START_TEST(killed_at_every_call)
+TEST(killed_at_every_call)
 {
 	struct progress *p = shared_progress();
 	unsigned int calls = 0;
@@ -520,7 +510,6 @@ START_TEST(killed_at_every_call)
 	ck_assert_uint_gt(calls, 3 * 6 + 2 * 2);
 	(void)munmap(p, sizeof(*p));
 }
-END_TEST
 
 static bool touches_disk(long call)
 {
@@ -532,7 +521,7 @@ static bool touches_disk(long call)
  * Power may fail where nobody can be killed: a name is given to what is on the
  * disk, and what is told is on the disk itself.
  */
-START_TEST(on_the_disk_before_it_is_said)
+TEST(on_the_disk_before_it_is_said)
 {
 	static const long order[] = {
 		SYS_openat,   SYS_write, SYS_fsync,    SYS_renameat, SYS_fsync,
@@ -557,29 +546,4 @@ START_TEST(on_the_disk_before_it_is_said)
 	ck_assert_uint_eq(at, array_size(order));
 	ck_assert_uint_eq(p->removed, 2);
 	(void)munmap(p, sizeof(*p));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("spool");
-	TCase *c = tcase_create("spool");
-
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, first_in_first_out);
-	tcase_add_test(c, two_kinds);
-	tcase_add_test(c, how_long_it_took_to_gather);
-	tcase_add_test(c, many_come_and_go);
-	tcase_add_test(c, the_oldest_goes_for_bytes);
-	tcase_add_test(c, the_oldest_goes_for_count);
-	tcase_add_test(c, what_is_too_old_goes);
-	tcase_add_test(c, what_another_has_taken);
-	tcase_add_test(c, a_clock_that_is_set_back);
-	tcase_add_test(c, what_is_no_entry_is_set_aside);
-	tcase_add_test(c, entries_that_are_not_right);
-	tcase_add_test(c, a_directory_that_takes_nothing);
-	tcase_add_test(c, killed_at_every_call);
-	tcase_add_test(c, on_the_disk_before_it_is_said);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -263,7 +263,9 @@ static void check_what_is_there(long failed)
 	spool_free(s);
 }
 
-START_TEST(fails_at_every_call)
+FIXTURE(set_up, tear_down)
+
+TEST(fails_at_every_call)
 {
 	size_t kinds[5] = {0};
 	unsigned int n = 1;
@@ -298,16 +300,4 @@ START_TEST(fails_at_every_call)
 	ck_assert_uint_eq(kinds[2], 2 * ADDED + REMOVED);
 	ck_assert_uint_eq(kinds[3], ADDED);
 	ck_assert_uint_eq(kinds[4], REMOVED);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("spool_faults");
-	TCase *c = tcase_create("spool_faults");
-
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, fails_at_every_call);
-	suite_add_tcase(s, c);
-	return s;
 }

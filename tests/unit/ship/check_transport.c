@@ -134,7 +134,9 @@ static void assert_none(const char *text)
 	ck_assert_ptr_null(a.sentry_error);
 }
 
-START_TEST(sends_and_keeps_the_connection)
+FIXTURE(setup, teardown)
+
+TEST(sends_and_keeps_the_connection)
 {
 	json_t *first, *second;
 	char *data;
@@ -160,10 +162,9 @@ START_TEST(sends_and_keeps_the_connection)
 	json_decref(first);
 	json_decref(second);
 }
-END_TEST
 
 /* libcurl asks with "Expect" before larger bodies, if it is let. */
-START_TEST(does_not_ask_before_a_large_body)
+TEST(does_not_ask_before_a_large_body)
 {
 	uint8_t *large = calloc(1, 3000000);
 	json_t *request;
@@ -183,9 +184,8 @@ START_TEST(does_not_ask_before_a_large_body)
 		3000000);
 	json_decref(request);
 }
-END_TEST
 
-START_TEST(gives_the_headers_of_an_answer)
+TEST(gives_the_headers_of_an_answer)
 {
 	struct transport_answer a;
 
@@ -222,9 +222,8 @@ START_TEST(gives_the_headers_of_an_answer)
 	ck_assert_int_eq(a.status, 200);
 	ck_assert_ptr_null(a.sentry_error);
 }
-END_TEST
 
-START_TEST(passes_on_every_status)
+TEST(passes_on_every_status)
 {
 	start("{\"status\": 413}\n{\"status\": 500}\n{\"status\": 204, "
 	      "\"body\": \"\"}\n"
@@ -238,9 +237,8 @@ START_TEST(passes_on_every_status)
 	assert_status(302);
 	ck_assert_ptr_null(server_request(&server, 4));
 }
-END_TEST
 
-START_TEST(takes_a_status_without_its_body)
+TEST(takes_a_status_without_its_body)
 {
 	char script[100 * 1024];
 	int n;
@@ -253,9 +251,8 @@ START_TEST(takes_a_status_without_its_body)
 	assert_status(200);
 	assert_status(200);
 }
-END_TEST
 
-START_TEST(takes_no_headers_without_end)
+TEST(takes_no_headers_without_end)
 {
 	/* Of 1xx, which is no answer; and of one that has a status. */
 	start("{\"do\": \"endless\"}\n{\"do\": \"endless_head\"}\n", plain);
@@ -263,17 +260,15 @@ START_TEST(takes_no_headers_without_end)
 	assert_status(200);
 	assert_status(200);
 }
-END_TEST
 
-START_TEST(reports_a_closed_connection)
+TEST(reports_a_closed_connection)
 {
 	start("{\"do\": \"close\"}\n", tls);
 	assert_none("");
 	assert_status(200);
 }
-END_TEST
 
-START_TEST(gives_up_a_stall)
+TEST(gives_up_a_stall)
 {
 	struct transport_answer a;
 
@@ -285,9 +280,8 @@ START_TEST(gives_up_a_stall)
 		ck_assert_ptr_nonnull(strcasestr(a.error, "timed out"));
 	ck_assert_int_eq(a.status, 200);
 }
-END_TEST
 
-START_TEST(reports_a_refused_connection)
+TEST(reports_a_refused_connection)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET,
 				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -304,18 +298,16 @@ START_TEST(reports_a_refused_connection)
 	assert_none("connect");
 	close_fd(&fd);
 }
-END_TEST
 
-START_TEST(refuses_an_unknown_authority)
+TEST(refuses_an_unknown_authority)
 {
 	server_start(&server, NULL, tls);
 	open_transport(server.dsn, "", NEVER_MS);
 	assert_none("certificate");
 }
-END_TEST
 
 /* The one that is given does not make the others' certificates good. */
-START_TEST(refuses_another_authority)
+TEST(refuses_another_authority)
 {
 	struct server other;
 
@@ -327,7 +319,6 @@ START_TEST(refuses_another_authority)
 	assert_status(200);
 	server_stop(&other);
 }
-END_TEST
 
 /*
  * Of this process alone. In a chroot "/" may be no mount: setns(2) leads to the
@@ -354,7 +345,8 @@ static void make_mounts_private(void)
  * The system's authorities count as before where others are given: its bundle
  * is another file, for this process alone.
  */
-START_TEST(trusts_the_system_s_authorities_too)
+/* It mounts. */
+TEST_IF(trusts_the_system_s_authorities_too, getuid() == 0)
 {
 	const curl_version_info_data *info = curl_version_info(CURLVERSION_NOW);
 	struct server other;
@@ -371,9 +363,8 @@ START_TEST(trusts_the_system_s_authorities_too)
 	assert_status(200);
 	server_stop(&other);
 }
-END_TEST
 
-START_TEST(refuses_another_host_name)
+TEST(refuses_another_host_name)
 {
 	static const char *const elsewhere[] = {"--tls", "--name",
 						"example.org", NULL};
@@ -381,9 +372,8 @@ START_TEST(refuses_another_host_name)
 	start(NULL, elsewhere);
 	assert_none("subject name");
 }
-END_TEST
 
-START_TEST(uses_the_proxy_of_the_environment)
+TEST(uses_the_proxy_of_the_environment)
 {
 	char proxy[64];
 	json_t *request;
@@ -401,9 +391,8 @@ START_TEST(uses_the_proxy_of_the_environment)
 			 "http://sentry.invalid/api/42/envelope/");
 	json_decref(request);
 }
-END_TEST
 
-START_TEST(leaves_the_proxy_out_for_some)
+TEST(leaves_the_proxy_out_for_some)
 {
 	/* Nobody listens there. */
 	setenv("http_proxy", "http://127.0.0.1:1", 1);
@@ -413,10 +402,9 @@ START_TEST(leaves_the_proxy_out_for_some)
 	unsetenv("no_proxy");
 	assert_none("connect");
 }
-END_TEST
 
 /* The status of a proxy that does not connect is not the server's answer. */
-START_TEST(takes_no_answer_from_a_proxy)
+TEST(takes_no_answer_from_a_proxy)
 {
 	char proxy[64];
 
@@ -428,9 +416,8 @@ START_TEST(takes_no_answer_from_a_proxy)
 	open_transport("https://key@sentry.invalid/42", "", NEVER_MS);
 	assert_none("tunnel");
 }
-END_TEST
 
-START_TEST(aborts)
+TEST(aborts)
 {
 	struct transport_answer a;
 
@@ -441,9 +428,8 @@ START_TEST(aborts)
 	ck_assert(!transport_busy(transport));
 	ck_assert_int_eq(transport_step(transport, &a), 0);
 }
-END_TEST
 
-START_TEST(waits_for_a_descriptor)
+TEST(waits_for_a_descriptor)
 {
 	bool readable;
 	int fds[2];
@@ -458,10 +444,9 @@ START_TEST(waits_for_a_descriptor)
 	close_fd(&fds[0]);
 	close_fd(&fds[1]);
 }
-END_TEST
 
 /* At the end of its broker's socket, too, a process has to wake up. */
-START_TEST(wakes_up_at_a_socket_s_end)
+TEST(wakes_up_at_a_socket_s_end)
 {
 	bool readable;
 	int fds[2];
@@ -474,37 +459,4 @@ START_TEST(wakes_up_at_a_socket_s_end)
 	ck_assert_int_eq(transport_wait(transport, fds[0], -1, &readable), 0);
 	ck_assert(readable);
 	close_fd(&fds[0]);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("transport");
-	TCase *c = tcase_create("transport");
-
-	/* python3 and openssl take a while to start on a busy machine. */
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, sends_and_keeps_the_connection);
-	tcase_add_test(c, does_not_ask_before_a_large_body);
-	tcase_add_test(c, gives_the_headers_of_an_answer);
-	tcase_add_test(c, passes_on_every_status);
-	tcase_add_test(c, takes_a_status_without_its_body);
-	tcase_add_test(c, takes_no_headers_without_end);
-	tcase_add_test(c, reports_a_closed_connection);
-	tcase_add_test(c, gives_up_a_stall);
-	tcase_add_test(c, reports_a_refused_connection);
-	tcase_add_test(c, refuses_an_unknown_authority);
-	tcase_add_test(c, refuses_another_authority);
-	/* It mounts. */
-	if (getuid() == 0)
-		tcase_add_test(c, trusts_the_system_s_authorities_too);
-	tcase_add_test(c, refuses_another_host_name);
-	tcase_add_test(c, uses_the_proxy_of_the_environment);
-	tcase_add_test(c, leaves_the_proxy_out_for_some);
-	tcase_add_test(c, takes_no_answer_from_a_proxy);
-	tcase_add_test(c, aborts);
-	tcase_add_test(c, waits_for_a_descriptor);
-	tcase_add_test(c, wakes_up_at_a_socket_s_end);
-	suite_add_tcase(s, c);
-	return s;
 }

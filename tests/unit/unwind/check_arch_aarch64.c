@@ -7,7 +7,7 @@
 #include "lib/base/util.h"
 #include "tests/unit/suite.h"
 
-START_TEST(test_return_address)
+TEST(test_return_address)
 {
 	/* As paciasp has left it, of a program at 0x400000, and one that is
 	 * PIE. */
@@ -18,9 +18,8 @@ START_TEST(test_return_address)
 	ck_assert_uint_eq(aarch64_return_address(UINT64_C(0xffff87654320)),
 			  UINT64_C(0xffff87654320));
 }
-END_TEST
 
-START_TEST(test_call_before)
+TEST(test_call_before)
 {
 	static const struct {
 		uint32_t code;
@@ -57,9 +56,8 @@ START_TEST(test_call_before)
 			AARCH64_CALL_NONE);
 	}
 }
-END_TEST
 
-START_TEST(test_frame_size)
+TEST(test_frame_size)
 {
 	static const uint32_t gcc[] = {
 		0xd503233f, /* paciasp */
@@ -83,9 +81,8 @@ START_TEST(test_frame_size)
 	ck_assert(aarch64_frame_size((const uint8_t *)clang, 16, &size));
 	ck_assert_uint_eq(size, 32);
 }
-END_TEST
 
-START_TEST(test_frame_varies)
+TEST(test_frame_varies)
 {
 	static const struct {
 		uint32_t code[2];
@@ -107,9 +104,8 @@ START_TEST(test_frame_varies)
 		ck_assert(!aarch64_frame_varies(code, 3));
 	}
 }
-END_TEST
 
-START_TEST(test_jumps)
+TEST(test_jumps)
 {
 	static const uint32_t code[] = {
 		0xd503245f, /* bti c */
@@ -125,7 +121,6 @@ START_TEST(test_jumps)
 	ck_assert(!aarch64_jumps_to(bytes, 8, -8));
 	ck_assert(!aarch64_jumps_to(bytes, 7, 20));
 }
-END_TEST
 
 static bool is_stub(const uint8_t *code, size_t n)
 {
@@ -139,7 +134,7 @@ static bool is_stub(const uint8_t *code, size_t n)
 	return true;
 }
 
-START_TEST(test_stub)
+TEST(test_stub)
 {
 	static const uint32_t code[] = {
 		0xd503245f, /* bti c */
@@ -156,9 +151,8 @@ START_TEST(test_stub)
 	ck_assert(!is_stub(bytes + 8, 12));
 	ck_assert(!is_stub(bytes, 0));
 }
-END_TEST
 
-START_TEST(test_sigreturn)
+TEST(test_sigreturn)
 {
 	static const uint32_t code[] = {0xd2801168, 0xd4000001};
 	const uint8_t *bytes = (const uint8_t *)code;
@@ -170,21 +164,4 @@ START_TEST(test_sigreturn)
 	ck_assert_uint_eq(aarch64_sigframe_offset(0), 128 + 176 + 8);
 	ck_assert_uint_eq(aarch64_sigframe_offset(AARCH64_PC),
 			  128 + 176 + 8 + 32 * 8);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/arch_aarch64");
-	TCase *tc = tcase_create("arch_aarch64");
-
-	tcase_add_test(tc, test_return_address);
-	tcase_add_test(tc, test_call_before);
-	tcase_add_test(tc, test_frame_size);
-	tcase_add_test(tc, test_frame_varies);
-	tcase_add_test(tc, test_jumps);
-	tcase_add_test(tc, test_stub);
-	tcase_add_test(tc, test_sigreturn);
-	suite_add_tcase(s, tc);
-	return s;
 }

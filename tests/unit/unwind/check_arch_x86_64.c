@@ -30,7 +30,7 @@ static const struct {
 	{"", 0, X86_64_CALL_NONE, 0},
 };
 
-START_TEST(test_call)
+TESTS(test_call, array_size(calls))
 {
 	int32_t displacement = 0;
 
@@ -39,7 +39,6 @@ START_TEST(test_call)
 			 calls[_i].call);
 	ck_assert_int_eq(displacement, calls[_i].displacement);
 }
-END_TEST
 
 static const struct {
 	const char *bytes;
@@ -60,7 +59,7 @@ static const struct {
 	{"", 0, false, 0},
 };
 
-START_TEST(test_frame_size)
+TESTS(test_frame_size, array_size(prologues))
 {
 	uint32_t size = 0;
 
@@ -69,7 +68,6 @@ START_TEST(test_frame_size)
 			 prologues[_i].ok);
 	ck_assert_uint_eq(size, prologues[_i].size);
 }
-END_TEST
 
 static const struct {
 	const char *bytes;
@@ -95,12 +93,11 @@ static const struct {
 	{"\x29\xc4", 2, false},			 /* of 32 bits */
 };
 
-START_TEST(test_frame_varies)
+TESTS(test_frame_varies, array_size(frames))
 {
 	ck_assert(x86_64_frame_varies((const uint8_t *)frames[_i].bytes,
 				      frames[_i].n) == frames[_i].varies);
 }
-END_TEST
 
 static const struct {
 	const char *before;
@@ -123,14 +120,13 @@ static const struct {
 	{"", 0, "\xff\xe0", 2, false},
 };
 
-START_TEST(test_jumps_on)
+TESTS(test_jumps_on, array_size(jumps_on))
 {
 	ck_assert(x86_64_jumps_on((const uint8_t *)jumps_on[_i].before,
 				  jumps_on[_i].n_before,
 				  (const uint8_t *)jumps_on[_i].bytes,
 				  jumps_on[_i].n) == jumps_on[_i].is);
 }
-END_TEST
 
 #define SAME X86_64_WAY_OUT_FP_SAME
 #define NONE UINT32_MAX
@@ -193,7 +189,7 @@ static const struct {
 	{"\xff\x35\0\0\0\0", 6, "\xff\x25\0\0\0\0", 6, 16, SAME},
 };
 
-START_TEST(test_way_out)
+TESTS(test_way_out, array_size(ways))
 {
 	uint8_t code[X86_64_PROLOGUE_MAX];
 	uint32_t ra = 1;
@@ -211,9 +207,8 @@ START_TEST(test_way_out)
 	ck_assert_uint_eq(ra, ways[_i].ra);
 	ck_assert_uint_eq(fp, ways[_i].fp);
 }
-END_TEST
 
-START_TEST(test_others)
+TEST(test_others)
 {
 	const uint8_t *sigreturn =
 		(const uint8_t *)"\x48\xc7\xc0\x0f\0\0\0\x0f\x05";
@@ -232,7 +227,6 @@ START_TEST(test_others)
 	ck_assert_uint_eq(x86_64_sigframe_offset(X86_64_RIP), 168);
 	ck_assert_uint_eq(x86_64_sigframe_offset(X86_64_R8), 40);
 }
-END_TEST
 
 static const struct {
 	const char *bytes;
@@ -255,14 +249,13 @@ static const struct {
 	{"\x31\xff", 2, false},
 };
 
-START_TEST(test_never_returns)
+TESTS(test_never_returns, array_size(lasts))
 {
 	const uint8_t *code = (const uint8_t *)lasts[_i].bytes;
 
 	ck_assert(x86_64_never_returns(code, lasts[_i].n) ==
 		  lasts[_i].expected);
 }
-END_TEST
 
 /* glibc's clone3 and clone, musl's, behind the system call. */
 static const char clone3[] =
@@ -310,7 +303,7 @@ static const struct {
 	 21, 0, false},
 };
 
-START_TEST(test_is_birth)
+TESTS(test_is_birth, array_size(births))
 {
 	const uint8_t *code = (const uint8_t *)births[_i].bytes;
 	const size_t before = min_size(births[_i].from, X86_64_BIRTH_BEFORE);
@@ -319,22 +312,4 @@ START_TEST(test_is_birth)
 				  code + births[_i].from,
 				  births[_i].n - births[_i].from) ==
 		  births[_i].expected);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/arch_x86_64");
-	TCase *tc = tcase_create("code");
-
-	tcase_add_loop_test(tc, test_call, 0, (int)array_size(calls));
-	tcase_add_loop_test(tc, test_frame_size, 0, (int)array_size(prologues));
-	tcase_add_loop_test(tc, test_frame_varies, 0, (int)array_size(frames));
-	tcase_add_loop_test(tc, test_jumps_on, 0, (int)array_size(jumps_on));
-	tcase_add_loop_test(tc, test_way_out, 0, (int)array_size(ways));
-	tcase_add_loop_test(tc, test_never_returns, 0, (int)array_size(lasts));
-	tcase_add_loop_test(tc, test_is_birth, 0, (int)array_size(births));
-	tcase_add_test(tc, test_others);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -79,7 +79,7 @@ static void expect_name(struct unwind_space *s)
 }
 
 /* Who was not asked for the longest gives way, and is read again. */
-START_TEST(perf_maps_are_in_the_budget)
+TEST(perf_maps_are_in_the_budget)
 {
 	struct unwind_cache_options options = {.max_bytes = SIZE_MAX};
 	struct unwind_space *spaces[SPACES];
@@ -115,7 +115,6 @@ START_TEST(perf_maps_are_in_the_budget)
 	unwind_cache_free(cache);
 	close_fd(&fd);
 }
-END_TEST
 
 /* What 200 processes of one program take beside the first. */
 #define SAME	   200
@@ -128,7 +127,7 @@ static size_t in_use(void)
 	return info.uordblks + info.hblkhd;
 }
 
-START_TEST(many_of_one_program)
+TEST(many_of_one_program)
 {
 	const struct unwind_cache_options options = {.max_bytes = 64u << 20};
 	static struct unwind_space *spaces[SAME];
@@ -180,7 +179,6 @@ START_TEST(many_of_one_program)
 	free(sample);
 	target_stop(&t);
 }
-END_TEST
 
 /* Numbers files in the order in which they are asked for. */
 static struct {
@@ -211,7 +209,7 @@ static uint32_t last_number(void *ctx)
 }
 
 /* Who dies has said at which file, and waiting for one is at none. */
-START_TEST(what_is_being_read)
+TEST(what_is_being_read)
 {
 	static const struct unwind_files numbering = {
 		.image = numbered_image,
@@ -274,7 +272,6 @@ START_TEST(what_is_being_read)
 	free(maps);
 	target_stop(&t);
 }
-END_TEST
 
 /* Tells which file is mapped at each of the maps' ranges, as the broker does.
  */
@@ -314,7 +311,7 @@ static uint32_t look_at_all(struct unwind_space *s)
 }
 
 /* A process of a program that is known costs no question for its files. */
-START_TEST(files_in_the_cache_are_not_asked_for)
+TEST(files_in_the_cache_are_not_asked_for)
 {
 	static const struct unwind_files numbering = {.image = numbered_image,
 						      .debug = no_debug};
@@ -363,18 +360,4 @@ START_TEST(files_in_the_cache_are_not_asked_for)
 	unwind_cache_free(cache);
 	free(maps);
 	target_stop(&t);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/cache");
-	TCase *tc = tcase_create("memory");
-
-	tcase_add_test(tc, perf_maps_are_in_the_budget);
-	tcase_add_test(tc, many_of_one_program);
-	tcase_add_test(tc, what_is_being_read);
-	tcase_add_test(tc, files_in_the_cache_are_not_asked_for);
-	suite_add_tcase(s, tc);
-	return s;
 }

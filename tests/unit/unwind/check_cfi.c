@@ -89,7 +89,7 @@ static void compare_rule(const struct rule *rule, Dwarf_Frame *frame,
 }
 
 /* In parts of one, of seven, of many functions: the same rules everywhere. */
-START_TEST(test_parts)
+TESTS(test_parts, 3)
 {
 	static const size_t sizes[] = {1, 7, 512};
 	int fd = open_libc();
@@ -135,9 +135,8 @@ START_TEST(test_parts)
 	rows_fini(&whole);
 	cfi_free(cfi);
 }
-END_TEST
 
-START_TEST(test_libc)
+TEST(test_libc)
 {
 	int fd = open_libc();
 	uint32_t random = 7;
@@ -186,7 +185,6 @@ START_TEST(test_libc)
 	elf_file_close(&f);
 	close_fd(&fd);
 }
-END_TEST
 
 /* A copy of the file behind fd that can be written to. */
 static int copy(int fd, off_t *ret_size)
@@ -205,7 +203,7 @@ static int copy(int fd, off_t *ret_size)
 	return to;
 }
 
-START_TEST(test_without_section_headers)
+TEST(test_without_section_headers)
 {
 	int fd = open_libc();
 	off_t size;
@@ -237,10 +235,9 @@ START_TEST(test_without_section_headers)
 	close_fd(&bare);
 	close_fd(&fd);
 }
-END_TEST
 
 /* Damages bytes of the CFI and of the headers: nothing may break here. */
-START_TEST(test_broken)
+TESTS(test_broken, BROKEN_FILES)
 {
 	int fd = open_libc();
 	uint32_t random = (uint32_t)_i + 1;
@@ -278,18 +275,4 @@ START_TEST(test_broken)
 	}
 	close_fd(&bad);
 	close_fd(&fd);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/cfi");
-	TCase *tc = tcase_create("libc");
-
-	tcase_add_test(tc, test_libc);
-	tcase_add_loop_test(tc, test_parts, 0, 3);
-	tcase_add_test(tc, test_without_section_headers);
-	tcase_add_loop_test(tc, test_broken, 0, BROKEN_FILES);
-	suite_add_tcase(s, tc);
-	return s;
 }

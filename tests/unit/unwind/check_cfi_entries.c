@@ -210,7 +210,7 @@ static void put_hidden(struct section *s)
 }
 
 /* The functions behind what is malformed are found, at the first question. */
-START_TEST(test_malformed)
+TESTS(test_malformed, array_size(malformed) + 1)
 {
 	const struct malformed *m =
 		(size_t)_i < array_size(malformed) ? &malformed[_i] : NULL;
@@ -232,13 +232,12 @@ START_TEST(test_malformed)
 		expect(&s, 1, expected, array_size(expected));
 	}
 }
-END_TEST
 
 /*
  * Of a CIE whose augmentation names more encodings than it has, libdw would
  * read on for them, behind the section at last: it does not see such a one.
  */
-START_TEST(test_unseen)
+TEST(test_unseen)
 {
 	static const struct function f = {0, 0x10, 16};
 	struct section s = {0};
@@ -268,7 +267,6 @@ START_TEST(test_unseen)
 	ck_assert_uint_eq(next, fde);
 	cfi_entries_fini(&entries);
 }
-END_TEST
 
 static const struct overlap {
 	struct function v[3];
@@ -307,7 +305,7 @@ static const uint8_t orders[][3] = {
 };
 
 /* In whatever order they are in the file. */
-START_TEST(test_overlaps)
+TESTS(test_overlaps, array_size(overlaps))
 {
 	static const struct {
 		uint8_t encoding;
@@ -333,10 +331,9 @@ START_TEST(test_overlaps)
 		}
 	}
 }
-END_TEST
 
 /* Of those that start together the first in the file counts. */
-START_TEST(test_same_start)
+TEST(test_same_start)
 {
 	static const struct function v[] = {
 		{0, 0x40, 16}, {0, 0x20, 24}, {0, 0x60, 32}};
@@ -356,10 +353,9 @@ START_TEST(test_same_start)
 		expect(&s, 1, expected, array_size(expected));
 	}
 }
-END_TEST
 
 /* .eh_frame counts, also where a function of .debug_frame starts before. */
-START_TEST(test_sections)
+TEST(test_sections)
 {
 	static const struct function eh[] = {{0x40, 0x80, 16},
 					     {0x100, 0x140, 24}};
@@ -381,19 +377,4 @@ START_TEST(test_sections)
 	for (size_t i = 0; i < array_size(debug); i++)
 		put_fde(&v[1], cie, &debug[i], 8);
 	expect(v, CFI_SECTIONS, expected, array_size(expected));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/cfi_entries");
-	TCase *tc = tcase_create("entries");
-
-	tcase_add_loop_test(tc, test_malformed, 0, array_size(malformed) + 1);
-	tcase_add_test(tc, test_unseen);
-	tcase_add_loop_test(tc, test_overlaps, 0, array_size(overlaps));
-	tcase_add_test(tc, test_same_start);
-	tcase_add_test(tc, test_sections);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -138,8 +138,10 @@ static void tear_down(void)
 	unwind_cache_free(cache);
 }
 
+FIXTURE(set_up, tear_down)
+
 /* To look at each symbol costs, and is done once. */
-START_TEST(where_a_function_starts)
+TEST(where_a_function_starts)
 {
 	const uint64_t at = CODE + STATIC + 1;
 	uint32_t budget = LOOK - 1;
@@ -159,10 +161,9 @@ START_TEST(where_a_function_starts)
 	ck_assert_uint_eq(code_function(space, CODE + STATIC - 1, &budget), 0);
 	ck_assert_uint_eq(budget, LOOK);
 }
-END_TEST
 
 /* Symbols that were not read yet may tell another time. */
-START_TEST(a_start_without_symbols)
+TEST(a_start_without_symbols)
 {
 	const uint64_t at = CODE + STATIC + 1;
 	uint32_t budget = LOOK;
@@ -173,10 +174,9 @@ START_TEST(a_start_without_symbols)
 	i->symbols_tried = true;
 	ck_assert_uint_eq(code_function(space, at, &budget), CODE + STATIC);
 }
-END_TEST
 
 /* The process has ended, another one of the same file has not. */
-START_TEST(a_file_that_is_gone)
+TEST(a_file_that_is_gone)
 {
 	uint32_t budget = UINT32_MAX;
 	struct code_way way;
@@ -200,10 +200,9 @@ START_TEST(a_file_that_is_gone)
 	ck_assert_uint_eq(code_function(space, CODE + STATIC + 1, &budget),
 			  CODE + STATIC);
 }
-END_TEST
 
 /* Who writes code chooses its addresses, but not which of them collide. */
-START_TEST(answers_are_in_seeded_tables)
+TEST(answers_are_in_seeded_tables)
 {
 	struct image *i = space_place(space, CODE + STATIC)->image;
 
@@ -214,19 +213,4 @@ START_TEST(answers_are_in_seeded_tables)
 	image_drop(i);
 	for (size_t n = 0; n < IMAGE_FACTS; n++)
 		ck_assert_uint_eq(i->facts[n].seed, options.hash_seed);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/code");
-	TCase *tc = tcase_create("code");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, where_a_function_starts);
-	tcase_add_test(tc, a_start_without_symbols);
-	tcase_add_test(tc, a_file_that_is_gone);
-	tcase_add_test(tc, answers_are_in_seeded_tables);
-	suite_add_tcase(s, tc);
-	return s;
 }

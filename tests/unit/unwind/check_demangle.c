@@ -21,7 +21,7 @@ static void expect_none(const char *raw, size_t size)
 	ck_assert_msg(!unwind_demangle(raw, true, out, size), "%s", raw);
 }
 
-START_TEST(test_cplusplus)
+TEST(test_cplusplus)
 {
 	expect("_ZN4demo4Pool4workEv", false, "demo::Pool::work");
 	expect("_ZN4demo4Pool4workEv", true, "demo::Pool::work()");
@@ -32,9 +32,8 @@ START_TEST(test_cplusplus)
 	       "std::vector<int, std::allocator<int> >::push_back(int&&)");
 	expect("_Z4workv.cold", true, "work() [clone .cold]");
 }
-END_TEST
 
-START_TEST(test_rust)
+TEST(test_rust)
 {
 	expect("_ZN4core3ptr13drop_in_place17h0123456789abcdefE", true,
 	       "core::ptr::drop_in_place");
@@ -44,9 +43,8 @@ START_TEST(test_rust)
 	expect("_RNvC6_123foo3bar", true, "123foo::bar");
 	expect("_RNvNtCs1234_7mycrate3foo3bar", true, "mycrate::foo::bar");
 }
-END_TEST
 
-START_TEST(test_none)
+TEST(test_none)
 {
 	static const char *const names[] = {"",	     "main", "_",      "_Z",
 					    "_R",    "_ZN",  "_start", "Z3foov",
@@ -59,7 +57,6 @@ START_TEST(test_none)
 	expect_none("_RNvC6_123foo3bar", 11);
 	expect_none("_Z3foov", 1);
 }
-END_TEST
 
 /*
  * A pair of the pair before, n times: 2^n types in the end. As a pack that is
@@ -78,7 +75,7 @@ static void make_pairs(char *name, size_t size, unsigned int n)
 					 digits[i]);
 }
 
-START_TEST(test_growth)
+TEST(test_growth)
 {
 	char name[1024];
 
@@ -91,10 +88,9 @@ START_TEST(test_growth)
 	make_pairs(name, sizeof(name), 34);
 	expect_none(name, sizeof(out));
 }
-END_TEST
 
 /* Found by throwing together parts of names: it took two minutes. */
-START_TEST(test_lifetimes)
+TEST(test_lifetimes)
 {
 	expect_none("_RNvXINtC7mycraye3N12DGLOBAL__N_11fENS_1gEFItC3std3Vec4u8E"
 		    "E3bar",
@@ -103,9 +99,8 @@ START_TEST(test_lifetimes)
 	       "a::f::<for<'a, 'b, 'c, 'd, 'e, 'f, "
 	       "'g, 'h, 'i, 'j, 'k, 'l> fn()>");
 }
-END_TEST
 
-START_TEST(test_long)
+TEST(test_long)
 {
 	char name[DEMANGLE_NAME_MAX + 64];
 	size_t used = 2;
@@ -125,10 +120,9 @@ START_TEST(test_long)
 	name[DEMANGLE_NAME_MAX + 1] = '\0';
 	expect_none(name, sizeof(out));
 }
-END_TEST
 
 /* Any bytes behind a true prefix: an answer, soon, within its bounds. */
-START_TEST(test_nonsense)
+TEST(test_nonsense)
 {
 	static const char alphabet[] = "NSTIEKLPRODFABCvisxjmdkyp_0123456789.$";
 	uint64_t random = 7;
@@ -149,21 +143,4 @@ START_TEST(test_nonsense)
 			ck_assert_uint_lt(strlen(out), size);
 		ck_assert_int_eq(out[size], '#');
 	}
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/demangle");
-	TCase *tc = tcase_create("demangle");
-
-	tcase_add_test(tc, test_cplusplus);
-	tcase_add_test(tc, test_rust);
-	tcase_add_test(tc, test_none);
-	tcase_add_test(tc, test_growth);
-	tcase_add_test(tc, test_lifetimes);
-	tcase_add_test(tc, test_long);
-	tcase_add_test(tc, test_nonsense);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -52,7 +52,7 @@ static enum expr_result eval(const struct expr_op *ops, size_t n)
 	     sizeof((const struct expr_op[]){__VA_ARGS__}) / \
 		     sizeof(struct expr_op))
 
-START_TEST(test_plt)
+TEST(test_plt)
 {
 	/* rsp + 8 + ((rip & 15) >= 11) << 3 */
 	const struct expr_op plt[] = {
@@ -65,9 +65,8 @@ START_TEST(test_plt)
 	ck_assert_uint_eq(value, LO + 16);
 	ck_assert_uint_eq(top, 0);
 }
-END_TEST
 
-START_TEST(test_memory)
+TEST(test_memory)
 {
 	ck_assert_int_eq(EVAL(REG(7, 8), OP_VALUE(DW_OP_deref_size, 8),
 			      OP_VALUE(DW_OP_plus_uconst, -16)),
@@ -87,7 +86,6 @@ START_TEST(test_memory)
 	ck_assert_int_eq(EVAL(REG(7, 0), OP_VALUE(DW_OP_deref_size, 9)),
 			 EXPR_INVALID);
 }
-END_TEST
 
 static const struct {
 	uint8_t op;
@@ -107,7 +105,7 @@ static const struct {
 	{DW_OP_gt, -1, 1, 0},	       {DW_OP_ge, 0, 1, 0},
 };
 
-START_TEST(test_binary)
+TESTS(test_binary, (array_size(binaries)))
 {
 	ck_assert(expr_op_known(binaries[_i].op));
 	ck_assert_int_eq(EVAL(CONST(binaries[_i].a), CONST(binaries[_i].b),
@@ -115,9 +113,8 @@ START_TEST(test_binary)
 			 EXPR_OK);
 	ck_assert_int_eq((int64_t)value, binaries[_i].result);
 }
-END_TEST
 
-START_TEST(test_stack)
+TEST(test_stack)
 {
 	ck_assert_int_eq(
 		EVAL(CONST(1), CONST(2), OP(DW_OP_swap), OP(DW_OP_minus)),
@@ -139,9 +136,8 @@ START_TEST(test_stack)
 			 EXPR_OK);
 	ck_assert_uint_eq(value, 0xcfa);
 }
-END_TEST
 
-START_TEST(test_invalid)
+TEST(test_invalid)
 {
 	struct expr_op many[EXPR_OPS_MAX];
 
@@ -161,20 +157,4 @@ START_TEST(test_invalid)
 	ck_assert(!expr_op_known(DW_OP_skip));
 	ck_assert_int_eq(EVAL(REG(6, 0)), EXPR_UNKNOWN_REGISTER);
 	ck_assert_int_eq(EVAL(REG(SAMPLE_REGS_MAX, 0)), EXPR_UNKNOWN_REGISTER);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/expr");
-	TCase *tc = tcase_create("expr");
-
-	tcase_add_test(tc, test_plt);
-	tcase_add_test(tc, test_memory);
-	tcase_add_loop_test(tc, test_binary, 0,
-			    (int)(sizeof(binaries) / sizeof(binaries[0])));
-	tcase_add_test(tc, test_stack);
-	tcase_add_test(tc, test_invalid);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -110,7 +110,7 @@ static int64_t return_address(const struct rows *rows, uint64_t at)
 	return rule->cfa_offset + rule->ra_offset;
 }
 
-START_TEST(test_versions)
+TESTS(test_versions, array_size(magics))
 {
 	struct gopclntab t;
 	struct rows rows;
@@ -133,11 +133,10 @@ START_TEST(test_versions)
 	ck_assert_int_eq(return_address(&rows, 0x48), -1);
 	rows_fini(&rows);
 }
-END_TEST
 
 /* In an executable that lies anywhere the linker has left it to be filled in.
  */
-START_TEST(test_to_be_relocated)
+TEST(test_to_be_relocated)
 {
 	struct gopclntab t;
 
@@ -145,10 +144,9 @@ START_TEST(test_to_be_relocated)
 	ck_assert_int_eq(gopclntab_parse(bytes, size, TEXT, &t), 0);
 	assert_function(&t, 1, "main.f", 0x30, 0x40);
 }
-END_TEST
 
 /* What leads out of it is left out; the rest is there. */
-START_TEST(test_malformed)
+TEST(test_malformed)
 {
 	struct gopclntab_function f;
 	struct gopclntab t;
@@ -172,10 +170,9 @@ START_TEST(test_malformed)
 	put(8, UINT64_MAX, 8);
 	ck_assert_int_eq(gopclntab_parse(bytes, size, 0, &t), -ENODATA);
 }
-END_TEST
 
 /* Cut off anywhere: of memory of just that size nothing behind is read. */
-START_TEST(test_cut_off)
+TESTS(test_cut_off, array_size(magics))
 {
 	size_t whole;
 
@@ -194,18 +191,4 @@ START_TEST(test_cut_off)
 		}
 		free(copy);
 	}
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/gopclntab");
-	TCase *tc = tcase_create("tables");
-
-	tcase_add_loop_test(tc, test_versions, 0, (int)array_size(magics));
-	tcase_add_test(tc, test_to_be_relocated);
-	tcase_add_test(tc, test_malformed);
-	tcase_add_loop_test(tc, test_cut_off, 0, (int)array_size(magics));
-	suite_add_tcase(s, tc);
-	return s;
 }

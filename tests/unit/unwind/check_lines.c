@@ -134,7 +134,9 @@ static bool compare(Dwarf *dwarf, uint64_t addr)
 	return n > 1;
 }
 
-START_TEST(test_against_libdw)
+FIXTURE(set_up, tear_down)
+
+TEST(test_against_libdw)
 {
 	Dwarf *dwarf = dwarf_begin(fd, DWARF_C_READ);
 	uint64_t random = 1;
@@ -148,16 +150,14 @@ START_TEST(test_against_libdw)
 	ck_assert(!lines_cut(lines));
 	dwarf_end(dwarf);
 }
-END_TEST
 
-START_TEST(test_outside)
+TEST(test_outside)
 {
 	struct unwind_line found[UNWIND_LINES_MAX];
 
 	ck_assert_uint_eq(lines_find(lines, 0, found), 0);
 	ck_assert_uint_eq(lines_find(lines, UINT64_MAX, found), 0);
 }
-END_TEST
 
 /* Each reading of the clock is a second later than the one before. */
 static uint64_t fast_clock(void)
@@ -167,7 +167,7 @@ static uint64_t fast_clock(void)
 	return now += NS_PER_SEC;
 }
 
-START_TEST(test_time)
+TEST(test_time)
 {
 	struct unwind_line found[UNWIND_LINES_MAX];
 	struct lines *hasty;
@@ -179,10 +179,9 @@ START_TEST(test_time)
 	ck_assert(lines_cut(hasty));
 	lines_free(hasty);
 }
-END_TEST
 
 /* More than is read is said to be there: nothing is, and that is said. */
-START_TEST(test_too_large)
+TEST(test_too_large)
 {
 	struct lines_source source;
 	struct lines *none;
@@ -210,7 +209,6 @@ START_TEST(test_too_large)
 	elf_file_close(&stub);
 	close_fd(&empty);
 }
-END_TEST
 
 static uint8_t *read_whole(size_t *ret_size)
 {
@@ -247,7 +245,7 @@ static void reopen(int new_fd)
  * ones. dwarf_getscopes() finds no nested function outside the outer one's
  * addresses, so compare() is no help here.
  */
-START_TEST(functions_nested_in_a_function_of_gnu_c)
+TEST(functions_nested_in_a_function_of_gnu_c)
 {
 	static const char *const names[] = {"outer", "first", "second"};
 	struct unwind_line found[UNWIND_LINES_MAX];
@@ -269,7 +267,6 @@ START_TEST(functions_nested_in_a_function_of_gnu_c)
 	for (size_t i = 0; i < array_size(names); i++)
 		ck_assert_uint_ge(inlined[i], NESTED_STEPS);
 }
-END_TEST
 
 static void put(uint8_t **at, uint64_t value, size_t size)
 {
@@ -306,7 +303,7 @@ static size_t make_hostile(uint8_t bytes[HOSTILE_BYTES])
 	return (size_t)(at - bytes);
 }
 
-START_TEST(a_nested_function_has_no_part_of_the_outer_ones_inlined_functions)
+TEST(a_nested_function_has_no_part_of_the_outer_ones_inlined_functions)
 {
 	static const uint8_t abbrevs[] = {HOSTILE_UNIT,
 					  DW_TAG_compile_unit,
@@ -337,10 +334,9 @@ START_TEST(a_nested_function_has_no_part_of_the_outer_ones_inlined_functions)
 	reopen(fuzz_elf(sections, array_size(sections)));
 	ck_assert_uint_eq(lines_find(lines, HOSTILE_AT, found), 1);
 }
-END_TEST
 
 /* lines_unit_inlined() stays within the array for every function range. */
-START_TEST(a_slice_ends_with_its_array)
+TEST(a_slice_ends_with_its_array)
 {
 	struct lines_range v[3] = {{0}};
 	const struct lines_unit u = {.inlined = {.v = v, .n = 3, .cap = 3}};
@@ -370,10 +366,9 @@ START_TEST(a_slice_ends_with_its_array)
 		ck_assert_uint_eq(s.n, 0);
 	}
 }
-END_TEST
 
 /* Whatever stands in one of the sections: an answer, or none. */
-START_TEST(test_broken)
+TESTS(test_broken, BROKEN_FILES)
 {
 	static const char *const names[] = {
 		".debug_info", ".debug_abbrev",	  ".debug_line",
@@ -420,13 +415,12 @@ out:
 	free(bytes);
 	close_fd(&copy);
 }
-END_TEST
 
 /* A line table of version 5 with no directories and no files. */
 static const uint8_t good[] = {18, 0, 0, 0, 5,	 0,  8, 0, 10, 0, 0,
 			       0,  1, 1, 1, 251, 14, 1, 0, 0,  0, 0};
 
-START_TEST(test_programs)
+TEST(test_programs)
 {
 	uint8_t bytes[sizeof(good) + 32];
 
@@ -456,9 +450,8 @@ START_TEST(test_programs)
 	       (const uint8_t[]){1, 1, DW_FORM_udata, 0x80, 0x80, 4, 0, 0}, 8);
 	ck_assert(!lines_check_program(bytes, sizeof(good) + 4, 0));
 }
-END_TEST
 
-START_TEST(test_abbrevs)
+TEST(test_abbrevs)
 {
 	/* Code 1, a compile unit with children, a name; the end. */
 	static const uint8_t bytes[] = {1, 17, 1, 3, 8, 0, 0, 0, 9, 9};
@@ -470,27 +463,4 @@ START_TEST(test_abbrevs)
 			  0);
 	/* No more than is asked for is looked at: here one entry. */
 	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 0, 1), 7);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/lines");
-	TCase *tc = tcase_create("lines");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, test_against_libdw);
-	tcase_add_test(tc, test_outside);
-	tcase_add_test(tc, test_time);
-	tcase_add_test(tc, test_too_large);
-	tcase_add_test(tc, functions_nested_in_a_function_of_gnu_c);
-	tcase_add_test(
-		tc,
-		a_nested_function_has_no_part_of_the_outer_ones_inlined_functions);
-	tcase_add_test(tc, a_slice_ends_with_its_array);
-	tcase_add_loop_test(tc, test_broken, 0, BROKEN_FILES);
-	tcase_add_test(tc, test_programs);
-	tcase_add_test(tc, test_abbrevs);
-	suite_add_tcase(s, tc);
-	return s;
 }

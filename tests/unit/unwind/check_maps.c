@@ -12,7 +12,7 @@ static int parse(struct maps *m, const char *text)
 	return maps_parse(m, text, strlen(text), LINES_MAX);
 }
 
-START_TEST(test_kinds)
+TEST(test_kinds)
 {
 	static const char text[] =
 		"55d0c0a00000-55d0c0a02000 r--p 00000000 fe:01 1234      "
@@ -45,9 +45,8 @@ START_TEST(test_kinds)
 	ck_assert_uint_eq(m.v[4].end, 0xffffffffff601000);
 	maps_fini(&m);
 }
-END_TEST
 
-START_TEST(test_find)
+TEST(test_find)
 {
 	struct maps m;
 
@@ -65,7 +64,6 @@ START_TEST(test_find)
 	ck_assert_ptr_null(maps_find(&m, UINT64_MAX));
 	maps_fini(&m);
 }
-END_TEST
 
 static const char *const malformed[] = {
 	"1000-2000 r-xp 0 00:00 0", /* cut off */
@@ -88,15 +86,14 @@ static const char *const malformed[] = {
 	"1000-3000 r-xp 0 00:00 0\n2000-4000 r-xp 0 00:00 0\n",
 };
 
-START_TEST(test_malformed)
+TESTS(test_malformed, array_size(malformed))
 {
 	struct maps m;
 
 	ck_assert_int_eq(parse(&m, malformed[_i]), -EINVAL);
 }
-END_TEST
 
-START_TEST(test_limits)
+TEST(test_limits)
 {
 	static const char line[] = "1000-2000 r--p 0 00:00 0\n";
 	static const char nine[] = "\n\n\n\n\n\n\n\n\n";
@@ -110,18 +107,4 @@ START_TEST(test_limits)
 	ck_assert_uint_eq(m.n, 0);
 	maps_fini(&m);
 	ck_assert_int_eq(parse(&m, nine), -E2BIG);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/maps");
-	TCase *tc = tcase_create("maps");
-
-	tcase_add_test(tc, test_kinds);
-	tcase_add_test(tc, test_find);
-	tcase_add_loop_test(tc, test_malformed, 0, (int)array_size(malformed));
-	tcase_add_test(tc, test_limits);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -130,7 +130,7 @@ static void walk_changed(struct target *t, const struct record_sample *s,
 	free(copy);
 }
 
-START_TEST(same_as_without)
+TESTS(same_as_without, array_size(programs))
 {
 	const char *args[] = {"work", NULL};
 	size_t like = 0, same = 0;
@@ -162,10 +162,9 @@ START_TEST(same_as_without)
 	ck_assert_uint_gt(same, STOPS / 2);
 	target_stop(&t);
 }
-END_TEST
 
 /* The frames below a signal's are not those that a memo keeps. */
-START_TEST(around_a_signal)
+TESTS(around_a_signal, array_size(programs))
 {
 	const char *args[] = {"signal", NULL};
 	struct record_sample *s;
@@ -191,10 +190,9 @@ START_TEST(around_a_signal)
 	free(s);
 	target_stop(&t);
 }
-END_TEST
 
 /* New maps: nothing that was found with the old ones holds. */
-START_TEST(forgets_with_the_maps)
+TEST(forgets_with_the_maps)
 {
 	const char *args[] = {"work", NULL};
 	struct record_sample *s = NULL;
@@ -224,17 +222,4 @@ START_TEST(forgets_with_the_maps)
 	ck_assert_uint_ne(now.id, before.id);
 	free(s);
 	target_stop(&t);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/memo");
-	TCase *tc = tcase_create("walks");
-
-	tcase_add_loop_test(tc, same_as_without, 0, (int)array_size(programs));
-	tcase_add_loop_test(tc, around_a_signal, 0, (int)array_size(programs));
-	tcase_add_test(tc, forgets_with_the_maps);
-	suite_add_tcase(s, tc);
-	return s;
 }

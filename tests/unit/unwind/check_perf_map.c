@@ -62,7 +62,9 @@ static void expect_none(uint64_t addr)
 	ck_assert(!perf_map_find(&map, addr, &found, &at));
 }
 
-START_TEST(test_lines)
+FIXTURE(set_up, tear_down)
+
+TEST(test_lines)
 {
 	expect_none(0x1000);
 	append("1000 20 first\n"
@@ -76,9 +78,8 @@ START_TEST(test_lines)
 	expect(UINT64_MAX - 1, "last", 14);
 	expect_none(UINT64_MAX);
 }
-END_TEST
 
-START_TEST(test_wrong_lines)
+TEST(test_wrong_lines)
 {
 	append("1000\n1000 20\n1000 20 \n 1000 20 x\nx 20 x\n1000 x x\n"
 	       "1000 0 empty\n1000 4000001 large\n"
@@ -87,9 +88,8 @@ START_TEST(test_wrong_lines)
 	ck_assert_uint_eq(map.n, 1);
 	expect(0x2000, "right", 0);
 }
-END_TEST
 
-START_TEST(test_growth)
+TEST(test_growth)
 {
 	append("1000 20 first\n2000 20 sec");
 	expect_none(0x2000);
@@ -102,10 +102,9 @@ START_TEST(test_growth)
 	expect(0x2000, "second", 0);
 	ck_assert_uint_eq(map.n, 4);
 }
-END_TEST
 
 /* Code moves: the later line counts, and what it lies on is no more. */
-START_TEST(test_overlap)
+TEST(test_overlap)
 {
 	append("1000 100 old\n1200 100 other\n");
 	append("1080 10 new\n");
@@ -121,9 +120,8 @@ START_TEST(test_overlap)
 	expect(0x1000, "again", 0);
 	ck_assert_uint_eq(map.n, 1);
 }
-END_TEST
 
-START_TEST(test_replaced)
+TEST(test_replaced)
 {
 	int other = new_file();
 
@@ -144,9 +142,8 @@ START_TEST(test_replaced)
 	append("4000 20 third\n");
 	expect(0x4000, "third", 0);
 }
-END_TEST
 
-START_TEST(test_reads_are_bounded)
+TEST(test_reads_are_bounded)
 {
 	for (int i = 0; i < PERF_MAP_READS_MAX + 1; i++) {
 		char line[64];
@@ -162,10 +159,9 @@ START_TEST(test_reads_are_bounded)
 	append("");
 	ck_assert_uint_eq(map.n, PERF_MAP_READS_MAX + 1);
 }
-END_TEST
 
 /* The same as a search from the last line to the first. */
-START_TEST(test_many)
+TEST(test_many)
 {
 	enum { LINES = 3000, RANGE = 1 << 16 };
 	static uint32_t owner[RANGE]; /* line + 1 of each address */
@@ -203,9 +199,8 @@ START_TEST(test_many)
 		}
 	}
 }
-END_TEST
 
-START_TEST(test_nonsense)
+TEST(test_nonsense)
 {
 	uint64_t random = 5;
 	char *bytes = malloc(300000);
@@ -223,23 +218,4 @@ START_TEST(test_nonsense)
 		ck_assert_uint_le(map.v[i - 1].start + map.v[i - 1].size,
 				  map.v[i].start);
 	free(bytes);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/perf_map");
-	TCase *tc = tcase_create("perf_map");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, test_lines);
-	tcase_add_test(tc, test_wrong_lines);
-	tcase_add_test(tc, test_growth);
-	tcase_add_test(tc, test_overlap);
-	tcase_add_test(tc, test_replaced);
-	tcase_add_test(tc, test_reads_are_bounded);
-	tcase_add_test(tc, test_many);
-	tcase_add_test(tc, test_nonsense);
-	suite_add_tcase(s, tc);
-	return s;
 }

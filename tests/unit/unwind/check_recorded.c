@@ -127,8 +127,10 @@ static void check_frames(size_t i)
 	buf_fini(&b);
 }
 
+FIXTURE(set_up, tear_down)
+
 /* Twice: the second walk has what the first one left behind. */
-START_TEST(test_frames)
+TEST(test_frames)
 {
 	for (size_t i = 0; i < samples.gl_pathc; i++) {
 		size_t size;
@@ -146,10 +148,9 @@ START_TEST(test_frames)
 		free(s);
 	}
 }
-END_TEST
 
 /* One after the other, as if one thread had done it all. */
-START_TEST(test_one_thread)
+TEST(test_one_thread)
 {
 	for (size_t k = 0; k < 2 * samples.gl_pathc; k++) {
 		const size_t i = k % samples.gl_pathc;
@@ -162,7 +163,6 @@ START_TEST(test_one_thread)
 		free(s);
 	}
 }
-END_TEST
 
 /* A stack that is cut off anywhere: the same frames, only fewer. */
 static void check_cut(struct record_sample *s, size_t size)
@@ -188,7 +188,7 @@ static void check_cut(struct record_sample *s, size_t size)
 	ck_assert_uint_ge(shorter, whole.n - 1);
 }
 
-START_TEST(test_cut)
+TEST(test_cut)
 {
 	for (size_t i = 0; i < samples.gl_pathc; i++) {
 		size_t size;
@@ -198,9 +198,8 @@ START_TEST(test_cut)
 		free(s);
 	}
 }
-END_TEST
 
-START_TEST(test_other_processor)
+TEST(test_other_processor)
 {
 	size_t size;
 	struct record_sample *s = read_sample(0, &size);
@@ -209,19 +208,4 @@ START_TEST(test_other_processor)
 	s->arch = SAMPLE_ARCH_X86_64 + SAMPLE_ARCH_AARCH64 - CPU_SAMPLE_ARCH;
 	ck_assert_int_eq(unwind_walk(space, s, size, 64, &out), -EINVAL);
 	free(s);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/recorded");
-	TCase *tc = tcase_create("recorded");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, test_frames);
-	tcase_add_test(tc, test_one_thread);
-	tcase_add_test(tc, test_cut);
-	tcase_add_test(tc, test_other_processor);
-	suite_add_tcase(s, tc);
-	return s;
 }

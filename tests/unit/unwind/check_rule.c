@@ -117,7 +117,7 @@ static const uint8_t cfa_above_sp[] = {DW_CFA_def_cfa, CPU_SP, 16};
  * A function that has not stored its return address: where a call leaves it in
  * a register it is there still, whatever the CFA's rule is.
  */
-START_TEST(a_return_address_in_its_register)
+TEST(a_return_address_in_its_register)
 {
 	const struct rule *rule;
 	struct rows rows;
@@ -141,10 +141,9 @@ START_TEST(a_return_address_in_its_register)
 	}
 	rows_fini(&rows);
 }
-END_TEST
 
 /* Stored below a CFA that is in another register: for both. */
-START_TEST(a_return_address_below_the_cfa)
+TEST(a_return_address_below_the_cfa)
 {
 	const uint8_t instructions[] = {DW_CFA_def_cfa, SCRATCH, 0,
 					DW_CFA_offset | CPU_RA, 1};
@@ -158,16 +157,4 @@ START_TEST(a_return_address_below_the_cfa)
 	ck_assert_int_eq(rows_find(&rows, CODE + CODE_SIZE)->cfa,
 			 RULE_CFA_NONE);
 	rows_fini(&rows);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/rule " CPU_NAME);
-	TCase *tc = tcase_create("made up");
-
-	tcase_add_test(tc, a_return_address_in_its_register);
-	tcase_add_test(tc, a_return_address_below_the_cfa);
-	suite_add_tcase(s, tc);
-	return s;
 }

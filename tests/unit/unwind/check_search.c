@@ -71,7 +71,9 @@ static void put(size_t i, uint64_t fp, const uint8_t *ra)
 	m.stack[i + 1] = made_up_word(ra);
 }
 
-START_TEST(test_found)
+FIXTURE(set_up, tear_down)
+
+TEST(test_found)
 {
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(keeps);
 	put(20, MADE_UP_STACK + 30 * 8, kept);
@@ -85,13 +87,12 @@ START_TEST(test_found)
 	ck_assert_uint_gt(m.out.searched, 4 * 16384);
 	ck_assert_uint_lt(m.out.searched, 4 * 16384 + 256);
 }
-END_TEST
 
 /*
  * Code that was made at run time, whose calls cannot be read, is no worse a
  * caller than one further up that calls by a pointer: its frame is kept.
  */
-START_TEST(test_made_code)
+TEST(test_made_code)
 {
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(keeps);
 	put(20, MADE_UP_STACK + 30 * 8, made + 16);
@@ -103,13 +104,12 @@ START_TEST(test_made_code)
 	ck_assert_uint_eq(m.out.frames[2].addr,
 			  made_up_word(rooted_by_pointer));
 }
-END_TEST
 
 /*
  * What a call that is over has left where the frame would end if the function
  * had no more than its prologue takes: of who varies that counts for nothing.
  */
-START_TEST(test_varying_frame)
+TEST(test_varying_frame)
 {
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(varied_inside);
 	put(4, MADE_UP_STACK + 30 * 8, rooted_by_pointer);
@@ -119,10 +119,9 @@ START_TEST(test_varying_frame)
 	ck_assert_uint_eq(m.out.n, 2);
 	ck_assert_uint_eq(m.out.frames[1].addr, made_up_word(rooted_varied));
 }
-END_TEST
 
 /* The same of who does not. */
-START_TEST(test_fixed_frame)
+TEST(test_fixed_frame)
 {
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(fixed_inside);
 	put(4, MADE_UP_STACK + 30 * 8, rooted_by_pointer);
@@ -132,10 +131,9 @@ START_TEST(test_fixed_frame)
 	ck_assert_uint_eq(m.out.frames[1].addr,
 			  made_up_word(rooted_by_pointer));
 }
-END_TEST
 
 /* No frame ends within what its own prologue takes. */
-START_TEST(test_frame_within)
+TEST(test_frame_within)
 {
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(varied_inside);
 	put(3, 0, rooted_before);
@@ -144,7 +142,6 @@ START_TEST(test_frame_within)
 	ck_assert_uint_eq(m.out.n, 2);
 	ck_assert_uint_eq(m.out.frames[1].addr, made_up_word(rooted_varied));
 }
-END_TEST
 
 /* It looks for all that it may, no further, and keeps what it has found. */
 static void walk_until_over(size_t frames_min)
@@ -156,16 +153,15 @@ static void walk_until_over(size_t frames_min)
 }
 
 /* Each frame needs a search, and each pair above looks right. */
-START_TEST(test_every_frame)
+TEST(test_every_frame)
 {
 	for (size_t i = 0; i + 1 < WORDS; i += 2)
 		put(i, 0, lost);
 	walk_until_over(16);
 }
-END_TEST
 
 /* In one of 32 frames, and the walk from each candidate is long. */
-START_TEST(test_long_ways)
+TEST(test_long_ways)
 {
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(keeps);
 	for (size_t i = 0; i + 1 < WORDS; i += 2) {
@@ -178,42 +174,20 @@ START_TEST(test_long_ways)
 	}
 	walk_until_over(32);
 }
-END_TEST
 
 /* Few candidates: it is the words between them. */
-START_TEST(test_far_ways)
+TEST(test_far_ways)
 {
 	for (size_t i = 0; i + 1 < WORDS; i += 300)
 		put(i, 0, lost);
 	walk_until_over(2);
 }
-END_TEST
 
 /* What was remembered does not help, nor would two more walks. */
-START_TEST(test_remembered)
+TEST(test_remembered)
 {
 	for (size_t i = 0; i + 1 < WORDS; i += 2)
 		put(i, 0, lost);
 	m.sample->flags = SAMPLE_REMEMBERED;
 	walk_until_over(16);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/search");
-	TCase *tc = tcase_create("made up");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, test_found);
-	tcase_add_test(tc, test_made_code);
-	tcase_add_test(tc, test_varying_frame);
-	tcase_add_test(tc, test_fixed_frame);
-	tcase_add_test(tc, test_frame_within);
-	tcase_add_test(tc, test_every_frame);
-	tcase_add_test(tc, test_long_ways);
-	tcase_add_test(tc, test_far_ways);
-	tcase_add_test(tc, test_remembered);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -80,8 +80,10 @@ static void check_leaf_has_a_name(void)
 	ck_assert_str_eq(name, "clock_nanosleep");
 }
 
+FIXTURE(set_up, tear_down)
+
 /* For its release the program is looked at before there is a sample. */
-START_TEST(is_read_whole_at_the_first_look)
+TEST(is_read_whole_at_the_first_look)
 {
 	const struct map *program = &space->maps.v[0];
 	struct unwind_image image;
@@ -95,10 +97,9 @@ START_TEST(is_read_whole_at_the_first_look)
 	ck_assert_uint_gt(cache->images[0]->symbols.n, 0);
 	ck_assert_uint_eq(asked, 1);
 }
-END_TEST
 
 /* Who opens them was killed, say, or could not be started. */
-START_TEST(those_not_had_are_asked_for_again)
+TEST(those_not_had_are_asked_for_again)
 {
 	size_t before;
 
@@ -115,9 +116,8 @@ START_TEST(those_not_had_are_asked_for_again)
 	ck_assert_int_eq(walk(), UNWIND_END_ROOT);
 	check_leaf_has_a_name();
 }
-END_TEST
 
-START_TEST(those_lost_are_asked_for_again)
+TEST(those_lost_are_asked_for_again)
 {
 	ck_assert_int_eq(walk(), UNWIND_END_ROOT);
 	/* They were the oldest when others were read. */
@@ -132,10 +132,9 @@ START_TEST(those_lost_are_asked_for_again)
 	ck_assert_int_eq(walk(), UNWIND_END_ROOT);
 	check_leaf_has_a_name();
 }
-END_TEST
 
 /* All of a function, with or without a symbol, starts where its FDE does. */
-START_TEST(functions_by_call_frame_information)
+TEST(functions_by_call_frame_information)
 {
 	const uint64_t pc = sample->regs[SAMPLE_X86_64_RIP];
 	uint64_t offset, start, again;
@@ -155,19 +154,4 @@ START_TEST(functions_by_call_frame_information)
 		unwind_function_at(space, space->maps.v[0].start - 1, &start),
 		-ENOENT);
 	ck_assert_uint_eq(unwind_after_call(start), start + 1);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/space");
-	TCase *c = tcase_create("files");
-
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, is_read_whole_at_the_first_look);
-	tcase_add_test(c, those_not_had_are_asked_for_again);
-	tcase_add_test(c, functions_by_call_frame_information);
-	tcase_add_test(c, those_lost_are_asked_for_again);
-	suite_add_tcase(s, c);
-	return s;
 }

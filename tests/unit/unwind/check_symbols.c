@@ -75,7 +75,9 @@ static void expect(uint64_t addr, const char *name, uint64_t offset)
 	ck_assert_uint_eq(at, offset);
 }
 
-START_TEST(test_names)
+FIXTURE(set_up, tear_down)
+
+TEST(test_names)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)local;
 
@@ -93,9 +95,8 @@ START_TEST(test_names)
 	/* A label inside is no function. */
 	expect(addr + 3, "sized", 3);
 }
-END_TEST
 
-START_TEST(test_nothing)
+TEST(test_nothing)
 {
 	const char *name;
 	uint64_t offset;
@@ -106,9 +107,8 @@ START_TEST(test_nothing)
 	ck_assert(!symbols_find(&symbols, (uint64_t)(uintptr_t)sized + 4 - bias,
 				&name, &offset));
 }
-END_TEST
 
-START_TEST(test_tables)
+TEST(test_tables)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct symbols none;
@@ -131,10 +131,9 @@ START_TEST(test_tables)
 	elf_file_close(&debug);
 	close_fd(&fd);
 }
-END_TEST
 
 /* The name that was chosen, with a size; a part of one is none. */
-START_TEST(test_ranges)
+TEST(test_ranges)
 {
 	uint64_t start, end;
 
@@ -144,19 +143,4 @@ START_TEST(test_ranges)
 	ck_assert(!symbols_range(&symbols, "zz_alia", &start, &end));
 	ck_assert(!symbols_range(&symbols, "zz_alias_", &start, &end));
 	ck_assert(!symbols_range(&symbols, "untyped", &start, &end));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/symbols");
-	TCase *tc = tcase_create("self");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, test_names);
-	tcase_add_test(tc, test_ranges);
-	tcase_add_test(tc, test_nothing);
-	tcase_add_test(tc, test_tables);
-	suite_add_tcase(s, tc);
-	return s;
 }

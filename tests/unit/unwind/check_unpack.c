@@ -31,7 +31,9 @@ static void pack_xz(const uint8_t *bytes, size_t n)
 			 LZMA_OK);
 }
 
-START_TEST(test_xz)
+FIXTURE(set_up, NULL)
+
+TEST(test_xz)
 {
 	uint8_t *out;
 	size_t size;
@@ -48,10 +50,9 @@ START_TEST(test_xz)
 		ck_assert_int_eq(unpack_xz(packed, n, SIZE, &out, &size),
 				 -ENODATA);
 }
-END_TEST
 
 /* A megabyte of nothing in a few hundred bytes: the limit holds. */
-START_TEST(test_xz_bomb)
+TEST(test_xz_bomb)
 {
 	static uint8_t nothing[1u << 20];
 	uint8_t *out;
@@ -67,9 +68,8 @@ START_TEST(test_xz_bomb)
 	ck_assert_uint_eq(size, sizeof(nothing));
 	free(out);
 }
-END_TEST
 
-START_TEST(test_xz_spoiled)
+TEST(test_xz_spoiled)
 {
 	uint64_t random = 1;
 
@@ -87,9 +87,8 @@ START_TEST(test_xz_spoiled)
 			pack_xz(plain, SIZE);
 	}
 }
-END_TEST
 
-START_TEST(test_zstd)
+TEST(test_zstd)
 {
 	uint8_t *out;
 
@@ -105,19 +104,4 @@ START_TEST(test_zstd)
 			 -ENODATA);
 	for (size_t n = 0; n < packed_size; n += packed_size / 50)
 		ck_assert_int_eq(unpack_zstd(packed, n, SIZE, &out), -ENODATA);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/unpack");
-	TCase *tc = tcase_create("unpack");
-
-	tcase_add_checked_fixture(tc, set_up, NULL);
-	tcase_add_test(tc, test_xz);
-	tcase_add_test(tc, test_xz_bomb);
-	tcase_add_test(tc, test_xz_spoiled);
-	tcase_add_test(tc, test_zstd);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -83,7 +83,9 @@ static void walk(void)
 	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 16, &out), 0);
 }
 
-START_TEST(test_frame_pointers)
+FIXTURE(set_up, tear_down)
+
+TEST(test_frame_pointers)
 {
 	walk();
 	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
@@ -96,9 +98,8 @@ START_TEST(test_frame_pointers)
 	ck_assert(out.frame_pointer);
 	ck_assert_uint_eq(out.stack_top, STACK + 176);
 }
-END_TEST
 
-START_TEST(test_search)
+TEST(test_search)
 {
 	sample->regs_known = SP_AND_PC;
 	sample->regs[SAMPLE_X86_64_RBP] = 1;
@@ -113,9 +114,8 @@ START_TEST(test_search)
 	ck_assert_int_eq(out.end, UNWIND_END_UNKNOWN_REGISTER);
 	ck_assert_uint_eq(out.n, 1);
 }
-END_TEST
 
-START_TEST(test_remembered)
+TEST(test_remembered)
 {
 	sample->flags = SAMPLE_REMEMBERED;
 	sample->regs[SAMPLE_X86_64_RBP] = STACK + 80;
@@ -127,9 +127,8 @@ START_TEST(test_remembered)
 	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
 	ck_assert_uint_eq(out.n, 4);
 }
-END_TEST
 
-START_TEST(test_ends)
+TEST(test_ends)
 {
 	/* Not a frame pointer: odd, below sp, not on the stack, not upward. */
 	static const uint64_t bad[] = {STACK + 17, STACK - 8, 8,
@@ -161,9 +160,8 @@ START_TEST(test_ends)
 	ck_assert_uint_eq(out.frames[0].addr, 0x1000);
 	ck_assert_uint_eq(out.stack_top, 0);
 }
-END_TEST
 
-START_TEST(test_max_frames)
+TEST(test_max_frames)
 {
 	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out), 0);
 	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
@@ -173,10 +171,9 @@ START_TEST(test_max_frames)
 	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 1, &out), 0);
 	ck_assert_uint_eq(out.n, 1);
 }
-END_TEST
 
 /* The chain leads into another mapping, which the sample has, or has not. */
-START_TEST(test_second_range)
+TEST(test_second_range)
 {
 	const uint64_t second = STACK + (1u << 20);
 	const size_t size = sample_size + sizeof(struct sample_second) + 64;
@@ -204,7 +201,6 @@ START_TEST(test_second_range)
 	/* What capture is told is of the first only. */
 	ck_assert_uint_eq(out.stack_top, STACK + 96);
 }
-END_TEST
 
 #define PAGE	      4096
 #define SECOND_BYTES  64
@@ -255,7 +251,7 @@ static void share_sample(uint64_t second)
 	ck_assert_int_eq(mprotect(changing.second, PAGE, PROT_NONE), 0);
 }
 
-START_TEST(a_size_that_changes_after_its_check_does_not_count)
+TEST(a_size_that_changes_after_its_check_does_not_count)
 {
 	const struct sigaction action = {.sa_sigaction = change_size,
 					 .sa_flags = SA_SIGINFO};
@@ -274,9 +270,8 @@ START_TEST(a_size_that_changes_after_its_check_does_not_count)
 	ck_assert_uint_eq(out.n, 4);
 	ck_assert_uint_eq(out.frames[3].addr, CODE + 0x300);
 }
-END_TEST
 
-START_TEST(test_malformed)
+TEST(test_malformed)
 {
 	ck_assert_int_eq(
 		unwind_walk(space, sample, sizeof(*sample) - 1, 4, &out),
@@ -311,7 +306,6 @@ START_TEST(test_malformed)
 	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out),
 			 -EINVAL);
 }
-END_TEST
 
 static bool would_remap(const char *text)
 {
@@ -323,7 +317,7 @@ static bool would_remap(const char *text)
 	return remapped;
 }
 
-START_TEST(test_remap)
+TEST(test_remap)
 {
 	static const char before[] = "1000-3000 r-xp 0 fe:01 1 /a\n"
 				     "5000-6000 rwxp 0 00:00 0 \n";
@@ -358,7 +352,6 @@ START_TEST(test_remap)
 	ck_assert_int_eq(unwind_image_at(space, 0x1000, &image), -ENOENT);
 	ck_assert_int_eq(unwind_image_of_path(space, "/b", &image), -ENOENT);
 }
-END_TEST
 
 /* Counts what is asked for; otherwise as the broker does it. */
 struct counted {
@@ -384,9 +377,11 @@ static void read_maps(const struct target *from, struct unwind_space *to)
 	free(text);
 }
 
+FIXTURE(NULL, NULL)
+
 /* Two targets of the same program share its images; a tiny budget drops them.
  */
-START_TEST(test_shared_and_evicted)
+TESTS(test_shared_and_evicted, 2)
 {
 	const struct unwind_cache_options tiny = {.max_bytes = 1};
 	const char *args[] = {"nanosleep", NULL};
@@ -466,27 +461,4 @@ START_TEST(test_shared_and_evicted)
 		target_stop(&t[i]);
 	}
 	unwind_cache_free(shared);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/unwind");
-	TCase *tc = tcase_create("made up");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, test_frame_pointers);
-	tcase_add_test(tc, test_search);
-	tcase_add_test(tc, test_remembered);
-	tcase_add_test(tc, test_ends);
-	tcase_add_test(tc, test_max_frames);
-	tcase_add_test(tc, test_second_range);
-	tcase_add_test(tc, a_size_that_changes_after_its_check_does_not_count);
-	tcase_add_test(tc, test_malformed);
-	tcase_add_test(tc, test_remap);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("cache");
-	tcase_add_loop_test(tc, test_shared_and_evicted, 0, 2);
-	suite_add_tcase(s, tc);
-	return s;
 }

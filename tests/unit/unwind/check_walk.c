@@ -181,7 +181,7 @@ static void wait_for(struct target *t, pid_t tid, long nr)
 		;
 }
 
-START_TEST(test_blocked)
+TESTS(test_blocked, N_PROGRAMS *N_BLOCKING)
 {
 	const char *program = programs[_i / N_BLOCKING];
 	const char *mode = blocking[_i % N_BLOCKING].name;
@@ -206,9 +206,8 @@ START_TEST(test_blocked)
 	thread_detach(t.pid);
 	target_stop(&t);
 }
-END_TEST
 
-START_TEST(test_threads)
+TESTS(test_threads, N_PROGRAMS)
 {
 	const char *args[] = {"threads", NULL};
 	pid_t tids[THREADS + 1];
@@ -227,13 +226,12 @@ START_TEST(test_threads)
 	}
 	target_stop(&t);
 }
-END_TEST
 
 /*
  * Stops after a number of instructions, so that a stop is anywhere: prologues,
  * epilogues, the PLT, the vDSO. The same ones in each run.
  */
-START_TEST(test_random_stops)
+TESTS(test_random_stops, N_PROGRAMS)
 {
 	const char *args[] = {"work", NULL};
 	uint32_t random = 1;
@@ -248,17 +246,4 @@ START_TEST(test_random_stops)
 		compare_stop(&t, t.pid, false, programs[_i]);
 	}
 	target_stop(&t);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/walk");
-	TCase *tc = tcase_create("programs");
-
-	tcase_add_loop_test(tc, test_blocked, 0, N_PROGRAMS * N_BLOCKING);
-	tcase_add_loop_test(tc, test_threads, 0, N_PROGRAMS);
-	tcase_add_loop_test(tc, test_random_stops, 0, N_PROGRAMS);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -67,7 +67,9 @@ static void check_none(void)
 	ck_assert_uint_eq(m.out.n, 1);
 }
 
-START_TEST(push_without_a_word)
+FIXTURE(set_up, tear_down)
+
+TEST(push_without_a_word)
 {
 	m.stack[TOP] = 7;
 	m.stack[TOP + 1] = made_up_word(has_pushed);
@@ -78,10 +80,9 @@ START_TEST(push_without_a_word)
 	walk(pushed);
 	check_none();
 }
-END_TEST
 
 /* Where the rule finds an address, that is believed. */
-START_TEST(not_refuted)
+TEST(not_refuted)
 {
 	m.stack[TOP] = made_up_word(has_swapped);
 	m.stack[TOP + 1] = made_up_word(has_pushed);
@@ -90,9 +91,8 @@ START_TEST(not_refuted)
 	ck_assert_uint_eq(m.out.frames[1].addr, made_up_word(has_swapped));
 	ck_assert(!m.out.frames[1].by_heuristic);
 }
-END_TEST
 
-START_TEST(address_not_pushed_yet)
+TEST(address_not_pushed_yet)
 {
 	m.stack[TOP] = 7;
 	m.stack[TOP - 1] = made_up_word(has_swapped);
@@ -106,10 +106,9 @@ START_TEST(address_not_pushed_yet)
 	walk(swapping);
 	check_none();
 }
-END_TEST
 
 /* Its caller's frame is where its own ends. */
-START_TEST(return_address_popped)
+TEST(return_address_popped)
 {
 	m.stack[TOP - 1] = made_up_word(has_popped);
 	walk(popped);
@@ -122,19 +121,4 @@ START_TEST(return_address_popped)
 	walk(popped);
 	ck_assert_int_eq(m.out.end, UNWIND_END_BAD_CFA);
 	ck_assert_uint_eq(m.out.n, 2);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("walk_refuted");
-	TCase *c = tcase_create("walk_refuted");
-
-	tcase_add_checked_fixture(c, set_up, tear_down);
-	tcase_add_test(c, push_without_a_word);
-	tcase_add_test(c, not_refuted);
-	tcase_add_test(c, address_not_pushed_yet);
-	tcase_add_test(c, return_address_popped);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -187,7 +187,9 @@ static void walk(void)
 			 0);
 }
 
-START_TEST(the_way_out_of_the_caller)
+FIXTURE(set_up, tear_down)
+
+TEST(the_way_out_of_the_caller)
 {
 	stack[0] = CODE + NEVER;
 	stack[1] = CODE + CALLER;
@@ -199,12 +201,11 @@ START_TEST(the_way_out_of_the_caller)
 	ck_assert(out.frames[2].by_heuristic);
 	ck_assert_uint_eq(out.frames[3].addr, CODE + CALLER);
 }
-END_TEST
 
 /* Not of it: what is there is no return address, but something of its own. */
 static const uint64_t locals[] = {0, 1, STACK, CODE + RET, UINT64_MAX};
 
-START_TEST(the_way_out_of_another_function)
+TESTS(the_way_out_of_another_function, (array_size(locals)))
 {
 	stack[0] = CODE + NEVER;
 	stack[1] = locals[_i];
@@ -214,13 +215,12 @@ START_TEST(the_way_out_of_another_function)
 	ck_assert_uint_eq(out.frames[1].addr, CODE + NEVER);
 	ck_assert_uint_eq(out.frames[2].addr, CODE + CALLER);
 }
-END_TEST
 
 /*
  * What an outer handler's signal interrupted, but for its last register, rip:
  * the stack pointer that is there already is not the handler's.
  */
-START_TEST(a_signal_frame_that_is_cut_off)
+TEST(a_signal_frame_that_is_cut_off)
 {
 	memset(stack, 0x55, WORDS * 8);
 	stack[0] = CODE + TRAP;
@@ -235,12 +235,11 @@ START_TEST(a_signal_frame_that_is_cut_off)
 	ck_assert_uint_eq(out.second, 0);
 	ck_assert_uint_eq(out.missing, STACK + (41 + 176 / 8) * 8);
 }
-END_TEST
 
 /* In the trampoline, in front of its instructions: the handler is over. */
 static const uint64_t in_trap[] = {TRAP, TRAP_IN};
 
-START_TEST(on_the_way_back_from_a_signal)
+TESTS(on_the_way_back_from_a_signal, (array_size(in_trap)))
 {
 	sample->regs[SAMPLE_X86_64_RIP] = CODE + in_trap[_i];
 	stack[160 / 8] = STACK + 40 * 8; /* rsp */
@@ -252,10 +251,9 @@ START_TEST(on_the_way_back_from_a_signal)
 	ck_assert_uint_eq(out.frames[1].addr, CODE + RET + 1);
 	ck_assert_uint_eq(out.frames[2].addr, CODE + CALLER);
 }
-END_TEST
 
 /* What leads to it is a pointer, and so is what it leads to. */
-START_TEST(a_function_that_is_one_jump)
+TEST(a_function_that_is_one_jump)
 {
 	sample->regs[SAMPLE_X86_64_RIP] = CODE + JUMPS;
 	stack[0] = CODE + POINTED;
@@ -264,10 +262,9 @@ START_TEST(a_function_that_is_one_jump)
 	ck_assert_uint_eq(out.frames[1].addr, CODE + POINTED);
 	ck_assert(out.frames[1].by_heuristic);
 }
-END_TEST
 
 /* Behind a call of something else the word is one of its own. */
-START_TEST(a_jump_in_a_function)
+TEST(a_jump_in_a_function)
 {
 	sample->regs[SAMPLE_X86_64_RIP] = CODE + JUMPS;
 	stack[0] = CODE + LOOPED;
@@ -275,10 +272,9 @@ START_TEST(a_jump_in_a_function)
 	ck_assert_uint_ge(out.n, 2);
 	ck_assert_uint_eq(out.frames[1].addr, CODE + CALLER);
 }
-END_TEST
 
 /* No way leads to its end, and it has no name; but it is known who calls it. */
-START_TEST(a_call_that_leads_there)
+TEST(a_call_that_leads_there)
 {
 	sample->regs[SAMPLE_X86_64_RIP] = CODE + LOOP_IN;
 	/* One that is over, where the function would not have left it. */
@@ -293,10 +289,9 @@ START_TEST(a_call_that_leads_there)
 	walk();
 	ck_assert_uint_eq(out.n, 1);
 }
-END_TEST
 
 /* To look for calls in code costs more than to see that there is none. */
-START_TEST(words_that_lead_into_code)
+TEST(words_that_lead_into_code)
 {
 	uint32_t searched;
 
@@ -313,10 +308,9 @@ START_TEST(words_that_lead_into_code)
 	ck_assert_uint_eq(out.n, 1);
 	ck_assert_uint_eq(out.searched, searched + WORDS * 64);
 }
-END_TEST
 
 /* Behind its call it may be elsewhere: a name says where it begins. */
-START_TEST(the_tail_of_who_has_a_name)
+TEST(the_tail_of_who_has_a_name)
 {
 	sample->regs[SAMPLE_X86_64_RIP] = CODE + STATIC + 1;
 	sample->regs[SAMPLE_X86_64_RBP] = 1;
@@ -325,14 +319,13 @@ START_TEST(the_tail_of_who_has_a_name)
 	ck_assert_uint_eq(out.n, 2);
 	ck_assert_uint_eq(out.frames[1].addr, CODE + POINTED);
 }
-END_TEST
 
 /*
  * As __do_global_dtors_aux in a file without symbols: a pointer leads to it,
  * its caller keeps no frame pointer, and it calls. That its own points to where
  * it will restore the caller's from says that the way back is its own.
  */
-START_TEST(a_frame_pointer_bears_the_way_back_out)
+TEST(a_frame_pointer_bears_the_way_back_out)
 {
 	sample->regs[SAMPLE_X86_64_RIP] = CODE + FRAMED + 4;
 	sample->regs[SAMPLE_X86_64_RBP] = STACK;
@@ -351,10 +344,9 @@ START_TEST(a_frame_pointer_bears_the_way_back_out)
 	walk();
 	ck_assert_uint_eq(out.n, 1);
 }
-END_TEST
 
 /* The way there ends at the table: as far down as the way back says. */
-START_TEST(behind_a_switch)
+TEST(behind_a_switch)
 {
 	sample->regs[SAMPLE_X86_64_RIP] = CODE + CASE;
 	sample->regs[SAMPLE_X86_64_RBP] = 1;
@@ -363,9 +355,8 @@ START_TEST(behind_a_switch)
 	ck_assert_uint_eq(out.n, 2);
 	ck_assert_uint_eq(out.frames[1].addr, CODE + SWITCHED);
 }
-END_TEST
 
-START_TEST(a_frame_of_128_KiB)
+TEST(a_frame_of_128_KiB)
 {
 	static union {
 		struct record_sample record;
@@ -383,7 +374,6 @@ START_TEST(a_frame_of_128_KiB)
 	ck_assert_uint_eq(out.n, 3);
 	ck_assert_uint_eq(out.frames[2].addr, CODE + CALLER);
 }
-END_TEST
 
 /* The registers are of who has made it; what is on its stack it leads to. */
 static const struct {
@@ -400,7 +390,7 @@ static const struct {
 	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, BIRTH + 1, false},
 };
 
-START_TEST(a_new_thread)
+TESTS(a_new_thread, (array_size(births)))
 {
 	stack[0] = CODE + CALLER;
 	sample->regs_known |= births[_i].known;
@@ -413,31 +403,4 @@ START_TEST(a_new_thread)
 		ck_assert_uint_eq(out.n, 1);
 	else
 		ck_assert_uint_gt(out.n, 1);
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/walk_without");
-	TCase *tc = tcase_create("walks");
-
-	tcase_add_checked_fixture(tc, set_up, tear_down);
-	tcase_add_test(tc, the_way_out_of_the_caller);
-	tcase_add_loop_test(tc, the_way_out_of_another_function, 0,
-			    (int)(sizeof(locals) / sizeof(locals[0])));
-	tcase_add_test(tc, a_signal_frame_that_is_cut_off);
-	tcase_add_loop_test(tc, on_the_way_back_from_a_signal, 0,
-			    (int)(sizeof(in_trap) / sizeof(in_trap[0])));
-	tcase_add_test(tc, a_function_that_is_one_jump);
-	tcase_add_test(tc, a_jump_in_a_function);
-	tcase_add_test(tc, a_call_that_leads_there);
-	tcase_add_test(tc, words_that_lead_into_code);
-	tcase_add_test(tc, the_tail_of_who_has_a_name);
-	tcase_add_test(tc, a_frame_pointer_bears_the_way_back_out);
-	tcase_add_test(tc, behind_a_switch);
-	tcase_add_test(tc, a_frame_of_128_KiB);
-	tcase_add_loop_test(tc, a_new_thread, 0,
-			    (int)(sizeof(births) / sizeof(births[0])));
-	suite_add_tcase(s, tc);
-	return s;
 }

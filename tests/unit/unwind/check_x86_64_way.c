@@ -72,7 +72,7 @@ static const struct {
 	{"\x62\xf5\x74\x48\x58\xc2", 6, {.size = 6}},
 };
 
-START_TEST(test_insn)
+TESTS(test_insn, array_size(insns))
 {
 	const uint8_t *code = (const uint8_t *)insns[_i].bytes;
 	const struct x86_64_insn *e = &insns[_i].insn;
@@ -93,7 +93,6 @@ START_TEST(test_insn)
 	for (size_t n = 0; n < insns[_i].n; n++)
 		ck_assert(!x86_64_insn_read(code, n, &insn));
 }
-END_TEST
 
 #define SAME X86_64_WAY_FP_SAME
 
@@ -148,7 +147,7 @@ static const struct {
 	{{"\x50\xc3", 2}, false, {0}},
 };
 
-START_TEST(test_back)
+TESTS(test_back, array_size(ways))
 {
 	struct code_text text = ways[_i].text;
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
@@ -163,7 +162,6 @@ START_TEST(test_back)
 	ck_assert_uint_eq(way.fp, ways[_i].way.fp);
 	ck_assert(way.has_call == ways[_i].way.has_call && !way.by_table);
 }
-END_TEST
 
 /*
  * push %rbp; push %rbx; sub $24,%rsp; je 1f; add $24,%rsp; pop; pop; ret; 1:
@@ -173,7 +171,7 @@ END_TEST
 static const char there[] = "\x55\x53\x48\x83\xec\x18\x74\x07\x48\x83\xc4\x18"
 			    "\x5b\x5d\xc3\x6a\0\xe8\0\0\0\0\x90";
 
-START_TEST(test_there)
+TEST(test_there)
 {
 	struct code_text text = {there, sizeof(there) - 1};
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
@@ -191,7 +189,6 @@ START_TEST(test_there)
 				    CODE_TEXT_BASE + THERE, &way));
 	ck_assert_uint_eq(code.steps, code.steps_max);
 }
-END_TEST
 
 static const struct {
 	struct code_text text;
@@ -227,7 +224,7 @@ static const struct {
 	 {16, SAME, false, false}},
 };
 
-START_TEST(test_there_or_not)
+TESTS(test_there_or_not, array_size(theres))
 {
 	struct code_text text = theres[_i].text;
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
@@ -243,10 +240,9 @@ START_TEST(test_there_or_not)
 	ck_assert_uint_eq(way.fp, theres[_i].way.fp);
 	ck_assert(way.by_table == theres[_i].way.by_table);
 }
-END_TEST
 
 /* What is called is read, too, and that counts. */
-START_TEST(test_no_more_than_may_be)
+TEST(test_no_more_than_may_be)
 {
 	struct code_text text = {"\xe8\1\0\0\0\x90\xc3", 7};
 	struct x86_64_code code = {code_text_read, &text, 0, 1};
@@ -256,11 +252,10 @@ START_TEST(test_no_more_than_may_be)
 				    &way));
 	ck_assert_uint_eq(code.steps, 1);
 }
-END_TEST
 
 /* A way that comes to what another one went is over: it takes each place once.
  */
-START_TEST(test_each_place_once)
+TEST(test_each_place_once)
 {
 	/* Ten times je to the end; 100 nops. */
 	static uint8_t bytes[20 + 100];
@@ -275,10 +270,9 @@ START_TEST(test_each_place_once)
 	/* Without calls, and with them. */
 	ck_assert_uint_le(code.steps, 2 * (10 + 100 + 1));
 }
-END_TEST
 
 /* Not even where places are chosen so that their marks collide. */
-START_TEST(test_places_that_collide)
+TEST(test_places_that_collide)
 {
 	/* Jumps, one behind each 8192 bytes. */
 	static uint8_t bytes[100 * 8192 + 1];
@@ -298,7 +292,6 @@ START_TEST(test_places_that_collide)
 	bytes[100 * 8192] = 0xc3;
 	ck_assert(!x86_64_way_back(&code, CODE_TEXT_BASE, &way));
 }
-END_TEST
 
 /* The last instructions of gcc 12's _Unwind_Resume, made shorter. */
 static const char installs[] =
@@ -327,7 +320,7 @@ static const struct {
 	{0x3c, true}, {0x3e, false}, {0x3f, false},
 };
 
-START_TEST(test_installs)
+TESTS(test_installs, array_size(installing))
 {
 	const uint8_t *code = (const uint8_t *)installs;
 	const size_t from = installing[_i].from;
@@ -337,22 +330,4 @@ START_TEST(test_installs)
 		installing[_i].installs);
 	/* Cut off in front of its end. */
 	ck_assert(from > 0x38 || !x86_64_installs(code + from, 0x38 - from));
-}
-END_TEST
-
-Suite *suite(void)
-{
-	Suite *s = suite_create("unwind/x86_64_way");
-	TCase *tc = tcase_create("code");
-
-	tcase_add_loop_test(tc, test_insn, 0, (int)array_size(insns));
-	tcase_add_loop_test(tc, test_back, 0, (int)array_size(ways));
-	tcase_add_test(tc, test_there);
-	tcase_add_loop_test(tc, test_there_or_not, 0, (int)array_size(theres));
-	tcase_add_test(tc, test_no_more_than_may_be);
-	tcase_add_test(tc, test_each_place_once);
-	tcase_add_test(tc, test_places_that_collide);
-	tcase_add_loop_test(tc, test_installs, 0, (int)array_size(installing));
-	suite_add_tcase(s, tc);
-	return s;
 }
