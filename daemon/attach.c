@@ -55,7 +55,7 @@ static void open_session(struct broker *b, struct target *t)
 {
 	const struct target_config *c = &t->instance->config;
 	struct msg_session_open m = {
-		.h = MSG_HEADER(MSG_SESSION_OPEN, msg_session_open),
+		.h = MSG_HEADER(MSG_SESSION_OPEN),
 		.target = t->id,
 		.pid = t->pid,
 		.max_frames = b->options.config.max_frames,
@@ -101,7 +101,7 @@ static void open_session(struct broker *b, struct target *t)
 static void attach(struct broker *b, struct target *t)
 {
 	const struct msg_target_add m = {
-		.h = MSG_HEADER(MSG_TARGET_ADD, msg_target_add),
+		.h = MSG_HEADER(MSG_TARGET_ADD),
 		.target = t->id,
 		.ring = t->unwind->id,
 		.pid = t->pid,

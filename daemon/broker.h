@@ -306,6 +306,8 @@ void child_fail(struct child *child, const char *why);
 /* Sends, or fails the child. A child that is not running gets nothing. */
 void child_send(struct child *child, const void *message, size_t size,
 		const int *fds, size_t n_fds);
+/* child_send of a struct msg_id. */
+void child_tell(struct child *child, enum msg_type type, uint32_t id);
 /* A loop_fn of its socket: takes one message. */
 void child_on_readable(void *ctx);
 /*

@@ -81,14 +81,14 @@ static void die(const char *what, int error)
 
 static int make_ring(void *ctx, struct ipc_message *message)
 {
-	const struct msg_ring_make *m = (const void *)message->bytes;
+	const struct msg_id *m = (const void *)message->bytes;
 	int fd, r;
 
 	(void)ctx;
-	r = readers_make(me.readers, m->ring, ipc_take_fd(message, 0), &fd);
+	r = readers_make(me.readers, m->id, ipc_take_fd(message, 0), &fd);
 	if (r < 0)
 		return r;
-	tell_ring_made(m->ring, fd);
+	tell_ring_made(m->id, fd);
 	close_fd(&fd);
 	return 0;
 }
@@ -159,10 +159,10 @@ static int add_target(void *ctx, struct ipc_message *message)
 /* One that has ended is no fault: the broker will hear of it. */
 static int remove_target(void *ctx, struct ipc_message *message)
 {
-	const struct msg_target_remove *m = (const void *)message->bytes;
+	const struct msg_id *m = (const void *)message->bytes;
 
 	(void)ctx;
-	(void)!capture_remove(me.capture, m->target);
+	(void)!capture_remove(me.capture, m->id);
 	return 0;
 }
 
@@ -179,10 +179,10 @@ static int set_rate(void *ctx, struct ipc_message *message)
 
 static int stop(void *ctx, struct ipc_message *message)
 {
-	const struct msg_capture_stop *m = (const void *)message->bytes;
+	const struct msg_id *m = (const void *)message->bytes;
 
 	(void)ctx;
-	me.keep_sessions = m->keep_sessions != 0;
+	me.keep_sessions = m->id == CAPTURE_KEEP_SESSIONS;
 	me.finishing = true;
 	return 0;
 }
@@ -190,12 +190,11 @@ static int stop(void *ctx, struct ipc_message *message)
 static void on_broker(void *ctx)
 {
 	static const struct msg_rule rules[] = {
-		MSG_RULE(MSG_RING_MAKE, msg_ring_make, 1, make_ring),
-		MSG_RULE(MSG_TARGET_ADD, msg_target_add, 1, add_target),
-		MSG_RULE(MSG_TARGET_REMOVE, msg_target_remove, 0,
-			 remove_target),
-		MSG_RULE(MSG_TARGET_RATE, msg_target_rate, 0, set_rate),
-		MSG_RULE(MSG_CAPTURE_STOP, msg_capture_stop, 0, stop),
+		{MSG_RING_MAKE, make_ring},
+		{MSG_TARGET_ADD, add_target},
+		{MSG_TARGET_REMOVE, remove_target},
+		{MSG_TARGET_RATE, set_rate},
+		{MSG_CAPTURE_STOP, stop},
 	};
 	struct ipc_message m;
 	int r = ipc_recv(MSG_FD, &m);

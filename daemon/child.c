@@ -16,22 +16,44 @@ uint32_t msg_type_of(const struct ipc_message *m)
 	return header->type;
 }
 
-const void *msg_of_size(const struct ipc_message *m, size_t size)
+/* What a message of each type has to have. */
+static const struct {
+	uint32_t size;
+	uint32_t fds;
+} shapes[] = {
+#define X(type, name, n_fds) [type] = {type##_SIZE, n_fds},
+	MSG_LIST(X)
+#undef X
+};
+
+const void *msg_as(const struct ipc_message *m, enum msg_type type)
 {
-	return msg_type_of(m) != 0 && m->size == size ? m->bytes : NULL;
+	return msg_type_of(m) == type && m->size == shapes[type].size &&
+			       m->n_fds >= shapes[type].fds
+		       ? m->bytes
+		       : NULL;
+}
+
+int msg_send_id(int socket, enum msg_type type, uint32_t id)
+{
+	const struct msg_id m = {.h = {type, sizeof(m)}, .id = id};
+
+	return ipc_send(socket, &m, sizeof(m), NULL, 0);
+}
+
+int msg_send_number(int socket, enum msg_type type, uint64_t n)
+{
+	const struct msg_number m = {.h = {type, sizeof(m)}, .n = n};
+
+	return ipc_send(socket, &m, sizeof(m), NULL, 0);
 }
 
 int msg_handle(const struct msg_rule *rules, size_t n, void *ctx,
 	       struct ipc_message *m)
 {
-	uint32_t type = msg_type_of(m);
-
 	for (size_t i = 0; i < n; i++)
-		if (rules[i].type == type)
-			return m->size == rules[i].size &&
-					       m->n_fds >= rules[i].fds
-				       ? rules[i].handle(ctx, m)
-				       : -EPROTO;
+		if (msg_as(m, rules[i].type) != NULL)
+			return rules[i].handle(ctx, m);
 	return -EPROTO;
 }
 
@@ -61,8 +83,8 @@ const struct msg_init *child_start(int argc, char **argv, const char *name,
 	}
 	if (ipc_recv(MSG_FD, ret_init) != 1)
 		exit(EXIT_FAILURE);
-	init = msg_of_size(ret_init, sizeof(*init));
-	if (init == NULL || init->h.type != MSG_INIT) {
+	init = msg_as(ret_init, MSG_INIT);
+	if (init == NULL) {
 		log_error("the first message is not what it must be");
 		exit(EXIT_FAILURE);
 	}
@@ -72,8 +94,6 @@ const struct msg_init *child_start(int argc, char **argv, const char *name,
 
 void child_is_ready(void)
 {
-	const struct msg_ready m = {.h = MSG_HEADER(MSG_READY, msg_ready)};
-
-	if (ipc_send(MSG_FD, &m, sizeof(m), NULL, 0) < 0)
+	if (msg_send_id(MSG_FD, MSG_READY, 0) < 0)
 		exit(EXIT_FAILURE);
 }

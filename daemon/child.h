@@ -19,30 +19,26 @@ const struct msg_init *child_start(int argc, char **argv, const char *name,
 void child_is_ready(void);
 
 /*
- * The message as a struct of this size, or NULL if it is of another size or
- * its header is wrong.
+ * The type in the header; MSG_NONE if the size in the header is wrong, or the
+ * message is too short to have one.
  */
-const void *msg_of_size(const struct ipc_message *m, size_t size);
-
-/* The type in the header; 0 if the message is too short to have one. */
 uint32_t msg_type_of(const struct ipc_message *m);
 
 /*
- * A message that a process takes: m->bytes is the struct, and there are fds
- * descriptors at least, to be taken by ipc_take_fd. handle returns 0 or a
+ * The message as the struct of its type, or NULL if it is of another type, has
+ * another size or too few descriptors.
+ */
+const void *msg_as(const struct ipc_message *m, enum msg_type type);
+
+/*
+ * A message that a process takes: m->bytes is the struct, and the descriptors
+ * of MSG_LIST are there, to be taken by ipc_take_fd. handle returns 0 or a
  * negative errno.
  */
 struct msg_rule {
-	uint32_t type;
-	uint32_t size;
-	uint32_t fds;
+	enum msg_type type;
 	int (*handle)(void *ctx, struct ipc_message *m);
 };
-
-#define MSG_RULE(message_type, type_name, n_fds, handler)                    \
-	{                                                                    \
-		(message_type), sizeof(struct type_name), (n_fds), (handler) \
-	}
 
 /*
  * Calls the handler of m. Returns what that returns, or -EPROTO if m follows
@@ -51,9 +47,14 @@ struct msg_rule {
 must_check int msg_handle(const struct msg_rule *rules, size_t n, void *ctx,
 			  struct ipc_message *m);
 
-#define MSG_HEADER(message_type, type_name)                              \
-	{                                                                \
-		.type = (message_type), .size = sizeof(struct type_name) \
+/* The message_type stands there by its name in MSG_LIST. */
+#define MSG_HEADER(message_type)                                    \
+	{                                                           \
+		.type = (message_type), .size = message_type##_SIZE \
 	}
+
+/* Send a struct msg_id or a struct msg_number. Return what ipc_send does. */
+must_check int msg_send_id(int socket, enum msg_type type, uint32_t id);
+must_check int msg_send_number(int socket, enum msg_type type, uint64_t n);
 
 #endif

@@ -33,7 +33,7 @@ static int start(struct child *child, const char *const *environment,
 {
 	struct broker *b = child->broker;
 	struct msg_init init = {
-		.h = MSG_HEADER(MSG_INIT, msg_init),
+		.h = MSG_HEADER(MSG_INIT),
 		.uid = MSG_ID_KEEP,
 		.gid = MSG_ID_KEEP,
 		.debug = b->options.config.debug,
@@ -102,10 +102,7 @@ static int start_unwind(struct unwind *u)
 
 int unwind_make_ring(struct broker *b, struct unwind *u)
 {
-	const struct msg_ring_make m = {
-		.h = MSG_HEADER(MSG_RING_MAKE, msg_ring_make),
-		.ring = u->id,
-	};
+	const struct msg_id m = {.h = MSG_HEADER(MSG_RING_MAKE), .id = u->id};
 	int pair[2], r;
 
 	close_fd(&u->link_fd);
@@ -143,7 +140,7 @@ static int start_capture(struct broker *b)
 static int start_ship(struct broker *b, struct ship *s)
 {
 	struct msg_dsn dsn = {
-		.h = MSG_HEADER(MSG_DSN, msg_dsn),
+		.h = MSG_HEADER(MSG_DSN),
 		.limited_until_ns = s->limit.until_ns,
 		.retry_5xx = b->options.config.retry_5xx,
 		.no_reports = !b->options.config.client_reports,

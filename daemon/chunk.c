@@ -21,10 +21,10 @@ static void send_broker(const void *message, size_t size, const int *fds,
 		exit(EXIT_SUCCESS);
 }
 
-static void recorded_is_lost(uint32_t target, uint32_t record)
+static void tell_record(enum msg_type type, uint32_t target, uint32_t record)
 {
-	const struct msg_record_lost m = {
-		.h = MSG_HEADER(MSG_RECORD_LOST, msg_record_lost),
+	const struct msg_record m = {
+		.h = {type, sizeof(m)},
 		.target = target,
 		.record = record,
 	};
@@ -35,26 +35,20 @@ static void recorded_is_lost(uint32_t target, uint32_t record)
 void chunk_is_lost(uint32_t target, uint32_t record, uint32_t reason)
 {
 	const struct msg_chunk_lost m = {
-		.h = MSG_HEADER(MSG_CHUNK_LOST, msg_chunk_lost),
+		.h = MSG_HEADER(MSG_CHUNK_LOST),
 		.target = target,
 		.reason = reason,
 	};
 
 	if (record != 0)
-		recorded_is_lost(target, record);
+		tell_record(MSG_RECORD_LOST, target, record);
 	else
 		send_broker(&m, sizeof(m), NULL, 0);
 }
 
 void chunk_record_is_closed(uint32_t target, uint32_t record)
 {
-	const struct msg_record_closed m = {
-		.h = MSG_HEADER(MSG_RECORD_CLOSED, msg_record_closed),
-		.target = target,
-		.record = record,
-	};
-
-	send_broker(&m, sizeof(m), NULL, 0);
+	tell_record(MSG_RECORD_CLOSED, target, record);
 }
 
 static struct utsname kernel;
@@ -163,7 +157,7 @@ static void send_recorded(const struct msg_session_open *open, uint32_t record,
 			  const struct profile *profile)
 {
 	struct msg_record_chunk m = {
-		.h = MSG_HEADER(MSG_RECORD_CHUNK, msg_record_chunk),
+		.h = MSG_HEADER(MSG_RECORD_CHUNK),
 		.target = open->target,
 		.record = record,
 	};
@@ -173,7 +167,7 @@ static void send_recorded(const struct msg_session_open *open, uint32_t record,
 	if (encode(open, profile, CHUNK_V2_FILE, &fd, &m.size,
 		   &transaction_size) < 0 ||
 	    m.size > CHUNK_V2_SIZE_MAX)
-		recorded_is_lost(open->target, record);
+		tell_record(MSG_RECORD_LOST, open->target, record);
 	else
 		send_broker(&m, sizeof(m), &fd, 1);
 	close_fd(&fd);
@@ -224,7 +218,7 @@ static void send_payload(const struct msg_session_open *open,
 			 const char *program, const struct profile *profile)
 {
 	struct msg_chunk m = {
-		.h = MSG_HEADER(MSG_CHUNK, msg_chunk),
+		.h = MSG_HEADER(MSG_CHUNK),
 		.target = open->target,
 		.for_server = open->for_server,
 	};

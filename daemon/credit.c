@@ -24,11 +24,7 @@ bool credit_is_due(struct credit *c, const struct ring_reader *reader,
 
 int credit_give(struct credit *c, const struct ring_reader *reader, int link_fd)
 {
-	const struct msg_ring_credit m = {
-		.h = MSG_HEADER(MSG_RING_CREDIT, msg_ring_credit),
-		.tail = reader->tail,
-	};
-	int r = ipc_send(link_fd, &m, sizeof(m), NULL, 0);
+	int r = msg_send_number(link_fd, MSG_RING_CREDIT, reader->tail);
 
 	c->is_owed = r == -EAGAIN;
 	return c->is_owed ? 0 : r;

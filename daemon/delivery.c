@@ -293,8 +293,7 @@ static void add(struct broker *b, struct envelope *e, struct instance *i,
 
 	e->instance = i;
 	e->ship = s;
-	e->message.h =
-		(struct msg_header)MSG_HEADER(MSG_ENVELOPE, msg_envelope);
+	e->message.h = (struct msg_header)MSG_HEADER(MSG_ENVELOPE);
 	e->message.seq = ++b->last_seq;
 	e->message.transaction_size = m->transaction_size;
 	memcpy(e->message.chunk_id, m->chunk_id, sizeof(m->chunk_id));
@@ -495,20 +494,19 @@ static int take_clock(void *ctx, struct ipc_message *message)
 
 static int take_limited(void *ctx, struct ipc_message *message)
 {
-	const struct msg_limited *m = (const void *)message->bytes;
+	const struct msg_number *m = (const void *)message->bytes;
 
-	return limit_take(ctx, m->until_ns);
+	return limit_take(ctx, m->n);
 }
 
 void ship_on_message(struct child *child, struct ipc_message *m)
 {
 	static const struct msg_rule rules[] = {
-		MSG_RULE(MSG_ENVELOPE_WRITTEN, msg_envelope_written, 0,
-			 take_written),
-		MSG_RULE(MSG_ENVELOPE_DONE, msg_envelope_done, 0, take_done),
-		MSG_RULE(MSG_SPOOL, msg_spool, 0, take_spool),
-		MSG_RULE(MSG_LIMITED, msg_limited, 0, take_limited),
-		MSG_RULE(MSG_CLOCK, msg_clock, 0, take_clock),
+		{MSG_ENVELOPE_WRITTEN, take_written},
+		{MSG_ENVELOPE_DONE, take_done},
+		{MSG_SPOOL, take_spool},
+		{MSG_LIMITED, take_limited},
+		{MSG_CLOCK, take_clock},
 	};
 
 	if (msg_handle(rules, array_size(rules), child, m) < 0)
@@ -517,9 +515,9 @@ void ship_on_message(struct child *child, struct ipc_message *m)
 
 void delivery_finish_ship(struct ship *s, uint64_t timeout_ns)
 {
-	const struct msg_ship_finish m = {
-		.h = MSG_HEADER(MSG_SHIP_FINISH, msg_ship_finish),
-		.timeout_ns = timeout_ns,
+	const struct msg_number m = {
+		.h = MSG_HEADER(MSG_SHIP_FINISH),
+		.n = timeout_ns,
 	};
 
 	child_send(&s->child, &m, sizeof(m), NULL, 0);

@@ -148,7 +148,7 @@ static int converse(struct doctor *d, const struct config *c, const char *dsn,
 		    struct own_child *ship, struct msg_probed *ret)
 {
 	struct msg_probe ask = {
-		.h = MSG_HEADER(MSG_PROBE, msg_probe),
+		.h = MSG_HEADER(MSG_PROBE),
 		.compression = (uint32_t)c->compression,
 	};
 	int files[INIT_FILE_N], r;
@@ -166,7 +166,7 @@ static int converse(struct doctor *d, const struct config *c, const char *dsn,
 		r = ipc_send(ship->fd, &ask, sizeof(ask), NULL, 0);
 	explicit_bzero(&ask, sizeof(ask));
 	if (r == 0)
-		r = own_child_take(ship, MSG_PROBED, sizeof(*ret), &m);
+		r = own_child_take(ship, MSG_PROBED, &m);
 	if (r == 0) {
 		memcpy(ret, m.bytes, sizeof(*ret));
 		ret->text[sizeof(ret->text) - 1] = '\0';

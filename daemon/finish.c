@@ -39,13 +39,10 @@ static bool run_in_patience(struct broker *b, struct patience *p)
 
 void finish_sampling(struct broker *b)
 {
-	const struct msg_capture_stop stop = {
-		.h = MSG_HEADER(MSG_CAPTURE_STOP, msg_capture_stop),
-	};
 	struct patience patience;
 
 	b->ended_ns = broker_now_ns(b);
-	child_send(&b->capture, &stop, sizeof(stop), NULL, 0);
+	child_tell(&b->capture, MSG_CAPTURE_STOP, 0);
 	patience_start(&patience, b->ended_ns);
 	while (b->capture.pid != 0 && run_in_patience(b, &patience))
 		continue;
@@ -84,7 +81,7 @@ void finish_print_tables(struct broker *b)
 	patience_start(&patience, broker_now_ns(b));
 	FOR_EACH_TARGET (t, b) {
 		const struct msg_table m = {
-			.h = MSG_HEADER(MSG_TABLE, msg_table),
+			.h = MSG_HEADER(MSG_TABLE),
 			.target = t->id,
 			.max_rows = TABLE_ROWS,
 		};

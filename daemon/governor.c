@@ -210,7 +210,7 @@ static void measure(struct broker *b, const struct governor_used *used_now,
 void governor_tell(struct broker *b, const struct target *t)
 {
 	const struct msg_target_rate m = {
-		.h = MSG_HEADER(MSG_TARGET_RATE, msg_target_rate),
+		.h = MSG_HEADER(MSG_TARGET_RATE),
 		.target = t->id,
 		.ticks = t->rate_hz,
 		.of_ticks = b->timer_hz,

@@ -122,7 +122,7 @@ bool hint_wanted(uint32_t target, const struct unwind_sample *sample,
 	/* That a frame is left out comes first: it makes the copy small. */
 	if (whole != 0 && (second == 0 || known->second != 0)) {
 		*ret = (struct msg_stack_hint){
-			.h = MSG_HEADER(MSG_STACK_HINT, msg_stack_hint),
+			.h = MSG_HEADER(MSG_STACK_HINT),
 			.target = target,
 			.tid = sample->tid,
 			.sp = whole,
@@ -133,7 +133,7 @@ bool hint_wanted(uint32_t target, const struct unwind_sample *sample,
 	if (second == 0 && top == 0 && !is_in_vain(sample, stack))
 		return false;
 	*ret = (struct msg_stack_hint){
-		.h = MSG_HEADER(MSG_STACK_HINT, msg_stack_hint),
+		.h = MSG_HEADER(MSG_STACK_HINT),
 		.target = target,
 		.tid = sample->tid,
 		.sp = sample->stack.addr,

@@ -11,19 +11,25 @@
 #include "daemon/record.h"
 #include "daemon/want.h"
 
+/* NULL: none has a ring of this id. */
+static struct unwind *unwind_of_ring(const struct broker *b, uint32_t ring)
+{
+	for (size_t i = 0; i < b->n_unwinds; i++)
+		if (b->unwinds[i]->id == ring)
+			return b->unwinds[i];
+	return NULL;
+}
+
 static int ring_made(void *ctx, struct ipc_message *message)
 {
-	const struct msg_ring_made *made = (const void *)message->bytes;
-	struct broker *b = ctx;
-	struct unwind *u = NULL;
-	struct msg_ring_open m = {
-		.h = MSG_HEADER(MSG_RING_OPEN, msg_ring_open),
-		.ring = made->ring,
+	const struct msg_id *made = (const void *)message->bytes;
+	const struct msg_id m = {
+		.h = MSG_HEADER(MSG_RING_OPEN),
+		.id = made->id,
 	};
+	struct broker *b = ctx;
+	struct unwind *u = unwind_of_ring(b, made->id);
 
-	for (size_t i = 0; i < b->n_unwinds; i++)
-		if (b->unwinds[i]->id == made->ring)
-			u = b->unwinds[i];
 	if (u == NULL) {
 		child_fail(&b->capture, "makes a ring that nobody asked for");
 		return 0;
@@ -41,13 +47,11 @@ static int ring_made(void *ctx, struct ipc_message *message)
 
 static int ring_broken(void *ctx, struct ipc_message *message)
 {
-	const struct msg_ring_broken *m = (const void *)message->bytes;
-	struct broker *b = ctx;
+	const struct msg_id *m = (const void *)message->bytes;
+	struct unwind *u = unwind_of_ring(ctx, m->id);
 
-	for (size_t i = 0; i < b->n_unwinds; i++)
-		if (b->unwinds[i]->id == m->ring)
-			child_fail(&b->unwinds[i]->child,
-				   "breaks the rules of its ring");
+	if (u != NULL)
+		child_fail(&u->child, "breaks the rules of its ring");
 	return 0;
 }
 
@@ -71,23 +75,23 @@ static int capture_done(void *ctx, struct ipc_message *m)
 
 static int child_born(void *ctx, struct ipc_message *message)
 {
-	const struct msg_child_born *m = (const void *)message->bytes;
+	const struct msg_id *m = (const void *)message->bytes;
 	struct broker *b = ctx;
 
-	if (!b->options.children || m->pid <= 0)
+	if (!b->options.children || m->id == 0 || m->id > INT32_MAX)
 		return -EPROTO;
-	instance_add_child(b, m->pid);
+	instance_add_child(b, (int32_t)m->id);
 	return 0;
 }
 
 void capture_on_message(struct child *child, struct ipc_message *m)
 {
 	static const struct msg_rule rules[] = {
-		MSG_RULE(MSG_RING_MADE, msg_ring_made, 1, ring_made),
-		MSG_RULE(MSG_RING_BROKEN, msg_ring_broken, 0, ring_broken),
-		MSG_RULE(MSG_TARGET_STATE, msg_target_state, 0, target_state),
-		MSG_RULE(MSG_CAPTURE_DONE, msg_capture_done, 0, capture_done),
-		MSG_RULE(MSG_CHILD_BORN, msg_child_born, 0, child_born),
+		{MSG_RING_MADE, ring_made},
+		{MSG_RING_BROKEN, ring_broken},
+		{MSG_TARGET_STATE, target_state},
+		{MSG_CAPTURE_DONE, capture_done},
+		{MSG_CHILD_BORN, child_born},
 	};
 
 	if (msg_handle(rules, array_size(rules), child->broker, m) < 0)
@@ -101,7 +105,7 @@ static void send_file(void *ctx, const struct msg_want *want, int error, int fd,
 	struct broker *b = child->broker;
 	struct target *t = target_of(b, want->target);
 	struct msg_file m = {
-		.h = MSG_HEADER(MSG_FILE, msg_file),
+		.h = MSG_HEADER(MSG_FILE),
 		.request = want->request,
 	};
 
@@ -120,12 +124,18 @@ static void send_file(void *ctx, const struct msg_want *want, int error, int fd,
 	}
 }
 
-/* A target whose unwind process is child; NULL: none, or another's. */
+/*
+ * The target that a message of an unwind process is about. NULL: it is none, or
+ * another process's, and the child is failed.
+ */
 static struct target *own_target(struct child *child, uint32_t id)
 {
 	struct target *t = target_of(child->broker, id);
 
-	return t != NULL && t->unwind == (struct unwind *)child ? t : NULL;
+	if (t != NULL && t->unwind == (struct unwind *)child)
+		return t;
+	child_fail(child, "names a target that is not its own");
+	return NULL;
 }
 
 /* unwind applies the same rule before it asks: this is a fault of unwind. */
@@ -150,10 +160,8 @@ static int answer_want(void *ctx, struct ipc_message *message)
 	struct target *t = own_target(child, want->target);
 	int r;
 
-	if (t == NULL) {
-		child_fail(child, "asks for files of a target not its own");
+	if (t == NULL)
 		return 0;
-	}
 	switch (want_check(want)) {
 	case WANT_GOOD:
 		break;
@@ -190,8 +198,9 @@ static int take_chunk(void *ctx, struct ipc_message *message)
 	struct child *child = ctx;
 	struct target *t = own_target(child, m->target);
 
-	if (t == NULL ||
-	    delivery_chunk(child->broker, t->instance, m, message->fds) < 0)
+	if (t == NULL)
+		return 0;
+	if (delivery_chunk(child->broker, t->instance, m, message->fds) < 0)
 		child_fail(child, "sends a chunk that is none");
 	else
 		chunk_is_finished(t);
@@ -220,7 +229,9 @@ static int take_lost(void *ctx, struct ipc_message *message)
 	struct target *t = own_target(child, m->target);
 	const uint32_t reason = discard_reason(m->reason);
 
-	if (t == NULL || (reason >= DISCARD_N && reason != CHUNK_LOST_IDLE)) {
+	if (t == NULL)
+		return 0;
+	if (reason >= DISCARD_N && reason != CHUNK_LOST_IDLE) {
 		child_fail(child, "loses a chunk that is none");
 		return 0;
 	}
@@ -237,11 +248,13 @@ static int take_lost(void *ctx, struct ipc_message *message)
 
 static int session_opened(void *ctx, struct ipc_message *message)
 {
-	const struct msg_session_opened *m = (const void *)message->bytes;
+	const struct msg_id *m = (const void *)message->bytes;
 	struct child *child = ctx;
-	struct target *t = own_target(child, m->target);
+	struct target *t = own_target(child, m->id);
 
-	if (t == NULL || t->session != SESSION_ASKED) {
+	if (t == NULL)
+		return 0;
+	if (t->session != SESSION_ASKED) {
 		child_fail(child, "opens a session that nobody asked for");
 		return 0;
 	}
@@ -253,14 +266,12 @@ static int session_opened(void *ctx, struct ipc_message *message)
 
 static int session_closed(void *ctx, struct ipc_message *message)
 {
-	const struct msg_session_closed *m = (const void *)message->bytes;
+	const struct msg_id *m = (const void *)message->bytes;
 	struct child *child = ctx;
-	struct target *t = own_target(child, m->target);
+	struct target *t = own_target(child, m->id);
 
-	if (t == NULL) {
-		child_fail(child, "closes a session not its own");
+	if (t == NULL)
 		return 0;
-	}
 	if (t->session == SESSION_ASKED) {
 		child_fail(child, "closes a session before it is open");
 		return 0;
@@ -274,12 +285,9 @@ static int session_closed(void *ctx, struct ipc_message *message)
 static int take_stats(void *ctx, struct ipc_message *message)
 {
 	const struct msg_unwind_stats *m = (const void *)message->bytes;
-	struct child *child = ctx;
-	struct target *t = own_target(child, m->target);
+	struct target *t = own_target(ctx, m->target);
 
-	if (t == NULL)
-		child_fail(child, "has figures of a target not its own");
-	else
+	if (t != NULL)
 		t->unwind_now = *m;
 	return 0;
 }
@@ -317,7 +325,7 @@ static int record_chunk(void *ctx, struct ipc_message *message)
 	struct child *child = ctx;
 	struct target *t = own_target(child, m->target);
 
-	if (t == NULL ||
+	if (t != NULL &&
 	    records_chunk(t, m->record, m->size, message->fds[0]) < 0)
 		child_fail(child, "sends a chunk that is none");
 	return 0;
@@ -325,26 +333,20 @@ static int record_chunk(void *ctx, struct ipc_message *message)
 
 static int record_lost(void *ctx, struct ipc_message *message)
 {
-	const struct msg_record_lost *m = (const void *)message->bytes;
-	struct child *child = ctx;
-	struct target *t = own_target(child, m->target);
+	const struct msg_record *m = (const void *)message->bytes;
+	struct target *t = own_target(ctx, m->target);
 
-	if (t == NULL)
-		child_fail(child, "loses a chunk that is none");
-	else
+	if (t != NULL)
 		records_lost(t, m->record);
 	return 0;
 }
 
 static int record_closed(void *ctx, struct ipc_message *message)
 {
-	const struct msg_record_closed *m = (const void *)message->bytes;
-	struct child *child = ctx;
-	struct target *t = own_target(child, m->target);
+	const struct msg_record *m = (const void *)message->bytes;
+	struct target *t = own_target(ctx, m->target);
 
-	if (t == NULL)
-		child_fail(child, "closes a recording not its own");
-	else
+	if (t != NULL)
 		records_closed(t, m->record);
 	return 0;
 }
@@ -352,20 +354,17 @@ static int record_closed(void *ctx, struct ipc_message *message)
 void unwind_on_message(struct child *child, struct ipc_message *m)
 {
 	static const struct msg_rule rules[] = {
-		MSG_RULE(MSG_WANT, msg_want, 0, answer_want),
-		MSG_RULE(MSG_CHUNK, msg_chunk, 1, take_chunk),
-		MSG_RULE(MSG_CHUNK_LOST, msg_chunk_lost, 0, take_lost),
-		MSG_RULE(MSG_UNWIND_STATS, msg_unwind_stats, 0, take_stats),
-		MSG_RULE(MSG_SESSION_OPENED, msg_session_opened, 0,
-			 session_opened),
-		MSG_RULE(MSG_SESSION_CLOSED, msg_session_closed, 0,
-			 session_closed),
-		MSG_RULE(MSG_TABLE_DONE, msg_table_done, 0, table_done),
-		MSG_RULE(MSG_MEASURED, msg_measured, 0, measured),
-		MSG_RULE(MSG_RECORD_CHUNK, msg_record_chunk, 1, record_chunk),
-		MSG_RULE(MSG_RECORD_LOST, msg_record_lost, 0, record_lost),
-		MSG_RULE(MSG_RECORD_CLOSED, msg_record_closed, 0,
-			 record_closed),
+		{MSG_WANT, answer_want},
+		{MSG_CHUNK, take_chunk},
+		{MSG_CHUNK_LOST, take_lost},
+		{MSG_UNWIND_STATS, take_stats},
+		{MSG_SESSION_OPENED, session_opened},
+		{MSG_SESSION_CLOSED, session_closed},
+		{MSG_TABLE_DONE, table_done},
+		{MSG_MEASURED, measured},
+		{MSG_RECORD_CHUNK, record_chunk},
+		{MSG_RECORD_LOST, record_lost},
+		{MSG_RECORD_CLOSED, record_closed},
 	};
 
 	if (msg_handle(rules, array_size(rules), child, m) < 0)

@@ -54,7 +54,7 @@ static void tell(struct ship *s, uint32_t kind, uint32_t reason)
 {
 	uint64_t *quantity = &s->untold.quantity[kind][reason];
 	const struct msg_lost m = {
-		.h = MSG_HEADER(MSG_LOST, msg_lost),
+		.h = MSG_HEADER(MSG_LOST),
 		.quantity = *quantity,
 		.reason = reason,
 		.kind = kind,

@@ -99,7 +99,7 @@ static bool is_due(const struct target *t, const struct unwind *u,
 
 static void tell(struct broker *b, struct unwind *u, uint64_t now_ns)
 {
-	struct msg_measures m = {.h = MSG_HEADER(MSG_MEASURES, msg_measures)};
+	struct msg_measures m = {.h = MSG_HEADER(MSG_MEASURES)};
 
 	/* The next time it goes on where there was no more room. */
 	FOR_EACH_TARGET (t, b)

@@ -29,74 +29,104 @@
 #define MSG_NAME_MAX 256 /* NAME_MAX; a build-id in hex has 128 */
 #define MSG_ID_SIZE  33	 /* 32 hex digits */
 
+/*
+ * Every message: X(type, struct, descriptors that come with it at least).
+ * Optional descriptors are no part of this.
+ */
+#define MSG_LIST(X)                                        \
+	/* broker -> each child */                         \
+	X(MSG_INIT, msg_init, 0)                           \
+	/* each child -> broker */                         \
+	X(MSG_READY, msg_id, 0)                            \
+	/* broker -> capture */                            \
+	X(MSG_RING_MAKE, msg_id, 1)                        \
+	X(MSG_TARGET_ADD, msg_target_add, 1)               \
+	X(MSG_TARGET_REMOVE, msg_id, 0)                    \
+	X(MSG_TARGET_RATE, msg_target_rate, 0)             \
+	X(MSG_CAPTURE_STOP, msg_id, 0)                     \
+	/* capture -> broker */                            \
+	X(MSG_RING_MADE, msg_id, 1)                        \
+	X(MSG_TARGET_STATE, msg_target_state, 0)           \
+	X(MSG_RING_BROKEN, msg_id, 0)                      \
+	X(MSG_CAPTURE_DONE, msg_id, 0)                     \
+	X(MSG_CHILD_BORN, msg_id, 0)                       \
+	/* capture -> unwind, on a socket of their own */  \
+	X(MSG_RING_HEAD, msg_number, 0)                    \
+	/* unwind -> capture, there */                     \
+	X(MSG_RING_CREDIT, msg_number, 0)                  \
+	X(MSG_STACK_HINT, msg_stack_hint, 0)               \
+	/* broker -> unwind */                             \
+	X(MSG_SESSION_OPEN, msg_session_open, 0)           \
+	X(MSG_SESSION_CLOSE, msg_id, 0)                    \
+	X(MSG_SESSION_FORGET, msg_id, 0)                   \
+	X(MSG_RING_OPEN, msg_id, 2)                        \
+	X(MSG_FILE, msg_file, 0)                           \
+	X(MSG_TABLE, msg_table, 1)                         \
+	X(MSG_MEASURES, msg_measures, 0)                   \
+	X(MSG_RECORD_OPEN, msg_record_open, 0)             \
+	X(MSG_RECORD_CLOSE, msg_record, 0)                 \
+	/* sentry-profctl -> its own unwind */             \
+	X(MSG_SYMBOLIZE, msg_symbolize, 1)                 \
+	/* unwind -> broker */                             \
+	X(MSG_WANT, msg_want, 0)                           \
+	X(MSG_CHUNK, msg_chunk, 1)                         \
+	X(MSG_CHUNK_LOST, msg_chunk_lost, 0)               \
+	X(MSG_SESSION_OPENED, msg_id, 0)                   \
+	X(MSG_SESSION_CLOSED, msg_id, 0)                   \
+	X(MSG_UNWIND_STATS, msg_unwind_stats, 0)           \
+	X(MSG_TABLE_DONE, msg_table_done, 0)               \
+	X(MSG_MEASURED, msg_id, 0)                         \
+	X(MSG_RECORD_CHUNK, msg_record_chunk, 1)           \
+	X(MSG_RECORD_LOST, msg_record, 0)                  \
+	X(MSG_RECORD_CLOSED, msg_record, 0)                \
+	/* unwind -> the sentry-profctl that started it */ \
+	X(MSG_SYMBOLIZED, msg_symbolized, 0)               \
+	/* broker -> ship */                               \
+	X(MSG_DSN, msg_dsn, 0)                             \
+	X(MSG_ENVELOPE, msg_envelope, 1)                   \
+	X(MSG_LOST, msg_lost, 0)                           \
+	X(MSG_SHIP_FINISH, msg_number, 0)                  \
+	X(MSG_CERTIFICATES, msg_certificates, 0)           \
+	X(MSG_PROBE, msg_probe, 0)                         \
+	/* ship -> broker */                               \
+	X(MSG_ENVELOPE_WRITTEN, msg_envelope_written, 0)   \
+	X(MSG_ENVELOPE_DONE, msg_envelope_done, 0)         \
+	X(MSG_SPOOL, msg_spool, 0)                         \
+	X(MSG_LIMITED, msg_number, 0)                      \
+	X(MSG_CLOCK, msg_clock, 0)                         \
+	X(MSG_PROBED, msg_probed, 0)
+
 enum msg_type {
-	/* broker -> each child */
-	MSG_INIT = 1,
-	/* each child -> broker */
-	MSG_READY,
-	/* broker -> capture */
-	MSG_RING_MAKE,
-	MSG_TARGET_ADD,
-	MSG_TARGET_REMOVE,
-	MSG_TARGET_RATE,
-	MSG_CAPTURE_STOP,
-	/* capture -> broker */
-	MSG_RING_MADE,
-	MSG_TARGET_STATE,
-	MSG_RING_BROKEN,
-	MSG_CAPTURE_DONE,
-	MSG_CHILD_BORN,
-	/* capture -> unwind, on a socket of their own */
-	MSG_RING_HEAD,
-	/* unwind -> capture, there */
-	MSG_RING_CREDIT,
-	MSG_STACK_HINT,
-	/* broker -> unwind */
-	MSG_SESSION_OPEN,
-	MSG_SESSION_CLOSE,
-	MSG_SESSION_FORGET,
-	MSG_RING_OPEN,
-	MSG_FILE,
-	MSG_TABLE,
-	MSG_MEASURES,
-	MSG_RECORD_OPEN,
-	MSG_RECORD_CLOSE,
-	/* sentry-profctl -> its own unwind */
-	MSG_SYMBOLIZE,
-	/* unwind -> broker */
-	MSG_WANT,
-	MSG_CHUNK,
-	MSG_CHUNK_LOST,
-	MSG_SESSION_OPENED,
-	MSG_SESSION_CLOSED,
-	MSG_UNWIND_STATS,
-	MSG_TABLE_DONE,
-	MSG_MEASURED,
-	MSG_RECORD_CHUNK,
-	MSG_RECORD_LOST,
-	MSG_RECORD_CLOSED,
-	/* unwind -> the sentry-profctl that started it */
-	MSG_SYMBOLIZED,
-	/* broker -> ship */
-	MSG_DSN,
-	MSG_ENVELOPE,
-	MSG_LOST,
-	MSG_SHIP_FINISH,
-	MSG_CERTIFICATES,
-	MSG_PROBE,
-	/* ship -> broker */
-	MSG_ENVELOPE_WRITTEN,
-	MSG_ENVELOPE_DONE,
-	MSG_SPOOL,
-	MSG_LIMITED,
-	MSG_CLOCK,
-	MSG_PROBED,
+	MSG_NONE,
+#define X(type, name, fds) type,
+	MSG_LIST(X)
+#undef X
 };
 
 struct msg_header {
 	uint32_t type;
 	uint32_t size; /* of the whole message */
 };
+
+/*
+ * A message that says its type and one id, or nothing: then id is 0. What the
+ * id is stands at the type's rule.
+ */
+struct msg_id {
+	struct msg_header h;
+	uint32_t id;
+};
+
+/* A message with one number. */
+struct msg_number {
+	struct msg_header h;
+	uint64_t n;
+};
+
+/*
+ * MSG_READY: the first message of each child. The child has become what it is
+ * to be, and works. A child that ends before would end again.
+ */
 
 /*
  * What a child is to become. uid and gid: MSG_ID_KEEP leaves them as they are
@@ -131,16 +161,15 @@ struct msg_init {
 	uint64_t spool_dsn; /* whose it is: dsn_number */
 };
 
-/*
- * The first message of each child: it has become what it is to be, and works.
- * One that ends before has no place here, and would end again.
- */
-struct msg_ready {
-	struct msg_header h;
-};
-
 #include "daemon/msg_capture.h"
 #include "daemon/msg_ship.h"
 #include "daemon/msg_unwind.h"
+
+/* MSG_INIT_SIZE and so on: the size of each type's struct. */
+enum {
+#define X(type, name, fds) type##_SIZE = sizeof(struct name),
+	MSG_LIST(X)
+#undef X
+};
 
 #endif

@@ -8,26 +8,16 @@
 #include "daemon/msg.h"
 
 /*
- * Make a ring. With it: capture's end of a socket to the unwind process that
- * is to read it. A ring of this id that exists already is replaced: its reader
- * died, so its targets start from nothing in the new one.
+ * MSG_RING_MAKE, with a ring's id: make a ring. With it: capture's end of a
+ * socket to the unwind process that is to read it. A ring of this id that
+ * exists already is replaced: its reader died, so its targets start from
+ * nothing in the new one.
+ *
+ * MSG_RING_MADE, with the id: the ring exists. With it: its memfd, sealed.
+ *
+ * MSG_RING_BROKEN, with the id: the ring's reader has sent something that
+ * breaks a rule.
  */
-struct msg_ring_make {
-	struct msg_header h;
-	uint32_t ring;
-};
-
-/* The ring exists. With it: its memfd, sealed. */
-struct msg_ring_made {
-	struct msg_header h;
-	uint32_t ring;
-};
-
-/* The ring's reader has sent something that breaks a rule. */
-struct msg_ring_broken {
-	struct msg_header h;
-	uint32_t ring;
-};
 
 /* Attach to a process. With it: a pidfd, so that the pid is no other's. */
 struct msg_target_add {
@@ -57,25 +47,18 @@ struct msg_target_rate {
 };
 
 /*
- * Let go of this target alone: its RECORD_END is written, and when it is no
- * longer traced, TARGET_GONE said. One that capture does not know has ended,
- * and that has been said already.
+ * MSG_TARGET_REMOVE, with a target's id: let go of this target alone. Its
+ * RECORD_END is written, and when it is no longer traced, TARGET_GONE said. A
+ * target that capture does not know has ended, and that has been said already.
  */
-struct msg_target_remove {
-	struct msg_header h;
-	uint32_t target;
-	uint32_t reserved;
-};
 
 /*
- * Take what is pending, write RECORD_END for every target, say
- * MSG_CAPTURE_DONE and exit: the kernel detaches without stopping a thread.
- * keep_sessions: without RECORD_END, another capture will go on with them.
+ * MSG_CAPTURE_STOP: take what is pending, write RECORD_END for every target,
+ * say MSG_CAPTURE_DONE and exit: the kernel detaches without stopping a thread.
+ * With id CAPTURE_KEEP_SESSIONS: without RECORD_END, another capture will go on
+ * with the sessions.
  */
-struct msg_capture_stop {
-	struct msg_header h;
-	uint32_t keep_sessions;
-};
+#define CAPTURE_KEEP_SESSIONS 1
 
 enum target_state {
 	TARGET_ATTACHED = 1, /* all threads are seized */
@@ -97,36 +80,22 @@ struct msg_target_state {
 };
 
 /*
- * A target, or a child of one, has forked; capture has attached to the child
- * and lets it run. Only if MSG_INIT says so. The broker makes it a target if it
- * is a process that capture traces; one that has ended, or a thread, is no
- * fault.
+ * MSG_CHILD_BORN, with a pid: a target, or a child of one, has forked; capture
+ * has attached to the child and lets it run. Only if MSG_INIT says so. The
+ * broker makes the child a target if it is a process that capture traces; one
+ * that has ended, or a thread, is no fault.
  */
-struct msg_child_born {
-	struct msg_header h;
-	int32_t pid;
-	uint32_t reserved;
-};
 
-/* The answer to MSG_CAPTURE_STOP, and to nothing else. */
-struct msg_capture_done {
-	struct msg_header h;
-};
+/* MSG_CAPTURE_DONE: the answer to MSG_CAPTURE_STOP, and to nothing else. */
 
 /*
- * Records up to here may be read. Sent a few times a second, when much has come
- * together, and when a target has ended or runs a new program.
+ * MSG_RING_HEAD: records up to this number may be read. Sent a few times a
+ * second, when much has come together, and when a target has ended or runs a
+ * new program.
+ *
+ * MSG_RING_CREDIT: records up to this number have been read. Sent when that is
+ * worth a wake.
  */
-struct msg_ring_head {
-	struct msg_header h;
-	uint64_t head;
-};
-
-/* Records up to here have been read. Sent when that is worth a wake. */
-struct msg_ring_credit {
-	struct msg_header h;
-	uint64_t tail;
-};
 
 /*
  * A hint to capture: what the walk of a sample with stack pointer sp needed of

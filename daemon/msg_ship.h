@@ -94,13 +94,10 @@ struct msg_lost {
 };
 
 /*
- * The end is near: send for so long, then put into the spool what is left, or
- * give it up. Each envelope is answered as ever.
+ * MSG_SHIP_FINISH, with a timeout in ns: the end is near. Send for so long,
+ * then put into the spool what is left, or give it up. Each envelope is
+ * answered as ever.
  */
-struct msg_ship_finish {
-	struct msg_header h;
-	uint64_t timeout_ns;
-};
 
 /*
  * The files of certificates as a reload has found them, beside it: for each bit
@@ -128,14 +125,10 @@ struct msg_spool {
 };
 
 /*
- * The server takes none of the kind that is made until then, by CLOCK_BOOTTIME;
- * no longer than RATELIMIT_MAX_S from now (proto/ratelimit.h). When that has
- * changed.
+ * MSG_LIMITED, with a time by CLOCK_BOOTTIME in ns: the server takes none of
+ * the kind that is made until then, no longer than RATELIMIT_MAX_S from now
+ * (proto/ratelimit.h). Sent when that has changed.
  */
-struct msg_limited {
-	struct msg_header h;
-	uint64_t until_ns;
-};
 
 /*
  * By how many seconds the server's clock is ahead of ours, as the Date of its

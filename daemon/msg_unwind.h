@@ -52,33 +52,18 @@ struct msg_session_open {
 };
 
 /*
- * The target's RECORD_END will not come (it was left out, or ended while there
- * was no capture): close its session with what is there. Answered by
- * MSG_SESSION_CLOSED, also where there is no such session (any more: it was in
- * a process that died).
+ * MSG_SESSION_CLOSE, with a target's id: its RECORD_END will not come (the
+ * target was left out, or ended while there was no capture). Close its session
+ * with what is there. Answered by MSG_SESSION_CLOSED, also where there is no
+ * such session (any more: it was in a process that died).
+ *
+ * MSG_SESSION_FORGET, with the id: nothing more is wanted of a session that is
+ * closed, its table neither. A session that is gone is no fault.
+ *
+ * MSG_RING_OPEN, with a ring's id: read this ring; it replaces the one before,
+ * whose writer died. With it: the memfd, and unwind's end of the socket to
+ * capture.
  */
-struct msg_session_close {
-	struct msg_header h;
-	uint32_t target;
-};
-
-/*
- * Nothing more is wanted of a session that is closed, its table neither. One
- * that is none any more is no fault.
- */
-struct msg_session_forget {
-	struct msg_header h;
-	uint32_t target;
-};
-
-/*
- * Read this ring; it replaces the one before, whose writer died. With it: the
- * memfd, and unwind's end of the socket to capture.
- */
-struct msg_ring_open {
-	struct msg_header h;
-	uint32_t ring;
-};
 
 enum want_kind {
 	/*
@@ -212,8 +197,12 @@ struct msg_record_open {
 	uint64_t chunk_us;
 	char profiler_id[MSG_ID_SIZE];
 };
-/* Its last chunk comes. One that is none any more is no fault. */
-struct msg_record_close {
+/*
+ * MSG_RECORD_CLOSE: the last chunk of the recording comes. A recording that is
+ * none any more is no fault. MSG_RECORD_LOST: a chunk of it was not made into a
+ * payload. MSG_RECORD_CLOSED: it has ended.
+ */
+struct msg_record {
 	struct msg_header h;
 	uint32_t target;
 	uint32_t record;
@@ -226,28 +215,12 @@ struct msg_record_chunk {
 	uint32_t record;
 	uint64_t size;
 };
-/* One that was not made into a payload. */
-struct msg_record_lost {
-	struct msg_header h;
-	uint32_t target;
-	uint32_t record;
-};
-struct msg_record_closed {
-	struct msg_header h;
-	uint32_t target;
-	uint32_t record;
-};
 
-struct msg_session_opened {
-	struct msg_header h;
-	uint32_t target;
-};
-
-/* The target's RECORD_END was read; its last chunk and stats have been sent. */
-struct msg_session_closed {
-	struct msg_header h;
-	uint32_t target;
-};
+/*
+ * MSG_SESSION_OPENED, with a target's id: the answer to MSG_SESSION_OPEN.
+ * MSG_SESSION_CLOSED, with the id: the target's RECORD_END was read; its last
+ * chunk and stats have been sent.
+ */
 
 /*
  * Write the table of the target's hottest functions. With it: the descriptor
@@ -282,9 +255,6 @@ struct msg_measures {
 	uint32_t n;
 	uint32_t reserved;
 	struct msg_measure v[MSG_MEASURES_MAX];
-};
-struct msg_measured {
-	struct msg_header h;
 };
 
 /*

@@ -14,7 +14,7 @@ const char *const own_ship_environment[] = {
 	"ALL_PROXY",  "no_proxy",    "NO_PROXY",    NULL,
 };
 
-int own_child_take(const struct own_child *c, uint32_t type, size_t size,
+int own_child_take(const struct own_child *c, enum msg_type type,
 		   struct ipc_message *m)
 {
 	int r = ipc_recv(c->fd, m);
@@ -22,8 +22,7 @@ int own_child_take(const struct own_child *c, uint32_t type, size_t size,
 	if (r <= 0)
 		return r == 0 ? -EPIPE : r;
 	ipc_close_fds(m);
-	return msg_of_size(m, size) != NULL && msg_type_of(m) == type ? 0
-								      : -EPROTO;
+	return msg_as(m, type) != NULL ? 0 : -EPROTO;
 }
 
 static int start(struct own_child *c, const char *name,
@@ -31,7 +30,7 @@ static int start(struct own_child *c, const char *name,
 		 const int *files, size_t n, uint32_t mask)
 {
 	struct msg_init init = {
-		.h = MSG_HEADER(MSG_INIT, msg_init),
+		.h = MSG_HEADER(MSG_INIT),
 		.uid = MSG_ID_KEEP,
 		.gid = MSG_ID_KEEP,
 		.seccomp_kill = getenv("SENTRY_PROFD_SECCOMP_KILL") != NULL,
@@ -50,9 +49,7 @@ static int start(struct own_child *c, const char *name,
 	if (geteuid() == 0)
 		account_ids(account, &init.uid, &init.gid);
 	r = ipc_send(c->fd, &init, sizeof(init), files, n);
-	return r < 0 ? r
-		     : own_child_take(c, MSG_READY, sizeof(struct msg_ready),
-				      &m);
+	return r < 0 ? r : own_child_take(c, MSG_READY, &m);
 }
 
 int own_child_start_ship(struct own_child *c, const int *files, size_t n,

@@ -32,12 +32,12 @@ must_check int own_child_start_ship(struct own_child *c, const int *files,
 must_check int own_child_start_unwind(struct own_child *c, int page_fd);
 
 /*
- * Receives a message of this type and size into m, without descriptors, and
+ * Receives a message of this type into m, without descriptors, and
  * waits as long as that takes. Returns 0, -EPIPE if the child has ended,
  * -EPROTO for another message, or -errno.
  */
-must_check int own_child_take(const struct own_child *c, uint32_t type,
-			      size_t size, struct ipc_message *m);
+must_check int own_child_take(const struct own_child *c, enum msg_type type,
+			      struct ipc_message *m);
 
 /* Kills it, if it runs. */
 void own_child_end(struct own_child *c);

@@ -16,14 +16,11 @@
  */
 static void let_go(struct broker *b)
 {
-	const struct msg_capture_stop stop = {
-		.h = MSG_HEADER(MSG_CAPTURE_STOP, msg_capture_stop),
-		.keep_sessions = 1,
-	};
 	struct patience patience;
 
 	if (b->ended_ns == 0)
-		child_send(&b->capture, &stop, sizeof(stop), NULL, 0);
+		child_tell(&b->capture, MSG_CAPTURE_STOP,
+			   CAPTURE_KEEP_SESSIONS);
 	patience_start(&patience, clock_mono_ns());
 	while (b->capture.pid != 0) {
 		const uint64_t now = clock_mono_ns();

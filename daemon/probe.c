@@ -55,7 +55,7 @@ static int wait_for_answer(struct transport *transport, struct msg_probed *ret)
 			return r;
 	}
 	*ret = (struct msg_probed){
-		.h = MSG_HEADER(MSG_PROBED, msg_probed),
+		.h = MSG_HEADER(MSG_PROBED),
 		.status = a.status,
 	};
 	text = a.status == 0 ? a.error : a.sentry_error;

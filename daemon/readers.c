@@ -75,16 +75,13 @@ int readers_new(const struct readers_options *options, struct readers **ret)
 
 static void tell_head(struct reader *reader)
 {
-	const struct msg_ring_head m = {
-		.h = MSG_HEADER(MSG_RING_HEAD, msg_ring_head),
-		.head = reader->sink.ring.head,
-	};
+	const uint64_t head = reader->sink.ring.head;
 
-	if (reader->fd < 0 || reader->told == m.head)
+	if (reader->fd < 0 || reader->told == head)
 		return;
 	/* A reader that is not there, or does not read, is the broker's. */
-	if (ipc_send(reader->fd, &m, sizeof(m), NULL, 0) == 0)
-		reader->told = m.head;
+	if (msg_send_number(reader->fd, MSG_RING_HEAD, head) == 0)
+		reader->told = head;
 }
 
 void readers_tell(struct readers *r)
@@ -145,10 +142,10 @@ static void lose_reader(struct reader *reader)
 
 static int take_credit(void *ctx, struct ipc_message *message)
 {
-	const struct msg_ring_credit *m = (const void *)message->bytes;
+	const struct msg_number *m = (const void *)message->bytes;
 	struct reader *reader = ctx;
 
-	return ring_credit(&reader->sink.ring, m->tail);
+	return ring_credit(&reader->sink.ring, m->n);
 }
 
 static int take_hint(void *ctx, struct ipc_message *message)
@@ -165,8 +162,8 @@ static int take_hint(void *ctx, struct ipc_message *message)
 static void on_reader(void *ctx)
 {
 	static const struct msg_rule rules[] = {
-		MSG_RULE(MSG_RING_CREDIT, msg_ring_credit, 0, take_credit),
-		MSG_RULE(MSG_STACK_HINT, msg_stack_hint, 0, take_hint),
+		{MSG_RING_CREDIT, take_credit},
+		{MSG_STACK_HINT, take_hint},
 	};
 	struct reader *reader = ctx;
 	struct ipc_message m;

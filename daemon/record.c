@@ -263,8 +263,8 @@ static bool session_is_there(const struct recording *r)
 
 static void ask_end(struct recording *r)
 {
-	const struct msg_record_close m = {
-		.h = MSG_HEADER(MSG_RECORD_CLOSE, msg_record_close),
+	const struct msg_record m = {
+		.h = MSG_HEADER(MSG_RECORD_CLOSE),
 		.target = r->target,
 		.record = r->number,
 	};
@@ -276,7 +276,7 @@ static void ask_end(struct recording *r)
 static void ask(struct recording *r, struct target *t)
 {
 	struct msg_record_open m = {
-		.h = MSG_HEADER(MSG_RECORD_OPEN, msg_record_open),
+		.h = MSG_HEADER(MSG_RECORD_OPEN),
 		.target = t->id,
 		.record = r->number,
 		.chunk_us = r->chunk_us,

@@ -61,7 +61,7 @@ static int wait_for_answer(uint32_t request, int *ret_fd)
 			keep(&m);
 			continue;
 		}
-		file = msg_of_size(&m, sizeof(*file));
+		file = msg_as(&m, MSG_FILE);
 		if (file == NULL || file->request != request)
 			fail("the broker's answer is not to the question");
 		fd = ipc_take_fd(&m, 0);
@@ -82,7 +82,7 @@ static int ask(struct msg_want *want, int *ret_fd)
 {
 	if (want_check(want) != WANT_GOOD)
 		return -ENOENT;
-	want->h = (struct msg_header)MSG_HEADER(MSG_WANT, msg_want);
+	want->h = (struct msg_header)MSG_HEADER(MSG_WANT);
 	want->request = ++last_request;
 	leash_renew();
 	if (ipc_send(MSG_FD, want, sizeof(*want), NULL, 0) < 0)

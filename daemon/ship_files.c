@@ -91,7 +91,7 @@ bool ship_files_has(const struct ship *s, size_t file)
 static void send_certificates(const struct broker *b, struct ship *s)
 {
 	struct msg_certificates m = {
-		.h = MSG_HEADER(MSG_CERTIFICATES, msg_certificates),
+		.h = MSG_HEADER(MSG_CERTIFICATES),
 	};
 	int fds[INIT_FILE_N];
 	size_t n = 0;

@@ -67,14 +67,14 @@ static void report_spool(void)
 
 static void report_limit(void)
 {
-	const struct msg_limited m = {
-		.h = MSG_HEADER(MSG_LIMITED, msg_limited),
-		.until_ns = destination_limit_ns(&outbox.to, outbox.to.kind),
+	const struct msg_number m = {
+		.h = MSG_HEADER(MSG_LIMITED),
+		.n = destination_limit_ns(&outbox.to, outbox.to.kind),
 	};
 
-	if (m.until_ns == outbox.limited_told_ns)
+	if (m.n == outbox.limited_told_ns)
 		return;
-	outbox.limited_told_ns = m.until_ns;
+	outbox.limited_told_ns = m.n;
 	tell(&m, sizeof(m));
 }
 
@@ -82,7 +82,7 @@ static void report_limit(void)
 static void report_clock(void)
 {
 	const struct msg_clock m = {
-		.h = MSG_HEADER(MSG_CLOCK, msg_clock),
+		.h = MSG_HEADER(MSG_CLOCK),
 		.ahead_s = outbox.to.clock_ahead_s,
 	};
 	const int64_t change_s = m.ahead_s - outbox.clock_told_s;
@@ -97,7 +97,7 @@ static void report_clock(void)
 static void report(struct sending *s, enum ship_result result)
 {
 	const struct msg_envelope_done done = {
-		.h = MSG_HEADER(MSG_ENVELOPE_DONE, msg_envelope_done),
+		.h = MSG_HEADER(MSG_ENVELOPE_DONE),
 		.seq = s->seq,
 		.result = result,
 	};
@@ -160,7 +160,7 @@ static void write_file(const struct sending *s, struct ipc_message *message)
 	const struct msg_envelope *m = (const void *)message->bytes;
 	struct package package = s->package;
 	struct msg_envelope_written written = {
-		.h = MSG_HEADER(MSG_ENVELOPE_WRITTEN, msg_envelope_written),
+		.h = MSG_HEADER(MSG_ENVELOPE_WRITTEN),
 		.seq = s->seq,
 	};
 	int file = ipc_take_fd(message, 1), r;
@@ -276,10 +276,10 @@ static void renew_certificates(void)
 
 static int take_finish(void *ctx, struct ipc_message *message)
 {
-	const struct msg_ship_finish *m = (const void *)message->bytes;
+	const struct msg_number *m = (const void *)message->bytes;
 
 	(void)ctx;
-	outbox_finish(&outbox, m->timeout_ns);
+	outbox_finish(&outbox, m->n);
 	return 0;
 }
 
@@ -306,13 +306,9 @@ static int take_probe(void *ctx, struct ipc_message *message)
 static bool on_broker(void)
 {
 	static const struct msg_rule rules[] = {
-		MSG_RULE(MSG_DSN, msg_dsn, 0, take_dsn),
-		MSG_RULE(MSG_ENVELOPE, msg_envelope, 1, take_envelope),
-		MSG_RULE(MSG_LOST, msg_lost, 0, take_lost),
-		MSG_RULE(MSG_SHIP_FINISH, msg_ship_finish, 0, take_finish),
-		MSG_RULE(MSG_PROBE, msg_probe, 0, take_probe),
-		MSG_RULE(MSG_CERTIFICATES, msg_certificates, 0,
-			 take_certificates),
+		{MSG_DSN, take_dsn},	 {MSG_ENVELOPE, take_envelope},
+		{MSG_LOST, take_lost},	 {MSG_SHIP_FINISH, take_finish},
+		{MSG_PROBE, take_probe}, {MSG_CERTIFICATES, take_certificates},
 	};
 	struct ipc_message m;
 	int r = ipc_recv(MSG_FD, &m);

@@ -39,6 +39,13 @@ void child_send(struct child *child, const void *message, size_t size,
 		child_fail(child, "does not take its messages");
 }
 
+void child_tell(struct child *child, enum msg_type type, uint32_t id)
+{
+	const struct msg_id m = {.h = {type, sizeof(m)}, .id = id};
+
+	child_send(child, &m, sizeof(m), NULL, 0);
+}
+
 void child_close(struct child *child)
 {
 	loop_remove(child->broker->loop, &child->source);
@@ -48,9 +55,7 @@ void child_close(struct child *child)
 /* The first message, and no other. */
 static void take_ready(struct child *child, const struct ipc_message *m)
 {
-	const struct msg_ready *ready = msg_of_size(m, sizeof(*ready));
-
-	if (ready == NULL || ready->h.type != MSG_READY) {
+	if (msg_as(m, MSG_READY) == NULL) {
 		child_fail(child, "does not say first that it is ready");
 		return;
 	}

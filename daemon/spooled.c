@@ -27,9 +27,8 @@ static uint64_t wall_ms(void)
 
 void spooled_init(struct spooled *s, struct reports *reports)
 {
-	*s = (struct spooled){
-		.reports = reports,
-		.counts = {.h = MSG_HEADER(MSG_SPOOL, msg_spool)}};
+	*s = (struct spooled){.reports = reports,
+			      .counts = {.h = MSG_HEADER(MSG_SPOOL)}};
 }
 
 void spooled_fini(struct spooled *s)

@@ -73,7 +73,7 @@ int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
 	s->cache = cache;
 	s->send_hint = hint;
 	s->stats = (struct msg_unwind_stats){
-		.h = MSG_HEADER(MSG_UNWIND_STATS, msg_unwind_stats),
+		.h = MSG_HEADER(MSG_UNWIND_STATS),
 		.target = open->target,
 	};
 	measures_init(&s->measures);
@@ -491,10 +491,6 @@ int stream_record_close(struct stream *s, uint32_t record)
 
 int stream_close(struct stream *s)
 {
-	const struct msg_session_closed m = {
-		.h = MSG_HEADER(MSG_SESSION_CLOSED, msg_session_closed),
-		.target = s->open.target,
-	};
 	int r;
 
 	if (s->closed)
@@ -505,7 +501,7 @@ int stream_close(struct stream *s)
 	if (r == 0)
 		r = cut_chunk(s, &s->chunks, s->time_ns, false);
 	s->closed = true;
-	if (ipc_send(MSG_FD, &m, sizeof(m), NULL, 0) < 0)
+	if (msg_send_id(MSG_FD, MSG_SESSION_CLOSED, s->open.target) < 0)
 		exit(EXIT_SUCCESS);
 	return r;
 }

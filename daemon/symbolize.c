@@ -130,7 +130,7 @@ int symbolize(struct unwind_cache *cache, const struct msg_symbolize *m, int fd)
 		.number = NULL,
 	};
 	struct msg_symbolized done = {
-		.h = MSG_HEADER(MSG_SYMBOLIZED, msg_symbolized),
+		.h = MSG_HEADER(MSG_SYMBOLIZED),
 	};
 	struct unwind_space *space;
 	struct buf answer;

@@ -165,12 +165,7 @@ bool target_files_rest(const struct target *t, uint64_t now_ns)
 /* No fault if it has none of it any more. */
 static void remove_from_capture(struct broker *b, const struct target *t)
 {
-	const struct msg_target_remove m = {
-		.h = MSG_HEADER(MSG_TARGET_REMOVE, msg_target_remove),
-		.target = t->id,
-	};
-
-	child_send(&b->capture, &m, sizeof(m), NULL, 0);
+	child_tell(&b->capture, MSG_TARGET_REMOVE, t->id);
 }
 
 void target_stop(struct broker *b, struct target *t)
@@ -197,11 +192,6 @@ void target_closed(struct broker *b, struct target *t)
 
 void target_close(struct target *t)
 {
-	const struct msg_session_close m = {
-		.h = MSG_HEADER(MSG_SESSION_CLOSE, msg_session_close),
-		.target = t->id,
-	};
-
 	if (t->phase == TARGET_CLOSED)
 		return;
 	/* One that is not ready has nothing of it, and may never answer. */
@@ -212,7 +202,7 @@ void target_close(struct target *t)
 	}
 	t->phase = TARGET_CLOSING;
 	t->owed_looks = 0;
-	child_send(&t->unwind->child, &m, sizeof(m), NULL, 0);
+	child_tell(&t->unwind->child, MSG_SESSION_CLOSE, t->id);
 }
 
 void targets_close(struct broker *b)
@@ -227,16 +217,12 @@ void targets_close(struct broker *b)
 
 void target_retire(struct target *t)
 {
-	const struct msg_session_forget m = {
-		.h = MSG_HEADER(MSG_SESSION_FORGET, msg_session_forget),
-		.target = t->id,
-	};
 	struct instance *i = t->instance;
 	struct broker *b = i->broker;
 	struct instance_figures figures;
 
 	if (t->unwind != NULL && t->session == SESSION_OPEN)
-		child_send(&t->unwind->child, &m, sizeof(m), NULL, 0);
+		child_tell(&t->unwind->child, MSG_SESSION_FORGET, t->id);
 	figures_of_target(b, t, &figures);
 	figures_add(&i->past, &figures);
 	if (i->target == t)

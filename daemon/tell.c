@@ -14,7 +14,7 @@ static void tell(const void *message, size_t size, const int *fds, size_t n_fds)
 void tell_state(uint32_t target, enum target_state state, int error)
 {
 	const struct msg_target_state m = {
-		.h = MSG_HEADER(MSG_TARGET_STATE, msg_target_state),
+		.h = MSG_HEADER(MSG_TARGET_STATE),
 		.target = target,
 		.state = state,
 		.error = error,
@@ -25,39 +25,29 @@ void tell_state(uint32_t target, enum target_state state, int error)
 
 void tell_ring_made(uint32_t ring, int fd)
 {
-	const struct msg_ring_made m = {
-		.h = MSG_HEADER(MSG_RING_MADE, msg_ring_made),
-		.ring = ring,
-	};
+	const struct msg_id m = {.h = MSG_HEADER(MSG_RING_MADE), .id = ring};
 
 	tell(&m, sizeof(m), &fd, 1);
 }
 
 void tell_ring_broken(uint32_t ring)
 {
-	const struct msg_ring_broken m = {
-		.h = MSG_HEADER(MSG_RING_BROKEN, msg_ring_broken),
-		.ring = ring,
-	};
-
-	tell(&m, sizeof(m), NULL, 0);
+	if (msg_send_id(MSG_FD, MSG_RING_BROKEN, ring) < 0)
+		exit(EXIT_FAILURE);
 }
 
 void tell_done(void)
 {
-	const struct msg_capture_done m = {
-		.h = MSG_HEADER(MSG_CAPTURE_DONE, msg_capture_done),
-	};
-
-	tell(&m, sizeof(m), NULL, 0);
+	if (msg_send_id(MSG_FD, MSG_CAPTURE_DONE, 0) < 0)
+		exit(EXIT_FAILURE);
 }
 
 /* Children may be born by the thousand while the broker is stopped. */
 bool tell_born(int32_t pid)
 {
-	const struct msg_child_born m = {
-		.h = MSG_HEADER(MSG_CHILD_BORN, msg_child_born),
-		.pid = pid,
+	const struct msg_id m = {
+		.h = MSG_HEADER(MSG_CHILD_BORN),
+		.id = (uint32_t)pid,
 	};
 
 	if (send(MSG_FD, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)

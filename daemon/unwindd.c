@@ -166,17 +166,15 @@ static void close_link(void)
 static void on_link(bool all)
 {
 	struct ipc_message m;
-	const struct msg_ring_head *head;
+	const struct msg_number *head;
 	int r;
 
 	do {
 		r = ipc_recv(me.link_fd, &m);
 		if (r <= 0)
 			break;
-		head = msg_type_of(&m) == MSG_RING_HEAD
-			       ? msg_of_size(&m, sizeof(*head))
-			       : NULL;
-		if (head == NULL || ring_advance(&me.ring, head->head) < 0)
+		head = msg_as(&m, MSG_RING_HEAD);
+		if (head == NULL || ring_advance(&me.ring, head->n) < 0)
 			die("a message of capture", EPROTO);
 	} while (all);
 	read_ring();
@@ -210,10 +208,6 @@ static int open_ring(void *ctx, struct ipc_message *m)
 static int open_session(void *ctx, struct ipc_message *m)
 {
 	const struct msg_session_open *open = (const void *)m->bytes;
-	const struct msg_session_opened opened = {
-		.h = MSG_HEADER(MSG_SESSION_OPENED, msg_session_opened),
-		.target = open->target,
-	};
 	struct stream *stream;
 	int r;
 
@@ -230,15 +224,12 @@ static int open_session(void *ctx, struct ipc_message *m)
 		return r;
 	}
 	me.streams[me.n_streams++] = stream;
-	return ipc_send(MSG_FD, &opened, sizeof(opened), NULL, 0);
+	return msg_send_id(MSG_FD, MSG_SESSION_OPENED, open->target);
 }
 
 static int take_measures(void *ctx, struct ipc_message *message)
 {
 	const struct msg_measures *m = (const void *)message->bytes;
-	const struct msg_measured done = {
-		.h = MSG_HEADER(MSG_MEASURED, msg_measured),
-	};
 
 	(void)ctx;
 	if (m->n > array_size(m->v))
@@ -249,7 +240,7 @@ static int take_measures(void *ctx, struct ipc_message *message)
 		if (stream != NULL)
 			stream_measure(stream, &m->v[i]);
 	}
-	return ipc_send(MSG_FD, &done, sizeof(done), NULL, 0);
+	return msg_send_id(MSG_FD, MSG_MEASURED, 0);
 }
 
 static int write_table(void *ctx, struct ipc_message *message)
@@ -257,7 +248,7 @@ static int write_table(void *ctx, struct ipc_message *message)
 	const struct msg_table *m = (const void *)message->bytes;
 	struct stream *stream = stream_of(m->target);
 	struct msg_table_done done = {
-		.h = MSG_HEADER(MSG_TABLE_DONE, msg_table_done),
+		.h = MSG_HEADER(MSG_TABLE_DONE),
 		.target = m->target,
 	};
 
@@ -271,12 +262,8 @@ static int write_table(void *ctx, struct ipc_message *message)
 
 static int close_session(void *ctx, struct ipc_message *message)
 {
-	const struct msg_session_close *m = (const void *)message->bytes;
-	const struct msg_session_closed closed = {
-		.h = MSG_HEADER(MSG_SESSION_CLOSED, msg_session_closed),
-		.target = m->target,
-	};
-	struct stream *stream = stream_of(m->target);
+	const struct msg_id *m = (const void *)message->bytes;
+	struct stream *stream = stream_of(m->id);
 	int r;
 
 	(void)ctx;
@@ -290,19 +277,19 @@ static int close_session(void *ctx, struct ipc_message *message)
 		return r;
 	}
 	/* Its session was in a process before us. */
-	return ipc_send(MSG_FD, &closed, sizeof(closed), NULL, 0);
+	return msg_send_id(MSG_FD, MSG_SESSION_CLOSED, m->id);
 }
 
 static int forget_session(void *ctx, struct ipc_message *message)
 {
-	const struct msg_session_forget *m = (const void *)message->bytes;
+	const struct msg_id *m = (const void *)message->bytes;
 	struct stream *last;
 	uint32_t index;
 
 	(void)ctx;
-	if (!table_get(&me.by_target, m->target, &index))
+	if (!table_get(&me.by_target, m->id, &index))
 		return 0;
-	(void)table_remove(&me.by_target, m->target);
+	(void)table_remove(&me.by_target, m->id);
 	stream_free(me.streams[index]);
 	last = me.streams[--me.n_streams];
 	if (index == me.n_streams)
@@ -326,7 +313,7 @@ static int open_record(void *ctx, struct ipc_message *message)
 
 static int close_record(void *ctx, struct ipc_message *message)
 {
-	const struct msg_record_close *m = (const void *)message->bytes;
+	const struct msg_record *m = (const void *)message->bytes;
 	struct stream *stream = stream_of(m->target);
 	int r;
 
@@ -349,17 +336,15 @@ static int take_symbolize(void *ctx, struct ipc_message *message)
 static void on_broker(void)
 {
 	static const struct msg_rule rules[] = {
-		MSG_RULE(MSG_SESSION_OPEN, msg_session_open, 0, open_session),
-		MSG_RULE(MSG_SESSION_CLOSE, msg_session_close, 0,
-			 close_session),
-		MSG_RULE(MSG_SESSION_FORGET, msg_session_forget, 0,
-			 forget_session),
-		MSG_RULE(MSG_RING_OPEN, msg_ring_open, 2, open_ring),
-		MSG_RULE(MSG_TABLE, msg_table, 1, write_table),
-		MSG_RULE(MSG_MEASURES, msg_measures, 0, take_measures),
-		MSG_RULE(MSG_RECORD_OPEN, msg_record_open, 0, open_record),
-		MSG_RULE(MSG_RECORD_CLOSE, msg_record_close, 0, close_record),
-		MSG_RULE(MSG_SYMBOLIZE, msg_symbolize, 1, take_symbolize),
+		{MSG_SESSION_OPEN, open_session},
+		{MSG_SESSION_CLOSE, close_session},
+		{MSG_SESSION_FORGET, forget_session},
+		{MSG_RING_OPEN, open_ring},
+		{MSG_TABLE, write_table},
+		{MSG_MEASURES, take_measures},
+		{MSG_RECORD_OPEN, open_record},
+		{MSG_RECORD_CLOSE, close_record},
+		{MSG_SYMBOLIZE, take_symbolize},
 	};
 	struct ipc_message m;
 	int r = request_next_message(&m);

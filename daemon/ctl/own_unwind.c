@@ -32,8 +32,8 @@ void own_unwind_end(struct own_unwind *u)
 static int answer_want(struct own_unwind *u, const struct ipc_message *message,
 		       own_unwind_find *find, void *ctx)
 {
-	const struct msg_want *want = msg_of_size(message, sizeof(*want));
-	struct msg_file file = {.h = MSG_HEADER(MSG_FILE, msg_file)};
+	const struct msg_want *want = msg_as(message, MSG_WANT);
+	struct msg_file file = {.h = MSG_HEADER(MSG_FILE)};
 	int fd = -1, r;
 
 	if (want == NULL || want_check(want) != WANT_GOOD ||
@@ -50,7 +50,7 @@ static int answer_want(struct own_unwind *u, const struct ipc_message *message,
 static int take_answer(struct ipc_message *message,
 		       enum symbolize_verdict *ret_verdict, struct buf *ret)
 {
-	const struct msg_symbolized *m = msg_of_size(message, sizeof(*m));
+	const struct msg_symbolized *m = msg_as(message, MSG_SYMBOLIZED);
 	int fd, r = 0;
 
 	if (m == NULL || m->verdict < SYMBOLIZE_DONE ||

@@ -72,7 +72,7 @@ static int begin(struct send *s)
 		[INIT_CA_CERTS] = s->config.ca_certs,
 	};
 	struct msg_dsn dsn = {
-		.h = MSG_HEADER(MSG_DSN, msg_dsn),
+		.h = MSG_HEADER(MSG_DSN),
 		.retry_5xx = true,
 		/* Nothing is lost: the files stay. */
 		.no_reports = true,
@@ -115,17 +115,14 @@ static int hand_over(struct send *s, const struct msg_envelope *envelope,
 /* Ends the attempts: ship answers each envelope at once then. */
 static int give_up(const struct send *s)
 {
-	const struct msg_ship_finish m = {
-		.h = MSG_HEADER(MSG_SHIP_FINISH, msg_ship_finish),
-	};
-
-	return ipc_send(s->ship.fd, &m, sizeof(m), NULL, 0);
+	return msg_send_number(s->ship.fd, MSG_SHIP_FINISH, 0);
 }
 
 /* Returns 1 with what became of the envelope, 0 for other news, or -errno. */
 static int take_message(struct send *s, enum ship_result *ret)
 {
 	const struct msg_envelope_done *done;
+	const struct msg_number *limit;
 	struct ipc_message m;
 	int r = ipc_recv(s->ship.fd, &m);
 
@@ -134,16 +131,14 @@ static int take_message(struct send *s, enum ship_result *ret)
 	ipc_close_fds(&m);
 	switch (msg_type_of(&m)) {
 	case MSG_LIMITED:
-		if (msg_of_size(&m, sizeof(struct msg_limited)) == NULL)
+		limit = msg_as(&m, MSG_LIMITED);
+		if (limit == NULL)
 			return -EPROTO;
-		s->limited_until_ns =
-			((const struct msg_limited *)(const void *)m.bytes)
-				->until_ns;
+		s->limited_until_ns = limit->n;
 		return 0;
 	case MSG_ENVELOPE_DONE:
-		done = (const void *)m.bytes;
-		if (msg_of_size(&m, sizeof(*done)) == NULL ||
-		    done->seq != s->seq)
+		done = msg_as(&m, MSG_ENVELOPE_DONE);
+		if (done == NULL || done->seq != s->seq)
 			return -EPROTO;
 		*ret = (enum ship_result)done->result;
 		return 1;
@@ -249,7 +244,7 @@ static const char *describe(const struct import_chunk *c, size_t size,
 			    struct msg_envelope *ret)
 {
 	*ret = (struct msg_envelope){
-		.h = MSG_HEADER(MSG_ENVELOPE, msg_envelope),
+		.h = MSG_HEADER(MSG_ENVELOPE),
 		.size = size,
 		.to_server = true,
 	};

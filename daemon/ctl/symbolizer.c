@@ -355,7 +355,7 @@ static int ask(struct search *search, int fd, const uint32_t *places, size_t n,
 	if (r < 0)
 		return r;
 	m = (struct msg_symbolize){
-		.h = MSG_HEADER(MSG_SYMBOLIZE, msg_symbolize),
+		.h = MSG_HEADER(MSG_SYMBOLIZE),
 		.n = (uint32_t)n,
 		.demangle = image->demangle,
 	};

@@ -50,7 +50,7 @@ def main():
     broker = socket.socket(fileno=3)
     _, fds, _, _ = socket.recv_fds(broker, 16384, 4)
     page = mmap.mmap(fds[0], 4)
-    broker.send(header('READY', types, b''))
+    broker.send(header('READY', types, bytes(4)))
     while True:
         data, fds, _, _ = socket.recv_fds(broker, 16384, 4)
         if not data:

@@ -92,7 +92,7 @@ def shrink_heartbeat():
 # Each of these ends its sender.
 FATAL = {
     'not ready': lambda: want(),
-    'ready: twice': lambda: send('READY', ''),
+    'ready: twice': lambda: send('READY', 'I', 0),
     'short': lambda: broker.send(b'\1'),
     'unknown type': lambda: broker.send(struct.pack('=II', 999, 8)),
     'wrong size': lambda: send('CHUNK_LOST', 'I', 1),
@@ -133,7 +133,7 @@ FATAL = {
     'recorded: no descriptor': lambda: send('RECORD_CHUNK', 'IIQ', 1, 1, 2),
     'recording lost: of nobody': lambda: send('RECORD_LOST', 'II', 9, 1),
     'recording closed: of nobody': lambda: send('RECORD_CLOSED', 'II', 9, 1),
-    'measured: twice': lambda: [send('MEASURED', '') for _ in range(2)],
+    'measured: twice': lambda: [send('MEASURED', 'I', 0) for _ in range(2)],
     'opened: of nobody': lambda: send('SESSION_OPENED', 'I', 9),
     'opened: twice': lambda: [send('SESSION_OPENED', 'I', 1)
                               for _ in range(2)],
@@ -146,7 +146,7 @@ FATAL = {
     'state: none': lambda: send('TARGET_STATE', 'IIi', 1, 99, 0),
     'ring: nobody\'s': lambda: send('RING_MADE', 'I', 9, fds=[memfd(1)]),
     'ring: no descriptor': lambda: send('RING_MADE', 'I', 1),
-    'done: early': lambda: send('CAPTURE_DONE', ''),
+    'done: early': lambda: send('CAPTURE_DONE', 'I', 0),
     # of ship
     'done: unknown': lambda: send('ENVELOPE_DONE', 'QII', 77, 1, 0),
     'written: unknown': lambda: send('ENVELOPE_WRITTEN', 'QiI', 77, 0, 0),
@@ -242,7 +242,7 @@ def main():
     data, fds, _, _ = socket.recv_fds(broker, 16384, 4)
     heartbeat = fds[0] if fds else -1
     if not attack.exists() or attack.read_text() != 'not ready':
-        send('READY', '')
+        send('READY', 'I', 0)
     if attack.exists():
         name = attack.read_text()
         attack.unlink()

@@ -26,8 +26,8 @@ static int take_table(void *ctx, struct ipc_message *m)
 }
 
 static const struct msg_rule rules[] = {
-	MSG_RULE(MSG_DSN, msg_dsn, 0, take_dsn),
-	MSG_RULE(MSG_TABLE, msg_table, 1, take_table),
+	{MSG_DSN, take_dsn},
+	{MSG_TABLE, take_table},
 };
 
 static int handle(const void *message, size_t size, size_t n_fds, int ctx)
@@ -47,8 +47,8 @@ static int handle(const void *message, size_t size, size_t n_fds, int ctx)
 
 TEST(by_type)
 {
-	const struct msg_dsn dsn = {.h = MSG_HEADER(MSG_DSN, msg_dsn)};
-	const struct msg_table table = {.h = MSG_HEADER(MSG_TABLE, msg_table)};
+	const struct msg_dsn dsn = {.h = MSG_HEADER(MSG_DSN)};
+	const struct msg_table table = {.h = MSG_HEADER(MSG_TABLE)};
 
 	ck_assert_int_eq(handle(&dsn, sizeof(dsn), 0, 0), 0);
 	ck_assert_int_eq(handled, 1);
@@ -67,14 +67,14 @@ static void refuse(const void *message, size_t size, size_t n_fds)
 
 TEST(against_the_rules)
 {
-	struct msg_table table = {.h = MSG_HEADER(MSG_TABLE, msg_table)};
+	struct msg_table table = {.h = MSG_HEADER(MSG_TABLE)};
 
 	refuse(&table, sizeof(table), 0);     /* a descriptor is missing */
 	refuse(&table, sizeof(table) - 4, 1); /* shorter than it says */
 	table.h.size = sizeof(table) - 4;
 	refuse(&table, sizeof(table), 1);
 	refuse(&table, sizeof(table) - 4, 1); /* shorter than its type */
-	table.h = (struct msg_header)MSG_HEADER(MSG_WANT, msg_table);
+	table.h = (struct msg_header){MSG_WANT, sizeof(table)};
 	refuse(&table, sizeof(table), 1); /* not expected here */
 	refuse(&table, 4, 1);		  /* no header */
 	refuse(&table, 0, 0);

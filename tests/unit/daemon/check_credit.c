@@ -79,7 +79,7 @@ TEST(a_pad_is_nothing_that_was_read)
 TEST(a_full_link_is_told_later)
 {
 	struct ipc_message m;
-	const struct msg_ring_credit *told;
+	const struct msg_number *told;
 	int link[2], r, sent = 0;
 
 	ck_assert_int_eq(ipc_pair(link), 0);
@@ -98,7 +98,7 @@ TEST(a_full_link_is_told_later)
 	ck_assert(!credit.is_owed);
 	ck_assert_int_eq(ipc_recv(link[1], &m), 1);
 	told = (const void *)m.bytes;
-	ck_assert_uint_eq(told->tail, reader.tail);
+	ck_assert_uint_eq(told->n, reader.tail);
 	close_fd(&link[1]);
 	ck_assert_int_eq(credit_give(&credit, &reader, link[0]), -EPIPE);
 	close_fd(&link[0]);

@@ -71,7 +71,7 @@ static void add_record(size_t size)
 static bool told_at(uint64_t now_ns)
 {
 	struct ipc_message m;
-	const struct msg_ring_head *head = (const void *)m.bytes;
+	const struct msg_number *head = (const void *)m.bytes;
 	int r;
 
 	readers_tick(readers, now_ns);
@@ -81,7 +81,7 @@ static bool told_at(uint64_t now_ns)
 		return false;
 	ck_assert_int_eq(r, 1);
 	ck_assert_uint_eq(head->h.type, MSG_RING_HEAD);
-	ck_assert_uint_eq(head->head, sink->ring.head);
+	ck_assert_uint_eq(head->n, sink->ring.head);
 	ck_assert_int_eq(ipc_recv(fds[1], &m), -EAGAIN);
 	return true;
 }
@@ -113,7 +113,7 @@ FIXTURE(set_up, NULL)
 TEST(often_while_something_is_new)
 {
 	const struct msg_stack_hint hint = {
-		.h = MSG_HEADER(MSG_STACK_HINT, msg_stack_hint),
+		.h = MSG_HEADER(MSG_STACK_HINT),
 	};
 	uint64_t now_ns = begun(10000 * MS) - 20 * MS;
 
@@ -170,7 +170,7 @@ static bool has_messages(void)
 TEST(one_that_never_stops_lets_others_have_their_turn)
 {
 	const struct msg_stack_hint hint = {
-		.h = MSG_HEADER(MSG_STACK_HINT, msg_stack_hint),
+		.h = MSG_HEADER(MSG_STACK_HINT),
 	};
 	unsigned int sent = 0, rounds = 0;
 

@@ -28,7 +28,7 @@ static uint32_t is_idle; /* the session */
 static void answer(const void *text, size_t size)
 {
 	const struct msg_file file = {
-		.h = MSG_HEADER(MSG_FILE, msg_file),
+		.h = MSG_HEADER(MSG_FILE),
 		.request = ++answers,
 	};
 	int fd = memfd_create("answer", MFD_CLOEXEC);
@@ -205,7 +205,7 @@ static struct ipc_message *next_message(uint32_t type)
 TEST(recordings)
 {
 	const struct msg_record_chunk *chunk;
-	const struct msg_record_closed *closed;
+	const struct msg_record *closed;
 	uint64_t now = clock_mono_ns();
 
 	first_program(now);

@@ -130,7 +130,7 @@ static int ask(size_t i, int *ret_fd)
 TESTS(unwind_sends_what_the_broker_accepts_and_nothing_else, array_size(cases))
 {
 	const struct msg_file no_file = {
-		.h = MSG_HEADER(MSG_FILE, msg_file),
+		.h = MSG_HEADER(MSG_FILE),
 		.request = 1,
 		.error = EACCES,
 	};
@@ -148,7 +148,7 @@ TESTS(unwind_sends_what_the_broker_accepts_and_nothing_else, array_size(cases))
 	ck_assert_int_eq(ask((size_t)_i, &fd), -EACCES);
 	ck_assert_int_eq(ipc_recv(broker, &m), 1);
 	ck_assert_uint_eq(msg_type_of(&m), MSG_WANT);
-	want = msg_of_size(&m, sizeof(*want));
+	want = msg_as(&m, MSG_WANT);
 	ck_assert_ptr_nonnull(want);
 	ck_assert_int_eq(want_check(want), WANT_GOOD);
 	ck_assert_uint_eq(want->kind, cases[_i].kind);

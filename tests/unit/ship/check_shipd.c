@@ -99,7 +99,7 @@ static void send_message(const void *m, size_t size, const int *fds,
 static void send_limited_dsn(const char *text, uint64_t limited)
 {
 	struct msg_dsn m = {
-		.h = MSG_HEADER(MSG_DSN, msg_dsn),
+		.h = MSG_HEADER(MSG_DSN),
 		.limited_until_ns = limited,
 	};
 
@@ -116,7 +116,7 @@ static void send_dsn(const char *text)
 static void wait_ready(void)
 {
 	struct ipc_message m;
-	struct msg_ready ready;
+	struct msg_id ready;
 
 	ck_assert_int_eq(ipc_recv(ship_fd, &m), 1);
 	ck_assert_uint_eq(m.size, sizeof(ready));
@@ -128,7 +128,7 @@ static void wait_ready(void)
 static void start_trusting_ship(bool seccomp_kill, const char *ca)
 {
 	struct msg_init init = {
-		.h = MSG_HEADER(MSG_INIT, msg_init),
+		.h = MSG_HEADER(MSG_INIT),
 		.uid = getuid() == 0 ? NOBODY : MSG_ID_KEEP,
 		.gid = getuid() == 0 ? NOBODY : MSG_ID_KEEP,
 		.debug = 1,
@@ -223,7 +223,7 @@ static struct msg_envelope make_envelope(uint64_t seq, bool to_file,
 					 bool to_server)
 {
 	return (struct msg_envelope){
-		.h = MSG_HEADER(MSG_ENVELOPE, msg_envelope),
+		.h = MSG_HEADER(MSG_ENVELOPE),
 		.seq = seq,
 		.size = sizeof(PAYLOAD) - 1,
 		.to_file = to_file,
@@ -264,7 +264,7 @@ static void send_two_payloads(uint64_t seq, int file)
  */
 static void receive(uint32_t type, void *ret, size_t size)
 {
-	struct msg_limited limited;
+	struct msg_number limited;
 	struct msg_header header;
 	struct ipc_message m;
 
@@ -276,7 +276,7 @@ static void receive(uint32_t type, void *ret, size_t size)
 		if (header.type != MSG_LIMITED || type == MSG_LIMITED)
 			break;
 		memcpy(&limited, m.bytes, sizeof(limited));
-		limited_until_ns = limited.until_ns;
+		limited_until_ns = limited.n;
 	}
 	ck_assert_uint_eq(m.size, size);
 	ck_assert_uint_eq(header.type, type);
@@ -328,9 +328,9 @@ static void wait_logged(const char *text)
 
 static void send_finish(uint64_t timeout_ns)
 {
-	const struct msg_ship_finish m = {
-		.h = MSG_HEADER(MSG_SHIP_FINISH, msg_ship_finish),
-		.timeout_ns = timeout_ns,
+	const struct msg_number m = {
+		.h = MSG_HEADER(MSG_SHIP_FINISH),
+		.n = timeout_ns,
 	};
 
 	send_message(&m, sizeof(m), NULL, 0);
@@ -507,7 +507,7 @@ TESTS(tells_of_limits, 2)
 TESTS(tells_of_limits_of_v1, 2)
 {
 	struct msg_dsn m = {
-		.h = MSG_HEADER(MSG_DSN, msg_dsn),
+		.h = MSG_HEADER(MSG_DSN),
 		.kind = ENVELOPE_V1,
 	};
 
@@ -760,7 +760,7 @@ static void assert_reported(size_t n, const char *reason, int quantity)
 static void send_lost(uint32_t reason, uint32_t kind, uint64_t quantity)
 {
 	const struct msg_lost m = {
-		.h = MSG_HEADER(MSG_LOST, msg_lost),
+		.h = MSG_HEADER(MSG_LOST),
 		.quantity = quantity,
 		.reason = reason,
 		.kind = kind,
@@ -819,7 +819,7 @@ TESTS(tells_nothing_who_wants_nothing, 2)
 TEST(keeps_on_if_5xx_is_no_answer)
 {
 	struct msg_dsn m = {
-		.h = MSG_HEADER(MSG_DSN, msg_dsn),
+		.h = MSG_HEADER(MSG_DSN),
 		.retry_5xx = 1,
 	};
 
@@ -1115,7 +1115,7 @@ static void break_envelope(enum rule rule)
 /* One line, and the end; what was right before is done. */
 TESTS(dies_of_a_broken_rule, RULE_N)
 {
-	struct msg_dsn dsn = {.h = MSG_HEADER(MSG_DSN, msg_dsn)};
+	struct msg_dsn dsn = {.h = MSG_HEADER(MSG_DSN)};
 	struct ipc_message m;
 
 	start_ship(true);
