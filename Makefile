@@ -134,21 +134,19 @@ sentry-profd-oracle_SRC = oracle/main $(oracle_parts)
 sentry-profd-oracle_LIB = capture unwind base
 sentry-profd-oracle_PKG = libdw libelf liblzma libzstd libunwind-ptrace
 sentry-profd-oracle_LIBS = -liberty
-profctl_commands = operator ask status_table doctor doctor_host doctor_daemon \
+sentry-profctl_SRC = profctl operator ask status_table doctor doctor_host doctor_daemon \
 	doctor_delivery doctor_environment doctor_options doctor_target doctor_files \
 	config config_faults config_keys config_print config_read config_resolve \
 	config_files config_targets config_value listen_at options_keys pem proxy \
 	match accounts spool_dir \
 	missing spawn child id own_child page want symbolized ctl/compare ctl/compare_table \
 	ctl/convert ctl/debug_files ctl/debuginfod ctl/ending ctl/formats ctl/inputs \
-	ctl/own_unwind ctl/record ctl/recording ctl/selection ctl/send ctl/summary \
-	ctl/symbolizer ctl/temporary ctl/top ctl/top_daemon ctl/top_model ctl/top_screen \
-	ctl/top_targets ctl/view
-sentry-profctl_SRC = profctl $(profctl_commands) option_fault stack oracle/thread_copy \
-	oracle/live open exe_link mapped rooted act_as privileges process lack log \
-	log_limit
-sentry-profctl_LIB = export import ship aggregate capture unwind proto base
-sentry-profctl_PKG = libdw libelf liblzma libzstd jansson inih \
+	ctl/own_daemon ctl/own_unwind ctl/record ctl/recording ctl/selection ctl/send \
+	ctl/stack ctl/summary ctl/symbolizer ctl/temporary ctl/top ctl/top_model ctl/top_screen \
+	ctl/top_targets ctl/view option_fault open exe_link mapped rooted act_as \
+	privileges process refusal lack log log_limit
+sentry-profctl_LIB = export import ship aggregate unwind proto base
+sentry-profctl_PKG = libelf liblzma libzstd jansson inih \
 	zlib libprotobuf-c ncursesw
 sentry-profctl_LIBS = -liberty
 
@@ -308,7 +306,7 @@ unit_ship_LIB = ship proto base
 unit_ship_PKG = libcurl zlib libzstd jansson
 # Of daemon/ everything that is not a process's main file.
 unit_daemon_OBJ = $(filter-out $(MAINS:%=$(B)/obj/daemon/%.o) \
-	$(B)/obj/daemon/oracle/oracle.o,$(DAEMON_OBJS)) \
+	$(B)/obj/daemon/oracle/%,$(DAEMON_OBJS)) \
 	$(unit_capture_OBJ)
 unit_daemon_LIB = export import aggregate unwind capture ship proto base
 unit_daemon_PKG = libdw libelf liblzma libzstd jansson libcurl \

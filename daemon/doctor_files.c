@@ -2,8 +2,7 @@
  * A process's files: are stacks found through them, do functions have names,
  * and what is to be uploaded to Sentry; and code that is in no file.
  *
- * They are read as profctl's user, with no sandbox, as sentry-profctl stack
- * does it.
+ * They are read as profctl's user, with no sandbox.
  */
 #include <fcntl.h>
 #include <limits.h>

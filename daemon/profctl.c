@@ -11,27 +11,24 @@
  *   sentry-profctl top [PID]    functions of a process, second by second
  *   sentry-profctl status       and others: what the daemon does (operator.h)
  *
- * stack, doctor, convert, view, compare and send work by themselves, with the
- * rights of who runs them.
+ * doctor, convert, view, compare and send work by themselves, with the rights
+ * of who runs them.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "daemon/ctl/compare.h"
 #include "daemon/ctl/convert.h"
 #include "daemon/ctl/record.h"
 #include "daemon/ctl/send.h"
+#include "daemon/ctl/stack.h"
 #include "daemon/ctl/top.h"
 #include "daemon/ctl/view.h"
 #include "daemon/doctor.h"
 #include "daemon/log.h"
 #include "daemon/operator.h"
 #include "daemon/option_fault.h"
-#include "daemon/process.h"
-#include "daemon/spawn.h"
-#include "daemon/stack.h"
 
 enum {
 	EXIT_USAGE = 2,
@@ -49,8 +46,7 @@ static const char help[] =
 	"  profiler-id PID     the id that its chunks have now\n"
 	"  reload              let the daemon read its configuration again\n"
 	"  doctor [PID]        what keeps processes from being profiled well\n"
-	"  stack PID           the stack of each thread, now; without the "
-	"daemon\n"
+	"  stack PID           the stack of each thread, now\n"
 	"\n"
 	"  top [PID]           what processes do, second by second\n"
 	"  record PID -o FILE  a picture of a process that the daemon "
@@ -73,88 +69,7 @@ static const char help[] =
 static const char help_all[] =
 	"usage: sentry-profctl [--socket PATH] COMMAND [option]... [PID]\n"
 	"       sentry-profctl --version | --help | --help-all\n"
-	"\n"
-	"stack PID  prints the stack of every thread of the process, as\n"
-	"           sentry-profd sees them, and why each ends where it ends.\n"
-	"\n"
-	"  --oracle[=NAME]  compare each stack with what another unwinder "
-	"sees\n"
-	"                   at the same stop: libunwind (the default), dwfl "
-	"or\n"
-	"                   all. Where one differs, the status is 3.\n"
 	"\n";
-
-/* Becomes sentry-profd-oracle, which prints the stacks. */
-static int compare(const char *pid, const char *oracle)
-{
-	static const char name[] = "sentry-profd-oracle";
-	char exe[PATH_MAX];
-	int r = spawn_find(name, exe);
-
-	if (r == 0) {
-		(void)execl(exe, name, pid, oracle, (char *)NULL);
-		r = -errno;
-	}
-	log_error("cannot start %s: %s", name, strerror(-r));
-	return EXIT_FAILURE;
-}
-
-static int fail(int32_t pid, int error)
-{
-	switch (error) {
-	case -ESRCH:
-		log_error("no process %d: nothing runs here with this pid",
-			  pid);
-		break;
-	case -ENOEXEC:
-		log_error("process %d is a 32-bit program: not supported", pid);
-		break;
-	case -ETIMEDOUT:
-		log_error("process %d does not stop: it waits in the kernel",
-			  pid);
-		break;
-	default:
-		log_error("cannot trace process %d: %s (root may, or its owner "
-			  "where Yama allows it; and only one tracer at a "
-			  "time)",
-			  pid, strerror(-error));
-		break;
-	}
-	return EXIT_FAILURE;
-}
-
-static int stack(int argc, char **argv)
-{
-	enum { ORACLE = OPTION_LONG };
-	static const struct option long_options[] = {
-		{"oracle", optional_argument, NULL, ORACLE},
-		{0},
-	};
-	const char *oracle = NULL;
-	int32_t pid;
-	int c, r;
-
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
-		if (c != ORACLE) {
-			option_fault_log(c, argv[0], argv, long_options);
-			return EXIT_USAGE;
-		}
-		oracle = optarg != NULL ? optarg : "libunwind";
-	}
-	if (optind + 1 != argc) {
-		(void)fputs(help, stderr);
-		return EXIT_USAGE;
-	}
-	if (!process_parse_pid(argv[optind], &pid)) {
-		log_error("stack: not a pid: '%s'", argv[optind]);
-		return EXIT_USAGE;
-	}
-	if (oracle != NULL)
-		return compare(argv[optind], oracle);
-	r = stack_print(pid);
-	return r < 0 ? fail(pid, r) : EXIT_SUCCESS;
-}
 
 static int version(void)
 {
@@ -166,9 +81,9 @@ static int version(void)
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
-	const char *help; /* of --help-all; NULL: it begins with it */
+	const char *help; /* of --help-all */
 } commands[] = {
-	{"stack", stack, NULL},
+	{"stack", stack_run, stack_help},
 	{"doctor", doctor_run, doctor_help},
 	{"convert", convert_run, convert_help},
 	{"view", view_run, view_help},
@@ -183,8 +98,7 @@ static void print_help_all(void)
 	(void)fputs(help_all, stdout);
 	(void)fputs(operator_help, stdout);
 	for (size_t i = 0; i < array_size(commands); i++)
-		if (commands[i].help != NULL)
-			(void)fputs(commands[i].help, stdout);
+		(void)fputs(commands[i].help, stdout);
 }
 
 /* All names. Returns how many there are. */

@@ -1,6 +1,5 @@
 #include "daemon/ctl/record.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,23 +131,6 @@ static int finish(struct recorder *c)
 	return recording_finish(&c->recording);
 }
 
-/* Waits with the mask that signals have outside. 1: there is something. */
-static int wait_for_it(const struct recorder *c, const sigset_t *mask)
-{
-	const uint64_t now_ns = clock_mono_ns();
-	const uint64_t left_ns =
-		c->deadline_ns > now_ns ? c->deadline_ns - now_ns : 0;
-	const struct timespec timeout = {
-		.tv_sec = (time_t)(left_ns / NS_PER_SEC),
-		.tv_nsec = (long)(left_ns % NS_PER_SEC),
-	};
-	struct pollfd p = {.fd = c->recording.fd, .events = POLLIN};
-	int n = ppoll(&p, 1, c->deadline_ns == UINT64_MAX ? NULL : &timeout,
-		      mask);
-
-	return n < 0 ? -errno : n;
-}
-
 static int run(struct recorder *c, const sigset_t *mask)
 {
 	while (!c->recording.has_ended) {
@@ -157,7 +139,7 @@ static int run(struct recorder *c, const sigset_t *mask)
 		if (is_interrupted && !c->is_finishing)
 			r = finish(c);
 		if (r == 0)
-			r = wait_for_it(c, mask);
+			r = recording_wait(&c->recording, c->deadline_ns, mask);
 		if (r == 0)
 			r = finish(c);
 		else if (r > 0)

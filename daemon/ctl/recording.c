@@ -1,10 +1,12 @@
 #include "daemon/ctl/recording.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "daemon/log.h"
+#include "lib/base/clock.h"
 #include "lib/base/ipc.h"
 
 static void name_target(int32_t pid, const char *name, char ret[96])
@@ -36,6 +38,22 @@ int recording_open(struct ask *a, enum protocol_type type, int32_t pid,
 	}
 	*ret = (struct recording){.ask = a, .fd = fd, .pid = answer.pid};
 	return 0;
+}
+
+int recording_wait(const struct recording *r, uint64_t deadline_ns,
+		   const sigset_t *mask)
+{
+	const uint64_t now_ns = clock_mono_ns();
+	const uint64_t left_ns =
+		deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+	const struct timespec timeout = {
+		.tv_sec = (time_t)(left_ns / NS_PER_SEC),
+		.tv_nsec = (long)(left_ns % NS_PER_SEC),
+	};
+	struct pollfd p = {.fd = r->fd, .events = POLLIN};
+	int n = ppoll(&p, 1, deadline_ns == UINT64_MAX ? NULL : &timeout, mask);
+
+	return n < 0 ? -errno : n;
 }
 
 static int take_chunk(int fd, size_t size, recording_chunk *take, void *ctx)

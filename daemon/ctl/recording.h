@@ -1,11 +1,12 @@
 /*
  * A recording: the profile of a process, made by the daemon that runs for the
- * one who asks, whatever Sentry gets of that process. For sentry-profctl record
- * and top.
+ * one who asks, whatever Sentry gets of that process. For sentry-profctl
+ * record, top and stack.
  */
 #ifndef DAEMON_CTL_RECORDING_H
 #define DAEMON_CTL_RECORDING_H
 
+#include <signal.h>
 #include <stdint.h>
 
 #include "daemon/ask.h"
@@ -30,6 +31,14 @@ struct recording {
 must_check int recording_open(struct ask *a, enum protocol_type type,
 			      int32_t pid, const char *name,
 			      struct recording *ret);
+
+/*
+ * Waits for the next message until deadline_ns of clock_mono_ns (UINT64_MAX:
+ * without an end), with the mask of signals that ppoll(2) takes; NULL: as it
+ * is. Returns 1, 0 if the time is over, or -EINTR after a signal.
+ */
+must_check int recording_wait(const struct recording *r, uint64_t deadline_ns,
+			      const sigset_t *mask);
 
 /* Gets a chunk's payload, which is gone afterwards. Returns 0 or -errno. */
 typedef int recording_chunk(void *ctx, const char *payload, size_t size);

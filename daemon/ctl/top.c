@@ -8,7 +8,7 @@
 
 #include "daemon/ctl/inputs.h"
 #include "daemon/ctl/recording.h"
-#include "daemon/ctl/top_daemon.h"
+#include "daemon/ctl/own_daemon.h"
 #include "daemon/ctl/top_model.h"
 #include "daemon/ctl/top_screen.h"
 #include "daemon/ctl/top_targets.h"
@@ -42,7 +42,7 @@ struct top {
 	int32_t pid;	    /* 0: by name, or all targets */
 	const char *name;
 
-	struct top_daemon daemon; /* of our own, or none */
+	struct own_daemon daemon; /* of our own, or none */
 	struct ask status, watch; /* fd is -1: not connected */
 	struct recording recording;
 	char process[PROCESS_NAME_SIZE]; /* whose it is */
@@ -630,28 +630,6 @@ static bool parse(struct top *t, int argc, char **argv)
 	       ask_parse_target(argv[0], argv[optind], &t->pid, &t->name);
 }
 
-/* True: nobody listens there, rather than that we may not connect. */
-static bool is_no_daemon(int error)
-{
-	return error == -ENOENT || error == -ENOTDIR || error == -ECONNREFUSED;
-}
-
-static int connect_to_watch(struct top *t)
-{
-	const char *path = ask_path(t->socket);
-	int r = ask_open(path, true, &t->watch);
-
-	if (r == 0) {
-		t->watch.is_quiet = false;
-		return 0;
-	}
-	if (t->pid != 0 && t->socket == NULL && is_no_daemon(r))
-		return top_daemon_start(&t->daemon, t->pid, &ended_by,
-					&t->watch);
-	/* Once more, for the line that says why. */
-	return ask_open(path, false, &t->watch);
-}
-
 static int begin(struct top *t)
 {
 	int r;
@@ -662,7 +640,8 @@ static int begin(struct top *t)
 		show_list(t, TOP_LIST_TARGETS);
 		return r;
 	}
-	r = connect_to_watch(t);
+	r = own_daemon_find(&t->daemon, t->socket, t->pid, &ended_by,
+			    &t->watch);
 	return r < 0 ? r : begin_watch(t, t->pid, t->name);
 }
 
@@ -720,7 +699,7 @@ int top_run(int argc, char **argv)
 		r = show(&t);
 	end_watch(&t);
 	ask_close(&t.status);
-	top_daemon_end(&t.daemon);
+	own_daemon_end(&t.daemon);
 	top_model_fini(&t.model);
 	top_rows_fini(&t.rows);
 	top_targets_fini(&t.targets);

@@ -141,7 +141,7 @@ def test_what_is_no_command(_box):
             (['--json', 'status'], 'before the command: --json: not known'),
             (['--sokcet', '/x', 'status'], 'did you mean --socket?'),
             (['--socket'], 'before the command: --socket: needs a value'),
-            (['--socket', '/x', 'stack', '1'], 'stack: --socket: not known'),
+            (['--socket', '/x', 'view', '1'], 'view: --socket: not known'),
             (['status', '--jsno'], 'status: --jsno: not known: did you mean '
              '--json?'),
             (['status', '--json=x'], 'status: --json: takes no value'),

@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""sentry-profctl stack: the stacks of programs that know their own."""
+"""sentry-profctl stack: the stacks of programs that know their own.
+
+No daemon runs here but where a test starts one: stack starts its own.
+"""
 
 import collections
 import os
@@ -11,16 +14,19 @@ import subprocess
 import harness
 import stranger
 from harness import BUILD, blocked, check
+from test_control import listening
 
-FRAME = re.compile(r'[> ] #(\d+) +0x([0-9a-f]{16})(?: (.+)\+0x[0-9a-f]+)?'
+# With --oracle the offset in the function, without it the address in the file.
+FRAME = re.compile(r'[> ] #(\d+) +0x([0-9a-f]{16})'
+                   r'(?: (?!\([^()]*\)(?: guessed)?$)(.+?)(?:\+0x[0-9a-f]+)?)?'
                    r'(?: \(([^()]*?)(?:\+0x[0-9a-f]+)?\))?( guessed)?')
 
 Frame = collections.namedtuple('Frame', 'addr name module guessed')
 
 
 class Thread:
-    def __init__(self, tid, name):
-        self.tid, self.name = tid, name
+    def __init__(self, tid, name, state):
+        self.tid, self.name, self.state = tid, name, state
         self.frames = []
         self.end = None
         self.missed = None
@@ -36,8 +42,8 @@ def parse(text):
     threads = {}
     thread = None
     for line in text.splitlines():
-        if m := re.fullmatch(r'thread (\d+) (.*)', line):
-            thread = threads[int(m[1])] = Thread(int(m[1]), m[2])
+        if m := re.fullmatch(r'thread (\d+) (.*?)(?: \((\w+)\))?', line):
+            thread = threads[int(m[1])] = Thread(int(m[1]), m[2], m[3])
         elif m := FRAME.fullmatch(line):
             check(int(m[1]) == len(thread.frames), f'order: {line}')
             thread.frames.append(Frame(int(m[2], 16), m[3], m[4], bool(m[5])))
@@ -80,9 +86,10 @@ def test_a_waiting_program(box):
         check(list(threads) == [target.pid], f'{threads}')
         thread = threads[target.pid]
         own = [n for n in thread.names if n in expected]
-        check(own == expected and thread.end == 'root',
-              f'{program}: {thread.names} {thread.end}')
-        check(thread.name == program, thread.name)
+        check(own == expected and thread.names[-1] == '_start',
+              f'{program}: {thread.names}')
+        check(thread.name == program and thread.state == 'waiting',
+              f'{thread.name} {thread.state}')
         check(thread.frames[0].module in ('libc.so.6', program),
               f'{thread.frames[0]}')
 
@@ -100,8 +107,8 @@ def test_all_threads_and_those_that_run(box):
     spinning = spin(box, 'unw_fp')
     thread, = parse(run('stack', spinning.pid).stdout).values()
     check(thread.names[:5] == ['leaf_spin', 'third', 'second', 'first',
-                               'main'] and thread.end == 'root',
-          f'{thread.names}')
+                               'main'] and thread.names[-1] == '_start' and
+          thread.state, f'{thread.names} {thread.state}')
     check(harness.tracer(spinning.pid) == 0, 'it is still traced')
     harness.wait_work(spinning.pid, 0.05)
 
@@ -117,7 +124,8 @@ def test_whoever_waits_is_not_stopped(box):
                      blocked(target.pid), 'it waits')
     before = switches(target.pid)
     thread, = parse(run('stack', target.pid).stdout).values()
-    check(thread.end == 'root', thread.end)
+    check('main' not in thread.names and len(thread.frames) > 3,
+          f'{thread.names}')
     check(switches(target.pid) == before, 'it was stopped')
     run('stack', '--oracle', target.pid)
     check(switches(target.pid) != before, 'so does a stop show')
@@ -187,9 +195,8 @@ def test_who_does_not_stop_is_told_of(box):
     # Without a stop: where vfork returns to is in a register only.
     threads = parse(run('stack', target.pid).stdout)
     for tid in children:
-        check(threads[tid].end == 'root' and
-              'wait_for_child' in threads[tid].names,
-              f'{tid}: {threads[tid].names} {threads[tid].end}')
+        check('wait_for_child' in threads[tid].names,
+              f'{tid}: {threads[tid].names}')
     command = start_oracle(target)
     threads = parse(command.communicate()[0])
     check(command.returncode == 0, f'status {command.returncode}')
@@ -261,15 +268,57 @@ def test_what_cannot_be_looked_at(box):
     gone = subprocess.Popen(['true'])
     gone.wait()
     check('no process' in run('stack', gone.pid, status=1).stderr, 'gone')
+    ended = box.start(['true'])
+    harness.wait_for(lambda: harness.state(ended.pid) == 'Z', 'a zombie')
+    check('has ended' in run('stack', ended.pid, status=1).stderr, 'zombie')
     target = box.target('unw_o2', 'spin')
     box.profd([target]).wait_attached()
-    check('one tracer' in run('stack', target.pid, status=1).stderr, 'traced')
+    check('is profiled by another sentry-profd' in
+          run('stack', target.pid, status=1).stderr, 'traced')
+    check('one tracer' in run('stack', '--oracle', target.pid, status=1).stderr,
+          'traced, with an oracle')
     for args in ((), ('stack',), ('stack', 'x'), ('stack', '0'),
                  ('stack', '1', '2'), ('stack', '--oracle=x', '1'),
                  ('stack', '--nothing', '1'), ('other',)):
         done = run(*args, status=2)
         check(done.stdout == '' and done.stderr != '', f'{args}')
     check('stack' in run('--help').stdout, 'help')
+
+
+def test_of_a_process_that_the_daemon_profiles(box):
+    """Of its threads that run and that wait; and of one that it attaches to."""
+    targets = [box.target('unw_o2', mode) for mode in ('spin', 'threads')]
+    other = box.target('unw_fp', 'spin')
+    profd, ctl = listening(box, targets)
+    profd.wait_attached().wait_looks()
+    for target, names in ((targets[0], ['leaf_spin']), (other, ['leaf_spin']),
+                          (targets[1], ['leaf_futex', 'leaf_nanosleep',
+                                        'leaf_poll', 'leaf_read'])):
+        threads = parse(ctl.run('stack', target.pid).stdout)
+        check(sorted(threads) == harness.threads(target.pid), f'{threads}')
+        check(sorted(n for t in threads.values() for n in t.names
+                     if n and n.startswith('leaf_')) == names,
+              f'{target.pid}: {[t.names for t in threads.values()]}')
+    harness.wait_for(lambda: not harness.tracer(other.pid), 'it is let go')
+    ctl.wait_state(targets[0].pid, 'profiling')
+    check('no such process' in ctl.run('stack', 2**22, status=1).stderr, 'gone')
+    profd.interrupt()
+
+
+def test_a_signal_ends_it(box):
+    """And the daemon that it has started, with its directory."""
+    runtime = box.make_dir('runtime')
+    target = box.target('unw_o2', 'spin')
+    for number in signal.SIGINT, signal.SIGTERM:
+        command = subprocess.Popen(
+            [BUILD / 'sentry-profctl', 'stack', str(target.pid)],
+            stdout=subprocess.DEVNULL,
+            env=harness.environment(XDG_RUNTIME_DIR=str(runtime)))
+        harness.wait_for(lambda: harness.tracer(target.pid), 'it is traced')
+        command.send_signal(number)
+        check(command.wait() == 128 + number, f'{command.returncode}')
+        check(not list(runtime.iterdir()), f'{list(runtime.iterdir())}')
+        check(not harness.tracer(target.pid), 'it is let go')
 
 
 if __name__ == '__main__':

@@ -209,7 +209,8 @@ def test_go(box):
     way = ['runtime.futex', 'runtime.futexsleep', 'runtime.notesleep']
 
     def found():
-        threads = parse(profctl('stack', target.pid).stdout).values()
+        done = profctl('stack', '--oracle=dwfl', target.pid, status=(0, 3))
+        threads = parse(done.stdout).values()
         return any([f.name for f in t.frames[:3]] == way and
                    not any(f.guessed for f in t.frames[:3])
                    for t in threads if t.end == 'root')

@@ -1,4 +1,4 @@
-#include "daemon/ctl/top_daemon.h"
+#include "daemon/ctl/own_daemon.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 
 #define OUTPUT "output"
 
-static int name_paths(struct top_daemon *d)
+static int name_paths(struct own_daemon *d)
 {
 	const int n =
 		snprintf(d->dir, sizeof(d->dir), "%s/sentry-profctl-XXXXXX",
@@ -44,17 +44,18 @@ static int name_paths(struct top_daemon *d)
  * In the child, up to execve(2). By trace, which waits for spans that no
  * program tells this daemon of, it makes no profile but for who watches.
  */
-__attribute__((noreturn)) static void become(const struct top_daemon *d,
+__attribute__((noreturn)) static void become(const struct own_daemon *d,
 					     const char *exe, int32_t target,
 					     int32_t parent)
 {
 	static char name[] = "sentry-profd", pid_option[] = "--pid",
 		    socket_option[] = "--socket", output_option[] = "--output",
-		    quiet[] = "--quiet", output[] = OUTPUT;
+		    quiet[] = "--quiet", output[] = OUTPUT,
+		    deep[] = "--max-frames=4096";
 	char pid[16], socket_path[PATH_MAX];
-	char *argv[] = {name,	       pid_option,  pid,
-			socket_option, socket_path, output_option,
-			output,	       quiet,	    NULL};
+	char *argv[] = {name,	     pid_option,    pid,    socket_option,
+			socket_path, output_option, output, quiet,
+			deep,	     NULL};
 	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	(void)snprintf(pid, sizeof(pid), "%d", target);
@@ -71,7 +72,7 @@ __attribute__((noreturn)) static void become(const struct top_daemon *d,
 	_exit(SPAWN_FAILED);
 }
 
-static int start(struct top_daemon *d, int32_t target)
+static int start(struct own_daemon *d, int32_t target)
 {
 	const int32_t parent = getpid();
 	char exe[PATH_MAX];
@@ -94,14 +95,14 @@ static int start(struct top_daemon *d, int32_t target)
 	return 0;
 }
 
-static bool has_ended(struct top_daemon *d)
+static bool has_ended(struct own_daemon *d)
 {
 	if (d->pid != 0 && waitpid(d->pid, NULL, WNOHANG) == d->pid)
 		d->pid = 0;
 	return d->pid == 0;
 }
 
-static int connect_to(struct top_daemon *d, const volatile sig_atomic_t *stop,
+static int connect_to(struct own_daemon *d, const volatile sig_atomic_t *stop,
 		      struct ask *ret)
 {
 	const struct timespec turn = {.tv_nsec = TURN_NS};
@@ -122,7 +123,7 @@ static int connect_to(struct top_daemon *d, const volatile sig_atomic_t *stop,
 }
 
 /* What the daemon has said is why it did not start. */
-static void show_log(const struct top_daemon *d)
+static void show_log(const struct own_daemon *d)
 {
 	char bytes[4096];
 	ssize_t n;
@@ -133,13 +134,11 @@ static void show_log(const struct top_daemon *d)
 		(void)!write_all(STDERR_FILENO, bytes, (size_t)n);
 }
 
-int top_daemon_start(struct top_daemon *d, int32_t target,
-		     const volatile sig_atomic_t *stop, struct ask *ret)
+static int start_and_connect(struct own_daemon *d, int32_t target,
+			     const volatile sig_atomic_t *stop, struct ask *ret)
 {
-	int r;
+	int r = start(d, target);
 
-	*d = (struct top_daemon){.log_fd = -1};
-	r = start(d, target);
 	if (r < 0)
 		log_error("cannot start sentry-profd for process %d: %s",
 			  target, strerror(-r));
@@ -155,7 +154,30 @@ int top_daemon_start(struct top_daemon *d, int32_t target,
 	return r;
 }
 
-void top_daemon_end(struct top_daemon *d)
+/* True: nobody listens there, rather than that we may not connect. */
+static bool is_no_daemon(int error)
+{
+	return error == -ENOENT || error == -ENOTDIR || error == -ECONNREFUSED;
+}
+
+int own_daemon_find(struct own_daemon *d, const char *socket, int32_t target,
+		    const volatile sig_atomic_t *stop, struct ask *ret)
+{
+	const char *path = ask_path(socket);
+	int r = ask_open(path, true, ret);
+
+	*d = (struct own_daemon){.log_fd = -1};
+	if (r == 0) {
+		ret->is_quiet = false;
+		return 0;
+	}
+	if (target != 0 && socket == NULL && is_no_daemon(r))
+		return start_and_connect(d, target, stop, ret);
+	/* Once more, for the line that says why. */
+	return ask_open(path, false, ret);
+}
+
+void own_daemon_end(struct own_daemon *d)
 {
 	static const char *const names[] = {"socket", "socket.lock", OUTPUT};
 	char path[PATH_MAX + 16];

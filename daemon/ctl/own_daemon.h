@@ -1,0 +1,43 @@
+/*
+ * The daemon for a command that reads a recording of one process
+ * (daemon/ctl/recording.h): the one that runs, or, where none runs, a
+ * sentry-profd of the command's own. That has the caller's rights, sends
+ * nothing, and writes nothing: its socket lies in a new directory of mode 0700,
+ * and it profiles only while the command is connected. It ends with its target,
+ * with own_daemon_end, and at the caller's death.
+ */
+#ifndef DAEMON_CTL_OWN_DAEMON_H
+#define DAEMON_CTL_OWN_DAEMON_H
+
+#include <limits.h>
+#include <signal.h>
+#include <stdint.h>
+
+#include "daemon/ask.h"
+#include "lib/base/util.h"
+
+struct own_daemon {
+	int32_t pid; /* 0: there is none */
+	int log_fd;  /* a memfd: what it has written to stderr */
+	char dir[PATH_MAX];
+	char socket[PATH_MAX];
+};
+
+/*
+ * Connects to the daemon that runs, or to one that it starts for process
+ * target. socket: as the user has named it; NULL: not. None is started where a
+ * socket is named, nor for target 0. The caller closes *ret before
+ * own_daemon_end, which is due also after an error. *stop: set by a signal,
+ * ends the waiting with -EINTR. Returns 0, or -errno after a line on stderr.
+ */
+must_check int own_daemon_find(struct own_daemon *d, const char *socket,
+			       int32_t target,
+			       const volatile sig_atomic_t *stop,
+			       struct ask *ret);
+
+/*
+ * Ends the one that was started, waits for its end, and removes the directory.
+ */
+void own_daemon_end(struct own_daemon *d);
+
+#endif

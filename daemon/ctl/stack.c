@@ -1,0 +1,370 @@
+#include "daemon/ctl/stack.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/ctl/inputs.h"
+#include "daemon/ctl/own_daemon.h"
+#include "daemon/ctl/recording.h"
+#include "daemon/log.h"
+#include "daemon/option_fault.h"
+#include "daemon/process.h"
+#include "daemon/refusal.h"
+#include "daemon/spawn.h"
+#include "lib/base/clock.h"
+#include "lib/base/procfs.h"
+#include "lib/unwind/unwind.h"
+
+enum {
+	EXIT_USAGE = 2,
+	EXIT_SIGNAL = 128,
+};
+
+/* A demangled name; a longer one is shown as it is. */
+#define NAME_SHOWN_MAX 1024
+
+/*
+ * Chunks, of a second each, until each thread has a stack. Those of a process
+ * with very many threads are taken up over several ticks.
+ */
+#define CHUNKS_MAX 3
+
+/* The first chunk comes in this time: names of large files take long. */
+#define WAIT_NS (30 * NS_PER_SEC)
+
+const char stack_help[] =
+	"\n"
+	"stack PID        prints the stack of every thread of the process, as "
+	"it is in\n"
+	"                 profiles; where no daemon runs, sentry-profd is "
+	"started for PID\n"
+	"\n"
+	"  --oracle[=NAME]  compare each stack with what another unwinder "
+	"sees\n"
+	"                   at the same stop: libunwind (the default), dwfl "
+	"or\n"
+	"                   all. Where one differs, the status is 3.\n";
+
+/* A thread whose stack is known at the end of a chunk. */
+struct seen {
+	int64_t id;
+	uint32_t sample; /* its last */
+};
+
+struct stacks {
+	const char *socket;
+	int32_t pid;
+	struct recording recording;
+	unsigned int n_chunks;
+	bool is_printed;
+};
+
+static volatile sig_atomic_t ended_by;
+
+static void on_signal(int number)
+{
+	ended_by = number;
+}
+
+/* Text that a target chose; a terminal obeys U+0080 to U+009F, too. */
+static void print_escaped(const char *text)
+{
+	for (const char *p = text; *p != '\0'; p++) {
+		unsigned char c = (unsigned char)*p;
+		bool c1 = c == 0xc2 && (unsigned char)p[1] < 0xa0 && p[1];
+
+		if (c1)
+			c = (unsigned char)*++p;
+		if (c < 0x20 || c == 0x7f || c1)
+			printf("\\x%02x", c);
+		else
+			(void)putchar(c);
+	}
+}
+
+static const struct import_image *image_at(const struct import_chunk *c,
+					   uint64_t addr)
+{
+	for (size_t i = 0; i < c->n_images; i++)
+		if (addr - c->images[i].addr < c->images[i].size)
+			return &c->images[i];
+	return NULL;
+}
+
+/* "name (module+0x12)", with the address in the module's file. */
+static void print_frame(const struct import_chunk *c, size_t n,
+			const struct import_frame *f)
+{
+	const struct import_image *image = image_at(c, f->addr);
+	char demangled[NAME_SHOWN_MAX];
+	const char *name = f->function, *base;
+
+	printf("  #%-3zu 0x%016" PRIx64, n, f->addr);
+	if (name != NULL) {
+		if (unwind_demangle(name, false, demangled, sizeof(demangled)))
+			name = demangled;
+		(void)putchar(' ');
+		print_escaped(name);
+	}
+	if (f->package != NULL) {
+		base = strrchr(f->package, '/');
+		printf(" (");
+		print_escaped(base != NULL ? base + 1 : f->package);
+		if (image != NULL)
+			printf("+0x%" PRIx64,
+			       f->addr - image->addr + image->vmaddr);
+		(void)putchar(')');
+	}
+	if (f->file != NULL) {
+		printf(" at ");
+		print_escaped(f->file);
+		printf(":%" PRIu32, f->line);
+	}
+	(void)putchar('\n');
+}
+
+/* A thread whose id is its tid is called as by the kernel. */
+static void print_name(int64_t id, const char *otherwise)
+{
+	char name[PROCESS_NAME_SIZE];
+
+	if (id <= INT32_MAX)
+		process_name((int32_t)id, name);
+	printf("thread %" PRId64 " ", id);
+	print_escaped(id <= INT32_MAX ? name : otherwise);
+}
+
+static void print_thread(const struct import_chunk *c, const struct seen *seen)
+{
+	const struct import_sample *s = &c->samples[seen->sample];
+	const size_t start = c->stack_starts[s->stack];
+	const size_t end = c->stack_starts[s->stack + 1];
+
+	print_name(seen->id, c->threads[s->thread].name);
+	printf(s->is_waiting ? " (waiting)\n" : " (running)\n");
+	for (size_t i = start; i < end; i++)
+		print_frame(c, i - start, &c->frames[c->stack_frames[i]]);
+}
+
+static void print_missed(int32_t tid)
+{
+	print_name(tid, "");
+	printf("\n  not seen: it is the kernel's, does not stop, or waits "
+	       "where only processor time is profiled\n");
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct seen *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+/*
+ * A thread that has ended, or whose stack is not known any more, has no sample
+ * with a stack at the chunk's end. Returns their number, or -ENOMEM.
+ */
+static int list_seen(const struct import_chunk *c, struct seen **ret,
+		     size_t *ret_n)
+{
+	/* Indices of samples, and one. */
+	uint32_t *last = calloc(c->n_threads + 1, sizeof(*last));
+	struct seen *v = calloc(c->n_threads + 1, sizeof(*v));
+	size_t n = 0;
+
+	if (last == NULL || v == NULL) {
+		free(last);
+		free(v);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < c->n_samples; i++)
+		last[c->samples[i].thread] = (uint32_t)i + 1;
+	for (size_t t = 0; t < c->n_threads; t++) {
+		const struct import_sample *s = &c->samples[last[t] - 1];
+
+		if (last[t] == 0 ||
+		    s->time_ns != c->samples[c->n_samples - 1].time_ns ||
+		    c->stack_starts[s->stack] == c->stack_starts[s->stack + 1])
+			continue;
+		v[n].id = strtoll(c->threads[t].id, NULL, 10);
+		v[n++].sample = last[t] - 1;
+	}
+	free(last);
+	qsort(v, n, sizeof(*v), by_id);
+	*ret = v;
+	*ret_n = n;
+	return 0;
+}
+
+/*
+ * The threads of the process that are not among those seen. Where no thread is
+ * (thread_id_format = pthread) nothing can be said: none.
+ */
+static size_t each_missed(int32_t pid, const struct seen *v, size_t n,
+			  void (*print)(int32_t tid))
+{
+	struct dirent *entry;
+	size_t found = 0, missed = 0;
+	DIR *dir = opendir(procfs_path(pid, "task").text);
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		const struct seen key = {
+			.id = strtoll(entry->d_name, NULL, 10)};
+
+		if (key.id == 0)
+			continue;
+		if (bsearch(&key, v, n, sizeof(*v), by_id) != NULL) {
+			found++;
+			continue;
+		}
+		missed++;
+		if (print != NULL)
+			print((int32_t)key.id);
+	}
+	if (dir != NULL)
+		(void)closedir(dir);
+	return found > 0 ? missed : 0;
+}
+
+/* Prints a chunk that has all threads, or the last one that is waited for. */
+static int take_chunk(void *ctx, const struct import_chunk *c)
+{
+	struct stacks *s = ctx;
+	const int32_t pid = s->recording.pid;
+	struct seen *v;
+	size_t n;
+	int r = list_seen(c, &v, &n);
+
+	if (r < 0)
+		return r;
+	s->n_chunks++;
+	if (n > 0 &&
+	    (s->n_chunks == CHUNKS_MAX || each_missed(pid, v, n, NULL) == 0)) {
+		for (size_t i = 0; i < n; i++)
+			print_thread(c, &v[i]);
+		if (each_missed(pid, v, n, NULL) > 0)
+			(void)each_missed(pid, v, n, print_missed);
+		s->is_printed = true;
+	}
+	free(v);
+	return 0;
+}
+
+static int take_payload(void *ctx, const char *payload, size_t size)
+{
+	return inputs_read_bytes("a chunk of sentry-profd", payload, size,
+				 take_chunk, ctx);
+}
+
+static int read_chunks(struct stacks *s)
+{
+	const uint64_t deadline_ns = clock_mono_ns() + WAIT_NS;
+	struct recording *recording = &s->recording;
+	int r = 0;
+
+	while (r >= 0 && !s->is_printed && !recording->has_ended &&
+	       ended_by == 0) {
+		r = recording_wait(recording, deadline_ns, NULL);
+		if (r == 0)
+			r = -ETIMEDOUT;
+		if (r > 0)
+			r = recording_next(recording, take_payload, s);
+		if (r == -EINTR)
+			r = 0;
+	}
+	if (r == -ETIMEDOUT)
+		log_error("process %d: sentry-profd has seen none of its "
+			  "threads (sentry-profctl doctor %d looks for the "
+			  "cause)",
+			  recording->pid, recording->pid);
+	else if (r < 0)
+		log_error("process %d: %s", recording->pid, strerror(-r));
+	else if (!s->is_printed && recording->has_ended)
+		log_error("process %d: %s", recording->pid,
+			  recording_end_text(recording));
+	return s->is_printed ? 0 : -ENODATA;
+}
+
+static int show(struct stacks *s)
+{
+	struct own_daemon daemon;
+	struct ask ask = {.fd = -1};
+	struct process before;
+	const enum process_fault fault = process_look(s->pid, &before);
+	int r = own_daemon_find(&daemon, s->socket, s->pid, &ended_by, &ask);
+
+	close_fd(&before.pidfd);
+	/* Our own would wait until the tracer lets go. */
+	if (r == 0 && daemon.pid != 0 && fault == PROCESS_TRACED)
+		r = refusal_of_look(fault, s->pid, &before);
+	if (r == 0)
+		r = recording_open(&ask, PROTOCOL_WATCH, s->pid, NULL,
+				   &s->recording);
+	if (r == 0) {
+		r = read_chunks(s);
+		recording_close(&s->recording);
+	}
+	ask_close(&ask);
+	own_daemon_end(&daemon);
+	return r;
+}
+
+/* Becomes sentry-profd-oracle, which prints the stacks. */
+static int compare(const char *pid, const char *oracle)
+{
+	static const char name[] = "sentry-profd-oracle";
+	char exe[PATH_MAX];
+	int r = spawn_find(name, exe);
+
+	if (r == 0) {
+		(void)execl(exe, name, pid, oracle, (char *)NULL);
+		r = -errno;
+	}
+	log_error("cannot start %s: %s", name, strerror(-r));
+	return EXIT_FAILURE;
+}
+
+int stack_run(int argc, char **argv)
+{
+	enum { SOCKET = OPTION_LONG, ORACLE };
+	static const struct option options[] = {
+		{"socket", required_argument, NULL, SOCKET},
+		{"oracle", optional_argument, NULL, ORACLE},
+		{0},
+	};
+	const struct sigaction action = {.sa_handler = on_signal};
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	struct stacks s = {0};
+	const char *oracle = NULL;
+	int option, r;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+		if (option == SOCKET) {
+			s.socket = optarg;
+		} else if (option == ORACLE) {
+			oracle = optarg != NULL ? optarg : "libunwind";
+		} else {
+			option_fault_log(option, argv[0], argv, options);
+			return EXIT_USAGE;
+		}
+	}
+	if (optind + 1 != argc || !process_parse_pid(argv[optind], &s.pid)) {
+		log_error("stack takes a pid (--help shows the usage)");
+		return EXIT_USAGE;
+	}
+	if (oracle != NULL)
+		return compare(argv[optind], oracle);
+	/* Without SA_RESTART: they end the waiting. */
+	for (size_t i = 0; i < array_size(signals); i++)
+		(void)sigaction(signals[i], &action, NULL);
+	r = show(&s);
+	if (ended_by != 0)
+		return EXIT_SIGNAL + ended_by;
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
