@@ -14,6 +14,7 @@
 #include "daemon/log.h"
 #include "daemon/process.h"
 #include "daemon/refusal.h"
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 
 /* A loop_fn of a pidfd: the process has ended. */
@@ -32,19 +33,10 @@ static int watch(struct instance *i)
 
 static int make_room(struct broker *b)
 {
-	const size_t size = max_u64(16, 2 * b->instances_size);
-	struct instance **list;
-
-	if (b->n_instances == INSTANCES_MAX)
-		return -ENOSPC;
-	if (b->n_instances < b->instances_size)
-		return 0;
-	list = reallocarray(b->instances, size, sizeof(struct instance *));
-	if (list == NULL)
-		return -ENOMEM;
-	b->instances = list;
-	b->instances_size = size;
-	return 0;
+	return b->n_instances == INSTANCES_MAX
+		       ? -ENOSPC
+		       : array_grow(b->instances, b->n_instances,
+				    b->instances_size);
 }
 
 /*

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#define PLACES_FIRST 64
+#include "lib/base/array.h"
 
 void sightings_init(struct sightings *s)
 {
@@ -19,19 +19,8 @@ void sightings_fini(struct sightings *s)
 
 static int make_room(struct sightings *s)
 {
-	const size_t size = max_u64(PLACES_FIRST, 2 * s->size);
-	struct sighting *v;
-
-	if (s->n < s->size)
-		return 0;
-	if (s->n == SIGHTINGS_MAX)
-		return -ENOSPC;
-	v = reallocarray(s->v, size, sizeof(*v));
-	if (v == NULL)
-		return -ENOMEM;
-	s->v = v;
-	s->size = size;
-	return 0;
+	return s->n == SIGHTINGS_MAX ? -ENOSPC
+				     : array_grow(s->v, s->n, s->size);
 }
 
 static void merge(struct sighting *known, const struct sighting *new)

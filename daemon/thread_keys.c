@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "lib/base/array.h"
+
 void thread_keys_init(struct thread_keys *k, bool by_pointer, uint64_t seed)
 {
 	*k = (struct thread_keys){.by_pointer = by_pointer};
@@ -29,19 +31,10 @@ static struct thread_key *find(const struct thread_keys *k,
 
 static int add(struct thread_keys *k, uint32_t tid, struct thread_key **ret)
 {
-	int r;
+	int r = array_grow(k->list, k->n, k->cap);
 
-	if (k->n == k->cap) {
-		size_t cap = k->cap == 0 ? 16 : 2 * k->cap;
-		struct thread_key *list =
-			reallocarray(k->list, cap, sizeof(*list));
-
-		if (list == NULL)
-			return -ENOMEM;
-		k->list = list;
-		k->cap = cap;
-	}
-	r = table_put(&k->by_tid, tid, (uint32_t)k->n);
+	if (r == 0)
+		r = table_put(&k->by_tid, tid, (uint32_t)k->n);
 	if (r < 0)
 		return r;
 	*ret = &k->list[k->n++];

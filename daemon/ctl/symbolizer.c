@@ -156,7 +156,7 @@ static int intern(struct symbolizer *s, const char *text, bool in_lower_case,
 static int find_image(struct symbolizer *s, const struct import_image *from,
 		      bool demangle, uint32_t *ret)
 {
-	struct image *images, image = {.demangle = demangle};
+	struct image image = {.demangle = demangle};
 	uint64_t key;
 	int r = intern(s, from->code_file, false, &image.path);
 
@@ -179,15 +179,12 @@ static int find_image(struct symbolizer *s, const struct import_image *from,
 		    i->debug_id == image.debug_id && i->demangle == demangle)
 			return 0;
 	}
-	images = array_grow(s->images, s->n_images, &s->cap_images,
-			    sizeof(*images));
-	if (images == NULL)
+	if (array_grow(s->images, s->n_images, s->cap_images) < 0)
 		return -ENOMEM;
-	s->images = images;
 	*ret = (uint32_t)s->n_images;
 	r = table_put(&s->by_image, key, *ret);
 	if (r == 0)
-		images[s->n_images++] = image;
+		s->images[s->n_images++] = image;
 	return r;
 }
 
@@ -195,41 +192,34 @@ static int find_place(struct symbolizer *s, uint32_t image, uint64_t offset,
 		      uint32_t *ret)
 {
 	uint64_t key = mix(mix(image, offset), offset);
-	struct place *places;
 	int r;
 
 	for (; table_get(&s->by_place, key, ret); key++)
 		if (s->places[*ret].image == image &&
 		    s->places[*ret].offset == offset)
 			return 0;
-	places = array_grow(s->places, s->n_places, &s->cap_places,
-			    sizeof(*places));
-	if (places == NULL)
+	if (array_grow(s->places, s->n_places, s->cap_places) < 0)
 		return -ENOMEM;
-	s->places = places;
 	*ret = (uint32_t)s->n_places;
 	r = table_put(&s->by_place, key, *ret);
 	if (r == 0)
-		places[s->n_places++] =
+		s->places[s->n_places++] =
 			(struct place){.image = image, .offset = offset};
 	return r;
 }
 
 static int add_frame(struct symbolizer *s, const struct symbolized_frame *from)
 {
-	struct symbolized_frame *frames, frame = {.line = from->line};
+	struct symbolized_frame frame = {.line = from->line};
 	int r = intern(s, from->function, false, &frame.function);
 
 	if (r == 0)
 		r = intern(s, from->file, false, &frame.file);
 	if (r < 0)
 		return r;
-	frames = array_grow(s->frames, s->n_frames, &s->cap_frames,
-			    sizeof(*frames));
-	if (frames == NULL)
+	if (array_grow(s->frames, s->n_frames, s->cap_frames) < 0)
 		return -ENOMEM;
-	s->frames = frames;
-	frames[s->n_frames++] = frame;
+	s->frames[s->n_frames++] = frame;
 	return 0;
 }
 
@@ -563,13 +553,9 @@ static bool is_distance(const struct import_frame *f)
 
 static int add_new(struct work *w, const struct import_frame *frame)
 {
-	struct import_frame *frames = array_grow(
-		w->frames, w->n_frames, &w->cap_frames, sizeof(*frames));
-
-	if (frames == NULL)
+	if (array_grow(w->frames, w->n_frames, w->cap_frames) < 0)
 		return -ENOMEM;
-	w->frames = frames;
-	frames[w->n_frames++] = *frame;
+	w->frames[w->n_frames++] = *frame;
 	return 0;
 }
 

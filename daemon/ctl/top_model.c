@@ -78,7 +78,6 @@ static uint32_t free_function(const struct top_model *m)
 static int find_function(struct top_model *m, const char *name,
 			 const char *module, uint32_t *ret)
 {
-	struct top_function *functions;
 	struct top_function f;
 	int r = text_intern(&m->text, name, &f.name);
 
@@ -93,13 +92,10 @@ static int find_function(struct top_model *m, const char *name,
 			return 0;
 	if (m->n_functions == WHOLE)
 		return -ENOMEM;
-	functions = array_grow(m->functions, m->n_functions, &m->cap_functions,
-			       sizeof(*functions));
-	if (functions == NULL)
+	if (array_grow(m->functions, m->n_functions, m->cap_functions) < 0)
 		return -ENOMEM;
-	m->functions = functions;
 	*ret = free_function(m);
-	functions[*ret] = f;
+	m->functions[*ret] = f;
 	m->n_functions += *ret == m->n_functions;
 	m->used_functions++;
 	return enter_function(m, *ret);
@@ -121,17 +117,12 @@ static uint32_t free_thread(const struct top_model *m)
 static int add_thread(struct top_model *m, const char *id, const char *name,
 		      uint32_t *ret)
 {
-	struct top_thread *threads;
-
 	if (m->n_threads == THREADS_KEY_MAX)
 		return -ENOMEM;
-	threads = array_grow(m->threads, m->n_threads, &m->cap_threads,
-			     sizeof(*threads));
-	if (threads == NULL)
+	if (array_grow(m->threads, m->n_threads, m->cap_threads) < 0)
 		return -ENOMEM;
-	m->threads = threads;
 	*ret = free_thread(m);
-	threads[*ret] = (struct top_thread){.id = id, .name = name};
+	m->threads[*ret] = (struct top_thread){.id = id, .name = name};
 	m->n_threads += *ret == m->n_threads;
 	m->used_threads++;
 	return table_put(&m->by_thread, (uintptr_t)id, *ret);
@@ -180,7 +171,6 @@ static int find_cell(struct top_model *m, uint32_t thread, uint32_t function,
 		     uint32_t caller, struct top_cell **ret)
 {
 	const uint64_t key = cell_key(thread, function, caller);
-	struct top_cell *cells;
 	uint32_t i;
 	int r;
 
@@ -188,14 +178,12 @@ static int find_cell(struct top_model *m, uint32_t thread, uint32_t function,
 		*ret = &m->cells[i];
 		return 0;
 	}
-	cells = array_grow(m->cells, m->n_cells, &m->cap_cells, sizeof(*cells));
-	if (cells == NULL)
+	if (array_grow(m->cells, m->n_cells, m->cap_cells) < 0)
 		return -ENOMEM;
-	m->cells = cells;
 	r = table_put(&m->by_cell, key, (uint32_t)m->n_cells);
 	if (r < 0)
 		return r;
-	*ret = &cells[m->n_cells++];
+	*ret = &m->cells[m->n_cells++];
 	**ret = (struct top_cell){
 		.thread = thread,
 		.function = function,
@@ -578,13 +566,9 @@ static int compare_rows(const void *a, const void *b, void *ctx)
 
 static int add_row(struct top_rows *rows, const struct top_row *row)
 {
-	struct top_row *v =
-		array_grow(rows->v, rows->n, &rows->cap, sizeof(*v));
-
-	if (v == NULL)
+	if (array_grow(rows->v, rows->n, rows->cap) < 0)
 		return -ENOMEM;
-	rows->v = v;
-	v[rows->n++] = *row;
+	rows->v[rows->n++] = *row;
 	return 0;
 }
 

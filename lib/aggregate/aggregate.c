@@ -127,20 +127,15 @@ int aggregate_new_beside(const struct aggregate *from,
 static int append(struct aggregate *a, const struct thread *t, uint64_t time_us,
 		  uint32_t node, bool is_waiting)
 {
-	struct profile_sample *samples;
-
-	samples = array_grow(a->samples, a->n_samples, &a->cap_samples,
-			     sizeof(*samples));
-	if (samples == NULL)
+	if (array_grow(a->samples, a->n_samples, a->cap_samples) < 0)
 		return -ENOMEM;
-	a->samples = samples;
-	samples[a->n_samples] = (struct profile_sample){
+	a->samples[a->n_samples] = (struct profile_sample){
 		.time_us = time_us,
 		.tid = t->tid,
 		.node = node,
 		.is_waiting = is_waiting,
 	};
-	a->sample_bytes += profile_sample_bytes(&samples[a->n_samples++],
+	a->sample_bytes += profile_sample_bytes(&a->samples[a->n_samples++],
 						t->id != 0 ? t->id : t->tid);
 	return 0;
 }

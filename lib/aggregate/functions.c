@@ -35,7 +35,6 @@ static int find_row(struct functions *f, const char *name, const char *module,
 		    uint32_t *ret)
 {
 	uint64_t key = (uint64_t)(uintptr_t)name * 31 + (uintptr_t)module;
-	struct functions_row *rows;
 	int r;
 
 	/* Rows of the same key stand at the next ones. */
@@ -43,10 +42,8 @@ static int find_row(struct functions *f, const char *name, const char *module,
 		if (f->rows[*ret].name == name &&
 		    f->rows[*ret].module == module)
 			return 0;
-	rows = array_grow(f->rows, f->n, &f->cap, sizeof(*rows));
-	if (rows == NULL)
+	if (array_grow(f->rows, f->n, f->cap) < 0)
 		return -ENOMEM;
-	f->rows = rows;
 	r = table_put(&f->by_name, key, (uint32_t)f->n);
 	if (r < 0)
 		return r;

@@ -60,7 +60,7 @@ static int intern(struct lookup *l, const char *s, const char **ret)
 static int add_image(struct lookup *l, const struct unwind_image *image,
 		     const char *path)
 {
-	struct lookup_image *images, *entry;
+	struct lookup_image *entry;
 	uint32_t index;
 	int r;
 
@@ -68,11 +68,8 @@ static int add_image(struct lookup *l, const struct unwind_image *image,
 		if (image->size <= l->images[index].size)
 			return 0;
 	} else {
-		images = array_grow(l->images, l->n_images, &l->cap_images,
-				    sizeof(*images));
-		if (images == NULL)
+		if (array_grow(l->images, l->n_images, l->cap_images) < 0)
 			return -ENOMEM;
-		l->images = images;
 		index = (uint32_t)l->n_images;
 		r = table_put(&l->image_at, image->addr, index);
 		if (r < 0)
@@ -155,7 +152,7 @@ static int take_inlined(struct lookup *l, const struct unwind_line *lines,
 {
 	ret->first = (uint32_t)l->n_inlined;
 	for (size_t i = 0; i < n; i++) {
-		struct profile_frame *v, inlined = *frame;
+		struct profile_frame inlined = *frame;
 		int r;
 
 		/* One without a name would tell nothing. */
@@ -175,11 +172,8 @@ static int take_inlined(struct lookup *l, const struct unwind_line *lines,
 		/* The package stands in each of them. */
 		if (frame->package != NULL && !afford(l, frame->package))
 			inlined.package = NULL;
-		v = array_grow(l->inlined, l->n_inlined, &l->cap_inlined,
-			       sizeof(*v));
-		if (v == NULL)
+		if (array_grow(l->inlined, l->n_inlined, l->cap_inlined) < 0)
 			return -ENOMEM;
-		l->inlined = v;
 		l->inlined[l->n_inlined++] = inlined;
 	}
 	ret->n = (uint32_t)l->n_inlined - ret->first;
@@ -310,23 +304,14 @@ int lookup_update(struct lookup *l, const struct stacks *s,
 		  struct unwind_space *space, const char *main_path)
 {
 	while (l->n_frames < s->n_frames) {
-		struct profile_frame *frames =
-			array_grow(l->frames, l->n_frames, &l->cap_frames,
-				   sizeof(*frames));
-		struct lookup_detail *details;
 		int r;
 
-		if (frames == NULL)
+		if (array_grow(l->frames, l->n_frames, l->cap_frames) < 0 ||
+		    array_grow(l->details, l->n_frames, l->cap_details) < 0)
 			return -ENOMEM;
-		l->frames = frames;
-		details = array_grow(l->details, l->n_frames, &l->cap_details,
-				     sizeof(*details));
-		if (details == NULL)
-			return -ENOMEM;
-		l->details = details;
-		details[l->n_frames] = (struct lookup_detail){0};
+		l->details[l->n_frames] = (struct lookup_detail){0};
 		r = look_up(l, &s->frames[l->n_frames], space, main_path,
-			    &frames[l->n_frames], &details[l->n_frames]);
+			    &l->frames[l->n_frames], &l->details[l->n_frames]);
 		if (r < 0)
 			return r;
 		l->n_frames++;

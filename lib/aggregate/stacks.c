@@ -30,16 +30,12 @@ static int add_frame(struct stacks *s, uint64_t addr, bool is_leaf,
 		     uint32_t *ret)
 {
 	struct table *table = is_leaf ? &s->leaves : &s->callers;
-	struct stacks_frame *frames;
 	int r;
 
 	if (table_get(table, addr, ret))
 		return 0;
-	frames = array_grow(s->frames, s->n_frames, &s->cap_frames,
-			    sizeof(*frames));
-	if (frames == NULL)
+	if (array_grow(s->frames, s->n_frames, s->cap_frames) < 0)
 		return -ENOMEM;
-	s->frames = frames;
 	r = table_put(table, addr, (uint32_t)s->n_frames);
 	if (r < 0)
 		return r;
@@ -53,21 +49,14 @@ static int add_node(struct stacks *s, uint32_t parent, uint32_t frame,
 		    uint32_t *ret)
 {
 	uint64_t key = (uint64_t)parent << 32 | frame;
-	struct profile_node *nodes;
-	uint32_t *time_of;
 	int r;
 
 	if (table_get(&s->children, key, ret))
 		return 0;
-	nodes = array_grow(s->nodes, s->n_nodes, &s->cap_nodes, sizeof(*nodes));
-	if (nodes == NULL)
+	if (array_grow(s->nodes, s->n_nodes, s->cap_nodes) < 0)
 		return -ENOMEM;
-	s->nodes = nodes;
-	time_of = array_grow(s->time_of, s->n_nodes, &s->cap_time_of,
-			     sizeof(*time_of));
-	if (time_of == NULL)
+	if (array_grow(s->time_of, s->n_nodes, s->cap_time_of) < 0)
 		return -ENOMEM;
-	s->time_of = time_of;
 	r = table_put(&s->children, key, (uint32_t)s->n_nodes);
 	if (r < 0)
 		return r;
@@ -82,14 +71,10 @@ static int add_node(struct stacks *s, uint32_t parent, uint32_t frame,
 /* Makes node a stack. */
 static int add_time(struct stacks *s, uint32_t node)
 {
-	struct stacks_time *times;
-
 	if (s->time_of[node] != PROFILE_NONE)
 		return 0;
-	times = array_grow(s->times, s->n_times, &s->cap_times, sizeof(*times));
-	if (times == NULL)
+	if (array_grow(s->times, s->n_times, s->cap_times) < 0)
 		return -ENOMEM;
-	s->times = times;
 	s->time_of[node] = (uint32_t)s->n_times;
 	s->times[s->n_times++] = (struct stacks_time){.node = node};
 	s->payload_bytes += PROFILE_STACK_BYTES;

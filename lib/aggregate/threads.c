@@ -29,16 +29,13 @@ struct thread *threads_find(const struct threads *t, uint32_t tid)
 
 int threads_get(struct threads *t, uint32_t tid, struct thread **ret)
 {
-	struct thread *list;
 	int r;
 
 	*ret = threads_find(t, tid);
 	if (*ret != NULL)
 		return 0;
-	list = array_grow(t->list, t->n, &t->cap, sizeof(*list));
-	if (list == NULL)
+	if (array_grow(t->list, t->n, t->cap) < 0)
 		return -ENOMEM;
-	t->list = list;
 	r = table_put(&t->by_tid, tid, (uint32_t)t->n);
 	if (r < 0)
 		return r;

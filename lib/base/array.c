@@ -1,20 +1,26 @@
 #include "lib/base/array.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define ARRAY_FIRST_CAP 64
 
-void *array_grow(void *array, size_t n, size_t *cap, size_t size)
+int array_make_room(void *array, size_t n, size_t *cap, size_t size)
 {
-	size_t more =
+	const size_t more =
 		*cap < ARRAY_FIRST_CAP ? ARRAY_FIRST_CAP : *cap + *cap / 2;
+	void *elements;
 
 	if (n < *cap)
-		return array;
+		return 0;
 	if (n >= UINT32_MAX)
-		return NULL;
-	array = reallocarray(array, more, size);
-	if (array != NULL)
-		*cap = more;
-	return array;
+		return -ENOMEM;
+	/* Pointers of all types look alike, but are none to void *. */
+	memcpy(&elements, array, sizeof(elements));
+	elements = reallocarray(elements, more, size);
+	if (elements == NULL)
+		return -ENOMEM;
+	memcpy(array, &elements, sizeof(elements));
+	*cap = more;
+	return 0;
 }

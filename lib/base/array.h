@@ -7,12 +7,16 @@
 #include "lib/base/util.h"
 
 /*
- * Room for one more element behind the n of size bytes that array has. Returns
- * the array, moved if it had to grow (*cap says how far), or NULL without
- * memory; then the old one stays as it is. By half, not by two: the arrays of
- * a chunk are the most of the process's memory. Indices stay below
- * UINT32_MAX, which stands for none.
+ * Makes room for one more element behind the n that array has: a pointer, NULL
+ * at first, that moves if the array grows. cap says how many fit. Returns 0, or
+ * -ENOMEM: all stays as it is. By half, not by two: the arrays of a chunk are
+ * the most of the process's memory. Indices stay below UINT32_MAX, which stands
+ * for none.
  */
-must_check void *array_grow(void *array, size_t n, size_t *cap, size_t size);
+#define array_grow(array, n, cap) \
+	array_make_room(&(array), (n), &(cap), sizeof(*(array)))
+
+/* array: the address of the pointer, of whatever type. */
+must_check int array_make_room(void *array, size_t n, size_t *cap, size_t size);
 
 #endif

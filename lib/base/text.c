@@ -67,7 +67,6 @@ int text_intern(struct text *t, const char *s, const char **ret)
 {
 	uint64_t key = hash(t, s);
 	size_t n = strlen(s) + 1;
-	const char **strings;
 	uint32_t index;
 	char *copy;
 	int r;
@@ -79,10 +78,8 @@ int text_intern(struct text *t, const char *s, const char **ret)
 		*ret = t->strings[index];
 		return 0;
 	}
-	strings = array_grow(t->strings, t->n, &t->cap, sizeof(strings[0]));
-	if (strings == NULL)
+	if (array_grow(t->strings, t->n, t->cap) < 0)
 		return -ENOMEM;
-	t->strings = strings;
 	r = reserve(t, n);
 	if (r == 0)
 		r = table_put(&t->by_hash, key, (uint32_t)t->n);

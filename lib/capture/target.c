@@ -9,6 +9,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
+#include "lib/base/array.h"
 #include "lib/capture/memory.h"
 
 /* What a thread's first sample is reckoned to take of the ring. */
@@ -210,18 +211,10 @@ void target_reset(struct target *t)
 /* Notes that the reader has to be told of a thread's end. */
 static void note_gone(struct target *t, uint32_t tid)
 {
-	size_t cap = t->cap_gone == 0 ? 16 : 2 * t->cap_gone;
-	uint32_t *gone;
-
-	if (t->n_gone == t->cap_gone) {
-		gone = realloc(t->gone, cap * sizeof(*gone));
-		if (gone == NULL) {
-			/* It is told everything anew instead. */
-			target_reset(t);
-			return;
-		}
-		t->gone = gone;
-		t->cap_gone = cap;
+	if (array_grow(t->gone, t->n_gone, t->cap_gone) < 0) {
+		/* It is told everything anew instead. */
+		target_reset(t);
+		return;
 	}
 	t->gone[t->n_gone++] = tid;
 	target_hasten(t);

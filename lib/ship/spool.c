@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/base/array.h"
 #include "lib/ship/spool_mend.h"
 
 struct spool {
@@ -37,9 +38,6 @@ static void forget(struct spool *s, size_t at)
 /* A place behind the last. */
 static int make_place(struct spool *s)
 {
-	struct spool_entry *entries;
-	size_t capacity;
-
 	if (s->end < s->capacity)
 		return 0;
 	if (s->first >= s->capacity / 2 && s->first > 0) {
@@ -49,13 +47,7 @@ static int make_place(struct spool *s)
 		s->first = 0;
 		return 0;
 	}
-	capacity = s->capacity == 0 ? 64 : 2 * s->capacity;
-	entries = realloc(s->entries, capacity * sizeof(*entries));
-	if (entries == NULL)
-		return -ENOMEM;
-	s->entries = entries;
-	s->capacity = capacity;
-	return 0;
+	return array_grow(s->entries, s->end, s->capacity);
 }
 
 /* On the disk, or a power failure undoes what was done to the names. */

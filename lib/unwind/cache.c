@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/unwind/debug_file.h"
 
 int unwind_cache_new(const struct unwind_cache_options *options,
@@ -182,15 +183,8 @@ static int add(struct unwind_cache *c, int fd,
 			return -ENOSPC;
 		remove_at(c, index);
 	}
-	if (c->n == c->cap) {
-		size_t cap = c->cap ? c->cap * 2 : 64;
-		struct image **new = reallocarray(c->images, cap, sizeof(*new));
-
-		if (!new)
-			return -ENOMEM;
-		c->images = new;
-		c->cap = cap;
-	}
+	if (array_grow(c->images, c->n, c->cap) < 0)
+		return -ENOMEM;
 	r = image_new(fd, identity, c->options.hash_seed, &image);
 	if (r)
 		return r;

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/unwind/cfi_check.h"
-#include "lib/unwind/grow.h"
 
 /*
  * libdw executes a function's program from its start for each of its rows:
@@ -51,7 +51,7 @@ static void strike_out(struct cfi_section *s, size_t pos)
 /* Those of a section are passed in order of their offsets. */
 static int add_cie(struct cies *c, Dwarf_Off offset, const struct cfi_cie *cie)
 {
-	int r = grow((void **)&c->v, &c->cap, c->n, sizeof(*c->v));
+	int r = array_grow(c->v, c->n, c->cap);
 
 	if (r == 0)
 		c->v[c->n++] = (struct passed){offset, *cie};
@@ -107,7 +107,7 @@ static int take_fde(struct cfi_entries *e, struct cies *c,
 	work = rows * (read.program_size + WORK_ROW);
 	if (work > WORK_MAX - e->work)
 		return -EINVAL;
-	r = grow((void **)&e->v, &e->cap, e->n, sizeof(*e->v));
+	r = array_grow(e->v, e->n, e->cap);
 	if (r)
 		return r;
 	e->work += work;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/unwind/lines_check.h"
 #include "lib/unwind/lines_source.h"
 #include "lib/unwind/lines_unit.h"
@@ -23,15 +24,8 @@ struct lines {
 
 static int add_unit(struct lines *l, Dwarf_Off die, struct lines_unit **ret)
 {
-	if (l->n_units == l->cap_units) {
-		size_t cap = l->cap_units ? l->cap_units * 2 : 64;
-		struct lines_unit *v = reallocarray(l->units, cap, sizeof(*v));
-
-		if (!v)
-			return -ENOMEM;
-		l->units = v;
-		l->cap_units = cap;
-	}
+	if (array_grow(l->units, l->n_units, l->cap_units) < 0)
+		return -ENOMEM;
 	*ret = &l->units[l->n_units++];
 	**ret = (struct lines_unit){.die = die};
 	return 0;

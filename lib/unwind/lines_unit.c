@@ -3,6 +3,7 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "lib/unwind/lines.h"
 
 /* A reading of the clock may cost as much as an entry. */
@@ -49,15 +50,8 @@ void lines_ranges_fini(struct lines_ranges *r)
 
 static int add_range(struct lines_ranges *r, const struct lines_range *range)
 {
-	if (r->n == r->cap) {
-		size_t cap = r->cap ? r->cap * 2 : 64;
-		struct lines_range *v = reallocarray(r->v, cap, sizeof(*v));
-
-		if (!v)
-			return -ENOMEM;
-		r->v = v;
-		r->cap = cap;
-	}
+	if (array_grow(r->v, r->n, r->cap) < 0)
+		return -ENOMEM;
 	r->v[r->n++] = *range;
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/base/array.h"
 #include "lib/base/digits.h"
 #include "lib/unwind/elf_file.h"
 
@@ -115,7 +116,6 @@ static int add_name(struct perf_map *m, const char *name, size_t n,
 static int add_line(struct perf_map *m, const char *line, size_t n)
 {
 	const char *end = line + n;
-	struct perf_map_entry *v;
 	uint64_t start, size;
 	uint32_t name;
 	int r;
@@ -125,15 +125,8 @@ static int add_line(struct perf_map *m, const char *line, size_t n)
 	    start > UINT64_MAX - size ||
 	    memchr(line, '\0', (size_t)(end - line)))
 		return 0;
-	if (m->n == m->cap) {
-		size_t cap = m->cap ? m->cap * 2 : 1024;
-
-		v = reallocarray(m->v, cap, sizeof(*v));
-		if (!v)
-			return -ENOMEM;
-		m->v = v;
-		m->cap = cap;
-	}
+	if (array_grow(m->v, m->n, m->cap) < 0)
+		return -ENOMEM;
 	r = add_name(m, line, (size_t)(end - line), &name);
 	if (r == 0)
 		m->v[m->n++] = (struct perf_map_entry){start, (uint32_t)size,

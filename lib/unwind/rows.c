@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/unwind/grow.h"
+#include "lib/base/array.h"
 
 /* Twice ROWS_RULES_MAX, so that probing is short. */
 #define HASH_SIZE (2u * ROWS_RULES_MAX)
@@ -134,8 +134,7 @@ static int rule_number(struct rows_builder *b, const struct rule *rule,
 		*ret = ROWS_RULE_NONE;
 		return 0;
 	}
-	err = grow((void **)&r->rules, &b->rules_cap, r->n_rules,
-		   sizeof(*r->rules));
+	err = array_grow(r->rules, r->n_rules, b->rules_cap);
 	if (err)
 		return err;
 	r->rules[r->n_rules] = *rule;
@@ -220,8 +219,7 @@ int rows_add_full(struct rows_builder *b, const struct full_rule *f,
 		b->dropped++;
 		return -E2BIG;
 	}
-	err = grow((void **)&r->full, &b->full_cap, r->n_full,
-		   sizeof(*r->full));
+	err = array_grow(r->full, r->n_full, b->full_cap);
 	if (err)
 		return err;
 	r->full[r->n_full] = *f;
@@ -247,8 +245,7 @@ int rows_add_ops(struct rows_builder *b, const struct expr_op *ops, size_t n,
 		return -E2BIG;
 	}
 	for (size_t i = 0; i < n; i++) {
-		err = grow((void **)&r->ops, &b->ops_cap, r->n_ops + i,
-			   sizeof(*r->ops));
+		err = array_grow(r->ops, r->n_ops + i, b->ops_cap);
 		if (err)
 			return err;
 		r->ops[r->n_ops + i] = ops[i];

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/unwind/gopclntab.h"
 
 /*
@@ -121,15 +122,8 @@ static bool is_executable(const struct collector *c, uint64_t vaddr)
 
 static int add(struct collector *c, const struct candidate *new)
 {
-	if (c->n == c->cap) {
-		size_t cap = c->cap ? c->cap * 2 : 1024;
-		struct candidate *v = reallocarray(c->v, cap, sizeof(*v));
-
-		if (!v)
-			return -ENOMEM;
-		c->v = v;
-		c->cap = cap;
-	}
+	if (array_grow(c->v, c->n, c->cap) < 0)
+		return -ENOMEM;
 	c->v[c->n++] = *new;
 	return 0;
 }

@@ -42,7 +42,6 @@ static int put_new(struct table *t, const char *key, uint32_t module)
 static int find_module(struct modules *l, struct merge *m, const char *path,
 		       const char *build, uint32_t *ret)
 {
-	struct module *v;
 	const char *base;
 	int r = 0;
 
@@ -54,12 +53,10 @@ static int find_module(struct modules *l, struct merge *m, const char *path,
 	if ((build == NULL ||
 	     !table_get(&l->by_build, (uintptr_t)build, ret)) &&
 	    !table_get(&l->by_base, (uintptr_t)base, ret)) {
-		v = array_grow(l->v, l->n, &l->cap, sizeof(*v));
-		if (v == NULL)
+		if (array_grow(l->v, l->n, l->cap) < 0)
 			return -ENOMEM;
-		l->v = v;
 		*ret = (uint32_t)l->n;
-		v[l->n++] = (struct module){.path = path, .base = base};
+		l->v[l->n++] = (struct module){.path = path, .base = base};
 	}
 	r = put_new(&l->by_path, path, *ret);
 	if (r == 0)

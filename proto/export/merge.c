@@ -105,7 +105,6 @@ static void match_thread(const struct merge *m, struct merge_thread *t)
 
 static int find_process(struct merge *m, const char *profiler_id, uint32_t *ret)
 {
-	struct merge_process *processes;
 	const char *id;
 	uint64_t key;
 	int r = intern(m, profiler_id, &id);
@@ -117,15 +116,12 @@ static int find_process(struct merge *m, const char *profiler_id, uint32_t *ret)
 		if (m->processes[*ret].profiler_id == id &&
 		    m->processes[*ret].side == m->side)
 			return 0;
-	processes = array_grow(m->processes, m->n_processes, &m->cap_processes,
-			       sizeof(*processes));
-	if (processes == NULL)
+	if (array_grow(m->processes, m->n_processes, m->cap_processes) < 0)
 		return -ENOMEM;
-	m->processes = processes;
 	*ret = (uint32_t)m->n_processes;
 	r = table_put(&m->by_process, key, *ret);
 	if (r == 0)
-		processes[m->n_processes++] = (struct merge_process){
+		m->processes[m->n_processes++] = (struct merge_process){
 			.profiler_id = id, .side = m->side};
 	return r;
 }
@@ -134,7 +130,7 @@ static int find_thread(struct merge *m, uint32_t process,
 		       const struct import_thread *t, uint64_t chunk_ns,
 		       uint32_t *ret)
 {
-	struct merge_thread *threads, *thread;
+	struct merge_thread *thread;
 	const char *id, *name;
 	uint64_t key;
 	int r = intern(m, t->id, &id);
@@ -155,16 +151,13 @@ static int find_thread(struct merge *m, uint32_t process,
 		}
 		return 0;
 	}
-	threads = array_grow(m->threads, m->n_threads, &m->cap_threads,
-			     sizeof(*threads));
-	if (threads == NULL)
+	if (array_grow(m->threads, m->n_threads, m->cap_threads) < 0)
 		return -ENOMEM;
-	m->threads = threads;
 	*ret = (uint32_t)m->n_threads;
 	r = table_put(&m->by_thread, key, *ret);
 	if (r < 0)
 		return r;
-	thread = &threads[m->n_threads++];
+	thread = &m->threads[m->n_threads++];
 	*thread = (struct merge_thread){
 		.process = process,
 		.id = id,
@@ -230,7 +223,7 @@ static int find_frame(struct merge *m, const struct import_chunk *c,
 		      uint32_t process, const struct import_frame *f,
 		      uint32_t *ret)
 {
-	struct merge_frame made, *frames;
+	struct merge_frame made;
 	uint64_t key;
 	int r = make_frame(m, c, process, f, &made);
 
@@ -242,17 +235,14 @@ static int find_frame(struct merge *m, const struct import_chunk *c,
 	for (; table_get(&m->by_frame, key, ret); key++)
 		if (same_frame(&m->frames[*ret], &made))
 			return 0;
-	frames = array_grow(m->frames, m->n_frames, &m->cap_frames,
-			    sizeof(*frames));
-	if (frames == NULL)
+	if (array_grow(m->frames, m->n_frames, m->cap_frames) < 0)
 		return -ENOMEM;
-	m->frames = frames;
 	*ret = (uint32_t)m->n_frames;
 	r = table_put(&m->by_frame, key, *ret);
 	if (r < 0)
 		return r;
 	made.matches = match_frame(m, &made);
-	frames[m->n_frames++] = made;
+	m->frames[m->n_frames++] = made;
 	return 0;
 }
 
@@ -260,40 +250,29 @@ static int find_node(struct merge *m, uint32_t parent, uint32_t frame,
 		     uint32_t *ret)
 {
 	const uint64_t key = (uint64_t)parent << 32 | frame;
-	struct profile_node *nodes;
-	uint32_t *found;
 	int r;
 
 	if (table_get(&m->by_node, key, ret))
 		return 0;
-	nodes = array_grow(m->nodes, m->n_nodes, &m->cap_nodes, sizeof(*nodes));
-	if (nodes == NULL)
+	if (array_grow(m->nodes, m->n_nodes, m->cap_nodes) < 0 ||
+	    array_grow(m->node_matches, m->n_nodes, m->cap_matches) < 0)
 		return -ENOMEM;
-	m->nodes = nodes;
-	found = array_grow(m->node_matches, m->n_nodes, &m->cap_matches,
-			   sizeof(*found));
-	if (found == NULL)
-		return -ENOMEM;
-	m->node_matches = found;
 	*ret = (uint32_t)m->n_nodes;
 	r = table_put(&m->by_node, key, *ret);
 	if (r < 0)
 		return r;
-	nodes[m->n_nodes] = (struct profile_node){parent, frame};
-	found[m->n_nodes++] = m->frames[frame].matches |
-			      (parent == PROFILE_NONE ? 0 : found[parent]);
+	m->nodes[m->n_nodes] = (struct profile_node){parent, frame};
+	m->node_matches[m->n_nodes++] =
+		m->frames[frame].matches |
+		(parent == PROFILE_NONE ? 0 : m->node_matches[parent]);
 	return 0;
 }
 
 static int add_bar(struct merge *m, const struct merge_bar *bar)
 {
-	struct merge_bar *bars =
-		array_grow(m->bars, m->n_bars, &m->cap_bars, sizeof(*bars));
-
-	if (bars == NULL)
+	if (array_grow(m->bars, m->n_bars, m->cap_bars) < 0)
 		return -ENOMEM;
-	m->bars = bars;
-	bars[m->n_bars++] = *bar;
+	m->bars[m->n_bars++] = *bar;
 	return 0;
 }
 
@@ -420,21 +399,17 @@ static int add_image(struct merge *m, uint32_t process,
 	uint64_t key = mix(mix(image->addr, (uintptr_t)image->code_file),
 			   (uint64_t)process << 1);
 	struct merge_process *p = &m->processes[process];
-	struct import_image *images;
 	uint32_t i;
 	int r;
 
 	for (; table_get(&m->by_image, key, &i); key++)
 		if (i < p->n_images && same_image(&p->images[i], image))
 			return 0;
-	images = array_grow(p->images, p->n_images, &p->cap_images,
-			    sizeof(*images));
-	if (images == NULL)
+	if (array_grow(p->images, p->n_images, p->cap_images) < 0)
 		return -ENOMEM;
-	p->images = images;
 	r = table_put(&m->by_image, key, (uint32_t)p->n_images);
 	if (r == 0)
-		images[p->n_images++] = *image;
+		p->images[p->n_images++] = *image;
 	return r;
 }
 

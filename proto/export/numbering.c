@@ -19,20 +19,16 @@ void export_strings_fini(struct export_strings *s)
 
 uint32_t export_strings_number(struct export_strings *s, const char *text)
 {
-	const char **strings;
 	uint32_t number = 0;
 
 	if (s->error < 0 || table_get(&s->numbers, (uintptr_t)text, &number))
 		return number;
-	strings = array_grow(s->strings, s->n, &s->cap, sizeof(*strings));
-	if (strings != NULL)
-		s->strings = strings;
 	number = (uint32_t)s->n;
-	if (strings == NULL ||
+	if (array_grow(s->strings, s->n, s->cap) < 0 ||
 	    table_put(&s->numbers, (uintptr_t)text, number) < 0)
 		s->error = -ENOMEM;
 	else
-		strings[s->n++] = text;
+		s->strings[s->n++] = text;
 	return number;
 }
 
