@@ -66,8 +66,8 @@ static uint64_t mix(uint64_t key, uint64_t value)
 	return (key ^ value) * UINT64_C(0x9e3779b97f4a7c15) + (key >> 29);
 }
 
-static bool matches(const struct merge_filter *filter,
-		    enum merge_filter_kind kind, const char *text)
+bool merge_filter_fits(const struct merge_filter *filter,
+		       enum merge_filter_kind kind, const char *text)
 {
 	if (text == NULL ||
 	    (filter->kind != kind && filter->kind != MERGE_ANYTHING))
@@ -83,24 +83,14 @@ static uint32_t match_frame(const struct merge *m, const struct merge_frame *f)
 	for (size_t i = 0; i < m->options.n_filters; i++) {
 		const struct merge_filter *filter = &m->options.filters[i];
 
-		if (matches(filter, MERGE_FUNCTION, f->name) ||
-		    matches(filter, MERGE_MODULE, f->package) ||
+		if (merge_filter_fits(filter, MERGE_FUNCTION, f->name) ||
+		    merge_filter_fits(filter, MERGE_MODULE, f->package) ||
 		    (f->package != NULL &&
-		     matches(filter, MERGE_MODULE, merge_base(f->package))))
+		     merge_filter_fits(filter, MERGE_MODULE,
+				       merge_base(f->package))))
 			found |= UINT32_C(1) << i;
 	}
 	return found;
-}
-
-static void match_thread(const struct merge *m, struct merge_thread *t)
-{
-	for (size_t i = 0; i < m->options.n_filters; i++) {
-		const struct merge_filter *filter = &m->options.filters[i];
-
-		if (matches(filter, MERGE_THREAD, t->name) ||
-		    matches(filter, MERGE_THREAD, t->id))
-			t->matches |= UINT32_C(1) << i;
-	}
 }
 
 static int find_process(struct merge *m, const char *profiler_id, uint32_t *ret)
@@ -130,7 +120,6 @@ static int find_thread(struct merge *m, uint32_t process,
 		       const struct import_thread *t, uint64_t chunk_ns,
 		       uint32_t *ret)
 {
-	struct merge_thread *thread;
 	const char *id, *name;
 	uint64_t key;
 	int r = intern(m, t->id, &id);
@@ -141,13 +130,13 @@ static int find_thread(struct merge *m, uint32_t process,
 		return r;
 	for (key = mix((uintptr_t)id, process);
 	     table_get(&m->by_thread, key, ret); key++) {
-		thread = &m->threads[*ret];
+		struct merge_thread *thread = &m->threads[*ret];
+
 		if (thread->id != id || thread->process != process)
 			continue;
 		if (name[0] != '\0' && chunk_ns >= thread->name_ns) {
 			thread->name = name;
 			thread->name_ns = chunk_ns;
-			match_thread(m, thread);
 		}
 		return 0;
 	}
@@ -157,14 +146,12 @@ static int find_thread(struct merge *m, uint32_t process,
 	r = table_put(&m->by_thread, key, *ret);
 	if (r < 0)
 		return r;
-	thread = &m->threads[m->n_threads++];
-	*thread = (struct merge_thread){
+	m->threads[m->n_threads++] = (struct merge_thread){
 		.process = process,
 		.id = id,
 		.name = name,
 		.name_ns = chunk_ns,
 	};
-	match_thread(m, thread);
 	return 0;
 }
 

@@ -38,7 +38,7 @@ enum merge_filter_kind {
 	MERGE_ANYTHING, /* one of the three matches */
 	MERGE_FUNCTION,
 	MERGE_MODULE, /* the whole path, or its last component */
-	MERGE_THREAD, /* the name, or the id */
+	MERGE_THREAD, /* the name, the id, the label, or NAME (ID) */
 };
 
 /* A pattern of lib/base/glob.h, of which no slash ends a star. */
@@ -46,6 +46,10 @@ struct merge_filter {
 	enum merge_filter_kind kind;
 	const char *pattern;
 };
+
+/* Whether it looks at things of this kind and fits text. NULL: it does not. */
+bool merge_filter_fits(const struct merge_filter *filter,
+		       enum merge_filter_kind kind, const char *text);
 
 /*
  * A symbol as people write it, into out. False if it is none that is mangled.

@@ -1,4 +1,4 @@
-/* The last step of a merge: filters, the order of bars and threads, labels. */
+/* The last step of a merge: labels, filters, the order of bars and threads. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,6 +194,11 @@ static bool is_shared(const struct table *table, uint64_t key)
 	return table_get(table, key, &n) && n > 1;
 }
 
+static void put_name_and_id(const struct merge_thread *t, char text[LABEL_SIZE])
+{
+	(void)snprintf(text, LABEL_SIZE, "%.4096s (%.64s)", base(t), t->id);
+}
+
 static int label(struct merge *m, const struct shared *s,
 		 struct merge_thread *t)
 {
@@ -204,8 +209,7 @@ static int label(struct merge *m, const struct shared *s,
 		(void)snprintf(text, sizeof(text), "%.4096s (%.64s, %.64s)",
 			       base(t), t->id, profiler_id);
 	else if (is_shared(&s->names, (uintptr_t)base(t)))
-		(void)snprintf(text, sizeof(text), "%.4096s (%.64s)", base(t),
-			       t->id);
+		put_name_and_id(t, text);
 	else
 		return text_intern(&m->text, base(t), &t->label);
 	return text_intern(&m->text, text, &t->label);
@@ -228,6 +232,27 @@ static int label_all(struct merge *m)
 	table_fini(&s.names);
 	table_fini(&s.pairs);
 	return r;
+}
+
+/* Pages show the name and the id of every thread. */
+static bool fits(const struct merge_filter *filter,
+		 const struct merge_thread *t)
+{
+	char name_and_id[LABEL_SIZE];
+
+	put_name_and_id(t, name_and_id);
+	return merge_filter_fits(filter, MERGE_THREAD, t->name) ||
+	       merge_filter_fits(filter, MERGE_THREAD, t->id) ||
+	       merge_filter_fits(filter, MERGE_THREAD, t->label) ||
+	       merge_filter_fits(filter, MERGE_THREAD, name_and_id);
+}
+
+/* After label_all. */
+static void match_thread(const struct merge *m, struct merge_thread *t)
+{
+	for (size_t i = 0; i < m->options.n_filters; i++)
+		if (fits(&m->options.filters[i], t))
+			t->matches |= UINT32_C(1) << i;
 }
 
 static void find_pids(struct merge *m)
@@ -271,6 +296,12 @@ uint32_t merge_find_image(const struct merge *m,
 
 int merge_finish(struct merge *m)
 {
+	const int r = label_all(m);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < m->n_threads; i++)
+		match_thread(m, &m->threads[i]);
 	for (size_t i = 0; i < m->n_processes; i++)
 		if (m->processes[i].n_images > 1)
 			qsort(m->processes[i].images, m->processes[i].n_images,
@@ -285,5 +316,5 @@ int merge_finish(struct merge *m)
 		add_up(m);
 	distribute(m);
 	find_pids(m);
-	return label_all(m);
+	return 0;
 }

@@ -246,6 +246,36 @@ TEST(labels_tell_threads_apart)
 	}
 }
 
+#define LABELLED                                               \
+	"\"7\":{\"name\":\"main\"},\"8\":{\"name\":\"main\"}," \
+	"\"9\":{\"name\":\"worker\"}"
+
+static const struct {
+	const char *pattern;
+	uint64_t ms;
+} labels[] = {
+	{"main (8)", 2000}, {"main*", 3000},
+	{"worker", 4000},   {"worker (9)", 4000}, /* as pages show it */
+	{"worker (8)", 0},
+};
+
+/* Who copies what an output shows of a thread gets this thread. */
+TESTS(threads_are_found_by_their_labels, array_size(labels))
+{
+	options.n_filters = 1;
+	options.filters[0] =
+		(struct merge_filter){MERGE_THREAD, labels[_i].pattern};
+	merge_init(&m, &options);
+	made_add(&m, "p", "a", MADE_RUNS("1", "7", "0") MADE_END("2", "7", "3"),
+		 LABELLED);
+	made_add(&m, "p", "b", MADE_RUNS("1", "8", "0") MADE_END("3", "8", "3"),
+		 LABELLED);
+	made_add(&m, "p", "c", MADE_RUNS("1", "9", "0") MADE_END("5", "9", "3"),
+		 LABELLED);
+	ck_assert_int_eq(merge_finish(&m), 0);
+	ck_assert_uint_eq(total_ms(), labels[_i].ms);
+}
+
 TESTS(frames_by_address_or_by_function, 2)
 {
 	static const char two[] =
