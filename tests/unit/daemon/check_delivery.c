@@ -325,6 +325,44 @@ TEST(payloads_that_break_a_rule)
 	remove_output();
 }
 
+TEST(an_anchor_is_for_spotlight_alone)
+{
+	const uint64_t sizes[2] = {SMALL, SMALL / 2};
+	struct msg_chunk m = make_chunk(SMALL, 0);
+	struct msg_envelope envelope;
+	struct ipc_message message;
+	int server = new_process(0), spotlight = new_process(1);
+
+	m.anchor_size = SMALL / 2;
+	/* There is no Spotlight. */
+	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), -EPROTO);
+	ships[1].is_spotlight = true;
+	broker.spotlight.ship = &ships[1];
+	ck_assert_int_eq(deliver(0, &m, sizes, SEALS & ~F_SEAL_WRITE), -EPROTO);
+	m.anchor_size++;
+	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), -EPROTO);
+	m.anchor_size--;
+	/* A V1 profile has a transaction of its own. */
+	m.transaction_size = 1;
+	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), -EPROTO);
+	m.transaction_size = 0;
+	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), 0);
+	receive(server, MSG_ENVELOPE, &envelope, sizeof(envelope));
+	ck_assert_uint_eq(envelope.size, SMALL);
+	ck_assert_uint_eq(envelope.anchor_size, 0);
+	ck_assert_int_eq(ipc_recv(spotlight, &message), 1);
+	ck_assert_uint_eq(msg_type_of(&message), MSG_ENVELOPE);
+	memcpy(&envelope, message.bytes, sizeof(envelope));
+	ck_assert_uint_eq(envelope.size, SMALL);
+	ck_assert_uint_eq(envelope.anchor_size, SMALL / 2);
+	ck_assert_uint_eq(message.n_fds, 2);
+	ck_assert_int_eq(lseek(message.fds[1], 0, SEEK_END), SMALL / 2);
+	ipc_close_fds(&message);
+	close_fd(&server);
+	close_fd(&spotlight);
+	delivery_give_up(&broker);
+}
+
 TEST(one_that_works_is_told_of_no_end)
 {
 	int ship = new_process(0);

@@ -214,6 +214,44 @@ TEST(every_result_has_its_own_text)
 			 "expected https://KEY@HOST/PROJECT");
 }
 
+static const struct {
+	const char *text;
+	enum dsn_result result;
+	const char *endpoint, *place;
+} urls[] = {
+	{"http://localhost:8969/stream", DSN_OK, "http://localhost:8969/stream",
+	 "localhost:8969"},
+	{"HTTPS://host", DSN_OK, "https://host", "host:443"},
+	{"http://[::1]/a/b", DSN_OK, "http://[::1]/a/b", "[::1]:80"},
+	{"", DSN_EMPTY, NULL, NULL},
+	{"localhost:8969/stream", DSN_BAD_SCHEME, NULL, NULL},
+	{"http:///stream", DSN_NO_HOST, NULL, NULL},
+	{"http://key@host/stream", DSN_BAD_HOST, NULL, NULL},
+	{"http://host:0/stream", DSN_BAD_PORT, NULL, NULL},
+	{"http://host/stream?x=y", DSN_BAD_PATH, NULL, NULL},
+	{"http://host/a/../b", DSN_BAD_PATH, NULL, NULL},
+};
+
+TESTS(a_url_has_no_key, array_size(urls))
+{
+	char text[DSN_ENDPOINT_SIZE], place[DSN_PLACE_SIZE];
+	struct dsn d;
+
+	memset(&d, 0x5a, sizeof(d));
+	ck_assert_int_eq(dsn_parse_url(&d, urls[_i].text), urls[_i].result);
+	if (urls[_i].result != DSN_OK) {
+		for (size_t i = 0; i < sizeof(d); i++)
+			ck_assert_int_eq(((const uint8_t *)&d)[i], 0x5a);
+		return;
+	}
+	ck_assert_int_eq(dsn_endpoint(&d, text, sizeof(text)), 0);
+	ck_assert_str_eq(text, urls[_i].endpoint);
+	dsn_place(&d, place);
+	ck_assert_str_eq(place, urls[_i].place);
+	ck_assert_str_eq(d.public_key, "");
+	ck_assert_str_eq(d.project, "");
+}
+
 /* Printable ASCII without the bytes in but. */
 static bool is_clean(const char *text, const char *but)
 {

@@ -33,6 +33,23 @@ TEST(longer_and_longer)
 	ck_assert_uint_eq(b.until_ns, NOW_NS + NS_PER_SEC);
 }
 
+TEST(without_chance_where_nobody_else_waits)
+{
+	struct backoff b = {0};
+
+	for (size_t n = 0; n < array_size(longest_s); n++) {
+		const uint64_t wait_s = min_u64(longest_s[n], 30);
+
+		backoff_failed_alone(&b, NOW_NS, 30 * NS_PER_SEC);
+		ck_assert_uint_eq(b.until_ns, NOW_NS + wait_s * NS_PER_SEC);
+		ck_assert_uint_eq(b.failures, n + 1);
+	}
+	b.failures = UINT32_MAX;
+	backoff_failed_alone(&b, NOW_NS, 30 * NS_PER_SEC);
+	ck_assert_uint_eq(b.until_ns, NOW_NS + 30 * NS_PER_SEC);
+	ck_assert_uint_eq(b.failures, UINT32_MAX);
+}
+
 /* For weeks: it does not come to an end. */
 TEST(never_overflows)
 {

@@ -193,6 +193,27 @@ static int file_of(const char *bytes, size_t n)
 	return fd;
 }
 
+/* The transaction is a file of its own. */
+TEST(writes_an_anchor_and_its_chunk)
+{
+	int fd = memfd_create("file", MFD_CLOEXEC);
+	struct buf b;
+
+	package.anchor_size = 6;
+	package.anchor_fd = file_of("anchor", 6);
+	buf_init(&b, 2 * PAYLOAD_BYTES);
+	ck_assert_int_eq(package_write(&package, fd), 0);
+	ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
+	ck_assert_int_eq(buf_read_fd(&b, fd), 0);
+	assert_envelope(b.data, b.len,
+			EVENT_ID SDK "{\"type\":\"transaction\",\"length\":6,"
+				     "\"content_type\":\"application/json\"}\n"
+				     "anchor\n" ITEM);
+	buf_fini(&b);
+	close_fd(&package.anchor_fd);
+	close_fd(&fd);
+}
+
 /* Kept without a time, sent with one: every other byte is the same. */
 TEST(stamps_what_was_kept)
 {
