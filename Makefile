@@ -129,7 +129,7 @@ sentry-profd-ship_LIB = ship proto base
 sentry-profd-ship_PKG = libcurl zlib libzstd jansson libseccomp
 # Other unwinders, to compare with: they read a target's files while they trace it.
 oracle_parts = $(patsubst %,oracle/%,live oracle thread_copy) open exe_link mapped rooted \
-	act_as privileges process lack log log_limit
+	act_as privileges process refusal lack log log_limit
 sentry-profd-oracle_SRC = oracle/main $(oracle_parts)
 sentry-profd-oracle_LIB = capture unwind base
 sentry-profd-oracle_PKG = libdw libelf liblzma libzstd libunwind-ptrace

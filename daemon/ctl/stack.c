@@ -1,6 +1,6 @@
 #include "daemon/ctl/stack.h"
 
-#include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +18,7 @@
 #include "daemon/spawn.h"
 #include "lib/base/clock.h"
 #include "lib/base/procfs.h"
+#include "lib/base/small_file.h"
 #include "lib/unwind/unwind.h"
 
 enum {
@@ -49,12 +50,6 @@ const char stack_help[] =
 	"                   at the same stop: libunwind (the default), dwfl "
 	"or\n"
 	"                   all. Where one differs, the status is 3.\n";
-
-/* A thread whose stack is known at the end of a chunk. */
-struct seen {
-	int64_t id;
-	uint32_t sample; /* its last */
-};
 
 struct stacks {
 	const char *socket;
@@ -129,129 +124,82 @@ static void print_frame(const struct import_chunk *c, size_t n,
 }
 
 /* A thread whose id is its tid is called as by the kernel. */
-static void print_name(int64_t id, const char *otherwise)
+static void print_thread(const struct import_chunk *c,
+			 const struct import_sample *s)
 {
-	char name[PROCESS_NAME_SIZE];
-
-	if (id <= INT32_MAX)
-		process_name((int32_t)id, name);
-	printf("thread %" PRId64 " ", id);
-	print_escaped(id <= INT32_MAX ? name : otherwise);
-}
-
-static void print_thread(const struct import_chunk *c, const struct seen *seen)
-{
-	const struct import_sample *s = &c->samples[seen->sample];
+	const struct import_thread *t = &c->threads[s->thread];
 	const size_t start = c->stack_starts[s->stack];
 	const size_t end = c->stack_starts[s->stack + 1];
+	const long long tid = strtoll(t->id, NULL, 10);
+	char name[PROCESS_NAME_SIZE];
 
-	print_name(seen->id, c->threads[s->thread].name);
+	if (tid <= INT32_MAX)
+		process_name((int32_t)tid, name);
+	printf("thread %s ", t->id);
+	print_escaped(tid <= INT32_MAX ? name : t->name);
 	printf(s->is_waiting ? " (waiting)\n" : " (running)\n");
 	for (size_t i = start; i < end; i++)
 		print_frame(c, i - start, &c->frames[c->stack_frames[i]]);
 }
 
-static void print_missed(int32_t tid)
-{
-	print_name(tid, "");
-	printf("\n  not seen: it is the kernel's, does not stop, or waits "
-	       "where only processor time is profiled\n");
-}
-
-static int by_id(const void *a, const void *b)
-{
-	const struct seen *x = a, *y = b;
-
-	return (x->id > y->id) - (x->id < y->id);
-}
-
 /*
- * A thread that has ended, or whose stack is not known any more, has no sample
- * with a stack at the chunk's end. Returns their number, or -ENOMEM.
+ * The last sample of each thread, as index and one. 0: it has no stack at the
+ * chunk's end, as the thread has ended, or is not seen any more.
  */
-static int list_seen(const struct import_chunk *c, struct seen **ret,
-		     size_t *ret_n)
+static size_t find_last(const struct import_chunk *c, uint32_t *last)
 {
-	/* Indices of samples, and one. */
-	uint32_t *last = calloc(c->n_threads + 1, sizeof(*last));
-	struct seen *v = calloc(c->n_threads + 1, sizeof(*v));
 	size_t n = 0;
 
-	if (last == NULL || v == NULL) {
-		free(last);
-		free(v);
-		return -ENOMEM;
-	}
 	for (size_t i = 0; i < c->n_samples; i++)
 		last[c->samples[i].thread] = (uint32_t)i + 1;
 	for (size_t t = 0; t < c->n_threads; t++) {
 		const struct import_sample *s = &c->samples[last[t] - 1];
 
-		if (last[t] == 0 ||
-		    s->time_ns != c->samples[c->n_samples - 1].time_ns ||
-		    c->stack_starts[s->stack] == c->stack_starts[s->stack + 1])
-			continue;
-		v[n].id = strtoll(c->threads[t].id, NULL, 10);
-		v[n++].sample = last[t] - 1;
+		if (last[t] != 0 &&
+		    s->time_ns == c->samples[c->n_samples - 1].time_ns &&
+		    c->stack_starts[s->stack] < c->stack_starts[s->stack + 1])
+			n++;
+		else
+			last[t] = 0;
 	}
-	free(last);
-	qsort(v, n, sizeof(*v), by_id);
-	*ret = v;
-	*ret_n = n;
-	return 0;
+	return n;
 }
 
-/*
- * The threads of the process that are not among those seen. Where no thread is
- * (thread_id_format = pthread) nothing can be said: none.
- */
-static size_t each_missed(int32_t pid, const struct seen *v, size_t n,
-			  void (*print)(int32_t tid))
+static size_t count_threads(int32_t pid)
 {
-	struct dirent *entry;
-	size_t found = 0, missed = 0;
-	DIR *dir = opendir(procfs_path(pid, "task").text);
+	char text[PROCFS_TEXT_MAX];
+	uint64_t n = 0;
 
-	while (dir != NULL && (entry = readdir(dir)) != NULL) {
-		const struct seen key = {
-			.id = strtoll(entry->d_name, NULL, 10)};
-
-		if (key.id == 0)
-			continue;
-		if (bsearch(&key, v, n, sizeof(*v), by_id) != NULL) {
-			found++;
-			continue;
-		}
-		missed++;
-		if (print != NULL)
-			print((int32_t)key.id);
-	}
-	if (dir != NULL)
-		(void)closedir(dir);
-	return found > 0 ? missed : 0;
+	if (small_file_read(AT_FDCWD, procfs_path(pid, "status").text, text,
+			    sizeof(text)) == 0)
+		(void)procfs_numbers(text, "\nThreads:", 10, &n, 1);
+	return n;
 }
 
 /* Prints a chunk that has all threads, or the last one that is waited for. */
 static int take_chunk(void *ctx, const struct import_chunk *c)
 {
 	struct stacks *s = ctx;
-	const int32_t pid = s->recording.pid;
-	struct seen *v;
+	const size_t n_threads = count_threads(s->recording.pid);
+	uint32_t *last = calloc(c->n_threads + 1, sizeof(*last));
 	size_t n;
-	int r = list_seen(c, &v, &n);
 
-	if (r < 0)
-		return r;
+	if (last == NULL)
+		return -ENOMEM;
 	s->n_chunks++;
-	if (n > 0 &&
-	    (s->n_chunks == CHUNKS_MAX || each_missed(pid, v, n, NULL) == 0)) {
-		for (size_t i = 0; i < n; i++)
-			print_thread(c, &v[i]);
-		if (each_missed(pid, v, n, NULL) > 0)
-			(void)each_missed(pid, v, n, print_missed);
+	n = find_last(c, last);
+	if (n > 0 && (n >= n_threads || s->n_chunks == CHUNKS_MAX)) {
+		for (size_t t = 0; t < c->n_threads; t++)
+			if (last[t] != 0)
+				print_thread(c, &c->samples[last[t] - 1]);
+		if (n < n_threads)
+			printf("not seen: %zu of %zu threads (the kernel's "
+			       "own, that do not stop, or that wait where only "
+			       "processor time is profiled)\n",
+			       n_threads - n, n_threads);
 		s->is_printed = true;
 	}
-	free(v);
+	free(last);
 	return 0;
 }
 

@@ -27,6 +27,7 @@
 #include "daemon/oracle/thread_copy.h"
 #include "daemon/privileges.h"
 #include "daemon/process.h"
+#include "daemon/refusal.h"
 
 enum {
 	EXIT_USAGE = 2,
@@ -295,70 +296,60 @@ static int attach_to_all(struct comparer *c)
 }
 
 /* Of the same user, which is root as a rule: a container's root has fewer. */
-static int drop_rights(int32_t pid)
+static int drop_rights(int32_t pid, uint32_t uid, uint32_t gid)
 {
-	uint32_t uid, gid;
 	capability_set keep = 0;
-	int r = process_ids(pid, &uid, &gid);
+	int r = 0;
 
-	if (r == 0 && uid == geteuid()) {
+	if (uid == geteuid()) {
 		r = privileges_of(pid, &keep);
 		uid = gid = MSG_ID_KEEP;
 	}
 	return r < 0 ? r : privileges_drop(uid, gid, keep, false);
 }
 
-static int run(struct comparer *c, const bool wanted[ORACLE_N])
+/* With the target's rights. */
+static int compare_all(struct comparer *c, const bool wanted[ORACLE_N])
 {
 	bool changed;
-	int r = live_init(&c->live, c->pid);
+	int r = live_read_maps(&c->live, &changed);
 
-	if (r == -ENOENT)
-		r = -ESRCH;
-	if (r == 0)
-		r = attach_to_all(c);
-	if (r == 0)
-		r = drop_rights(c->pid);
 	for (int i = 0; i < ORACLE_N && r == 0; i++)
 		if (wanted[i])
 			r = oracle_new((enum oracle_kind)i, c->pid,
 				       &c->oracles[i]);
 	if (r == 0)
-		r = live_read_maps(&c->live, &changed);
-	if (r == 0)
 		look_at_all(c);
 	release_late(c);
-	if (r == 0 && c->n_seen == 0)
-		r = c->error;
 	for (int i = 0; i < ORACLE_N; i++)
 		oracle_free(c->oracles[i]);
+	return r == 0 && c->n_seen == 0 ? c->error : r;
+}
+
+static int run(struct comparer *c, const bool wanted[ORACLE_N])
+{
+	bool is_attached;
+	uint32_t uid = 0, gid = 0;
+	int r = live_init(&c->live, c->pid);
+
+	if (r == 0)
+		r = process_ids(c->pid, &uid, &gid);
+	if (r == 0)
+		r = attach_to_all(c);
+	is_attached = r == 0;
+	if (r == 0)
+		r = drop_rights(c->pid, uid, gid);
+	if (r == 0)
+		r = compare_all(c, wanted);
+	if (is_attached && (r == -EACCES || r == -EPERM))
+		log_error("process %d may not be read by its own user: it is "
+			  "not dumpable, or has capabilities",
+			  c->pid);
+	else if (r < 0)
+		refusal_of_attach(c->pid, uid, r == -ENOENT ? ESRCH : -r);
 	live_fini(&c->live);
 	free(c->threads);
 	return r;
-}
-
-static int fail(int32_t pid, int error)
-{
-	switch (error) {
-	case -ESRCH:
-		log_error("no process %d: nothing runs here with this pid",
-			  pid);
-		break;
-	case -ENOEXEC:
-		log_error("process %d is a 32-bit program: not supported", pid);
-		break;
-	case -ETIMEDOUT:
-		log_error("process %d does not stop: it waits in the kernel",
-			  pid);
-		break;
-	default:
-		log_error("cannot trace process %d: %s (root may, or its owner "
-			  "where Yama allows it; and only one tracer at a "
-			  "time)",
-			  pid, strerror(-error));
-		break;
-	}
-	return EXIT_FAILURE;
 }
 
 static bool choose(const char *name, bool ret[ORACLE_N])
@@ -375,7 +366,6 @@ int main(int argc, char **argv)
 	const char *name = argc > 2 ? argv[2] : "libunwind";
 	struct comparer c = {0};
 	bool wanted[ORACLE_N];
-	int r;
 
 	log_init("sentry-profd-oracle", false);
 	if (argc < 2 || argc > 3) {
@@ -393,8 +383,7 @@ int main(int argc, char **argv)
 	}
 	/* A thread that does not stop is waited for: the others are shown. */
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
-	r = run(&c, wanted);
-	if (r < 0)
-		return fail(c.pid, r);
+	if (run(&c, wanted) < 0)
+		return EXIT_FAILURE;
 	return c.n_differ > 0 ? EXIT_DIFFERENT : EXIT_SUCCESS;
 }

@@ -13,6 +13,7 @@ import subprocess
 
 import harness
 import stranger
+import test_32bit
 from harness import BUILD, blocked, check
 from test_control import listening
 
@@ -51,7 +52,7 @@ def parse(text):
             thread.end = m[1]
         elif m := re.fullmatch(r'  not seen: (.*)', line):
             thread.missed = m[1]
-        elif re.match(r'  > ', line):
+        elif re.match(r'  > |not seen: \d+ of \d+ threads ', line):
             pass
         elif m := re.fullmatch(r'  (\w+): the same|> (\w+) differs.*', line):
             thread.oracles.append(m[1] or m[2])
@@ -273,16 +274,24 @@ def test_what_cannot_be_looked_at(box):
     check('has ended' in run('stack', ended.pid, status=1).stderr, 'zombie')
     target = box.target('unw_o2', 'spin')
     box.profd([target]).wait_attached()
-    check('is profiled by another sentry-profd' in
-          run('stack', target.pid, status=1).stderr, 'traced')
-    check('one tracer' in run('stack', '--oracle', target.pid, status=1).stderr,
-          'traced, with an oracle')
+    for options in ((), ('--oracle',)):
+        check('is profiled by another sentry-profd' in
+              run('stack', *options, target.pid, status=1).stderr, 'traced')
+    check('no process' in run('stack', '--oracle', gone.pid, status=1).stderr,
+          'gone')
     for args in ((), ('stack',), ('stack', 'x'), ('stack', '0'),
                  ('stack', '1', '2'), ('stack', '--oracle=x', '1'),
                  ('stack', '--nothing', '1'), ('other',)):
         done = run(*args, status=2)
         check(done.stdout == '' and done.stderr != '', f'{args}')
     check('stack' in run('--help').stdout, 'help')
+
+
+def test_of_a_32_bit_program(box):
+    target = test_32bit.start(box, [test_32bit.program(box)])
+    for options in ((), ('--oracle',)):
+        check('32-bit program' in
+              run('stack', *options, target.pid, status=1).stderr, f'{options}')
 
 
 def test_of_a_process_that_the_daemon_profiles(box):
