@@ -524,6 +524,7 @@ check:
 		$(ASAN_CHECKS:$(B)/%=$(B)/asan/%) \
 		$(AARCH64_CHECKS:$(B)/%=$(B)/for-aarch64/%) \
 		$(FUZZ:$(B)/%=$(B)/asan/%) $(SCRIPTS) $(SANITIZED_SCRIPTS)
+	$(Q)tests/tools/lines.py
 
 # The page in a browser, and the formats of others in their programs. The pictures
 # are in build/pictures, to be looked at.
