@@ -68,28 +68,6 @@ int compressor_add(struct compressor *c, const void *bytes, size_t n)
 					  : gzip_add(&c->gzip, bytes, n);
 }
 
-int compressor_add_fd(struct compressor *c, int fd, uint64_t at, uint64_t size)
-{
-	const uint64_t end = at + size;
-	uint8_t piece[PIECE_BYTES];
-
-	while (at < end) {
-		size_t want = (size_t)min_u64(end - at, sizeof(piece));
-		ssize_t n = pread(fd, piece, want, (off_t)at);
-		int r;
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		r = compressor_add(c, piece, (size_t)n);
-		if (r < 0)
-			return r;
-		at += (uint64_t)n;
-	}
-	return 0;
-}
-
 int compressor_finish(struct compressor *c)
 {
 	ZSTD_inBuffer in = {.src = NULL};

@@ -1,6 +1,6 @@
 /*
- * A body that comes in pieces, from memory and from files, compressed into a
- * buffer, in one of the ways that there are: lib/ship/gzip.h, or zstd.
+ * A body that comes in pieces, compressed into a buffer, in one of the ways
+ * that there are: lib/ship/gzip.h, or zstd.
  */
 #ifndef LIB_SHIP_COMPRESSOR_H
 #define LIB_SHIP_COMPRESSOR_H
@@ -29,12 +29,5 @@ void compressor_fini(struct compressor *c);
 must_check int compressor_add(struct compressor *c, const void *bytes,
 			      size_t n);
 must_check int compressor_finish(struct compressor *c);
-
-/*
- * Adds size bytes of fd from offset at on, by pread: its position stays. -EIO
- * if it has fewer, or pread's error.
- */
-must_check int compressor_add_fd(struct compressor *c, int fd, uint64_t at,
-				 uint64_t size);
 
 #endif

@@ -12,10 +12,9 @@ struct head {
 	size_t len;
 };
 
-/* Where an envelope goes: bytes, and a part of a file. */
+/* Where the bytes of an envelope go. */
 struct sink {
-	int (*bytes)(void *ctx, const void *bytes, size_t size);
-	int (*file)(void *ctx, int fd, uint64_t at, uint64_t size);
+	int (*put)(void *ctx, const void *bytes, size_t size);
 	void *ctx;
 };
 
@@ -32,7 +31,29 @@ static int put_header(const struct package *p, int64_t sent_at_us,
 
 	memcpy(envelope.event_id, p->event_id, sizeof(envelope.event_id));
 	r = envelope_header(&envelope, head.text, sizeof(head.text), &head.len);
-	return r < 0 ? r : to->bytes(to->ctx, head.text, head.len);
+	return r < 0 ? r : to->put(to->ctx, head.text, head.len);
+}
+
+static int put_part(int fd, uint64_t at, uint64_t size, const struct sink *to)
+{
+	const uint64_t end = at + size;
+	uint8_t bytes[COPY_BYTES];
+
+	while (at < end) {
+		size_t want = (size_t)min_u64(end - at, sizeof(bytes));
+		ssize_t n = pread(fd, bytes, want, (off_t)at);
+		int r;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		r = to->put(to->ctx, bytes, (size_t)n);
+		if (r < 0)
+			return r;
+		at += (uint64_t)n;
+	}
+	return 0;
 }
 
 /* item.length bytes of fd, from at on. */
@@ -46,12 +67,12 @@ static int put_item(int fd, struct envelope_item item, uint64_t at,
 	r = envelope_item_header(&item, head.text, sizeof(head.text),
 				 &head.len);
 	if (r == 0)
-		r = to->bytes(to->ctx, head.text, head.len);
+		r = to->put(to->ctx, head.text, head.len);
 	if (r == 0)
-		r = to->file(to->ctx, fd, at, item.length);
+		r = put_part(fd, at, item.length, to);
 	if (r == 0)
-		r = to->bytes(to->ctx, ENVELOPE_LINE_END,
-			      strlen(ENVELOPE_LINE_END));
+		r = to->put(to->ctx, ENVELOPE_LINE_END,
+			    strlen(ENVELOPE_LINE_END));
 	return r;
 }
 
@@ -91,31 +112,9 @@ static int write_bytes(void *ctx, const void *bytes, size_t size)
 	return write_all(*(const int *)ctx, bytes, size);
 }
 
-static int write_part(void *ctx, int from, uint64_t at, uint64_t size)
-{
-	const uint64_t end = at + size;
-	uint8_t bytes[COPY_BYTES];
-
-	while (at < end) {
-		size_t want = (size_t)min_u64(end - at, sizeof(bytes));
-		ssize_t n = pread(from, bytes, want, (off_t)at);
-		int r;
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		r = write_bytes(ctx, bytes, (size_t)n);
-		if (r < 0)
-			return r;
-		at += (uint64_t)n;
-	}
-	return 0;
-}
-
 int package_write(const struct package *p, int fd)
 {
-	const struct sink to = {write_bytes, write_part, &fd};
+	const struct sink to = {write_bytes, &fd};
 
 	return put(p, ENVELOPE_NOT_SENT, &to);
 }
@@ -123,11 +122,6 @@ int package_write(const struct package *p, int fd)
 static int compress_bytes(void *ctx, const void *bytes, size_t size)
 {
 	return compressor_add(ctx, bytes, size);
-}
-
-static int compress_part(void *ctx, int fd, uint64_t at, uint64_t size)
-{
-	return compressor_add_fd(ctx, fd, at, size);
 }
 
 static int finish(struct compressor *c, const struct reports_item *report)
@@ -142,7 +136,7 @@ int package_compress(const struct package *p, int64_t sent_at_us,
 		     const struct reports_item *report, struct buf *ret)
 {
 	struct compressor c;
-	const struct sink to = {compress_bytes, compress_part, &c};
+	const struct sink to = {compress_bytes, &c};
 	int r;
 
 	r = compressor_init(&c, p->compression, ret);
