@@ -1,43 +1,26 @@
 #include "daemon/client_page.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include "daemon/page.h"
 
 /* Of the page that a reader takes as a whole. */
 #define SHOWN_WORDS (offsetof(struct protocol_page, beat) / sizeof(uint32_t))
 
 int client_page_init(struct client_page *p, int *ret_fd)
 {
-	const size_t size = sizeof(struct protocol_page);
-	int fd = memfd_create("sentry-profd", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int r;
+	void *page;
+	int r = page_share("sentry-profd", sizeof(*p->shared),
+			   PROT_READ | PROT_WRITE, &page, ret_fd);
 
-	if (fd < 0)
-		return -errno;
-	*p = (struct client_page){0};
-	if (ftruncate(fd, (off_t)size) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) <
-		    0) {
-		r = -errno;
-		close_fd(&fd);
-		return r;
-	}
-	p->shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (p->shared == MAP_FAILED) {
-		r = -errno;
-		p->shared = NULL;
-		close_fd(&fd);
-		return r;
-	}
-	*ret_fd = fd;
-	return 0;
+	*p = (struct client_page){.shared = r == 0 ? page : NULL};
+	return r;
 }
 
 void client_page_fini(struct client_page *p)
 {
-	if (p->shared != NULL)
-		(void)munmap(p->shared, sizeof(*p->shared));
+	page_free(p->shared, sizeof(*p->shared));
 	p->shared = NULL;
 }
 

@@ -14,10 +14,10 @@ static int map(int fd, size_t size, int protection, void **ret)
 	return 0;
 }
 
-int page_new(const char *name, size_t size, const void **ret_page, int *ret_fd)
+int page_share(const char *name, size_t size, int protection, void **ret_page,
+	       int *ret_fd)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), r = 0;
-	void *page = NULL;
 
 	if (fd < 0)
 		return -errno;
@@ -26,14 +26,22 @@ int page_new(const char *name, size_t size, const void **ret_page, int *ret_fd)
 		    0)
 		r = -errno;
 	if (r == 0)
-		r = map(fd, size, PROT_READ, &page);
-	if (r < 0) {
+		r = map(fd, size, protection, ret_page);
+	if (r < 0)
 		close_fd(&fd);
-		return r;
-	}
-	*ret_page = page;
-	*ret_fd = fd;
-	return 0;
+	else
+		*ret_fd = fd;
+	return r;
+}
+
+int page_new(const char *name, size_t size, const void **ret_page, int *ret_fd)
+{
+	void *page;
+	int r = page_share(name, size, PROT_READ, &page, ret_fd);
+
+	if (r == 0)
+		*ret_page = page;
+	return r;
 }
 
 void page_free(const void *page, size_t size)

@@ -1,6 +1,7 @@
 /*
  * Memory that the broker shares with one of its children, which writes it: the
- * broker reads what is there when the child has died.
+ * broker reads what is there when the child has died. Or with clients, which
+ * read what it writes (daemon/client_page.h).
  */
 #ifndef DAEMON_PAGE_H
 #define DAEMON_PAGE_H
@@ -16,6 +17,9 @@
  */
 must_check int page_new(const char *name, size_t size, const void **ret_page,
 			int *ret_fd);
+/* The same, with another protection than PROT_READ: mmap(2). */
+must_check int page_share(const char *name, size_t size, int protection,
+			  void **ret_page, int *ret_fd);
 /* Takes NULL. */
 void page_free(const void *page, size_t size);
 
