@@ -440,7 +440,7 @@ $(B)/fuzz/control: $(B)/obj/daemon/control_message.o
 $(B)/fuzz/symbolized: $(B)/obj/daemon/symbolized.o $(B)/obj/lib/aggregate/names.o
 $(B)/fuzz/config: $(patsubst %,$(B)/obj/daemon/%.o,config config_faults \
 	config_read config_keys config_value config_targets config_print \
-	config_resolve listen_at proxy match log log_limit)
+	config_resolve accounts privileges listen_at proxy match log log_limit)
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/fuzz.o \
 		$(FUZZ_MAIN) $(call archives,unwind export import ship proto base)
 	@mkdir -p $(@D)

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <pwd.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -67,24 +66,31 @@ static void keep_what_stays(uint32_t *uid, uint32_t *gid)
 		*gid = MSG_ID_KEEP;
 }
 
-static void look_up(enum account account, uint32_t *ret_uid, uint32_t *ret_gid)
+bool account_find(const char *name, uint32_t *ret_uid, uint32_t *ret_gid)
 {
 	FILE *file = fopen("/etc/passwd", "re");
-	struct passwd *entry;
+	struct passwd *entry = NULL;
 
-	*ret_uid = accounts[account].id;
-	*ret_gid = accounts[account].id;
 	if (file == NULL)
-		return;
-	while ((entry = fgetpwent(file)) != NULL) {
-		if (strcmp(entry->pw_name, accounts[account].name) != 0 ||
-		    entry->pw_uid == 0)
-			continue;
+		return false;
+	while ((entry = fgetpwent(file)) != NULL &&
+	       strcmp(entry->pw_name, name) != 0)
+		continue;
+	if (entry != NULL) {
 		*ret_uid = entry->pw_uid;
 		*ret_gid = entry->pw_gid;
-		break;
 	}
 	(void)fclose(file);
+	return entry != NULL;
+}
+
+static void look_up(enum account account, uint32_t *ret_uid, uint32_t *ret_gid)
+{
+	if (account_find(accounts[account].name, ret_uid, ret_gid) &&
+	    *ret_uid != 0)
+		return;
+	*ret_uid = accounts[account].id;
+	*ret_gid = accounts[account].id;
 }
 
 /*

@@ -6,6 +6,7 @@
 #ifndef DAEMON_ACCOUNTS_H
 #define DAEMON_ACCOUNTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum account {
@@ -13,6 +14,9 @@ enum account {
 	ACCOUNT_UNWIND,
 	ACCOUNT_SHIP,
 };
+
+/* The ids of a name in /etc/passwd. False: it is not there. */
+bool account_find(const char *name, uint32_t *ret_uid, uint32_t *ret_gid);
 
 /*
  * The ids of the account. Where it does not exist (the daemon was built and

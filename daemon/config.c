@@ -177,9 +177,7 @@ void config_changed_keys(const struct config *old, const struct config *new,
 	for (size_t i = 0; i < config_n_keys; i++) {
 		const struct config_key *key = &config_keys[i];
 
-		if (key->section != SECTION_TARGET &&
-		    key->type != KEY_DSN_FILE &&
-		    !config_value_equal(key, old, new))
+		if (!key->is_taken && !config_value_equal(key, old, new))
 			fn(ctx, config_section_name(key->section), key->name);
 	}
 }

@@ -227,8 +227,8 @@ bool target_config_equal(const struct target_config *a,
 struct target_config *config_target(const struct config *c, const char *name);
 
 /*
- * What a reload brings in [sentry] and [profiler], which section has its
- * brackets: of these the running daemon takes some, the caller decides which.
+ * Calls fn for each key of [sentry] and [profiler] that differs and that a
+ * running daemon does not take; section has its brackets.
  */
 typedef void (*config_key_fn)(void *ctx, const char *section, const char *key);
 void config_changed_keys(const struct config *old, const struct config *new,

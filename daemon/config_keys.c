@@ -18,21 +18,24 @@ _Static_assert(UNWIND_SYMBOLS_NONE == 0 && UNWIND_SYMBOLS_NAMES == 1 &&
 		       COMPRESSION_ZSTD == 1,
 	       "the order of the words");
 
-#define SENTRY(t, key, field, ...)                                      \
-	{                                                               \
-		SECTION_SENTRY, t, key, offsetof(struct config, field), \
-			__VA_ARGS__                                     \
+/* taken: as in struct config_key; of a section all are. */
+#define SENTRY(t, key, field, taken, ...)                                      \
+	{                                                                      \
+		SECTION_SENTRY, t, key, offsetof(struct config, field), taken, \
+			__VA_ARGS__                                            \
 	}
-#define PROFILER(t, key, field, ...)                                      \
+#define PROFILER(t, key, field, taken, ...)                               \
 	{                                                                 \
 		SECTION_PROFILER, t, key, offsetof(struct config, field), \
-			__VA_ARGS__                                       \
+			taken, __VA_ARGS__                                \
 	}
 #define TARGET(t, key, field, ...)                                             \
 	{                                                                      \
 		SECTION_TARGET, t, key, offsetof(struct target_config, field), \
-			__VA_ARGS__                                            \
+			RELOAD, __VA_ARGS__                                    \
 	}
+#define RELOAD	 true
+#define START	 false
 #define NO_RANGE 0, 0, NULL
 
 #define DAY_S (24 * 3600)
@@ -41,47 +44,48 @@ _Static_assert(UNWIND_SYMBOLS_NONE == 0 && UNWIND_SYMBOLS_NAMES == 1 &&
 #define SOCKET_BYTES_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 
 const struct config_key config_keys[] = {
-	SENTRY(KEY_DSN, "dsn", dsn, NO_RANGE),
-	SENTRY(KEY_DSN_FILE, "dsn_file", dsn, NO_RANGE),
-	SENTRY(KEY_TEXT, "release", release, NO_RANGE),
-	SENTRY(KEY_TEXT, "environment", environment, NO_RANGE),
-	SENTRY(KEY_PATH, "ca_certs", ca_certs, NO_RANGE),
-	SENTRY(KEY_PATH, "client_cert", client_cert, NO_RANGE),
-	SENTRY(KEY_PATH, "client_key", client_key, NO_RANGE),
-	SENTRY(KEY_PROXY, "http_proxy", http_proxy, NO_RANGE),
-	SENTRY(KEY_PROXY, "https_proxy", https_proxy, NO_RANGE),
-	SENTRY(KEY_TEXT, "no_proxy", no_proxy, NO_RANGE),
-	SENTRY(KEY_BOOL, "client_reports", client_reports, NO_RANGE),
-	SENTRY(KEY_BOOL, "retry_5xx", retry_5xx, NO_RANGE),
-	SENTRY(KEY_WORD, "compression", compression, 0, 0, compressions),
-	SENTRY(KEY_SECONDS, "shutdown_timeout", shutdown_timeout_s, 0,
+	SENTRY(KEY_DSN, "dsn", dsn, RELOAD, NO_RANGE),
+	SENTRY(KEY_DSN_FILE, "dsn_file", dsn, RELOAD, NO_RANGE),
+	SENTRY(KEY_TEXT, "release", release, RELOAD, NO_RANGE),
+	SENTRY(KEY_TEXT, "environment", environment, RELOAD, NO_RANGE),
+	SENTRY(KEY_PATH, "ca_certs", ca_certs, RELOAD, NO_RANGE),
+	SENTRY(KEY_PATH, "client_cert", client_cert, RELOAD, NO_RANGE),
+	SENTRY(KEY_PATH, "client_key", client_key, RELOAD, NO_RANGE),
+	SENTRY(KEY_PROXY, "http_proxy", http_proxy, START, NO_RANGE),
+	SENTRY(KEY_PROXY, "https_proxy", https_proxy, START, NO_RANGE),
+	SENTRY(KEY_TEXT, "no_proxy", no_proxy, START, NO_RANGE),
+	SENTRY(KEY_BOOL, "client_reports", client_reports, START, NO_RANGE),
+	SENTRY(KEY_BOOL, "retry_5xx", retry_5xx, START, NO_RANGE),
+	SENTRY(KEY_WORD, "compression", compression, START, 0, 0, compressions),
+	SENTRY(KEY_SECONDS, "shutdown_timeout", shutdown_timeout_s, RELOAD, 0,
 	       365 * DAY_S, NULL),
-	SENTRY(KEY_SPOTLIGHT, "spotlight", spotlight, NO_RANGE),
-	SENTRY(KEY_BOOL, "debug", debug, NO_RANGE),
+	SENTRY(KEY_SPOTLIGHT, "spotlight", spotlight, START, NO_RANGE),
+	SENTRY(KEY_BOOL, "debug", debug, START, NO_RANGE),
 
-	PROFILER(KEY_NUMBER, "rate_hz", rate_hz, 1, CONFIG_RATE_MAX_HZ, NULL),
-	PROFILER(KEY_WORD, "mode", mode, 0, 0, modes),
-	PROFILER(KEY_NUMBER, "chunk_seconds", chunk_seconds, 1,
+	PROFILER(KEY_NUMBER, "rate_hz", rate_hz, RELOAD, 1, CONFIG_RATE_MAX_HZ,
+		 NULL),
+	PROFILER(KEY_WORD, "mode", mode, RELOAD, 0, 0, modes),
+	PROFILER(KEY_NUMBER, "chunk_seconds", chunk_seconds, RELOAD, 1,
 		 CONFIG_CHUNK_MAX_SECONDS, NULL),
-	PROFILER(KEY_NUMBER, "cpu_budget_percent", cpu_budget, 0,
+	PROFILER(KEY_NUMBER, "cpu_budget_percent", cpu_budget, RELOAD, 0,
 		 CONFIG_CPU_BUDGET_MAX, NULL),
-	PROFILER(KEY_NUMBER, "max_frames", max_frames, 1, UNWIND_FRAMES_MAX,
-		 NULL),
-	PROFILER(KEY_TEXT, "in_app_include", in_app_include, NO_RANGE),
-	PROFILER(KEY_TEXT, "in_app_exclude", in_app_exclude, NO_RANGE),
-	PROFILER(KEY_WORD, "symbols", symbols, 0, 0, symbols),
-	PROFILER(KEY_WORD, "addresses", addresses, 0, 0, addresses),
-	PROFILER(KEY_TEXT, "platform", platform, 0, 0, platforms),
-	PROFILER(KEY_SPOOL, "spool", spool, NO_RANGE),
+	PROFILER(KEY_NUMBER, "max_frames", max_frames, RELOAD, 1,
+		 UNWIND_FRAMES_MAX, NULL),
+	PROFILER(KEY_TEXT, "in_app_include", in_app_include, RELOAD, NO_RANGE),
+	PROFILER(KEY_TEXT, "in_app_exclude", in_app_exclude, RELOAD, NO_RANGE),
+	PROFILER(KEY_WORD, "symbols", symbols, RELOAD, 0, 0, symbols),
+	PROFILER(KEY_WORD, "addresses", addresses, RELOAD, 0, 0, addresses),
+	PROFILER(KEY_TEXT, "platform", platform, RELOAD, 0, 0, platforms),
+	PROFILER(KEY_SPOOL, "spool", spool, START, NO_RANGE),
 	/* An envelope may have 10 MB; more than a disk is no limit. */
-	PROFILER(KEY_BYTES, "spool_max_bytes", spool_max_bytes, 1024 * 1024, 0,
-		 NULL),
-	PROFILER(KEY_NUMBER, "spool_max_chunks", spool_max_chunks, 1, 100000,
-		 NULL),
-	PROFILER(KEY_NUMBER, "spool_max_age_seconds", spool_max_age_s, 1,
+	PROFILER(KEY_BYTES, "spool_max_bytes", spool_max_bytes, START,
+		 1024 * 1024, 0, NULL),
+	PROFILER(KEY_NUMBER, "spool_max_chunks", spool_max_chunks, START, 1,
+		 100000, NULL),
+	PROFILER(KEY_NUMBER, "spool_max_age_seconds", spool_max_age_s, START, 1,
 		 365 * DAY_S, NULL),
-	PROFILER(KEY_PATH, "socket", socket, 0, SOCKET_BYTES_MAX, NULL),
-	PROFILER(KEY_LISTEN, "metrics_listen", metrics_listen, NO_RANGE),
+	PROFILER(KEY_PATH, "socket", socket, START, 0, SOCKET_BYTES_MAX, NULL),
+	PROFILER(KEY_LISTEN, "metrics_listen", metrics_listen, START, NO_RANGE),
 
 	TARGET(KEY_PATTERN, "exe", exe, NO_RANGE),
 	TARGET(KEY_PATTERN, "comm", comm, NO_RANGE),

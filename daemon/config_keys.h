@@ -43,6 +43,7 @@ struct config_key {
 	enum key_type type;
 	const char *name;
 	size_t offset; /* in struct config, or target_config */
+	bool is_taken; /* at a reload; else it takes another start */
 	uint32_t min, max;
 	const char *const *words; /* ends with NULL */
 };

@@ -15,48 +15,6 @@
 /* 5 KB a section at most, their texts at their longest. */
 #define PRINT_BYTES_MAX (4u << 20)
 
-bool config_value_equal(const struct config_key *key, const void *a,
-			const void *b)
-{
-	switch (key->type) {
-	case KEY_TEXT:
-	case KEY_PATTERN:
-	case KEY_PATH:
-	case KEY_LISTEN:
-	case KEY_SPOOL:
-	case KEY_PROXY:
-	case KEY_SPOTLIGHT:
-	case KEY_DSN:
-	case KEY_DSN_FILE:
-		return strcmp(CONST_FIELD(char, key, a),
-			      CONST_FIELD(char, key, b)) == 0;
-	case KEY_USER: {
-		const struct target_config *x = a, *y = b;
-
-		return x->uid == y->uid;
-	}
-	case KEY_BOOL:
-		return *CONST_FIELD(bool, key, a) == *CONST_FIELD(bool, key, b);
-	case KEY_NUMBER:
-		return *CONST_FIELD(uint32_t, key, a) ==
-		       *CONST_FIELD(uint32_t, key, b);
-	case KEY_FRACTION:
-	case KEY_SECONDS:
-		return memcmp(CONST_FIELD(char, key, a),
-			      CONST_FIELD(char, key, b), sizeof(double)) == 0;
-	case KEY_BYTES:
-		return *CONST_FIELD(uint64_t, key, a) ==
-		       *CONST_FIELD(uint64_t, key, b);
-	case KEY_WORD:
-		return memcmp(CONST_FIELD(char, key, a),
-			      CONST_FIELD(char, key, b),
-			      sizeof(unsigned int)) == 0;
-	case KEY_V1:
-		return true;
-	}
-	return false;
-}
-
 /* https://...@host/42: enough to see whose it is. */
 static void print_dsn(const char *text, char ret[MSG_DSN_MAX])
 {
@@ -137,6 +95,24 @@ bool config_value_print(const struct config_key *key, const void *base,
 		return false;
 	}
 	return false;
+}
+
+/* By what is printed, but for what is not printed as it is. */
+bool config_value_equal(const struct config_key *key, const void *a,
+			const void *b)
+{
+	const struct target_config *x = a, *y = b;
+	char of_a[MSG_DSN_MAX] = "", of_b[MSG_DSN_MAX] = "";
+
+	if (key->type == KEY_USER)
+		return x->uid == y->uid;
+	if (key->type == KEY_DSN || key->type == KEY_DSN_FILE ||
+	    key->type == KEY_PROXY)
+		return strcmp(CONST_FIELD(char, key, a),
+			      CONST_FIELD(char, key, b)) == 0;
+	(void)!config_value_print(key, a, of_a);
+	(void)!config_value_print(key, b, of_b);
+	return strcmp(of_a, of_b) == 0;
 }
 
 static int print_section(struct buf *out, enum config_section section,

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/accounts.h"
 #include "daemon/listen_at.h"
 #include "daemon/proxy.h"
 #include "lib/base/digits.h"
@@ -36,6 +36,33 @@ wrong(char problem[CONFIG_PROBLEM_MAX], const char *format, ...)
 	return -EINVAL;
 }
 
+/* "wall nor cpu", "none, names nor lines" */
+static void join_words(const char *const *words, char *ret, size_t size)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; words[i] != NULL && at < size; i++) {
+		const char *between = words[i + 1] == NULL ? " nor " : ", ";
+		int n = snprintf(ret + at, size - at, "%s%s",
+				 i > 0 ? between : "", words[i]);
+
+		at += n > 0 ? (size_t)n : 0;
+	}
+}
+
+/* Its place among words, or -EINVAL. */
+static int find_word(const char *const *words, const char *value,
+		     char problem[CONFIG_PROBLEM_MAX])
+{
+	char all[64];
+
+	for (int i = 0; words[i] != NULL; i++)
+		if (strcmp(words[i], value) == 0)
+			return i;
+	join_words(words, all, sizeof(all));
+	return wrong(problem, "neither %s", all);
+}
+
 static int parse_text(const struct config_key *key, const char *value,
 		      void *base, char *problem)
 {
@@ -54,15 +81,8 @@ static int parse_text(const struct config_key *key, const char *value,
 			return wrong(problem, "contains control characters");
 	if (key->type == KEY_TEXT && !profile_is_utf8(value))
 		return wrong(problem, "not UTF-8");
-	if (key->words != NULL) {
-		size_t i = 0;
-
-		while (key->words[i] != NULL &&
-		       strcmp(key->words[i], value) != 0)
-			i++;
-		if (key->words[i] == NULL)
-			return wrong(problem, "neither rust nor native");
-	}
+	if (key->words != NULL && find_word(key->words, value, problem) < 0)
+		return -EINVAL;
 	memcpy(FIELD(char, key, base), value, n + 1);
 	return 0;
 }
@@ -150,60 +170,30 @@ static int parse_bool(const struct config_key *key, const char *value,
 	return 0;
 }
 
-/* "wall nor cpu", "none, names nor lines" */
-static void join_words(const char *const *words, char *ret, size_t size)
-{
-	size_t at = 0;
-
-	for (size_t i = 0; words[i] != NULL && at < size; i++) {
-		const char *between = words[i + 1] == NULL ? " nor " : ", ";
-		int n = snprintf(ret + at, size - at, "%s%s",
-				 i > 0 ? between : "", words[i]);
-
-		at += n > 0 ? (size_t)n : 0;
-	}
-}
-
 static int parse_word(const struct config_key *key, const char *value,
 		      void *base, char *problem)
 {
-	char words[64];
+	const int place = find_word(key->words, value, problem);
 
-	for (unsigned int i = 0; key->words[i] != NULL; i++)
-		if (strcmp(key->words[i], value) == 0) {
-			memcpy(FIELD(char, key, base), &i, sizeof(i));
-			return 0;
-		}
-	join_words(key->words, words, sizeof(words));
-	return wrong(problem, "neither %s", words);
+	if (place < 0)
+		return place;
+	memcpy(FIELD(char, key, base), &place, sizeof(place));
+	return 0;
 }
 _Static_assert(sizeof(enum profile_mode) == sizeof(unsigned int) &&
 		       sizeof(enum unwind_symbols) == sizeof(unsigned int),
 	       "an enum is written as an unsigned int");
 
-/* Without the name service, as in daemon/accounts.h. */
 static int parse_user(const struct config_key *key, const char *value,
 		      void *base, char *problem)
 {
 	struct target_config *t = base;
-	struct passwd *entry;
-	bool found = false;
+	uint32_t gid;
 	uint64_t n;
-	FILE *file;
 
-	if (digits_number(value, 0, CONFIG_UID_ANY - 1, &n)) {
+	if (digits_number(value, 0, CONFIG_UID_ANY - 1, &n))
 		t->uid = (uint32_t)n;
-		return parse_text(key, value, base, problem);
-	}
-	file = fopen("/etc/passwd", "re");
-	while (file != NULL && !found && (entry = fgetpwent(file)) != NULL) {
-		found = strcmp(entry->pw_name, value) == 0;
-		if (found)
-			t->uid = entry->pw_uid;
-	}
-	if (file != NULL)
-		(void)fclose(file);
-	if (!found)
+	else if (!account_find(value, &t->uid, &gid))
 		return wrong(problem, "not a user in /etc/passwd (a number "
 				      "stands for any)");
 	return parse_text(key, value, base, problem);

@@ -7,40 +7,6 @@
 #include "daemon/log.h"
 #include "daemon/service.h"
 
-#define TAKES_A_START "that takes another start of sentry-profd"
-
-/*
- * Of [sentry] and [profiler]: what is used when a target is started, or later;
- * and what sections take over, which is theirs then.
- */
-static bool is_taken(const char *key)
-{
-	static const char *const keys[] = {
-		"chunk_seconds",
-		"max_frames",
-		"symbols",
-		"addresses",
-		"in_app_include",
-		"in_app_exclude",
-		"mode",
-		"cpu_budget_percent",
-		"shutdown_timeout",
-		"environment",
-		"release",
-		"rate_hz", /* but for what tell_rates says */
-		"dsn",
-		"ca_certs",
-		"client_cert",
-		"client_key",
-		"platform",
-	};
-
-	for (size_t k = 0; k < array_size(keys); k++)
-		if (strcmp(keys[k], key) == 0)
-			return true;
-	return false;
-}
-
 static void warn(int lines_fd, const char *format, ...) printf_like(2, 3);
 static void warn(int lines_fd, const char *format, ...)
 {
@@ -60,9 +26,10 @@ static void tell_changed(void *ctx, const char *section, const char *key)
 {
 	const int *lines_fd = ctx;
 
-	if (!is_taken(key))
-		warn(*lines_fd, "%s in %s is another one now: " TAKES_A_START,
-		     key, section);
+	warn(*lines_fd,
+	     "%s in %s is another one now: that takes another start of "
+	     "sentry-profd",
+	     key, section);
 }
 
 /* The timer was set when the daemon was started. */

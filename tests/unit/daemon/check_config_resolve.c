@@ -247,12 +247,12 @@ TEST(changes)
 	/* What it takes from [profiler] is its own, too. */
 	config_init(&config);
 	read_main("[sentry]\nretry_5xx = yes\n[profiler]\nrate_hz = 6\n"
-		  "[target \"same\"]\n" RULES "[target \"own_rate\"]\n" RULES
-		  "rate_hz = 9\n");
+		  "spool_max_chunks = 7\n[target \"same\"]\n" RULES
+		  "[target \"own_rate\"]\n" RULES "rate_hz = 9\n");
 	resolve();
 	ck_assert(!is_same(&old, "same") && is_same(&old, "own_rate"));
 	told[0] = '\0';
 	config_changed_keys(&old, &config, on_key, NULL);
-	ck_assert_str_eq(told, "[sentry]retry_5xx [profiler]rate_hz ");
+	ck_assert_str_eq(told, "[sentry]retry_5xx [profiler]spool_max_chunks ");
 	config_fini(&old);
 }
