@@ -38,32 +38,29 @@ enum {
 #define NAME_SHOWN_MAX 1024
 
 /*
- * Threads that wait in the kernel and will stop later are let go of then; who
- * has so many of them is not looked at further. All together are waited for
- * once as long as one, and each after that for a moment.
+ * Threads that wait in the kernel will stop later, and are let go of then. The
+ * first is waited for as long as any, each after it for a moment.
  */
-#define LATE_MAX     64
 #define LATE_STOP_NS (100 * NS_PER_MS)
 
 struct thread {
-	int32_t tid;
-	int error; /* 0: attached to */
+	struct thread_stop stop;
+	int error; /* 0: attached to; -ETIMEDOUT: it will stop later */
 };
 
 struct comparer {
 	int32_t pid;
 	struct thread *threads;
 	size_t n_threads;
+	bool has_late;
 	struct live live;
 	struct oracle *oracles[ORACLE_N]; /* NULL: not asked for */
-	struct thread_stop late[LATE_MAX];
-	size_t n_late;
 	size_t n_seen, n_differ;
 	int error; /* of the last thread that could not be looked at */
 };
 
 static struct unwind_stack ours;
-static struct oracle_stack theirs;
+static struct oracle_stack theirs[ORACLE_N];
 
 static union {
 	struct record_sample record;
@@ -131,16 +128,22 @@ static void print_frame(struct live *l, const char *mark, size_t n,
 	printf(f->by_heuristic ? " guessed\n" : "\n");
 }
 
-/* Theirs from the first that differs. */
+/* Theirs from the first that differs; SIZE_MAX: none. */
 static void print_theirs(struct live *l, enum oracle_kind kind, size_t first)
 {
+	const struct oracle_stack *s = &theirs[kind];
+
+	if (first == SIZE_MAX) {
+		printf("  %s: the same\n", oracle_name(kind));
+		return;
+	}
 	printf("> %s differs from #%zu on:\n", oracle_name(kind), first);
-	for (size_t i = first; i < theirs.n; i++) {
-		const struct unwind_frame f = {theirs.addrs[i], i == 0, 0};
+	for (size_t i = first; i < s->n; i++) {
+		const struct unwind_frame f = {s->addrs[i], i == 0, 0};
 
 		print_frame(l, "  > ", i, &f);
 	}
-	printf("  > ended: %s\n", theirs.end);
+	printf("  > ended: %s\n", s->end);
 }
 
 static void print_ours(struct live *l, size_t first_differing)
@@ -154,26 +157,10 @@ static void print_ours(struct live *l, size_t first_differing)
 
 static void release_late(struct comparer *c)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->n_late; i++)
-		if (!thread_release_late(&c->late[i]))
-			c->late[n++] = c->late[i];
-	c->n_late = n;
-}
-
-static int stop_thread(struct comparer *c, int32_t tid, struct thread_stop *ret)
-{
-	int r;
-
-	release_late(c);
-	if (c->n_late == LATE_MAX)
-		return -ETIMEDOUT;
-	r = thread_stop_attached(
-		tid, c->n_late == 0 ? THREAD_STOP_NS : LATE_STOP_NS, ret);
-	if (r == -ETIMEDOUT)
-		c->late[c->n_late++] = *ret;
-	return r;
+	for (size_t i = 0; i < c->n_threads; i++)
+		if (c->threads[i].error == -ETIMEDOUT &&
+		    thread_release_late(&c->threads[i].stop))
+			c->threads[i].error = -ESRCH;
 }
 
 /* Not of who is gone: also of a leader, who then may not be traced either. */
@@ -193,71 +180,41 @@ static void print_missed(int32_t tid, int error)
 static void compare(struct comparer *c, int32_t tid)
 {
 	size_t firsts[ORACLE_N], first = SIZE_MAX;
-	bool differs[ORACLE_N] = {false};
 
 	for (int i = 0; i < ORACLE_N; i++) {
+		firsts[i] = SIZE_MAX;
 		if (c->oracles[i] == NULL)
 			continue;
-		oracle_walk(c->oracles[i], tid, &theirs);
-		differs[i] = !oracle_agrees(&ours, &theirs, &firsts[i]);
-		if (differs[i])
+		oracle_walk(c->oracles[i], tid, &theirs[i]);
+		if (!oracle_agrees(&ours, &theirs[i], &firsts[i]))
 			first = min_size(first, firsts[i]);
 	}
+	print_thread(tid);
 	print_ours(&c->live, first);
-	for (int i = 0; i < ORACLE_N; i++) {
-		if (c->oracles[i] == NULL)
-			continue;
-		if (!differs[i]) {
-			printf("  %s: the same\n",
-			       oracle_name((enum oracle_kind)i));
-			continue;
-		}
-		oracle_walk(c->oracles[i], tid, &theirs);
-		print_theirs(&c->live, (enum oracle_kind)i, firsts[i]);
-	}
+	for (int i = 0; i < ORACLE_N; i++)
+		if (c->oracles[i] != NULL)
+			print_theirs(&c->live, (enum oracle_kind)i, firsts[i]);
 	c->n_differ += first != SIZE_MAX;
-}
-
-/* With a second range, if it is on another stack than its own. */
-static int copy_and_walk(struct comparer *c, const struct thread_stop *stop)
-{
-	uint64_t second = 0;
-	size_t size;
-	int r = 0;
-
-	for (int i = 0; r == 0 && (i == 0 || second != 0) && i < 2; i++) {
-		r = thread_copy_stopped(&c->live, stop, second, &buffer.record,
-					&size);
-		if (r == 0)
-			r = unwind_walk(c->live.space, &buffer.record, size,
-					UNWIND_FRAMES_MAX, &ours);
-		second = ours.second;
-	}
-	return r;
+	c->n_seen++;
 }
 
 /* Everything at one stop. */
-static int look(struct comparer *c, int32_t tid)
+static int look(struct comparer *c, struct thread_stop *stop)
 {
-	struct thread_stop stop;
 	bool changed = false;
-	int r;
+	int r = thread_stop_attached(
+		stop->tid, c->has_late ? LATE_STOP_NS : THREAD_STOP_NS, stop);
 
-	r = stop_thread(c, tid, &stop);
 	if (r < 0)
 		return r;
 	r = live_read_maps(&c->live, &changed);
 	for (int i = 0; i < ORACLE_N && changed; i++)
-		if (c->oracles[i] != NULL)
-			oracle_forget(c->oracles[i]);
+		oracle_forget(c->oracles[i]);
 	if (r == 0)
-		r = copy_and_walk(c, &stop);
-	if (r == 0) {
-		print_thread(tid);
-		compare(c, tid);
-		c->n_seen++;
-	}
-	thread_release(&stop);
+		r = thread_walk(&c->live, stop, &buffer.record, &ours);
+	if (r == 0)
+		compare(c, stop->tid);
+	thread_release(stop);
 	return r;
 }
 
@@ -266,13 +223,16 @@ static void look_at_all(struct comparer *c)
 	for (size_t i = 0; i < c->n_threads; i++) {
 		struct thread *t = &c->threads[i];
 
+		release_late(c);
 		if (t->error == 0)
-			t->error = look(c, t->tid);
+			t->error = look(c, &t->stop);
 		if (t->error == 0)
 			continue;
 		c->error = t->error;
-		print_missed(t->tid, t->error);
+		c->has_late = c->has_late || t->error == -ETIMEDOUT;
+		print_missed(t->stop.tid, t->error);
 	}
+	release_late(c);
 }
 
 /* Threads that are made meanwhile come later in the list, as a rule. */
@@ -288,7 +248,7 @@ static int attach_to_all(struct comparer *c)
 			return -ENOMEM;
 		c->threads = more;
 		more[c->n_threads++] = (struct thread){
-			.tid = tid, .error = thread_attach(tid)};
+			.stop.tid = tid, .error = thread_attach(tid)};
 		c->error = more[c->n_threads - 1].error;
 		any = any || c->error == 0;
 	}
@@ -296,12 +256,13 @@ static int attach_to_all(struct comparer *c)
 }
 
 /* Of the same user, which is root as a rule: a container's root has fewer. */
-static int drop_rights(int32_t pid, uint32_t uid, uint32_t gid)
+static int drop_rights(int32_t pid)
 {
 	capability_set keep = 0;
-	int r = 0;
+	uint32_t uid, gid;
+	int r = process_ids(pid, &uid, &gid);
 
-	if (uid == geteuid()) {
+	if (r == 0 && uid == geteuid()) {
 		r = privileges_of(pid, &keep);
 		uid = gid = MSG_ID_KEEP;
 	}
@@ -320,7 +281,6 @@ static int compare_all(struct comparer *c, const bool wanted[ORACLE_N])
 				       &c->oracles[i]);
 	if (r == 0)
 		look_at_all(c);
-	release_late(c);
 	for (int i = 0; i < ORACLE_N; i++)
 		oracle_free(c->oracles[i]);
 	return r == 0 && c->n_seen == 0 ? c->error : r;
@@ -338,7 +298,7 @@ static int run(struct comparer *c, const bool wanted[ORACLE_N])
 		r = attach_to_all(c);
 	is_attached = r == 0;
 	if (r == 0)
-		r = drop_rights(c->pid, uid, gid);
+		r = drop_rights(c->pid);
 	if (r == 0)
 		r = compare_all(c, wanted);
 	if (is_attached && (r == -EACCES || r == -EPERM))

@@ -38,6 +38,8 @@ int oracle_new(enum oracle_kind kind, int32_t pid, struct oracle **ret)
 
 void oracle_forget(struct oracle *o)
 {
+	if (o == NULL)
+		return;
 	if (o->space != NULL)
 		unw_flush_cache(o->space, 0, 0);
 	if (o->dwfl != NULL)

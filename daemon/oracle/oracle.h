@@ -33,7 +33,8 @@ must_check int oracle_new(enum oracle_kind kind, int32_t pid,
 			  struct oracle **ret);
 void oracle_free(struct oracle *o);
 
-/* The process's maps have changed: what is kept of them is dropped. */
+/* The process's maps have changed: what is kept of them is dropped. Takes NULL.
+ */
 void oracle_forget(struct oracle *o);
 
 /* The stack of a thread that is in a ptrace-stop of this process's. */

@@ -170,6 +170,23 @@ int thread_copy_stopped(const struct live *l, const struct thread_stop *stop,
 	return 0;
 }
 
+int thread_walk(const struct live *l, const struct thread_stop *stop,
+		struct record_sample *record, struct unwind_stack *ret)
+{
+	uint64_t second = 0;
+	size_t size;
+	int r = 0;
+
+	for (int i = 0; r == 0 && (i == 0 || second != 0) && i < 2; i++) {
+		r = thread_copy_stopped(l, stop, second, record, &size);
+		if (r == 0)
+			r = unwind_walk(l->space, record, size,
+					UNWIND_FRAMES_MAX, ret);
+		second = ret->second;
+	}
+	return r;
+}
+
 /* Both looks find it blocked, in the same place, and it has not run between. */
 static bool stayed(const struct activity *a, const struct activity_mark *mark,
 		   const struct activity_place *place)

@@ -85,7 +85,16 @@ must_check int thread_copy_stopped(const struct live *l,
 				   size_t *ret_size);
 
 /*
- * The same of a thread that is blocked in a call, without stopping it. Also
+ * Copies a stopped thread into record and unwinds the copy: with a second
+ * range, if its stack leads to another one. Returns 0, or the error of
+ * thread_copy_stopped or unwind_walk.
+ */
+must_check int thread_walk(const struct live *l, const struct thread_stop *stop,
+			   struct record_sample *record,
+			   struct unwind_stack *ret);
+
+/*
+ * Copies a thread that is blocked in a call, without stopping it. Also
  * returns -EBUSY if it is not, or has run meanwhile.
  */
 must_check int thread_copy_blocked(const struct live *l, int32_t tid,

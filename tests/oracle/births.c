@@ -47,15 +47,11 @@ static int follow(struct live *l, pid_t tid, unsigned long steps)
 {
 	struct thread_stop stop = {.tid = tid, .status = TRACEE_OTHER};
 	bool changed;
-	size_t size;
 	int r;
 
 	r = live_read_maps(l, &changed);
 	while (r == 0 && steps-- > 0) {
-		r = thread_copy_stopped(l, &stop, 0, &buffer.record, &size);
-		if (r == 0)
-			r = unwind_walk(l->space, &buffer.record, size,
-					UNWIND_FRAMES_MAX, &stack);
+		r = thread_walk(l, &stop, &buffer.record, &stack);
 		if (r == 0)
 			put_stack(l);
 		if (r == 0)

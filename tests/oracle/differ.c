@@ -172,24 +172,6 @@ static int read_maps(struct differ *d)
 	return r;
 }
 
-/* With a second range, if it is on another stack than its own. */
-static int copy_and_walk(struct differ *d, const struct thread_stop *stop)
-{
-	uint64_t second = 0;
-	size_t size;
-	int r = 0;
-
-	for (int i = 0; r == 0 && (i == 0 || second != 0) && i < 2; i++) {
-		r = thread_copy_stopped(&d->live, stop, second, &buffer.record,
-					&size);
-		if (r == 0)
-			r = unwind_walk(d->live.space, &buffer.record, size,
-					UNWIND_FRAMES_MAX, &ours);
-		second = ours.second;
-	}
-	return r;
-}
-
 /* One that is blocked, without a stop. The maps may be older than it. */
 static bool copy_blocked(struct differ *d, int32_t tid, size_t *ret_size)
 {
@@ -212,7 +194,7 @@ static int compare(struct differ *d, const struct thread_stop *stop)
 
 	r = read_maps(d);
 	if (r == 0)
-		r = copy_and_walk(d, stop);
+		r = thread_walk(&d->live, stop, &buffer.record, &ours);
 	if (r < 0)
 		return r;
 	compare_oracles(d, stop->tid);
@@ -226,8 +208,8 @@ static int compare(struct differ *d, const struct thread_stop *stop)
 }
 
 /*
- * Another wait by the same call, from somewhere else: the thread was woken before
- * the stop, and has left other words above its stack pointer.
+ * Another wait by the same call, from somewhere else: the thread was woken
+ * before the stop, and has left other words above its stack pointer.
  */
 static bool has_run_since(void)
 {

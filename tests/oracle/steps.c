@@ -67,18 +67,6 @@ static void put_stack(struct live *l)
 	(void)putchar('\n');
 }
 
-static int walk(struct live *l, const struct thread_stop *stop)
-{
-	size_t size;
-	int r;
-
-	r = thread_copy_stopped(l, stop, 0, &buffer.record, &size);
-	if (r == 0)
-		r = unwind_walk(l->space, &buffer.record, size,
-				UNWIND_FRAMES_MAX, &stack);
-	return r;
-}
-
 /* As thread_step, which looks again after a while, in no time. */
 static int step(const struct thread_stop *stop)
 {
@@ -101,7 +89,7 @@ static bool is_called_by_unwinder(struct live *l)
 
 static int look(struct live *l, const struct thread_stop *stop, bool *in_call)
 {
-	int r = walk(l, stop);
+	int r = thread_walk(l, stop, &buffer.record, &stack);
 
 	if (r == 0) {
 		put_stack(l);
