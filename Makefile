@@ -1,6 +1,6 @@
 # sentry-profd: builds with GNU make. Everything that is made stands in build/.
 #
-#   make            the six executables and the client library
+#   make            the seven executables and the client library
 #   make demo       installs what is missing, builds, profiles a real program
 #   make check      installs what is missing, builds, runs every test
 #                   (make check T=ring: those whose name contains "ring")
@@ -93,7 +93,7 @@ dir_import = proto/import
 dir_export = proto/export
 
 EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
-	sentry-profd-ship sentry-profd-oracle sentry-profctl
+	sentry-profd-ship sentry-profd-oracle sentry-profd-metrics sentry-profctl
 
 
 # daemon/ sources, archives and libraries of each executable: the link table
@@ -105,11 +105,11 @@ sentry-profd_SRC = profd command ship_files finish broker pause limit patience c
 	targets attach figures discovery marks sightings identify pid_files connector reload \
 	idle overdue lack \
 	operate adopt record rights status inbound control control_message control_socket \
-	allowance peer service notify metrics metrics_text \
+	allowance peer service notify metrics \
 	process files want open mapped rooted act_as spawn output picture ctl/ending \
 	confine spool_dir accounts id child \
 	config config_faults config_read config_keys config_value config_targets config_print \
-	config_files config_resolve listen_at pem proxy match match_facts privileges missing log log_limit
+	config_files config_resolve pem proxy match match_facts privileges missing log log_limit
 sentry-profd_LIB = capture unwind proto base
 sentry-profd_PKG = inih
 sentry-profd-capture_SRC = captured tracer await stops readers realtime slots tell ticker cpu_quota match_facts \
@@ -134,10 +134,14 @@ sentry-profd-oracle_SRC = oracle/main $(oracle_parts)
 sentry-profd-oracle_LIB = capture unwind base
 sentry-profd-oracle_PKG = libdw libelf liblzma libzstd libunwind-ptrace
 sentry-profd-oracle_LIBS = -liberty
+# It serves HTTP, and asks the daemon as sentry-profctl does.
+sentry-profd-metrics_SRC = metrics/main ask option_fault process lack log log_limit
+sentry-profd-metrics_LIB = base
+sentry-profd-metrics_PKG = libmicrohttpd
 sentry-profctl_SRC = profctl operator ask status_table doctor doctor_host doctor_daemon \
 	doctor_delivery doctor_environment doctor_options doctor_target doctor_files \
 	config config_faults config_keys config_print config_read config_resolve \
-	config_files config_targets config_value listen_at options_keys pem proxy \
+	config_files config_targets config_value options_keys pem proxy \
 	match accounts spool_dir \
 	missing spawn child id own_child page want symbolized ctl/compare ctl/compare_table \
 	ctl/convert ctl/debug_files ctl/debuginfod ctl/ending ctl/formats ctl/inputs \
@@ -154,7 +158,7 @@ sentry-profctl_LIBS = -liberty
 EXE_EXTRA =
 
 # The files with main().
-MAINS = profd captured unwindd shipd oracle/main profctl
+MAINS = profd captured unwindd shipd oracle/main metrics/main profctl
 BINS = $(EXES:%=$(B)/%)
 ALL_OBJS =
 
@@ -440,7 +444,7 @@ $(B)/fuzz/control: $(B)/obj/daemon/control_message.o
 $(B)/fuzz/symbolized: $(B)/obj/daemon/symbolized.o $(B)/obj/lib/aggregate/names.o
 $(B)/fuzz/config: $(patsubst %,$(B)/obj/daemon/%.o,config config_faults \
 	config_read config_keys config_value config_targets config_print \
-	config_resolve accounts privileges listen_at proxy match log log_limit)
+	config_resolve accounts privileges proxy match log log_limit)
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/fuzz.o \
 		$(FUZZ_MAIN) $(call archives,unwind export import ship proto base)
 	@mkdir -p $(@D)
@@ -601,7 +605,7 @@ HELPERS = sentry-profd-capture sentry-profd-unwind sentry-profd-ship \
 	sentry-profd-oracle
 MANS = $(wildcard docs/*.[1-8])
 DOCS = README.md $(wildcard docs/*.md) docs/CHANGES
-UNIT = $(PREFIX)/lib/systemd/system/sentry-profd.service
+UNITS = $(PREFIX)/lib/systemd/system
 SYSUSERS = $(PREFIX)/lib/sysusers.d/sentry-profd.conf
 TMPFILES = $(PREFIX)/lib/tmpfiles.d/sentry-profd.conf
 EXAMPLE = $(wildcard systemd/sentry-profd.conf)
@@ -613,7 +617,8 @@ COMPLETION = daemon/ctl/completion/sentry-profd
 install: all
 	$(INSTALL) -d $(DESTDIR)$(SBINDIR) $(DESTDIR)$(BINDIR) \
 		$(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR)
-	$(INSTALL) -m 755 $(B)/sentry-profd $(DESTDIR)$(SBINDIR)
+	$(INSTALL) -m 755 $(B)/sentry-profd $(B)/sentry-profd-metrics \
+		$(DESTDIR)$(SBINDIR)
 	$(INSTALL) -m 755 $(B)/sentry-profctl $(DESTDIR)$(BINDIR)
 	$(INSTALL) -m 755 $(HELPERS:%=$(B)/%) $(DESTDIR)$(LIBEXECDIR)
 	for m in $(MANS:docs/%=%); do \
@@ -641,9 +646,10 @@ install: all
 	$(INSTALL) -m 644 $(wildcard docs/examples/*.*) \
 		$(DESTDIR)$(DOCDIR)/examples
 	$(INSTALL) -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)
-	$(INSTALL) -D -m 644 systemd/sentry-profd.service $(DESTDIR)$(UNIT)
+	$(INSTALL) -d $(DESTDIR)$(UNITS)
+	$(INSTALL) -m 644 systemd/*.service $(DESTDIR)$(UNITS)
 	sed -i 's,/usr/sbin,$(SBINDIR),; s,/usr/bin,$(BINDIR),' \
-		$(DESTDIR)$(UNIT)
+		$(DESTDIR)$(UNITS)/sentry-profd*.service
 	$(INSTALL) -D -m 644 systemd/sentry-profd.sysusers $(DESTDIR)$(SYSUSERS)
 	$(INSTALL) -D -m 644 systemd/sentry-profd.tmpfiles $(DESTDIR)$(TMPFILES)
 	$(INSTALL) -d $(DESTDIR)$(dir $(CONFIG))targets.d
@@ -652,11 +658,14 @@ install: all
 
 uninstall:
 	rm -f $(DESTDIR)$(SBINDIR)/sentry-profd \
+		$(DESTDIR)$(SBINDIR)/sentry-profd-metrics \
 		$(DESTDIR)$(BINDIR)/sentry-profctl \
 		$(DESTDIR)$(LIBDIR)/libsentry_profd.* \
 		$(DESTDIR)$(LIBDIR)/pkgconfig/sentry_profd.pc \
 		$(DESTDIR)$(INCLUDEDIR)/sentry_profd.h \
-		$(DESTDIR)$(UNIT) $(DESTDIR)$(SYSUSERS) $(DESTDIR)$(TMPFILES) \
+		$(DESTDIR)$(UNITS)/sentry-profd.service \
+		$(DESTDIR)$(UNITS)/sentry-profd-metrics.service \
+		$(DESTDIR)$(SYSUSERS) $(DESTDIR)$(TMPFILES) \
 		$(DESTDIR)$(BASHDIR)/sentry-prof* \
 		$(DESTDIR)$(ZSHDIR)/_sentry-profd \
 		$(DESTDIR)$(FISHDIR)/sentry-prof*

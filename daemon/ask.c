@@ -73,9 +73,9 @@ static void say_lost(const struct ask *a, int error)
 		log_error("sentry-profd at %s: %s", a->path, strerror(error));
 }
 
-static int dial(const char *path, int *ret_fd)
+static int dial(const char *path, unsigned int seconds, int *ret_fd)
 {
-	const struct timeval patience = {.tv_sec = ANSWER_S};
+	const struct timeval patience = {.tv_sec = seconds};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t n = strlen(path);
 	int fd, r = 0;
@@ -148,7 +148,8 @@ static int exchange(struct ask *a, const void *message, size_t size,
 	return r;
 }
 
-int ask_open(const char *path, bool is_quiet, struct ask *ret)
+static int open_for(const char *path, unsigned int seconds, bool is_quiet,
+		    struct ask *ret)
 {
 	const struct protocol_hello hello = {
 		.h = {PROTOCOL_HELLO, sizeof(hello), TAG},
@@ -159,7 +160,7 @@ int ask_open(const char *path, bool is_quiet, struct ask *ret)
 	struct protocol_answer answer;
 	int fd = -1, r;
 
-	r = dial(path, &a.fd);
+	r = dial(path, seconds, &a.fd);
 	if (r < 0) {
 		if (!is_quiet)
 			say_not_connected(path, -r);
@@ -172,6 +173,16 @@ int ask_open(const char *path, bool is_quiet, struct ask *ret)
 	else
 		*ret = a;
 	return r;
+}
+
+int ask_open(const char *path, bool is_quiet, struct ask *ret)
+{
+	return open_for(path, ANSWER_S, is_quiet, ret);
+}
+
+int ask_open_briefly(const char *path, unsigned int seconds, struct ask *ret)
+{
+	return open_for(path, seconds, true, ret);
 }
 
 void ask_close(struct ask *a)

@@ -26,9 +26,13 @@ const char *ask_path(const char *given);
 
 /*
  * Connects, and says hello. Returns 0, or -errno and has printed a line;
- * is_quiet: it prints none, here and later.
+ * is_quiet: it prints none, here and later. A daemon that does not answer for
+ * a minute is stuck: -EAGAIN, here and later.
  */
 must_check int ask_open(const char *path, bool is_quiet, struct ask *ret);
+/* The same, quiet, for a caller who waits no longer than so many seconds. */
+must_check int ask_open_briefly(const char *path, unsigned int seconds,
+				struct ask *ret);
 void ask_close(struct ask *a);
 
 /*

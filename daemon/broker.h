@@ -76,7 +76,6 @@
 
 struct broker;
 struct control;
-struct metrics;
 struct recording;
 
 /* What a process has used, over all its lives. */
@@ -182,7 +181,6 @@ struct broker {
 	struct picture picture;
 	int stats_fd; /* -1: none */
 	struct notify notify;
-	struct metrics *metrics; /* NULL: nobody asks for them */
 	bool privileged;
 	struct missing_facts missing;
 	uint32_t nice_steps;   /* so many it goes before who started it */

@@ -140,8 +140,7 @@ struct config {
 	uint64_t spool_max_bytes;
 	uint32_t spool_max_chunks;
 	uint32_t spool_max_age_s;
-	char socket[CONFIG_TEXT_MAX];	      /* "": not given */
-	char metrics_listen[CONFIG_TEXT_MAX]; /* daemon/metrics.h; "": no */
+	char socket[CONFIG_TEXT_MAX]; /* "": not given */
 
 	struct target_config *targets;
 	size_t n_targets;

@@ -85,7 +85,6 @@ const struct config_key config_keys[] = {
 	PROFILER(KEY_NUMBER, "spool_max_age_seconds", spool_max_age_s, START, 1,
 		 365 * DAY_S, NULL),
 	PROFILER(KEY_PATH, "socket", socket, START, 0, SOCKET_BYTES_MAX, NULL),
-	PROFILER(KEY_LISTEN, "metrics_listen", metrics_listen, START, NO_RANGE),
 
 	TARGET(KEY_PATTERN, "exe", exe, NO_RANGE),
 	TARGET(KEY_PATTERN, "comm", comm, NO_RANGE),

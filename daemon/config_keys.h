@@ -22,7 +22,6 @@ enum key_type {
 	KEY_TEXT,     /* up to 200 bytes */
 	KEY_PATTERN,  /* as text; daemon/match.h */
 	KEY_PATH,     /* absolute in a file; up to max bytes, if there is one */
-	KEY_LISTEN,   /* daemon/listen_at.h */
 	KEY_USER,     /* a name in /etc/passwd or a number */
 	KEY_DSN,      /* in struct config and target_config: dsn */
 	KEY_DSN_FILE, /* an absolute path; what is in it becomes dsn */

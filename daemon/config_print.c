@@ -55,7 +55,6 @@ bool config_value_print(const struct config_key *key, const void *base,
 	case KEY_TEXT:
 	case KEY_PATTERN:
 	case KEY_PATH:
-	case KEY_LISTEN:
 	case KEY_SPOOL:
 	case KEY_SPOTLIGHT:
 	case KEY_USER:

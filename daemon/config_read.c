@@ -263,7 +263,11 @@ static void unknown_key(struct reader *r, const char *name)
 {
 	enum config_section elsewhere = config_key_elsewhere(name);
 
-	if (elsewhere == SECTION_NONE)
+	if (strcmp(name, "metrics_listen") == 0)
+		fault(r, "metrics_listen is no key any more: "
+			 "sentry-profd-metrics --listen ADDR:PORT serves the "
+			 "metrics, and sentry-profctl metrics prints them");
+	else if (elsewhere == SECTION_NONE)
 		fault(r, "unknown key %s", name);
 	else
 		fault(r, "%s is a key of %s", name,

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "daemon/accounts.h"
-#include "daemon/listen_at.h"
 #include "daemon/proxy.h"
 #include "lib/base/digits.h"
 #include "proto/dsn.h"
@@ -297,8 +296,6 @@ static int parse_dsn_file(const struct config_key *key, const char *value,
 int config_value_parse(const struct config_key *key, const char *value,
 		       void *base, char problem[CONFIG_PROBLEM_MAX])
 {
-	struct listen_at at;
-
 	switch (key->type) {
 	case KEY_TEXT:
 	case KEY_PATH:
@@ -307,13 +304,6 @@ int config_value_parse(const struct config_key *key, const char *value,
 	case KEY_PROXY:
 		if (proxy_problem(value) != NULL)
 			return wrong(problem, "%s", proxy_problem(value));
-		return parse_text(key, value, base, problem);
-	case KEY_LISTEN:
-		if (listen_at_parse(value, &at) < 0)
-			return wrong(problem,
-				     "neither the path of a socket (107 bytes "
-				     "at most), 127.0.0.1:PORT nor "
-				     "[::1]:PORT");
 		return parse_text(key, value, base, problem);
 	case KEY_PATTERN:
 		if (config_rule_check(key, value, problem) < 0)

@@ -36,7 +36,8 @@ struct control {
 	void *ctx;
 	struct loop *loop;
 	struct loop_source *source; /* NULL: has not started */
-	uint32_t own_uid, group;
+	uint32_t own_uid;
+	struct peer_groups groups;
 	struct allowance allowance;
 	struct connection *connections;
 };
@@ -189,7 +190,7 @@ static void take(struct control *control, int fd)
 	struct peer *is;
 
 	if (c == NULL ||
-	    peer_of(fd, control->own_uid, control->group, &c->peer.is) < 0)
+	    peer_of(fd, control->own_uid, &control->groups, &c->peer.is) < 0)
 		goto out;
 	is = &c->peer.is;
 	if (!allowance_open(&control->allowance, is->uid, is->is_operator,
@@ -253,7 +254,7 @@ int control_new(const char *path, const struct control_user *user, void *ctx,
 	c->user = user;
 	c->ctx = ctx;
 	c->own_uid = own_uid;
-	c->group = peer_group();
+	peer_groups(&c->groups);
 	*ret = c;
 	return 0;
 }

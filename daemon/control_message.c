@@ -33,6 +33,8 @@ static bool find_takes(uint32_t type, enum takes *ret)
 	case PROTOCOL_SPANS_OPEN:
 	case PROTOCOL_SPANS_CLOSED:
 	case PROTOCOL_STATUS:
+	case PROTOCOL_METRICS:
+	case PROTOCOL_OPENMETRICS:
 	case PROTOCOL_RELOAD:
 	case PROTOCOL_RECORD_END:
 		*ret = TAKES_NOTHING;

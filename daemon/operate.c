@@ -11,6 +11,7 @@
 #include "daemon/control.h"
 #include "daemon/lifecycle.h"
 #include "daemon/log.h"
+#include "daemon/metrics.h"
 #include "daemon/record.h"
 #include "daemon/reload.h"
 #include "daemon/rights.h"
@@ -127,10 +128,14 @@ static void tell_profiler_id(struct broker *b, const struct peer *is,
 		ret->m.result = PROTOCOL_NOT_RUNNING;
 }
 
-static void status(struct broker *b, const struct peer *is,
-		   struct control_answer *ret)
+/* The status or the metrics. */
+static void show(struct broker *b, const struct peer *is, uint32_t type,
+		 struct control_answer *ret)
 {
-	int r = status_make(b, is, &ret->fd, &ret->m.fd_bytes);
+	int r = type == PROTOCOL_STATUS
+			? status_make(b, is, &ret->fd, &ret->m.fd_bytes)
+			: metrics_make(b, is, type == PROTOCOL_OPENMETRICS,
+				       &ret->fd, &ret->m.fd_bytes);
 
 	ret->work = STATUS_WORK + STATUS_WORK_EACH * (uint32_t)b->n_instances;
 	if (r < 0)
@@ -191,6 +196,8 @@ static bool is_of_itself(const struct protocol_request *m)
 	case PROTOCOL_ATTACH:
 	case PROTOCOL_DETACH:
 	case PROTOCOL_STATUS:
+	case PROTOCOL_METRICS:
+	case PROTOCOL_OPENMETRICS:
 	case PROTOCOL_RELOAD:
 	case PROTOCOL_RECORD:
 	case PROTOCOL_WATCH:
@@ -259,7 +266,9 @@ static void serve(struct broker *b, const struct control_peer *peer,
 		adopt_detach(b, &peer->is, m->pid, ret);
 		return;
 	case PROTOCOL_STATUS:
-		status(b, &peer->is, ret);
+	case PROTOCOL_METRICS:
+	case PROTOCOL_OPENMETRICS:
+		show(b, &peer->is, m->h.type, ret);
 		return;
 	case PROTOCOL_RELOAD:
 		reload_for(b, &peer->is, ret);

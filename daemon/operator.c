@@ -42,6 +42,7 @@ static const struct command commands[] = {
 	{"detach", PROTOCOL_DETACH, A_PID, "detached", PROTOCOL_LEFT_OUT},
 	{"profiler-id", PROTOCOL_PROFILER_ID, A_PID, "", PROTOCOL_OK},
 	{"reload", PROTOCOL_RELOAD, NO_ARGUMENT, "reloaded", PROTOCOL_OK},
+	{"metrics", PROTOCOL_METRICS, NO_ARGUMENT, "", PROTOCOL_OK},
 };
 
 const char operator_help[] =
@@ -56,16 +57,19 @@ const char operator_help[] =
 	"detach PID       let go of a process, and leave it alone\n"
 	"profiler-id PID  the id that its chunks have now\n"
 	"reload           read the configuration again\n"
+	"metrics          figures of the daemon, as Prometheus reads them; "
+	"--openmetrics\n"
 	"\n"
 	"  --socket PATH  the daemon's (default: $SENTRY_PROFD_SOCKET, then\n"
 	"                 " PROTOCOL_SOCKET ")\n";
 
 struct request {
 	const struct command *command;
+	enum protocol_type type; /* the command's, or one that is like it */
 	const char *socket;
 	int32_t pid;
 	const char *name;
-	bool json;
+	bool raw;	      /* the daemon's text is printed as it comes */
 	unsigned int watch_s; /* 0: no */
 	bool clears;	      /* each table takes the place of the last */
 };
@@ -99,35 +103,38 @@ static int take_argument(struct request *q, const char *text)
 
 static int parse(int argc, char **argv, struct request *q)
 {
-	enum { SOCKET = OPTION_LONG, JSON, WATCH };
+	enum { SOCKET = OPTION_LONG, JSON, WATCH, OPENMETRICS };
 	static const struct option options[] = {
 		{"socket", required_argument, NULL, SOCKET},
 		{"json", no_argument, NULL, JSON},
 		{"watch", optional_argument, NULL, WATCH},
+		{"openmetrics", no_argument, NULL, OPENMETRICS},
 		{0},
 	};
 	const bool is_status = q->command->type == PROTOCOL_STATUS;
 	uint64_t seconds = WATCH_S;
-	int c;
+	int c, at;
 
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":", options, &at)) != -1) {
 		if (c == SOCKET)
 			q->socket = optarg;
 		else if (c == JSON && is_status)
-			q->json = true;
+			q->raw = true;
 		else if (c == WATCH && is_status &&
 			 (optarg == NULL ||
 			  digits_number(optarg, 1, WATCH_MAX_S, &seconds)))
 			q->watch_s = (unsigned int)seconds;
+		else if (c == OPENMETRICS &&
+			 q->command->type == PROTOCOL_METRICS)
+			q->type = PROTOCOL_OPENMETRICS;
 		else if (c == '?' || c == ':') {
 			option_fault_log(c, q->command->name, argv, options);
 			return EXIT_USAGE;
 		} else {
 			log_error("%s: --%s is not for it, or has a wrong "
 				  "value",
-				  q->command->name,
-				  c == JSON ? "json" : "watch");
+				  q->command->name, options[at].name);
 			return EXIT_USAGE;
 		}
 	}
@@ -229,23 +236,23 @@ static int show_table(const struct request *q, const struct buf *json)
 				  stdout);
 }
 
-/* The daemon's JSON, whole. */
-static int show_status(const struct request *q, int fd, uint32_t size)
+/* The daemon's text, whole: JSON of the status, or metrics. */
+static int show_text(const struct request *q, int fd, uint32_t size)
 {
-	struct buf json;
+	struct buf text;
 	int r;
 
-	r = ask_read(fd, size, &json);
-	if (r == 0 && q->json &&
-	    fwrite(buf_string(&json), 1, json.len, stdout) != json.len)
+	r = ask_read(fd, size, &text);
+	if (r == 0 && q->raw &&
+	    fwrite(buf_string(&text), 1, text.len, stdout) != text.len)
 		r = -EIO;
-	else if (r == 0 && !q->json)
-		r = show_table(q, &json);
-	buf_fini(&json);
+	else if (r == 0 && !q->raw)
+		r = show_table(q, &text);
+	buf_fini(&text);
 	if (r == 0 && fflush(stdout) != 0)
 		r = -errno;
 	if (r < 0)
-		log_error("status: %s", strerror(-r));
+		log_error("%s: %s", q->command->name, strerror(-r));
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -255,11 +262,13 @@ static int run_once(const struct request *q, struct ask *a, bool *ret_lost)
 	struct protocol_answer answer;
 	int fd, status;
 
-	*ret_lost = ask(a, q->command->type, q->pid, q->name, &answer, &fd) < 0;
+	*ret_lost = ask(a, q->type, q->pid, q->name, &answer, &fd) < 0;
 	if (*ret_lost)
 		return EXIT_FAILURE;
-	if (q->command->type == PROTOCOL_STATUS && answer.result == PROTOCOL_OK)
-		status = show_status(q, fd, answer.fd_bytes);
+	if (answer.result == PROTOCOL_OK &&
+	    (q->command->type == PROTOCOL_STATUS ||
+	     q->command->type == PROTOCOL_METRICS))
+		status = show_text(q, fd, answer.fd_bytes);
 	else
 		status = print_answer(q, &answer, &fd);
 	close_fd(&fd);
@@ -289,9 +298,9 @@ static int watch(struct request *q, struct ask *a)
 	bool lost;
 	int status;
 
-	q->clears = isatty(STDOUT_FILENO) && !q->json;
+	q->clears = isatty(STDOUT_FILENO) && !q->raw;
 	for (bool first = true;; first = false) {
-		if (!q->clears && !first && !q->json)
+		if (!q->clears && !first && !q->raw)
 			printf("\n");
 		status = run_once(q, a, &lost);
 		if (status != EXIT_SUCCESS && !(lost && q->clears))
@@ -311,6 +320,8 @@ int operator_run(int argc, char **argv)
 
 	if (q.command == NULL)
 		return EXIT_USAGE;
+	q.type = q.command->type;
+	q.raw = q.type == PROTOCOL_METRICS;
 	status = parse(argc, argv, &q);
 	if (status != 0)
 		return status;

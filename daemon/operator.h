@@ -1,6 +1,6 @@
 /*
  * sentry-profctl's commands that the running daemon obeys: status, start, stop,
- * attach, detach, profiler-id and reload.
+ * attach, detach, profiler-id, reload and metrics.
  */
 #ifndef DAEMON_OPERATOR_H
 #define DAEMON_OPERATOR_H

@@ -19,28 +19,34 @@
 /* NGROUPS_MAX, which no constant of libc gives as a number of the kernel's. */
 #define GROUPS_MAX 65536
 
-uint32_t peer_group(void)
+void peer_groups(struct peer_groups *ret)
 {
 	FILE *file = fopen("/etc/group", "re");
-	uint32_t found = PEER_NO_GROUP;
 	struct group *entry;
 
+	*ret = (struct peer_groups){PEER_NO_GROUP, PEER_NO_GROUP};
 	if (file == NULL)
-		return found;
-	while (found == PEER_NO_GROUP && (entry = fgetgrent(file)) != NULL)
-		if (strcmp(entry->gr_name, PEER_GROUP) == 0)
-			found = entry->gr_gid;
+		return;
+	while ((entry = fgetgrent(file)) != NULL) {
+		if (strcmp(entry->gr_name, PEER_OPERATORS) == 0)
+			ret->operators = entry->gr_gid;
+		else if (strcmp(entry->gr_name, PEER_VIEWERS) == 0)
+			ret->viewers = entry->gr_gid;
+	}
 	(void)fclose(file);
-	return found;
 }
 
-/* Its supplementary groups, too. */
-static bool is_in(int fd, uint32_t gid)
+/* By its supplementary groups, too. */
+static bool is_in(int fd, const struct ucred *credentials, uint32_t gid)
 {
 	gid_t *groups = NULL;
 	socklen_t size = 0;
 	bool found = false;
 
+	if (gid == PEER_NO_GROUP)
+		return false;
+	if (credentials->gid == gid)
+		return true;
 	/* It tells the size that it needs; none: there are no groups. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) == 0 ||
 	    errno != ERANGE || size > GROUPS_MAX * sizeof(*groups))
@@ -93,7 +99,8 @@ static uint64_t identity_of(int fd, const struct peer *p)
 	return ticks;
 }
 
-int peer_of(int fd, uint32_t own_uid, uint32_t gid, struct peer *ret)
+int peer_of(int fd, uint32_t own_uid, const struct peer_groups *groups,
+	    struct peer *ret)
 {
 	struct ucred credentials;
 	socklen_t size = sizeof(credentials);
@@ -106,9 +113,9 @@ int peer_of(int fd, uint32_t own_uid, uint32_t gid, struct peer *ret)
 		.uid = credentials.uid,
 		.is_operator = credentials.uid == 0 ||
 			       credentials.uid == own_uid ||
-			       (gid != PEER_NO_GROUP &&
-				(credentials.gid == gid || is_in(fd, gid))),
+			       is_in(fd, &credentials, groups->operators),
 	};
+	p.sees_all = p.is_operator || is_in(fd, &credentials, groups->viewers);
 	if (p.pid > 0)
 		p.start_ticks = identity_of(fd, &p);
 	*ret = p;

@@ -10,8 +10,18 @@
 
 #include "lib/base/util.h"
 
-/* Its members are operators, as root is (docs/sentry-profctl.8). */
-#define PEER_GROUP "sentry-profd"
+/*
+ * Members of the first are operators, as root is (docs/sentry-profctl.8);
+ * members of the second see what operators see, and may do nothing more.
+ */
+#define PEER_OPERATORS "sentry-profd"
+#define PEER_VIEWERS   "sentry-profd-view"
+
+/* Their gids. */
+#define PEER_NO_GROUP UINT32_MAX /* there is no such group */
+struct peer_groups {
+	uint32_t operators, viewers;
+};
 
 struct peer {
 	/* The process that called connect(2); 0: none that is known here. */
@@ -19,20 +29,20 @@ struct peer {
 	uint64_t start_ticks; /* of that process; 0: it has ended */
 	uint32_t uid;	      /* its effective one, at that time */
 	bool is_operator;
+	bool sees_all; /* so do operators */
 };
 
 /*
- * fd: connected. own_uid: the daemon's, who may what root may. gid: the
- * group's; PEER_NO_GROUP: there is none. Returns 0 or getsockopt's error.
+ * fd: connected. own_uid: the daemon's, who may what root may. Returns 0 or
+ * getsockopt's error.
  *
  * Before Linux 6.5 a process that takes the pid of one that ended between its
  * connect(2) and this call is taken for it, if it is the same user's.
  */
-#define PEER_NO_GROUP UINT32_MAX
-must_check int peer_of(int fd, uint32_t own_uid, uint32_t gid,
-		       struct peer *ret);
+must_check int peer_of(int fd, uint32_t own_uid,
+		       const struct peer_groups *groups, struct peer *ret);
 
-/* The group's gid by /etc/group, or PEER_NO_GROUP. */
-uint32_t peer_group(void);
+/* By /etc/group. */
+void peer_groups(struct peer_groups *ret);
 
 #endif

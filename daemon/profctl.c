@@ -38,8 +38,8 @@ enum {
 static const char help[] =
 	"usage: sentry-profctl [--socket PATH] COMMAND [option]... [PID]\n"
 	"\n"
-	"  status              what the daemon profiles; --watch: again and "
-	"again\n"
+	"  status, metrics     what the daemon profiles; its figures for "
+	"Prometheus\n"
 	"  start, stop PID     profile a process of the configuration, or "
 	"stop\n"
 	"  attach, detach PID  the same for any process\n"
@@ -102,7 +102,7 @@ static void print_help_all(void)
 }
 
 /* All names. Returns how many there are. */
-#define COMMANDS_MAX 16
+#define COMMANDS_MAX 20
 static size_t all_commands(const char *ret[COMMANDS_MAX])
 {
 	size_t n = 0;

@@ -19,7 +19,6 @@
 #include "daemon/command.h"
 #include "daemon/finish.h"
 #include "daemon/log.h"
-#include "daemon/metrics.h"
 #include "daemon/operate.h"
 #include "daemon/pause.h"
 #include "daemon/privileges.h"
@@ -393,9 +392,6 @@ static int start(struct broker *b, struct loop_source **signals)
 		r = operate_open(b);
 	if (r == 0)
 		r = loop_new(&b->loop);
-	/* Its directory may be another user's, as that of the socket before. */
-	if (r == 0)
-		r = metrics_start(b);
 	if (r < 0)
 		return r;
 	say_missing(b);
@@ -454,7 +450,6 @@ int main(int argc, char **argv)
 	r = start(b, &signals);
 	if (r < 0) {
 		operate_close(b);
-		metrics_free(b->metrics);
 		children_end(b);
 		picture_close(&b->picture);
 		output_close(&b->output);
@@ -500,7 +495,6 @@ int main(int argc, char **argv)
 	picture_close(&b->picture);
 	output_close(&b->output);
 	loop_remove(b->loop, &signals);
-	metrics_free(b->metrics);
 	loop_free(b->loop);
 	notify_fini(&b->notify);
 	return status;

@@ -23,7 +23,7 @@ bool rights_may(const struct peer *is, const struct instance *i)
 
 bool rights_see(const struct peer *is, const struct instance *i)
 {
-	return is->is_operator || is->uid == i->uid;
+	return is->sees_all || is->uid == i->uid;
 }
 
 struct instance *rights_find(struct broker *b, const struct peer *is,

@@ -1,9 +1,10 @@
 /*
  * Who may do what over the daemon's socket: root, the daemon's own user and the
- * group sentry-profd everything; a user what is about processes of his own.
- * Everybody may see the status, in which others' figures are left out: what is
- * in it then, ps(1) and the configuration's wish, is no secret where /proc is
- * open.
+ * group sentry-profd everything; a user what is about processes of his own;
+ * the group sentry-profd-view sees what operators see, and may do no more than
+ * a user. Everybody may see the status and the metrics, in which others'
+ * figures are left out: what is in it then, ps(1) and the configuration's wish,
+ * is no secret where /proc is open.
  */
 #ifndef DAEMON_RIGHTS_H
 #define DAEMON_RIGHTS_H

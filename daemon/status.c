@@ -167,7 +167,7 @@ static void put_left_out(FILE *out, const struct broker *b,
 
 	fprintf(out, ", \"files_left_out\": [");
 	while ((f = deadly_next(b->deadly, f)) != NULL) {
-		if (!viewer->is_operator && viewer->uid != f->uid)
+		if (!viewer->sees_all && viewer->uid != f->uid)
 			continue;
 		fprintf(out, "%s{\"file\": ", first ? "" : ", ");
 		put_string(out, f->file.name);
@@ -315,7 +315,7 @@ static void put_daemon(FILE *out, struct broker *b, const struct peer *viewer)
 		(unsigned long long)spool.bytes);
 	put_lowered(out, b);
 	put_left_out(out, b, viewer);
-	if (viewer->is_operator)
+	if (viewer->sees_all)
 		put_inside(out, b);
 	else
 		fprintf(out, ", \"config\": null, \"scheduler\": null, "

@@ -11,9 +11,9 @@
 struct broker;
 
 /*
- * For viewer, who sees the figures of others' processes only if he may operate
- * the daemon. *ret_fd is a sealed memfd of *ret_size bytes, at its start.
- * Returns 0 or -errno.
+ * For viewer, who sees the figures of others' processes only if he is an
+ * operator or a viewer (daemon/peer.h). *ret_fd is a sealed memfd of *ret_size
+ * bytes, at its start. Returns 0 or -errno.
  */
 must_check int status_make(struct broker *b, const struct peer *viewer,
 			   int *ret_fd, uint32_t *ret_size);

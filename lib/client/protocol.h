@@ -12,8 +12,8 @@
  * Who is there the daemon knows from the kernel (SO_PEERCRED: the process that
  * called connect(2), so a child that inherits a connection speaks for its
  * parent). root and the group sentry-profd may make every request, others those
- * about processes of their own; all may ask for STATUS (daemon/rights.h says
- * what strangers see there).
+ * about processes of their own; all may ask for STATUS and METRICS
+ * (daemon/rights.h says what strangers see there).
  *
  * The daemon waits for nobody: who sends what is no message, leaves answers
  * unread until his socket is full, or has too many connections loses his
@@ -30,8 +30,8 @@
 
 #include <stdint.h>
 
-/* 2: RECORD, WATCH and RECORD_END. */
-#define PROTOCOL_VERSION 2
+/* 2: RECORD, WATCH and RECORD_END; 3: METRICS and OPENMETRICS. */
+#define PROTOCOL_VERSION 3
 /* "SPRF": no stray program's first bytes. */
 #define PROTOCOL_MAGIC UINT32_C(0x46525053)
 
@@ -70,6 +70,9 @@ enum protocol_type {
 	PROTOCOL_RECORD,     /* in chunks of up to a minute */
 	PROTOCOL_WATCH,	     /* in chunks of a second */
 	PROTOCOL_RECORD_END, /* of all of this connection */
+	/* A memfd of text comes with the answer: the figures for Prometheus */
+	PROTOCOL_METRICS,     /* in Prometheus' text format 0.0.4 */
+	PROTOCOL_OPENMETRICS, /* in that of OpenMetrics 1.0 */
 	PROTOCOL_TYPE_END,
 };
 
@@ -96,7 +99,8 @@ struct protocol_hello {
  * START and STOP take a process, or with a name and pid 0 all those of a
  * section; with neither they mean the caller himself, as do PROFILER_ID and
  * SPANS_*. ATTACH and DETACH take a pid; RECORD and WATCH a pid, or the name of
- * a section that has one process; STATUS, RELOAD and RECORD_END nothing. What a
+ * a section that has one process; STATUS, METRICS, OPENMETRICS, RELOAD and
+ * RECORD_END nothing. What a
  * request does not take is 0.
  *
  * SPANS_OPEN and SPANS_CLOSED tell a state: the same twice is one. It is the
@@ -139,8 +143,8 @@ enum protocol_state {
 /*
  * To HELLO: version. To requests about a target: pid and state, and the
  * profiler's id where one runs or starts by this request. With fd_bytes > 0
- * comes a sealed memfd of so many bytes: STATUS' JSON, or the lines of a
- * RELOAD's faults.
+ * comes a sealed memfd of so many bytes: STATUS' JSON, METRICS' text, or
+ * the lines of a RELOAD's faults.
  */
 struct protocol_answer {
 	struct protocol_header h;

@@ -23,6 +23,7 @@ LIBRARY_HEADERS = {
     "libunwind": r"libunwind.*",
     "protobuf-c": r"protobuf-c/.*|.*\.pb-c\.h",
     "ncurses": r"n?curses\.h",
+    "microhttpd": r"microhttpd\.h",
     "check": r"check\.h",
     "openssl": r"openssl/.*",
     "systemd": r"systemd/.*",

@@ -10,6 +10,7 @@ import struct
 import subprocess
 
 import harness
+import openmetrics
 import stranger
 from harness import BUILD, check
 
@@ -57,6 +58,10 @@ class Control:
         for target in found['targets']:
             check(list(target) == KEYS, f'{target}')
         return found
+
+    def metrics(self, **options):
+        return openmetrics.read(
+            self.run('metrics', '--openmetrics', **options).stdout)
 
     def target(self, pid, **options):
         """What the status says of a process; None: it is not there."""

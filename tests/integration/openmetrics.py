@@ -1,11 +1,13 @@
-"""A strict reader of OpenMetrics text, as far as sentry-profd uses it: what
-promtool check metrics finds, and more.
+"""A strict reader of OpenMetrics and of Prometheus' text format, as far as
+sentry-profd uses them: what promtool check metrics finds, and more.
 """
 
 import re
 
 SUFFIXES = {'counter': ('_total',), 'gauge': ('',), 'info': ('_info',),
             'histogram': ('_bucket',)}
+# Its families have the names of their samples.
+PLAIN_SUFFIXES = {'counter': ('',), 'gauge': ('',), 'histogram': ('_bucket',)}
 NAME = r'[a-zA-Z_:][a-zA-Z0-9_:]*'
 SAMPLE = re.compile(rf'({NAME})(?:\{{(.*)\}})? (\S+)')
 LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\n"])*)"(,|$)')
@@ -32,17 +34,21 @@ def labels(text):
     return found
 
 
-def read(text):
-    """{(name, ((label, value), ...)): number}; raises Fault."""
-    need(text.endswith('\n# EOF\n'), 'no # EOF')
+def read(text, plain=False):
+    """{(name, ((label, value), ...)): number}; raises Fault. plain: Prometheus'
+    text format, of which no one wants an end or units."""
+    end = '' if plain else '# EOF\n'
+    need(text.endswith('\n' + end), 'no end')
+    suffixes = PLAIN_SUFFIXES if plain else SUFFIXES
+    keywords = 'TYPE|HELP' if plain else 'TYPE|UNIT|HELP'
     found, families, family = {}, set(), None
-    for line in text[:-len('# EOF\n')].splitlines():
+    for line in text[:len(text) - len(end)].splitlines():
         if line.startswith('#'):
-            m = re.fullmatch(rf'# (TYPE|UNIT|HELP) ({NAME}) (.+)', line)
+            m = re.fullmatch(rf'# ({keywords}) ({NAME}) (.+)', line)
             need(m, line)
             if m[1] == 'TYPE':
                 need(m[2] not in families, f'twice: {line}')
-                need(m[3] in SUFFIXES, line)
+                need(m[3] in suffixes, line)
                 families.add(m[2])
                 family, kind = m[2], m[3]
             need(m[2] == family, f'of another family: {line}')
@@ -51,12 +57,13 @@ def read(text):
             continue
         m = SAMPLE.fullmatch(line)
         need(m, line)
-        need(m[1] in [family + s for s in SUFFIXES[kind]],
+        need(m[1] in [family + s for s in suffixes[kind]],
              f'no sample of {family}, a {kind}: {line}')
         key = m[1], tuple(sorted(labels(m[2] or '').items()))
         need(key not in found, f'twice: {line}')
         found[key] = float(m[3])
         need(kind == 'gauge' or found[key] >= 0, line)
+        need(kind != 'counter' or m[1].endswith('_total'), line)
     check_histograms(found)
     return found
 

@@ -75,7 +75,7 @@ def test_faults_of_all_kinds(box):
     directory = box.make_dir('etc')
     main = write(directory / 'profd.conf', '[target "x"]\nexe = nginx\n'
                  'profile_session_sample_rate = 1\n[profiler]\n'
-                 f'spool = {directory}/profd.conf\nmetrics_listen = 80\n'
+                 f'spool = {directory}/profd.conf\nmetrics_listen = 127.0.0.1:80\n'
                  f'[sentry]\nca_certs = {directory}\n'
                  'client_key = /nowhere\nhttps_proxy = http://\n')
     status, out, lines = check_config(
@@ -98,8 +98,9 @@ def test_faults_of_all_kinds(box):
         f"{main}:2: exe: fits no path of a file: these begin with / (** stands "
         "for it, too), and do not end with it: 'nginx'",
         f'{main}:5: spool: {directory}/profd.conf: Not a directory',
-        f'{main}:6: metrics_listen: neither the path of a socket (107 bytes at '
-        "most), 127.0.0.1:PORT nor [::1]:PORT: '80'",
+        f'{main}:6: metrics_listen is no key any more: sentry-profd-metrics '
+        '--listen ADDR:PORT serves the metrics, and sentry-profctl metrics '
+        'prints them',
         f'{main}:8: ca_certs: {directory}: Is a directory',
         f'{main}:9: client_key: /nowhere: No such file or directory',
         f'{main}:10: https_proxy: no URL of a proxy: its host is neither a '

@@ -15,7 +15,6 @@ import openmetrics
 import stranger
 import test_32bit
 from harness import BUILD, check, wait_for
-from test_metrics import scrape
 
 
 def listening(box, targets, *args, **options):
@@ -225,11 +224,9 @@ def test_a_section_that_matches_nothing(box):
     exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
     link, gone = exe.parent / 'link', exe.parent / 'gone'
     link.symlink_to(exe)
-    where = str(box.make_dir('metrics') / 'socket')
     target = box.start([exe, 'nanosleep'])
     text = section('link', link) + section('gone', gone) + section('real', exe)
-    profd, ctl, path = configured(
-        box, text + f'[profiler]\nmetrics_listen = {where}\n')
+    profd, ctl, path = configured(box, text)
     ctl.wait_state(target.pid, 'stopped')
     sections = wait_for(lambda: [
         s for s in ctl.status()['daemon']['sections'] if s['instances']] and
@@ -241,19 +238,19 @@ def test_a_section_that_matches_nothing(box):
     for name in 'link', 'gone', 'real':
         check((f'[target "{name}"] matches no process since' in table) ==
               (name != 'real'), table)
-    check(openmetrics.total(scrape(where), 'section_processes',
+    check(openmetrics.total(ctl.metrics(), 'section_processes',
                             section='link') == 0 and
-          openmetrics.total(scrape(where), 'section_processes',
+          openmetrics.total(ctl.metrics(), 'section_processes',
                             section='real') == 1, 'the metrics')
     ctl.run('start', 'real')
     wait_for(lambda: openmetrics.total(
-        scrape(where), 'section_samples_total', section='real',
+        ctl.metrics(), 'section_samples_total', section='real',
         outcome='taken') > 0, 'samples of a section')
-    check(openmetrics.total(scrape(where), 'section_samples_total',
+    check(openmetrics.total(ctl.metrics(), 'section_samples_total',
                             section='link') == 0, 'of another')
     target.end()
     wait_for(lambda: openmetrics.total(
-        scrape(where), 'section_chunks_total', section='real') > 0,
+        ctl.metrics(), 'section_chunks_total', section='real') > 0,
              'what is told of those that ended')
     profd.interrupt()
     done = box.start([BUILD / 'sentry-profd', '--check-config', '--config', path])
@@ -433,14 +430,16 @@ def test_strangers(box):
 
 
 def test_the_group(box):
-    """Its members may do everything, by whichever of their groups."""
+    """Its members may do everything, by whichever of their groups; those of
+    the other one see as much."""
     stranger.need_root()
     if subprocess.run(['unshare', '--mount', 'true'], check=False,
                       capture_output=True).returncode != 0:
         raise harness.Skip('no mount namespace can be made here')
     gid, target = 60777, sleeper(box)
     groups = box.make_dir('etc') / 'group'
-    groups.write_text(f'root:x:0:\nsentry-profd:x:{gid}:\n')
+    groups.write_text(f'root:x:0:\nsentry-profd:x:{gid}:\n'
+                      f'sentry-profd-view:x:{gid + 7}:\n')
     groups.chmod(0o644)
     # The machine's own may have another, or none.
     wrapper = ('unshare', '--mount', 'sh', '-c',
@@ -453,6 +452,15 @@ def test_the_group(box):
     member = {'uid': stranger.UID, 'groups': (gid - 1, gid, gid + 1)}
     check(ctl.target(target.pid, **member)['samples_taken'] is not None,
           'a member sees them')
+    # Who may see and do nothing.
+    viewer = {'uid': stranger.UID, 'groups': (gid + 7,)}
+    shown = ctl.status(**viewer)
+    check(shown['targets'][0]['samples_taken'] is not None and
+          shown['daemon']['restarts'] is not None, f'{shown}')
+    check('sentry_profd_restarts_total' in
+          {name for name, _ in ctl.metrics(**viewer)}, 'the metrics')
+    for what in ('stop', target.pid), ('attach', target.pid), ('reload',):
+        ctl.run(*what, status=1, **viewer)
     ctl.run('stop', target.pid, **member)
 
 

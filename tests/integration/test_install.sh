@@ -35,6 +35,7 @@ include/sentry_profd.h
 lib/libsentry_profd.a
 lib/libsentry_profd.so.0.1.0
 lib/pkgconfig/sentry_profd.pc
+lib/systemd/system/sentry-profd-metrics.service
 lib/systemd/system/sentry-profd.service
 lib/sysusers.d/sentry-profd.conf
 lib/tmpfiles.d/sentry-profd.conf
@@ -42,7 +43,8 @@ libexec/sentry-profd/sentry-profd-capture
 libexec/sentry-profd/sentry-profd-oracle
 libexec/sentry-profd/sentry-profd-ship
 libexec/sentry-profd/sentry-profd-unwind
-sbin/sentry-profd'
+sbin/sentry-profd
+sbin/sentry-profd-metrics'
 	if [ -e systemd/sentry-profd.conf ]; then
 		echo etc/sentry-profd/sentry-profd.conf
 	fi
@@ -78,8 +80,10 @@ profd=
 "$dir/prefix/sbin/sentry-profd" --quiet --output "$dir/p.html" -- sleep 0.3
 [ -s "$dir/p.html" ]
 
-grep -q "^ExecStart=$dir/prefix/sbin/sentry-profd\$" \
-	"$dir/prefix/lib/systemd/system/sentry-profd.service"
+for unit in sentry-profd sentry-profd-metrics; do
+	grep -q "^ExecStart=$dir/prefix/sbin/$unit\( --listen .*\)\?\$" \
+		"$dir/prefix/lib/systemd/system/$unit.service"
+done
 
 # The configuration is an administrator's: it stays.
 # shellcheck disable=SC2086

@@ -1,39 +1,78 @@
 #!/usr/bin/python3
 """What a monitoring system is told, and who asks in a way that is none."""
 
+import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
+import subprocess
 
 import control
 import harness
 import openmetrics
 import stranger
-from harness import ROOT, check
+from harness import BUILD, ROOT, check, wait_for
 
-GET = b'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n'
+PLAIN = 'text/plain; version=0.0.4; charset=utf-8'
+OPEN = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
+# What Prometheus 2.42 sends.
+ACCEPT = ('Accept: application/openmetrics-text;version=1.0.0,'
+          'application/openmetrics-text;version=0.0.1;q=0.75,'
+          'text/plain;version=0.0.4;q=0.5,*/*;q=0.1')
 
 
-def start(box, where):
-    """A run that is profiled and serves its metrics."""
-    path = box.make_dir('config') / 'profd.conf'
-    path.write_text(f'[profiler]\nmetrics_listen = {where}\n')
-    path.chmod(0o600)
-    profd = box.profd([box.target('shares')], '--config', path,
+def start(box):
+    """A run that is profiled, and how to ask it."""
+    path = box.make_dir('run') / 'socket'
+    profd = box.profd([box.target('shares')], '--socket', path,
                       '--chunk-seconds', '1')
-    return profd.wait_attached()
+    return profd.wait_attached(), control.Control(box, path)
 
 
-def connect(where):
-    if where.startswith('/'):
-        s = socket.socket(socket.AF_UNIX)
-        # With a time limit it would not wait for a place in the queue.
-        s.connect(where)
-        s.settimeout(harness.PATIENCE_S)
-        return s
-    return socket.create_connection(('127.0.0.1', int(where.split(':')[1])),
-                                    harness.PATIENCE_S)
+class Served:
+    """sentry-profd-metrics of one daemon."""
+
+    def __init__(self, box, path, host='127.0.0.1'):
+        self.host, self.port = host, harness.free_port()
+        name = f'[{host}]' if ':' in host else host
+        self.program = box.start([BUILD / 'sentry-profd-metrics', '--listen',
+                                  f'{name}:{self.port}', '--socket', path])
+
+        def listens():
+            check(self.program.running(), self.program.report())
+            try:
+                self.connect().close()
+            except ConnectionRefusedError:
+                return False
+            return True
+        wait_for(listens, 'it listens')
+
+    def connect(self):
+        return socket.create_connection((self.host, self.port),
+                                        harness.PATIENCE_S)
+
+    def ask(self, *headers, line='GET /metrics HTTP/1.1'):
+        """The answer's status, headers and body."""
+        request = '\r\n'.join((line, 'Host: x', 'Connection: close', *headers,
+                               '', ''))
+        with self.connect() as s:
+            s.sendall(request.encode('latin-1'))
+            return self.answer(s)
+
+    def answer(self, s):
+        head, _, body = rest(s).partition(b'\r\n\r\n')
+        first, *lines = head.decode().split('\r\n')
+        headers = dict(line.split(': ', 1) for line in lines)
+        return int(first.split()[1]), headers, body.decode()
+
+    def scrape(self, *headers, kind=PLAIN):
+        status, headers, body = self.ask(*headers)
+        check(status == 200 and headers['Content-Type'] == kind and
+              headers['Content-Length'] == str(len(body)),
+              f'{status} {headers} {body}')
+        return openmetrics.read(body, plain=kind == PLAIN)
 
 
 def rest(s):
@@ -49,31 +88,11 @@ def rest(s):
         data += more
 
 
-def ask(where, request=GET):
-    """The answer's status, headers and body."""
-    with connect(where) as s:
-        s.sendall(request)
-        head, _, body = rest(s).partition(b'\r\n\r\n')
-    first, *lines = head.decode().split('\r\n')
-    headers = dict(line.split(': ', 1) for line in lines)
-    check(headers.get('Content-Length') == str(len(body)), f'{headers}')
-    return first, headers, body.decode()
-
-
-def scrape(where):
-    first, headers, body = ask(where)
-    check(first == 'HTTP/1.1 200 OK', first)
-    check(headers['Content-Type'].startswith(
-        'application/openmetrics-text; version=1.0.0'), f'{headers}')
-    return openmetrics.read(body)
-
-
 def test_figures(box):
-    where = str(box.make_dir('metrics') / 'socket')
-    profd = start(box, where)
+    profd, ctl = start(box)
     profd.wait_chunks(2)
     profd.wait_looks(60)
-    found = scrape(where)
+    found = ctl.metrics()
     total = openmetrics.total
     check(total(found, 'processes', state='profiled') == 1, f'{found}')
     check(total(found, 'samples_total') > 0, f'{found}')
@@ -84,8 +103,10 @@ def test_figures(box):
     check(total(found, 'pause_seconds_bucket', le='+Inf') > 0, f'{found}')
     for process in ('broker', 'capture', 'unwind', 'ship'):
         check(total(found, 'resident_bytes', process=process) > 1e5, process)
-    # What counts up never goes down.
-    later = scrape(where)
+    # What counts up never goes down; and the other format has the same.
+    text = ctl.run('metrics').stdout
+    later = openmetrics.read(text, plain=True)
+    check(set(later) >= set(found), f'{set(found) - set(later)}')
     down = [k for k in found if k[0].endswith(('_total', '_bucket'))
             and later[k] < found[k]]
     check(not down, f'{down}')
@@ -94,14 +115,44 @@ def test_figures(box):
     names = {re.sub('_(bucket|info)$', '', n) for n, _ in found}
     missing = [n for n in names if n not in page]
     check(not missing, f'not in the manual page: {missing}')
+    if shutil.which('promtool'):
+        told = subprocess.run(['promtool', 'check', 'metrics'], input=text,
+                              capture_output=True, text=True, check=False)
+        check(told.returncode == 0 and not told.stdout + told.stderr, f'{told}')
     profd.interrupt()
-    check(not box.dir.joinpath(where).exists(), 'the socket is left behind')
+
+
+def test_what_others_see(box):
+    """As of the status: figures of their own processes, and nothing of the
+    daemon's inside."""
+    stranger.need_root()
+    own = stranger.target(box, 'shares')
+    path = box.make_dir('run') / 'socket'
+    profd = box.profd([box.target('shares'), own], '--socket', path)
+    profd.wait_attached()
+    ctl = control.Control(box, path)
+    total = openmetrics.total
+    wait_for(lambda: total(ctl.metrics(uid=stranger.UID), 'samples_total') > 0,
+             'samples of his own')
+    theirs = ctl.metrics(uid=stranger.UID)
+    alls = ctl.metrics()
+    check(total(theirs, 'processes', state='profiled') == 2, f'{theirs}')
+    check(total(theirs, 'samples_expected_total') <
+          total(alls, 'samples_expected_total') * 0.9, f'{theirs}')
+    check(('sentry_profd_spool_bytes', ()) in theirs, f'{theirs}')
+    hidden = {name for name, _ in set(alls) - set(theirs)}
+    check({'sentry_profd_' + name for name in (
+        'restarts_total', 'cpu_seconds_total', 'resident_bytes',
+        'files_refused_total')} <= hidden, f'{hidden}')
+    others = ctl.metrics(uid=stranger.UID + 1)
+    check(total(others, 'samples_total') == 0 and
+          total(others, 'samples_expected_total') == 0, f'{others}')
+    profd.interrupt()
 
 
 def test_restarts(box):
     """Of each process, by why it had to be started again."""
-    where = str(box.make_dir('metrics') / 'socket')
-    profd = start(box, where)
+    profd, ctl = start(box)
     expected = {}
     for kind, number, reason in (('capture', signal.SIGKILL, 'signal'),
                                  ('unwind', signal.SIGSEGV, 'signal'),
@@ -112,7 +163,7 @@ def test_restarts(box):
         expected[kind, reason] = 1
         harness.wait_for(lambda k=kind, p=pid: profd.helpers()[k]
                          not in ([], [p]), f'another {kind}')
-        found = scrape(where)
+        found = ctl.metrics()
         counted = {k: v for k, v in restarts(found).items() if v}
         check(counted == expected, f'{counted}, not {expected}')
     # A pause is none.
@@ -120,7 +171,7 @@ def test_restarts(box):
     harness.wait_for(lambda: harness.state(profd.pid) == 'T', 'it stops')
     profd.signal(signal.SIGCONT)
     profd.wait_attached()
-    check(sum(restarts(scrape(where)).values()) == 4, 'a pause counts')
+    check(sum(restarts(ctl.metrics()).values()) == 4, 'a pause counts')
     profd.wait_chunks()
     profd.interrupt()
 
@@ -139,8 +190,7 @@ def test_limits_of_each_server(box):
     key = re.search('//([^@]+)@', limited.dsn)[1]
     dsns = [limited.dsn, limited.dsn.replace(key, key[::-1]), free.dsn]
     directory = box.make_dir('etc')
-    where = str(directory / 'metrics')
-    text = f'[profiler]\nmetrics_listen = {where}\nchunk_seconds = 1\n'
+    text = '[profiler]\nchunk_seconds = 1\n'
     for n, dsn in enumerate(dsns):
         target = box.target('shares')
         pid_file = directory / f'{n}.pid'
@@ -163,7 +213,7 @@ def test_limits_of_each_server(box):
                                            key=lambda t: t['name'])]
     harness.wait_for(lambda: states() == ['limited', 'limited', 'profiling'],
                      'two of three are limited')
-    found = scrape(where)
+    found = ctl.metrics()
     for server, pauses in zip(servers, (2, 0)):
         check(openmetrics.total(found, 'rate_limit_pauses_total',
                                 server=server) == pauses,
@@ -178,7 +228,8 @@ def test_limits_of_each_server(box):
     table = ctl.run('status').stdout
     check(f'\n{servers[0]} takes nothing for 3' in table and
           servers[1] not in table, table)
-    shown = ask(where)[2] + table + ctl.run('status', '--json').stdout
+    shown = ctl.run('metrics').stdout + table + \
+        ctl.run('status', '--json').stdout
     check(key not in shown and key[::-1] not in shown, 'a key is shown')
     if os.geteuid() == 0:
         daemon = ctl.status(uid=stranger.UID)['daemon']
@@ -187,76 +238,134 @@ def test_limits_of_each_server(box):
     profd.interrupt()
 
 
-def test_port(box):
-    port = harness.free_port()
-    profd = start(box, f'127.0.0.1:{port}')
-    scrape(f'127.0.0.1:{port}')
+def test_both_formats_by_http(box):
+    profd, ctl = start(box)
+    profd.wait_chunks(1)
+    served = Served(box, ctl.path)
+    plain = served.scrape()
+    check(served.scrape('Accept: text/plain, */*') and
+          served.scrape('Accept: */*'), 'all that is not OpenMetrics')
+    found = served.scrape(ACCEPT, kind=OPEN)
+    check(set(found) >= set(plain), f'{set(plain) - set(found)}')
+    # The size is that of the body that is left out.
+    status, headers, body = served.ask(line='HEAD /metrics HTTP/1.1')
+    check(status == 200 and int(headers['Content-Length']) > 5000 and
+          body == '' and headers['Content-Type'] == PLAIN, f'{headers} {body}')
+    check(int(harness.proc_status(served.program.pid, 'Threads')) == 1,
+          'one thread')
+    profd.interrupt()
+    served.program.signal(signal.SIGTERM)
+    check(served.program.wait() == -signal.SIGTERM, served.program.report())
+
+
+def test_ipv6(box):
+    profd, ctl = start(box)
+    try:
+        served = Served(box, ctl.path, host='::1')
+    except harness.Failure as e:
+        if 'Cannot assign' in str(e) or 'not supported' in str(e):
+            raise harness.Skip('no IPv6 here') from None
+        raise
+    served.scrape()
     profd.interrupt()
 
 
-def test_a_directory_of_another_user(box):
-    """A path of the configuration is root's to use, whoever owns the directory."""
-    stranger.need_root()
-    directory = box.make_dir('metrics')
-    os.chown(directory, 65534, 65534)
-    profd = start(box, f'{directory}/socket')
-    scrape(f'{directory}/socket')
-    profd.interrupt()
+def test_a_daemon_that_is_away(box):
+    """It comes, goes, stops and comes back: 503 with a line, never an end."""
+    path = box.make_dir('run') / 'socket'
+    served = Served(box, path)
+
+    def refused(why):
+        status, _, body = served.ask()
+        check(status == 503 and body.count('\n') == 1 and
+              body.startswith(f'no answer of sentry-profd at {path}: ') and
+              why in body, f'{status} {body}')
+    refused('No such file')
+    target = box.target('shares')
+    for _ in range(2):
+        profd = box.profd([target], '--socket', path).wait_attached()
+        served.scrape()
+        profd.signal(signal.SIGSTOP)
+        refused('it is stuck')
+        profd.signal(signal.SIGCONT)
+        served.scrape()
+        profd.interrupt()
+        refused('No such file')
+    check(served.program.running(), served.program.report())
 
 
 def test_what_is_no_request(box):
-    where = str(box.make_dir('metrics') / 'socket')
-    profd = start(box, where)
-    for request, status in (
-            (b'GET / HTTP/1.1\r\n\r\n', '404'),
-            (b'GET /metricsx HTTP/1.1\r\n\r\n', '404'),
-            (b'GET /metrics\r\n\r\n', '404'),
-            (b'POST /metrics HTTP/1.1\r\n\r\n', '405'),
-            (b'\r\n\r\n', '405'),
-            (b'GET /metrics HTTP/1.1\r\nx: \0\r\n', '400'),
-            (b'x' * 4096, '400')):
-        first, _, _ = ask(where, request)
-        check(first.split()[1] == status, f'{request[:40]}: {first}')
+    profd, ctl = start(box)
+    served = Served(box, ctl.path)
+    for line, status in (('GET / HTTP/1.1', 404),
+                         ('GET /metricsx HTTP/1.1', 404),
+                         ('POST /metrics HTTP/1.1', 405),
+                         ('DELETE /metrics HTTP/1.1', 405)):
+        got, headers, body = served.ask(line=line)
+        check(got == status and body.endswith(' served\n') and
+              (status == 404 or headers['Allow'] == 'GET, HEAD'),
+              f'{line}: {got} {headers} {body}')
+    status, _, _ = served.ask('X: ' + 'x' * 20000)
+    check(status == 431, f'{status}')
+    for nonsense in (b'\r\n' * 10, b'x' * 40000, b'\0' * 100 + b'\r\n\r\n',
+                     b'GET /metrics HTTP/1.1\r\nContent-Length: x\r\n\r\n'):
+        with served.connect() as s:
+            # It may be refused before its end.
+            with contextlib.suppress(OSError):
+                s.sendall(nonsense)
+                s.shutdown(socket.SHUT_WR)
+            said = rest(s)
+            check(re.match(rb'$|HTTP/1\.[01] 4\d\d ', said),
+                  f'{nonsense[:20]}: {said}')
     # In parts.
-    with connect(where) as s:
-        for i in range(len(GET)):
-            s.sendall(GET[i:i + 1])
-        check(b'200 OK' in rest(s), 'a request in parts')
+    with served.connect() as s:
+        for byte in b'GET /metrics HTTP/1.0\r\n\r\n':
+            s.sendall(bytes([byte]))
+        check(served.answer(s)[0] == 200, 'a request in parts')
     profd.interrupt()
 
 
 def test_clients_that_wait(box):
-    """Who says nothing loses his place to others; who does not read keeps nobody
-    waiting."""
-    where = str(box.make_dir('metrics') / 'socket')
-    profd = start(box, where)
-    silent = [connect(where) for _ in range(20)]
-    deaf = [connect(where) for _ in range(3)]
+    """Who says nothing, or does not read, loses his connection; others wait for
+    a place until then, and the daemon for none of them."""
+    profd, ctl = start(box)
+    served = Served(box, ctl.path)
+    silent = [served.connect() for _ in range(20)]
+    deaf = [served.connect() for _ in range(3)]
     for s in deaf:
-        s.sendall(GET)
-    scrape(where)
-    ended = 0
-    for s in silent[:12]:
-        ended += s.recv(1) == b''
-    check(ended == 12, f'{ended} of those that said nothing were ended')
-    # The daemon is well: it samples on.
-    profd.wait_chunks(1)
-    scrape(where)
+        s.sendall(b'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n' * 20)
+    check(len(harness.descriptors(served.program.pid)) < 30, 'too many')
+    ctl.metrics()
+    served.scrape()
+    for s in silent:
+        check(s.recv(1) == b'', 'it was not ended')
     for s in silent + deaf:
         s.close()
     profd.interrupt()
 
 
 def test_wrong_places(box):
-    for where in ('0.0.0.0:9000', '127.0.0.1', '127.0.0.1:0', '[::]:80',
-                  '127.0.0.1:65536', 'localhost:9000', 'socket'):
-        path = box.make_dir('config') / 'profd.conf'
-        path.write_text(f'[profiler]\nmetrics_listen = {where}\n')
-        path.chmod(0o600)
-        profd = box.profd([box.target('shares')], '--config', path)
-        check(profd.wait() == 2, f'{where}: {profd.stderr}')
-        check(f'{path}:2: metrics_listen: neither' in profd.stderr,
-              profd.stderr)
+    """In its options, and in the daemon's configuration, which names it."""
+    for where in ('0.0.0.0', '127.0.0.1', '127.0.0.1:0', '::1:80', '[::1]',
+                  '127.0.0.1:65536', 'localhost:9000', '1.2.3:4', ':80',
+                  '127.0.0.1:80x'):
+        program = box.start([BUILD / 'sentry-profd-metrics', '--listen', where])
+        check(program.wait() == 2 and f"'{where}'" in program.stderr,
+              f'{where}: {program.report()}')
+    for args in ([], ['--listen'], ['--listne', '127.0.0.1:1'], ['x']):
+        program = box.start([BUILD / 'sentry-profd-metrics', *args])
+        check(program.wait() == 2 and program.stderr, program.report())
+    program = box.start([BUILD / 'sentry-profd-metrics', '--listen',
+                         f'127.0.0.1:{box.server(tls=False).port}'])
+    check(program.wait() == 1 and 'Address already in use' in program.stderr,
+          program.report())
+    path = box.make_dir('config') / 'profd.conf'
+    path.write_text('[profiler]\nmetrics_listen = 127.0.0.1:80\n')
+    path.chmod(0o600)
+    profd = box.profd([box.target('shares')], '--config', path)
+    check(profd.wait() == 2 and
+          f'{path}:2: metrics_listen is no key any more: '
+          'sentry-profd-metrics --listen' in profd.stderr, profd.stderr)
 
 
 if __name__ == '__main__':

@@ -11,7 +11,6 @@ import harness
 import openmetrics
 from account import check_counts
 from harness import check, threads, tracer, wait_for
-from test_metrics import scrape
 
 # Longer than any test; and as short as a limit can be.
 LONG = {'headers': {'X-Sentry-Rate-Limits': '3600:profile_chunk:key'}}
@@ -83,12 +82,8 @@ def test_a_limit_on_duration(box):
 def test_a_host_whose_clock_is_wrong(box):
     """The server's Date says so: it does not correct the times of chunks."""
     dated = {'headers': {'Date': formatdate(time.time() + 3600, usegmt=True)}}
-    where = str(box.make_dir('metrics') / 'socket')
-    path = box.make_dir('etc') / 'profd.conf'
-    path.write_text(f'[profiler]\nmetrics_listen = {where}\n')
     run = box.make_dir('run') / 'profd.sock'
-    _, _, profd = start(box, [dated] * 999, '--config', path, '--socket',
-                             run)
+    _, _, profd = start(box, [dated] * 999, '--socket', run)
     wait_for(lambda: 's behind the server\'s: profiles have its times' in
              profd.stderr, 'the line')
     ctl = control.Control(box, run)
@@ -100,8 +95,8 @@ def test_a_host_whose_clock_is_wrong(box):
     check(0 <= told['delivered_s'] < 3600, f'{told}')
     check('the clock of this host is 3' in ctl.run('status').stdout, 'the table')
     total = openmetrics.total
-    check(total(scrape(where), 'server_clock_ahead_seconds') > 3500 and
-          0 <= total(scrape(where), 'delivery_age_seconds') < 3600, 'metrics')
+    check(total(ctl.metrics(), 'server_clock_ahead_seconds') > 3500 and
+          0 <= total(ctl.metrics(), 'delivery_age_seconds') < 3600, 'metrics')
     profd.interrupt()
 
 

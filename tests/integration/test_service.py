@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The unit is one, is as hard as docs/SECURITY.md says, and names accounts and
+"""The units are some, are as hard as docs/SECURITY.md says, and name accounts and
 places that the daemon has, too.
 """
 
@@ -11,6 +11,8 @@ import harness
 from harness import ROOT, Skip, check
 
 UNIT = ROOT / 'systemd/sentry-profd.service'
+METRICS_UNIT = ROOT / 'systemd/sentry-profd-metrics.service'
+UNITS = (UNIT, METRICS_UNIT)
 
 
 def analyze(*args):
@@ -22,19 +24,21 @@ def analyze(*args):
 
 
 def installed(box):
-    """A root with the unit and the executables that it names."""
+    """A root with the units and the executables that they name."""
     root = box.make_dir('root')
-    for path in ('usr/sbin/sentry-profd', 'usr/bin/sentry-profctl'):
-        (root / path).parent.mkdir(parents=True)
+    for path in ('usr/sbin/sentry-profd', 'usr/sbin/sentry-profd-metrics',
+                 'usr/bin/sentry-profctl'):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(harness.BUILD / path.split('/')[-1], root / path)
     (root / 'etc/systemd/system').mkdir(parents=True)
-    shutil.copy(UNIT, root / 'etc/systemd/system')
+    for unit in UNITS:
+        shutil.copy(unit, root / 'etc/systemd/system')
     return root
 
 
 def test_verify(box):
     said = analyze('verify', '--man=no', '--recursive-errors=no',
-                   f'--root={installed(box)}', 'sentry-profd.service')
+                   f'--root={installed(box)}', *(u.name for u in UNITS))
     check(said.returncode == 0 and not said.stdout, said.stdout)
 
 
@@ -50,13 +54,15 @@ def test_verify_finds_faults(box):
 
 
 def test_score(_box):
-    said = analyze('security', '--offline=true', UNIT).stdout
-    found = re.search(r'level for sentry-profd.service: ([\d.]+)', said)
     text = (ROOT / 'docs/SECURITY.md').read_text()
-    stated = re.search(r'exposure of\n\n +([\d.]+)\n', text)
-    check(found and stated, f'{said}')
-    check(float(found[1]) <= float(stated[1]),
-          f'it is {found[1]}, docs/SECURITY.md says {stated[1]}')
+    for unit in UNITS:
+        said = analyze('security', '--offline=true', unit).stdout
+        found = re.search(rf'level for {unit.name}: ([\d.]+)', said)
+        stated = re.search(rf'/{unit.name}\).*?exposure of\n\n +([\d.]+)\n',
+                           text, re.S)
+        check(found and stated, f'{unit}: {said}')
+        check(float(found[1]) <= float(stated[1]), f'{unit} has {found[1]}, '
+              f'docs/SECURITY.md says {stated[1]}')
 
 
 def test_capabilities(_box):
@@ -70,6 +76,19 @@ def test_capabilities(_box):
     # The table may leave out what is for the proc connector alone.
     check(needed | {'CAP_SETPCAP', 'CAP_NET_ADMIN'} == given,
           f'{sorted(needed)} are needed, {sorted(given)} given')
+
+
+def test_groups(_box):
+    """Those that the daemon looks up are made; the metrics' unit is in the one
+    that may see alone."""
+    made = re.findall(r'^g (\S+)',
+                      (ROOT / 'systemd/sentry-profd.sysusers').read_text(),
+                      re.M)
+    known = re.findall(r'#define PEER_\w+ +"(.*)"',
+                       (ROOT / 'daemon/peer.h').read_text())
+    check(made == known and len(made) == 2, f'{made} {known}')
+    check(re.findall('^SupplementaryGroups=(.*)$', METRICS_UNIT.read_text(),
+                     re.M) == [known[1]], 'of the metrics')
 
 
 def test_accounts(_box):

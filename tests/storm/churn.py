@@ -23,7 +23,6 @@ import time
 import control
 import harness
 import stranger
-import test_metrics
 from account import check_counts
 from envelopes import KEY, PROJECT
 from harness import BUILD, Envelope, Failure, check, wait_for
@@ -90,7 +89,6 @@ class Churn:
         self.dir.chmod(0o755)
         self.path = self.dir / 'profd.conf'
         self.socket = self.dir / 'socket'
-        self.metrics = self.dir / 'metrics'
         self.server = box.server(tls=False, host='0.0.0.0')
         self.full = box.server(tls=False, script=[
             {'status': 429, 'headers': {'Retry-After': '86400'}}] * 10000)
@@ -140,8 +138,7 @@ class Churn:
 
     def write(self, sections, rate_hz=RATE_HZ):
         text = (f'[sentry]\ndsn = {self.dsn()}\n[profiler]\n'
-                f'chunk_seconds = 3\nrate_hz = {rate_hz}\n'
-                f'metrics_listen = {self.metrics}\n')
+                f'chunk_seconds = 3\nrate_hz = {rate_hz}\n')
         for name, keys in sections.items():
             text += f'[target "{name}"]\nautostart = yes\n'
             keys = {'profile_session_sample_rate': 1, 'min_age_seconds': 0,
@@ -444,7 +441,7 @@ class Churn:
 
     def check_restarts(self):
         """Of the broker's figures: no child has ended but by our signals."""
-        found = test_metrics.scrape(str(self.metrics))
+        found = self.control.metrics()
         for process in CHILDREN:
             for reason in ('signal', 'status', 'dismissed', 'heartbeat'):
                 n = int(total(found, 'restarts_total', process=process,

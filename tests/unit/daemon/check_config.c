@@ -160,9 +160,9 @@ static const struct {
 	 "no_proxy = any thing\n",
 	 "f:2: http_proxy: no URL of a proxy: its host\n"
 	 "f:3: https_proxy: no URL of a proxy: its port"},
-	{"[profiler]\nmetrics_listen = 0.0.0.0:80\nsocket = /" LONG50 LONG50
+	{"[profiler]\nmetrics_listen = 127.0.0.1:80\nsocket = /" LONG50 LONG50
 		 LONG50 "\n",
-	 "f:2: metrics_listen: neither the path\n"
+	 "f:2: metrics_listen is no key any more: sentry-profd-metrics\n"
 	 "f:3: socket: longer than 107 bytes"},
 	{"[sentry]\ndsn =\ndsn_file = /x\n", "f:3: both dsn and dsn_file"},
 	{"[sentry]\ndsn_file = /nowhere/x\n",

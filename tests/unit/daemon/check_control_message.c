@@ -89,6 +89,8 @@ TEST(what_each_takes)
 		{PROTOCOL_ATTACH, false, true, false},
 		{PROTOCOL_DETACH, false, true, false},
 		{PROTOCOL_STATUS, true, false, false},
+		{PROTOCOL_METRICS, true, false, false},
+		{PROTOCOL_OPENMETRICS, true, false, false},
 		{PROTOCOL_RELOAD, true, false, false},
 		{PROTOCOL_RECORD, false, true, true},
 		{PROTOCOL_WATCH, false, true, true},
