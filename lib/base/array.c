@@ -1,7 +1,6 @@
 #include "lib/base/array.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define ARRAY_FIRST_CAP 64
 

@@ -95,18 +95,9 @@ int lines_ranges_compare(const void *a, const void *b)
 const struct lines_range *lines_ranges_find(const struct lines_ranges *r,
 					    uint64_t vaddr)
 {
-	size_t lo = 0;
-	size_t hi = r->n;
+	const size_t n = array_up_to(r->v, r->n, lo, vaddr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (r->v[mid].lo <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo > 0 ? &r->v[lo - 1] : NULL;
+	return n > 0 ? &r->v[n - 1] : NULL;
 }
 
 struct lines_slice lines_unit_inlined(const struct lines_unit *u,

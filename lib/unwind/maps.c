@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "lib/base/array.h"
+
 /* What is left of the text. */
 struct cursor {
 	const char *p;
@@ -169,18 +171,7 @@ void maps_fini(struct maps *m)
 
 const struct map *maps_find(const struct maps *m, uint64_t addr)
 {
-	size_t lo = 0;
-	size_t hi = m->n;
+	const size_t i = array_up_to(m->v, m->n, end, addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (addr >= m->v[mid].end)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo < m->n && addr >= m->v[lo].start)
-		return &m->v[lo];
-	return NULL;
+	return i < m->n && addr >= m->v[i].start ? &m->v[i] : NULL;
 }

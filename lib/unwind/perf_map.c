@@ -250,20 +250,15 @@ int perf_map_update(struct perf_map *m)
 bool perf_map_find(const struct perf_map *m, uint64_t addr,
 		   const char **ret_name, uint64_t *ret_offset)
 {
-	size_t lo = 0;
-	size_t hi = m->n;
+	const size_t n = array_up_to(m->v, m->n, start, addr);
+	const struct perf_map_entry *e;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (m->v[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == 0 || addr - m->v[lo - 1].start >= m->v[lo - 1].size)
+	if (n == 0)
 		return false;
-	*ret_name = m->names + m->v[lo - 1].name;
-	*ret_offset = addr - m->v[lo - 1].start;
+	e = &m->v[n - 1];
+	if (addr - e->start >= e->size)
+		return false;
+	*ret_name = m->names + e->name;
+	*ret_offset = addr - e->start;
 	return true;
 }

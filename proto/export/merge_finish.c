@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
+
 #include "proto/export/merge.h"
 
 /* Room for a name, an id and a profiler_id. Longer ones are cut. */
@@ -277,21 +279,12 @@ uint32_t merge_find_image(const struct merge *m,
 			  const struct merge_frame *frame)
 {
 	const struct merge_process *p = &m->processes[frame->process];
-	size_t low = 0, high = p->n_images;
+	const size_t n = array_up_to(p->images, p->n_images, addr, frame->addr);
 
-	/* The last one that begins at the address or below it. */
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (p->images[middle].addr <= frame->addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || frame->addr == 0 ||
-	    frame->addr - p->images[low - 1].addr >= p->images[low - 1].size)
+	if (n == 0 || frame->addr == 0 ||
+	    frame->addr - p->images[n - 1].addr >= p->images[n - 1].size)
 		return PROFILE_NONE;
-	return (uint32_t)(low - 1);
+	return (uint32_t)(n - 1);
 }
 
 int merge_finish(struct merge *m)
