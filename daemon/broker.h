@@ -50,6 +50,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/accounts.h"
 #include "daemon/clients.h"
 #include "daemon/command.h"
 #include "daemon/deadly.h"
@@ -75,6 +76,7 @@
 #include "proto/client_report.h"
 
 struct broker;
+struct child;
 struct control;
 struct recording;
 
@@ -84,13 +86,26 @@ struct usage {
 	uint64_t rss_bytes;
 };
 
+/* What a kind of child is. */
+struct child_type {
+	enum child_kind kind;
+	const char *name;  /* of its executable */
+	const char *label; /* of its figures */
+	const char *loss;  /* what the log says is lost without it */
+	enum account account;
+	const char *const *environment; /* variables that it inherits; NULL */
+	int (*start)(struct child *child);
+	/* Its rule for each message after MSG_READY. */
+	void (*on_message)(struct child *child, struct ipc_message *m);
+};
+extern const struct child_type child_types[CHILD_KIND_N]; /* children.c */
+
 struct child {
+	const struct child_type *type;
 	struct broker *broker;
-	const char *name;
 	int32_t pid; /* 0: not running */
 	int fd;	     /* -1: not running */
 	struct loop_source *source;
-	void (*on_message)(struct child *child, struct ipc_message *m);
 	struct usage usage;
 	uint64_t started_ns;
 	uint64_t restart_ns;  /* when it is due to be started again; 0: no */
@@ -206,7 +221,7 @@ struct broker {
 	struct limit limits_gone;    /* and their limits: pauses, paused_ns */
 	int ship_fds[INIT_FILE_N];   /* -1: none */
 	struct restarts restarts;
-	bool has_worked[RESTART_OF_N]; /* a child of this kind was ready once */
+	bool has_worked[CHILD_KIND_N]; /* a child of this kind was ready once */
 	struct target targets[HEARTBEAT_SLOTS]; /* FOR_EACH_TARGET */
 	uint32_t last_target;			/* its id */
 	struct instance **instances;		/* oldest first */
@@ -288,8 +303,11 @@ must_check int children_ship(struct broker *b, const char *dsn,
 bool ship_is_for(const struct ship *s, const char *dsn);
 /* Capture is asked for its ring, and it gets it when that is made. */
 must_check int unwind_make_ring(struct broker *b, struct unwind *u);
-bool child_is_ship(const struct child *child);
-enum restart_of child_kind(const struct child *child);
+/*
+ * For a loop over all children: the i-th one. Capture comes first, then ships,
+ * then unwinds. NULL: there are not so many.
+ */
+struct child *child_at(struct broker *b, size_t i);
 /*
  * At the end of a turn, after instances_sweep: frees the unwinds and ships that
  * were to leave and have ended. The only place that takes one out of its list.

@@ -27,8 +27,7 @@ static const char *const ship_environment[] = {
 static const struct msg_init no_files;
 
 /* of_ship: what of MSG_INIT is for it alone. */
-static int start(struct child *child, const char *const *environment,
-		 enum account account, const int *init_fds, size_t n_init_fds,
+static int start(struct child *child, const int *init_fds, size_t n_init_fds,
 		 const struct msg_init *of_ship)
 {
 	struct broker *b = child->broker;
@@ -50,11 +49,12 @@ static int start(struct child *child, const char *const *environment,
 	int r;
 
 	if (b->privileged)
-		account_ids(account, &init.uid, &init.gid);
-	r = spawn_child(child->name, environment, &child->pid, &child->fd);
+		account_ids(child->type->account, &init.uid, &init.gid);
+	r = spawn_child(child->type->name, child->type->environment,
+			&child->pid, &child->fd);
 	if (r < 0) {
 		if (child->failures == 0)
-			log_error("%s cannot be started: %s", child->name,
+			log_error("%s cannot be started: %s", child->type->name,
 				  strerror(-r));
 		return r;
 	}
@@ -84,18 +84,21 @@ static int new_heartbeat(struct broker *b, int *ret_fd)
 	return 0;
 }
 
-static int start_unwind(struct unwind *u)
+static int start_unwind(struct child *child)
 {
+	struct unwind *u = (struct unwind *)child;
 	int fd, r;
 
+	/* The ring follows when the process knows all its targets. */
+	u->ring_due = true;
 	r = blame_begin(u, &fd);
 	if (r < 0) {
 		if (u->child.failures == 0)
 			log_error("no memory to share with %s: %s",
-				  u->child.name, strerror(-r));
+				  u->child.type->name, strerror(-r));
 		return r;
 	}
-	r = start(&u->child, no_environment, ACCOUNT_UNWIND, &fd, 1, &no_files);
+	r = start(child, &fd, 1, &no_files);
 	close_fd(&fd);
 	return r;
 }
@@ -116,29 +119,34 @@ int unwind_make_ring(struct broker *b, struct unwind *u)
 	return 0;
 }
 
-static int start_capture(struct broker *b)
+static int start_capture(struct child *child)
 {
+	struct broker *b = child->broker;
 	int fd = -1, r;
 
 	r = new_heartbeat(b, &fd);
 	if (r < 0) {
 		if (b->capture.failures == 0)
 			log_error("no memory to share with %s: %s",
-				  b->capture.name, strerror(-r));
+				  b->capture.type->name, strerror(-r));
 		return r;
 	}
-	r = start(&b->capture, no_environment, ACCOUNT_CAPTURE, &fd, 1,
-		  &no_files);
+	r = start(child, &fd, 1, &no_files);
 	close_fd(&fd);
 	for (size_t i = 0; i < b->n_unwinds; i++) {
 		b->unwinds[i]->rings_awaited = 0;
 		b->unwinds[i]->ring_due = true;
 	}
+	if (r == 0)
+		FOR_EACH_TARGET (t, b)
+			target_start(b, t);
 	return r;
 }
 
-static int start_ship(struct broker *b, struct ship *s)
+static int start_ship(struct child *child)
 {
+	struct broker *b = child->broker;
+	struct ship *s = (struct ship *)child;
 	struct msg_dsn dsn = {
 		.h = MSG_HEADER(MSG_DSN),
 		.limited_until_ns = s->limit.until_ns,
@@ -172,33 +180,51 @@ static int start_ship(struct broker *b, struct ship *s)
 		fds[n++] = b->ship_fds[i];
 		init.files |= 1u << i;
 	}
-	r = start(&s->child, ship_environment, ACCOUNT_SHIP, fds, n, &init);
-	if (r == 0 && s->dsn[0] != '\0') {
+	r = start(child, fds, n, &init);
+	if (r < 0)
+		return r;
+	if (s->dsn[0] != '\0') {
 		memcpy(dsn.dsn, s->dsn, sizeof(dsn.dsn));
 		child_send(&s->child, &dsn, sizeof(dsn), NULL, 0);
 		explicit_bzero(&dsn, sizeof(dsn));
 	}
-	return r;
+	delivery_resend(b, s);
+	return 0;
 }
 
-bool child_is_ship(const struct child *child)
+const struct child_type child_types[CHILD_KIND_N] = {
+	[CHILD_CAPTURE] = {CHILD_CAPTURE, "sentry-profd-capture", "capture",
+			   "nothing is sampled", ACCOUNT_CAPTURE,
+			   no_environment, start_capture, capture_on_message},
+	[CHILD_UNWIND] = {CHILD_UNWIND, "sentry-profd-unwind", "unwind",
+			  "no chunk is made", ACCOUNT_UNWIND, no_environment,
+			  start_unwind, unwind_on_message},
+	[CHILD_SHIP] = {CHILD_SHIP, "sentry-profd-ship", "ship",
+			"no chunk is delivered", ACCOUNT_SHIP, ship_environment,
+			start_ship, ship_on_message},
+};
+
+/* A child of this kind that does not run yet. */
+static struct child new_child(struct broker *b, enum child_kind kind)
 {
-	return child->on_message == ship_on_message;
+	return (struct child){
+		.type = &child_types[kind], .broker = b, .fd = -1};
 }
 
-enum restart_of child_kind(const struct child *child)
+struct child *child_at(struct broker *b, size_t i)
 {
-	if (child == &child->broker->capture)
-		return RESTART_CAPTURE;
-	return child_is_ship(child) ? RESTART_SHIP : RESTART_UNWIND;
+	if (i == 0)
+		return &b->capture;
+	i--;
+	if (i < b->n_ships)
+		return &b->ships[i]->child;
+	i -= b->n_ships;
+	return i < b->n_unwinds ? &b->unwinds[i]->child : NULL;
 }
 
 void children_init(struct broker *b)
 {
-	b->capture = (struct child){.broker = b,
-				    .name = "sentry-profd-capture",
-				    .fd = -1,
-				    .on_message = capture_on_message};
+	b->capture = new_child(b, CHILD_CAPTURE);
 }
 
 static uint64_t number_of(const char *text)
@@ -230,10 +256,7 @@ static int new_ship(struct broker *b, const char *dsn, struct ship **ret)
 
 	if (s == NULL)
 		return -ENOMEM;
-	s->child = (struct child){.broker = b,
-				  .name = "sentry-profd-ship",
-				  .fd = -1,
-				  .on_message = ship_on_message};
+	s->child = new_child(b, CHILD_SHIP);
 	/* It fits: nothing longer is a DSN. */
 	(void)snprintf(s->dsn, sizeof(s->dsn), "%s", dsn);
 	s->spool_dsn = number_of(dsn);
@@ -245,32 +268,14 @@ static int new_ship(struct broker *b, const char *dsn, struct ship **ret)
 
 static int start_child(struct child *child)
 {
-	struct broker *b = child->broker;
 	int r;
 
 	/* Also of an attempt that fails: child_failed counts those in a row. */
 	child->started_ns = clock_mono_ns();
 	child->restart_ns = 0;
-	if (child == &b->capture) {
-		r = start_capture(b);
-		if (r == 0)
-			FOR_EACH_TARGET (t, b)
-				target_start(b, t);
-	} else if (child_is_ship(child)) {
-		struct ship *s = (struct ship *)child;
-
-		r = start_ship(b, s);
-		if (r == 0)
-			delivery_resend(b, s);
-	} else {
-		struct unwind *u = (struct unwind *)child;
-
-		r = start_unwind(u);
-		/* The ring follows when the process knows all its targets. */
-		u->ring_due = true;
-	}
+	r = child->type->start(child);
 	if (r == 0)
-		targets_check(b);
+		targets_check(child->broker);
 	return r;
 }
 
@@ -280,7 +285,7 @@ static void start_or_retry(struct child *child)
 	int r = start_child(child);
 
 	if (r < 0 && lack_is(-r))
-		lack_note(-r, child->name);
+		lack_note(-r, child->type->name);
 	if (r < 0 && child->pid == 0)
 		child_failed(child, "cannot be started");
 }
@@ -365,10 +370,7 @@ int children_unwind(struct broker *b, uint32_t uid, struct unwind **ret)
 	u = calloc(1, sizeof(*u));
 	if (u == NULL)
 		return -ENOMEM;
-	u->child = (struct child){.broker = b,
-				  .name = "sentry-profd-unwind",
-				  .fd = -1,
-				  .on_message = unwind_on_message};
+	u->child = new_child(b, CHILD_UNWIND);
 	u->id = free_id(b);
 	u->uid = uid;
 	u->link_fd = -1;
@@ -388,14 +390,13 @@ static void check_restart(struct child *child)
 
 void children_check(struct broker *b)
 {
+	struct child *child;
+
 	watch_heartbeat(b);
 	children_check_killed(b);
-	if (b->ended_ns == 0 && !b->pausing)
-		check_restart(&b->capture);
-	for (size_t i = 0; i < b->n_ships; i++)
-		check_restart(&b->ships[i]->child);
-	for (size_t i = 0; i < b->n_unwinds; i++)
-		check_restart(&b->unwinds[i]->child);
+	for (size_t i = 0; (child = child_at(b, i)) != NULL; i++)
+		if (child != &b->capture || (b->ended_ns == 0 && !b->pausing))
+			check_restart(child);
 }
 
 static void free_unwind(struct broker *b, struct unwind *u)

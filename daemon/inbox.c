@@ -300,7 +300,7 @@ static int table_done(void *ctx, struct ipc_message *message)
 	if (m->error == ENOENT)
 		log_warning("no table: what was sampled last went with a %s "
 			    "that has ended",
-			    ((struct child *)ctx)->name);
+			    ((struct child *)ctx)->type->name);
 	else if (m->error != 0)
 		log_error("cannot write the table: %s", strerror(m->error));
 	if (b->tables_awaited > 0)

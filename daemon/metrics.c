@@ -283,12 +283,12 @@ static void put_restarts(const struct text *t, const struct broker *b)
 {
 	family(t, "restarts", COUNTER, NULL,
 	       "Processes of sentry-profd that were started again.");
-	for (size_t of = 0; of < RESTART_OF_N; of++)
+	for (size_t of = 0; of < CHILD_KIND_N; of++)
 		for (size_t r = 0; r < RESTART_REASON_N; r++)
 			fprintf(t->out,
 				"sentry_profd_restarts_total{process=\"%s\","
 				"reason=\"%s\"} %llu\n",
-				restart_of_name((enum restart_of)of),
+				child_types[of].label,
 				restart_reason_name((enum restart_reason)r),
 				(unsigned long long)b->restarts.n[of][r]);
 }

@@ -28,11 +28,10 @@ static void look_at_target(struct target *t)
 
 void overdue_look(struct broker *b)
 {
-	look_at_child(&b->capture);
-	for (size_t i = 0; i < b->n_ships; i++)
-		look_at_child(&b->ships[i]->child);
-	for (size_t i = 0; i < b->n_unwinds; i++)
-		look_at_child(&b->unwinds[i]->child);
+	struct child *child;
+
+	for (size_t i = 0; (child = child_at(b, i)) != NULL; i++)
+		look_at_child(child);
 	FOR_EACH_TARGET (t, b)
 		look_at_target(t);
 }

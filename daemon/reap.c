@@ -44,20 +44,16 @@ bool child_is_wanted(const struct child *child)
 
 	if (b->ending || child->is_leaving)
 		return false;
-	if (child == &b->capture)
+	switch (child->type->kind) {
+	case CHILD_CAPTURE:
 		return !b->capture_done && b->ended_ns == 0 && !b->pausing;
-	return child_is_ship(child) || !b->stopping;
-}
-
-/* What is lost until it lasts. */
-static const char *loss_without(const struct child *child)
-{
-	const struct broker *b = child->broker;
-
-	if (child == &b->capture)
-		return "nothing is sampled";
-	return child_is_ship(child) ? "no chunk is delivered"
-				    : "no chunk is made";
+	case CHILD_UNWIND:
+		return !b->stopping;
+	case CHILD_SHIP:
+	case CHILD_KIND_N:
+		break;
+	}
+	return true;
 }
 
 void child_failed(struct child *child, const char *what)
@@ -73,13 +69,14 @@ void child_failed(struct child *child, const char *what)
 	child->failures++;
 	child->restart_ns = now + wait;
 	if (child->failures == 1)
-		log_warning("%s %s: starting it again", child->name, what);
+		log_warning("%s %s: starting it again", child->type->name,
+			    what);
 	else if (child->failures == FAILURES_TOLD)
 		log_error("%s %s, as %u times before: it is tried again every "
 			  "%u s, and %s until it lasts",
-			  child->name, what, FAILURES_TOLD - 1,
+			  child->type->name, what, FAILURES_TOLD - 1,
 			  (unsigned int)(BACKOFF_MAX_NS / NS_PER_SEC),
-			  loss_without(child));
+			  child->type->loss);
 }
 
 static void add_usage(struct child *child, const struct rusage *usage)
@@ -99,7 +96,7 @@ static void add_usage(struct child *child, const struct rusage *usage)
  */
 static bool is_hopeless(const struct child *child, int status)
 {
-	return !child->broker->has_worked[child_kind(child)] &&
+	return !child->broker->has_worked[child->type->kind] &&
 	       (WIFEXITED(status) || child->failures + 1 >= FIRST_TRIES);
 }
 
@@ -110,7 +107,7 @@ static void end_all(struct broker *b, const struct child *child,
 	if (!b->failed)
 		log_error("%s %s before it was ready: without it there is no "
 			  "profile",
-			  child->name, what);
+			  child->type->name, what);
 	b->failed = true;
 	b->stopping = true;
 	b->hurried = true;
@@ -140,22 +137,28 @@ static void child_died(struct child *child, int status,
 		       const struct rusage *usage)
 {
 	struct broker *b = child->broker;
+	struct unwind *u = (struct unwind *)child;
+	struct ship *s = (struct ship *)child;
 
 	add_usage(child, usage);
 	child->pid = 0;
-	if (child == &b->capture) {
+	switch (child->type->kind) {
+	case CHILD_CAPTURE:
 		if (!b->capture_done)
 			targets_capture_died(b, 0);
-	} else if (child_is_ship(child)) {
-		past_ship_died((struct ship *)child);
-		if (child->is_leaving)
-			delivery_ship_gone(b, (struct ship *)child);
-	} else {
-		struct unwind *u = (struct unwind *)child;
-
+		break;
+	case CHILD_UNWIND:
 		close_fd(&u->link_fd);
 		blame_died(b, u, status);
 		targets_unwind_died(b, u);
+		break;
+	case CHILD_SHIP:
+		past_ship_died(s);
+		if (child->is_leaving)
+			delivery_ship_gone(b, s);
+		break;
+	case CHILD_KIND_N:
+		break;
 	}
 	if (child_is_wanted(child))
 		plan_restart(child, status);
@@ -163,15 +166,12 @@ static void child_died(struct child *child, int status,
 
 static struct child *child_of(struct broker *b, int32_t pid)
 {
-	if (b->capture.pid == pid)
-		return &b->capture;
-	for (size_t i = 0; i < b->n_ships; i++)
-		if (b->ships[i]->child.pid == pid)
-			return &b->ships[i]->child;
-	for (size_t i = 0; i < b->n_unwinds; i++)
-		if (b->unwinds[i]->child.pid == pid)
-			return &b->unwinds[i]->child;
-	return NULL;
+	struct child *child;
+
+	for (size_t i = 0; (child = child_at(b, i)) != NULL; i++)
+		if (child->pid == pid)
+			break;
+	return child;
 }
 
 /* Of ours or of discovery's; its time counts as ours. */
@@ -221,7 +221,7 @@ static void give_up(struct child *child)
 
 	log_error("%s (pid %d) cannot be killed: it hangs in the kernel, and "
 		  "until it is free nobody else can trace what it traced",
-		  child->name, child->pid);
+		  child->type->name, child->pid);
 	child_take_last(child);
 	child_died(child, SIGKILL, &unknown);
 }
@@ -235,25 +235,23 @@ static void check_killed(struct child *child)
 
 void children_check_killed(struct broker *b)
 {
-	check_killed(&b->capture);
-	for (size_t i = 0; i < b->n_ships; i++)
-		check_killed(&b->ships[i]->child);
-	for (size_t i = 0; i < b->n_unwinds; i++)
-		check_killed(&b->unwinds[i]->child);
+	struct child *child;
+
+	for (size_t i = 0; (child = child_at(b, i)) != NULL; i++)
+		check_killed(child);
 }
 
+/*
+ * A child ends at the end of its socket. A ship still says what becomes of
+ * chunks.
+ */
 static bool end_child(struct child *child)
 {
-	child_close(child);
+	if (child->type->kind != CHILD_SHIP)
+		child_close(child);
+	else if (child->fd >= 0)
+		(void)shutdown(child->fd, SHUT_WR);
 	return child->pid != 0;
-}
-
-/* It sees the end of its socket, too, and still says what becomes of chunks. */
-static bool end_ship(struct child *ship)
-{
-	if (ship->fd >= 0)
-		(void)shutdown(ship->fd, SHUT_WR);
-	return ship->pid != 0;
 }
 
 static void kill_child(struct child *child)
@@ -282,25 +280,21 @@ static bool is_over(const struct broker *b, struct patience *p)
 void children_end(struct broker *b)
 {
 	struct patience patience;
-	bool running;
+	struct child *child;
 
 	b->ending = true;
 	patience_start(&patience, clock_mono_ns());
 	for (;;) {
-		running = end_child(&b->capture);
-		for (size_t i = 0; i < b->n_ships; i++)
-			running |= end_ship(&b->ships[i]->child);
-		for (size_t i = 0; i < b->n_unwinds; i++)
-			running |= end_child(&b->unwinds[i]->child);
+		bool running = false;
+
+		for (size_t i = 0; (child = child_at(b, i)) != NULL; i++)
+			running |= end_child(child);
 		if (!running)
 			return;
-		if (is_over(b, &patience)) {
-			kill_child(&b->capture);
-			for (size_t i = 0; i < b->n_ships; i++)
-				kill_child(&b->ships[i]->child);
-			for (size_t i = 0; i < b->n_unwinds; i++)
-				kill_child(&b->unwinds[i]->child);
-		}
+		if (is_over(b, &patience))
+			for (size_t i = 0; (child = child_at(b, i)) != NULL;
+			     i++)
+				kill_child(child);
 		(void)!loop_run_once(b->loop, 100);
 		children_reap(b);
 		children_check_killed(b);

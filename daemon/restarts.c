@@ -4,21 +4,6 @@
 
 #include "daemon/broker.h"
 
-const char *restart_of_name(enum restart_of of)
-{
-	switch (of) {
-	case RESTART_CAPTURE:
-		return "capture";
-	case RESTART_UNWIND:
-		return "unwind";
-	case RESTART_SHIP:
-		return "ship";
-	case RESTART_OF_N:
-		break;
-	}
-	return "";
-}
-
 const char *restart_reason_name(enum restart_reason reason)
 {
 	switch (reason) {
@@ -38,7 +23,6 @@ const char *restart_reason_name(enum restart_reason reason)
 
 void restarts_count(struct broker *b, const struct child *child, int status)
 {
-	const enum restart_of of = child_kind(child);
 	enum restart_reason reason = RESTART_STATUS;
 
 	if (child->killed_ns != 0)
@@ -46,5 +30,5 @@ void restarts_count(struct broker *b, const struct child *child, int status)
 					  : RESTART_DISMISSED;
 	else if (WIFSIGNALED(status))
 		reason = RESTART_SIGNAL;
-	b->restarts.n[of][reason]++;
+	b->restarts.n[child->type->kind][reason]++;
 }

@@ -10,11 +10,11 @@
 struct broker;
 struct child;
 
-enum restart_of {
-	RESTART_CAPTURE,
-	RESTART_UNWIND,
-	RESTART_SHIP,
-	RESTART_OF_N,
+enum child_kind {
+	CHILD_CAPTURE,
+	CHILD_UNWIND,
+	CHILD_SHIP,
+	CHILD_KIND_N,
 };
 
 enum restart_reason {
@@ -26,11 +26,10 @@ enum restart_reason {
 };
 
 struct restarts {
-	uint64_t n[RESTART_OF_N][RESTART_REASON_N];
+	uint64_t n[CHILD_KIND_N][RESTART_REASON_N];
 };
 
-/* Literals: names of labels, and of keys in JSON. */
-const char *restart_of_name(enum restart_of of);
+/* A literal: the name of a label, and of a key in JSON. */
 const char *restart_reason_name(enum restart_reason reason);
 
 /* child has ended with this status of wait4(2), and another takes its place. */

@@ -60,7 +60,7 @@ void service_check(struct broker *b)
 	count(b, &profiled, &waiting);
 	tell_status(b, profiled, waiting);
 	if (b->notify.state == NOTIFY_STARTING &&
-	    b->has_worked[RESTART_CAPTURE] && b->has_worked[RESTART_SHIP])
+	    b->has_worked[CHILD_CAPTURE] && b->has_worked[CHILD_SHIP])
 		notify_state(&b->notify, NOTIFY_READY, now_ns);
 	if (b->heartbeat != NULL)
 		beat = __atomic_load_n(&b->heartbeat->beat.time_ns,

@@ -18,8 +18,8 @@ void child_fail(struct child *child, const char *why)
 {
 	if (child->pid == 0 || child->killed_ns != 0)
 		return;
-	log_warning("%s (pid %d) %s: it is %s", child->name, child->pid, why,
-		    child_is_wanted(child) ? "replaced" : "ended");
+	log_warning("%s (pid %d) %s: it is %s", child->type->name, child->pid,
+		    why, child_is_wanted(child) ? "replaced" : "ended");
 	(void)kill(child->pid, SIGKILL);
 	child->killed_ns = clock_mono_ns();
 	loop_remove(child->broker->loop, &child->source);
@@ -60,7 +60,7 @@ static void take_ready(struct child *child, const struct ipc_message *m)
 		return;
 	}
 	child->is_ready = true;
-	child->broker->has_worked[child_kind(child)] = true;
+	child->broker->has_worked[child->type->kind] = true;
 }
 
 void child_on_readable(void *ctx)
@@ -70,7 +70,7 @@ void child_on_readable(void *ctx)
 	int r = lack_of_descriptors();
 
 	if (r < 0) {
-		lack_note(-r, child->name);
+		lack_note(-r, child->type->name);
 		loop_rest(child->broker->loop, child->source);
 		return;
 	}
@@ -78,7 +78,7 @@ void child_on_readable(void *ctx)
 	if (r == -EAGAIN)
 		return;
 	if (r < 0 && lack_is(-r)) {
-		lack_note(-r, child->name);
+		lack_note(-r, child->type->name);
 		return;
 	}
 	if (r == 0) {
@@ -91,7 +91,7 @@ void child_on_readable(void *ctx)
 		return;
 	}
 	if (child->is_ready)
-		child->on_message(child, &m);
+		child->type->on_message(child, &m);
 	else
 		take_ready(child, &m);
 	ipc_close_fds(&m);

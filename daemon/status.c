@@ -181,9 +181,9 @@ static void put_left_out(FILE *out, const struct broker *b,
 static void put_restarts(FILE *out, const struct broker *b)
 {
 	fprintf(out, "\"restarts\": {");
-	for (size_t of = 0; of < RESTART_OF_N; of++) {
+	for (size_t of = 0; of < CHILD_KIND_N; of++) {
 		fprintf(out, "%s\"%s\": {", of == 0 ? "" : ", ",
-			restart_of_name((enum restart_of)of));
+			child_types[of].label);
 		for (size_t r = 0; r < RESTART_REASON_N; r++)
 			fprintf(out, "%s\"%s\": %llu", r == 0 ? "" : ", ",
 				restart_reason_name((enum restart_reason)r),

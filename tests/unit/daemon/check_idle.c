@@ -20,8 +20,10 @@ static void set_up(void)
 	ck_assert_int_eq(ipc_pair(pair), 0);
 	unwind = calloc(1, sizeof(*unwind));
 	ck_assert_ptr_nonnull(unwind);
-	unwind->child = (struct child){
-		.broker = &b, .name = "unwind", .pid = 1, .fd = pair[0]};
+	unwind->child = (struct child){.type = &child_types[CHILD_UNWIND],
+				       .broker = &b,
+				       .pid = 1,
+				       .fd = pair[0]};
 	unwind->child.usage.cpu_s = 2;
 	b.unwinds[0] = unwind;
 	end = pair[1];
@@ -92,9 +94,8 @@ static struct ship *add_ships(void)
 		last = calloc(1, sizeof(*last));
 		ck_assert_ptr_nonnull(last);
 		last->child = (struct child){.broker = &b,
-					     .name = "ship",
-					     .fd = -1,
-					     .on_message = ship_on_message};
+					     .type = &child_types[CHILD_SHIP],
+					     .fd = -1};
 		last->is_first = i == 0;
 		b.ships[b.n_ships++] = last;
 	}

@@ -27,6 +27,8 @@ static void take(struct child *child, struct ipc_message *m)
 	last_fd = ipc_take_fd(m, 0);
 }
 
+static const struct child_type type = {.name = "capture", .on_message = take};
+
 static void set_up(void)
 {
 	int pair[2];
@@ -38,11 +40,10 @@ static void set_up(void)
 	ck_assert_int_eq(ipc_pair(pair), 0);
 	ck_assert_int_eq(fcntl(pair[0], F_SETFL, O_NONBLOCK), 0);
 	b.capture = (struct child){.broker = &b,
-				   .name = "capture",
+				   .type = &type,
 				   .fd = pair[0],
 				   .pid = 1,
-				   .is_ready = true,
-				   .on_message = take};
+				   .is_ready = true};
 	ck_assert_int_eq(loop_add(b.loop, pair[0], child_on_readable,
 				  &b.capture, &b.capture.source),
 			 0);

@@ -41,8 +41,9 @@ static void set_up(void)
 	instance.target->session = SESSION_OPEN;
 	instance.target->unwind = &unwind;
 	ck_assert_int_eq(ipc_pair(pair), 0);
-	unwind = (struct unwind){
-		.child = {.broker = &b, .name = "unwind", .fd = pair[0]}};
+	unwind = (struct unwind){.child = {.broker = &b,
+					   .type = &child_types[CHILD_UNWIND],
+					   .fd = pair[0]}};
 	b.unwinds[0] = &unwind;
 	unwinds_end = pair[1];
 }

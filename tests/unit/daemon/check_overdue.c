@@ -36,11 +36,10 @@ static void set_up(void)
 	b.capture.fd = -1;
 	unwind = (struct unwind){.link_fd = -1};
 	unwind.child = (struct child){.broker = &b,
-				      .name = "unwind",
+				      .type = &child_types[CHILD_UNWIND],
 				      .fd = pair[0],
 				      .is_ready = true,
-				      .pid = pid,
-				      .on_message = unwind_on_message};
+				      .pid = pid};
 	ck_assert_int_eq(loop_add(b.loop, pair[0], child_on_readable,
 				  &unwind.child, &unwind.child.source),
 			 0);

@@ -24,20 +24,22 @@ static void note(struct child *child, struct ipc_message *m)
 	child_fail(child, "sends a message that is none");
 }
 
+static const struct child_type type = {
+	.kind = CHILD_UNWIND, .name = "unwind", .on_message = note};
+
 static void set_up(void)
 {
 	memset(&b, 0, sizeof(b));
 	ck_assert_int_eq(loop_new(&b.loop), 0);
 	ck_assert_int_eq(files_new(b.loop, &b.files), 0);
 	b.capture.fd = -1;
-	b.has_worked[RESTART_UNWIND] = true;
+	b.has_worked[CHILD_UNWIND] = true;
 	unwind = (struct unwind){.link_fd = -1, .uid = 7};
 	unwind.child = (struct child){.broker = &b,
-				      .name = "unwind",
+				      .type = &type,
 				      .fd = -1,
 				      .is_ready = true,
-				      .started_ns = clock_mono_ns(),
-				      .on_message = note};
+				      .started_ns = clock_mono_ns()};
 	b.unwinds[b.n_unwinds++] = &unwind;
 	was_there = false;
 }
@@ -110,7 +112,7 @@ TEST(one_that_ends_before_it_was_ready)
 		ck_assert_uint_eq(unwind.child.failures, (unsigned)i + 1);
 	}
 	ck_assert_uint_gt(unwind.child.restart_ns, clock_mono_ns());
-	b.has_worked[RESTART_UNWIND] = false;
+	b.has_worked[CHILD_UNWIND] = false;
 	unwind.child.pid = fork();
 	if (unwind.child.pid == 0)
 		_exit(1);
