@@ -4,6 +4,7 @@
 
 /* What a request may say beside its type. */
 enum takes {
+	IS_NO_REQUEST,
 	TAKES_NOTHING,
 	TAKES_PID, /* has to */
 	TAKES_PID_OR_SELF,
@@ -11,47 +12,32 @@ enum takes {
 	TAKES_ANY, /* a pid, a name, or neither */
 };
 
-static bool find_takes(uint32_t type, enum takes *ret)
-{
-	switch ((enum protocol_type)type) {
-	case PROTOCOL_START:
-	case PROTOCOL_STOP:
-		*ret = TAKES_ANY;
-		return true;
-	case PROTOCOL_PROFILER_ID:
-		*ret = TAKES_PID_OR_SELF;
-		return true;
-	case PROTOCOL_THREAD:
-	case PROTOCOL_ATTACH:
-	case PROTOCOL_DETACH:
-		*ret = TAKES_PID;
-		return true;
-	case PROTOCOL_RECORD:
-	case PROTOCOL_WATCH:
-		*ret = TAKES_PID_OR_NAME;
-		return true;
-	case PROTOCOL_SPANS_OPEN:
-	case PROTOCOL_SPANS_CLOSED:
-	case PROTOCOL_STATUS:
-	case PROTOCOL_METRICS:
-	case PROTOCOL_OPENMETRICS:
-	case PROTOCOL_RELOAD:
-	case PROTOCOL_RECORD_END:
-		*ret = TAKES_NOTHING;
-		return true;
-	case PROTOCOL_HELLO:
-	case PROTOCOL_ANSWER:
-	case PROTOCOL_TYPE_END:
-		break;
-	}
-	return false;
-}
+static const enum takes takes_of[PROTOCOL_TYPE_END] = {
+	[PROTOCOL_START] = TAKES_ANY,
+	[PROTOCOL_STOP] = TAKES_ANY,
+	[PROTOCOL_PROFILER_ID] = TAKES_PID_OR_SELF,
+	[PROTOCOL_THREAD] = TAKES_PID,
+	[PROTOCOL_ATTACH] = TAKES_PID,
+	[PROTOCOL_DETACH] = TAKES_PID,
+	[PROTOCOL_RECORD] = TAKES_PID_OR_NAME,
+	[PROTOCOL_WATCH] = TAKES_PID_OR_NAME,
+	[PROTOCOL_SPANS_OPEN] = TAKES_NOTHING,
+	[PROTOCOL_SPANS_CLOSED] = TAKES_NOTHING,
+	[PROTOCOL_STATUS] = TAKES_NOTHING,
+	[PROTOCOL_METRICS] = TAKES_NOTHING,
+	[PROTOCOL_OPENMETRICS] = TAKES_NOTHING,
+	[PROTOCOL_RELOAD] = TAKES_NOTHING,
+	[PROTOCOL_RECORD_END] = TAKES_NOTHING,
+};
 
-static bool is_request(const struct protocol_request *m, enum takes takes)
+/* m->h.type < PROTOCOL_TYPE_END */
+static bool is_request(const struct protocol_request *m)
 {
 	const bool named = m->name[0] != '\0';
 
-	switch (takes) {
+	switch (takes_of[m->h.type]) {
+	case IS_NO_REQUEST:
+		return false;
 	case TAKES_NOTHING:
 		return m->pid == 0 && !named;
 	case TAKES_PID:
@@ -70,15 +56,13 @@ static enum control_kind check_request(const void *bytes, size_t size,
 				       struct protocol_request *ret)
 {
 	struct protocol_request m;
-	enum takes takes;
 	size_t length;
 
 	if (size != sizeof(m))
 		return CONTROL_BAD;
 	memcpy(&m, bytes, sizeof(m));
 	length = strnlen(m.name, sizeof(m.name));
-	if (length == sizeof(m.name) || !find_takes(m.h.type, &takes) ||
-	    !is_request(&m, takes))
+	if (length == sizeof(m.name) || !is_request(&m))
 		return CONTROL_BAD;
 	memset(m.name + length, 0, sizeof(m.name) - length);
 	*ret = m;

@@ -98,28 +98,28 @@ static void change_all(struct broker *b, const struct peer *is,
 		ret->m.result = PROTOCOL_DENIED;
 }
 
-static void start_or_stop(struct broker *b, const struct peer *is,
+static void start_or_stop(struct broker *b, const struct control_peer *peer,
 			  const struct protocol_request *m,
 			  struct control_answer *ret)
 {
 	struct instance *i;
 
 	if (m->name[0] != '\0') {
-		change_all(b, is, m, ret);
+		change_all(b, &peer->is, m, ret);
 		return;
 	}
-	i = rights_find(b, is, m->pid, ret);
+	i = rights_find(b, &peer->is, m->pid, ret);
 	if (i == NULL)
 		return;
 	ret->m.result = change(i, m->h.type);
 	clients_tell(i, &ret->m);
 }
 
-static void tell_profiler_id(struct broker *b, const struct peer *is,
+static void tell_profiler_id(struct broker *b, const struct control_peer *peer,
 			     const struct protocol_request *m,
 			     struct control_answer *ret)
 {
-	struct instance *i = rights_find(b, is, m->pid, ret);
+	struct instance *i = rights_find(b, &peer->is, m->pid, ret);
 
 	if (i == NULL)
 		return;
@@ -129,12 +129,13 @@ static void tell_profiler_id(struct broker *b, const struct peer *is,
 }
 
 /* The status or the metrics. */
-static void show(struct broker *b, const struct peer *is, uint32_t type,
-		 struct control_answer *ret)
+static void show(struct broker *b, const struct control_peer *peer,
+		 const struct protocol_request *m, struct control_answer *ret)
 {
-	int r = type == PROTOCOL_STATUS
-			? status_make(b, is, &ret->fd, &ret->m.fd_bytes)
-			: metrics_make(b, is, type == PROTOCOL_OPENMETRICS,
+	int r = m->h.type == PROTOCOL_STATUS
+			? status_make(b, &peer->is, &ret->fd, &ret->m.fd_bytes)
+			: metrics_make(b, &peer->is,
+				       m->h.type == PROTOCOL_OPENMETRICS,
 				       &ret->fd, &ret->m.fd_bytes);
 
 	ret->work = STATUS_WORK + STATUS_WORK_EACH * (uint32_t)b->n_instances;
@@ -155,13 +156,15 @@ static void take_lines(int fd, struct control_answer *ret)
 	ret->m.fd_bytes = (uint32_t)size;
 }
 
-static void reload_for(struct broker *b, const struct peer *is,
+static void reload_for(struct broker *b, const struct control_peer *peer,
+		       const struct protocol_request *m,
 		       struct control_answer *ret)
 {
 	int fd, r;
 
+	(void)m;
 	ret->work = RELOAD_WORK;
-	if (!is->is_operator) {
+	if (!peer->is.is_operator) {
 		ret->m.result = PROTOCOL_DENIED;
 		return;
 	}
@@ -181,35 +184,6 @@ static void reload_for(struct broker *b, const struct peer *is,
 			       r == -EINVAL ? "" : strerror(-r));
 }
 
-/* Of the process that asks, and of no other. */
-static bool is_of_itself(const struct protocol_request *m)
-{
-	switch ((enum protocol_type)m->h.type) {
-	case PROTOCOL_START:
-	case PROTOCOL_STOP:
-	case PROTOCOL_PROFILER_ID:
-		return m->pid == 0 && m->name[0] == '\0';
-	case PROTOCOL_SPANS_OPEN:
-	case PROTOCOL_SPANS_CLOSED:
-	case PROTOCOL_THREAD:
-		return true;
-	case PROTOCOL_ATTACH:
-	case PROTOCOL_DETACH:
-	case PROTOCOL_STATUS:
-	case PROTOCOL_METRICS:
-	case PROTOCOL_OPENMETRICS:
-	case PROTOCOL_RELOAD:
-	case PROTOCOL_RECORD:
-	case PROTOCOL_WATCH:
-	case PROTOCOL_RECORD_END:
-	case PROTOCOL_HELLO:
-	case PROTOCOL_ANSWER:
-	case PROTOCOL_TYPE_END:
-		break;
-	}
-	return false;
-}
-
 static void ask_of_itself(struct broker *b, struct control_peer *peer,
 			  const struct protocol_request *m,
 			  struct control_answer *ret)
@@ -227,79 +201,86 @@ static void ask_of_itself(struct broker *b, struct control_peer *peer,
 	client_request(b, c, m, &ret->m);
 }
 
+static void attach(struct broker *b, const struct control_peer *peer,
+		   const struct protocol_request *m, struct control_answer *ret)
+{
+	adopt_attach(b, &peer->is, m->pid, ret);
+}
+
+static void detach(struct broker *b, const struct control_peer *peer,
+		   const struct protocol_request *m, struct control_answer *ret)
+{
+	adopt_detach(b, &peer->is, m->pid, ret);
+}
+
+static void end_records(struct broker *b, const struct control_peer *peer,
+			const struct protocol_request *m,
+			struct control_answer *ret)
+{
+	(void)m;
+	(void)ret;
+	records_finish(b, peer);
+}
+
+/* Which requests are about the process that asks. */
+enum about_itself { NEVER, WITHOUT_PID_AND_NAME, ALWAYS };
+
+static const struct served {
+	enum about_itself about_itself;
+	/* A request about another process, or the daemon. */
+	void (*serve)(struct broker *b, const struct control_peer *peer,
+		      const struct protocol_request *m,
+		      struct control_answer *ret);
+	const char *word; /* for the log, of what changes something */
+} requests[PROTOCOL_TYPE_END] = {
+	[PROTOCOL_START] = {WITHOUT_PID_AND_NAME, start_or_stop, "start"},
+	[PROTOCOL_STOP] = {WITHOUT_PID_AND_NAME, start_or_stop, "stop"},
+	[PROTOCOL_PROFILER_ID] = {WITHOUT_PID_AND_NAME, tell_profiler_id, NULL},
+	[PROTOCOL_SPANS_OPEN] = {ALWAYS, NULL, NULL},
+	[PROTOCOL_SPANS_CLOSED] = {ALWAYS, NULL, NULL},
+	[PROTOCOL_THREAD] = {ALWAYS, NULL, NULL},
+	[PROTOCOL_ATTACH] = {NEVER, attach, "attach"},
+	[PROTOCOL_DETACH] = {NEVER, detach, "detach"},
+	[PROTOCOL_STATUS] = {NEVER, show, NULL},
+	[PROTOCOL_METRICS] = {NEVER, show, NULL},
+	[PROTOCOL_OPENMETRICS] = {NEVER, show, NULL},
+	[PROTOCOL_RELOAD] = {NEVER, reload_for, NULL},
+	[PROTOCOL_RECORD] = {NEVER, record_ask, "recording"},
+	[PROTOCOL_WATCH] = {NEVER, record_ask, "recording"},
+	[PROTOCOL_RECORD_END] = {NEVER, end_records, NULL},
+};
+
 /* Who has changed something. */
 static void note(const struct peer *is, const struct protocol_request *m,
-		 const struct control_answer *a)
+		 const char *word)
 {
-	static const char *const words[] = {
-		[PROTOCOL_START] = "start",	 [PROTOCOL_STOP] = "stop",
-		[PROTOCOL_ATTACH] = "attach",	 [PROTOCOL_DETACH] = "detach",
-		[PROTOCOL_RECORD] = "recording", [PROTOCOL_WATCH] = "recording",
-	};
-
-	if (a->m.result != PROTOCOL_OK || m->h.type >= array_size(words) ||
-	    words[m->h.type] == NULL)
-		return;
 	if (m->pid != 0)
-		log_debug("%s of process %d, by uid %u (pid %d)",
-			  words[m->h.type], m->pid, is->uid, is->pid);
+		log_debug("%s of process %d, by uid %u (pid %d)", word, m->pid,
+			  is->uid, is->pid);
 	else
-		log_debug("%s of [target \"%s\"], by uid %u (pid %d)",
-			  words[m->h.type], m->name, is->uid, is->pid);
+		log_debug("%s of [target \"%s\"], by uid %u (pid %d)", word,
+			  m->name, is->uid, is->pid);
 }
 
-static void serve(struct broker *b, const struct control_peer *peer,
-		  const struct protocol_request *m, struct control_answer *ret)
-{
-	switch ((enum protocol_type)m->h.type) {
-	case PROTOCOL_START:
-	case PROTOCOL_STOP:
-		start_or_stop(b, &peer->is, m, ret);
-		return;
-	case PROTOCOL_PROFILER_ID:
-		tell_profiler_id(b, &peer->is, m, ret);
-		return;
-	case PROTOCOL_ATTACH:
-		adopt_attach(b, &peer->is, m->pid, ret);
-		return;
-	case PROTOCOL_DETACH:
-		adopt_detach(b, &peer->is, m->pid, ret);
-		return;
-	case PROTOCOL_STATUS:
-	case PROTOCOL_METRICS:
-	case PROTOCOL_OPENMETRICS:
-		show(b, &peer->is, m->h.type, ret);
-		return;
-	case PROTOCOL_RELOAD:
-		reload_for(b, &peer->is, ret);
-		return;
-	case PROTOCOL_RECORD:
-	case PROTOCOL_WATCH:
-		record_ask(b, peer, m, ret);
-		return;
-	case PROTOCOL_RECORD_END:
-		records_finish(b, peer);
-		return;
-	case PROTOCOL_SPANS_OPEN:
-	case PROTOCOL_SPANS_CLOSED:
-	case PROTOCOL_THREAD:
-	case PROTOCOL_HELLO:
-	case PROTOCOL_ANSWER:
-	case PROTOCOL_TYPE_END:
-		break;
-	}
-	control_refuse(ret, PROTOCOL_FAILED, "not known here");
-}
-
+/* m is a request of the table: control_message.h. */
 static void on_ask(void *ctx, struct control_peer *peer,
 		   const struct protocol_request *m, struct control_answer *ret)
 {
-	if (is_of_itself(m)) {
+	const struct served *r = &requests[m->h.type];
+
+	if (r->about_itself == ALWAYS ||
+	    (r->about_itself == WITHOUT_PID_AND_NAME && m->pid == 0 &&
+	     m->name[0] == '\0')) {
 		ask_of_itself(ctx, peer, m, ret);
 		return;
 	}
-	serve(ctx, peer, m, ret);
-	note(&peer->is, m, ret);
+	if (r->serve == NULL) {
+		control_refuse(ret, PROTOCOL_FAILED, "not known here");
+		return;
+	}
+	r->serve(ctx, peer, m, ret);
+	if (r->word != NULL && ret->m.result == PROTOCOL_OK)
+		note(&peer->is, m, r->word);
 }
 
 static int on_page(void *ctx, struct control_peer *peer, int *ret_fd)
