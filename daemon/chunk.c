@@ -231,11 +231,11 @@ static void send_payload(const struct msg_session_open *open,
 		   &fds[0], &m.size, &m.transaction_size);
 	if (r < 0) {
 		log_warning("a chunk is lost: %s", strerror(-r));
-		chunk_is_lost(open->target, 0, CHUNK_LOST_MEMORY);
+		chunk_is_lost(open->target, 0, DISCARD_MEMORY);
 		return;
 	}
 	if (m.size > CHUNK_V2_SIZE_MAX) {
-		chunk_is_lost(open->target, 0, CHUNK_LOST_TOO_LARGE);
+		chunk_is_lost(open->target, 0, DISCARD_TOO_LARGE);
 	} else {
 		memcpy(m.chunk_id, profile->chunk_id, sizeof(m.chunk_id));
 		memcpy(m.platform, open->platform, sizeof(m.platform));

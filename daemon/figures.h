@@ -23,21 +23,6 @@ struct chunk_counts {
 	uint64_t discarded[DISCARD_REASONS_MAX]; /* by enum discard */
 };
 
-/* Why a chunk does not arrive; the first ones are enum profile_fault. */
-enum discard {
-	DISCARD_MEMORY = 20,
-	DISCARD_TOO_LARGE,
-	DISCARD_NETWORK_ERROR,
-	DISCARD_SEND_ERROR,
-	DISCARD_RATE_LIMITED,
-	DISCARD_QUEUE_OVERFLOW,
-	DISCARD_WRITE_ERROR,
-	DISCARD_SHUTDOWN,
-	DISCARD_UNWIND_DIED,
-	DISCARD_EXEC_BUDGET,
-	DISCARD_N
-};
-
 /* All 0 is of one that was never profiled. */
 struct instance_figures {
 	struct capture_counters capture;

@@ -207,41 +207,25 @@ static int take_chunk(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-/* Of what unwind says; faults of profiles are the same. */
-static uint32_t discard_reason(uint32_t lost)
-{
-	switch (lost) {
-	case CHUNK_LOST_MEMORY:
-		return DISCARD_MEMORY;
-	case CHUNK_LOST_TOO_LARGE:
-		return DISCARD_TOO_LARGE;
-	case CHUNK_LOST_EXEC_BUDGET:
-		return DISCARD_EXEC_BUDGET;
-	default:
-		return lost;
-	}
-}
-
 static int take_lost(void *ctx, struct ipc_message *message)
 {
 	const struct msg_chunk_lost *m = (const void *)message->bytes;
 	struct child *child = ctx;
 	struct target *t = own_target(child, m->target);
-	const uint32_t reason = discard_reason(m->reason);
 
 	if (t == NULL)
 		return 0;
-	if (reason >= DISCARD_N && reason != CHUNK_LOST_IDLE) {
+	if (m->reason >= DISCARD_N && m->reason != CHUNK_IDLE) {
 		child_fail(child, "loses a chunk that is none");
 		return 0;
 	}
-	if (reason == CHUNK_LOST_IDLE) {
+	if (m->reason == CHUNK_IDLE) {
 		t->instance->past.chunks.idle++;
 		chunk_is_finished(t);
 		return 0;
 	}
 	t->instance->past.chunks.made++;
-	loss_count(t->instance, t->instance->ship, reason);
+	loss_count(t->instance, t->instance->ship, m->reason);
 	chunk_is_finished(t);
 	return 0;
 }

@@ -6,48 +6,30 @@
 #include "daemon/child.h"
 #include "proto/profile.h"
 
+static const struct {
+	const char *name;
+	enum client_report_reason report;
+} reasons[DISCARD_N] = {
+#define X(reason, name, report) [reason] = {name, CLIENT_REPORT_##report},
+	DISCARD_LIST(X)
+#undef X
+		/* No thread has two samples: Sentry's word for it. */
+		[PROFILE_NO_SAMPLES] = {"insufficient_data",
+					CLIENT_REPORT_INSUFFICIENT_DATA},
+};
+
 const char *discard_name(uint32_t reason)
 {
-	switch ((enum discard)reason) {
-	case DISCARD_MEMORY:
-		return "internal_sdk_error";
-	case DISCARD_TOO_LARGE:
-		return "too_large";
-	case DISCARD_NETWORK_ERROR:
-		return "network_error";
-	case DISCARD_SEND_ERROR:
-		return "send_error";
-	case DISCARD_RATE_LIMITED:
-		return "ratelimit_backoff";
-	case DISCARD_QUEUE_OVERFLOW:
-		return "queue_overflow";
-	case DISCARD_WRITE_ERROR:
-		return "write_error";
-	case DISCARD_SHUTDOWN:
-		return "shutdown";
-	case DISCARD_UNWIND_DIED:
-		return "unwind_died";
-	case DISCARD_EXEC_BUDGET:
-		return "exec_budget";
-	case DISCARD_N:
-		break;
-	}
-	/* No thread has two samples: Sentry's word for it. */
-	if (reason == PROFILE_NO_SAMPLES)
-		return "insufficient_data";
+	if (reason < DISCARD_N && reasons[reason].name != NULL)
+		return reasons[reason].name;
 	return profile_fault_name((enum profile_fault)reason);
 }
 
 /* Sentry has fewer words. */
 static enum client_report_reason report_reason(uint32_t reason)
 {
-	if (reason == PROFILE_NO_SAMPLES)
-		return CLIENT_REPORT_INSUFFICIENT_DATA;
-	if (reason == DISCARD_QUEUE_OVERFLOW)
-		return CLIENT_REPORT_QUEUE_OVERFLOW;
-	if (reason == DISCARD_EXEC_BUDGET)
-		return CLIENT_REPORT_BACKPRESSURE;
-	return CLIENT_REPORT_INTERNAL_SDK_ERROR;
+	return reasons[reason].name != NULL ? reasons[reason].report
+					    : CLIENT_REPORT_INTERNAL_SDK_ERROR;
 }
 
 static void tell(struct ship *s, uint32_t kind, uint32_t reason)

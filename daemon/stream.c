@@ -148,7 +148,7 @@ static void send_chunk(struct stream *s, struct chunks *c, uint64_t end_ns,
 		return;
 	if (c->open.cpu_only && !has_stack(profile)) {
 		if (c->record == 0)
-			chunk_is_lost(s->open.target, 0, CHUNK_LOST_IDLE);
+			chunk_is_lost(s->open.target, 0, CHUNK_IDLE);
 		return;
 	}
 	if (profile->n_samples == 0)
@@ -157,8 +157,7 @@ static void send_chunk(struct stream *s, struct chunks *c, uint64_t end_ns,
 		s->exec_is_left_out =
 			!exec_budget_take(&s->execs, s->open.pid, end_ns);
 	if (by_exec && s->exec_is_left_out) {
-		chunk_is_lost(s->open.target, c->record,
-			      CHUNK_LOST_EXEC_BUDGET);
+		chunk_is_lost(s->open.target, c->record, DISCARD_EXEC_BUDGET);
 		return;
 	}
 	if (c->record == 0)
@@ -188,7 +187,7 @@ static int cut_chunk(struct stream *s, struct chunks *c, uint64_t end_ns,
 	if (r < 0 && r != -ENOMEM)
 		return r;
 	if (r < 0)
-		chunk_is_lost(s->open.target, c->record, CHUNK_LOST_MEMORY);
+		chunk_is_lost(s->open.target, c->record, DISCARD_MEMORY);
 	else
 		send_chunk(s, c, end_ns, by_exec, &profile);
 	if (r == 0 && c->record == 0)
