@@ -158,8 +158,8 @@ struct ship {
 	struct limit limit;
 	int64_t clock_ahead_s; /* its server's: MSG_CLOCK */
 	uint64_t delivered_ns; /* a chunk last, by clock_mono_ns; 0: none yet */
-	struct msg_spool spool_past; /* of processes that died */
-	struct msg_spool spool_now;
+	struct spool_counts spool_past; /* of processes that died */
+	struct spool_counts spool_now;
 	struct client_report untold; /* lost, and it does not know of them */
 	size_t n_handed;	     /* envelopes that it has */
 };
@@ -216,10 +216,10 @@ struct broker {
 	struct ship *ships[SHIPS_MAX];
 	size_t n_ships;
 	struct spotlight spotlight;
-	struct usage ships_gone;     /* of those that were freed, */
-	struct msg_spool spool_gone; /* their spools, */
-	struct limit limits_gone;    /* and their limits: pauses, paused_ns */
-	int ship_fds[INIT_FILE_N];   /* -1: none */
+	struct usage ships_gone;	/* of those that were freed, */
+	struct spool_counts spool_gone; /* their spools, */
+	struct limit limits_gone;  /* and their limits: pauses, paused_ns */
+	int ship_fds[INIT_FILE_N]; /* -1: none */
 	struct restarts restarts;
 	bool has_worked[CHILD_KIND_N]; /* a child of this kind was ready once */
 	struct target targets[HEARTBEAT_SLOTS]; /* FOR_EACH_TARGET */
@@ -386,7 +386,7 @@ void past_ship_died(struct ship *s);
 /* The ship is about to be freed: the broker keeps them. */
 void past_ship_gone(struct broker *b, const struct ship *s);
 /* What became of chunks in the spool, and what is there now. */
-void past_spool(const struct broker *b, struct msg_spool *ret);
+void past_spool(const struct broker *b, struct spool_counts *ret);
 
 /* inbox.c */
 void unwind_on_message(struct child *child, struct ipc_message *m);

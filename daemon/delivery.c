@@ -473,13 +473,12 @@ static int take_done(void *ctx, struct ipc_message *message)
 
 static int take_spool(void *ctx, struct ipc_message *message)
 {
+	const struct msg_spool *m = (const void *)message->bytes;
 	struct ship *s = ctx;
 
-	const uint64_t sent = s->spool_now.sent;
-
-	memcpy(&s->spool_now, message->bytes, sizeof(s->spool_now));
-	if (s->spool_now.sent > sent)
+	if (m->counts.sent > s->spool_now.sent)
 		s->delivered_ns = clock_mono_ns();
+	s->spool_now = m->counts;
 	return 0;
 }
 

@@ -16,34 +16,23 @@ void figures_capture(const struct broker *b, const struct target *t,
 void figures_of_target(const struct broker *b, const struct target *t,
 		       struct instance_figures *ret)
 {
-	const struct msg_unwind_stats *past = &t->unwind_past;
-	const struct msg_unwind_stats *now = &t->unwind_now;
-
 	memset(ret, 0, sizeof(*ret));
 	figures_capture(b, t, &ret->capture);
 	ret->missed_no_capture = t->missed_no_capture;
-	for (size_t e = 0; e < MSG_UNWIND_ENDS_MAX; e++)
-		ret->ends[e] = past->ends[e] + now->ends[e];
-	ret->frame_pointer = past->frame_pointer + now->frame_pointer;
-	ret->without_lines = past->without_lines + now->without_lines;
-	ret->unknown_releases = past->unknown_releases + now->unknown_releases;
-	ret->unwind_cost_ns = past->cost_ns + now->cost_ns;
+	ret->unwind = t->unwind_past;
+	figures_add_counts(&ret->unwind, &t->unwind_now, sizeof(ret->unwind));
 	ret->lowest_hz = t->governed.lowest_hz;
 	ret->lowered_ns = t->governed.lowered_ns;
 	ret->exceeded_ns = t->governed.exceeded_ns;
 }
 
-static void add_chunks(struct chunk_counts *sum,
-		       const struct chunk_counts *more)
+void figures_add_counts(void *sum, const void *more, size_t bytes)
 {
-	sum->made += more->made;
-	sum->written += more->written;
-	sum->unwritten += more->unwritten;
-	sum->sent += more->sent;
-	sum->spooled += more->spooled;
-	sum->idle += more->idle;
-	for (size_t i = 0; i < DISCARD_REASONS_MAX; i++)
-		sum->discarded[i] += more->discarded[i];
+	const uint64_t *from = more;
+	uint64_t *to = sum;
+
+	for (size_t i = 0; i < bytes / sizeof(*to); i++)
+		to[i] += from[i];
 }
 
 void figures_add(struct instance_figures *sum,
@@ -51,13 +40,8 @@ void figures_add(struct instance_figures *sum,
 {
 	counters_add(&sum->capture, &more->capture);
 	sum->missed_no_capture += more->missed_no_capture;
-	for (size_t e = 0; e < MSG_UNWIND_ENDS_MAX; e++)
-		sum->ends[e] += more->ends[e];
-	sum->frame_pointer += more->frame_pointer;
-	sum->without_lines += more->without_lines;
-	sum->unknown_releases += more->unknown_releases;
-	sum->unwind_cost_ns += more->unwind_cost_ns;
-	add_chunks(&sum->chunks, &more->chunks);
+	figures_add_counts(&sum->unwind, &more->unwind, sizeof(sum->unwind));
+	figures_add_counts(&sum->chunks, &more->chunks, sizeof(sum->chunks));
 	sum->payload_bytes += more->payload_bytes;
 	if (sum->lowest_hz == 0 ||
 	    (more->lowest_hz != 0 && more->lowest_hz < sum->lowest_hz))

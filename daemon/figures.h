@@ -6,6 +6,7 @@
 #ifndef DAEMON_FIGURES_H
 #define DAEMON_FIGURES_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "daemon/msg.h"
@@ -13,6 +14,7 @@
 
 #define DISCARD_REASONS_MAX 32
 
+/* No more than uint64_t. */
 struct chunk_counts {
 	uint64_t made;
 	uint64_t written;
@@ -27,11 +29,7 @@ struct chunk_counts {
 struct instance_figures {
 	struct capture_counters capture;
 	uint64_t missed_no_capture; /* while there was none, or it died */
-	uint64_t ends[MSG_UNWIND_ENDS_MAX]; /* by enum unwind_end */
-	uint64_t frame_pointer;
-	uint64_t without_lines;
-	uint64_t unknown_releases;
-	uint64_t unwind_cost_ns;
+	struct unwind_counts unwind;
 	struct chunk_counts chunks;
 	uint64_t payload_bytes; /* of chunks that went on to ship */
 	uint32_t lowest_hz;	/* 0: never profiled */
@@ -42,6 +40,9 @@ struct instance_figures {
 struct broker;
 struct instance;
 struct target;
+
+/* Adds the counters of a struct that has nothing but uint64_t to another's. */
+void figures_add_counts(void *sum, const void *more, size_t bytes);
 
 /* Adds more to sum; lowest_hz is the lower, times of the governor the longer.
  */

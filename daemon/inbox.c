@@ -272,7 +272,7 @@ static int take_stats(void *ctx, struct ipc_message *message)
 	struct target *t = own_target(ctx, m->target);
 
 	if (t != NULL)
-		t->unwind_now = *m;
+		t->unwind_now = m->counts;
 	return 0;
 }
 

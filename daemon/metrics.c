@@ -189,14 +189,14 @@ static void put_stacks(const struct text *t, const struct instance_figures *f)
 	family(t, "stacks", COUNTER, NULL, "Stacks, by where they end.");
 	for (size_t e = 0; e < UNWIND_END_N; e++)
 		labeled(t, "stacks_total", "end",
-			unwind_end_name((enum unwind_end)e), f->ends[e]);
+			unwind_end_name((enum unwind_end)e), f->unwind.ends[e]);
 }
 
 static void put_chunks(const struct text *t, const struct broker *b,
 		       const struct instance_figures *f)
 {
 	const struct chunk_counts *c = &f->chunks;
-	struct msg_spool spool;
+	struct spool_counts spool;
 
 	family(t, "chunks_made", COUNTER, NULL, "Chunks that were made.");
 	plain(t, "chunks_made_total", c->made);

@@ -110,9 +110,8 @@ struct msg_certificates {
 	uint32_t reserved;
 };
 
-/* The spool, when something has changed. */
-struct msg_spool {
-	struct msg_header h;
+/* No more than uint64_t: figures_add_counts adds them up. */
+struct spool_counts {
 	uint64_t count; /* that wait in it now */
 	uint64_t bytes;
 	/* What became of chunks in it, since this process was started. */
@@ -122,6 +121,11 @@ struct msg_spool {
 	uint64_t overflow; /* newer ones took their place */
 	uint64_t expired;
 	uint64_t set_aside; /* not as they were written, or not ours */
+};
+/* The spool, when something has changed. */
+struct msg_spool {
+	struct msg_header h;
+	struct spool_counts counts;
 };
 
 /*

@@ -189,12 +189,9 @@ struct msg_chunk_lost {
 	uint32_t reason;
 };
 
-/* How stacks ended, since the target's session was opened. */
+/* No more than uint64_t: figures_add_counts adds them up. */
 #define MSG_UNWIND_ENDS_MAX 16
-struct msg_unwind_stats {
-	struct msg_header h;
-	uint32_t target;
-	uint32_t reserved;
+struct unwind_counts {
 	uint64_t stacks;		    /* all that were walked */
 	uint64_t frame_pointer;		    /* of these, by heuristic in part */
 	uint64_t ends[MSG_UNWIND_ENDS_MAX]; /* by enum unwind_end */
@@ -202,6 +199,13 @@ struct msg_unwind_stats {
 	uint64_t without_lines;		    /* addresses, because of a limit */
 	uint64_t unknown_releases;	    /* chunks of a NAME@unknown */
 	uint64_t cost_ns; /* time spent on it, without waits for files */
+};
+/* How stacks ended, since the target's session was opened. */
+struct msg_unwind_stats {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t reserved;
+	struct unwind_counts counts;
 };
 
 /*

@@ -75,18 +75,10 @@ void targets_unwind_died(struct broker *b, struct unwind *u)
 	u->sessions_asked = 0;
 	u->measures_asked = false;
 	FOR_EACH_TARGET (t, b) {
-		struct msg_unwind_stats *past = &t->unwind_past;
-
 		if (t->unwind != u)
 			continue;
-		past->stacks += t->unwind_now.stacks;
-		past->frame_pointer += t->unwind_now.frame_pointer;
-		past->malformed += t->unwind_now.malformed;
-		past->without_lines += t->unwind_now.without_lines;
-		past->unknown_releases += t->unwind_now.unknown_releases;
-		past->cost_ns += t->unwind_now.cost_ns;
-		for (size_t e = 0; e < MSG_UNWIND_ENDS_MAX; e++)
-			past->ends[e] += t->unwind_now.ends[e];
+		figures_add_counts(&t->unwind_past, &t->unwind_now,
+				   sizeof(t->unwind_now));
 		memset(&t->unwind_now, 0, sizeof(t->unwind_now));
 		/* The chunk that it was making, if it got that far. */
 		if (t->attached_once && t->session == SESSION_OPEN &&
@@ -102,20 +94,12 @@ void targets_unwind_died(struct broker *b, struct unwind *u)
 	}
 }
 
-/* count and bytes are of the moment, the others add up. */
-static void add_spool(struct msg_spool *sum, const struct msg_spool *more)
+static void add_spool(struct spool_counts *sum, const struct spool_counts *more)
 {
-	sum->count += more->count;
-	sum->bytes += more->bytes;
-	sum->sent += more->sent;
-	sum->refused += more->refused;
-	sum->rate_limited += more->rate_limited;
-	sum->overflow += more->overflow;
-	sum->expired += more->expired;
-	sum->set_aside += more->set_aside;
+	figures_add_counts(sum, more, sizeof(*sum));
 }
 
-void past_spool(const struct broker *b, struct msg_spool *ret)
+void past_spool(const struct broker *b, struct spool_counts *ret)
 {
 	*ret = b->spool_gone;
 	for (size_t i = 0; i < b->n_ships; i++) {
@@ -126,7 +110,8 @@ void past_spool(const struct broker *b, struct msg_spool *ret)
 
 void past_ship_died(struct ship *s)
 {
-	const struct msg_spool now = {
+	/* Of the moment; the others add up. */
+	const struct spool_counts now = {
 		.count = s->spool_now.count,
 		.bytes = s->spool_now.bytes,
 	};

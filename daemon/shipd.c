@@ -58,11 +58,15 @@ static void tell(const void *message, size_t size)
 static void report_spool(void)
 {
 	struct spooled *s = &outbox.spooled;
+	const struct msg_spool m = {
+		.h = MSG_HEADER(MSG_SPOOL),
+		.counts = s->counts,
+	};
 
 	if (!s->counts_changed)
 		return;
 	s->counts_changed = false;
-	tell(&s->counts, sizeof(s->counts));
+	tell(&m, sizeof(m));
 }
 
 static void report_limit(void)

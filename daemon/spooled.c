@@ -27,8 +27,7 @@ static uint64_t wall_ms(void)
 
 void spooled_init(struct spooled *s, struct reports *reports)
 {
-	*s = (struct spooled){.reports = reports,
-			      .counts = {.h = MSG_HEADER(MSG_SPOOL)}};
+	*s = (struct spooled){.reports = reports};
 }
 
 void spooled_fini(struct spooled *s)

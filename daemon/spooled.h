@@ -33,7 +33,7 @@ struct spooled {
 	uint8_t given_id[SPOOL_ID_BYTES];
 	enum envelope_kind given_kind;
 	bool overflow_told;
-	struct msg_spool counts;
+	struct spool_counts counts;
 	bool counts_changed; /* since the flag was taken back */
 };
 

@@ -40,21 +40,21 @@ static void put_unwind(FILE *out, const struct instance_figures *f)
 	fprintf(out,
 		"  \"unwind\": {\"complete\": %llu, \"truncated\": %llu, "
 		"\"failed\": {",
-		(unsigned long long)f->ends[UNWIND_END_ROOT],
-		(unsigned long long)(f->ends[UNWIND_END_CAPPED] +
-				     f->ends[UNWIND_END_MAX_FRAMES]));
+		(unsigned long long)f->unwind.ends[UNWIND_END_ROOT],
+		(unsigned long long)(f->unwind.ends[UNWIND_END_CAPPED] +
+				     f->unwind.ends[UNWIND_END_MAX_FRAMES]));
 	for (size_t e = 0; e < UNWIND_END_N; e++)
 		if (e != UNWIND_END_ROOT && e != UNWIND_END_CAPPED &&
-		    e != UNWIND_END_MAX_FRAMES && f->ends[e] != 0)
+		    e != UNWIND_END_MAX_FRAMES && f->unwind.ends[e] != 0)
 			put_count(out, &first,
 				  unwind_end_name((enum unwind_end)e),
-				  f->ends[e]);
+				  f->unwind.ends[e]);
 	fprintf(out,
 		"}, \"frame_pointer\": %llu, \"without_lines\": %llu, "
 		"\"unknown_releases\": %llu},\n",
-		(unsigned long long)f->frame_pointer,
-		(unsigned long long)f->without_lines,
-		(unsigned long long)f->unknown_releases);
+		(unsigned long long)f->unwind.frame_pointer,
+		(unsigned long long)f->unwind.without_lines,
+		(unsigned long long)f->unwind.unknown_releases);
 }
 
 static void put_governor(FILE *out, const struct broker *b,
@@ -162,7 +162,7 @@ static void put_usage(FILE *out, const struct usage of[USAGE_N])
 /* Of all runs: who puts a chunk there is seldom who sends it. */
 static void put_spool(FILE *out, const struct broker *b)
 {
-	struct msg_spool s;
+	struct spool_counts s;
 
 	past_spool(b, &s);
 	fprintf(out,

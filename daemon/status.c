@@ -297,7 +297,7 @@ static void put_inside(FILE *out, const struct broker *b)
 
 static void put_daemon(FILE *out, struct broker *b, const struct peer *viewer)
 {
-	struct msg_spool spool;
+	struct spool_counts spool;
 	size_t profiling = 0;
 
 	FOR_EACH_TARGET (t, b)

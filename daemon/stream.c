@@ -31,7 +31,7 @@ struct stream {
 	bool closed;
 	bool was_away; /* capture was: nobody told of an exec */
 	struct work work;
-	struct msg_unwind_stats stats;
+	struct unwind_counts counts;
 	struct measures measures;
 };
 
@@ -72,10 +72,6 @@ int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
 	s->open = *open;
 	s->cache = cache;
 	s->send_hint = hint;
-	s->stats = (struct msg_unwind_stats){
-		.h = MSG_HEADER(MSG_UNWIND_STATS),
-		.target = open->target,
-	};
 	measures_init(&s->measures);
 	exec_budget_init(&s->execs);
 	stream_work(s, clock_mono_ns());
@@ -120,9 +116,15 @@ uint32_t stream_target(const struct stream *s)
 static void send_stats(struct stream *s)
 {
 	work_update(&s->work);
-	s->stats.cost_ns = s->work.sum_ns;
-	s->stats.without_lines += unwind_space_take_cut(s->program.space);
-	if (ipc_send(MSG_FD, &s->stats, sizeof(s->stats), NULL, 0) < 0)
+	struct msg_unwind_stats m = {
+		.h = MSG_HEADER(MSG_UNWIND_STATS),
+		.target = s->open.target,
+	};
+
+	s->counts.cost_ns = s->work.sum_ns;
+	s->counts.without_lines += unwind_space_take_cut(s->program.space);
+	m.counts = s->counts;
+	if (ipc_send(MSG_FD, &m, sizeof(m), NULL, 0) < 0)
 		exit(EXIT_SUCCESS);
 }
 
@@ -171,7 +173,7 @@ static void send_chunk(struct stream *s, struct chunks *c, uint64_t end_ns,
 		   },
 		   profile);
 	if (c->record == 0)
-		s->stats.unknown_releases += s->program.release_is_unknown;
+		s->counts.unknown_releases += s->program.release_is_unknown;
 }
 
 /*
@@ -264,9 +266,9 @@ static int take_sample(struct stream *s, const struct unwind_sample *sample)
 		unwind_walk_sample(s->program.space, sample, s->open.max_frames,
 				   &stack);
 	}
-	s->stats.stacks++;
-	s->stats.ends[stack.end]++;
-	s->stats.frame_pointer += stack.frame_pointer;
+	s->counts.stacks++;
+	s->counts.ends[stack.end]++;
+	s->counts.frame_pointer += stack.frame_pointer;
 	if (hint_wanted(s->open.target, sample, &stack, &hint) &&
 	    hints_begin(&s->hints, hint.tid, sample->time_ns, clock_mono_ns()))
 		s->send_hint(&hint);
@@ -392,7 +394,7 @@ int stream_record(struct stream *s, const struct record *record, size_t size)
 		return 0;
 	r = take(record, size, &t);
 	if (r < 0) {
-		s->stats.malformed++;
+		s->counts.malformed++;
 		return r;
 	}
 	s->time_ns = max_u64(s->time_ns, t.r.h.time_ns);

@@ -88,8 +88,8 @@ struct target {
 	uint64_t dead_ns;	    /* when the last one died; 0: it lives */
 	uint64_t dead_threads;
 
-	struct msg_unwind_stats unwind_past; /* of unwind processes that died */
-	struct msg_unwind_stats unwind_now;
+	struct unwind_counts unwind_past; /* of unwind processes that died */
+	struct unwind_counts unwind_now;
 
 	struct measured measured;
 	int statm_fd;	  /* what it is measured by; -1: not opened yet */

@@ -16,7 +16,7 @@ static struct weights weights_of(const struct broker *b,
 	figures_of_instance(b, i, &f);
 	return (struct weights){
 		.capture = f.capture.cost_ns,
-		.unwind = f.unwind_cost_ns,
+		.unwind = f.unwind.cost_ns,
 		.ship = f.payload_bytes,
 	};
 }
