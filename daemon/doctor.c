@@ -8,6 +8,7 @@
 #include "daemon/log.h"
 #include "daemon/option_fault.h"
 #include "daemon/process.h"
+#include "lib/base/escape.h"
 
 enum {
 	EXIT_USAGE = 2,
@@ -42,15 +43,7 @@ void doctor_say(struct doctor *d, enum finding finding, const char *subject,
 	if (finding > d->worst)
 		d->worst = finding;
 	printf("%-8s %s: ", words[finding], subject);
-	for (const char *p = text; *p != '\0'; p++) {
-		unsigned char c = (unsigned char)*p;
-
-		/* Names of files and processes may be any bytes. */
-		if (c < 0x20 || c >= 0x7f)
-			printf("\\x%02x", c);
-		else
-			(void)putchar(c);
-	}
+	escape_write(text, stdout);
 	(void)putchar('\n');
 }
 

@@ -9,6 +9,7 @@
 
 #include "daemon/log_limit.h"
 #include "lib/base/clock.h"
+#include "lib/base/escape.h"
 
 /* A path of PATH_MAX and some words. */
 #define LINE_MAX_BYTES 5120
@@ -60,20 +61,8 @@ static void print_line(const char *level, const char *text)
 	if (head < 0 || (size_t)head >= LINE_MAX_BYTES)
 		return;
 	at = (size_t)head;
-	for (const char *p = text; *p != '\0'; p++) {
-		unsigned char c = (unsigned char)*p;
-		/* U+0080 to U+009F: a terminal obeys these, too. */
-		bool c1 = c == 0xc2 && (unsigned char)p[1] < 0xa0;
-
-		if (at + 6 >= sizeof(line))
-			break;
-		if (c1)
-			c = (unsigned char)*++p;
-		if (c < 0x20 || c == 0x7f || c1)
-			at += (size_t)snprintf(line + at, 5, "\\x%02x", c);
-		else
-			line[at++] = (char)c;
-	}
+	while (*text != '\0' && at + ESCAPE_MAX + 1 < sizeof(line))
+		at += escape_next(&text, line + at);
 	line[at++] = '\n';
 	/* One write, so that lines of several processes do not mix. */
 	if (write(STDERR_FILENO, line, at) < 0)

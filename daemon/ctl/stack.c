@@ -17,6 +17,7 @@
 #include "daemon/refusal.h"
 #include "daemon/spawn.h"
 #include "lib/base/clock.h"
+#include "lib/base/escape.h"
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
 #include "lib/unwind/unwind.h"
@@ -66,22 +67,6 @@ static void on_signal(int number)
 	ended_by = number;
 }
 
-/* Text that a target chose; a terminal obeys U+0080 to U+009F, too. */
-static void print_escaped(const char *text)
-{
-	for (const char *p = text; *p != '\0'; p++) {
-		unsigned char c = (unsigned char)*p;
-		bool c1 = c == 0xc2 && (unsigned char)p[1] < 0xa0 && p[1];
-
-		if (c1)
-			c = (unsigned char)*++p;
-		if (c < 0x20 || c == 0x7f || c1)
-			printf("\\x%02x", c);
-		else
-			(void)putchar(c);
-	}
-}
-
 static const struct import_image *image_at(const struct import_chunk *c,
 					   uint64_t addr)
 {
@@ -104,12 +89,12 @@ static void print_frame(const struct import_chunk *c, size_t n,
 		if (unwind_demangle(name, false, demangled, sizeof(demangled)))
 			name = demangled;
 		(void)putchar(' ');
-		print_escaped(name);
+		escape_write(name, stdout);
 	}
 	if (f->package != NULL) {
 		base = strrchr(f->package, '/');
 		printf(" (");
-		print_escaped(base != NULL ? base + 1 : f->package);
+		escape_write(base != NULL ? base + 1 : f->package, stdout);
 		if (image != NULL)
 			printf("+0x%" PRIx64,
 			       f->addr - image->addr + image->vmaddr);
@@ -117,7 +102,7 @@ static void print_frame(const struct import_chunk *c, size_t n,
 	}
 	if (f->file != NULL) {
 		printf(" at ");
-		print_escaped(f->file);
+		escape_write(f->file, stdout);
 		printf(":%" PRIu32, f->line);
 	}
 	(void)putchar('\n');
@@ -136,7 +121,7 @@ static void print_thread(const struct import_chunk *c,
 	if (tid <= INT32_MAX)
 		process_name((int32_t)tid, name);
 	printf("thread %s ", t->id);
-	print_escaped(tid <= INT32_MAX ? name : t->name);
+	escape_write(tid <= INT32_MAX ? name : t->name, stdout);
 	printf(s->is_waiting ? " (waiting)\n" : " (running)\n");
 	for (size_t i = start; i < end; i++)
 		print_frame(c, i - start, &c->frames[c->stack_frames[i]]);
@@ -153,10 +138,12 @@ static size_t find_last(const struct import_chunk *c, uint32_t *last)
 	for (size_t i = 0; i < c->n_samples; i++)
 		last[c->samples[i].thread] = (uint32_t)i + 1;
 	for (size_t t = 0; t < c->n_threads; t++) {
-		const struct import_sample *s = &c->samples[last[t] - 1];
+		const struct import_sample *s;
 
-		if (last[t] != 0 &&
-		    s->time_ns == c->samples[c->n_samples - 1].time_ns &&
+		if (last[t] == 0)
+			continue;
+		s = &c->samples[last[t] - 1];
+		if (s->time_ns == c->samples[c->n_samples - 1].time_ns &&
 		    c->stack_starts[s->stack] < c->stack_starts[s->stack + 1])
 			n++;
 		else

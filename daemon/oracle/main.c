@@ -28,6 +28,7 @@
 #include "daemon/privileges.h"
 #include "daemon/process.h"
 #include "daemon/refusal.h"
+#include "lib/base/escape.h"
 
 enum {
 	EXIT_USAGE = 2,
@@ -67,29 +68,13 @@ static union {
 	uint8_t bytes[THREAD_COPY_MAX];
 } buffer;
 
-/* Text that a target chose; a terminal obeys U+0080 to U+009F, too. */
-static void print_escaped(const char *text)
-{
-	for (const char *p = text; *p != '\0'; p++) {
-		unsigned char c = (unsigned char)*p;
-		bool c1 = c == 0xc2 && (unsigned char)p[1] < 0xa0 && p[1];
-
-		if (c1)
-			c = (unsigned char)*++p;
-		if (c < 0x20 || c == 0x7f || c1)
-			printf("\\x%02x", c);
-		else
-			(void)putchar(c);
-	}
-}
-
 static void print_thread(int32_t tid)
 {
 	char name[PROCESS_NAME_SIZE];
 
 	process_name(tid, name);
 	printf("thread %d ", tid);
-	print_escaped(name);
+	escape_write(name, stdout);
 	(void)putchar('\n');
 }
 
@@ -107,14 +92,14 @@ static void print_place(struct live *l, uint64_t addr, uint64_t lookup)
 		if (unwind_demangle(name, false, demangled, sizeof(demangled)))
 			name = demangled;
 		(void)putchar(' ');
-		print_escaped(name);
+		escape_write(name, stdout);
 		printf("+0x%" PRIx64, offset + (addr - lookup));
 	}
 	if (unwind_image_at(l->space, lookup, &image) < 0)
 		return;
 	base = strrchr(image.path, '/');
 	printf(" (");
-	print_escaped(base != NULL ? base + 1 : image.path);
+	escape_write(base != NULL ? base + 1 : image.path, stdout);
 	if (!named)
 		printf("+0x%" PRIx64, addr - image.addr + image.vmaddr);
 	(void)putchar(')');
