@@ -58,7 +58,7 @@ static const char help[] =
 	"  compare A B         which functions grew or shrank from A to B\n"
 	"  send IN...          to a server\n"
 	"\n"
-	"  --help-all          print every option of them; sentry-profctl(8)\n"
+	"  COMMAND --help      print its options; --help-all: of all commands\n"
 	"\n"
 	"examples:\n"
 	"  sentry-profctl status --watch\n"
@@ -141,12 +141,26 @@ static int no_command(const char *word)
 	return EXIT_USAGE;
 }
 
+/* A part of --help-all, without the empty line between two of them. */
+static int print_help_of_command(const char *text)
+{
+	(void)fputs(text[0] == '\n' ? text + 1 : text, stdout);
+	return EXIT_SUCCESS;
+}
+
 static int run(int argc, char **argv)
 {
-	for (size_t i = 0; i < array_size(commands); i++)
-		if (strcmp(argv[0], commands[i].name) == 0)
-			return commands[i].run(argc, argv);
-	return operator_run(argc, argv);
+	const bool wants_help = argc == 2 && (strcmp(argv[1], "--help") == 0 ||
+					      strcmp(argv[1], "-h") == 0);
+
+	for (size_t i = 0; i < array_size(commands); i++) {
+		if (strcmp(argv[0], commands[i].name) != 0)
+			continue;
+		return wants_help ? print_help_of_command(commands[i].help)
+				  : commands[i].run(argc, argv);
+	}
+	return wants_help ? print_help_of_command(operator_help)
+			  : operator_run(argc, argv);
 }
 
 /* Options before the command are moved behind it, where it reads them. */

@@ -285,6 +285,8 @@ def test_what_cannot_be_looked_at(box):
         done = run(*args, status=2)
         check(done.stdout == '' and done.stderr != '', f'{args}')
     check('stack' in run('--help').stdout, 'help')
+    check(run('stack', '--help').stdout.startswith('stack PID '), 'of stack')
+    check('attach PID ' in run('attach', '-h').stdout, 'of the operator')
 
 
 def test_of_a_32_bit_program(box):
