@@ -14,9 +14,6 @@
 #include "lib/base/clock.h"
 #include "lib/base/sealed.h"
 
-#define NO_LATER_CHANGE \
-	(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
-
 static const char *state_name(enum protocol_state state)
 {
 	switch (state) {
