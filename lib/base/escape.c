@@ -2,14 +2,16 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
-static const char hex[] = "0123456789abcdef";
+#include "lib/base/digits.h"
 
 size_t escape_next(const char **s, char ret[ESCAPE_MAX])
 {
 	uint8_t c = (uint8_t)(*s)[0];
 	const uint8_t next = (uint8_t)(*s)[1];
 	const bool is_c1 = c == 0xc2 && next >= 0x80 && next < 0xa0;
+	char escaped[ESCAPE_MAX + 1] = "\\x";
 
 	*s += is_c1 ? 2 : 1;
 	ret[0] = (char)c;
@@ -17,10 +19,8 @@ size_t escape_next(const char **s, char ret[ESCAPE_MAX])
 		return 1;
 	if (is_c1)
 		c = next;
-	ret[0] = '\\';
-	ret[1] = 'x';
-	ret[2] = hex[c >> 4];
-	ret[3] = hex[c & 0xf];
+	digits_of_bytes(&c, 1, escaped + 2);
+	memcpy(ret, escaped, ESCAPE_MAX);
 	return ESCAPE_MAX;
 }
 

@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/base/procfs.h"
-
 #include "lib/base/util.h"
 
 /* A text of stat or status: of the kernel's making, and mostly much shorter. */
