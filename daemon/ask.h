@@ -30,7 +30,10 @@ const char *ask_path(const char *given);
  * a minute is stuck: -EAGAIN, here and later.
  */
 must_check int ask_open(const char *path, bool is_quiet, struct ask *ret);
-/* The same, quiet, for a caller who waits no longer than so many seconds. */
+/*
+ * ask_open() that prints nothing; a daemon that does not answer for so many
+ * seconds is stuck.
+ */
 must_check int ask_open_briefly(const char *path, unsigned int seconds,
 				struct ask *ret);
 void ask_close(struct ask *a);

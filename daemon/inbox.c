@@ -125,8 +125,8 @@ static void send_file(void *ctx, const struct msg_want *want, int error, int fd,
 }
 
 /*
- * The target that a message of an unwind process is about. NULL: it is none, or
- * another process's, and the child is failed.
+ * The target that a message of an unwind process is about. NULL: no target has
+ * this id, or another unwind process has it; the child has broken the rules.
  */
 static struct target *own_target(struct child *child, uint32_t id)
 {

@@ -346,7 +346,7 @@ static void put_servers(const struct text *t, const struct broker *b)
 			servers[i].name, (long long)servers[i].clock_ahead_s);
 }
 
-/* Of those processes whose figures the viewer sees. */
+/* The figures of the processes that the viewer may see, added up. */
 static void sum_seen(const struct broker *b, const struct peer *viewer,
 		     struct instance_figures *ret)
 {

@@ -13,10 +13,11 @@
 struct broker;
 
 /*
- * is_openmetrics: as OpenMetrics 1.0, else as Prometheus' text format 0.0.4;
- * the figures are the same. A viewer who does not see all gets what is about
- * processes of his own and what the status shows to everybody. *ret_fd is a
- * sealed memfd of *ret_size bytes, at its start. Returns 0 or -errno.
+ * Writes the daemon's figures as OpenMetrics 1.0 (is_openmetrics), or else as
+ * Prometheus' text format 0.0.4, which has the same ones. A viewer who may not
+ * see all processes gets the figures of his own, and what the status shows to
+ * everybody. *ret_fd is a sealed memfd of *ret_size bytes, at its start. Returns
+ * 0 or -errno.
  */
 must_check int metrics_make(struct broker *b, const struct peer *viewer,
 			    bool is_openmetrics, int *ret_fd,

@@ -61,8 +61,8 @@ struct msg_session_open {
  * closed, its table neither. A session that is gone is no fault.
  *
  * MSG_RING_OPEN, with a ring's id: read this ring; it replaces the one before,
- * whose writer died. With it: the memfd, and unwind's end of the socket to
- * capture.
+ * whose writer died. The message carries the memfd, and unwind's end of the
+ * socket to capture.
  */
 
 enum want_kind {
@@ -180,7 +180,8 @@ enum discard {
 
 /*
  * A chunk that was not made into a payload. reason: enum profile_fault, enum
- * discard, or CHUNK_IDLE, which is no loss: cpu_only, and nobody ran.
+ * discard, or CHUNK_IDLE, which is no loss: only processor time is profiled,
+ * and no thread ran.
  */
 #define CHUNK_IDLE 1000
 struct msg_chunk_lost {

@@ -250,7 +250,7 @@ static const struct served {
 	[PROTOCOL_RECORD_END] = {NEVER, end_records, NULL},
 };
 
-/* Who has changed something. */
+/* Logs which user and process has changed something. */
 static void note(const struct peer *is, const struct protocol_request *m,
 		 const char *word)
 {

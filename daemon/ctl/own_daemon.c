@@ -154,7 +154,7 @@ static int start_and_connect(struct own_daemon *d, int32_t target,
 	return r;
 }
 
-/* True: nobody listens there, rather than that we may not connect. */
+/* True if no daemon listens at the socket; false if connecting is refused. */
 static bool is_no_daemon(int error)
 {
 	return error == -ENOENT || error == -ENOTDIR || error == -ECONNREFUSED;

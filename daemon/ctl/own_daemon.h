@@ -17,7 +17,7 @@
 #include "lib/base/util.h"
 
 struct own_daemon {
-	int32_t pid; /* 0: there is none */
+	int32_t pid; /* 0: no daemon was started */
 	int log_fd;  /* a memfd: what it has written to stderr */
 	char dir[PATH_MAX];
 	char socket[PATH_MAX];
@@ -36,7 +36,8 @@ must_check int own_daemon_find(struct own_daemon *d, const char *socket,
 			       struct ask *ret);
 
 /*
- * Ends the one that was started, waits for its end, and removes the directory.
+ * Ends the daemon that was started, waits for its end, and removes the
+ * directory.
  */
 void own_daemon_end(struct own_daemon *d);
 

@@ -1,7 +1,7 @@
 /*
- * A recording: the profile of a process, made by the daemon that runs for the
- * one who asks, whatever Sentry gets of that process. For sentry-profctl
- * record, top and stack.
+ * A recording: the profile of a process, which the running daemon makes for
+ * the program that asks for it; what Sentry gets of the process stays the same.
+ * For sentry-profctl record, top and stack.
  */
 #ifndef DAEMON_CTL_RECORDING_H
 #define DAEMON_CTL_RECORDING_H

@@ -108,7 +108,10 @@ static void print_frame(const struct import_chunk *c, size_t n,
 	(void)putchar('\n');
 }
 
-/* A thread whose id is its tid is called as by the kernel. */
+/*
+ * A chunk may call a thread by another name than the kernel does, so that names
+ * in it differ; here the kernel's is shown. Some ids are no tids.
+ */
 static void print_thread(const struct import_chunk *c,
 			 const struct import_sample *s)
 {

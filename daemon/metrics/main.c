@@ -25,7 +25,7 @@
 
 enum { EXIT_USAGE = 2 };
 
-/* More than one who scrapes has; the others wait in the socket's queue. */
+/* A scraper needs one. Further clients wait in the listening socket's queue. */
 #define CONNECTIONS_MAX 16
 
 /* A connection on which nothing has come or gone for so long is closed. */

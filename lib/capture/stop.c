@@ -116,8 +116,10 @@ static void remember(struct thread *th, const uint64_t *regs,
 }
 
 /*
- * A thread on a processor stops at once, unless it is in a call that takes
- * long. One that has lost its processor since the tick had none at the next.
+ * True if the kernel has given the thread no processor between the look and the
+ * stop: the thread had one at the look, and kept it. A thread on a processor
+ * stops at once, unless it is in a call that takes long; so a thread that has
+ * lost its processor since the tick had none at the next tick.
  */
 static bool kept_its_processor(const struct thread *th)
 {
