@@ -16,8 +16,8 @@ struct broker;
  * Writes the daemon's figures as OpenMetrics 1.0 (is_openmetrics), or else as
  * Prometheus' text format 0.0.4, which has the same ones. A viewer who may not
  * see all processes gets the figures of his own, and what the status shows to
- * everybody. *ret_fd is a sealed memfd of *ret_size bytes, at its start. Returns
- * 0 or -errno.
+ * everybody. *ret_fd is a sealed memfd of *ret_size bytes, at its start.
+ * Returns 0 or -errno.
  */
 must_check int metrics_make(struct broker *b, const struct peer *viewer,
 			    bool is_openmetrics, int *ret_fd,
