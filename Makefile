@@ -109,10 +109,10 @@ sentry-profd_SRC = profd command ship_files finish broker pause limit patience c
 	process files want open mapped rooted act_as spawn output picture ctl/ending \
 	confine spool_dir accounts id child \
 	config config_faults config_read config_keys config_value config_targets config_print \
-	config_files config_resolve pem proxy match match_facts privileges missing log log_limit
+	config_files config_resolve pem proxy match facts privileges missing log log_limit
 sentry-profd_LIB = capture unwind proto base
 sentry-profd_PKG = inih
-sentry-profd-capture_SRC = captured tracer await stops readers realtime slots tell ticker cpu_quota match_facts \
+sentry-profd-capture_SRC = captured tracer await stops readers realtime slots tell ticker cpu_quota facts \
 	child privileges log log_limit
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =

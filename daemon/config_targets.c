@@ -63,7 +63,7 @@ int config_rule_check(const struct config_key *key, const char *value,
 				      "paths there is cgroup)");
 	if (strcmp(key->name, "container") == 0 &&
 	    (!is_of(value, "0123456789abcdef*?") ||
-	     least_bytes(value) >= MATCH_CONTAINER_SIZE))
+	     least_bytes(value) >= FACTS_CONTAINER_SIZE))
 		return wrong(problem, "fits no container: an id has 64 digits, "
 				      "0 to 9 and a to f");
 	return 0;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/match.h"
+#include "daemon/facts.h"
 #include "lib/base/small_file.h"
 
 /* Hierarchies of version 1 are lines of their own; a path is rarely long. */
@@ -86,7 +86,7 @@ unsigned int cpu_quota_least(const char *groups, size_t n, const char *mount)
 	char path[PATH_MAX], root[PATH_MAX];
 
 	for (size_t i = 0; i < array_size(hierarchies); i++) {
-		if (!match_hierarchy(groups, n, hierarchies[i], path,
+		if (!facts_hierarchy(groups, n, hierarchies[i], path,
 				     sizeof(path)))
 			continue;
 		(void)snprintf(root, sizeof(root), "%s/%s", mount,

@@ -26,11 +26,11 @@ struct question {
 	uint64_t generation; /* of the configuration that section is a place in
 			      */
 	bool may_become;     /* one of a section before that one, later */
-	struct match_facts facts;
+	struct process_facts facts;
 	char exe[PATH_MAX];
 	char cmdline[PATH_MAX];
 	char cgroup[PATH_MAX];
-	char container[MATCH_CONTAINER_SIZE];
+	char container[FACTS_CONTAINER_SIZE];
 };
 
 struct identify {
@@ -116,9 +116,9 @@ static void read_cgroup(struct question *q)
 	if (small_file_read(AT_FDCWD,
 			    procfs_path(q->process.pid, "cgroup").text, text,
 			    sizeof(text)) < 0 ||
-	    !match_cgroup(text, strlen(text), q->cgroup, sizeof(q->cgroup)))
+	    !facts_cgroup(text, strlen(text), q->cgroup, sizeof(q->cgroup)))
 		q->cgroup[0] = '\0';
-	match_container(q->cgroup, q->container);
+	facts_container(q->cgroup, q->container);
 	q->facts.cgroup = q->cgroup;
 	q->facts.container = q->container;
 }
@@ -247,7 +247,7 @@ int identify(struct identify *id, const struct sighting *s,
 	q->section = 0;
 	q->generation = id->generation;
 	q->may_become = false;
-	q->facts = (struct match_facts){
+	q->facts = (struct process_facts){
 		.pid = process->pid,
 		.uid = process->uid,
 		.comm = q->process.comm,

@@ -41,7 +41,7 @@ static enum match_result match_exe(const char *pattern, const char *exe)
 }
 
 static enum match_result match_cmdline(const char *pattern,
-				       const struct match_facts *f)
+				       const struct process_facts *f)
 {
 	size_t n = f->cmdline_size;
 
@@ -95,7 +95,7 @@ static enum match_result match_id(const char *pattern, const char *container)
 }
 
 static enum match_result match_pid(const struct target_config *t,
-				   const struct match_facts *f)
+				   const struct process_facts *f)
 {
 	if (t->pid_file[0] == '\0')
 		return MATCH_YES;
@@ -105,7 +105,7 @@ static enum match_result match_pid(const struct target_config *t,
 }
 
 enum match_result match_process(const struct target_config *t,
-				const struct match_facts *f)
+				const struct process_facts *f)
 {
 	const enum match_result rules[] = {
 		t->uid == CONFIG_UID_ANY || t->uid == f->uid ? MATCH_YES
@@ -135,9 +135,9 @@ bool match_exe_excludes(const struct target_config *t, const char *exe)
 }
 
 bool match_may_become(const struct target_config *t,
-		      const struct match_facts *f)
+		      const struct process_facts *f)
 {
-	struct match_facts later = *f;
+	struct process_facts later = *f;
 
 	later.cmdline = NULL;
 	later.cgroup = NULL;

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "daemon/log.h"
-#include "daemon/match.h"
+#include "daemon/facts.h"
 #include "daemon/open.h"
 
 _Static_assert(CONFIG_TEXT_MAX <= MSG_NAME_MAX, "a path is a name there");
@@ -124,7 +124,7 @@ static void on_read(void *ctx, const struct msg_want *want, int error, int fd,
 			    f->path);
 		return;
 	}
-	f->pid = n < 0 ? 0 : match_pid_file(text, (size_t)n);
+	f->pid = n < 0 ? 0 : facts_pid_file(text, (size_t)n);
 	f->all->fn(f->all->ctx, f->pid, before);
 }
 

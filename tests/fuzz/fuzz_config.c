@@ -31,7 +31,7 @@ static void check_faults(const struct config_faults *f)
 
 static void check_target(const struct target_config *t)
 {
-	const struct match_facts facts = {
+	const struct process_facts facts = {
 		.pid = 1,
 		.uid = 0,
 		.comm = "init",

@@ -17,7 +17,7 @@ static void section(struct target_config *t)
 	*t = (struct target_config){.uid = CONFIG_UID_ANY};
 }
 
-static const struct match_facts nginx = {
+static const struct process_facts nginx = {
 	.pid = 42,
 	.uid = 33,
 	.comm = "nginx",
@@ -48,7 +48,7 @@ static const struct {
 
 TESTS(rule, array_size(rules))
 {
-	struct match_facts unknown = {
+	struct process_facts unknown = {
 		.pid = 42, .uid = 33, .pid_file_pid = -1, .comm = nginx.comm};
 	struct target_config t;
 
@@ -67,7 +67,7 @@ TESTS(rule, array_size(rules))
 
 TEST(all_must_match)
 {
-	struct match_facts f = nginx;
+	struct process_facts f = nginx;
 	struct match_wants wants;
 	struct target_config t;
 
@@ -90,7 +90,7 @@ TEST(all_must_match)
 
 TEST(deleted)
 {
-	struct match_facts f = nginx;
+	struct process_facts f = nginx;
 	struct target_config t;
 
 	section(&t);
@@ -106,7 +106,7 @@ TEST(deleted)
 /* By what changes without a word, and by nothing else. */
 TEST(may_become)
 {
-	struct match_facts f = nginx;
+	struct process_facts f = nginx;
 	struct target_config t;
 
 	section(&t);
@@ -138,7 +138,7 @@ TEST(may_become)
 
 TEST(container_and_pid_file)
 {
-	struct match_facts f = nginx;
+	struct process_facts f = nginx;
 	struct target_config t;
 
 	section(&t);
@@ -176,10 +176,10 @@ TEST(containers)
 		{"/docker/x" ID, ""},
 		{"/docker/" HEX16 HEX16, ""},
 	};
-	char id[MATCH_CONTAINER_SIZE];
+	char id[FACTS_CONTAINER_SIZE];
 
 	for (size_t i = 0; i < array_size(v); i++) {
-		match_container(v[i].cgroup, id);
+		facts_container(v[i].cgroup, id);
 		ck_assert_str_eq(id, v[i].id);
 	}
 }
@@ -201,7 +201,7 @@ TEST(cgroups)
 	char path[28];
 
 	for (size_t i = 0; i < array_size(v); i++) {
-		bool found = match_cgroup(v[i].text, strlen(v[i].text), path,
+		bool found = facts_cgroup(v[i].text, strlen(v[i].text), path,
 					  sizeof(path));
 
 		ck_assert_int_eq(found, v[i].path != NULL);
@@ -231,6 +231,6 @@ TEST(pid_files)
 	};
 
 	for (size_t i = 0; i < array_size(v); i++)
-		ck_assert_int_eq(match_pid_file(v[i].text, strlen(v[i].text)),
+		ck_assert_int_eq(facts_pid_file(v[i].text, strlen(v[i].text)),
 				 v[i].pid);
 }

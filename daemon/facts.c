@@ -1,5 +1,4 @@
-/* What is found in texts of /proc, for daemon/match.c. */
-#include "daemon/match.h"
+#include "daemon/facts.h"
 
 #include <string.h>
 
@@ -11,9 +10,9 @@ static bool is_word(char c)
 	       (c >= 'A' && c <= 'Z');
 }
 
-void match_container(const char *cgroup, char ret[MATCH_CONTAINER_SIZE])
+void facts_container(const char *cgroup, char ret[FACTS_CONTAINER_SIZE])
 {
-	const size_t digits = MATCH_CONTAINER_SIZE - 1;
+	const size_t digits = FACTS_CONTAINER_SIZE - 1;
 
 	ret[0] = '\0';
 	while (*cgroup != '\0') {
@@ -48,7 +47,7 @@ static bool path_of_line(const char *line, size_t n, const char *controllers,
 	return true;
 }
 
-bool match_hierarchy(const char *text, size_t n, const char *controllers,
+bool facts_hierarchy(const char *text, size_t n, const char *controllers,
 		     char *ret, size_t size)
 {
 	while (n > 0) {
@@ -71,18 +70,18 @@ bool match_hierarchy(const char *text, size_t n, const char *controllers,
 	return false;
 }
 
-bool match_cgroup(const char *text, size_t n, char *ret, size_t size)
+bool facts_cgroup(const char *text, size_t n, char *ret, size_t size)
 {
 	/*
 	 * Where both are mounted, version 1 holds the units, and the unified
 	 * one is often only its root.
 	 */
-	if (match_hierarchy(text, n, "name=systemd", ret, size))
+	if (facts_hierarchy(text, n, "name=systemd", ret, size))
 		return true;
-	return match_hierarchy(text, n, "", ret, size);
+	return facts_hierarchy(text, n, "", ret, size);
 }
 
-int32_t match_pid_file(const char *text, size_t n)
+int32_t facts_pid_file(const char *text, size_t n)
 {
 	int32_t pid = 0;
 	size_t i = 0;
