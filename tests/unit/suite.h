@@ -45,6 +45,9 @@ void suite_add(struct suite_entry *entry);
 #define TEST(name)		 TESTS(name, 1)
 #define TEST_IF(name, condition) TESTS(name, (condition) ? 1 : 0)
 
+/* Fails unless what is called returns 0, as all that can fail does. */
+#define OK(call) ck_assert_int_eq(call, 0)
+
 /*
  * The tests that follow in the file begin with set_up and end with tear_down,
  * in the process of each; NULL: with nothing.

@@ -30,7 +30,7 @@ static void open_with(uint64_t chunk_us, size_t chunk_bytes)
 
 	aggregate_free(a);
 	a = NULL;
-	ck_assert_int_eq(aggregate_new(&options, &space, &a), 0);
+	OK(aggregate_new(&options, &space, &a));
 }
 
 static void set_up(void)
@@ -48,38 +48,33 @@ static void tear_down(void)
 /* It waits, with this stack. */
 static void sample(uint32_t tid, uint64_t ms, const char *word)
 {
-	ck_assert_int_eq(
-		aggregate_sample(a, tid, ms * MS, letters_stack(word), false),
-		0);
+	OK(aggregate_sample(a, tid, ms * MS, letters_stack(word), false));
 }
 
 static void runs(uint32_t tid, uint64_t ms, const char *word)
 {
-	ck_assert_int_eq(
-		aggregate_sample(a, tid, ms * MS, letters_stack(word), true),
-		0);
+	OK(aggregate_sample(a, tid, ms * MS, letters_stack(word), true));
 }
 
 static void missed(uint32_t tid, uint64_t ms)
 {
-	ck_assert_int_eq(aggregate_missed(a, tid, ms * MS), 0);
+	OK(aggregate_missed(a, tid, ms * MS));
 }
 
 static void gone(uint32_t tid, uint64_t ms)
 {
-	ck_assert_int_eq(aggregate_exit(a, tid, ms * MS), 0);
+	OK(aggregate_exit(a, tid, ms * MS));
 }
 
 static void tick_settled(uint64_t ms, uint64_t settled_ms)
 {
-	ck_assert_int_eq(aggregate_tick(a, ms * MS, settled_ms * MS, 1, &due),
-			 0);
+	OK(aggregate_tick(a, ms * MS, settled_ms * MS, 1, &due));
 }
 
 /* The n-th since the last one: the others were left out. */
 static void tick_after(uint64_t n, uint64_t ms)
 {
-	ck_assert_int_eq(aggregate_tick(a, ms * MS, ms * MS, n, &due), 0);
+	OK(aggregate_tick(a, ms * MS, ms * MS, n, &due));
 }
 
 static void tick(uint64_t ms)
@@ -94,11 +89,11 @@ static void ticks(uint64_t from_ms, uint64_t to_ms)
 }
 
 /* Closes the chunk, compares its samples, opens the next. */
-#define CHUNK(end_ms, expected)                                               \
-	do {                                                                  \
-		ck_assert_int_eq(aggregate_close(a, (end_ms)*MS, &chunk), 0); \
-		ck_assert_str_eq(letters_samples(&chunk), expected);          \
-		ck_assert_int_eq(aggregate_next(a), 0);                       \
+#define CHUNK(end_ms, expected)                                      \
+	do {                                                         \
+		OK(aggregate_close(a, (end_ms)*MS, &chunk));         \
+		ck_assert_str_eq(letters_samples(&chunk), expected); \
+		OK(aggregate_next(a));                               \
 	} while (0)
 
 FIXTURE(set_up, tear_down)
@@ -151,7 +146,7 @@ TEST(runs_and_waits_in_one_place)
 	ticks(60, 70);
 	runs(1, 80, "am");
 	tick(80);
-	ck_assert_int_eq(aggregate_waiting(a, 1, 90 * MS), 0);
+	OK(aggregate_waiting(a, 1, 90 * MS));
 	ticks(90, 110);
 	runs(1, 120, "am");
 	tick(120);
@@ -261,10 +256,10 @@ TEST(missed_from_the_start)
 	CHUNK(30, "0 1:am, 0 2:bm, 30 1:am, 30 2:bm");
 	missed(1, 30);
 	tick(40);
-	ck_assert_int_eq(aggregate_close(a, 40 * MS, &chunk), 0);
+	OK(aggregate_close(a, 40 * MS, &chunk));
 	ck_assert_str_eq(letters_samples(&chunk), "30 2:bm, 40 2:bm");
 	ck_assert_uint_eq(chunk.n_threads, 1);
-	ck_assert_int_eq(aggregate_next(a), 0);
+	OK(aggregate_next(a));
 	/* Another one, where it is there again. */
 	missed(2, 40);
 	sample(2, 60, "cm");
@@ -319,7 +314,7 @@ TEST(exit_at_the_end)
 	sample(1, 0, "am");
 	sample(2, 0, "bm");
 	ticks(0, 20);
-	ck_assert_int_eq(aggregate_exit_all(a, 20 * MS), 0);
+	OK(aggregate_exit_all(a, 20 * MS));
 	CHUNK(20, "0 1:am, 0 2:bm, 20 1:am, 20 2:bm");
 	ticks(30, 40);
 	CHUNK(40, "");
@@ -341,13 +336,12 @@ TEST(exit_behind_the_end)
  * back. What was known before stays. */
 static void interrupted(uint64_t ms)
 {
-	ck_assert_int_eq(aggregate_exit_all(a, ms * MS), 0);
+	OK(aggregate_exit_all(a, ms * MS));
 }
 
 static void announced(uint32_t tid, const char *name)
 {
-	ck_assert_int_eq(aggregate_thread(a, tid, false, name, strlen(name)),
-			 0);
+	OK(aggregate_thread(a, tid, false, name, strlen(name)));
 }
 
 TEST(interrupted_and_resumed)
@@ -376,7 +370,7 @@ TEST(names_after_an_interruption)
 	CHUNK(1100, "0 1:am, 890 1:am, 900 1:-");
 	sample(1, 1110, "am");
 	ticks(1110, 1130);
-	ck_assert_int_eq(aggregate_close(a, 1130 * MS, &chunk), 0);
+	OK(aggregate_close(a, 1130 * MS, &chunk));
 	ck_assert_str_eq(letters_samples(&chunk), "1110 1:am, 1130 1:am");
 	ck_assert_str_eq(chunk.threads[0].name, "one");
 }
@@ -392,7 +386,7 @@ TEST(names_after_a_long_interruption)
 	CHUNK(9000, "0 1:am, 90 1:am, 100 1:am");
 	sample(1, 9010, "am");
 	ticks(9010, 9030);
-	ck_assert_int_eq(aggregate_close(a, 9030 * MS, &chunk), 0);
+	OK(aggregate_close(a, 9030 * MS, &chunk));
 	ck_assert_str_eq(letters_samples(&chunk), "9010 1:am, 9030 1:am");
 	ck_assert_str_eq(chunk.threads[0].name, "one");
 }
@@ -400,12 +394,12 @@ TEST(names_after_a_long_interruption)
 /* The kernel gives the number of a dead thread to a new one. */
 TEST(tid_used_again)
 {
-	ck_assert_int_eq(aggregate_thread(a, 1, false, "old", 3), 0);
+	OK(aggregate_thread(a, 1, false, "old", 3));
 	sample(1, 0, "am");
 	ticks(0, 20);
 	gone(1, 20);
 	tick(30);
-	ck_assert_int_eq(aggregate_thread(a, 1, false, "new", 3), 0);
+	OK(aggregate_thread(a, 1, false, "new", 3));
 	sample(1, 50, "bm");
 	ticks(50, 60);
 	CHUNK(60, "0 1:am, 10 1:am, 20 1:-, 50 1:bm, 60 1:bm");
@@ -456,11 +450,11 @@ TEST(gap)
 	sample(2, 300100, "cm");
 	tick(300100);
 	ck_assert(due);
-	ck_assert_int_eq(aggregate_close(a, UINT64_C(300100) * MS, &chunk), 0);
+	OK(aggregate_close(a, UINT64_C(300100) * MS, &chunk));
 	ck_assert_str_eq(letters_samples(&chunk),
 			 "0 1:am, 0 2:bm, 100 1:am, 100 2:bm");
 	ck_assert_int_eq(profile_check(&chunk), PROFILE_BAD_ID);
-	ck_assert_int_eq(aggregate_next(a), 0);
+	OK(aggregate_next(a));
 	tick(300110);
 	ck_assert(!due);
 	tick(300120);
@@ -514,12 +508,12 @@ TEST(settled_stands_still)
 		tick_settled(ms, 0);
 		if (!due)
 			continue;
-		ck_assert_int_eq(aggregate_close(a, 0, &chunk), 0);
+		OK(aggregate_close(a, 0, &chunk));
 		ck_assert_uint_eq(chunk.n_samples, 2);
 		ck_assert_uint_eq(chunk.samples[1].time_us -
 					  chunk.samples[0].time_us,
 				  1000000);
-		ck_assert_int_eq(aggregate_next(a), 0);
+		OK(aggregate_next(a));
 		chunks++;
 	}
 	ck_assert_uint_eq(chunks, 55);
@@ -539,11 +533,11 @@ TEST(due_by_bytes)
 		tick(10 * i);
 	}
 	ck_assert(due);
-	ck_assert_int_eq(aggregate_close(a, 990 * MS, &chunk), 0);
+	OK(aggregate_close(a, 990 * MS, &chunk));
 	/* Some 80 bytes a sample, and a little for all else. */
 	ck_assert_uint_gt(chunk.n_samples, 90);
 	ck_assert_uint_lt(chunk.n_samples, 120);
-	ck_assert_int_eq(aggregate_next(a), 0);
+	OK(aggregate_next(a));
 	tick(2000);
 	ck_assert(!due);
 }
@@ -558,8 +552,8 @@ TEST(large_from_the_start)
 	ck_assert(!due); /* not at the very instant it was opened */
 	tick(10);
 	ck_assert(due);
-	ck_assert_int_eq(aggregate_close(a, 10 * MS, &chunk), 0);
-	ck_assert_int_eq(aggregate_next(a), 0);
+	OK(aggregate_close(a, 10 * MS, &chunk));
+	OK(aggregate_next(a));
 	ticks(20, 1000);
 	ck_assert(!due);
 	tick(1010);
@@ -571,15 +565,14 @@ TEST(threads_in_the_profile)
 	static const char odd[16] = {'t',    '\x1b', '\xff', '\xc3',
 				     '\xa4', 0,	     'x'};
 
-	ck_assert_int_eq(aggregate_thread(a, 30, true, "a-program-of-a-", 16),
-			 0);
-	ck_assert_int_eq(aggregate_thread(a, 20, false, odd, 16), 0);
-	ck_assert_int_eq(aggregate_thread(a, 25, false, "no samples", 10), 0);
+	OK(aggregate_thread(a, 30, true, "a-program-of-a-", 16));
+	OK(aggregate_thread(a, 20, false, odd, 16));
+	OK(aggregate_thread(a, 25, false, "no samples", 10));
 	sample(30, 0, "am");
 	sample(10, 0, "am");
 	sample(20, 0, "am");
 	ticks(0, 10);
-	ck_assert_int_eq(aggregate_close(a, 10 * MS, &chunk), 0);
+	OK(aggregate_close(a, 10 * MS, &chunk));
 	ck_assert_uint_eq(chunk.n_threads, 3);
 	ck_assert_uint_eq(chunk.threads[0].tid, 10);
 	ck_assert_str_eq(chunk.threads[0].name, "");
@@ -595,7 +588,7 @@ TEST(nothing_happened)
 	CHUNK(0, "");
 	ticks(0, 100);
 	CHUNK(100, "");
-	ck_assert_int_eq(aggregate_thread(a, 1, false, "x", 1), 0);
+	OK(aggregate_thread(a, 1, false, "x", 1));
 	gone(1, 110);
 	missed(2, 110);
 	CHUNK(120, "");
@@ -625,7 +618,7 @@ TEST(waiting)
 
 	runs(1, 0, "am");
 	ticks(0, 30);
-	ck_assert_int_eq(aggregate_waiting(a, 1, 10 * MS), 0);
+	OK(aggregate_waiting(a, 1, 10 * MS));
 	runs(1, 40, "bm");
 	ticks(40, 60);
 	CHUNK(60, "0 1:am, 10 1:am, 30 1:am, 40 1:bm, 50 1:bm, 60 1:bm");
@@ -634,7 +627,7 @@ TEST(waiting)
 	ck_assert_uint_eq(t.waiting_ns, 30 * MS);
 	/* Of one that is gone there is nothing to say. */
 	gone(1, 70);
-	ck_assert_int_eq(aggregate_waiting(a, 1, 80 * MS), 0);
+	OK(aggregate_waiting(a, 1, 80 * MS));
 	tick(90);
 	aggregate_totals(a, &t);
 	ck_assert_uint_eq(t.waiting_ns, 30 * MS);
@@ -645,11 +638,9 @@ TEST(totals)
 {
 	struct aggregate_totals t;
 
-	ck_assert_int_eq(aggregate_sample(a, 1, 0, letters_stack("am"), true),
-			 0);
+	OK(aggregate_sample(a, 1, 0, letters_stack("am"), true));
 	tick(0);
-	ck_assert_int_eq(
-		aggregate_sample(a, 1, 30 * MS, letters_stack("am"), false), 0);
+	OK(aggregate_sample(a, 1, 30 * MS, letters_stack("am"), false));
 	ticks(10, 100);
 	missed(1, 110);
 	runs(1, 150, "am");
@@ -673,14 +664,14 @@ TEST(table_of_an_open_chunk)
 
 	runs(1, 0, "am");
 	ticks(0, 500);
-	ck_assert_int_eq(aggregate_write_table(a, 10, f), 0);
+	OK(aggregate_write_table(a, 10, f));
 	ck_assert_ptr_nonnull(strstr(text, "ran for 0.50 s "));
 	ticks(510, 1000);
-	ck_assert_int_eq(aggregate_close(a, 1000 * MS, &chunk), 0);
+	OK(aggregate_close(a, 1000 * MS, &chunk));
 	ck_assert_uint_eq(chunk.n_samples, 101);
-	ck_assert_int_eq(aggregate_next(a), 0);
+	OK(aggregate_next(a));
 	rewind(f);
-	ck_assert_int_eq(aggregate_write_table(a, 10, f), 0);
+	OK(aggregate_write_table(a, 10, f));
 	ck_assert_ptr_nonnull(strstr(text, "ran for 1.00 s "));
 	(void)fclose(f);
 	free(text);
@@ -730,9 +721,7 @@ static void like_sample(uint64_t *random, uint64_t ms, bool with_ids)
 		stack->like_n = stack->like_id == 0 ? 0 : common(other, word);
 		stack->id = ++id;
 	}
-	ck_assert_int_eq(
-		aggregate_sample(a, 1 + (uint32_t)thread, ms * MS, stack, true),
-		0);
+	OK(aggregate_sample(a, 1 + (uint32_t)thread, ms * MS, stack, true));
 	memcpy(lasts[thread].word, word, sizeof(word));
 	lasts[thread].id = stack->id;
 	stack->id = stack->like_id = stack->like_n = 0;
@@ -759,12 +748,9 @@ static char *like_run(uint64_t random, bool with_ids)
 			gone(tid, 10 * i + 10);
 			break;
 		case 2:
-			ck_assert_int_eq(
-				aggregate_close(a, 10 * i * MS, &chunk), 0);
-			ck_assert_int_eq(
-				buf_add_string(&text, letters_samples(&chunk)),
-				0);
-			ck_assert_int_eq(aggregate_next(a), 0);
+			OK(aggregate_close(a, 10 * i * MS, &chunk));
+			OK(buf_add_string(&text, letters_samples(&chunk)));
+			OK(aggregate_next(a));
 			break;
 		default:
 			break;
@@ -805,12 +791,12 @@ TEST(beside_another)
 	sample(1, 0, "am");
 	runs(2, 0, "bm");
 	sample(3, 0, "cm");
-	ck_assert_int_eq(aggregate_thread(a, 1, false, "worker", 7), 0);
+	OK(aggregate_thread(a, 1, false, "worker", 7));
 	ticks(0, 90);
 	runs(2, 100, "bm");
 	gone(3, 100);
 	tick(100);
-	ck_assert_int_eq(aggregate_new_beside(first, &of_a_second, &second), 0);
+	OK(aggregate_new_beside(first, &of_a_second, &second));
 	for (uint64_t ms = 110; ms <= 120; ms += 10) {
 		for (int i = 0; i < 2; i++) {
 			a = i == 0 ? first : second;
@@ -819,7 +805,7 @@ TEST(beside_another)
 		}
 	}
 	a = second;
-	ck_assert_int_eq(aggregate_close(a, 130 * MS, &chunk), 0);
+	OK(aggregate_close(a, 130 * MS, &chunk));
 	ck_assert_str_eq(letters_samples(&chunk),
 			 "100 1:am, 100 2:bm, 110 2:bm, 120 2:dm, 130 1:am, "
 			 "130 2:dm");
@@ -838,7 +824,7 @@ TEST(beside_one_without_a_tick)
 {
 	struct aggregate *first = a, *second;
 
-	ck_assert_int_eq(aggregate_new_beside(first, &of_a_second, &second), 0);
+	OK(aggregate_new_beside(first, &of_a_second, &second));
 	a = second;
 	runs(1, 10, "am");
 	tick(10);

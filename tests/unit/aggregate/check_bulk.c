@@ -68,20 +68,20 @@ static void write_chunk(struct aggregate *a, uint64_t end_ns, FILE *out)
 	long size;
 
 	rewind(out);
-	ck_assert_int_eq(aggregate_close(a, end_ns, &p), 0);
+	OK(aggregate_close(a, end_ns, &p));
 	for (size_t i = 0; i < 32; i++)
 		p.profiler_id[i] = p.chunk_id[i] = 'a';
 	p.platform = p.release = p.environment = "x";
 	p.sdk_name = p.sdk_version = "x";
 	ck_assert_int_eq(profile_check(&p), PROFILE_OK);
-	ck_assert_int_eq(chunk_v2_write(&p, CHUNK_V2_SERVER, out), 0);
+	OK(chunk_v2_write(&p, CHUNK_V2_SERVER, out));
 	size = ftell(out);
 	/* Not far above the cut, and not wastefully below. */
 	ck_assert_int_lt(size, CHUNK_BYTES + CHUNK_BYTES / 20);
 	samples += p.n_samples;
 	bytes += size;
 	chunks++;
-	ck_assert_int_eq(aggregate_next(a), 0);
+	OK(aggregate_next(a));
 }
 
 TESTS(bulk, array_size(shapes))
@@ -114,19 +114,16 @@ TESTS(bulk, array_size(shapes))
 	uint64_t state = 1, time_ns = 0, last_ns = 0;
 
 	ck_assert_ptr_nonnull(out);
-	ck_assert_int_eq(aggregate_new(&options, &space, &a), 0);
+	OK(aggregate_new(&options, &space, &a));
 	for (uint64_t tick = 0; tick <= TICKS; tick++) {
 		bool due;
 
 		time_ns = NS_PER_SEC + tick * NS_PER_SEC / HZ;
 		for (uint32_t tid = 1; tid <= THREADS; tid++) {
 			make_stack(&shapes[_i], &state, tick);
-			ck_assert_int_eq(
-				aggregate_sample(a, tid, time_ns, &stack, true),
-				0);
+			OK(aggregate_sample(a, tid, time_ns, &stack, true));
 		}
-		ck_assert_int_eq(aggregate_tick(a, time_ns, time_ns, 1, &due),
-				 0);
+		OK(aggregate_tick(a, time_ns, time_ns, 1, &due));
 		if (!due)
 			continue;
 		last_ns = time_ns;
@@ -135,7 +132,7 @@ TESTS(bulk, array_size(shapes))
 	/* Whatever is left. */
 	if (time_ns > last_ns)
 		write_chunk(a, time_ns, out);
-	ck_assert_int_eq(getrusage(RUSAGE_SELF, &usage), 0);
+	OK(getrusage(RUSAGE_SELF, &usage));
 	if (getenv("BULK_PRINT") != NULL)
 		(void)fprintf(stderr,
 			      "%s: %zu chunks, %ld bytes, %zu samples, "

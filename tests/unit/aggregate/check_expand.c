@@ -70,8 +70,7 @@ static void add(size_t n, const uint64_t *addrs)
 
 	for (size_t i = 0; i < n; i++)
 		frames[i] = (struct unwind_frame){addrs[i], i == 0, 0};
-	ck_assert_int_eq(
-		stacks_add(&s, frames, n, &samples[p.n_samples++].node), 0);
+	OK(stacks_add(&s, frames, n, &samples[p.n_samples++].node));
 }
 #define ADD(...)                                                  \
 	add(sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), \
@@ -79,13 +78,13 @@ static void add(size_t n, const uint64_t *addrs)
 
 static void expand(void)
 {
-	ck_assert_int_eq(lookup_update(&l, &s, &space, "/opt/app"), 0);
-	ck_assert_int_eq(lookup_finish(&l, &s, &space), 0);
+	OK(lookup_update(&l, &s, &space, "/opt/app"));
+	OK(lookup_finish(&l, &s, &space));
 	p.frames = l.frames;
 	p.n_frames = l.n_frames;
 	p.nodes = s.nodes;
 	p.n_nodes = s.n_nodes;
-	ck_assert_int_eq(expand_inlined(&e, &l, &s, samples, &p), 0);
+	OK(expand_inlined(&e, &l, &s, samples, &p));
 }
 
 /* The stack of sample i: functions with their files and lines, leaf first. */
@@ -178,8 +177,7 @@ TEST(test_too_large)
 		uint32_t node;
 
 		frames[0].addr = 0x2000 + leaf;
-		ck_assert_int_eq(
-			stacks_add(&s, frames, UNWIND_FRAMES_MAX, &node), 0);
+		OK(stacks_add(&s, frames, UNWIND_FRAMES_MAX, &node));
 		bytes += 3 * (size_t)UNWIND_FRAMES_MAX * 8;
 	}
 	ADD(0x1110, 0x1020);

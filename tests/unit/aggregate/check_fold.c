@@ -105,7 +105,7 @@ static void profile_random(uint64_t seed, bool by_function, struct times *ret,
 	struct profile p;
 	FILE *out = fmemopen(table, table_size, "w");
 
-	ck_assert_int_eq(aggregate_new(&options, &space, &a), 0);
+	OK(aggregate_new(&options, &space, &a));
 	for (uint64_t t = 1; t <= TICKS; t++) {
 		bool due;
 
@@ -115,17 +115,14 @@ static void profile_random(uint64_t seed, bool by_function, struct times *ret,
 				0x10001 + random_next(&seed) %
 						  (N_FUNCTIONS * 256 - 1),
 				i == 0, 0};
-		ck_assert_int_eq(
-			aggregate_sample(a, 1, t * NS_PER_MS, &stack, true), 0);
-		ck_assert_int_eq(aggregate_tick(a, t * NS_PER_MS, t * NS_PER_MS,
-						1, &due),
-				 0);
+		OK(aggregate_sample(a, 1, t * NS_PER_MS, &stack, true));
+		OK(aggregate_tick(a, t * NS_PER_MS, t * NS_PER_MS, 1, &due));
 	}
-	ck_assert_int_eq(aggregate_close(a, TICKS * NS_PER_MS, &p), 0);
+	OK(aggregate_close(a, TICKS * NS_PER_MS, &p));
 	count(&p, ret);
-	ck_assert_int_eq(aggregate_write_table(a, 20, out), 0);
+	OK(aggregate_write_table(a, 20, out));
 	(void)fclose(out);
-	ck_assert_int_eq(aggregate_next(a), 0);
+	OK(aggregate_next(a));
 	aggregate_free(a);
 }
 
@@ -185,7 +182,7 @@ TEST(what_is_equal)
 	};
 	struct fold fold = {0};
 
-	ck_assert_int_eq(fold_equal(&fold, 7, samples, &p), 0);
+	OK(fold_equal(&fold, 7, samples, &p));
 	ck_assert_uint_eq(p.n_frames, 7);
 	/* One was not the application's. */
 	ck_assert(!p.frames[0].in_app);
@@ -204,7 +201,7 @@ TEST(nothing)
 	struct profile p = {.n_samples = 0};
 	struct fold fold = {0};
 
-	ck_assert_int_eq(fold_equal(&fold, 0, NULL, &p), 0);
+	OK(fold_equal(&fold, 0, NULL, &p));
 	ck_assert_uint_eq(p.n_frames + p.n_nodes, 0);
 	fold_fini(&fold);
 }

@@ -47,15 +47,14 @@ static void spend(const char *word, uint64_t ns, bool running)
 	const struct unwind_stack *stack = letters_stack(word);
 	uint32_t node;
 
-	ck_assert_int_eq(stacks_add(&stacks, stack->frames, stack->n, &node),
-			 0);
+	OK(stacks_add(&stacks, stack->frames, stack->n, &node));
 	stacks_charge(&stacks, node, ns, running);
 }
 
 static void count(void)
 {
 	name_frames();
-	ck_assert_int_eq(functions_add(&functions, &stacks, frames), 0);
+	OK(functions_add(&functions, &stacks, frames));
 }
 
 static char *table(size_t max_rows)
@@ -65,8 +64,8 @@ static char *table(size_t max_rows)
 	FILE *f = open_memstream(&text, &size);
 
 	ck_assert_ptr_nonnull(f);
-	ck_assert_int_eq(functions_write(&functions, max_rows, f), 0);
-	ck_assert_int_eq(fclose(f), 0);
+	OK(functions_write(&functions, max_rows, f));
+	OK(fclose(f));
 	return text;
 }
 
@@ -164,7 +163,7 @@ TEST(unnamed)
 		if (stacks.frames[i].addr == letters_addr('c') + 8)
 			frames[i].package = NULL;
 	}
-	ck_assert_int_eq(functions_add(&functions, &stacks, frames), 0);
+	OK(functions_add(&functions, &stacks, frames));
 	check_table(10, "unnamed");
 }
 
@@ -176,7 +175,7 @@ TEST(same_name)
 	name_frames();
 	for (size_t i = 0; i < stacks.n_frames; i++)
 		frames[i].function = "init";
-	ck_assert_int_eq(functions_add(&functions, &stacks, frames), 0);
+	OK(functions_add(&functions, &stacks, frames));
 	check_table(10, "same_name");
 }
 
@@ -190,7 +189,7 @@ TEST(escapes)
 	name_frames();
 	frames[0].function = "e\x1b[31m\r\n\t\x7f\xc2\x9bz\xc3\xa4";
 	frames[0].package = "/tmp/\x1b]0;x\x07.so";
-	ck_assert_int_eq(functions_add(&functions, &stacks, frames), 0);
+	OK(functions_add(&functions, &stacks, frames));
 	text = table(10);
 	ck_assert_ptr_nonnull(
 		strstr(text, "  e\\x1b[31m\\x0d\\x0a\\x09\\x7f\\x9bz\xc3\xa4"
@@ -200,7 +199,7 @@ TEST(escapes)
 	memset(endless, 'x', sizeof(endless) - 1);
 	spend("a", S, true);
 	frames[0].function = endless;
-	ck_assert_int_eq(functions_add(&functions, &stacks, frames), 0);
+	OK(functions_add(&functions, &stacks, frames));
 	text = table(10);
 	ck_assert_ptr_nonnull(strstr(text, "xxx...  \\x1b]"));
 	ck_assert_uint_lt(strlen(text), 1000);
@@ -220,10 +219,10 @@ TEST(bounded)
 
 		(void)snprintf(names[i], sizeof(names[i]), "f%d", (int)i);
 		frames[0] = (struct profile_frame){.function = names[i]};
-		ck_assert_int_eq(stacks_add(&stacks, &frame, 1, &node), 0);
+		OK(stacks_add(&stacks, &frame, 1, &node));
 		stacks_charge(&stacks, node, (i + 1) * 1000, true);
 		total += (i + 1) * 1000;
-		ck_assert_int_eq(functions_add(&functions, &stacks, frames), 0);
+		OK(functions_add(&functions, &stacks, frames));
 		ck_assert_uint_le(functions.n, FUNCTIONS_MAX + 1);
 	}
 	ck_assert_uint_gt(functions.n_others, 0);

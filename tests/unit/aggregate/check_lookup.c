@@ -87,7 +87,7 @@ static void add(size_t n, const uint64_t *addrs)
 
 	for (size_t i = 0; i < n; i++)
 		frames[i] = (struct unwind_frame){addrs[i], i == 0, 0};
-	ck_assert_int_eq(stacks_add(&s, frames, n, &node), 0);
+	OK(stacks_add(&s, frames, n, &node));
 }
 #define ADD(...)                                                  \
 	add(sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), \
@@ -95,9 +95,9 @@ static void add(size_t n, const uint64_t *addrs)
 
 static void finish(void)
 {
-	ck_assert_int_eq(lookup_update(&l, &s, &space, "/opt/app"), 0);
+	OK(lookup_update(&l, &s, &space, "/opt/app"));
 	ck_assert(!space.in_use);
-	ck_assert_int_eq(lookup_finish(&l, &s, &space), 0);
+	OK(lookup_finish(&l, &s, &space));
 	ck_assert_uint_eq(l.n_frames, s.n_frames);
 }
 

@@ -23,9 +23,7 @@ TEST(told_apart)
 	struct text text;
 
 	text_init(&text, 1);
-	ck_assert_int_eq(
-		thread_names_tell_apart(threads, array_size(threads), &text),
-		0);
+	OK(thread_names_tell_apart(threads, array_size(threads), &text));
 	for (size_t i = 0; i < array_size(threads); i++) {
 		ck_assert_uint_eq(threads[i].tid, i + 1);
 		ck_assert_str_eq(threads[i].name, expected[i]);
@@ -37,7 +35,7 @@ TEST(few)
 {
 	struct profile_thread one = {1, "main", 0};
 
-	ck_assert_int_eq(thread_names_tell_apart(NULL, 0, NULL), 0);
-	ck_assert_int_eq(thread_names_tell_apart(&one, 1, NULL), 0);
+	OK(thread_names_tell_apart(NULL, 0, NULL));
+	OK(thread_names_tell_apart(&one, 1, NULL));
 	ck_assert_str_eq(one.name, "main");
 }

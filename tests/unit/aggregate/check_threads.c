@@ -19,7 +19,7 @@ static struct thread *get(uint32_t tid)
 {
 	struct thread *t = NULL;
 
-	ck_assert_int_eq(threads_get(&threads, tid, &t), 0);
+	OK(threads_get(&threads, tid, &t));
 	ck_assert_uint_eq(t->tid, tid);
 	return t;
 }
@@ -50,7 +50,7 @@ TEST(drop_exited)
 		get(tid)->exited = tid % 2 == 0;
 		get(tid)->ahead = tid % 4 == 0;
 	}
-	ck_assert_int_eq(threads_drop_exited(&threads), 0);
+	OK(threads_drop_exited(&threads));
 	ck_assert_uint_eq(threads.n, 750);
 	for (uint32_t tid = 0; tid < 1000; tid++) {
 		struct thread *t = threads_find(&threads, tid);

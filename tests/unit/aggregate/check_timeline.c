@@ -177,9 +177,9 @@ static void close_chunk(uint64_t tick)
 {
 	struct profile p;
 
-	ck_assert_int_eq(aggregate_close(a, tick * TICK_NS, &p), 0);
+	OK(aggregate_close(a, tick * TICK_NS, &p));
 	read_chunk(&p);
-	ck_assert_int_eq(aggregate_next(a), 0);
+	OK(aggregate_next(a));
 }
 
 TESTS(adds_up, 40)
@@ -202,7 +202,7 @@ TESTS(adds_up, 40)
 	memset(actors, 0, sizeof(actors));
 	for (size_t i = 0; i < THREADS; i++)
 		actors[i].stack = -1;
-	ck_assert_int_eq(aggregate_new(&options, &space, &a), 0);
+	OK(aggregate_new(&options, &space, &a));
 	for (uint64_t tick = 1; tick < TICKS; tick++) {
 		uint64_t settled;
 		bool due;
@@ -210,9 +210,8 @@ TESTS(adds_up, 40)
 		for (size_t i = 0; i < THREADS; i++)
 			live(&actors[i], tick);
 		settled = settle(tick);
-		ck_assert_int_eq(aggregate_tick(a, tick * TICK_NS,
-						settled * TICK_NS, 1, &due),
-				 0);
+		OK(aggregate_tick(a, tick * TICK_NS, settled * TICK_NS, 1,
+				  &due));
 		if (due || pick(150) == 0) {
 			close_chunk(settled);
 			chunks++;
@@ -221,7 +220,7 @@ TESTS(adds_up, 40)
 	for (size_t i = 0; i < THREADS; i++)
 		actors[i].held_until = 0;
 	ck_assert_uint_eq(settle(TICKS), TICKS);
-	ck_assert_int_eq(aggregate_exit_all(a, TICKS * TICK_NS), 0);
+	OK(aggregate_exit_all(a, TICKS * TICK_NS));
 	close_chunk(TICKS);
 	ck_assert_uint_gt(chunks, 20);
 	for (size_t i = 0; i < THREADS; i++) {

@@ -24,7 +24,7 @@ TESTS(shown, array_size(cases))
 
 	ck_assert_ptr_nonnull(out);
 	escape_write(cases[_i].text, out);
-	ck_assert_int_eq(fclose(out), 0);
+	OK(fclose(out));
 	ck_assert_str_eq(text, cases[_i].shown);
 	free(text);
 }

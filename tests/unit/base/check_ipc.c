@@ -15,7 +15,7 @@ static struct ipc_message m;
 
 static void set_up(void)
 {
-	ck_assert_int_eq(ipc_pair(ends), 0);
+	OK(ipc_pair(ends));
 }
 
 static void tear_down(void)
@@ -26,7 +26,7 @@ static void tear_down(void)
 
 static void set_nonblocking(int fd)
 {
-	ck_assert_int_eq(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	OK(fcntl(fd, F_SETFL, O_NONBLOCK));
 }
 
 /* How many descriptors this process has open. */
@@ -38,7 +38,7 @@ static int count_fds(void)
 	ck_assert_ptr_nonnull(dir);
 	while (readdir(dir) != NULL)
 		n++;
-	ck_assert_int_eq(closedir(dir), 0);
+	OK(closedir(dir));
 	return n;
 }
 
@@ -89,9 +89,9 @@ TEST(a_message_arrives_whole_and_alone)
 	static uint8_t large[IPC_SIZE_MAX];
 
 	memset(large, 0x5a, sizeof(large));
-	ck_assert_int_eq(ipc_send(ends[0], "one", 3, NULL, 0), 0);
-	ck_assert_int_eq(ipc_send(ends[0], large, sizeof(large), NULL, 0), 0);
-	ck_assert_int_eq(ipc_send(ends[1], "back", 4, NULL, 0), 0);
+	OK(ipc_send(ends[0], "one", 3, NULL, 0));
+	OK(ipc_send(ends[0], large, sizeof(large), NULL, 0));
+	OK(ipc_send(ends[1], "back", 4, NULL, 0));
 	ck_assert_int_eq(ipc_recv(ends[1], &m), 1);
 	ck_assert_uint_eq(m.size, 3);
 	ck_assert_mem_eq(m.bytes, "one", 3);
@@ -110,20 +110,20 @@ TEST(descriptors_come_along_in_order)
 
 	for (size_t i = 0; i < IPC_FDS_MAX; i++)
 		fds[i] = memfd_create("test", 0);
-	ck_assert_int_eq(ipc_send(ends[0], "x", 1, fds, IPC_FDS_MAX), 0);
+	OK(ipc_send(ends[0], "x", 1, fds, IPC_FDS_MAX));
 	ck_assert_int_eq(ipc_recv(ends[1], &m), 1);
 	ck_assert_uint_eq(m.n_fds, IPC_FDS_MAX);
 	for (size_t i = 0; i < IPC_FDS_MAX; i++) {
 		int fd = ipc_take_fd(&m, i);
 
 		ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
-		ck_assert_int_eq(fstat(fds[i], &sent), 0);
-		ck_assert_int_eq(fstat(fd, &got), 0);
+		OK(fstat(fds[i], &sent));
+		OK(fstat(fd, &got));
 		ck_assert_uint_eq(sent.st_ino, got.st_ino);
 		ck_assert_int_eq(ipc_take_fd(&m, i), -1);
 		(void)close(fd);
 		/* The sender's is still its own. */
-		ck_assert_int_eq(close(fds[i]), 0);
+		OK(close(fds[i]));
 	}
 	ck_assert_int_eq(ipc_take_fd(&m, IPC_FDS_MAX), -1);
 	ipc_close_fds(&m);
@@ -142,7 +142,7 @@ TEST(what_nobody_took_is_closed)
 	ipc_close_fds(&m);
 	ck_assert_int_eq(count_fds(), before + 1);
 	ipc_close_fds(&m);
-	ck_assert_int_eq(close(fd), 0);
+	OK(close(fd));
 }
 
 TEST(what_is_too_much_is_not_sent)
@@ -175,7 +175,7 @@ TEST(what_is_too_much_is_not_taken)
 	}
 	ck_assert_int_eq(count_fds(), before);
 	/* The next good one is not harmed. */
-	ck_assert_int_eq(ipc_send(ends[0], "x", 1, NULL, 0), 0);
+	OK(ipc_send(ends[0], "x", 1, NULL, 0));
 	ck_assert_int_eq(ipc_recv(ends[1], &m), 1);
 }
 
@@ -191,7 +191,7 @@ TEST(an_empty_message_counts_as_the_end)
 
 TEST(a_peer_that_is_gone_is_an_end_and_not_a_signal)
 {
-	ck_assert_int_eq(ipc_send(ends[1], "last", 4, NULL, 0), 0);
+	OK(ipc_send(ends[1], "last", 4, NULL, 0));
 	close_fd(&ends[1]);
 	ck_assert_int_eq(ipc_send(ends[0], "x", 1, NULL, 0), -EPIPE);
 	ck_assert_int_eq(ipc_recv(ends[0], &m), 1);
@@ -203,7 +203,7 @@ TEST(a_peer_that_is_gone_is_an_end_and_not_a_signal)
 /* The kernel says ECONNRESET where the peer left something unread. */
 TEST(a_peer_that_goes_without_reading_is_an_end)
 {
-	ck_assert_int_eq(ipc_send(ends[0], "unread", 6, NULL, 0), 0);
+	OK(ipc_send(ends[0], "unread", 6, NULL, 0));
 	close_fd(&ends[1]);
 	ck_assert_int_eq(ipc_recv(ends[0], &m), 0);
 	ck_assert_int_eq(ipc_send(ends[0], "x", 1, NULL, 0), -EPIPE);

@@ -20,7 +20,7 @@ static struct loop *loop;
 
 static void set_up(void)
 {
-	ck_assert_int_eq(loop_new(&loop), 0);
+	OK(loop_new(&loop));
 }
 
 static void tear_down(void)
@@ -32,8 +32,7 @@ static void on_readable(void *ctx);
 
 static void watch(struct watched *p)
 {
-	ck_assert_int_eq(loop_add(loop, p->fds[0], on_readable, p, &p->source),
-			 0);
+	OK(loop_add(loop, p->fds[0], on_readable, p, &p->source));
 }
 
 static void on_readable(void *ctx)
@@ -52,7 +51,7 @@ static struct watched make(void)
 {
 	struct watched p = {.calls = 0};
 
-	ck_assert_int_eq(pipe2(p.fds, O_CLOEXEC | O_NONBLOCK), 0);
+	OK(pipe2(p.fds, O_CLOEXEC | O_NONBLOCK));
 	return p;
 }
 
@@ -70,7 +69,7 @@ static void drain(const struct watched *p)
 
 static void run(void)
 {
-	ck_assert_int_eq(loop_run_once(loop, 0), 0);
+	OK(loop_run_once(loop, 0));
 }
 
 FIXTURE(set_up, tear_down)
@@ -219,9 +218,9 @@ TEST(a_signal_ends_the_wait_and_is_no_error)
 	struct itimerval every_ms = {.it_interval.tv_usec = 1000,
 				     .it_value.tv_usec = 1000};
 
-	ck_assert_int_eq(sigaction(SIGALRM, &action, NULL), 0);
-	ck_assert_int_eq(setitimer(ITIMER_REAL, &every_ms, NULL), 0);
-	ck_assert_int_eq(loop_run_once(loop, -1), 0);
+	OK(sigaction(SIGALRM, &action, NULL));
+	OK(setitimer(ITIMER_REAL, &every_ms, NULL));
+	OK(loop_run_once(loop, -1));
 }
 
 static volatile sig_atomic_t alarms;
@@ -239,9 +238,9 @@ static void wait_for_alarm(void)
 	const struct itimerval soon = {.it_value.tv_usec = 20000};
 
 	alarms = 0;
-	ck_assert_int_eq(sigaction(SIGALRM, &action, NULL), 0);
-	ck_assert_int_eq(setitimer(ITIMER_REAL, &soon, NULL), 0);
-	ck_assert_int_eq(loop_run_once(loop, -1), 0);
+	OK(sigaction(SIGALRM, &action, NULL));
+	OK(setitimer(ITIMER_REAL, &soon, NULL));
+	OK(loop_run_once(loop, -1));
 	ck_assert_int_eq(alarms, 1);
 }
 

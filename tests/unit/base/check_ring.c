@@ -18,8 +18,8 @@ static struct ring_reader r;
 
 static void set_up(void)
 {
-	ck_assert_int_eq(ring_writer_init(&w, SIZE), 0);
-	ck_assert_int_eq(ring_reader_init(&r, w.fd), 0);
+	OK(ring_writer_init(&w, SIZE));
+	OK(ring_reader_init(&r, w.fd));
 	ck_assert_uint_eq(r.size, SIZE);
 }
 
@@ -50,12 +50,12 @@ static uint32_t get(void)
 	size_t size = 0;
 	uint32_t type;
 
-	ck_assert_int_eq(ring_advance(&r, w.head), 0);
+	OK(ring_advance(&r, w.head));
 	ck_assert_int_eq(ring_next(&r, &record, &size), 1);
 	ck_assert_uint_eq(record->size, size);
 	type = record->type;
 	ring_release(&r, size);
-	ck_assert_int_eq(ring_credit(&w, r.tail), 0);
+	OK(ring_credit(&w, r.tail));
 	return type;
 }
 
@@ -101,14 +101,14 @@ TEST(a_record_comes_out_as_it_went_in)
 
 	/* Something older in the same place. */
 	for (int half = 0; half < 2; half++) {
-		ck_assert_int_eq(put(SIZE / 2, 1, 0xff), 0);
+		OK(put(SIZE / 2, 1, 0xff));
 		ck_assert_uint_eq(get(), 1);
 	}
 	ck_assert_int_eq(next(), 0);
-	ck_assert_int_eq(put(19, 5, 0xaa), 0);
+	OK(put(19, 5, 0xaa));
 	ck_assert_uint_eq(w.head, SIZE + 24);
 	ck_assert_int_eq(next(), 0);
-	ck_assert_int_eq(ring_advance(&r, w.head), 0);
+	OK(ring_advance(&r, w.head));
 	ck_assert_int_eq(ring_next(&r, &record, &size), 1);
 	ck_assert_uint_eq(record->type, 5);
 	ck_assert_uint_eq(size, 24);
@@ -127,11 +127,11 @@ TEST(what_is_not_committed_is_not_there)
 {
 	void *at = NULL;
 
-	ck_assert_int_eq(ring_reserve(&w, 100, &at), 0);
+	OK(ring_reserve(&w, 100, &at));
 	ring_abort(&w);
 	ck_assert_uint_eq(w.head, 0);
 	/* A reservation gives back what it did not use. */
-	ck_assert_int_eq(ring_reserve(&w, 1000, &at), 0);
+	OK(ring_reserve(&w, 1000, &at));
 	ring_commit(&w, 1, 16);
 	ck_assert_uint_eq(w.head, 16);
 	ck_assert_uint_eq(get(), 1);
@@ -145,19 +145,19 @@ TEST(a_record_is_at_most_half_the_ring)
 	ck_assert_int_eq(ring_reserve(&w, SIZE / 2 + 1, &at), -E2BIG);
 	ck_assert_int_eq(ring_reserve(&w, SIZE_MAX, &at), -E2BIG);
 	ck_assert_ptr_null(at);
-	ck_assert_int_eq(put(SIZE / 2, 1, 0), 0);
+	OK(put(SIZE / 2, 1, 0));
 	ck_assert_uint_eq(get(), 1);
 }
 
 TEST(a_full_ring_refuses_until_it_is_read)
 {
 	for (uint32_t i = 0; i < SIZE / 64; i++)
-		ck_assert_int_eq(put(64, i + 1, 0), 0);
+		OK(put(64, i + 1, 0));
 	ck_assert_int_eq(put(8, 99, 0), -ENOBUFS);
 	ck_assert_uint_eq(w.head, SIZE);
 	ck_assert_uint_eq(get(), 1);
 	ck_assert_int_eq(put(72, 99, 0), -ENOBUFS);
-	ck_assert_int_eq(put(64, 99, 0), 0);
+	OK(put(64, 99, 0));
 	ck_assert_int_eq(put(8, 99, 0), -ENOBUFS);
 	for (uint32_t i = 1; i < SIZE / 64; i++)
 		ck_assert_uint_eq(get(), i + 1);
@@ -171,13 +171,13 @@ TEST(a_record_that_does_not_fit_the_lap_starts_the_next)
 	const struct ring_record *record = NULL;
 	size_t size = 0;
 
-	ck_assert_int_eq(put(1000, 1, 0), 0);
-	ck_assert_int_eq(put(1000, 2, 0), 0);
-	ck_assert_int_eq(put(1000, 3, 0), 0);
+	OK(put(1000, 1, 0));
+	OK(put(1000, 2, 0));
+	OK(put(1000, 3, 0));
 	ck_assert_uint_eq(get(), 1);
 	ck_assert_int_eq(put(1104, 4, 0), -ENOBUFS);
 	ck_assert_uint_eq(get(), 2);
-	ck_assert_int_eq(put(1104, 4, 0), 0);
+	OK(put(1104, 4, 0));
 	ck_assert_uint_eq(w.head, SIZE + 1104);
 	ck_assert_uint_eq(get(), 3);
 	ck_assert_int_eq(ring_next(&r, &record, &size), 1);
@@ -197,13 +197,13 @@ TEST(an_empty_ring_starts_at_the_beginning_of_the_memory)
 		uint64_t at;
 		size_t size = 0;
 
-		ck_assert_int_eq(put(200, 1, 0), 0);
-		ck_assert_int_eq(ring_advance(&r, w.head), 0);
+		OK(put(200, 1, 0));
+		OK(ring_advance(&r, w.head));
 		ck_assert_int_eq(ring_next(&r, &record, &size), 1);
 		at = (uint64_t)((const uint8_t *)record - r.base);
 		highest = at > highest ? at : highest;
 		ring_release(&r, size);
-		ck_assert_int_eq(ring_credit(&w, r.tail), 0);
+		OK(ring_credit(&w, r.tail));
 	}
 	ck_assert_uint_eq(highest, 200);
 }
@@ -211,9 +211,9 @@ TEST(an_empty_ring_starts_at_the_beginning_of_the_memory)
 /* A reader that follows by a record, so that the ring is never empty. */
 TEST(a_reader_that_follows_stays_near_the_beginning)
 {
-	ck_assert_int_eq(put(SIZE / 32, 1, 1), 0);
+	OK(put(SIZE / 32, 1, 1));
 	for (int i = 0; i < 200; i++) {
-		ck_assert_int_eq(put(SIZE / 32, 1, 1), 0);
+		OK(put(SIZE / 32, 1, 1));
 		ck_assert_uint_le(w.head & (SIZE - 1), SIZE / 4);
 		ck_assert_uint_eq(get(), 1);
 	}
@@ -226,9 +226,9 @@ TEST(what_was_written_since)
 		const uint64_t from = w.head;
 
 		ck_assert_uint_eq(ring_since(&w, from), 0);
-		ck_assert_int_eq(put(SIZE / 32, 1, 1), 0);
+		OK(put(SIZE / 32, 1, 1));
 		ck_assert_uint_eq(ring_since(&w, from), SIZE / 32);
-		ck_assert_int_eq(put(SIZE / 32, 1, 1), 0);
+		OK(put(SIZE / 32, 1, 1));
 		ck_assert_uint_eq(ring_since(&w, from), SIZE / 16);
 		ck_assert_uint_eq(get(), 1);
 		ck_assert_uint_eq(get(), 1);
@@ -241,7 +241,7 @@ TEST(what_was_written_since)
 static void follow_to_an_early_end(void)
 {
 	for (int i = 0; i < 2; i++) {
-		ck_assert_int_eq(put(32, 1, 0), 0);
+		OK(put(32, 1, 0));
 		ck_assert_uint_eq(get(), 1);
 	}
 	ck_assert_uint_eq(w.tail, SIZE / 64);
@@ -277,7 +277,7 @@ TEST(an_early_end_costs_no_room)
 		tear_down();
 		set_up();
 		follow_to_an_early_end();
-		ck_assert_int_eq(put(8, 1, 0), 0);
+		OK(put(8, 1, 0));
 		ck_assert_uint_eq(w.head, SIZE + 8);
 		ck_assert_uint_eq(ring_space(&w), SIZE - 8 - 8);
 		bytes = fill(sizes[i], 2);
@@ -294,7 +294,7 @@ TEST(what_lies_beyond_an_early_end_is_read_in_its_turn)
 		size_t bytes;
 
 		for (;;) {
-			ck_assert_int_eq(put(64, 1, 0), 0);
+			OK(put(64, 1, 0));
 			if (w.pad > SIZE / 2 && w.head % SIZE == 64)
 				break;
 			ck_assert_uint_eq(get(), 1);
@@ -312,11 +312,11 @@ TEST(what_lies_beyond_an_early_end_is_read_in_its_turn)
 TEST(no_record_is_written_over)
 {
 	follow_to_an_early_end();
-	ck_assert_int_eq(put(32, 2, 'a'), 0);
-	ck_assert_int_eq(put(16, 3, 'b'), 0);
+	OK(put(32, 2, 'a'));
+	OK(put(16, 3, 'b'));
 	ck_assert_uint_eq(w.head, SIZE + 48);
 	/* 64 are read by its word; 8 of them are kept for a pad. */
-	ck_assert_int_eq(put(16, 4, 'c'), 0);
+	OK(put(16, 4, 'c'));
 	ck_assert_uint_eq(w.head, SIZE + 64 + 8 + 16);
 	ck_assert_uint_eq(get(), 2);
 	ck_assert_uint_eq(get(), 3);
@@ -326,7 +326,7 @@ TEST(no_record_is_written_over)
 TEST(nor_at_the_price_of_a_refusal)
 {
 	follow_to_an_early_end();
-	ck_assert_int_eq(put(SIZE / 2, 4, 0), 0);
+	OK(put(SIZE / 2, 4, 0));
 	ck_assert_uint_lt(w.head, SIZE);
 	ck_assert_uint_eq(get(), 4);
 }
@@ -339,17 +339,17 @@ TEST(a_reader_that_was_late_gets_the_whole_lap)
 
 	for (int i = 0; i < 3; i++) {
 		for (int n = 0; n < 33; n++)
-			ck_assert_int_eq(put(size, 1, 0), 0);
+			OK(put(size, 1, 0));
 		while (w.head < lap_end) {
 			ck_assert_uint_eq(get(), 1);
-			ck_assert_int_eq(put(size, 1, 0), 0);
+			OK(put(size, 1, 0));
 			ck_assert_uint_le(w.head - w.tail, 33 * size);
 		}
 		while (w.tail < w.head)
 			ck_assert_uint_eq(get(), 1);
 		/* The next lap knows nothing of it. */
 		while (w.head < lap_end + SIZE) {
-			ck_assert_int_eq(put(size, 1, 0), 0);
+			OK(put(size, 1, 0));
 			ck_assert_uint_eq(get(), 1);
 		}
 		ck_assert_uint_eq(w.head, lap_end + SIZE + size);
@@ -385,35 +385,35 @@ TEST(a_ring_that_is_left_keeps_no_memory)
 	/* It is as full as it was, and goes on where it was. */
 	ck_assert_uint_eq(w.head, SIZE);
 	ck_assert_int_eq(put(64, 1, 'x'), -ENOBUFS);
-	ck_assert_int_eq(ring_credit(&w, SIZE / 4), 0);
-	ck_assert_int_eq(put(64, 1, 'x'), 0);
+	OK(ring_credit(&w, SIZE / 4));
+	OK(put(64, 1, 'x'));
 	ck_assert_uint_eq(w.head, SIZE + 64);
 }
 
 TEST(a_credit_is_checked)
 {
-	ck_assert_int_eq(put(64, 1, 0), 0);
-	ck_assert_int_eq(put(64, 2, 0), 0);
-	ck_assert_int_eq(ring_credit(&w, 64), 0);
-	ck_assert_int_eq(ring_credit(&w, 64), 0);
+	OK(put(64, 1, 0));
+	OK(put(64, 2, 0));
+	OK(ring_credit(&w, 64));
+	OK(ring_credit(&w, 64));
 	ck_assert_int_eq(ring_credit(&w, 63), -EPROTO);
 	ck_assert_int_eq(ring_credit(&w, 0), -EPROTO);
 	ck_assert_int_eq(ring_credit(&w, 129), -EPROTO);
 	ck_assert_int_eq(ring_credit(&w, UINT64_MAX), -EPROTO);
 	ck_assert_uint_eq(w.tail, 64);
-	ck_assert_int_eq(ring_credit(&w, 128), 0);
+	OK(ring_credit(&w, 128));
 }
 
 TEST(a_head_is_checked)
 {
-	ck_assert_int_eq(ring_advance(&r, 64), 0);
-	ck_assert_int_eq(ring_advance(&r, 64), 0);
+	OK(ring_advance(&r, 64));
+	OK(ring_advance(&r, 64));
 	ck_assert_int_eq(ring_advance(&r, 56), -EPROTO);
 	ck_assert_int_eq(ring_advance(&r, 68), -EPROTO);
 	ck_assert_int_eq(ring_advance(&r, 2 * SIZE + 8), -EPROTO);
 	ck_assert_int_eq(ring_advance(&r, UINT64_MAX - 7), -EPROTO);
 	ck_assert_uint_eq(r.head, 64);
-	ck_assert_int_eq(ring_advance(&r, 2 * SIZE), 0);
+	OK(ring_advance(&r, 2 * SIZE));
 }
 
 /*
@@ -453,10 +453,10 @@ TESTS(random_steps_agree_with_a_queue, 4)
 				ring_abort(&w);
 			break;
 		case 3:
-			ck_assert_int_eq(ring_advance(&r, w.head), 0);
+			OK(ring_advance(&r, w.head));
 			break;
 		case 4:
-			ck_assert_int_eq(ring_credit(&w, r.tail), 0);
+			OK(ring_credit(&w, r.tail));
 			break;
 		default:
 			if (ring_next(&r, &record, &size) != 1)
@@ -480,10 +480,10 @@ static int make_memfd(size_t size, const void *bytes, int seals)
 	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(ftruncate(fd, (off_t)size), 0);
+	OK(ftruncate(fd, (off_t)size));
 	if (bytes != NULL)
 		ck_assert_int_eq(pwrite(fd, bytes, size, 0), (ssize_t)size);
-	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, seals), 0);
+	OK(fcntl(fd, F_ADD_SEALS, seals));
 	return fd;
 }
 
@@ -518,7 +518,7 @@ TEST(the_reader_takes_only_sealed_memory_of_a_fitting_size)
 			ring_reader_fini(&other);
 		(void)close(fd);
 	}
-	ck_assert_int_eq(pipe(fds), 0);
+	OK(pipe(fds));
 	ck_assert_int_eq(ring_reader_init(&other, fds[0]), -EPROTO);
 	ck_assert_int_eq(ring_reader_init(&other, -1), -EPROTO);
 }
@@ -529,8 +529,8 @@ static struct ring_reader reader_of(const void *bytes, uint64_t head)
 	struct ring_reader reader = {0};
 	int fd = make_memfd(SIZE, bytes, ALL_SEALS);
 
-	ck_assert_int_eq(ring_reader_init(&reader, fd), 0);
-	ck_assert_int_eq(ring_advance(&reader, head), 0);
+	OK(ring_reader_init(&reader, fd));
+	OK(ring_advance(&reader, head));
 	(void)close(fd);
 	return reader;
 }
@@ -580,7 +580,7 @@ TEST(a_record_never_reaches_over_the_end_of_the_memory)
 	reader = reader_of(words, SIZE);
 	ck_assert_int_eq(ring_next(&reader, &record, &size), 1);
 	ring_release(&reader, size);
-	ck_assert_int_eq(ring_advance(&reader, SIZE + 64), 0);
+	OK(ring_advance(&reader, SIZE + 64));
 	ck_assert_int_eq(ring_next(&reader, &record, &size), -EPROTO);
 	ring_reader_fini(&reader);
 }

@@ -14,17 +14,17 @@ TEST(below_a_directory)
 	size_t n;
 
 	ck_assert_int_ge(dir, 0);
-	ck_assert_int_eq(small_file_read(dir, "comm", text, sizeof(text)), 0);
+	OK(small_file_read(dir, "comm", text, sizeof(text)));
 	n = strlen(text);
 	ck_assert_uint_gt(n, 1);
 	ck_assert_int_eq(text[n - 1], '\n');
 	/* What does not fit is left out. */
 	memset(comm, 'x', sizeof(comm) - 1);
-	ck_assert_int_eq(small_file_read(dir, "comm", comm, 4), 0);
+	OK(small_file_read(dir, "comm", comm, 4));
 	ck_assert_uint_eq(strlen(comm), 3);
 	ck_assert_int_eq(strncmp(comm, text, 3), 0);
 	ck_assert_int_eq(comm[4], 'x');
-	ck_assert_int_eq(small_file_read(dir, "comm", comm, 1), 0);
+	OK(small_file_read(dir, "comm", comm, 1));
 	ck_assert_str_eq(comm, "");
 	close_fd(&dir);
 }
@@ -33,8 +33,7 @@ TEST(by_its_path)
 {
 	char text[8] = "full";
 
-	ck_assert_int_eq(
-		small_file_read(AT_FDCWD, "/dev/null", text, sizeof(text)), 0);
+	OK(small_file_read(AT_FDCWD, "/dev/null", text, sizeof(text)));
 	ck_assert_str_eq(text, "");
 }
 

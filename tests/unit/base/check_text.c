@@ -12,7 +12,7 @@ static const char *intern(struct text *t, const char *s)
 {
 	const char *copy = NULL;
 
-	ck_assert_int_eq(text_intern(t, s, &copy), 0);
+	OK(text_intern(t, s, &copy));
 	ck_assert_str_eq(copy, s);
 	return copy;
 }

@@ -101,11 +101,11 @@ TEST(a_mark_changes_when_a_thread_has_run)
 	struct activity a;
 	int proc = open_proc();
 
-	ck_assert_int_eq(pipe2(s.fds, O_CLOEXEC), 0);
-	ck_assert_int_eq(pthread_create(&s.thread, NULL, sleep_in_read, &s), 0);
+	OK(pipe2(s.fds, O_CLOEXEC));
+	OK(pthread_create(&s.thread, NULL, sleep_in_read, &s));
 	while (s.tid == 0)
 		;
-	ck_assert_int_eq(activity_open(&a, proc, (uint32_t)s.tid), 0);
+	OK(activity_open(&a, proc, (uint32_t)s.tid));
 	until_blocked(&a);
 	ck_assert(activity_mark(&a, &before));
 	for (int i = 0; i < 1000; i++) {
@@ -122,7 +122,7 @@ TEST(a_mark_changes_when_a_thread_has_run)
 	ck_assert_uint_gt(after.run_ns, before.run_ns);
 
 	(void)close(s.fds[1]);
-	ck_assert_int_eq(pthread_join(s.thread, NULL), 0);
+	OK(pthread_join(s.thread, NULL));
 	/* Joined is not yet gone from /proc. */
 	while (activity_look(&a, &place) != ACTIVITY_DEAD)
 		;
@@ -153,15 +153,15 @@ TEST(a_busy_thread_is_running)
 	pthread_t thread;
 	int proc = open_proc();
 
-	ck_assert_int_eq(pthread_create(&thread, NULL, keep_busy, NULL), 0);
+	OK(pthread_create(&thread, NULL, keep_busy, NULL));
 	while (busy_tid == 0)
 		;
-	ck_assert_int_eq(activity_open(&a, proc, (uint32_t)busy_tid), 0);
+	OK(activity_open(&a, proc, (uint32_t)busy_tid));
 	/* On a processor or without one: on this line it says the same. */
 	for (int i = 0; i < 1000; i++)
 		ck_assert_int_eq(activity_look(&a, &place), ACTIVITY_RUNNING);
 	ending = true;
-	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	OK(pthread_join(thread, NULL));
 	activity_close(&a);
 	(void)close(proc);
 }

@@ -172,7 +172,7 @@ TEST(exec_where_nobody_that_is_known_is_left)
 	live_start(&l, "cap_threads", "leaderless", NULL);
 	live_until_state(NULL, l.pid, 'Z');
 	live_open(&l, 1u << 24);
-	ck_assert_int_eq(live_add(&l), 0);
+	OK(live_add(&l));
 	live_ticks(&l, 5);
 	live_say(&l, "hidden exec");
 	check_new_program();
@@ -217,12 +217,12 @@ TEST(a_leader_that_is_attached_to_late_has_not_executed)
 	live_open(&l, 1u << 24);
 	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
 	tracer = live_start_tracer(l.pid);
-	ck_assert_int_eq(live_add(&l), 0);
+	OK(live_add(&l));
 	live_ticks(&l, 3);
 	ck_assert_uint_eq(l.counters.threads, 1);
 	live_known(&l, tid)->rest =
 		(struct rest){.state = REST_INSIDE, .until_ns = REST_NEVER};
-	ck_assert_int_eq(kill(tracer, SIGKILL), 0);
+	OK(kill(tracer, SIGKILL));
 	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
 	while (l.counters.threads < 2) {
 		live_ticks(&l, 1);
@@ -263,8 +263,8 @@ TEST(an_exec_that_waits_for_us_is_not_waited_for)
 	threads();
 	sigemptyset(&alarm);
 	sigaddset(&alarm, SIGALRM);
-	ck_assert_int_eq(sigprocmask(SIG_BLOCK, &alarm, NULL), 0);
-	ck_assert_int_eq(sigaction(SIGALRM, &ignored, NULL), 0);
+	OK(sigprocmask(SIG_BLOCK, &alarm, NULL));
+	OK(sigaction(SIGALRM, &ignored, NULL));
 	tid = (pid_t)live_ask(&l, "asleep 5", "ok");
 	live_ticks(&l, 5);
 	live_say(&l, "hidden exec");
@@ -274,9 +274,9 @@ TEST(an_exec_that_waits_for_us_is_not_waited_for)
 	live_known(&l, tid)->target->scan_tick = 0;
 	live_tick(&l);
 	/* The alarm by which it went on is the caller's again. */
-	ck_assert_int_eq(sigaction(SIGALRM, NULL, &action), 0);
+	OK(sigaction(SIGALRM, NULL, &action));
 	ck_assert(action.sa_handler == SIG_IGN);
-	ck_assert_int_eq(sigprocmask(SIG_BLOCK, NULL, &mask), 0);
+	OK(sigprocmask(SIG_BLOCK, NULL, &mask));
 	ck_assert_int_eq(sigismember(&mask, SIGALRM), 1);
 	check_new_program();
 }
@@ -289,7 +289,7 @@ TEST(a_process_without_threads_is_listed_again)
 	live_start(&l, "cap_threads", NULL, NULL);
 	live_open(&l, 1u << 24);
 	empty_listings = 2;
-	ck_assert_int_eq(live_add(&l), 0);
+	OK(live_add(&l));
 	ck_assert_uint_eq(l.counters.threads, 1);
 	ck_assert_uint_eq(empty_listings, 0);
 	live_ticks(&l, 2);
@@ -309,7 +309,7 @@ TEST(a_process_in_the_middle_of_an_exec_is_added)
 	live_until_state(NULL, tid, 'Z');
 	/* A scan whose time is over is not held up. */
 	live_step(0);
-	ck_assert_int_eq(live_add(&l), 0);
+	OK(live_add(&l));
 	ck_assert_uint_eq(l.counters.threads, 0);
 	/* It comes back again and again, and more and more seldom, */
 	live_ticks(&l, 20);
@@ -320,7 +320,7 @@ TEST(a_process_in_the_middle_of_an_exec_is_added)
 	ck_assert_uint_eq(l.gone, 0);
 	ck_assert_uint_eq(l.counters.threads, 0);
 	ck_assert_uint_eq(l.counters.expected, 0);
-	ck_assert_int_eq(kill(tracer, SIGKILL), 0);
+	OK(kill(tracer, SIGKILL));
 	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
 	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
 	while (l.counters.threads == 0) {
@@ -344,7 +344,7 @@ TEST(an_exec_that_waits_for_another_tracer_is_no_end)
 	live_open(&l, 1u << 24);
 	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
 	tracer = live_start_tracer(tid);
-	ck_assert_int_eq(live_add(&l), 0);
+	OK(live_add(&l));
 	live_ticks(&l, 3);
 	ck_assert_uint_eq(l.counters.threads, 1);
 	live_say(&l, "hidden exec");
@@ -355,7 +355,7 @@ TEST(an_exec_that_waits_for_another_tracer_is_no_end)
 	}
 	live_ticks(&l, 20);
 	ck_assert_uint_eq(l.gone, 0);
-	ck_assert_int_eq(kill(tracer, SIGKILL), 0);
+	OK(kill(tracer, SIGKILL));
 	check_new_program();
 }
 
@@ -372,9 +372,9 @@ TEST(a_process_that_dies_in_the_middle_of_an_exec)
 	tracer = live_start_tracer(tid);
 	live_say(&l, "hidden exec");
 	live_until_state(NULL, tid, 'Z');
-	ck_assert_int_eq(live_add(&l), 0);
-	ck_assert_int_eq(kill(l.child, SIGKILL), 0);
-	ck_assert_int_eq(kill(tracer, SIGKILL), 0);
+	OK(live_add(&l));
+	OK(kill(l.child, SIGKILL));
+	OK(kill(tracer, SIGKILL));
 	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
 	/* In life it is a child of another: capture is told nothing. */
 	do
@@ -420,7 +420,7 @@ static bool gives_way(void)
 	live_open(&l, 1u << 24);
 	(void)live_ask(&l, "asleep 400", "ok");
 	live_step(NS_PER_MS);
-	ck_assert_int_eq(live_add(&l), 0);
+	OK(live_add(&l));
 	if (!was_put_off())
 		return false;
 	first = l.counters.threads;
@@ -464,7 +464,7 @@ TEST(attaching_keeps_the_heart_beating)
 	live_open(&l, 1u << 24);
 	(void)live_ask(&l, "asleep 300", "ok");
 	ck_assert_uint_eq(l.beat.time_ns, 0);
-	ck_assert_int_eq(live_add(&l), 0);
+	OK(live_add(&l));
 	beat = l.beat.time_ns;
 	ck_assert_uint_gt(beat, 0);
 	while (l.counters.threads < 301) {

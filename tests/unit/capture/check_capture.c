@@ -140,10 +140,9 @@ static unsigned int stop_all(void)
 
 		if (tid == 0)
 			continue;
-		ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL), 0);
-		ck_assert_int_eq(waitid(P_PID, (id_t)tid, &info,
-					WSTOPPED | WNOWAIT | __WALL),
-				 0);
+		OK(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL));
+		OK(waitid(P_PID, (id_t)tid, &info,
+			  WSTOPPED | WNOWAIT | __WALL));
 		n++;
 	}
 	(void)closedir(dir);
@@ -188,9 +187,8 @@ TEST(who_was_interrupted_does_not_wait_for_newer_threads)
 	ck_assert(l.more);
 	ck_assert_uint_eq(capture_pending(l.capture), 0);
 	/* Taken, in spite of 144 that are still there. */
-	ck_assert_int_eq(waitid(P_PID, (id_t)tid, &info,
-				WSTOPPED | WNOWAIT | WNOHANG | __WALL),
-			 0);
+	OK(waitid(P_PID, (id_t)tid, &info,
+		  WSTOPPED | WNOWAIT | WNOHANG | __WALL));
 	ck_assert_int_eq(info.si_pid, 0);
 	live_reap(&l);
 	ck_assert(!l.more);
@@ -233,7 +231,7 @@ TEST(a_kill_at_any_moment_is_an_end)
 		n = random >> 28;
 		while (n-- > 0)
 			live_tick(&l);
-		ck_assert_int_eq(kill(l.pid, SIGKILL), 0);
+		OK(kill(l.pid, SIGKILL));
 		n = random >> 24 & 3;
 		while (n-- > 0)
 			live_tick(&l);
@@ -310,8 +308,7 @@ TEST(a_zombie_is_gone)
 	if (zombie == 0)
 		_exit(0);
 	pidfd = (int)syscall(SYS_pidfd_open, zombie, 0);
-	ck_assert_int_eq(waitid(P_PID, (id_t)zombie, &info, WEXITED | WNOWAIT),
-			 0);
+	OK(waitid(P_PID, (id_t)zombie, &info, WEXITED | WNOWAIT));
 	ck_assert_int_eq(capture_add(l.capture, LIVE_TARGET, zombie, pidfd,
 				     &l.sink, &l.counters, 0),
 			 -ESRCH);
@@ -328,10 +325,10 @@ TEST(a_second_tracer_is_told_so)
 	tracer = live_start_tracer(l.pid);
 	ck_assert_int_eq(live_add(&l), -EBUSY);
 	ck_assert_uint_eq(l.counters.threads, 0);
-	ck_assert_int_eq(kill(tracer, SIGKILL), 0);
+	OK(kill(tracer, SIGKILL));
 	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
 	/* It has let go: now it is ours. */
-	ck_assert_int_eq(live_add(&l), 0);
+	OK(live_add(&l));
 	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), getpid());
 }
 

@@ -37,7 +37,7 @@ TEST(pipes)
 {
 	int pair[2];
 
-	ck_assert_int_eq(pipe2(pair, O_CLOEXEC), 0);
+	OK(pipe2(pair, O_CLOEXEC));
 	ck_assert_int_eq(kind(pair[0]), DESCRIPTOR_PIPE);
 	ck_assert_int_eq(kind(pair[1]), DESCRIPTOR_PIPE);
 	ck_assert(!is_socket(pair[0]));
@@ -100,7 +100,7 @@ TEST(both_ends_of_a_pseudoterminal)
 	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	int slave;
 
-	ck_assert_int_eq(unlockpt(master), 0);
+	OK(unlockpt(master));
 	slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
 	ck_assert_int_eq(kind(master), DESCRIPTOR_TTY);
 	ck_assert_int_eq(kind(slave), DESCRIPTOR_TTY);
@@ -122,8 +122,7 @@ static void limit(int fd, int option, long s, long us)
 {
 	const struct timeval tv = {.tv_sec = s, .tv_usec = us};
 
-	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, option, &tv, sizeof(tv)),
-			 0);
+	OK(setsockopt(fd, SOL_SOCKET, option, &tv, sizeof(tv)));
 }
 
 TESTS(timeouts_of_sockets, suite_has_getfd() ? array_size(sockets) : 0)
@@ -132,16 +131,16 @@ TESTS(timeouts_of_sockets, suite_has_getfd() ? array_size(sockets) : 0)
 			sockets[_i].protocol);
 	struct descriptor_socket s;
 
-	ck_assert_int_eq(ask(getpid(), fd, &s), 0);
+	OK(ask(getpid(), fd, &s));
 	ck_assert_uint_eq(s.receive_ns, 0);
 	ck_assert_uint_eq(s.send_ns, 0);
 	ck_assert_int_eq(s.is_unix, sockets[_i].family == AF_UNIX);
 	limit(fd, SO_RCVTIMEO, 3, 500000);
-	ck_assert_int_eq(ask(getpid(), fd, &s), 0);
+	OK(ask(getpid(), fd, &s));
 	ck_assert_uint_eq(s.receive_ns, 7 * NS_PER_SEC / 2);
 	ck_assert_uint_eq(s.send_ns, 0);
 	limit(fd, SO_SNDTIMEO, 70, 0);
-	ck_assert_int_eq(ask(getpid(), fd, &s), 0);
+	OK(ask(getpid(), fd, &s));
 	ck_assert_uint_eq(s.send_ns, 70 * NS_PER_SEC);
 	close_fd(&fd);
 }
@@ -154,12 +153,12 @@ TEST_IF(timeouts_of_centuries_are_none, suite_has_getfd())
 
 	limit(fd, SO_RCVTIMEO, 18446744074, 0);
 	limit(fd, SO_SNDTIMEO, CLOCK_LENGTH_MAX_S, 0);
-	ck_assert_int_eq(ask(getpid(), fd, &s), 0);
+	OK(ask(getpid(), fd, &s));
 	ck_assert_uint_eq(s.receive_ns, 0);
 	ck_assert_uint_eq(s.send_ns, (uint64_t)CLOCK_LENGTH_MAX_S * NS_PER_SEC);
 	limit(fd, SO_RCVTIMEO, INT64_MAX / 1000, 0);
 	limit(fd, SO_SNDTIMEO, CLOCK_LENGTH_MAX_S + 1, 0);
-	ck_assert_int_eq(ask(getpid(), fd, &s), 0);
+	OK(ask(getpid(), fd, &s));
 	ck_assert_uint_eq(s.receive_ns, 0);
 	ck_assert_uint_eq(s.send_ns, 0);
 	close_fd(&fd);
@@ -174,7 +173,7 @@ TEST_IF(sockets_of_others, suite_has_getfd())
 	pid_t child;
 	char byte;
 
-	ck_assert_int_eq(pipe2(end, O_CLOEXEC), 0);
+	OK(pipe2(end, O_CLOEXEC));
 	limit(fd, SO_RCVTIMEO, 3, 0);
 	child = fork();
 	ck_assert_int_ge(child, 0);
@@ -184,7 +183,7 @@ TEST_IF(sockets_of_others, suite_has_getfd())
 		_exit(fcntl(fd, F_GETFD) < 0);
 	}
 	close_fd(&fd);
-	ck_assert_int_eq(ask(child, was, &s), 0);
+	OK(ask(child, was, &s));
 	ck_assert_uint_eq(s.receive_ns, 3 * NS_PER_SEC);
 	/* Our own table has not got it: it is not that of the thread's. */
 	ck_assert_int_lt(
@@ -215,19 +214,17 @@ TEST(the_last_close_does_not_linger)
 	static char bytes[1 << 16];
 
 	name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	ck_assert_int_eq(bind(listener, (void *)&name, sizeof(name)), 0);
-	ck_assert_int_eq(listen(listener, 1), 0);
-	ck_assert_int_eq(getsockname(listener, (void *)&name, &size), 0);
-	ck_assert_int_eq(connect(fd, (void *)&name, sizeof(name)), 0);
+	OK(bind(listener, (void *)&name, sizeof(name)));
+	OK(listen(listener, 1));
+	OK(getsockname(listener, (void *)&name, &size));
+	OK(connect(fd, (void *)&name, sizeof(name)));
 	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
 		;
-	ck_assert_int_eq(
-		setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)),
-		0);
-	ck_assert_int_eq(sigaction(SIGALRM, NULL, &before), 0);
+	OK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
+	OK(sigaction(SIGALRM, NULL, &before));
 	descriptor_close(fd);
 	ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
-	ck_assert_int_eq(sigaction(SIGALRM, NULL, &after), 0);
+	OK(sigaction(SIGALRM, NULL, &after));
 	ck_assert(before.sa_handler == after.sa_handler);
 	close_fd(&listener);
 }

@@ -46,8 +46,8 @@ TESTS(each_file_counts, array_size(calls))
 	struct files found;
 	int here[2], there[2];
 
-	ck_assert_int_eq(pipe2(here, O_CLOEXEC), 0);
-	ck_assert_int_eq(pipe2(there, O_CLOEXEC), 0);
+	OK(pipe2(here, O_CLOEXEC));
+	OK(pipe2(there, O_CLOEXEC));
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(dup2(here[1], 100 + i), 100 + i);
 	files_find(p.tid, &p.regs, nr, &found);
@@ -57,7 +57,7 @@ TESTS(each_file_counts, array_size(calls))
 
 		ck_assert_int_eq(dup2(there[1], 100 + i), 100 + i);
 		ck_assert_int_eq(are_the_same(&found, nr), !counts);
-		ck_assert_int_eq(close(100 + i), 0);
+		OK(close(100 + i));
 		ck_assert_int_eq(are_the_same(&found, nr), !counts);
 		ck_assert_int_eq(dup2(here[1], 100 + i), 100 + i);
 		ck_assert(are_the_same(&found, nr));
@@ -83,9 +83,8 @@ static pid_t start_writer(int fd)
 	if (pid == 0)
 		write_for_ever(fd);
 	ck_assert_int_gt(pid, 0);
-	ck_assert_int_eq(ptrace(PTRACE_SEIZE, pid, NULL,
-				(void *)(uintptr_t)PTRACE_O_TRACESYSGOOD),
-			 0);
+	OK(ptrace(PTRACE_SEIZE, pid, NULL,
+		  (void *)(uintptr_t)PTRACE_O_TRACESYSGOOD));
 	return pid;
 }
 
@@ -96,7 +95,7 @@ static void next_stop(struct rest_stop *stop, struct user_regs_struct *regs)
 	ck_assert_int_eq(waitpid(stop->pid, &status, 0), stop->pid);
 	ck_assert(WIFSTOPPED(status));
 	stop->at_call = WSTOPSIG(status) == (SIGTRAP | 0x80);
-	ck_assert_int_eq(arch_get_regs(stop->tid, regs), 0);
+	OK(arch_get_regs(stop->tid, regs));
 }
 
 /* Interrupts it until it comes out of its call with a part. */
@@ -105,12 +104,12 @@ static void until_part(struct rest_stop *stop, struct user_regs_struct *regs)
 	long nr, result = 0;
 
 	for (;;) {
-		ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, stop->tid, 0, 0), 0);
+		OK(ptrace(PTRACE_INTERRUPT, stop->tid, 0, 0));
 		next_stop(stop, regs);
 		if (arch_interrupted_call(regs, &nr, &result) &&
 		    nr == SYS_write && result > 0 && result < WHOLE)
 			return;
-		ck_assert_int_eq(ptrace(PTRACE_CONT, stop->tid, 0, 0), 0);
+		OK(ptrace(PTRACE_CONT, stop->tid, 0, 0));
 	}
 }
 
@@ -120,10 +119,9 @@ static void run_part(struct rest *r, struct rest_stop *stop,
 {
 	stop->interrupted = true;
 	for (int i = 0; i < 2; i++) {
-		ck_assert_int_eq(ptrace(PTRACE_SYSCALL, stop->tid, 0, 0), 0);
+		OK(ptrace(PTRACE_SYSCALL, stop->tid, 0, 0));
 		if (i == 1)
-			ck_assert_int_eq(
-				ptrace(PTRACE_INTERRUPT, stop->tid, 0, 0), 0);
+			OK(ptrace(PTRACE_INTERRUPT, stop->tid, 0, 0));
 		next_stop(stop, regs);
 		ck_assert(stop->at_call);
 		rest_stopped(r, stop, regs);
@@ -140,8 +138,8 @@ TEST(another_file_gets_nothing)
 	char path[64];
 	long nr, done, result;
 
-	ck_assert_int_eq(pipe2(here, O_CLOEXEC), 0);
-	ck_assert_int_eq(pipe2(there, O_CLOEXEC), 0);
+	OK(pipe2(here, O_CLOEXEC));
+	OK(pipe2(there, O_CLOEXEC));
 	stop.pid = start_writer(here[1]);
 	stop.tid = (uint32_t)stop.pid;
 	(void)snprintf(path, sizeof(path), "/proc/%d/pagemap", stop.pid);
@@ -158,7 +156,7 @@ TEST(another_file_gets_nothing)
 	ck_assert_int_eq(nr, SYS_write);
 	ck_assert_int_ge(result, done);
 	ck_assert_int_lt(result, WHOLE);
-	ck_assert_int_eq(kill(stop.pid, SIGKILL), 0);
+	OK(kill(stop.pid, SIGKILL));
 	ck_assert_int_eq(waitpid(stop.pid, NULL, 0), stop.pid);
 }
 

@@ -21,7 +21,7 @@ static void write_file(const char *name, const char *text)
 	int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
 	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(write_all(fd, text, strlen(text)), 0);
+	OK(write_all(fd, text, strlen(text)));
 	close_fd(&fd);
 }
 
@@ -33,8 +33,8 @@ static void set_up(void)
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(dir_fd, 0);
-	ck_assert_int_eq(mkdirat(dir_fd, "fd", 0700), 0);
-	ck_assert_int_eq(symlinkat("/dev/null", dir_fd, "fd/0"), 0);
+	OK(mkdirat(dir_fd, "fd", 0700));
+	OK(symlinkat("/dev/null", dir_fd, "fd/0"));
 	write_file("maps", STACK);
 	write_file("mountinfo", "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
 }
@@ -51,7 +51,7 @@ static void tear_down(void)
 	(void)unlinkat(dir_fd, "mountinfo", 0);
 	(void)unlinkat(dir_fd, "fd", AT_REMOVEDIR);
 	close_fd(&dir_fd);
-	ck_assert_int_eq(rmdir(dir), 0);
+	OK(rmdir(dir));
 }
 
 static const struct {
@@ -126,20 +126,18 @@ TEST(what_is_open)
 {
 	char name[32];
 
-	ck_assert_int_eq(symlinkat("socket:[1]", dir_fd, "fd/1"), 0);
-	ck_assert_int_eq(symlinkat("/home/dev/fuse", dir_fd, "fd/2"), 0);
-	ck_assert_int_eq(
-		symlinkat("/dev/fuse/and/what/does/not/fit/in/the/buffer",
-			  dir_fd, "fd/3"),
-		0);
+	OK(symlinkat("socket:[1]", dir_fd, "fd/1"));
+	OK(symlinkat("/home/dev/fuse", dir_fd, "fd/2"));
+	OK(symlinkat("/dev/fuse/and/what/does/not/fit/in/the/buffer", dir_fd,
+		     "fd/3"));
 	ck_assert(!fuse_is_near(dir_fd));
-	ck_assert_int_eq(symlinkat("/dev/fuse", dir_fd, "fd/4"), 0);
+	OK(symlinkat("/dev/fuse", dir_fd, "fd/4"));
 	ck_assert(fuse_is_near(dir_fd));
 	/* It is not for ever that it is looked for. */
-	ck_assert_int_eq(unlinkat(dir_fd, "fd/4", 0), 0);
+	OK(unlinkat(dir_fd, "fd/4", 0));
 	for (int i = 4; i < 300; i++) {
 		(void)snprintf(name, sizeof(name), "fd/%d", i);
-		ck_assert_int_eq(symlinkat("/dev/null", dir_fd, name), 0);
+		OK(symlinkat("/dev/null", dir_fd, name));
 	}
 	ck_assert(!fuse_is_near(dir_fd));
 }
@@ -153,17 +151,17 @@ TEST(what_cannot_be_told)
 		memcpy(big + at, STACK, line);
 	write_file("maps", big);
 	ck_assert(fuse_is_near(dir_fd));
-	ck_assert_int_eq(unlinkat(dir_fd, "maps", 0), 0);
+	OK(unlinkat(dir_fd, "maps", 0));
 	ck_assert(fuse_is_near(dir_fd));
 	write_file("maps", "1000-2000 rw-p 00000000 08:01 77    /file\n");
 	ck_assert(!fuse_is_near(dir_fd));
-	ck_assert_int_eq(unlinkat(dir_fd, "mountinfo", 0), 0);
+	OK(unlinkat(dir_fd, "mountinfo", 0));
 	ck_assert(fuse_is_near(dir_fd));
 	write_file("mountinfo", "");
 	write_file("maps", STACK);
 	ck_assert(!fuse_is_near(dir_fd));
-	ck_assert_int_eq(unlinkat(dir_fd, "fd/0", 0), 0);
-	ck_assert_int_eq(unlinkat(dir_fd, "fd", AT_REMOVEDIR), 0);
+	OK(unlinkat(dir_fd, "fd/0", 0));
+	OK(unlinkat(dir_fd, "fd", AT_REMOVEDIR));
 	ck_assert(fuse_is_near(dir_fd));
 }
 
@@ -188,7 +186,7 @@ TEST(this_process)
 	const bool before = fuse_is_near(self);
 	void *at;
 
-	ck_assert_int_eq(ftruncate(memfd, 4096), 0);
+	OK(ftruncate(memfd, 4096));
 	at = mmap(NULL, 4096, PROT_READ, MAP_SHARED, memfd, 0);
 	ck_assert_ptr_ne(at, MAP_FAILED);
 	at = mmap(NULL, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -67,7 +67,7 @@ static bool put_on_status(const char *file)
 
 static void say(int fd, const char *text)
 {
-	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	OK(ftruncate(fd, 0));
 	ck_assert_int_eq(pwrite(fd, text, strlen(text), 0),
 			 (ssize_t)strlen(text));
 }
@@ -189,7 +189,7 @@ TEST(a_main_thread_that_stops_late_is_not_dead_either)
 	live_give_descriptors();
 	look_alive(was);
 	th->rest = (struct rest){0};
-	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL), 0);
+	OK(ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL));
 	live_settle(&l);
 	ck_assert_uint_eq(l.records[RECORD_EXIT], 0);
 	live_check_sum(&l);
@@ -222,7 +222,7 @@ static void stop_by(int signal)
 {
 	uint64_t before = l.counters.event_stops;
 
-	ck_assert_int_eq(kill(l.pid, signal), 0);
+	OK(kill(l.pid, signal));
 	while (l.counters.event_stops == before)
 		live_wait(&l);
 }
@@ -365,7 +365,7 @@ static void tick_alone(void)
 static void let_stop(void)
 {
 	th->rest = (struct rest){0};
-	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL), 0);
+	OK(ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL));
 	live_settle(&l);
 }
 
@@ -602,7 +602,7 @@ static bool is_in_between(struct ring_reader *reader)
 	size_t size;
 	int r;
 
-	ck_assert_int_eq(ring_advance(reader, l.sink.ring.head), 0);
+	OK(ring_advance(reader, l.sink.ring.head));
 	while ((r = ring_next(reader, &record, &size)) > 0) {
 		const struct record_sample *sample = (const void *)record;
 
@@ -627,7 +627,7 @@ TEST(stops_are_taken_between_looks)
 	struct ring_reader reader;
 	int running_fd = open_running(), fd;
 
-	ck_assert_int_eq(ring_reader_init(&reader, l.sink.ring.fd), 0);
+	OK(ring_reader_init(&reader, l.sink.ring.fd));
 	(void)live_ask(&l, "asleep 39", "ok");
 	live_ticks(&l, 1);
 	/* They seem to run, and take no processor from us. */

@@ -25,8 +25,7 @@ static void set_up(void)
 
 	page = (size_t)getpagesize();
 	ck_assert_int_ge(proc_fd, 0);
-	ck_assert_int_eq(memory_open(proc_fd, (uint32_t)getpid(), &pagemap_fd),
-			 0);
+	OK(memory_open(proc_fd, (uint32_t)getpid(), &pagemap_fd));
 	close_fd(&proc_fd);
 	/* A page before and behind that nobody can read. */
 	area = mmap(NULL, (PAGES + 2) * page, PROT_NONE,
@@ -35,8 +34,7 @@ static void set_up(void)
 	area += page;
 	/* Else one touched page brings its neighbours along. */
 	(void)madvise(area, PAGES * page, MADV_NOHUGEPAGE);
-	ck_assert_int_eq(mprotect(area, PAGES * page, PROT_READ | PROT_WRITE),
-			 0);
+	OK(mprotect(area, PAGES * page, PROT_READ | PROT_WRITE));
 	memset(copy, 0xa5, sizeof(copy));
 	seen = (struct memory_seen){0};
 }
@@ -107,13 +105,13 @@ TEST(what_was_there_is_not_looked_for_again)
 	ck_assert_int_eq(take(page, 2 * page, 0), (ssize_t)(2 * page));
 	ck_assert_uint_eq(seen.lo, (uintptr_t)area + page);
 	ck_assert_uint_eq(seen.hi, (uintptr_t)area + 3 * page);
-	ck_assert_int_eq(madvise(area + 2 * page, page, MADV_DONTNEED), 0);
+	OK(madvise(area + 2 * page, page, MADV_DONTNEED));
 	/* Read, and so it is there again. */
 	ck_assert_int_eq(take(page + 8, 2 * page - 8, 0),
 			 (ssize_t)(2 * page - 8));
 	ck_assert(!is_untouched(2));
 	/* Beyond what was seen it is looked. */
-	ck_assert_int_eq(madvise(area + 2 * page, page, MADV_DONTNEED), 0);
+	OK(madvise(area + 2 * page, page, MADV_DONTNEED));
 	ck_assert_int_eq(take(page, 3 * page, 0), (ssize_t)page);
 	ck_assert(is_untouched(2));
 	seen = (struct memory_seen){0};
@@ -149,12 +147,12 @@ TEST(a_hole_at_the_start)
 TEST(what_cannot_be_read_is_the_end)
 {
 	touch(0, 6);
-	ck_assert_int_eq(mprotect(area + 4 * page, page, PROT_NONE), 0);
+	OK(mprotect(area + 4 * page, page, PROT_NONE));
 	ck_assert_int_eq(take(0, 6 * page, 0), (ssize_t)(4 * page));
 	/* Zeros before it count. */
-	ck_assert_int_eq(madvise(area + 2 * page, 2 * page, MADV_DONTNEED), 0);
+	OK(madvise(area + 2 * page, 2 * page, MADV_DONTNEED));
 	ck_assert_int_eq(take(0, 6 * page, PAGES), (ssize_t)(4 * page));
-	ck_assert_int_eq(mprotect(area, page, PROT_NONE), 0);
+	OK(mprotect(area, page, PROT_NONE));
 	ck_assert_int_eq(take(0, 6 * page, PAGES), -EFAULT);
 }
 
@@ -204,8 +202,8 @@ TEST(a_page_that_somebody_keeps_back)
 		return; /* root's, as a rule */
 	touch(0, 2);
 	touch(5, 1);
-	ck_assert_int_eq(ioctl(fd, UFFDIO_API, &api), 0);
-	ck_assert_int_eq(ioctl(fd, UFFDIO_REGISTER, &range), 0);
+	OK(ioctl(fd, UFFDIO_API, &api));
+	OK(ioctl(fd, UFFDIO_REGISTER, &range));
 	ck_assert_int_eq(take(0, 6 * page, PAGES), (ssize_t)(6 * page));
 	ck_assert_uint_eq(copy[2 * page], 0);
 	ck_assert_uint_eq(copy[5 * page - 1], 0);

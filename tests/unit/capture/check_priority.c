@@ -30,7 +30,7 @@ static void set_priority(pid_t tid, int policy, int priority)
 {
 	const struct sched_param param = {.sched_priority = priority};
 
-	ck_assert_int_eq(sched_setscheduler(tid, policy, &param), 0);
+	OK(sched_setscheduler(tid, policy, &param));
 }
 
 static int highest(void)
@@ -122,7 +122,7 @@ TEST_IF(as_it_comes_and_until_it_ends, has_realtime())
 		live_patience();
 	}
 	ck_assert_int_eq(highest(), 5);
-	ck_assert_int_eq(kill(l.child, SIGKILL), 0);
+	OK(kill(l.child, SIGKILL));
 	while (!l.ended) {
 		live_tick(&l);
 		live_read(&l);

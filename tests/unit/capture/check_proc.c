@@ -14,9 +14,9 @@ static void take_descriptors(struct rlimit *ret_before)
 {
 	struct rlimit none;
 
-	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, ret_before), 0);
+	OK(getrlimit(RLIMIT_NOFILE, ret_before));
 	none = (struct rlimit){.rlim_max = ret_before->rlim_max};
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	OK(setrlimit(RLIMIT_NOFILE, &none));
 }
 
 TEST(a_file_is_read)
@@ -56,7 +56,7 @@ TEST(a_process_that_has_ended_is_gone)
 			(void)pause();
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	ck_assert_int_eq(proc_open(AT_FDCWD, path, O_RDONLY, &fd), PROC_READ);
-	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	OK(kill(pid, SIGKILL));
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 	ck_assert_int_eq(proc_read_at(fd, 0, text, sizeof(text), &n),
 			 PROC_GONE);
@@ -83,7 +83,7 @@ TESTS(any_other_error_is_a_lack, array_size(failing))
 	struct rlimit before;
 	char text[64] = "x";
 
-	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	OK(getrlimit(RLIMIT_NOFILE, &before));
 	if (failing[_i].error == EMFILE)
 		take_descriptors(&before);
 	errno = 0;
@@ -93,7 +93,7 @@ TESTS(any_other_error_is_a_lack, array_size(failing))
 	ck_assert_int_eq(errno, failing[_i].error);
 	ck_assert_int_eq(proc_error(PROC_LACK), -failing[_i].error);
 	ck_assert_str_eq(text, "");
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	OK(setrlimit(RLIMIT_NOFILE, &before));
 }
 
 TEST(a_descriptor_that_is_none_is_a_lack)

@@ -116,13 +116,13 @@ static struct target *let_go(void)
 	int status;
 
 	live_ticks(&l, 2);
-	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.pid, NULL, NULL), 0);
+	OK(ptrace(PTRACE_INTERRUPT, l.pid, NULL, NULL));
 	ck_assert_int_eq(waitpid(l.pid, &status, __WALL), l.pid);
 	ck_assert(WIFSTOPPED(status));
-	ck_assert_int_eq(ptrace(PTRACE_DETACH, l.pid, NULL, NULL), 0);
+	OK(ptrace(PTRACE_DETACH, l.pid, NULL, NULL));
 	thread_remove(live_known(&l, l.pid), MISSED_EXITED);
 	t->leader_dies = true;
-	ck_assert_int_eq(target_scan(t), 0);
+	OK(target_scan(t));
 	ck_assert_uint_eq(t->held_up_ticks, 1);
 	return t;
 }
@@ -230,8 +230,8 @@ static struct parent start_parent(int kind)
 	struct parent p;
 	int orders[2], answers[2];
 
-	ck_assert_int_eq(pipe2(orders, O_CLOEXEC), 0);
-	ck_assert_int_eq(pipe2(answers, O_CLOEXEC), 0);
+	OK(pipe2(orders, O_CLOEXEC));
+	OK(pipe2(answers, O_CLOEXEC));
 	p.pid = fork();
 	ck_assert_int_ge(p.pid, 0);
 	if (p.pid == 0)

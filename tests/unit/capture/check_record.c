@@ -17,7 +17,7 @@ static void threads(size_t ring_bytes)
 	memset(&l, 0, sizeof(l));
 	live_start(&l, "cap_threads", NULL, NULL);
 	live_open(&l, ring_bytes);
-	ck_assert_int_eq(live_add(&l), 0);
+	OK(live_add(&l));
 }
 
 static void tear_down(void)
@@ -156,7 +156,7 @@ TEST(the_end_waits_for_room)
 		head = l.sink.ring.head;
 		live_tick(&l);
 	} while (l.sink.ring.head != head);
-	ck_assert_int_eq(kill(l.pid, SIGKILL), 0);
+	OK(kill(l.pid, SIGKILL));
 	while (l.counters.threads > 0)
 		live_wait(&l);
 	live_tick(&l);

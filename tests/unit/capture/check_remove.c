@@ -89,11 +89,10 @@ static void let_go_after(void (*part)(void))
 	/* Which is for the one that attaches. */
 	sigemptyset(&alarm);
 	sigaddset(&alarm, SIGALRM);
-	ck_assert_int_eq(sigprocmask(SIG_BLOCK, &alarm, NULL), 0);
+	OK(sigprocmask(SIG_BLOCK, &alarm, NULL));
 	first_part = part;
-	ck_assert_int_eq(pthread_create(&thread, NULL, be_first_tracer, NULL),
-			 0);
-	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	OK(pthread_create(&thread, NULL, be_first_tracer, NULL));
+	OK(pthread_join(thread, NULL));
 	/* What it did for itself. */
 	live_block_signals();
 	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), 0);
@@ -106,7 +105,7 @@ static struct __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3];
 
 static void take_rights(void)
 {
-	ck_assert_int_eq(syscall(SYS_capget, &version, rights), 0);
+	OK(syscall(SYS_capget, &version, rights));
 }
 
 /* Another user than our target, as capture mostly is: it may trace, no more. */
@@ -114,11 +113,11 @@ static void become_another_user(void)
 {
 	struct __user_cap_data_struct fewer[_LINUX_CAPABILITY_U32S_3];
 
-	ck_assert_int_eq(prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP), 0);
-	ck_assert_int_eq(setresuid(60001, 60001, 60001), 0);
+	OK(prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP));
+	OK(setresuid(60001, 60001, 60001));
 	memcpy(fewer, rights, sizeof(fewer));
 	fewer[0].effective &= ~(1u << CAP_KILL);
-	ck_assert_int_eq(syscall(SYS_capset, &version, fewer), 0);
+	OK(syscall(SYS_capset, &version, fewer));
 	ck_assert_int_eq(kill(l.pid, 0), -1);
 	ck_assert_int_eq(errno, EPERM);
 }
@@ -126,7 +125,7 @@ static void become_another_user(void)
 static void tear_down(void)
 {
 	if (rights[0].permitted != 0)
-		ck_assert_int_eq(syscall(SYS_capset, &version, rights), 0);
+		OK(syscall(SYS_capset, &version, rights));
 	live_end(&l);
 }
 
@@ -141,7 +140,7 @@ static void start_threads(void)
 static void remove_it(void)
 {
 	start_threads();
-	ck_assert_int_eq(capture_remove(l.capture, LIVE_TARGET), 0);
+	OK(capture_remove(l.capture, LIVE_TARGET));
 	ck_assert_int_eq(capture_remove(l.capture, LIVE_TARGET + 1), -ENOENT);
 	/* Nobody is stopped for it any more. */
 	live_settle(&l);
@@ -287,7 +286,7 @@ TEST(a_new_program_meanwhile)
 TEST(an_end_meanwhile)
 {
 	let_go_after(start_threads);
-	ck_assert_int_eq(kill(l.pid, SIGKILL), 0);
+	OK(kill(l.pid, SIGKILL));
 	ck_assert_int_eq(waitpid(l.pid, NULL, 0), l.pid);
 	capture_attach_again(l.capture);
 	live_read(&l);
@@ -309,6 +308,6 @@ TEST(another_tracer_meanwhile)
 	/* Its session goes on. */
 	ck_assert(!l.ended);
 	ck_assert_uint_eq(l.capture->n_targets, 0);
-	ck_assert_int_eq(kill(tracer, SIGKILL), 0);
+	OK(kill(tracer, SIGKILL));
 	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
 }

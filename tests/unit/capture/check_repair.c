@@ -61,7 +61,7 @@ static void interrupt_once(void)
 
 	live_until_state(&l, l.first, 'S');
 	before = stops();
-	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
+	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 	until_stopped(before, 1);
 	live_until_state(&l, l.first, 'S');
 }
@@ -226,8 +226,7 @@ TESTS(no_wait_is_ended_by_a_signal_that_is_ignored, array_size(ignored))
 		uint64_t before = stops();
 
 		live_until_blocked(&l, l.first);
-		ck_assert_int_eq(
-			syscall(SYS_tgkill, l.pid, l.first, ignored[_i]), 0);
+		OK(syscall(SYS_tgkill, l.pid, l.first, ignored[_i]));
 		/* SIGCONT stops both threads, before it is delivered. */
 		until_stopped(before, ignored[_i] == SIGCONT ? 3 : 1);
 	}
@@ -244,7 +243,7 @@ TEST(a_handler_that_runs_ends_the_wait)
 		/* Both at once, in either order. */
 		if (i % 3 == 0)
 			(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
-		ck_assert_int_eq(kill(l.pid, SIGUSR1), 0);
+		OK(kill(l.pid, SIGUSR1));
 		if (i % 3 == 1)
 			(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
 		while (live_count(&l, "handled") < i)

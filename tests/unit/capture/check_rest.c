@@ -70,7 +70,7 @@ static void interrupt_once(void)
 	live_until_state(&l, l.first, 'S');
 	/* As for one that was sampled without its stop. */
 	live_known(&l, l.first)->stop_expected = true;
-	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
+	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 	while (l.counters.stops + l.counters.event_stops == before)
 		live_wait(&l);
 }
@@ -98,8 +98,7 @@ TESTS(ignored_signals_take_nothing_away, N_KINDS)
 		uint64_t before = l.counters.event_stops;
 
 		live_until_state(&l, l.first, 'S');
-		ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH),
-				 0);
+		OK(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH));
 		while (l.counters.event_stops == before)
 			live_wait(&l);
 		if (i % IN_A_ROW == 0)
@@ -118,8 +117,7 @@ TESTS(handlers_are_run_in_between, N_KINDS)
 		(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
 		if (i % 2 == 0)
 			live_reap(&l);
-		ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGUSR1),
-				 0);
+		OK(syscall(SYS_tgkill, l.pid, l.first, SIGUSR1));
 		(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
 		while (live_count(&l, "handled") < i)
 			live_patience();
@@ -137,10 +135,10 @@ TESTS(the_process_is_stopped_in_between, N_KINDS)
 		(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
 		if (i % 2 == 0)
 			live_reap(&l);
-		ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
+		OK(kill(l.pid, SIGSTOP));
 		live_until_state(&l, l.first, 't');
 		(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
-		ck_assert_int_eq(kill(l.pid, SIGCONT), 0);
+		OK(kill(l.pid, SIGCONT));
 		until_all_is_done();
 	}
 	if (is_sound(kinds[_i]))
@@ -152,7 +150,7 @@ TESTS(it_is_killed_in_between, N_KINDS)
 	live_begin(&l, "cap_whole", kinds[_i], NULL);
 	while (l.counters.continued < 1)
 		interrupt_once();
-	ck_assert_int_eq(kill(l.pid, SIGKILL), 0);
+	OK(kill(l.pid, SIGKILL));
 	while (l.gone == 0)
 		live_wait(&l);
 }
@@ -204,10 +202,10 @@ static int connection(int *ret_to)
 	socklen_t size = sizeof(name);
 
 	name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	ck_assert_int_eq(bind(listener, (void *)&name, sizeof(name)), 0);
-	ck_assert_int_eq(listen(listener, 1), 0);
-	ck_assert_int_eq(getsockname(listener, (void *)&name, &size), 0);
-	ck_assert_int_eq(connect(fd, (void *)&name, sizeof(name)), 0);
+	OK(bind(listener, (void *)&name, sizeof(name)));
+	OK(listen(listener, 1));
+	OK(getsockname(listener, (void *)&name, &size));
+	OK(connect(fd, (void *)&name, sizeof(name)));
 	*ret_to = accept(listener, NULL, NULL);
 	ck_assert_int_ge(*ret_to, 0);
 	close_fd(&listener);
@@ -231,12 +229,12 @@ static pid_t at_end_of_recv(int fd, struct user_regs_struct *ret)
 	do {
 		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 		ck_assert(WIFSTOPPED(status));
-		ck_assert_int_eq(arch_get_regs((uint32_t)pid, ret), 0);
-		ck_assert_int_eq(ptrace(PTRACE_SYSCALL, pid, NULL, NULL), 0);
+		OK(arch_get_regs((uint32_t)pid, ret));
+		OK(ptrace(PTRACE_SYSCALL, pid, NULL, NULL));
 	} while (!arch_interrupted_call(ret, &nr, &result) ||
 		 nr != SYS_recvfrom);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(arch_get_regs((uint32_t)pid, ret), 0);
+	OK(arch_get_regs((uint32_t)pid, ret));
 	return pid;
 }
 
@@ -269,7 +267,7 @@ TEST(urgent_data_is_an_end)
 	ck_assert(!rest_begin(&rest, &stop));
 	ck_assert_uint_eq(rest.partial.done, 4);
 	ck_assert_uint_eq(rest.partial.whole, 64);
-	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	OK(kill(pid, SIGKILL));
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 	close_fd(&from);
 	close_fd(&urgent.fd);
@@ -300,20 +298,20 @@ TESTS(a_stop_elsewhere_is_not_the_begin_of_the_call, 3)
 	stop.tid = rest.partial.tid = (uint32_t)pid;
 	rest.partial.pagemap_fd = -1;
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(arch_get_regs(stop.tid, &rest.partial.regs), 0);
+	OK(arch_get_regs(stop.tid, &rest.partial.regs));
 	/* To another call than the one that it was sent to. */
 	do {
-		ck_assert_int_eq(ptrace(PTRACE_SYSCALL, pid, NULL, NULL), 0);
+		OK(ptrace(PTRACE_SYSCALL, pid, NULL, NULL));
 		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-		ck_assert_int_eq(arch_get_regs(stop.tid, &there), 0);
+		OK(arch_get_regs(stop.tid, &there));
 	} while (!is_at_getppid(&there));
 	seen = there;
 	rest_stopped(&rest, &stop, &seen);
 	ck_assert_int_eq(rest.state, REST_NONE);
 	ck_assert_mem_eq(&seen, &there, sizeof(there));
-	ck_assert_int_eq(arch_get_regs(stop.tid, &now), 0);
+	OK(arch_get_regs(stop.tid, &now));
 	ck_assert_mem_eq(&now, &there, sizeof(there));
-	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	OK(kill(pid, SIGKILL));
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
 

@@ -30,7 +30,7 @@ static void tear_down(void)
 {
 	target_free(other);
 	if (other_pid > 0) {
-		ck_assert_int_eq(kill(other_pid, SIGKILL), 0);
+		OK(kill(other_pid, SIGKILL));
 		ck_assert_int_eq(waitpid(other_pid, NULL, 0), other_pid);
 	}
 	/* Its end is seen at a tick. */
@@ -51,7 +51,7 @@ TEST(a_stop_without_a_sample_is_waited_for)
 {
 	struct thread *th = live_known(&l, l.pid);
 
-	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL), 0);
+	OK(ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL));
 	th->stop_expected = true;
 	ck_assert(!capture_settle(l.capture));
 	while (th->stop_expected)
@@ -163,7 +163,7 @@ static struct thread *start_other(bool moves)
 	other->id = OTHER_TARGET;
 	other->pid = other_pid;
 	other->proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ck_assert_int_eq(target_adopt(other, (uint32_t)other_pid), 0);
+	OK(target_adopt(other, (uint32_t)other_pid));
 	th = live_known(&l, other_pid);
 	th->rest.state = REST_INSIDE;
 	th->rest.partial.nr = SYS_write;
@@ -191,7 +191,7 @@ static bool lets_go_later(uint64_t seconds)
 static void remove_it(void)
 {
 	ck_assert(!capture_is_leaving(l.capture));
-	ck_assert_int_eq(capture_remove(l.capture, LIVE_TARGET), 0);
+	OK(capture_remove(l.capture, LIVE_TARGET));
 	ck_assert(capture_is_leaving(l.capture));
 }
 
@@ -227,7 +227,7 @@ TEST(it_ends_meanwhile)
 	put_into_wait(REST_INSIDE, SYS_write);
 	live_known(&l, l.pid)->rest.whole = false;
 	remove_it();
-	ck_assert_int_eq(capture_remove(l.capture, LIVE_TARGET), 0);
+	OK(capture_remove(l.capture, LIVE_TARGET));
 	ck_assert(!capture_lets_go(l.capture));
 	target_end(target_next(l.capture, NULL));
 	ck_assert(!capture_is_leaving(l.capture));
@@ -286,7 +286,7 @@ static struct thread *remove_another_later(uint64_t seconds)
 	remove_it();
 	ck_assert(is_tried());
 	live_later(seconds * NS_PER_SEC);
-	ck_assert_int_eq(capture_remove(l.capture, OTHER_TARGET), 0);
+	OK(capture_remove(l.capture, OTHER_TARGET));
 	ck_assert(!capture_lets_go(l.capture));
 	return th;
 }

@@ -181,7 +181,7 @@ TEST(the_clock_of_many_is_kept)
 	live_ticks(&l, 100);
 	ck_assert_uint_eq(timers_on(l.pid), 1);
 	ck_assert_uint_eq(timers_on(getpid()), 0);
-	ck_assert_int_eq(kill(l.pid, SIGKILL), 0);
+	OK(kill(l.pid, SIGKILL));
 	while (l.gone == 0)
 		live_wait(&l);
 	ck_assert_uint_eq(timers_on(l.pid), 0);

@@ -201,7 +201,7 @@ TEST_IF(a_rest_is_paid_for, suite_has_getfd())
 	t = l.capture->targets->target;
 	wait_once(t);
 	live_step(25 * NS_PER_MS);
-	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
+	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 	before = l.counters.event_stops;
 	while (l.counters.event_stops == before)
 		live_wait(&l);

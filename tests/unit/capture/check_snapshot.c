@@ -39,8 +39,7 @@ static void make_stack(size_t size)
 	stack.guard = all;
 	stack.bytes = all + margin;
 	stack.size = size;
-	ck_assert_int_eq(mprotect(stack.bytes, size, PROT_READ | PROT_WRITE),
-			 0);
+	OK(mprotect(stack.bytes, size, PROT_READ | PROT_WRITE));
 	for (size_t i = 0; i < size; i++)
 		stack.bytes[i] = (uint8_t)(i * 7 + i / 256);
 	stack.bottom = (uint64_t)(uintptr_t)stack.bytes;
@@ -63,8 +62,7 @@ static void open_pagemap(void)
 {
 	int proc_fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	ck_assert_int_eq(memory_open(proc_fd, (uint32_t)getpid(), &pagemap_fd),
-			 0);
+	OK(memory_open(proc_fd, (uint32_t)getpid(), &pagemap_fd));
 	close_fd(&proc_fd);
 }
 
@@ -199,8 +197,7 @@ TEST(a_deep_frame_need_not_be_touched)
 
 	open_pagemap();
 	make_stack(100 * page);
-	ck_assert_int_eq(
-		madvise(stack.bytes + 2 * page, 90 * page, MADV_DONTNEED), 0);
+	OK(madvise(stack.bytes + 2 * page, 90 * page, MADV_DONTNEED));
 	(void)take(stack.bottom + page, stack.top);
 	ck_assert_uint_eq(record->stack_addr + record->stack_size, stack.top);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
@@ -212,8 +209,7 @@ TEST(another_stack_s_pages_are_left_alone)
 
 	open_pagemap();
 	make_stack(100 * page);
-	ck_assert_int_eq(
-		madvise(stack.bytes + 2 * page, 90 * page, MADV_DONTNEED), 0);
+	OK(madvise(stack.bytes + 2 * page, 90 * page, MADV_DONTNEED));
 	(void)take(stack.bottom + page, 0);
 	ck_assert_uint_eq(record->stack_addr + record->stack_size,
 			  stack.bottom + 2 * page);

@@ -75,9 +75,8 @@ static void install_filter(void)
 	};
 	const struct sock_fprog program = {.len = 1, .filter = code};
 
-	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-	ck_assert_int_eq(
-		syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), 0);
+	OK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	OK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program));
 }
 
 TEST(filters)
@@ -115,8 +114,8 @@ TEST(strict_mode)
 	char byte = 0;
 	pid_t child;
 
-	ck_assert_int_eq(pipe2(to_child, O_CLOEXEC), 0);
-	ck_assert_int_eq(pipe2(from_child, O_CLOEXEC), 0);
+	OK(pipe2(to_child, O_CLOEXEC));
+	OK(pipe2(from_child, O_CLOEXEC));
 	child = fork();
 	ck_assert_int_ge(child, 0);
 	if (child == 0) {
@@ -138,9 +137,9 @@ TEST(strict_mode)
 TEST(a_name_is_no_field)
 {
 	ck_assert(signal(SIGUSR1, SIG_DFL) != SIG_ERR);
-	ck_assert_int_eq(prctl(PR_SET_NAME, "\nSeccomp:\t2", 0, 0, 0), 0);
+	OK(prctl(PR_SET_NAME, "\nSeccomp:\t2", 0, 0, 0));
 	ck_assert(!status_is_filtered(self()));
-	ck_assert_int_eq(prctl(PR_SET_NAME, "\nSigIgn:\tffff", 0, 0, 0), 0);
+	OK(prctl(PR_SET_NAME, "\nSigIgn:\tffff", 0, 0, 0));
 	ck_assert(!status_ignores(self(), SIGUSR1));
 }
 
@@ -164,11 +163,11 @@ TEST(pending_signals)
 	}
 	ck_assert_int_eq(waitpid(child, &status, WUNTRACED), child);
 	ck_assert(!status_has_pending((uint32_t)child));
-	ck_assert_int_eq(kill(child, SIGUSR1), 0);
+	OK(kill(child, SIGUSR1));
 	ck_assert(!status_has_pending((uint32_t)child));
-	ck_assert_int_eq(syscall(SYS_tgkill, child, child, SIGUSR2), 0);
+	OK(syscall(SYS_tgkill, child, child, SIGUSR2));
 	ck_assert(status_has_pending((uint32_t)child));
-	ck_assert_int_eq(kill(child, SIGKILL), 0);
+	OK(kill(child, SIGKILL));
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert(!status_has_pending((uint32_t)child));
 }
@@ -185,10 +184,10 @@ TEST(nobody)
 TEST(no_worker)
 {
 	ck_assert_int_eq(status_is_worker(self()), PROC_NO);
-	ck_assert_int_eq(prctl(PR_SET_NAME, "iou-wrk-1"), 0);
+	OK(prctl(PR_SET_NAME, "iou-wrk-1"));
 	ck_assert_int_eq(status_is_worker(self()), PROC_NO);
 	/* PF_FORKNOEXEC is one of its flags, and no worker's. */
-	ck_assert_int_eq(prctl(PR_SET_NAME, "iou) S 1 1 1 0 -1"), 0);
+	OK(prctl(PR_SET_NAME, "iou) S 1 1 1 0 -1"));
 	ck_assert_int_eq(status_is_worker(self()), PROC_NO);
 	ck_assert_int_eq(status_is_worker(UINT32_MAX), PROC_NO);
 }
@@ -200,14 +199,14 @@ TEST(no_descriptor_is_no_answer)
 
 	ck_assert_int_eq(status_dumps_core(self()), PROC_NO);
 	ck_assert_int_eq(status_dumps_core(0), PROC_NO);
-	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	OK(getrlimit(RLIMIT_NOFILE, &before));
 	none = before;
 	none.rlim_cur = 0;
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	OK(setrlimit(RLIMIT_NOFILE, &none));
 	ck_assert_int_eq(status_is_worker(self()), PROC_UNKNOWN);
 	ck_assert_int_eq(status_dumps_core(self()), PROC_UNKNOWN);
 	/* The sanitizers open files at the end of the process. */
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	OK(setrlimit(RLIMIT_NOFILE, &before));
 }
 
 /* The kernel makes one for what is not to be tried without waiting. */

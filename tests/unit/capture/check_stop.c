@@ -26,7 +26,7 @@ static void child_of_another(void)
 	close_fd(&l.pidfd);
 	l.pidfd = (int)syscall(SYS_pidfd_open, l.pid, 0);
 	live_open(&l, 1u << 24);
-	ck_assert_int_eq(live_add(&l), 0);
+	OK(live_add(&l));
 }
 
 FIXTURE(NULL, tear_down)
@@ -40,12 +40,12 @@ TEST(the_parent_sees_a_stop_and_its_end)
 
 		(void)live_ask(&l, "", "alive");
 		live_tick(&l);
-		ck_assert_int_eq(kill(l.pid, signal), 0);
+		OK(kill(l.pid, signal));
 		ck_assert_int_eq(live_answer(&l, "stopped"), signal);
 		/* Ticks, and even interrupts, do not wake it. */
 		live_ticks(&l, 3);
 		ck_assert_int_eq(live_state(l.pid), 't');
-		ck_assert_int_eq(kill(l.pid, SIGCONT), 0);
+		OK(kill(l.pid, SIGCONT));
 		(void)live_answer(&l, "continued");
 		/* Both signals, the stop, and the notice of its end. */
 		while (l.counters.event_stops < before + 4)
@@ -67,17 +67,17 @@ TEST(a_stopped_process_stays_stopped_when_we_come)
 	l.pid = l.first;
 	close_fd(&l.pidfd);
 	l.pidfd = (int)syscall(SYS_pidfd_open, l.pid, 0);
-	ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
+	OK(kill(l.pid, SIGSTOP));
 	ck_assert_int_eq(live_answer(&l, "stopped"), SIGSTOP);
 	live_open(&l, 1u << 24);
-	ck_assert_int_eq(live_add(&l), 0);
+	OK(live_add(&l));
 	while (l.counters.event_stops == 0)
 		live_wait(&l);
 	live_ticks(&l, 5);
 	ck_assert_int_eq(live_state(l.pid), 't');
 	ck_assert_uint_eq(l.counters.stops, 0);
 	live_check_sum(&l);
-	ck_assert_int_eq(kill(l.pid, SIGCONT), 0);
+	OK(kill(l.pid, SIGCONT));
 	(void)live_answer(&l, "continued");
 	(void)live_ask(&l, "", "alive");
 }
@@ -86,10 +86,10 @@ TEST(a_stopped_process_stays_stopped_when_we_come)
 TEST(a_stopped_process_can_be_killed)
 {
 	child_of_another();
-	ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
+	OK(kill(l.pid, SIGSTOP));
 	ck_assert_int_eq(live_answer(&l, "stopped"), SIGSTOP);
 	live_ticks(&l, 2);
-	ck_assert_int_eq(kill(l.pid, SIGKILL), 0);
+	OK(kill(l.pid, SIGKILL));
 	ck_assert_int_eq(live_answer(&l, "killed"), SIGKILL);
 	while (l.gone == 0)
 		live_wait(&l);
@@ -103,13 +103,13 @@ TEST(all_threads_stop_and_go_on)
 	(void)live_ask(&l, "asleep 2", "ok");
 	for (int i = 0; i < 10; i++) {
 		live_tick(&l);
-		ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
+		OK(kill(l.pid, SIGSTOP));
 		/* Whichever of the six takes it, and whoever is interrupted. */
 		live_until_state(&l, l.pid, 't');
 		live_settle(&l);
 		live_ticks(&l, 2);
 		ck_assert_int_eq(live_state(l.pid), 't');
-		ck_assert_int_eq(kill(l.pid, SIGCONT), 0);
+		OK(kill(l.pid, SIGCONT));
 		ck_assert_int_gt(live_ask(&l, "asleep 1", "ok"), 0);
 		live_settle(&l);
 		live_check_sum(&l);
@@ -122,7 +122,7 @@ TEST(each_signal_is_delivered_once)
 	live_begin(&l, "cap_calls", "epoll_pwait2", "50");
 	for (int i = 1; i <= 300; i++) {
 		live_tick(&l);
-		ck_assert_int_eq(kill(l.pid, SIGUSR1), 0);
+		OK(kill(l.pid, SIGUSR1));
 		live_tick(&l);
 		while (live_count(&l, "handled") < i)
 			live_patience();
@@ -136,13 +136,13 @@ static void stop_and_go_on(bool traced)
 {
 	live_until_state(&l, l.first, 'S');
 	live_until_blocked(&l, l.first);
-	ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
+	OK(kill(l.pid, SIGSTOP));
 	live_until_state(&l, l.first, traced ? 't' : 'T');
 	live_until_state(&l, l.pid, traced ? 't' : 'T');
 	/* A tick does not make it another's stop. */
 	if (traced)
 		live_ticks(&l, 2);
-	ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGCONT), 0);
+	OK(syscall(SYS_tgkill, l.pid, l.first, SIGCONT));
 }
 
 /* SIGSTOP and SIGCONT end an epoll_wait with EINTR (signal(7)). */
@@ -154,7 +154,7 @@ TEST(a_stop_ends_a_wait_as_it_does_without_us)
 	while (live_count(&l, "eintr") < 1)
 		live_patience();
 	live_open(&l, 1u << 24);
-	ck_assert_int_eq(live_add(&l), 0);
+	OK(live_add(&l));
 	stop_and_go_on(true);
 	while (live_count(&l, "eintr") < 2)
 		live_patience();
@@ -175,8 +175,7 @@ TEST(after_a_stop_waits_are_repaired_again)
 		uint64_t before = l.counters.event_stops;
 
 		live_until_blocked(&l, l.first);
-		ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH),
-				 0);
+		OK(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH));
 		while (l.counters.event_stops == before)
 			live_wait(&l);
 	}
@@ -196,8 +195,7 @@ TEST(nor_does_it_take_a_tick)
 			live_patience();
 		live_until_blocked(&l, l.first);
 		before = l.counters.event_stops;
-		ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH),
-				 0);
+		OK(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH));
 		while (l.counters.event_stops == before)
 			live_wait(&l);
 		live_until_blocked(&l, l.first);
@@ -214,14 +212,14 @@ TEST(a_new_thread_of_a_stopped_process_stays_stopped)
 	tid = (pid_t)live_ask(&l, "busy 1", "ok");
 	live_ticks(&l, 1);
 	thread_remove(capture_thread(l.capture, (uint32_t)tid), MISSED_EXITED);
-	ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
+	OK(kill(l.pid, SIGSTOP));
 	/* It is known again as soon as its stop has been taken. */
 	while (capture_thread(l.capture, (uint32_t)tid) == NULL)
 		live_wait(&l);
 	live_until_state(&l, tid, 't');
 	live_ticks(&l, 3);
 	ck_assert_int_eq(live_state(tid), 't');
-	ck_assert_int_eq(kill(l.pid, SIGCONT), 0);
+	OK(kill(l.pid, SIGCONT));
 	live_until_state(&l, tid, 'R');
 	ck_assert_int_eq(live_ask(&l, "join", "ok"), 0);
 }

@@ -28,7 +28,7 @@ static void leaderless(void)
 	live_start(&l, "cap_threads", "leaderless", NULL);
 	live_until_state(NULL, l.pid, 'Z');
 	live_open(&l, 1u << 24);
-	ck_assert_int_eq(live_add(&l), 0);
+	OK(live_add(&l));
 }
 
 static void tear_down(void)
@@ -164,7 +164,7 @@ TEST(a_process_without_sigchld_is_let_go)
 		}
 		/* In pause(2), not in a stop. */
 		live_until_state(NULL, pid, 'S');
-		ck_assert_int_eq(kill(pid, SIGKILL), 0);
+		OK(kill(pid, SIGKILL));
 	}
 	live_ticks(&l, 2);
 	ck_assert_uint_eq(l.counters.threads, 1);
@@ -208,12 +208,12 @@ TEST(a_thread_that_is_refused_is_missed)
 	live_open(&l, 1u << 24);
 	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
 	tracer = live_start_tracer(tid);
-	ck_assert_int_eq(live_add(&l), 0);
+	OK(live_add(&l));
 	live_ticks(&l, 50);
 	ck_assert_uint_eq(l.counters.expected, 100);
 	ck_assert_uint_eq(l.counters.missed[MISSED_NOT_ATTACHED], 50);
 	live_check_sum(&l);
-	ck_assert_int_eq(kill(tracer, SIGKILL), 0);
+	OK(kill(tracer, SIGKILL));
 	while (live_status(tid, "TracerPid:") != 0)
 		live_patience();
 	live_ticks(&l, SCAN_SOON);

@@ -405,7 +405,7 @@ TEST(the_next_tick_is_known)
 	/* To be let go of, or at an end. */
 	capture_rate(l.capture, LIVE_TARGET, 1, 1000);
 	ck_assert_uint_gt(capture_next_tick(l.capture), l.tick + 1);
-	ck_assert_int_eq(capture_remove(l.capture, LIVE_TARGET), 0);
+	OK(capture_remove(l.capture, LIVE_TARGET));
 	ck_assert_uint_le(capture_next_tick(l.capture), l.tick + 1);
 }
 
@@ -436,12 +436,11 @@ TEST(targets_share_the_ticks)
 	pid_t other;
 
 	threads(NULL);
-	ck_assert_int_eq(ring_writer_init(&sink.ring, 1 << 22), 0);
+	OK(ring_writer_init(&sink.ring, 1 << 22));
 	live_until_blocked(&l, l.pid);
 	other = pause_child(&pidfd);
-	ck_assert_int_eq(capture_add(l.capture, LIVE_TARGET + 1, other, pidfd,
-				     &sink, &counters, l.tick),
-			 0);
+	OK(capture_add(l.capture, LIVE_TARGET + 1, other, pidfd, &sink,
+		       &counters, l.tick));
 	for (size_t i = 0; i < array_size(rates); i++) {
 		const uint64_t first = l.tick / 101 * 101 + 101;
 		uint64_t wakes = 0, before, before_other;
@@ -463,7 +462,7 @@ TEST(targets_share_the_ticks)
 		ck_assert_uint_eq(counters.ticks - before_other, rates[i][1]);
 		ck_assert_uint_eq(wakes, max_u64(rates[i][0], rates[i][1]));
 	}
-	ck_assert_int_eq(kill(other, SIGKILL), 0);
+	OK(kill(other, SIGKILL));
 }
 
 /* What blocked threads remember of their last stop. */

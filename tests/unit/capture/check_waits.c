@@ -55,7 +55,7 @@ static void disturb(void)
 {
 	const uint64_t rewritten = l.counters.rewritten;
 
-	ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH), 0);
+	OK(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH));
 	until_inside(rewritten);
 	/* Into the call again: a stop without a signal. */
 	live_reap(&l);
@@ -130,7 +130,7 @@ TESTS(it_ends_by_a_signal, array_size(kinds))
 	begin(kinds[_i], false);
 	disturb();
 	live_later(HOUR_NS);
-	ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH), 0);
+	OK(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH));
 	has_ended();
 }
 
@@ -161,8 +161,7 @@ TESTS(interrupts_in_between, array_size(kinds))
 	begin(kinds[_i], false);
 	disturb();
 	for (int i = 0; i < 5; i++) {
-		ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL),
-				 0);
+		OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 		live_wait(&l);
 		still_waits();
 	}
@@ -179,7 +178,7 @@ static void interrupt(void)
 	live_until_blocked(&l, l.first);
 	/* As for one that was sampled without its stop. */
 	th->stop_expected = true;
-	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
+	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 	while (l.counters.stops + l.counters.event_stops == before)
 		live_wait(&l);
 	live_until_state(&l, l.first, 'S');
@@ -290,9 +289,9 @@ static void what_has_ended(void)
 	send_byte();
 	live_later(HOUR_NS);
 	live_known(&l, l.first)->stop_expected = true;
-	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
+	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 	live_until_state(NULL, l.first, 't');
-	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
+	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 	while (live_count(&l, "right") == 0) {
 		live_reap(&l);
 		live_patience();
@@ -347,11 +346,9 @@ TESTS(a_part_interrupted_where_it_begins, 2)
 	do {
 		live_until_blocked(&l, l.first);
 		th->stop_expected = true;
-		ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL),
-				 0);
-		ck_assert_int_eq(waitid(P_PID, (id_t)l.first, &info,
-					WSTOPPED | WNOWAIT | __WALL),
-				 0);
+		OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
+		OK(waitid(P_PID, (id_t)l.first, &info,
+			  WSTOPPED | WNOWAIT | __WALL));
 		/* It may take thousands until one is taken in between. */
 		th->rest.in_vain = 0;
 		live_reap(&l);
@@ -361,7 +358,7 @@ TESTS(a_part_interrupted_where_it_begins, 2)
 	live_until_state(NULL, l.first, 't');
 	send_byte_untaken();
 	th->stop_expected = true;
-	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL), 0);
+	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 	/* On the way it may be seen in the wait that it was to begin. */
 	while (th->rest.state != REST_INSIDE || th->rest.whole ||
 	       live_state(l.first) != 'S') {
@@ -393,12 +390,10 @@ TEST(a_handler_in_between)
 	begin("epoll_wait", false);
 	for (int i = 1; i <= 30; i++) {
 		live_until_blocked(&l, l.first);
-		ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH),
-				 0);
+		OK(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH));
 		if (i % 2 == 0)
 			live_reap(&l);
-		ck_assert_int_eq(syscall(SYS_tgkill, l.pid, l.first, SIGALRM),
-				 0);
+		OK(syscall(SYS_tgkill, l.pid, l.first, SIGALRM));
 		while (live_count(&l, "eintr") < i)
 			live_patience();
 	}
@@ -411,13 +406,13 @@ TEST(the_process_is_stopped_in_between)
 {
 	begin("epoll_wait", false);
 	disturb();
-	ck_assert_int_eq(kill(l.pid, SIGSTOP), 0);
+	OK(kill(l.pid, SIGSTOP));
 	/* Not only about to be: SIGCONT takes back a stop on its way. */
 	while (!live_known(&l, l.first)->listening) {
 		live_reap(&l);
 		live_patience();
 	}
-	ck_assert_int_eq(kill(l.pid, SIGCONT), 0);
+	OK(kill(l.pid, SIGCONT));
 	while (live_count(&l, "eintr") == 0)
 		live_patience();
 	ck_assert_int_eq(live_count(&l, "eintr"), 1);
@@ -436,7 +431,7 @@ TEST(it_is_killed_in_between)
 {
 	begin("epoll_wait", false);
 	disturb();
-	ck_assert_int_eq(kill(l.pid, SIGKILL), 0);
+	OK(kill(l.pid, SIGKILL));
 	while (l.gone == 0)
 		live_wait(&l);
 	live_later(HOUR_NS);

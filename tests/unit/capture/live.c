@@ -1,6 +1,5 @@
 #include "tests/unit/capture/live.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -14,6 +13,7 @@
 #include <time.h>
 
 #include "lib/capture/target.h"
+#include "tests/unit/suite.h"
 
 #define LIVE_RING_BYTES (16u << 20)
 
@@ -21,7 +21,7 @@ static uint64_t now_ns(void)
 {
 	struct timespec t;
 
-	ck_assert_int_eq(clock_gettime(CLOCK_MONOTONIC, &t), 0);
+	OK(clock_gettime(CLOCK_MONOTONIC, &t));
 	return (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
@@ -65,14 +65,14 @@ void live_take_descriptors(void)
 {
 	struct rlimit none;
 
-	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &descriptors), 0);
+	OK(getrlimit(RLIMIT_NOFILE, &descriptors));
 	none = (struct rlimit){.rlim_max = descriptors.rlim_max};
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	OK(setrlimit(RLIMIT_NOFILE, &none));
 }
 
 void live_give_descriptors(void)
 {
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &descriptors), 0);
+	OK(setrlimit(RLIMIT_NOFILE, &descriptors));
 }
 
 /* Since when it is waited, with the program that was started last. */
@@ -126,7 +126,7 @@ static void block_sigchld(sigset_t *set)
 {
 	sigemptyset(set);
 	sigaddset(set, SIGCHLD);
-	ck_assert_int_eq(sigprocmask(SIG_BLOCK, set, NULL), 0);
+	OK(sigprocmask(SIG_BLOCK, set, NULL));
 }
 
 void live_block_signals(void)
@@ -146,8 +146,8 @@ void live_start(struct live *l, const char *name, const char *argument,
 	waiting_since = 0;
 	later_ns = still_ns = step_ns = 0;
 	target_path(name, path, sizeof(path));
-	ck_assert_int_eq(pipe2(in, O_CLOEXEC), 0);
-	ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
+	OK(pipe2(in, O_CLOEXEC));
+	OK(pipe2(out, O_CLOEXEC));
 	l->child = fork();
 	ck_assert_int_ge(l->child, 0);
 	if (l->child == 0) {
@@ -188,9 +188,9 @@ void live_open(struct live *l, size_t ring_bytes)
 	};
 
 	live_block_signals();
-	ck_assert_int_eq(ring_writer_init(&l->sink.ring, ring_bytes), 0);
-	ck_assert_int_eq(ring_reader_init(&l->reader, l->sink.ring.fd), 0);
-	ck_assert_int_eq(capture_new(&options, &l->capture), 0);
+	OK(ring_writer_init(&l->sink.ring, ring_bytes));
+	OK(ring_reader_init(&l->reader, l->sink.ring.fd));
+	OK(capture_new(&options, &l->capture));
 	l->threads = calloc(LIVE_THREADS_MAX, sizeof(*l->threads));
 	ck_assert_ptr_nonnull(l->threads);
 	l->reads = true;
@@ -231,7 +231,7 @@ void live_attach(struct live *l)
 {
 	struct target *t;
 
-	ck_assert_int_eq(live_add(l), 0);
+	OK(live_add(l));
 	t = l->capture->targets->target;
 	while (t->held_up_ticks != 0) {
 		(void)!target_scan(t);
@@ -254,9 +254,8 @@ void live_begin_without_exit(struct live *l, const char *name)
 	memset(l, 0, sizeof(*l));
 	live_start(l, name, NULL, NULL);
 	live_open(l, 1u << 24);
-	ck_assert_int_eq(ptrace(PTRACE_SEIZE, l->pid, NULL,
-				PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD),
-			 0);
+	OK(ptrace(PTRACE_SEIZE, l->pid, NULL,
+		  PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD));
 	live_attach(l);
 }
 
@@ -296,7 +295,7 @@ static char next_byte(struct live *l)
 	char byte;
 	ssize_t n;
 
-	ck_assert_int_eq(fcntl(l->out, F_SETFL, O_NONBLOCK), 0);
+	OK(fcntl(l->out, F_SETFL, O_NONBLOCK));
 	for (;;) {
 		n = read(l->out, &byte, 1);
 		if (n == 1)
@@ -545,13 +544,13 @@ void live_read(struct live *l)
 	size_t size;
 	int r;
 
-	ck_assert_int_eq(ring_advance(&l->reader, l->sink.ring.head), 0);
+	OK(ring_advance(&l->reader, l->sink.ring.head));
 	while ((r = ring_next(&l->reader, &record, &size)) > 0) {
 		see(l, (const void *)record, size);
 		ring_release(&l->reader, size);
 	}
 	ck_assert_int_eq(r, 0);
-	ck_assert_int_eq(ring_credit(&l->sink.ring, l->reader.tail), 0);
+	OK(ring_credit(&l->sink.ring, l->reader.tail));
 }
 
 void live_ticks(struct live *l, unsigned int n)

@@ -1,6 +1,5 @@
 #include "tests/unit/capture/live.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include "lib/base/util.h"
 #include "lib/capture/target.h"
+#include "tests/unit/suite.h"
 
 /* A file of a thread, by its number alone; false if it is gone. */
 static bool read_proc(pid_t tid, const char *name, char *text, size_t size)
@@ -114,7 +114,7 @@ pid_t live_start_tracer(pid_t tid)
 	int fds[2];
 	char byte;
 
-	ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
+	OK(pipe2(fds, O_CLOEXEC));
 	tracer = fork();
 	ck_assert_int_ge(tracer, 0);
 	if (tracer == 0) {

@@ -22,7 +22,7 @@ static inline void set_up(void)
 {
 	int pair[2];
 
-	ck_assert_int_eq(pipe2(pair, O_CLOEXEC), 0);
+	OK(pipe2(pair, O_CLOEXEC));
 	files[PIPE] = pair[1];
 	files[UNIX_STREAM] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	files[UDP] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

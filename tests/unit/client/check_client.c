@@ -35,11 +35,11 @@ static void tear_down(void)
 /* Connected, and told what there is to know. */
 static void meet(uint32_t lifecycle, bool is_sampled)
 {
-	ck_assert_int_eq(sentry_profd_connect(fake_path), 0);
+	OK(sentry_profd_connect(fake_path));
 	fake_accept(&d);
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
 	fake_answer(&d, lifecycle, is_sampled);
-	ck_assert_int_eq(sentry_profd_wait(0), 0);
+	OK(sentry_profd_wait(0));
 }
 
 FIXTURE(set_up, tear_down)
@@ -208,11 +208,10 @@ TEST(a_page_that_may_shrink_is_none)
 	};
 	int fd = memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	ck_assert_int_eq(sentry_profd_connect(fake_path), 0);
+	OK(sentry_profd_connect(fake_path));
 	fake_accept(&d);
-	ck_assert_int_eq(ftruncate(fd, 4096), 0);
-	ck_assert_int_eq(
-		ipc_send(d.connection, &answer, sizeof(answer), &fd, 1), 0);
+	OK(ftruncate(fd, 4096));
+	OK(ipc_send(d.connection, &answer, sizeof(answer), &fd, 1));
 	ck_assert_int_eq(sentry_profd_wait(0), -ENOTCONN);
 	fake_take_end(&d);
 	close_fd(&fd);
@@ -242,7 +241,7 @@ TEST(a_descriptor_that_is_anothers_now_is_left_alone)
 	meet(PROTOCOL_TRACE, true);
 	fd = find_socket();
 	ck_assert_int_ge(fd, 3);
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	OK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair));
 	ck_assert_int_eq(dup2(pair[0], fd), fd);
 	sentry_profd_root_span_end(sentry_profd_root_span_begin(1));
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
@@ -312,7 +311,7 @@ TESTS(what_a_child_asks_finds_the_daemon, 2)
 	pid_t pid;
 
 	meet(PROTOCOL_TRACE, true);
-	ck_assert_int_eq(pipe(told), 0);
+	OK(pipe(told));
 	parent = d;
 	pid = fork();
 	if (pid == 0) {
@@ -362,7 +361,7 @@ TEST(a_child_does_not_hold_its_parents_connection)
 	int pair[2];
 	pid_t pid;
 
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	OK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair));
 	pid = fork();
 	if (pid == 0) {
 		close_fd(&pair[1]);
@@ -463,11 +462,9 @@ TEST(threads_open_and_close_spans)
 	meet(PROTOCOL_TRACE, true);
 	d.page->wants_open = 0;
 	for (size_t i = 0; i < array_size(threads); i++)
-		ck_assert_int_eq(
-			pthread_create(&threads[i], NULL, open_and_close, NULL),
-			0);
+		OK(pthread_create(&threads[i], NULL, open_and_close, NULL));
 	for (size_t i = 0; i < array_size(threads); i++)
-		ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+		OK(pthread_join(threads[i], NULL));
 	ck_assert_uint_eq(d.page->spans_open, 0);
 	(void)sentry_profd_root_span_begin(1);
 	ck_assert_uint_eq(d.page->spans_open, 1);

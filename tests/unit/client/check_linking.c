@@ -135,8 +135,7 @@ static void answer_thread(uint32_t tag, int32_t pid)
 		.pid = pid,
 	};
 
-	ck_assert_int_eq(
-		ipc_send(d.connection, &answer, sizeof(answer), NULL, 0), 0);
+	OK(ipc_send(d.connection, &answer, sizeof(answer), NULL, 0));
 }
 
 static void *begin_once(void *ctx)
@@ -177,11 +176,11 @@ TEST(in_another_pid_namespace_the_daemon_is_asked)
 	ck_assert_int_gt(sentry_profd_thread_id(text, sizeof(text)), 0);
 	ck_assert_str_eq(text, "4711");
 	fake_take_nothing(&d);
-	ck_assert_int_eq(pthread_create(&thread, NULL, ask_for_long, NULL), 0);
-	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	OK(pthread_create(&thread, NULL, ask_for_long, NULL));
+	OK(pthread_join(thread, NULL));
 	/* A thread that is new may have the number of another. */
-	ck_assert_int_eq(pthread_create(&thread, NULL, begin_once, NULL), 0);
-	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	OK(pthread_create(&thread, NULL, begin_once, NULL));
+	OK(pthread_join(thread, NULL));
 	m = fake_take(&d);
 	ck_assert_uint_eq(m.h.type, PROTOCOL_THREAD);
 	ck_assert_int_ne(m.pid, gettid());
@@ -189,7 +188,7 @@ TEST(in_another_pid_namespace_the_daemon_is_asked)
 
 static void check_name(const char *comm, const char *expected)
 {
-	ck_assert_int_eq(prctl(PR_SET_NAME, comm, 0, 0, 0), 0);
+	OK(prctl(PR_SET_NAME, comm, 0, 0, 0));
 	ck_assert_int_eq(sentry_profd_thread_name(text, sizeof(text)),
 			 (int)strlen(expected));
 	ck_assert_str_eq(text, expected);

@@ -1,6 +1,5 @@
 #include "tests/unit/client/fake_daemon.h"
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,6 +13,7 @@
 
 #include "lib/base/ipc.h"
 #include "lib/client/sentry_profd.h"
+#include "tests/unit/suite.h"
 
 /* A child of the test may take its time, on a machine that has none. */
 #define PATIENCE_MS 60000
@@ -33,8 +33,8 @@ void fake_listen(struct fake_daemon *d)
 	*d = (struct fake_daemon){-1, -1, NULL, -1};
 	d->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	ck_assert_int_ge(d->listener, 0);
-	ck_assert_int_eq(bind(d->listener, (void *)&a, sizeof(a)), 0);
-	ck_assert_int_eq(listen(d->listener, 8), 0);
+	OK(bind(d->listener, (void *)&a, sizeof(a)));
+	OK(listen(d->listener, 8));
 }
 
 void fake_go(struct fake_daemon *d)
@@ -52,7 +52,7 @@ void fake_end(struct fake_daemon *d)
 {
 	fake_go(d);
 	*strrchr(fake_path, '/') = '\0';
-	ck_assert_int_eq(rmdir(fake_path), 0);
+	OK(rmdir(fake_path));
 	fake_path[0] = '\0';
 }
 
@@ -95,10 +95,9 @@ void fake_answer(struct fake_daemon *d, uint32_t lifecycle, bool is_sampled)
 
 	close_fd(&d->page_fd);
 	d->page_fd = memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	ck_assert_int_eq(ftruncate(d->page_fd, sizeof(*d->page)), 0);
-	ck_assert_int_eq(fcntl(d->page_fd, F_ADD_SEALS,
-			       F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
-			 0);
+	OK(ftruncate(d->page_fd, sizeof(*d->page)));
+	OK(fcntl(d->page_fd, F_ADD_SEALS,
+		 F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL));
 	d->page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,
 		       d->page_fd, 0);
 	ck_assert_ptr_ne(d->page, MAP_FAILED);
@@ -107,9 +106,7 @@ void fake_answer(struct fake_daemon *d, uint32_t lifecycle, bool is_sampled)
 	d->page->state = is_sampled ? PROTOCOL_STOPPED : PROTOCOL_UNSAMPLED;
 	d->page->wants_open = is_sampled && lifecycle == PROTOCOL_TRACE;
 	memcpy(d->page->profiler_id, FAKE_ID, sizeof(FAKE_ID));
-	ck_assert_int_eq(ipc_send(d->connection, &answer, sizeof(answer),
-				  &d->page_fd, 1),
-			 0);
+	OK(ipc_send(d->connection, &answer, sizeof(answer), &d->page_fd, 1));
 }
 
 struct protocol_request fake_take(struct fake_daemon *d)
@@ -143,8 +140,8 @@ void fake_take_end(struct fake_daemon *d)
 void fake_begin(struct fake_daemon *d)
 {
 	fake_listen(d);
-	ck_assert_int_eq(sentry_profd_connect(fake_path), 0);
+	OK(sentry_profd_connect(fake_path));
 	fake_accept(d);
 	fake_answer(d, PROTOCOL_TRACE, true);
-	ck_assert_int_eq(sentry_profd_wait(0), 0);
+	OK(sentry_profd_wait(0));
 }

@@ -32,7 +32,7 @@ static void setup(void)
 	(void)snprintf(path, sizeof(path), "/tmp/check_act_as.XXXXXX");
 	fd = mkstemp(path);
 	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(fchmod(fd, 0600), 0);
+	OK(fchmod(fd, 0600));
 	(void)close(fd);
 }
 
@@ -54,7 +54,7 @@ static capability_set effective(void)
 {
 	capability_set set;
 
-	ck_assert_int_eq(privileges_get(&set), 0);
+	OK(privileges_get(&set));
 	return set;
 }
 
@@ -66,14 +66,14 @@ TEST_IF(has_the_rights_of_the_user, getuid() == 0)
 	struct act_as before;
 
 	ck_assert(opens());
-	ck_assert_int_eq(act_as(USER, USER, &before), 0);
+	OK(act_as(USER, USER, &before));
 	ck_assert(!opens() && errno == EACCES);
 	errno = ENOTTY;
 	act_as_self(&before);
 	ck_assert_int_eq(errno, ENOTTY);
 	ck_assert(opens());
-	ck_assert_int_eq(chown(path, USER, USER), 0);
-	ck_assert_int_eq(act_as(USER, USER, &before), 0);
+	OK(chown(path, USER, USER));
+	OK(act_as(USER, USER, &before));
 	ck_assert(opens());
 	act_as_self(&before);
 }
@@ -83,9 +83,9 @@ TEST_IF(brings_back_no_more_power, getuid() == 0)
 {
 	struct act_as before;
 
-	ck_assert_int_eq(privileges_limit(EFFECTIVE, HANDED_ON), 0);
+	OK(privileges_limit(EFFECTIVE, HANDED_ON));
 	ck_assert_int_eq(chown(path, USER, USER), -1);
-	ck_assert_int_eq(act_as(USER, USER, &before), 0);
+	OK(act_as(USER, USER, &before));
 	act_as_self(&before);
 	ck_assert_uint_eq(effective(), EFFECTIVE);
 }
@@ -95,12 +95,12 @@ TEST_IF(still_dies_with_its_parent, getuid() == 0)
 	struct act_as before;
 	int signal = 0;
 
-	ck_assert_int_eq(prctl(PR_SET_PDEATHSIG, SIGKILL), 0);
-	ck_assert_int_eq(act_as(USER, USER, &before), 0);
-	ck_assert_int_eq(prctl(PR_GET_PDEATHSIG, &signal), 0);
+	OK(prctl(PR_SET_PDEATHSIG, SIGKILL));
+	OK(act_as(USER, USER, &before));
+	OK(prctl(PR_GET_PDEATHSIG, &signal));
 	ck_assert_int_eq(signal, SIGKILL);
 	act_as_self(&before);
-	ck_assert_int_eq(prctl(PR_GET_PDEATHSIG, &signal), 0);
+	OK(prctl(PR_GET_PDEATHSIG, &signal));
 	ck_assert_int_eq(signal, SIGKILL);
 }
 
@@ -109,10 +109,10 @@ TEST_IF(is_refused_without_the_right, getuid() == 0)
 {
 	struct act_as before;
 
-	ck_assert_int_eq(privileges_limit(CAPABILITY(CAP_SETUID), 0), 0);
+	OK(privileges_limit(CAPABILITY(CAP_SETUID), 0));
 	ck_assert_int_eq(act_as(USER, USER, &before), -EPERM);
 	ck_assert(opens());
-	ck_assert_int_eq(act_as(0, 0, &before), 0);
+	OK(act_as(0, 0, &before));
 	act_as_self(&before);
 }
 
@@ -121,11 +121,11 @@ TEST(a_user_has_his_own)
 	struct act_as before;
 
 	if (getuid() == 0)
-		ck_assert_int_eq(privileges_drop(NOBODY, NOBODY, 0, true), 0);
-	ck_assert_int_eq(act_as(getuid(), getgid(), &before), 0);
+		OK(privileges_drop(NOBODY, NOBODY, 0, true));
+	OK(act_as(getuid(), getgid(), &before));
 	act_as_self(&before);
 	ck_assert_int_eq(act_as(USER, USER, &before), -EPERM);
-	ck_assert_int_eq(act_as_process(getpid(), &before), 0);
+	OK(act_as_process(getpid(), &before));
 	act_as_self(&before);
 	ck_assert_int_eq(act_as_process(0, &before), -ESRCH);
 }
@@ -138,7 +138,7 @@ TESTS(opens_what_is_the_process_s, getuid() == 0 ? 2 : 0)
 	pid_t pid;
 	char c;
 
-	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	OK(pipe2(ends, O_CLOEXEC));
 	pid = fork();
 	if (pid == 0) {
 		if (privileges_drop(USER, USER, 0, _i == 0) < 0 ||
@@ -149,7 +149,7 @@ TESTS(opens_what_is_the_process_s, getuid() == 0 ? 2 : 0)
 	}
 	ck_assert_int_gt(pid, 0);
 	ck_assert_int_eq(read(ends[0], &c, 1), 1);
-	ck_assert_int_eq(privileges_limit(EFFECTIVE, HANDED_ON), 0);
+	OK(privileges_limit(EFFECTIVE, HANDED_ON));
 	(void)snprintf(environ, sizeof(environ), "/proc/%d/environ", pid);
 	fd = act_as_open(pid, environ, O_RDONLY | O_CLOEXEC);
 	ck_assert_int_ge(fd, 0);
@@ -157,6 +157,6 @@ TESTS(opens_what_is_the_process_s, getuid() == 0 ? 2 : 0)
 	/* What is another's stays another's. */
 	ck_assert_int_eq(act_as_open(pid, "/proc/1/no_such", O_RDONLY),
 			 -ENOENT);
-	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	OK(kill(pid, SIGKILL));
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }

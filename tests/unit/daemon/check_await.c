@@ -69,7 +69,7 @@ TEST(nobody_is_waited_for_in_vain)
 	int status;
 	pid_t pid;
 
-	ck_assert_int_eq(kill(child, SIGKILL), 0);
+	OK(kill(child, SIGKILL));
 	ck_assert_int_eq(waitpid(child, &status, __WALL), child);
 	await_ring(&a, until_ns, LONG_NS);
 	ck_assert(!await_next(&a, until_ns, &pid, &status));
@@ -77,7 +77,7 @@ TEST(nobody_is_waited_for_in_vain)
 
 static void seize(void)
 {
-	ck_assert_int_eq(ptrace(PTRACE_SEIZE, child, NULL, NULL), 0);
+	OK(ptrace(PTRACE_SEIZE, child, NULL, NULL));
 }
 
 static int take_of(pid_t expected)
@@ -102,14 +102,14 @@ TEST(statuses_are_those_of_waitpid)
 	int signal;
 
 	seize();
-	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, child, NULL, NULL), 0);
+	OK(ptrace(PTRACE_INTERRUPT, child, NULL, NULL));
 	ck_assert_int_eq(tracee_classify(take(), &signal), TRACEE_TRAP);
-	ck_assert_int_eq(ptrace(PTRACE_CONT, child, NULL, NULL), 0);
-	ck_assert_int_eq(kill(child, SIGUSR2), 0);
+	OK(ptrace(PTRACE_CONT, child, NULL, NULL));
+	OK(kill(child, SIGUSR2));
 	ck_assert_int_eq(tracee_classify(take(), &signal), TRACEE_SIGNAL);
 	ck_assert_int_eq(signal, SIGUSR2);
-	ck_assert_int_eq(ptrace(PTRACE_CONT, child, NULL, NULL), 0);
-	ck_assert_int_eq(kill(child, SIGKILL), 0);
+	OK(ptrace(PTRACE_CONT, child, NULL, NULL));
+	OK(kill(child, SIGKILL));
 	ck_assert_int_eq(take(), SIGKILL);
 }
 
@@ -134,14 +134,13 @@ TEST(no_stop_is_lost)
 		uint64_t until_ns = clock_mono_ns() + 20 * i;
 
 		await_ring(&a, until_ns, LONG_NS);
-		ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, child, NULL, NULL),
-				 0);
+		OK(ptrace(PTRACE_INTERRUPT, child, NULL, NULL));
 		while (!await_next(&a, until_ns, &pid, &status)) {
 			until_ns = clock_mono_ns() + 100 * NS_PER_US;
 			await_ring(&a, until_ns, LONG_NS);
 		}
 		ck_assert_int_eq(tracee_classify(status, &signal), TRACEE_TRAP);
-		ck_assert_int_eq(ptrace(PTRACE_CONT, child, NULL, NULL), 0);
+		OK(ptrace(PTRACE_CONT, child, NULL, NULL));
 	}
 }
 
@@ -155,7 +154,7 @@ TEST(where_nobody_waits_it_is_nothing)
 		ck_assert_int_lt(pause(), 0);
 	await_rest(&a);
 	ck_assert(!a.rings);
-	ck_assert_int_eq(timer_gettime(a.timer, &left), 0);
+	OK(timer_gettime(a.timer, &left));
 	ck_assert_int_eq(left.it_value.tv_sec, 0);
 	ck_assert_int_eq(left.it_value.tv_nsec, 0);
 }

@@ -27,9 +27,9 @@ static void set_up(void)
 {
 	int fds[2];
 
-	ck_assert_int_eq(ipc_pair(fds), 0);
+	OK(ipc_pair(fds));
 	broker = fds[0];
-	ck_assert_int_eq(fcntl(broker, F_SETFL, O_NONBLOCK), 0);
+	OK(fcntl(broker, F_SETFL, O_NONBLOCK));
 	ck_assert_int_eq(dup2(fds[1], MSG_FD), MSG_FD);
 	close_fd(&fds[1]);
 	chunk_init();

@@ -50,7 +50,7 @@ static void set_up(void)
 	i.is_sampled = true;
 	memcpy(i.next_profiler_id, NEXT_ID, sizeof(NEXT_ID));
 	peer = (struct peer){.pid = getpid(), .start_ticks = 7};
-	ck_assert_int_eq(client_new(&b, &peer, &c, &fd), 0);
+	OK(client_new(&b, &peer, &c, &fd));
 	page = map(fd);
 }
 
@@ -219,7 +219,7 @@ TEST(a_client_that_ends_has_no_spans_open)
 	appear();
 	ck_assert_uint_eq(i.root_spans, 1);
 	/* Another copy of the library in the same process, without a page. */
-	ck_assert_int_eq(client_new(&b, &peer, &other, NULL), 0);
+	OK(client_new(&b, &peer, &other, NULL));
 	ck_assert_uint_eq(i.root_spans, 1);
 	client_end(other);
 	/* Until the end of the turn it is there, and counts for nothing. */
@@ -228,7 +228,7 @@ TEST(a_client_that_ends_has_no_spans_open)
 	clients_sweep(&b);
 	client_end(c);
 	ck_assert_uint_eq(i.root_spans, 0);
-	ck_assert_int_eq(client_new(&b, &peer, &c, NULL), 0);
+	OK(client_new(&b, &peer, &c, NULL));
 	(void)ask(PROTOCOL_SPANS_OPEN, 0);
 	ck_assert_uint_eq(i.root_spans, 1);
 	clients_check(&b);
@@ -238,7 +238,7 @@ TEST(a_client_that_ends_has_no_spans_open)
 	(void)ask(PROTOCOL_SPANS_OPEN, 0);
 	client_end(c);
 	ck_assert_uint_eq(i.root_spans, 0);
-	ck_assert_int_eq(client_new(&b, &peer, &c, &fd), 0);
+	OK(client_new(&b, &peer, &c, &fd));
 	close_fd(&fd);
 }
 
@@ -312,12 +312,11 @@ TEST(a_page_that_its_owner_empties)
 	int fd;
 
 	client_end(c);
-	ck_assert_int_eq(client_new(&b, &peer, &c, &fd), 0);
+	OK(client_new(&b, &peer, &c, &fd));
 	appear();
 	ck_assert_int_lt(ftruncate(fd, 0), 0);
-	ck_assert_int_eq(syscall(SYS_fallocate, fd, 3 /* PUNCH_HOLE */, 0L,
-				 (long)sizeof(*page)),
-			 0);
+	OK(syscall(SYS_fallocate, fd, 3 /* PUNCH_HOLE */, 0L,
+		   (long)sizeof(*page)));
 	i.is_sampled = false;
 	clients_check(&b);
 	ck_assert_uint_eq(ask(PROTOCOL_START, 0).result, PROTOCOL_TRACE_MODE);
@@ -331,7 +330,7 @@ TEST(threads_of_another_namespace)
 	pid_t pid;
 
 	ck_assert(!thread_number_differs(getpid()));
-	ck_assert_int_eq(thread_number_find(getpid(), gettid(), &found), 0);
+	OK(thread_number_find(getpid(), gettid(), &found));
 	ck_assert_int_eq(found, gettid());
 	ck_assert_int_eq(thread_number_find(getpid(), 1, &found), -ESRCH);
 	pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL,
@@ -343,10 +342,10 @@ TEST(threads_of_another_namespace)
 		for (;;)
 			(void)pause();
 	ck_assert(thread_number_differs(pid));
-	ck_assert_int_eq(thread_number_find(pid, 1, &found), 0);
+	OK(thread_number_find(pid, 1, &found));
 	ck_assert_int_eq(found, pid);
 	ck_assert_int_eq(thread_number_find(pid, pid, &found), -ESRCH);
-	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	OK(kill(pid, SIGKILL));
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 	ck_assert_int_eq(thread_number_find(pid, 1, &found), -ESRCH);
 	ck_assert_int_eq(ask(PROTOCOL_THREAD, gettid()).pid, gettid());

@@ -279,8 +279,8 @@ static void write_file(const char *path, const char *text, mode_t mode)
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(write_all(fd, text, strlen(text)), 0);
-	ck_assert_int_eq(fchmod(fd, mode), 0);
+	OK(write_all(fd, text, strlen(text)));
+	OK(fchmod(fd, mode));
 	close(fd);
 }
 
@@ -300,7 +300,7 @@ TEST(files)
 	struct config c;
 
 	ck_assert_ptr_nonnull(mkdtemp(dir));
-	ck_assert_int_eq(chdir(dir), 0);
+	OK(chdir(dir));
 	(void)snprintf(path, sizeof(path), "%s/a.conf", dir);
 	ck_assert_int_eq(config_load(path, &c, &faults), -EINVAL);
 	config_fini(&c);
@@ -324,14 +324,14 @@ TEST(files)
 	config_faults_fini(&faults);
 
 	write_file("dsn", DSN "\n", 0600);
-	ck_assert_int_eq(mkdir("targets.d", 0755), 0);
+	OK(mkdir("targets.d", 0755));
 	write_file(names[2], TARGET_X, 0644);
 	write_file(names[3], "[target \"w\"]\n" RULES "user = 1\n", 0644);
 	write_file(names[4], "nonsense\n", 0644);
 	write_file(names[5], "nonsense\n", 0644);
-	ck_assert_int_eq(config_load(path, &c, &faults), 0);
+	OK(config_load(path, &c, &faults));
 	expect("");
-	ck_assert_int_eq(config_resolve(&c, nothing, &faults), 0);
+	OK(config_resolve(&c, nothing, &faults));
 	ck_assert_str_eq(c.dsn, DSN);
 	ck_assert_uint_eq(c.n_targets, 3);
 	ck_assert_str_eq(c.targets[0].name, "z");
@@ -346,5 +346,5 @@ TEST(files)
 	       "targets.d/20-b.conf:1: [target \"x\"] is there already");
 	for (size_t i = 0; i < array_size(names) - 1; i++)
 		(void)remove(names[i]);
-	ck_assert_int_eq(rmdir(dir), 0);
+	OK(rmdir(dir));
 }

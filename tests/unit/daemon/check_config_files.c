@@ -22,7 +22,7 @@ static void write_file(const char *name, const char *text)
 	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(write_all(fd, text, strlen(text)), 0);
+	OK(write_all(fd, text, strlen(text)));
 	close(fd);
 }
 
@@ -33,7 +33,7 @@ static void make_files(void)
 	setup();
 	memcpy(dir + strlen(dir) - 6, "XXXXXX", 6);
 	ck_assert_ptr_nonnull(mkdtemp(dir));
-	ck_assert_int_eq(chdir(dir), 0);
+	OK(chdir(dir));
 	write_file("cert", CERT);
 	write_file("key", KEY);
 	write_file("both", CERT KEY);
@@ -44,9 +44,9 @@ static void make_files(void)
 static void remove_files(void)
 {
 	for (size_t i = 0; i < array_size(names); i++)
-		ck_assert_int_eq(unlink(names[i]), 0);
-	ck_assert_int_eq(chdir("/"), 0);
-	ck_assert_int_eq(rmdir(dir), 0);
+		OK(unlink(names[i]));
+	OK(chdir("/"));
+	OK(rmdir(dir));
 	teardown();
 }
 
@@ -71,7 +71,7 @@ static void check_with(const char *text, config_env_fn get,
 	insert_dir(text, in, sizeof(in));
 	insert_dir(expected, out, sizeof(out));
 	read_main(in);
-	ck_assert_int_eq(config_resolve(&config, get, &faults), 0);
+	OK(config_resolve(&config, get, &faults));
 	config_files_check(&config, occasion, &faults);
 	expect(out);
 }
@@ -123,9 +123,8 @@ TEST(of_an_option)
 {
 	char problem[CONFIG_PROBLEM_MAX];
 
-	ck_assert_int_eq(config_set(&config, "ca_certs", "--ca-certs",
-				    "/nowhere/x", problem),
-			 0);
+	OK(config_set(&config, "ca_certs", "--ca-certs", "/nowhere/x",
+		      problem));
 	check_with("[sentry]\nretry_5xx = no\n", nothing, CONFIG_STARTS,
 		   "--ca-certs: /nowhere/x: No such file");
 }

@@ -38,7 +38,7 @@ TEST(environment_where_nothing_is_given)
 	const struct target_config *t;
 
 	read_main("[target \"x\"]\ncomm = x\n");
-	ck_assert_int_eq(config_resolve(&config, environment, &faults), 0);
+	OK(config_resolve(&config, environment, &faults));
 	expect("SENTRY_PROFILES_SAMPLE_RATE: has no effect");
 	t = &config.targets[0];
 	ck_assert(config.has_dsn && config.debug);
@@ -77,7 +77,7 @@ TEST(what_is_given_beats_it)
 		  "release = own@1\n"
 		  "[target \"x\"]\ncomm = x\nprofile_lifecycle = manual\n"
 		  "profile_session_sample_rate = 0\n");
-	ck_assert_int_eq(config_resolve(&config, environment, &faults), 0);
+	OK(config_resolve(&config, environment, &faults));
 	t = &config.targets[0];
 	ck_assert(config.has_dsn && !config.debug);
 	ck_assert_str_eq(config.dsn, "");
@@ -121,13 +121,13 @@ static char *proxies(const char *name)
 TEST(proxies_of_the_environment)
 {
 	read_main("[sentry]\nrelease = x\n");
-	ck_assert_int_eq(config_resolve(&config, proxies, &faults), 0);
+	OK(config_resolve(&config, proxies, &faults));
 	read_main(TARGET_X "dsn = " DSN "\n");
-	ck_assert_int_eq(config_resolve(&config, proxies, &faults), 0);
+	OK(config_resolve(&config, proxies, &faults));
 	expect("HTTPS_PROXY: no URL of a proxy: its host");
 	config_faults_fini(&faults);
 	read_main("[sentry]\nhttps_proxy = proxy\n");
-	ck_assert_int_eq(config_resolve(&config, proxies, &faults), 0);
+	OK(config_resolve(&config, proxies, &faults));
 	expect("");
 }
 
@@ -137,14 +137,12 @@ TEST(the_command_line_beats_both)
 
 	read_main("[sentry]\nenvironment = here\n[profiler]\nrate_hz = "
 		  "5\n" TARGET_X "[target \"y\"]\n" RULES "rate_hz = 6\n");
-	ck_assert_int_eq(config_set(&config, "environment", "--environment",
-				    "there", problem),
-			 0);
-	ck_assert_int_eq(config_set(&config, "rate_hz", "--rate", "7", problem),
-			 0);
+	OK(config_set(&config, "environment", "--environment", "there",
+		      problem));
+	OK(config_set(&config, "rate_hz", "--rate", "7", problem));
 	ck_assert_int_eq(config_set(&config, "rate_hz", "--rate", "x", problem),
 			 -EINVAL);
-	ck_assert_int_eq(config_resolve(&config, environment, &faults), 0);
+	OK(config_resolve(&config, environment, &faults));
 	ck_assert_str_eq(config.targets[0].environment, "there");
 	ck_assert_uint_eq(config.targets[0].rate_hz, 7);
 	ck_assert_uint_eq(config.targets[1].rate_hz, 6);
@@ -179,7 +177,7 @@ TEST(printed)
 		  "user = 33\nmin_age_seconds = 0\n");
 	resolve();
 	expect("");
-	ck_assert_int_eq(config_print(&config, fd), 0);
+	OK(config_print(&config, fd));
 	n = pread(fd, text, sizeof(text) - 1, 0);
 	ck_assert_int_gt(n, 0);
 	text[n] = '\0';

@@ -60,10 +60,9 @@ static void set_up(void)
 {
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	(void)snprintf(path, sizeof(path), "%s/new/profd.sock", dir);
-	ck_assert_int_eq(loop_new(&loop), 0);
-	ck_assert_int_eq(control_new(path, &user, &asked, geteuid(), &control),
-			 0);
-	ck_assert_int_eq(control_start(control, loop), 0);
+	OK(loop_new(&loop));
+	OK(control_new(path, &user, &asked, geteuid(), &control));
+	OK(control_start(control, loop));
 }
 
 static void tear_down(void)
@@ -75,16 +74,16 @@ static void tear_down(void)
 	loop_free(loop);
 	ck_assert_int_lt(stat(path, &st), 0);
 	(void)snprintf(lock, sizeof(lock), "%s.lock", path);
-	ck_assert_int_eq(unlink(lock), 0);
+	OK(unlink(lock));
 	end = strrchr(path, '/');
 	*end = '\0';
-	ck_assert_int_eq(rmdir(path), 0);
-	ck_assert_int_eq(rmdir(dir), 0);
+	OK(rmdir(path));
+	OK(rmdir(dir));
 }
 
 static void turn(void)
 {
-	ck_assert_int_eq(loop_run_once(loop, 0), 0);
+	OK(loop_run_once(loop, 0));
 }
 
 static int dial(void)
@@ -95,8 +94,7 @@ static int dial(void)
 
 	memcpy(address.sun_path, path, strlen(path));
 	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(
-		connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	OK(connect(fd, (struct sockaddr *)&address, sizeof(address)));
 	return fd;
 }
 
@@ -223,7 +221,7 @@ TEST(descriptors_are_not_taken)
 	int fd = greeted(), pipe_fds[2];
 	char byte;
 
-	ck_assert_int_eq(pipe2(pipe_fds, O_CLOEXEC), 0);
+	OK(pipe2(pipe_fds, O_CLOEXEC));
 	/* Refused by the kernel, or dropped by us. */
 	(void)!ipc_send(fd, &m, sizeof(m), &pipe_fds[1], 1);
 	close(pipe_fds[1]);

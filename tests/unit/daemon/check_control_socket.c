@@ -26,7 +26,7 @@ static void tear_down(void)
 {
 	(void)unlink(path);
 	(void)unlink(lock);
-	ck_assert_int_eq(rmdir(dir), 0);
+	OK(rmdir(dir));
 }
 
 static int listen_at(int type)
@@ -35,9 +35,8 @@ static int listen_at(int type)
 	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
 
 	memcpy(address.sun_path, path, strlen(path));
-	ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)),
-			 0);
-	ck_assert_int_eq(listen(fd, 1), 0);
+	OK(bind(fd, (struct sockaddr *)&address, sizeof(address)));
+	OK(listen(fd, 1));
 	return fd;
 }
 
@@ -45,7 +44,7 @@ static mode_t mode_of(const char *name)
 {
 	struct stat st;
 
-	ck_assert_int_eq(lstat(name, &st), 0);
+	OK(lstat(name, &st));
 	return st.st_mode & 07777;
 }
 
@@ -55,11 +54,11 @@ TEST(modes)
 {
 	/* Whatever the umask is. */
 	umask(0777);
-	ck_assert_int_eq(control_socket_open(path, true, &s), 0);
+	OK(control_socket_open(path, true, &s));
 	ck_assert_int_eq(mode_of(path), 0666);
 	control_socket_close(&s);
 	umask(0);
-	ck_assert_int_eq(control_socket_open(path, false, &s), 0);
+	OK(control_socket_open(path, false, &s));
 	ck_assert_int_eq(mode_of(path), 0600);
 	ck_assert_int_eq(mode_of(lock) & 0077, 0);
 	control_socket_close(&s);
@@ -70,20 +69,20 @@ TEST(one_for_each_daemon)
 {
 	struct control_socket other;
 
-	ck_assert_int_eq(control_socket_open(path, true, &s), 0);
+	OK(control_socket_open(path, true, &s));
 	ck_assert_int_eq(control_socket_open(path, true, &other), -EADDRINUSE);
 	ck_assert_int_eq(other.fd, -1);
-	ck_assert_int_eq(access(path, F_OK), 0);
+	OK(access(path, F_OK));
 	control_socket_close(&s);
-	ck_assert_int_eq(control_socket_open(path, true, &other), 0);
+	OK(control_socket_open(path, true, &other));
 	control_socket_close(&other);
 }
 
 TEST(one_that_nobody_listens_at)
 {
 	close(listen_at(SOCK_SEQPACKET));
-	ck_assert_int_eq(access(path, F_OK), 0);
-	ck_assert_int_eq(control_socket_open(path, true, &s), 0);
+	OK(access(path, F_OK));
+	OK(control_socket_open(path, true, &s));
 	control_socket_close(&s);
 }
 
@@ -96,7 +95,7 @@ TEST(one_that_somebody_listens_at)
 
 		ck_assert_int_eq(control_socket_open(path, true, &s),
 				 -EADDRINUSE);
-		ck_assert_int_eq(access(path, F_OK), 0);
+		OK(access(path, F_OK));
 		close(fd);
 		unlink(path);
 	}
@@ -106,18 +105,18 @@ TEST(what_is_no_socket)
 {
 	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	ck_assert_int_eq(control_socket_open(path, true, &s), -EEXIST);
-	ck_assert_int_eq(access(path, F_OK), 0);
+	OK(access(path, F_OK));
 }
 
 TEST(another_in_our_place_stays)
 {
 	int fd;
 
-	ck_assert_int_eq(control_socket_open(path, true, &s), 0);
+	OK(control_socket_open(path, true, &s));
 	unlink(path);
 	fd = listen_at(SOCK_SEQPACKET);
 	control_socket_close(&s);
-	ck_assert_int_eq(access(path, F_OK), 0);
+	OK(access(path, F_OK));
 	close(fd);
 }
 
@@ -125,19 +124,19 @@ TEST(directories)
 {
 	char name[256];
 
-	ck_assert_int_eq(chmod(dir, 0777), 0);
+	OK(chmod(dir, 0777));
 	ck_assert_int_eq(control_socket_open(path, true, &s), -EPERM);
-	ck_assert_int_eq(chmod(dir, 0770), 0);
+	OK(chmod(dir, 0770));
 	ck_assert_int_eq(control_socket_open(path, true, &s), -EPERM);
-	ck_assert_int_eq(chmod(dir, 01777), 0);
-	ck_assert_int_eq(control_socket_open(path, true, &s), 0);
+	OK(chmod(dir, 01777));
+	OK(control_socket_open(path, true, &s));
 	control_socket_close(&s);
 	/* That of another, whatever its mode. */
 	if (geteuid() == 0) {
-		ck_assert_int_eq(chmod(dir, 0755), 0);
-		ck_assert_int_eq(chown(dir, 1000, 1000), 0);
+		OK(chmod(dir, 0755));
+		OK(chown(dir, 1000, 1000));
 		ck_assert_int_eq(control_socket_open(path, true, &s), -EPERM);
-		ck_assert_int_eq(chown(dir, 0, 0), 0);
+		OK(chown(dir, 0, 0));
 	}
 	(void)snprintf(name, sizeof(name), "%s/a/b/s", dir);
 	ck_assert_int_eq(control_socket_open(name, true, &s), -ENOENT);

@@ -55,13 +55,13 @@ static void make_tree(void)
 
 		name_of(i, name);
 		if (tree[i].text == NULL) {
-			ck_assert_int_eq(mkdir(name, 0700), 0);
+			OK(mkdir(name, 0700));
 			continue;
 		}
 		file = fopen(name, "w");
 		ck_assert_ptr_nonnull(file);
 		ck_assert_int_ge(fputs(tree[i].text, file), 0);
-		ck_assert_int_eq(fclose(file), 0);
+		OK(fclose(file));
 	}
 }
 
@@ -71,9 +71,9 @@ static void remove_tree(void)
 		char name[128];
 
 		name_of(i, name);
-		ck_assert_int_eq(remove(name), 0);
+		OK(remove(name));
 	}
-	ck_assert_int_eq(rmdir(mount), 0);
+	OK(rmdir(mount));
 }
 
 TEST(least)

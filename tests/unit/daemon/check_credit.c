@@ -17,8 +17,8 @@ static struct credit credit;
 
 static void set_up(void)
 {
-	ck_assert_int_eq(ring_writer_init(&writer, SIZE), 0);
-	ck_assert_int_eq(ring_reader_init(&reader, writer.fd), 0);
+	OK(ring_writer_init(&writer, SIZE));
+	OK(ring_reader_init(&reader, writer.fd));
 	credit = (struct credit){0};
 }
 
@@ -82,19 +82,19 @@ TEST(a_full_link_is_told_later)
 	const struct msg_number *told;
 	int link[2], r, sent = 0;
 
-	ck_assert_int_eq(ipc_pair(link), 0);
-	ck_assert_int_eq(fcntl(link[0], F_SETFL, O_NONBLOCK), 0);
+	OK(ipc_pair(link));
+	OK(fcntl(link[0], F_SETFL, O_NONBLOCK));
 	reader.tail = 1000 * RING_ALIGN;
 	while ((r = credit_give(&credit, &reader, link[0])) == 0 &&
 	       !credit.is_owed)
 		sent++;
 	ck_assert_int_eq(r, 0);
 	reader.tail += RING_ALIGN;
-	ck_assert_int_eq(credit_give(&credit, &reader, link[0]), 0);
+	OK(credit_give(&credit, &reader, link[0]));
 	ck_assert(credit.is_owed);
 	while (sent-- > 0)
 		ck_assert_int_eq(ipc_recv(link[1], &m), 1);
-	ck_assert_int_eq(credit_give(&credit, &reader, link[0]), 0);
+	OK(credit_give(&credit, &reader, link[0]));
 	ck_assert(!credit.is_owed);
 	ck_assert_int_eq(ipc_recv(link[1], &m), 1);
 	told = (const void *)m.bytes;

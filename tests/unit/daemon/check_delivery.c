@@ -50,8 +50,8 @@ static int make_payload(uint64_t size, int seals)
 {
 	int fd = memfd_create("payload", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	ck_assert_int_eq(ftruncate(fd, (off_t)size), 0);
-	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, seals), 0);
+	OK(ftruncate(fd, (off_t)size));
+	OK(fcntl(fd, F_ADD_SEALS, seals));
 	return fd;
 }
 
@@ -90,7 +90,7 @@ static void add_payloads(size_t instance, uint64_t size, uint64_t file_size)
 	const struct msg_chunk m = make_chunk(size, file_size);
 	const uint64_t sizes[2] = {size, file_size};
 
-	ck_assert_int_eq(deliver(instance, &m, sizes, SEALS), 0);
+	OK(deliver(instance, &m, sizes, SEALS));
 }
 
 static void add_chunk(size_t instance, uint64_t size)
@@ -144,7 +144,7 @@ static void open_output(void)
 	char path[] = "/tmp/check_delivery.XXXXXX";
 
 	ck_assert_ptr_nonnull(mkdtemp(path));
-	ck_assert_int_eq(output_open(&broker.output, path), 0);
+	OK(output_open(&broker.output, path));
 }
 
 static void remove_output(void)
@@ -174,11 +174,11 @@ static int new_process(size_t n)
 {
 	int fds[2];
 
-	ck_assert_int_eq(ipc_pair(fds), 0);
+	OK(ipc_pair(fds));
 	close_fd(&ships[n].child.fd);
 	ships[n].child.fd = fds[0];
-	ck_assert_int_eq(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
-	ck_assert_int_eq(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
+	OK(fcntl(fds[0], F_SETFL, O_NONBLOCK));
+	OK(fcntl(fds[1], F_SETFL, O_NONBLOCK));
 	return fds[1];
 }
 
@@ -294,7 +294,7 @@ TEST(what_is_for_files_is_not_sent)
 
 	open_output();
 	m.for_server = false;
-	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), 0);
+	OK(deliver(0, &m, sizes, SEALS));
 	receive_payloads(ship, false, SMALL, 0);
 	close_fd(&ship);
 	delivery_give_up(&broker);
@@ -320,7 +320,7 @@ TEST(payloads_that_break_a_rule)
 	m.transaction_size = 1;
 	ck_assert_int_eq(deliver(0, &m, both, SEALS), -EPROTO);
 	m.transaction_size = 0;
-	ck_assert_int_eq(deliver(0, &m, both, SEALS), 0);
+	OK(deliver(0, &m, both, SEALS));
 	delivery_give_up(&broker);
 	remove_output();
 }
@@ -346,7 +346,7 @@ TEST(an_anchor_is_for_spotlight_alone)
 	m.transaction_size = 1;
 	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), -EPROTO);
 	m.transaction_size = 0;
-	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), 0);
+	OK(deliver(0, &m, sizes, SEALS));
 	receive(server, MSG_ENVELOPE, &envelope, sizeof(envelope));
 	ck_assert_uint_eq(envelope.size, SMALL);
 	ck_assert_uint_eq(envelope.anchor_size, 0);

@@ -23,8 +23,8 @@ TEST(links)
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	(void)snprintf(link, sizeof(link), "%s/link", dir);
 	(void)snprintf(none, sizeof(none), "%s/none", dir);
-	ck_assert_int_eq(symlink("/proc", link), 0);
-	ck_assert_int_eq(exe_link_resolve(link, resolved), 0);
+	OK(symlink("/proc", link));
+	OK(exe_link_resolve(link, resolved));
 	ck_assert_str_eq(resolved, "/proc");
 	exe_link_text(link, 0, resolved, why);
 	ck_assert_str_eq(why, "it is a link to /proc, and processes are known "
@@ -38,6 +38,6 @@ TEST(links)
 	/* Whether there is one is not known. */
 	exe_link_text(none, -EACCES, "", why);
 	ck_assert_str_eq(why, "");
-	ck_assert_int_eq(unlink(link), 0);
-	ck_assert_int_eq(rmdir(dir), 0);
+	OK(unlink(link));
+	OK(rmdir(dir));
 }

@@ -31,14 +31,14 @@ static void on_answer(void *ctx, const struct msg_want *want, int error, int fd,
 	buf_fini(&answer.bytes);
 	buf_init(&answer.bytes, 1u << 20);
 	if (fd >= 0)
-		ck_assert_int_eq(buf_read_fd(&answer.bytes, fd), 0);
+		OK(buf_read_fd(&answer.bytes, fd));
 	close_fd(&fd);
 }
 
 static void set_up(void)
 {
-	ck_assert_int_eq(loop_new(&loop), 0);
-	ck_assert_int_eq(files_new(loop, &files), 0);
+	OK(loop_new(&loop));
+	OK(files_new(loop, &files));
 	pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	ck_assert_int_ge(pidfd, 0);
 	answer.n = 0;
@@ -67,7 +67,7 @@ static int ask(char *ctx)
 static void await(int n)
 {
 	while (answer.n < n) {
-		ck_assert_int_eq(loop_run_once(loop, 100), 0);
+		OK(loop_run_once(loop, 100));
 		files_check(files);
 	}
 }
@@ -76,8 +76,8 @@ FIXTURE(set_up, tear_down)
 
 TEST(answered_by_a_helper)
 {
-	ck_assert_int_eq(ask(one), 0);
-	ck_assert_int_eq(ask(two), 0);
+	OK(ask(one));
+	OK(ask(two));
 	ck_assert_int_eq(answer.n, 0);
 	await(2);
 	ck_assert_int_eq(answer.error, 0);
@@ -98,7 +98,7 @@ TEST(maps_and_their_files)
 	/* Without CAP_CHECKPOINT_RESTORE nobody is told. */
 	if (map_files_are_closed())
 		return;
-	ck_assert_int_eq(ask_for(WANT_MAPS, one), 0);
+	OK(ask_for(WANT_MAPS, one));
 	await(1);
 	ck_assert_int_eq(answer.error, 0);
 	size = strlen(answer.bytes.data);
@@ -106,7 +106,7 @@ TEST(maps_and_their_files)
 	ck_assert_int_eq(answer.bytes.data[size - 1], '\n');
 	ck_assert_uint_gt(answer.bytes.len, at);
 	ck_assert_uint_eq((answer.bytes.len - at) % sizeof(*files_of_maps), 0);
-	ck_assert_int_eq(stat("/proc/self/exe", &st), 0);
+	OK(stat("/proc/self/exe", &st));
 	files_of_maps = (const void *)(answer.bytes.data + at);
 	for (size_t i = 0; i < (answer.bytes.len - at) / sizeof(*files_of_maps);
 	     i++) {
@@ -126,7 +126,7 @@ TEST(program_and_its_environment)
 	const char *at, *end;
 
 	ck_assert_int_gt(readlink("/proc/self/exe", exe, sizeof(exe)), 0);
-	ck_assert_int_eq(ask_for(WANT_PROGRAM, one), 0);
+	OK(ask_for(WANT_PROGRAM, one));
 	await(1);
 	ck_assert_int_eq(answer.error, 0);
 	at = answer.bytes.data;
@@ -144,8 +144,8 @@ TEST(no_answer_within_the_request)
 	struct full full;
 
 	full_but(&full, 2);
-	ck_assert_int_eq(ask(one), 0);
-	ck_assert_int_eq(ask(two), 0);
+	OK(ask(one));
+	OK(ask(two));
 	ck_assert_int_eq(answer.n, 0);
 	/* No helper can be started: the requests wait. */
 	files_check(files);
@@ -157,11 +157,11 @@ TEST(no_answer_within_the_request)
 
 TEST(forgotten)
 {
-	ck_assert_int_eq(ask(one), 0);
+	OK(ask(one));
 	ck_assert_int_eq(ask(one), -EINVAL);
 	files_forget(files, one);
-	ck_assert_int_eq(ask(one), 0);
-	ck_assert_int_eq(ask(two), 0);
+	OK(ask(one));
+	OK(ask(two));
 	await(2);
 	ck_assert_int_eq(answer.n, 2);
 }

@@ -61,7 +61,7 @@ TEST(too_many)
 
 static void look(int fd, struct file_shown *ret)
 {
-	ck_assert_int_eq(file_shown_of(fd, 42, 4096, 8192, ret), 0);
+	OK(file_shown_of(fd, 42, 4096, 8192, ret));
 }
 
 TEST(who_a_file_is)
@@ -74,14 +74,14 @@ TEST(who_a_file_is)
 	ck_assert_int_ge(fd, 0);
 	look(fd, &before);
 	ck_assert_str_eq(before.name, path);
-	ck_assert_int_eq(fstat(fd, &st), 0);
+	OK(fstat(fd, &st));
 	ck_assert_uint_eq(before.identity.inode, st.st_ino);
 	look(fd, &after);
 	ck_assert(file_identity_equal(&before.identity, &after.identity));
 	ck_assert_int_eq(write(fd, "x", 1), 1);
 	look(fd, &after);
 	ck_assert(!file_identity_equal(&before.identity, &after.identity));
-	ck_assert_int_eq(unlink(path), 0);
+	OK(unlink(path));
 	close_fd(&fd);
 	ck_assert_int_eq(file_shown_of(-1, 42, 0, 0, &after), -ENOENT);
 }
@@ -97,9 +97,9 @@ TEST(who_a_copy_is)
 	look(b, &second);
 	ck_assert_str_eq(first.name, "memory of process 42");
 	ck_assert(file_identity_equal(&first.identity, &second.identity));
-	ck_assert_int_eq(file_shown_of(b, 43, 4096, 8192, &second), 0);
+	OK(file_shown_of(b, 43, 4096, 8192, &second));
 	ck_assert(!file_identity_equal(&first.identity, &second.identity));
-	ck_assert_int_eq(file_shown_of(b, 42, 4096, 12288, &second), 0);
+	OK(file_shown_of(b, 42, 4096, 12288, &second));
 	ck_assert(!file_identity_equal(&first.identity, &second.identity));
 	close_fd(&a);
 	close_fd(&b);
@@ -120,7 +120,7 @@ TEST(long_names)
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	ck_assert_int_ge(fd, 0);
 	look(fd, &shown);
-	ck_assert_int_eq(unlink(path), 0);
+	OK(unlink(path));
 	ck_assert_uint_eq(strlen(shown.name), FILE_NAME_SHOWN - 1);
 	ck_assert_str_eq(shown.name, path + strlen(path) - FILE_NAME_SHOWN + 1);
 	close_fd(&fd);

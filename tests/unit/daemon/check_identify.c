@@ -40,12 +40,10 @@ static void on_pid_file(void *ctx, int32_t pid, int32_t before)
 
 static void set_up(void)
 {
-	ck_assert_int_eq(loop_new(&loop), 0);
-	ck_assert_int_eq(files_new(loop, &files), 0);
-	ck_assert_int_eq(pid_files_new(files, on_pid_file, NULL, &pid_files),
-			 0);
-	ck_assert_int_eq(
-		identify_new(files, pid_files, on_identified, NULL, &id), 0);
+	OK(loop_new(&loop));
+	OK(files_new(loop, &files));
+	OK(pid_files_new(files, on_pid_file, NULL, &pid_files));
+	OK(identify_new(files, pid_files, on_identified, NULL, &id));
 	target = (struct target_config){.uid = CONFIG_UID_ANY};
 	memcpy(target.cmdline, "*", 2);
 	identify_by(id, &config);
@@ -69,14 +67,14 @@ static void ask(void)
 	struct process process;
 
 	ck_assert_int_eq(process_look(getpid(), &process), PROCESS_OK);
-	ck_assert_int_eq(identify(id, &s, &process), 0);
+	OK(identify(id, &s, &process));
 	close_fd(&process.pidfd);
 }
 
 static void await(int n)
 {
 	while (answer.n < n) {
-		ck_assert_int_eq(loop_run_once(loop, 100), 0);
+		OK(loop_run_once(loop, 100));
 		files_check(files);
 	}
 	ck_assert_int_eq(answer.n, n);
@@ -133,7 +131,7 @@ TEST(no_descriptor_for_the_request)
 
 	ck_assert_int_eq(process_look(getpid(), &process), PROCESS_OK);
 	full_but(&full, 0);
-	ck_assert_int_eq(identify(id, &s, &process), 0);
+	OK(identify(id, &s, &process));
 	ck_assert_int_eq(process.pidfd, -1);
 	full_end(&full);
 	ck_assert_int_eq(answer.n, 1);
@@ -185,11 +183,9 @@ TEST(dropped_at_the_end)
 	struct files *other_files;
 	struct identify *mine = id, *other;
 
-	ck_assert_int_eq(loop_new(&other_loop), 0);
-	ck_assert_int_eq(files_new(other_loop, &other_files), 0);
-	ck_assert_int_eq(identify_new(other_files, pid_files, on_identified,
-				      NULL, &other),
-			 0);
+	OK(loop_new(&other_loop));
+	OK(files_new(other_loop, &other_files));
+	OK(identify_new(other_files, pid_files, on_identified, NULL, &other));
 	identify_by(other, &config);
 	id = other;
 	ask();

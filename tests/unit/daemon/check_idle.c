@@ -17,7 +17,7 @@ static void set_up(void)
 	int pair[2];
 
 	b = (struct broker){.n_unwinds = 1};
-	ck_assert_int_eq(ipc_pair(pair), 0);
+	OK(ipc_pair(pair));
 	unwind = calloc(1, sizeof(*unwind));
 	ck_assert_ptr_nonnull(unwind);
 	unwind->child = (struct child){.type = &child_types[CHILD_UNWIND],
@@ -89,7 +89,7 @@ static struct ship *add_ships(void)
 	struct ship *last = NULL;
 	int pair[2];
 
-	ck_assert_int_eq(ipc_pair(pair), 0);
+	OK(ipc_pair(pair));
 	for (size_t i = 0; i < 2; i++) {
 		last = calloc(1, sizeof(*last));
 		ck_assert_ptr_nonnull(last);
@@ -179,6 +179,6 @@ TEST(a_new_dsn_waits_for_a_place)
 	ck_assert_int_eq(children_ship(&b, NEW, &found), -EAGAIN);
 	s->child.is_leaving = false;
 	ck_assert_int_eq(children_ship(&b, NEW, &found), -ENOSPC);
-	ck_assert_int_eq(children_ship(&b, OLD, &found), 0);
+	OK(children_ship(&b, OLD, &found));
 	ck_assert_ptr_eq(found, s);
 }

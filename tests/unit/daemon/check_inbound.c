@@ -16,7 +16,7 @@ static char bytes[16];
 
 static void set_up(void)
 {
-	ck_assert_int_eq(ipc_pair(pair), 0);
+	OK(ipc_pair(pair));
 }
 
 static void tear_down(void)
@@ -37,16 +37,11 @@ static int lingering(int *ret_listener)
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	*ret_listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	ck_assert_int_eq(bind(*ret_listener, (struct sockaddr *)&address, size),
-			 0);
-	ck_assert_int_eq(listen(*ret_listener, 1), 0);
-	ck_assert_int_eq(
-		getsockname(*ret_listener, (struct sockaddr *)&address, &size),
-		0);
-	ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, size), 0);
-	ck_assert_int_eq(
-		setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)),
-		0);
+	OK(bind(*ret_listener, (struct sockaddr *)&address, size));
+	OK(listen(*ret_listener, 1));
+	OK(getsockname(*ret_listener, (struct sockaddr *)&address, &size));
+	OK(connect(fd, (struct sockaddr *)&address, size));
+	OK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
 	while (send(fd, much, sizeof(much), MSG_DONTWAIT) > 0)
 		continue;
 	return fd;
@@ -70,12 +65,12 @@ TEST(messages)
 	for (size_t i = 0; i < 2; i++) {
 		ck_assert_int_eq(inbound_recv(pair[0], safe[i], bytes, 16),
 				 -EAGAIN);
-		ck_assert_int_eq(ipc_send(pair[1], "abc", 3, NULL, 0), 0);
+		OK(ipc_send(pair[1], "abc", 3, NULL, 0));
 		ck_assert_int_eq(inbound_recv(pair[0], safe[i], bytes, 16), 3);
 		ck_assert_mem_eq(bytes, "abc", 3);
 	}
 	close_fd(&pair[1]);
-	ck_assert_int_eq(inbound_recv(pair[0], false, bytes, 16), 0);
+	OK(inbound_recv(pair[0], false, bytes, 16));
 	inbound_close(&pair[0], false);
 	ck_assert_int_eq(pair[0], -1);
 	reap(0);
@@ -85,7 +80,7 @@ TEST(descriptors_are_not_waited_for)
 {
 	int listener, fd = lingering(&listener);
 
-	ck_assert_int_eq(ipc_send(pair[1], "abc", 3, &fd, 1), 0);
+	OK(ipc_send(pair[1], "abc", 3, &fd, 1));
 	close_fd(&fd);
 	ck_assert_int_eq(inbound_recv(pair[0], false, bytes, 16), -EBADMSG);
 	ck_assert_int_eq(inbound_recv(pair[0], false, bytes, 16), -EBADMSG);
@@ -102,8 +97,8 @@ TEST(nor_are_those_in_the_queue)
 	int listener, fd = lingering(&listener);
 
 	for (int i = 0; i < 20; i++)
-		ck_assert_int_eq(ipc_send(pair[1], "abc", 3, NULL, 0), 0);
-	ck_assert_int_eq(ipc_send(pair[1], "abc", 3, &fd, 1), 0);
+		OK(ipc_send(pair[1], "abc", 3, NULL, 0));
+	OK(ipc_send(pair[1], "abc", 3, &fd, 1));
 	close_fd(&fd);
 	inbound_close(&pair[0], false);
 	reap(1);

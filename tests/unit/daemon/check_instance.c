@@ -50,7 +50,7 @@ static void set_up(void)
 		.is_sampled = true,
 		.is_started = true,
 	};
-	ck_assert_int_eq(target_open(&b, &instance), 0);
+	OK(target_open(&b, &instance));
 	instance.target->phase = TARGET_PROFILED;
 	instance.target->in_capture = true;
 }

@@ -36,17 +36,16 @@ static void set_up(void)
 	memset(&b, 0, sizeof(b));
 	messages = 0;
 	last_fd = -1;
-	ck_assert_int_eq(loop_new(&b.loop), 0);
-	ck_assert_int_eq(ipc_pair(pair), 0);
-	ck_assert_int_eq(fcntl(pair[0], F_SETFL, O_NONBLOCK), 0);
+	OK(loop_new(&b.loop));
+	OK(ipc_pair(pair));
+	OK(fcntl(pair[0], F_SETFL, O_NONBLOCK));
 	b.capture = (struct child){.broker = &b,
 				   .type = &type,
 				   .fd = pair[0],
 				   .pid = 1,
 				   .is_ready = true};
-	ck_assert_int_eq(loop_add(b.loop, pair[0], child_on_readable,
-				  &b.capture, &b.capture.source),
-			 0);
+	OK(loop_add(b.loop, pair[0], child_on_readable, &b.capture,
+		    &b.capture.source));
 	end = pair[1];
 }
 
@@ -67,35 +66,35 @@ TEST(a_message_waits_for_a_descriptor)
 	const uint64_t before = lack_count();
 	int fd = 0;
 
-	ck_assert_int_eq(ipc_send(end, "x", 1, &fd, 1), 0);
-	ck_assert_int_eq(ipc_send(end, "y", 1, NULL, 0), 0);
+	OK(ipc_send(end, "x", 1, &fd, 1));
+	OK(ipc_send(end, "y", 1, NULL, 0));
 	hear();
 	full_but(&full, 0);
 	for (int i = 0; i < 5; i++)
-		ck_assert_int_eq(loop_run_once(b.loop, 0), 0);
+		OK(loop_run_once(b.loop, 0));
 	ck_assert_uint_eq(messages, 0);
 	ck_assert_uint_eq(b.capture.killed_ns, 0);
 	ck_assert_uint_eq(lack_count(), before + 1);
 	loop_resume(b.loop);
-	ck_assert_int_eq(loop_run_once(b.loop, 0), 0);
+	OK(loop_run_once(b.loop, 0));
 	ck_assert_uint_eq(messages, 0);
 	full_end(&full);
 	ck_assert_uint_eq(heard("capture waits"), 1);
 	loop_resume(b.loop);
-	ck_assert_int_eq(loop_run_once(b.loop, 0), 0);
+	OK(loop_run_once(b.loop, 0));
 	ck_assert_uint_eq(messages, 1);
 	ck_assert_int_ge(last_fd, 0);
-	ck_assert_int_eq(loop_run_once(b.loop, 0), 0);
+	OK(loop_run_once(b.loop, 0));
 	ck_assert_uint_eq(messages, 2);
 }
 
 TEST(it_is_no_lack_where_there_are_some)
 {
-	ck_assert_int_eq(lack_of_descriptors(), 0);
+	OK(lack_of_descriptors());
 	full_but(&full, 0);
 	ck_assert_int_eq(lack_of_descriptors(), -EMFILE);
 	full_end(&full);
-	ck_assert_int_eq(lack_of_descriptors(), 0);
+	OK(lack_of_descriptors());
 	ck_assert(lack_is(EMFILE) && lack_is(ENFILE) && lack_is(ENOMEM));
 	ck_assert(!lack_is(0) && !lack_is(ESRCH) && !lack_is(EPERM));
 }
@@ -108,7 +107,7 @@ TEST(a_child_that_cannot_be_started)
 	tear_down();
 	child_close(child);
 	child->pid = 0;
-	ck_assert_int_eq(loop_new(&b.loop), 0);
+	OK(loop_new(&b.loop));
 	children_init(&b);
 	child->started_ns = 1; /* the last one has lived for long */
 	full_but(&full, 0);

@@ -98,9 +98,9 @@ TEST(a_lower_limit_stays)
 	const struct rlimit lower = {(rlim_t)1 << 30, (rlim_t)1 << 30};
 	struct rlimit now;
 
-	ck_assert_int_eq(setrlimit(RLIMIT_DATA, &lower), 0);
-	ck_assert_int_eq(leash_start(MUCH, NS_PER_SEC * 1000), 0);
-	ck_assert_int_eq(getrlimit(RLIMIT_DATA, &now), 0);
+	OK(setrlimit(RLIMIT_DATA, &lower));
+	OK(leash_start(MUCH, NS_PER_SEC * 1000));
+	OK(getrlimit(RLIMIT_DATA, &now));
 	ck_assert_uint_eq(now.rlim_cur, lower.rlim_cur);
 	ck_assert_uint_eq(now.rlim_max, lower.rlim_max);
 }

@@ -60,9 +60,9 @@ static void check_opens(const struct mapped *m)
 	struct stat its, ours;
 	int fd = -1;
 
-	ck_assert_int_eq(mapped_open(m, &fd), 0);
-	ck_assert_int_eq(fstat(fd, &its), 0);
-	ck_assert_int_eq(fstat(file, &ours), 0);
+	OK(mapped_open(m, &fd));
+	OK(fstat(fd, &its));
+	OK(fstat(file, &ours));
 	ck_assert_uint_eq(its.st_ino, ours.st_ino);
 	ck_assert_uint_eq(its.st_dev, ours.st_dev);
 	(void)close(fd);
@@ -84,7 +84,7 @@ TEST(what_maps_says)
 	struct stat st;
 
 	found(&m);
-	ck_assert_int_eq(fstat(file, &st), 0);
+	OK(fstat(file, &st));
 	ck_assert_str_eq(m.path, path);
 	ck_assert_uint_eq(m.inode, st.st_ino);
 	ck_assert_uint_eq(m.offset, PAGE);
@@ -129,7 +129,7 @@ TEST(shorter_than_its_mapping)
 
 	found(&m);
 	m.device++;
-	ck_assert_int_eq(ftruncate(file, 2 * PAGE), 0);
+	OK(ftruncate(file, 2 * PAGE));
 	check_opens(&m);
 }
 
@@ -139,7 +139,7 @@ TEST(replaced)
 	int other;
 
 	found(&m);
-	ck_assert_int_eq(unlink(path), 0);
+	OK(unlink(path));
 	check_refused(&m);
 	other = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
 	ck_assert_int_ge(other, 0);
@@ -157,11 +157,11 @@ TEST(executable_of_another_name)
 	int fd;
 
 	found(&m);
-	ck_assert_int_eq(stat("/proc/self/exe", &st), 0);
+	OK(stat("/proc/self/exe", &st));
 	m.device = st.st_dev;
 	m.inode = st.st_ino;
-	ck_assert_int_eq(mapped_open(&m, &fd), 0);
-	ck_assert_int_eq(fstat(fd, &st), 0);
+	OK(mapped_open(&m, &fd));
+	OK(fstat(fd, &st));
 	ck_assert_uint_eq(st.st_ino, m.inode);
 	(void)close(fd);
 }

@@ -36,11 +36,11 @@ static void set_up(void)
 	instance = (struct instance){.broker = &b, .pid = pid};
 	instance.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	ck_assert_int_ge(instance.pidfd, 0);
-	ck_assert_int_eq(target_open(&b, &instance), 0);
+	OK(target_open(&b, &instance));
 	instance.target->phase = TARGET_PROFILED;
 	instance.target->session = SESSION_OPEN;
 	instance.target->unwind = &unwind;
-	ck_assert_int_eq(ipc_pair(pair), 0);
+	OK(ipc_pair(pair));
 	unwind = (struct unwind){.child = {.broker = &b,
 					   .type = &child_types[CHILD_UNWIND],
 					   .fd = pair[0]}};
@@ -50,8 +50,8 @@ static void set_up(void)
 
 static void end_process(void)
 {
-	ck_assert_int_eq(kill(pid, SIGKILL), 0);
-	ck_assert_int_eq(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
+	OK(kill(pid, SIGKILL));
+	OK(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT));
 }
 
 static void tear_down(void)

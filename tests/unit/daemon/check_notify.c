@@ -24,11 +24,8 @@ static void listen_at(const char *name)
 		address.sun_path[0] = '\0';
 	manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	ck_assert_int_ge(manager, 0);
-	ck_assert_int_eq(
-		bind(manager, (const struct sockaddr *)&address,
-		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
-				 size)),
-		0);
+	OK(bind(manager, (const struct sockaddr *)&address,
+		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + size)));
 }
 
 static void set_up(void)
@@ -66,7 +63,7 @@ FIXTURE(set_up, tear_down)
 
 TEST(says_what_it_does)
 {
-	ck_assert_int_eq(notify_init(&n), 0);
+	OK(notify_init(&n));
 	ck_assert_ptr_null(getenv("NOTIFY_SOCKET"));
 	notify_check(&n, NOW, 1, false);
 	assert_said("");
@@ -84,7 +81,7 @@ TEST(says_what_it_does)
 
 TEST(says_a_status_once)
 {
-	ck_assert_int_eq(notify_init(&n), 0);
+	OK(notify_init(&n));
 	notify_status(&n, "%d processes", 3);
 	assert_said("");
 	notify_check(&n, NOW, 1, false);
@@ -101,7 +98,7 @@ TEST(a_long_status_is_cut_off)
 {
 	char text[2 * NOTIFY_STATUS_MAX];
 
-	ck_assert_int_eq(notify_init(&n), 0);
+	OK(notify_init(&n));
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	notify_status(&n, "%s", text);
@@ -123,7 +120,7 @@ TEST(a_long_status_is_cut_off)
 TEST(answers_while_it_beats)
 {
 	(void)setenv("WATCHDOG_USEC", "8000000", 1);
-	ck_assert_int_eq(notify_init(&n), 0);
+	OK(notify_init(&n));
 	ck_assert_ptr_null(getenv("WATCHDOG_USEC"));
 	notify_check(&n, NOW, 1, false);
 	assert_said("WATCHDOG=1\n");
@@ -148,7 +145,7 @@ TEST(a_watchdog_may_be_anothers)
 
 	(void)setenv("WATCHDOG_USEC", "8000000", 1);
 	(void)setenv("WATCHDOG_PID", "1", 1);
-	ck_assert_int_eq(notify_init(&n), 0);
+	OK(notify_init(&n));
 	notify_check(&n, NOW, 1, true);
 	assert_said("");
 	notify_fini(&n);
@@ -156,7 +153,7 @@ TEST(a_watchdog_may_be_anothers)
 	(void)setenv("NOTIFY_SOCKET", path, 1);
 	(void)setenv("WATCHDOG_USEC", "8000000", 1);
 	(void)setenv("WATCHDOG_PID", pid, 1);
-	ck_assert_int_eq(notify_init(&n), 0);
+	OK(notify_init(&n));
 	notify_check(&n, NOW, 1, true);
 	assert_said("WATCHDOG=1\n");
 }
@@ -165,7 +162,7 @@ TEST(a_watchdog_may_be_anothers)
 TEST(a_full_socket)
 {
 	(void)setenv("WATCHDOG_USEC", "8000000", 1);
-	ck_assert_int_eq(notify_init(&n), 0);
+	OK(notify_init(&n));
 	while (sendto(n.fd, "x", 1, 0, (const struct sockaddr *)&n.address,
 		      n.address_size) == 1)
 		continue;
@@ -190,7 +187,7 @@ TEST(an_abstract_name)
 	(void)snprintf(name, sizeof(name), "@check-notify-%d", getpid());
 	listen_at(name);
 	(void)setenv("NOTIFY_SOCKET", name, 1);
-	ck_assert_int_eq(notify_init(&n), 0);
+	OK(notify_init(&n));
 	notify_state(&n, NOTIFY_READY, NOW);
 	assert_said("READY=1\n");
 }
@@ -199,7 +196,7 @@ TEST(nobody_listens)
 {
 	(void)unsetenv("NOTIFY_SOCKET");
 	(void)setenv("WATCHDOG_USEC", "8000000", 1);
-	ck_assert_int_eq(notify_init(&n), 0);
+	OK(notify_init(&n));
 	ck_assert_int_eq(n.fd, -1);
 	notify_state(&n, NOTIFY_READY, NOW);
 	notify_status(&n, "busy");

@@ -44,9 +44,7 @@ static void open_spool(size_t count)
 {
 	const struct spool_limits limits = {.count = count};
 
-	ck_assert_int_eq(
-		spooled_open(&outbox.spooled, dsn_number(&dsn), &limits, dir),
-		0);
+	OK(spooled_open(&outbox.spooled, dsn_number(&dsn), &limits, dir));
 }
 
 static void set_up(void)
@@ -66,7 +64,7 @@ static void set_up(void)
 	ck_assert_int_ge(dir, 0);
 	sink_init(&sink, text, sizeof(text));
 	ck_assert_int_eq(dsn_parse(&dsn, text), DSN_OK);
-	ck_assert_int_eq(transport_new(&transport, &options), 0);
+	OK(transport_new(&transport, &options));
 	outbox_init(&outbox, transport, on_done);
 	outbox_set_dsn(&outbox, &dsn, 0);
 	memset(results, 0, sizeof(results));
@@ -96,7 +94,7 @@ static void add(enum envelope_kind kind, unsigned int n)
 	int fd = memfd_create("payload", MFD_CLOEXEC);
 
 	ck_assert_ptr_nonnull(s);
-	ck_assert_int_eq(write_all(fd, payload, sizeof(payload) - 1), 0);
+	OK(write_all(fd, payload, sizeof(payload) - 1));
 	(void)snprintf(s->chunk_id, sizeof(s->chunk_id), "%032x", n);
 	memcpy(s->platform, "rust", sizeof("rust"));
 	s->package = (struct package){
@@ -107,7 +105,7 @@ static void add(enum envelope_kind kind, unsigned int n)
 		.payload_size = sizeof(payload) - 1,
 		.transaction_size = kind == ENVELOPE_V1 ? 7 : 0,
 	};
-	ck_assert_int_eq(spool_id_parse(s->chunk_id, s->package.event_id), 0);
+	OK(spool_id_parse(s->chunk_id, s->package.event_id));
 	outbox_add(&outbox, s);
 }
 
@@ -119,8 +117,7 @@ static void turn(void)
 	outbox.spooled.next_ns = 0;
 	outbox_step(&outbox);
 	if (transport_busy(transport))
-		ck_assert_int_eq(transport_wait(transport, -1, 1000, &ignored),
-				 0);
+		OK(transport_wait(transport, -1, 1000, &ignored));
 }
 
 static void turn_until_idle(void)
@@ -321,7 +318,7 @@ TEST(a_disk_that_takes_nothing)
 	const unsigned int n = WAITING_MAX + 10;
 
 	open_spool(0);
-	ck_assert_int_eq(rmdir(path), 0);
+	OK(rmdir(path));
 	add(ENVELOPE_CHUNK, 0);
 	turn_until_idle();
 	ck_assert_uint_gt(outbox.spooled.keep_ns, 0);
@@ -340,7 +337,7 @@ TEST(a_disk_that_takes_nothing)
 	/* The newest, and the oldest of these first. */
 	for (unsigned int i = 0; i < WAITING_MAX; i++)
 		ck_assert_uint_eq(arrived(i), n - WAITING_MAX + i);
-	ck_assert_int_eq(mkdir(path, 0700), 0);
+	OK(mkdir(path, 0700));
 }
 
 /* What was told of, and did not arrive, is told again: with the next one. */

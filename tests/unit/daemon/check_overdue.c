@@ -31,8 +31,8 @@ static void set_up(void)
 	ck_assert_int_gt(pid, 0);
 	memset(&b, 0, sizeof(b));
 	/* After the fork: the test alone has the socket's other end. */
-	ck_assert_int_eq(ipc_pair(pair), 0);
-	ck_assert_int_eq(loop_new(&b.loop), 0);
+	OK(ipc_pair(pair));
+	OK(loop_new(&b.loop));
 	b.capture.fd = -1;
 	unwind = (struct unwind){.link_fd = -1};
 	unwind.child = (struct child){.broker = &b,
@@ -40,9 +40,8 @@ static void set_up(void)
 				      .fd = pair[0],
 				      .is_ready = true,
 				      .pid = pid};
-	ck_assert_int_eq(loop_add(b.loop, pair[0], child_on_readable,
-				  &unwind.child, &unwind.child.source),
-			 0);
+	OK(loop_add(b.loop, pair[0], child_on_readable, &unwind.child,
+		    &unwind.child.source));
 	end = pair[1];
 	b.unwinds[b.n_unwinds++] = &unwind;
 	instance = (struct instance){.broker = &b, .pidfd = -1};
@@ -121,7 +120,7 @@ TEST(what_is_paid_is_paid)
 TEST(a_closed_socket_is_not_an_end)
 {
 	close_fd(&end);
-	ck_assert_int_eq(loop_run_once(b.loop, 0), 0);
+	OK(loop_run_once(b.loop, 0));
 	ck_assert_int_lt(unwind.child.fd, 0);
 	is_killed();
 }

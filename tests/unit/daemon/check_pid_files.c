@@ -38,9 +38,9 @@ static void set_up(void)
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	(void)snprintf(one, sizeof(one), "%s/one", dir);
 	(void)snprintf(two, sizeof(two), "%s/two", dir);
-	ck_assert_int_eq(loop_new(&loop), 0);
-	ck_assert_int_eq(files_new(loop, &files), 0);
-	ck_assert_int_eq(pid_files_new(files, on_told, NULL, &p), 0);
+	OK(loop_new(&loop));
+	OK(files_new(loop, &files));
+	OK(pid_files_new(files, on_told, NULL, &p));
 }
 
 static void tear_down(void)
@@ -50,7 +50,7 @@ static void tear_down(void)
 	loop_free(loop);
 	(void)unlink(one);
 	(void)unlink(two);
-	ck_assert_int_eq(rmdir(dir), 0);
+	OK(rmdir(dir));
 }
 
 static void configure(size_t n, const char *first, const char *second)
@@ -73,7 +73,7 @@ static void put(const char *path, const char *text)
 static void await(int n)
 {
 	while (told.n < n) {
-		ck_assert_int_eq(loop_run_once(loop, 100), 0);
+		OK(loop_run_once(loop, 100));
 		files_check(files);
 	}
 	ck_assert_int_eq(told.n, n);
@@ -114,7 +114,7 @@ TEST(what_they_say)
 /* Nobody waits for who opens its other end. */
 TEST(no_regular_file)
 {
-	ck_assert_int_eq(mkfifo(one, 0600), 0);
+	OK(mkfifo(one, 0600));
 	configure(2, one, dir);
 	read_all(1, 2);
 	ck_assert_int_eq(pid_files_pid(p, one), 0);
@@ -166,14 +166,14 @@ TEST(one_that_hangs)
 	configure(1, one, "");
 	read_all(1, 1);
 	hung = helper();
-	ck_assert_int_eq(kill(hung, SIGSTOP), 0);
+	OK(kill(hung, SIGSTOP));
 	ck_assert_int_eq(waitpid(hung, &status, WUNTRACED), hung);
 	ck_assert(WIFSTOPPED(status));
 	put(one, "43\n");
 	told.n = 0;
 	pid_files_read(p, 2 * NS_PER_SEC);
 	while (files_killed(files) == 0) {
-		ck_assert_int_eq(loop_run_once(loop, 100), 0);
+		OK(loop_run_once(loop, 100));
 		files_check(files);
 	}
 	/* What was known stays, and nobody else is sent there. */

@@ -25,7 +25,7 @@ static capability_set effective(void)
 {
 	capability_set set;
 
-	ck_assert_int_eq(privileges_get(&set), 0);
+	OK(privileges_get(&set));
 	return set;
 }
 
@@ -34,8 +34,8 @@ static void assert_ids(uid_t expected)
 	uid_t u[3];
 	gid_t g[3];
 
-	ck_assert_int_eq(getresuid(&u[0], &u[1], &u[2]), 0);
-	ck_assert_int_eq(getresgid(&g[0], &g[1], &g[2]), 0);
+	OK(getresuid(&u[0], &u[1], &u[2]));
+	OK(getresgid(&g[0], &g[1], &g[2]));
 	for (size_t i = 0; i < 3; i++) {
 		ck_assert_uint_eq(u[i], expected);
 		ck_assert_uint_eq(g[i], expected);
@@ -46,18 +46,18 @@ static void assert_ids(uid_t expected)
 
 TEST_IF(drops_everything, getuid() == 0)
 {
-	ck_assert_int_eq(setgroups(1, &(gid_t){1}), 0);
+	OK(setgroups(1, &(gid_t){1}));
 	ck_assert_uint_ne(effective(), 0);
 	ck_assert(bounding_has(CAP_SYS_PTRACE));
-	ck_assert_int_eq(privileges_drop(NOBODY, NOBODY, 0, false), 0);
+	OK(privileges_drop(NOBODY, NOBODY, 0, false));
 	assert_ids(NOBODY);
-	ck_assert_int_eq(getgroups(0, NULL), 0);
+	OK(getgroups(0, NULL));
 	ck_assert_uint_eq(effective(), 0);
 	for (int cap = 0; cap < 64; cap++)
 		ck_assert(!bounding_has(cap));
 	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
-	ck_assert_int_eq(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 0);
-	ck_assert_int_eq(prctl(PR_GET_KEEPCAPS, 0, 0, 0, 0), 0);
+	OK(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0));
+	OK(prctl(PR_GET_KEEPCAPS, 0, 0, 0, 0));
 	ck_assert_int_ne(setresuid(0, 0, 0), 0);
 	ck_assert_int_ne(setgid(0), 0);
 	ck_assert_int_lt(open("/proc/1/mem", O_RDONLY | O_CLOEXEC), 0);
@@ -65,7 +65,7 @@ TEST_IF(drops_everything, getuid() == 0)
 
 TEST_IF(keeps_what_it_is_told_to, getuid() == 0)
 {
-	ck_assert_int_eq(privileges_drop(NOBODY, NOBODY, KEEP, true), 0);
+	OK(privileges_drop(NOBODY, NOBODY, KEEP, true));
 	assert_ids(NOBODY);
 	ck_assert_uint_eq(effective(), KEEP);
 	ck_assert(!bounding_has(CAP_SYS_PTRACE));
@@ -73,31 +73,28 @@ TEST_IF(keeps_what_it_is_told_to, getuid() == 0)
 	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
 	ck_assert_int_ne(setresuid(0, 0, 0), 0);
 	/* Again, to less. */
-	ck_assert_int_eq(privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, 0, false),
-			 0);
+	OK(privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, 0, false));
 	ck_assert_uint_eq(effective(), 0);
 }
 
 TEST_IF(keeps_ids, getuid() == 0)
 {
-	ck_assert_int_eq(privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, KEEP, false),
-			 0);
+	OK(privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, KEEP, false));
 	assert_ids(0);
 	ck_assert_uint_eq(effective(), KEEP);
 }
 
 TEST_IF(works_for_an_ordinary_user, getuid() == 0)
 {
-	ck_assert_int_eq(setgroups(0, NULL), 0);
-	ck_assert_int_eq(setresgid(NOBODY, NOBODY, NOBODY), 0);
-	ck_assert_int_eq(setresuid(NOBODY, NOBODY, NOBODY), 0);
+	OK(setgroups(0, NULL));
+	OK(setresgid(NOBODY, NOBODY, NOBODY));
+	OK(setresuid(NOBODY, NOBODY, NOBODY));
 	/* What he does not have he cannot keep. */
-	ck_assert_int_eq(privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, KEEP, false),
-			 0);
+	OK(privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, KEEP, false));
 	ck_assert_uint_eq(effective(), 0);
 	assert_ids(NOBODY);
 	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
-	ck_assert_int_eq(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 0);
+	OK(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0));
 	/* And become another he cannot either. */
 	ck_assert_int_eq(privileges_drop(1, MSG_ID_KEEP, 0, false), -EPERM);
 	ck_assert_int_eq(privileges_drop(MSG_ID_KEEP, 1, 0, false), -EPERM);
@@ -111,7 +108,7 @@ static capability_set given_by_exec(void)
 	FILE *in;
 	pid_t pid;
 
-	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	OK(pipe2(ends, O_CLOEXEC));
 	pid = fork();
 	if (pid == 0) {
 		(void)dup2(ends[1], STDOUT_FILENO);
@@ -124,7 +121,7 @@ static capability_set given_by_exec(void)
 	in = fdopen(ends[0], "r");
 	ck_assert_ptr_nonnull(in);
 	ck_assert_int_eq(fscanf(in, "CapEff: %llx", &set), 1);
-	ck_assert_int_eq(fclose(in), 0);
+	OK(fclose(in));
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 	return set;
 }
@@ -133,7 +130,7 @@ TEST_IF(limits_the_broker, getuid() == 0)
 {
 	const capability_set handed_on = CAPABILITY(CAP_SYS_NICE);
 
-	ck_assert_int_eq(privileges_limit(KEEP, handed_on), 0);
+	OK(privileges_limit(KEEP, handed_on));
 	assert_ids(0);
 	ck_assert_uint_eq(effective(), KEEP);
 	for (int cap = 0; cap < 64; cap++)
@@ -143,7 +140,7 @@ TEST_IF(limits_the_broker, getuid() == 0)
 	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
 	ck_assert_uint_eq(given_by_exec(), KEEP | handed_on);
 	/* CAP_SETPCAP is gone: it can drop no more of the bounding set. */
-	ck_assert_int_eq(privileges_limit(0, KEEP), 0);
+	OK(privileges_limit(0, KEEP));
 	ck_assert_uint_eq(effective(), 0);
 	ck_assert(bounding_has(CAP_SYS_NICE));
 }
@@ -152,10 +149,10 @@ TEST_IF(makes_effective_what_is_permitted, getuid() == 0)
 {
 	const capability_set handed_on = CAPABILITY(CAP_SYS_NICE);
 
-	ck_assert_int_eq(privileges_limit(KEEP, handed_on), 0);
-	ck_assert_int_eq(privileges_make_effective(handed_on), 0);
+	OK(privileges_limit(KEEP, handed_on));
+	OK(privileges_make_effective(handed_on));
 	ck_assert_uint_eq(effective(), handed_on);
-	ck_assert_int_eq(privileges_make_effective(UINT64_MAX), 0);
+	OK(privileges_make_effective(UINT64_MAX));
 	ck_assert_uint_eq(effective(), KEEP | handed_on);
 }
 
@@ -172,8 +169,7 @@ TEST(reads_by_the_least_that_there_is)
 
 TEST(drops_an_ordinary_user_s)
 {
-	ck_assert_int_eq(privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, 0, false),
-			 0);
+	OK(privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, 0, false));
 	ck_assert_uint_eq(effective(), 0);
 	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
 }

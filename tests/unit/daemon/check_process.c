@@ -37,8 +37,8 @@ static void make_missing(void)
 	uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 	if (uffd < 0)
 		return;
-	ck_assert_int_eq(ioctl(uffd, UFFDIO_API, &api), 0);
-	ck_assert_int_eq(ioctl(uffd, UFFDIO_REGISTER, &range), 0);
+	OK(ioctl(uffd, UFFDIO_API, &api));
+	OK(ioctl(uffd, UFFDIO_REGISTER, &range));
 }
 
 /* Runs does(of) in a process of its own. */
@@ -57,7 +57,7 @@ static pid_t start(void (*does)(pid_t of), pid_t of)
 
 static void end(pid_t pid)
 {
-	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	OK(kill(pid, SIGKILL));
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
 
@@ -135,7 +135,7 @@ TEST(who_sleeps_is_told_from_who_is_stopped)
 	pid_t pid = start(sleep_on, 0);
 
 	check_only(sleeps, pid);
-	ck_assert_int_eq(kill(pid, SIGSTOP), 0);
+	OK(kill(pid, SIGSTOP));
 	check_only(process_is_stopped, pid);
 	end(pid);
 }

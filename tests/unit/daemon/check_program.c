@@ -18,15 +18,15 @@ static void set_up(uint64_t told_ns)
 	static const struct unwind_cache_options options = {.hash_seed = 1};
 	struct unwind_cache *cache;
 
-	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
+	OK(unwind_cache_new(&options, &cache));
 	p = (struct program){
 		.open = &open_message, .has_maps = true, .told_ns = told_ns};
-	ck_assert_int_eq(unwind_space_new(cache, NULL, NULL, &p.space), 0);
-	ck_assert_int_eq(unwind_space_set_maps(p.space, text, strlen(text)), 0);
+	OK(unwind_space_new(cache, NULL, NULL, &p.space));
+	OK(unwind_space_set_maps(p.space, text, strlen(text)));
 	buf_init(&p.runs.exe, 100);
 	buf_init(&p.runs.cmdline, 100);
-	ck_assert_int_eq(buf_add_string(&p.runs.exe, "/bin/program"), 0);
-	ck_assert_int_eq(buf_add_string(&p.runs.cmdline, "program"), 0);
+	OK(buf_add_string(&p.runs.exe, "/bin/program"));
+	OK(buf_add_string(&p.runs.cmdline, "program"));
 	memcpy(p.release, "program@1", sizeof("program@1"));
 	memcpy(p.environment, "lab", sizeof("lab"));
 }
@@ -36,9 +36,7 @@ static bool is_known(void)
 {
 	bool remapped;
 
-	ck_assert_int_eq(unwind_space_would_remap(p.space, other, strlen(other),
-						  &remapped),
-			 0);
+	OK(unwind_space_would_remap(p.space, other, strlen(other), &remapped));
 	return remapped;
 }
 

@@ -46,14 +46,14 @@ static void set_up(void)
 	struct readers_options options = {.broken = no_break};
 	int ring_fd;
 
-	ck_assert_int_eq(capture_new(&capture_options, &capture), 0);
-	ck_assert_int_eq(loop_new(&loop), 0);
+	OK(capture_new(&capture_options, &capture));
+	OK(loop_new(&loop));
 	options.loop = loop;
 	options.capture = capture;
-	ck_assert_int_eq(readers_new(&options, &readers), 0);
-	ck_assert_int_eq(ipc_pair(fds), 0);
+	OK(readers_new(&options, &readers));
+	OK(ipc_pair(fds));
 	ck_assert_int_ge(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
-	ck_assert_int_eq(readers_make(readers, RING, fds[0], &ring_fd), 0);
+	OK(readers_make(readers, RING, fds[0], &ring_fd));
 	close_fd(&ring_fd);
 	sink = readers_sink(readers, RING);
 	ck_assert_ptr_nonnull(sink);
@@ -63,7 +63,7 @@ static void add_record(size_t size)
 {
 	void *room;
 
-	ck_assert_int_eq(ring_reserve(&sink->ring, size, &room), 0);
+	OK(ring_reserve(&sink->ring, size, &room));
 	ring_commit(&sink->ring, 1, size);
 }
 
@@ -125,8 +125,8 @@ TEST(often_while_something_is_new)
 	ck_assert_uint_eq(told_after(now_ns), 500 * MS);
 	now_ns += 500 * MS;
 	/* A hint: some thread is new, or goes deeper. */
-	ck_assert_int_eq(ipc_send(fds[1], &hint, sizeof(hint), NULL, 0), 0);
-	ck_assert_int_eq(loop_run_once(loop, -1), 0);
+	OK(ipc_send(fds[1], &hint, sizeof(hint), NULL, 0));
+	OK(loop_run_once(loop, -1));
 	ck_assert_uint_eq(told_after(now_ns), 100 * MS);
 }
 
@@ -179,7 +179,7 @@ TEST(one_that_never_stops_lets_others_have_their_turn)
 		sent++;
 	ck_assert_uint_gt(sent, 128);
 	for (; has_messages(); rounds++)
-		ck_assert_int_eq(loop_run_once(loop, -1), 0);
+		OK(loop_run_once(loop, -1));
 	ck_assert_uint_ge(rounds, sent / 64);
 	ck_assert_uint_le(rounds, sent / 64 + 1);
 }
@@ -192,13 +192,13 @@ TEST(one_that_leaves)
 
 	ck_assert(!sink->is_left);
 	close_fd(&fds[1]);
-	ck_assert_int_eq(loop_run_once(loop, -1), 0);
+	OK(loop_run_once(loop, -1));
 	ck_assert(sink->is_left);
 	/* Its memory is given back, and records are taken as before. */
 	ck_assert_ptr_ne(sink->ring.base, shared);
 	add_record(64);
-	ck_assert_int_eq(ipc_pair(fds), 0);
-	ck_assert_int_eq(readers_make(readers, RING, fds[0], &ring_fd), 0);
+	OK(ipc_pair(fds));
+	OK(readers_make(readers, RING, fds[0], &ring_fd));
 	close_fd(&ring_fd);
 	ck_assert_ptr_eq(readers_sink(readers, RING), sink);
 	ck_assert(!sink->is_left);

@@ -126,7 +126,7 @@ static int own_priority(void)
 {
 	struct sched_param param;
 
-	ck_assert_int_eq(sched_getparam(0, &param), 0);
+	OK(sched_getparam(0, &param));
 	return param.sched_priority;
 }
 

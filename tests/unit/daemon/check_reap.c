@@ -30,8 +30,8 @@ static const struct child_type type = {
 static void set_up(void)
 {
 	memset(&b, 0, sizeof(b));
-	ck_assert_int_eq(loop_new(&b.loop), 0);
-	ck_assert_int_eq(files_new(b.loop, &b.files), 0);
+	OK(loop_new(&b.loop));
+	OK(files_new(b.loop, &b.files));
 	b.capture.fd = -1;
 	b.has_worked[CHILD_UNWIND] = true;
 	unwind = (struct unwind){.link_fd = -1, .uid = 7};
@@ -74,8 +74,8 @@ TEST(nonsense_before_a_crash)
 	siginfo_t ended;
 	int pair[2], fd;
 
-	ck_assert_int_eq(ipc_pair(pair), 0);
-	ck_assert_int_eq(blame_begin(&unwind, &fd), 0);
+	OK(ipc_pair(pair));
+	OK(blame_begin(&unwind, &fd));
 	ck_assert_uint_eq(handed_add(&unwind.handed, &file), 1);
 	unwind.child.pid = fork();
 	if (unwind.child.pid == 0)
@@ -83,12 +83,9 @@ TEST(nonsense_before_a_crash)
 	close_fd(&fd);
 	close_fd(&pair[1]);
 	unwind.child.fd = pair[0];
-	ck_assert_int_eq(loop_add(b.loop, pair[0], child_on_readable,
-				  &unwind.child, &unwind.child.source),
-			 0);
-	ck_assert_int_eq(waitid(P_PID, (id_t)unwind.child.pid, &ended,
-				WEXITED | WNOWAIT),
-			 0);
+	OK(loop_add(b.loop, pair[0], child_on_readable, &unwind.child,
+		    &unwind.child.source));
+	OK(waitid(P_PID, (id_t)unwind.child.pid, &ended, WEXITED | WNOWAIT));
 	children_reap(&b);
 	ck_assert_int_eq(unwind.child.pid, 0);
 	/* Its pid was no other process's yet: it may have been killed. */

@@ -72,10 +72,10 @@ static bool release_as(const char *exe, const char *file, char release[160])
 		size += (size_t)n;
 	ck_assert_int_eq((int)n, 0);
 	close_fd(&fd);
-	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
-	ck_assert_int_eq(unwind_space_new(cache, &files, NULL, &space), 0);
+	OK(unwind_cache_new(&options, &cache));
+	OK(unwind_space_new(cache, &files, NULL, &space));
 	if (!has_ended)
-		ck_assert_int_eq(unwind_space_set_maps(space, maps, size), 0);
+		OK(unwind_space_set_maps(space, maps, size));
 	is_known = release_of_image(exe, file, space, release, 160);
 	unwind_space_free(space);
 	unwind_cache_free(cache);

@@ -26,8 +26,8 @@ static void set_up(void)
 		.name = "two", .comm = "x", .min_age_s = 10};
 	instance = (struct instance){.config = targets[0]};
 	b.n_instances = 0;
-	ck_assert_int_eq(loop_new(&loop), 0);
-	ck_assert_int_eq(files_new(loop, &files), 0);
+	OK(loop_new(&loop));
+	OK(files_new(loop, &files));
 	sections_init(&s, files);
 	ck_assert_int_eq(sections_by(&s, &config, NS_PER_SEC), 0);
 }

@@ -13,7 +13,7 @@ static struct session_key key;
 
 static void set_up(void)
 {
-	ck_assert_int_eq(session_key_parse(boot, &key), 0);
+	OK(session_key_parse(boot, &key));
 }
 
 /* Pids and start times as a host gives them: in a row, close together. */
@@ -77,7 +77,7 @@ TEST(independent_of_other_boots)
 	struct session_key other;
 	unsigned int both = 0;
 
-	ck_assert_int_eq(session_key_parse(other_boot, &other), 0);
+	OK(session_key_parse(other_boot, &other));
 	for (unsigned int i = 0; i < N; i++)
 		both += is_sampled(&key, i, 0.5) && is_sampled(&other, i, 0.5);
 	ck_assert_double_eq_tol(both, N / 4.0, 4 * sqrt(N * 0.25 * 0.75));
@@ -121,5 +121,5 @@ TEST(what_is_no_boot_id)
 	ck_assert_int_eq(
 		session_key_parse("3f6b5d0e-8c54-4f8e-9a3a-5f0c2c1d7e9g", &k),
 		-EINVAL);
-	ck_assert_int_eq(session_key_read(&k), 0);
+	OK(session_key_read(&k));
 }

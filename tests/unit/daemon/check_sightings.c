@@ -47,7 +47,7 @@ FIXTURE(set_up, tear_down)
 TEST(when_due)
 {
 	ck_assert(!any(UINT64_MAX));
-	ck_assert_int_eq(add(7, SIGHTING_FORK, 1, 10), 0);
+	OK(add(7, SIGHTING_FORK, 1, 10));
 	ck_assert(!any(9));
 	ck_assert_int_eq(take(10).pid, 7);
 	ck_assert(!any(UINT64_MAX));
@@ -57,27 +57,27 @@ TEST(one_for_each)
 {
 	struct sighting found;
 
-	ck_assert_int_eq(add(7, SIGHTING_FORK, 1, 10), 0);
+	OK(add(7, SIGHTING_FORK, 1, 10));
 	/* A name of its own: the look at 10 sees it as well. */
-	ck_assert_int_eq(add(7, SIGHTING_OTHER, 5, 15), 0);
+	OK(add(7, SIGHTING_OTHER, 5, 15));
 	found = take(20);
 	ck_assert_uint_eq(found.born_ns, 1);
 	ck_assert_uint_eq(found.due_ns, 10);
 	ck_assert_int_eq(found.of, SIGHTING_FORK);
 
 	/* It waits for a look in a while: this one is sooner. */
-	ck_assert_int_eq(add(7, SIGHTING_OTHER, 1, 40), 0);
-	ck_assert_int_eq(add(7, SIGHTING_OTHER, 30, 31), 0);
+	OK(add(7, SIGHTING_OTHER, 1, 40));
+	OK(add(7, SIGHTING_OTHER, 30, 31));
 	found = take(31);
 	ck_assert_uint_eq(found.born_ns, 1);
 
 	/* Another program, and another process. */
-	ck_assert_int_eq(add(7, SIGHTING_EXEC, 50, 60), 0);
-	ck_assert_int_eq(add(7, SIGHTING_OTHER, 50, 52), 0);
+	OK(add(7, SIGHTING_EXEC, 50, 60));
+	OK(add(7, SIGHTING_OTHER, 50, 52));
 	found = take(52);
 	ck_assert_int_eq(found.of, SIGHTING_EXEC);
-	ck_assert_int_eq(add(7, SIGHTING_EXEC, 50, 50), 0);
-	ck_assert_int_eq(add(7, SIGHTING_FORK, 60, 70), 0);
+	OK(add(7, SIGHTING_EXEC, 50, 50));
+	OK(add(7, SIGHTING_FORK, 60, 70));
 	ck_assert(!any(69));
 	ck_assert_int_eq(take(70).of, SIGHTING_FORK);
 }
@@ -91,8 +91,7 @@ TEST(in_turns)
 	int n = 0, turns = 0;
 
 	for (int i = 0; i < N; i++)
-		ck_assert_int_eq(add(i, SIGHTING_OTHER, 0, i % 2 == 0 ? 5 : 9),
-				 0);
+		OK(add(i, SIGHTING_OTHER, 0, i % 2 == 0 ? 5 : 9));
 	while (n < N / 2) {
 		ck_assert_int_lt(turns++, N);
 		sightings_turn(&s);
@@ -108,7 +107,7 @@ TEST(in_turns)
 	sightings_turn(&s);
 	while (sightings_take(&s, 9, &found)) {
 		n++;
-		ck_assert_int_eq(add(found.pid + N, SIGHTING_OTHER, 0, 9), 0);
+		OK(add(found.pid + N, SIGHTING_OTHER, 0, 9));
 	}
 	ck_assert_int_eq(n, N);
 	ck_assert_uint_eq(s.n, N / 2);
@@ -117,10 +116,10 @@ TEST(in_turns)
 TEST(no_more_than)
 {
 	for (int i = 0; i < SIGHTINGS_MAX; i++)
-		ck_assert_int_eq(add(i, SIGHTING_FORK, 0, 5), 0);
+		OK(add(i, SIGHTING_FORK, 0, 5));
 	ck_assert_int_eq(add(SIGHTINGS_MAX, SIGHTING_FORK, 0, 5), -ENOSPC);
 	/* What is known already needs no room. */
-	ck_assert_int_eq(add(1, SIGHTING_EXEC, 0, 5), 0);
+	OK(add(1, SIGHTING_EXEC, 0, 5));
 	ck_assert(any(5));
-	ck_assert_int_eq(add(SIGHTINGS_MAX, SIGHTING_FORK, 0, 5), 0);
+	OK(add(SIGHTINGS_MAX, SIGHTING_FORK, 0, 5));
 }

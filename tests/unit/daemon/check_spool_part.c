@@ -38,7 +38,7 @@ static void remove_part(unsigned int *left)
 	if (*left == 0)
 		return;
 	(*left)--;
-	ck_assert_int_eq(unlinkat(dir, PART, AT_REMOVEDIR), 0);
+	OK(unlinkat(dir, PART, AT_REMOVEDIR));
 }
 
 int mkdirat(int fd, const char *name, mode_t mode)
@@ -159,7 +159,7 @@ TESTS(what_is_removed_meanwhile_is_made_again, 2)
 	locked_in_vain = _i == 1;
 	part = open_as(SECOND, false);
 	ck_assert_int_ge(part, 0);
-	ck_assert_int_eq(fstat(part, &st), 0);
+	OK(fstat(part, &st));
 	ck_assert_uint_gt(st.st_nlink, 0);
 	ck_assert(is_there(PART));
 	close_fd(&part);
@@ -172,7 +172,7 @@ struct left {
 
 static void leave(struct left *l)
 {
-	ck_assert_int_eq(mkdirat(dir, PART, 0700), 0);
+	OK(mkdirat(dir, PART, 0700));
 	name_of(PART, SECOND, 1, AGE_S + LATER_S + 60, l->old, sizeof(l->old));
 	name_of(PART, SECOND, 2, AGE_S + LATER_S - 600, l->young,
 		sizeof(l->young));
@@ -206,8 +206,8 @@ TEST(nobody_s_get_old_at_the_start)
 /* In ship's sandbox, with a filter that kills. Again and again, in its time. */
 static void get_old_later(int first, const char *old)
 {
-	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-	ck_assert_int_eq(sandbox_enter(SANDBOX_SHIP, true, first), 0);
+	OK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	OK(sandbox_enter(SANDBOX_SHIP, true, first));
 	spool_parts_check(&parts);
 	if (!is_there(old))
 		_exit(2);
@@ -240,9 +240,9 @@ TEST(empty_ones_are_removed)
 	int second = open_as(SECOND, false), first;
 
 	ck_assert_int_ge(second, 0);
-	ck_assert_int_eq(mkdirat(dir, "0000000000003333", 0700), 0);
-	ck_assert_int_eq(mkdirat(dir, "lost+found", 0700), 0);
-	ck_assert_int_eq(symlinkat("lost+found", dir, "0000000000004444"), 0);
+	OK(mkdirat(dir, "0000000000003333", 0700));
+	OK(mkdirat(dir, "lost+found", 0700));
+	OK(symlinkat("lost+found", dir, "0000000000004444"));
 	first = open_as(FIRST, true);
 	close_fd(&first);
 	ck_assert(!is_there("0000000000003333"));
@@ -250,7 +250,7 @@ TEST(empty_ones_are_removed)
 	/* A ship has this one, and will put something into it. */
 	ck_assert(is_there(PART));
 	put(PART "/one");
-	ck_assert_int_eq(unlinkat(dir, PART "/one", 0), 0);
+	OK(unlinkat(dir, PART "/one", 0));
 	close_fd(&second);
 	first = open_as(FIRST, true);
 	close_fd(&first);

@@ -37,8 +37,7 @@ static void set_up(void)
 	ck_assert_int_ge(dir, 0);
 	ck_assert_int_eq(dsn_parse(&dsn, "https://key@localhost/1"), DSN_OK);
 	buf_init(&envelope, 4096);
-	ck_assert_int_eq(
-		package_compress(&p, ENVELOPE_NOT_SENT, NULL, &envelope), 0);
+	OK(package_compress(&p, ENVELOPE_NOT_SENT, NULL, &envelope));
 	reports_init(&reports, 0);
 	spooled_init(&spooled, &reports);
 	spooled_set_dsn(&spooled, &dsn);
@@ -74,7 +73,7 @@ static void leave_for(uint64_t number, enum envelope_kind kind, uint8_t n,
 	spool_name(&e, name);
 	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(write_all(fd, envelope.data, envelope.len), 0);
+	OK(write_all(fd, envelope.data, envelope.len));
 	close_fd(&fd);
 }
 
@@ -88,8 +87,7 @@ static void open_spool(void)
 {
 	static const struct spool_limits defaults;
 
-	ck_assert_int_eq(
-		spooled_open(&spooled, dsn_number(&dsn), &defaults, dir), 0);
+	OK(spooled_open(&spooled, dsn_number(&dsn), &defaults, dir));
 }
 
 /* Gives one, which is answered so, and says what the next one waits for. */

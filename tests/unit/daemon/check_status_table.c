@@ -20,7 +20,7 @@ static int print(const char *json)
 	out = open_memstream(&text, &length);
 	ck_assert_ptr_nonnull(out);
 	r = status_table_print(json, strlen(json), width, out);
-	ck_assert_int_eq(fclose(out), 0);
+	OK(fclose(out));
 	return r;
 }
 
@@ -48,7 +48,7 @@ FIXTURE(NULL, tear_down)
 
 TEST(a_table)
 {
-	ck_assert_int_eq(print("{" DAEMON ", \"targets\": [" ALL "]}"), 0);
+	OK(print("{" DAEMON ", \"targets\": [" ALL "]}"));
 	ck_assert_str_eq(
 		text,
 		"sentry-profd 1.2.3, pid 7, up 60 s, 1 target, 1 profiled, "
@@ -66,7 +66,7 @@ TEST(a_table)
 
 TEST(texts_are_whole)
 {
-	ck_assert_int_eq(print("{" DAEMON ", \"targets\": [" FAILED "]}"), 0);
+	OK(print("{" DAEMON ", \"targets\": [" FAILED "]}"));
 	ck_assert_ptr_nonnull(
 		strstr(text, "\na-section-with-a-name-as-long-as-may-be-40x "));
 	ck_assert_ptr_nonnull(strstr(text, "  " ERROR50 " " ERROR50 "\n"));
@@ -77,24 +77,23 @@ TEST(texts_are_whole)
 TEST(on_a_terminal)
 {
 	width = 100 + strlen("LAST ERROR");
-	ck_assert_int_eq(print("{" DAEMON ", \"targets\": [" ALL "]}"), 0);
+	OK(print("{" DAEMON ", \"targets\": [" ALL "]}"));
 	ck_assert_ptr_nonnull(strstr(text, "  999 B  no answer\n"));
 	ck_assert_ptr_nonnull(strstr(text, "  BYTES  LAST ERROR\n"));
 	width--;
-	ck_assert_int_eq(print("{" DAEMON ", \"targets\": [" ALL "]}"), 0);
+	OK(print("{" DAEMON ", \"targets\": [" ALL "]}"));
 	ck_assert_ptr_nonnull(strstr(text, "  999 B  no answer\n"));
 	ck_assert_ptr_nonnull(strstr(text, "  BYTES  \n  LAST ERROR\n"));
 }
 
 TEST(what_is_not_known)
 {
-	ck_assert_int_eq(print("{" DAEMON ", \"targets\": [{\"name\": \"x\", "
-			       "\"pid\": 1, \"threads\": null, \"state\": 5, "
-			       "\"new\": 3}, {}]}"),
-			 0);
+	OK(print("{" DAEMON ", \"targets\": [{\"name\": \"x\", "
+		 "\"pid\": 1, \"threads\": null, \"state\": 5, "
+		 "\"new\": 3}, {}]}"));
 	ck_assert_ptr_nonnull(strstr(text, "\nx       1  -      -  "));
 	ck_assert_ptr_nonnull(strstr(text, "\n-       -  -      -  "));
-	ck_assert_int_eq(print("{\"daemon\": {}, \"targets\": []}"), 0);
+	OK(print("{\"daemon\": {}, \"targets\": []}"));
 	ck_assert_ptr_null(strstr(text, "NAME"));
 }
 
@@ -103,18 +102,16 @@ TEST(what_is_not_known)
 
 TEST(servers_that_take_nothing)
 {
-	ck_assert_int_eq(print(LIMITED("")), 0);
+	OK(print(LIMITED("")));
 	ck_assert_ptr_nonnull(strstr(text, "a server takes nothing for 10 s"));
-	ck_assert_int_eq(print(LIMITED(", \"servers\": null")), 0);
+	OK(print(LIMITED(", \"servers\": null")));
 	ck_assert_ptr_nonnull(strstr(text, "a server takes nothing for 10 s"));
 	/* Each by its name, and those alone. */
-	ck_assert_int_eq(
-		print(LIMITED(", \"servers\": [{\"server\": \"a:443/1\", "
-			      "\"rate_limited_s\": 3.2}, {\"server\": "
-			      "\"b:443/1\", \"rate_limited_s\": 0}, "
-			      "{\"server\": \"\\u001bc:443/1\", "
-			      "\"rate_limited_s\": 9.6}]")),
-		0);
+	OK(print(LIMITED(", \"servers\": [{\"server\": \"a:443/1\", "
+			 "\"rate_limited_s\": 3.2}, {\"server\": "
+			 "\"b:443/1\", \"rate_limited_s\": 0}, "
+			 "{\"server\": \"\\u001bc:443/1\", "
+			 "\"rate_limited_s\": 9.6}]")));
 	ck_assert_ptr_nonnull(strstr(text, "\na:443/1 takes nothing for 3 s: "
 					   "its targets are not sampled"));
 	ck_assert_ptr_nonnull(strstr(text, "\n?c:443/1 takes nothing for "));
@@ -124,27 +121,23 @@ TEST(servers_that_take_nothing)
 
 TEST(lowered_rates)
 {
-	ck_assert_int_eq(print("{\"daemon\": {\"profiling\": 40, "
-			       "\"cpu_budget_percent\": 5, \"lowered\": "
-			       "{\"targets\": 30, \"least_hz\": 11, "
-			       "\"most_hz\": 17}}, \"targets\": []}"),
-			 0);
+	OK(print("{\"daemon\": {\"profiling\": 40, "
+		 "\"cpu_budget_percent\": 5, \"lowered\": "
+		 "{\"targets\": 30, \"least_hz\": 11, "
+		 "\"most_hz\": 17}}, \"targets\": []}"));
 	ck_assert_ptr_nonnull(strstr(
 		text, "\nbudget 5 %: 30 of 40 targets at 11 to 17 Hz\n"));
-	ck_assert_int_eq(print("{\"daemon\": {\"lowered\": {\"targets\": 0}}, "
-			       "\"targets\": []}"),
-			 0);
+	OK(print("{\"daemon\": {\"lowered\": {\"targets\": 0}}, "
+		 "\"targets\": []}"));
 	ck_assert_ptr_null(strstr(text, "budget"));
 }
 
 TEST(clocks_that_differ)
 {
-	ck_assert_int_eq(
-		print("{\"daemon\": {\"servers\": [{\"server\": \"a:443/1\", "
-		      "\"clock_ahead_s\": 90}, {\"server\": \"b:443/1\", "
-		      "\"clock_ahead_s\": -6}, {\"server\": \"c:443/1\", "
-		      "\"clock_ahead_s\": 5}]}, \"targets\": []}"),
-		0);
+	OK(print("{\"daemon\": {\"servers\": [{\"server\": \"a:443/1\", "
+		 "\"clock_ahead_s\": 90}, {\"server\": \"b:443/1\", "
+		 "\"clock_ahead_s\": -6}, {\"server\": \"c:443/1\", "
+		 "\"clock_ahead_s\": 5}]}, \"targets\": []}"));
 	ck_assert_ptr_nonnull(strstr(text, "the clock of this host is 90 s "
 					   "behind that of a:443/1: profiles"));
 	ck_assert_ptr_nonnull(strstr(text,
@@ -155,10 +148,9 @@ TEST(clocks_that_differ)
 
 TEST(texts_are_not_obeyed)
 {
-	ck_assert_int_eq(print("{" DAEMON ", \"targets\": [{\"name\": "
-			       "\"a\\u001b[2J\\u009bb\", \"last_error\": "
-			       "\"x\\u0007y\\nz\"}]}"),
-			 0);
+	OK(print("{" DAEMON ", \"targets\": [{\"name\": "
+		 "\"a\\u001b[2J\\u009bb\", \"last_error\": "
+		 "\"x\\u0007y\\nz\"}]}"));
 	ck_assert_ptr_null(strchr(text, '\033'));
 	ck_assert_ptr_nonnull(strstr(text, "a?[2J??b"));
 	ck_assert_ptr_nonnull(strstr(text, "  x?y?z\n"));
@@ -180,7 +172,7 @@ TEST(units)
 			       "{\"daemon\": {}, \"targets\": "
 			       "[{\"pause_us_p99\": %s}]}",
 			       v[i].us);
-		ck_assert_int_eq(print(json), 0);
+		OK(print(json));
 		ck_assert_msg(strstr(text, v[i].shown) != NULL, "%s: %s",
 			      v[i].us, text);
 	}
@@ -188,11 +180,9 @@ TEST(units)
 
 TEST(files_that_are_left_out)
 {
-	ck_assert_int_eq(
-		print("{\"daemon\": {\"files_left_out\": [3, {\"file\": "
-		      "\"/lib/a\\u001b.so\", \"uid\": 33, \"deaths\": 4}]}, "
-		      "\"targets\": []}"),
-		0);
+	OK(print("{\"daemon\": {\"files_left_out\": [3, {\"file\": "
+		 "\"/lib/a\\u001b.so\", \"uid\": 33, \"deaths\": 4}]}, "
+		 "\"targets\": []}"));
 	ck_assert_ptr_nonnull(strstr(text, "\n/lib/a?.so is not read for uid "
 					   "33: unwinding died at it 4 "
 					   "times\n"));

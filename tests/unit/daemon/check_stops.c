@@ -22,8 +22,8 @@ static void set_up(void)
 {
 	live_begin(&l, "cap_threads", NULL, NULL);
 	live_ticks(&l, 2);
-	ck_assert_int_eq(loop_new(&loop), 0);
-	ck_assert_int_eq(stops_init(&s, loop, l.capture), 0);
+	OK(loop_new(&loop));
+	OK(stops_init(&s, loop, l.capture));
 	await_enter();
 	t = (struct ticker){.epoch_ns = clock_mono_ns(),
 			    .period_ns = PERIOD_NS};
@@ -153,7 +153,7 @@ static uint64_t send_signal(void)
 {
 	const uint64_t stops = l.counters.event_stops;
 
-	ck_assert_int_eq(kill(l.pid, SIGWINCH), 0);
+	OK(kill(l.pid, SIGWINCH));
 	return stops + 1;
 }
 
@@ -179,7 +179,7 @@ static void check_rests(void)
 	/* It hears of stops again. */
 	stops = send_signal();
 	while (l.counters.event_stops < stops)
-		ck_assert_int_eq(loop_run_once(loop, -1), 0);
+		OK(loop_run_once(loop, -1));
 }
 
 TEST(after_a_tick_at_which_nobody_ran_it_rests)
@@ -209,14 +209,14 @@ TEST(where_nobody_is_left_it_rests)
 		(void)pause();
 	ck_assert_int_ge(other, 0);
 	ring();
-	ck_assert_int_eq(kill(l.child, SIGKILL), 0);
+	OK(kill(l.child, SIGKILL));
 	while (capture_threads(l.capture) > 0) {
 		(void)take();
 		live_patience();
 	}
 	(void)take();
 	ck_assert(!s.await.rings);
-	ck_assert_int_eq(kill(other, SIGKILL), 0);
+	OK(kill(other, SIGKILL));
 	ck_assert_int_eq(waitpid(other, NULL, 0), other);
 }
 
@@ -226,7 +226,7 @@ TEST(where_nobody_can_be_waited_for_it_rests)
 	int status;
 
 	ring();
-	ck_assert_int_eq(kill(l.child, SIGKILL), 0);
+	OK(kill(l.child, SIGKILL));
 	while (waitpid(l.child, &status, __WALL) > 0)
 		if (WIFSTOPPED(status))
 			(void)ptrace(PTRACE_CONT, l.child, NULL, NULL);
@@ -256,7 +256,7 @@ TEST(while_it_rings_the_wait_alone_takes_them)
 	ticks();
 	end_vfork();
 	live_until_state(NULL, l.pid, 't');
-	ck_assert_int_eq(loop_run_once(loop, -1), 0);
+	OK(loop_run_once(loop, -1));
 	ck_assert_uint_eq(capture_pending(l.capture), 1);
 	take_ended();
 	live_check_sum(&l);

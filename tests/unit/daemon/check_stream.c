@@ -34,9 +34,9 @@ static void answer(const void *text, size_t size)
 	int fd = memfd_create("answer", MFD_CLOEXEC);
 
 	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(write_all(fd, text, size), 0);
-	ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
-	ck_assert_int_eq(ipc_send(broker, &file, sizeof(file), &fd, 1), 0);
+	OK(write_all(fd, text, size));
+	OK(lseek(fd, 0, SEEK_SET));
+	OK(ipc_send(broker, &file, sizeof(file), &fd, 1));
 	close_fd(&fd);
 }
 
@@ -69,16 +69,16 @@ static void set_up(void)
 	struct unwind_cache *cache;
 	int fds[2];
 
-	ck_assert_int_eq(ipc_pair(fds), 0);
+	OK(ipc_pair(fds));
 	/* What is not there does not come. */
-	ck_assert_int_eq(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
-	ck_assert_int_eq(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
+	OK(fcntl(fds[0], F_SETFL, O_NONBLOCK));
+	OK(fcntl(fds[1], F_SETFL, O_NONBLOCK));
 	broker = fds[0];
 	ck_assert_int_eq(dup2(fds[1], MSG_FD), MSG_FD);
 	close_fd(&fds[1]);
-	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
+	OK(unwind_cache_new(&options, &cache));
 	answer(first, sizeof(first));
-	ck_assert_int_eq(stream_new(&open, cache, no_hint, &stream), 0);
+	OK(stream_new(&open, cache, no_hint, &stream));
 }
 
 static void tick(uint64_t time_ns)
@@ -90,7 +90,7 @@ static void tick(uint64_t time_ns)
 		.settled_ns = time_ns,
 	};
 
-	ck_assert_int_eq(stream_record(stream, &t.h, sizeof(t)), 0);
+	OK(stream_record(stream, &t.h, sizeof(t)));
 }
 
 static void sample(uint64_t time_ns)
@@ -106,7 +106,7 @@ static void sample(uint64_t time_ns)
 		.regs[CPU_PC] = 0x9000, /* where nothing is mapped */
 	};
 
-	ck_assert_int_eq(stream_record(stream, &s.h, sizeof(s)), 0);
+	OK(stream_record(stream, &s.h, sizeof(s)));
 }
 
 /* The release in the next chunk that has come to the broker. */
@@ -161,7 +161,7 @@ TEST(files_read_after_capture_saw_the_program_may_be_the_next_one_s)
 
 	first_program(now - 2 * TICK_NS);
 	tick(now - TICK_NS);
-	ck_assert_int_eq(stream_interrupted(stream), 0);
+	OK(stream_interrupted(stream));
 	second_program();
 	ck_assert_str_eq(release_of_chunk(), "unknown");
 }
@@ -170,7 +170,7 @@ TEST(files_read_before_capture_saw_the_program_are_its_own)
 {
 	first_program(clock_mono_ns() - TICK_NS);
 	tick(clock_mono_ns());
-	ck_assert_int_eq(stream_interrupted(stream), 0);
+	OK(stream_interrupted(stream));
 	second_program();
 	ck_assert_str_eq(release_of_chunk(), "first@1");
 }
@@ -217,16 +217,16 @@ TEST(recordings)
 		sample(now);
 		tick(now);
 	}
-	ck_assert_int_eq(stream_record_close(stream, 2), 0);
+	OK(stream_record_close(stream, 2));
 	chunk = (const void *)next_message(MSG_RECORD_CHUNK)->bytes;
 	ck_assert_uint_eq(chunk->record, 2);
 	closed = (const void *)next_message(MSG_RECORD_CLOSED)->bytes;
 	ck_assert_uint_eq(closed->record, 2);
-	ck_assert_int_eq(stream_record_close(stream, 2), 0);
+	OK(stream_record_close(stream, 2));
 	open_record(1, -EPROTO); /* there is one */
 	open_record(0, -EPROTO); /* the session's */
 	open_record(9, 0);
-	ck_assert_int_eq(stream_close(stream), 0);
+	OK(stream_close(stream));
 	for (size_t i = 0; i < 3; i++) {
 		static const uint32_t left[] = {1, 3, 4};
 
@@ -252,7 +252,7 @@ TEST(recordings_alone)
 	first_program(now);
 	open_record(1, 0);
 	tick(now + TICK_NS);
-	ck_assert_int_eq(stream_close(stream), 0);
+	OK(stream_close(stream));
 	do {
 		ck_assert_int_eq(ipc_recv(broker, &m), 1);
 		ck_assert_uint_ne(msg_type_of(&m), MSG_CHUNK);

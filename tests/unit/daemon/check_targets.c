@@ -50,7 +50,7 @@ static void set_up(void)
 
 static struct target *open_one(void)
 {
-	ck_assert_int_eq(target_open(&b, &instance), 0);
+	OK(target_open(&b, &instance));
 	return instance.target;
 }
 

@@ -21,7 +21,7 @@ static struct thread_name take(uint32_t tid, uint64_t pointer)
 {
 	struct thread_name name;
 
-	ck_assert_int_eq(thread_keys_take(&k, tid, pointer, &name), 0);
+	OK(thread_keys_take(&k, tid, pointer, &name));
 	return name;
 }
 
@@ -130,15 +130,15 @@ TEST(a_copy)
 	struct thread_keys copy;
 	struct thread_name b;
 
-	ck_assert_int_eq(thread_keys_copy(&copy, &k), 0);
+	OK(thread_keys_copy(&copy, &k));
 	thread_keys_leave(&k, 100);
 	ck_assert_uint_eq(thread_keys_of(&k, 100), 0);
 	ck_assert_uint_eq(thread_keys_of(&copy, 100), a.key);
 	/* A thread on the same stack goes on with its number. */
-	ck_assert_int_eq(thread_keys_take(&copy, 101, POINTER, &b), 0);
+	OK(thread_keys_take(&copy, 101, POINTER, &b));
 	ck_assert_uint_eq(b.key, a.key);
 	/* No number is given twice. */
-	ck_assert_int_eq(thread_keys_take(&copy, 102, POINTER + 64, &b), 0);
+	OK(thread_keys_take(&copy, 102, POINTER + 64, &b));
 	ck_assert_uint_ne(b.key, a.key);
 	thread_keys_fini(&copy);
 }

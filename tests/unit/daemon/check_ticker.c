@@ -22,7 +22,7 @@ static void set_up(void)
 	t = (struct ticker){0};
 	rung = 0;
 	passes = false;
-	ck_assert_int_eq(loop_new(&loop), 0);
+	OK(loop_new(&loop));
 }
 
 static void tear_down(void)
@@ -42,8 +42,7 @@ static void on_tick(void *ctx)
 /* At tick 0. */
 static void start_long(void)
 {
-	ck_assert_int_eq(
-		ticker_start(&t, loop, clock_mono_ns(), LONG_NS, on_tick), 0);
+	OK(ticker_start(&t, loop, clock_mono_ns(), LONG_NS, on_tick));
 	ck_assert_uint_eq(t.tick, 0);
 }
 
@@ -55,7 +54,7 @@ static void check_set(uint64_t tick)
 
 	/* It does not ring now. */
 	ck_assert_int_lt(read(t.fd, &n, sizeof(n)), 0);
-	ck_assert_int_eq(timerfd_gettime(t.fd, &is), 0);
+	OK(timerfd_gettime(t.fd, &is));
 	left_ns = (uint64_t)is.it_value.tv_sec * NS_PER_SEC +
 		  (uint64_t)is.it_value.tv_nsec;
 	ck_assert_uint_eq(
@@ -76,13 +75,13 @@ TEST(it_rings_at_the_next_tick)
 TEST(ticks_are_left_out)
 {
 	start_long();
-	ck_assert_int_eq(ticker_ring_at(&t, 5), 0);
+	OK(ticker_ring_at(&t, 5));
 	check_set(5);
 	/* Somebody has come who is due before. */
-	ck_assert_int_eq(ticker_ring_at(&t, 2), 0);
+	OK(ticker_ring_at(&t, 2));
 	check_set(2);
 	/* And somebody who was due before now. */
-	ck_assert_int_eq(ticker_ring_at(&t, 0), 0);
+	OK(ticker_ring_at(&t, 0));
 	check_set(1);
 }
 
@@ -92,14 +91,13 @@ TEST(it_goes_on)
 	const uint64_t epoch_ns = clock_mono_ns() - 100 * SHORT_NS;
 	uint64_t before;
 
-	ck_assert_int_eq(ticker_start(&t, loop, epoch_ns, SHORT_NS, on_tick),
-			 0);
+	OK(ticker_start(&t, loop, epoch_ns, SHORT_NS, on_tick));
 	ck_assert_uint_ge(t.tick, 99);
 	for (int i = 0; i < 5; i++) {
 		before = t.tick;
-		ck_assert_int_eq(ticker_ring_at(&t, before + 20), 0);
+		OK(ticker_ring_at(&t, before + 20));
 		while (rung <= before)
-			ck_assert_int_eq(loop_run_once(loop, -1), 0);
+			OK(loop_run_once(loop, -1));
 		ck_assert_uint_ge(rung, before + 20);
 		ck_assert_uint_eq(ticker_next(&t), rung + 1);
 	}
@@ -120,7 +118,7 @@ static struct capture *new_capture(void)
 		.now_ns = clock_mono_ns, .beat = &beat, .event = event};
 	struct capture *capture;
 
-	ck_assert_int_eq(capture_new(&options, &capture), 0);
+	OK(capture_new(&options, &capture));
 	return capture;
 }
 
@@ -132,12 +130,11 @@ TEST(it_is_left_alone_where_something_else_rings)
 	uint64_t before;
 
 	passes = true;
-	ck_assert_int_eq(
-		ticker_start(&t, loop, clock_mono_ns(), SHORT_NS, on_tick), 0);
+	OK(ticker_start(&t, loop, clock_mono_ns(), SHORT_NS, on_tick));
 	ready.fd = t.fd;
 	while (rung < 10) {
-		ck_assert_int_eq(loop_run_once(loop, -1), 0);
-		ck_assert_int_eq(ticker_plan(&t, capture), 0);
+		OK(loop_run_once(loop, -1));
+		OK(ticker_plan(&t, capture));
 	}
 	ck_assert_int_eq(poll(&ready, 1, 0), 1);
 	/* From here on by itself. */
@@ -145,8 +142,8 @@ TEST(it_is_left_alone_where_something_else_rings)
 	for (int i = 0; i < 5; i++) {
 		before = rung;
 		while (rung == before) {
-			ck_assert_int_eq(loop_run_once(loop, -1), 0);
-			ck_assert_int_eq(ticker_plan(&t, capture), 0);
+			OK(loop_run_once(loop, -1));
+			OK(ticker_plan(&t, capture));
 		}
 	}
 	capture_free(capture);
@@ -156,10 +153,10 @@ TEST(where_nobody_is_it_rings_at_each)
 {
 	struct capture *capture = new_capture();
 
-	ck_assert_int_eq(ticker_plan(&t, capture), 0);
+	OK(ticker_plan(&t, capture));
 	start_long();
-	ck_assert_int_eq(ticker_ring_at(&t, 20), 0);
-	ck_assert_int_eq(ticker_plan(&t, capture), 0);
+	OK(ticker_ring_at(&t, 20));
+	OK(ticker_plan(&t, capture));
 	check_set(1);
 	capture_free(capture);
 }
@@ -232,8 +229,7 @@ TEST(slow_ticks_keep_their_period)
 TEST(another_clock_is_refused)
 {
 	start_long();
-	ck_assert_int_eq(ticker_start(&t, loop, t.epoch_ns, LONG_NS, on_tick),
-			 0);
+	OK(ticker_start(&t, loop, t.epoch_ns, LONG_NS, on_tick));
 	ck_assert_int_eq(
 		ticker_start(&t, loop, t.epoch_ns + 1, LONG_NS, on_tick),
 		-EPROTO);

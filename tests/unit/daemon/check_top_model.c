@@ -33,7 +33,7 @@ static void add(const char *text)
 	import_text_init(&t, text, strlen(text));
 	ck_assert_msg(import_text_next(&t, &chunk, &fault) == 1, "%s: %.500s",
 		      fault.text, text);
-	ck_assert_int_eq(top_model_add(&m, &chunk), 0);
+	OK(top_model_add(&m, &chunk));
 	import_chunk_fini(&chunk);
 }
 
@@ -105,7 +105,7 @@ static const struct top_row *find(const char *name)
 
 static void list_functions(uint32_t thread, struct top_order order)
 {
-	ck_assert_int_eq(top_model_functions(&m, thread, order, &rows), 0);
+	OK(top_model_functions(&m, thread, order, &rows));
 }
 
 FIXTURE(set_up, tear_down)
@@ -154,7 +154,7 @@ TEST(threads)
 	uint32_t main_thread;
 
 	add_first();
-	ck_assert_int_eq(top_model_threads(&m, by_self, &rows), 0);
+	OK(top_model_threads(&m, by_self, &rows));
 	ck_assert_uint_eq(rows.n, 2);
 	check_time(&row_at(0, "")->now, 1000, 1000, 0);
 	ck_assert_str_eq(rows.v[0].module, "8");
@@ -182,16 +182,13 @@ static uint32_t function_named(const char *name)
 TEST(callers)
 {
 	add_first();
-	ck_assert_int_eq(top_model_callers(&m, TOP_ALL, function_named("hash"),
-					   by_self, &rows),
-			 0);
+	OK(top_model_callers(&m, TOP_ALL, function_named("hash"), by_self,
+			     &rows));
 	ck_assert_uint_eq(rows.n, 1);
 	check_time(&row_at(0, "work()")->now, 1400, 1400, 0);
 
-	ck_assert_int_eq(
-		top_model_callers(&m, TOP_ALL, function_named("work()"),
-				  (struct top_order){TOP_TOTAL, false}, &rows),
-		0);
+	OK(top_model_callers(&m, TOP_ALL, function_named("work()"),
+			     (struct top_order){TOP_TOTAL, false}, &rows));
 	ck_assert_uint_eq(rows.n, 2);
 	check_time(&row_at(0, "main")->now, 100, 1500, 0);
 	check_time(&row_at(1, "work()")->now, 0, 1000, 0);
@@ -199,17 +196,13 @@ TEST(callers)
 	/* Of a caller waiting is that of all below it. */
 	add_samples("c",
 		    MADE_WAITS("102.0", "7", "4") MADE_END("102.2", "7", "4"));
-	ck_assert_int_eq(
-		top_model_callers(&m, TOP_ALL, function_named("work()"),
-				  (struct top_order){TOP_WAITING, true}, &rows),
-		0);
+	OK(top_model_callers(&m, TOP_ALL, function_named("work()"),
+			     (struct top_order){TOP_WAITING, true}, &rows));
 	ck_assert_uint_eq(row_at(0, "hash")->all.below_ns, 200 * NS_PER_MS);
 	check_time(&row_at(1, "main")->all, 100, 1500, 0);
 
-	ck_assert_int_eq(
-		top_model_callers(&m, TOP_ALL, function_named("main"),
-				  (struct top_order){TOP_WAITING, true}, &rows),
-		0);
+	OK(top_model_callers(&m, TOP_ALL, function_named("main"),
+			     (struct top_order){TOP_WAITING, true}, &rows));
 	ck_assert_uint_eq(rows.n, 1);
 	check_time(&row_at(0, "(root)")->all, 0, 1500, 0);
 	ck_assert_uint_eq(rows.v[0].index, TOP_OTHERS);
@@ -243,7 +236,7 @@ static char *many(unsigned int first, unsigned int n)
 			      i == 0 ? "" : ",", 100 + 3 * (i / n),
 			      first + i % n, i % n);
 	(void)fprintf(out, "],\"thread_metadata\":{}}}");
-	ck_assert_int_eq(fclose(out), 0);
+	OK(fclose(out));
 	return text;
 }
 
@@ -256,7 +249,7 @@ TEST(bounds)
 
 	add_first();
 	function = function_named("[libc.so.6]");
-	ck_assert_int_eq(top_model_threads(&m, by_self, &rows), 0);
+	OK(top_model_threads(&m, by_self, &rows));
 	thread = find("main")->index;
 	for (unsigned int i = 0; i < 9; i++) {
 		char *text = many(1000 + i * n, n);
@@ -281,7 +274,7 @@ TEST(bounds)
 	for (size_t i = 0; i < rows.n; i++)
 		self_ns += rows.v[i].all.self_ns;
 	ck_assert_uint_eq(self_ns / NS_PER_MS, 1500 + 9 * n * 3000);
-	ck_assert_int_eq(top_model_threads(&m, by_self, &rows), 0);
+	OK(top_model_threads(&m, by_self, &rows));
 	row_at(rows.n - 1, "(others)");
 }
 
@@ -291,7 +284,7 @@ TEST(nothing_yet)
 
 	list_functions(TOP_ALL, by_self);
 	ck_assert_uint_eq(rows.n, 0);
-	ck_assert_int_eq(top_model_threads(&m, by_self, &rows), 0);
+	OK(top_model_threads(&m, by_self, &rows));
 	ck_assert_uint_eq(rows.n, 0);
 	top_model_thread_time(&m, TOP_ALL, &now, &all);
 	check_time(&now, 0, 0, 0);

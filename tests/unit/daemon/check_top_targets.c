@@ -37,18 +37,14 @@ FIXTURE(NULL, tear_down)
 
 TEST(figures_each_second)
 {
-	ck_assert_int_eq(
-		take("{\"targets\":[" TARGET("a", "7", "100", "5.5") "," TARGET(
-			     "b", "8", "500", "4.0") "," HIDDEN "]}",
-		     10, TOP_BY_SAMPLES),
-		0);
+	OK(take("{\"targets\":[" TARGET("a", "7", "100", "5.5") "," TARGET(
+			"b", "8", "500", "4.0") "," HIDDEN "]}",
+		10, TOP_BY_SAMPLES));
 	ck_assert_uint_eq(t.n, 3);
 	ck_assert_double_eq(t.v[0].samples_per_s, 0);
-	ck_assert_int_eq(
-		take("{\"targets\":[" TARGET("a", "7", "300", "5.5") "," TARGET(
-			     "b", "8", "400", "4.0") "," HIDDEN "]}",
-		     12, TOP_BY_SAMPLES),
-		0);
+	OK(take("{\"targets\":[" TARGET("a", "7", "300", "5.5") "," TARGET(
+			"b", "8", "400", "4.0") "," HIDDEN "]}",
+		12, TOP_BY_SAMPLES));
 	ck_assert_int_eq(t.v[0].pid, 7);
 	ck_assert_double_eq(t.v[0].samples_per_s, 100);
 	ck_assert_double_eq(t.v[0].missed_per_s, 0);
@@ -66,18 +62,16 @@ TEST(figures_each_second)
 
 TEST(no_status)
 {
-	ck_assert_int_eq(take("{\"targets\":[" TARGET("a", "7", "1", "1") "]}",
-			      1, TOP_BY_NAME),
-			 0);
+	OK(take("{\"targets\":[" TARGET("a", "7", "1", "1") "]}", 1,
+		TOP_BY_NAME));
 	ck_assert_int_eq(take("{", 2, TOP_BY_NAME), -EPROTO);
 	ck_assert_int_eq(take("{\"targets\":3}", 2, TOP_BY_NAME), -EPROTO);
 	ck_assert_uint_eq(t.n, 1);
 	/* Of a daemon of another version. */
-	ck_assert_int_eq(take("{\"targets\":[{},3,{\"pid\":-1,\"name\":[]}]}",
-			      2, TOP_BY_NAME),
-			 0);
+	OK(take("{\"targets\":[{},3,{\"pid\":-1,\"name\":[]}]}", 2,
+		TOP_BY_NAME));
 	ck_assert_uint_eq(t.n, 3);
 	ck_assert_str_eq(t.v[0].name, "-");
-	ck_assert_int_eq(take("{\"targets\":[]}", 3, TOP_BY_NAME), 0);
+	OK(take("{\"targets\":[]}", 3, TOP_BY_NAME));
 	ck_assert_uint_eq(t.n, 0);
 }

@@ -48,7 +48,7 @@ TEST(nobody_is_traced_once_it_is_back)
 	for (int n = 0; n < 10; n++) {
 		int seized = 0;
 
-		ck_assert_int_eq(tracer_run(seize_all, &seized), 0);
+		OK(tracer_run(seize_all, &seized));
 		for (int i = 0; i < CHILDREN; i++)
 			ck_assert_int_eq(live_status(children[i], "TracerPid"),
 					 0);

@@ -79,9 +79,9 @@ static void set_up(void)
 {
 	int fds[2];
 
-	ck_assert_int_eq(ipc_pair(fds), 0);
-	ck_assert_int_eq(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
-	ck_assert_int_eq(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
+	OK(ipc_pair(fds));
+	OK(fcntl(fds[0], F_SETFL, O_NONBLOCK));
+	OK(fcntl(fds[1], F_SETFL, O_NONBLOCK));
 	broker = fds[0];
 	ck_assert_int_eq(dup2(fds[1], MSG_FD), MSG_FD);
 	close_fd(&fds[1]);
@@ -138,8 +138,7 @@ TESTS(unwind_sends_what_the_broker_accepts_and_nothing_else, array_size(cases))
 	struct ipc_message m;
 	int fd = -1;
 
-	ck_assert_int_eq(ipc_send(broker, &no_file, sizeof(no_file), NULL, 0),
-			 0);
+	OK(ipc_send(broker, &no_file, sizeof(no_file), NULL, 0));
 	if (cases[_i].verdict != WANT_GOOD) {
 		ck_assert_int_eq(ask((size_t)_i, &fd), -ENOENT);
 		ck_assert_int_eq(ipc_recv(broker, &m), -EAGAIN);

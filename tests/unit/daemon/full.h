@@ -2,11 +2,12 @@
 #ifndef TESTS_UNIT_DAEMON_FULL_H
 #define TESTS_UNIT_DAEMON_FULL_H
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include "tests/unit/suite.h"
 
 #define FULL_MAX 128
 
@@ -22,10 +23,10 @@ static inline void full_but(struct full *full, int room)
 	struct rlimit limit;
 	int fd;
 
-	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &full->before), 0);
+	OK(getrlimit(RLIMIT_NOFILE, &full->before));
 	limit = full->before;
 	limit.rlim_cur = FULL_MAX;
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	OK(setrlimit(RLIMIT_NOFILE, &limit));
 	full->n = 0;
 	while ((fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0)
 		full->fds[full->n++] = fd;
@@ -39,7 +40,7 @@ static inline void full_end(struct full *full)
 {
 	while (full->n > 0)
 		(void)close(full->fds[--full->n]);
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &full->before), 0);
+	OK(setrlimit(RLIMIT_NOFILE, &full->before));
 }
 
 #endif

@@ -8,7 +8,6 @@
 #define TESTS_UNIT_DAEMON_SINK_H
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -24,6 +23,7 @@
 #include <zlib.h>
 
 #include "lib/base/util.h"
+#include "tests/unit/suite.h"
 
 #define SINK_ARRIVALS_MAX 16384
 #define SINK_ANSWERS_MAX  4
@@ -59,8 +59,8 @@ static inline void sink_init(struct sink *s, char *ret_dsn, size_t size)
 
 	memset(s, 0, sizeof(*s));
 	s->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	ck_assert_int_eq(bind(s->fd, (struct sockaddr *)&a, len), 0);
-	ck_assert_int_eq(getsockname(s->fd, (struct sockaddr *)&a, &len), 0);
+	OK(bind(s->fd, (struct sockaddr *)&a, len));
+	OK(getsockname(s->fd, (struct sockaddr *)&a, &len));
 	(void)snprintf(ret_dsn, size, "http://key@127.0.0.1:%d/42",
 		       ntohs(a.sin_port));
 	s->shared = mmap(NULL, sizeof(*s->shared), PROT_READ | PROT_WRITE,
@@ -145,7 +145,7 @@ static inline void sink_serve(struct sink *s, int connection)
 /* It listens, and answers, from now on. */
 static inline void sink_up(struct sink *s)
 {
-	ck_assert_int_eq(listen(s->fd, 8), 0);
+	OK(listen(s->fd, 8));
 	s->pid = fork();
 	ck_assert_int_ge(s->pid, 0);
 	if (s->pid > 0)

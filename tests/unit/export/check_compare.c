@@ -57,8 +57,8 @@ static void compare(void)
 {
 	static const char *const names[] = {"old", "new"};
 
-	ck_assert_int_eq(merge_finish(&m), 0);
-	ck_assert_int_eq(compare_init(&c, &m, names), 0);
+	OK(merge_finish(&m));
+	OK(compare_init(&c, &m, names));
 }
 
 /* Seconds; 0 on both sides if there is no such function. */
@@ -84,7 +84,7 @@ static void check_folded(const char *wanted)
 	FILE *out = open_memstream(&text, &size);
 
 	ck_assert_ptr_nonnull(out);
-	ck_assert_int_eq(compare_write_folded(&c, out), 0);
+	OK(compare_write_folded(&c, out));
 	(void)fclose(out);
 	ck_assert_str_eq(text, wanted);
 	free(text);

@@ -241,7 +241,7 @@ static void make(struct merge *m, bool is_empty)
 	merge_init(m, &options);
 	if (!is_empty)
 		add_chunks(m);
-	ck_assert_int_eq(merge_finish(m), 0);
+	OK(merge_finish(m));
 }
 
 TEST(all_of_a_profile)
@@ -304,9 +304,9 @@ TEST(a_comparison)
 			 MADE_RUNS("500.15", "9", "1")
 				 MADE_END("500.2", "9", "1"),
 		 "");
-	ck_assert_int_eq(merge_finish(&m), 0);
-	ck_assert_int_eq(compare_init(&c, &m, names), 0);
-	ck_assert_int_eq(export_html(&m, &o, out), 0);
+	OK(merge_finish(&m));
+	OK(compare_init(&c, &m, names));
+	OK(export_html(&m, &o, out));
 	(void)fclose(out);
 	unpack();
 	check_processes(&m);

@@ -46,7 +46,7 @@ static void add_both(void)
 	merge_init(&m, &options);
 	add_first();
 	add_second();
-	ck_assert_int_eq(merge_finish(&m), 0);
+	OK(merge_finish(&m));
 }
 
 static uint64_t total_ms(void)
@@ -86,7 +86,7 @@ TESTS(chunks_in_any_order, 2)
 	if (_i == 1)
 		add_first();
 	add_first(); /* again: ignored */
-	ck_assert_int_eq(merge_finish(&m), 0);
+	OK(merge_finish(&m));
 
 	ck_assert_uint_eq(m.n_processes, 1);
 	ck_assert_uint_eq(m.n_threads, 2);
@@ -215,7 +215,7 @@ TEST(bars_that_overlap_are_cut)
 		 MADE_RUNS("12", "7", "1") MADE_END("14", "7", "3"), "");
 	made_add(&m, "p", "c",
 		 MADE_RUNS("19", "7", "1") MADE_END("22", "7", "3"), "");
-	ck_assert_int_eq(merge_finish(&m), 0);
+	OK(merge_finish(&m));
 	ck_assert_uint_eq(m.n_bars, 2);
 	check_bar(0, 10000, 10000, false);
 	check_bar(1, 20000, 2000, false);
@@ -235,7 +235,7 @@ TEST(labels_tell_threads_apart)
 		 MADE_END("1", "1", "0") "," MADE_END(
 			 "1", "2", "0") "," MADE_END("1", "4", "0"),
 		 "\"1\":{\"name\":\"main\"},\"2\":{\"name\":\"main\"}");
-	ck_assert_int_eq(merge_finish(&m), 0);
+	OK(merge_finish(&m));
 	ck_assert_uint_eq(m.n_threads, array_size(wanted));
 	for (size_t i = 0; i < array_size(wanted); i++) {
 		size_t found = 0;
@@ -272,7 +272,7 @@ TESTS(threads_are_found_by_their_labels, array_size(labels))
 		 LABELLED);
 	made_add(&m, "p", "c", MADE_RUNS("1", "9", "0") MADE_END("5", "9", "3"),
 		 LABELLED);
-	ck_assert_int_eq(merge_finish(&m), 0);
+	OK(merge_finish(&m));
 	ck_assert_uint_eq(total_ms(), labels[_i].ms);
 }
 

@@ -11,7 +11,7 @@ static void add(const char *text)
 	json_t *payload = json_loads(text, 0, NULL);
 
 	ck_assert_ptr_nonnull(payload);
-	ck_assert_int_eq(merge_rest_add(&rest, payload), 0);
+	OK(merge_rest_add(&rest, payload));
 	json_decref(payload);
 }
 

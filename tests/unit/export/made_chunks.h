@@ -2,10 +2,10 @@
 #ifndef TESTS_UNIT_EXPORT_MADE_CHUNKS_H
 #define TESTS_UNIT_EXPORT_MADE_CHUNKS_H
 
-#include <check.h>
 #include <stdio.h>
 
 #include "proto/export/merge.h"
+#include "tests/unit/suite.h"
 
 #define MADE_SIZE 8192
 
@@ -31,7 +31,7 @@ static inline void made_read(struct merge *m, const char *text)
 	ck_assert_msg(payload != NULL, "%s in %s", error.text, text);
 	ck_assert_msg(import_chunk_read(payload, &chunk, &fault) == 0, "%s: %s",
 		      fault.text, text);
-	ck_assert_int_eq(merge_add(m, &chunk), 0);
+	OK(merge_add(m, &chunk));
 	import_chunk_fini(&chunk);
 }
 

@@ -45,19 +45,17 @@ static int read_parts(const char *frames, const char *stacks,
 
 TEST(a_whole_chunk)
 {
-	ck_assert_int_eq(
-		read_parts("[{\"instruction_addr\":\"0xfFfffFFF00000001\","
-			   "\"function\":\"f\",\"package\":\"/lib/x\","
-			   "\"abs_path\":\"/s/x.c\",\"filename\":\"x.c\","
-			   "\"lineno\":7,\"in_app\":true},"
-			   "{\"module\":\"m\",\"filename\":\"y.c\"}]",
-			   "[[0,1],[],[1]]",
-			   "[" SAMPLE("1.5", "7", "0") "," SAMPLE(
-				   "1.500001", "8", "2") "," SAMPLE("2", "7",
-								    "1") "]",
-			   ",\"thread_metadata\":{\"7\":{\"name\":\"main\"},"
-			   "\"8\":{}}"),
-		0);
+	OK(read_parts(
+		"[{\"instruction_addr\":\"0xfFfffFFF00000001\","
+		"\"function\":\"f\",\"package\":\"/lib/x\","
+		"\"abs_path\":\"/s/x.c\",\"filename\":\"x.c\","
+		"\"lineno\":7,\"in_app\":true},"
+		"{\"module\":\"m\",\"filename\":\"y.c\"}]",
+		"[[0,1],[],[1]]",
+		"[" SAMPLE("1.5", "7", "0") "," SAMPLE(
+			"1.500001", "8", "2") "," SAMPLE("2", "7", "1") "]",
+		",\"thread_metadata\":{\"7\":{\"name\":\"main\"},"
+		"\"8\":{}}"));
 	ck_assert_uint_eq(chunk.n_frames, 2);
 	ck_assert_uint_eq(chunk.frames[0].addr, 0xffffffff00000001);
 	ck_assert_str_eq(chunk.frames[0].function, "f");
@@ -87,13 +85,10 @@ TEST(a_whole_chunk)
 
 TEST(samples_are_sorted)
 {
-	ck_assert_int_eq(
-		read_parts(
-			NULL, NULL,
-			"[" SAMPLE("3", "1", "1") "," SAMPLE(
-				"1", "1", "0") "," SAMPLE("2.25", "1", "0") "]",
-			NULL),
-		0);
+	OK(read_parts(NULL, NULL,
+		      "[" SAMPLE("3", "1", "1") "," SAMPLE(
+			      "1", "1", "0") "," SAMPLE("2.25", "1", "0") "]",
+		      NULL));
 	ck_assert_uint_eq(chunk.samples[0].time_ns, 1000000000);
 	ck_assert_uint_eq(chunk.samples[0].lasts_ns, 1250000000);
 	ck_assert_uint_eq(chunk.samples[1].lasts_ns, 750000000);
@@ -104,13 +99,12 @@ TEST(samples_are_sorted)
 /* A double has 0.24 microseconds of today's times. */
 TEST(times_are_whole_microseconds)
 {
-	ck_assert_int_eq(read_parts(NULL, NULL,
-				    "[" SAMPLE("1795619614.497309", "1",
-					       "0") "," SAMPLE("1795619614."
-							       "507211",
-							       "1", "0") "]",
-				    NULL),
-			 0);
+	OK(read_parts(NULL, NULL,
+		      "[" SAMPLE("1795619614.497309", "1",
+				 "0") "," SAMPLE("1795619614."
+						 "507211",
+						 "1", "0") "]",
+		      NULL));
 	ck_assert_uint_eq(chunk.samples[0].time_ns, 1795619614497309000);
 	ck_assert_uint_eq(chunk.samples[0].lasts_ns, 9902000);
 	import_chunk_fini(&chunk);
@@ -118,13 +112,11 @@ TEST(times_are_whole_microseconds)
 
 TEST(states)
 {
-	ck_assert_int_eq(
-		read_parts(NULL, NULL,
-			   "[{\"timestamp\":1,\"thread_id\":\"1\",\"stack_id\":"
-			   "0,\"state\":\"waiting\"},{\"timestamp\":2,\"thread_"
-			   "id\":\"1\",\"stack_id\":0}]",
-			   NULL),
-		0);
+	OK(read_parts(NULL, NULL,
+		      "[{\"timestamp\":1,\"thread_id\":\"1\",\"stack_id\":"
+		      "0,\"state\":\"waiting\"},{\"timestamp\":2,\"thread_"
+		      "id\":\"1\",\"stack_id\":0}]",
+		      NULL));
 	ck_assert(chunk.has_states);
 	ck_assert(chunk.samples[0].is_waiting && !chunk.samples[1].is_waiting);
 	import_chunk_fini(&chunk);
@@ -132,14 +124,12 @@ TEST(states)
 
 TEST(images)
 {
-	ck_assert_int_eq(
-		read_json("{\"version\":\"2\",\"profiler_id\":\"a\",\"chunk_"
-			  "id\":\"b\",\"debug_meta\":{\"images\":[{\"code_"
-			  "file\":\"/x\",\"debug_id\":\"d\",\"code_id\":"
-			  "\"c0\",\"image_addr\":\"0x1000\",\"image_vmaddr\":"
-			  "\"0x10\",\"image_size\":32}]},\"profile\":{"
-			  "\"frames\":[],\"stacks\":[],\"samples\":[]}}"),
-		0);
+	OK(read_json("{\"version\":\"2\",\"profiler_id\":\"a\",\"chunk_"
+		     "id\":\"b\",\"debug_meta\":{\"images\":[{\"code_"
+		     "file\":\"/x\",\"debug_id\":\"d\",\"code_id\":"
+		     "\"c0\",\"image_addr\":\"0x1000\",\"image_vmaddr\":"
+		     "\"0x10\",\"image_size\":32}]},\"profile\":{"
+		     "\"frames\":[],\"stacks\":[],\"samples\":[]}}"));
 	ck_assert_uint_eq(chunk.n_images, 1);
 	ck_assert_str_eq(chunk.images[0].code_id, "c0");
 	ck_assert_uint_eq(chunk.images[0].addr, 0x1000);

@@ -55,34 +55,29 @@ static const char *item(const char *payload)
 
 TEST(envelopes)
 {
-	ck_assert_int_eq(read_text(item(PAYLOAD("x"))), 0);
+	OK(read_text(item(PAYLOAD("x"))));
 	ck_assert_str_eq(ids, "x");
 	/* Without a length an item ends with its line. */
-	ck_assert_int_eq(
-		read_text(HEADER "{\"type\":\"profile_chunk\"}\n" PAYLOAD(
-			"x") "\n\n{\"type\":\"profile_chunk\"}\n" PAYLOAD("y")),
-		0);
+	OK(read_text(HEADER "{\"type\":\"profile_chunk\"}\n" PAYLOAD(
+		"x") "\n\n{\"type\":\"profile_chunk\"}\n" PAYLOAD("y")));
 	ck_assert_str_eq(ids, "xy");
-	ck_assert_int_eq(read_text(HEADER REPORT), 0);
+	OK(read_text(HEADER REPORT));
 	ck_assert_str_eq(ids, "");
 }
 
 TEST(bare_payloads)
 {
-	ck_assert_int_eq(read_text(PAYLOAD("x")), 0);
+	OK(read_text(PAYLOAD("x")));
 	ck_assert_str_eq(ids, "x");
-	ck_assert_int_eq(read_text("\n" PAYLOAD("x") "\n" PAYLOAD("y") "\r\n"),
-			 0);
+	OK(read_text("\n" PAYLOAD("x") "\n" PAYLOAD("y") "\r\n"));
 	ck_assert_str_eq(ids, "xy");
 	/* On many lines, of which the first is no JSON. */
-	ck_assert_int_eq(
-		read_text("{\n \"version\": \"2\", \"profiler_id\": \"p\",\n"
-			  "\"chunk_id\": \"z\", \"profile\": {\"frames\": [],"
-			  "\n\"stacks\": [], \"samples\": []}\n}\n"),
-		0);
+	OK(read_text("{\n \"version\": \"2\", \"profiler_id\": \"p\",\n"
+		     "\"chunk_id\": \"z\", \"profile\": {\"frames\": [],"
+		     "\n\"stacks\": [], \"samples\": []}\n}\n"));
 	ck_assert_str_eq(ids, "z");
-	ck_assert_int_eq(read_text(""), 0);
-	ck_assert_int_eq(read_text(" \n"), 0);
+	OK(read_text(""));
+	OK(read_text(" \n"));
 }
 
 TEST(a_file_that_is_cut_off)
@@ -96,7 +91,7 @@ TEST(a_file_that_is_cut_off)
 		ck_assert_str_ne(fault.text, "");
 		ck_assert_str_eq(ids, "");
 	}
-	ck_assert_int_eq(read_bytes(whole, end), 0);
+	OK(read_bytes(whole, end));
 	ck_assert_str_eq(ids, "x");
 }
 

@@ -22,8 +22,8 @@ static char *payload_for(const struct profile *p, enum chunk_v2_reader reader,
 
 	ck_assert_ptr_nonnull(f);
 	ck_assert_int_eq(profile_check(p), PROFILE_OK);
-	ck_assert_int_eq(chunk_v2_write(p, reader, f), 0);
-	ck_assert_int_eq(fclose(f), 0);
+	OK(chunk_v2_write(p, reader, f));
+	OK(fclose(f));
 	return text;
 }
 
@@ -428,7 +428,7 @@ TEST(bounds)
 		char *text = NULL;
 		FILE *f = open_memstream(&text, &with);
 
-		ck_assert_int_eq(chunk_v2_write(&g.p, CHUNK_V2_FILE, f), 0);
+		OK(chunk_v2_write(&g.p, CHUNK_V2_FILE, f));
 		(void)fclose(f);
 		free(text);
 	}

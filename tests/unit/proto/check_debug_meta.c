@@ -10,8 +10,7 @@ TEST(id_of_build_id)
 {
 	char id[DEBUG_META_ID_SIZE];
 
-	ck_assert_int_eq(
-		debug_meta_id(good_build_id, sizeof(good_build_id), id), 0);
+	OK(debug_meta_id(good_build_id, sizeof(good_build_id), id));
 	ck_assert_str_eq(id, "32ffdf15-aa39-3b7c-16a7-1e6b2e3b6e40");
 }
 
@@ -20,11 +19,11 @@ TEST(id_of_other_sizes)
 {
 	char id[DEBUG_META_ID_SIZE];
 
-	ck_assert_int_eq(debug_meta_id(good_text_id, 16, id), 0);
+	OK(debug_meta_id(good_text_id, 16, id));
 	ck_assert_str_eq(id, "04030201-0605-0807-090a-0b0c0d0e0f10");
-	ck_assert_int_eq(debug_meta_id(good_text_id, 8, id), 0);
+	OK(debug_meta_id(good_text_id, 8, id));
 	ck_assert_str_eq(id, "04030201-0605-0807-0000-000000000000");
-	ck_assert_int_eq(debug_meta_id(good_text_id, 1, id), 0);
+	OK(debug_meta_id(good_text_id, 1, id));
 	ck_assert_str_eq(id, "00000001-0000-0000-0000-000000000000");
 	ck_assert_int_eq(debug_meta_id(good_text_id, 0, id), -EINVAL);
 }
@@ -39,8 +38,8 @@ static char *images_json(const struct profile_image *images, size_t n)
 	ck_assert_ptr_nonnull(f);
 	json_out_init(&o, f);
 	debug_meta_write(images, n, false, &o);
-	ck_assert_int_eq(json_out_finish(&o), 0);
-	ck_assert_int_eq(fclose(f), 0);
+	OK(json_out_finish(&o));
+	OK(fclose(f));
 	return text;
 }
 

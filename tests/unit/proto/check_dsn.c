@@ -45,11 +45,9 @@ TESTS(accepts, array_size(good))
 
 	strncat(auth, good[_i].auth, sizeof(auth) - strlen(auth) - 1);
 	ck_assert_int_eq(dsn_parse(&d, good[_i].text), DSN_OK);
-	ck_assert_int_eq(dsn_endpoint(&d, text, sizeof(text)), 0);
+	OK(dsn_endpoint(&d, text, sizeof(text)));
 	ck_assert_str_eq(text, good[_i].endpoint);
-	ck_assert_int_eq(
-		dsn_auth(&d, "sentry.native.profd/1.2.3", text, sizeof(text)),
-		0);
+	OK(dsn_auth(&d, "sentry.native.profd/1.2.3", text, sizeof(text)));
 	ck_assert_str_eq(text, auth);
 }
 
@@ -196,8 +194,8 @@ TEST(longest_fits_and_small_buffers_fail)
 	d.host[DSN_HOST_SIZE - 1] = '\0';
 	d.path[DSN_PATH_SIZE - 1] = '\0';
 	d.project[DSN_PROJECT_SIZE - 1] = '\0';
-	ck_assert_int_eq(dsn_endpoint(&d, text, sizeof(text)), 0);
-	ck_assert_int_eq(dsn_auth(&d, client, text, DSN_AUTH_SIZE), 0);
+	OK(dsn_endpoint(&d, text, sizeof(text)));
+	OK(dsn_auth(&d, client, text, DSN_AUTH_SIZE));
 	ck_assert_int_eq(dsn_auth(&d, client, text, strlen(text)), -E2BIG);
 	ck_assert_int_eq(dsn_endpoint(&d, text, 40), -E2BIG);
 }
@@ -244,7 +242,7 @@ TESTS(a_url_has_no_key, array_size(urls))
 			ck_assert_int_eq(((const uint8_t *)&d)[i], 0x5a);
 		return;
 	}
-	ck_assert_int_eq(dsn_endpoint(&d, text, sizeof(text)), 0);
+	OK(dsn_endpoint(&d, text, sizeof(text)));
 	ck_assert_str_eq(text, urls[_i].endpoint);
 	dsn_place(&d, place);
 	ck_assert_str_eq(place, urls[_i].place);
@@ -267,9 +265,9 @@ static void check_accepted(const struct dsn *d)
 {
 	char text[DSN_ENDPOINT_SIZE];
 
-	ck_assert_int_eq(dsn_endpoint(d, text, sizeof(text)), 0);
+	OK(dsn_endpoint(d, text, sizeof(text)));
 	ck_assert(is_clean(text, " ?#@%"));
-	ck_assert_int_eq(dsn_auth(d, "c/1", text, sizeof(text)), 0);
+	OK(dsn_auth(d, "c/1", text, sizeof(text)));
 	ck_assert(is_clean(text, "\"@%;"));
 }
 

@@ -32,7 +32,7 @@ TEST(writes_the_header)
 	struct envelope e = make_envelope();
 	size_t len;
 
-	ck_assert_int_eq(envelope_header(&e, line, sizeof(line), &len), 0);
+	OK(envelope_header(&e, line, sizeof(line), &len));
 	ck_assert_str_eq(line,
 			 "{\"event_id\":\"00112233445566778899aabbccddeeff\","
 			 "\"sent_at\":\"2026-01-02T03:04:05.000678Z\","
@@ -48,7 +48,7 @@ TEST(leaves_sent_at_out_of_what_is_kept)
 	size_t len;
 
 	e.sent_at_us = ENVELOPE_NOT_SENT;
-	ck_assert_int_eq(envelope_header(&e, line, sizeof(line), &len), 0);
+	OK(envelope_header(&e, line, sizeof(line), &len));
 	ck_assert_str_eq(line,
 			 "{\"event_id\":\"00112233445566778899aabbccddeeff\","
 			 "\"sdk\":{\"name\":\"sentry.native.profd\","
@@ -61,8 +61,7 @@ TEST(writes_the_item_header)
 	struct envelope_item item = make_item();
 	size_t len;
 
-	ck_assert_int_eq(envelope_item_header(&item, line, sizeof(line), &len),
-			 0);
+	OK(envelope_item_header(&item, line, sizeof(line), &len));
 	ck_assert_str_eq(line, "{\"type\":\"profile_chunk\","
 			       "\"platform\":\"rust\",\"length\":1234567,"
 			       "\"content_type\":\"application/json\"}\n");
@@ -72,8 +71,7 @@ TEST(writes_the_item_header)
 	item.platform = NULL;
 	item.content_type = NULL;
 	item.length = 0;
-	ck_assert_int_eq(envelope_item_header(&item, line, sizeof(line), &len),
-			 0);
+	OK(envelope_item_header(&item, line, sizeof(line), &len));
 	ck_assert_str_eq(line, "{\"type\":\"client_report\",\"length\":0}\n");
 }
 
@@ -84,8 +82,7 @@ TEST(escapes_texts)
 	size_t len;
 
 	item.platform = "a\"b\nc\\";
-	ck_assert_int_eq(envelope_item_header(&item, line, sizeof(line), &len),
-			 0);
+	OK(envelope_item_header(&item, line, sizeof(line), &len));
 	ck_assert_ptr_nonnull(strstr(line, "\"a\\\"b\\nc\\\\\""));
 	ck_assert_ptr_eq(strchr(line, '\n'), line + len - 1);
 }
@@ -104,7 +101,7 @@ TEST(refuses_what_it_cannot_write)
 	ck_assert_int_eq(envelope_header(&e, line, sizeof(line), &len),
 			 -EINVAL);
 	e.sent_at_us--;
-	ck_assert_int_eq(envelope_header(&e, line, sizeof(line), &len), 0);
+	OK(envelope_header(&e, line, sizeof(line), &len));
 	ck_assert_ptr_nonnull(strstr(line, "\"9999-12-31T23:59:59.999999Z\""));
 	item.platform = "\377";
 	ck_assert_int_eq(envelope_item_header(&item, line, sizeof(line), &len),
@@ -122,8 +119,7 @@ TEST(fits_or_fails)
 	struct envelope_item item = make_item();
 	size_t need, len;
 
-	ck_assert_int_eq(
-		envelope_item_header(&item, whole, sizeof(whole), &need), 0);
+	OK(envelope_item_header(&item, whole, sizeof(whole), &need));
 	for (size_t size = 0; size <= need + 1; size++) {
 		int r;
 
@@ -146,7 +142,6 @@ TEST(worst_platform_fits)
 	platform[sizeof(platform) - 1] = '\0';
 	item.platform = platform;
 	item.length = INT64_MAX;
-	ck_assert_int_eq(envelope_item_header(&item, line, sizeof(line), &len),
-			 0);
+	OK(envelope_item_header(&item, line, sizeof(line), &len));
 	ck_assert_uint_gt(len, 6 * 255);
 }

@@ -35,8 +35,8 @@ static char *written(int (*write)(const struct profile_v1 *, FILE *))
 
 	ck_assert_ptr_nonnull(f);
 	ck_assert_int_eq(profile_check(&g.p), PROFILE_OK);
-	ck_assert_int_eq(write(&v, f), 0);
-	ck_assert_int_eq(fclose(f), 0);
+	OK(write(&v, f));
+	OK(fclose(f));
 	return text;
 }
 
@@ -81,6 +81,6 @@ TEST(a_name_that_is_no_text)
 	v.name = "\377";
 	ck_assert_int_eq(profile_v1_transaction(&v, f), -EINVAL);
 	ck_assert_int_eq(profile_v1_write(&v, f), -EINVAL);
-	ck_assert_int_eq(fclose(f), 0);
+	OK(fclose(f));
 	free(text);
 }

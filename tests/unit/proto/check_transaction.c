@@ -34,15 +34,15 @@ TEST(it_is_of_the_thread_that_ran_most)
 	p.n_threads = 2;
 	p.samples = samples;
 	p.n_samples = 4;
-	ck_assert_int_eq(transaction_busiest(&p, &tid), 0);
+	OK(transaction_busiest(&p, &tid));
 	ck_assert_uint_eq(tid, 2);
 	samples[0].is_waiting = false;
-	ck_assert_int_eq(transaction_busiest(&p, &tid), 0);
+	OK(transaction_busiest(&p, &tid));
 	ck_assert_uint_eq(tid, 1);
 	/* Nobody ran: the first. */
 	samples[0].is_waiting = samples[1].is_waiting = true;
 	samples[2].node = samples[1].node = PROFILE_NONE;
-	ck_assert_int_eq(transaction_busiest(&p, &tid), 0);
+	OK(transaction_busiest(&p, &tid));
 	ck_assert_uint_eq(tid, 1);
 }
 
@@ -62,8 +62,8 @@ TEST(it_refers_to_a_chunk)
 		FILE *f = open_memstream(&text, &size);
 
 		t.of_chunk = of_chunk;
-		ck_assert_int_eq(transaction_write(&t, f), 0);
-		ck_assert_int_eq(fclose(f), 0);
+		OK(transaction_write(&t, f));
+		OK(fclose(f));
 		ck_assert((strstr(text, "},\"profile\":{\"profiler_id\":\"") !=
 			   NULL) == of_chunk);
 		free(text);

@@ -71,16 +71,14 @@ TESTS(keeps_every_byte, COMPRESSION_N)
 	size_t size;
 
 	buf_init(&b, 2 * PAYLOAD_BYTES);
-	ck_assert_int_eq(compressor_init(&c, (enum compression)_i, &b), 0);
-	ck_assert_int_eq(compressor_add(&c, "head\n", 5), 0);
+	OK(compressor_init(&c, (enum compression)_i, &b));
+	OK(compressor_add(&c, "head\n", 5));
 	for (size_t at = 0; at < PAYLOAD_BYTES; at += 65536)
-		ck_assert_int_eq(
-			compressor_add(&c, payload + at,
-				       min_size(65536, PAYLOAD_BYTES - at)),
-			0);
-	ck_assert_int_eq(compressor_add(&c, "", 0), 0);
-	ck_assert_int_eq(compressor_add(&c, "\n", 1), 0);
-	ck_assert_int_eq(compressor_finish(&c), 0);
+		OK(compressor_add(&c, payload + at,
+				  min_size(65536, PAYLOAD_BYTES - at)));
+	OK(compressor_add(&c, "", 0));
+	OK(compressor_add(&c, "\n", 1));
+	OK(compressor_finish(&c));
 	compressor_fini(&c);
 	ck_assert_uint_lt(b.len, PAYLOAD_BYTES * 9 / 10);
 
@@ -105,9 +103,9 @@ TESTS(takes_much_at_a_time, COMPRESSION_N)
 	for (size_t i = 0; i < PAYLOAD_BYTES; i++)
 		payload[i] = (uint8_t)random_next(&state);
 	buf_init(&b, 2 * PAYLOAD_BYTES);
-	ck_assert_int_eq(compressor_init(&c, (enum compression)_i, &b), 0);
-	ck_assert_int_eq(compressor_add(&c, payload, PAYLOAD_BYTES), 0);
-	ck_assert_int_eq(compressor_finish(&c), 0);
+	OK(compressor_init(&c, (enum compression)_i, &b));
+	OK(compressor_add(&c, payload, PAYLOAD_BYTES));
+	OK(compressor_finish(&c));
 	compressor_fini(&c);
 	out = unpack(_i, &b, &size);
 	ck_assert_uint_eq(size, PAYLOAD_BYTES);
@@ -124,8 +122,8 @@ TESTS(compresses_nothing, COMPRESSION_N)
 	size_t size;
 
 	buf_init(&b, 1000);
-	ck_assert_int_eq(compressor_init(&c, (enum compression)_i, &b), 0);
-	ck_assert_int_eq(compressor_finish(&c), 0);
+	OK(compressor_init(&c, (enum compression)_i, &b));
+	OK(compressor_finish(&c));
 	compressor_fini(&c);
 	out = unpack(_i, &b, &size);
 	ck_assert_uint_eq(size, 0);
@@ -139,7 +137,7 @@ TESTS(stops_at_the_maximum, COMPRESSION_N)
 	struct buf b;
 
 	buf_init(&b, PAYLOAD_BYTES / 10);
-	ck_assert_int_eq(compressor_init(&c, (enum compression)_i, &b), 0);
+	OK(compressor_init(&c, (enum compression)_i, &b));
 	ck_assert_int_eq(compressor_add(&c, payload, PAYLOAD_BYTES), -E2BIG);
 	ck_assert_uint_le(b.len, PAYLOAD_BYTES / 10);
 	compressor_fini(&c);

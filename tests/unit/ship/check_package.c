@@ -63,9 +63,9 @@ TEST(writes_a_file)
 	struct buf b;
 
 	buf_init(&b, 2 * PAYLOAD_BYTES);
-	ck_assert_int_eq(package_write(&package, fd), 0);
-	ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
-	ck_assert_int_eq(buf_read_fd(&b, fd), 0);
+	OK(package_write(&package, fd));
+	OK(lseek(fd, 0, SEEK_SET));
+	OK(buf_read_fd(&b, fd));
 	/* It is not known when it will be sent. */
 	assert_envelope(b.data, b.len, EVENT_ID SDK ITEM);
 	buf_fini(&b);
@@ -89,9 +89,9 @@ TEST(writes_a_transaction_and_its_profile)
 
 	package.transaction_size = 100001;
 	buf_init(&b, 2 * PAYLOAD_BYTES);
-	ck_assert_int_eq(package_write(&package, fd), 0);
-	ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
-	ck_assert_int_eq(buf_read_fd(&b, fd), 0);
+	OK(package_write(&package, fd));
+	OK(lseek(fd, 0, SEEK_SET));
+	OK(buf_read_fd(&b, fd));
 	ck_assert_uint_eq(b.len, strlen(head) + strlen(PROFILE_ITEM) +
 					 PAYLOAD_BYTES + 2);
 	at = b.data;
@@ -133,8 +133,7 @@ TEST(has_a_report)
 	char *text;
 
 	buf_init(&b, PAYLOAD_BYTES);
-	ck_assert_int_eq(
-		package_compress(&package, 1767323045000678, &item, &b), 0);
+	OK(package_compress(&package, 1767323045000678, &item, &b));
 	text = unpack(&b);
 	assert_envelope(text, strlen(text) - item.len,
 			EVENT_ID SENT_AT SDK ITEM);
@@ -142,13 +141,10 @@ TEST(has_a_report)
 	free(text);
 	/* The same, of one that was kept. */
 	buf_clear(&b);
-	ck_assert_int_eq(
-		package_compress(&package, ENVELOPE_NOT_SENT, NULL, &b), 0);
+	OK(package_compress(&package, ENVELOPE_NOT_SENT, NULL, &b));
 	ck_assert_int_eq(write(fd, b.data, b.len), (ssize_t)b.len);
 	buf_clear(&b);
-	ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1767323045000678,
-				       &item, &b),
-			 0);
+	OK(package_stamp(fd, COMPRESSION_GZIP, 1767323045000678, &item, &b));
 	text = unpack(&b);
 	assert_envelope(text, strlen(text) - item.len,
 			EVENT_ID SENT_AT SDK ITEM);
@@ -157,8 +153,7 @@ TEST(has_a_report)
 	/* Alone. */
 	close_fd(&package.payload_fd);
 	buf_clear(&b);
-	ck_assert_int_eq(
-		package_compress(&package, 1767323045000678, &item, &b), 0);
+	OK(package_compress(&package, 1767323045000678, &item, &b));
 	text = unpack(&b);
 	ck_assert_str_eq(text, EVENT_ID SENT_AT SDK "{}\n12\n");
 	free(text);
@@ -173,8 +168,7 @@ TEST(compresses)
 	z_stream z = {.next_out = (uint8_t *)out, .avail_out = sizeof(out)};
 
 	buf_init(&b, PAYLOAD_BYTES);
-	ck_assert_int_eq(package_compress(&package, 1767323045000678, NULL, &b),
-			 0);
+	OK(package_compress(&package, 1767323045000678, NULL, &b));
 	z.next_in = (uint8_t *)b.data;
 	z.avail_in = (unsigned int)b.len;
 	ck_assert_int_eq(inflateInit2(&z, 15 + 16), Z_OK);
@@ -202,9 +196,9 @@ TEST(writes_an_anchor_and_its_chunk)
 	package.anchor_size = 6;
 	package.anchor_fd = file_of("anchor", 6);
 	buf_init(&b, 2 * PAYLOAD_BYTES);
-	ck_assert_int_eq(package_write(&package, fd), 0);
-	ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
-	ck_assert_int_eq(buf_read_fd(&b, fd), 0);
+	OK(package_write(&package, fd));
+	OK(lseek(fd, 0, SEEK_SET));
+	OK(buf_read_fd(&b, fd));
 	assert_envelope(b.data, b.len,
 			EVENT_ID SDK "{\"type\":\"transaction\",\"length\":6,"
 				     "\"content_type\":\"application/json\"}\n"
@@ -223,14 +217,10 @@ TEST(stamps_what_was_kept)
 	buf_init(&kept, PAYLOAD_BYTES);
 	buf_init(&sent, PAYLOAD_BYTES);
 	buf_init(&direct, PAYLOAD_BYTES);
-	ck_assert_int_eq(
-		package_compress(&package, ENVELOPE_NOT_SENT, NULL, &kept), 0);
-	ck_assert_int_eq(
-		package_compress(&package, 1767323045000678, NULL, &direct), 0);
+	OK(package_compress(&package, ENVELOPE_NOT_SENT, NULL, &kept));
+	OK(package_compress(&package, 1767323045000678, NULL, &direct));
 	fd = file_of(kept.data, kept.len);
-	ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1767323045000678,
-				       NULL, &sent),
-			 0);
+	OK(package_stamp(fd, COMPRESSION_GZIP, 1767323045000678, NULL, &sent));
 	ck_assert_uint_eq(sent.len, direct.len);
 	ck_assert_int_eq(memcmp(sent.data, direct.data, sent.len), 0);
 	close_fd(&fd);
@@ -242,10 +232,10 @@ TEST(stamps_what_was_kept)
 			 -E2BIG);
 	sent.max = PAYLOAD_BYTES;
 	/* Neither shorter, nor longer, nor with another bit. */
-	ck_assert_int_eq(ftruncate(fd, (off_t)kept.len - 1), 0);
+	OK(ftruncate(fd, (off_t)kept.len - 1));
 	ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent),
 			 -EBADMSG);
-	ck_assert_int_eq(ftruncate(fd, (off_t)kept.len + 1), 0);
+	OK(ftruncate(fd, (off_t)kept.len + 1));
 	ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent),
 			 -EBADMSG);
 	close_fd(&fd);
@@ -281,9 +271,9 @@ TEST(stamps_nothing_else)
 	for (size_t i = 0; i < array_size(others); i++) {
 		buf_init(&kept, PAYLOAD_BYTES);
 		buf_init(&sent, PAYLOAD_BYTES);
-		ck_assert_int_eq(gzip_init(&g, &kept), 0);
-		ck_assert_int_eq(gzip_add(&g, others[i], strlen(others[i])), 0);
-		ck_assert_int_eq(gzip_finish(&g), 0);
+		OK(gzip_init(&g, &kept));
+		OK(gzip_add(&g, others[i], strlen(others[i])));
+		OK(gzip_finish(&g));
 		gzip_fini(&g);
 		fd = file_of(kept.data, kept.len);
 		ck_assert_int_eq(
@@ -308,15 +298,15 @@ static int kept_of(size_t size)
 	int fd;
 
 	buf_init(&kept, 1u << 20);
-	ck_assert_int_eq(gzip_init(&g, &kept), 0);
-	ck_assert_int_eq(gzip_add(&g, head, strlen(head)), 0);
+	OK(gzip_init(&g, &kept));
+	OK(gzip_add(&g, head, strlen(head)));
 	for (size_t n = strlen(head); n < size;) {
 		const size_t part = min_size(size - n, sizeof(zeros));
 
-		ck_assert_int_eq(gzip_add(&g, zeros, part), 0);
+		OK(gzip_add(&g, zeros, part));
 		n += part;
 	}
-	ck_assert_int_eq(gzip_finish(&g), 0);
+	OK(gzip_finish(&g));
 	gzip_fini(&g);
 	fd = file_of(kept.data, kept.len);
 	buf_fini(&kept);
@@ -330,8 +320,7 @@ TEST(unpacks_no_more_than_an_envelope)
 	struct buf sent;
 
 	buf_init(&sent, 1u << 20);
-	ck_assert_int_eq(package_stamp(fd, COMPRESSION_ZSTD, 1, NULL, &sent),
-			 0);
+	OK(package_stamp(fd, COMPRESSION_ZSTD, 1, NULL, &sent));
 	close_fd(&fd);
 	fd = kept_of(PACKAGE_UNPACKED_MAX + 1);
 	buf_clear(&sent);
@@ -351,12 +340,9 @@ TEST(changes_the_compression)
 
 	buf_init(&kept, PAYLOAD_BYTES);
 	buf_init(&sent, PAYLOAD_BYTES);
-	ck_assert_int_eq(
-		package_compress(&package, ENVELOPE_NOT_SENT, NULL, &kept), 0);
+	OK(package_compress(&package, ENVELOPE_NOT_SENT, NULL, &kept));
 	fd = file_of(kept.data, kept.len);
-	ck_assert_int_eq(package_stamp(fd, COMPRESSION_ZSTD, 1767323045000678,
-				       NULL, &sent),
-			 0);
+	OK(package_stamp(fd, COMPRESSION_ZSTD, 1767323045000678, NULL, &sent));
 	out = malloc(2 * PAYLOAD_BYTES);
 	ck_assert_ptr_nonnull(out);
 	size = ZSTD_decompress(out, 2 * PAYLOAD_BYTES, sent.data, sent.len);
@@ -365,8 +351,7 @@ TEST(changes_the_compression)
 	/* The same of one that comes at once. */
 	buf_clear(&kept);
 	package.compression = COMPRESSION_ZSTD;
-	ck_assert_int_eq(
-		package_compress(&package, 1767323045000678, NULL, &kept), 0);
+	OK(package_compress(&package, 1767323045000678, NULL, &kept));
 	ck_assert_uint_eq(kept.len, sent.len);
 	ck_assert(memcmp(kept.data, sent.data, sent.len) == 0);
 	free(out);

@@ -16,7 +16,7 @@ static void setup(void)
 
 static void take(uint64_t now_ns)
 {
-	ck_assert_int_eq(reports_take(&reports, now_ns, 5, &item), 0);
+	OK(reports_take(&reports, now_ns, 5, &item));
 	ck_assert_uint_lt(item.len, sizeof(item.text));
 	item.text[item.len] = '\0';
 }

@@ -69,7 +69,7 @@ static void exec_ship(int fd, const char *argument)
 	log_fd = memfd_create("log", MFD_CLOEXEC);
 	ck_assert_int_ge(log_fd, 0);
 	/* The offset is shared: reading shall not move where ship writes. */
-	ck_assert_int_eq(fcntl(log_fd, F_SETFL, O_APPEND), 0);
+	OK(fcntl(log_fd, F_SETFL, O_APPEND));
 	ship = fork();
 	ck_assert_int_ge(ship, 0);
 	if (ship != 0)
@@ -92,7 +92,7 @@ static void exec_ship(int fd, const char *argument)
 static void send_message(const void *m, size_t size, const int *fds,
 			 size_t n_fds)
 {
-	ck_assert_int_eq(ipc_send(ship_fd, m, size, fds, n_fds), 0);
+	OK(ipc_send(ship_fd, m, size, fds, n_fds));
 }
 
 /* limited: until then, by CLOCK_BOOTTIME. */
@@ -137,7 +137,7 @@ static void start_trusting_ship(bool seccomp_kill, const char *ca)
 	};
 	int fds[2], ca_fd = -1;
 
-	ck_assert_int_eq(ipc_pair(fds), 0);
+	OK(ipc_pair(fds));
 	exec_ship(fds[1], NULL);
 	close_fd(&fds[1]);
 	ship_fd = fds[0];
@@ -163,8 +163,8 @@ static void wait_ship(int expected)
 	close_fd(&ship_fd);
 	ck_assert_int_eq(waitpid(ship, &status, 0), ship);
 	ship = 0;
-	ck_assert_int_eq(lseek(log_fd, 0, SEEK_SET), 0);
-	ck_assert_int_eq(buf_read_fd(&log_text, log_fd), 0);
+	OK(lseek(log_fd, 0, SEEK_SET));
+	OK(buf_read_fd(&log_text, log_fd));
 	close_fd(&log_fd);
 	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == expected,
 		      "status %#x, log: %s", (unsigned int)status,
@@ -213,7 +213,7 @@ static int make_payload(const char *text, int seals)
 	int fd = memfd_create("payload", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, seals), 0);
+	OK(fcntl(fd, F_ADD_SEALS, seals));
 	return fd;
 }
 
@@ -315,8 +315,8 @@ static void wait_logged(const char *text)
 
 	do {
 		buf_init(&log, 1024 * 1024);
-		ck_assert_int_eq(lseek(log_fd, 0, SEEK_SET), 0);
-		ck_assert_int_eq(buf_read_fd(&log, log_fd), 0);
+		OK(lseek(log_fd, 0, SEEK_SET));
+		OK(buf_read_fd(&log, log_fd));
 		found = strstr(buf_string(&log), text) != NULL;
 		buf_fini(&log);
 	} while (!found && usleep(1000) == 0);
@@ -558,8 +558,8 @@ TESTS(reports_a_refused_connection, 2)
 	char dsn[64];
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, len), 0);
-	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+	OK(bind(fd, (struct sockaddr *)&a, len));
+	OK(getsockname(fd, (struct sockaddr *)&a, &len));
 	(void)snprintf(dsn, sizeof(dsn), "https://" KEY "@127.0.0.1:%d/1",
 		       ntohs(a.sin_port));
 	start_ship(_i);
@@ -617,9 +617,9 @@ static int stall(char dsn[static 64])
 	socklen_t len = sizeof(a);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, len), 0);
-	ck_assert_int_eq(listen(fd, 8), 0);
-	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+	OK(bind(fd, (struct sockaddr *)&a, len));
+	OK(listen(fd, 8));
+	OK(getsockname(fd, (struct sockaddr *)&a, &len));
 	(void)snprintf(dsn, 64, "http://" KEY "@127.0.0.1:%d/1",
 		       ntohs(a.sin_port));
 	return fd;
@@ -701,7 +701,7 @@ TEST(those_that_come_too_late_are_told_of_in_one_line)
 	int listening = stall(dsn);
 
 	/* Nobody listens, and the port stays ours. */
-	ck_assert_int_eq(shutdown(listening, SHUT_RDWR), 0);
+	OK(shutdown(listening, SHUT_RDWR));
 	start_ship(true);
 	send_dsn(dsn);
 	send_finish(0);
@@ -856,8 +856,8 @@ static char *read_file(int fd)
 	struct buf b;
 
 	buf_init(&b, 1024 * 1024);
-	ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
-	ck_assert_int_eq(buf_read_fd(&b, fd), 0);
+	OK(lseek(fd, 0, SEEK_SET));
+	OK(buf_read_fd(&b, fd));
 	ck_assert_ptr_nonnull(b.data);
 	return b.data;
 }
@@ -989,7 +989,7 @@ TESTS(has_no_power, 2)
 	}
 	/* proc(5): root's, for a process that is not dumpable. */
 	(void)snprintf(path, sizeof(path), "/proc/%d/fd", ship);
-	ck_assert_int_eq(stat(path, &st), 0);
+	OK(stat(path, &st));
 	ck_assert_uint_eq(st.st_uid, 0);
 	wait_ship(0);
 }
@@ -999,9 +999,9 @@ TESTS(leaves_signals_to_the_broker, 2)
 	start_ship(_i);
 	send_envelope(1, -1, false);
 	assert_done(1, SHIP_NOTHING);
-	ck_assert_int_eq(kill(ship, SIGINT), 0);
-	ck_assert_int_eq(kill(ship, SIGTERM), 0);
-	ck_assert_int_eq(kill(ship, SIGHUP), 0);
+	OK(kill(ship, SIGINT));
+	OK(kill(ship, SIGTERM));
+	OK(kill(ship, SIGHUP));
 	send_envelope(2, -1, false);
 	assert_done(2, SHIP_NOTHING);
 	wait_ship(0);
@@ -1092,15 +1092,15 @@ static void break_envelope(enum rule rule)
 		m.size = 0;
 	if (rule == RULE_LARGE) {
 		m.size = 50 * 1000 * 1000 + 1;
-		ck_assert_int_eq(ftruncate(fds[0], (off_t)m.size), 0);
-		ck_assert_int_eq(fcntl(fds[0], F_ADD_SEALS, SEALS), 0);
+		OK(ftruncate(fds[0], (off_t)m.size));
+		OK(fcntl(fds[0], F_ADD_SEALS, SEALS));
 	}
 	if (rule == RULE_FILE_LARGE) {
 		close_fd(&fds[2]);
 		fds[2] = make_payload("", F_SEAL_WRITE);
 		m.file_size = 50 * 1000 * 1000 + 1;
-		ck_assert_int_eq(ftruncate(fds[2], (off_t)m.file_size), 0);
-		ck_assert_int_eq(fcntl(fds[2], F_ADD_SEALS, SEALS), 0);
+		OK(ftruncate(fds[2], (off_t)m.file_size));
+		OK(fcntl(fds[2], F_ADD_SEALS, SEALS));
 	}
 	if (rule == RULE_NOT_MEMFD) {
 		close_fd(&fds[0]);

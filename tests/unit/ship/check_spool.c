@@ -54,7 +54,7 @@ static void open_at(uint64_t now_ms)
 
 	spool_free(spool);
 	memset(events, 0, sizeof(events));
-	ck_assert_int_eq(spool_new(&spool, &options, now_ms), 0);
+	OK(spool_new(&spool, &options, now_ms));
 }
 
 static void set_up(void)
@@ -89,7 +89,7 @@ static unsigned int each_name(void (*what)(const char *name))
 static void remove_name(const char *name)
 {
 	if (unlinkat(dir, name, 0) < 0)
-		ck_assert_int_eq(unlinkat(dir, name, AT_REMOVEDIR), 0);
+		OK(unlinkat(dir, name, AT_REMOVEDIR));
 }
 
 static void tear_down(void)
@@ -129,7 +129,7 @@ static void check_oldest(uint64_t dsn, unsigned int n)
 
 	ck_assert_ptr_nonnull(e);
 	ck_assert_uint_eq(e->id[0], n);
-	ck_assert_int_eq(spool_open(spool, e, &fd), 0);
+	OK(spool_open(spool, e, &fd));
 	ck_assert_int_eq(read(fd, bytes, sizeof(bytes)), (ssize_t)e->size);
 	for (size_t i = 0; i < e->size; i++)
 		ck_assert_int_eq(bytes[i], 'a' + (int)n);
@@ -141,9 +141,7 @@ FIXTURE(set_up, tear_down)
 TEST(first_in_first_out)
 {
 	for (unsigned int n = 0; n < 4; n++)
-		ck_assert_int_eq(
-			add(n, n % 2 == 0 ? MINE : OTHER, ONE_SIZE, NOW_MS + n),
-			0);
+		OK(add(n, n % 2 == 0 ? MINE : OTHER, ONE_SIZE, NOW_MS + n));
 	/* A new process finds what the last one left. */
 	for (unsigned int round = 0; round < 2; round++) {
 		ck_assert_uint_eq(spool_count(spool), 4);
@@ -171,10 +169,8 @@ TEST(two_kinds)
 	struct spool_entry e;
 
 	for (unsigned int n = 0; n < 4; n++)
-		ck_assert_int_eq(
-			add_kind(n % 2 == 0 ? ENVELOPE_CHUNK : ENVELOPE_V1, n,
-				 MINE, 1, NOW_MS + n),
-			0);
+		OK(add_kind(n % 2 == 0 ? ENVELOPE_CHUNK : ENVELOPE_V1, n, MINE,
+			    1, NOW_MS + n));
 	open_at(NOW_MS + 4);
 	ck_assert_uint_eq(events[SPOOL_SET_ASIDE], 0);
 	ck_assert_uint_eq(spool_count(spool), 4);
@@ -184,7 +180,7 @@ TEST(two_kinds)
 	ck_assert_uint_eq(spool_oldest(spool, MINE, ENVELOPE_V1)->id[0], 3);
 	spool_expire(spool, NOW_MS + AGE_MS + 4);
 	ck_assert_str_eq(last_name + strlen(last_name) - 6, ".v1.gz");
-	ck_assert_int_eq(spool_name_parse(last_name, &e), 0);
+	OK(spool_name_parse(last_name, &e));
 	ck_assert_uint_eq(e.kind, ENVELOPE_V1);
 	ck_assert_uint_eq(e.id[0], 3);
 }
@@ -196,8 +192,7 @@ TEST(how_long_it_took_to_gather)
 	ck_assert_uint_eq(spool_span(spool, MINE, &ms), 0);
 	ck_assert_uint_eq(ms, 0);
 	for (unsigned int n = 0; n < 4; n++)
-		ck_assert_int_eq(
-			add(n, n == 0 ? OTHER : MINE, 1, NOW_MS + 10 * n), 0);
+		OK(add(n, n == 0 ? OTHER : MINE, 1, NOW_MS + 10 * n));
 	ck_assert_uint_eq(spool_span(spool, MINE, &ms), 3);
 	ck_assert_uint_eq(ms, 20);
 	ck_assert_uint_eq(spool_span(spool, OTHER, &ms), 1);
@@ -212,7 +207,7 @@ TEST(many_come_and_go)
 	unsigned int next = 0;
 
 	for (unsigned int n = 0; n < 250; n++) {
-		ck_assert_int_eq(add(n, MINE, 1, NOW_MS), 0);
+		OK(add(n, MINE, 1, NOW_MS));
 		if (n % 3 != 0)
 			continue;
 		while (oldest(MINE)->id[0] < next)
@@ -227,8 +222,8 @@ TEST(many_come_and_go)
 TEST(the_oldest_goes_for_bytes)
 {
 	for (unsigned int n = 0; n < 3; n++)
-		ck_assert_int_eq(add(n, MINE, 300, NOW_MS), 0);
-	ck_assert_int_eq(add(3, MINE, 700, NOW_MS), 0);
+		OK(add(n, MINE, 300, NOW_MS));
+	OK(add(3, MINE, 700, NOW_MS));
 	ck_assert_uint_eq(events[SPOOL_OVERFLOW], 2);
 	check_oldest(MINE, 2);
 	ck_assert_uint_eq(spool_bytes(spool), 1000);
@@ -240,7 +235,7 @@ TEST(the_oldest_goes_for_bytes)
 TEST(the_oldest_goes_for_count)
 {
 	for (unsigned int n = 0; n < COUNT + 2; n++)
-		ck_assert_int_eq(add(n, MINE, 1, NOW_MS), 0);
+		OK(add(n, MINE, 1, NOW_MS));
 	ck_assert_uint_eq(events[SPOOL_OVERFLOW], 2);
 	check_oldest(MINE, 2);
 	ck_assert_uint_eq(each_name(NULL), COUNT);
@@ -248,8 +243,8 @@ TEST(the_oldest_goes_for_count)
 
 TEST(what_is_too_old_goes)
 {
-	ck_assert_int_eq(add(0, MINE, 1, NOW_MS), 0);
-	ck_assert_int_eq(add(1, MINE, 1, NOW_MS + 1), 0);
+	OK(add(0, MINE, 1, NOW_MS));
+	OK(add(1, MINE, 1, NOW_MS + 1));
 	spool_expire(spool, NOW_MS + AGE_MS);
 	ck_assert_uint_eq(spool_count(spool), 2);
 	spool_expire(spool, NOW_MS + AGE_MS + 1);
@@ -266,13 +261,13 @@ static void remove_file(uint64_t dsn)
 	char name[SPOOL_NAME_SIZE];
 
 	spool_name(oldest(dsn), name);
-	ck_assert_int_eq(unlinkat(dir, name, 0), 0);
+	OK(unlinkat(dir, name, 0));
 }
 
 TEST(what_another_has_taken)
 {
 	for (unsigned int n = 0; n < 3; n++)
-		ck_assert_int_eq(add(n, n == 1 ? MINE : OTHER, 100, NOW_MS), 0);
+		OK(add(n, n == 1 ? MINE : OTHER, 100, NOW_MS));
 	remove_file(OTHER);
 	remove_file(MINE);
 	spool_forget_taken(spool, MINE);
@@ -288,7 +283,7 @@ TEST(what_another_has_taken)
 	/* The last of all, behind some that are gone. */
 	spool_remove(spool, oldest(MINE));
 	for (unsigned int n = 3; n < 6; n++)
-		ck_assert_int_eq(add(n, OTHER, 100, NOW_MS), 0);
+		OK(add(n, OTHER, 100, NOW_MS));
 	spool_remove(spool, oldest(OTHER));
 	spool_remove(spool, oldest(OTHER));
 	remove_file(OTHER);
@@ -302,8 +297,8 @@ TEST(what_another_has_taken)
 /* They stay in order, and get old, whatever the clock said. */
 TEST(a_clock_that_is_set_back)
 {
-	ck_assert_int_eq(add(0, MINE, 1, NOW_MS + 1000 * AGE_MS), 0);
-	ck_assert_int_eq(add(1, MINE, 1, NOW_MS), 0);
+	OK(add(0, MINE, 1, NOW_MS + 1000 * AGE_MS));
+	OK(add(1, MINE, 1, NOW_MS));
 	check_oldest(MINE, 0);
 	open_at(NOW_MS);
 	ck_assert_uint_eq(spool_count(spool), 2);
@@ -330,18 +325,18 @@ TEST(what_is_no_entry_is_set_aside)
 	put("0000000000000001-00000000000000000000000000000002-"
 	    "000000000000000g.gz",
 	    10);
-	ck_assert_int_eq(mkdirat(dir, "lost+found", 0700), 0);
-	ck_assert_int_eq(symlinkat("/etc/passwd", dir, "link"), 0);
+	OK(mkdirat(dir, "lost+found", 0700));
+	OK(symlinkat("/etc/passwd", dir, "link"));
 	open_at(NOW_MS);
 	ck_assert_uint_eq(events[SPOOL_SET_ASIDE], 2);
 	ck_assert_uint_eq(events[SPOOL_LEFT_ALONE], 1);
 	ck_assert_uint_eq(spool_count(spool), 0);
 	ck_assert_uint_eq(spool_bytes(spool), 20);
-	ck_assert_int_eq(fstatat(dir, "notes.txt.bad", &st, 0), 0);
+	OK(fstatat(dir, "notes.txt.bad", &st, 0));
 	/* Said once. What it takes is part of the limits. */
 	open_at(NOW_MS);
 	ck_assert_uint_eq(events[SPOOL_SET_ASIDE], 0);
-	ck_assert_int_eq(add(0, MINE, BYTES - 20, NOW_MS), 0);
+	OK(add(0, MINE, BYTES - 20, NOW_MS));
 	ck_assert_int_eq(add(1, MINE, BYTES - 19, NOW_MS), -E2BIG);
 	ck_assert_uint_eq(events[SPOOL_OVERFLOW], 1);
 }
@@ -356,7 +351,7 @@ TEST(entries_that_are_not_right)
 
 	spool_name(&entry, name + 1);
 	put(name, 10); /* killed before it was whole */
-	ck_assert_int_eq(mkfifoat(dir, name + 1, 0600), 0);
+	OK(mkfifoat(dir, name + 1, 0600));
 	open_at(NOW_MS);
 	ck_assert_uint_eq(spool_count(spool), 0);
 	ck_assert_uint_eq(events[SPOOL_LEFT_ALONE], 1);
@@ -374,7 +369,7 @@ TEST(entries_that_are_not_right)
 	ck_assert_uint_eq(events[SPOOL_SET_ASIDE], 1);
 	ck_assert_ptr_null(oldest(MINE));
 	/* Gone behind our back. */
-	ck_assert_int_eq(add(1, MINE, 10, NOW_MS), 0);
+	OK(add(1, MINE, 10, NOW_MS));
 	(void)each_name(remove_name);
 	e = oldest(MINE);
 	ck_assert_int_eq(spool_open(spool, e, &fd), -ENOENT);
@@ -392,11 +387,11 @@ TEST(a_directory_that_takes_nothing)
 
 	ck_assert_int_eq(spool_new(&none, &nowhere, NOW_MS), -EBADF);
 	ck_assert_ptr_null(none);
-	ck_assert_int_eq(rmdir(path), 0);
+	OK(rmdir(path));
 	ck_assert_int_eq(add(0, MINE, 10, NOW_MS), -ENOENT);
 	ck_assert_uint_eq(spool_count(spool), 0);
 	ck_assert_uint_eq(spool_bytes(spool), 0);
-	ck_assert_int_eq(mkdir(path, 0700), 0);
+	OK(mkdir(path, 0700));
 }
 
 /* What the process that is killed has come to, in memory of both. */
@@ -422,7 +417,7 @@ static long next_call(pid_t child)
 	int status;
 
 	for (;;) {
-		ck_assert_int_eq(ptrace(PTRACE_SYSCALL, child, NULL, NULL), 0);
+		OK(ptrace(PTRACE_SYSCALL, child, NULL, NULL));
 		ck_assert_int_eq(waitpid(child, &status, 0), child);
 		if (!WIFSTOPPED(status))
 			return -1;
@@ -449,9 +444,8 @@ static pid_t begin_fill(struct progress *p)
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert(WIFSTOPPED(status));
 	/* Without it a call's stop is not known as such. */
-	ck_assert_int_eq(ptrace(PTRACE_SETOPTIONS, child, NULL,
-				PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL),
-			 0);
+	OK(ptrace(PTRACE_SETOPTIONS, child, NULL,
+		  PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL));
 	return child;
 }
 
@@ -501,7 +495,7 @@ TEST(killed_at_every_call)
 		for (unsigned int n = 0; killed && n < calls; n++)
 			killed = next_call(child) >= 0;
 		if (killed) {
-			ck_assert_int_eq(kill(child, SIGKILL), 0);
+			OK(kill(child, SIGKILL));
 			ck_assert_int_eq(waitpid(child, NULL, 0), child);
 		}
 		check_after_death(p);

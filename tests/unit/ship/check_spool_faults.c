@@ -63,7 +63,7 @@ static struct spool *open_spool(void)
 	struct spool *s;
 
 	told = 0;
-	ck_assert_int_eq(spool_new(&s, &options, NOW_MS), 0);
+	OK(spool_new(&s, &options, NOW_MS));
 	return s;
 }
 
@@ -173,9 +173,9 @@ static pid_t begin(int *ret_listener)
 	pid_t child;
 
 	memset(progress, 0, sizeof(*progress));
-	ck_assert_int_eq(ipc_pair(sockets), 0);
+	OK(ipc_pair(sockets));
 	for (size_t i = 0; i < 2; i++)
-		ck_assert_int_eq(fcntl(sockets[i], F_SETFL, 0), 0);
+		OK(fcntl(sockets[i], F_SETFL, 0));
 	child = fork();
 	ck_assert_int_ge(child, 0);
 	if (child == 0) {
@@ -206,8 +206,7 @@ static long fail_at(unsigned int n, pid_t child, int listener)
 		struct seccomp_notif call = {0};
 		struct seccomp_notif_resp answer = {0};
 
-		ck_assert_int_eq(ioctl(p.fd, SECCOMP_IOCTL_NOTIF_RECV, &call),
-				 0);
+		OK(ioctl(p.fd, SECCOMP_IOCTL_NOTIF_RECV, &call));
 		answer.id = call.id;
 		if (i == n) {
 			failed = call.data.nr;
@@ -215,8 +214,7 @@ static long fail_at(unsigned int n, pid_t child, int listener)
 		} else {
 			answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
 		}
-		ck_assert_int_eq(ioctl(p.fd, SECCOMP_IOCTL_NOTIF_SEND, &answer),
-				 0);
+		OK(ioctl(p.fd, SECCOMP_IOCTL_NOTIF_SEND, &answer));
 	}
 	close_fd(&p.fd);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -229,7 +227,7 @@ static void check_content(const struct spool *s, const struct spool_entry *e)
 	char bytes[ONE_SIZE + 1];
 	int fd;
 
-	ck_assert_int_eq(spool_open(s, e, &fd), 0);
+	OK(spool_open(s, e, &fd));
 	ck_assert_int_eq(read(fd, bytes, sizeof(bytes)), ONE_SIZE);
 	for (size_t i = 0; i < ONE_SIZE; i++)
 		ck_assert_int_eq(bytes[i], 'a' + e->id[0]);

@@ -37,9 +37,9 @@ static void setup(void)
 	unsetenv("https_proxy");
 	unsetenv("all_proxy");
 	buf_init(&body, 64 * 1024);
-	ck_assert_int_eq(gzip_init(&g, &body), 0);
-	ck_assert_int_eq(gzip_add(&g, envelope, sizeof(envelope) - 1), 0);
-	ck_assert_int_eq(gzip_finish(&g), 0);
+	OK(gzip_init(&g, &body));
+	OK(gzip_add(&g, envelope, sizeof(envelope) - 1));
+	OK(gzip_finish(&g));
 	gzip_fini(&g);
 }
 
@@ -56,8 +56,7 @@ static void target(const char *text)
 	struct dsn dsn;
 
 	ck_assert_int_eq(dsn_parse(&dsn, text), DSN_OK);
-	ck_assert_int_eq(
-		transport_set_target(transport, &dsn, COMPRESSION_GZIP), 0);
+	OK(transport_set_target(transport, &dsn, COMPRESSION_GZIP));
 }
 
 /* A transport to dsn that trusts the authority in the file ca, if not "". */
@@ -75,12 +74,12 @@ static void open_transport(const char *dsn, const char *ca, long timeout_ms)
 		int fd = open(ca, O_RDONLY | O_CLOEXEC);
 
 		ck_assert_int_ge(fd, 0);
-		ck_assert_int_eq(buf_read_fd(&pem, fd), 0);
+		OK(buf_read_fd(&pem, fd));
 		close_fd(&fd);
 		o.authorities = pem.data;
 		o.authorities_size = pem.len;
 	}
-	ck_assert_int_eq(transport_new(&transport, &o), 0);
+	OK(transport_new(&transport, &o));
 	buf_fini(&pem);
 	target(dsn);
 }
@@ -103,11 +102,10 @@ static struct transport_answer post(void)
 	bool ignored;
 
 	ck_assert(!transport_busy(transport));
-	ck_assert_int_eq(transport_post(transport, body.data, body.len), 0);
+	OK(transport_post(transport, body.data, body.len));
 	ck_assert(transport_busy(transport));
 	while (transport_step(transport, &a) == 0)
-		ck_assert_int_eq(transport_wait(transport, -1, -1, &ignored),
-				 0);
+		OK(transport_wait(transport, -1, -1, &ignored));
 	ck_assert(!transport_busy(transport));
 	return a;
 }
@@ -172,7 +170,7 @@ TEST(does_not_ask_before_a_large_body)
 	start(NULL, plain);
 	buf_fini(&body);
 	buf_init(&body, 3000000);
-	ck_assert_int_eq(buf_add(&body, large, 3000000), 0);
+	OK(buf_add(&body, large, 3000000));
 	free(large);
 	/* Not gzip. */
 	assert_status(400);
@@ -290,8 +288,8 @@ TEST(reports_a_refused_connection)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	/* Bound and not listening: nobody else can have the port. */
-	ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, len), 0);
-	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+	OK(bind(fd, (struct sockaddr *)&a, len));
+	OK(getsockname(fd, (struct sockaddr *)&a, &len));
 	(void)snprintf(dsn, sizeof(dsn), "https://key@127.0.0.1:%d/1",
 		       ntohs(a.sin_port));
 	open_transport(dsn, "", NEVER_MS);
@@ -328,15 +326,15 @@ static void make_mounts_private(void)
 {
 	int root, mounts;
 
-	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
+	OK(unshare(CLONE_NEWNS));
 	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(root, 0);
 	mounts = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	ck_assert_int_ge(mounts, 0);
-	ck_assert_int_eq(setns(mounts, CLONE_NEWNS), 0);
-	ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
-	ck_assert_int_eq(fchdir(root), 0);
-	ck_assert_int_eq(chroot("."), 0);
+	OK(setns(mounts, CLONE_NEWNS));
+	OK(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	OK(fchdir(root));
+	OK(chroot("."));
 	close_fd(&mounts);
 	close_fd(&root);
 }
@@ -355,8 +353,7 @@ TEST_IF(trusts_the_system_s_authorities_too, getuid() == 0)
 	server_start(&other, NULL, tls);
 	server_start(&server, NULL, tls);
 	make_mounts_private();
-	ck_assert_int_eq(mount(server.ca, info->cainfo, NULL, MS_BIND, NULL),
-			 0);
+	OK(mount(server.ca, info->cainfo, NULL, MS_BIND, NULL));
 	open_transport(server.dsn, other.ca, NEVER_MS);
 	assert_status(200);
 	target(other.dsn);
@@ -422,7 +419,7 @@ TEST(aborts)
 	struct transport_answer a;
 
 	start("{\"do\": \"stall\"}\n", plain);
-	ck_assert_int_eq(transport_post(transport, body.data, body.len), 0);
+	OK(transport_post(transport, body.data, body.len));
 	ck_assert_int_eq(transport_step(transport, &a), 0);
 	transport_abort(transport);
 	ck_assert(!transport_busy(transport));
@@ -435,11 +432,11 @@ TEST(waits_for_a_descriptor)
 	int fds[2];
 
 	open_transport("https://key@localhost/1", "", NEVER_MS);
-	ck_assert_int_eq(pipe(fds), 0);
-	ck_assert_int_eq(transport_wait(transport, fds[0], 0, &readable), 0);
+	OK(pipe(fds));
+	OK(transport_wait(transport, fds[0], 0, &readable));
 	ck_assert(!readable);
 	ck_assert_int_eq(write(fds[1], "x", 1), 1);
-	ck_assert_int_eq(transport_wait(transport, fds[0], -1, &readable), 0);
+	OK(transport_wait(transport, fds[0], -1, &readable));
 	ck_assert(readable);
 	close_fd(&fds[0]);
 	close_fd(&fds[1]);
@@ -452,11 +449,11 @@ TEST(wakes_up_at_a_socket_s_end)
 	int fds[2];
 
 	open_transport("https://key@localhost/1", "", NEVER_MS);
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
+	OK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds));
 	/* Unread data makes the end an error, ECONNRESET. */
 	ck_assert_int_eq(send(fds[0], "x", 1, 0), 1);
 	close_fd(&fds[1]);
-	ck_assert_int_eq(transport_wait(transport, fds[0], -1, &readable), 0);
+	OK(transport_wait(transport, fds[0], -1, &readable));
 	ck_assert(readable);
 	close_fd(&fds[0]);
 }

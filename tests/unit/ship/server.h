@@ -5,7 +5,6 @@
 #ifndef TESTS_UNIT_SHIP_SERVER_H
 #define TESTS_UNIT_SHIP_SERVER_H
 
-#include <check.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <jansson.h>
@@ -15,6 +14,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "tests/unit/suite.h"
 
 #define SERVER_PROGRAM	"tests/integration/server.py"
 #define SERVER_ARGS_MAX 8
@@ -38,7 +39,7 @@ static inline void server_write_file(const struct server *s, const char *name,
 	f = fopen(path, "w");
 	ck_assert_ptr_nonnull(f);
 	ck_assert_int_ge(fputs(text, f), 0);
-	ck_assert_int_eq(fclose(f), 0);
+	OK(fclose(f));
 }
 
 static inline void server_exec(const struct server *s, const char *script,
@@ -75,11 +76,11 @@ static inline void server_start(struct server *s, const char *script,
 	*s = (struct server){.dir = "/tmp/check-ship-XXXXXX"};
 	ck_assert_ptr_nonnull(mkdtemp(s->dir));
 	/* For a client of another uid. */
-	ck_assert_int_eq(chmod(s->dir, 0755), 0);
+	OK(chmod(s->dir, 0755));
 	if (script != NULL)
 		server_write_file(s, "script", script);
-	ck_assert_int_eq(pipe2(in, O_CLOEXEC), 0);
-	ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
+	OK(pipe2(in, O_CLOEXEC));
+	OK(pipe2(out, O_CLOEXEC));
 	s->pid = fork();
 	ck_assert_int_ge(s->pid, 0);
 	if (s->pid == 0)
@@ -95,9 +96,8 @@ static inline void server_start(struct server *s, const char *script,
 						    : json_loads(line, 0, NULL);
 	(void)fclose(f);
 	ck_assert_msg(said != NULL, "%s did not start", SERVER_PROGRAM);
-	ck_assert_int_eq(json_unpack(said, "{s:i, s:s, s?s}", "port", &s->port,
-				     "dsn", &dsn, "ca", &ca),
-			 0);
+	OK(json_unpack(said, "{s:i, s:s, s?s}", "port", &s->port, "dsn", &dsn,
+		       "ca", &ca));
 	(void)snprintf(s->dsn, sizeof(s->dsn), "%s", dsn);
 	if (ca != NULL)
 		(void)snprintf(s->ca, sizeof(s->ca), "%s", ca);
@@ -135,7 +135,7 @@ static inline char *server_read_file(const struct server *s, const char *name,
 	(void)snprintf(path, sizeof(path), "%s/%s", s->dir, name);
 	f = fopen(path, "r");
 	ck_assert_ptr_nonnull(f);
-	ck_assert_int_eq(fseek(f, 0, SEEK_END), 0);
+	OK(fseek(f, 0, SEEK_END));
 	size = ftell(f);
 	ck_assert_int_ge(size, 0);
 	rewind(f);

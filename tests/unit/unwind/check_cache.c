@@ -59,13 +59,12 @@ static void make_file(int *fd)
 					 "%x 8 a_function_of_this_name_%u\n",
 					 (unsigned int)CODE + 8 * i, i),
 				 0);
-	ck_assert_int_eq(fclose(out), 0);
+	OK(fclose(out));
 }
 
 static void set_maps(struct unwind_space *s)
 {
-	ck_assert_int_eq(
-		unwind_space_set_maps(s, maps_text, sizeof(maps_text) - 1), 0);
+	OK(unwind_space_set_maps(s, maps_text, sizeof(maps_text) - 1));
 }
 
 static void expect_name(struct unwind_space *s)
@@ -73,7 +72,7 @@ static void expect_name(struct unwind_space *s)
 	const char *name;
 	uint64_t offset;
 
-	ck_assert_int_eq(unwind_symbol_at(s, CODE + 83, &name, &offset), 0);
+	OK(unwind_symbol_at(s, CODE + 83, &name, &offset));
 	ck_assert_str_eq(name, "a_function_of_this_name_10");
 	ck_assert_uint_eq(offset, 3);
 }
@@ -87,10 +86,9 @@ TEST(perf_maps_are_in_the_budget)
 	int fd;
 
 	make_file(&fd);
-	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
+	OK(unwind_cache_new(&options, &cache));
 	for (size_t i = 0; i < SPACES; i++) {
-		ck_assert_int_eq(
-			unwind_space_new(cache, &files, &fd, &spaces[i]), 0);
+		OK(unwind_space_new(cache, &files, &fd, &spaces[i]));
 		set_maps(spaces[i]);
 		expect_name(spaces[i]);
 		if (i == 0)
@@ -145,16 +143,11 @@ TEST(many_of_one_program)
 	thread_interrupt(t.pid);
 	sample = record_thread(&t, t.pid, &size);
 	maps = target_maps_text(&t);
-	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
+	OK(unwind_cache_new(&options, &cache));
 	for (size_t i = 0; i < SAME; i++) {
-		ck_assert_int_eq(
-			unwind_space_new(cache, &target_files, &t, &spaces[i]),
-			0);
-		ck_assert_int_eq(
-			unwind_space_set_maps(spaces[i], maps, strlen(maps)),
-			0);
-		ck_assert_int_eq(
-			unwind_walk(spaces[i], sample, size, 64, &stack), 0);
+		OK(unwind_space_new(cache, &target_files, &t, &spaces[i]));
+		OK(unwind_space_set_maps(spaces[i], maps, strlen(maps)));
+		OK(unwind_walk(spaces[i], sample, size, 64, &stack));
 		ck_assert_int_eq(stack.end, UNWIND_END_ROOT);
 		for (size_t k = 0; k < stack.n; k++) {
 			const char *name;
@@ -235,10 +228,10 @@ TEST(what_is_being_read)
 	target_start(&t, "unw_o2", args);
 	numbered.target = &t;
 	maps = target_maps_text(&t);
-	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
-	ck_assert_int_eq(unwind_space_new(cache, &numbering, NULL, &space), 0);
+	OK(unwind_cache_new(&options, &cache));
+	OK(unwind_space_new(cache, &numbering, NULL, &space));
 	unwind_space_want(space, UNWIND_SYMBOLS_LINES);
-	ck_assert_int_eq(unwind_space_set_maps(space, maps, strlen(maps)), 0);
+	OK(unwind_space_set_maps(space, maps, strlen(maps)));
 	/* Two files: what was looked at last is what is read. */
 	for (uint32_t i = 0; i < 2; i++) {
 		pc = space->maps.v[i].start;
@@ -331,14 +324,10 @@ TEST(files_in_the_cache_are_not_asked_for)
 	(void)target_wait_blocked(&t, t.pid);
 	numbered.target = &t;
 	maps = target_maps_text(&t);
-	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
+	OK(unwind_cache_new(&options, &cache));
 	for (size_t i = 0; i < 3; i++) {
-		ck_assert_int_eq(
-			unwind_space_new(cache, &numbering, NULL, &spaces[i]),
-			0);
-		ck_assert_int_eq(
-			unwind_space_set_maps(spaces[i], maps, strlen(maps)),
-			0);
+		OK(unwind_space_new(cache, &numbering, NULL, &spaces[i]));
+		OK(unwind_space_set_maps(spaces[i], maps, strlen(maps)));
 		know_files(spaces[i], t.pid);
 	}
 	n = look_at_all(spaces[0]);

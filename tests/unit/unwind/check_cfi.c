@@ -46,7 +46,7 @@ static bool saved_at(Dwarf_Frame *frame, int reg, int64_t *ret, bool *ret_same,
 	Dwarf_Op *ops = mem;
 	size_t n = 0;
 
-	ck_assert_int_eq(dwarf_frame_register(frame, reg, mem, &ops, &n), 0);
+	OK(dwarf_frame_register(frame, reg, mem, &ops, &n));
 	*ret_same = n == 0 && !ops;
 	*ret_undefined = n == 0 && ops;
 	*ret = n == 2 ? (int64_t)ops[1].number : 0;
@@ -69,7 +69,7 @@ static void compare_rule(const struct rule *rule, Dwarf_Frame *frame,
 		ck_assert_int_eq(rule->ra, RULE_RA_UNDEFINED);
 		return;
 	}
-	ck_assert_int_eq(dwarf_frame_cfa(frame, &cfa, &n_cfa), 0);
+	OK(dwarf_frame_cfa(frame, &cfa, &n_cfa));
 	if (rule->cfa == RULE_CFA_FULL)
 		return;
 	ck_assert_msg(!is_signal, "%#lx", (unsigned long)pc);
@@ -99,9 +99,9 @@ TESTS(test_parts, 3)
 	struct cfi *cfi;
 	size_t start_bytes;
 
-	ck_assert_int_eq(elf_file_open(&f, fd), 0);
-	ck_assert_int_eq(cfi_compile(&f, 0, &whole), 0);
-	ck_assert_int_eq(cfi_open_parts(&f, 0, 0, sizes[_i], &cfi), 0);
+	OK(elf_file_open(&f, fd));
+	OK(cfi_compile(&f, 0, &whole));
+	OK(cfi_open_parts(&f, 0, 0, sizes[_i], &cfi));
 	elf_file_close(&f);
 	close_fd(&fd);
 	start_bytes = cfi_bytes(cfi);
@@ -147,8 +147,8 @@ TEST(test_libc)
 	Dwarf_CFI *cfi;
 	size_t found = 0;
 
-	ck_assert_int_eq(elf_file_open(&f, fd), 0);
-	ck_assert_int_eq(cfi_compile(&f, 0, &rows), 0);
+	OK(elf_file_open(&f, fd));
+	OK(cfi_compile(&f, 0, &rows));
 	ck_assert_uint_gt(rows.n, 10000);
 	ck_assert_uint_le(rows.bytes, LIBC_ROWS_MAX);
 	for (int i = 0; i < (int)f.n_phdrs; i++) {
@@ -214,8 +214,8 @@ TEST(test_without_section_headers)
 	const uint64_t no_sections = 0;
 	const uint16_t none = 0;
 
-	ck_assert_int_eq(elf_file_open(&f, fd), 0);
-	ck_assert_int_eq(cfi_compile(&f, 0, &whole), 0);
+	OK(elf_file_open(&f, fd));
+	OK(cfi_compile(&f, 0, &whole));
 	elf_file_close(&f);
 	ck_assert_int_eq(
 		pwrite(bare, &no_sections, 8, offsetof(Elf64_Ehdr, e_shoff)),
@@ -224,9 +224,9 @@ TEST(test_without_section_headers)
 			 2);
 	ck_assert_int_eq(
 		pwrite(bare, &none, 2, offsetof(Elf64_Ehdr, e_shstrndx)), 2);
-	ck_assert_int_eq(elf_file_open(&f, bare), 0);
+	OK(elf_file_open(&f, bare));
 	ck_assert_ptr_null(elf_file_section(&f, ".eh_frame", &(GElf_Shdr){0}));
-	ck_assert_int_eq(cfi_compile(&f, 0, &rows), 0);
+	OK(cfi_compile(&f, 0, &rows));
 	ck_assert_uint_eq(rows.n, whole.n);
 	ck_assert_mem_eq(rows.pc, whole.pc, whole.n * sizeof(*whole.pc));
 	elf_file_close(&f);
@@ -247,7 +247,7 @@ TESTS(test_broken, BROKEN_FILES)
 	struct elf_file f;
 	struct rows rows;
 
-	ck_assert_int_eq(elf_file_open(&f, fd), 0);
+	OK(elf_file_open(&f, fd));
 	ck_assert_ptr_nonnull(elf_file_section(&f, ".eh_frame", &shdr));
 	elf_file_close(&f);
 	for (int i = 0; i < 200; i++) {
@@ -260,11 +260,10 @@ TESTS(test_broken, BROKEN_FILES)
 		ck_assert_int_eq(pwrite(bad, &byte, 1, (off_t)at), 1);
 	}
 	if (_i % 4 == 1)
-		ck_assert_int_eq(ftruncate(bad, (off_t)(next_random(&random) %
-							(uint32_t)size)),
-				 0);
+		OK(ftruncate(bad,
+			     (off_t)(next_random(&random) % (uint32_t)size)));
 	if (elf_file_open(&f, bad) == 0) {
-		ck_assert_int_eq(cfi_compile(&f, 0, &rows), 0);
+		OK(cfi_compile(&f, 0, &rows));
 		for (size_t i = 1; i < rows.n; i++)
 			ck_assert_uint_gt(rows.pc[i], rows.pc[i - 1]);
 		for (size_t i = 0; i < rows.n; i++)

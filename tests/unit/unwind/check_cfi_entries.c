@@ -127,12 +127,12 @@ static void expect(const struct section *v, size_t n_sections,
 			.size = v[i].n,
 		};
 	fd = fuzz_elf(sections, n_sections);
-	ck_assert_int_eq(elf_file_open(&f, fd), 0);
-	ck_assert_int_eq(cfi_compile(&f, 0, &whole), 0);
+	OK(elf_file_open(&f, fd));
+	OK(cfi_compile(&f, 0, &whole));
 	for (size_t i = 0; i < n; i++)
 		expect_at(&whole, &e[i]);
 	for (int backwards = 0; backwards < 2; backwards++) {
-		ck_assert_int_eq(cfi_open_parts(&f, 0, 0, 1, &cfi), 0);
+		OK(cfi_open_parts(&f, 0, 0, 1, &cfi));
 		for (size_t i = 0; i < n; i++) {
 			const struct expected *x =
 				&e[backwards ? n - 1 - i : i];
@@ -255,11 +255,9 @@ TEST(test_unseen)
 
 	put_fde(&s, cie, &f, 8);
 	source.section.size = data.d_size = s.n;
-	ck_assert_int_eq(cfi_entries_add(&entries, &source, CFI_EH_FRAME), 0);
+	OK(cfi_entries_add(&entries, &source, CFI_EH_FRAME));
 	ck_assert_uint_eq(entries.n, 1);
-	ck_assert_int_eq(
-		dwarf_next_cfi(header.e_ident, &data, true, cie, &next, &entry),
-		0);
+	OK(dwarf_next_cfi(header.e_ident, &data, true, cie, &next, &entry));
 	ck_assert_uint_eq(next, bad);
 	ck_assert_int_lt(
 		dwarf_next_cfi(header.e_ident, &data, true, bad, &next, &entry),

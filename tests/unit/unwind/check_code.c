@@ -122,11 +122,9 @@ static struct unwind_space *space;
 static void set_up(void)
 {
 	is_gone = false;
-	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
-	ck_assert_int_eq(unwind_space_new(cache, &files, NULL, &space), 0);
-	ck_assert_int_eq(
-		unwind_space_set_maps(space, maps_text, sizeof(maps_text) - 1),
-		0);
+	OK(unwind_cache_new(&options, &cache));
+	OK(unwind_space_new(cache, &files, NULL, &space));
+	OK(unwind_space_set_maps(space, maps_text, sizeof(maps_text) - 1));
 	cache_begin(cache);
 	ck_assert_ptr_nonnull(space_place(space, CODE + STATIC)->image);
 }

@@ -116,12 +116,12 @@ TESTS(test_versions, array_size(magics))
 	struct rows rows;
 
 	make(magics[_i], TEXT);
-	ck_assert_int_eq(gopclntab_parse(bytes, size, 0, &t), 0);
+	OK(gopclntab_parse(bytes, size, 0, &t));
 	ck_assert_uint_eq(t.n, 3);
 	assert_function(&t, 0, "main.main", 0, 0x30);
 	assert_function(&t, 1, "main.f", 0x30, 0x40);
 	assert_function(&t, 2, "x", 0x40, 0x48);
-	ck_assert_int_eq(gopclntab_rows(&t, BASE, &rows), 0);
+	OK(gopclntab_rows(&t, BASE, &rows));
 	ck_assert_int_eq(return_address(&rows, 0), 0);
 	ck_assert_int_eq(return_address(&rows, 3), 0);
 	ck_assert_int_eq(return_address(&rows, 4), 0x58);
@@ -141,7 +141,7 @@ TEST(test_to_be_relocated)
 	struct gopclntab t;
 
 	make(magics[2], 0);
-	ck_assert_int_eq(gopclntab_parse(bytes, size, TEXT, &t), 0);
+	OK(gopclntab_parse(bytes, size, TEXT, &t));
 	assert_function(&t, 1, "main.f", 0x30, 0x40);
 }
 
@@ -154,10 +154,10 @@ TEST(test_malformed)
 
 	make(magics[1], TEXT);
 	put(FUNCS_AT + 4, 0xfffffff0, 4); /* what main.main's entry leads to */
-	ck_assert_int_eq(gopclntab_parse(bytes, size, 0, &t), 0);
+	OK(gopclntab_parse(bytes, size, 0, &t));
 	ck_assert(!gopclntab_function(&t, 0, &f));
 	ck_assert(gopclntab_function(&t, 1, &f));
-	ck_assert_int_eq(gopclntab_rows(&t, BASE, &rows), 0);
+	OK(gopclntab_rows(&t, BASE, &rows));
 	ck_assert_int_eq(return_address(&rows, 0), -1);
 	ck_assert_int_eq(return_address(&rows, 0x30), 0);
 	rows_fini(&rows);
@@ -186,7 +186,7 @@ TESTS(test_cut_off, array_size(magics))
 		ck_assert_ptr_nonnull(copy);
 		memcpy(copy, bytes, n);
 		if (gopclntab_parse(copy, n, 0, &t) == 0) {
-			ck_assert_int_eq(gopclntab_rows(&t, BASE, &rows), 0);
+			OK(gopclntab_rows(&t, BASE, &rows));
 			rows_fini(&rows);
 		}
 		free(copy);

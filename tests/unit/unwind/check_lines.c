@@ -50,11 +50,11 @@ static void set_up(void)
 	GElf_Shdr shdr;
 
 	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	ck_assert_int_eq(elf_file_open(&f, fd), 0);
+	OK(elf_file_open(&f, fd));
 	ck_assert(elf_file_section(&f, ".text", &shdr) != NULL);
 	text = shdr.sh_addr;
 	text_size = shdr.sh_size;
-	ck_assert_int_eq(lines_open(&f, NULL, &lines), 0);
+	OK(lines_open(&f, NULL, &lines));
 	ck_assert_ptr_nonnull(lines);
 }
 
@@ -77,11 +77,8 @@ static const char *file_of_call(Dwarf_Die *unit, Dwarf_Die *die)
 	Dwarf_Files *files;
 	size_t n;
 
-	ck_assert_int_eq(dwarf_getsrcfiles(unit, &files, &n), 0);
-	ck_assert_int_eq(
-		dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attr),
-				&index),
-		0);
+	OK(dwarf_getsrcfiles(unit, &files, &n));
+	OK(dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attr), &index));
 	return dwarf_filesrc(files, index, NULL, NULL);
 }
 
@@ -101,7 +98,7 @@ static bool compare(Dwarf *dwarf, uint64_t addr)
 	ck_assert_uint_ge(n, 1);
 	row = dwarf_getsrc_die(&unit, addr);
 	if (row)
-		ck_assert_int_eq(dwarf_lineno(row, &line), 0);
+		OK(dwarf_lineno(row, &line));
 	ck_assert_uint_eq(found[0].line, (uint32_t)line);
 	ck_assert(same(found[0].file,
 		       row ? dwarf_linesrc(row, NULL, NULL) : NULL));
@@ -172,7 +169,7 @@ TEST(test_time)
 	struct unwind_line found[UNWIND_LINES_MAX];
 	struct lines *hasty;
 
-	ck_assert_int_eq(lines_open(&f, fast_clock, &hasty), 0);
+	OK(lines_open(&f, fast_clock, &hasty));
 	ck_assert_ptr_nonnull(hasty);
 	for (uint64_t at = 0; at < text_size; at += 16)
 		(void)lines_find(hasty, text + at, found);
@@ -190,12 +187,12 @@ TEST(test_too_large)
 	Elf64_Ehdr ehdr;
 	Elf64_Phdr phdr = {0};
 
-	ck_assert_int_eq(lines_source_open(&source, &f, 100), 0);
+	OK(lines_source_open(&source, &f, 100));
 	ck_assert_ptr_null(source.dwarf);
 	ck_assert(source.too_large);
 	lines_source_close(&source);
 	/* A file without any is no such. */
-	ck_assert_int_eq(pread_all(fd, &ehdr, sizeof(ehdr), 0), 0);
+	OK(pread_all(fd, &ehdr, sizeof(ehdr), 0));
 	ehdr.e_phoff = sizeof(ehdr);
 	ehdr.e_phnum = 1;
 	ehdr.e_shoff = 0;
@@ -203,8 +200,8 @@ TEST(test_too_large)
 	ehdr.e_shstrndx = 0;
 	ck_assert_int_eq(write(empty, &ehdr, sizeof(ehdr)), sizeof(ehdr));
 	ck_assert_int_eq(write(empty, &phdr, sizeof(phdr)), sizeof(phdr));
-	ck_assert_int_eq(elf_file_open(&stub, empty), 0);
-	ck_assert_int_eq(lines_open(&stub, NULL, &none), 0);
+	OK(elf_file_open(&stub, empty));
+	OK(lines_open(&stub, NULL, &none));
 	ck_assert_ptr_null(none);
 	elf_file_close(&stub);
 	close_fd(&empty);
@@ -215,11 +212,11 @@ static uint8_t *read_whole(size_t *ret_size)
 	struct stat st;
 	uint8_t *bytes;
 
-	ck_assert_int_eq(fstat(fd, &st), 0);
+	OK(fstat(fd, &st));
 	*ret_size = (size_t)st.st_size;
 	bytes = malloc(*ret_size);
 	ck_assert_ptr_nonnull(bytes);
-	ck_assert_int_eq(pread_all(fd, bytes, *ret_size, 0), 0);
+	OK(pread_all(fd, bytes, *ret_size, 0));
 	return bytes;
 }
 
@@ -231,12 +228,12 @@ static void reopen(int new_fd)
 	tear_down();
 	fd = new_fd;
 	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(elf_file_open(&f, fd), 0);
+	OK(elf_file_open(&f, fd));
 	if (elf_file_section(&f, ".text", &shdr)) {
 		text = shdr.sh_addr;
 		text_size = shdr.sh_size;
 	}
-	ck_assert_int_eq(lines_open(&f, NULL, &lines), 0);
+	OK(lines_open(&f, NULL, &lines));
 	ck_assert_ptr_nonnull(lines);
 }
 
@@ -395,8 +392,8 @@ TESTS(test_broken, BROKEN_FILES)
 			(uint8_t)random_next(&random);
 	}
 	ck_assert_int_eq(write(copy, bytes, size), (ssize_t)size);
-	ck_assert_int_eq(elf_file_open(&broken, copy), 0);
-	ck_assert_int_eq(lines_open(&broken, NULL, &l), 0);
+	OK(elf_file_open(&broken, copy));
+	OK(lines_open(&broken, NULL, &l));
 	for (size_t i = 0; i < 300 && l; i++) {
 		size_t n = lines_find(
 			l, text + random_next(&random) % text_size, found);

@@ -29,7 +29,7 @@ TEST(test_kinds)
 		"               [vsyscall]\n";
 	struct maps m;
 
-	ck_assert_int_eq(parse(&m, text), 0);
+	OK(parse(&m, text));
 	ck_assert_uint_eq(m.n, 5);
 	ck_assert_str_eq(m.v[0].path, "/usr/bin/a b");
 	ck_assert_uint_eq(m.v[0].start, 0x55d0c0a02000);
@@ -50,10 +50,9 @@ TEST(test_find)
 {
 	struct maps m;
 
-	ck_assert_int_eq(parse(&m, "1000-2000 r-xp 0 00:00 0\n"
-				   "2000-3000 rw-p 0 00:00 0\n"
-				   "3000-4000 r-xp 0 00:00 0\n"),
-			 0);
+	OK(parse(&m, "1000-2000 r-xp 0 00:00 0\n"
+		     "2000-3000 rw-p 0 00:00 0\n"
+		     "3000-4000 r-xp 0 00:00 0\n"));
 	ck_assert_ptr_null(maps_find(&m, 0xfff));
 	ck_assert_ptr_eq(maps_find(&m, 0x1000), &m.v[0]);
 	ck_assert_ptr_eq(maps_find(&m, 0x1fff), &m.v[0]);
@@ -99,11 +98,11 @@ TEST(test_limits)
 	static const char nine[] = "\n\n\n\n\n\n\n\n\n";
 	struct maps m;
 
-	ck_assert_int_eq(parse(&m, ""), 0);
+	OK(parse(&m, ""));
 	ck_assert_uint_eq(m.n, 0);
 	ck_assert_ptr_null(maps_find(&m, 0x1000));
 	maps_fini(&m);
-	ck_assert_int_eq(parse(&m, line), 0);
+	OK(parse(&m, line));
 	ck_assert_uint_eq(m.n, 0);
 	maps_fini(&m);
 	ck_assert_int_eq(parse(&m, nine), -E2BIG);

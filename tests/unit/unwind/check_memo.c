@@ -66,10 +66,10 @@ static void walk_both(struct target *t, struct record_sample *s, size_t size,
 	uint32_t tid = s->h.tid;
 
 	memcpy(&before, &now, sizeof(now));
-	ck_assert_int_eq(unwind_walk(t->space, s, size, max_frames, &now), 0);
+	OK(unwind_walk(t->space, s, size, max_frames, &now));
 	/* In another slot, always the same, so that nobody is known there. */
 	s->h.tid = stranger += MEMO_THREADS;
-	ck_assert_int_eq(unwind_walk(t->space, s, size, max_frames, &fresh), 0);
+	OK(unwind_walk(t->space, s, size, max_frames, &fresh));
 	s->h.tid = tid;
 	ck_assert_uint_eq(fresh.like_n, 0);
 	ck_assert_uint_eq(now.n, fresh.n);
@@ -206,17 +206,15 @@ TEST(forgets_with_the_maps)
 	for (int i = 0; i < STOPS; i++) {
 		free(s);
 		s = record_thread(&t, t.pid, &size);
-		ck_assert_int_eq(unwind_walk(t.space, s, size, FRAMES, &before),
-				 0);
-		ck_assert_int_eq(unwind_walk(t.space, s, size, FRAMES, &now),
-				 0);
+		OK(unwind_walk(t.space, s, size, FRAMES, &before));
+		OK(unwind_walk(t.space, s, size, FRAMES, &now));
 		if (now.id == before.id)
 			break;
 		thread_step(t.pid, 1 + (unsigned int)random_below(STEPS_MAX));
 	}
 	ck_assert_uint_eq(now.id, before.id);
-	ck_assert_int_eq(unwind_space_set_maps(t.space, "", 0), 0);
-	ck_assert_int_eq(unwind_walk(t.space, s, size, FRAMES, &now), 0);
+	OK(unwind_space_set_maps(t.space, "", 0));
+	OK(unwind_walk(t.space, s, size, FRAMES, &now));
 	ck_assert_uint_eq(now.n, 1);
 	ck_assert_int_eq(now.end, UNWIND_END_NO_MAP);
 	ck_assert_uint_ne(now.id, before.id);

@@ -41,7 +41,7 @@ static void append(const char *text)
 {
 	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
 	perf_map_renew(&map);
-	ck_assert_int_eq(perf_map_update(&map), 0);
+	OK(perf_map_update(&map));
 }
 
 static void expect(uint64_t addr, const char *name, uint64_t offset)
@@ -130,8 +130,8 @@ TEST(test_replaced)
 	perf_map_open(&map, dup(fd));
 	expect(0x1000, "first", 0);
 	/* It starts anew, shorter. */
-	ck_assert_int_eq(ftruncate(fd, 0), 0);
-	ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
+	OK(ftruncate(fd, 0));
+	OK(lseek(fd, 0, SEEK_SET));
 	append("3000 5 x\n");
 	expect_none(0x1000);
 	expect(0x3000, "x", 0);
@@ -151,9 +151,9 @@ TEST(test_reads_are_bounded)
 				 0x1000 * (i + 1), i);
 
 		ck_assert_int_eq(write(fd, line, (size_t)n), n);
-		ck_assert_int_eq(perf_map_update(&map), 0);
+		OK(perf_map_update(&map));
 		/* Without anything new it costs nothing. */
-		ck_assert_int_eq(perf_map_update(&map), 0);
+		OK(perf_map_update(&map));
 	}
 	ck_assert_uint_eq(map.n, PERF_MAP_READS_MAX);
 	append("");

@@ -59,7 +59,7 @@ static char *read_file(const char *path, size_t *ret_size)
 
 	ck_assert_msg(fd >= 0, "%s: %s", path, strerror(errno));
 	buf_init(&b, FILE_MAX);
-	ck_assert_int_eq(buf_read_fd(&b, fd), 0);
+	OK(buf_read_fd(&b, fd));
 	close_fd(&fd);
 	*ret_size = b.len;
 	return b.data;
@@ -77,11 +77,11 @@ static void set_up(void)
 	size_t size;
 	char *maps = read_file(DIRECTORY "/maps", &size);
 
-	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
-	ck_assert_int_eq(unwind_space_new(cache, &files, NULL, &space), 0);
-	ck_assert_int_eq(unwind_space_set_maps(space, maps, size), 0);
+	OK(unwind_cache_new(&options, &cache));
+	OK(unwind_space_new(cache, &files, NULL, &space));
+	OK(unwind_space_set_maps(space, maps, size));
 	free(maps);
-	ck_assert_int_eq(glob(DIRECTORY "/*.sample", 0, NULL, &samples), 0);
+	OK(glob(DIRECTORY "/*.sample", 0, NULL, &samples));
 	ck_assert_uint_ge(samples.gl_pathc, KINDS_MIN);
 }
 
@@ -103,13 +103,10 @@ static void describe(struct buf *b)
 		if (unwind_symbol_at(space, f->addr - !f->is_leaf, &name,
 				     &offset))
 			name = "?";
-		ck_assert_int_eq(buf_printf(b,
-					    "%#" PRIx64 " %s+0x%" PRIx64 "%s\n",
-					    f->addr, name, offset,
-					    f->by_heuristic ? " guessed" : ""),
-				 0);
+		OK(buf_printf(b, "%#" PRIx64 " %s+0x%" PRIx64 "%s\n", f->addr,
+			      name, offset, f->by_heuristic ? " guessed" : ""));
 	}
-	ck_assert_int_eq(buf_printf(b, "%s\n", unwind_end_name(out.end)), 0);
+	OK(buf_printf(b, "%s\n", unwind_end_name(out.end)));
 }
 
 /* FILE.sample is to have the frames of FILE.frames. */
@@ -138,8 +135,7 @@ TEST(test_frames)
 
 		s->h.tid = (uint32_t)i + 1;
 		for (int k = 0; k < 2; k++) {
-			ck_assert_int_eq(unwind_walk(space, s, size, 64, &out),
-					 0);
+			OK(unwind_walk(space, s, size, 64, &out));
 			check_frames(i);
 			/* Of the same thread it is followed, not walked. */
 			if (k == 1 && out.end == UNWIND_END_ROOT)
@@ -158,7 +154,7 @@ TEST(test_one_thread)
 		struct record_sample *s = read_sample(i, &size);
 
 		s->h.tid = 1;
-		ck_assert_int_eq(unwind_walk(space, s, size, 64, &out), 0);
+		OK(unwind_walk(space, s, size, 64, &out));
 		check_frames(i);
 		free(s);
 	}
@@ -170,12 +166,11 @@ static void check_cut(struct record_sample *s, size_t size)
 	static struct unwind_stack whole;
 	size_t shorter = 0;
 
-	ck_assert_int_eq(unwind_walk(space, s, size, 64, &out), 0);
+	OK(unwind_walk(space, s, size, 64, &out));
 	whole = out;
 	for (uint32_t n = 0; n < size - sizeof(*s); n += 8) {
 		s->stack_size = n;
-		ck_assert_int_eq(
-			unwind_walk(space, s, sizeof(*s) + n, 64, &out), 0);
+		OK(unwind_walk(space, s, sizeof(*s) + n, 64, &out));
 		ck_assert_uint_le(out.n, whole.n);
 		if (out.n == whole.n)
 			break;

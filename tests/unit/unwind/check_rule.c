@@ -101,8 +101,8 @@ static void compile(const uint8_t *instructions, size_t n, struct rows *ret)
 	int fd = make_file(cfi, make_cfi(cfi, instructions, n));
 	struct elf_file f;
 
-	ck_assert_int_eq(elf_file_open(&f, fd), 0);
-	ck_assert_int_eq(cfi_compile(&f, 0, ret), 0);
+	OK(elf_file_open(&f, fd));
+	OK(cfi_compile(&f, 0, ret));
 	elf_file_close(&f);
 	close_fd(&fd);
 }

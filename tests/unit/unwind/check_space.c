@@ -31,7 +31,7 @@ static void read_maps(void)
 {
 	char *text = target_maps_text(&target);
 
-	ck_assert_int_eq(unwind_space_set_maps(space, text, strlen(text)), 0);
+	OK(unwind_space_set_maps(space, text, strlen(text)));
 	free(text);
 }
 
@@ -45,8 +45,8 @@ static void set_up(void)
 	thread_interrupt(target.pid);
 	sample = record_thread(&target, target.pid, &sample_size);
 	thread_detach(target.pid);
-	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
-	ck_assert_int_eq(unwind_space_new(cache, &files, &target, &space), 0);
+	OK(unwind_cache_new(&options, &cache));
+	OK(unwind_space_new(cache, &files, &target, &space));
 	read_maps();
 	ck_assert_uint_eq(asked, 0);
 }
@@ -63,8 +63,7 @@ static enum unwind_end walk(void)
 {
 	static struct unwind_stack stack;
 
-	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 64, &stack),
-			 0);
+	OK(unwind_walk(space, sample, sample_size, 64, &stack));
 	return stack.end;
 }
 
@@ -73,10 +72,8 @@ static void check_leaf_has_a_name(void)
 	const char *name;
 	uint64_t offset;
 
-	ck_assert_int_eq(unwind_symbol_at(space,
-					  sample->regs[SAMPLE_X86_64_RIP],
-					  &name, &offset),
-			 0);
+	OK(unwind_symbol_at(space, sample->regs[SAMPLE_X86_64_RIP], &name,
+			    &offset));
 	ck_assert_str_eq(name, "clock_nanosleep");
 }
 
@@ -88,7 +85,7 @@ TEST(is_read_whole_at_the_first_look)
 	const struct map *program = &space->maps.v[0];
 	struct unwind_image image;
 
-	ck_assert_int_eq(unwind_image_of_path(space, program->path, &image), 0);
+	OK(unwind_image_of_path(space, program->path, &image));
 	ck_assert_uint_eq(asked, 1);
 	/* It has ended. */
 	refused = true;
@@ -140,14 +137,14 @@ TEST(functions_by_call_frame_information)
 	uint64_t offset, start, again;
 	const char *name;
 
-	ck_assert_int_eq(unwind_symbol_at(space, pc, &name, &offset), 0);
+	OK(unwind_symbol_at(space, pc, &name, &offset));
 	ck_assert_uint_gt(offset, 0);
-	ck_assert_int_eq(unwind_function_at(space, pc, &start), 0);
+	OK(unwind_function_at(space, pc, &start));
 	ck_assert_uint_eq(start, pc - offset);
-	ck_assert_int_eq(unwind_function_at(space, start, &again), 0);
+	OK(unwind_function_at(space, start, &again));
 	ck_assert_uint_eq(again, start);
 	unwind_space_want(space, UNWIND_SYMBOLS_NONE);
-	ck_assert_int_eq(unwind_function_at(space, pc, &again), 0);
+	OK(unwind_function_at(space, pc, &again));
 	ck_assert_uint_eq(again, start);
 	/* Its header has no code. */
 	ck_assert_int_eq(

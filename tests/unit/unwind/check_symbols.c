@@ -53,9 +53,9 @@ static void set_up(void)
 	struct elf_file f;
 
 	(void)dl_iterate_phdr(first_object, NULL);
-	ck_assert_int_eq(elf_file_open(&f, fd), 0);
+	OK(elf_file_open(&f, fd));
 	ck_assert(symbols_has_symtab(&f));
-	ck_assert_int_eq(symbols_load(&f, NULL, 0, &symbols), 0);
+	OK(symbols_load(&f, NULL, 0, &symbols));
 	elf_file_close(&f);
 	close_fd(&fd);
 }
@@ -118,13 +118,13 @@ TEST(test_tables)
 	uint64_t offset;
 
 	/* As its own debug file: only asked where there is no .symtab. */
-	ck_assert_int_eq(elf_file_open(&f, fd), 0);
-	ck_assert_int_eq(elf_file_open(&debug, fd), 0);
-	ck_assert_int_eq(symbols_load(&f, &debug, 0, &none), 0);
+	OK(elf_file_open(&f, fd));
+	OK(elf_file_open(&debug, fd));
+	OK(symbols_load(&f, &debug, 0, &none));
 	ck_assert_uint_eq(none.n, symbols.n);
 	symbols_fini(&none);
 	/* Addresses below the base are none of the image's. */
-	ck_assert_int_eq(symbols_load(&f, NULL, UINT64_C(1) << 40, &none), 0);
+	OK(symbols_load(&f, NULL, UINT64_C(1) << 40, &none));
 	ck_assert(!symbols_find(&none, UINT64_C(1) << 40, &name, &offset));
 	symbols_fini(&none);
 	elf_file_close(&f);

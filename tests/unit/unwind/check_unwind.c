@@ -46,11 +46,9 @@ static struct unwind_stack out;
 
 static void set_up(void)
 {
-	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
-	ck_assert_int_eq(unwind_space_new(cache, &no_files, NULL, &space), 0);
-	ck_assert_int_eq(
-		unwind_space_set_maps(space, maps_text, sizeof(maps_text) - 1),
-		0);
+	OK(unwind_cache_new(&options, &cache));
+	OK(unwind_space_new(cache, &no_files, NULL, &space));
+	OK(unwind_space_set_maps(space, maps_text, sizeof(maps_text) - 1));
 	sample_size = sizeof(*sample) + WORDS * 8;
 	sample = calloc(1, sample_size);
 	ck_assert_ptr_nonnull(sample);
@@ -80,7 +78,7 @@ static void tear_down(void)
 
 static void walk(void)
 {
-	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 16, &out), 0);
+	OK(unwind_walk(space, sample, sample_size, 16, &out));
 }
 
 FIXTURE(set_up, tear_down)
@@ -163,12 +161,12 @@ TEST(test_ends)
 
 TEST(test_max_frames)
 {
-	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out), 0);
+	OK(unwind_walk(space, sample, sample_size, 4, &out));
 	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
-	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 3, &out), 0);
+	OK(unwind_walk(space, sample, sample_size, 3, &out));
 	ck_assert_int_eq(out.end, UNWIND_END_MAX_FRAMES);
 	ck_assert_uint_eq(out.n, 3);
-	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 1, &out), 0);
+	OK(unwind_walk(space, sample, sample_size, 1, &out));
 	ck_assert_uint_eq(out.n, 1);
 }
 
@@ -192,7 +190,7 @@ TEST(test_second_range)
 	range->addr = second;
 	memcpy(range->bytes, words, sizeof(words));
 	sample->second_size = sizeof(words);
-	ck_assert_int_eq(unwind_walk(space, sample, size, 16, &out), 0);
+	OK(unwind_walk(space, sample, size, 16, &out));
 	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
 	ck_assert_uint_eq(out.n, 4);
 	ck_assert_uint_eq(out.frames[3].addr, CODE + 0x300);
@@ -239,7 +237,7 @@ static void share_sample(uint64_t second)
 	struct sample_second *range;
 
 	ck_assert_ptr_ne(memory, MAP_FAILED);
-	ck_assert_int_eq(mprotect(memory, 3 * PAGE, PROT_READ | PROT_WRITE), 0);
+	OK(mprotect(memory, 3 * PAGE, PROT_READ | PROT_WRITE));
 	changing.second = memory + 2 * PAGE;
 	changing.record = (void *)(changing.second - sample_size);
 	memcpy(changing.record, sample, sample_size);
@@ -248,7 +246,7 @@ static void share_sample(uint64_t second)
 	range->addr = second;
 	memcpy(range->bytes + 16,
 	       (const uint64_t[]){second + 2 * PAGE, CODE + 0x300}, 16);
-	ck_assert_int_eq(mprotect(changing.second, PAGE, PROT_NONE), 0);
+	OK(mprotect(changing.second, PAGE, PROT_NONE));
 }
 
 TEST(a_size_that_changes_after_its_check_does_not_count)
@@ -259,13 +257,11 @@ TEST(a_size_that_changes_after_its_check_does_not_count)
 
 	stack[10] = second + 16;
 	share_sample(second);
-	ck_assert_int_eq(sigaction(SIGSEGV, &action, NULL), 0);
-	ck_assert_int_eq(unwind_walk(space, changing.record,
-				     sample_size +
-					     sizeof(struct sample_second) +
-					     SECOND_BYTES,
-				     16, &out),
-			 0);
+	OK(sigaction(SIGSEGV, &action, NULL));
+	OK(unwind_walk(space, changing.record,
+		       sample_size + sizeof(struct sample_second) +
+			       SECOND_BYTES,
+		       16, &out));
 	ck_assert(changing.is_changed);
 	ck_assert_uint_eq(out.n, 4);
 	ck_assert_uint_eq(out.frames[3].addr, CODE + 0x300);
@@ -296,7 +292,7 @@ TEST(test_malformed)
 			 -EINVAL);
 	sample->second_size = 8;
 	stack[WORDS - 2] = UINT64_MAX - 8;
-	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out), 0);
+	OK(unwind_walk(space, sample, sample_size, 4, &out));
 	stack[WORDS - 2] = UINT64_MAX - 7;
 	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out),
 			 -EINVAL);
@@ -311,9 +307,7 @@ static bool would_remap(const char *text)
 {
 	bool remapped;
 
-	ck_assert_int_eq(
-		unwind_space_would_remap(space, text, strlen(text), &remapped),
-		0);
+	OK(unwind_space_would_remap(space, text, strlen(text), &remapped));
 	return remapped;
 }
 
@@ -323,8 +317,7 @@ TEST(test_remap)
 				     "5000-6000 rwxp 0 00:00 0 \n";
 	struct unwind_image image;
 
-	ck_assert_int_eq(
-		unwind_space_set_maps(space, before, sizeof(before) - 1), 0);
+	OK(unwind_space_set_maps(space, before, sizeof(before) - 1));
 	ck_assert(unwind_space_covers(space, 0x2fff));
 	ck_assert(!unwind_space_covers(space, 0x3000));
 	ck_assert(!would_remap(before));
@@ -373,7 +366,7 @@ static void read_maps(const struct target *from, struct unwind_space *to)
 {
 	char *text = target_maps_text(from);
 
-	ck_assert_int_eq(unwind_space_set_maps(to, text, strlen(text)), 0);
+	OK(unwind_space_set_maps(to, text, strlen(text)));
 	free(text);
 }
 
@@ -398,7 +391,7 @@ TESTS(test_shared_and_evicted, 2)
 	size_t images;
 	size_t kept;
 
-	ck_assert_int_eq(unwind_cache_new(_i ? &tiny : &options, &shared), 0);
+	OK(unwind_cache_new(_i ? &tiny : &options, &shared));
 	for (int i = 0; i < 2; i++) {
 		target_start(&t[i], "unw_o2", args);
 		(void)target_wait_blocked(&t[i], t[i].pid);
@@ -407,14 +400,11 @@ TESTS(test_shared_and_evicted, 2)
 		samples[i] = record_thread(&t[i], t[i].pid, &sizes[i]);
 		thread_detach(t[i].pid);
 		counts[i].target = &t[i];
-		ck_assert_int_eq(unwind_space_new(shared, &counted_files,
-						  &counts[i], &spaces[i]),
-				 0);
+		OK(unwind_space_new(shared, &counted_files, &counts[i],
+				    &spaces[i]));
 		read_maps(&t[i], spaces[i]);
 		ck_assert_uint_eq(counts[i].images, 0);
-		ck_assert_int_eq(
-			unwind_walk(spaces[i], samples[i], sizes[i], 64, &out),
-			0);
+		OK(unwind_walk(spaces[i], samples[i], sizes[i], 64, &out));
 		ck_assert_int_eq(out.end, UNWIND_END_ROOT);
 	}
 	/* The program and libc; one request for each, by each. */
@@ -423,8 +413,7 @@ TESTS(test_shared_and_evicted, 2)
 	ck_assert_uint_eq(counts[1].images, 2);
 	images = counts[0].images;
 	read_maps(&t[0], spaces[0]);
-	ck_assert_int_eq(unwind_walk(spaces[0], samples[0], sizes[0], 64, &out),
-			 0);
+	OK(unwind_walk(spaces[0], samples[0], sizes[0], 64, &out));
 	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
 	if (_i == 0)
 		ck_assert_uint_eq(counts[0].images, images);
@@ -434,9 +423,7 @@ TESTS(test_shared_and_evicted, 2)
 		ck_assert_uint_gt(image_bytes(shared->images[i]), 0);
 	}
 	/* Names came along: they can be had when the target is no more. */
-	ck_assert_int_eq(
-		unwind_symbol_at(spaces[0], out.frames[0].addr, &name, &offset),
-		0);
+	OK(unwind_symbol_at(spaces[0], out.frames[0].addr, &name, &offset));
 	ck_assert_str_eq(name, "clock_nanosleep");
 	if (_i == 0)
 		ck_assert_uint_eq(counts[0].images, images);
@@ -444,16 +431,13 @@ TESTS(test_shared_and_evicted, 2)
 	leaf = space_mapping(spaces[0], out.frames[0].addr, &map)->image;
 	image_drop(leaf);
 	shared->generation++;
-	ck_assert_int_eq(
-		unwind_symbol_at(spaces[0], out.frames[0].addr, &name, &offset),
-		0);
+	OK(unwind_symbol_at(spaces[0], out.frames[0].addr, &name, &offset));
 	ck_assert_str_eq(name, "clock_nanosleep");
 	kept = 0;
 	for (size_t i = 0; i < shared->n; i++)
 		kept += image_bytes(shared->images[i]) != 0;
 	ck_assert_uint_eq(kept, _i == 0 ? 2 : 1);
-	ck_assert_int_eq(unwind_walk(spaces[1], samples[1], sizes[1], 64, &out),
-			 0);
+	OK(unwind_walk(spaces[1], samples[1], sizes[1], 64, &out));
 	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
 	for (int i = 0; i < 2; i++) {
 		free(samples[i]);

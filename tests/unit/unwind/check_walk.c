@@ -53,9 +53,7 @@ static void describe(struct target *t, struct buf *b, uint64_t addr, bool leaf)
 
 	if (unwind_symbol_at(t->space, leaf ? addr : addr - 1, &name, &offset))
 		name = "?";
-	ck_assert_int_eq(buf_printf(b, "%#" PRIx64 " %s+%#" PRIx64 "\n", addr,
-				    name, offset),
-			 0);
+	OK(buf_printf(b, "%#" PRIx64 " %s+%#" PRIx64 "\n", addr, name, offset));
 }
 
 static bool is_same(const struct unwind_stack *a, const uint64_t *addrs,
@@ -77,12 +75,11 @@ static void assert_same(struct target *t, const struct unwind_stack *a,
 	if (is_same(a, addrs, n))
 		return;
 	buf_init(&b, 1u << 20);
-	ck_assert_int_eq(buf_printf(&b, "%s\nours, end %s:\n", what,
-				    unwind_end_name(a->end)),
-			 0);
+	OK(buf_printf(&b, "%s\nours, end %s:\n", what,
+		      unwind_end_name(a->end)));
 	for (size_t i = 0; i < a->n; i++)
 		describe(t, &b, a->frames[i].addr, i == 0);
-	ck_assert_int_eq(buf_add_string(&b, "theirs:\n"), 0);
+	OK(buf_add_string(&b, "theirs:\n"));
 	for (size_t i = 0; i < n; i++)
 		describe(t, &b, addrs[i], i == 0);
 	ck_abort_msg("%s", buf_string(&b));
@@ -91,7 +88,7 @@ static void assert_same(struct target *t, const struct unwind_stack *a,
 static void walk(struct target *t, const struct record_sample *s, size_t size,
 		 struct unwind_stack *ret)
 {
-	ck_assert_int_eq(unwind_walk(t->space, s, size, FRAMES, ret), 0);
+	OK(unwind_walk(t->space, s, size, FRAMES, ret));
 }
 
 /*
@@ -169,9 +166,9 @@ static void own_names(struct target *t, struct buf *b)
 		    !has_word(t->text, name))
 			continue;
 		if (!first)
-			ck_assert_int_eq(buf_add_string(b, " "), 0);
+			OK(buf_add_string(b, " "));
 		first = false;
-		ck_assert_int_eq(buf_add_string(b, name), 0);
+		OK(buf_add_string(b, name));
 	}
 }
 

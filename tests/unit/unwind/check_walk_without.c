@@ -153,11 +153,9 @@ static struct unwind_stack out;
 
 static void set_up(void)
 {
-	ck_assert_int_eq(unwind_cache_new(&options, &cache), 0);
-	ck_assert_int_eq(unwind_space_new(cache, &files, NULL, &space), 0);
-	ck_assert_int_eq(
-		unwind_space_set_maps(space, maps_text, sizeof(maps_text) - 1),
-		0);
+	OK(unwind_cache_new(&options, &cache));
+	OK(unwind_space_new(cache, &files, NULL, &space));
+	OK(unwind_space_set_maps(space, maps_text, sizeof(maps_text) - 1));
 	sample = calloc(1, sizeof(*sample) + WORDS * 8);
 	ck_assert_ptr_nonnull(sample);
 	sample->arch = SAMPLE_ARCH_X86_64;
@@ -182,9 +180,7 @@ static void tear_down(void)
 
 static void walk(void)
 {
-	ck_assert_int_eq(unwind_walk(space, sample, sizeof(*sample) + WORDS * 8,
-				     16, &out),
-			 0);
+	OK(unwind_walk(space, sample, sizeof(*sample) + WORDS * 8, 16, &out));
 }
 
 FIXTURE(set_up, tear_down)
@@ -369,8 +365,7 @@ TEST(a_frame_of_128_KiB)
 	words[0] = CODE + LARGE;
 	words[1 + 16384] = 1; /* the caller's rbp, as it was */
 	words[1 + 16384 + 1] = CODE + CALLER;
-	ck_assert_int_eq(unwind_walk(space, &big.record, sizeof(big), 16, &out),
-			 0);
+	OK(unwind_walk(space, &big.record, sizeof(big), 16, &out));
 	ck_assert_uint_eq(out.n, 3);
 	ck_assert_uint_eq(out.frames[2].addr, CODE + CALLER);
 }

@@ -31,10 +31,9 @@ static void read_maps(struct unwind_space *space)
 
 	buf_init(&text, MAPS_BYTES_MAX);
 	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(buf_read_fd(&text, fd), 0);
+	OK(buf_read_fd(&text, fd));
 	close_fd(&fd);
-	ck_assert_int_eq(
-		unwind_space_set_maps(space, buf_string(&text), text.len), 0);
+	OK(unwind_space_set_maps(space, buf_string(&text), text.len));
 	buf_fini(&text);
 }
 
@@ -45,10 +44,9 @@ void made_up_start(struct made_up *m, size_t n_words, const uint8_t *code)
 		.max_bytes = 16u << 20,
 	};
 
-	ck_assert_int_eq(unwind_cache_new(&options, &m->cache), 0);
-	ck_assert_int_eq(unwind_space_new(m->cache, &files,
-					  (void *)(uintptr_t)code, &m->space),
-			 0);
+	OK(unwind_cache_new(&options, &m->cache));
+	OK(unwind_space_new(m->cache, &files, (void *)(uintptr_t)code,
+			    &m->space));
 	read_maps(m->space);
 	m->sample = calloc(1, sizeof(*m->sample) + n_words * 8);
 	ck_assert_ptr_nonnull(m->sample);
@@ -70,10 +68,9 @@ void made_up_end(struct made_up *m)
 
 void made_up_walk(struct made_up *m)
 {
-	ck_assert_int_eq(unwind_walk(m->space, m->sample,
-				     sizeof(*m->sample) + m->sample->stack_size,
-				     UNWIND_FRAMES_MAX, &m->out),
-			 0);
+	OK(unwind_walk(m->space, m->sample,
+		       sizeof(*m->sample) + m->sample->stack_size,
+		       UNWIND_FRAMES_MAX, &m->out));
 }
 
 int made_up_file(uint8_t *file, size_t size, size_t sections,

@@ -1,6 +1,5 @@
 #include "tests/unit/unwind/record.h"
 
-#include <check.h>
 #include <dirent.h>
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
@@ -19,6 +18,7 @@
 #include <sys/wait.h>
 
 #include "lib/base/buf.h"
+#include "tests/unit/suite.h"
 
 #define MAPS_TEXT_MAX (16u << 20)
 #define RED_ZONE      128
@@ -44,7 +44,7 @@ static char *read_text(const char *path, size_t *ret_size)
 
 	ck_assert_msg(fd >= 0, "%s: %s", path, strerror(errno));
 	buf_init(&b, MAPS_TEXT_MAX);
-	ck_assert_int_eq(buf_read_fd(&b, fd), 0);
+	OK(buf_read_fd(&b, fd));
 	close_fd(&fd);
 	*ret_size = b.len;
 	return b.data;
@@ -63,8 +63,7 @@ void target_read_maps(struct target *t)
 {
 	char *text = target_maps_text(t);
 
-	ck_assert_int_eq(unwind_space_set_maps(t->space, text, strlen(text)),
-			 0);
+	OK(unwind_space_set_maps(t->space, text, strlen(text)));
 	free(text);
 }
 
@@ -72,9 +71,8 @@ static void make_space(struct target *t)
 {
 	const struct unwind_cache_options options = {.max_bytes = 64u << 20};
 
-	ck_assert_int_eq(unwind_cache_new(&options, &t->cache), 0);
-	ck_assert_int_eq(
-		unwind_space_new(t->cache, &target_files, t, &t->space), 0);
+	OK(unwind_cache_new(&options, &t->cache));
+	OK(unwind_space_new(t->cache, &target_files, t, &t->space));
 	target_read_maps(t);
 }
 
@@ -103,8 +101,8 @@ void target_start(struct target *t, const char *name, const char *const *args)
 		argv[i + 1] = strdup(args[i]);
 		ck_assert_ptr_nonnull(argv[i + 1]);
 	}
-	ck_assert_int_eq(pipe2(in, O_CLOEXEC), 0);
-	ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
+	OK(pipe2(in, O_CLOEXEC));
+	OK(pipe2(out, O_CLOEXEC));
 	t->pid = fork();
 	ck_assert_int_ge(t->pid, 0);
 	if (t->pid == 0) {
@@ -272,9 +270,8 @@ void thread_interrupt(pid_t tid)
 		if (status >> 16 == PTRACE_EVENT_STOP)
 			return;
 		/* A signal of the target's own: hand it on. */
-		ck_assert_int_eq(ptrace(PTRACE_CONT, tid, NULL,
-					(void *)(uintptr_t)WSTOPSIG(status)),
-				 0);
+		OK(ptrace(PTRACE_CONT, tid, NULL,
+			  (void *)(uintptr_t)WSTOPSIG(status)));
 	}
 }
 
@@ -368,11 +365,11 @@ size_t oracle_walk(pid_t tid, uint64_t *addrs, size_t max, bool *ret_complete)
 	int r = 1;
 
 	ck_assert(space && ui);
-	ck_assert_int_eq(unw_init_remote(&cursor, space, ui), 0);
+	OK(unw_init_remote(&cursor, space, ui));
 	while (n < max && r > 0) {
 		unw_word_t ip;
 
-		ck_assert_int_eq(unw_get_reg(&cursor, UNW_REG_IP, &ip), 0);
+		OK(unw_get_reg(&cursor, UNW_REG_IP, &ip));
 		if (ip == 0 && n > 0)
 			break;
 		/* True of the interrupted frame; before it is the trampoline */
@@ -422,10 +419,9 @@ size_t dwfl_walk(struct target *t, pid_t tid, uint64_t *addrs, size_t max)
 	if (!t->dwfl) {
 		t->dwfl = dwfl_begin(&callbacks);
 		ck_assert_ptr_nonnull(t->dwfl);
-		ck_assert_int_eq(dwfl_linux_proc_report(t->dwfl, t->pid), 0);
-		ck_assert_int_eq(dwfl_report_end(t->dwfl, NULL, NULL), 0);
-		ck_assert_int_eq(dwfl_linux_proc_attach(t->dwfl, t->pid, true),
-				 0);
+		OK(dwfl_linux_proc_report(t->dwfl, t->pid));
+		OK(dwfl_report_end(t->dwfl, NULL, NULL));
+		OK(dwfl_linux_proc_attach(t->dwfl, t->pid, true));
 	}
 	(void)dwfl_getthread_frames(t->dwfl, tid, add_dwfl_frame, &s);
 	return s.n;
