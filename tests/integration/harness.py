@@ -36,23 +36,25 @@ from patience import (PATIENCE_S, POLL_S, Failure, Skip, check, in_turns,
 from proc import (blocked, children, cpu_seconds, descriptors, exe_name,
                   proc_status, proc_text, state, threads, tracer, wait_work)
 from programs import (ALL_LOST, BUILD, PR_SET_PDEATHSIG, ROOT, Envelope, Profd, Program,
-                      Server, environment, libc)
+                      Server, environment, filters_kill, libc)
 
 __all__ = ['ALL_LOST', 'BUILD', 'Box', 'Envelope', 'Failure', 'PATIENCE_S', 'POLL_S',
            'PR_SET_CHILD_SUBREAPER', 'PR_SET_PDEATHSIG', 'Profd', 'ROOT',
            'Skip', 'blocked', 'check', 'children', 'cpu_seconds',
-           'descriptors', 'environment', 'exe_name', 'free_port', 'in_turns',
+           'descriptors', 'environment', 'exe_name', 'filters_kill', 'free_port', 'in_turns',
            'libc', 'main', 'proc_status', 'proc_text', 'state', 'stretch',
            'threads', 'tracer', 'wait_for', 'wait_work']
 
 PR_SET_CHILD_SUBREAPER = 36
 
 # What a process of ours says on stderr as it dies of a fault of its own: the
-# sanitizers, assert(3), and the checks of glibc (stack, fortify, heap). The
+# sanitizers, assert(3), and the checks of glibc (stack, fortify, heap); and what
+# the broker says of one that its filter of system calls has ended (SIGSYS). The
 # broker starts a child again, so that only this line shows the fault.
 FAULT = re.compile(
     r'^.*(?:ERROR: AddressSanitizer|:\d+:\d+: runtime error: |: Assertion `|'
-    r'\*\*\* .* \*\*\*: terminated|(?:free|malloc|realloc)\(\): ).*$', re.M)
+    r'\*\*\* .* \*\*\*: terminated|(?:free|malloc|realloc)\(\): |'
+    rf'was ended by signal {signal.SIGSYS.value}\b).*$', re.M)
 
 held = []
 

@@ -24,6 +24,7 @@ BUILD = pathlib.Path(ROOT, os.environ.get('BUILD', 'build'))
 
 # A test's environment must not be that of who runs it.
 FOREIGN = re.compile('SENTRY_.*|.*_proxy|.*_PROXY|SSL_CERT_.*|DEBUGINFOD_.*')
+OWN = {}
 
 PR_SET_PDEATHSIG = 1
 libc = ctypes.CDLL(None, use_errno=True)
@@ -32,8 +33,15 @@ libc = ctypes.CDLL(None, use_errno=True)
 def environment(**extra):
     """This process's without what a test must not depend on, and extra."""
     env = {k: v for k, v in os.environ.items() if not FOREIGN.fullmatch(k)}
+    env.update(OWN)
     env.update(extra)
     return env
+
+
+def filters_kill():
+    """For a module: a process of ours that calls what its filter does not allow
+    is ended, which fails the test."""
+    OWN['SENTRY_PROFD_SECCOMP_KILL'] = '1'
 
 
 class Program:

@@ -11,6 +11,8 @@ import harness
 from account import Account
 from harness import check, wait_for
 
+harness.filters_kill()
+
 DAY_S = 24 * 3600
 
 
@@ -53,7 +55,9 @@ class Play:
 def test_what_is_taken_and_what_is_refused(box):
     play = Play(box, targets=9)
     statuses = [200, 400, 403, 413, 500, 503, 202, 404, 502]
-    profd, requests = play.run([{'status': s} for s in statuses])
+    profd, requests = play.run([
+        {'status': s, 'headers': {'X-Sentry-Error': f'odd {s}'}}
+        for s in statuses], '--debug')
     check([r['status'] for r in requests] == statuses, f'{requests}')
     a = play.account()
     check(len(a.taken) == 2 and len(a.refused) == 7 and not a.waiting and
@@ -61,6 +65,7 @@ def test_what_is_taken_and_what_is_refused(box):
     for status in statuses:
         check((f'status {status}' in profd.stderr) == (status >= 400),
               f'{status} is not told: {profd.stderr}')
+    check('/42: X-Sentry-Error: odd 400' in profd.stderr, profd.stderr)
 
 
 def test_an_answer_that_is_cut_off(box):

@@ -8,6 +8,8 @@ from account import Account, of, spooled_ids
 from harness import check, tracer, wait_for
 from test_delivery_answers import Play, sleepers
 
+harness.filters_kill()
+
 # No status: the server has it, or it has not.
 NO_ANSWER = ('close', 'reset', 'reset_body', 'reset_head', 'garbage',
              'endless')

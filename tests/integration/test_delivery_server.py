@@ -11,6 +11,7 @@ from envelopes import KEY
 from harness import check, wait_for
 from layout import Layout
 
+harness.filters_kill()
 
 
 def check_counts(profd, discarded, sent=0):
@@ -49,6 +50,8 @@ def test_file_and_server_get_the_same(box):
             found = chunk_rules.problems(e, layout, sent=sent)
             check(found == [], f'{found[:5]}')
         check('sent_at' in theirs.header, 'sent_at')
+        check(ours.header['event_id'] == theirs.header['event_id'],
+              'the server and the directory have different events')
     check(len({e.header['event_id'] for e in received}) == len(received),
           'two envelopes of one event_id')
     # One after the other on one connection.
