@@ -289,7 +289,9 @@ unit_base_LIB = base
 unit_capture_OBJ = $(patsubst %,$(B)/obj/tests/unit/capture/%.o, \
 	live live_wait)
 unit_capture_LIB = capture base
-unit_unwind_OBJ = $(patsubst %,$(B)/obj/tests/unit/unwind/%.o,made_up record)
+unit_unwind_OBJ = $(patsubst %,$(B)/obj/tests/%.o, \
+	fuzz/fuzz unit/unwind/made_up unit/unwind/record) \
+	$(B)/obj/daemon/oracle/oracle.o
 unit_unwind_LIB = unwind base
 unit_unwind_PKG = libdw libelf liblzma libzstd libunwind-ptrace
 unit_unwind_LIBS = -liberty
@@ -329,10 +331,6 @@ $(B)/tests/$(1)/%: $(B)/obj/tests/unit/$(1)/%.o $(B)/obj/tests/unit/main.o \
 		$$(call pkg,check $(unit_$(1)_PKG)) $(unit_$(1)_LIBS)
 endef
 $(foreach d,$(UNIT_DIRS),$(eval $(call unit_rules,$(d))))
-
-# They make files as the fuzz targets do.
-$(B)/tests/unwind/check_cfi_entries $(B)/tests/unwind/check_lines: \
-	$(B)/obj/tests/fuzz/fuzz.o
 
 # It starts the process that it tests.
 $(B)/tests/ship/check_shipd: | $(B)/sentry-profd-ship

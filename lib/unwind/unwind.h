@@ -41,7 +41,7 @@ struct unwind_files {
 	 * that cannot be opened) a copy of the bytes, mapped at [start, end).
 	 */
 	int (*image)(void *ctx, uint64_t start, uint64_t end, int *ret_fd);
-	/* A separate debug file; build_id is lower-case hex. */
+	/* A separate debug file; build_id is lower-case hex. NULL: none. */
 	int (*debug)(void *ctx, const char *build_id, int *ret_fd);
 	/*
 	 * One by the name that the file mapped at [start, end) gives it: one

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/base/util.h"
+#include "lib/unwind/cpu.h"
 
 /* The longest of ".gnu_debuglink", ".gnu_debugdata", ... */
 #define NAME_SIZE 16
@@ -74,7 +75,7 @@ int fuzz_elf(const struct fuzz_section *v, size_t n)
 		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
 			    ELFDATA2LSB, EV_CURRENT},
 		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
+		.e_machine = CPU_ELF_MACHINE,
 		.e_version = EV_CURRENT,
 		.e_phoff = sizeof(Elf64_Ehdr),
 		.e_shoff = shdrs_at,

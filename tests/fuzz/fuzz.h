@@ -35,8 +35,9 @@ struct fuzz_section {
 #define FUZZ_SEGMENT_SIZE 0x100000u
 
 /*
- * An ELF file for x86-64 with these sections, so that mutations go into what
- * they hold and are not lost on headers. The caller closes it.
+ * An ELF file for the unwinder's processor with these sections, so that
+ * mutations go into what they hold and are not lost on headers. The caller
+ * closes it.
  */
 int fuzz_elf(const struct fuzz_section *v, size_t n);
 

@@ -30,14 +30,6 @@ static int no_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	return -ENOENT;
 }
 
-static int no_debug(void *ctx, const char *build_id, int *ret_fd)
-{
-	(void)ctx;
-	(void)build_id;
-	(void)ret_fd;
-	return -ENOENT;
-}
-
 /* What the name of a stranger must never be when it is asked for. */
 static int linked(void *ctx, uint64_t start, uint64_t end, const char *name,
 		  int *ret_fd)
@@ -54,8 +46,8 @@ static int linked(void *ctx, uint64_t start, uint64_t end, const char *name,
 	return 0;
 }
 
-static const struct unwind_files files = {
-	.image = no_image, .debug = no_debug, .debug_link = linked};
+static const struct unwind_files files = {.image = no_image,
+					  .debug_link = linked};
 
 static void load(const char *name, const uint8_t *bytes, size_t size)
 {

@@ -69,15 +69,7 @@ static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	return 0;
 }
 
-static int no_debug(void *ctx, const char *build_id, int *ret_fd)
-{
-	(void)ctx;
-	(void)build_id;
-	(void)ret_fd;
-	return -ENOENT;
-}
-
-static const struct unwind_files files = {.image = image, .debug = no_debug};
+static const struct unwind_files files = {.image = image};
 
 static void parse(const uint8_t *data, size_t size, struct input *ret)
 {

@@ -5,8 +5,11 @@
 #include "tests/unit/suite.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,6 +32,29 @@ bool suite_has_getfd(void)
 	if (fd >= 0)
 		(void)close(fd);
 	return !lacks_getfd;
+}
+
+int suite_file(const char *text)
+{
+	const int fd = memfd_create("text", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	return fd;
+}
+
+/* The test program is build/tests/DIR/check_NAME. */
+void suite_target(const char *name, char *path, size_t size)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	ck_assert_int_gt(n, 0);
+	self[n] = '\0';
+	for (int i = 0; i < 3; i++)
+		*strrchr(self, '/') = '\0';
+	n = snprintf(path, size, "%s/targets/%s", self, name);
+	ck_assert(n > 0 && (size_t)n < size);
 }
 
 static struct suite_entry *entries;

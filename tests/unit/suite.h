@@ -48,6 +48,12 @@ void suite_add(struct suite_entry *entry);
 /* Fails unless what is called returns 0, as all that can fail does. */
 #define OK(call) ck_assert_int_eq(call, 0)
 
+/* A file in memory with this text, at whose end its offset is. */
+int suite_file(const char *text);
+
+/* The path of build/targets/NAME, of the build that the test program is of. */
+void suite_target(const char *name, char *path, size_t size);
+
 /*
  * The tests that follow in the file begin with set_up and end with tear_down,
  * in the process of each; NULL: with nothing.

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -140,18 +139,8 @@ TEST(an_unseen_exec_is_looked_for)
 /* One that runs is interrupted, which fails. */
 TEST(who_cannot_be_interrupted_is_another)
 {
-	struct thread *th;
-	int was;
-
 	exec_unseen(NULL);
-	th = capture_thread(l.capture, (uint32_t)l.pid);
-	was = th->activity.syscall_fd;
-	th->activity.syscall_fd = memfd_create("running", MFD_CLOEXEC);
-	ck_assert_int_eq(write(th->activity.syscall_fd, "running\n", 8), 8);
-	thread_wake(th);
-	live_tick(&l);
-	close_fd(&th->activity.syscall_fd);
-	th->activity.syscall_fd = was;
+	live_tick_running(&l, live_known(&l, l.pid));
 	ck_assert_uint_eq(l.counters.missed[MISSED_EXITED], 1);
 	live_ticks(&l, SOON);
 	ck_assert_uint_eq(l.execs, 1);

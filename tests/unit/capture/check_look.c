@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <unistd.h>
@@ -31,26 +30,9 @@ static void tear_down(void)
 	live_end(&l);
 }
 
-/* /proc/TID/syscall of one that runs. */
-static int open_running(void)
-{
-	int fd = memfd_create("running", MFD_CLOEXEC);
-
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(write(fd, "running\n", 8), 8);
-	return fd;
-}
-
-/* A tick at which the thread seems to run, and is interrupted if it may be. */
 static void tick_running(void)
 {
-	int was = th->activity.syscall_fd;
-
-	th->activity.syscall_fd = open_running();
-	thread_wake(th);
-	live_tick(&l);
-	close_fd(&th->activity.syscall_fd);
-	th->activity.syscall_fd = was;
+	live_tick_running(&l, th);
 }
 
 /* What /proc says of the target, for this test alone. False: it may not. */
@@ -114,30 +96,18 @@ TEST(who_writes_a_core_is_left_alone)
 	close_fd(&fd);
 }
 
-/* As one that dies: without a place. Returns what was there. */
-static int look_dying(void)
+/* As one that dies: without a place. */
+static void look_dying(void)
 {
-	const int was = th->activity.syscall_fd;
-	const int dying = memfd_create("dying", MFD_CLOEXEC);
-
-	ck_assert_int_ge(dying, 0);
-	ck_assert_int_eq(write(dying, "-1 0x0 0x0\n", 11), 11);
-	th->activity.syscall_fd = dying;
-	return was;
-}
-
-static void look_alive(int was)
-{
-	close_fd(&th->activity.syscall_fd);
-	th->activity.syscall_fd = was;
+	live_script(&th->activity.syscall_fd, "-1 0x0 0x0\n");
 }
 
 /* What cannot be read is no death: the next look reads it again. */
 TEST(a_main_thread_is_not_dead_for_want_of_a_descriptor)
 {
 	const uint64_t samples = live_thread(&l, l.pid)->samples;
-	const int was = look_dying();
 
+	look_dying();
 	live_take_descriptors();
 	for (uint64_t i = 1; i <= 5; i++) {
 		thread_wake(th);
@@ -149,7 +119,7 @@ TEST(a_main_thread_is_not_dead_for_want_of_a_descriptor)
 	ck_assert_uint_eq(l.records[RECORD_MISSED], 1);
 	live_check_sum(&l);
 	live_give_descriptors();
-	look_alive(was);
+	live_unscript(&th->activity.syscall_fd);
 	thread_wake(th);
 	live_tick(&l);
 	ck_assert_uint_eq(live_thread(&l, l.pid)->samples, samples + 1);
@@ -174,20 +144,18 @@ TEST(a_blocked_main_thread_needs_no_descriptor)
 /* The same of a thread that is on its way to a stop. */
 TEST(a_main_thread_that_stops_late_is_not_dead_either)
 {
-	int was;
-
 	th->rest = (struct rest){
 		.state = REST_INSIDE, .whole = true, .alone = true};
 	tick_running();
 	ck_assert(th->pending);
-	was = look_dying();
+	look_dying();
 	live_take_descriptors();
 	for (unsigned int i = 0; i < 200; i++)
 		live_tick(&l);
 	ck_assert(!th->dead);
 	ck_assert(th->pending);
 	live_give_descriptors();
-	look_alive(was);
+	live_unscript(&th->activity.syscall_fd);
 	th->rest = (struct rest){0};
 	OK(ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL));
 	live_settle(&l);
@@ -198,12 +166,11 @@ TEST(a_main_thread_that_stops_late_is_not_dead_either)
 /* Nothing is interrupted as long as a core may be under way. */
 TEST(a_core_is_asked_for_again_for_want_of_a_descriptor)
 {
-	const int running = open_running(), was = th->activity.syscall_fd;
 	const uint64_t stops = l.counters.stops;
 
 	th->may_dump = true;
 	thread_wake(th);
-	th->activity.syscall_fd = running;
+	live_script(&th->activity.syscall_fd, "running\n");
 	live_take_descriptors();
 	live_tick(&l);
 	live_give_descriptors();
@@ -213,8 +180,6 @@ TEST(a_core_is_asked_for_again_for_want_of_a_descriptor)
 	live_tick(&l);
 	live_settle(&l);
 	ck_assert_uint_eq(l.counters.stops, stops + 1);
-	th->activity.syscall_fd = was;
-	(void)close(running);
 	live_check_sum(&l);
 }
 
@@ -282,17 +247,15 @@ TEST(who_is_left_alone_does_not_stop)
 /* Ticks from its interrupt until it is seen to be blocked; it runs for some. */
 static unsigned int ticks_until_seen(unsigned int n_running)
 {
-	const int was = th->activity.syscall_fd;
 	unsigned int n = 0;
 
 	th->rest = (struct rest){
 		.state = REST_INSIDE, .whole = true, .alone = true};
 	tick_running();
-	th->activity.syscall_fd = open_running();
+	live_script(&th->activity.syscall_fd, "running\n");
 	while (n++ < n_running)
 		live_tick(&l);
-	close_fd(&th->activity.syscall_fd);
-	th->activity.syscall_fd = was;
+	live_unscript(&th->activity.syscall_fd);
 	ck_assert(th->pending);
 	for (; th->pending; n++)
 		live_tick(&l);
@@ -312,8 +275,7 @@ TEST(who_does_not_stop_is_looked_at_ever_more_rarely)
 	live_check_sum(&l);
 }
 
-/* What /proc/TID/schedstat says: before the fixture, and from here on. */
-static int own_schedstat_fd;
+/* What /proc/TID/schedstat says. */
 static struct activity_mark said;
 
 static void say_schedstat(void)
@@ -323,7 +285,7 @@ static void say_schedstat(void)
 	(void)snprintf(text, sizeof(text), "%lu %lu %lu\n",
 		       (unsigned long)said.run_ns, (unsigned long)said.wait_ns,
 		       (unsigned long)said.slices);
-	say(th->activity.schedstat_fd, text);
+	live_script(&th->activity.schedstat_fd, text);
 }
 
 static void begin_saying(void)
@@ -332,16 +294,12 @@ static void begin_saying(void)
 	said.run_ns += NS_PER_SEC;
 	said.wait_ns += NS_PER_SEC;
 	said.slices += 1000000;
-	own_schedstat_fd = th->activity.schedstat_fd;
-	th->activity.schedstat_fd = memfd_create("schedstat", MFD_CLOEXEC);
-	ck_assert_int_ge(th->activity.schedstat_fd, 0);
 	say_schedstat();
 }
 
 static void end_saying(void)
 {
-	close_fd(&th->activity.schedstat_fd);
-	th->activity.schedstat_fd = own_schedstat_fd;
+	live_unscript(&th->activity.schedstat_fd);
 }
 
 /* From here on the kernel says that it has run, waited, and got a processor. */
@@ -625,16 +583,14 @@ static bool is_in_between(struct ring_reader *reader)
 TEST(stops_are_taken_between_looks)
 {
 	struct ring_reader reader;
-	int running_fd = open_running(), fd;
 
 	OK(ring_reader_init(&reader, l.sink.ring.fd));
 	(void)live_ask(&l, "asleep 39", "ok");
 	live_ticks(&l, 1);
 	/* They seem to run, and take no processor from us. */
-	for (size_t i = 0; i < l.capture->n_by_index; i++) {
-		fd = l.capture->by_index[i]->activity.syscall_fd;
-		ck_assert_int_eq(dup3(running_fd, fd, O_CLOEXEC), fd);
-	}
+	for (size_t i = 0; i < l.capture->n_by_index; i++)
+		live_script(&l.capture->by_index[i]->activity.syscall_fd,
+			    "running\n");
 	do {
 		capture_reset(l.capture, &l.sink);
 		live_tick(&l);
@@ -643,5 +599,4 @@ TEST(stops_are_taken_between_looks)
 	} while (!is_in_between(&reader));
 	live_check_sum(&l);
 	ring_reader_fini(&reader);
-	close_fd(&running_fd);
 }

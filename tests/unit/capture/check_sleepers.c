@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/unit/capture/live.h"
@@ -44,16 +43,10 @@ static void run_main(void)
 	live_until_blocked(&l, l.pid);
 }
 
-/* As if it had run. Returns its own file. */
-static int disguise(struct thread *th)
+/* As if it had run. */
+static void disguise(struct thread *th)
 {
-	static const char text[] = "1 1 1\n";
-	int was = th->activity.schedstat_fd;
-	int fd = memfd_create("schedstat", MFD_CLOEXEC);
-
-	ck_assert_int_eq(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
-	th->activity.schedstat_fd = fd;
-	return was;
+	live_script(&th->activity.schedstat_fd, "1 1 1\n");
 }
 
 FIXTURE(NULL, tear_down)
@@ -74,18 +67,15 @@ TEST(who_sleeps_is_not_asked_while_nobody_runs)
 {
 	uint64_t samples, repeated;
 	struct thread *th;
-	int was;
 
 	begin();
 	th = live_known(&l, last);
-	was = disguise(th);
+	disguise(th);
 	samples = samples_of(last);
 	repeated = l.counters.repeated;
 	live_ticks(&l, 10);
 	ck_assert_uint_eq(samples_of(last), samples);
 	ck_assert_uint_eq(l.counters.repeated - repeated, 10 * (SLEEPERS + 1));
-	close_fd(&th->activity.schedstat_fd);
-	th->activity.schedstat_fd = was;
 	live_check_sum(&l);
 }
 
@@ -94,13 +84,12 @@ TEST(who_ran_is_looked_for_until_the_clock_is_met)
 {
 	uint64_t samples, mains;
 	struct thread *th;
-	int was;
 
 	begin();
 	run_main();
 	live_ticks(&l, 1);
 	th = live_known(&l, last);
-	was = disguise(th);
+	disguise(th);
 	samples = samples_of(last);
 	mains = samples_of(l.pid);
 	for (int i = 1; i <= 20; i++) {
@@ -114,8 +103,6 @@ TEST(who_ran_is_looked_for_until_the_clock_is_met)
 	run_main();
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(samples_of(last), samples + 1);
-	close_fd(&th->activity.schedstat_fd);
-	th->activity.schedstat_fd = was;
 	live_check_sum(&l);
 }
 
@@ -135,13 +122,12 @@ static struct thread *last_but_one(void)
 TEST(who_ran_is_looked_at_before_the_next_is_asked)
 {
 	struct thread *a, *b;
-	int was_a, was_b;
 
 	begin();
 	a = live_known(&l, last);
 	b = last_but_one();
-	was_a = disguise(a);
-	was_b = disguise(b);
+	disguise(a);
+	disguise(b);
 	live_step(NS_PER_US);
 	a->target->ended_ns--;
 	run_main();
@@ -150,10 +136,6 @@ TEST(who_ran_is_looked_at_before_the_next_is_asked)
 	ck_assert(a->asleep && b->asleep);
 	ck_assert(a->asleep_since_ns < b->look_ns ||
 		  b->asleep_since_ns < a->look_ns);
-	close_fd(&a->activity.schedstat_fd);
-	close_fd(&b->activity.schedstat_fd);
-	a->activity.schedstat_fd = was_a;
-	b->activity.schedstat_fd = was_b;
 	live_check_sum(&l);
 }
 
@@ -323,23 +305,7 @@ TEST(a_look_at_sleepers_reads_the_clock_twice)
 	ck_assert_uint_eq(l.counters.ticks, l.tick);
 }
 
-/* The kernel's words on a thread, as they might be. */
-struct script {
-	struct thread *th;
-	int schedstat, syscall; /* its own files */
-	int run, state;		/* ours */
-};
-
-static int made_up(const char *text)
-{
-	int fd = memfd_create("proc", MFD_CLOEXEC);
-
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-	return fd;
-}
-
-static void say(struct script *s, uint64_t run_ns, bool running)
+static void say(struct thread *th, uint64_t run_ns, bool running)
 {
 	char text[64];
 
@@ -347,19 +313,20 @@ static void say(struct script *s, uint64_t run_ns, bool running)
 	(void)snprintf(text, sizeof(text), "%llu 0 %llu\n",
 		       (unsigned long long)(NS_PER_SEC + run_ns),
 		       (unsigned long long)(1 + run_ns / NS_PER_US));
-	close_fd(&s->run);
-	s->run = made_up(text);
-	s->th->activity.schedstat_fd = s->run;
-	s->th->activity.syscall_fd = running ? s->state : s->syscall;
+	live_script(&th->activity.schedstat_fd, text);
+	if (running)
+		live_script(&th->activity.syscall_fd, "running\n");
+	else
+		live_unscript(&th->activity.syscall_fd);
 	/* The process's clock knows nothing of it. */
-	s->th->target->ended_known = false;
+	th->target->ended_known = false;
 }
 
 /*
  * Half ticks that it is told to run, of so many that it does, from phase / 2
  * and a quarter of a tick after a look on.
  */
-static uint64_t told(struct script *s, uint64_t halves, uint64_t phase)
+static uint64_t told(struct thread *th, uint64_t halves, uint64_t phase)
 {
 	const uint64_t half_ns = LIVE_TICK_NS / 2;
 	const uint64_t start_ns = phase * half_ns + half_ns / 2;
@@ -370,18 +337,18 @@ static uint64_t told(struct script *s, uint64_t halves, uint64_t phase)
 				       ? 0
 				       : n * LIVE_TICK_NS - start_ns;
 		bool running = ran > 0 && ran < halves * half_ns;
-		const struct live_thread *th;
+		const struct live_thread *seen;
 
-		say(s, min_u64(ran, halves * half_ns), running);
+		say(th, min_u64(ran, halves * half_ns), running);
 		live_ticks(&l, 1);
 		live_until_blocked(&l, l.pid);
-		th = live_thread(&l, l.pid);
-		if (th->samples == samples)
+		seen = live_thread(&l, l.pid);
+		if (seen->samples == samples)
 			continue;
-		samples = th->samples;
+		samples = seen->samples;
 		if (since != 0)
-			sum += 2 * (th->last_sample_tick - since);
-		since = running ? th->last_sample_tick : 0;
+			sum += 2 * (seen->last_sample_tick - since);
+		since = running ? seen->last_sample_tick : 0;
 	}
 	ck_assert_uint_eq(since, 0);
 	return sum;
@@ -405,33 +372,23 @@ TESTS(what_is_seen_after_a_rest_stands_for_what_is_not, 2)
 	static const uint64_t halves[] = {1, 2, 3, 5, 8, 15, 16, 17, 40};
 	/* The first rest is shorter than those that follow, mostly. */
 	const uint64_t rest = _i == 0 ? 8 : 3;
-	struct target *t;
-	struct script s;
+	struct thread *th;
 
 	live_begin(&l, "cap_threads", NULL, NULL);
 	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 1200);
-	s.th = live_known(&l, l.pid);
-	t = s.th->target;
-	s.schedstat = s.th->activity.schedstat_fd;
-	s.syscall = s.th->activity.syscall_fd;
-	s.run = -1;
-	s.state = made_up("running\n");
+	th = live_known(&l, l.pid);
 	for (size_t i = 0; i < array_size(halves); i++) {
 		uint64_t sum = 0;
 
 		for (uint64_t phase = 0; phase < 2 * rest; phase++) {
-			say(&s, 0, false);
+			say(th, 0, false);
 			live_ticks(&l, 8);
-			begin_rest(t, rest);
-			sum += told(&s, halves[i], phase);
+			begin_rest(th->target, rest);
+			sum += told(th, halves[i], phase);
 		}
 		ck_assert_uint_eq(sum, 2 * rest * halves[i]);
 	}
-	close_fd(&s.run);
-	close_fd(&s.state);
-	s.th->activity.schedstat_fd = s.schedstat;
-	s.th->activity.syscall_fd = s.syscall;
 	ck_assert_uint_eq(live_missed(&l), 0);
 	live_check_sum(&l);
 }

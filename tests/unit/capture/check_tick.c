@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,33 +21,10 @@ static void tear_down(void)
 	live_end(&l);
 }
 
-/* A file of /proc as it might be. Returns what was there. */
-static int replace(int *fd, const char *text)
-{
-	int was = *fd;
-	size_t n = strlen(text);
-
-	*fd = memfd_create("proc", MFD_CLOEXEC);
-	ck_assert_int_ge(*fd, 0);
-	ck_assert_int_eq(write(*fd, text, n), (ssize_t)n);
-	return was;
-}
-
-static void put_back(int *fd, int was)
-{
-	close_fd(fd);
-	*fd = was;
-}
-
 /* Interrupts a thread that is not running, as if it had been. */
 static void interrupt(pid_t tid)
 {
-	struct thread *th = live_known(&l, tid);
-	int was = replace(&th->activity.syscall_fd, "running\n");
-
-	thread_wake(th);
-	live_tick(&l);
-	put_back(&th->activity.syscall_fd, was);
+	live_tick_running(&l, live_known(&l, tid));
 }
 
 /* In vfork(2) a thread waits for its child in uninterruptible sleep. */
@@ -121,7 +97,6 @@ static unsigned int portions(struct target *t)
 TEST(who_is_on_the_way_to_a_stop_is_no_part_of_a_portion)
 {
 	struct target *t;
-	int was[16];
 	size_t n = 0;
 
 	threads(NULL);
@@ -130,15 +105,14 @@ TEST(who_is_on_the_way_to_a_stop_is_no_part_of_a_portion)
 	t = live_known(&l, l.pid)->target;
 	while (t->asleep != NULL)
 		thread_wake(t->asleep);
-	for (struct thread *th = t->awake; th != NULL; th = th->next)
-		was[n++] = replace(&th->activity.syscall_fd, "running\n");
+	for (struct thread *th = t->awake; th != NULL; th = th->next, n++)
+		live_script(&th->activity.syscall_fd, "running\n");
 	ck_assert_uint_eq(n, 16);
 	ck_assert_uint_eq(portions(t), 4);
 	ck_assert_uint_eq(capture_pending(l.capture), 16);
 	ck_assert_uint_eq(portions(t), 1);
-	n = 0;
 	for (struct thread *th = t->awake; th != NULL; th = th->next)
-		put_back(&th->activity.syscall_fd, was[n++]);
+		live_unscript(&th->activity.syscall_fd);
 	live_settle(&l);
 	live_check_sum(&l);
 }
@@ -238,13 +212,12 @@ TEST(uninterruptible_sleep_is_sampled_in_the_end)
 TEST(what_does_not_stop_is_missed_after_a_while)
 {
 	struct thread *th;
-	int was;
 
 	threads(NULL);
 	live_ticks(&l, 1);
 	sleep_uninterruptibly();
 	th = live_known(&l, l.pid);
-	was = replace(&th->activity.syscall_fd, "running\n");
+	live_script(&th->activity.syscall_fd, "running\n");
 	thread_wake(th);
 	live_tick(&l);
 	for (int i = 0; i < 399; i++)
@@ -254,7 +227,7 @@ TEST(what_does_not_stop_is_missed_after_a_while)
 		live_tick(&l);
 	ck_assert_uint_ge(l.counters.missed[MISSED_NOT_STOPPED], 400);
 	ck_assert(live_thread(&l, l.pid)->missing);
-	put_back(&th->activity.syscall_fd, was);
+	live_unscript(&th->activity.syscall_fd);
 	wake();
 	live_settle(&l);
 	live_check_sum(&l);
@@ -287,18 +260,16 @@ TEST(a_leader_that_dies_instead_of_stopping)
 TEST(without_accounting_a_sleeper_is_copied_at_each_tick)
 {
 	struct thread *th;
-	int was;
 
 	threads(NULL);
 	live_until_blocked(&l, l.pid);
 	th = live_known(&l, l.pid);
-	was = replace(&th->activity.schedstat_fd, "0 0 0\n");
+	live_script(&th->activity.schedstat_fd, "0 0 0\n");
 	live_ticks(&l, 20);
 	ck_assert_uint_eq(l.counters.captured, 20);
 	ck_assert_uint_eq(l.counters.stops, 0);
 	ck_assert_uint_eq(live_thread(&l, l.pid)->samples, 20);
 	live_check_sum(&l);
-	put_back(&th->activity.schedstat_fd, was);
 }
 
 /* The sampler ran late: what nobody saw is missed, who slept is known. */

@@ -75,6 +75,53 @@ void live_give_descriptors(void)
 	OK(setrlimit(RLIMIT_NOFILE, &descriptors));
 }
 
+/* Files that speak for the kernel, and what is there otherwise. */
+#define SCRIPTS_MAX 64
+static struct script {
+	int *fd;
+	int own;
+} scripts[SCRIPTS_MAX];
+
+/* The one of that file; of NULL: one that is free. */
+static struct script *script_of(const int *fd)
+{
+	for (size_t i = 0; i < SCRIPTS_MAX; i++)
+		if (scripts[i].fd == fd)
+			return &scripts[i];
+	ck_assert_ptr_nonnull(fd);
+	return NULL;
+}
+
+void live_script(int *fd, const char *text)
+{
+	const int said = suite_file(text);
+
+	if (script_of(fd) == NULL)
+		*script_of(NULL) = (struct script){fd, *fd};
+	else
+		close_fd(fd);
+	*fd = said;
+}
+
+void live_unscript(int *fd)
+{
+	struct script *s = script_of(fd);
+
+	if (s == NULL)
+		return;
+	close_fd(fd);
+	*fd = s->own;
+	s->fd = NULL;
+}
+
+void live_tick_running(struct live *l, struct thread *th)
+{
+	live_script(&th->activity.syscall_fd, "running\n");
+	thread_wake(th);
+	live_tick(l);
+	live_unscript(&th->activity.syscall_fd);
+}
+
 /* Since when it is waited, with the program that was started last. */
 static uint64_t waiting_since;
 
@@ -108,20 +155,6 @@ static void on_event(void *ctx, uint32_t target, enum capture_event event)
 	}
 }
 
-/* The directory of the test program is build/tests/capture. */
-static void target_path(const char *name, char *path, size_t size)
-{
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	ck_assert_int_gt(n, 0);
-	self[n] = '\0';
-	for (int i = 0; i < 3; i++)
-		*strrchr(self, '/') = '\0';
-	n = snprintf(path, size, "%s/targets/%s", self, name);
-	ck_assert(n > 0 && (size_t)n < size);
-}
-
 static void block_sigchld(sigset_t *set)
 {
 	sigemptyset(set);
@@ -144,8 +177,9 @@ void live_start(struct live *l, const char *name, const char *argument,
 	sigset_t none;
 
 	waiting_since = 0;
+	memset(scripts, 0, sizeof(scripts));
 	later_ns = still_ns = step_ns = 0;
-	target_path(name, path, sizeof(path));
+	suite_target(name, path, sizeof(path));
 	OK(pipe2(in, O_CLOEXEC));
 	OK(pipe2(out, O_CLOEXEC));
 	l->child = fork();

@@ -114,6 +114,15 @@ struct thread *live_known(const struct live *l, pid_t tid);
 void live_tick(struct live *l);
 /* Runs tick `number`, due or not, and leaves stopped threads to live_reap. */
 void live_look(struct live *l, uint64_t number);
+/*
+ * From here on the kernel says that in a file of a thread's activity, *fd, or
+ * of a target; until live_unscript or the test's end.
+ */
+void live_script(int *fd, const char *text);
+/* What it says is true again. Nothing where no script was given. */
+void live_unscript(int *fd);
+/* A tick at which a thread seems to run: it is interrupted if it may be. */
+void live_tick_running(struct live *l, struct thread *th);
 /* As if the sampler had not run for ticks - 1 before. */
 void live_tick_late(struct live *l, uint64_t ticks);
 /* Takes what has stopped by now. */

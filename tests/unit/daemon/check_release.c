@@ -47,17 +47,10 @@ static int get_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-static int get_no_debug(void *ctx, const char *build_id, int *ret_fd)
-{
-	(void)ctx, (void)build_id, (void)ret_fd;
-	return -ENOENT;
-}
-
 /* The release of an executable of this process, as that path and file. */
 static bool release_as(const char *exe, const char *file, char release[160])
 {
-	static const struct unwind_files files = {.image = get_image,
-						  .debug = get_no_debug};
+	static const struct unwind_files files = {.image = get_image};
 	const struct unwind_cache_options options = {.max_bytes = 64u << 20};
 	struct unwind_cache *cache;
 	struct unwind_space *space;

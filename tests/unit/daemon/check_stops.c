@@ -2,7 +2,6 @@
 #include "daemon/stops.h"
 
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,21 +42,12 @@ static void tear_down(void)
 static void interrupt(void)
 {
 	struct timespec none = {.tv_sec = 0};
-	struct thread *th;
-	int was;
 
 	live_say(&l, "vfork");
 	live_until_state(&l, l.pid, 'D');
 	/* Of stops that were taken before. */
 	(void)sigtimedwait(&s.child_signal, NULL, &none);
-	th = live_known(&l, l.pid);
-	was = th->activity.syscall_fd;
-	th->activity.syscall_fd = memfd_create("syscall", MFD_CLOEXEC);
-	ck_assert_int_eq(write(th->activity.syscall_fd, "running\n", 8), 8);
-	thread_wake(th);
-	live_tick(&l);
-	close_fd(&th->activity.syscall_fd);
-	th->activity.syscall_fd = was;
+	live_tick_running(&l, live_known(&l, l.pid));
 	ck_assert_uint_eq(capture_pending(l.capture), 1);
 }
 

@@ -4,7 +4,6 @@
  */
 #include "lib/unwind/code.h"
 
-#include <elf.h>
 #include <string.h>
 
 #include "tests/unit/suite.h"
@@ -13,67 +12,22 @@
 #define CODE UINT64_C(0x400000)
 
 /* Offsets in the file, whose first page is its header. */
-#define STATIC	  0x1900 /* a function without a name */
-#define TAILS	  0x1000 /* functions that jump there, and have one */
-#define N_TAILS	  100
-#define TAIL_STEP 16
-#define WAY	  0x1980 /* to a ret */
-#define TRAP	  0x1a00 /* rt_sigreturn's trampoline */
-#define NAMES	  0x2000
-#define SYMBOLS	  0x2080
-#define SECTIONS  0x2e00
-#define FILE_END  0x3000
+#define STATIC	 0x1900 /* a function without a name */
+#define TAILS	 0x1000 /* functions that jump there, and have one */
+#define N_TAILS	 100
+#define WAY	 0x1980 /* to a ret */
+#define TRAP	 0x1a00 /* rt_sigreturn's trampoline */
+#define CODE_END 0x2000
 
 /* Of a budget, for a look at all symbols. */
 #define LOOK (4 * N_TAILS)
 
 static const char maps_text[] = "400000-403000 r-xp 00000000 fe:01 1 /a\n";
 
-/* .shstrtab and .strtab are one. */
-static void put_symbols(uint8_t *file)
-{
-	static const char names[] = "\0tail\0.symtab\0.strtab";
-	Elf64_Sym symbols[N_TAILS + 1] = {{0}};
-	const Elf64_Shdr sections[] = {
-		{0},
-		{.sh_name = 6,
-		 .sh_type = SHT_SYMTAB,
-		 .sh_offset = SYMBOLS,
-		 .sh_size = sizeof(symbols),
-		 .sh_link = 2,
-		 .sh_info = 1,
-		 .sh_addralign = 8,
-		 .sh_entsize = sizeof(symbols[0])},
-		{.sh_name = 14,
-		 .sh_type = SHT_STRTAB,
-		 .sh_offset = NAMES,
-		 .sh_size = sizeof(names),
-		 .sh_addralign = 1},
-		{.sh_type = SHT_PROGBITS,
-		 .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
-		 .sh_addr = TAILS,
-		 .sh_offset = TAILS,
-		 .sh_size = NAMES - TAILS,
-		 .sh_addralign = 16},
-	};
-
-	for (size_t i = 0; i < N_TAILS; i++)
-		symbols[i + 1] = (Elf64_Sym){
-			.st_name = 1,
-			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-			.st_shndx = 3,
-			.st_value = TAILS + i * TAIL_STEP,
-			.st_size = 5,
-		};
-	memcpy(file + NAMES, names, sizeof(names));
-	memcpy(file + SYMBOLS, symbols, sizeof(symbols));
-	memcpy(file + SECTIONS, sections, sizeof(sections));
-}
-
 static void put_code(uint8_t *file)
 {
 	for (size_t i = 0; i < N_TAILS; i++) {
-		const size_t at = TAILS + i * TAIL_STEP;
+		const size_t at = TAILS + i * MADE_UP_STEP;
 		const int32_t distance = STATIC - (int32_t)(at + 5);
 
 		file[at] = 0xe9;
@@ -88,7 +42,7 @@ static unsigned int n_asked;
 
 static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
-	static uint8_t file[FILE_END];
+	static uint8_t file[CODE_END];
 
 	(void)ctx;
 	(void)end;
@@ -97,20 +51,12 @@ static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 		return -ESRCH;
 	ck_assert_uint_eq(start, CODE);
 	put_code(file);
-	put_symbols(file);
-	*ret_fd = made_up_file(file, sizeof(file), SECTIONS, 4);
+	*ret_fd = made_up_file(file + MADE_UP_CODE, CODE_END - MADE_UP_CODE,
+			       TAILS, N_TAILS);
 	return 0;
 }
 
-static int no_debug(void *ctx, const char *build_id, int *ret_fd)
-{
-	(void)ctx;
-	(void)build_id;
-	(void)ret_fd;
-	return -ENOENT;
-}
-
-static const struct unwind_files files = {.image = image, .debug = no_debug};
+static const struct unwind_files files = {.image = image};
 static const struct unwind_cache_options options = {
 	.max_bytes = 1u << 20,
 	.hash_seed = 0x5eed,

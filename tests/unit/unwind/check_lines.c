@@ -249,7 +249,7 @@ TEST(functions_nested_in_a_function_of_gnu_c)
 	size_t inlined[array_size(names)] = {0};
 	char path[PATH_MAX];
 
-	target_path("nested", path, sizeof(path));
+	suite_target("nested", path, sizeof(path));
 	reopen(open(path, O_RDONLY | O_CLOEXEC));
 	for (uint64_t at = 0; at < text_size; at++) {
 		size_t n = lines_find(lines, text + at, found);

@@ -38,17 +38,8 @@ static int open_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-static int no_debug(void *ctx, const char *build_id, int *ret_fd)
-{
-	(void)ctx;
-	(void)build_id;
-	(void)ret_fd;
-	return -ENOENT;
-}
-
 static const struct unwind_files files = {
 	.image = open_image,
-	.debug = no_debug,
 };
 
 /* The caller frees it. */

@@ -6,10 +6,10 @@
 
 #include <dwarf.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "lib/unwind/cfi.h"
 #include "lib/unwind/cpu.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/unit/suite.h"
 
 #define CODE	  0x1000
@@ -44,61 +44,16 @@ static size_t make_cfi(uint8_t *to, const uint8_t *instructions, size_t n)
 	return (size_t)(p + 24 - to);
 }
 
-static int make_file(const uint8_t *cfi, size_t size)
-{
-	static const char names[] = "\0.debug_frame\0.shstrtab";
-	struct {
-		Elf64_Ehdr ehdr;
-		Elf64_Phdr phdr;
-		Elf64_Shdr shdrs[3];
-		char names[sizeof(names)];
-		uint8_t cfi[64];
-	} file = {
-		.ehdr = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3,
-				     ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
-			 .e_type = ET_DYN,
-			 .e_machine = CPU_ELF_MACHINE,
-			 .e_version = EV_CURRENT,
-			 .e_phoff = sizeof(Elf64_Ehdr),
-			 .e_phnum = 1,
-			 .e_phentsize = sizeof(Elf64_Phdr),
-			 .e_shoff = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr),
-			 .e_ehsize = sizeof(Elf64_Ehdr),
-			 .e_shentsize = sizeof(Elf64_Shdr),
-			 .e_shnum = 3,
-			 .e_shstrndx = 2},
-		.phdr = {.p_type = PT_LOAD,
-			 .p_filesz = sizeof(file),
-			 .p_memsz = sizeof(file)},
-	};
-	int fd = memfd_create("file", MFD_CLOEXEC);
-
-	ck_assert_uint_le(size, sizeof(file.cfi));
-	memcpy(file.names, names, sizeof(names));
-	memcpy(file.cfi, cfi, size);
-	file.shdrs[1] = (Elf64_Shdr){
-		.sh_name = 1,
-		.sh_type = SHT_PROGBITS,
-		.sh_offset = offsetof(__typeof__(file), cfi),
-		.sh_size = size,
-		.sh_addralign = 1,
-	};
-	file.shdrs[2] = (Elf64_Shdr){
-		.sh_name = 14,
-		.sh_type = SHT_STRTAB,
-		.sh_offset = offsetof(__typeof__(file), names),
-		.sh_size = sizeof(names),
-		.sh_addralign = 1,
-	};
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(write(fd, &file, sizeof(file)), sizeof(file));
-	return fd;
-}
-
 static void compile(const uint8_t *instructions, size_t n, struct rows *ret)
 {
 	uint8_t cfi[64];
-	int fd = make_file(cfi, make_cfi(cfi, instructions, n));
+	const struct fuzz_section section = {
+		.name = ".debug_frame",
+		.type = SHT_PROGBITS,
+		.bytes = cfi,
+		.size = make_cfi(cfi, instructions, n),
+	};
+	int fd = fuzz_elf(&section, 1);
 	struct elf_file f;
 
 	OK(elf_file_open(&f, fd));

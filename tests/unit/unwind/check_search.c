@@ -78,10 +78,8 @@ TEST(test_found)
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(keeps);
 	put(20, MADE_UP_STACK + 30 * 8, kept);
 	put(30, 0, rooted);
-	made_up_walk(&m);
+	made_up_check(&m, 3, made_up_word(kept));
 	ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
-	ck_assert_uint_eq(m.out.n, 3);
-	ck_assert_uint_eq(m.out.frames[1].addr, made_up_word(kept));
 	ck_assert_uint_eq(m.out.frames[2].addr, made_up_word(rooted));
 	/* The words of 128 KiB, and two candidates. */
 	ck_assert_uint_gt(m.out.searched, 4 * 16384);
@@ -97,10 +95,8 @@ TEST(test_made_code)
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(keeps);
 	put(20, MADE_UP_STACK + 30 * 8, made + 16);
 	put(30, 0, rooted_by_pointer);
-	made_up_walk(&m);
+	made_up_check(&m, 3, made_up_word(made + 16));
 	ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
-	ck_assert_uint_eq(m.out.n, 3);
-	ck_assert_uint_eq(m.out.frames[1].addr, made_up_word(made + 16));
 	ck_assert_uint_eq(m.out.frames[2].addr,
 			  made_up_word(rooted_by_pointer));
 }
@@ -114,10 +110,8 @@ TEST(test_varying_frame)
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(varied_inside);
 	put(4, MADE_UP_STACK + 30 * 8, rooted_by_pointer);
 	put(20, 0, rooted_varied);
-	made_up_walk(&m);
+	made_up_check(&m, 2, made_up_word(rooted_varied));
 	ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
-	ck_assert_uint_eq(m.out.n, 2);
-	ck_assert_uint_eq(m.out.frames[1].addr, made_up_word(rooted_varied));
 }
 
 /* The same of who does not. */
@@ -126,10 +120,7 @@ TEST(test_fixed_frame)
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(fixed_inside);
 	put(4, MADE_UP_STACK + 30 * 8, rooted_by_pointer);
 	put(20, 0, rooted_fixed);
-	made_up_walk(&m);
-	ck_assert_uint_eq(m.out.n, 2);
-	ck_assert_uint_eq(m.out.frames[1].addr,
-			  made_up_word(rooted_by_pointer));
+	made_up_check(&m, 2, made_up_word(rooted_by_pointer));
 }
 
 /* No frame ends within what its own prologue takes. */
@@ -138,9 +129,7 @@ TEST(test_frame_within)
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(varied_inside);
 	put(3, 0, rooted_before);
 	put(20, 0, rooted_varied);
-	made_up_walk(&m);
-	ck_assert_uint_eq(m.out.n, 2);
-	ck_assert_uint_eq(m.out.frames[1].addr, made_up_word(rooted_varied));
+	made_up_check(&m, 2, made_up_word(rooted_varied));
 }
 
 /* It looks for all that it may, no further, and keeps what it has found. */

@@ -13,17 +13,19 @@
 #include "lib/unwind/cache.h"
 #include "lib/unwind/space.h"
 #include "tests/unit/suite.h"
+#include "tests/unit/unwind/made_up.h"
 #include "tests/unit/unwind/record.h"
 
 #define CODE  UINT64_C(0x400000)
-#define STACK UINT64_C(0x7fff0000)
+#define STACK MADE_UP_STACK
 #define WORDS 512
 
 #define BIT(n)	  (UINT64_C(1) << (n))
 #define SP_AND_PC (BIT(SAMPLE_X86_64_RSP) | BIT(SAMPLE_X86_64_RIP))
 
-static const char maps_text[] = "400000-500000 rwxp 00000000 00:00 0 \n"
-				"7fff0000-7fff8000 rw-p 00000000 00:00 0 \n";
+static const char maps_text[] =
+	"400000-500000 rwxp 00000000 00:00 0 \n"
+	"7ffff0000000-7ffff0008000 rw-p 00000000 00:00 0 \n";
 
 static int no_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
@@ -37,7 +39,7 @@ static int no_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 static const struct unwind_files no_files = {.image = no_image};
 static const struct unwind_cache_options options = {.max_bytes = 1u << 20};
 
-static struct unwind_cache *cache;
+static struct made_up m;
 static struct unwind_space *space;
 static struct record_sample *sample;
 static size_t sample_size;
@@ -46,20 +48,14 @@ static struct unwind_stack out;
 
 static void set_up(void)
 {
-	OK(unwind_cache_new(&options, &cache));
-	OK(unwind_space_new(cache, &no_files, NULL, &space));
-	OK(unwind_space_set_maps(space, maps_text, sizeof(maps_text) - 1));
+	made_up_map(&m, WORDS, maps_text, &no_files);
+	space = m.space;
+	sample = m.sample;
 	sample_size = sizeof(*sample) + WORDS * 8;
-	sample = calloc(1, sample_size);
-	ck_assert_ptr_nonnull(sample);
-	sample->arch = SAMPLE_ARCH_X86_64;
-	sample->regs_known = SP_AND_PC | BIT(SAMPLE_X86_64_RBP);
-	sample->regs[SAMPLE_X86_64_RSP] = STACK;
+	sample->regs_known |= BIT(SAMPLE_X86_64_RBP);
 	sample->regs[SAMPLE_X86_64_RBP] = STACK + 16;
 	sample->regs[SAMPLE_X86_64_RIP] = CODE;
-	sample->stack_addr = STACK;
-	sample->stack_size = WORDS * 8;
-	stack = (uint64_t *)(void *)sample->stack;
+	stack = m.stack;
 	/* Frame pointers at words 2, 10, 20; the last one is the first's. */
 	stack[2] = STACK + 80;
 	stack[3] = CODE + 0x100;
@@ -71,9 +67,8 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	free(sample);
-	unwind_space_free(space);
-	unwind_cache_free(cache);
+	m.sample = sample;
+	made_up_end(&m);
 }
 
 static void walk(void)

@@ -101,21 +101,19 @@ static void compare_stop(struct target *t, pid_t tid, bool sp_and_pc,
 			 const char *what)
 {
 	bool is_static = strncmp(what, "unw_static", 10) == 0;
-	uint64_t addrs[FRAMES];
+	static struct oracle_stack theirs;
 	uint64_t bare[FRAMES];
 	struct record_sample *s;
-	bool complete;
 	size_t size;
-	size_t n;
 
 	s = record_thread(t, tid, &size);
 	walk(t, s, size, &ours);
-	n = oracle_walk(tid, addrs, FRAMES, &complete);
-	if (!is_same(&ours, addrs, n)) {
-		n = dwfl_walk(t, tid, addrs, FRAMES);
+	target_oracle(t, ORACLE_LIBUNWIND, tid, &theirs);
+	if (!is_same(&ours, theirs.addrs, theirs.n)) {
+		target_oracle(t, ORACLE_LIBDWFL, tid, &theirs);
 		/* Both oracles jump over the caller of a stub without CFI. */
 		if (!ours.frames[1].by_heuristic)
-			assert_same(t, &ours, addrs, n, what);
+			assert_same(t, &ours, theirs.addrs, theirs.n, what);
 	}
 	ck_assert_msg(ours.end == UNWIND_END_ROOT, "%s: %s", what,
 		      unwind_end_name(ours.end));

@@ -5,8 +5,6 @@
  */
 #include "lib/unwind/unwind.h"
 
-#include <elf.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/unwind/arch_x86_64.h"
@@ -14,7 +12,7 @@
 #include "tests/unit/unwind/made_up.h"
 
 #define CODE  UINT64_C(0x400000)
-#define STACK UINT64_C(0x7fff0000)
+#define STACK MADE_UP_STACK
 #define WORDS 64
 
 /* Offsets in the file, whose first page is its header. */
@@ -35,58 +33,16 @@
 #define CASE	 (SWITCH + 3)
 #define SWITCHED 0x1b00 /* behind a call of it */
 #define LARGE	 0x1c00 /* behind the call in one with a large frame */
-#define NAMES	 0x1d00
-#define SYMBOLS	 0x1d80
-#define SECTIONS 0x1e00
 #define BIRTH	 0x1680 /* behind a system call of musl's clone */
-#define FILE_END 0x2000
+#define CODE_END 0x2000
 
 #define BIT(n) (UINT64_C(1) << (n))
 
-static const char maps_text[] = "400000-402000 r-xp 00000000 fe:01 1 /a\n"
-				"7fff0000-7fff8000 rw-p 00000000 00:00 0 \n";
+static const char maps_text[] =
+	"400000-402000 r-xp 00000000 fe:01 1 /a\n"
+	"7ffff0000000-7ffff0008000 rw-p 00000000 00:00 0 \n";
 
 static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
-
-/* .symtab with TAIL in it; .shstrtab and .strtab are one. */
-static void put_symbols(uint8_t *file)
-{
-	static const char names[] = "\0tail\0.symtab\0.strtab";
-	const Elf64_Sym symbols[] = {
-		{0},
-		{.st_name = 1,
-		 .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-		 .st_shndx = 3,
-		 .st_value = TAIL,
-		 .st_size = 5},
-	};
-	const Elf64_Shdr sections[] = {
-		{0},
-		{.sh_name = 6,
-		 .sh_type = SHT_SYMTAB,
-		 .sh_offset = SYMBOLS,
-		 .sh_size = sizeof(symbols),
-		 .sh_link = 2,
-		 .sh_info = 1,
-		 .sh_addralign = 8,
-		 .sh_entsize = sizeof(symbols[0])},
-		{.sh_name = 14,
-		 .sh_type = SHT_STRTAB,
-		 .sh_offset = NAMES,
-		 .sh_size = sizeof(names),
-		 .sh_addralign = 1},
-		{.sh_type = SHT_PROGBITS,
-		 .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
-		 .sh_addr = RET,
-		 .sh_offset = RET,
-		 .sh_size = NAMES - RET,
-		 .sh_addralign = 16},
-	};
-
-	memcpy(file + NAMES, names, sizeof(names));
-	memcpy(file + SYMBOLS, symbols, sizeof(symbols));
-	memcpy(file + SECTIONS, sections, sizeof(sections));
-}
 
 /* Code that calls or jumps to another place, at its end. */
 static void put_far(uint8_t *file, size_t end, uint8_t op, size_t to)
@@ -103,7 +59,7 @@ static const uint8_t birth[] = {0x85, 0xc0, 0x75, 0x11, 0x31, 0xed, 0x5f,
 
 static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
-	static uint8_t file[FILE_END];
+	static uint8_t file[CODE_END];
 
 	(void)ctx;
 	(void)end;
@@ -128,74 +84,52 @@ static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	/* add $n,%rsp; pop %rbp; ret */
 	memcpy(file + LARGE - sizeof(call), call, sizeof(call));
 	memcpy(file + LARGE, "\x48\x81\xc4\0\0\2\0\x5d\xc3", 9);
-	put_symbols(file);
 	memcpy(file + BIRTH, birth, sizeof(birth));
-	*ret_fd = made_up_file(file, sizeof(file), SECTIONS, 4);
+	*ret_fd = made_up_file(file + MADE_UP_CODE, CODE_END - MADE_UP_CODE,
+			       TAIL, 1);
 	return 0;
 }
 
-static int no_debug(void *ctx, const char *build_id, int *ret_fd)
-{
-	(void)ctx;
-	(void)build_id;
-	(void)ret_fd;
-	return -ENOENT;
-}
+static const struct unwind_files files = {.image = image};
 
-static const struct unwind_files files = {.image = image, .debug = no_debug};
-static const struct unwind_cache_options options = {.max_bytes = 1u << 20};
-
-static struct unwind_cache *cache;
-static struct unwind_space *space;
-static struct record_sample *sample;
-static uint64_t *stack;
-static struct unwind_stack out;
+static struct made_up m;
 
 static void set_up(void)
 {
-	OK(unwind_cache_new(&options, &cache));
-	OK(unwind_space_new(cache, &files, NULL, &space));
-	OK(unwind_space_set_maps(space, maps_text, sizeof(maps_text) - 1));
-	sample = calloc(1, sizeof(*sample) + WORDS * 8);
-	ck_assert_ptr_nonnull(sample);
-	sample->arch = SAMPLE_ARCH_X86_64;
-	sample->regs_known = BIT(SAMPLE_X86_64_RSP) | BIT(SAMPLE_X86_64_RIP) |
-			     BIT(SAMPLE_X86_64_RBP);
-	sample->regs[SAMPLE_X86_64_RSP] = STACK;
-	sample->regs[SAMPLE_X86_64_RBP] = STACK + 10 * 8;
-	sample->regs[SAMPLE_X86_64_RIP] = CODE + RET;
-	sample->stack_addr = STACK;
-	sample->stack_size = WORDS * 8;
-	stack = (uint64_t *)(void *)sample->stack;
+	made_up_map(&m, WORDS, maps_text, &files);
+	m.sample->regs_known |= BIT(SAMPLE_X86_64_RBP);
+	m.sample->regs[SAMPLE_X86_64_RBP] = STACK + 10 * 8;
+	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + RET;
 	/* A frame pointer's pair, behind which nothing is known. */
-	stack[11] = CODE + CALLER;
+	m.stack[11] = CODE + CALLER;
 }
 
 static void tear_down(void)
 {
-	free(sample);
-	unwind_space_free(space);
-	unwind_cache_free(cache);
+	made_up_end(&m);
 }
 
 static void walk(void)
 {
-	OK(unwind_walk(space, sample, sizeof(*sample) + WORDS * 8, 16, &out));
+	made_up_walk(&m);
+}
+
+static void walk_to(size_t n, uint64_t caller)
+{
+	made_up_check(&m, n, caller);
 }
 
 FIXTURE(set_up, tear_down)
 
 TEST(the_way_out_of_the_caller)
 {
-	stack[0] = CODE + NEVER;
-	stack[1] = CODE + CALLER;
-	walk();
-	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
-	ck_assert_uint_eq(out.n, 4);
-	ck_assert_uint_eq(out.frames[1].addr, CODE + NEVER);
-	ck_assert_uint_eq(out.frames[2].addr, CODE + CALLER);
-	ck_assert(out.frames[2].by_heuristic);
-	ck_assert_uint_eq(out.frames[3].addr, CODE + CALLER);
+	m.stack[0] = CODE + NEVER;
+	m.stack[1] = CODE + CALLER;
+	walk_to(4, CODE + NEVER);
+	ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
+	ck_assert_uint_eq(m.out.frames[2].addr, CODE + CALLER);
+	ck_assert(m.out.frames[2].by_heuristic);
+	ck_assert_uint_eq(m.out.frames[3].addr, CODE + CALLER);
 }
 
 /* Not of it: what is there is no return address, but something of its own. */
@@ -203,13 +137,11 @@ static const uint64_t locals[] = {0, 1, STACK, CODE + RET, UINT64_MAX};
 
 TESTS(the_way_out_of_another_function, (array_size(locals)))
 {
-	stack[0] = CODE + NEVER;
-	stack[1] = locals[_i];
-	walk();
-	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
-	ck_assert_uint_eq(out.n, 3);
-	ck_assert_uint_eq(out.frames[1].addr, CODE + NEVER);
-	ck_assert_uint_eq(out.frames[2].addr, CODE + CALLER);
+	m.stack[0] = CODE + NEVER;
+	m.stack[1] = locals[_i];
+	walk_to(3, CODE + NEVER);
+	ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
+	ck_assert_uint_eq(m.out.frames[2].addr, CODE + CALLER);
 }
 
 /*
@@ -218,18 +150,18 @@ TESTS(the_way_out_of_another_function, (array_size(locals)))
  */
 TEST(a_signal_frame_that_is_cut_off)
 {
-	memset(stack, 0x55, WORDS * 8);
-	stack[0] = CODE + TRAP;
-	stack[1 + 160 / 8] = STACK + 40 * 8; /* rsp */
-	stack[1 + 168 / 8] = CODE + RET;     /* rip */
-	stack[40] = CODE + TRAP;
-	sample->stack_size = (41 + 168 / 8) * 8;
+	memset(m.stack, 0x55, WORDS * 8);
+	m.stack[0] = CODE + TRAP;
+	m.stack[1 + 160 / 8] = STACK + 40 * 8; /* rsp */
+	m.stack[1 + 168 / 8] = CODE + RET;     /* rip */
+	m.stack[40] = CODE + TRAP;
+	m.sample->stack_size = (41 + 168 / 8) * 8;
 	walk();
-	ck_assert_int_eq(out.end, UNWIND_END_UNREADABLE);
-	ck_assert_uint_eq(out.n, 4);
+	ck_assert_int_eq(m.out.end, UNWIND_END_UNREADABLE);
+	ck_assert_uint_eq(m.out.n, 4);
 	/* More of this stack is needed, and of no other. */
-	ck_assert_uint_eq(out.second, 0);
-	ck_assert_uint_eq(out.missing, STACK + (41 + 176 / 8) * 8);
+	ck_assert_uint_eq(m.out.second, 0);
+	ck_assert_uint_eq(m.out.missing, STACK + (41 + 176 / 8) * 8);
 }
 
 /* In the trampoline, in front of its instructions: the handler is over. */
@@ -237,53 +169,50 @@ static const uint64_t in_trap[] = {TRAP, TRAP_IN};
 
 TESTS(on_the_way_back_from_a_signal, (array_size(in_trap)))
 {
-	sample->regs[SAMPLE_X86_64_RIP] = CODE + in_trap[_i];
-	stack[160 / 8] = STACK + 40 * 8; /* rsp */
-	stack[168 / 8] = CODE + RET;	 /* rip */
-	stack[40] = CODE + CALLER;
+	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + in_trap[_i];
+	m.stack[160 / 8] = STACK + 40 * 8; /* rsp */
+	m.stack[168 / 8] = CODE + RET;	   /* rip */
+	m.stack[40] = CODE + CALLER;
 	walk();
-	ck_assert_uint_ge(out.n, 3);
-	ck_assert_uint_eq(out.frames[0].addr, CODE + in_trap[_i]);
-	ck_assert_uint_eq(out.frames[1].addr, CODE + RET + 1);
-	ck_assert_uint_eq(out.frames[2].addr, CODE + CALLER);
+	ck_assert_uint_ge(m.out.n, 3);
+	ck_assert_uint_eq(m.out.frames[0].addr, CODE + in_trap[_i]);
+	ck_assert_uint_eq(m.out.frames[1].addr, CODE + RET + 1);
+	ck_assert_uint_eq(m.out.frames[2].addr, CODE + CALLER);
 }
 
 /* What leads to it is a pointer, and so is what it leads to. */
 TEST(a_function_that_is_one_jump)
 {
-	sample->regs[SAMPLE_X86_64_RIP] = CODE + JUMPS;
-	stack[0] = CODE + POINTED;
+	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + JUMPS;
+	m.stack[0] = CODE + POINTED;
 	walk();
-	ck_assert_uint_ge(out.n, 2);
-	ck_assert_uint_eq(out.frames[1].addr, CODE + POINTED);
-	ck_assert(out.frames[1].by_heuristic);
+	ck_assert_uint_ge(m.out.n, 2);
+	ck_assert_uint_eq(m.out.frames[1].addr, CODE + POINTED);
+	ck_assert(m.out.frames[1].by_heuristic);
 }
 
 /* Behind a call of something else the word is one of its own. */
 TEST(a_jump_in_a_function)
 {
-	sample->regs[SAMPLE_X86_64_RIP] = CODE + JUMPS;
-	stack[0] = CODE + LOOPED;
+	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + JUMPS;
+	m.stack[0] = CODE + LOOPED;
 	walk();
-	ck_assert_uint_ge(out.n, 2);
-	ck_assert_uint_eq(out.frames[1].addr, CODE + CALLER);
+	ck_assert_uint_ge(m.out.n, 2);
+	ck_assert_uint_eq(m.out.frames[1].addr, CODE + CALLER);
 }
 
 /* No way leads to its end, and it has no name; but it is known who calls it. */
 TEST(a_call_that_leads_there)
 {
-	sample->regs[SAMPLE_X86_64_RIP] = CODE + LOOP_IN;
+	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + LOOP_IN;
 	/* One that is over, where the function would not have left it. */
-	stack[0] = CODE + LOOPED;
-	stack[1] = CODE + LOOPED;
-	stack[2] = CODE + LOOPED;
-	sample->regs[SAMPLE_X86_64_RBP] = 1;
-	walk();
-	ck_assert_uint_eq(out.n, 2);
-	ck_assert_uint_eq(out.frames[1].addr, CODE + LOOPED);
-	stack[1] = 0;
-	walk();
-	ck_assert_uint_eq(out.n, 1);
+	m.stack[0] = CODE + LOOPED;
+	m.stack[1] = CODE + LOOPED;
+	m.stack[2] = CODE + LOOPED;
+	m.sample->regs[SAMPLE_X86_64_RBP] = 1;
+	walk_to(2, CODE + LOOPED);
+	m.stack[1] = 0;
+	walk_to(1, 0);
 }
 
 /* To look for calls in code costs more than to see that there is none. */
@@ -291,29 +220,25 @@ TEST(words_that_lead_into_code)
 {
 	uint32_t searched;
 
-	sample->regs[SAMPLE_X86_64_RIP] = CODE + LOOP_IN;
-	sample->regs[SAMPLE_X86_64_RBP] = 1;
-	memset(stack, 0, WORDS * 8);
+	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + LOOP_IN;
+	m.sample->regs[SAMPLE_X86_64_RBP] = 1;
+	memset(m.stack, 0, WORDS * 8);
+	walk_to(1, 0);
 	walk();
-	ck_assert_uint_eq(out.n, 1);
-	walk();
-	searched = out.searched;
+	searched = m.out.searched;
 	for (size_t i = 0; i < WORDS; i++)
-		stack[i] = CODE + LOOP;
-	walk();
-	ck_assert_uint_eq(out.n, 1);
-	ck_assert_uint_eq(out.searched, searched + WORDS * 64);
+		m.stack[i] = CODE + LOOP;
+	walk_to(1, 0);
+	ck_assert_uint_eq(m.out.searched, searched + WORDS * 64);
 }
 
 /* Behind its call it may be elsewhere: a name says where it begins. */
 TEST(the_tail_of_who_has_a_name)
 {
-	sample->regs[SAMPLE_X86_64_RIP] = CODE + STATIC + 1;
-	sample->regs[SAMPLE_X86_64_RBP] = 1;
-	stack[1] = CODE + POINTED;
-	walk();
-	ck_assert_uint_eq(out.n, 2);
-	ck_assert_uint_eq(out.frames[1].addr, CODE + POINTED);
+	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + STATIC + 1;
+	m.sample->regs[SAMPLE_X86_64_RBP] = 1;
+	m.stack[1] = CODE + POINTED;
+	walk_to(2, CODE + POINTED);
 }
 
 /*
@@ -323,33 +248,27 @@ TEST(the_tail_of_who_has_a_name)
  */
 TEST(a_frame_pointer_bears_the_way_back_out)
 {
-	sample->regs[SAMPLE_X86_64_RIP] = CODE + FRAMED + 4;
-	sample->regs[SAMPLE_X86_64_RBP] = STACK;
-	stack[0] = 1;
-	stack[1] = CODE + POINTED;
-	walk();
-	ck_assert_uint_eq(out.n, 2);
-	ck_assert_uint_eq(out.frames[1].addr, CODE + POINTED);
-	ck_assert(out.frames[1].by_heuristic);
+	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + FRAMED + 4;
+	m.sample->regs[SAMPLE_X86_64_RBP] = STACK;
+	m.stack[0] = 1;
+	m.stack[1] = CODE + POINTED;
+	walk_to(2, CODE + POINTED);
+	ck_assert(m.out.frames[1].by_heuristic);
 	/* No call has left what is there. */
-	stack[1] = CODE + RET;
-	walk();
-	ck_assert_uint_eq(out.n, 1);
-	stack[1] = CODE + POINTED;
-	sample->regs[SAMPLE_X86_64_RBP] = STACK + 8;
-	walk();
-	ck_assert_uint_eq(out.n, 1);
+	m.stack[1] = CODE + RET;
+	walk_to(1, 0);
+	m.stack[1] = CODE + POINTED;
+	m.sample->regs[SAMPLE_X86_64_RBP] = STACK + 8;
+	walk_to(1, 0);
 }
 
 /* The way there ends at the table: as far down as the way back says. */
 TEST(behind_a_switch)
 {
-	sample->regs[SAMPLE_X86_64_RIP] = CODE + CASE;
-	sample->regs[SAMPLE_X86_64_RBP] = 1;
-	stack[1] = CODE + SWITCHED;
-	walk();
-	ck_assert_uint_eq(out.n, 2);
-	ck_assert_uint_eq(out.frames[1].addr, CODE + SWITCHED);
+	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + CASE;
+	m.sample->regs[SAMPLE_X86_64_RBP] = 1;
+	m.stack[1] = CODE + SWITCHED;
+	walk_to(2, CODE + SWITCHED);
 }
 
 TEST(a_frame_of_128_KiB)
@@ -360,14 +279,14 @@ TEST(a_frame_of_128_KiB)
 	} big;
 	uint64_t *words = (uint64_t *)(void *)big.record.stack;
 
-	big.record = *sample;
+	big.record = *m.sample;
 	big.record.stack_size = 256 * 1024;
 	words[0] = CODE + LARGE;
 	words[1 + 16384] = 1; /* the caller's rbp, as it was */
 	words[1 + 16384 + 1] = CODE + CALLER;
-	OK(unwind_walk(space, &big.record, sizeof(big), 16, &out));
-	ck_assert_uint_eq(out.n, 3);
-	ck_assert_uint_eq(out.frames[2].addr, CODE + CALLER);
+	OK(unwind_walk(m.space, &big.record, sizeof(big), 16, &m.out));
+	ck_assert_uint_eq(m.out.n, 3);
+	ck_assert_uint_eq(m.out.frames[2].addr, CODE + CALLER);
 }
 
 /* The registers are of who has made it; what is on its stack it leads to. */
@@ -387,15 +306,15 @@ static const struct {
 
 TESTS(a_new_thread, (array_size(births)))
 {
-	stack[0] = CODE + CALLER;
-	sample->regs_known |= births[_i].known;
-	sample->regs[SAMPLE_X86_64_RIP] = CODE + BIRTH;
-	sample->regs[X86_64_RAX] = births[_i].rax;
-	sample->regs[X86_64_RCX] = CODE + births[_i].rcx;
+	m.stack[0] = CODE + CALLER;
+	m.sample->regs_known |= births[_i].known;
+	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + BIRTH;
+	m.sample->regs[X86_64_RAX] = births[_i].rax;
+	m.sample->regs[X86_64_RCX] = CODE + births[_i].rcx;
 	walk();
-	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
+	ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
 	if (births[_i].is_born)
-		ck_assert_uint_eq(out.n, 1);
+		ck_assert_uint_eq(m.out.n, 1);
 	else
-		ck_assert_uint_gt(out.n, 1);
+		ck_assert_uint_gt(m.out.n, 1);
 }

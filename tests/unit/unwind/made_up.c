@@ -1,14 +1,14 @@
 #include "tests/unit/unwind/made_up.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "lib/base/buf.h"
 #include "lib/base/util.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/unit/suite.h"
 
 #define MAPS_BYTES_MAX (1u << 20)
@@ -37,17 +37,15 @@ static void read_maps(struct unwind_space *space)
 	buf_fini(&text);
 }
 
-void made_up_start(struct made_up *m, size_t n_words, const uint8_t *code)
+static void start(struct made_up *m, size_t n_words,
+		  const struct unwind_files *files, void *ctx)
 {
-	static const struct unwind_files files = {.image = image};
 	static const struct unwind_cache_options options = {
 		.max_bytes = 16u << 20,
 	};
 
 	OK(unwind_cache_new(&options, &m->cache));
-	OK(unwind_space_new(m->cache, &files, (void *)(uintptr_t)code,
-			    &m->space));
-	read_maps(m->space);
+	OK(unwind_space_new(m->cache, files, ctx, &m->space));
 	m->sample = calloc(1, sizeof(*m->sample) + n_words * 8);
 	ck_assert_ptr_nonnull(m->sample);
 	m->sample->arch = SAMPLE_ARCH_X86_64;
@@ -57,6 +55,21 @@ void made_up_start(struct made_up *m, size_t n_words, const uint8_t *code)
 	m->sample->stack_addr = MADE_UP_STACK;
 	m->sample->stack_size = (uint32_t)n_words * 8;
 	m->stack = (uint64_t *)(void *)m->sample->stack;
+}
+
+void made_up_start(struct made_up *m, size_t n_words, const uint8_t *code)
+{
+	static const struct unwind_files files = {.image = image};
+
+	start(m, n_words, &files, (void *)(uintptr_t)code);
+	read_maps(m->space);
+}
+
+void made_up_map(struct made_up *m, size_t n_words, const char *maps,
+		 const struct unwind_files *files)
+{
+	start(m, n_words, files, NULL);
+	OK(unwind_space_set_maps(m->space, maps, strlen(maps)));
 }
 
 void made_up_end(struct made_up *m)
@@ -73,36 +86,47 @@ void made_up_walk(struct made_up *m)
 		       UNWIND_FRAMES_MAX, &m->out));
 }
 
-int made_up_file(uint8_t *file, size_t size, size_t sections,
-		 Elf64_Half n_sections)
+void made_up_check(struct made_up *m, size_t n, uint64_t caller)
 {
-	const Elf64_Ehdr header = {
-		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
-			    ELFDATA2LSB, EV_CURRENT},
-		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
-		.e_version = EV_CURRENT,
-		.e_phoff = sizeof(header),
-		.e_shoff = sections,
-		.e_shentsize = sizeof(Elf64_Shdr),
-		.e_shnum = n_sections,
-		.e_shstrndx = 2,
-		.e_ehsize = sizeof(header),
-		.e_phentsize = sizeof(Elf64_Phdr),
-		.e_phnum = 1,
-	};
-	const Elf64_Phdr segment = {
-		.p_type = PT_LOAD,
-		.p_flags = PF_R | PF_X,
-		.p_filesz = size,
-		.p_memsz = size,
-		.p_align = 4096,
-	};
-	int fd = memfd_create("image", MFD_CLOEXEC);
+	made_up_walk(m);
+	ck_assert_uint_eq(m->out.n, n);
+	if (n > 1)
+		ck_assert_uint_eq(m->out.frames[1].addr, caller);
+}
 
-	ck_assert_int_ge(fd, 0);
-	memcpy(file, &header, sizeof(header));
-	memcpy(file + sizeof(header), &segment, sizeof(segment));
-	ck_assert_int_eq(write(fd, file, size), (ssize_t)size);
+int made_up_file(const uint8_t *code, size_t size, uint64_t tail, size_t n)
+{
+	static const char names[] = "\0tail";
+	const size_t n_symbols = n + 1;
+	Elf64_Sym *symbols = calloc(n_symbols, sizeof(*symbols));
+	const struct fuzz_section sections[] = {
+		{.name = ".text",
+		 .type = SHT_PROGBITS,
+		 .bytes = code,
+		 .size = size},
+		{.name = ".symtab",
+		 .type = SHT_SYMTAB,
+		 .link = 3,
+		 .entry_size = sizeof(*symbols),
+		 .bytes = (const uint8_t *)symbols,
+		 .size = n_symbols * sizeof(*symbols)},
+		{.name = ".strtab",
+		 .type = SHT_STRTAB,
+		 .bytes = (const uint8_t *)names,
+		 .size = sizeof(names)},
+	};
+	int fd;
+
+	ck_assert_ptr_nonnull(symbols);
+	for (size_t i = 0; i < n; i++)
+		symbols[i + 1] = (Elf64_Sym){
+			.st_name = 1,
+			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+			.st_shndx = 1,
+			.st_value = tail + i * MADE_UP_STEP,
+			.st_size = 5,
+		};
+	fd = fuzz_elf(sections, array_size(sections));
+	free(symbols);
 	return fd;
 }

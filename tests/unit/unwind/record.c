@@ -1,10 +1,8 @@
 #include "tests/unit/unwind/record.h"
 
 #include <dirent.h>
-#include <elfutils/libdwfl.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libunwind-ptrace.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,20 +20,6 @@
 
 #define MAPS_TEXT_MAX (16u << 20)
 #define RED_ZONE      128
-
-/* The directory of the test program is build/tests/unwind. */
-void target_path(const char *name, char *path, size_t size)
-{
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	ck_assert_int_gt(n, 0);
-	self[n] = '\0';
-	for (int i = 0; i < 3; i++)
-		*strrchr(self, '/') = '\0';
-	n = snprintf(path, size, "%s/targets/%s", self, name);
-	ck_assert(n > 0 && (size_t)n < size);
-}
 
 static char *read_text(const char *path, size_t *ret_size)
 {
@@ -96,7 +80,7 @@ void target_start(struct target *t, const char *name, const char *const *args)
 	size_t n = 0;
 
 	memset(t, 0, sizeof(*t));
-	target_path(name, path, sizeof(path));
+	suite_target(name, path, sizeof(path));
 	for (size_t i = 0; args && args[i] && i < ARGS_MAX; i++) {
 		argv[i + 1] = strdup(args[i]);
 		ck_assert_ptr_nonnull(argv[i + 1]);
@@ -136,8 +120,8 @@ void target_stop(struct target *t)
 	}
 	close_fd(&t->in);
 	close_fd(&t->out);
-	if (t->dwfl)
-		dwfl_end(t->dwfl);
+	for (size_t i = 0; i < ORACLE_N; i++)
+		oracle_free(t->oracles[i]);
 	unwind_space_free(t->space);
 	unwind_cache_free(t->cache);
 }
@@ -356,73 +340,10 @@ struct record_sample *record_thread(const struct target *t, pid_t tid,
 	return s;
 }
 
-size_t oracle_walk(pid_t tid, uint64_t *addrs, size_t max, bool *ret_complete)
+void target_oracle(struct target *t, enum oracle_kind kind, pid_t tid,
+		   struct oracle_stack *ret)
 {
-	unw_addr_space_t space = unw_create_addr_space(&_UPT_accessors, 0);
-	void *ui = _UPT_create(tid);
-	unw_cursor_t cursor;
-	size_t n = 0;
-	int r = 1;
-
-	ck_assert(space && ui);
-	OK(unw_init_remote(&cursor, space, ui));
-	while (n < max && r > 0) {
-		unw_word_t ip;
-
-		OK(unw_get_reg(&cursor, UNW_REG_IP, &ip));
-		if (ip == 0 && n > 0)
-			break;
-		/* True of the interrupted frame; before it is the trampoline */
-		addrs[n] = ip;
-		if (n > 0 && unw_is_signal_frame(&cursor) > 0) {
-			addrs[n]++;
-			addrs[n - 1] += n > 1;
-		}
-		n++;
-		r = unw_step(&cursor);
-	}
-	*ret_complete = r >= 0;
-	_UPT_destroy(ui);
-	unw_destroy_addr_space(space);
-	return n;
-}
-
-struct dwfl_stack {
-	uint64_t *addrs;
-	size_t max;
-	size_t n;
-};
-
-static int add_dwfl_frame(Dwfl_Frame *frame, void *arg)
-{
-	struct dwfl_stack *s = arg;
-	Dwarf_Addr pc;
-	bool is_activation;
-
-	ck_assert(dwfl_frame_pc(frame, &pc, &is_activation));
-	/* It goes on where the pc is 0. */
-	if (s->n == s->max || (s->n > 0 && pc == 0))
-		return DWARF_CB_ABORT;
-	s->addrs[s->n] = pc + (s->n > 0 && is_activation);
-	s->n++;
-	return DWARF_CB_OK;
-}
-
-size_t dwfl_walk(struct target *t, pid_t tid, uint64_t *addrs, size_t max)
-{
-	static const Dwfl_Callbacks callbacks = {
-		.find_elf = dwfl_linux_proc_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
-	};
-	struct dwfl_stack s = {addrs, max, 0};
-
-	if (!t->dwfl) {
-		t->dwfl = dwfl_begin(&callbacks);
-		ck_assert_ptr_nonnull(t->dwfl);
-		OK(dwfl_linux_proc_report(t->dwfl, t->pid));
-		OK(dwfl_report_end(t->dwfl, NULL, NULL));
-		OK(dwfl_linux_proc_attach(t->dwfl, t->pid, true));
-	}
-	(void)dwfl_getthread_frames(t->dwfl, tid, add_dwfl_frame, &s);
-	return s.n;
+	if (t->oracles[kind] == NULL)
+		OK(oracle_new(kind, t->pid, &t->oracles[kind]));
+	oracle_walk(t->oracles[kind], tid, ret);
 }

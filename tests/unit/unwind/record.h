@@ -1,6 +1,6 @@
 /*
  * For the tests: runs a target program, stops its threads, records them as
- * capture would, and asks libunwind-ptrace what it sees at the same stop.
+ * capture would, and asks other unwinders what they see at the same stop.
  * Every failure ends the test.
  */
 #ifndef TESTS_UNIT_UNWIND_RECORD_H
@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/oracle/oracle.h"
 #include "lib/unwind/unwind.h"
 
 #define TARGET_TEXT_MAX 4096
@@ -23,11 +24,8 @@ struct target {
 	char text[TARGET_TEXT_MAX]; /* all that it printed up to "ready" */
 	struct unwind_cache *cache;
 	struct unwind_space *space;
-	struct Dwfl *dwfl; /* of dwfl_walk */
+	struct oracle *oracles[ORACLE_N]; /* those that were asked */
 };
-
-/* The path of build/targets/NAME. */
-void target_path(const char *name, char *path, size_t size);
 
 /* Runs build/targets/NAME ARG..., NULL-terminated, until it prints "ready". */
 void target_start(struct target *t, const char *name, const char *const *args);
@@ -67,17 +65,8 @@ void thread_detach(pid_t tid);
 struct record_sample *record_thread(const struct target *t, pid_t tid,
 				    size_t *ret_size);
 
-/*
- * What libunwind-ptrace sees of a stopped thread: addresses in the form of
- * unwind_frame.addr. Returns their number. *ret_complete: it came to an end
- * without an error.
- */
-size_t oracle_walk(pid_t tid, uint64_t *addrs, size_t max, bool *ret_complete);
-
-/*
- * What libdwfl sees, which knows files without PT_GNU_EH_FRAME, such as static
- * executables; libunwind does not.
- */
-size_t dwfl_walk(struct target *t, pid_t tid, uint64_t *addrs, size_t max);
+/* What another unwinder sees of a stopped thread. */
+void target_oracle(struct target *t, enum oracle_kind kind, pid_t tid,
+		   struct oracle_stack *ret);
 
 #endif
