@@ -54,7 +54,7 @@ int certificates_read(struct certificates *c, const int fds[INIT_FILE_N])
 
 static bool is_good(const struct buf *b, const char *label)
 {
-	return pem_check(buf_string(b), b->len, label) == PEM_OK;
+	return pem_check(buf_string(b), label) == PEM_OK;
 }
 
 const char *certificates_problem(const struct certificates *c)

@@ -79,9 +79,8 @@ static const char *pem_text(enum pem_result result, const char *none)
 		break;
 	case PEM_NONE:
 		return none;
-	case PEM_BROKEN:
-		return "what stands between its lines BEGIN and END is "
-		       "damaged, or cut off";
+	case PEM_CUT_OFF:
+		return "is cut off: a line BEGIN has no END";
 	case PEM_ENCRYPTED:
 		return "the key is encrypted, and nobody is there to be asked "
 		       "for the passphrase: openssl pkey makes one that is not";
@@ -93,7 +92,7 @@ static const char *pem_text(enum pem_result result, const char *none)
 static const char *problem_of(const struct buf *b, const char *label,
 			      const char *none)
 {
-	return pem_text(pem_check(buf_string(b), b->len, label), none);
+	return pem_text(pem_check(buf_string(b), label), none);
 }
 
 #define NO_CERTIFICATE "holds no certificate in PEM (-----BEGIN CERTIFICATE)"

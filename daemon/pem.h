@@ -1,24 +1,24 @@
 /*
- * Is a file what it shall be? For who may not link a library that reads
- * certificates, and is to tell of a wrong one before ship's does. Only the
- * shape is looked at (RFC 7468): blocks of base64 of one DER sequence each.
+ * Whether a file holds certificates or keys in PEM (RFC 7468). The broker may
+ * not link a library that reads them, and ship's reports what is wrong with
+ * their content only when it connects to the server. So the lines BEGIN and END
+ * alone are compared: they show a file of another kind, one that is cut off,
+ * and a key that takes a passphrase.
  */
 #ifndef DAEMON_PEM_H
 #define DAEMON_PEM_H
 
-#include <stddef.h>
-
 enum pem_result {
 	PEM_OK,
 	PEM_NONE,      /* no block of that kind */
-	PEM_BROKEN,    /* one that has no end, or is not whole */
-	PEM_ENCRYPTED, /* one that takes a passphrase */
+	PEM_CUT_OFF,   /* a block without its END */
+	PEM_ENCRYPTED, /* a key that takes a passphrase */
 };
 
 /*
- * All blocks whose label ends with kind: "CERTIFICATE", "PRIVATE KEY". The
- * first that is not well decides.
+ * Checks all blocks of text whose label ends with kind: "CERTIFICATE" or
+ * "PRIVATE KEY". The first fault decides.
  */
-enum pem_result pem_check(const char *text, size_t n, const char *kind);
+enum pem_result pem_check(const char *text, const char *kind);
 
 #endif

@@ -1,13 +1,15 @@
 /*
- * The URL of a proxy as libcurl takes it, [SCHEME://][USER[:PASSWORD]@]HOST
- * [:PORT][/], told to be wrong before a request fails because of it.
+ * Checks the URL of a proxy, [SCHEME://][USER[:PASSWORD]@]HOST[:PORT][/], when
+ * the configuration is read. Only a missing host and a port that is no number
+ * are found: whatever else is wrong with it, libcurl reports at the first
+ * request.
  */
 #ifndef DAEMON_PROXY_H
 #define DAEMON_PROXY_H
 
 /*
- * NULL: it is one. Else what is wrong with it, in words that do not contain it:
- * there may be a password.
+ * Returns NULL, or what is wrong with url, in words that do not quote it: it
+ * may contain a password.
  */
 const char *proxy_problem(const char *url);
 

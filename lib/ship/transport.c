@@ -379,6 +379,19 @@ static const char *join_headers(struct transport *t, const char *name,
 	return b->len > 0 ? buf_string(b) : NULL;
 }
 
+/* libcurl quotes a proxy's URL that it cannot parse, with the password in it.
+ */
+static const char *describe_error(const struct transport *t, CURLcode code)
+{
+	static const char quoting[] = "Unsupported proxy ";
+
+	if (t->too_long)
+		return "its headers have no end";
+	if (strncmp(t->error, quoting, strlen(quoting)) == 0)
+		return "the URL of its proxy is none that libcurl supports";
+	return t->error[0] != '\0' ? t->error : curl_easy_strerror(code);
+}
+
 /*
  * Once there is a status the server has decided: that the connection broke
  * down in the rest of the answer, or that we would not read it, is nothing.
@@ -391,9 +404,7 @@ static void read_answer(struct transport *t, CURLcode code,
 	*ret = (struct transport_answer){0};
 	(void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (status < 200) {
-		ret->error = t->too_long	   ? "its headers have no end"
-			     : t->error[0] != '\0' ? t->error
-						   : curl_easy_strerror(code);
+		ret->error = describe_error(t, code);
 		return;
 	}
 	ret->status = (int)status;

@@ -83,7 +83,7 @@ static const struct {
 	{"ca_certs = ~/none\n", "f:2: ca_certs: ~/none: No such file"},
 	{"ca_certs = ~\n", "f:2: ca_certs: ~: Is a directory"},
 	{"ca_certs = ~/text\n", "f:2: ca_certs: ~/text: holds no certificate"},
-	{"ca_certs = ~/broken\n", "f:2: ca_certs: ~/broken: what stands"},
+	{"ca_certs = ~/broken\n", "f:2: ca_certs: ~/broken: is cut off"},
 	{"client_cert = ~/both\n", ""},
 	{"client_cert = ~/cert\nclient_key = ~/key\n", ""},
 	{"client_cert = ~/cert\n",

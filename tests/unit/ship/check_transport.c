@@ -414,6 +414,37 @@ TEST(takes_no_answer_from_a_proxy)
 	assert_none("tunnel");
 }
 
+TEST(keeps_the_password_of_a_proxy_to_itself)
+{
+	setenv("http_proxy", "http://user:secret@pro xy:1", 1);
+	start(NULL, plain);
+	assert_none("the URL of its proxy");
+	setenv("http_proxy", "socks6://user:secret@proxy:1", 1);
+	assert_none("the URL of its proxy");
+}
+
+TEST(says_that_a_certificate_is_damaged)
+{
+	static const char pem[] = "-----BEGIN CERTIFICATE-----\nMAYCAQU\n"
+				  "-----END CERTIFICATE-----\n";
+	const struct transport_options damaged = {
+		.authorities = pem,
+		.authorities_size = sizeof(pem) - 1,
+	};
+	const struct transport_options of_client = {
+		.client_cert = pem,
+		.client_cert_size = sizeof(pem) - 1,
+		.client_key = pem,
+		.client_key_size = sizeof(pem) - 1,
+	};
+
+	start(NULL, tls);
+	ck_assert_int_eq(transport_set_certificates(transport, &damaged), 0);
+	assert_none("certificate blob");
+	ck_assert_int_eq(transport_set_certificates(transport, &of_client), 0);
+	assert_none("client certificate");
+}
+
 TEST(aborts)
 {
 	struct transport_answer a;
