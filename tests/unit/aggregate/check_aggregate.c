@@ -88,6 +88,57 @@ static void ticks(uint64_t from_ms, uint64_t to_ms)
 		tick(from_ms);
 }
 
+static void play_thread(uint64_t ms, uint32_t tid, const char *word, size_t n)
+{
+	char stack[32] = "";
+
+	ck_assert_uint_lt(n, sizeof(stack));
+	memcpy(stack, word, n);
+	if (strcmp(stack, "-") == 0)
+		missed(tid, ms);
+	else if (strcmp(stack, ".") == 0)
+		gone(tid, ms);
+	else if (word[n] == '!')
+		runs(tid, ms, stack);
+	else
+		sample(tid, ms, stack);
+}
+
+/*
+ * What capture tells, in the notation of letters_samples(), and besides:
+ *	10 1:am!	thread 1 runs
+ *	10 1:-, 10 1:.	it is missed; it has ended
+ *	10, 10-40	a tick; one each 10 ms
+ *	40~20, 40*3	a tick with what is settled; the third since the last
+ */
+static void play(const char *script)
+{
+	while (*script != '\0') {
+		char *at;
+		const uint64_t ms = strtoull(script, &at, 10);
+		const char kind = *at;
+		const uint64_t n = strchr(" -~*", kind) && kind != '\0'
+					   ? strtoull(at + 1, &at, 10)
+					   : 0;
+		const size_t word = kind == ' ' ? strcspn(++at, "!,") : 0;
+
+		if (kind == ' ')
+			play_thread(ms, (uint32_t)n, at, word);
+		else if (kind == '-')
+			ticks(ms, n);
+		else if (kind == '~')
+			tick_settled(ms, n);
+		else if (kind == '*')
+			tick_after(n, ms);
+		else
+			tick(ms);
+		at += word;
+		at += strspn(at, "!, ");
+		ck_assert_ptr_ne(at, script);
+		script = at;
+	}
+}
+
 /* Closes the chunk, compares its samples, opens the next. */
 #define CHUNK(end_ms, expected)                                      \
 	do {                                                         \
@@ -100,12 +151,7 @@ FIXTURE(set_up, tear_down)
 
 TEST(wait_is_first_and_last)
 {
-	sample(1, 0, "am");
-	ticks(0, 40);
-	sample(1, 50, "bm");
-	tick(50);
-	sample(1, 60, "am");
-	ticks(60, 100);
+	play("0 1:am, 0-40, 50 1:bm, 50, 60 1:am, 60-100");
 	CHUNK(100, "0 1:am, 40 1:am, 50 1:bm, 60 1:am, 100 1:am");
 }
 
@@ -127,8 +173,7 @@ TEST(running_thread_has_a_sample_a_tick)
 		runs(1, ms, "am");
 		tick(ms);
 	}
-	runs(1, 50, "bm");
-	tick(50);
+	play("50 1:bm!, 50");
 	CHUNK(60, "0 1:am, 10 1:am, 20 1:am, 30 1:am, 40 1:am, 50 1:bm, "
 		  "60 1:bm");
 }
@@ -136,20 +181,10 @@ TEST(running_thread_has_a_sample_a_tick)
 /* A thread runs, waits and runs again, all with the same stack. */
 TEST(runs_and_waits_in_one_place)
 {
-	runs(1, 0, "am");
-	tick(0);
-	runs(1, 10, "am");
-	tick(10);
-	sample(1, 20, "am");
-	ticks(20, 50);
-	sample(1, 60, "am");
-	ticks(60, 70);
-	runs(1, 80, "am");
-	tick(80);
+	play("0 1:am!, 0, 10 1:am!, 10, 20 1:am, 20-50, 60 1:am, 60-70, "
+	     "80 1:am!, 80");
 	OK(aggregate_waiting(a, 1, 90 * MS));
-	ticks(90, 110);
-	runs(1, 120, "am");
-	tick(120);
+	play("90-110, 120 1:am!, 120");
 	CHUNK(130, "0 1:am, 10 1:am, 20 1:am, 70 1:am, 80 1:am, 90 1:am, "
 		   "110 1:am, 120 1:am, 130 1:am");
 }
@@ -160,14 +195,9 @@ TEST(runs_and_waits_in_one_place)
  */
 TEST(runs_since_a_tick_that_was_left_out)
 {
-	sample(1, 0, "wm");
-	ticks(0, 100);
-	tick_after(8, 180);
+	play("0 1:wm, 0-100, 180*8");
 	/* Found at 260, counted from 220 on. */
-	runs(1, 220, "am");
-	tick_after(8, 260);
-	runs(1, 270, "bm");
-	tick(270);
+	play("220 1:am!, 260*8, 270 1:bm!, 270");
 	CHUNK(280, "0 1:wm, 180 1:wm, 220 1:am, 230 1:am, 240 1:am, 250 1:am, "
 		   "260 1:am, 270 1:bm, 280 1:bm");
 }
@@ -175,56 +205,32 @@ TEST(runs_since_a_tick_that_was_left_out)
 /* Capture came late: by time the thread ran on, and so it does by count. */
 TEST(runs_over_ticks_that_came_late)
 {
-	runs(1, 0, "am");
-	tick(0);
-	runs(1, 40, "bm");
-	tick_after(4, 40);
-	missed(1, 80);
-	tick_after(4, 80);
-	runs(1, 120, "cm");
-	tick_after(4, 120);
-	tick_after(2, 140);
+	play("0 1:am!, 0, 40 1:bm!, 40*4, 80 1:-, 80*4, 120 1:cm!, 120*4, "
+	     "140*2");
 	CHUNK(140, "0 1:am, 40 1:bm, 80 1:-, 120 1:cm, 130 1:cm, 140 1:cm");
-	gone(1, 170);
-	tick_after(3, 170);
+	play("170 1:., 170*3");
 	CHUNK(180, "140 1:cm, 170 1:cm");
 }
 
 /* The run's last sample does not depend on whether its tick came first. */
 TEST(samples_before_and_behind_their_tick)
 {
-	tick(0);
-	sample(1, 0, "am");
-	ticks(10, 30);
-	sample(1, 30, "bm");
-	sample(1, 40, "cm");
-	tick(40);
+	play("0, 0 1:am, 10-30, 30 1:bm, 40 1:cm, 40");
 	CHUNK(50, "0 1:am, 20 1:am, 30 1:bm, 40 1:cm, 50 1:cm");
 }
 
 /* A thread that took three ticks to stop. */
 TEST(late_sample)
 {
-	sample(1, 0, "am");
-	sample(2, 0, "bm");
-	tick(0);
-	sample(2, 10, "cm");
-	tick_settled(10, 0);
-	tick_settled(20, 0);
-	tick_settled(30, 0);
-	sample(1, 10, "dm");
-	tick(40);
+	play("0 1:am, 0 2:bm, 0, 10 2:cm, 10~0, 20~0, 30~0, 10 1:dm, 40");
 	CHUNK(40, "0 1:am, 0 2:bm, 10 1:dm, 10 2:cm, 40 1:dm, 40 2:cm");
 }
 
 TEST(exit_leaves_a_copy)
 {
-	sample(1, 0, "am");
-	ticks(0, 30);
-	gone(1, 30);
+	play("0 1:am, 0-30, 30 1:.");
 	sample(2, 30, "bm"); /* a life of one tick */
-	gone(2, 40);
-	ticks(40, 60);
+	play("40 2:., 40-60");
 	CHUNK(60, "0 1:am, 30 1:am, 30 2:bm, 40 2:bm");
 	ticks(70, 80);
 	CHUNK(80, "");
@@ -232,17 +238,10 @@ TEST(exit_leaves_a_copy)
 
 TEST(missed_is_not_known)
 {
-	sample(1, 0, "am");
-	ticks(0, 30);
-	missed(1, 40);
-	missed(1, 50);
-	ticks(40, 60);
+	play("0 1:am, 0-30, 40 1:-, 50 1:-, 40-60");
 	CHUNK(60, "0 1:am, 30 1:am, 40 1:-");
 	/* What is not known is not carried over. */
-	missed(1, 70);
-	tick(70);
-	sample(1, 80, "am");
-	ticks(80, 90);
+	play("70 1:-, 70, 80 1:am, 80-90");
 	CHUNK(90, "80 1:am, 90 1:am");
 }
 
@@ -250,49 +249,33 @@ TEST(missed_is_not_known)
  */
 TEST(missed_from_the_start)
 {
-	sample(1, 0, "am");
-	sample(2, 0, "bm");
-	ticks(0, 30);
+	play("0 1:am, 0 2:bm, 0-30");
 	CHUNK(30, "0 1:am, 0 2:bm, 30 1:am, 30 2:bm");
-	missed(1, 30);
-	tick(40);
+	play("30 1:-, 40");
 	OK(aggregate_close(a, 40 * MS, &chunk));
 	ck_assert_str_eq(letters_samples(&chunk), "30 2:bm, 40 2:bm");
 	ck_assert_uint_eq(chunk.n_threads, 1);
 	OK(aggregate_next(a));
 	/* Another one, where it is there again. */
-	missed(2, 40);
-	sample(2, 60, "cm");
-	ticks(50, 70);
+	play("40 2:-, 60 2:cm, 50-70");
 	CHUNK(70, "60 2:cm, 70 2:cm");
 }
 
 TEST(chunks_join)
 {
-	sample(1, 0, "am");
-	sample(2, 0, "bm");
-	ticks(0, 30);
-	sample(2, 40, "cm");
-	ticks(40, 50);
+	play("0 1:am, 0 2:bm, 0-30, 40 2:cm, 40-50");
 	CHUNK(50, "0 1:am, 0 2:bm, 30 2:bm, 40 2:cm, 50 1:am, 50 2:cm");
 	ticks(60, 80);
 	CHUNK(80, "50 1:am, 50 2:cm, 80 1:am, 80 2:cm");
-	sample(1, 80, "xm");
-	tick(90);
+	play("80 1:xm, 90");
 	CHUNK(90, "80 1:xm, 80 2:cm, 90 1:xm, 90 2:cm");
 }
 
 /* What came before the close and is later than the end is the next chunk's. */
 TEST(samples_behind_the_end)
 {
-	sample(1, 0, "am");
-	ticks(0, 30);
-	sample(1, 40, "bm");
-	sample(2, 40, "cm");
-	tick_settled(40, 20);
-	missed(1, 50);
-	sample(1, 60, "dm");
-	tick_settled(60, 20);
+	play("0 1:am, 0-30, 40 1:bm, 40 2:cm, 40~20, 50 1:-, 60 1:dm, "
+	     "60~20");
 	CHUNK(20, "0 1:am, 20 1:am");
 	tick(70);
 	CHUNK(70, "20 1:am, 30 1:am, 40 1:bm, 40 2:cm, 50 1:-, 60 1:dm, "
@@ -301,9 +284,7 @@ TEST(samples_behind_the_end)
 
 TEST(sample_at_the_end)
 {
-	sample(1, 0, "am");
-	ticks(0, 20);
-	sample(1, 20, "bm");
+	play("0 1:am, 0-20, 20 1:bm");
 	CHUNK(20, "0 1:am, 10 1:am, 20 1:am");
 	tick(30);
 	CHUNK(30, "20 1:bm, 30 1:bm");
@@ -311,9 +292,7 @@ TEST(sample_at_the_end)
 
 TEST(exit_at_the_end)
 {
-	sample(1, 0, "am");
-	sample(2, 0, "bm");
-	ticks(0, 20);
+	play("0 1:am, 0 2:bm, 0-20");
 	OK(aggregate_exit_all(a, 20 * MS));
 	CHUNK(20, "0 1:am, 0 2:bm, 20 1:am, 20 2:bm");
 	ticks(30, 40);
@@ -322,9 +301,7 @@ TEST(exit_at_the_end)
 
 TEST(exit_behind_the_end)
 {
-	sample(1, 0, "am");
-	ticks(0, 30);
-	gone(1, 30);
+	play("0 1:am, 0-30, 30 1:.");
 	CHUNK(20, "0 1:am, 20 1:am");
 	ticks(40, 50);
 	CHUNK(50, "20 1:am, 30 1:am");
@@ -346,15 +323,11 @@ static void announced(uint32_t tid, const char *name)
 
 TEST(interrupted_and_resumed)
 {
-	sample(1, 0, "am");
-	sample(2, 20, "bm");
-	ticks(0, 30);
+	play("0 1:am, 20 2:bm, 0-30");
 	interrupted(30);
 	announced(1, "one");
 	announced(2, "two");
-	sample(1, 100, "am");
-	sample(2, 100, "cm");
-	ticks(100, 120);
+	play("100 1:am, 100 2:cm, 100-120");
 	CHUNK(120, "0 1:am, 20 1:am, 20 2:bm, 30 1:-, 30 2:-, 100 1:am, "
 		   "100 2:cm, 120 1:am, 120 2:cm");
 }
@@ -362,14 +335,12 @@ TEST(interrupted_and_resumed)
 /* The first tick afterwards ends the chunk; the names are told but once. */
 TEST(names_after_an_interruption)
 {
-	sample(1, 0, "am");
-	ticks(0, 900);
+	play("0 1:am, 0-900");
 	interrupted(900);
 	announced(1, "one");
 	tick(1100);
 	CHUNK(1100, "0 1:am, 890 1:am, 900 1:-");
-	sample(1, 1110, "am");
-	ticks(1110, 1130);
+	play("1110 1:am, 1110-1130");
 	OK(aggregate_close(a, 1130 * MS, &chunk));
 	ck_assert_str_eq(letters_samples(&chunk), "1110 1:am, 1130 1:am");
 	ck_assert_str_eq(chunk.threads[0].name, "one");
@@ -378,14 +349,12 @@ TEST(names_after_an_interruption)
 /* As above, so long that the chunk ends with what is known. */
 TEST(names_after_a_long_interruption)
 {
-	sample(1, 0, "am");
-	ticks(0, 100);
+	play("0 1:am, 0-100");
 	interrupted(100);
 	announced(1, "one");
 	tick(9000);
 	CHUNK(9000, "0 1:am, 90 1:am, 100 1:am");
-	sample(1, 9010, "am");
-	ticks(9010, 9030);
+	play("9010 1:am, 9010-9030");
 	OK(aggregate_close(a, 9030 * MS, &chunk));
 	ck_assert_str_eq(letters_samples(&chunk), "9010 1:am, 9030 1:am");
 	ck_assert_str_eq(chunk.threads[0].name, "one");
@@ -395,27 +364,20 @@ TEST(names_after_a_long_interruption)
 TEST(tid_used_again)
 {
 	OK(aggregate_thread(a, 1, false, "old", 3));
-	sample(1, 0, "am");
-	ticks(0, 20);
-	gone(1, 20);
-	tick(30);
+	play("0 1:am, 0-20, 20 1:., 30");
 	OK(aggregate_thread(a, 1, false, "new", 3));
-	sample(1, 50, "bm");
-	ticks(50, 60);
+	play("50 1:bm, 50-60");
 	CHUNK(60, "0 1:am, 10 1:am, 20 1:-, 50 1:bm, 60 1:bm");
-	gone(1, 70);
-	tick(70);
+	play("70 1:., 70");
 	CHUNK(70, "60 1:bm, 70 1:bm");
-	sample(1, 80, "cm");
-	ticks(80, 90);
+	play("80 1:cm, 80-90");
 	CHUNK(90, "80 1:cm, 90 1:cm");
 }
 
 /* Older than the open chunk: from its start on. */
 TEST(sample_from_before_the_chunk)
 {
-	sample(1, 0, "am");
-	ticks(0, 50);
+	play("0 1:am, 0-50");
 	CHUNK(50, "0 1:am, 50 1:am");
 	sample(1, 30, "bm");
 	sample(2, 40, "cm"); /* its first, too */
@@ -425,8 +387,7 @@ TEST(sample_from_before_the_chunk)
 
 TEST(due_by_time)
 {
-	sample(1, 5, "am");
-	ticks(10, 1000);
+	play("5 1:am, 10-1000");
 	ck_assert(!due);
 	tick_settled(1010, 1000);
 	ck_assert(!due);
@@ -443,12 +404,9 @@ TEST(gap)
 	struct aggregate_totals totals;
 
 	open_with(SPAN_CHUNK_MAX_US, 20000000);
-	sample(1, 0, "am");
-	sample(2, 0, "bm");
-	ticks(0, 100);
+	play("0 1:am, 0 2:bm, 0-100");
 	ck_assert(!due);
-	sample(2, 300100, "cm");
-	tick(300100);
+	play("300100 2:cm, 300100");
 	ck_assert(due);
 	OK(aggregate_close(a, UINT64_C(300100) * MS, &chunk));
 	ck_assert_str_eq(letters_samples(&chunk),
@@ -466,9 +424,7 @@ TEST(gap)
 /* Closed in the middle of things: the gap waits for its turn. */
 TEST(close_before_the_gap)
 {
-	sample(1, 0, "am");
-	ticks(0, 100);
-	tick_settled(9000, 100);
+	play("0 1:am, 0-100, 9000~100");
 	/* Settled or not: nothing older than 5 s is waited for. */
 	CHUNK(50, "0 1:am, 100 1:am");
 	tick(9010);
@@ -486,8 +442,7 @@ TEST(settled_leaps)
 	/* More than chunk and lag: it is cut to the chunk. */
 	for (uint64_t ms = 4010; ms <= 7000; ms += 10)
 		tick_settled(ms, 0);
-	sample(1, 7010, "bm");
-	tick(7010);
+	play("7010 1:bm, 7010");
 	ck_assert(due);
 	CHUNK(7010, "0 1:am, 1000 1:am");
 	tick(7020);
@@ -517,8 +472,7 @@ TEST(settled_stands_still)
 		chunks++;
 	}
 	ck_assert_uint_eq(chunks, 55);
-	sample(1, 10, "bm");
-	tick(60000);
+	play("10 1:bm, 60000");
 	CHUNK(60000, "55000 1:bm, 60000 1:bm");
 }
 
@@ -568,10 +522,7 @@ TEST(threads_in_the_profile)
 	OK(aggregate_thread(a, 30, true, "a-program-of-a-", 16));
 	OK(aggregate_thread(a, 20, false, odd, 16));
 	OK(aggregate_thread(a, 25, false, "no samples", 10));
-	sample(30, 0, "am");
-	sample(10, 0, "am");
-	sample(20, 0, "am");
-	ticks(0, 10);
+	play("0 30:am, 0 10:am, 0 20:am, 0-10");
 	OK(aggregate_close(a, 10 * MS, &chunk));
 	ck_assert_uint_eq(chunk.n_threads, 3);
 	ck_assert_uint_eq(chunk.threads[0].tid, 10);
@@ -589,8 +540,7 @@ TEST(nothing_happened)
 	ticks(0, 100);
 	CHUNK(100, "");
 	OK(aggregate_thread(a, 1, false, "x", 1));
-	gone(1, 110);
-	missed(2, 110);
+	play("110 1:., 110 2:-");
 	CHUNK(120, "");
 }
 
@@ -616,11 +566,9 @@ TEST(waiting)
 {
 	struct aggregate_totals t;
 
-	runs(1, 0, "am");
-	ticks(0, 30);
+	play("0 1:am!, 0-30");
 	OK(aggregate_waiting(a, 1, 10 * MS));
-	runs(1, 40, "bm");
-	ticks(40, 60);
+	play("40 1:bm!, 40-60");
 	CHUNK(60, "0 1:am, 10 1:am, 30 1:am, 40 1:bm, 50 1:bm, 60 1:bm");
 	aggregate_totals(a, &t);
 	ck_assert_uint_eq(t.running_ns, (10 + 20) * MS);
@@ -641,10 +589,7 @@ TEST(totals)
 	OK(aggregate_sample(a, 1, 0, letters_stack("am"), true));
 	tick(0);
 	OK(aggregate_sample(a, 1, 30 * MS, letters_stack("am"), false));
-	ticks(10, 100);
-	missed(1, 110);
-	runs(1, 150, "am");
-	gone(1, 170);
+	play("10-100, 110 1:-, 150 1:am!, 170 1:.");
 	aggregate_totals(a, &t);
 	ck_assert_uint_eq(t.running_ns, 50 * MS);
 	ck_assert_uint_eq(t.waiting_ns, 80 * MS);
@@ -662,8 +607,7 @@ TEST(table_of_an_open_chunk)
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
-	runs(1, 0, "am");
-	ticks(0, 500);
+	play("0 1:am!, 0-500");
 	OK(aggregate_write_table(a, 10, f));
 	ck_assert_ptr_nonnull(strstr(text, "ran for 0.50 s "));
 	ticks(510, 1000);
@@ -788,14 +732,9 @@ TEST(beside_another)
 {
 	struct aggregate *first = a, *second;
 
-	sample(1, 0, "am");
-	runs(2, 0, "bm");
-	sample(3, 0, "cm");
+	play("0 1:am, 0 2:bm!, 0 3:cm");
 	OK(aggregate_thread(a, 1, false, "worker", 7));
-	ticks(0, 90);
-	runs(2, 100, "bm");
-	gone(3, 100);
-	tick(100);
+	play("0-90, 100 2:bm!, 100 3:., 100");
 	OK(aggregate_new_beside(first, &of_a_second, &second));
 	for (uint64_t ms = 110; ms <= 120; ms += 10) {
 		for (int i = 0; i < 2; i++) {
@@ -826,8 +765,7 @@ TEST(beside_one_without_a_tick)
 
 	OK(aggregate_new_beside(first, &of_a_second, &second));
 	a = second;
-	runs(1, 10, "am");
-	tick(10);
+	play("10 1:am!, 10");
 	CHUNK(20, "10 1:am, 20 1:am");
 	aggregate_free(a);
 	a = first;
