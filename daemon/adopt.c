@@ -20,19 +20,18 @@
 /* Whatever was decided or found out about it, it is to be profiled. */
 static void take_again(struct instance *i, struct control_answer *ret)
 {
-	if (!i->is_detached && !i->is_left_out && i->is_sampled &&
-	    lifecycle_wants(i)) {
+	if (!instance_is_left_alone(i) && i->is_sampled && lifecycle_wants(i)) {
 		ret->m.result = PROTOCOL_RUNS_ALREADY;
 		return;
 	}
-	i->is_detached = false;
-	i->is_left_out = false;
+	if (i->obstacle == INSTANCE_LEFT_OUT)
+		i->obstacle = INSTANCE_UNHINDERED;
 	i->last_error[0] = '\0';
 	i->is_sampled = true;
 	i->config.lifecycle = LIFECYCLE_MANUAL;
-	i->is_recorded_only = false;
-	i->is_taken = true;
-	i->is_told = true;
+	if (i->origin == INSTANCE_RECORDED)
+		i->origin = INSTANCE_ATTACHED;
+	i->wish = INSTANCE_TAKEN;
 	i->is_started = true;
 }
 
@@ -71,7 +70,7 @@ static size_t attached_of(const struct broker *b, uint32_t uid)
 	size_t n = 0;
 
 	for (size_t k = 0; k < b->n_instances; k++)
-		n += b->instances[k]->is_attached &&
+		n += instance_is_attached(b->instances[k]) &&
 		     b->instances[k]->uid == uid;
 	return n;
 }
@@ -101,14 +100,14 @@ static bool is_refused(const struct broker *b, const struct peer *is,
 }
 
 static struct instance *add_new(struct broker *b, const struct peer *is,
-				struct process *p, bool is_recorded_only,
+				struct process *p, enum instance_origin origin,
 				struct control_answer *ret)
 {
 	struct instance *i;
 	int r;
 
 	if (!is_refused(b, is, p, ret)) {
-		r = instance_add_attached(b, p, is_recorded_only, &i);
+		r = instance_add_attached(b, p, origin, &i);
 		if (r == 0)
 			return i;
 		control_refuse(ret,
@@ -122,7 +121,7 @@ static struct instance *add_new(struct broker *b, const struct peer *is,
 
 /* A process that is no instance yet. NULL: *ret says why not. */
 static struct instance *look_and_add(struct broker *b, const struct peer *is,
-				     int32_t pid, bool is_recorded_only,
+				     int32_t pid, enum instance_origin origin,
 				     struct control_answer *ret)
 {
 	struct instance *i;
@@ -133,7 +132,7 @@ static struct instance *look_and_add(struct broker *b, const struct peer *is,
 		refuse_fault(fault, look.pid, ret);
 		return NULL;
 	}
-	i = add_new(b, is, &look, is_recorded_only, ret);
+	i = add_new(b, is, &look, origin, ret);
 	close_fd(&look.pidfd);
 	if (i != NULL && !is->is_operator)
 		ret->work = WORK_USER;
@@ -151,7 +150,7 @@ void adopt_attach(struct broker *b, const struct peer *is, int32_t pid,
 		return;
 	}
 	if (i == NULL) {
-		i = look_and_add(b, is, pid, false, ret);
+		i = look_and_add(b, is, pid, INSTANCE_ATTACHED, ret);
 	} else {
 		take_again(i, ret);
 		if (!is->is_operator && ret->m.result == PROTOCOL_OK)
@@ -168,12 +167,12 @@ struct instance *adopt_for_record(struct broker *b, const struct peer *is,
 
 	ret->work = WORK;
 	if (i == NULL)
-		return look_and_add(b, is, pid, true, ret);
+		return look_and_add(b, is, pid, INSTANCE_RECORDED, ret);
 	if (!rights_may(is, i)) {
 		ret->m.result = PROTOCOL_DENIED;
 		return NULL;
 	}
-	if (i->is_detached || i->is_left_out) {
+	if (instance_is_left_alone(i)) {
 		ret->m.result = PROTOCOL_LEFT_OUT;
 		return NULL;
 	}
@@ -190,14 +189,12 @@ void adopt_detach(struct broker *b, const struct peer *is, int32_t pid,
 
 	if (i == NULL)
 		return;
-	if (i->is_detached)
+	if (i->wish == INSTANCE_DETACHED)
 		ret->m.result = PROTOCOL_LEFT_OUT;
-	i->is_detached = true;
-	i->is_taken = false;
-	i->is_told = false;
+	i->wish = INSTANCE_DETACHED;
 	/* No section would have it: nobody has to know that it is left out. */
-	if (i->is_attached)
-		instance_remove(i);
+	if (instance_is_attached(i))
+		instance_becomes(i, INSTANCE_REMOVED);
 	ret->m.pid = i->pid;
 	ret->m.state = PROTOCOL_IS_LEFT_OUT;
 }

@@ -165,7 +165,8 @@ static void advance(struct broker *b, struct target *t)
  */
 static bool end_is_told(const struct target *t)
 {
-	if (!instance_has_section(t->instance) && !t->instance->is_child)
+	if (!instance_has_section(t->instance) &&
+	    t->instance->origin != INSTANCE_CHILD)
 		return !t->instance->was_attached;
 	log_debug("process %d has ended before it could be attached to",
 		  t->pid);
@@ -176,7 +177,7 @@ static bool end_is_told(const struct target *t)
 static void refuse(struct target *t, int error)
 {
 	t->attach_error = error;
-	if (lack_is(error) && !t->instance->is_given)
+	if (lack_is(error) && t->instance->origin != INSTANCE_GIVEN)
 		lack_note(error, "a process that is to be attached to");
 	else if (error != ESRCH || end_is_told(t))
 		refusal_of_attach(t->pid, t->uid, error);
@@ -205,7 +206,8 @@ void target_start(struct broker *b, struct target *t)
  */
 static bool ended_unseen(const struct broker *b, const struct target *t)
 {
-	return (t->attach_due || b->capture.fd < 0) && t->instance->has_ended;
+	return (t->attach_due || b->capture.fd < 0) &&
+	       t->instance->life == INSTANCE_ENDED;
 }
 
 static void target_ended_unseen(struct broker *b, struct target *t)

@@ -62,10 +62,10 @@ int client_new(struct broker *b, const struct peer *peer, struct client **ret,
 	return 0;
 }
 
-void clients_note(int32_t pid, enum lifecycle_result result)
+void clients_note(int32_t pid, struct lifecycle_result result)
 {
-	if (result != LIFECYCLE_OK)
-		log_debug("process %d: %s", pid, lifecycle_result_text(result));
+	if (result.answer != PROTOCOL_OK)
+		log_debug("process %d: %s", pid, result.why_not);
 }
 
 static void count(struct client *c, bool is_open)
@@ -116,11 +116,11 @@ void clients_forget(struct broker *b, const struct instance *i)
 
 enum protocol_state clients_state(const struct instance *i)
 {
-	if (i == NULL || i->has_ended || i->is_removed)
+	if (i == NULL || instance_is_gone(i))
 		return PROTOCOL_NONE;
 	if (!i->is_sampled)
 		return PROTOCOL_UNSAMPLED;
-	if (i->is_left_out || i->is_crowded_out || i->is_detached)
+	if (i->obstacle != INSTANCE_UNHINDERED || i->wish == INSTANCE_DETACHED)
 		return PROTOCOL_IS_LEFT_OUT;
 	if (limit_holds(i))
 		return PROTOCOL_LIMITED;
@@ -171,11 +171,12 @@ static void show(const struct broker *b, struct client *c)
 	client_page_handled(&c->page, c->handled);
 }
 
-static enum lifecycle_result command(struct client *c, enum protocol_type type)
+static struct lifecycle_result command(struct client *c,
+				       enum protocol_type type)
 {
-	enum lifecycle_result result = type == PROTOCOL_START
-					       ? lifecycle_start(c->instance)
-					       : lifecycle_stop(c->instance);
+	struct lifecycle_result result = type == PROTOCOL_START
+						 ? lifecycle_start(c->instance)
+						 : lifecycle_stop(c->instance);
 
 	clients_note(c->pid, result);
 	c->handled += 1 + c->waiting;
@@ -200,8 +201,7 @@ static void find_instance(struct broker *b, struct client *c)
 
 static void look(struct broker *b, struct client *c, bool is_due)
 {
-	if (c->instance != NULL &&
-	    (c->instance->has_ended || c->instance->is_removed))
+	if (c->instance != NULL && instance_is_gone(c->instance))
 		leave(c);
 	if (c->instance == NULL && is_due)
 		find_instance(b, c);
@@ -232,8 +232,7 @@ static void pass_time(struct broker *b, uint64_t now_ns)
 	for (size_t k = 0; k < b->n_instances; k++) {
 		struct instance *i = b->instances[k];
 
-		if (i->has_ended || i->is_removed ||
-		    !lifecycle_time(i, now_ns, chunk_ns))
+		if (instance_is_gone(i) || !lifecycle_time(i, now_ns, chunk_ns))
 			continue;
 		log_warning("process %d (%s): profile_lifecycle is trace, and "
 			    "it has told of no root span in %d s: it is "
@@ -266,30 +265,10 @@ void clients_check(struct broker *b)
 	}
 }
 
-enum protocol_result clients_result(enum lifecycle_result result)
-{
-	switch (result) {
-	case LIFECYCLE_OK:
-		return PROTOCOL_OK;
-	case LIFECYCLE_RUNS_ALREADY:
-		return PROTOCOL_RUNS_ALREADY;
-	case LIFECYCLE_NOT_RUNNING:
-	case LIFECYCLE_NO_SPAN:
-	case LIFECYCLE_MANUAL_SPAN:
-		return PROTOCOL_NOT_RUNNING;
-	case LIFECYCLE_NOT_SAMPLED:
-		return PROTOCOL_NOT_SAMPLED;
-	case LIFECYCLE_TRACE_START:
-	case LIFECYCLE_TRACE_STOP:
-		return PROTOCOL_TRACE_MODE;
-	}
-	return PROTOCOL_FAILED;
-}
-
 static void on_command(struct client *c, enum protocol_type type,
 		       struct protocol_answer *answer)
 {
-	enum lifecycle_result result;
+	struct lifecycle_result result;
 
 	if (c->instance == NULL) {
 		c->last = type;
@@ -297,9 +276,9 @@ static void on_command(struct client *c, enum protocol_type type,
 		return;
 	}
 	result = command(c, type);
-	answer->result = clients_result(result);
+	answer->result = result.answer;
 	(void)snprintf(answer->text, sizeof(answer->text), "%s",
-		       lifecycle_result_text(result));
+		       result.why_not);
 }
 
 /* Also where its page says that it is over by now: it is to be profiled. */

@@ -74,10 +74,7 @@ void clients_tell(const struct instance *i, struct protocol_answer *ret);
  * Whoever called it, and by whatever way: of a call without effect a line at
  * debug level says why, as the specification has it.
  */
-void clients_note(int32_t pid, enum lifecycle_result result);
-
-/* What start or stop came to, for an answer. */
-enum protocol_result clients_result(enum lifecycle_result result);
+void clients_note(int32_t pid, struct lifecycle_result result);
 
 /* What is done with an instance; i may be NULL. */
 enum protocol_state clients_state(const struct instance *i);

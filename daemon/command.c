@@ -266,7 +266,7 @@ void command_check(struct broker *b)
 	/* While the server takes no profiles it runs without one. */
 	if (i->was_attached || limit_holds(i))
 		release(c);
-	else if (i->is_left_out)
+	else if (i->obstacle == INSTANCE_LEFT_OUT)
 		command_give_up(c);
 }
 

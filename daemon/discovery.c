@@ -389,13 +389,13 @@ static void on_identified(void *ctx, const struct sighting *s,
 		return;
 	}
 	if (known != NULL && known->start_ticks != p->start_ticks) {
-		known->has_ended = true;
+		instance_becomes(known, INSTANCE_ENDED);
 		known = NULL;
 	}
 	/* Who was named is profiled whatever it runs. */
 	if (known != NULL && instance_has_section(known) &&
 	    !is_of(b, known, section)) {
-		instance_remove(known);
+		instance_becomes(known, INSTANCE_REMOVED);
 		known = NULL;
 	}
 	if (known == NULL && section == IDENTIFY_NOT_YET)

@@ -22,7 +22,7 @@ static void on_end(void *ctx)
 {
 	struct instance *i = ctx;
 
-	i->has_ended = true;
+	instance_becomes(i, INSTANCE_ENDED);
 	loop_remove(i->broker->loop, &i->source);
 }
 
@@ -87,13 +87,19 @@ static void configure(struct instance *i, const struct target_config *section)
 		(b->spotlight.url[0] != '\0' && c->dsn[0] == '\0') ||
 		session_is_sampled(&b->session_key, i->pid, i->start_ticks,
 				   c->session_sample_rate);
-	if (!i->is_told)
+	switch (i->wish) {
+	case INSTANCE_AS_CONFIGURED:
+	case INSTANCE_DETACHED:
 		i->is_started = c->autostart;
-	if (i->is_taken) {
+		break;
+	case INSTANCE_TAKEN:
 		i->is_sampled = true;
 		c->lifecycle = LIFECYCLE_MANUAL;
+		break;
+	case INSTANCE_COMMANDED:
+		break;
 	}
-	i->is_left_out = false;
+	i->obstacle = INSTANCE_UNHINDERED;
 }
 
 int instance_add(struct broker *b, struct process *p, size_t section)
@@ -147,12 +153,12 @@ int instance_add_given(struct broker *b, int32_t pid)
 		return r;
 	}
 	want(i);
-	i->is_given = true;
+	i->origin = INSTANCE_GIVEN;
 	return 0;
 }
 
 int instance_add_attached(struct broker *b, struct process *p,
-			  bool is_recorded_only, struct instance **ret)
+			  enum instance_origin origin, struct instance **ret)
 {
 	struct instance *i;
 	int r = add(b, p, &i);
@@ -160,9 +166,8 @@ int instance_add_attached(struct broker *b, struct process *p,
 	if (r < 0)
 		return r;
 	want(i);
-	i->is_attached = true;
-	i->is_recorded_only = is_recorded_only;
-	i->is_started = !is_recorded_only;
+	i->origin = origin;
+	i->is_started = origin != INSTANCE_RECORDED;
 	*ret = i;
 	return 0;
 }
@@ -170,7 +175,7 @@ int instance_add_attached(struct broker *b, struct process *p,
 void instance_add_child(struct broker *b, int32_t pid)
 {
 	struct process process;
-	struct instance *i = NULL;
+	struct instance *i;
 	int r = -ESRCH;
 
 	if (b->stopping || instance_of_pid(b, pid) != NULL)
@@ -178,12 +183,10 @@ void instance_add_child(struct broker *b, int32_t pid)
 	/* Nobody else: the pid may be another process's by now. */
 	if (process_look(pid, &process) == PROCESS_TRACED &&
 	    process.tracer == b->capture.pid)
-		r = instance_add_attached(b, &process, false, &i);
+		r = instance_add_attached(b, &process, INSTANCE_CHILD, &i);
 	close_fd(&process.pidfd);
 	if (r < 0)
 		log_debug("child %d is not profiled: %s", pid, strerror(-r));
-	else
-		i->is_child = true;
 }
 
 int instances_watch(struct broker *b)
@@ -201,20 +204,16 @@ struct instance *instance_of_pid(struct broker *b, int32_t pid)
 	for (size_t k = 0; k < b->n_instances; k++) {
 		struct instance *i = b->instances[k];
 
-		if (i->pid == pid && !i->has_ended && !i->is_removed)
+		if (i->pid == pid && !instance_is_gone(i))
 			return i;
 	}
 	return NULL;
 }
 
-void instance_remove(struct instance *i)
+void instance_becomes(struct instance *i, enum instance_life life)
 {
-	i->is_removed = true;
-}
-
-void instance_change(struct instance *i)
-{
-	i->is_changed = true;
+	if (life > i->life)
+		i->life = life;
 }
 
 uint32_t instance_rate_hz(const struct instance *i)
@@ -254,7 +253,7 @@ void instance_cut_short(struct instance *i)
 
 static void leave_out(struct instance *i, const char *why)
 {
-	i->is_left_out = true;
+	i->obstacle = INSTANCE_LEFT_OUT;
 	(void)snprintf(i->last_error, sizeof(i->last_error), "%s", why);
 }
 
@@ -282,12 +281,12 @@ static void settle(struct instance *i)
 
 	if (t->left_out)
 		leave_out(i, "reads of its memory hang");
-	else if (lack_is(t->attach_error) && !i->is_given)
+	else if (lack_is(t->attach_error) && i->origin != INSTANCE_GIVEN)
 		instance_put_off(i);
 	else if (t->attach_error != 0 && t->attach_error != ESRCH)
 		leave_out(i, attach_error_text(t->attach_error));
 	i->target = NULL;
-	if (i->is_given)
+	if (i->origin == INSTANCE_GIVEN)
 		i->kept = t;
 	else
 		target_retire(t);
@@ -329,13 +328,14 @@ static void start(struct broker *b, struct instance *i)
 	int r;
 
 	if (!process_is_alive(i->pidfd)) {
-		i->has_ended = true;
+		instance_becomes(i, INSTANCE_ENDED);
 		return;
 	}
 	if (clock_mono_ns() - i->failed_ns < i->wait_ns)
 		return;
-	i->is_crowded_out = is_crowded_out(b, i);
-	if (i->is_crowded_out || is_occupied(b, i))
+	i->obstacle = is_crowded_out(b, i) ? INSTANCE_CROWDED_OUT
+					   : INSTANCE_UNHINDERED;
+	if (i->obstacle != INSTANCE_UNHINDERED || is_occupied(b, i))
 		return;
 	if (instance_has_section(i) && !i->was_attached &&
 	    !governor_admits(b, i, clock_mono_ns()))
@@ -358,11 +358,12 @@ static void change(struct instance *i)
 	const struct target_config *section =
 		config_target(&i->broker->options.config, i->config.name);
 
-	if (section == NULL)
-		instance_remove(i);
-	else
-		configure(i, section);
-	i->is_changed = false;
+	if (section == NULL) {
+		instance_becomes(i, INSTANCE_REMOVED);
+		return;
+	}
+	configure(i, section);
+	i->life = INSTANCE_LIVES;
 }
 
 bool instance_is_wanted(const struct instance *i)
@@ -376,17 +377,18 @@ static void check(struct broker *b, struct instance *i)
 
 	if (i->target != NULL && target_is_over(i->target))
 		settle(i);
-	if (i->target == NULL && i->is_changed && !i->is_removed)
+	if (i->target == NULL && i->life == INSTANCE_CHANGED)
 		change(i);
 	for_records = !instance_is_wanted(i);
-	wanted = !i->is_removed && !i->is_changed && !i->is_detached &&
+	wanted = i->life != INSTANCE_CHANGED && i->life != INSTANCE_REMOVED &&
+		 i->wish != INSTANCE_DETACHED &&
 		 (i->n_records > 0 || !for_records);
 	if (i->target != NULL &&
 	    (!wanted || i->target->is_for_records != for_records ||
 	     !target_clocks_hold(b, i->target)))
 		target_stop(b, i->target);
-	else if (i->target == NULL && wanted && !i->has_ended &&
-		 !i->is_left_out)
+	else if (i->target == NULL && wanted && i->life == INSTANCE_LIVES &&
+		 i->obstacle != INSTANCE_LEFT_OUT)
 		start(b, i);
 }
 
@@ -400,7 +402,7 @@ void instances_check(struct broker *b)
 
 static bool is_over(const struct instance *i)
 {
-	return (i->has_ended || i->is_removed) && !i->is_given &&
+	return instance_is_gone(i) && i->origin != INSTANCE_GIVEN &&
 	       i->target == NULL && i->n_envelopes == 0 && i->n_records == 0;
 }
 
@@ -436,7 +438,7 @@ static bool is_open(const struct instance *i)
 {
 	if (i->target != NULL && target_is_open(i->target))
 		return true;
-	return !i->has_ended && !i->is_left_out && !i->is_removed;
+	return !instance_is_gone(i) && i->obstacle != INSTANCE_LEFT_OUT;
 }
 
 bool instances_any_open(const struct broker *b)

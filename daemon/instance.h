@@ -28,6 +28,38 @@
 
 #define INSTANCE_ERROR_MAX 160
 
+/* Why the process is an instance. */
+enum instance_origin {
+	INSTANCE_OF_SECTION,
+	INSTANCE_GIVEN,	   /* named by --pid: known to the end of the run */
+	INSTANCE_ATTACHED, /* named by an operator or its user (operate.c) */
+	INSTANCE_CHILD,	   /* its parent, a target, forked it: --children */
+	INSTANCE_RECORDED, /* for recordings only: it goes with the last */
+};
+
+/* What users have said since of the instance. */
+enum instance_wish {
+	INSTANCE_AS_CONFIGURED,
+	INSTANCE_COMMANDED, /* started or stopped: is_started says which */
+	INSTANCE_TAKEN,	    /* attached again, whatever its section says */
+	INSTANCE_DETACHED,  /* to be left alone */
+};
+
+/* Each state outlasts those before it: instance_becomes. */
+enum instance_life {
+	INSTANCE_LIVES,
+	INSTANCE_CHANGED, /* its section is: to be started anew with that */
+	INSTANCE_REMOVED, /* no section matches it any more */
+	INSTANCE_ENDED,	  /* the process has */
+};
+
+/* Why no run starts, though one is wanted. */
+enum instance_obstacle {
+	INSTANCE_UNHINDERED,
+	INSTANCE_CROWDED_OUT, /* by max_instances, or by too many targets */
+	INSTANCE_LEFT_OUT,    /* cannot be profiled: not tried again */
+};
+
 struct instance {
 	struct broker *broker;
 	/* Its identity: of all processes since the machine was started. */
@@ -41,38 +73,29 @@ struct instance {
 	 * is how the section of today's configuration is found.
 	 */
 	struct target_config config;
-	bool is_given;	  /* named by --pid: known to the end of the run */
-	bool is_attached; /* named by an operator or its user (operate.c) */
-	bool is_child; /* is_attached, since its parent forked it: --children */
-	/* is_attached for recordings only: it goes with the last of them. */
-	bool is_recorded_only;
-	bool is_detached; /* by one of these: to be left alone */
-	bool is_taken;	  /* attached again, whatever its section says */
-	bool is_sampled;  /* the session's decision */
+	enum instance_origin origin;
+	enum instance_wish wish;
+	enum instance_life life;
+	enum instance_obstacle obstacle;
+	bool is_sampled;   /* the session's decision */
+	bool was_attached; /* in this run, or an earlier one */
+	bool is_delayed;   /* by the CPU budget: governor_admits */
 
 	/* daemon/lifecycle.h */
 	bool is_started;     /* manual: to be profiled */
-	bool is_told;	     /* by somebody, not by its section */
 	uint32_t root_spans; /* trace: sampled ones that are open */
 	bool lingers;	     /* the last has ended, its chunk has not, */
 	uint64_t lingers_ns; /* which has been looked at since; 0: not yet */
-	bool is_traced;	     /* it has told of a root span */
-	bool silence_told;
+	/* It has told of a root span, or the log of its silence. */
+	bool is_heard;
 	uint64_t silent_ns; /* looked at since; 0: not yet */
 	/* The next run's, for those who ask before it starts. */
 	char next_profiler_id[MSG_ID_SIZE];
 
-	uint32_t failures;   /* instance_put_off: how many in a row, */
-	uint64_t failed_ns;  /* when the last one was, */
-	uint64_t wait_ns;    /* and how long after it no run is started */
-	bool was_attached;   /* in this run, or an earlier one */
-	bool has_ended;	     /* the process has */
-	bool is_left_out;    /* cannot be profiled: not tried again */
-	bool is_delayed;     /* by the CPU budget: governor_admits */
-	bool is_crowded_out; /* by max_instances, or by too many targets */
-	bool is_changed;     /* its section is: to be started anew with that */
-	bool is_removed;     /* no section matches it any more */
-	struct ship *ship;   /* of config.dsn; NULL: before the first run */
+	uint32_t failures;     /* instance_put_off: how many in a row, */
+	uint64_t failed_ns;    /* when the last one was, */
+	uint64_t wait_ns;      /* and how long after it no run is started */
+	struct ship *ship;     /* of config.dsn; NULL: before the first run */
 	struct target *target; /* its run; NULL: it is not profiled */
 	struct target *kept;   /* of one that is given, closed: for its table */
 	struct instance_figures past; /* of its earlier runs, and all chunks */
@@ -90,12 +113,12 @@ struct instance {
 must_check int instance_add_given(struct broker *b, int32_t pid);
 
 /*
- * One that sentry-profctl attach names, and that is none yet: to be profiled,
- * as those of --pid; or is_recorded_only: for its recordings, whose reader is
- * to be counted then. The instance takes the pidfd out of p.
+ * One that is none yet: to be profiled, as those of --pid; or, where the origin
+ * is INSTANCE_RECORDED, for its recordings, whose reader is to be counted then.
+ * The instance takes the pidfd out of p.
  */
 must_check int instance_add_attached(struct broker *b, struct process *p,
-				     bool is_recorded_only,
+				     enum instance_origin origin,
 				     struct instance **ret);
 
 /*
@@ -114,7 +137,25 @@ must_check int instance_add(struct broker *b, struct process *p,
 /* Not of those that somebody has named. */
 static inline bool instance_has_section(const struct instance *i)
 {
-	return !i->is_given && !i->is_attached;
+	return i->origin == INSTANCE_OF_SECTION;
+}
+
+/* The broker has it because a user, or its parent, wanted that while it ran. */
+static inline bool instance_is_attached(const struct instance *i)
+{
+	return i->origin >= INSTANCE_ATTACHED;
+}
+
+/* A user wants that, or it cannot be profiled. */
+static inline bool instance_is_left_alone(const struct instance *i)
+{
+	return i->wish == INSTANCE_DETACHED || i->obstacle == INSTANCE_LEFT_OUT;
+}
+
+/* It has ended or was removed: no function finds it any more. */
+static inline bool instance_is_gone(const struct instance *i)
+{
+	return i->life >= INSTANCE_REMOVED;
 }
 
 /* Takes note of the ends of those that were added before there was a loop. */
@@ -124,16 +165,16 @@ must_check int instances_watch(struct broker *b);
 struct instance *instance_of_pid(struct broker *b, int32_t pid);
 
 /*
- * Marks the instance as removed: its run is stopped, and instances_sweep frees
- * it once it has no run and no chunk in flight.
+ * Has no effect where the instance is past that state.
+ *
+ * INSTANCE_CHANGED: its section differs from i->config. The run is stopped, and
+ * the next one starts with the new section.
+ *
+ * INSTANCE_REMOVED: its run is stopped, and instances_sweep frees it once it
+ * has no run and no chunk in flight. INSTANCE_ENDED: that, too, but the run
+ * comes to its end by itself.
  */
-void instance_remove(struct instance *i);
-
-/*
- * Marks the instance as changed: its section differs from i->config. The run is
- * stopped, and the next one starts with the new section.
- */
-void instance_change(struct instance *i);
+void instance_becomes(struct instance *i, enum instance_life life);
 
 /* The sampling rate of the instance's runs: no higher than the timer's. */
 uint32_t instance_rate_hz(const struct instance *i);

@@ -24,33 +24,29 @@
 #include <stdint.h>
 
 #include "lib/base/util.h"
+#include "lib/client/protocol.h"
 
 struct instance;
 
-enum lifecycle_result {
-	LIFECYCLE_OK,
-	/* What the call asks for has no effect, because: */
-	LIFECYCLE_RUNS_ALREADY,
-	LIFECYCLE_NOT_RUNNING,
-	LIFECYCLE_NOT_SAMPLED,
-	LIFECYCLE_TRACE_START, /* start in trace mode */
-	LIFECYCLE_TRACE_STOP,  /* stop in trace mode */
-	LIFECYCLE_MANUAL_SPAN, /* a root span in manual mode */
-	LIFECYCLE_NO_SPAN,     /* the end of one that was not open */
+/* What a call came to, for who asked and for a line at debug level. */
+struct lifecycle_result {
+	enum protocol_result answer;
+	/* A whole sentence without a full stop; "": the call has an effect. */
+	const char *why_not;
 };
 
 /* Is it to be profiled now? */
 bool lifecycle_wants(const struct instance *instance);
 
 /* What start_profiler() and stop_profiler() of the specification do. */
-enum lifecycle_result lifecycle_start(struct instance *instance);
-enum lifecycle_result lifecycle_stop(struct instance *instance);
+struct lifecycle_result lifecycle_start(struct instance *instance);
+struct lifecycle_result lifecycle_stop(struct instance *instance);
 
 /*
  * A sampled root span begins or ends. They are counted in both modes, so that
  * another mode after a reload of the configuration finds what is open.
  */
-enum lifecycle_result lifecycle_span(struct instance *instance, bool begins);
+struct lifecycle_result lifecycle_span(struct instance *instance, bool begins);
 
 /*
  * A chunk of the instance's target is finished, whatever became of it; not of
@@ -72,11 +68,5 @@ must_check bool lifecycle_time(struct instance *instance, uint64_t now_ns,
 
 /* Tracing is on in the target: it has told of a root span, sampled or not. */
 void lifecycle_traced(struct instance *instance);
-
-/*
- * Why it had no effect, for a line at debug level: a whole sentence without a
- * full stop. "" for LIFECYCLE_OK.
- */
-const char *lifecycle_result_text(enum lifecycle_result result);
 
 #endif

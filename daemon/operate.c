@@ -27,14 +27,14 @@
 
 static enum protocol_result change(struct instance *i, uint32_t type)
 {
-	enum lifecycle_result result;
+	struct lifecycle_result result;
 
-	if (i->is_detached || i->is_left_out)
+	if (instance_is_left_alone(i))
 		return PROTOCOL_LEFT_OUT;
 	result =
 		type == PROTOCOL_START ? lifecycle_start(i) : lifecycle_stop(i);
 	clients_note(i->pid, result);
-	return clients_result(result);
+	return result.answer;
 }
 
 /* How many processes of a section a start or stop had no effect on, and why. */
@@ -78,8 +78,7 @@ static void change_all(struct broker *b, const struct peer *is,
 	for (size_t k = 0; k < b->n_instances; k++) {
 		struct instance *i = b->instances[k];
 
-		if (i->has_ended || i->is_removed ||
-		    strcmp(i->config.name, m->name) != 0)
+		if (instance_is_gone(i) || strcmp(i->config.name, m->name) != 0)
 			continue;
 		known++;
 		if (!rights_may(is, i))

@@ -318,7 +318,7 @@ static bool all_are_well(struct broker *b)
 		return !b->failed;
 
 	FOR_EACH_TARGET (t, b) {
-		if (t->instance->is_child)
+		if (t->instance->origin == INSTANCE_CHILD)
 			continue;
 		/* ESRCH: it has ended, which is a normal end. */
 		if (t->left_out || t->files_until_ns != 0 ||

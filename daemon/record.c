@@ -75,8 +75,8 @@ static void tell_end(struct recording *r)
 	close_fd(&r->fd);
 	r->is_over = true;
 	i->n_records--;
-	if (i->n_records == 0 && i->is_recorded_only)
-		instance_remove(i);
+	if (i->n_records == 0 && i->origin == INSTANCE_RECORDED)
+		instance_becomes(i, INSTANCE_REMOVED);
 }
 
 static void end(struct recording *r, enum protocol_record_end why)
@@ -95,8 +95,7 @@ static struct instance *find_named(struct broker *b, const struct peer *is,
 	for (size_t k = 0; k < b->n_instances; k++) {
 		struct instance *i = b->instances[k];
 
-		if (i->has_ended || i->is_removed ||
-		    strcmp(i->config.name, name) != 0)
+		if (instance_is_gone(i) || strcmp(i->config.name, name) != 0)
 			continue;
 		if (!rights_may(is, i)) {
 			n_denied++;
@@ -200,8 +199,8 @@ void record_ask(struct broker *b, const struct control_peer *peer,
 	ret->m.pid = i->pid;
 	if (r < 0)
 		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
-	if (r < 0 && i->n_records == 0 && i->is_recorded_only)
-		instance_remove(i);
+	if (r < 0 && i->n_records == 0 && i->origin == INSTANCE_RECORDED)
+		instance_becomes(i, INSTANCE_REMOVED);
 }
 
 void records_finish(struct broker *b, const struct control_peer *peer)
@@ -303,13 +302,13 @@ static void check(const struct broker *b, struct recording *r)
 	r->target = 0;
 	if (r->is_finishing)
 		end(r, PROTOCOL_RECORD_DONE);
-	else if (i->has_ended && t != NULL && !target_is_over(t))
+	else if (i->life == INSTANCE_ENDED && t != NULL && !target_is_over(t))
 		return; /* its run is coming to its end */
-	else if (i->has_ended)
+	else if (i->life == INSTANCE_ENDED)
 		end(r, PROTOCOL_RECORD_NO_PROCESS);
 	else if (b->stopping)
 		end(r, PROTOCOL_RECORD_SHUTDOWN);
-	else if (i->is_left_out || i->is_detached || i->is_removed)
+	else if (instance_is_left_alone(i) || i->life == INSTANCE_REMOVED)
 		end(r, PROTOCOL_RECORD_LEFT_OUT);
 	else if (t != NULL && target_is_open(t) && t->session == SESSION_OPEN)
 		ask(r, t);

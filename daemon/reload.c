@@ -89,15 +89,15 @@ static void change(struct broker *b, struct instance *i, const struct config *c)
 	const struct target_config *now = config_target(c, i->config.name);
 
 	/* Removed before: another section of this name may be there since. */
-	if (i->is_removed)
+	if (instance_is_gone(i))
 		return;
 	if (now == NULL) {
-		instance_remove(i);
+		instance_becomes(i, INSTANCE_REMOVED);
 		return;
 	}
 	if (old != NULL && target_config_equal(old, now))
 		return;
-	instance_change(i);
+	instance_becomes(i, INSTANCE_CHANGED);
 	discovery_doubt(b->discovery, i->pid);
 }
 

@@ -113,7 +113,7 @@ static void count(struct section *section, const struct broker *b,
 	for (size_t k = 0; k < b->n_instances; k++) {
 		const struct instance *i = b->instances[k];
 
-		if (i->has_ended || i->is_removed || !is_of(i, section))
+		if (instance_is_gone(i) || !is_of(i, section))
 			continue;
 		section->instances++;
 		section->profiled += i->target != NULL;

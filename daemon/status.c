@@ -78,11 +78,12 @@ static const char *error_of(const struct instance *i)
 {
 	if (i->last_error[0] != '\0')
 		return i->last_error;
-	if (i->is_detached)
+	if (i->wish == INSTANCE_DETACHED)
 		return "detached";
-	return i->is_crowded_out ? "max_instances, or all that can be at a "
-				   "time, are profiled"
-				 : "";
+	return i->obstacle == INSTANCE_CROWDED_OUT
+		       ? "max_instances, or all that can be at a "
+			 "time, are profiled"
+		       : "";
 }
 
 static void put_figures(FILE *out, const struct broker *b,
@@ -333,7 +334,7 @@ static void put_all(FILE *out, struct broker *b, const struct peer *viewer)
 	for (size_t k = 0; k < b->n_instances; k++) {
 		const struct instance *i = b->instances[k];
 
-		if (i->has_ended || i->is_removed)
+		if (instance_is_gone(i))
 			continue;
 		fprintf(out, "%s\n  ", first ? "" : ",");
 		put_target(out, b, i, viewer);

@@ -31,7 +31,7 @@ static void find_one_that_ends(void)
 	instance.pidfd = (int)syscall(SYS_pidfd_open, instance.pid, 0);
 	ck_assert_int_ge(instance.pidfd, 0);
 	ck_assert_int_eq(waitpid(instance.pid, NULL, 0), instance.pid);
-	instance.has_ended = true;
+	instance.life = INSTANCE_ENDED;
 	OK(target_open(&b, &instance));
 }
 
@@ -63,13 +63,14 @@ static void end_of_it(bool is_asked)
 }
 
 static const struct {
-	bool is_given, is_attached, was_attached;
+	enum instance_origin origin;
+	bool was_attached;
 	unsigned int lines;
 } kinds[] = {
 	{.lines = 0}, /* of a section */
-	{.is_given = true, .lines = 1},
-	{.is_attached = true, .lines = 1},
-	{.is_given = true, .was_attached = true, .lines = 0},
+	{.origin = INSTANCE_GIVEN, .lines = 1},
+	{.origin = INSTANCE_ATTACHED, .lines = 1},
+	{.origin = INSTANCE_GIVEN, .was_attached = true, .lines = 0},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -81,8 +82,7 @@ TESTS(who_ends_before, 2 * KINDS)
 	const size_t kind = (size_t)_i / 2;
 
 	find_one_that_ends();
-	instance.is_given = kinds[kind].is_given;
-	instance.is_attached = kinds[kind].is_attached;
+	instance.origin = kinds[kind].origin;
 	instance.was_attached = kinds[kind].was_attached;
 	hear();
 	end_of_it(_i % 2 != 0);

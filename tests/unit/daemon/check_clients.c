@@ -90,7 +90,7 @@ TEST(before_there_is_an_instance)
 	appear();
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
 	i.start_ticks = 7;
-	i.has_ended = true;
+	i.life = INSTANCE_ENDED;
 	b.clients.n_seen = 0;
 	clients_check(&b);
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
@@ -131,7 +131,7 @@ TEST(what_stands_in_the_page)
 	i.ship = &ship;
 	clients_check(&b);
 	ck_assert_uint_eq(page->state, PROTOCOL_LIMITED);
-	i.is_left_out = true;
+	i.obstacle = INSTANCE_LEFT_OUT;
 	clients_check(&b);
 	ck_assert_uint_eq(page->state, PROTOCOL_IS_LEFT_OUT);
 	i.is_sampled = false;
@@ -175,7 +175,7 @@ TEST(spans_by_the_page)
 	page->spans_open = 1;
 	clients_check(&b);
 	ck_assert_uint_eq(i.root_spans, 1);
-	ck_assert(i.is_traced);
+	ck_assert(i.is_heard);
 	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
 	ck_assert_uint_eq(page->wants_open, 0);
 	page->spans_open = 0;
@@ -201,10 +201,10 @@ TEST(unsampled_spans_are_tracing)
 {
 	appear();
 	clients_check(&b);
-	ck_assert(!i.is_traced);
+	ck_assert(!i.is_heard);
 	page->is_traced = 1;
 	clients_check(&b);
-	ck_assert(i.is_traced);
+	ck_assert(i.is_heard);
 	ck_assert_uint_eq(i.root_spans, 0);
 }
 
@@ -247,12 +247,12 @@ TEST(an_instance_that_ends_is_left)
 	appear();
 	page->spans_open = 1;
 	clients_check(&b);
-	i.is_removed = true;
+	i.life = INSTANCE_REMOVED;
 	clients_check(&b);
 	ck_assert_uint_eq(i.root_spans, 0);
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
 	/* Another section matches it. */
-	i.is_removed = false;
+	i.life = INSTANCE_LIVES;
 	b.clients.n_seen = 0;
 	clients_check(&b);
 	ck_assert_uint_eq(i.root_spans, 1);

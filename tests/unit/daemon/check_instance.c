@@ -146,7 +146,7 @@ static void turn(void)
 static void tear_down_many(void)
 {
 	for (size_t k = 0; k < b.n_instances; k++) {
-		many[k]->has_ended = true;
+		many[k]->life = INSTANCE_ENDED;
 		many[k]->target = NULL;
 	}
 	turn();
@@ -159,7 +159,7 @@ FIXTURE(set_up_many, tear_down_many)
 TEST(many_end_in_the_turn_in_which_another_starts)
 {
 	for (size_t k = 0; k < MANY - 1; k++)
-		many[k]->has_ended = true;
+		many[k]->life = INSTANCE_ENDED;
 	many[MANY - 1]->is_started = true;
 	turn();
 	ck_assert_uint_eq(b.n_instances, 1);
@@ -191,10 +191,10 @@ TEST(a_section_that_changes_and_goes)
 {
 	struct target *t = profile_first();
 
-	instance_change(many[0]);
+	instance_becomes(many[0], INSTANCE_CHANGED);
 	turn();
 	ck_assert_int_eq(t->phase, TARGET_STOPPING);
-	instance_remove(many[0]);
+	instance_becomes(many[0], INSTANCE_REMOVED);
 	b.options.config.targets = NULL;
 	b.options.config.n_targets = 0;
 	let_go(t);
@@ -207,7 +207,7 @@ TEST(a_section_that_changes_and_moves)
 {
 	struct target *t = profile_first();
 
-	instance_change(many[0]);
+	instance_becomes(many[0], INSTANCE_CHANGED);
 	turn();
 	memcpy(sections[0].name, "b", sizeof("b"));
 	memcpy(sections[1].name, "a", sizeof("a"));
@@ -222,7 +222,7 @@ TEST(a_section_that_is_gone_when_its_turn_comes)
 {
 	struct target *t = profile_first();
 
-	instance_change(many[0]);
+	instance_becomes(many[0], INSTANCE_CHANGED);
 	turn();
 	memcpy(sections[0].name, "c", sizeof("c"));
 	let_go(t);
@@ -238,7 +238,7 @@ TEST(another_dsn_has_another_limit)
 	ck_assert_ptr_eq(many[0]->ship, &ship);
 	memcpy(ship.dsn, "https://k@a/1", sizeof("https://k@a/1"));
 	ship.limit.holds = true;
-	instance_change(many[0]);
+	instance_becomes(many[0], INSTANCE_CHANGED);
 	turn();
 	let_go(t);
 	sections[0].autostart = false;
@@ -275,7 +275,7 @@ TESTS(a_lack_passes, 4)
 	t->attach_error = errors[_i];
 	let_go(t);
 	turn();
-	ck_assert(!many[0]->is_left_out);
+	ck_assert_int_eq(many[0]->obstacle, INSTANCE_UNHINDERED);
 	/* The first failure is followed by another attempt at once. */
 	t = many[0]->target;
 	ck_assert_ptr_nonnull(t);
@@ -296,7 +296,7 @@ TEST(other_errors_do_not_pass)
 	t->attach_error = ENOEXEC;
 	let_go(t);
 	turn();
-	ck_assert(many[0]->is_left_out);
+	ck_assert_int_eq(many[0]->obstacle, INSTANCE_LEFT_OUT);
 	ck_assert_ptr_null(many[0]->target);
 }
 
@@ -310,10 +310,10 @@ TEST(no_more_of_a_section_than_it_allows)
 	memcpy(many[MANY - 1]->config.name, "b", sizeof("b"));
 	turn();
 	ck_assert_uint_eq(targets_count(&b), 4);
-	ck_assert(many[3]->is_crowded_out);
+	ck_assert_int_eq(many[3]->obstacle, INSTANCE_CROWDED_OUT);
 	let_go(many[0]->target);
 	many[0]->is_started = false;
 	turn();
 	ck_assert_uint_eq(targets_count(&b), 4);
-	ck_assert(!many[3]->is_crowded_out);
+	ck_assert_int_eq(many[3]->obstacle, INSTANCE_UNHINDERED);
 }

@@ -87,7 +87,7 @@ TEST(none_where_there_was_one)
 	ck_assert_uint_eq(s.v[0].empty_since_ns, 0);
 	ck_assert_uint_eq(s.v[1].instances, 0);
 	ck_assert_uint_eq(s.v[1].empty_since_ns, NS_PER_SEC);
-	instance.has_ended = true;
+	instance.life = INSTANCE_ENDED;
 	sections_check(&s, &b, 5 * NS_PER_SEC);
 	ck_assert_uint_eq(s.v[0].instances, 0);
 	ck_assert_uint_eq(s.v[0].empty_since_ns, 5 * NS_PER_SEC);
@@ -117,7 +117,7 @@ TEST(figures_outlive_a_process_and_a_reload)
 	sections_figures(&s.v[0], &b, &f);
 	ck_assert_uint_eq(f.chunks.sent, 0);
 	/* Attached by hand: no section's. */
-	instance.is_attached = true;
+	instance.origin = INSTANCE_ATTACHED;
 	sections_gone(&s, &instance);
 	sections_figures(&s.v[1], &b, &f);
 	ck_assert_uint_eq(f.chunks.sent, 3);
