@@ -423,6 +423,7 @@ ORACLE = $(patsubst %,$(B)/oracle/%,differ record steps births)
 ORACLE_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/oracle/*.c))
 ALL_OBJS += $(ORACLE_OBJS)
 $(ORACLE): $(B)/oracle/%: $(B)/obj/tests/oracle/%.o \
+		$(B)/obj/tests/oracle/thread.o \
 		$(oracle_parts:%=$(B)/obj/daemon/%.o) \
 		$(call archives,$(sentry-profd-oracle_LIB))
 	@mkdir -p $(@D)

@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "lib/base/clock.h"
-#include "lib/capture/activity.h"
 #include "lib/capture/arch.h"
 #include "lib/capture/memory.h"
 #include "lib/capture/repair.h"
@@ -76,30 +75,10 @@ bool thread_release_late(struct thread_stop *stop)
 	return r != -EAGAIN;
 }
 
-/* What ptrace(2) is to deliver when the thread goes on. */
-static void *delivery(const struct thread_stop *stop)
-{
-	const int signal = stop->status == TRACEE_SIGNAL ? stop->signal : 0;
-
-	return (void *)(intptr_t)signal;
-}
-
-int thread_step(struct thread_stop *stop)
-{
-	int r;
-
-	if (ptrace(PTRACE_SINGLESTEP, stop->tid, NULL, delivery(stop)) < 0)
-		return -errno;
-	r = wait_stop(stop, THREAD_STOP_NS);
-	/* The step's own. */
-	if (r == 0 && stop->status == TRACEE_SIGNAL && stop->signal == SIGTRAP)
-		stop->status = TRACEE_OTHER;
-	return r;
-}
-
 void thread_release(const struct thread_stop *stop)
 {
 	const uint32_t tid = (uint32_t)stop->tid;
+	const int signal = stop->status == TRACEE_SIGNAL ? stop->signal : 0;
 	struct user_regs_struct regs;
 
 	/* Nobody's call fails because somebody has looked. */
@@ -110,14 +89,14 @@ void thread_release(const struct thread_stop *stop)
 			 status_goes_unnoticed(tid, stop->signal))
 			(void)repair_call(tid, &regs, stop->signal);
 	}
-	(void)ptrace(PTRACE_DETACH, stop->tid, NULL, delivery(stop));
+	(void)ptrace(PTRACE_DETACH, stop->tid, NULL, (void *)(intptr_t)signal);
 }
 
 /*
  * The stack ends with its mapping, as far as is known from outside. What was
  * never touched of it reads as zeros.
  */
-static size_t copy(const struct live *l, int32_t tid, const uint64_t *regs,
+size_t thread_copy(const struct live *l, int32_t tid, const uint64_t *regs,
 		   uint64_t regs_known, uint64_t second,
 		   struct record_sample *record)
 {
@@ -166,7 +145,8 @@ int thread_copy_stopped(const struct live *l, const struct thread_stop *stop,
 	if (r < 0)
 		return r;
 	arch_to_dwarf(&raw, regs);
-	*ret_size = copy(l, stop->tid, regs, ARCH_REGS_ALL, second, record);
+	*ret_size =
+		thread_copy(l, stop->tid, regs, ARCH_REGS_ALL, second, record);
 	return 0;
 }
 
@@ -184,43 +164,5 @@ int thread_walk(const struct live *l, const struct thread_stop *stop,
 					UNWIND_FRAMES_MAX, ret);
 		second = ret->second;
 	}
-	return r;
-}
-
-/* Both looks find it blocked, in the same place, and it has not run between. */
-static bool stayed(const struct activity *a, const struct activity_mark *mark,
-		   const struct activity_place *place)
-{
-	struct activity_place now;
-	struct activity_mark mark_now;
-
-	return activity_look(a, &now) == ACTIVITY_BLOCKED &&
-	       now.call == place->call && now.sp == place->sp &&
-	       now.pc == place->pc && activity_mark(a, &mark_now) &&
-	       activity_same(mark, &mark_now);
-}
-
-int thread_copy_blocked(const struct live *l, int32_t tid, uint64_t second,
-			struct record_sample *record, size_t *ret_size)
-{
-	uint64_t regs[ARCH_REGS] = {0};
-	struct activity_place place;
-	struct activity_mark mark;
-	struct activity activity;
-	int r;
-
-	r = activity_open(&activity, l->proc_fd, (uint32_t)tid);
-	if (r < 0)
-		return r == -ENOENT ? -ESRCH : r;
-	r = -EBUSY;
-	if (activity_mark(&activity, &mark) &&
-	    activity_look(&activity, &place) == ACTIVITY_BLOCKED &&
-	    place.call >= 0) {
-		*ret_size = copy(l, tid, regs, activity_regs(&place, regs),
-				 second, record);
-		if (stayed(&activity, &mark, &place))
-			r = 0;
-	}
-	activity_close(&activity);
 	return r;
 }

@@ -3,10 +3,9 @@
  * record of lib/capture/sample.h, by the means of lib/capture. Used by
  * sentry-profd-oracle and by the tests that compare stop by stop.
  *
- * A thread that is blocked in a call can be copied without being stopped; of
- * its registers sp and pc are known then. A thread that was stopped goes on by
- * thread_release, as if nothing had been: a call that the stop interrupted is
- * started again. If this process ends before, the kernel lets it go.
+ * A thread that was stopped goes on by thread_release, as if nothing had been:
+ * a call that the stop interrupted is started again. If this process ends
+ * before, the kernel lets it go.
  */
 #ifndef DAEMON_ORACLE_THREAD_COPY_H
 #define DAEMON_ORACLE_THREAD_COPY_H
@@ -57,12 +56,6 @@ must_check int thread_stop(int32_t tid, uint64_t wait_ns,
  */
 bool thread_release_late(struct thread_stop *stop);
 
-/*
- * Lets it execute one instruction and stop again. Returns 0, or -ESRCH if it
- * has died.
- */
-must_check int thread_step(struct thread_stop *stop);
-
 /* Mends what the stop has done, and detaches. */
 void thread_release(const struct thread_stop *stop);
 
@@ -71,6 +64,14 @@ void thread_release(const struct thread_stop *stop);
  * that is larger is flagged SAMPLE_CAPPED.
  */
 #define THREAD_COPY_MAX SNAPSHOT_SIZE_MAX
+
+/*
+ * Copies a thread with these registers, by DWARF number, of which regs_known
+ * tells which count: thread_copy_stopped says the rest. Returns the bytes used.
+ */
+size_t thread_copy(const struct live *l, int32_t tid, const uint64_t *regs,
+		   uint64_t regs_known, uint64_t second,
+		   struct record_sample *record);
 
 /*
  * Copies a stopped thread into record, which has room for THREAD_COPY_MAX
@@ -92,14 +93,5 @@ must_check int thread_copy_stopped(const struct live *l,
 must_check int thread_walk(const struct live *l, const struct thread_stop *stop,
 			   struct record_sample *record,
 			   struct unwind_stack *ret);
-
-/*
- * Copies a thread that is blocked in a call, without stopping it. Also
- * returns -EBUSY if it is not, or has run meanwhile.
- */
-must_check int thread_copy_blocked(const struct live *l, int32_t tid,
-				   uint64_t second,
-				   struct record_sample *record,
-				   size_t *ret_size);
 
 #endif

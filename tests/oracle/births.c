@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 
 #include "daemon/oracle/live.h"
-#include "daemon/oracle/thread_copy.h"
+#include "tests/oracle/thread.h"
 
 static struct unwind_stack stack;
 

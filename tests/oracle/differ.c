@@ -21,8 +21,8 @@
 
 #include "daemon/oracle/live.h"
 #include "daemon/oracle/oracle.h"
-#include "daemon/oracle/thread_copy.h"
 #include "lib/capture/arch.h"
+#include "tests/oracle/thread.h"
 
 /* Between two moments, at most; running code is then somewhere else. */
 #define PAUSE_MAX_NS (2 * NS_PER_MS)

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "daemon/oracle/live.h"
-#include "daemon/oracle/thread_copy.h"
 #include "lib/capture/arch.h"
+#include "tests/oracle/thread.h"
 
 /* A loop comes back to a place sooner. */
 #define STEPS_MAX 10000

@@ -11,17 +11,13 @@
  *
  *	END NAME:ADDRESS NAME:ADDRESS ...
  */
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
 
 #include "daemon/oracle/live.h"
-#include "daemon/oracle/thread_copy.h"
 #include "lib/capture/arch.h"
+#include "tests/oracle/thread.h"
 
 /* A turn of exceptions takes 50,000 to 80,000. */
 #define STEPS_MAX 400000
@@ -67,17 +63,6 @@ static void put_stack(struct live *l)
 	(void)putchar('\n');
 }
 
-/* As thread_step, which looks again after a while, in no time. */
-static int step(const struct thread_stop *stop)
-{
-	int status;
-
-	if (ptrace(PTRACE_SINGLESTEP, stop->tid, NULL, NULL) < 0 ||
-	    waitpid(stop->tid, &status, __WALL) != stop->tid)
-		return -errno;
-	return WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP ? 0 : -ESRCH;
-}
-
 /* Does what was seen last lie in what the unwinder has called? */
 static bool is_called_by_unwinder(struct live *l)
 {
@@ -98,8 +83,7 @@ static int look(struct live *l, const struct thread_stop *stop, bool *in_call)
 	return r;
 }
 
-static int go(struct live *l, const struct thread_stop *stop,
-	      const char *function)
+static int go(struct live *l, struct thread_stop *stop, const char *function)
 {
 	unsigned int turns = 0;
 	bool in_call = false;
@@ -120,7 +104,7 @@ static int go(struct live *l, const struct thread_stop *stop,
 		    (!in_call || is_unwinder(name) || i % EVERY == 0))
 			r = look(l, stop, &in_call);
 		if (r == 0)
-			r = step(stop);
+			r = thread_step(stop);
 	}
 	return r < 0 ? r : -ETIME;
 }
