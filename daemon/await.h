@@ -3,8 +3,9 @@
  * descriptor tells of stops, so what comes at a descriptor ends no such wait:
  * the caller sees to it that the time is near.
  *
- * A signal ends the wait. One that came just before the call would be lost, so
- * its handler does not return: it jumps out (await.c).
+ * A timer's signal ends the wait. One that comes just before the call is lost:
+ * the timer repeats it. It may interrupt other calls of the thread as well:
+ * those that wait return EINTR.
  *
  * One for each process; one thread at a time waits, which is that of
  * await_enter. The signal is AWAIT_SIGNAL; others have to block it.
@@ -31,22 +32,22 @@ struct await {
 
 /* Without a timer, where the kernel refuses one, nothing rings. */
 void await_init(struct await *a);
-void await_fini(struct await *a);
 
 /* For the calling thread the signal is let in. */
 void await_enter(void);
 
 /*
- * At first_ns of CLOCK_MONOTONIC, and every period_ns from then on, in place of
+ * At first_ns of CLOCK_MONOTONIC, and every again_ns from then on, in place of
  * what was asked for before.
  */
-void await_ring(struct await *a, uint64_t first_ns, uint64_t period_ns);
+void await_ring(struct await *a, uint64_t first_ns, uint64_t again_ns);
+/* Not any more. */
 void await_rest(struct await *a);
 
 /*
  * Takes the next wait status of a tracee or child, as waitpid(-1) with __WALL,
- * until_ns: a time at which it rings. False: that is over; or, before it, there
- * is nobody to wait for.
+ * until_ns: the time at which it rings first. False: that is over, by as long
+ * as one repetition at most; or, before it, there is nobody to wait for.
  */
 must_check bool await_next(const struct await *a, uint64_t until_ns,
 			   pid_t *ret_pid, int *ret_status);

@@ -61,7 +61,7 @@ void stops_tick(struct stops *s, const struct ticker *t)
 	     capture_threads(s->capture) <= AWAIT_THREADS_MAX &&
 	     t->period_ns <= HEARTBEAT_EVERY_MS * NS_PER_MS))
 		await_ring(&s->await, ticker_time(t, t->tick + 1),
-			   t->period_ns);
+			   t->period_ns / 2);
 }
 
 void stops_rest(struct stops *s)

@@ -31,12 +31,12 @@ static void tear_down(void)
 {
 	(void)kill(child, SIGKILL);
 	(void)waitpid(child, NULL, __WALL);
-	await_fini(&a);
+	await_rest(&a);
 }
 
 FIXTURE(set_up, tear_down)
 
-/* It rings once, at some moment from long before the call to long after. */
+/* It rings at some moment from long before the call to long after. */
 TEST(a_time_ends_it_whenever_it_comes)
 {
 	pid_t pid;
@@ -45,7 +45,7 @@ TEST(a_time_ends_it_whenever_it_comes)
 	for (uint64_t i = 0; i < 3000; i++) {
 		const uint64_t until_ns = clock_mono_ns() + 50 * i;
 
-		await_ring(&a, until_ns, LONG_NS);
+		await_ring(&a, until_ns, NS_PER_MS);
 		ck_assert(!await_next(&a, until_ns, &pid, &status));
 		ck_assert_uint_ge(clock_mono_ns(), until_ns);
 	}
@@ -71,7 +71,7 @@ TEST(nobody_is_waited_for_in_vain)
 
 	OK(kill(child, SIGKILL));
 	ck_assert_int_eq(waitpid(child, &status, __WALL), child);
-	await_ring(&a, until_ns, LONG_NS);
+	await_ring(&a, until_ns, NS_PER_MS);
 	ck_assert(!await_next(&a, until_ns, &pid, &status));
 }
 
@@ -133,11 +133,11 @@ TEST(no_stop_is_lost)
 	for (uint64_t i = 0; i < 3000; i++) {
 		uint64_t until_ns = clock_mono_ns() + 20 * i;
 
-		await_ring(&a, until_ns, LONG_NS);
+		await_ring(&a, until_ns, NS_PER_MS);
 		OK(ptrace(PTRACE_INTERRUPT, child, NULL, NULL));
 		while (!await_next(&a, until_ns, &pid, &status)) {
 			until_ns = clock_mono_ns() + 100 * NS_PER_US;
-			await_ring(&a, until_ns, LONG_NS);
+			await_ring(&a, until_ns, NS_PER_MS);
 		}
 		ck_assert_int_eq(tracee_classify(status, &signal), TRACEE_TRAP);
 		OK(ptrace(PTRACE_CONT, child, NULL, NULL));

@@ -30,7 +30,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	await_fini(&s.await);
+	await_rest(&s.await);
 	loop_free(loop);
 	live_end(&l);
 }
