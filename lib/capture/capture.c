@@ -43,7 +43,7 @@ int capture_add(struct capture *c, uint32_t id, int32_t pid, int pidfd,
 	if (r < 0)
 		return r;
 	c->options.beat->touching = id;
-	t->exit_stop = !fuse_is_near(t->proc_fd);
+	t->exit_stop = !fuse_is_mapped(t->proc_fd);
 	r = target_scan(t);
 	c->options.beat->touching = 0;
 	if (t->n_threads == 0 && r == 0)

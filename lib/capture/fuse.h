@@ -1,13 +1,16 @@
 /*
- * Does a process have to do with a file system of FUSE?
+ * Does a process have a file of a FUSE file system mapped?
  *
  * A read of memory that needs a page of such a file waits for its server, and
  * where that has taken the request, no kill ends the wait (fs/fuse/dev.c,
- * request_wait_answer): only the answer, or the server's end. So whoever may be
- * that server, or be what it waits for, must not have to wait for us to die.
+ * request_wait_answer): only the answer, or the server's end. So a process with
+ * such a file, which may be the server itself, must not have to wait for
+ * capture before it can die.
  *
- * What is asked is of one moment: a process can map such a file, or become such
- * a server, afterwards.
+ * The answer is of one moment: a process can map such a file afterwards. A
+ * server that maps none of its files is not recognized, nor is a file system
+ * that the process does not see mounted (unmounted lazily, or below overlayfs
+ * before Linux 6.8).
  */
 #ifndef LIB_CAPTURE_FUSE_H
 #define LIB_CAPTURE_FUSE_H
@@ -15,12 +18,11 @@
 #include <stdbool.h>
 
 /*
- * True if a process has a file of FUSE mapped, or /dev/fuse open among its
- * first 256 descriptors, or if that cannot be told: it has very many mappings,
- * or one of a file system that is not to be seen. proc_fd: its /proc/PID. Asks
- * no file system; a process that changes its mappings may be waited for. Takes
- * 0.1 ms as a rule, and some milliseconds at most.
+ * True if the process has one, or if that cannot be told: it has very many
+ * mounts or mappings. proc_fd: its /proc/PID. Asks no file system; a process
+ * that changes its mappings may be waited for. Takes 0.1 ms as a rule, and some
+ * milliseconds at most.
  */
-bool fuse_is_near(int proc_fd);
+bool fuse_is_mapped(int proc_fd);
 
 #endif
