@@ -95,16 +95,10 @@ bool aarch64_jumps_to(const uint8_t *code, size_t n, int64_t distance)
 	return false;
 }
 
-bool aarch64_way_out(const uint8_t *before, size_t n_before,
-		     const uint8_t *code, size_t n, uint32_t *ret_ra,
-		     uint32_t *ret_fp)
+bool aarch64_is_stub(const uint8_t *code, size_t n)
 {
 	size_t at = 0;
 
-	(void)before;
-	(void)n_before;
-	*ret_ra = 0;
-	*ret_fp = AARCH64_WAY_OUT_FP_SAME;
 	if (n >= 4 && instruction(code) == 0xd503245f) /* bti c */
 		at = 4;
 	return n - at >= 8 &&

@@ -74,21 +74,10 @@ bool aarch64_frame_varies(const uint8_t *code, size_t n);
 bool aarch64_jumps_to(const uint8_t *code, size_t n, int64_t distance);
 
 /*
- * As x86_64_way_out; true for a jump through memory, as PLT stubs are. Here the
- * return address is where the call has left it, and both offsets are 0.
+ * Is code a jump through memory, as PLT stubs are? The return address is where
+ * the call has left it.
  */
-#define AARCH64_WAY_OUT_FP_SAME UINT32_MAX
-bool aarch64_way_out(const uint8_t *before, size_t n_before,
-		     const uint8_t *code, size_t n, uint32_t *ret_ra,
-		     uint32_t *ret_fp);
-
-/* As x86_64_jumps_on: a return address is where the call has left it. */
-static inline bool aarch64_jumps_on(const uint8_t *before, size_t n_before,
-				    const uint8_t *code, size_t n)
-{
-	(void)before, (void)n_before, (void)code, (void)n;
-	return false;
-}
+bool aarch64_is_stub(const uint8_t *code, size_t n);
 
 /* Does code end with a call that does not return? Not told here. */
 #define AARCH64_LAST_MAX 4

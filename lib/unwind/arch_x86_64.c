@@ -133,32 +133,6 @@ bool x86_64_jumps_to(const uint8_t *code, size_t n, int64_t distance)
 	return false;
 }
 
-/* A jump through memory, or to what makes it: what was pushed on the way? */
-static bool in_plt(const uint8_t *before, size_t n_before, const uint8_t *code,
-		   size_t n, uint32_t *ret_ra)
-{
-	const bool after_index = n_before >= 5 && before[n_before - 5] == 0x68;
-	const bool after_first = n_before >= 6 &&
-				 before[n_before - 6] == 0xff &&
-				 before[n_before - 5] == 0x35;
-	size_t pos = 0;
-
-	(void)take(code, n, &pos, "\xf3\x0f\x1e\xfa", 4); /* endbr64 */
-	(void)take(code, n, &pos, "\xf2", 1);		  /* bnd */
-	if (take(code, n, &pos, "\xff\x25", 2))		  /* jmp *n(%rip) */
-		*ret_ra = after_first ? 16 : 0;
-	else if (n - pos >= 8 && code[pos] == 0xff && code[pos + 1] == 0x35 &&
-		 code[pos + 6] == 0xff && code[pos + 7] == 0x25) /* push */
-		*ret_ra = 8;
-	else if (after_index && take(code, n, &pos, "\xe9", 1))
-		*ret_ra = 8;
-	else if (n - pos >= 6 && code[pos] == 0x68 && code[pos + 5] == 0xe9)
-		*ret_ra = 0;
-	else
-		return false;
-	return true;
-}
-
 /* The size of an instruction that leaves memory, rsp and rbp alone, or 0. */
 static size_t harmless_size(const uint8_t *code, size_t n)
 {
@@ -188,94 +162,6 @@ static size_t harmless_size(const uint8_t *code, size_t n)
 	}
 	return code[at] >= 0xb8 && code[at] <= 0xbb ? at + (rex & 8 ? 9 : 5)
 						    : 0; /* mov $n */
-}
-
-/* As x86_64_way_out, from where it is no PLT. */
-static bool to_return(const uint8_t *code, size_t n, uint32_t *ret_ra,
-		      uint32_t *ret_fp)
-{
-	int32_t offset = 0;
-	size_t pos = 0;
-
-	*ret_fp = X86_64_WAY_OUT_FP_SAME;
-	while (pos < n) {
-		size_t rex = n - pos > 1 && code[pos] == 0x41;
-		uint8_t op = code[pos + rex];
-
-		if (take(code, n, &pos, "\xf3\x0f\x1e\xfa", 4))
-			continue;
-		if (op == 0xc3 || (op == 0xf3 && n - pos >= 2 &&
-				   code[pos + 1] == 0xc3)) { /* ret */
-			*ret_ra = (uint32_t)offset;
-			return offset >= 0 && offset <= X86_64_WAY_OUT_MAX;
-		}
-		if ((op & 0xf8) == 0x58 && (op != 0x5c || rex)) { /* pop */
-			if (offset < 0)
-				return false;
-			if (op == 0x5d && !rex)
-				*ret_fp = (uint32_t)offset;
-			offset += 8;
-			pos += rex + 1;
-		} else if (take(code, n, &pos, "\x48\x83\xc4", 3)) {
-			if (pos == n || code[pos] % 8 != 0 || code[pos] > 127)
-				return false;
-			offset += code[pos++]; /* add $n,%rsp */
-		} else if (take(code, n, &pos, "\x48\x83\xec\x08", 4)) {
-			offset -= 8; /* sub $8,%rsp */
-		} else {
-			size_t size = harmless_size(code + pos, n - pos);
-
-			if (size == 0)
-				return false;
-			pos += size;
-		}
-		if (offset > X86_64_WAY_OUT_MAX)
-			return false;
-	}
-	return false;
-}
-
-bool x86_64_way_out(const uint8_t *before, size_t n_before, const uint8_t *code,
-		    size_t n, uint32_t *ret_ra, uint32_t *ret_fp)
-{
-	*ret_fp = X86_64_WAY_OUT_FP_SAME;
-	return in_plt(before, n_before, code, n, ret_ra) ||
-	       to_return(code, n, ret_ra, ret_fp);
-}
-
-/* Does a nop of one byte, or one of three and more, end where code begins? */
-static bool ends_with_nop(const uint8_t *before, size_t n)
-{
-	static const struct {
-		const char *bytes;
-		size_t n;
-	} nops[] = {
-		{"\x90", 1},
-		{"\x0f\x1f\x00", 3},
-		{"\x0f\x1f\x40\0", 4},
-		{"\x0f\x1f\x44\0\0", 5},
-		/* What is longer has been cut off in front. */
-		{"\x1f\x80\0\0\0\0", 6},
-		{"\x84\0\0\0\0\0", 6},
-	};
-
-	for (size_t i = 0; i < array_size(nops); i++)
-		if (n >= nops[i].n && memcmp(before + n - nops[i].n,
-					     nops[i].bytes, nops[i].n) == 0)
-			return true;
-	return false;
-}
-
-bool x86_64_jumps_on(const uint8_t *before, size_t n_before,
-		     const uint8_t *code, size_t n)
-{
-	size_t pos = 0;
-
-	(void)take(code, n, &pos, "\xf3\x0f\x1e\xfa", 4); /* endbr64 */
-	(void)take(code, n, &pos, "\x41", 1);
-	return n - pos >= 2 && code[pos] == 0xff &&
-	       (code[pos + 1] & 0xf8) == 0xe0 &&
-	       ends_with_nop(before, n_before);
 }
 
 bool x86_64_never_returns(const uint8_t *code, size_t n)

@@ -71,29 +71,12 @@ bool x86_64_frame_varies(const uint8_t *code, size_t n);
  */
 bool x86_64_jumps_to(const uint8_t *code, size_t n, int64_t distance);
 
-/*
- * Where the return address is, by what code is about to do: from its first byte
- * on it leads to ret, past nothing but moves of registers, pops, changes of the
- * stack pointer by a constant, and calls; or it is a jump of a PLT, before
- * which something was pushed for the dynamic linker. before: the n_before bytes
- * in front of it, X86_64_BEFORE_MAX at most are looked at.
- *
- * Offsets from the stack pointer, multiples of 8, X86_64_WAY_OUT_MAX at most.
- * Nothing is said, false, where code does anything else.
- */
-#define X86_64_BEFORE_MAX      6
-#define X86_64_WAY_OUT_MAX     504
-#define X86_64_WAY_OUT_FP_SAME UINT32_MAX /* on the way it is not restored */
-bool x86_64_way_out(const uint8_t *before, size_t n_before, const uint8_t *code,
-		    size_t n, uint32_t *ret_ra, uint32_t *ret_fp);
-
-/*
- * Is code a jump to where a register points to, and in front of it padding? A
- * function that is nothing else calls another one so; or a place that is jumped
- * to, in one of many jumps.
- */
-bool x86_64_jumps_on(const uint8_t *before, size_t n_before,
-		     const uint8_t *code, size_t n);
+/* As aarch64_is_stub: x86_64_way.h knows these. */
+static inline bool x86_64_is_stub(const uint8_t *code, size_t n)
+{
+	(void)code, (void)n;
+	return false;
+}
 
 /*
  * Does code come to a call that does not return (a hlt or ud2 stands behind

@@ -15,18 +15,11 @@
  */
 enum { FACT_NONE, FACT_LAST, FACT_INDIRECT, FACT_N };
 
-/*
- * What starts holds: these bits, the two words of the way out, the second plus
- * one, and the words of the frame.
- */
+/* What starts holds: these bits, and the words of the frame. */
 #define FACT_SIGRETURN	 1u
 #define FACT_HAS_FRAME	 2u
-#define FACT_WAY_OUT	 4u
-#define FACT_JUMPS_ON	 8u
-#define FACT_RA_SHIFT	 4
-#define FACT_FP_SHIFT	 10
-#define FACT_WORD_MASK	 0x3fu
-#define FACT_FRAME_SHIFT 16
+#define FACT_STUB	 4u
+#define FACT_FRAME_SHIFT 3
 
 /*
  * More than an instruction that changes the stack pointer has, and a multiple
@@ -145,10 +138,9 @@ static uint32_t facts_at(struct unwind_space *s, uint64_t addr)
 	const struct map *map;
 	struct space_mapping *m = code_mapping(s, addr, &map);
 	uint8_t code[CPU_PROLOGUE_MAX];
-	uint8_t code_before[CPU_BEFORE_MAX];
 	uint32_t fact = 0;
-	uint32_t size, ra, fp;
-	size_t n, before;
+	uint32_t size;
+	size_t n;
 
 	if (!m)
 		return 0;
@@ -157,18 +149,8 @@ static uint32_t facts_at(struct unwind_space *s, uint64_t addr)
 	n = code_read(s, m, map, addr - m->bias, code, sizeof(code));
 	if (cpu_is_sigreturn(code, n))
 		fact |= FACT_SIGRETURN;
-	before = code_read(s, m, map, addr - m->bias - sizeof(code_before),
-			   code_before, sizeof(code_before));
-	/* Less is what the start of a segment is in front of. */
-	if (before < sizeof(code_before))
-		before = 0;
-	if (cpu_jumps_on(code_before, before, code, n))
-		fact |= FACT_JUMPS_ON;
-	if (cpu_way_out(code_before, before, code, n, &ra, &fp)) {
-		fact |= FACT_WAY_OUT | ra / 8 << FACT_RA_SHIFT;
-		if (fp != CPU_WAY_OUT_FP_SAME)
-			fact |= (fp / 8 + 1) << FACT_FP_SHIFT;
-	}
+	if (cpu_is_stub(code, n))
+		fact |= FACT_STUB;
 	if (cpu_frame_size(code, n, &size) && size % 8 == 0 &&
 	    size / 8 <= UINT32_MAX >> FACT_FRAME_SHIFT)
 		fact |= FACT_HAS_FRAME | size / 8 << FACT_FRAME_SHIFT;
@@ -184,25 +166,14 @@ bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size)
 	return (fact & FACT_HAS_FRAME) != 0;
 }
 
-bool code_way_out(struct unwind_space *s, uint64_t addr, uint32_t *ret_ra,
-		  uint32_t *ret_fp)
+bool code_is_stub(struct unwind_space *s, uint64_t addr)
 {
-	uint32_t fact = facts_at(s, addr);
-	uint32_t fp = fact >> FACT_FP_SHIFT & FACT_WORD_MASK;
-
-	*ret_ra = 8 * (fact >> FACT_RA_SHIFT & FACT_WORD_MASK);
-	*ret_fp = fp > 0 ? 8 * (fp - 1) : CPU_WAY_OUT_FP_SAME;
-	return (fact & FACT_WAY_OUT) != 0;
+	return (facts_at(s, addr) & FACT_STUB) != 0;
 }
 
 bool code_is_sigreturn(struct unwind_space *s, uint64_t addr)
 {
 	return (facts_at(s, addr) & FACT_SIGRETURN) != 0;
-}
-
-bool code_jumps_on(struct unwind_space *s, uint64_t addr)
-{
-	return (facts_at(s, addr) & FACT_JUMPS_ON) != 0;
 }
 
 /* How many bytes a function has from its start on; max: so many or more. */

@@ -57,25 +57,21 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc,
 /* Ciphers that are written by hand reach 30 KB. */
 #define CODE_FRAMED_MAX (64u * 1024)
 
-/*
- * Where the return address and the caller's frame pointer are by what the code
- * at addr is about to do: cpu_way_out.
- */
-bool code_way_out(struct unwind_space *s, uint64_t addr, uint32_t *ret_ra,
-		  uint32_t *ret_fp);
+/* cpu_is_stub of what stands at addr. */
+bool code_is_stub(struct unwind_space *s, uint64_t addr);
 
 /*
- * The same where it takes more than going straight on: along the jumps of the
- * code, and to a return address as far away as a stack is copied. has_call:
- * there is a call on the way, which may be one that does not return. *budget is
- * what reading may cost, in units of some 5 ns, less what it has; nothing for
- * an answer that is known. False if no way is found; exits is told in any case.
+ * Where the return address and the caller's frame pointer are by what the code
+ * at addr is about to do, along its jumps, up to as far away as a stack is
+ * copied. has_call: there is a call on the way, which may be one that does not
+ * return. *budget is what reading may cost, in units of some 5 ns, less what it
+ * has; nothing for an answer that is known. False if no way is found; exits is
+ * told in any case.
  */
 struct code_way {
 	uint32_t ra;
-	uint32_t fp; /* CPU_WAY_OUT_FP_SAME: it is not restored */
+	uint32_t fp; /* X86_64_WAY_FP_SAME: it is not restored */
 	bool has_call;
-	bool by_table; /* as struct x86_64_way has it */
 	/* What comes back to addr is passed on to exit(), or a thread's end. */
 	bool exits;
 };
@@ -84,8 +80,7 @@ bool code_way_back(struct unwind_space *s, uint64_t addr, uint32_t *budget,
 
 /*
  * The same at to, by the way there from the start of a function, whatever comes
- * behind. by_table: there is none, as far as code is read, but by the tables of
- * switches.
+ * behind.
  */
 bool code_way_there(struct unwind_space *s, uint64_t from, uint64_t to,
 		    uint32_t *budget, struct code_way *ret);
@@ -95,9 +90,6 @@ bool code_way_there(struct unwind_space *s, uint64_t from, uint64_t to,
  * it can't be read.
  */
 bool code_installs(struct unwind_space *s, uint64_t addr);
-
-/* cpu_jumps_on of what stands at addr. */
-bool code_jumps_on(struct unwind_space *s, uint64_t addr);
 
 /*
  * The start of the function that addr lies in, by its symbol, or, as far as can

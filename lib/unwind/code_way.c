@@ -12,14 +12,12 @@
 #define WAY_FOUND    1u
 #define WAY_HAS_CALL 2u
 #define WAY_EXITS    4u
-#define WAY_BY_TABLE 8u
 #define WAY_RA_SHIFT 4
 #define WAY_RA_MASK  0xffffu
 #define WAY_FP_SHIFT 20
 #define WAY_FP_MASK  0xffu
 _Static_assert(X86_64_WAY_MAX / 8 - 1 <= WAY_RA_MASK, "it fits");
 _Static_assert(X86_64_WAY_FP_MAX / 8 - 1 <= WAY_FP_MASK, "it fits");
-_Static_assert(X86_64_WAY_FP_SAME == CPU_WAY_OUT_FP_SAME, "one mark for both");
 
 /* printf's longest function has 1,500 instructions. */
 #define WAY_STEPS_MAX 4096u
@@ -94,7 +92,6 @@ static uint32_t fact_of_way(const struct x86_64_way *way)
 		way->fp == X86_64_WAY_FP_SAME ? 0 : (way->ra - way->fp) / 8;
 
 	return WAY_FOUND | (way->has_call ? WAY_HAS_CALL : 0) |
-	       (way->by_table ? WAY_BY_TABLE : 0) |
 	       way->ra / 8 << WAY_RA_SHIFT | fp << WAY_FP_SHIFT;
 }
 
@@ -105,9 +102,8 @@ static bool way_of_fact(uint32_t fact, struct code_way *ret)
 
 	*ret = (struct code_way){
 		.ra = 8 * ra,
-		.fp = fp > 0 ? 8 * (ra - fp) : CPU_WAY_OUT_FP_SAME,
+		.fp = fp > 0 ? 8 * (ra - fp) : X86_64_WAY_FP_SAME,
 		.has_call = (fact & WAY_HAS_CALL) != 0,
-		.by_table = (fact & WAY_BY_TABLE) != 0,
 		.exits = (fact & WAY_EXITS) != 0,
 	};
 	return (fact & WAY_FOUND) != 0;
@@ -124,7 +120,7 @@ bool code_way_back(struct unwind_space *s, uint64_t addr, uint32_t *budget,
 	uint32_t fact = 0;
 	bool is_whole;
 
-	*ret = (struct code_way){.fp = CPU_WAY_OUT_FP_SAME};
+	*ret = (struct code_way){.fp = X86_64_WAY_FP_SAME};
 	if (CPU_LINK_REGISTER || !m)
 		return false;
 	if (!table_get(&m->image->facts[FACTS_WAYS], addr - m->bias, &fact)) {

@@ -59,11 +59,8 @@ static inline bool cpu_has_zero_of_call(uint64_t known, const uint64_t *r)
 #define cpu_frame_varies    aarch64_frame_varies
 #define CPU_TAIL_MAX	    AARCH64_TAIL_MAX
 #define cpu_jumps_to	    aarch64_jumps_to
-#define CPU_BEFORE_MAX	    4
-#define CPU_WAY_OUT_FP_SAME AARCH64_WAY_OUT_FP_SAME
-#define cpu_way_out	    aarch64_way_out
+#define cpu_is_stub	    aarch64_is_stub
 #define CPU_LAST_MAX	    AARCH64_LAST_MAX
-#define cpu_jumps_on	    aarch64_jumps_on
 #define cpu_never_returns   aarch64_never_returns
 #define CPU_BIRTH_MAX	    AARCH64_BIRTH_MAX
 #define CPU_BIRTH_BEFORE    AARCH64_BIRTH_BEFORE
@@ -124,11 +121,8 @@ static inline bool cpu_has_zero_of_call(uint64_t known, const uint64_t *r)
 #define cpu_frame_varies    x86_64_frame_varies
 #define CPU_TAIL_MAX	    X86_64_TAIL_MAX
 #define cpu_jumps_to	    x86_64_jumps_to
-#define CPU_BEFORE_MAX	    X86_64_BEFORE_MAX
-#define CPU_WAY_OUT_FP_SAME X86_64_WAY_OUT_FP_SAME
-#define cpu_way_out	    x86_64_way_out
+#define cpu_is_stub	    x86_64_is_stub
 #define CPU_LAST_MAX	    X86_64_LAST_MAX
-#define cpu_jumps_on	    x86_64_jumps_on
 #define cpu_never_returns   x86_64_never_returns
 #define CPU_BIRTH_MAX	    X86_64_BIRTH_MAX
 #define CPU_BIRTH_BEFORE    X86_64_BIRTH_BEFORE

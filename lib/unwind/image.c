@@ -117,7 +117,6 @@ int image_new(int fd, const struct image_identity *identity, uint64_t seed,
 		r = read_segments(i, &f);
 		if (r == 0)
 			build_id_read(&f, &i->id);
-		i->entry = f.ehdr.e_entry;
 		i->has_symtab = symbols_has_symtab(&f);
 		i->is_go = elf_file_section(&f, ".go.buildinfo", &info) != NULL;
 		i->has_debug_info =

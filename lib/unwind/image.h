@@ -90,7 +90,6 @@ struct image {
 	size_t n_segments;
 	uint64_t base;	/* p_vaddr of the first PT_LOAD */
 	uint64_t size;	/* up to the end of the last */
-	uint64_t entry; /* e_entry */
 	struct build_id id;
 	bool has_symtab;
 	bool has_debug_info;

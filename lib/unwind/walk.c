@@ -366,8 +366,9 @@ static enum unwind_end step_from_pc(struct walk *w, struct walk_frame *f,
 
 	if (end != UNWIND_END_NO_MAP || f->signals != signals)
 		return end;
+	/* Pushes that are written by hand, or by gcc for -Oz. */
 	f->regs = regs;
-	end = walk_refuted(w, f);
+	end = walk_way_back(w, f);
 	return end == WALK_ON ? end : UNWIND_END_NO_MAP;
 }
 

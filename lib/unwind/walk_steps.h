@@ -58,16 +58,7 @@ enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f,
 enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f,
 				 const struct place *p);
 
-/* May a call of the function at start have left the return address ra? */
-bool walk_is_call(struct walk *w, uint64_t ra, uint64_t start);
-
 /* By the ways that the code at f can take to a ret; UNWIND_END_NO_CFI: none. */
 enum unwind_end walk_way_back(struct walk *w, struct walk_frame *f);
-
-/*
- * From a leaf, or what a signal interrupted, whose rule has led to where there
- * is no code: WALK_ON if its code knows better.
- */
-enum unwind_end walk_refuted(struct walk *w, struct walk_frame *f);
 
 #endif

@@ -1,17 +1,7 @@
 #include "lib/unwind/code.h"
 #include "lib/unwind/search.h"
 #include "lib/unwind/walk_steps.h"
-
-/*
- * How far up a call is looked for, in words, what each takes, and what it takes
- * more to look for a call in code: as search.c has it.
- */
-#define CALLS_MAX 1024
-#define CALL_WORK 8
-#define CALL_TRY  64
-
-/* Code of a C library's entry that has no CFI (musl): _start and its C part. */
-#define ENTRY_SIZE 64
+#include "lib/unwind/x86_64_way.h"
 
 /* What the kernel put on the stack for a handler; sp is behind its address. */
 static enum unwind_end step_sigreturn(struct walk *w, struct walk_frame *f)
@@ -68,9 +58,7 @@ static enum unwind_end step_frame_pointer(struct walk *w, struct walk_frame *f)
 	ra = cpu_return_address(ra);
 	if (ra != 0 && !unwind_space_covers(w->space, ra - 1))
 		return UNWIND_END_NO_CFI;
-	/* To a caller without frame pointers that one may be anything. */
-	if (next != 0 && next <= fp &&
-	    !code_may_call(w->space, ra, walk_lookup(f), CODE_FRAMED_MAX))
+	if (next != 0 && next <= fp)
 		return UNWIND_END_NO_CFI;
 	r[SP] = fp + 16;
 	r[FP] = next;
@@ -95,7 +83,7 @@ static enum unwind_end step_way_out(struct walk *w, struct walk_frame *f,
 		rule.cfa_offset = (int32_t)ra_at + 8;
 		rule.ra_offset = -8;
 	}
-	if (fp_at != CPU_WAY_OUT_FP_SAME) {
+	if (fp_at != X86_64_WAY_FP_SAME) {
 		rule.fp = RULE_FP_SAVED;
 		rule.fp_offset = (int32_t)fp_at - rule.cfa_offset;
 	}
@@ -106,58 +94,22 @@ static enum unwind_end step_way_out(struct walk *w, struct walk_frame *f,
 	return end;
 }
 
-/* Nothing has been pushed since the call: its return address is on top. */
+/* Is the return address where a call has left it, in its register? */
 static bool is_just_called(struct walk *w, const struct walk_frame *f)
 {
-	uint64_t ra = cpu_return_address(f->regs.r[RA]);
-	const uint64_t at = walk_lookup(f);
-	uint32_t budget = SEARCH_WORK_MAX - w->searched;
-	enum code_call kind;
-	struct code_way way;
-	uint64_t target;
-	bool differs;
+	const uint64_t ra = cpu_return_address(f->regs.r[RA]);
 
-	if (CPU_LINK_REGISTER ? !(f->regs.known & BIT(RA))
-			      : !walk_read_word(w, f->regs.r[SP], &ra))
+	if (!CPU_LINK_REGISTER)
 		return false;
-	if (!unwind_space_covers(w->space, ra - 1))
-		return false;
-	kind = code_call_before(w->space, ra, &target);
-	/* A function without a name, to which a pointer led. */
-	if (kind == CODE_CALL_INDIRECT && code_jumps_on(w->space, at))
+	if (code_is_stub(w->space, walk_next_pc(f)))
 		return true;
-	/* One that is over may have been of this function, too. */
-	differs = kind == CODE_CALL_DIRECT &&
-		  code_way_there(w->space, target, at, &budget, &way) &&
-		  way.ra != 0;
-	w->searched = SEARCH_WORK_MAX - budget;
-	return !differs && code_may_call(w->space, ra, at, CODE_LEAF_MAX);
+	return (f->is_leaf || f->interrupted) && (f->regs.known & BIT(RA)) &&
+	       unwind_space_covers(w->space, ra - 1) &&
+	       code_may_call(w->space, ra, walk_lookup(f), CODE_LEAF_MAX);
 }
 
-/*
- * Does the code say how it goes on to its return? Behind a call, it may be that
- * of another function, where the call was one that does not come back: so what
- * is found there has to be behind a call, too, as far as code can be read.
- */
-static bool has_way_out(struct walk *w, const struct walk_frame *f,
-			uint32_t *ret_ra, uint32_t *ret_fp)
-{
-	const bool at_pc = f->is_leaf || f->interrupted;
-	uint64_t ra, target;
-
-	if (!code_way_out(w->space, walk_next_pc(f), ret_ra, ret_fp))
-		return false;
-	return at_pc || CPU_LINK_REGISTER ||
-	       (walk_read_word(w, f->regs.r[SP] + *ret_ra, &ra) &&
-		unwind_space_covers(w->space, ra - 1) &&
-		code_call_before(w->space, ra, &target) != CODE_CALL_NONE);
-}
-
-/*
- * Does the way from the start of a function to here say the same as the way
- * back? Where it ends at the tables of switches, and here is behind one, that
- * is as far down, but for what was pushed since.
- */
+/* Does the way from the start of a function to here say the same as the way
+ * back? */
 enum agreement { AGREES, DIFFERS, UNKNOWN };
 
 static enum agreement agrees_from(struct walk *w, uint64_t start, uint64_t at,
@@ -167,23 +119,7 @@ static enum agreement agrees_from(struct walk *w, uint64_t start, uint64_t at,
 
 	if (!code_way_there(w->space, start, at, budget, &there))
 		return UNKNOWN;
-	if (!there.by_table)
-		return there.ra == way->ra ? AGREES : DIFFERS;
-	return there.ra == way->ra && start <= at &&
-			       at - start < CODE_FRAMED_MAX
-		       ? AGREES
-		       : UNKNOWN;
-}
-
-/*
- * Does the frame pointer point to where the way back restores the caller's
- * from, right below the return address? Then the way is this function's own.
- */
-static bool is_framed(const struct walk_frame *f, const struct code_way *way)
-{
-	return (f->regs.known & BIT(FP)) && way->fp != CPU_WAY_OUT_FP_SAME &&
-	       way->ra == way->fp + 8 &&
-	       f->regs.r[FP] == f->regs.r[SP] + way->fp;
+	return there.ra == way->ra ? AGREES : DIFFERS;
 }
 
 /*
@@ -197,8 +133,8 @@ static bool agrees(struct walk *w, const struct walk_frame *f, uint64_t at,
 	uint64_t start = 0;
 
 	switch (code_call_before(w->space, ra, &start)) {
-	case CODE_CALL_NONE:
-		return false;
+	case CODE_CALL_NONE: /* a signal's handler returns so */
+		return code_is_sigreturn(w->space, ra);
 	case CODE_CALL_LAST:
 	case CODE_CALL_UNKNOWN:
 	case CODE_CALL_INDIRECT:
@@ -216,11 +152,11 @@ static bool agrees(struct walk *w, const struct walk_frame *f, uint64_t at,
 	 * be of another one.
 	 */
 	if (agreement == UNKNOWN)
-		return !way->has_call || is_framed(f, way);
+		return !way->has_call;
 	return agreement == AGREES;
 }
 
-bool walk_is_call(struct walk *w, uint64_t ra, uint64_t start)
+static bool is_call(struct walk *w, uint64_t ra, uint64_t start)
 {
 	uint64_t target;
 
@@ -251,46 +187,16 @@ static bool has_way_there(struct walk *w, const struct walk_frame *f,
 	uint64_t ra;
 
 	if (start == 0 || !code_way_there(w->space, start, at, budget, ret) ||
-	    ret->by_table || !walk_read_word(w, f->regs.r[SP] + ret->ra, &ra) ||
+	    !walk_read_word(w, f->regs.r[SP] + ret->ra, &ra) ||
 	    !unwind_space_covers(w->space, ra - 1))
 		return false;
-	return walk_is_call(w, ra, start);
+	return is_call(w, ra, start);
 }
 
 /*
- * Where not even a symbol says where the function starts: a word on the stack
- * that follows a call is the return address if the way from where that leads to
- * here comes to just its height.
- */
-static bool has_call_there(struct walk *w, const struct walk_frame *f,
-			   uint64_t at, uint32_t *budget, struct code_way *ret)
-{
-	const uint64_t sp = f->regs.r[SP];
-	uint64_t ra, target;
-
-	for (uint32_t i = 0; i < CALLS_MAX && *budget >= CALL_WORK; i++) {
-		*budget -= CALL_WORK;
-		if (!walk_read_word(w, sp + 8 * i, &ra))
-			return false;
-		if (!unwind_space_covers(w->space, ra - 1))
-			continue;
-		if (*budget < CALL_TRY)
-			return false;
-		*budget -= CALL_TRY;
-		if (code_call_before(w->space, ra, &target) !=
-			    CODE_CALL_DIRECT ||
-		    target > at || at - target >= CODE_FRAMED_MAX)
-			continue;
-		if (code_way_there(w->space, target, at, budget, ret) &&
-		    !ret->by_table && ret->ra == 8 * i)
-			return true;
-	}
-	return false;
-}
-
-/*
- * As has_way_out, where code jumps before it returns. Where it ends the program
- * or the thread there is nothing to return to: the root.
+ * By what the code is about to do. Behind a call it may be that of another
+ * function, where the call was one that does not come back. Where it ends the
+ * program or the thread there is nothing to return to: the root.
  */
 enum unwind_end walk_way_back(struct walk *w, struct walk_frame *f)
 {
@@ -308,8 +214,7 @@ enum unwind_end walk_way_back(struct walk *w, struct walk_frame *f)
 		unwind_space_covers(w->space, ra - 1) &&
 		agrees(w, f, at, ra, &way, &budget);
 	if (!found)
-		found = has_way_there(w, f, at, &budget, &way) ||
-			has_call_there(w, f, at, &budget, &way);
+		found = has_way_there(w, f, at, &budget, &way);
 	w->searched = SEARCH_WORK_MAX - budget;
 	return found ? step_way_out(w, f, way.ra, way.fp) : UNWIND_END_NO_CFI;
 }
@@ -354,15 +259,10 @@ enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f,
 				 const struct place *p)
 {
 	const struct image *i = p->image;
-	uint32_t ra_at, fp_at;
 	enum unwind_end end;
-	uint64_t entry;
 	bool at_pc;
 
 	if (i) {
-		entry = i->entry + p->bias;
-		if (f->addr >= entry && f->addr - entry < ENTRY_SIZE)
-			return UNWIND_END_ROOT;
 		if (is_born(w, f))
 			return UNWIND_END_ROOT;
 		if (is_sigreturn(w, f)) {
@@ -384,13 +284,11 @@ enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f,
 		}
 		if (is_last(w, f))
 			return UNWIND_END_ROOT;
-		if (has_way_out(w, f, &ra_at, &fp_at))
-			return step_way_out(w, f, ra_at, fp_at);
 		end = walk_way_back(w, f);
 		if (end != UNWIND_END_NO_CFI)
 			return end;
-		if ((f->is_leaf || f->interrupted) && is_just_called(w, f))
-			return step_way_out(w, f, 0, CPU_WAY_OUT_FP_SAME);
+		if (is_just_called(w, f))
+			return step_way_out(w, f, 0, X86_64_WAY_FP_SAME);
 	}
 	return step_frame_pointer(w, f);
 }

@@ -46,6 +46,18 @@ static void read_group(const struct x86_64_parts *p, struct x86_64_insn *ret)
 	}
 }
 
+/*
+ * A jump to where n(%rip) points hands the return address on, as a ret would.
+ * In an entry of a PLT it leads to the push behind it until it is bound.
+ */
+static enum x86_64_kind kind_of_jump(const struct x86_64_parts *p)
+{
+	if ((p->modrm & 0xc7) != RBP)
+		return X86_64_INSN_END;
+	return p->at < p->n && p->code[p->at] == 0x68 ? X86_64_INSN_OTHER
+						      : X86_64_INSN_RET;
+}
+
 /* The group ff: calls and jumps that are not by distance, and a push. */
 static void read_ff(const struct x86_64_parts *p, struct x86_64_insn *ret)
 {
@@ -56,8 +68,7 @@ static void read_ff(const struct x86_64_parts *p, struct x86_64_insn *ret)
 		break;
 	case 4:
 	case 5:
-		ret->kind = X86_64_INSN_END;
-		ret->by_table = rm_of(p) < 16;
+		ret->kind = kind_of_jump(p);
 		break;
 	case 6:
 		ret->sp = -8;

@@ -21,8 +21,8 @@ enum x86_64_kind {
 	X86_64_INSN_CALL,
 	X86_64_INSN_JUMP,   /* by distance */
 	X86_64_INSN_BRANCH, /* perhaps, by distance */
-	X86_64_INSN_RET,
-	X86_64_INSN_END, /* nothing follows that is known */
+	X86_64_INSN_RET,    /* or a jump that hands the return address on */
+	X86_64_INSN_END,    /* nothing follows that is known */
 };
 
 struct x86_64_insn {
@@ -34,7 +34,6 @@ struct x86_64_insn {
 	bool has_fp;	  /* it loads rbp, from sp + fp as sp was before */
 	int32_t fp;
 	bool saves_fp; /* it pushes rbp */
-	bool by_table; /* an END: a jump to where a register points to */
 };
 
 /* The one at code. False if it is none, or none known, of at most n bytes. */

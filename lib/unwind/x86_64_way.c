@@ -75,27 +75,6 @@ static bool visit(struct ways *w, uint64_t at)
 	return true;
 }
 
-/*
- * Does the function at this address begin with an instruction behind which
- * nothing comes? C libraries end programs so whose stacks were overwritten;
- * what stands behind a call of that is another function.
- */
-static bool never_returns(struct ways *w, uint64_t at)
-{
-	uint8_t code[6];
-	size_t n, pos = 0;
-
-	/* The way is over in any case. */
-	if (w->code->steps >= w->code->steps_max)
-		return true;
-	w->code->steps++;
-	n = w->code->read(w->code->ctx, at, code, sizeof(code));
-	if (n > 4 && memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0) /* endbr64 */
-		pos = 4;
-	return (n - pos >= 1 && code[pos] == 0xf4) || /* hlt */
-	       (n - pos >= 2 && code[pos] == 0x0f && code[pos + 1] == 0x0b);
-}
-
 /* To the last place where ways parted. */
 static bool go_back(struct ways *w, struct state *s)
 {
@@ -127,9 +106,8 @@ static bool go_on(struct ways *w, const struct x86_64_insn *insn,
 	s->at = after;
 	switch (insn->kind) {
 	case X86_64_INSN_OTHER:
-		return true;
 	case X86_64_INSN_CALL:
-		return insn->distance == 0 || !never_returns(w, target);
+		return true;
 	case X86_64_INSN_BRANCH:
 		if (w->n_pending < PENDING_MAX) {
 			w->pending[w->n_pending] = *s;
@@ -151,23 +129,27 @@ static bool is_offset(int64_t offset)
 	return offset >= 0 && offset < X86_64_WAY_MAX && offset % 8 == 0;
 }
 
-/* What is at the same height in front of each jump by a table. */
-static void at_table(const struct state *s, struct x86_64_way *tables,
-		     bool *differ)
-{
-	/* Who has given up its frame calls another function so. */
-	if (s->offset == 0 || !is_offset(-s->offset))
-		return;
-	*differ |= tables->by_table && tables->ra != (uint32_t)-s->offset;
-	tables->ra = (uint32_t)-s->offset;
-	tables->by_table = true;
-}
-
 /* A function saves the frame pointer first, or among the first registers. */
 static bool is_near(const struct state *s)
 {
 	return s->fp == FP_SAME || (is_offset(s->fp) && s->fp < s->offset &&
 				    s->offset - s->fp < X86_64_WAY_FP_MAX);
+}
+
+/*
+ * What the function that a jump at this address leads to takes from the stack
+ * by itself: the dynamic linker, two words. The jump is that of a PLT's first
+ * entry, which has pushed one of them directly before.
+ */
+static int64_t taken_behind(const struct x86_64_code *c, uint64_t at)
+{
+	uint8_t code[8]; /* push n(%rip); jmp *n(%rip) */
+
+	return c->read(c->ctx, at - 6, code, sizeof(code)) == sizeof(code) &&
+			       code[0] == 0xff && code[1] == 0x35 &&
+			       code[6] == 0xff && code[7] == 0x25
+		       ? 16
+		       : 0;
 }
 
 static bool find_ret(struct x86_64_code *c, uint64_t vaddr, bool with_calls,
@@ -184,6 +166,8 @@ static bool find_ret(struct x86_64_code *c, uint64_t vaddr, bool with_calls,
 			more = go_back(&w, &s);
 			continue;
 		}
+		if (insn.kind == X86_64_INSN_RET)
+			s.offset += taken_behind(c, s.at);
 		if (insn.kind == X86_64_INSN_RET && is_offset(s.offset) &&
 		    is_near(&s)) {
 			*ret = (struct x86_64_way){
@@ -212,8 +196,6 @@ bool x86_64_way_there(struct x86_64_code *c, uint64_t from, uint64_t to,
 {
 	struct ways w = {.code = c, .first = from};
 	struct state s = {from, 0, FP_SAME, NOWHERE, FP_SAME};
-	struct x86_64_way tables = {.fp = X86_64_WAY_FP_SAME};
-	bool differ = false;
 	bool more = true;
 
 	while (more) {
@@ -233,18 +215,13 @@ bool x86_64_way_there(struct x86_64_code *c, uint64_t from, uint64_t to,
 			more = go_back(&w, &s);
 			continue;
 		}
-		if (insn.by_table)
-			at_table(&s, &tables, &differ);
 		/* What is loaded again on the way was not the caller's. */
 		insn.has_fp = insn.saves_fp;
 		insn.fp = -8;
 		if (!go_on(&w, &insn, &s))
 			more = go_back(&w, &s);
 	}
-	if (!tables.by_table || differ)
-		return false;
-	*ret = tables;
-	return true;
+	return false;
 }
 
 bool x86_64_installs(const uint8_t *code, size_t n)

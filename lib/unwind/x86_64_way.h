@@ -29,11 +29,6 @@ struct x86_64_way {
 	uint32_t fp; /* of the caller's frame pointer */
 	/* There is a call on the way, which may be one that does not return. */
 	bool has_call;
-	/*
-	 * It has not come there, but to jumps by tables, where the return
-	 * address is so far away each time.
-	 */
-	bool by_table;
 };
 
 /*
@@ -45,8 +40,7 @@ bool x86_64_way_back(struct x86_64_code *c, uint64_t vaddr,
 
 /*
  * From the start of a function to a place in it: where the return address is
- * there, and the frame pointer, if it was pushed; or else by_table. False if no
- * way leads there.
+ * there, and the frame pointer, if it was pushed. False if no way leads there.
  */
 bool x86_64_way_there(struct x86_64_code *c, uint64_t from, uint64_t to,
 		      struct x86_64_way *ret);

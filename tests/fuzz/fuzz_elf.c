@@ -33,7 +33,7 @@ static void use_image(struct image *i, int fd)
 	const char *name;
 
 	if (image_bias(i, 0x400000, 0, &bias) &&
-	    image_file_offset(i, i->entry, &offset, &left))
+	    image_file_offset(i, i->base, &offset, &left))
 		assert(left > 0);
 	if (image_load_rows(i, fd) || image_load_symbols(i, fd, fd))
 		return;

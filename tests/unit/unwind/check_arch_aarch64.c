@@ -122,18 +122,6 @@ TEST(test_jumps)
 	ck_assert(!aarch64_jumps_to(bytes, 7, 20));
 }
 
-static bool is_stub(const uint8_t *code, size_t n)
-{
-	uint32_t ra = 1;
-	uint32_t fp = 1;
-
-	if (!aarch64_way_out(NULL, 0, code, n, &ra, &fp))
-		return false;
-	ck_assert_uint_eq(ra, 0);
-	ck_assert_uint_eq(fp, AARCH64_WAY_OUT_FP_SAME);
-	return true;
-}
-
 TEST(test_stub)
 {
 	static const uint32_t code[] = {
@@ -145,11 +133,11 @@ TEST(test_stub)
 	};
 	const uint8_t *bytes = (const uint8_t *)code;
 
-	ck_assert(is_stub(bytes, 12));
-	ck_assert(!is_stub(bytes, 11));
-	ck_assert(is_stub(bytes + 4, 8));
-	ck_assert(!is_stub(bytes + 8, 12));
-	ck_assert(!is_stub(bytes, 0));
+	ck_assert(aarch64_is_stub(bytes, 12));
+	ck_assert(!aarch64_is_stub(bytes, 11));
+	ck_assert(aarch64_is_stub(bytes + 4, 8));
+	ck_assert(!aarch64_is_stub(bytes + 8, 12));
+	ck_assert(!aarch64_is_stub(bytes, 0));
 }
 
 TEST(test_sigreturn)

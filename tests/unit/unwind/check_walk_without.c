@@ -19,19 +19,11 @@
 #define RET	 0x1000 /* a function that returns at once */
 #define NEVER	 0x1100 /* one whose call does not come back, before another */
 #define CALLER	 0x1200
-#define FRAMED	 0x1280 /* one that keeps a frame pointer, and has no name */
 #define TRAP	 0x1300 /* rt_sigreturn's trampoline */
 #define TRAP_IN	 (TRAP + 7)
 #define POINTED	 0x1400 /* behind a call by a pointer */
-#define JUMPS	 0x1500 /* a function that jumps to where a register points */
-#define LOOP	 0x1600 /* one that does not end, and has pushed something */
-#define LOOP_IN	 (LOOP + 1)
-#define LOOPED	 0x1700 /* behind a call of it */
 #define TAIL	 0x1800 /* one that jumps to the next, and has a name */
 #define STATIC	 0x1900 /* which calls, and has none */
-#define SWITCH	 0x1a00 /* one with a table, and a case that calls */
-#define CASE	 (SWITCH + 3)
-#define SWITCHED 0x1b00 /* behind a call of it */
 #define LARGE	 0x1c00 /* behind the call in one with a large frame */
 #define BIRTH	 0x1680 /* behind a system call of musl's clone */
 #define CODE_END 0x2000
@@ -68,19 +60,11 @@ static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	memcpy(file + NEVER - sizeof(call), call, sizeof(call));
 	file[NEVER] = 0xc3;
 	memcpy(file + CALLER - sizeof(call), call, sizeof(call));
-	/* push %rbp; mov %rsp,%rbp; call; pop %rbp; ret */
-	memcpy(file + FRAMED, "\x55\x48\x89\xe5\xe8\0\0\0\0\x5d\xc3", 11);
 	memcpy(file + TRAP, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
 	memcpy(file + POINTED - 2, "\xff\xd0", 2);
-	memcpy(file + JUMPS - 3, "\x0f\x1f\0\xff\xe0", 5);
-	memcpy(file + LOOP, "\x53\xeb\xfe", 3);
-	put_far(file, LOOPED, 0xe8, LOOP);
 	put_far(file, TAIL + 5, 0xe9, STATIC);
 	/* push %rbx; call; pop %rbx; ret */
 	memcpy(file + STATIC, "\x53\xe8\0\0\0\0\x5b\xc3", 8);
-	/* push %rbx; jmp *%rax; call; pop %rbx; ret */
-	memcpy(file + SWITCH, "\x53\xff\xe0\xe8\0\0\0\0\x5b\xc3", 10);
-	put_far(file, SWITCHED, 0xe8, SWITCH);
 	/* add $n,%rsp; pop %rbp; ret */
 	memcpy(file + LARGE - sizeof(call), call, sizeof(call));
 	memcpy(file + LARGE, "\x48\x81\xc4\0\0\2\0\x5d\xc3", 9);
@@ -180,58 +164,6 @@ TESTS(on_the_way_back_from_a_signal, (array_size(in_trap)))
 	ck_assert_uint_eq(m.out.frames[2].addr, CODE + CALLER);
 }
 
-/* What leads to it is a pointer, and so is what it leads to. */
-TEST(a_function_that_is_one_jump)
-{
-	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + JUMPS;
-	m.stack[0] = CODE + POINTED;
-	walk();
-	ck_assert_uint_ge(m.out.n, 2);
-	ck_assert_uint_eq(m.out.frames[1].addr, CODE + POINTED);
-	ck_assert(m.out.frames[1].by_heuristic);
-}
-
-/* Behind a call of something else the word is one of its own. */
-TEST(a_jump_in_a_function)
-{
-	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + JUMPS;
-	m.stack[0] = CODE + LOOPED;
-	walk();
-	ck_assert_uint_ge(m.out.n, 2);
-	ck_assert_uint_eq(m.out.frames[1].addr, CODE + CALLER);
-}
-
-/* No way leads to its end, and it has no name; but it is known who calls it. */
-TEST(a_call_that_leads_there)
-{
-	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + LOOP_IN;
-	/* One that is over, where the function would not have left it. */
-	m.stack[0] = CODE + LOOPED;
-	m.stack[1] = CODE + LOOPED;
-	m.stack[2] = CODE + LOOPED;
-	m.sample->regs[SAMPLE_X86_64_RBP] = 1;
-	walk_to(2, CODE + LOOPED);
-	m.stack[1] = 0;
-	walk_to(1, 0);
-}
-
-/* To look for calls in code costs more than to see that there is none. */
-TEST(words_that_lead_into_code)
-{
-	uint32_t searched;
-
-	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + LOOP_IN;
-	m.sample->regs[SAMPLE_X86_64_RBP] = 1;
-	memset(m.stack, 0, WORDS * 8);
-	walk_to(1, 0);
-	walk();
-	searched = m.out.searched;
-	for (size_t i = 0; i < WORDS; i++)
-		m.stack[i] = CODE + LOOP;
-	walk_to(1, 0);
-	ck_assert_uint_eq(m.out.searched, searched + WORDS * 64);
-}
-
 /* Behind its call it may be elsewhere: a name says where it begins. */
 TEST(the_tail_of_who_has_a_name)
 {
@@ -239,36 +171,6 @@ TEST(the_tail_of_who_has_a_name)
 	m.sample->regs[SAMPLE_X86_64_RBP] = 1;
 	m.stack[1] = CODE + POINTED;
 	walk_to(2, CODE + POINTED);
-}
-
-/*
- * As __do_global_dtors_aux in a file without symbols: a pointer leads to it,
- * its caller keeps no frame pointer, and it calls. That its own points to where
- * it will restore the caller's from says that the way back is its own.
- */
-TEST(a_frame_pointer_bears_the_way_back_out)
-{
-	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + FRAMED + 4;
-	m.sample->regs[SAMPLE_X86_64_RBP] = STACK;
-	m.stack[0] = 1;
-	m.stack[1] = CODE + POINTED;
-	walk_to(2, CODE + POINTED);
-	ck_assert(m.out.frames[1].by_heuristic);
-	/* No call has left what is there. */
-	m.stack[1] = CODE + RET;
-	walk_to(1, 0);
-	m.stack[1] = CODE + POINTED;
-	m.sample->regs[SAMPLE_X86_64_RBP] = STACK + 8;
-	walk_to(1, 0);
-}
-
-/* The way there ends at the table: as far down as the way back says. */
-TEST(behind_a_switch)
-{
-	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + CASE;
-	m.sample->regs[SAMPLE_X86_64_RBP] = 1;
-	m.stack[1] = CODE + SWITCHED;
-	walk_to(2, CODE + SWITCHED);
 }
 
 TEST(a_frame_of_128_KiB)

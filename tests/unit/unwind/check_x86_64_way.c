@@ -102,40 +102,43 @@ static const struct {
 	struct x86_64_way way;
 } ways[] = {
 	/* add $24,%rsp; pop %rbx; pop %rbp; ret */
-	{{"\x48\x83\xc4\x18\x5b\x5d\xc3", 7}, true, {40, 32, false, false}},
+	{{"\x48\x83\xc4\x18\x5b\x5d\xc3", 7}, true, {40, 32, false}},
 	/* jmp over a call to: ret */
-	{{"\xeb\x05\xe8\0\0\0\0\xc3", 8}, true, {0, SAME, false, false}},
+	{{"\xeb\x05\xe8\0\0\0\0\xc3", 8}, true, {0, SAME, false}},
 	/* je, behind a call of no return, leads to pop %rbx; ret */
-	{{"\x74\x06\xe8\0\0\0\0\xf4\x5b\xc3", 10},
-	 true,
-	 {8, SAME, false, false}},
+	{{"\x74\x06\xe8\0\0\0\0\xf4\x5b\xc3", 10}, true, {8, SAME, false}},
 	/* call; add $8,%rsp; ret */
-	{{"\xe8\0\0\0\0\x48\x83\xc4\x08\xc3", 10},
-	 true,
-	 {8, SAME, true, false}},
+	{{"\xe8\0\0\0\0\x48\x83\xc4\x08\xc3", 10}, true, {8, SAME, true}},
 	/* push; push; add $16,%rsp; pop %rbp; ret */
-	{{"\x6a\0\x6a\0\x48\x83\xc4\x10\x5d\xc3", 10},
-	 true,
-	 {8, 0, false, false}},
+	{{"\x6a\0\x6a\0\x48\x83\xc4\x10\x5d\xc3", 10}, true, {8, 0, false}},
 	/* vmovdqu64 %zmm16,64(%rsp); vzeroupper; pop %rbx; ret */
 	{{"\x62\xe1\xfe\x48\x7f\x44\x24\x01\xc5\xf8\x77\x5b\xc3", 13},
 	 true,
-	 {8, SAME, false, false}},
+	 {8, SAME, false}},
+	/* pop %rbx; jmp *n(%rip): of a stub, or instead of a call and a ret */
+	{{"\x5b\xff\x25\0\0\0\0", 7}, true, {8, SAME, false}},
+	/*
+	 * A PLT's entry, not bound yet: jmp *n(%rip); push $0; jmp to its
+	 * first entry: push n(%rip); jmp *n(%rip)
+	 */
+	{{"\xff\x25\0\0\0\0\x68\0\0\0\0\xe9\0\0\0\0"
+	  "\xff\x35\0\0\0\0\xff\x25\0\0\0\0",
+	  28},
+	 true,
+	 {0, SAME, false}},
+	/* push n(%rip); ret: to what it has pushed */
+	{{"\xff\x35\0\0\0\0\xc3", 7}, false, {0}},
 	/* push %rbp; push %rbx; pop %rbx; pop %rbp; ret: its own, put back */
-	{{"\x55\x53\x5b\x5d\xc3", 5}, true, {0, SAME, false, false}},
+	{{"\x55\x53\x5b\x5d\xc3", 5}, true, {0, SAME, false}},
 	/* pop %rbp; push %rbp; pop %rbp; ret: the caller's, twice */
-	{{"\x5d\x55\x5d\xc3", 4}, true, {8, 0, false, false}},
-	/* call of a hlt; pop %rbx; ret, which is another function */
-	{{"\xe8\2\0\0\0\x5b\xc3\xf4", 8}, false, {0}},
-	/* call of endbr64, ud2 */
-	{{"\xe8\1\0\0\0\xc3\xf3\x0f\x1e\xfa\x0f\x0b", 12}, false, {0}},
+	{{"\x5d\x55\x5d\xc3", 4}, true, {8, 0, false}},
 	/* add $0x7fff0,%rsp; pop %rbp; ret; and 16 bytes more */
 	{{"\x48\x81\xc4\xf0\xff\7\0\x5d\xc3", 9},
 	 true,
-	 {0x7fff8, 0x7fff0, false, false}},
+	 {0x7fff8, 0x7fff0, false}},
 	{{"\x48\x81\xc4\0\0\x08\0\x5d\xc3", 9}, false, {0}},
 	/* pop %rbp; add $2032,%rsp; ret; and 8 bytes more */
-	{{"\x5d\x48\x81\xc4\xf0\7\0\0\xc3", 9}, true, {2040, 0, false, false}},
+	{{"\x5d\x48\x81\xc4\xf0\7\0\0\xc3", 9}, true, {2040, 0, false}},
 	{{"\x5d\x48\x81\xc4\xf8\7\0\0\xc3", 9}, false, {0}},
 	/* mov %rbx,%rsp; ret */
 	{{"\x48\x89\xdc\xc3", 4}, false, {0}},
@@ -151,7 +154,7 @@ TESTS(test_back, array_size(ways))
 {
 	struct code_text text = ways[_i].text;
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
-	struct x86_64_way way = {.by_table = true};
+	struct x86_64_way way = {0};
 
 	ck_assert(x86_64_way_back(&code, CODE_TEXT_BASE, &way) ==
 		  ways[_i].found);
@@ -160,7 +163,7 @@ TESTS(test_back, array_size(ways))
 		return;
 	ck_assert_uint_eq(way.ra, ways[_i].way.ra);
 	ck_assert_uint_eq(way.fp, ways[_i].way.fp);
-	ck_assert(way.has_call == ways[_i].way.has_call && !way.by_table);
+	ck_assert(way.has_call == ways[_i].way.has_call);
 }
 
 /*
@@ -196,17 +199,10 @@ static const struct {
 	bool found;
 	struct x86_64_way way;
 } theres[] = {
-	/* push %rbx; jmp *%rax; (here) */
-	{{"\x53\xff\xe0\x90", 4}, 3, true, {8, SAME, false, true}},
-	/* The same below two jumps, at one height, and at two. */
-	{{"\x53\x74\2\xff\xe0\xff\xe1\x90", 8},
-	 7,
-	 true,
-	 {8, SAME, false, true}},
-	{{"\x53\x74\2\xff\xe0\x53\xff\xe1\x90", 9}, 8, false, {0}},
-	/* A tail call; and a jump through memory, as a PLT has it. */
+	/* Tail calls; and an entry of a PLT: jmp *n(%rip); push $0; (here) */
 	{{"\x53\x5b\xff\xe0\x90", 5}, 4, false, {0}},
 	{{"\x53\xff\x25\0\0\0\0\x90", 8}, 7, false, {0}},
+	{{"\xff\x25\0\0\0\0\x68\0\0\0\0\x90", 12}, 11, true, {8, SAME, false}},
 	/*
 	 * sub $8,%rsp; je to add; je to (here); call; behind it another
 	 * function jumps to the start, where one came from already
@@ -216,12 +212,9 @@ static const struct {
 	  20},
 	 19,
 	 true,
-	 {8, SAME, false, false}},
+	 {8, SAME, false}},
 	/* pop; pop; push %rbp: not among its own; sub $24,%rsp */
-	{{"\x58\x58\x55\x48\x83\xec\x18\x90", 8},
-	 7,
-	 true,
-	 {16, SAME, false, false}},
+	{{"\x58\x58\x55\x48\x83\xec\x18\x90", 8}, 7, true, {16, SAME, false}},
 };
 
 TESTS(test_there_or_not, array_size(theres))
@@ -238,19 +231,6 @@ TESTS(test_there_or_not, array_size(theres))
 		return;
 	ck_assert_uint_eq(way.ra, theres[_i].way.ra);
 	ck_assert_uint_eq(way.fp, theres[_i].way.fp);
-	ck_assert(way.by_table == theres[_i].way.by_table);
-}
-
-/* What is called is read, too, and that counts. */
-TEST(test_no_more_than_may_be)
-{
-	struct code_text text = {"\xe8\1\0\0\0\x90\xc3", 7};
-	struct x86_64_code code = {code_text_read, &text, 0, 1};
-	struct x86_64_way way;
-
-	ck_assert(!x86_64_way_there(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + 6,
-				    &way));
-	ck_assert_uint_eq(code.steps, 1);
 }
 
 /* A way that comes to what another one went is over: it takes each place once.
