@@ -104,7 +104,7 @@ sentry-profd_SRC = profd command ship_files finish broker pause limit patience c
 	instance sections exe_link lifecycle session clients client_page thread_number \
 	targets attach figures discovery marks sightings identify pid_files connector reload \
 	idle overdue lack \
-	operate adopt record rights status inbound control control_message control_socket \
+	operate adopt record rights status inspect finding inbound control control_message control_socket \
 	allowance peer service notify metrics \
 	process files want open mapped rooted act_as spawn output picture ctl/ending \
 	confine spool_dir accounts id child \
@@ -123,7 +123,7 @@ sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp
 # An archive without a file for pkg-config.
 sentry-profd-unwind_LIBS = -liberty
-sentry-profd-ship_SRC = shipd probe certificates pem outbox sending waiting destination verdict spool_part \
+sentry-profd-ship_SRC = shipd certificates pem outbox sending waiting destination verdict spool_part \
 	spooled id child privileges sandbox confine log log_limit
 sentry-profd-ship_LIB = ship proto base
 sentry-profd-ship_PKG = libcurl zlib libzstd jansson libseccomp
@@ -139,9 +139,9 @@ sentry-profd-metrics_SRC = metrics/main ask option_fault process lack log log_li
 sentry-profd-metrics_LIB = base
 sentry-profd-metrics_PKG = libmicrohttpd
 sentry-profctl_SRC = profctl operator ask status_table doctor doctor_host doctor_daemon \
-	doctor_delivery doctor_environment doctor_options doctor_target doctor_files \
-	config config_faults config_keys config_print config_read config_resolve \
-	config_files config_targets config_value options_keys pem proxy \
+	doctor_delivery doctor_target doctor_files finding \
+	config config_faults config_keys config_print config_resolve \
+	config_files config_targets config_value pem proxy \
 	match accounts spool_dir \
 	missing spawn child id own_child page want symbolized ctl/compare ctl/compare_table \
 	ctl/convert ctl/debug_files ctl/debuginfod ctl/ending ctl/formats ctl/inputs \

@@ -5,6 +5,7 @@
 
 #include "daemon/governor.h"
 #include "daemon/idle.h"
+#include "daemon/inspect.h"
 #include "daemon/limit.h"
 #include "daemon/log.h"
 #include "daemon/measure.h"
@@ -71,6 +72,7 @@ void broker_run_once(struct broker *b, int timeout_ms)
 	instances_check(b);
 	targets_check(b);
 	records_check(b);
+	inspect_check(b);
 	governor_check(b);
 	measure_check(b);
 	progress_check(b);

@@ -21,6 +21,7 @@
  *   instance.c  the processes that are known
  *   operate.c   what operators and clients ask for, on its socket
  *   status.c    and what the former are shown
+ *   inspect.c   and what doctor wants to know
  *   clients.c   those of them that speak for themselves
  *   targets.c   runs of the profiler on them: their table, their ends
  *   attach.c    and what happens from their start on
@@ -78,6 +79,7 @@
 struct broker;
 struct child;
 struct control;
+struct inspection;
 struct recording;
 
 /* What a process has used, over all its lives. */
@@ -158,6 +160,8 @@ struct ship {
 	struct limit limit;
 	int64_t clock_ahead_s; /* its server's: MSG_CLOCK */
 	uint64_t delivered_ns; /* a chunk last, by clock_mono_ns; 0: none yet */
+	int32_t probe_pid;     /* the process that owes MSG_PROBED; 0: none */
+	struct msg_probed probed; /* its answer; of no type: there is none */
 	struct spool_counts spool_past; /* of processes that died */
 	struct spool_counts spool_now;
 	struct client_report untold; /* lost, and it does not know of them */
@@ -227,11 +231,12 @@ struct broker {
 	struct instance **instances;		/* oldest first */
 	size_t n_instances, instances_size;
 	struct clients clients;
-	struct recording *records;    /* oldest first */
-	uint32_t last_record;	      /* number of the newest */
-	struct control *control;      /* NULL: there is no socket */
-	bool instances_told;	      /* that there are too many */
-	struct instance_figures gone; /* of instances that are none any more */
+	struct recording *records;     /* oldest first */
+	uint32_t last_record;	       /* number of the newest */
+	struct control *control;       /* NULL: there is no socket */
+	struct inspection *inspection; /* inspect.c; NULL: none goes on */
+	bool instances_told;	       /* that there are too many */
+	struct instance_figures gone;  /* of instances that are none any more */
 
 	uint64_t governed_at_ns; /* when the governor looked */
 	uint64_t governed_ns;	 /* and what the broker itself had used */

@@ -7,7 +7,7 @@ enum takes {
 	IS_NO_REQUEST,
 	TAKES_NOTHING,
 	TAKES_PID, /* has to */
-	TAKES_PID_OR_SELF,
+	TAKES_PID_OR_NONE,
 	TAKES_PID_OR_NAME,
 	TAKES_ANY, /* a pid, a name, or neither */
 };
@@ -15,7 +15,7 @@ enum takes {
 static const enum takes takes_of[PROTOCOL_TYPE_END] = {
 	[PROTOCOL_START] = TAKES_ANY,
 	[PROTOCOL_STOP] = TAKES_ANY,
-	[PROTOCOL_PROFILER_ID] = TAKES_PID_OR_SELF,
+	[PROTOCOL_PROFILER_ID] = TAKES_PID_OR_NONE,
 	[PROTOCOL_THREAD] = TAKES_PID,
 	[PROTOCOL_ATTACH] = TAKES_PID,
 	[PROTOCOL_DETACH] = TAKES_PID,
@@ -28,6 +28,7 @@ static const enum takes takes_of[PROTOCOL_TYPE_END] = {
 	[PROTOCOL_OPENMETRICS] = TAKES_NOTHING,
 	[PROTOCOL_RELOAD] = TAKES_NOTHING,
 	[PROTOCOL_RECORD_END] = TAKES_NOTHING,
+	[PROTOCOL_CHECK] = TAKES_PID_OR_NONE,
 };
 
 /* m->h.type < PROTOCOL_TYPE_END */
@@ -42,7 +43,7 @@ static bool is_request(const struct protocol_request *m)
 		return m->pid == 0 && !named;
 	case TAKES_PID:
 		return m->pid > 0 && !named;
-	case TAKES_PID_OR_SELF:
+	case TAKES_PID_OR_NONE:
 		return m->pid >= 0 && !named;
 	case TAKES_PID_OR_NAME:
 		return m->pid >= 0 && (m->pid == 0) == named;

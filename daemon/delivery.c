@@ -5,6 +5,7 @@
 #include "daemon/broker.h"
 #include "daemon/child.h"
 #include "daemon/id.h"
+#include "daemon/inspect.h"
 #include "daemon/limit.h"
 #include "daemon/log.h"
 #include "lib/base/clock.h"
@@ -498,6 +499,11 @@ static int take_limited(void *ctx, struct ipc_message *message)
 	return limit_take(ctx, m->n);
 }
 
+static int take_probed(void *ctx, struct ipc_message *message)
+{
+	return inspect_probed(ctx, (const void *)message->bytes);
+}
+
 void ship_on_message(struct child *child, struct ipc_message *m)
 {
 	static const struct msg_rule rules[] = {
@@ -506,6 +512,7 @@ void ship_on_message(struct child *child, struct ipc_message *m)
 		{MSG_SPOOL, take_spool},
 		{MSG_LIMITED, take_limited},
 		{MSG_CLOCK, take_clock},
+		{MSG_PROBED, take_probed},
 	};
 
 	if (msg_handle(rules, array_size(rules), child, m) < 0)

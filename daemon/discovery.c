@@ -168,6 +168,11 @@ bool discovery_is_told(const struct discovery *d)
 	return d->is_told;
 }
 
+struct files *discovery_files(const struct discovery *d)
+{
+	return d->files;
+}
+
 void discovery_reaped(struct discovery *d, int32_t pid,
 		      const struct rusage *usage)
 {

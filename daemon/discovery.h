@@ -72,4 +72,7 @@ bool discovery_is_told(const struct discovery *d);
 void discovery_reaped(struct discovery *d, int32_t pid,
 		      const struct rusage *usage);
 
+/* What reads command lines and pid files; NULL before discovery_start. */
+struct files *discovery_files(const struct discovery *d);
+
 #endif

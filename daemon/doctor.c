@@ -8,11 +8,9 @@
 #include "daemon/log.h"
 #include "daemon/option_fault.h"
 #include "daemon/process.h"
-#include "lib/base/escape.h"
 
 enum {
 	EXIT_USAGE = 2,
-	EXIT_WARNINGS = 3,
 };
 
 const char doctor_help[] =
@@ -22,29 +20,17 @@ const char doctor_help[] =
 	"                 profiled well; --config FILE names another "
 	"configuration\n";
 
-/* A path of PATH_MAX, twice, and words. */
-#define TEXT_MAX 10240
-
 void doctor_say(struct doctor *d, enum finding finding, const char *subject,
 		const char *format, ...)
 {
-	static const char *const words[] = {
-		[FINDING_OK] = "ok",
-		[FINDING_WARNING] = "warning",
-		[FINDING_FAULT] = "fault",
-	};
-	char text[TEXT_MAX];
+	char text[FINDING_TEXT_SIZE];
 	va_list args;
 
 	va_start(args, format);
 	if (vsnprintf(text, sizeof(text), format, args) < 0)
 		text[0] = '\0';
 	va_end(args);
-	if (finding > d->worst)
-		d->worst = finding;
-	printf("%-8s %s: ", words[finding], subject);
-	escape_write(text, stdout);
-	(void)putchar('\n');
+	finding_write(stdout, &d->worst, finding, subject, "%s", text);
 }
 
 int doctor_run(int argc, char **argv)
@@ -55,7 +41,7 @@ int doctor_run(int argc, char **argv)
 		{"config", required_argument, NULL, CONFIG},
 		{0},
 	};
-	struct doctor d = {0};
+	struct doctor d = {.findings_fd = -1};
 	const char *socket = NULL;
 	int c;
 
@@ -84,13 +70,5 @@ int doctor_run(int argc, char **argv)
 	if (d.pid != 0 && doctor_target(&d))
 		doctor_files(&d);
 	(void)fflush(stdout);
-	switch (d.worst) {
-	case FINDING_OK:
-		return EXIT_SUCCESS;
-	case FINDING_WARNING:
-		return EXIT_WARNINGS;
-	case FINDING_FAULT:
-		break;
-	}
-	return EXIT_FAILURE;
+	return finding_status(d.worst);
 }

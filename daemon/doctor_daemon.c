@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/ask.h"
+#include "daemon/config.h"
 #include "daemon/doctor.h"
 #include "lib/base/buf.h"
 
@@ -25,22 +26,15 @@ static void say_no_daemon(struct doctor *d, int error)
 }
 
 /* Its status, to be given back; NULL: has said why not. */
-static json_t *ask_status(struct doctor *d)
+static json_t *ask_status(struct doctor *d, struct ask *a)
 {
 	struct protocol_answer answer;
 	json_t *root = NULL;
 	struct buf text;
-	struct ask a;
 	int fd = -1, r;
 
-	r = ask_open(d->socket, true, &a);
-	if (r < 0) {
-		say_no_daemon(d, -r);
-		return NULL;
-	}
-	d->daemon_pid = ask_pid(&a);
 	buf_init(&text, JSON_MAX);
-	r = ask(&a, PROTOCOL_STATUS, 0, NULL, &answer, &fd);
+	r = ask(a, PROTOCOL_STATUS, 0, NULL, &answer, &fd);
 	if (r == 0 && (fd < 0 || lseek(fd, 0, SEEK_SET) < 0))
 		r = -EPROTO;
 	if (r == 0)
@@ -53,8 +47,26 @@ static json_t *ask_status(struct doctor *d)
 			   strerror(r < 0 ? -r : EPROTO));
 	buf_fini(&text);
 	close_fd(&fd);
-	ask_close(&a);
 	return root;
+}
+
+/* It works on that while we go on; doctor_delivery() takes the findings. */
+static void ask_findings(struct doctor *d, struct ask *a)
+{
+	struct protocol_answer answer;
+	int r;
+
+	if (d->config != NULL)
+		return;
+	r = ask(a, PROTOCOL_CHECK, d->pid, NULL, &answer, &d->findings_fd);
+	if (r == 0 && answer.result != PROTOCOL_OK)
+		doctor_say(
+			d, FINDING_WARNING, "daemon",
+			"is not asked for its configuration and servers: %s; "
+			"what follows is by " CONFIG_PATH_DEFAULT,
+			answer.text[0] != '\0'
+				? answer.text
+				: ask_result_text(answer.result));
 }
 
 static const char *text_of(const json_t *object, const char *key)
@@ -100,8 +112,6 @@ static void look_inside(struct doctor *d, const json_t *daemon)
 
 	d->capabilities = strtoull(hex, &rest, 16);
 	d->is_told = *hex != '\0' && *rest == '\0';
-	(void)snprintf(d->daemon_config, sizeof(d->daemon_config), "%s",
-		       text_of(daemon, "config"));
 	look_at_scheduler(d, daemon);
 }
 
@@ -215,12 +225,22 @@ static void find_target(struct doctor *d, const json_t *targets)
 
 void doctor_daemon(struct doctor *d)
 {
-	json_t *root = ask_status(d);
+	struct ask a;
+	int r = ask_open(d->socket, true, &a);
+	json_t *root;
 
-	if (root == NULL)
+	if (r < 0) {
+		say_no_daemon(d, -r);
 		return;
-	look_at_daemon(d, json_object_get(root, "daemon"));
-	if (d->pid != 0)
-		find_target(d, json_object_get(root, "targets"));
-	json_decref(root);
+	}
+	d->daemon_pid = ask_pid(&a);
+	root = ask_status(d, &a);
+	if (root != NULL) {
+		look_at_daemon(d, json_object_get(root, "daemon"));
+		if (d->pid != 0)
+			find_target(d, json_object_get(root, "targets"));
+		json_decref(root);
+		ask_findings(d, &a);
+	}
+	ask_close(&a);
 }

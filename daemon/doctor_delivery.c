@@ -1,291 +1,167 @@
-/* The configuration, and whether its servers take what we send. */
-#include <stdio.h>
+/*
+ * The configuration, its servers and its sections. The daemon that runs says
+ * what it finds (daemon/inspect.h); where none runs, or another configuration
+ * is given, a sentry-profd is started that does nothing else.
+ */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "daemon/child.h"
 #include "daemon/config.h"
-#include "daemon/config_files.h"
 #include "daemon/doctor.h"
-#include "daemon/process.h"
-#include "daemon/own_child.h"
-#include "proto/dsn.h"
+#include "daemon/spawn.h"
+#include "lib/client/protocol.h"
 
-static void say_faults(struct doctor *d, const struct config_faults *faults)
+/* Takes fd, which is closed. Returns how many lines there were. */
+static size_t repeat_lines(struct doctor *d, int fd)
 {
-	for (size_t i = 0; i < faults->n; i++)
-		doctor_say(d,
-			   faults->v[i].is_warning ? FINDING_WARNING
-						   : FINDING_FAULT,
-			   "configuration", "%s", faults->v[i].text);
-}
+	FILE *in = fdopen(fd, "r");
+	char *line = NULL;
+	size_t size = 0, n = 0;
+	ssize_t length;
 
-/* That of --config, of the daemon that runs, or of one that will; NULL: none.
- */
-static const char *config_path(const struct doctor *d)
-{
-	if (d->config != NULL)
-		return d->config;
-	if (!d->is_told)
-		return CONFIG_PATH_DEFAULT;
-	return d->daemon_config[0] != '\0' ? d->daemon_config : NULL;
-}
-
-/* Are its rights ours? Else what we cannot open is no fault, nor its spool. */
-static bool is_the_daemons(const struct doctor *d)
-{
-	return !d->is_told || geteuid() == 0 ||
-	       process_user(d->daemon_pid) == geteuid();
-}
-
-/* 0: *ret is there to be used, and finished. */
-static int read_config(struct doctor *d, config_env_fn get, struct config *ret)
-{
-	const char *path = config_path(d);
-	struct config_faults faults = {.n = 0};
-	int r = 0;
-
-	if (path == NULL) {
-		doctor_say(d, FINDING_OK, "configuration",
-			   "the daemon has no file: what it profiles was given "
-			   "by --pid");
-		config_init(ret);
-	} else if (d->config == NULL && !d->is_told && access(path, F_OK) < 0 &&
-		   errno == ENOENT) {
-		doctor_say(d, FINDING_OK, "configuration",
-			   "there is no %s: what is to be profiled is given "
-			   "by --pid",
-			   path);
-		config_init(ret);
-	} else if (access(path, R_OK) < 0) {
-		doctor_say(d,
-			   d->config != NULL ? FINDING_FAULT : FINDING_WARNING,
-			   "configuration", "%s: %s%s", path, strerror(errno),
-			   errno == EACCES ? "; run this as root" : "");
-		return -EACCES;
-	} else {
-		r = config_load(path, ret, &faults);
+	if (in == NULL) {
+		close_fd(&fd);
+		return 0;
 	}
-	doctor_options(d, ret);
-	if (config_resolve(ret, get, &faults) < 0)
-		r = -EINVAL;
-	if (is_the_daemons(d))
-		config_files_check(ret, CONFIG_IS_CHECKED, &faults);
-	if (faults.n_errors > 0)
-		r = -EINVAL;
-	if (r < 0)
-		config_fini(ret);
-	say_faults(d, &faults);
-	if (r == 0 && faults.n == 0 && ret->n_targets > 0)
-		doctor_say(d, FINDING_OK, "configuration",
-			   "%s, %zu kind%s of targets%s", path, ret->n_targets,
-			   ret->n_targets == 1 ? "" : "s",
-			   d->config == NULL && d->is_told
-				   ? ": the daemon's file"
-				   : "");
-	config_faults_fini(&faults);
-	return r;
-}
-
-static void set_or_not(const char *name, const char *value)
-{
-	if (value != NULL)
-		(void)setenv(name, value, 1);
-	else
-		(void)unsetenv(name);
-}
-
-static void use_proxies(const struct config *c, config_env_fn get)
-{
-	if (get != getenv)
-		for (size_t i = 0; own_ship_environment[i] != NULL; i++)
-			set_or_not(own_ship_environment[i],
-				   get(own_ship_environment[i]));
-	if (c->http_proxy[0] != '\0')
-		(void)setenv("http_proxy", c->http_proxy, 1);
-	if (c->https_proxy[0] != '\0')
-		(void)setenv("https_proxy", c->https_proxy, 1);
-	if (c->no_proxy[0] != '\0')
-		(void)setenv("no_proxy", c->no_proxy, 1);
-}
-
-/* What of fds is open, by the bits of ret_files. */
-static size_t open_certificates(struct doctor *d, const struct config *c,
-				int ret_fds[INIT_FILE_N], uint32_t *ret_files)
-{
-	const char *const paths[INIT_FILE_N] = {
-		[INIT_SPOOL] = "",
-		[INIT_CA_CERTS] = c->ca_certs,
-		[INIT_CLIENT_CERT] = c->client_cert,
-		[INIT_CLIENT_KEY] = c->client_key,
-	};
-	size_t n = 0;
-
-	*ret_files = 0;
-	for (size_t i = 0; i < INIT_FILE_N; i++) {
-		int r;
-
-		if (paths[i][0] == '\0')
-			continue;
-		r = config_files_open(paths[i], &ret_fds[n]);
-		if (r == 0) {
-			n++;
-			*ret_files |= 1u << i;
-		} else if (!is_the_daemons(d)) {
-			/*
-			 * Of the daemon's own files read_config() has
-			 * already printed what is wrong.
-			 */
-			doctor_say(d, FINDING_WARNING, "certificates", "%s: %s",
-				   paths[i], strerror(-r));
-		}
+	while ((length = getline(&line, &size, in)) > 0) {
+		line[length - (line[length - 1] == '\n')] = '\0';
+		finding_repeat(stdout, &d->worst, line);
+		n++;
 	}
+	free(line);
+	(void)fclose(in);
 	return n;
 }
 
-static int converse(struct doctor *d, const struct config *c, const char *dsn,
-		    struct own_child *ship, struct msg_probed *ret)
+static void take_findings(struct doctor *d)
 {
-	struct msg_probe ask = {
-		.h = MSG_HEADER(MSG_PROBE),
-		.compression = (uint32_t)c->compression,
-	};
-	int files[INIT_FILE_N], r;
 	struct ipc_message m;
-	uint32_t mask;
-	size_t n;
+	int fd, r = ipc_recv(d->findings_fd, &m);
 
-	n = open_certificates(d, c, files, &mask);
-	r = own_child_start_ship(ship, files, n, mask);
-	while (n > 0)
-		close_fd(&files[--n]);
-	/* It fits: dsn_parse has taken it. */
-	memcpy(ask.dsn, dsn, strlen(dsn) + 1);
-	if (r == 0)
-		r = ipc_send(ship->fd, &ask, sizeof(ask), NULL, 0);
-	explicit_bzero(&ask, sizeof(ask));
-	if (r == 0)
-		r = own_child_take(ship, MSG_PROBED, &m);
-	if (r == 0) {
-		memcpy(ret, m.bytes, sizeof(*ret));
-		ret->text[sizeof(ret->text) - 1] = '\0';
-	}
-	return r;
-}
-
-static void say_answer(struct doctor *d, const char *endpoint,
-		       const struct msg_probed *m)
-{
-	if (m->status >= 200 && m->status < 300)
-		doctor_say(d, FINDING_OK, "server", "%s accepts us", endpoint);
-	else if (m->status == 429)
-		doctor_say(d, FINDING_WARNING, "server",
-			   "%s limits us at present (429): it takes profiles "
-			   "when that is over, or the quota is spent",
-			   endpoint);
-	else if (m->status != 0)
-		doctor_say(d, FINDING_FAULT, "server", "%s answers %d%s%s: %s",
-			   endpoint, m->status, m->text[0] != '\0' ? ", " : "",
-			   m->text,
-			   m->status == 401 || m->status == 403
-				   ? "the DSN's key is not one of that project "
-				     "(its settings show the DSN)"
-				   : "the DSN, or a proxy between, leads "
-				     "elsewhere");
-	else
-		doctor_say(d, FINDING_FAULT, "server",
-			   "%s does not answer: %s (a proxy: https_proxy; an "
-			   "authority of your own: ca_certs)",
-			   endpoint, m->text);
-}
-
-static void check_server(struct doctor *d, const struct config *c,
-			 const char *text, const struct dsn *dsn)
-{
-	char endpoint[DSN_ENDPOINT_SIZE];
-	struct msg_probed answer;
-	struct own_child ship;
-	int r;
-
-	if (dsn_endpoint(dsn, endpoint, sizeof(endpoint)) < 0)
-		return;
-	r = converse(d, c, text, &ship, &answer);
-	own_child_end(&ship);
-	if (r < 0)
-		doctor_say(d, FINDING_FAULT, "server",
-			   "%s cannot be asked: sentry-profd-ship: %s",
-			   endpoint, strerror(-r));
-	else
-		say_answer(d, endpoint, &answer);
-}
-
-static void check_dsn(struct doctor *d, const struct config *c,
-		      const char *subject, const char *text)
-{
-	struct dsn dsn;
-	const enum dsn_result result = dsn_parse(&dsn, text);
-
-	if (result == DSN_OK) {
-		doctor_say(d, FINDING_OK, subject, "host %s, project %s",
-			   dsn.host, dsn.project);
-		check_server(d, c, text, &dsn);
-	} else if (result == DSN_EMPTY) {
-		doctor_say(d, FINDING_WARNING, subject,
-			   "none is given: profiles go into files only (dsn in "
-			   "[sentry], SENTRY_DSN)");
+	if (r > 0 &&
+	    (m.size != sizeof(struct protocol_checked) || m.n_fds != 1))
+		r = -EPROTO;
+	if (r > 0) {
+		fd = ipc_take_fd(&m, 0);
+		(void)repeat_lines(d, fd);
 	} else {
-		doctor_say(d, FINDING_FAULT, subject, "%s",
-			   dsn_result_text(result));
+		doctor_say(d, FINDING_FAULT, "daemon",
+			   "does not say what it finds: %s",
+			   r == 0 ? "it has ended" : strerror(-r));
 	}
-	explicit_bzero(&dsn, sizeof(dsn));
+	ipc_close_fds(&m);
+	close_fd(&d->findings_fd);
 }
 
-/* Of the targets, each that is not among those before it. */
-static bool is_known(const struct config *c, size_t n)
+/* In the child, up to execve(2). */
+__attribute__((noreturn)) static void become(const struct doctor *d,
+					     const char *exe, int32_t parent,
+					     int out_fd, int log_fd)
 {
-	const char *dsn = c->targets[n].dsn;
+	char pid[16];
+	static char name[] = "sentry-profd", check[] = "--check-config",
+		    servers[] = "--servers", config_option[] = "--config",
+		    pid_option[] = "--pid";
+	char *argv[8] = {name, check, servers}, config[PATH_MAX];
+	size_t n = 3;
+	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	if (dsn[0] == '\0' || strcmp(dsn, c->dsn) == 0)
+	(void)snprintf(pid, sizeof(pid), "%d", d->pid);
+	if (d->config != NULL) {
+		(void)snprintf(config, sizeof(config), "%s", d->config);
+		argv[n++] = config_option;
+		argv[n++] = config;
+	}
+	if (d->pid != 0) {
+		argv[n++] = pid_option;
+		argv[n++] = pid;
+	}
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) < 0 ||
+	    getppid() != parent || dup2(null, STDIN_FILENO) < 0 ||
+	    dup2(out_fd, STDOUT_FILENO) < 0 || dup2(log_fd, STDERR_FILENO) < 0)
+		_exit(SPAWN_FAILED);
+	(void)execv(exe, argv);
+	_exit(SPAWN_FAILED);
+}
+
+/* What it has logged is said by its findings, unless it has none. */
+static void show_log(int log_fd)
+{
+	char bytes[4096];
+	ssize_t n;
+
+	if (lseek(log_fd, 0, SEEK_SET) < 0)
+		return;
+	while ((n = read(log_fd, bytes, sizeof(bytes))) > 0)
+		(void)!write_all(STDERR_FILENO, bytes, (size_t)n);
+}
+
+static int ask_own(struct doctor *d, int *ret_log_fd)
+{
+	const int32_t parent = getpid();
+	int out[2] = {-1, -1}, r;
+	char exe[PATH_MAX];
+	pid_t pid = -1;
+	size_t n = 0;
+
+	(void)fflush(stdout);
+	r = spawn_find("sentry-profd", exe);
+	if (r == 0) {
+		*ret_log_fd = memfd_create("sentry-profd", MFD_CLOEXEC);
+		if (*ret_log_fd < 0 || pipe2(out, O_CLOEXEC) < 0)
+			r = -errno;
+	}
+	if (r == 0) {
+		pid = fork();
+		if (pid == 0)
+			become(d, exe, parent, out[1], *ret_log_fd);
+		r = pid < 0 ? -errno : 0;
+	}
+	close_fd(&out[1]);
+	if (r < 0) {
+		close_fd(&out[0]);
+		return r;
+	}
+	n = repeat_lines(d, out[0]);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return n > 0 ? 0 : -ENODATA;
+}
+
+/* Whose rights are too small for the file learns no more by starting it. */
+static bool may_read_config(struct doctor *d)
+{
+	if (d->config != NULL || access(CONFIG_PATH_DEFAULT, R_OK) == 0 ||
+	    errno != EACCES)
 		return true;
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(dsn, c->targets[i].dsn) == 0)
-			return true;
+	doctor_say(d, FINDING_WARNING, "configuration",
+		   CONFIG_PATH_DEFAULT ": %s; run this as root",
+		   strerror(EACCES));
 	return false;
-}
-
-static bool all_have_their_own(const struct config *c)
-{
-	for (size_t i = 0; i < c->n_targets; i++)
-		if (c->targets[i].dsn[0] == '\0')
-			return false;
-	return c->n_targets > 0;
 }
 
 void doctor_delivery(struct doctor *d)
 {
-	char subject[CONFIG_NAME_MAX + 8];
-	config_env_fn get;
-	struct config c;
-	int r;
+	int log_fd = -1, r;
 
-	/* Keys shall be in no core file. */
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	get = doctor_environment(d);
-	r = read_config(d, get, &c);
-	if (r == 0)
-		use_proxies(&c, get);
-	doctor_environment_forget();
-	if (r < 0)
+	if (d->findings_fd >= 0) {
+		take_findings(d);
 		return;
-	if (c.dsn[0] != '\0' || !all_have_their_own(&c))
-		check_dsn(d, &c, "DSN", c.dsn);
-	for (size_t i = 0; i < c.n_targets; i++) {
-		if (is_known(&c, i))
-			continue;
-		(void)snprintf(subject, sizeof(subject), "DSN of %s",
-			       c.targets[i].name);
-		check_dsn(d, &c, subject, c.targets[i].dsn);
 	}
-	config_fini(&c);
+	if (!may_read_config(d))
+		return;
+	r = ask_own(d, &log_fd);
+	if (r < 0) {
+		show_log(log_fd);
+		doctor_say(d, FINDING_FAULT, "configuration",
+			   "sentry-profd --check-config --servers finds "
+			   "nothing: %s",
+			   strerror(-r));
+	}
+	close_fd(&log_fd);
 }

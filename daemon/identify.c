@@ -89,7 +89,7 @@ static void answer(struct question *q, size_t section)
 	free_question(q);
 }
 
-static void read_exe(int32_t pid, char ret[PATH_MAX])
+void identify_read_exe(int32_t pid, char ret[PATH_MAX])
 {
 	(void)!procfs_link(procfs_path(pid, "exe").text, ret, PATH_MAX);
 }
@@ -102,22 +102,26 @@ bool identify_excludes(const struct identify *id, int32_t pid)
 	for (size_t k = 0; k < config->n_targets; k++)
 		if (config->targets[k].exe[0] == '\0')
 			return false;
-	read_exe(pid, exe);
+	identify_read_exe(pid, exe);
 	for (size_t k = 0; k < config->n_targets; k++)
 		if (!match_exe_excludes(&config->targets[k], exe))
 			return false;
 	return true;
 }
 
-static void read_cgroup(struct question *q)
+void identify_read_cgroup(int32_t pid, char ret[PATH_MAX])
 {
 	static char text[CGROUP_TEXT_MAX];
 
-	if (small_file_read(AT_FDCWD,
-			    procfs_path(q->process.pid, "cgroup").text, text,
+	if (small_file_read(AT_FDCWD, procfs_path(pid, "cgroup").text, text,
 			    sizeof(text)) < 0 ||
-	    !facts_cgroup(text, strlen(text), q->cgroup, sizeof(q->cgroup)))
-		q->cgroup[0] = '\0';
+	    !facts_cgroup(text, strlen(text), ret, PATH_MAX))
+		ret[0] = '\0';
+}
+
+static void read_cgroup(struct question *q)
+{
+	identify_read_cgroup(q->process.pid, q->cgroup);
 	facts_container(q->cgroup, q->container);
 	q->facts.cgroup = q->cgroup;
 	q->facts.container = q->container;
@@ -186,7 +190,7 @@ static bool learn(struct question *q, const struct target_config *t)
 
 	match_wants(t, &wants);
 	if (wants.exe && q->facts.exe == NULL) {
-		read_exe(q->process.pid, q->exe);
+		identify_read_exe(q->process.pid, q->exe);
 		q->facts.exe = q->exe;
 	} else if ((wants.cgroup || wants.container) && q->facts.cgroup == NULL)
 		read_cgroup(q);

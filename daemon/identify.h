@@ -10,6 +10,7 @@
 #ifndef DAEMON_IDENTIFY_H
 #define DAEMON_IDENTIFY_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -69,5 +70,9 @@ bool identify_has_room(const struct identify *id);
  */
 must_check int identify(struct identify *id, const struct sighting *s,
 			struct process *process);
+
+/* A process's link exe, and its cgroup; "" where it cannot be read. */
+void identify_read_exe(int32_t pid, char ret[PATH_MAX]);
+void identify_read_cgroup(int32_t pid, char ret[PATH_MAX]);
 
 #endif

@@ -1,5 +1,6 @@
 #include "daemon/match.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/base/glob.h"
@@ -24,10 +25,31 @@ static enum match_result glob_fact(const char *pattern, const char *fact)
 	return glob_text(pattern, fact) ? MATCH_YES : MATCH_NO;
 }
 
-static enum match_result match_exe(const char *pattern, const char *exe)
+static enum match_result match_user(const struct target_config *t,
+				    const struct process_facts *f)
+{
+	return t->uid == CONFIG_UID_ANY || t->uid == f->uid ? MATCH_YES
+							    : MATCH_NO;
+}
+
+static enum match_result match_comm(const struct target_config *t,
+				    const struct process_facts *f)
+{
+	return glob_fact(t->comm, f->comm);
+}
+
+static enum match_result match_in_cgroup(const struct target_config *t,
+					 const struct process_facts *f)
+{
+	return glob_fact(t->cgroup, f->cgroup);
+}
+
+static enum match_result match_exe(const struct target_config *t,
+				   const struct process_facts *f)
 {
 	static const char deleted[] = " (deleted)";
 	const size_t n_deleted = sizeof(deleted) - 1;
+	const char *pattern = t->exe, *exe = f->exe;
 	size_t n;
 
 	if (*pattern == '\0')
@@ -40,9 +62,10 @@ static enum match_result match_exe(const char *pattern, const char *exe)
 	return match_glob(pattern, exe, n, true) ? MATCH_YES : MATCH_NO;
 }
 
-static enum match_result match_cmdline(const char *pattern,
+static enum match_result match_cmdline(const struct target_config *t,
 				       const struct process_facts *f)
 {
+	const char *pattern = t->cmdline;
 	size_t n = f->cmdline_size;
 
 	if (*pattern == '\0')
@@ -58,8 +81,10 @@ static enum match_result match_cmdline(const char *pattern,
  * A unit's processes are in the cgroup of its name or below. As for
  * systemctl(1) a name without a suffix is a service's.
  */
-static enum match_result match_unit(const char *pattern, const char *cgroup)
+static enum match_result match_unit(const struct target_config *t,
+				    const struct process_facts *f)
 {
+	const char *pattern = t->unit, *cgroup = f->cgroup;
 	char whole[CONFIG_TEXT_MAX + sizeof(".service")];
 	size_t n = strlen(pattern);
 
@@ -81,8 +106,11 @@ static enum match_result match_unit(const char *pattern, const char *cgroup)
 }
 
 /* As docker(1) takes it: the beginning of the id is enough. */
-static enum match_result match_id(const char *pattern, const char *container)
+static enum match_result match_id(const struct target_config *t,
+				  const struct process_facts *f)
 {
+	const char *pattern = t->container, *container = f->container;
+
 	if (*pattern == '\0')
 		return MATCH_YES;
 	if (container == NULL)
@@ -104,34 +132,93 @@ static enum match_result match_pid(const struct target_config *t,
 	return f->pid_file_pid == f->pid ? MATCH_YES : MATCH_NO;
 }
 
+/* The rules of a section, with the fact that each is compared with. */
+static const struct {
+	const char *key;
+	size_t pattern; /* in struct target_config, a text */
+	size_t fact;	/* in struct process_facts */
+	enum match_result (*match)(const struct target_config *t,
+				   const struct process_facts *f);
+} rules[] = {
+#define RULE(key, fact, match)                                      \
+	{                                                           \
+#key, offsetof(struct target_config, key),          \
+			offsetof(struct process_facts, fact), match \
+	}
+	RULE(user, uid, match_user),
+	RULE(comm, comm, match_comm),
+	RULE(exe, exe, match_exe),
+	RULE(cmdline, cmdline, match_cmdline),
+	RULE(cgroup, cgroup, match_in_cgroup),
+	RULE(unit, cgroup, match_unit),
+	RULE(container, container, match_id),
+	RULE(pid_file, pid_file_pid, match_pid),
+#undef RULE
+};
+
 enum match_result match_process(const struct target_config *t,
 				const struct process_facts *f)
 {
-	const enum match_result rules[] = {
-		t->uid == CONFIG_UID_ANY || t->uid == f->uid ? MATCH_YES
-							     : MATCH_NO,
-		glob_fact(t->comm, f->comm),
-		match_exe(t->exe, f->exe),
-		match_cmdline(t->cmdline, f),
-		glob_fact(t->cgroup, f->cgroup),
-		match_unit(t->unit, f->cgroup),
-		match_id(t->container, f->container),
-		match_pid(t, f),
-	};
 	enum match_result all = MATCH_YES;
 
 	for (size_t i = 0; i < array_size(rules); i++) {
-		if (rules[i] == MATCH_NO)
+		const enum match_result result = rules[i].match(t, f);
+
+		if (result == MATCH_NO)
 			return MATCH_NO;
-		if (rules[i] == MATCH_UNKNOWN)
+		if (result == MATCH_UNKNOWN)
 			all = MATCH_UNKNOWN;
 	}
 	return match_has_rules(t) ? all : MATCH_NO;
 }
 
+/* What the process has instead, as text. */
+static void copy_fact(const struct process_facts *f, size_t fact,
+		      char ret[MATCH_FACT_SIZE])
+{
+	const char *at = (const char *)f + fact;
+	size_t n;
+
+	if (fact == offsetof(struct process_facts, uid)) {
+		(void)snprintf(ret, MATCH_FACT_SIZE, "uid %u", f->uid);
+	} else if (fact == offsetof(struct process_facts, pid_file_pid)) {
+		(void)snprintf(ret, MATCH_FACT_SIZE, "%d", f->pid_file_pid);
+	} else {
+		const char *text;
+
+		memcpy(&text, at, sizeof(text));
+		n = fact == offsetof(struct process_facts, cmdline)
+			    ? f->cmdline_size
+			    : strlen(text);
+		while (n > 0 && text[n - 1] == '\0')
+			n--;
+		n = min_size(n, MATCH_FACT_SIZE - 1);
+		memcpy(ret, text, n);
+		ret[n] = '\0';
+		/* Between arguments. */
+		for (size_t i = 0; i < n; i++)
+			if (ret[i] == '\0')
+				ret[i] = ' ';
+	}
+}
+
+bool match_refusal(const struct target_config *t, const struct process_facts *f,
+		   struct match_refusal *ret)
+{
+	for (size_t i = 0; i < array_size(rules); i++) {
+		if (rules[i].match(t, f) != MATCH_NO)
+			continue;
+		ret->key = rules[i].key;
+		ret->pattern = (const char *)t + rules[i].pattern;
+		copy_fact(f, rules[i].fact, ret->fact);
+		return true;
+	}
+	return false;
+}
+
 bool match_exe_excludes(const struct target_config *t, const char *exe)
 {
-	return match_exe(t->exe, exe) == MATCH_NO;
+	return match_exe(t, &(struct process_facts){.exe = exe}) == MATCH_NO;
 }
 
 bool match_may_become(const struct target_config *t,

@@ -23,6 +23,18 @@ enum match_result {
 enum match_result match_process(const struct target_config *t,
 				const struct process_facts *f);
 
+/* Why match_process refuses a process. */
+#define MATCH_FACT_SIZE 256
+struct match_refusal {
+	const char *key;     /* of the section: "comm" */
+	const char *pattern; /* the section's value */
+	/* What the process has, or the pid of the pid file; cut off. */
+	char fact[MATCH_FACT_SIZE];
+};
+/* All facts are known. False: no rule of the section refuses the process. */
+bool match_refusal(const struct target_config *t, const struct process_facts *f,
+		   struct match_refusal *ret);
+
 /*
  * Of one that match_process refuses: would it be one if it had another command
  * line or control group? These change without a word of the kernel's.

@@ -87,7 +87,7 @@
 	X(MSG_LOST, msg_lost, 0)                           \
 	X(MSG_SHIP_FINISH, msg_number, 0)                  \
 	X(MSG_CERTIFICATES, msg_certificates, 0)           \
-	X(MSG_PROBE, msg_probe, 0)                         \
+	X(MSG_PROBE, msg_id, 0)                            \
 	/* ship -> broker */                               \
 	X(MSG_ENVELOPE_WRITTEN, msg_envelope_written, 0)   \
 	X(MSG_ENVELOPE_DONE, msg_envelope_done, 0)         \

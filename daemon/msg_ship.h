@@ -144,25 +144,18 @@ struct msg_clock {
 };
 
 /*
- * Whether the server that the DSN names takes envelopes: sent by
- * sentry-profctl doctor to a ship of its own, which has no DSN. An envelope
- * that says that nothing was lost is posted, and MSG_PROBED follows, which may
- * take as long as a request may.
- */
-struct msg_probe {
-	struct msg_header h;
-	uint32_t compression;
-	uint32_t reserved;
-	char dsn[MSG_DSN_MAX];
-};
-
-/* status: HTTP's; 0: there was no answer. text is the server's, or libcurl's.
+ * MSG_PROBE, to a ship that has a DSN: does the server take envelopes? When the
+ * request that is under way has ended, ship posts an envelope that says that
+ * nothing was lost, and answers with MSG_PROBED. So it uses the connection,
+ * certificates, proxy and sandbox that chunks go through. While a rate limit on
+ * everything holds nothing is posted, and the answer is status 429.
  */
 struct msg_probed {
 	struct msg_header h;
-	int32_t status;
-	uint32_t reserved;
-	char text[MSG_TEXT_MAX];
+	int32_t status;		 /* HTTP's; 0: there was no answer */
+	uint32_t fault;		 /* enum transport_fault, with status 0 */
+	int64_t clock_ahead_s;	 /* as in MSG_CLOCK */
+	char text[MSG_TEXT_MAX]; /* the server's X-Sentry-Error, or libcurl's */
 };
 
 #endif

@@ -9,6 +9,7 @@
 #include "daemon/broker.h"
 #include "daemon/clients.h"
 #include "daemon/control.h"
+#include "daemon/inspect.h"
 #include "daemon/lifecycle.h"
 #include "daemon/log.h"
 #include "daemon/metrics.h"
@@ -247,6 +248,7 @@ static const struct served {
 	[PROTOCOL_RECORD] = {NEVER, record_ask, "recording"},
 	[PROTOCOL_WATCH] = {NEVER, record_ask, "recording"},
 	[PROTOCOL_RECORD_END] = {NEVER, end_records, NULL},
+	[PROTOCOL_CHECK] = {NEVER, inspect_ask, NULL},
 };
 
 /* Logs which user and process has changed something. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "daemon/config_files.h"
 #include "daemon/config_keys.h"
@@ -205,6 +206,25 @@ static int load(const struct options *o, enum config_occasion occasion,
 	return r;
 }
 
+int options_read_again(const struct options *o, struct config *ret,
+		       struct config_faults *faults)
+{
+	return load(o, CONFIG_STARTS, ret, faults);
+}
+
+void options_config_path(const struct options *o, char ret[OPTIONS_PATH_SIZE])
+{
+	const char *path = o->config_path == NULL ? "" : o->config_path;
+	size_t n = 0;
+
+	if (path[0] != '\0' && path[0] != '/' &&
+	    getcwd(ret, PATH_MAX) != NULL) {
+		n = strlen(ret);
+		ret[n++] = '/';
+	}
+	(void)snprintf(ret + n, OPTIONS_PATH_SIZE - n, "%s", path);
+}
+
 int options_reload(const struct options *o, struct config *ret,
 		   struct config_faults *faults)
 {
@@ -266,6 +286,8 @@ static void check_command(struct config_faults *faults, const struct options *o)
 	if (o->children && !names_targets(o))
 		usage_fault(faults, "--children",
 			    "needs --pid, --name or a command", NULL);
+	if (o->check_servers && !o->check_only)
+		usage_fault(faults, "--servers", "needs --check-config", NULL);
 	if (o->user != NULL && o->command == NULL)
 		usage_fault(faults, "--user", "needs a command after --", NULL);
 }
@@ -315,15 +337,15 @@ static void require_something(struct config_faults *faults, struct options *o)
 {
 	if (access(o->config_path, F_OK) == 0)
 		return;
-	if (!names_targets(o) && faults->n_errors == 0) {
+	if (!names_targets(o) && !o->check_servers && faults->n_errors == 0) {
 		log_error("no --pid and no command is given, and there is no "
 			  "%s: what shall be profiled? (--help shows the "
 			  "usage)",
 			  o->config_path);
 		exit(2);
 	}
-	/* What was said of options is enough. */
-	if (faults->n_errors > 0)
+	/* What was said of options is enough; a service may have no file. */
+	if (faults->n_errors > 0 || o->check_servers)
 		o->config_path = NULL;
 }
 
@@ -384,6 +406,8 @@ void options_load(struct options *o, int32_t command_pid,
 	r = load(o, occasion, &config, faults);
 	if (r == 0)
 		options_replace(o, &config);
+	if (o->check_servers)
+		return;
 	if (o->check_only)
 		check(faults, r, o);
 	config_faults_tell(faults);

@@ -34,6 +34,7 @@ struct options {
 	const struct ending *picture; /* output is a file; NULL: a directory */
 	const char *stats;
 	bool quiet, check_only;
+	bool check_servers;		/* with check_only: daemon/inspect.h */
 	const char *config_path;	/* NULL: --pid without --config */
 	const char *program;		/* argv[0] */
 	const char *given[OPTIONS_MAX]; /* each option's last value, or NULL */
@@ -50,9 +51,10 @@ void options_read(int argc, char **argv, struct options *ret,
 
 /*
  * Then the configuration and the environment. Prints what --check-config asks
- * for and exits with 0; on wrong usage prints a line, of a wrong configuration
- * one for each fault, and exits with 2. command_pid: the process that is to
- * execute o->command; 0: there is none.
+ * for and exits with 0; with --servers all that is wrong is left in faults, and
+ * o->config is as it was after an error. Else on wrong usage prints a line, of
+ * a wrong configuration one for each fault, and exits with 2. command_pid: the
+ * process that is to execute o->command; 0: there is none.
  */
 void options_load(struct options *o, int32_t command_pid,
 		  struct config_faults *faults);
@@ -64,6 +66,15 @@ void options_load(struct options *o, int32_t command_pid,
  */
 must_check int options_reload(const struct options *o, struct config *ret,
 			      struct config_faults *faults);
+/*
+ * The same, as a start of the daemon would find it, with all that is wrong with
+ * the files that it names. config_fini is due for *ret.
+ */
+must_check int options_read_again(const struct options *o, struct config *ret,
+				  struct config_faults *faults);
+/* The path of its file, from / on; "": there is none. */
+#define OPTIONS_PATH_SIZE (2 * PATH_MAX)
+void options_config_path(const struct options *o, char ret[OPTIONS_PATH_SIZE]);
 /* Takes it over; what was there before is finished. */
 void options_replace(struct options *o, struct config *config);
 

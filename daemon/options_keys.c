@@ -96,6 +96,9 @@ const struct option_known options_known[] = {
 	 "(default)"},
 	{0, "--check-config", NULL, FLAG(check_only), true,
 	 "print what is wrong with the configuration, or what holds"},
+	{0, "--servers", NULL, FLAG(check_servers), false,
+	 "with --check-config: ask the servers, too, and with --pid say which "
+	 "section has the process"},
 	{0, "--debug", NULL, KEY("debug"), false, "say more"},
 	{0, "--quiet", NULL, FLAG(quiet), false,
 	 "nothing on stdout, no table"},

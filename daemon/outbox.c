@@ -83,6 +83,11 @@ static void drop(struct outbox *o, struct sending *s)
 	lose(o, s, SHIP_QUEUE_OVERFLOW, CLIENT_REPORT_QUEUE_OVERFLOW);
 }
 
+void outbox_probe(struct outbox *o, outbox_probed_fn probed)
+{
+	o->probed = probed;
+}
+
 void outbox_add(struct outbox *o, struct sending *s)
 {
 	/* A process before this one has put it there, and could not say so. */
@@ -133,7 +138,8 @@ static int post(struct outbox *o, const struct package *package,
 
 static bool is_busy(const struct outbox *o)
 {
-	return o->current != NULL || o->spooled.given || o->reporting;
+	return o->current != NULL || o->spooled.given ||
+	       o->alone != ALONE_NOTHING;
 }
 
 static bool is_limited(const struct outbox *o, const struct package *p)
@@ -185,19 +191,53 @@ static void send_spooled(struct outbox *o, enum envelope_kind kind)
 		spooled_answered(&o->spooled, VERDICT_NONE);
 }
 
-static void send_report(struct outbox *o)
+static void send_alone(struct outbox *o, enum outbox_alone what,
+		       const struct reports_item *report)
 {
 	struct package alone = {
 		.sdk_name = SDK_NAME,
 		.sdk_version = SDK_VERSION,
 		.payload_fd = -1,
 	};
+
+	chance_bytes(alone.event_id, sizeof(alone.event_id));
+	if (post(o, &alone, report) == 0)
+		o->alone = what;
+}
+
+static void send_report(struct outbox *o)
+{
 	const struct reports_item *report = destination_report(&o->to, 0);
 
 	o->last_due = false;
-	chance_bytes(alone.event_id, sizeof(alone.event_id));
-	if (report != NULL && post(o, &alone, report) == 0)
-		o->reporting = true;
+	if (report != NULL)
+		send_alone(o, ALONE_REPORT, report);
+}
+
+static void end_probe(struct outbox *o, const struct transport_answer *answer)
+{
+	const outbox_probed_fn probed = o->probed;
+
+	o->probed = NULL;
+	probed(answer);
+}
+
+/* A report of nothing: the server checks the key, and shows and counts none. */
+static void send_probe(struct outbox *o)
+{
+	static const struct client_report nothing;
+	struct reports_item report;
+
+	if (ratelimit_until(&o->to.limits, RATELIMIT_ALL) > clock_boot_ns()) {
+		end_probe(o, &(struct transport_answer){.status = 429});
+		return;
+	}
+	if (reports_make(&nothing, (int64_t)(clock_wall_ns() / NS_PER_SEC),
+			 &report) == 0)
+		send_alone(o, ALONE_PROBE, &report);
+	if (o->alone != ALONE_PROBE)
+		end_probe(o, &(struct transport_answer){
+				     .error = "no memory for a request"});
 }
 
 /* There was no answer: it waits. */
@@ -245,15 +285,17 @@ static void tell_verdict(const struct outbox *o, enum verdict verdict,
 		(void)snprintf(chunk, sizeof(chunk), "chunk %s",
 			       o->current->chunk_id);
 	verdict_tell(verdict,
-		     o->current != NULL ? chunk
-		     : o->reporting	? "a report of what was lost"
-					: "a chunk of the spool",
+		     o->current != NULL		? chunk
+		     : o->alone == ALONE_REPORT ? "a report of what was lost"
+		     : o->alone == ALONE_PROBE	? "a probe of the server"
+						: "a chunk of the spool",
 		     status);
 }
 
 static void take_answer(struct outbox *o, const struct transport_answer *a)
 {
 	const enum verdict verdict = destination_take(&o->to, a);
+	const enum outbox_alone alone = o->alone;
 	struct sending *s = o->current;
 
 	buf_fini(&o->body);
@@ -262,11 +304,12 @@ static void take_answer(struct outbox *o, const struct transport_answer *a)
 	if (verdict != VERDICT_NONE)
 		spooled_hurry(&o->spooled);
 	o->current = NULL;
-	if (o->reporting)
-		o->reporting = false;
+	o->alone = ALONE_NOTHING;
+	if (alone == ALONE_PROBE)
+		end_probe(o, a);
 	else if (s != NULL)
 		settle(o, s, verdict);
-	else
+	else if (alone == ALONE_NOTHING)
 		spooled_answered(&o->spooled, verdict);
 }
 
@@ -333,6 +376,8 @@ void outbox_step(struct outbox *o)
 	if (transport_step(o->transport, &answer) > 0)
 		take_answer(o, &answer);
 	spooled_check(&o->spooled);
+	if (o->probed != NULL && !is_busy(o))
+		send_probe(o);
 	if (is_over(o))
 		give_up(o);
 	else if (destination_rests(&o->to, clock_boot_ns()))
@@ -391,7 +436,8 @@ void outbox_end(struct outbox *o, uint64_t timeout_ns)
 /* One that can be sent in time. */
 static bool report_waits(const struct outbox *o)
 {
-	return o->reporting || (o->last_due && report_due_ns(o) < o->finish_ns);
+	return o->alone == ALONE_REPORT ||
+	       (o->last_due && report_due_ns(o) < o->finish_ns);
 }
 
 bool outbox_is_empty(const struct outbox *o)

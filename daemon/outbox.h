@@ -34,6 +34,12 @@ _Static_assert(PACKAGE_UNPACKED_MAX >=
 		       CHUNK_V2_SIZE_MAX + 3 * ENVELOPE_HEADER_SIZE,
 	       "what is put into the spool comes out of it");
 
+/* What the server answered to a probe, or that it did not. */
+typedef void (*outbox_probed_fn)(const struct transport_answer *answer);
+
+/* A request that has no chunk. */
+enum outbox_alone { ALONE_NOTHING, ALONE_REPORT, ALONE_PROBE };
+
 /* Called once for each envelope, which is then the callee's to free. */
 typedef void (*outbox_fn)(struct sending *s, enum ship_result result);
 
@@ -47,8 +53,9 @@ struct outbox {
 
 	/* The transport has the body of this one, or of one of the spool, */
 	struct sending *current;
-	bool reporting; /* or of a report alone. */
-	bool last_due;	/* a report does not wait for its time any more */
+	enum outbox_alone alone; /* or one of these. */
+	outbox_probed_fn probed; /* a probe is asked for; NULL: none is */
+	bool last_due; /* a report does not wait for its time any more */
 	struct buf body;
 
 	struct waiting waiting;
@@ -77,6 +84,13 @@ void outbox_set_dsn(struct outbox *o, const struct dsn *dsn,
 
 /* Takes s. If there is no room the oldest that waits has to go. */
 void outbox_add(struct outbox *o, struct sending *s);
+
+/*
+ * Asks the server whether it takes envelopes (MSG_PROBE) as soon as no request
+ * is under way, also one that is not tried again yet; what is learned of the
+ * server's limits and clock is kept. probed is called once, by outbox_step.
+ */
+void outbox_probe(struct outbox *o, outbox_probed_fn probed);
 
 /* Does what can be done without waiting for the server. */
 void outbox_step(struct outbox *o);

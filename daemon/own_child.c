@@ -9,7 +9,8 @@
 #include "daemon/child.h"
 #include "daemon/spawn.h"
 
-const char *const own_ship_environment[] = {
+/* Variables that ship gets, as the broker's. */
+static const char *const ship_environment[] = {
 	"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
 	"ALL_PROXY",  "no_proxy",    "NO_PROXY",    NULL,
 };
@@ -55,7 +56,7 @@ static int start(struct own_child *c, const char *name,
 int own_child_start_ship(struct own_child *c, const int *files, size_t n,
 			 uint32_t mask)
 {
-	return start(c, "sentry-profd-ship", own_ship_environment, ACCOUNT_SHIP,
+	return start(c, "sentry-profd-ship", ship_environment, ACCOUNT_SHIP,
 		     files, n, mask);
 }
 

@@ -18,9 +18,6 @@ struct own_child {
 	int fd;	     /* its socket, blocking */
 };
 
-/* Variables that ship gets; NULL at the end. As the broker's. */
-extern const char *const own_ship_environment[];
-
 /*
  * Each starts one with n files for the bits of mask (struct msg_init), in that
  * order; they stay the caller's. As root the child gets its account. Returns 0

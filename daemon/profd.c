@@ -18,6 +18,7 @@
 #include "daemon/child.h"
 #include "daemon/command.h"
 #include "daemon/finish.h"
+#include "daemon/inspect.h"
 #include "daemon/log.h"
 #include "daemon/operate.h"
 #include "daemon/pause.h"
@@ -423,6 +424,45 @@ static int start(struct broker *b, struct loop_source **signals)
 	return 0;
 }
 
+/* How often an inspection looks for what hangs. */
+#define INSPECT_MS 100
+
+/* --check-config --servers. Returns the exit status. */
+static int check_servers(struct broker *b, const struct config_faults *faults)
+{
+	struct loop_source *signals = NULL;
+	int status = EXIT_FAILURE, r;
+
+	r = loop_new(&b->loop);
+	if (r == 0)
+		r = files_new(b->loop, &b->files);
+	if (r == 0 && faults->n_errors == 0)
+		r = ship_files_open(b);
+	if (r == 0)
+		r = limit_privileges(b);
+	if (r == 0)
+		r = loop_add(b->loop, signal_fd, on_signals, b, &signals);
+	if (r == 0)
+		r = inspect_options(b, faults);
+	if (r < 0) {
+		log_error("cannot ask the servers: %s", strerror(-r));
+		return EXIT_FAILURE;
+	}
+	while (!b->stopping && !inspect_is_over(b)) {
+		r = loop_run_once(b->loop, INSPECT_MS);
+		if (r < 0)
+			break;
+		files_check(b->files);
+		inspect_check(b);
+	}
+	if (inspect_is_over(b))
+		status = faults->n_errors > 0
+				 ? 2
+				 : finding_status(inspect_worst(b));
+	children_end(b);
+	return fflush(stdout) == EOF ? EXIT_FAILURE : status;
+}
+
 int main(int argc, char **argv)
 {
 	static struct config_faults faults;
@@ -446,6 +486,8 @@ int main(int argc, char **argv)
 	log_init("sentry-profd", o->config.debug);
 	service_init(b);
 	children_init(b);
+	if (o->check_servers)
+		return check_servers(b, &faults);
 	take_dsn(b);
 	r = start(b, &signals);
 	if (r < 0) {

@@ -21,7 +21,8 @@ static int open_spool(struct broker *b)
 
 	if (given[0] == '\0')
 		path = geteuid() == 0 ? SPOOL_DIR_DEFAULT : "none";
-	if (!b->has_dsn || strcmp(path, "none") == 0)
+	if (!b->has_dsn || strcmp(path, "none") == 0 ||
+	    b->options.check_servers)
 		return 0;
 	if (geteuid() == 0)
 		account_ids(ACCOUNT_SHIP, &uid, &gid);

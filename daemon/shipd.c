@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,6 @@
 #include "daemon/log.h"
 #include "daemon/outbox.h"
 #include "daemon/privileges.h"
-#include "daemon/probe.h"
 #include "daemon/sandbox.h"
 #include "daemon/sending.h"
 #include "daemon/spool_part.h"
@@ -287,23 +287,29 @@ static int take_finish(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-/* Nothing else is under way then: who sends this sends no DSN. */
+/* The server's answer to a probe, or that there is none. */
+static void report_probe(const struct transport_answer *a)
+{
+	const char *text = a->status == 0 ? a->error : a->sentry_error;
+	struct msg_probed m = {
+		.h = MSG_HEADER(MSG_PROBED),
+		.status = a->status,
+		.fault = (uint32_t)a->fault,
+		.clock_ahead_s = outbox.to.clock_ahead_s,
+	};
+
+	(void)snprintf(m.text, sizeof(m.text), "%s", text != NULL ? text : "");
+	tell(&m, sizeof(m));
+}
+
 static int take_probe(void *ctx, struct ipc_message *message)
 {
-	const struct msg_probe *m = (const void *)message->bytes;
-	struct msg_probed probed;
-	struct dsn dsn;
-	int r;
-
 	(void)ctx;
-	if (outbox.to.has_dsn || memchr(m->dsn, '\0', sizeof(m->dsn)) == NULL ||
-	    m->compression >= COMPRESSION_N ||
-	    dsn_parse(&dsn, m->dsn) != DSN_OK)
+	(void)message;
+	if (!outbox.to.has_dsn)
 		return -EPROTO;
-	r = probe(transport, &dsn, (enum compression)m->compression, &probed);
-	if (r == 0)
-		tell(&probed, sizeof(probed));
-	return r;
+	outbox_probe(&outbox, report_probe);
+	return 0;
 }
 
 /* Returns false at the end of the broker's socket. */

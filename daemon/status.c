@@ -241,21 +241,6 @@ static void put_sections(FILE *out, const struct broker *b)
 	fprintf(out, "]");
 }
 
-/* As it was given; from where we are if that is no whole path. */
-static void put_config(FILE *out, const struct broker *b)
-{
-	const char *path = b->options.config_path;
-	char text[2 * PATH_MAX];
-
-	if (path != NULL && *path != '/' && getcwd(text, PATH_MAX) != NULL) {
-		const size_t n = strlen(text);
-
-		(void)snprintf(text + n, sizeof(text) - n, "/%s", path);
-		path = text;
-	}
-	put_string_or_null(out, path == NULL ? "" : path);
-}
-
 /* As the log says it at the start. */
 static void put_missing(FILE *out, const struct broker *b)
 {
@@ -272,10 +257,12 @@ static void put_missing(FILE *out, const struct broker *b)
 /* What an operator may know, and no other. */
 static void put_inside(FILE *out, const struct broker *b)
 {
+	char path[OPTIONS_PATH_SIZE];
 	capability_set permitted;
 
 	fprintf(out, ", \"config\": ");
-	put_config(out, b);
+	options_config_path(&b->options, path);
+	put_string_or_null(out, path);
 	fprintf(out,
 		", \"scheduler\": \"%s\", \"cpu_quota_percent\": %u, "
 		"\"capabilities\": ",

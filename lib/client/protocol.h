@@ -30,8 +30,8 @@
 
 #include <stdint.h>
 
-/* 2: RECORD, WATCH and RECORD_END; 3: METRICS and OPENMETRICS. */
-#define PROTOCOL_VERSION 3
+/* 2: RECORD, WATCH and RECORD_END; 3: METRICS and OPENMETRICS; 4: CHECK. */
+#define PROTOCOL_VERSION 4
 /* "SPRF": no stray program's first bytes. */
 #define PROTOCOL_MAGIC UINT32_C(0x46525053)
 
@@ -73,6 +73,13 @@ enum protocol_type {
 	/* A memfd of text comes with the answer: the figures for Prometheus */
 	PROTOCOL_METRICS,     /* in Prometheus' text format 0.0.4 */
 	PROTOCOL_OPENMETRICS, /* in that of OpenMetrics 1.0 */
+	/*
+	 * Of the operator: what is wrong with the configuration, whether each
+	 * server takes envelopes, and, with a pid, which section the process
+	 * belongs to and why not to the others. The answer has a socket, on
+	 * which one struct protocol_checked comes, in up to 90 s.
+	 */
+	PROTOCOL_CHECK,
 	PROTOCOL_TYPE_END,
 };
 
@@ -99,9 +106,9 @@ struct protocol_hello {
  * START and STOP take a process, or with a name and pid 0 all those of a
  * section; with neither they mean the caller himself, as do PROFILER_ID and
  * SPANS_*. ATTACH and DETACH take a pid; RECORD and WATCH a pid, or the name of
- * a section that has one process; STATUS, METRICS, OPENMETRICS, RELOAD and
- * RECORD_END nothing. What a
- * request does not take is 0.
+ * a section that has one process; CHECK a pid or nothing; STATUS, METRICS,
+ * OPENMETRICS, RELOAD and RECORD_END nothing. What a request does not take is
+ * 0.
  *
  * SPANS_OPEN and SPANS_CLOSED tell a state: the same twice is one. It is the
  * connection's, and ends with it.
@@ -178,6 +185,12 @@ struct protocol_recorded {
 	uint32_t bytes; /* of the chunk: a V2 payload */
 	uint32_t reserved;
 	char text[PROTOCOL_TEXT_SIZE]; /* as in struct protocol_answer */
+};
+
+/* The answer to a CHECK: with it a sealed memfd of lines for a human. */
+struct protocol_checked {
+	uint32_t bytes;
+	uint32_t reserved;
 };
 
 enum protocol_lifecycle {

@@ -29,8 +29,8 @@ uint64_t reports_alone_ns(const struct reports *r)
 	return reports_any(r) ? r->last_ns + REPORTS_ALONE_NS : UINT64_MAX;
 }
 
-static int make_item(const struct client_report *r, int64_t unix_s,
-		     struct reports_item *ret)
+int reports_make(const struct client_report *r, int64_t unix_s,
+		 struct reports_item *ret)
 {
 	struct envelope_item item = {.type = "client_report"};
 	char json[CLIENT_REPORT_SIZE];
@@ -54,7 +54,7 @@ static int make_item(const struct client_report *r, int64_t unix_s,
 int reports_take(struct reports *r, uint64_t now_ns, int64_t unix_s,
 		 struct reports_item *ret)
 {
-	int n = make_item(&r->counted, unix_s, ret);
+	int n = reports_make(&r->counted, unix_s, ret);
 
 	if (n < 0)
 		return n;

@@ -23,6 +23,10 @@ struct reports_item {
 	size_t len;
 };
 
+/* Makes the item of a report. Returns 0 or -ENOMEM. */
+must_check int reports_make(const struct client_report *r, int64_t unix_s,
+			    struct reports_item *ret);
+
 struct reports {
 	struct client_report counted;
 	struct client_report on_way; /* all 0: none is */

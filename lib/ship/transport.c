@@ -392,6 +392,23 @@ static const char *describe_error(const struct transport *t, CURLcode code)
 	return t->error[0] != '\0' ? t->error : curl_easy_strerror(code);
 }
 
+static enum transport_fault fault_of(struct transport *t, CURLcode code)
+{
+	long of_proxy = 0;
+
+	(void)curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &of_proxy);
+	if (of_proxy >= 300 || code == CURLE_COULDNT_RESOLVE_PROXY ||
+	    code == CURLE_PROXY)
+		return TRANSPORT_FAULT_PROXY;
+	if (code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT)
+		return TRANSPORT_FAULT_CONNECT;
+	if (code == CURLE_SSL_CONNECT_ERROR ||
+	    code == CURLE_PEER_FAILED_VERIFICATION ||
+	    code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_CACERT_BADFILE)
+		return TRANSPORT_FAULT_TLS;
+	return TRANSPORT_FAULT_OTHER;
+}
+
 /*
  * Once there is a status the server has decided: that the connection broke
  * down in the rest of the answer, or that we would not read it, is nothing.
@@ -405,6 +422,7 @@ static void read_answer(struct transport *t, CURLcode code,
 	(void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (status < 200) {
 		ret->error = describe_error(t, code);
+		ret->fault = fault_of(t, code);
 		return;
 	}
 	ret->status = (int)status;

@@ -41,10 +41,20 @@ struct transport_options {
 	long total_timeout_ms;
 };
 
+/* Why there was no answer. */
+enum transport_fault {
+	TRANSPORT_FAULT_OTHER,
+	TRANSPORT_FAULT_CONNECT, /* the name is not found, or no connection */
+	TRANSPORT_FAULT_PROXY,	 /* the same of a proxy, or it refuses */
+	TRANSPORT_FAULT_TLS,	 /* certificates, keys, versions of TLS */
+	TRANSPORT_FAULT_N
+};
+
 /* What came of a request. Texts are valid until the next one or the end. */
 struct transport_answer {
-	int status;	   /* HTTP's, 200 or more; 0: there was no answer */
-	const char *error; /* why there was none; else NULL */
+	int status; /* HTTP's, 200 or more; 0: there was no answer */
+	enum transport_fault fault; /* with status 0 */
+	const char *error;	    /* why there was none; else NULL */
 	/* Headers of the answer, NULL where absent. The server's bytes. */
 	const char *rate_limits;  /* X-Sentry-Rate-Limits, joined by commas */
 	const char *retry_after;  /* Retry-After */

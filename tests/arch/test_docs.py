@@ -101,7 +101,7 @@ class Documents(unittest.TestCase):
         self.assertEqual(described, commands)
         options = set(re.findall(r"--([a-z][a-z-]+)", text))
         self.assertEqual(set(re.findall(r"Fl -([a-z][a-z-]+)", page))
-                         - {"pid", "stats"}, options)
+                         - {"pid", "stats", "check-config", "servers"}, options)
 
     def test_the_pages_have_the_defaults(self):
         """Numbers and words, as they are without a configuration."""

@@ -9,6 +9,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
+from email.utils import formatdate
 
 import control
 import harness
@@ -203,8 +205,9 @@ def test_what_the_daemon_was_started_with(box):
         found = Findings(box, socket=socket, wrapper=(
             'unshare', '--pid', '--fork', '--mount-proc',
             'sh', '-c', script, 'sh'))
-        for subject in ('environment', 'options'):
-            found.check(subject, 'warning', 'the daemon.s cannot be read')
+        # The daemon itself is asked, which nothing keeps from its environment.
+        found.check('DSN', 'ok', 'host localhost, project 42')
+        found.check('server', 'ok', 'accepts us')
         found.check('daemon', 'ok', f'runs, pid {profd.pid}$')
     profd.signal(signal.SIGTERM)
     profd.finish()
@@ -237,6 +240,86 @@ def test_the_daemon_s_command_line(box):
     found.check('configuration', 'fault', '--spool: spool: Not a directory')
     profd.signal(signal.SIGTERM)
     profd.finish()
+
+
+def test_certificates_of_the_daemon_s_environment(box):
+    """SSL_CERT_FILE is taken from where the daemon was started, and so judged."""
+    server = box.server()
+    directory = box.make_dir('etc')
+    socket = directory / 'socket'
+    (directory / 'profd.conf').write_text('')
+    shutil.copy(server.env['SSL_CERT_FILE'], directory / 'ca.pem')
+    profd = box.profd([], '--config', 'profd.conf', '--socket', 'socket',
+                      output=None, cwd=directory, exe=BUILD.resolve() /
+                      'sentry-profd', env=dict(server.env, SENTRY_DSN=server.dsn,
+                                               SSL_CERT_FILE='ca.pem'))
+    harness.wait_for(lambda: control.listens(socket), 'its socket')
+    answered(box, socket=socket).check('server', 'ok', 'accepts us')
+    # The ship that runs has read it; the next start would not.
+    (directory / 'ca.pem').unlink()
+    found = answered(box, socket=socket)
+    found.check('server', 'ok', 'accepts us')
+    found.check('configuration', 'warning', 'SSL_CERT_FILE: ca.pem: No such file')
+    profd.signal(signal.SIGTERM)
+    profd.finish()
+
+
+def test_where_profiles_go(box):
+    """Without a DSN, as the daemon decides it."""
+    _, socket, _ = running(box)
+    Findings(box, socket=socket).check('DSN', 'warning', 'go into files only')
+    directory = box.make_dir('nowhere')
+    config, socket = directory / 'profd.conf', directory / 'socket'
+    config.write_text('')
+    profd = box.profd([], '--config', config, '--socket', socket, output=None)
+    harness.wait_for(lambda: control.listens(socket), 'its socket')
+    Findings(box, socket=socket).check('DSN', 'warning', 'profiles go nowhere')
+    profd.signal(signal.SIGTERM)
+    profd.finish()
+    check('profiles go nowhere' in profd.stderr, profd.stderr)
+
+
+def test_a_clock_that_differs(box):
+    dated = {'headers': {'Date': formatdate(time.time() - 3600, usegmt=True)}}
+    server = Server(box, tls=False, script=[dated] * 9)
+    found = answered(box, env=harness.environment(SENTRY_DSN=server.dsn))
+    found.check('server', 'ok', 'accepts us')
+    found.check('clock', 'warning', r'is 3\d\d\d s ahead of that of http://')
+
+
+def test_sections_that_do_not_match(box):
+    """Which rule failed, and what the process has: of the daemon that runs and
+    of a configuration that no daemon has."""
+    target = box.target('unw_o2', 'nanosleep')
+    directory = box.make_dir('sections')
+    config, socket = directory / 'profd.conf', directory / 'socket'
+    pid_file = directory / 'pid'
+    pid_file.write_text('1\n')
+    rules = {'name': 'comm = nginx', 'file': 'exe = /usr/sbin/*',
+             'words': 'cmdline = *--serve*', 'other': 'user = 12345',
+             'number': f'pid_file = {pid_file}', 'ship': 'container = abc'}
+    config.write_text(''.join(
+        f'[target "{name}"]\n{rule}\nprofile_session_sample_rate = 1\n'
+        for name, rule in rules.items()))
+    config.chmod(0o600)
+    profd = box.profd([], '--config', config, '--socket', socket)
+    harness.wait_for(lambda: control.listens(socket) and
+                     profd.helpers()['capture'], 'a daemon')
+
+    def see(found):
+        for name, rule in rules.items():
+            found.check('section', 'warning', rf'^\[target "{name}"\] does not '
+                        f'match it: {re.escape(rule)}')
+        for has in ('it has unw_o2', r'it has /.*/unw_o2', r'it has \S*unw_o2 nanosleep',
+                    f'it has uid {os.geteuid()}', 'names 1', 'it has none'):
+            found.check('section', 'warning', has + '$')
+    see(Findings(box, target.pid, socket=socket))
+    see(Findings(box, '--config', config, target.pid))
+    config.write_text(config.read_text() + '[target "one"]\ncomm = unw_o?\n'
+                      'profile_session_sample_rate = 1\n')
+    found = Findings(box, '--config', config, target.pid)
+    found.check('section', 'ok', r'^\[target "one"\] matches it')
+    check(all(grade == 'ok' for grade, _ in found.of('section')), found.done.stdout)
 
 
 def answered(box, *args, **options):

@@ -95,6 +95,7 @@ TEST(what_each_takes)
 		{PROTOCOL_RECORD, false, true, true},
 		{PROTOCOL_WATCH, false, true, true},
 		{PROTOCOL_RECORD_END, true, false, false},
+		{PROTOCOL_CHECK, true, true, false},
 		{PROTOCOL_HELLO, false, false, false},
 		{PROTOCOL_ANSWER, false, false, false},
 		{0, false, false, false},

@@ -50,6 +50,7 @@ TESTS(rule, array_size(rules))
 {
 	struct process_facts unknown = {
 		.pid = 42, .uid = 33, .pid_file_pid = -1, .comm = nginx.comm};
+	struct match_refusal why;
 	struct target_config t;
 
 	section(&t);
@@ -61,8 +62,11 @@ TESTS(rule, array_size(rules))
 	ck_assert_int_eq(match_process(&t, &unknown),
 			 rules[_i].offset == RULE(comm) ? MATCH_YES
 							: MATCH_UNKNOWN);
+	ck_assert(!match_refusal(&t, &nginx, &why));
 	set((char *)&t + rules[_i].offset, rules[_i].other);
 	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
+	ck_assert(match_refusal(&t, &nginx, &why));
+	ck_assert_str_eq(why.pattern, rules[_i].other);
 }
 
 TEST(all_must_match)
@@ -233,4 +237,30 @@ TEST(pid_files)
 	for (size_t i = 0; i < array_size(v); i++)
 		ck_assert_int_eq(facts_pid_file(v[i].text, strlen(v[i].text)),
 				 v[i].pid);
+}
+
+TEST(why_a_process_is_refused)
+{
+	struct process_facts facts = nginx;
+	struct match_refusal why;
+	struct target_config t;
+
+	section(&t);
+	set(t.comm, "ng*");
+	set(t.cmdline, "*master*");
+	ck_assert(match_refusal(&t, &facts, &why));
+	ck_assert_str_eq(why.key, "cmdline");
+	ck_assert_str_eq(why.pattern, "*master*");
+	ck_assert_str_eq(why.fact, "nginx: worker -g daemon off;");
+	section(&t);
+	set(t.pid_file, "/run/nginx.pid");
+	facts.pid_file_pid = 43;
+	ck_assert(match_refusal(&t, &facts, &why));
+	ck_assert_str_eq(why.key, "pid_file");
+	ck_assert_str_eq(why.fact, "43");
+	section(&t);
+	set(t.user, "www-data");
+	t.uid = 34;
+	ck_assert(match_refusal(&t, &facts, &why));
+	ck_assert_str_eq(why.fact, "uid 33");
 }

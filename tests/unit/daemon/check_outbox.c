@@ -375,3 +375,49 @@ TEST(who_wants_no_reports_has_none)
 	outbox_end(&outbox, NS_PER_SEC);
 	ck_assert(outbox_is_empty(&outbox));
 }
+
+static struct transport_answer probed;
+static unsigned int n_probed;
+
+static void on_probed(const struct transport_answer *answer)
+{
+	probed = *answer;
+	n_probed++;
+}
+
+/* Between two chunks, by the same connection. */
+TEST(a_probe_waits_for_the_request_under_way)
+{
+	n_probed = 0;
+	bring_up();
+	add(ENVELOPE_CHUNK, 1);
+	turn();
+	ck_assert(transport_busy(transport));
+	add(ENVELOPE_CHUNK, 2);
+	outbox_probe(&outbox, on_probed);
+	while (results[SHIP_DONE] < 2)
+		turn();
+	ck_assert_uint_eq(n_probed, 1);
+	ck_assert_int_eq(probed.status, 200);
+	ck_assert_uint_eq(sink_n(&sink), 3);
+	ck_assert_uint_eq(arrived(0), 1);
+	ck_assert(sink.shared->arrivals[1].has_report);
+	ck_assert_uint_eq(arrived(2), 2);
+	ck_assert_uint_eq(sink.shared->connections, 1);
+}
+
+/* Nothing listens; and one that wants nothing is left alone. */
+TEST(a_probe_without_an_answer)
+{
+	n_probed = 0;
+	outbox_probe(&outbox, on_probed);
+	turn_until_idle();
+	ck_assert_uint_eq(n_probed, 1);
+	ck_assert_int_eq(probed.status, 0);
+	ck_assert_int_eq(probed.fault, TRANSPORT_FAULT_CONNECT);
+	ratelimit_extend(&outbox.to.limits, RATELIMIT_ALL, UINT64_MAX);
+	outbox_probe(&outbox, on_probed);
+	turn_until_idle();
+	ck_assert_uint_eq(n_probed, 2);
+	ck_assert_int_eq(probed.status, 429);
+}
