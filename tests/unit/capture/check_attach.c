@@ -76,10 +76,8 @@ static void tear_down(void)
 /* Ticks until the new program runs and is attached; what it then is. */
 static void check_new_program(void)
 {
-	while (l.execs == 0 || l.counters.threads != 1) {
+	for (; l.execs == 0 || l.counters.threads != 1; live_patience())
 		live_tick(&l);
-		live_patience();
-	}
 	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
 	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 3);
@@ -157,10 +155,7 @@ TEST(who_is_left_alone_may_be_another)
 /* Nor was there a leader. */
 TEST(exec_where_nobody_that_is_known_is_left)
 {
-	memset(&l, 0, sizeof(l));
-	live_start(&l, "cap_threads", "leaderless", NULL);
-	live_until_state(NULL, l.pid, 'Z');
-	live_open(&l, 1u << 24);
+	live_prepare_leaderless(&l);
 	OK(live_add(&l));
 	live_ticks(&l, 5);
 	live_say(&l, "hidden exec");
@@ -201,9 +196,7 @@ TEST(a_leader_that_is_attached_to_late_has_not_executed)
 {
 	pid_t tid, tracer;
 
-	memset(&l, 0, sizeof(l));
-	live_start(&l, "cap_threads", NULL, NULL);
-	live_open(&l, 1u << 24);
+	live_prepare(&l);
 	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
 	tracer = live_start_tracer(l.pid);
 	OK(live_add(&l));
@@ -213,10 +206,8 @@ TEST(a_leader_that_is_attached_to_late_has_not_executed)
 		(struct rest){.state = REST_INSIDE, .until_ns = REST_NEVER};
 	OK(kill(tracer, SIGKILL));
 	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
-	while (l.counters.threads < 2) {
+	for (; l.counters.threads < 2; live_patience())
 		live_ticks(&l, 1);
-		live_patience();
-	}
 	ck_assert_uint_eq(l.execs, 0);
 	ck_assert_int_eq(live_known(&l, tid)->rest.state, REST_INSIDE);
 	live_known(&l, tid)->rest = (struct rest){0};
@@ -274,9 +265,7 @@ TEST(an_exec_that_waits_for_us_is_not_waited_for)
  */
 TEST(a_process_without_threads_is_listed_again)
 {
-	memset(&l, 0, sizeof(l));
-	live_start(&l, "cap_threads", NULL, NULL);
-	live_open(&l, 1u << 24);
+	live_prepare(&l);
 	empty_listings = 2;
 	OK(live_add(&l));
 	ck_assert_uint_eq(l.counters.threads, 1);
@@ -289,9 +278,7 @@ TEST(a_process_in_the_middle_of_an_exec_is_added)
 {
 	pid_t tid, tracer;
 
-	memset(&l, 0, sizeof(l));
-	live_start(&l, "cap_threads", NULL, NULL);
-	live_open(&l, 1u << 24);
+	live_prepare(&l);
 	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
 	tracer = live_start_tracer(tid);
 	live_say(&l, "hidden exec");
@@ -312,10 +299,8 @@ TEST(a_process_in_the_middle_of_an_exec_is_added)
 	OK(kill(tracer, SIGKILL));
 	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
 	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
-	while (l.counters.threads == 0) {
+	for (; l.counters.threads == 0; live_patience())
 		live_tick(&l);
-		live_patience();
-	}
 	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 3);
 	ck_assert_uint_gt(live_thread(&l, l.pid)->samples, 0);
@@ -327,10 +312,7 @@ TEST(an_exec_that_waits_for_another_tracer_is_no_end)
 {
 	pid_t tid, tracer;
 
-	memset(&l, 0, sizeof(l));
-	live_start(&l, "cap_threads", "leaderless", NULL);
-	live_until_state(NULL, l.pid, 'Z');
-	live_open(&l, 1u << 24);
+	live_prepare_leaderless(&l);
 	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
 	tracer = live_start_tracer(tid);
 	OK(live_add(&l));
@@ -338,10 +320,8 @@ TEST(an_exec_that_waits_for_another_tracer_is_no_end)
 	ck_assert_uint_eq(l.counters.threads, 1);
 	live_say(&l, "hidden exec");
 	live_until_state(NULL, tid, 'Z');
-	while (l.counters.threads > 0) {
+	for (; l.counters.threads > 0; live_patience())
 		live_tick(&l);
-		live_patience();
-	}
 	live_ticks(&l, 20);
 	ck_assert_uint_eq(l.gone, 0);
 	OK(kill(tracer, SIGKILL));
@@ -354,9 +334,7 @@ TEST(a_process_that_dies_in_the_middle_of_an_exec)
 	pid_t tid, tracer;
 	int status;
 
-	memset(&l, 0, sizeof(l));
-	live_start(&l, "cap_threads", NULL, NULL);
-	live_open(&l, 1u << 24);
+	live_prepare(&l);
 	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
 	tracer = live_start_tracer(tid);
 	live_say(&l, "hidden exec");
@@ -370,10 +348,8 @@ TEST(a_process_that_dies_in_the_middle_of_an_exec)
 		ck_assert_int_eq(waitpid(l.child, &status, 0), l.child);
 	while (WIFSTOPPED(status) &&
 	       ptrace(PTRACE_CONT, l.child, NULL, NULL) == 0);
-	while (l.gone == 0) {
+	for (; l.gone == 0; live_patience())
 		live_tick(&l);
-		live_patience();
-	}
 	ck_assert(l.ended);
 	live_check_sum(&l);
 }
@@ -404,9 +380,7 @@ static bool gives_way(void)
 {
 	uint64_t first, second;
 
-	memset(&l, 0, sizeof(l));
-	live_start(&l, "cap_threads", NULL, NULL);
-	live_open(&l, 1u << 24);
+	live_prepare(&l);
 	(void)live_ask(&l, "asleep 400", "ok");
 	live_step(NS_PER_MS);
 	OK(live_add(&l));
@@ -426,10 +400,8 @@ static bool gives_way(void)
 	ck_assert_uint_lt(4 * second, first);
 	live_step(0);
 	/* These, too, were there before us, and wait for their turn. */
-	while (l.counters.threads < 401) {
+	for (; l.counters.threads < 401; live_patience())
 		live_ticks(&l, 1);
-		live_patience();
-	}
 	ck_assert_uint_ge(waiting() + l.tick * FIRSTS, 401);
 	return true;
 }
@@ -448,18 +420,14 @@ TEST(attaching_keeps_the_heart_beating)
 {
 	uint64_t beat;
 
-	memset(&l, 0, sizeof(l));
-	live_start(&l, "cap_threads", NULL, NULL);
-	live_open(&l, 1u << 24);
+	live_prepare(&l);
 	(void)live_ask(&l, "asleep 300", "ok");
 	ck_assert_uint_eq(l.beat.time_ns, 0);
 	OK(live_add(&l));
 	beat = l.beat.time_ns;
 	ck_assert_uint_gt(beat, 0);
-	while (l.counters.threads < 301) {
+	for (; l.counters.threads < 301; live_patience())
 		live_tick(&l);
-		live_patience();
-	}
 	/* And so does a look at many of them. */
 	capture_reset(l.capture, &l.sink);
 	beat = l.beat.time_ns;

@@ -320,8 +320,7 @@ TEST(a_second_tracer_is_told_so)
 {
 	pid_t tracer;
 
-	live_start(&l, "cap_threads", NULL, NULL);
-	live_open(&l, 1u << 24);
+	live_prepare(&l);
 	tracer = live_start_tracer(l.pid);
 	ck_assert_int_eq(live_add(&l), -EBUSY);
 	ck_assert_uint_eq(l.counters.threads, 0);

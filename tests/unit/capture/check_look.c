@@ -228,15 +228,11 @@ TEST(who_is_left_alone_does_not_stop)
 	th->rest.alone = false;
 	ck_assert(!capture_settle(l.capture));
 	th->rest.alone = true;
-	while (th->pending) {
+	for (; th->pending; live_patience())
 		live_tick(&l);
-		live_patience();
-	}
 	ck_assert(!th->stop_expected);
-	while (l.counters.missed[MISSED_NOT_STOPPED] == 0) {
+	for (; l.counters.missed[MISSED_NOT_STOPPED] == 0; live_patience())
 		tick_running();
-		live_patience();
-	}
 	ck_assert(!th->stop_expected);
 	live_settle(&l);
 	ck_assert_uint_eq(l.counters.stops, 0);

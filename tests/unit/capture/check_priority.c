@@ -59,10 +59,9 @@ static void tear_down(void)
  */
 static void until_awake(void)
 {
-	while (live_known(&l, one)->asleep || live_known(&l, other)->asleep) {
+	for (; live_known(&l, one)->asleep || live_known(&l, other)->asleep;
+	     live_patience())
 		live_ticks(&l, 1);
-		live_patience();
-	}
 }
 
 static void tick_late(void)
@@ -136,10 +135,9 @@ static unsigned int asked_after_a_rest(uint64_t ticks)
 {
 	uint64_t next, captured;
 
-	while ((next = capture_next_tick(l.capture)) <= l.tick + 2) {
+	for (; (next = capture_next_tick(l.capture)) <= l.tick + 2;
+	     live_patience())
 		live_ticks(&l, 1);
-		live_patience();
-	}
 	(void)live_ask(&l, "asleep 0", "ok");
 	live_until_blocked(&l, l.pid);
 	n_asked = 0;

@@ -140,10 +140,8 @@ TEST(a_process_that_takes_its_time_to_die)
 	/* Where we are not its parent we are told nothing. */
 	close_fd(&l.in);
 	ck_assert_int_eq(waitpid(l.pid, NULL, 0), l.pid);
-	while (l.gone == 0) {
+	for (; l.gone == 0; live_patience())
 		live_tick(&l);
-		live_patience();
-	}
 	ck_assert(l.ended);
 	live_check_sum(&l);
 }
@@ -154,10 +152,8 @@ TEST(who_has_another_program_does_not_die)
 	(void)let_go();
 	live_say(&l, "exec");
 	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
-	while (l.execs == 0) {
+	for (; l.execs == 0; live_patience())
 		live_tick(&l);
-		live_patience();
-	}
 	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), getpid());
 	close_fd(&l.in);
 	ck_assert_int_eq(end_of(l.pid), 't');
@@ -300,10 +296,8 @@ TESTS(a_parent_that_does_not_wait, kinds())
 		ck_assert_int_eq(found, p.child);
 	else if ((_i & WITH_THREADS) == 0)
 		ck_assert_int_eq(found, 0);
-	while (l.gone == 0) {
+	for (; l.gone == 0; live_patience())
 		live_tick(&l);
-		live_patience();
-	}
 	ck_assert(l.ended);
 	live_check_sum(&l);
 	close_fd(&p.orders);

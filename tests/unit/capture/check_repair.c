@@ -263,10 +263,8 @@ TEST(a_filter_is_not_run_into)
 	waiting("poll", "1000");
 	live_ticks(&l, 1);
 	(void)live_ask(&l, "filter", "ok");
-	while (l.counters.rewritten < 100) {
+	for (; l.counters.rewritten < 100; live_patience())
 		interrupt_once();
-		live_patience();
-	}
 	ck_assert_int_eq(live_count(&l, "eintr"), 0);
 	ck_assert_uint_eq(l.gone, 0);
 }

@@ -46,10 +46,8 @@ TEST(a_slow_read_is_paid_for)
 	uint64_t captured = l.counters.captured, stops, repeated;
 
 	live_step(25 * NS_PER_MS);
-	while (l.counters.captured == captured) {
+	for (; l.counters.captured == captured; live_patience())
 		live_ticks(&l, 1);
-		live_patience();
-	}
 	live_step(0);
 	ck_assert_uint_eq(l.counters.captured, captured + 1);
 	ck_assert_uint_eq(missed(), 0);

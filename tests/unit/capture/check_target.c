@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,10 +23,7 @@ static void threads(const char *argument)
 /* The main thread is gone for good before we come. */
 static void leaderless(void)
 {
-	memset(&l, 0, sizeof(l));
-	live_start(&l, "cap_threads", "leaderless", NULL);
-	live_until_state(NULL, l.pid, 'Z');
-	live_open(&l, 1u << 24);
+	live_prepare_leaderless(&l);
 	OK(live_add(&l));
 }
 
@@ -74,10 +70,8 @@ TEST(exec_while_all_are_interrupted)
 	threads(NULL);
 	(void)live_ask(&l, "busy 4", "ok");
 	live_say(&l, "exec");
-	while (l.execs == 0) {
+	for (; l.execs == 0; live_patience())
 		live_tick(&l);
-		live_patience();
-	}
 	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
 	live_settle(&l);
 	live_check_sum(&l);
@@ -158,10 +152,8 @@ TEST(a_process_without_sigchld_is_let_go)
 	threads(NULL);
 	for (int i = 0; i < 10; i++) {
 		pid = (pid_t)live_ask(&l, "clone", "ok");
-		while (live_status(pid, "TracerPid:") != 0) {
+		for (; live_status(pid, "TracerPid:") != 0; live_patience())
 			live_reap(&l);
-			live_patience();
-		}
 		/* In pause(2), not in a stop. */
 		live_until_state(NULL, pid, 'S');
 		OK(kill(pid, SIGKILL));
@@ -187,10 +179,8 @@ TEST(a_storm_of_threads)
 {
 	threads(NULL);
 	(void)live_ask(&l, "storm 4", "ok");
-	while (l.counters.event_stops < 2000) {
+	for (; l.counters.event_stops < 2000; live_patience())
 		live_tick(&l);
-		live_patience();
-	}
 	(void)live_ask(&l, "join", "ok");
 	live_settle(&l);
 	live_ticks(&l, 1);
@@ -203,9 +193,7 @@ TEST(a_thread_that_is_refused_is_missed)
 {
 	pid_t tid, tracer;
 
-	memset(&l, 0, sizeof(l));
-	live_start(&l, "cap_threads", NULL, NULL);
-	live_open(&l, 1u << 24);
+	live_prepare(&l);
 	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
 	tracer = live_start_tracer(tid);
 	OK(live_add(&l));
@@ -276,10 +264,8 @@ TEST(a_process_that_executes_without_a_descriptor_lives_on)
 	ck_assert_uint_eq(l.gone, 0);
 	live_give_descriptors();
 	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
-	while (l.counters.threads == 0) {
+	for (; l.counters.threads == 0; live_patience())
 		live_tick(&l);
-		live_patience();
-	}
 	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 3);
 	ck_assert_uint_eq(l.gone, 0);

@@ -214,10 +214,8 @@ static void send_byte(void)
 	live_until_blocked(&l, l.first);
 	before = n_waits();
 	ck_assert_int_eq(live_ask(&l, "wake", "ok"), 0);
-	while (n_waits() == before) {
+	for (; n_waits() == before; live_patience())
 		live_reap(&l);
-		live_patience();
-	}
 	live_until_blocked(&l, l.first);
 }
 
@@ -256,10 +254,8 @@ TEST(the_last_part_is_no_part)
 	before = l.counters.event_stops;
 	right = live_count(&l, "right");
 	ck_assert_int_eq(live_ask(&l, "wake", "ok"), 0);
-	while (live_count(&l, "right") == right) {
+	for (; live_count(&l, "right") == right; live_patience())
 		live_reap(&l);
-		live_patience();
-	}
 	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 	/* Into it and out of it, once. */
 	ck_assert_uint_le(l.counters.event_stops, before + 2);
@@ -274,10 +270,8 @@ TEST(a_connection_in_the_making)
 		(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
 		live_wait(&l);
 	}
-	while (live_count(&l, "other") < 2) {
+	for (; live_count(&l, "other") < 2; live_patience())
 		live_reap(&l);
-		live_patience();
-	}
 	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
 
@@ -292,10 +286,8 @@ static void what_has_ended(void)
 	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 	live_until_state(NULL, l.first, 't');
 	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
-	while (live_count(&l, "right") == 0) {
+	for (; live_count(&l, "right") == 0; live_patience())
 		live_reap(&l);
-		live_patience();
-	}
 	ck_assert_uint_eq(l.counters.continued, 1);
 }
 
@@ -408,10 +400,8 @@ TEST(the_process_is_stopped_in_between)
 	disturb();
 	OK(kill(l.pid, SIGSTOP));
 	/* Not only about to be: SIGCONT takes back a stop on its way. */
-	while (!live_known(&l, l.first)->listening) {
+	for (; !live_known(&l, l.first)->listening; live_patience())
 		live_reap(&l);
-		live_patience();
-	}
 	OK(kill(l.pid, SIGCONT));
 	while (live_count(&l, "eintr") == 0)
 		live_patience();

@@ -267,17 +267,32 @@ void live_attach(struct live *l)
 
 	OK(live_add(l));
 	t = l->capture->targets->target;
-	while (t->held_up_ticks != 0) {
+	for (; t->held_up_ticks != 0; live_patience())
 		(void)!target_scan(t);
-		live_patience();
-	}
 	l->counters.threads = t->n_threads;
+}
+
+static const struct live nothing = {.pidfd = -1, .in = -1, .out = -1};
+
+void live_prepare(struct live *l)
+{
+	*l = nothing;
+	live_start(l, "cap_threads", NULL, NULL);
+	live_open(l, LIVE_RING_BYTES);
+}
+
+void live_prepare_leaderless(struct live *l)
+{
+	*l = nothing;
+	live_start(l, "cap_threads", "leaderless", NULL);
+	live_until_state(NULL, l->pid, 'Z');
+	live_open(l, LIVE_RING_BYTES);
 }
 
 void live_begin(struct live *l, const char *name, const char *argument,
 		const char *argument2)
 {
-	*l = (struct live){.pidfd = -1, .in = -1, .out = -1};
+	*l = nothing;
 	live_start(l, name, argument, argument2);
 	live_open(l, LIVE_RING_BYTES);
 	live_attach(l);
@@ -285,9 +300,9 @@ void live_begin(struct live *l, const char *name, const char *argument,
 
 void live_begin_without_exit(struct live *l, const char *name)
 {
-	memset(l, 0, sizeof(*l));
+	*l = nothing;
 	live_start(l, name, NULL, NULL);
-	live_open(l, 1u << 24);
+	live_open(l, LIVE_RING_BYTES);
 	OK(ptrace(PTRACE_SEIZE, l->pid, NULL,
 		  PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD));
 	live_attach(l);

@@ -86,6 +86,10 @@ void live_block_signals(void);
 int live_add(struct live *l);
 /* live_add, and it is attached to all threads, however long that takes. */
 void live_attach(struct live *l);
+/* live_start of cap_threads and live_open: it is not attached to yet. */
+void live_prepare(struct live *l);
+/* The same of one whose main thread has ended. */
+void live_prepare_leaderless(struct live *l);
 /* All of these. */
 void live_begin(struct live *l, const char *name, const char *argument,
 		const char *argument2);

@@ -90,10 +90,8 @@ static void take_ended(void)
 {
 	const uint64_t captured = l.counters.captured;
 
-	while (capture_pending(l.capture) > 0) {
+	for (; capture_pending(l.capture) > 0; live_patience())
 		(void)take();
-		live_patience();
-	}
 	ck_assert_uint_eq(l.counters.captured, captured + 1);
 	ck_assert(!s.behind);
 	(void)live_answer(&l, "ok");
@@ -153,10 +151,8 @@ TEST(who_stops_between_ticks_is_taken_as_well)
 
 	ring();
 	stops = send_signal();
-	while (l.counters.event_stops < stops) {
+	for (; l.counters.event_stops < stops; live_patience())
 		(void)take();
-		live_patience();
-	}
 	ck_assert(s.await.rings);
 	live_check_sum(&l);
 }
@@ -200,10 +196,8 @@ TEST(where_nobody_is_left_it_rests)
 	ck_assert_int_ge(other, 0);
 	ring();
 	OK(kill(l.child, SIGKILL));
-	while (capture_threads(l.capture) > 0) {
+	for (; capture_threads(l.capture) > 0; live_patience())
 		(void)take();
-		live_patience();
-	}
 	(void)take();
 	ck_assert(!s.await.rings);
 	OK(kill(other, SIGKILL));
@@ -221,10 +215,8 @@ TEST(where_nobody_can_be_waited_for_it_rests)
 		if (WIFSTOPPED(status))
 			(void)ptrace(PTRACE_CONT, l.child, NULL, NULL);
 	ck_assert_uint_gt(capture_threads(l.capture), 0);
-	while (s.await.rings) {
+	for (; s.await.rings; live_patience())
 		(void)take();
-		live_patience();
-	}
 	/* Nobody is left for the end of the test. */
 	l.gone++;
 }
