@@ -158,7 +158,7 @@ static const struct {
 	 "f:7: min_age_seconds: not a number"},
 	{"[sentry]\nhttp_proxy = secret@\nhttps_proxy = p:0\n"
 	 "no_proxy = any thing\n",
-	 "f:2: http_proxy: no URL of a proxy: its host\n"
+	 "f:2: http_proxy: no URL of a proxy: it has no host\n"
 	 "f:3: https_proxy: no URL of a proxy: its port"},
 	{"[profiler]\nmetrics_listen = 127.0.0.1:80\nsocket = /" LONG50 LONG50
 		 LONG50 "\n",
