@@ -5,6 +5,7 @@
 #include "tests/unit/suite.h"
 
 #include <errno.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,34 @@ int suite_file(const char *text)
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
 	return fd;
+}
+
+static char directory[64];
+static pid_t owner; /* of the directory: not a child of the test */
+
+static int remove_one(const char *path, const struct stat *st, int kind,
+		      struct FTW *ftw)
+{
+	(void)st, (void)kind, (void)ftw;
+	return remove(path);
+}
+
+static void remove_directory(void)
+{
+	if (owner == getpid())
+		(void)nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+const char *suite_directory(void)
+{
+	if (owner != getpid())
+		OK(atexit(remove_directory));
+	remove_directory();
+	owner = getpid();
+	(void)snprintf(directory, sizeof(directory), "/tmp/%s.XXXXXX",
+		       program_invocation_short_name);
+	ck_assert_ptr_nonnull(mkdtemp(directory));
+	return directory;
 }
 
 /* The test program is build/tests/DIR/check_NAME. */

@@ -51,6 +51,9 @@ void suite_add(struct suite_entry *entry);
 /* A file in memory with this text, at whose end its offset is. */
 int suite_file(const char *text);
 
+/* An empty directory for the test; it ends with the test, whatever is in it. */
+const char *suite_directory(void);
+
 /* The path of build/targets/NAME, of the build that the test program is of. */
 void suite_target(const char *name, char *path, size_t size);
 

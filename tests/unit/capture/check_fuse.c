@@ -11,7 +11,6 @@
 #include "tests/unit/suite.h"
 
 /* A directory with the files of one of /proc that are read. */
-static char dir[] = "/tmp/check_fuse.XXXXXX";
 static int dir_fd = -1;
 
 static void write_file(const char *name, const char *text)
@@ -27,9 +26,7 @@ static void write_file(const char *name, const char *text)
 
 static void set_up(void)
 {
-	memcpy(dir + sizeof(dir) - 7, "XXXXXX", 6);
-	ck_assert_ptr_nonnull(mkdtemp(dir));
-	dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir_fd = open(suite_directory(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(dir_fd, 0);
 	write_file("maps", STACK);
 	write_file("mountinfo", "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
@@ -37,10 +34,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	(void)unlinkat(dir_fd, "maps", 0);
-	(void)unlinkat(dir_fd, "mountinfo", 0);
 	close_fd(&dir_fd);
-	OK(rmdir(dir));
 }
 
 static const struct {

@@ -286,20 +286,10 @@ static void write_file(const char *path, const char *text, mode_t mode)
 
 TEST(files)
 {
-	char dir[] = "/tmp/check_config.XXXXXX", path[128], text[1024];
-	static const char *const names[] = {
-		"a.conf",
-		"dsn",
-		"targets.d/20-b.conf",
-		"targets.d/10.conf",
-		"targets.d/.x.conf",
-		"targets.d/x.bak",
-		"targets.d",
-		"",
-	};
+	const char *dir = suite_directory();
+	char path[128], text[1024];
 	struct config c;
 
-	ck_assert_ptr_nonnull(mkdtemp(dir));
 	OK(chdir(dir));
 	(void)snprintf(path, sizeof(path), "%s/a.conf", dir);
 	ck_assert_int_eq(config_load(path, &c, &faults), -EINVAL);
@@ -325,10 +315,11 @@ TEST(files)
 
 	write_file("dsn", DSN "\n", 0600);
 	OK(mkdir("targets.d", 0755));
-	write_file(names[2], TARGET_X, 0644);
-	write_file(names[3], "[target \"w\"]\n" RULES "user = 1\n", 0644);
-	write_file(names[4], "nonsense\n", 0644);
-	write_file(names[5], "nonsense\n", 0644);
+	write_file("targets.d/20-b.conf", TARGET_X, 0644);
+	write_file("targets.d/10.conf", "[target \"w\"]\n" RULES "user = 1\n",
+		   0644);
+	write_file("targets.d/.x.conf", "nonsense\n", 0644);
+	write_file("targets.d/x.bak", "nonsense\n", 0644);
 	OK(config_load(path, &c, &faults));
 	expect("");
 	OK(config_resolve(&c, nothing, &faults));
@@ -339,12 +330,9 @@ TEST(files)
 	ck_assert_str_eq(c.targets[2].name, "x");
 	config_fini(&c);
 
-	write_file(names[3], TARGET_X, 0666);
+	write_file("targets.d/10.conf", TARGET_X, 0666);
 	ck_assert_int_eq(config_load("a.conf", &c, &faults), -EINVAL);
 	config_fini(&c);
 	expect("targets.d/10.conf: can be written by others (mode 0666)\n"
 	       "targets.d/20-b.conf:1: [target \"x\"] is there already");
-	for (size_t i = 0; i < array_size(names) - 1; i++)
-		(void)remove(names[i]);
-	OK(rmdir(dir));
 }

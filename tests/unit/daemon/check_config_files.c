@@ -15,7 +15,7 @@
 	"-----BEGIN PRIVATE KEY-----\nMAYCAQUCAQc=\n" \
 	"-----END PRIVATE KEY-----\n"
 
-static char dir[] = "/tmp/check_config_files.XXXXXX";
+static const char *dir;
 
 static void write_file(const char *name, const char *text)
 {
@@ -26,13 +26,10 @@ static void write_file(const char *name, const char *text)
 	close(fd);
 }
 
-static const char *const names[] = {"cert", "key", "both", "broken", "text"};
-
 static void make_files(void)
 {
 	setup();
-	memcpy(dir + strlen(dir) - 6, "XXXXXX", 6);
-	ck_assert_ptr_nonnull(mkdtemp(dir));
+	dir = suite_directory();
 	OK(chdir(dir));
 	write_file("cert", CERT);
 	write_file("key", KEY);
@@ -43,10 +40,7 @@ static void make_files(void)
 
 static void remove_files(void)
 {
-	for (size_t i = 0; i < array_size(names); i++)
-		OK(unlink(names[i]));
 	OK(chdir("/"));
-	OK(rmdir(dir));
 	teardown();
 }
 

@@ -10,7 +10,7 @@
 #include "tests/unit/suite.h"
 
 /* What stands for /sys/fs/cgroup. */
-static char mount[] = "/tmp/check-cpu-quota-XXXXXX";
+static const char *mount;
 
 static const struct {
 	const char *name, *text; /* NULL: a directory */
@@ -48,7 +48,7 @@ static void name_of(size_t i, char ret[128])
 
 static void make_tree(void)
 {
-	ck_assert_ptr_nonnull(mkdtemp(mount));
+	mount = suite_directory();
 	for (size_t i = 0; i < array_size(tree); i++) {
 		char name[128];
 		FILE *file;
@@ -63,17 +63,6 @@ static void make_tree(void)
 		ck_assert_int_ge(fputs(tree[i].text, file), 0);
 		OK(fclose(file));
 	}
-}
-
-static void remove_tree(void)
-{
-	for (size_t i = array_size(tree); i-- > 0;) {
-		char name[128];
-
-		name_of(i, name);
-		OK(remove(name));
-	}
-	OK(rmdir(mount));
 }
 
 TEST(least)
@@ -108,5 +97,4 @@ TEST(least)
 					      at) == v[i].percent,
 			      "%s, %s", v[i].hierarchies, v[i].groups);
 	}
-	remove_tree();
 }

@@ -141,16 +141,7 @@ TEST(their_bytes_are_bounded)
 /* A directory that files are written to. */
 static void open_output(void)
 {
-	char path[] = "/tmp/check_delivery.XXXXXX";
-
-	ck_assert_ptr_nonnull(mkdtemp(path));
-	OK(output_open(&broker.output, path));
-}
-
-static void remove_output(void)
-{
-	(void)rmdir(broker.output.path);
-	output_close(&broker.output);
+	OK(output_open(&broker.output, suite_directory()));
 }
 
 TEST(bytes_for_files_count)
@@ -166,7 +157,7 @@ TEST(bytes_for_files_count)
 									 << 30);
 	ck_assert_uint_eq(dropped(0), 100 - waiting);
 	delivery_give_up(&broker);
-	remove_output();
+	output_close(&broker.output);
 }
 
 /* A process that takes the place of the one before. Returns its end. */
@@ -282,7 +273,7 @@ TEST(a_file_has_a_payload_of_its_own)
 	receive_payloads(ship, true, SMALL, 0);
 	close_fd(&ship);
 	delivery_give_up(&broker);
-	remove_output();
+	output_close(&broker.output);
 }
 
 /* Made when no server was to get it; by now there is one. */
@@ -298,7 +289,7 @@ TEST(what_is_for_files_is_not_sent)
 	receive_payloads(ship, false, SMALL, 0);
 	close_fd(&ship);
 	delivery_give_up(&broker);
-	remove_output();
+	output_close(&broker.output);
 }
 
 TEST(payloads_that_break_a_rule)
@@ -322,7 +313,7 @@ TEST(payloads_that_break_a_rule)
 	m.transaction_size = 0;
 	OK(deliver(0, &m, both, SEALS));
 	delivery_give_up(&broker);
-	remove_output();
+	output_close(&broker.output);
 }
 
 TEST(an_anchor_is_for_spotlight_alone)

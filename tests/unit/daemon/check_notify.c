@@ -10,8 +10,7 @@
 
 static struct notify n;
 static int manager = -1; /* systemd's end */
-static char directory[] = "/tmp/check-notify.XXXXXX";
-static char path[sizeof(directory) + 8];
+static char path[64];
 
 static void listen_at(const char *name)
 {
@@ -30,9 +29,7 @@ static void listen_at(const char *name)
 
 static void set_up(void)
 {
-	memcpy(directory + sizeof(directory) - 7, "XXXXXX", 6);
-	ck_assert_ptr_nonnull(mkdtemp(directory));
-	(void)snprintf(path, sizeof(path), "%s/socket", directory);
+	(void)snprintf(path, sizeof(path), "%s/socket", suite_directory());
 	listen_at(path);
 	(void)setenv("NOTIFY_SOCKET", path, 1);
 	(void)unsetenv("WATCHDOG_USEC");
@@ -43,8 +40,6 @@ static void tear_down(void)
 {
 	notify_fini(&n);
 	close_fd(&manager);
-	(void)unlink(path);
-	(void)rmdir(directory);
 }
 
 /* What has been said since the last look; "" if nothing. */

@@ -12,7 +12,7 @@
 
 #include "tests/unit/suite.h"
 
-static char dir[] = "/tmp/check_pid_files.XXXXXX";
+static const char *dir;
 static char one[64], two[64];
 static struct target_config targets[3];
 static struct config config = {.targets = targets};
@@ -35,7 +35,7 @@ static void on_told(void *ctx, int32_t pid, int32_t before)
 
 static void set_up(void)
 {
-	ck_assert_ptr_nonnull(mkdtemp(dir));
+	dir = suite_directory();
 	(void)snprintf(one, sizeof(one), "%s/one", dir);
 	(void)snprintf(two, sizeof(two), "%s/two", dir);
 	OK(loop_new(&loop));
@@ -48,9 +48,6 @@ static void tear_down(void)
 	pid_files_free(p);
 	files_free(files);
 	loop_free(loop);
-	(void)unlink(one);
-	(void)unlink(two);
-	OK(rmdir(dir));
 }
 
 static void configure(size_t n, const char *first, const char *second)

@@ -3,7 +3,6 @@
 #include "daemon/spool_part.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +25,7 @@
 /* Whoever has it has done it by then. */
 #define LATER_S 3600
 
-static char path[] = "/tmp/check_spool_part.XXXXXX";
+static const char *path;
 static int dir;
 static struct spool_parts parts;
 
@@ -57,25 +56,14 @@ int flock(int fd, int operation)
 
 static void set_up(void)
 {
-	memcpy(path + strlen(path) - 6, "XXXXXX", 6);
-	ck_assert_ptr_nonnull(mkdtemp(path));
+	path = suite_directory();
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(dir, 0);
-}
-
-static int remove_one(const char *name, const struct stat *st, int kind,
-		      struct FTW *ftw)
-{
-	(void)st;
-	(void)kind;
-	(void)ftw;
-	return remove(name);
 }
 
 static void tear_down(void)
 {
 	close_fd(&dir);
-	(void)nftw(path, remove_one, 4, FTW_DEPTH | FTW_PHYS);
 }
 
 /* What it is called in a part, or in the spool's directory: "". */

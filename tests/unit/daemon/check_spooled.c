@@ -15,7 +15,7 @@
 #include "lib/ship/pace.h"
 #include "tests/unit/suite.h"
 
-static char path[] = "/tmp/check_spooled.XXXXXX";
+static const char *path;
 static int dir;
 static struct spooled spooled;
 static struct reports reports;
@@ -31,8 +31,7 @@ static void set_up(void)
 		.payload_fd = -1,
 	};
 
-	memcpy(path + strlen(path) - 6, "XXXXXX", 6);
-	ck_assert_ptr_nonnull(mkdtemp(path));
+	path = suite_directory();
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(dir, 0);
 	ck_assert_int_eq(dsn_parse(&dsn, "https://key@localhost/1"), DSN_OK);
@@ -45,16 +44,8 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	DIR *names = opendir(path);
-	struct dirent *entry;
-
-	ck_assert_ptr_nonnull(names);
 	spooled_fini(&spooled);
-	while ((entry = readdir(names)) != NULL)
-		(void)unlinkat(dir, entry->d_name, 0);
-	(void)closedir(names);
 	close_fd(&dir);
-	(void)rmdir(path);
 	buf_fini(&envelope);
 }
 

@@ -28,7 +28,7 @@
 
 #define EVENTS (SPOOL_LEFT_ALONE + 1)
 
-static char path[] = "/tmp/check_spool.XXXXXX";
+static const char *path;
 static int dir;
 static struct spool *spool;
 static unsigned int events[EVENTS];
@@ -59,8 +59,7 @@ static void open_at(uint64_t now_ms)
 
 static void set_up(void)
 {
-	memcpy(path + strlen(path) - 6, "XXXXXX", 6);
-	ck_assert_ptr_nonnull(mkdtemp(path));
+	path = suite_directory();
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(dir, 0);
 	spool = NULL;
@@ -95,9 +94,7 @@ static void remove_name(const char *name)
 static void tear_down(void)
 {
 	spool_free(spool);
-	(void)each_name(remove_name);
 	close_fd(&dir);
-	(void)rmdir(path);
 }
 
 static const struct spool_entry *oldest(uint64_t dsn)
