@@ -4,7 +4,6 @@
  */
 #include "daemon/spooled.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
