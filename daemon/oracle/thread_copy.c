@@ -78,7 +78,6 @@ bool thread_release_late(struct thread_stop *stop)
 void thread_release(const struct thread_stop *stop)
 {
 	const uint32_t tid = (uint32_t)stop->tid;
-	const int signal = stop->status == TRACEE_SIGNAL ? stop->signal : 0;
 	struct user_regs_struct regs;
 
 	/* Nobody's call fails because somebody has looked. */
@@ -89,7 +88,8 @@ void thread_release(const struct thread_stop *stop)
 			 status_goes_unnoticed(tid, stop->signal))
 			(void)repair_call(tid, &regs, stop->signal);
 	}
-	(void)ptrace(PTRACE_DETACH, stop->tid, NULL, (void *)(intptr_t)signal);
+	(void)ptrace(PTRACE_DETACH, stop->tid, NULL,
+		     tracee_delivery(stop->status, stop->signal));
 }
 
 /*

@@ -1,8 +1,8 @@
 #include "lib/capture/target.h"
 
-#include <string.h>
 #include <sys/ptrace.h>
 
+#include "lib/base/procfs.h"
 #include "lib/capture/proc.h"
 #include "lib/capture/status.h"
 
@@ -100,12 +100,9 @@ static enum proc_answer leader_is_dead(const struct thread *th)
 	case PROC_LACK:
 		return PROC_UNKNOWN;
 	}
-	/* The name before it may hold anything, a parenthesis too. */
-	state = strrchr(text, ')');
-	return state != NULL && state[1] == ' ' &&
-			       (state[2] == 'Z' || state[2] == 'X')
-		       ? PROC_YES
-		       : PROC_NO;
+	state = procfs_stat_field(text, 3);
+	return state != NULL && (state[1] == 'Z' || state[1] == 'X') ? PROC_YES
+								     : PROC_NO;
 }
 
 /* It is expected no more; the wait status comes with its last thread's. */

@@ -35,14 +35,6 @@ static void set_options(const struct target *t, uint32_t tid)
 			     target_options(t, tid));
 }
 
-static void resume(uint32_t tid, enum tracee_status status, void *data)
-{
-	if (status == TRACEE_GROUP_STOP)
-		(void)ptrace(PTRACE_LISTEN, tid, NULL, NULL);
-	else
-		(void)ptrace(PTRACE_CONT, tid, NULL, data);
-}
-
 /*
  * A child that was forked by a target, or by another such child, or a thread of
  * one. It goes on at once, and stays attached, whatever the caller makes of it.
@@ -50,7 +42,7 @@ static void resume(uint32_t tid, enum tracee_status status, void *data)
  * thread that has no such option.
  */
 static void follow(struct capture *c, uint32_t tid, enum tracee_status status,
-		   void *data)
+		   int signal)
 {
 	const bool is_new =
 		status == TRACEE_TRAP || status == TRACEE_GROUP_STOP;
@@ -58,7 +50,7 @@ static void follow(struct capture *c, uint32_t tid, enum tracee_status status,
 	if (is_new)
 		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL,
 			     capture_base_options(c) | PTRACE_O_TRACEEXIT);
-	resume(tid, status, data);
+	capture_resume(tid, status, signal, PTRACE_CONT);
 	if (is_new)
 		c->options.born(c->options.ctx, (int32_t)tid);
 }
@@ -72,7 +64,6 @@ static void first_stop(struct capture *c, uint32_t tid,
 		       enum tracee_status status, int signal)
 {
 	struct target *t = target_of_thread(c, tid);
-	void *data = (void *)(intptr_t)(status == TRACEE_SIGNAL ? signal : 0);
 	struct user_regs_struct regs;
 	struct thread *th;
 	uint64_t pointer = 0;
@@ -83,16 +74,17 @@ static void first_stop(struct capture *c, uint32_t tid,
 		pointer = arch_thread_pointer(&regs);
 	}
 	if (t == NULL && c->options.born != NULL) {
-		follow(c, tid, status, data);
+		follow(c, tid, status, signal);
 		return;
 	}
 	if (t == NULL) {
-		(void)ptrace(PTRACE_DETACH, tid, NULL, data);
+		(void)ptrace(PTRACE_DETACH, tid, NULL,
+			     tracee_delivery(status, signal));
 		return;
 	}
 	set_options(t, tid);
 	/* It goes on at once: what follows opens files. */
-	resume(tid, status, data);
+	capture_resume(tid, status, signal, PTRACE_CONT);
 	t->counters->event_stops++;
 	/* If that fails, it is found by a scan, or dead. */
 	(void)!target_adopt(t, tid);

@@ -66,12 +66,6 @@ static enum proc_outcome read_number(uint32_t tid, const char *key, int base,
 	return outcome;
 }
 
-/* False if it cannot be read. */
-static bool number(uint32_t tid, const char *key, int base, uint64_t *ret)
-{
-	return read_number(tid, key, base, ret) == PROC_READ;
-}
-
 static bool holds(uint64_t signals, int signal)
 {
 	return (signals >> (signal - 1) & 1) != 0;
@@ -81,25 +75,28 @@ bool status_is_filtered(uint32_t tid)
 {
 	uint64_t mode;
 
-	return !number(tid, "\nSeccomp:", 10, &mode) || mode != 0;
+	return read_number(tid, "\nSeccomp:", 10, &mode) != PROC_READ ||
+	       mode != 0;
 }
 
 bool status_ignores(uint32_t tid, int signal)
 {
 	uint64_t ignored;
 
-	return number(tid, "\nSigIgn:", 16, &ignored) && holds(ignored, signal);
+	return read_number(tid, "\nSigIgn:", 16, &ignored) == PROC_READ &&
+	       holds(ignored, signal);
 }
 
 bool status_goes_unnoticed(uint32_t tid, int signal)
 {
-	uint64_t caught;
+	const bool does_nothing = signal == SIGCHLD || signal == SIGCONT ||
+				  signal == SIGURG || signal == SIGWINCH;
+	char text[END_BYTES + 1];
 
-	if (status_ignores(tid, signal))
-		return true;
-	return (signal == SIGCHLD || signal == SIGCONT || signal == SIGURG ||
-		signal == SIGWINCH) &&
-	       number(tid, "\nSigCgt:", 16, &caught) && !holds(caught, signal);
+	return read_end(tid, text) == PROC_READ &&
+	       (holds(number_in(text, "\nSigIgn:", 16), signal) ||
+		(does_nothing &&
+		 !holds(number_in(text, "\nSigCgt:", 16), signal)));
 }
 
 bool status_has_pending(uint32_t tid)

@@ -6,21 +6,12 @@
 #include "lib/capture/repair.h"
 #include "lib/capture/syscalls.h"
 
-/*
- * A thread in the rest of a call comes to us at its begin and its end. ESRCH:
- * killed while it was stopped; wait will say so.
- */
-static void resume(const struct thread *th, enum tracee_status status,
-		   int signal)
+void capture_resume(uint32_t tid, enum tracee_status status, int signal,
+		    int how)
 {
-	void *data = (void *)(intptr_t)(status == TRACEE_SIGNAL ? signal : 0);
-
 	if (status == TRACEE_GROUP_STOP)
-		(void)ptrace(PTRACE_LISTEN, th->tid, NULL, NULL);
-	else if (th->rest.state != REST_NONE)
-		(void)ptrace(PTRACE_SYSCALL, th->tid, NULL, data);
-	else
-		(void)ptrace(PTRACE_CONT, th->tid, NULL, data);
+		how = PTRACE_LISTEN;
+	(void)ptrace(how, tid, NULL, tracee_delivery(status, signal));
 }
 
 /*
@@ -291,7 +282,10 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 		target_was_read(t, since, 0);
 	if (r == 0 && th->pending)
 		r = take_sample(th, &raw, &record, &size);
-	resume(th, status, signal);
+	/* One in the rest of a call stops at that call's begin and end. */
+	capture_resume(th->tid, status, signal,
+		       th->rest.state != REST_NONE ? PTRACE_SYSCALL
+						   : PTRACE_CONT);
 	if (ours) {
 		counters_pause(t->counters, options->now_ns() - since);
 		t->counters->stops++;

@@ -441,6 +441,12 @@ must_check bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns);
 must_check bool target_tick_on(struct target *t);
 
 /* stop.c */
+/*
+ * A stopped tracee goes on: how is PTRACE_CONT, or another request for one that
+ * is not in a group-stop. ESRCH: killed while it was stopped; wait will say so.
+ */
+void capture_resume(uint32_t tid, enum tracee_status status, int signal,
+		    int how);
 void thread_stopped(struct thread *th, enum tracee_status status, int signal);
 
 #endif

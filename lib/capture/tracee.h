@@ -9,6 +9,7 @@
 #define LIB_CAPTURE_TRACEE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum tracee_status {
 	TRACEE_TRAP,	   /* PTRACE_EVENT_STOP, SIGTRAP: an interrupt, a new
@@ -28,6 +29,13 @@ enum tracee_status {
  * TRACEE_SIGNAL and TRACEE_GROUP_STOP, else 0.
  */
 enum tracee_status tracee_classify(int status, int *ret_signal);
+
+/* What ptrace(2) is to deliver when the thread goes on, as its last argument.
+ */
+static inline void *tracee_delivery(enum tracee_status status, int signal)
+{
+	return (void *)(intptr_t)(status == TRACEE_SIGNAL ? signal : 0);
+}
 
 /* SIGSTOP, SIGTSTP, SIGTTIN or SIGTTOU. */
 bool tracee_signal_stops(int signal);

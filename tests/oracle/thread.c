@@ -9,11 +9,10 @@
 
 int thread_step(struct thread_stop *stop)
 {
-	const int signal = stop->status == TRACEE_SIGNAL ? stop->signal : 0;
 	int status;
 
 	if (ptrace(PTRACE_SINGLESTEP, stop->tid, NULL,
-		   (void *)(intptr_t)signal) < 0 ||
+		   tracee_delivery(stop->status, stop->signal)) < 0 ||
 	    waitpid(stop->tid, &status, __WALL) != stop->tid)
 		return -errno;
 	stop->status = tracee_classify(status, &stop->signal);
