@@ -1,7 +1,5 @@
 #include "lib/capture/target.h"
 
-#include <signal.h>
-
 /*
  * Who sleeps is not looked at, nor even asked whether it has run, as long as
  * the process's CPU clock tells that nobody asleep has. That clock is the sum
@@ -199,50 +197,16 @@ struct thread *target_next_that_ran(struct target *t, unsigned int *asks,
 	return NULL;
 }
 
-/*
- * Who reads a process's clock adds up its threads: 100 us for 1,000 of them.
- * But as long as a timer stands on that clock, the scheduler keeps the sum, and
- * it is there to be read: 2 us (cpu_clock_sample_group() in
- * kernel/time/posix-cpu-timers.c). So we set one, for the year 2240 or later.
- * The target pays with two additions more at a switch of threads; with few
- * threads they need not.
- */
-#define KEPT_THREADS_MIN 16
-#define KEPT_TIMER_S	 (INT64_C(1) << 33)
-
-static void keep_clock(struct target *t)
-{
-	struct sigevent event = {
-		.sigev_notify = SIGEV_SIGNAL,
-		.sigev_signo = SIGURG, /* nothing would come of it */
-	};
-	const struct itimerspec far = {.it_value = {.tv_sec = KEPT_TIMER_S}};
-
-	if (t->clock_tried || t->n_asleep < KEPT_THREADS_MIN)
-		return;
-	t->clock_tried = true;
-	/* Where it cannot be had, the sum is made for each look. */
-	t->clock_kept = timer_create(clock_of_process(t->pid), &event,
-				     &t->clock_timer) == 0;
-	if (t->clock_kept)
-		(void)timer_settime(t->clock_timer, 0, &far, NULL);
-}
-
-void target_let_clock_go(struct target *t)
-{
-	if (t->clock_kept)
-		(void)timer_delete(t->clock_timer);
-	t->clock_kept = false;
-}
-
 void target_look(struct target *t)
 {
-	/* With few sleepers, to ask them is cheaper than to ask the clock. */
+	/*
+	 * With few sleepers, to ask them is cheaper than to ask the clock,
+	 * which adds up the process's threads: 100 us for 1,000 of them.
+	 */
 	const bool worth_it = t->n_asleep > t->n_threads - t->n_asleep;
 	uint64_t awake_ns = 0, process_ns = 0;
 	bool known;
 
-	keep_clock(t);
 	known = look_at_awake(t, worth_it ? &awake_ns : NULL) && worth_it &&
 		t->capture->options.process_ns(t->pid, &process_ns) == 0;
 	t->ended_now_ns = process_ns - awake_ns - t->asleep_ns;

@@ -451,7 +451,6 @@ void target_free(struct target *t)
 	leave_place(t);
 	target_forget_threads(t);
 	target_end_pass(t);
-	target_let_clock_go(t);
 	close_fd(&t->proc_fd);
 	close_fd(&t->task_fd);
 	free(t->gone);

@@ -103,8 +103,6 @@ struct target {
 	uint64_t ended_now_ns, n_passed;
 	bool clock_read, asking;
 	bool stirred; /* who is there may have changed since the count */
-	bool clock_tried, clock_kept; /* by a timer of ours */
-	timer_t clock_timer;
 	/*
 	 * Threads that have died since the last tick. The reader is told at the
 	 * next: a sample holds until then.
@@ -330,8 +328,6 @@ void target_look(struct target *t);
 struct thread *target_next_that_ran(struct target *t, unsigned int *asks,
 				    uint64_t *ret_woke_ns);
 void target_looked(struct target *t);
-/* Before a target is freed. */
-void target_let_clock_go(struct target *t);
 
 /* record.c: what is told to the reader */
 bool target_tell(struct target *t, enum record_type type, uint32_t tid,

@@ -139,45 +139,6 @@ TEST(who_ran_is_looked_at_before_the_next_is_asked)
 	live_check_sum(&l);
 }
 
-/* Timers of this process on the clock of another: proc(5), /proc/PID/timers. */
-static unsigned int timers_on(pid_t pid)
-{
-	FILE *file = fopen("/proc/self/timers", "re");
-	char line[128], wanted[64];
-	unsigned int n = 0;
-
-	ck_assert_ptr_nonnull(file);
-	(void)snprintf(wanted, sizeof(wanted), "ClockID: %d\n",
-		       clock_of_process(pid));
-	while (fgets(line, sizeof(line), file) != NULL)
-		n += strcmp(line, wanted) == 0;
-	(void)fclose(file);
-	return n;
-}
-
-TEST(the_clock_of_many_is_kept)
-{
-	begin();
-	/* Before that there were none asleep; the others do not count. */
-	ck_assert_uint_eq(timers_on(l.pid), 1);
-	live_ticks(&l, 100);
-	ck_assert_uint_eq(timers_on(l.pid), 1);
-	ck_assert_uint_eq(timers_on(getpid()), 0);
-	OK(kill(l.pid, SIGKILL));
-	while (l.gone == 0)
-		live_wait(&l);
-	ck_assert_uint_eq(timers_on(l.pid), 0);
-}
-
-TEST(the_clock_of_few_is_not)
-{
-	live_begin(&l, "cap_threads", NULL, NULL);
-	last = (pid_t)live_ask(&l, "asleep 3", "ok");
-	live_until_blocked(&l, last);
-	live_ticks(&l, 100);
-	ck_assert_uint_eq(timers_on(l.pid), 0);
-}
-
 TEST(who_has_run_is_seen_at_the_next_tick)
 {
 	uint64_t before, others;
