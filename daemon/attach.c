@@ -273,7 +273,7 @@ void targets_check(struct broker *b)
 {
 	uint64_t now = clock_mono_ns();
 
-	if (b->stopping || b->pausing)
+	if (!broker_profiles(b))
 		return;
 	for (size_t i = 0; i < b->n_unwinds; i++)
 		make_ring_if_due(b, b->unwinds[i]);
@@ -293,7 +293,7 @@ static void target_attached(struct broker *b, struct target *t)
 	/* It may have ended already: unwind was faster to say so. */
 	if (t->phase == TARGET_WAITING)
 		t->phase = TARGET_PROFILED;
-	if (b->started_ns == 0 && b->ended_ns == 0)
+	if (b->started_ns == 0 && b->phase < BROKER_SAMPLED)
 		b->started_ns = broker_now_ns(b);
 	log_debug("attached to process %d", t->pid);
 }

@@ -34,7 +34,7 @@ static void each_second(struct broker *b)
 	b->second_ns = now_ns;
 	loop_resume(b->loop);
 	overdue_look(b);
-	if (b->discovery != NULL && !b->stopping)
+	if (b->discovery != NULL && b->phase == BROKER_PROFILES)
 		idle_check(b, now_ns);
 }
 
@@ -66,7 +66,7 @@ void broker_run_once(struct broker *b, int timeout_ms)
 	files_check(b->files);
 	limit_check(b);
 	operate_check(b);
-	if (b->discovery != NULL && !b->stopping)
+	if (b->discovery != NULL && b->phase == BROKER_PROFILES)
 		discovery_check(b->discovery);
 	clients_check(b);
 	instances_check(b);
@@ -83,6 +83,12 @@ void broker_run_once(struct broker *b, int timeout_ms)
 		pause_broker(b);
 }
 
+void broker_goes_on_to(struct broker *b, enum broker_phase phase)
+{
+	if (b->phase < phase)
+		b->phase = phase;
+}
+
 uint64_t broker_now_ns(const struct broker *b)
 {
 	return clock_mono_ns() - b->away_ns;
@@ -91,13 +97,13 @@ uint64_t broker_now_ns(const struct broker *b)
 int broker_wait_ms(const struct broker *b, uint64_t deadline_ns)
 {
 	uint64_t now = broker_now_ns(b);
-	bool calm =
-		b->ended_ns == 0 && b->capture.pid != 0 && b->beat_looks == 0;
+	bool calm = b->phase < BROKER_SAMPLED && b->capture.pid != 0 &&
+		    b->beat_looks == 0;
 	uint64_t wait_ms = calm ? CHECK_CALM_MS : CHECK_MS;
 
 	if (now >= deadline_ns)
 		return 0;
-	if (b->discovery != NULL && !b->stopping)
+	if (b->discovery != NULL && b->phase == BROKER_PROFILES)
 		wait_ms = min_u64(wait_ms, discovery_wait_ms(b->discovery));
 	return (int)min_u64((deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS,
 			    wait_ms);

@@ -102,6 +102,13 @@ struct child_type {
 };
 extern const struct child_type child_types[CHILD_KIND_N]; /* children.c */
 
+enum child_state {
+	CHILD_STARTS, /* or does not run */
+	CHILD_READY,  /* it has said so */
+	CHILD_KILLED, /* by us, at killed_ns */
+	CHILD_SILENT, /* killed by us: it shows no heartbeat */
+};
+
 struct child {
 	const struct child_type *type;
 	struct broker *broker;
@@ -110,13 +117,12 @@ struct child {
 	struct loop_source *source;
 	struct usage usage;
 	uint64_t started_ns;
-	uint64_t restart_ns;  /* when it is due to be started again; 0: no */
-	uint64_t killed_ns;   /* when we killed it; 0: we did not */
-	bool is_silent;	      /* that is why */
+	uint64_t restart_ns; /* when it is due to be started again; 0: no */
+	enum child_state state;
+	uint64_t killed_ns;
 	bool is_leaving;      /* is to end: freed then, by children_sweep */
 	uint32_t owed_looks;  /* overdue.c: at which it owed its end */
 	uint32_t failures;    /* ends in a row, each soon after its start */
-	bool is_ready;	      /* it has said so */
 	int32_t governed_pid; /* whose processor time the governor has seen */
 	uint64_t governed_ns; /* and how much of it */
 };
@@ -188,6 +194,14 @@ struct spotlight {
 	uint64_t sent, lost[DISCARD_N];
 };
 
+/* What the broker has come to. It never goes back: broker_goes_on_to. */
+enum broker_phase {
+	BROKER_PROFILES,
+	BROKER_STOPS,	/* the last chunks are being made */
+	BROKER_SAMPLED, /* sampling has stopped: chunks are delivered */
+	BROKER_CLOSES,	/* the children are to end, and stay so */
+};
+
 struct broker {
 	struct options options;
 	struct broker_clocks clocks;
@@ -252,14 +266,12 @@ struct broker {
 	/* By broker_now_ns. */
 	uint64_t started_ns; /* first target attached; 0: not yet */
 	uint64_t ended_ns;   /* sampling has stopped; 0: not yet */
-	bool stopping;	     /* the last chunks are being made */
-	bool hurried;	     /* another signal came since: deliver no more */
-	bool failed;	     /* a child cannot be started: all comes to its end
-			      */
-	bool ending;	     /* the children are to end, and stay so */
-	bool pause_asked;    /* by SIGTSTP, and no SIGCONT came since */
-	bool pausing;	     /* capture is to end, and to stay so */
-	uint64_t away_ns;    /* how long we have been stopped by that */
+	enum broker_phase phase;
+	bool hurried;	  /* a signal came after BROKER_PROFILES */
+	bool failed;	  /* a child cannot be started, so all ends */
+	bool pause_asked; /* by SIGTSTP, and no SIGCONT came since */
+	bool pausing;	  /* capture is to end, and to stay so */
+	uint64_t away_ns; /* how long we have been stopped by that */
 
 	struct envelope *envelopes; /* oldest first */
 	size_t n_envelopes;	    /* of them, those that are in flight */
@@ -273,7 +285,21 @@ struct broker {
 	struct progress progress;
 };
 
+/* Runs are started and ended: it does not stop, or pause. */
+static inline bool broker_profiles(const struct broker *b)
+{
+	return b->phase == BROKER_PROFILES && !b->pausing;
+}
+
+/* Samples are taken, also for the last chunks. */
+static inline bool broker_samples(const struct broker *b)
+{
+	return b->phase < BROKER_SAMPLED && !b->pausing;
+}
+
 /* broker.c */
+/* Has no effect where the broker is there, or past that phase. */
+void broker_goes_on_to(struct broker *b, enum broker_phase phase);
 /* Waits for events, up to timeout_ms, and deals with them. */
 void broker_run_once(struct broker *b, int timeout_ms);
 /* That of the target with the highest rate; the others leave out ticks. */
@@ -324,6 +350,11 @@ void children_check(struct broker *b);
 /* socket.c */
 /* A child cannot be trusted any more, or does not read: it is killed. */
 void child_fail(struct child *child, const char *why);
+/*
+ * The same without a word: the child's socket is open until its end. Returns
+ * false where it does not run, or was killed before.
+ */
+bool child_kill(struct child *child);
 /* Sends, or fails the child. A child that is not running gets nothing. */
 void child_send(struct child *child, const void *message, size_t size,
 		const int *fds, size_t n_fds);

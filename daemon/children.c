@@ -58,10 +58,8 @@ static int start(struct child *child, const int *init_fds, size_t n_init_fds,
 				  strerror(-r));
 		return r;
 	}
-	child->killed_ns = 0;
+	child->state = CHILD_STARTS;
 	child->owed_looks = 0;
-	child->is_silent = false;
-	child->is_ready = false;
 	r = loop_add(b->loop, child->fd, child_on_readable, child,
 		     &child->source);
 	if (r < 0) {
@@ -395,7 +393,7 @@ void children_check(struct broker *b)
 	watch_heartbeat(b);
 	children_check_killed(b);
 	for (size_t i = 0; (child = child_at(b, i)) != NULL; i++)
-		if (child != &b->capture || (b->ended_ns == 0 && !b->pausing))
+		if (child != &b->capture || broker_samples(b))
 			check_restart(child);
 }
 

@@ -154,7 +154,7 @@ static void show(const struct broker *b, struct client *c)
 	struct protocol_page now = {.state = clients_state(i)};
 
 	/* The last chunks are being made: nothing starts any more. */
-	if (b->stopping)
+	if (b->phase >= BROKER_STOPS)
 		now.state = PROTOCOL_NONE;
 	if (i != NULL) {
 		now.lifecycle = i->config.lifecycle == LIFECYCLE_TRACE

@@ -167,7 +167,8 @@ static void hand_over(struct broker *b, struct envelope *e)
 static void hand_over_next(struct broker *b, const struct ship *s)
 {
 	FOR_EACH_ENVELOPE (e, b) {
-		if (s->n_handed >= MSG_ENVELOPES_MAX || b->ending)
+		if (s->n_handed >= MSG_ENVELOPES_MAX ||
+		    b->phase == BROKER_CLOSES)
 			return;
 		if (e->ship == s && !e->handed)
 			hand_over(b, e);

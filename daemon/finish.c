@@ -41,6 +41,7 @@ void finish_sampling(struct broker *b)
 {
 	struct patience patience;
 
+	broker_goes_on_to(b, BROKER_SAMPLED);
 	b->ended_ns = broker_now_ns(b);
 	child_tell(&b->capture, MSG_CAPTURE_STOP, 0);
 	patience_start(&patience, b->ended_ns);

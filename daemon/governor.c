@@ -379,7 +379,7 @@ void governor_second(struct broker *b, const struct governor_used *used,
 	take_share(b, used, elapsed_ns);
 	count_time(b, elapsed_ns);
 	measure(b, used, elapsed_ns);
-	if (b->options.config.cpu_budget == 0 || b->ended_ns != 0)
+	if (b->options.config.cpu_budget == 0 || b->phase >= BROKER_SAMPLED)
 		return;
 	govern(b);
 	tell_lowered(b, elapsed_ns);

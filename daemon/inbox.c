@@ -67,9 +67,9 @@ static int capture_done(void *ctx, struct ipc_message *m)
 	struct broker *b = ctx;
 
 	(void)m;
-	if (b->ended_ns == 0 && !b->pausing)
+	if (broker_samples(b))
 		return -EPROTO;
-	b->capture_done = b->ended_ns != 0;
+	b->capture_done = b->phase >= BROKER_SAMPLED;
 	return 0;
 }
 

@@ -178,7 +178,7 @@ void instance_add_child(struct broker *b, int32_t pid)
 	struct instance *i;
 	int r = -ESRCH;
 
-	if (b->stopping || instance_of_pid(b, pid) != NULL)
+	if (b->phase >= BROKER_STOPS || instance_of_pid(b, pid) != NULL)
 		return;
 	/* Nobody else: the pid may be another process's by now. */
 	if (process_look(pid, &process) == PROCESS_TRACED &&
@@ -394,7 +394,7 @@ static void check(struct broker *b, struct instance *i)
 
 void instances_check(struct broker *b)
 {
-	if (b->stopping || b->pausing)
+	if (!broker_profiles(b))
 		return;
 	for (size_t k = 0; k < b->n_instances; k++)
 		check(b, b->instances[k]);
@@ -421,7 +421,7 @@ void instances_sweep(struct broker *b)
 	size_t n = 0;
 
 	/* The figures of the end name each process that was there then. */
-	if (b->stopping || b->pausing)
+	if (!broker_profiles(b))
 		return;
 	for (size_t k = 0; k < b->n_instances; k++) {
 		struct instance *i = b->instances[k];

@@ -71,7 +71,7 @@ void limit_check(struct broker *b)
 {
 	const uint64_t boot_ns = clock_boot_ns(), now_ns = broker_now_ns(b);
 
-	if (b->pausing || b->ended_ns != 0)
+	if (!broker_samples(b))
 		return;
 	for (size_t i = 0; i < b->n_ships; i++) {
 		struct limit *l = &b->ships[i]->limit;

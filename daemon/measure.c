@@ -116,7 +116,7 @@ void measure_check(struct broker *b)
 {
 	const uint64_t now_ns = clock_mono_ns();
 
-	if (b->ended_ns != 0)
+	if (b->phase >= BROKER_SAMPLED)
 		return;
 	for (size_t i = 0; i < b->n_unwinds; i++)
 		if (!b->unwinds[i]->measures_asked &&

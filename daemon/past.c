@@ -89,7 +89,7 @@ void targets_unwind_died(struct broker *b, struct unwind *u)
 		}
 		t->session = SESSION_NONE;
 		/* There is nobody left to make its last chunk. */
-		if (t->phase == TARGET_CLOSING || b->stopping)
+		if (t->phase == TARGET_CLOSING || b->phase >= BROKER_STOPS)
 			t->phase = TARGET_CLOSED;
 	}
 }

@@ -18,7 +18,7 @@ static void let_go(struct broker *b)
 {
 	struct patience patience;
 
-	if (b->ended_ns == 0)
+	if (b->phase < BROKER_SAMPLED)
 		child_tell(&b->capture, MSG_CAPTURE_STOP,
 			   CAPTURE_KEEP_SESSIONS);
 	patience_start(&patience, clock_mono_ns());

@@ -217,8 +217,8 @@ static void on_signals(void *ctx)
 			(void)reload(b, -1);
 			continue;
 		}
-		b->hurried = b->stopping;
-		b->stopping = true;
+		b->hurried = b->phase >= BROKER_STOPS;
+		broker_goes_on_to(b, BROKER_STOPS);
 	}
 }
 
@@ -270,7 +270,7 @@ static uint64_t deadline_of(const struct broker *b)
 /* A service goes on, whether there is anything to profile or not. */
 static bool goes_on(const struct broker *b)
 {
-	if (b->stopping)
+	if (b->phase >= BROKER_STOPS)
 		return false;
 	if (b->command.pid != 0)
 		return !b->command.has_ended;
@@ -289,7 +289,7 @@ static void profile(struct broker *b)
 		broker_run_once(b, broker_wait_ms(b, deadline));
 		command_check(b);
 	}
-	b->stopping = true;
+	broker_goes_on_to(b, BROKER_STOPS);
 }
 
 static void greet(const struct broker *b)
@@ -448,7 +448,7 @@ static int check_servers(struct broker *b, const struct config_faults *faults)
 		log_error("cannot ask the servers: %s", strerror(-r));
 		return EXIT_FAILURE;
 	}
-	while (!b->stopping && !inspect_is_over(b)) {
+	while (b->phase == BROKER_PROFILES && !inspect_is_over(b)) {
 		r = loop_run_once(b->loop, INSPECT_MS);
 		if (r < 0)
 			break;

@@ -42,13 +42,13 @@ bool child_is_wanted(const struct child *child)
 {
 	const struct broker *b = child->broker;
 
-	if (b->ending || child->is_leaving)
+	if (b->phase == BROKER_CLOSES || child->is_leaving)
 		return false;
 	switch (child->type->kind) {
 	case CHILD_CAPTURE:
-		return !b->capture_done && b->ended_ns == 0 && !b->pausing;
+		return broker_samples(b);
 	case CHILD_UNWIND:
-		return !b->stopping;
+		return b->phase == BROKER_PROFILES;
 	case CHILD_SHIP:
 	case CHILD_KIND_N:
 		break;
@@ -109,7 +109,7 @@ static void end_all(struct broker *b, const struct child *child,
 			  "profile",
 			  child->type->name, what);
 	b->failed = true;
-	b->stopping = true;
+	broker_goes_on_to(b, BROKER_STOPS);
 	b->hurried = true;
 }
 
@@ -228,7 +228,7 @@ static void give_up(struct child *child)
 
 static void check_killed(struct child *child)
 {
-	if (child->pid != 0 && child->killed_ns != 0 &&
+	if (child->pid != 0 && child->state >= CHILD_KILLED &&
 	    clock_mono_ns() - child->killed_ns >= KILLED_MS * NS_PER_MS)
 		give_up(child);
 }
@@ -254,14 +254,6 @@ static bool end_child(struct child *child)
 	return child->pid != 0;
 }
 
-static void kill_child(struct child *child)
-{
-	if (child->pid == 0 || child->killed_ns != 0)
-		return;
-	(void)kill(child->pid, SIGKILL);
-	child->killed_ns = clock_mono_ns();
-}
-
 /* ship may have chunks to put on the disk; the others have nothing left. */
 static bool is_over(const struct broker *b, struct patience *p)
 {
@@ -282,7 +274,7 @@ void children_end(struct broker *b)
 	struct patience patience;
 	struct child *child;
 
-	b->ending = true;
+	broker_goes_on_to(b, BROKER_CLOSES);
 	patience_start(&patience, clock_mono_ns());
 	for (;;) {
 		bool running = false;
@@ -294,7 +286,7 @@ void children_end(struct broker *b)
 		if (is_over(b, &patience))
 			for (size_t i = 0; (child = child_at(b, i)) != NULL;
 			     i++)
-				kill_child(child);
+				(void)child_kill(child);
 		(void)!loop_run_once(b->loop, 100);
 		children_reap(b);
 		children_check_killed(b);

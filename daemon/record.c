@@ -306,7 +306,7 @@ static void check(const struct broker *b, struct recording *r)
 		return; /* its run is coming to its end */
 	else if (i->life == INSTANCE_ENDED)
 		end(r, PROTOCOL_RECORD_NO_PROCESS);
-	else if (b->stopping)
+	else if (b->phase >= BROKER_STOPS)
 		end(r, PROTOCOL_RECORD_SHUTDOWN);
 	else if (instance_is_left_alone(i) || i->life == INSTANCE_REMOVED)
 		end(r, PROTOCOL_RECORD_LEFT_OUT);

@@ -132,7 +132,7 @@ int reload(struct broker *b, int lines_fd)
 {
 	int r;
 
-	if (b->discovery == NULL || b->stopping)
+	if (b->discovery == NULL || b->phase >= BROKER_STOPS)
 		return -ENOTSUP;
 	service_reloads(b);
 	r = read_again(b, lines_fd);

@@ -25,9 +25,10 @@ void restarts_count(struct broker *b, const struct child *child, int status)
 {
 	enum restart_reason reason = RESTART_STATUS;
 
-	if (child->killed_ns != 0)
-		reason = child->is_silent ? RESTART_HEARTBEAT
-					  : RESTART_DISMISSED;
+	if (child->state == CHILD_SILENT)
+		reason = RESTART_HEARTBEAT;
+	else if (child->state == CHILD_KILLED)
+		reason = RESTART_DISMISSED;
 	else if (WIFSIGNALED(status))
 		reason = RESTART_SIGNAL;
 	b->restarts.n[child->type->kind][reason]++;

@@ -38,7 +38,7 @@ static bool is_limited(const struct broker *b)
 
 static void tell_status(struct broker *b, size_t profiled, size_t waiting)
 {
-	if (b->stopping)
+	if (b->phase >= BROKER_STOPS)
 		notify_status(&b->notify, "the last chunks are delivered");
 	else if (waiting == 0 && profiled == 0 && is_limited(b))
 		notify_status(&b->notify, "nothing is sampled: the server "

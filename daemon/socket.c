@@ -14,14 +14,22 @@
 /* More than the socket's buffer holds: what a child left there when it died. */
 #define LEFT_MESSAGES_MAX 4096
 
+bool child_kill(struct child *child)
+{
+	if (child->pid == 0 || child->state >= CHILD_KILLED)
+		return false;
+	(void)kill(child->pid, SIGKILL);
+	child->state = CHILD_KILLED;
+	child->killed_ns = clock_mono_ns();
+	return true;
+}
+
 void child_fail(struct child *child, const char *why)
 {
-	if (child->pid == 0 || child->killed_ns != 0)
+	if (!child_kill(child))
 		return;
 	log_warning("%s (pid %d) %s: it is %s", child->type->name, child->pid,
 		    why, child_is_wanted(child) ? "replaced" : "ended");
-	(void)kill(child->pid, SIGKILL);
-	child->killed_ns = clock_mono_ns();
 	loop_remove(child->broker->loop, &child->source);
 	close_fd(&child->fd);
 }
@@ -59,7 +67,7 @@ static void take_ready(struct child *child, const struct ipc_message *m)
 		child_fail(child, "does not say first that it is ready");
 		return;
 	}
-	child->is_ready = true;
+	child->state = CHILD_READY;
 	child->broker->has_worked[child->type->kind] = true;
 }
 
@@ -90,10 +98,10 @@ void child_on_readable(void *ctx)
 		child_fail(child, "breaks the rules of its socket");
 		return;
 	}
-	if (child->is_ready)
-		child->type->on_message(child, &m);
-	else
+	if (child->state == CHILD_STARTS)
 		take_ready(child, &m);
+	else
+		child->type->on_message(child, &m);
 	ipc_close_fds(&m);
 }
 

@@ -196,7 +196,7 @@ void target_close(struct target *t)
 		return;
 	/* One that is not ready has nothing of it, and may never answer. */
 	if (t->unwind == NULL || t->unwind->child.fd < 0 ||
-	    !t->unwind->child.is_ready) {
+	    t->unwind->child.state == CHILD_STARTS) {
 		t->phase = TARGET_CLOSED;
 		return;
 	}

@@ -59,7 +59,7 @@ void watch_heartbeat(struct broker *b)
 	bool stopped;
 
 	if (b->capture.pid == 0 || b->capture_done ||
-	    b->capture.killed_ns != 0 || !heartbeat_is_old(b, now))
+	    b->capture.state >= CHILD_KILLED || !heartbeat_is_old(b, now))
 		return;
 	stopped = process_is_stopped(b->capture.pid);
 	if (!stopped && !process_reads_memory(b->capture.pid) &&
@@ -71,5 +71,5 @@ void watch_heartbeat(struct broker *b)
 	if (touching != 0 && !stopped)
 		targets_capture_died(b, touching);
 	child_fail(&b->capture, "shows no heartbeat");
-	b->capture.is_silent = true;
+	b->capture.state = CHILD_SILENT;
 }

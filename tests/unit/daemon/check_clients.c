@@ -138,7 +138,7 @@ TEST(what_stands_in_the_page)
 	clients_check(&b);
 	ck_assert_uint_eq(page->state, PROTOCOL_UNSAMPLED);
 	ck_assert_uint_eq(page->is_sampled, 0);
-	b.stopping = true;
+	b.phase = BROKER_STOPS;
 	clients_check(&b);
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
 }

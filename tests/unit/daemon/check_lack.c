@@ -43,7 +43,7 @@ static void set_up(void)
 				   .type = &type,
 				   .fd = pair[0],
 				   .pid = 1,
-				   .is_ready = true};
+				   .state = CHILD_READY};
 	OK(loop_add(b.loop, pair[0], child_on_readable, &b.capture,
 		    &b.capture.source));
 	end = pair[1];
@@ -73,7 +73,7 @@ TEST(a_message_waits_for_a_descriptor)
 	for (int i = 0; i < 5; i++)
 		OK(loop_run_once(b.loop, 0));
 	ck_assert_uint_eq(messages, 0);
-	ck_assert_uint_eq(b.capture.killed_ns, 0);
+	ck_assert_int_eq(b.capture.state, CHILD_READY);
 	ck_assert_uint_eq(lack_count(), before + 1);
 	loop_resume(b.loop);
 	OK(loop_run_once(b.loop, 0));

@@ -38,7 +38,7 @@ static void set_up(void)
 	unwind.child = (struct child){.broker = &b,
 				      .type = &child_types[CHILD_UNWIND],
 				      .fd = pair[0],
-				      .is_ready = true,
+				      .state = CHILD_READY,
 				      .pid = pid};
 	OK(loop_add(b.loop, pair[0], child_on_readable, &unwind.child,
 		    &unwind.child.source));
@@ -74,9 +74,9 @@ static void is_killed(void)
 	int status;
 
 	look(OVERDUE_LOOKS - 1);
-	ck_assert_uint_eq(unwind.child.killed_ns, 0);
+	ck_assert_int_eq(unwind.child.state, CHILD_READY);
 	look(1);
-	ck_assert_uint_ne(unwind.child.killed_ns, 0);
+	ck_assert_int_eq(unwind.child.state, CHILD_KILLED);
 	ck_assert_int_eq(waitpid(unwind.child.pid, &status, 0),
 			 unwind.child.pid);
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
@@ -87,7 +87,7 @@ FIXTURE(set_up, tear_down)
 TEST(one_that_owes_nothing_stays)
 {
 	look(3 * OVERDUE_LOOKS);
-	ck_assert_uint_eq(unwind.child.killed_ns, 0);
+	ck_assert_int_eq(unwind.child.state, CHILD_READY);
 }
 
 TEST(a_session_that_it_does_not_close)
@@ -111,10 +111,10 @@ TEST(what_is_paid_is_paid)
 	target->session = SESSION_OPEN;
 	target_close(target);
 	look(OVERDUE_LOOKS - 1);
-	ck_assert_uint_eq(unwind.child.killed_ns, 0);
+	ck_assert_int_eq(unwind.child.state, CHILD_READY);
 	target->phase = TARGET_CLOSED;
 	look(OVERDUE_LOOKS);
-	ck_assert_uint_eq(unwind.child.killed_ns, 0);
+	ck_assert_int_eq(unwind.child.state, CHILD_READY);
 }
 
 TEST(a_closed_socket_is_not_an_end)

@@ -38,7 +38,7 @@ static void set_up(void)
 	unwind.child = (struct child){.broker = &b,
 				      .type = &type,
 				      .fd = -1,
-				      .is_ready = true,
+				      .state = CHILD_READY,
 				      .started_ns = clock_mono_ns()};
 	b.unwinds[b.n_unwinds++] = &unwind;
 	was_there = false;

@@ -36,10 +36,10 @@ TEST(each_reason)
 	restarts_count(&b, &b.capture, W_EXITCODE(1, 0));
 	ck_assert_uint_eq(n[RESTART_STATUS], 1);
 	/* By us; how it ended then says nothing. */
-	b.capture.killed_ns = 1;
+	b.capture.state = CHILD_KILLED;
 	restarts_count(&b, &b.capture, SIGKILL);
 	ck_assert_uint_eq(n[RESTART_DISMISSED], 1);
-	b.capture.is_silent = true;
+	b.capture.state = CHILD_SILENT;
 	restarts_count(&b, &b.capture, SIGKILL);
 	ck_assert_uint_eq(n[RESTART_HEARTBEAT], 1);
 	ck_assert_uint_eq(sum(), 4);
