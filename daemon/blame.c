@@ -1,8 +1,8 @@
 /*
  * Which file was an unwind process at when it died? It says so in a page, by
- * the number that it was given with the file. The number is all that is
- * believed: with it, it can have files left out that it was given itself, for
- * the targets of its own user (daemon/deadly.h).
+ * the number that it was given with the file: a hash of the file's identity
+ * under a key of the broker's. So it can have files left out that it was given
+ * itself, and no others, for the targets of its own user (daemon/deadly.h).
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -28,7 +28,6 @@ void blame_end(struct unwind *u)
 {
 	page_free(u->reading, sizeof(*u->reading));
 	u->reading = NULL;
-	handed_fini(&u->handed);
 }
 
 /*
@@ -52,14 +51,12 @@ static bool is_own_fault(int status)
 	return false;
 }
 
-static void tell(const struct broker *b, uint32_t uid,
-		 const struct file_identity *file)
+static void tell(const struct broker *b, uint32_t uid, uint32_t number)
 {
 	const struct deadly_file *f = NULL;
 
 	while ((f = deadly_next(b->deadly, f)) != NULL)
-		if (f->uid == uid &&
-		    file_identity_equal(&f->file.identity, file))
+		if (f->uid == uid && f->number == number)
 			log_warning("sentry-profd-unwind has died %u times at "
 				    "%s: this file is not read any more for "
 				    "processes of uid %u",
@@ -68,19 +65,18 @@ static void tell(const struct broker *b, uint32_t uid,
 
 void blame_died(struct broker *b, struct unwind *u, int status)
 {
-	const struct file_identity *file;
+	uint32_t number;
 
 	if (u->reading == NULL || !is_own_fault(status))
 		return;
-	file = handed_file(&u->handed,
-			   __atomic_load_n(u->reading, __ATOMIC_RELAXED));
-	if (file == NULL)
+	number = __atomic_load_n(u->reading, __ATOMIC_RELAXED);
+	if (number == 0)
 		return;
 	if (b->deadly == NULL)
 		b->deadly = calloc(1, sizeof(*b->deadly));
 	/* Without memory the file has another chance. */
-	if (b->deadly != NULL && deadly_count(b->deadly, u->uid, file))
-		tell(b, u->uid, file);
+	if (b->deadly != NULL && deadly_count(b->deadly, u->uid, number))
+		tell(b, u->uid, number);
 }
 
 /* Those are compiled; others are texts, which have no number. */
@@ -90,14 +86,18 @@ static bool is_image(const struct msg_want *want)
 	       want->kind == WANT_DEBUG_LINK;
 }
 
-int blame_hand(struct broker *b, struct unwind *u, const struct msg_want *want,
-	       const struct file_shown *file, uint32_t *ret_number)
+int blame_hand(struct broker *b, const struct unwind *u,
+	       const struct msg_want *want, const struct file_shown *file,
+	       uint32_t *ret_number)
 {
-	*ret_number = 0;
-	if (!is_image(want))
-		return 0;
-	if (b->deadly != NULL && deadly_is_left_out(b->deadly, u->uid, file))
+	uint32_t number = 0;
+
+	if (is_image(want))
+		number = (uint32_t)siphash(b->files_key, &file->identity,
+					   sizeof(file->identity));
+	if (number != 0 && b->deadly != NULL &&
+	    deadly_is_left_out(b->deadly, u->uid, number, file))
 		return -EACCES;
-	*ret_number = handed_add(&u->handed, &file->identity);
+	*ret_number = number;
 	return 0;
 }

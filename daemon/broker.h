@@ -59,7 +59,6 @@
 #include "daemon/files.h"
 #include "daemon/figures.h"
 #include "daemon/governor.h"
-#include "daemon/handed.h"
 #include "daemon/heartbeat.h"
 #include "daemon/instance.h"
 #include "daemon/missing.h"
@@ -74,6 +73,7 @@
 #include "daemon/session.h"
 #include "daemon/targets.h"
 #include "lib/base/loop.h"
+#include "lib/base/siphash.h"
 #include "proto/client_report.h"
 
 struct broker;
@@ -140,7 +140,6 @@ struct unwind {
 	uint64_t idle_since_ns;	 /* it has served nobody since (idle.c) */
 	bool measures_asked;	 /* and not answered yet */
 	const uint32_t *reading; /* its page: the number of a file, or 0 */
-	struct handed handed;	 /* the files that have numbers */
 };
 
 /* The server takes no profiles (limit.c). */
@@ -228,9 +227,10 @@ struct broker {
 	bool capture_done;     /* it said so, or was not needed any more */
 	struct unwind *unwinds[HEARTBEAT_SLOTS];
 	size_t n_unwinds;
-	struct usage unwinds_gone; /* of those that were freed */
-	struct deadly *deadly;	   /* NULL: none has died at a file yet */
-	uint64_t files_refused;	   /* questions of unwind: want.h */
+	struct usage unwinds_gone;	     /* of those that were freed */
+	uint8_t files_key[SIPHASH_KEY_SIZE]; /* of the numbers of files */
+	struct deadly *deadly;	/* NULL: none has died at a file yet */
+	uint64_t files_refused; /* questions of unwind: want.h */
 	struct ship *ships[SHIPS_MAX];
 	size_t n_ships;
 	struct spotlight spotlight;
@@ -392,10 +392,10 @@ void blame_end(struct unwind *u);
 /* It has ended, with this status of wait(2). */
 void blame_died(struct broker *b, struct unwind *u, int status);
 /*
- * A file is about to be handed over: what number goes with it, 0 for none.
- * -EACCES: it is left out.
+ * A file is about to be handed over: what number goes with it, the same each
+ * time, 0 for none. -EACCES: it is left out.
  */
-must_check int blame_hand(struct broker *b, struct unwind *u,
+must_check int blame_hand(struct broker *b, const struct unwind *u,
 			  const struct msg_want *want,
 			  const struct file_shown *file, uint32_t *ret_number);
 

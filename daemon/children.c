@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "daemon/accounts.h"
 #include "daemon/child.h"
@@ -223,6 +224,8 @@ struct child *child_at(struct broker *b, size_t i)
 void children_init(struct broker *b)
 {
 	b->capture = new_child(b, CHILD_CAPTURE);
+	if (getrandom(b->files_key, sizeof(b->files_key), 0) < 0)
+		abort();
 }
 
 static uint64_t number_of(const char *text)

@@ -2,14 +2,12 @@
 
 #include <string.h>
 
-static struct deadly_file *find(struct deadly *d, uint32_t uid,
-				const struct file_identity *file)
+static struct deadly_file *find(struct deadly *d, uint32_t uid, uint32_t number)
 {
 	for (size_t i = 0; i < DEADLY_MAX; i++) {
 		struct deadly_file *f = &d->v[i];
 
-		if (f->deaths > 0 && f->uid == uid &&
-		    file_identity_equal(&f->file.identity, file))
+		if (f->deaths > 0 && f->uid == uid && f->number == number)
 			return f;
 	}
 	return NULL;
@@ -47,23 +45,22 @@ static struct deadly_file *make_place(struct deadly *d, uint32_t uid)
 	return free != NULL ? free : oldest;
 }
 
-bool deadly_count(struct deadly *d, uint32_t uid,
-		  const struct file_identity *file)
+bool deadly_count(struct deadly *d, uint32_t uid, uint32_t number)
 {
-	struct deadly_file *f = find(d, uid, file);
+	struct deadly_file *f = find(d, uid, number);
 
 	if (f == NULL) {
 		f = make_place(d, uid);
-		*f = (struct deadly_file){.uid = uid, .file.identity = *file};
+		*f = (struct deadly_file){.uid = uid, .number = number};
 	}
 	f->at = ++d->deaths;
 	return ++f->deaths == DEADLY_DEATHS;
 }
 
-bool deadly_is_left_out(struct deadly *d, uint32_t uid,
+bool deadly_is_left_out(struct deadly *d, uint32_t uid, uint32_t number,
 			const struct file_shown *file)
 {
-	struct deadly_file *f = find(d, uid, &file->identity);
+	struct deadly_file *f = find(d, uid, number);
 
 	if (f == NULL)
 		return false;
@@ -71,12 +68,18 @@ bool deadly_is_left_out(struct deadly *d, uint32_t uid,
 	return f->deaths >= DEADLY_DEATHS;
 }
 
+/* A number that never went with a file is a lie, and no file is left out. */
+static bool is_named(const struct deadly_file *f)
+{
+	return f->deaths >= DEADLY_DEATHS && f->file.name[0] != '\0';
+}
+
 const struct deadly_file *deadly_next(const struct deadly *d,
 				      const struct deadly_file *f)
 {
 	size_t i = f == NULL ? 0 : (size_t)(f - d->v) + 1;
 
-	while (d != NULL && i < DEADLY_MAX && d->v[i].deaths < DEADLY_DEATHS)
+	while (d != NULL && i < DEADLY_MAX && !is_named(&d->v[i]))
 		i++;
 	return d != NULL && i < DEADLY_MAX ? &d->v[i] : NULL;
 }

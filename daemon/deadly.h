@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/handed.h"
+#include "daemon/file_shown.h"
 
 /* One death may be chance, or a fault in something else. */
 #define DEADLY_DEATHS 3
@@ -25,9 +25,10 @@
 
 struct deadly_file {
 	uint32_t uid;
-	uint32_t deaths; /* 0: this place is free */
-	uint64_t at;	 /* of its last death, in deaths of all */
-	struct file_shown file;
+	uint32_t number;	/* of the file: blame.c */
+	uint32_t deaths;	/* 0: this place is free */
+	uint64_t at;		/* of its last death, in deaths of all */
+	struct file_shown file; /* since it was handed over after a death */
 };
 
 struct deadly {
@@ -39,14 +40,13 @@ struct deadly {
  * A process of uid has died at the file. True: for the time that makes it one
  * that is left out.
  */
-bool deadly_count(struct deadly *d, uint32_t uid,
-		  const struct file_identity *file);
+bool deadly_count(struct deadly *d, uint32_t uid, uint32_t number);
 
 /*
  * Is it left out? Asked whenever it is to be handed over, so that it has its
  * name here by the time that it is.
  */
-bool deadly_is_left_out(struct deadly *d, uint32_t uid,
+bool deadly_is_left_out(struct deadly *d, uint32_t uid, uint32_t number,
 			const struct file_shown *file);
 
 /* The next one that is left out, the first for NULL; NULL after the last, and

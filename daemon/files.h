@@ -13,7 +13,7 @@
 
 #include <sys/resource.h>
 
-#include "daemon/handed.h"
+#include "daemon/file_shown.h"
 #include "daemon/msg.h"
 #include "lib/base/loop.h"
 

@@ -120,8 +120,8 @@ struct msg_want {
 /*
  * The answer: error 0 and a descriptor, or an errno and none. An image or a
  * debug file has a number, which unwind shows in the page that it was given
- * with MSG_INIT as long as it reads that file, or what it made of it; no two
- * files have the same. 0: this one has none.
+ * with MSG_INIT as long as it reads that file, or what it made of it: a hash,
+ * the same each time (blame.c). 0: this one has none.
  */
 struct msg_file {
 	struct msg_header h;

@@ -2,10 +2,11 @@
 """An unwind process that dies at a file, for test_left_out_files.py.
 
 It stands in for sentry-profd-unwind: each life asks for the program of its first
-target, writes what it was answered to the file "answers" beside it, and ends as
-the file "how" says: "WORD SIGNAL". WORD is what it leaves in the page that it
-shares with the broker: "own", the number of the file, or another number. SIGNAL
-is 0 for an exit. Where it is given no file it lives on. The file "pid" has its number.
+target, writes what it was answered to the file "answers" beside it (for a number,
+whether there is one), and ends as the file "how" says: "WORD SIGNAL". WORD is what
+it leaves in the page that it shares with the broker: "own", the number of the file,
+or another number. SIGNAL is 0 for an exit. Where it is given no file it lives on.
+The file "pid" has its number.
 """
 
 import mmap
@@ -69,7 +70,7 @@ def main():
         if kind == 'FILE':
             _, error, number = struct.unpack_from('=IiI', data, 8)
             with open(HERE / 'answers', 'a', encoding='utf-8') as answers:
-                answers.write(f'{error} {number} {len(fds)}\n')
+                answers.write(f'{error} {int(number != 0)} {len(fds)}\n')
             if error == 0:
                 end(page, number)
 

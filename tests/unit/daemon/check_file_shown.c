@@ -1,4 +1,4 @@
-#include "daemon/handed.h"
+#include "daemon/file_shown.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -11,54 +11,6 @@
 
 #include "tests/unit/suite.h"
 
-static struct file_identity file(uint64_t inode)
-{
-	return (struct file_identity){.device = 1, .inode = inode};
-}
-
-static uint32_t add(struct handed *h, uint64_t inode)
-{
-	const struct file_identity f = file(inode);
-
-	return handed_add(h, &f);
-}
-
-/* Each has one number, and it is that of no other. */
-TEST(numbers)
-{
-	struct handed h = {0};
-
-	ck_assert_ptr_null(handed_file(&h, 0));
-	ck_assert_ptr_null(handed_file(&h, 1));
-	for (uint64_t i = 1; i <= HANDED_MAX; i++)
-		ck_assert_uint_eq(add(&h, i), i);
-	for (uint64_t i = 1; i <= HANDED_MAX; i++) {
-		ck_assert_uint_eq(add(&h, i), i);
-		ck_assert_uint_eq(handed_file(&h, (uint32_t)i)->inode, i);
-	}
-	ck_assert_ptr_null(handed_file(&h, 0));
-	ck_assert_ptr_null(handed_file(&h, HANDED_MAX + 1));
-	ck_assert_ptr_null(handed_file(&h, UINT32_MAX));
-	handed_fini(&h);
-	ck_assert_ptr_null(handed_file(&h, 1));
-}
-
-/* The oldest goes, and its number is nobody's. */
-TEST(too_many)
-{
-	struct handed h = {0};
-
-	for (uint64_t i = 1; i <= HANDED_MAX + 3; i++)
-		ck_assert_uint_eq(add(&h, i), i);
-	for (uint32_t i = 1; i <= 3; i++)
-		ck_assert_ptr_null(handed_file(&h, i));
-	for (uint32_t i = 4; i <= HANDED_MAX + 3; i++)
-		ck_assert_uint_eq(handed_file(&h, i)->inode, i);
-	ck_assert_uint_eq(add(&h, 1), HANDED_MAX + 4);
-	ck_assert_uint_eq(h.size, HANDED_MAX);
-	handed_fini(&h);
-}
-
 static void look(int fd, struct file_shown *ret)
 {
 	OK(file_shown_of(fd, 42, 4096, 8192, ret));
@@ -66,7 +18,7 @@ static void look(int fd, struct file_shown *ret)
 
 TEST(who_a_file_is)
 {
-	char path[] = "/tmp/check_handed.XXXXXX";
+	char path[] = "/tmp/check_file_shown.XXXXXX";
 	int fd = mkstemp(path);
 	struct file_shown before, after;
 	struct stat st;
@@ -114,7 +66,7 @@ TEST(long_names)
 
 	memset(name, 'a', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	(void)snprintf(name, 32, "check_handed.%d", (int)getpid());
+	(void)snprintf(name, 32, "check_file_shown.%d", (int)getpid());
 	name[strlen(name)] = 'z';
 	memcpy(path + strlen(path), name, sizeof(name));
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
