@@ -99,7 +99,7 @@ EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 # daemon/ sources, archives and libraries of each executable: the link table
 # of docs/ARCHITECTURE.md, checked by tests/arch.
 sentry-profd_SRC = profd command ship_files finish broker pause limit patience children socket reap \
-	blame deadly file_shown page watch inbox past refusal governor delivery loss stats restarts usage measure progress \
+	blame deadly file_shown page watch inbox past refusal governor delivery loss discard stats restarts usage measure progress \
 	options options_help options_keys option_fault running \
 	instance sections exe_link lifecycle session clients client_page thread_number \
 	targets attach figures discovery marks sightings identify pid_files connector reload \
@@ -123,7 +123,7 @@ sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp
 # An archive without a file for pkg-config.
 sentry-profd-unwind_LIBS = -liberty
-sentry-profd-ship_SRC = shipd certificates pem outbox sending waiting destination verdict spool_part \
+sentry-profd-ship_SRC = shipd certificates pem outbox discard sending waiting destination verdict spool_part \
 	spooled id child privileges sandbox confine log log_limit
 sentry-profd-ship_LIB = ship proto base
 sentry-profd-ship_PKG = libcurl zlib libzstd jansson libseccomp

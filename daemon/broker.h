@@ -75,6 +75,7 @@
 #include "lib/base/loop.h"
 #include "lib/base/siphash.h"
 #include "proto/client_report.h"
+#include "proto/dsn.h"
 
 struct broker;
 struct child;
@@ -159,7 +160,8 @@ struct limit {		   /* of a DSN */
 struct ship {
 	struct child child;    /* the first member: a child of these is one */
 	char dsn[MSG_DSN_MAX]; /* "": nothing is sent */
-	uint64_t spool_dsn;    /* MSG_INIT */
+	char place[DSN_PLACE_SIZE]; /* of the DSN's server, for a person; "" */
+	uint64_t spool_dsn;	    /* MSG_INIT */
 	bool is_first;
 	bool is_spotlight; /* dsn is the URL of one: b->spotlight.ship */
 	struct limit limit;
@@ -190,7 +192,7 @@ struct spotlight {
 	char url[CONFIG_TEXT_MAX]; /* does not change; "": Spotlight is off */
 	struct ship *ship;	   /* NULL: Spotlight is off */
 	size_t n_envelopes;	   /* of b->n_envelopes */
-	uint64_t sent, lost[DISCARD_N];
+	struct chunk_counts chunks;
 };
 
 /* What the broker has come to. It never goes back: broker_goes_on_to. */
@@ -465,7 +467,6 @@ void delivery_sweep(struct broker *b);
 void loss_count(struct instance *i, struct ship *s, uint32_t reason);
 /* What there was no process to be told of. */
 void loss_tell(struct ship *s);
-const char *discard_name(uint32_t reason);
 
 /* stats.c */
 must_check int stats_write(struct broker *b);

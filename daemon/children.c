@@ -254,13 +254,18 @@ bool ship_is_for(const struct ship *s, const char *dsn)
 static int new_ship(struct broker *b, const char *dsn, struct ship **ret)
 {
 	struct ship *s = calloc(1, sizeof(*s));
+	struct dsn parsed;
 
 	if (s == NULL)
 		return -ENOMEM;
 	s->child = new_child(b, CHILD_SHIP);
 	/* It fits: nothing longer is a DSN. */
 	(void)snprintf(s->dsn, sizeof(s->dsn), "%s", dsn);
-	s->spool_dsn = number_of(dsn);
+	if (dsn_parse(&parsed, dsn) == DSN_OK) {
+		s->spool_dsn = dsn_number(&parsed);
+		dsn_place(&parsed, s->place);
+	}
+	explicit_bzero(&parsed, sizeof(parsed));
 	s->is_first = b->n_ships == 0;
 	b->ships[b->n_ships++] = s;
 	*ret = s;

@@ -36,18 +36,21 @@ struct envelope {
 	bool is_over; /* delivered or lost: delivery_sweep frees it */
 };
 
-/* ship knows of it. */
-static void discard(struct instance *i, enum discard reason)
+/* Spotlight's own: what becomes of its copy is no loss of the instance's. */
+static struct chunk_counts *counts_of(const struct envelope *e)
 {
-	i->past.chunks.discarded[reason]++;
+	return e->ship->is_spotlight ? &e->ship->child.broker->spotlight.chunks
+				     : &e->instance->past.chunks;
 }
 
-/* Before there is a file of it, if there should be one. */
-static void lose(struct instance *i, struct ship *s, enum discard reason,
-		 bool to_file)
+/* ship does not know of it. */
+static void lose(const struct envelope *e, enum discard reason)
 {
-	loss_count(i, s, reason);
-	i->past.chunks.unwritten += to_file;
+	if (e->ship->is_spotlight)
+		counts_of(e)->discarded[reason]++;
+	else
+		loss_count(e->instance, e->ship, reason);
+	counts_of(e)->unwritten += e->message.to_file;
 }
 
 /* The next envelope in flight after e, the oldest for NULL. */
@@ -175,6 +178,12 @@ static void hand_over_next(struct broker *b, const struct ship *s)
 	}
 }
 
+/* It holds up others of its instance. */
+static bool waits(const struct envelope *e)
+{
+	return !e->handed && !e->ship->is_spotlight;
+}
+
 /* That of which most bytes wait; NULL: none do. *ret_sum: of all. */
 static struct instance *most_waiting(const struct broker *b, uint64_t *ret_sum)
 {
@@ -186,7 +195,7 @@ static struct instance *most_waiting(const struct broker *b, uint64_t *ret_sum)
 	FOR_EACH_ENVELOPE (e, b) {
 		struct instance *i = e->instance;
 
-		if (e->handed || e->ship->is_spotlight)
+		if (!waits(e))
 			continue;
 		*ret_sum += bytes_of(e);
 		i->waiting_bytes += bytes_of(e);
@@ -200,9 +209,9 @@ static struct instance *most_waiting(const struct broker *b, uint64_t *ret_sum)
 static void drop_oldest(struct broker *b, struct instance *i)
 {
 	FOR_EACH_ENVELOPE (e, b) {
-		if (e->handed || e->instance != i || e->ship->is_spotlight)
+		if (!waits(e) || e->instance != i)
 			continue;
-		lose(i, e->ship, DISCARD_QUEUE_OVERFLOW, e->message.to_file);
+		lose(e, DISCARD_QUEUE_OVERFLOW);
 		finish(b, e);
 		return;
 	}
@@ -338,13 +347,13 @@ static void copy_to_spotlight(struct broker *b, struct instance *i,
 	struct envelope *e;
 
 	if (!spotlight_has_room(b, size + m->anchor_size)) {
-		to->lost[DISCARD_QUEUE_OVERFLOW]++;
+		to->chunks.discarded[DISCARD_QUEUE_OVERFLOW]++;
 		return;
 	}
 	e = new_envelope(has_more ? parts->more : parts->payload,
 			 parts->anchor);
 	if (e == NULL) {
-		to->lost[DISCARD_MEMORY]++;
+		to->chunks.discarded[DISCARD_MEMORY]++;
 		return;
 	}
 	e->message.size = size;
@@ -361,7 +370,8 @@ static void take_chunk(struct broker *b, struct instance *i,
 
 	e = new_envelope(parts->payload, to_file ? parts->more : -1);
 	if (e == NULL) {
-		lose(i, i->ship, DISCARD_MEMORY, to_file);
+		loss_count(i, i->ship, DISCARD_MEMORY);
+		i->past.chunks.unwritten += to_file;
 		return;
 	}
 	e->message.size = m->size;
@@ -416,42 +426,21 @@ static int take_written(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-static enum discard discard_of(enum ship_result result)
+static bool is_result(uint32_t result)
 {
-	switch (result) {
-	case SHIP_SEND_ERROR:
-		return DISCARD_SEND_ERROR;
-	case SHIP_RATE_LIMITED:
-		return DISCARD_RATE_LIMITED;
-	case SHIP_QUEUE_OVERFLOW:
-		return DISCARD_QUEUE_OVERFLOW;
-	case SHIP_INTERNAL_ERROR:
-		return DISCARD_MEMORY;
-	case SHIP_DONE:
-	case SHIP_SPOOLED:
-	case SHIP_NOTHING:
-	case SHIP_NETWORK_ERROR:
-		break;
-	}
-	return DISCARD_NETWORK_ERROR;
+	return result <= SHIP_SPOOLED ||
+	       (result > DISCARD_FAULTS_END && result < DISCARD_N);
 }
 
 /* ship has said on stderr what went wrong; here it is counted. */
-static void count_result(struct broker *b, const struct envelope *e,
-			 enum ship_result result)
+static void count_result(struct chunk_counts *chunks, uint32_t result)
 {
-	struct chunk_counts *chunks = &e->instance->past.chunks;
-
-	if (e->ship->is_spotlight && result == SHIP_DONE)
-		b->spotlight.sent++;
-	else if (e->ship->is_spotlight)
-		b->spotlight.lost[discard_of(result)]++;
-	else if (result == SHIP_DONE)
+	if (result == SHIP_DONE)
 		chunks->sent++;
 	else if (result == SHIP_SPOOLED)
 		chunks->spooled++;
 	else
-		discard(e->instance, discard_of(result));
+		chunks->discarded[result]++;
 }
 
 static int take_done(void *ctx, struct ipc_message *message)
@@ -460,12 +449,12 @@ static int take_done(void *ctx, struct ipc_message *message)
 	struct ship *s = ctx;
 	struct envelope *e = handed_to(s, m->seq);
 
-	if (e == NULL || e->message.to_file) {
+	if (e == NULL || e->message.to_file || !is_result(m->result)) {
 		child_fail(&s->child, "answers what was not asked");
 		return 0;
 	}
 	if (e->message.to_server)
-		count_result(s->child.broker, e, (enum ship_result)m->result);
+		count_result(counts_of(e), m->result);
 	if (m->result == SHIP_DONE)
 		s->delivered_ns = clock_mono_ns();
 	finish(s->child.broker, e);
@@ -563,11 +552,8 @@ static void give_up(struct broker *b, struct envelope *e)
 {
 	if (e->message.to_file)
 		output_remove(&b->output, e->message.seq, e->message.chunk_id);
-	if (e->ship->is_spotlight)
-		b->spotlight.lost[DISCARD_SHUTDOWN]++;
-	else if (e->message.to_file || e->message.to_server)
-		lose(e->instance, e->ship, DISCARD_SHUTDOWN,
-		     e->message.to_file);
+	if (e->message.to_file || e->message.to_server)
+		lose(e, DISCARD_SHUTDOWN);
 	finish(b, e);
 }
 

@@ -173,8 +173,8 @@ void finish_print_outcome(const struct broker *b)
 		       c->sent == 1 ? "" : "s");
 	if (b->spotlight.ship != NULL)
 		printf("%llu chunk%s sent to Spotlight\n",
-		       (unsigned long long)b->spotlight.sent,
-		       b->spotlight.sent == 1 ? "" : "s");
+		       (unsigned long long)b->spotlight.chunks.sent,
+		       b->spotlight.chunks.sent == 1 ? "" : "s");
 	if (c->spooled > 0)
 		printf("%llu chunk%s put into the spool, to be sent later\n",
 		       (unsigned long long)c->spooled,

@@ -4,7 +4,6 @@
 
 #include "daemon/log.h"
 #include "lib/base/clock.h"
-#include "proto/dsn.h"
 #include "proto/ratelimit.h"
 
 /* ship cuts limits to this; more is no limit of a server. */
@@ -15,29 +14,16 @@ static bool goes_nowhere(const struct ship *s)
 	return s->dsn[0] != '\0' && s->child.broker->output.dir_fd < 0;
 }
 
-/* As ship does in its own lines; never the key. */
-static void name_server(const struct ship *s, char ret[DSN_PLACE_SIZE])
-{
-	struct dsn dsn;
-
-	ret[0] = '\0';
-	if (dsn_parse(&dsn, s->dsn) == DSN_OK)
-		dsn_place(&dsn, ret);
-	explicit_bzero(&dsn, sizeof(dsn));
-}
-
 int limit_take(struct ship *s, uint64_t until_ns)
 {
 	const uint64_t now_ns = clock_boot_ns();
-	char server[DSN_PLACE_SIZE];
 
 	if (until_ns > now_ns + LIMIT_MAX_NS)
 		return -EPROTO;
 	s->limit.until_ns = until_ns;
-	name_server(s, server);
 	if (until_ns > now_ns)
 		log_warning("%s: the server takes no profiles for %llu s: %s",
-			    server,
+			    s->place,
 			    (unsigned long long)((until_ns - now_ns - 1) /
 						 NS_PER_SEC) +
 				    1,
@@ -48,23 +34,18 @@ int limit_take(struct ship *s, uint64_t until_ns)
 
 static void begin(const struct ship *s, struct limit *l, uint64_t now_ns)
 {
-	char server[DSN_PLACE_SIZE];
-
 	l->holds = true;
 	l->since_ns = now_ns;
 	l->pauses++;
-	name_server(s, server);
-	log_debug("%s: processes are let go: the server takes nothing", server);
+	log_debug("%s: processes are let go: the server takes nothing",
+		  s->place);
 }
 
 static void end(const struct ship *s, struct limit *l, uint64_t now_ns)
 {
-	char server[DSN_PLACE_SIZE];
-
 	l->holds = false;
 	l->paused_ns += now_ns - l->since_ns;
-	name_server(s, server);
-	log_debug("%s: the server takes profiles again", server);
+	log_debug("%s: the server takes profiles again", s->place);
 }
 
 void limit_check(struct broker *b)
@@ -130,21 +111,22 @@ size_t limit_servers(const struct broker *b, struct limit_server ret[SHIPS_MAX])
 	size_t n = 0;
 
 	for (size_t i = 0; i < b->n_ships; i++) {
-		const struct limit *l = &b->ships[i]->limit;
+		const struct ship *s = b->ships[i];
+		const struct limit *l = &s->limit;
 		size_t at = 0;
 
-		ret[n] = (struct limit_server){0};
-		name_server(b->ships[i], ret[n].name);
-		if (ret[n].name[0] == '\0')
+		if (s->place[0] == '\0')
 			continue;
+		ret[n] = (struct limit_server){0};
+		memcpy(ret[n].name, s->place, sizeof(ret[n].name));
 		while (strcmp(ret[at].name, ret[n].name) != 0)
 			at++;
 		n += at == n;
 		add(&ret[at].sum, l, now_ns);
-		if (b->ships[i]->clock_ahead_s != 0)
-			ret[at].clock_ahead_s = b->ships[i]->clock_ahead_s;
-		ret[at].delivered_ns = max_u64(ret[at].delivered_ns,
-					       b->ships[i]->delivered_ns);
+		if (s->clock_ahead_s != 0)
+			ret[at].clock_ahead_s = s->clock_ahead_s;
+		ret[at].delivered_ns =
+			max_u64(ret[at].delivered_ns, s->delivered_ns);
 		if (l->until_ns > boot_ns)
 			ret[at].limited_ns = max_u64(ret[at].limited_ns,
 						     l->until_ns - boot_ns);

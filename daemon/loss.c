@@ -4,33 +4,7 @@
  */
 #include "daemon/broker.h"
 #include "daemon/child.h"
-#include "proto/profile.h"
-
-static const struct {
-	const char *name;
-	enum client_report_reason report;
-} reasons[DISCARD_N] = {
-#define X(reason, name, report) [reason] = {name, CLIENT_REPORT_##report},
-	DISCARD_LIST(X)
-#undef X
-		/* No thread has two samples: Sentry's word for it. */
-		[PROFILE_NO_SAMPLES] = {"insufficient_data",
-					CLIENT_REPORT_INSUFFICIENT_DATA},
-};
-
-const char *discard_name(uint32_t reason)
-{
-	if (reason < DISCARD_N && reasons[reason].name != NULL)
-		return reasons[reason].name;
-	return profile_fault_name((enum profile_fault)reason);
-}
-
-/* Sentry has fewer words. */
-static enum client_report_reason report_reason(uint32_t reason)
-{
-	return reasons[reason].name != NULL ? reasons[reason].report
-					    : CLIENT_REPORT_INTERNAL_SDK_ERROR;
-}
+#include "daemon/discard.h"
 
 static void tell(struct ship *s, uint32_t kind, uint32_t reason)
 {
@@ -64,6 +38,6 @@ void loss_count(struct instance *i, struct ship *s, uint32_t reason)
 	i->past.chunks.discarded[reason]++;
 	if (s->dsn[0] == '\0')
 		return;
-	s->untold.quantity[kind][report_reason(reason)]++;
+	s->untold.quantity[kind][discard_report(reason)]++;
 	loss_tell(s);
 }

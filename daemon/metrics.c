@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "daemon/broker.h"
+#include "daemon/discard.h"
 #include "daemon/lack.h"
 #include "daemon/limit.h"
 #include "daemon/rights.h"

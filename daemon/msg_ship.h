@@ -52,15 +52,14 @@ struct msg_envelope {
 	char platform[MSG_TEXT_MAX];
 };
 
+/*
+ * What became of an envelope that is not lost; of one that is lost, enum
+ * discard says why, whose values are all larger.
+ */
 enum ship_result {
-	SHIP_NOTHING,	     /* was not asked for */
-	SHIP_DONE,	     /* answered by 2xx */
-	SHIP_SPOOLED,	     /* there was no answer: it is sent later */
-	SHIP_NETWORK_ERROR,  /* no answer, and no place to wait for one */
-	SHIP_SEND_ERROR,     /* the server refused it: 4xx, 5xx */
-	SHIP_RATE_LIMITED,   /* 429, or not sent because of a limit */
-	SHIP_QUEUE_OVERFLOW, /* newer ones took its place: the server is slow */
-	SHIP_INTERNAL_ERROR, /* no memory to send it */
+	SHIP_NOTHING, /* was not asked for */
+	SHIP_DONE,    /* answered by 2xx */
+	SHIP_SPOOLED, /* there was no answer: it is sent later */
 };
 
 /*
@@ -78,7 +77,7 @@ struct msg_envelope_written {
 struct msg_envelope_done {
 	struct msg_header h;
 	uint64_t seq;
-	uint32_t result; /* enum ship_result */
+	uint32_t result; /* enum ship_result, or enum discard */
 	uint32_t reserved;
 };
 

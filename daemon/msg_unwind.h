@@ -152,7 +152,7 @@ struct msg_chunk {
 
 /*
  * Why a chunk does not arrive: X(reason, its name in figures, what Sentry's
- * client report calls it where ship does not know of the chunk). The reasons
+ * client report calls it). The reasons
  * below are those of enum profile_fault, whose names are in proto/profile.h.
  */
 #define DISCARD_LIST(X)                                                      \
@@ -160,9 +160,9 @@ struct msg_chunk {
 	X(DISCARD_MEMORY, "internal_sdk_error", INTERNAL_SDK_ERROR)          \
 	/* above the server's limit in spite of the cut */                   \
 	X(DISCARD_TOO_LARGE, "too_large", INTERNAL_SDK_ERROR)                \
-	X(DISCARD_NETWORK_ERROR, "network_error", INTERNAL_SDK_ERROR)        \
-	X(DISCARD_SEND_ERROR, "send_error", INTERNAL_SDK_ERROR)              \
-	X(DISCARD_RATE_LIMITED, "ratelimit_backoff", INTERNAL_SDK_ERROR)     \
+	X(DISCARD_NETWORK_ERROR, "network_error", NETWORK_ERROR)             \
+	X(DISCARD_SEND_ERROR, "send_error", SEND_ERROR)                      \
+	X(DISCARD_RATE_LIMITED, "ratelimit_backoff", RATELIMIT_BACKOFF)      \
 	X(DISCARD_QUEUE_OVERFLOW, "queue_overflow", QUEUE_OVERFLOW)          \
 	X(DISCARD_WRITE_ERROR, "write_error", INTERNAL_SDK_ERROR)            \
 	X(DISCARD_SHUTDOWN, "shutdown", INTERNAL_SDK_ERROR)                  \

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/chance.h"
+#include "daemon/discard.h"
 #include "daemon/log.h"
 #include "daemon/verdict.h"
 #include "lib/base/clock.h"
@@ -43,11 +44,10 @@ void outbox_lost(struct outbox *o, enum envelope_kind kind,
 }
 
 /* The end of s, which the server is told of. */
-static void lose(struct outbox *o, struct sending *s, enum ship_result result,
-		 enum client_report_reason reason)
+static void lose(struct outbox *o, struct sending *s, enum discard reason)
 {
-	outbox_lost(o, package_kind(&s->package), reason, 1);
-	o->done(s, result);
+	outbox_lost(o, package_kind(&s->package), discard_report(reason), 1);
+	o->done(s, reason);
 }
 
 static bool keep(struct outbox *o, struct sending *s)
@@ -80,7 +80,7 @@ static void drop(struct outbox *o, struct sending *s)
 	else
 		log_warning("chunk %s was dropped: the server is too slow",
 			    s->chunk_id);
-	lose(o, s, SHIP_QUEUE_OVERFLOW, CLIENT_REPORT_QUEUE_OVERFLOW);
+	lose(o, s, DISCARD_QUEUE_OVERFLOW);
 }
 
 void outbox_probe(struct outbox *o, outbox_probed_fn probed)
@@ -161,8 +161,7 @@ static void send_queued(struct outbox *o)
 		if (is_limited(o, &s->package)) {
 			log_debug("chunk %s is not sent: rate limit",
 				  s->chunk_id);
-			lose(o, s, SHIP_RATE_LIMITED,
-			     CLIENT_REPORT_RATELIMIT_BACKOFF);
+			lose(o, s, DISCARD_RATE_LIMITED);
 			continue;
 		}
 		r = post(o, &s->package,
@@ -171,8 +170,7 @@ static void send_queued(struct outbox *o)
 		if (r < 0) {
 			log_warning("chunk %s was not sent: %s", s->chunk_id,
 				    strerror(-r));
-			lose(o, s, SHIP_INTERNAL_ERROR,
-			     CLIENT_REPORT_INTERNAL_SDK_ERROR);
+			lose(o, s, DISCARD_MEMORY);
 			continue;
 		}
 		o->current = s;
@@ -247,7 +245,7 @@ static void put_back(struct outbox *o, struct sending *s)
 		return;
 	if (o->to.is_spotlight && s->was_tried) {
 		log_debug("chunk %s was dropped: no answer", s->chunk_id);
-		lose(o, s, SHIP_NETWORK_ERROR, CLIENT_REPORT_NETWORK_ERROR);
+		lose(o, s, DISCARD_NETWORK_ERROR);
 		return;
 	}
 	s->was_tried = true;
@@ -268,10 +266,10 @@ static void settle(struct outbox *o, struct sending *s, enum verdict verdict)
 		return;
 	case VERDICT_LIMITED:
 		/* The server counts it. */
-		o->done(s, SHIP_RATE_LIMITED);
+		o->done(s, DISCARD_RATE_LIMITED);
 		return;
 	case VERDICT_REFUSED:
-		lose(o, s, SHIP_SEND_ERROR, CLIENT_REPORT_SEND_ERROR);
+		lose(o, s, DISCARD_SEND_ERROR);
 		return;
 	}
 }
@@ -326,8 +324,7 @@ static void give_up(struct outbox *o)
 	keep_queue(o);
 	o->unsent += o->waiting.n;
 	while (o->waiting.n > 0)
-		lose(o, waiting_take(&o->waiting), SHIP_NETWORK_ERROR,
-		     CLIENT_REPORT_NETWORK_ERROR);
+		lose(o, waiting_take(&o->waiting), DISCARD_NETWORK_ERROR);
 }
 
 /* In vain: the server will not be asked again before the time is up. */

@@ -40,8 +40,11 @@ typedef void (*outbox_probed_fn)(const struct transport_answer *answer);
 /* A request that has no chunk. */
 enum outbox_alone { ALONE_NOTHING, ALONE_REPORT, ALONE_PROBE };
 
-/* Called once for each envelope, which is then the callee's to free. */
-typedef void (*outbox_fn)(struct sending *s, enum ship_result result);
+/*
+ * Called once for each envelope, which is then the callee's to free. result: as
+ * in struct msg_envelope_done.
+ */
+typedef void (*outbox_fn)(struct sending *s, uint32_t result);
 
 struct outbox {
 	struct transport *transport;

@@ -98,7 +98,7 @@ static void report_clock(void)
 }
 
 /* Tells the broker what became of s, and frees it. */
-static void report(struct sending *s, enum ship_result result)
+static void report(struct sending *s, uint32_t result)
 {
 	const struct msg_envelope_done done = {
 		.h = MSG_HEADER(MSG_ENVELOPE_DONE),

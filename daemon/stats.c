@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "daemon/broker.h"
+#include "daemon/discard.h"
 #include "daemon/lack.h"
 #include "daemon/limit.h"
 #include "daemon/usage.h"
@@ -70,10 +71,18 @@ static void put_governor(FILE *out, const struct broker *b,
 		(unsigned long long)b->births.delayed);
 }
 
-static void put_chunks(FILE *out, const struct instance_figures *f)
+static void put_discarded(FILE *out, const struct chunk_counts *chunks)
 {
 	bool first = true;
 
+	for (uint32_t i = 0; i < DISCARD_N; i++)
+		if (chunks->discarded[i] != 0)
+			put_count(out, &first, discard_name(i),
+				  chunks->discarded[i]);
+}
+
+static void put_chunks(FILE *out, const struct instance_figures *f)
+{
 	fprintf(out,
 		"  \"chunks\": {\"made\": %llu, \"written\": %llu, "
 		"\"unwritten\": %llu, \"sent\": %llu, \"spooled\": %llu, "
@@ -84,10 +93,7 @@ static void put_chunks(FILE *out, const struct instance_figures *f)
 		(unsigned long long)f->chunks.sent,
 		(unsigned long long)f->chunks.spooled,
 		(unsigned long long)f->chunks.idle);
-	for (uint32_t i = 0; i < DISCARD_N; i++)
-		if (f->chunks.discarded[i] != 0)
-			put_count(out, &first, discard_name(i),
-				  f->chunks.discarded[i]);
+	put_discarded(out, &f->chunks);
 	fprintf(out, "}}");
 }
 
@@ -179,16 +185,11 @@ static void put_spool(FILE *out, const struct broker *b)
 
 static void put_spotlight(FILE *out, const struct broker *b)
 {
-	bool first = true;
-
 	if (b->spotlight.ship == NULL)
 		return;
 	fprintf(out, "  \"spotlight\": {\"sent\": %llu, \"discarded\": {",
-		(unsigned long long)b->spotlight.sent);
-	for (uint32_t i = 0; i < DISCARD_N; i++)
-		if (b->spotlight.lost[i] != 0)
-			put_count(out, &first, discard_name(i),
-				  b->spotlight.lost[i]);
+		(unsigned long long)b->spotlight.chunks.sent);
+	put_discarded(out, &b->spotlight.chunks);
 	fprintf(out, "}},\n");
 }
 

@@ -119,7 +119,7 @@ static int give_up(const struct send *s)
 }
 
 /* Returns 1 with what became of the envelope, 0 for other news, or -errno. */
-static int take_message(struct send *s, enum ship_result *ret)
+static int take_message(struct send *s, uint32_t *ret)
 {
 	const struct msg_envelope_done *done;
 	const struct msg_number *limit;
@@ -140,7 +140,7 @@ static int take_message(struct send *s, enum ship_result *ret)
 		done = msg_as(&m, MSG_ENVELOPE_DONE);
 		if (done == NULL || done->seq != s->seq)
 			return -EPROTO;
-		*ret = (enum ship_result)done->result;
+		*ret = done->result;
 		return 1;
 	default:
 		return 0;
@@ -148,7 +148,7 @@ static int take_message(struct send *s, enum ship_result *ret)
 }
 
 /* Waits for the verdict on the envelope that ship has. */
-static int wait_for(struct send *s, enum ship_result *ret)
+static int wait_for(struct send *s, uint32_t *ret)
 {
 	const uint64_t until_ns = clock_boot_ns() + s->timeout_ns;
 	bool is_late = false;
@@ -197,45 +197,39 @@ static void wait_for_server(const struct send *s, bool was_limited)
 
 /* Sends until the server has said yes or no. */
 static int deliver(struct send *s, const struct msg_envelope *m, int payload,
-		   enum ship_result *ret)
+		   uint32_t *ret)
 {
 	int r;
 
 	*ret = SHIP_NOTHING;
 	do {
-		wait_for_server(s, *ret == SHIP_RATE_LIMITED);
+		wait_for_server(s, *ret == DISCARD_RATE_LIMITED);
 		r = hand_over(s, m, payload);
 		if (r == 0)
 			r = wait_for(s, ret);
-	} while (r == 0 && *ret == SHIP_RATE_LIMITED);
+	} while (r == 0 && *ret == DISCARD_RATE_LIMITED);
 	return r;
 }
 
 static void count(struct send *s, const char *path, const char *id,
-		  enum ship_result result)
+		  uint32_t result)
 {
-	switch (result) {
-	case SHIP_DONE:
+	if (result == SHIP_DONE) {
 		s->n_taken++;
 		return;
-	case SHIP_SEND_ERROR:
+	}
+	if (result == DISCARD_SEND_ERROR) {
 		s->n_refused++;
 		log_error("%s: the server has refused chunk %s", path, id);
 		return;
-	case SHIP_NETWORK_ERROR:
-		s->is_over = true;
+	}
+	s->is_over = result == DISCARD_NETWORK_ERROR;
+	if (s->is_over)
 		log_error("%s: not sent: the server has not answered within "
 			  "%u s",
 			  path, (unsigned int)(s->timeout_ns / NS_PER_SEC));
-		break;
-	case SHIP_NOTHING:
-	case SHIP_SPOOLED:
-	case SHIP_RATE_LIMITED:
-	case SHIP_QUEUE_OVERFLOW:
-	case SHIP_INTERNAL_ERROR:
+	else
 		log_error("%s: chunk %s was not sent: no memory", path, id);
-		break;
-	}
 	s->n_unsent++;
 }
 
@@ -266,7 +260,7 @@ static int send_chunk(struct send *s, const char *path,
 		      const struct import_text *text,
 		      const struct import_chunk *c)
 {
-	enum ship_result result = SHIP_NOTHING;
+	uint32_t result = SHIP_NOTHING;
 	struct msg_envelope m;
 	const char *problem = describe(c, text->payload_size, &m);
 	int payload = -1, r;

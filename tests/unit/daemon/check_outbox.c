@@ -32,9 +32,9 @@ static struct sink sink;
 static struct transport *transport;
 static struct outbox outbox;
 static struct dsn dsn;
-static unsigned int results[SHIP_INTERNAL_ERROR + 1];
+static unsigned int results[DISCARD_N];
 
-static void on_done(struct sending *s, enum ship_result result)
+static void on_done(struct sending *s, uint32_t result)
 {
 	results[result]++;
 	sending_free(s);
@@ -253,7 +253,7 @@ TESTS(limits_of_v1, array_size(v1_categories))
 	/* One that has not waited is lost. */
 	add(ENVELOPE_V1, 4);
 	turn_until_idle();
-	ck_assert_uint_eq(results[SHIP_RATE_LIMITED], 1);
+	ck_assert_uint_eq(results[DISCARD_RATE_LIMITED], 1);
 	ck_assert_uint_eq(lost(ENVELOPE_V1, CLIENT_REPORT_RATELIMIT_BACKOFF),
 			  1);
 	/* An hour, which it does not wait for awake. */
@@ -327,7 +327,7 @@ TEST(a_disk_that_takes_nothing)
 		turn_until_idle();
 	}
 	ck_assert_uint_eq(outbox.waiting.n, WAITING_MAX);
-	ck_assert_uint_eq(results[SHIP_QUEUE_OVERFLOW], n - WAITING_MAX);
+	ck_assert_uint_eq(results[DISCARD_QUEUE_OVERFLOW], n - WAITING_MAX);
 	ck_assert_uint_eq(lost(ENVELOPE_CHUNK, CLIENT_REPORT_QUEUE_OVERFLOW),
 			  n - WAITING_MAX);
 	ck_assert_uint_eq(results[SHIP_SPOOLED], 0);

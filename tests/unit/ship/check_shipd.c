@@ -279,7 +279,7 @@ static void assert_written(uint64_t seq, int error)
 	ck_assert_int_eq(m.error, error);
 }
 
-static void assert_done(uint64_t seq, enum ship_result result)
+static void assert_done(uint64_t seq, uint32_t result)
 {
 	struct msg_envelope_done m;
 
@@ -289,7 +289,7 @@ static void assert_done(uint64_t seq, enum ship_result result)
 }
 
 /* Sends one and expects that. */
-static void assert_sent(uint64_t seq, enum ship_result result)
+static void assert_sent(uint64_t seq, uint32_t result)
 {
 	send_envelope(seq, -1, true);
 	assert_done(seq, result);
@@ -326,7 +326,7 @@ static void assert_not_answered(uint64_t seq)
 	send_envelope(seq, -1, true);
 	wait_logged("does not answer");
 	send_finish(0);
-	assert_done(seq, SHIP_NETWORK_ERROR);
+	assert_done(seq, DISCARD_NETWORK_ERROR);
 }
 
 static size_t count_requests(void)
@@ -383,7 +383,7 @@ TEST(obeys_limits)
 	      plain);
 	assert_sent(1, SHIP_DONE);
 	assert_sent(2, SHIP_DONE);
-	assert_sent(3, SHIP_RATE_LIMITED);
+	assert_sent(3, DISCARD_RATE_LIMITED);
 	ck_assert_uint_eq(count_requests(), 2);
 	/* Another place has its own limits. */
 	send_dsn(server.dsn);
@@ -401,7 +401,7 @@ TEST(tells_of_limits_of_v1)
 	      plain);
 	send_dsn_as((struct msg_dsn){.kind = ENVELOPE_V1}, server.dsn);
 	assert_sent(1, SHIP_DONE);
-	assert_sent(2, SHIP_RATE_LIMITED);
+	assert_sent(2, DISCARD_RATE_LIMITED);
 	assert_limited(600);
 	wait_ship(0);
 }
@@ -410,7 +410,7 @@ TEST(is_told_of_limits)
 {
 	start(NULL, plain);
 	send_limited_dsn(server.dsn, clock_boot_ns() + 3600 * NS_PER_SEC);
-	assert_sent(1, SHIP_RATE_LIMITED);
+	assert_sent(1, DISCARD_RATE_LIMITED);
 	ck_assert_uint_eq(count_requests(), 0);
 	send_limited_dsn(server.dsn, clock_boot_ns());
 	assert_sent(2, SHIP_DONE);
@@ -467,13 +467,13 @@ TEST(drops_the_oldest_of_too_many)
 	/* 32 may wait. */
 	for (uint64_t seq = 2; seq <= 34; seq++)
 		send_envelope(seq, -1, true);
-	assert_done(2, SHIP_QUEUE_OVERFLOW);
+	assert_done(2, DISCARD_QUEUE_OVERFLOW);
 	send_dsn("");
 	send_envelope(35, -1, false);
 	assert_done(35, SHIP_NOTHING);
 	close_fd(&listening);
 	/* It is the oldest, and its place is taken. */
-	assert_done(1, SHIP_QUEUE_OVERFLOW);
+	assert_done(1, DISCARD_QUEUE_OVERFLOW);
 	/* The others have nowhere to go now. */
 	for (uint64_t seq = 3; seq <= 34; seq++)
 		assert_done(seq, SHIP_NOTHING);
@@ -507,7 +507,7 @@ TEST(those_that_come_too_late_are_told_of_in_one_line)
 	send_finish(0);
 	for (uint64_t seq = 1; seq <= 3; seq++) {
 		send_envelope(seq, -1, true);
-		assert_done(seq, SHIP_NETWORK_ERROR);
+		assert_done(seq, DISCARD_NETWORK_ERROR);
 	}
 	wait_ship(0);
 	assert_logged("3 chunks were not sent: the time is up");
@@ -572,8 +572,8 @@ static void send_lost(uint32_t reason, uint32_t kind, uint64_t quantity)
 TEST(tells_of_losses_at_the_end)
 {
 	start("{\"status\": 500}\n{\"status\": 400}\n", tls);
-	assert_sent(1, SHIP_SEND_ERROR);
-	assert_sent(2, SHIP_SEND_ERROR);
+	assert_sent(1, DISCARD_SEND_ERROR);
+	assert_sent(2, DISCARD_SEND_ERROR);
 	assert_sent(3, SHIP_DONE);
 	/* Not before: 30 seconds have not passed. */
 	ck_assert_uint_eq(count_requests(), 3);
@@ -600,7 +600,7 @@ TEST(keeps_on_if_5xx_is_no_answer)
 	      plain);
 	send_dsn_as((struct msg_dsn){.retry_5xx = 1}, server.dsn);
 	/* Up to 1, 2 and 4 seconds in between. */
-	assert_sent(1, SHIP_SEND_ERROR);
+	assert_sent(1, DISCARD_SEND_ERROR);
 	ck_assert_uint_eq(count_requests(), 4);
 	assert_sent(2, SHIP_DONE);
 	wait_ship(0);
