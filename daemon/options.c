@@ -14,7 +14,7 @@
 #include "daemon/options_help.h"
 #include "daemon/picture.h"
 #include "daemon/process.h"
-#include "proto/profile.h"
+#include "lib/base/utf8.h"
 #include "proto/profile_v1.h"
 
 /* As other texts: Sentry takes 200 characters. */
@@ -270,7 +270,7 @@ static void check(struct config_faults *faults, int r, const struct options *o)
 static bool is_plain_utf8(const char *text)
 {
 	while (*text != '\0') {
-		const size_t n = profile_utf8_length(text);
+		const size_t n = utf8_length(text);
 
 		if (n == 0 || (unsigned char)*text < 0x20 || *text == 0x7f)
 			return false;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/profile.h"
+#include "lib/base/utf8.h"
 
 /* Releases of executables that were read, the oldest overwritten first. */
 static struct known {
@@ -92,7 +92,7 @@ bool release_is_new(const char *release)
 void release_clean(char *text)
 {
 	while (*text != '\0') {
-		size_t n = profile_utf8_length(text);
+		size_t n = utf8_length(text);
 
 		if (n == 0 ||
 		    (n == 1 && ((unsigned char)*text < 0x20 || *text == 0x7f)))

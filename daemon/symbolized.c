@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/aggregate/names.h"
+#include "lib/base/utf8.h"
 
 /*
  * A place is the number of its frames, then these. Each is followed by the two
@@ -68,7 +69,7 @@ static bool take_text(struct symbolized_cursor *c, uint32_t size,
 	if (size == 1 || size > c->left || size > NAME_SIZE ||
 	    memchr(text, '\0', size) != text + size - 1)
 		return false;
-	names_clean(text, NAMES_KEEP_CONTROL, clean, sizeof(clean));
+	utf8_clean(text, true, clean, sizeof(clean));
 	if (strcmp(clean, text) != 0)
 		return false;
 	*ret = text;

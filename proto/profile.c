@@ -2,36 +2,12 @@
 
 #include <string.h>
 
-/* Is the byte one that continues a sequence, within [low, high]? */
-static bool follows(char c, uint8_t low, uint8_t high)
-{
-	return (uint8_t)c >= low && (uint8_t)c <= high;
-}
-
-/* The table of RFC 3629, section 4. */
-size_t profile_utf8_length(const char *s)
-{
-	uint8_t first = (uint8_t)s[0];
-	/* What the second byte may be: no overlong form, no surrogate. */
-	uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-	uint8_t high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-	size_t n;
-
-	if (first < 0x80)
-		return 1;
-	if (first < 0xc2 || first > 0xf4 || !follows(s[1], low, high))
-		return 0;
-	n = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-	for (size_t i = 2; i < n; i++)
-		if (!follows(s[i], 0x80, 0xbf))
-			return 0;
-	return n;
-}
+#include "lib/base/utf8.h"
 
 bool profile_is_utf8(const char *s)
 {
 	while (*s != '\0') {
-		size_t n = profile_utf8_length(s);
+		size_t n = utf8_length(s);
 
 		if (n == 0)
 			return false;

@@ -140,13 +140,7 @@ const char *profile_fault_name(enum profile_fault fault);
 /* The thread's index in p->threads, or PROFILE_NONE. */
 uint32_t profile_find_thread(const struct profile *p, uint32_t tid);
 
-/*
- * The length of the UTF-8 sequence at the start of s, 1 to 4; 0 if s starts
- * with none (RFC 3629: no surrogates, no overlong forms). s is not empty.
- */
-size_t profile_utf8_length(const char *s);
-
-/* A text of a profile is nothing else. */
+/* Is it all UTF-8? A text of a profile is nothing else. */
 bool profile_is_utf8(const char *s);
 
 /*
@@ -164,8 +158,8 @@ bool profile_is_utf8(const char *s);
 
 /*
  * The member of a sample that says whether its thread waits. Samples that wait
- * have it. If none does, the first sample says that its thread runs: so a reader
- * knows that the payload has states.
+ * have it. If none does, the first sample says that its thread runs: so a
+ * reader knows that the payload has states.
  */
 #define PROFILE_STATE_WAITING ",\"state\":\"waiting\""
 #define PROFILE_STATE_RUNNING ",\"state\":\"running\""
@@ -188,8 +182,9 @@ static inline size_t profile_index_bytes(uint32_t frame)
 /*
  * An upper bound of what one sample takes; thread_id: what the payload calls
  * its thread. It is exact for a payload that is written to a file, but for the
- * digits of stack_id and the state of a first sample that runs. Samples are most of a chunk, and PROFILE_SAMPLE_BYTES is
- * half as long again as most of them.
+ * digits of stack_id and the state of a first sample that runs. Samples are
+ * most of a chunk, and PROFILE_SAMPLE_BYTES is half as long again as most of
+ * them.
  */
 static inline size_t profile_sample_bytes(const struct profile_sample *s,
 					  uint64_t thread_id)

@@ -10,7 +10,7 @@
 #include <wchar.h>
 
 #include "daemon/log.h"
-#include "proto/profile.h"
+#include "lib/base/utf8.h"
 
 /* Lines above and below the list. */
 #define HEAD_LINES 3
@@ -188,7 +188,7 @@ static wchar_t decode(const char *s, size_t n)
  */
 static void next_character(const char **s, wchar_t ret[16])
 {
-	const size_t n = profile_utf8_length(*s);
+	const size_t n = utf8_length(*s);
 	const wchar_t c = n == 0 ? 0 : decode(*s, n);
 
 	if (n == 0)

@@ -7,6 +7,7 @@
 
 #include "lib/base/array.h"
 #include "lib/aggregate/open_chunk.h"
+#include "lib/base/utf8.h"
 
 /*
  * Nodes at which a chunk is cut. Threads whose stacks have little in common
@@ -20,8 +21,7 @@ void aggregate_exec(struct aggregate *a, struct unwind_space *space,
 		    const char *main_path, const char *main_argv0)
 {
 	a->space = space;
-	names_clean(main_path, NAMES_KEEP_CONTROL, a->main_path,
-		    sizeof(a->main_path));
+	utf8_clean(main_path, true, a->main_path, sizeof(a->main_path));
 	a->options.main_path = a->main_path;
 	/* Bytes that are compared, and never shown. */
 	(void)snprintf(a->main_argv0, sizeof(a->main_argv0), "%s", main_argv0);

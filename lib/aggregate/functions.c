@@ -7,6 +7,7 @@
 
 #include "lib/base/array.h"
 #include "lib/aggregate/names.h"
+#include "lib/base/utf8.h"
 
 /* Wider names push their module to the right instead of losing their end. */
 #define NAME_COLUMNS 32
@@ -203,17 +204,17 @@ size_t functions_write_name(const char *s, FILE *out)
 
 	while (*s != '\0') {
 		uint8_t c = (uint8_t)*s;
-		size_t n = profile_utf8_length(s);
-		bool c1 = c == 0xc2 && (uint8_t)s[1] < 0xa0;
+		size_t n = utf8_length(s);
+		bool is_control = n > 0 && utf8_is_control(s);
 
 		if (columns >= NAME_SHOWN) {
 			(void)fputs("...", out);
 			return columns + 3;
 		}
-		if (n == 0 || c < 0x20 || c == 0x7f || c1) {
+		if (n == 0 || is_control) {
 			columns += (size_t)fprintf(out, "\\x%02x",
-						   c1 ? (uint8_t)s[1] : c);
-			s += c1 ? 2 : 1;
+						   n == 2 ? (uint8_t)s[1] : c);
+			s += n == 2 ? 2 : 1;
 			continue;
 		}
 		columns++;

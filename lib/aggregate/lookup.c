@@ -7,6 +7,7 @@
 
 #include "lib/base/array.h"
 #include "lib/aggregate/names.h"
+#include "lib/base/utf8.h"
 
 void lookup_init(struct lookup *l, uint64_t hash_seed)
 {
@@ -53,7 +54,7 @@ static int intern(struct lookup *l, const char *s, const char **ret)
 {
 	char clean[NAME_SIZE];
 
-	names_clean(s, NAMES_KEEP_CONTROL, clean, sizeof(clean));
+	utf8_clean(s, true, clean, sizeof(clean));
 	return text_intern(&l->text, clean, ret);
 }
 

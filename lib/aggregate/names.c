@@ -2,42 +2,8 @@
 
 #include <string.h>
 
+#include "lib/base/utf8.h"
 #include "lib/base/util.h"
-#include "proto/profile.h"
-
-#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
-
-/* s starts with a whole UTF-8 sequence. */
-static bool is_control(const char *s)
-{
-	uint8_t first = (uint8_t)s[0];
-
-	return first < 0x20 || first == 0x7f ||
-	       (first == 0xc2 && (uint8_t)s[1] < 0xa0);
-}
-
-void names_clean(const char *s, enum names_control control, char *out,
-		 size_t size)
-{
-	size_t used = 0;
-
-	while (*s != '\0') {
-		size_t n = profile_utf8_length(s);
-		const char *from = s;
-
-		s += n > 0 ? n : 1;
-		if (n == 0 ||
-		    (control == NAMES_REPLACE_CONTROL && is_control(from))) {
-			from = REPLACEMENT;
-			n = sizeof(REPLACEMENT) - 1;
-		}
-		if (n >= size - used)
-			break;
-		memcpy(out + used, from, n);
-		used += n;
-	}
-	out[used] = '\0';
-}
 
 const char *names_base(const char *path)
 {
@@ -74,5 +40,5 @@ void names_thread(const char *comm, size_t comm_size, bool is_main,
 	if (is_main && (is_comm_of(text, file, strlen(file)) ||
 			is_called(text, main_argv0)))
 		memcpy(text, "main", sizeof("main"));
-	names_clean(text, NAMES_REPLACE_CONTROL, out, THREAD_NAME_SIZE);
+	utf8_clean(text, false, out, THREAD_NAME_SIZE);
 }

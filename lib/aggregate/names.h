@@ -1,7 +1,4 @@
-/*
- * What things are called for a person: bytes of a target made valid text, and
- * names of threads.
- */
+/* What things are called for a person: names of threads and of files. */
 #ifndef LIB_AGGREGATE_NAMES_H
 #define LIB_AGGREGATE_NAMES_H
 
@@ -18,18 +15,6 @@
 
 /* A comm in which each byte became U+FFFD, NUL included. */
 #define THREAD_NAME_SIZE (3 * COMM_SIZE + 1)
-
-enum names_control {
-	NAMES_KEEP_CONTROL,    /* the reader of the result escapes them */
-	NAMES_REPLACE_CONTROL, /* C0, DEL and C1 become U+FFFD too */
-};
-
-/*
- * Copies s with each byte that is not UTF-8 replaced by U+FFFD; what does not
- * fit into size bytes (NUL included, at least 1) is cut off between characters.
- */
-void names_clean(const char *s, enum names_control control, char *out,
-		 size_t size);
 
 /*
  * A thread's name from its comm (COMM_SIZE bytes at most are read, up to a

@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "lib/base/utf8.h"
 #include "lib/client/connection.h"
 #include "lib/client/seen.h"
 #include "lib/client/sentry_profd.h"
@@ -16,8 +18,6 @@
 #define COMM_SIZE 16
 #define NAME_SIZE (3 * COMM_SIZE + 1)
 
-#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
-
 /* Of the calling thread: gettid(2) is a system call. */
 struct own {
 	uint32_t generation; /* in which it was asked for */
@@ -25,55 +25,22 @@ struct own {
 };
 static __thread struct own own;
 
-/* A text that is built up, or does not fit. */
-struct text {
-	char *at;
-	size_t size, used;
-	bool is_cut;
-};
-
-static void add(struct text *t, const char *s, size_t n)
+/* Prints to ret, with its NUL. Returns the length, or -ENOBUFS and leaves "".
+ */
+__attribute__((format(printf, 3, 4))) static int print(char *ret, size_t size,
+						       const char *format, ...)
 {
-	if (n >= t->size - t->used) {
-		t->is_cut = true;
-		return;
-	}
-	memcpy(t->at + t->used, s, n);
-	t->used += n;
-	t->at[t->used] = '\0';
-}
+	va_list args;
+	int n;
 
-static void add_string(struct text *t, const char *s)
-{
-	add(t, s, strlen(s));
-}
-
-/* false: there is no room for as much as "". */
-static bool begin(struct text *t, char *ret, size_t size)
-{
-	*t = (struct text){.at = ret, .size = size};
+	va_start(args, format);
+	n = vsnprintf(ret, size, format, args);
+	va_end(args);
+	if (n >= 0 && (size_t)n < size)
+		return n;
 	if (size > 0)
 		ret[0] = '\0';
-	return size > 0;
-}
-
-static int end(struct text *t)
-{
-	if (!t->is_cut)
-		return (int)t->used;
-	t->at[0] = '\0';
 	return -ENOBUFS;
-}
-
-/* What is nothing but what it was made of needs no buffer of its own. */
-static int give(char *ret, size_t size, const char *s)
-{
-	struct text t;
-
-	if (!begin(&t, ret, size))
-		return -ENOBUFS;
-	add_string(&t, s);
-	return end(&t);
 }
 
 static void get_profiler_id(const struct seen *seen, char ret[PROTOCOL_ID_SIZE])
@@ -130,50 +97,6 @@ static void get_thread_id(const struct seen *seen,
 			       (unsigned long long)id);
 }
 
-/*
- * The length of the UTF-8 sequence at s, which ends with a NUL; 0 if it is
- * none, or too long a form, or a surrogate (RFC 3629).
- */
-static size_t sequence_length(const uint8_t *s)
-{
-	const size_t n = s[0] < 0x80			? 1
-			 : s[0] >= 0xc2 && s[0] <= 0xdf ? 2
-			 : s[0] >= 0xe0 && s[0] <= 0xef ? 3
-			 : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4
-							: 0;
-
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
-}
-
-static bool is_control(const uint8_t *s)
-{
-	return s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);
-}
-
-/* What is no text, and control characters, are replaced as in the profile. */
-static void clean(const char *comm, char ret[NAME_SIZE])
-{
-	const uint8_t *s = (const void *)comm;
-	struct text t;
-
-	(void)begin(&t, ret, NAME_SIZE);
-	while (*s != '\0') {
-		size_t n = sequence_length(s);
-
-		if (n == 0 || is_control(s))
-			add_string(&t, REPLACEMENT);
-		else
-			add(&t, (const char *)s, n);
-		s += n == 0 ? 1 : n;
-	}
-}
-
 /* Is it what the kernel made of a file's name, and not a name of its own? */
 static bool is_comm_of(const char *comm, const char *name)
 {
@@ -206,7 +129,8 @@ static void get_name(char ret[NAME_SIZE])
 	comm[COMM_SIZE - 1] = '\0';
 	if (own.tid == own.pid && is_of_executable(comm))
 		(void)memcpy(comm, "main", sizeof("main"));
-	clean(comm, ret);
+	/* As in the profile. */
+	utf8_clean(comm, false, ret, NAME_SIZE);
 	errno = saved;
 }
 
@@ -226,7 +150,7 @@ int sentry_profd_profiler_id(char *ret, size_t size)
 
 	if (seen_read(&seen))
 		get_profiler_id(&seen, id);
-	return give(ret, size, id);
+	return print(ret, size, "%s", id);
 }
 
 int sentry_profd_thread_id(char *ret, size_t size)
@@ -236,7 +160,7 @@ int sentry_profd_thread_id(char *ret, size_t size)
 
 	if (seen_read(&seen))
 		get_thread_id(&seen, id);
-	return give(ret, size, id);
+	return print(ret, size, "%s", id);
 }
 
 int sentry_profd_thread_name(char *ret, size_t size)
@@ -248,75 +172,50 @@ int sentry_profd_thread_name(char *ret, size_t size)
 		get_thread_id(&seen, id);
 		get_name(name);
 	}
-	return give(ret, size, name);
+	return print(ret, size, "%s", name);
 }
 
-/* A name that clean made: nothing in it but these has to be escaped. */
-static void add_name(struct text *t, const char *name)
+/* Of a name from get_name: nothing else in it has to be escaped. */
+static void escape(const char *name, char ret[2 * NAME_SIZE])
 {
 	for (; *name != '\0'; name++) {
 		if (*name == '"' || *name == '\\')
-			add(t, "\\", 1);
-		add(t, name, 1);
+			*ret++ = '\\';
+		*ret++ = *name;
 	}
-}
-
-static void add_thread(struct text *t, const char *id)
-{
-	char name[NAME_SIZE];
-
-	get_name(name);
-	add_string(t, "{\"thread.id\":\"");
-	add_string(t, id);
-	if (name[0] != '\0') {
-		add_string(t, "\",\"thread.name\":\"");
-		add_name(t, name);
-	}
-	add_string(t, "\"");
+	*ret = '\0';
 }
 
 int sentry_profd_profile_context(char *ret, size_t size)
 {
-	char id[PROTOCOL_ID_SIZE];
+	char id[PROTOCOL_ID_SIZE] = "";
 	struct seen seen;
-	struct text t;
 
-	if (!begin(&t, ret, size))
-		return -ENOBUFS;
-	if (!seen_read(&seen))
-		return 0;
-	get_profiler_id(&seen, id);
-	if (id[0] == '\0')
-		return 0;
-	add_string(&t, "{\"profiler_id\":\"");
-	add_string(&t, id);
-	add_string(&t, "\"}");
-	return end(&t);
+	if (seen_read(&seen))
+		get_profiler_id(&seen, id);
+	return id[0] == '\0' ? print(ret, size, "%s", "")
+			     : print(ret, size, "{\"profiler_id\":\"%s\"}", id);
 }
 
 static int thread_data(char *ret, size_t size, bool is_span)
 {
-	char id[SENTRY_PROFD_THREAD_ID_SIZE];
-	char profiler_id[PROTOCOL_ID_SIZE];
+	char id[SENTRY_PROFD_THREAD_ID_SIZE] = "";
+	char profiler_id[PROTOCOL_ID_SIZE] = "";
+	char name[NAME_SIZE], escaped[2 * NAME_SIZE];
 	struct seen seen;
-	struct text t;
 
-	if (!begin(&t, ret, size))
-		return -ENOBUFS;
-	if (!seen_read(&seen))
-		return 0;
-	get_thread_id(&seen, id);
+	if (seen_read(&seen))
+		get_thread_id(&seen, id);
 	if (id[0] == '\0')
-		return 0;
-	add_thread(&t, id);
-	get_profiler_id(&seen, profiler_id);
-	if (is_span && profiler_id[0] != '\0') {
-		add_string(&t, ",\"profiler_id\":\"");
-		add_string(&t, profiler_id);
-		add_string(&t, "\"");
-	}
-	add_string(&t, "}");
-	return end(&t);
+		return print(ret, size, "%s", "");
+	get_name(name);
+	escape(name, escaped);
+	if (is_span)
+		get_profiler_id(&seen, profiler_id);
+	return print(ret, size, "{\"thread.id\":\"%s%s%s%s%s\"}", id,
+		     name[0] != '\0' ? "\",\"thread.name\":\"" : "", escaped,
+		     profiler_id[0] != '\0' ? "\",\"profiler_id\":\"" : "",
+		     profiler_id);
 }
 
 int sentry_profd_trace_data(char *ret, size_t size)

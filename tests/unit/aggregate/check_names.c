@@ -7,40 +7,6 @@
 #define R "\xef\xbf\xbd"
 
 static const struct {
-	const char *in;
-	enum names_control control;
-	size_t size;
-	const char *out;
-} cleaned[] = {
-	{"", NAMES_KEEP_CONTROL, 1, ""},
-	{"plain", NAMES_KEEP_CONTROL, 100, "plain"},
-	{"\xc3\xa4\xe2\x82\xac", NAMES_KEEP_CONTROL, 100,
-	 "\xc3\xa4\xe2\x82\xac"},
-	{"a\xff\xfe"
-	 "b",
-	 NAMES_KEEP_CONTROL, 100, "a" R R "b"},
-	{"\xc3", NAMES_KEEP_CONTROL, 100, R},
-	{"a\nb\x7f", NAMES_KEEP_CONTROL, 100, "a\nb\x7f"},
-	{"a\nb\x7f\x1b[31m", NAMES_REPLACE_CONTROL, 100, "a" R "b" R R "[31m"},
-	{"\xc2\x85\xc2\xa0", NAMES_REPLACE_CONTROL, 100, R "\xc2\xa0"},
-	/* Cut between characters. */
-	{"abc", NAMES_KEEP_CONTROL, 4, "abc"},
-	{"abcd", NAMES_KEEP_CONTROL, 4, "abc"},
-	{"ab\xc3\xa4", NAMES_KEEP_CONTROL, 4, "ab"},
-	{"a\xff", NAMES_KEEP_CONTROL, 4, "a"},
-	{"abc", NAMES_KEEP_CONTROL, 1, ""},
-};
-
-TESTS(clean, array_size(cleaned))
-{
-	char out[128];
-
-	memset(out, 'x', sizeof(out));
-	names_clean(cleaned[_i].in, cleaned[_i].control, out, cleaned[_i].size);
-	ck_assert_str_eq(out, cleaned[_i].out);
-}
-
-static const struct {
 	const char *comm;
 	size_t size;
 	bool is_main;

@@ -118,42 +118,6 @@ TEST(fault_names)
 			 "duration_too_long");
 }
 
-static const struct {
-	const char *s;
-	size_t length;
-} sequences[] = {
-	{"a", 1},
-	{"\x7f", 1},
-	{"\x80", 0},
-	{"\xbf", 0},
-	{"\xc0\x80", 0}, /* overlong */
-	{"\xc1\xbf", 0},
-	{"\xc2\x80", 2},
-	{"\xc2", 0},
-	{"\xc2z", 0},
-	{"\xdf\xbf", 2},
-	{"\xe0\x9f\xbf", 0}, /* overlong */
-	{"\xe0\xa0\x80", 3},
-	{"\xe0\xa0", 0},
-	{"\xe2\x82\xac", 3},
-	{"\xed\x9f\xbf", 3},
-	{"\xed\xa0\x80", 0}, /* a surrogate */
-	{"\xee\x80\x80", 3},
-	{"\xf0\x8f\xbf\xbf", 0}, /* overlong */
-	{"\xf0\x90\x80\x80", 4},
-	{"\xf0\x90\x80", 0},
-	{"\xf4\x8f\xbf\xbf", 4},
-	{"\xf4\x90\x80\x80", 0}, /* above U+10FFFF */
-	{"\xf5\x80\x80\x80", 0},
-	{"\xff", 0},
-};
-
-TESTS(utf8, array_size(sequences))
-{
-	ck_assert_uint_eq(profile_utf8_length(sequences[_i].s),
-			  sequences[_i].length);
-}
-
 TEST(find_thread)
 {
 	struct good_profile g;

@@ -1,0 +1,81 @@
+/*
+ * UTF-8 (RFC 3629). Inline functions alone: lib/client, which is linked into
+ * other people's programs, includes this header, too.
+ */
+#ifndef LIB_BASE_UTF8_H
+#define LIB_BASE_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+/* Is the byte one that continues a sequence, within [low, high]? */
+static inline bool utf8_follows(char c, uint8_t low, uint8_t high)
+{
+	return (uint8_t)c >= low && (uint8_t)c <= high;
+}
+
+/*
+ * The length of the UTF-8 sequence at the start of s, 1 to 4; 0 if s starts
+ * with none: surrogates and overlong forms are none. s is not empty. The table
+ * of RFC 3629, section 4.
+ */
+static inline size_t utf8_length(const char *s)
+{
+	uint8_t first = (uint8_t)s[0];
+	/* What the second byte may be: no overlong form, no surrogate. */
+	uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+	uint8_t high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+	size_t n;
+
+	if (first < 0x80)
+		return 1;
+	if (first < 0xc2 || first > 0xf4 || !utf8_follows(s[1], low, high))
+		return 0;
+	n = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+	for (size_t i = 2; i < n; i++)
+		if (!utf8_follows(s[i], 0x80, 0xbf))
+			return 0;
+	return n;
+}
+
+/* Does s, which is UTF-8, start with a control character: C0, DEL or C1? */
+static inline bool utf8_is_control(const char *s)
+{
+	uint8_t first = (uint8_t)s[0];
+
+	return first < 0x20 || first == 0x7f ||
+	       (first == 0xc2 && (uint8_t)s[1] < 0xa0);
+}
+
+/*
+ * Copies s; each byte that is not UTF-8, and each control character unless
+ * keep_control, becomes U+FFFD. What does not fit into size bytes (NUL
+ * included, at least 1) is cut off between characters.
+ */
+static inline void utf8_clean(const char *s, bool keep_control, char *ret,
+			      size_t size)
+{
+	size_t used = 0;
+
+	while (*s != '\0') {
+		size_t n = utf8_length(s);
+		const char *from = s;
+
+		s += n > 0 ? n : 1;
+		if (n == 0 || (!keep_control && utf8_is_control(from))) {
+			from = UTF8_REPLACEMENT;
+			n = strlen(UTF8_REPLACEMENT);
+		}
+		if (n >= size - used)
+			break;
+		memcpy(ret + used, from, n);
+		used += n;
+	}
+	ret[used] = '\0';
+}
+
+#endif

@@ -1,0 +1,75 @@
+#include "lib/base/utf8.h"
+
+#include "lib/base/util.h"
+#include "tests/unit/suite.h"
+
+static const struct {
+	const char *s;
+	size_t length;
+} sequences[] = {
+	{"a", 1},
+	{"\x7f", 1},
+	{"\x80", 0},
+	{"\xbf", 0},
+	{"\xc0\x80", 0}, /* overlong */
+	{"\xc1\xbf", 0},
+	{"\xc2\x80", 2},
+	{"\xc2", 0},
+	{"\xc2z", 0},
+	{"\xdf\xbf", 2},
+	{"\xe0\x9f\xbf", 0}, /* overlong */
+	{"\xe0\xa0\x80", 3},
+	{"\xe0\xa0", 0},
+	{"\xe2\x82\xac", 3},
+	{"\xed\x9f\xbf", 3},
+	{"\xed\xa0\x80", 0}, /* a surrogate */
+	{"\xee\x80\x80", 3},
+	{"\xf0\x8f\xbf\xbf", 0}, /* overlong */
+	{"\xf0\x90\x80\x80", 4},
+	{"\xf0\x90\x80", 0},
+	{"\xf4\x8f\xbf\xbf", 4},
+	{"\xf4\x90\x80\x80", 0}, /* above U+10FFFF */
+	{"\xf5\x80\x80\x80", 0},
+	{"\xff", 0},
+};
+
+TESTS(length, array_size(sequences))
+{
+	ck_assert_uint_eq(utf8_length(sequences[_i].s), sequences[_i].length);
+}
+
+#define R "\xef\xbf\xbd"
+
+static const struct {
+	const char *in;
+	bool keep_control;
+	size_t size;
+	const char *out;
+} cleaned[] = {
+	{"", true, 1, ""},
+	{"plain", true, 100, "plain"},
+	{"\xc3\xa4\xe2\x82\xac", true, 100, "\xc3\xa4\xe2\x82\xac"},
+	{"a\xff\xfe"
+	 "b",
+	 true, 100, "a" R R "b"},
+	{"\xc3", true, 100, R},
+	{"a\nb\x7f", true, 100, "a\nb\x7f"},
+	{"a\nb\x7f\x1b[31m", false, 100, "a" R "b" R R "[31m"},
+	{"\xc2\x85\xc2\xa0", false, 100, R "\xc2\xa0"},
+	/* Cut between characters. */
+	{"abc", true, 4, "abc"},
+	{"abcd", true, 4, "abc"},
+	{"ab\xc3\xa4", true, 4, "ab"},
+	{"a\xff", true, 4, "a"},
+	{"abc", true, 1, ""},
+};
+
+TESTS(clean, array_size(cleaned))
+{
+	char out[128];
+
+	memset(out, 'x', sizeof(out));
+	utf8_clean(cleaned[_i].in, cleaned[_i].keep_control, out,
+		   cleaned[_i].size);
+	ck_assert_str_eq(out, cleaned[_i].out);
+}
