@@ -6,19 +6,14 @@
 
 const char *restart_reason_name(enum restart_reason reason)
 {
-	switch (reason) {
-	case RESTART_SIGNAL:
-		return "signal";
-	case RESTART_STATUS:
-		return "status";
-	case RESTART_HEARTBEAT:
-		return "heartbeat";
-	case RESTART_DISMISSED:
-		return "dismissed";
-	case RESTART_REASON_N:
-		break;
-	}
-	return "";
+	static const char *const names[RESTART_REASON_N] = {
+		[RESTART_SIGNAL] = "signal",
+		[RESTART_STATUS] = "status",
+		[RESTART_HEARTBEAT] = "heartbeat",
+		[RESTART_DISMISSED] = "dismissed",
+	};
+
+	return reason < RESTART_REASON_N ? names[reason] : "";
 }
 
 void restarts_count(struct broker *b, const struct child *child, int status)

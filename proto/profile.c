@@ -230,33 +230,20 @@ enum profile_fault profile_check(const struct profile *p)
 
 const char *profile_fault_name(enum profile_fault fault)
 {
-	switch (fault) {
-	case PROFILE_OK:
-		return "ok";
-	case PROFILE_NO_SAMPLES:
-		return "not_enough_samples";
-	case PROFILE_BAD_ID:
-		return "bad_id";
-	case PROFILE_MISSING_METADATA:
-		return "missing_metadata";
-	case PROFILE_TOO_LONG:
-		return "duration_too_long";
-	case PROFILE_BAD_INDEX:
-		return "bad_index";
-	case PROFILE_BAD_TEXT:
-		return "bad_text";
-	case PROFILE_NO_ADDRESS:
-		return "frame_without_address";
-	case PROFILE_BAD_ORDER:
-		return "bad_order";
-	case PROFILE_ROOT_WITHOUT_NAME:
-		return "root_without_name";
-	case PROFILE_IMAGES_OVERLAP:
-		return "images_overlap";
-	case PROFILE_UNKNOWN_THREAD:
-		return "unknown_thread";
-	case PROFILE_FAULT_N:
-		break;
-	}
-	return "unknown";
+	static const char *const names[PROFILE_FAULT_N] = {
+		[PROFILE_OK] = "ok",
+		[PROFILE_NO_SAMPLES] = "not_enough_samples",
+		[PROFILE_BAD_ID] = "bad_id",
+		[PROFILE_MISSING_METADATA] = "missing_metadata",
+		[PROFILE_TOO_LONG] = "duration_too_long",
+		[PROFILE_BAD_INDEX] = "bad_index",
+		[PROFILE_BAD_TEXT] = "bad_text",
+		[PROFILE_NO_ADDRESS] = "frame_without_address",
+		[PROFILE_BAD_ORDER] = "bad_order",
+		[PROFILE_ROOT_WITHOUT_NAME] = "root_without_name",
+		[PROFILE_IMAGES_OVERLAP] = "images_overlap",
+		[PROFILE_UNKNOWN_THREAD] = "unknown_thread",
+	};
+
+	return fault < PROFILE_FAULT_N ? names[fault] : "unknown";
 }

@@ -78,25 +78,16 @@ void counters_add(struct capture_counters *sum,
 
 const char *missed_reason_name(enum missed_reason reason)
 {
-	switch (reason) {
-	case MISSED_RING_FULL:
-		return "ring_full";
-	case MISSED_LATE:
-		return "sampler_late";
-	case MISSED_EXITED:
-		return "thread_exited";
-	case MISSED_NOT_STOPPED:
-		return "not_stopped";
-	case MISSED_NOT_ATTACHED:
-		return "not_attached";
-	case MISSED_MEMORY_SLOW:
-		return "memory_slow";
-	case MISSED_NO_READER:
-		return "no_unwind";
-	case MISSED_NO_RESOURCES:
-		return "no_resources";
-	case MISSED_N:
-		break;
-	}
-	return "unknown";
+	static const char *const names[MISSED_N] = {
+		[MISSED_RING_FULL] = "ring_full",
+		[MISSED_LATE] = "sampler_late",
+		[MISSED_EXITED] = "thread_exited",
+		[MISSED_NOT_STOPPED] = "not_stopped",
+		[MISSED_NOT_ATTACHED] = "not_attached",
+		[MISSED_MEMORY_SLOW] = "memory_slow",
+		[MISSED_NO_READER] = "no_unwind",
+		[MISSED_NO_RESOURCES] = "no_resources",
+	};
+
+	return reason < MISSED_N ? names[reason] : "unknown";
 }
