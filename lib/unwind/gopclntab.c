@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/leb128.h"
+
 #define MAGIC_1_16 0xfffffffau
 #define MAGIC_1_18 0xfffffff0u
 #define MAGIC_1_20 0xfffffff1u
@@ -173,23 +175,6 @@ bool gopclntab_function(const struct gopclntab *t, size_t number,
 	return true;
 }
 
-/* LEB128, of 32 bits. False at the end of the bytes. */
-static bool read_number(const struct gopclntab *t, size_t *at, uint32_t *ret)
-{
-	uint32_t number = 0;
-
-	for (unsigned int shift = 0; shift < 35 && *at < t->size; shift += 7) {
-		const uint8_t byte = t->bytes[(*at)++];
-
-		number |= (uint32_t)(byte & 0x7f) << (shift & 31);
-		if (!(byte & 0x80)) {
-			*ret = number;
-			return true;
-		}
-	}
-	return false;
-}
-
 /*
  * A table of values: how much to add to the last one (which began as -1), a
  * sign in the lowest bit, and for how much of the code; a 0 ends it, but as the
@@ -198,9 +183,9 @@ static bool read_number(const struct gopclntab *t, size_t *at, uint32_t *ret)
 static int add_function(struct rows_builder *b, const struct gopclntab *t,
 			const struct gopclntab_function *f, size_t *steps)
 {
+	const uint8_t *at = t->bytes + f->sp, *all_end = t->bytes + t->size;
 	uint64_t pc = f->start;
 	int64_t height = -1;
-	size_t at = f->sp;
 
 	while (pc < f->end && (*steps)++ < STEPS_MAX) {
 		struct rule rule = {
@@ -210,21 +195,21 @@ static int add_function(struct rows_builder *b, const struct gopclntab *t,
 				  RULE_SAVED_UNDEFINED, RULE_SAVED_UNDEFINED,
 				  RULE_SAVED_UNDEFINED},
 		};
-		uint32_t change, size;
-		uint64_t end;
+		uint64_t change, size, end;
 		int r;
 
-		if (!read_number(t, &at, &change) ||
+		if (!leb128_read(&at, all_end, &change) ||
 		    (change == 0 && pc > f->start) ||
-		    !read_number(t, &at, &size) || size == 0)
+		    !leb128_read(&at, all_end, &size) || size == 0 ||
+		    change > UINT32_MAX || size > UINT32_MAX)
 			return 0;
 		height += change & 1 ? -(int64_t)(change >> 1) - 1
 				     : (int64_t)(change >> 1);
 		if (height < 0 || height > HEIGHT_MAX)
 			return 0;
 		end = f->end;
-		if ((uint64_t)size * t->quantum < end - pc)
-			end = pc + (uint64_t)size * t->quantum;
+		if (size * t->quantum < end - pc)
+			end = pc + size * t->quantum;
 		rule.cfa_offset = (int32_t)height + 8;
 		r = rows_add(b, pc, end, pc == f->start, &rule);
 		if (r)

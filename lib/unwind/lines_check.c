@@ -3,8 +3,7 @@
 #include <dwarf.h>
 #include <string.h>
 
-/* LEB128 of 64 bits; longer ones are nobody's. */
-#define LEB_BYTES_MAX 10
+#include "lib/base/leb128.h"
 
 /* Bytes that are read one after the other, never behind their end. */
 struct reader {
@@ -12,35 +11,6 @@ struct reader {
 	const uint8_t *end;
 	bool failed;
 };
-
-static uint64_t read_fixed(struct reader *r, size_t n)
-{
-	uint64_t value = 0;
-
-	if ((size_t)(r->end - r->at) < n) {
-		r->failed = true;
-		r->at = r->end;
-		return 0;
-	}
-	memcpy(&value, r->at, n);
-	r->at += n;
-	return value;
-}
-
-static uint64_t read_uleb(struct reader *r)
-{
-	uint64_t value = 0;
-
-	for (unsigned int i = 0; i < LEB_BYTES_MAX; i++) {
-		uint64_t byte = read_fixed(r, 1);
-
-		value |= (byte & 0x7f) << (7 * i);
-		if (!(byte & 0x80))
-			return value;
-	}
-	r->failed = true;
-	return 0;
-}
 
 static void skip(struct reader *r, uint64_t n)
 {
@@ -52,9 +22,33 @@ static void skip(struct reader *r, uint64_t n)
 	}
 }
 
+/* 0 where there are not so many bytes. */
+static uint64_t read_fixed(struct reader *r, size_t n)
+{
+	const uint8_t *at = r->at;
+	uint64_t value = 0;
+
+	skip(r, n);
+	if (!r->failed)
+		memcpy(&value, at, n);
+	return value;
+}
+
+static uint64_t read_uleb(struct reader *r)
+{
+	uint64_t value;
+
+	r->failed |= !leb128_read(&r->at, r->end, &value);
+	return r->failed ? 0 : value;
+}
+
 /* A field of a directory or file in a table of version 5. */
 static void skip_form(struct reader *r, uint64_t form, bool is_64)
 {
+	static const uint8_t sizes[] = {
+		[DW_FORM_data1] = 1, [DW_FORM_data2] = 2,   [DW_FORM_data4] = 4,
+		[DW_FORM_data8] = 8, [DW_FORM_data16] = 16,
+	};
 	const uint8_t *nul;
 
 	switch (form) {
@@ -69,26 +63,14 @@ static void skip_form(struct reader *r, uint64_t form, bool is_64)
 	case DW_FORM_udata:
 		(void)read_uleb(r);
 		break;
-	case DW_FORM_data1:
-		skip(r, 1);
-		break;
-	case DW_FORM_data2:
-		skip(r, 2);
-		break;
-	case DW_FORM_data4:
-		skip(r, 4);
-		break;
-	case DW_FORM_data8:
-		skip(r, 8);
-		break;
-	case DW_FORM_data16:
-		skip(r, 16);
-		break;
 	case DW_FORM_block:
 		skip(r, read_uleb(r));
 		break;
-	default: /* no compiler's */
-		r->failed = true;
+	default: /* of fixed size, or no compiler's */
+		if (form < sizeof(sizes) && sizes[form] > 0)
+			skip(r, sizes[form]);
+		else
+			r->failed = true;
 	}
 }
 
