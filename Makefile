@@ -320,7 +320,10 @@ unit_daemon_PKG = libdw libelf liblzma libzstd jansson libcurl \
 unit_daemon_LIBS = -liberty
 
 UNIT_DIRS = $(patsubst tests/unit/%/,%,$(wildcard tests/unit/*/))
-CHECKS = $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*/check_*.c))
+# Of check_arch_*.c one is for the other processor: AARCH64_CHECKS.
+OTHER_ARCH = $(if $(filter aarch64,$(MACHINE)),x86_64,aarch64)
+CHECKS = $(filter-out %/check_arch_$(OTHER_ARCH),$(patsubst tests/unit/%.c, \
+	$(B)/tests/%,$(wildcard tests/unit/*/check_*.c)))
 
 define unit_rules
 $(B)/tests/$(1)/%: $(B)/obj/tests/unit/$(1)/%.o $(B)/obj/tests/unit/main.o \
@@ -464,7 +467,8 @@ aarch64-objs: $(AARCH64_OBJS)
 AARCH64_CC = clang --target=aarch64-linux-gnu -Qunused-arguments \
 	-isystem /usr/aarch64-linux-gnu/include -idirafter /usr/include \
 	-idirafter /usr/include/x86_64-linux-gnu
-AARCH64_CHECKS = $(B)/tests/unwind/check_recorded $(B)/tests/unwind/check_rule
+AARCH64_CHECKS = $(patsubst %,$(B)/tests/unwind/check_%, \
+	arch_aarch64 recorded rule)
 
 aarch64-checks: $(AARCH64_CHECKS)
 	@:

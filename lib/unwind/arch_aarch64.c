@@ -1,7 +1,9 @@
-#include "lib/unwind/arch_aarch64.h"
+#include "lib/unwind/cpu.h"
 
 #include <assert.h>
 #include <string.h>
+
+#if CPU_ELF_MACHINE == EM_AARCH64
 
 /* The Arm Architecture Reference Manual has all of these encodings, in C6.2. */
 
@@ -22,25 +24,25 @@ static int32_t distance_of(uint32_t value, unsigned int n)
 	return ((int32_t)(value ^ sign) - (int32_t)sign) * 4;
 }
 
-enum aarch64_call aarch64_call_before(const uint8_t *code, size_t n,
-				      int32_t *ret_displacement)
+enum cpu_call cpu_call_before(const uint8_t *code, size_t n,
+			      int32_t *ret_displacement)
 {
 	uint32_t i;
 
 	if (n < 4)
-		return AARCH64_CALL_NONE;
+		return CPU_CALL_NONE;
 	i = instruction(code + n - 4);
 	if (i >> 26 == 0x25) { /* bl */
 		*ret_displacement = distance_of(i, 26) - 4;
-		return AARCH64_CALL_DIRECT;
+		return CPU_CALL_DIRECT;
 	}
 	if ((i & 0xfffffc1f) == 0xd63f0000 || /* blr */
 	    (i & 0xfefff800) == 0xd63f0800)   /* blraa, blrabz, ... */
-		return AARCH64_CALL_INDIRECT;
-	return AARCH64_CALL_NONE;
+		return CPU_CALL_INDIRECT;
+	return CPU_CALL_NONE;
 }
 
-bool aarch64_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size)
+bool cpu_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size)
 {
 	for (size_t at = 0; at + 4 <= n; at += 4) {
 		uint32_t i = instruction(code + at);
@@ -60,7 +62,7 @@ bool aarch64_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size)
 	return false;
 }
 
-bool aarch64_frame_varies(const uint8_t *code, size_t n)
+bool cpu_frame_varies(const uint8_t *code, size_t n)
 {
 	for (size_t at = 0; at + 4 <= n; at += 4) {
 		uint32_t i = instruction(code + at);
@@ -70,14 +72,13 @@ bool aarch64_frame_varies(const uint8_t *code, size_t n)
 			return true;
 		/* mov sp,xN */
 		if ((i & 0xfffffc1f) == 0x9100001f &&
-		    (i >> 5 & 0x1f) != AARCH64_FP &&
-		    (i >> 5 & 0x1f) != AARCH64_SP)
+		    (i >> 5 & 0x1f) != CPU_FP && (i >> 5 & 0x1f) != CPU_SP)
 			return true;
 	}
 	return false;
 }
 
-bool aarch64_jumps_to(const uint8_t *code, size_t n, int64_t distance)
+bool cpu_jumps_to(const uint8_t *code, size_t n, int64_t distance)
 {
 	for (size_t at = 0; at + 4 <= n; at += 4) {
 		uint32_t i = instruction(code + at);
@@ -95,7 +96,7 @@ bool aarch64_jumps_to(const uint8_t *code, size_t n, int64_t distance)
 	return false;
 }
 
-bool aarch64_is_stub(const uint8_t *code, size_t n)
+bool cpu_is_stub(const uint8_t *code, size_t n)
 {
 	size_t at = 0;
 
@@ -107,20 +108,43 @@ bool aarch64_is_stub(const uint8_t *code, size_t n)
 	       (instruction(code + at + 4) & 0xffc003ff) == 0xf9400211;
 }
 
-bool aarch64_is_sigreturn(const uint8_t *code, size_t n)
+bool cpu_never_returns(const uint8_t *code, size_t n)
+{
+	(void)code, (void)n;
+	return false;
+}
+
+bool cpu_is_birth(const uint8_t *before, size_t n_before, const uint8_t *code,
+		  size_t n)
+{
+	(void)before, (void)n_before, (void)code, (void)n;
+	return false;
+}
+
+bool cpu_has_zero_of_call(uint64_t known, const uint64_t *r)
+{
+	(void)known, (void)r;
+	return false;
+}
+
+/* mov x8,#139; svc #0 */
+bool cpu_is_sigreturn(const uint8_t *code, size_t n)
 {
 	return n >= 8 && instruction(code) == 0xd2801168 &&
 	       instruction(code + 4) == 0xd4000001;
 }
 
-uint32_t aarch64_sigframe_offset(unsigned int reg)
+uint32_t cpu_sigframe_offset(unsigned int reg)
 {
 	/*
-	 * siginfo, then of ucontext flags, link, stack_t and 128 bytes of
-	 * sigmask, room up to a multiple of 16, and the fault's address.
+	 * arch/arm64/kernel/signal.c: siginfo, then of ucontext flags, link,
+	 * stack_t and 128 bytes of sigmask, room up to a multiple of 16, and
+	 * the fault's address.
 	 */
 	static const uint32_t regs = 128 + (8 + 8 + 24 + 128 + 8) + 8;
 
-	assert(reg < AARCH64_N_REGS);
+	assert(reg < CPU_N_REGS);
 	return regs + 8 * reg;
 }
+
+#endif

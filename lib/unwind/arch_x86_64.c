@@ -1,53 +1,30 @@
-#include "lib/unwind/arch_x86_64.h"
+#include "lib/unwind/cpu.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "lib/base/util.h"
 #include "lib/unwind/x86_64_insn.h"
+#include "lib/unwind/x86_64_parts.h"
 
-/* Bytes that an FF-group instruction takes from its ModRM byte on. */
-static size_t modrm_size(const uint8_t *modrm, size_t n)
+#if CPU_ELF_MACHINE == EM_X86_64
+
+enum cpu_call cpu_call_before(const uint8_t *code, size_t n,
+			      int32_t *ret_displacement)
 {
-	unsigned int mod = modrm[0] >> 6;
-	unsigned int rm = modrm[0] & 7;
-	size_t size = 1;
-
-	if (mod == 3)
-		return 1;
-	if (rm == 4) {
-		if (n < 2)
-			return 0;
-		size++;
-		if (mod == 0 && (modrm[1] & 7) == 5)
-			return size + 4;
-	}
-	if (mod == 0 && rm == 5)
-		return size + 4;
-	if (mod == 1)
-		return size + 1;
-	return mod == 2 ? size + 4 : size;
-}
-
-enum x86_64_call x86_64_call_before(const uint8_t *code, size_t n,
-				    int32_t *ret_displacement)
-{
-	size_t size;
+	struct x86_64_insn insn;
 
 	if (n >= 5 && code[n - 5] == 0xe8) {
 		memcpy(ret_displacement, code + n - 4,
 		       sizeof(*ret_displacement));
-		return X86_64_CALL_DIRECT;
+		return CPU_CALL_DIRECT;
 	}
 	/* FF /2 with ModRM, SIB and displacement: 2 to 7 bytes. */
-	for (size = 2; size <= 7 && size <= n; size++) {
-		const uint8_t *p = code + n - size;
-
-		if (p[0] == 0xff && ((p[1] >> 3) & 7) == 2 &&
-		    modrm_size(p + 1, size - 1) == size - 1)
-			return X86_64_CALL_INDIRECT;
-	}
-	return X86_64_CALL_NONE;
+	for (size_t size = 2; size <= 7 && size <= n; size++)
+		if (x86_64_insn_read(code + n - size, size, &insn) &&
+		    insn.kind == X86_64_INSN_CALL && insn.size == size)
+			return CPU_CALL_INDIRECT;
+	return CPU_CALL_NONE;
 }
 
 /* Does code start with these bytes? Then *pos moves behind them. */
@@ -60,33 +37,25 @@ static bool take(const uint8_t *code, size_t n, size_t *pos, const char *bytes,
 	return true;
 }
 
-bool x86_64_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size)
+/* push %rbp; mov %rsp,%rbp; pushes of registers; sub $n,%rsp */
+bool cpu_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size)
 {
-	uint32_t pushed = 0;
-	uint32_t size = 0;
+	struct x86_64_parts p;
 	size_t pos = 0;
 
 	(void)take(code, n, &pos, "\xf3\x0f\x1e\xfa", 4); /* endbr64 */
-	if (!take(code, n, &pos, "\x55", 1))		  /* push %rbp */
+	if (!take(code, n, &pos, "\x55\x48\x89\xe5", 4) &&
+	    !take(code, n, &pos, "\x55\x48\x8b\xec", 4))
 		return false;
-	if (!take(code, n, &pos, "\x48\x89\xe5", 3) && /* mov %rsp,%rbp */
-	    !take(code, n, &pos, "\x48\x8b\xec", 3))
-		return false;
-	for (;;) {
-		size_t prefix = n - pos > 1 && code[pos] == 0x41;
-
-		if (n - pos <= prefix || (code[pos + prefix] & 0xf8) != 0x50)
-			break;
-		pos += prefix + 1;
-		pushed += 8;
+	*ret_size = 0;
+	while (x86_64_parts_read(code + pos, n - pos, &p) && p.map == 1 &&
+	       (p.op & 0xf8) == 0x50) {
+		*ret_size += 8;
+		pos += p.at;
 	}
-	if (take(code, n, &pos, "\x48\x83\xec", 3) && pos < n)
-		size = code[pos]; /* a negative imm8 would be no allocation */
-	else if (take(code, n, &pos, "\x48\x81\xec", 3) && n - pos >= 4)
-		memcpy(&size, code + pos, sizeof(size));
-	if (size > INT32_MAX - pushed)
-		return false;
-	*ret_size = pushed + size;
+	if (p.map == 1 && (p.op & 0xfd) == 0x81 && p.rex == X86_64_REX_W &&
+	    p.modrm == 0xec && p.imm > 0)
+		*ret_size += (uint32_t)p.imm;
 	return true;
 }
 
@@ -109,7 +78,7 @@ static bool sets_rsp(uint8_t rex, uint8_t op, uint8_t modrm)
 	return false;
 }
 
-bool x86_64_frame_varies(const uint8_t *code, size_t n)
+bool cpu_frame_varies(const uint8_t *code, size_t n)
 {
 	for (size_t i = 0; i + 3 <= n; i++)
 		if ((code[i] & 0xf8) == 0x48 &&
@@ -118,69 +87,41 @@ bool x86_64_frame_varies(const uint8_t *code, size_t n)
 	return false;
 }
 
-bool x86_64_jumps_to(const uint8_t *code, size_t n, int64_t distance)
+bool cpu_jumps_to(const uint8_t *code, size_t n, int64_t distance)
 {
-	for (size_t i = 0; i + 5 <= n; i++) {
-		int32_t displacement;
+	struct x86_64_insn insn;
 
-		if (code[i] != 0xe9 &&
-		    (i == 0 || code[i - 1] != 0x0f || (code[i] & 0xf0) != 0x80))
-			continue;
-		memcpy(&displacement, code + i + 1, sizeof(displacement));
-		if ((int64_t)i + 5 + displacement == distance)
+	for (size_t pos = 0; x86_64_insn_read(code + pos, n - pos, &insn);) {
+		pos += insn.size;
+		if ((insn.kind == X86_64_INSN_JUMP ||
+		     insn.kind == X86_64_INSN_BRANCH) &&
+		    (int64_t)pos + insn.distance == distance)
 			return true;
 	}
 	return false;
 }
 
-/* The size of an instruction that leaves memory, rsp and rbp alone, or 0. */
-static size_t harmless_size(const uint8_t *code, size_t n)
+bool cpu_is_stub(const uint8_t *code, size_t n)
 {
-	size_t at = n > 0 && (code[0] & 0xf0) == 0x40; /* REX */
-	uint8_t rex = at > 0 ? code[0] : 0;
-	uint8_t modrm, to;
-
-	if (n - at < 2)
-		return 0;
-	modrm = code[at + 1];
-	switch (code[at]) {
-	case 0x89: /* mov, xor and test of registers */
-	case 0x31:
-	case 0x85:
-		to = (uint8_t)((modrm & 7) | (rex & 1) << 3);
-		return modrm >> 6 == 3 && to != 4 && to != 5 ? at + 2 : 0;
-	case 0x8b: /* mov n(%rip) */
-		to = (uint8_t)((modrm >> 3 & 7) | (rex & 4) << 1);
-		return (modrm & 0xc7) == 5 && to != 4 && to != 5 ? at + 6 : 0;
-	case 0x74: /* je over a call */
-		return at == 0 && modrm == 2 && n >= 4 && code[2] == 0xff &&
-				       code[3] == 0xd0
-			       ? 4
-			       : 0;
-	case 0xff: /* call *%rax */
-		return at == 0 && modrm == 0xd0 ? 2 : 0;
-	}
-	return code[at] >= 0xb8 && code[at] <= 0xbb ? at + (rex & 8 ? 9 : 5)
-						    : 0; /* mov $n */
+	(void)code, (void)n;
+	return false;
 }
 
-bool x86_64_never_returns(const uint8_t *code, size_t n)
+bool cpu_never_returns(const uint8_t *code, size_t n)
 {
+	struct x86_64_insn insn;
 	size_t pos = 0;
-	size_t size;
 
-	(void)take(code, n, &pos, "\xf3\x0f\x1e\xfa", 4); /* endbr64 */
-	while ((size = harmless_size(code + pos, n - pos)) > 0 &&
-	       size < n - pos)
-		pos += size;
-	if (n - pos > 5 && code[pos] == 0xe8) /* call */
-		pos += 5;
-	else if (n - pos > 6 && code[pos] == 0xff && code[pos + 1] == 0x15)
-		pos += 6; /* call *n(%rip) */
-	else
-		return false;
-	return take(code, n, &pos, "\xf4", 1) ||   /* hlt */
-	       take(code, n, &pos, "\x0f\x0b", 2); /* ud2 */
+	while (x86_64_insn_read(code + pos, n - pos, &insn)) {
+		pos += insn.size;
+		if (insn.kind == X86_64_INSN_CALL)
+			return take(code, n, &pos, "\xf4", 1) ||   /* hlt */
+			       take(code, n, &pos, "\x0f\x0b", 2); /* ud2 */
+		if (insn.kind != X86_64_INSN_OTHER || insn.sp != 0 ||
+		    insn.sp_lost)
+			return false;
+	}
+	return false;
 }
 
 /* mov $60,%eax or %al; syscall, past what passes its argument on. */
@@ -212,8 +153,8 @@ static bool is_taken_for_zero(const uint8_t *code)
 	       condition == 0xe; /* e, ns, ge, le */
 }
 
-bool x86_64_is_birth(const uint8_t *before, size_t n_before,
-		     const uint8_t *code, size_t n)
+bool cpu_is_birth(const uint8_t *before, size_t n_before, const uint8_t *code,
+		  size_t n)
 {
 	static const uint8_t clear[] = {0x31, 0xed}; /* xor %ebp,%ebp */
 	bool cleared = memmem(before, n_before, clear, sizeof(clear)) != NULL;
@@ -244,7 +185,20 @@ bool x86_64_is_birth(const uint8_t *before, size_t n_before,
 	return false;
 }
 
-bool x86_64_is_sigreturn(const uint8_t *code, size_t n)
+/*
+ * syscall(2) leaves in rcx where it goes on. The call of the function is some
+ * bytes behind: 13 in musl.
+ */
+bool cpu_has_zero_of_call(uint64_t known, const uint64_t *r)
+{
+	const uint64_t needed = 1u << X86_64_RAX | 1u << X86_64_RCX;
+
+	return (known & needed) == needed && r[X86_64_RAX] == 0 &&
+	       r[X86_64_RIP] - r[X86_64_RCX] <= 32;
+}
+
+/* mov $15,%rax or %eax; syscall */
+bool cpu_is_sigreturn(const uint8_t *code, size_t n)
 {
 	size_t pos = 0;
 
@@ -254,17 +208,21 @@ bool x86_64_is_sigreturn(const uint8_t *code, size_t n)
 	return take(code, n, &pos, "\x0f\x05", 2);
 }
 
-uint32_t x86_64_sigframe_offset(unsigned int reg)
+uint32_t cpu_sigframe_offset(unsigned int reg)
 {
-	/* struct ucontext: flags, link and stack_t stand before the registers
+	/*
+	 * arch/x86/include/asm/sigframe.h; struct ucontext: flags, link and
+	 * stack_t stand before the registers
 	 */
 	static const uint32_t gregs = 40;
 	/* struct sigcontext: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp,
 	 * rip; asm/sigcontext.h */
-	static const uint8_t place[X86_64_N_REGS] = {
+	static const uint8_t place[CPU_N_REGS] = {
 		13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16,
 	};
 
 	assert(reg < array_size(place));
 	return gregs + 8u * place[reg];
 }
+
+#endif

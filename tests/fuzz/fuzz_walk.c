@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/unwind/arch_x86_64.h"
+#include "lib/unwind/cpu.h"
 #include "lib/unwind/search.h"
 #include "lib/unwind/unwind.h"
 
@@ -53,7 +53,7 @@ struct header {
 
 struct input {
 	struct header header;
-	uint64_t regs[X86_64_N_REGS];
+	uint64_t regs[CPU_N_REGS];
 	struct fuzz_section sections[2];
 	struct fuzz_input stack;
 };

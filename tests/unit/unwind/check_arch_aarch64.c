@@ -2,7 +2,7 @@
  * Instructions as the assembler gives them; each is checked beside others that
  * look alike.
  */
-#include "lib/unwind/arch_aarch64.h"
+#include "lib/unwind/cpu.h"
 
 #include "lib/base/util.h"
 #include "tests/unit/suite.h"
@@ -11,11 +11,11 @@ TEST(test_return_address)
 {
 	/* As paciasp has left it, of a program at 0x400000, and one that is
 	 * PIE. */
-	ck_assert_uint_eq(aarch64_return_address(UINT64_C(0x0054000000400334)),
+	ck_assert_uint_eq(cpu_return_address(UINT64_C(0x0054000000400334)),
 			  0x400334);
-	ck_assert_uint_eq(aarch64_return_address(UINT64_C(0xff5caaaae8f01234)),
+	ck_assert_uint_eq(cpu_return_address(UINT64_C(0xff5caaaae8f01234)),
 			  UINT64_C(0xaaaae8f01234));
-	ck_assert_uint_eq(aarch64_return_address(UINT64_C(0xffff87654320)),
+	ck_assert_uint_eq(cpu_return_address(UINT64_C(0xffff87654320)),
 			  UINT64_C(0xffff87654320));
 }
 
@@ -23,37 +23,36 @@ TEST(test_call_before)
 {
 	static const struct {
 		uint32_t code;
-		enum aarch64_call call;
+		enum cpu_call call;
 		int32_t displacement;
 	} cases[] = {
-		{0x94000001, AARCH64_CALL_DIRECT, 0},  /* bl .+4 */
-		{0x97ffffff, AARCH64_CALL_DIRECT, -8}, /* bl .-4 */
-		{0x96000000, AARCH64_CALL_DIRECT,
-		 -134217732}, /* the farthest */
-		{0x95ffffff, AARCH64_CALL_DIRECT, 134217720},
-		{0xd63f0000, AARCH64_CALL_INDIRECT, 0}, /* blr x0 */
-		{0xd63f03c0, AARCH64_CALL_INDIRECT, 0}, /* blr x30 */
-		{0xd73f0901, AARCH64_CALL_INDIRECT, 0}, /* blraa x8,x1 */
-		{0xd63f081f, AARCH64_CALL_INDIRECT, 0}, /* blraaz x0 */
-		{0xd63f0c1f, AARCH64_CALL_INDIRECT, 0}, /* blrabz x0 */
-		{0x14000001, AARCH64_CALL_NONE, 0},	/* b .+4 */
-		{0xd61f0000, AARCH64_CALL_NONE, 0},	/* br x0 */
-		{0xd65f03c0, AARCH64_CALL_NONE, 0},	/* ret */
-		{0xd503201f, AARCH64_CALL_NONE, 0},	/* nop */
+		{0x94000001, CPU_CALL_DIRECT, 0},	   /* bl .+4 */
+		{0x97ffffff, CPU_CALL_DIRECT, -8},	   /* bl .-4 */
+		{0x96000000, CPU_CALL_DIRECT, -134217732}, /* the farthest */
+		{0x95ffffff, CPU_CALL_DIRECT, 134217720},
+		{0xd63f0000, CPU_CALL_INDIRECT, 0}, /* blr x0 */
+		{0xd63f03c0, CPU_CALL_INDIRECT, 0}, /* blr x30 */
+		{0xd73f0901, CPU_CALL_INDIRECT, 0}, /* blraa x8,x1 */
+		{0xd63f081f, CPU_CALL_INDIRECT, 0}, /* blraaz x0 */
+		{0xd63f0c1f, CPU_CALL_INDIRECT, 0}, /* blrabz x0 */
+		{0x14000001, CPU_CALL_NONE, 0},	    /* b .+4 */
+		{0xd61f0000, CPU_CALL_NONE, 0},	    /* br x0 */
+		{0xd65f03c0, CPU_CALL_NONE, 0},	    /* ret */
+		{0xd503201f, CPU_CALL_NONE, 0},	    /* nop */
 	};
 
 	for (size_t i = 0; i < array_size(cases); i++) {
 		int32_t displacement = 0;
 
 		ck_assert_int_eq(
-			aarch64_call_before((const uint8_t *)&cases[i].code, 4,
-					    &displacement),
+			cpu_call_before((const uint8_t *)&cases[i].code, 4,
+					&displacement),
 			cases[i].call);
 		ck_assert_int_eq(displacement, cases[i].displacement);
 		ck_assert_int_eq(
-			aarch64_call_before((const uint8_t *)&cases[i].code, 3,
-					    &displacement),
-			AARCH64_CALL_NONE);
+			cpu_call_before((const uint8_t *)&cases[i].code, 3,
+					&displacement),
+			CPU_CALL_NONE);
 	}
 }
 
@@ -73,12 +72,12 @@ TEST(test_frame_size)
 	};
 	uint32_t size = 1;
 
-	ck_assert(aarch64_frame_size((const uint8_t *)gcc, 16, &size));
+	ck_assert(cpu_frame_size((const uint8_t *)gcc, 16, &size));
 	ck_assert_uint_eq(size, 32);
-	ck_assert(aarch64_frame_size((const uint8_t *)gcc, 12, &size));
+	ck_assert(cpu_frame_size((const uint8_t *)gcc, 12, &size));
 	ck_assert_uint_eq(size, 0);
-	ck_assert(!aarch64_frame_size((const uint8_t *)gcc, 11, &size));
-	ck_assert(aarch64_frame_size((const uint8_t *)clang, 16, &size));
+	ck_assert(!cpu_frame_size((const uint8_t *)gcc, 11, &size));
+	ck_assert(cpu_frame_size((const uint8_t *)clang, 16, &size));
 	ck_assert_uint_eq(size, 32);
 }
 
@@ -100,8 +99,8 @@ TEST(test_frame_varies)
 	for (size_t i = 0; i < array_size(cases); i++) {
 		const uint8_t *code = (const uint8_t *)cases[i].code;
 
-		ck_assert(aarch64_frame_varies(code, 8) == cases[i].varies);
-		ck_assert(!aarch64_frame_varies(code, 3));
+		ck_assert(cpu_frame_varies(code, 8) == cases[i].varies);
+		ck_assert(!cpu_frame_varies(code, 3));
 	}
 }
 
@@ -115,11 +114,11 @@ TEST(test_jumps)
 	};
 	const uint8_t *bytes = (const uint8_t *)code;
 
-	ck_assert(aarch64_jumps_to(bytes, 16, 20));
-	ck_assert(aarch64_jumps_to(bytes, 16, -8));
-	ck_assert(!aarch64_jumps_to(bytes, 16, -4));
-	ck_assert(!aarch64_jumps_to(bytes, 8, -8));
-	ck_assert(!aarch64_jumps_to(bytes, 7, 20));
+	ck_assert(cpu_jumps_to(bytes, 16, 20));
+	ck_assert(cpu_jumps_to(bytes, 16, -8));
+	ck_assert(!cpu_jumps_to(bytes, 16, -4));
+	ck_assert(!cpu_jumps_to(bytes, 8, -8));
+	ck_assert(!cpu_jumps_to(bytes, 7, 20));
 }
 
 TEST(test_stub)
@@ -133,11 +132,11 @@ TEST(test_stub)
 	};
 	const uint8_t *bytes = (const uint8_t *)code;
 
-	ck_assert(aarch64_is_stub(bytes, 12));
-	ck_assert(!aarch64_is_stub(bytes, 11));
-	ck_assert(aarch64_is_stub(bytes + 4, 8));
-	ck_assert(!aarch64_is_stub(bytes + 8, 12));
-	ck_assert(!aarch64_is_stub(bytes, 0));
+	ck_assert(cpu_is_stub(bytes, 12));
+	ck_assert(!cpu_is_stub(bytes, 11));
+	ck_assert(cpu_is_stub(bytes + 4, 8));
+	ck_assert(!cpu_is_stub(bytes + 8, 12));
+	ck_assert(!cpu_is_stub(bytes, 0));
 }
 
 TEST(test_sigreturn)
@@ -145,11 +144,10 @@ TEST(test_sigreturn)
 	static const uint32_t code[] = {0xd2801168, 0xd4000001};
 	const uint8_t *bytes = (const uint8_t *)code;
 
-	ck_assert(aarch64_is_sigreturn(bytes, 8));
-	ck_assert(!aarch64_is_sigreturn(bytes, 7));
-	ck_assert(!aarch64_is_sigreturn(bytes + 4, 4));
+	ck_assert(cpu_is_sigreturn(bytes, 8));
+	ck_assert(!cpu_is_sigreturn(bytes, 7));
+	ck_assert(!cpu_is_sigreturn(bytes + 4, 4));
 	/* uc_mcontext is 176 bytes into ucontext; asm/ucontext.h */
-	ck_assert_uint_eq(aarch64_sigframe_offset(0), 128 + 176 + 8);
-	ck_assert_uint_eq(aarch64_sigframe_offset(AARCH64_PC),
-			  128 + 176 + 8 + 32 * 8);
+	ck_assert_uint_eq(cpu_sigframe_offset(0), 128 + 176 + 8);
+	ck_assert_uint_eq(cpu_sigframe_offset(CPU_PC), 128 + 176 + 8 + 32 * 8);
 }

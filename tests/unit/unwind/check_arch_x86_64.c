@@ -1,4 +1,4 @@
-#include "lib/unwind/arch_x86_64.h"
+#include "lib/unwind/cpu.h"
 
 #include <string.h>
 
@@ -8,34 +8,34 @@
 static const struct {
 	const char *bytes;
 	size_t n;
-	enum x86_64_call call;
+	enum cpu_call call;
 	int32_t displacement;
 } calls[] = {
-	{"\xe8\x10\0\0\0", 5, X86_64_CALL_DIRECT, 16},
-	{"\x90\xe8\xf0\xff\xff\xff", 6, X86_64_CALL_DIRECT, -16},
-	{"\xff\xd0", 2, X86_64_CALL_INDIRECT, 0},	  /* *%rax */
-	{"\x41\xff\xd4", 3, X86_64_CALL_INDIRECT, 0},	  /* *%r12 */
-	{"\xff\x10", 2, X86_64_CALL_INDIRECT, 0},	  /* *(%rax) */
-	{"\xff\x50\x08", 3, X86_64_CALL_INDIRECT, 0},	  /* *8(%rax) */
-	{"\xff\x54\x24\x08", 4, X86_64_CALL_INDIRECT, 0}, /* *8(%rsp) */
-	{"\xff\x15\1\2\3\4", 6, X86_64_CALL_INDIRECT, 0}, /* *n(%rip) */
-	{"\xff\x90\1\2\3\4", 6, X86_64_CALL_INDIRECT, 0},
-	{"\xff\x14\xc5\1\2\3\4", 7, X86_64_CALL_INDIRECT, 0},
-	{"\xff\x94\xc3\1\2\3\4", 7, X86_64_CALL_INDIRECT, 0},
-	{"\xff\xe0", 2, X86_64_CALL_NONE, 0},	      /* jmp *%rax */
-	{"\xff\x50\x08\x90", 4, X86_64_CALL_NONE, 0}, /* call, nop */
-	{"\xe9\x10\0\0\0", 5, X86_64_CALL_NONE, 0},
-	{"\x90\x90\x90\x90\x90\x90\x90\x90", 8, X86_64_CALL_NONE, 0},
-	{"\xff", 1, X86_64_CALL_NONE, 0},
-	{"", 0, X86_64_CALL_NONE, 0},
+	{"\xe8\x10\0\0\0", 5, CPU_CALL_DIRECT, 16},
+	{"\x90\xe8\xf0\xff\xff\xff", 6, CPU_CALL_DIRECT, -16},
+	{"\xff\xd0", 2, CPU_CALL_INDIRECT, 0},	       /* *%rax */
+	{"\x41\xff\xd4", 3, CPU_CALL_INDIRECT, 0},     /* *%r12 */
+	{"\xff\x10", 2, CPU_CALL_INDIRECT, 0},	       /* *(%rax) */
+	{"\xff\x50\x08", 3, CPU_CALL_INDIRECT, 0},     /* *8(%rax) */
+	{"\xff\x54\x24\x08", 4, CPU_CALL_INDIRECT, 0}, /* *8(%rsp) */
+	{"\xff\x15\1\2\3\4", 6, CPU_CALL_INDIRECT, 0}, /* *n(%rip) */
+	{"\xff\x90\1\2\3\4", 6, CPU_CALL_INDIRECT, 0},
+	{"\xff\x14\xc5\1\2\3\4", 7, CPU_CALL_INDIRECT, 0},
+	{"\xff\x94\xc3\1\2\3\4", 7, CPU_CALL_INDIRECT, 0},
+	{"\xff\xe0", 2, CPU_CALL_NONE, 0},	   /* jmp *%rax */
+	{"\xff\x50\x08\x90", 4, CPU_CALL_NONE, 0}, /* call, nop */
+	{"\xe9\x10\0\0\0", 5, CPU_CALL_NONE, 0},
+	{"\x90\x90\x90\x90\x90\x90\x90\x90", 8, CPU_CALL_NONE, 0},
+	{"\xff", 1, CPU_CALL_NONE, 0},
+	{"", 0, CPU_CALL_NONE, 0},
 };
 
 TESTS(test_call, array_size(calls))
 {
 	int32_t displacement = 0;
 
-	ck_assert_int_eq(x86_64_call_before((const uint8_t *)calls[_i].bytes,
-					    calls[_i].n, &displacement),
+	ck_assert_int_eq(cpu_call_before((const uint8_t *)calls[_i].bytes,
+					 calls[_i].n, &displacement),
 			 calls[_i].call);
 	ck_assert_int_eq(displacement, calls[_i].displacement);
 }
@@ -55,7 +55,10 @@ static const struct {
 	{"\x55\x48\x89\xe5\x48\x81\xec\0\1\0", 10, true, 0}, /* cut off */
 	{"\x53\x48\x89\xe5", 4, false, 0},
 	{"\x55\x90", 2, false, 0},
-	{"\x55\x48\x89\xe5\x48\x81\xec\xff\xff\xff\xff", 11, false, 0},
+	/* sub $-1: nothing that is known */
+	{"\x55\x48\x89\xe5\x48\x81\xec\xff\xff\xff\xff", 11, true, 0},
+	/* push $7: an argument */
+	{"\x55\x48\x89\xe5\x53\x6a\x07", 7, true, 8},
 	{"", 0, false, 0},
 };
 
@@ -63,8 +66,8 @@ TESTS(test_frame_size, array_size(prologues))
 {
 	uint32_t size = 0;
 
-	ck_assert_int_eq(x86_64_frame_size((const uint8_t *)prologues[_i].bytes,
-					   prologues[_i].n, &size),
+	ck_assert_int_eq(cpu_frame_size((const uint8_t *)prologues[_i].bytes,
+					prologues[_i].n, &size),
 			 prologues[_i].ok);
 	ck_assert_uint_eq(size, prologues[_i].size);
 }
@@ -95,11 +98,9 @@ static const struct {
 
 TESTS(test_frame_varies, array_size(frames))
 {
-	ck_assert(x86_64_frame_varies((const uint8_t *)frames[_i].bytes,
-				      frames[_i].n) == frames[_i].varies);
+	ck_assert(cpu_frame_varies((const uint8_t *)frames[_i].bytes,
+				   frames[_i].n) == frames[_i].varies);
 }
-
-#define NONE UINT32_MAX
 
 TEST(test_others)
 {
@@ -108,17 +109,17 @@ TEST(test_others)
 	const uint8_t *jump = (const uint8_t *)"\x90\xe9\x0a\0\0\0\x0f\x84"
 					       "\x14\0\0\0";
 
-	ck_assert(x86_64_is_sigreturn(sigreturn, 9));
-	ck_assert(!x86_64_is_sigreturn(sigreturn, 8));
-	ck_assert(!x86_64_is_sigreturn(jump, 9));
-	ck_assert(x86_64_jumps_to(jump, 12, 1 + 5 + 10));
-	ck_assert(x86_64_jumps_to(jump, 12, 12 + 20));
-	ck_assert(!x86_64_jumps_to(jump, 11, 12 + 20));
-	ck_assert(!x86_64_jumps_to(jump, 12, 12));
+	ck_assert(cpu_is_sigreturn(sigreturn, 9));
+	ck_assert(!cpu_is_sigreturn(sigreturn, 8));
+	ck_assert(!cpu_is_sigreturn(jump, 9));
+	ck_assert(cpu_jumps_to(jump, 12, 1 + 5 + 10));
+	ck_assert(cpu_jumps_to(jump, 12, 12 + 20));
+	ck_assert(!cpu_jumps_to(jump, 11, 12 + 20));
+	ck_assert(!cpu_jumps_to(jump, 12, 12));
 	/* asm/sigcontext.h: rip follows rsp; both stand behind rcx. */
-	ck_assert_uint_eq(x86_64_sigframe_offset(X86_64_RSP), 160);
-	ck_assert_uint_eq(x86_64_sigframe_offset(X86_64_RIP), 168);
-	ck_assert_uint_eq(x86_64_sigframe_offset(X86_64_R8), 40);
+	ck_assert_uint_eq(cpu_sigframe_offset(X86_64_RSP), 160);
+	ck_assert_uint_eq(cpu_sigframe_offset(X86_64_RIP), 168);
+	ck_assert_uint_eq(cpu_sigframe_offset(8), 40);
 }
 
 static const struct {
@@ -146,8 +147,7 @@ TESTS(test_never_returns, array_size(lasts))
 {
 	const uint8_t *code = (const uint8_t *)lasts[_i].bytes;
 
-	ck_assert(x86_64_never_returns(code, lasts[_i].n) ==
-		  lasts[_i].expected);
+	ck_assert(cpu_never_returns(code, lasts[_i].n) == lasts[_i].expected);
 }
 
 /* glibc's clone3 and clone, musl's, behind the system call. */
@@ -199,10 +199,10 @@ static const struct {
 TESTS(test_is_birth, array_size(births))
 {
 	const uint8_t *code = (const uint8_t *)births[_i].bytes;
-	const size_t before = min_size(births[_i].from, X86_64_BIRTH_BEFORE);
+	const size_t before = min_size(births[_i].from, CPU_BIRTH_BEFORE);
 
-	ck_assert(x86_64_is_birth(code + births[_i].from - before, before,
-				  code + births[_i].from,
-				  births[_i].n - births[_i].from) ==
+	ck_assert(cpu_is_birth(code + births[_i].from - before, before,
+			       code + births[_i].from,
+			       births[_i].n - births[_i].from) ==
 		  births[_i].expected);
 }

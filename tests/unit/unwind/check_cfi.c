@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "lib/unwind/arch_x86_64.h"
+#include "lib/unwind/cpu.h"
 #include "tests/unit/suite.h"
 
 #define ADDRESSES     20000

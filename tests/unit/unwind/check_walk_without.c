@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "lib/unwind/arch_x86_64.h"
+#include "lib/unwind/cpu.h"
 #include "tests/unit/suite.h"
 #include "tests/unit/unwind/made_up.h"
 
