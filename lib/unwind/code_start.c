@@ -14,35 +14,36 @@
 #define SYMBOL_WORK 4
 
 /* Where the function leads to, relative to base; 0: it is something else. */
-static uint32_t tail_of(struct unwind_space *s, struct space_mapping *m,
-			const struct map *map, const struct symbol *symbol)
+static uint32_t tail_of(const struct code_at *c, const struct symbol *symbol)
 {
-	const uint64_t vaddr = m->image->base + symbol->start;
 	uint8_t code[TAIL_MAX];
+	struct code_at tail;
 	uint32_t fact = 0;
 	int32_t distance;
 	size_t n;
 
-	if (table_get(&m->image->facts[FACTS_TAILS], vaddr, &fact))
+	if (!code_ask(c->space, CODE_TAILS,
+		      c->mapping->bias + c->mapping->image->base +
+			      symbol->start,
+		      0, &tail, &fact))
 		return fact;
-	n = code_read(s, m, map, vaddr, code, symbol->size);
+	n = code_read(&tail, tail.vaddr, code, symbol->size);
 	if (n == symbol->size && code[n - TAIL_SIZE] == 0xe9) {
 		memcpy(&distance, code + n - 4, sizeof(distance));
 		fact = symbol->start + (uint32_t)n + (uint32_t)distance;
 	}
-	code_remember(s, &m->image->facts[FACTS_TAILS], vaddr, fact);
+	code_remember(&tail, fact);
 	return fact;
 }
 
 /*
- * The last place in front of vaddr to which such a function leads: where a
- * static one begins that has an exported name (malloc of musl).
+ * The last place in front of c to which such a function leads: where a static
+ * one begins that has an exported name (malloc of musl).
  */
-static uint32_t start_by_tail(struct unwind_space *s, struct space_mapping *m,
-			      const struct map *map, uint64_t vaddr)
+static uint32_t start_by_tail(const struct code_at *c)
 {
-	const struct symbols *symbols = &m->image->symbols;
-	const uint64_t at = vaddr - m->image->base;
+	const struct symbols *symbols = &c->mapping->image->symbols;
+	const uint64_t at = c->vaddr - c->mapping->image->base;
 	uint32_t best = 0;
 
 	for (size_t i = 0; i < symbols->n; i++) {
@@ -51,7 +52,7 @@ static uint32_t start_by_tail(struct unwind_space *s, struct space_mapping *m,
 
 		if (size < TAIL_SIZE || size > TAIL_MAX)
 			continue;
-		start = tail_of(s, m, map, &symbols->v[i]);
+		start = tail_of(c, &symbols->v[i]);
 		if (start > best && start <= at)
 			best = start;
 	}
@@ -61,27 +62,27 @@ static uint32_t start_by_tail(struct unwind_space *s, struct space_mapping *m,
 uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget)
 {
 	const struct map *map;
-	struct space_mapping *m = code_mapping(s, addr, &map);
+	const struct space_mapping *m = code_mapping(s, addr, &map);
+	const struct image *image = m ? m->image : NULL;
+	struct code_at c;
 	const char *name;
-	uint64_t offset, vaddr;
+	uint64_t offset;
 	uint32_t fact = 0;
 	uint32_t cost;
 
 	if (!m)
 		return 0;
-	vaddr = addr - m->bias;
-	if (symbols_find(&m->image->symbols, vaddr, &name, &offset))
+	if (symbols_find(&image->symbols, addr - m->bias, &name, &offset))
 		return addr - offset;
-	if (!m->image->symbols_tried || m->image->symbols.n > SYMBOLS_SEEN)
+	if (!image->symbols_tried || image->symbols.n > SYMBOLS_SEEN)
 		return 0;
-	if (!table_get(&m->image->facts[FACTS_FUNCTIONS], vaddr, &fact)) {
-		cost = (uint32_t)m->image->symbols.n * SYMBOL_WORK;
+	if (code_ask(s, CODE_FUNCTIONS, addr, 0, &c, &fact)) {
+		cost = (uint32_t)image->symbols.n * SYMBOL_WORK;
 		if (cost > *budget)
 			return 0;
 		*budget -= cost;
-		fact = start_by_tail(s, m, map, vaddr);
-		code_remember(s, &m->image->facts[FACTS_FUNCTIONS], vaddr,
-			      fact);
+		fact = start_by_tail(&c);
+		code_remember(&c, fact);
 	}
-	return fact > 0 ? m->bias + m->image->base + fact : 0;
+	return fact > 0 ? m->bias + image->base + fact : 0;
 }

@@ -25,59 +25,58 @@ _Static_assert(X86_64_WAY_FP_MAX / 8 - 1 <= WAY_FP_MASK, "it fits");
 #define WAY_START 128u
 #define WAY_STEP  16u
 
-struct reader {
-	struct unwind_space *space;
-	struct space_mapping *mapping;
-	const struct map *map;
-};
-
 static size_t read_way(void *ctx, uint64_t vaddr, uint8_t *bytes, size_t n)
 {
-	const struct reader *r = ctx;
-
-	return code_read(r->space, r->mapping, r->map, vaddr, bytes, n);
+	return code_read(ctx, vaddr, bytes, n);
 }
 
-static struct x86_64_code code_of(struct reader *r, uint32_t budget)
+static struct x86_64_code code_of(struct code_at *c, uint32_t budget)
 {
 	return (struct x86_64_code){
 		.read = read_way,
-		.ctx = r,
+		.ctx = c,
 		.steps_max =
 			(uint32_t)min_u64(WAY_STEPS_MAX, budget / WAY_STEP),
 	};
 }
 
-/* Was all read that may be? Else there may be an answer another time. */
-static bool pay(const struct x86_64_code *c, uint32_t *budget)
+/*
+ * Pays for what was read, and keeps the answer. Where less was read than may be
+ * there may be one another time.
+ */
+static void finish(const struct code_at *c, const struct x86_64_code *code,
+		   uint32_t fact, uint32_t *budget)
 {
-	*budget -= (uint32_t)min_u64(*budget, WAY_START + c->steps * WAY_STEP);
-	return c->steps < c->steps_max || c->steps_max == WAY_STEPS_MAX;
+	*budget -=
+		(uint32_t)min_u64(*budget, WAY_START + code->steps * WAY_STEP);
+	if (fact != 0 || code->steps < code->steps_max ||
+	    code->steps_max == WAY_STEPS_MAX)
+		code_remember(c, fact);
 }
 
 /*
- * Does code at addr call exit() with what main has returned, or end a thread
+ * Does the code call exit() with what main has returned, or end a thread
  * with what its function has? Nothing that is known comes behind that.
  */
-static bool does_exit(const struct reader *r, uint64_t vaddr)
+static bool does_exit(const struct code_at *c)
 {
 	static const char *const names[] = {"exit", "_exit", "pthread_exit",
 					    "__pthread_exit"};
 	uint8_t code[8];
 	const char *name;
-	uint64_t offset;
+	uint64_t target, offset;
 	int32_t distance;
 	size_t pos;
 
-	if (code_read(r->space, r->mapping, r->map, vaddr, code, sizeof(code)) <
-	    sizeof(code))
+	if (code_read(c, c->vaddr, code, sizeof(code)) < sizeof(code))
 		return false;
 	pos = code[0] == 0x48; /* mov %eax,%edi or %rax,%rdi; call */
 	if (code[pos] != 0x89 || code[pos + 1] != 0xc7 || code[pos + 2] != 0xe8)
 		return false;
 	memcpy(&distance, code + pos + 3, sizeof(distance));
-	vaddr += pos + 7 + (uint64_t)(int64_t)distance;
-	if (!symbols_find(&r->mapping->image->symbols, vaddr, &name, &offset) ||
+	target = c->vaddr + pos + 7 + (uint64_t)(int64_t)distance;
+	if (!symbols_find(&c->mapping->image->symbols, target, &name,
+			  &offset) ||
 	    offset != 0)
 		return false;
 	for (size_t i = 0; i < array_size(names); i++)
@@ -112,27 +111,18 @@ static bool way_of_fact(uint32_t fact, struct code_way *ret)
 bool code_way_back(struct unwind_space *s, uint64_t addr, uint32_t *budget,
 		   struct code_way *ret)
 {
-	const struct map *map;
-	struct space_mapping *m = code_mapping(s, addr, &map);
-	struct reader reader = {s, m, map};
+	struct x86_64_code code;
 	struct x86_64_way way;
-	struct x86_64_code c;
 	uint32_t fact = 0;
-	bool is_whole;
+	struct code_at c;
 
-	*ret = (struct code_way){.fp = X86_64_WAY_FP_SAME};
-	if (CPU_LINK_REGISTER || !m)
-		return false;
-	if (!table_get(&m->image->facts[FACTS_WAYS], addr - m->bias, &fact)) {
-		c = code_of(&reader, *budget);
-		if (x86_64_way_back(&c, addr - m->bias, &way))
+	if (!CPU_LINK_REGISTER && code_ask(s, CODE_WAYS, addr, 0, &c, &fact)) {
+		code = code_of(&c, *budget);
+		if (x86_64_way_back(&code, c.vaddr, &way))
 			fact = fact_of_way(&way);
-		if (does_exit(&reader, addr - m->bias))
+		if (does_exit(&c))
 			fact |= WAY_EXITS;
-		is_whole = pay(&c, budget);
-		if (fact != 0 || is_whole)
-			code_remember(s, &m->image->facts[FACTS_WAYS],
-				      addr - m->bias, fact);
+		finish(&c, &code, fact, budget);
 	}
 	return way_of_fact(fact, ret);
 }
@@ -140,47 +130,32 @@ bool code_way_back(struct unwind_space *s, uint64_t addr, uint32_t *budget,
 bool code_way_there(struct unwind_space *s, uint64_t from, uint64_t to,
 		    uint32_t *budget, struct code_way *ret)
 {
-	const struct map *map;
-	struct space_mapping *m = code_mapping(s, from, &map);
-	struct reader reader = {s, m, map};
+	struct x86_64_code code;
 	struct x86_64_way way;
-	struct x86_64_code c;
-	uint64_t base, key;
 	uint32_t fact = 0;
-	bool is_whole;
+	struct code_at c;
 
-	if (CPU_LINK_REGISTER || !m)
-		return false;
-	base = m->bias + m->image->base;
-	if (from - base > UINT32_MAX || to - base > UINT32_MAX)
-		return false;
-	key = (from - base) << 32 | (to - base);
-	if (!table_get(&m->image->facts[FACTS_HEIGHTS], key, &fact)) {
-		c = code_of(&reader, *budget);
-		if (x86_64_way_there(&c, from - m->bias, to - m->bias, &way))
+	if (!CPU_LINK_REGISTER &&
+	    code_ask(s, CODE_HEIGHTS, from, to - from, &c, &fact)) {
+		code = code_of(&c, *budget);
+		if (x86_64_way_there(&code, c.vaddr, c.vaddr + (to - from),
+				     &way))
 			fact = fact_of_way(&way);
-		is_whole = pay(&c, budget);
-		if (fact != 0 || is_whole)
-			code_remember(s, &m->image->facts[FACTS_HEIGHTS], key,
-				      fact);
+		finish(&c, &code, fact, budget);
 	}
 	return way_of_fact(fact, ret);
 }
 
 bool code_installs(struct unwind_space *s, uint64_t addr)
 {
-	const struct map *map;
-	struct space_mapping *m = code_mapping(s, addr, &map);
 	uint8_t code[X86_64_INSTALLS_MAX];
-	uint32_t fact = 0;
-	size_t n;
+	uint32_t fact = false;
+	struct code_at c;
 
-	if (!m ||
-	    table_get(&m->image->facts[FACTS_INSTALLS], addr - m->bias, &fact))
-		return fact != 0;
-	n = code_read(s, m, map, addr - m->bias, code, sizeof(code));
-	fact = x86_64_installs(code, n);
-	code_remember(s, &m->image->facts[FACTS_INSTALLS], addr - m->bias,
-		      fact);
+	if (code_ask(s, CODE_INSTALLS, addr, 0, &c, &fact)) {
+		fact = x86_64_installs(
+			code, code_read(&c, c.vaddr, code, sizeof(code)));
+		code_remember(&c, fact);
+	}
 	return fact != 0;
 }

@@ -111,8 +111,7 @@ int image_new(int fd, const struct image_identity *identity, uint64_t seed,
 		return -ENOMEM;
 	i->identity = *identity;
 	symbols_init(&i->symbols);
-	for (unsigned int n = 0; n < IMAGE_FACTS; n++)
-		table_init(&i->facts[n], seed);
+	table_init(&i->facts, seed);
 	if (elf_file_open(&f, fd) == 0) {
 		r = read_segments(i, &f);
 		if (r == 0)
@@ -273,22 +272,17 @@ void image_drop(struct image *i)
 	i->cfi = NULL;
 	rows_fini(&i->go);
 	symbols_fini(&i->symbols);
-	for (unsigned int n = 0; n < IMAGE_FACTS; n++)
-		table_fini(&i->facts[n]);
+	table_fini(&i->facts);
 	i->cfi_tried = false;
 	i->symbols_tried = false;
 }
 
 size_t image_bytes(const struct image *i)
 {
-	size_t slots = 0;
-
-	for (unsigned int n = 0; n < IMAGE_FACTS; n++)
-		slots += i->facts[n].cap;
 	/* A table's slot is a key and a value. */
 	return cfi_bytes(i->cfi) + i->go.bytes + i->symbols.bytes +
 	       (i->lines ? lines_bytes(i->lines) : 0) +
-	       slots * 2 * sizeof(uint64_t);
+	       i->facts.cap * 2 * sizeof(uint64_t);
 }
 
 bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset,

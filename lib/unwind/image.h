@@ -62,21 +62,6 @@ struct image_switch {
 	enum image_switch_kind kind;
 };
 
-/* What its code has told, by address: code.c, if nothing else is said. */
-enum image_facts {
-	FACTS_CALLS,	 /* what stands before return addresses */
-	FACTS_STARTS,	 /* what stands at addresses */
-	FACTS_VARYING,	 /* functions whose frames are so */
-	FACTS_JUMPS,	 /* which functions end in which others */
-	FACTS_TAILS,	 /* code_start.c: what functions jump to */
-	FACTS_FUNCTIONS, /* code_start.c: where what has no name starts */
-	FACTS_WAYS,	 /* ways from addresses to a ret */
-	FACTS_HEIGHTS,	 /* of the stack, in functions */
-	FACTS_INSTALLS,	 /* where an exception's handler is installed */
-	FACTS_PLAIN,	 /* where a thread's first code is not */
-	IMAGE_FACTS,
-};
-
 struct image {
 	struct image_identity identity;
 	size_t refs;	    /* mappings of spaces */
@@ -88,8 +73,8 @@ struct image {
 	bool is_elf;  /* else nothing below is valid */
 	struct image_segment *segments;
 	size_t n_segments;
-	uint64_t base;	/* p_vaddr of the first PT_LOAD */
-	uint64_t size;	/* up to the end of the last */
+	uint64_t base; /* p_vaddr of the first PT_LOAD */
+	uint64_t size; /* up to the end of the last */
 	struct build_id id;
 	bool has_symtab;
 	bool has_debug_info;
@@ -106,7 +91,8 @@ struct image {
 	struct lines *lines;   /* NULL: there is no debug information */
 	uint32_t lines_number; /* of the file that they are from */
 	uint32_t names_number; /* and the names; 0: its own */
-	struct table facts[IMAGE_FACTS]; /* as they are asked for */
+	/* What its code has told, as it was asked for: code_read.h. */
+	struct table facts;
 };
 
 /*
