@@ -14,6 +14,7 @@
 
 #include <check.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "lib/base/util.h"
 
@@ -47,6 +48,13 @@ void suite_add(struct suite_entry *entry);
 
 /* Fails unless what is called returns 0, as all that can fail does. */
 #define OK(call) ck_assert_int_eq(call, 0)
+
+/* A text has another in it, or has not; a failure shows both. */
+#define HAS(text, part)                                                     \
+	ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in: %s", part, \
+		      text)
+#define LACKS(text, part) \
+	ck_assert_msg(strstr(text, part) == NULL, "\"%s\" in: %s", part, text)
 
 /* A file in memory with this text, at whose end its offset is. */
 int suite_file(const char *text);

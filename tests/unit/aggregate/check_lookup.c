@@ -8,6 +8,16 @@
 
 static const uint8_t id_a[20] = {0xaa, 1}, id_b[20] = {0xbb, 2};
 
+/* Found from start to end; at is where it begins. */
+#define IMAGE(start, end, name, of, at, bytes)                             \
+	{                                                                  \
+		start, end,                                                \
+		{                                                          \
+			.path = name, .id = of, .id_size = 20, .addr = at, \
+			.size = bytes                                      \
+		}                                                          \
+	}
+
 /* The application, libc, a library without an id, the vDSO. */
 static const struct fake_image images[] = {
 	{0x10000,
@@ -19,23 +29,11 @@ static const struct fake_image images[] = {
 	  .addr = 0xf000,
 	  .vmaddr = 0x1000,
 	  .size = 0x11000}},
-	{0x70000,
-	 0x80000,
-	 {.path = "/usr/lib/libc.so.6",
-	  .id = id_b,
-	  .id_size = 20,
-	  .addr = 0x70000,
-	  .size = 0x10000}},
+	IMAGE(0x70000, 0x80000, "/usr/lib/libc.so.6", id_b, 0x70000, 0x10000),
 	{0x30000,
 	 0x40000,
 	 {.path = "/opt/plug\xffin.so", .addr = 0x30000, .size = 0x10000}},
-	{0x90000,
-	 0x92000,
-	 {.path = "[vdso]",
-	  .id = id_b,
-	  .id_size = 20,
-	  .addr = 0x90000,
-	  .size = 0x2000}},
+	IMAGE(0x90000, 0x92000, "[vdso]", id_b, 0x90000, 0x2000),
 };
 
 static const struct fake_symbol symbols[] = {
@@ -315,34 +313,10 @@ TEST(images_used)
 TEST(images_that_overlap)
 {
 	static const struct fake_image overlapping[] = {
-		{0x1000,
-		 0x2000,
-		 {.path = "/small",
-		  .id = id_a,
-		  .id_size = 20,
-		  .addr = 0x1000,
-		  .size = 0x800}},
-		{0x2000,
-		 0x3000,
-		 {.path = "/large",
-		  .id = id_a,
-		  .id_size = 20,
-		  .addr = 0x1000,
-		  .size = 0x9000}},
-		{0x3000,
-		 0x4000,
-		 {.path = "/small2",
-		  .id = id_a,
-		  .id_size = 20,
-		  .addr = 0x1000,
-		  .size = 0x700}},
-		{0x5000,
-		 0x6000,
-		 {.path = "/next",
-		  .id = id_b,
-		  .id_size = 20,
-		  .addr = 0x5000,
-		  .size = UINT64_MAX}},
+		IMAGE(0x1000, 0x2000, "/small", id_a, 0x1000, 0x800),
+		IMAGE(0x2000, 0x3000, "/large", id_a, 0x1000, 0x9000),
+		IMAGE(0x3000, 0x4000, "/small2", id_a, 0x1000, 0x700),
+		IMAGE(0x5000, 0x6000, "/next", id_b, 0x5000, UINT64_MAX),
 	};
 
 	space.images = overlapping;

@@ -49,6 +49,14 @@ static void disguise(struct thread *th)
 	live_script(&th->activity.schedstat_fd, "1 1 1\n");
 }
 
+static void check_looks(unsigned int ticks, uint64_t looks)
+{
+	const uint64_t before = l.records[RECORD_TICK];
+
+	live_ticks(&l, ticks);
+	ck_assert_uint_eq(l.records[RECORD_TICK] - before, looks);
+}
+
 FIXTURE(NULL, tear_down)
 
 TEST(all_fall_asleep)
@@ -161,13 +169,9 @@ TEST(who_has_long_slept_is_looked_at_more_rarely)
 	uint64_t looks, samples;
 
 	begin();
-	looks = l.records[RECORD_TICK];
-	live_ticks(&l, 100);
-	ck_assert_uint_eq(l.records[RECORD_TICK] - looks, 100);
+	check_looks(100, 100);
 	live_ticks(&l, 2000);
-	looks = l.records[RECORD_TICK];
-	live_ticks(&l, 80);
-	ck_assert_uint_eq(l.records[RECORD_TICK] - looks, 10);
+	check_looks(80, 10);
 	/* Who runs then is seen at the next look. */
 	samples = samples_of(l.pid);
 	run_main();
@@ -176,9 +180,7 @@ TEST(who_has_long_slept_is_looked_at_more_rarely)
 	ck_assert_uint_le(looks, 8);
 	ck_assert_uint_eq(samples_of(l.pid), samples + 1);
 	/* And from then on each tick is one again. */
-	looks = l.records[RECORD_TICK];
-	live_ticks(&l, 100);
-	ck_assert_uint_eq(l.records[RECORD_TICK] - looks, 100);
+	check_looks(100, 100);
 	ck_assert_uint_eq(l.counters.ticks, l.tick);
 	live_check_sum(&l);
 }
@@ -186,17 +188,13 @@ TEST(who_has_long_slept_is_looked_at_more_rarely)
 /* To ask a process of many threads costs more. */
 TEST(of_many_the_sooner)
 {
-	uint64_t looks;
-
 	live_begin(&l, "cap_threads", NULL, NULL);
 	last = (pid_t)live_ask(&l, "asleep 511", "ok");
 	/* All of them have come to sleep, and have slept for 64 ticks. */
 	do
 		live_ticks(&l, 1);
 	while (l.tick <= l.capture->targets->target->idle_tick + 8 * 8);
-	looks = l.records[RECORD_TICK];
-	live_ticks(&l, 80);
-	ck_assert_uint_eq(l.records[RECORD_TICK] - looks, 10);
+	check_looks(80, 10);
 	live_check_sum(&l);
 }
 
@@ -380,9 +378,7 @@ TEST(what_happens_ends_the_rest)
 	begin();
 	live_ticks(&l, 1100);
 	capture_reset(l.capture, &l.sink);
-	looks = l.records[RECORD_TICK];
-	live_ticks(&l, 1);
-	ck_assert_uint_eq(l.records[RECORD_TICK] - looks, 1);
+	check_looks(1, 1);
 	live_ticks(&l, 1100);
 	(void)live_ask(&l, "asleep 1", "ok");
 	looks = l.records[RECORD_TICK];

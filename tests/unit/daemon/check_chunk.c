@@ -130,13 +130,11 @@ TESTS(spotlight_gets_a_transaction, 2)
 	ck_assert(is_for_a_file(
 		payload_of(&m, both, both ? chunk->file_size : chunk->size)));
 	text = payload_of(&m, m.n_fds - 1, chunk->anchor_size);
-	ck_assert_ptr_nonnull(strstr(text, "\"transaction\":\"a 100\""));
-	ck_assert_ptr_nonnull(strstr(text,
-				     "\"profile\":{\"profiler_id\":"
-				     "\"0123456789abcdef0123456789abcdef\"}"));
-	ck_assert_ptr_nonnull(strstr(text,
-				     "\"trace_id\":"
-				     "\"0123456789abcdef0123456789abcdef\""));
+	HAS(text, "\"transaction\":\"a 100\"");
+	HAS(text, "\"profile\":{\"profiler_id\":"
+		  "\"0123456789abcdef0123456789abcdef\"}");
+	HAS(text, "\"trace_id\":"
+		  "\"0123456789abcdef0123456789abcdef\"");
 	ipc_close_fds(&m);
 }
 

@@ -97,8 +97,7 @@ TEST(by_a_file_that_stays_open)
 
 	ck_assert_uint_ne(measured_bytes(), 0);
 	ck_assert_int_gt(t->statm_fd, STDERR_FILENO);
-	fd = memfd_create("statm", MFD_CLOEXEC);
-	ck_assert_int_eq(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+	fd = suite_file(text);
 	close_fd(&t->statm_fd);
 	t->statm_fd = fd;
 	for (int i = 0; i < 2; i++) {

@@ -77,7 +77,7 @@ TEST(a_user_namespace_s_count_for_less)
 	ck_assert_str_eq(found[0].name, "CAP_CHECKPOINT_RESTORE");
 	ck_assert_str_eq(found[1].name, "CAP_SYS_NICE");
 	for (size_t i = 0; i < 2; i++)
-		ck_assert_ptr_nonnull(strstr(found[i].add, "user namespace"));
+		HAS(found[i].add, "user namespace");
 }
 
 TEST(all_at_once)

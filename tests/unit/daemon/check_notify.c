@@ -108,7 +108,7 @@ TEST(a_long_status_is_cut_off)
 	n.state_ns = UINT64_MAX;
 	n.state_due = true;
 	notify_check(&n, NOW, 1, true);
-	ck_assert_ptr_nonnull(strstr(said(), "x\nWATCHDOG=1\n"));
+	HAS(said(), "x\nWATCHDOG=1\n");
 }
 
 /* The interval is 8 s: every 2 s there is an answer. */

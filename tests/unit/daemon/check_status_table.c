@@ -67,10 +67,9 @@ TEST(a_table)
 TEST(texts_are_whole)
 {
 	OK(print("{" DAEMON ", \"targets\": [" FAILED "]}"));
-	ck_assert_ptr_nonnull(
-		strstr(text, "\na-section-with-a-name-as-long-as-may-be-40x "));
-	ck_assert_ptr_nonnull(strstr(text, "  " ERROR50 " " ERROR50 "\n"));
-	ck_assert_ptr_nonnull(strstr(text, "  LAST ERROR\n"));
+	HAS(text, "\na-section-with-a-name-as-long-as-may-be-40x ");
+	HAS(text, "  " ERROR50 " " ERROR50 "\n");
+	HAS(text, "  LAST ERROR\n");
 }
 
 /* The row of ALL has 100 characters before its error. */
@@ -78,12 +77,12 @@ TEST(on_a_terminal)
 {
 	width = 100 + strlen("LAST ERROR");
 	OK(print("{" DAEMON ", \"targets\": [" ALL "]}"));
-	ck_assert_ptr_nonnull(strstr(text, "  999 B  no answer\n"));
-	ck_assert_ptr_nonnull(strstr(text, "  BYTES  LAST ERROR\n"));
+	HAS(text, "  999 B  no answer\n");
+	HAS(text, "  BYTES  LAST ERROR\n");
 	width--;
 	OK(print("{" DAEMON ", \"targets\": [" ALL "]}"));
-	ck_assert_ptr_nonnull(strstr(text, "  999 B  no answer\n"));
-	ck_assert_ptr_nonnull(strstr(text, "  BYTES  \n  LAST ERROR\n"));
+	HAS(text, "  999 B  no answer\n");
+	HAS(text, "  BYTES  \n  LAST ERROR\n");
 }
 
 TEST(what_is_not_known)
@@ -91,10 +90,10 @@ TEST(what_is_not_known)
 	OK(print("{" DAEMON ", \"targets\": [{\"name\": \"x\", "
 		 "\"pid\": 1, \"threads\": null, \"state\": 5, "
 		 "\"new\": 3}, {}]}"));
-	ck_assert_ptr_nonnull(strstr(text, "\nx       1  -      -  "));
-	ck_assert_ptr_nonnull(strstr(text, "\n-       -  -      -  "));
+	HAS(text, "\nx       1  -      -  ");
+	HAS(text, "\n-       -  -      -  ");
 	OK(print("{\"daemon\": {}, \"targets\": []}"));
-	ck_assert_ptr_null(strstr(text, "NAME"));
+	LACKS(text, "NAME");
 }
 
 #define LIMITED(servers) \
@@ -103,20 +102,20 @@ TEST(what_is_not_known)
 TEST(servers_that_take_nothing)
 {
 	OK(print(LIMITED("")));
-	ck_assert_ptr_nonnull(strstr(text, "a server takes nothing for 10 s"));
+	HAS(text, "a server takes nothing for 10 s");
 	OK(print(LIMITED(", \"servers\": null")));
-	ck_assert_ptr_nonnull(strstr(text, "a server takes nothing for 10 s"));
+	HAS(text, "a server takes nothing for 10 s");
 	/* Each by its name, and those alone. */
 	OK(print(LIMITED(", \"servers\": [{\"server\": \"a:443/1\", "
 			 "\"rate_limited_s\": 3.2}, {\"server\": "
 			 "\"b:443/1\", \"rate_limited_s\": 0}, "
 			 "{\"server\": \"\\u001bc:443/1\", "
 			 "\"rate_limited_s\": 9.6}]")));
-	ck_assert_ptr_nonnull(strstr(text, "\na:443/1 takes nothing for 3 s: "
-					   "its targets are not sampled"));
-	ck_assert_ptr_nonnull(strstr(text, "\n?c:443/1 takes nothing for "));
-	ck_assert_ptr_null(strstr(text, "b:443/1"));
-	ck_assert_ptr_null(strstr(text, "a server"));
+	HAS(text, "\na:443/1 takes nothing for 3 s: "
+		  "its targets are not sampled");
+	HAS(text, "\n?c:443/1 takes nothing for ");
+	LACKS(text, "b:443/1");
+	LACKS(text, "a server");
 }
 
 TEST(lowered_rates)
@@ -125,11 +124,10 @@ TEST(lowered_rates)
 		 "\"cpu_budget_percent\": 5, \"lowered\": "
 		 "{\"targets\": 30, \"least_hz\": 11, "
 		 "\"most_hz\": 17}}, \"targets\": []}"));
-	ck_assert_ptr_nonnull(strstr(
-		text, "\nbudget 5 %: 30 of 40 targets at 11 to 17 Hz\n"));
+	HAS(text, "\nbudget 5 %: 30 of 40 targets at 11 to 17 Hz\n");
 	OK(print("{\"daemon\": {\"lowered\": {\"targets\": 0}}, "
 		 "\"targets\": []}"));
-	ck_assert_ptr_null(strstr(text, "budget"));
+	LACKS(text, "budget");
 }
 
 TEST(clocks_that_differ)
@@ -138,12 +136,11 @@ TEST(clocks_that_differ)
 		 "\"clock_ahead_s\": 90}, {\"server\": \"b:443/1\", "
 		 "\"clock_ahead_s\": -6}, {\"server\": \"c:443/1\", "
 		 "\"clock_ahead_s\": 5}]}, \"targets\": []}"));
-	ck_assert_ptr_nonnull(strstr(text, "the clock of this host is 90 s "
-					   "behind that of a:443/1: profiles"));
-	ck_assert_ptr_nonnull(strstr(text,
-				     "the clock of this host is 6 s "
-				     "ahead of that of b:443/1: profiles"));
-	ck_assert_ptr_null(strstr(text, "c:443/1"));
+	HAS(text, "the clock of this host is 90 s "
+		  "behind that of a:443/1: profiles");
+	HAS(text, "the clock of this host is 6 s "
+		  "ahead of that of b:443/1: profiles");
+	LACKS(text, "c:443/1");
 }
 
 TEST(texts_are_not_obeyed)
@@ -152,8 +149,8 @@ TEST(texts_are_not_obeyed)
 		 "\"a\\u001b[2J\\u009bb\", \"last_error\": "
 		 "\"x\\u0007y\\nz\"}]}"));
 	ck_assert_ptr_null(strchr(text, '\033'));
-	ck_assert_ptr_nonnull(strstr(text, "a?[2J??b"));
-	ck_assert_ptr_nonnull(strstr(text, "  x?y?z\n"));
+	HAS(text, "a?[2J??b");
+	HAS(text, "  x?y?z\n");
 }
 
 TEST(units)
@@ -183,9 +180,9 @@ TEST(files_that_are_left_out)
 	OK(print("{\"daemon\": {\"files_left_out\": [3, {\"file\": "
 		 "\"/lib/a\\u001b.so\", \"uid\": 33, \"deaths\": 4}]}, "
 		 "\"targets\": []}"));
-	ck_assert_ptr_nonnull(strstr(text, "\n/lib/a?.so is not read for uid "
-					   "33: unwinding died at it 4 "
-					   "times\n"));
+	HAS(text, "\n/lib/a?.so is not read for uid "
+		  "33: unwinding died at it 4 "
+		  "times\n");
 }
 
 TEST(no_status)

@@ -59,8 +59,8 @@ TEST(is_told_once)
 	ck_assert_uint_eq(reports_ride_ns(&reports),
 			  START_NS + 31 * NS_PER_SEC);
 	take(START_NS + 40 * NS_PER_SEC);
-	ck_assert_ptr_nonnull(strstr(item.text, "network_error"));
-	ck_assert_ptr_null(strstr(item.text, "send_error"));
+	HAS(item.text, "network_error");
+	LACKS(item.text, "send_error");
 	reports_arrived(&reports);
 	ck_assert(!reports_any(&reports));
 	reports_arrived(&reports);
@@ -79,11 +79,11 @@ TEST(comes_back_if_it_does_not_arrive)
 	ck_assert_uint_eq(reports_alone_ns(&reports),
 			  START_NS + 61 * NS_PER_SEC);
 	take(START_NS + 61 * NS_PER_SEC);
-	ck_assert_ptr_nonnull(strstr(item.text, "\"quantity\":7}"));
+	HAS(item.text, "\"quantity\":7}");
 	reports_failed(&reports);
 	take(START_NS + 122 * NS_PER_SEC);
-	ck_assert_ptr_nonnull(strstr(item.text, "\"profile_chunk\","
-						"\"quantity\":7}"));
-	ck_assert_ptr_nonnull(strstr(item.text, "\"transaction\","
-						"\"quantity\":5}"));
+	HAS(item.text, "\"profile_chunk\","
+		       "\"quantity\":7}");
+	HAS(item.text, "\"transaction\","
+		       "\"quantity\":5}");
 }

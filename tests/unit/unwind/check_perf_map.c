@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "tests/unit/random.h"
 #include "tests/unit/suite.h"
@@ -12,20 +11,12 @@
 static struct perf_map map;
 static int fd; /* what map reads from */
 
-static int new_file(void)
-{
-	int new = memfd_create("perf", MFD_CLOEXEC);
-
-	ck_assert_int_ge(new, 0);
-	return new;
-}
-
 static void set_up(void)
 {
 	int copy;
 
 	perf_map_init(&map);
-	fd = new_file();
+	fd = suite_file("");
 	copy = dup(fd);
 	ck_assert_int_ge(copy, 0);
 	perf_map_open(&map, copy);
@@ -123,7 +114,7 @@ TEST(test_overlap)
 
 TEST(test_replaced)
 {
-	int other = new_file();
+	int other = suite_file("");
 
 	append("1000 20 first\n");
 	/* The same file by another descriptor. */

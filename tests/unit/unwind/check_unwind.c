@@ -76,13 +76,23 @@ static void walk(void)
 	OK(unwind_walk(space, sample, sample_size, 16, &out));
 }
 
+static void walk_to(size_t n, enum unwind_end end)
+{
+	walk();
+	ck_assert_int_eq(out.end, end);
+	ck_assert_uint_eq(out.n, n);
+}
+
+static void refuse(size_t size)
+{
+	ck_assert_int_eq(unwind_walk(space, sample, size, 4, &out), -EINVAL);
+}
+
 FIXTURE(set_up, tear_down)
 
 TEST(test_frame_pointers)
 {
-	walk();
-	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
-	ck_assert_uint_eq(out.n, 4);
+	walk_to(4, UNWIND_END_ROOT);
 	for (size_t i = 0; i < 4; i++) {
 		ck_assert_uint_eq(out.frames[i].addr, CODE + i * 0x100);
 		ck_assert_uint_eq(out.frames[i].is_leaf, i == 0);
@@ -96,16 +106,12 @@ TEST(test_search)
 {
 	sample->regs_known = SP_AND_PC;
 	sample->regs[SAMPLE_X86_64_RBP] = 1;
-	walk();
-	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
-	ck_assert_uint_eq(out.n, 4);
+	walk_to(4, UNWIND_END_ROOT);
 	ck_assert(out.frames[1].by_heuristic);
 	ck_assert_uint_eq(out.stack_top, STACK + 176);
 	/* A pair that leads nowhere is no frame. */
 	stack[20] = 8;
-	walk();
-	ck_assert_int_eq(out.end, UNWIND_END_UNKNOWN_REGISTER);
-	ck_assert_uint_eq(out.n, 1);
+	walk_to(1, UNWIND_END_UNKNOWN_REGISTER);
 }
 
 TEST(test_remembered)
@@ -116,9 +122,7 @@ TEST(test_remembered)
 	/* It leads to the root: taken as it is. */
 	ck_assert_uint_eq(out.n, 3);
 	sample->regs[SAMPLE_X86_64_RBP] = STACK + 88;
-	walk();
-	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
-	ck_assert_uint_eq(out.n, 4);
+	walk_to(4, UNWIND_END_ROOT);
 }
 
 TEST(test_ends)
@@ -129,9 +133,7 @@ TEST(test_ends)
 
 	for (size_t i = 0; i < array_size(bad); i++) {
 		sample->regs[SAMPLE_X86_64_RBP] = bad[i];
-		walk();
-		ck_assert_int_eq(out.end, UNWIND_END_NO_CFI);
-		ck_assert_uint_eq(out.n, 1);
+		walk_to(1, UNWIND_END_NO_CFI);
 	}
 	sample->regs[SAMPLE_X86_64_RBP] = STACK + 16;
 	stack[2] = STACK + 16;
@@ -139,17 +141,11 @@ TEST(test_ends)
 	ck_assert_int_eq(out.end, UNWIND_END_NO_CFI);
 	stack[2] = STACK + 80;
 	stack[11] = STACK;
-	walk();
-	ck_assert_int_eq(out.end, UNWIND_END_NO_CFI);
-	ck_assert_uint_eq(out.n, 2);
+	walk_to(2, UNWIND_END_NO_CFI);
 	stack[11] = 0;
-	walk();
-	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
-	ck_assert_uint_eq(out.n, 2);
+	walk_to(2, UNWIND_END_ROOT);
 	sample->regs[SAMPLE_X86_64_RIP] = 0x1000;
-	walk();
-	ck_assert_int_eq(out.end, UNWIND_END_NO_MAP);
-	ck_assert_uint_eq(out.n, 1);
+	walk_to(1, UNWIND_END_NO_MAP);
 	ck_assert_uint_eq(out.frames[0].addr, 0x1000);
 	ck_assert_uint_eq(out.stack_top, 0);
 }
@@ -175,9 +171,7 @@ TEST(test_second_range)
 
 	words[3] = CODE + 0x300;
 	stack[10] = second + 16;
-	walk();
-	ck_assert_int_eq(out.end, UNWIND_END_NO_CFI);
-	ck_assert_uint_eq(out.n, 3);
+	walk_to(3, UNWIND_END_NO_CFI);
 	ck_assert_uint_eq(out.second_from, 0);
 	sample = realloc(sample, size);
 	ck_assert_ptr_nonnull(sample);
@@ -264,38 +258,29 @@ TEST(a_size_that_changes_after_its_check_does_not_count)
 
 TEST(test_malformed)
 {
-	ck_assert_int_eq(
-		unwind_walk(space, sample, sizeof(*sample) - 1, 4, &out),
-		-EINVAL);
-	ck_assert_int_eq(unwind_walk(space, sample, sample_size - 8, 4, &out),
-			 -EINVAL);
+	refuse(sizeof(*sample) - 1);
+	refuse(sample_size - 8);
 	sample->arch = 99;
-	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out),
-			 -EINVAL);
+	refuse(sample_size);
 	sample->arch = SAMPLE_ARCH_X86_64;
 	sample->stack_addr = UINT64_MAX - 8;
-	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out),
-			 -EINVAL);
+	refuse(sample_size);
 	sample->stack_addr = STACK;
 	/* Its address, or its bytes, are not in the record; or go round. */
 	sample->second_size = 1;
-	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out),
-			 -EINVAL);
+	refuse(sample_size);
 	sample->stack_size -= 16;
 	sample->second_size = 9;
-	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out),
-			 -EINVAL);
+	refuse(sample_size);
 	sample->second_size = 8;
 	stack[WORDS - 2] = UINT64_MAX - 8;
 	OK(unwind_walk(space, sample, sample_size, 4, &out));
 	stack[WORDS - 2] = UINT64_MAX - 7;
-	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out),
-			 -EINVAL);
+	refuse(sample_size);
 	sample->stack_size += 16;
 	sample->second_size = 0;
 	sample->regs_known = BIT(SAMPLE_X86_64_RSP);
-	ck_assert_int_eq(unwind_walk(space, sample, sample_size, 4, &out),
-			 -EINVAL);
+	refuse(sample_size);
 }
 
 static bool would_remap(const char *text)
