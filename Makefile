@@ -117,7 +117,7 @@ sentry-profd-capture_SRC = captured tracer await stops readers realtime slots te
 sentry-profd-capture_LIB = capture base
 sentry-profd-capture_PKG =
 sentry-profd-unwind_SRC = unwindd stream exec_budget maps_age measures thread_keys chunks program hints chunk credit \
-	release environ_names request want page symbolize symbolized \
+	release environ_names request want page symbolize symbolized file_look \
 	id child leash privileges sandbox confine log log_limit
 sentry-profd-unwind_LIB = aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp
@@ -150,8 +150,7 @@ sentry-profctl_SRC = profctl operator ask status_table doctor doctor_host doctor
 	ctl/top_targets ctl/view option_fault open exe_link mapped rooted act_as \
 	privileges process refusal lack log log_limit
 sentry-profctl_LIB = export import ship aggregate unwind proto base
-sentry-profctl_PKG = libelf liblzma libzstd jansson inih \
-	zlib libprotobuf-c ncursesw
+sentry-profctl_PKG = jansson zlib libprotobuf-c ncursesw
 sentry-profctl_LIBS = -liberty
 
 # An object that each executable gets besides: the options of the sanitizers.

@@ -2,20 +2,22 @@
  * A process's files: are stacks found through them, do functions have names,
  * and what is to be uploaded to Sentry; and code that is in no file.
  *
- * They are read as profctl's user, with no sandbox.
+ * They are opened with the rights of profctl's user, and read by a
+ * sentry-profd-unwind of its own, in its sandbox.
  */
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/ctl/own_unwind.h"
 #include "daemon/doctor.h"
 #include "daemon/open.h"
 #include "daemon/process.h"
 #include "daemon/rooted.h"
 #include "lib/base/buf.h"
 #include "lib/base/procfs.h"
-#include "lib/unwind/build_id.h"
 #include "lib/unwind/maps.h"
 #include "lib/unwind/unwind.h"
 
@@ -24,26 +26,19 @@
 /* Trampolines of libffi and the like are no program of their own. */
 #define JIT_BYTES_MIN 65536
 
-/* What is looked through for the beginnings of functions. */
-#define CODE_MAX (1u << 20)
-
 /* sentry-cli's line is for a terminal; a directory can be given, too. */
 #define UPLOADS_MAX 16
 
 /* What one file of a process has. */
 struct file {
 	const char *path; /* as the process names it */
-	struct build_id id;
-	bool is_elf;
-	bool has_cfi;
-	bool has_frame_pointers; /* known without CFI only */
-	bool has_symbols;	 /* a symbol table, its own or packed */
-	bool has_debug_info;
+	struct msg_file_seen seen;
 	char debug[PATH_MAX]; /* its separate debug file; "": none */
 };
 
 struct look {
 	struct doctor *d;
+	struct own_unwind unwind;
 	struct buf text;
 	struct maps maps;
 	size_t files, stripped;
@@ -51,78 +46,16 @@ struct look {
 	size_t n_uploads;
 };
 
-static bool has_section(const struct elf_file *f, const char *name)
-{
-	GElf_Shdr header;
-
-	return elf_file_section(f, name, &header) != NULL &&
-	       header.sh_type != SHT_NOBITS && header.sh_size > 0;
-}
-
-static bool find_segment(const struct elf_file *f, uint32_t type,
-			 uint32_t flags, GElf_Phdr *ret)
-{
-	for (size_t i = 0; i < f->n_phdrs; i++)
-		if (gelf_getphdr(f->elf, (int)i, ret) != NULL &&
-		    ret->p_type == type && (ret->p_flags & flags) == flags)
-			return true;
-	return false;
-}
-
-/* push %rbp; mov %rsp,%rbp: so begins a function that keeps one. */
-static bool keeps_frame_pointers(const struct elf_file *f)
-{
-	static const uint8_t begins[] = {0x55, 0x48, 0x89, 0xe5};
-	GElf_Phdr code;
-	uint8_t *bytes;
-	size_t size, found = 0;
-
-	if (!find_segment(f, PT_LOAD, PF_X, &code))
-		return false;
-	size = (size_t)min_u64(code.p_filesz, CODE_MAX);
-	if (elf_file_read(f, code.p_offset, size, CODE_MAX, &bytes) < 0)
-		return false;
-	for (size_t i = 0; i + sizeof(begins) <= size; i++)
-		found += memcmp(bytes + i, begins, sizeof(begins)) == 0;
-	free(bytes);
-	/* A function has some hundred bytes. */
-	return found > size / 1024;
-}
-
 static void find_debug_file(const struct look *k, struct file *ret)
 {
-	char hex[BUILD_ID_HEX_SIZE];
 	int fd;
 
-	if (!ret->id.is_real)
-		return;
-	build_id_hex(&ret->id, hex);
-	if (strlen(hex) < 4 || rooted_debug(k->d->pid, hex, &fd) < 0)
+	if (strlen(ret->seen.build_id) < 4 ||
+	    rooted_debug(k->d->pid, ret->seen.build_id, &fd) < 0)
 		return;
 	(void)!procfs_link(procfs_own_fd(fd).text, ret->debug,
 			   sizeof(ret->debug));
 	close_fd(&fd);
-}
-
-static void read_file(const struct look *k, int fd, struct file *ret)
-{
-	struct elf_file f;
-	GElf_Phdr header;
-
-	if (elf_file_open(&f, fd) < 0)
-		return;
-	ret->is_elf = true;
-	build_id_read(&f, &ret->id);
-	ret->has_cfi = has_section(&f, ".eh_frame") ||
-		       has_section(&f, ".debug_frame") ||
-		       find_segment(&f, PT_GNU_EH_FRAME, 0, &header);
-	ret->has_symbols =
-		has_section(&f, ".symtab") || has_section(&f, ".gnu_debugdata");
-	ret->has_debug_info = has_section(&f, ".debug_info");
-	if (!ret->has_cfi)
-		ret->has_frame_pointers = keeps_frame_pointers(&f);
-	elf_file_close(&f);
-	find_debug_file(k, ret);
 }
 
 static void add_upload(struct look *k, const char *path)
@@ -134,46 +67,45 @@ static void add_upload(struct look *k, const char *path)
 
 static void say_file(struct look *k, const struct file *f, bool is_program)
 {
-	char id[BUILD_ID_HEX_SIZE] = "none";
+	const struct msg_file_seen *seen = &f->seen;
+	const char *id = seen->build_id[0] != '\0' ? seen->build_id : "none";
+	const bool is_stripped = !seen->has_symbols && f->debug[0] == '\0';
 
-	if (f->id.is_real)
-		build_id_hex(&f->id, id);
-	if (!f->has_cfi)
+	if (!seen->has_cfi)
 		doctor_say(k->d, FINDING_WARNING, "stacks",
 			   "%s has no call frame information: stacks through "
 			   "it %s (compile it with "
 			   "-fasynchronous-unwind-tables)",
 			   f->path,
-			   f->has_frame_pointers
+			   seen->keeps_frame_pointers
 				   ? "are found by its frame pointers"
 				   : "end there: it keeps no frame pointers "
 				     "either");
-	if (!f->id.is_real)
+	if (seen->build_id[0] == '\0')
 		doctor_say(k->d, FINDING_WARNING, "build-id",
 			   "%s has none, so its debug files are known by a "
 			   "checksum of its code only (link it with "
 			   "-Wl,--build-id)",
 			   f->path);
-	if (!f->has_symbols && f->debug[0] == '\0')
-		k->stripped++;
-	if (is_program && !f->has_symbols && f->debug[0] == '\0')
+	k->stripped += is_stripped;
+	if (is_program && is_stripped)
 		doctor_say(k->d, FINDING_WARNING, "names",
 			   "%s is stripped, and there is no debug file of "
 			   "build-id %s: functions that it does not export "
 			   "have no names here (install its debug package, or "
 			   "upload its debug file to Sentry)",
 			   f->path, id);
-	else if (is_program || f->debug[0] != '\0' || f->has_debug_info)
+	else if (is_program || f->debug[0] != '\0' || seen->has_debug_info)
 		doctor_say(k->d, FINDING_OK, "names", "%s (build-id %s): %s%s",
 			   f->path, id,
-			   f->debug[0] != '\0' ? "debug file "
-			   : f->has_debug_info ? "debug information"
-			   : f->has_symbols    ? "symbols, and no lines"
-					       : "exported names",
+			   f->debug[0] != '\0'	  ? "debug file "
+			   : seen->has_debug_info ? "debug information"
+			   : seen->has_symbols	  ? "symbols, and no lines"
+						  : "exported names",
 			   f->debug);
 	if (f->debug[0] != '\0')
 		add_upload(k, f->debug);
-	if (f->has_debug_info || (is_program && f->has_symbols))
+	if (seen->has_debug_info || (is_program && seen->has_symbols))
 		add_upload(k, f->path);
 }
 
@@ -187,6 +119,59 @@ static bool is_first(const struct maps *m, size_t n)
 	return true;
 }
 
+/* The file cannot be had here, so what is said of it would be untrue. */
+static void say_unopened(struct look *k, const char *path, int error)
+{
+	capability_set have;
+	const bool may = privileges_get(&have) == 0 &&
+			 (have & CAPABILITY(CAP_CHECKPOINT_RESTORE)) != 0;
+
+	doctor_say(k->d, FINDING_WARNING, "file",
+		   "%s cannot be opened: %s: sentry-profd with these rights "
+		   "reads what is mapped of it, which has fewer names or "
+		   "none%s",
+		   path, strerror(error),
+		   may ? ""
+		       : " (CAP_CHECKPOINT_RESTORE opens every file that "
+			 "is mapped)");
+}
+
+static void say_verdict(struct look *k, const struct file *f, bool is_program)
+{
+	const char *what = "is no ELF file";
+
+	switch ((enum file_verdict)f->seen.verdict) {
+	case FILE_READ:
+		say_file(k, f, is_program);
+		return;
+	case FILE_32_BIT:
+		what = "is a 32-bit ELF file";
+		break;
+	case FILE_DAMAGED:
+		what = "is a damaged ELF file, or of another processor";
+		break;
+	case FILE_NO_ELF:
+	case FILE_VERDICT_END:
+		break;
+	}
+	doctor_say(k->d, FINDING_WARNING, "file",
+		   "%s is mapped as code, and %s: its stacks are found by "
+		   "frame pointers, and it has no names",
+		   f->path, what);
+}
+
+/* An unwind that has ended at a file is started again for the next one. */
+static int ask_unwind(struct look *k, int fd, struct msg_file_seen *ret)
+{
+	int r = k->unwind.page == NULL ? own_unwind_start(&k->unwind) : 0;
+
+	if (r == 0)
+		r = own_unwind_look(&k->unwind, fd, ret);
+	if (r < 0)
+		own_unwind_end(&k->unwind);
+	return r;
+}
+
 static void look_at_file(struct look *k, const struct map *m, bool is_program)
 {
 	const struct open_order order = {
@@ -194,6 +179,7 @@ static void look_at_file(struct look *k, const struct map *m, bool is_program)
 		.kind = WANT_IMAGE,
 		.start = m->start,
 		.end = m->end,
+		.is_whole = true,
 	};
 	static struct file f;
 	int fd, r;
@@ -202,18 +188,19 @@ static void look_at_file(struct look *k, const struct map *m, bool is_program)
 	k->files++;
 	r = open_for(&order, &fd);
 	if (r < 0) {
-		doctor_say(k->d, FINDING_WARNING, "file", "%s: %s", m->path,
-			   strerror(-r));
+		say_unopened(k, m->path, -r);
 		return;
 	}
-	read_file(k, fd, &f);
+	r = ask_unwind(k, fd, &f.seen);
 	close_fd(&fd);
-	if (f.is_elf)
-		say_file(k, &f, is_program);
-	else
+	if (r < 0) {
 		doctor_say(k->d, FINDING_WARNING, "file",
-			   "%s is mapped as code, and is no 64-bit ELF file",
-			   m->path);
+			   "%s cannot be read: sentry-profd-unwind: %s",
+			   m->path, strerror(-r));
+		return;
+	}
+	find_debug_file(k, &f);
+	say_verdict(k, &f, is_program);
 }
 
 /* What the link /proc/PID/exe points to. */
@@ -320,6 +307,7 @@ void doctor_files(struct doctor *d)
 	if (r == 0) {
 		look_at_all(&k);
 		maps_fini(&k.maps);
+		own_unwind_end(&k.unwind);
 	} else {
 		doctor_say(d, FINDING_FAULT, "files",
 			   "its mappings cannot be read: %s", strerror(-r));

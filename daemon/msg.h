@@ -67,6 +67,7 @@
 	X(MSG_RECORD_CLOSE, msg_record, 0)                 \
 	/* sentry-profctl -> its own unwind */             \
 	X(MSG_SYMBOLIZE, msg_symbolize, 1)                 \
+	X(MSG_FILE_LOOK, msg_id, 1)                        \
 	/* unwind -> broker */                             \
 	X(MSG_WANT, msg_want, 0)                           \
 	X(MSG_CHUNK, msg_chunk, 1)                         \
@@ -81,6 +82,7 @@
 	X(MSG_RECORD_CLOSED, msg_record, 0)                \
 	/* unwind -> the sentry-profctl that started it */ \
 	X(MSG_SYMBOLIZED, msg_symbolized, 0)               \
+	X(MSG_FILE_SEEN, msg_file_seen, 0)                 \
 	/* broker -> ship */                               \
 	X(MSG_DSN, msg_dsn, 0)                             \
 	X(MSG_ENVELOPE, msg_envelope, 1)                   \

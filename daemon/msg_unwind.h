@@ -329,4 +329,25 @@ static inline bool msg_symbolized_has_answer(uint32_t verdict)
 	return verdict == SYMBOLIZE_DONE || verdict == SYMBOLIZE_NO_NAMES;
 }
 
+/*
+ * MSG_FILE_LOOK, of sentry-profctl doctor to an unwind of its own: what does
+ * the ELF file that comes with it have? Answered by MSG_FILE_SEEN.
+ */
+enum file_verdict {
+	FILE_READ = 1,
+	FILE_NO_ELF,
+	FILE_32_BIT,
+	FILE_DAMAGED, /* or of another processor */
+	FILE_VERDICT_END,
+};
+struct msg_file_seen {
+	struct msg_header h;
+	uint32_t verdict; /* enum file_verdict; only FILE_READ has the rest */
+	uint32_t has_cfi;
+	uint32_t keeps_frame_pointers; /* looked for only without CFI */
+	uint32_t has_symbols;	       /* a symbol table, its own or packed */
+	uint32_t has_debug_info;
+	char build_id[MSG_NAME_MAX]; /* in hex; "": it has none */
+};
+
 #endif

@@ -239,8 +239,8 @@ static int open_image(const struct open_order *o, int *ret_fd)
 		r = open_by_path(o, ret_fd);
 	if (r == 0)
 		r = copy_of_fuse(ret_fd);
-	if (r == 0)
-		return 0;
+	if (r == 0 || o->is_whole)
+		return r;
 	/* The vDSO, or a file that cannot be had: what is mapped of it. */
 	return copy_file(o->pid, procfs_path(o->pid, "mem").text, o->start,
 			 min_u64(o->end - o->start, OPEN_COPY_MAX), ret_fd);

@@ -24,6 +24,7 @@
 #include "daemon/request.h"
 #include "daemon/sandbox.h"
 #include "daemon/stream.h"
+#include "daemon/file_look.h"
 #include "daemon/symbolize.h"
 #include "lib/base/clock.h"
 #include "lib/base/ring.h"
@@ -333,6 +334,12 @@ static int take_symbolize(void *ctx, struct ipc_message *message)
 			 message->fds[0]);
 }
 
+static int take_file_look(void *ctx, struct ipc_message *message)
+{
+	(void)ctx;
+	return file_look(message->fds[0]);
+}
+
 static void on_broker(void)
 {
 	static const struct msg_rule rules[] = {
@@ -345,6 +352,7 @@ static void on_broker(void)
 		{MSG_RECORD_OPEN, open_record},
 		{MSG_RECORD_CLOSE, close_record},
 		{MSG_SYMBOLIZE, take_symbolize},
+		{MSG_FILE_LOOK, take_file_look},
 	};
 	struct ipc_message m;
 	int r = request_next_message(&m);

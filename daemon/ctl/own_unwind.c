@@ -1,5 +1,7 @@
 #include "daemon/ctl/own_unwind.h"
 
+#include <string.h>
+
 #include "daemon/child.h"
 #include "daemon/page.h"
 #include "daemon/want.h"
@@ -27,6 +29,24 @@ void own_unwind_end(struct own_unwind *u)
 	own_child_end(&u->child);
 	page_free(u->page, sizeof(uint32_t));
 	u->page = NULL;
+}
+
+int own_unwind_look(struct own_unwind *u, int fd, struct msg_file_seen *ret)
+{
+	const struct msg_id m = {.h = MSG_HEADER(MSG_FILE_LOOK)};
+	struct ipc_message answer;
+	int r = ipc_send(u->child.fd, &m, sizeof(m), &fd, 1);
+
+	if (r == 0)
+		r = own_child_take(&u->child, MSG_FILE_SEEN, &answer);
+	if (r < 0)
+		return r;
+	memcpy(ret, answer.bytes, sizeof(*ret));
+	return ret->verdict < FILE_READ || ret->verdict >= FILE_VERDICT_END ||
+			       memchr(ret->build_id, '\0',
+				      sizeof(ret->build_id)) == NULL
+		       ? -EPROTO
+		       : 0;
 }
 
 static int answer_want(struct own_unwind *u, const struct ipc_message *message,

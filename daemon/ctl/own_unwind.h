@@ -21,6 +21,14 @@ must_check int own_unwind_start(struct own_unwind *u);
 void own_unwind_end(struct own_unwind *u); /* takes zeros */
 
 /*
+ * What the ELF file behind fd has. Returns 0, -EPIPE if unwind has ended, at
+ * this file as a rule, -EPROTO if it broke a rule, or -errno; after an error
+ * only own_unwind_end may follow.
+ */
+must_check int own_unwind_look(struct own_unwind *u, int fd,
+			       struct msg_file_seen *ret);
+
+/*
  * Opens the debug file that a checked want, WANT_DEBUG or WANT_DEBUG_LINK, is
  * for. Returns 0 and a descriptor, which is closed then, or a negative errno.
  */

@@ -416,6 +416,44 @@ def test_what_programs_lack(box):
                                   'bare has no call frame information')
 
 
+def test_files_that_cannot_be_opened(box):
+    """Without CAP_CHECKPOINT_RESTORE nothing untrue is said of a file that has no
+    path any more: it is neither stripped nor something else than ELF."""
+    if os.geteuid() != 0:
+        raise harness.Skip('root alone can give up a capability')
+    library = build(box, 'libaway.so', '-shared', '-fPIC', '-g')
+    program = box.start([sys.executable, '-c', 'import ctypes, os, sys, time\n'
+                         'ctypes.CDLL(sys.argv[1]); os.unlink(sys.argv[1])\n'
+                         'print("ready", flush=True); time.sleep(1000)', library])
+    program.wait_line('ready')
+    found = Findings(box, program.pid)
+    found.check('names', 'ok', 'libaway.so .*: debug information')
+    check(not any('libaway' in text for _, text in found.of('file')),
+          found.done.stdout)
+    found = Findings(box, program.pid, wrapper=(
+        'setpriv', '--bounding-set=-checkpoint_restore,-sys_admin',
+        '--inh-caps=-checkpoint_restore,-sys_admin'))
+    found.check('file', 'warning', 'libaway.so cannot be opened.*CHECKPOINT_RESTORE')
+    check('ELF' not in found.done.stdout and
+          'libaway.so is stripped' not in found.done.stdout, found.done.stdout)
+
+
+def test_files_that_are_no_elf(box):
+    """What is mapped as code, and why no names come from it."""
+    for name, head, what in (('text', b'#!/bin/sh\n', 'is no ELF file'),
+                             ('old', b'\x7fELF\x01\x01\x01', 'is a 32-bit ELF file'),
+                             ('cut', b'\x7fELF\x02\x01\x01', 'is a damaged ELF file')):
+        path = box.dir / name
+        path.write_bytes(head.ljust(8192, b'\0'))
+        program = box.start([sys.executable, '-c', 'import mmap, sys, time\n'
+                             'f = open(sys.argv[1], "r+b")\n'
+                             'm = mmap.mmap(f.fileno(), 0, prot=5)\n'
+                             'print("ready", flush=True); time.sleep(1000)', path])
+        program.wait_line('ready')
+        Findings(box, program.pid).check(
+            'file', 'warning', f'{name} is mapped as code, and {what}')
+
+
 def test_run_time_code(box):
     script = ('import mmap, time\n'
               'm = mmap.mmap(-1, 1 << 20, prot=7)\n'
