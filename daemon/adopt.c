@@ -43,26 +43,20 @@ static void refuse_fault(enum process_fault fault, int32_t pid,
 	case PROCESS_ZOMBIE:
 		ret->m.result = PROTOCOL_NO_PROCESS;
 		return;
-	case PROCESS_KERNEL_THREAD:
-		control_refuse(
-			ret, PROTOCOL_FAILED,
-			"is a kernel thread: it has no user stack to profile");
-		return;
 	case PROCESS_THREAD:
 		control_refuse(ret, PROTOCOL_FAILED,
 			       "is a thread of process %d", pid);
 		return;
-	case PROCESS_OK:
-	case PROCESS_TRACED:
+	case PROCESS_KERNEL_THREAD:
 	case PROCESS_UNREADABLE:
 	case PROCESS_LACK:
+		control_refuse(ret, PROTOCOL_FAILED, "%s",
+			       process_fault_text(fault));
+		return;
+	case PROCESS_OK:
+	case PROCESS_TRACED:
 		break;
 	}
-	control_refuse(
-		ret, PROTOCOL_FAILED, "cannot be looked at%s",
-		fault == PROCESS_LACK
-			? ": sentry-profd is out of descriptors or memory"
-			: "");
 }
 
 static size_t attached_of(const struct broker *b, uint32_t uid)

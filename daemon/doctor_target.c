@@ -11,38 +11,13 @@
 static void say_fault(struct doctor *d, enum process_fault fault,
 		      const struct process *p)
 {
-	char name[PROCESS_NAME_SIZE];
-
-	switch (fault) {
-	case PROCESS_OK:
-	case PROCESS_TRACED:
-		return;
-	case PROCESS_GONE:
-		doctor_say(d, FINDING_FAULT, "process",
-			   "nothing runs here with pid %d", d->pid);
-		return;
-	case PROCESS_KERNEL_THREAD:
-		process_name(d->pid, name);
-		doctor_say(d, FINDING_FAULT, "process",
-			   "%d (%s) is a kernel thread: it has no user stack",
-			   d->pid, name);
-		return;
-	case PROCESS_ZOMBIE:
-		doctor_say(d, FINDING_FAULT, "process",
-			   "%d has ended already (it is a zombie)", d->pid);
-		return;
-	case PROCESS_THREAD:
+	if (fault == PROCESS_THREAD)
 		doctor_say(d, FINDING_FAULT, "process",
 			   "%d is a thread of process %d: give that", d->pid,
 			   p->pid);
-		return;
-	case PROCESS_UNREADABLE:
-	case PROCESS_LACK:
-		doctor_say(d, FINDING_FAULT, "process",
-			   "%d cannot be looked at (/proc with hidepid)",
-			   d->pid);
-		return;
-	}
+	else
+		doctor_say(d, FINDING_FAULT, "process", "%d %s", d->pid,
+			   process_fault_text(fault));
 }
 
 static void check_tracer(struct doctor *d, int32_t tracer)

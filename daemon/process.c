@@ -125,6 +125,29 @@ static enum process_fault look(int32_t pid, struct process *ret)
 	return tracer != 0 ? PROCESS_TRACED : PROCESS_OK;
 }
 
+const char *process_fault_text(enum process_fault fault)
+{
+	switch (fault) {
+	case PROCESS_GONE:
+		return "is none: nothing runs here with this pid";
+	case PROCESS_KERNEL_THREAD:
+		return "is a kernel thread: it has no user stack to profile; "
+		       "perf can profile the kernel";
+	case PROCESS_ZOMBIE:
+		return "has ended already (it is a zombie): its parent has not "
+		       "taken note of it yet";
+	case PROCESS_UNREADABLE:
+		return "cannot be looked at: is /proc mounted with hidepid?";
+	case PROCESS_LACK:
+		return "cannot be looked at: descriptors or memory are short";
+	case PROCESS_OK:
+	case PROCESS_TRACED:
+	case PROCESS_THREAD:
+		break;
+	}
+	return NULL;
+}
+
 enum process_fault process_look(int32_t pid, struct process *ret)
 {
 	/* First: what is read while it has not ended is of no other process. */

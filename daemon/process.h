@@ -39,6 +39,12 @@ enum process_fault {
 	PROCESS_LACK, /* descriptors or memory are short: look again later */
 };
 
+/*
+ * What is wrong, as words that follow "process N": "is a kernel thread ...".
+ * NULL of PROCESS_OK, _TRACED and _THREAD, to which a pid belongs.
+ */
+const char *process_fault_text(enum process_fault fault);
+
 /* Looks at pid. With PROCESS_OK or _TRACED *ret has a pidfd, else -1. */
 enum process_fault process_look(int32_t pid, struct process *ret);
 

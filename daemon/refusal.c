@@ -12,8 +12,10 @@
 
 #define YAMA "/proc/sys/kernel/yama/ptrace_scope"
 
-/* Of a process that another sentry-profd has, with its pid. */
-#define SEE "sentry-profctl record %d --duration 10 -o profile.html"
+/* Of a process that another sentry-profd has, with its pid, twice. */
+#define SEE                                                                  \
+	"sentry-profctl stack %d, or record %d -o profile.html, shows what " \
+	"it does, where that one has a socket"
 
 /* 1: only descendants and root, 2: only root, 3: nobody (Yama.txt). */
 static char yama_scope(void)
@@ -97,9 +99,9 @@ static void say_traced(int32_t pid, int32_t tracer)
 
 	process_name(tracer, name);
 	if (is_capture(name))
-		log_error("process %d is profiled by another sentry-profd: " SEE
-			  " shows what it does",
-			  pid, pid);
+		log_error(
+			"process %d is profiled by another sentry-profd: " SEE,
+			pid, pid, pid);
 	else
 		log_error("process %d is already traced by %s (pid %d): a "
 			  "process can have one tracer; end that one first",
@@ -121,9 +123,8 @@ void refusal_for_now(int32_t pid, int32_t tracer)
 	if (is_capture(name))
 		log_warning("process %d is profiled by another sentry-profd "
 			    "now: " SEE
-			    " shows what it does; here it is profiled when "
-			    "that lets go",
-			    pid, pid);
+			    "; here it is profiled when that lets go",
+			    pid, pid, pid);
 	else
 		log_warning("process %d is traced by %s (pid %d) now: it is "
 			    "profiled when that lets go",
@@ -160,14 +161,11 @@ int refusal_of_look(enum process_fault fault, int32_t pid,
 		return -ESRCH;
 	case PROCESS_KERNEL_THREAD:
 		process_name(pid, name);
-		log_error("process %d (%s) is a kernel thread: it has no user "
-			  "stack to profile; perf can profile the kernel",
-			  pid, name);
+		log_error("process %d (%s) %s", pid, name,
+			  process_fault_text(fault));
 		return -EINVAL;
 	case PROCESS_ZOMBIE:
-		log_error("process %d has ended already (it is a zombie): its "
-			  "parent has not taken note of it yet",
-			  pid);
+		log_error("process %d %s", pid, process_fault_text(fault));
 		return -ESRCH;
 	case PROCESS_THREAD:
 		log_error("%d is a thread of process %d: give --pid %d", pid,
@@ -177,15 +175,9 @@ int refusal_of_look(enum process_fault fault, int32_t pid,
 		say_traced(pid, p->tracer);
 		return -EBUSY;
 	case PROCESS_UNREADABLE:
-		log_error("process %d cannot be looked at: is /proc mounted "
-			  "with hidepid?",
-			  pid);
-		return -EACCES;
 	case PROCESS_LACK:
-		log_error("process %d cannot be looked at: descriptors or "
-			  "memory are short",
-			  pid);
-		return -EMFILE;
+		log_error("process %d %s", pid, process_fault_text(fault));
+		return fault == PROCESS_LACK ? -EMFILE : -EACCES;
 	}
 	return -EINVAL;
 }

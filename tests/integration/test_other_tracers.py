@@ -133,9 +133,9 @@ def test_another_of_ours(box):
     first = box.profd([target], '--chunk-seconds', '1').wait_attached()
     second = box.profd([target], '--chunk-seconds', '1')
     said = (f'sentry-profd: warning: process {target.pid} is profiled by '
-            f'another sentry-profd now: sentry-profctl record {target.pid} '
-            '--duration 10 -o profile.html shows what it does; here it is '
-            'profiled when that lets go')
+            f'another sentry-profd now: sentry-profctl stack {target.pid}, or '
+            f'record {target.pid} -o profile.html, shows what it does, where '
+            'that one has a socket; here it is profiled when that lets go')
     wait_for_line(second, said)
     first.wait_chunks(2)
     first.interrupt()
