@@ -195,6 +195,14 @@ static void remove_it(void)
 	ck_assert(capture_is_leaving(l.capture));
 }
 
+/* After which nothing is waited for. */
+static void end_rest(struct thread *th)
+{
+	th->rest.state = REST_NONE;
+	ck_assert(capture_lets_go(l.capture));
+	ck_assert(capture_settle(l.capture));
+}
+
 TEST(one_that_leaves_has_its_moment)
 {
 	ck_assert(!capture_lets_go(l.capture));
@@ -258,9 +266,7 @@ TEST(and_without_ticks_for_a_moment)
 	live_later(2 * NS_PER_SEC);
 	ck_assert(capture_lets_go(l.capture));
 	ck_assert(!capture_settle(l.capture));
-	th->rest.state = REST_NONE;
-	ck_assert(capture_lets_go(l.capture));
-	ck_assert(capture_settle(l.capture));
+	end_rest(th);
 }
 
 /* Then it is waited for as at the end: no rest is cut off before. */
@@ -298,9 +304,7 @@ TEST(one_that_leaves_later_is_waited_for)
 
 	ck_assert(!lets_go_later(1));
 	ck_assert(!lets_go_later(1));
-	th->rest.state = REST_NONE;
-	ck_assert(capture_lets_go(l.capture));
-	ck_assert(capture_settle(l.capture));
+	end_rest(th);
 }
 
 /* There may always be another one. */
@@ -321,9 +325,7 @@ TEST(another_that_stands_still_is_cut_off)
 	ck_assert(!l.capture->settle.cut);
 	ck_assert(lets_go_later(2));
 	ck_assert(l.capture->settle.cut);
-	th->rest.state = REST_NONE;
-	ck_assert(capture_lets_go(l.capture));
-	ck_assert(capture_settle(l.capture));
+	end_rest(th);
 }
 
 TEST(it_ends_when_another_is_cut_off)

@@ -32,6 +32,14 @@ static void on_signal(int number)
 	(void)number;
 }
 
+static void check_signal(int number, void (*handler)(int), bool goes_unnoticed,
+			 bool is_ignored)
+{
+	ck_assert(signal(number, handler) != SIG_ERR);
+	ck_assert_int_eq(status_goes_unnoticed(self(), number), goes_unnoticed);
+	ck_assert_int_eq(status_ignores(self(), number), is_ignored);
+}
+
 /* signal(7): what these do by default is nothing. */
 static const int ignored_by_default[] = {SIGCHLD, SIGCONT, SIGURG, SIGWINCH};
 
@@ -39,15 +47,9 @@ TESTS(default_that_is_to_do_nothing, array_size(ignored_by_default))
 {
 	const int number = ignored_by_default[_i];
 
-	ck_assert(signal(number, SIG_DFL) != SIG_ERR);
-	ck_assert(status_goes_unnoticed(self(), number));
-	ck_assert(!status_ignores(self(), number));
-	ck_assert(signal(number, on_signal) != SIG_ERR);
-	ck_assert(!status_goes_unnoticed(self(), number));
-	ck_assert(!status_ignores(self(), number));
-	ck_assert(signal(number, SIG_IGN) != SIG_ERR);
-	ck_assert(status_goes_unnoticed(self(), number));
-	ck_assert(status_ignores(self(), number));
+	check_signal(number, SIG_DFL, true, false);
+	check_signal(number, on_signal, false, false);
+	check_signal(number, SIG_IGN, true, true);
 }
 
 /* The first, the last, a neighbour's bit, and one that stops. */
@@ -57,15 +59,9 @@ TESTS(default_that_does_something, array_size(others))
 {
 	const int number = others[_i];
 
-	ck_assert(signal(number, SIG_DFL) != SIG_ERR);
-	ck_assert(!status_goes_unnoticed(self(), number));
-	ck_assert(!status_ignores(self(), number));
-	ck_assert(signal(number, SIG_IGN) != SIG_ERR);
-	ck_assert(status_goes_unnoticed(self(), number));
-	ck_assert(status_ignores(self(), number));
-	ck_assert(signal(number, on_signal) != SIG_ERR);
-	ck_assert(!status_goes_unnoticed(self(), number));
-	ck_assert(!status_ignores(self(), number));
+	check_signal(number, SIG_DFL, false, false);
+	check_signal(number, SIG_IGN, true, true);
+	check_signal(number, on_signal, false, false);
 }
 
 static void install_filter(void)

@@ -42,6 +42,12 @@ static void meet(uint32_t lifecycle, bool is_sampled)
 	OK(sentry_profd_wait(0));
 }
 
+static void span_after(uint64_t ns)
+{
+	fake_clock_ns += ns;
+	(void)sentry_profd_root_span_begin(1);
+}
+
 FIXTURE(set_up, tear_down)
 
 TEST(without_a_daemon_nothing_has_an_effect)
@@ -115,8 +121,7 @@ TEST(a_span_that_is_not_sampled_says_that_there_is_tracing)
 static void let_go_unseen(void)
 {
 	fake_go(&d);
-	fake_clock_ns += 5 * NS_PER_SEC;
-	(void)sentry_profd_root_span_begin(1);
+	span_after(5 * NS_PER_SEC);
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
 }
 
@@ -128,15 +133,12 @@ TEST(a_daemon_that_comes_back_is_told_anew)
 	let_go_unseen();
 	fake_listen(&d);
 	/* It is not looked for at each call. */
-	fake_clock_ns += NS_PER_SEC / 2;
-	(void)sentry_profd_root_span_begin(1);
+	span_after(NS_PER_SEC / 2);
 	ck_assert(!fake_is_called(&d));
-	fake_clock_ns += NS_PER_SEC;
-	(void)sentry_profd_root_span_begin(1);
+	span_after(NS_PER_SEC);
 	fake_accept(&d);
 	fake_answer(&d, PROTOCOL_TRACE, true);
-	fake_clock_ns += NS_PER_SEC;
-	(void)sentry_profd_root_span_begin(1);
+	span_after(NS_PER_SEC);
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_STOPPED);
 	ck_assert_uint_eq(fake_take(&d).h.type, PROTOCOL_SPANS_OPEN);
 	ck_assert_uint_eq(d.page->spans_open, 1);
@@ -148,16 +150,13 @@ TEST(a_daemon_that_comes_later_is_found)
 	ck_assert_int_eq(sentry_profd_connect(fake_path), -ENOENT);
 	/* After many failures twice a minute. */
 	for (int i = 0; i < 10; i++) {
-		fake_clock_ns += 31 * NS_PER_SEC;
-		(void)sentry_profd_root_span_begin(1);
+		span_after(31 * NS_PER_SEC);
 	}
 	fake_listen(&d);
-	fake_clock_ns += 29 * NS_PER_SEC;
-	(void)sentry_profd_root_span_begin(1);
+	span_after(29 * NS_PER_SEC);
 	(void)sentry_profd_start_profiler();
 	ck_assert(!fake_is_called(&d));
-	fake_clock_ns += 2 * NS_PER_SEC;
-	(void)sentry_profd_root_span_begin(1);
+	span_after(2 * NS_PER_SEC);
 	fake_accept(&d);
 }
 
@@ -168,17 +167,14 @@ TEST(a_daemon_that_is_alive_is_not_looked_after)
 	(void)sentry_profd_root_span_begin(1);
 	for (int i = 0; i < 10; i++) {
 		d.page->beat++;
-		fake_clock_ns += 3 * NS_PER_SEC;
-		(void)sentry_profd_root_span_begin(1);
+		span_after(3 * NS_PER_SEC);
 	}
 	/* An end that only a look would have seen. */
 	close_fd(&d.connection);
 	d.page->beat++;
-	fake_clock_ns += 3 * NS_PER_SEC;
-	(void)sentry_profd_root_span_begin(1);
+	span_after(3 * NS_PER_SEC);
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_STOPPED);
-	fake_clock_ns += 5 * NS_PER_SEC;
-	(void)sentry_profd_root_span_begin(1);
+	span_after(5 * NS_PER_SEC);
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
 }
 

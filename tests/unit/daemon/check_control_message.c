@@ -39,6 +39,13 @@ static enum control_kind check(uint32_t type, int32_t pid, const char *name)
 	return control_message_check(&m, sizeof(m), false, &got);
 }
 
+static void expect(enum control_kind expected, const void *message, size_t size,
+		   bool is_first)
+{
+	ck_assert_int_eq(control_message_check(message, size, is_first, &got),
+			 expected);
+}
+
 TEST(a_hello)
 {
 	struct protocol_hello m = hello();
@@ -48,8 +55,7 @@ TEST(a_hello)
 	ck_assert_int_eq(check_hello(&m), CONTROL_HELLO);
 	ck_assert_mem_eq(&got.hello, &m, sizeof(m));
 	/* It is the first one, and no other. */
-	ck_assert_int_eq(control_message_check(&m, sizeof(m), false, &got),
-			 CONTROL_BAD);
+	expect(CONTROL_BAD, &m, sizeof(m), false);
 }
 
 TEST(no_hello)
@@ -57,9 +63,7 @@ TEST(no_hello)
 	struct protocol_request other = request(PROTOCOL_STATUS, 0, "");
 	struct protocol_hello m = hello();
 
-	ck_assert_int_eq(
-		control_message_check(&other, sizeof(other), true, &got),
-		CONTROL_BAD);
+	expect(CONTROL_BAD, &other, sizeof(other), true);
 	m.magic++;
 	ck_assert_int_eq(check_hello(&m), CONTROL_BAD);
 	m = hello();
@@ -70,8 +74,7 @@ TEST(no_hello)
 	ck_assert_int_eq(check_hello(&m), CONTROL_BAD);
 	m = hello();
 	m.h.size = sizeof(m) - 4;
-	ck_assert_int_eq(control_message_check(&m, sizeof(m) - 4, true, &got),
-			 CONTROL_BAD);
+	expect(CONTROL_BAD, &m, sizeof(m) - 4, true);
 }
 
 TEST(what_each_takes)
@@ -120,16 +123,13 @@ TEST(names)
 
 	/* What stands behind the NUL is not handed on. */
 	m.name[sizeof(m.name) - 1] = 'x';
-	ck_assert_int_eq(control_message_check(&m, sizeof(m), false, &got),
-			 CONTROL_ASKS);
+	expect(CONTROL_ASKS, &m, sizeof(m), false);
 	ck_assert_str_eq(got.request.name, "redis");
 	ck_assert_int_eq(got.request.name[sizeof(m.name) - 1], 0);
 	memset(m.name, 'x', sizeof(m.name));
-	ck_assert_int_eq(control_message_check(&m, sizeof(m), false, &got),
-			 CONTROL_BAD);
+	expect(CONTROL_BAD, &m, sizeof(m), false);
 	m.name[sizeof(m.name) - 1] = '\0';
-	ck_assert_int_eq(control_message_check(&m, sizeof(m), false, &got),
-			 CONTROL_ASKS);
+	expect(CONTROL_ASKS, &m, sizeof(m), false);
 }
 
 TEST(sizes)
@@ -139,14 +139,11 @@ TEST(sizes)
 
 	for (size_t size = 0; size < sizeof(m); size++) {
 		m.h.size = (uint32_t)size;
-		ck_assert_int_eq(control_message_check(&m, size, false, &got),
-				 CONTROL_BAD);
+		expect(CONTROL_BAD, &m, size, false);
 	}
 	m.h.size = sizeof(m) + 4;
 	memcpy(bytes, &m, sizeof(m));
-	ck_assert_int_eq(
-		control_message_check(bytes, sizeof(m) + 4, false, &got),
-		CONTROL_BAD);
+	expect(CONTROL_BAD, bytes, sizeof(m) + 4, false);
 }
 
 TEST(of_a_later_version)
@@ -155,13 +152,9 @@ TEST(of_a_later_version)
 	struct protocol_header h = {PROTOCOL_TYPE_END, PROTOCOL_SIZE_MAX, 5};
 
 	memcpy(bytes, &h, sizeof(h));
-	ck_assert_int_eq(
-		control_message_check(bytes, PROTOCOL_SIZE_MAX, false, &got),
-		CONTROL_LATER);
+	expect(CONTROL_LATER, bytes, PROTOCOL_SIZE_MAX, false);
 	ck_assert_uint_eq(got.h.tag, 5);
 	h.size = sizeof(bytes);
 	memcpy(bytes, &h, sizeof(h));
-	ck_assert_int_eq(
-		control_message_check(bytes, sizeof(bytes), false, &got),
-		CONTROL_BAD);
+	expect(CONTROL_BAD, bytes, sizeof(bytes), false);
 }

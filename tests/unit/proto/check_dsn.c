@@ -141,10 +141,11 @@ TESTS(refuses, array_size(bad))
 	ck_assert_str_ne(dsn_result_text(bad[_i].result), "");
 }
 
-/* A part of n times c between before and after. */
-static enum dsn_result parse_long(struct dsn *ret, const char *before, size_t n,
-				  const char *after)
+/* A part of n bytes between before and after. Returns what is in its place. */
+static struct dsn check_long(enum dsn_result result, const char *before,
+			     size_t n, const char *after)
 {
+	struct dsn d = {0};
 	char text[4 * DSN_SIZE];
 	size_t at = strlen(before);
 
@@ -152,30 +153,23 @@ static enum dsn_result parse_long(struct dsn *ret, const char *before, size_t n,
 	memcpy(text, before, at);
 	memset(text + at, 'a', n);
 	memcpy(text + at + n, after, strlen(after) + 1);
-	return dsn_parse(ret, text);
+	ck_assert_int_eq(dsn_parse(&d, text), result);
+	return d;
 }
 
 TEST(bounds_each_part)
 {
-	struct dsn d;
+	const struct dsn d =
+		check_long(DSN_OK, "https://", DSN_KEY_SIZE - 1, "@h/1");
 
-	ck_assert_int_eq(parse_long(&d, "https://", DSN_KEY_SIZE - 1, "@h/1"),
-			 DSN_OK);
 	ck_assert_uint_eq(strlen(d.public_key), DSN_KEY_SIZE - 1);
-	ck_assert_int_eq(parse_long(&d, "https://", DSN_KEY_SIZE, "@h/1"),
-			 DSN_BAD_KEY);
-	ck_assert_int_eq(parse_long(&d, "https://k:", DSN_KEY_SIZE, "@h/1"),
-			 DSN_BAD_SECRET);
-	ck_assert_int_eq(parse_long(&d, "https://k@", DSN_HOST_SIZE, "/1"),
-			 DSN_BAD_HOST);
-	ck_assert_int_eq(parse_long(&d, "https://k@[", DSN_HOST_SIZE, "]/1"),
-			 DSN_BAD_HOST);
-	ck_assert_int_eq(parse_long(&d, "https://k@h/", DSN_PATH_SIZE, "/1"),
-			 DSN_BAD_PATH);
-	ck_assert_int_eq(parse_long(&d, "https://k@h/", DSN_PROJECT_SIZE, ""),
-			 DSN_BAD_PROJECT);
-	ck_assert_int_eq(parse_long(&d, "https://k@h/1", DSN_SIZE, ""),
-			 DSN_TOO_LONG);
+	(void)check_long(DSN_BAD_KEY, "https://", DSN_KEY_SIZE, "@h/1");
+	(void)check_long(DSN_BAD_SECRET, "https://k:", DSN_KEY_SIZE, "@h/1");
+	(void)check_long(DSN_BAD_HOST, "https://k@", DSN_HOST_SIZE, "/1");
+	(void)check_long(DSN_BAD_HOST, "https://k@[", DSN_HOST_SIZE, "]/1");
+	(void)check_long(DSN_BAD_PATH, "https://k@h/", DSN_PATH_SIZE, "/1");
+	(void)check_long(DSN_BAD_PROJECT, "https://k@h/", DSN_PROJECT_SIZE, "");
+	(void)check_long(DSN_TOO_LONG, "https://k@h/1", DSN_SIZE, "");
 }
 
 TEST(longest_fits_and_small_buffers_fail)
