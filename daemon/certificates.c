@@ -70,19 +70,12 @@ const char *certificates_problem(const struct certificates *c)
 	return NULL;
 }
 
-static void wipe(struct buf *b)
-{
-	if (b->data != NULL)
-		explicit_bzero(b->data, b->len);
-	buf_fini(b);
-}
-
 void certificates_fini(struct certificates *c)
 {
 	buf_fini(&c->authorities);
 	/* It may have the key, too. */
-	wipe(&c->client);
-	wipe(&c->key);
+	buf_wipe(&c->client);
+	buf_wipe(&c->key);
 }
 
 void certificates_use(const struct certificates *c,

@@ -18,13 +18,6 @@
 
 static const char *const no_environment[] = {LOG_JOURNAL_VARIABLE, NULL};
 
-/* libcurl's proxies. */
-static const char *const ship_environment[] = {
-	"http_proxy", "https_proxy",	    "HTTPS_PROXY",
-	"all_proxy",  "ALL_PROXY",	    "no_proxy",
-	"NO_PROXY",   LOG_JOURNAL_VARIABLE, NULL,
-};
-
 static const struct msg_init no_files;
 
 /* of_ship: what of MSG_INIT is for it alone. */
@@ -199,8 +192,8 @@ const struct child_type child_types[CHILD_KIND_N] = {
 			  "no chunk is made", ACCOUNT_UNWIND, no_environment,
 			  start_unwind, unwind_on_message},
 	[CHILD_SHIP] = {CHILD_SHIP, "sentry-profd-ship", "ship",
-			"no chunk is delivered", ACCOUNT_SHIP, ship_environment,
-			start_ship, ship_on_message},
+			"no chunk is delivered", ACCOUNT_SHIP,
+			spawn_ship_environment, start_ship, ship_on_message},
 };
 
 /* A child of this kind that does not run yet. */

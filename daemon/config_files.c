@@ -65,13 +65,6 @@ static int read_file(const char *path, size_t most, struct buf *ret)
 	return r;
 }
 
-static void forget(struct buf *b)
-{
-	if (b->data != NULL)
-		explicit_bzero(b->data, b->len);
-	buf_fini(b);
-}
-
 static const char *pem_text(enum pem_result result, const char *none)
 {
 	switch (result) {
@@ -98,50 +91,40 @@ static const char *problem_of(const struct buf *b, const char *label,
 #define NO_CERTIFICATE "holds no certificate in PEM (-----BEGIN CERTIFICATE)"
 #define NO_KEY	       "holds no private key in PEM (-----BEGIN PRIVATE KEY)"
 
-static void check_authorities(const struct checker *k)
+/* no_certificate, no_key: what is wrong without one; NULL: none is needed. */
+static void check_file(const struct checker *k, const char *key,
+		       const char *path, size_t most,
+		       const char *no_certificate, const char *no_key)
 {
-	const char *path = k->config->ca_certs, *problem;
+	const char *problem = NULL;
 	struct buf b;
 	int r;
 
 	if (path[0] == '\0')
 		return;
-	r = read_file(path, AUTHORITIES_BYTES_MAX, &b);
-	problem = r < 0 ? strerror(-r)
-			: problem_of(&b, "CERTIFICATE", NO_CERTIFICATE);
+	r = read_file(path, most, &b);
+	if (r < 0)
+		problem = strerror(-r);
+	if (problem == NULL && no_certificate != NULL)
+		problem = problem_of(&b, "CERTIFICATE", no_certificate);
+	if (problem == NULL && no_key != NULL)
+		problem = problem_of(&b, "PRIVATE KEY", no_key);
 	if (problem != NULL)
-		file_fault(k, "ca_certs", path, problem);
-	buf_fini(&b);
+		file_fault(k, key, path, problem);
+	buf_wipe(&b);
 }
 
-/* Its certificate, and the key in the same file or in one of its own. */
-static void check_client(const struct checker *k)
+static void check_certificates(const struct checker *k)
 {
-	const char *cert = k->config->client_cert, *key = k->config->client_key;
-	const char *problem;
-	struct buf b;
-	int r;
+	const struct config *c = k->config;
+	const char *no_key = NO_KEY ", and there is no client_key";
 
-	if (cert[0] != '\0') {
-		r = read_file(cert, CLIENT_BYTES_MAX, &b);
-		problem = r < 0 ? strerror(-r)
-				: problem_of(&b, "CERTIFICATE", NO_CERTIFICATE);
-		if (problem == NULL && key[0] == '\0')
-			problem = problem_of(&b, "PRIVATE KEY",
-					     NO_KEY
-					     ", and there is no client_key");
-		if (problem != NULL)
-			file_fault(k, "client_cert", cert, problem);
-		forget(&b);
-	}
-	if (key[0] != '\0') {
-		r = read_file(key, CLIENT_BYTES_MAX, &b);
-		problem = r < 0 ? strerror(-r)
-				: problem_of(&b, "PRIVATE KEY", NO_KEY);
-		if (problem != NULL)
-			file_fault(k, "client_key", key, problem);
-		forget(&b);
-	}
+	check_file(k, "ca_certs", c->ca_certs, AUTHORITIES_BYTES_MAX,
+		   NO_CERTIFICATE, NULL);
+	check_file(k, "client_cert", c->client_cert, CLIENT_BYTES_MAX,
+		   NO_CERTIFICATE, c->client_key[0] == '\0' ? no_key : NULL);
+	check_file(k, "client_key", c->client_key, CLIENT_BYTES_MAX, NULL,
+		   NO_KEY);
 }
 
 /* Of the operator's own sentry-profd alone: it may hang (exe_link.h). */
@@ -205,8 +188,7 @@ void config_files_check(const struct config *c, enum config_occasion occasion,
 {
 	const struct checker k = {c, faults, occasion};
 
-	check_authorities(&k);
-	check_client(&k);
+	check_certificates(&k);
 	if (occasion == CONFIG_IS_CHECKED)
 		check_exes(&k);
 	if (occasion != CONFIG_RELOADS)

@@ -448,9 +448,7 @@ static void load_file(struct config *c, int at, const char *path,
 		text.uid = st.st_uid;
 		config_read_text(c, &text, faults);
 	}
-	if (b.data != NULL)
-		explicit_bzero(b.data, b.len);
-	buf_fini(&b);
+	buf_wipe(&b);
 }
 
 static int is_conf(const struct dirent *entry)

@@ -9,12 +9,6 @@
 #include "daemon/child.h"
 #include "daemon/spawn.h"
 
-/* Variables that ship gets, as the broker's. */
-static const char *const ship_environment[] = {
-	"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
-	"ALL_PROXY",  "no_proxy",    "NO_PROXY",    NULL,
-};
-
 int own_child_take(const struct own_child *c, enum msg_type type,
 		   struct ipc_message *m)
 {
@@ -56,8 +50,8 @@ static int start(struct own_child *c, const char *name,
 int own_child_start_ship(struct own_child *c, const int *files, size_t n,
 			 uint32_t mask)
 {
-	return start(c, "sentry-profd-ship", ship_environment, ACCOUNT_SHIP,
-		     files, n, mask);
+	return start(c, "sentry-profd-ship", spawn_ship_environment,
+		     ACCOUNT_SHIP, files, n, mask);
 }
 
 int own_child_start_unwind(struct own_child *c, int page_fd)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/log.h"
 #include "daemon/msg.h"
 #include "lib/base/procfs.h"
 
@@ -18,6 +19,13 @@
 #endif
 
 #define ENVIRONMENT_MAX 16
+
+/* libcurl's proxies. */
+const char *const spawn_ship_environment[] = {
+	"http_proxy", "https_proxy",	    "HTTPS_PROXY",
+	"all_proxy",  "ALL_PROXY",	    "no_proxy",
+	"NO_PROXY",   LOG_JOURNAL_VARIABLE, NULL,
+};
 
 int spawn_find(const char *name, char ret[PATH_MAX])
 {

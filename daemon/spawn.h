@@ -25,11 +25,13 @@ void spawn_leave_job(void);
 
 /*
  * Starts the executable of this name, as spawn_find finds it.
- * environment: NULL-terminated names of variables that it inherits. *ret_fd is
+ * environment: NULL-terminated names of variables that it inherits, for ship
+ * spawn_ship_environment. *ret_fd is
  * our end of the socket, non-blocking. Returns 0 or -errno; that an executable
  * cannot be run shows by its end with status SPAWN_FAILED, as a shell's does.
  */
 #define SPAWN_FAILED 127
+extern const char *const spawn_ship_environment[];
 must_check int spawn_child(const char *name, const char *const *environment,
 			   int32_t *ret_pid, int *ret_fd);
 

@@ -20,6 +20,13 @@ void buf_fini(struct buf *b)
 	buf_init(b, b->max);
 }
 
+void buf_wipe(struct buf *b)
+{
+	if (b->data != NULL)
+		explicit_bzero(b->data, b->len);
+	buf_fini(b);
+}
+
 void buf_clear(struct buf *b)
 {
 	b->len = 0;

@@ -2,8 +2,8 @@
  * A growable byte buffer with an upper bound.
  *
  * The bytes are always followed by a NUL that does not count, so that text can
- * be handed to functions that want a string. Not for secrets: freed memory is
- * not wiped.
+ * be handed to functions that want a string. What the buffer leaves behind as
+ * it grows is not zeroed.
  */
 #ifndef LIB_BASE_BUF_H
 #define LIB_BASE_BUF_H
@@ -26,6 +26,9 @@ void buf_init(struct buf *b, size_t max);
 
 /* Frees the bytes; b is as after buf_init. Takes NULL. */
 void buf_fini(struct buf *b);
+
+/* The same, and zeros the bytes first: they hold a secret. */
+void buf_wipe(struct buf *b);
 
 /* Empties the buffer and keeps its memory. */
 void buf_clear(struct buf *b);

@@ -8,6 +8,20 @@
 
 #include "tests/unit/suite.h"
 
+TEST(wipe)
+{
+	struct buf b;
+
+	buf_init(&b, 100);
+	buf_wipe(&b);
+	ck_assert_int_eq(buf_add_string(&b, "secret"), 0);
+	buf_wipe(&b);
+	ck_assert_ptr_null(b.data);
+	ck_assert_uint_eq(b.len, 0);
+	ck_assert_int_eq(buf_add_string(&b, "again"), 0);
+	buf_fini(&b);
+}
+
 TEST(an_empty_buffer_is_an_empty_string)
 {
 	struct buf b;
