@@ -22,8 +22,8 @@ def test_each_signal_in_every_way(box):
 
 
 def test_calls_that_wait(box):
-    """Ignored signals end none of 27, handlers those that signal(7) names."""
-    life.compare(box, 'life_waits', 100)
+    """Ignored signals end none of 66, handlers those that signal(7) names."""
+    life.compare(box, 'life_waits', 40)
 
 
 def test_faults(box):

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* Call that another thread of this process is blocked in; -1: none. */
-__attribute__((unused)) static long blocked_in(pid_t tid)
+static inline long blocked_in(pid_t tid)
 {
 	char path[64], text[256];
 	ssize_t n;

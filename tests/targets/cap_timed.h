@@ -4,11 +4,7 @@
 
 #include <linux/futex.h>
 #include <mqueue.h>
-#include <poll.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
-#include <sys/select.h>
-#include <sys/sem.h>
 
 #include "cap_timed_sockets.h"
 
@@ -18,65 +14,18 @@ static void make_epoll(struct wait *w)
 	need(w->fd >= 0);
 }
 
-static bool timed_epoll_wait(struct wait *w)
-{
-	struct epoll_event event;
-
-	return epoll_wait(w->fd, &event, 1, span_ms(w)) == 0;
-}
-
-static bool timed_epoll_pwait(struct wait *w)
-{
-	struct epoll_event event;
-	sigset_t none;
-
-	sigemptyset(&none);
-	return epoll_pwait(w->fd, &event, 1, span_ms(w), &none) == 0;
-}
-
-static bool timed_epoll_pwait2(struct wait *w)
-{
-	const struct timespec t = span(w);
-	struct epoll_event event;
-
-	return syscall(SYS_epoll_pwait2, w->fd, &event, 1, &t, NULL, 0) == 0;
-}
-
-static bool timed_poll(struct wait *w)
-{
-	return poll(NULL, 0, span_ms(w)) == 0;
-}
-
-static bool timed_ppoll(struct wait *w)
-{
-	const struct timespec t = span(w);
-	sigset_t none;
-
-	sigemptyset(&none);
-	return ppoll(NULL, 0, &t, &none) == 0;
-}
-
 /* The kernel cannot write what is left of the time into it. */
-static const struct timespec read_only = {.tv_nsec = 100000};
-static const struct timespec read_only_long = {.tv_sec = LONG_WAIT_S};
-
 static const void *read_only_span(const struct wait *w)
 {
-	return w->us == 0 ? &read_only_long : &read_only;
+	static const struct timespec hour = {.tv_sec = LONG_WAIT_S};
+	static const struct timespec moment = {.tv_nsec = 100000};
+
+	return w->us == 0 ? &hour : &moment;
 }
 
 static bool timed_ppoll_read_only(struct wait *w)
 {
 	return syscall(SYS_ppoll, NULL, 0, read_only_span(w), NULL, 0) == 0;
-}
-
-static bool timed_pselect(struct wait *w)
-{
-	const struct timespec t = span(w);
-	sigset_t none;
-
-	sigemptyset(&none);
-	return pselect(0, NULL, NULL, NULL, &t, &none) == 0;
 }
 
 static bool timed_pselect_read_only(struct wait *w)
@@ -85,59 +34,10 @@ static bool timed_pselect_read_only(struct wait *w)
 		       NULL) == 0;
 }
 
-static bool timed_select(struct wait *w)
-{
-	const struct timespec t = span(w);
-	struct timeval tv = {.tv_sec = t.tv_sec, .tv_usec = t.tv_nsec / 1000};
-
-	return select(0, NULL, NULL, NULL, &tv) == 0;
-}
-
-static bool timed_nanosleep(struct wait *w)
-{
-	const struct timespec t = span(w);
-
-	return nanosleep(&t, NULL) == 0;
-}
-
-static bool timed_clock_nanosleep(struct wait *w)
-{
-	const struct timespec t = span(w);
-
-	return error_is(clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL), 0);
-}
-
-static bool timed_clock_nanosleep_absolute(struct wait *w)
-{
-	const struct timespec t = until(w, CLOCK_MONOTONIC);
-
-	return error_is(
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL), 0);
-}
-
-/* SIGUSR2 is blocked and sent to nobody. */
-static bool timed_sigtimedwait(struct wait *w)
-{
-	const struct timespec t = span(w);
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR2);
-	return timed_out(sigtimedwait(&set, NULL, &t));
-}
-
 static void make_semaphore(struct wait *w)
 {
 	w->fd = semget(IPC_PRIVATE, 1, 0600);
 	need(w->fd >= 0);
-}
-
-static bool timed_semtimedop(struct wait *w)
-{
-	const struct timespec t = span(w);
-	struct sembuf op = {.sem_op = -1};
-
-	return timed_out(semtimedop(w->fd, &op, 1, &t));
 }
 
 static void make_mq(struct wait *w)
@@ -157,26 +57,14 @@ static void make_mq_full(struct wait *w)
 	need(mq_send(w->fd, "x", 1, 0) == 0);
 }
 
-static bool timed_mq_receive(struct wait *w)
+static bool timed_nanosleep(struct wait *w)
 {
-	const struct timespec t = until(w, CLOCK_REALTIME);
-	char byte;
-
-	return timed_out(mq_timedreceive(w->fd, &byte, 1, NULL, &t));
-}
-
-static bool timed_mq_send(struct wait *w)
-{
-	const struct timespec t = until(w, CLOCK_REALTIME);
-
-	return timed_out(mq_timedsend(w->fd, "x", 1, 0, &t));
+	return nanosleep(&w->span, NULL) == 0;
 }
 
 static bool timed_futex(struct wait *w)
 {
-	const struct timespec t = span(w);
-
-	return timed_out(syscall(SYS_futex, &w->word, FUTEX_WAIT, 0, &t));
+	return timed_out(syscall(SYS_futex, &w->word, FUTEX_WAIT, 0, &w->span));
 }
 
 /* struct futex_waitv; not in this libc's headers. */
@@ -188,10 +76,9 @@ struct waiter {
 /* Since Linux 5.16. */
 static bool timed_futex_waitv(struct wait *w)
 {
-	const struct timespec t = until(w, CLOCK_MONOTONIC);
 	const struct waiter waiter = {.address = (uintptr_t)&w->word,
 				      .flags = 2};
-	long r = syscall(449, &waiter, 1, 0, &t, CLOCK_MONOTONIC);
+	long r = syscall(449, &waiter, 1, 0, &w->until, CLOCK_MONOTONIC);
 
 	if (r < 0 && errno == ENOSYS)
 		return timed_futex(w);
@@ -207,17 +94,13 @@ static void make_locked(struct wait *w)
 
 static bool timed_cond(struct wait *w)
 {
-	const struct timespec t = until(w, CLOCK_REALTIME);
-
-	return error_is(pthread_cond_timedwait(&w->cond, &w->mutex, &t),
+	return error_is(pthread_cond_timedwait(&w->cond, &w->mutex, &w->until_real),
 			ETIMEDOUT);
 }
 
 static bool timed_mutex(struct wait *w)
 {
-	const struct timespec t = until(w, CLOCK_REALTIME);
-
-	return error_is(pthread_mutex_timedlock(&w->mutex, &t), ETIMEDOUT);
+	return error_is(pthread_mutex_timedlock(&w->mutex, &w->until_real), ETIMEDOUT);
 }
 
 static void make_sem(struct wait *w)
@@ -227,9 +110,7 @@ static void make_sem(struct wait *w)
 
 static bool timed_sem(struct wait *w)
 {
-	const struct timespec t = until(w, CLOCK_REALTIME);
-
-	return timed_out(sem_timedwait(&w->sem, &t));
+	return timed_out(sem_timedwait(&w->sem, &w->until_real));
 }
 
 static void make_aio(struct wait *w)
@@ -237,38 +118,18 @@ static void make_aio(struct wait *w)
 	need(syscall(SYS_io_setup, 1, &w->aio) == 0);
 }
 
-static bool timed_io_getevents(struct wait *w)
-{
-	struct timespec t = span(w);
-	struct io_event event;
-
-	return syscall(SYS_io_getevents, w->aio, 1L, 1L, &event, &t) == 0;
-}
-
-static bool timed_io_pgetevents(struct wait *w)
-{
-	struct timespec t = span(w);
-	struct io_event event;
-
-	return syscall(SYS_io_pgetevents, w->aio, 1L, 1L, &event, &t, NULL) ==
-	       0;
-}
-
 static void make_ring(struct wait *w)
 {
 	struct io_uring_params params = {0};
 
 	w->fd = (int)syscall(SYS_io_uring_setup, 4, &params);
-	/* Refused in many containers. */
-	if (w->fd < 0)
-		w->fd = -1;
 }
 
 static bool timed_io_uring(struct wait *w)
 {
-	const struct timespec t = span(w);
-	const struct io_uring_getevents_arg arg = {.ts = (uintptr_t)&t};
+	const struct io_uring_getevents_arg arg = {.ts = (uintptr_t)&w->span};
 
+	/* Refused in many containers. */
 	if (w->fd < 0)
 		return timed_nanosleep(w);
 	return syscall(SYS_io_uring_enter, w->fd, 0, 1,

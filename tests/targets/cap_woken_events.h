@@ -16,13 +16,6 @@ static void make_eventfd(struct wait *w)
 	need(w->fd >= 0);
 }
 
-static bool woken_eventfd(struct wait *w)
-{
-	uint64_t n;
-
-	return read(w->fd, &n, sizeof(n)) == sizeof(n);
-}
-
 static void wake_eventfd(struct wait *w)
 {
 	const uint64_t one = 1;
@@ -49,29 +42,12 @@ static void make_inotify(struct wait *w)
 	     unlink(path) == 0);
 }
 
-static bool woken_inotify(struct wait *w)
-{
-	char events[512];
-
-	return read(w->fd, events, sizeof(events)) > 0;
-}
-
-/* SIGRTMIN + 1 and + 2 are blocked in all threads. */
 static void make_signalfd(struct wait *w)
 {
-	sigset_t set;
+	const sigset_t set = set_of(TO_SIGNALFD);
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGRTMIN + 1);
 	w->fd = signalfd(-1, &set, 0);
 	need(w->fd >= 0);
-}
-
-static bool woken_signalfd(struct wait *w)
-{
-	struct signalfd_siginfo info;
-
-	return read(w->fd, &info, sizeof(info)) == sizeof(info);
 }
 
 static void send_signal(struct wait *w, int number)
@@ -81,22 +57,12 @@ static void send_signal(struct wait *w, int number)
 
 static void wake_signalfd(struct wait *w)
 {
-	send_signal(w, SIGRTMIN + 1);
-}
-
-static bool woken_sigwaitinfo(struct wait *w)
-{
-	sigset_t set;
-
-	(void)w;
-	sigemptyset(&set);
-	sigaddset(&set, SIGRTMIN + 2);
-	return sigwaitinfo(&set, NULL) == SIGRTMIN + 2;
+	send_signal(w, TO_SIGNALFD);
 }
 
 static void wake_sigwaitinfo(struct wait *w)
 {
-	send_signal(w, SIGRTMIN + 2);
+	send_signal(w, TO_SIGWAIT);
 }
 
 /* These two end by EINTR, and only when a handler has run. */
@@ -109,25 +75,13 @@ static bool woken_pause(struct wait *w)
 
 static bool woken_sigsuspend(struct wait *w)
 {
-	sigset_t set;
-
-	(void)w;
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR2);
 	handled = 0;
-	return sigsuspend(&set) < 0 && errno == EINTR && handled != 0;
+	return sigsuspend(&w->waited) < 0 && errno == EINTR && handled != 0;
 }
 
 static void wake_handler(struct wait *w)
 {
 	send_signal(w, SIGUSR1);
-}
-
-static bool woken_semop(struct wait *w)
-{
-	struct sembuf op = {.sem_op = -1};
-
-	return semop(w->fd, &op, 1) == 0;
 }
 
 static void wake_semop(struct wait *w)
@@ -137,10 +91,10 @@ static void wake_semop(struct wait *w)
 	(void)semop(w->fd, &op, 1);
 }
 
-struct message {
+static const struct {
 	long type;
 	char text[1];
-};
+} message = {.type = 1};
 
 static void make_msg(struct wait *w)
 {
@@ -150,46 +104,19 @@ static void make_msg(struct wait *w)
 
 static void wake_msgrcv(struct wait *w)
 {
-	const struct message m = {.type = 1};
-
-	(void)msgsnd(w->fd, &m, 1, IPC_NOWAIT);
-}
-
-static bool woken_msgrcv(struct wait *w)
-{
-	struct message m;
-
-	return msgrcv(w->fd, &m, 1, 0, 0) == 1;
+	(void)msgsnd(w->fd, &message, 1, IPC_NOWAIT);
 }
 
 static void make_msg_full(struct wait *w)
 {
-	const struct message m = {.type = 1};
-
 	make_msg(w);
-	while (msgsnd(w->fd, &m, 1, IPC_NOWAIT) == 0)
+	while (msgsnd(w->fd, &message, 1, IPC_NOWAIT) == 0)
 		;
-}
-
-static bool woken_msgsnd(struct wait *w)
-{
-	const struct message m = {.type = 1};
-
-	return msgsnd(w->fd, &m, 1, 0) == 0;
 }
 
 static void wake_msgsnd(struct wait *w)
 {
-	struct message m;
-
-	(void)msgrcv(w->fd, &m, 1, 0, IPC_NOWAIT);
-}
-
-static bool woken_mq_receive(struct wait *w)
-{
-	char byte;
-
-	return mq_receive(w->fd, &byte, 1, NULL) == 1;
+	(void)msgrcv(w->fd, w->wakers, 1, 0, IPC_NOWAIT);
 }
 
 static void wake_mq_receive(struct wait *w)
@@ -199,17 +126,11 @@ static void wake_mq_receive(struct wait *w)
 	(void)mq_timedsend(w->fd, "x", 1, 0, &now);
 }
 
-static bool woken_mq_send(struct wait *w)
-{
-	return mq_send(w->fd, "x", 1, 0) == 0;
-}
-
 static void wake_mq_send(struct wait *w)
 {
 	const struct timespec now = {0};
-	char byte;
 
-	(void)mq_timedreceive(w->fd, &byte, 1, NULL, &now);
+	(void)mq_timedreceive(w->fd, w->wakers, 1, NULL, &now);
 }
 
 #endif

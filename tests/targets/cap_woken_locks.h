@@ -2,7 +2,6 @@
 #ifndef TESTS_TARGETS_CAP_WOKEN_LOCKS_H
 #define TESTS_TARGETS_CAP_WOKEN_LOCKS_H
 
-#include <fcntl.h>
 #include <sys/file.h>
 
 #include "cap_timed.h"

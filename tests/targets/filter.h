@@ -13,7 +13,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Each filter begins with the first, and ends with the last. */
 #define FILTER_LOAD_NUMBER \
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
 /* What becomes of a call: SECCOMP_RET_*. */
@@ -26,7 +25,7 @@
  * For this thread and those that it makes, or with SECCOMP_FILTER_FLAG_TSYNC
  * for all. False if the kernel refuses.
  */
-static bool filter_install(const struct sock_filter *code, size_t n,
+static inline bool filter_install(const struct sock_filter *code, size_t n,
 			   unsigned int flags)
 {
 	const struct sock_fprog program = {
@@ -38,5 +37,15 @@ static bool filter_install(const struct sock_filter *code, size_t n,
 	       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program) ==
 		       0;
 }
+
+/* The same of statements: what is none of them is allowed. */
+#define FILTER_CODE(...) \
+	((const struct sock_filter[]){FILTER_LOAD_NUMBER, __VA_ARGS__, \
+				      FILTER_ALLOW})
+#define FILTER_INSTALL(flags, ...)                                      \
+	filter_install(FILTER_CODE(__VA_ARGS__),                        \
+		       sizeof(FILTER_CODE(__VA_ARGS__)) /               \
+			       sizeof(struct sock_filter),              \
+		       flags)
 
 #endif

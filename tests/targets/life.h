@@ -10,22 +10,11 @@
 #ifndef TESTS_TARGETS_LIFE_H
 #define TESTS_TARGETS_LIFE_H
 
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "blocked.h"
+#include "target.h"
 
 /* What does not come within this time does not come. */
 #define PATIENCE_S 300
@@ -35,7 +24,7 @@
 
 static atomic_uint n_wrong;
 
-__attribute__((format(printf, 1, 2), unused)) static void
+__attribute__((format(printf, 1, 2))) static inline void
 wrong(const char *format, ...)
 {
 	va_list arguments;
@@ -49,25 +38,20 @@ wrong(const char *format, ...)
 	va_end(arguments);
 }
 
-__attribute__((noreturn, unused)) static void give_up(const char *what)
+__attribute__((noreturn)) static inline void give_up(const char *what)
 {
 	fprintf(stderr, "wrong: %s (%s)\n", what, strerror(errno));
 	_exit(2);
 }
 
-__attribute__((unused)) static void must(bool condition, const char *what)
+static inline void must(bool condition, const char *what)
 {
 	if (!condition)
 		give_up(what);
 }
 
-__attribute__((unused)) static pid_t thread_number(void)
-{
-	return (pid_t)syscall(SYS_gettid);
-}
-
 /* Is this thread? True too if that cannot be told. */
-__attribute__((unused)) static bool is_traced(void)
+static inline bool is_traced(void)
 {
 	static const char key[] = "TracerPid:\t";
 	char text[4096];
@@ -83,17 +67,8 @@ __attribute__((unused)) static bool is_traced(void)
 	return line == NULL || line[sizeof(key) - 1] != '0';
 }
 
-__attribute__((unused)) static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Called in a loop that waits: ends the program when it was called too long. */
-__attribute__((unused)) static void patience(uint64_t since_ns,
-					     const char *what)
+static inline void patience(uint64_t since_ns, const char *what)
 {
 	if (now_ns() - since_ns > PATIENCE_S * UINT64_C(1000000000))
 		give_up(what);
@@ -101,7 +76,7 @@ __attribute__((unused)) static void patience(uint64_t since_ns,
 }
 
 /* xorshift64: the same numbers for the same seed, everywhere. */
-__attribute__((unused)) static uint64_t draw(uint64_t *state)
+static inline uint64_t draw(uint64_t *state)
 {
 	*state ^= *state << 13;
 	*state ^= *state >> 7;
@@ -109,23 +84,13 @@ __attribute__((unused)) static uint64_t draw(uint64_t *state)
 	return *state;
 }
 
-/* Keeps a processor busy, so that the next thing happens at any moment of a
- * tick. */
-__attribute__((unused)) static void run_for(uint64_t ns)
-{
-	uint64_t since = now_ns();
-
-	while (now_ns() - since < ns)
-		;
-}
-
 /* Says that all is set up, and waits until it is to begin. */
-__attribute__((unused)) static void begin(void)
+static inline void begin(void)
 {
 	char byte;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	printf("ready %ld\n", (long)getpid());
+	ready(getpid());
 	while (read(STDIN_FILENO, &byte, 1) == 1)
 		if (byte == '\n')
 			return;
@@ -133,7 +98,7 @@ __attribute__((unused)) static void begin(void)
 }
 
 /* The status that main() returns. */
-__attribute__((unused)) static int finish(void)
+static inline int finish(void)
 {
 	return n_wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

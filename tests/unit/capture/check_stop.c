@@ -119,7 +119,8 @@ TEST(all_threads_stop_and_go_on)
 
 TEST(each_signal_is_delivered_once)
 {
-	live_begin(&l, "cap_calls", "epoll_pwait2", "50");
+	live_begin(&l, "cap_waits", "epoll_pwait2", "50");
+	(void)live_ask(&l, "runs", "ok");
 	for (int i = 1; i <= 300; i++) {
 		live_tick(&l);
 		OK(kill(l.pid, SIGUSR1));
@@ -149,7 +150,7 @@ static void stop_and_go_on(bool traced)
 TEST(a_stop_ends_a_wait_as_it_does_without_us)
 {
 	memset(&l, 0, sizeof(l));
-	live_start(&l, "cap_calls", "epoll_wait", NULL);
+	live_start(&l, "cap_waits", "epoll_wait", NULL);
 	stop_and_go_on(false);
 	while (live_count(&l, "eintr") < 1)
 		live_patience();
@@ -165,7 +166,7 @@ TEST(a_stop_ends_a_wait_as_it_does_without_us)
 /* What was owed to the stop is over with the next wait. */
 TEST(after_a_stop_waits_are_repaired_again)
 {
-	live_begin(&l, "cap_calls", "epoll_wait", NULL);
+	live_begin(&l, "cap_waits", "epoll_wait", NULL);
 	stop_and_go_on(true);
 	while (live_count(&l, "eintr") < 1)
 		live_patience();
@@ -186,7 +187,7 @@ TEST(after_a_stop_waits_are_repaired_again)
 /* As when a shell brings it back, and the window has another size by now. */
 TEST(nor_does_it_take_a_tick)
 {
-	live_begin(&l, "cap_calls", "epoll_wait", NULL);
+	live_begin(&l, "cap_waits", "epoll_wait", NULL);
 	for (int i = 1; i <= 5; i++) {
 		uint64_t before;
 
