@@ -16,9 +16,6 @@
  * ends.
  */
 #include <limits.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/prctl.h>
 
 #include "cap_whole_waits.h"
 #include "filter.h"
@@ -65,7 +62,7 @@ static void *call_again(void *arg)
 {
 	struct work *w = arg;
 
-	atomic_store(&w->tid, (int)syscall(SYS_gettid));
+	atomic_store(&w->tid, thread_number());
 	for (;;) {
 		ssize_t missing = w->kind->call(w);
 
@@ -100,13 +97,6 @@ static void add(const struct kind *kind)
 		kind->make(w);
 }
 
-static void start(void *(*function)(void *), struct work *w)
-{
-	pthread_t thread;
-
-	need(pthread_create(&thread, NULL, function, w) == 0);
-}
-
 static atomic_ulong handled;
 
 static void on_signal(int number)
@@ -115,24 +105,7 @@ static void on_signal(int number)
 	atomic_fetch_add(&handled, 1);
 }
 
-static void install_filter(void)
-{
-	static const struct sock_filter code[] = {
-		FILTER_LOAD_NUMBER,
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sendto, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, args[3])),
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MSG_NOSIGNAL, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		FILTER_ALLOW,
-	};
-
-	need(filter_install(code, sizeof(code) / sizeof(code[0]),
-			    SECCOMP_FILTER_FLAG_TSYNC));
-	printf("ok 0\n");
-}
-
-static void answer(const char *line)
+static void answer_sum(const char *line)
 {
 	unsigned long shorter = 0, wrong = 0, whole = 0, least = ULONG_MAX;
 
@@ -148,27 +121,28 @@ static void answer(const char *line)
 			printf("%s %lu %lu %lu\n", w->kind->name, w->shorter,
 			       w->wrong, w->whole);
 	}
-	if (strcmp(line, "short\n") == 0)
-		printf("short %lu\n", shorter);
-	else if (strcmp(line, "wrong\n") == 0)
-		printf("wrong %lu\n", wrong);
-	else if (strcmp(line, "whole\n") == 0)
-		printf("whole %lu\n", whole);
-	else if (strcmp(line, "least\n") == 0)
-		printf("least %lu\n", least);
-	else if (strcmp(line, "handled\n") == 0)
-		printf("handled %lu\n", handled);
-	else if (strcmp(line, "filter\n") == 0)
-		install_filter();
+	(void)(answer(line, "short", shorter) || answer(line, "wrong", wrong) ||
+	       answer(line, "whole", whole) || answer(line, "least", least) ||
+	       answer(line, "handled", handled));
+}
+
+static void install_filter(void)
+{
+	need(FILTER_INSTALL(
+		SECCOMP_FILTER_FLAG_TSYNC,
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sendto, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, args[3])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MSG_NOSIGNAL, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)));
+	puts("ok 0");
 }
 
 int main(int argc, char **argv)
 {
-	const struct sigaction action = {.sa_handler = on_signal,
-					 .sa_flags = SA_RESTART};
 	char line[64];
 
-	sigaction(SIGUSR1, &action, NULL);
+	handle(SIGUSR1, on_signal, SA_RESTART);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < N_KINDS; i++) {
 		if (argc > 1 && strcmp(argv[1], "--list") == 0)
@@ -185,8 +159,12 @@ int main(int argc, char **argv)
 	}
 	while (atomic_load(&works[0].tid) == 0)
 		;
-	printf("ready %d\n", atomic_load(&works[0].tid));
-	while (fgets(line, sizeof(line), stdin) != NULL)
-		answer(line);
+	ready(works[0].tid);
+	while (fgets(line, sizeof(line), stdin) != NULL) {
+		if (strcmp(line, "filter\n") == 0)
+			install_filter();
+		else
+			answer_sum(line);
+	}
 	_exit(0);
 }

@@ -5,19 +5,11 @@
 #ifndef TESTS_TARGETS_CAP_WHOLE_H
 #define TESTS_TARGETS_CAP_WHOLE_H
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
+
+#include "ends.h"
 
 #define WHOLE	   (1u << 20)
 #define TTY_BYTES  (32u << 10)
@@ -36,6 +28,7 @@ struct ring {
 struct work {
 	const struct kind *kind;
 	int fd, peer; /* of the calls, and of the other thread */
+	int file, splice_to; /* what else the calls need */
 	uint8_t *bytes;
 	uint64_t sent, seen; /* bytes or messages, by each side */
 	uint64_t calls;
@@ -53,14 +46,6 @@ struct kind {
 	/* The other thread's, again and again; NULL: there is none. */
 	void (*other)(struct work *);
 };
-
-static void need(bool ok)
-{
-	if (!ok) {
-		perror("cap_whole");
-		abort();
-	}
-}
 
 static uint8_t pattern(uint64_t at)
 {

@@ -44,11 +44,7 @@ static ssize_t call_recvmsg(struct work *w)
 
 static void make_datagrams(struct work *w)
 {
-	int pair[2];
-
-	need(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair) == 0);
-	w->fd = pair[0];
-	w->peer = pair[1];
+	open_pair(SOCK_DGRAM, &w->fd, &w->peer);
 }
 
 static void send_number(struct work *w)
@@ -104,8 +100,8 @@ static void make_devices(struct work *w)
 {
 	w->fd = open("/dev/zero", O_RDONLY);
 	w->peer = open("/dev/full", O_RDONLY);
-	w->ring.fd = open("/dev/urandom", O_RDWR);
-	need(w->fd >= 0 && w->peer >= 0 && w->ring.fd >= 0);
+	w->file = open("/dev/urandom", O_RDWR);
+	need(w->fd >= 0 && w->peer >= 0 && w->file >= 0);
 }
 
 /* Each of them in its turn. */
@@ -126,7 +122,7 @@ static ssize_t call_read_devices(struct work *w)
 		n = preadv(w->peer, iov, PIECES, 0);
 		break;
 	case 3:
-		n = preadv2(w->ring.fd, iov, PIECES, -1, 0);
+		n = preadv2(w->file, iov, PIECES, -1, 0);
 		break;
 	default:
 		n = read(w->peer, w->bytes, RANDOM_BYTES);
@@ -141,9 +137,9 @@ static ssize_t call_write_urandom(struct work *w)
 
 	cut(w->bytes, RANDOM_BYTES, iov);
 	if (w->calls++ % 2 == 0)
-		n = write(w->ring.fd, w->bytes, RANDOM_BYTES);
+		n = write(w->file, w->bytes, RANDOM_BYTES);
 	else
-		n = writev(w->ring.fd, iov, PIECES);
+		n = writev(w->file, iov, PIECES);
 	return n < 0 ? n : RANDOM_BYTES - n;
 }
 

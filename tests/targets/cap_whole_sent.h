@@ -3,44 +3,28 @@
 #define TESTS_TARGETS_CAP_WHOLE_SENT_H
 
 #include <linux/errqueue.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
-#include <termios.h>
 
 #include "cap_whole.h"
 
 static void make_pipe(struct work *w)
 {
-	int pair[2];
-
-	need(pipe(pair) == 0);
-	w->fd = pair[1];
-	w->peer = pair[0];
+	open_pipe(&w->peer, &w->fd);
 }
 
 static void make_unix(struct work *w)
 {
-	int pair[2];
-
-	need(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
-	w->fd = pair[0];
-	w->peer = pair[1];
+	open_pair(SOCK_STREAM, &w->fd, &w->peer);
 }
 
-static void connect_tcp(struct work *w)
+static void connect_work(struct work *w)
 {
-	struct sockaddr_in name = {.sin_family = AF_INET};
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
-	socklen_t size = sizeof(name);
+	const int listener = listen_tcp(1);
 
-	name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	need(bind(listener, (void *)&name, sizeof(name)) == 0 &&
-	     listen(listener, 1) == 0 &&
-	     getsockname(listener, (void *)&name, &size) == 0 &&
-	     connect(w->fd, (void *)&name, size) == 0);
+	need(connect_tcp(w->fd, listener) == 0);
 	w->peer = accept(listener, NULL, NULL);
 	need(w->peer >= 0);
 	close(listener);
@@ -48,8 +32,8 @@ static void connect_tcp(struct work *w)
 
 static void make_tcp(struct work *w)
 {
-	w->fd = socket(AF_INET, SOCK_STREAM, 0);
-	connect_tcp(w);
+	w->fd = open_tcp();
+	connect_work(w);
 }
 
 /*
@@ -61,24 +45,17 @@ static void make_narrow_tcp(struct work *w)
 {
 	const int size = TTY_BYTES / 2, segment = 1400;
 
-	w->fd = socket(AF_INET, SOCK_STREAM, 0);
+	w->fd = open_tcp();
 	need(setsockopt(w->fd, IPPROTO_TCP, TCP_MAXSEG, &segment,
 			sizeof(segment)) == 0);
-	connect_tcp(w);
+	connect_work(w);
 	need(setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) ==
 	     0);
 }
 
 static void make_tty(struct work *w)
 {
-	struct termios t;
-
-	w->peer = posix_openpt(O_RDWR | O_NOCTTY);
-	need(w->peer >= 0 && grantpt(w->peer) == 0 && unlockpt(w->peer) == 0);
-	w->fd = open(ptsname(w->peer), O_RDWR | O_NOCTTY);
-	need(w->fd >= 0 && tcgetattr(w->fd, &t) == 0);
-	cfmakeraw(&t);
-	need(tcsetattr(w->fd, TCSANOW, &t) == 0);
+	open_terminal(&w->fd, &w->peer);
 }
 
 static ssize_t call_write(struct work *w)
@@ -184,16 +161,16 @@ static ssize_t call_sendmsg(struct work *w)
 static void make_tcp_and_file(struct work *w)
 {
 	make_tcp(w);
-	w->ring.fd = memfd_create("cap_whole", 0);
-	need(w->ring.fd >= 0 &&
-	     write(w->ring.fd, w->bytes, WHOLE + PATTERN) == WHOLE + PATTERN);
+	w->file = memfd_create("cap_whole", 0);
+	need(w->file >= 0 &&
+	     write(w->file, w->bytes, WHOLE + PATTERN) == WHOLE + PATTERN);
 }
 
 static ssize_t call_sendfile(struct work *w)
 {
 	off_t at = (off_t)(w->sent % PATTERN);
 
-	return sent(w, sendfile(w->fd, w->ring.fd, &at, WHOLE), WHOLE);
+	return sent(w, sendfile(w->fd, w->file, &at, WHOLE), WHOLE);
 }
 
 static void make_files(struct work *w)
@@ -232,28 +209,22 @@ static ssize_t call_copy_file_range(struct work *w)
 /* What it takes out of the pipe is what it says. */
 static void make_splice(struct work *w)
 {
-	int pair[2];
-
 	make_unix(w);
-	need(pipe(pair) == 0);
-	w->ring.fd = pair[0];
-	/* Writes what the first thread splices. */
-	w->ring.sq_tail = (void *)(uintptr_t)pair[1];
+	open_pipe(&w->file, &w->splice_to);
 }
 
 static ssize_t call_splice(struct work *w)
 {
-	const int in = (int)(uintptr_t)w->ring.sq_tail;
 	size_t left = 40000;
-	ssize_t n = write(in, next_bytes(w), left);
+	ssize_t n = write(w->splice_to, next_bytes(w), left);
 
 	need(n == (ssize_t)left);
 	w->sent += left;
-	n = splice(w->ring.fd, NULL, w->fd, NULL, left, 0);
+	n = splice(w->file, NULL, w->fd, NULL, left, 0);
 	if (n < 0)
 		return -1;
 	for (size_t more = left - (size_t)n; more > 0;) {
-		ssize_t r = splice(w->ring.fd, NULL, w->fd, NULL, more, 0);
+		ssize_t r = splice(w->file, NULL, w->fd, NULL, more, 0);
 
 		need(r > 0 || errno == EINTR);
 		more -= r > 0 ? (size_t)r : 0;

@@ -84,6 +84,38 @@ static inline uint64_t draw(uint64_t *state)
 	return *state;
 }
 
+/* A thread that calculates until the program ends, or says that it is to end. */
+static atomic_bool ending;
+
+static inline void *calculate(void *unused)
+{
+	while (!atomic_load(&ending))
+		run_for(1000000);
+	return unused;
+}
+
+/* With siginfo_t. */
+static inline void handle_info(int signal,
+			       void (*handler)(int, siginfo_t *, void *),
+			       int flags)
+{
+	const struct sigaction action = {.sa_sigaction = handler,
+					 .sa_flags = SA_SIGINFO | flags};
+
+	must(sigaction(signal, &action, NULL) == 0, "sigaction");
+}
+
+/* To this thread of this process. */
+static inline void send_to(pid_t tid, int signal)
+{
+	must(syscall(SYS_tgkill, getpid(), tid, signal) == 0, "tgkill");
+}
+
+static inline void join(pthread_t thread)
+{
+	must(pthread_join(thread, NULL) == 0, "pthread_join");
+}
+
 /* Says that all is set up, and waits until it is to begin. */
 static inline void begin(void)
 {

@@ -6,13 +6,12 @@
  * Usage: life_ends N. Each of these calls N times, with the signal ignored,
  * blocked and handled.
  */
+#include "ends.h"
 #include "life.h"
 
-#include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #define WHOLE  (1u << 20)
@@ -28,39 +27,24 @@ static atomic_int handled;
 
 static void make_pipe(void)
 {
-	int fds[2];
-
-	must(pipe(fds) == 0, "pipe");
-	to = fds[1];
-	reader = fds[0];
+	open_pipe(&reader, &to);
 }
 
 static void make_unix(void)
 {
-	int fds[2];
-
-	must(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0, "socketpair");
-	to = fds[0];
-	reader = fds[1];
+	open_pair(SOCK_STREAM, &reader, &to);
 }
 
 /* Without room for all of it. */
 static void make_tcp(void)
 {
-	struct sockaddr_in name = {.sin_family = AF_INET};
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
-	socklen_t size = sizeof(name);
-	const int room = ROOM;
+	const int listener = listen_tcp(1), room = ROOM;
 
-	name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	to = socket(AF_INET, SOCK_STREAM, 0);
+	to = open_tcp();
 	must(setsockopt(to, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)) == 0 &&
 		     setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &room,
 				sizeof(room)) == 0 &&
-		     bind(listener, (void *)&name, sizeof(name)) == 0 &&
-		     listen(listener, 1) == 0 &&
-		     getsockname(listener, (void *)&name, &size) == 0 &&
-		     connect(to, (void *)&name, size) == 0,
+		     connect_tcp(to, listener) == 0,
 	     "connect");
 	reader = accept(listener, NULL, NULL);
 	must(reader >= 0, "accept");
@@ -151,28 +135,18 @@ static void on_signal(int signal)
 
 static void treat(int signal, enum treatment how)
 {
-	const struct sigaction action = {
-		.sa_handler = how == IGNORED ? SIG_IGN : on_signal};
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, signal);
-	must(sigaction(signal, &action, NULL) == 0 &&
-		     pthread_sigmask(how == BLOCKED ? SIG_BLOCK : SIG_UNBLOCK,
-				     &set, NULL) == 0,
-	     "sigaction");
+	handle(signal, how == IGNORED ? SIG_IGN : on_signal, 0);
+	mask(how == BLOCKED ? SIG_BLOCK : SIG_UNBLOCK, signal);
 }
 
 /* Those that have come since the last time. */
 static int take_signals(int signal, enum treatment how)
 {
 	const struct timespec none = {0};
-	sigset_t set;
+	const sigset_t set = set_of(signal);
 
 	if (how != BLOCKED)
 		return atomic_exchange(&handled, 0);
-	sigemptyset(&set);
-	sigaddset(&set, signal);
 	return sigtimedwait(&set, NULL, &none) == signal ? 1 : 0;
 }
 
@@ -221,15 +195,14 @@ static void end_once(size_t k, enum treatment how)
 	if (is_file)
 		limit(ENOUGH);
 	else
-		must(pthread_create(&thread, NULL, read_some, NULL) == 0,
-		     "pthread_create");
+		thread = start(read_some, NULL);
 	n = kinds[k].call();
 	signals = take_signals(signal, how);
 	if (n < ENOUGH || n >= WHOLE || (is_file && n != ENOUGH))
 		wrong("%s: %zd", kinds[k].name, n);
 	check(k, "signals", signals, how == IGNORED ? 0 : kinds[k].signals);
 	if (!is_file)
-		must(pthread_join(thread, NULL) == 0, "pthread_join");
+		join(thread);
 	n = kinds[k].call();
 	check(k, "error", n < 0 ? errno : 0, kinds[k].error);
 	if (n >= 0)

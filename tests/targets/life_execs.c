@@ -74,9 +74,7 @@ int main(int argc, char **argv)
 	left = number;
 	seed = (uint64_t)n * 2 + 1;
 	for (int i = 0; i < THREADS; i++)
-		must(pthread_create(&thread, NULL,
-				    i % 3 == 0 ? storm : sleep_on, NULL) == 0,
-		     "pthread_create");
+		start(i % 3 == 0 ? storm : sleep_on, NULL);
 	run_for(draw(&seed) % 20000000);
 	/* From the main thread, from another, or from several at once. */
 	switch (n % 3) {

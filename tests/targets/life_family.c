@@ -14,17 +14,9 @@
 
 #define STACK 65536
 
-static atomic_bool ending;
 static volatile int shared_word;
 static int last_signal;
 static char *self;
-
-static void *calculate(void *unused)
-{
-	while (!atomic_load(&ending))
-		run_for(1000000);
-	return unused;
-}
 
 /* What a child does: its status is 7 if nobody traces it. */
 static int child(void *arg)
@@ -214,10 +206,7 @@ static void ends(void)
 
 int main(int argc, char **argv)
 {
-	struct sigaction action = {.sa_handler = on_end,
-				   .sa_flags = SA_RESTART};
 	pthread_t thread;
-	sigset_t set;
 	long rounds;
 
 	if (argc != 2)
@@ -226,16 +215,13 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "child") == 0)
 		return child(NULL);
 	rounds = strtol(argv[1], NULL, 10);
-	(void)sigaction(SIGUSR1, &action, NULL);
+	handle(SIGUSR1, on_end, SA_RESTART);
 	must(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0, "subreaper");
 	begin();
 	/* The signal is this thread's: before its waitpid returns. */
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	must(pthread_create(&thread, NULL, calculate, NULL) == 0,
-	     "pthread_create");
-	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+	mask(SIG_BLOCK, SIGUSR1);
+	thread = start(calculate, NULL);
+	mask(SIG_UNBLOCK, SIGUSR1);
 	for (long n = 0; n < rounds; n++) {
 		check_end("fork", by_fork(), 0);
 		check_end("vfork", by_vfork(), 0);
@@ -246,7 +232,7 @@ int main(int argc, char **argv)
 		ends();
 	}
 	atomic_store(&ending, true);
-	(void)pthread_join(thread, NULL);
+	join(thread);
 	if (waitpid(-1, NULL, __WALL | WNOHANG) >= 0 || errno != ECHILD)
 		wrong("a child is left");
 	printf("rounds %ld\n", rounds);

@@ -20,7 +20,6 @@
 #endif
 
 static long rounds;
-static atomic_bool ending;
 
 /* What the thread's next fault has to be; the handler compares. */
 static _Thread_local struct {
@@ -165,19 +164,6 @@ static const struct {
 
 static atomic_ulong happened[FAULTS];
 
-/* getppid is trapped: the other threads have their rights. */
-static void install_filter(void)
-{
-	static const struct sock_filter code[] = {
-		FILTER_LOAD_NUMBER,
-		FILTER_CALL(SYS_getppid, SECCOMP_RET_TRAP),
-		FILTER_ALLOW,
-	};
-
-	must(filter_install(code, sizeof(code) / sizeof(code[0]), 0),
-	     "seccomp");
-}
-
 static void *bring_on_faults(void *arg)
 {
 	static _Thread_local uint64_t seed;
@@ -187,7 +173,9 @@ static void *bring_on_faults(void *arg)
 	altstack = malloc(ALTSTACK);
 	stack.ss_sp = altstack;
 	must(altstack != NULL && sigaltstack(&stack, NULL) == 0, "sigaltstack");
-	install_filter();
+	/* getppid is trapped: the other threads have their rights. */
+	must(FILTER_INSTALL(0, FILTER_CALL(SYS_getppid, SECCOMP_RET_TRAP)),
+	     "seccomp");
 	for (size_t i = 0; i < FAULTS; i++) {
 		volatile size_t which = i;
 
@@ -239,11 +227,9 @@ static long step_through(void)
 
 static void take_steps(void)
 {
-	struct sigaction action = {.sa_sigaction = on_step,
-				   .sa_flags = SA_SIGINFO};
 	long first = 0;
 
-	(void)sigaction(SIGTRAP, &action, NULL);
+	handle_info(SIGTRAP, on_step, 0);
 	for (long n = 0; n < rounds / 4; n++) {
 		long count = step_through();
 
@@ -255,35 +241,23 @@ static void take_steps(void)
 }
 #endif
 
-static void *calculate(void *unused)
-{
-	while (!atomic_load(&ending))
-		run_for(1000000);
-	return unused;
-}
-
 int main(int argc, char **argv)
 {
 	static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE,
 				      SIGILL,  SIGSYS, SIGTRAP};
-	struct sigaction action = {.sa_sigaction = on_fault,
-				   .sa_flags = SA_SIGINFO | SA_ONSTACK};
 	pthread_t threads[FAULT_THREADS], busy;
 
 	if (argc != 2)
 		return 2;
 	rounds = strtol(argv[1], NULL, 10);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		(void)sigaction(signals[i], &action, NULL);
+		handle_info(signals[i], on_fault, SA_ONSTACK);
 	begin();
-	must(pthread_create(&busy, NULL, calculate, NULL) == 0,
-	     "pthread_create");
+	busy = start(calculate, NULL);
 	for (size_t i = 0; i < FAULT_THREADS; i++)
-		must(pthread_create(&threads[i], NULL, bring_on_faults,
-				    (void *)(i + 1)) == 0,
-		     "pthread_create");
+		threads[i] = start(bring_on_faults, (void *)(i + 1));
 	for (size_t i = 0; i < FAULT_THREADS; i++)
-		(void)pthread_join(threads[i], NULL);
+		join(threads[i]);
 	for (size_t i = 0; i < FAULTS; i++) {
 		printf("%s: %lu\n", faults[i].name, atomic_load(&happened[i]));
 		if (happened[i] != (unsigned long)(rounds * FAULT_THREADS))
@@ -293,6 +267,6 @@ int main(int argc, char **argv)
 	take_steps();
 #endif
 	atomic_store(&ending, true);
-	(void)pthread_join(busy, NULL);
+	join(busy);
 	return finish();
 }

@@ -26,22 +26,6 @@ static long rounds;
 static _Atomic pid_t waiter;
 static atomic_long begun; /* waits */
 
-static void *calculate(void *unused)
-{
-	for (;;)
-		run_for(1000000);
-	return unused;
-}
-
-static pthread_t start(void *(*function)(void *))
-{
-	pthread_t thread;
-
-	must(pthread_create(&thread, NULL, function, NULL) == 0,
-	     "pthread_create");
-	return thread;
-}
-
 static void read_all(int fd, uint8_t *bytes)
 {
 	for (size_t n = 0; n < BLOCK;) {
@@ -73,7 +57,7 @@ static void strict(void)
 	static uint8_t bytes[BLOCK], seen[BLOCK];
 
 	must(pipe(there) == 0 && pipe(back) == 0, "pipe");
-	start(be_strict);
+	start(be_strict, NULL);
 	for (long n = 0; n < rounds; n++) {
 		memset(bytes, (int)n, sizeof(bytes));
 		if (write(there[1], bytes, BLOCK) != BLOCK)
@@ -83,19 +67,6 @@ static void strict(void)
 		if (memcmp(bytes, seen, BLOCK) != 0)
 			wrong("a block comes back changed");
 	}
-}
-
-static void install_filter(void)
-{
-	static const struct sock_filter code[] = {
-		FILTER_LOAD_NUMBER,
-		FILTER_CALL(SYS_restart_syscall, SECCOMP_RET_KILL_PROCESS),
-		FILTER_CALL(SYS_getppid, SECCOMP_RET_LOG),
-		FILTER_ALLOW,
-	};
-
-	must(filter_install(code, sizeof(code) / sizeof(code[0]), 0),
-	     "seccomp");
 }
 
 static int by_poll(void)
@@ -133,7 +104,11 @@ static void *wait_and_wait(void *unused)
 {
 	pid_t parent = getppid();
 
-	install_filter();
+	must(FILTER_INSTALL(
+		     0,
+		     FILTER_CALL(SYS_restart_syscall, SECCOMP_RET_KILL_PROCESS),
+		     FILTER_CALL(SYS_getppid, SECCOMP_RET_LOG)),
+	     "seccomp");
 	atomic_store(&waiter, thread_number());
 	for (long n = 0; n < rounds; n++) {
 		uint64_t since = now_ns();
@@ -151,7 +126,7 @@ static void *wait_and_wait(void *unused)
 
 static void in_waits(void)
 {
-	pthread_t thread = start(wait_and_wait);
+	pthread_t thread = start(wait_and_wait, NULL);
 
 	/* One in each: with a second, a time may begin anew. */
 	for (long n = 1; n <= rounds; n = atomic_load(&begun) + 1) {
@@ -160,8 +135,7 @@ static void in_waits(void)
 		while (atomic_load(&begun) < n)
 			patience(since, "a wait");
 		run_for(WAIT_NS / 4);
-		(void)syscall(SYS_tgkill, getpid(), atomic_load(&waiter),
-			      SIGWINCH);
+		(void)syscall(SYS_tgkill, getpid(), waiter, SIGWINCH);
 	}
 	(void)pthread_join(thread, NULL);
 }
@@ -172,7 +146,7 @@ int main(int argc, char **argv)
 		return 2;
 	rounds = strtol(argv[2], NULL, 10);
 	begin();
-	start(calculate);
+	start(calculate, NULL);
 	if (strcmp(argv[1], "strict") == 0)
 		strict();
 	else

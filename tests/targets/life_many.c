@@ -34,7 +34,7 @@ static void *wait_once(void *unused)
 	return unused;
 }
 
-static pthread_t start(char *stack)
+static pthread_t start_on(char *stack)
 {
 	pthread_attr_t attributes;
 	pthread_t thread;
@@ -75,22 +75,21 @@ int main(int argc, char **argv)
 		     epoll_ctl(epoll, EPOLL_CTL_ADD, told[0], &event) == 0,
 	     "setting up");
 	for (unsigned long i = 0; i < n; i++)
-		threads[i] = start(stacks + i * STACK);
+		threads[i] = start_on(stacks + i * STACK);
 	until_waiting(n);
 	begin();
 	for (int i = 0; i < MORE; i++, n++) {
-		threads[n] = start(stacks + n * STACK);
+		threads[n] = start_on(stacks + n * STACK);
 		until_waiting(n + 1);
 	}
 	run_for(1000000000);
 	for (unsigned long i = 0; i < signals; i++) {
-		(void)syscall(SYS_tgkill, getpid(), atomic_load(&someone),
-			      SIGWINCH);
+		send_to(someone, SIGWINCH);
 		run_for(100000);
 	}
 	(void)close(told[1]);
 	for (unsigned long i = 0; i < n; i++)
-		must(pthread_join(threads[i], NULL) == 0, "pthread_join");
+		join(threads[i]);
 	printf("woken %lu failed %lu\n", atomic_load(&woken),
 	       atomic_load(&failed));
 	return finish();

@@ -27,22 +27,6 @@
 static char *self;
 static long rounds;
 
-static void *calculate(void *unused)
-{
-	for (;;)
-		run_for(1000000);
-	return unused;
-}
-
-static pthread_t start(void *(*function)(void *), void *argument)
-{
-	pthread_t thread;
-
-	must(pthread_create(&thread, NULL, function, argument) == 0,
-	     "pthread_create");
-	return thread;
-}
-
 __attribute__((noreturn)) static void be_a_child(long n)
 {
 	run_for((uint64_t)(n * 37123 % 500000));

@@ -122,12 +122,10 @@ static void check_order(uint64_t *seed)
 /* A standard signal that is pending already merges with the next. */
 static void check_merging(void)
 {
-	sigset_t set, pending;
+	sigset_t pending;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
 	n_seen = 0;
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	mask(SIG_BLOCK, SIGUSR1);
 	for (int i = 0; i < 3; i++) {
 		(void)kill(getpid(), SIGUSR1);
 		run_for(5000);
@@ -135,7 +133,7 @@ static void check_merging(void)
 	(void)sigpending(&pending);
 	if (!sigismember(&pending, SIGUSR1) || n_seen != 0)
 		wrong("a blocked signal is not pending");
-	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+	mask(SIG_UNBLOCK, SIGUSR1);
 	if (n_seen != 1 || seen[0].code != SI_USER)
 		wrong("three of a kind arrive %d times", (int)n_seen);
 }

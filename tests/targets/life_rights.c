@@ -25,22 +25,6 @@ static void on_trap(int signal, siginfo_t *info, void *unused)
 	atomic_fetch_add(&trapped, 1);
 }
 
-static void install_filter(void)
-{
-	static const struct sock_filter code[] = {
-		FILTER_LOAD_NUMBER,
-		FILTER_CALL(SYS_restart_syscall, SECCOMP_RET_KILL_PROCESS),
-		FILTER_CALL(SYS_getppid, SECCOMP_RET_TRAP),
-		FILTER_CALL(SYS_getpgid, SECCOMP_RET_ERRNO | EILSEQ),
-		FILTER_CALL(SYS_getsid, SECCOMP_RET_TRACE | 1),
-		FILTER_CALL(SYS_fallocate, SECCOMP_RET_ERRNO | EINTR),
-		FILTER_ALLOW,
-	};
-
-	must(filter_install(code, sizeof(code) / sizeof(code[0]), 0),
-	     "seccomp");
-}
-
 /*
  * Long enough to be met by a tick now and then. That one gives up where it is
  * interrupted, but this is not why.
@@ -50,13 +34,6 @@ static void give_up_always(void)
 	for (int i = 0; i < 2000; i++)
 		if (syscall(SYS_fallocate, 0, 0, 0, 1) != -1 || errno != EINTR)
 			wrong("fallocate: %s", strerror(errno));
-}
-
-static void *calculate(void *unused)
-{
-	for (;;)
-		run_for(1000000);
-	return unused;
 }
 
 static atomic_int waiting_tid;
@@ -69,23 +46,20 @@ static void *wait_for_ever(void *unused)
 	return unused;
 }
 
-static void start(void *(*function)(void *))
-{
-	pthread_t thread;
-
-	must(pthread_create(&thread, NULL, function, NULL) == 0,
-	     "pthread_create");
-}
-
 static int filters(long rounds)
 {
-	struct sigaction action = {.sa_sigaction = on_trap,
-				   .sa_flags = SA_SIGINFO};
 	const struct timespec nap = {.tv_nsec = 300000};
 
-	(void)sigaction(SIGSYS, &action, NULL);
-	install_filter();
-	start(calculate);
+	handle_info(SIGSYS, on_trap, 0);
+	must(FILTER_INSTALL(
+		     0,
+		     FILTER_CALL(SYS_restart_syscall, SECCOMP_RET_KILL_PROCESS),
+		     FILTER_CALL(SYS_getppid, SECCOMP_RET_TRAP),
+		     FILTER_CALL(SYS_getpgid, SECCOMP_RET_ERRNO | EILSEQ),
+		     FILTER_CALL(SYS_getsid, SECCOMP_RET_TRACE | 1),
+		     FILTER_CALL(SYS_fallocate, SECCOMP_RET_ERRNO | EINTR)),
+	     "seccomp");
+	start(calculate, NULL);
 	for (long n = 0; n < rounds; n++) {
 		give_up_always();
 		(void)syscall(SYS_getppid);
@@ -108,8 +82,8 @@ static int crash(size_t mib)
 	must(words != NULL, "malloc");
 	for (size_t i = 0; i < (mib << 20) / sizeof(*words); i++)
 		words[i] = draw(&state);
-	start(calculate);
-	start(wait_for_ever);
+	start(calculate, NULL);
+	start(wait_for_ever, NULL);
 	run_for(300000000);
 	/* Its place is in the core. */
 	while (waiting_tid == 0 || blocked_in(waiting_tid) < 0)
@@ -137,7 +111,7 @@ int main(int argc, char **argv)
 		return crash(strtoul(argv[2], NULL, 10));
 	if (strcmp(argv[1], "filters") == 0)
 		return filters(strtol(argv[2], NULL, 10));
-	start(calculate);
+	start(calculate, NULL);
 	run_for(300000000);
 	execl(argv[2], argv[2], "ids", NULL);
 	give_up("exec");

@@ -18,16 +18,16 @@
 static void let_in_those_of(enum role role)
 {
 	if (role == TAKES_QUEUED)
-		let_in(TO_THREAD);
+		mask(SIG_UNBLOCK, TO_THREAD);
 	else if (role == TAKES_SHARED || role == TAKES_SHARED_TOO)
-		let_in(TO_PROCESS);
+		mask(SIG_UNBLOCK, TO_PROCESS);
 	if (role <= FAULTS) {
-		let_in(SIGPROF);
+		mask(SIG_UNBLOCK, SIGPROF);
 	} else {
 		/* Ignored by default: it ends nothing. */
-		let_in(SIGWINCH);
+		mask(SIG_UNBLOCK, SIGWINCH);
 		if (role > READS)
-			let_in(SIGUSR2);
+			mask(SIG_UNBLOCK, SIGUSR2);
 	}
 }
 
@@ -51,7 +51,7 @@ static void *work(void *arg)
 		else if (role > READS)
 			wait_once(role, epoll_fd);
 		else
-			calculate();
+			check_registers();
 	}
 	return NULL;
 }
@@ -139,15 +139,15 @@ static void send_all(unsigned rate, unsigned n)
 
 static void handle_all(void)
 {
-	handle(TO_THREAD, on_queued, SA_ONSTACK);
-	handle(TO_PROCESS, on_shared, SA_RESTART);
-	handle(BY_TIMER, on_timer, 0);
-	handle(SIGUSR1, on_plain, SA_RESTART);
-	handle(SIGUSR2, on_plain, 0);
-	handle(SIGPROF, on_prof, SA_RESTART);
-	handle(SIGSEGV, on_fault, SA_ONSTACK);
-	handle(SIGTRAP, on_fault, 0);
-	handle(SIGILL, on_fault, SA_ONSTACK);
+	handle_info(TO_THREAD, on_queued, SA_ONSTACK);
+	handle_info(TO_PROCESS, on_shared, SA_RESTART);
+	handle_info(BY_TIMER, on_timer, 0);
+	handle_info(SIGUSR1, on_plain, SA_RESTART);
+	handle_info(SIGUSR2, on_plain, 0);
+	handle_info(SIGPROF, on_prof, SA_RESTART);
+	handle_info(SIGSEGV, on_fault, SA_ONSTACK);
+	handle_info(SIGTRAP, on_fault, 0);
+	handle_info(SIGILL, on_fault, SA_ONSTACK);
 }
 
 static void prepare(void)
@@ -174,8 +174,7 @@ static void start_threads(pthread_t threads[ROLES])
 	sigdelset(&all, SIGILL);
 	must(sigprocmask(SIG_BLOCK, &all, NULL) == 0, "sigprocmask");
 	for (uintptr_t i = 0; i < ROLES; i++)
-		must(pthread_create(&threads[i], NULL, work, (void *)i) == 0,
-		     "pthread_create");
+		threads[i] = start(work, (void *)i);
 	for (size_t i = 0; i < ROLES; i++)
 		while (((volatile pid_t *)common->tids)[i] == 0)
 			(void)sched_yield();
@@ -215,7 +214,7 @@ int main(int argc, char **argv)
 	atomic_store(&ending, true);
 	(void)close(pipes[1]);
 	for (size_t i = 0; i < ROLES; i++)
-		must(pthread_join(threads[i], NULL) == 0, "pthread_join");
+		join(threads[i]);
 	printf("queued %u, shared %u, SIGPROF: %s\n",
 	       atomic_load(&common->queued), atomic_load(&common->shared),
 	       atomic_load(&profs) > 0 ? "some" : "none");

@@ -56,7 +56,6 @@ static struct {
 
 static pid_t target;
 static _Thread_local char *altstack;
-static atomic_bool ending;
 
 /* Those that the C library keeps to itself, too. */
 struct kernel_sigaction {
@@ -92,15 +91,12 @@ static void on_signal(int signal, siginfo_t *info, void *unused)
 	errno = saved;
 }
 
-static void handle(int signal)
+static void set_handler(int signal)
 {
-	struct sigaction action = {.sa_sigaction = on_signal,
-				   .sa_flags = SA_SIGINFO};
 	struct kernel_sigaction raw;
 
 	/* By the C library once: its restorer serves for the raw call. */
-	sigemptyset(&action.sa_mask);
-	must(sigaction(SIGUSR1, &action, NULL) == 0, "sigaction");
+	handle_info(SIGUSR1, on_signal, 0);
 	must(syscall(SYS_rt_sigaction, SIGUSR1, NULL, &raw, 8L) == 0,
 	     "rt_sigaction");
 	if (signal % 2 == 0)
@@ -127,7 +123,7 @@ static void take_altstack(size_t i)
 }
 
 /* What a signal, or a stop, does to registers would show. */
-static void calculate(void)
+static void check_registers(void)
 {
 	double f = 1.0, g = 1.0;
 	uint64_t x = 1, y = 1;
@@ -160,7 +156,7 @@ static void *take_signals(void *arg)
 	shared->tids[i] = thread_number();
 	while (!atomic_load(&ending)) {
 		if (i == 0)
-			calculate();
+			check_registers();
 		else if (i == 1)
 			r = nanosleep(&nap, NULL);
 		else if (i == 2)
@@ -351,9 +347,7 @@ int main(int argc, char **argv)
 	sender = start_sender(seed, rounds);
 	must(sender > 0, "fork");
 	for (size_t i = 0; i < THREADS; i++) {
-		must(pthread_create(&threads[i], NULL, take_signals,
-				    (void *)i) == 0,
-		     "pthread_create");
+		threads[i] = start(take_signals, (void *)i);
 		while (((volatile pid_t *)shared->tids)[i] == 0)
 			(void)sched_yield();
 	}
@@ -361,7 +355,7 @@ int main(int argc, char **argv)
 	 */
 	for (int signal = 1; signal <= NUMBERS; signal++)
 		if (signal != SIGKILL && signal != SIGSTOP)
-			handle(signal);
+			set_handler(signal);
 	must(syscall(SYS_rt_sigprocmask, SIG_SETMASK, &every, NULL, 8L) == 0,
 	     "rt_sigprocmask");
 	begin();

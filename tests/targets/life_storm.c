@@ -10,7 +10,6 @@
 #define IN_FLIGHT 64
 
 static atomic_ulong sum;
-static atomic_bool ending;
 
 static void *add(void *arg)
 {
@@ -24,14 +23,7 @@ static void *add(void *arg)
 	return arg;
 }
 
-static void *calculate(void *unused)
-{
-	while (!atomic_load(&ending))
-		run_for(1000000);
-	return unused;
-}
-
-static void join(pthread_t thread, unsigned long n)
+static void join_one(pthread_t thread, unsigned long n)
 {
 	void *given_back;
 
@@ -44,32 +36,29 @@ int main(int argc, char **argv)
 {
 	pthread_t threads[IN_FLIGHT], busy;
 	unsigned long total, rate, expected = 0;
-	uint64_t start;
+	uint64_t since;
 
 	if (argc != 3)
 		return 2;
 	rate = strtoul(argv[1], NULL, 10);
 	total = rate * strtoul(argv[2], NULL, 10);
 	begin();
-	must(pthread_create(&busy, NULL, calculate, NULL) == 0,
-	     "pthread_create");
-	start = now_ns();
+	busy = start(calculate, NULL);
+	since = now_ns();
 	for (unsigned long n = 0; n < total; n++) {
 		if (n >= IN_FLIGHT)
-			join(threads[n % IN_FLIGHT], n - IN_FLIGHT);
-		must(pthread_create(&threads[n % IN_FLIGHT], NULL, add,
-				    (void *)(uintptr_t)n) == 0,
-		     "pthread_create");
+			join_one(threads[n % IN_FLIGHT], n - IN_FLIGHT);
+		threads[n % IN_FLIGHT] = start(add, (void *)(uintptr_t)n);
 		expected += n;
 		/* Ahead of its time: it is the rate that is asked for. */
-		while (now_ns() - start < n * (1000000000 / rate))
+		while (now_ns() - since < n * (1000000000 / rate))
 			(void)usleep(500);
 	}
 	for (unsigned long n = total > IN_FLIGHT ? total - IN_FLIGHT : 0;
 	     n < total; n++)
-		join(threads[n % IN_FLIGHT], n);
+		join_one(threads[n % IN_FLIGHT], n);
 	atomic_store(&ending, true);
-	(void)pthread_join(busy, NULL);
+	join(busy);
 	printf("threads %lu sum %lu\n", total, atomic_load(&sum));
 	if (atomic_load(&sum) != expected)
 		wrong("a sum of %lu", expected);

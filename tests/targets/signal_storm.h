@@ -49,7 +49,6 @@ static struct {
 } * common;
 
 static pid_t sender;
-static atomic_bool ending;
 static atomic_uchar arrived[N_MAX]; /* by the value of the shared ones */
 static atomic_ulong profs;
 static int pipes[2], sockets[2];
@@ -185,26 +184,8 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 	give_up("a fault where there is none");
 }
 
-static void handle(int signal, void (*handler)(int, siginfo_t *, void *),
-		   int flags)
-{
-	struct sigaction action = {.sa_sigaction = handler,
-				   .sa_flags = SA_SIGINFO | flags};
-
-	must(sigaction(signal, &action, NULL) == 0, "sigaction");
-}
-
-static void let_in(int signal)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, signal);
-	must(pthread_sigmask(SIG_UNBLOCK, &set, NULL) == 0, "pthread_sigmask");
-}
-
 /* What a signal, or a stop, does to registers would show. */
-static void calculate(void)
+static void check_registers(void)
 {
 	uint64_t x = 1, y = 1;
 
@@ -232,13 +213,13 @@ static void jump_out(void)
 	     "timer_create");
 	every.it_value.tv_sec = (time_t)(first_ns / 1000000000);
 	every.it_value.tv_nsec = (long)(first_ns % 1000000000);
-	let_in(BY_TIMER);
+	mask(SIG_UNBLOCK, BY_TIMER);
 	must(timer_settime(timer, TIMER_ABSTIME, &every, NULL) == 0,
 	     "timer_settime");
 	while (!atomic_load(&ending)) {
 		if (sigsetjmp(out, 1) == 0) {
 			may_jump = 1;
-			calculate();
+			check_registers();
 		}
 		may_jump = 0;
 	}
@@ -266,7 +247,7 @@ static void read_all(void)
 	unsigned char next = 0, byte;
 	ssize_t n;
 
-	let_in(SIGUSR1);
+	mask(SIG_UNBLOCK, SIGUSR1);
 	while ((n = read(pipes[0], &byte, 1)) == 1)
 		if (byte != next++)
 			wrong("read: %d for %d", byte, next - 1);
@@ -279,11 +260,9 @@ static int wait_in(enum role role, int epoll_fd)
 	const struct timespec nap = {.tv_nsec = 2000000};
 	struct pollfd file = {.fd = sockets[0], .events = POLLIN};
 	struct epoll_event event;
-	sigset_t set;
+	const sigset_t set = set_of(SIGTERM);
 	char byte;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
 	if (role == WAITS_IN_EPOLL)
 		return epoll_wait(epoll_fd, &event, 1, 2);
 	if (role == WAITS_IN_POLL)
