@@ -4,12 +4,10 @@
  * SIGNAL", "continued 0", "exited STATUS" or "killed SIGNAL". The child answers
  * each line of its input by "alive 0"; at the input's end it exits with 3.
  */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
+
+#include "target.h"
 
 static void tell(int status)
 {
@@ -38,7 +36,7 @@ int main(void)
 				printf("alive 0\n");
 		_exit(3);
 	}
-	printf("ready %d\n", (int)pid);
+	ready(pid);
 	while (waitpid(pid, &status, WUNTRACED | WCONTINUED) == pid) {
 		tell(status);
 		if (WIFEXITED(status) || WIFSIGNALED(status))

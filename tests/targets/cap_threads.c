@@ -18,16 +18,11 @@
  * And "leave": the main thread exits, another one obeys and says "ready TID".
  * At the input's end the process ends.
  */
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
+
+#include "target.h"
 
 #define THREADS_MAX 512
 
@@ -42,7 +37,7 @@ static char program[] = /* Not self: a leader that is gone has none. */
 
 static void *busy(void *unused)
 {
-	atomic_store(&last_tid, (int)syscall(SYS_gettid));
+	atomic_store(&last_tid, thread_number());
 	while (!atomic_load(&ending))
 		;
 	return unused;
@@ -51,7 +46,7 @@ static void *busy(void *unused)
 static void *asleep(void *unused)
 {
 	pthread_mutex_lock(&lock);
-	atomic_store(&last_tid, (int)syscall(SYS_gettid));
+	atomic_store(&last_tid, thread_number());
 	while (!atomic_load(&ending))
 		pthread_cond_wait(&end, &lock);
 	pthread_mutex_unlock(&lock);
@@ -67,20 +62,18 @@ static void *storm(void *unused)
 {
 	pthread_t thread;
 
-	atomic_store(&last_tid, (int)syscall(SYS_gettid));
+	atomic_store(&last_tid, thread_number());
 	while (!atomic_load(&ending))
 		if (pthread_create(&thread, NULL, nothing, NULL) == 0)
 			pthread_join(thread, NULL);
 	return unused;
 }
 
-static int start(void *(*function)(void *), long n)
+static int start_threads(void *(*function)(void *), long n)
 {
 	for (long i = 0; i < n && n_threads < THREADS_MAX; i++) {
 		atomic_store(&last_tid, 0);
-		if (pthread_create(&threads[n_threads++], NULL, function,
-				   NULL) != 0)
-			abort();
+		threads[n_threads++] = start(function, NULL);
 		while (atomic_load(&last_tid) == 0)
 			sched_yield();
 	}
@@ -201,14 +194,13 @@ static int vfork_and_wait(void)
 static int obey_line(const char *command, const char *argument)
 {
 	long n = strtol(argument, NULL, 10);
-	pthread_t thread;
 
 	if (strcmp(command, "busy") == 0)
-		return start(busy, n);
+		return start_threads(busy, n);
 	if (strcmp(command, "asleep") == 0)
-		return start(asleep, n);
+		return start_threads(asleep, n);
 	if (strcmp(command, "storm") == 0)
-		return start(storm, n);
+		return start_threads(storm, n);
 	if (strcmp(command, "join") == 0)
 		join();
 	else if (strcmp(command, "name") == 0)
@@ -221,9 +213,8 @@ static int obey_line(const char *command, const char *argument)
 		return fork_and_wait();
 	else if (strcmp(command, "vfork") == 0)
 		return vfork_and_wait();
-	else if (strcmp(command, "exec") == 0 &&
-		 pthread_create(&thread, NULL, run_anew, NULL) == 0)
-		pthread_join(thread, NULL);
+	else if (strcmp(command, "exec") == 0)
+		pthread_join(start(run_anew, NULL), NULL);
 	return 0;
 }
 
@@ -231,10 +222,7 @@ static void *obey(void *unused);
 
 static void leave(void)
 {
-	pthread_t thread;
-
-	if (pthread_create(&thread, NULL, obey, NULL) != 0)
-		abort();
+	start(obey, NULL);
 	pthread_exit(NULL);
 }
 
@@ -245,7 +233,7 @@ static void *obey(void *unused)
 	/* One byte at a time: what follows "exec" is the next program's. */
 	setvbuf(stdin, NULL, _IONBF, 0);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	printf("ready %d\n", (int)syscall(SYS_gettid));
+	ready(thread_number());
 	while (fgets(line, sizeof(line), stdin) != NULL) {
 		argument[0] = '\0';
 		if (strcmp(line, "leave\n") == 0)

@@ -7,9 +7,8 @@
  * "ready PID" before the first call.
  */
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+
+#include "target.h"
 
 #define LIBRARIES_MAX 64
 
@@ -40,7 +39,6 @@ int main(int argc, char **argv)
 		list[i] = (link_fn)pass;
 	}
 	list[n] = end_of_chain;
-	printf("ready %d\n", (int)getpid());
-	fflush(stdout);
+	ready(getpid());
 	return list[0](list + 1);
 }

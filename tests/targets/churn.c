@@ -14,18 +14,12 @@
  *        churn idle: waits for ever.
  *        churn work: two threads that work now and then; says "ready PID".
  */
-#include <pthread.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "target.h"
 
 #define MARK	     "churn-marked"
 #define CHILDREN_MAX 4096
@@ -139,12 +133,8 @@ static void *work(void *unused)
 
 static int work_in_two(void)
 {
-	pthread_t thread;
-
-	if (pthread_create(&thread, NULL, work, NULL) != 0)
-		return EXIT_FAILURE;
-	printf("ready %d\n", (int)getpid());
-	(void)fflush(stdout);
+	start(work, NULL);
+	ready(getpid());
 	(void)work(NULL);
 	return EXIT_SUCCESS;
 }
@@ -163,7 +153,7 @@ int main(int argc, char **argv)
 	/* An exec would find in the file what the parent has not read. */
 	setvbuf(stdin, NULL, _IONBF, 0);
 	setvbuf(stdout, NULL, _IONBF, 0);
-	printf("ready %d\n", (int)getpid());
+	ready(getpid());
 	while (fgets(line, sizeof(line), stdin) != NULL) {
 		char word[16] = "", what[16] = "plain";
 		size_t n = 0;

@@ -10,23 +10,15 @@
  */
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "target.h"
 
 #define MS UINT64_C(1000000)
 
 static uint64_t ran_ns(void)
 {
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000 * MS + (uint64_t)t.tv_nsec;
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static __attribute__((noipa)) void in_kernel(uint64_t ns)
@@ -56,8 +48,7 @@ static __attribute__((noipa)) uint64_t in_loop(uint64_t ns)
 
 static void sleep_ns(uint64_t ns)
 {
-	const struct timespec t = {.tv_sec = (time_t)(ns / (1000 * MS)),
-				   .tv_nsec = (long)(ns % (1000 * MS))};
+	const struct timespec t = timespec_of(ns);
 
 	(void)nanosleep(&t, NULL);
 }
@@ -93,8 +84,7 @@ static void short_lived(void)
 
 	for (;;) {
 		for (size_t i = 0; i < 4; i++)
-			(void)pthread_create(&threads[i], NULL, live_short,
-					     NULL);
+			threads[i] = start(live_short, NULL);
 		for (size_t i = 0; i < 4; i++)
 			(void)pthread_join(threads[i], NULL);
 	}
@@ -158,10 +148,8 @@ static void recursion(void)
 
 static void with_threads(size_t n, void *(*run)(void *))
 {
-	pthread_t thread;
-
 	while (n-- > 1)
-		(void)pthread_create(&thread, NULL, run, NULL);
+		start(run, NULL);
 	(void)run(NULL);
 }
 
@@ -169,8 +157,7 @@ int main(int argc, char **argv)
 {
 	const char *kind = argc > 1 ? argv[1] : "";
 
-	printf("ready %ld\n", (long)getpid());
-	(void)fflush(stdout);
+	ready(getpid());
 	if (strcmp(kind, "kernel") == 0)
 		kernel();
 	else if (strcmp(kind, "periodic") == 0)

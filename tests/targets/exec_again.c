@@ -4,20 +4,9 @@
  * Usage: exec_again LAST. Its one thread is busy in passes(), that of the
  * LAST-th waits in stays(). Says "ready PID", and the N-th after it "again N".
  */
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "target.h"
 
-static volatile sig_atomic_t asked;
 static volatile uint64_t rounds;
-
-static void on_signal(int number)
-{
-	(void)number;
-	asked = 1;
-}
 
 static __attribute__((noipa)) void passes(void)
 {
@@ -33,16 +22,15 @@ static __attribute__((noipa)) void stays(void)
 
 int main(int argc, char **argv)
 {
-	struct sigaction action = {.sa_handler = on_signal};
 	char next[24];
 	long n;
 
 	if (argc < 2)
 		return 2;
 	n = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
-	(void)sigaction(SIGUSR1, &action, NULL);
+	handle(SIGUSR1, ask, SA_RESTART);
 	if (n == 0)
-		printf("ready %ld\n", (long)getpid());
+		ready(getpid());
 	else
 		printf("again %ld\n", n);
 	(void)fflush(stdout);

@@ -2,11 +2,7 @@
  * What exec_first becomes: its main thread is busy in second_main(), its thread
  * "second" in second_thread(). Says "second PID"; until it is killed.
  */
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "target.h"
 
 static volatile uint64_t rounds;
 
@@ -25,11 +21,7 @@ static __attribute__((noipa)) void *second_thread(void *unused)
 
 int main(void)
 {
-	pthread_t thread;
-
-	if (pthread_create(&thread, NULL, second_thread, NULL) != 0)
-		return EXIT_FAILURE;
-	(void)pthread_setname_np(thread, "second");
+	(void)pthread_setname_np(start(second_thread, NULL), "second");
 	printf("second %ld\n", (long)getpid());
 	(void)fflush(stdout);
 	second_main();

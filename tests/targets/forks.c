@@ -9,60 +9,23 @@
  */
 #include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#define WORK_MS	   10
-#define GIVE_UP_MS 200000 /* nobody let go of it */
+#include "target.h"
 
-static volatile sig_atomic_t asked;
+#define WORK_NS	   UINT64_C(10000000)
+#define GIVE_UP_NS UINT64_C(200000000000) /* nobody let go of it */
+
 static volatile uint64_t rounds;
-
-static void on_signal(int number)
-{
-	(void)number;
-	asked = 1;
-}
-
-static long now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static int is_traced(void)
-{
-	static const char key[] = "TracerPid:\t";
-	char text[4096];
-	const char *line;
-	ssize_t n;
-	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-
-	n = read(fd, text, sizeof(text) - 1);
-	(void)close(fd);
-	if (n <= 0)
-		return 1;
-	text[n] = '\0';
-	line = strstr(text, key);
-	return line == NULL || line[sizeof(key) - 1] != '0';
-}
 
 static __attribute__((noipa)) int child_work(void)
 {
-	long start = now_ms();
+	const uint64_t since = now_ns();
 
-	while (now_ms() - start < WORK_MS)
+	while (now_ns() - since < WORK_NS)
 		rounds++;
 	while (is_traced())
-		if (now_ms() - start > GIVE_UP_MS)
+		if (now_ns() - since > GIVE_UP_NS)
 			return 1;
 	return 0;
 }
@@ -99,16 +62,13 @@ static pid_t make_child(unsigned long n, char *self)
 
 int main(int argc, char **argv)
 {
-	struct sigaction action = {.sa_handler = on_signal,
-				   .sa_flags = SA_RESTART};
 	const struct timespec pause_time = {.tv_nsec = 20 * 1000 * 1000};
 	unsigned long n = 0, traced = 0;
 
 	if (argc > 1)
 		return child_work();
-	(void)sigaction(SIGUSR1, &action, NULL);
-	printf("ready %ld\n", (long)getpid());
-	(void)fflush(stdout);
+	handle(SIGUSR1, ask, SA_RESTART);
+	ready(getpid());
 	while (!asked) {
 		pid_t pid = make_child(n++, argv[0]);
 		int status;

@@ -21,26 +21,12 @@
  * where it hangs those who look, and then says "deep". It runs on until it is
  * killed. Needs root.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "fuse.h"
 
@@ -60,20 +46,12 @@ static char *stack;
 static volatile sig_atomic_t go_deep;
 static volatile uint64_t rounds;
 
-static void die(const char *what)
-{
-	(void)fprintf(stderr, "%s: %s\n", what, strerror(errno));
-	exit(EXIT_FAILURE);
-}
-
 static char *window(void)
 {
 	return stack + STACK_BYTES - WINDOW;
 }
 
 /* A FUSE file system of one file; fuse.h is the protocol. */
-
-enum { FILE_NODE = 2 };
 
 enum server { SERVE_NO_READ, SERVE_OWN_READ, SERVE_NO_OPEN, SERVE_NO_CLOSE };
 
@@ -85,17 +63,6 @@ static bool is_this_program(uint32_t tid)
 	(void)snprintf(path, sizeof(path), "/proc/%u/exe", tid);
 	return stat(path, &other) == 0 && stat("/proc/self/exe", &own) == 0 &&
 	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
-}
-
-static struct fuse_attr attributes(uint64_t node)
-{
-	return (struct fuse_attr){
-		.ino = node,
-		.size = WINDOW_BYTES,
-		.mode = node == FILE_NODE ? S_IFREG | 0755 : S_IFDIR | 0755,
-		.nlink = 1,
-		.blksize = PAGE,
-	};
 }
 
 /* EB FE: jump to itself; on arm64 the same. */
@@ -111,38 +78,13 @@ static void fill_code(char page[PAGE])
 	memcpy(page, loop, sizeof(loop));
 }
 
-static void answer(int fd, const struct fuse_in_header *in, enum server how)
+static void reply(int fd, const struct fuse_in_header *in, enum server how)
 {
 	static bool opened, closed;
-	struct fuse_init_out init = {
-		.major = FUSE_KERNEL_VERSION,
-		.minor = 31,
-		.max_write = PAGE,
-	};
-	struct fuse_entry_out entry = {.nodeid = FILE_NODE,
-				       .attr = attributes(FILE_NODE)};
-	struct fuse_attr_out attr = {.attr = attributes(in->nodeid)};
-	struct fuse_open_out open_out = {0};
 	const struct fuse_read_in *read_in = (const void *)(in + 1);
 	char page[PAGE];
 
-	switch (in->opcode) {
-	case FUSE_INIT:
-		fuse_reply(fd, in->unique, 0, &init, sizeof(init));
-		return;
-	case FUSE_LOOKUP:
-		fuse_reply(fd, in->unique, 0, &entry, sizeof(entry));
-		return;
-	case FUSE_GETATTR:
-		fuse_reply(fd, in->unique, 0, &attr, sizeof(attr));
-		return;
-	case FUSE_OPEN:
-		if (!opened || how == SERVE_NO_CLOSE)
-			fuse_reply(fd, in->unique, 0, &open_out,
-				   sizeof(open_out));
-		opened = true;
-		return;
-	case FUSE_READ:
+	if (in->opcode == FUSE_READ) {
 		if (how == SERVE_NO_READ ||
 		    (how == SERVE_OWN_READ && !is_this_program(in->pid)))
 			return;
@@ -150,19 +92,18 @@ static void answer(int fd, const struct fuse_in_header *in, enum server how)
 		fuse_reply(fd, in->unique, 0, page,
 			   read_in->size < PAGE ? read_in->size : PAGE);
 		return;
-	case FUSE_FLUSH:
-		if (!closed || how != SERVE_NO_CLOSE)
-			fuse_reply(fd, in->unique, 0, NULL, 0);
-		closed = true;
-		return;
-	case FUSE_FORGET:
-	case FUSE_BATCH_FORGET:
-	case FUSE_INTERRUPT:
-		return;
-	default:
-		fuse_reply(fd, in->unique, -ENOSYS, NULL, 0);
-		return;
 	}
+	if (in->opcode == FUSE_OPEN) {
+		if (opened && how != SERVE_NO_CLOSE)
+			return;
+		opened = true;
+	}
+	if (in->opcode == FUSE_FLUSH) {
+		if (closed && how == SERVE_NO_CLOSE)
+			return;
+		closed = true;
+	}
+	fuse_answer(fd, in, WINDOW_BYTES);
 }
 
 static void serve(int fd, enum server how)
@@ -181,34 +122,24 @@ static void serve(int fd, enum server how)
 		if (n < 0 && errno != ENOENT && errno != EINTR)
 			_exit(0);
 		if (n >= (ssize_t)sizeof(request.header))
-			answer(fd, &request.header, how);
+			reply(fd, &request.header, how);
 	}
 }
 
-/* Mounts it where only this process sees it; returns its file, opened. */
+/* Returns the file of a file system in DIR, opened. */
 static int open_fuse_file(const char *dir, enum server how, pid_t *ret_server)
 {
-	int device = open("/dev/fuse", O_RDWR | O_CLOEXEC), fd;
+	const int device = fuse_mount(dir, ",allow_other");
 	char text[128];
+	int fd;
 
-	if (device < 0)
-		die("/dev/fuse");
-	if (unshare(CLONE_NEWNS) < 0 ||
-	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-		die("a mount namespace");
-	(void)snprintf(text, sizeof(text),
-		       "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other",
-		       device);
-	if (mount("hang", dir, "fuse", MS_NOSUID | MS_NODEV, text) < 0)
-		die("mount");
 	*ret_server = fork();
 	if (*ret_server == 0)
 		serve(device, how);
 	(void)close(device);
 	(void)snprintf(text, sizeof(text), "%s/file", dir);
 	fd = open(text, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		die(text);
+	need(fd >= 0);
 	return fd;
 }
 
@@ -222,9 +153,8 @@ static void map_fuse(const char *dir, const char *how)
 	int fd = open_fuse_file(dir, race ? SERVE_OWN_READ : SERVE_NO_READ,
 				&server);
 
-	if (mmap(window(), WINDOW_BYTES, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
-		die("mmap");
+	need(mmap(window(), WINDOW_BYTES, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_FIXED, fd, 0) != MAP_FAILED);
 	if (race) {
 		race_file = fd;
 		return;
@@ -244,9 +174,8 @@ static void register_uffd(void)
 		.mode = UFFDIO_REGISTER_MODE_MISSING,
 	};
 
-	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) < 0 ||
-	    ioctl(fd, UFFDIO_REGISTER, &range) < 0)
-		die("userfaultfd");
+	need(fd >= 0 && ioctl(fd, UFFDIO_API, &api) == 0 &&
+	     ioctl(fd, UFFDIO_REGISTER, &range) == 0);
 	uffd = fd;
 }
 
@@ -304,9 +233,8 @@ static void start_race(void)
 {
 	static char race_stack[65536] __attribute__((aligned(16)));
 
-	if (clone(run_race, race_stack + sizeof(race_stack), CLONE_VM | SIGCHLD,
-		  NULL) < 0)
-		die("clone");
+	need(clone(run_race, race_stack + sizeof(race_stack),
+		   CLONE_VM | SIGCHLD, NULL) > 0);
 }
 
 static void say(const char *line)
@@ -370,16 +298,14 @@ static void start_deep(const char *how, const char *dir)
 
 	stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (stack == MAP_FAILED)
-		die("mmap");
+	need(stack != MAP_FAILED);
 	if (strcmp(how, "uffd") == 0 || strcmp(how, "race") == 0)
 		register_uffd();
 	else
 		map_fuse(dir, how);
 	(void)pthread_attr_init(&attr);
-	if (pthread_attr_setstack(&attr, stack, STACK_BYTES) != 0 ||
-	    pthread_create(&thread, &attr, run_deep, NULL) != 0)
-		die("pthread_create");
+	need(pthread_attr_setstack(&attr, stack, STACK_BYTES) == 0 &&
+	     pthread_create(&thread, &attr, run_deep, NULL) == 0);
 	(void)pthread_setname_np(thread, "deep");
 	if (strncmp(how, "race", 4) == 0)
 		start_race();
@@ -391,34 +317,27 @@ static void start_code(const char *dir, enum server how)
 	int fd = open_fuse_file(dir, how, &server);
 	void *code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC,
 			  MAP_PRIVATE | MAP_POPULATE, fd, 0);
-	pthread_t thread;
 
-	if (code == MAP_FAILED)
-		die("mmap");
+	need(code != MAP_FAILED);
 	(void)close(fd);
-	if (pthread_create(&thread, NULL, run_code, code) != 0)
-		die("pthread_create");
-	(void)pthread_setname_np(thread, "code");
+	(void)pthread_setname_np(start(run_code, code), "code");
 }
 
 int main(int argc, char **argv)
 {
-	sigset_t signals;
+	const sigset_t signals = set_of(SIGUSR1);
 	int number;
 
 	if (argc != 3)
 		return 2;
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGUSR1);
-	(void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	mask(SIG_BLOCK, SIGUSR1);
 	if (strcmp(argv[1], "code") == 0)
 		start_code(argv[2], SERVE_NO_OPEN);
 	else if (strcmp(argv[1], "close") == 0)
 		start_code(argv[2], SERVE_NO_CLOSE);
 	else
 		start_deep(argv[1], argv[2]);
-	printf("ready %ld\n", (long)getpid());
-	(void)fflush(stdout);
+	ready(getpid());
 	(void)sigwait(&signals, &number);
 	go_deep = 1;
 	for (;;)

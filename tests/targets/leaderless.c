@@ -5,13 +5,9 @@
  * Says "ready PID"; on SIGUSR1 the main thread, until then in leader_work(),
  * exits. On SIGUSR2 the whole process ends with status 3.
  */
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+
+#include "target.h"
 
 static volatile sig_atomic_t leave;
 static volatile sig_atomic_t end;
@@ -52,19 +48,13 @@ static __attribute__((noipa)) void leader_work(void)
 
 int main(void)
 {
-	struct sigaction action = {.sa_handler = on_signal};
-	pthread_t thread;
-
-	(void)sigaction(SIGUSR1, &action, NULL);
-	(void)sigaction(SIGUSR2, &action, NULL);
-	if (pthread_create(&thread, NULL, survivor, NULL) != 0)
-		return EXIT_FAILURE;
-	(void)pthread_setname_np(thread, "survivor");
+	handle(SIGUSR1, on_signal, 0);
+	handle(SIGUSR2, on_signal, 0);
+	(void)pthread_setname_np(start(survivor, NULL), "survivor");
 	/* It is where it stays. */
 	while (rounds == 0)
 		(void)sched_yield();
-	printf("ready %ld\n", (long)getpid());
-	(void)fflush(stdout);
+	ready(getpid());
 	leader_work();
 	pthread_exit(NULL);
 }

@@ -50,23 +50,6 @@ static inline void must(bool condition, const char *what)
 		give_up(what);
 }
 
-/* Is this thread? True too if that cannot be told. */
-static inline bool is_traced(void)
-{
-	static const char key[] = "TracerPid:\t";
-	char text[4096];
-	const char *line;
-	int fd = open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
-	ssize_t n = read(fd, text, sizeof(text) - 1);
-
-	(void)close(fd);
-	if (n <= 0)
-		return true;
-	text[n] = '\0';
-	line = strstr(text, key);
-	return line == NULL || line[sizeof(key) - 1] != '0';
-}
-
 /* Called in a loop that waits: ends the program when it was called too long. */
 static inline void patience(uint64_t since_ns, const char *what)
 {

@@ -2,20 +2,9 @@
  * naps THREADS WORK_US SLEEP_US: each thread computes in work() for WORK_US of
  * processor time, sleeps in clock_nanosleep(2) for SLEEP_US, and again.
  */
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include "target.h"
 
 static long work_ns, sleep_ns;
-
-static long cpu_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 static unsigned long turns_per_us;
 
@@ -39,19 +28,18 @@ static void *run(void *unused)
 
 int main(int argc, char **argv)
 {
-	pthread_t thread;
-	long began;
+	uint64_t began;
 
 	if (argc != 4)
 		return EXIT_FAILURE;
 	work_ns = 1000 * atol(argv[2]);
 	sleep_ns = 1000 * atol(argv[3]);
-	began = cpu_ns();
+	began = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	work(10000000);
-	turns_per_us = 10000000000 / (unsigned long)(cpu_ns() - began);
+	turns_per_us =
+		10000000000 / (clock_ns(CLOCK_THREAD_CPUTIME_ID) - began);
 	for (int i = 1; i < atoi(argv[1]); i++)
-		if (pthread_create(&thread, NULL, run, NULL) != 0)
-			return EXIT_FAILURE;
+		start(run, NULL);
 	(void)printf("ready\n");
 	(void)fflush(stdout);
 	(void)run(NULL);

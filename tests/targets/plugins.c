@@ -6,31 +6,12 @@
  * Says "ready PID"; on SIGUSR1 it says "loads N" and ends.
  */
 #include <dlfcn.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#define BUSY_MS 500
+#include "target.h"
 
-static volatile sig_atomic_t asked;
+#define BUSY_NS UINT64_C(500000000)
+
 static volatile double sum;
-
-static void on_signal(int number)
-{
-	(void)number;
-	asked = 1;
-}
-
-static long now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void *load(const char *library, const char *name, void *ret_function)
 {
@@ -49,9 +30,9 @@ static __attribute__((noipa)) void use_libm(void)
 {
 	double (*lgamma_function)(double);
 	void *handle = load("libm.so.6", "lgamma", &lgamma_function);
-	long start = now_ms();
+	const uint64_t since = now_ns();
 
-	while (now_ms() - start < BUSY_MS)
+	while (now_ns() - since < BUSY_NS)
 		for (int i = 0; i < 1000; i++)
 			sum += lgamma_function(1.5 + i);
 	(void)dlclose(handle);
@@ -64,21 +45,19 @@ static __attribute__((noipa)) void use_libresolv(void)
 	void *handle = load("libresolv.so.2", "__b64_ntop", &encode);
 	static unsigned char in[3000];
 	static char out[4100];
-	long start = now_ms();
+	const uint64_t since = now_ns();
 
-	while (now_ms() - start < BUSY_MS)
+	while (now_ns() - since < BUSY_NS)
 		sum += encode(in, sizeof(in), out, sizeof(out));
 	(void)dlclose(handle);
 }
 
 int main(void)
 {
-	struct sigaction action = {.sa_handler = on_signal};
 	unsigned long n = 0;
 
-	(void)sigaction(SIGUSR1, &action, NULL);
-	printf("ready %ld\n", (long)getpid());
-	(void)fflush(stdout);
+	handle(SIGUSR1, ask, SA_RESTART);
+	ready(getpid());
 	while (!asked) {
 		use_libm();
 		use_libresolv();

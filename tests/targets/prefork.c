@@ -6,11 +6,9 @@
  *   title TEXT  has that for a command line, cut off; prints "titled"
  * Without input it goes on; workers end with it.
  */
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
+
+#include "target.h"
 
 static void work(void)
 {

@@ -9,13 +9,9 @@
  * goes on until it is killed.
  */
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "target.h"
 
 #define BUSY_MAX    64
 #define OTHERS	    3
@@ -84,17 +80,12 @@ static volatile uint64_t *make_counters(const char *path, size_t n)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-static int start(size_t i, volatile uint64_t *counter, const char *name,
-		 void *(*run)(void *))
+static void start_task(size_t i, volatile uint64_t *counter, const char *name,
+		       void *(*run)(void *))
 {
-	pthread_t thread;
-
 	tasks[i].done = counter;
 	(void)snprintf(tasks[i].name, sizeof(tasks[i].name), "%s", name);
-	if (pthread_create(&thread, NULL, run, &tasks[i]) != 0)
-		return -1;
-	(void)pthread_setname_np(thread, tasks[i].name);
-	return 0;
+	(void)pthread_setname_np(start(run, &tasks[i]), tasks[i].name);
 }
 
 int main(int argc, char **argv)
@@ -111,20 +102,17 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	for (size_t i = 0; i < n; i++) {
 		(void)snprintf(name, sizeof(name), "busy %zu", i);
-		if (start(i, &counters[i], name, busy) < 0)
-			return EXIT_FAILURE;
+		start_task(i, &counters[i], name, busy);
 	}
 	tasks[n + 1].from = back[0];
 	tasks[n + 1].to = there[1];
 	tasks[n + 2].from = there[0];
 	tasks[n + 2].to = back[1];
-	if (start(n, &counters[n], "sleeper", sleeper) < 0 ||
-	    start(n + 1, &counters[n + 1], "ping", hand_over) < 0 ||
-	    start(n + 2, &counters[n + 2], "pong", hand_over) < 0 ||
-	    write(there[1], "", 1) != 1)
-		return EXIT_FAILURE;
-	printf("ready %ld\n", (long)getpid());
-	(void)fflush(stdout);
+	start_task(n, &counters[n], "sleeper", sleeper);
+	start_task(n + 1, &counters[n + 1], "ping", hand_over);
+	start_task(n + 2, &counters[n + 2], "pong", hand_over);
+	need(write(there[1], "", 1) == 1);
+	ready(getpid());
 	for (;;)
 		(void)pause();
 }

@@ -3,13 +3,10 @@
  * slept since before it said so, one works, and one after the other is short
  * and has the stack of the one before.
  */
-#include <pthread.h>
 #include <semaphore.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
+
+#include "target.h"
 
 static sem_t never, said;
 static volatile unsigned long work;
@@ -44,27 +41,26 @@ static void *brief(void *ctx)
 	return NULL;
 }
 
-static void start(void *(*run)(void *), const char *name, pthread_t *ret)
+static pthread_t start_named(void *(*run)(void *), const char *name)
 {
-	pthread_create(ret, NULL, run, (void *)(uintptr_t)name);
+	const pthread_t thread = start(run, (void *)(uintptr_t)name);
+
 	sem_wait(&said);
+	return thread;
 }
 
 int main(void)
 {
-	pthread_t t;
 	char byte;
 
 	sem_init(&never, 0, 0);
 	sem_init(&said, 0, 0);
 	printf("thread main %ju\n", (uintmax_t)(uintptr_t)pthread_self());
-	start(asleep, "asleep", &t);
-	start(busy, "busy", &t);
-	printf("ready %d\n", getpid());
-	fflush(stdout);
+	start_named(asleep, "asleep");
+	start_named(busy, "busy");
+	ready(getpid());
 	while (read(STDIN_FILENO, &byte, 1) == 1) {
-		start(brief, "brief", &t);
-		pthread_join(t, NULL);
+		pthread_join(start_named(brief, "brief"), NULL);
 		printf("joined\n");
 		fflush(stdout);
 	}

@@ -15,16 +15,10 @@
  *
  * The program works until it is killed. "ready PID" says that it begins.
  */
-#include <pthread.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <ucontext.h>
-#include <unistd.h>
+
+#include "target.h"
 
 #define NOINLINE __attribute__((noinline, noclone))
 
@@ -86,14 +80,6 @@ static void on_stack(void *top, void (*function)(long), long argument)
 }
 #endif
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static char *new_stack(size_t bytes)
 {
 	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -104,17 +90,11 @@ static char *new_stack(size_t bytes)
 	return p;
 }
 
-static void ready(void)
-{
-	printf("ready %d\n", (int)getpid());
-	(void)fflush(stdout);
-}
-
 static NOINLINE void deep(long bytes)
 {
 	char *top = new_stack(STACK_BYTES) + STACK_BYTES;
 
-	ready();
+	ready(getpid());
 	for (;;) {
 		/* The first hint is taken at the top. */
 		for (int i = 0; i < 200; i++)
@@ -130,7 +110,7 @@ static NOINLINE void alternate(long n)
 
 	for (long i = 0; i < n; i++)
 		tops[i] = new_stack(SMALL_BYTES) + SMALL_BYTES;
-	ready();
+	ready(getpid());
 	for (;;)
 		for (long i = 0; i < n; i++)
 			on_stack(tops[i], descend, SMALL_DEPTH);
@@ -158,13 +138,11 @@ static NOINLINE void by_signal(long bytes, uint64_t until_ns)
 {
 	const stack_t stack = {.ss_sp = new_stack(SMALL_BYTES),
 			       .ss_size = SMALL_BYTES};
-	const struct sigaction action = {.sa_handler = on_signal,
-					 .sa_flags = SA_ONSTACK};
 
 	(void)sigaltstack(&stack, NULL);
-	(void)sigaction(SIGUSR1, &action, NULL);
-	ready();
-	while (cpu_ns() < until_ns)
+	handle(SIGUSR1, on_signal, SA_ONSTACK);
+	ready(getpid());
+	while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < until_ns)
 		raise_at(bytes);
 }
 
@@ -174,7 +152,7 @@ static NOINLINE void one_frame(void)
 
 	for (size_t i = 0; i < sizeof(frame); i += 4096)
 		frame[i] = 1;
-	ready();
+	ready(getpid());
 	for (;;)
 		descend(SMALL_DEPTH);
 }
@@ -234,7 +212,7 @@ static NOINLINE void *own(void *argument)
 {
 	const struct own *o = argument;
 
-	ready();
+	ready(getpid());
 	for (;;)
 		for (long i = 0; i <= 4; i++)
 			own_above(o, o->above * i / 4);
@@ -275,7 +253,7 @@ static NOINLINE void by_coroutines(long n)
 		makecontext(&coroutines[i], (void (*)(void))coroutine, 1,
 			    (int)i);
 	}
-	ready();
+	ready(getpid());
 	for (;;)
 		for (long i = 0; i < n; i++)
 			(void)swapcontext(&back, &coroutines[i]);

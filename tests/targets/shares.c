@@ -7,30 +7,16 @@
  * when the other one sleeps, and at the end "rounds N": the work that it got
  * done.
  */
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "target.h"
 #include "blocked.h"
 
 /* 10 units a round, divided 7:3: about 13 us on a processor of 3 GHz. */
 #define UNIT_MIN 500
 #define UNIT_MAX 1500
 
-static volatile sig_atomic_t stop;
 static atomic_int sleeper_tid;
-
-static void on_alarm(int signal_number)
-{
-	(void)signal_number;
-	stop = 1;
-}
 
 /*
  * Each multiplication needs the last one's result, so that the time is that of
@@ -59,7 +45,7 @@ static __attribute__((noipa)) uint64_t work(void)
 	uint64_t x = 1, rounds = 0;
 
 	/* Rounds of changing length: no clock falls into step with them. */
-	while (!stop) {
+	while (!asked) {
 		int unit = UNIT_MIN + (int)(x >> 33) % (UNIT_MAX - UNIT_MIN);
 
 		x = busy_seventy(x, unit);
@@ -79,7 +65,7 @@ static __attribute__((noipa)) void sleeper(void)
 
 static void *sleeper_thread(void *unused)
 {
-	sleeper_tid = (int)syscall(SYS_gettid);
+	sleeper_tid = thread_number();
 	sleeper();
 	return unused;
 }
@@ -87,22 +73,17 @@ static void *sleeper_thread(void *unused)
 int main(int argc, char **argv)
 {
 	long seconds = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
-	struct sigaction action = {.sa_handler = on_alarm};
 	sigset_t all, before;
-	pthread_t thread;
 
-	(void)sigaction(SIGALRM, &action, NULL);
+	handle(SIGALRM, ask, 0);
 	/* The alarm is the main thread's. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_BLOCK, &all, &before);
-	if (pthread_create(&thread, NULL, sleeper_thread, NULL) != 0)
-		return EXIT_FAILURE;
-	(void)pthread_setname_np(thread, "sleeper");
+	(void)pthread_setname_np(start(sleeper_thread, NULL), "sleeper");
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	while (sleeper_tid == 0 || blocked_in(sleeper_tid) < 0)
 		(void)sched_yield();
-	printf("ready %ld\n", (long)getpid());
-	(void)fflush(stdout);
+	ready(getpid());
 	(void)alarm((unsigned)seconds);
 	printf("rounds %llu\n", (unsigned long long)work());
 	return EXIT_SUCCESS;

@@ -5,24 +5,11 @@
  * Says "ready PID"; on SIGUSR1 it says "threads N", the number of those that
  * lived, and ends.
  */
-#include <pthread.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
+#include "target.h"
 
 #define PERIOD_NS 5000000
 #define STEPS	  700000
 
-static volatile sig_atomic_t asked;
-
-static void on_signal(int number)
-{
-	(void)number;
-	asked = 1;
-}
 
 static __attribute__((noipa)) void *short_lived(void *unused)
 {
@@ -33,19 +20,14 @@ static __attribute__((noipa)) void *short_lived(void *unused)
 
 int main(void)
 {
-	struct sigaction action = {.sa_handler = on_signal};
 	struct timespec next;
 	unsigned long n = 0;
-	pthread_t thread;
 
-	(void)sigaction(SIGUSR1, &action, NULL);
-	printf("ready %ld\n", (long)getpid());
-	(void)fflush(stdout);
+	handle(SIGUSR1, ask, SA_RESTART);
+	ready(getpid());
 	(void)clock_gettime(CLOCK_MONOTONIC, &next);
 	while (!asked) {
-		if (pthread_create(&thread, NULL, short_lived, NULL) != 0 ||
-		    pthread_join(thread, NULL) != 0)
-			return EXIT_FAILURE;
+		need(pthread_join(start(short_lived, NULL), NULL) == 0);
 		n++;
 		next.tv_nsec += PERIOD_NS;
 		if (next.tv_nsec >= 1000000000) {

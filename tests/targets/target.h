@@ -3,6 +3,7 @@
 #define TESTS_TARGETS_TARGET_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -97,6 +98,32 @@ static inline void handle(int signal, void (*handler)(int), int flags)
 					 .sa_flags = flags};
 
 	need(sigaction(signal, &action, NULL) == 0);
+}
+
+/* A handler: the test has sent the signal that the program waits for. */
+static volatile sig_atomic_t asked;
+
+static inline void ask(int signal)
+{
+	(void)signal;
+	asked = 1;
+}
+
+/* Is this thread? True too if that cannot be told. */
+static inline bool is_traced(void)
+{
+	static const char key[] = "TracerPid:\t";
+	char text[4096];
+	const char *line;
+	int fd = open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+
+	(void)close(fd);
+	if (n <= 0)
+		return true;
+	text[n] = '\0';
+	line = strstr(text, key);
+	return line == NULL || line[sizeof(key) - 1] != '0';
 }
 
 /*

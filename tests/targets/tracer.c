@@ -2,13 +2,10 @@
  * Traces a process: "tracer PID" attaches to its main thread, says "ready PID"
  * and lets it run, stopping for nothing, until it is killed.
  */
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
-#include <unistd.h>
+
+#include "target.h"
 
 int main(int argc, char **argv)
 {
@@ -21,8 +18,7 @@ int main(int argc, char **argv)
 		perror("PTRACE_SEIZE");
 		return EXIT_FAILURE;
 	}
-	printf("ready %ld\n", (long)getpid());
-	(void)fflush(stdout);
+	ready(getpid());
 	while (waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status))
 		(void)ptrace(PTRACE_CONT, pid, NULL,
 			     (void *)(intptr_t)WSTOPSIG(status));

@@ -3,11 +3,8 @@
  * threads wait in callbacks of qsort(), each through another one's.
  */
 #include <dlfcn.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "target.h"
 
 typedef void (*sort_fn)(void *, size_t, size_t,
 			int (*)(const void *, const void *));
@@ -48,8 +45,7 @@ int main(void)
 	for (int i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, sort, &sorts[i]);
 	pthread_barrier_wait(&waiting);
-	printf("ready %d\n", (int)getpid());
-	fflush(stdout);
+	ready(getpid());
 	pthread_join(threads[0], NULL);
 	return 0;
 }

@@ -4,10 +4,7 @@
  *
  * Usage: two_shares TENTHS. Says "ready PID"; runs until it is killed.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "target.h"
 
 /* A tenth of a round: about 1.3 us on a processor of 3 GHz. */
 #define UNIT_MIN 500
@@ -36,8 +33,7 @@ int main(int argc, char **argv)
 	const int tenths = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 5;
 	uint64_t x = 1;
 
-	printf("ready %ld\n", (long)getpid());
-	(void)fflush(stdout);
+	ready(getpid());
 	/* Rounds of changing length: no clock falls into step with them. */
 	for (;;) {
 		const int unit =

@@ -6,12 +6,9 @@
  */
 #include <fcntl.h>
 #include <linux/io_uring.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "target.h"
 
 int main(int argc, char **argv)
 {
@@ -50,8 +47,7 @@ int main(int argc, char **argv)
 			 __ATOMIC_RELEASE);
 	if (syscall(SYS_io_uring_enter, fd, 1, 0, 0, NULL, 0) != 1)
 		return 1;
-	printf("ready %d\n", (int)getpid());
-	fflush(stdout);
+	ready(getpid());
 	while (__atomic_load_n(completed, __ATOMIC_ACQUIRE) == 0)
 		usleep(10000);
 	printf("opened %d\n", cqe->res);

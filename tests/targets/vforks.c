@@ -6,16 +6,11 @@
  * Says "child TID PID" of each, "ready", and "done" when all threads have gone
  * on.
  */
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
-#include <signal.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
+
+#include "target.h"
 
 #define THREADS_MAX 256
 
@@ -26,7 +21,7 @@ static void *wait_for_child(void *arg)
 	const uintptr_t n = (uintptr_t)arg;
 	pid_t pid;
 
-	tids[n] = (int)syscall(SYS_gettid);
+	tids[n] = thread_number();
 	pid = vfork();
 	if (pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -47,9 +42,7 @@ int main(int argc, char **argv)
 	if (n == 0 || n > THREADS_MAX)
 		return 2;
 	for (uintptr_t i = 0; i < n; i++)
-		if (pthread_create(&threads[i], NULL, wait_for_child,
-				   (void *)i) != 0)
-			return EXIT_FAILURE;
+		threads[i] = start(wait_for_child, (void *)i);
 	for (unsigned long i = 0; i < n; i++) {
 		while (children[i] == 0)
 			(void)usleep(1000);
