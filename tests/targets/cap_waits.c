@@ -34,15 +34,7 @@
 static struct wait waits[N_KINDS];
 static size_t n_waits;
 
-static atomic_ulong n_handled;
 static atomic_bool runs; /* as long as it waits */
-
-static void on_signal(int number)
-{
-	(void)number;
-	handled = 1;
-	atomic_fetch_add(&n_handled, 1);
-}
 
 static void measure(struct wait *w, unsigned long ns)
 {

@@ -87,8 +87,16 @@ struct wait_kind {
 #define TO_SIGNALFD 40
 #define TO_SIGWAIT  41
 
-/* SIGUSR1 was handled in this thread. */
+/* A signal was handled in this thread. */
 static _Thread_local volatile sig_atomic_t handled;
+static atomic_ulong n_handled; /* by all */
+
+static void on_signal(int number)
+{
+	(void)number;
+	handled = 1;
+	atomic_fetch_add(&n_handled, 1);
+}
 
 static char bytes[1 << 16];
 

@@ -4,7 +4,6 @@
 
 #include <linux/errqueue.h>
 #include <netinet/tcp.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 

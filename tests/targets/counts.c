@@ -32,9 +32,7 @@ static __attribute__((noipa)) void in_kernel(uint64_t ns)
 
 static __attribute__((noipa)) uint64_t spin(uint64_t x)
 {
-	for (int i = 0; i < 20000; i++)
-		x = x * UINT64_C(6364136223846793005) + 1442695040888963407;
-	return x;
+	return burn(x, 20000);
 }
 
 static __attribute__((noipa)) uint64_t in_loop(uint64_t ns)

@@ -7,7 +7,6 @@
  * Says "ready PID"; on SIGUSR1 it says "children N traced M": all of them, and
  * those that were traced to their end; and ends.
  */
-#include <fcntl.h>
 #include <sched.h>
 #include <sys/wait.h>
 

@@ -12,6 +12,7 @@
 
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 
 #include "blocked.h"
 #include "target.h"
@@ -86,6 +87,54 @@ static inline void handle_info(int signal,
 					 .sa_flags = SA_SIGINFO | flags};
 
 	must(sigaction(signal, &action, NULL) == 0, "sigaction");
+}
+
+/* A stack for handlers with SA_ONSTACK; NULL: this thread has none. */
+#define ALTSTACK 65536
+
+static _Thread_local char *altstack;
+
+static inline void take_altstack(void)
+{
+	stack_t stack = {.ss_size = ALTSTACK};
+
+	stack.ss_sp = altstack = malloc(ALTSTACK);
+	must(altstack != NULL && sigaltstack(&stack, NULL) == 0, "sigaltstack");
+}
+
+static inline bool on_altstack(const void *here)
+{
+	const char *p = here;
+
+	return altstack != NULL && p >= altstack && p < altstack + ALTSTACK;
+}
+
+/* What a signal, or a stop, does to registers would show. */
+static inline void check_registers(int n)
+{
+	double f = 1.0, g = 1.0;
+	uint64_t x = 1, y = 1;
+
+	for (int i = 0; i < n; i++) {
+		x = burn(x, 1);
+		f = f * 1.0000001 + 0.5;
+	}
+	for (volatile int i = 0; i < n; i = i + 1) {
+		y = burn(y, 1);
+		g = g * 1.0000001 + 0.5;
+	}
+	if (x != y || f < g || f > g)
+		wrong("a calculation: %lx, %lx; %f, %f", x, y, f, g);
+}
+
+/* With the processes that this one makes from now on. */
+static inline void *share(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	must(memory != MAP_FAILED, "mmap");
+	return memory;
 }
 
 /* To this thread of this process. */

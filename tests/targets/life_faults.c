@@ -10,10 +10,8 @@
 #include "life.h"
 
 #include <setjmp.h>
-#include <sys/mman.h>
 
 #define FAULT_THREADS 2
-#define ALTSTACK      65536
 
 #if defined(__x86_64__)
 #define TRAP_FLAG 0x100
@@ -29,14 +27,6 @@ static _Thread_local struct {
 } expected;
 static _Thread_local sigjmp_buf after;
 static _Thread_local volatile long steps;
-static _Thread_local char *altstack;
-
-static bool on_altstack(const void *here)
-{
-	const char *p = here;
-
-	return p >= altstack && p < altstack + ALTSTACK;
-}
 
 static void on_fault(int signal, siginfo_t *info, void *unused)
 {
@@ -167,12 +157,9 @@ static atomic_ulong happened[FAULTS];
 static void *bring_on_faults(void *arg)
 {
 	static _Thread_local uint64_t seed;
-	stack_t stack = {.ss_size = ALTSTACK};
 
 	seed = (uintptr_t)arg * 2 + 1;
-	altstack = malloc(ALTSTACK);
-	stack.ss_sp = altstack;
-	must(altstack != NULL && sigaltstack(&stack, NULL) == 0, "sigaltstack");
+	take_altstack();
 	/* getppid is trapped: the other threads have their rights. */
 	must(FILTER_INSTALL(0, FILTER_CALL(SYS_getppid, SECCOMP_RET_TRAP)),
 	     "seccomp");

@@ -13,7 +13,6 @@
 
 #include <poll.h>
 #include <sys/auxv.h>
-#include <sys/prctl.h>
 
 static atomic_ulong trapped;
 

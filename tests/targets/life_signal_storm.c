@@ -10,7 +10,6 @@
  */
 #include "signal_storm.h"
 
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -35,10 +34,8 @@ static void *work(void *arg)
 {
 	const enum role role = (enum role)(uintptr_t)arg;
 	const int epoll_fd = epoll_create1(0);
-	stack_t stack = {.ss_size = ALTSTACK};
 
-	stack.ss_sp = altstack = malloc(ALTSTACK);
-	must(altstack != NULL && sigaltstack(&stack, NULL) == 0, "sigaltstack");
+	take_altstack();
 	let_in_those_of(role);
 	common->tids[role] = thread_number();
 	if (role == JUMPS_OUT)
@@ -51,7 +48,7 @@ static void *work(void *arg)
 		else if (role > READS)
 			wait_once(role, epoll_fd);
 		else
-			check_registers();
+			check_registers(2000);
 	}
 	return NULL;
 }
@@ -154,9 +151,7 @@ static void prepare(void)
 {
 	const struct timeval two_ms = {.tv_usec = 2000};
 
-	common = mmap(NULL, sizeof(*common), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	must(common != MAP_FAILED, "mmap");
+	common = share(sizeof(*common));
 	must(pipe(pipes) == 0, "pipe");
 	must(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0, "socketpair");
 	must(setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &two_ms,

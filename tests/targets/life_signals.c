@@ -13,13 +13,11 @@
 #include "life.h"
 
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
 #define THREADS	  4
 #define BURST_MAX 8
-#define ALTSTACK  65536
 #define NUMBERS	  (_NSIG - 1)
 
 #ifndef sigev_notify_thread_id
@@ -55,7 +53,6 @@ static struct {
 } * shared;
 
 static pid_t target;
-static _Thread_local char *altstack;
 
 /* Those that the C library keeps to itself, too. */
 struct kernel_sigaction {
@@ -73,7 +70,6 @@ static bool wants_altstack(int signal)
 static void on_signal(int signal, siginfo_t *info, void *unused)
 {
 	int saved = errno;
-	char *here = (char *)&saved;
 	unsigned long n = atomic_fetch_add(&shared->arrived, 1);
 	struct arrival *a = &shared->arrivals[n % BURST_MAX];
 
@@ -83,8 +79,7 @@ static void on_signal(int signal, siginfo_t *info, void *unused)
 	a->pid = info->si_pid;
 	a->uid = (int)info->si_uid;
 	a->tid = thread_number();
-	a->on_altstack = altstack != NULL && here >= altstack &&
-			 here < altstack + ALTSTACK;
+	a->on_altstack = on_altstack(&saved);
 	if (info->si_signo != signal)
 		atomic_fetch_add(&shared->wrong, 1);
 	atomic_store(&a->signal, signal);
@@ -109,37 +104,6 @@ static void set_handler(int signal)
 	     "rt_sigaction");
 }
 
-/* Half of the threads have one. */
-static void take_altstack(size_t i)
-{
-	stack_t stack = {.ss_size = ALTSTACK};
-
-	if (i % 2 != 0)
-		return;
-	altstack = malloc(ALTSTACK);
-	must(altstack != NULL, "malloc");
-	stack.ss_sp = altstack;
-	must(sigaltstack(&stack, NULL) == 0, "sigaltstack");
-}
-
-/* What a signal, or a stop, does to registers would show. */
-static void check_registers(void)
-{
-	double f = 1.0, g = 1.0;
-	uint64_t x = 1, y = 1;
-
-	for (int i = 0; i < 20000; i++) {
-		x = x * UINT64_C(6364136223846793005) + 1442695040888963407;
-		f = f * 1.0000001 + 0.5;
-	}
-	for (volatile int i = 0; i < 20000; i = i + 1) {
-		y = y * UINT64_C(6364136223846793005) + 1442695040888963407;
-		g = g * 1.0000001 + 0.5;
-	}
-	if (x != y || f < g || f > g)
-		atomic_fetch_add(&shared->wrong, 1);
-}
-
 static void *take_signals(void *arg)
 {
 	const struct timespec nap = {.tv_nsec = 500000};
@@ -150,13 +114,15 @@ static void *take_signals(void *arg)
 	char byte;
 
 	must(pipe(pipes) == 0, "pipe");
-	take_altstack(i);
+	/* Half of the threads have one. */
+	if (i % 2 == 0)
+		take_altstack();
 	must(syscall(SYS_rt_sigprocmask, SIG_SETMASK, &every, NULL, 8L) == 0,
 	     "rt_sigprocmask");
 	shared->tids[i] = thread_number();
 	while (!atomic_load(&ending)) {
 		if (i == 0)
-			check_registers();
+			check_registers(20000);
 		else if (i == 1)
 			r = nanosleep(&nap, NULL);
 		else if (i == 2)
@@ -330,7 +296,6 @@ static pid_t start_sender(uint64_t seed, unsigned long rounds)
 
 int main(int argc, char **argv)
 {
-	pthread_t threads[THREADS];
 	uint64_t seed, every = ~UINT64_C(0);
 	unsigned long rounds;
 	pid_t sender;
@@ -339,15 +304,13 @@ int main(int argc, char **argv)
 		return 2;
 	seed = strtoull(argv[1], NULL, 10) * 2 + 1;
 	rounds = strtoul(argv[2], NULL, 10);
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	must(shared != MAP_FAILED, "mmap");
+	shared = share(sizeof(*shared));
 	target = getpid();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	sender = start_sender(seed, rounds);
 	must(sender > 0, "fork");
 	for (size_t i = 0; i < THREADS; i++) {
-		threads[i] = start(take_signals, (void *)i);
+		start(take_signals, (void *)i);
 		while (((volatile pid_t *)shared->tids)[i] == 0)
 			(void)sched_yield();
 	}

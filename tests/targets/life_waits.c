@@ -11,15 +11,7 @@
 #include "cap_kinds.h"
 #include "life.h"
 
-static atomic_ulong n_handled;
 static struct wait w;
-
-static void on_signal(int signal)
-{
-	(void)signal;
-	handled = 1;
-	atomic_fetch_add(&n_handled, 1);
-}
 
 /* It runs a little between two waits, so that ticks find it running. */
 static void *wait_again(void *unused)

@@ -18,17 +18,6 @@
 
 static atomic_int sleeper_tid;
 
-/*
- * Each multiplication needs the last one's result, so that the time is that of
- * n multiplications wherever the code lies in memory.
- */
-static inline __attribute__((always_inline)) uint64_t burn(uint64_t x, int n)
-{
-	for (int i = 0; i < n; i++)
-		x = x * UINT64_C(6364136223846793005) + 1442695040888963407;
-	return x;
-}
-
 /* noipa: not inlined, not cloned, and not found to be the same function. */
 static __attribute__((noipa)) uint64_t busy_seventy(uint64_t x, int unit)
 {

@@ -20,20 +20,18 @@ static __attribute__((noipa)) void *short_lived(void *unused)
 
 int main(void)
 {
+	uint64_t next_ns;
 	struct timespec next;
 	unsigned long n = 0;
 
 	handle(SIGUSR1, ask, SA_RESTART);
 	ready(getpid());
-	(void)clock_gettime(CLOCK_MONOTONIC, &next);
+	next_ns = now_ns();
 	while (!asked) {
 		need(pthread_join(start(short_lived, NULL), NULL) == 0);
 		n++;
-		next.tv_nsec += PERIOD_NS;
-		if (next.tv_nsec >= 1000000000) {
-			next.tv_nsec -= 1000000000;
-			next.tv_sec++;
-		}
+		next_ns += PERIOD_NS;
+		next = timespec_of(next_ns);
 		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next,
 				      NULL);
 	}

@@ -24,7 +24,6 @@
 #define INTERVAL_NS UINT64_C(1000000)
 #define IN_FLIGHT   32
 #define N_MAX	    1000000
-#define ALTSTACK    65536
 
 enum role {
 	TAKES_QUEUED,
@@ -58,7 +57,6 @@ static _Thread_local volatile unsigned long handled;
 static _Thread_local volatile uint64_t armed_ns, expirations, behind, faults;
 static _Thread_local volatile sig_atomic_t may_jump;
 static _Thread_local sigjmp_buf out;
-static _Thread_local char *altstack;
 
 static void check_sender(const siginfo_t *info, int code)
 {
@@ -70,12 +68,10 @@ static void check_sender(const siginfo_t *info, int code)
 
 static void on_queued(int signal, siginfo_t *info, void *unused)
 {
-	const char *here = (char *)&signal;
-
 	(void)unused;
 	handled = handled + 1;
 	check_sender(info, SI_QUEUE);
-	if (here < altstack || here >= altstack + ALTSTACK)
+	if (!on_altstack(&signal))
 		wrong("signal %d: on the wrong stack", signal);
 	if ((unsigned)info->si_value.sival_int != atomic_load(&common->queued))
 		wrong("value %d at place %u", info->si_value.sival_int,
@@ -184,19 +180,6 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 	give_up("a fault where there is none");
 }
 
-/* What a signal, or a stop, does to registers would show. */
-static void check_registers(void)
-{
-	uint64_t x = 1, y = 1;
-
-	for (int i = 0; i < 2000; i++)
-		x = x * UINT64_C(6364136223846793005) + 1442695040888963407;
-	for (volatile int i = 0; i < 2000; i = i + 1)
-		y = y * UINT64_C(6364136223846793005) + 1442695040888963407;
-	if (x != y)
-		wrong("a calculation: %lx, %lx", x, y);
-}
-
 static void jump_out(void)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
@@ -219,7 +202,7 @@ static void jump_out(void)
 	while (!atomic_load(&ending)) {
 		if (sigsetjmp(out, 1) == 0) {
 			may_jump = 1;
-			check_registers();
+			check_registers(2000);
 		}
 		may_jump = 0;
 	}

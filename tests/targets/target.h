@@ -59,6 +59,17 @@ static inline void run_for(uint64_t ns)
 		;
 }
 
+/*
+ * Each multiplication needs the last one's result, so that the time is that of
+ * n multiplications wherever the code lies in memory.
+ */
+static inline __attribute__((always_inline)) uint64_t burn(uint64_t x, int n)
+{
+	for (int i = 0; i < n; i++)
+		x = x * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return x;
+}
+
 static inline struct timespec timespec_of(uint64_t ns)
 {
 	return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u),

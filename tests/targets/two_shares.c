@@ -10,14 +10,6 @@
 #define UNIT_MIN 500
 #define UNIT_MAX 1500
 
-/* As in shares.c: the time is that of n multiplications. */
-static inline __attribute__((always_inline)) uint64_t burn(uint64_t x, int n)
-{
-	for (int i = 0; i < n; i++)
-		x = x * UINT64_C(6364136223846793005) + 1442695040888963407;
-	return x;
-}
-
 static __attribute__((noipa)) uint64_t first(uint64_t x, int n)
 {
 	return burn(x, n);
