@@ -173,6 +173,11 @@ struct files *discovery_files(const struct discovery *d)
 	return d->files;
 }
 
+int32_t discovery_pid_file(const struct discovery *d, const char *path)
+{
+	return pid_files_pid(d->pid_files, path);
+}
+
 void discovery_reaped(struct discovery *d, int32_t pid,
 		      const struct rusage *usage)
 {

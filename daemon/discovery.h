@@ -74,5 +74,7 @@ void discovery_reaped(struct discovery *d, int32_t pid,
 
 /* What reads command lines and pid files; NULL before discovery_start. */
 struct files *discovery_files(const struct discovery *d);
+/* Which process a pid file of the configuration names (pid_files_pid). */
+int32_t discovery_pid_file(const struct discovery *d, const char *path);
 
 #endif

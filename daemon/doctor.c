@@ -1,6 +1,5 @@
 #include "daemon/doctor.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,19 +18,6 @@ const char doctor_help[] =
 	"from being\n"
 	"                 profiled well; --config FILE names another "
 	"configuration\n";
-
-void doctor_say(struct doctor *d, enum finding finding, const char *subject,
-		const char *format, ...)
-{
-	char text[FINDING_TEXT_SIZE];
-	va_list args;
-
-	va_start(args, format);
-	if (vsnprintf(text, sizeof(text), format, args) < 0)
-		text[0] = '\0';
-	va_end(args);
-	finding_write(stdout, &d->worst, finding, subject, "%s", text);
-}
 
 int doctor_run(int argc, char **argv)
 {

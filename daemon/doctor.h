@@ -41,9 +41,9 @@ int doctor_run(int argc, char **argv);
 /* The lines of --help-all that are about it. */
 extern const char doctor_help[];
 
-/* A finding about subject, a word or two: one line, control bytes escaped. */
-void doctor_say(struct doctor *d, enum finding finding, const char *subject,
-		const char *format, ...) printf_like(4, 5);
+/* finding_write() of what doctor finds itself. */
+#define doctor_say(d, finding, subject, ...) \
+	finding_write(stdout, &(d)->worst, finding, subject, __VA_ARGS__)
 
 /* doctor_host.c: the machine, and what its kernel permits. */
 void doctor_host(struct doctor *d);

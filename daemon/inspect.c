@@ -5,9 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/config_files.h"
 #include "daemon/destination.h"
 #include "daemon/identify.h"
 #include "daemon/match.h"
+#include "daemon/open.h"
 #include "daemon/process.h"
 #include "lib/base/clock.h"
 #include "lib/base/sealed.h"
@@ -20,13 +22,6 @@
 /* Each server is asked, with a request: some milliseconds of others' time. */
 #define INSPECT_WORK 200
 
-/* A pid file of a section, and what it says. */
-struct named_pid {
-	char path[CONFIG_TEXT_MAX];
-	int32_t pid;
-	bool is_awaited;
-};
-
 /* A process whose sections are asked for. */
 struct subject {
 	struct process process;
@@ -36,8 +31,6 @@ struct subject {
 	char container[FACTS_CONTAINER_SIZE];
 	char cmdline[PATH_MAX];
 	bool cmdline_is_awaited;
-	struct named_pid *named;
-	size_t n_named;
 };
 
 struct inspection {
@@ -298,37 +291,20 @@ static void on_cmdline(void *ctx, const struct msg_want *want, int error,
 	s->facts.cmdline_size = n < 0 ? 0 : (size_t)n;
 }
 
-static void on_pid_file(void *ctx, const struct msg_want *want, int error,
-			int fd, const struct file_shown *file)
+/* Who runs this alone may wait for a file, of which discovery reads a copy. */
+static int32_t pid_of_file(const struct broker *b, const char *path)
 {
-	struct named_pid *named = ctx;
-	char text[32];
-	ssize_t n = error == 0 ? read(fd, text, sizeof(text)) : 0;
+	char text[OPEN_PID_FILE_MAX];
+	ssize_t n;
+	int fd;
 
-	(void)want, (void)file;
+	if (b->discovery != NULL)
+		return discovery_pid_file(b->discovery, path);
+	if (config_files_open(path, &fd) < 0)
+		return 0;
+	n = pread(fd, text, sizeof(text), 0);
 	close_fd(&fd);
-	named->is_awaited = false;
-	named->pid = n > 0 ? facts_pid_file(text, (size_t)n) : 0;
-}
-
-static void ask_pid_files(struct inspection *i, struct subject *s)
-{
-	const struct config *c = &i->broker->options.config;
-
-	s->named = calloc(c->n_targets + 1, sizeof(*s->named));
-	for (size_t k = 0; s->named != NULL && k < c->n_targets; k++) {
-		struct named_pid *named = &s->named[s->n_named];
-
-		if (c->targets[k].pid_file[0] == '\0')
-			continue;
-		memcpy(named->path, c->targets[k].pid_file,
-		       sizeof(named->path));
-		named->is_awaited =
-			files_request_path(files_of(i->broker), WANT_PID_FILE,
-					   named->path, on_pid_file,
-					   named) == 0;
-		s->n_named++;
-	}
+	return n > 0 ? facts_pid_file(text, (size_t)n) : 0;
 }
 
 static void ask_facts(struct inspection *i, struct subject *s)
@@ -351,7 +327,6 @@ static void ask_facts(struct inspection *i, struct subject *s)
 	s->cmdline_is_awaited =
 		files_request(files_of(i->broker), &want, pid, s->process.pidfd,
 			      on_cmdline, s) == 0;
-	ask_pid_files(i, s);
 }
 
 /* Of what cannot be looked at doctor says why. */
@@ -381,30 +356,19 @@ static void free_subject(struct inspection *i)
 	if (s == NULL)
 		return;
 	files_forget(files_of(i->broker), s);
-	for (size_t k = 0; k < s->n_named; k++)
-		files_forget(files_of(i->broker), &s->named[k]);
 	close_fd(&s->process.pidfd);
-	free(s->named);
 	free(s);
 	i->subject = NULL;
 }
 
-static bool subject_is_awaited(const struct subject *s)
+static bool matches(struct inspection *i, const struct target_config *t)
 {
-	bool any = s != NULL && s->cmdline_is_awaited;
+	struct process_facts *facts = &i->subject->facts;
 
-	for (size_t k = 0; s != NULL && k < s->n_named; k++)
-		any |= s->named[k].is_awaited;
-	return any;
-}
-
-static bool matches(struct subject *s, const struct target_config *t)
-{
-	s->facts.pid_file_pid = 0;
-	for (size_t k = 0; k < s->n_named; k++)
-		if (strcmp(s->named[k].path, t->pid_file) == 0)
-			s->facts.pid_file_pid = s->named[k].pid;
-	return match_process(t, &s->facts) == MATCH_YES;
+	facts->pid_file_pid = t->pid_file[0] == '\0'
+				      ? 0
+				      : pid_of_file(i->broker, t->pid_file);
+	return match_process(t, facts) == MATCH_YES;
 }
 
 static void say_section(struct inspection *i, const struct target_config *t,
@@ -413,7 +377,7 @@ static void say_section(struct inspection *i, const struct target_config *t,
 	struct subject *s = i->subject;
 	struct match_refusal why;
 
-	if (matches(s, t)) {
+	if (matches(i, t)) {
 		SAY(i, FINDING_OK, "section", "[target \"%s\"] matches it",
 		    t->name);
 		return;
@@ -443,7 +407,7 @@ static void say_sections(struct inspection *i)
 		return;
 	is_one = instance_of_pid(i->broker, s->process.pid) != NULL;
 	for (size_t k = 0; k < c->n_targets; k++)
-		is_one |= matches(s, &c->targets[k]);
+		is_one |= matches(i, &c->targets[k]);
 	for (size_t k = 0; k < c->n_targets; k++)
 		say_section(i, &c->targets[k],
 			    is_one ? FINDING_OK : FINDING_WARNING);
@@ -538,7 +502,7 @@ static bool is_answered(const struct inspection *i)
 	for (size_t k = 0; k < b->n_ships; k++)
 		if (is_awaited(b->ships[k]))
 			return false;
-	return !subject_is_awaited(i->subject);
+	return i->subject == NULL || !i->subject->cmdline_is_awaited;
 }
 
 /* An operator who has gone gets nothing. */

@@ -140,20 +140,18 @@ static const struct {
 	enum match_result (*match)(const struct target_config *t,
 				   const struct process_facts *f);
 } rules[] = {
-#define RULE(key, fact, match)                                      \
-	{                                                           \
-#key, offsetof(struct target_config, key),          \
-			offsetof(struct process_facts, fact), match \
-	}
-	RULE(user, uid, match_user),
-	RULE(comm, comm, match_comm),
-	RULE(exe, exe, match_exe),
-	RULE(cmdline, cmdline, match_cmdline),
-	RULE(cgroup, cgroup, match_in_cgroup),
-	RULE(unit, cgroup, match_unit),
-	RULE(container, container, match_id),
-	RULE(pid_file, pid_file_pid, match_pid),
-#undef RULE
+#define KEY(name)  #name, offsetof(struct target_config, name)
+#define FACT(name) offsetof(struct process_facts, name)
+	{KEY(user), FACT(uid), match_user},
+	{KEY(comm), FACT(comm), match_comm},
+	{KEY(exe), FACT(exe), match_exe},
+	{KEY(cmdline), FACT(cmdline), match_cmdline},
+	{KEY(cgroup), FACT(cgroup), match_in_cgroup},
+	{KEY(unit), FACT(cgroup), match_unit},
+	{KEY(container), FACT(container), match_id},
+	{KEY(pid_file), FACT(pid_file_pid), match_pid},
+#undef KEY
+#undef FACT
 };
 
 enum match_result match_process(const struct target_config *t,
