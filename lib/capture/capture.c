@@ -140,14 +140,12 @@ size_t capture_threads(const struct capture *c)
 	return c->n_by_index - c->n_free;
 }
 
-/* Who was interrupted for the reader before: its stop is still to come. */
-static void give_up_stops(struct target *t)
+/* Samples that are under way are missed; the stops are still to come. */
+static void give_up_samples(struct target *t, enum missed_reason reason)
 {
 	/* Who is interrupted is awake. */
-	for (struct thread *th = t->awake; th != NULL; th = th->next) {
-		th->stop_expected |= th->pending && !rest_is_alone(&th->rest);
-		thread_give_up(th, MISSED_NO_READER);
-	}
+	for (struct thread *th = t->awake; th != NULL; th = th->next)
+		thread_give_up(th, reason);
 }
 
 void capture_reset(struct capture *c, const struct capture_sink *sink)
@@ -155,7 +153,7 @@ void capture_reset(struct capture *c, const struct capture_sink *sink)
 	FOR_EACH_TARGET (t, c) {
 		if (t->sink != sink)
 			continue;
-		give_up_stops(t);
+		give_up_samples(t, MISSED_NO_READER);
 		target_reset(t);
 	}
 }
@@ -203,9 +201,7 @@ void capture_rate(struct capture *c, uint32_t target, uint32_t ticks,
 
 void target_finish(struct target *t)
 {
-	/* Who is interrupted is awake. */
-	for (struct thread *th = t->awake; th != NULL; th = th->next)
-		thread_give_up(th, MISSED_NOT_STOPPED);
+	give_up_samples(t, MISSED_NOT_STOPPED);
 	/* All samples are in: the reader's chunk can end here. */
 	(void)target_tell_tick(t, t->last_tick, t->last_ns);
 	target_end(t);

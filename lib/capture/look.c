@@ -108,7 +108,7 @@ static enum proc_answer leader_is_dead(const struct thread *th)
 /* It is expected no more; the wait status comes with its last thread's. */
 static void leader_died(struct thread *th, uint64_t tick, uint64_t time_ns)
 {
-	th->dead = true;
+	th->life = THREAD_DEAD;
 	if (th->announced)
 		(void)target_tell(th->target, RECORD_EXIT, th->tid, tick,
 				  time_ns);
@@ -183,13 +183,6 @@ static void interrupt(struct thread *th, const struct stand *stand,
 	th->next_look = stand->ticks - 1 + PENDING_LOOK_TICKS;
 }
 
-/* Its stop, if one is to come, has no sample to give any more. */
-static void give_up_stop(struct thread *th)
-{
-	thread_clear_pending(th);
-	th->stop_expected |= !rest_is_alone(&th->rest);
-}
-
 /* A thread that was interrupted at an earlier tick. */
 static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 			    uint64_t time_ns)
@@ -219,6 +212,7 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 		t->counters->expected -= th->unaccounted - 1;
 		t->counters->missed[MISSED_EXITED]++;
 		thread_clear_pending(th);
+		th->due = DUE_NOTHING;
 		leader_died(th, tick, time_ns);
 		return;
 	}
@@ -231,13 +225,13 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 			   marked ? &mark : NULL) == 0) {
 		t->counters->captured++;
 		t->counters->filled += th->unaccounted - 1;
-		give_up_stop(th);
+		thread_clear_pending(th);
 		return;
 	}
 	if (expired) {
 		thread_missed(th, MISSED_NOT_STOPPED, th->unaccounted,
 			      th->pending_tick, th->pending_ns);
-		give_up_stop(th);
+		thread_clear_pending(th);
 	}
 }
 
@@ -250,7 +244,8 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 static bool has_not_run(const struct thread *th)
 {
 	return th->look_known && th->unasked == 0 && th->stop_known &&
-	       th->look.slices == th->stop.slices && !th->listening;
+	       th->look.slices == th->stop.slices &&
+	       th->group_stop != GROUP_STOP_IN;
 }
 
 /* A thread that is awake, and not on its way to a stop. */
@@ -264,8 +259,8 @@ static void look_at(struct thread *th, uint64_t ticks,
 	int r;
 
 	/* A tick later it is past what a stop did to its call. */
-	if (!th->listening)
-		th->after_stop = false;
+	if (th->group_stop == GROUP_STOP_AFTER)
+		th->group_stop = GROUP_STOP_NONE;
 	if (th->target->needs_reset ||
 	    !thread_announce(th, stand->tick, stand->time_ns, &reason)) {
 		counters->missed[reason] += ticks;
@@ -323,7 +318,7 @@ void thread_look(struct thread *th, uint64_t ticks, const struct stand *stand)
 {
 	const struct target *t = th->target;
 
-	if (th->pending)
+	if (th->due == DUE_SAMPLE)
 		look_at_pending(th, ticks, t->last_tick, t->last_ns);
 	else
 		look_at(th, ticks, stand);

@@ -43,8 +43,8 @@ static bool is_waited_for(const struct thread *th, const struct sight *sight)
 	if (sight->cut)
 		return false;
 	return rest_is_mended(&th->rest) ||
-	       (sight->stops && (th->stop_expected ||
-				 (th->pending && !rest_is_alone(&th->rest))));
+	       (sight->stops && th->due != DUE_NOTHING &&
+		!rest_is_alone(&th->rest));
 }
 
 static void look_at(struct thread *list, struct sight *sight)

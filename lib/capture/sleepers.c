@@ -145,13 +145,15 @@ static bool look_at_awake(struct target *t, uint64_t *sum_ns)
 		struct activity_mark mark;
 		bool known;
 
-		if (th->dead || (th->pending && sum_ns == NULL))
+		const bool pending = th->due == DUE_SAMPLE;
+
+		if (th->life == THREAD_DEAD || (pending && sum_ns == NULL))
 			continue;
 		if (is_spared(th) && sum_ns == NULL) {
 			th->unasked++;
 			continue;
 		}
-		if (th->pending) {
+		if (pending) {
 			known = activity_mark(&th->activity, &mark);
 		} else {
 			thread_ask(th);

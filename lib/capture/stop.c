@@ -24,7 +24,7 @@ void capture_resume(uint32_t tid, enum tracee_status status, int signal,
 static bool may_be_ours(const struct thread *th, enum tracee_status status)
 {
 	return (status == TRACEE_TRAP || status == TRACEE_SIGNAL) &&
-	       !th->after_stop;
+	       th->group_stop == GROUP_STOP_NONE;
 }
 
 /* What was interrupted is to come out as if it had not been. */
@@ -68,7 +68,7 @@ static void mend_call(struct thread *th, struct user_regs_struct *raw,
 		.now_ns = now_ns,
 		.since_ns = thread_waits_since(th, raw, now_ns),
 		.at_call = status == TRACEE_CALL,
-		.interrupted = th->pending || th->stop_expected,
+		.interrupted = th->due != DUE_NOTHING,
 		.goes_on = (status == TRACEE_CALL || status == TRACEE_TRAP) &&
 			   !target_is_cut(th->target),
 	};
@@ -259,7 +259,8 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	struct target *t = th->target;
 	const struct capture_options *options = &t->capture->options;
 	uint64_t since = options->now_ns();
-	bool ours = status == TRACEE_TRAP && (th->pending || th->stop_expected);
+	const bool pending = th->due == DUE_SAMPLE;
+	const bool ours = status == TRACEE_TRAP && th->due != DUE_NOTHING;
 	bool broken = may_be_ours(th, status) || th->rest.state != REST_NONE ||
 		      th->ended_rest;
 	struct record_sample *record = NULL;
@@ -272,7 +273,7 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	th->stop_ns = since;
 	options->beat->touching = t->id;
 	/* Any stop takes a pending interrupt with it (kernel/signal.c). */
-	if (th->pending || broken)
+	if (pending || broken)
 		r = arch_get_regs(th->tid, &raw);
 	if (r == 0 && broken)
 		mend_call(th, &raw, status, signal, since);
@@ -280,7 +281,7 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	/* What it is to do is found in its memory. */
 	if (th->rest.state != REST_NONE)
 		target_was_read(t, since, 0);
-	if (r == 0 && th->pending)
+	if (r == 0 && pending)
 		r = take_sample(th, &raw, &record, &size);
 	/* One in the rest of a call stops at that call's begin and end. */
 	capture_resume(th->tid, status, signal,
@@ -292,16 +293,18 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	} else {
 		t->counters->event_stops++;
 	}
-	if (th->pending)
+	if (pending)
 		finish_sample(th, r, record, size);
 	thread_clear_pending(th);
-	th->stop_expected = th->ended_rest;
+	th->due = th->ended_rest ? DUE_STOP : DUE_NOTHING;
 	thread_wake(th);
 	/* Who is interrupted and stops writes no core. */
 	th->may_dump = status == TRACEE_SIGNAL && tracee_signal_dumps(signal);
-	th->listening = status == TRACEE_GROUP_STOP;
-	th->after_stop =
-		th->listening || (th->after_stop && status == TRACEE_TRAP);
+	if (status == TRACEE_GROUP_STOP)
+		th->group_stop = GROUP_STOP_IN;
+	else if (th->group_stop != GROUP_STOP_NONE)
+		th->group_stop = status == TRACEE_TRAP ? GROUP_STOP_AFTER
+						       : GROUP_STOP_NONE;
 	t->capture->left_ns = options->now_ns();
 	t->counters->cost_ns += t->capture->left_ns - since;
 	options->beat->touching = 0;

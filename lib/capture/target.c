@@ -104,7 +104,8 @@ int target_adopt(struct target *t, uint32_t tid)
 	th->tid = tid;
 	th->last_size = FIRST_SAMPLE_BYTES;
 	/* An exec was in the way of the first scan: this is the rest. */
-	th->first = !t->added || t->held_up_ticks > 0;
+	if (!t->added || t->held_up_ticks > 0)
+		th->life = THREAD_AWAITS_TURN;
 	r = activity_open(&th->activity, t->proc_fd, tid);
 	if (r < 0)
 		goto fail;
@@ -134,7 +135,7 @@ void thread_set_pending(struct thread *th, uint64_t tick, uint64_t time_ns)
 {
 	struct capture *c = th->target->capture;
 
-	th->pending = true;
+	th->due = DUE_SAMPLE;
 	th->pending_tick = tick;
 	th->pending_ns = time_ns;
 	th->promised = th->last_size;
@@ -152,9 +153,9 @@ void thread_clear_pending(struct thread *th)
 	struct capture_sink *sink = th->target->sink;
 	struct capture *c = th->target->capture;
 
-	if (!th->pending)
+	if (th->due != DUE_SAMPLE)
 		return;
-	th->pending = false;
+	th->due = rest_is_alone(&th->rest) ? DUE_NOTHING : DUE_STOP;
 	th->unaccounted = 0;
 	c->n_pending--;
 	/* The sink may be a new one. */
@@ -169,7 +170,7 @@ void thread_clear_pending(struct thread *th)
 
 void thread_give_up(struct thread *th, enum missed_reason reason)
 {
-	if (th->pending)
+	if (th->due == DUE_SAMPLE)
 		th->target->counters->missed[reason] += th->unaccounted;
 	thread_clear_pending(th);
 }
@@ -178,9 +179,10 @@ void thread_begin_again(struct thread *th)
 {
 	thread_give_up(th, MISSED_NOT_STOPPED);
 	th->rest.state = REST_NONE;
-	th->stop_expected = false;
+	th->due = DUE_NOTHING;
 	th->ended_rest = false;
-	th->listening = false;
+	if (th->group_stop == GROUP_STOP_IN)
+		th->group_stop = GROUP_STOP_AFTER;
 	th->may_dump = true;
 }
 
@@ -222,7 +224,7 @@ static void note_gone(struct target *t, uint32_t tid)
 
 void thread_remove(struct thread *th, enum missed_reason reason)
 {
-	if (th->announced && !th->dead)
+	if (th->announced && th->life != THREAD_DEAD)
 		note_gone(th->target, th->tid);
 	forget(th, reason);
 }

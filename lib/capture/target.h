@@ -265,6 +265,7 @@ bool target_has(const struct target *t, uint32_t tid);
 must_check int target_adopt(struct target *t, uint32_t tid);
 void thread_remove(struct thread *th, enum missed_reason reason);
 void thread_set_pending(struct thread *th, uint64_t tick, uint64_t time_ns);
+/* Its stop, if one is to come, has no sample to give any more. */
 void thread_clear_pending(struct thread *th);
 /* Its sample, if one is under way, is missed. */
 void thread_give_up(struct thread *th, enum missed_reason reason);

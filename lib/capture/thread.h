@@ -17,6 +17,27 @@
 
 struct target;
 
+enum thread_life {
+	THREAD_NEW,	    /* not looked at yet */
+	THREAD_AWAITS_TURN, /* nor that, and there before us */
+	THREAD_SEEN,	    /* at a tick */
+	THREAD_DEAD,	    /* the leader has exited, its threads have not */
+};
+
+/* A stop to come that an interrupt of ours has caused. */
+enum thread_due {
+	DUE_NOTHING,
+	DUE_STOP,   /* its sample was taken without the stop, or given up */
+	DUE_SAMPLE, /* with a sample, of pending_tick */
+};
+
+/* A group-stop interrupts calls, and so does what follows it. */
+enum thread_group_stop {
+	GROUP_STOP_NONE,
+	GROUP_STOP_IN,
+	GROUP_STOP_AFTER, /* the thread may not have left the kernel since */
+};
+
 struct thread {
 	struct target *target;
 	struct thread *next, *prev; /* of the target's awake or asleep */
@@ -30,25 +51,21 @@ struct thread {
 	struct activity_place asleep_at;
 	uint64_t asleep_since_ns;
 
-	bool first;	 /* it was there before us, and waits for its turn */
-	bool seen;	 /* at a tick */
-	bool dead;	 /* the leader has exited, its threads have not */
+	enum thread_life life;
+	enum thread_due due;
+	enum thread_group_stop group_stop;
 	bool announced;	 /* the reader has its RECORD_THREAD */
 	bool unknown;	 /* and a RECORD_MISSED since the last sample */
-	bool listening;	 /* in a group-stop */
-	bool after_stop; /* it may not have left the kernel since one */
 	bool ended_rest; /* with its last stop, and has run nothing since */
 	bool may_dump;	 /* a core: it had a signal for that, or is new to us */
 	bool options_due; /* to be set at its next stop */
 	uint8_t realtime; /* its priority; 0: it has none */
 
 	/*
-	 * Interrupted and not stopped since. Its sample will be of
-	 * pending_tick; unaccounted: ticks since then, that one included, that
-	 * are in no counter but expected.
+	 * With DUE_SAMPLE, the sample will be of pending_tick; unaccounted:
+	 * ticks since then, that one included, that are in no counter but
+	 * expected.
 	 */
-	bool pending;
-	bool stop_expected; /* interrupted, sampled without the stop */
 	uint64_t pending_tick;
 	uint64_t pending_ns; /* of that tick */
 	/* The first tick after it at which it had not stopped; 0: none yet. */

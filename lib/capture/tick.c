@@ -244,7 +244,7 @@ static bool has_its_turn(struct thread *th, uint64_t time_ns)
 	const struct ring_writer *ring = &t->sink->ring;
 	struct capture *c = t->capture;
 
-	if (!th->first)
+	if (th->life != THREAD_AWAITS_TURN)
 		return true;
 	if (c->firsts_ns == 0 || time_ns - c->firsts_ns >= FIRSTS_NS) {
 		c->firsts_ns = time_ns;
@@ -253,8 +253,8 @@ static bool has_its_turn(struct thread *th, uint64_t time_ns)
 	if (c->firsts_left == 0 || (ring_space(ring) < ring->size / 2 &&
 				    time_ns - t->first_ns < FIRSTS_WAIT_NS))
 		return false;
-	c->firsts_left -= !th->pending;
-	th->first = false;
+	c->firsts_left -= th->due != DUE_SAMPLE;
+	th->life = THREAD_NEW;
 	return true;
 }
 
@@ -373,20 +373,20 @@ static void visit(struct thread *th, bool late, uint64_t woke_ns)
 		.ticks = 1, .tick = t->last_tick, .time_ns = t->last_ns};
 	uint64_t ticks = 1;
 
-	if (th->dead || !has_its_turn(th, t->last_ns))
+	if (th->life == THREAD_DEAD || !has_its_turn(th, t->last_ns))
 		return;
-	if (th->seen) {
+	if (th->life == THREAD_SEEN) {
 		stand = stand_of(t, woke_ns);
 		ticks = t->due_ticks;
 	}
 	/* The thread may have slept when target_rename left its name alone. */
 	thread_rename(th, stand.tick, stand.time_ns);
 	/* Was it this one that kept us from the processor? */
-	if (!th->seen || ticks > stand.before + stand.ticks)
+	if (th->life != THREAD_SEEN || ticks > stand.before + stand.ticks)
 		thread_look_priority(th);
-	th->seen = true;
+	th->life = THREAD_SEEN;
 	t->counters->expected += ticks;
-	if (late && !th->pending)
+	if (late && th->due != DUE_SAMPLE)
 		thread_missed(th, MISSED_LATE, ticks, t->last_tick, t->last_ns);
 	else
 		thread_look(th, ticks, &stand);
@@ -420,7 +420,7 @@ static void visit_awake(struct target *t, bool late, uint64_t left)
 		struct thread *th = t->next_awake;
 
 		t->next_awake = th->next;
-		left -= !th->pending;
+		left -= th->due != DUE_SAMPLE;
 		t->n_visited++;
 		visit(th, late, UINT64_MAX);
 	}

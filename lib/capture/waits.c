@@ -53,7 +53,8 @@ static void end_waits(struct capture *c, struct thread *list, uint64_t now_ns)
 		 * the next tick does this again, which does nothing.
 		 */
 		(void)ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL);
-		th->stop_expected = true;
+		if (th->due == DUE_NOTHING)
+			th->due = DUE_STOP;
 		c->waits_ns = 0;
 	}
 }

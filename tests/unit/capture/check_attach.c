@@ -371,7 +371,7 @@ static uint64_t waiting(void)
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < l.capture->n_by_index; i++)
-		n += l.capture->by_index[i]->first;
+		n += l.capture->by_index[i]->life == THREAD_AWAITS_TURN;
 	return n;
 }
 

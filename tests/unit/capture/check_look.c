@@ -112,7 +112,7 @@ TEST(a_main_thread_is_not_dead_for_want_of_a_descriptor)
 	for (uint64_t i = 1; i <= 5; i++) {
 		thread_wake(th);
 		live_tick(&l);
-		ck_assert(!th->dead);
+		ck_assert(th->life != THREAD_DEAD);
 		ck_assert_uint_eq(l.counters.missed[MISSED_NO_RESOURCES], i);
 	}
 	ck_assert_uint_eq(l.records[RECORD_EXIT], 0);
@@ -147,13 +147,13 @@ TEST(a_main_thread_that_stops_late_is_not_dead_either)
 	th->rest = (struct rest){
 		.state = REST_INSIDE, .whole = true, .alone = true};
 	tick_running();
-	ck_assert(th->pending);
+	ck_assert(th->due == DUE_SAMPLE);
 	look_dying();
 	live_take_descriptors();
 	for (unsigned int i = 0; i < 200; i++)
 		live_tick(&l);
-	ck_assert(!th->dead);
-	ck_assert(th->pending);
+	ck_assert(th->life != THREAD_DEAD);
+	ck_assert(th->due == DUE_SAMPLE);
 	live_give_descriptors();
 	live_unscript(&th->activity.syscall_fd);
 	th->rest = (struct rest){0};
@@ -223,17 +223,17 @@ TEST(who_is_left_alone_does_not_stop)
 				 .alone = true,
 				 .until_ns = REST_NEVER};
 	tick_running();
-	ck_assert(th->pending);
+	ck_assert(th->due == DUE_SAMPLE);
 	ck_assert(capture_settle(l.capture));
 	th->rest.alone = false;
 	ck_assert(!capture_settle(l.capture));
 	th->rest.alone = true;
-	for (; th->pending; live_patience())
+	for (; th->due == DUE_SAMPLE; live_patience())
 		live_tick(&l);
-	ck_assert(!th->stop_expected);
+	ck_assert(th->due == DUE_NOTHING);
 	for (; l.counters.missed[MISSED_NOT_STOPPED] == 0; live_patience())
 		tick_running();
-	ck_assert(!th->stop_expected);
+	ck_assert(th->due == DUE_NOTHING);
 	live_settle(&l);
 	ck_assert_uint_eq(l.counters.stops, 0);
 	live_check_sum(&l);
@@ -252,8 +252,8 @@ static unsigned int ticks_until_seen(unsigned int n_running)
 	while (n++ < n_running)
 		live_tick(&l);
 	live_unscript(&th->activity.syscall_fd);
-	ck_assert(th->pending);
-	for (; th->pending; n++)
+	ck_assert(th->due == DUE_SAMPLE);
+	for (; th->due == DUE_SAMPLE; n++)
 		live_tick(&l);
 	th->rest = (struct rest){0};
 	return n;
@@ -313,7 +313,7 @@ static void tick_alone(void)
 	th->rest = (struct rest){
 		.state = REST_INSIDE, .whole = true, .alone = true};
 	tick_running();
-	ck_assert(th->pending);
+	ck_assert(th->due == DUE_SAMPLE);
 }
 
 static void let_stop(void)

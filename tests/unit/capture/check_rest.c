@@ -69,7 +69,7 @@ static void interrupt_once(void)
 
 	live_until_state(&l, l.first, 'S');
 	/* As for one that was sampled without its stop. */
-	live_known(&l, l.first)->stop_expected = true;
+	live_known(&l, l.first)->due = DUE_STOP;
 	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 	while (l.counters.stops + l.counters.event_stops == before)
 		live_wait(&l);

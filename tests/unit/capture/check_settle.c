@@ -52,9 +52,9 @@ TEST(a_stop_without_a_sample_is_waited_for)
 	struct thread *th = live_known(&l, l.pid);
 
 	OK(ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL));
-	th->stop_expected = true;
+	th->due = DUE_STOP;
 	ck_assert(!capture_settle(l.capture));
-	while (th->stop_expected)
+	while (th->due != DUE_NOTHING)
 		live_wait(&l);
 	ck_assert(capture_settle(l.capture));
 }
@@ -70,7 +70,7 @@ static bool is_settled_later(uint64_t seconds)
 /* Who is in a sleep that nothing ends is left. */
 TEST(but_not_for_ever)
 {
-	live_known(&l, l.pid)->stop_expected = true;
+	live_known(&l, l.pid)->due = DUE_STOP;
 	ck_assert(!capture_settle(l.capture));
 	ck_assert(!is_settled_later(1));
 	ck_assert(is_settled_later(1));
@@ -82,7 +82,7 @@ TEST(who_moves_is_waited_for_longer)
 	pid_t tid = (pid_t)live_ask(&l, "busy 1", "ok");
 
 	live_ticks(&l, 1);
-	live_known(&l, tid)->stop_expected = true;
+	live_known(&l, tid)->due = DUE_STOP;
 	ck_assert(!capture_settle(l.capture));
 	ck_assert(!is_settled_later(8));
 	ck_assert(is_settled_later(8));
@@ -363,7 +363,7 @@ TEST(a_stop_of_another_is_not_waited_for)
 	struct thread *th = start_other(true);
 
 	th->rest.state = REST_NONE;
-	th->stop_expected = true;
+	th->due = DUE_STOP;
 	remove_it();
 	ck_assert(capture_lets_go(l.capture));
 	ck_assert(!capture_settle(l.capture));

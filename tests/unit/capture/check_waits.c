@@ -177,7 +177,7 @@ static void interrupt(void)
 
 	live_until_blocked(&l, l.first);
 	/* As for one that was sampled without its stop. */
-	th->stop_expected = true;
+	th->due = DUE_STOP;
 	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 	while (l.counters.stops + l.counters.event_stops == before)
 		live_wait(&l);
@@ -282,7 +282,7 @@ static void what_has_ended(void)
 	interrupt();
 	send_byte();
 	live_later(HOUR_NS);
-	live_known(&l, l.first)->stop_expected = true;
+	live_known(&l, l.first)->due = DUE_STOP;
 	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 	live_until_state(NULL, l.first, 't');
 	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
@@ -337,7 +337,7 @@ TESTS(a_part_interrupted_where_it_begins, 2)
 	th = capture_thread(l.capture, (uint32_t)l.first);
 	do {
 		live_until_blocked(&l, l.first);
-		th->stop_expected = true;
+		th->due = DUE_STOP;
 		OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 		OK(waitid(P_PID, (id_t)l.first, &info,
 			  WSTOPPED | WNOWAIT | __WALL));
@@ -349,7 +349,7 @@ TESTS(a_part_interrupted_where_it_begins, 2)
 	} while (th->rest.state != REST_AHEAD);
 	live_until_state(NULL, l.first, 't');
 	send_byte_untaken();
-	th->stop_expected = true;
+	th->due = DUE_STOP;
 	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 	/* On the way it may be seen in the wait that it was to begin. */
 	while (th->rest.state != REST_INSIDE || th->rest.whole ||
@@ -400,7 +400,8 @@ TEST(the_process_is_stopped_in_between)
 	disturb();
 	OK(kill(l.pid, SIGSTOP));
 	/* Not only about to be: SIGCONT takes back a stop on its way. */
-	for (; !live_known(&l, l.first)->listening; live_patience())
+	for (; live_known(&l, l.first)->group_stop != GROUP_STOP_IN;
+	     live_patience())
 		live_reap(&l);
 	OK(kill(l.pid, SIGCONT));
 	while (live_count(&l, "eintr") == 0)
