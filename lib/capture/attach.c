@@ -202,7 +202,7 @@ static enum seize_end attach(struct target *t, uint32_t tid)
 	if (end != SEIZE_DONE)
 		return end;
 	/* It may be that of a new program, and the old one was not known. */
-	if (t->added && tid == (uint32_t)t->pid)
+	if (t->phase != TARGET_APART && tid == (uint32_t)t->pid)
 		target_look_for_exec(t);
 	r = target_adopt(t, tid);
 	/*
@@ -336,8 +336,9 @@ static void put_off(struct target *t)
 
 int target_scan(struct target *t)
 {
-	const uint64_t until_ns = t->capture->options.now_ns() +
-				  (t->added ? SCAN_NS : SCAN_FIRST_NS);
+	const uint64_t until_ns =
+		t->capture->options.now_ns() +
+		(t->phase == TARGET_APART ? SCAN_FIRST_NS : SCAN_NS);
 	const size_t before = t->n_threads;
 	struct alarm alarm;
 	enum pass_end end = PASS_DONE;
@@ -377,8 +378,8 @@ int target_scan(struct target *t)
 	 * The process has not ended before it is dead, nor because it cannot be
 	 * looked at. But of a first look that fails the caller is told.
 	 */
-	if (t->n_threads == 0 &&
-	    ((end == PASS_DONE && dying) || (lacks && t->added)))
+	if (t->n_threads == 0 && ((end == PASS_DONE && dying) ||
+				  (lacks && t->phase != TARGET_APART)))
 		end = PASS_HELD_UP;
 	t->held_up_ticks = end == PASS_HELD_UP ? t->held_up_ticks : 0;
 	if (end == PASS_HELD_UP)

@@ -60,10 +60,10 @@ int capture_add(struct capture *c, uint32_t id, int32_t pid, int pidfd,
 
 void target_end(struct target *t)
 {
-	if (t->ended)
+	if (t->phase == TARGET_ENDED)
 		return;
-	t->ended = true;
-	t->capture->n_leaving -= t->leaving;
+	t->capture->n_leaving -= t->phase == TARGET_LEAVES;
+	t->phase = TARGET_ENDED;
 	t->counters->threads = 0;
 	target_plan(t);
 }
@@ -79,7 +79,8 @@ void capture_free_ended(struct capture *c)
 	for (size_t i = 0; i < c->n_targets;) {
 		struct target *t = c->targets[i].target;
 
-		if (c->targets[i].tick != 0 || !t->ended || !tell_end(t)) {
+		if (c->targets[i].tick != 0 || t->phase != TARGET_ENDED ||
+		    !tell_end(t)) {
 			i++;
 			continue;
 		}
@@ -182,7 +183,7 @@ void capture_await_exec(struct capture *c, uint32_t target)
 {
 	FOR_EACH_TARGET (t, c)
 		if (t->id == target) {
-			t->awaits_exec = true;
+			t->phase = TARGET_AWAITS_EXEC;
 			target_plan(t);
 		}
 }

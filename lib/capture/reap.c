@@ -13,7 +13,7 @@
 static struct target *target_of(struct capture *c, uint32_t pid)
 {
 	FOR_EACH_TARGET (t, c)
-		if ((uint32_t)t->pid == pid && !t->ended)
+		if ((uint32_t)t->pid == pid && t->phase != TARGET_ENDED)
 			return t;
 	return NULL;
 }
@@ -22,7 +22,7 @@ static struct target *target_of(struct capture *c, uint32_t pid)
 static struct target *target_of_thread(struct capture *c, uint32_t tid)
 {
 	FOR_EACH_TARGET (t, c)
-		if (!t->ended && target_has(t, tid))
+		if (t->phase != TARGET_ENDED && target_has(t, tid))
 			return t;
 	return NULL;
 }

@@ -9,12 +9,12 @@
 int capture_remove(struct capture *c, uint32_t id)
 {
 	FOR_EACH_TARGET (t, c) {
-		if (t->id != id || t->ended)
+		if (t->id != id || t->phase == TARGET_ENDED)
 			continue;
 		if (c->n_leaving == 0)
 			c->others = (struct settle){0};
-		c->n_leaving += !t->leaving;
-		t->leaving = true;
+		c->n_leaving += t->phase != TARGET_LEAVES;
+		t->phase = TARGET_LEAVES;
 		target_plan(t);
 		return 0;
 	}
@@ -54,9 +54,9 @@ void capture_attach_again(struct capture *c)
 		struct target *t = c->targets[i].target;
 
 		c->options.beat->touching = t->id;
-		if (t->leaving)
+		if (t->phase == TARGET_LEAVES)
 			target_finish(t);
-		if (t->ended || attach_again(t)) {
+		if (t->phase == TARGET_ENDED || attach_again(t)) {
 			i++;
 			continue;
 		}

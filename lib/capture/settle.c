@@ -109,7 +109,7 @@ bool capture_settle(struct capture *c)
 	bool settled = true;
 
 	FOR_EACH_TARGET (t, c) {
-		if (t->leaving)
+		if (t->phase == TARGET_LEAVES)
 			settled &= is_settled(t, now);
 		else
 			look(t, &sight);
@@ -146,7 +146,7 @@ bool capture_lets_go(struct capture *c)
 	if (c->settle.cut)
 		return true;
 	FOR_EACH_TARGET (t, c) {
-		if (!t->leaving) {
+		if (t->phase != TARGET_LEAVES) {
 			look(t, &others);
 			continue;
 		}

@@ -104,7 +104,7 @@ int target_adopt(struct target *t, uint32_t tid)
 	th->tid = tid;
 	th->last_size = FIRST_SAMPLE_BYTES;
 	/* An exec was in the way of the first scan: this is the rest. */
-	if (!t->added || t->held_up_ticks > 0)
+	if (t->phase == TARGET_APART || t->held_up_ticks > 0)
 		th->life = THREAD_AWAITS_TURN;
 	r = activity_open(&th->activity, t->proc_fd, tid);
 	if (r < 0)
@@ -283,7 +283,7 @@ static enum proc_answer has_executed(struct target *t)
 void target_look_for_exec(struct target *t)
 {
 	/* The caller is told of nothing before its first scan is over. */
-	switch (t->added ? has_executed(t) : PROC_UNKNOWN) {
+	switch (t->phase != TARGET_APART ? has_executed(t) : PROC_UNKNOWN) {
 	case PROC_YES:
 		target_executed(t);
 		return;
@@ -377,7 +377,8 @@ void target_executed(struct target *t)
 	t->program_known = read_program(t, &t->program) == PROC_READ &&
 			   t->program.size > 0;
 	t->leader_dies = false;
-	t->awaits_exec = false;
+	if (t->phase == TARGET_AWAITS_EXEC)
+		t->phase = TARGET_SAMPLED;
 	t->n_gone = 0;
 	/* The leader may not be attached to yet. */
 	t->scan_tick = 0;
@@ -388,8 +389,8 @@ void target_executed(struct target *t)
 
 void target_end_if_gone(struct target *t)
 {
-	if (t->n_threads == 0 && !t->ended && target_scan(t) <= 0 &&
-	    t->held_up_ticks == 0)
+	if (t->n_threads == 0 && t->phase != TARGET_ENDED &&
+	    target_scan(t) <= 0 && t->held_up_ticks == 0)
 		target_end(t);
 }
 
@@ -428,7 +429,7 @@ int target_take_place(struct target *t)
 	c->targets = targets;
 	t->place = c->n_targets++;
 	c->targets[t->place] = (struct planned){.target = t};
-	t->added = true;
+	t->phase = TARGET_SAMPLED;
 	capture_find_wakes(c);
 	return 0;
 }
@@ -438,11 +439,11 @@ static void leave_place(struct target *t)
 {
 	struct capture *c = t->capture;
 
-	if (!t->added)
+	if (t->phase == TARGET_APART)
 		return;
 	c->targets[t->place] = c->targets[--c->n_targets];
 	c->targets[t->place].target->place = t->place;
-	t->added = false;
+	t->phase = TARGET_APART;
 	capture_find_wakes(c);
 }
 

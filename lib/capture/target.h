@@ -63,7 +63,16 @@ struct target_program {
 	size_t size; /* 0: the leader is dead, or an exec has just begun */
 };
 
+enum target_phase {
+	TARGET_APART,	    /* in its first scan, or about to be freed */
+	TARGET_AWAITS_EXEC, /* capture_await_exec */
+	TARGET_SAMPLED,
+	TARGET_LEAVES, /* capture_remove */
+	TARGET_ENDED,  /* no threads are left; RECORD_END is due */
+};
+
 struct target {
+	enum target_phase phase;
 	size_t place; /* in the capture's targets */
 	uint64_t last_tick;
 	uint64_t next_tick; /* not to be looked at before, while all sleep */
@@ -74,7 +83,6 @@ struct target {
 	 * until it goes on. 0: it did.
 	 */
 	uint64_t held_up_ticks;
-	bool ended; /* no threads are left; RECORD_END is due */
 
 	struct capture *capture;
 	uint64_t rest_tick; /* what next_tick was, if something ended that */
@@ -131,16 +139,13 @@ struct target {
 	uint64_t balance_tick;
 	uint64_t names_tick;	/* and at which names are read again */
 	uint64_t slow_until_ns; /* slow.c: what reads took, as a debt */
-	bool added;		/* past its first scan */
 	bool doubt;	      /* was there an exec that no stop has told of? */
 	bool needs_reset;     /* the reader has lost track */
 	bool foreign;	      /* because it became a 32-bit program */
-	bool leaving;	      /* capture_remove */
-	struct settle settle; /* as long as it is */
+	struct settle settle; /* as long as it leaves */
 	bool exit_stop;	      /* the leader stops before it dies: fuse.h */
 	bool leader_dies;     /* it has, and we have let go of it */
 	bool wants_pointers;  /* capture_want_pointers */
-	bool awaits_exec;     /* capture_await_exec */
 };
 
 /*

@@ -144,7 +144,7 @@ static uint64_t next_tick(const struct target *t)
 		divide_up(number * share.wakes, share.of_wakes) * c->wake_of,
 		c->wake_ticks);
 
-	if (t->n_threads == 0 || t->ended || t->leaving || t->awaits_exec)
+	if (t->n_threads == 0 || t->phase != TARGET_SAMPLED)
 		return 0;
 	return max_u64(due, t->next_tick);
 }
@@ -153,7 +153,7 @@ void target_plan(struct target *t)
 {
 	struct planned *planned = t->capture->targets + t->place;
 
-	if (t->added)
+	if (t->phase != TARGET_APART)
 		planned->tick = next_tick(t);
 }
 
@@ -270,7 +270,7 @@ static bool has_its_turn(struct thread *th, uint64_t time_ns)
 static void end_tick(struct target *t)
 {
 	t->capture->options.beat->touching = 0;
-	if (t->ended)
+	if (t->phase == TARGET_ENDED)
 		return;
 	(void)target_tell_tick(t, t->last_tick, t->last_ns);
 	t->counters->threads = t->n_threads;
@@ -306,12 +306,12 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 	uint64_t ticks, since, left_out = 0;
 	struct stand stand;
 
-	if (tick <= last_tick || tick < t->next_tick || t->ended || t->leaving)
+	if (tick <= last_tick || tick < t->next_tick)
 		return false;
-	if (t->awaits_exec) {
+	if (t->phase == TARGET_AWAITS_EXEC)
 		t->last_tick = tick;
+	if (t->phase != TARGET_SAMPLED)
 		return false;
-	}
 	ticks = ticks_due(t, tick);
 	if (ticks == 0)
 		return false;

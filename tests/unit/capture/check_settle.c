@@ -35,7 +35,8 @@ static void tear_down(void)
 	}
 	/* Its end is seen at a tick. */
 	FOR_EACH_TARGET (t, l.capture)
-		t->leaving = false;
+		if (t->phase == TARGET_LEAVES)
+			t->phase = TARGET_SAMPLED;
 	live_end(&l);
 }
 
@@ -337,7 +338,7 @@ TEST(it_ends_when_another_is_cut_off)
 	ck_assert(is_tried());
 	ck_assert(lets_go_later(2));
 	FOR_EACH_TARGET (each, l.capture)
-		t = each->leaving ? each : t;
+		t = each->phase == TARGET_LEAVES ? each : t;
 	target_end(t);
 	ck_assert(!capture_lets_go(l.capture));
 	ck_assert(!l.capture->settle.cut);
