@@ -5,8 +5,8 @@
  *
  * It changes nothing. What it starts are a child of its own that it traces for
  * a moment, and, where no daemon is asked, a sentry-profd that checks its
- * configuration and asks the servers. Every part has a file
- * of its own, doctor_*.c.
+ * configuration and asks the servers. Every part has a file of its own,
+ * doctor_*.c.
  */
 #ifndef DAEMON_DOCTOR_H
 #define DAEMON_DOCTOR_H

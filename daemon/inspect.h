@@ -2,7 +2,8 @@
  * What sentry-profctl doctor wants to know of the daemon itself: is the
  * configuration right, does each server take envelopes, and to which section
  * does a process belong? The daemon's own ships ask the servers (MSG_PROBE), so
- * that certificates, proxy, connection and clock are those of the chunks.
+ * that certificates, proxy, connection and clock are those of the chunks. A
+ * ship that no process has needed yet is started, and stays.
  *
  * One inspection goes on at a time: for an operator (PROTOCOL_CHECK), or of a
  * sentry-profd that does nothing else (--check-config --servers). Its findings
