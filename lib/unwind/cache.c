@@ -259,9 +259,8 @@ int cache_get(struct unwind_cache *c, const struct cache_source *source,
 	return 0;
 }
 
-void cache_put(struct unwind_cache *c, struct image *i)
+void cache_put(struct image *i)
 {
-	(void)c;
 	if (!i)
 		return;
 	assert(i->refs > 0);

@@ -114,7 +114,7 @@ struct image *cache_get_known(struct unwind_cache *c,
  */
 struct image *cache_get_vdso(struct unwind_cache *c, uint64_t size);
 /* Gives the reference back. Takes NULL. */
-void cache_put(struct unwind_cache *c, struct image *i);
+void cache_put(struct image *i);
 
 /*
  * The image's file, open until cache_end, which closes it. Returns a negative

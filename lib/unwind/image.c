@@ -5,34 +5,33 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/base/siphash.h"
 #include "lib/unwind/cpu.h"
 #include "lib/unwind/gopclntab.h"
 
 /* The smallest page of any of our architectures. */
 #define PAGE_MIN 4096u
 
-/* Two independent FNV-1a sums: copies are small, and compared by them alone. */
+/* Copies are small, and compared by their hash alone, so it has 128 bits. */
 static int hash_contents(int fd, uint64_t size, uint64_t seed, uint64_t ret[2])
 {
-	uint64_t a = UINT64_C(0xcbf29ce484222325) ^ seed;
-	uint64_t b = ~a;
 	uint8_t bytes[4096];
 
+	ret[0] = ret[1] = 0;
 	for (uint64_t pos = 0; pos < size;) {
 		size_t n = (size_t)min_u64(size - pos, sizeof(bytes));
 		int r = pread_all(fd, bytes, n, pos);
 
 		if (r)
 			return r;
-		for (size_t i = 0; i < n; i++) {
-			a = (a ^ bytes[i]) * UINT64_C(0x100000001b3);
-			b = (b + bytes[i]) * UINT64_C(0x9e3779b97f4a7c15);
-			b ^= b >> 29;
+		for (uint64_t i = 0; i < 2; i++) {
+			const uint64_t key[] = {seed ^ i, ret[i]};
+
+			ret[i] = siphash((const uint8_t *)key, bytes, n);
 		}
 		pos += n;
 	}
-	ret[0] = a | 1; /* not 0: this is what says "by contents" */
-	ret[1] = b;
+	ret[0] |= 1; /* not 0: this is what says "by contents" */
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/sysmacros.h>
 
 #include "lib/base/array.h"
+#include "lib/base/digits.h"
 
 /* What is left of the text. */
 struct cursor {
@@ -13,16 +14,11 @@ struct cursor {
 	const char *end;
 };
 
+/* -1: it is none of this base. */
 static int digit(char c, unsigned int base)
 {
-	int value;
+	const int value = digits_value(c);
 
-	if (c >= '0' && c <= '9')
-		value = c - '0';
-	else if (c >= 'a' && c <= 'f')
-		value = c - 'a' + 10;
-	else
-		return -1;
 	return value < (int)base ? value : -1;
 }
 

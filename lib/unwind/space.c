@@ -49,18 +49,17 @@ void unwind_space_want(struct unwind_space *s, enum unwind_symbols symbols)
 	s->symbols = symbols;
 }
 
-static void put_images(struct unwind_cache *c, struct space_mapping *mappings,
-		       size_t n)
+static void put_images(struct unwind_space *s)
 {
-	for (size_t i = 0; i < n; i++)
-		cache_put(c, mappings[i].image);
+	for (size_t i = 0; i < s->maps.n; i++)
+		cache_put(s->mappings[i].image);
 }
 
 void unwind_space_free(struct unwind_space *s)
 {
 	if (!s)
 		return;
-	put_images(s->cache, s->mappings, s->maps.n);
+	put_images(s);
 	free(s->mappings);
 	maps_fini(&s->maps);
 	free(s->places);
@@ -110,7 +109,7 @@ static bool keeps_image(const struct map *old, const struct map *new)
 static void replace_maps(struct unwind_space *s, const struct maps *maps,
 			 struct space_mapping *mappings)
 {
-	put_images(s->cache, s->mappings, s->maps.n);
+	put_images(s);
 	free(s->mappings);
 	maps_fini(&s->maps);
 	s->maps = *maps;
@@ -197,7 +196,7 @@ int unwind_space_set_file(struct unwind_space *s, const char *path,
 	if (r == 0)
 		r = map_file(s, image, path, start);
 	if (r)
-		cache_put(s->cache, image);
+		cache_put(image);
 	cache_end(s->cache);
 	return r;
 }
@@ -314,7 +313,7 @@ struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
 	if (m->refused)
 		return m;
 	if (!image_bias(image, map->start, map->offset, &m->bias)) {
-		cache_put(s->cache, image);
+		cache_put(image);
 		return m;
 	}
 	m->image = image;

@@ -69,31 +69,32 @@ int unwind_sample_read(const struct record_sample *record, size_t size,
 	return r;
 }
 
+/* The first frame of a walk with these registers. */
 static void start(const struct unwind_sample *sample, uint64_t known,
-		  struct walk *w, struct walk_frame *f)
+		  bool all_saved, struct walk *w, struct walk_frame *f)
 {
-	w->stack = (struct stack_bytes){
-		.bytes = sample->stack.bytes,
-		.lo = sample->stack.addr,
-		.hi = sample->stack.addr + sample->stack.size,
-		.second = sample->second.bytes,
-		.second_lo = sample->second.addr,
-		.second_hi = sample->second.addr + sample->second.size,
+	*w = (struct walk){
+		.space = w->space,
+		.stack =
+			{
+				.bytes = sample->stack.bytes,
+				.lo = sample->stack.addr,
+				.hi = sample->stack.addr + sample->stack.size,
+				.second = sample->second.bytes,
+				.second_lo = sample->second.addr,
+				.second_hi = sample->second.addr +
+					     sample->second.size,
+			},
+		.capped = (sample->flags & SAMPLE_CAPPED) != 0,
+		.second_capped = (sample->flags & SAMPLE_SECOND_CAPPED) != 0,
+		.all_saved = all_saved,
 	};
-	w->capped = (sample->flags & SAMPLE_CAPPED) != 0;
-	w->second_capped = (sample->flags & SAMPLE_SECOND_CAPPED) != 0;
-	w->second = 0;
-	w->searched = 0;
-	w->top = 0;
-	w->missing = 0;
-	w->step.usual = false;
-	w->step.image = NULL;
-	memset(f, 0, sizeof(*f));
-	for (unsigned int i = 0; i < CPU_N_REGS; i++)
-		f->regs.r[i] = sample->regs[i];
-	f->regs.known = known;
-	f->addr = sample->regs[CPU_PC];
-	f->is_leaf = true;
+	*f = (struct walk_frame){
+		.regs.known = known,
+		.addr = sample->regs[CPU_PC],
+		.is_leaf = true,
+	};
+	memcpy(f->regs.r, sample->regs, sizeof(f->regs.r));
 }
 
 static void add_frame(struct unwind_stack *out, const struct walk_frame *f)
@@ -172,14 +173,12 @@ static void walk_from(const struct unwind_sample *sample, uint64_t known,
 {
 	struct walk_frame f;
 
-	w->all_saved = false;
-	start(sample, known, w, &f);
+	start(sample, known, false, w, &f);
 	run(w, &f, sample->tid, max_frames, ret);
 	if (ret->end != UNWIND_END_UNKNOWN_REGISTER ||
 	    w->searched == SEARCH_WORK_MAX)
 		return;
-	w->all_saved = true;
-	start(sample, known, w, &f);
+	start(sample, known, true, w, &f);
 	run(w, &f, sample->tid, max_frames, ret);
 }
 
