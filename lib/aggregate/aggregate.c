@@ -306,7 +306,7 @@ static int add_stack(struct aggregate *a, const struct thread *t,
 	for (size_t i = 0; i < n; i++)
 		depth += stack->frames[i].addr != 0;
 	*ret_depth = depth;
-	return stacks_add_to(&a->stacks, base, stack->frames, n, ret_node);
+	return stacks_add(&a->stacks, base, stack->frames, n, ret_node);
 }
 
 int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,

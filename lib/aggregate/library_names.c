@@ -1,5 +1,6 @@
 #include "lib/aggregate/library_names.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* As library_names.sh computes it. */
@@ -14,21 +15,18 @@ static uint64_t library_names_hash(const char *name, size_t size)
 	return (uint64_t)a << 32 | b;
 }
 
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
 bool library_names_has(const char *symbol)
 {
 	const size_t size = strcspn(symbol, ".");
 	const uint64_t hash = library_names_hash(symbol, size);
-	size_t low = 0, high = library_names_n;
 
-	if (size == 0)
-		return false;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (library_names[middle] < hash)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < library_names_n && library_names[low] == hash;
+	return size > 0 && bsearch(&hash, library_names, library_names_n,
+				   sizeof(hash), compare) != NULL;
 }

@@ -18,8 +18,7 @@ void lookup_init(struct lookup *l, uint64_t hash_seed)
 
 void lookup_fini(struct lookup *l)
 {
-	bool demangle, inlined_too, name_starts, by_function;
-	struct in_app_rules in_app;
+	struct lookup old;
 
 	if (l == NULL)
 		return;
@@ -30,17 +29,13 @@ void lookup_fini(struct lookup *l)
 	free(l->profile_images);
 	free(l->details);
 	free(l->inlined);
-	demangle = l->demangle;
-	inlined_too = l->inlined_too;
-	name_starts = l->name_starts;
-	by_function = l->by_function;
-	in_app = l->in_app;
+	old = *l;
 	lookup_init(l, l->image_at.seed);
-	l->demangle = demangle;
-	l->inlined_too = inlined_too;
-	l->name_starts = name_starts;
-	l->by_function = by_function;
-	l->in_app = in_app;
+	l->demangle = old.demangle;
+	l->inlined_too = old.inlined_too;
+	l->name_starts = old.name_starts;
+	l->by_function = old.by_function;
+	l->in_app = old.in_app;
 }
 
 /* Where a frame is looked up: in the call, not behind it. */

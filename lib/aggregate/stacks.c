@@ -83,9 +83,8 @@ static int add_time(struct stacks *s, uint32_t node)
 	return 0;
 }
 
-int stacks_add_to(struct stacks *s, uint32_t base,
-		  const struct unwind_frame *frames, size_t n,
-		  uint32_t *ret_node)
+int stacks_add(struct stacks *s, uint32_t base,
+	       const struct unwind_frame *frames, size_t n, uint32_t *ret_node)
 {
 	uint32_t node = base;
 
@@ -104,12 +103,6 @@ int stacks_add_to(struct stacks *s, uint32_t base,
 	}
 	*ret_node = node;
 	return node == PROFILE_NONE ? 0 : add_time(s, node);
-}
-
-int stacks_add(struct stacks *s, const struct unwind_frame *frames, size_t n,
-	       uint32_t *ret_node)
-{
-	return stacks_add_to(s, PROFILE_NONE, frames, n, ret_node);
 }
 
 uint32_t stacks_caller(const struct stacks *s, uint32_t node, size_t n)
@@ -131,7 +124,7 @@ int stacks_copy(struct stacks *s, const struct stacks *from, uint32_t node,
 
 		frames[n++] = (struct unwind_frame){f->addr, f->is_leaf, 0};
 	}
-	return stacks_add(s, frames, n, ret_node);
+	return stacks_add(s, PROFILE_NONE, frames, n, ret_node);
 }
 
 void stacks_charge(struct stacks *s, uint32_t node, uint64_t ns, bool running)

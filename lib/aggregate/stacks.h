@@ -61,21 +61,15 @@ void stacks_init(struct stacks *s, uint64_t hash_seed);
 void stacks_fini(struct stacks *s);
 
 /*
- * Adds a stack, leaf first, at most UNWIND_FRAMES_MAX frames. A frame at
- * address 0 (a call through a null pointer) is left out, since the formats
- * know no such frame. *ret_node is PROFILE_NONE if nothing is left. Returns 0
- * or -ENOMEM; what was added until then stays, unused.
+ * Adds a stack, leaf first, at most UNWIND_FRAMES_MAX frames: those n, called
+ * by those of base, a node, or PROFILE_NONE. A frame at address 0 (a call
+ * through a null pointer) is left out, since the formats know no such frame.
+ * *ret_node is PROFILE_NONE if nothing is left. Returns 0 or -ENOMEM; what was
+ * added until then stays, unused.
  */
-must_check int stacks_add(struct stacks *s, const struct unwind_frame *frames,
-			  size_t n, uint32_t *ret_node);
-
-/*
- * The same for the n innermost frames of a stack whose others are those of
- * base, a node; PROFILE_NONE: there are no others.
- */
-must_check int stacks_add_to(struct stacks *s, uint32_t base,
-			     const struct unwind_frame *frames, size_t n,
-			     uint32_t *ret_node);
+must_check int stacks_add(struct stacks *s, uint32_t base,
+			  const struct unwind_frame *frames, size_t n,
+			  uint32_t *ret_node);
 
 /* The node that is n callers away from node, which has that many. */
 uint32_t stacks_caller(const struct stacks *s, uint32_t node, size_t n);

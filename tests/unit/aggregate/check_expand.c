@@ -70,7 +70,8 @@ static void add(size_t n, const uint64_t *addrs)
 
 	for (size_t i = 0; i < n; i++)
 		frames[i] = (struct unwind_frame){addrs[i], i == 0, 0};
-	OK(stacks_add(&s, frames, n, &samples[p.n_samples++].node));
+	OK(stacks_add(&s, PROFILE_NONE, frames, n,
+		      &samples[p.n_samples++].node));
 }
 #define ADD(...)                                                  \
 	add(sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), \
@@ -177,7 +178,8 @@ TEST(test_too_large)
 		uint32_t node;
 
 		frames[0].addr = 0x2000 + leaf;
-		OK(stacks_add(&s, frames, UNWIND_FRAMES_MAX, &node));
+		OK(stacks_add(&s, PROFILE_NONE, frames, UNWIND_FRAMES_MAX,
+			      &node));
 		bytes += 3 * (size_t)UNWIND_FRAMES_MAX * 8;
 	}
 	ADD(0x1110, 0x1020);

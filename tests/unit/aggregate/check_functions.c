@@ -47,7 +47,7 @@ static void spend(const char *word, uint64_t ns, bool running)
 	const struct unwind_stack *stack = letters_stack(word);
 	uint32_t node;
 
-	OK(stacks_add(&stacks, stack->frames, stack->n, &node));
+	OK(stacks_add(&stacks, PROFILE_NONE, stack->frames, stack->n, &node));
 	stacks_charge(&stacks, node, ns, running);
 }
 
@@ -218,7 +218,7 @@ TEST(bounded)
 
 		(void)snprintf(names[i], sizeof(names[i]), "f%d", (int)i);
 		frames[0] = (struct profile_frame){.function = names[i]};
-		OK(stacks_add(&stacks, &frame, 1, &node));
+		OK(stacks_add(&stacks, PROFILE_NONE, &frame, 1, &node));
 		stacks_charge(&stacks, node, (i + 1) * 1000, true);
 		total += (i + 1) * 1000;
 		OK(functions_add(&functions, &stacks, frames));

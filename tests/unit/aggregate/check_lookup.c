@@ -85,7 +85,7 @@ static void add(size_t n, const uint64_t *addrs)
 
 	for (size_t i = 0; i < n; i++)
 		frames[i] = (struct unwind_frame){addrs[i], i == 0, 0};
-	OK(stacks_add(&s, frames, n, &node));
+	OK(stacks_add(&s, PROFILE_NONE, frames, n, &node));
 }
 #define ADD(...)                                                  \
 	add(sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), \

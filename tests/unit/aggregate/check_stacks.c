@@ -20,7 +20,7 @@ static uint32_t add(const char *word)
 	const struct unwind_stack *stack = letters_stack(word);
 	uint32_t node = 12345;
 
-	OK(stacks_add(&s, stack->frames, stack->n, &node));
+	OK(stacks_add(&s, PROFILE_NONE, stack->frames, stack->n, &node));
 	return node;
 }
 
@@ -61,15 +61,15 @@ TEST(leaf_and_caller)
 	struct unwind_frame frames[] = {{0x1000, 1, 0}, {0x1000, 0, 0}};
 	uint32_t node;
 
-	OK(stacks_add(&s, frames, 2, &node));
+	OK(stacks_add(&s, PROFILE_NONE, frames, 2, &node));
 	ck_assert_uint_eq(s.n_frames, 2);
 	ck_assert(s.frames[s.nodes[node].frame].is_leaf);
 	ck_assert(!s.frames[s.nodes[s.nodes[node].parent].frame].is_leaf);
 	/* Neither with the highest bit nor without are two the same. */
 	frames[0].addr = UINT64_C(0xffffffffff601000);
-	OK(stacks_add(&s, frames, 1, &node));
+	OK(stacks_add(&s, PROFILE_NONE, frames, 1, &node));
 	frames[0].addr = UINT64_C(0x7fffffffff601000);
-	OK(stacks_add(&s, frames, 1, &node));
+	OK(stacks_add(&s, PROFILE_NONE, frames, 1, &node));
 	ck_assert_uint_eq(s.n_frames, 4);
 }
 
@@ -94,11 +94,11 @@ TEST(no_address)
 		{0, 1, 0}, {0x10108, 0, 0}, {0, 0, 0}, {0x10008, 0, 0}};
 	uint32_t node;
 
-	OK(stacks_add(&s, frames, 4, &node));
+	OK(stacks_add(&s, PROFILE_NONE, frames, 4, &node));
 	check_word(&s, node, "ba");
-	OK(stacks_add(&s, frames, 1, &node));
+	OK(stacks_add(&s, PROFILE_NONE, frames, 1, &node));
 	ck_assert_uint_eq(node, PROFILE_NONE);
-	OK(stacks_add(&s, frames, 0, &node));
+	OK(stacks_add(&s, PROFILE_NONE, frames, 0, &node));
 	ck_assert_uint_eq(node, PROFILE_NONE);
 	ck_assert_uint_eq(s.n_times, 1);
 }
