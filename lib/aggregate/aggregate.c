@@ -207,13 +207,8 @@ static void charge(struct aggregate *a, struct thread *t, uint64_t time_ns)
 {
 	uint64_t ns = span_between(&a->span, t->since_ns, time_ns);
 
-	if (t->node != PROFILE_NONE && ns > 0) {
+	if (t->node != PROFILE_NONE && ns > 0)
 		stacks_charge(&a->stacks, t->node, ns, t->running);
-		if (t->running)
-			a->totals.running_ns += ns;
-		else
-			a->totals.waiting_ns += ns;
-	}
 	t->since_ns = max_u64(t->since_ns, time_ns);
 }
 
@@ -462,11 +457,6 @@ int open_chunk_count(struct aggregate *a, uint64_t time_ns)
 	if (r < 0)
 		return r;
 	return functions_add(&a->functions, &a->stacks, a->lookup.frames);
-}
-
-void aggregate_totals(const struct aggregate *a, struct aggregate_totals *ret)
-{
-	*ret = a->totals;
 }
 
 int aggregate_write_table(struct aggregate *a, size_t max_rows, FILE *out)

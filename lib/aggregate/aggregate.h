@@ -161,13 +161,6 @@ must_check int aggregate_next(struct aggregate *a);
 void aggregate_exec(struct aggregate *a, struct unwind_space *space,
 		    const char *main_path, const char *main_argv0);
 
-/* Time by function over the session, for a person. */
-struct aggregate_totals {
-	uint64_t running_ns; /* thread time on a processor */
-	uint64_t waiting_ns; /* thread time blocked, or waiting for one */
-};
-void aggregate_totals(const struct aggregate *a, struct aggregate_totals *ret);
-
 /*
  * Writes the table of the hottest functions (at most max_rows, and one row for
  * the others) to out: self and total time while running, and time waiting, up

@@ -25,7 +25,6 @@ struct aggregate {
 	struct span span;
 	struct threads threads;
 	struct functions functions;
-	struct aggregate_totals totals;
 
 	/* The open chunk. */
 	struct stacks stacks;

@@ -401,8 +401,6 @@ TEST(due_by_time)
 /* Stopped for five minutes: neither chunk nor table has them. */
 TEST(gap)
 {
-	struct aggregate_totals totals;
-
 	open_with(SPAN_CHUNK_MAX_US, 20000000);
 	play("0 1:am, 0 2:bm, 0-100");
 	ck_assert(!due);
@@ -417,8 +415,7 @@ TEST(gap)
 	ck_assert(!due);
 	tick(300120);
 	CHUNK(300120, "300100 1:am, 300100 2:cm, 300120 1:am, 300120 2:cm");
-	aggregate_totals(a, &totals);
-	ck_assert_uint_eq(totals.waiting_ns, 2 * 120 * MS);
+	ck_assert_uint_eq(letters_times(a).waiting_ns, 2 * 120 * MS);
 }
 
 /* Closed in the middle of things: the gap waits for its turn. */
@@ -564,39 +561,31 @@ TEST(options)
 /* Who waits for a processor has the stack that it had, and other time. */
 TEST(waiting)
 {
-	struct aggregate_totals t;
-
 	play("0 1:am!, 0-30");
 	OK(aggregate_waiting(a, 1, 10 * MS));
 	play("40 1:bm!, 40-60");
 	CHUNK(60, "0 1:am, 10 1:am, 30 1:am, 40 1:bm, 50 1:bm, 60 1:bm");
-	aggregate_totals(a, &t);
-	ck_assert_uint_eq(t.running_ns, (10 + 20) * MS);
-	ck_assert_uint_eq(t.waiting_ns, 30 * MS);
+	ck_assert_uint_eq(letters_times(a).running_ns, (10 + 20) * MS);
+	ck_assert_uint_eq(letters_times(a).waiting_ns, 30 * MS);
 	/* Of one that is gone there is nothing to say. */
 	gone(1, 70);
 	OK(aggregate_waiting(a, 1, 80 * MS));
 	tick(90);
-	aggregate_totals(a, &t);
-	ck_assert_uint_eq(t.waiting_ns, 30 * MS);
+	ck_assert_uint_eq(letters_times(a).waiting_ns, 30 * MS);
 }
 
 /* Time by state: running until it blocks, whatever stack it has. */
 TEST(totals)
 {
-	struct aggregate_totals t;
-
 	OK(aggregate_sample(a, 1, 0, letters_stack("am"), true));
 	tick(0);
 	OK(aggregate_sample(a, 1, 30 * MS, letters_stack("am"), false));
 	play("10-100, 110 1:-, 150 1:am!, 170 1:.");
-	aggregate_totals(a, &t);
-	ck_assert_uint_eq(t.running_ns, 50 * MS);
-	ck_assert_uint_eq(t.waiting_ns, 80 * MS);
+	ck_assert_uint_eq(letters_times(a).running_ns, 50 * MS);
+	ck_assert_uint_eq(letters_times(a).waiting_ns, 80 * MS);
 	CHUNK(200, "0 1:am, 30 1:am, 100 1:am, 110 1:-, 150 1:am, 170 1:am");
-	aggregate_totals(a, &t);
-	ck_assert_uint_eq(t.running_ns, 50 * MS);
-	ck_assert_uint_eq(t.waiting_ns, 80 * MS);
+	ck_assert_uint_eq(letters_times(a).running_ns, 50 * MS);
+	ck_assert_uint_eq(letters_times(a).waiting_ns, 80 * MS);
 }
 
 /* The table in the middle of a chunk has what is settled, and takes nothing

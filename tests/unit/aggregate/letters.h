@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/aggregate/open_chunk.h"
 #include "lib/unwind/unwind.h"
 #include "proto/profile.h"
 
@@ -64,6 +65,27 @@ static inline const char *letters_samples(const struct profile *p)
 					 s->tid, word[0] != '\0' ? word : "-");
 	}
 	return text;
+}
+
+/* The time of all threads over the session: in its table, or in a stack yet. */
+struct letters_times {
+	uint64_t running_ns, waiting_ns;
+};
+
+static inline struct letters_times letters_times(const struct aggregate *a)
+{
+	struct letters_times sum = {a->functions.others_self_ns,
+				    a->functions.others_waiting_ns};
+
+	for (size_t i = 0; i < a->functions.n; i++) {
+		sum.running_ns += a->functions.rows[i].self_ns;
+		sum.waiting_ns += a->functions.rows[i].waiting_ns;
+	}
+	for (size_t i = 0; i < a->stacks.n_times; i++) {
+		sum.running_ns += a->stacks.times[i].running_ns;
+		sum.waiting_ns += a->stacks.times[i].waiting_ns;
+	}
+	return sum;
 }
 
 #endif
