@@ -1,6 +1,5 @@
 #include "lib/aggregate/lookup.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/aggregate/fake_unwind.h"

@@ -1,7 +1,5 @@
 #include "lib/aggregate/thread_names.h"
 
-#include <stdlib.h>
-
 #include "tests/unit/suite.h"
 
 TEST(told_apart)

@@ -5,7 +5,6 @@
  */
 #include "lib/aggregate/aggregate.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/aggregate/fake_unwind.h"

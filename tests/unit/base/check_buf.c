@@ -1,9 +1,6 @@
 #include "lib/base/buf.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tests/unit/suite.h"

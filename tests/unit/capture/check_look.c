@@ -1,6 +1,5 @@
 #include "lib/capture/target.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>

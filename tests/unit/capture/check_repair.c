@@ -4,7 +4,6 @@
 #include <linux/bpf.h>
 #include <linux/falloc.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>

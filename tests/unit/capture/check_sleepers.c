@@ -1,9 +1,7 @@
 #include "lib/capture/target.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tests/unit/capture/live.h"

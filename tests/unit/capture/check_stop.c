@@ -1,10 +1,8 @@
 #include "lib/capture/target.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/unit/capture/live.h"

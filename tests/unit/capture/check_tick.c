@@ -1,7 +1,6 @@
 #include "lib/capture/target.h"
 
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 #include "lib/capture/target.h"
 
 #include <signal.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

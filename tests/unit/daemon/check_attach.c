@@ -1,6 +1,5 @@
 /* What is said of processes that cannot be attached to. */
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

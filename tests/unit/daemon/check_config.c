@@ -1,7 +1,6 @@
 #include "daemon/config.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "tests/unit/daemon/config_text.h"

@@ -1,8 +1,6 @@
 #include "daemon/config_files.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 
 #include "daemon/config_keys.h"
 #include "tests/unit/daemon/config_text.h"

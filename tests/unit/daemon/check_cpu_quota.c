@@ -1,7 +1,6 @@
 #include "daemon/cpu_quota.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

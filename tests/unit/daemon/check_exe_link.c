@@ -1,7 +1,6 @@
 #include "daemon/exe_link.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "tests/unit/suite.h"

@@ -1,6 +1,5 @@
 #include "daemon/files.h"
 
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <string.h>
 #include <sys/stat.h>

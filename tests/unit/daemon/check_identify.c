@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/unit/daemon/full.h"

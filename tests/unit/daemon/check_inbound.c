@@ -1,6 +1,5 @@
 #include "daemon/inbound.h"
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/wait.h>

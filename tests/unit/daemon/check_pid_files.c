@@ -1,6 +1,5 @@
 #include "daemon/pid_files.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

@@ -5,7 +5,6 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>

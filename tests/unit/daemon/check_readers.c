@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <string.h>
 
 #include "daemon/child.h"
 #include "lib/base/clock.h"

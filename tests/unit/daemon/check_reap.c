@@ -1,5 +1,4 @@
 /* What a child said before it ended, and how its end is judged. */
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

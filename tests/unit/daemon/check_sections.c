@@ -1,8 +1,6 @@
 #include "daemon/sections.h"
 
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "daemon/broker.h"

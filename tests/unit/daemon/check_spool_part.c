@@ -4,8 +4,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -25,7 +23,6 @@
 /* Whoever has it has done it by then. */
 #define LATER_S 3600
 
-static const char *path;
 static int dir;
 static struct spool_parts parts;
 
@@ -56,8 +53,7 @@ int flock(int fd, int operation)
 
 static void set_up(void)
 {
-	path = suite_directory();
-	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = open(suite_directory(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(dir, 0);
 }
 

@@ -5,16 +5,12 @@
 #include "daemon/spooled.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/ship/pace.h"
 #include "tests/unit/suite.h"
 
-static const char *path;
 static int dir;
 static struct spooled spooled;
 static struct reports reports;
@@ -30,8 +26,7 @@ static void set_up(void)
 		.payload_fd = -1,
 	};
 
-	path = suite_directory();
-	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = open(suite_directory(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(dir, 0);
 	ck_assert_int_eq(dsn_parse(&dsn, "https://key@localhost/1"), DSN_OK);
 	buf_init(&envelope, 4096);

@@ -1,7 +1,6 @@
 /* Stops are waited for, and ticks are not late for that. */
 #include "daemon/stops.h"
 
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 #include "daemon/tracer.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 #include "proto/dsn.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/random.h"

@@ -1,7 +1,5 @@
 #include "proto/profile.h"
 
-#include <string.h>
-
 #include "tests/unit/proto/good_profile.h"
 #include "tests/unit/suite.h"
 

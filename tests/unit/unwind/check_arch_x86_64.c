@@ -1,7 +1,5 @@
 #include "lib/unwind/cpu.h"
 
-#include <string.h>
-
 #include "lib/base/util.h"
 #include "tests/unit/suite.h"
 

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <link.h>
-#include <string.h>
 
 #include "tests/unit/suite.h"
 
