@@ -1,14 +1,8 @@
 /*
- * From an ELF file's call frame information to rows, by libdw: of a small file
- * all at once, of a large one (a browser, LLVM) the part that is asked for, so
- * that nobody waits for a second until 150 MB of code are compiled of which a
- * stack goes through twenty functions.
- *
- * libdw executes the CFI; it never sees the file. It would read more of it
- * than is needed (the whole file, or all of its debug sections), look for
- * other files beside it, and trust the search table of .eh_frame_hdr. So it
- * gets a file made in memory that has one section: the .eh_frame or the
- * .debug_frame, whose programs have been checked before.
+ * From an ELF file's call frame information to rows, by libdw: of the part that
+ * is asked for, so that nobody waits for a second until 150 MB of code are
+ * compiled of which a stack goes through twenty functions. cfi_source.h says
+ * what libdw sees.
  *
  * Source: DWARF 5, section 6.4; Linux Standard Base 5.0, 10.6 (.eh_frame,
  * .eh_frame_hdr and pointer encodings).
@@ -25,30 +19,24 @@
 /* libLLVM-14's is 5 MB, a browser's 30 MB. */
 #define CFI_SECTION_MAX (128u << 20)
 
-/*
- * Files with more functions are compiled in parts, as they are needed; below it
- * takes some 20 ms. Such a file's section stays in memory meanwhile.
- */
-#define CFI_WHOLE_MAX 16384
-/* Functions of a part: a millisecond or two. */
-#define CFI_PART_FDES 512
+/* Functions of a part: some 50 us. */
+#define CFI_PART_FDES 16
 
 /* The call frame information of a file; the file may be closed. */
 struct cfi;
 
 /*
- * Reads and checks it; addresses are relative to base, the p_vaddr of the
- * file's first segment. Where .eh_frame and .debug_frame speak of the same
- * address the first one counts. What is malformed is left out; of functions
- * that overlap cfi_entries.h says which one counts. Returns 0, perhaps without
- * a single row, or -ENOMEM.
+ * Reads it; addresses are relative to base, the p_vaddr of the file's first
+ * segment. Of a section that function counts for an address which starts last
+ * at it or before. Where .eh_frame has no rule for an address .debug_frame
+ * counts. What is malformed is left out. Returns 0, perhaps without a single
+ * row, or -ENOMEM.
  */
 must_check int cfi_open(const struct elf_file *f, uint64_t base,
 			struct cfi **ret);
-/* The same with other limits than those above; part_fdes is at least 1. */
+/* The same in parts of part_fdes functions, at least 1. */
 must_check int cfi_open_parts(const struct elf_file *f, uint64_t base,
-			      size_t whole_max, size_t part_fdes,
-			      struct cfi **ret);
+			      size_t part_fdes, struct cfi **ret);
 void cfi_free(struct cfi *c); /* takes NULL */
 
 /*
@@ -57,11 +45,7 @@ void cfi_free(struct cfi *c); /* takes NULL */
  */
 const struct rows *cfi_rows(struct cfi *c, uint64_t vaddr);
 
-/* The memory that it takes, about. */
+/* The memory that it takes. */
 size_t cfi_bytes(const struct cfi *c);
-
-/* All of a file's CFI at once; as cfi_open. */
-must_check int cfi_compile(const struct elf_file *f, uint64_t base,
-			   struct rows *ret);
 
 #endif

@@ -1,6 +1,16 @@
 /*
- * A section of call frame information as a file of its own, made in memory,
- * for libdw to read (cfi.h says why).
+ * A section of call frame information: which functions it has, and one function
+ * of it as libdw can be asked.
+ *
+ * libdw 0.188 is no help in finding a function. It uses the search table of
+ * .eh_frame_hdr only if that section's header stands before that of .eh_frame;
+ * lld and gold write them the other way round, and a .debug_frame has none.
+ * Without a table it reads entry after entry into a tree, up to the one that it
+ * is asked for (of libLLVM-14, 95,000), and the first that it cannot read ends
+ * that. And of functions that overlap it finds the one that it was asked for
+ * before. So the linker's table is searched here, and libdw gets a file made in
+ * memory that has one function's entry and the CIE of that, at the addresses
+ * where they are.
  */
 #ifndef LIB_UNWIND_CFI_SOURCE_H
 #define LIB_UNWIND_CFI_SOURCE_H
@@ -10,28 +20,52 @@
 #include <stdint.h>
 
 #include "lib/base/util.h"
-#include "lib/unwind/cfi_check.h"
 #include "lib/unwind/elf_file.h"
+#include "lib/unwind/made_elf.h"
+
+/* A browser has about 500,000. */
+#define CFI_FDES_MAX (1u << 20)
+
+/* A function: where it starts, and its entry's offset in the section. */
+struct cfi_entry {
+	uint64_t start;
+	uint64_t at;
+};
 
 struct cfi_source {
-	/* Its bytes lie in file: what is changed there, libdw sees changed. */
-	struct cfi_section section;
-	uint8_t *file; /* starts with an ELF header */
-	Elf *elf;      /* NULL: there is no such section */
-	Dwarf *dwarf;
-	Dwarf_CFI *cfi; /* NULL before open, or if libdw refuses it */
+	uint8_t *bytes; /* of the section */
+	size_t size;
+	uint64_t vaddr;
+	bool is_eh;		   /* .eh_frame, not .debug_frame */
+	struct cfi_entry *entries; /* by start, each of which is there once */
+	size_t n;
 };
 
 /*
- * Reads .eh_frame or .debug_frame of f into a zeroed s. Returns 0, also if
- * there is none or it can't be read, or -ENOMEM.
+ * Reads .eh_frame or .debug_frame, and which functions it has: from the
+ * linker's table or, where there is none of the usual form, from the entries,
+ * of which the first counts where some start together. Returns 0, also if there
+ * is no such section or it is malformed, or -ENOMEM.
  */
-must_check int cfi_source_load(struct cfi_source *s, const struct elf_file *f,
+must_check int cfi_source_open(struct cfi_source *s, const struct elf_file *f,
 			       bool is_eh);
-
-/* Hands the section to libdw. Before, its contents have been checked. */
-void cfi_source_open(struct cfi_source *s);
-
 void cfi_source_close(struct cfi_source *s);
+
+/* One function for libdw. */
+struct cfi_function {
+	struct made_elf elf;
+	Dwarf_CFI *cfi;
+};
+
+/*
+ * Entry number n, after a check of it and its CIE: of what that does not look
+ * at libdw thinks for itself, in this process's sandbox. What libdw will do for
+ * its rows is subtracted from *work. Returns 0, -ENODATA if libdw is not to see
+ * it or refuses it, -ENOMEM.
+ */
+must_check int cfi_function_open(struct cfi_function *c,
+				 const struct cfi_source *s, size_t n,
+				 uint64_t *work);
+void cfi_function_close(struct cfi_function *c);
 
 #endif

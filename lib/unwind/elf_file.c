@@ -97,6 +97,14 @@ int elf_file_open(struct elf_file *f, int fd)
 	return 0;
 }
 
+bool elf_file_phdr(const struct elf_file *f, uint32_t type, GElf_Phdr *ret)
+{
+	for (size_t i = 0; i < f->n_phdrs; i++)
+		if (gelf_getphdr(f->elf, (int)i, ret) && ret->p_type == type)
+			return true;
+	return false;
+}
+
 void elf_file_close(struct elf_file *f)
 {
 	if (f->elf)

@@ -10,6 +10,7 @@
 #define LIB_UNWIND_ELF_FILE_H
 
 #include <gelf.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,6 +46,9 @@ void elf_file_close(struct elf_file *f);
  */
 Elf_Scn *elf_file_section(const struct elf_file *f, const char *name,
 			  GElf_Shdr *ret);
+
+/* The first program header of that type. */
+bool elf_file_phdr(const struct elf_file *f, uint32_t type, GElf_Phdr *ret);
 
 /*
  * size bytes at offset, in memory that the caller frees. Returns 0, -E2BIG

@@ -147,7 +147,7 @@ void lines_free(struct lines *l)
 
 size_t lines_bytes(const struct lines *l)
 {
-	return l->source.size + l->cap_units * sizeof(l->units[0]) +
+	return l->source.made.size + l->cap_units * sizeof(l->units[0]) +
 	       (LINES_RANGES_MAX - l->budget.ranges) *
 		       sizeof(struct lines_range) +
 	       (LINES_TABLES_MAX - l->budget.tables) +

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "lib/unwind/elf_file.h"
+#include "lib/unwind/made_elf.h"
 
 enum lines_section {
 	LINES_INFO,
@@ -24,12 +25,10 @@ enum lines_section {
 };
 
 struct lines_source {
-	uint8_t *file;
-	size_t size;
-	Elf *elf;
+	struct made_elf made;
 	Dwarf *dwarf;	/* NULL: the file has no debug information to use */
 	bool too_large; /* it has more than max bytes */
-	/* In file; size 0: there is none. */
+	/* In made; size 0: there is none. */
 	struct {
 		const uint8_t *bytes;
 		size_t size;

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/array.h"
 #include "lib/unwind/gopclntab.h"
 
 /*
@@ -11,34 +10,15 @@
  * (labels with a size inside of assembly functions).
  */
 #define NESTED_MAX 8
-/* Two tables whose names do not overlap. */
+/* Two tables'. */
 #define NAMES_MAX (2u * SYMBOLS_SECTION_MAX)
 
 /* How an address's name is chosen: the smallest wins. */
 enum rank { RANK_GLOBAL, RANK_WEAK, RANK_LOCAL, RANK_UNTYPED };
 
-struct candidate {
-	struct symbol s;
-	uint32_t rank;
-	uint32_t name_size;
-	const char *name; /* in one of the tables' strings */
-};
-
-struct table_source {
-	uint8_t *symbols;
-	size_t size;
-	char *strings;
-	size_t strings_size;
-};
-
-enum { SYMTAB, DYNSYM, N_TABLES };
-
 struct collector {
-	struct table_source tables[N_TABLES];
-	struct candidate *v;
-	size_t n;
-	size_t cap;
-	uint64_t base;
+	struct symbols *symbols;
+	size_t names_size, names_cap;
 	/* Executable segments, where untyped symbols may be functions. */
 	struct {
 		uint64_t start;
@@ -80,37 +60,6 @@ bool symbols_has_symtab(const struct elf_file *f)
 	       shdr.sh_size > sizeof(Elf64_Sym);
 }
 
-/* Reads a table and its strings. Leaves t empty if it can't be read. */
-static int load_table(const struct elf_file *f, uint32_t type,
-		      struct table_source *t)
-{
-	GElf_Shdr shdr;
-	GElf_Shdr strings;
-	uint8_t *bytes = NULL;
-	Elf_Scn *scn = find_table(f, type, &shdr);
-	Elf_Scn *strings_scn;
-	int r;
-
-	if (!scn || shdr.sh_entsize != sizeof(Elf64_Sym))
-		return 0;
-	strings_scn = elf_getscn(f->elf, shdr.sh_link);
-	if (!strings_scn || !gelf_getshdr(strings_scn, &strings) ||
-	    strings.sh_type != SHT_STRTAB)
-		return 0;
-	r = elf_file_contents(f, scn, &shdr, SYMBOLS_SECTION_MAX, &t->symbols,
-			      &t->size);
-	if (r)
-		return r == -ENOMEM ? r : 0;
-	r = elf_file_contents(f, strings_scn, &strings, SYMBOLS_SECTION_MAX,
-			      &bytes, &t->strings_size);
-	if (r) {
-		t->size = 0;
-		return r == -ENOMEM ? r : 0;
-	}
-	t->strings = (char *)bytes;
-	return 0;
-}
-
 static bool is_executable(const struct collector *c, uint64_t vaddr)
 {
 	for (size_t i = 0; i < c->n_exec; i++) {
@@ -120,11 +69,78 @@ static bool is_executable(const struct collector *c, uint64_t vaddr)
 	return false;
 }
 
-static int add(struct collector *c, const struct candidate *new)
+/* Makes room for n symbols more, or for as many as there may be: *ret. */
+static int reserve(struct symbols *s, size_t n, size_t *ret)
 {
-	if (array_grow(c->v, c->n, c->cap) < 0)
+	struct symbol *v;
+
+	n = min_size(n, SYMBOLS_MAX - s->n);
+	v = realloc(s->v, (s->n + n + 1) * sizeof(*v));
+	if (!v)
 		return -ENOMEM;
-	c->v[c->n++] = *new;
+	s->v = v;
+	*ret = n;
+	return 0;
+}
+
+/*
+ * Ends names where they have a version ("memcpy@@GLIBC_2.14"), which is no part
+ * of them, and none later than after SYMBOLS_NAME_MAX bytes.
+ */
+static void cut_names(char *names, size_t size)
+{
+	char *end = names + size;
+	char *at = names;
+
+	while ((at = memchr(at, '@', (size_t)(end - at)))) {
+		if (at > names && at[-1] != '\0')
+			*at = '\0';
+		at++;
+	}
+	for (at = names; end - at > SYMBOLS_NAME_MAX; at++) {
+		char *last = memrchr(at, '\0', SYMBOLS_NAME_MAX + 1);
+
+		at = last ? last : at + SYMBOLS_NAME_MAX;
+		*at = '\0';
+	}
+}
+
+/* Puts names, or one, behind those that there are: at *ret_offset. */
+static int add_names(struct collector *c, const char *bytes, size_t size,
+		     size_t *ret_offset)
+{
+	const size_t needed = c->names_size + size + 1;
+	char *names = c->symbols->names;
+
+	if (needed > NAMES_MAX)
+		return -E2BIG;
+	if (needed > c->names_cap) {
+		names = realloc(names, needed + c->names_cap / 2);
+		if (!names)
+			return -ENOMEM;
+		c->symbols->names = names;
+		c->names_cap = needed + c->names_cap / 2;
+	}
+	memcpy(names + c->names_size, bytes, size);
+	names[c->names_size + size] = '\0';
+	cut_names(names + c->names_size, size);
+	*ret_offset = c->names_size;
+	c->names_size = needed;
+	return 0;
+}
+
+/* As add_names, of a table's, which may be kept as they are. */
+static int add_strings(struct collector *c, char **strings, size_t size,
+		       size_t *ret_offset)
+{
+	if (c->symbols->names)
+		return add_names(c, *strings, size, ret_offset);
+	(*strings)[size - 1] = '\0';
+	cut_names(*strings, size);
+	c->symbols->names = *strings;
+	c->names_size = c->names_cap = size;
+	*strings = NULL;
+	*ret_offset = 0;
 	return 0;
 }
 
@@ -132,164 +148,192 @@ static int add(struct collector *c, const struct candidate *new)
  * Marks between code and data, which aarch64 has: "$x" and "$d", and either
  * with something behind a dot. ELF for the Arm 64-bit Architecture, 5.5.3.
  */
-static bool is_mapping_symbol(const char *name, size_t n)
+static bool is_mapping_symbol(const char *name)
 {
-	return n >= 2 && name[0] == '$' && (name[1] == 'x' || name[1] == 'd') &&
-	       (n == 2 || name[2] == '.');
+	return name[0] == '$' && (name[1] == 'x' || name[1] == 'd') &&
+	       (name[2] == '\0' || name[2] == '.');
 }
 
-/* Is this a function's symbol? Then *ret describes it. */
+/*
+ * Is this a function's symbol? Then *ret describes it. Its table's names are
+ * the last ones.
+ */
 static bool read_symbol(const struct collector *c, const Elf64_Sym *sym,
-			const struct table_source *t, struct candidate *ret)
+			size_t names_at, struct symbol *ret)
 {
-	unsigned int type = ELF64_ST_TYPE(sym->st_info);
-	unsigned int bind = ELF64_ST_BIND(sym->st_info);
-	const char *at;
+	const unsigned int type = ELF64_ST_TYPE(sym->st_info);
+	const unsigned int bind = ELF64_ST_BIND(sym->st_info);
+	const uint64_t base = c->symbols->base;
+	const char *name = c->symbols->names + names_at + sym->st_name;
 
 	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS ||
-	    sym->st_shndx == SHN_COMMON || sym->st_name >= t->strings_size)
+	    sym->st_shndx == SHN_COMMON ||
+	    sym->st_name >= c->names_size - names_at)
 		return false;
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
 		return false;
-	if (sym->st_value < c->base || sym->st_value - c->base > UINT32_MAX ||
+	if (sym->st_value < base || sym->st_value - base > UINT32_MAX ||
 	    !is_executable(c, sym->st_value))
 		return false;
-	memset(ret, 0, sizeof(*ret));
-	ret->s.start = (uint32_t)(sym->st_value - c->base);
-	ret->s.size =
-		(uint32_t)min_u64(sym->st_size, UINT32_MAX - ret->s.start);
+	if (name[0] == '\0' || (type == STT_NOTYPE && is_mapping_symbol(name)))
+		return false;
+	ret->start = (uint32_t)(sym->st_value - base);
+	ret->size = (uint32_t)min_u64(sym->st_size, UINT32_MAX - ret->start);
+	ret->name = (uint32_t)names_at + sym->st_name;
 	if (type == STT_NOTYPE)
 		ret->rank = RANK_UNTYPED;
 	else if (bind == STB_LOCAL)
 		ret->rank = RANK_LOCAL;
 	else
 		ret->rank = bind == STB_WEAK ? RANK_WEAK : RANK_GLOBAL;
-	ret->name = t->strings + sym->st_name;
-	ret->name_size = (uint32_t)strnlen(
-		ret->name,
-		min_size(t->strings_size - sym->st_name, SYMBOLS_NAME_MAX));
-	if (type == STT_NOTYPE && is_mapping_symbol(ret->name, ret->name_size))
-		return false;
-	/* A version ("memcpy@@GLIBC_2.14") is no part of the name. */
-	at = memchr(ret->name, '@', ret->name_size);
-	if (at && at > ret->name)
-		ret->name_size = (uint32_t)(at - ret->name);
-	return ret->name_size > 0;
+	return true;
 }
 
-static int collect(struct collector *c, const struct table_source *t)
+static int collect(struct collector *c, const uint8_t *table, size_t size,
+		   size_t names_at)
 {
-	size_t n = t->size / sizeof(Elf64_Sym);
+	struct symbols *s = c->symbols;
+	size_t n;
+	int r = reserve(s, size / sizeof(Elf64_Sym), &n);
 
-	for (size_t i = 1; i < n && c->n < SYMBOLS_MAX; i++) {
-		struct candidate new;
+	for (size_t i = 1; i < n && r == 0; i++) {
 		Elf64_Sym sym;
-		int r;
 
-		memcpy(&sym, t->symbols + i * sizeof(sym), sizeof(sym));
-		if (!read_symbol(c, &sym, t, &new))
-			continue;
-		r = add(c, &new);
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
-/* The functions of a Go program without .symtab, by its own table. */
-static int collect_go(struct collector *c, const struct gopclntab *t)
-{
-	struct gopclntab_function f;
-	int r = 0;
-
-	for (size_t i = 0; i < t->n && c->n < SYMBOLS_MAX && r == 0; i++) {
-		if (!gopclntab_function(t, i, &f) || f.name_size == 0 ||
-		    f.start < c->base || f.end - c->base > UINT32_MAX)
-			continue;
-		r = add(c, &(struct candidate){
-				   .s.start = (uint32_t)(f.start - c->base),
-				   .s.size = (uint32_t)(f.end - f.start),
-				   .rank = RANK_LOCAL,
-				   .name = f.name,
-				   .name_size = (uint32_t)f.name_size});
+		memcpy(&sym, table + i * sizeof(sym), sizeof(sym));
+		s->n += read_symbol(c, &sym, names_at, &s->v[s->n]);
 	}
 	return r;
 }
 
-/* By address, the best name for it first. */
-static int compare(const void *a, const void *b)
+/* A table and its strings. What can't be read is as if it were not there. */
+static int collect_table(struct collector *c, const struct elf_file *f,
+			 uint32_t type)
 {
-	const struct candidate *x = a;
-	const struct candidate *y = b;
+	uint8_t *table = NULL, *bytes = NULL;
+	char *strings;
+	GElf_Shdr shdr, strings_shdr;
+	size_t size, strings_size, at;
+	Elf_Scn *scn = find_table(f, type, &shdr);
+	Elf_Scn *strings_scn;
+	int r;
 
-	if (x->s.start != y->s.start)
-		return x->s.start < y->s.start ? -1 : 1;
-	if ((x->rank == RANK_UNTYPED) != (y->rank == RANK_UNTYPED))
-		return x->rank == RANK_UNTYPED ? 1 : -1;
-	if ((x->s.size == 0) != (y->s.size == 0))
-		return x->s.size == 0 ? 1 : -1;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	if (x->name_size != y->name_size)
-		return x->name_size < y->name_size ? -1 : 1;
-	return memcmp(x->name, y->name, x->name_size);
+	if (!scn || shdr.sh_entsize != sizeof(Elf64_Sym))
+		return 0;
+	strings_scn = elf_getscn(f->elf, shdr.sh_link);
+	if (!strings_scn || !gelf_getshdr(strings_scn, &strings_shdr) ||
+	    strings_shdr.sh_type != SHT_STRTAB)
+		return 0;
+	r = elf_file_contents(f, scn, &shdr, SYMBOLS_SECTION_MAX, &table,
+			      &size);
+	if (r == 0)
+		r = elf_file_contents(f, strings_scn, &strings_shdr,
+				      SYMBOLS_SECTION_MAX, &bytes,
+				      &strings_size);
+	strings = (char *)bytes;
+	if (r == 0)
+		r = add_strings(c, &strings, strings_size, &at);
+	free(strings);
+	if (r == 0)
+		r = collect(c, table, size, at);
+	free(table);
+	return r == -ENOMEM ? r : 0;
 }
 
-/*
- * Keeps one candidate an address, and no untyped one inside of a function;
- * adds up the names. The candidates are sorted.
- */
-static void choose(struct collector *c, size_t *ret_names_size)
+/* The functions of a Go program without .symtab, by its own table. */
+static int collect_go(struct collector *c, const struct elf_file *f)
 {
-	size_t names_size = 0;
-	uint64_t reach = 0; /* the end of the sized functions so far */
-	size_t kept = 0;
+	struct symbols *s = c->symbols;
+	struct gopclntab_function go;
+	struct gopclntab t;
+	size_t n, at;
+	int r = gopclntab_open(f, &t);
 
-	for (size_t i = 0; i < c->n; i++) {
-		const struct candidate *x = &c->v[i];
-		uint64_t end = (uint64_t)x->s.start + x->s.size;
-
-		if (kept > 0 && c->v[kept - 1].s.start == x->s.start)
+	if (r)
+		return r == -ENOMEM ? r : 0;
+	r = reserve(s, t.n, &n);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		if (!gopclntab_function(&t, i, &go) || go.name_size == 0 ||
+		    go.start < s->base || go.end - s->base > UINT32_MAX)
 			continue;
-		if (x->rank == RANK_UNTYPED) {
-			if (x->s.start < reach)
-				continue;
-		} else {
-			reach = max_u64(reach, end);
-		}
-		names_size += x->name_size + 1;
-		c->v[kept++] = *x;
+		r = add_names(c, go.name, go.name_size, &at);
+		if (r == 0)
+			s->v[s->n++] = (struct symbol){
+				.start = (uint32_t)(go.start - s->base),
+				.size = (uint32_t)(go.end - go.start),
+				.name = (uint32_t)at,
+				.rank = RANK_LOCAL};
 	}
-	c->n = kept;
-	*ret_names_size = names_size;
+	gopclntab_close(&t);
+	return r == -ENOMEM ? r : 0;
 }
 
-static int emit(const struct collector *c, size_t names_size,
-		struct symbols *ret)
+/* Is x the better name of two for one address? */
+static bool is_better(const char *names, const struct symbol *x,
+		      const struct symbol *y)
 {
-	size_t pos = 0;
+	size_t x_size, y_size;
 
-	ret->base = c->base;
-	if (c->n == 0)
-		return 0;
-	/* Names may overlap in the file, so that few bytes make up many. */
-	if (names_size > NAMES_MAX)
-		return 0;
-	ret->v = malloc(c->n * sizeof(*ret->v));
-	ret->names = malloc(names_size);
-	if (!ret->v || !ret->names) {
-		symbols_fini(ret);
+	if ((x->rank == RANK_UNTYPED) != (y->rank == RANK_UNTYPED))
+		return y->rank == RANK_UNTYPED;
+	if ((x->size == 0) != (y->size == 0))
+		return y->size == 0;
+	if (x->rank != y->rank)
+		return x->rank < y->rank;
+	x_size = strlen(names + x->name);
+	y_size = strlen(names + y->name);
+	if (x_size != y_size)
+		return x_size < y_size;
+	return memcmp(names + x->name, names + y->name, x_size) < 0;
+}
+
+/* By start, a byte of it after the other; room is for as many. */
+static void sort(struct symbol *v, struct symbol *room, size_t n)
+{
+	for (unsigned int shift = 0; shift < 32; shift += 8) {
+		size_t at[UINT8_MAX + 2] = {0};
+		struct symbol *sorted = room;
+
+		for (size_t i = 0; i < n; i++)
+			at[(uint8_t)(v[i].start >> shift) + 1]++;
+		for (size_t i = 1; i < array_size(at); i++)
+			at[i] += at[i - 1];
+		for (size_t i = 0; i < n; i++)
+			sorted[at[(uint8_t)(v[i].start >> shift)]++] = v[i];
+		room = v;
+		v = sorted;
+	}
+}
+
+/* Keeps one symbol an address, and no untyped one inside of a function. */
+static int choose(struct symbols *s)
+{
+	struct symbol *room = malloc(s->n * sizeof(*room));
+	struct symbol *v = s->v;
+	uint64_t reach = 0; /* the end of the sized functions so far */
+	size_t n = 0, kept = 0;
+
+	if (!room)
 		return -ENOMEM;
+	sort(v, room, s->n);
+	free(room);
+	for (size_t i = 0; i < s->n; i++) {
+		if (n == 0 || v[n - 1].start != v[i].start)
+			v[n++] = v[i];
+		else if (is_better(s->names, &v[i], &v[n - 1]))
+			v[n - 1] = v[i];
 	}
-	for (size_t i = 0; i < c->n; i++) {
-		ret->v[i] = c->v[i].s;
-		ret->v[i].name = (uint32_t)pos;
-		memcpy(ret->names + pos, c->v[i].name, c->v[i].name_size);
-		pos += c->v[i].name_size;
-		ret->names[pos++] = '\0';
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].rank == RANK_UNTYPED && v[i].start < reach)
+			continue;
+		if (v[i].rank != RANK_UNTYPED)
+			reach = max_u64(reach,
+					(uint64_t)v[i].start + v[i].size);
+		v[kept++] = v[i];
 	}
-	ret->n = c->n;
-	ret->bytes = c->n * sizeof(*ret->v) + names_size;
+	v = realloc(s->v, kept * sizeof(*v));
+	if (v)
+		s->v = v;
+	s->n = kept;
 	return 0;
 }
 
@@ -310,37 +354,25 @@ int symbols_load(const struct elf_file *f, const struct elf_file *debug,
 		 uint64_t base, struct symbols *ret)
 {
 	const struct elf_file *symtab = f;
-	struct gopclntab go = {0};
-	struct collector c;
-	size_t names_size;
+	struct collector c = {.symbols = ret};
 	int r;
 
 	symbols_init(ret);
-	memset(&c, 0, sizeof(c));
-	c.base = base;
+	ret->base = base;
 	find_exec(&c, f);
 	if (debug && !symbols_has_symtab(f))
 		symtab = debug;
-	r = load_table(symtab, SHT_SYMTAB, &c.tables[SYMTAB]);
+	r = collect_table(&c, symtab, SHT_SYMTAB);
 	if (r == 0)
-		r = load_table(f, SHT_DYNSYM, &c.tables[DYNSYM]);
-	for (size_t i = 0; i < N_TABLES && r == 0; i++)
-		r = collect(&c, &c.tables[i]);
-	if (r == 0 && !symbols_has_symtab(symtab) &&
-	    gopclntab_open(f, &go) == 0)
-		r = collect_go(&c, &go);
-	if (r == 0) {
-		if (c.n > 0)
-			qsort(c.v, c.n, sizeof(*c.v), compare);
-		choose(&c, &names_size);
-		r = emit(&c, names_size, ret);
-	}
-	for (size_t i = 0; i < N_TABLES; i++) {
-		free(c.tables[i].symbols);
-		free(c.tables[i].strings);
-	}
-	gopclntab_close(&go);
-	free(c.v);
+		r = collect_table(&c, f, SHT_DYNSYM);
+	if (r == 0 && !symbols_has_symtab(symtab))
+		r = collect_go(&c, f);
+	if (r == 0 && ret->n > 0)
+		r = choose(ret);
+	if (r)
+		symbols_fini(ret);
+	else
+		ret->bytes = ret->n * sizeof(*ret->v) + c.names_cap;
 	return r;
 }
 

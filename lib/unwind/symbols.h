@@ -26,12 +26,13 @@ struct symbol {
 	uint32_t start; /* relative to base */
 	uint32_t size;	/* 0: not known */
 	uint32_t name;	/* offset in names */
+	uint32_t rank;	/* among those of the same start */
 };
 
 struct symbols {
 	struct symbol *v; /* by start, one for each start */
 	size_t n;
-	char *names;
+	char *names; /* as the file's tables have them */
 	uint64_t base;
 	size_t bytes; /* of memory */
 };

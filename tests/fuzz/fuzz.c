@@ -81,28 +81,34 @@ int fuzz_elf(const struct fuzz_section *v, size_t n)
 		.e_shoff = shdrs_at,
 		.e_ehsize = sizeof(Elf64_Ehdr),
 		.e_phentsize = sizeof(Elf64_Phdr),
-		.e_phnum = 1,
+		.e_phnum = 2,
 		.e_shentsize = sizeof(Elf64_Shdr),
 		.e_shnum = (Elf64_Half)(n + 2),
 		.e_shstrndx = (Elf64_Half)(n + 1),
 	};
-	const Elf64_Phdr phdr = {
+	Elf64_Phdr phdrs[2] = {{
 		.p_type = PT_LOAD,
 		.p_flags = PF_R | PF_X,
 		.p_filesz = size,
 		.p_memsz = max_u64(size, FUZZ_SEGMENT_SIZE),
 		.p_align = FUZZ_SECTIONS_AT,
-	};
+	}};
 
 	file = calloc(1, size);
 	assert(file);
 	memcpy(file, &ehdr, sizeof(ehdr));
-	memcpy(file + sizeof(ehdr), &phdr, sizeof(phdr));
 	for (size_t i = 0; i < n; i++) {
+		const Elf64_Shdr *shdr = &shdrs[i + 1];
+
 		if (v[i].size > 0)
-			memcpy(file + shdrs[i + 1].sh_offset, v[i].bytes,
-			       v[i].size);
+			memcpy(file + shdr->sh_offset, v[i].bytes, v[i].size);
+		if (strcmp(v[i].name, ".eh_frame_hdr") == 0)
+			phdrs[1] = (Elf64_Phdr){.p_type = PT_GNU_EH_FRAME,
+						.p_offset = shdr->sh_offset,
+						.p_vaddr = shdr->sh_addr,
+						.p_filesz = shdr->sh_size};
 	}
+	memcpy(file + sizeof(ehdr), phdrs, sizeof(phdrs));
 	memcpy(file + shdrs[n + 1].sh_offset, names, (n + 1) * NAME_SIZE);
 	memcpy(file + shdrs_at, shdrs, (n + 2) * sizeof(shdrs[0]));
 	fd = fuzz_file(file, size);

@@ -35,7 +35,8 @@ struct fuzz_section {
 #define FUZZ_SEGMENT_SIZE 0x100000u
 
 /*
- * An ELF file for the unwinder's processor with these sections, so that
+ * An ELF file for the unwinder's processor with these sections, of which
+ * .eh_frame_hdr has a program header, too, so that
  * mutations go into what they hold and are not lost on headers. The caller
  * closes it.
  */

@@ -1,7 +1,7 @@
 /*
  * Call frame information: a byte of flags, then a section or two. What is
- * compiled in parts, in whatever order, has the rules of what is compiled at
- * once.
+ * compiled function by function, in whatever order, has the rules of what is
+ * compiled with its neighbours.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -15,15 +15,15 @@
 #define DEBUG_FRAME 1
 #define BACKWARDS   2
 #define BOTH	    4
+#define TABLE	    8 /* the first half is a .eh_frame_hdr */
 
 /* Where the sections of the corpus stood. */
 #define SECTION_ADDR 0x10000
 
-static bool ascends(const struct rows *rows)
+static void ascends(const struct rows *rows)
 {
 	for (size_t i = 1; i < rows->n; i++)
 		assert(rows->pc[i] > rows->pc[i - 1]);
-	return rows->n > 0;
 }
 
 static void check_rule(const struct rows *rows, uint64_t vaddr)
@@ -65,52 +65,53 @@ static void same_full(const struct rows *a, const struct rows *b,
 	}
 }
 
-static void compare(struct cfi *cfi, const struct rows *whole, uint64_t vaddr)
+static void compare(struct cfi *one, struct cfi *few, uint64_t vaddr)
 {
-	const struct rows *part = cfi_rows(cfi, vaddr);
-	const struct rule *a = rows_find(part, vaddr);
-	const struct rule *b = rows_find(whole, vaddr);
+	const struct rows *x = cfi_rows(one, vaddr);
+	const struct rows *y = cfi_rows(few, vaddr);
+	const struct rule *a = rows_find(x, vaddr);
+	const struct rule *b = rows_find(y, vaddr);
 	uint64_t a_start = 0, b_start = 0;
 
-	check_rule(whole, vaddr);
-	check_rule(part, vaddr);
+	check_rule(x, vaddr);
+	check_rule(y, vaddr);
 	assert(a->cfa == b->cfa);
 	if (a->cfa == RULE_CFA_FULL)
-		same_full(part, whole, a, b);
+		same_full(x, y, a, b);
 	else
 		assert(memcmp(a, b, sizeof(*a)) == 0);
-	assert(rows_function(part, vaddr, &a_start) ==
-	       rows_function(whole, vaddr, &b_start));
+	assert(rows_function(x, vaddr, &a_start) ==
+	       rows_function(y, vaddr, &b_start));
 	assert(a_start == b_start);
 }
 
-/* The limits are of each part, so at one the whole has less. */
-static bool is_limited(const struct rows *r)
-{
-	return r->n_full == ROWS_FULL_MAX || r->n_rules == ROWS_RULES_MAX ||
-	       r->n_ops > ROWS_OPS_MAX - EXPR_OPS_MAX;
-}
+/* Of a part, which has a budget: four functions of INPUT_MAX do not use it. */
+#define FEW	  4
+#define MANY	  4096
+#define INPUT_MAX 8192
 
+/* All that a file has, or as much as the budget of one part lets be had. */
 static void use(const struct elf_file *f, bool backwards)
 {
-	struct rows whole;
-	struct cfi *cfi;
+	struct cfi *one = NULL, *few = NULL, *all = NULL;
 
-	if (cfi_compile(f, 0, &whole))
-		return;
-	if (ascends(&whole) && !is_limited(&whole) &&
-	    cfi_open_parts(f, 0, 0, 2, &cfi) == 0) {
-		for (size_t i = 0; i < whole.n; i++) {
-			uint64_t pc = whole.pc[backwards ? whole.n - 1 - i : i];
+	if (cfi_open_parts(f, 0, 1, &one) == 0 &&
+	    cfi_open_parts(f, 0, FEW, &few) == 0 &&
+	    cfi_open_parts(f, 0, MANY, &all) == 0) {
+		const struct rows *rows = cfi_rows(all, UINT64_MAX);
 
-			compare(cfi, &whole, pc);
-			compare(cfi, &whole, pc + 1);
-			compare(cfi, &whole, pc - 1);
+		ascends(rows);
+		for (size_t i = 0; i < rows->n; i++) {
+			uint64_t pc = rows->pc[backwards ? rows->n - 1 - i : i];
+
+			compare(one, few, pc);
+			compare(one, few, pc + 1);
+			compare(one, few, pc - 1);
 		}
-		assert(cfi_bytes(cfi) > 0);
-		cfi_free(cfi);
 	}
-	rows_fini(&whole);
+	cfi_free(one);
+	cfi_free(few);
+	cfi_free(all);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -120,7 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct elf_file f;
 	int fd;
 
-	if (size < 2)
+	if (size < 2 || size > INPUT_MAX)
 		return 0;
 	sections[0] = (struct fuzz_section){
 		.name = data[0] & DEBUG_FRAME ? ".debug_frame" : ".eh_frame",
@@ -129,13 +130,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.bytes = data + 1,
 		.size = size - 1,
 	};
-	if (data[0] & BOTH) {
+	if (data[0] & (BOTH | TABLE)) {
+		const bool table = data[0] & TABLE;
+
 		sections[1] = sections[0];
-		sections[0].name = ".eh_frame";
+		sections[0].name = table ? ".eh_frame_hdr" : ".eh_frame";
 		sections[0].size /= 2;
-		sections[1].name = ".debug_frame";
+		sections[1].name = table ? ".eh_frame" : ".debug_frame";
 		sections[1].bytes += sections[0].size;
 		sections[1].size -= sections[0].size;
+		if (table)
+			sections[0].addr -= sections[0].size;
 		n = 2;
 	}
 	fd = fuzz_elf(sections, n);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "lib/unwind/cfi_source.h"
 #include "lib/unwind/cpu.h"
 #include "tests/unit/suite.h"
 
@@ -87,6 +88,13 @@ static void compare_rule(const struct rule *rule, Dwarf_Frame *frame,
 	ck_assert_int_eq(-8 * rule->saved[1], at);
 }
 
+/* All rows of a file in one part, which is *ret's. */
+static const struct rows *compile(const struct elf_file *f, struct cfi **ret)
+{
+	OK(cfi_open_parts(f, 0, CFI_FDES_MAX, ret));
+	return cfi_rows(*ret, UINT64_MAX);
+}
+
 /* In parts of one, of seven, of many functions: the same rules everywhere. */
 TESTS(test_parts, 3)
 {
@@ -94,36 +102,36 @@ TESTS(test_parts, 3)
 	int fd = open_libc();
 	uint32_t random = 11;
 	struct elf_file f;
-	struct rows whole;
-	struct cfi *cfi;
+	const struct rows *whole;
+	struct cfi *all, *cfi;
 	size_t start_bytes;
 
 	OK(elf_file_open(&f, fd));
-	OK(cfi_compile(&f, 0, &whole));
-	OK(cfi_open_parts(&f, 0, 0, sizes[_i], &cfi));
+	whole = compile(&f, &all);
+	OK(cfi_open_parts(&f, 0, sizes[_i], &cfi));
 	elf_file_close(&f);
 	close_fd(&fd);
 	start_bytes = cfi_bytes(cfi);
 	for (size_t i = 0; i < ADDRESSES; i++) {
-		uint64_t first = whole.pc[0] - 64;
+		uint64_t first = whole->pc[0] - 64;
 		uint64_t vaddr =
 			first + next_random(&random) %
-					(whole.pc[whole.n - 1] + 64 - first);
+					(whole->pc[whole->n - 1] + 64 - first);
 		const struct rows *part = cfi_rows(cfi, vaddr);
 		const struct rule *rule = rows_find(part, vaddr);
-		const struct rule *expected = rows_find(&whole, vaddr);
+		const struct rule *expected = rows_find(whole, vaddr);
 		uint64_t start = 0, expected_start = 0;
 
 		if (expected->cfa == RULE_CFA_FULL) {
 			ck_assert_int_eq(rule->cfa, RULE_CFA_FULL);
 			ck_assert_uint_eq(
 				part->full[rule->cfa_offset].is_signal,
-				whole.full[expected->cfa_offset].is_signal);
+				whole->full[expected->cfa_offset].is_signal);
 		} else {
 			ck_assert_mem_eq(rule, expected, sizeof(*rule));
 		}
 		ck_assert_int_eq(rows_function(part, vaddr, &start),
-				 rows_function(&whole, vaddr, &expected_start));
+				 rows_function(whole, vaddr, &expected_start));
 		ck_assert_uint_eq(start, expected_start);
 		/* Once compiled it stays where it is. */
 		ck_assert_ptr_eq(cfi_rows(cfi, vaddr), part);
@@ -131,7 +139,7 @@ TESTS(test_parts, 3)
 	ck_assert_uint_gt(cfi_bytes(cfi), start_bytes);
 	ck_assert_uint_eq(cfi_rows(cfi, 0)->n, 0);
 	ck_assert_uint_eq(cfi_rows(NULL, 0)->n, 0);
-	rows_fini(&whole);
+	cfi_free(all);
 	cfi_free(cfi);
 }
 
@@ -140,16 +148,17 @@ TEST(test_libc)
 	int fd = open_libc();
 	uint32_t random = 7;
 	struct elf_file f;
-	struct rows rows;
+	const struct rows *rows;
+	struct cfi *all;
 	uint64_t text = 0;
 	uint64_t size = 0;
 	Dwarf_CFI *cfi;
 	size_t found = 0;
 
 	OK(elf_file_open(&f, fd));
-	OK(cfi_compile(&f, 0, &rows));
-	ck_assert_uint_gt(rows.n, 10000);
-	ck_assert_uint_le(rows.bytes, LIBC_ROWS_MAX);
+	rows = compile(&f, &all);
+	ck_assert_uint_gt(rows->n, 10000);
+	ck_assert_uint_le(rows->bytes, LIBC_ROWS_MAX);
 	for (int i = 0; i < (int)f.n_phdrs; i++) {
 		GElf_Phdr p;
 
@@ -163,7 +172,7 @@ TEST(test_libc)
 	ck_assert_ptr_nonnull(cfi);
 	for (int i = 0; i < ADDRESSES; i++) {
 		uint64_t pc = text + next_random(&random) % size;
-		const struct rule *rule = rows_find(&rows, pc);
+		const struct rule *rule = rows_find(rows, pc);
 		Dwarf_Frame *frame;
 		bool is_signal;
 
@@ -180,7 +189,7 @@ TEST(test_libc)
 	}
 	ck_assert_uint_gt(found, ADDRESSES / 2);
 	(void)dwarf_cfi_end(cfi);
-	rows_fini(&rows);
+	cfi_free(all);
 	elf_file_close(&f);
 	close_fd(&fd);
 }
@@ -202,36 +211,86 @@ static int copy(int fd, off_t *ret_size)
 	return to;
 }
 
+/* The same rows as of the file behind fd. */
+static void expect_same(int fd, int other)
+{
+	const struct rows *expected, *rows;
+	struct cfi *all, *others;
+	struct elf_file f, g;
+
+	OK(elf_file_open(&f, fd));
+	OK(elf_file_open(&g, other));
+	expected = compile(&f, &all);
+	rows = compile(&g, &others);
+	ck_assert_uint_eq(rows->n, expected->n);
+	ck_assert_mem_eq(rows->pc, expected->pc, rows->n * sizeof(*rows->pc));
+	ck_assert_mem_eq(rows->rule, expected->rule,
+			 rows->n * sizeof(*rows->rule));
+	cfi_free(all);
+	cfi_free(others);
+	elf_file_close(&f);
+	elf_file_close(&g);
+}
+
+static void put(int fd, uint64_t at, uint64_t value, size_t n)
+{
+	ck_assert_int_eq(pwrite(fd, &value, n, (off_t)at), (ssize_t)n);
+}
+
 TEST(test_without_section_headers)
 {
 	int fd = open_libc();
 	off_t size;
 	int bare = copy(fd, &size);
 	struct elf_file f;
-	struct rows whole;
-	struct rows rows;
-	const uint64_t no_sections = 0;
-	const uint16_t none = 0;
 
-	OK(elf_file_open(&f, fd));
-	OK(cfi_compile(&f, 0, &whole));
-	elf_file_close(&f);
-	ck_assert_int_eq(
-		pwrite(bare, &no_sections, 8, offsetof(Elf64_Ehdr, e_shoff)),
-		8);
-	ck_assert_int_eq(pwrite(bare, &none, 2, offsetof(Elf64_Ehdr, e_shnum)),
-			 2);
-	ck_assert_int_eq(
-		pwrite(bare, &none, 2, offsetof(Elf64_Ehdr, e_shstrndx)), 2);
+	put(bare, offsetof(Elf64_Ehdr, e_shoff), 0, 8);
+	put(bare, offsetof(Elf64_Ehdr, e_shnum), 0, 2);
+	put(bare, offsetof(Elf64_Ehdr, e_shstrndx), 0, 2);
 	OK(elf_file_open(&f, bare));
 	ck_assert_ptr_null(elf_file_section(&f, ".eh_frame", &(GElf_Shdr){0}));
-	OK(cfi_compile(&f, 0, &rows));
-	ck_assert_uint_eq(rows.n, whole.n);
-	ck_assert_mem_eq(rows.pc, whole.pc, whole.n * sizeof(*whole.pc));
 	elf_file_close(&f);
-	rows_fini(&rows);
-	rows_fini(&whole);
+	expect_same(fd, bare);
 	close_fd(&bare);
+	close_fd(&fd);
+}
+
+/*
+ * The linker's table lies: its form is another, it has more than there is, or
+ * it is not in order. Then the entries say which functions there are. And if it
+ * is in order and leads to nowhere there are no rows.
+ */
+TEST(test_table_lies)
+{
+	int fd = open_libc();
+	off_t size;
+	int bad = copy(fd, &size);
+	const struct rows *rows;
+	struct elf_file f;
+	struct cfi *all;
+	GElf_Phdr hdr;
+	uint64_t head;
+
+	OK(elf_file_open(&f, bad));
+	ck_assert(elf_file_phdr(&f, PT_GNU_EH_FRAME, &hdr));
+	ck_assert_int_eq(pread(bad, &head, 8, (off_t)hdr.p_offset), 8);
+	put(bad, hdr.p_offset + 3, 0, 1);
+	expect_same(fd, bad);
+	put(bad, hdr.p_offset, head, 8);
+	put(bad, hdr.p_offset + 8, UINT32_MAX, 4);
+	expect_same(fd, bad);
+	put(bad, hdr.p_offset + 8, 2, 4);
+	ck_assert_int_eq(pread(bad, &head, 8, (off_t)hdr.p_offset + 12), 8);
+	put(bad, hdr.p_offset + 12 + 8, head, 4);
+	expect_same(fd, bad);
+	put(bad, hdr.p_offset + 12 + 4, INT32_MAX, 4);
+	put(bad, hdr.p_offset + 12 + 8, INT32_MAX, 4);
+	put(bad, hdr.p_offset + 12 + 12, 1, 4);
+	rows = compile(&f, &all);
+	ck_assert_uint_eq(rows->n, 0);
+	cfi_free(all);
+	elf_file_close(&f);
+	close_fd(&bad);
 	close_fd(&fd);
 }
 
@@ -244,7 +303,8 @@ TESTS(test_broken, BROKEN_FILES)
 	int bad = copy(fd, &size);
 	GElf_Shdr shdr = {0};
 	struct elf_file f;
-	struct rows rows;
+	const struct rows *rows;
+	struct cfi *all;
 
 	OK(elf_file_open(&f, fd));
 	ck_assert_ptr_nonnull(elf_file_section(&f, ".eh_frame", &shdr));
@@ -262,13 +322,13 @@ TESTS(test_broken, BROKEN_FILES)
 		OK(ftruncate(bad,
 			     (off_t)(next_random(&random) % (uint32_t)size)));
 	if (elf_file_open(&f, bad) == 0) {
-		OK(cfi_compile(&f, 0, &rows));
-		for (size_t i = 1; i < rows.n; i++)
-			ck_assert_uint_gt(rows.pc[i], rows.pc[i - 1]);
-		for (size_t i = 0; i < rows.n; i++)
-			ck_assert_uint_lt(rows.rule[i] & ~ROWS_START,
-					  rows.n_rules);
-		rows_fini(&rows);
+		rows = compile(&f, &all);
+		for (size_t i = 1; i < rows->n; i++)
+			ck_assert_uint_gt(rows->pc[i], rows->pc[i - 1]);
+		for (size_t i = 0; i < rows->n; i++)
+			ck_assert_uint_lt(rows->rule[i] & ~ROWS_START,
+					  rows->n_rules);
+		cfi_free(all);
 		elf_file_close(&f);
 	}
 	close_fd(&bad);

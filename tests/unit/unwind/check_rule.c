@@ -44,22 +44,27 @@ static size_t make_cfi(uint8_t *to, const uint8_t *instructions, size_t n)
 	return (size_t)(p + 24 - to);
 }
 
-static void compile(const uint8_t *instructions, size_t n, struct rows *ret)
+/* The function's rows, which are the result's. */
+static struct cfi *compile(const uint8_t *instructions, size_t n,
+			   const struct rows **ret)
 {
-	uint8_t cfi[64];
+	uint8_t bytes[64];
 	const struct fuzz_section section = {
 		.name = ".debug_frame",
 		.type = SHT_PROGBITS,
-		.bytes = cfi,
-		.size = make_cfi(cfi, instructions, n),
+		.bytes = bytes,
+		.size = make_cfi(bytes, instructions, n),
 	};
 	int fd = fuzz_elf(&section, 1);
 	struct elf_file f;
+	struct cfi *cfi;
 
 	OK(elf_file_open(&f, fd));
-	OK(cfi_compile(&f, 0, ret));
+	OK(cfi_open(&f, 0, &cfi));
+	*ret = cfi_rows(cfi, CODE);
 	elf_file_close(&f);
 	close_fd(&fd);
+	return cfi;
 }
 
 /* CFA: what SCRATCH holds. */
@@ -75,26 +80,27 @@ static const uint8_t cfa_above_sp[] = {DW_CFA_def_cfa, CPU_SP, 16};
 TEST(a_return_address_in_its_register)
 {
 	const struct rule *rule;
-	struct rows rows;
+	const struct rows *rows;
+	struct cfi *cfi;
 
-	compile(cfa_in_scratch, sizeof(cfa_in_scratch), &rows);
-	rule = rows_find(&rows, CODE + 8);
+	cfi = compile(cfa_in_scratch, sizeof(cfa_in_scratch), &rows);
+	rule = rows_find(rows, CODE + 8);
 	if (CPU_LINK_REGISTER) {
 		ck_assert_int_eq(rule->cfa, RULE_CFA_FULL);
-		ck_assert_uint_eq(rows.n_full, 1);
-		ck_assert_int_eq(rows.full[0].regs[CPU_RA].kind, REG_SAME);
-		ck_assert_int_eq(rows.full[0].regs[SCRATCH].kind,
+		ck_assert_uint_eq(rows->n_full, 1);
+		ck_assert_int_eq(rows->full[0].regs[CPU_RA].kind, REG_SAME);
+		ck_assert_int_eq(rows->full[0].regs[SCRATCH].kind,
 				 REG_UNDEFINED);
 	}
-	rows_fini(&rows);
-	compile(cfa_above_sp, sizeof(cfa_above_sp), &rows);
-	rule = rows_find(&rows, CODE + 8);
+	cfi_free(cfi);
+	cfi = compile(cfa_above_sp, sizeof(cfa_above_sp), &rows);
+	rule = rows_find(rows, CODE + 8);
 	if (CPU_LINK_REGISTER) {
 		ck_assert_int_eq(rule->cfa, RULE_CFA_SP);
 		ck_assert_int_eq(rule->cfa_offset, 16);
 		ck_assert_int_eq(rule->ra, RULE_RA_SAME);
 	}
-	rows_fini(&rows);
+	cfi_free(cfi);
 }
 
 /* Stored below a CFA that is in another register: for both. */
@@ -102,14 +108,14 @@ TEST(a_return_address_below_the_cfa)
 {
 	const uint8_t instructions[] = {DW_CFA_def_cfa, SCRATCH, 0,
 					DW_CFA_offset | CPU_RA, 1};
-	struct rows rows;
+	const struct rows *rows;
+	struct cfi *cfi;
 
-	compile(instructions, sizeof(instructions), &rows);
-	ck_assert_int_eq(rows_find(&rows, CODE + 8)->cfa, RULE_CFA_FULL);
-	ck_assert_uint_eq(rows.n_full, 1);
-	ck_assert_int_eq(rows.full[0].regs[CPU_RA].kind, REG_SAVED);
-	ck_assert_int_eq(rows.full[0].regs[CPU_RA].value, -8);
-	ck_assert_int_eq(rows_find(&rows, CODE + CODE_SIZE)->cfa,
-			 RULE_CFA_NONE);
-	rows_fini(&rows);
+	cfi = compile(instructions, sizeof(instructions), &rows);
+	ck_assert_int_eq(rows_find(rows, CODE + 8)->cfa, RULE_CFA_FULL);
+	ck_assert_uint_eq(rows->n_full, 1);
+	ck_assert_int_eq(rows->full[0].regs[CPU_RA].kind, REG_SAVED);
+	ck_assert_int_eq(rows->full[0].regs[CPU_RA].value, -8);
+	ck_assert_int_eq(rows_find(rows, CODE + CODE_SIZE)->cfa, RULE_CFA_NONE);
+	cfi_free(cfi);
 }

@@ -3,7 +3,7 @@
  * an address belongs to does not hang on what was asked for before, nor on what
  * else lies in the section. Each function has a CFA offset of its own.
  */
-#include "lib/unwind/cfi_entries.h"
+#include "lib/unwind/cfi_source.h"
 
 #include <dwarf.h>
 #include <elf.h>
@@ -17,8 +17,11 @@
 #define SP   7
 #define RA   16
 
+/* A function's program. */
+#define FUNCTION_MAX (130u << 10)
+
 struct section {
-	uint8_t bytes[1024];
+	uint8_t bytes[FUNCTION_MAX + 1024];
 	size_t n;
 	bool is_debug;
 	bool is_64_bit;
@@ -109,15 +112,11 @@ static void expect_at(const struct rows *rows, const struct expected *e)
 		      rule->cfa_offset, e->cfa);
 }
 
-/* Compiled whole, and in parts of one from either end. */
-static void expect(const struct section *v, size_t n_sections,
-		   const struct expected *e, size_t n)
+#define SECTIONS_MAX 2
+
+static int make_file(const struct section *v, size_t n_sections)
 {
-	struct fuzz_section sections[CFI_SECTIONS] = {{0}};
-	struct elf_file f;
-	struct rows whole;
-	struct cfi *cfi;
-	int fd;
+	struct fuzz_section sections[SECTIONS_MAX] = {{0}};
 
 	for (size_t i = 0; i < n_sections; i++)
 		sections[i] = (struct fuzz_section){
@@ -126,22 +125,27 @@ static void expect(const struct section *v, size_t n_sections,
 			.bytes = v[i].bytes,
 			.size = v[i].n,
 		};
-	fd = fuzz_elf(sections, n_sections);
+	return fuzz_elf(sections, n_sections);
+}
+
+/* In one part, and in parts of one, from either end. */
+static void expect(const struct section *v, size_t n_sections,
+		   const struct expected *e, size_t n)
+{
+	int fd = make_file(v, n_sections);
+	struct elf_file f;
+	struct cfi *cfi;
+
 	OK(elf_file_open(&f, fd));
-	OK(cfi_compile(&f, 0, &whole));
-	for (size_t i = 0; i < n; i++)
-		expect_at(&whole, &e[i]);
-	for (int backwards = 0; backwards < 2; backwards++) {
-		OK(cfi_open_parts(&f, 0, 0, 1, &cfi));
+	for (int how = 0; how < 4; how++) {
+		OK(cfi_open_parts(&f, 0, how & 1 ? 1 : 100, &cfi));
 		for (size_t i = 0; i < n; i++) {
-			const struct expected *x =
-				&e[backwards ? n - 1 - i : i];
+			const struct expected *x = &e[how & 2 ? n - 1 - i : i];
 
 			expect_at(cfi_rows(cfi, BASE + x->pc), x);
 		}
 		cfi_free(cfi);
 	}
-	rows_fini(&whole);
 	elf_file_close(&f);
 	close_fd(&fd);
 }
@@ -192,21 +196,10 @@ static void put_malformed(struct section *s, const struct malformed *m)
 	end(s, at);
 }
 
-/* A CIE in a function's entry, as if it were data there, and one nowhere. */
-static void put_hidden(struct section *s)
+/* A function whose CIE is no other entry than its own. */
+static void put_nowhere(struct section *s)
 {
-	const struct function wide = {0, 0x1000, 99};
-	size_t at = begin(s, 0);
-	size_t cie;
-
-	put_number(s, BASE + 0x800, 8);
-	put_number(s, 1, 8);
-	put_number(s, 40, 1);
-	cie = put_cie(s, "zR", DW_EH_PE_udata8);
-	put(s, (uint8_t[40]){0}, cie + 40 - s->n);
-	end(s, at);
-	put_fde(s, cie, &wide, 8);
-	put_fde(s, s->n, &wide, 8);
+	put_fde(s, s->n, &(struct function){0, 0x1000, 99}, 8);
 }
 
 /* The functions behind what is malformed are found, at the first question. */
@@ -225,45 +218,70 @@ TESTS(test_malformed, array_size(malformed) + 1)
 				    .is_64_bit = kind & 2};
 		size_t cie = put_cie(&s, "zR", DW_EH_PE_udata8);
 
-		m ? put_malformed(&s, m) : put_hidden(&s);
+		m ? put_malformed(&s, m) : put_nowhere(&s);
 		put_fde(&s, cie, &before, 8);
-		m ? put_malformed(&s, m) : put_hidden(&s);
+		m ? put_malformed(&s, m) : put_nowhere(&s);
 		put_fde(&s, cie, &behind, 8);
 		expect(&s, 1, expected, array_size(expected));
 	}
 }
 
-/*
- * Of a CIE whose augmentation names more encodings than it has, libdw would
- * read on for them, behind the section at last: it does not see such a one.
- */
-TEST(test_unseen)
+/* Puts what is malformed or too long, and a function with it. */
+enum unseen { NONE, AUGMENTATION, LONG_CIE, LONG_FDE, DEEP, SLOW, UNSEEN };
+
+static void put_unseen(struct section *s, enum unseen what)
 {
 	static const struct function f = {0, 0x10, 16};
-	struct section s = {0};
-	size_t cie = put_cie(&s, "zR", DW_EH_PE_udata8);
-	size_t bad = put_cie(&s, "zXLLLLLLLLLLLLLLLLLLLLLLLLL", 0);
-	size_t fde = s.n;
-	Elf64_Ehdr header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3,
-					 ELFCLASS64, ELFDATA2LSB, EV_CURRENT}};
-	struct cfi_source source = {.section = {s.bytes, 0, BASE, true},
-				    .file = header.e_ident};
-	Elf_Data data = {.d_buf = s.bytes, .d_type = ELF_T_BYTE};
-	struct cfi_entries entries = {0};
-	Dwarf_CFI_Entry entry;
-	Dwarf_Off next;
+	uint8_t program[FUNCTION_MAX] = {0};
+	size_t n = 0, cie, at;
 
-	put_fde(&s, cie, &f, 8);
-	source.section.size = data.d_size = s.n;
-	OK(cfi_entries_add(&entries, &source, CFI_EH_FRAME));
-	ck_assert_uint_eq(entries.n, 1);
-	OK(dwarf_next_cfi(header.e_ident, &data, true, cie, &next, &entry));
-	ck_assert_uint_eq(next, bad);
-	ck_assert_int_lt(
-		dwarf_next_cfi(header.e_ident, &data, true, bad, &next, &entry),
-		0);
-	ck_assert_uint_eq(next, fde);
-	cfi_entries_fini(&entries);
+	/* More encodings than there are: libdw would read on for them. */
+	cie = put_cie(s, what == AUGMENTATION ? "zRLLLLLLLLLLLLLLLLLLL" : "zR",
+		      DW_EH_PE_udata8);
+	if (what == LONG_CIE) {
+		put(s, program, 300);
+		end(s, cie);
+	}
+	if (what == LONG_FDE)
+		n = 130 << 10;
+	if (what == DEEP)
+		memset(program, DW_CFA_remember_state, n = 100);
+	/* A row for each byte, and each is made from the start on. */
+	if (what == SLOW)
+		memset(program, DW_CFA_advance_loc | 1, n = 64 << 10);
+	at = begin(s, cie);
+	put_number(s, BASE + f.start, 8);
+	put_number(s, n + f.end, 8);
+	put_number(s, 0, 1);
+	put(s, program, n);
+	end(s, at);
+}
+
+/* libdw does not see these. */
+TESTS(test_unseen, UNSEEN)
+{
+	static struct section s;
+	int fd;
+	struct cfi_source source;
+	struct cfi_function function;
+	uint64_t work = UINT64_C(1) << 30;
+	struct elf_file f;
+
+	memset(&s, 0, sizeof(s));
+	put_unseen(&s, (enum unseen)_i);
+	fd = make_file(&s, 1);
+	OK(elf_file_open(&f, fd));
+	OK(cfi_source_open(&source, &f, true));
+	ck_assert_uint_eq(source.n, _i == NONE || _i >= DEEP);
+	if (source.n > 0)
+		ck_assert_int_eq(
+			cfi_function_open(&function, &source, 0, &work),
+			_i == NONE ? 0 : -ENODATA);
+	if (_i == NONE)
+		cfi_function_close(&function);
+	cfi_source_close(&source);
+	elf_file_close(&f);
+	close_fd(&fd);
 }
 
 static const struct overlap {
@@ -364,15 +382,15 @@ TEST(test_sections)
 		{0x7f, 16},  {0x80, 40},  {0x8f, 40},  {0x90, 0},   {0x100, 24},
 		{0x10f, 24}, {0x110, 24}, {0x120, 24}, {0x13f, 24}, {0x140, 0},
 	};
-	struct section v[CFI_SECTIONS] = {{.n = 0}};
+	struct section v[SECTIONS_MAX] = {{.n = 0}};
 	size_t cie;
 
-	v[CFI_DEBUG_FRAME].is_debug = true;
+	v[1].is_debug = true;
 	cie = put_cie(&v[0], "zR", DW_EH_PE_udata8);
 	for (size_t i = 0; i < array_size(eh); i++)
 		put_fde(&v[0], cie, &eh[i], 8);
 	cie = put_cie(&v[1], "zR", DW_EH_PE_udata8);
 	for (size_t i = 0; i < array_size(debug); i++)
 		put_fde(&v[1], cie, &debug[i], 8);
-	expect(v, CFI_SECTIONS, expected, array_size(expected));
+	expect(v, SECTIONS_MAX, expected, array_size(expected));
 }
