@@ -11,7 +11,8 @@ void capture_resume(uint32_t tid, enum tracee_status status, int signal,
 {
 	if (status == TRACEE_GROUP_STOP)
 		how = PTRACE_LISTEN;
-	(void)ptrace(how, tid, NULL, tracee_delivery(status, signal));
+	(void)ptrace((enum __ptrace_request)how, tid, NULL,
+		     tracee_delivery(status, signal));
 }
 
 /*
