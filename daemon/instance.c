@@ -229,11 +229,8 @@ void instance_put_off(struct instance *i)
 	if (now_ns - i->failed_ns >= INSTANCE_FORGIVEN_NS)
 		i->failures = 0;
 	i->failed_ns = now_ns;
-	i->wait_ns = 0;
-	if (i->failures > 0)
-		i->wait_ns = min_u64(INSTANCE_WAIT_NS
-					     << min_u64(i->failures - 1, 16),
-				     INSTANCE_WAIT_MAX_NS);
+	i->wait_ns =
+		backoff_ns(i->failures, INSTANCE_WAIT_NS, INSTANCE_WAIT_MAX_NS);
 	i->failures++;
 }
 

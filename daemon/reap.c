@@ -58,16 +58,13 @@ bool child_is_wanted(const struct child *child)
 
 void child_failed(struct child *child, const char *what)
 {
-	uint64_t now = clock_mono_ns(), wait = 0;
+	const uint64_t now = clock_mono_ns();
 
 	if (now - child->started_ns >= SETTLED_NS)
 		child->failures = 0;
-	if (child->failures > 0)
-		wait = min_u64(BACKOFF_FIRST_NS
-				       << min_u64(child->failures - 1, 16),
-			       BACKOFF_MAX_NS);
+	child->restart_ns = now + backoff_ns(child->failures, BACKOFF_FIRST_NS,
+					     BACKOFF_MAX_NS);
 	child->failures++;
-	child->restart_ns = now + wait;
 	if (child->failures == 1)
 		log_warning("%s %s: starting it again", child->type->name,
 			    what);

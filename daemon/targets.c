@@ -149,12 +149,11 @@ int target_open(struct broker *b, struct instance *i)
 
 uint64_t target_files_hang(struct target *t, uint64_t now_ns)
 {
-	t->files_pause_ns =
-		t->files_pause_ns == 0
-			? FILES_PAUSE_NS
-			: min_u64(2 * t->files_pause_ns, FILES_PAUSE_MAX_NS);
-	t->files_until_ns = now_ns + t->files_pause_ns;
-	return t->files_pause_ns;
+	const uint64_t pause_ns =
+		backoff_ns(++t->file_hangs, FILES_PAUSE_NS, FILES_PAUSE_MAX_NS);
+
+	t->files_until_ns = now_ns + pause_ns;
+	return pause_ns;
 }
 
 bool target_files_rest(const struct target *t, uint64_t now_ns)

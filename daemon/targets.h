@@ -80,7 +80,7 @@ struct target {
 	/* Its files have made the helper hang, and are left alone until then.
 	 */
 	uint64_t files_until_ns; /* by broker_now_ns; 0: they never have */
-	uint64_t files_pause_ns;
+	uint32_t file_hangs;	 /* how often they have */
 
 	/* Of capture processes that are gone; the last one's is in its page. */
 	struct capture_counters past;

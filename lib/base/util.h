@@ -43,6 +43,19 @@ static inline size_t min_size(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+/*
+ * The wait after so many failures in a row: none after none, first_ns after
+ * one, and twice as long after each further one, up to longest_ns and to
+ * 2^16 * first_ns, which is below 2^64.
+ */
+static inline uint64_t backoff_ns(uint64_t failures, uint64_t first_ns,
+				  uint64_t longest_ns)
+{
+	if (failures == 0)
+		return 0;
+	return min_u64(first_ns << min_u64(failures - 1, 16), longest_ns);
+}
+
 /* Round n up to a multiple of a power of two. The caller rules out overflow. */
 static inline size_t align_up(size_t n, size_t align)
 {

@@ -3,13 +3,9 @@
 /* Counts a failure; the wait that follows it at the longest. */
 static uint64_t count(struct backoff *b, uint64_t longest_ns)
 {
-	/* 2^16 s are above the maximum, and nowhere near an overflow. */
-	if (b->failures < 16)
-		longest_ns =
-			min_u64(BACKOFF_FIRST_NS << b->failures, longest_ns);
 	if (b->failures < UINT32_MAX)
 		b->failures++;
-	return longest_ns;
+	return backoff_ns(b->failures, BACKOFF_FIRST_NS, longest_ns);
 }
 
 void backoff_failed(struct backoff *b, uint64_t now_ns, uint64_t random)
