@@ -1,23 +1,13 @@
 #include "daemon/exec_budget.h"
 
 #include "daemon/log.h"
-
-#define FULL_NS (EXEC_BUDGET_BURST * EXEC_BUDGET_EVERY_NS)
-
-void exec_budget_init(struct exec_budget *b)
-{
-	*b = (struct exec_budget){.left_ns = FULL_NS};
-}
+#include "lib/base/bucket.h"
 
 bool exec_budget_take(struct exec_budget *b, int32_t pid, uint64_t now_ns)
 {
-	if (now_ns > b->time_ns) {
-		b->left_ns =
-			min_u64(b->left_ns + (now_ns - b->time_ns), FULL_NS);
-		b->time_ns = now_ns;
-	}
-	if (b->left_ns >= EXEC_BUDGET_EVERY_NS) {
-		b->left_ns -= EXEC_BUDGET_EVERY_NS;
+	if (bucket_holds(b->full_ns, EXEC_BUDGET_BURST * EXEC_BUDGET_EVERY_NS,
+			 now_ns, EXEC_BUDGET_EVERY_NS)) {
+		bucket_take(&b->full_ns, now_ns, EXEC_BUDGET_EVERY_NS);
 		return true;
 	}
 	if (b->held_back++ == 0)

@@ -20,16 +20,14 @@
 /* 6 a minute; of a program that stays there is 1. */
 #define EXEC_BUDGET_EVERY_NS (10 * NS_PER_SEC)
 
+/* All 0: nothing is used up. */
 struct exec_budget {
-	uint64_t left_ns;  /* EXEC_BUDGET_EVERY_NS of it are a chunk */
-	uint64_t time_ns;  /* it is what was left then */
+	uint64_t full_ns;  /* lib/base/bucket.h: EXEC_BUDGET_EVERY_NS a chunk */
 	uint64_t began_ns; /* the program that runs */
 	/* Chunks, since the budget was used up first; 0: it was not, or a
 	 * program has lived for EXEC_BUDGET_EVERY_NS since. */
 	uint64_t held_back;
 };
-
-void exec_budget_init(struct exec_budget *b);
 
 /*
  * The program that pid ran has ended at now_ns, and there is a chunk of it.

@@ -73,7 +73,6 @@ int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
 	s->cache = cache;
 	s->send_hint = hint;
 	measures_init(&s->measures);
-	exec_budget_init(&s->execs);
 	stream_work(s, clock_mono_ns());
 	r = program_open(&s->program, &s->open, &s->work, s->cache);
 	if (r == 0)
