@@ -119,8 +119,7 @@ static bool serve(struct connection *c, const struct protocol_request *m)
 	struct control_answer a = {.fd = -1, .work = 1};
 
 	control->user->ask(control->ctx, &c->peer, m, &a);
-	allowance_use(&control->allowance, c->peer.is.uid, a.work,
-		      clock_mono_ns());
+	allowance_use(&control->allowance, c->peer.is.uid, a.work);
 	return answer(c, &m->h, &a);
 }
 
@@ -142,8 +141,7 @@ static bool hear(struct connection *c, const void *bytes, size_t size)
 	case CONTROL_ASKS:
 		return serve(c, &m.request);
 	case CONTROL_LATER:
-		allowance_use(&c->control->allowance, c->peer.is.uid, 1,
-			      clock_mono_ns());
+		allowance_use(&c->control->allowance, c->peer.is.uid, 1);
 		return answer(c, &m.h, &later);
 	}
 	return false;
@@ -196,7 +194,8 @@ static void take(struct control *control, int fd)
 		goto out;
 	is = &c->peer.is;
 	if (!allowance_open(&control->allowance, is->uid, is->is_operator,
-			    connections_of(control, is->pid))) {
+			    connections_of(control, is->pid),
+			    clock_mono_ns())) {
 		log_debug("process %d (uid %u): too many connections", is->pid,
 			  is->uid);
 		goto out;
