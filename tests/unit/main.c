@@ -72,16 +72,18 @@ const char *suite_directory(void)
 	return directory;
 }
 
-/* The test program is build/tests/DIR/check_NAME. */
+/* The test program lies below build/tests. */
 void suite_target(const char *name, char *path, size_t size)
 {
-	char self[PATH_MAX];
+	char self[PATH_MAX], *tests = NULL;
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	ck_assert_int_gt(n, 0);
 	self[n] = '\0';
-	for (int i = 0; i < 3; i++)
-		*strrchr(self, '/') = '\0';
+	for (char *at = self; (at = strstr(at, "/tests/")) != NULL; at++)
+		tests = at;
+	ck_assert_ptr_nonnull(tests);
+	*tests = '\0';
 	n = snprintf(path, size, "%s/targets/%s", self, name);
 	ck_assert(n > 0 && (size_t)n < size);
 }
