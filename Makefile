@@ -78,9 +78,10 @@ endif
 
 pkg = $(shell $(PKG_CONFIG) --libs $(1))
 
-# One archive a directory; an executable links those that it needs.
+# One archive a directory; an executable links of it what it calls.
 lib_objs = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(1)/*.c))
-ARCHIVES = base capture unwind aggregate ship client proto import export
+ARCHIVES = base capture unwind aggregate ship client proto import export \
+	msg common config process
 archives = $(foreach a,$(1),$(B)/$(a).a)
 dir_base = lib/base
 dir_capture = lib/capture
@@ -91,73 +92,49 @@ dir_client = lib/client
 dir_proto = proto
 dir_import = proto/import
 dir_export = proto/export
+dir_msg = daemon/msg
+dir_common = daemon/common
+dir_config = daemon/config
+dir_process = daemon/process
 
 EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 	sentry-profd-ship sentry-profd-oracle sentry-profd-metrics sentry-profctl
 
 
-# daemon/ sources, archives and libraries of each executable: the link table
-# of docs/ARCHITECTURE.md, checked by tests/arch.
-sentry-profd_SRC = profd command ship_files finish broker pause limit patience children socket reap \
-	blame deadly file_shown page watch inbox past refusal governor delivery loss discard stats restarts usage measure progress \
-	options options_help options_keys option_fault running \
-	instance sections exe_link lifecycle session clients client_page thread_number \
-	targets attach figures discovery marks sightings identify pid_files connector reload \
-	idle overdue lack \
-	operate adopt record rights status inspect finding inbound control control_message control_socket \
-	allowance peer service notify metrics \
-	process files want open mapped rooted act_as spawn output picture ctl/ending \
-	confine spool_dir accounts id child \
-	config config_faults config_read config_keys config_value config_targets config_print \
-	config_files config_resolve pem proxy match facts privileges missing log log_limit
-sentry-profd_LIB = capture unwind proto base
+# The programs: each is one folder of daemon/ with all below it; of the folders that
+# they share and of the libraries each links what it calls. The libraries of others
+# are the link table of docs/ARCHITECTURE.md, checked by tests/arch.
+sentry-profd_DIR = daemon/broker
+sentry-profd_LIB = config process common msg capture unwind proto base
 sentry-profd_PKG = inih
-sentry-profd-capture_SRC = captured tracer await stops readers realtime slots tell ticker cpu_quota facts \
-	child privileges log log_limit
-sentry-profd-capture_LIB = capture base
+sentry-profd-capture_DIR = daemon/capture
+sentry-profd-capture_LIB = process common msg capture base
 sentry-profd-capture_PKG =
-sentry-profd-unwind_SRC = unwindd stream exec_budget maps_age measures thread_keys chunks program hints chunk credit \
-	release environ_names request want page symbolize symbolized file_look \
-	id child leash privileges sandbox confine log log_limit
-sentry-profd-unwind_LIB = aggregate unwind base proto
+sentry-profd-unwind_DIR = daemon/unwind
+sentry-profd-unwind_LIB = common msg aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp
 # An archive without a file for pkg-config.
 sentry-profd-unwind_LIBS = -liberty
-sentry-profd-ship_SRC = shipd certificates pem outbox discard sending waiting destination verdict spool_part \
-	spooled id child privileges sandbox confine log log_limit
-sentry-profd-ship_LIB = ship proto base
+sentry-profd-ship_DIR = daemon/ship
+sentry-profd-ship_LIB = config common msg ship proto base
 sentry-profd-ship_PKG = libcurl zlib libzstd jansson libseccomp
 # Other unwinders, to compare with: they read a target's files while they trace it.
-oracle_parts = $(patsubst %,oracle/%,live oracle thread_copy) open exe_link mapped rooted \
-	act_as privileges process refusal lack log log_limit
-sentry-profd-oracle_SRC = oracle/main $(oracle_parts)
-sentry-profd-oracle_LIB = capture unwind base
+sentry-profd-oracle_DIR = daemon/oracle
+sentry-profd-oracle_LIB = process common msg capture unwind base
 sentry-profd-oracle_PKG = libdw libelf liblzma libzstd libunwind-ptrace
 sentry-profd-oracle_LIBS = -liberty
 # It serves HTTP, and asks the daemon as sentry-profctl does.
-sentry-profd-metrics_SRC = metrics/main ask option_fault process lack log log_limit
-sentry-profd-metrics_LIB = base
+sentry-profd-metrics_DIR = daemon/metrics
+sentry-profd-metrics_LIB = process common msg base
 sentry-profd-metrics_PKG = libmicrohttpd
-sentry-profctl_SRC = profctl operator ask status_table doctor doctor_host doctor_daemon \
-	doctor_delivery doctor_target doctor_files finding \
-	config config_faults config_keys config_print config_resolve \
-	config_files config_targets config_value pem proxy \
-	match accounts spool_dir \
-	missing spawn child id own_child page want symbolized ctl/compare ctl/compare_table \
-	ctl/convert ctl/debug_files ctl/debuginfod ctl/ending ctl/formats ctl/inputs \
-	ctl/own_daemon ctl/own_unwind ctl/record ctl/recording ctl/selection ctl/send \
-	ctl/stack ctl/summary ctl/symbolizer ctl/temporary ctl/top ctl/top_model ctl/top_screen \
-	ctl/top_targets ctl/view option_fault open exe_link mapped rooted act_as \
-	privileges process refusal lack log log_limit
-sentry-profctl_LIB = export import ship aggregate unwind proto base
+sentry-profctl_DIR = daemon/ctl
+sentry-profctl_LIB = config process common msg export import ship aggregate unwind proto base
 sentry-profctl_PKG = jansson zlib libprotobuf-c ncursesw
 sentry-profctl_LIBS = -liberty
 
 # An object that each executable gets besides: the options of the sanitizers.
 EXE_EXTRA =
 
-# The files with main().
-MAINS = profd captured unwindd shipd oracle/main metrics/main profctl
 BINS = $(EXES:%=$(B)/%)
 ALL_OBJS =
 
@@ -228,8 +205,11 @@ $(B)/obj/library_names.o $(B)/obj/html_page.o: $(B)/obj/%.o: $(B)/%.c Makefile \
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# The objects of a program's folder.
+objects = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(1)/*.c $(1)/*/*.c))
+
 define exe_rules
-$(1)_OBJ = $$($(1)_SRC:%=$(B)/obj/daemon/%.o)
+$(1)_OBJ = $$(call objects,$$($(1)_DIR))
 ALL_OBJS += $$($(1)_OBJ)
 $(B)/$(1): $$($(1)_OBJ) $$(call archives,$$($(1)_LIB))
 	$$(call say,LD,$$@)
@@ -310,29 +290,31 @@ unit_client_PKG = jansson
 unit_ship_LIB = ship proto base
 unit_ship_PKG = libcurl zlib libzstd jansson
 # Of daemon/ everything that is not a process's main file.
-unit_daemon_OBJ = $(filter-out $(MAINS:%=$(B)/obj/daemon/%.o) \
-	$(B)/obj/daemon/oracle/%,$(DAEMON_OBJS)) \
+unit_daemon_OBJ = $(filter-out %/main.o $(B)/obj/daemon/oracle/%,$(DAEMON_OBJS)) \
 	$(unit_capture_OBJ)
 unit_daemon_LIB = export import aggregate unwind capture ship proto base
 unit_daemon_PKG = libdw libelf liblzma libzstd jansson libcurl \
 	zlib libseccomp inih libprotobuf-c ncursesw
 unit_daemon_LIBS = -liberty
 
-UNIT_DIRS = $(patsubst tests/unit/%/,%,$(wildcard tests/unit/*/))
+UNIT_SOURCES = $(wildcard $(addsuffix /check_*.c,tests/unit/* tests/unit/*/* \
+	tests/unit/*/*/*))
+UNIT_DIRS = $(sort $(patsubst tests/unit/%/,%,$(dir $(UNIT_SOURCES))))
 # Of check_arch_*.c one is for the other processor: AARCH64_CHECKS.
 OTHER_ARCH = $(if $(filter aarch64,$(MACHINE)),x86_64,aarch64)
-CHECKS = $(filter-out %/check_arch_$(OTHER_ARCH),$(patsubst tests/unit/%.c, \
-	$(B)/tests/%,$(wildcard tests/unit/*/check_*.c)))
+CHECKS = $(filter-out %/check_arch_$(OTHER_ARCH), \
+	$(UNIT_SOURCES:tests/unit/%.c=$(B)/tests/%))
 
+# A directory and the name of its first part, which says what it may use.
 define unit_rules
 $(B)/tests/$(1)/%: $(B)/obj/tests/unit/$(1)/%.o $(B)/obj/tests/unit/main.o \
-		$(unit_$(1)_OBJ) $(call archives,$(unit_$(1)_LIB))
+		$(unit_$(2)_OBJ) $(call archives,$(unit_$(2)_LIB))
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -o $$@ $$^ $$(ALL_LDFLAGS) \
-		$$(call pkg,check $(unit_$(1)_PKG)) $(unit_$(1)_LIBS)
+		$$(call pkg,check $(unit_$(2)_PKG)) $(unit_$(2)_LIBS)
 endef
-$(foreach d,$(UNIT_DIRS),$(eval $(call unit_rules,$(d))))
+$(foreach d,$(UNIT_DIRS),$(eval $(call unit_rules,$(d),$(firstword $(subst /, ,$(d))))))
 
 # It starts the process that it tests.
 $(B)/tests/ship/check_shipd: | $(B)/sentry-profd-ship
@@ -426,7 +408,7 @@ ORACLE_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/oracle/*.c))
 ALL_OBJS += $(ORACLE_OBJS)
 $(ORACLE): $(B)/oracle/%: $(B)/obj/tests/oracle/%.o \
 		$(B)/obj/tests/oracle/thread.o \
-		$(oracle_parts:%=$(B)/obj/daemon/%.o) \
+		$(filter-out %/main.o,$(sentry-profd-oracle_OBJ)) \
 		$(call archives,$(sentry-profd-oracle_LIB))
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
@@ -441,11 +423,9 @@ FUZZ_LDFLAGS =
 FUZZ_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/fuzz/*.c))
 ALL_OBJS += $(FUZZ_OBJS)
 # These parsers are no library's.
-$(B)/fuzz/control: $(B)/obj/daemon/control_message.o
-$(B)/fuzz/symbolized: $(B)/obj/daemon/symbolized.o $(B)/obj/lib/aggregate/names.o
-$(B)/fuzz/config: $(patsubst %,$(B)/obj/daemon/%.o,config config_faults \
-	config_read config_keys config_value config_targets config_print \
-	config_resolve accounts privileges proxy match log log_limit)
+$(B)/fuzz/control: $(B)/obj/daemon/broker/control/control_message.o
+$(B)/fuzz/symbolized: $(B)/obj/daemon/msg/symbolized.o $(B)/obj/lib/aggregate/names.o
+$(B)/fuzz/config: $(call archives,config process common)
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/fuzz.o \
 		$(FUZZ_MAIN) $(call archives,unwind export import ship proto base)
 	@mkdir -p $(@D)
@@ -485,7 +465,7 @@ SANITIZE = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 # bare system call confuses it.
 NO_ASAN = $(B)/tests/aggregate/check_bulk $(B)/tests/capture/check_repair \
 	$(B)/tests/capture/check_rest $(B)/tests/client/check_calls \
-	$(B)/tests/daemon/check_leash \
+	$(B)/tests/daemon/unwind/check_leash \
 	$(B)/tests/unwind/check_cache
 ASAN_CHECKS = $(sort $(filter-out $(NO_ASAN),$(CHECKS)))
 asan: $(ASAN_CHECKS) $(FUZZ)

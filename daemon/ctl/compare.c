@@ -6,8 +6,8 @@
 
 #include "daemon/ctl/compare_table.h"
 #include "daemon/ctl/selection.h"
-#include "daemon/log.h"
-#include "daemon/option_fault.h"
+#include "daemon/common/log.h"
+#include "daemon/common/option_fault.h"
 #include "proto/export/html.h"
 
 enum {

@@ -5,8 +5,8 @@
 
 #include "daemon/ctl/formats.h"
 #include "daemon/ctl/selection.h"
-#include "daemon/log.h"
-#include "daemon/option_fault.h"
+#include "daemon/common/log.h"
+#include "daemon/common/option_fault.h"
 
 enum {
 	EXIT_USAGE = 2,

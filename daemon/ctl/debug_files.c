@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/rooted.h"
+#include "daemon/process/rooted.h"
 
 int debug_files_open(const char *path, int *ret_fd)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/log.h"
+#include "daemon/common/log.h"
 #include "lib/base/clock.h"
 
 #define LIBRARY "libdebuginfod.so.1"

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "daemon/ctl/ending.h"
+#include "daemon/common/ending.h"
 #include "proto/export/export.h"
 
 /* See proto/export/export.h. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "daemon/log.h"
+#include "daemon/common/log.h"
 #include "lib/base/buf.h"
 #include "proto/import/text.h"
 

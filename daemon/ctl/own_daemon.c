@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "daemon/ctl/temporary.h"
-#include "daemon/log.h"
-#include "daemon/spawn.h"
+#include "daemon/common/log.h"
+#include "daemon/common/spawn.h"
 #include "lib/base/clock.h"
 
 /* In what time it listens; a machine without processors to give takes long. */

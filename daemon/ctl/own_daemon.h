@@ -13,7 +13,7 @@
 #include <signal.h>
 #include <stdint.h>
 
-#include "daemon/ask.h"
+#include "daemon/common/ask.h"
 #include "lib/base/util.h"
 
 struct own_daemon {

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "daemon/child.h"
-#include "daemon/page.h"
-#include "daemon/want.h"
+#include "daemon/common/child.h"
+#include "daemon/msg/page.h"
+#include "daemon/msg/want.h"
 #include "lib/base/sealed.h"
 
 /* Names and lines have a debug file each, by build-id and by link. */

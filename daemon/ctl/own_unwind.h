@@ -1,13 +1,13 @@
 /*
  * The sentry-profd-unwind that sentry-profctl starts to read ELF files, in its
- * sandbox (daemon/symbolize.h). It gets files as descriptors, and its answers
+ * sandbox (daemon/unwind/symbolize.h). It gets files as descriptors, and its answers
  * are checked: one that was taken over by a file can only give wrong names.
  */
 #ifndef DAEMON_CTL_OWN_UNWIND_H
 #define DAEMON_CTL_OWN_UNWIND_H
 
-#include "daemon/msg.h"
-#include "daemon/own_child.h"
+#include "daemon/msg/msg.h"
+#include "daemon/ctl/own_child.h"
 #include "lib/base/buf.h"
 #include "lib/base/util.h"
 
@@ -37,7 +37,7 @@ typedef int own_unwind_find(void *ctx, const struct msg_want *want,
 
 /*
  * Asks m of the file behind fd. If *ret_verdict has an answer
- * (daemon/symbolized.h) it is added to the empty ret_answer, not checked yet.
+ * (daemon/msg/symbolized.h) it is added to the empty ret_answer, not checked yet.
  * Returns 0, -EPIPE if unwind has ended, -EPROTO if it broke a rule, or -errno;
  * after an error only own_unwind_end may follow.
  */

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "daemon/ctl/convert.h"
-#include "daemon/ctl/ending.h"
+#include "daemon/common/ending.h"
 #include "daemon/ctl/recording.h"
-#include "daemon/log.h"
-#include "daemon/option_fault.h"
-#include "daemon/process.h"
+#include "daemon/common/log.h"
+#include "daemon/common/option_fault.h"
+#include "daemon/process/process.h"
 #include "lib/base/clock.h"
 
 enum {

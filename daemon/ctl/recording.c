@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "daemon/log.h"
+#include "daemon/common/log.h"
 #include "lib/base/clock.h"
 #include "lib/base/ipc.h"
 

@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <stdint.h>
 
-#include "daemon/ask.h"
+#include "daemon/common/ask.h"
 #include "lib/base/util.h"
 #include "lib/client/protocol.h"
 

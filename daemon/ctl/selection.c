@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "daemon/ctl/inputs.h"
-#include "daemon/log.h"
+#include "daemon/common/log.h"
 #include "lib/unwind/unwind.h"
 
 /* Seconds; 31 years, so that nanoseconds fit. */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "daemon/ctl/symbolizer.h"
-#include "daemon/option_fault.h"
+#include "daemon/common/option_fault.h"
 #include "proto/export/merge.h"
 
 enum {

@@ -1,6 +1,6 @@
 /*
  * sentry-profctl send: chunks that were written to files go to a server, by a
- * sentry-profd-ship of our own (daemon/own_child.h), one at a time. So limits
+ * sentry-profd-ship of our own (daemon/ctl/own_child.h), one at a time. So limits
  * of the server, its silence, proxies and TLS are ship's matter, as in the
  * daemon. Files are only read. Needs no daemon and no rights.
  */

@@ -11,12 +11,13 @@
 #include "daemon/ctl/inputs.h"
 #include "daemon/ctl/own_daemon.h"
 #include "daemon/ctl/recording.h"
-#include "daemon/log.h"
-#include "daemon/option_fault.h"
-#include "daemon/process.h"
-#include "daemon/refusal.h"
-#include "daemon/spawn.h"
+#include "daemon/common/log.h"
+#include "daemon/common/option_fault.h"
+#include "daemon/process/process.h"
+#include "daemon/process/refusal.h"
+#include "daemon/common/spawn.h"
 #include "lib/base/clock.h"
+#include "lib/base/digits.h"
 #include "lib/base/escape.h"
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
@@ -292,7 +293,7 @@ int stack_run(int argc, char **argv)
 			return EXIT_USAGE;
 		}
 	}
-	if (optind + 1 != argc || !process_parse_pid(argv[optind], &s.pid)) {
+	if (optind + 1 != argc || !digits_pid(argv[optind], &s.pid)) {
 		log_error("stack takes a pid (--help shows the usage)");
 		return EXIT_USAGE;
 	}

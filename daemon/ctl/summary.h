@@ -7,7 +7,7 @@
 
 #include "proto/export/export.h"
 
-/* As sentry-profd's (daemon/finish.c). */
+/* As sentry-profd's (daemon/broker/finish.c). */
 #define SUMMARY_ROWS 20
 
 /* See proto/export/export.h. The merge is by function and not ordered. */

@@ -4,12 +4,12 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "daemon/child.h"
+#include "daemon/common/child.h"
 #include "daemon/ctl/debug_files.h"
 #include "daemon/ctl/debuginfod.h"
 #include "daemon/ctl/own_unwind.h"
-#include "daemon/log.h"
-#include "daemon/symbolized.h"
+#include "daemon/common/log.h"
+#include "daemon/msg/symbolized.h"
 #include "lib/base/array.h"
 #include "lib/base/text.h"
 #include "proto/profile.h"

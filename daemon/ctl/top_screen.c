@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "daemon/log.h"
+#include "daemon/common/log.h"
 #include "lib/base/utf8.h"
 
 /* Lines above and below the list. */
@@ -62,7 +62,7 @@ static void give_stderr_back(void)
 
 bool top_screen_said(char ret[TOP_TEXT])
 {
-	/* A line of daemon/log.c, which was told of a terminal at its start. */
+	/* A line of daemon/common/log.c, which was told of a terminal at its start. */
 	static const char *const heads[] = {"\033[K", "sentry-profctl: "};
 	char text[TOP_TEXT], *line;
 	const off_t end = own.log_fd < 0 ? 0 : lseek(own.log_fd, 0, SEEK_CUR);

@@ -1,6 +1,6 @@
 /*
  * What sentry-profctl top shows of all targets of the daemon: what each of
- * them costs, from two answers to PROTOCOL_STATUS (daemon/status.c).
+ * them costs, from two answers to PROTOCOL_STATUS (daemon/broker/report/status.c).
  */
 #ifndef DAEMON_CTL_TOP_TARGETS_H
 #define DAEMON_CTL_TOP_TARGETS_H

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "daemon/ctl/convert.h"
-#include "daemon/ctl/ending.h"
+#include "daemon/common/ending.h"
 #include "daemon/ctl/temporary.h"
-#include "daemon/log.h"
-#include "daemon/option_fault.h"
+#include "daemon/common/log.h"
+#include "daemon/common/option_fault.h"
 
 enum {
 	EXIT_USAGE = 2,

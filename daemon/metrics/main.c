@@ -17,9 +17,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "daemon/ask.h"
-#include "daemon/log.h"
-#include "daemon/option_fault.h"
+#include "daemon/common/ask.h"
+#include "daemon/common/log.h"
+#include "daemon/common/option_fault.h"
 #include "lib/base/digits.h"
 #include "lib/base/util.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/open.h"
-#include "daemon/process.h"
+#include "daemon/process/open.h"
+#include "daemon/process/process.h"
 
 /* UNWIND_MAPS_MAX lines of usual length; longer ones are refused anyway. */
 #define MAPS_TEXT_MAX (16u << 20)

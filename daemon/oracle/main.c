@@ -20,14 +20,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/log.h"
-#include "daemon/msg.h"
+#include "daemon/common/log.h"
+#include "daemon/msg/msg.h"
 #include "daemon/oracle/live.h"
 #include "daemon/oracle/oracle.h"
 #include "daemon/oracle/thread_copy.h"
-#include "daemon/privileges.h"
-#include "daemon/process.h"
-#include "daemon/refusal.h"
+#include "daemon/common/privileges.h"
+#include "daemon/process/process.h"
+#include "daemon/process/refusal.h"
+#include "lib/base/digits.h"
 #include "lib/base/escape.h"
 
 enum {
@@ -318,7 +319,7 @@ int main(int argc, char **argv)
 			  "[libunwind|dwfl|all]");
 		return EXIT_USAGE;
 	}
-	if (!process_parse_pid(argv[1], &c.pid)) {
+	if (!digits_pid(argv[1], &c.pid)) {
 		log_error("not a pid: '%s'", argv[1]);
 		return EXIT_USAGE;
 	}

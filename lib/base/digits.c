@@ -35,3 +35,13 @@ bool digits_number(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
 	*ret = n;
 	return true;
 }
+
+bool digits_pid(const char *text, int32_t *ret)
+{
+	uint64_t pid;
+
+	if (!digits_number(text, 1, INT32_MAX, &pid))
+		return false;
+	*ret = (int32_t)pid;
+	return true;
+}

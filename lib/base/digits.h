@@ -18,4 +18,7 @@ void digits_of_bytes(const uint8_t *bytes, size_t n, char *ret);
  */
 bool digits_number(const char *text, uint64_t min, uint64_t max, uint64_t *ret);
 
+/* A pid that a person has typed: digits alone. False if it cannot be one. */
+bool digits_pid(const char *text, int32_t *ret);
+
 #endif

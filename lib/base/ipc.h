@@ -1,6 +1,6 @@
 /*
  * Messages between the processes: SOCK_SEQPACKET pairs, one datagram a
- * message, descriptors with it. What the messages mean is daemon/msg.h.
+ * message, descriptors with it. What the messages mean is daemon/msg/msg.h.
  *
  * Sending never waits on a socket that is set non-blocking: a peer that does
  * not read is the caller's to judge (-EAGAIN).
@@ -15,7 +15,7 @@
 
 /* A path of PATH_MAX, and everything else that a message carries. */
 #define IPC_SIZE_MAX 16384
-/* The most that one message of daemon/msg.h needs. */
+/* The most that one message of daemon/msg/msg.h needs. */
 #define IPC_FDS_MAX 4
 
 struct ipc_message {

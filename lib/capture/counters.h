@@ -2,7 +2,7 @@
  * What capture counts for a target, and the heartbeat.
  *
  * Both lie in memory that capture writes and the broker reads (the heartbeat
- * page, daemon/heartbeat.h), so that the figures outlive a capture process
+ * page, daemon/msg/heartbeat.h), so that the figures outlive a capture process
  * that has to be killed. Nothing is ever read back from there.
  *
  * The sum that always holds, but for ticks under way:

@@ -13,7 +13,7 @@
  * called connect(2), so a child that inherits a connection speaks for its
  * parent). root and the group sentry-profd may make every request, others those
  * about processes of their own; all may ask for STATUS and METRICS
- * (daemon/rights.h says what strangers see there).
+ * (daemon/broker/control/rights.h says what strangers see there).
  *
  * The daemon waits for nobody: who sends what is no message, leaves answers
  * unread until his socket is full, or has too many connections loses his

@@ -78,7 +78,7 @@ class Documents(unittest.TestCase):
         page = read("docs/sentry-profd.conf.5")
         known = {section: set() for section in ("SENTRY", "PROFILER", "TARGET")}
         for section, key in re.findall(r'^\t(SENTRY|PROFILER|TARGET)\(\w+,\s*"(\w+)"',
-                                       read("daemon/config_keys.c"), re.M):
+                                       read("daemon/config/config_keys.c"), re.M):
             known[section].add(key)
         self.assertGreater(len(known["TARGET"]), 10)
         for part in page.split("\n.Ss [")[1:]:
@@ -110,7 +110,7 @@ class Documents(unittest.TestCase):
                              "--config", empty.name)
         options = dict((key, name) for name, key in re.findall(
             r'"--([\w-]+)", "\w+", KEY\("(\w+)"\)',
-            read("daemon/options_keys.c")))
+            read("daemon/broker/options_keys.c")))
         keys = read("docs/sentry-profd.conf.5").split(".Ss [target")[0]
         page = read("docs/sentry-profd.8").split(".Sh SIGNALS")[0]
         compared = 0
@@ -156,7 +156,7 @@ class Documents(unittest.TestCase):
         self.assertEqual(found - described, {"pid"})
 
     def test_every_message_is_in_the_table(self):
-        names = set(re.findall(r"\bX\(MSG_(\w+),", read("daemon/msg.h")))
+        names = set(re.findall(r"\bX\(MSG_(\w+),", read("daemon/msg/msg.h")))
         document = read("docs/ARCHITECTURE.md")
         section = document.split("## Messages")[1].split("## ")[0]
         self.assertGreater(len(names), 10)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/spooled.h"
+#include "daemon/ship/spooled.h"
 #include "lib/ship/backoff.h"
 #include "lib/ship/pace.h"
 #include "tests/unit/random.h"
@@ -186,7 +186,7 @@ static void outage(struct arrivals *a, enum rule rule, uint64_t away_ns,
 static void start(struct arrivals *a, bool spread, enum rule rule,
 		  unsigned int waiting, uint64_t *random)
 {
-	/* As first_chunk_us() of daemon/targets.c has it. */
+	/* As first_chunk_us() of daemon/broker/targets/targets.c has it. */
 	const uint64_t least_ns = CHUNK_NS / 4;
 
 	memset(a, 0, sizeof(*a));

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/config.h"
-#include "daemon/match.h"
+#include "daemon/config/config.h"
+#include "daemon/config/match.h"
 
 static char *nothing(const char *name)
 {

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "daemon/control_message.h"
+#include "daemon/broker/control/control_message.h"
 
 static void check_request(const struct protocol_request *m)
 {

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "daemon/symbolized.h"
+#include "daemon/msg/symbolized.h"
 #include "lib/aggregate/names.h"
 
 static void check_text(const char *text, const uint8_t *data, size_t size)

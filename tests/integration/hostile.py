@@ -16,7 +16,7 @@ import time
 
 HERE = pathlib.Path(__file__).parent
 broker = None
-TYPES = {}  # of daemon/msg.h; the test writes their names down beside us
+TYPES = {}  # of daemon/msg/msg.h; the test writes their names down beside us
 ID = b'0123456789abcdef' * 2 + b'\0'
 PLATFORM = b'rust'.ljust(256, b'\0')
 HUGE = 2**64 - 1

@@ -41,7 +41,7 @@ def check_sums(profd, where='written'):
 
 def message_types():
     """The names in MSG_LIST, in their order."""
-    text = (harness.ROOT / 'daemon/msg.h').read_text()
+    text = (harness.ROOT / 'daemon/msg/msg.h').read_text()
     return re.findall(r'\bX\(MSG_(\w+),', text)
 
 

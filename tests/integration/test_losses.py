@@ -16,7 +16,7 @@ from harness import check, wait_for
 NEVER_AN_ENVELOPE = ('insufficient_data', 'unwind_died', 'too_large',
                      'exec_budget')
 
-# daemon/exec_budget.h
+# daemon/unwind/exec_budget.h
 EXEC_BURST = 30
 EXEC_EVERY_S = 10
 EXECS = EXEC_BURST + 10

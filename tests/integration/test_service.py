@@ -85,7 +85,7 @@ def test_groups(_box):
                       (ROOT / 'systemd/sentry-profd.sysusers').read_text(),
                       re.M)
     known = re.findall(r'#define PEER_\w+ +"(.*)"',
-                       (ROOT / 'daemon/peer.h').read_text())
+                       (ROOT / 'daemon/process/peer.h').read_text())
     check(made == known and len(made) == 2, f'{made} {known}')
     check(re.findall('^SupplementaryGroups=(.*)$', METRICS_UNIT.read_text(),
                      re.M) == [known[1]], 'of the metrics')
@@ -97,7 +97,7 @@ def test_accounts(_box):
                       (ROOT / 'systemd/sentry-profd.sysusers').read_text(),
                       re.M)
     known = re.findall(r'\{"(sentry-profd-\w+)", \d+\}',
-                       (ROOT / 'daemon/accounts.c').read_text())
+                       (ROOT / 'daemon/config/accounts.c').read_text())
     check(sorted(made) == sorted(known) and len(made) == 3, f'{made} {known}')
 
 

@@ -36,3 +36,16 @@ TEST(numbers)
 	ck_assert_uint_eq(n, UINT64_MAX);
 	ck_assert(!digits_number("18446744073709551616", 0, UINT64_MAX, &n));
 }
+
+TEST(only_digits_are_a_pid)
+{
+	int32_t pid;
+
+	ck_assert(digits_pid("12", &pid));
+	ck_assert_int_eq(pid, 12);
+	ck_assert(!digits_pid("", &pid));
+	ck_assert(!digits_pid("12x", &pid));
+	ck_assert(!digits_pid("0", &pid));
+	ck_assert(!digits_pid("-3", &pid));
+	ck_assert(!digits_pid("99999999999", &pid));
+}

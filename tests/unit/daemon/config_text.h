@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 #define DSN	 "https://0123456789abcdef@sentry.example.com:8443/a/42"
 #define SHOWN	 "https://...@sentry.example.com:8443/a/42"

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "daemon/child.h"
+#include "daemon/common/child.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "lib/ship/compression.h"

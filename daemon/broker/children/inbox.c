@@ -1,0 +1,356 @@
+/*
+ * What capture and unwind say to the broker: each message's rule in
+ * daemon/msg/msg.h is checked here, or by what is called from here.
+ */
+#include <string.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/common/child.h"
+#include "daemon/broker/targets/lifecycle.h"
+#include "daemon/common/log.h"
+#include "daemon/broker/control/record.h"
+#include "daemon/msg/want.h"
+
+/* NULL: none has a ring of this id. */
+static struct unwind *unwind_of_ring(const struct broker *b, uint32_t ring)
+{
+	for (size_t i = 0; i < b->n_unwinds; i++)
+		if (b->unwinds[i]->id == ring)
+			return b->unwinds[i];
+	return NULL;
+}
+
+static int ring_made(void *ctx, struct ipc_message *message)
+{
+	const struct msg_id *made = (const void *)message->bytes;
+	const struct msg_id m = {
+		.h = MSG_HEADER(MSG_RING_OPEN),
+		.id = made->id,
+	};
+	struct broker *b = ctx;
+	struct unwind *u = unwind_of_ring(b, made->id);
+
+	if (u == NULL) {
+		child_fail(&b->capture, "makes a ring that nobody asked for");
+		return 0;
+	}
+	/* Made for an unwind process that has died: another is on its way. */
+	if (u->rings_awaited > 0)
+		u->rings_awaited--;
+	if (u->rings_awaited > 0 || u->link_fd < 0)
+		return 0;
+	child_send(&u->child, &m, sizeof(m),
+		   (int[]){message->fds[0], u->link_fd}, 2);
+	close_fd(&u->link_fd);
+	return 0;
+}
+
+static int ring_broken(void *ctx, struct ipc_message *message)
+{
+	const struct msg_id *m = (const void *)message->bytes;
+	struct unwind *u = unwind_of_ring(ctx, m->id);
+
+	if (u != NULL)
+		child_fail(&u->child, "breaks the rules of its ring");
+	return 0;
+}
+
+static int target_state(void *ctx, struct ipc_message *m)
+{
+	target_on_state(ctx, (const void *)m->bytes);
+	return 0;
+}
+
+/* Not before it was told to stop. */
+static int capture_done(void *ctx, struct ipc_message *m)
+{
+	struct broker *b = ctx;
+
+	(void)m;
+	if (broker_samples(b))
+		return -EPROTO;
+	b->capture_done = b->phase >= BROKER_SAMPLED;
+	return 0;
+}
+
+static int child_born(void *ctx, struct ipc_message *message)
+{
+	const struct msg_id *m = (const void *)message->bytes;
+	struct broker *b = ctx;
+
+	if (!b->options.children || m->id == 0 || m->id > INT32_MAX)
+		return -EPROTO;
+	instance_add_child(b, (int32_t)m->id);
+	return 0;
+}
+
+void capture_on_message(struct child *child, struct ipc_message *m)
+{
+	static const struct msg_rule rules[] = {
+		{MSG_RING_MADE, ring_made},
+		{MSG_RING_BROKEN, ring_broken},
+		{MSG_TARGET_STATE, target_state},
+		{MSG_CAPTURE_DONE, capture_done},
+		{MSG_CHILD_BORN, child_born},
+	};
+
+	if (msg_handle(rules, array_size(rules), child->broker, m) < 0)
+		child_fail(child, "sends a message that is none");
+}
+
+static void send_file(void *ctx, const struct msg_want *want, int error, int fd,
+		      const struct file_shown *file)
+{
+	struct child *child = ctx;
+	struct broker *b = child->broker;
+	struct target *t = target_of(b, want->target);
+	struct msg_file m = {
+		.h = MSG_HEADER(MSG_FILE),
+		.request = want->request,
+	};
+
+	if (error == 0)
+		error = blame_hand(b, (struct unwind *)child, want, file,
+				   &m.number);
+	m.error = -error;
+	child_send(child, &m, sizeof(m), &fd, error == 0 ? 1 : 0);
+	close_fd(&fd);
+	if (error == -ETIMEDOUT && t != NULL) {
+		const uint64_t ns = target_files_hang(t, broker_now_ns(b));
+
+		log_error("process %d makes reads of its files hang: they are "
+			  "left alone for %u min",
+			  t->pid, (unsigned int)(ns / NS_PER_SEC / 60));
+	}
+}
+
+/*
+ * The target that a message of an unwind process is about. NULL: no target has
+ * this id, or another unwind process has it; the child has broken the rules.
+ */
+static struct target *own_target(struct child *child, uint32_t id)
+{
+	struct target *t = target_of(child->broker, id);
+
+	if (t != NULL && t->unwind == (struct unwind *)child)
+		return t;
+	child_fail(child, "names a target that is not its own");
+	return NULL;
+}
+
+/* unwind applies the same rule before it asks: this is a fault of unwind. */
+static void refuse(struct broker *b, struct target *t,
+		   const struct msg_want *want)
+{
+	b->files_refused++;
+	if (t->refusal_told)
+		return;
+	t->refusal_told = true;
+	log_warning(
+		"sentry-profd-unwind asks for a file of process %d by a "
+		"name or range that is none (kind %u): the file is left out",
+		t->pid, want->kind);
+}
+
+static int answer_want(void *ctx, struct ipc_message *message)
+{
+	const struct msg_want *want = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct broker *b = child->broker;
+	struct target *t = own_target(child, want->target);
+	int r;
+
+	if (t == NULL)
+		return 0;
+	switch (want_check(want)) {
+	case WANT_GOOD:
+		break;
+	case WANT_REFUSED:
+		refuse(b, t, want);
+		send_file(child, want, -EINVAL, -1, NULL);
+		return 0;
+	case WANT_BROKEN:
+		child_fail(child, "asks for what is no file");
+		return 0;
+	}
+	if (target_files_rest(t, broker_now_ns(b))) {
+		send_file(child, want, -EIO, -1, NULL);
+		return 0;
+	}
+	r = files_request(b->files, want, t->pid, t->pidfd, send_file, child);
+	if (r == -EINVAL)
+		child_fail(child, "asks for a second file at a time");
+	else if (r < 0)
+		send_file(child, want, r, -1, NULL);
+	return 0;
+}
+
+/* Of one that is being stopped it is no news. */
+static void chunk_is_finished(const struct target *t)
+{
+	if (t->phase == TARGET_PROFILED)
+		lifecycle_chunk(t->instance);
+}
+
+static int take_chunk(void *ctx, struct ipc_message *message)
+{
+	const struct msg_chunk *m = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct target *t = own_target(child, m->target);
+
+	if (t == NULL)
+		return 0;
+	if (delivery_chunk(child->broker, t->instance, m, message->fds) < 0)
+		child_fail(child, "sends a chunk that is none");
+	else
+		chunk_is_finished(t);
+	return 0;
+}
+
+static int take_lost(void *ctx, struct ipc_message *message)
+{
+	const struct msg_chunk_lost *m = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct target *t = own_target(child, m->target);
+
+	if (t == NULL)
+		return 0;
+	if (m->reason >= DISCARD_N && m->reason != CHUNK_IDLE) {
+		child_fail(child, "loses a chunk that is none");
+		return 0;
+	}
+	if (m->reason == CHUNK_IDLE) {
+		t->instance->past.chunks.idle++;
+		chunk_is_finished(t);
+		return 0;
+	}
+	t->instance->past.chunks.made++;
+	loss_count(t->instance, t->instance->ship, m->reason);
+	chunk_is_finished(t);
+	return 0;
+}
+
+static int session_opened(void *ctx, struct ipc_message *message)
+{
+	const struct msg_id *m = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct target *t = own_target(child, m->id);
+
+	if (t == NULL)
+		return 0;
+	if (t->session != SESSION_ASKED) {
+		child_fail(child, "opens a session that nobody asked for");
+		return 0;
+	}
+	t->session = SESSION_OPEN;
+	t->unwind->sessions_asked--;
+	targets_check(child->broker);
+	return 0;
+}
+
+static int session_closed(void *ctx, struct ipc_message *message)
+{
+	const struct msg_id *m = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct target *t = own_target(child, m->id);
+
+	if (t == NULL)
+		return 0;
+	if (t->session == SESSION_ASKED) {
+		child_fail(child, "closes a session before it is open");
+		return 0;
+	}
+	if (target_is_open(t))
+		instance_cut_short(t->instance);
+	target_closed(child->broker, t);
+	return 0;
+}
+
+static int take_stats(void *ctx, struct ipc_message *message)
+{
+	const struct msg_unwind_stats *m = (const void *)message->bytes;
+	struct target *t = own_target(ctx, m->target);
+
+	if (t != NULL)
+		t->unwind_now = m->counts;
+	return 0;
+}
+
+static int table_done(void *ctx, struct ipc_message *message)
+{
+	const struct msg_table_done *m = (const void *)message->bytes;
+	struct broker *b = ((struct child *)ctx)->broker;
+
+	if (m->error == ENOENT)
+		log_warning("no table: what was sampled last went with a %s "
+			    "that has ended",
+			    ((struct child *)ctx)->type->name);
+	else if (m->error != 0)
+		log_error("cannot write the table: %s", strerror(m->error));
+	if (b->tables_awaited > 0)
+		b->tables_awaited--;
+	return 0;
+}
+
+static int measured(void *ctx, struct ipc_message *message)
+{
+	struct unwind *u = ctx;
+
+	(void)message;
+	if (!u->measures_asked)
+		child_fail(&u->child, "answers what nobody has asked");
+	u->measures_asked = false;
+	return 0;
+}
+
+static int record_chunk(void *ctx, struct ipc_message *message)
+{
+	const struct msg_record_chunk *m = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct target *t = own_target(child, m->target);
+
+	if (t != NULL &&
+	    records_chunk(t, m->record, m->size, message->fds[0]) < 0)
+		child_fail(child, "sends a chunk that is none");
+	return 0;
+}
+
+static int record_lost(void *ctx, struct ipc_message *message)
+{
+	const struct msg_record *m = (const void *)message->bytes;
+	struct target *t = own_target(ctx, m->target);
+
+	if (t != NULL)
+		records_lost(t, m->record);
+	return 0;
+}
+
+static int record_closed(void *ctx, struct ipc_message *message)
+{
+	const struct msg_record *m = (const void *)message->bytes;
+	struct target *t = own_target(ctx, m->target);
+
+	if (t != NULL)
+		records_closed(t, m->record);
+	return 0;
+}
+
+void unwind_on_message(struct child *child, struct ipc_message *m)
+{
+	static const struct msg_rule rules[] = {
+		{MSG_WANT, answer_want},
+		{MSG_CHUNK, take_chunk},
+		{MSG_CHUNK_LOST, take_lost},
+		{MSG_UNWIND_STATS, take_stats},
+		{MSG_SESSION_OPENED, session_opened},
+		{MSG_SESSION_CLOSED, session_closed},
+		{MSG_TABLE_DONE, table_done},
+		{MSG_MEASURED, measured},
+		{MSG_RECORD_CHUNK, record_chunk},
+		{MSG_RECORD_LOST, record_lost},
+		{MSG_RECORD_CLOSED, record_closed},
+	};
+
+	if (msg_handle(rules, array_size(rules), child, m) < 0)
+		child_fail(child, "sends a message that is none");
+}

@@ -1,0 +1,355 @@
+#include "daemon/broker/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/broker/delivery/limit.h"
+#include "daemon/common/log.h"
+#include "daemon/common/privileges.h"
+#include "lib/base/ipc.h"
+
+/* Where PATH is not set, as execvp(3) has it. */
+#define PATH_DEFAULT "/bin:/usr/bin"
+
+#define FILE_CAPABILITIES "security.capability" /* capabilities(7) */
+
+/* What the child says when it is ready to execute the command. */
+struct ready {
+	bool is_privileged;
+};
+
+__attribute__((noreturn)) static void not_started(const char *what)
+{
+	log_error("%s: %s", what, strerror(errno));
+	_exit(COMMAND_NOT_STARTED);
+}
+
+/* As su(1) without "-": the rest of the environment is the caller's. */
+static void become(const char *user)
+{
+	struct passwd *entry;
+
+	errno = 0;
+	entry = getpwnam(user);
+	if (entry == NULL) {
+		log_error("--user: there is no user %s%s%s", user,
+			  errno == 0 ? "" : ": ",
+			  errno == 0 ? "" : strerror(errno));
+		_exit(COMMAND_NOT_STARTED);
+	}
+	if (initgroups(user, entry->pw_gid) < 0 ||
+	    setresgid(entry->pw_gid, entry->pw_gid, entry->pw_gid) < 0 ||
+	    setresuid(entry->pw_uid, entry->pw_uid, entry->pw_uid) < 0) {
+		log_error("cannot become user %s: %s", user, strerror(errno));
+		_exit(COMMAND_NOT_STARTED);
+	}
+	if (setenv("HOME", entry->pw_dir, 1) < 0 ||
+	    setenv("SHELL", entry->pw_shell, 1) < 0 ||
+	    setenv("USER", user, 1) < 0 || setenv("LOGNAME", user, 1) < 0)
+		not_started("environment");
+}
+
+/* 0 if path can be executed, or why not. */
+static int look_at(const char *path, struct stat *ret)
+{
+	if (stat(path, ret) < 0)
+		return errno;
+	if (S_ISDIR(ret->st_mode))
+		return EISDIR;
+	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0 ? errno : 0;
+}
+
+/*
+ * Along PATH, by the rules of execvp(3): an empty component is the current
+ * directory, and a file that may not be executed is passed over.
+ */
+static int search(const char *name, char ret[PATH_MAX], struct stat *ret_file)
+{
+	const char *at = getenv("PATH");
+	int error = ENOENT;
+
+	if (at == NULL)
+		at = PATH_DEFAULT;
+	for (;;) {
+		const size_t n = strcspn(at, ":");
+		const int length = snprintf(ret, PATH_MAX, "%.*s%s%s", (int)n,
+					    at, n == 0 ? "./" : "/", name);
+		int r = length < PATH_MAX ? look_at(ret, ret_file)
+					  : ENAMETOOLONG;
+
+		if (r == 0)
+			return 0;
+		if (r == EACCES)
+			error = r;
+		if (at[n] == '\0')
+			return error;
+		at += n + 1;
+	}
+}
+
+/* As a shell says it. */
+__attribute__((noreturn)) static void cannot_execute(const char *name,
+						     int error)
+{
+	if (error == ENOENT && strchr(name, '/') == NULL)
+		log_error("%s: command not found", name);
+	else
+		log_error("%s: %s", name, strerror(error));
+	_exit(error == ENOENT ? COMMAND_NOT_FOUND : COMMAND_NO_EXEC);
+}
+
+static void find(const char *name, char ret[PATH_MAX], struct stat *ret_file)
+{
+	int error;
+
+	if (strchr(name, '/') == NULL)
+		error = name[0] == '\0' ? ENOENT : search(name, ret, ret_file);
+	else if (snprintf(ret, PATH_MAX, "%s", name) >= PATH_MAX)
+		error = ENAMETOOLONG;
+	else
+		error = look_at(ret, ret_file);
+	if (error != 0)
+		cannot_execute(name, error);
+}
+
+static bool gives_privileges(const char *path, const struct stat *file)
+{
+	const bool runs_as_group =
+		(file->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP);
+
+	return ((file->st_mode & S_ISUID) && file->st_uid != geteuid()) ||
+	       (runs_as_group && file->st_gid != getegid()) ||
+	       getxattr(path, FILE_CAPABILITIES, NULL, 0) > 0;
+}
+
+__attribute__((noreturn)) static void run(int fd, char **argv, const char *user)
+{
+	struct ready ready = {.is_privileged = false};
+	char path[PATH_MAX], go;
+	struct stat file;
+
+	/*
+	 * Where Yama lets only ancestors trace, capture, which is a sibling, is
+	 * let as a descendant of the broker's. It lasts beyond execve(2).
+	 */
+	(void)prctl(PR_SET_PTRACER, getppid(), 0, 0, 0);
+	if (user != NULL)
+		become(user);
+	find(argv[0], path, &file);
+	ready.is_privileged = gives_privileges(path, &file);
+	if (send(fd, &ready, sizeof(ready), MSG_NOSIGNAL) < 0)
+		_exit(COMMAND_NOT_STARTED);
+	while (recv(fd, &go, 1, 0) != 1)
+		if (errno != EINTR)
+			_exit(COMMAND_NOT_STARTED);
+	/* The name that argv[0] has is the command's affair. */
+	(void)execvp(path, argv);
+	cannot_execute(path, errno);
+}
+
+/* What is closed among 0 to 2 is to stay so for the command. */
+static int move_up(int *fd)
+{
+	const int moved = fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	close_fd(fd);
+	*fd = moved;
+	return moved;
+}
+
+void command_fork(struct command *c, char **argv, const char *user)
+{
+	int pair[2];
+
+	if (ipc_pair(pair) < 0 || move_up(&pair[0]) < 0 ||
+	    move_up(&pair[1]) < 0)
+		not_started("socketpair");
+	c->pid = fork();
+	if (c->pid < 0)
+		not_started("fork");
+	if (c->pid == 0) {
+		close_fd(&pair[0]);
+		run(pair[1], argv, user);
+	}
+	close_fd(&pair[1]);
+	c->go_fd = pair[0];
+}
+
+static int exit_status(const struct command *c)
+{
+	return WIFSIGNALED(c->status) ? 128 + WTERMSIG(c->status)
+				      : WEXITSTATUS(c->status);
+}
+
+void command_wait_ready(struct command *c)
+{
+	struct ready ready;
+	ssize_t n;
+
+	do
+		n = recv(c->go_fd, &ready, sizeof(ready), 0);
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(ready))
+		exit(command_abandon(c));
+	c->is_privileged = ready.is_privileged;
+}
+
+void command_leave_streams(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
+	    dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		log_warning("standard input and output stay open: %s",
+			    strerror(errno));
+	close_fd(&null);
+}
+
+void command_warn(const struct broker *b)
+{
+	capability_set have;
+
+	if (privileges_permitted(&have) < 0 ||
+	    have & CAPABILITY(CAP_SYS_PTRACE))
+		return;
+	if (b->options.children)
+		log_warning(
+			"programs that children execute have no set-user-ID "
+			"or set-group-ID and no capabilities of their "
+			"files: the kernel ignores these, as sentry-profd "
+			"traces without CAP_SYS_PTRACE");
+	if (!b->command.is_privileged)
+		return;
+	log_warning("%s is set-user-ID, set-group-ID or has capabilities: the "
+		    "kernel ignores that, as sentry-profd traces it without "
+		    "CAP_SYS_PTRACE; start sentry-profd as root",
+		    b->options.command[0]);
+}
+
+static void release(struct command *c)
+{
+	/* Where that fails the child has ended, which is no news. */
+	(void)!send(c->go_fd, "", 1, MSG_NOSIGNAL);
+	close_fd(&c->go_fd);
+}
+
+void command_give_up(struct command *c)
+{
+	close_fd(&c->go_fd);
+}
+
+void command_check(struct broker *b)
+{
+	struct command *c = &b->command;
+	const struct instance *i;
+
+	if (!command_is_held(c))
+		return;
+	i = instance_of_pid(b, c->pid);
+	if (i == NULL)
+		return;
+	/* While the server takes no profiles it runs without one. */
+	if (i->was_attached || limit_holds(i))
+		release(c);
+	else if (i->obstacle == INSTANCE_LEFT_OUT)
+		command_give_up(c);
+}
+
+/*
+ * Sent by a process, which may know no other pid of the job than ours; not by a
+ * terminal, which sends to the group, nor by the command to its own group.
+ * Whether another one has sent it to the group, too, cannot be known.
+ */
+static bool is_to_be_handed_on(const struct command *c,
+			       const struct signalfd_siginfo *info)
+{
+	return info->ssi_code <= 0 && (int32_t)info->ssi_pid != c->pid;
+}
+
+bool command_takes(const struct command *c, const struct signalfd_siginfo *info)
+{
+	if (c->pid == 0 || c->has_ended)
+		return false;
+	switch (info->ssi_signo) {
+	case SIGINT:
+	case SIGQUIT:
+	case SIGTERM:
+	case SIGHUP:
+		if (is_to_be_handed_on(c, info))
+			(void)kill(c->pid, (int)info->ssi_signo);
+		return true;
+	case SIGTSTP:
+		/* Of a terminal: the command decides whether it stops. */
+		return info->ssi_code == SI_KERNEL;
+	default:
+		return false;
+	}
+}
+
+static bool is_of_terminal(int signal)
+{
+	return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+}
+
+void command_look(struct broker *b)
+{
+	const struct command *c = &b->command;
+	siginfo_t info = {.si_pid = 0};
+
+	if (c->pid == 0 || c->has_ended ||
+	    waitid(P_PID, (id_t)c->pid, &info,
+		   WSTOPPED | WCONTINUED | WNOHANG) < 0 ||
+	    info.si_pid == 0)
+		return;
+	/* A shell that waits for us is to see it, too. */
+	if (info.si_code == CLD_STOPPED && is_of_terminal(info.si_status))
+		b->pause_asked = true;
+	else if (info.si_code == CLD_CONTINUED)
+		b->pause_asked = false;
+}
+
+void command_ended(struct command *c, int status)
+{
+	c->has_ended = true;
+	c->status = status;
+	command_give_up(c);
+}
+
+/* Events are waited for; the time is the heartbeat's of a service manager. */
+#define TURN_MS 1000
+
+int command_finish(struct broker *b)
+{
+	command_give_up(&b->command);
+	while (!b->command.has_ended)
+		broker_run_once(b, TURN_MS);
+	return exit_status(&b->command);
+}
+
+int command_abandon(struct command *c)
+{
+	int status;
+
+	command_give_up(c);
+	while (!c->has_ended && waitpid(c->pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return COMMAND_NOT_STARTED;
+	if (!c->has_ended)
+		command_ended(c, status);
+	return exit_status(c);
+}

@@ -1,0 +1,194 @@
+#include "daemon/broker/control/adopt.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/broker/control/clients.h"
+#include "daemon/broker/targets/lifecycle.h"
+#include "daemon/process/process.h"
+#include "daemon/broker/control/rights.h"
+
+/*
+ * In small messages (daemon/broker/control/allowance.h). A new one is dear for a user, a
+ * second of his: a process of his can make capture hang for one, and be gone
+ * again.
+ */
+#define WORK	  10
+#define WORK_USER 1000
+
+/* Whatever was decided or found out about it, it is to be profiled. */
+static void take_again(struct instance *i, struct control_answer *ret)
+{
+	if (!instance_is_left_alone(i) && i->is_sampled && lifecycle_wants(i)) {
+		ret->m.result = PROTOCOL_RUNS_ALREADY;
+		return;
+	}
+	if (i->obstacle == INSTANCE_LEFT_OUT)
+		i->obstacle = INSTANCE_UNHINDERED;
+	i->last_error[0] = '\0';
+	i->is_sampled = true;
+	i->config.lifecycle = LIFECYCLE_MANUAL;
+	if (i->origin == INSTANCE_RECORDED)
+		i->origin = INSTANCE_ATTACHED;
+	i->wish = INSTANCE_TAKEN;
+	i->is_started = true;
+}
+
+static void refuse_fault(enum process_fault fault, int32_t pid,
+			 struct control_answer *ret)
+{
+	switch (fault) {
+	case PROCESS_GONE:
+	case PROCESS_ZOMBIE:
+		ret->m.result = PROTOCOL_NO_PROCESS;
+		return;
+	case PROCESS_THREAD:
+		control_refuse(ret, PROTOCOL_FAILED,
+			       "is a thread of process %d", pid);
+		return;
+	case PROCESS_KERNEL_THREAD:
+	case PROCESS_UNREADABLE:
+	case PROCESS_LACK:
+		control_refuse(ret, PROTOCOL_FAILED, "%s",
+			       process_fault_text(fault));
+		return;
+	case PROCESS_OK:
+	case PROCESS_TRACED:
+		break;
+	}
+}
+
+static size_t attached_of(const struct broker *b, uint32_t uid)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < b->n_instances; k++)
+		n += instance_is_attached(b->instances[k]) &&
+		     b->instances[k]->uid == uid;
+	return n;
+}
+
+/* True: *ret says why. */
+static bool is_refused(const struct broker *b, const struct peer *is,
+		       const struct process *p, struct control_answer *ret)
+{
+	if (p->pid == getpid()) {
+		control_refuse(ret, PROTOCOL_FAILED, "is sentry-profd itself");
+		return true;
+	}
+	if (is->is_operator)
+		return false;
+	if (!rights_own(is, p->pid, p->uid)) {
+		ret->m.result = PROTOCOL_DENIED;
+		return true;
+	}
+	if (attached_of(b, is->uid) >= ADOPT_USER_MAX) {
+		control_refuse(
+			ret, PROTOCOL_BUSY,
+			"%d processes of this user are attached: detach one",
+			ADOPT_USER_MAX);
+		return true;
+	}
+	return false;
+}
+
+static struct instance *add_new(struct broker *b, const struct peer *is,
+				struct process *p, enum instance_origin origin,
+				struct control_answer *ret)
+{
+	struct instance *i;
+	int r;
+
+	if (!is_refused(b, is, p, ret)) {
+		r = instance_add_attached(b, p, origin, &i);
+		if (r == 0)
+			return i;
+		control_refuse(ret,
+			       r == -ENOSPC ? PROTOCOL_BUSY : PROTOCOL_FAILED,
+			       "cannot be attached: %s",
+			       r == -ENOSPC ? "there are too many targets"
+					    : strerror(-r));
+	}
+	return NULL;
+}
+
+/* A process that is no instance yet. NULL: *ret says why not. */
+static struct instance *look_and_add(struct broker *b, const struct peer *is,
+				     int32_t pid, enum instance_origin origin,
+				     struct control_answer *ret)
+{
+	struct instance *i;
+	struct process look;
+	enum process_fault fault = process_look(pid, &look);
+
+	if (fault != PROCESS_OK && fault != PROCESS_TRACED) {
+		refuse_fault(fault, look.pid, ret);
+		return NULL;
+	}
+	i = add_new(b, is, &look, origin, ret);
+	close_fd(&look.pidfd);
+	if (i != NULL && !is->is_operator)
+		ret->work = WORK_USER;
+	return i;
+}
+
+void adopt_attach(struct broker *b, const struct peer *is, int32_t pid,
+		  struct control_answer *ret)
+{
+	struct instance *i = instance_of_pid(b, pid);
+
+	ret->work = WORK;
+	if (i != NULL && !rights_may(is, i)) {
+		ret->m.result = PROTOCOL_DENIED;
+		return;
+	}
+	if (i == NULL) {
+		i = look_and_add(b, is, pid, INSTANCE_ATTACHED, ret);
+	} else {
+		take_again(i, ret);
+		if (!is->is_operator && ret->m.result == PROTOCOL_OK)
+			ret->work = WORK_USER;
+	}
+	if (i != NULL)
+		clients_tell(i, &ret->m);
+}
+
+struct instance *adopt_for_record(struct broker *b, const struct peer *is,
+				  int32_t pid, struct control_answer *ret)
+{
+	struct instance *i = instance_of_pid(b, pid);
+
+	ret->work = WORK;
+	if (i == NULL)
+		return look_and_add(b, is, pid, INSTANCE_RECORDED, ret);
+	if (!rights_may(is, i)) {
+		ret->m.result = PROTOCOL_DENIED;
+		return NULL;
+	}
+	if (instance_is_left_alone(i)) {
+		ret->m.result = PROTOCOL_LEFT_OUT;
+		return NULL;
+	}
+	/* It may have to be attached to, as by attach. */
+	if (!is->is_operator && i->target == NULL)
+		ret->work = WORK_USER;
+	return i;
+}
+
+void adopt_detach(struct broker *b, const struct peer *is, int32_t pid,
+		  struct control_answer *ret)
+{
+	struct instance *i = rights_find(b, is, pid, ret);
+
+	if (i == NULL)
+		return;
+	if (i->wish == INSTANCE_DETACHED)
+		ret->m.result = PROTOCOL_LEFT_OUT;
+	i->wish = INSTANCE_DETACHED;
+	/* No section would have it: nobody has to know that it is left out. */
+	if (instance_is_attached(i))
+		instance_becomes(i, INSTANCE_REMOVED);
+	ret->m.pid = i->pid;
+	ret->m.state = PROTOCOL_IS_LEFT_OUT;
+}

@@ -1,0 +1,66 @@
+/*
+ * How much the users of the daemon's socket may ask of it: so many connections
+ * at a time, so much work a second. All that a user has goes by his uid, so
+ * that nobody gets more by connecting more often. Pure: time is an argument.
+ *
+ * A user who has used up his work is not refused: his messages wait in his own
+ * sockets until there is more.
+ */
+#ifndef DAEMON_BROKER_CONTROL_ALLOWANCE_H
+#define DAEMON_BROKER_CONTROL_ALLOWANCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/util.h"
+
+/* In all, and the part of it that is for root and the group alone. */
+#define ALLOWANCE_CONNECTIONS_MAX 4096
+#define ALLOWANCE_RESERVED	  64
+/* The workers of a large server, with a connection each, are one user's. */
+#define ALLOWANCE_USER_MAX 1024
+/* One is what a process needs; two libraries in it may have one each. */
+#define ALLOWANCE_PROCESS_MAX 8
+/* Users at a time. */
+#define ALLOWANCE_USERS 256
+
+/*
+ * Work is counted in small messages, which cost some microseconds each: with
+ * all of one user's the broker is busy for less than a hundredth of a second a
+ * second. The root spans of a program that serves one request at a time begin
+ * and end 500 times a second, say.
+ */
+#define ALLOWANCE_PER_SECOND 1000
+#define ALLOWANCE_AT_ONCE    1000
+
+struct allowance_user {
+	uint32_t uid;
+	uint32_t connections; /* 0: the entry is free */
+	int64_t work;	      /* left; less than 0: owed */
+	uint64_t filled_ns;
+};
+
+struct allowance {
+	struct allowance_user users[ALLOWANCE_USERS];
+	size_t connections;
+	size_t connections_max; /* what the process has descriptors for */
+};
+
+/* descriptors: that the process may have in all. */
+void allowance_init(struct allowance *a, uint64_t descriptors);
+
+/*
+ * Another connection of uid: of_process has so many already. True if there may
+ * be one, which is counted then.
+ */
+bool allowance_open(struct allowance *a, uint32_t uid, bool is_operator,
+		    size_t of_process, uint64_t now_ns);
+void allowance_close(struct allowance *a, uint32_t uid);
+
+/* True if uid, who has a connection, may ask for something now. */
+bool allowance_may_ask(struct allowance *a, uint32_t uid, uint64_t now_ns);
+/* It was given work, in small messages. May owe some then. */
+void allowance_use(struct allowance *a, uint32_t uid, uint32_t work);
+
+#endif

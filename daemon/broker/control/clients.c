@@ -1,0 +1,314 @@
+#include "daemon/broker/control/clients.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/broker/control/client_page.h"
+#include "daemon/broker/targets/lifecycle.h"
+#include "daemon/broker/delivery/limit.h"
+#include "daemon/common/log.h"
+#include "daemon/broker/control/thread_number.h"
+#include "lib/base/clock.h"
+
+/* lib/client/protocol.h: about once a second. */
+#define BEAT_NS NS_PER_SEC
+
+struct client {
+	struct client *next;
+	int32_t pid;
+	uint64_t start_ticks;
+	struct instance *instance; /* NULL: none, or not yet */
+	struct client_page page;
+	bool is_gone;		   /* its connection has ended */
+	bool is_sought;		   /* its instance, once */
+	bool has_page;		   /* it looks there, and writes there */
+	bool said_open;		   /* by one that does not */
+	bool is_counted;	   /* among the instance's root_spans */
+	uint32_t waiting, handled; /* commands */
+	enum protocol_type last;   /* of those that wait for an instance */
+};
+
+int client_new(struct broker *b, const struct peer *peer, struct client **ret,
+	       int *ret_fd)
+{
+	struct client *c;
+	int r, fd;
+
+	if (peer->pid == 0 || peer->start_ticks == 0)
+		return -ESRCH;
+	c = calloc(1, sizeof(*c));
+	if (c == NULL)
+		return -ENOMEM;
+	r = client_page_init(&c->page, &fd);
+	if (r < 0) {
+		free(c);
+		return r;
+	}
+	c->has_page = ret_fd != NULL;
+	if (c->has_page)
+		*ret_fd = fd;
+	else
+		close_fd(&fd);
+	c->pid = peer->pid;
+	c->start_ticks = peer->start_ticks;
+	c->page.shared->pid = (uint32_t)c->pid;
+	c->page.shared->is_other_ns = thread_number_differs(c->pid);
+	c->next = b->clients.first;
+	b->clients.first = c;
+	clients_check(b);
+	*ret = c;
+	return 0;
+}
+
+void clients_note(int32_t pid, struct lifecycle_result result)
+{
+	if (result.answer != PROTOCOL_OK)
+		log_debug("process %d: %s", pid, result.why_not);
+}
+
+static void count(struct client *c, bool is_open)
+{
+	if (c->instance == NULL || c->is_counted == is_open)
+		return;
+	c->is_counted = is_open;
+	clients_note(c->pid, lifecycle_span(c->instance, is_open));
+}
+
+static void leave(struct client *c)
+{
+	count(c, false);
+	c->instance = NULL;
+}
+
+void client_end(struct client *c)
+{
+	if (c == NULL)
+		return;
+	leave(c);
+	c->is_gone = true;
+}
+
+void clients_sweep(struct broker *b)
+{
+	struct client **at = &b->clients.first;
+
+	while (*at != NULL) {
+		struct client *c = *at;
+
+		if (!c->is_gone) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		client_page_fini(&c->page);
+		free(c);
+	}
+}
+
+void clients_forget(struct broker *b, const struct instance *i)
+{
+	for (struct client *c = b->clients.first; c != NULL; c = c->next)
+		if (c->instance == i)
+			leave(c);
+}
+
+enum protocol_state clients_state(const struct instance *i)
+{
+	if (i == NULL || instance_is_gone(i))
+		return PROTOCOL_NONE;
+	if (!i->is_sampled)
+		return PROTOCOL_UNSAMPLED;
+	if (i->obstacle != INSTANCE_UNHINDERED || i->wish == INSTANCE_DETACHED)
+		return PROTOCOL_IS_LEFT_OUT;
+	if (limit_holds(i))
+		return PROTOCOL_LIMITED;
+	if (i->target != NULL && i->target->retry_ns != 0)
+		return PROTOCOL_TRACED_BY_OTHER;
+	return lifecycle_wants(i) ? PROTOCOL_PROFILING : PROTOCOL_STOPPED;
+}
+
+const char *clients_profiler_id(const struct instance *i)
+{
+	if (i == NULL)
+		return "";
+	return i->target != NULL && target_is_open(i->target) &&
+			       !i->target->is_for_records
+		       ? i->target->profiler_id
+		       : i->next_profiler_id;
+}
+
+void clients_tell(const struct instance *i, struct protocol_answer *ret)
+{
+	ret->pid = i->pid;
+	ret->state = clients_state(i);
+	if (ret->state == PROTOCOL_PROFILING)
+		(void)snprintf(ret->profiler_id, sizeof(ret->profiler_id), "%s",
+			       clients_profiler_id(i));
+}
+
+static void show(const struct broker *b, struct client *c)
+{
+	const struct instance *i = c->instance;
+	struct protocol_page now = {.state = clients_state(i)};
+
+	/* The last chunks are being made: nothing starts any more. */
+	if (b->phase >= BROKER_STOPS)
+		now.state = PROTOCOL_NONE;
+	if (i != NULL) {
+		now.lifecycle = i->config.lifecycle == LIFECYCLE_TRACE
+					? PROTOCOL_TRACE
+					: PROTOCOL_MANUAL;
+		now.is_sampled = i->is_sampled;
+		now.thread_id = i->config.thread_id_format == THREAD_ID_PTHREAD
+					? PROTOCOL_PTHREAD
+					: PROTOCOL_TID;
+	}
+	(void)snprintf(now.profiler_id, sizeof(now.profiler_id), "%s",
+		       clients_profiler_id(i));
+	client_page_show(&c->page, &now);
+	client_page_handled(&c->page, c->handled);
+}
+
+static struct lifecycle_result command(struct client *c,
+				       enum protocol_type type)
+{
+	struct lifecycle_result result = type == PROTOCOL_START
+						 ? lifecycle_start(c->instance)
+						 : lifecycle_stop(c->instance);
+
+	clients_note(c->pid, result);
+	c->handled += 1 + c->waiting;
+	c->waiting = 0;
+	return result;
+}
+
+/* The instance that lives, if it is this process and not another of its pid. */
+static void find_instance(struct broker *b, struct client *c)
+{
+	struct instance *i = instance_of_pid(b, c->pid);
+
+	c->is_sought = true;
+	if (i == NULL || i->start_ticks != c->start_ticks)
+		return;
+	c->instance = i;
+	if (c->waiting > 0) {
+		c->waiting--;
+		(void)command(c, c->last);
+	}
+}
+
+static void look(struct broker *b, struct client *c, bool is_due)
+{
+	if (c->instance != NULL && instance_is_gone(c->instance))
+		leave(c);
+	if (c->instance == NULL && is_due)
+		find_instance(b, c);
+	if (c->instance == NULL)
+		return;
+	if (client_page_is_traced(&c->page))
+		lifecycle_traced(c->instance);
+	count(c, c->has_page ? client_page_is_open(&c->page) : c->said_open);
+}
+
+/* First asks to be told, then looks: one of the two sees what opens. */
+static void ask_to_be_told(struct client *c)
+{
+	const struct instance *i = c->instance;
+	const bool waits = i != NULL && i->is_sampled &&
+			   i->config.lifecycle == LIFECYCLE_TRACE &&
+			   !lifecycle_wants(i);
+
+	client_page_want(&c->page, waits);
+	if (waits && client_page_is_open(&c->page))
+		count(c, true);
+}
+
+static void pass_time(struct broker *b, uint64_t now_ns)
+{
+	const uint64_t chunk_ns = b->options.config.chunk_seconds * NS_PER_SEC;
+
+	for (size_t k = 0; k < b->n_instances; k++) {
+		struct instance *i = b->instances[k];
+
+		if (instance_is_gone(i) || !lifecycle_time(i, now_ns, chunk_ns))
+			continue;
+		log_warning("process %d (%s): profile_lifecycle is trace, and "
+			    "it has told of no root span in %d s: it is "
+			    "profiled if it uses libsentry_profd, and tracing "
+			    "is on in it",
+			    i->pid, i->config.name,
+			    (int)(LIFECYCLE_SILENT_NS / NS_PER_SEC));
+	}
+}
+
+void clients_check(struct broker *b)
+{
+	const uint64_t now_ns = clock_mono_ns();
+	const bool beats = now_ns >= b->clients.beat_ns + BEAT_NS;
+	const bool is_new = b->n_instances != b->clients.n_seen;
+
+	b->clients.n_seen = b->n_instances;
+	if (beats) {
+		b->clients.beat_ns = now_ns;
+		pass_time(b, now_ns);
+	}
+	for (struct client *c = b->clients.first; c != NULL; c = c->next) {
+		if (c->is_gone)
+			continue;
+		look(b, c, beats || is_new || !c->is_sought);
+		ask_to_be_told(c);
+		show(b, c);
+		if (beats)
+			client_page_beat(&c->page);
+	}
+}
+
+static void on_command(struct client *c, enum protocol_type type,
+		       struct protocol_answer *answer)
+{
+	struct lifecycle_result result;
+
+	if (c->instance == NULL) {
+		c->last = type;
+		c->waiting++;
+		return;
+	}
+	result = command(c, type);
+	answer->result = result.answer;
+	(void)snprintf(answer->text, sizeof(answer->text), "%s",
+		       result.why_not);
+}
+
+/* Also where its page says that it is over by now: it is to be profiled. */
+static void on_spans(struct client *c, bool is_open)
+{
+	c->said_open = is_open;
+	if (is_open)
+		count(c, true);
+}
+
+void client_request(struct broker *b, struct client *c,
+		    const struct protocol_request *request,
+		    struct protocol_answer *answer)
+{
+	const enum protocol_type type = request->h.type;
+
+	answer->pid = c->pid;
+	if (c->instance == NULL)
+		find_instance(b, c);
+	if (type == PROTOCOL_START || type == PROTOCOL_STOP)
+		on_command(c, type, answer);
+	else if (type == PROTOCOL_SPANS_OPEN || type == PROTOCOL_SPANS_CLOSED)
+		on_spans(c, type == PROTOCOL_SPANS_OPEN);
+	else if (type == PROTOCOL_THREAD &&
+		 thread_number_find(c->pid, request->pid, &answer->pid) < 0)
+		answer->result = PROTOCOL_NO_PROCESS;
+	look(b, c, false);
+	show(b, c);
+	answer->state = c->page.shown.state;
+	if (answer->state == PROTOCOL_PROFILING)
+		memcpy(answer->profiler_id, c->page.shown.profiler_id,
+		       sizeof(answer->profiler_id));
+}

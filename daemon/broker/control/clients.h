@@ -1,0 +1,87 @@
+/*
+ * Clients: connections of processes that speak for themselves (libsentry_profd,
+ * lib/client/protocol.h). What they say, what stands in their page, and what
+ * their end means: a connection that is gone has no root spans open.
+ *
+ * A client is there before its instance may be (discovery, min_age_seconds),
+ * and after it: so it keeps what it said, and clients_check brings it together
+ * with the instance that has its pid and its start time.
+ *
+ * Of the page the broker reads two words, as it does of a message: both are
+ * taken for yes or no, and can only be about the process itself.
+ */
+#ifndef DAEMON_BROKER_CONTROL_CLIENTS_H
+#define DAEMON_BROKER_CONTROL_CLIENTS_H
+
+#include <stdint.h>
+
+#include "daemon/broker/targets/lifecycle.h"
+#include "daemon/process/peer.h"
+#include "lib/base/util.h"
+#include "lib/client/protocol.h"
+
+struct broker;
+struct client;
+struct instance;
+
+/* The broker's; {0} is none. */
+struct clients {
+	struct client *first;
+	uint64_t beat_ns; /* the last one */
+	size_t n_seen;	  /* instances that there were then */
+};
+
+/*
+ * A connection's process speaks for itself. ret_fd: NULL if it wants no page;
+ * else *ret_fd is the page's memfd, the caller's, to be sent and closed.
+ * Returns 0, -ESRCH (the process is gone, or not of this pid namespace), or
+ * another errno.
+ */
+must_check int client_new(struct broker *b, const struct peer *peer,
+			  struct client **ret, int *ret_fd);
+/*
+ * The connection has ended: the process has no root spans open any more.
+ * clients_sweep frees c. Takes NULL.
+ */
+void client_end(struct client *c);
+
+/* At the end of a turn: frees the clients whose connection has ended. */
+void clients_sweep(struct broker *b);
+
+/*
+ * START, STOP, PROFILER_ID, SPANS_OPEN, SPANS_CLOSED of the process about
+ * itself, or THREAD. Fills in result, pid, state, profiler_id and text of
+ * *answer, which is all zeros. A START before there is an instance is
+ * PROTOCOL_OK, and done when there is one.
+ */
+void client_request(struct broker *b, struct client *c,
+		    const struct protocol_request *request,
+		    struct protocol_answer *answer);
+
+/*
+ * At every turn, before instances_check: what is open, what stands in the
+ * pages, and time for lifecycle_time.
+ */
+void clients_check(struct broker *b);
+
+/* The instance will be no more. */
+void clients_forget(struct broker *b, const struct instance *i);
+
+/* Of an instance, for an answer: pid, state, and the id if it is profiled. */
+void clients_tell(const struct instance *i, struct protocol_answer *ret);
+
+/*
+ * Whoever called it, and by whatever way: of a call without effect a line at
+ * debug level says why, as the specification has it.
+ */
+void clients_note(int32_t pid, struct lifecycle_result result);
+
+/* What is done with an instance; i may be NULL. */
+enum protocol_state clients_state(const struct instance *i);
+/*
+ * The profiler's id: of the run that goes on, or of the next one, where the
+ * last one is coming to its end.
+ */
+const char *clients_profiler_id(const struct instance *i);
+
+#endif

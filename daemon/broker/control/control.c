@@ -1,0 +1,293 @@
+#include "daemon/broker/control/control.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "daemon/broker/control/allowance.h"
+#include "daemon/broker/control/control_message.h"
+#include "daemon/broker/control/control_socket.h"
+#include "daemon/broker/control/inbound.h"
+#include "daemon/common/lack.h"
+#include "daemon/common/log.h"
+#include "lib/base/clock.h"
+#include "lib/base/ipc.h"
+
+/* In one turn of the loop, so that the others have theirs. */
+#define ACCEPTED_AT_ONCE 16
+#define HEARD_AT_ONCE	 32
+
+struct connection {
+	struct connection *next;
+	struct control *control;
+	int fd;
+	struct loop_source *source; /* NULL: waits until it may ask */
+	bool is_greeted;
+	bool has_ended; /* control_check frees it */
+	struct control_peer peer;
+};
+
+struct control {
+	struct control_socket socket;
+	const struct control_user *user;
+	void *ctx;
+	struct loop *loop;
+	struct loop_source *source; /* NULL: has not started */
+	uint32_t own_uid;
+	struct peer_groups groups;
+	struct allowance allowance;
+	struct connection *connections;
+};
+
+void control_refuse(struct control_answer *ret, enum protocol_result result,
+		    const char *format, ...)
+{
+	va_list args;
+
+	ret->m.result = result;
+	va_start(args, format);
+	(void)vsnprintf(ret->m.text, sizeof(ret->m.text), format, args);
+	va_end(args);
+}
+
+static void end(struct connection *c)
+{
+	struct control *control = c->control;
+
+	if (c->is_greeted)
+		control->user->gone(control->ctx, &c->peer);
+	loop_remove(control->loop, &c->source);
+	inbound_close(&c->fd, control->socket.is_safe);
+	allowance_close(&control->allowance, c->peer.is.uid);
+	c->has_ended = true;
+}
+
+static void sweep(struct control *control)
+{
+	struct connection **at = &control->connections;
+
+	while (*at != NULL) {
+		struct connection *c = *at;
+
+		if (!c->has_ended) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		free(c);
+	}
+}
+
+/* False: he does not read, or has gone. */
+static bool answer(struct connection *c, const struct protocol_header *to,
+		   struct control_answer *a)
+{
+	int r = 0;
+
+	if (to->tag != 0) {
+		a->m.h = (struct protocol_header){
+			.type = PROTOCOL_ANSWER,
+			.size = sizeof(a->m),
+			.tag = to->tag,
+		};
+		a->m.version = c->peer.version;
+		r = ipc_send(c->fd, &a->m, sizeof(a->m), &a->fd, a->fd >= 0);
+	}
+	close_fd(&a->fd);
+	return r == 0;
+}
+
+static bool greet(struct connection *c, const struct protocol_hello *m)
+{
+	struct control *control = c->control;
+	struct control_answer a = {.fd = -1};
+
+	c->peer.version = (uint32_t)min_u64(m->version, PROTOCOL_VERSION);
+	c->is_greeted = true;
+	if ((m->flags & PROTOCOL_WANT_PAGE) &&
+	    control->user->page(control->ctx, &c->peer, &a.fd) < 0)
+		a.m.result = PROTOCOL_FAILED;
+	return answer(c, &m->h, &a);
+}
+
+static bool serve(struct connection *c, const struct protocol_request *m)
+{
+	struct control *control = c->control;
+	struct control_answer a = {.fd = -1, .work = 1};
+
+	control->user->ask(control->ctx, &c->peer, m, &a);
+	allowance_use(&control->allowance, c->peer.is.uid, a.work);
+	return answer(c, &m->h, &a);
+}
+
+/* False: the connection is to end. */
+static bool hear(struct connection *c, const void *bytes, size_t size)
+{
+	struct control_answer later = {.m.result = PROTOCOL_BAD_VERSION,
+				       .fd = -1};
+	union control_message m;
+
+	switch (control_message_check(bytes, size, !c->is_greeted, &m)) {
+	case CONTROL_BAD:
+		log_debug("process %d sends what is no message: its connection "
+			  "is closed",
+			  c->peer.is.pid);
+		return false;
+	case CONTROL_HELLO:
+		return greet(c, &m.hello);
+	case CONTROL_ASKS:
+		return serve(c, &m.request);
+	case CONTROL_LATER:
+		allowance_use(&c->control->allowance, c->peer.is.uid, 1);
+		return answer(c, &m.h, &later);
+	}
+	return false;
+}
+
+static void on_readable(void *ctx)
+{
+	struct connection *c = ctx;
+	struct control *control = c->control;
+	const uint64_t now_ns = clock_mono_ns();
+	/* One byte more shows what is too long. */
+	uint8_t bytes[PROTOCOL_SIZE_MAX + 1];
+
+	for (int i = 0; i < HEARD_AT_ONCE; i++) {
+		ssize_t n;
+
+		if (!allowance_may_ask(&control->allowance, c->peer.is.uid,
+				       now_ns)) {
+			loop_remove(control->loop, &c->source);
+			return;
+		}
+		n = inbound_recv(c->fd, control->socket.is_safe, bytes,
+				 sizeof(bytes));
+		if (n == -EAGAIN || n == -EINTR)
+			return;
+		if (n <= 0 || !hear(c, bytes, (size_t)n)) {
+			end(c);
+			return;
+		}
+	}
+}
+
+static size_t connections_of(const struct control *c, int32_t pid)
+{
+	size_t n = 0;
+
+	for (const struct connection *i = c->connections; i; i = i->next)
+		n += !i->has_ended && i->peer.is.pid == pid;
+	return n;
+}
+
+/* Takes fd. Who may not connect finds his connection closed. */
+static void take(struct control *control, int fd)
+{
+	struct connection *c = calloc(1, sizeof(*c));
+	struct peer *is;
+
+	if (c == NULL ||
+	    peer_of(fd, control->own_uid, &control->groups, &c->peer.is) < 0)
+		goto out;
+	is = &c->peer.is;
+	if (!allowance_open(&control->allowance, is->uid, is->is_operator,
+			    connections_of(control, is->pid),
+			    clock_mono_ns())) {
+		log_debug("process %d (uid %u): too many connections", is->pid,
+			  is->uid);
+		goto out;
+	}
+	c->control = control;
+	c->fd = fd;
+	if (loop_add(control->loop, fd, on_readable, c, &c->source) < 0) {
+		allowance_close(&control->allowance, is->uid);
+		goto out;
+	}
+	c->next = control->connections;
+	control->connections = c;
+	return;
+out:
+	free(c);
+	inbound_close(&fd, control->socket.is_safe);
+}
+
+static void on_connect(void *ctx)
+{
+	struct control *c = ctx;
+
+	for (int i = 0; i < ACCEPTED_AT_ONCE; i++) {
+		int fd = accept4(c->socket.fd, NULL, NULL,
+				 SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd >= 0) {
+			take(c, fd);
+			continue;
+		}
+		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+			return;
+		lack_note(errno, "a connection to the daemon's socket");
+		loop_rest(c->loop, c->source);
+		return;
+	}
+}
+
+int control_new(const char *path, const struct control_user *user, void *ctx,
+		uint32_t own_uid, struct control **ret)
+{
+	struct control *c = calloc(1, sizeof(*c));
+	struct rlimit files = {0};
+	int r;
+
+	if (c == NULL)
+		return -ENOMEM;
+	/* An ordinary user's daemon is for nobody else. */
+	r = control_socket_open(path, own_uid == 0, &c->socket);
+	if (r < 0) {
+		free(c);
+		return r;
+	}
+	(void)getrlimit(RLIMIT_NOFILE, &files);
+	allowance_init(&c->allowance, files.rlim_cur);
+	c->user = user;
+	c->ctx = ctx;
+	c->own_uid = own_uid;
+	peer_groups(&c->groups);
+	*ret = c;
+	return 0;
+}
+
+int control_start(struct control *c, struct loop *l)
+{
+	c->loop = l;
+	return loop_add(l, c->socket.fd, on_connect, c, &c->source);
+}
+
+void control_free(struct control *c)
+{
+	if (c == NULL)
+		return;
+	for (struct connection *i = c->connections; i != NULL; i = i->next)
+		if (!i->has_ended)
+			end(i);
+	sweep(c);
+	if (c->loop != NULL)
+		loop_remove(c->loop, &c->source);
+	control_socket_close(&c->socket);
+	free(c);
+}
+
+void control_check(struct control *c, uint64_t now_ns)
+{
+	if (c->loop == NULL)
+		return;
+	/* What is added to the loop is read in its next turn. */
+	for (struct connection *i = c->connections; i != NULL; i = i->next)
+		if (!i->has_ended && i->source == NULL &&
+		    allowance_may_ask(&c->allowance, i->peer.is.uid, now_ns) &&
+		    loop_add(c->loop, i->fd, on_readable, i, &i->source) < 0)
+			end(i);
+	sweep(c);
+}

@@ -1,0 +1,550 @@
+#include "daemon/broker/control/inspect.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/config/config_files.h"
+#include "daemon/broker/discovery/identify.h"
+#include "daemon/config/match.h"
+#include "daemon/process/open.h"
+#include "daemon/process/process.h"
+#include "lib/base/clock.h"
+#include "lib/base/sealed.h"
+#include "lib/ship/transport.h"
+#include "proto/dsn.h"
+
+/* A request that is under way, and the probe: as long as daemon/ship/main.c gives each. */
+#define INSPECT_NS (90 * NS_PER_SEC)
+
+/* Each server is asked, with a request: some milliseconds of others' time. */
+#define INSPECT_WORK 200
+
+/* A process whose sections are asked for. */
+struct subject {
+	struct process process;
+	struct process_facts facts;
+	char exe[PATH_MAX];
+	char cgroup[PATH_MAX];
+	char container[FACTS_CONTAINER_SIZE];
+	char cmdline[PATH_MAX];
+	bool cmdline_is_awaited;
+};
+
+struct inspection {
+	struct broker *broker;
+	struct sealed sealed; /* what out writes to, unless that is stdout */
+	FILE *out;
+	int fd; /* to the operator; -1: out is stdout */
+	enum finding worst;
+	uint64_t deadline_ns;
+	bool is_over;
+	bool has_errors;	 /* the options' configuration is none */
+	struct subject *subject; /* NULL: no process was given */
+};
+
+#define SAY(i, finding, subject, ...) \
+	finding_write((i)->out, &(i)->worst, finding, subject, __VA_ARGS__)
+
+/* The configuration. */
+
+static void say_faults(struct inspection *i, const struct config_faults *faults)
+{
+	for (size_t k = 0; k < faults->n; k++)
+		SAY(i,
+		    faults->v[k].is_warning ? FINDING_WARNING : FINDING_FAULT,
+		    "configuration", "%s", faults->v[k].text);
+}
+
+static void say_configuration(struct inspection *i, const struct config *c,
+			      const struct config_faults *faults)
+{
+	const struct broker *b = i->broker;
+	const bool is_running = i->fd >= 0;
+	char path[OPTIONS_PATH_SIZE];
+
+	say_faults(i, faults);
+	options_config_path(&b->options, path);
+	if (path[0] == '\0')
+		SAY(i, FINDING_OK, "configuration",
+		    is_running ? "the daemon has no file: what it profiles was "
+				 "given by --pid"
+			       : "there is no " CONFIG_PATH_DEFAULT
+				 ": what is to be profiled is given by --pid");
+	else if (faults->n == 0 && c->n_targets > 0)
+		SAY(i, FINDING_OK, "configuration",
+		    "%s, %zu kind%s of "
+		    "targets%s",
+		    path, c->n_targets, c->n_targets == 1 ? "" : "s",
+		    is_running ? ": the daemon's file" : "");
+}
+
+/* The files as they are now, which the next start would find. */
+static void inspect_files(struct inspection *i)
+{
+	static struct config_faults faults;
+	struct config c;
+	int r = options_read_again(&i->broker->options, &c, &faults);
+
+	say_configuration(i, r < 0 ? &i->broker->options.config : &c, &faults);
+	if (r == 0)
+		config_fini(&c);
+	config_faults_fini(&faults);
+}
+
+/* The servers. */
+
+static struct ship *find_ship(const struct broker *b, const char *dsn)
+{
+	for (size_t k = 0; k < b->n_ships; k++)
+		if (!b->ships[k]->child.is_leaving &&
+		    ship_is_for(b->ships[k], dsn))
+			return b->ships[k];
+	return NULL;
+}
+
+static void ask_server(struct broker *b, const char *dsn)
+{
+	struct ship *s;
+
+	if (dsn[0] == '\0' || children_ship(b, dsn, &s) < 0 ||
+	    s->probe_pid != 0)
+		return;
+	s->probed = (struct msg_probed){.status = 0};
+	s->probe_pid = s->child.pid;
+	child_tell(&s->child, MSG_PROBE, 0);
+}
+
+int inspect_probed(struct ship *s, const struct msg_probed *m)
+{
+	if (s->probe_pid != s->child.pid || m->fault >= TRANSPORT_FAULT_N ||
+	    memchr(m->text, '\0', sizeof(m->text)) == NULL)
+		return -EPROTO;
+	s->probe_pid = 0;
+	s->probed = *m;
+	return 0;
+}
+
+static bool is_awaited(const struct ship *s)
+{
+	return s->probe_pid != 0 && s->probe_pid == s->child.pid;
+}
+
+static void say_clock(struct inspection *i, const char *endpoint,
+		      int64_t ahead_s)
+{
+	if (ahead_s >= -MSG_CLOCK_MAX_S &&
+	    ahead_s <= MSG_CLOCK_MAX_S)
+		return;
+	SAY(i, FINDING_WARNING, "clock",
+	    "that of this host is %lld s %s that of %s: profiles have its "
+	    "times, which the server does not correct (timedatectl set-ntp "
+	    "true)",
+	    (long long)(ahead_s < 0 ? -ahead_s : ahead_s),
+	    ahead_s < 0 ? "ahead of" : "behind", endpoint);
+}
+
+static void say_no_answer(struct inspection *i, const char *endpoint,
+			  const struct msg_probed *m)
+{
+	static const char *const advice[TRANSPORT_FAULT_N] = {
+		[TRANSPORT_FAULT_OTHER] = "a proxy: https_proxy; an authority "
+					  "of your own: ca_certs",
+		[TRANSPORT_FAULT_CONNECT] = "a way out by a proxy: https_proxy",
+		[TRANSPORT_FAULT_PROXY] =
+			"its proxy: https_proxy, http_proxy, no_proxy",
+		[TRANSPORT_FAULT_TLS] = "an authority of your own: ca_certs; "
+					"a certificate to show: client_cert",
+	};
+
+	SAY(i, FINDING_FAULT, "server", "%s does not answer: %s (%s)", endpoint,
+	    m->text, advice[m->fault]);
+}
+
+static void say_answer(struct inspection *i, const char *endpoint,
+		       const struct msg_probed *m)
+{
+	if (m->status == 0) {
+		say_no_answer(i, endpoint, m);
+		return;
+	}
+	if (m->status < 300)
+		SAY(i, FINDING_OK, "server", "%s accepts us", endpoint);
+	else if (m->status == 429)
+		SAY(i, FINDING_WARNING, "server",
+		    "%s limits us at present (429): it takes profiles when "
+		    "that is over, or the quota is spent",
+		    endpoint);
+	else
+		SAY(i, FINDING_FAULT, "server", "%s answers %d%s%s: %s",
+		    endpoint, m->status, m->text[0] != '\0' ? ", " : "",
+		    m->text,
+		    m->status == 401 || m->status == 403
+			    ? "the DSN's key is not one of that project (its "
+			      "settings show the DSN)"
+			    : "the DSN, or a proxy between, leads elsewhere");
+	say_clock(i, endpoint, m->clock_ahead_s);
+}
+
+static void say_server(struct inspection *i, const char *subject,
+		       const char *text)
+{
+	const struct ship *s = find_ship(i->broker, text);
+	char endpoint[DSN_ENDPOINT_SIZE];
+	struct dsn dsn;
+
+	/* config_resolve has refused what is no DSN. */
+	if (dsn_parse(&dsn, text) != DSN_OK ||
+	    dsn_endpoint(&dsn, endpoint, sizeof(endpoint)) < 0)
+		return;
+	SAY(i, FINDING_OK, subject, "host %s, project %s", dsn.host,
+	    dsn.project);
+	explicit_bzero(&dsn, sizeof(dsn));
+	if (s != NULL && s->probed.h.type == MSG_PROBED)
+		say_answer(i, endpoint, &s->probed);
+	else
+		SAY(i, FINDING_FAULT, "server", "%s cannot be asked: %s",
+		    endpoint,
+		    s != NULL && is_awaited(s)
+			    ? "sentry-profd-ship takes too long"
+			    : "sentry-profd-ship does not run, or has ended");
+}
+
+/* As open_output() in daemon/broker/main.c decides it: a service leaves no files. */
+static void say_no_dsn(struct inspection *i)
+{
+	const struct options *o = &i->broker->options;
+	const bool is_service = o->check_servers ? o->config.n_targets > 0
+						 : i->broker->discovery != NULL;
+
+	if (o->config.spotlight[0] != '\0')
+		SAY(i, FINDING_WARNING, "DSN",
+		    "none is given: profiles go to Spotlight%s",
+		    o->output != NULL ? " and into files" : " only");
+	else if (o->output != NULL || !is_service)
+		SAY(i, FINDING_WARNING, "DSN",
+		    "none is given: profiles go into files only (dsn in "
+		    "[sentry], SENTRY_DSN)");
+	else
+		SAY(i, FINDING_WARNING, "DSN",
+		    "none is given, and no --output: profiles go nowhere (dsn "
+		    "in [sentry], SENTRY_DSN)");
+}
+
+/* Of the targets, each that is not among those before it. */
+static bool is_known(const struct config *c, size_t n)
+{
+	const char *dsn = c->targets[n].dsn;
+
+	if (dsn[0] == '\0' || strcmp(dsn, c->dsn) == 0)
+		return true;
+	for (size_t k = 0; k < n; k++)
+		if (strcmp(dsn, c->targets[k].dsn) == 0)
+			return true;
+	return false;
+}
+
+static bool all_have_their_own(const struct config *c)
+{
+	for (size_t k = 0; k < c->n_targets; k++)
+		if (c->targets[k].dsn[0] == '\0')
+			return false;
+	return c->n_targets > 0;
+}
+
+static void say_servers(struct inspection *i)
+{
+	const struct config *c = &i->broker->options.config;
+	char subject[FINDING_SUBJECT_SIZE];
+
+	if (c->dsn[0] != '\0')
+		say_server(i, "DSN", c->dsn);
+	else if (!all_have_their_own(c))
+		say_no_dsn(i);
+	for (size_t k = 0; k < c->n_targets; k++) {
+		if (is_known(c, k))
+			continue;
+		(void)snprintf(subject, sizeof(subject), "DSN of %s",
+			       c->targets[k].name);
+		say_server(i, subject, c->targets[k].dsn);
+	}
+}
+
+/* The sections. */
+
+static struct files *files_of(const struct broker *b)
+{
+	return b->discovery != NULL ? discovery_files(b->discovery) : b->files;
+}
+
+static void on_cmdline(void *ctx, const struct msg_want *want, int error,
+		       int fd, const struct file_shown *file)
+{
+	struct subject *s = ctx;
+	ssize_t n = error == 0 ? read(fd, s->cmdline, sizeof(s->cmdline)) : 0;
+
+	(void)want, (void)file;
+	close_fd(&fd);
+	s->cmdline_is_awaited = false;
+	s->facts.cmdline_size = n < 0 ? 0 : (size_t)n;
+}
+
+/* Who runs this alone may wait for a file, of which discovery reads a copy. */
+static int32_t pid_of_file(const struct broker *b, const char *path)
+{
+	char text[OPEN_PID_FILE_MAX];
+	ssize_t n;
+	int fd;
+
+	if (b->discovery != NULL)
+		return discovery_pid_file(b->discovery, path);
+	if (config_files_open(path, &fd) < 0)
+		return 0;
+	n = pread(fd, text, sizeof(text), 0);
+	close_fd(&fd);
+	return n > 0 ? facts_pid_file(text, (size_t)n) : 0;
+}
+
+static void ask_facts(struct inspection *i, struct subject *s)
+{
+	static const struct msg_want want = {.kind = WANT_CMDLINE};
+	const int32_t pid = s->process.pid;
+
+	identify_read_exe(pid, s->exe);
+	identify_read_cgroup(pid, s->cgroup);
+	facts_container(s->cgroup, s->container);
+	s->facts = (struct process_facts){
+		.pid = pid,
+		.uid = s->process.uid,
+		.comm = s->process.comm,
+		.exe = s->exe,
+		.cmdline = s->cmdline,
+		.cgroup = s->cgroup,
+		.container = s->container,
+	};
+	s->cmdline_is_awaited =
+		files_request(files_of(i->broker), &want, pid, s->process.pidfd,
+			      on_cmdline, s) == 0;
+}
+
+/* Of what cannot be looked at doctor says why. */
+static void take_subject(struct inspection *i, int32_t pid)
+{
+	struct subject *s;
+	enum process_fault fault;
+
+	if (pid == 0 || i->broker->options.config.n_targets == 0)
+		return;
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return;
+	fault = process_look(pid, &s->process);
+	if (fault != PROCESS_OK && fault != PROCESS_TRACED) {
+		free(s);
+		return;
+	}
+	ask_facts(i, s);
+	i->subject = s;
+}
+
+static void free_subject(struct inspection *i)
+{
+	struct subject *s = i->subject;
+
+	if (s == NULL)
+		return;
+	files_forget(files_of(i->broker), s);
+	close_fd(&s->process.pidfd);
+	free(s);
+	i->subject = NULL;
+}
+
+static bool matches(struct inspection *i, const struct target_config *t)
+{
+	struct process_facts *facts = &i->subject->facts;
+
+	facts->pid_file_pid = t->pid_file[0] == '\0'
+				      ? 0
+				      : pid_of_file(i->broker, t->pid_file);
+	return match_process(t, facts) == MATCH_YES;
+}
+
+static void say_section(struct inspection *i, const struct target_config *t,
+			enum finding finding)
+{
+	struct subject *s = i->subject;
+	struct match_refusal why;
+
+	if (matches(i, t)) {
+		SAY(i, FINDING_OK, "section", "[target \"%s\"] matches it",
+		    t->name);
+		return;
+	}
+	if (!match_refusal(t, &s->facts, &why))
+		return;
+	if (strcmp(why.key, "pid_file") == 0)
+		SAY(i, finding, "section",
+		    "[target \"%s\"] does not match it: pid_file = %s names %s",
+		    t->name, why.pattern,
+		    s->facts.pid_file_pid == 0 ? "no process" : why.fact);
+	else
+		SAY(i, finding, "section",
+		    "[target \"%s\"] does not match it: %s = %s, and it has %s",
+		    t->name, why.key, why.pattern,
+		    why.fact[0] == '\0' ? "none" : why.fact);
+}
+
+/* None of them has to match a process that is profiled without one. */
+static void say_sections(struct inspection *i)
+{
+	const struct config *c = &i->broker->options.config;
+	struct subject *s = i->subject;
+	bool is_one;
+
+	if (s == NULL)
+		return;
+	is_one = instance_of_pid(i->broker, s->process.pid) != NULL;
+	for (size_t k = 0; k < c->n_targets; k++)
+		is_one |= matches(i, &c->targets[k]);
+	for (size_t k = 0; k < c->n_targets; k++)
+		say_section(i, &c->targets[k],
+			    is_one ? FINDING_OK : FINDING_WARNING);
+}
+
+/* The inspection. */
+
+/* Asks whoever is to be asked; nobody of a configuration that is none. */
+static int begin(struct broker *b, int32_t pid, bool has_errors,
+		 struct inspection **ret)
+{
+	const struct config *c = &b->options.config;
+	struct inspection *i = calloc(1, sizeof(*i));
+
+	if (i == NULL)
+		return -ENOMEM;
+	i->broker = b;
+	i->fd = -1;
+	i->out = stdout;
+	i->deadline_ns = clock_mono_ns() + INSPECT_NS;
+	i->has_errors = has_errors;
+	if (!has_errors) {
+		ask_server(b, c->dsn);
+		for (size_t k = 0; k < c->n_targets; k++)
+			ask_server(b, c->targets[k].dsn);
+		take_subject(i, pid);
+	}
+	b->inspection = i;
+	*ret = i;
+	return 0;
+}
+
+void inspect_ask(struct broker *b, const struct control_peer *peer,
+		 const struct protocol_request *m, struct control_answer *ret)
+{
+	struct inspection *i;
+	struct sealed sealed;
+	uint64_t size;
+	int fds[2] = {-1, -1}, r;
+
+	ret->work = INSPECT_WORK;
+	if (!peer->is.is_operator) {
+		ret->m.result = PROTOCOL_DENIED;
+		return;
+	}
+	if (b->inspection != NULL) {
+		control_refuse(ret, PROTOCOL_BUSY,
+			       "it is asked by another doctor: try again");
+		return;
+	}
+	r = sealed_open(&sealed, "findings");
+	if (r == 0) {
+		r = ipc_pair(fds);
+		if (r == 0 && fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0)
+			r = -errno;
+		if (r == 0)
+			r = begin(b, m->pid, false, &i);
+		if (r < 0)
+			r = sealed_close(&sealed, r, &ret->fd, &size);
+	}
+	if (r < 0) {
+		close_fd(&fds[0]);
+		close_fd(&fds[1]);
+		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
+		return;
+	}
+	i->sealed = sealed;
+	i->out = sealed.out;
+	i->fd = fds[0];
+	ret->fd = fds[1];
+	inspect_files(i);
+}
+
+int inspect_options(struct broker *b, const struct config_faults *faults)
+{
+	const int32_t pid = b->options.n_pids > 0 ? b->options.pids[0] : 0;
+	struct inspection *i;
+	int r = begin(b, pid, faults->n_errors > 0, &i);
+
+	if (r < 0)
+		return r;
+	say_configuration(i, &b->options.config, faults);
+	return 0;
+}
+
+static bool is_answered(const struct inspection *i)
+{
+	const struct broker *b = i->broker;
+
+	if (clock_mono_ns() >= i->deadline_ns)
+		return true;
+	for (size_t k = 0; k < b->n_ships; k++)
+		if (is_awaited(b->ships[k]))
+			return false;
+	return i->subject == NULL || !i->subject->cmdline_is_awaited;
+}
+
+/* An operator who has gone gets nothing. */
+static void hand_over(struct inspection *i)
+{
+	struct protocol_checked m = {.bytes = 0};
+	uint64_t size;
+	int fd, r = sealed_close(&i->sealed, 0, &fd, &size);
+
+	if (r == 0) {
+		m.bytes = (uint32_t)size;
+		(void)!ipc_send(i->fd, &m, sizeof(m), &fd, 1);
+		close_fd(&fd);
+	}
+	close_fd(&i->fd);
+}
+
+void inspect_check(struct broker *b)
+{
+	struct inspection *i = b->inspection;
+
+	if (i == NULL || i->is_over || !is_answered(i))
+		return;
+	if (!i->has_errors)
+		say_servers(i);
+	say_sections(i);
+	for (size_t k = 0; k < b->n_ships; k++)
+		b->ships[k]->probe_pid = 0;
+	free_subject(i);
+	i->is_over = true;
+	if (i->fd < 0)
+		return;
+	hand_over(i);
+	free(i);
+	b->inspection = NULL;
+}
+
+bool inspect_is_over(const struct broker *b)
+{
+	return b->inspection->is_over;
+}
+
+enum finding inspect_worst(const struct broker *b)
+{
+	return b->inspection->worst;
+}

@@ -1,0 +1,45 @@
+/*
+ * What sentry-profctl doctor wants to know of the daemon itself: is the
+ * configuration right, does each server take envelopes, and to which section
+ * does a process belong? The daemon's own ships ask the servers (MSG_PROBE), so
+ * that certificates, proxy, connection and clock are those of the chunks. A
+ * ship that no process has needed yet is started, and stays.
+ *
+ * One inspection goes on at a time: for an operator (PROTOCOL_CHECK), or of a
+ * sentry-profd that does nothing else (--check-config --servers). Its findings
+ * (daemon/common/finding.h) are written when all that was asked for is there.
+ */
+#ifndef DAEMON_BROKER_CONTROL_INSPECT_H
+#define DAEMON_BROKER_CONTROL_INSPECT_H
+
+#include "daemon/broker/broker.h"
+#include "daemon/broker/control/control.h"
+#include "daemon/common/finding.h"
+
+/*
+ * The request PROTOCOL_CHECK: begins an inspection. The answer has a socket, on
+ * which one message comes: struct protocol_checked, with the lines in a sealed
+ * memfd.
+ */
+void inspect_ask(struct broker *b, const struct control_peer *peer,
+		 const struct protocol_request *m, struct control_answer *ret);
+
+/*
+ * --check-config --servers: begins an inspection of the options, whose findings
+ * go to stdout. faults: all that is wrong with them; after an error nobody is
+ * asked.
+ */
+must_check int inspect_options(struct broker *b,
+			       const struct config_faults *faults);
+
+/* At every turn: ends the inspection when all has been answered. */
+void inspect_check(struct broker *b);
+
+/* Has the inspection of options ended? Then: its gravest finding. */
+bool inspect_is_over(const struct broker *b);
+enum finding inspect_worst(const struct broker *b);
+
+/* MSG_PROBED. Returns 0, or -EPROTO: ship was not asked. */
+must_check int inspect_probed(struct ship *s, const struct msg_probed *m);
+
+#endif

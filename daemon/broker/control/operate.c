@@ -1,0 +1,356 @@
+#include "daemon/broker/control/operate.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "daemon/broker/control/adopt.h"
+#include "daemon/broker/broker.h"
+#include "daemon/broker/control/clients.h"
+#include "daemon/broker/control/control.h"
+#include "daemon/broker/control/inspect.h"
+#include "daemon/broker/targets/lifecycle.h"
+#include "daemon/common/log.h"
+#include "daemon/broker/report/metrics.h"
+#include "daemon/broker/control/record.h"
+#include "daemon/broker/control/reload.h"
+#include "daemon/broker/control/rights.h"
+#include "daemon/broker/report/status.h"
+#include "lib/base/clock.h"
+
+/* What it costs, in small messages (daemon/broker/control/allowance.h). */
+#define STATUS_WORK	 10
+#define STATUS_WORK_EACH 2
+#define RELOAD_WORK	 100
+/* A file for each of its threads: some hundred microseconds, as a rule. */
+#define THREAD_WORK 20
+
+static enum protocol_result change(struct instance *i, uint32_t type)
+{
+	struct lifecycle_result result;
+
+	if (instance_is_left_alone(i))
+		return PROTOCOL_LEFT_OUT;
+	result =
+		type == PROTOCOL_START ? lifecycle_start(i) : lifecycle_stop(i);
+	clients_note(i->pid, result);
+	return result.answer;
+}
+
+/* How many processes of a section a start or stop had no effect on, and why. */
+static void tell_reasons(const uint32_t counts[PROTOCOL_FAILED + 1],
+			 struct protocol_answer *ret)
+{
+	static const struct {
+		enum protocol_result result;
+		const char *text;
+	} reasons[] = {
+		{PROTOCOL_RUNS_ALREADY, "profiled already"},
+		{PROTOCOL_NOT_RUNNING, "not profiled"},
+		{PROTOCOL_NOT_SAMPLED,
+		 "not sampled (profile_session_sample_rate)"},
+		{PROTOCOL_TRACE_MODE,
+		 "left to their root spans (profile_lifecycle = trace)"},
+		{PROTOCOL_LEFT_OUT, "left alone (detached, or made the "
+				    "profiler hang)"},
+	};
+	size_t at = 0;
+
+	for (size_t k = 0; k < array_size(reasons); k++) {
+		const uint32_t n = counts[reasons[k].result];
+
+		if (n != 0 && at < sizeof(ret->text))
+			at += (size_t)snprintf(ret->text + at,
+					       sizeof(ret->text) - at,
+					       "%s%u %s", at > 0 ? ", " : "", n,
+					       reasons[k].text);
+	}
+}
+
+/* All of a section that the peer may; OK if there are any. */
+static void change_all(struct broker *b, const struct peer *is,
+		       const struct protocol_request *m,
+		       struct control_answer *ret)
+{
+	uint32_t counts[PROTOCOL_FAILED + 1] = {0};
+	size_t known = 0, allowed = 0;
+
+	for (size_t k = 0; k < b->n_instances; k++) {
+		struct instance *i = b->instances[k];
+
+		if (instance_is_gone(i) || strcmp(i->config.name, m->name) != 0)
+			continue;
+		known++;
+		if (!rights_may(is, i))
+			continue;
+		allowed++;
+		counts[change(i, m->h.type)]++;
+	}
+	ret->m.count = counts[PROTOCOL_OK];
+	tell_reasons(counts, &ret->m);
+	ret->work += (uint32_t)known;
+	if (known == 0)
+		control_refuse(ret, PROTOCOL_NO_TARGET,
+			       "no process belongs to [target \"%s\"]",
+			       m->name);
+	else if (allowed == 0)
+		ret->m.result = PROTOCOL_DENIED;
+}
+
+static void start_or_stop(struct broker *b, const struct control_peer *peer,
+			  const struct protocol_request *m,
+			  struct control_answer *ret)
+{
+	struct instance *i;
+
+	if (m->name[0] != '\0') {
+		change_all(b, &peer->is, m, ret);
+		return;
+	}
+	i = rights_find(b, &peer->is, m->pid, ret);
+	if (i == NULL)
+		return;
+	ret->m.result = change(i, m->h.type);
+	clients_tell(i, &ret->m);
+}
+
+static void tell_profiler_id(struct broker *b, const struct control_peer *peer,
+			     const struct protocol_request *m,
+			     struct control_answer *ret)
+{
+	struct instance *i = rights_find(b, &peer->is, m->pid, ret);
+
+	if (i == NULL)
+		return;
+	clients_tell(i, &ret->m);
+	if (ret->m.profiler_id[0] == '\0')
+		ret->m.result = PROTOCOL_NOT_RUNNING;
+}
+
+/* The status or the metrics. */
+static void show(struct broker *b, const struct control_peer *peer,
+		 const struct protocol_request *m, struct control_answer *ret)
+{
+	int r = m->h.type == PROTOCOL_STATUS
+			? status_make(b, &peer->is, &ret->fd, &ret->m.fd_bytes)
+			: metrics_make(b, &peer->is,
+				       m->h.type == PROTOCOL_OPENMETRICS,
+				       &ret->fd, &ret->m.fd_bytes);
+
+	ret->work = STATUS_WORK + STATUS_WORK_EACH * (uint32_t)b->n_instances;
+	if (r < 0)
+		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
+}
+
+/* The lines, if there are any, go with the answer. */
+static void take_lines(int fd, struct control_answer *ret)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+
+	if (size <= 0 || lseek(fd, 0, SEEK_SET) < 0) {
+		close_fd(&fd);
+		return;
+	}
+	ret->fd = fd;
+	ret->m.fd_bytes = (uint32_t)size;
+}
+
+static void reload_for(struct broker *b, const struct control_peer *peer,
+		       const struct protocol_request *m,
+		       struct control_answer *ret)
+{
+	int fd, r;
+
+	(void)m;
+	ret->work = RELOAD_WORK;
+	if (!peer->is.is_operator) {
+		ret->m.result = PROTOCOL_DENIED;
+		return;
+	}
+	/* Without it there is the log. */
+	fd = memfd_create("reload", MFD_CLOEXEC);
+	r = reload(b, fd);
+	if (fd >= 0)
+		take_lines(fd, ret);
+	if (r == -ENOTSUP)
+		control_refuse(ret, PROTOCOL_FAILED,
+			       "it has no configuration to be read again: it "
+			       "was started with --pid, or ends");
+	else if (r < 0)
+		control_refuse(ret, PROTOCOL_FAILED,
+			       "the configuration stays as it was%s%s",
+			       r == -EINVAL ? "" : ": ",
+			       r == -EINVAL ? "" : strerror(-r));
+}
+
+static void ask_of_itself(struct broker *b, struct control_peer *peer,
+			  const struct protocol_request *m,
+			  struct control_answer *ret)
+{
+	struct client *c = peer->user;
+	int r = c == NULL ? client_new(b, &peer->is, &c, NULL) : 0;
+
+	if (r < 0) {
+		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
+		return;
+	}
+	peer->user = c;
+	if (m->h.type == PROTOCOL_THREAD)
+		ret->work = THREAD_WORK;
+	client_request(b, c, m, &ret->m);
+}
+
+static void attach(struct broker *b, const struct control_peer *peer,
+		   const struct protocol_request *m, struct control_answer *ret)
+{
+	adopt_attach(b, &peer->is, m->pid, ret);
+}
+
+static void detach(struct broker *b, const struct control_peer *peer,
+		   const struct protocol_request *m, struct control_answer *ret)
+{
+	adopt_detach(b, &peer->is, m->pid, ret);
+}
+
+static void end_records(struct broker *b, const struct control_peer *peer,
+			const struct protocol_request *m,
+			struct control_answer *ret)
+{
+	(void)m;
+	(void)ret;
+	records_finish(b, peer);
+}
+
+/* Which requests are about the process that asks. */
+enum about_itself { NEVER, WITHOUT_PID_AND_NAME, ALWAYS };
+
+static const struct served {
+	enum about_itself about_itself;
+	/* A request about another process, or the daemon. */
+	void (*serve)(struct broker *b, const struct control_peer *peer,
+		      const struct protocol_request *m,
+		      struct control_answer *ret);
+	const char *word; /* for the log, of what changes something */
+} requests[PROTOCOL_TYPE_END] = {
+	[PROTOCOL_START] = {WITHOUT_PID_AND_NAME, start_or_stop, "start"},
+	[PROTOCOL_STOP] = {WITHOUT_PID_AND_NAME, start_or_stop, "stop"},
+	[PROTOCOL_PROFILER_ID] = {WITHOUT_PID_AND_NAME, tell_profiler_id, NULL},
+	[PROTOCOL_SPANS_OPEN] = {ALWAYS, NULL, NULL},
+	[PROTOCOL_SPANS_CLOSED] = {ALWAYS, NULL, NULL},
+	[PROTOCOL_THREAD] = {ALWAYS, NULL, NULL},
+	[PROTOCOL_ATTACH] = {NEVER, attach, "attach"},
+	[PROTOCOL_DETACH] = {NEVER, detach, "detach"},
+	[PROTOCOL_STATUS] = {NEVER, show, NULL},
+	[PROTOCOL_METRICS] = {NEVER, show, NULL},
+	[PROTOCOL_OPENMETRICS] = {NEVER, show, NULL},
+	[PROTOCOL_RELOAD] = {NEVER, reload_for, NULL},
+	[PROTOCOL_RECORD] = {NEVER, record_ask, "recording"},
+	[PROTOCOL_WATCH] = {NEVER, record_ask, "recording"},
+	[PROTOCOL_RECORD_END] = {NEVER, end_records, NULL},
+	[PROTOCOL_CHECK] = {NEVER, inspect_ask, NULL},
+};
+
+/* Logs which user and process has changed something. */
+static void note(const struct peer *is, const struct protocol_request *m,
+		 const char *word)
+{
+	if (m->pid != 0)
+		log_debug("%s of process %d, by uid %u (pid %d)", word, m->pid,
+			  is->uid, is->pid);
+	else
+		log_debug("%s of [target \"%s\"], by uid %u (pid %d)", word,
+			  m->name, is->uid, is->pid);
+}
+
+/* m is a request of the table: control_message.h. */
+static void on_ask(void *ctx, struct control_peer *peer,
+		   const struct protocol_request *m, struct control_answer *ret)
+{
+	const struct served *r = &requests[m->h.type];
+
+	if (r->about_itself == ALWAYS ||
+	    (r->about_itself == WITHOUT_PID_AND_NAME && m->pid == 0 &&
+	     m->name[0] == '\0')) {
+		ask_of_itself(ctx, peer, m, ret);
+		return;
+	}
+	if (r->serve == NULL) {
+		control_refuse(ret, PROTOCOL_FAILED, "not known here");
+		return;
+	}
+	r->serve(ctx, peer, m, ret);
+	if (r->word != NULL && ret->m.result == PROTOCOL_OK)
+		note(&peer->is, m, r->word);
+}
+
+static int on_page(void *ctx, struct control_peer *peer, int *ret_fd)
+{
+	struct client *c;
+	int r = client_new(ctx, &peer->is, &c, ret_fd);
+
+	if (r == 0)
+		peer->user = c;
+	return r;
+}
+
+static void on_gone(void *ctx, struct control_peer *peer)
+{
+	client_end(peer->user);
+	records_gone(ctx, peer);
+}
+
+static const struct control_user user = {
+	.ask = on_ask,
+	.page = on_page,
+	.gone = on_gone,
+};
+
+static const char *fault_text(int error)
+{
+	switch (error) {
+	case EADDRINUSE:
+		return "another sentry-profd listens there";
+	case EEXIST:
+		return "something that is no socket is there";
+	case EPERM:
+		return "others may write in its directory, or it is theirs: "
+		       "they could put another socket in its place";
+	case ENAMETOOLONG:
+		return "the name of a socket has at most 107 bytes";
+	default:
+		return strerror(error);
+	}
+}
+
+int operate_open(struct broker *b)
+{
+	const char *path = b->options.config.socket;
+	int r;
+
+	if (path[0] == '\0' && b->discovery == NULL)
+		return 0;
+	if (path[0] == '\0')
+		path = CONFIG_SOCKET_DEFAULT;
+	r = control_new(path, &user, b, geteuid(), &b->control);
+	if (r < 0)
+		log_error("cannot listen at %s: %s", path, fault_text(-r));
+	return r;
+}
+
+int operate_start(struct broker *b)
+{
+	return b->control == NULL ? 0 : control_start(b->control, b->loop);
+}
+
+void operate_check(struct broker *b)
+{
+	if (b->control != NULL)
+		control_check(b->control, clock_mono_ns());
+}
+
+void operate_close(struct broker *b)
+{
+	control_free(b->control);
+	b->control = NULL;
+}

@@ -1,0 +1,340 @@
+#include "daemon/broker/control/record.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "daemon/broker/control/adopt.h"
+#include "daemon/broker/broker.h"
+#include "daemon/common/child.h"
+#include "daemon/common/id.h"
+#include "daemon/broker/control/rights.h"
+
+#define RECORD_CHUNK_US (CONFIG_CHUNK_MAX_SECONDS * UINT64_C(1000000))
+#define WATCH_CHUNK_US	UINT64_C(1000000)
+
+/*
+ * In bytes, of the socket's buffer: the kernel makes it the least that it has,
+ * which is room for some messages. Each may hold a payload in memory.
+ */
+#define BUFFER_SIZE 1
+
+struct recording {
+	struct recording *next;
+	struct instance *instance;
+	/* Who has asked; NULL: has gone. */
+	const struct control_peer *peer;
+	int fd; /* to the reader; -1: has gone */
+	uint32_t number;
+	uint64_t chunk_us;
+	char profiler_id[MSG_ID_SIZE];
+	uint32_t lost;
+	/* The session that was asked for it; target 0: none. */
+	uint32_t target;
+	int32_t unwind_pid;
+	bool is_finishing; /* the reader wants no more, */
+	bool end_is_asked; /* and unwind knows */
+	/* It has ended, and the reader does not know yet. */
+	enum protocol_record_end end;
+	bool is_over; /* records_sweep frees it */
+};
+
+/* Of those that go on. */
+static struct recording *find(const struct target *t, uint32_t number)
+{
+	const struct broker *b = t->instance->broker;
+
+	for (struct recording *r = b->records; r != NULL; r = r->next)
+		if (!r->is_over && r->number == number && r->target == t->id)
+			return r;
+	return NULL;
+}
+
+/* Returns 0, -EAGAIN if the reader does not read, or -EPIPE: it has gone. */
+static int send_recorded(struct recording *r, struct protocol_recorded *m,
+			 int fd)
+{
+	if (r->fd < 0)
+		return -EPIPE;
+	m->lost = r->lost;
+	return ipc_send(r->fd, m, sizeof(*m), &fd, fd >= 0);
+}
+
+/* A reader who does not read learns of the end when it does. */
+static void tell_end(struct recording *r)
+{
+	struct protocol_recorded m = {.end = r->end};
+	struct instance *i = r->instance;
+
+	if (r->end == PROTOCOL_RECORD_LEFT_OUT)
+		(void)snprintf(m.text, sizeof(m.text), "%s", i->last_error);
+	if (send_recorded(r, &m, -1) == -EAGAIN)
+		return;
+	close_fd(&r->fd);
+	r->is_over = true;
+	i->n_records--;
+	if (i->n_records == 0 && i->origin == INSTANCE_RECORDED)
+		instance_becomes(i, INSTANCE_REMOVED);
+}
+
+static void end(struct recording *r, enum protocol_record_end why)
+{
+	r->end = why;
+	tell_end(r);
+}
+
+/* The section's process that the peer may record. NULL: *ret says why not. */
+static struct instance *find_named(struct broker *b, const struct peer *is,
+				   const char *name, struct control_answer *ret)
+{
+	struct instance *found = NULL;
+	size_t n = 0, n_denied = 0;
+
+	for (size_t k = 0; k < b->n_instances; k++) {
+		struct instance *i = b->instances[k];
+
+		if (instance_is_gone(i) || strcmp(i->config.name, name) != 0)
+			continue;
+		if (!rights_may(is, i)) {
+			n_denied++;
+			continue;
+		}
+		found = i;
+		n++;
+	}
+	if (n == 1)
+		return found;
+	if (n == 0 && n_denied > 0)
+		ret->m.result = PROTOCOL_DENIED;
+	else
+		control_refuse(ret, PROTOCOL_NO_TARGET,
+			       n == 0 ? "no process belongs to [target \"%s\"]"
+				      : "[target \"%s\"] has several "
+					"processes: name one by its pid",
+			       name);
+	return NULL;
+}
+
+static int open_socket(struct recording *r, int *ret_fd)
+{
+	const int size = BUFFER_SIZE;
+	int fds[2], error = ipc_pair(fds);
+
+	if (error < 0)
+		return error;
+	/* The reader sends nothing there: no descriptors either. */
+	if (shutdown(fds[0], SHUT_RD) < 0 ||
+	    setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) <
+		    0 ||
+	    fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0) {
+		error = -errno;
+		close_fd(&fds[0]);
+		close_fd(&fds[1]);
+		return error;
+	}
+	r->fd = fds[0];
+	*ret_fd = fds[1];
+	return 0;
+}
+
+static void append(struct broker *b, struct recording *r)
+{
+	struct recording **end = &b->records;
+
+	while (*end != NULL)
+		end = &(*end)->next;
+	*end = r;
+}
+
+static int add(struct broker *b, struct instance *i,
+	       const struct control_peer *peer, uint64_t chunk_us, int *ret_fd)
+{
+	struct recording *r = calloc(1, sizeof(*r));
+	int error;
+
+	if (r == NULL)
+		return -ENOMEM;
+	error = open_socket(r, ret_fd);
+	if (error < 0) {
+		free(r);
+		return error;
+	}
+	r->instance = i;
+	r->peer = peer;
+	r->number = ++b->last_record;
+	r->chunk_us = chunk_us;
+	id_make(r->profiler_id);
+	i->n_records++;
+	append(b, r);
+	return 0;
+}
+
+void record_ask(struct broker *b, const struct control_peer *peer,
+		const struct protocol_request *m, struct control_answer *ret)
+{
+	const bool is_watch = m->h.type == PROTOCOL_WATCH;
+	struct instance *i;
+	int32_t pid = m->pid;
+	int r;
+
+	if (m->name[0] != '\0') {
+		i = find_named(b, &peer->is, m->name, ret);
+		if (i == NULL)
+			return;
+		pid = i->pid;
+	}
+	i = adopt_for_record(b, &peer->is, pid, ret);
+	if (i == NULL)
+		return;
+	if (i->n_records == MSG_RECORDS_MAX) {
+		control_refuse(ret, PROTOCOL_BUSY,
+			       "%d recordings of it go on already",
+			       MSG_RECORDS_MAX);
+		return;
+	}
+	r = add(b, i, peer, is_watch ? WATCH_CHUNK_US : RECORD_CHUNK_US,
+		&ret->fd);
+	ret->m.pid = i->pid;
+	if (r < 0)
+		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
+	if (r < 0 && i->n_records == 0 && i->origin == INSTANCE_RECORDED)
+		instance_becomes(i, INSTANCE_REMOVED);
+}
+
+void records_finish(struct broker *b, const struct control_peer *peer)
+{
+	for (struct recording *r = b->records; r != NULL; r = r->next)
+		if (r->peer == peer)
+			r->is_finishing = true;
+}
+
+void records_gone(struct broker *b, const struct control_peer *peer)
+{
+	for (struct recording *r = b->records; r != NULL; r = r->next) {
+		if (r->peer != peer)
+			continue;
+		r->peer = NULL;
+		r->is_finishing = true;
+		close_fd(&r->fd);
+	}
+}
+
+int records_chunk(const struct target *t, uint32_t number, uint64_t size,
+		  int fd)
+{
+	struct protocol_recorded m = {.bytes = (uint32_t)size};
+	struct recording *r = find(t, number);
+
+	if (!delivery_is_payload(fd, size))
+		return -EPROTO;
+	if (r != NULL && send_recorded(r, &m, fd) < 0)
+		r->lost++;
+	return 0;
+}
+
+void records_lost(const struct target *t, uint32_t number)
+{
+	struct recording *r = find(t, number);
+
+	if (r != NULL)
+		r->lost++;
+}
+
+void records_closed(const struct target *t, uint32_t number)
+{
+	struct recording *r = find(t, number);
+
+	if (r != NULL)
+		r->target = 0;
+}
+
+/* The session that was asked for it is there, and may still send chunks. */
+static bool session_is_there(const struct recording *r)
+{
+	const struct target *t = r->instance->target;
+
+	return r->target != 0 && t != NULL && t->id == r->target &&
+	       t->session == SESSION_OPEN && t->phase != TARGET_CLOSED &&
+	       t->unwind->child.pid == r->unwind_pid;
+}
+
+static void ask_end(struct recording *r)
+{
+	const struct msg_record m = {
+		.h = MSG_HEADER(MSG_RECORD_CLOSE),
+		.target = r->target,
+		.record = r->number,
+	};
+
+	child_send(&r->instance->target->unwind->child, &m, sizeof(m), NULL, 0);
+	r->end_is_asked = true;
+}
+
+static void ask(struct recording *r, struct target *t)
+{
+	struct msg_record_open m = {
+		.h = MSG_HEADER(MSG_RECORD_OPEN),
+		.target = t->id,
+		.record = r->number,
+		.chunk_us = r->chunk_us,
+	};
+
+	memcpy(m.profiler_id, r->profiler_id, sizeof(m.profiler_id));
+	child_send(&t->unwind->child, &m, sizeof(m), NULL, 0);
+	r->target = t->id;
+	r->unwind_pid = t->unwind->child.pid;
+}
+
+static void check(const struct broker *b, struct recording *r)
+{
+	const struct instance *i = r->instance;
+	struct target *t = i->target;
+
+	if (session_is_there(r)) {
+		if (r->is_finishing && !r->end_is_asked)
+			ask_end(r);
+		return;
+	}
+	/* Its unwind process has died with the chunk that was open. */
+	r->lost += r->target != 0;
+	r->target = 0;
+	if (r->is_finishing)
+		end(r, PROTOCOL_RECORD_DONE);
+	else if (i->life == INSTANCE_ENDED && t != NULL && !target_is_over(t))
+		return; /* its run is coming to its end */
+	else if (i->life == INSTANCE_ENDED)
+		end(r, PROTOCOL_RECORD_NO_PROCESS);
+	else if (b->phase >= BROKER_STOPS)
+		end(r, PROTOCOL_RECORD_SHUTDOWN);
+	else if (instance_is_left_alone(i) || i->life == INSTANCE_REMOVED)
+		end(r, PROTOCOL_RECORD_LEFT_OUT);
+	else if (t != NULL && target_is_open(t) && t->session == SESSION_OPEN)
+		ask(r, t);
+}
+
+void records_check(struct broker *b)
+{
+	for (struct recording *r = b->records; r != NULL; r = r->next)
+		if (!r->is_over && r->end != PROTOCOL_RECORD_GOES_ON)
+			tell_end(r);
+		else if (!r->is_over)
+			check(b, r);
+}
+
+void records_sweep(struct broker *b)
+{
+	struct recording **at = &b->records;
+
+	while (*at != NULL) {
+		struct recording *r = *at;
+
+		if (!r->is_over) {
+			at = &r->next;
+			continue;
+		}
+		*at = r->next;
+		free(r);
+	}
+}

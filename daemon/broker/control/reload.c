@@ -1,0 +1,141 @@
+#include "daemon/broker/control/reload.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/common/log.h"
+#include "daemon/broker/service.h"
+
+static void warn(int lines_fd, const char *format, ...) printf_like(2, 3);
+static void warn(int lines_fd, const char *format, ...)
+{
+	char line[CONFIG_TEXT_MAX + 256];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	log_warning("%s", line);
+	if (lines_fd >= 0)
+		(void)dprintf(lines_fd, "warning: %s\n", line);
+}
+
+/* A config_key_fn; ctx is the descriptor for lines. */
+static void tell_changed(void *ctx, const char *section, const char *key)
+{
+	const int *lines_fd = ctx;
+
+	warn(*lines_fd,
+	     "%s in %s is another one now: that takes another start of "
+	     "sentry-profd",
+	     key, section);
+}
+
+/* The timer was set when the daemon was started. */
+static void tell_rates(const struct broker *b, const struct config *now,
+		       int lines_fd)
+{
+	for (size_t k = 0; k < now->n_targets; k++) {
+		const struct target_config *t = &now->targets[k];
+		const struct target_config *old =
+			config_target(&b->options.config, t->name);
+
+		if (t->rate_hz > b->timer_hz &&
+		    (old == NULL || old->rate_hz != t->rate_hz))
+			warn(lines_fd,
+			     "rate_hz of [target \"%s\"] is %u, and %u is the "
+			     "highest at which sentry-profd was started: more "
+			     "takes another start",
+			     t->name, t->rate_hz, b->timer_hz);
+	}
+}
+
+/* Without one there was nothing to be kept on the disk. */
+static void tell_first_dsn(struct broker *b, const struct config *now,
+			   int lines_fd)
+{
+	bool any = now->dsn[0] != '\0';
+
+	for (size_t k = 0; k < now->n_targets; k++)
+		any |= now->targets[k].dsn[0] != '\0';
+	if (!any || b->has_dsn)
+		return;
+	b->has_dsn = true;
+	if (strcmp(now->spool, "none") != 0)
+		warn(lines_fd, "there was no DSN, and there is one: chunks "
+			       "that wait for its server do so in memory; a "
+			       "spool takes another start of sentry-profd");
+}
+
+static void tell_faults(struct config_faults *faults, int lines_fd)
+{
+	for (size_t i = 0; lines_fd >= 0 && i < faults->n; i++)
+		(void)dprintf(lines_fd, "%s%s\n",
+			      faults->v[i].is_warning ? "warning: " : "",
+			      faults->v[i].text);
+	config_faults_tell(faults);
+}
+
+/*
+ * Compares the instance's section as it was last read with what is read now.
+ * The instance's own copy may differ from both: it is that of its run, and
+ * attach changes it.
+ */
+static void change(struct broker *b, struct instance *i, const struct config *c)
+{
+	const struct target_config *old =
+		config_target(&b->options.config, i->config.name);
+	const struct target_config *now = config_target(c, i->config.name);
+
+	/* Removed before: another section of this name may be there since. */
+	if (instance_is_gone(i))
+		return;
+	if (now == NULL) {
+		instance_becomes(i, INSTANCE_REMOVED);
+		return;
+	}
+	if (old != NULL && target_config_equal(old, now))
+		return;
+	instance_becomes(i, INSTANCE_CHANGED);
+	discovery_doubt(b->discovery, i->pid);
+}
+
+static int read_again(struct broker *b, int lines_fd)
+{
+	static struct config_faults faults;
+	struct config c;
+	int r = options_reload(&b->options, &c, &faults);
+
+	tell_faults(&faults, lines_fd);
+	if (r < 0) {
+		log_error("the configuration stays as it was");
+		return r;
+	}
+	config_changed_keys(&b->options.config, &c, tell_changed, &lines_fd);
+	tell_rates(b, &c, lines_fd);
+	tell_first_dsn(b, &c, lines_fd);
+	for (size_t k = 0; k < b->n_instances; k++)
+		if (instance_has_section(b->instances[k]))
+			change(b, b->instances[k], &c);
+	options_replace(&b->options, &c);
+	discovery_by_config(b->discovery);
+	ship_files_renew(b);
+	/* Who has mended what was wrong with them tries again. */
+	if (b->deadly != NULL)
+		deadly_clear(b->deadly);
+	log_debug("the configuration is read again");
+	return 0;
+}
+
+int reload(struct broker *b, int lines_fd)
+{
+	int r;
+
+	if (b->discovery == NULL || b->phase >= BROKER_STOPS)
+		return -ENOTSUP;
+	service_reloads(b);
+	r = read_again(b, lines_fd);
+	service_reloaded(b);
+	return r;
+}

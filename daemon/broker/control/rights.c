@@ -1,0 +1,48 @@
+#include "daemon/broker/control/rights.h"
+
+#include <sys/stat.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/process/process.h"
+#include "lib/base/procfs.h"
+
+bool rights_own(const struct peer *is, int32_t pid, uint32_t uid)
+{
+	struct stat st;
+
+	/* Not the directory, which stays its user's (fs/proc/base.c). */
+	return is->uid == uid &&
+	       stat(procfs_path(pid, "stat").text, &st) == 0 &&
+	       st.st_uid == uid;
+}
+
+bool rights_may(const struct peer *is, const struct instance *i)
+{
+	return is->is_operator || rights_own(is, i->pid, i->uid);
+}
+
+bool rights_see(const struct peer *is, const struct instance *i)
+{
+	return is->sees_all || is->uid == i->uid;
+}
+
+struct instance *rights_find(struct broker *b, const struct peer *is,
+			     int32_t pid, struct control_answer *ret)
+{
+	struct instance *i = instance_of_pid(b, pid);
+	struct process look;
+	enum process_fault fault;
+
+	if (i != NULL && !rights_may(is, i)) {
+		ret->m.result = PROTOCOL_DENIED;
+		return NULL;
+	}
+	if (i != NULL)
+		return i;
+	fault = process_look(pid, &look);
+	close_fd(&look.pidfd);
+	ret->m.result = fault == PROCESS_GONE || fault == PROCESS_ZOMBIE
+				? PROTOCOL_NO_PROCESS
+				: PROTOCOL_NO_TARGET;
+	return NULL;
+}

@@ -1,0 +1,483 @@
+#include "daemon/broker/discovery/discovery.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/broker/discovery/connector.h"
+#include "daemon/broker/discovery/identify.h"
+#include "daemon/common/log.h"
+#include "daemon/broker/discovery/marks.h"
+#include "daemon/broker/discovery/pid_files.h"
+#include "daemon/broker/targets/sections.h"
+#include "daemon/broker/discovery/sightings.h"
+#include "lib/base/clock.h"
+
+/* Between two readings of /proc: where we are not told, and where we are. */
+#define SCAN_NS	     NS_PER_SEC
+#define SCAN_TOLD_NS (60 * NS_PER_SEC)
+
+/* Of what is due at a time, so that the others have their turn: some 10 ms. */
+#define GLANCES_MAX 1024
+#define LOOKS_MAX   256
+
+#define ALL_PROCESSES "/proc"
+
+struct discovery {
+	struct broker *broker;
+	struct files *files; /* for what is read of strangers */
+	struct pid_files *pid_files;
+	struct identify *identify;
+	struct sections sections;
+	uint64_t sections_ns; /* when these are counted again */
+	int connector_fd;     /* -1: none */
+	bool is_told;	      /* it has answered */
+
+	struct sightings sightings;
+	uint64_t check_ns; /* when the next check is due */
+	bool is_busy;	   /* more was due than one check looks at, */
+	bool was_full;	   /* or than can wait for command lines */
+	uint64_t min_age_ns;
+
+	DIR *dir;	       /* of a scan that goes on; NULL: none */
+	uint64_t scan_ns;      /* when the next one is due, */
+	uint64_t pid_files_ns; /* and a reading of the pid files, */
+	uint64_t anew_ns;      /* and a look at those that were seen */
+	struct marks marks;    /* where we are not told */
+	bool wants_users;      /* a section asks who the user is */
+};
+
+static void on_identified(void *ctx, const struct sighting *s,
+			  struct process *process, size_t section);
+static void on_pid_file(void *ctx, int32_t pid, int32_t before);
+
+int discovery_new(struct broker *b, struct discovery **ret)
+{
+	struct discovery *d = calloc(1, sizeof(*d));
+	int r;
+
+	if (d == NULL)
+		return -ENOMEM;
+	d->broker = b;
+	d->connector_fd = -1;
+	sightings_init(&d->sightings);
+	marks_init(&d->marks);
+	r = connector_open(&d->connector_fd);
+	if (r < 0)
+		log_debug("the kernel does not tell of new processes (%s): "
+			  "/proc is read once a second",
+			  strerror(-r));
+	*ret = d;
+	return 0;
+}
+
+bool discovery_has_connector(const struct discovery *d)
+{
+	return d->connector_fd >= 0;
+}
+
+int discovery_start(struct discovery *d)
+{
+	int r = files_new(d->broker->loop, &d->files);
+
+	if (r == 0)
+		r = pid_files_new(d->files, on_pid_file, d, &d->pid_files);
+	if (r == 0)
+		r = identify_new(d->files, d->pid_files, on_identified, d,
+				 &d->identify);
+	if (r == 0) {
+		sections_init(&d->sections, d->files);
+		discovery_by_config(d);
+	}
+	return r;
+}
+
+const struct sections *discovery_sections(const struct discovery *d)
+{
+	return &d->sections;
+}
+
+void discovery_gone(struct discovery *d, const struct instance *i)
+{
+	if (d != NULL)
+		sections_gone(&d->sections, i);
+}
+
+void discovery_free(struct discovery *d)
+{
+	if (d == NULL)
+		return;
+	if (d->dir != NULL)
+		(void)closedir(d->dir);
+	connector_close(&d->connector_fd);
+	pid_files_free(d->pid_files);
+	sections_fini(&d->sections);
+	files_free(d->files);
+	identify_free(d->identify);
+	marks_fini(&d->marks);
+	sightings_fini(&d->sightings);
+	free(d);
+}
+
+void discovery_by_config(struct discovery *d)
+{
+	const struct config *c = &d->broker->options.config;
+
+	d->min_age_ns = UINT64_MAX;
+	d->wants_users = false;
+	for (size_t k = 0; k < c->n_targets; k++) {
+		d->min_age_ns = min_u64(d->min_age_ns,
+					c->targets[k].min_age_s * NS_PER_SEC);
+		d->wants_users |= c->targets[k].uid != CONFIG_UID_ANY;
+	}
+	identify_by(d->identify, c);
+	if (pid_files_by(d->pid_files, c) < 0)
+		log_error("no memory for pid files");
+	if (sections_by(&d->sections, c, clock_mono_ns()) < 0)
+		log_error("no memory for the figures of sections");
+	d->pid_files_ns = 0;
+	d->scan_ns = 0;
+	d->anew_ns = 0;
+	d->check_ns = 0;
+}
+
+static bool is_busy(const struct discovery *d)
+{
+	return d->is_busy || d->dir != NULL ||
+	       (d->was_full && identify_has_room(d->identify));
+}
+
+uint64_t discovery_wait_ms(const struct discovery *d)
+{
+	const uint64_t now_ns = clock_mono_ns();
+
+	if (is_busy(d) || now_ns >= d->check_ns)
+		return 0;
+	return (d->check_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
+}
+
+uint64_t discovery_used_ns(const struct discovery *d)
+{
+	return files_used_ns(d->files);
+}
+
+bool discovery_is_told(const struct discovery *d)
+{
+	return d->is_told;
+}
+
+struct files *discovery_files(const struct discovery *d)
+{
+	return d->files;
+}
+
+int32_t discovery_pid_file(const struct discovery *d, const char *path)
+{
+	return pid_files_pid(d->pid_files, path);
+}
+
+void discovery_reaped(struct discovery *d, int32_t pid,
+		      const struct rusage *usage)
+{
+	if (d->files != NULL)
+		files_reaped(d->files, pid, usage);
+	if (d->pid_files != NULL)
+		pid_files_reaped(d->pid_files, pid);
+}
+
+/* Without room or memory for it the next scan finds it. */
+static void note(struct discovery *d, const struct sighting *s)
+{
+	if (sightings_add(&d->sightings, s) < 0)
+		d->scan_ns = min_u64(d->scan_ns, clock_mono_ns() + SCAN_NS);
+}
+
+/* It is looked at when it is old enough for some section. */
+static void sight(struct discovery *d, int32_t pid, enum sighting_of of,
+		  uint64_t born_ns)
+{
+	struct sighting s = {.pid = pid,
+			     .of = of,
+			     .born_ns = born_ns,
+			     .due_ns = born_ns + d->min_age_ns};
+
+	/* What is profiled already may be something else now. */
+	if (of == SIGHTING_EXEC && instance_of_pid(d->broker, pid) != NULL)
+		s.due_ns = born_ns;
+	if (d->min_age_ns != UINT64_MAX)
+		note(d, &s);
+}
+
+void discovery_doubt(struct discovery *d, int32_t pid)
+{
+	sight(d, pid, SIGHTING_EXEC, clock_mono_ns());
+}
+
+static void on_event(void *ctx, const struct connector_event *e)
+{
+	struct discovery *d = ctx;
+
+	switch (e->what) {
+	case CONNECTOR_ANSWER:
+		if (!d->is_told)
+			log_debug("the kernel tells of new processes");
+		d->is_told = true;
+		return;
+	case CONNECTOR_FORK:
+		sight(d, e->pid, SIGHTING_FORK, e->time_ns);
+		return;
+	case CONNECTOR_CHANGE:
+		sight(d, e->pid, SIGHTING_OTHER, e->time_ns);
+		return;
+	case CONNECTOR_EXEC:
+		sight(d, e->pid, SIGHTING_EXEC, e->time_ns);
+		return;
+	}
+}
+
+static void hear(struct discovery *d)
+{
+	if (d->connector_fd < 0)
+		return;
+	if (connector_read(d->connector_fd, on_event, d) < 0)
+		d->scan_ns = 0;
+}
+
+/* On CLOCK_MONOTONIC; what is older than that clock was born with it. */
+static uint64_t born_ns(uint64_t start_ticks)
+{
+	const uint64_t tick_ns = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+	const uint64_t boot_ns = clock_boot_ns(), mono_ns = clock_mono_ns();
+	const uint64_t age_ns =
+		boot_ns - min_u64(boot_ns, start_ticks * tick_ns);
+
+	return mono_ns - min_u64(mono_ns, age_ns);
+}
+
+/* A process that a scan comes across. */
+static void glance(struct discovery *d, int32_t pid)
+{
+	uint32_t uid = MARKS_NO_USER;
+	struct process_glance now;
+
+	if (!process_glance(pid, &now))
+		return;
+	if (d->is_told) {
+		sight(d, pid, SIGHTING_OTHER, born_ns(now.start_ticks));
+		return;
+	}
+	if (d->wants_users)
+		uid = process_user(pid);
+	switch (marks_compare(&d->marks, pid, (uint32_t)now.mark, uid)) {
+	case MARK_SAME:
+		return;
+	case MARK_NEW:
+		sight(d, pid, SIGHTING_FORK, born_ns(now.start_ticks));
+		return;
+	case MARK_PROGRAM:
+		/* Or another process: the look will tell. */
+		sight(d, pid, SIGHTING_EXEC, clock_mono_ns());
+		return;
+	case MARK_USER:
+		sight(d, pid, SIGHTING_OTHER, born_ns(now.start_ticks));
+		return;
+	}
+}
+
+static void end_scan(struct discovery *d)
+{
+	(void)closedir(d->dir);
+	d->dir = NULL;
+	marks_turn(&d->marks);
+	if (d->is_told)
+		marks_fini(&d->marks);
+}
+
+static void scan(struct discovery *d, uint64_t now_ns)
+{
+	struct dirent *entry;
+
+	if (d->dir == NULL && now_ns < d->scan_ns)
+		return;
+	if (d->dir == NULL) {
+		d->scan_ns = now_ns + (d->is_told ? SCAN_TOLD_NS : SCAN_NS);
+		/* Who has another cgroup now has the same mark. */
+		if (now_ns >= d->anew_ns) {
+			d->anew_ns = now_ns + SCAN_TOLD_NS;
+			marks_forget(&d->marks);
+		}
+		d->dir = opendir(ALL_PROCESSES);
+	}
+	for (int i = 0; i < GLANCES_MAX && d->dir != NULL; i++) {
+		entry = readdir(d->dir);
+		if (entry == NULL) {
+			end_scan(d);
+			return;
+		}
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+			glance(d, (int32_t)strtol(entry->d_name, NULL, 10));
+	}
+}
+
+/* A pid_files_fn. No event tells: it may be written long after the start. */
+static void on_pid_file(void *ctx, int32_t pid, int32_t before)
+{
+	struct discovery *d = ctx;
+	struct process_glance now;
+
+	if (pid == 0)
+		return;
+	/* Who is not named any more may still end as it was. */
+	if (before != 0 && before != pid)
+		discovery_doubt(d, before);
+	if (instance_of_pid(d->broker, pid) == NULL &&
+	    process_glance(pid, &now))
+		sight(d, pid, SIGHTING_OTHER, born_ns(now.start_ticks));
+}
+
+static void read_pid_files(struct discovery *d, uint64_t now_ns)
+{
+	if (now_ns < d->pid_files_ns)
+		return;
+	d->pid_files_ns = now_ns + SCAN_NS;
+	pid_files_read(d->pid_files, now_ns);
+}
+
+static void count_sections(struct discovery *d, uint64_t now_ns)
+{
+	if (now_ns < d->sections_ns)
+		return;
+	d->sections_ns = now_ns + NS_PER_SEC;
+	sections_check(&d->sections, d->broker, now_ns);
+}
+
+/* It is twice as old then. Those of a minute are the scans'. */
+static void look_again(struct discovery *d, const struct sighting *s)
+{
+	const uint64_t now_ns = clock_mono_ns();
+	const uint64_t age_ns = now_ns - min_u64(now_ns, s->born_ns);
+	struct sighting again = *s;
+
+	if (age_ns >= SCAN_TOLD_NS)
+		return;
+	again.of = SIGHTING_OTHER;
+	again.due_ns = now_ns + max_u64(age_ns, DISCOVERY_MS * NS_PER_MS);
+	note(d, &again);
+}
+
+static bool is_of(const struct broker *b, const struct instance *i,
+		  size_t section)
+{
+	return section < b->options.config.n_targets &&
+	       strcmp(b->options.config.targets[section].name,
+		      i->config.name) == 0;
+}
+
+/* For lack of memory or descriptors nothing is known of it yet. */
+static void postpone(struct discovery *d, const struct sighting *s)
+{
+	struct sighting again = *s;
+
+	again.due_ns = clock_mono_ns() + DISCOVERY_MS * NS_PER_MS;
+	note(d, &again);
+}
+
+/* An identify_fn. What came meanwhile may have made the answer obsolete. */
+static void on_identified(void *ctx, const struct sighting *s,
+			  struct process *p, size_t section)
+{
+	struct discovery *d = ctx;
+	struct broker *b = d->broker;
+	struct instance *known = instance_of_pid(b, p->pid);
+	struct sighting later = *s;
+	int r;
+
+	if (section == IDENTIFY_LATER) {
+		postpone(d, s);
+		return;
+	}
+	if (known != NULL && known->start_ticks != p->start_ticks) {
+		instance_becomes(known, INSTANCE_ENDED);
+		known = NULL;
+	}
+	/* Who was named is profiled whatever it runs. */
+	if (known != NULL && instance_has_section(known) &&
+	    !is_of(b, known, section)) {
+		instance_becomes(known, INSTANCE_REMOVED);
+		known = NULL;
+	}
+	if (known == NULL && section == IDENTIFY_NOT_YET)
+		look_again(d, s);
+	if (known != NULL || section >= IDENTIFY_NOT_YET ||
+	    !process_is_alive(p->pidfd))
+		return;
+	later.of = SIGHTING_OTHER;
+	later.due_ns =
+		s->born_ns +
+		b->options.config.targets[section].min_age_s * NS_PER_SEC;
+	if (later.due_ns > clock_mono_ns()) {
+		note(d, &later);
+		return;
+	}
+	r = instance_add(b, p, section);
+	if (r < 0 && r != -ENOSPC)
+		postpone(d, s);
+}
+
+/* Ours are children of ours; who profiles itself has no end. */
+static bool is_own(const struct process *p)
+{
+	return p->pid == getpid() || p->parent == getpid();
+}
+
+static void look(struct discovery *d, const struct sighting *s)
+{
+	const struct instance *known = instance_of_pid(d->broker, s->pid);
+	struct process process;
+	enum process_fault fault;
+	bool is_there, is_known;
+
+	if (known == NULL && identify_excludes(d->identify, s->pid))
+		return;
+	fault = process_look(s->pid, &process);
+	is_there = fault == PROCESS_OK || fault == PROCESS_TRACED;
+	is_known = known != NULL && s->of != SIGHTING_EXEC &&
+		   known->start_ticks == process.start_ticks;
+	if (fault == PROCESS_LACK ||
+	    (is_there && !is_own(&process) && !is_known &&
+	     identify(d->identify, s, &process) < 0))
+		postpone(d, s);
+	close_fd(&process.pidfd);
+}
+
+static void look_at_due(struct discovery *d, uint64_t now_ns)
+{
+	struct sighting s;
+	size_t looked = 0;
+
+	sightings_turn(&d->sightings);
+	while (looked < LOOKS_MAX && identify_has_room(d->identify) &&
+	       sightings_take(&d->sightings, now_ns, &s)) {
+		looked++;
+		look(d, &s);
+	}
+	d->is_busy = looked == LOOKS_MAX;
+	d->was_full = !identify_has_room(d->identify);
+}
+
+void discovery_check(struct discovery *d)
+{
+	const uint64_t now_ns = clock_mono_ns();
+
+	if (is_busy(d) || now_ns >= d->check_ns) {
+		d->check_ns = now_ns + DISCOVERY_MS * NS_PER_MS;
+		hear(d);
+		scan(d, now_ns);
+		read_pid_files(d, now_ns);
+		look_at_due(d, now_ns);
+		count_sections(d, now_ns);
+	}
+	files_check(d->files);
+}

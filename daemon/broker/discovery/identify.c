@@ -1,0 +1,262 @@
+#include "daemon/broker/discovery/identify.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/common/lack.h"
+#include "daemon/config/match.h"
+#include "lib/base/procfs.h"
+#include "lib/base/small_file.h"
+
+/* At a time, of those that wait for a command line. */
+#define QUESTIONS_MAX 64
+
+/* Hierarchies of cgroup v1 are lines of their own; a path is rarely long. */
+#define CGROUP_TEXT_MAX 8192
+
+struct question {
+	struct identify *id;
+	size_t place; /* in id->asked */
+	struct sighting sighting;
+	struct process process; /* with the question's own pidfd */
+	size_t section;
+	uint64_t generation; /* of the configuration that section is a place in
+			      */
+	bool may_become;     /* one of a section before that one, later */
+	struct process_facts facts;
+	char exe[PATH_MAX];
+	char cmdline[PATH_MAX];
+	char cgroup[PATH_MAX];
+	char container[FACTS_CONTAINER_SIZE];
+};
+
+struct identify {
+	struct files *files;
+	const struct pid_files *pid_files;
+	identify_fn fn;
+	void *ctx;
+	const struct config *config;
+	uint64_t generation;
+	struct question *asked[QUESTIONS_MAX]; /* they wait for command lines */
+	size_t n_asked;
+};
+
+int identify_new(struct files *files, const struct pid_files *pid_files,
+		 identify_fn fn, void *ctx, struct identify **ret)
+{
+	struct identify *id = calloc(1, sizeof(*id));
+
+	if (id == NULL)
+		return -ENOMEM;
+	*id = (struct identify){
+		.files = files, .pid_files = pid_files, .fn = fn, .ctx = ctx};
+	*ret = id;
+	return 0;
+}
+
+static void free_question(struct question *q)
+{
+	close_fd(&q->process.pidfd);
+	free(q);
+}
+
+void identify_free(struct identify *id)
+{
+	if (id == NULL)
+		return;
+	for (size_t i = 0; i < id->n_asked; i++)
+		free_question(id->asked[i]);
+	free(id);
+}
+
+bool identify_has_room(const struct identify *id)
+{
+	return id->n_asked < QUESTIONS_MAX;
+}
+
+void identify_by(struct identify *id, const struct config *config)
+{
+	id->config = config;
+	id->generation++;
+}
+
+static void answer(struct question *q, size_t section)
+{
+	q->id->fn(q->id->ctx, &q->sighting, &q->process, section);
+	free_question(q);
+}
+
+void identify_read_exe(int32_t pid, char ret[PATH_MAX])
+{
+	(void)!procfs_link(procfs_path(pid, "exe").text, ret, PATH_MAX);
+}
+
+bool identify_excludes(const struct identify *id, int32_t pid)
+{
+	const struct config *config = id->config;
+	char exe[PATH_MAX];
+
+	for (size_t k = 0; k < config->n_targets; k++)
+		if (config->targets[k].exe[0] == '\0')
+			return false;
+	identify_read_exe(pid, exe);
+	for (size_t k = 0; k < config->n_targets; k++)
+		if (!match_exe_excludes(&config->targets[k], exe))
+			return false;
+	return true;
+}
+
+void identify_read_cgroup(int32_t pid, char ret[PATH_MAX])
+{
+	static char text[CGROUP_TEXT_MAX];
+
+	if (small_file_read(AT_FDCWD, procfs_path(pid, "cgroup").text, text,
+			    sizeof(text)) < 0 ||
+	    !facts_cgroup(text, strlen(text), ret, PATH_MAX))
+		ret[0] = '\0';
+}
+
+static void read_cgroup(struct question *q)
+{
+	identify_read_cgroup(q->process.pid, q->cgroup);
+	facts_container(q->cgroup, q->container);
+	q->facts.cgroup = q->cgroup;
+	q->facts.container = q->container;
+}
+
+static void go_on(struct question *q);
+
+static void remember(struct question *q)
+{
+	struct identify *id = q->id;
+
+	q->place = id->n_asked;
+	id->asked[id->n_asked++] = q;
+}
+
+static void forget(const struct question *q)
+{
+	struct identify *id = q->id;
+	struct question *last = id->asked[--id->n_asked];
+
+	id->asked[q->place] = last;
+	last->place = q->place;
+}
+
+/* ctx is the question; fd a copy of what was read. */
+static void on_cmdline(void *ctx, const struct msg_want *want, int error,
+		       int fd, const struct file_shown *file)
+{
+	struct question *q = ctx;
+	ssize_t n = 0;
+
+	(void)want, (void)file;
+	forget(q);
+	/* A lack says nothing of the process. */
+	if (lack_is(-error)) {
+		answer(q, IDENTIFY_LATER);
+		return;
+	}
+	if (error == 0)
+		n = read(fd, q->cmdline, sizeof(q->cmdline));
+	close_fd(&fd);
+	q->facts.cmdline = q->cmdline;
+	q->facts.cmdline_size = n < 0 ? 0 : (size_t)n;
+	go_on(q);
+}
+
+/* There is room: each question has a place, and asks for one at a time. */
+static int ask_cmdline(struct question *q)
+{
+	const struct msg_want want = {.kind = WANT_CMDLINE};
+	int r = files_request(q->id->files, &want, q->process.pid,
+			      q->process.pidfd, on_cmdline, q);
+
+	if (r == 0)
+		remember(q);
+	return r;
+}
+
+/*
+ * Learns one more fact that the section wants. False: the question waits for
+ * it, or was answered for lack of means to learn it.
+ */
+static bool learn(struct question *q, const struct target_config *t)
+{
+	struct match_wants wants;
+
+	match_wants(t, &wants);
+	if (wants.exe && q->facts.exe == NULL) {
+		identify_read_exe(q->process.pid, q->exe);
+		q->facts.exe = q->exe;
+	} else if ((wants.cgroup || wants.container) && q->facts.cgroup == NULL)
+		read_cgroup(q);
+	else if (wants.pid_file && q->facts.pid_file_pid < 0)
+		q->facts.pid_file_pid =
+			pid_files_pid(q->id->pid_files, t->pid_file);
+	else {
+		if (ask_cmdline(q) < 0)
+			answer(q, IDENTIFY_LATER);
+		return false;
+	}
+	return true;
+}
+
+static void go_on(struct question *q)
+{
+	const struct config *config = q->id->config;
+
+	if (q->generation != q->id->generation) {
+		q->generation = q->id->generation;
+		q->section = 0;
+		q->may_become = false;
+		q->facts.pid_file_pid = -1;
+	}
+	while (q->section < config->n_targets) {
+		const struct target_config *t = &config->targets[q->section];
+
+		switch (match_process(t, &q->facts)) {
+		case MATCH_YES:
+			answer(q, q->section);
+			return;
+		case MATCH_NO:
+			q->may_become |= match_may_become(t, &q->facts);
+			q->section++;
+			q->facts.pid_file_pid = -1;
+			break;
+		case MATCH_UNKNOWN:
+			if (!learn(q, t))
+				return;
+			break;
+		}
+	}
+	answer(q, q->may_become ? IDENTIFY_NOT_YET : IDENTIFY_NONE);
+}
+
+int identify(struct identify *id, const struct sighting *s,
+	     struct process *process)
+{
+	struct question *q = malloc(sizeof(*q));
+
+	if (q == NULL)
+		return -ENOMEM;
+	/* The texts are filled when they are asked for. */
+	q->id = id;
+	q->sighting = *s;
+	q->process = *process;
+	q->process.pidfd = process_take_pidfd(process);
+	q->section = 0;
+	q->generation = id->generation;
+	q->may_become = false;
+	q->facts = (struct process_facts){
+		.pid = process->pid,
+		.uid = process->uid,
+		.comm = q->process.comm,
+		.pid_file_pid = -1,
+	};
+	go_on(q);
+	return 0;
+}

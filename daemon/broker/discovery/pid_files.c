@@ -1,0 +1,152 @@
+#include "daemon/broker/discovery/pid_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/common/log.h"
+#include "daemon/process/facts.h"
+#include "daemon/process/open.h"
+
+_Static_assert(CONFIG_TEXT_MAX <= MSG_NAME_MAX, "a path is a name there");
+
+struct pid_file {
+	struct pid_files *all;
+	char path[CONFIG_TEXT_MAX];
+	int32_t pid;
+	bool is_asked;
+	int32_t hung_reader; /* a child of ours; 0: none hangs */
+	uint64_t again_ns;   /* not to be read before; 0: at any time */
+};
+
+struct pid_files {
+	struct files *files;
+	pid_files_fn fn;
+	void *ctx;
+	struct pid_file *v;
+	size_t n;
+	uint64_t now_ns;
+};
+
+int pid_files_new(struct files *files, pid_files_fn fn, void *ctx,
+		  struct pid_files **ret)
+{
+	struct pid_files *p = calloc(1, sizeof(*p));
+
+	if (p == NULL)
+		return -ENOMEM;
+	*p = (struct pid_files){.files = files, .fn = fn, .ctx = ctx};
+	*ret = p;
+	return 0;
+}
+
+static void forget(struct pid_files *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		files_forget(p->files, &p->v[i]);
+	free(p->v);
+	p->v = NULL;
+	p->n = 0;
+}
+
+void pid_files_free(struct pid_files *p)
+{
+	if (p == NULL)
+		return;
+	forget(p);
+	free(p);
+}
+
+static const struct pid_file *find(const struct pid_file *v, size_t n,
+				   const char *path)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(v[i].path, path) == 0)
+			return &v[i];
+	return NULL;
+}
+
+int32_t pid_files_pid(const struct pid_files *p, const char *path)
+{
+	const struct pid_file *f = find(p->v, p->n, path);
+
+	return f == NULL ? 0 : f->pid;
+}
+
+int pid_files_by(struct pid_files *p, const struct config *config)
+{
+	struct pid_file *v = NULL;
+	size_t n = 0;
+
+	if (config->n_targets > 0) {
+		v = calloc(config->n_targets, sizeof(*v));
+		if (v == NULL) {
+			forget(p);
+			return -ENOMEM;
+		}
+	}
+	for (size_t k = 0; k < config->n_targets; k++) {
+		const char *path = config->targets[k].pid_file;
+
+		if (*path == '\0' || find(v, n, path) != NULL)
+			continue;
+		v[n].all = p;
+		v[n].pid = pid_files_pid(p, path);
+		memcpy(v[n].path, path, strlen(path) + 1);
+		n++;
+	}
+	forget(p);
+	p->v = v;
+	p->n = n;
+	return 0;
+}
+
+/* ctx is the file; fd a copy of its beginning. */
+static void on_read(void *ctx, const struct msg_want *want, int error, int fd,
+		    const struct file_shown *shown)
+{
+	struct pid_file *f = ctx;
+	const int32_t before = f->pid;
+	char text[OPEN_PID_FILE_MAX];
+	ssize_t n = -1;
+
+	(void)want, (void)shown;
+	f->is_asked = false;
+	if (error == 0)
+		n = read(fd, text, sizeof(text));
+	close_fd(&fd);
+	if (error == -ETIMEDOUT) {
+		f->hung_reader = files_killed(f->all->files);
+		f->again_ns = f->all->now_ns + PID_FILES_HUNG_NS;
+		log_warning("pid_file %s cannot be read: its file system does "
+			    "not answer; until it does, the file is read no "
+			    "more",
+			    f->path);
+		return;
+	}
+	f->pid = n < 0 ? 0 : facts_pid_file(text, (size_t)n);
+	f->all->fn(f->all->ctx, f->pid, before);
+}
+
+void pid_files_read(struct pid_files *p, uint64_t now_ns)
+{
+	p->now_ns = now_ns;
+	for (size_t i = 0; i < p->n; i++) {
+		struct pid_file *f = &p->v[i];
+
+		if (f->is_asked || f->hung_reader != 0 || now_ns < f->again_ns)
+			continue;
+		/* Without memory for it the next second serves. */
+		f->is_asked = true;
+		if (files_request_path(p->files, WANT_PID_FILE, f->path,
+				       on_read, f) < 0)
+			f->is_asked = false;
+	}
+}
+
+void pid_files_reaped(struct pid_files *p, int32_t pid)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->v[i].hung_reader == pid)
+			p->v[i].hung_reader = 0;
+}

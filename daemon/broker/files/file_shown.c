@@ -1,0 +1,42 @@
+#include "daemon/broker/files/file_shown.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/procfs.h"
+
+int file_shown_of(int fd, int32_t pid, uint64_t start, uint64_t end,
+		  struct file_shown *ret)
+{
+	/* The helper's own (daemon/process/open.c). */
+	static const char copy[] = "/memfd:copy";
+	char path[PATH_MAX];
+	struct stat st;
+	size_t n;
+	int r = procfs_link(procfs_own_fd(fd).text, path, sizeof(path));
+
+	if (r < 0)
+		return r;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	memset(ret, 0, sizeof(*ret));
+	if (strncmp(path, copy, sizeof(copy) - 1) == 0) {
+		ret->identity = (struct file_identity){
+			.device = (uint64_t)-pid,
+			.inode = start,
+			.size = end - start,
+		};
+		(void)snprintf(ret->name, sizeof(ret->name),
+			       "memory of process %d", pid);
+		return 0;
+	}
+	ret->identity = file_identity_of(&st);
+	n = strlen(path);
+	if (n >= FILE_NAME_SHOWN)
+		memmove(path, path + n - FILE_NAME_SHOWN + 1, FILE_NAME_SHOWN);
+	memcpy(ret->name, path, strnlen(path, FILE_NAME_SHOWN - 1));
+	return 0;
+}

@@ -1,0 +1,32 @@
+/*
+ * What the broker knows of a file that is handed to an unwind process: its
+ * identity, and a name for the log and the status.
+ */
+#ifndef DAEMON_BROKER_FILES_FILE_SHOWN_H
+#define DAEMON_BROKER_FILES_FILE_SHOWN_H
+
+#include <stdint.h>
+
+#include "lib/base/file_identity.h"
+#include "lib/base/util.h"
+
+/*
+ * Who a file is, and what it is called, cut off in front; any bytes but NUL. A
+ * copy (of a target's memory, of a file of FUSE) has the number of the process,
+ * negated, for a device, and its addresses for inode and size.
+ */
+#define FILE_NAME_SHOWN 256
+struct file_shown {
+	struct file_identity identity;
+	char name[FILE_NAME_SHOWN];
+};
+
+/*
+ * What stands behind fd, which was opened for the addresses start to end of
+ * process pid, or for no addresses. It may hang, as all does that asks a file
+ * system of a target's. Returns 0 or -errno.
+ */
+must_check int file_shown_of(int fd, int32_t pid, uint64_t start, uint64_t end,
+			     struct file_shown *ret);
+
+#endif

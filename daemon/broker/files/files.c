@@ -1,0 +1,360 @@
+#include "daemon/broker/files/files.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "daemon/common/child.h"
+#include "daemon/common/lack.h"
+#include "daemon/process/open.h"
+#include "daemon/process/process.h"
+#include "daemon/msg/want.h"
+#include "lib/base/clock.h"
+
+/* A helper that was asked nothing for so long: pid files are once a second. */
+#define IDLE_NS (3 * NS_PER_SEC)
+
+struct request {
+	struct request *next;
+	struct open_order order;
+	struct msg_want want;
+	int pidfd; /* -1: it is about no process */
+	files_fn fn;
+	void *ctx; /* NULL fn: nobody waits any more */
+};
+
+struct files {
+	struct loop *loop;
+	struct request *first, **end;
+	/* The helper; its socket is -1 if there is none. */
+	int32_t pid; /* 0: it is gone, the number may be somebody else's */
+	int fd;
+	struct loop_source *source;
+	uint64_t since_ns; /* when the first request was given to it */
+	uint64_t idle_ns;  /* when it had answered the last one */
+	bool busy;
+	int32_t killed_pid; /* files_killed */
+	uint64_t used_ns;   /* by those that were reaped */
+};
+
+struct answer {
+	int32_t error;
+	struct file_shown file; /* without an error */
+};
+
+int files_new(struct loop *loop, struct files **ret)
+{
+	struct files *f = calloc(1, sizeof(*f));
+
+	if (f == NULL)
+		return -ENOMEM;
+	f->loop = loop;
+	f->fd = -1;
+	f->end = &f->first;
+	*ret = f;
+	return 0;
+}
+
+/* The helper ends at the end of its socket; one that hangs must be killed. */
+static void drop_helper(struct files *f, bool hangs)
+{
+	if (f->fd < 0)
+		return;
+	loop_remove(f->loop, &f->source);
+	close_fd(&f->fd);
+	f->busy = false;
+	if (hangs && f->pid != 0) {
+		(void)kill(f->pid, SIGKILL);
+		f->killed_pid = f->pid;
+	}
+	f->pid = 0;
+}
+
+static uint64_t time_ns(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * NS_PER_SEC +
+	       (uint64_t)time->tv_usec * NS_PER_US;
+}
+
+void files_reaped(struct files *f, int32_t pid, const struct rusage *usage)
+{
+	if (f->pid == pid)
+		f->pid = 0;
+	if (f->killed_pid == pid)
+		f->killed_pid = 0;
+	f->used_ns += time_ns(&usage->ru_utime) + time_ns(&usage->ru_stime);
+}
+
+int32_t files_killed(const struct files *f)
+{
+	return f->killed_pid;
+}
+
+uint64_t files_used_ns(const struct files *f)
+{
+	uint64_t living_ns = 0;
+
+	if (f->pid != 0)
+		(void)!clock_process_ns(f->pid, &living_ns);
+	return f->used_ns + living_ns;
+}
+
+static void free_request(struct request *r)
+{
+	close_fd(&r->pidfd);
+	free(r);
+}
+
+void files_free(struct files *f)
+{
+	if (f == NULL)
+		return;
+	drop_helper(f, true);
+	while (f->first != NULL) {
+		struct request *r = f->first;
+
+		f->first = r->next;
+		free_request(r);
+	}
+	free(f);
+}
+
+/* The helper's life: one order after the other until the broker is gone. */
+__attribute__((noreturn)) static void help(int fd)
+{
+	const struct open_order *order;
+	struct ipc_message m;
+
+	/* act_as.h: what a user may open is not to be more by our groups. */
+	(void)!setgroups(0, NULL);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		struct answer answer = {0};
+		int opened = -1;
+
+		if (ipc_recv(fd, &m) <= 0 || m.size != sizeof(*order))
+			_exit(0);
+		order = (const void *)m.bytes;
+		answer.error = -open_for(order, &opened);
+		if (answer.error == 0)
+			answer.error =
+				-file_shown_of(opened, order->pid, order->start,
+					       order->end, &answer.file);
+		if (answer.error != 0)
+			close_fd(&opened);
+		if (ipc_send(fd, &answer, sizeof(answer), &opened,
+			     answer.error == 0 ? 1 : 0) < 0)
+			_exit(0);
+		close_fd(&opened);
+	}
+}
+
+static void on_helper(void *ctx);
+
+static int start_helper(struct files *f)
+{
+	int pair[2], r;
+	pid_t pid;
+
+	r = ipc_pair(pair);
+	if (r < 0)
+		return r;
+	pid = fork();
+	if (pid < 0) {
+		r = -errno;
+		close_fd(&pair[0]);
+		close_fd(&pair[1]);
+		return r;
+	}
+	if (pid == 0) {
+		/* ^Z stops the broker, and no request in the middle. */
+		(void)setpgid(0, 0);
+		/* Nothing of the broker's but this socket and the terminal. */
+		if (dup2(pair[1], MSG_FD) < 0 ||
+		    close_range(MSG_FD + 1, ~0u, 0) < 0)
+			_exit(1);
+		help(MSG_FD);
+	}
+	close_fd(&pair[1]);
+	f->pid = pid;
+	f->fd = pair[0];
+	return loop_add(f->loop, f->fd, on_helper, f, &f->source);
+}
+
+static void answer_first(struct files *f, int error, int fd,
+			 const struct file_shown *file)
+{
+	struct request *r = f->first;
+
+	f->first = r->next;
+	if (f->first == NULL)
+		f->end = &f->first;
+	f->busy = false;
+	f->idle_ns = clock_mono_ns();
+	if (r->fn != NULL)
+		r->fn(r->ctx, &r->want, error, fd, file);
+	else
+		close_fd(&fd);
+	free_request(r);
+}
+
+/*
+ * Gives the helper the next request, which waits as long as descriptors or
+ * processes are short. It answers those that no helper can be started for, so
+ * it is called by the loop and by files_check, and never by a request: its
+ * caller still works with what the answer may free.
+ */
+static void proceed(struct files *f)
+{
+	while (!f->busy && f->first != NULL) {
+		int r = f->fd >= 0 ? 0 : start_helper(f);
+
+		if (r == 0)
+			r = ipc_send(f->fd, &f->first->order,
+				     sizeof(f->first->order), NULL, 0);
+		if (r == 0) {
+			f->busy = true;
+			f->since_ns = clock_mono_ns();
+			return;
+		}
+		drop_helper(f, true);
+		if (lack_is(-r)) {
+			lack_note(-r, "the helper that opens files");
+			return;
+		}
+		answer_first(f, r, -1, NULL);
+	}
+}
+
+static void on_helper(void *ctx)
+{
+	struct files *f = ctx;
+	struct ipc_message m;
+	const struct answer *answer = (const void *)m.bytes;
+	int r = lack_of_descriptors();
+	int fd, error;
+
+	if (r < 0) {
+		lack_note(-r, "a file that was opened");
+		loop_rest(f->loop, f->source);
+		return;
+	}
+	r = ipc_recv(f->fd, &m);
+	fd = ipc_take_fd(&m, 0);
+	ipc_close_fds(&m);
+	if (r != 1 || m.size != sizeof(*answer) || !f->busy) {
+		/* It died: killed by somebody. The request is tried no more. */
+		close_fd(&fd);
+		drop_helper(f, true);
+		if (f->first != NULL)
+			answer_first(f, -EIO, -1, NULL);
+		proceed(f);
+		return;
+	}
+	error = -answer->error;
+	/* Alive now: so the pid was its own when the file was opened. */
+	if (error == 0 && f->first->pidfd >= 0 &&
+	    !process_is_alive(f->first->pidfd)) {
+		close_fd(&fd);
+		error = -ESRCH;
+	}
+	answer_first(f, error, fd, error == 0 ? &answer->file : NULL);
+	proceed(f);
+}
+
+static bool is_waiting(const struct files *f, const void *ctx)
+{
+	for (const struct request *r = f->first; r != NULL; r = r->next)
+		if (r->ctx == ctx && r->fn != NULL)
+			return true;
+	return false;
+}
+
+/* pidfd is -1, or duplicated. */
+static int add(struct files *f, const struct msg_want *want, int32_t pid,
+	       int pidfd, files_fn fn, void *ctx)
+{
+	struct request *r = calloc(1, sizeof(*r));
+
+	if (r == NULL)
+		return -ENOMEM;
+	*r = (struct request){
+		.order = {.pid = pid,
+			  .kind = want->kind,
+			  .start = want->start,
+			  .end = want->end},
+		.want = *want,
+		.pidfd = pidfd < 0 ? -1 : fcntl(pidfd, F_DUPFD_CLOEXEC, 0),
+		.fn = fn,
+		.ctx = ctx,
+	};
+	if (pidfd >= 0 && r->pidfd < 0) {
+		int error = -errno;
+
+		free(r);
+		return error;
+	}
+	memcpy(r->order.name, want->name, sizeof(r->order.name));
+	*f->end = r;
+	f->end = &r->next;
+	return 0;
+}
+
+int files_request(struct files *f, const struct msg_want *want, int32_t pid,
+		  int pidfd, files_fn fn, void *ctx)
+{
+	if (pidfd < 0 || want_check(want) != WANT_GOOD || is_waiting(f, ctx))
+		return -EINVAL;
+	return add(f, want, pid, pidfd, fn, ctx);
+}
+
+int files_request_path(struct files *f, enum want_kind kind, const char *path,
+		       files_fn fn, void *ctx)
+{
+	struct msg_want want = {.kind = kind};
+	const size_t n = strlen(path);
+
+	if (n >= sizeof(want.name) || is_waiting(f, ctx))
+		return -EINVAL;
+	memcpy(want.name, path, n);
+	return add(f, &want, 0, -1, fn, ctx);
+}
+
+void files_forget(struct files *f, const void *ctx)
+{
+	for (struct request *r = f->first; r != NULL; r = r->next)
+		if (r->ctx == ctx)
+			r->fn = NULL;
+}
+
+static bool helper_hangs(const struct files *f, uint64_t now_ns)
+{
+	struct pollfd answer = {.fd = f->fd, .events = POLLIN};
+	const uint64_t waited_ns = now_ns - f->since_ns;
+
+	if (!f->busy || waited_ns < FILES_TIMEOUT_MS * NS_PER_MS)
+		return false;
+	/* It was us who were away, stopped by a signal. */
+	if (poll(&answer, 1, 0) > 0)
+		return false;
+	return !process_is_running(f->pid) ||
+	       waited_ns >= FILES_BUSY_MS * NS_PER_MS;
+}
+
+void files_check(struct files *f)
+{
+	const uint64_t now_ns = clock_mono_ns();
+
+	if (helper_hangs(f, now_ns)) {
+		drop_helper(f, true);
+		answer_first(f, -ETIMEDOUT, -1, NULL);
+	}
+	proceed(f);
+	if (!f->busy && now_ns - min_u64(now_ns, f->idle_ns) > IDLE_NS)
+		drop_helper(f, false);
+}

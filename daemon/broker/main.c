@@ -1,0 +1,543 @@
+/*
+ * sentry-profd: the broker. It opens what the others need, starts and watches
+ * them, and keeps the figures. It traces nothing, and parses nothing that a
+ * target wrote.
+ */
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/common/child.h"
+#include "daemon/broker/command.h"
+#include "daemon/broker/finish.h"
+#include "daemon/broker/control/inspect.h"
+#include "daemon/common/log.h"
+#include "daemon/broker/control/operate.h"
+#include "daemon/broker/pause.h"
+#include "daemon/common/privileges.h"
+#include "daemon/process/refusal.h"
+#include "daemon/broker/control/reload.h"
+#include "daemon/broker/running.h"
+#include "daemon/broker/service.h"
+#include "lib/base/clock.h"
+#include "proto/dsn.h"
+
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_CHECKPOINT_RESTORE 40
+#endif
+
+static struct broker broker = {
+	.command = {.go_fd = -1},
+	.stats_fd = -1,
+	.ship_fds = {-1, -1, -1, -1},
+	.output = {.dir_fd = -1},
+	.picture = {.exe_fd = -1, .dir_fd = -1, .fd = -1},
+	.notify = {.fd = -1},
+	.clocks = {clock_mono_ns, clock_boot_ns, clock_wall_ns},
+};
+_Static_assert(INIT_FILE_N == 4, "all are -1");
+static int signal_fd = -1;
+
+/*
+ * What we were started with may be anything. Descriptors 0 to 2 are given to
+ * the children, so nothing else may come to lie there; an ignored SIGCHLD would
+ * keep their ends from us, and capture's tracees from it; SIGTTOU would stop
+ * the children, which are in process groups of their own, at a word on stderr;
+ * a file that may not grow is an error like a full disk.
+ */
+static void clean_inheritance(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	close_fd(&fd);
+	(void)signal(SIGCHLD, SIG_DFL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGTTOU, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	/* Each chunk on its way holds a descriptor, each target another. */
+	privileges_all_files();
+}
+
+/* nohup(1) wants no end by SIGHUP; a blocked signal would come all the same. */
+static bool is_ignored(int number)
+{
+	struct sigaction action;
+
+	return sigaction(number, NULL, &action) == 0 &&
+	       action.sa_handler == SIG_IGN;
+}
+
+static void take_dsn(struct broker *b)
+{
+	const struct config *c = &b->options.config;
+	struct dsn dsn;
+	enum dsn_result result;
+
+	memcpy(b->spotlight.url, c->spotlight, sizeof(b->spotlight.url));
+	for (size_t i = 0; i < c->n_targets; i++)
+		b->has_dsn |= c->targets[i].dsn[0] != '\0';
+	if (!c->has_dsn && !b->has_dsn)
+		return;
+	/* Its key shall be in no core file. */
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (!c->has_dsn)
+		return;
+	result = dsn_parse(&dsn, c->dsn);
+	explicit_bzero(&dsn, sizeof(dsn));
+	if (result == DSN_EMPTY) {
+		log_warning("the DSN is empty: nothing is sent");
+		return;
+	}
+	if (result != DSN_OK) {
+		log_error("%s", dsn_result_text(result));
+		exit(2);
+	}
+	/* It fits: dsn_parse takes no more than DSN_SIZE. */
+	(void)snprintf(b->dsn, sizeof(b->dsn), "%s", c->dsn);
+	b->has_dsn = true;
+}
+
+static int open_output(struct broker *b)
+{
+	const bool is_sent = b->has_dsn || b->spotlight.url[0] != '\0';
+	const char *path = b->options.output;
+	int r;
+
+	/* A service has no directory of its own to leave files in. */
+	if (path == NULL && !is_sent && b->options.n_pids == 0)
+		log_warning("there is no DSN and no --output: profiles go "
+			    "nowhere");
+	if (path == NULL && (is_sent || b->options.n_pids == 0))
+		return 0;
+	if (b->options.picture != NULL)
+		return picture_open(&b->picture, path, &b->output);
+	r = output_open(&b->output, path);
+	if (r < 0)
+		log_error("cannot write into %s: %s",
+			  path == NULL ? "the current directory" : path,
+			  strerror(-r));
+	return r;
+}
+
+static int open_stats(struct broker *b)
+{
+	int r;
+
+	if (b->options.stats == NULL)
+		return 0;
+	r = output_open_file(b->options.stats, &b->stats_fd);
+	if (r < 0)
+		log_error("cannot write %s: %s", b->options.stats,
+			  strerror(-r));
+	return r;
+}
+
+static void say_missing(struct broker *b)
+{
+	struct missing missing[MISSING_MAX];
+	size_t n;
+
+	missing_look(&b->missing);
+	if (geteuid() == 0) {
+		b->missing.no_connector =
+			b->discovery != NULL &&
+			!discovery_has_connector(b->discovery);
+	} else {
+		/* What is the user's own takes none. */
+		b->missing.have = ~UINT64_C(0);
+		b->missing.in_user_namespace = false;
+	}
+	n = missing_find(&b->missing, missing);
+	for (size_t i = 0; i < n; i++)
+		log_warning("no %s: %s (%s)", missing[i].name, missing[i].costs,
+			    missing[i].add);
+}
+
+/*
+ * Root keeps what the table in docs/ARCHITECTURE.md says. What capture needs
+ * beyond it, and what a child needs to drop all the rest, is for them alone.
+ */
+static int limit_privileges(struct broker *b)
+{
+	/* For the proc connector: to listen to it, and to say when we do not.
+	 */
+	const capability_set listen =
+		b->discovery != NULL ? CAPABILITY(CAP_NET_ADMIN) : 0;
+	const capability_set keep =
+		listen | CAPABILITY(CAP_SYS_PTRACE) |
+		CAPABILITY(CAP_CHECKPOINT_RESTORE) |
+		CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_SETUID) |
+		CAPABILITY(CAP_SETGID) | CAPABILITY(CAP_KILL);
+	const capability_set hand_on =
+		CAPABILITY(CAP_SYS_NICE) | CAPABILITY(CAP_SETPCAP);
+	capability_set have;
+	int r;
+
+	if (geteuid() != 0)
+		return 0;
+	r = privileges_permitted(&have);
+	/* Where it is CAP_DAC_OVERRIDE it is for capture alone. */
+	if (r == 0)
+		r = privileges_limit(keep, hand_on | privileges_to_read(have));
+	if (r < 0) {
+		log_error("cannot give up privileges: %s", strerror(-r));
+		return r;
+	}
+	b->privileged = true;
+	return 0;
+}
+
+static void on_signals(void *ctx)
+{
+	struct broker *b = ctx;
+	struct signalfd_siginfo info;
+
+	while (read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD) {
+			children_reap(b);
+			continue;
+		}
+		if (command_takes(&b->command, &info))
+			continue;
+		b->pause_asked = info.ssi_signo == SIGTSTP;
+		if (info.ssi_signo == SIGTSTP || info.ssi_signo == SIGCONT)
+			continue;
+		if (info.ssi_signo == SIGHUP && b->discovery != NULL) {
+			(void)reload(b, -1);
+			continue;
+		}
+		b->hurried = b->phase >= BROKER_STOPS;
+		broker_goes_on_to(b, BROKER_STOPS);
+	}
+}
+
+/* At once: a SIGHUP to one that is about to start asks for no end. */
+static void take_signals(const struct broker *b)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGCHLD);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	if (!is_ignored(SIGHUP))
+		sigaddset(&signals, SIGHUP);
+	if (!is_ignored(SIGTSTP)) {
+		sigaddset(&signals, SIGTSTP);
+		sigaddset(&signals, SIGCONT);
+	}
+	if (b->command.pid != 0) {
+		/* The terminal's: the command has it, too. */
+		sigaddset(&signals, SIGQUIT);
+		(void)signal(SIGTTIN, SIG_IGN);
+	}
+	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
+	signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signal_fd < 0) {
+		log_error("signalfd: %s", strerror(errno));
+		exit(EXIT_FAILURE);
+	}
+}
+
+/* To attach takes milliseconds, or seconds where the machine has no time. */
+#define ATTACH_NS (3 * NS_PER_SEC)
+
+/*
+ * --duration counts from the first attachment. As long as there is none, it
+ * counts from our own start and what an attachment may take.
+ */
+static uint64_t deadline_of(const struct broker *b)
+{
+	uint64_t since =
+		b->started_ns != 0 ? b->started_ns : b->epoch_ns + ATTACH_NS;
+
+	if (b->options.duration_s <= 0)
+		return UINT64_MAX;
+	return since + (uint64_t)(b->options.duration_s * 1e9);
+}
+
+/* A service goes on, whether there is anything to profile or not. */
+static bool goes_on(const struct broker *b)
+{
+	if (b->phase >= BROKER_STOPS)
+		return false;
+	if (b->command.pid != 0)
+		return !b->command.has_ended;
+	return b->discovery != NULL || instances_any_open(b);
+}
+
+static void profile(struct broker *b)
+{
+	while (goes_on(b)) {
+		uint64_t deadline = command_is_held(&b->command)
+					    ? UINT64_MAX
+					    : deadline_of(b);
+
+		if (broker_now_ns(b) >= deadline)
+			break;
+		broker_run_once(b, broker_wait_ms(b, deadline));
+		command_check(b);
+	}
+	broker_goes_on_to(b, BROKER_STOPS);
+}
+
+static void greet(const struct broker *b)
+{
+	if (b->options.quiet)
+		return;
+	if (b->options.output == NULL && b->output.dir_fd >= 0)
+		printf("no DSN is given: envelopes go into %s\n",
+		       b->output.path);
+	(void)fflush(stdout);
+}
+
+static bool attached_any(struct broker *b)
+{
+	FOR_EACH_TARGET (t, b)
+		if (t->instance->was_attached)
+			return true;
+	return false;
+}
+
+/* Of those that still wait, says so. */
+static bool all_are_well(struct broker *b)
+{
+	bool well = !b->failed && attached_any(b);
+
+	if (b->discovery != NULL)
+		return !b->failed;
+
+	FOR_EACH_TARGET (t, b) {
+		if (t->instance->origin == INSTANCE_CHILD)
+			continue;
+		/* ESRCH: it has ended, which is a normal end. */
+		if (t->left_out || t->files_until_ns != 0 ||
+		    (t->attach_error != 0 && t->attach_error != ESRCH))
+			well = false;
+		if (t->instance->was_attached || t->left_out ||
+		    t->attach_error != 0)
+			continue;
+		well = false;
+		if (!b->failed)
+			refusal_of_all(t->pid, t->retry_ns != 0);
+	}
+	return well;
+}
+
+/* Without --pid. */
+static int start_service(struct broker *b)
+{
+	int r = session_key_read(&b->session_key);
+
+	if (r < 0) {
+		log_error("the boot id cannot be read: %s", strerror(-r));
+		return r;
+	}
+	return discovery_new(b, &b->discovery);
+}
+
+/*
+ * So much before those who started us: a sample costs unwind some microseconds,
+ * a file the broker and its helper some dozens, and nobody is kept waiting.
+ * Among many busy threads unwind's turn would come when the ring is full, and
+ * the broker's when the program is over whose names it is asked for. Refused to
+ * an ordinary user.
+ */
+#define BROKER_NICE (-10)
+
+static void go_first(struct broker *b)
+{
+	const int before = getpriority(PRIO_PROCESS, 0);
+
+	errno = 0;
+	if (nice(BROKER_NICE) < 0 && errno != 0) {
+		log_debug("profiling runs at the usual priority: %s",
+			  strerror(errno));
+		return;
+	}
+	b->nice_steps = (uint32_t)(before - getpriority(PRIO_PROCESS, 0));
+}
+
+static int start(struct broker *b, struct loop_source **signals)
+{
+	const size_t n_named = b->options.n_pids;
+	int r = running_find(&b->options);
+
+	if (r == 0 && b->options.n_pids == 0)
+		r = start_service(b);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < b->options.n_pids; i++) {
+		r = instance_add_given(b, b->options.pids[i]);
+		/* One that was found a moment ago may have ended. */
+		if (r < 0 && (r != -ESRCH || i < n_named))
+			return r;
+	}
+	r = open_stats(b);
+	if (r == 0)
+		r = open_output(b);
+	if (r == 0)
+		r = ship_files_open(b);
+	if (r == 0)
+		r = operate_open(b);
+	if (r == 0)
+		r = loop_new(&b->loop);
+	if (r < 0)
+		return r;
+	say_missing(b);
+	command_warn(b);
+	go_first(b);
+	r = limit_privileges(b);
+	if (r < 0)
+		return r;
+	r = files_new(b->loop, &b->files);
+	if (r == 0)
+		r = instances_watch(b);
+	if (r == 0 && b->discovery != NULL)
+		r = discovery_start(b->discovery);
+	if (r == 0)
+		r = operate_start(b);
+	if (r == 0)
+		r = loop_add(b->loop, signal_fd, on_signals, b, signals);
+	if (r < 0) {
+		log_error("cannot start: %s", strerror(-r));
+		return r;
+	}
+	r = children_start(b);
+	if (r < 0)
+		return r;
+	b->timer_hz = broker_timer_hz(&b->options);
+	b->period_ns = NS_PER_SEC / b->timer_hz;
+	b->epoch_ns = clock_mono_ns();
+	instances_check(b);
+	return 0;
+}
+
+/* How often an inspection looks for what hangs. */
+#define INSPECT_MS 100
+
+/* --check-config --servers. Returns the exit status. */
+static int check_servers(struct broker *b, const struct config_faults *faults)
+{
+	struct loop_source *signals = NULL;
+	int status = EXIT_FAILURE, r;
+
+	r = loop_new(&b->loop);
+	if (r == 0)
+		r = files_new(b->loop, &b->files);
+	if (r == 0 && faults->n_errors == 0)
+		r = ship_files_open(b);
+	if (r == 0)
+		r = limit_privileges(b);
+	if (r == 0)
+		r = loop_add(b->loop, signal_fd, on_signals, b, &signals);
+	if (r == 0)
+		r = inspect_options(b, faults);
+	if (r < 0) {
+		log_error("cannot ask the servers: %s", strerror(-r));
+		return EXIT_FAILURE;
+	}
+	while (b->phase == BROKER_PROFILES && !inspect_is_over(b)) {
+		r = loop_run_once(b->loop, INSPECT_MS);
+		if (r < 0)
+			break;
+		files_check(b->files);
+		inspect_check(b);
+	}
+	if (inspect_is_over(b))
+		status = faults->n_errors > 0
+				 ? 2
+				 : finding_status(inspect_worst(b));
+	children_end(b);
+	return fflush(stdout) == EOF ? EXIT_FAILURE : status;
+}
+
+int main(int argc, char **argv)
+{
+	static struct config_faults faults;
+	struct broker *b = &broker;
+	struct options *o = &b->options;
+	struct loop_source *signals = NULL;
+	int status = EXIT_SUCCESS, r;
+
+	log_init("sentry-profd", false);
+	options_read(argc, argv, o, &faults);
+	/* Before anything of this process is changed. */
+	if (o->command != NULL && o->command[0] != NULL)
+		command_fork(&b->command, o->command, o->user);
+	clean_inheritance();
+	take_signals(b);
+	options_load(o, b->command.pid, &faults);
+	if (b->command.pid != 0) {
+		command_wait_ready(&b->command);
+		command_leave_streams();
+	}
+	log_init("sentry-profd", o->config.debug);
+	service_init(b);
+	children_init(b);
+	if (o->check_servers)
+		return check_servers(b, &faults);
+	take_dsn(b);
+	r = start(b, &signals);
+	if (r < 0) {
+		operate_close(b);
+		children_end(b);
+		picture_close(&b->picture);
+		output_close(&b->output);
+		return b->command.pid != 0 ? command_abandon(&b->command)
+					   : EXIT_FAILURE;
+	}
+	greet(b);
+	/* The command's screen is its own. */
+	progress_init(&b->progress, b->options.quiet || b->command.pid != 0);
+	profile(b);
+	progress_end(&b->progress);
+	service_stops(b);
+	finish_sampling(b);
+	finish_delivery(b);
+	if (!b->options.quiet && attached_any(b) && !b->failed &&
+	    b->discovery == NULL)
+		finish_print_tables(b);
+	operate_close(b);
+	children_end(b);
+	/* Not before: chunks come and are answered until the end. */
+	delivery_give_up(b);
+	if (b->options.picture != NULL) {
+		picture_make(b);
+		status = b->picture.is_made ? EXIT_SUCCESS : EXIT_FAILURE;
+	}
+	if (!b->options.quiet && attached_any(b))
+		finish_print_outcome(b);
+	picture_tell_next(b);
+	if (finish_lost_all(b))
+		status = FINISH_STATUS_ALL_LOST;
+	else if (b->command.pid != 0)
+		finish_tell_lost(b);
+	if (b->stats_fd >= 0 && stats_write(b) < 0) {
+		log_error("cannot write %s", b->options.stats);
+		status = EXIT_FAILURE;
+	}
+	if (!all_are_well(b))
+		status = EXIT_FAILURE;
+	if (b->command.pid != 0)
+		status = command_finish(b);
+	discovery_free(b->discovery);
+	files_free(b->files);
+	picture_close(&b->picture);
+	output_close(&b->output);
+	loop_remove(b->loop, &signals);
+	loop_free(b->loop);
+	notify_fini(&b->notify);
+	return status;
+}

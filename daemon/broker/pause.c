@@ -1,0 +1,69 @@
+#include "daemon/broker/pause.h"
+
+#include <signal.h>
+
+#include "daemon/common/child.h"
+#include "daemon/common/log.h"
+#include "daemon/broker/children/patience.h"
+#include "lib/base/clock.h"
+
+#define POLL_MS 100
+
+/*
+ * Returns when capture has ended. It itself gives up in the end, and cuts off
+ * the rests of calls before (capture_settle()): to end it earlier would leave a
+ * call with its last part alone.
+ */
+static void let_go(struct broker *b)
+{
+	struct patience patience;
+
+	if (b->phase < BROKER_SAMPLED)
+		child_tell(&b->capture, MSG_CAPTURE_STOP,
+			   CAPTURE_KEEP_SESSIONS);
+	patience_start(&patience, clock_mono_ns());
+	while (b->capture.pid != 0) {
+		const uint64_t now = clock_mono_ns();
+
+		if (now >= patience_end_ns(&patience, now, watch_works(b)))
+			child_fail(&b->capture, "does not let go");
+		broker_run_once(b, POLL_MS);
+	}
+}
+
+/*
+ * The signal is blocked, so it is pending when it is unblocked, and SIGCONT
+ * takes it back until then. In an orphaned process group, a service's, the
+ * kernel drops it: nobody there would send SIGCONT.
+ */
+static void stop_self(void)
+{
+	sigset_t stop;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	(void)raise(SIGTSTP);
+	(void)sigprocmask(SIG_UNBLOCK, &stop, NULL);
+	(void)sigprocmask(SIG_BLOCK, &stop, NULL);
+}
+
+void pause_broker(struct broker *b)
+{
+	uint64_t since = clock_mono_ns(), now;
+
+	b->pausing = true;
+	let_go(b);
+	/* Until here there were ticks. */
+	since = max_u64(since, b->heartbeat->beat.time_ns);
+	if (b->pause_asked) {
+		log_debug("SIGTSTP: all processes are let go until SIGCONT");
+		stop_self();
+	}
+	now = clock_mono_ns();
+	b->away_ns += now - since;
+	targets_resumed(b, now);
+	b->capture.failures = 0;
+	b->capture.restart_ns = now;
+	b->pause_asked = false;
+	b->pausing = false;
+}

@@ -1,0 +1,19 @@
+/*
+ * SIGTSTP: the broker lets go of all targets before it stops itself, and
+ * attaches to them again when it is continued. Sessions stay open meanwhile.
+ *
+ * SIGSTOP cannot be caught: then capture goes on by itself.
+ */
+#ifndef DAEMON_BROKER_PAUSE_H
+#define DAEMON_BROKER_PAUSE_H
+
+#include "daemon/broker/broker.h"
+
+/*
+ * Lets go, stops this process as SIGTSTP would have, and when it is continued
+ * has capture started again. Does not stop if b->pause_asked is taken back
+ * meanwhile. Runs the loop while it waits for capture to end.
+ */
+void pause_broker(struct broker *b);
+
+#endif

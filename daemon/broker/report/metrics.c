@@ -1,0 +1,418 @@
+#include "daemon/broker/report/metrics.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/common/discard.h"
+#include "daemon/common/lack.h"
+#include "daemon/broker/delivery/limit.h"
+#include "daemon/broker/control/rights.h"
+#include "daemon/broker/targets/sections.h"
+#include "daemon/broker/targets/usage.h"
+#include "lib/base/clock.h"
+#include "lib/base/procfs.h"
+#include "lib/base/sealed.h"
+#include "lib/base/small_file.h"
+#include "lib/unwind/unwind.h"
+
+struct text {
+	FILE *out; /* its errors are told by sealed_close */
+	bool is_openmetrics;
+};
+
+enum kind { GAUGE, COUNTER, HISTOGRAM, INFO };
+
+/*
+ * unit: NULL, or the end of the name. A family of OpenMetrics has its samples'
+ * name without a suffix; one of Prometheus' format has the whole name.
+ */
+static void family(const struct text *t, const char *name, enum kind kind,
+		   const char *unit, const char *help)
+{
+	static const struct {
+		const char *open, *plain, *suffix;
+	} kinds[] = {
+		[GAUGE] = {"gauge", "gauge", ""},
+		[COUNTER] = {"counter", "counter", "_total"},
+		[HISTOGRAM] = {"histogram", "histogram", ""},
+		[INFO] = {"info", "gauge", "_info"},
+	};
+	const char *suffix = t->is_openmetrics ? "" : kinds[kind].suffix;
+
+	fprintf(t->out, "# TYPE sentry_profd_%s%s %s\n", name, suffix,
+		t->is_openmetrics ? kinds[kind].open : kinds[kind].plain);
+	if (unit != NULL && t->is_openmetrics)
+		fprintf(t->out, "# UNIT sentry_profd_%s %s\n", name, unit);
+	fprintf(t->out, "# HELP sentry_profd_%s%s %s\n", name, suffix, help);
+}
+
+static void labeled(const struct text *t, const char *name, const char *label,
+		    const char *value, uint64_t n)
+{
+	fprintf(t->out, "sentry_profd_%s{%s=\"%s\"} %llu\n", name, label, value,
+		(unsigned long long)n);
+}
+
+static void plain(const struct text *t, const char *name, uint64_t n)
+{
+	fprintf(t->out, "sentry_profd_%s %llu\n", name, (unsigned long long)n);
+}
+
+static void put_processes(const struct text *t, struct broker *b)
+{
+	uint64_t profiled = 0;
+
+	for (size_t i = 0; i < b->n_instances; i++)
+		profiled += b->instances[i]->target != NULL;
+	family(t, "build", INFO, NULL, "The version that runs.");
+	fprintf(t->out, "sentry_profd_build_info{version=\"%s\"} 1\n",
+		SENTRY_PROFD_VERSION);
+	family(t, "processes", GAUGE, NULL,
+	       "Processes that the configuration describes.");
+	labeled(t, "processes", "state", "profiled", profiled);
+	labeled(t, "processes", "state", "not_profiled",
+		b->n_instances - profiled);
+}
+
+/* A name has no character that a label would have to escape. */
+static void of_section(const struct text *t, const char *name,
+		       const struct section *section, const char *label,
+		       const char *value, uint64_t n)
+{
+	fprintf(t->out, "sentry_profd_%s{section=\"%s\",%s=\"%s\"} %llu\n",
+		name, section->name, label, value, (unsigned long long)n);
+}
+
+static uint64_t sum_of(const uint64_t *v, size_t n)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += v[i];
+	return sum;
+}
+
+static void put_sections(const struct text *t, const struct broker *b)
+{
+	const struct sections *s = discovery_sections(b->discovery);
+	struct instance_figures f;
+
+	family(t, "section_processes", GAUGE, NULL,
+	       "Processes that a section of the configuration matches.");
+	for (size_t k = 0; k < s->n; k++) {
+		const struct section *section = &s->v[k];
+
+		of_section(t, "section_processes", section, "state", "profiled",
+			   section->profiled);
+		of_section(t, "section_processes", section, "state",
+			   "not_profiled",
+			   section->instances - section->profiled);
+	}
+	family(t, "section_samples", COUNTER, NULL,
+	       "Samples of its processes.");
+	for (size_t k = 0; k < s->n; k++) {
+		const struct capture_counters *c = &f.capture;
+
+		sections_figures(&s->v[k], b, &f);
+		of_section(t, "section_samples_total", &s->v[k], "outcome",
+			   "taken", c->captured + c->repeated + c->filled);
+		of_section(t, "section_samples_total", &s->v[k], "outcome",
+			   "missed",
+			   f.missed_no_capture + sum_of(c->missed, MISSED_N));
+	}
+	family(t, "section_chunks", COUNTER, NULL,
+	       "Chunks of its processes, by what became of them.");
+	for (size_t k = 0; k < s->n; k++) {
+		const struct chunk_counts *c = &f.chunks;
+
+		sections_figures(&s->v[k], b, &f);
+		of_section(t, "section_chunks_total", &s->v[k], "outcome",
+			   "sent", c->sent);
+		of_section(t, "section_chunks_total", &s->v[k], "outcome",
+			   "written", c->written);
+		of_section(t, "section_chunks_total", &s->v[k], "outcome",
+			   "spooled", c->spooled);
+		of_section(t, "section_chunks_total", &s->v[k], "outcome",
+			   "discarded",
+			   sum_of(c->discarded, DISCARD_REASONS_MAX));
+	}
+}
+
+static void put_samples(const struct text *t, const struct instance_figures *f)
+{
+	const struct capture_counters *c = &f->capture;
+
+	family(t, "samples_expected", COUNTER, NULL,
+	       "Samples that there should be: a thread at a tick.");
+	plain(t, "samples_expected_total", c->expected);
+	family(t, "samples", COUNTER, NULL, "Samples that were taken.");
+	labeled(t, "samples_total", "kind", "captured", c->captured);
+	labeled(t, "samples_total", "kind", "repeated", c->repeated);
+	labeled(t, "samples_total", "kind", "filled", c->filled);
+	family(t, "missed", COUNTER, NULL, "Samples that were not.");
+	for (size_t i = 0; i < MISSED_N; i++)
+		labeled(t, "missed_total", "reason",
+			missed_reason_name((enum missed_reason)i),
+			c->missed[i]);
+	labeled(t, "missed_total", "reason", "no_capture",
+		f->missed_no_capture);
+}
+
+/* An octave each: within those, rates and percentiles are told by --stats. */
+static void put_pauses(const struct text *t, const struct capture_counters *c)
+{
+	uint64_t sum = 0;
+	double end = 512e-9; /* of bucket 7, the first octave's last */
+
+	family(t, "pause_seconds", HISTOGRAM, "seconds",
+	       "How long a thread was stopped for a sample.");
+	for (size_t i = 0; i < PAUSE_BUCKETS; i++) {
+		sum += c->pauses[i];
+		if (i % 8 != 7)
+			continue;
+		/* What is longer than all of them is in the last bucket. */
+		if (i != PAUSE_BUCKETS - 1)
+			fprintf(t->out,
+				"sentry_profd_pause_seconds_bucket"
+				"{le=\"%.9f\"} %llu\n",
+				end, (unsigned long long)sum);
+		end *= 2;
+	}
+	fprintf(t->out, "sentry_profd_pause_seconds_bucket{le=\"+Inf\"} %llu\n",
+		(unsigned long long)sum);
+}
+
+static void put_stacks(const struct text *t, const struct instance_figures *f)
+{
+	family(t, "stacks", COUNTER, NULL, "Stacks, by where they end.");
+	for (size_t e = 0; e < UNWIND_END_N; e++)
+		labeled(t, "stacks_total", "end",
+			unwind_end_name((enum unwind_end)e), f->unwind.ends[e]);
+}
+
+static void put_chunks(const struct text *t, const struct broker *b,
+		       const struct instance_figures *f)
+{
+	const struct chunk_counts *c = &f->chunks;
+	struct spool_counts spool;
+
+	family(t, "chunks_made", COUNTER, NULL, "Chunks that were made.");
+	plain(t, "chunks_made_total", c->made);
+	family(t, "chunks", COUNTER, NULL, "Chunks, by what became of them.");
+	labeled(t, "chunks_total", "outcome", "sent", c->sent);
+	labeled(t, "chunks_total", "outcome", "written", c->written);
+	labeled(t, "chunks_total", "outcome", "spooled", c->spooled);
+	labeled(t, "chunks_total", "outcome", "idle", c->idle);
+	family(t, "chunks_discarded", COUNTER, NULL,
+	       "Chunks that arrive nowhere.");
+	for (uint32_t i = 0; i < DISCARD_N; i++)
+		if (c->discarded[i] != 0)
+			labeled(t, "chunks_discarded_total", "reason",
+				discard_name(i), c->discarded[i]);
+	family(t, "payload_bytes", COUNTER, "bytes",
+	       "Bytes of chunks, before they are compressed.");
+	plain(t, "payload_bytes_total", f->payload_bytes);
+	past_spool(b, &spool);
+	family(t, "spool_chunks", GAUGE, NULL, "Chunks that wait.");
+	plain(t, "spool_chunks", spool.count);
+	family(t, "spool_bytes", GAUGE, "bytes", "Their bytes.");
+	plain(t, "spool_bytes", spool.bytes);
+}
+
+/* Of one of ours that lives; 0 if it does not. */
+static uint64_t resident_bytes(int32_t pid)
+{
+	unsigned long long pages;
+	char text[64];
+
+	if (pid == 0 ||
+	    small_file_read(AT_FDCWD, procfs_path(pid, "statm").text, text,
+			    sizeof(text)) < 0 ||
+	    sscanf(text, "%*u %llu", &pages) != 1)
+		return 0;
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* rss_bytes of *sum: of the moment. */
+static void add_child(struct usage *sum, const struct child *c)
+{
+	uint64_t ns = 0;
+
+	sum->cpu_s += c->usage.cpu_s;
+	if (c->pid != 0 && clock_process_ns(c->pid, &ns) == 0)
+		sum->cpu_s += (double)ns / 1e9;
+	sum->rss_bytes += resident_bytes(c->pid);
+}
+
+static void put_own(const struct text *t, const struct broker *b)
+{
+	static const char *const names[USAGE_N] = {
+		[USAGE_BROKER] = "broker",
+		[USAGE_CAPTURE] = "capture",
+		[USAGE_UNWIND] = "unwind",
+		[USAGE_SHIP] = "ship",
+	};
+	struct usage of[USAGE_N] = {
+		[USAGE_UNWIND] = {.cpu_s = b->unwinds_gone.cpu_s},
+		[USAGE_SHIP] = {.cpu_s = b->ships_gone.cpu_s},
+	};
+
+	of[USAGE_BROKER].cpu_s =
+		(double)(clock_cpu_ns() + files_used_ns(b->files)) / 1e9;
+	of[USAGE_BROKER].rss_bytes = resident_bytes(getpid());
+	add_child(&of[USAGE_CAPTURE], &b->capture);
+	for (size_t i = 0; i < b->n_unwinds; i++)
+		add_child(&of[USAGE_UNWIND], &b->unwinds[i]->child);
+	for (size_t i = 0; i < b->n_ships; i++)
+		add_child(&of[USAGE_SHIP], &b->ships[i]->child);
+	family(t, "cpu_seconds", COUNTER, "seconds",
+	       "Processor time of sentry-profd's own processes.");
+	for (size_t i = 0; i < USAGE_N; i++)
+		fprintf(t->out,
+			"sentry_profd_cpu_seconds_total{process=\"%s\"} %.6f\n",
+			names[i], of[i].cpu_s);
+	family(t, "resident_bytes", GAUGE, "bytes", "Memory of these.");
+	for (size_t i = 0; i < USAGE_N; i++)
+		labeled(t, "resident_bytes", "process", names[i],
+			of[i].rss_bytes);
+}
+
+static void put_restarts(const struct text *t, const struct broker *b)
+{
+	family(t, "restarts", COUNTER, NULL,
+	       "Processes of sentry-profd that were started again.");
+	for (size_t of = 0; of < CHILD_KIND_N; of++)
+		for (size_t r = 0; r < RESTART_REASON_N; r++)
+			fprintf(t->out,
+				"sentry_profd_restarts_total{process=\"%s\","
+				"reason=\"%s\"} %llu\n",
+				child_types[of].label,
+				restart_reason_name((enum restart_reason)r),
+				(unsigned long long)b->restarts.n[of][r]);
+}
+
+static void of_server(const struct text *t, const char *name,
+		      const struct limit_server *s, uint64_t ns)
+{
+	fprintf(t->out, "sentry_profd_%s{server=\"%s\"} %.3f\n", name, s->name,
+		(double)ns / 1e9);
+}
+
+/* A name has no character that a label would have to escape. */
+static void put_limits(const struct text *t, const struct broker *b)
+{
+	struct limit_server servers[SHIPS_MAX];
+	const size_t n = limit_servers(b, servers);
+
+	family(t, "rate_limited_seconds", GAUGE, "seconds",
+	       "For how long a server takes no profiles yet.");
+	for (size_t i = 0; i < n; i++)
+		of_server(t, "rate_limited_seconds", &servers[i],
+			  servers[i].limited_ns);
+	family(t, "rate_limit_pauses", COUNTER, NULL,
+	       "Times at which nothing was sampled for that.");
+	for (size_t i = 0; i < n; i++)
+		labeled(t, "rate_limit_pauses_total", "server", servers[i].name,
+			servers[i].sum.pauses);
+	family(t, "rate_limit_paused_seconds", COUNTER, "seconds",
+	       "How long they were.");
+	for (size_t i = 0; i < n; i++)
+		of_server(t, "rate_limit_paused_seconds_total", &servers[i],
+			  servers[i].sum.paused_ns);
+}
+
+/* A server that has taken nothing yet has no line of the first. */
+static void put_servers(const struct text *t, const struct broker *b)
+{
+	const uint64_t now_ns = clock_mono_ns();
+	struct limit_server servers[SHIPS_MAX];
+	const size_t n = limit_servers(b, servers);
+
+	family(t, "delivery_age_seconds", GAUGE, "seconds",
+	       "For how long a server has taken no chunk.");
+	for (size_t i = 0; i < n; i++)
+		if (servers[i].delivered_ns != 0)
+			of_server(t, "delivery_age_seconds", &servers[i],
+				  now_ns - servers[i].delivered_ns);
+	family(t, "server_clock_ahead_seconds", GAUGE, "seconds",
+	       "By how much the clock of a server is ahead of this host's.");
+	for (size_t i = 0; i < n; i++)
+		fprintf(t->out,
+			"sentry_profd_server_clock_ahead_seconds{server=\"%s\"}"
+			" "
+			"%lld\n",
+			servers[i].name, (long long)servers[i].clock_ahead_s);
+}
+
+/* The figures of the processes that the viewer may see, added up. */
+static void sum_seen(const struct broker *b, const struct peer *viewer,
+		     struct instance_figures *ret)
+{
+	struct instance_figures one;
+
+	if (viewer->sees_all) {
+		figures_of_all(b, ret);
+		return;
+	}
+	*ret = (struct instance_figures){0};
+	for (size_t i = 0; i < b->n_instances; i++) {
+		if (!rights_see(viewer, b->instances[i]))
+			continue;
+		figures_of_instance(b, b->instances[i], &one);
+		figures_add(ret, &one);
+	}
+}
+
+/* Of the daemon as a whole, as put_inside of status.c. */
+static void put_inside(const struct text *t, struct broker *b)
+{
+	if (b->discovery != NULL)
+		put_sections(t, b);
+	family(t, "files_left_out", GAUGE, NULL,
+	       "Programs and libraries at which unwinding died again and "
+	       "again.");
+	plain(t, "files_left_out", deadly_left_out(b->deadly));
+	family(t, "resource_shortages", COUNTER, NULL,
+	       "How often sentry-profd waited for descriptors, processes or "
+	       "memory.");
+	plain(t, "resource_shortages_total", lack_count());
+	family(t, "files_refused", COUNTER, NULL,
+	       "Files that unwinding asked for by a name or range that is "
+	       "none.");
+	plain(t, "files_refused_total", b->files_refused);
+	put_own(t, b);
+	put_restarts(t, b);
+	put_limits(t, b);
+	put_servers(t, b);
+}
+
+int metrics_make(struct broker *b, const struct peer *viewer,
+		 bool is_openmetrics, int *ret_fd, uint32_t *ret_size)
+{
+	struct text t = {.is_openmetrics = is_openmetrics};
+	struct instance_figures f;
+	struct sealed s;
+	uint64_t size;
+	int r = sealed_open(&s, "metrics");
+
+	if (r < 0)
+		return r;
+	t.out = s.out;
+	sum_seen(b, viewer, &f);
+	put_processes(&t, b);
+	put_samples(&t, &f);
+	put_pauses(&t, &f.capture);
+	put_stacks(&t, &f);
+	put_chunks(&t, b, &f);
+	if (viewer->sees_all)
+		put_inside(&t, b);
+	if (is_openmetrics)
+		fprintf(t.out, "# EOF\n");
+	r = sealed_close(&s, 0, ret_fd, &size);
+	if (r == 0)
+		*ret_size = (uint32_t)size;
+	return r;
+}

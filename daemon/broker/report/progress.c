@@ -1,0 +1,95 @@
+#include "daemon/broker/report/progress.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/broker/targets/figures.h"
+#include "lib/base/clock.h"
+
+#define PROGRESS_NS (1 * NS_PER_SEC)
+
+/* Erases to the end of the line (ECMA-48, EL). */
+#define ERASE "\033[K"
+
+void progress_init(struct progress *p, bool is_quiet)
+{
+	*p = (struct progress){
+		.is_on = !is_quiet && isatty(STDERR_FILENO) == 1,
+	};
+}
+
+void progress_format(const struct progress_figures *f, char ret[PROGRESS_SIZE])
+{
+	(void)snprintf(ret, PROGRESS_SIZE,
+		       "%" PRIu64 " s, %" PRIu64 " thread%s, %" PRIu64
+		       " samples, %" PRIu64 " missed, %" PRIu64 " chunk%s",
+		       f->seconds, f->threads, f->threads == 1 ? "" : "s",
+		       f->samples, f->missed, f->chunks,
+		       f->chunks == 1 ? "" : "s");
+}
+
+static void sum_up(struct broker *b, struct progress_figures *ret)
+{
+	struct instance_figures all;
+
+	figures_of_all(b, &all);
+	*ret = (struct progress_figures){
+		.seconds = b->started_ns == 0
+				   ? 0
+				   : (broker_now_ns(b) - b->started_ns) /
+					     NS_PER_SEC,
+		.samples = all.capture.captured + all.capture.repeated +
+			   all.capture.filled,
+		.missed = all.missed_no_capture,
+		.chunks = all.chunks.made,
+	};
+	for (size_t i = 0; i < MISSED_N; i++)
+		ret->missed += all.capture.missed[i];
+	FOR_EACH_TARGET (t, b) {
+		struct capture_counters c;
+
+		figures_capture(b, t, &c);
+		if (t->phase == TARGET_PROFILED)
+			ret->threads += c.threads;
+	}
+}
+
+/* A stopped terminal takes nothing, and a write to it would wait. */
+static bool takes_more(void)
+{
+	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0;
+}
+
+void progress_check(struct broker *b)
+{
+	struct progress *p = &b->progress;
+	char text[PROGRESS_SIZE], line[PROGRESS_SIZE + 16];
+	struct progress_figures figures;
+	uint64_t now_ns;
+	int n;
+
+	if (!p->is_on)
+		return;
+	now_ns = clock_mono_ns();
+	if (now_ns < p->next_ns || !takes_more())
+		return;
+	p->next_ns = now_ns + PROGRESS_NS;
+	sum_up(b, &figures);
+	progress_format(&figures, text);
+	/* Back to its beginning: another line, of whomever, goes over it. */
+	n = snprintf(line, sizeof(line), "%s" ERASE "\r", text);
+	p->is_shown = n > 0 && write(STDERR_FILENO, line, (size_t)n) == n;
+}
+
+void progress_end(struct progress *p)
+{
+	if (p->is_shown && takes_more())
+		(void)!write(STDERR_FILENO, ERASE, strlen(ERASE));
+	*p = (struct progress){.is_on = false};
+}

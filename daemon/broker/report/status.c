@@ -1,0 +1,347 @@
+#include "daemon/broker/report/status.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/broker/delivery/limit.h"
+#include "daemon/broker/broker.h"
+#include "daemon/broker/control/clients.h"
+#include "daemon/common/privileges.h"
+#include "daemon/broker/control/rights.h"
+#include "daemon/broker/targets/sections.h"
+#include "lib/base/clock.h"
+#include "lib/base/sealed.h"
+
+static const char *state_name(enum protocol_state state)
+{
+	switch (state) {
+	case PROTOCOL_PROFILING:
+		return "profiling";
+	case PROTOCOL_STOPPED:
+	case PROTOCOL_NONE:
+		break;
+	case PROTOCOL_UNSAMPLED:
+		return "unsampled";
+	case PROTOCOL_LIMITED:
+		return "limited";
+	case PROTOCOL_TRACED_BY_OTHER:
+		return "traced_by_other";
+	case PROTOCOL_IS_LEFT_OUT:
+		return "left_out";
+	}
+	return "stopped";
+}
+
+/* Printable ASCII as it is; what else there may be is not worth its bytes. */
+static void put_string(FILE *out, const char *text)
+{
+	(void)fputc('"', out);
+	for (const char *p = text; *p != '\0'; p++) {
+		if (*p == '"' || *p == '\\')
+			(void)fputc('\\', out);
+		(void)fputc(*p < 0x20 || *p >= 0x7f ? '?' : *p, out);
+	}
+	(void)fputc('"', out);
+}
+
+static void put_string_or_null(FILE *out, const char *text)
+{
+	if (text[0] == '\0')
+		(void)fputs("null", out);
+	else
+		put_string(out, text);
+}
+
+static uint64_t missed_of(const struct instance_figures *f)
+{
+	uint64_t sum = f->missed_no_capture;
+
+	for (size_t i = 0; i < MISSED_N; i++)
+		sum += f->capture.missed[i];
+	return sum;
+}
+
+static uint64_t threads_of(const struct broker *b, const struct instance *i)
+{
+	struct capture_counters now;
+
+	if (i->target == NULL || i->target->phase != TARGET_PROFILED)
+		return 0;
+	figures_capture(b, i->target, &now);
+	return now.threads;
+}
+
+/* Why it is left out, too. */
+static const char *error_of(const struct instance *i)
+{
+	if (i->last_error[0] != '\0')
+		return i->last_error;
+	if (i->wish == INSTANCE_DETACHED)
+		return "detached";
+	return i->obstacle == INSTANCE_CROWDED_OUT
+		       ? "max_instances, or all that can be at a "
+			 "time, are profiled"
+		       : "";
+}
+
+static void put_figures(FILE *out, const struct broker *b,
+			const struct instance *i)
+{
+	const bool runs = i->target != NULL && target_is_open(i->target) &&
+			  !i->target->is_for_records;
+	struct instance_figures f;
+
+	figures_of_instance(b, i, &f);
+	fprintf(out, "\"profiler_id\": ");
+	put_string_or_null(out, runs ? i->target->profiler_id : "");
+	fprintf(out,
+		", \"threads\": %llu, \"samples_taken\": %llu, \"missed\": "
+		"%llu, \"pause_us_p99\": %.1f, \"chunks_sent\": %llu, "
+		"\"bytes_sent\": %llu, \"last_error\": ",
+		(unsigned long long)threads_of(b, i),
+		(unsigned long long)(f.capture.captured + f.capture.repeated +
+				     f.capture.filled),
+		(unsigned long long)missed_of(&f),
+		(double)counters_pause_percentile(&f.capture, 0.99) / 1e3,
+		(unsigned long long)(i->config.dsn[0] != '\0'
+					     ? f.chunks.sent
+					     : f.chunks.written),
+		(unsigned long long)f.payload_bytes);
+	put_string_or_null(out, error_of(i));
+}
+
+static void put_target(FILE *out, const struct broker *b,
+		       const struct instance *i, const struct peer *viewer)
+{
+	fprintf(out, "{\"name\": ");
+	put_string(out, i->config.name);
+	fprintf(out,
+		", \"pid\": %d, \"state\": \"%s\", \"session_sampled\": %s, "
+		"\"lifecycle\": \"%s\", \"rate_hz\": %u, ",
+		i->pid, state_name(clients_state(i)),
+		i->is_sampled ? "true" : "false",
+		i->config.lifecycle == LIFECYCLE_TRACE ? "trace" : "manual",
+		i->target != NULL ? i->target->rate_hz : i->config.rate_hz);
+	if (rights_see(viewer, i))
+		put_figures(out, b, i);
+	else
+		fprintf(out, "\"profiler_id\": null, \"threads\": null, "
+			     "\"samples_taken\": null, \"missed\": null, "
+			     "\"pause_us_p99\": null, \"chunks_sent\": null, "
+			     "\"bytes_sent\": null, \"last_error\": null");
+	fprintf(out, "}");
+}
+
+/* By the CPU budget. */
+static void put_lowered(FILE *out, struct broker *b)
+{
+	struct governor_lowered l;
+
+	governor_lowered(b, &l);
+	fprintf(out,
+		", \"lowered\": {\"targets\": %u, \"least_hz\": %u, "
+		"\"most_hz\": %u}",
+		l.lowered, l.least_hz, l.most_hz);
+}
+
+static double limited_s(const struct broker *b)
+{
+	const uint64_t now_ns = clock_boot_ns();
+	struct limit_sum sum;
+
+	limit_sum(b, &sum);
+	return sum.until_ns <= now_ns ? 0
+				      : (double)(sum.until_ns - now_ns) / 1e9;
+}
+
+/* Of others' files a user sees nothing, as of their figures. */
+static void put_left_out(FILE *out, const struct broker *b,
+			 const struct peer *viewer)
+{
+	const struct deadly_file *f = NULL;
+	bool first = true;
+
+	fprintf(out, ", \"files_left_out\": [");
+	while ((f = deadly_next(b->deadly, f)) != NULL) {
+		if (!viewer->sees_all && viewer->uid != f->uid)
+			continue;
+		fprintf(out, "%s{\"file\": ", first ? "" : ", ");
+		put_string(out, f->file.name);
+		fprintf(out, ", \"uid\": %u, \"deaths\": %u}", f->uid,
+			f->deaths);
+		first = false;
+	}
+	fprintf(out, "]");
+}
+
+static void put_restarts(FILE *out, const struct broker *b)
+{
+	fprintf(out, "\"restarts\": {");
+	for (size_t of = 0; of < CHILD_KIND_N; of++) {
+		fprintf(out, "%s\"%s\": {", of == 0 ? "" : ", ",
+			child_types[of].label);
+		for (size_t r = 0; r < RESTART_REASON_N; r++)
+			fprintf(out, "%s\"%s\": %llu", r == 0 ? "" : ", ",
+				restart_reason_name((enum restart_reason)r),
+				(unsigned long long)b->restarts.n[of][r]);
+		fprintf(out, "}");
+	}
+	fprintf(out, "}");
+}
+
+static void put_servers(FILE *out, const struct broker *b)
+{
+	struct limit_server servers[SHIPS_MAX];
+	const size_t n = limit_servers(b, servers);
+
+	fprintf(out, "\"servers\": [");
+	for (size_t i = 0; i < n; i++) {
+		fprintf(out, "%s{\"server\": ", i == 0 ? "" : ", ");
+		put_string(out, servers[i].name);
+		fprintf(out,
+			", \"rate_limited_s\": %.1f, \"clock_ahead_s\": %lld, "
+			"\"delivered_s\": ",
+			(double)servers[i].limited_ns / 1e9,
+			(long long)servers[i].clock_ahead_s);
+		if (servers[i].delivered_ns == 0)
+			fprintf(out, "null}");
+		else
+			fprintf(out, "%.1f}",
+				(double)(clock_mono_ns() -
+					 servers[i].delivered_ns) /
+					1e9);
+	}
+	fprintf(out, "]");
+}
+
+/* Since when a section has no process: null for one that has some. */
+static void put_sections(FILE *out, const struct broker *b)
+{
+	const struct sections *s =
+		b->discovery == NULL ? NULL : discovery_sections(b->discovery);
+	const uint64_t now_ns = clock_mono_ns();
+
+	fprintf(out, "\"sections\": [");
+	for (size_t k = 0; s != NULL && k < s->n; k++) {
+		const struct section *section = &s->v[k];
+
+		fprintf(out, "%s{\"name\": ", k == 0 ? "" : ", ");
+		put_string(out, section->name);
+		fprintf(out, ", \"instances\": %u, \"empty_s\": ",
+			section->instances);
+		if (section->empty_since_ns == 0)
+			fprintf(out, "null}");
+		else
+			fprintf(out, "%.1f}",
+				(double)(now_ns - section->empty_since_ns) /
+					1e9);
+	}
+	fprintf(out, "]");
+}
+
+/* As the log says it at the start. */
+static void put_missing(FILE *out, const struct broker *b)
+{
+	struct missing missing[MISSING_MAX];
+	const size_t n = missing_find(&b->missing, missing);
+
+	fprintf(out, "\"missing\": [");
+	for (size_t i = 0; i < n; i++)
+		fprintf(out, "%s\"no %s: %s (%s)\"", i == 0 ? "" : ", ",
+			missing[i].name, missing[i].costs, missing[i].add);
+	fprintf(out, "], ");
+}
+
+/* What an operator may know, and no other. */
+static void put_inside(FILE *out, const struct broker *b)
+{
+	char path[OPTIONS_PATH_SIZE];
+	capability_set permitted;
+
+	fprintf(out, ", \"config\": ");
+	options_config_path(&b->options, path);
+	put_string_or_null(out, path);
+	fprintf(out,
+		", \"scheduler\": \"%s\", \"cpu_quota_percent\": %u, "
+		"\"capabilities\": ",
+		stats_scheduler(b), stats_cpu_quota(b));
+	if (privileges_permitted(&permitted) == 0)
+		fprintf(out, "\"%016llx\"", (unsigned long long)permitted);
+	else
+		fprintf(out, "null");
+	fprintf(out, ", ");
+	put_missing(out, b);
+	put_servers(out, b);
+	fprintf(out, ", ");
+	put_sections(out, b);
+	fprintf(out, ", ");
+	put_restarts(out, b);
+}
+
+static void put_daemon(FILE *out, struct broker *b, const struct peer *viewer)
+{
+	struct spool_counts spool;
+	size_t profiling = 0;
+
+	FOR_EACH_TARGET (t, b)
+		profiling += t->phase == TARGET_PROFILED;
+	past_spool(b, &spool);
+	fprintf(out,
+		"\"daemon\": {\"version\": \"%s\", \"pid\": %d, "
+		"\"capture_pid\": %d, \"uptime_s\": %.3f, \"profiling\": %zu, "
+		"\"cpu_budget_percent\": %u, \"rate_limited_s\": %.1f, "
+		"\"spool\": {\"waiting\": %llu, \"bytes\": %llu}",
+		SENTRY_PROFD_VERSION, getpid(), b->capture.pid,
+		(double)(clock_mono_ns() - b->epoch_ns) / 1e9, profiling,
+		b->options.config.cpu_budget, limited_s(b),
+		(unsigned long long)spool.count,
+		(unsigned long long)spool.bytes);
+	put_lowered(out, b);
+	put_left_out(out, b, viewer);
+	if (viewer->sees_all)
+		put_inside(out, b);
+	else
+		fprintf(out, ", \"config\": null, \"scheduler\": null, "
+			     "\"cpu_quota_percent\": null, "
+			     "\"capabilities\": null, \"missing\": null, "
+			     "\"servers\": null, \"sections\": null, "
+			     "\"restarts\": null");
+	fprintf(out, "}");
+}
+
+static void put_all(FILE *out, struct broker *b, const struct peer *viewer)
+{
+	bool first = true;
+
+	fprintf(out, "{");
+	put_daemon(out, b, viewer);
+	fprintf(out, ", \"targets\": [");
+	for (size_t k = 0; k < b->n_instances; k++) {
+		const struct instance *i = b->instances[k];
+
+		if (instance_is_gone(i))
+			continue;
+		fprintf(out, "%s\n  ", first ? "" : ",");
+		put_target(out, b, i, viewer);
+		first = false;
+	}
+	fprintf(out, "%s]}\n", first ? "" : "\n");
+}
+
+int status_make(struct broker *b, const struct peer *viewer, int *ret_fd,
+		uint32_t *ret_size)
+{
+	struct sealed s;
+	uint64_t size;
+	int r = sealed_open(&s, "status");
+
+	if (r < 0)
+		return r;
+	put_all(s.out, b, viewer);
+	r = sealed_close(&s, 0, ret_fd, &size);
+	if (r == 0)
+		*ret_size = (uint32_t)size;
+	return r;
+}

@@ -1,0 +1,21 @@
+/*
+ * What the daemon does, as JSON: sentry-profctl status. docs/sentry-profctl.8
+ * has its keys.
+ */
+#ifndef DAEMON_BROKER_REPORT_STATUS_H
+#define DAEMON_BROKER_REPORT_STATUS_H
+
+#include "daemon/process/peer.h"
+#include "lib/base/util.h"
+
+struct broker;
+
+/*
+ * For viewer, who sees the figures of others' processes only if he is an
+ * operator or a viewer (daemon/process/peer.h). *ret_fd is a sealed memfd of *ret_size
+ * bytes, at its start. Returns 0 or -errno.
+ */
+must_check int status_make(struct broker *b, const struct peer *viewer,
+			   int *ret_fd, uint32_t *ret_size);
+
+#endif

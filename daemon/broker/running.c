@@ -1,0 +1,117 @@
+#include "daemon/broker/running.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/broker/discovery/identify.h"
+#include "daemon/common/log.h"
+#include "daemon/process/process.h"
+#include "lib/base/digits.h"
+
+struct search {
+	struct options *options;
+	size_t n_found;
+	size_t n_of_others; /* left out: another user's */
+	size_t n_too_many;  /* left out: there are too many */
+};
+
+static bool is_known(const struct options *o, int32_t pid)
+{
+	for (size_t i = 0; i < o->n_pids; i++)
+		if (o->pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* An identify_fn: no command line is asked for, so it is called at once. */
+static void on_identified(void *ctx, const struct sighting *s,
+			  struct process *p, size_t section)
+{
+	struct search *search = ctx;
+	struct options *o = search->options;
+
+	(void)s;
+	if (section >= o->n_rules || p->pid == getpid())
+		return;
+	if (geteuid() != 0 && p->uid != geteuid()) {
+		search->n_of_others++;
+		return;
+	}
+	search->n_found++;
+	if (is_known(o, p->pid))
+		return;
+	if (o->n_pids == array_size(o->pids))
+		search->n_too_many++;
+	else
+		o->pids[o->n_pids++] = p->pid;
+}
+
+static int look(struct identify *id, int32_t pid)
+{
+	const struct sighting s = {.pid = pid, .of = SIGHTING_OTHER};
+	struct process process;
+	enum process_fault fault = process_look(pid, &process);
+	int r = 0;
+
+	if (fault == PROCESS_OK || fault == PROCESS_TRACED)
+		r = identify(id, &s, &process);
+	close_fd(&process.pidfd);
+	return r;
+}
+
+static int look_at_all(struct identify *id)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	int32_t pid;
+	int r = 0;
+
+	if (dir == NULL)
+		return -errno;
+	while (r == 0 && (entry = readdir(dir)) != NULL)
+		if (digits_pid(entry->d_name, &pid))
+			r = look(id, pid);
+	(void)closedir(dir);
+	return r;
+}
+
+static int result(const struct search *s)
+{
+	if (s->n_too_many > 0)
+		log_warning("%zu more processes match: no more than %zu are "
+			    "profiled",
+			    s->n_too_many, array_size(s->options->pids));
+	if (s->n_of_others > 0)
+		log_warning("%zu processes of other users match: only root may "
+			    "profile them",
+			    s->n_of_others);
+	if (s->n_found > 0)
+		return 0;
+	log_error("no running process matches --name, --unit or --container");
+	return -ESRCH;
+}
+
+int running_find(struct options *o)
+{
+	const struct config rules = {.targets = o->rules,
+				     .n_targets = o->n_rules};
+	struct search search = {.options = o};
+	struct identify *id;
+	int r;
+
+	if (o->n_rules == 0)
+		return 0;
+	r = identify_new(NULL, NULL, on_identified, &search, &id);
+	if (r == 0) {
+		identify_by(id, &rules);
+		r = look_at_all(id);
+		identify_free(id);
+	}
+	if (r < 0) {
+		log_error("cannot look for processes: %s", strerror(-r));
+		return r;
+	}
+	return result(&search);
+}

@@ -1,0 +1,368 @@
+/*
+ * How a target gets to be profiled: its session in unwind, its place in
+ * capture, and what capture says of it; and other tracers, that were there
+ * first.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/common/chance.h"
+#include "daemon/common/child.h"
+#include "daemon/broker/targets/governor.h"
+#include "daemon/common/lack.h"
+#include "daemon/common/log.h"
+#include "daemon/process/process.h"
+#include "daemon/process/refusal.h"
+#include "lib/base/clock.h"
+
+/* How often a target is looked at that somebody else traces. */
+#define RETRY_NS NS_PER_SEC
+
+/*
+ * Hosts that start at once, or come back at once after a limit, would send at
+ * once, every minute from then on: so the first chunk is shorter, by chance.
+ */
+static uint64_t first_chunk_us(const struct instance *i, uint64_t chunk_us)
+{
+	const uint64_t least_us = chunk_us / 4;
+
+	return i->ship->dsn[0] != '\0'
+		       ? least_us + chance_below(chunk_us - least_us + 1)
+		       : chunk_us;
+}
+
+/* auto: docs/FORMATS.md says why. */
+static bool has_addresses_by_function(const struct broker *b,
+				      const struct target_config *c)
+{
+	switch (b->options.config.addresses) {
+	case ADDRESSES_EXACT:
+		return false;
+	case ADDRESSES_FUNCTION:
+		return true;
+	case ADDRESSES_AUTO:
+		return strcmp(c->platform, "native") == 0 &&
+		       b->options.config.symbols != UNWIND_SYMBOLS_LINES &&
+		       b->output.dir_fd < 0;
+	}
+	return false;
+}
+
+static void open_session(struct broker *b, struct target *t)
+{
+	const struct target_config *c = &t->instance->config;
+	struct msg_session_open m = {
+		.h = MSG_HEADER(MSG_SESSION_OPEN),
+		.target = t->id,
+		.pid = t->pid,
+		.max_frames = b->options.config.max_frames,
+		.symbols = (uint32_t)b->options.config.symbols,
+		.environment_given = c->environment_given,
+		.by_function = has_addresses_by_function(b, c),
+		.cpu_only = b->options.config.mode == MODE_CPU,
+		.chunk_us = b->options.config.chunk_seconds * UINT64_C(1000000),
+		.wall_offset_us = t->wall_offset_us,
+		.thread_pointers = c->thread_id_format == THREAD_ID_PTHREAD,
+		.for_server = t->instance->ship->dsn[0] != '\0',
+		.for_file = b->output.dir_fd >= 0,
+		.for_spotlight = b->spotlight.ship != NULL,
+		.is_idle = t->is_for_records,
+	};
+
+	m.first_chunk_us = first_chunk_us(t->instance, m.chunk_us);
+	if (b->options.transaction != NULL) {
+		/* All of it is one: it fits, and ends before. */
+		(void)snprintf(m.transaction, sizeof(m.transaction), "%s",
+			       b->options.transaction);
+		m.chunk_us = m.first_chunk_us =
+			CONFIG_CHUNK_MAX_SECONDS * UINT64_C(1000000);
+	}
+	if (getrandom(&m.hash_seed, sizeof(m.hash_seed), 0) < 0)
+		abort();
+	memcpy(m.profiler_id, t->profiler_id, sizeof(m.profiler_id));
+	memcpy(m.platform, c->platform, sizeof(m.platform));
+	memcpy(m.environment, c->environment, sizeof(m.environment));
+	memcpy(m.release_given, c->release, sizeof(m.release_given));
+	memcpy(m.release_env, b->options.config.release_env,
+	       sizeof(m.release_env));
+	memcpy(m.in_app_include, b->options.config.in_app_include,
+	       sizeof(m.in_app_include));
+	memcpy(m.in_app_exclude, b->options.config.in_app_exclude,
+	       sizeof(m.in_app_exclude));
+	child_send(&t->unwind->child, &m, sizeof(m), NULL, 0);
+	t->session = SESSION_ASKED;
+	t->owed_looks = 0;
+	t->unwind->sessions_asked++;
+}
+
+static void attach(struct broker *b, struct target *t)
+{
+	const struct msg_target_add m = {
+		.h = MSG_HEADER(MSG_TARGET_ADD),
+		.target = t->id,
+		.ring = t->unwind->id,
+		.pid = t->pid,
+		.slot = t->slot,
+		.wants_pointers = t->instance->config.thread_id_format ==
+				  THREAD_ID_PTHREAD,
+		.awaits_exec = t->pid == b->command.pid &&
+			       command_is_held(&b->command),
+		.epoch_ns = b->epoch_ns,
+		.period_ns = b->period_ns,
+	};
+
+	child_send(&b->capture, &m, sizeof(m), &t->pidfd, 1);
+	t->in_capture = true;
+	if (t->rate_hz != b->timer_hz)
+		governor_tell(b, t);
+}
+
+/*
+ * It has another tracer: a debugger that was there first, or came while there
+ * was no capture. Nothing is expected of it as long as it has.
+ */
+static void wait_for_tracer(struct broker *b, struct target *t, int32_t tracer)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (t->retry_ns == 0)
+		refusal_for_now(t->pid, tracer);
+	target_count_absence(b, t, now);
+	t->phase = TARGET_WAITING;
+	t->retry_ns = now + RETRY_NS;
+}
+
+/* Unwind first: a record of a target that it does not know breaks a rule. */
+static void advance(struct broker *b, struct target *t)
+{
+	int32_t tracer;
+
+	if (t->session == SESSION_NONE && t->unwind->child.fd >= 0 &&
+	    t->unwind->sessions_asked < MSG_SESSIONS_ASKED_MAX)
+		open_session(b, t);
+	if (t->session != SESSION_OPEN || !t->attach_due || b->capture.fd < 0 ||
+	    t->unwind->ring_due)
+		return;
+	t->attach_due = false;
+	tracer = process_tracer(t->pid);
+	/* Capture itself traces one that a target has forked. */
+	if (tracer != 0 && tracer != b->capture.pid) {
+		wait_for_tracer(b, t, tracer);
+		return;
+	}
+	if (t->retry_ns != 0)
+		t->retry_ns = UINT64_MAX; /* the answer is on its way */
+	attach(b, t);
+}
+
+/*
+ * True if the user is to be told that the process ended before it was attached
+ * to. The processes of a section come and go; a user who named a process wants
+ * to know. The end of a process that was profiled is a normal one.
+ */
+static bool end_is_told(const struct target *t)
+{
+	if (!instance_has_section(t->instance) &&
+	    t->instance->origin != INSTANCE_CHILD)
+		return !t->instance->was_attached;
+	log_debug("process %d has ended before it could be attached to",
+		  t->pid);
+	return false;
+}
+
+/* The run ends before it began. What becomes of the instance: settle(). */
+static void refuse(struct target *t, int error)
+{
+	t->attach_error = error;
+	if (lack_is(error) && t->instance->origin != INSTANCE_GIVEN)
+		lack_note(error, "a process that is to be attached to");
+	else if (error != ESRCH || end_is_told(t))
+		refusal_of_attach(t->pid, t->uid, error);
+	target_close(t);
+}
+
+void target_start(struct broker *b, struct target *t)
+{
+	if (!target_is_open(t))
+		return;
+	if (t->unwind == NULL) {
+		int r = children_unwind(b, t->uid, &t->unwind);
+
+		if (r < 0) {
+			refuse(t, -r);
+			return;
+		}
+	}
+	t->attach_due = true;
+	advance(b, t);
+}
+
+/*
+ * capture tells of the end of those that it knows. Of the others nobody would,
+ * as long as there is no capture, or no unwind that knows of them.
+ */
+static bool ended_unseen(const struct broker *b, const struct target *t)
+{
+	return (t->attach_due || b->capture.fd < 0) &&
+	       t->instance->life == INSTANCE_ENDED;
+}
+
+static void target_ended_unseen(struct broker *b, struct target *t)
+{
+	if (!t->instance->was_attached)
+		t->attach_error = ESRCH;
+	if (end_is_told(t))
+		refusal_of_end(t->pid);
+	t->attach_due = false;
+	target_count_absence(b, t, clock_mono_ns());
+	target_close(t);
+}
+
+/* Once for each target: a scan may find a thread or two fewer each time. */
+static void check_refused(const struct broker *b, struct target *t)
+{
+	const struct capture_counters *now = &b->heartbeat->slots[t->slot];
+
+	if (!t->short_told && t->phase == TARGET_PROFILED && t->dead_ns == 0 &&
+	    now->refused > 0)
+		t->short_told = refusal_of_threads(t->pid, now->refused,
+						   (int)now->refused_error);
+}
+
+static void check(struct broker *b, struct target *t, uint64_t now)
+{
+	if (t->phase == TARGET_WAITING && t->retry_ns != 0 &&
+	    now >= t->retry_ns)
+		t->attach_due = true;
+	if (target_is_open(t) && ended_unseen(b, t))
+		target_ended_unseen(b, t);
+	if (t->unwind != NULL && target_is_open(t))
+		advance(b, t);
+	/* By the end of capture: nobody says so. */
+	if (t->phase == TARGET_STOPPING && !t->in_capture)
+		target_close(t);
+	check_refused(b, t);
+}
+
+/* A new unwind process has been told of all its targets. */
+static bool is_complete(struct broker *b, const struct unwind *u)
+{
+	FOR_EACH_TARGET (t, b)
+		if (t->unwind == u && target_is_open(t) &&
+		    t->session != SESSION_OPEN)
+			return false;
+	return u->child.fd >= 0;
+}
+
+static void make_ring_if_due(struct broker *b, struct unwind *u)
+{
+	int r;
+
+	if (!u->ring_due || b->capture.fd < 0 || !is_complete(b, u))
+		return;
+	r = unwind_make_ring(b, u);
+	u->ring_due = r < 0;
+	if (r < 0)
+		lack_note(-r, "the ring of sentry-profd-unwind");
+}
+
+void targets_check(struct broker *b)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (!broker_profiles(b))
+		return;
+	for (size_t i = 0; i < b->n_unwinds; i++)
+		make_ring_if_due(b, b->unwinds[i]);
+	FOR_EACH_TARGET (t, b)
+		check(b, t, now);
+}
+
+static void target_attached(struct broker *b, struct target *t)
+{
+	uint64_t now = clock_mono_ns();
+
+	target_count_absence(b, t, now);
+	t->dead_ns = 0;
+	t->retry_ns = 0;
+	t->attached_once = true;
+	t->instance->was_attached = true;
+	/* It may have ended already: unwind was faster to say so. */
+	if (t->phase == TARGET_WAITING)
+		t->phase = TARGET_PROFILED;
+	if (b->started_ns == 0 && b->phase < BROKER_SAMPLED)
+		b->started_ns = broker_now_ns(b);
+	log_debug("attached to process %d", t->pid);
+}
+
+static void target_refused(struct broker *b, struct target *t, int error)
+{
+	int32_t tracer;
+
+	if ((error == EPERM || error == EBUSY) &&
+	    (t->phase == TARGET_PROFILED || t->phase == TARGET_WAITING)) {
+		tracer = process_tracer(t->pid);
+		/* EBUSY alone: it has let go already, or has one thread. */
+		if (tracer != 0 || error == EBUSY) {
+			wait_for_tracer(b, t, tracer);
+			return;
+		}
+	}
+	if (t->phase == TARGET_STOPPING) {
+		target_close(t);
+		return;
+	}
+	refuse(t, error);
+}
+
+/*
+ * Its RECORD_END was for a reader that has died, or may have been: another one
+ * that knows of it has no ring yet.
+ */
+static bool end_is_lost(const struct target *t)
+{
+	const struct unwind *u = t->unwind;
+
+	return u->child.fd < 0 || t->session != SESSION_OPEN || u->ring_due ||
+	       u->rings_awaited > 0;
+}
+
+void target_on_state(struct broker *b, const struct msg_target_state *m)
+{
+	struct target *t = target_of(b, m->target);
+
+	if (t == NULL) {
+		child_fail(&b->capture, "names a target that is none");
+		return;
+	}
+	if (m->state == TARGET_REFUSED || m->state == TARGET_GONE)
+		t->in_capture = false;
+	switch ((enum target_state)m->state) {
+	case TARGET_ATTACHED:
+		target_attached(b, t);
+		return;
+	case TARGET_REFUSED:
+		target_refused(b, t, m->error);
+		return;
+	case TARGET_GONE:
+		log_debug(t->phase == TARGET_STOPPING
+				  ? "process %d is let go of"
+				  : "process %d has ended",
+			  t->pid);
+		if (t->phase != TARGET_PROFILED && t->phase != TARGET_STOPPING)
+			return;
+		if (end_is_lost(t))
+			target_close(t);
+		else
+			t->phase = TARGET_CLOSING;
+		t->owed_looks = 0;
+		return;
+	case TARGET_EXEC:
+		log_debug("process %d runs a new program", t->pid);
+		return;
+	}
+	child_fail(&b->capture, "sends a state that is none");
+}

@@ -1,0 +1,401 @@
+#include "daemon/broker/targets/governor.h"
+
+#include "daemon/broker/broker.h"
+#include "daemon/common/child.h"
+#include "daemon/common/log.h"
+#include "lib/base/clock.h"
+
+#define CHECK_NS NS_PER_SEC
+
+/*
+ * What is compared with the budget is an average over about so many seconds:
+ * what has to be read of files that come later takes some hundred milliseconds
+ * once.
+ */
+#define AVERAGE_SECONDS 10
+
+/*
+ * After a change of the rate what was known before counts as one second: half
+ * the rate is not half the cost where many threads share a processor.
+ */
+#define CHANGED_SECONDS 3
+
+/*
+ * Rates are set for this part of the budget, and stay as long as they keep
+ * within it and need more than the other part.
+ */
+#define AIM  0.9
+#define ROOM 0.7
+
+/* The lowest rate of one whose full rate this is. */
+static uint32_t least_hz(uint32_t full_hz)
+{
+	return full_hz < GOVERNOR_RATE_MIN_HZ ? full_hz : GOVERNOR_RATE_MIN_HZ;
+}
+
+/* What the targets cost if none may cost more than level. */
+static double cost_at(const double *costs, const uint32_t *full_hz, size_t n,
+		      double level)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double floor = costs[i] * least_hz(full_hz[i]) / full_hz[i];
+		double cost = costs[i] < level ? costs[i] : level;
+
+		sum += cost > floor ? cost : floor;
+	}
+	return sum;
+}
+
+static bool is_prime(uint32_t n)
+{
+	for (uint32_t d = 2; d * d <= n; d++)
+		if (n % d == 0)
+			return false;
+	return n >= 2;
+}
+
+/*
+ * Left-out ticks keep a rate only on average: at 20 Hz the samples are where a
+ * loop of 20 Hz is, to a tick. So a lowered rate is a prime, as 101 is, and the
+ * lowest is one.
+ */
+static uint32_t prime_up_to(double rate, uint32_t least)
+{
+	uint32_t hz = (uint32_t)rate;
+
+	while (hz > least && !is_prime(hz))
+		hz--;
+	return hz < least ? least : hz;
+}
+
+void governor_share(const double *costs, const uint32_t *full_hz, size_t n,
+		    double budget, uint32_t *ret_rates)
+{
+	double low = 0, high = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (costs[i] > high)
+			high = costs[i];
+	/* Halved so often, the level is exact to a part in a million. */
+	if (cost_at(costs, full_hz, n, high) > budget) {
+		for (int i = 0; i < 20; i++) {
+			double level = (low + high) / 2;
+
+			if (cost_at(costs, full_hz, n, level) > budget)
+				high = level;
+			else
+				low = level;
+		}
+	} else {
+		low = high;
+	}
+	for (size_t i = 0; i < n; i++) {
+		ret_rates[i] =
+			costs[i] > low
+				? prime_up_to(full_hz[i] * low / costs[i],
+					      least_hz(full_hz[i]))
+				: full_hz[i];
+	}
+}
+
+void governor_cost_take(struct governor_cost *c, double cost)
+{
+	c->n++;
+	switch (c->n) {
+	case 1:
+		return;
+	case 2:
+		c->first = cost;
+		return;
+	case 3:
+		c->average = cost < c->first ? cost : c->first;
+		return;
+	default:
+		c->average += (cost - c->average) /
+			      (double)min_u64(c->n - 2, AVERAGE_SECONDS);
+	}
+}
+
+/* What a child has used since the last look. */
+static double used_by(struct child *child)
+{
+	uint64_t now = 0, before = child->governed_ns;
+
+	if (child->pid == 0 || clock_process_ns(child->pid, &now) < 0)
+		return 0;
+	/* Another process than the last time has used all of it since. */
+	if (child->governed_pid != child->pid)
+		before = 0;
+	child->governed_pid = child->pid;
+	child->governed_ns = now;
+	return (double)(now - before);
+}
+
+/* What a target has been looked at for since the last time. */
+struct work {
+	double capture;
+	double unwind;
+};
+
+static void take_work(const struct broker *b, struct target *t,
+		      struct work *ret)
+{
+	struct capture_counters now;
+
+	figures_capture(b, t, &now);
+	ret->capture = (double)(now.cost_ns - t->governed.cost_ns);
+	ret->unwind = (double)(now.captured - t->governed.captured);
+	t->governed.cost_ns = now.cost_ns;
+	t->governed.captured = now.captured;
+}
+
+static double part(double whole, double share, double sum, size_t n)
+{
+	return sum > 0 ? whole * share / sum : whole / (double)n;
+}
+
+/* What all processes have used since the last time. */
+static void take_used(struct broker *b, struct governor_used *ret)
+{
+	uint64_t own;
+
+	*ret = (struct governor_used){.capture = used_by(&b->capture)};
+	for (size_t i = 0; i < b->n_unwinds; i++)
+		ret->unwind += used_by(&b->unwinds[i]->child);
+	for (size_t i = 0; i < b->n_ships; i++)
+		ret->others += used_by(&b->ships[i]->child);
+	/* A helper that has ended and is not reaped is missing for a moment. */
+	own = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) + files_used_ns(b->files);
+	if (b->discovery != NULL)
+		own += discovery_used_ns(b->discovery);
+	own = max_u64(own, b->governed_ns);
+	ret->others += (double)(own - b->governed_ns);
+	b->governed_ns = own;
+}
+
+/* Takes the last second into the averages. */
+static void measure(struct broker *b, const struct governor_used *used_now,
+		    uint64_t elapsed_ns)
+{
+	static struct work works[HEARTBEAT_SLOTS];
+	const double capture = used_now->capture, unwind = used_now->unwind;
+	const double others = used_now->others;
+	struct work sum = {0};
+	size_t n = 0, i = 0;
+
+	governor_cost_take(&b->governed_all,
+			   (capture + unwind + others) / (double)elapsed_ns);
+	FOR_EACH_TARGET (t, b) {
+		struct work *work = &works[n++];
+
+		take_work(b, t, work);
+		sum.capture += work->capture;
+		sum.unwind += work->unwind;
+	}
+	FOR_EACH_TARGET (t, b) {
+		const struct work *work = &works[i++];
+		double used = part(capture, work->capture, sum.capture, n) +
+			      part(unwind, work->unwind, sum.unwind, n) +
+			      others / (double)n;
+		double cost =
+			used / (double)elapsed_ns * t->full_hz / t->rate_hz;
+
+		if (t->phase == TARGET_PROFILED)
+			governor_cost_take(&t->governed.cost, cost);
+	}
+}
+
+void governor_tell(struct broker *b, const struct target *t)
+{
+	const struct msg_target_rate m = {
+		.h = MSG_HEADER(MSG_TARGET_RATE),
+		.target = t->id,
+		.ticks = t->rate_hz,
+		.of_ticks = b->timer_hz,
+	};
+
+	child_send(&b->capture, &m, sizeof(m), NULL, 0);
+}
+
+static void set_rate(struct broker *b, struct target *t, uint32_t rate_hz)
+{
+	if (rate_hz == t->rate_hz)
+		return;
+	log_debug("process %d is sampled at %u Hz", t->pid, rate_hz);
+	t->rate_hz = rate_hz;
+	b->governed_all = (struct governor_cost){0};
+	t->governed.cost.n =
+		(uint32_t)min_u64(t->governed.cost.n, CHANGED_SECONDS);
+	if (rate_hz < t->governed.lowest_hz)
+		t->governed.lowest_hz = rate_hz;
+	governor_tell(b, t);
+}
+
+void governor_lowered(struct broker *b, struct governor_lowered *ret)
+{
+	*ret = (struct governor_lowered){0};
+	FOR_EACH_TARGET (t, b) {
+		if (t->phase != TARGET_PROFILED)
+			continue;
+		ret->profiled++;
+		if (t->rate_hz >= t->full_hz)
+			continue;
+		if (ret->lowered++ == 0 || t->rate_hz < ret->least_hz)
+			ret->least_hz = t->rate_hz;
+		if (t->rate_hz > ret->most_hz)
+			ret->most_hz = t->rate_hz;
+	}
+}
+
+/* The line for all; that some have ended is no news. */
+static void tell_lowered(struct broker *b, uint64_t elapsed_ns)
+{
+	struct governor_told *told = &b->budget_told;
+	struct governor_lowered now;
+
+	told->since_ns += elapsed_ns;
+	if (told->any && told->since_ns < GOVERNOR_TOLD_NS)
+		return;
+	governor_lowered(b, &now);
+	if (now.lowered == told->what.lowered &&
+	    now.least_hz == told->what.least_hz &&
+	    now.most_hz == told->what.most_hz)
+		return;
+	if (now.lowered == 0)
+		log_warning("budget %u %%: all targets are at their full rates "
+			    "again",
+			    b->options.config.cpu_budget);
+	else
+		log_warning("budget %u %%: %u of %u targets at %u to %u Hz",
+			    b->options.config.cpu_budget, now.lowered,
+			    now.profiled, now.least_hz, now.most_hz);
+	*told = (struct governor_told){.what = now, .any = true};
+}
+
+/*
+ * A target's cost is taken to go with its rate; what does not, such as stops by
+ * its own signals, is found out only in time. So whether the lowest rates are
+ * still too much is told by what was used since they were set.
+ */
+static void give_up(struct broker *b, bool all_lowest)
+{
+	const double share = b->governed_all.average;
+	const bool exceeded =
+		all_lowest && share > b->options.config.cpu_budget / 100.0;
+
+	if (exceeded && !b->governor_gave_up)
+		log_warning("%.1f %% of a processor are more than the budget "
+			    "of %u %% at the lowest rate of all: more is not "
+			    "saved (stops that a process's own signals and "
+			    "new threads make are the same at any rate)",
+			    100 * share, b->options.config.cpu_budget);
+	b->governor_gave_up = exceeded;
+}
+
+static void govern(struct broker *b)
+{
+	static struct target *targets[HEARTBEAT_SLOTS];
+	static double costs[HEARTBEAT_SLOTS];
+	static uint32_t full_hz[HEARTBEAT_SLOTS], rates[HEARTBEAT_SLOTS];
+	const double budget = b->options.config.cpu_budget / 100.0;
+	bool lowered = false, all_lowest = true;
+	double all = 0;
+	size_t n = 0;
+
+	FOR_EACH_TARGET (t, b) {
+		if (t->phase != TARGET_PROFILED)
+			continue;
+		lowered |= t->rate_hz < t->full_hz;
+		all_lowest &= t->rate_hz <= GOVERNOR_RATE_MIN_HZ;
+		all += t->governed.cost.average * t->rate_hz / t->full_hz;
+		full_hz[n] = t->full_hz;
+		costs[n] = t->governed.cost.average;
+		targets[n++] = t;
+	}
+	if (n == 0)
+		return;
+	give_up(b, all_lowest);
+	if (all <= budget && (!lowered || all > ROOM * budget))
+		return;
+	governor_share(costs, full_hz, n, AIM * budget, rates);
+	for (size_t i = 0; i < n; i++)
+		set_rate(b, targets[i], rates[i]);
+}
+
+static void count_time(struct broker *b, uint64_t elapsed_ns)
+{
+	FOR_EACH_TARGET (t, b) {
+		if (t->rate_hz < t->full_hz)
+			t->governed.lowered_ns += elapsed_ns;
+		if (b->governor_gave_up && t->phase == TARGET_PROFILED)
+			t->governed.exceeded_ns += elapsed_ns;
+	}
+}
+
+static bool is_over_budget(const struct broker *b)
+{
+	return b->options.config.cpu_budget > 0 &&
+	       b->births.share > b->options.config.cpu_budget / 100.0;
+}
+
+bool governor_admits(struct broker *b, struct instance *i, uint64_t now_ns)
+{
+	struct governor_births *births = &b->births;
+
+	if (!is_over_budget(b))
+		return true;
+	if (now_ns - births->admitted_ns >= GOVERNOR_BIRTH_NS) {
+		births->admitted_ns = now_ns;
+		return true;
+	}
+	births->delayed += !i->is_delayed;
+	i->is_delayed = true;
+	if (births->told_ns == 0 ||
+	    now_ns - births->told_ns >= GOVERNOR_BIRTHS_TOLD) {
+		births->told_ns = now_ns;
+		log_warning("%.1f %% of a processor are more than the budget "
+			    "of %u %%: processes that start are attached "
+			    "later, one a second (a higher min_age_seconds "
+			    "leaves short ones out)",
+			    100 * births->share, b->options.config.cpu_budget);
+	}
+	return false;
+}
+
+static void take_share(struct broker *b, const struct governor_used *used,
+		       uint64_t elapsed_ns)
+{
+	const double share = (used->capture + used->unwind + used->others) /
+			     (double)elapsed_ns;
+
+	b->births.share += (share - b->births.share) / AVERAGE_SECONDS;
+}
+
+void governor_second(struct broker *b, const struct governor_used *used,
+		     uint64_t elapsed_ns)
+{
+	take_share(b, used, elapsed_ns);
+	count_time(b, elapsed_ns);
+	measure(b, used, elapsed_ns);
+	if (b->options.config.cpu_budget == 0 || b->phase >= BROKER_SAMPLED)
+		return;
+	govern(b);
+	tell_lowered(b, elapsed_ns);
+}
+
+void governor_check(struct broker *b)
+{
+	uint64_t now = clock_mono_ns();
+	uint64_t elapsed = now - b->governed_at_ns;
+	struct governor_used used;
+
+	if (b->governed_at_ns != 0 && elapsed < CHECK_NS)
+		return;
+	if (b->governed_at_ns != 0) {
+		take_used(b, &used);
+		governor_second(b, &used, elapsed);
+	}
+	b->governed_at_ns = now;
+}

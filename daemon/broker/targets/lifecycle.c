@@ -1,0 +1,110 @@
+#include "daemon/broker/targets/lifecycle.h"
+
+#include "daemon/broker/targets/instance.h"
+
+static const struct lifecycle_result has_effect = {PROTOCOL_OK, ""};
+static const struct lifecycle_result not_sampled = {
+	PROTOCOL_NOT_SAMPLED,
+	"the profiler does not start: the session is not sampled "
+	"(profile_session_sample_rate)"};
+
+static struct lifecycle_result no_effect(enum protocol_result answer,
+					 const char *why_not)
+{
+	return (struct lifecycle_result){answer, why_not};
+}
+
+static bool is_trace(const struct instance *i)
+{
+	return i->config.lifecycle == LIFECYCLE_TRACE;
+}
+
+bool lifecycle_wants(const struct instance *i)
+{
+	if (!i->is_sampled)
+		return false;
+	if (!is_trace(i))
+		return i->is_started;
+	return i->root_spans > 0 || i->lingers;
+}
+
+static void command(struct instance *i, bool starts)
+{
+	if (i->wish == INSTANCE_AS_CONFIGURED)
+		i->wish = INSTANCE_COMMANDED;
+	i->is_started = starts;
+}
+
+struct lifecycle_result lifecycle_start(struct instance *i)
+{
+	if (is_trace(i))
+		return no_effect(PROTOCOL_TRACE_MODE,
+				 "start has no effect: profile_lifecycle is "
+				 "trace, the profiler starts with the first "
+				 "sampled root span");
+	if (!i->is_sampled)
+		return not_sampled;
+	if (i->is_started)
+		return no_effect(PROTOCOL_RUNS_ALREADY,
+				 "start has no effect: the profiler is already "
+				 "running");
+	command(i, true);
+	return has_effect;
+}
+
+struct lifecycle_result lifecycle_stop(struct instance *i)
+{
+	if (is_trace(i))
+		return no_effect(PROTOCOL_TRACE_MODE,
+				 "stop has no effect: profile_lifecycle is "
+				 "trace, the profiler stops after the last "
+				 "sampled root span");
+	if (!i->is_started)
+		return no_effect(
+			PROTOCOL_NOT_RUNNING,
+			"stop has no effect: the profiler is not running");
+	command(i, false);
+	return has_effect;
+}
+
+struct lifecycle_result lifecycle_span(struct instance *i, bool begins)
+{
+	if (!begins && i->root_spans == 0)
+		return no_effect(PROTOCOL_NOT_RUNNING,
+				 "the end of a root span has no effect: none "
+				 "is open");
+	i->is_heard = true;
+	i->root_spans += begins ? 1u : UINT32_MAX;
+	/* Also where it was over before the profiler could start. */
+	i->lingers = i->root_spans == 0;
+	i->lingers_ns = 0;
+	if (!is_trace(i))
+		return no_effect(PROTOCOL_NOT_RUNNING,
+				 "a root span has no effect: "
+				 "profile_lifecycle is manual");
+	return i->is_sampled ? has_effect : not_sampled;
+}
+
+void lifecycle_chunk(struct instance *i)
+{
+	i->lingers = false;
+}
+
+void lifecycle_traced(struct instance *i)
+{
+	i->is_heard = true;
+}
+
+bool lifecycle_time(struct instance *i, uint64_t now_ns, uint64_t chunk_ns)
+{
+	if (i->lingers && i->lingers_ns == 0)
+		i->lingers_ns = now_ns;
+	if (i->lingers && now_ns - i->lingers_ns >= 2 * chunk_ns)
+		i->lingers = false;
+	if (!is_trace(i) || !i->is_sampled || i->is_heard)
+		return false;
+	if (i->silent_ns == 0)
+		i->silent_ns = now_ns;
+	i->is_heard = now_ns - i->silent_ns >= LIFECYCLE_SILENT_NS;
+	return i->is_heard;
+}

@@ -1,0 +1,33 @@
+/*
+ * How much processor time and memory a target uses, about once a second: read
+ * from the kernel while no thread is stopped for it, and told to unwind, which
+ * puts it into the chunk.
+ */
+#ifndef DAEMON_BROKER_TARGETS_MEASURE_H
+#define DAEMON_BROKER_TARGETS_MEASURE_H
+
+#include <stdint.h>
+
+#include "daemon/msg/msg.h"
+#include "lib/base/util.h"
+
+struct broker;
+
+/* What a target has used so far. */
+struct measured {
+	uint64_t time_ns; /* when; 0: not yet */
+	uint64_t cpu_ns;
+};
+
+/*
+ * At every turn: those whose second is over. unwind has answered before it is
+ * told the next, so that its socket never fills; of more targets than a message
+ * holds each is measured less often.
+ */
+void measure_check(struct broker *b);
+
+/* Of the processor time of one interval: millionths of a percent of one CPU. */
+uint64_t measure_percent(const struct measured *from,
+			 const struct measured *to);
+
+#endif

@@ -1,0 +1,162 @@
+#include "daemon/broker/targets/sections.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/process/exe_link.h"
+#include "daemon/common/log.h"
+
+static void forget(struct sections *s)
+{
+	for (size_t k = 0; k < s->n; k++)
+		files_forget(s->files, &s->v[k]);
+	free(s->v);
+	s->v = NULL;
+	s->n = 0;
+}
+
+void sections_init(struct sections *s, struct files *files)
+{
+	*s = (struct sections){.files = files};
+}
+
+void sections_fini(struct sections *s)
+{
+	if (s->files != NULL)
+		forget(s);
+}
+
+static struct section *find(const struct sections *s, const char *name)
+{
+	for (size_t k = 0; k < s->n; k++)
+		if (strcmp(s->v[k].name, name) == 0)
+			return &s->v[k];
+	return NULL;
+}
+
+int sections_by(struct sections *s, const struct config *config,
+		uint64_t now_ns)
+{
+	struct section *v = calloc(config->n_targets + 1, sizeof(*v));
+
+	for (size_t k = 0; v != NULL && k < config->n_targets; k++) {
+		const struct target_config *t = &config->targets[k];
+		const struct section *old = find(s, t->name);
+
+		if (old != NULL)
+			v[k].gone = old->gone;
+		v[k].all = s;
+		memcpy(v[k].name, t->name, sizeof(v[k].name));
+		memcpy(v[k].exe, t->exe, sizeof(v[k].exe));
+		v[k].empty_since_ns = now_ns;
+		v[k].tell_ns =
+			now_ns + t->min_age_s * NS_PER_SEC + SECTIONS_TELL_NS;
+	}
+	forget(s);
+	if (v == NULL)
+		return -ENOMEM;
+	s->v = v;
+	s->n = config->n_targets;
+	return 0;
+}
+
+static void tell(const struct section *section, const char *why)
+{
+	if (why[0] != '\0')
+		log_warning("[target \"%s\"] has matched no process since the "
+			    "configuration was read: exe = %s: %s",
+			    section->name, section->exe, why);
+	else
+		log_warning("[target \"%s\"] has matched no process since the "
+			    "configuration was read",
+			    section->name);
+}
+
+/* A files_fn: fd is a copy of the path that exe leads to. */
+static void on_resolved(void *ctx, const struct msg_want *want, int error,
+			int fd, const struct file_shown *file)
+{
+	const struct section *section = ctx;
+	char resolved[PATH_MAX] = "", why[EXE_LINK_TEXT_MAX];
+	ssize_t n = error == 0 ? read(fd, resolved, sizeof(resolved) - 1) : 0;
+
+	(void)want, (void)file;
+	close_fd(&fd);
+	if (error == 0 && n <= 0)
+		error = -EIO;
+	exe_link_text(section->exe, error, resolved, why);
+	tell(section, why);
+}
+
+static void ask(struct section *section)
+{
+	if (!exe_link_is_path(section->exe) ||
+	    files_request_path(section->all->files, WANT_EXE_LINK, section->exe,
+			       on_resolved, section) < 0)
+		tell(section, "");
+}
+
+static bool is_of(const struct instance *i, const struct section *section)
+{
+	return instance_has_section(i) &&
+	       strcmp(i->config.name, section->name) == 0;
+}
+
+static void count(struct section *section, const struct broker *b,
+		  uint64_t now_ns)
+{
+	section->instances = 0;
+	section->profiled = 0;
+	for (size_t k = 0; k < b->n_instances; k++) {
+		const struct instance *i = b->instances[k];
+
+		if (instance_is_gone(i) || !is_of(i, section))
+			continue;
+		section->instances++;
+		section->profiled += i->target != NULL;
+	}
+	if (section->instances > 0) {
+		section->empty_since_ns = 0;
+		section->tell_ns = 0;
+	} else if (section->empty_since_ns == 0) {
+		section->empty_since_ns = now_ns;
+	}
+}
+
+void sections_check(struct sections *s, const struct broker *b, uint64_t now_ns)
+{
+	for (size_t k = 0; k < s->n; k++) {
+		struct section *section = &s->v[k];
+
+		count(section, b, now_ns);
+		if (section->tell_ns == 0 || now_ns < section->tell_ns)
+			continue;
+		section->tell_ns = 0;
+		ask(section);
+	}
+}
+
+void sections_gone(struct sections *s, const struct instance *i)
+{
+	struct section *section = find(s, i->config.name);
+
+	if (section != NULL && instance_has_section(i))
+		figures_add(&section->gone, &i->past);
+}
+
+void sections_figures(const struct section *section, const struct broker *b,
+		      struct instance_figures *ret)
+{
+	struct instance_figures one;
+
+	*ret = section->gone;
+	for (size_t k = 0; k < b->n_instances; k++) {
+		if (!is_of(b->instances[k], section))
+			continue;
+		figures_of_instance(b, b->instances[k], &one);
+		figures_add(ret, &one);
+	}
+}

@@ -1,0 +1,33 @@
+/*
+ * What the processes have used, and each instance's part of it.
+ *
+ * The processes are shared, so an instance has a share of each one's time: of
+ * capture's and of its unwind process's by the time that these spent on it, of
+ * ship's by the bytes of its chunks, of the broker's the same as the others.
+ * The shares of all that are known make up the whole. Memory is not shared out:
+ * an instance has all of the processes that serve it.
+ */
+#ifndef DAEMON_BROKER_TARGETS_USAGE_H
+#define DAEMON_BROKER_TARGETS_USAGE_H
+
+#include "daemon/broker/broker.h"
+
+enum usage_of {
+	USAGE_BROKER,
+	USAGE_CAPTURE,
+	USAGE_UNWIND, /* all of them: the sum of times, the largest memory */
+	USAGE_SHIP,
+	USAGE_N
+};
+
+/* Adds up processor time; of memory the sum has the larger. */
+void usage_add(struct usage *sum, const struct usage *more);
+
+/* own: what the broker itself has used. */
+void usage_of_all(const struct broker *b, struct usage own,
+		  struct usage ret[USAGE_N]);
+
+void usage_of_instance(const struct broker *b, struct usage own,
+		       const struct instance *i, struct usage ret[USAGE_N]);
+
+#endif

@@ -1,0 +1,251 @@
+#include "daemon/capture/readers.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "daemon/common/child.h"
+#include "daemon/msg/heartbeat.h"
+
+/* One for each uid whose processes are profiled. */
+#define RINGS_MAX HEARTBEAT_SLOTS
+
+/*
+ * 16 MiB: 64 busy threads with 16 KiB of stack each make 1 MiB a tick, so the
+ * reader may be away for 150 ms. Memory is only used where records lie.
+ */
+#define RING_BYTES (16u << 20)
+
+/*
+ * A reader is told of its head when this much waits for it, or after this long.
+ * Each wake costs it more than some twenty samples, since all its caches are
+ * others' by then; this much is some ninety. It is also what the reader is
+ * behind by, and so a third of the memory that both keep using (ring.c). Where
+ * something is new it has questions and hints, and is told more often.
+ */
+#define HEAD_BYTES   (RING_BYTES / 64)
+#define HEAD_NS	     (500 * NS_PER_MS)
+#define HEAD_NEWS_NS (100 * NS_PER_MS)
+
+/*
+ * Nor does it wait for the first samples of a target: the program may end at
+ * once, and its files are to be had until then only. Who sleeps has one at the
+ * first tick; who runs is interrupted at the second, and has one at the third.
+ */
+#define FIRST_TICKS 3
+
+/* So long is a target new, or a thread whose stack the reader wants more of. */
+#define NEWS_NS (2 * NS_PER_SEC)
+
+/*
+ * A reader gets so many messages taken at a time, then the others, and the next
+ * tick, have their turn. It sends a credit for each 128 KiB at the most, and
+ * hints where threads are new; one that has gone wrong may send without end.
+ */
+#define MESSAGES_MAX 64
+
+struct reader {
+	struct readers *all;
+	uint32_t ring;
+	int fd; /* to the unwind process; -1: none */
+	struct loop_source *source;
+	struct capture_sink sink;
+	uint64_t told; /* the head that the reader knows */
+	bool has_news;
+	unsigned int first_ticks; /* left, of the newest target */
+};
+
+struct readers {
+	struct readers_options options;
+	struct reader *list[RINGS_MAX];
+	size_t n;
+	uint64_t told_ns; /* when all were told */
+	uint64_t news_ns; /* up to when something is new */
+};
+
+int readers_new(const struct readers_options *options, struct readers **ret)
+{
+	struct readers *r = calloc(1, sizeof(*r));
+
+	if (r == NULL)
+		return -ENOMEM;
+	r->options = *options;
+	*ret = r;
+	return 0;
+}
+
+static void tell_head(struct reader *reader)
+{
+	const uint64_t head = reader->sink.ring.head;
+
+	if (reader->fd < 0 || reader->told == head)
+		return;
+	/* A reader that is not there, or does not read, is the broker's. */
+	if (msg_send_number(reader->fd, MSG_RING_HEAD, head) == 0)
+		reader->told = head;
+}
+
+void readers_tell(struct readers *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		tell_head(r->list[i]);
+}
+
+void readers_tell_first(struct readers *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct reader *reader = r->list[i];
+
+		if (reader->first_ticks > 0) {
+			reader->first_ticks--;
+			tell_head(reader);
+		}
+	}
+}
+
+void readers_tick(struct readers *r, uint64_t now_ns)
+{
+	bool all_due;
+
+	for (size_t i = 0; i < r->n; i++) {
+		struct reader *reader = r->list[i];
+
+		if (reader->has_news)
+			r->news_ns = now_ns + NEWS_NS;
+		reader->has_news = false;
+	}
+	all_due = now_ns - r->told_ns >=
+		  (now_ns < r->news_ns ? HEAD_NEWS_NS : HEAD_NS);
+	if (all_due)
+		r->told_ns = now_ns;
+	for (size_t i = 0; i < r->n; i++) {
+		struct reader *reader = r->list[i];
+
+		if (all_due ||
+		    ring_since(&reader->sink.ring, reader->told) >= HEAD_BYTES)
+			tell_head(reader);
+	}
+}
+
+static void close_link(struct reader *reader)
+{
+	loop_remove(reader->all->options.loop, &reader->source);
+	close_fd(&reader->fd);
+}
+
+/* Its targets may write on, and new ones come, until there is another. */
+static void lose_reader(struct reader *reader)
+{
+	close_link(reader);
+	reader->sink.is_left = true;
+	ring_writer_leave(&reader->sink.ring);
+}
+
+static int take_credit(void *ctx, struct ipc_message *message)
+{
+	const struct msg_number *m = (const void *)message->bytes;
+	struct reader *reader = ctx;
+
+	return ring_credit(&reader->sink.ring, m->n);
+}
+
+static int take_hint(void *ctx, struct ipc_message *message)
+{
+	const struct msg_stack_hint *m = (const void *)message->bytes;
+	struct reader *reader = ctx;
+
+	reader->has_news = true;
+	capture_hint(reader->all->options.capture, &reader->sink, m->target,
+		     m->tid, m->sp, m->top, m->second);
+	return 0;
+}
+
+static void on_reader(void *ctx)
+{
+	static const struct msg_rule rules[] = {
+		{MSG_RING_CREDIT, take_credit},
+		{MSG_STACK_HINT, take_hint},
+	};
+	struct reader *reader = ctx;
+	struct ipc_message m;
+	int r;
+
+	for (int i = 0; i < MESSAGES_MAX; i++) {
+		r = ipc_recv(reader->fd, &m);
+		if (r == -EAGAIN)
+			return;
+		if (r == 0) {
+			lose_reader(reader);
+			return;
+		}
+		if (r < 0 || m.n_fds != 0 ||
+		    msg_handle(rules, array_size(rules), reader, &m) < 0) {
+			if (r > 0)
+				ipc_close_fds(&m);
+			lose_reader(reader);
+			reader->all->options.broken(reader->ring);
+			return;
+		}
+	}
+}
+
+static struct reader *reader_of(struct readers *r, uint32_t ring)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->list[i]->ring == ring)
+			return r->list[i];
+	return NULL;
+}
+
+/* The one of that number, without a ring; or NULL. */
+static struct reader *empty_reader(struct readers *r, uint32_t ring)
+{
+	struct reader *reader = reader_of(r, ring);
+
+	if (reader != NULL) {
+		close_link(reader);
+		ring_writer_fini(&reader->sink.ring);
+		capture_reset(r->options.capture, &reader->sink);
+	} else if (r->n == RINGS_MAX ||
+		   (reader = calloc(1, sizeof(*reader))) == NULL) {
+		return NULL;
+	} else {
+		r->list[r->n++] = reader;
+	}
+	*reader = (struct reader){
+		.all = r, .ring = ring, .fd = -1, .has_news = true};
+	return reader;
+}
+
+int readers_make(struct readers *r, uint32_t ring, int link_fd, int *ret_fd)
+{
+	struct reader *reader = empty_reader(r, ring);
+	int e;
+
+	if (reader == NULL) {
+		close_fd(&link_fd);
+		return r->n == RINGS_MAX ? -EPROTO : -ENOMEM;
+	}
+	reader->fd = link_fd;
+	e = ring_writer_init(&reader->sink.ring, RING_BYTES);
+	if (e == 0 && fcntl(reader->fd, F_SETFL, O_NONBLOCK) < 0)
+		e = -errno;
+	if (e == 0)
+		e = loop_add(r->options.loop, reader->fd, on_reader, reader,
+			     &reader->source);
+	if (e < 0)
+		return e;
+	*ret_fd = reader->sink.ring.fd;
+	reader->sink.ring.fd = -1;
+	return 0;
+}
+
+struct capture_sink *readers_sink(struct readers *r, uint32_t ring)
+{
+	struct reader *reader = reader_of(r, ring);
+
+	if (reader == NULL)
+		return NULL;
+	reader->has_news = true;
+	reader->first_ticks = FIRST_TICKS;
+	return &reader->sink;
+}

@@ -1,0 +1,145 @@
+#include "daemon/capture/realtime.h"
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "daemon/common/log.h"
+#include "lib/base/clock.h"
+
+/*
+ * A real-time thread that runs this long without a sleep has gone wrong: the
+ * kernel ends it by SIGXCPU, which says why, and the broker starts another; at
+ * the hard limit it would be SIGKILL, so that is higher. One that has so much
+ * to do that it never sleeps has not gone wrong: it rests, for a moment, each
+ * time that it has used a processor for so long.
+ */
+#define REALTIME_US_MAX	     500000
+#define REALTIME_US_HARD_MAX (2 * REALTIME_US_MAX)
+#define REST_EVERY_NS	     (REALTIME_US_MAX * NS_PER_US / 5)
+/* Long enough that the timer does not ring before we are asleep. */
+#define REST_NS (100 * (long)NS_PER_US)
+
+/*
+ * Of each window it may use this much of a processor at real-time priority.
+ * Beyond, it looks at nobody until the window ends, and answers stops as an
+ * ordinary process: whatever makes it busy, the machine goes on.
+ */
+#define SHARE_WINDOW_NS (100 * NS_PER_MS)
+#define SHARE_NS	(SHARE_WINDOW_NS / 2)
+/* The clock of it costs a system call: so long it is not asked again. */
+#define SHARE_LOOK_NS (5 * NS_PER_MS)
+
+/*
+ * Without SCHED_FIFO: refused, or given up. Who was interrupted before that is
+ * stopped when a processor gets to it, and continued when one gets to us.
+ */
+#define SAMPLER_NICE (-20)
+
+/* Of SCHED_FIFO: sched(7). */
+#define PRIORITY_MIN 1
+#define PRIORITY_MAX 99
+
+/* SCHED_FIFO, or everybody's (0); false if it is refused. */
+static bool set_fifo(int priority)
+{
+	const struct sched_param param = {.sched_priority = priority};
+	const int policy = priority > 0 ? SCHED_FIFO : SCHED_OTHER;
+
+	return sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &param) == 0;
+}
+
+void realtime_start(struct realtime *r)
+{
+	const struct rlimit limit = {.rlim_cur = REALTIME_US_MAX,
+				     .rlim_max = REALTIME_US_HARD_MAX};
+
+	const bool first = setpriority(PRIO_PROCESS, 0, SAMPLER_NICE) == 0;
+
+	*r = (struct realtime){.scheduler = SCHEDULER_NORMAL};
+	(void)prctl(PR_SET_TIMERSLACK, 1UL);
+	if (setrlimit(RLIMIT_RTTIME, &limit) == 0 && set_fifo(PRIORITY_MIN)) {
+		log_debug("sampling runs under SCHED_FIFO %d", PRIORITY_MIN);
+		r->priority = PRIORITY_MIN;
+		r->scheduler = SCHEDULER_FIFO;
+		return;
+	}
+	if (first) {
+		log_debug("sampling runs at nice %d: SCHED_FIFO is refused",
+			  SAMPLER_NICE);
+		r->scheduler = SCHEDULER_NICE;
+	} else {
+		log_debug("sampling runs at normal priority: SCHED_FIFO and a "
+			  "higher priority are refused");
+	}
+}
+
+/* Where it never was real-time there is nothing to give up. */
+static void exceed(struct realtime *r, bool exceeded)
+{
+	r->exceeded = exceeded;
+	if (r->scheduler == SCHEDULER_FIFO)
+		(void)set_fifo(exceeded ? 0 : r->priority);
+}
+
+static void stay_above(struct realtime *r, int priority)
+{
+	const int above = priority < PRIORITY_MAX ? priority + 1 : PRIORITY_MAX;
+
+	if (above == r->priority || r->scheduler != SCHEDULER_FIFO)
+		return;
+	r->priority = above;
+	if (!r->exceeded && !set_fifo(above))
+		log_debug("SCHED_FIFO %d is refused", above);
+	else
+		log_debug("sampling runs under SCHED_FIFO %d", above);
+}
+
+/* The kernel counts anew from here: enqueue_task_rt() in kernel/sched/rt.c. */
+static void rest(struct realtime *r, uint64_t used)
+{
+	const struct timespec moment = {.tv_nsec = REST_NS};
+
+	(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, NULL);
+	r->rested_ns = used;
+}
+
+/* False as long as it is too early for any of the limits to be reached. */
+static bool is_due(const struct realtime *r, uint64_t now)
+{
+	/* It has one thread. */
+	const uint64_t most = r->seen_ns + (now - r->look_ns);
+
+	if (now - r->look_ns < SHARE_LOOK_NS)
+		return false;
+	return now - r->window_ns >= SHARE_WINDOW_NS ||
+	       most - r->rested_ns >= REST_EVERY_NS ||
+	       (!r->exceeded && most - r->used_ns > SHARE_NS);
+}
+
+void realtime_keep(struct realtime *r, int priority, uint64_t now)
+{
+	uint64_t used;
+
+	stay_above(r, priority);
+	if (!is_due(r, now))
+		return;
+	used = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+	r->look_ns = now;
+	r->seen_ns = used;
+	if (used - r->rested_ns >= REST_EVERY_NS)
+		rest(r, used);
+	if (now - r->window_ns >= SHARE_WINDOW_NS) {
+		r->window_ns = now;
+		r->used_ns = used;
+		if (r->exceeded)
+			exceed(r, false);
+	} else if (!r->exceeded && used - r->used_ns > SHARE_NS) {
+		exceed(r, true);
+		log_debug("more than half a processor is used: nobody is "
+			  "looked at for %u ms",
+			  (unsigned int)((SHARE_WINDOW_NS -
+					  (now - r->window_ns)) /
+					 NS_PER_MS));
+	}
+}

@@ -1,0 +1,144 @@
+#include "daemon/capture/stops.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "daemon/msg/heartbeat.h"
+
+/* To wait for any goes through all, and twice before it sleeps: 50 ns each. */
+#define AWAIT_THREADS_MAX 128
+
+/* To begin and to end it takes as much as it saves in some ticks. */
+#define AWAIT_TICKS 4
+
+/* For so long others have no turn, where ticks come sooner. */
+#define EVENTS_NS (40 * NS_PER_MS)
+
+/*
+ * Messages wait for the next tick, which may be two periods away (ticker.h).
+ * Where no stop is due, not for longer than this.
+ */
+#define AWAIT_IDLE_NS (20 * NS_PER_MS)
+
+static void on_signals(void *ctx)
+{
+	struct stops *s = ctx;
+	struct signalfd_siginfo info;
+
+	/* While it rings they are taken without being told of. */
+	if (s->await.rings)
+		return;
+	(void)!read(s->signal_fd, &info, sizeof(info));
+	s->behind = capture_reap(s->capture);
+}
+
+int stops_init(struct stops *s, struct loop *loop, struct capture *capture)
+{
+	sigset_t blocked;
+
+	*s = (struct stops){.capture = capture, .signal_fd = -1};
+	sigemptyset(&s->child_signal);
+	sigaddset(&s->child_signal, SIGCHLD);
+	blocked = s->child_signal;
+	sigaddset(&blocked, SIGALRM);
+	sigaddset(&blocked, AWAIT_SIGNAL);
+	if (sigprocmask(SIG_BLOCK, &blocked, NULL) < 0)
+		return -errno;
+	s->signal_fd =
+		signalfd(-1, &s->child_signal, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (s->signal_fd < 0)
+		return -errno;
+	await_init(&s->await);
+	return loop_add(loop, s->signal_fd, on_signals, s, &s->source);
+}
+
+void stops_tick(struct stops *s, const struct ticker *t)
+{
+	s->ticks = capture_pending(s->capture) > 0 ? s->ticks + 1 : 0;
+	s->period_ns = t->period_ns;
+	if (s->await.rings ||
+	    (s->ticks >= AWAIT_TICKS &&
+	     capture_threads(s->capture) <= AWAIT_THREADS_MAX &&
+	     t->period_ns <= HEARTBEAT_EVERY_MS * NS_PER_MS))
+		await_ring(&s->await, ticker_time(t, t->tick + 1),
+			   t->period_ns / 2);
+}
+
+void stops_rest(struct stops *s)
+{
+	if (!s->await.rings)
+		return;
+	s->ticks = 0;
+	await_rest(&s->await);
+	s->behind = capture_reap(s->capture);
+}
+
+/* No stop is due: is one to be so after the next tick, and is that near? */
+static bool rings_in_vain(const struct stops *s, uint64_t now_ns,
+			  uint64_t next_ns)
+{
+	return s->ticks == 0 || capture_threads(s->capture) == 0 ||
+	       next_ns > now_ns + min_u64(2 * s->period_ns, AWAIT_IDLE_NS);
+}
+
+static bool take_awaited(struct stops *s, uint64_t next_ns)
+{
+	pid_t tid;
+	int status;
+
+	do {
+		if (!await_next(&s->await, next_ns, &tid, &status)) {
+			/* Before the time: there are no tracees. */
+			if (clock_mono_ns() < next_ns)
+				stops_rest(s);
+			return false;
+		}
+		capture_take(s->capture, (uint32_t)tid, status);
+	} while (capture_pending(s->capture) > 0);
+	return true;
+}
+
+/* It takes SIGCHLD as it comes; by the signalfd a stop would cost three calls.
+ */
+static bool take_signalled(struct stops *s, uint64_t wait_ns)
+{
+	const struct timespec timeout = {
+		.tv_nsec =
+			(long)min_u64(wait_ns, HEARTBEAT_EVERY_MS * NS_PER_MS),
+	};
+
+	if (sigtimedwait(&s->child_signal, NULL, &timeout) < 0)
+		return false;
+	s->behind = capture_reap(s->capture);
+	return true;
+}
+
+bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns)
+{
+	if (capture_pending(s->capture) == 0 &&
+	    rings_in_vain(s, now_ns, next_ns))
+		stops_rest(s);
+	if (s->behind || now_ns >= next_ns)
+		return false;
+	if (s->await.rings)
+		return take_awaited(s, next_ns);
+	return capture_pending(s->capture) > 0 &&
+	       take_signalled(s, next_ns - now_ns);
+}
+
+bool stops_spare_loop(struct stops *s, uint64_t next_ns)
+{
+	const uint64_t now_ns = clock_mono_ns();
+
+	if (s->await.rings && !s->behind && now_ns >= next_ns &&
+	    now_ns < s->events_ns)
+		return true;
+	s->events_ns = now_ns + EVENTS_NS;
+	return false;
+}
+
+void stops_take_rest(struct stops *s)
+{
+	if (s->behind)
+		s->behind = capture_reap(s->capture);
+}

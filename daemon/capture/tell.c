@@ -1,0 +1,58 @@
+#include "daemon/capture/tell.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "daemon/common/child.h"
+
+static void tell(const void *message, size_t size, const int *fds, size_t n_fds)
+{
+	if (ipc_send(MSG_FD, message, size, fds, n_fds) < 0)
+		exit(EXIT_FAILURE);
+}
+
+void tell_state(uint32_t target, enum target_state state, int error)
+{
+	const struct msg_target_state m = {
+		.h = MSG_HEADER(MSG_TARGET_STATE),
+		.target = target,
+		.state = state,
+		.error = error,
+	};
+
+	tell(&m, sizeof(m), NULL, 0);
+}
+
+void tell_ring_made(uint32_t ring, int fd)
+{
+	const struct msg_id m = {.h = MSG_HEADER(MSG_RING_MADE), .id = ring};
+
+	tell(&m, sizeof(m), &fd, 1);
+}
+
+void tell_ring_broken(uint32_t ring)
+{
+	if (msg_send_id(MSG_FD, MSG_RING_BROKEN, ring) < 0)
+		exit(EXIT_FAILURE);
+}
+
+void tell_done(void)
+{
+	if (msg_send_id(MSG_FD, MSG_CAPTURE_DONE, 0) < 0)
+		exit(EXIT_FAILURE);
+}
+
+/* Children may be born by the thousand while the broker is stopped. */
+bool tell_born(int32_t pid)
+{
+	const struct msg_id m = {
+		.h = MSG_HEADER(MSG_CHILD_BORN),
+		.id = (uint32_t)pid,
+	};
+
+	if (send(MSG_FD, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		return true;
+	if (errno != EAGAIN)
+		exit(EXIT_FAILURE);
+	return false;
+}

@@ -1,0 +1,52 @@
+#include "daemon/capture/tracer.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+
+/* What a thread takes from there to its end, some 10 us without tracees. */
+#define LOOK_NS (50 * NS_PER_US)
+
+struct tracer {
+	void (*run)(void *ctx);
+	void *ctx;
+	pid_t tid;
+};
+
+static void *begin(void *ctx)
+{
+	struct tracer *tracer = ctx;
+
+	tracer->tid = gettid();
+	tracer->run(tracer->ctx);
+	return NULL;
+}
+
+static bool is_there(pid_t tid)
+{
+	return syscall(SYS_tgkill, getpid(), tid, 0) == 0;
+}
+
+/*
+ * pthread_join(3) returns when the thread has left its memory. Its tracees are
+ * let go of after that (exit_mm() and exit_notify() in kernel/exit.c), just
+ * before its number is free; until then nobody else can trace them.
+ */
+int tracer_run(void (*run)(void *ctx), void *ctx)
+{
+	const struct timespec look = {.tv_nsec = LOOK_NS};
+	struct tracer tracer = {.run = run, .ctx = ctx};
+	pthread_t thread;
+	int r = pthread_create(&thread, NULL, begin, &tracer);
+
+	if (r != 0)
+		return -r;
+	(void)pthread_join(thread, NULL);
+	while (is_there(tracer.tid))
+		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &look, NULL);
+	return 0;
+}

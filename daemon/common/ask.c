@@ -1,0 +1,270 @@
+#include "daemon/common/ask.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include "daemon/common/log.h"
+#include "lib/base/digits.h"
+#include "lib/base/ipc.h"
+
+/* A daemon that does not answer is stuck, however little time it gets. */
+#define ANSWER_S 60
+
+/* What comes with an answer: 10,000 targets with a line each. */
+#define BYTES_MAX (16u << 20)
+
+const char *ask_path(const char *given)
+{
+	const char *path = given;
+
+	if (path == NULL)
+		path = getenv(PROTOCOL_SOCKET_ENV);
+	return path == NULL || *path == '\0' ? PROTOCOL_SOCKET : path;
+}
+
+static void say_not_connected(const char *path, int error)
+{
+	switch (error) {
+	case ENOENT:
+	case ENOTDIR:
+		log_error("sentry-profd does not run here: there is no socket "
+			  "%s (systemctl start sentry-profd starts the "
+			  "service; --socket gives another path)",
+			  path);
+		break;
+	case ECONNREFUSED:
+		log_error("sentry-profd does not run: nobody listens at %s "
+			  "(systemctl start sentry-profd starts the service)",
+			  path);
+		break;
+	case EACCES:
+	case EPERM:
+		log_error("not permitted to connect to %s: root may, and who "
+			  "its directory and its mode let through",
+			  path);
+		break;
+	case EPROTOTYPE:
+	case ENOTSOCK:
+		log_error("%s is not sentry-profd's socket", path);
+		break;
+	default:
+		log_error("cannot connect to %s: %s", path, strerror(error));
+		break;
+	}
+}
+
+static void say_lost(const struct ask *a, int error)
+{
+	if (a->is_quiet)
+		return;
+	if (error == EAGAIN)
+		log_error("sentry-profd at %s has not answered for %d s: it "
+			  "is stuck, or has no processor",
+			  a->path, ANSWER_S);
+	else if (error == EPIPE)
+		log_error("sentry-profd at %s has closed the connection: it "
+			  "ends, or this user has too many connections",
+			  a->path);
+	else
+		log_error("sentry-profd at %s: %s", a->path, strerror(error));
+}
+
+static int dial(const char *path, unsigned int seconds, int *ret_fd)
+{
+	const struct timeval patience = {.tv_sec = seconds};
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t n = strlen(path);
+	int fd, r = 0;
+
+	if (n >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, n + 1);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	/* Of sending: also for connect(2), whose queue may be full. */
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience,
+		       sizeof(patience)) < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience,
+		       sizeof(patience)) < 0 ||
+	    connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		r = -errno;
+	if (r < 0)
+		close_fd(&fd);
+	else
+		*ret_fd = fd;
+	return r;
+}
+
+int32_t ask_pid(const struct ask *a)
+{
+	struct ucred daemon;
+	socklen_t size = sizeof(daemon);
+
+	return getsockopt(a->fd, SOL_SOCKET, SO_PEERCRED, &daemon, &size) < 0
+		       ? 0
+		       : daemon.pid;
+}
+
+/* 0 is the tag of those that want no answer. */
+#define TAG 1
+
+static int take_answer(struct ask *a, struct protocol_answer *ret, int *ret_fd)
+{
+	struct ipc_message m;
+	int r = ipc_recv(a->fd, &m);
+
+	if (r <= 0)
+		return r == 0 ? -EPIPE : r;
+	if (m.size != sizeof(*ret)) {
+		ipc_close_fds(&m);
+		return -EPROTO;
+	}
+	memcpy(ret, m.bytes, sizeof(*ret));
+	*ret_fd = ipc_take_fd(&m, 0);
+	ipc_close_fds(&m);
+	if (ret->h.type != PROTOCOL_ANSWER || ret->h.tag != TAG) {
+		close_fd(ret_fd);
+		return -EPROTO;
+	}
+	ret->text[sizeof(ret->text) - 1] = '\0';
+	ret->profiler_id[sizeof(ret->profiler_id) - 1] = '\0';
+	return 0;
+}
+
+static int exchange(struct ask *a, const void *message, size_t size,
+		    struct protocol_answer *ret, int *ret_fd)
+{
+	int r = ipc_send(a->fd, message, size, NULL, 0);
+
+	if (r == 0)
+		r = take_answer(a, ret, ret_fd);
+	if (r < 0)
+		say_lost(a, -r);
+	return r;
+}
+
+static int open_for(const char *path, unsigned int seconds, bool is_quiet,
+		    struct ask *ret)
+{
+	const struct protocol_hello hello = {
+		.h = {PROTOCOL_HELLO, sizeof(hello), TAG},
+		.magic = PROTOCOL_MAGIC,
+		.version = PROTOCOL_VERSION,
+	};
+	struct ask a = {.fd = -1, .path = path, .is_quiet = is_quiet};
+	struct protocol_answer answer;
+	int fd = -1, r;
+
+	r = dial(path, seconds, &a.fd);
+	if (r < 0) {
+		if (!is_quiet)
+			say_not_connected(path, -r);
+		return r;
+	}
+	r = exchange(&a, &hello, sizeof(hello), &answer, &fd);
+	close_fd(&fd);
+	if (r < 0)
+		close_fd(&a.fd);
+	else
+		*ret = a;
+	return r;
+}
+
+int ask_open(const char *path, bool is_quiet, struct ask *ret)
+{
+	return open_for(path, ANSWER_S, is_quiet, ret);
+}
+
+int ask_open_briefly(const char *path, unsigned int seconds, struct ask *ret)
+{
+	return open_for(path, seconds, true, ret);
+}
+
+void ask_close(struct ask *a)
+{
+	close_fd(&a->fd);
+}
+
+int ask(struct ask *a, enum protocol_type type, int32_t pid, const char *name,
+	struct protocol_answer *ret, int *ret_fd)
+{
+	struct protocol_request m = {
+		.h = {type, sizeof(m), TAG},
+		.pid = pid,
+	};
+	size_t n = name == NULL ? 0 : strlen(name);
+
+	/* The caller has checked it; a longer one is none of the daemon's. */
+	if (n >= sizeof(m.name))
+		return -EINVAL;
+	if (n > 0)
+		memcpy(m.name, name, n);
+	*ret_fd = -1;
+	return exchange(a, &m, sizeof(m), ret, ret_fd);
+}
+
+int ask_read(int fd, uint32_t size, struct buf *ret)
+{
+	buf_init(ret, BYTES_MAX);
+	/* The daemon's descriptor of it is ours, too: with where it wrote. */
+	return fd < 0 || size == 0 || lseek(fd, 0, SEEK_SET) < 0
+		       ? -EPROTO
+		       : buf_read_fd(ret, fd);
+}
+
+bool ask_parse_target(const char *command, const char *text, int32_t *ret_pid,
+		      const char **ret_name)
+{
+	*ret_pid = 0;
+	*ret_name = NULL;
+	if (digits_pid(text, ret_pid))
+		return true;
+	if (text[0] != '\0' && strlen(text) < PROTOCOL_NAME_SIZE) {
+		*ret_name = text;
+		return true;
+	}
+	log_error("%s: not a pid, and no name: '%s'", command, text);
+	return false;
+}
+
+const char *ask_result_text(enum protocol_result result)
+{
+	switch (result) {
+	case PROTOCOL_RUNS_ALREADY:
+		return "is profiled already";
+	case PROTOCOL_NOT_RUNNING:
+		return "is not profiled";
+	case PROTOCOL_NOT_SAMPLED:
+		return "is not sampled: profile_session_sample_rate has "
+		       "decided so for this process (attach profiles it all "
+		       "the same)";
+	case PROTOCOL_TRACE_MODE:
+		return "has profile_lifecycle = trace: its root spans start "
+		       "and stop it";
+	case PROTOCOL_LEFT_OUT:
+		return "is left alone: it was detached, or made the profiler "
+		       "hang (attach takes it again)";
+	case PROTOCOL_DENIED:
+		return "not permitted: root and the group sentry-profd may, "
+		       "and each user for processes of his own";
+	case PROTOCOL_NO_PROCESS:
+		return "there is no such process";
+	case PROTOCOL_NO_TARGET:
+		return "is no target of sentry-profd (attach makes a process "
+		       "one)";
+	case PROTOCOL_BAD_VERSION:
+		return "the daemon is of an older version, and does not know "
+		       "this";
+	case PROTOCOL_BUSY:
+		return "too much at a time: try again";
+	case PROTOCOL_FAILED:
+		return "failed";
+	case PROTOCOL_OK:
+		break;
+	}
+	return "the daemon's answer is not known";
+}

@@ -1,0 +1,61 @@
+#include "daemon/common/finding.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/escape.h"
+
+static const char *const words[] = {
+	[FINDING_OK] = "ok",
+	[FINDING_WARNING] = "warning",
+	[FINDING_FAULT] = "fault",
+};
+
+static void raise_worst(enum finding *worst, enum finding finding)
+{
+	if (finding > *worst)
+		*worst = finding;
+}
+
+void finding_write(FILE *out, enum finding *worst, enum finding finding,
+		   const char *subject, const char *format, ...)
+{
+	char text[FINDING_TEXT_SIZE];
+	va_list args;
+
+	va_start(args, format);
+	if (vsnprintf(text, sizeof(text), format, args) < 0)
+		text[0] = '\0';
+	va_end(args);
+	raise_worst(worst, finding);
+	fprintf(out, "%-8s ", words[finding]);
+	escape_write(subject, out);
+	(void)fputs(": ", out);
+	escape_write(text, out);
+	(void)fputc('\n', out);
+}
+
+void finding_repeat(FILE *out, enum finding *worst, const char *line)
+{
+	for (size_t i = 0; i < array_size(words); i++)
+		if (strncmp(line, words[i], strlen(words[i])) == 0)
+			raise_worst(worst, (enum finding)i);
+	escape_write(line, out);
+	(void)fputc('\n', out);
+}
+
+int finding_status(enum finding worst)
+{
+	enum { EXIT_WARNINGS = 3 };
+
+	switch (worst) {
+	case FINDING_OK:
+		return EXIT_SUCCESS;
+	case FINDING_WARNING:
+		return EXIT_WARNINGS;
+	case FINDING_FAULT:
+		break;
+	}
+	return EXIT_FAILURE;
+}

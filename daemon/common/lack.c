@@ -1,0 +1,59 @@
+#include "daemon/common/lack.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/common/log.h"
+#include "lib/base/clock.h"
+
+#define PAUSE_NS (60 * NS_PER_SEC)
+
+static struct {
+	uint64_t n;
+	uint64_t said_ns; /* the last line; 0: none yet */
+} lack;
+
+bool lack_is(int error)
+{
+	switch (error) {
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM:
+	case EAGAIN:
+	case ENOBUFS:
+	case ETOOMANYREFS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void lack_note(int error, const char *waits)
+{
+	const uint64_t now_ns = clock_mono_ns();
+
+	lack.n++;
+	if (lack.said_ns != 0 && now_ns - lack.said_ns < PAUSE_NS)
+		return;
+	lack.said_ns = now_ns;
+	log_warning("%s: %s waits%s", strerror(error), waits,
+		    error == EMFILE ? " (the limit of descriptors is too low: "
+				      "ulimit -Hn, LimitNOFILE=)"
+				    : "");
+}
+
+uint64_t lack_count(void)
+{
+	return lack.n;
+}
+
+int lack_of_descriptors(void)
+{
+	int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+
+	if (fd < 0 && errno != EBADF)
+		return -errno;
+	close_fd(&fd);
+	return 0;
+}

@@ -1,0 +1,154 @@
+#include "daemon/common/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/common/log_limit.h"
+#include "lib/base/clock.h"
+#include "lib/base/escape.h"
+
+/* A path of PATH_MAX and some words. */
+#define LINE_MAX_BYTES 5120
+
+static const char *log_name = "sentry-profd";
+static char log_subject[LOG_SUBJECT_SIZE]; /* with what divides it */
+static bool log_debugging;
+static bool log_is_journal;
+/* Where there is a line that is not at its end yet (daemon/broker/report/progress.h). */
+static bool log_is_terminal;
+static struct log_limit limit;
+
+/* "DEVICE:INODE", in decimal, of what systemd gave us: systemd.exec(5). */
+static bool stderr_is_journal(void)
+{
+	const char *value = getenv(LOG_JOURNAL_VARIABLE);
+	struct stat st;
+	char own[48];
+	int n;
+
+	if (value == NULL || fstat(STDERR_FILENO, &st) < 0)
+		return false;
+	n = snprintf(own, sizeof(own), "%llu:%llu",
+		     (unsigned long long)st.st_dev,
+		     (unsigned long long)st.st_ino);
+	return n > 0 && (size_t)n < sizeof(own) && strcmp(value, own) == 0;
+}
+
+bool log_goes_to_journal(void)
+{
+	return log_is_journal;
+}
+
+/* level: a digit for the journal, and the word for everybody else. */
+#define LEVEL_ERROR   "3"
+#define LEVEL_WARNING "4warning: "
+#define LEVEL_DEBUG   "7debug: "
+
+static void print_line(const char *level, const char *text)
+{
+	char line[4 * LINE_MAX_BYTES];
+	int head;
+	size_t at;
+
+	head = snprintf(line, sizeof(line), "%s%s%.*s%s%s: %s",
+			log_is_terminal ? "\033[K" : "",
+			log_is_journal ? "<" : "", log_is_journal ? 1 : 0,
+			level, log_is_journal ? ">" : "", log_name, level + 1);
+	if (head < 0 || (size_t)head >= LINE_MAX_BYTES)
+		return;
+	at = (size_t)head;
+	while (*text != '\0' && at + ESCAPE_MAX + 1 < sizeof(line))
+		at += escape_next(&text, line + at);
+	line[at++] = '\n';
+	/* One write, so that lines of several processes do not mix. */
+	if (write(STDERR_FILENO, line, at) < 0)
+		return;
+}
+
+static void tell_left_out(uint64_t now_ns)
+{
+	char text[LOG_LIMIT_TEXT + 64];
+	struct log_limit_left left;
+
+	while (log_limit_left(&limit, now_ns, &left)) {
+		(void)snprintf(text, sizeof(text),
+			       "%llu line%s like this left out: %s",
+			       (unsigned long long)left.lines,
+			       left.lines == 1 ? "" : "s", left.last);
+		print_line(left.level, text);
+	}
+}
+
+void log_check(void)
+{
+	tell_left_out(clock_mono_ns());
+}
+
+/* As if all windows were over. */
+static void tell_at_exit(void)
+{
+	tell_left_out(clock_mono_ns() + LOG_LIMIT_WINDOW_NS);
+}
+
+void log_init(const char *name, bool debug)
+{
+	static bool registered;
+
+	log_name = name;
+	log_debugging = debug;
+	log_is_journal = stderr_is_journal();
+	log_is_terminal = isatty(STDERR_FILENO) == 1;
+	if (!registered)
+		registered = atexit(tell_at_exit) == 0;
+}
+
+void log_about(const char *subject)
+{
+	(void)snprintf(log_subject, sizeof(log_subject), "%s%s", subject,
+		       subject[0] == '\0' ? "" : ": ");
+}
+
+static void printf_like(3, 0)
+	say(const char *level, bool limited, const char *format, va_list args)
+{
+	const uint64_t now_ns = clock_mono_ns();
+	char text[LOG_SUBJECT_SIZE + LINE_MAX_BYTES];
+	const size_t head = strlen(log_subject);
+
+	memcpy(text, log_subject, head);
+	if (vsnprintf(text + head, sizeof(text) - head, format, args) < 0)
+		return;
+	tell_left_out(now_ns);
+	if (!limited || log_limit_take(&limit, level, format, text, now_ns))
+		print_line(level, text);
+}
+
+#define LOG_FUNCTION(name, level, condition, limited) \
+	void name(const char *format, ...)            \
+	{                                             \
+		va_list args;                         \
+                                                      \
+		if (!(condition))                     \
+			return;                       \
+		va_start(args, format);               \
+		say(level, limited, format, args);    \
+		va_end(args);                         \
+	}
+
+LOG_FUNCTION(log_error, LEVEL_ERROR, true, true)
+LOG_FUNCTION(log_warning, LEVEL_WARNING, true, true)
+/* Who asks for these wants them all. */
+LOG_FUNCTION(log_debug, LEVEL_DEBUG, log_debugging, false)
+
+void log_listed(bool is_warning, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(is_warning ? LEVEL_WARNING : LEVEL_ERROR, false, format, args);
+	va_end(args);
+}

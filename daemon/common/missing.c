@@ -1,0 +1,145 @@
+#include "daemon/common/missing.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/base/small_file.h"
+#include "lib/base/util.h"
+
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_CHECKPOINT_RESTORE 40
+#endif
+
+#define CAP(name) CAPABILITY(CAP_##name)
+
+enum when {
+	ALWAYS,
+	WITH_OTHER_USERS, /* there are users that it can become */
+};
+
+static const struct {
+	capability_set any_of; /* one of these is enough */
+	enum when when;
+	bool initial; /* only that of the initial user namespace counts */
+	const char *name, *costs, *add;
+} table[] = {
+	{CAP(SYS_PTRACE), ALWAYS, false, "CAP_SYS_PTRACE",
+	 "only processes of root are profiled, and of these only those without "
+	 "more capabilities",
+	 "a container: --cap-add SYS_PTRACE"},
+	{CAP(DAC_READ_SEARCH) | CAP(DAC_OVERRIDE), ALWAYS, false,
+	 "CAP_DAC_READ_SEARCH", "only processes of root are profiled",
+	 "a container: --cap-add DAC_READ_SEARCH"},
+	{CAP(SETUID), ALWAYS, false, "CAP_SETUID",
+	 "the parts that read foreign bytes stay root, without capabilities; "
+	 "without CAP_CHECKPOINT_RESTORE, functions of processes of other "
+	 "users "
+	 "have no names",
+	 "a container: --cap-add SETUID"},
+	{CAP(SETGID), ALWAYS, false, "CAP_SETGID",
+	 "the parts that read foreign bytes stay in root's group; without "
+	 "CAP_CHECKPOINT_RESTORE, functions of processes of other users have "
+	 "no "
+	 "names",
+	 "a container: --cap-add SETGID"},
+	{CAP(CHECKPOINT_RESTORE), ALWAYS, true, "CAP_CHECKPOINT_RESTORE",
+	 "functions of files that were deleted or replaced, or that the "
+	 "process's user may not read, have no names",
+	 "a container: --cap-add CHECKPOINT_RESTORE"},
+	{CAP(KILL), WITH_OTHER_USERS, false, "CAP_KILL",
+	 "a part that hangs is not ended", "a container: --cap-add KILL"},
+	{CAP(SYS_NICE), ALWAYS, true, "CAP_SYS_NICE",
+	 "ticks come late where the processors are busy",
+	 "a container: --cap-add SYS_NICE"},
+};
+
+static const struct missing no_getfd = {
+	"pidfd_getfd(2)",
+	"calls on sockets that are interrupted by a sample may return less "
+	"than "
+	"they were asked for, and their timeouts (SO_RCVTIMEO, SO_SNDTIMEO) "
+	"begin anew",
+	"systemd-nspawn: --system-call-filter=pidfd_getfd",
+};
+
+static const struct missing no_connector = {
+	"proc connector",
+	"new processes are found by reading /proc once a second",
+	"it takes the machine's own network and pid namespaces, and "
+	"CAP_NET_ADMIN before Linux 6.6",
+};
+
+static const char only_initial[] =
+	"a user namespace, as of a rootless container, cannot have it";
+
+_Static_assert(array_size(table) + 2 == MISSING_MAX, "the room for all");
+
+static bool is_due(enum when when, const struct missing_facts *facts)
+{
+	switch (when) {
+	case ALWAYS:
+		return true;
+	case WITH_OTHER_USERS:
+		return (facts->have & CAP(SETUID)) != 0;
+	}
+	return true;
+}
+
+size_t missing_find(const struct missing_facts *facts,
+		    struct missing ret[MISSING_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < array_size(table); i++) {
+		const bool never = table[i].initial && facts->in_user_namespace;
+
+		if (!is_due(table[i].when, facts) ||
+		    (!never && (facts->have & table[i].any_of) != 0))
+			continue;
+		ret[n++] =
+			(struct missing){table[i].name, table[i].costs,
+					 never ? only_initial : table[i].add};
+	}
+	if (facts->no_getfd)
+		ret[n++] = no_getfd;
+	if (facts->no_connector)
+		ret[n++] = no_connector;
+	return n;
+}
+
+/* That of the machine has all ids, each as itself (user_namespaces(7)). */
+static bool is_in_user_namespace(void)
+{
+	unsigned long first, outside, n;
+	char map[256];
+
+	/* Without the file the kernel has no user namespaces. */
+	return small_file_read(AT_FDCWD, "/proc/self/uid_map", map,
+			       sizeof(map)) == 0 &&
+	       (sscanf(map, "%lu %lu %lu", &first, &outside, &n) != 3 ||
+		first != 0 || outside != 0 || n != UINT32_MAX);
+}
+
+/* A process may copy descriptors of its own, unless a filter refuses it. */
+static bool getfd_is_refused(void)
+{
+	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	int copy = fd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, fd, fd, 0);
+	const bool refused = fd >= 0 && copy < 0;
+
+	close_fd(&copy);
+	close_fd(&fd);
+	return refused;
+}
+
+void missing_look(struct missing_facts *ret)
+{
+	*ret = (struct missing_facts){
+		.in_user_namespace = is_in_user_namespace(),
+		.no_getfd = getfd_is_refused(),
+	};
+	(void)!privileges_permitted(&ret->have);
+}

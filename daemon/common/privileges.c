@@ -1,0 +1,215 @@
+#include "daemon/common/privileges.h"
+
+#include <grp.h>
+#include <linux/capability.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "daemon/msg/msg.h"
+
+/* The kernel's count grows with its versions; a set here has 64 bits. */
+#define CAPABILITY_N 64
+
+struct capabilities {
+	capability_set effective;
+	capability_set permitted;
+	capability_set inheritable;
+};
+
+/* Those of process pid; 0: our own. */
+static int caps_of(int32_t pid, struct capabilities *ret)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+		.pid = pid,
+	};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, data) < 0)
+		return -errno;
+	ret->effective = data[0].effective | (capability_set)data[1].effective
+						     << 32;
+	ret->permitted = data[0].permitted | (capability_set)data[1].permitted
+						     << 32;
+	ret->inheritable =
+		data[0].inheritable | (capability_set)data[1].inheritable << 32;
+	return 0;
+}
+
+static int caps_get(struct capabilities *ret)
+{
+	return caps_of(0, ret);
+}
+
+static int caps_set(const struct capabilities *caps)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {
+		{
+			.effective = (uint32_t)caps->effective,
+			.permitted = (uint32_t)caps->permitted,
+			.inheritable = (uint32_t)caps->inheritable,
+		},
+		{
+			.effective = (uint32_t)(caps->effective >> 32),
+			.permitted = (uint32_t)(caps->permitted >> 32),
+			.inheritable = (uint32_t)(caps->inheritable >> 32),
+		},
+	};
+
+	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
+}
+
+/* Of what is permitted keeps that, and makes effective what is in effective. */
+static int caps_keep(capability_set keep, capability_set effective)
+{
+	struct capabilities caps;
+	int r;
+
+	r = caps_get(&caps);
+	if (r < 0)
+		return r;
+	caps.permitted &= keep;
+	caps.effective = caps.permitted & effective;
+	/* Takes the ambient set with it: capabilities(7). */
+	caps.inheritable = 0;
+	return caps_set(&caps);
+}
+
+/*
+ * Without CAP_SETPCAP the bounding set stays: it limits what exec can give, and
+ * no_new_privs says that exec gives nothing.
+ */
+static int bounding_limit(capability_set bound)
+{
+	capability_set have = 0;
+	int r = privileges_get(&have);
+
+	if (r < 0 || !(have & CAPABILITY(CAP_SETPCAP)))
+		return r;
+	for (int cap = 0; cap < CAPABILITY_N; cap++) {
+		if (bound & UINT64_C(1) << cap)
+			continue;
+		switch (prctl(PR_CAPBSET_READ, cap, 0, 0, 0)) {
+		case 0:
+			continue;
+		case 1:
+			break;
+		default:
+			/* The first that this kernel does not have. */
+			return errno == EINVAL ? 0 : -errno;
+		}
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int become(uint32_t uid, uint32_t gid)
+{
+	if (gid != MSG_ID_KEEP) {
+		if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0)
+			return -errno;
+	}
+	if (uid != MSG_ID_KEEP && setresuid(uid, uid, uid) < 0)
+		return -errno;
+	return 0;
+}
+
+int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep,
+		    bool dumpable)
+{
+	int r;
+
+	r = bounding_limit(0);
+	if (r < 0)
+		return r;
+	/* Else leaving uid 0 would empty the permitted set: capabilities(7). */
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
+		return -errno;
+	r = become(uid, gid);
+	if (r < 0)
+		return r;
+	if (prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) < 0)
+		return -errno;
+	r = caps_keep(keep, keep);
+	if (r < 0)
+		return r;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	/* Last: the kernel sets it anew at every change of ids above. */
+	if (prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+int privileges_limit(capability_set keep, capability_set hand_on)
+{
+	int r;
+
+	r = bounding_limit(keep | hand_on);
+	if (r < 0)
+		return r;
+	r = caps_keep(keep | hand_on, keep);
+	if (r < 0)
+		return r;
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+int privileges_get(capability_set *ret)
+{
+	struct capabilities caps = {0};
+	int r = caps_get(&caps);
+
+	if (r == 0)
+		*ret = caps.effective;
+	return r;
+}
+
+int privileges_permitted(capability_set *ret)
+{
+	return privileges_of(0, ret);
+}
+
+int privileges_of(int32_t pid, capability_set *ret)
+{
+	struct capabilities caps = {0};
+	int r = caps_of(pid, &caps);
+
+	if (r == 0)
+		*ret = caps.permitted;
+	return r;
+}
+
+int privileges_make_effective(capability_set effective)
+{
+	struct capabilities caps;
+	int r;
+
+	r = caps_get(&caps);
+	if (r < 0)
+		return r;
+	caps.effective = caps.permitted & effective;
+	return caps_set(&caps);
+}
+
+capability_set privileges_to_read(capability_set have)
+{
+	if (have & CAPABILITY(CAP_DAC_READ_SEARCH))
+		return CAPABILITY(CAP_DAC_READ_SEARCH);
+	return have & CAPABILITY(CAP_DAC_OVERRIDE);
+}
+
+void privileges_all_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+}

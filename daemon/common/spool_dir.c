@@ -1,0 +1,138 @@
+#include "daemon/common/spool_dir.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "daemon/msg/msg.h"
+
+/* What path is in; "." if that is the directory in which we are. */
+static int parent_of(const char *path, char ret[PATH_MAX])
+{
+	size_t n = strlen(path);
+
+	if (n >= PATH_MAX)
+		return -ENAMETOOLONG;
+	memcpy(ret, path, n + 1);
+	while (n > 0 && ret[n - 1] == '/')
+		n--;
+	while (n > 0 && ret[n - 1] != '/')
+		n--;
+	while (n > 1 && ret[n - 1] == '/')
+		n--;
+	memcpy(ret + n, n == 0 ? "." : "", n == 0 ? 2 : 1);
+	return 0;
+}
+
+/* The directory that path is in, if it is not there: 0755, as /var/lib. */
+static int make_parent(const char *path)
+{
+	char parent[PATH_MAX];
+	int r = parent_of(path, parent);
+
+	if (r < 0)
+		return r;
+	if (mkdir(parent, 0755) == 0 || errno == EEXIST)
+		return 0;
+	return -errno;
+}
+
+/* uid's alone. It may be root's, who made it: now, or before a setup. */
+static int take_over(int fd, uint32_t uid, uint32_t gid)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (uid == MSG_ID_KEEP)
+		uid = geteuid();
+	if (st.st_uid != uid && st.st_uid != geteuid())
+		return -EPERM;
+	if (gid == MSG_ID_KEEP)
+		gid = st.st_gid;
+	/* What is as it shall be needs no right to change it. */
+	if ((st.st_uid != uid || st.st_gid != gid) && fchown(fd, uid, gid) < 0)
+		return -errno;
+	if ((st.st_mode & 07777) != 0700 && fchmod(fd, 0700) < 0)
+		return -errno;
+	return 0;
+}
+
+static int fault(char what[SPOOL_DIR_FAULT_MAX], int error, const char *place)
+{
+	(void)snprintf(what, SPOOL_DIR_FAULT_MAX, "%s%s%s", place,
+		       place[0] != '\0' ? ": " : "", strerror(error));
+	return -error;
+}
+
+/* It would be made: by who may write to what it is in. */
+static int check_parents(const char *path, char what[SPOOL_DIR_FAULT_MAX])
+{
+	char parent[PATH_MAX], above[PATH_MAX];
+	const char *there = parent;
+	int r = parent_of(path, parent);
+
+	if (r == 0)
+		r = parent_of(parent, above);
+	if (r < 0)
+		return fault(what, -r, "");
+	if (access(parent, F_OK) < 0 && errno == ENOENT)
+		there = above;
+	if (faccessat(AT_FDCWD, there, W_OK | X_OK, AT_EACCESS) < 0)
+		return fault(what, errno, there);
+	return 0;
+}
+
+int spool_dir_check(const char *path, uint32_t uid,
+		    char what[SPOOL_DIR_FAULT_MAX])
+{
+	struct statvfs fs;
+	struct stat st;
+	int fd = -1, r;
+
+	if (lstat(path, &st) < 0 && errno == ENOENT)
+		return check_parents(path, what);
+	fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	r = fd < 0 || fstat(fd, &st) < 0 || fstatvfs(fd, &fs) < 0 ? -errno : 0;
+	close_fd(&fd);
+	if (r < 0)
+		return fault(what, -r, "");
+	if (uid == MSG_ID_KEEP)
+		uid = geteuid();
+	if (st.st_uid != uid && st.st_uid != geteuid()) {
+		(void)snprintf(what, SPOOL_DIR_FAULT_MAX,
+			       "belongs to uid %u, and not to uid %u, who "
+			       "would write to it",
+			       st.st_uid, uid);
+		return -EPERM;
+	}
+	return fs.f_flag & ST_RDONLY ? fault(what, EROFS, "") : 0;
+}
+
+int spool_dir_open(const char *path, uint32_t uid, uint32_t gid, int *ret_fd)
+{
+	int fd, r;
+
+	r = make_parent(path);
+	if (r < 0)
+		return r;
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = take_over(fd, uid, gid);
+	if (r == 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
+		r = -errno;
+	if (r < 0) {
+		close_fd(&fd);
+		return r;
+	}
+	*ret_fd = fd;
+	return 0;
+}

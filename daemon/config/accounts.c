@@ -1,0 +1,116 @@
+#include "daemon/config/accounts.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/msg/msg.h"
+#include "daemon/common/privileges.h"
+#include "lib/base/small_file.h"
+
+/*
+ * Debian keeps 65000 to 65533 free of accounts, and systemd gives numbers
+ * for a while up to 65519 only.
+ */
+static const struct {
+	const char *name;
+	uint32_t id;
+} accounts[] = {
+	[ACCOUNT_CAPTURE] = {"sentry-profd-capture", 65521},
+	[ACCOUNT_UNWIND] = {"sentry-profd-unwind", 65522},
+	[ACCOUNT_SHIP] = {"sentry-profd-ship", 65523},
+};
+
+/*
+ * Does id exist here? A user namespace has those that a line of its map names:
+ * the first of them inside, outside, and how many (user_namespaces(7)).
+ */
+static bool is_mapped(const char *map, uint32_t id)
+{
+	FILE *file = fopen(map, "re");
+	unsigned int first, outside, n;
+	bool found = false;
+
+	/* A kernel without user namespaces. */
+	if (file == NULL)
+		return errno == ENOENT;
+	while (!found && fscanf(file, "%u %u %u", &first, &outside, &n) == 3)
+		found = id >= first && id - first < n;
+	(void)fclose(file);
+	return found;
+}
+
+/* As in the namespace of an ordinary user who mapped only himself. */
+static bool setgroups_is_denied(void)
+{
+	char word[16];
+
+	return small_file_read(AT_FDCWD, "/proc/self/setgroups", word,
+			       sizeof(word)) == 0 &&
+	       strncmp(word, "deny", 4) == 0;
+}
+
+static void keep_what_stays(uint32_t *uid, uint32_t *gid)
+{
+	capability_set own;
+
+	if (privileges_get(&own) < 0)
+		return;
+	if (!(own & CAPABILITY(CAP_SETUID)) ||
+	    !is_mapped("/proc/self/uid_map", *uid))
+		*uid = MSG_ID_KEEP;
+	if (!(own & CAPABILITY(CAP_SETGID)) || setgroups_is_denied() ||
+	    !is_mapped("/proc/self/gid_map", *gid))
+		*gid = MSG_ID_KEEP;
+}
+
+bool account_find(const char *name, uint32_t *ret_uid, uint32_t *ret_gid)
+{
+	FILE *file = fopen("/etc/passwd", "re");
+	struct passwd *entry = NULL;
+
+	if (file == NULL)
+		return false;
+	while ((entry = fgetpwent(file)) != NULL &&
+	       strcmp(entry->pw_name, name) != 0)
+		continue;
+	if (entry != NULL) {
+		*ret_uid = entry->pw_uid;
+		*ret_gid = entry->pw_gid;
+	}
+	(void)fclose(file);
+	return entry != NULL;
+}
+
+static void look_up(enum account account, uint32_t *ret_uid, uint32_t *ret_gid)
+{
+	if (account_find(accounts[account].name, ret_uid, ret_gid) &&
+	    *ret_uid != 0)
+		return;
+	*ret_uid = accounts[account].id;
+	*ret_gid = accounts[account].id;
+}
+
+/*
+ * Files of root's processes are open to root, who owns them, without any
+ * capability, and to nobody else.
+ */
+static bool reads_as_root(enum account account)
+{
+	capability_set have;
+
+	return account == ACCOUNT_CAPTURE && privileges_permitted(&have) == 0 &&
+	       privileges_to_read(have) == 0;
+}
+
+void account_ids(enum account account, uint32_t *ret_uid, uint32_t *ret_gid)
+{
+	if (reads_as_root(account)) {
+		*ret_uid = *ret_gid = MSG_ID_KEEP;
+		return;
+	}
+	look_up(account, ret_uid, ret_gid);
+	keep_what_stays(ret_uid, ret_gid);
+}

@@ -1,0 +1,236 @@
+/*
+ * The configuration: /etc/sentry-profd/sentry-profd.conf, and what ends with
+ * .conf in targets.d beside it, in the order of the names. sentry-profd.conf(5)
+ * describes it. Values are plain, so that a section is copied by assignment.
+ *
+ *     config_load       the files, what is not given has its default
+ *     ...               the command line is laid over [sentry] and [profiler]
+ *     config_resolve    the environment for what is still open, and for each
+ *                       target what it takes over from these sections
+ *
+ * All faults are collected, not the first one only. What stands in a DSN or in
+ * a file of one is never part of a fault.
+ */
+#ifndef DAEMON_CONFIG_CONFIG_H
+#define DAEMON_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/msg/msg.h"
+#include "lib/base/util.h"
+#include "lib/ship/compression.h"
+#include "lib/unwind/unwind.h"
+
+#define CONFIG_PATH_DEFAULT   "/etc/sentry-profd/sentry-profd.conf"
+#define CONFIG_SOCKET_DEFAULT "/run/sentry-profd/profd.sock"
+
+#define CONFIG_SPOTLIGHT_DEFAULT "http://localhost:8969/stream"
+#define CONFIG_SPOTLIGHT_ON	 "yes"
+
+/* inih keeps 49 bytes of what stands in brackets: target "NAME". */
+#define CONFIG_NAME_MAX 41
+/* inih gives us lines of 197 bytes; a DSN may come from a file of its own. */
+#define CONFIG_TEXT_MAX 256
+/* Some hundred kinds of processes on a host; 5 KB each. */
+#define CONFIG_TARGETS_MAX 256
+/* Each may use all of its lines; more is a wrong file. */
+#define CONFIG_FILE_BYTES_MAX (1u << 20)
+#define CONFIG_FILES_MAX      256
+/* Beyond that it is not a mistake but another kind of file. */
+#define CONFIG_FAULTS_MAX 100
+/* Of all sections; a bit each in the masks of what is given. */
+#define CONFIG_KEYS_MAX 64
+
+#define CONFIG_RATE_MAX_HZ	 1000
+#define CONFIG_CHUNK_MAX_SECONDS 60
+/* A hundred processors: more is a mistake. */
+#define CONFIG_CPU_BUDGET_MAX 10000
+
+enum lifecycle { LIFECYCLE_MANUAL, LIFECYCLE_TRACE };
+enum profile_mode { MODE_WALL, MODE_CPU };
+enum addresses { ADDRESSES_AUTO, ADDRESSES_EXACT, ADDRESSES_FUNCTION };
+enum thread_id_format { THREAD_ID_TID, THREAD_ID_PTHREAD };
+
+/* Of a target's user: every one. */
+#define CONFIG_UID_ANY UINT32_MAX
+
+/* Where a value, a section or a fault stands: by in the command line's or an
+ * environment's words ("--rate", "SENTRY_DSN"), or a line of a file. */
+struct config_origin {
+	const char *by;	     /* it has to stay; NULL: nobody, or a file */
+	uint32_t file, line; /* file: its place in config.files and 1; 0: in
+				none; line 0: the file as a whole */
+};
+
+/* A [target "NAME"]: one kind of process. */
+struct target_config {
+	char name[CONFIG_NAME_MAX];
+
+	/* Rules (daemon/config/match.h); "": not given. */
+	char exe[CONFIG_TEXT_MAX];
+	char comm[CONFIG_TEXT_MAX];
+	char cmdline[CONFIG_TEXT_MAX];
+	char user[CONFIG_TEXT_MAX]; /* a name or a number, */
+	uint32_t uid;		    /* and what it stands for */
+	char cgroup[CONFIG_TEXT_MAX];
+	char unit[CONFIG_TEXT_MAX];
+	char container[CONFIG_TEXT_MAX];
+	char pid_file[CONFIG_TEXT_MAX];
+
+	char release[MSG_TEXT_MAX]; /* "": it is found out */
+	char environment[MSG_TEXT_MAX];
+	bool environment_given; /* by its section or [sentry] */
+	char platform[MSG_TEXT_MAX];
+	char dsn[MSG_DSN_MAX]; /* "": nothing is sent */
+	double session_sample_rate;
+	enum lifecycle lifecycle;
+	bool autostart;
+	uint32_t rate_hz;
+	uint32_t min_age_s;
+	uint32_t max_instances; /* 0: no limit */
+	enum thread_id_format thread_id_format;
+
+	/* config.c's own: keys that stand in the section, where each does (by
+	 * its place in config_keys), and where the section begins. */
+	uint64_t given;
+	struct config_origin origins[CONFIG_KEYS_MAX];
+	struct config_origin origin;
+};
+
+struct config {
+	/* [sentry] */
+	bool has_dsn; /* dsn is given, by whom ever; it may be "" */
+	char dsn[MSG_DSN_MAX];
+	char release[MSG_TEXT_MAX]; /* "" if not given */
+	char environment[MSG_TEXT_MAX];
+	char ca_certs[CONFIG_TEXT_MAX]; /* files; "": none */
+	/* ca_certs is SSL_CERT_FILE's: if it cannot be read, a start goes on
+	 * without it. */
+	bool ca_certs_by_variable;
+	char client_cert[CONFIG_TEXT_MAX];
+	char client_key[CONFIG_TEXT_MAX];
+	char http_proxy[CONFIG_TEXT_MAX]; /* "": the environment's */
+	char https_proxy[CONFIG_TEXT_MAX];
+	char no_proxy[CONFIG_TEXT_MAX];
+	bool client_reports;
+	bool retry_5xx;
+	enum compression compression;
+	/*
+	 * A URL that dsn_parse_url takes; "": off. Before config_resolve
+	 * CONFIG_SPOTLIGHT_ON where no URL is given with it.
+	 */
+	char spotlight[CONFIG_TEXT_MAX];
+	bool debug;
+	double shutdown_timeout_s;
+
+	/* [profiler] */
+	uint32_t rate_hz;
+	enum profile_mode mode;
+	uint32_t chunk_seconds;
+	uint32_t cpu_budget; /* percent of one processor; 0: no limit */
+	uint32_t max_frames;
+	char in_app_include[CONFIG_TEXT_MAX];
+	char in_app_exclude[CONFIG_TEXT_MAX];
+	enum unwind_symbols symbols;
+	enum addresses addresses;
+	char platform[MSG_TEXT_MAX];
+	char spool[CONFIG_TEXT_MAX]; /* "": not given; "none" */
+	uint64_t spool_max_bytes;
+	uint32_t spool_max_chunks;
+	uint32_t spool_max_age_s;
+	char socket[CONFIG_TEXT_MAX]; /* "": not given */
+
+	struct target_config *targets;
+	size_t n_targets;
+	struct target_config implicit; /* of processes given by --pid */
+
+	char release_env[MSG_TEXT_MAX]; /* SENTRY_RELEASE, "" if not set */
+	uint64_t given_sentry, given_profiler;
+	struct config_origin origins[CONFIG_KEYS_MAX]; /* of both sections */
+	/* Names for faults: the main file, targets.d, and those in it. */
+	char *files[CONFIG_FILES_MAX + 2];
+	uint32_t n_files;
+};
+
+/* Something that is wrong; a warning does not keep it from being used. */
+struct config_fault {
+	char *text; /* "FILE:LINE: what", "--rate: what" */
+	bool is_warning;
+	uint32_t file, line; /* as its origin's */
+};
+
+/*
+ * By file and line, however they were found: those of the command line and of
+ * the environment, which are in none, stand before them.
+ */
+struct config_faults {
+	struct config_fault v[CONFIG_FAULTS_MAX];
+	size_t n;
+	size_t n_errors; /* all that there were, also beyond the maximum */
+};
+
+/* Says them all in the log, and frees them. */
+void config_faults_tell(struct config_faults *f);
+void config_faults_fini(struct config_faults *f);
+/* Adds one; without memory it is counted only. c has the files' names. */
+void config_fault_add(struct config_faults *f, const struct config *c,
+		      const struct config_origin *at, bool is_warning,
+		      const char *format, ...) printf_like(5, 6);
+/* The name of a file for faults: its config_origin.file. */
+uint32_t config_add_file(struct config *c, const char *name);
+
+/* Nothing is given. config_fini is due. */
+void config_init(struct config *c);
+void config_fini(struct config *c);
+
+/*
+ * Reads path, and targets.d beside it if it is there. Returns 0, or -EINVAL
+ * after faults: then *ret is not to be used, but config_resolve may find more.
+ * It has to be finished in any case.
+ */
+must_check int config_load(const char *path, struct config *ret,
+			   struct config_faults *faults);
+
+/* One file's text, whose name is for the faults: config_load's and tests'. */
+enum config_place { CONFIG_MAIN, CONFIG_TARGETS_D };
+struct config_text {
+	const char *name;
+	enum config_place place;
+	const char *bytes;
+	size_t size;
+	uint32_t mode, uid; /* of the file: who may see a DSN that is in it */
+};
+void config_read_text(struct config *c, const struct config_text *text,
+		      struct config_faults *faults);
+
+/*
+ * Fills what is still open: SENTRY_* and SSL_CERT_FILE in the environment, by
+ * get (getenv(3)), then defaults; then the targets'. -EINVAL after faults.
+ */
+typedef char *(*config_env_fn)(const char *name);
+must_check int config_resolve(struct config *c, config_env_fn get,
+			      struct config_faults *faults);
+
+/* What holds for a process that no section is about: implicit, by that name. */
+void config_implicit_target(const struct config *c, const char *name,
+			    struct target_config *ret);
+
+/* As a file, with every key, DSNs without theirs. Returns 0 or an errno. */
+must_check int config_print(const struct config *c, int fd);
+
+/* The same in all that can be given? */
+bool target_config_equal(const struct target_config *a,
+			 const struct target_config *b);
+struct target_config *config_target(const struct config *c, const char *name);
+
+/*
+ * Calls fn for each key of [sentry] and [profiler] that differs and that a
+ * running daemon does not take; section has its brackets.
+ */
+typedef void (*config_key_fn)(void *ctx, const char *section, const char *key);
+void config_changed_keys(const struct config *old, const struct config *new,
+			 config_key_fn fn, void *ctx);
+
+#endif

@@ -1,0 +1,102 @@
+/* What is wrong with a configuration: collected, put in order, told. */
+#include "daemon/config/config.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/common/log.h"
+
+/* What stands before a fault: a path, a line, punctuation. */
+#define PLACE_MAX (PATH_MAX + 32)
+
+uint32_t config_add_file(struct config *c, const char *name)
+{
+	if (c->n_files == array_size(c->files))
+		return c->n_files;
+	/* Without memory for it faults do without. */
+	c->files[c->n_files++] = strdup(name);
+	return c->n_files;
+}
+
+static void show_place(const struct config *c, const struct config_origin *at,
+		       char ret[PLACE_MAX])
+{
+	const char *file = at->file == 0 || at->file > c->n_files
+				   ? NULL
+				   : c->files[at->file - 1];
+
+	if (file != NULL && at->line != 0)
+		(void)snprintf(ret, PLACE_MAX, "%s:%u: ", file, at->line);
+	else if (file != NULL)
+		(void)snprintf(ret, PLACE_MAX, "%s: ", file);
+	else if (at->by != NULL)
+		(void)snprintf(ret, PLACE_MAX, "%s: ", at->by);
+	else
+		ret[0] = '\0';
+}
+
+static bool is_before(const struct config_origin *at,
+		      const struct config_fault *fault)
+{
+	return at->file < fault->file ||
+	       (at->file == fault->file && at->line < fault->line);
+}
+
+/* Behind those of its line. */
+static void insert(struct config_faults *f, const struct config_origin *at,
+		   bool is_warning, char *text)
+{
+	size_t i = f->n++;
+
+	for (; i > 0 && is_before(at, &f->v[i - 1]); i--)
+		f->v[i] = f->v[i - 1];
+	f->v[i] = (struct config_fault){
+		.text = text,
+		.is_warning = is_warning,
+		.file = at->file,
+		.line = at->line,
+	};
+}
+
+void config_fault_add(struct config_faults *f, const struct config *c,
+		      const struct config_origin *at, bool is_warning,
+		      const char *format, ...)
+{
+	char place[PLACE_MAX], *what, *text;
+	va_list args;
+
+	f->n_errors += !is_warning;
+	if (f->n == array_size(f->v))
+		return;
+	show_place(c, at, place);
+	va_start(args, format);
+	if (vasprintf(&what, format, args) >= 0) {
+		if (asprintf(&text, "%s%s", place, what) >= 0)
+			insert(f, at, is_warning, text);
+		free(what);
+	}
+	va_end(args);
+}
+
+void config_faults_fini(struct config_faults *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		free(f->v[i].text);
+	*f = (struct config_faults){.n = 0};
+}
+
+void config_faults_tell(struct config_faults *f)
+{
+	size_t told = 0;
+
+	for (size_t i = 0; i < f->n; i++) {
+		told += !f->v[i].is_warning;
+		log_listed(f->v[i].is_warning, "%s", f->v[i].text);
+	}
+	if (f->n_errors > told)
+		log_error("and %zu faults more", f->n_errors - told);
+	config_faults_fini(f);
+}

@@ -1,0 +1,195 @@
+#include "daemon/config/config_files.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "daemon/config/accounts.h"
+#include "daemon/config/config_keys.h"
+#include "daemon/process/exe_link.h"
+#include "daemon/config/pem.h"
+#include "daemon/common/spool_dir.h"
+#include "lib/base/buf.h"
+
+struct checker {
+	const struct config *config;
+	struct config_faults *faults;
+	enum config_occasion occasion;
+};
+
+/*
+ * Of a key of [sentry]: "ca_certs: /path: what". A ship that runs has opened
+ * them, and whoever renews them may be at it: no fault of a reload.
+ */
+static void file_fault(const struct checker *k, const char *key,
+		       const char *path, const char *what)
+{
+	const struct config_origin *at =
+		config_origin(k->config, SECTION_SENTRY, key);
+	const bool is_warning = k->occasion == CONFIG_RELOADS ||
+				(path == k->config->ca_certs &&
+				 k->config->ca_certs_by_variable);
+
+	if (at->by != NULL)
+		config_fault_add(k->faults, k->config, at, is_warning, "%s: %s",
+				 path, what);
+	else
+		config_fault_add(k->faults, k->config, at, is_warning,
+				 "%s: %s: %s", key, path, what);
+}
+
+int config_files_open(const char *path, int *ret_fd)
+{
+	/* Not to wait for a pipe's writer. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int r = 0;
+	char byte;
+
+	if (fd < 0 || pread(fd, &byte, 1, 0) < 0)
+		r = -errno;
+	if (r < 0)
+		close_fd(&fd);
+	else
+		*ret_fd = fd;
+	return r;
+}
+
+static int read_file(const char *path, size_t most, struct buf *ret)
+{
+	int fd = -1, r = config_files_open(path, &fd);
+
+	buf_init(ret, most);
+	if (r == 0)
+		r = buf_read_fd(ret, fd);
+	close_fd(&fd);
+	return r;
+}
+
+static const char *pem_text(enum pem_result result, const char *none)
+{
+	switch (result) {
+	case PEM_OK:
+		break;
+	case PEM_NONE:
+		return none;
+	case PEM_CUT_OFF:
+		return "is cut off: a line BEGIN has no END";
+	case PEM_ENCRYPTED:
+		return "the key is encrypted, and nobody is there to be asked "
+		       "for the passphrase: openssl pkey makes one that is not";
+	}
+	return NULL;
+}
+
+/* NULL: all is well, or it cannot be read and was told of. */
+static const char *problem_of(const struct buf *b, const char *label,
+			      const char *none)
+{
+	return pem_text(pem_check(buf_string(b), label), none);
+}
+
+#define NO_CERTIFICATE "holds no certificate in PEM (-----BEGIN CERTIFICATE)"
+#define NO_KEY	       "holds no private key in PEM (-----BEGIN PRIVATE KEY)"
+
+/* no_certificate, no_key: what is wrong without one; NULL: none is needed. */
+static void check_file(const struct checker *k, const char *key,
+		       const char *path, size_t most,
+		       const char *no_certificate, const char *no_key)
+{
+	const char *problem = NULL;
+	struct buf b;
+	int r;
+
+	if (path[0] == '\0')
+		return;
+	r = read_file(path, most, &b);
+	if (r < 0)
+		problem = strerror(-r);
+	if (problem == NULL && no_certificate != NULL)
+		problem = problem_of(&b, "CERTIFICATE", no_certificate);
+	if (problem == NULL && no_key != NULL)
+		problem = problem_of(&b, "PRIVATE KEY", no_key);
+	if (problem != NULL)
+		file_fault(k, key, path, problem);
+	buf_wipe(&b);
+}
+
+static void check_certificates(const struct checker *k)
+{
+	const struct config *c = k->config;
+	const char *no_key = NO_KEY ", and there is no client_key";
+
+	check_file(k, "ca_certs", c->ca_certs, AUTHORITIES_BYTES_MAX,
+		   NO_CERTIFICATE, NULL);
+	check_file(k, "client_cert", c->client_cert, CLIENT_BYTES_MAX,
+		   NO_CERTIFICATE, c->client_key[0] == '\0' ? no_key : NULL);
+	check_file(k, "client_key", c->client_key, CLIENT_BYTES_MAX, NULL,
+		   NO_KEY);
+}
+
+/* Of the operator's own sentry-profd alone: it may hang (exe_link.h). */
+static void check_exes(const struct checker *k)
+{
+	for (size_t i = 0; i < k->config->n_targets; i++) {
+		const struct target_config *t = &k->config->targets[i];
+		char resolved[PATH_MAX], why[EXE_LINK_TEXT_MAX];
+		int r;
+
+		if (!exe_link_is_path(t->exe))
+			continue;
+		r = exe_link_resolve(t->exe, resolved);
+		exe_link_text(t->exe, r, resolved, why);
+		if (why[0] != '\0')
+			config_fault_add(k->faults, k->config,
+					 config_target_origin(t, "exe"), true,
+					 "exe: %s: %s", t->exe, why);
+	}
+}
+
+static bool has_dsn(const struct config *c)
+{
+	bool any = c->dsn[0] != '\0';
+
+	for (size_t i = 0; i < c->n_targets; i++)
+		any |= c->targets[i].dsn[0] != '\0';
+	return any;
+}
+
+/* The one that was asked for has to be there, the default is a help. */
+static void check_spool(const struct checker *k)
+{
+	const struct config *c = k->config;
+	const struct config_origin *at =
+		config_origin(c, SECTION_PROFILER, "spool");
+	const bool is_given = c->spool[0] != '\0';
+	const char *path = is_given ? c->spool : SPOOL_DIR_DEFAULT;
+	uint32_t uid = geteuid(), gid;
+	char what[SPOOL_DIR_FAULT_MAX];
+
+	if (!has_dsn(c) || strcmp(c->spool, "none") == 0)
+		return;
+	if (!is_given && (geteuid() != 0 || k->occasion != CONFIG_IS_CHECKED))
+		return;
+	if (geteuid() == 0)
+		account_ids(ACCOUNT_SHIP, &uid, &gid);
+	if (spool_dir_check(path, uid, what) == 0)
+		return;
+	if (is_given)
+		config_fault_add(k->faults, c, at, false, "%s%s: %s",
+				 at->by != NULL ? "" : "spool: ", path, what);
+	else
+		config_fault_add(k->faults, c, at, true,
+				 "no spool in %s: %s: chunks wait in memory",
+				 path, what);
+}
+
+void config_files_check(const struct config *c, enum config_occasion occasion,
+			struct config_faults *faults)
+{
+	const struct checker k = {c, faults, occasion};
+
+	check_certificates(&k);
+	if (occasion == CONFIG_IS_CHECKED)
+		check_exes(&k);
+	if (occasion != CONFIG_RELOADS)
+		check_spool(&k);
+}

@@ -1,0 +1,155 @@
+/* The values of a configuration, compared and as text. */
+#include "daemon/config/config_keys.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/buf.h"
+#include "proto/dsn.h"
+
+#define CONST_FIELD(type, key, base) \
+	((const type *)(const void *)((const char *)(base) + (key)->offset))
+
+/* 5 KB a section at most, their texts at their longest. */
+#define PRINT_BYTES_MAX (4u << 20)
+
+/* https://...@host/42: enough to see whose it is. */
+static void print_dsn(const char *text, char ret[MSG_DSN_MAX])
+{
+	struct dsn dsn;
+	char port[8] = "";
+
+	if (dsn_parse(&dsn, text) != DSN_OK) {
+		ret[0] = '\0';
+		return;
+	}
+	if (dsn.port != 0)
+		(void)snprintf(port, sizeof(port), ":%u", dsn.port);
+	(void)snprintf(ret, MSG_DSN_MAX, "%s://...@%s%s%s/%s",
+		       dsn.https ? "https" : "http", dsn.host, port, dsn.path,
+		       dsn.project);
+	explicit_bzero(&dsn, sizeof(dsn));
+}
+
+/* A proxy may be given with its user's password. */
+static void print_proxy(const char *text, char ret[MSG_DSN_MAX])
+{
+	const char *at = strrchr(text, '@'), *scheme = strstr(text, "://");
+	size_t n = scheme == NULL ? 0 : (size_t)(scheme + 3 - text);
+
+	if (at == NULL)
+		(void)snprintf(ret, MSG_DSN_MAX, "%s", text);
+	else
+		(void)snprintf(ret, MSG_DSN_MAX, "%.*s...%s", (int)n, text, at);
+}
+
+bool config_value_print(const struct config_key *key, const void *base,
+			char ret[MSG_DSN_MAX])
+{
+	unsigned int word;
+	double decimal;
+
+	switch (key->type) {
+	case KEY_TEXT:
+	case KEY_PATTERN:
+	case KEY_PATH:
+	case KEY_SPOOL:
+	case KEY_SPOTLIGHT:
+	case KEY_USER:
+		(void)snprintf(ret, MSG_DSN_MAX, "%s",
+			       CONST_FIELD(char, key, base));
+		return ret[0] != '\0';
+	case KEY_PROXY:
+		print_proxy(CONST_FIELD(char, key, base), ret);
+		return ret[0] != '\0';
+	case KEY_DSN:
+		print_dsn(CONST_FIELD(char, key, base), ret);
+		return true;
+	case KEY_BOOL:
+		(void)snprintf(ret, MSG_DSN_MAX, "%s",
+			       *CONST_FIELD(bool, key, base) ? "yes" : "no");
+		return true;
+	case KEY_NUMBER:
+		(void)snprintf(ret, MSG_DSN_MAX, "%u",
+			       *CONST_FIELD(uint32_t, key, base));
+		/* max_instances without a limit. */
+		return *CONST_FIELD(uint32_t, key, base) >= key->min;
+	case KEY_FRACTION:
+	case KEY_SECONDS:
+		memcpy(&decimal, CONST_FIELD(char, key, base), sizeof(decimal));
+		(void)snprintf(ret, MSG_DSN_MAX, "%.12g", decimal);
+		return true;
+	case KEY_BYTES:
+		(void)snprintf(ret, MSG_DSN_MAX, "%" PRIu64,
+			       *CONST_FIELD(uint64_t, key, base));
+		return true;
+	case KEY_WORD:
+		memcpy(&word, CONST_FIELD(char, key, base), sizeof(word));
+		(void)snprintf(ret, MSG_DSN_MAX, "%s", key->words[word]);
+		return true;
+	case KEY_DSN_FILE:
+	case KEY_V1:
+		return false;
+	}
+	return false;
+}
+
+/* By what is printed, but for what is not printed as it is. */
+bool config_value_equal(const struct config_key *key, const void *a,
+			const void *b)
+{
+	const struct target_config *x = a, *y = b;
+	char of_a[MSG_DSN_MAX] = "", of_b[MSG_DSN_MAX] = "";
+
+	if (key->type == KEY_USER)
+		return x->uid == y->uid;
+	if (key->type == KEY_DSN || key->type == KEY_DSN_FILE ||
+	    key->type == KEY_PROXY)
+		return strcmp(CONST_FIELD(char, key, a),
+			      CONST_FIELD(char, key, b)) == 0;
+	(void)!config_value_print(key, a, of_a);
+	(void)!config_value_print(key, b, of_b);
+	return strcmp(of_a, of_b) == 0;
+}
+
+static int print_section(struct buf *out, enum config_section section,
+			 const void *base)
+{
+	char value[MSG_DSN_MAX];
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < config_n_keys; i++) {
+		const struct config_key *key = &config_keys[i];
+
+		if (key->section == section &&
+		    config_value_print(key, base, value))
+			r = buf_printf(out, "%s = %s\n", key->name, value);
+	}
+	return r;
+}
+
+int config_print(const struct config *c, int fd)
+{
+	struct buf out;
+	int r;
+
+	buf_init(&out, PRINT_BYTES_MAX);
+	r = buf_add_string(&out, "[sentry]\n");
+	if (r == 0)
+		r = print_section(&out, SECTION_SENTRY, c);
+	if (r == 0)
+		r = buf_add_string(&out, "\n[profiler]\n");
+	if (r == 0)
+		r = print_section(&out, SECTION_PROFILER, c);
+	for (size_t i = 0; r == 0 && i < c->n_targets; i++) {
+		r = buf_printf(&out, "\n[target \"%s\"]\n", c->targets[i].name);
+		if (r == 0)
+			r = print_section(&out, SECTION_TARGET, &c->targets[i]);
+	}
+	if (r == 0)
+		r = write_all(fd, buf_string(&out), out.len);
+	buf_fini(&out);
+	return r;
+}

@@ -1,0 +1,506 @@
+/*
+ * The files of a configuration, and the text of each. inih takes lines apart;
+ * it skips what it does not understand, says of one such line only that there
+ * is one, and nothing of a section without keys. So it gets its lines from
+ * here, one by one, and what it makes of each is looked at.
+ */
+#include "daemon/config/config.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <ini.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "daemon/config/config_keys.h"
+#include "lib/base/buf.h"
+
+#define TARGETS_D "targets.d"
+#define SUFFIX	  ".conf"
+
+/* What follows each [section], so that inih tells of it: no file has it. */
+#define SECTION_LINE "\001=1\n"
+#define SECTION_KEY  "\001"
+
+/* What inih keeps of a section's name, without the NUL. */
+#define SECTION_BYTES_MAX 49
+
+/* inih wants room for "\r\n" and a NUL. */
+#define LINE_EXTRA 3
+
+struct reader {
+	struct config *config;
+	struct config_faults *faults;
+	const struct config_text *text;
+	uint32_t file; /* what faults call it: config_add_file */
+	size_t at;
+	unsigned int number;  /* of the line that inih has */
+	bool is_line_open;    /* it has to tell of it */
+	bool is_section_next; /* SECTION_LINE is due */
+	const char *heading;  /* the line of the section, without its bracket */
+	size_t heading_n;
+	enum config_section section;
+	void *base; /* of its values; NULL: it is not known, and was told */
+	uint64_t *given;
+	struct config_origin *origins;
+	bool was_told; /* of keys without a section */
+};
+
+#define fault(r, ...) tell((r), false, __VA_ARGS__)
+
+__attribute__((format(printf, 3, 4))) static void
+tell(const struct reader *r, bool is_warning, const char *format, ...)
+{
+	const struct config_origin at = {.file = r->file, .line = r->number};
+	char text[CONFIG_PROBLEM_MAX + 2 * CONFIG_TEXT_MAX];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	config_fault_add(r->faults, r->config, &at, is_warning, "%s", text);
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static bool has_control(const char *line, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (((unsigned char)line[i] < 0x20 && line[i] != '\t') ||
+		    line[i] == 0x7f)
+			return true;
+	return false;
+}
+
+/*
+ * The next line, without blanks around it: inih would take what begins with
+ * some for the rest of the value before. False at the end.
+ */
+static bool next_line(struct reader *r, const char **ret, size_t *ret_n)
+{
+	const struct config_text *t = r->text;
+	const char *line = t->bytes + r->at, *end;
+	size_t n = t->size - r->at;
+
+	if (n == 0)
+		return false;
+	end = memchr(line, '\n', n);
+	if (end != NULL)
+		n = (size_t)(end - line);
+	r->at += n + (end != NULL);
+	r->number++;
+	if (r->number == 1 && n >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0) {
+		line += 3;
+		n -= 3;
+	}
+	if (n > 0 && line[n - 1] == '\r')
+		n--;
+	while (n > 0 && is_blank(*line)) {
+		line++;
+		n--;
+	}
+	while (n > 0 && is_blank(line[n - 1]))
+		n--;
+	*ret = line;
+	*ret_n = n;
+	return true;
+}
+
+/* inih has said nothing of the last one. */
+static void close_line(struct reader *r)
+{
+	if (r->is_line_open)
+		fault(r, "is neither [section], \"key = value\" nor # comment");
+	r->is_line_open = false;
+}
+
+/* An ini_reader; size is the most that inih takes. */
+static char *read_line(char *ret, int size, void *stream)
+{
+	struct reader *r = stream;
+	const char *line;
+	size_t n;
+
+	if (r->is_section_next && (size_t)size >= sizeof(SECTION_LINE)) {
+		r->is_section_next = false;
+		memcpy(ret, SECTION_LINE, sizeof(SECTION_LINE));
+		return ret;
+	}
+	close_line(r);
+	while (next_line(r, &line, &n)) {
+		if (n == 0 || *line == '#' || *line == ';')
+			continue;
+		if (has_control(line, n)) {
+			fault(r, "contains control characters");
+			continue;
+		}
+		if (n + LINE_EXTRA > (size_t)size) {
+			fault(r, "is longer than %d bytes", size - LINE_EXTRA);
+			continue;
+		}
+		memcpy(ret, line, n);
+		ret[n] = '\n';
+		ret[n + 1] = '\0';
+		r->is_line_open = true;
+		r->is_section_next = *line == '[';
+		r->heading = line + 1;
+		r->heading_n = n - 1;
+		return ret;
+	}
+	return NULL;
+}
+
+/* What inih says of the heading: is that what is written there? */
+static bool is_heading(const struct reader *r, const char *section)
+{
+	size_t n = strlen(section), after;
+
+	if (r->heading_n <= n || memcmp(r->heading, section, n) != 0 ||
+	    r->heading[n] != ']')
+		return false;
+	for (after = n + 1; after < r->heading_n; after++)
+		if (!is_blank(r->heading[after]))
+			return r->heading[after] == '#' ||
+			       r->heading[after] == ';';
+	return true;
+}
+
+/* The NAME of target "NAME", -1 if it is not one. */
+static int target_name(const char *section, char ret[CONFIG_NAME_MAX])
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789._-@";
+	const char *at = section + strlen("target");
+	size_t n;
+
+	while (is_blank(*at))
+		at++;
+	if (*at++ != '"')
+		return -1;
+	n = strspn(at, allowed);
+	if (n == 0 || n >= CONFIG_NAME_MAX || strcmp(at + n, "\"") != 0)
+		return -1;
+	memcpy(ret, at, n);
+	ret[n] = '\0';
+	return 0;
+}
+
+static void begin_target(struct reader *r, const char *section)
+{
+	struct config *c = r->config;
+	char name[CONFIG_NAME_MAX];
+	struct target_config *t;
+
+	if (target_name(section, name) < 0) {
+		fault(r,
+		      "a target is [target \"NAME\"]; NAME has 1 to %d "
+		      "letters, "
+		      "digits, . _ - @",
+		      CONFIG_NAME_MAX - 1);
+		return;
+	}
+	if (config_target(c, name) != NULL) {
+		fault(r, "[target \"%s\"] is there already", name);
+		return;
+	}
+	if (c->n_targets == CONFIG_TARGETS_MAX) {
+		fault(r, "more than %d targets", CONFIG_TARGETS_MAX);
+		return;
+	}
+	t = reallocarray(c->targets, c->n_targets + 1, sizeof(*t));
+	if (t == NULL) {
+		fault(r, "no memory for [target \"%s\"]", name);
+		return;
+	}
+	c->targets = t;
+	t += c->n_targets++;
+	*t = (struct target_config){.uid = CONFIG_UID_ANY};
+	memcpy(t->name, name, sizeof(name));
+	t->origin = (struct config_origin){.file = r->file, .line = r->number};
+	r->section = SECTION_TARGET;
+	r->base = t;
+	r->given = &t->given;
+	r->origins = t->origins;
+}
+
+static void begin_section(struct reader *r, const char *section)
+{
+	r->section = SECTION_NONE;
+	r->base = NULL;
+	r->was_told = true; /* of its keys nothing more is said */
+	if (!is_heading(r, section)) {
+		if (strlen(section) >= SECTION_BYTES_MAX)
+			fault(r, "[%s...: is longer than %d bytes", section,
+			      SECTION_BYTES_MAX);
+		else
+			fault(r, "a section is [NAME], and nothing behind it");
+		return;
+	}
+	if (strncmp(section, "target", strlen("target")) == 0) {
+		begin_target(r, section);
+		return;
+	}
+	if (strcmp(section, "sentry") != 0 &&
+	    strcmp(section, "profiler") != 0) {
+		fault(r,
+		      "unknown section [%s]: there are [sentry], [profiler] "
+		      "and [target \"NAME\"]",
+		      section);
+		return;
+	}
+	if (r->text->place == CONFIG_TARGETS_D) {
+		fault(r, "[%s] belongs in the main file", section);
+		return;
+	}
+	r->base = r->config;
+	r->section = *section == 's' ? SECTION_SENTRY : SECTION_PROFILER;
+	r->given = *section == 's' ? &r->config->given_sentry
+				   : &r->config->given_profiler;
+	r->origins = r->config->origins;
+}
+
+static void unknown_key(struct reader *r, const char *name)
+{
+	enum config_section elsewhere = config_key_elsewhere(name);
+
+	if (strcmp(name, "metrics_listen") == 0)
+		fault(r, "metrics_listen is no key any more: "
+			 "sentry-profd-metrics --listen ADDR:PORT serves the "
+			 "metrics, and sentry-profctl metrics prints them");
+	else if (elsewhere == SECTION_NONE)
+		fault(r, "unknown key %s", name);
+	else
+		fault(r, "%s is a key of %s", name,
+		      config_section_name(elsewhere));
+}
+
+/* The other way to give the DSN. */
+static bool is_dsn_twice(const struct reader *r, const struct config_key *key)
+{
+	const struct config_key *other;
+
+	if (key->type != KEY_DSN && key->type != KEY_DSN_FILE)
+		return false;
+	other = config_key_find(r->section,
+				key->type == KEY_DSN ? "dsn_file" : "dsn");
+	return (*r->given & config_key_bit(other)) != 0;
+}
+
+/* A daemon is in no directory in particular. */
+static bool is_relative(const struct config_key *key, const char *value)
+{
+	return value[0] != '/' &&
+	       (key->type == KEY_PATH || key->type == KEY_DSN_FILE ||
+		(key->type == KEY_SPOOL && strcmp(value, "none") != 0));
+}
+
+static void take_value(struct reader *r, const struct config_key *key,
+		       const char *value)
+{
+	char problem[CONFIG_PROBLEM_MAX];
+
+	if ((*r->given & config_key_bit(key)) != 0) {
+		fault(r, "%s is given twice", key->name);
+		return;
+	}
+	if (is_dsn_twice(r, key)) {
+		fault(r, "both dsn and dsn_file are given");
+		return;
+	}
+	*r->given |= config_key_bit(key);
+	r->origins[key - config_keys] =
+		(struct config_origin){.file = r->file, .line = r->number};
+	if (is_relative(key, value)) {
+		fault(r, "%s: not an absolute path: '%s'", key->name, value);
+		return;
+	}
+	if (config_value_parse(key, value, r->base, problem) < 0) {
+		if (key->type == KEY_DSN || key->type == KEY_DSN_FILE ||
+		    key->type == KEY_PROXY)
+			fault(r, "%s: %s", key->name, problem);
+		else
+			fault(r, "%s: %s: '%s'", key->name, problem, value);
+		return;
+	}
+	if (key->type == KEY_V1)
+		tell(r, true,
+		     "%s has no effect on continuous profiling: "
+		     "profile_session_sample_rate has",
+		     key->name);
+}
+
+/* An ini_handler: 1 is no error. */
+static int handle(void *user, const char *section, const char *name,
+		  const char *value)
+{
+	struct reader *r = user;
+	const struct config_key *key;
+
+	r->is_line_open = false;
+	if (strcmp(name, SECTION_KEY) == 0) {
+		begin_section(r, section);
+		return 1;
+	}
+	if (r->base == NULL) {
+		if (!r->was_told)
+			fault(r, "%s stands before any [section]", name);
+		return 1;
+	}
+	key = config_key_find(r->section, name);
+	if (key == NULL)
+		unknown_key(r, name);
+	else
+		take_value(r, key, value == NULL ? "" : value);
+	return 1;
+}
+
+/* Does a section of this file hold one? The faults are of this file then. */
+static bool holds_dsn(const struct config *c, size_t first_target,
+		      uint64_t sentry_before)
+{
+	const uint64_t of_sentry =
+		config_key_bit(config_key_find(SECTION_SENTRY, "dsn"));
+	const uint64_t of_target =
+		config_key_bit(config_key_find(SECTION_TARGET, "dsn"));
+
+	if ((c->given_sentry & ~sentry_before & of_sentry) != 0 &&
+	    c->dsn[0] != '\0')
+		return true;
+	for (size_t i = first_target; i < c->n_targets; i++)
+		if ((c->targets[i].given & of_target) != 0 &&
+		    c->targets[i].dsn[0] != '\0')
+			return true;
+	return false;
+}
+
+void config_read_text(struct config *c, const struct config_text *text,
+		      struct config_faults *faults)
+{
+	struct reader r = {.config = c, .faults = faults, .text = text};
+	const size_t first_target = c->n_targets;
+	const uint64_t sentry_before = c->given_sentry;
+	char problem[CONFIG_PROBLEM_MAX];
+
+	r.file = config_add_file(c, text->name);
+	/* What it returns, a line's number, close_line knows better. */
+	(void)ini_parse_stream(read_line, &r, handle, &r);
+	close_line(&r);
+	if (config_check_mode(text->name, text->mode, text->uid,
+			      holds_dsn(c, first_target, sentry_before),
+			      problem) < 0) {
+		r.number = 0; /* the file as a whole */
+		fault(&r, "%s", problem);
+	}
+}
+
+/* A regular file of a size that a configuration may have. */
+static int read_file(int at, const char *path, struct buf *ret, struct stat *st)
+{
+	int fd, r;
+
+	/* Not to wait for a pipe's writer. */
+	fd = openat(at, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	r = fstat(fd, st) < 0 ? -errno : 0;
+	if (r == 0 && !S_ISREG(st->st_mode))
+		r = S_ISDIR(st->st_mode) ? -EISDIR : -ENXIO;
+	if (r == 0)
+		r = buf_read_fd(ret, fd);
+	close_fd(&fd);
+	return r;
+}
+
+static void fault_of_file(struct config *c, const char *name,
+			  struct config_faults *faults, const char *what)
+{
+	const struct config_origin at = {.file = config_add_file(c, name)};
+
+	config_fault_add(faults, c, &at, false, "%s", what);
+}
+
+static void load_file(struct config *c, int at, const char *path,
+		      const char *shown, enum config_place place,
+		      struct config_faults *faults)
+{
+	struct config_text text = {.name = shown, .place = place};
+	struct stat st;
+	struct buf b;
+	int r;
+
+	buf_init(&b, CONFIG_FILE_BYTES_MAX);
+	r = read_file(at, path, &b, &st);
+	if (r < 0) {
+		fault_of_file(c, shown, faults,
+			      r == -ENXIO ? "not a regular file"
+					  : strerror(-r));
+	} else {
+		text.bytes = buf_string(&b);
+		text.size = b.len;
+		text.mode = st.st_mode;
+		text.uid = st.st_uid;
+		config_read_text(c, &text, faults);
+	}
+	buf_wipe(&b);
+}
+
+static int is_conf(const struct dirent *entry)
+{
+	const size_t suffix = strlen(SUFFIX);
+	size_t n = strlen(entry->d_name);
+
+	return entry->d_name[0] != '.' && n > suffix &&
+	       strcmp(entry->d_name + n - suffix, SUFFIX) == 0;
+}
+
+/* By bytes, whatever language the operator speaks. */
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static void load_targets_d(struct config *c, const char *path,
+			   struct config_faults *faults)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = slash == NULL ? 0 : (size_t)(slash + 1 - path);
+	char dir[PATH_MAX], shown[PATH_MAX + NAME_MAX + 2];
+	struct dirent **v = NULL;
+	int found;
+
+	if ((size_t)snprintf(dir, sizeof(dir), "%.*s" TARGETS_D, (int)n,
+			     path) >= sizeof(dir))
+		return;
+	found = scandir(dir, &v, is_conf, by_name);
+	if (found < 0 && errno != ENOENT)
+		fault_of_file(c, dir, faults, strerror(errno));
+	for (int i = 0; i < found; i++) {
+		(void)snprintf(shown, sizeof(shown), "%s/%s", dir,
+			       v[i]->d_name);
+		if (i < CONFIG_FILES_MAX)
+			load_file(c, AT_FDCWD, shown, shown, CONFIG_TARGETS_D,
+				  faults);
+		else if (i == CONFIG_FILES_MAX)
+			fault_of_file(c, dir, faults, "too many files");
+		free(v[i]);
+	}
+	free(v);
+}
+
+int config_load(const char *path, struct config *ret,
+		struct config_faults *faults)
+{
+	size_t before = faults->n_errors;
+
+	config_init(ret);
+	load_file(ret, AT_FDCWD, path, path, CONFIG_MAIN, faults);
+	load_targets_d(ret, path, faults);
+	return faults->n_errors != before ? -EINVAL : 0;
+}

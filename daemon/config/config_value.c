@@ -1,0 +1,357 @@
+/* The values of keys, as they are written in a file or given by a variable. */
+#include "daemon/config/config_keys.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/config/accounts.h"
+#include "daemon/config/proxy.h"
+#include "lib/base/digits.h"
+#include "proto/dsn.h"
+#include "proto/profile.h"
+
+/* Sentry takes 200 characters, and no control characters. */
+#define TEXT_BYTES_MAX 200
+
+/* What is the value, where it lies? The key's type says so. */
+#define FIELD(type, key, base) \
+	((type *)(void *)((char *)(base) + (key)->offset))
+
+__attribute__((format(printf, 2, 3))) static int
+wrong(char problem[CONFIG_PROBLEM_MAX], const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(problem, CONFIG_PROBLEM_MAX, format, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+/* "wall nor cpu", "none, names nor lines" */
+static void join_words(const char *const *words, char *ret, size_t size)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; words[i] != NULL && at < size; i++) {
+		const char *between = words[i + 1] == NULL ? " nor " : ", ";
+		int n = snprintf(ret + at, size - at, "%s%s",
+				 i > 0 ? between : "", words[i]);
+
+		at += n > 0 ? (size_t)n : 0;
+	}
+}
+
+/* Its place among words, or -EINVAL. */
+static int find_word(const char *const *words, const char *value,
+		     char problem[CONFIG_PROBLEM_MAX])
+{
+	char all[64];
+
+	for (int i = 0; words[i] != NULL; i++)
+		if (strcmp(words[i], value) == 0)
+			return i;
+	join_words(words, all, sizeof(all));
+	return wrong(problem, "neither %s", all);
+}
+
+static int parse_text(const struct config_key *key, const char *value,
+		      void *base, char *problem)
+{
+	const size_t most = key->type == KEY_PATH && key->max != 0 ? key->max
+			    : key->type == KEY_PATH || key->type == KEY_SPOOL
+				    ? CONFIG_TEXT_MAX - 1
+				    : TEXT_BYTES_MAX;
+	size_t n = strlen(value);
+
+	if (n == 0)
+		return wrong(problem, "empty");
+	if (n > most)
+		return wrong(problem, "longer than %zu bytes", most);
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)value[i] < 0x20 || value[i] == 0x7f)
+			return wrong(problem, "contains control characters");
+	if (key->type == KEY_TEXT && !profile_is_utf8(value))
+		return wrong(problem, "not UTF-8");
+	if (key->words != NULL && find_word(key->words, value, problem) < 0)
+		return -EINVAL;
+	memcpy(FIELD(char, key, base), value, n + 1);
+	return 0;
+}
+
+static int parse_number(const struct config_key *key, const char *value,
+			void *base, char *problem)
+{
+	uint64_t n;
+
+	if (!digits_number(value, key->min, key->max, &n))
+		return wrong(problem, "not a number from %u to %u", key->min,
+			     key->max);
+	*FIELD(uint32_t, key, base) = (uint32_t)n;
+	return 0;
+}
+
+static int parse_bytes(const struct config_key *key, const char *value,
+		       void *base, char *problem)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	unsigned long n;
+	uint64_t bytes;
+	char *end;
+
+	errno = 0;
+	n = strtoul(value, &end, 10);
+	bytes = n;
+	unit = *end != '\0' ? strchr(units, *end) : NULL;
+	if (unit != NULL) {
+		unsigned int shift = 10 * (unsigned int)(unit - units + 1);
+
+		if (bytes > UINT64_MAX >> shift)
+			errno = ERANGE;
+		bytes <<= shift;
+		end++;
+	}
+	if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 ||
+	    bytes < key->min)
+		return wrong(problem,
+			     "not a number of bytes from %u on, as "
+			     "300M",
+			     key->min);
+	*FIELD(uint64_t, key, base) = bytes;
+	return 0;
+}
+
+/* strtod takes 0x10, 1e3 and inf as well. */
+static bool read_decimal(const char *value, double *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtod(value, &end);
+	return value[0] != '\0' &&
+	       value[strspn(value, "0123456789.")] == '\0' && *end == '\0' &&
+	       errno == 0 && isfinite(*ret);
+}
+
+static int parse_decimal(const struct config_key *key, const char *value,
+			 void *base, char *problem)
+{
+	double n;
+
+	if (key->type == KEY_SECONDS) {
+		if (!read_decimal(value, &n) || n <= 0 || n > key->max)
+			return wrong(problem, "not a positive number of "
+					      "seconds");
+	} else if (!read_decimal(value, &n) || n > 1) {
+		return wrong(problem, "not a number from 0.0 to 1.0");
+	}
+	if (key->type != KEY_V1)
+		*FIELD(double, key, base) = n;
+	return 0;
+}
+
+static int parse_bool(const struct config_key *key, const char *value,
+		      void *base, char *problem)
+{
+	bool yes = strcmp(value, "yes") == 0 || strcmp(value, "true") == 0;
+
+	if (!yes && strcmp(value, "no") != 0 && strcmp(value, "false") != 0)
+		return wrong(problem, "neither yes nor no");
+	*FIELD(bool, key, base) = yes;
+	return 0;
+}
+
+static int parse_word(const struct config_key *key, const char *value,
+		      void *base, char *problem)
+{
+	const int place = find_word(key->words, value, problem);
+
+	if (place < 0)
+		return place;
+	memcpy(FIELD(char, key, base), &place, sizeof(place));
+	return 0;
+}
+_Static_assert(sizeof(enum profile_mode) == sizeof(unsigned int) &&
+		       sizeof(enum unwind_symbols) == sizeof(unsigned int),
+	       "an enum is written as an unsigned int");
+
+static int parse_user(const struct config_key *key, const char *value,
+		      void *base, char *problem)
+{
+	struct target_config *t = base;
+	uint32_t gid;
+	uint64_t n;
+
+	if (digits_number(value, 0, CONFIG_UID_ANY - 1, &n))
+		t->uid = (uint32_t)n;
+	else if (!account_find(value, &t->uid, &gid))
+		return wrong(problem, "not a user in /etc/passwd (a number "
+				      "stands for any)");
+	return parse_text(key, value, base, problem);
+}
+
+static int parse_dsn(const struct config_key *key, const char *value,
+		     void *base, char *problem)
+{
+	enum dsn_result result;
+	struct dsn dsn;
+
+	result = dsn_parse(&dsn, value);
+	explicit_bzero(&dsn, sizeof(dsn));
+	if (result != DSN_OK && result != DSN_EMPTY)
+		return wrong(problem, "%s", dsn_result_text(result));
+	/* It fits: dsn_parse takes no more than DSN_SIZE. */
+	(void)snprintf(FIELD(char, key, base), MSG_DSN_MAX, "%s", value);
+	return 0;
+}
+
+/* Sentry's words for its SDKs' option and for SENTRY_SPOTLIGHT. */
+static bool is_word(const char *value, const char *const *words)
+{
+	while (*words != NULL && strcasecmp(value, *words) != 0)
+		words++;
+	return *words != NULL;
+}
+
+/* Blanks around it do not matter. */
+static int parse_spotlight(const struct config_key *key, const char *value,
+			   void *base, char *problem)
+{
+	static const char *const on[] = {"true", "t", "yes", "y",
+					 "on",	 "1", NULL};
+	static const char *const off[] = {"false", "f", "no", "n",
+					  "off",   "0", NULL};
+	static const char blanks[] = " \t\r\n";
+	char text[CONFIG_TEXT_MAX];
+	struct dsn url;
+	size_t n;
+
+	value += strspn(value, blanks);
+	n = strlen(value);
+	while (n > 0 && strchr(blanks, value[n - 1]) != NULL)
+		n--;
+	if (n >= sizeof(text))
+		return wrong(problem, "longer than %zu bytes",
+			     sizeof(text) - 1);
+	memcpy(text, value, n);
+	text[n] = '\0';
+	if (is_word(text, off))
+		text[0] = '\0';
+	else if (is_word(text, on))
+		memcpy(text, CONFIG_SPOTLIGHT_ON, sizeof(CONFIG_SPOTLIGHT_ON));
+	else if (dsn_parse_url(&url, text) != DSN_OK)
+		return wrong(problem, "neither yes, no nor a URL "
+				      "like " CONFIG_SPOTLIGHT_DEFAULT);
+	memcpy(FIELD(char, key, base), text, sizeof(text));
+	return 0;
+}
+
+static int read_dsn_file(int fd, char ret[MSG_DSN_MAX])
+{
+	ssize_t n = read(fd, ret, MSG_DSN_MAX - 1);
+
+	if (n < 0)
+		return -errno;
+	while (n > 0 &&
+	       (ret[n - 1] == '\n' || ret[n - 1] == '\r' || ret[n - 1] == ' '))
+		n--;
+	ret[n] = '\0';
+	return memchr(ret, '\0', (size_t)n) != NULL ? -EILSEQ : 0;
+}
+
+static int parse_dsn_file(const struct config_key *key, const char *value,
+			  void *base, char *problem)
+{
+	char text[MSG_DSN_MAX];
+	struct stat st;
+	int fd, r;
+
+	/* Not to wait for a pipe's writer. */
+	fd = open(value, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	r = fd < 0 || fstat(fd, &st) < 0 ? -errno : 0;
+	if (r == 0 && !S_ISREG(st.st_mode)) {
+		close_fd(&fd);
+		return wrong(problem, "%s: not a regular file", value);
+	}
+	if (r == 0)
+		r = read_dsn_file(fd, text);
+	close_fd(&fd);
+	if (r < 0)
+		return wrong(problem, "%s: %s", value, strerror(-r));
+	r = config_check_mode(value, st.st_mode, st.st_uid, true, problem);
+	if (r == 0)
+		r = parse_dsn(key, text, base, problem);
+	explicit_bzero(text, sizeof(text));
+	return r;
+}
+
+int config_value_parse(const struct config_key *key, const char *value,
+		       void *base, char problem[CONFIG_PROBLEM_MAX])
+{
+	switch (key->type) {
+	case KEY_TEXT:
+	case KEY_PATH:
+	case KEY_SPOOL:
+		return parse_text(key, value, base, problem);
+	case KEY_PROXY:
+		if (proxy_problem(value) != NULL)
+			return wrong(problem, "%s", proxy_problem(value));
+		return parse_text(key, value, base, problem);
+	case KEY_PATTERN:
+		if (config_rule_check(key, value, problem) < 0)
+			return -EINVAL;
+		return parse_text(key, value, base, problem);
+	case KEY_USER:
+		return parse_user(key, value, base, problem);
+	case KEY_DSN:
+		return parse_dsn(key, value, base, problem);
+	case KEY_DSN_FILE:
+		return parse_dsn_file(key, value, base, problem);
+	case KEY_SPOTLIGHT:
+		return parse_spotlight(key, value, base, problem);
+	case KEY_BOOL:
+		return parse_bool(key, value, base, problem);
+	case KEY_NUMBER:
+		return parse_number(key, value, base, problem);
+	case KEY_FRACTION:
+	case KEY_SECONDS:
+	case KEY_V1:
+		return parse_decimal(key, value, base, problem);
+	case KEY_BYTES:
+		return parse_bytes(key, value, base, problem);
+	case KEY_WORD:
+		return parse_word(key, value, base, problem);
+	}
+	return -EINVAL;
+}
+
+/* Only the owner of such a file, and root, may read or write it. */
+int config_check_mode(const char *path, uint32_t mode, uint32_t uid,
+		      bool holds_dsn, char problem[CONFIG_PROBLEM_MAX])
+{
+	if (uid != 0 && uid != geteuid())
+		return wrong(problem,
+			     "belongs to uid %u, who can change it: chown root "
+			     "%s",
+			     uid, path);
+	if (holds_dsn && (mode & (S_IRWXG | S_IRWXO)) != 0)
+		return wrong(problem,
+			     "holds a DSN, and others can %s it (mode %04o): "
+			     "chmod 600 %s",
+			     mode & (S_IWGRP | S_IWOTH) ? "write" : "read",
+			     mode & 07777, path);
+	if ((mode & (S_IWGRP | S_IWOTH)) != 0)
+		return wrong(problem,
+			     "can be written by others (mode %04o): chmod "
+			     "go-w %s",
+			     mode & 07777, path);
+	return 0;
+}

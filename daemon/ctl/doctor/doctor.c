@@ -1,0 +1,61 @@
+#include "daemon/ctl/doctor/doctor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/common/ask.h"
+#include "daemon/common/log.h"
+#include "daemon/common/option_fault.h"
+#include "daemon/process/process.h"
+#include "lib/base/digits.h"
+
+enum {
+	EXIT_USAGE = 2,
+};
+
+const char doctor_help[] =
+	"\n"
+	"doctor [PID]     looks for what keeps this machine, or the process, "
+	"from being\n"
+	"                 profiled well; --config FILE names another "
+	"configuration\n";
+
+int doctor_run(int argc, char **argv)
+{
+	enum { SOCKET = OPTION_LONG, CONFIG };
+	static const struct option options[] = {
+		{"socket", required_argument, NULL, SOCKET},
+		{"config", required_argument, NULL, CONFIG},
+		{0},
+	};
+	struct doctor d = {.findings_fd = -1};
+	const char *socket = NULL;
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+		if (c == '?' || c == ':') {
+			option_fault_log(c, argv[0], argv, options);
+			return EXIT_USAGE;
+		}
+		if (c == SOCKET)
+			socket = optarg;
+		else
+			d.config = optarg;
+	}
+	if (argc - optind > 1 ||
+	    (argc - optind == 1 && !digits_pid(argv[optind], &d.pid))) {
+		log_error("doctor takes a pid, or nothing (--help shows the "
+			  "usage)");
+		return EXIT_USAGE;
+	}
+	d.socket = ask_path(socket);
+	/* First, since it is the daemon's rights that matter. */
+	doctor_daemon(&d);
+	doctor_host(&d);
+	doctor_delivery(&d);
+	if (d.pid != 0 && doctor_target(&d))
+		doctor_files(&d);
+	(void)fflush(stdout);
+	return finding_status(d.worst);
+}

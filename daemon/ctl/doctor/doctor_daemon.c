@@ -1,0 +1,246 @@
+/* The daemon that runs, in its own words. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/common/ask.h"
+#include "daemon/config/config.h"
+#include "daemon/ctl/doctor/doctor.h"
+#include "lib/base/buf.h"
+
+/* As sentry-profctl status takes it. */
+#define JSON_MAX (16u << 20)
+
+static void say_no_daemon(struct doctor *d, int error)
+{
+	if (error == ENOENT || error == ECONNREFUSED || error == ENOTDIR)
+		doctor_say(d, FINDING_WARNING, "daemon",
+			   "does not run: nobody listens at %s (systemctl "
+			   "start sentry-profd)",
+			   d->socket);
+	else
+		doctor_say(d, FINDING_WARNING, "daemon",
+			   "cannot be asked at %s: %s", d->socket,
+			   strerror(error));
+}
+
+/* Its status, to be given back; NULL: has said why not. */
+static json_t *ask_status(struct doctor *d, struct ask *a)
+{
+	struct protocol_answer answer;
+	json_t *root = NULL;
+	struct buf text;
+	int fd = -1, r;
+
+	buf_init(&text, JSON_MAX);
+	r = ask(a, PROTOCOL_STATUS, 0, NULL, &answer, &fd);
+	if (r == 0 && (fd < 0 || lseek(fd, 0, SEEK_SET) < 0))
+		r = -EPROTO;
+	if (r == 0)
+		r = buf_read_fd(&text, fd);
+	if (r == 0)
+		root = json_loadb(buf_string(&text), text.len, 0, NULL);
+	if (root == NULL)
+		doctor_say(d, FINDING_FAULT, "daemon",
+			   "runs, and does not say how it goes: %s",
+			   strerror(r < 0 ? -r : EPROTO));
+	buf_fini(&text);
+	close_fd(&fd);
+	return root;
+}
+
+/* It works on that while we go on; doctor_delivery() takes the findings. */
+static void ask_findings(struct doctor *d, struct ask *a)
+{
+	struct protocol_answer answer;
+	int r;
+
+	if (d->config != NULL)
+		return;
+	r = ask(a, PROTOCOL_CHECK, d->pid, NULL, &answer, &d->findings_fd);
+	if (r == 0 && answer.result != PROTOCOL_OK)
+		doctor_say(
+			d, FINDING_WARNING, "daemon",
+			"is not asked for its configuration and servers: %s; "
+			"what follows is by " CONFIG_PATH_DEFAULT,
+			answer.text[0] != '\0'
+				? answer.text
+				: ask_result_text(answer.result));
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text == NULL ? "" : text;
+}
+
+static void look_at_scheduler(struct doctor *d, const json_t *daemon)
+{
+	const char *scheduler = text_of(daemon, "scheduler");
+	const json_int_t quota = json_integer_value(
+		json_object_get(daemon, "cpu_quota_percent"));
+
+	if (*scheduler == '\0')
+		return;
+	if (strcmp(scheduler, "fifo") == 0) {
+		doctor_say(d, FINDING_OK, "scheduler",
+			   "the daemon's sampler runs under SCHED_FIFO");
+		return;
+	}
+	doctor_say(d, FINDING_WARNING, "scheduler",
+		   "the daemon's sampler is an ordinary process%s: ticks come "
+		   "late where the processors are busy (CAP_SYS_NICE; some "
+		   "cgroups refuse SCHED_FIFO)",
+		   strcmp(scheduler, "nice") == 0 ? ", of the highest priority"
+						  : "");
+	if (quota > 0)
+		doctor_say(d, FINDING_WARNING, "CPU quota",
+			   "the daemon's control group has %lld %% of a core: "
+			   "when that is used up, a thread that is being "
+			   "sampled stands until there is more; permit "
+			   "SCHED_FIFO, or take the quota away",
+			   (long long)quota);
+}
+
+/* Whose figures these are only an operator is told. */
+static void look_inside(struct doctor *d, const json_t *daemon)
+{
+	const char *hex = text_of(daemon, "capabilities");
+	char *rest;
+
+	d->capabilities = strtoull(hex, &rest, 16);
+	d->is_told = *hex != '\0' && *rest == '\0';
+	look_at_scheduler(d, daemon);
+}
+
+static void look_at_limits(struct doctor *d, const json_t *daemon)
+{
+	const json_t *servers = json_object_get(daemon, "servers"), *server;
+	const double longest =
+		json_number_value(json_object_get(daemon, "rate_limited_s"));
+	size_t i;
+
+	if (!json_is_array(servers) && longest > 0)
+		doctor_say(d, FINDING_WARNING, "daemon",
+			   "a server takes nothing for another %.0f s: its "
+			   "targets are not sampled until then",
+			   longest);
+	json_array_foreach(servers, i, server)
+	{
+		const double limited_s = json_number_value(
+			json_object_get(server, "rate_limited_s"));
+
+		if (limited_s > 0)
+			doctor_say(d, FINDING_WARNING, "daemon",
+				   "%s takes nothing for another %.0f s: its "
+				   "targets are not sampled until then",
+				   text_of(server, "server"), limited_s);
+	}
+}
+
+static void look_at_restarts(struct doctor *d, const json_t *daemon)
+{
+	json_t *kinds = json_object_get(daemon, "restarts"), *reasons, *n;
+	const char *kind, *reason;
+
+	json_object_foreach(kinds, kind, reasons)
+	{
+		json_object_foreach(reasons, reason, n)
+		{
+			if (json_integer_value(n) > 0)
+				doctor_say(d, FINDING_WARNING, "daemon",
+					   "its %s was started again %lld "
+					   "times (%s): the log says why",
+					   kind,
+					   (long long)json_integer_value(n),
+					   reason);
+		}
+	}
+}
+
+static void look_at_daemon(struct doctor *d, const json_t *daemon)
+{
+	const char *version = text_of(daemon, "version");
+	const json_int_t pid =
+		json_integer_value(json_object_get(daemon, "pid"));
+
+	/* In its own pid namespace, which may not be ours. */
+	if (pid == d->daemon_pid)
+		d->tracer = (int32_t)json_integer_value(
+			json_object_get(daemon, "capture_pid"));
+	if (strcmp(version, SENTRY_PROFD_VERSION) != 0)
+		doctor_say(d, FINDING_WARNING, "daemon",
+			   "runs in version %s, this is " SENTRY_PROFD_VERSION
+			   ": restart it",
+			   version);
+	else
+		doctor_say(d, FINDING_OK, "daemon", "runs, pid %lld",
+			   (long long)pid);
+	look_inside(d, daemon);
+	look_at_limits(d, daemon);
+	look_at_restarts(d, daemon);
+}
+
+static void look_at_target(struct doctor *d, const json_t *target)
+{
+	const char *name = text_of(target, "name");
+	const char *state = text_of(target, "state");
+	const char *error = text_of(target, "last_error");
+
+	if (strcmp(state, "unsampled") == 0)
+		doctor_say(d, FINDING_WARNING, "target",
+			   "it belongs to [target \"%s\"], and its session is "
+			   "not sampled (profile_session_sample_rate)",
+			   name);
+	else if (strcmp(state, "left_out") == 0)
+		doctor_say(d, FINDING_FAULT, "target",
+			   "it belongs to [target \"%s\"], and is left out%s%s",
+			   name, *error != '\0' ? ": " : "", error);
+	else
+		doctor_say(d, FINDING_OK, "target",
+			   "it belongs to [target \"%s\"]: %s%s%s", name, state,
+			   *error != '\0' ? "; last error: " : "", error);
+}
+
+static void find_target(struct doctor *d, const json_t *targets)
+{
+	const json_t *target;
+	size_t i;
+
+	json_array_foreach(targets, i, target)
+	{
+		if (json_integer_value(json_object_get(target, "pid")) ==
+		    d->pid) {
+			look_at_target(d, target);
+			return;
+		}
+	}
+	doctor_say(d, FINDING_WARNING, "target",
+		   "process %d belongs to no [target] (sentry-profctl attach "
+		   "%d profiles it)",
+		   d->pid, d->pid);
+}
+
+void doctor_daemon(struct doctor *d)
+{
+	struct ask a;
+	int r = ask_open(d->socket, true, &a);
+	json_t *root;
+
+	if (r < 0) {
+		say_no_daemon(d, -r);
+		return;
+	}
+	d->daemon_pid = ask_pid(&a);
+	root = ask_status(d, &a);
+	if (root != NULL) {
+		look_at_daemon(d, json_object_get(root, "daemon"));
+		if (d->pid != 0)
+			find_target(d, json_object_get(root, "targets"));
+		json_decref(root);
+		ask_findings(d, &a);
+	}
+	ask_close(&a);
+}

@@ -1,0 +1,288 @@
+/* The machine: what its kernel can do, and permits us. */
+#include <elf.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/timex.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/ctl/doctor/doctor.h"
+#include "daemon/common/missing.h"
+#include "daemon/common/privileges.h"
+#include "lib/base/clock.h"
+#include "lib/base/procfs.h"
+#include "lib/base/small_file.h"
+
+/* docs/ARCHITECTURE.md, "The kernel". */
+#define KERNEL_MAJOR 5
+#define KERNEL_MINOR 10
+
+/* Two for each thread: a program of 2,000 threads, and all else. */
+#define DESCRIPTORS_GOOD 4096
+
+/* This was written then: an earlier clock is wrong. */
+#define CLOCK_EARLIEST_S UINT64_C(1763769600) /* 2025-11-22 */
+
+static void check_kernel(struct doctor *d)
+{
+	struct utsname name;
+	int major = 0, minor = 0;
+
+	if (uname(&name) < 0 ||
+	    sscanf(name.release, "%d.%d", &major, &minor) != 2) {
+		doctor_say(d, FINDING_WARNING, "kernel",
+			   "its version is not known");
+		return;
+	}
+	if (major < KERNEL_MAJOR ||
+	    (major == KERNEL_MAJOR && minor < KERNEL_MINOR))
+		doctor_say(d, FINDING_FAULT, "kernel",
+			   "Linux %s is too old: 5.10 or newer is needed",
+			   name.release);
+	else
+		doctor_say(d, FINDING_OK, "kernel", "Linux %s", name.release);
+	if (strcmp(name.machine, "x86_64") != 0)
+		doctor_say(d, FINDING_FAULT, "processor",
+			   "%s: programs for x86_64 can be profiled, no others",
+			   name.machine);
+}
+
+/* The daemon's capabilities if it tells them, else those of who asks. */
+static capability_set judged(const struct doctor *d)
+{
+	capability_set own;
+
+	if (d->is_told)
+		return d->capabilities;
+	return privileges_get(&own) < 0 ? 0 : own;
+}
+
+static void check_capabilities(struct doctor *d)
+{
+	struct missing_facts facts;
+	struct missing missing[MISSING_MAX];
+	const char *who = d->is_told ? "the daemon" : "you";
+	const capability_set own = judged(d);
+	size_t n;
+
+	if (d->is_told && own == 0) {
+		doctor_say(d, FINDING_WARNING, "capabilities",
+			   "the daemon has none: it profiles processes of its "
+			   "own user, and no others");
+		return;
+	}
+	if (!d->is_told && geteuid() != 0 &&
+	    !(own & CAPABILITY(CAP_SYS_PTRACE))) {
+		doctor_say(d, FINDING_WARNING, "capabilities",
+			   "you are not root: your own processes can be "
+			   "profiled, no others; run this as root to see what "
+			   "the service may do");
+		return;
+	}
+	missing_look(&facts);
+	facts.have = own;
+	n = missing_find(&facts, missing);
+	for (size_t i = 0; i < n; i++)
+		doctor_say(d,
+			   strcmp(missing[i].name, "CAP_SYS_PTRACE") == 0
+				   ? FINDING_FAULT
+				   : FINDING_WARNING,
+			   "capabilities", "no %s for %s: %s (%s)",
+			   missing[i].name, who, missing[i].costs,
+			   missing[i].add);
+	if (n == 0)
+		doctor_say(d, FINDING_OK, "capabilities",
+			   "all that are needed: %s%s", who,
+			   d->is_told ? ", as it says"
+				      : ", as sentry-profd would if you "
+					"started it");
+}
+
+static void check_yama(struct doctor *d)
+{
+	const bool has_ptrace = judged(d) & CAPABILITY(CAP_SYS_PTRACE);
+	char text[16];
+
+	if (small_file_read(AT_FDCWD, "/proc/sys/kernel/yama/ptrace_scope",
+			    text, sizeof(text)) < 0 ||
+	    text[0] == '0')
+		doctor_say(d, FINDING_OK, "yama", "does not restrict tracing");
+	else if (text[0] == '3')
+		doctor_say(d, FINDING_FAULT, "yama",
+			   "kernel.yama.ptrace_scope is 3: nobody may trace "
+			   "until the next boot; set it to 2 or less in "
+			   "/etc/sysctl.d and boot");
+	else if (has_ptrace)
+		doctor_say(d, FINDING_OK, "yama",
+			   "kernel.yama.ptrace_scope is %c, which is nothing "
+			   "to who has CAP_SYS_PTRACE",
+			   text[0]);
+	else
+		doctor_say(d, FINDING_FAULT, "yama",
+			   "kernel.yama.ptrace_scope is %c: only root may "
+			   "trace; run sentry-profd as root",
+			   text[0]);
+}
+
+/* Stops a child of ours and reads its registers and memory. */
+static const char *try_on(pid_t child)
+{
+	struct user_regs_struct registers;
+	struct iovec regs = {&registers, sizeof(registers)};
+	char byte, *own = &byte;
+	struct iovec to = {&byte, 1}, from = {own, 1};
+	int status;
+
+	if (ptrace(PTRACE_SEIZE, child, NULL, NULL) < 0)
+		return "PTRACE_SEIZE";
+	if (ptrace(PTRACE_INTERRUPT, child, NULL, NULL) < 0 ||
+	    waitpid(child, &status, __WALL) != child || !WIFSTOPPED(status))
+		return "PTRACE_INTERRUPT";
+	if (ptrace(PTRACE_GETREGSET, child, NT_PRSTATUS, &regs) < 0)
+		return "PTRACE_GETREGSET";
+	/* It has this byte at the same place. */
+	if (process_vm_readv(child, &to, 1, &from, 1, 0) != 1)
+		return "process_vm_readv";
+	return NULL;
+}
+
+static void check_tracing(struct doctor *d)
+{
+	const pid_t parent = getpid();
+	pid_t child = fork();
+	const char *refused;
+	int error, status;
+
+	if (child == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (getppid() == parent)
+			(void)pause();
+		_exit(0);
+	}
+	if (child < 0) {
+		doctor_say(d, FINDING_WARNING, "tracing",
+			   "cannot be tried: fork: %s", strerror(errno));
+		return;
+	}
+	errno = 0;
+	refused = try_on(child);
+	error = errno;
+	(void)kill(child, SIGKILL);
+	while (waitpid(child, &status, __WALL) == child && WIFSTOPPED(status))
+		continue;
+	if (refused == NULL)
+		doctor_say(d, FINDING_OK, "tracing",
+			   "a process of our own can be traced and read");
+	else
+		doctor_say(d, FINDING_FAULT, "tracing",
+			   "%s fails, of a child of our own: %s; a seccomp "
+			   "filter or a security module forbids it (a "
+			   "container: --cap-add SYS_PTRACE, or "
+			   "--security-opt seccomp=unconfined)",
+			   refused, strerror(error));
+}
+
+/* The number behind a key of /proc/self/status; -1: it is not there. */
+static long own_status(const char *key)
+{
+	char text[PROCFS_TEXT_MAX];
+	uint64_t number;
+
+	return small_file_read(AT_FDCWD, "/proc/self/status", text,
+			       sizeof(text)) == 0 &&
+			       procfs_numbers(text, key, 10, &number, 1) == 1
+		       ? (long)number
+		       : -1;
+}
+
+static void check_seccomp(struct doctor *d)
+{
+	const long mode = own_status("\nSeccomp:");
+
+	if (mode < 0 ||
+	    access("/proc/sys/kernel/seccomp/actions_avail", F_OK) < 0)
+		doctor_say(d, FINDING_FAULT, "seccomp",
+			   "the kernel has no seccomp filters, which the "
+			   "parts that read foreign bytes run in "
+			   "(CONFIG_SECCOMP_FILTER)");
+	else if (mode > 0)
+		doctor_say(
+			d, FINDING_OK, "seccomp",
+			"filters are there, and one holds here already (a "
+			"container's): what it forbids shows at \"tracing\"");
+	else
+		doctor_say(d, FINDING_OK, "seccomp", "filters are there");
+}
+
+static void check_descriptors(struct doctor *d)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	if (files.rlim_max < DESCRIPTORS_GOOD)
+		doctor_say(d, FINDING_WARNING, "descriptors",
+			   "the hard limit is %llu, and each thread takes two: "
+			   "raise it (ulimit -Hn, LimitNOFILE=)",
+			   (unsigned long long)files.rlim_max);
+	else
+		doctor_say(d, FINDING_OK, "descriptors",
+			   "the hard limit is %llu",
+			   (unsigned long long)files.rlim_max);
+}
+
+static void check_proc(struct doctor *d)
+{
+	char text[64];
+
+	/* Of a process that is always there, and seldom ours. */
+	if (small_file_read(AT_FDCWD, "/proc/1/stat", text, sizeof(text)) < 0)
+		doctor_say(d, FINDING_WARNING, "/proc",
+			   "processes of others do not show (hidepid): they "
+			   "are not found");
+	else
+		doctor_say(d, FINDING_OK, "/proc", "shows all processes");
+}
+
+static void check_clock(struct doctor *d)
+{
+	struct timex state = {0};
+	int r = adjtimex(&state);
+
+	if (clock_wall_ns() / NS_PER_SEC < CLOCK_EARLIEST_S)
+		doctor_say(d, FINDING_FAULT, "clock",
+			   "it is set to the past: Sentry would not take the "
+			   "profiles; set it (timedatectl set-ntp true)");
+	else if (r < 0)
+		doctor_say(d, FINDING_WARNING, "clock",
+			   "whether it is synchronized is not known: %s",
+			   strerror(errno));
+	else if (r == TIME_ERROR || (state.status & STA_UNSYNC))
+		doctor_say(d, FINDING_WARNING, "clock",
+			   "it is not synchronized: profiles may stand beside "
+			   "the wrong transactions (timedatectl set-ntp true)");
+	else
+		doctor_say(d, FINDING_OK, "clock", "is synchronized");
+}
+
+void doctor_host(struct doctor *d)
+{
+	check_kernel(d);
+	check_capabilities(d);
+	check_yama(d);
+	check_tracing(d);
+	check_seccomp(d);
+	check_descriptors(d);
+	check_proc(d);
+	check_clock(d);
+}

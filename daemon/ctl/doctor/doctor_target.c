@@ -1,0 +1,103 @@
+/* One process: may it be traced, and can it be profiled? */
+#include <elf.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/ctl/doctor/doctor.h"
+#include "daemon/process/process.h"
+#include "lib/base/procfs.h"
+
+static void say_fault(struct doctor *d, enum process_fault fault,
+		      const struct process *p)
+{
+	if (fault == PROCESS_THREAD)
+		doctor_say(d, FINDING_FAULT, "process",
+			   "%d is a thread of process %d: give that", d->pid,
+			   p->pid);
+	else
+		doctor_say(d, FINDING_FAULT, "process", "%d %s", d->pid,
+			   process_fault_text(fault));
+}
+
+static void check_tracer(struct doctor *d, int32_t tracer)
+{
+	char name[PROCESS_NAME_SIZE];
+
+	if (tracer == 0) {
+		doctor_say(d, FINDING_OK, "tracer", "nobody traces it");
+		return;
+	}
+	process_name(tracer, name);
+	/* The kernel keeps 15 bytes of a name. */
+	if (tracer == d->tracer || strncmp(name, "sentry-profd-ca", 15) == 0)
+		doctor_say(d, FINDING_OK, "tracer",
+			   "sentry-profd traces it (pid %d)", tracer);
+	else
+		doctor_say(d, FINDING_FAULT, "tracer",
+			   "%s (pid %d) traces it, and a process can have one "
+			   "tracer: end that one",
+			   name, tracer);
+}
+
+/* The kernel's and Yama's judgement, without an attempt. */
+static void check_access(struct doctor *d, uint32_t uid)
+{
+	int fd = open(procfs_path(d->pid, "mem").text, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		doctor_say(d, FINDING_OK, "permission",
+			   "you may trace process %d, which is uid %u's",
+			   d->pid, uid);
+	else
+		doctor_say(
+			d, FINDING_FAULT, "permission",
+			"you may not trace process %d, which is uid %u's: "
+			"%s; %s",
+			d->pid, uid, strerror(errno),
+			geteuid() == 0
+				? "root needs CAP_SYS_PTRACE in its user "
+				  "namespace, and no security module against "
+				  "it"
+				: "run this, and sentry-profd, as root");
+	close_fd(&fd);
+}
+
+/* False: it is no program that can be profiled. */
+static bool check_class(struct doctor *d)
+{
+	unsigned char ident[EI_NIDENT] = {0};
+	int fd = open(procfs_path(d->pid, "exe").text, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0) {
+		doctor_say(d, FINDING_WARNING, "program",
+			   "its file cannot be opened: %s", strerror(errno));
+		return true;
+	}
+	n = pread(fd, ident, sizeof(ident), 0);
+	close_fd(&fd);
+	if (n == sizeof(ident) && ident[EI_CLASS] == ELFCLASS32) {
+		doctor_say(d, FINDING_FAULT, "program",
+			   "it is a 32-bit one: only 64-bit programs can be "
+			   "profiled");
+		return false;
+	}
+	doctor_say(d, FINDING_OK, "program", "is a 64-bit one");
+	return true;
+}
+
+bool doctor_target(struct doctor *d)
+{
+	struct process look;
+	enum process_fault fault = process_look(d->pid, &look);
+
+	if (fault != PROCESS_OK && fault != PROCESS_TRACED) {
+		say_fault(d, fault, &look);
+		return false;
+	}
+	close_fd(&look.pidfd);
+	check_tracer(d, fault == PROCESS_TRACED ? look.tracer : 0);
+	check_access(d, look.uid);
+	return check_class(d);
+}

@@ -1,0 +1,333 @@
+#include "daemon/ctl/operator.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+
+#include "daemon/common/ask.h"
+#include "daemon/common/log.h"
+#include "daemon/common/option_fault.h"
+#include "daemon/process/process.h"
+#include "daemon/ctl/status_table.h"
+#include "lib/base/buf.h"
+#include "lib/base/digits.h"
+#include "lib/base/util.h"
+
+#define EXIT_USAGE 2
+
+/* --watch shows anew so often, unless it is told otherwise. */
+#define WATCH_S	    2
+#define WATCH_MAX_S 3600
+
+enum argument { NO_ARGUMENT, A_PID, A_PID_OR_NAME };
+
+struct command {
+	const char *name;
+	enum protocol_type type;
+	enum argument argument;
+	const char *done; /* what is said, of the pid or name */
+	/* It was as is asked for already; PROTOCOL_OK: there is no such thing.
+	 */
+	enum protocol_result as_good;
+};
+
+static const struct command commands[] = {
+	{"status", PROTOCOL_STATUS, NO_ARGUMENT, "", PROTOCOL_OK},
+	{"start", PROTOCOL_START, A_PID_OR_NAME, "started",
+	 PROTOCOL_RUNS_ALREADY},
+	{"stop", PROTOCOL_STOP, A_PID_OR_NAME, "stopped", PROTOCOL_NOT_RUNNING},
+	{"attach", PROTOCOL_ATTACH, A_PID, "attached", PROTOCOL_RUNS_ALREADY},
+	{"detach", PROTOCOL_DETACH, A_PID, "detached", PROTOCOL_LEFT_OUT},
+	{"profiler-id", PROTOCOL_PROFILER_ID, A_PID, "", PROTOCOL_OK},
+	{"reload", PROTOCOL_RELOAD, NO_ARGUMENT, "reloaded", PROTOCOL_OK},
+	{"metrics", PROTOCOL_METRICS, NO_ARGUMENT, "", PROTOCOL_OK},
+};
+
+const char operator_help[] =
+	"These ask the daemon that runs:\n"
+	"\n"
+	"status           what is profiled, and how it goes; --json, "
+	"--watch[=S]\n"
+	"start PID|NAME   profile a process that waits to be, or all of "
+	"[target \"NAME\"]\n"
+	"stop PID|NAME    and end that\n"
+	"attach PID       profile a process, configured or not\n"
+	"detach PID       let go of a process, and leave it alone\n"
+	"profiler-id PID  the id that its chunks have now\n"
+	"reload           read the configuration again\n"
+	"metrics          figures of the daemon, as Prometheus reads them; "
+	"--openmetrics\n"
+	"\n"
+	"  --socket PATH  the daemon's (default: $SENTRY_PROFD_SOCKET, then\n"
+	"                 " PROTOCOL_SOCKET ")\n";
+
+struct request {
+	const struct command *command;
+	enum protocol_type type; /* the command's, or one that is like it */
+	const char *socket;
+	int32_t pid;
+	const char *name;
+	bool raw;	      /* the daemon's text is printed as it comes */
+	unsigned int watch_s; /* 0: no */
+	bool clears;	      /* each table takes the place of the last */
+};
+
+/* NULL: none. */
+static const struct command *find(const char *name)
+{
+	for (size_t i = 0; i < array_size(commands); i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+const char *operator_command(size_t at)
+{
+	return at < array_size(commands) ? commands[at].name : NULL;
+}
+
+static int take_argument(struct request *q, const char *text)
+{
+	if (q->command->argument == A_PID_OR_NAME)
+		return ask_parse_target(q->command->name, text, &q->pid,
+					&q->name)
+			       ? 0
+			       : EXIT_USAGE;
+	if (digits_pid(text, &q->pid))
+		return 0;
+	log_error("%s: not a pid: '%s'", q->command->name, text);
+	return EXIT_USAGE;
+}
+
+static int parse(int argc, char **argv, struct request *q)
+{
+	enum { SOCKET = OPTION_LONG, JSON, WATCH, OPENMETRICS };
+	static const struct option options[] = {
+		{"socket", required_argument, NULL, SOCKET},
+		{"json", no_argument, NULL, JSON},
+		{"watch", optional_argument, NULL, WATCH},
+		{"openmetrics", no_argument, NULL, OPENMETRICS},
+		{0},
+	};
+	const bool is_status = q->command->type == PROTOCOL_STATUS;
+	uint64_t seconds = WATCH_S;
+	int c, at;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":", options, &at)) != -1) {
+		if (c == SOCKET)
+			q->socket = optarg;
+		else if (c == JSON && is_status)
+			q->raw = true;
+		else if (c == WATCH && is_status &&
+			 (optarg == NULL ||
+			  digits_number(optarg, 1, WATCH_MAX_S, &seconds)))
+			q->watch_s = (unsigned int)seconds;
+		else if (c == OPENMETRICS &&
+			 q->command->type == PROTOCOL_METRICS)
+			q->type = PROTOCOL_OPENMETRICS;
+		else if (c == '?' || c == ':') {
+			option_fault_log(c, q->command->name, argv, options);
+			return EXIT_USAGE;
+		} else {
+			log_error("%s: --%s is not for it, or has a wrong "
+				  "value",
+				  q->command->name, options[at].name);
+			return EXIT_USAGE;
+		}
+	}
+	if (argc - optind != (q->command->argument != NO_ARGUMENT)) {
+		log_error("%s takes %s (--help shows the usage)",
+			  q->command->name,
+			  q->command->argument == NO_ARGUMENT ? "no argument"
+			  : q->command->argument == A_PID     ? "a pid"
+							  : "a pid or a name");
+		return EXIT_USAGE;
+	}
+	return q->command->argument == NO_ARGUMENT
+		       ? 0
+		       : take_argument(q, argv[optind]);
+}
+
+/* "process 12", or the name of a section. */
+static const char *subject(const struct request *q, char ret[32])
+{
+	if (q->name != NULL)
+		return q->name;
+	(void)snprintf(ret, 32, "process %d", q->pid);
+	return q->pid == 0 ? "sentry-profd" : ret;
+}
+
+/*
+ * A line of an answer's memfd each, the daemon's words. Closes fd. Nothing is
+ * printed into the journal: the daemon's own lines are there, as for the reload
+ * of a service.
+ */
+static void print_lines(int *fd)
+{
+	FILE *file = *fd < 0 || lseek(*fd, 0, SEEK_SET) < 0 ? NULL
+							    : fdopen(*fd, "r");
+	char line[1024];
+
+	while (file != NULL && !log_goes_to_journal() &&
+	       fgets(line, sizeof(line), file) != NULL) {
+		line[strcspn(line, "\n")] = '\0';
+		log_error("%s", line);
+	}
+	if (file != NULL) {
+		(void)fclose(file);
+		*fd = -1;
+	}
+}
+
+static void print_done(const struct request *q, const struct protocol_answer *m)
+{
+	char text[32];
+
+	if (q->command->type == PROTOCOL_PROFILER_ID)
+		printf("%s\n", m->profiler_id);
+	else if (q->name != NULL)
+		printf("%s: %u %s%s%s\n", q->name, m->count, q->command->done,
+		       m->text[0] != '\0' ? "; " : "", m->text);
+	else
+		printf("%s: %s%s%s\n", subject(q, text), q->command->done,
+		       m->profiler_id[0] != '\0' ? ", profiler " : "",
+		       m->profiler_id);
+}
+
+static int print_answer(const struct request *q,
+			const struct protocol_answer *m, int *fd)
+{
+	const enum protocol_result result = (enum protocol_result)m->result;
+	char text[32];
+
+	print_lines(fd);
+	if (result == PROTOCOL_OK) {
+		print_done(q, m);
+		return EXIT_SUCCESS;
+	}
+	if (result == q->command->as_good) {
+		printf("%s %s\n", subject(q, text), ask_result_text(result));
+		return EXIT_SUCCESS;
+	}
+	if (m->fd_bytes > 0 && log_goes_to_journal())
+		return EXIT_FAILURE;
+	log_error("%s: %s", subject(q, text),
+		  m->text[0] != '\0' ? m->text : ask_result_text(result));
+	return EXIT_FAILURE;
+}
+
+/* Each time: somebody may change it meanwhile. */
+static size_t terminal_width(void)
+{
+	struct winsize size;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 ? 0 : size.ws_col;
+}
+
+static int show_table(const struct request *q, const struct buf *json)
+{
+	/* Not before there is something to show instead. */
+	if (q->clears)
+		printf("\033[H\033[J");
+	return status_table_print(buf_string(json), json->len, terminal_width(),
+				  stdout);
+}
+
+/* The daemon's text, whole: JSON of the status, or metrics. */
+static int show_text(const struct request *q, int fd, uint32_t size)
+{
+	struct buf text;
+	int r;
+
+	r = ask_read(fd, size, &text);
+	if (r == 0 && q->raw &&
+	    fwrite(buf_string(&text), 1, text.len, stdout) != text.len)
+		r = -EIO;
+	else if (r == 0 && !q->raw)
+		r = show_table(q, &text);
+	buf_fini(&text);
+	if (r == 0 && fflush(stdout) != 0)
+		r = -errno;
+	if (r < 0)
+		log_error("%s: %s", q->command->name, strerror(-r));
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* *ret_lost: nobody was there to answer. */
+static int run_once(const struct request *q, struct ask *a, bool *ret_lost)
+{
+	struct protocol_answer answer;
+	int fd, status;
+
+	*ret_lost = ask(a, q->type, q->pid, q->name, &answer, &fd) < 0;
+	if (*ret_lost)
+		return EXIT_FAILURE;
+	if (answer.result == PROTOCOL_OK &&
+	    (q->command->type == PROTOCOL_STATUS ||
+	     q->command->type == PROTOCOL_METRICS))
+		status = show_text(q, fd, answer.fd_bytes);
+	else
+		status = print_answer(q, &answer, &fd);
+	close_fd(&fd);
+	return status;
+}
+
+static int reopen(struct ask *a)
+{
+	struct ask new;
+	int r = ask_open(a->path, true, &new);
+
+	if (r < 0)
+		return r;
+	ask_close(a);
+	*a = new;
+	a->is_quiet = false;
+	return 0;
+}
+
+/*
+ * Until it is interrupted; or the daemon ends, where nobody looks on: on a
+ * terminal the next daemon is waited for.
+ */
+static int watch(struct request *q, struct ask *a)
+{
+	const struct timespec pause = {.tv_sec = q->watch_s};
+	bool lost;
+	int status;
+
+	q->clears = isatty(STDOUT_FILENO) && !q->raw;
+	for (bool first = true;; first = false) {
+		if (!q->clears && !first && !q->raw)
+			printf("\n");
+		status = run_once(q, a, &lost);
+		if (status != EXIT_SUCCESS && !(lost && q->clears))
+			return status;
+		do
+			(void)nanosleep(&pause, NULL);
+		while (lost && reopen(a) < 0);
+	}
+}
+
+int operator_run(int argc, char **argv)
+{
+	struct request q = {.command = find(argv[0])};
+	struct ask a;
+	bool lost;
+	int status;
+
+	if (q.command == NULL)
+		return EXIT_USAGE;
+	q.type = q.command->type;
+	q.raw = q.type == PROTOCOL_METRICS;
+	status = parse(argc, argv, &q);
+	if (status != 0)
+		return status;
+	if (ask_open(ask_path(q.socket), false, &a) < 0)
+		return EXIT_FAILURE;
+	status = q.watch_s != 0 ? watch(&q, &a) : run_once(&q, &a, &lost);
+	ask_close(&a);
+	return status;
+}

@@ -1,0 +1,77 @@
+#include "daemon/process/act_as.h"
+
+#include <fcntl.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "daemon/process/process.h"
+
+/* They return what was before, and no error: an id that none has only asks. */
+static bool has_become(uint32_t uid, uint32_t gid)
+{
+	return (uint32_t)setfsuid((uid_t)-1) == uid &&
+	       (uint32_t)setfsgid((gid_t)-1) == gid;
+}
+
+static void become(uint32_t uid, uint32_t gid, const struct act_as *before)
+{
+	/* The group first: without root's capabilities it could not follow. */
+	(void)setfsgid(gid);
+	(void)setfsuid(uid);
+	(void)prctl(PR_SET_PDEATHSIG, before->death_signal, 0, 0, 0);
+}
+
+int act_as(uint32_t uid, uint32_t gid, struct act_as *ret)
+{
+	struct act_as before;
+	int r = privileges_get(&before.effective);
+
+	if (r < 0)
+		return r;
+	if (prctl(PR_GET_PDEATHSIG, &before.death_signal, 0, 0, 0) < 0)
+		return -errno;
+	become(uid, gid, &before);
+	if (has_become(uid, gid)) {
+		*ret = before;
+		return 0;
+	}
+	act_as_self(&before);
+	return -EPERM;
+}
+
+int act_as_process(int32_t pid, struct act_as *ret)
+{
+	uint32_t uid, gid;
+	int r = process_ids(pid, &uid, &gid);
+
+	return r < 0 ? r : act_as(uid, gid, ret);
+}
+
+/*
+ * For who becomes root again the kernel makes all effective that passes over
+ * permissions and is permitted (cap_task_fix_setuid() in security/commoncap.c),
+ * also what the broker only hands on.
+ */
+void act_as_self(const struct act_as *before)
+{
+	const int saved = errno;
+
+	become(geteuid(), getegid(), before);
+	(void)!privileges_make_effective(before->effective);
+	errno = saved;
+}
+
+int act_as_open(int32_t pid, const char *path, int flags)
+{
+	int fd = open(path, flags);
+	struct act_as before;
+
+	if (fd >= 0)
+		return fd;
+	if (errno != EACCES || act_as_process(pid, &before) < 0)
+		return -errno;
+	fd = open(path, flags);
+	act_as_self(&before);
+	return fd < 0 ? -errno : fd;
+}

@@ -1,0 +1,352 @@
+#include "daemon/process/open.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "daemon/process/act_as.h"
+#include "daemon/process/exe_link.h"
+#include "daemon/process/mapped.h"
+#include "daemon/process/process.h"
+#include "daemon/process/rooted.h"
+#include "lib/base/procfs.h"
+#include "lib/base/small_file.h"
+
+#define COPY_BLOCK 65536
+
+#ifndef FUSE_SUPER_MAGIC
+#define FUSE_SUPER_MAGIC 0x65735546
+#endif
+
+static int new_copy(int *ret_fd)
+{
+	*ret_fd = memfd_create("copy", MFD_CLOEXEC);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
+/* Up to max bytes of from, from its position on, at the position of to. */
+static int add_fd(int to, int from, uint64_t max)
+{
+	static char block[COPY_BLOCK];
+
+	while (max > 0) {
+		ssize_t n = read(from, block, min_u64(max, sizeof(block)));
+		int r;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return 0;
+		max -= (uint64_t)n;
+		r = write_all(to, block, (size_t)n);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int add_file(int to, const char *path, uint64_t max)
+{
+	int from = open(path, O_RDONLY | O_CLOEXEC), r;
+
+	if (from < 0)
+		return -errno;
+	r = add_fd(to, from, max);
+	close_fd(&from);
+	return r;
+}
+
+/* Gives out a copy that is complete, or, if r is an error, closes it. */
+static int finish_copy(int r, int *copy, int *ret_fd)
+{
+	if (r == 0 && lseek(*copy, 0, SEEK_SET) < 0)
+		r = -errno;
+	if (r < 0)
+		close_fd(copy);
+	else
+		*ret_fd = *copy;
+	return r;
+}
+
+/* Up to max bytes of from, from offset on, in a memfd. */
+static int copy_fd(int from, uint64_t offset, uint64_t max, int *ret_fd)
+{
+	int to = -1, r;
+
+	r = new_copy(&to);
+	if (r == 0 && lseek(from, (off_t)offset, SEEK_SET) < 0)
+		r = -errno;
+	if (r == 0)
+		r = add_fd(to, from, max);
+	return finish_copy(r, &to, ret_fd);
+}
+
+/* A file of process pid in /proc. */
+static int copy_file(int32_t pid, const char *path, uint64_t offset,
+		     uint64_t max, int *ret_fd)
+{
+	int from = act_as_open(pid, path, O_RDONLY | O_CLOEXEC), r;
+
+	if (from < 0)
+		return from;
+	r = copy_fd(from, offset, max, ret_fd);
+	close_fd(&from);
+	return r;
+}
+
+/*
+ * Which file a path leads to, as text, with its NUL. The time is that of the
+ * contents: to delete or rename a file does not change it.
+ */
+static int write_identity(int to, const char *path)
+{
+	char text[96] = "";
+	struct stat st;
+
+	if (stat(path, &st) == 0)
+		(void)snprintf(text, sizeof(text), "%llx %llx %lld.%09ld",
+			       (unsigned long long)st.st_dev,
+			       (unsigned long long)st.st_ino,
+			       (long long)st.st_mtim.tv_sec,
+			       st.st_mtim.tv_nsec);
+	return write_all(to, text, strlen(text) + 1);
+}
+
+/*
+ * What WANT_PROGRAM asks for, in one copy: each request costs two turns of the
+ * broker.
+ */
+static int copy_program(int32_t pid, int *ret_fd)
+{
+	const struct procfs_path exe = procfs_path(pid, "exe");
+	char bytes[PATH_MAX];
+	int to = -1, r;
+
+	r = procfs_link(exe.text, bytes, sizeof(bytes));
+	if (r < 0)
+		return r;
+	r = new_copy(&to);
+	if (r == 0)
+		r = write_all(to, bytes, strlen(bytes) + 1);
+	if (r == 0)
+		r = write_identity(to, exe.text);
+	/* A longer argv[0] is no file's name. */
+	(void)!small_file_read(AT_FDCWD, procfs_path(pid, "cmdline").text,
+			       bytes, sizeof(bytes));
+	if (r == 0)
+		r = write_all(to, bytes, strlen(bytes) + 1);
+	/* An environment that cannot be read is as none. */
+	if (r == 0)
+		(void)!add_file(to, procfs_path(pid, "environ").text,
+				MSG_ENVIRON_MAX);
+	return finish_copy(r, &to, ret_fd);
+}
+
+/* Behind the text of maps in to: who their files are. */
+static int add_mapped_files(int to, int32_t pid)
+{
+	static struct mapped_file files[MAPPED_FILES_MAX];
+	static const char zeros[sizeof(uint64_t)];
+	const off_t size = lseek(to, 0, SEEK_CUR);
+	FILE *text = fopen(procfs_own_fd(to).text, "re");
+	int n, r;
+
+	if (size < 0 || text == NULL)
+		return -errno;
+	n = mapped_files(pid, text, files);
+	(void)fclose(text);
+	if (n < 0)
+		return n;
+	r = write_all(to, zeros, msg_maps_files((size_t)size) - (size_t)size);
+	return r < 0 ? r : write_all(to, files, (size_t)n * sizeof(files[0]));
+}
+
+/* What WANT_MAPS asks for. */
+static int copy_maps(int32_t pid, int *ret_fd)
+{
+	int to = -1, r;
+
+	r = new_copy(&to);
+	if (r == 0)
+		r = add_file(to, procfs_path(pid, "maps").text, OPEN_COPY_MAX);
+	if (r == 0)
+		r = add_mapped_files(to, pid);
+	return finish_copy(r, &to, ret_fd);
+}
+
+static int check_regular(int *fd)
+{
+	struct stat st;
+
+	if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode))
+		return 0;
+	close_fd(fd);
+	return -ENXIO;
+}
+
+/*
+ * A file whose server is a process hangs whom it likes: who reads it, and even
+ * who closes it (fuse_flush() in fs/fuse/file.c). So it does not leave the
+ * helper: *fd becomes a copy. A server can refuse statfs, a disk does not.
+ */
+static int copy_of_fuse(int *fd)
+{
+	struct statfs fs;
+	struct stat st;
+	int copy = -1, r;
+
+	if (fstatfs(*fd, &fs) == 0 && fs.f_type != FUSE_SUPER_MAGIC)
+		return 0;
+	r = fstat(*fd, &st) < 0 ? -errno : 0;
+	if (r == 0 && (uint64_t)st.st_size > OPEN_COPY_MAX)
+		r = -EFBIG;
+	if (r == 0)
+		r = copy_fd(*fd, 0, OPEN_COPY_MAX, &copy);
+	close_fd(fd);
+	if (r == 0)
+		*fd = copy;
+	return r;
+}
+
+/* Without CAP_CHECKPOINT_RESTORE, which a container's root does not have. */
+static int open_by_path(const struct open_order *o, int *ret_fd)
+{
+	struct mapped m;
+	int r = mapped_find(o->pid, o->start, o->end, &m);
+
+	return r < 0 ? r : mapped_open(&m, ret_fd);
+}
+
+static int open_image(const struct open_order *o, int *ret_fd)
+{
+	const struct procfs_path path = procfs_path(
+		o->pid, "map_files/%llx-%llx", (unsigned long long)o->start,
+		(unsigned long long)o->end);
+	int r;
+
+	*ret_fd = act_as_open(o->pid, path.text, ROOTED_OPEN_FLAGS);
+	r = *ret_fd < 0 ? *ret_fd : check_regular(ret_fd);
+	if (r == -ENXIO)
+		return r;
+	if (r != 0 && r != -ENOENT)
+		r = open_by_path(o, ret_fd);
+	if (r == 0)
+		r = copy_of_fuse(ret_fd);
+	if (r == 0 || o->is_whole)
+		return r;
+	/* The vDSO, or a file that cannot be had: what is mapped of it. */
+	return copy_file(o->pid, procfs_path(o->pid, "mem").text, o->start,
+			 min_u64(o->end - o->start, OPEN_COPY_MAX), ret_fd);
+}
+
+/*
+ * Beside the file that is mapped there. The names in its path are the target's
+ * choice, and lead nowhere but through its own root.
+ */
+static int open_debug_link(const struct open_order *o, int *ret_fd)
+{
+	struct mapped m;
+	int r = mapped_find(o->pid, o->start, o->end, &m);
+
+	return r < 0 ? r : rooted_debug_link(o->pid, m.path, o->name, ret_fd);
+}
+
+/* What rooted.h opens, unless it would hang whoever reads it. */
+static int open_rooted(const struct open_order *o, int *ret_fd)
+{
+	int r = -EINVAL;
+
+	if (o->kind == WANT_DEBUG)
+		r = rooted_debug(o->pid, o->name, ret_fd);
+	else if (o->kind == WANT_DEBUG_LINK)
+		r = open_debug_link(o, ret_fd);
+	else if (o->kind == WANT_PERF_MAP)
+		r = rooted_perf_map(o->pid, ret_fd);
+	return r < 0 ? r : copy_of_fuse(ret_fd);
+}
+
+/* A path of the configuration's, which only a regular file may be at. */
+static int open_pid_file(const char *path, int *ret_fd)
+{
+	int fd = open(path, ROOTED_OPEN_FLAGS);
+	int r = fd < 0 ? -errno : check_regular(&fd);
+
+	if (r == 0)
+		r = copy_fd(fd, 0, OPEN_PID_FILE_MAX, ret_fd);
+	close_fd(&fd);
+	return r;
+}
+
+/* Where a path of the configuration's leads to, as the text of a memfd. */
+static int resolve_exe(const char *path, int *ret_fd)
+{
+	char resolved[PATH_MAX];
+	int r = exe_link_resolve(path, resolved);
+	int fd = r < 0 ? -1 : memfd_create("exe", MFD_CLOEXEC);
+
+	if (r == 0)
+		r = fd < 0 ? -errno : write_all(fd, resolved, strlen(resolved));
+	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
+		r = -errno;
+	if (r < 0)
+		close_fd(&fd);
+	else
+		*ret_fd = fd;
+	return r;
+}
+
+static int open_of(const struct open_order *order, int *ret_fd)
+{
+	const char *name = "";
+	uint64_t max = OPEN_COPY_MAX;
+
+	switch ((enum want_kind)order->kind) {
+	case WANT_IMAGE:
+		return open_image(order, ret_fd);
+	case WANT_DEBUG:
+	case WANT_DEBUG_LINK:
+	case WANT_PERF_MAP:
+		return open_rooted(order, ret_fd);
+	case WANT_MAPS:
+		return copy_maps(order->pid, ret_fd);
+	case WANT_PROGRAM:
+		return copy_program(order->pid, ret_fd);
+	case WANT_CMDLINE:
+		name = "cmdline";
+		max = PATH_MAX; /* as much as a section compares */
+		break;
+	case WANT_PID_FILE:
+		return open_pid_file(order->name, ret_fd);
+	case WANT_EXE_LINK:
+		return resolve_exe(order->name, ret_fd);
+	case WANT_END:
+		return -EINVAL;
+	}
+	return copy_file(order->pid, procfs_path(order->pid, "%s", name).text,
+			 0, max, ret_fd);
+}
+
+int open_for(const struct open_order *order, int *ret_fd)
+{
+	struct open_order of_thread = *order;
+	int r;
+
+	if (order->pid != 0)
+		of_thread.pid = process_living_thread(order->pid);
+	r = open_of(&of_thread, ret_fd);
+	if (r < 0 || of_thread.pid == order->pid)
+		return r;
+	/* Still a thread of that process: nobody else had its number. */
+	if (access(procfs_path(order->pid, "task/%d", of_thread.pid).text,
+		   F_OK) == 0)
+		return 0;
+	close_fd(ret_fd);
+	return -ESRCH;
+}

@@ -1,0 +1,123 @@
+#include "daemon/process/peer.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "daemon/process/process.h"
+#include "lib/base/procfs.h"
+#include "lib/base/small_file.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+/* NGROUPS_MAX, which no constant of libc gives as a number of the kernel's. */
+#define GROUPS_MAX 65536
+
+void peer_groups(struct peer_groups *ret)
+{
+	FILE *file = fopen("/etc/group", "re");
+	struct group *entry;
+
+	*ret = (struct peer_groups){PEER_NO_GROUP, PEER_NO_GROUP};
+	if (file == NULL)
+		return;
+	while ((entry = fgetgrent(file)) != NULL) {
+		if (strcmp(entry->gr_name, PEER_OPERATORS) == 0)
+			ret->operators = entry->gr_gid;
+		else if (strcmp(entry->gr_name, PEER_VIEWERS) == 0)
+			ret->viewers = entry->gr_gid;
+	}
+	(void)fclose(file);
+}
+
+/* By its supplementary groups, too. */
+static bool is_in(int fd, const struct ucred *credentials, uint32_t gid)
+{
+	gid_t *groups = NULL;
+	socklen_t size = 0;
+	bool found = false;
+
+	if (gid == PEER_NO_GROUP)
+		return false;
+	if (credentials->gid == gid)
+		return true;
+	/* It tells the size that it needs; none: there are no groups. */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) == 0 ||
+	    errno != ERANGE || size > GROUPS_MAX * sizeof(*groups))
+		return false;
+	groups = malloc(size);
+	if (groups != NULL &&
+	    getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0)
+		for (size_t i = 0; i < size / sizeof(*groups); i++)
+			found |= groups[i] == gid;
+	free(groups);
+	return found;
+}
+
+/* Field 22 of proc(5)'s stat; 0: it cannot be read. */
+static uint64_t start_ticks_of(int32_t pid)
+{
+	char text[PROCFS_TEXT_MAX];
+
+	return small_file_read(AT_FDCWD, procfs_path(pid, "stat").text, text,
+			       sizeof(text)) < 0
+		       ? 0
+		       : procfs_stat_number(text, 22);
+}
+
+/* Without a descriptor of the peer: is it still the same user's? */
+static bool may_be(int32_t pid, uint32_t uid)
+{
+	struct process look;
+	enum process_fault fault = process_look(pid, &look);
+	bool same = (fault == PROCESS_OK || fault == PROCESS_TRACED) &&
+		    look.uid == uid;
+
+	close_fd(&look.pidfd);
+	return same;
+}
+
+static uint64_t identity_of(int fd, const struct peer *p)
+{
+	int pidfd = -1;
+	socklen_t size = sizeof(pidfd);
+	uint64_t ticks = start_ticks_of(p->pid);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) < 0)
+		return errno == ENOPROTOOPT && may_be(p->pid, p->uid) ? ticks
+								      : 0;
+	/* Read before: so it is this one's, and nobody's after it. */
+	if (!process_is_alive(pidfd))
+		ticks = 0;
+	close_fd(&pidfd);
+	return ticks;
+}
+
+int peer_of(int fd, uint32_t own_uid, const struct peer_groups *groups,
+	    struct peer *ret)
+{
+	struct ucred credentials;
+	socklen_t size = sizeof(credentials);
+	struct peer p;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
+		return -errno;
+	p = (struct peer){
+		.pid = credentials.pid,
+		.uid = credentials.uid,
+		.is_operator = credentials.uid == 0 ||
+			       credentials.uid == own_uid ||
+			       is_in(fd, &credentials, groups->operators),
+	};
+	p.sees_all = p.is_operator || is_in(fd, &credentials, groups->viewers);
+	if (p.pid > 0)
+		p.start_ticks = identity_of(fd, &p);
+	*ret = p;
+	return 0;
+}

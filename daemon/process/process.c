@@ -1,0 +1,314 @@
+#include "daemon/process/process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "daemon/common/lack.h"
+#include "lib/base/digits.h"
+#include "lib/base/procfs.h"
+#include "lib/base/siphash.h"
+#include "lib/base/small_file.h"
+
+/* include/linux/sched.h; field 9 of proc(5)'s stat. */
+#define PF_KTHREAD 0x00200000u
+
+static bool read_file(int32_t pid, const char *name, char ret[PROCFS_TEXT_MAX])
+{
+	return small_file_read(AT_FDCWD, procfs_path(pid, "%s", name).text, ret,
+			       PROCFS_TEXT_MAX) == 0 &&
+	       ret[0] != '\0';
+}
+
+/* Of stat: fields 2, 3, 4, 9, 20, 22 and 28. */
+struct stat_fields {
+	char comm[PROCESS_COMM_SIZE];
+	char state;
+	int parent;
+	unsigned int flags;
+	long threads;
+	unsigned long long start_ticks;
+	unsigned long long start_stack;
+};
+
+/*
+ * The name before them is in parentheses and may hold any byte, so the last one
+ * counts.
+ */
+static bool read_stat(int32_t pid, struct stat_fields *ret)
+{
+	char text[PROCFS_TEXT_MAX];
+	const char *name, *at;
+	size_t n;
+
+	if (!read_file(pid, "stat", text))
+		return false;
+	name = strchr(text, '(');
+	at = strrchr(text, ')');
+	if (name == NULL || at == NULL || at <= name)
+		return false;
+	n = min_u64((size_t)(at - name) - 1, sizeof(ret->comm) - 1);
+	memcpy(ret->comm, name + 1, n);
+	ret->comm[n] = '\0';
+	return sscanf(at + 1,
+		      " %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u "
+		      "%*d %*d %*d %*d %ld %*d %llu %*u %*d %*u %*u %*u %llu",
+		      &ret->state, &ret->parent, &ret->flags, &ret->threads,
+		      &ret->start_ticks, &ret->start_stack) == 6;
+}
+
+bool process_is_alive(int pidfd)
+{
+	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&ended, 1, 0) == 0;
+}
+
+/* The process of a thread: it may be one of several that traces. */
+static int32_t process_of(int32_t tid)
+{
+	char text[PROCFS_TEXT_MAX];
+	uint64_t tgid;
+
+	return read_file(tid, "status", text) &&
+			       procfs_numbers(text, "\nTgid:", 10, &tgid, 1) ==
+				       1
+		       ? (int32_t)tgid
+		       : tid;
+}
+
+int32_t process_tracer(int32_t pid)
+{
+	char text[PROCFS_TEXT_MAX];
+	uint64_t tracer;
+
+	if (!read_file(pid, "status", text) ||
+	    procfs_numbers(text, "\nTracerPid:", 10, &tracer, 1) < 1 ||
+	    tracer == 0)
+		return 0;
+	return process_of((int32_t)tracer);
+}
+
+static enum process_fault look(int32_t pid, struct process *ret)
+{
+	char text[PROCFS_TEXT_MAX];
+	struct stat_fields stat;
+	uint64_t tgid, uids[2], tracer;
+
+	errno = 0;
+	if (!read_stat(pid, &stat) || !read_file(pid, "status", text))
+		return lack_is(errno) ? PROCESS_LACK : PROCESS_GONE;
+	if (stat.flags & PF_KTHREAD)
+		return PROCESS_KERNEL_THREAD;
+	/* Real, effective, saved, file system. */
+	if (procfs_numbers(text, "\nTgid:", 10, &tgid, 1) < 1 ||
+	    procfs_numbers(text, "\nUid:", 10, uids, 2) < 2 ||
+	    procfs_numbers(text, "\nTracerPid:", 10, &tracer, 1) < 1)
+		return PROCESS_UNREADABLE;
+	if (tgid != (uint64_t)pid) {
+		ret->pid = (int32_t)tgid;
+		return PROCESS_THREAD;
+	}
+	/* A leader that has exited before its threads is a zombie as well. */
+	if (stat.state == 'X' || (stat.state == 'Z' && stat.threads <= 1))
+		return PROCESS_ZOMBIE;
+	ret->parent = stat.parent;
+	ret->start_ticks = stat.start_ticks;
+	memcpy(ret->comm, stat.comm, sizeof(ret->comm));
+	ret->uid = (uint32_t)uids[1];
+	ret->tracer = tracer == 0 ? 0 : process_of((int32_t)tracer);
+	return tracer != 0 ? PROCESS_TRACED : PROCESS_OK;
+}
+
+const char *process_fault_text(enum process_fault fault)
+{
+	switch (fault) {
+	case PROCESS_GONE:
+		return "is none: nothing runs here with this pid";
+	case PROCESS_KERNEL_THREAD:
+		return "is a kernel thread: it has no user stack to profile; "
+		       "perf can profile the kernel";
+	case PROCESS_ZOMBIE:
+		return "has ended already (it is a zombie): its parent has not "
+		       "taken note of it yet";
+	case PROCESS_UNREADABLE:
+		return "cannot be looked at: is /proc mounted with hidepid?";
+	case PROCESS_LACK:
+		return "cannot be looked at: descriptors or memory are short";
+	case PROCESS_OK:
+	case PROCESS_TRACED:
+	case PROCESS_THREAD:
+		break;
+	}
+	return NULL;
+}
+
+enum process_fault process_look(int32_t pid, struct process *ret)
+{
+	/* First: what is read while it has not ended is of no other process. */
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int error = errno;
+	enum process_fault fault;
+	bool there;
+
+	*ret = (struct process){.pid = pid, .pidfd = -1};
+	if (pidfd < 0 && lack_is(error))
+		return PROCESS_LACK;
+	fault = look(pid, ret);
+	/* One that is traced is there as well. */
+	there = fault == PROCESS_OK || fault == PROCESS_TRACED;
+	if (there && pidfd < 0)
+		fault = error == ESRCH ? PROCESS_GONE : PROCESS_UNREADABLE;
+	else if (there && !process_is_alive(pidfd))
+		fault = PROCESS_GONE;
+	else if (there)
+		ret->pidfd = pidfd;
+	if (ret->pidfd < 0)
+		close_fd(&pidfd);
+	return fault;
+}
+
+bool process_glance(int32_t pid, struct process_glance *ret)
+{
+	static const uint8_t no_key[SIPHASH_KEY_SIZE];
+	char bytes[16 + PROCESS_COMM_SIZE];
+	struct stat_fields stat;
+
+	if (!read_stat(pid, &stat) || (stat.flags & PF_KTHREAD))
+		return false;
+	ret->start_ticks = stat.start_ticks;
+	/* A name is never ticks: all that is read has a place of its own. */
+	memcpy(bytes, &stat.start_ticks, 8);
+	memcpy(bytes + 8, &stat.start_stack, 8);
+	(void)snprintf(bytes + 16, PROCESS_COMM_SIZE, "%s", stat.comm);
+	ret->mark = siphash(no_key, bytes, 16 + strlen(bytes + 16));
+	return true;
+}
+
+/* task_dump_owner() in fs/proc/base.c: of this directory, whatever it may do.
+ */
+uint32_t process_user(int32_t pid)
+{
+	struct stat st;
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
+	return stat(path, &st) < 0 ? UINT32_MAX : st.st_uid;
+}
+
+int process_ids(int32_t pid, uint32_t *ret_uid, uint32_t *ret_gid)
+{
+	char text[PROCFS_TEXT_MAX];
+	uint64_t uids[2], gids[2];
+
+	if (!read_file(pid, "status", text) ||
+	    procfs_numbers(text, "\nUid:", 10, uids, 2) < 2 ||
+	    procfs_numbers(text, "\nGid:", 10, gids, 2) < 2)
+		return -ESRCH;
+	*ret_uid = (uint32_t)uids[1];
+	*ret_gid = (uint32_t)gids[1];
+	return 0;
+}
+
+/*
+ * Goes through the threads of a process until found() is true of one; that
+ * one's number, or 0.
+ */
+static int32_t find_thread(int32_t pid, bool (*found)(int32_t tid, char state))
+{
+	struct stat_fields stat;
+	struct dirent *entry;
+	DIR *dir = opendir(procfs_path(pid, "task").text);
+	int32_t ret = 0;
+
+	while (dir != NULL && ret == 0 && (entry = readdir(dir)) != NULL) {
+		long tid = strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0 && tid <= INT32_MAX &&
+		    read_stat((int32_t)tid, &stat) &&
+		    found((int32_t)tid, stat.state))
+			ret = (int32_t)tid;
+	}
+	if (dir != NULL)
+		(void)closedir(dir);
+	return ret;
+}
+
+static bool is_running(int32_t tid, char state)
+{
+	(void)tid;
+	return state == 'R';
+}
+
+bool process_is_running(int32_t pid)
+{
+	return find_thread(pid, is_running) != 0;
+}
+
+/*
+ * The call's number is of proc_pid_syscall() in fs/proc/base.c: -1 for who
+ * waits for a page of its own.
+ */
+static bool reads_memory(int32_t tid, char state)
+{
+	char text[PROCFS_TEXT_MAX];
+	long call;
+
+	/* One that is stopped may have done what it last called for. */
+	if ((state != 'S' && state != 'D') ||
+	    !read_file(tid, "syscall", text) || sscanf(text, "%ld", &call) != 1)
+		return false;
+	return call == SYS_process_vm_readv || call == SYS_pread64;
+}
+
+bool process_reads_memory(int32_t pid)
+{
+	return find_thread(pid, reads_memory) != 0;
+}
+
+static bool is_stopped(int32_t tid, char state)
+{
+	(void)tid;
+	return state == 'T' || state == 't';
+}
+
+bool process_is_stopped(int32_t pid)
+{
+	return find_thread(pid, is_stopped) != 0;
+}
+
+static bool is_living(int32_t tid, char state)
+{
+	(void)tid;
+	return state != 'Z' && state != 'X';
+}
+
+int32_t process_living_thread(int32_t pid)
+{
+	struct stat_fields stat;
+	int32_t found;
+
+	if (!read_stat(pid, &stat) || stat.state != 'Z')
+		return pid;
+	found = find_thread(pid, is_living);
+	return found != 0 ? found : pid;
+}
+
+void process_name(int32_t pid, char ret[PROCESS_NAME_SIZE])
+{
+	char text[PROCFS_TEXT_MAX];
+	size_t n;
+
+	memcpy(ret, "?", 2);
+	if (!read_file(pid, "comm", text))
+		return;
+	n = strcspn(text, "\n");
+	n = n < PROCESS_NAME_SIZE ? n : PROCESS_NAME_SIZE - 1;
+	memcpy(ret, text, n);
+	ret[n] = '\0';
+}

@@ -1,0 +1,250 @@
+#include "daemon/process/refusal.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "daemon/common/log.h"
+#include "daemon/common/privileges.h"
+
+#define YAMA "/proc/sys/kernel/yama/ptrace_scope"
+
+/* Of a process that another sentry-profd has, with its pid, twice. */
+#define SEE                                                                  \
+	"sentry-profctl stack %d, or record %d -o profile.html, shows what " \
+	"it does, where that one has a socket"
+
+/* 1: only descendants and root, 2: only root, 3: nobody (Yama.txt). */
+static char yama_scope(void)
+{
+	FILE *file = fopen(YAMA, "re");
+	int c = file == NULL ? '0' : fgetc(file);
+
+	if (file != NULL)
+		(void)fclose(file);
+	return (char)c;
+}
+
+/* In our own user namespace, which need not be the process's. */
+static bool may_trace_all(void)
+{
+	capability_set have;
+
+	return privileges_get(&have) == 0 &&
+	       (have & CAPABILITY(CAP_SYS_PTRACE)) != 0;
+}
+
+/* capture has what we are permitted. */
+static bool may_read_all(void)
+{
+	capability_set have;
+
+	return privileges_permitted(&have) == 0 &&
+	       privileges_to_read(have) != 0;
+}
+
+static void say_not_permitted(int32_t pid, uint32_t uid)
+{
+	char scope = yama_scope();
+
+	if (scope == '3')
+		log_error("not permitted to trace process %d: Yama forbids it "
+			  "to everybody (" YAMA " is 3 until the next boot)",
+			  pid);
+	else if (may_trace_all() && uid != geteuid() && !may_read_all())
+		log_error(
+			"not permitted to read the state of process %d, "
+			"which runs as uid %u: root needs "
+			"CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE for it; in a "
+			"container, start that with --cap-add "
+			"DAC_READ_SEARCH",
+			pid, uid);
+	else if (may_trace_all())
+		log_error("not permitted to trace process %d, though there is "
+			  "CAP_SYS_PTRACE: a security module (AppArmor, "
+			  "SELinux), a seccomp filter or a user namespace "
+			  "forbids it",
+			  pid);
+	else if (geteuid() == 0)
+		log_error("not permitted to trace process %d: root needs "
+			  "CAP_SYS_PTRACE for it; in a container, start that "
+			  "with --cap-add SYS_PTRACE",
+			  pid);
+	else if (uid == geteuid() && scope != '0')
+		log_error("not permitted to trace process %d: Yama allows it "
+			  "to root only (" YAMA " is %c); run sentry-profd as "
+			  "root",
+			  pid, scope);
+	else
+		log_error("not permitted to trace process %d, which runs as "
+			  "uid %u: only root, or that user for an ordinary "
+			  "process of his own, may; run sentry-profd as root "
+			  "(Yama or a container may forbid it all the same)",
+			  pid, uid);
+}
+
+/* Is the tracer of this name another sentry-profd's capture? */
+static bool is_capture(const char *name)
+{
+	/* As the kernel cuts it. */
+	return strcmp(name, "sentry-profd-ca") == 0;
+}
+
+static void say_traced(int32_t pid, int32_t tracer)
+{
+	char name[PROCESS_NAME_SIZE];
+
+	process_name(tracer, name);
+	if (is_capture(name))
+		log_error(
+			"process %d is profiled by another sentry-profd: " SEE,
+			pid, pid, pid);
+	else
+		log_error("process %d is already traced by %s (pid %d): a "
+			  "process can have one tracer; end that one first",
+			  pid, name, tracer);
+}
+
+void refusal_for_now(int32_t pid, int32_t tracer)
+{
+	char name[PROCESS_NAME_SIZE];
+
+	if (tracer == 0) {
+		log_warning("process %d has a thread that is traced by "
+			    "another process now: it is profiled when that "
+			    "lets go",
+			    pid);
+		return;
+	}
+	process_name(tracer, name);
+	if (is_capture(name))
+		log_warning("process %d is profiled by another sentry-profd "
+			    "now: " SEE
+			    "; here it is profiled when that lets go",
+			    pid, pid, pid);
+	else
+		log_warning("process %d is traced by %s (pid %d) now: it is "
+			    "profiled when that lets go",
+			    pid, name, tracer);
+}
+
+static void say_gone(int32_t pid)
+{
+	log_error("no process %d: nothing runs here with this pid", pid);
+}
+
+void refusal_of_end(int32_t pid)
+{
+	log_error("process %d has ended before it could be profiled", pid);
+}
+
+void refusal_of_all(int32_t pid, bool traced)
+{
+	log_error("process %d was not profiled: %s", pid,
+		  traced ? "another process traced it all the time"
+			 : "the end came before it was attached to");
+}
+
+int refusal_of_look(enum process_fault fault, int32_t pid,
+		    const struct process *p)
+{
+	char name[PROCESS_NAME_SIZE];
+
+	switch (fault) {
+	case PROCESS_OK:
+		return 0;
+	case PROCESS_GONE:
+		say_gone(pid);
+		return -ESRCH;
+	case PROCESS_KERNEL_THREAD:
+		process_name(pid, name);
+		log_error("process %d (%s) %s", pid, name,
+			  process_fault_text(fault));
+		return -EINVAL;
+	case PROCESS_ZOMBIE:
+		log_error("process %d %s", pid, process_fault_text(fault));
+		return -ESRCH;
+	case PROCESS_THREAD:
+		log_error("%d is a thread of process %d: give --pid %d", pid,
+			  p->pid, p->pid);
+		return -EINVAL;
+	case PROCESS_TRACED:
+		say_traced(pid, p->tracer);
+		return -EBUSY;
+	case PROCESS_UNREADABLE:
+	case PROCESS_LACK:
+		log_error("process %d %s", pid, process_fault_text(fault));
+		return fault == PROCESS_LACK ? -EMFILE : -EACCES;
+	}
+	return -EINVAL;
+}
+
+static void say_traced_or(int32_t pid, uint32_t uid, int error)
+{
+	struct process look;
+	enum process_fault fault = process_look(pid, &look);
+
+	close_fd(&look.pidfd);
+	if (fault == PROCESS_TRACED || error == EBUSY)
+		say_traced(pid, look.tracer);
+	else
+		say_not_permitted(pid, uid);
+}
+
+/* capture has the same hard limit, and takes all of it. */
+static unsigned long long descriptors_max(void)
+{
+	struct rlimit files = {0};
+
+	(void)getrlimit(RLIMIT_NOFILE, &files);
+	return (unsigned long long)files.rlim_max;
+}
+
+bool refusal_of_threads(int32_t pid, uint64_t n, int error)
+{
+	if (error == EMFILE)
+		log_warning("%llu threads of process %d are not sampled: a "
+			    "thread takes two descriptors, and the hard limit "
+			    "is %llu; start sentry-profd with a higher one "
+			    "(ulimit -Hn, LimitNOFILE=)",
+			    (unsigned long long)n, pid, descriptors_max());
+	else if (error == ENFILE)
+		log_warning("%llu threads of process %d are not sampled: the "
+			    "machine has too many open files; raise "
+			    "/proc/sys/fs/file-max",
+			    (unsigned long long)n, pid);
+	return error == EMFILE || error == ENFILE;
+}
+
+void refusal_of_attach(int32_t pid, uint32_t uid, int error)
+{
+	switch (error) {
+	case ESRCH:
+		say_gone(pid);
+		return;
+	case EACCES:
+		say_not_permitted(pid, uid);
+		return;
+	case EPERM:
+	case EBUSY:
+		say_traced_or(pid, uid, error);
+		return;
+	case ENOEXEC:
+		log_error("process %d is a 32-bit program: only 64-bit ones "
+			  "can be profiled",
+			  pid);
+		return;
+	case EMFILE:
+		log_error("cannot attach to process %d: the hard limit of "
+			  "descriptors is %llu; start sentry-profd with a "
+			  "higher one (ulimit -Hn, LimitNOFILE=)",
+			  pid, descriptors_max());
+		return;
+	default:
+		log_error("cannot attach to process %d: %s", pid,
+			  strerror(error));
+	}
+}

@@ -1,0 +1,96 @@
+#include "daemon/ship/certificates.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/common/log.h"
+#include "daemon/config/pem.h"
+
+/* By pread: a ship before has had the same description, and its position. */
+static int read_file(struct buf *b, int fd)
+{
+	char bytes[8192];
+	off_t at = 0;
+	ssize_t n;
+	int r = 0;
+
+	while (r == 0 && (n = pread(fd, bytes, sizeof(bytes), at)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			r = -errno;
+		else
+			r = buf_add(b, bytes, (size_t)n);
+		at += n;
+	}
+	explicit_bzero(bytes, sizeof(bytes));
+	return r;
+}
+
+static int read_option(struct buf *b, int fd, const char *option)
+{
+	int r = fd < 0 ? 0 : read_file(b, fd);
+
+	if (r < 0)
+		log_error("%s: %s", option, strerror(-r));
+	return r;
+}
+
+int certificates_read(struct certificates *c, const int fds[INIT_FILE_N])
+{
+	int r;
+
+	buf_init(&c->authorities, AUTHORITIES_BYTES_MAX);
+	buf_init(&c->client, CLIENT_BYTES_MAX);
+	buf_init(&c->key, CLIENT_BYTES_MAX);
+	r = read_option(&c->authorities, fds[INIT_CA_CERTS], "ca_certs");
+	if (r == 0)
+		r = read_option(&c->client, fds[INIT_CLIENT_CERT],
+				"client_cert");
+	if (r == 0)
+		r = read_option(&c->key, fds[INIT_CLIENT_KEY], "client_key");
+	return r;
+}
+
+static bool is_good(const struct buf *b, const char *label)
+{
+	return pem_check(buf_string(b), label) == PEM_OK;
+}
+
+const char *certificates_problem(const struct certificates *c)
+{
+	const struct buf *key = c->key.len > 0 ? &c->key : &c->client;
+
+	if (c->authorities.len > 0 && !is_good(&c->authorities, "CERTIFICATE"))
+		return "ca_certs";
+	if (c->client.len > 0 && !is_good(&c->client, "CERTIFICATE"))
+		return "client_cert";
+	if (c->client.len > 0 && !is_good(key, "PRIVATE KEY"))
+		return "client_key";
+	return NULL;
+}
+
+void certificates_fini(struct certificates *c)
+{
+	buf_fini(&c->authorities);
+	/* It may have the key, too. */
+	buf_wipe(&c->client);
+	buf_wipe(&c->key);
+}
+
+void certificates_use(const struct certificates *c,
+		      struct transport_options *ret)
+{
+	const struct buf *key = c->key.len > 0 ? &c->key : &c->client;
+
+	if (c->authorities.len > 0) {
+		ret->authorities = c->authorities.data;
+		ret->authorities_size = c->authorities.len;
+	}
+	if (c->client.len > 0) {
+		ret->client_cert = c->client.data;
+		ret->client_cert_size = c->client.len;
+		ret->client_key = key->data;
+		ret->client_key_size = key->len;
+	}
+}

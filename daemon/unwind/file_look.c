@@ -1,0 +1,95 @@
+#include "daemon/unwind/file_look.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/common/child.h"
+#include "daemon/msg/msg.h"
+#include "lib/unwind/build_id.h"
+#include "lib/unwind/elf_file.h"
+
+/* What is looked through for the beginnings of functions. */
+#define CODE_MAX (1u << 20)
+
+static bool has_section(const struct elf_file *f, const char *name)
+{
+	GElf_Shdr header;
+
+	return elf_file_section(f, name, &header) != NULL &&
+	       header.sh_type != SHT_NOBITS && header.sh_size > 0;
+}
+
+static bool find_segment(const struct elf_file *f, uint32_t type,
+			 uint32_t flags, GElf_Phdr *ret)
+{
+	for (size_t i = 0; i < f->n_phdrs; i++)
+		if (gelf_getphdr(f->elf, (int)i, ret) != NULL &&
+		    ret->p_type == type && (ret->p_flags & flags) == flags)
+			return true;
+	return false;
+}
+
+/* push %rbp; mov %rsp,%rbp: so begins a function that keeps one. */
+static bool keeps_frame_pointers(const struct elf_file *f)
+{
+	static const uint8_t begins[] = {0x55, 0x48, 0x89, 0xe5};
+	GElf_Phdr code;
+	uint8_t *bytes;
+	size_t size, found = 0;
+
+	if (!find_segment(f, PT_LOAD, PF_X, &code))
+		return false;
+	size = (size_t)min_u64(code.p_filesz, CODE_MAX);
+	if (elf_file_read(f, code.p_offset, size, CODE_MAX, &bytes) < 0)
+		return false;
+	for (size_t i = 0; i + sizeof(begins) <= size; i++)
+		found += memcmp(bytes + i, begins, sizeof(begins)) == 0;
+	free(bytes);
+	/* A function has some hundred bytes. */
+	return found > size / 1024;
+}
+
+/* Why elf_file_open() refuses it. */
+static enum file_verdict why_refused(int fd)
+{
+	uint8_t ident[EI_NIDENT];
+
+	if (pread_all(fd, ident, sizeof(ident), 0) < 0 ||
+	    memcmp(ident, ELFMAG, SELFMAG) != 0)
+		return FILE_NO_ELF;
+	return ident[EI_CLASS] == ELFCLASS32 ? FILE_32_BIT : FILE_DAMAGED;
+}
+
+static void read_file(const struct elf_file *f, struct msg_file_seen *ret)
+{
+	struct build_id id;
+	GElf_Phdr header;
+
+	build_id_read(f, &id);
+	if (id.is_real)
+		build_id_hex(&id, ret->build_id);
+	ret->has_cfi = has_section(f, ".eh_frame") ||
+		       has_section(f, ".debug_frame") ||
+		       find_segment(f, PT_GNU_EH_FRAME, 0, &header);
+	ret->has_symbols =
+		has_section(f, ".symtab") || has_section(f, ".gnu_debugdata");
+	ret->has_debug_info = has_section(f, ".debug_info");
+	ret->keeps_frame_pointers = !ret->has_cfi && keeps_frame_pointers(f);
+}
+
+int file_look(int fd)
+{
+	struct msg_file_seen seen = {
+		.h = MSG_HEADER(MSG_FILE_SEEN),
+		.verdict = FILE_READ,
+	};
+	struct elf_file f;
+
+	if (elf_file_open(&f, fd) == 0) {
+		read_file(&f, &seen);
+		elf_file_close(&f);
+	} else {
+		seen.verdict = why_refused(fd);
+	}
+	return ipc_send(MSG_FD, &seen, sizeof(seen), NULL, 0);
+}

@@ -1,0 +1,342 @@
+#include "daemon/unwind/program.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/common/log.h"
+#include "daemon/unwind/release.h"
+#include "daemon/unwind/request.h"
+#include "lib/base/clock.h"
+
+/* UNWIND_MAPS_MAX lines of 256 bytes on average. */
+#define MAPS_BYTES_MAX (16u << 20)
+
+/*
+ * So long after its begin a program's first files come. Of one that has had
+ * them its whole chunk is not given up for one that comes just after its end.
+ */
+#define YOUNG_NS (2 * NS_PER_SEC)
+
+void work_begin(struct work *w, uint64_t now_ns)
+{
+	w->since_ns = now_ns;
+}
+
+void work_end(struct work *w, uint64_t now_ns)
+{
+	if (w->since_ns != 0)
+		w->sum_ns += now_ns - w->since_ns;
+	w->since_ns = 0;
+}
+
+/* Waiting for the broker costs nothing. */
+static bool pause_work(struct work *w)
+{
+	bool working = w->since_ns != 0;
+
+	if (working)
+		work_end(w, clock_mono_ns());
+	return working;
+}
+
+static void resume_work(struct work *w, bool working)
+{
+	if (working)
+		work_begin(w, clock_mono_ns());
+}
+
+void work_update(struct work *w)
+{
+	resume_work(w, pause_work(w));
+}
+
+/* A file was taken for its own, just now. */
+static void is_told(struct program *p)
+{
+	const uint64_t now = clock_mono_ns();
+
+	if (now - p->opened_ns < YOUNG_NS)
+		p->told_ns = now;
+}
+
+static int get_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
+{
+	struct program *p = ctx;
+	bool working = pause_work(p->work);
+	int r = request_image(p->open->target, start, end, ret_fd);
+
+	if (r == 0)
+		is_told(p);
+	resume_work(p->work, working);
+	return r;
+}
+
+static int get_debug(void *ctx, const char *build_id, int *ret_fd)
+{
+	struct program *p = ctx;
+	bool working = pause_work(p->work);
+	int r = request_debug(p->open->target, build_id, ret_fd);
+
+	resume_work(p->work, working);
+	return r;
+}
+
+static int get_debug_link(void *ctx, uint64_t start, uint64_t end,
+			  const char *name, int *ret_fd)
+{
+	struct program *p = ctx;
+	bool working = pause_work(p->work);
+	int r = request_debug_link(p->open->target, start, end, name, ret_fd);
+
+	resume_work(p->work, working);
+	return r;
+}
+
+static int get_file(struct program *p, enum want_kind kind, int *ret_fd)
+{
+	bool working = pause_work(p->work);
+	int r = request_file(kind, p->open->target, ret_fd);
+
+	resume_work(p->work, working);
+	return r;
+}
+
+static int get_perf_map(void *ctx, int *ret_fd)
+{
+	return get_file(ctx, WANT_PERF_MAP, ret_fd);
+}
+
+static uint32_t get_number(void *ctx)
+{
+	(void)ctx;
+	return request_number();
+}
+
+static const struct unwind_files files = {
+	.image = get_image,
+	.debug = get_debug,
+	.debug_link = get_debug_link,
+	.perf_map = get_perf_map,
+	.number = get_number,
+};
+
+/* The text behind one of the broker's answers. */
+static int get_text(struct program *p, enum want_kind kind, size_t max,
+		    struct buf *ret)
+{
+	int fd, r;
+
+	buf_init(ret, max);
+	r = get_file(p, kind, &fd);
+	if (r < 0)
+		return r;
+	r = buf_read_fd(ret, fd);
+	close_fd(&fd);
+	if (r < 0)
+		buf_fini(ret);
+	return r;
+}
+
+/* The kernel marks one that was deleted; maps' paths are without that, too. */
+static size_t length_without_mark(const char *path)
+{
+	static const char mark[] = " (deleted)";
+	const size_t size = sizeof(mark) - 1, len = strlen(path);
+
+	return len > size && strcmp(path + len - size, mark) == 0 ? len - size
+								  : len;
+}
+
+/* Behind this text's NUL, or at the end of all. */
+static const char *next_text(const char *at, const char *end)
+{
+	at += strlen(at);
+	return at < end ? at + 1 : end;
+}
+
+static void running_fini(struct running *r)
+{
+	buf_fini(&r->exe);
+	buf_fini(&r->file);
+	buf_fini(&r->cmdline);
+	r->names = (struct environ_names){.release = ""};
+}
+
+static int get_running(struct program *p, struct running *ret)
+{
+	const char *at, *end;
+	struct buf text;
+	int r;
+
+	buf_init(&ret->exe, PATH_MAX);
+	buf_init(&ret->file, PATH_MAX);
+	buf_init(&ret->cmdline, PATH_MAX);
+	r = get_text(p, WANT_PROGRAM, 3 * PATH_MAX + MSG_ENVIRON_MAX, &text);
+	if (r < 0)
+		return r;
+	at = buf_string(&text);
+	end = at + text.len;
+	r = buf_add(&ret->exe, at, length_without_mark(at));
+	at = next_text(at, end);
+	if (r == 0)
+		r = buf_add_string(&ret->file, at);
+	at = next_text(at, end);
+	if (r == 0)
+		r = buf_add_string(&ret->cmdline, at);
+	at = next_text(at, end);
+	environ_names_read(at, (size_t)(end - at), &ret->names);
+	buf_fini(&text);
+	if (r < 0)
+		running_fini(ret);
+	return r;
+}
+
+int program_open(struct program *p, const struct msg_session_open *open,
+		 struct work *work, struct unwind_cache *cache)
+{
+	struct unwind_space *space;
+	int r = unwind_space_new(cache, &files, p, &space);
+
+	if (r < 0)
+		return r;
+	unwind_space_want(space, (enum unwind_symbols)open->symbols);
+	program_fini(p);
+	p->open = open;
+	p->work = work;
+	p->opened_ns = clock_mono_ns();
+	p->space = space;
+	/* Nothing is known of a process that has ended. */
+	if (get_running(p, &p->runs) < 0)
+		running_fini(&p->runs);
+	is_told(p);
+	return 0;
+}
+
+void program_ended(struct program *p, uint64_t time_ns)
+{
+	const char *given = p->open->release_given;
+
+	if (p->told_ns <= time_ns)
+		return;
+	log_debug("a program has ended before its files were read");
+	/* No maps are always taken. */
+	(void)!unwind_space_set_maps(p->space, "", 0);
+	running_fini(&p->runs);
+	if (given[0] == '\0')
+		given = p->open->release_env;
+	p->release_is_unknown = given[0] == '\0';
+	if (p->release_is_unknown)
+		given = "unknown";
+	memcpy(p->release, given, strlen(given) + 1);
+	memcpy(p->environment, p->open->environment, sizeof(p->environment));
+}
+
+bool program_is_other(struct program *p)
+{
+	struct running now;
+	bool other;
+
+	if (get_running(p, &now) < 0)
+		return false;
+	other = strcmp(buf_string(&now.exe), buf_string(&p->runs.exe)) != 0;
+	running_fini(&now);
+	return other;
+}
+
+void program_fini(struct program *p)
+{
+	unwind_space_free(p->space);
+	running_fini(&p->runs);
+	*p = (struct program){0};
+}
+
+int program_get_maps(struct program *p, struct buf *ret)
+{
+	return get_text(p, WANT_MAPS, MAPS_BYTES_MAX, ret);
+}
+
+int program_would_remap(const struct program *p, const struct buf *maps,
+			bool *ret)
+{
+	*ret = false;
+	if (!p->has_maps)
+		return 0;
+	return unwind_space_would_remap(p->space, buf_string(maps),
+					strlen(buf_string(maps)), ret);
+}
+
+int program_set_maps(struct program *p, const struct buf *maps)
+{
+	const char *text = buf_string(maps);
+	const size_t size = strlen(text), at = msg_maps_files(size);
+	int r = unwind_space_set_maps(p->space, text, size);
+
+	is_told(p);
+	if (r == 0 && at < maps->len)
+		unwind_space_know_files(p->space, (const void *)(text + at),
+					(maps->len - at) /
+						sizeof(struct mapped_file));
+	if (r == 0 && !p->has_maps) {
+		p->has_maps = true;
+		/* At the chunk's end the file of the image may be gone. */
+		(void)program_release(p);
+		(void)program_environment(p);
+	}
+	return r;
+}
+
+const char *program_release(struct program *p)
+{
+	const struct msg_session_open *open = p->open;
+
+	if (p->release[0] != '\0')
+		return p->release;
+	if (open->release_given[0] != '\0') {
+		memcpy(p->release, open->release_given, sizeof(p->release));
+	} else if (p->runs.names.release[0] != '\0') {
+		memcpy(p->release, p->runs.names.release, sizeof(p->release));
+		log_debug("release %s: by the target's environment",
+			  p->release);
+	} else if (open->release_env[0] != '\0') {
+		memcpy(p->release, open->release_env, sizeof(p->release));
+	} else {
+		p->release_is_unknown = !release_of_image(
+			buf_string(&p->runs.exe), buf_string(&p->runs.file),
+			p->space, p->release, sizeof(p->release));
+		release_clean(p->release);
+		/* Only a server groups profiles by release. */
+		if (open->for_server != 0 && release_is_new(p->release))
+			log_warning("no release is given: using %s (--release "
+				    "R or SENTRY_RELEASE sets it)",
+				    p->release);
+	}
+	release_clean(p->release);
+	return p->release;
+}
+
+const char *program_environment(struct program *p)
+{
+	const struct msg_session_open *open = p->open;
+
+	if (p->environment[0] != '\0')
+		return p->environment;
+	if (!open->environment_given && p->runs.names.environment[0] != '\0')
+		memcpy(p->environment, p->runs.names.environment,
+		       sizeof(p->environment));
+	else
+		memcpy(p->environment, open->environment,
+		       sizeof(p->environment));
+	release_clean(p->environment);
+	return p->environment;
+}
+
+void program_name(struct program *p, char ret[PROGRAM_NAME_SIZE])
+{
+	const char *exe = buf_string(&p->runs.exe), *slash = strrchr(exe, '/');
+	const char *name = slash == NULL ? exe : slash + 1;
+
+	(void)snprintf(ret, PROGRAM_NAME_SIZE, "%s",
+		       *name == '\0' ? "unknown" : name);
+	release_clean(ret);
+}

@@ -1,0 +1,171 @@
+#include "daemon/unwind/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/common/child.h"
+#include "daemon/unwind/leash.h"
+#include "daemon/common/log.h"
+#include "daemon/msg/page.h"
+#include "daemon/msg/want.h"
+
+/*
+ * The broker has little to say while it answers: new targets, a table, a ring.
+ * HEARTBEAT_SLOTS targets could come at once, each with one message.
+ */
+#define KEPT_MAX 512
+
+struct kept {
+	struct kept *next;
+	struct ipc_message message;
+};
+
+static struct kept *kept_first, **kept_end = &kept_first;
+static size_t n_kept;
+static uint32_t last_request;
+static uint32_t last_number;
+
+__attribute__((noreturn)) static void fail(const char *what)
+{
+	log_error("%s", what);
+	exit(EXIT_FAILURE);
+}
+
+static void keep(const struct ipc_message *m)
+{
+	struct kept *k = malloc(sizeof(*k));
+
+	if (k == NULL || n_kept == KEPT_MAX)
+		fail("too many messages while waiting for a file");
+	k->next = NULL;
+	k->message = *m;
+	*kept_end = k;
+	kept_end = &k->next;
+	n_kept++;
+}
+
+static int wait_for_answer(uint32_t request, int *ret_fd)
+{
+	struct ipc_message m;
+	const struct msg_file *file;
+	int fd;
+
+	for (;;) {
+		int r = ipc_recv(MSG_FD, &m);
+
+		if (r == 0)
+			exit(EXIT_SUCCESS);
+		if (r < 0)
+			fail("the broker's socket fails");
+		if (msg_type_of(&m) != MSG_FILE) {
+			keep(&m);
+			continue;
+		}
+		file = msg_as(&m, MSG_FILE);
+		if (file == NULL || file->request != request)
+			fail("the broker's answer is not to the question");
+		fd = ipc_take_fd(&m, 0);
+		ipc_close_fds(&m);
+		if (file->error == 0 && fd < 0)
+			fail("the broker's answer has no descriptor");
+		if (file->error != 0) {
+			close_fd(&fd);
+			return file->error > 0 ? -file->error : -EIO;
+		}
+		last_number = file->number;
+		*ret_fd = fd;
+		return 0;
+	}
+}
+
+static int ask(struct msg_want *want, int *ret_fd)
+{
+	if (want_check(want) != WANT_GOOD)
+		return -ENOENT;
+	want->h = (struct msg_header)MSG_HEADER(MSG_WANT);
+	want->request = ++last_request;
+	leash_renew();
+	if (ipc_send(MSG_FD, want, sizeof(*want), NULL, 0) < 0)
+		exit(EXIT_SUCCESS);
+	return wait_for_answer(want->request, ret_fd);
+}
+
+int request_file(enum want_kind kind, uint32_t target, int *ret_fd)
+{
+	struct msg_want want = {.kind = kind, .target = target};
+
+	return ask(&want, ret_fd);
+}
+
+int request_image(uint32_t target, uint64_t start, uint64_t end, int *ret_fd)
+{
+	struct msg_want want = {.kind = WANT_IMAGE,
+				.target = target,
+				.start = start,
+				.end = end};
+
+	return ask(&want, ret_fd);
+}
+
+static int ask_by_name(struct msg_want *want, const char *name, int *ret_fd)
+{
+	size_t size = strlen(name) + 1;
+
+	if (size > sizeof(want->name))
+		return -ENOENT;
+	memcpy(want->name, name, size);
+	return ask(want, ret_fd);
+}
+
+int request_debug(uint32_t target, const char *build_id, int *ret_fd)
+{
+	struct msg_want want = {.kind = WANT_DEBUG, .target = target};
+
+	return ask_by_name(&want, build_id, ret_fd);
+}
+
+int request_debug_link(uint32_t target, uint64_t start, uint64_t end,
+		       const char *name, int *ret_fd)
+{
+	struct msg_want want = {.kind = WANT_DEBUG_LINK,
+				.target = target,
+				.start = start,
+				.end = end};
+
+	return ask_by_name(&want, name, ret_fd);
+}
+
+uint32_t *request_page(const struct ipc_message *init)
+{
+	void *page;
+
+	if (init->n_fds < 1 ||
+	    page_map(init->fds[0], sizeof(uint32_t), &page) < 0)
+		fail("no memory is shared");
+	return page;
+}
+
+uint32_t request_number(void)
+{
+	return last_number;
+}
+
+bool request_has_message(void)
+{
+	return kept_first != NULL;
+}
+
+int request_next_message(struct ipc_message *ret)
+{
+	struct kept *k = kept_first;
+
+	if (k == NULL)
+		return ipc_recv(MSG_FD, ret);
+	kept_first = k->next;
+	if (kept_first == NULL)
+		kept_end = &kept_first;
+	n_kept--;
+	*ret = k->message;
+	free(k);
+	return 1;
+}

@@ -1,0 +1,56 @@
+/* Which process a chunk goes to. */
+#include <string.h>
+
+#include "daemon/broker/broker.h"
+#include "proto/dsn.h"
+#include "tests/unit/suite.h"
+
+#define TEXT "https://key@host/1"
+
+static struct broker b;
+static struct ship ships[SHIPS_MAX];
+
+/* There are as many as there can be, and the last is for TEXT. */
+static void set_up(void)
+{
+	struct ship *last = &ships[SHIPS_MAX - 1];
+	struct dsn dsn;
+
+	memset(&b, 0, sizeof(b));
+	memset(ships, 0, sizeof(ships));
+	for (size_t i = 0; i < SHIPS_MAX; i++)
+		b.ships[i] = &ships[i];
+	b.n_ships = SHIPS_MAX;
+	memcpy(last->dsn, TEXT, sizeof(TEXT));
+	ck_assert_int_eq(dsn_parse(&dsn, TEXT), DSN_OK);
+	last->spool_dsn = dsn_number(&dsn);
+}
+
+FIXTURE(set_up, NULL)
+
+/* Another process would read, and send, the same files of the spool. */
+TEST(one_place_has_one_ship)
+{
+	static const char *const texts[] = {
+		TEXT,
+		"HTTPS://key@host/1",
+		"https://key@host//1",
+		"https://key:secret@host/1",
+	};
+	struct ship *s;
+
+	for (size_t i = 0; i < array_size(texts); i++) {
+		OK(children_ship(&b, texts[i], &s));
+		ck_assert_ptr_eq(s, &ships[SHIPS_MAX - 1]);
+	}
+}
+
+TEST(another_has_another)
+{
+	struct ship *s;
+
+	ck_assert_int_eq(children_ship(&b, "http://key@host/1", &s), -ENOSPC);
+	ck_assert_int_eq(children_ship(&b, "https://k@host/1", &s), -ENOSPC);
+	OK(children_ship(&b, "", &s));
+	ck_assert_ptr_eq(s, &ships[0]);
+}

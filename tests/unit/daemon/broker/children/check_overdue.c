@@ -1,0 +1,136 @@
+/* Children that do not answer, or do not end, and that are therefore killed. */
+#include "daemon/broker/children/overdue.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/common/child.h"
+#include "lib/base/loop.h"
+#include "tests/unit/suite.h"
+
+static struct broker b;
+static struct unwind unwind;
+static struct instance instance;
+static struct target *target;
+static int end;
+
+/* A process that never says anything, as the unwind process of a target. */
+static void set_up(void)
+{
+	int pair[2];
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			(void)pause();
+	}
+	ck_assert_int_gt(pid, 0);
+	memset(&b, 0, sizeof(b));
+	/* After the fork: the test alone has the socket's other end. */
+	OK(ipc_pair(pair));
+	OK(loop_new(&b.loop));
+	b.capture.fd = -1;
+	unwind = (struct unwind){.link_fd = -1};
+	unwind.child = (struct child){.broker = &b,
+				      .type = &child_types[CHILD_UNWIND],
+				      .fd = pair[0],
+				      .state = CHILD_READY,
+				      .pid = pid};
+	OK(loop_add(b.loop, pair[0], child_on_readable, &unwind.child,
+		    &unwind.child.source));
+	end = pair[1];
+	b.unwinds[b.n_unwinds++] = &unwind;
+	instance = (struct instance){.broker = &b, .pidfd = -1};
+	target = &b.targets[5];
+	*target = (struct target){.id = 1,
+				  .instance = &instance,
+				  .unwind = &unwind,
+				  .phase = TARGET_PROFILED,
+				  .session = SESSION_OPEN};
+}
+
+static void tear_down(void)
+{
+	(void)kill(unwind.child.pid, SIGKILL);
+	(void)waitpid(unwind.child.pid, NULL, 0);
+	close_fd(&end);
+	loop_remove(b.loop, &unwind.child.source);
+	loop_free(b.loop);
+}
+
+static void look(int times)
+{
+	for (int i = 0; i < times; i++)
+		overdue_look(&b);
+}
+
+/* It is killed at the last look, and not before. */
+static void is_killed(void)
+{
+	int status;
+
+	look(OVERDUE_LOOKS - 1);
+	ck_assert_int_eq(unwind.child.state, CHILD_READY);
+	look(1);
+	ck_assert_int_eq(unwind.child.state, CHILD_KILLED);
+	ck_assert_int_eq(waitpid(unwind.child.pid, &status, 0),
+			 unwind.child.pid);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(one_that_owes_nothing_stays)
+{
+	look(3 * OVERDUE_LOOKS);
+	ck_assert_int_eq(unwind.child.state, CHILD_READY);
+}
+
+TEST(a_session_that_it_does_not_close)
+{
+	target_close(target);
+	ck_assert_int_eq(target->phase, TARGET_CLOSING);
+	is_killed();
+}
+
+TEST(a_session_that_it_does_not_open)
+{
+	target->session = SESSION_ASKED;
+	is_killed();
+}
+
+/* One debt after the other is no long one. */
+TEST(what_is_paid_is_paid)
+{
+	target->session = SESSION_ASKED;
+	look(OVERDUE_LOOKS - 1);
+	target->session = SESSION_OPEN;
+	target_close(target);
+	look(OVERDUE_LOOKS - 1);
+	ck_assert_int_eq(unwind.child.state, CHILD_READY);
+	target->phase = TARGET_CLOSED;
+	look(OVERDUE_LOOKS);
+	ck_assert_int_eq(unwind.child.state, CHILD_READY);
+}
+
+TEST(a_closed_socket_is_not_an_end)
+{
+	close_fd(&end);
+	OK(loop_run_once(b.loop, 0));
+	ck_assert_int_lt(unwind.child.fd, 0);
+	is_killed();
+}
+
+TEST(one_that_is_told_to_leave_and_stays)
+{
+	target->id = 0;
+	unwind.child.is_leaving = true;
+	child_close(&unwind.child);
+	is_killed();
+	children_sweep(&b);
+	ck_assert_uint_eq(b.n_unwinds, 1);
+}

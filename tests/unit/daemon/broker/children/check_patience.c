@@ -1,0 +1,42 @@
+#include "daemon/broker/children/patience.h"
+
+#include "tests/unit/suite.h"
+
+#define START (5 * NS_PER_SEC)
+#define STEP  (NS_PER_SEC / 10)
+
+static struct patience p;
+
+static void set_up(void)
+{
+	patience_start(&p, START);
+}
+
+FIXTURE(set_up, NULL)
+
+TEST(nobody_works)
+{
+	for (uint64_t now = START; now < START + NS_PER_SEC; now += STEP)
+		ck_assert_uint_eq(patience_end_ns(&p, now, false),
+				  START + PATIENCE_IDLE_NS);
+}
+
+TEST(counts_from_the_last_work)
+{
+	uint64_t last = START + 7 * STEP;
+
+	ck_assert_uint_eq(patience_end_ns(&p, last, true),
+			  last + PATIENCE_IDLE_NS);
+	ck_assert_uint_eq(patience_end_ns(&p, last + STEP, false),
+			  last + PATIENCE_IDLE_NS);
+}
+
+TEST(has_an_end)
+{
+	uint64_t now = START, end;
+
+	while (now < (end = patience_end_ns(&p, now, true)))
+		now += STEP;
+	ck_assert_uint_eq(end, START + PATIENCE_BUSY_NS);
+	ck_assert_uint_lt(now, end + STEP);
+}

@@ -1,0 +1,67 @@
+#include "daemon/broker/children/restarts.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "daemon/broker/broker.h"
+#include "tests/unit/suite.h"
+
+static struct broker b;
+
+static void set_up(void)
+{
+	memset(&b, 0, sizeof(b));
+	b.capture.type = &child_types[CHILD_CAPTURE];
+}
+
+static uint64_t sum(void)
+{
+	uint64_t n = 0;
+
+	for (size_t of = 0; of < CHILD_KIND_N; of++)
+		for (size_t r = 0; r < RESTART_REASON_N; r++)
+			n += b.restarts.n[of][r];
+	return n;
+}
+
+FIXTURE(set_up, NULL)
+
+TEST(each_reason)
+{
+	const uint64_t *n = b.restarts.n[CHILD_CAPTURE];
+
+	restarts_count(&b, &b.capture, SIGSEGV);
+	ck_assert_uint_eq(n[RESTART_SIGNAL], 1);
+	restarts_count(&b, &b.capture, W_EXITCODE(1, 0));
+	ck_assert_uint_eq(n[RESTART_STATUS], 1);
+	/* By us; how it ended then says nothing. */
+	b.capture.state = CHILD_KILLED;
+	restarts_count(&b, &b.capture, SIGKILL);
+	ck_assert_uint_eq(n[RESTART_DISMISSED], 1);
+	b.capture.state = CHILD_SILENT;
+	restarts_count(&b, &b.capture, SIGKILL);
+	ck_assert_uint_eq(n[RESTART_HEARTBEAT], 1);
+	ck_assert_uint_eq(sum(), 4);
+}
+
+TEST(each_child)
+{
+	const struct child ship = {.type = &child_types[CHILD_SHIP]};
+	const struct child unwind = {.type = &child_types[CHILD_UNWIND]};
+
+	restarts_count(&b, &ship, SIGKILL);
+	ck_assert_uint_eq(b.restarts.n[CHILD_SHIP][RESTART_SIGNAL], 1);
+	restarts_count(&b, &unwind, SIGKILL);
+	ck_assert_uint_eq(b.restarts.n[CHILD_UNWIND][RESTART_SIGNAL], 1);
+	ck_assert_uint_eq(sum(), 2);
+}
+
+TEST(names)
+{
+	for (int i = 0; i < RESTART_REASON_N; i++)
+		for (int j = 0; j <= i; j++)
+			ck_assert((strcmp(restart_reason_name(i),
+					  restart_reason_name(j)) == 0) ==
+				  (i == j));
+}

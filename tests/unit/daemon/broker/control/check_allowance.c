@@ -1,0 +1,111 @@
+#include "daemon/broker/control/allowance.h"
+
+#include "tests/unit/suite.h"
+
+#define USER  UINT32_C(1000)
+#define OTHER UINT32_C(1001)
+
+static struct allowance a;
+
+static void set_up(void)
+{
+	allowance_init(&a, 1u << 20);
+}
+
+/* How many more connections uid gets, each of another process. */
+static size_t open_all(uint32_t uid, bool is_operator)
+{
+	size_t n = 0;
+
+	while (n <= ALLOWANCE_CONNECTIONS_MAX &&
+	       allowance_open(&a, uid, is_operator, 0, 1))
+		n++;
+	return n;
+}
+
+FIXTURE(set_up, NULL)
+
+TEST(of_a_user)
+{
+	ck_assert_uint_eq(open_all(USER, false), ALLOWANCE_USER_MAX);
+	ck_assert(allowance_open(&a, OTHER, false, 0, 1));
+	allowance_close(&a, USER);
+	ck_assert(allowance_open(&a, USER, false, 0, 1));
+	ck_assert(!allowance_open(&a, USER, false, 0, 1));
+}
+
+TEST(of_a_process)
+{
+	ck_assert(
+		allowance_open(&a, USER, false, ALLOWANCE_PROCESS_MAX - 1, 1));
+	ck_assert(!allowance_open(&a, USER, false, ALLOWANCE_PROCESS_MAX, 1));
+}
+
+TEST(of_all)
+{
+	size_t n = 0;
+
+	for (uint32_t uid = 1; uid <= 5; uid++)
+		n += open_all(uid, false);
+	ck_assert_uint_eq(n, ALLOWANCE_CONNECTIONS_MAX - ALLOWANCE_RESERVED);
+	/* Nobody can lock out who is to help. */
+	ck_assert_uint_eq(open_all(0, true), ALLOWANCE_RESERVED);
+}
+
+TEST(with_few_descriptors)
+{
+	allowance_init(&a, 256);
+	ck_assert_uint_eq(open_all(USER, false), 32);
+	ck_assert_uint_eq(open_all(0, true), 32);
+}
+
+TEST(users)
+{
+	for (uint32_t uid = 1; uid <= ALLOWANCE_USERS; uid++)
+		ck_assert(allowance_open(&a, uid, false, 0, 1));
+	ck_assert(!allowance_open(&a, 9999, false, 0, 1));
+	allowance_close(&a, 5);
+	ck_assert(allowance_open(&a, 9999, false, 0, 1));
+}
+
+TEST(work)
+{
+	const uint64_t t = 5 * NS_PER_SEC;
+
+	ck_assert(allowance_open(&a, USER, false, 0, t));
+	ck_assert(allowance_open(&a, OTHER, false, 0, t));
+	for (int i = 0; i < ALLOWANCE_AT_ONCE; i++) {
+		ck_assert(allowance_may_ask(&a, USER, t));
+		allowance_use(&a, USER, 1);
+	}
+	ck_assert(!allowance_may_ask(&a, USER, t));
+	ck_assert(allowance_may_ask(&a, OTHER, t));
+	/* A hundred come in a tenth of a second; what is owed comes first. */
+	allowance_use(&a, USER, 50);
+	ck_assert(!allowance_may_ask(&a, USER, t + NS_PER_SEC / 20));
+	ck_assert(allowance_may_ask(&a, USER, t + NS_PER_SEC / 10));
+	for (int i = 0; i < 50; i++) {
+		ck_assert(allowance_may_ask(&a, USER, t + NS_PER_SEC / 10));
+		allowance_use(&a, USER, 1);
+	}
+	ck_assert(!allowance_may_ask(&a, USER, t + NS_PER_SEC / 10));
+}
+
+TEST(no_more_than_so_much_at_once)
+{
+	ck_assert(allowance_open(&a, USER, false, 0, NS_PER_SEC));
+	ck_assert(allowance_may_ask(&a, USER, 1000 * NS_PER_SEC));
+	allowance_use(&a, USER, ALLOWANCE_AT_ONCE);
+	ck_assert(!allowance_may_ask(&a, USER, 1000 * NS_PER_SEC));
+	/* A clock that stands still or goes back gives nothing. */
+	ck_assert(!allowance_may_ask(&a, USER, 999 * NS_PER_SEC));
+}
+
+TEST(connecting_again_is_no_way_out)
+{
+	ck_assert(allowance_open(&a, USER, false, 0, NS_PER_SEC));
+	allowance_use(&a, USER, ALLOWANCE_AT_ONCE);
+	allowance_close(&a, USER);
+	ck_assert(allowance_open(&a, USER, false, 0, NS_PER_SEC));
+	ck_assert(!allowance_may_ask(&a, USER, NS_PER_SEC));
+}

@@ -1,0 +1,368 @@
+/* Clients and their pages: processes that are this one, in several ways. */
+#include "daemon/broker/control/clients.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/broker/targets/lifecycle.h"
+#include "daemon/broker/control/thread_number.h"
+#include "lib/base/clock.h"
+#include "lib/base/ipc.h"
+#include "tests/unit/suite.h"
+
+#define NEXT_ID "11111111111111111111111111111111"
+#define RUN_ID	"22222222222222222222222222222222"
+
+static struct broker b;
+static struct instance i;
+static struct ship ship;
+static struct instance *list[1] = {&i};
+static struct peer peer;
+static struct client *c;
+static struct protocol_page *page;
+
+static struct protocol_page *map(int fd)
+{
+	void *at = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED,
+			fd, 0);
+
+	ck_assert_ptr_ne(at, MAP_FAILED);
+	close_fd(&fd);
+	return at;
+}
+
+static void set_up(void)
+{
+	int fd;
+
+	b = (struct broker){.instances = list,
+			    .options.config.chunk_seconds = 60};
+	/* It has beaten just now, and does not again in this test. */
+	b.clients.beat_ns = clock_mono_ns() + 3600 * NS_PER_SEC;
+	i = (struct instance){.pid = getpid(), .start_ticks = 7};
+	i.config.lifecycle = LIFECYCLE_TRACE;
+	i.is_sampled = true;
+	memcpy(i.next_profiler_id, NEXT_ID, sizeof(NEXT_ID));
+	peer = (struct peer){.pid = getpid(), .start_ticks = 7};
+	OK(client_new(&b, &peer, &c, &fd));
+	page = map(fd);
+}
+
+static void tear_down(void)
+{
+	client_end(c);
+	clients_sweep(&b);
+	ck_assert_ptr_null(b.clients.first);
+	(void)munmap(page, sizeof(*page));
+}
+
+static void appear(void)
+{
+	b.n_instances = 1;
+	clients_check(&b);
+}
+
+static struct protocol_answer ask(enum protocol_type type, int32_t pid)
+{
+	const struct protocol_request m = {.h = {.type = type}, .pid = pid};
+	struct protocol_answer answer = {0};
+
+	client_request(&b, c, &m, &answer);
+	return answer;
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(before_there_is_an_instance)
+{
+	ck_assert_uint_eq(page->sequence, 0);
+	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
+	ck_assert_uint_eq(page->wants_open, 0);
+	ck_assert_str_eq(page->profiler_id, "");
+	/* One of the same pid that is another process. */
+	i.start_ticks = 8;
+	appear();
+	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
+	i.start_ticks = 7;
+	i.life = INSTANCE_ENDED;
+	b.clients.n_seen = 0;
+	clients_check(&b);
+	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
+}
+
+TEST(what_stands_in_the_page)
+{
+	struct target t = {.phase = TARGET_PROFILED};
+
+	appear();
+	ck_assert_uint_eq(page->state, PROTOCOL_STOPPED);
+	ck_assert_uint_eq(page->lifecycle, PROTOCOL_TRACE);
+	ck_assert_uint_eq(page->is_sampled, 1);
+	ck_assert_uint_eq(page->thread_id, PROTOCOL_TID);
+	ck_assert_uint_eq(page->pid, (uint32_t)getpid());
+	ck_assert_uint_eq(page->is_other_ns, 0);
+	ck_assert_uint_eq(page->wants_open, 1);
+	ck_assert_str_eq(page->profiler_id, NEXT_ID);
+	ck_assert_uint_eq(page->sequence % 2, 0);
+	i.config.thread_id_format = THREAD_ID_PTHREAD;
+	i.target = &t;
+	memcpy(t.profiler_id, RUN_ID, sizeof(RUN_ID));
+	clients_check(&b);
+	ck_assert_uint_eq(page->thread_id, PROTOCOL_PTHREAD);
+	ck_assert_str_eq(page->profiler_id, RUN_ID);
+	/* What starts now is the next run's. */
+	t.phase = TARGET_STOPPING;
+	clients_check(&b);
+	ck_assert_str_eq(page->profiler_id, NEXT_ID);
+	i.root_spans = 1;
+	clients_check(&b);
+	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
+	ck_assert_uint_eq(page->wants_open, 0);
+	t.retry_ns = 1;
+	clients_check(&b);
+	ck_assert_uint_eq(page->state, PROTOCOL_TRACED_BY_OTHER);
+	ship.limit.holds = true;
+	i.ship = &ship;
+	clients_check(&b);
+	ck_assert_uint_eq(page->state, PROTOCOL_LIMITED);
+	i.obstacle = INSTANCE_LEFT_OUT;
+	clients_check(&b);
+	ck_assert_uint_eq(page->state, PROTOCOL_IS_LEFT_OUT);
+	i.is_sampled = false;
+	clients_check(&b);
+	ck_assert_uint_eq(page->state, PROTOCOL_UNSAMPLED);
+	ck_assert_uint_eq(page->is_sampled, 0);
+	b.phase = BROKER_STOPS;
+	clients_check(&b);
+	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
+}
+
+TEST(a_page_that_says_the_same_is_not_written)
+{
+	uint32_t sequence;
+
+	appear();
+	sequence = page->sequence;
+	clients_check(&b);
+	ck_assert_uint_eq(page->sequence, sequence);
+	/* Whatever the client does to it. */
+	page->sequence = 4711;
+	i.is_sampled = false;
+	clients_check(&b);
+	ck_assert_uint_eq(page->sequence, sequence + 2);
+}
+
+TEST(a_beat_a_second)
+{
+	appear();
+	clients_check(&b);
+	ck_assert_uint_eq(page->beat, 0);
+	b.clients.beat_ns = clock_mono_ns() - NS_PER_SEC;
+	clients_check(&b);
+	clients_check(&b);
+	ck_assert_uint_eq(page->beat, 1);
+}
+
+TEST(spans_by_the_page)
+{
+	appear();
+	page->spans_open = 1;
+	clients_check(&b);
+	ck_assert_uint_eq(i.root_spans, 1);
+	ck_assert(i.is_heard);
+	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
+	ck_assert_uint_eq(page->wants_open, 0);
+	page->spans_open = 0;
+	clients_check(&b);
+	ck_assert_uint_eq(i.root_spans, 0);
+	/* Until its chunk is finished. */
+	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
+	lifecycle_chunk(&i);
+	clients_check(&b);
+	ck_assert_uint_eq(page->state, PROTOCOL_STOPPED);
+	ck_assert_uint_eq(page->wants_open, 1);
+}
+
+TEST(a_span_that_is_over_when_it_is_heard_of)
+{
+	appear();
+	(void)ask(PROTOCOL_SPANS_OPEN, 0);
+	ck_assert_uint_eq(i.root_spans, 0);
+	ck_assert(lifecycle_wants(&i));
+}
+
+TEST(unsampled_spans_are_tracing)
+{
+	appear();
+	clients_check(&b);
+	ck_assert(!i.is_heard);
+	page->is_traced = 1;
+	clients_check(&b);
+	ck_assert(i.is_heard);
+	ck_assert_uint_eq(i.root_spans, 0);
+}
+
+TEST(a_client_that_ends_has_no_spans_open)
+{
+	struct client *other;
+	int fd;
+
+	/* What is open before there is an instance counts when there is one. */
+	page->spans_open = 1;
+	clients_check(&b);
+	appear();
+	ck_assert_uint_eq(i.root_spans, 1);
+	/* Another copy of the library in the same process, without a page. */
+	OK(client_new(&b, &peer, &other, NULL));
+	ck_assert_uint_eq(i.root_spans, 1);
+	client_end(other);
+	/* Until the end of the turn it is there, and counts for nothing. */
+	clients_check(&b);
+	ck_assert_uint_eq(i.root_spans, 1);
+	clients_sweep(&b);
+	client_end(c);
+	ck_assert_uint_eq(i.root_spans, 0);
+	OK(client_new(&b, &peer, &c, NULL));
+	(void)ask(PROTOCOL_SPANS_OPEN, 0);
+	ck_assert_uint_eq(i.root_spans, 1);
+	clients_check(&b);
+	ck_assert_uint_eq(i.root_spans, 1);
+	(void)ask(PROTOCOL_SPANS_CLOSED, 0);
+	ck_assert_uint_eq(i.root_spans, 0);
+	(void)ask(PROTOCOL_SPANS_OPEN, 0);
+	client_end(c);
+	ck_assert_uint_eq(i.root_spans, 0);
+	OK(client_new(&b, &peer, &c, &fd));
+	close_fd(&fd);
+}
+
+TEST(an_instance_that_ends_is_left)
+{
+	appear();
+	page->spans_open = 1;
+	clients_check(&b);
+	i.life = INSTANCE_REMOVED;
+	clients_check(&b);
+	ck_assert_uint_eq(i.root_spans, 0);
+	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
+	/* Another section matches it. */
+	i.life = INSTANCE_LIVES;
+	b.clients.n_seen = 0;
+	clients_check(&b);
+	ck_assert_uint_eq(i.root_spans, 1);
+	clients_forget(&b, &i);
+	b.n_instances = b.clients.n_seen = 0;
+	memset(&i, 0xff, sizeof(i));
+	clients_check(&b);
+	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
+}
+
+TEST(commands)
+{
+	struct protocol_answer a;
+
+	i.config.lifecycle = LIFECYCLE_MANUAL;
+	/* Before there is an instance they wait for it, the last one counts. */
+	ck_assert_uint_eq(ask(PROTOCOL_STOP, 0).result, PROTOCOL_OK);
+	ck_assert_uint_eq(ask(PROTOCOL_START, 0).result, PROTOCOL_OK);
+	ck_assert_uint_eq(page->handled, 0);
+	appear();
+	ck_assert_uint_eq(page->handled, 2);
+	ck_assert(i.is_started);
+	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
+	a = ask(PROTOCOL_START, 0);
+	ck_assert_uint_eq(a.result, PROTOCOL_RUNS_ALREADY);
+	ck_assert_str_ne(a.text, "");
+	ck_assert_str_eq(a.profiler_id, NEXT_ID);
+	ck_assert_int_eq(a.pid, getpid());
+	ck_assert_uint_eq(page->handled, 3);
+	a = ask(PROTOCOL_STOP, 0);
+	ck_assert_uint_eq(a.result, PROTOCOL_OK);
+	ck_assert_uint_eq(a.state, PROTOCOL_STOPPED);
+	ck_assert_str_eq(a.profiler_id, "");
+	ck_assert_uint_eq(page->state, PROTOCOL_STOPPED);
+	ck_assert_uint_eq(ask(PROTOCOL_STOP, 0).result, PROTOCOL_NOT_RUNNING);
+	i.is_sampled = false;
+	ck_assert_uint_eq(ask(PROTOCOL_START, 0).result, PROTOCOL_NOT_SAMPLED);
+	i.config.lifecycle = LIFECYCLE_TRACE;
+	ck_assert_uint_eq(ask(PROTOCOL_START, 0).result, PROTOCOL_TRACE_MODE);
+	ck_assert_uint_eq(ask(PROTOCOL_STOP, 0).result, PROTOCOL_TRACE_MODE);
+	ck_assert_uint_eq(page->handled, 8);
+}
+
+TEST(a_process_that_is_gone)
+{
+	struct client *none;
+	int fd;
+
+	peer.start_ticks = 0;
+	ck_assert_int_eq(client_new(&b, &peer, &none, &fd), -ESRCH);
+	peer.pid = 0;
+	ck_assert_int_eq(client_new(&b, &peer, &none, &fd), -ESRCH);
+}
+
+TEST(a_page_that_its_owner_empties)
+{
+	int fd;
+
+	client_end(c);
+	OK(client_new(&b, &peer, &c, &fd));
+	appear();
+	ck_assert_int_lt(ftruncate(fd, 0), 0);
+	OK(syscall(SYS_fallocate, fd, 3 /* PUNCH_HOLE */, 0L,
+		   (long)sizeof(*page)));
+	i.is_sampled = false;
+	clients_check(&b);
+	ck_assert_uint_eq(ask(PROTOCOL_START, 0).result, PROTOCOL_TRACE_MODE);
+	close_fd(&fd);
+}
+
+/* In a pid namespace of its own: its first process, which calls itself 1. */
+TEST(threads_of_another_namespace)
+{
+	int32_t found;
+	pid_t pid;
+
+	ck_assert(!thread_number_differs(getpid()));
+	OK(thread_number_find(getpid(), gettid(), &found));
+	ck_assert_int_eq(found, gettid());
+	ck_assert_int_eq(thread_number_find(getpid(), 1, &found), -ESRCH);
+	pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL,
+			     NULL, 0);
+	/* Needs CAP_SYS_ADMIN: an ordinary user's run has no more to say. */
+	if (pid < 0)
+		return;
+	if (pid == 0)
+		for (;;)
+			(void)pause();
+	ck_assert(thread_number_differs(pid));
+	OK(thread_number_find(pid, 1, &found));
+	ck_assert_int_eq(found, pid);
+	ck_assert_int_eq(thread_number_find(pid, pid, &found), -ESRCH);
+	OK(kill(pid, SIGKILL));
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	ck_assert_int_eq(thread_number_find(pid, 1, &found), -ESRCH);
+	ck_assert_int_eq(ask(PROTOCOL_THREAD, gettid()).pid, gettid());
+	ck_assert_uint_eq(ask(PROTOCOL_THREAD, 1).result, PROTOCOL_NO_PROCESS);
+}
+
+TEST(trace_mode_without_tracing)
+{
+	int fd = memfd_create("said", MFD_CLOEXEC);
+	char text[512] = "";
+
+	appear();
+	i.silent_ns = clock_mono_ns() - LIFECYCLE_SILENT_NS;
+	b.clients.beat_ns = 0;
+	ck_assert_int_ge(dup2(fd, STDERR_FILENO), 0);
+	clients_check(&b);
+	ck_assert_int_gt(pread(fd, text, sizeof(text) - 1, 0), 0);
+	HAS(text, ": warning: process ");
+	HAS(text, "has told of no root span in 60 s");
+}

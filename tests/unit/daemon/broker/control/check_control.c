@@ -1,0 +1,304 @@
+/* Through the socket, with a user that notes what it is asked. */
+#include "daemon/broker/control/control.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "daemon/broker/control/allowance.h"
+#include "lib/base/clock.h"
+#include "lib/base/ipc.h"
+#include "tests/unit/suite.h"
+
+static char dir[] = "/tmp/check_control.XXXXXX";
+static char path[128];
+static struct loop *loop;
+static struct control *control;
+static size_t asked, gone;
+static struct peer seen;
+static struct protocol_request last;
+
+static void ask(void *ctx, struct control_peer *peer,
+		const struct protocol_request *m, struct control_answer *ret)
+{
+	ck_assert_ptr_eq(ctx, &asked);
+	asked++;
+	last = *m;
+	seen = peer->is;
+	ret->m.result = PROTOCOL_NOT_SAMPLED;
+	if (m->h.type == PROTOCOL_STATUS) {
+		ret->fd = memfd_create("status", MFD_CLOEXEC);
+		ret->work = ALLOWANCE_AT_ONCE;
+	}
+}
+
+static int page(void *ctx, struct control_peer *peer, int *ret_fd)
+{
+	(void)ctx;
+	peer->user = &seen;
+	*ret_fd = memfd_create("page", MFD_CLOEXEC);
+	return 0;
+}
+
+static void on_gone(void *ctx, struct control_peer *peer)
+{
+	(void)ctx;
+	(void)peer;
+	gone++;
+}
+
+static const struct control_user user = {ask, page, on_gone};
+
+static void set_up(void)
+{
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/new/profd.sock", dir);
+	OK(loop_new(&loop));
+	OK(control_new(path, &user, &asked, geteuid(), &control));
+	OK(control_start(control, loop));
+}
+
+static void tear_down(void)
+{
+	struct stat st;
+	char lock[160], *end;
+
+	control_free(control);
+	loop_free(loop);
+	ck_assert_int_lt(stat(path, &st), 0);
+	(void)snprintf(lock, sizeof(lock), "%s.lock", path);
+	OK(unlink(lock));
+	end = strrchr(path, '/');
+	*end = '\0';
+	OK(rmdir(path));
+	OK(rmdir(dir));
+}
+
+static void turn(void)
+{
+	OK(loop_run_once(loop, 0));
+}
+
+static int dial(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			0);
+
+	memcpy(address.sun_path, path, strlen(path));
+	ck_assert_int_ge(fd, 0);
+	OK(connect(fd, (struct sockaddr *)&address, sizeof(address)));
+	return fd;
+}
+
+static void say_hello(int fd, uint32_t version, uint32_t flags)
+{
+	const struct protocol_hello m = {
+		.h = {PROTOCOL_HELLO, sizeof(m), 9},
+		.magic = PROTOCOL_MAGIC,
+		.version = version,
+		.flags = flags,
+	};
+
+	ck_assert_int_eq(send(fd, &m, sizeof(m), 0), sizeof(m));
+	turn(); /* accepts */
+	turn();
+}
+
+static struct protocol_answer take(int fd, uint32_t tag, size_t n_fds)
+{
+	struct protocol_answer answer;
+	struct ipc_message m;
+
+	ck_assert_int_eq(ipc_recv(fd, &m), 1);
+	ck_assert_uint_eq(m.size, sizeof(answer));
+	ck_assert_uint_eq(m.n_fds, n_fds);
+	memcpy(&answer, m.bytes, sizeof(answer));
+	ipc_close_fds(&m);
+	ck_assert_uint_eq(answer.h.type, PROTOCOL_ANSWER);
+	ck_assert_uint_eq(answer.h.size, sizeof(answer));
+	ck_assert_uint_eq(answer.h.tag, tag);
+	return answer;
+}
+
+static int greeted(void)
+{
+	int fd = dial();
+
+	say_hello(fd, PROTOCOL_VERSION, 0);
+	(void)take(fd, 9, 0);
+	return fd;
+}
+
+static ssize_t request(int fd, uint32_t type, uint32_t tag)
+{
+	const struct protocol_request m = {.h = {type, sizeof(m), tag}};
+
+	return send(fd, &m, sizeof(m), MSG_NOSIGNAL);
+}
+
+static bool is_closed(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP);
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(a_request)
+{
+	int fd = greeted();
+
+	ck_assert_int_gt(request(fd, PROTOCOL_START, 3), 0);
+	turn();
+	ck_assert_uint_eq(asked, 1);
+	ck_assert_uint_eq(last.h.type, PROTOCOL_START);
+	ck_assert_int_eq(seen.pid, getpid());
+	ck_assert_uint_eq(seen.uid, geteuid());
+	ck_assert_uint_gt(seen.start_ticks, 0);
+	ck_assert(seen.is_operator);
+	ck_assert_uint_eq(take(fd, 3, 0).result, PROTOCOL_NOT_SAMPLED);
+	/* Without a tag there is no answer. */
+	ck_assert_int_gt(request(fd, PROTOCOL_SPANS_OPEN, 0), 0);
+	ck_assert_int_gt(request(fd, PROTOCOL_STOP, 4), 0);
+	turn();
+	ck_assert_uint_eq(asked, 3);
+	(void)take(fd, 4, 0);
+	close(fd);
+	turn();
+	ck_assert_uint_eq(gone, 1);
+}
+
+TEST(versions)
+{
+	int fd = dial();
+
+	say_hello(fd, 77, PROTOCOL_WANT_PAGE);
+	ck_assert_uint_eq(take(fd, 9, 1).version, PROTOCOL_VERSION);
+	ck_assert_int_gt(request(fd, PROTOCOL_TYPE_END, 5), 0);
+	turn();
+	ck_assert_uint_eq(take(fd, 5, 0).result, PROTOCOL_BAD_VERSION);
+	ck_assert_uint_eq(asked, 0);
+	ck_assert(!is_closed(fd));
+	close(fd);
+}
+
+TEST(what_is_no_message)
+{
+	static const char long_one[PROTOCOL_SIZE_MAX + 50];
+	int silent = dial(), fd;
+
+	turn();
+	for (size_t size = 1; size <= sizeof(long_one); size += 40) {
+		fd = greeted();
+		ck_assert_int_eq(send(fd, long_one, size, 0), (ssize_t)size);
+		turn();
+		ck_assert(is_closed(fd));
+		close(fd);
+	}
+	fd = dial();
+	ck_assert_int_gt(request(fd, PROTOCOL_STATUS, 1), 0);
+	turn();
+	turn();
+	ck_assert(is_closed(fd));
+	ck_assert_uint_eq(asked, 0);
+	ck_assert(!is_closed(silent));
+	close(fd);
+	close(silent);
+}
+
+TEST(descriptors_are_not_taken)
+{
+	const struct protocol_request m = {.h = {PROTOCOL_START, sizeof(m), 1}};
+	int fd = greeted(), pipe_fds[2];
+	char byte;
+
+	OK(pipe2(pipe_fds, O_CLOEXEC));
+	/* Refused by the kernel, or dropped by us. */
+	(void)!ipc_send(fd, &m, sizeof(m), &pipe_fds[1], 1);
+	close(pipe_fds[1]);
+	turn();
+	ck_assert_int_eq(read(pipe_fds[0], &byte, 1), 0);
+	close(pipe_fds[0]);
+	close(fd);
+}
+
+TEST(who_does_not_read)
+{
+	int fd = greeted(), other = greeted();
+	uint64_t now_ns = clock_mono_ns();
+
+	for (int i = 0; i < 100000 && !is_closed(fd); i++) {
+		if (request(fd, PROTOCOL_START, 1) < 0)
+			ck_assert(errno == EAGAIN || errno == EPIPE);
+		turn();
+		now_ns += NS_PER_SEC;
+		control_check(control, now_ns);
+	}
+	ck_assert(is_closed(fd));
+	ck_assert_uint_eq(gone, 1);
+	ck_assert_int_gt(request(other, PROTOCOL_START, 2), 0);
+	turn();
+	(void)take(other, 2, 0);
+	close(fd);
+	close(other);
+}
+
+TEST(who_asks_too_much_is_heard_later)
+{
+	int fd = greeted();
+
+	ck_assert_int_gt(request(fd, PROTOCOL_STATUS, 1), 0);
+	ck_assert_int_gt(request(fd, PROTOCOL_START, 2), 0);
+	turn();
+	(void)take(fd, 1, 1);
+	ck_assert_uint_eq(asked, 1);
+	turn();
+	ck_assert_uint_eq(asked, 1);
+	/* As far ahead as it owes. */
+	control_check(control, clock_mono_ns() + 10 * NS_PER_SEC);
+	turn();
+	ck_assert_uint_eq(asked, 2);
+	(void)take(fd, 2, 0);
+	close(fd);
+}
+
+TEST(too_many_of_a_process)
+{
+	int fds[ALLOWANCE_PROCESS_MAX], fd;
+
+	for (size_t i = 0; i < ALLOWANCE_PROCESS_MAX; i++)
+		fds[i] = greeted();
+	fd = dial();
+	turn();
+	ck_assert(is_closed(fd));
+	close(fd);
+	close(fds[0]);
+	turn();
+	fds[0] = greeted();
+	for (size_t i = 0; i < ALLOWANCE_PROCESS_MAX; i++)
+		close(fds[i]);
+	turn();
+	ck_assert_uint_eq(gone, ALLOWANCE_PROCESS_MAX + 1);
+}
+
+TEST(the_end_closes_all)
+{
+	int fd = greeted(), silent = dial();
+
+	turn();
+	control_free(control);
+	control = NULL;
+	ck_assert_uint_eq(gone, 1);
+	ck_assert(is_closed(fd) && is_closed(silent));
+	close(fd);
+	close(silent);
+}

@@ -1,0 +1,463 @@
+/*
+ * What waits for ship: who has to give way where it is too much, and what a new
+ * one is told. This test is ship, where there is any.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/common/child.h"
+#include "proto/chunk_v2.h"
+#include "proto/profile.h"
+#include "tests/unit/suite.h"
+
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
+
+enum { SMALL = 100 * 1000 };
+
+static struct broker broker;
+static struct ship ships[2];
+static struct instance instances[2];
+
+static void set_up(void)
+{
+	struct broker *b = &broker;
+
+	memset(b, 0, sizeof(*b));
+	for (size_t i = 0; i < 2; i++) {
+		ships[i] = (struct ship){.dsn = "x"};
+		ships[i].child.broker = b;
+		ships[i].child.fd = -1;
+		b->ships[i] = &ships[i];
+	}
+	b->n_ships = 2;
+	b->output.dir_fd = -1;
+	b->has_dsn = true;
+	memset(instances, 0, sizeof(instances));
+	for (size_t i = 0; i < 2; i++) {
+		memcpy(instances[i].config.platform, "rust", sizeof("rust"));
+		instances[i].broker = b;
+		instances[i].ship = &ships[0];
+	}
+}
+
+/* A payload takes no memory: nothing is written to it. */
+static int make_payload(uint64_t size, int seals)
+{
+	int fd = memfd_create("payload", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	OK(ftruncate(fd, (off_t)size));
+	OK(fcntl(fd, F_ADD_SEALS, seals));
+	return fd;
+}
+
+static struct msg_chunk make_chunk(uint64_t size, uint64_t file_size)
+{
+	struct msg_chunk m = {
+		.h = MSG_HEADER(MSG_CHUNK),
+		.for_server = true,
+		.size = size,
+		.file_size = file_size,
+		.platform = "rust",
+	};
+
+	memset(m.chunk_id, 'a', sizeof(m.chunk_id) - 1);
+	return m;
+}
+
+/* sizes: of the descriptors; 0: there is none. */
+static int deliver(size_t instance, const struct msg_chunk *m,
+		   const uint64_t sizes[2], int seals)
+{
+	int fds[IPC_FDS_MAX] = {-1, -1, -1, -1}, r;
+
+	for (size_t i = 0; i < 2; i++)
+		if (sizes[i] > 0)
+			fds[i] = make_payload(sizes[i], i == 1 ? seals : SEALS);
+	r = delivery_chunk(&broker, &instances[instance], m, fds);
+	for (size_t i = 0; i < 2; i++)
+		close_fd(&fds[i]);
+	return r;
+}
+
+/* file_size: of the second payload; 0: there is none. */
+static void add_payloads(size_t instance, uint64_t size, uint64_t file_size)
+{
+	const struct msg_chunk m = make_chunk(size, file_size);
+	const uint64_t sizes[2] = {size, file_size};
+
+	OK(deliver(instance, &m, sizes, SEALS));
+}
+
+static void add_chunk(size_t instance, uint64_t size)
+{
+	add_payloads(instance, size, 0);
+}
+
+static uint64_t dropped(size_t instance)
+{
+	return instances[instance]
+		.past.chunks.discarded[DISCARD_QUEUE_OVERFLOW];
+}
+
+FIXTURE(set_up, NULL)
+
+TEST(many_of_one_are_its_own_loss)
+{
+	for (int i = 0; i < 30; i++)
+		add_chunk(1, SMALL);
+	for (int i = 0; i < 600; i++)
+		add_chunk(0, SMALL);
+	for (int i = 0; i < 30; i++)
+		add_chunk(1, SMALL);
+	ck_assert_uint_eq(broker.n_envelopes, 512);
+	ck_assert_uint_eq(dropped(0), 660 - 512);
+	ck_assert_uint_eq(dropped(1), 0);
+	delivery_give_up(&broker);
+}
+
+TEST(their_bytes_are_bounded)
+{
+	uint64_t waiting;
+
+	add_chunk(1, SMALL);
+	for (int i = 0; i < 100; i++)
+		add_chunk(0, CHUNK_V2_SIZE_MAX);
+	add_chunk(1, SMALL);
+	/* Those that ship would have do not count. */
+	waiting = broker.n_envelopes - ships[0].n_handed;
+	ck_assert_uint_le(waiting * CHUNK_V2_SIZE_MAX,
+			  (UINT64_C(1) << 30) + CHUNK_V2_SIZE_MAX);
+	ck_assert_uint_ge((waiting + 1) * CHUNK_V2_SIZE_MAX, UINT64_C(1) << 30);
+	ck_assert_uint_eq(dropped(0), 102 - broker.n_envelopes);
+	ck_assert_uint_eq(dropped(1), 0);
+	delivery_give_up(&broker);
+}
+
+/* A directory that files are written to. */
+static void open_output(void)
+{
+	OK(output_open(&broker.output, suite_directory()));
+}
+
+TEST(bytes_for_files_count)
+{
+	uint64_t waiting;
+
+	open_output();
+	ships[0].n_handed = MSG_ENVELOPES_MAX;
+	for (int i = 0; i < 100; i++)
+		add_payloads(0, CHUNK_V2_SIZE_MAX, CHUNK_V2_SIZE_MAX);
+	waiting = broker.n_envelopes;
+	ck_assert_uint_le((waiting - 1) * 2 * CHUNK_V2_SIZE_MAX, UINT64_C(1)
+									 << 30);
+	ck_assert_uint_eq(dropped(0), 100 - waiting);
+	delivery_give_up(&broker);
+	output_close(&broker.output);
+}
+
+/* A process that takes the place of the one before. Returns its end. */
+static int new_process(size_t n)
+{
+	int fds[2];
+
+	OK(ipc_pair(fds));
+	close_fd(&ships[n].child.fd);
+	ships[n].child.fd = fds[0];
+	OK(fcntl(fds[0], F_SETFL, O_NONBLOCK));
+	OK(fcntl(fds[1], F_SETFL, O_NONBLOCK));
+	return fds[1];
+}
+
+/* The next message to it: of this type and size. */
+static void receive(int ship, uint32_t type, void *ret, size_t size)
+{
+	struct ipc_message m;
+
+	ck_assert_int_eq(ipc_recv(ship, &m), 1);
+	ck_assert_uint_eq(msg_type_of(&m), type);
+	ck_assert_uint_eq(m.size, size);
+	memcpy(ret, m.bytes, size);
+	ipc_close_fds(&m);
+}
+
+/*
+ * An envelope to be written and sent, or either; size, file_size: of the
+ * payloads that come with it, 0 for none.
+ */
+static void receive_payloads(int ship, bool to_server, uint64_t size,
+			     uint64_t file_size)
+{
+	const struct msg_envelope *e;
+	struct ipc_message m;
+
+	ck_assert_int_eq(ipc_recv(ship, &m), 1);
+	ck_assert_uint_eq(msg_type_of(&m), MSG_ENVELOPE);
+	e = (const void *)m.bytes;
+	ck_assert(e->to_server == to_server && e->to_file);
+	ck_assert_uint_eq(e->size, size);
+	ck_assert_uint_eq(e->file_size, file_size);
+	ck_assert_uint_eq(m.n_fds, file_size > 0 ? 3 : 2);
+	ck_assert_int_eq(lseek(m.fds[0], 0, SEEK_END), (off_t)size);
+	if (file_size > 0)
+		ck_assert_int_eq(lseek(m.fds[2], 0, SEEK_END),
+				 (off_t)file_size);
+	ipc_close_fds(&m);
+}
+
+static void assert_no_more(int ship)
+{
+	struct ipc_message m;
+
+	ck_assert_int_eq(ipc_recv(ship, &m), -EAGAIN);
+}
+
+TEST(a_new_one_is_told_of_the_end)
+{
+	const uint64_t hour_ns = 3600 * NS_PER_SEC;
+	struct msg_number finish;
+	struct msg_envelope envelope;
+	int ship = new_process(0);
+
+	add_chunk(0, SMALL);
+	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
+	delivery_finish(&broker, hour_ns);
+	receive(ship, MSG_SHIP_FINISH, &finish, sizeof(finish));
+	close_fd(&ship);
+	ship = new_process(0);
+	delivery_resend(&broker, &ships[0]);
+	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
+	receive(ship, MSG_SHIP_FINISH, &finish, sizeof(finish));
+	/* Of what is left. */
+	ck_assert_uint_gt(finish.n, 0);
+	ck_assert_uint_lt(finish.n, hour_ns);
+	assert_no_more(ship);
+	close_fd(&ship);
+	delivery_give_up(&broker);
+}
+
+/* The second payload is the file's, until that is written. */
+TEST(a_file_has_a_payload_of_its_own)
+{
+	struct msg_envelope_written written = {
+		.h = MSG_HEADER(MSG_ENVELOPE_WRITTEN),
+		.seq = 1,
+		.error = EIO,
+	};
+	struct msg_envelope envelope;
+	struct ipc_message m = {.size = sizeof(written)};
+	int ship = new_process(0);
+
+	open_output();
+	add_payloads(0, SMALL, SMALL + 1);
+	receive_payloads(ship, true, SMALL, SMALL + 1);
+	/* Another process gets both, too. */
+	close_fd(&ship);
+	ship = new_process(0);
+	delivery_resend(&broker, &ships[0]);
+	receive_payloads(ship, true, SMALL, SMALL + 1);
+	memcpy(m.bytes, &written, sizeof(written));
+	ship_on_message(&ships[0].child, &m);
+	close_fd(&ship);
+	ship = new_process(0);
+	delivery_resend(&broker, &ships[0]);
+	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
+	ck_assert(!envelope.to_file && envelope.to_server);
+	ck_assert_uint_eq(envelope.file_size, 0);
+	/* Without one, the file has the server's. */
+	add_chunk(0, SMALL);
+	receive_payloads(ship, true, SMALL, 0);
+	close_fd(&ship);
+	delivery_give_up(&broker);
+	output_close(&broker.output);
+}
+
+/* Made when no server was to get it; by now there is one. */
+TEST(what_is_for_files_is_not_sent)
+{
+	struct msg_chunk m = make_chunk(SMALL, 0);
+	const uint64_t sizes[2] = {SMALL, 0};
+	int ship = new_process(0);
+
+	open_output();
+	m.for_server = false;
+	OK(deliver(0, &m, sizes, SEALS));
+	receive_payloads(ship, false, SMALL, 0);
+	close_fd(&ship);
+	delivery_give_up(&broker);
+	output_close(&broker.output);
+}
+
+TEST(payloads_that_break_a_rule)
+{
+	const uint64_t both[2] = {SMALL, SMALL}, one[2] = {SMALL, 0};
+	struct msg_chunk m = make_chunk(SMALL, SMALL);
+
+	/* There are no files. */
+	ck_assert_int_eq(deliver(0, &m, both, SEALS), -EPROTO);
+	open_output();
+	ck_assert_int_eq(deliver(0, &m, one, SEALS), -EPROTO);
+	ck_assert_int_eq(deliver(0, &m, both, SEALS & ~F_SEAL_WRITE), -EPROTO);
+	m.file_size++;
+	ck_assert_int_eq(deliver(0, &m, both, SEALS), -EPROTO);
+	m.file_size = 0;
+	ck_assert_int_eq(deliver(0, &m, both, SEALS), -EPROTO);
+	/* A V1 profile has one payload. */
+	m.file_size = SMALL;
+	m.transaction_size = 1;
+	ck_assert_int_eq(deliver(0, &m, both, SEALS), -EPROTO);
+	m.transaction_size = 0;
+	OK(deliver(0, &m, both, SEALS));
+	delivery_give_up(&broker);
+	output_close(&broker.output);
+}
+
+TEST(an_anchor_is_for_spotlight_alone)
+{
+	const uint64_t sizes[2] = {SMALL, SMALL / 2};
+	struct msg_chunk m = make_chunk(SMALL, 0);
+	struct msg_envelope envelope;
+	struct ipc_message message;
+	int server = new_process(0), spotlight = new_process(1);
+
+	m.anchor_size = SMALL / 2;
+	/* There is no Spotlight. */
+	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), -EPROTO);
+	ships[1].is_spotlight = true;
+	broker.spotlight.ship = &ships[1];
+	ck_assert_int_eq(deliver(0, &m, sizes, SEALS & ~F_SEAL_WRITE), -EPROTO);
+	m.anchor_size++;
+	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), -EPROTO);
+	m.anchor_size--;
+	/* A V1 profile has a transaction of its own. */
+	m.transaction_size = 1;
+	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), -EPROTO);
+	m.transaction_size = 0;
+	OK(deliver(0, &m, sizes, SEALS));
+	receive(server, MSG_ENVELOPE, &envelope, sizeof(envelope));
+	ck_assert_uint_eq(envelope.size, SMALL);
+	ck_assert_uint_eq(envelope.anchor_size, 0);
+	ck_assert_int_eq(ipc_recv(spotlight, &message), 1);
+	ck_assert_uint_eq(msg_type_of(&message), MSG_ENVELOPE);
+	memcpy(&envelope, message.bytes, sizeof(envelope));
+	ck_assert_uint_eq(envelope.size, SMALL);
+	ck_assert_uint_eq(envelope.anchor_size, SMALL / 2);
+	ck_assert_uint_eq(message.n_fds, 2);
+	ck_assert_int_eq(lseek(message.fds[1], 0, SEEK_END), SMALL / 2);
+	ipc_close_fds(&message);
+	close_fd(&server);
+	close_fd(&spotlight);
+	delivery_give_up(&broker);
+}
+
+TEST(one_that_works_is_told_of_no_end)
+{
+	int ship = new_process(0);
+
+	delivery_resend(&broker, &ships[0]);
+	assert_no_more(ship);
+	close_fd(&ship);
+}
+
+TEST(it_is_told_of_losses)
+{
+	struct msg_lost lost;
+	int ship;
+
+	/* There is none yet. */
+	loss_count(&instances[0], instances[0].ship, DISCARD_TOO_LARGE);
+	loss_count(&instances[0], instances[0].ship, DISCARD_UNWIND_DIED);
+	ship = new_process(0);
+	delivery_resend(&broker, &ships[0]);
+	receive(ship, MSG_LOST, &lost, sizeof(lost));
+	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_INTERNAL_SDK_ERROR);
+	ck_assert_uint_eq(lost.quantity, 2);
+	loss_count(&instances[1], instances[1].ship, PROFILE_NO_SAMPLES);
+	receive(ship, MSG_LOST, &lost, sizeof(lost));
+	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_INSUFFICIENT_DATA);
+	ck_assert_uint_eq(lost.quantity, 1);
+	ck_assert_uint_eq(lost.kind, ENVELOPE_CHUNK);
+	loss_count(&instances[1], instances[1].ship, DISCARD_EXEC_BUDGET);
+	receive(ship, MSG_LOST, &lost, sizeof(lost));
+	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_BACKPRESSURE);
+	ck_assert_uint_eq(lost.quantity, 1);
+	assert_no_more(ship);
+	broker.options.transaction = "nightly";
+	loss_count(&instances[1], instances[1].ship, DISCARD_QUEUE_OVERFLOW);
+	receive(ship, MSG_LOST, &lost, sizeof(lost));
+	ck_assert_uint_eq(lost.kind, ENVELOPE_V1);
+	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_QUEUE_OVERFLOW);
+	ck_assert_uint_eq(lost.quantity, 1);
+	assert_no_more(ship);
+	/* Without a server there is nobody to tell. */
+	ships[0].dsn[0] = '\0';
+	loss_count(&instances[1], instances[1].ship, PROFILE_NO_SAMPLES);
+	assert_no_more(ship);
+	ck_assert_uint_eq(
+		instances[1].past.chunks.discarded[PROFILE_NO_SAMPLES], 2);
+	close_fd(&ship);
+}
+
+/* The instance has another DSN by now; its chunk is of the one before. */
+TEST(a_loss_is_told_where_the_chunk_was_to_go)
+{
+	const enum client_report_reason reason =
+		CLIENT_REPORT_INTERNAL_SDK_ERROR;
+
+	/* The ship has as many as it may have: this one waits. */
+	ships[0].n_handed = MSG_ENVELOPES_MAX;
+	add_chunk(0, SMALL);
+	instances[0].ship = &ships[1];
+	for (int i = 0; i < MSG_ENVELOPES_MAX; i++)
+		add_chunk(0, SMALL);
+	delivery_give_up(&broker);
+	ck_assert_uint_eq(ships[0].untold.quantity[ENVELOPE_CHUNK][reason], 1);
+	ck_assert_uint_eq(ships[1].untold.quantity[ENVELOPE_CHUNK][reason],
+			  MSG_ENVELOPES_MAX);
+	ck_assert_uint_eq(instances[0].n_envelopes, 0);
+}
+
+/* One that is over is found by no function, and freed at the end of a turn. */
+TEST(what_is_over_is_freed_in_one_place)
+{
+	add_chunk(0, SMALL);
+	ck_assert(delivery_needs(&broker, &ships[0]));
+	for (int i = 0; i < 600; i++)
+		add_chunk(1, SMALL);
+	/* The oldest of the instance with most are over, and still there. */
+	ck_assert_uint_eq(broker.n_envelopes, 512);
+	ck_assert_uint_eq(instances[1].n_envelopes, 600);
+	delivery_sweep(&broker);
+	ck_assert_uint_eq(instances[1].n_envelopes, 511);
+	ck_assert_uint_eq(instances[0].n_envelopes, 1);
+	delivery_give_up(&broker);
+	ck_assert(!delivery_needs(&broker, &ships[0]));
+	ck_assert_ptr_null(broker.envelopes);
+}
+
+/* A server that takes nothing is waited for by its own chunks alone. */
+TEST(each_server_has_its_own_queue)
+{
+	struct msg_envelope envelope;
+	int fds[2] = {new_process(0), new_process(1)};
+
+	instances[1].ship = &ships[1];
+	for (size_t i = 0; i < MSG_ENVELOPES_MAX + 1; i++)
+		add_chunk(0, SMALL);
+	for (size_t i = 0; i < MSG_ENVELOPES_MAX; i++)
+		receive(fds[0], MSG_ENVELOPE, &envelope, sizeof(envelope));
+	assert_no_more(fds[0]);
+	add_chunk(1, SMALL);
+	receive(fds[1], MSG_ENVELOPE, &envelope, sizeof(envelope));
+	/* One that has died says nothing of the other's. */
+	delivery_resend(&broker, &ships[1]);
+	receive(fds[1], MSG_ENVELOPE, &envelope, sizeof(envelope));
+	assert_no_more(fds[1]);
+	assert_no_more(fds[0]);
+	for (size_t i = 0; i < 2; i++)
+		close_fd(&fds[i]);
+	delivery_give_up(&broker);
+}

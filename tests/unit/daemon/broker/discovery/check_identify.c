@@ -1,0 +1,198 @@
+#include "daemon/broker/discovery/identify.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/unit/daemon/full.h"
+#include "tests/unit/suite.h"
+
+static struct target_config target;
+static struct config config = {.targets = &target, .n_targets = 1};
+static struct loop *loop;
+static struct files *files;
+static struct pid_files *pid_files;
+static struct identify *id;
+
+static struct {
+	int n;
+	size_t section;
+	bool takes; /* the pidfd */
+	int pidfd;
+} answer;
+
+static void on_identified(void *ctx, const struct sighting *s,
+			  struct process *process, size_t section)
+{
+	(void)ctx, (void)s;
+	answer.n++;
+	answer.section = section;
+	if (answer.takes)
+		answer.pidfd = process_take_pidfd(process);
+}
+
+static void on_pid_file(void *ctx, int32_t pid, int32_t before)
+{
+	(void)ctx, (void)pid, (void)before;
+}
+
+static void set_up(void)
+{
+	OK(loop_new(&loop));
+	OK(files_new(loop, &files));
+	OK(pid_files_new(files, on_pid_file, NULL, &pid_files));
+	OK(identify_new(files, pid_files, on_identified, NULL, &id));
+	target = (struct target_config){.uid = CONFIG_UID_ANY};
+	memcpy(target.cmdline, "*", 2);
+	identify_by(id, &config);
+	answer.n = 0;
+	answer.takes = false;
+	answer.pidfd = -1;
+}
+
+static void tear_down(void)
+{
+	pid_files_free(pid_files);
+	files_free(files);
+	identify_free(id);
+	loop_free(loop);
+}
+
+/* As discovery does it: who has looked closes. */
+static void ask(void)
+{
+	const struct sighting s = {.pid = getpid(), .of = SIGHTING_FORK};
+	struct process process;
+
+	ck_assert_int_eq(process_look(getpid(), &process), PROCESS_OK);
+	OK(identify(id, &s, &process));
+	close_fd(&process.pidfd);
+}
+
+static void await(int n)
+{
+	while (answer.n < n) {
+		OK(loop_run_once(loop, 100));
+		files_check(files);
+	}
+	ck_assert_int_eq(answer.n, n);
+}
+
+/* This process's own. */
+static int count_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while (readdir(dir) != NULL)
+		n++;
+	(void)closedir(dir);
+	return n;
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(by_its_command_line)
+{
+	ask();
+	ck_assert_int_eq(answer.n, 0);
+	await(1);
+	ck_assert_uint_eq(answer.section, 0);
+	memcpy(target.cmdline, "no such", 8);
+	ask();
+	await(2);
+	ck_assert_uint_eq(answer.section, IDENTIFY_NOT_YET);
+}
+
+/* The question waits; nothing is answered or freed within the call. */
+TEST(no_helper_can_be_started)
+{
+	struct full full;
+
+	/* The process's pidfd, the request's copy of it, half a pair. */
+	full_but(&full, 3);
+	ask();
+	ck_assert_int_eq(answer.n, 0);
+	files_check(files);
+	ck_assert_int_eq(answer.n, 0);
+	full_end(&full);
+	await(1);
+	ck_assert_uint_eq(answer.section, 0);
+}
+
+TEST(no_descriptor_for_the_request)
+{
+	const struct sighting s = {.pid = getpid(), .of = SIGHTING_FORK};
+	struct process process;
+	struct full full;
+
+	ck_assert_int_eq(process_look(getpid(), &process), PROCESS_OK);
+	full_but(&full, 0);
+	OK(identify(id, &s, &process));
+	ck_assert_int_eq(process.pidfd, -1);
+	full_end(&full);
+	ck_assert_int_eq(answer.n, 1);
+	ck_assert_uint_eq(answer.section, IDENTIFY_LATER);
+}
+
+/* However many ask: each descriptor is closed, but those that are taken. */
+TEST(no_descriptor_stays)
+{
+	int before, asked = 0;
+
+	ask();
+	await(1);
+	before = count_descriptors();
+	for (int turn = 0; turn < 3; turn++) {
+		for (; identify_has_room(id); asked++)
+			ask();
+		await(1 + asked);
+	}
+	ck_assert_int_ge(asked, 3 * 10);
+	ck_assert_int_eq(count_descriptors(), before);
+	answer.takes = true;
+	ask();
+	await(2 + asked);
+	ck_assert_int_eq(count_descriptors(), before + 1);
+	ck_assert(process_is_alive(answer.pidfd));
+	close_fd(&answer.pidfd);
+}
+
+/* By the executable alone, where each section names one. */
+TEST(strangers_are_excluded)
+{
+	ck_assert(!identify_excludes(id, getpid()));
+	memcpy(target.exe, "/no such", 9);
+	ck_assert(identify_excludes(id, getpid()));
+	/* Its executable is not known any more. */
+	ck_assert(identify_excludes(id, INT32_MAX));
+	memset(target.exe, 0, sizeof(target.exe));
+	ck_assert_int_gt(
+		readlink("/proc/self/exe", target.exe, sizeof(target.exe) - 1),
+		0);
+	ck_assert(!identify_excludes(id, getpid()));
+}
+
+TEST(dropped_at_the_end)
+{
+	const int before = count_descriptors();
+	struct loop *other_loop;
+	struct files *other_files;
+	struct identify *mine = id, *other;
+
+	OK(loop_new(&other_loop));
+	OK(files_new(other_loop, &other_files));
+	OK(identify_new(other_files, pid_files, on_identified, NULL, &other));
+	identify_by(other, &config);
+	id = other;
+	ask();
+	ask();
+	id = mine;
+	files_free(other_files);
+	identify_free(other);
+	loop_free(other_loop);
+	ck_assert_int_eq(answer.n, 0);
+	ck_assert_int_eq(count_descriptors(), before);
+}

@@ -1,0 +1,203 @@
+#include "daemon/broker/discovery/pid_files.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/unit/suite.h"
+
+static const char *dir;
+static char one[64], two[64];
+static struct target_config targets[3];
+static struct config config = {.targets = targets};
+static struct loop *loop;
+static struct files *files;
+static struct pid_files *p;
+
+static struct {
+	int n;
+	int32_t pid, before;
+} told;
+
+static void on_told(void *ctx, int32_t pid, int32_t before)
+{
+	(void)ctx;
+	told.n++;
+	told.pid = pid;
+	told.before = before;
+}
+
+static void set_up(void)
+{
+	dir = suite_directory();
+	(void)snprintf(one, sizeof(one), "%s/one", dir);
+	(void)snprintf(two, sizeof(two), "%s/two", dir);
+	OK(loop_new(&loop));
+	OK(files_new(loop, &files));
+	OK(pid_files_new(files, on_told, NULL, &p));
+}
+
+static void tear_down(void)
+{
+	pid_files_free(p);
+	files_free(files);
+	loop_free(loop);
+}
+
+static void configure(size_t n, const char *first, const char *second)
+{
+	memcpy(targets[0].pid_file, first, strlen(first) + 1);
+	memcpy(targets[1].pid_file, second, strlen(second) + 1);
+	config.n_targets = n;
+	ck_assert_int_eq(pid_files_by(p, &config), 0);
+}
+
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	ck_assert_int_eq(write(fd, text, strlen(text)), (int)strlen(text));
+	close_fd(&fd);
+}
+
+/* Until that many answers are there. */
+static void await(int n)
+{
+	while (told.n < n) {
+		OK(loop_run_once(loop, 100));
+		files_check(files);
+	}
+	ck_assert_int_eq(told.n, n);
+}
+
+static void read_all(uint64_t now_s, int answers)
+{
+	told.n = 0;
+	pid_files_read(p, now_s * NS_PER_SEC);
+	await(answers);
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(what_they_say)
+{
+	configure(2, one, two);
+	ck_assert_int_eq(pid_files_pid(p, one), 0);
+	read_all(1, 2);
+	ck_assert_int_eq(pid_files_pid(p, one), 0);
+	put(one, "42\n");
+	/* Not known before it has been read. */
+	ck_assert_int_eq(pid_files_pid(p, one), 0);
+	read_all(2, 2);
+	ck_assert_int_eq(pid_files_pid(p, one), 42);
+	ck_assert_int_eq(pid_files_pid(p, two), 0);
+	configure(1, one, "");
+	put(one, "43\n");
+	read_all(3, 1);
+	ck_assert_int_eq(told.pid, 43);
+	ck_assert_int_eq(told.before, 42);
+	(void)unlink(one);
+	read_all(4, 1);
+	ck_assert_int_eq(told.pid, 0);
+	ck_assert_int_eq(told.before, 43);
+}
+
+/* Nobody waits for who opens its other end. */
+TEST(no_regular_file)
+{
+	OK(mkfifo(one, 0600));
+	configure(2, one, dir);
+	read_all(1, 2);
+	ck_assert_int_eq(pid_files_pid(p, one), 0);
+	ck_assert_int_eq(pid_files_pid(p, dir), 0);
+}
+
+TEST(another_configuration)
+{
+	put(one, "42\n");
+	configure(2, one, one);
+	/* The same file is read once. */
+	read_all(1, 1);
+	configure(2, two, one);
+	ck_assert_int_eq(pid_files_pid(p, one), 42);
+	configure(1, two, "");
+	ck_assert_int_eq(pid_files_pid(p, one), 0);
+	/* An answer that nobody wants any more. */
+	configure(1, one, "");
+	told.n = 0;
+	pid_files_read(p, NS_PER_SEC);
+	configure(1, two, "");
+	pid_files_read(p, NS_PER_SEC);
+	await(1);
+	ck_assert_int_eq(told.pid, 0);
+}
+
+/* The only child that we have. */
+static int32_t helper(void)
+{
+	char path[64], text[64] = "";
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/children",
+		       getpid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	ck_assert_int_gt(read(fd, text, sizeof(text) - 1), 0);
+	close_fd(&fd);
+	return (int32_t)strtol(text, NULL, 10);
+}
+
+/* Its reader does not get on, as if a file system kept it. */
+TEST(one_that_hangs)
+{
+	static const struct rusage none;
+	int32_t hung;
+	int status;
+
+	put(one, "42\n");
+	configure(1, one, "");
+	read_all(1, 1);
+	hung = helper();
+	OK(kill(hung, SIGSTOP));
+	ck_assert_int_eq(waitpid(hung, &status, WUNTRACED), hung);
+	ck_assert(WIFSTOPPED(status));
+	put(one, "43\n");
+	told.n = 0;
+	pid_files_read(p, 2 * NS_PER_SEC);
+	while (files_killed(files) == 0) {
+		OK(loop_run_once(loop, 100));
+		files_check(files);
+	}
+	/* What was known stays, and nobody else is sent there. */
+	ck_assert_int_eq(files_killed(files), hung);
+	ck_assert_int_eq(told.n, 0);
+	ck_assert_int_eq(pid_files_pid(p, one), 42);
+	pid_files_read(p, 200 * NS_PER_SEC);
+	ck_assert_int_eq(waitpid(hung, &status, 0), hung);
+	files_reaped(files, hung, &none);
+	pid_files_reaped(p, hung);
+	pid_files_read(p, 2 * NS_PER_SEC + PID_FILES_HUNG_NS - 1);
+	ck_assert_int_eq(waitpid(-1, &status, WNOHANG), -1);
+	ck_assert_int_eq(errno, ECHILD);
+	told.n = 0;
+	pid_files_read(p, 2 * NS_PER_SEC + PID_FILES_HUNG_NS);
+	await(1);
+	ck_assert_int_eq(pid_files_pid(p, one), 43);
+}
+
+/* What comes from unwind is about processes only. */
+TEST(not_for_others)
+{
+	struct msg_want want = {.kind = WANT_PID_FILE};
+	int pidfd = dup(STDERR_FILENO);
+
+	memcpy(want.name, one, strlen(one));
+	ck_assert_int_eq(files_request(files, &want, getpid(), pidfd,
+				       (files_fn)NULL, &want),
+			 -EINVAL);
+	close_fd(&pidfd);
+}

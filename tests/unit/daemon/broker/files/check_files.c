@@ -1,0 +1,166 @@
+#include "daemon/broker/files/files.h"
+
+#include <sys/resource.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/base/buf.h"
+#include "tests/unit/daemon/full.h"
+#include "tests/unit/map_files.h"
+#include "tests/unit/suite.h"
+
+static struct loop *loop;
+static struct files *files;
+static int pidfd;
+static char one[1], two[1]; /* the ctx of two requests */
+
+static struct {
+	int n, error;
+	struct buf bytes;
+} answer;
+
+static void on_answer(void *ctx, const struct msg_want *want, int error, int fd,
+		      const struct file_shown *file)
+{
+	(void)ctx, (void)want, (void)file;
+	answer.n++;
+	answer.error = error;
+	buf_fini(&answer.bytes);
+	buf_init(&answer.bytes, 1u << 20);
+	if (fd >= 0)
+		OK(buf_read_fd(&answer.bytes, fd));
+	close_fd(&fd);
+}
+
+static void set_up(void)
+{
+	OK(loop_new(&loop));
+	OK(files_new(loop, &files));
+	pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	ck_assert_int_ge(pidfd, 0);
+	answer.n = 0;
+}
+
+static void tear_down(void)
+{
+	files_free(files);
+	loop_free(loop);
+	close_fd(&pidfd);
+	buf_fini(&answer.bytes);
+}
+
+static int ask_for(enum want_kind kind, char *ctx)
+{
+	const struct msg_want want = {.kind = kind};
+
+	return files_request(files, &want, getpid(), pidfd, on_answer, ctx);
+}
+
+static int ask(char *ctx)
+{
+	return ask_for(WANT_CMDLINE, ctx);
+}
+
+static void await(int n)
+{
+	while (answer.n < n) {
+		OK(loop_run_once(loop, 100));
+		files_check(files);
+	}
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(answered_by_a_helper)
+{
+	OK(ask(one));
+	OK(ask(two));
+	ck_assert_int_eq(answer.n, 0);
+	await(2);
+	ck_assert_int_eq(answer.error, 0);
+}
+
+static void code_of_this_file(void)
+{
+}
+
+/* One request tells whose code lies where. */
+TEST(maps_and_their_files)
+{
+	const struct mapped_file *files_of_maps;
+	const uint64_t here = (uintptr_t)code_of_this_file;
+	size_t size, at, n_here = 0;
+	struct stat st;
+
+	/* Without CAP_CHECKPOINT_RESTORE nobody is told. */
+	if (map_files_are_closed())
+		return;
+	OK(ask_for(WANT_MAPS, one));
+	await(1);
+	ck_assert_int_eq(answer.error, 0);
+	size = strlen(answer.bytes.data);
+	at = msg_maps_files(size);
+	ck_assert_int_eq(answer.bytes.data[size - 1], '\n');
+	ck_assert_uint_gt(answer.bytes.len, at);
+	ck_assert_uint_eq((answer.bytes.len - at) % sizeof(*files_of_maps), 0);
+	OK(stat("/proc/self/exe", &st));
+	files_of_maps = (const void *)(answer.bytes.data + at);
+	for (size_t i = 0; i < (answer.bytes.len - at) / sizeof(*files_of_maps);
+	     i++) {
+		const struct file_identity ours = file_identity_of(&st);
+
+		if (!file_identity_equal(&files_of_maps[i].file, &ours))
+			continue;
+		n_here++;
+		ck_assert_uint_le(files_of_maps[i].start, here);
+	}
+	ck_assert_uint_eq(n_here, 1);
+}
+
+TEST(program_and_its_environment)
+{
+	char exe[PATH_MAX];
+	const char *at, *end;
+
+	ck_assert_int_gt(readlink("/proc/self/exe", exe, sizeof(exe)), 0);
+	OK(ask_for(WANT_PROGRAM, one));
+	await(1);
+	ck_assert_int_eq(answer.error, 0);
+	at = answer.bytes.data;
+	end = at + answer.bytes.len;
+	ck_assert_int_eq(strncmp(at, exe, strlen(at)), 0);
+	for (int i = 0; i < 3; i++)
+		at += strlen(at) + 1;
+	ck_assert(at <= end);
+	ck_assert_ptr_nonnull(memmem(at, (size_t)(end - at), "PATH=", 5));
+}
+
+/* The caller still works with what an answer may free. */
+TEST(no_answer_within_the_request)
+{
+	struct full full;
+
+	full_but(&full, 2);
+	OK(ask(one));
+	OK(ask(two));
+	ck_assert_int_eq(answer.n, 0);
+	/* No helper can be started: the requests wait. */
+	files_check(files);
+	ck_assert_int_eq(answer.n, 0);
+	full_end(&full);
+	await(2);
+	ck_assert_int_eq(answer.error, 0);
+}
+
+TEST(forgotten)
+{
+	OK(ask(one));
+	ck_assert_int_eq(ask(one), -EINVAL);
+	files_forget(files, one);
+	OK(ask(one));
+	OK(ask(two));
+	await(2);
+	ck_assert_int_eq(answer.n, 2);
+}

@@ -1,0 +1,98 @@
+/* What is said of processes that cannot be attached to. */
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/broker/targets/targets.h"
+#include "lib/base/clock.h"
+#include "tests/unit/daemon/heard.h"
+#include "tests/unit/suite.h"
+
+static struct broker b;
+static struct heartbeat heartbeat;
+static struct instance instance;
+
+/* One that was there when it was found. */
+static void find_one_that_ends(void)
+{
+	memset(&b, 0, sizeof(b));
+	b.clocks = (struct broker_clocks){clock_mono_ns, clock_mono_ns,
+					  clock_mono_ns};
+	b.capture.fd = -1;
+	b.heartbeat = &heartbeat;
+	instance = (struct instance){.broker = &b, .pid = fork()};
+	if (instance.pid == 0)
+		_exit(0);
+	ck_assert_int_gt(instance.pid, 0);
+	instance.pidfd = (int)syscall(SYS_pidfd_open, instance.pid, 0);
+	ck_assert_int_ge(instance.pidfd, 0);
+	ck_assert_int_eq(waitpid(instance.pid, NULL, 0), instance.pid);
+	instance.life = INSTANCE_ENDED;
+	OK(target_open(&b, &instance));
+}
+
+static void tear_down(void)
+{
+	(void)close(instance.pidfd);
+}
+
+static void refuse(int error)
+{
+	const struct msg_target_state m = {.target = instance.target->id,
+					   .state = TARGET_REFUSED,
+					   .error = error};
+
+	target_on_state(&b, &m);
+}
+
+/* capture was too late, or there was none. */
+static void end_of_it(bool is_asked)
+{
+	if (is_asked) {
+		instance.target->in_capture = true;
+		refuse(ESRCH);
+	} else {
+		instance.target->attach_due = true;
+		targets_check(&b);
+	}
+	ck_assert(instance.target->phase == TARGET_CLOSED);
+}
+
+static const struct {
+	enum instance_origin origin;
+	bool was_attached;
+	unsigned int lines;
+} kinds[] = {
+	{.lines = 0}, /* of a section */
+	{.origin = INSTANCE_GIVEN, .lines = 1},
+	{.origin = INSTANCE_ATTACHED, .lines = 1},
+	{.origin = INSTANCE_GIVEN, .was_attached = true, .lines = 0},
+};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+FIXTURE(NULL, tear_down)
+
+TESTS(who_ends_before, 2 * KINDS)
+{
+	const size_t kind = (size_t)_i / 2;
+
+	find_one_that_ends();
+	instance.origin = kinds[kind].origin;
+	instance.was_attached = kinds[kind].was_attached;
+	hear();
+	end_of_it(_i % 2 != 0);
+	ck_assert_uint_eq(heard("\n"), kinds[kind].lines);
+}
+
+/* What somebody can do something about. */
+TEST(other_errors_are_told)
+{
+	find_one_that_ends();
+	hear();
+	refuse(ENOEXEC);
+	ck_assert_uint_eq(heard("is a 32-bit program"), 1);
+}

@@ -1,0 +1,353 @@
+#include "daemon/broker/targets/governor.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "daemon/broker/broker.h"
+#include "tests/unit/daemon/heard.h"
+#include "tests/unit/suite.h"
+
+#define FULL 101
+
+static uint32_t rates[8];
+
+/* What the targets cost at their rates. */
+static double cost(const double *costs, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += costs[i] * rates[i] / FULL;
+	return sum;
+}
+
+static void share(const double *costs, size_t n, double budget, uint32_t full)
+{
+	uint32_t full_hz[8];
+
+	for (size_t i = 0; i < n; i++)
+		full_hz[i] = full;
+	governor_share(costs, full_hz, n, budget, rates);
+}
+
+TEST(within_the_budget_all_keep_their_rate)
+{
+	const double costs[] = {0.02, 0.0, 0.03};
+
+	share(costs, 3, 0.05, FULL);
+	for (size_t i = 0; i < 3; i++)
+		ck_assert_uint_eq(rates[i], FULL);
+	share(costs, 0, 0.05, FULL);
+}
+
+TEST(who_costs_most_is_lowered)
+{
+	const double costs[] = {0.001, 0.2, 0.002};
+
+	share(costs, 3, 0.05, FULL);
+	ck_assert_uint_eq(rates[0], FULL);
+	ck_assert_uint_eq(rates[2], FULL);
+	ck_assert_uint_lt(rates[1], FULL / 4);
+	ck_assert_double_le(cost(costs, 3), 0.05);
+	/* And by no more than it takes. */
+	ck_assert_double_ge(cost(costs, 3), 0.045);
+}
+
+TEST(those_that_cost_more_may_cost_the_same)
+{
+	const double costs[] = {0.04, 0.08, 0.01, 0.02};
+
+	share(costs, 4, 0.08, FULL);
+	ck_assert_uint_eq(rates[2], FULL);
+	ck_assert_uint_eq(rates[3], FULL);
+	ck_assert_double_eq_tol(costs[0] * rates[0], costs[1] * rates[1], 0.08);
+	ck_assert_double_le(cost(costs, 4), 0.08);
+	ck_assert_double_ge(cost(costs, 4), 0.075);
+}
+
+TEST(no_rate_is_below_the_lowest)
+{
+	const double costs[] = {3.0, 0.001};
+
+	share(costs, 2, 0.01, FULL);
+	ck_assert_uint_eq(rates[0], GOVERNOR_RATE_MIN_HZ);
+	share(costs, 2, 0.0001, FULL);
+	ck_assert_uint_eq(rates[0], GOVERNOR_RATE_MIN_HZ);
+	ck_assert_uint_eq(rates[1], GOVERNOR_RATE_MIN_HZ);
+	/* It was asked for less. */
+	share(costs, 2, 0.0001, 5);
+	ck_assert_uint_eq(rates[0], 5);
+	ck_assert_uint_eq(rates[1], 5);
+}
+
+/* Of those that cost the same, each at its own rate. */
+TEST(each_has_its_own_full_rate)
+{
+	const uint32_t full_hz[] = {FULL, 499, 23};
+	const double costs[] = {0.04, 0.04, 0.04};
+
+	governor_share(costs, full_hz, 3, 0.06, rates);
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert_uint_le(rates[i], full_hz[i] / 2);
+		ck_assert_uint_ge(rates[i], full_hz[i] * 4 / 10);
+	}
+	ck_assert_uint_eq(rates[2], GOVERNOR_RATE_MIN_HZ);
+	governor_share(costs, full_hz, 3, 0.2, rates);
+	for (size_t i = 0; i < 3; i++)
+		ck_assert_uint_eq(rates[i], full_hz[i]);
+}
+
+/* Of a loop of 20, 25 or 50 Hz always the same part would be seen. */
+TEST(a_lowered_rate_is_a_prime)
+{
+	unsigned int lowered = 0;
+
+	for (unsigned int i = 1; i < 1000; i++) {
+		const double costs[] = {i / 1000.0, 0.3};
+
+		share(costs, 2, 0.05, FULL);
+		for (size_t k = 0; k < 2; k++) {
+			lowered += rates[k] < FULL;
+			ck_assert_uint_le(rates[k], FULL);
+			ck_assert_uint_ge(rates[k], GOVERNOR_RATE_MIN_HZ);
+			for (uint32_t d = 2; d < rates[k]; d++)
+				ck_assert_uint_ne(rates[k] % d, 0);
+		}
+	}
+	ck_assert_uint_gt(lowered, 1000);
+}
+
+/* Takes n seconds of that cost. */
+static void take(struct governor_cost *c, unsigned int n, double each)
+{
+	for (unsigned int i = 0; i < n; i++)
+		governor_cost_take(c, each);
+}
+
+TEST(a_steady_cost_is_known_after_three_seconds)
+{
+	struct governor_cost c = {0};
+
+	take(&c, 2, 0.1);
+	ck_assert_double_eq(c.average, 0);
+	take(&c, 1, 0.1);
+	ck_assert_double_eq_tol(c.average, 0.1, 1e-9);
+	take(&c, 100, 0.1);
+	ck_assert_double_eq_tol(c.average, 0.1, 1e-9);
+}
+
+/* What the first stacks of a large program cost, wherever a second begins. */
+TEST(what_is_paid_once_does_not_count)
+{
+	for (unsigned int at = 0; at < 3; at++) {
+		struct governor_cost c = {0};
+
+		take(&c, at, 0.01);
+		take(&c, 1, 0.8);
+		take(&c, 3, 0.01);
+		ck_assert_double_eq_tol(c.average, 0.01, 1e-9);
+	}
+}
+
+TEST(later_it_is_an_average_over_ten_seconds)
+{
+	struct governor_cost c = {0};
+
+	/* Until there are so many all count the same. */
+	take(&c, 3, 0.01);
+	take(&c, 1, 0.03);
+	ck_assert_double_eq_tol(c.average, 0.02, 1e-9);
+	take(&c, 2, 0.06);
+	ck_assert_double_eq_tol(c.average, 0.04, 1e-9);
+	memset(&c, 0, sizeof(c));
+	take(&c, 60, 0.02);
+	take(&c, 1, 0.22);
+	ck_assert_double_eq_tol(c.average, 0.04, 1e-9);
+	take(&c, 10, 0.22);
+	ck_assert_double_ge(c.average, 0.12);
+	take(&c, 40, 0.22);
+	ck_assert_double_ge(c.average, 0.21);
+}
+
+/* A broker with targets of which each has had so many samples a tick. */
+static struct broker b;
+static struct heartbeat heartbeat;
+
+static void profile(size_t n)
+{
+	memset(&b, 0, sizeof(b));
+	b.heartbeat = &heartbeat;
+	b.capture.fd = -1;
+	b.timer_hz = FULL;
+	b.options.config.cpu_budget = 1;
+	for (size_t i = 0; i < n; i++)
+		b.targets[i] = (struct target){
+			.id = (uint32_t)i + 1,
+			.slot = (uint32_t)i,
+			.phase = TARGET_PROFILED,
+			.full_hz = FULL,
+			.rate_hz = FULL,
+			.governed.lowest_hz = FULL,
+		};
+}
+
+/* n seconds in which all use that share of a processor. */
+static void pass(unsigned int n, double share)
+{
+	const struct governor_used used = {.capture = share * 1e9};
+
+	for (unsigned int i = 0; i < n; i++)
+		governor_second(&b, &used, NS_PER_SEC);
+}
+
+/* As stops by a target's own signals do. */
+TEST(what_costs_the_same_at_any_rate)
+{
+	profile(1);
+	hear();
+	pass(60, 0.05);
+	ck_assert_uint_eq(heard("5.0 % of a processor are more than the budget "
+				"of 1 % at the lowest rate of all"),
+			  1);
+	ck_assert_uint_eq(b.targets[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
+	ck_assert_uint_eq(b.targets[0].governed.lowest_hz,
+			  GOVERNOR_RATE_MIN_HZ);
+	ck_assert(b.governor_gave_up);
+	ck_assert_uint_ge(b.targets[0].governed.exceeded_ns, 40 * NS_PER_SEC);
+	ck_assert_uint_ge(b.targets[0].governed.lowered_ns,
+			  b.targets[0].governed.exceeded_ns);
+}
+
+/* The lowest rate is kept, and is within the budget: nothing is exceeded. */
+TEST(what_is_not_exceeded_any_more)
+{
+	uint64_t exceeded;
+
+	profile(2);
+	pass(60, 0.05);
+	ck_assert(b.governor_gave_up);
+	pass(60, 0.009);
+	exceeded = b.targets[1].governed.exceeded_ns;
+	ck_assert(!b.governor_gave_up);
+	ck_assert_uint_eq(b.targets[1].rate_hz, GOVERNOR_RATE_MIN_HZ);
+	pass(20, 0.009);
+	ck_assert_uint_eq(b.targets[1].governed.exceeded_ns, exceeded);
+}
+
+/* What a rate can mend is none. */
+TEST(what_a_rate_saves_is_not_exceeded)
+{
+	profile(2);
+	for (unsigned int i = 0; i < 60; i++)
+		pass(1, 0.05 * b.targets[0].rate_hz / FULL);
+	ck_assert_uint_lt(b.targets[0].rate_hz, FULL);
+	ck_assert_uint_gt(b.targets[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
+	ck_assert_uint_eq(b.targets[0].governed.exceeded_ns, 0);
+	ck_assert_uint_ge(b.targets[0].governed.lowered_ns, 50 * NS_PER_SEC);
+}
+
+/* Nor is what it was before a rate that is the lowest was set. */
+TEST(what_the_lowest_rate_saves_is_not_exceeded)
+{
+	profile(1);
+	for (unsigned int i = 0; i < 60; i++)
+		pass(1, 0.08 * b.targets[0].rate_hz / FULL);
+	ck_assert_uint_eq(b.targets[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
+	ck_assert_uint_eq(b.targets[0].governed.exceeded_ns, 0);
+}
+
+/* Nor what the first seconds take, where a low rate was asked for. */
+TEST(a_start_is_not_exceeded)
+{
+	profile(1);
+	b.targets[0].full_hz = GOVERNOR_RATE_MIN_HZ;
+	b.targets[0].rate_hz = GOVERNOR_RATE_MIN_HZ;
+	pass(2, 0.3);
+	pass(60, 0.005);
+	ck_assert_uint_eq(b.targets[0].governed.exceeded_ns, 0);
+}
+
+/* All of them in one line, and the next one a minute later. */
+TEST(one_line_a_minute)
+{
+	profile(40);
+	b.options.config.cpu_budget = 5;
+	hear();
+	for (unsigned int i = 0; i < 59; i++)
+		pass(1, 0.2 * b.targets[0].rate_hz / FULL);
+	ck_assert_uint_lt(b.targets[0].rate_hz, FULL);
+	ck_assert_uint_eq(heard("budget 5 %: 40 of 40 targets at "), 1);
+	hear();
+	pass(30, 0.001);
+	ck_assert_uint_eq(b.targets[0].rate_hz, FULL);
+	ck_assert_uint_eq(heard("budget 5 %: all targets are at their full "
+				"rates again\n"),
+			  1);
+	hear();
+	pass(20, 0.3);
+	ck_assert_uint_lt(b.targets[0].rate_hz, FULL);
+	ck_assert_uint_eq(heard("budget 5 %"), 0);
+	hear();
+	pass(45, 0.3);
+	ck_assert_uint_eq(
+		heard("budget 5 %: 40 of 40 targets at 11 to 11 Hz\n"), 1);
+}
+
+static struct instance instances[8];
+
+/* How many of n that start now are attached at once. */
+static unsigned int admitted(unsigned int n, uint64_t now_ns)
+{
+	unsigned int of = 0;
+
+	memset(instances, 0, sizeof(instances));
+	for (unsigned int i = 0; i < n; i++)
+		of += governor_admits(&b, &instances[i], now_ns);
+	return of;
+}
+
+TEST(births_wait_while_the_budget_is_exceeded)
+{
+	const uint64_t now_ns = 1000 * NS_PER_SEC;
+
+	profile(0);
+	hear();
+	pass(60, 0.009);
+	ck_assert_uint_eq(admitted(8, now_ns), 8);
+	/* A second of much is within an average over ten. */
+	pass(1, 0.015);
+	ck_assert_uint_eq(admitted(8, now_ns), 8);
+	pass(20, 0.03);
+	ck_assert_uint_eq(b.births.delayed, 0);
+	ck_assert_uint_eq(admitted(8, now_ns), 1);
+	ck_assert_uint_eq(b.births.delayed, 7);
+	/* The same ones, that wait. */
+	ck_assert(!governor_admits(&b, &instances[7], now_ns));
+	ck_assert_uint_eq(b.births.delayed, 7);
+	ck_assert(
+		governor_admits(&b, &instances[7], now_ns + GOVERNOR_BIRTH_NS));
+	ck_assert(!governor_admits(&b, &instances[6],
+				   now_ns + GOVERNOR_BIRTH_NS));
+	pass(60, 0.009);
+	ck_assert_uint_eq(admitted(8, now_ns + GOVERNOR_BIRTH_NS), 8);
+	ck_assert_uint_eq(heard("are attached later"), 1);
+}
+
+TEST(births_are_told_once_a_minute)
+{
+	profile(0);
+	hear();
+	pass(30, 0.03);
+	for (uint64_t s = 1000; s < 1000 + 150; s++)
+		ck_assert_uint_eq(admitted(8, s * NS_PER_SEC), 1);
+	ck_assert_uint_eq(heard("are attached later"), 3);
+}
+
+TEST(births_without_a_budget)
+{
+	profile(0);
+	b.options.config.cpu_budget = 0;
+	pass(30, 0.5);
+	ck_assert_uint_eq(admitted(8, 1000 * NS_PER_SEC), 8);
+}

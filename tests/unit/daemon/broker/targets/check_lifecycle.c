@@ -1,0 +1,268 @@
+/* Each line of the specification's "Profile Lifecycle Modes" is a test. */
+#include "daemon/broker/targets/lifecycle.h"
+
+#include <string.h>
+
+#include "daemon/broker/targets/instance.h"
+#include "tests/unit/suite.h"
+
+#define CHUNK_NS (60 * NS_PER_SEC)
+
+static struct instance i;
+
+static void set(enum lifecycle mode, bool is_sampled)
+{
+	memset(&i, 0, sizeof(i));
+	i.config.lifecycle = mode;
+	i.is_sampled = is_sampled;
+}
+
+/*
+ * "SDKs SHOULD log a warning in debug mode if this function is called but
+ * results in a no-op", "... if this function is called while profileLifecycle
+ * is 'trace'": a line for each of the reasons that the specification lists, and
+ * for some that it does not.
+ */
+#define RUNS_ALREADY "start has no effect: the profiler is already running"
+#define NOT_RUNNING  "stop has no effect: the profiler is not running"
+#define NOT_SAMPLED                                                \
+	"the profiler does not start: the session is not sampled " \
+	"(profile_session_sample_rate)"
+#define TRACE_START                                                      \
+	"start has no effect: profile_lifecycle is trace, the profiler " \
+	"starts with the first sampled root span"
+#define TRACE_STOP                                                      \
+	"stop has no effect: profile_lifecycle is trace, the profiler " \
+	"stops after the last sampled root span"
+#define MANUAL_SPAN "a root span has no effect: profile_lifecycle is manual"
+#define NO_SPAN	    "the end of a root span has no effect: none is open"
+
+/* The calls: none changes what is wanted, and each says why. */
+static void check_no_op(struct lifecycle_result result,
+			enum protocol_result answer, const char *why_not,
+			bool wanted)
+{
+	ck_assert_int_eq(result.answer, answer);
+	ck_assert_str_eq(result.why_not, why_not);
+	ck_assert_int_eq(lifecycle_wants(&i), wanted);
+}
+
+static void check_effect(struct lifecycle_result result)
+{
+	ck_assert_int_eq(result.answer, PROTOCOL_OK);
+	ck_assert_str_eq(result.why_not, "");
+}
+
+/* "The profiler is controlled via start_profiler() and stop_profiler()." */
+TEST(manual_start_and_stop)
+{
+	set(LIFECYCLE_MANUAL, true);
+	ck_assert(!lifecycle_wants(&i));
+	check_effect(lifecycle_start(&i));
+	ck_assert(lifecycle_wants(&i));
+	check_effect(lifecycle_stop(&i));
+	ck_assert(!lifecycle_wants(&i));
+	/* "The profiler can be started again by calling startProfiler()." */
+	check_effect(lifecycle_start(&i));
+	ck_assert(lifecycle_wants(&i));
+}
+
+/* "... respects profile_session_sample_rate (independent of spans)." */
+TEST(manual_has_nothing_to_do_with_spans)
+{
+	set(LIFECYCLE_MANUAL, true);
+	check_no_op(lifecycle_span(&i, true), PROTOCOL_NOT_RUNNING, MANUAL_SPAN,
+		    false);
+	check_no_op(lifecycle_span(&i, false), PROTOCOL_NOT_RUNNING,
+		    MANUAL_SPAN, false);
+	check_effect(lifecycle_start(&i));
+	check_no_op(lifecycle_span(&i, true), PROTOCOL_NOT_RUNNING, MANUAL_SPAN,
+		    true);
+	check_no_op(lifecycle_span(&i, false), PROTOCOL_NOT_RUNNING,
+		    MANUAL_SPAN, true);
+}
+
+/* "This is a no-op if ... the profiler is already running." */
+TEST(start_of_what_runs)
+{
+	set(LIFECYCLE_MANUAL, true);
+	check_effect(lifecycle_start(&i));
+	check_no_op(lifecycle_start(&i), PROTOCOL_RUNS_ALREADY, RUNS_ALREADY,
+		    true);
+	check_effect(lifecycle_stop(&i));
+	check_no_op(lifecycle_stop(&i), PROTOCOL_NOT_RUNNING, NOT_RUNNING,
+		    false);
+}
+
+/* "... The profiling session is not sampled." */
+TEST(start_of_a_session_that_is_not_sampled)
+{
+	set(LIFECYCLE_MANUAL, false);
+	check_no_op(lifecycle_start(&i), PROTOCOL_NOT_SAMPLED, NOT_SAMPLED,
+		    false);
+	check_no_op(lifecycle_stop(&i), PROTOCOL_NOT_RUNNING, NOT_RUNNING,
+		    false);
+	/* Nor by configuration. */
+	i.is_started = true;
+	ck_assert(!lifecycle_wants(&i));
+}
+
+/* "... profileLifecycle is set to 'trace'", "'trace': This is a no-op." */
+TEST(start_and_stop_in_trace_mode)
+{
+	for (int sampled = 0; sampled < 2; sampled++) {
+		set(LIFECYCLE_TRACE, sampled);
+		check_no_op(lifecycle_start(&i), PROTOCOL_TRACE_MODE,
+			    TRACE_START, false);
+		(void)lifecycle_span(&i, true);
+		check_no_op(lifecycle_start(&i), PROTOCOL_TRACE_MODE,
+			    TRACE_START, sampled);
+		check_no_op(lifecycle_stop(&i), PROTOCOL_TRACE_MODE, TRACE_STOP,
+			    sampled);
+	}
+}
+
+/*
+ * "The profiler starts automatically when there is at least one active root
+ * span and stops when there are no active root spans (letting the current chunk
+ * finish)."
+ */
+TEST(trace_starts_and_stops_with_root_spans)
+{
+	set(LIFECYCLE_TRACE, true);
+	ck_assert(!lifecycle_wants(&i));
+	check_effect(lifecycle_span(&i, true));
+	ck_assert(lifecycle_wants(&i));
+	check_effect(lifecycle_span(&i, false));
+	ck_assert(lifecycle_wants(&i));
+	lifecycle_chunk(&i);
+	ck_assert(!lifecycle_wants(&i));
+	/* "Profile sampling is re-evaluated for each root span." */
+	check_effect(lifecycle_span(&i, true));
+	ck_assert(lifecycle_wants(&i));
+}
+
+/* A chunk's end while spans are open is nothing but that. */
+TEST(trace_runs_through_chunks)
+{
+	set(LIFECYCLE_TRACE, true);
+	(void)lifecycle_span(&i, true);
+	lifecycle_chunk(&i);
+	ck_assert(lifecycle_wants(&i));
+	(void)lifecycle_span(&i, false);
+	/* A span in the rest of the chunk: it goes on, with the next one. */
+	(void)lifecycle_span(&i, true);
+	lifecycle_chunk(&i);
+	ck_assert(lifecycle_wants(&i));
+	(void)lifecycle_span(&i, false);
+	lifecycle_chunk(&i);
+	ck_assert(!lifecycle_wants(&i));
+}
+
+/*
+ * "If multiple root spans overlap, profiling continues until the last sampled
+ * root span finishes."
+ */
+TEST(trace_with_root_spans_that_overlap)
+{
+	set(LIFECYCLE_TRACE, true);
+	(void)lifecycle_span(&i, true);
+	(void)lifecycle_span(&i, true);
+	(void)lifecycle_span(&i, false);
+	lifecycle_chunk(&i);
+	ck_assert(lifecycle_wants(&i));
+	(void)lifecycle_span(&i, true);
+	(void)lifecycle_span(&i, false);
+	lifecycle_chunk(&i);
+	ck_assert(lifecycle_wants(&i));
+	(void)lifecycle_span(&i, false);
+	lifecycle_chunk(&i);
+	ck_assert(!lifecycle_wants(&i));
+}
+
+/*
+ * "profile_session_sample_rate is checked first. If the session is not sampled,
+ * no profiling will occur."
+ */
+TEST(trace_in_a_session_that_is_not_sampled)
+{
+	set(LIFECYCLE_TRACE, false);
+	check_no_op(lifecycle_span(&i, true), PROTOCOL_NOT_SAMPLED, NOT_SAMPLED,
+		    false);
+	check_no_op(lifecycle_span(&i, false), PROTOCOL_NOT_SAMPLED,
+		    NOT_SAMPLED, false);
+}
+
+TEST(the_end_of_a_span_that_was_not_open)
+{
+	set(LIFECYCLE_TRACE, true);
+	check_no_op(lifecycle_span(&i, false), PROTOCOL_NOT_RUNNING, NO_SPAN,
+		    false);
+	(void)lifecycle_span(&i, true);
+	(void)lifecycle_span(&i, false);
+	check_no_op(lifecycle_span(&i, false), PROTOCOL_NOT_RUNNING, NO_SPAN,
+		    true);
+}
+
+/* In CPU mode a chunk of one that sleeps is never made. */
+TEST(a_chunk_that_does_not_come)
+{
+	uint64_t now = 1000;
+
+	set(LIFECYCLE_TRACE, true);
+	(void)lifecycle_span(&i, true);
+	ck_assert(!lifecycle_time(&i, now, CHUNK_NS));
+	(void)lifecycle_span(&i, false);
+	ck_assert(!lifecycle_time(&i, now, CHUNK_NS));
+	now += 2 * CHUNK_NS - 1;
+	ck_assert(!lifecycle_time(&i, now, CHUNK_NS));
+	ck_assert(lifecycle_wants(&i));
+	/* Another span: from its end on it counts anew. */
+	(void)lifecycle_span(&i, true);
+	(void)lifecycle_span(&i, false);
+	now += 1;
+	ck_assert(!lifecycle_time(&i, now, CHUNK_NS));
+	ck_assert(lifecycle_wants(&i));
+	now += 2 * CHUNK_NS;
+	ck_assert(!lifecycle_time(&i, now, CHUNK_NS));
+	ck_assert(!lifecycle_wants(&i));
+}
+
+/* "... if profile_lifecycle is set to 'trace' but tracing is disabled." */
+TEST(a_target_that_never_reports_a_span)
+{
+	const uint64_t since = 5 * NS_PER_SEC;
+
+	set(LIFECYCLE_TRACE, true);
+	ck_assert(!lifecycle_time(&i, since, CHUNK_NS));
+	ck_assert(
+		!lifecycle_time(&i, since + LIFECYCLE_SILENT_NS - 1, CHUNK_NS));
+	ck_assert(lifecycle_time(&i, since + LIFECYCLE_SILENT_NS, CHUNK_NS));
+	ck_assert(
+		!lifecycle_time(&i, since + 2 * LIFECYCLE_SILENT_NS, CHUNK_NS));
+	/* One with tracing, all of whose root spans are not sampled. */
+	set(LIFECYCLE_TRACE, true);
+	ck_assert(!lifecycle_time(&i, since, CHUNK_NS));
+	lifecycle_traced(&i);
+	ck_assert(!lifecycle_time(&i, since + LIFECYCLE_SILENT_NS, CHUNK_NS));
+	/* Those of which none is expected. */
+	set(LIFECYCLE_TRACE, false);
+	ck_assert(!lifecycle_time(&i, since, CHUNK_NS));
+	ck_assert(!lifecycle_time(&i, since + LIFECYCLE_SILENT_NS, CHUNK_NS));
+	set(LIFECYCLE_MANUAL, true);
+	ck_assert(!lifecycle_time(&i, since, CHUNK_NS));
+	ck_assert(!lifecycle_time(&i, since + LIFECYCLE_SILENT_NS, CHUNK_NS));
+}
+
+/* The configuration was changed: what is open counts. */
+TEST(another_mode)
+{
+	set(LIFECYCLE_MANUAL, true);
+	(void)lifecycle_span(&i, true);
+	ck_assert(!lifecycle_wants(&i));
+	i.config.lifecycle = LIFECYCLE_TRACE;
+	ck_assert(lifecycle_wants(&i));
+	(void)lifecycle_span(&i, false);
+	i.config.lifecycle = LIFECYCLE_MANUAL;
+	ck_assert(!lifecycle_wants(&i));
+}

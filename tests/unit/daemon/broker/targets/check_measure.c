@@ -1,0 +1,120 @@
+#include "daemon/broker/targets/measure.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/common/child.h"
+#include "lib/base/ipc.h"
+#include "tests/unit/suite.h"
+
+static struct broker b;
+static struct instance instance;
+static struct unwind unwind;
+static int unwinds_end;
+static pid_t pid;
+
+/* A process that waits, profiled, and an unwind process, this test. */
+static void set_up(void)
+{
+	int pair[2];
+
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0)
+		for (;;)
+			(void)pause();
+	b = (struct broker){
+		.n_unwinds = 1,
+		.clocks = {clock_mono_ns, clock_boot_ns, clock_wall_ns},
+	};
+	instance = (struct instance){.broker = &b, .pid = pid};
+	instance.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	ck_assert_int_ge(instance.pidfd, 0);
+	OK(target_open(&b, &instance));
+	instance.target->phase = TARGET_PROFILED;
+	instance.target->session = SESSION_OPEN;
+	instance.target->unwind = &unwind;
+	OK(ipc_pair(pair));
+	unwind = (struct unwind){.child = {.broker = &b,
+					   .type = &child_types[CHILD_UNWIND],
+					   .fd = pair[0]}};
+	b.unwinds[0] = &unwind;
+	unwinds_end = pair[1];
+}
+
+static void end_process(void)
+{
+	OK(kill(pid, SIGKILL));
+	OK(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT));
+}
+
+static void tear_down(void)
+{
+	end_process();
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	close_fd(&instance.pidfd);
+	close_fd(&unwind.child.fd);
+	close_fd(&unwinds_end);
+}
+
+static uint64_t anonymous_bytes; /* of the last that unwind was told */
+
+/* As if its second were over. What unwind is told; 0 bytes: nothing. */
+static uint64_t measured_bytes(void)
+{
+	const struct msg_measures *told;
+	struct ipc_message m;
+
+	instance.target->measured.time_ns = 1;
+	measure_check(&b);
+	if (!unwind.measures_asked)
+		return 0;
+	unwind.measures_asked = false;
+	ck_assert_int_eq(ipc_recv(unwinds_end, &m), 1);
+	told = (const void *)m.bytes;
+	ck_assert_uint_eq(told->n, 1);
+	ck_assert_uint_eq(told->v[0].target, instance.target->id);
+	ck_assert_uint_ne(told->v[0].memory_bytes, 0);
+	ck_assert_uint_ne(told->v[0].anonymous_bytes, 0);
+	anonymous_bytes = told->v[0].anonymous_bytes;
+	return told->v[0].memory_bytes;
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(by_a_file_that_stays_open)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	static const char text[] = "1000 77 30 1 0 1 0\n";
+	struct target *t = instance.target;
+	int fd;
+
+	ck_assert_uint_ne(measured_bytes(), 0);
+	ck_assert_int_gt(t->statm_fd, STDERR_FILENO);
+	fd = suite_file(text);
+	close_fd(&t->statm_fd);
+	t->statm_fd = fd;
+	for (int i = 0; i < 2; i++) {
+		ck_assert_uint_eq(measured_bytes(), 77 * page);
+		ck_assert_uint_eq(anonymous_bytes, 47 * page);
+	}
+	target_retire(t);
+	targets_sweep(&b);
+	ck_assert_int_lt(fcntl(fd, F_GETFD), 0);
+}
+
+TESTS(not_who_has_ended, 2)
+{
+	const bool opened = _i == 1;
+
+	if (opened)
+		ck_assert_uint_ne(measured_bytes(), 0);
+	end_process();
+	ck_assert_uint_eq(measured_bytes(), 0);
+	ck_assert(opened || instance.target->statm_fd < 0);
+	close_fd(&instance.target->statm_fd);
+}

@@ -1,0 +1,122 @@
+#include "daemon/broker/targets/sections.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/broker/targets/instance.h"
+#include "tests/unit/daemon/heard.h"
+#include "tests/unit/suite.h"
+
+static struct target_config targets[2];
+static struct config config = {.targets = targets, .n_targets = 2};
+static struct instance instance;
+static struct instance *instances[] = {&instance};
+static struct broker b = {.instances = instances};
+static struct loop *loop;
+static struct files *files;
+static struct sections s;
+
+static void set_up(void)
+{
+	targets[0] = (struct target_config){.name = "one", .exe = "/nowhere/x"};
+	targets[1] = (struct target_config){
+		.name = "two", .comm = "x", .min_age_s = 10};
+	instance = (struct instance){.config = targets[0]};
+	b.n_instances = 0;
+	OK(loop_new(&loop));
+	OK(files_new(loop, &files));
+	sections_init(&s, files);
+	ck_assert_int_eq(sections_by(&s, &config, NS_PER_SEC), 0);
+}
+
+static void tear_down(void)
+{
+	sections_fini(&s);
+	files_free(files);
+	loop_free(loop);
+}
+
+/* Until the helper has answered what was asked. */
+static void answer(void)
+{
+	for (int i = 0; i < 100; i++) {
+		files_check(files);
+		(void)!loop_run_once(loop, 10);
+	}
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(one_line_after_a_minute)
+{
+	const uint64_t due = NS_PER_SEC + SECTIONS_TELL_NS;
+
+	hear();
+	sections_check(&s, &b, due - 1);
+	answer();
+	ck_assert_uint_eq(heard("[target"), 0);
+	hear();
+	sections_check(&s, &b, due);
+	sections_check(&s, &b, due + NS_PER_SEC);
+	answer();
+	ck_assert_uint_eq(heard("[target \"one\"] has matched no process since "
+				"the configuration was read: exe = /nowhere/x: "
+				"there is no such file"),
+			  1);
+	/* Its processes are taken when they are 10 s old. */
+	hear();
+	sections_check(&s, &b, due + 10 * NS_PER_SEC - 1);
+	ck_assert_uint_eq(heard("[target"), 0);
+	hear();
+	sections_check(&s, &b, due + 10 * NS_PER_SEC);
+	sections_check(&s, &b, due + 90 * NS_PER_SEC);
+	answer();
+	ck_assert_uint_eq(heard("[target \"two\"] has matched no process since "
+				"the configuration was read\n"),
+			  1);
+}
+
+TEST(none_where_there_was_one)
+{
+	b.n_instances = 1;
+	sections_check(&s, &b, 2 * NS_PER_SEC);
+	ck_assert_uint_eq(s.v[0].instances, 1);
+	ck_assert_uint_eq(s.v[0].empty_since_ns, 0);
+	ck_assert_uint_eq(s.v[1].instances, 0);
+	ck_assert_uint_eq(s.v[1].empty_since_ns, NS_PER_SEC);
+	instance.life = INSTANCE_ENDED;
+	sections_check(&s, &b, 5 * NS_PER_SEC);
+	ck_assert_uint_eq(s.v[0].instances, 0);
+	ck_assert_uint_eq(s.v[0].empty_since_ns, 5 * NS_PER_SEC);
+	hear();
+	sections_check(&s, &b, 65 * NS_PER_SEC);
+	answer();
+	ck_assert_uint_eq(heard("\"one\""), 0);
+}
+
+/* By name, whatever place a section has now. */
+TEST(figures_outlive_a_process_and_a_reload)
+{
+	const struct target_config first = targets[0];
+	struct instance_figures f;
+
+	instance.past.chunks.sent = 3;
+	b.n_instances = 1;
+	sections_figures(&s.v[0], &b, &f);
+	ck_assert_uint_eq(f.chunks.sent, 3);
+	sections_gone(&s, &instance);
+	b.n_instances = 0;
+	targets[0] = targets[1];
+	targets[1] = first;
+	ck_assert_int_eq(sections_by(&s, &config, 9 * NS_PER_SEC), 0);
+	sections_figures(&s.v[1], &b, &f);
+	ck_assert_uint_eq(f.chunks.sent, 3);
+	sections_figures(&s.v[0], &b, &f);
+	ck_assert_uint_eq(f.chunks.sent, 0);
+	/* Attached by hand: no section's. */
+	instance.origin = INSTANCE_ATTACHED;
+	sections_gone(&s, &instance);
+	sections_figures(&s.v[1], &b, &f);
+	ck_assert_uint_eq(f.chunks.sent, 3);
+}

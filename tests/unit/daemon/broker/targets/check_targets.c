@@ -1,0 +1,154 @@
+/* What a run has from its start on: its name, and what its times are. */
+#include "daemon/broker/targets/targets.h"
+
+#include <string.h>
+
+#include "daemon/broker/broker.h"
+#include "tests/unit/suite.h"
+
+#define HOUR_NS (3600 * NS_PER_SEC)
+
+static struct broker b;
+static struct instance instance;
+static uint64_t mono_ns, slept_ns, wall_ns;
+static uint64_t passes_ns; /* between two readings */
+
+static void pass(uint64_t ns)
+{
+	mono_ns += ns;
+	wall_ns += ns;
+}
+
+static uint64_t mono(void)
+{
+	pass(passes_ns);
+	return mono_ns;
+}
+
+static uint64_t boot(void)
+{
+	pass(passes_ns);
+	return mono_ns + slept_ns;
+}
+
+static uint64_t wall(void)
+{
+	pass(passes_ns);
+	return wall_ns;
+}
+
+static void set_up(void)
+{
+	memset(&b, 0, sizeof(b));
+	b.clocks = (struct broker_clocks){mono, boot, wall};
+	instance = (struct instance){.broker = &b, .pid = 1, .pidfd = -1};
+	mono_ns = 1000 * NS_PER_SEC;
+	slept_ns = HOUR_NS;
+	wall_ns = UINT64_C(1763755000) * NS_PER_SEC;
+	passes_ns = 0;
+}
+
+static struct target *open_one(void)
+{
+	OK(target_open(&b, &instance));
+	return instance.target;
+}
+
+/* A tick's time in Unix time, as the chunk has it. */
+static uint64_t unix_s(const struct target *t)
+{
+	return (t->wall_offset_us + mono_ns / NS_PER_US) /
+	       (NS_PER_SEC / NS_PER_US);
+}
+
+static void sleep_for(uint64_t ns)
+{
+	slept_ns += ns;
+	wall_ns += ns;
+}
+
+FIXTURE(set_up, NULL)
+
+TEST(a_new_run_has_the_new_time)
+{
+	char first[MSG_ID_SIZE];
+	struct target *t = open_one();
+
+	ck_assert_uint_eq(unix_s(t), wall_ns / NS_PER_SEC);
+	memcpy(first, t->profiler_id, sizeof(first));
+	sleep_for(8 * HOUR_NS);
+	t = open_one();
+	ck_assert_str_ne(t->profiler_id, first);
+	ck_assert_uint_eq(unix_s(t), wall_ns / NS_PER_SEC);
+	/* One that goes on keeps what it has: the clock may be set. */
+	wall_ns += HOUR_NS;
+	pass(NS_PER_SEC);
+	ck_assert_uint_eq(unix_s(t), wall_ns / NS_PER_SEC - 3600);
+}
+
+TEST(it_does_not_outlast_a_sleep)
+{
+	struct target *t = open_one();
+
+	ck_assert(target_clocks_hold(&b, t));
+	pass(HOUR_NS);
+	ck_assert(target_clocks_hold(&b, t));
+	/* As if the clock had not been set by it. */
+	slept_ns += 2 * NS_PER_SEC;
+	ck_assert(!target_clocks_hold(&b, t));
+	ck_assert(target_clocks_hold(&b, open_one()));
+}
+
+/*
+ * Who has no processor between two readings has not slept, nor has its clock
+ * been set, forward or back.
+ */
+TEST(a_busy_machine_is_neither)
+{
+	struct target *t;
+
+	passes_ns = 10 * NS_PER_SEC;
+	t = open_one();
+	passes_ns = 0;
+	ck_assert(target_clocks_hold(&b, t));
+	t = open_one();
+	passes_ns = 60 * NS_PER_SEC;
+	ck_assert(target_clocks_hold(&b, t));
+}
+
+TEST(it_does_not_outlast_a_clock_that_was_set)
+{
+	static const int64_t by_s[] = {2, -2, 3, -3, 3 * 3600, -3 * 3600};
+
+	for (size_t i = 0; i < array_size(by_s); i++) {
+		struct target *t = open_one();
+		const bool holds = by_s[i] >= -2 && by_s[i] <= 2;
+
+		pass(59 * NS_PER_SEC);
+		wall_ns += (uint64_t)by_s[i] * NS_PER_SEC;
+		ck_assert(target_clocks_hold(&b, t));
+		pass(NS_PER_SEC);
+		ck_assert_int_eq(target_clocks_hold(&b, t), holds);
+		t = open_one();
+		pass(HOUR_NS);
+		ck_assert(target_clocks_hold(&b, t));
+	}
+}
+
+TEST(files_that_hang_are_tried_again)
+{
+	static const uint64_t minutes[] = {1, 2, 4, 8, 16, 32, 60, 60};
+	struct target *t = open_one();
+	uint64_t now = mono_ns;
+
+	ck_assert(!target_files_rest(t, now));
+	for (size_t i = 0; i < array_size(minutes); i++) {
+		const uint64_t pause = minutes[i] * 60 * NS_PER_SEC;
+
+		ck_assert_uint_eq(target_files_hang(t, now), pause);
+		ck_assert(target_files_rest(t, now + pause - 1));
+		now += pause;
+		ck_assert(!target_files_rest(t, now));
+	}
+	ck_assert(!target_files_rest(open_one(), mono_ns));
+}

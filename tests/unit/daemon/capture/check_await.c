@@ -1,0 +1,160 @@
+/* A wait for tracees that a time ends, whenever that comes. */
+#include "daemon/capture/await.h"
+
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/capture/tracee.h"
+#include "tests/unit/suite.h"
+
+/* So long that it does not come. */
+#define LONG_NS (10000 * NS_PER_SEC)
+
+static struct await a;
+static pid_t child;
+
+/* A child that waits until it is killed. */
+static void set_up(void)
+{
+	await_init(&a);
+	ck_assert(a.made);
+	await_enter();
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	while (child == 0)
+		(void)pause();
+}
+
+static void tear_down(void)
+{
+	(void)kill(child, SIGKILL);
+	(void)waitpid(child, NULL, __WALL);
+	await_rest(&a);
+}
+
+FIXTURE(set_up, tear_down)
+
+/* It rings at some moment from long before the call to long after. */
+TEST(a_time_ends_it_whenever_it_comes)
+{
+	pid_t pid;
+	int status;
+
+	for (uint64_t i = 0; i < 3000; i++) {
+		const uint64_t until_ns = clock_mono_ns() + 50 * i;
+
+		await_ring(&a, until_ns, NS_PER_MS);
+		ck_assert(!await_next(&a, until_ns, &pid, &status));
+		ck_assert_uint_ge(clock_mono_ns(), until_ns);
+	}
+}
+
+TEST(what_rings_before_does_not_end_it)
+{
+	const uint64_t now_ns = clock_mono_ns();
+	const uint64_t until_ns = now_ns + 20 * NS_PER_MS;
+	pid_t pid;
+	int status;
+
+	await_ring(&a, now_ns, NS_PER_MS);
+	ck_assert(!await_next(&a, until_ns, &pid, &status));
+	ck_assert_uint_ge(clock_mono_ns(), until_ns);
+}
+
+TEST(nobody_is_waited_for_in_vain)
+{
+	const uint64_t until_ns = clock_mono_ns() + LONG_NS;
+	int status;
+	pid_t pid;
+
+	OK(kill(child, SIGKILL));
+	ck_assert_int_eq(waitpid(child, &status, __WALL), child);
+	await_ring(&a, until_ns, NS_PER_MS);
+	ck_assert(!await_next(&a, until_ns, &pid, &status));
+}
+
+static void seize(void)
+{
+	OK(ptrace(PTRACE_SEIZE, child, NULL, NULL));
+}
+
+static int take_of(pid_t expected)
+{
+	const uint64_t now_ns = clock_mono_ns();
+	int status;
+	pid_t pid;
+
+	await_ring(&a, now_ns + LONG_NS, LONG_NS);
+	ck_assert(await_next(&a, now_ns + LONG_NS, &pid, &status));
+	ck_assert_int_eq(pid, expected);
+	return status;
+}
+
+static int take(void)
+{
+	return take_of(child);
+}
+
+TEST(statuses_are_those_of_waitpid)
+{
+	int signal;
+
+	seize();
+	OK(ptrace(PTRACE_INTERRUPT, child, NULL, NULL));
+	ck_assert_int_eq(tracee_classify(take(), &signal), TRACEE_TRAP);
+	OK(ptrace(PTRACE_CONT, child, NULL, NULL));
+	OK(kill(child, SIGUSR2));
+	ck_assert_int_eq(tracee_classify(take(), &signal), TRACEE_SIGNAL);
+	ck_assert_int_eq(signal, SIGUSR2);
+	OK(ptrace(PTRACE_CONT, child, NULL, NULL));
+	OK(kill(child, SIGKILL));
+	ck_assert_int_eq(take(), SIGKILL);
+}
+
+TEST(who_exits_has_the_status_of_that)
+{
+	const pid_t other = fork();
+
+	if (other == 0)
+		_exit(3);
+	ck_assert_int_ge(other, 0);
+	ck_assert_int_eq(take_of(other), W_EXITCODE(3, 0));
+}
+
+/* While it rings, at any moment, each stop is taken, and once. */
+TEST(no_stop_is_lost)
+{
+	int status, signal;
+	pid_t pid;
+
+	seize();
+	for (uint64_t i = 0; i < 3000; i++) {
+		uint64_t until_ns = clock_mono_ns() + 20 * i;
+
+		await_ring(&a, until_ns, NS_PER_MS);
+		OK(ptrace(PTRACE_INTERRUPT, child, NULL, NULL));
+		while (!await_next(&a, until_ns, &pid, &status)) {
+			until_ns = clock_mono_ns() + 100 * NS_PER_US;
+			await_ring(&a, until_ns, NS_PER_MS);
+		}
+		ck_assert_int_eq(tracee_classify(status, &signal), TRACEE_TRAP);
+		OK(ptrace(PTRACE_CONT, child, NULL, NULL));
+	}
+}
+
+TEST(where_nobody_waits_it_is_nothing)
+{
+	struct itimerspec left;
+
+	await_ring(&a, clock_mono_ns(), NS_PER_MS);
+	/* It ends with a handler that returns. */
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_lt(pause(), 0);
+	await_rest(&a);
+	ck_assert(!a.rings);
+	OK(timer_gettime(a.timer, &left));
+	ck_assert_int_eq(left.it_value.tv_sec, 0);
+	ck_assert_int_eq(left.it_value.tv_nsec, 0);
+}

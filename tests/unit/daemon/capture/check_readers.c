@@ -1,0 +1,204 @@
+/*
+ * When a reader is told of its head: time is an argument, so each moment is
+ * exact.
+ */
+#include "daemon/capture/readers.h"
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include "daemon/common/child.h"
+#include "lib/base/clock.h"
+#include "tests/unit/suite.h"
+
+#define MS   NS_PER_MS
+#define RING 7
+
+static struct loop *loop;
+static struct capture *capture;
+static struct readers *readers;
+static struct capture_sink *sink;
+static int fds[2];
+
+static void no_event(void *ctx, uint32_t target, enum capture_event event)
+{
+	(void)ctx;
+	(void)target;
+	(void)event;
+}
+
+static void no_break(uint32_t ring)
+{
+	ck_abort_msg("ring %u is broken", ring);
+}
+
+static void set_up(void)
+{
+	static struct capture_beat beat;
+	const struct capture_options capture_options = {
+		.now_ns = clock_mono_ns,
+		.process_ns = clock_process_ns,
+		.switches = clock_switches,
+		.beat = &beat,
+		.event = no_event,
+	};
+	struct readers_options options = {.broken = no_break};
+	int ring_fd;
+
+	OK(capture_new(&capture_options, &capture));
+	OK(loop_new(&loop));
+	options.loop = loop;
+	options.capture = capture;
+	OK(readers_new(&options, &readers));
+	OK(ipc_pair(fds));
+	ck_assert_int_ge(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
+	OK(readers_make(readers, RING, fds[0], &ring_fd));
+	close_fd(&ring_fd);
+	sink = readers_sink(readers, RING);
+	ck_assert_ptr_nonnull(sink);
+}
+
+static void add_record(size_t size)
+{
+	void *room;
+
+	OK(ring_reserve(&sink->ring, size, &room));
+	ring_commit(&sink->ring, 1, size);
+}
+
+/* Was the head told at this tick? Then it is that of now. */
+static bool told_at(uint64_t now_ns)
+{
+	struct ipc_message m;
+	const struct msg_number *head = (const void *)m.bytes;
+	int r;
+
+	readers_tick(readers, now_ns);
+	readers_tell_first(readers);
+	r = ipc_recv(fds[1], &m);
+	if (r == -EAGAIN)
+		return false;
+	ck_assert_int_eq(r, 1);
+	ck_assert_uint_eq(head->h.type, MSG_RING_HEAD);
+	ck_assert_uint_eq(head->n, sink->ring.head);
+	ck_assert_int_eq(ipc_recv(fds[1], &m), -EAGAIN);
+	return true;
+}
+
+/* The time from start_ns on until it is told, in steps of 10 ms. */
+static uint64_t told_after(uint64_t start_ns)
+{
+	uint64_t now_ns = start_ns;
+
+	do {
+		now_ns += 10 * MS;
+		add_record(64);
+	} while (!told_at(now_ns) && now_ns < start_ns + 5000 * MS);
+	return now_ns - start_ns;
+}
+
+/* Past the ticks at which the first samples of the target come. */
+static uint64_t begun(uint64_t now_ns)
+{
+	for (int i = 2; i >= 0; i--) {
+		add_record(64);
+		ck_assert(told_at(now_ns - (uint64_t)i * 10 * MS));
+	}
+	return now_ns;
+}
+
+FIXTURE(set_up, NULL)
+
+TEST(often_while_something_is_new)
+{
+	const struct msg_stack_hint hint = {
+		.h = MSG_HEADER(MSG_STACK_HINT),
+	};
+	uint64_t now_ns = begun(10000 * MS) - 20 * MS;
+
+	/* The target is new for two seconds. */
+	for (int i = 0; i < 19; i++, now_ns += 100 * MS)
+		ck_assert_uint_eq(told_after(now_ns), 100 * MS);
+	ck_assert_uint_eq(told_after(now_ns), 500 * MS);
+	now_ns += 500 * MS;
+	ck_assert_uint_eq(told_after(now_ns), 500 * MS);
+	now_ns += 500 * MS;
+	/* A hint: some thread is new, or goes deeper. */
+	OK(ipc_send(fds[1], &hint, sizeof(hint), NULL, 0));
+	OK(loop_run_once(loop, -1));
+	ck_assert_uint_eq(told_after(now_ns), 100 * MS);
+}
+
+TEST(at_once_when_there_is_much)
+{
+	uint64_t now_ns = begun(10000 * MS);
+
+	now_ns += 10 * MS;
+	add_record(1u << 17);
+	ck_assert(!told_at(now_ns));
+	now_ns += 10 * MS;
+	add_record(1u << 17);
+	ck_assert(told_at(now_ns));
+	/* There is nothing more to tell. */
+	ck_assert(!told_at(now_ns + 5000 * MS));
+}
+
+TEST(the_first_samples_of_a_target)
+{
+	uint64_t now_ns = begun(10000 * MS);
+
+	add_record(64);
+	ck_assert(!told_at(now_ns += 10 * MS));
+	/* Another one. */
+	ck_assert_ptr_eq(readers_sink(readers, RING), sink);
+	for (int i = 0; i < 3; i++) {
+		add_record(64);
+		ck_assert(told_at(now_ns += 10 * MS));
+	}
+	add_record(64);
+	ck_assert(!told_at(now_ns += 10 * MS));
+}
+
+static bool has_messages(void)
+{
+	struct pollfd left = {.fd = fds[0], .events = POLLIN};
+
+	return poll(&left, 1, 0) > 0;
+}
+
+TEST(one_that_never_stops_lets_others_have_their_turn)
+{
+	const struct msg_stack_hint hint = {
+		.h = MSG_HEADER(MSG_STACK_HINT),
+	};
+	unsigned int sent = 0, rounds = 0;
+
+	/* As many as the socket holds. */
+	while (ipc_send(fds[1], &hint, sizeof(hint), NULL, 0) == 0)
+		sent++;
+	ck_assert_uint_gt(sent, 128);
+	for (; has_messages(); rounds++)
+		OK(loop_run_once(loop, -1));
+	ck_assert_uint_ge(rounds, sent / 64);
+	ck_assert_uint_le(rounds, sent / 64 + 1);
+}
+
+/* What is missing from then on is so because of that. */
+TEST(one_that_leaves)
+{
+	const uint8_t *shared = sink->ring.base;
+	int ring_fd;
+
+	ck_assert(!sink->is_left);
+	close_fd(&fds[1]);
+	OK(loop_run_once(loop, -1));
+	ck_assert(sink->is_left);
+	/* Its memory is given back, and records are taken as before. */
+	ck_assert_ptr_ne(sink->ring.base, shared);
+	add_record(64);
+	OK(ipc_pair(fds));
+	OK(readers_make(readers, RING, fds[0], &ring_fd));
+	close_fd(&ring_fd);
+	ck_assert_ptr_eq(readers_sink(readers, RING), sink);
+	ck_assert(!sink->is_left);
+}

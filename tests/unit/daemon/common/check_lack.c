@@ -1,0 +1,123 @@
+/* What the broker does where descriptors are short. */
+#include "daemon/common/lack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/common/child.h"
+#include "lib/base/loop.h"
+#include "tests/unit/daemon/full.h"
+#include "tests/unit/daemon/heard.h"
+#include "tests/unit/suite.h"
+
+static struct broker b;
+static int end;
+static size_t messages;
+static int last_fd;
+static struct full full;
+
+static void take(struct child *child, struct ipc_message *m)
+{
+	(void)child;
+	messages++;
+	close_fd(&last_fd);
+	last_fd = ipc_take_fd(m, 0);
+}
+
+static const struct child_type type = {.name = "capture", .on_message = take};
+
+static void set_up(void)
+{
+	int pair[2];
+
+	memset(&b, 0, sizeof(b));
+	messages = 0;
+	last_fd = -1;
+	OK(loop_new(&b.loop));
+	OK(ipc_pair(pair));
+	OK(fcntl(pair[0], F_SETFL, O_NONBLOCK));
+	b.capture = (struct child){.broker = &b,
+				   .type = &type,
+				   .fd = pair[0],
+				   .pid = 1,
+				   .state = CHILD_READY};
+	OK(loop_add(b.loop, pair[0], child_on_readable, &b.capture,
+		    &b.capture.source));
+	end = pair[1];
+}
+
+static void tear_down(void)
+{
+	loop_remove(b.loop, &b.capture.source);
+	loop_free(b.loop);
+	close_fd(&b.capture.fd);
+	close_fd(&end);
+	close_fd(&last_fd);
+}
+
+FIXTURE(set_up, tear_down)
+
+/* Its descriptor would be lost, and the sender blamed for that. */
+TEST(a_message_waits_for_a_descriptor)
+{
+	const uint64_t before = lack_count();
+	int fd = 0;
+
+	OK(ipc_send(end, "x", 1, &fd, 1));
+	OK(ipc_send(end, "y", 1, NULL, 0));
+	hear();
+	full_but(&full, 0);
+	for (int i = 0; i < 5; i++)
+		OK(loop_run_once(b.loop, 0));
+	ck_assert_uint_eq(messages, 0);
+	ck_assert_int_eq(b.capture.state, CHILD_READY);
+	ck_assert_uint_eq(lack_count(), before + 1);
+	loop_resume(b.loop);
+	OK(loop_run_once(b.loop, 0));
+	ck_assert_uint_eq(messages, 0);
+	full_end(&full);
+	ck_assert_uint_eq(heard("capture waits"), 1);
+	loop_resume(b.loop);
+	OK(loop_run_once(b.loop, 0));
+	ck_assert_uint_eq(messages, 1);
+	ck_assert_int_ge(last_fd, 0);
+	OK(loop_run_once(b.loop, 0));
+	ck_assert_uint_eq(messages, 2);
+}
+
+TEST(it_is_no_lack_where_there_are_some)
+{
+	OK(lack_of_descriptors());
+	full_but(&full, 0);
+	ck_assert_int_eq(lack_of_descriptors(), -EMFILE);
+	full_end(&full);
+	OK(lack_of_descriptors());
+	ck_assert(lack_is(EMFILE) && lack_is(ENFILE) && lack_is(ENOMEM));
+	ck_assert(!lack_is(0) && !lack_is(ESRCH) && !lack_is(EPERM));
+}
+
+/* Another process of it is tried after waits that double. */
+TEST(a_child_that_cannot_be_started)
+{
+	struct child *child = &b.capture;
+
+	tear_down();
+	child_close(child);
+	child->pid = 0;
+	OK(loop_new(&b.loop));
+	children_init(&b);
+	child->started_ns = 1; /* the last one has lived for long */
+	full_but(&full, 0);
+	for (uint32_t i = 1; i <= 5; i++) {
+		child->restart_ns = 1;
+		children_check(&b);
+		ck_assert_int_eq(child->pid, 0);
+		ck_assert_uint_eq(child->failures, i);
+	}
+	full_end(&full);
+	ck_assert_uint_gt(child->restart_ns, child->started_ns);
+	end = -1;
+}

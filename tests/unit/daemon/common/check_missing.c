@@ -1,0 +1,93 @@
+#include "daemon/common/missing.h"
+
+#include <linux/capability.h>
+#include <string.h>
+
+#include "lib/base/util.h"
+#include "tests/unit/suite.h"
+
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_CHECKPOINT_RESTORE 40
+#endif
+
+#define ALL UINT64_MAX
+
+static struct missing found[MISSING_MAX];
+
+static size_t find(struct missing_facts facts)
+{
+	const size_t n = missing_find(&facts, found);
+
+	ck_assert_uint_le(n, MISSING_MAX);
+	for (size_t i = 0; i < n; i++)
+		ck_assert(found[i].name[0] != '\0' &&
+			  found[i].costs[0] != '\0' && found[i].add[0] != '\0');
+	return n;
+}
+
+static size_t without(capability_set set)
+{
+	return find((struct missing_facts){.have = ALL & ~set});
+}
+
+TEST(each_is_missed)
+{
+	static const struct {
+		int number;
+		const char *name;
+	} each[] = {
+		{CAP_SYS_PTRACE, "CAP_SYS_PTRACE"},
+		{CAP_SETUID, "CAP_SETUID"},
+		{CAP_SETGID, "CAP_SETGID"},
+		{CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE"},
+		{CAP_KILL, "CAP_KILL"},
+		{CAP_SYS_NICE, "CAP_SYS_NICE"},
+	};
+
+	ck_assert_uint_eq(without(0), 0);
+	for (size_t i = 0; i < array_size(each); i++) {
+		ck_assert_uint_eq(without(CAPABILITY(each[i].number)), 1);
+		ck_assert_str_eq(found[0].name, each[i].name);
+	}
+}
+
+TEST(one_of_two_is_enough)
+{
+	ck_assert_uint_eq(without(CAPABILITY(CAP_DAC_READ_SEARCH)), 0);
+	ck_assert_uint_eq(without(CAPABILITY(CAP_DAC_OVERRIDE)), 0);
+	ck_assert_uint_eq(without(CAPABILITY(CAP_DAC_READ_SEARCH) |
+				  CAPABILITY(CAP_DAC_OVERRIDE)),
+			  1);
+	ck_assert_str_eq(found[0].name, "CAP_DAC_READ_SEARCH");
+}
+
+/* Who can become nobody has no child that is another's. */
+TEST(to_signal_is_for_other_users)
+{
+	ck_assert_uint_eq(
+		without(CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_KILL)), 1);
+	ck_assert_str_eq(found[0].name, "CAP_SETUID");
+}
+
+TEST(a_user_namespace_s_count_for_less)
+{
+	ck_assert_uint_eq(find((struct missing_facts){
+				  .have = ALL, .in_user_namespace = true}),
+			  2);
+	ck_assert_str_eq(found[0].name, "CAP_CHECKPOINT_RESTORE");
+	ck_assert_str_eq(found[1].name, "CAP_SYS_NICE");
+	for (size_t i = 0; i < 2; i++)
+		HAS(found[i].add, "user namespace");
+}
+
+TEST(all_at_once)
+{
+	const size_t n = find((struct missing_facts){
+		.have = 0, .no_getfd = true, .no_connector = true});
+
+	/* All but the one that is for who can become another. */
+	ck_assert_uint_eq(n, MISSING_MAX - 1);
+	ck_assert_str_eq(found[0].name, "CAP_SYS_PTRACE");
+	ck_assert_str_eq(found[n - 2].name, "pidfd_getfd(2)");
+	ck_assert_str_eq(found[n - 1].name, "proc connector");
+}

@@ -1,0 +1,256 @@
+/* What the environment and the command line add, and what is printed then. */
+#include "daemon/config/config.h"
+
+#include <sys/mman.h>
+
+#include "daemon/config/config_keys.h"
+#include "tests/unit/daemon/config_text.h"
+#include "tests/unit/suite.h"
+
+static char *environment(const char *name)
+{
+	static char dsn[] = "https://env@e.example.com/1", release[] = "env@1",
+		    stage[] = "env", rate[] = "0.5", cycle[] = "trace",
+		    on[] = "1";
+	const struct {
+		const char *name;
+		char *value;
+	} v[] = {
+		{"SENTRY_DSN", dsn},
+		{"SENTRY_RELEASE", release},
+		{"SENTRY_ENVIRONMENT", stage},
+		{"SENTRY_DEBUG", on},
+		{"SENTRY_PROFILE_SESSION_SAMPLE_RATE", rate},
+		{"SENTRY_PROFILE_LIFECYCLE", cycle},
+		{"SENTRY_PROFILES_SAMPLE_RATE", rate},
+	};
+
+	for (size_t i = 0; i < array_size(v); i++)
+		if (strcmp(v[i].name, name) == 0)
+			return v[i].value;
+	return NULL;
+}
+
+FIXTURE(setup, teardown)
+
+TEST(environment_where_nothing_is_given)
+{
+	const struct target_config *t;
+
+	read_main("[target \"x\"]\ncomm = x\n");
+	OK(config_resolve(&config, environment, &faults));
+	expect("SENTRY_PROFILES_SAMPLE_RATE: has no effect");
+	t = &config.targets[0];
+	ck_assert(config.has_dsn && config.debug);
+	ck_assert_str_eq(t->dsn, "https://env@e.example.com/1");
+	ck_assert_str_eq(config.release, "");
+	ck_assert_str_eq(config.release_env, "env@1");
+	ck_assert_str_eq(t->environment, "env");
+	ck_assert(!t->environment_given && !config.implicit.environment_given);
+	ck_assert(t->session_sample_rate > 0.4 && t->session_sample_rate < 0.6);
+	ck_assert(t->lifecycle == LIFECYCLE_TRACE);
+}
+
+/* A chunk that calls threads otherwise than their program leads nowhere. */
+TEST(pthreads_where_they_are_known)
+{
+#if defined(__x86_64__)
+	static const char expected[] = "";
+	static const int result = 0;
+#else
+	static const char expected[] =
+		"f:3: [target \"x\"]: thread_id_format = pthread is for x86-64";
+	static const int result = -EINVAL;
+#endif
+
+	read_main("[target \"x\"]\ncomm = x\nthread_id_format = pthread\n"
+		  "profile_session_sample_rate = 1\n");
+	ck_assert_int_eq(config_resolve(&config, nothing, &faults), result);
+	expect(expected);
+}
+
+TEST(what_is_given_beats_it)
+{
+	const struct target_config *t;
+
+	read_main("[sentry]\ndsn =\nenvironment = here\ndebug = no\n"
+		  "release = own@1\n"
+		  "[target \"x\"]\ncomm = x\nprofile_lifecycle = manual\n"
+		  "profile_session_sample_rate = 0\n");
+	OK(config_resolve(&config, environment, &faults));
+	t = &config.targets[0];
+	ck_assert(config.has_dsn && !config.debug);
+	ck_assert_str_eq(config.dsn, "");
+	ck_assert_str_eq(t->release, "own@1");
+	ck_assert_str_eq(t->environment, "here");
+	ck_assert(t->environment_given && config.implicit.environment_given);
+	ck_assert(t->session_sample_rate < 0.1);
+	ck_assert(t->lifecycle == LIFECYCLE_MANUAL);
+}
+
+static char *bad_environment(const char *name)
+{
+	static char key[] = "https://sec%ret@/1", two[] = "2";
+
+	if (strcmp(name, "SENTRY_DSN") == 0)
+		return key;
+	return strcmp(name, "SENTRY_PROFILE_SESSION_SAMPLE_RATE") == 0 ? two
+								       : NULL;
+}
+
+TEST(bad_variables)
+{
+	ck_assert_int_eq(config_resolve(&config, bad_environment, &faults),
+			 -EINVAL);
+	expect("SENTRY_DSN: the DSN\n"
+	       "SENTRY_PROFILE_SESSION_SAMPLE_RATE: not a number from 0.0 to "
+	       "1.0: '2'");
+	LACKS(faults.v[0].text, "ret");
+}
+
+static char *proxies(const char *name)
+{
+	static char wrong[] = "http://secret@:80", good[] = "proxy:3128";
+
+	if (strcmp(name, "HTTPS_PROXY") == 0 || strcmp(name, "http_proxy") == 0)
+		return wrong;
+	return strcmp(name, "all_proxy") == 0 ? good : NULL;
+}
+
+/* What is used: the first of those that there are, if no key replaces it. */
+TEST(proxies_of_the_environment)
+{
+	read_main("[sentry]\nrelease = x\n");
+	OK(config_resolve(&config, proxies, &faults));
+	read_main(TARGET_X "dsn = " DSN "\n");
+	OK(config_resolve(&config, proxies, &faults));
+	expect("HTTPS_PROXY: no URL of a proxy: it has no host");
+	config_faults_fini(&faults);
+	read_main("[sentry]\nhttps_proxy = proxy\n");
+	OK(config_resolve(&config, proxies, &faults));
+	expect("");
+}
+
+TEST(the_command_line_beats_both)
+{
+	char problem[CONFIG_PROBLEM_MAX];
+
+	read_main("[sentry]\nenvironment = here\n[profiler]\nrate_hz = "
+		  "5\n" TARGET_X "[target \"y\"]\n" RULES "rate_hz = 6\n");
+	OK(config_set(&config, "environment", "--environment", "there",
+		      problem));
+	OK(config_set(&config, "rate_hz", "--rate", "7", problem));
+	ck_assert_int_eq(config_set(&config, "rate_hz", "--rate", "x", problem),
+			 -EINVAL);
+	OK(config_resolve(&config, environment, &faults));
+	ck_assert_str_eq(config.targets[0].environment, "there");
+	ck_assert_uint_eq(config.targets[0].rate_hz, 7);
+	ck_assert_uint_eq(config.targets[1].rate_hz, 6);
+}
+
+TEST(implicit)
+{
+	struct target_config t;
+
+	read_main("[sentry]\ndsn = " DSN "\n");
+	resolve();
+	config_implicit_target(&config, "pid", &t);
+	ck_assert_str_eq(t.name, "pid");
+	ck_assert_str_eq(t.dsn, DSN);
+	ck_assert_str_eq(t.platform, "rust");
+	ck_assert(t.autostart && t.session_sample_rate >= 1);
+	ck_assert_uint_eq(t.rate_hz, 101);
+}
+
+/* What is printed, read again, is the same, but for what is hidden. */
+TEST(printed)
+{
+	int fd = memfd_create("out", MFD_CLOEXEC);
+	char text[8192];
+	struct config again;
+	ssize_t n;
+
+	ck_assert_int_ge(fd, 0);
+	read_main("[sentry]\ndsn = " DSN "\n"
+		  "https_proxy = http://me:secret@proxy:3128\n"
+		  "release = a@1\n[profiler]\nmode = cpu\n" TARGET_X
+		  "user = 33\nmin_age_seconds = 0\n");
+	resolve();
+	expect("");
+	OK(config_print(&config, fd));
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	ck_assert_int_gt(n, 0);
+	text[n] = '\0';
+	close(fd);
+	LACKS(text, "0123456789abcdef");
+	LACKS(text, "secret");
+	HAS(text, "dsn = " SHOWN "\n");
+	HAS(text, "https_proxy = http://...@proxy");
+	HAS(text, "release = a@1\n");
+	HAS(text, "user = 33\n");
+	again = config;
+	config_init(&config);
+	while (strstr(text, SHOWN) != NULL)
+		memcpy(strstr(text, SHOWN), "https://000@", 12);
+	read_main(text);
+	resolve();
+	expect("");
+	memcpy(config.targets[0].dsn, DSN, sizeof(DSN));
+	ck_assert(target_config_equal(&config.targets[0], &again.targets[0]));
+	config_fini(&again);
+}
+
+static char told[512];
+
+static void on_key(void *ctx, const char *section, const char *key)
+{
+	size_t n = strlen(told);
+
+	(void)ctx;
+	(void)snprintf(told + n, sizeof(told) - n, "%s%s ", section, key);
+}
+
+/* As it was in old: what the section of this name is now. */
+static bool is_same(const struct config *old, const char *name)
+{
+	return target_config_equal(config_target(old, name),
+				   config_target(&config, name));
+}
+
+TEST(changes)
+{
+	struct config old;
+
+	read_main("[profiler]\nrate_hz = 5\n"
+		  "[target \"same\"]\n" RULES "[target \"own_rate\"]\n" RULES
+		  "rate_hz = 9\n"
+		  "[target \"changed\"]\n" RULES "autostart = yes\n");
+	resolve();
+	old = config;
+	config_init(&config);
+	read_main("[profiler]\nrate_hz = 5\n"
+		  "[target \"changed\"]\n" RULES
+		  "[target \"own_rate\"]\nrate_hz = 9\n" RULES
+		  "[target \"same\"]\n" RULES
+		  "autostart = no\nmin_age_seconds = 1\n");
+	resolve();
+	ck_assert(is_same(&old, "same") && is_same(&old, "own_rate"));
+	ck_assert(!is_same(&old, "changed"));
+	ck_assert_ptr_null(config_target(&config, "other"));
+	told[0] = '\0';
+	config_changed_keys(&old, &config, on_key, NULL);
+	ck_assert_str_eq(told, "");
+	config_fini(&config);
+
+	/* What it takes from [profiler] is its own, too. */
+	config_init(&config);
+	read_main("[sentry]\nretry_5xx = yes\n[profiler]\nrate_hz = 6\n"
+		  "spool_max_chunks = 7\n[target \"same\"]\n" RULES
+		  "[target \"own_rate\"]\n" RULES "rate_hz = 9\n");
+	resolve();
+	ck_assert(!is_same(&old, "same") && is_same(&old, "own_rate"));
+	told[0] = '\0';
+	config_changed_keys(&old, &config, on_key, NULL);
+	ck_assert_str_eq(told, "[sentry]retry_5xx [profiler]spool_max_chunks ");
+	config_fini(&old);
+}

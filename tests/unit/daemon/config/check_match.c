@@ -1,0 +1,266 @@
+#include "daemon/config/match.h"
+
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+#define HEX16 "0123456789abcdef"
+#define ID    HEX16 HEX16 HEX16 HEX16
+
+static void set(char *field, const char *value)
+{
+	memcpy(field, value, strlen(value) + 1);
+}
+
+static void section(struct target_config *t)
+{
+	*t = (struct target_config){.uid = CONFIG_UID_ANY};
+}
+
+static const struct process_facts nginx = {
+	.pid = 42,
+	.uid = 33,
+	.comm = "nginx",
+	.exe = "/usr/sbin/nginx",
+	.cmdline = "nginx: worker\0-g\0daemon off;\0\0",
+	.cmdline_size = 30,
+	.cgroup = "/system.slice/nginx.service",
+	.container = "",
+	.pid_file_pid = 0,
+};
+
+/* One rule each; the value that fits, and one that does not. */
+static const struct {
+	size_t offset;
+	const char *fits, *other;
+} rules[] = {
+#define RULE(field) offsetof(struct target_config, field)
+	{RULE(comm), "nginx", "ngin"},
+	{RULE(comm), "ng*", "*x?"},
+	{RULE(exe), "/usr/sbin/nginx", "/usr/*"},
+	{RULE(cmdline), "nginx: worker -g daemon off;", "nginx: worker"},
+	{RULE(cmdline), "*worker*", "*master*"},
+	{RULE(cgroup), "/system.slice/*", "/user.slice/*"},
+	{RULE(unit), "nginx", "apache2"},
+	{RULE(unit), "nginx.service", "nginx.scope"},
+	{RULE(unit), "system.slice", "user.slice"},
+};
+
+TESTS(rule, array_size(rules))
+{
+	struct process_facts unknown = {
+		.pid = 42, .uid = 33, .pid_file_pid = -1, .comm = nginx.comm};
+	struct match_refusal why;
+	struct target_config t;
+
+	section(&t);
+	ck_assert(!match_has_rules(&t));
+	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
+	set((char *)&t + rules[_i].offset, rules[_i].fits);
+	ck_assert(match_has_rules(&t));
+	ck_assert_int_eq(match_process(&t, &nginx), MATCH_YES);
+	ck_assert_int_eq(match_process(&t, &unknown),
+			 rules[_i].offset == RULE(comm) ? MATCH_YES
+							: MATCH_UNKNOWN);
+	ck_assert(!match_refusal(&t, &nginx, &why));
+	set((char *)&t + rules[_i].offset, rules[_i].other);
+	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
+	ck_assert(match_refusal(&t, &nginx, &why));
+	ck_assert_str_eq(why.pattern, rules[_i].other);
+}
+
+TEST(all_must_match)
+{
+	struct process_facts f = nginx;
+	struct match_wants wants;
+	struct target_config t;
+
+	section(&t);
+	set(t.comm, "nginx");
+	set(t.exe, "/usr/sbin/nginx");
+	t.uid = 33;
+	match_wants(&t, &wants);
+	ck_assert(wants.exe && !wants.cmdline && !wants.cgroup &&
+		  !wants.container && !wants.pid_file);
+	ck_assert_int_eq(match_process(&t, &nginx), MATCH_YES);
+	/* What is known decides, whatever is not. */
+	f.exe = NULL;
+	ck_assert_int_eq(match_process(&t, &f), MATCH_UNKNOWN);
+	f.comm = "sh";
+	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+	t.uid = 34;
+	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
+}
+
+TEST(deleted)
+{
+	struct process_facts f = nginx;
+	struct target_config t;
+
+	section(&t);
+	set(t.exe, "/usr/sbin/nginx");
+	f.exe = "/usr/sbin/nginx (deleted)";
+	ck_assert_int_eq(match_process(&t, &f), MATCH_YES);
+	f.exe = "/usr/sbin/nginx (deleted) ";
+	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+	f.exe = ""; /* a kernel thread */
+	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+}
+
+/* By what changes without a word, and by nothing else. */
+TEST(may_become)
+{
+	struct process_facts f = nginx;
+	struct target_config t;
+
+	section(&t);
+	set(t.exe, "/usr/sbin/nginx");
+	set(t.cmdline, "nginx: master*");
+	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+	ck_assert(match_may_become(&t, &f));
+	set(t.unit, "other");
+	ck_assert(match_may_become(&t, &f));
+	set(t.container, "*");
+	ck_assert(match_may_become(&t, &f));
+	/* Not all that can be known was read. */
+	f.cmdline = NULL;
+	ck_assert(match_may_become(&t, &f));
+	set(t.comm, "other");
+	ck_assert(!match_may_become(&t, &f));
+	t.comm[0] = '\0';
+	t.uid = 34;
+	ck_assert(!match_may_become(&t, &f));
+	t.uid = CONFIG_UID_ANY;
+	f.exe = "/usr/sbin/other";
+	ck_assert(!match_may_become(&t, &f));
+	section(&t);
+	set(t.exe, "/usr/sbin/nginx");
+	set(t.pid_file, "/run/nginx.pid");
+	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
+	ck_assert(!match_may_become(&t, &nginx));
+}
+
+TEST(container_and_pid_file)
+{
+	struct process_facts f = nginx;
+	struct target_config t;
+
+	section(&t);
+	set(t.container, "0123456789ab");
+	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+	f.container = ID;
+	ck_assert_int_eq(match_process(&t, &f), MATCH_YES);
+	set(t.container, "*");
+	ck_assert_int_eq(match_process(&t, &f), MATCH_YES);
+	f.container = "";
+	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+
+	section(&t);
+	set(t.pid_file, "/run/nginx.pid");
+	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+	f.pid_file_pid = 42;
+	ck_assert_int_eq(match_process(&t, &f), MATCH_YES);
+	f.pid_file_pid = -1;
+	ck_assert_int_eq(match_process(&t, &f), MATCH_UNKNOWN);
+}
+
+TEST(containers)
+{
+	static const struct {
+		const char *cgroup, *id;
+	} v[] = {
+		{"", ""},
+		{"/", ""},
+		{"/system.slice/docker-" ID ".scope", ID},
+		{"/docker/" ID, ID},
+		{"/kubepods/burstable/podf0/" ID "/init", ID},
+		{"/machine.slice/libpod-" ID ".scope/container", ID},
+		{"/kubepods.slice/cri-containerd-" ID ".scope", ID},
+		{"/docker/" ID "0", ""},
+		{"/docker/x" ID, ""},
+		{"/docker/" HEX16 HEX16, ""},
+	};
+	char id[FACTS_CONTAINER_SIZE];
+
+	for (size_t i = 0; i < array_size(v); i++) {
+		facts_container(v[i].cgroup, id);
+		ck_assert_str_eq(id, v[i].id);
+	}
+}
+
+TEST(cgroups)
+{
+	static const struct {
+		const char *text, *path; /* NULL: none */
+	} v[] = {
+		{"0::/system.slice/a.service\n", "/system.slice/a.service"},
+		{"0::/a:b\n", "/a:b"},
+		{"0::/", "/"},
+		{"12:cpu,cpuacct:/x\n1:name=systemd:/y\n0::/\n", "/y"},
+		{"2:cpu:/x\n", NULL},
+		{"0::/longer-than-there-is-room-for\n", NULL},
+		{"", NULL},
+		{"\n:\n::\n", ""},
+	};
+	char path[28];
+
+	for (size_t i = 0; i < array_size(v); i++) {
+		bool found = facts_cgroup(v[i].text, strlen(v[i].text), path,
+					  sizeof(path));
+
+		ck_assert_int_eq(found, v[i].path != NULL);
+		if (found)
+			ck_assert_str_eq(path, v[i].path);
+	}
+}
+
+TEST(pid_files)
+{
+	static const struct {
+		const char *text;
+		int32_t pid;
+	} v[] = {
+		{"42\n", 42},
+		{"42", 42},
+		{" 42 \n", 42},
+		{"42\n/var/x\n", 42},
+		{"", 0},
+		{"0\n", 0},
+		{"-1\n", 0},
+		{"42x", 0},
+		{"2147483647", INT32_MAX},
+		{"2147483648", 0},
+		{"99999999999", 0},
+		{"x", 0},
+	};
+
+	for (size_t i = 0; i < array_size(v); i++)
+		ck_assert_int_eq(facts_pid_file(v[i].text, strlen(v[i].text)),
+				 v[i].pid);
+}
+
+TEST(why_a_process_is_refused)
+{
+	struct process_facts facts = nginx;
+	struct match_refusal why;
+	struct target_config t;
+
+	section(&t);
+	set(t.comm, "ng*");
+	set(t.cmdline, "*master*");
+	ck_assert(match_refusal(&t, &facts, &why));
+	ck_assert_str_eq(why.key, "cmdline");
+	ck_assert_str_eq(why.pattern, "*master*");
+	ck_assert_str_eq(why.fact, "nginx: worker -g daemon off;");
+	section(&t);
+	set(t.pid_file, "/run/nginx.pid");
+	facts.pid_file_pid = 43;
+	ck_assert(match_refusal(&t, &facts, &why));
+	ck_assert_str_eq(why.key, "pid_file");
+	ck_assert_str_eq(why.fact, "43");
+	section(&t);
+	set(t.user, "www-data");
+	t.uid = 34;
+	ck_assert(match_refusal(&t, &facts, &why));
+	ck_assert_str_eq(why.fact, "uid 33");
+}

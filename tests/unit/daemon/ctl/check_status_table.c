@@ -1,0 +1,196 @@
+#include "daemon/ctl/status_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+static char *text;
+static size_t length;
+
+static size_t width;
+
+static int print(const char *json)
+{
+	FILE *out;
+	int r;
+
+	free(text);
+	text = NULL;
+	out = open_memstream(&text, &length);
+	ck_assert_ptr_nonnull(out);
+	r = status_table_print(json, strlen(json), width, out);
+	OK(fclose(out));
+	return r;
+}
+
+static void tear_down(void)
+{
+	width = 0;
+	free(text);
+	text = NULL;
+}
+
+#define DAEMON                                                       \
+	"\"daemon\": {\"version\": \"1.2.3\", \"pid\": 7, "          \
+	"\"uptime_s\": 60.4, \"profiling\": 1, \"rate_limited_s\": " \
+	"0, \"spool\": {\"waiting\": 3, \"bytes\": 1234567}}"
+#define ALL                                              \
+	"{\"name\": \"redis\", \"pid\": 42, \"state\": " \
+	"\"profiling\", \"session_sampled\": true, "     \
+	"\"lifecycle\": \"manual\", \"rate_hz\": 101, "  \
+	"\"profiler_id\": \"0\", \"threads\": 4, "       \
+	"\"samples_taken\": 12345, \"missed\": 6, "      \
+	"\"pause_us_p99\": 34.56, \"chunks_sent\": 2, "  \
+	"\"bytes_sent\": 999, \"last_error\": \"no answer\"}"
+
+FIXTURE(NULL, tear_down)
+
+TEST(a_table)
+{
+	OK(print("{" DAEMON ", \"targets\": [" ALL "]}"));
+	ck_assert_str_eq(
+		text,
+		"sentry-profd 1.2.3, pid 7, up 60 s, 1 target, 1 profiled, "
+		"3 chunks (1.23 MB) in the spool\n"
+		"NAME   PID  STATE      SESSION  LIFECYCLE   HZ  THREADS  "
+		"SAMPLES  MISSED  PAUSE P99  CHUNKS  BYTES  LAST ERROR\n"
+		"redis   42  profiling  sampled  manual     101        4  "
+		"  12345       6      35 us       2  999 B  no answer\n");
+}
+
+#define ERROR50 "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2: no room"
+#define FAILED                                                         \
+	"{\"name\": \"a-section-with-a-name-as-long-as-may-be-40x\", " \
+	"\"pid\": 1, \"last_error\": \"" ERROR50 " " ERROR50 "\"}"
+
+TEST(texts_are_whole)
+{
+	OK(print("{" DAEMON ", \"targets\": [" FAILED "]}"));
+	HAS(text, "\na-section-with-a-name-as-long-as-may-be-40x ");
+	HAS(text, "  " ERROR50 " " ERROR50 "\n");
+	HAS(text, "  LAST ERROR\n");
+}
+
+/* The row of ALL has 100 characters before its error. */
+TEST(on_a_terminal)
+{
+	width = 100 + strlen("LAST ERROR");
+	OK(print("{" DAEMON ", \"targets\": [" ALL "]}"));
+	HAS(text, "  999 B  no answer\n");
+	HAS(text, "  BYTES  LAST ERROR\n");
+	width--;
+	OK(print("{" DAEMON ", \"targets\": [" ALL "]}"));
+	HAS(text, "  999 B  no answer\n");
+	HAS(text, "  BYTES  \n  LAST ERROR\n");
+}
+
+TEST(what_is_not_known)
+{
+	OK(print("{" DAEMON ", \"targets\": [{\"name\": \"x\", "
+		 "\"pid\": 1, \"threads\": null, \"state\": 5, "
+		 "\"new\": 3}, {}]}"));
+	HAS(text, "\nx       1  -      -  ");
+	HAS(text, "\n-       -  -      -  ");
+	OK(print("{\"daemon\": {}, \"targets\": []}"));
+	LACKS(text, "NAME");
+}
+
+#define LIMITED(servers) \
+	"{\"daemon\": {\"rate_limited_s\": 9.6" servers "}, \"targets\": []}"
+
+TEST(servers_that_take_nothing)
+{
+	OK(print(LIMITED("")));
+	HAS(text, "a server takes nothing for 10 s");
+	OK(print(LIMITED(", \"servers\": null")));
+	HAS(text, "a server takes nothing for 10 s");
+	/* Each by its name, and those alone. */
+	OK(print(LIMITED(", \"servers\": [{\"server\": \"a:443/1\", "
+			 "\"rate_limited_s\": 3.2}, {\"server\": "
+			 "\"b:443/1\", \"rate_limited_s\": 0}, "
+			 "{\"server\": \"\\u001bc:443/1\", "
+			 "\"rate_limited_s\": 9.6}]")));
+	HAS(text, "\na:443/1 takes nothing for 3 s: "
+		  "its targets are not sampled");
+	HAS(text, "\n?c:443/1 takes nothing for ");
+	LACKS(text, "b:443/1");
+	LACKS(text, "a server");
+}
+
+TEST(lowered_rates)
+{
+	OK(print("{\"daemon\": {\"profiling\": 40, "
+		 "\"cpu_budget_percent\": 5, \"lowered\": "
+		 "{\"targets\": 30, \"least_hz\": 11, "
+		 "\"most_hz\": 17}}, \"targets\": []}"));
+	HAS(text, "\nbudget 5 %: 30 of 40 targets at 11 to 17 Hz\n");
+	OK(print("{\"daemon\": {\"lowered\": {\"targets\": 0}}, "
+		 "\"targets\": []}"));
+	LACKS(text, "budget");
+}
+
+TEST(clocks_that_differ)
+{
+	OK(print("{\"daemon\": {\"servers\": [{\"server\": \"a:443/1\", "
+		 "\"clock_ahead_s\": 90}, {\"server\": \"b:443/1\", "
+		 "\"clock_ahead_s\": -6}, {\"server\": \"c:443/1\", "
+		 "\"clock_ahead_s\": 5}]}, \"targets\": []}"));
+	HAS(text, "the clock of this host is 90 s "
+		  "behind that of a:443/1: profiles");
+	HAS(text, "the clock of this host is 6 s "
+		  "ahead of that of b:443/1: profiles");
+	LACKS(text, "c:443/1");
+}
+
+TEST(texts_are_not_obeyed)
+{
+	OK(print("{" DAEMON ", \"targets\": [{\"name\": "
+		 "\"a\\u001b[2J\\u009bb\", \"last_error\": "
+		 "\"x\\u0007y\\nz\"}]}"));
+	ck_assert_ptr_null(strchr(text, '\033'));
+	HAS(text, "a?[2J??b");
+	HAS(text, "  x?y?z\n");
+}
+
+TEST(units)
+{
+	static const struct {
+		const char *us, *shown;
+	} v[] = {
+		{"0", "  0 us"},      {"9.4", "  9 us"},    {"999.4", "999 us"},
+		{"999.6", "1.00 ms"}, {"12345", "12.3 ms"}, {"99960", "100 ms"},
+		{"1e9", "1000 s"},
+	};
+	char json[256];
+
+	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+		(void)snprintf(json, sizeof(json),
+			       "{\"daemon\": {}, \"targets\": "
+			       "[{\"pause_us_p99\": %s}]}",
+			       v[i].us);
+		OK(print(json));
+		ck_assert_msg(strstr(text, v[i].shown) != NULL, "%s: %s",
+			      v[i].us, text);
+	}
+}
+
+TEST(files_that_are_left_out)
+{
+	OK(print("{\"daemon\": {\"files_left_out\": [3, {\"file\": "
+		 "\"/lib/a\\u001b.so\", \"uid\": 33, \"deaths\": 4}]}, "
+		 "\"targets\": []}"));
+	HAS(text, "\n/lib/a?.so is not read for uid "
+		  "33: unwinding died at it 4 "
+		  "times\n");
+}
+
+TEST(no_status)
+{
+	ck_assert_int_eq(print(""), -EPROTO);
+	ck_assert_int_eq(print("[]"), -EPROTO);
+	ck_assert_int_eq(print("{\"daemon\": {}}"), -EPROTO);
+	ck_assert_int_eq(print("{\"targets\": []}"), -EPROTO);
+	ck_assert_int_eq(print("{" DAEMON ", \"targets\": ["), -EPROTO);
+	ck_assert_uint_eq(length, 0);
+}

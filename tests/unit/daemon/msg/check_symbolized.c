@@ -1,0 +1,129 @@
+#include "daemon/msg/symbolized.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/aggregate/names.h"
+#include "tests/unit/suite.h"
+
+static const struct symbolized_place two = {
+	.frames = {{"inner", "a.h", 7}, {"outer", NULL, 0}},
+	.n = 2,
+};
+static const struct symbolized_place nothing = {.n = 1};
+
+static void add(struct buf *b, const struct symbolized_place *p)
+{
+	OK(symbolized_add(b, p));
+}
+
+static int next(const void *bytes, size_t size, struct symbolized_place *ret)
+{
+	struct symbolized_cursor c = {bytes, size};
+
+	return symbolized_next(&c, ret);
+}
+
+TEST(what_is_written_is_read)
+{
+	struct symbolized_cursor c;
+	struct symbolized_place p;
+	struct buf b;
+
+	buf_init(&b, 1000);
+	add(&b, &two);
+	add(&b, &nothing);
+	c = (struct symbolized_cursor){(const uint8_t *)b.data, b.len};
+	ck_assert_int_eq(symbolized_next(&c, &p), 0);
+	ck_assert_uint_eq(p.n, 2);
+	ck_assert_str_eq(p.frames[0].function, "inner");
+	ck_assert_str_eq(p.frames[0].file, "a.h");
+	ck_assert_uint_eq(p.frames[0].line, 7);
+	ck_assert_str_eq(p.frames[1].function, "outer");
+	ck_assert_ptr_null(p.frames[1].file);
+	ck_assert_uint_eq(p.frames[1].line, 0);
+	ck_assert_int_eq(symbolized_next(&c, &p), 0);
+	ck_assert_uint_eq(p.n, 1);
+	ck_assert_ptr_null(p.frames[0].function);
+	ck_assert_uint_eq(c.left, 0);
+	ck_assert_int_eq(symbolized_next(&c, &p), -EBADMSG);
+	buf_fini(&b);
+}
+
+TEST(an_answer_that_is_cut_off_is_refused)
+{
+	struct symbolized_place p;
+	struct buf b;
+
+	buf_init(&b, 1000);
+	add(&b, &two);
+	for (size_t size = 0; size < b.len; size++) {
+		char *exact = malloc(size + 1);
+
+		memcpy(exact, b.data, size);
+		ck_assert_int_eq(next(exact, size, &p), -EBADMSG);
+		free(exact);
+	}
+	buf_fini(&b);
+}
+
+/* What writes a wrong answer is the same function, told wrong things. */
+static void refuse(const struct symbolized_place *p)
+{
+	struct symbolized_place out;
+	struct buf b;
+
+	buf_init(&b, 100000);
+	add(&b, p);
+	ck_assert_int_eq(next(b.data, b.len, &out), -EBADMSG);
+	buf_fini(&b);
+}
+
+TEST(texts_that_are_none_are_refused)
+{
+	char long_name[NAME_SIZE + 1];
+	struct symbolized_place p = {.frames = {{"\xff", NULL, 0}}, .n = 1};
+
+	refuse(&p);
+	p.frames[0] = (struct symbolized_frame){"f", "\xed\xa0\x80", 0};
+	refuse(&p);
+	p.frames[0].file = "";
+	refuse(&p);
+	memset(long_name, 'x', NAME_SIZE);
+	long_name[NAME_SIZE] = '\0';
+	p.frames[0].file = long_name;
+	refuse(&p);
+	p.frames[0] = (struct symbolized_frame){"f", NULL, UINT32_MAX};
+	refuse(&p);
+}
+
+TEST(impossible_counts_are_refused)
+{
+	static const uint32_t none[4] = {0}, many[4] = {UNWIND_LINES_MAX + 1};
+	struct symbolized_place p = {.frames = {{NULL, "f.c", 1}, {"f"}},
+				     .n = 2};
+
+	ck_assert_int_eq(next(none, sizeof(none), &p), -EBADMSG);
+	ck_assert_int_eq(next(many, sizeof(many), &p), -EBADMSG);
+	p = (struct symbolized_place){.frames = {{NULL, "f.c", 1}, {"f"}},
+				      .n = 2};
+	refuse(&p);
+}
+
+/* The NUL stands where the size says, and nowhere else. */
+TEST(a_text_ends_where_its_size_says)
+{
+	struct symbolized_place p = {.frames = {{"name", NULL, 0}}, .n = 1};
+	struct symbolized_place out;
+	struct buf b;
+
+	buf_init(&b, 1000);
+	add(&b, &p);
+	ck_assert_int_eq(next(b.data, b.len, &out), 0);
+	b.data[b.len - 1] = 'x';
+	ck_assert_int_eq(next(b.data, b.len, &out), -EBADMSG);
+	b.data[b.len - 1] = '\0';
+	b.data[b.len - 3] = '\0';
+	ck_assert_int_eq(next(b.data, b.len, &out), -EBADMSG);
+	buf_fini(&b);
+}

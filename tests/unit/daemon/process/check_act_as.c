@@ -1,0 +1,162 @@
+#include "daemon/process/act_as.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/msg/msg.h"
+#include "tests/unit/suite.h"
+
+#define USER   60001
+#define NOBODY 65534
+
+/* Of these the broker has the first effective, in a container the last not. */
+#define EFFECTIVE                                          \
+	(CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_SETGID) | \
+	 CAPABILITY(CAP_KILL) | CAPABILITY(CAP_SYS_PTRACE))
+#define HANDED_ON CAPABILITY(CAP_DAC_OVERRIDE)
+
+static char path[32];
+
+static void setup(void)
+{
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/tmp/check_act_as.XXXXXX");
+	fd = mkstemp(path);
+	ck_assert_int_ge(fd, 0);
+	OK(fchmod(fd, 0600));
+	(void)close(fd);
+}
+
+static void teardown(void)
+{
+	(void)unlink(path);
+}
+
+static bool opens(void)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return fd >= 0;
+}
+
+static capability_set effective(void)
+{
+	capability_set set;
+
+	OK(privileges_get(&set));
+	return set;
+}
+
+/* Each test gives up its own process's power: CK_FORK=no cannot be. */
+FIXTURE(setup, teardown)
+
+TEST_IF(has_the_rights_of_the_user, getuid() == 0)
+{
+	struct act_as before;
+
+	ck_assert(opens());
+	OK(act_as(USER, USER, &before));
+	ck_assert(!opens() && errno == EACCES);
+	errno = ENOTTY;
+	act_as_self(&before);
+	ck_assert_int_eq(errno, ENOTTY);
+	ck_assert(opens());
+	OK(chown(path, USER, USER));
+	OK(act_as(USER, USER, &before));
+	ck_assert(opens());
+	act_as_self(&before);
+}
+
+/* What root was permitted and did not use does not come with the way back. */
+TEST_IF(brings_back_no_more_power, getuid() == 0)
+{
+	struct act_as before;
+
+	OK(privileges_limit(EFFECTIVE, HANDED_ON));
+	ck_assert_int_eq(chown(path, USER, USER), -1);
+	OK(act_as(USER, USER, &before));
+	act_as_self(&before);
+	ck_assert_uint_eq(effective(), EFFECTIVE);
+}
+
+TEST_IF(still_dies_with_its_parent, getuid() == 0)
+{
+	struct act_as before;
+	int signal = 0;
+
+	OK(prctl(PR_SET_PDEATHSIG, SIGKILL));
+	OK(act_as(USER, USER, &before));
+	OK(prctl(PR_GET_PDEATHSIG, &signal));
+	ck_assert_int_eq(signal, SIGKILL);
+	act_as_self(&before);
+	OK(prctl(PR_GET_PDEATHSIG, &signal));
+	ck_assert_int_eq(signal, SIGKILL);
+}
+
+/* All or nothing: not the user with root's group, nor the other way round. */
+TEST_IF(is_refused_without_the_right, getuid() == 0)
+{
+	struct act_as before;
+
+	OK(privileges_limit(CAPABILITY(CAP_SETUID), 0));
+	ck_assert_int_eq(act_as(USER, USER, &before), -EPERM);
+	ck_assert(opens());
+	OK(act_as(0, 0, &before));
+	act_as_self(&before);
+}
+
+TEST(a_user_has_his_own)
+{
+	struct act_as before;
+
+	if (getuid() == 0)
+		OK(privileges_drop(NOBODY, NOBODY, 0, true));
+	OK(act_as(getuid(), getgid(), &before));
+	act_as_self(&before);
+	ck_assert_int_eq(act_as(USER, USER, &before), -EPERM);
+	OK(act_as_process(getpid(), &before));
+	act_as_self(&before);
+	ck_assert_int_eq(act_as_process(0, &before), -ESRCH);
+}
+
+/* The files of /proc that are its owner's; not dumpable, they are root's. */
+TESTS(opens_what_is_the_process_s, getuid() == 0 ? 2 : 0)
+{
+	char environ[32];
+	int ends[2], fd;
+	pid_t pid;
+	char c;
+
+	OK(pipe2(ends, O_CLOEXEC));
+	pid = fork();
+	if (pid == 0) {
+		if (privileges_drop(USER, USER, 0, _i == 0) < 0 ||
+		    write(ends[1], "", 1) != 1)
+			_exit(1);
+		(void)pause();
+		_exit(1);
+	}
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_eq(read(ends[0], &c, 1), 1);
+	OK(privileges_limit(EFFECTIVE, HANDED_ON));
+	(void)snprintf(environ, sizeof(environ), "/proc/%d/environ", pid);
+	fd = act_as_open(pid, environ, O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	(void)close(fd);
+	/* What is another's stays another's. */
+	ck_assert_int_eq(act_as_open(pid, "/proc/1/no_such", O_RDONLY),
+			 -ENOENT);
+	OK(kill(pid, SIGKILL));
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}

@@ -1,0 +1,40 @@
+#include "daemon/process/exe_link.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "tests/unit/suite.h"
+
+TEST(paths)
+{
+	ck_assert(exe_link_is_path("/usr/bin/redis-server"));
+	ck_assert(!exe_link_is_path(""));
+	ck_assert(!exe_link_is_path("redis-server"));
+	ck_assert(!exe_link_is_path("/usr/bin/python3*"));
+	ck_assert(!exe_link_is_path("/usr/bin/python?"));
+}
+
+TEST(links)
+{
+	const char *dir = suite_directory();
+	char link[64], none[64];
+	char resolved[PATH_MAX], why[EXE_LINK_TEXT_MAX];
+
+	(void)snprintf(link, sizeof(link), "%s/link", dir);
+	(void)snprintf(none, sizeof(none), "%s/none", dir);
+	OK(symlink("/proc", link));
+	OK(exe_link_resolve(link, resolved));
+	ck_assert_str_eq(resolved, "/proc");
+	exe_link_text(link, 0, resolved, why);
+	ck_assert_str_eq(why, "it is a link to /proc, and processes are known "
+			      "by that path");
+	exe_link_text("/proc", 0, resolved, why);
+	ck_assert_str_eq(why, "");
+	ck_assert_int_eq(exe_link_resolve(none, resolved), -ENOENT);
+	exe_link_text(none, -ENOENT, "", why);
+	ck_assert_str_eq(why, "there is no such file (a container may have "
+			      "one)");
+	/* Whether there is one is not known. */
+	exe_link_text(none, -EACCES, "", why);
+	ck_assert_str_eq(why, "");
+}

@@ -1,0 +1,167 @@
+#include "daemon/process/mapped.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/suite.h"
+
+#define PAGE 4096
+
+static char path[32];
+static int file;
+static char *mapping; /* the second and third page of the file */
+
+static void fill(int fd, char byte, size_t pages)
+{
+	char page[PAGE];
+
+	memset(page, byte, sizeof(page));
+	for (size_t i = 0; i < pages; i++)
+		ck_assert_int_eq(write(fd, page, PAGE), PAGE);
+}
+
+static void setup(void)
+{
+	(void)snprintf(path, sizeof(path), "/tmp/check_mapped.XXXXXX");
+	file = mkstemp(path);
+	ck_assert_int_ge(file, 0);
+	fill(file, 'a', 1);
+	fill(file, 'b', 2);
+	mapping = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE,
+		       file, PAGE);
+	ck_assert(mapping != MAP_FAILED);
+}
+
+static void teardown(void)
+{
+	(void)unlink(path);
+	(void)close(file);
+}
+
+static int find(const void *start, size_t pages, struct mapped *ret)
+{
+	return mapped_find(getpid(), (uintptr_t)start,
+			   (uintptr_t)start + pages * PAGE, ret);
+}
+
+static void found(struct mapped *ret)
+{
+	ck_assert_int_eq(find(mapping, 2, ret), 0);
+}
+
+static void check_opens(const struct mapped *m)
+{
+	struct stat its, ours;
+	int fd = -1;
+
+	OK(mapped_open(m, &fd));
+	OK(fstat(fd, &its));
+	OK(fstat(file, &ours));
+	ck_assert_uint_eq(its.st_ino, ours.st_ino);
+	ck_assert_uint_eq(its.st_dev, ours.st_dev);
+	(void)close(fd);
+}
+
+static void check_refused(const struct mapped *m)
+{
+	int fd = -1;
+
+	ck_assert_int_eq(mapped_open(m, &fd), -ENOENT);
+	ck_assert_int_eq(fd, -1);
+}
+
+FIXTURE(setup, teardown)
+
+TEST(what_maps_says)
+{
+	struct mapped m;
+	struct stat st;
+
+	found(&m);
+	OK(fstat(file, &st));
+	ck_assert_str_eq(m.path, path);
+	ck_assert_uint_eq(m.inode, st.st_ino);
+	ck_assert_uint_eq(m.offset, PAGE);
+	ck_assert_int_eq(find(mapping, 1, &m), -ENOENT);
+	ck_assert_int_eq(find(mapping + PAGE, 1, &m), -ENOENT);
+	ck_assert_int_eq(find(NULL, 1, &m), -ENOENT);
+	ck_assert_int_lt(mapped_find(0, 0, PAGE, &m), 0);
+}
+
+TEST(by_its_path)
+{
+	struct mapped m;
+
+	found(&m);
+	check_opens(&m);
+	m.inode++;
+	check_refused(&m);
+}
+
+/* As with overlayfs and btrfs: then its bytes have to be there. */
+TEST(of_another_device)
+{
+	struct mapped m;
+
+	found(&m);
+	m.device++;
+	check_opens(&m);
+	m.offset = 0;
+	check_refused(&m);
+	/* Behind its end there is nothing that could be the same. */
+	m.offset = 3ull * PAGE;
+	check_refused(&m);
+	m.offset = PAGE;
+	mapping[2 * PAGE - 1] = 'c';
+	check_refused(&m);
+}
+
+/* The page behind its end is in memory only. */
+TEST(shorter_than_its_mapping)
+{
+	struct mapped m;
+
+	found(&m);
+	m.device++;
+	OK(ftruncate(file, 2 * PAGE));
+	check_opens(&m);
+}
+
+TEST(replaced)
+{
+	struct mapped m;
+	int other;
+
+	found(&m);
+	OK(unlink(path));
+	check_refused(&m);
+	other = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+	ck_assert_int_ge(other, 0);
+	fill(other, 'a', 1);
+	fill(other, 'b', 2);
+	check_refused(&m);
+	(void)close(other);
+}
+
+/* It is still where the link leads. */
+TEST(executable_of_another_name)
+{
+	struct mapped m;
+	struct stat st;
+	int fd;
+
+	found(&m);
+	OK(stat("/proc/self/exe", &st));
+	m.device = st.st_dev;
+	m.inode = st.st_ino;
+	OK(mapped_open(&m, &fd));
+	OK(fstat(fd, &st));
+	ck_assert_uint_eq(st.st_ino, m.inode);
+	(void)close(fd);
+}

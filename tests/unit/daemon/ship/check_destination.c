@@ -1,0 +1,133 @@
+#include "daemon/ship/destination.h"
+
+#include <time.h>
+
+#include "lib/base/clock.h"
+#include "tests/unit/daemon/heard.h"
+#include "tests/unit/daemon/suspended.h"
+#include "tests/unit/suite.h"
+
+static struct destination to;
+
+static void set_up(void)
+{
+	destination_init(&to);
+}
+
+static void answer(int status, const char *limits, const char *retry_after)
+{
+	const struct transport_answer a = {
+		.status = status,
+		.error = status == 0 ? "nobody is there" : NULL,
+		.rate_limits = limits,
+		.retry_after = retry_after,
+	};
+
+	(void)destination_take(&to, &a);
+}
+
+/* Of the limit; some of it may have passed. */
+static void check_limit(enum envelope_kind kind, uint64_t seconds)
+{
+	const uint64_t now_ns = clock_read_ns(CLOCK_BOOTTIME);
+	const uint64_t until_ns = destination_limit_ns(&to, kind);
+
+	ck_assert_uint_le(until_ns, now_ns + seconds * NS_PER_SEC);
+	ck_assert_uint_gt(until_ns, now_ns + seconds / 2 * NS_PER_SEC);
+}
+
+FIXTURE(set_up, NULL)
+
+TEST(limits_of_a_kind)
+{
+	answer(200, "600:profile_chunk:key", NULL);
+	check_limit(ENVELOPE_CHUNK, 600);
+	ck_assert_uint_eq(destination_limit_ns(&to, ENVELOPE_V1), 0);
+	/* Of an envelope with several items the longest holds. */
+	answer(200, "100:span:key, 900:transaction, 300:profile", NULL);
+	check_limit(ENVELOPE_CHUNK, 600);
+	check_limit(ENVELOPE_V1, 900);
+	answer(429, NULL, "3600");
+	check_limit(ENVELOPE_CHUNK, 3600);
+	check_limit(ENVELOPE_V1, 3600);
+	/* What is known is of what is made. */
+	to.kind = ENVELOPE_V1;
+	destination_set(&to, NULL, clock_boot_ns() + 60 * NS_PER_SEC);
+	check_limit(ENVELOPE_V1, 60);
+	ck_assert_uint_eq(destination_limit_ns(&to, ENVELOPE_CHUNK), 0);
+}
+
+static void limit_while_suspended(void)
+{
+	uint64_t before_ns;
+
+	answer(200, "600:profile_chunk:key", NULL);
+	check_limit(ENVELOPE_CHUNK, 600);
+	/* And what the broker has kept is of that clock, too. */
+	destination_set(&to, NULL, clock_read_ns(CLOCK_BOOTTIME) - NS_PER_SEC);
+	ck_assert_uint_lt(destination_limit_ns(&to, ENVELOPE_CHUNK),
+			  clock_read_ns(CLOCK_BOOTTIME));
+	before_ns = clock_read_ns(CLOCK_BOOTTIME);
+	answer(0, NULL, NULL);
+	ck_assert_uint_ge(to.backoff.until_ns, before_ns);
+	ck_assert_uint_le(to.backoff.until_ns,
+			  clock_read_ns(CLOCK_BOOTTIME) + BACKOFF_FIRST_NS);
+}
+
+/* The server's hour goes on while the machine sleeps. */
+TEST(a_suspend_counts)
+{
+	suspended_run(limit_while_suspended);
+}
+
+static int64_t wall_s(void)
+{
+	return (int64_t)(clock_wall_ns() / NS_PER_SEC);
+}
+
+/* An answer dated so many seconds after the time at which it is read. */
+static void answer_dated(int after_s)
+{
+	const struct transport_answer a = {.status = 200,
+					   .date_s = wall_s() + after_s};
+
+	destination_posts(&to);
+	(void)destination_take(&to, &a);
+}
+
+TEST(clocks_that_differ)
+{
+	struct transport_answer a = {.status = 200};
+
+	hear();
+	answer_dated(0);
+	ck_assert_int_eq(to.clock_ahead_s, 0);
+	answer_dated(3);
+	(void)destination_take(&to, &a);
+	ck_assert_uint_eq(heard("clock"), 0);
+	hear();
+	answer_dated(100);
+	answer_dated(101);
+	ck_assert_int_ge(to.clock_ahead_s, 100);
+	ck_assert_int_le(to.clock_ahead_s, 101);
+	ck_assert_uint_eq(heard("s behind the server's: profiles have"), 1);
+	hear();
+	answer_dated(0);
+	answer_dated(-3600);
+	ck_assert_int_ge(to.clock_ahead_s, -3601);
+	ck_assert_int_le(to.clock_ahead_s, -3599);
+	ck_assert_uint_eq(heard("s ahead of the server's: profiles have"), 1);
+	/* Another server has another clock. */
+	destination_set(&to, NULL, 0);
+	ck_assert_int_eq(to.clock_ahead_s, 0);
+}
+
+TEST(a_slow_request_is_no_difference)
+{
+	const struct transport_answer a = {.status = 200,
+					   .date_s = wall_s() - 10};
+
+	to.posted_s = a.date_s - 10;
+	(void)destination_take(&to, &a);
+	ck_assert_int_eq(to.clock_ahead_s, 0);
+}

@@ -1,0 +1,423 @@
+/*
+ * What goes to the server, in which order, and what is told of the rest: with
+ * a spool, and over HTTP to a server on loopback. The pause between envelopes
+ * of the spool, and the waits for a server that was away, are set to nothing.
+ */
+#include "daemon/ship/outbox.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "tests/unit/daemon/sink.h"
+#include "tests/unit/suite.h"
+
+/* Sanitizers have a memory of their own, and take their time. */
+#ifdef __SANITIZE_ADDRESS__
+#define MANY 1000
+#else
+#define MANY 10000
+#endif
+#define RSS_MAX_BYTES (UINT64_C(32) << 20)
+
+/* Of small files, thousands of which come and go in a second. */
+static char path[] = "/dev/shm/check_outbox.XXXXXX";
+static int dir;
+static struct sink sink;
+static struct transport *transport;
+static struct outbox outbox;
+static struct dsn dsn;
+static unsigned int results[DISCARD_N];
+
+static void on_done(struct sending *s, uint32_t result)
+{
+	results[result]++;
+	sending_free(s);
+}
+
+static void open_spool(size_t count)
+{
+	const struct spool_limits limits = {.count = count};
+
+	OK(spooled_open(&outbox.spooled, dsn_number(&dsn), &limits, dir));
+}
+
+static void set_up(void)
+{
+	const struct transport_options options = {
+		.client = "name/1.2.3",
+		.connect_timeout_ms = 60000,
+		.total_timeout_ms = 60000,
+	};
+	char text[64];
+
+	unsetenv("http_proxy");
+	unsetenv("all_proxy");
+	memcpy(path + strlen(path) - 6, "XXXXXX", 6);
+	ck_assert_ptr_nonnull(mkdtemp(path));
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(dir, 0);
+	sink_init(&sink, text, sizeof(text));
+	ck_assert_int_eq(dsn_parse(&dsn, text), DSN_OK);
+	OK(transport_new(&transport, &options));
+	outbox_init(&outbox, transport, on_done);
+	outbox_set_dsn(&outbox, &dsn, 0);
+	memset(results, 0, sizeof(results));
+}
+
+static void tear_down(void)
+{
+	DIR *names = opendir(path);
+	struct dirent *entry;
+
+	outbox_fini(&outbox);
+	transport_free(transport);
+	sink_end(&sink);
+	ck_assert_ptr_nonnull(names);
+	while ((entry = readdir(names)) != NULL)
+		(void)unlinkat(dir, entry->d_name, 0);
+	(void)closedir(names);
+	close_fd(&dir);
+	(void)rmdir(path);
+}
+
+/* Number n, with that as its chunk id, and its event id. */
+static void add(enum envelope_kind kind, unsigned int n)
+{
+	static const char payload[] = "{\"a\":1}{\"platform\":\"rust\"}";
+	struct sending *s = calloc(1, sizeof(*s));
+	int fd = memfd_create("payload", MFD_CLOEXEC);
+
+	ck_assert_ptr_nonnull(s);
+	OK(write_all(fd, payload, sizeof(payload) - 1));
+	(void)snprintf(s->chunk_id, sizeof(s->chunk_id), "%032x", n);
+	memcpy(s->platform, "rust", sizeof("rust"));
+	s->package = (struct package){
+		.sdk_name = "name",
+		.sdk_version = "1.2.3",
+		.platform = s->platform,
+		.payload_fd = fd,
+		.payload_size = sizeof(payload) - 1,
+		.transaction_size = kind == ENVELOPE_V1 ? 7 : 0,
+	};
+	OK(spool_id_parse(s->chunk_id, s->package.event_id));
+	outbox_add(&outbox, s);
+}
+
+/* What is to wait does not. */
+static void turn(void)
+{
+	bool ignored;
+
+	outbox.spooled.next_ns = 0;
+	outbox_step(&outbox);
+	if (transport_busy(transport))
+		OK(transport_wait(transport, -1, 1000, &ignored));
+}
+
+static void turn_until_idle(void)
+{
+	do
+		turn();
+	while (transport_busy(transport));
+}
+
+static size_t waiting(void)
+{
+	return spool_count(outbox.spooled.spool);
+}
+
+/* Nobody listens: all is put into the spool. */
+static void keep(enum envelope_kind kind, unsigned int n)
+{
+	const size_t before = waiting();
+
+	add(kind, n);
+	while (waiting() == before)
+		turn();
+}
+
+/* The server is there, and asked at once. */
+static void bring_up(void)
+{
+	/* What is on its way did not find it. */
+	while (transport_busy(transport))
+		turn();
+	sink_up(&sink);
+	backoff_succeeded(&outbox.to.backoff);
+}
+
+static unsigned int arrived(unsigned int at)
+{
+	ck_assert_uint_lt(at, sink_n(&sink));
+	return (unsigned int)strtoul(sink.shared->arrivals[at].event_id, NULL,
+				     16);
+}
+
+static uint64_t lost(enum envelope_kind kind, enum client_report_reason reason)
+{
+	return outbox.to.reports.counted.quantity[kind][reason];
+}
+
+/* The most that it ever was. */
+static void check_rss(void)
+{
+#ifndef __SANITIZE_ADDRESS__
+	uint64_t kb = 0;
+	char line[128];
+	FILE *f = fopen("/proc/self/status", "r");
+
+	ck_assert_ptr_nonnull(f);
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "VmHWM: %lu kB", &kb) == 1)
+			break;
+	(void)fclose(f);
+	ck_assert_uint_gt(kb, 0);
+	ck_assert_uint_lt(kb * 1024, RSS_MAX_BYTES);
+#endif
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(ten_thousand_through_the_spool)
+{
+	static uint8_t times[MANY];
+
+	open_spool(0);
+	for (unsigned int n = 0; n < MANY; n++)
+		keep(ENVELOPE_CHUNK, n);
+	ck_assert_uint_eq(waiting(), MANY);
+	ck_assert_uint_eq(results[SHIP_SPOOLED], MANY);
+	bring_up();
+	while (waiting() > 0)
+		turn();
+	ck_assert_uint_eq(sink_n(&sink), MANY);
+	for (unsigned int n = 0; n < MANY; n++)
+		times[arrived(n)]++;
+	for (unsigned int n = 0; n < MANY; n++)
+		ck_assert_uint_eq(times[n], 1);
+	ck_assert_uint_eq(outbox.spooled.counts.sent, MANY);
+	ck_assert(client_report_is_empty(&outbox.to.reports.counted));
+	ck_assert_uint_eq(atomic_load(&sink.shared->connections), 1);
+	check_rss();
+}
+
+/* However much waits, and were it all due: at most what is on its way. */
+TEST(new_ones_go_before_old_ones)
+{
+	unsigned int before, old = 0;
+
+	open_spool(0);
+	for (; old < 100; old++)
+		keep(ENVELOPE_CHUNK, old);
+	bring_up();
+	for (unsigned int n = 1000; n < 1010; n++) {
+		before = sink_n(&sink);
+		while (sink_n(&sink) < before + 3)
+			turn();
+		before = sink_n(&sink);
+		add(ENVELOPE_CHUNK, n);
+		while (results[SHIP_DONE] < n - 1000 + 1)
+			turn();
+		ck_assert(arrived(before) == n || arrived(before + 1) == n);
+	}
+	/* And these go on. */
+	while (waiting() > 0)
+		turn();
+	ck_assert_uint_eq(sink_n(&sink), old + 10);
+}
+
+static const char *const v1_categories[] = {"transaction", "span", "profile"};
+
+/* What waits is held back by the limits of its own categories. */
+TESTS(limits_of_v1, array_size(v1_categories))
+{
+	open_spool(0);
+	keep(ENVELOPE_V1, 1);
+	keep(ENVELOPE_CHUNK, 2);
+	(void)snprintf(sink.answers[0], sizeof(sink.answers[0]),
+		       "200 OK\r\nX-Sentry-Rate-Limits: 3600:%s:key\r\n",
+		       v1_categories[_i]);
+	bring_up();
+	add(ENVELOPE_CHUNK, 3);
+	turn_until_idle();
+	ck_assert_uint_eq(sink_n(&sink), 2);
+	ck_assert_uint_eq(arrived(0), 3);
+	ck_assert_uint_eq(arrived(1), 2);
+	ck_assert_uint_eq(waiting(), 1);
+	/* One that has not waited is lost. */
+	add(ENVELOPE_V1, 4);
+	turn_until_idle();
+	ck_assert_uint_eq(results[DISCARD_RATE_LIMITED], 1);
+	ck_assert_uint_eq(lost(ENVELOPE_V1, CLIENT_REPORT_RATELIMIT_BACKOFF),
+			  1);
+	/* An hour, which it does not wait for awake. */
+	ck_assert_int_gt(outbox_wait_ms(&outbox), 1000);
+}
+
+TEST(limits_of_chunks)
+{
+	open_spool(0);
+	keep(ENVELOPE_CHUNK, 1);
+	keep(ENVELOPE_V1, 2);
+	(void)snprintf(sink.answers[0], sizeof(sink.answers[0]),
+		       "200 OK\r\nX-Sentry-Rate-Limits: "
+		       "3600:profile_chunk:key\r\n");
+	bring_up();
+	add(ENVELOPE_CHUNK, 3);
+	turn_until_idle();
+	ck_assert_uint_eq(sink_n(&sink), 2);
+	ck_assert_uint_eq(arrived(1), 2);
+	ck_assert(sink.shared->arrivals[1].is_v1);
+	ck_assert_uint_eq(waiting(), 1);
+}
+
+/* Whatever becomes of it, it is counted as what it is, and as nothing else. */
+TESTS(losses_of_each_kind, ENVELOPE_KIND_N)
+{
+	const enum envelope_kind kind = (enum envelope_kind)_i;
+	const enum envelope_kind other =
+		kind == ENVELOPE_CHUNK ? ENVELOPE_V1 : ENVELOPE_CHUNK;
+
+	/* There is no room, nor a spool. */
+	for (unsigned int n = 0; n < WAITING_MAX + 1; n++)
+		add(kind, n);
+	ck_assert_uint_eq(lost(kind, CLIENT_REPORT_QUEUE_OVERFLOW), 1);
+	outbox_finish(&outbox, 0);
+	outbox_step(&outbox);
+	ck_assert_uint_eq(lost(kind, CLIENT_REPORT_NETWORK_ERROR), WAITING_MAX);
+	outbox.finish_ns = 0;
+
+	open_spool(2);
+	for (unsigned int n = 100; n < 103; n++) {
+		add(kind, n);
+		turn_until_idle();
+	}
+	ck_assert_uint_eq(lost(kind, CLIENT_REPORT_CACHE_OVERFLOW), 1);
+	for (unsigned int n = 0; n < 3; n++)
+		(void)snprintf(sink.answers[n], sizeof(sink.answers[n]),
+			       "400 Bad Request\r\n");
+	bring_up();
+	add(kind, 200);
+	while (waiting() > 0)
+		turn();
+	ck_assert_uint_eq(sink_n(&sink), 3);
+	ck_assert_uint_eq(lost(kind, CLIENT_REPORT_SEND_ERROR), 3);
+	for (int i = 0; i < CLIENT_REPORT_REASON_N; i++)
+		ck_assert_uint_eq(lost(other, (enum client_report_reason)i), 0);
+}
+
+/* As many as there is room for stay in memory, and the others are counted. */
+TEST(a_disk_that_takes_nothing)
+{
+	const unsigned int n = WAITING_MAX + 10;
+
+	open_spool(0);
+	OK(rmdir(path));
+	add(ENVELOPE_CHUNK, 0);
+	turn_until_idle();
+	ck_assert_uint_gt(outbox.spooled.keep_ns, 0);
+	for (unsigned int i = 1; i < n; i++) {
+		add(ENVELOPE_CHUNK, i);
+		turn_until_idle();
+	}
+	ck_assert_uint_eq(outbox.waiting.n, WAITING_MAX);
+	ck_assert_uint_eq(results[DISCARD_QUEUE_OVERFLOW], n - WAITING_MAX);
+	ck_assert_uint_eq(lost(ENVELOPE_CHUNK, CLIENT_REPORT_QUEUE_OVERFLOW),
+			  n - WAITING_MAX);
+	ck_assert_uint_eq(results[SHIP_SPOOLED], 0);
+	bring_up();
+	while (results[SHIP_DONE] < WAITING_MAX)
+		turn();
+	/* The newest, and the oldest of these first. */
+	for (unsigned int i = 0; i < WAITING_MAX; i++)
+		ck_assert_uint_eq(arrived(i), n - WAITING_MAX + i);
+	OK(mkdir(path, 0700));
+}
+
+/* What was told of, and did not arrive, is told again: with the next one. */
+TEST(a_report_comes_again)
+{
+	(void)snprintf(sink.answers[0], sizeof(sink.answers[0]),
+		       "500 Internal Server Error\r\n");
+	(void)snprintf(sink.answers[1], sizeof(sink.answers[1]),
+		       "429 Too Many Requests\r\nX-Sentry-Rate-Limits: "
+		       "60:error:key\r\n");
+	bring_up();
+	outbox_lost(&outbox, ENVELOPE_CHUNK, CLIENT_REPORT_INSUFFICIENT_DATA,
+		    3);
+	for (unsigned int n = 0; n < 3; n++) {
+		/* As after half a minute. */
+		outbox.to.reports.last_ns = 0;
+		add(ENVELOPE_CHUNK, n);
+		turn_until_idle();
+		ck_assert_uint_eq(sink_n(&sink), n + 1);
+		ck_assert(sink.shared->arrivals[n].has_report == (n < 2));
+	}
+	/* It was refused once, and the chunk with it. */
+	ck_assert(client_report_is_empty(&outbox.to.reports.counted));
+}
+
+/* Nor is there anything to be done for it: it would be due for ever. */
+TEST(who_wants_no_reports_has_none)
+{
+	outbox.to.is_silent = true;
+	outbox_lost(&outbox, ENVELOPE_CHUNK, CLIENT_REPORT_NETWORK_ERROR, 1);
+	/* As after a minute. */
+	outbox.to.reports.last_ns = 0;
+	outbox_step(&outbox);
+	ck_assert_int_eq(outbox_wait_ms(&outbox), -1);
+	outbox_end(&outbox, NS_PER_SEC);
+	ck_assert(outbox_is_empty(&outbox));
+}
+
+static struct transport_answer probed;
+static unsigned int n_probed;
+
+static void on_probed(const struct transport_answer *answer)
+{
+	probed = *answer;
+	n_probed++;
+}
+
+/* Between two chunks, by the same connection. */
+TEST(a_probe_waits_for_the_request_under_way)
+{
+	n_probed = 0;
+	bring_up();
+	add(ENVELOPE_CHUNK, 1);
+	turn();
+	ck_assert(transport_busy(transport));
+	add(ENVELOPE_CHUNK, 2);
+	outbox_probe(&outbox, on_probed);
+	while (results[SHIP_DONE] < 2)
+		turn();
+	ck_assert_uint_eq(n_probed, 1);
+	ck_assert_int_eq(probed.status, 200);
+	ck_assert_uint_eq(sink_n(&sink), 3);
+	ck_assert_uint_eq(arrived(0), 1);
+	ck_assert(sink.shared->arrivals[1].has_report);
+	ck_assert_uint_eq(arrived(2), 2);
+	ck_assert_uint_eq(sink.shared->connections, 1);
+}
+
+/* Nothing listens; and one that wants nothing is left alone. */
+TEST(a_probe_without_an_answer)
+{
+	n_probed = 0;
+	outbox_probe(&outbox, on_probed);
+	turn_until_idle();
+	ck_assert_uint_eq(n_probed, 1);
+	ck_assert_int_eq(probed.status, 0);
+	ck_assert_int_eq(probed.fault, TRANSPORT_FAULT_CONNECT);
+	ratelimit_extend(&outbox.to.limits, RATELIMIT_ALL, UINT64_MAX);
+	outbox_probe(&outbox, on_probed);
+	turn_until_idle();
+	ck_assert_uint_eq(n_probed, 2);
+	ck_assert_int_eq(probed.status, 429);
+}

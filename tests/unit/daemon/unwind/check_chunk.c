@@ -1,0 +1,159 @@
+/*
+ * The payloads of a chunk that the broker gets: one for the server, one for a
+ * file, or both.
+ */
+#include "daemon/unwind/chunk.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/common/child.h"
+#include "lib/base/util.h"
+#include "tests/unit/proto/good_profile.h"
+#include "tests/unit/suite.h"
+
+static int broker;
+static struct good_profile good;
+static struct msg_session_open session;
+
+/* Before Check takes it for a file of its own. */
+__attribute__((constructor)) static void take_descriptor(void)
+{
+	(void)dup2(STDERR_FILENO, MSG_FD);
+}
+
+static void set_up(void)
+{
+	int fds[2];
+
+	OK(ipc_pair(fds));
+	broker = fds[0];
+	OK(fcntl(broker, F_SETFL, O_NONBLOCK));
+	ck_assert_int_eq(dup2(fds[1], MSG_FD), MSG_FD);
+	close_fd(&fds[1]);
+	chunk_init();
+	good_profile_init(&good);
+	session = (struct msg_session_open){
+		.target = 7,
+		.pid = 100,
+		.profiler_id = "0123456789abcdef0123456789abcdef",
+		.platform = "rust",
+	};
+}
+
+static void tear_down(void)
+{
+	close_fd(&broker);
+}
+
+/* The payload in m's descriptor i, which has that size. */
+static const char *payload_of(const struct ipc_message *m, size_t i,
+			      uint64_t size)
+{
+	static char text[65536];
+	const ssize_t n = pread(m->fds[i], text, sizeof(text) - 1, 0);
+
+	ck_assert_int_gt(n, 0);
+	ck_assert_uint_eq((uint64_t)n, size);
+	text[n] = '\0';
+	return text;
+}
+
+static bool is_for_a_file(const char *payload)
+{
+	const bool has_states = strstr(payload, "\"state\"") != NULL;
+
+	ck_assert(has_states == (strstr(payload, "\"code_id\"") != NULL));
+	return has_states;
+}
+
+static void send_chunk(struct ipc_message *ret)
+{
+	static const struct chunk_program program = {
+		.name = "a",
+		.release = "a@1",
+		.environment = "production",
+	};
+
+	chunk_send(&session, 0, &program, &good.p);
+	ck_assert_int_eq(ipc_recv(broker, ret), 1);
+	ck_assert_uint_eq(msg_type_of(ret), MSG_CHUNK);
+}
+
+static const struct {
+	bool for_server, for_file;
+	bool first_is_for_file;
+	size_t n;
+} cases[] = {
+	{true, false, false, 1},
+	{false, true, true, 1},
+	{true, true, false, 2},
+	{false, false, false, 1},
+};
+
+FIXTURE(set_up, tear_down)
+
+TESTS(each_reader_gets_its_own, array_size(cases))
+{
+	const struct msg_chunk *chunk;
+	struct ipc_message m;
+
+	session.for_server = cases[_i].for_server;
+	session.for_file = cases[_i].for_file;
+	send_chunk(&m);
+	chunk = (const void *)m.bytes;
+	ck_assert_uint_eq(m.n_fds, cases[_i].n);
+	ck_assert(chunk->for_server == cases[_i].for_server);
+	ck_assert(is_for_a_file(payload_of(&m, 0, chunk->size)) ==
+		  cases[_i].first_is_for_file);
+	ck_assert((chunk->file_size > 0) == (cases[_i].n == 2));
+	if (m.n_fds == 2)
+		ck_assert(is_for_a_file(payload_of(&m, 1, chunk->file_size)));
+	ipc_close_fds(&m);
+}
+
+/* What a file gets, and a transaction beside it, in the last descriptor. */
+TESTS(spotlight_gets_a_transaction, 2)
+{
+	const struct msg_chunk *chunk;
+	struct ipc_message m;
+	const char *text;
+	const bool both = _i == 1;
+
+	session.for_server = both;
+	session.for_spotlight = true;
+	send_chunk(&m);
+	chunk = (const void *)m.bytes;
+	ck_assert_uint_eq(m.n_fds, both ? 3 : 2);
+	ck_assert((chunk->file_size > 0) == both);
+	ck_assert(is_for_a_file(
+		payload_of(&m, both, both ? chunk->file_size : chunk->size)));
+	text = payload_of(&m, m.n_fds - 1, chunk->anchor_size);
+	HAS(text, "\"transaction\":\"a 100\"");
+	HAS(text, "\"profile\":{\"profiler_id\":"
+		  "\"0123456789abcdef0123456789abcdef\"}");
+	HAS(text, "\"trace_id\":"
+		  "\"0123456789abcdef0123456789abcdef\"");
+	ipc_close_fds(&m);
+}
+
+/* What is no member of a V1 profile is in none, wherever it goes. */
+TESTS(a_v1_profile_is_the_same_for_all, array_size(cases))
+{
+	const struct msg_chunk *chunk;
+	struct ipc_message m;
+
+	memcpy(session.transaction, "x", sizeof("x"));
+	session.for_server = cases[_i].for_server;
+	session.for_file = cases[_i].for_file;
+	session.for_spotlight = true;
+	send_chunk(&m);
+	chunk = (const void *)m.bytes;
+	ck_assert_uint_eq(m.n_fds, 1);
+	ck_assert_uint_eq(chunk->anchor_size, 0);
+	ck_assert_uint_eq(chunk->file_size, 0);
+	ck_assert_uint_gt(chunk->transaction_size, 0);
+	ck_assert(!is_for_a_file(payload_of(&m, 0, chunk->size)));
+	ipc_close_fds(&m);
+}

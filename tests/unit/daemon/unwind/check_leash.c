@@ -1,0 +1,106 @@
+#include "daemon/unwind/leash.h"
+
+/* Runs alone: it measures what a processor is used for. */
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "tests/unit/suite.h"
+
+/* A host that takes our processor away may do so on our account. */
+#define CPU_NS (500 * NS_PER_MS)
+#define MUCH   ((size_t)1 << 40)
+
+static uint64_t used_ns(void)
+{
+	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* Works for twice as long as it may without a sign. */
+static void work(bool renews)
+{
+	const struct rlimit no_core = {0};
+
+	(void)setrlimit(RLIMIT_CORE, &no_core);
+	if (leash_start(MUCH, CPU_NS) < 0)
+		_exit(2);
+	while (used_ns() < 2 * CPU_NS)
+		if (renews)
+			leash_renew();
+	_exit(0);
+}
+
+static void *volatile kept; /* else the compiler leaves malloc out */
+
+static void grow(void)
+{
+	if (leash_start((size_t)256 << 20, CPU_NS) < 0)
+		_exit(2);
+	kept = malloc((size_t)16 << 20);
+	if (kept == NULL)
+		_exit(3);
+	kept = malloc((size_t)256 << 20);
+	_exit(kept == NULL ? 0 : 4);
+}
+
+static int wait_for(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+TEST(who_gets_on_is_not_ended)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		work(true);
+	status = wait_for(pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+
+TEST(who_goes_round_is)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		work(false);
+	status = wait_for(pid);
+	ck_assert(WIFSIGNALED(status));
+	ck_assert_int_eq(WTERMSIG(status), SIGXCPU);
+}
+
+TEST(memory_ends)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		grow();
+	status = wait_for(pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+
+/* A limit that somebody else has set is not raised. */
+TEST(a_lower_limit_stays)
+{
+	const struct rlimit lower = {(rlim_t)1 << 30, (rlim_t)1 << 30};
+	struct rlimit now;
+
+	OK(setrlimit(RLIMIT_DATA, &lower));
+	OK(leash_start(MUCH, NS_PER_SEC * 1000));
+	OK(getrlimit(RLIMIT_DATA, &now));
+	ck_assert_uint_eq(now.rlim_cur, lower.rlim_cur);
+	ck_assert_uint_eq(now.rlim_max, lower.rlim_max);
+}

@@ -1,0 +1,116 @@
+#include "daemon/unwind/release.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/buf.h"
+#include "tests/unit/suite.h"
+
+TEST(clean)
+{
+	char text[] = "a\n\x7f\xff\xc3\xa4z";
+
+	release_clean(text);
+	ck_assert_str_eq(text, "a___\xc3\xa4z");
+}
+
+TEST(told_once)
+{
+	char text[16];
+
+	ck_assert(release_is_new("a@1"));
+	ck_assert(release_is_new("b@1"));
+	ck_assert(!release_is_new("a@1"));
+	ck_assert(!release_is_new("b@1"));
+	for (int i = 2; i < RELEASE_TOLD_MAX; i++) {
+		(void)snprintf(text, sizeof(text), "c@%d", i);
+		ck_assert(release_is_new(text));
+	}
+	ck_assert(!release_is_new(text));
+	/* There is no room for more. */
+	ck_assert(release_is_new("d@1"));
+	ck_assert(release_is_new("d@1"));
+}
+
+/* This process's own executable, or none where it "has ended". */
+static bool has_ended;
+
+static int get_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
+{
+	(void)ctx, (void)start, (void)end;
+	if (has_ended)
+		return -ESRCH;
+	*ret_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
+/* The release of an executable of this process, as that path and file. */
+static bool release_as(const char *exe, const char *file, char release[160])
+{
+	static const struct unwind_files files = {.image = get_image};
+	const struct unwind_cache_options options = {.max_bytes = 64u << 20};
+	struct unwind_cache *cache;
+	struct unwind_space *space;
+	/* Memory that is got while they are read would change them. */
+	static char maps[1u << 20];
+	size_t size = 0;
+	bool is_known;
+	ssize_t n;
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+	while ((n = read(fd, maps + size, sizeof(maps) - size)) > 0)
+		size += (size_t)n;
+	ck_assert_int_eq((int)n, 0);
+	close_fd(&fd);
+	OK(unwind_cache_new(&options, &cache));
+	OK(unwind_space_new(cache, &files, NULL, &space));
+	if (!has_ended)
+		OK(unwind_space_set_maps(space, maps, size));
+	is_known = release_of_image(exe, file, space, release, 160);
+	unwind_space_free(space);
+	unwind_cache_free(cache);
+	return is_known;
+}
+
+TEST(of_a_process_that_has_ended)
+{
+	char exe[256] = "", alive[160], gone[160];
+
+	ck_assert_int_gt(readlink("/proc/self/exe", exe, sizeof(exe) - 1), 0);
+	has_ended = true;
+	ck_assert(!release_as(exe, "8 15 1.0", gone));
+	ck_assert_str_eq(gone, "check_release@unknown");
+	has_ended = false;
+	ck_assert(release_as(exe, "8 15 1.0", alive));
+	ck_assert_int_eq((int)strlen(alive),
+			 (int)strlen("check_release@") + 12);
+	has_ended = true;
+	ck_assert(release_as(exe, "8 15 1.0", gone));
+	ck_assert_str_eq(gone, alive);
+	/* Another file, an unknown one, or another name of the same. */
+	ck_assert(!release_as(exe, "8 15 2.0", gone));
+	ck_assert(!release_as(exe, "", gone));
+	ck_assert(!release_as("/bin/other", "8 15 1.0", gone));
+	ck_assert_str_eq(gone, "other@unknown");
+	ck_assert(!release_as("", "", gone));
+	ck_assert_str_eq(gone, "unknown@unknown");
+}
+
+TEST(only_so_many_are_remembered)
+{
+	char exe[256] = "", release[160], file[32];
+
+	ck_assert_int_gt(readlink("/proc/self/exe", exe, sizeof(exe) - 1), 0);
+	has_ended = false;
+	for (int i = 0; i <= RELEASE_KNOWN_MAX; i++) {
+		(void)snprintf(file, sizeof(file), "8 %d 1.0", i);
+		ck_assert(release_as(exe, file, release));
+	}
+	has_ended = true;
+	ck_assert(release_as(exe, file, release));
+	ck_assert(!release_as(exe, "8 0 1.0", release));
+	ck_assert(release_as(exe, "8 1 1.0", release));
+}

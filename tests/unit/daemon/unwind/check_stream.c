@@ -1,0 +1,264 @@
+/* The test is the broker: its answers are there before they are asked for. */
+#include "daemon/unwind/stream.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "daemon/common/child.h"
+#include "lib/base/clock.h"
+#include "lib/unwind/cpu.h"
+#include "tests/unit/suite.h"
+
+#define TARGET	7
+#define TID	42
+#define TICK_NS (10 * NS_PER_MS)
+
+static const char maps[] = "1000-2000 r-xp 00000000 08:01 7 /bin/first\n";
+/* WANT_PROGRAM: the executable, which file it is, argv[0], the environment. */
+static const char first[] = "/bin/first\0\0first\0SENTRY_RELEASE=first@1";
+static const char second[] = "/bin/second\0\0second\0";
+
+static int broker;
+static uint32_t answers;
+static struct stream *stream;
+static uint32_t is_idle; /* the session */
+
+static void answer(const void *text, size_t size)
+{
+	const struct msg_file file = {
+		.h = MSG_HEADER(MSG_FILE),
+		.request = ++answers,
+	};
+	int fd = memfd_create("answer", MFD_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	OK(write_all(fd, text, size));
+	OK(lseek(fd, 0, SEEK_SET));
+	OK(ipc_send(broker, &file, sizeof(file), &fd, 1));
+	close_fd(&fd);
+}
+
+static void no_hint(const struct msg_stack_hint *hint)
+{
+	(void)hint;
+}
+
+/* Before Check takes it for a file of its own. */
+__attribute__((constructor)) static void take_descriptor(void)
+{
+	(void)dup2(STDERR_FILENO, MSG_FD);
+}
+
+static void set_up(void)
+{
+	static const struct unwind_cache_options options = {.hash_seed = 1};
+	const struct msg_session_open open = {
+		.target = TARGET,
+		.pid = TID,
+		.max_frames = 16,
+		.is_idle = is_idle,
+		.chunk_us = 60 * 1000000,
+		.first_chunk_us = 60 * 1000000,
+		.wall_offset_us = UINT64_C(1700000000) * 1000000,
+		.profiler_id = "0123456789abcdef0123456789abcdef",
+		.platform = "native",
+		.environment = "production",
+	};
+	struct unwind_cache *cache;
+	int fds[2];
+
+	OK(ipc_pair(fds));
+	/* What is not there does not come. */
+	OK(fcntl(fds[0], F_SETFL, O_NONBLOCK));
+	OK(fcntl(fds[1], F_SETFL, O_NONBLOCK));
+	broker = fds[0];
+	ck_assert_int_eq(dup2(fds[1], MSG_FD), MSG_FD);
+	close_fd(&fds[1]);
+	OK(unwind_cache_new(&options, &cache));
+	answer(first, sizeof(first));
+	OK(stream_new(&open, cache, no_hint, &stream));
+}
+
+static void tick(uint64_t time_ns)
+{
+	const struct record_tick t = {
+		.h = {.ring.type = RECORD_TICK,
+		      .target = TARGET,
+		      .time_ns = time_ns},
+		.settled_ns = time_ns,
+	};
+
+	OK(stream_record(stream, &t.h, sizeof(t)));
+}
+
+static void sample(uint64_t time_ns)
+{
+	const struct record_sample s = {
+		.h = {.ring.type = RECORD_SAMPLE,
+		      .target = TARGET,
+		      .tid = TID,
+		      .time_ns = time_ns},
+		.flags = SAMPLE_RUNNING,
+		.arch = CPU_SAMPLE_ARCH,
+		.regs_known = UINT64_C(1) << CPU_SP | UINT64_C(1) << CPU_PC,
+		.regs[CPU_PC] = 0x9000, /* where nothing is mapped */
+	};
+
+	OK(stream_record(stream, &s.h, sizeof(s)));
+}
+
+/* The release in the next chunk that has come to the broker. */
+static const char *release_of_chunk(void)
+{
+	static const char key[] = "\"release\":\"";
+	static struct ipc_message m;
+	static char payload[65536];
+	char *release;
+	ssize_t n;
+
+	do {
+		ipc_close_fds(&m);
+		ck_assert_int_eq(ipc_recv(broker, &m), 1);
+		ck_assert_uint_ne(msg_type_of(&m), MSG_CHUNK_LOST);
+	} while (msg_type_of(&m) != MSG_CHUNK);
+	n = pread(m.fds[0], payload, sizeof(payload) - 1, 0);
+	ck_assert_int_gt(n, 0);
+	payload[n] = '\0';
+	release = strstr(payload, key);
+	ck_assert_ptr_nonnull(release);
+	release += strlen(key);
+	*strchr(release, '"') = '\0';
+	return release;
+}
+
+/* A program whose first files come with its sample of this time. */
+static void first_program(uint64_t time_ns)
+{
+	set_up();
+	answer(maps, sizeof(maps) - 1);
+	tick(time_ns);
+	sample(time_ns);
+}
+
+/* Capture is back, and the process runs another one. */
+static void second_program(void)
+{
+	/* Is it another one? And what is it? */
+	answer(second, sizeof(second));
+	answer(second, sizeof(second));
+	tick(clock_mono_ns());
+}
+
+/*
+ * It may have been another one by the time its files were read: there is
+ * nobody who could tell.
+ */
+TEST(files_read_after_capture_saw_the_program_may_be_the_next_one_s)
+{
+	const uint64_t now = clock_mono_ns();
+
+	first_program(now - 2 * TICK_NS);
+	tick(now - TICK_NS);
+	OK(stream_interrupted(stream));
+	second_program();
+	ck_assert_str_eq(release_of_chunk(), "unknown");
+}
+
+TEST(files_read_before_capture_saw_the_program_are_its_own)
+{
+	first_program(clock_mono_ns() - TICK_NS);
+	tick(clock_mono_ns());
+	OK(stream_interrupted(stream));
+	second_program();
+	ck_assert_str_eq(release_of_chunk(), "first@1");
+}
+
+static void open_record(uint32_t number, int expected)
+{
+	const struct msg_record_open m = {
+		.target = TARGET,
+		.record = number,
+		.chunk_us = 60 * 1000000,
+		.profiler_id = "ffffffffffffffffffffffffffffffff",
+	};
+
+	ck_assert_int_eq(stream_record_open(stream, &m), expected);
+}
+
+/* The next message of this type, whose descriptors are closed. */
+static struct ipc_message *next_message(uint32_t type)
+{
+	static struct ipc_message m;
+
+	do
+		ck_assert_int_eq(ipc_recv(broker, &m), 1);
+	while (msg_type_of(&m) != type &&
+	       msg_type_of(&m) != MSG_SESSION_CLOSED);
+	ck_assert_uint_eq(msg_type_of(&m), type);
+	ipc_close_fds(&m);
+	return &m;
+}
+
+/* Each has its chunks, and its end; the session goes on. */
+TEST(recordings)
+{
+	const struct msg_record_chunk *chunk;
+	const struct msg_record *closed;
+	uint64_t now = clock_mono_ns();
+
+	first_program(now);
+	for (uint32_t i = 1; i <= MSG_RECORDS_MAX; i++)
+		open_record(i, 0);
+	open_record(9, -EPROTO); /* one too many */
+	for (int i = 0; i < 4; i++) {
+		now += TICK_NS;
+		sample(now);
+		tick(now);
+	}
+	OK(stream_record_close(stream, 2));
+	chunk = (const void *)next_message(MSG_RECORD_CHUNK)->bytes;
+	ck_assert_uint_eq(chunk->record, 2);
+	closed = (const void *)next_message(MSG_RECORD_CLOSED)->bytes;
+	ck_assert_uint_eq(closed->record, 2);
+	OK(stream_record_close(stream, 2));
+	open_record(1, -EPROTO); /* there is one */
+	open_record(0, -EPROTO); /* the session's */
+	open_record(9, 0);
+	OK(stream_close(stream));
+	for (size_t i = 0; i < 3; i++) {
+		static const uint32_t left[] = {1, 3, 4};
+
+		closed = (const void *)next_message(MSG_RECORD_CLOSED)->bytes;
+		ck_assert_uint_eq(closed->record, left[i]);
+	}
+	(void)next_message(MSG_RECORD_CLOSED);
+	(void)next_message(MSG_CHUNK);
+	(void)next_message(MSG_SESSION_CLOSED);
+	open_record(10, 0);
+	closed = (const void *)next_message(MSG_RECORD_CLOSED)->bytes;
+	ck_assert_uint_eq(closed->record, 10);
+}
+
+/* Of a session that is there for its recordings nothing else comes. */
+TEST(recordings_alone)
+{
+	struct ipc_message m;
+	uint64_t now = clock_mono_ns();
+	size_t n_recorded = 0;
+
+	is_idle = 1;
+	first_program(now);
+	open_record(1, 0);
+	tick(now + TICK_NS);
+	OK(stream_close(stream));
+	do {
+		ck_assert_int_eq(ipc_recv(broker, &m), 1);
+		ck_assert_uint_ne(msg_type_of(&m), MSG_CHUNK);
+		ck_assert_uint_ne(msg_type_of(&m), MSG_CHUNK_LOST);
+		n_recorded += msg_type_of(&m) == MSG_RECORD_CHUNK;
+		ipc_close_fds(&m);
+	} while (msg_type_of(&m) != MSG_SESSION_CLOSED);
+	ck_assert_uint_eq(n_recorded, 1);
+}
